@@ -1,0 +1,12 @@
+# AX_DPT_SUMMARY: what was found and what is left out, and why.
+AC_DEFUN([AX_DPT_SUMMARY], [
+  AC_MSG_NOTICE([
+dptrack $VERSION, prefix $prefix
+  ref backend    yes (f64, built in)
+  cpu backend    $have_onednn${onednn_reason:+ ($onednn_reason)}
+  cuda backend   $have_cuda${cuda_reason:+ ($cuda_reason)}
+  mpi transport  $have_mpi${mpi_reason:+ ($mpi_reason)}
+  page           $have_ui${ui_reason:+ ($ui_reason)}
+  unit tests     $have_cmocka
+  sanitizers     $enable_sanitizers])
+])

@@ -1,0 +1,15 @@
+#!/bin/sh
+# Functions that overflow, hide errors or keep hidden state.
+cd "${srcdir:-.}" || exit 1
+words='strcpy|strcat|sprintf|vsprintf|gets|strtok|atoi|atol|atof|strncpy|strncat|tmpnam|mktemp|alloca'
+if find tracker trainer web tests -name node_modules -prune -o \( -name '*.c' -o -name '*.h' -o -name '*.cu' \) -print |
+	xargs grep -nE "(^|[^A-Za-z_0-9>.])($words)[[:space:]]*\("; then
+	echo "banned: use snprintf, buf, strtol with its end checked, memcpy with a known size"
+	exit 1
+fi
+# SQL lives in schema/sql, never in C.
+if find tracker trainer web -name '*.c' | xargs grep -nE '"[[:space:]]*(SELECT|INSERT INTO|UPDATE|DELETE FROM|CREATE TABLE)[[:space:]]'; then
+	echo "banned: SQL belongs to schema/sql/queries.sql"
+	exit 1
+fi
+echo "banned: none used"

@@ -1,0 +1,131 @@
+/* base_test.c: tracker/base against known values and brute force. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <errno.h>
+#include <cmocka.h>
+
+#include <string.h>
+
+#include "tracker/base/arena.h"
+#include "tracker/base/buf.h"
+#include "tracker/base/crc32c.h"
+#include "tracker/base/err.h"
+#include "tracker/base/queue.h"
+
+static void crc_known_values(void **state)
+{
+	char zeros[32] = { 0 };
+
+	(void)state;
+	assert_int_equal(crc32c(0, "123456789", 9), 0xe3069283u);
+	assert_int_equal(crc32c(0, zeros, sizeof(zeros)), 0x8a9136aau);
+	assert_int_equal(crc32c_mask(crc32c(0, "\x1a\x11" "CRC test, one two", 19)), 0x5794d08au);
+}
+
+static uint32_t crc_bitwise(const unsigned char *p, size_t n)
+{
+	uint32_t c = ~0u;
+
+	while (n--) {
+		c ^= *p++;
+		for (int k = 0; k < 8; k++)
+			c = c & 1 ? c >> 1 ^ 0x82F63B78u : c >> 1;
+	}
+	return ~c;
+}
+
+static void crc_every_length_and_split(void **state)
+{
+	unsigned char bytes[67];
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(bytes); i++)
+		bytes[i] = (unsigned char)(i * 37 + 11);
+	for (size_t n = 0; n <= sizeof(bytes); n++)
+		for (size_t cut = 0; cut <= n; cut++)
+			assert_int_equal(crc32c(crc32c(0, bytes, cut), bytes + cut, n - cut), crc_bitwise(bytes, n));
+}
+
+static void buf_stops_at_its_maximum(void **state)
+{
+	struct buf b;
+
+	(void)state;
+	buf_init(&b, 10);
+	buf_addf(&b, "%d-%s", 12345, "abcd");
+	assert_false(buf_failed(&b));
+	assert_string_equal(b.data, "12345-abcd");
+	buf_addc(&b, 'x');
+	assert_true(buf_failed(&b));
+	assert_null(buf_take(&b, NULL));
+	buf_reset(&b);
+	buf_adds(&b, "again");
+	buf_consume(&b, 2);
+	assert_string_equal(b.data, "ain");
+	buf_done(&b);
+}
+
+static void queue_keeps_order_and_refuses_when_full(void **state)
+{
+	struct queue *q = queue_new(sizeof(int), 5);
+	int out[8], next_in = 0, next_out = 0;
+
+	(void)state;
+	for (int round = 0; round < 20; round++) {
+		while (queue_push(q, &next_in))
+			next_in++;
+		assert_int_equal(queue_len(q), 5);
+		size_t n = queue_pop(q, out, 1 + (size_t)round % 4, 0);
+
+		for (size_t i = 0; i < n; i++)
+			assert_int_equal(out[i], next_out++);
+	}
+	queue_close(q);
+	assert_false(queue_push(q, &next_in));
+	while (queue_pop(q, out, 1, -1))
+		assert_int_equal(out[0], next_out++);
+	assert_int_equal(next_out, next_in);
+	queue_free(q);
+}
+
+static void arena_keeps_contents(void **state)
+{
+	struct arena *a = arena_new();
+	char *texts[500];
+
+	(void)state;
+	for (int i = 0; i < 500; i++)
+		texts[i] = arena_printf(a, "%0*d", 1 + i * 20 % 9000, i);
+	for (int i = 0; i < 500; i++) {
+		assert_int_equal(strlen(texts[i]), (size_t)(1 + i * 20 % 9000 < 3 ? strlen(texts[i]) : 1 + (size_t)i * 20 % 9000));
+		assert_int_equal((uintptr_t)texts[i] % 16, 0);
+	}
+	assert_null(arena_array(a, SIZE_MAX / 4, 8));
+	arena_free(a);
+}
+
+static void err_maps_errno(void **state)
+{
+	struct err e = ERR_INIT;
+
+	(void)state;
+	assert_int_equal(err_set_errno(&e, ENOSPC, "write %s", "x"), ERR_NOSPC);
+	err_prefix(&e, "rank %d", 3);
+	assert_string_equal(e.text, "rank 3: write x: No space left on device");
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(crc_known_values),
+		cmocka_unit_test(crc_every_length_and_split),
+		cmocka_unit_test(buf_stops_at_its_maximum),
+		cmocka_unit_test(queue_keeps_order_and_refuses_when_full),
+		cmocka_unit_test(arena_keeps_contents),
+		cmocka_unit_test(err_maps_errno),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

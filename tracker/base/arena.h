@@ -1,0 +1,19 @@
+/* arena.h: memory that lives and dies together (a run's set-up, a request). One thread at a time. */
+#ifndef DPT_BASE_ARENA_H
+#define DPT_BASE_ARENA_H
+
+#include <stddef.h>
+
+struct arena;
+
+/* NULL when out of memory. */
+struct arena *arena_new(void);
+void arena_free(struct arena *a); /* NULL is fine; frees everything allocated from it */
+
+/* Zeroed, aligned to 16 bytes; NULL when out of memory. */
+void *arena_alloc(struct arena *a, size_t bytes);
+void *arena_array(struct arena *a, size_t count, size_t bytes_each); /* checked multiplication */
+char *arena_strdup(struct arena *a, const char *text);
+char *arena_printf(struct arena *a, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+
+#endif

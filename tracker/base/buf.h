@@ -1,0 +1,42 @@
+/* buf.h: the one growing byte buffer. Every builder of text or bytes uses it.
+ * An append that cannot be satisfied (memory, or the maximum given at init) marks the buffer as failed; later
+ * appends do nothing, so that callers check once, at the end, with buf_failed. */
+#ifndef DPT_BASE_BUF_H
+#define DPT_BASE_BUF_H
+
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct buf {
+	char *data; /* NUL-terminated whenever not NULL; the NUL is not counted in len */
+	size_t len;
+	size_t cap;
+	size_t max; /* appends beyond this fail */
+	bool failed;
+};
+
+void buf_init(struct buf *b, size_t max_bytes);
+void buf_done(struct buf *b);  /* frees the bytes; b may be used again after buf_init */
+void buf_reset(struct buf *b); /* length 0, not failed; keeps the memory */
+bool buf_failed(const struct buf *b);
+
+void buf_add(struct buf *b, const void *bytes, size_t n);
+void buf_adds(struct buf *b, const char *text);
+void buf_addc(struct buf *b, char c);
+void buf_addf(struct buf *b, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+void buf_addvf(struct buf *b, const char *fmt, va_list ap);
+void buf_add_u32le(struct buf *b, uint32_t v);
+void buf_add_u64le(struct buf *b, uint64_t v);
+
+/* Room for n more bytes at the returned address (NULL when failed); the caller writes there, then adds to len. */
+char *buf_reserve(struct buf *b, size_t n);
+
+/* Drops the first n bytes (n <= len). */
+void buf_consume(struct buf *b, size_t n);
+
+/* Hands the bytes over (caller frees with free()); NULL when failed. The buffer is empty afterwards. */
+char *buf_take(struct buf *b, size_t *ret_len);
+
+#endif

@@ -1,0 +1,60 @@
+/* err.c: formatting of errors. Knows nothing of who prints them. */
+#include "tracker/base/err.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+int err_set(struct err *e, int code, const char *fmt, ...)
+{
+	va_list ap;
+
+	if (!e)
+		return code;
+	e->code = code;
+	va_start(ap, fmt);
+	vsnprintf(e->text, sizeof(e->text), fmt, ap);
+	va_end(ap);
+	return code;
+}
+
+int err_set_errno(struct err *e, int errno_value, const char *fmt, ...)
+{
+	char reason[128];
+	size_t used;
+	va_list ap;
+	int code = ERR_IO;
+
+	if (errno_value == ENOSPC || errno_value == EDQUOT)
+		code = ERR_NOSPC;
+	else if (errno_value == ENOENT)
+		code = ERR_NOENT;
+	else if (errno_value == ENOMEM)
+		code = ERR_NOMEM;
+	if (!e)
+		return code;
+	e->code = code;
+	va_start(ap, fmt);
+	vsnprintf(e->text, sizeof(e->text), fmt, ap);
+	va_end(ap);
+	used = strlen(e->text);
+	snprintf(e->text + used, sizeof(e->text) - used, ": %s", strerror_r(errno_value, reason, sizeof(reason)));
+	return code;
+}
+
+int err_prefix(struct err *e, const char *fmt, ...)
+{
+	char rest[sizeof(e->text)];
+	size_t used;
+	va_list ap;
+
+	if (!e)
+		return 0;
+	memcpy(rest, e->text, sizeof(rest));
+	va_start(ap, fmt);
+	vsnprintf(e->text, sizeof(e->text), fmt, ap);
+	va_end(ap);
+	used = strlen(e->text);
+	snprintf(e->text + used, sizeof(e->text) - used, ": %s", rest);
+	return e->code;
+}

@@ -1,0 +1,40 @@
+/* err.h: what went wrong, filled once where the cause is known and carried upwards untouched.
+ * Functions that can fail return 0 or a negative ERR_* code and fill a caller's struct err. */
+#ifndef DPT_BASE_ERR_H
+#define DPT_BASE_ERR_H
+
+#include <stdarg.h>
+
+enum err_code {
+	ERR_OK = 0,
+	ERR_USAGE = -1,   /* bad flag, value or input file: exit code 2 */
+	ERR_NOENT = -2,   /* what was named does not exist */
+	ERR_EXISTS = -3,  /* what was to be made is there already, or contradicts what is there */
+	ERR_NOMEM = -4,
+	ERR_IO = -5,      /* the system refused a read, write, open, … */
+	ERR_NOSPC = -6,   /* disk full */
+	ERR_CORRUPT = -7, /* bytes that do not follow their format */
+	ERR_LIMIT = -8,   /* a maximum of schema/event/limits.def is exceeded */
+	ERR_UNSUPPORTED = -9,
+	ERR_PEER = -10,   /* another rank or host failed */
+	ERR_BUSY = -11,   /* held by another process */
+	ERR_CANCELED = -12,
+};
+
+struct err {
+	int code;       /* enum err_code; 0 while nothing failed */
+	char text[504]; /* one line: what, where, what to do; never ends in a newline */
+};
+
+#define ERR_INIT { 0, "" }
+
+/* Fills e (NULL is fine) and returns code, so that callers can `return err_set(...)`. */
+int err_set(struct err *e, int code, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
+
+/* As err_set, with ": " and the text of errno_value appended; ENOSPC and EDQUOT turn ERR_IO into ERR_NOSPC. */
+int err_set_errno(struct err *e, int errno_value, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
+
+/* Puts "context: " before the text of an error that is already set; returns its code. */
+int err_prefix(struct err *e, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+
+#endif

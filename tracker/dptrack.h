@@ -1,0 +1,1 @@
+/* dptrack.h: the public header of the tracking library. */
