@@ -11,3 +11,9 @@ dist_check_SCRIPTS =
 
 include tests/unit/local.mk
 include tests/lint/local.mk
+include tests/ops/local.mk
+include tests/graph/local.mk
+include tests/comm/local.mk
+include tests/data/local.mk
+include tests/train/local.mk
+include tests/bench/local.mk

@@ -1,0 +1,23 @@
+# libgraph: the graph's core, also linked into backend modules. libtrainer: everything of dptrain but main.c, so that
+# tests link what the program runs.
+noinst_LTLIBRARIES += libgraph.la libtrainer.la
+libgraph_la_SOURCES =
+libgraph_la_LIBADD = libtrackbase.la
+libtrainer_la_SOURCES =
+libtrainer_la_CPPFLAGS = $(AM_CPPFLAGS)
+libtrainer_la_LIBADD = libgraph.la
+
+bin_PROGRAMS += dptrain
+dptrain_SOURCES = trainer/main.c
+dptrain_LDADD = libtrainer.la libtrackbase.la
+
+include trainer/graph/local.mk
+include trainer/ops/local.mk
+include trainer/models/local.mk
+include trainer/config/local.mk
+include trainer/data/local.mk
+include trainer/weights/local.mk
+include trainer/comm/local.mk
+include trainer/strategies/local.mk
+include trainer/backends/local.mk
+include trainer/engine/local.mk

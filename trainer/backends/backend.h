@@ -1,0 +1,61 @@
+/* backend.h: what a backend module exports: one const struct, under one versioned symbol ("dptrain_backend_v1"). The
+ * loader refuses another ABI number or op count, naming both. A module uses nothing of the program but what it is
+ * handed. ref is built in; cpu and cuda are dlopened from beside the executable (or $DPTRAIN_BACKEND_PATH). */
+#ifndef DPT_BACKENDS_BACKEND_H
+#define DPT_BACKENDS_BACKEND_H
+
+#include "trainer/graph/kernel.h"
+#include "trainer/ops/ops.h"
+
+#define BACKEND_ABI 1
+#define BACKEND_SYMBOL "dptrain_backend_v1"
+#define BACKEND_EXPORT __attribute__((visibility("default")))
+
+struct backend_opts {
+	int threads;       /* of this rank */
+	int local_rank;    /* picks the device */
+	bool deterministic;
+};
+
+struct backend {
+	int abi;
+	int op_count;
+	const char *name;
+
+	/* Optional members may be NULL. */
+	void (*version)(char *text, size_t n); /* "oneDNN 2.6.3, avx512_core_bf16" */
+	/* 0 when it can run here; else the reason in one line, and what to do. */
+	int (*probe)(char *reason, size_t n);
+	bool (*takes)(const struct precision *p); /* whether it can compute in these types on this machine */
+
+	int (*open)(const struct backend_opts *o, void **ret_module, struct err *err);
+	void (*close)(void *module);
+
+	int (*alloc)(void *module, enum space space, size_t bytes, void **ret, struct err *err); /* zeroed, 64-byte aligned */
+	void (*release)(void *module, enum space space, void *memory, size_t bytes);
+	int (*copy)(void *module, void *to, const void *from, size_t bytes, struct err *err); /* host <-> device, complete on return */
+
+	/* NULL on host backends, whose kernels are complete when run returns. */
+	const struct backend_streams *streams;
+
+	const struct kernel *kernel[OP_COUNT]; /* never NULL; .run NULL: not offered */
+};
+
+struct backend_streams {
+	int (*create)(void *module, struct stream_handle **ret, struct err *err);
+	void (*destroy)(void *module, struct stream_handle *s);
+	int (*wait)(void *module, struct stream_handle *waiter, struct stream_handle *on, struct err *err);
+	int (*sync)(void *module, struct stream_handle *s, struct err *err);
+};
+
+extern const struct backend backend_ref; /* trainer/backends/ref.c */
+
+/* loader.c: "ref", "cpu", "cuda"; for "auto" cuda, then cpu, then ref, and *ret_why says what was skipped. */
+struct backend_choice {
+	const struct backend *backend;
+	char why[512];
+};
+
+int backend_load(struct backend_choice *ret, const char *name, struct err *err);
+
+#endif

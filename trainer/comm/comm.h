@@ -1,0 +1,47 @@
+/* comm.h: a communicator: the ranks of one run and their collectives. Collectives are called by every rank in the same
+ * order, from one thread at a time. They return 0, or ERR_PEER when a rank died or the job was aborted: never hang.
+ * Sums run in rank order, so every rank gets the same bits and a repeat gives them again. */
+#ifndef DPT_COMM_COMM_H
+#define DPT_COMM_COMM_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "tracker/base/err.h"
+#include "trainer/graph/graph.h"
+
+struct comm;
+
+struct comm_ops {
+	const char *name; /* self, shm, mpi, nccl */
+	int (*allreduce)(struct comm *c, void *data, int64_t count, enum dtype dtype, struct err *err); /* sum, in place */
+	int (*reduce_scatter)(struct comm *c, void *data, int64_t count_each, enum dtype dtype, struct err *err); /* in place: rank r's slice at r*count_each */
+	int (*all_gather)(struct comm *c, void *data, int64_t bytes_each, struct err *err); /* in place: own slice at rank*bytes_each */
+	int (*broadcast)(struct comm *c, void *data, size_t bytes, int root, struct err *err);
+	int (*send)(struct comm *c, const void *data, size_t bytes, int to, struct err *err);
+	int (*recv)(struct comm *c, void *data, size_t bytes, int from, struct err *err);
+	int (*barrier)(struct comm *c, struct err *err);
+	/* Collective, same size everywhere: a buffer that collectives use without copying. Lives until close. */
+	int (*alloc)(struct comm *c, size_t bytes, void **ret, struct err *err);
+	void (*abort)(struct comm *c); /* any thread: makes every rank's pending and later collectives fail */
+	void (*close)(struct comm *c);
+};
+
+struct comm { /* first member of each transport's own struct */
+	const struct comm_ops *ops;
+	int rank;
+	int world;
+};
+
+int comm_self_open(struct comm **ret, struct err *err); /* world 1 */
+
+struct comm_shm_opts {
+	const char *name; /* of the job: unique on the node; same for all ranks */
+	int fd;           /* >= 0: memory made by the launcher before the ranks were forked (nothing is left in /dev/shm) */
+	int rank, world;
+	double timeout_s; /* a collective that waits longer fails with ERR_PEER naming the missing rank; 0 = no limit */
+};
+
+int comm_shm_open(struct comm **ret, const struct comm_shm_opts *o, struct err *err);
+
+#endif

@@ -1,0 +1,2 @@
+# Communicators.
+libtrainer_la_SOURCES += trainer/comm/comm.h trainer/comm/self.c

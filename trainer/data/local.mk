@@ -1,0 +1,1 @@
+# Data sets, sampler, loader threads.

@@ -1,0 +1,1 @@
+# Preparation, the step, the loop, the report.

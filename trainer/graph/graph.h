@@ -1,0 +1,157 @@
+/* graph.h: a static description of a program: tensors with shapes and types, nodes in program order. It holds no
+ * tensor memory, so a model of any size can be described, transformed by passes and planned on a laptop.
+ *
+ * Building never checks errors call by call: the first failure is kept in the graph, later calls return NULL and do
+ * nothing, and graph_failed tells at the end. Everything is allocated from the graph's arena and dies with it. */
+#ifndef DPT_GRAPH_GRAPH_H
+#define DPT_GRAPH_GRAPH_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "tracker/base/arena.h"
+#include "tracker/base/buf.h"
+#include "tracker/base/err.h"
+
+#define SHAPE_DIMS_MAX 5
+
+enum dtype { DTYPE_F64, DTYPE_F32, DTYPE_BF16, DTYPE_F16, DTYPE_I64, DTYPE_I32, DTYPE_U8 };
+
+size_t dtype_bytes(enum dtype t);
+const char *dtype_name(enum dtype t);
+bool dtype_is_float(enum dtype t);
+
+struct shape {
+	int ndim;
+	int64_t dim[SHAPE_DIMS_MAX];
+};
+
+#define SHAPE(...) ((struct shape){ sizeof((int64_t[]){ __VA_ARGS__ }) / sizeof(int64_t), { __VA_ARGS__ } })
+
+int64_t shape_count(const struct shape *s); /* product of the dimensions; 1 for ndim 0 */
+bool shape_equal(const struct shape *a, const struct shape *b);
+
+enum tensor_kind {
+	TENSOR_INPUT,  /* written by the loader before the step: images, labels */
+	TENSOR_PARAM,  /* trained; persistent */
+	TENSOR_STAT,   /* persistent but not trained by gradient: running mean and variance */
+	TENSOR_MOMENT, /* optimiser state; persistent */
+	TENSOR_GRAD,   /* gradient of a parameter */
+	TENSOR_ACT,    /* everything computed on the way */
+	TENSOR_RESULT, /* small, read by the host after the step: loss sum, counts, norms; always f64 */
+};
+
+enum lifetime {
+	LIFE_PERSISTENT, /* from set-up to the end of the run; the same memory in every program, matched by name */
+	LIFE_STEP,       /* one optimiser step */
+	LIFE_MICRO,      /* one micro-batch slot */
+};
+
+enum space {
+	SPACE_PRIVATE, /* the rank's own */
+	SPACE_COMM,    /* allocated by the communicator: can be reduced and sent without copying */
+	SPACE_PINNED,  /* host memory the device reads and writes directly */
+	SPACE_COUNT
+};
+
+/* How a persistent tensor gets its first values; drawn from a counter-based generator keyed by (seed, name, element),
+ * so that they do not depend on the order of creation, the strategy or the world size. */
+enum init_kind { INIT_ZERO, INIT_ONE, INIT_NORMAL /* mean 0, std = scale */, INIT_UNIFORM /* in [-scale, scale) */ };
+
+struct init {
+	enum init_kind kind;
+	double scale;
+};
+
+struct node;
+
+struct tensor {
+	int id;           /* index in graph->tensors */
+	const char *name; /* unique in the graph; parameters and statistics bear torchvision's / Hugging Face's names */
+	enum tensor_kind kind;
+	enum dtype dtype;
+	struct shape shape; /* in storage order: activations NHWC, convolution weights KRSC, linear weights [out, in] */
+	enum lifetime life;
+	enum space space;
+	struct init init;      /* persistent tensors */
+	bool decay;            /* parameters: weight decay applies (not for norm gains, biases) */
+	size_t opaque_bytes;   /* > 0: in a backend's own layout of that many bytes; shape is then the logical one */
+	struct node *producer; /* NULL for inputs and persistent tensors */
+	struct tensor *grad;   /* of a parameter, after pass_grad: its gradient */
+	struct tensor *base;   /* a view: this tensor is base's bytes from base_offset on (base->base is NULL) */
+	size_t base_offset;
+	size_t offset; /* after planning: byte offset in the slab of its space */
+};
+
+size_t tensor_bytes(const struct tensor *t); /* of the storage, unpadded */
+
+enum phase { PHASE_FORWARD, PHASE_BACKWARD, PHASE_COMM, PHASE_OPTIMIZER, PHASE_COUNT };
+
+enum stream { STREAM_COMPUTE, STREAM_COMM, STREAM_COUNT };
+
+struct op;
+
+struct node {
+	int id; /* position in graph->nodes = program order */
+	const struct op *op;
+	const char *name;
+	enum phase phase;
+	enum stream stream;
+	int n_in, n_out;
+	struct tensor **in, **out; /* NULL entries where the op's header says "optional" */
+	void *attr;                /* struct <op>_attr of the op's folder, in the arena; NULL when it has none */
+	int bucket;                /* gradient bucket that the node belongs to, -1 none; labels for dumps */
+	size_t workspace_bytes;    /* asked by the kernel when it was prepared */
+	size_t workspace_offset;   /* after planning: byte offset in the private slab */
+};
+
+struct graph {
+	struct arena *arena;
+	struct tensor **tensors;
+	int n_tensors, cap_tensors;
+	struct node **nodes;
+	int n_nodes, cap_nodes;
+	bool training;        /* false: evaluation, no gradients */
+	enum phase phase;     /* phase of nodes that are added now */
+	struct tensor *loss;  /* scalar-like result whose gradient starts the backward pass; set by the model */
+	struct err err;       /* first failure while building */
+};
+
+struct graph *graph_new(bool training); /* NULL when out of memory */
+void graph_free(struct graph *g);       /* NULL is fine */
+bool graph_failed(const struct graph *g);
+void graph_fail(struct graph *g, int code, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
+
+struct tensor *graph_tensor(struct graph *g, const struct tensor *like); /* copies *like (name too), gives an id */
+struct tensor *graph_act(struct graph *g, enum dtype dtype, struct shape shape, const char *fmt, ...)
+	__attribute__((format(printf, 4, 5)));
+struct tensor *graph_find(const struct graph *g, const char *name); /* NULL when absent */
+
+struct node_spec {
+	const struct op *op;
+	const char *name;          /* NULL: made from the op and the first output */
+	struct tensor *const *in;  /* copied */
+	struct tensor *const *out; /* copied; NULL entries are filled by op->shape */
+	int n_in, n_out;
+	const void *attr; /* copied, attr_bytes of it */
+	size_t attr_bytes;
+};
+
+/* Appends a node, runs op->shape (which makes outputs that are NULL) and sets producers; NULL once the graph failed. */
+struct node *graph_node(struct graph *g, const struct node_spec *spec);
+
+/* Editing, for passes: insert before/after a position, remove, redirect every use of one tensor from position on. */
+void graph_move(struct graph *g, int from, int to);
+void graph_remove(struct graph *g, int position);
+void graph_replace_uses(struct graph *g, struct tensor *old, struct tensor *new_, int from_position);
+int graph_count_uses(const struct graph *g, const struct tensor *t);
+
+/* Backward pass bookkeeping, used by op->grad: the gradient of an activation is the sum of what its consumers add. */
+struct tensor *graph_grad_get(struct graph *g, const struct tensor *t); /* NULL: nothing flows into t */
+void graph_grad_add(struct graph *g, struct tensor *t, struct tensor *grad);
+
+/* Text of every tensor and node, stable over runs: what `--dump=graph` prints and the golden tests compare. */
+void graph_dump(const struct graph *g, struct buf *out);
+
+#endif

@@ -1,0 +1,58 @@
+/* kernel.h: one backend's implementation of one op. prepare may allocate, choose and compile; run never allocates,
+ * never reads host values that change, never synchronises. Tensors' shapes and types come from the node. */
+#ifndef DPT_GRAPH_KERNEL_H
+#define DPT_GRAPH_KERNEL_H
+
+#include "trainer/graph/graph.h"
+
+struct comm;
+struct stream_handle; /* a backend's stream; NULL on host backends */
+
+/* Values that change every step, written before it into memory that kernels can read. */
+struct step_page {
+	int64_t step;      /* optimiser step, from 1 */
+	int64_t epoch;     /* from 1 */
+	uint64_t seed;
+	double lr;
+	double inv_count;  /* 1 / samples (or tokens) of the global batch, over all ranks and micro-batches */
+	double loss_scale; /* 1 unless fp16 */
+	double clip_factor;
+	double found_inf;  /* not 0: optimiser nodes leave parameters and moments as they are */
+	double momentum_first; /* 1 at the very first update of a moment, else 0: reserved for optimisers that need it */
+};
+
+struct kernel_env {
+	int threads; /* that run may use */
+	bool deterministic;
+	struct comm *comm; /* for collective nodes; NULL when planning without ranks */
+	void *module;      /* what backend->open returned */
+};
+
+struct kernel_args {
+	void *const *in;  /* base addresses, in the node's order; NULL for absent optional operands */
+	void *const *out;
+	void *workspace;  /* 64-byte aligned, node->workspace_bytes long */
+	const struct step_page *page;
+	struct stream_handle *stream;
+};
+
+struct kernel {
+	/* Optional (NULL: plain layout always): the bytes of input `index` in the layout this kernel wants it packed
+	 * into, once per step by a pack node; 0 for plain. */
+	size_t (*pack_bytes)(const struct kernel_env *env, const struct node *n, int index);
+
+	/* Chooses an implementation; writes node->workspace_bytes. *ret_state is passed to run and release. A kernel
+	 * that cannot take the node says why in err (ERR_UNSUPPORTED). */
+	int (*prepare)(const struct kernel_env *env, struct node *n, void **ret_state, struct err *err);
+
+	/* 0, or negative with err filled (collectives: a peer died). Batches of zero samples are legal: weight
+	 * gradients and sums must then come out as zeros. */
+	int (*run)(void *state, const struct kernel_args *args, struct err *err);
+
+	void (*release)(void *state); /* NULL state is fine */
+
+	/* Optional: name of the implementation that was chosen, for bench and dumps. */
+	const char *(*impl)(const void *state);
+};
+
+#endif

@@ -1,0 +1,46 @@
+/* op.h: what the graph knows of an op; one const struct op per line of trainer/ops/ops.def, in the op's folder. */
+#ifndef DPT_GRAPH_OP_H
+#define DPT_GRAPH_OP_H
+
+#include "trainer/graph/graph.h"
+
+/* The types of one run: low for the arithmetic that may be done in 16 bits, master for parameters, moments, gradients
+ * of parameters and everything delicate. f64/f64 on ref, f32/f32 or bf16/f32 elsewhere. Reductions (statistics,
+ * losses, norms) are f64 tensors always. */
+struct precision {
+	enum dtype low;
+	enum dtype master;
+};
+
+enum dtype_class { DTYPE_CLASS_KEEP /* whatever it is */, DTYPE_CLASS_LOW, DTYPE_CLASS_MASTER };
+
+struct op {
+	const char *name;
+	int id; /* OP_<name> of trainer/ops/ops.h: index of kernel tables */
+
+	/* Checks inputs, makes outputs that are NULL. Returns 0 or sets graph_fail and returns its code. */
+	int (*shape)(struct graph *g, struct node *n);
+
+	/* Adds the backward nodes of n (graph_grad_get of its outputs → graph_grad_add to its inputs, ->grad of
+	 * parameters). NULL: no gradient flows through. */
+	int (*grad)(struct graph *g, struct node *n);
+
+	/* Tries to absorb neighbours of n (batch norm takes a following add and ReLU, a gradient join). Returns true
+	 * when it changed the graph. NULL: never. Called until nothing changes. */
+	bool (*fuse)(struct graph *g, struct node *n);
+
+	/* Type class of an operand (input: is_out false). NULL: LOW for every float operand. */
+	enum dtype_class (*dtype)(const struct node *n, bool is_out, int index);
+
+	/* Index of the input whose memory output `out` may take over when nobody needs that input any more; -1 none.
+	 * NULL: never. The one place where aliasing is declared. */
+	int (*inplace)(const struct node *n, int out);
+
+	/* Appends attributes to a dump line (" stride=2"). NULL: none. */
+	void (*dump)(const struct node *n, struct buf *out);
+
+	/* Floating-point operations of one run, for the rates that bench prints. NULL: 0, counted as "not matmul". */
+	double (*flops)(const struct node *n);
+};
+
+#endif

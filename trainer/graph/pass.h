@@ -1,0 +1,38 @@
+/* pass.h: the passes over one graph; trainer/engine/prepare.c holds their order in one array. Each is a file. */
+#ifndef DPT_GRAPH_PASS_H
+#define DPT_GRAPH_PASS_H
+
+#include "trainer/graph/graph.h"
+#include "trainer/graph/kernel.h"
+#include "trainer/graph/op.h"
+
+/* Runs every node's shape rule again: outputs exist and agree. */
+int pass_shape(struct graph *g, struct err *err);
+
+/* Appends the backward nodes of g->loss in reverse order; sets ->grad of every parameter that it reaches. */
+int pass_grad(struct graph *g, struct err *err);
+
+/* Lets ops absorb their neighbours until nothing changes; removes what became dead. */
+int pass_fuse(struct graph *g, struct err *err);
+
+/* Gives each operand the type its op asks for; inserts one cast per tensor and type. */
+int pass_precision(struct graph *g, const struct precision *p, struct err *err);
+
+/* Marks and clones what is recomputed in the backward pass; nothing yet for "none". */
+int pass_recompute(struct graph *g, struct err *err);
+
+struct pack_attr { /* of a pack node: whose input it feeds; see trainer/ops/pack/pack.h */
+	const struct node *consumer;
+	int index;
+};
+
+struct layout_backend {
+	const struct kernel *const *kernels; /* indexed by op id */
+	const struct kernel_env *env;
+	const struct op *pack; /* the op of pack nodes */
+};
+
+/* Inserts a pack node where the backend's kernel wants an input in its own layout (a cast before it is absorbed). */
+int pass_layout(struct graph *g, const struct layout_backend *b, struct err *err);
+
+#endif

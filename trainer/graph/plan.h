@@ -1,0 +1,43 @@
+/* plan.h: gives every tensor of a set of scheduled programs a byte range in one slab per space. Persistent tensors are
+ * shared by all programs (same name, same bytes); what a program needs during a step overlaps with what the others
+ * need. Works from lifetimes alone, without any kernel; same input, same output. */
+#ifndef DPT_GRAPH_PLAN_H
+#define DPT_GRAPH_PLAN_H
+
+#include "trainer/graph/schedule.h"
+
+#define PLAN_ALIGN_BYTES 64u
+
+enum plan_category { PLAN_PARAMETERS, PLAN_GRADIENTS, PLAN_OPTIMIZER, PLAN_ACTIVATIONS, PLAN_WORKSPACE, PLAN_INPUTS, PLAN_CATEGORY_COUNT };
+
+const char *plan_category_name(enum plan_category c);
+
+struct plan_program {
+	const char *name; /* "train-128", "eval-16": for dumps */
+	struct graph *graph;
+	const struct schedule *schedule;
+};
+
+struct plan {
+	size_t slab_bytes[SPACE_COUNT];
+	size_t persistent_bytes;                      /* at the start of the private slab */
+	size_t category_bytes[PLAN_CATEGORY_COUNT];   /* at the moment of the largest program's peak */
+	size_t lower_bound_bytes;                     /* largest sum of what is live at one moment: no plan can be below */
+};
+
+/* Writes ->offset of every tensor and ->workspace_offset of every node. The placement itself (ranges with first and
+ * last moment → offsets) is plan_place, tested on hand-made lifetimes. */
+int plan_make(struct plan *ret, struct plan_program *programs, int n_programs, struct err *err);
+
+struct plan_range {
+	size_t bytes;
+	int first, last; /* moments, inclusive */
+	size_t offset;   /* out */
+};
+
+/* Offsets such that no two ranges that are live together overlap; returns the slab's size. ranges may be in any order. */
+size_t plan_place(struct plan_range *ranges, int n, size_t align);
+
+void plan_dump(const struct plan *p, const struct plan_program *programs, int n_programs, struct buf *out);
+
+#endif

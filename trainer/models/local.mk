@@ -1,0 +1,1 @@
+# models.def and one file per model.

@@ -1,0 +1,18 @@
+/* conv.h: 2-D convolution without bias. x [N,H,W,C], w [K,R,S,C], y [N,P,Q,K], P = (H + 2 pad - R) / stride + 1.
+ *   conv        in x, w    out y
+ *   conv_dgrad  in dy, w   out dx      (attr.in_shape = x's shape)
+ *   conv_wgrad  in x, dy   out dw      (dw in the master type, summed over the batch) */
+#ifndef DPT_OPS_CONV_H
+#define DPT_OPS_CONV_H
+
+#include "trainer/graph/graph.h"
+
+struct conv_attr {
+	int stride, pad;
+	int kernel;            /* R = S, for conv_wgrad's output */
+	struct shape in_shape; /* of x, for conv_dgrad */
+};
+
+struct tensor *conv_add(struct graph *g, struct tensor *x, struct tensor *w, int stride, int pad);
+
+#endif

@@ -1,0 +1,22 @@
+/* xent.h: softmax cross-entropy with label smoothing s: target = (1-s) onehot + s/K (as PyTorch's CrossEntropyLoss).
+ *   xent       in logits [N,K] master, labels i32 [N]          out result f64 [4], lse master [N]
+ *   xent_grad  in logits, labels, lse                          out dlogits = (softmax - target) * page.inv_count *
+ *                                                              page.loss_scale
+ * result = sum of losses, samples whose label has the largest logit (top-1), among the five largest (top-5; K < 5: all),
+ * number of samples, of this rank. A logit equal to the label's ranks before it only when its index is lower.
+ * lse = log(sum(exp(logits))), computed with the row maximum taken out. Labels are in [0, K): the loader checks. */
+#ifndef DPT_OPS_XENT_H
+#define DPT_OPS_XENT_H
+
+#include "trainer/graph/graph.h"
+
+enum xent_result { XENT_LOSS_SUM, XENT_TOP1, XENT_TOP5, XENT_COUNT, XENT_RESULTS };
+
+struct xent_attr {
+	double label_smoothing;
+};
+
+/* Returns the result tensor (named "result") and makes it the graph's loss. */
+struct tensor *xent_add(struct graph *g, struct tensor *logits, struct tensor *labels, double label_smoothing);
+
+#endif

@@ -1,0 +1,1 @@
+# strategies.def and one file per strategy.
