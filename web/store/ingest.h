@@ -1,0 +1,103 @@
+/* ingest.h: everything that changes the store. Each operation is copied, queued to the writer's thread, committed
+ * together with what else waits (group commit) and answered after the commit: what was answered survives kill -9
+ * and power loss, once. Decoding happens on the calling thread. */
+#ifndef DPT_STORE_INGEST_H
+#define DPT_STORE_INGEST_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "tracker/base/err.h"
+
+struct store;
+
+struct ingest_kv {
+	const char *key;
+	const char *value;
+};
+
+struct ingest_point {
+	const char *key;
+	int64_t step;
+	double wall_time; /* seconds since 1970; kept bit for bit */
+	double value;     /* NaN (payload kept) and infinities included */
+	int rank;         /* -1: the run as a whole */
+};
+
+enum ingest_kind {
+	INGEST_JOURNAL,     /* run, writer, offset, bytes/len (whole records; a torn rest is left out), source */
+	INGEST_EXPERIMENT,  /* name; ret id is the new or existing experiment's, existed says which */
+	INGEST_RUN,         /* experiment, name, params, tags, start_ms, run (NULL: drawn); ret id is the run's */
+	INGEST_PATCH,       /* run; any of name, status, end_ms, notes (NULL or INGEST_NO_TIME: unchanged) */
+	INGEST_PARAMS,      /* run, params; ERR_EXISTS when one contradicts its first value (then none is stored) */
+	INGEST_TAGS,        /* run, tags: set or replaced */
+	INGEST_TAG_DELETE,  /* run, name = key; ERR_NOENT when absent */
+	INGEST_POINTS,      /* run, points, idempotency (NULL: none) */
+	INGEST_DELETE,      /* run: soft; takes its journal on */
+	INGEST_RESTORE,     /* run */
+	INGEST_SYNC,        /* answered when all that was submitted before is durable */
+};
+
+#define INGEST_NO_TIME INT64_MIN
+
+/* Event files that others wrote: what the first record of our own journals says comes from the path instead. */
+struct ingest_foreign {
+	const char *experiment;
+	const char *name;
+};
+
+struct ingest_op {
+	enum ingest_kind kind;
+	const char *run;        /* 32 hex digits */
+	const char *experiment; /* by name; NULL or "": Default */
+	const char *name;
+	const char *status;     /* running finished failed killed preempted scheduled */
+	const char *notes;
+	int64_t start_ms;       /* INGEST_RUN: 0 or INGEST_NO_TIME: now */
+	int64_t end_ms;
+	const struct ingest_kv *params;
+	size_t param_count;
+	const struct ingest_kv *tags;
+	size_t tag_count;
+	const struct ingest_point *points;
+	size_t point_count;
+	const char *idempotency; /* a repeat within 7 days changes nothing and gives the first answer */
+	/* journals */
+	const char *writer;      /* 32 hex digits, as in the first record */
+	uint64_t offset;         /* of bytes[0] in the uncompressed journal */
+	const void *bytes;
+	size_t len;
+	const char *path;        /* below the followed folder; NULL: not from a file */
+	const struct ingest_foreign *foreign; /* NULL: our own journal */
+};
+
+struct ingest_result {
+	int code;            /* 0 or what failed; text in err */
+	struct err err;
+	uint64_t durable;    /* INGEST_JOURNAL: the offset up to which this writer's bytes are stored. Also filled with
+	                      * ERR_EXISTS, which says that offset lies beyond it (HTTP 409) */
+	uint64_t accepted;   /* points stored (of a repeat: what the first answer said) */
+	uint64_t rejected;   /* records kept but not applied; listed as the run's problems */
+	char id[40];         /* run or experiment */
+	bool existed;
+};
+
+/* Called on the writer's thread after the commit (or the failure); must not block nor call ingest_* with done NULL. */
+struct ingest_done {
+	void (*fn)(void *arg, const struct ingest_result *res);
+	void *arg;
+};
+
+/* Copies op and queues it. done NULL: waits, fills *ret, returns its code. Otherwise returns 0 and done->fn is
+ * called exactly once (maybe before this returns), or returns a negative code at once and fn is never called.
+ * Codes: ERR_USAGE bad ids, names, statuses or a first record that names another run or writer; ERR_NOENT no such
+ * run; ERR_EXISTS see above; ERR_CORRUPT bytes that are not records (a checksum that fails: durable is before it);
+ * ERR_NOSPC disk full; ERR_LIMIT; ERR_IO, ERR_BUSY; ERR_CANCELED when closing. A full queue makes callers wait. */
+int ingest_submit(struct store *s, const struct ingest_op *op, const struct ingest_done *done,
+		  struct ingest_result *ret, struct err *err);
+
+/* The durable offset of a writer of a run: 0 when it never wrote. ERR_NOENT: no such run. */
+int ingest_durable(struct store *s, const char *run, const char *writer, uint64_t *ret, struct err *err);
+
+#endif

@@ -1,0 +1,175 @@
+/* query.h: reads that need no points: experiments, runs, one run, what changed. Each call sees one snapshot that
+ * holds every acknowledged write. Results live in the caller's arena; all text is UTF-8 and never NULL unless said. */
+#ifndef DPT_STORE_QUERY_H
+#define DPT_STORE_QUERY_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "tracker/base/arena.h"
+#include "tracker/base/err.h"
+
+struct store;
+
+struct query_experiment {
+	const char *id;
+	const char *name;
+	uint64_t run_count;
+	uint64_t running_count;
+	int64_t created_ms;
+	int64_t changed_ms; /* the newest start or end of its runs; created_ms without runs */
+};
+
+struct query_experiments {
+	struct query_experiment *items; /* Default first, then by name */
+	size_t count;
+};
+
+struct query_kv {
+	const char *key;
+	const char *value;
+};
+
+/* A visible run-level series in numbers. first and last by (step, wall time, value); min and max leave NaN out and
+ * keep the infinities: with only NaN they are NaN and their steps 0. */
+struct query_metric {
+	const char *key;
+	uint64_t count;
+	uint64_t nonfinite;
+	double first, last, min, max;
+	int64_t first_step, last_step, min_step, max_step;
+	double first_time, last_time;       /* wall, seconds */
+	int64_t first_nonfinite_step;       /* valid when nonfinite > 0 */
+};
+
+enum query_alert_kind { QUERY_ALERT_FAILED, QUERY_ALERT_NAN, QUERY_ALERT_DIVERGED, QUERY_ALERT_SPIKE };
+
+struct query_alert {
+	enum query_alert_kind kind;
+	const char *kind_name; /* "failed" "nan" "diverged" "spike" */
+	const char *key;       /* "" for failed */
+	int64_t step;
+	double value;
+	const char *text;      /* one phrase: "NaN from step 400" */
+};
+
+struct query_segment {
+	int number;
+	int64_t first_step, first_epoch; /* 0, 0 for the first */
+	int64_t start_ms, end_ms;        /* INT64_MIN: unknown */
+	const char *status;
+	int world_size;                  /* 0: unknown */
+	struct query_kv *params;         /* those that belong to the segment */
+	size_t param_count;
+};
+
+struct query_rank {
+	int rank;
+	const char *host;
+	int pid;
+	int segment;             /* the newest in which it wrote */
+	int64_t last_record_ms;
+};
+
+struct query_problem {
+	int64_t time_ms;
+	const char *text;
+	uint64_t count;
+};
+
+/* A series as it is stored, per rank and segment, hidden points included. */
+struct query_series {
+	const char *key;
+	int rank;
+	int segment;
+	struct query_metric sum;
+};
+
+struct query_run {
+	const char *id;
+	const char *name;
+	const char *experiment;
+	const char *experiment_id;
+	const char *status;
+	bool status_inferred;     /* killed because nothing was heard for 60 s; withdrawn when it speaks */
+	bool deleted;
+	int64_t start_ms;         /* INT64_MIN: unknown */
+	int64_t end_ms;
+	int64_t last_step;        /* of the run-level series that count optimiser steps; -1 without */
+	int world_size;           /* 0: unknown */
+	uint64_t rev;             /* grows whenever anything of the run changes */
+	struct query_kv *params;  /* sorted by key, as the rest */
+	size_t param_count;
+	struct query_kv *tags;
+	size_t tag_count;
+	struct query_metric *metrics;
+	size_t metric_count;
+	struct query_alert *alerts; /* most serious first */
+	size_t alert_count;
+	const char *notes;
+	/* query_run only */
+	struct query_kv *environment;
+	size_t environment_count;
+	struct query_segment *segments;
+	size_t segment_count;
+	struct query_rank *ranks;
+	size_t rank_count;
+	struct query_problem *problems;
+	size_t problem_count;
+	struct query_series *series; /* by key, rank, segment */
+	size_t series_count;
+};
+
+struct query_runs_opts {
+	const char *const *experiments; /* names; NULL: all */
+	size_t experiment_count;
+	const char *const *ids;         /* NULL: all; else just these */
+	size_t id_count;
+	const char *filter;             /* contract's grammar; NULL or "" for none */
+	const char *order_by;           /* `metrics.loss.min DESC, start_time`; NULL or "": start_time DESC */
+	const char *page_token;         /* NULL or "": the first page; only valid with unchanged filter and order */
+	size_t limit;                   /* 0: 100; at most 50000 */
+	bool with_deleted;
+	bool only_deleted;
+	bool text_params;               /* MLflow's routes: params compare as text always */
+	bool bare;                      /* leave params, tags, metrics and alerts out */
+};
+
+struct query_runs {
+	struct query_run *items;
+	size_t count;
+	const char *next_page_token; /* NULL on the last page */
+	uint64_t rev;                /* of the snapshot, for an ETag or the next `changes` */
+};
+
+int query_experiments(struct store *s, struct arena *a, struct query_experiments *ret, struct err *err);
+
+/* ERR_USAGE: filter, order or token cannot be read; the text says where (the field is named "filter", "order_by" or
+ * "page_token" at its start). ERR_NOENT: an experiment of that name does not exist. Ids that do not exist are left out. */
+int query_runs(struct store *s, const struct query_runs_opts *o, struct arena *a, struct query_runs *ret,
+	       struct err *err);
+
+/* One run with everything; deleted runs too. id: 32 hex digits, or a unique prefix of at least 4. ERR_NOENT. */
+int query_run(struct store *s, const char *id, struct arena *a, struct query_run *ret, struct err *err);
+
+struct query_changes {
+	const char *token;       /* for the next call */
+	const char *const *runs; /* ids that changed after `since`; at most 1000, then `more` is set */
+	size_t run_count;
+	bool more;
+	bool reset;              /* since was absent or of another store: everything may have changed */
+};
+
+/* since NULL or "": no runs, only the token of now. ERR_USAGE: not a token. */
+int query_changes(struct store *s, const char *since, struct arena *a, struct query_changes *ret, struct err *err);
+
+/* Every key that a run of the experiment (NULL: of all) uses, for column pickers. */
+struct query_keys {
+	const char **params, **tags, **metrics; /* sorted */
+	size_t param_count, tag_count, metric_count;
+};
+
+int query_keys(struct store *s, const char *experiment, struct arena *a, struct query_keys *ret, struct err *err);
+
+#endif

@@ -1,0 +1,85 @@
+/* store.h: opens and closes the one SQLite file that holds every run, and says who holds it.
+ * One process holds a store at a time (flock on the 0600 file PATH.lock). Inside it one thread owns the only
+ * read-write connection and does every write and every checkpoint; reads use a pool of read-only connections.
+ * All functions of web/store may be called from any thread. Knows nothing of HTTP or JSON. */
+#ifndef DPT_STORE_STORE_H
+#define DPT_STORE_STORE_H
+
+#include <limits.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "tracker/base/err.h"
+
+struct store;
+
+struct store_opts {
+	const char *db_path;   /* required; file and lock are made when absent, the folder must exist */
+	int max_readers;       /* read-only connections kept; 0: 4 */
+	int wal_limit_bytes;   /* checkpoint when the log file is longer; 0: 8 MiB */
+	bool no_fold;          /* tests only: leave the ingest log unfolded */
+};
+
+/* ERR_BUSY: another process holds it (the text names its address where it published one).
+ * ERR_CORRUPT: not a store, damaged, or made by a newer version. */
+int store_open(struct store **ret, const struct store_opts *opts, struct err *err);
+
+/* Finishes what was submitted, folds and checkpoints, then releases the lock. NULL is fine. No other call may be
+ * running, and follow_stop has been called. */
+void store_close(struct store *s);
+
+/* --- where things lie ------------------------------------------------------------------------------------- */
+
+struct store_paths {
+	char db[PATH_MAX];        /* LOGDIR/dptrack.db, or below $XDG_STATE_HOME/dptrack/<hash of LOGDIR>/ */
+	char artifacts[PATH_MAX]; /* the folder dptrack.artifacts beside it */
+	bool elsewhere;           /* LOGDIR is read-only or on a network filesystem: say so in one line */
+	bool poll;                /* changes below LOGDIR cannot be watched there: follow_start polls */
+};
+
+/* Makes LOGDIR when absent, and the state folder when it is needed. db (NULL is fine) overrides the file's place. */
+int store_locate(struct store_paths *ret, const char *logdir, const char *db, struct err *err);
+
+/* --- who holds it ----------------------------------------------------------------------------------------- */
+
+struct store_holder {
+	int pid;
+	char address[256]; /* "" until published */
+	char token[128];
+};
+
+/* Writes address and owner-only token into the lock file that this process holds. */
+int store_publish(struct store *s, const char *address, const char *token, struct err *err);
+
+/* Who holds the store of db_path now. ERR_NOENT: nobody (then store_open will succeed). */
+int store_holder(struct store_holder *ret, const char *db_path, struct err *err);
+
+/* --- change notices --------------------------------------------------------------------------------------- */
+
+/* fn runs on the writer's thread after each commit that changed something; it must only signal. rev grows with
+ * every change. Returns a handle >= 0 for store_unwatch, or ERR_LIMIT (64 watchers). */
+int store_watch(struct store *s, void (*fn)(void *arg, uint64_t rev), void *arg);
+void store_unwatch(struct store *s, int handle); /* when it returns, fn is not running and never will again */
+
+uint64_t store_rev(struct store *s); /* the newest committed change */
+
+/* --- health ----------------------------------------------------------------------------------------------- */
+
+struct store_stats {
+	uint64_t commits, batches, points;   /* since open */
+	uint64_t log_rows, log_points;       /* accepted, not folded yet */
+	uint64_t db_bytes, wal_bytes;
+	uint64_t records_bad;                /* well framed but not applied, since open */
+	int write_error;                     /* enum err_code of the last failed commit; 0 after one that succeeded */
+	char write_error_text[256];
+	int rw_handles;                      /* always 1 */
+	const char *sqlite_version;
+};
+
+void store_stats(struct store *s, struct store_stats *ret);
+
+/* The store's own 32-digit id, drawn when the file was made; borrowed from s. */
+const char *store_id(const struct store *s);
+
+#endif
