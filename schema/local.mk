@@ -1,0 +1,1 @@
+EXTRA_DIST += schema/event/fields.def schema/event/limits.def

@@ -1,1 +1,161 @@
-/* dptrack.h: the public header of the tracking library. */
+/* dptrack.h: records training runs. The public header of libdptrack (pkg-config: dptrack).
+ *
+ * A run is a folder <runs_dir>/<experiment>/<run name>-<8 digits of its id>/. Every process that takes part (a rank,
+ * the launcher) opens the run once and appends to a journal file of its own there; `dptrack serve --logdir <runs_dir>`
+ * and `tensorboard --logdir <runs_dir>` read it while it grows. With a URL the same bytes are also sent to a server.
+ *
+ *	struct dptrack_run *run;
+ *	struct dptrack_error error;
+ *
+ *	if (dptrack_run_open(&run, &(struct dptrack_run_opts){ .experiment = "mnist", .run_name = "first" }, &error))
+ *		fprintf(stderr, "%s\n", error.text);
+ *	dptrack_param_f64(run, "lr", 0.1);
+ *	for (int step = 1; step <= 1000; step++)
+ *		dptrack_log(run, step, "train/loss", loss);
+ *	dptrack_run_close(run, DPTRACK_FINISHED);
+ *
+ * Threads: every function may be called from any thread at any time between open and close; close is called once, when
+ * no other thread uses the run any more. Points that one thread logs keep their order.
+ * Nothing here waits for a disk or a network, but open, flush and close (for a bounded time). After open no failure
+ * stops the caller: a full disk or an absent server costs a warning (opts.warn) and, in the end, a count of what was
+ * lost. The return values after open may be ignored. The library never prints and never exits.
+ * Fork: the run stays with the process that opened it; in a child of fork() every call on it does nothing.
+ * Text is UTF-8; bytes that are not are replaced by U+FFFD. All strings are copied. */
+#ifndef DPTRACK_H
+#define DPTRACK_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+struct dptrack_run;
+
+enum dptrack_code {
+	DPTRACK_OK = 0,
+	DPTRACK_USAGE = -1,    /* an argument breaks a rule that stands beside the function */
+	DPTRACK_NOENT = -2,    /* no run of that id under runs_dir */
+	DPTRACK_CONFLICT = -3, /* the param has another value already */
+	DPTRACK_NOMEM = -4,
+	DPTRACK_IO = -5,
+	DPTRACK_NOSPC = -6,
+	DPTRACK_LIMIT = -8,   /* the queue is full, or more keys or params than a run may have */
+	DPTRACK_UNSENT = -10, /* close: the server lacks part of the journal (which is still on disk) */
+	DPTRACK_FORKED = -12, /* called in a child of fork() */
+};
+
+struct dptrack_error {
+	int code;       /* enum dptrack_code */
+	char text[504]; /* one line: what, where, what to do */
+};
+
+enum dptrack_status {
+	DPTRACK_RUNNING = 0,
+	DPTRACK_FINISHED = 1,
+	DPTRACK_FAILED = 2,
+	DPTRACK_KILLED = 3,    /* interrupted by a person or the system */
+	DPTRACK_PREEMPTED = 4, /* stopped after a checkpoint, to be continued */
+	DPTRACK_SCHEDULED = 5, /* waits to be started */
+};
+
+enum dptrack_role {
+	DPTRACK_RANK = 0,     /* a process that trains */
+	DPTRACK_LAUNCHER = 1, /* the process that started the ranks; has the last word on the status */
+};
+
+/* Everything is optional: a zeroed struct opens a new run with one rank. */
+struct dptrack_run_opts {
+	const char *runs_dir;   /* NULL: "runs"; made when absent */
+	const char *experiment; /* NULL: "default" */
+	const char *run_name;   /* NULL: a name made from the id */
+
+	/* NULL: a new run with a random id. Else 32 lower-case hex digits: join that run as one more process (rank 0
+	 * draws the id, with dptrack_draw_id or by opening, and tells the others; all give the same runs_dir,
+	 * experiment and run_name). With reopen: continue that run, found by its id alone. */
+	const char *run_id;
+	int rank;       /* from 0 */
+	int world_size; /* 0: 1 */
+	enum dptrack_role role;
+
+	/* A restart opens a new segment of the run: first_step is the first step that it will log, first_epoch the
+	 * first epoch that it will finish. Earlier segments' points from there on are kept, but hidden by default.
+	 * One process (rank 0) sets reopen; the others join with segment = dptrack_run_segment of rank 0 and the same
+	 * first_step and first_epoch. */
+	bool reopen;
+	int segment; /* 0: the first one, or with reopen one more than the newest found in the folder */
+	int64_t first_step;
+	int64_t first_epoch;
+
+	const char *url;     /* server that also gets the journal; NULL: $DPTRACK_URL; "": none */
+	const char *token;   /* NULL: $DPTRACK_TOKEN */
+	double close_wait_s; /* longest wait of close for the server; 0: 10 s; negative: none */
+
+	/* Called for each kind of trouble at most once a minute, with one line of text, from a thread of the library
+	 * or from the caller's own. Must not call back into the library. NULL: silence. */
+	void (*warn)(void *user, const char *text);
+	void *warn_user;
+
+	void *reserved[8]; /* NULL; room for later options */
+};
+
+/* Makes the folder and the journal, starts the writer thread. 0 or a negative enum dptrack_code; *ret is untouched and
+ * error (may be NULL) filled on failure. */
+int dptrack_run_open(struct dptrack_run **ret, const struct dptrack_run_opts *opts, struct dptrack_error *error);
+
+/* Writes everything that is queued and the status, waits for the disk and at most close_wait_s for the server, then
+ * frees the run (NULL is fine). DPTRACK_RUNNING leaves the status as it is (a rank that ends before others).
+ * 0, or the code of what could not be completed; the run is gone in either case. */
+int dptrack_run_close(struct dptrack_run *run, enum dptrack_status status);
+
+/* Waits until everything logged before is in the journal file (for a follower to see); at most wait_s seconds. */
+int dptrack_flush(struct dptrack_run *run, double wait_s);
+
+/* Borrowed until close. */
+const char *dptrack_run_id(const struct dptrack_run *run);   /* 32 lower-case hex digits */
+const char *dptrack_run_name(const struct dptrack_run *run); /* as given or made */
+const char *dptrack_run_dir(const struct dptrack_run *run);  /* the run's folder */
+int dptrack_run_segment(const struct dptrack_run *run);      /* from 0 */
+
+/* 32 random lower-case hex digits and a NUL; what a launcher hands to its ranks as run_id. 0 or DPTRACK_IO. */
+int dptrack_draw_id(char ret[33]);
+
+/* One point of the series key. In rank 0 it belongs to the run as a whole; in any other rank to that rank. Only queues
+ * (2^20 points; a full queue drops the newest, warns, and counts them in the series dptrack/dropped). Time is now; NaN
+ * and infinities are kept. key: 1 to 250 characters without control characters; step >= 0 by custom. */
+int dptrack_log(struct dptrack_run *run, int64_t step, const char *key, double value);
+
+/* The same for a series of one rank (rank >= 0), or of the whole run (-1), whatever process this is. */
+int dptrack_log_rank(struct dptrack_run *run, int rank, int64_t step, const char *key, double value);
+
+/* The same with a time of the caller's (seconds since 1970 UTC; not NaN): for importers. */
+int dptrack_log_at(struct dptrack_run *run, int rank, int64_t step, const char *key, double value, double wall_time);
+
+/* Params are write-once: the first value wins, another one is refused with a warning. Set those that TensorBoard's
+ * HParams tab shall show before the first point or flush. Over-long values (8000 bytes) are cut. */
+int dptrack_param(struct dptrack_run *run, const char *key, const char *value);
+int dptrack_param_f64(struct dptrack_run *run, const char *key, double value);
+int dptrack_param_i64(struct dptrack_run *run, const char *key, int64_t value);
+int dptrack_param_bool(struct dptrack_run *run, const char *key, bool value);
+
+/* A param that may differ from segment to segment: world size, threads, host, command line. */
+int dptrack_segment_param(struct dptrack_run *run, const char *key, const char *value);
+
+int dptrack_tag(struct dptrack_run *run, const char *key, const char *value); /* the last value wins */
+int dptrack_note(struct dptrack_run *run, const char *markdown);              /* the last one wins; at most 64 KiB */
+
+/* A fact about the machine or program of this process: "host", "cpu", "git_commit", … */
+int dptrack_environment(struct dptrack_run *run, const char *key, const char *value);
+
+/* Changes the status before close does; reason (may be NULL) is a line for people. */
+int dptrack_set_status(struct dptrack_run *run, enum dptrack_status status, const char *reason);
+
+/* Points lost so far: full queue, refused keys. */
+uint64_t dptrack_dropped(const struct dptrack_run *run);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

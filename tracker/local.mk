@@ -8,3 +8,16 @@ libtrackbase_la_SOURCES = \
 	tracker/base/err.c tracker/base/err.h \
 	tracker/base/log.c tracker/base/log.h \
 	tracker/base/queue.c tracker/base/queue.h
+
+# libtracker: journals, runs and their way to a server; libdptrack, dptrain and dptrack are linked from it.
+noinst_LTLIBRARIES += libtracker.la
+libtracker_la_SOURCES = \
+	tracker/dptrack.h \
+	tracker/event/encode.h \
+	tracker/event/event.h \
+	tracker/event/fields.h \
+	tracker/event/key.c tracker/event/key.h \
+	tracker/event/limits.h \
+	tracker/event/record.c tracker/event/record.h
+libtracker_la_LIBADD = libtrackbase.la
+include_HEADERS += tracker/dptrack.h
