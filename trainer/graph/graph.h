@@ -76,12 +76,15 @@ struct tensor {
 	enum space space;
 	struct init init;      /* persistent tensors */
 	bool decay;            /* parameters: weight decay applies (not for norm gains, biases) */
+	bool keep;             /* readable by the host after the program: lives to its end */
+	bool wants_grad;       /* set by pass_grad: a trained parameter lies behind it (or it is one) */
 	size_t opaque_bytes;   /* > 0: in a backend's own layout of that many bytes; shape is then the logical one */
 	struct node *producer; /* NULL for inputs and persistent tensors */
-	struct tensor *grad;   /* of a parameter, after pass_grad: its gradient */
+	struct tensor *grad;   /* after pass_grad: its gradient; of a parameter it is of kind TENSOR_GRAD */
 	struct tensor *base;   /* a view: this tensor is base's bytes from base_offset on (base->base is NULL) */
 	size_t base_offset;
-	size_t offset; /* after planning: byte offset in the slab of its space */
+	size_t offset; /* after planning: byte offset in the slab of its space (of a view too: base's + base_offset) */
+	size_t *slot_offset; /* the same for each micro-batch slot, when the schedule has several; else NULL */
 };
 
 size_t tensor_bytes(const struct tensor *t); /* of the storage, unpadded */
@@ -89,6 +92,8 @@ size_t tensor_bytes(const struct tensor *t); /* of the storage, unpadded */
 enum phase { PHASE_FORWARD, PHASE_BACKWARD, PHASE_COMM, PHASE_OPTIMIZER, PHASE_COUNT };
 
 enum stream { STREAM_COMPUTE, STREAM_COMM, STREAM_COUNT };
+
+const char *phase_name(enum phase p);
 
 struct op;
 
@@ -116,6 +121,7 @@ struct graph {
 	enum phase phase;     /* phase of nodes that are added now */
 	struct tensor *loss;  /* scalar-like result whose gradient starts the backward pass; set by the model */
 	struct err err;       /* first failure while building */
+	struct graph_names *names; /* index of tensor names; private to graph.c */
 };
 
 struct graph *graph_new(bool training); /* NULL when out of memory */
@@ -127,6 +133,9 @@ struct tensor *graph_tensor(struct graph *g, const struct tensor *like); /* copi
 struct tensor *graph_act(struct graph *g, enum dtype dtype, struct shape shape, const char *fmt, ...)
 	__attribute__((format(printf, 4, 5)));
 struct tensor *graph_find(const struct graph *g, const char *name); /* NULL when absent */
+
+/* name without its last component ("layer1.0.conv1.weight" → "layer1.0.conv1"); in the arena. */
+const char *graph_stem(struct graph *g, const char *name);
 
 struct node_spec {
 	const struct op *op;
@@ -141,15 +150,23 @@ struct node_spec {
 /* Appends a node, runs op->shape (which makes outputs that are NULL) and sets producers; NULL once the graph failed. */
 struct node *graph_node(struct graph *g, const struct node_spec *spec);
 
+/* For shape rules. graph_out makes output `index` when it is NULL, named after the node with suffix appended, and
+ * otherwise checks that its shape is `shape`. graph_expect fails the graph unless `ok`, naming the node. Both return 0
+ * or the graph's error code. */
+int graph_out(struct graph *g, struct node *n, int index, enum dtype dtype, struct shape shape, const char *suffix);
+int graph_expect(struct graph *g, const struct node *n, bool ok, const char *what);
+
 /* Editing, for passes: insert before/after a position, remove, redirect every use of one tensor from position on. */
 void graph_move(struct graph *g, int from, int to);
 void graph_remove(struct graph *g, int position);
 void graph_replace_uses(struct graph *g, struct tensor *old, struct tensor *new_, int from_position);
-int graph_count_uses(const struct graph *g, const struct tensor *t);
+int graph_count_uses(const struct graph *g, const struct tensor *t); /* as an input of nodes */
+struct node *graph_user(const struct graph *g, const struct tensor *t, const struct op *op); /* first of that op, or NULL */
 
 /* Backward pass bookkeeping, used by op->grad: the gradient of an activation is the sum of what its consumers add. */
 struct tensor *graph_grad_get(struct graph *g, const struct tensor *t); /* NULL: nothing flows into t */
 void graph_grad_add(struct graph *g, struct tensor *t, struct tensor *grad);
+struct tensor *graph_param_grad(struct graph *g, const struct tensor *param); /* a new TENSOR_GRAD "<param>.grad" */
 
 /* Text of every tensor and node, stable over runs: what `--dump=graph` prints and the golden tests compare. */
 void graph_dump(const struct graph *g, struct buf *out);

@@ -43,4 +43,8 @@ struct op {
 	double (*flops)(const struct node *n);
 };
 
+/* The two ops that passes insert by themselves: sums of gradients that meet, changes of type (trainer/ops/{add,cast}). */
+extern const struct op op_add;
+extern const struct op op_cast;
+
 #endif
