@@ -5,6 +5,8 @@ dptrack $VERSION, prefix $prefix
   ref backend    yes (f64, built in)
   cpu backend    $have_onednn${onednn_reason:+ ($onednn_reason)}
   cuda backend   $have_cuda${cuda_reason:+ ($cuda_reason)}
+    cuDNN        $have_cudnn${cudnn_reason:+ ($cudnn_reason)}
+    NCCL         $have_nccl${nccl_reason:+ ($nccl_reason)}
   mpi transport  $have_mpi${mpi_reason:+ ($mpi_reason)}
   page           $have_ui${ui_reason:+ ($ui_reason)}
   unit tests     $have_cmocka

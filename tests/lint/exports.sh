@@ -1,0 +1,18 @@
+#!/bin/sh
+# What shared objects export: a backend module one versioned symbol, libdptrack only dptrack_*.
+cd "${builddir:-.}" || exit 1
+bad=0 seen=0
+for so in .libs/dptrain_*.so .libs/libdptrack.so; do
+	[ -f "$so" ] || continue
+	seen=$((seen + 1))
+	case $so in
+	*libdptrack.so) want='^dptrack_' ;;
+	*) want='^dptrain_backend_v1$' ;;
+	esac
+	# Version nodes (type A) and what the sanitizers' runtimes add are not ours.
+	stray=$(nm -D --defined-only "$so" | awk '$2 != "A" { print $3 }' | sed 's/@.*//' | grep -vE "$want|^_init$|^_fini$|^__(asan|ubsan|odr_asan)")
+	[ -z "$stray" ] || { echo "$so exports: $stray"; bad=1; }
+done
+[ $seen -gt 0 ] || { echo "exports: no shared object was built"; exit 77; }
+[ $bad = 0 ] && echo "exports: $seen shared objects export what they should"
+exit $bad

@@ -1,0 +1,33 @@
+# The cuda module. nvcc compiles *.cu through libtool: -forward-unknown-opts lets libtool's -fPIC reach the host
+# compiler; without exceptions, RTTI and thread-safe statics its objects need no libstdc++.
+cuda_sources = \
+	trainer/backends/cuda/module.c \
+	trainer/backends/cuda/none.def \
+	trainer/ops/relu/relu_cuda.cu
+EXTRA_DIST += $(cuda_sources)
+
+if HAVE_CUDA
+pkglib_LTLIBRARIES += dptrain_cuda.la
+dptrain_cuda_la_SOURCES = $(cuda_sources)
+dptrain_cuda_la_CPPFLAGS = $(AM_CPPFLAGS) $(CUDA_CPPFLAGS)
+dptrain_cuda_la_CFLAGS = $(AM_CFLAGS) -fvisibility=hidden
+dptrain_cuda_la_LDFLAGS = $(AM_LDFLAGS) -module -avoid-version -no-undefined -Wl,-z,defs -Wl,--exclude-libs,ALL \
+	-export-symbols-regex '^dptrain_backend_v1$$'
+dptrain_cuda_la_LIBADD = libgraph.la $(CUDA_LIBS)
+dptrain_cuda_la_LINK = $(LIBTOOL) $(AM_V_lt) --tag=CC $(AM_LIBTOOLFLAGS) --mode=link $(CC) $(AM_CFLAGS) $(CFLAGS) \
+	$(dptrain_cuda_la_LDFLAGS) $(LDFLAGS) -o $@
+endif
+
+NVCC_HOST_FLAGS = -fno-exceptions,-fno-rtti,-fno-threadsafe-statics,-fvisibility=hidden,-Wall
+AM_V_NVCC = $(am__v_NVCC_@AM_V@)
+am__v_NVCC_ = $(am__v_NVCC_@AM_DEFAULT_V@)
+am__v_NVCC_0 = @echo "  NVCC    " $@;
+am__v_NVCC_1 =
+
+SUFFIXES = .cu
+.cu.lo:
+	@$(MKDIR_P) $(@D)
+	$(AM_V_NVCC)$(LIBTOOL) $(AM_V_lt) --tag=CC --mode=compile $(NVCC) -forward-unknown-opts $(NVCCFLAGS) -std=c++20 \
+		--Werror=all-warnings --compiler-options=$(NVCC_HOST_FLAGS) $(AM_CPPFLAGS) $(CPPFLAGS) -c -o $@ $<
+
+trainer/ops/relu/relu_cuda.lo: trainer/graph/kernel.h trainer/graph/graph.h tracker/base/err.h
