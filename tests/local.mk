@@ -10,6 +10,7 @@ PY_LOG_COMPILER = python3
 dist_check_SCRIPTS =
 
 include tests/unit/local.mk
+include tests/tracker/local.mk
 include tests/lint/local.mk
 include tests/ops/local.mk
 include tests/graph/local.mk

@@ -13,11 +13,13 @@ libtrackbase_la_SOURCES = \
 noinst_LTLIBRARIES += libtracker.la
 libtracker_la_SOURCES = \
 	tracker/dptrack.h \
-	tracker/event/encode.h \
-	tracker/event/event.h \
+	tracker/event/encode.c tracker/event/encode.h \
+	tracker/event/event.c tracker/event/event.h \
 	tracker/event/fields.h \
 	tracker/event/key.c tracker/event/key.h \
 	tracker/event/limits.h \
-	tracker/event/record.c tracker/event/record.h
+	tracker/event/record.c tracker/event/record.h \
+	tracker/event/tensorboard.h \
+	tracker/event/wire.c tracker/event/wire.h
 libtracker_la_LIBADD = libtrackbase.la
 include_HEADERS += tracker/dptrack.h

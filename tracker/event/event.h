@@ -40,7 +40,7 @@ enum event_status {
 enum event_type { EVENT_TYPE_TEXT, EVENT_TYPE_F64, EVENT_TYPE_I64, EVENT_TYPE_BOOL };
 
 enum event_kind {
-	EVENT_SCALAR,       /* key, value, exact, rank; step and wall_time of the event */
+	EVENT_SCALAR,       /* key, value, rank; step and wall_time of the event */
 	EVENT_HEADER,       /* header: this is the first record of a journal of ours */
 	EVENT_PARAM,        /* key, type, text | value | integer, segment; also from foreign hparams */
 	EVENT_TAG,          /* key, text */
@@ -82,7 +82,6 @@ struct event_item {
 	enum event_type type;
 	enum event_status status;
 	int rank;     /* EVENT_RANK_DEFAULT, EVENT_RANK_RUN or a rank */
-	bool exact;   /* value is the double that the writer had, not a widened float */
 	bool segment; /* a param of the segment */
 	const struct event_header *header; /* inside struct event */
 };

@@ -6,8 +6,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* NULL when the key is fine, else what is wrong with it ("is empty", …): valid UTF-8, 1 to 250 characters, none of them
- * a control character. */
+/* NULL when the key is fine, else what is wrong with it ("is empty", …): valid UTF-8, 1 to 250 characters, none of
+ * them a control character. */
 const char *key_check(const char *key, size_t len);
 
 /* Whole, shortest-form UTF-8 without surrogates. */
