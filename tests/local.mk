@@ -18,3 +18,9 @@ include tests/comm/local.mk
 include tests/data/local.mk
 include tests/train/local.mk
 include tests/bench/local.mk
+
+# ./check runs these after `make check`, with TESTS set to them.
+print-check-extra:
+	@echo $(CHECK_EXTRA)
+.PHONY: print-check-extra
+EXTRA_DIST += check quickstart tests/setup.sh tests/options_off.sh LICENSE
