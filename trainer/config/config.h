@@ -1,0 +1,112 @@
+/* config.h: what a run shall do: every value of flags.def, resolved, and where each came from.
+ *
+ * Order of rank, highest first: command line, environment, --config file, default. config_parse reads them and checks
+ * each value alone; config_resolve, once the number of ranks is known, derives what was left open and refuses what
+ * contradicts itself. Both fail with ERR_USAGE and one line. Nothing here prints, opens data or knows models.
+ *
+ *	struct run_config *cfg;
+ *	rc = config_parse(&cfg, argc, argv, &err);
+ *	…find out world and local_world…
+ *	rc = rc ? rc : config_resolve(cfg, &(struct config_world){ .world = 2, .local_world = 2 }, &err);
+ */
+#ifndef DPT_CONFIG_CONFIG_H
+#define DPT_CONFIG_CONFIG_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "tracker/base/buf.h"
+#include "tracker/base/err.h"
+
+enum config_command { COMMAND_TRAIN, COMMAND_CONFIG, COMMAND_BACKENDS, COMMAND_PLAN, COMMAND_BENCH, COMMAND_COUNT };
+
+const char *config_command_name(enum config_command c);
+
+/* Values of CHOICE flags, in the order of their form in flags.def. */
+enum config_act { CONFIG_ACT_RELU, CONFIG_ACT_GELU };
+enum config_opt { CONFIG_OPT_SGD };
+enum config_lr_scheduler { CONFIG_LR_COSINE, CONFIG_LR_STEP, CONFIG_LR_LINEAR, CONFIG_LR_POLYNOMIAL, CONFIG_LR_CONSTANT };
+enum config_backend { CONFIG_BACKEND_AUTO, CONFIG_BACKEND_REF, CONFIG_BACKEND_CPU, CONFIG_BACKEND_CUDA };
+enum config_precision { CONFIG_PRECISION_FP32, CONFIG_PRECISION_BF16, CONFIG_PRECISION_FP64 };
+enum config_strategy { CONFIG_STRATEGY_SINGLE, CONFIG_STRATEGY_DDP };
+enum config_dump { CONFIG_DUMP_NONE, CONFIG_DUMP_GRAPH, CONFIG_DUMP_PLAN, CONFIG_DUMP_SUMMARY };
+
+/* Bits of the SET flag augment. */
+enum config_augment { CONFIG_AUGMENT_CROP = 1, CONFIG_AUGMENT_FLIP = 2 };
+
+enum config_origin { ORIGIN_DEFAULT, ORIGIN_FILE, ORIGIN_ENVIRONMENT, ORIGIN_FLAG, ORIGIN_DERIVED };
+
+const char *config_origin_name(enum config_origin o);
+
+enum flag_id {
+#define FLAG(field, ...) FLAG_##field,
+#include "trainer/config/flags.def"
+#undef FLAG
+	FLAG_COUNT
+};
+
+#define FLAG_TYPE_INT int64_t
+#define FLAG_TYPE_REAL double
+#define FLAG_TYPE_BOOL bool
+#define FLAG_TYPE_TEXT const char * /* NULL when not given; in the config's arena */
+#define FLAG_TYPE_CHOICE int
+#define FLAG_TYPE_SET unsigned
+
+struct run_config {
+	struct arena *arena;
+	enum config_command command;
+	bool help, version; /* asked for: print config_help or the version and exit 0; nothing else was checked */
+
+	/* One member per line of flags.def. After config_resolve these are final: batch_size (largest micro-batch of a
+	 * rank), global_batch_size, grad_accum_steps, strategy, threads, precision, backend (stays auto), max_steps
+	 * (0: no limit), epochs (0: no limit). classes, in_channels and image_size stay 0 until the caller who knows
+	 * data and model calls config_derive. report_to: a URL, "" for no server, NULL for the library's default. */
+#define FLAG(field, kind, ...) FLAG_TYPE_##kind field;
+#include "trainer/config/flags.def"
+#undef FLAG
+
+	int world, local_world; /* as given to config_resolve */
+	uint8_t origin[FLAG_COUNT]; /* enum config_origin */
+};
+
+/* argv[0] is the program. *ret is allocated (config_free) and untouched on failure. */
+int config_parse(struct run_config **ret, int argc, char *const argv[], struct err *err);
+void config_free(struct run_config *cfg); /* NULL is fine */
+
+struct config_world {
+	int world;       /* ranks of the whole run */
+	int local_world; /* ranks on this machine; 0: world */
+	int64_t batch_from_samples; /* images in the file of --batch-from; 0 when not used (or not opened) */
+};
+
+int config_resolve(struct run_config *cfg, const struct config_world *w, struct err *err);
+
+/* Whether somebody gave the value (on the command line, in the environment or in the file). */
+bool config_given(const struct run_config *cfg, enum flag_id id);
+
+/* Sets an INT flag that was left open to what data or model say, with origin "derived". */
+void config_derive(struct run_config *cfg, enum flag_id id, int64_t value);
+
+/* One resolved value as text, for params of the tracked run and for `dptrain config`. */
+struct config_item {
+	const char *name;   /* "batch_size" */
+	const char *value;  /* valid during the callback */
+	enum config_origin origin;
+	bool is_number;     /* value reads as a number (INT, REAL) */
+	bool segment;       /* may differ when the run is continued */
+	enum flag_id id;
+};
+
+/* Calls fn for each flag of the command in the order of flags.def; values that were never given nor derived have the
+ * value "". */
+void config_each(const struct run_config *cfg, void (*fn)(void *user, const struct config_item *item), void *user);
+
+/* Text for stdout. config_print writes a table (or, with json set, an object that --config reads back). */
+void config_help(enum config_command c, struct buf *out);
+void config_print(const struct run_config *cfg, bool json, struct buf *out);
+
+/* The name of the list that is nearest to what somebody typed, or NULL when none is near. */
+const char *config_nearest(const char *typed, const char *const *names, size_t n_names);
+
+#endif

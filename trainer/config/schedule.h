@@ -1,0 +1,35 @@
+/* schedule.h: the learning rate as a pure function of the optimiser step. Knows nothing of graphs or data.
+ *
+ * With s = step - 1 (0-based), W warm-up steps, T total steps, p = (s - W) / (T - W) clamped to [0, 1]:
+ *   s < W        lr * (s + 1) / (W + 1)      torch LinearLR(start_factor = 1/(W+1), total_iters = W)
+ *   cosine       min + (lr - min) * (1 + cos(pi p)) / 2          CosineAnnealingLR(T_max = T - W, eta_min = min)
+ *   step         lr * gamma ^ floor((s - W) / step_every)        StepLR
+ *   linear       min + (lr - min) * (1 - p)                      LinearLR towards min
+ *   polynomial   min + (lr - min) * (1 - p) ^ power              PolynomialLR (min = 0)
+ *   constant     lr
+ * Warm-up is followed by the scheduler counting from its own 0, as torch's SequentialLR does. */
+#ifndef DPT_CONFIG_SCHEDULE_H
+#define DPT_CONFIG_SCHEDULE_H
+
+#include <stdint.h>
+
+#include "trainer/config/config.h"
+
+struct lr_schedule {
+	enum config_lr_scheduler kind;
+	double lr, min_lr, gamma, power;
+	int64_t steps_total;  /* T */
+	int64_t steps_warmup; /* W */
+	double step_every;    /* optimiser steps between two falls of `step` */
+};
+
+/* From the flags; steps_per_epoch > 0. T is the nearer of --max-steps and epochs * steps_per_epoch. */
+struct lr_schedule schedule_make(const struct run_config *cfg, int64_t steps_per_epoch);
+
+/* step counts from 1; beyond the total the last value stays. */
+double schedule_lr(const struct lr_schedule *s, int64_t step);
+
+/* Optimiser steps of the whole run: INT64_MAX when nothing ends it. */
+int64_t schedule_steps_total(const struct run_config *cfg, int64_t steps_per_epoch);
+
+#endif

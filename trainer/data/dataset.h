@@ -1,0 +1,91 @@
+/* dataset.h: a set of labelled images behind one sample index. Formats are registered in datasets.def; each reads its
+ * own files and knows nothing of batches, ranks, order or augmentation.
+ *
+ * A dataset is immutable once open: dataset_read may be called from any thread. Failures of files are ERR_USAGE (the
+ * user named something missing or damaged): one line with file, what, expected and found. */
+#ifndef DPT_DATA_DATASET_H
+#define DPT_DATA_DATASET_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "tracker/base/err.h"
+#include "trainer/graph/graph.h"
+
+#define DATASET_CHANNELS_MAX 4
+#define DATASET_SAMPLES_MAX INT64_C(4294967295) /* of one split: an order is a table of 32-bit indices */
+
+enum split { SPLIT_TRAIN, SPLIT_VAL, SPLIT_COUNT };
+
+const char *split_name(enum split s); /* "train", "val" */
+
+struct dataset_ops;
+
+struct dataset { /* first member of each format's own struct */
+	const struct dataset_ops *ops;
+	char *path;                   /* what was opened, for messages */
+	int64_t n_samples[SPLIT_COUNT]; /* 0: the set has no such split */
+	int height, width, channels;
+	int classes;                  /* labels are in [0, classes) */
+	bool endless;                 /* no epochs: sample index i stands for i modulo n_samples; never shuffled */
+	/* Type of the pixels that read gives: DTYPE_U8, to be normalised as (v/255 - mean[c]) / std[c], or DTYPE_F32 or
+	 * DTYPE_F64, used as they are. */
+	enum dtype dtype;
+	/* Of the training images, exact: sums in integers; a channel that is constant has std 1. */
+	double mean[DATASET_CHANNELS_MAX], std[DATASET_CHANNELS_MAX];
+	char hash[64];                /* of all pixels and labels: two sets with the same content have the same text */
+};
+
+/* Where one sample goes. */
+struct dataset_read {
+	enum split split;
+	int64_t index;   /* in [0, n_samples[split]) */
+	void *pixels;    /* height * width * channels elements of dataset->dtype, HWC; 64-byte alignment not needed */
+	int32_t *label;
+};
+
+struct dataset_opts {
+	const char *path; /* folder */
+	int classes;      /* 0: as many as the labels say; else labels at or above it are refused */
+};
+
+struct dataset_ops {
+	const char *name;
+	/* Whether the folder looks like this format (by the names and first bytes of its files). NULL: never found by
+	 * a path. */
+	bool (*probe)(const char *path);
+	int (*open)(struct dataset **ret, const struct dataset_opts *o, struct err *err);
+	int (*read)(const struct dataset *d, const struct dataset_read *r, struct err *err);
+	void (*close)(struct dataset *d);
+	/* Optional: the pixels of a sample where they lie (dtype, HWC), so that they need not be copied. */
+	const void *(*peek)(const struct dataset *d, enum split split, int64_t index);
+};
+
+/* Opens the folder with the first format that recognises it. */
+int dataset_open(struct dataset **ret, const struct dataset_opts *o, struct err *err);
+void dataset_close(struct dataset *d); /* NULL is fine */
+int dataset_read(const struct dataset *d, const struct dataset_read *r, struct err *err);
+
+struct dataset_synthetic_opts {
+	int height, width, channels, classes;
+	uint64_t seed;
+};
+
+/* Endless: up to 64 MiB of random u8 images and labels, made once; the same for every rank. */
+int dataset_synthetic_open(struct dataset **ret, const struct dataset_synthetic_opts *o, struct err *err);
+
+/* Samples that lie in memory (a batch from a file), as both the training and the validation split; used as they are,
+ * neither normalised nor shuffled (endless). images: n*h*w*c elements of dtype (F32 or F64), NHWC. */
+struct dataset_memory_opts {
+	const char *path; /* where they came from, for messages; copied */
+	const void *images;    /* borrowed until close */
+	const int32_t *labels; /* borrowed until close */
+	enum dtype dtype;
+	int64_t n;
+	int height, width, channels;
+	int classes; /* 0: largest label + 1 */
+};
+
+int dataset_memory_open(struct dataset **ret, const struct dataset_memory_opts *o, struct err *err);
+
+#endif

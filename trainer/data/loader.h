@@ -1,0 +1,62 @@
+/* loader.h: delivers the micro-batches of one rank in order, prefetched by worker threads straight into batch slots
+ * that are allocated once: decoded, augmented, normalised. What is delivered depends on the sampler, seed and rank
+ * alone, never on the number of workers or slots.
+ *
+ * One thread calls next, release and close. Workers block every signal. */
+#ifndef DPT_DATA_LOADER_H
+#define DPT_DATA_LOADER_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "trainer/data/dataset.h"
+#include "trainer/data/sampler.h"
+
+struct loader;
+
+struct loader_opts {
+	const struct dataset *dataset; /* borrowed until close */
+	enum split split;
+	struct sampler sampler;
+	int rank;
+	enum dtype dtype;     /* of the delivered images: DTYPE_F32 or DTYPE_F64 */
+	int workers;          /* threads; 0: loader_next does the work itself */
+	int slots;            /* batches in flight, those that the caller holds included; 0: 4, or workers + 2 if more */
+	unsigned augment;     /* bits of enum loader_augment */
+	int64_t first_epoch, first_step; /* where to begin, from 0; O(1) but for the epoch's order */
+	int64_t epochs;       /* ends after so many epochs; 0: never */
+	double slow_s;        /* tests of data_wait: every batch takes at least so long to fill */
+	/* Optional: memory for the slots, loader_bytes() long, aligned to 64 (pinned, of a communicator, …); borrowed
+	 * until close. NULL: the loader allocates. */
+	void *memory;
+};
+
+/* Crop: the image padded by 4 black pixels on each side, cut at a random place. Flip: left and right change with
+ * probability 1/2. Draws are keyed by (sampler.seed, epoch, sample). */
+enum loader_augment { LOADER_CROP = 1, LOADER_FLIP = 2 };
+
+struct loader_batch {
+	int64_t epoch, step;        /* from 0; step within the epoch */
+	int64_t micro, n_micro;     /* which micro-batch of the step */
+	int64_t count;              /* samples here; may be 0 */
+	int64_t global_count;       /* samples of the whole step, over all ranks and micro-batches */
+	const void *images;         /* count * height * width * channels of dtype, NHWC; 64-byte aligned */
+	const int32_t *labels;      /* count */
+	double wait_s;              /* how long loader_next kept the caller waiting */
+	int slot;                   /* for loader_release */
+};
+
+int loader_open(struct loader **ret, const struct loader_opts *o, struct err *err);
+
+/* The next micro-batch. 1: *ret is filled, the memory is the caller's until loader_release. 0: the end. Negative: a
+ * sample could not be read (ERR_USAGE, named), or the caller holds every slot already (ERR_BUSY). */
+int loader_next(struct loader *l, struct loader_batch *ret, struct err *err);
+void loader_release(struct loader *l, const struct loader_batch *b); /* in any order */
+
+/* Joins the workers at once, also when they wait. NULL is fine. */
+void loader_close(struct loader *l);
+
+/* Bytes of all slots; what opts.memory must hold. Checked for overflow: 0 when it cannot be. */
+size_t loader_bytes(const struct loader_opts *o);
+
+#endif

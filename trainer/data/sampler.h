@@ -1,0 +1,56 @@
+/* sampler.h: which samples a rank takes at a step: pure functions of (seed, epoch, step, rank, world), so that a run can
+ * be continued anywhere, with any number of ranks.
+ *
+ * Step k (from 0) of epoch e takes positions [k*G, min((k+1)*G, N)) of the epoch's order, G being the global batch. The
+ * order is a Fisher-Yates shuffle keyed by (seed, "shuffle", e), or 0, 1, 2, … without shuffling (evaluation). A
+ * global batch is split into contiguous parts over the ranks, sizes differing by at most one, the larger ones first; a
+ * part is split into micro-batches of `micro` samples, the last one shorter. Nothing is dropped or repeated. */
+#ifndef DPT_DATA_SAMPLER_H
+#define DPT_DATA_SAMPLER_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "tracker/base/err.h"
+
+struct sampler {
+	int64_t n_samples;    /* N; for endless sets the size of the pool */
+	int64_t global_batch; /* G > 0 */
+	int64_t micro;        /* samples of one micro-batch; 0: a whole part */
+	int world;
+	uint64_t seed;
+	bool shuffle;
+	bool endless; /* one epoch without an end: position p stands for sample p modulo N */
+};
+
+/* A half-open range of positions of an epoch's order (or of any list). */
+struct range {
+	int64_t begin, end;
+};
+
+int64_t sampler_steps(const struct sampler *s); /* per epoch: ceil(N/G); INT64_MAX when endless */
+struct range sampler_global(const struct sampler *s, int64_t step);            /* positions of the whole step */
+struct range sampler_part(const struct sampler *s, int64_t step, int rank);    /* positions of one rank; may be empty */
+int64_t sampler_micros(const struct sampler *s, int64_t step); /* micro-batches of the step: the same on every rank, >= 1 */
+struct range sampler_micro(const struct sampler *s, int64_t step, int rank, int64_t micro); /* may be empty */
+
+/* Every size that a micro-batch of any rank can have in training with this sampler, without repetition and in no
+ * particular order (0 included when it occurs): at most 8. For planning each shape before the first step. */
+int sampler_sizes(const struct sampler *s, int64_t ret_sizes[8]);
+
+/* Part `rank` of [begin, end) in `world` contiguous parts whose sizes differ by at most one. */
+struct range range_part(struct range r, int rank, int world);
+
+/* The order of one epoch. epoch counts from 0. Endless or unshuffled samplers need no table. */
+struct order {
+	int64_t epoch;   /* -1: none made yet */
+	uint32_t *index; /* NULL: natural order */
+	int64_t n;
+};
+
+int order_init(struct order *o, const struct sampler *s, struct err *err); /* allocates for N samples */
+void order_make(struct order *o, const struct sampler *s, int64_t epoch);  /* O(N) when the epoch changes, no allocation */
+int64_t order_at(const struct order *o, const struct sampler *s, int64_t position); /* sample index */
+void order_done(struct order *o);
+
+#endif

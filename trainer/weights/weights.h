@@ -1,0 +1,35 @@
+/* weights.h: a graph's parameters and statistics from and to safetensors files. Names and shapes in files are
+ * torchvision's: convolution weights OIHW (ours are KRSC); everything else is stored alike. Memory is reached through
+ * callbacks, so that it may lie on a device. */
+#ifndef DPT_WEIGHTS_WEIGHTS_H
+#define DPT_WEIGHTS_WEIGHTS_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "tracker/base/err.h"
+#include "trainer/graph/graph.h"
+#include "trainer/weights/safetensors.h"
+
+struct weights_access {
+	/* data: tensor_bytes(t) in t's own type (f64 or f32) and storage order. */
+	int (*put)(void *user, const struct tensor *t, const void *data, struct err *err);
+	int (*get)(void *user, const struct tensor *t, void *data, struct err *err);
+	void *user;
+};
+
+/* Loads every TENSOR_PARAM and TENSOR_STAT of g. F64, F32, F16 and BF16 are converted; "*.num_batches_tracked" in the
+ * file is ignored. Names that are missing, not expected or of another shape: ERR_USAGE, one line with the first and
+ * how many; nothing is put then. */
+int weights_load(const struct graph *g, const char *path, const struct weights_access *a, struct err *err);
+
+/* Writes every TENSOR_PARAM and TENSOR_STAT of g in its own type, in the graph's order. */
+struct weights_save_opts {
+	const char *path;
+	const struct st_meta *meta;
+	size_t n_meta;
+};
+
+int weights_save(const struct graph *g, const struct weights_save_opts *o, const struct weights_access *a, struct err *err);
+
+#endif
