@@ -1,0 +1,430 @@
+/* shm_test.c: real processes over the shared-memory communicator. Inputs are small integers, so every sum is exact in
+ * every type and any order, and each rank computes by itself what must come out. */
+#include <errno.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "tracker/base/clock.h"
+#include "trainer/comm/comm.h"
+#include "trainer/comm/sum.h"
+
+typedef int rank_fn(struct comm *c);
+
+static struct comm_shm_opts opts_for(int fd, int rank, int world)
+{
+	return (struct comm_shm_opts){ .fd = fd, .rank = rank, .world = world, .timeout_s = 20 };
+}
+
+static int run_rank(const struct comm_shm_opts *o, rank_fn *fn)
+{
+	struct err err = ERR_INIT;
+	struct comm *c;
+	int bad;
+
+	if (comm_shm_open(&c, o, &err)) {
+		fprintf(stderr, "rank %d: %s\n", o->rank, err.text);
+		return 99;
+	}
+	bad = fn(c);
+	c->ops->close(c);
+	return bad;
+}
+
+/* Exit codes of the ranks (negative: signal) into ret. */
+static void run_world(const struct comm_shm_opts *base, rank_fn *fn, int *ret)
+{
+	pid_t pid[16];
+	int status;
+
+	for (int r = 0; r < base->world; r++) {
+		struct comm_shm_opts o = *base;
+
+		o.rank = r;
+		pid[r] = fork();
+		if (pid[r] == 0)
+			_exit(run_rank(&o, fn));
+	}
+	for (int r = 0; r < base->world; r++) {
+		waitpid(pid[r], &status, 0);
+		ret[r] = WIFSIGNALED(status) ? -WTERMSIG(status) : WEXITSTATUS(status);
+	}
+}
+
+static void expect_clean(int world, rank_fn *fn)
+{
+	int fd = memfd_create("comm-test", MFD_CLOEXEC), code[16];
+	struct comm_shm_opts o = opts_for(fd, 0, world);
+
+	assert_true(fd >= 0);
+	run_world(&o, fn, code);
+	close(fd);
+	for (int r = 0; r < world; r++)
+		assert_int_equal(code[r], 0);
+}
+
+/* Value of element i at rank r: small enough for exact sums of 8 ranks in bf16 (8 bits of mantissa). */
+static int value(int r, size_t i)
+{
+	return (int)((i * 7 + (size_t)r * 3) % 15) - 7;
+}
+
+static void put(void *data, enum dtype t, size_t i, int v)
+{
+	union { float f; uint32_t u; } x = { .f = (float)v };
+
+	if (t == DTYPE_F64)
+		((double *)data)[i] = v;
+	else if (t == DTYPE_F32)
+		((float *)data)[i] = (float)v;
+	else if (t == DTYPE_I64)
+		((int64_t *)data)[i] = v;
+	else
+		((uint16_t *)data)[i] = (uint16_t)(x.u >> 16);
+}
+
+static double get(const void *data, enum dtype t, size_t i)
+{
+	union { uint32_t u; float f; } x;
+
+	if (t == DTYPE_F64)
+		return ((const double *)data)[i];
+	if (t == DTYPE_F32)
+		return ((const float *)data)[i];
+	if (t == DTYPE_I64)
+		return (double)((const int64_t *)data)[i];
+	x.u = (uint32_t)((const uint16_t *)data)[i] << 16;
+	return x.f;
+}
+
+static int expected_sum(int world, size_t i)
+{
+	int sum = 0;
+
+	for (int r = 0; r < world; r++)
+		sum += value(r, i);
+	return sum;
+}
+
+static int check_allreduce(struct comm *c, void *data, enum dtype t, size_t n)
+{
+	struct err err = ERR_INIT;
+
+	for (size_t i = 0; i < n; i++)
+		put(data, t, i, value(c->rank, i));
+	if (c->ops->allreduce(c, data, (int64_t)n, t, &err)) {
+		fprintf(stderr, "%s\n", err.text);
+		return 1;
+	}
+	for (size_t i = 0; i < n; i++)
+		if (get(data, t, i) != expected_sum(c->world, i)) {
+			fprintf(stderr, "rank %d %s n %zu at %zu: %g, not %d\n", c->rank, dtype_name(t), n, i,
+				get(data, t, i), expected_sum(c->world, i));
+			return 1;
+		}
+	return 0;
+}
+
+static int allreduce_rank(struct comm *c)
+{
+	static const enum dtype types[] = { DTYPE_F64, DTYPE_F32, DTYPE_BF16, DTYPE_I64 };
+	static const size_t sizes[] = { 0, 1, 2, 17, 1023, 2049, 4097, 100003, 300001 };
+	struct err err = ERR_INIT;
+	void *shared, *own = malloc(300001 * 8);
+	int bad = c->ops->alloc(c, 300001 * 8 + 64, &shared, &err);
+
+	for (size_t t = 0; t < 4; t++)
+		for (size_t s = 0; s < sizeof(sizes) / sizeof(sizes[0]); s++) {
+			bad |= check_allreduce(c, own, types[t], sizes[s]);
+			bad |= check_allreduce(c, (char *)shared + 64, types[t], sizes[s]);
+			/* one rank private, the others shared */
+			bad |= check_allreduce(c, c->rank ? shared : own, types[t], sizes[s]);
+		}
+	free(own);
+	return bad;
+}
+
+static void test_allreduce(void **state)
+{
+	(void)state;
+	for (int world = 1; world <= 5; world++)
+		expect_clean(world, allreduce_rank);
+}
+
+static int scatter_gather(struct comm *c, float *data, size_t each)
+{
+	struct err err = ERR_INIT;
+	size_t n = each * (size_t)c->world;
+
+	for (size_t i = 0; i < n; i++)
+		data[i] = (float)value(c->rank, i);
+	if (c->ops->reduce_scatter(c, data, (int64_t)each, DTYPE_F32, &err))
+		return 1;
+	for (size_t i = each * (size_t)c->rank; i < each * (size_t)(c->rank + 1); i++)
+		if (data[i] != (float)expected_sum(c->world, i))
+			return 2;
+	if (c->ops->all_gather(c, data, (int64_t)(each * sizeof(float)), &err))
+		return 3;
+	for (size_t i = 0; i < n; i++)
+		if (data[i] != (float)expected_sum(c->world, i))
+			return 4;
+	return 0;
+}
+
+static int scatter_rank(struct comm *c)
+{
+	static const size_t sizes[] = { 1, 3, 1000, 99991, 300001 };
+	struct err err = ERR_INIT;
+	size_t most = 300001 * (size_t)c->world * sizeof(float);
+	float *own = malloc(most);
+	void *shared;
+	int bad = c->ops->alloc(c, most, &shared, &err);
+
+	for (size_t s = 0; !bad && s < 5; s++) {
+		bad = scatter_gather(c, own, sizes[s]);
+		bad = bad ? bad : scatter_gather(c, shared, sizes[s]);
+	}
+	free(own);
+	return bad;
+}
+
+static void test_reduce_scatter_all_gather(void **state)
+{
+	(void)state;
+	for (int world = 1; world <= 4; world++)
+		expect_clean(world, scatter_rank);
+}
+
+static int broadcast_rank(struct comm *c)
+{
+	size_t n = 3000001;
+	unsigned char *data = malloc(n);
+	struct err err = ERR_INIT;
+	int bad = 0;
+
+	for (int root = 0; root < c->world && !bad; root++) {
+		for (size_t i = 0; i < n; i++)
+			data[i] = c->rank == root ? (unsigned char)(i * 31 + (size_t)root) : 0;
+		bad = c->ops->broadcast(c, data, n, root, &err);
+		for (size_t i = 0; i < n && !bad; i++)
+			bad = data[i] != (unsigned char)(i * 31 + (size_t)root);
+	}
+	free(data);
+	return bad;
+}
+
+/* A ring: everybody sends to the right while receiving from the left, even ranks send first. */
+static int ring_rank(struct comm *c)
+{
+	size_t n = 100001;
+	int to = (c->rank + 1) % c->world, from = (c->rank + c->world - 1) % c->world, bad = 0;
+	unsigned char *out = malloc(n), *in = calloc(1, n);
+	struct err err = ERR_INIT;
+
+	for (size_t i = 0; i < n; i++)
+		out[i] = (unsigned char)(i + (size_t)c->rank);
+	if (c->rank % 2 == 0)
+		bad = c->ops->send(c, out, n, to, &err);
+	bad = bad ? bad : c->ops->recv(c, in, n, from, &err);
+	if (c->rank % 2)
+		bad = bad ? bad : c->ops->send(c, out, n, to, &err);
+	for (size_t i = 0; i < n && !bad; i++)
+		bad = in[i] != (unsigned char)(i + (size_t)from);
+	free(out);
+	free(in);
+	return bad;
+}
+
+static void test_broadcast_and_ring(void **state)
+{
+	(void)state;
+	expect_clean(3, broadcast_rank);
+	expect_clean(2, ring_rank);
+	expect_clean(4, ring_rank);
+}
+
+static int repeat_rank(struct comm *c)
+{
+	int bad = 0;
+	double small[5];
+
+	for (int k = 0; k < 3000 && !bad; k++)
+		bad = check_allreduce(c, small, DTYPE_F64, (size_t)(k % 6 < 5 ? k % 6 : 3));
+	return bad;
+}
+
+static void test_many_small(void **state)
+{
+	(void)state;
+	expect_clean(3, repeat_rank);
+}
+
+static int dying_rank(struct comm *c)
+{
+	struct err err = ERR_INIT;
+	double x = 1, start;
+	int rc = 0;
+
+	for (int k = 0; k < 5; k++)
+		rc |= c->ops->allreduce(c, &x, 1, DTYPE_F64, &err);
+	if (rc)
+		return 10;
+	if (c->rank == 1)
+		raise(SIGKILL);
+	start = clock_mono_s();
+	rc = c->ops->allreduce(c, &x, 1, DTYPE_F64, &err);
+	if (rc != ERR_PEER || !strstr(err.text, "rank 1 died"))
+		return 11;
+	rc = c->ops->barrier(c, &err);
+	if (rc != ERR_PEER)
+		return 12;
+	return clock_mono_s() - start > 2 ? 13 : 0;
+}
+
+static void test_dead_rank(void **state)
+{
+	int fd = memfd_create("comm-test", MFD_CLOEXEC), code[16];
+	struct comm_shm_opts o = opts_for(fd, 0, 3);
+
+	(void)state;
+	run_world(&o, dying_rank, code);
+	close(fd);
+	assert_int_equal(code[0], 0);
+	assert_int_equal(code[1], -SIGKILL);
+	assert_int_equal(code[2], 0);
+}
+
+static int leaving_rank(struct comm *c)
+{
+	struct err err = ERR_INIT;
+	double x = 1;
+
+	if (c->rank == 0)
+		return 0;
+	return c->ops->allreduce(c, &x, 1, DTYPE_F64, &err) == ERR_PEER && strstr(err.text, "rank 0") ? 0 : 1;
+}
+
+static int slow_rank(struct comm *c)
+{
+	struct err err = ERR_INIT;
+	double x = 1;
+
+	if (c->rank == 1)
+		clock_sleep_s(0.3);
+	return c->ops->allreduce(c, &x, 1, DTYPE_F64, &err) || x != c->world;
+}
+
+static int aborting_rank(struct comm *c)
+{
+	struct err err = ERR_INIT;
+
+	if (c->rank == 1) {
+		clock_sleep_s(0.1);
+		c->ops->abort(c);
+	}
+	return c->ops->barrier(c, &err) == ERR_PEER && strstr(err.text, "aborted") ? 0 : 1;
+}
+
+static int disagreeing_rank(struct comm *c)
+{
+	struct err err = ERR_INIT;
+	double x[4] = { 1, 2, 3, 4 };
+
+	return c->ops->allreduce(c, x, c->rank == 1 ? 4 : 3, DTYPE_F64, &err) == ERR_PEER ? 0 : 1;
+}
+
+static void test_trouble(void **state)
+{
+	(void)state;
+	expect_clean(2, leaving_rank);
+	expect_clean(3, slow_rank);
+	expect_clean(3, aborting_rank);
+	expect_clean(2, disagreeing_rank);
+}
+
+static int late_rank(struct comm *c)
+{
+	struct err err = ERR_INIT;
+
+	if (c->rank == 1) {
+		clock_sleep_s(1.5);
+		return 0;
+	}
+	return c->ops->barrier(c, &err) == ERR_PEER && strstr(err.text, "rank 1") ? 0 : 1;
+}
+
+static void test_time_limit(void **state)
+{
+	int fd = memfd_create("comm-test", MFD_CLOEXEC), code[16];
+	struct comm_shm_opts o = opts_for(fd, 0, 2);
+
+	(void)state;
+	o.timeout_s = 0.5;
+	run_world(&o, late_rank, code);
+	close(fd);
+	assert_int_equal(code[0], 0);
+	assert_int_equal(code[1], 0);
+}
+
+/* Without a launcher: by name, beside what a crashed job of the same name left behind; nothing remains. */
+static void test_by_name(void **state)
+{
+	char name[64], path[128];
+	struct comm_shm_opts o = opts_for(-1, 0, 3);
+	int code[16];
+	FILE *stale;
+
+	(void)state;
+	snprintf(name, sizeof(name), "test-%d", (int)getpid());
+	snprintf(path, sizeof(path), "/dev/shm/dptrain-%s", name);
+	stale = fopen(path, "w");
+	assert_non_null(stale);
+	fputs("left behind", stale);
+	fclose(stale);
+	o.name = name;
+	run_world(&o, allreduce_rank, code);
+	for (int r = 0; r < 3; r++)
+		assert_int_equal(code[r], 0);
+	assert_int_equal(access(path, F_OK), -1);
+}
+
+static void test_bf16_rounds_once(void **state)
+{
+	uint16_t a[3] = { 0x3f80, 0x3b80, 0x7fc0 }, b[3] = { 0x3b80, 0x3b80, 0x3f80 }, c[3] = { 0x3b80, 0, 0 }, out[3];
+	const void *from[3] = { a, b, c };
+	void *to[1] = { out };
+
+	(void)state; /* 1 + 2^-8 + 2^-8: rounding after each add would lose both; NaN stays */
+	sum_run(&(struct sum_job){ from, to, 3, 1, 3, DTYPE_BF16 });
+	assert_int_equal(out[0], 0x3f81);
+	assert_int_equal(out[1], 0x3c00);
+	assert_int_equal(out[2] & 0x7fc0, 0x7fc0);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_bf16_rounds_once),
+		cmocka_unit_test(test_allreduce),
+		cmocka_unit_test(test_reduce_scatter_all_gather),
+		cmocka_unit_test(test_broadcast_and_ring),
+		cmocka_unit_test(test_many_small),
+		cmocka_unit_test(test_dead_rank),
+		cmocka_unit_test(test_trouble),
+		cmocka_unit_test(test_time_limit),
+		cmocka_unit_test(test_by_name),
+	};
+
+	alarm(60);
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,418 @@
+/* shm.c: collectives between the ranks of one machine. A buffer that alloc gave is read and written by the peers
+ * directly: rank r adds slice r of every rank's buffer and stores the sum in all of them, so an all-reduce is two
+ * meetings and no copy. Private buffers go through a stage in shared memory, piece by piece. Who computes a slice
+ * does not change its bits: the order of the sum is the order of the ranks. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "trainer/comm/shm_area.h"
+#include "trainer/comm/sum.h"
+
+#define SMALL_BYTES ((size_t)16384) /* every rank adds everything itself: one meeting instead of two */
+#define SLICE_ALIGN 16              /* elements: ranks do not share a cache line of f32 */
+
+struct shm {
+	struct comm comm;
+	struct shm_area area;
+	unsigned small_turn; /* half of the stage that the next small sum uses */
+};
+
+enum shm_op { SHM_ALLREDUCE = 1, SHM_REDUCE_SCATTER, SHM_ALL_GATHER, SHM_BROADCAST, SHM_BARRIER };
+
+static struct shm_area *area_of(struct comm *c)
+{
+	return &((struct shm *)c)->area;
+}
+
+static int find_region(const struct shm_area *a, const void *data, size_t bytes)
+{
+	const unsigned char *p = data;
+
+	for (int i = 0; i < a->n_regions; i++) {
+		const unsigned char *own = a->region[i].base + (size_t)a->rank * a->region[i].stride_bytes;
+
+		if (p >= own && p + bytes <= own + a->region[i].stride_bytes)
+			return i;
+	}
+	return -1;
+}
+
+static struct shm_call describe(const struct shm_area *a, const void *data, size_t bytes)
+{
+	struct shm_call call = { .region = find_region(a, data, bytes), .root = -1 };
+
+	if (call.region >= 0)
+		call.offset = (uint64_t)((const unsigned char *)data - a->region[call.region].base) -
+			      (uint64_t)a->rank * a->region[call.region].stride_bytes;
+	return call;
+}
+
+static unsigned char *peer_buffer(const struct shm_area *a, int r)
+{
+	const struct shm_call *call = shm_area_call(a, r);
+
+	return a->region[call->region].base + (size_t)r * a->region[call->region].stride_bytes + call->offset;
+}
+
+/* Enters a collective: meets the others and checks that all mean the same one. *ret_direct: all buffers are shared. */
+static int begin(struct shm_area *a, const struct shm_call *own, bool *ret_direct, struct err *err)
+{
+	bool direct = true;
+	int rc = shm_area_meet(a, own, err);
+
+	if (rc)
+		return rc;
+	for (int r = 0; r < a->world; r++) {
+		const struct shm_call *peer = shm_area_call(a, r);
+
+		direct = direct && peer->region >= 0 && peer->region < a->n_regions;
+		if (peer->op == own->op && peer->count == own->count && peer->dtype == own->dtype && peer->root == own->root)
+			continue;
+		shm_area_abort(a, -1);
+		return err_set(err, ERR_PEER, "ranks disagree at meeting %u: rank %d calls %s of %lld elements, rank %d another "
+			       "collective or size (%lld)", a->meeting, a->rank, own->what, (long long)own->count, r,
+			       (long long)peer->count);
+	}
+	*ret_direct = direct;
+	return 0;
+}
+
+struct slice {
+	size_t first, count;
+};
+
+static struct slice slice_of(size_t count, int rank, int world)
+{
+	size_t each = (count + (size_t)world - 1) / (size_t)world;
+	size_t first;
+
+	each = (each + SLICE_ALIGN - 1) / SLICE_ALIGN * SLICE_ALIGN;
+	first = each * (size_t)rank;
+	if (first >= count)
+		return (struct slice){ count, 0 };
+	return (struct slice){ first, count - first < each ? count - first : each };
+}
+
+/* Adds one slice of all buffers and stores it in all of them. */
+static void sum_slice(unsigned char *const *buffer, int world, struct slice s, enum dtype dtype)
+{
+	size_t at = s.first * dtype_bytes(dtype);
+	const void *from[SHM_WORLD_MAX];
+	void *to[SHM_WORLD_MAX];
+
+	for (int r = 0; r < world; r++) {
+		from[r] = buffer[r] + at;
+		to[r] = buffer[r] + at;
+	}
+	sum_run(&(struct sum_job){ from, to, world, world, s.count, dtype });
+}
+
+static int allreduce_small(struct shm *s, void *data, size_t bytes, const struct shm_call *call, struct err *err)
+{
+	struct shm_area *a = &s->area;
+	size_t half = (s->small_turn++ & 1) * SMALL_BYTES;
+	const void *from[SHM_WORLD_MAX];
+	void *to[1] = { data };
+	bool direct;
+	int rc;
+
+	memcpy(shm_area_stage(a, a->rank) + half, data, bytes);
+	rc = begin(a, call, &direct, err);
+	if (rc)
+		return rc;
+	for (int r = 0; r < a->world; r++)
+		from[r] = shm_area_stage(a, r) + half;
+	sum_run(&(struct sum_job){ from, to, a->world, 1, (size_t)call->count, (enum dtype)call->dtype });
+	return 0;
+}
+
+/* The stage behind the two halves of small sums. */
+static unsigned char *piece_stage(const struct shm_area *a, int r)
+{
+	return shm_area_stage(a, r) + 2 * SMALL_BYTES;
+}
+
+#define PIECE_BYTES (SHM_STAGE_BYTES - 2 * SMALL_BYTES)
+
+static int allreduce_staged(struct shm_area *a, unsigned char *data, size_t bytes, enum dtype dtype, struct err *err)
+{
+	unsigned char *stage[SHM_WORLD_MAX];
+
+	for (int r = 0; r < a->world; r++)
+		stage[r] = piece_stage(a, r);
+	for (size_t at = 0; at < bytes; at += PIECE_BYTES) {
+		size_t n = bytes - at < PIECE_BYTES ? bytes - at : PIECE_BYTES;
+		int rc;
+
+		memcpy(stage[a->rank], data + at, n);
+		rc = shm_area_meet(a, NULL, err);
+		if (rc)
+			return rc;
+		sum_slice(stage, a->world, slice_of(n / dtype_bytes(dtype), a->rank, a->world), dtype);
+		rc = shm_area_meet(a, NULL, err);
+		if (rc)
+			return rc;
+		memcpy(data + at, stage[a->rank], n);
+	}
+	return 0;
+}
+
+static int sum_dtype(enum dtype dtype, struct err *err)
+{
+	return sum_takes(dtype) ? 0 : err_set(err, ERR_UNSUPPORTED, "shared memory does not sum %s", dtype_name(dtype));
+}
+
+static int shm_allreduce(struct comm *c, void *data, int64_t count, enum dtype dtype, struct err *err)
+{
+	struct shm_area *a = area_of(c);
+	size_t bytes = (size_t)count * dtype_bytes(dtype);
+	struct shm_call call = describe(a, data, bytes);
+	unsigned char *buffer[SHM_WORLD_MAX];
+	bool direct;
+	int rc = sum_dtype(dtype, err);
+
+	call.what = "allreduce", call.op = SHM_ALLREDUCE, call.count = count, call.dtype = (uint32_t)dtype;
+	if (rc || c->world == 1)
+		return rc;
+	if (bytes <= SMALL_BYTES)
+		return allreduce_small((struct shm *)c, data, bytes, &call, err);
+	rc = begin(a, &call, &direct, err);
+	if (rc)
+		return rc;
+	if (!direct)
+		return allreduce_staged(a, data, bytes, dtype, err);
+	for (int r = 0; r < a->world; r++)
+		buffer[r] = peer_buffer(a, r);
+	sum_slice(buffer, a->world, slice_of((size_t)count, a->rank, a->world), dtype);
+	return shm_area_meet(a, NULL, err);
+}
+
+/* Rank r's piece of every rank's r-th slice is added straight into the private slice. */
+static int reduce_scatter_staged(struct shm_area *a, unsigned char *data, size_t bytes_each, enum dtype dtype, struct err *err)
+{
+	size_t piece = PIECE_BYTES / (size_t)a->world / 64 * 64;
+	const void *from[SHM_WORLD_MAX];
+	void *to[1];
+
+	for (size_t at = 0; at < bytes_each; at += piece) {
+		size_t n = bytes_each - at < piece ? bytes_each - at : piece;
+		int rc;
+
+		for (int r = 0; r < a->world; r++)
+			memcpy(piece_stage(a, a->rank) + (size_t)r * piece, data + (size_t)r * bytes_each + at, n);
+		rc = shm_area_meet(a, NULL, err);
+		if (rc)
+			return rc;
+		for (int r = 0; r < a->world; r++)
+			from[r] = piece_stage(a, r) + (size_t)a->rank * piece;
+		to[0] = data + (size_t)a->rank * bytes_each + at;
+		sum_run(&(struct sum_job){ from, to, a->world, 1, n / dtype_bytes(dtype), dtype });
+		rc = shm_area_meet(a, NULL, err);
+		if (rc)
+			return rc;
+	}
+	return 0;
+}
+
+static int shm_reduce_scatter(struct comm *c, void *data, int64_t count_each, enum dtype dtype, struct err *err)
+{
+	struct shm_area *a = area_of(c);
+	size_t bytes_each = (size_t)count_each * dtype_bytes(dtype);
+	struct shm_call call = describe(a, data, bytes_each * (size_t)c->world);
+	const void *from[SHM_WORLD_MAX];
+	void *to[1] = { (unsigned char *)data + bytes_each * (size_t)c->rank };
+	bool direct;
+	int rc = sum_dtype(dtype, err);
+
+	call.what = "reduce-scatter", call.op = SHM_REDUCE_SCATTER, call.count = count_each, call.dtype = (uint32_t)dtype;
+	if (rc || c->world == 1)
+		return rc;
+	rc = begin(a, &call, &direct, err);
+	if (rc)
+		return rc;
+	if (!direct)
+		return reduce_scatter_staged(a, data, bytes_each, dtype, err);
+	for (int r = 0; r < a->world; r++)
+		from[r] = peer_buffer(a, r) + bytes_each * (size_t)c->rank;
+	sum_run(&(struct sum_job){ from, to, a->world, 1, (size_t)count_each, dtype });
+	return shm_area_meet(a, NULL, err);
+}
+
+static int all_gather_staged(struct shm_area *a, unsigned char *data, size_t bytes_each, struct err *err)
+{
+	for (size_t at = 0; at < bytes_each; at += PIECE_BYTES) {
+		size_t n = bytes_each - at < PIECE_BYTES ? bytes_each - at : PIECE_BYTES;
+		int rc;
+
+		memcpy(piece_stage(a, a->rank), data + (size_t)a->rank * bytes_each + at, n);
+		rc = shm_area_meet(a, NULL, err);
+		if (rc)
+			return rc;
+		for (int r = 0; r < a->world; r++)
+			if (r != a->rank)
+				memcpy(data + (size_t)r * bytes_each + at, piece_stage(a, r), n);
+		rc = shm_area_meet(a, NULL, err);
+		if (rc)
+			return rc;
+	}
+	return 0;
+}
+
+static int shm_all_gather(struct comm *c, void *data, int64_t bytes_each, struct err *err)
+{
+	struct shm_area *a = area_of(c);
+	struct shm_call call = describe(a, data, (size_t)bytes_each * (size_t)c->world);
+	bool direct;
+	int rc;
+
+	call.what = "all-gather", call.op = SHM_ALL_GATHER, call.count = bytes_each;
+	if (c->world == 1)
+		return 0;
+	rc = begin(a, &call, &direct, err);
+	if (rc)
+		return rc;
+	if (!direct)
+		return all_gather_staged(a, data, (size_t)bytes_each, err);
+	for (int r = 0; r < a->world; r++)
+		if (r != a->rank)
+			memcpy((unsigned char *)data + r * bytes_each, peer_buffer(a, r) + r * bytes_each, (size_t)bytes_each);
+	return shm_area_meet(a, NULL, err);
+}
+
+static int shm_broadcast(struct comm *c, void *data, size_t bytes, int root, struct err *err)
+{
+	struct shm_area *a = area_of(c);
+	struct shm_call call = { .what = "broadcast", .op = SHM_BROADCAST, .count = (int64_t)bytes, .root = root, .region = -1 };
+	bool direct;
+	int rc;
+
+	if (c->world == 1)
+		return 0;
+	rc = begin(a, &call, &direct, err);
+	for (size_t at = 0; !rc && at < bytes; at += PIECE_BYTES) {
+		size_t n = bytes - at < PIECE_BYTES ? bytes - at : PIECE_BYTES;
+
+		if (c->rank == root)
+			memcpy(piece_stage(a, root), (unsigned char *)data + at, n);
+		rc = shm_area_meet(a, NULL, err);
+		if (rc)
+			return rc;
+		if (c->rank != root)
+			memcpy((unsigned char *)data + at, piece_stage(a, root), n);
+		rc = shm_area_meet(a, NULL, err);
+	}
+	return rc;
+}
+
+static int shm_send(struct comm *c, const void *data, size_t bytes, int to, struct err *err)
+{
+	struct shm_area *a = area_of(c);
+	struct shm_mail *m;
+
+	if (to < 0 || to >= c->world || to == c->rank)
+		return err_set(err, ERR_USAGE, "send from rank %d to rank %d of %d", c->rank, to, c->world);
+	m = shm_area_mail(a, c->rank, to);
+	for (size_t at = 0; at < bytes; at += SHM_MAIL_BYTES) {
+		size_t n = bytes - at < SHM_MAIL_BYTES ? bytes - at : SHM_MAIL_BYTES;
+		uint32_t sent = atomic_load(&m->sent), taken;
+
+		while ((taken = atomic_load(&m->taken)) != sent) {
+			int rc = shm_area_wait(a, &m->taken, &m->taken_sleepers, taken, to, err);
+
+			if (rc)
+				return rc;
+		}
+		memcpy(m->bytes, (const unsigned char *)data + at, n);
+		atomic_store(&m->sent, sent + 1);
+		shm_area_wake(&m->sent, &m->sent_sleepers);
+	}
+	return 0;
+}
+
+static int shm_recv(struct comm *c, void *data, size_t bytes, int from, struct err *err)
+{
+	struct shm_area *a = area_of(c);
+	struct shm_mail *m;
+
+	if (from < 0 || from >= c->world || from == c->rank)
+		return err_set(err, ERR_USAGE, "receive at rank %d from rank %d of %d", c->rank, from, c->world);
+	m = shm_area_mail(a, from, c->rank);
+	for (size_t at = 0; at < bytes; at += SHM_MAIL_BYTES) {
+		size_t n = bytes - at < SHM_MAIL_BYTES ? bytes - at : SHM_MAIL_BYTES;
+		uint32_t taken = atomic_load(&m->taken), sent;
+
+		while ((sent = atomic_load(&m->sent)) == taken) {
+			int rc = shm_area_wait(a, &m->sent, &m->sent_sleepers, sent, from, err);
+
+			if (rc)
+				return rc;
+		}
+		memcpy((unsigned char *)data + at, m->bytes, n);
+		atomic_store(&m->taken, taken + 1);
+		shm_area_wake(&m->taken, &m->taken_sleepers);
+	}
+	return 0;
+}
+
+static int shm_barrier(struct comm *c, struct err *err)
+{
+	struct shm_call call = { .what = "barrier", .op = SHM_BARRIER, .root = -1, .region = -1 };
+	bool direct;
+
+	return c->world == 1 ? 0 : begin(area_of(c), &call, &direct, err);
+}
+
+static int shm_alloc(struct comm *c, size_t bytes, void **ret, struct err *err)
+{
+	struct shm_area *a = area_of(c);
+	int region;
+	int rc = shm_area_grow(a, bytes, &region, err);
+
+	if (!rc)
+		*ret = a->region[region].base + (size_t)c->rank * a->region[region].stride_bytes;
+	return rc;
+}
+
+static void shm_abort(struct comm *c)
+{
+	shm_area_abort(area_of(c), -1);
+}
+
+static void shm_close(struct comm *c)
+{
+	if (!c)
+		return;
+	shm_area_close(area_of(c));
+	free(c);
+}
+
+static const struct comm_ops shm_ops = {
+	.name = "shm",
+	.allreduce = shm_allreduce,
+	.reduce_scatter = shm_reduce_scatter,
+	.all_gather = shm_all_gather,
+	.broadcast = shm_broadcast,
+	.send = shm_send,
+	.recv = shm_recv,
+	.barrier = shm_barrier,
+	.alloc = shm_alloc,
+	.abort = shm_abort,
+	.close = shm_close,
+};
+
+int comm_shm_open(struct comm **ret, const struct comm_shm_opts *o, struct err *err)
+{
+	struct shm *s = calloc(1, sizeof(*s));
+	int rc;
+
+	if (!s)
+		return err_set(err, ERR_NOMEM, "out of memory: communicator");
+	s->comm = (struct comm){ .ops = &shm_ops, .rank = o->rank, .world = o->world };
+	rc = shm_area_open(&s->area, o, err);
+	if (rc) {
+		free(s);
+		return rc;
+	}
+	*ret = &s->comm;
+	return 0;
+}

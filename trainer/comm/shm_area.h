@@ -1,0 +1,95 @@
+/* shm_area.h: the shared memory of one shm communicator: how the ranks find it, how they wait for each other in it,
+ * and how one notices that another died. Knows nothing of collectives' arithmetic.
+ *
+ * Waiting: every rank has a counter of the meetings it has reached; a meeting is complete when all counters are there.
+ * Who waits spins briefly, then sleeps on the late rank's counter (futex), waking at least every 50 ms to look for an
+ * abort or a dead rank. Death is what the kernel says: each rank holds a robust mutex that the kernel marks when its
+ * owner's thread ends, in whatever way. Open and close therefore belong to the same thread. */
+#ifndef DPT_COMM_SHM_AREA_H
+#define DPT_COMM_SHM_AREA_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+#include "trainer/comm/comm.h"
+
+#define SHM_WORLD_MAX 256
+#define SHM_STAGE_BYTES ((size_t)1 << 20) /* per rank: what private buffers are copied through */
+#define SHM_MAIL_BYTES ((size_t)1 << 14)  /* per pair of ranks: send and receive */
+#define SHM_REGIONS_MAX 64
+
+struct shm_call { /* what a rank says of the collective it enters; compared with the others' */
+	const char *what; /* name, for messages; only of use to the rank itself */
+	uint32_t op;
+	uint32_t dtype;
+	int64_t count;
+	int32_t root;
+	int32_t region;  /* its buffer: number of an allocated region, -1 private */
+	uint64_t offset; /* from the rank's part of that region */
+};
+
+struct shm_rank {
+	_Alignas(64) _Atomic uint32_t arrived;
+	_Atomic uint32_t sleepers; /* who sleeps on arrived */
+	_Atomic uint32_t joined, left;
+	_Alignas(64) struct shm_call call[2]; /* by the parity of the meeting: the next one's may be written while this is read */
+	pthread_mutex_t alive; /* robust, held by the rank while it is in */
+};
+
+struct shm_mail {
+	_Alignas(64) _Atomic uint32_t sent, sent_sleepers;
+	_Alignas(64) _Atomic uint32_t taken, taken_sleepers;
+	_Alignas(64) unsigned char bytes[SHM_MAIL_BYTES];
+};
+
+struct shm_head {
+	_Atomic uint32_t ready; /* SHM_READY once rank 0 has initialised everything */
+	_Atomic uint32_t go;    /* all ranks are in */
+	_Atomic uint32_t aborted;
+	_Atomic int32_t culprit; /* rank that died, -1 */
+	uint32_t world;
+	int32_t grow_errno;
+	uint64_t size_bytes;
+	struct shm_rank rank[];
+};
+
+struct shm_region {
+	unsigned char *base;
+	size_t stride_bytes; /* one rank's part */
+	size_t length_bytes;
+};
+
+struct shm_area {
+	struct shm_head *head;
+	size_t mapped_bytes;
+	int fd;
+	int rank, world;
+	double timeout_s;
+	int spins;
+	uint32_t meeting;
+	struct shm_region region[SHM_REGIONS_MAX];
+	int n_regions;
+};
+
+int shm_area_open(struct shm_area *ret, const struct comm_shm_opts *o, struct err *err);
+void shm_area_close(struct shm_area *a);
+
+/* Every rank has come this far. call may be NULL. */
+int shm_area_meet(struct shm_area *a, const struct shm_call *call, struct err *err);
+
+/* What rank r said at the meeting just held (when it said anything); valid until the next meeting. */
+const struct shm_call *shm_area_call(const struct shm_area *a, int r);
+
+/* Collective: bytes for each rank, zeroed. */
+int shm_area_grow(struct shm_area *a, size_t bytes, int *ret_region, struct err *err);
+
+/* Waits until *word differs from seen; rank `on` is who must change it. */
+int shm_area_wait(struct shm_area *a, _Atomic uint32_t *word, _Atomic uint32_t *sleepers, uint32_t seen, int on, struct err *err);
+void shm_area_wake(_Atomic uint32_t *word, _Atomic uint32_t *sleepers);
+
+void shm_area_abort(struct shm_area *a, int culprit);
+
+unsigned char *shm_area_stage(const struct shm_area *a, int rank);
+struct shm_mail *shm_area_mail(const struct shm_area *a, int from, int to);
+
+#endif

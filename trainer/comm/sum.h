@@ -1,0 +1,21 @@
+/* sum.h: adds the same range of several ranks' buffers, in rank order, and stores the sum in one or more places. bf16
+ * is added in f32 and rounded once. */
+#ifndef DPT_COMM_SUM_H
+#define DPT_COMM_SUM_H
+
+#include <stdbool.h>
+
+#include "trainer/graph/graph.h"
+
+struct sum_job {
+	const void *const *from; /* n_from sources, aligned to their element; from[0] is added first */
+	void *const *to;         /* n_to destinations; one may be one of the sources (same address) */
+	int n_from, n_to;
+	size_t count; /* elements */
+	enum dtype dtype;
+};
+
+bool sum_takes(enum dtype t); /* f64, f32, bf16, i64 */
+void sum_run(const struct sum_job *j);
+
+#endif
