@@ -61,7 +61,7 @@ struct run_config {
 	/* One member per line of flags.def. After config_resolve these are final: batch_size (largest micro-batch of a
 	 * rank), global_batch_size, grad_accum_steps, strategy, threads, precision, backend (stays auto), max_steps
 	 * (0: no limit), epochs (0: no limit). classes, in_channels and image_size stay 0 until the caller who knows
-	 * data and model calls config_derive. report_to: a URL, "" for no server, NULL for the library's default. */
+	 * data and model calls config_settle. report_to: a URL (DPTRACK_URL's included), "none" for no server, or NULL. */
 #define FLAG(field, kind, ...) FLAG_TYPE_##kind field;
 #include "trainer/config/flags.def"
 #undef FLAG
@@ -85,8 +85,9 @@ int config_resolve(struct run_config *cfg, const struct config_world *w, struct 
 /* Whether somebody gave the value (on the command line, in the environment or in the file). */
 bool config_given(const struct run_config *cfg, enum flag_id id);
 
-/* Sets an INT flag that was left open to what data or model say, with origin "derived". */
-void config_derive(struct run_config *cfg, enum flag_id id, int64_t value);
+/* Sets an INT flag that was left open to what data or model say, with origin "derived". ERR_USAGE when somebody gave
+ * another value; source names who says so ("the images of DIR"). */
+int config_settle(struct run_config *cfg, enum flag_id id, int64_t value, const char *source, struct err *err);
 
 /* One resolved value as text, for params of the tracked run and for `dptrain config`. */
 struct config_item {

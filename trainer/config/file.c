@@ -1,0 +1,153 @@
+/* file.c: the JSON file of --config: an object of flag names and values, or what `dptrain config --json` prints (of
+ * which only the values that somebody gave are taken, so that what was derived is derived anew). */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <jansson.h>
+
+#include "tracker/base/arena.h"
+#include "trainer/config/flags.h"
+
+#define FILE_BYTES_MAX (1u << 20)
+
+static int read_text(const char *path, struct buf *out, struct err *err)
+{
+	FILE *f = fopen(path, "rbe");
+	char block[8192];
+	size_t n;
+	int rc = 0;
+
+	if (!f)
+		return err_set(err, ERR_USAGE, "--config %.200s: %s", path, strerror(errno));
+	while ((n = fread(block, 1, sizeof(block), f)) > 0)
+		buf_add(out, block, n);
+	if (ferror(f))
+		rc = err_set(err, ERR_USAGE, "--config %.200s: %s", path, strerror(errno));
+	else if (buf_failed(out))
+		rc = err_set(err, ERR_USAGE, "--config %.200s: larger than %u bytes", path, FILE_BYTES_MAX);
+	fclose(f);
+	return rc;
+}
+
+static const char *type_name(const json_t *v)
+{
+	static const char *const names[] = { [JSON_OBJECT] = "an object", [JSON_ARRAY] = "a list", [JSON_STRING] = "a text",
+					     [JSON_INTEGER] = "a number", [JSON_REAL] = "a number", [JSON_TRUE] = "true",
+					     [JSON_FALSE] = "false",      [JSON_NULL] = "null" };
+
+	return names[json_typeof(v)];
+}
+
+/* The value as it would be typed; NULL when its type does not fit the flag. */
+static const char *typed_value(const struct flag *f, const json_t *v, char *scratch, size_t n)
+{
+	bool number = f->kind == KIND_INT || f->kind == KIND_REAL;
+
+	if (number && json_is_integer(v)) {
+		snprintf(scratch, n, "%lld", (long long)json_integer_value(v));
+		return scratch;
+	}
+	if (number && json_is_real(v)) {
+		snprintf(scratch, n, "%.17g", json_real_value(v));
+		return scratch;
+	}
+	if (f->kind == KIND_BOOL && json_is_boolean(v))
+		return json_is_true(v) ? "yes" : "no";
+	if (!number && f->kind != KIND_BOOL && json_is_string(v))
+		return json_string_value(v);
+	return NULL;
+}
+
+static int unknown_key(const char *path, const char *key, struct err *err)
+{
+	const char *names[FLAG_COUNT], *near;
+
+	for (int i = 0; i < FLAG_COUNT; i++)
+		names[i] = flag_get((enum flag_id)i)->name;
+	near = config_nearest(key, names, FLAG_COUNT);
+	return err_set(err, ERR_USAGE, "%.200s: unknown key '%.80s'%s%s%s", path, key, near ? "; did you mean '" : "",
+		       near ? near : "", near ? "'?" : "");
+}
+
+static int apply(struct run_config *cfg, const char *path, const char *key, const json_t *v, struct err *err)
+{
+	const struct flag_alias *alias;
+	const char *text;
+	enum flag_id id;
+	char label[400], scratch[40];
+	int rc;
+
+	if (!flag_find(key, &id, &alias) || (alias && (alias->value || !alias->name[1])))
+		return unknown_key(path, key, err);
+	if (id == FLAG_config || id == FLAG_json)
+		return err_set(err, ERR_USAGE, "%.200s: '%s' cannot stand in a configuration file", path, key);
+	if (json_is_null(v))
+		return 0;
+	snprintf(label, sizeof(label), "%.200s: %.80s", path, key);
+	text = typed_value(flag_get(id), v, scratch, sizeof(scratch));
+	if (!text)
+		return err_set(err, ERR_USAGE, "%s is %s: must be %s", label, type_name(v),
+			       flag_get(id)->kind == KIND_BOOL                                        ? "true or false" :
+			       flag_get(id)->kind == KIND_INT || flag_get(id)->kind == KIND_REAL ? "a number" :
+												       "a text");
+	/* One file may serve training and bench: what this command does not know is checked and left. */
+	if (cfg->origin[id] != ORIGIN_DEFAULT || !flag_known_to(id, cfg->command)) {
+		struct run_config scrap = { .arena = cfg->arena };
+
+		return flag_store(&scrap, id, label, text, err);
+	}
+	rc = flag_store(cfg, id, label, text, err);
+	if (!rc)
+		cfg->origin[id] = ORIGIN_FILE;
+	return rc;
+}
+
+/* Whether a printed configuration says that nobody gave this value. */
+static bool not_given(const json_t *origins, const char *key)
+{
+	const char *o = json_string_value(json_object_get(origins, key));
+
+	return o && (!strcmp(o, config_origin_name(ORIGIN_DEFAULT)) || !strcmp(o, config_origin_name(ORIGIN_DERIVED)));
+}
+
+static int apply_all(struct run_config *cfg, const char *path, json_t *root, struct err *err)
+{
+	json_t *values = json_object_get(root, "values"), *origins = json_object_get(root, "origins"), *v;
+	bool printed = json_is_object(values) && json_is_object(origins);
+	const char *key;
+	int rc;
+
+	json_object_foreach(printed ? values : root, key, v) {
+		if (printed && (not_given(origins, key) || !strcmp(key, "config") || !strcmp(key, "json")))
+			continue;
+		rc = apply(cfg, path, key, v, err);
+		if (rc)
+			return rc;
+	}
+	return 0;
+}
+
+int config_file_read(struct run_config *cfg, const char *path, struct err *err)
+{
+	struct buf text;
+	json_error_t je;
+	json_t *root = NULL;
+	int rc;
+
+	buf_init(&text, FILE_BYTES_MAX);
+	rc = read_text(path, &text, err);
+	if (rc)
+		goto out;
+	root = json_loadb(text.data ? text.data : "", text.len, JSON_REJECT_DUPLICATES, &je);
+	if (!root)
+		rc = err_set(err, ERR_USAGE, "%.200s:%d: %s", path, je.line, je.text);
+	else if (!json_is_object(root))
+		rc = err_set(err, ERR_USAGE, "%.200s: must be one JSON object of flag names and values", path);
+	else
+		rc = apply_all(cfg, path, root, err);
+out:
+	json_decref(root);
+	buf_done(&text);
+	return rc;
+}

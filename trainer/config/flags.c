@@ -1,0 +1,313 @@
+/* flags.c: the table of flags.def, values from text and back. */
+#include "trainer/config/flags.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tracker/base/arena.h"
+
+#define BIT(c) (1u << (c))
+#define TRAIN (BIT(COMMAND_TRAIN) | BIT(COMMAND_CONFIG) | BIT(COMMAND_PLAN))
+#define BENCH BIT(COMMAND_BENCH)
+#define JSON (BIT(COMMAND_CONFIG) | BIT(COMMAND_PLAN) | BIT(COMMAND_BENCH) | BIT(COMMAND_BACKENDS))
+#define OPEN (-1)
+
+static const struct flag table[FLAG_COUNT] = {
+#define FLAG(field, kind_, fallback_, least_, greatest_, form_, group_, commands_, segment_, help_)                   \
+	[FLAG_##field] = { .name = #field, .kind = KIND_##kind_, .fallback = fallback_,                               \
+			   .least = (least_) < 0 ? 0 : (least_), .greatest = (double)(greatest_), .above = (least_) < 0, \
+			   .form = form_, .group = group_, .commands = commands_, .segment = segment_, .help = help_, \
+			   .offset = offsetof(struct run_config, field) },
+#include "trainer/config/flags.def"
+#undef FLAG
+};
+
+static const struct flag_alias aliases[] = {
+	{ "b", FLAG_batch_size, NULL },
+	{ "j", FLAG_workers, NULL },
+	{ "bf16", FLAG_precision, "bf16" },
+	{ "amp", FLAG_precision, "bf16" },
+	{ "weight_decay", FLAG_wd, NULL },
+	{ "lr_min", FLAG_min_lr, NULL },
+};
+
+static const struct flag_env envs[] = {
+	{ "OMP_NUM_THREADS", FLAG_threads },
+	{ "DPTRACK_URL", FLAG_report_to },
+};
+
+const struct flag *flag_get(enum flag_id id)
+{
+	return &table[id];
+}
+
+bool flag_known_to(enum flag_id id, enum config_command c)
+{
+	return table[id].commands & BIT(c);
+}
+
+const struct flag_alias *flag_aliases(size_t *ret_n)
+{
+	*ret_n = sizeof(aliases) / sizeof(aliases[0]);
+	return aliases;
+}
+
+const struct flag_env *flag_envs(size_t *ret_n)
+{
+	*ret_n = sizeof(envs) / sizeof(envs[0]);
+	return envs;
+}
+
+static bool same_name(const char *typed, const char *name)
+{
+	for (; *typed && *name; typed++, name++)
+		if (*typed != *name && !(*typed == '-' && *name == '_'))
+			return false;
+	return !*typed && !*name;
+}
+
+bool flag_find(const char *name, enum flag_id *ret_id, const struct flag_alias **ret_alias)
+{
+	for (int i = 0; i < FLAG_COUNT; i++)
+		if (same_name(name, table[i].name)) {
+			*ret_id = (enum flag_id)i;
+			*ret_alias = NULL;
+			return true;
+		}
+	for (size_t i = 0; i < sizeof(aliases) / sizeof(aliases[0]); i++)
+		if (same_name(name, aliases[i].name)) {
+			*ret_id = aliases[i].id;
+			*ret_alias = &aliases[i];
+			return true;
+		}
+	return false;
+}
+
+static void *field(const struct run_config *cfg, const struct flag *f)
+{
+	return (char *)cfg + f->offset;
+}
+
+static int parse_int(const struct flag *f, const char *text, int64_t *ret)
+{
+	char *end;
+	long long v;
+
+	errno = 0;
+	v = strtoll(text, &end, 10);
+	if (end == text || *end || strchr(" \t\n", *text) || errno == ERANGE)
+		return -1;
+	if ((double)v < f->least || (double)v > f->greatest)
+		return -1;
+	*ret = v;
+	return 0;
+}
+
+static int parse_real(const struct flag *f, const char *text, double *ret)
+{
+	char *end;
+	double v;
+
+	v = strtod(text, &end);
+	if (end == text || *end || strpbrk(text, "xXnN \t\n") || !isfinite(v))
+		return -1;
+	if (v < f->least || v > f->greatest || (f->above && v == f->least))
+		return -1;
+	*ret = v;
+	return 0;
+}
+
+static int bad_number(const struct flag *f, const char *label, const char *text, struct err *err)
+{
+	return err_set(err, ERR_USAGE, "%s '%.60s': must be a %snumber %s %.16g%s%.16g", label, text,
+		       f->kind == KIND_INT ? "whole " : "", f->above ? "above" : "from", f->least,
+		       f->above ? " and at most " : " to ", f->greatest);
+}
+
+static int parse_bool(const char *text, bool *ret)
+{
+	static const char *const yes[] = { "yes", "true", "on", "1" }, *const no[] = { "no", "false", "off", "0" };
+
+	for (size_t i = 0; i < 4; i++)
+		if (!strcmp(text, yes[i]) || !strcmp(text, no[i])) {
+			*ret = !strcmp(text, yes[i]);
+			return 0;
+		}
+	return -1;
+}
+
+/* Position of text[0..n) among the choices of form, -1 when it is none of them. */
+static int choice_find(const char *form, const char *text, size_t n)
+{
+	for (int i = 0; *form; i++) {
+		size_t len = strcspn(form, "|");
+
+		if (len == n && !memcmp(form, text, n))
+			return i;
+		form += len + (form[len] == '|');
+	}
+	return -1;
+}
+
+static int parse_set(const char *form, const char *text, unsigned *ret)
+{
+	unsigned bits = 0;
+
+	if (!strcmp(text, "none"))
+		return *ret = 0, 0;
+	for (;;) {
+		size_t len = strcspn(text, ",");
+		int i = choice_find(form, text, len);
+
+		if (i < 0 || bits & BIT(i))
+			return -1;
+		bits |= BIT(i);
+		if (!text[len])
+			break;
+		text += len + 1;
+	}
+	*ret = bits;
+	return 0;
+}
+
+static int bad_choice(const struct flag *f, const char *label, const char *text, struct err *err)
+{
+	char list[160];
+	size_t n = strlen(f->form);
+
+	if (f->kind == KIND_SET)
+		return err_set(err, ERR_USAGE, "%s '%.60s': must be none or a comma list of %s, each once", label, text,
+			       f->form);
+	if (n >= sizeof(list))
+		n = sizeof(list) - 1;
+	for (size_t i = 0; i <= n; i++)
+		list[i] = i == n ? 0 : f->form[i] == '|' ? ' ' : f->form[i];
+	return err_set(err, ERR_USAGE, "%s '%.60s': must be one of: %s", label, text, list);
+}
+
+static int store_text(struct run_config *cfg, const struct flag *f, const char *label, const char *text, struct err *err)
+{
+	char *copy;
+
+	if (!*text)
+		return err_set(err, ERR_USAGE, "%s: the value is empty", label);
+	if (strlen(text) > FLAG_TEXT_MAX)
+		return err_set(err, ERR_USAGE, "%s: longer than %d bytes", label, FLAG_TEXT_MAX);
+	copy = arena_strdup(cfg->arena, text);
+	if (!copy)
+		return err_set(err, ERR_NOMEM, "out of memory");
+	*(const char **)field(cfg, f) = copy;
+	return 0;
+}
+
+int flag_store(struct run_config *cfg, enum flag_id id, const char *label, const char *text, struct err *err)
+{
+	const struct flag *f = &table[id];
+	void *at = field(cfg, f);
+	int i;
+
+	switch (f->kind) {
+	case KIND_INT:
+		return parse_int(f, text, at) ? bad_number(f, label, text, err) : 0;
+	case KIND_REAL:
+		return parse_real(f, text, at) ? bad_number(f, label, text, err) : 0;
+	case KIND_BOOL:
+		return parse_bool(text, at) ? err_set(err, ERR_USAGE, "%s '%.60s': must be yes or no", label, text) : 0;
+	case KIND_TEXT:
+		return store_text(cfg, f, label, text, err);
+	case KIND_CHOICE:
+		i = choice_find(f->form, text, strlen(text));
+		if (i < 0)
+			return bad_choice(f, label, text, err);
+		*(int *)at = i;
+		return 0;
+	case KIND_SET:
+		return parse_set(f->form, text, at) ? bad_choice(f, label, text, err) : 0;
+	}
+	return err_set(err, ERR_UNSUPPORTED, "%s: unknown kind of flag", label);
+}
+
+static void add_choice(struct buf *out, const char *form, int index)
+{
+	while (index-- > 0)
+		form += strcspn(form, "|") + 1;
+	buf_add(out, form, strcspn(form, "|"));
+}
+
+static void add_set(struct buf *out, const char *form, unsigned bits)
+{
+	if (!bits)
+		buf_adds(out, "none");
+	for (int i = 0, first = 1; bits >> i; i++)
+		if (bits & BIT(i)) {
+			buf_adds(out, first ? "" : ",");
+			add_choice(out, form, i);
+			first = 0;
+		}
+}
+
+/* The shortest decimal text that reads back as the same double. */
+static void add_real(struct buf *out, double v)
+{
+	char text[40];
+
+	for (int digits = 6; digits <= 17; digits++) {
+		snprintf(text, sizeof(text), "%.*g", digits, v);
+		if (strtod(text, NULL) == v)
+			break;
+	}
+	buf_adds(out, text);
+}
+
+void flag_text(const struct run_config *cfg, enum flag_id id, struct buf *out)
+{
+	const struct flag *f = &table[id];
+	const void *at = field(cfg, f);
+
+	if (!*f->fallback && cfg->origin[id] == ORIGIN_DEFAULT)
+		return;
+	switch (f->kind) {
+	case KIND_INT: /* below its range: "no limit" */
+		if ((double)*(const int64_t *)at >= f->least)
+			buf_addf(out, "%lld", (long long)*(const int64_t *)at);
+		return;
+	case KIND_REAL:
+		add_real(out, *(const double *)at);
+		return;
+	case KIND_BOOL:
+		buf_adds(out, *(const bool *)at ? "yes" : "no");
+		return;
+	case KIND_TEXT:
+		buf_adds(out, *(const char *const *)at ? *(const char *const *)at : "");
+		return;
+	case KIND_CHOICE:
+		add_choice(out, f->form, *(const int *)at);
+		return;
+	case KIND_SET:
+		add_set(out, f->form, *(const unsigned *)at);
+		return;
+	}
+}
+
+const char *flag_label(const struct run_config *cfg, enum flag_id id, char *ret, size_t n)
+{
+	const char *name = table[id].name;
+
+	if (cfg->origin[id] == ORIGIN_FILE) {
+		snprintf(ret, n, "%s: %s", cfg->config ? cfg->config : "config file", name);
+		return ret;
+	}
+	if (cfg->origin[id] == ORIGIN_ENVIRONMENT)
+		for (size_t i = 0; i < sizeof(envs) / sizeof(envs[0]); i++)
+			if (envs[i].id == id)
+				name = envs[i].variable;
+	snprintf(ret, n, "%s%s", cfg->origin[id] == ORIGIN_ENVIRONMENT ? "" : "--", name);
+	if (cfg->origin[id] != ORIGIN_ENVIRONMENT)
+		for (char *p = ret; *p; p++)
+			if (*p == '_')
+				*p = '-';
+	return ret;
+}

@@ -1,0 +1,298 @@
+/* parse.c: command line and environment to a configuration whose values are each in range. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tracker/base/arena.h"
+#include "trainer/config/flags.h"
+
+static const char *const commands[COMMAND_COUNT] = {
+	[COMMAND_TRAIN] = "train", [COMMAND_CONFIG] = "config", [COMMAND_BACKENDS] = "backends",
+	[COMMAND_PLAN] = "plan",   [COMMAND_BENCH] = "bench",
+};
+
+struct parse {
+	struct run_config *cfg;
+	char *const *argv;
+	int argc, at;
+	const char *spelled[FLAG_COUNT]; /* how it was last typed */
+	bool fixed[FLAG_COUNT];          /* … by an alias that brings its own value */
+};
+
+const char *config_command_name(enum config_command c)
+{
+	return commands[c];
+}
+
+const char *config_origin_name(enum config_origin o)
+{
+	static const char *const names[] = { [ORIGIN_DEFAULT] = "default",
+					     [ORIGIN_FILE] = "config file",
+					     [ORIGIN_ENVIRONMENT] = "environment",
+					     [ORIGIN_FLAG] = "flag",
+					     [ORIGIN_DERIVED] = "derived" };
+
+	return names[o];
+}
+
+bool config_given(const struct run_config *cfg, enum flag_id id)
+{
+	return cfg->origin[id] != ORIGIN_DEFAULT && cfg->origin[id] != ORIGIN_DERIVED;
+}
+
+static int unknown_flag(const struct parse *p, const char *typed, struct err *err)
+{
+	const char *names[FLAG_COUNT + 16], *near;
+	size_t n = 0, n_aliases;
+	const struct flag_alias *a = flag_aliases(&n_aliases);
+	char text[80];
+	int len;
+
+	for (int i = 0; i < FLAG_COUNT; i++)
+		if (flag_known_to((enum flag_id)i, p->cfg->command))
+			names[n++] = flag_get((enum flag_id)i)->name;
+	for (size_t i = 0; i < n_aliases; i++)
+		if (flag_known_to(a[i].id, p->cfg->command) && a[i].name[1])
+			names[n++] = a[i].name;
+	names[n++] = "help";
+	names[n++] = "version";
+	near = config_nearest(typed + strspn(typed, "-"), names, n);
+	if (!near)
+		return err_set(err, ERR_USAGE, "unknown flag %.80s; see `dptrain %s --help`", typed,
+			       commands[p->cfg->command]);
+	len = snprintf(text, sizeof(text), "--%s", near);
+	for (int i = 0; i < len; i++)
+		if (text[i] == '_')
+			text[i] = '-';
+	return err_set(err, ERR_USAGE, "unknown flag %.80s; did you mean %s?", typed, text);
+}
+
+static int other_command(const struct parse *p, enum flag_id id, const char *typed, struct err *err)
+{
+	char list[80] = "";
+	size_t n = 0;
+
+	for (int c = 0; c < COMMAND_COUNT; c++)
+		if (flag_known_to(id, (enum config_command)c) && n < sizeof(list))
+			n += (size_t)snprintf(list + n, sizeof(list) - n, "%s%s", n ? ", " : "", commands[c]);
+	return err_set(err, ERR_USAGE, "%.80s belongs to `dptrain %s`, not to `dptrain %s`", typed, list,
+		       commands[p->cfg->command]);
+}
+
+static bool same_value(struct run_config *cfg, enum flag_id id, const char *text)
+{
+	struct buf b;
+	bool same;
+
+	buf_init(&b, FLAG_TEXT_MAX + 1);
+	flag_text(cfg, id, &b);
+	same = !buf_failed(&b) && b.data && !strcmp(b.data, text);
+	buf_done(&b);
+	return same;
+}
+
+/* Stores one flag as typed. A repeated flag's last value wins, but "--bf16 --precision fp32" is refused. */
+static int set_typed(struct parse *p, enum flag_id id, const struct flag_alias *alias, const char *typed,
+		     const char *value, struct err *err)
+{
+	bool fixed = alias && alias->value;
+	int rc;
+
+	if (p->spelled[id] && (fixed || p->fixed[id]) && !same_value(p->cfg, id, value))
+		return err_set(err, ERR_USAGE, "%.60s contradicts %.60s", typed, p->spelled[id]);
+	rc = flag_store(p->cfg, id, typed, value, err);
+	if (rc)
+		return rc;
+	p->cfg->origin[id] = ORIGIN_FLAG;
+	p->spelled[id] = arena_printf(p->cfg->arena, fixed || flag_get(id)->kind == KIND_BOOL ? "%s" : "%s %s", typed,
+				      value);
+	p->fixed[id] = fixed;
+	return p->spelled[id] ? 0 : err_set(err, ERR_NOMEM, "out of memory");
+}
+
+/* The value of a flag: behind '=', or the next argument. */
+static int take_value(struct parse *p, const char *typed, const char *equals, const char **ret, struct err *err)
+{
+	const char *next = p->at < p->argc ? p->argv[p->at] : NULL;
+
+	if (equals) {
+		*ret = equals + 1;
+		return 0;
+	}
+	if (!next || !strncmp(next, "--", 2))
+		return err_set(err, ERR_USAGE, "%.80s needs a value", typed);
+	p->at++;
+	*ret = next;
+	return 0;
+}
+
+static int parse_bool_flag(struct parse *p, enum flag_id id, const char *typed, const char *equals, bool no,
+			   struct err *err)
+{
+	if (no && equals)
+		return err_set(err, ERR_USAGE, "%.80s takes no value", typed);
+	return set_typed(p, id, NULL, typed, no ? "no" : equals ? equals + 1 : "yes", err);
+}
+
+static int parse_long(struct parse *p, const char *arg, struct err *err)
+{
+	const char *equals = strchr(arg, '='), *value;
+	const struct flag_alias *alias;
+	enum flag_id id;
+	char *typed = arena_printf(p->cfg->arena, "%.*s", equals ? (int)(equals - arg) : (int)strlen(arg), arg);
+	bool no = false;
+	int rc;
+
+	if (!typed)
+		return err_set(err, ERR_NOMEM, "out of memory");
+	if (!flag_find(typed + 2, &id, &alias) || (alias && !alias->name[1])) {
+		no = (!strncmp(typed, "--no-", 5) || !strncmp(typed, "--no_", 5)) && flag_find(typed + 5, &id, &alias) &&
+		     !alias && flag_get(id)->kind == KIND_BOOL;
+		if (!no)
+			return unknown_flag(p, typed, err);
+	}
+	if (!flag_known_to(id, p->cfg->command))
+		return other_command(p, id, typed, err);
+	if (!alias && flag_get(id)->kind == KIND_BOOL)
+		return parse_bool_flag(p, id, typed, equals, no, err);
+	if (alias && alias->value)
+		return equals ? err_set(err, ERR_USAGE, "%.80s takes no value", typed) :
+				set_typed(p, id, alias, typed, alias->value, err);
+	rc = take_value(p, typed, equals, &value, err);
+	return rc ? rc : set_typed(p, id, alias, typed, value, err);
+}
+
+/* -b 128, -b128 */
+static int parse_short(struct parse *p, const char *arg, struct err *err)
+{
+	const char letter[2] = { arg[1], 0 }, *value = arg + 2;
+	const struct flag_alias *alias;
+	enum flag_id id;
+	char typed[3] = { '-', arg[1], 0 };
+	int rc;
+
+	if (!flag_find(letter, &id, &alias) || !alias)
+		return unknown_flag(p, arg, err);
+	if (!flag_known_to(id, p->cfg->command))
+		return other_command(p, id, typed, err);
+	rc = *value ? 0 : take_value(p, typed, NULL, &value, err);
+	return rc ? rc : set_typed(p, id, alias, typed, value, err);
+}
+
+static int parse_command(struct parse *p, struct err *err)
+{
+	const char *word = p->argc > 1 ? p->argv[1] : NULL, *near;
+
+	p->at = 1;
+	if (!word || *word == '-')
+		return 0;
+	for (int c = 0; c < COMMAND_COUNT; c++)
+		if (!strcmp(word, commands[c])) {
+			p->cfg->command = (enum config_command)c;
+			p->at = 2;
+			return 0;
+		}
+	near = config_nearest(word, commands, COMMAND_COUNT);
+	return err_set(err, ERR_USAGE, "unknown command '%.60s'; %s%s%s", word, near ? "did you mean " : "there are: ",
+		       near ? near : "train, config, plan, bench, backends", near ? "?" : "");
+}
+
+static int parse_arguments(struct parse *p, struct err *err)
+{
+	int rc = 0;
+
+	while (!rc && p->at < p->argc && !p->cfg->help && !p->cfg->version) {
+		const char *arg = p->argv[p->at++];
+
+		if (!strcmp(arg, "--help") || !strcmp(arg, "-h"))
+			p->cfg->help = true;
+		else if (!strcmp(arg, "--version"))
+			p->cfg->version = true;
+		else if (!strncmp(arg, "--", 2) && arg[2])
+			rc = parse_long(p, arg, err);
+		else if (arg[0] == '-' && arg[1] && arg[1] != '-')
+			rc = parse_short(p, arg, err);
+		else
+			rc = err_set(err, ERR_USAGE, "unexpected argument '%.80s'; flags begin with --", arg);
+	}
+	return rc;
+}
+
+static int read_environment(struct run_config *cfg, struct err *err)
+{
+	size_t n;
+	const struct flag_env *e = flag_envs(&n);
+
+	for (size_t i = 0; i < n; i++) {
+		const char *value = getenv(e[i].variable);
+		char text[FLAG_TEXT_MAX + 2];
+		int rc;
+
+		if (!value || !*value || cfg->origin[e[i].id] != ORIGIN_DEFAULT || !flag_known_to(e[i].id, cfg->command))
+			continue;
+		/* OMP_NUM_THREADS may be a list by nesting level: the first counts. */
+		snprintf(text, sizeof(text), "%.*s", e[i].id == FLAG_threads ? (int)strcspn(value, ",") : (int)strlen(value),
+			 value);
+		rc = flag_store(cfg, e[i].id, e[i].variable, text, err);
+		if (rc)
+			return rc;
+		cfg->origin[e[i].id] = ORIGIN_ENVIRONMENT;
+	}
+	return 0;
+}
+
+static int set_defaults(struct run_config *cfg, struct err *err)
+{
+	for (int i = 0; i < FLAG_COUNT; i++) {
+		const struct flag *f = flag_get((enum flag_id)i);
+		int rc = *f->fallback ? flag_store(cfg, (enum flag_id)i, f->name, f->fallback, err) : 0;
+
+		if (rc)
+			return rc;
+	}
+	return 0;
+}
+
+static struct run_config *config_new(void)
+{
+	struct arena *a = arena_new();
+	struct run_config *cfg = a ? arena_alloc(a, sizeof(*cfg)) : NULL;
+
+	if (!cfg) {
+		arena_free(a);
+		return NULL;
+	}
+	cfg->arena = a;
+	return cfg;
+}
+
+void config_free(struct run_config *cfg)
+{
+	if (cfg)
+		arena_free(cfg->arena);
+}
+
+int config_parse(struct run_config **ret, int argc, char *const argv[], struct err *err)
+{
+	struct run_config *cfg = config_new();
+	struct parse p = { .cfg = cfg, .argc = argc, .argv = argv };
+	int rc;
+
+	if (!cfg)
+		return err_set(err, ERR_NOMEM, "out of memory");
+	rc = set_defaults(cfg, err);
+	if (!rc)
+		rc = parse_command(&p, err);
+	if (!rc)
+		rc = parse_arguments(&p, err);
+	if (!rc && !cfg->help && !cfg->version)
+		rc = read_environment(cfg, err);
+	if (!rc && cfg->config && !cfg->help && !cfg->version)
+		rc = config_file_read(cfg, cfg->config, err);
+	if (rc) {
+		config_free(cfg);
+		return rc;
+	}
+	*ret = cfg;
+	return 0;
+}

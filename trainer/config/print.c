@@ -1,0 +1,243 @@
+/* print.c: --help and `dptrain config`. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <jansson.h>
+
+#include "trainer/config/flags.h"
+
+#define VALUE_BYTES_MAX (FLAG_TEXT_MAX + 1)
+#define HELP_COLUMN 34
+#define HELP_WIDTH 108
+
+struct command_help {
+	const char *usage, *about;
+};
+
+static const struct command_help helps[COMMAND_COUNT] = {
+	[COMMAND_TRAIN] = { "dptrain [train] --data-path DIR [flags]",
+			    "Trains a network and records the run.\n\n"
+			    "Other commands, each with its own --help:\n"
+			    "  dptrain config     print every value that a run would use, and where it came from\n"
+			    "  dptrain plan       print the memory plan of a run\n"
+			    "  dptrain bench      time whole training steps on random inputs\n"
+			    "  dptrain backends   what can compute on this machine, and why the others cannot\n" },
+	[COMMAND_CONFIG] = { "dptrain config [flags of dptrain train] [--json]",
+			     "Prints every value that `dptrain train` would use with these flags, and where it came from:\n"
+			     "default, config file, environment, flag or derived. --config reads the JSON output back.\n" },
+	[COMMAND_BACKENDS] = { "dptrain backends [--json]", "Lists the backends with their versions, or why one cannot run.\n" },
+	[COMMAND_PLAN] = { "dptrain plan [flags of dptrain train] [--json]",
+			   "Prepares the program of a run and prints the memory that it will use.\n" },
+	[COMMAND_BENCH] = { "dptrain bench --model NAME -b N [flags]",
+			    "Times whole training steps (forward, loss, backward, optimiser) on random inputs.\n" },
+};
+
+static void add_spaces(struct buf *out, int n)
+{
+	while (n-- > 0)
+		buf_addc(out, ' ');
+}
+
+static void add_dashed(struct buf *out, const char *name)
+{
+	for (; *name; name++)
+		buf_addc(out, *name == '_' ? '-' : *name);
+}
+
+/* "-b, --batch-size N", "--[no-]sync-bn" */
+static void add_spelling(struct buf *out, enum flag_id id)
+{
+	const struct flag *f = flag_get(id);
+	size_t n;
+	const struct flag_alias *a = flag_aliases(&n);
+
+	for (size_t i = 0; i < n; i++)
+		if (a[i].id == id && !a[i].name[1])
+			buf_addf(out, "-%s, ", a[i].name);
+	buf_adds(out, f->kind == KIND_BOOL ? "--[no-]" : "--");
+	add_dashed(out, f->name);
+	if (f->kind == KIND_SET)
+		buf_adds(out, " LIST");
+	else if (f->kind == KIND_CHOICE)
+		buf_adds(out, " WORD");
+	else if (f->kind != KIND_BOOL)
+		buf_addf(out, " %s", f->form);
+}
+
+/* What stands behind the help line: choices, default, aliases with a fixed value. */
+static void add_notes(struct buf *out, enum flag_id id)
+{
+	const struct flag *f = flag_get(id);
+	size_t n;
+	const struct flag_alias *a = flag_aliases(&n);
+
+	if (f->kind == KIND_CHOICE && strcmp(f->name, "strategy"))
+		buf_addf(out, ": %s", f->form);
+	if (*f->fallback && f->kind != KIND_BOOL)
+		buf_addf(out, " [%s]", f->fallback);
+	for (size_t i = 0; i < n; i++)
+		if (a[i].id == id && a[i].name[1]) {
+			buf_addf(out, a[i].value ? "; --%s means %s" : "; also --", a[i].name, a[i].value);
+			if (!a[i].value)
+				add_dashed(out, a[i].name);
+		}
+}
+
+/* Text broken between words, later lines indented. */
+static void add_wrapped(struct buf *out, const char *text)
+{
+	int column = HELP_COLUMN;
+	bool first = true;
+
+	while (*text) {
+		int len = (int)strcspn(text, " ");
+
+		if (!first && column + 1 + len > HELP_WIDTH) {
+			buf_addc(out, '\n');
+			add_spaces(out, HELP_COLUMN);
+			column = HELP_COLUMN;
+		} else if (!first) {
+			buf_addc(out, ' ');
+			column++;
+		}
+		buf_add(out, text, (size_t)len);
+		column += len;
+		text += len + (text[len] == ' ');
+		first = false;
+	}
+	buf_addc(out, '\n');
+}
+
+static void add_flag_help(struct buf *out, enum flag_id id)
+{
+	struct buf spelling, text;
+
+	buf_init(&spelling, 200);
+	buf_init(&text, 1000);
+	add_spelling(&spelling, id);
+	buf_adds(&text, flag_get(id)->help);
+	add_notes(&text, id);
+	buf_addf(out, "  %s", spelling.data);
+	if ((int)spelling.len + 3 > HELP_COLUMN) {
+		buf_addc(out, '\n');
+		add_spaces(out, HELP_COLUMN);
+	} else {
+		add_spaces(out, HELP_COLUMN - 2 - (int)spelling.len);
+	}
+	add_wrapped(out, text.data);
+	buf_done(&spelling);
+	buf_done(&text);
+}
+
+void config_help(enum config_command c, struct buf *out)
+{
+	const char *group = "";
+
+	buf_addf(out, "usage: %s\n\n%s", helps[c].usage, helps[c].about);
+	for (int i = 0; i < FLAG_COUNT; i++) {
+		const struct flag *f = flag_get((enum flag_id)i);
+
+		if (!flag_known_to((enum flag_id)i, c))
+			continue;
+		if (strcmp(group, f->group))
+			buf_addf(out, "\n%s\n", group = f->group);
+		add_flag_help(out, (enum flag_id)i);
+	}
+	buf_adds(out, "\n'-' and '_' are alike in names; --flag=value and --flag value too. [x] is the default.\n"
+		      "Exit codes: 0 done, 1 failed while running, 2 bad usage or input, 75 preempted after a checkpoint,\n"
+		      "130 interrupted.\n");
+}
+
+void config_each(const struct run_config *cfg, void (*fn)(void *user, const struct config_item *item), void *user)
+{
+	struct buf value;
+
+	buf_init(&value, VALUE_BYTES_MAX);
+	for (int i = 0; i < FLAG_COUNT; i++) {
+		const struct flag *f = flag_get((enum flag_id)i);
+
+		if (!flag_known_to((enum flag_id)i, cfg->command))
+			continue;
+		buf_reset(&value);
+		flag_text(cfg, (enum flag_id)i, &value);
+		fn(user, &(struct config_item){ .name = f->name,
+						.value = value.len ? value.data : "",
+						.origin = (enum config_origin)cfg->origin[i],
+						.is_number = f->kind == KIND_INT || f->kind == KIND_REAL,
+						.segment = f->segment,
+						.id = (enum flag_id)i });
+	}
+	buf_done(&value);
+}
+
+struct table {
+	const struct run_config *cfg;
+	struct buf *out;
+	const char *group;
+};
+
+static void add_row(void *user, const struct config_item *item)
+{
+	struct table *t = user;
+	const struct flag *f = flag_get(item->id);
+	char label[300];
+
+	if (strcmp(t->group, f->group))
+		buf_addf(t->out, "%s%s\n", *t->group ? "\n" : "", f->group);
+	t->group = f->group;
+	buf_addf(t->out, "  %-20s %-24s %s", item->name, *item->value ? item->value : "-", config_origin_name(item->origin));
+	if (item->origin == ORIGIN_ENVIRONMENT)
+		buf_addf(t->out, " %s", flag_label(t->cfg, item->id, label, sizeof(label)));
+	if (item->origin == ORIGIN_FILE)
+		buf_addf(t->out, " %s", t->cfg->config);
+	buf_addc(t->out, '\n');
+}
+
+struct object {
+	json_t *values, *origins;
+};
+
+static void add_member(void *user, const struct config_item *item)
+{
+	struct object *o = user;
+	json_t *v;
+
+	if (!*item->value)
+		v = json_null();
+	else if (item->is_number)
+		v = json_loads(item->value, JSON_DECODE_ANY, NULL);
+	else if (flag_get(item->id)->kind == KIND_BOOL)
+		v = json_boolean(!strcmp(item->value, "yes"));
+	else
+		v = json_string(item->value);
+	json_object_set_new(o->values, item->name, v ? v : json_null());
+	json_object_set_new(o->origins, item->name, json_string(config_origin_name(item->origin)));
+}
+
+static void print_json(const struct run_config *cfg, struct buf *out)
+{
+	struct object o = { json_object(), json_object() };
+	json_t *root;
+	char *text = NULL;
+
+	config_each(cfg, add_member, &o);
+	root = json_pack("{s:s, s:i, s:o, s:o}", "command", config_command_name(cfg->command), "world", cfg->world, "values",
+			 o.values, "origins", o.origins);
+	if (root)
+		text = json_dumps(root, JSON_INDENT(1) | JSON_PRESERVE_ORDER);
+	if (text)
+		buf_addf(out, "%s\n", text);
+	else
+		out->failed = true;
+	free(text);
+	json_decref(root);
+}
+
+void config_print(const struct run_config *cfg, bool json, struct buf *out)
+{
+	if (json)
+		print_json(cfg, out);
+	else
+		config_each(cfg, add_row, &(struct table){ cfg, out, "" });
+}

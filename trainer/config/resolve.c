@@ -1,0 +1,267 @@
+/* resolve.c: values that follow from others, and combinations that cannot be meant. */
+#include <sched.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "tracker/base/arena.h"
+#include "trainer/config/flags.h"
+
+struct label {
+	char text[300];
+};
+
+static const char *say(const struct run_config *cfg, enum flag_id id, struct label *l)
+{
+	return flag_label(cfg, id, l->text, sizeof(l->text));
+}
+
+static void derive(struct run_config *cfg, enum flag_id id)
+{
+	cfg->origin[id] = ORIGIN_DERIVED;
+}
+
+static bool has(const struct run_config *cfg, enum flag_id id)
+{
+	return flag_known_to(id, cfg->command);
+}
+
+static bool given(const struct run_config *cfg, enum flag_id id)
+{
+	return has(cfg, id) && config_given(cfg, id);
+}
+
+static int64_t ceil_div(int64_t a, int64_t b)
+{
+	return (a + b - 1) / b;
+}
+
+static int resolve_precision(struct run_config *cfg, struct err *err)
+{
+	struct label l;
+	bool f64;
+
+	if (!given(cfg, FLAG_precision) && cfg->backend == CONFIG_BACKEND_REF) {
+		cfg->precision = CONFIG_PRECISION_FP64;
+		derive(cfg, FLAG_precision);
+	}
+	f64 = cfg->precision == CONFIG_PRECISION_FP64;
+	if (f64 && cfg->backend == CONFIG_BACKEND_AUTO) {
+		cfg->backend = CONFIG_BACKEND_REF;
+		derive(cfg, FLAG_backend);
+	}
+	if (f64 && cfg->backend != CONFIG_BACKEND_REF)
+		return err_set(err, ERR_USAGE, "%s: only the backend ref computes in fp64", say(cfg, FLAG_precision, &l));
+	if (!f64 && cfg->backend == CONFIG_BACKEND_REF)
+		return err_set(err, ERR_USAGE, "%s: the backend ref computes in fp64 only", say(cfg, FLAG_precision, &l));
+	return 0;
+}
+
+static int resolve_strategy(struct run_config *cfg, struct err *err)
+{
+	struct label l;
+
+	if (!given(cfg, FLAG_strategy)) {
+		cfg->strategy = cfg->world > 1 ? CONFIG_STRATEGY_DDP : CONFIG_STRATEGY_SINGLE;
+		derive(cfg, FLAG_strategy);
+	}
+	if (cfg->strategy == CONFIG_STRATEGY_SINGLE && cfg->world > 1)
+		return err_set(err, ERR_USAGE, "%s single: needs one rank, but there are %d; use ddp",
+			       say(cfg, FLAG_strategy, &l), cfg->world);
+	return 0;
+}
+
+/* The global batch is known: what a rank does of it, in how many passes. */
+static int split_global(struct run_config *cfg, struct err *err)
+{
+	int64_t part = ceil_div(cfg->global_batch_size, cfg->world); /* of the rank that gets most */
+	struct label l;
+
+	if (!given(cfg, FLAG_batch_size)) {
+		cfg->batch_size = ceil_div(part, cfg->grad_accum_steps);
+		derive(cfg, FLAG_batch_size);
+		if (ceil_div(part, cfg->batch_size) != cfg->grad_accum_steps)
+			return err_set(err, ERR_USAGE,
+				       "%s %lld: the %lld samples of a rank cannot be split so; %lld passes of %lld would do",
+				       say(cfg, FLAG_grad_accum_steps, &l), (long long)cfg->grad_accum_steps,
+				       (long long)part, (long long)ceil_div(part, cfg->batch_size),
+				       (long long)cfg->batch_size);
+		return 0;
+	}
+	if (!given(cfg, FLAG_grad_accum_steps)) {
+		cfg->grad_accum_steps = ceil_div(part, cfg->batch_size);
+		derive(cfg, FLAG_grad_accum_steps);
+		return 0;
+	}
+	if (ceil_div(part, cfg->batch_size) != cfg->grad_accum_steps)
+		return err_set(err, ERR_USAGE,
+			       "%s %lld contradicts batch size %lld x %lld passes x %d ranks; leave one of the three away",
+			       say(cfg, FLAG_global_batch_size, &l), (long long)cfg->global_batch_size,
+			       (long long)cfg->batch_size, (long long)cfg->grad_accum_steps, cfg->world);
+	return 0;
+}
+
+static int resolve_batch(struct run_config *cfg, int64_t from_file, struct err *err)
+{
+	const double most = flag_get(FLAG_global_batch_size)->greatest;
+	struct label l;
+
+	if (from_file && given(cfg, FLAG_global_batch_size) && cfg->global_batch_size != from_file)
+		return err_set(err, ERR_USAGE, "%s %lld: the batch of %.200s has %lld samples",
+			       say(cfg, FLAG_global_batch_size, &l), (long long)cfg->global_batch_size, cfg->batch_from,
+			       (long long)from_file);
+	if (from_file && !given(cfg, FLAG_global_batch_size)) {
+		cfg->global_batch_size = from_file;
+		derive(cfg, FLAG_global_batch_size);
+	}
+	if (given(cfg, FLAG_global_batch_size) || from_file)
+		return split_global(cfg, err);
+	if ((double)cfg->batch_size * (double)cfg->grad_accum_steps * cfg->world > most)
+		return err_set(err, ERR_USAGE, "%s %lld: a global batch of more than %.0f samples",
+			       say(cfg, FLAG_batch_size, &l), (long long)cfg->batch_size, most);
+	cfg->global_batch_size = cfg->batch_size * cfg->grad_accum_steps * cfg->world;
+	derive(cfg, FLAG_global_batch_size);
+	return 0;
+}
+
+static int resolve_data(struct run_config *cfg, struct err *err)
+{
+	static const enum flag_id sources[] = { FLAG_data_path, FLAG_synthetic, FLAG_batch_from };
+	const bool used[] = { cfg->data_path, cfg->synthetic, cfg->batch_from };
+	struct label a, b;
+	int first = -1;
+
+	for (int i = 0; i < 3; i++) {
+		if (!used[i])
+			continue;
+		if (first >= 0)
+			return err_set(err, ERR_USAGE, "%s and %s contradict: one source of data", say(cfg, sources[first], &a),
+				       say(cfg, sources[i], &b));
+		first = i;
+	}
+	if (first < 0 && cfg->command == COMMAND_TRAIN && cfg->dump == CONFIG_DUMP_NONE)
+		return err_set(err, ERR_USAGE, "--data-path DIR is needed (or --synthetic, or --batch-from FILE)");
+	if (cfg->test_only && cfg->synthetic)
+		return err_set(err, ERR_USAGE, "%s and %s contradict: random inputs have no evaluation",
+			       say(cfg, FLAG_test_only, &a), say(cfg, FLAG_synthetic, &b));
+	if (cfg->augment && cfg->batch_from)
+		return err_set(err, ERR_USAGE, "%s and %s contradict: the batch is used as it is",
+			       say(cfg, FLAG_augment, &a), say(cfg, FLAG_batch_from, &b));
+	return 0;
+}
+
+static int resolve_length(struct run_config *cfg, struct err *err)
+{
+	bool endless = cfg->synthetic || cfg->batch_from;
+	struct label l;
+
+	if (endless && given(cfg, FLAG_epochs))
+		return err_set(err, ERR_USAGE, "%s: the data has no epochs; use --max-steps", say(cfg, FLAG_epochs, &l));
+	if (endless && !cfg->max_steps && !cfg->test_only && cfg->command == COMMAND_TRAIN && cfg->dump == CONFIG_DUMP_NONE)
+		return err_set(err, ERR_USAGE, "%s is endless: --max-steps N is needed",
+			       say(cfg, cfg->synthetic ? FLAG_synthetic : FLAG_batch_from, &l));
+	if (endless || (cfg->max_steps && !given(cfg, FLAG_epochs))) {
+		cfg->epochs = 0;
+		derive(cfg, FLAG_epochs);
+	}
+	return 0;
+}
+
+static int resolve_optimiser(struct run_config *cfg, struct err *err)
+{
+	bool falls = cfg->lr_scheduler != CONFIG_LR_CONSTANT && cfg->lr_scheduler != CONFIG_LR_STEP;
+	struct label l;
+
+	if (cfg->nesterov && cfg->momentum == 0)
+		return err_set(err, ERR_USAGE, "%s needs a --momentum above 0", say(cfg, FLAG_nesterov, &l));
+	if (has(cfg, FLAG_min_lr) && falls && cfg->min_lr > cfg->lr)
+		return err_set(err, ERR_USAGE, "%s %g is above --lr %g", say(cfg, FLAG_min_lr, &l), cfg->min_lr, cfg->lr);
+	return 0;
+}
+
+/* A container's limit in whole cores (cgroup 2: "<quota> <period>"); INT_MAX-like when there is none. */
+static int quota_cores(void)
+{
+	long long quota, period;
+	FILE *f = fopen("/sys/fs/cgroup/cpu.max", "re");
+	int n = 0;
+
+	if (f) {
+		n = fscanf(f, "%lld %lld", &quota, &period);
+		fclose(f);
+	}
+	return n == 2 && quota > 0 && period > 0 ? (int)((quota + period - 1) / period) : 1 << 20;
+}
+
+static int usable_cores(void)
+{
+	cpu_set_t set;
+	int n = sched_getaffinity(0, sizeof(set), &set) ? 1 : CPU_COUNT(&set);
+	int quota = quota_cores();
+
+	return quota < n ? quota : n;
+}
+
+static void resolve_threads(struct run_config *cfg)
+{
+	if (given(cfg, FLAG_threads))
+		return;
+	cfg->threads = usable_cores() / cfg->local_world;
+	if (cfg->threads < 1)
+		cfg->threads = 1;
+	derive(cfg, FLAG_threads);
+}
+
+static int resolve_report(struct run_config *cfg, struct err *err)
+{
+	struct label l;
+
+	if (!cfg->report_to)
+		return 0;
+	if (!strcmp(cfg->report_to, "none"))
+		return 0;
+	if (strncmp(cfg->report_to, "http://", 7) && strncmp(cfg->report_to, "https://", 8))
+		return err_set(err, ERR_USAGE, "%s '%.100s': must be an http:// or https:// address, or none",
+			       say(cfg, FLAG_report_to, &l), cfg->report_to);
+	return 0;
+}
+
+int config_resolve(struct run_config *cfg, const struct config_world *w, struct err *err)
+{
+	int rc = 0;
+
+	cfg->world = w->world < 1 ? 1 : w->world;
+	cfg->local_world = w->local_world < 1 ? cfg->world : w->local_world;
+	if (cfg->command == COMMAND_BACKENDS)
+		return 0;
+	rc = resolve_precision(cfg, err);
+	if (!rc)
+		rc = resolve_strategy(cfg, err);
+	if (!rc)
+		rc = resolve_batch(cfg, w->batch_from_samples, err);
+	if (!rc && has(cfg, FLAG_data_path))
+		rc = resolve_data(cfg, err);
+	if (!rc && has(cfg, FLAG_epochs))
+		rc = resolve_length(cfg, err);
+	if (!rc)
+		rc = resolve_optimiser(cfg, err);
+	if (!rc && has(cfg, FLAG_report_to))
+		rc = resolve_report(cfg, err);
+	if (!rc)
+		resolve_threads(cfg);
+	return rc;
+}
+
+int config_settle(struct run_config *cfg, enum flag_id id, int64_t value, const char *source, struct err *err)
+{
+	int64_t *at = (int64_t *)((char *)cfg + flag_get(id)->offset);
+	struct label l;
+
+	if (config_given(cfg, id) && *at != value)
+		return err_set(err, ERR_USAGE, "%s %lld contradicts %.200s, which has %lld", say(cfg, id, &l), (long long)*at,
+			       source, (long long)value);
+	if (config_given(cfg, id))
+		return 0;
+	*at = value;
+	derive(cfg, id);
+	return 0;
+}

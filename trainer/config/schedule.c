@@ -1,0 +1,61 @@
+/* schedule.c: the learning rate of a step. */
+#include "trainer/config/schedule.h"
+
+#include <math.h>
+
+#define PI 3.14159265358979323846
+
+int64_t schedule_steps_total(const struct run_config *cfg, int64_t steps_per_epoch)
+{
+	int64_t total = INT64_MAX;
+
+	if (cfg->command == COMMAND_BENCH)
+		return cfg->steps;
+	if (cfg->epochs && steps_per_epoch <= INT64_MAX / cfg->epochs)
+		total = cfg->epochs * steps_per_epoch;
+	return cfg->max_steps && cfg->max_steps < total ? cfg->max_steps : total;
+}
+
+struct lr_schedule schedule_make(const struct run_config *cfg, int64_t steps_per_epoch)
+{
+	struct lr_schedule s = { .kind = (enum config_lr_scheduler)cfg->lr_scheduler,
+				 .lr = cfg->lr,
+				 .min_lr = cfg->min_lr,
+				 .gamma = cfg->lr_gamma,
+				 .power = cfg->lr_power,
+				 .steps_total = schedule_steps_total(cfg, steps_per_epoch),
+				 .step_every = cfg->lr_step_size * (double)steps_per_epoch };
+	double warmup = nearbyint(cfg->lr_warmup_epochs * (double)steps_per_epoch);
+
+	/* An endless set has one epoch without an end: warm-up and falls counted in epochs never come. */
+	s.steps_warmup = steps_per_epoch == INT64_MAX ? 0 : warmup < 9e18 ? (int64_t)warmup : INT64_MAX;
+	if (cfg->command == COMMAND_BENCH)
+		s.kind = CONFIG_LR_CONSTANT;
+	return s;
+}
+
+double schedule_lr(const struct lr_schedule *s, int64_t step)
+{
+	double at = (double)(step - 1 - s->steps_warmup);
+	double p = at / (double)(s->steps_total - s->steps_warmup);
+
+	if (at < 0)
+		return s->lr * (double)step / ((double)s->steps_warmup + 1);
+	if (s->steps_total <= s->steps_warmup)
+		p = 0;
+	if (p > 1)
+		p = 1;
+	switch (s->kind) {
+	case CONFIG_LR_COSINE:
+		return s->min_lr + (s->lr - s->min_lr) * 0.5 * (1 + cos(PI * p));
+	case CONFIG_LR_STEP:
+		return s->lr * pow(s->gamma, floor(at / s->step_every));
+	case CONFIG_LR_LINEAR:
+		return s->min_lr + (s->lr - s->min_lr) * (1 - p);
+	case CONFIG_LR_POLYNOMIAL:
+		return s->min_lr + (s->lr - s->min_lr) * pow(1 - p, s->power);
+	case CONFIG_LR_CONSTANT:
+		break;
+	}
+	return s->lr;
+}
