@@ -1,4 +1,4 @@
-/* schedule.h: the learning rate as a pure function of the optimiser step. Knows nothing of graphs or data.
+/* lr_schedule.h: the learning rate as a pure function of the optimiser step. Knows nothing of graphs or data.
  *
  * With s = step - 1 (0-based), W warm-up steps, T total steps, p = (s - W) / (T - W) clamped to [0, 1]:
  *   s < W        lr * (s + 1) / (W + 1)      torch LinearLR(start_factor = 1/(W+1), total_iters = W)
@@ -8,8 +8,8 @@
  *   polynomial   min + (lr - min) * (1 - p) ^ power              PolynomialLR (min = 0)
  *   constant     lr
  * Warm-up is followed by the scheduler counting from its own 0, as torch's SequentialLR does. */
-#ifndef DPT_CONFIG_SCHEDULE_H
-#define DPT_CONFIG_SCHEDULE_H
+#ifndef DPT_CONFIG_LR_SCHEDULE_H
+#define DPT_CONFIG_LR_SCHEDULE_H
 
 #include <stdint.h>
 
@@ -24,12 +24,12 @@ struct lr_schedule {
 };
 
 /* From the flags; steps_per_epoch > 0. T is the nearer of --max-steps and epochs * steps_per_epoch. */
-struct lr_schedule schedule_make(const struct run_config *cfg, int64_t steps_per_epoch);
+struct lr_schedule lr_schedule_make(const struct run_config *cfg, int64_t steps_per_epoch);
 
 /* step counts from 1; beyond the total the last value stays. */
-double schedule_lr(const struct lr_schedule *s, int64_t step);
+double lr_schedule_at(const struct lr_schedule *s, int64_t step);
 
 /* Optimiser steps of the whole run: INT64_MAX when nothing ends it. */
-int64_t schedule_steps_total(const struct run_config *cfg, int64_t steps_per_epoch);
+int64_t lr_schedule_steps_total(const struct run_config *cfg, int64_t steps_per_epoch);
 
 #endif

@@ -1,11 +1,11 @@
-/* schedule.c: the learning rate of a step. */
-#include "trainer/config/schedule.h"
+/* lr_schedule.c: the learning rate of a step. */
+#include "trainer/config/lr_schedule.h"
 
 #include <math.h>
 
 #define PI 3.14159265358979323846
 
-int64_t schedule_steps_total(const struct run_config *cfg, int64_t steps_per_epoch)
+int64_t lr_schedule_steps_total(const struct run_config *cfg, int64_t steps_per_epoch)
 {
 	int64_t total = INT64_MAX;
 
@@ -16,14 +16,14 @@ int64_t schedule_steps_total(const struct run_config *cfg, int64_t steps_per_epo
 	return cfg->max_steps && cfg->max_steps < total ? cfg->max_steps : total;
 }
 
-struct lr_schedule schedule_make(const struct run_config *cfg, int64_t steps_per_epoch)
+struct lr_schedule lr_schedule_make(const struct run_config *cfg, int64_t steps_per_epoch)
 {
 	struct lr_schedule s = { .kind = (enum config_lr_scheduler)cfg->lr_scheduler,
 				 .lr = cfg->lr,
 				 .min_lr = cfg->min_lr,
 				 .gamma = cfg->lr_gamma,
 				 .power = cfg->lr_power,
-				 .steps_total = schedule_steps_total(cfg, steps_per_epoch),
+				 .steps_total = lr_schedule_steps_total(cfg, steps_per_epoch),
 				 .step_every = cfg->lr_step_size * (double)steps_per_epoch };
 	double warmup = nearbyint(cfg->lr_warmup_epochs * (double)steps_per_epoch);
 
@@ -34,7 +34,7 @@ struct lr_schedule schedule_make(const struct run_config *cfg, int64_t steps_per
 	return s;
 }
 
-double schedule_lr(const struct lr_schedule *s, int64_t step)
+double lr_schedule_at(const struct lr_schedule *s, int64_t step)
 {
 	double at = (double)(step - 1 - s->steps_warmup);
 	double p = at / (double)(s->steps_total - s->steps_warmup);
