@@ -134,6 +134,11 @@ struct tensor *graph_act(struct graph *g, enum dtype dtype, struct shape shape, 
 	__attribute__((format(printf, 4, 5)));
 struct tensor *graph_find(const struct graph *g, const char *name); /* NULL when absent */
 
+int graph_rename(struct graph *g, struct tensor *t, const char *name); /* fails the graph when the name is taken */
+
+/* Text in the graph's arena; NULL once the graph failed. */
+const char *graph_printf(struct graph *g, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+
 /* name without its last component ("layer1.0.conv1.weight" → "layer1.0.conv1"); in the arena. */
 const char *graph_stem(struct graph *g, const char *name);
 
@@ -146,6 +151,11 @@ struct node_spec {
 	const void *attr; /* copied, attr_bytes of it */
 	size_t attr_bytes;
 };
+
+#define NODE_COUNT(...) ((int)(sizeof((struct tensor *[]){ __VA_ARGS__ }) / sizeof(struct tensor *)))
+#define NODE_IN(...) .in = (struct tensor *[]){ __VA_ARGS__ }, .n_in = NODE_COUNT(__VA_ARGS__)
+#define NODE_OUT(...) .out = (struct tensor *[]){ __VA_ARGS__ }, .n_out = NODE_COUNT(__VA_ARGS__)
+#define NODE_ATTR(a) .attr = &(a), .attr_bytes = sizeof(a)
 
 /* Appends a node, runs op->shape (which makes outputs that are NULL) and sets producers; NULL once the graph failed. */
 struct node *graph_node(struct graph *g, const struct node_spec *spec);

@@ -15,6 +15,9 @@ int pass_grad(struct graph *g, struct err *err);
 /* Lets ops absorb their neighbours until nothing changes; removes what became dead. */
 int pass_fuse(struct graph *g, struct err *err);
 
+/* Removes nodes whose results nobody needs: no use, not kept, not persistent, no gradient of a parameter, no result. */
+int pass_dead(struct graph *g, struct err *err);
+
 /* Gives each operand the type its op asks for; inserts one cast per tensor and type. */
 int pass_precision(struct graph *g, const struct precision *p, struct err *err);
 

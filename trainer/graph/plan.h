@@ -8,7 +8,15 @@
 
 #define PLAN_ALIGN_BYTES 64u
 
-enum plan_category { PLAN_PARAMETERS, PLAN_GRADIENTS, PLAN_OPTIMIZER, PLAN_ACTIVATIONS, PLAN_WORKSPACE, PLAN_INPUTS, PLAN_CATEGORY_COUNT };
+enum plan_category {
+	PLAN_PARAMETERS,
+	PLAN_GRADIENTS,
+	PLAN_OPTIMIZER,
+	PLAN_ACTIVATIONS,
+	PLAN_WORKSPACE,
+	PLAN_INPUTS,
+	PLAN_CATEGORY_COUNT
+};
 
 const char *plan_category_name(enum plan_category c);
 
@@ -35,8 +43,11 @@ struct plan_range {
 	size_t offset;   /* out */
 };
 
-/* Offsets such that no two ranges that are live together overlap; returns the slab's size. ranges may be in any order. */
+/* Offsets such that no two ranges that are live together overlap; returns the slab's size, SIZE_MAX when out of memory.
+ * ranges may be in any order. place.c. */
 size_t plan_place(struct plan_range *ranges, int n, size_t align);
+
+size_t plan_align(size_t bytes, size_t align); /* rounded up */
 
 void plan_dump(const struct plan *p, const struct plan_program *programs, int n_programs, struct buf *out);
 

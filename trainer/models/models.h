@@ -37,6 +37,10 @@ enum model_id {
 	MODEL_COUNT
 };
 
+#define MODEL(name) extern const struct model model_##name;
+#include "trainer/models/models.def"
+#undef MODEL
+
 extern const struct model *const models_table[MODEL_COUNT];
 
 const struct model *model_find(const char *name); /* NULL: no such model */

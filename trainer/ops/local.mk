@@ -1,1 +1,35 @@
-# One folder per op.
+# One folder per op: headers, descriptions and ref kernels here; *_cpu.c and *_cuda.cu belong to the modules.
+libtrainer_la_SOURCES += trainer/ops/add/add.h
+libtrainer_la_SOURCES += trainer/ops/allreduce/allreduce.h
+libtrainer_la_SOURCES += trainer/ops/avgpool/avgpool.h
+libtrainer_la_SOURCES += trainer/ops/bn/bn.h
+libtrainer_la_SOURCES += trainer/ops/bn/bn_fuse.h
+libtrainer_la_SOURCES += trainer/ops/bn/bn_math.h
+libtrainer_la_SOURCES += trainer/ops/cast/cast.h
+libtrainer_la_SOURCES += trainer/ops/conv/conv.h
+libtrainer_la_SOURCES += trainer/ops/gelu/gelu.h
+libtrainer_la_SOURCES += trainer/ops/linear/linear.h
+libtrainer_la_SOURCES += trainer/ops/maxpool/maxpool.h
+libtrainer_la_SOURCES += trainer/ops/norm/norm.h
+libtrainer_la_SOURCES += trainer/ops/pack/pack.h
+libtrainer_la_SOURCES += trainer/ops/relu/relu.h
+libtrainer_la_SOURCES += trainer/ops/sgd/sgd.h
+libtrainer_la_SOURCES += trainer/ops/xent/xent.h
+libtrainer_la_SOURCES += trainer/ops/ops.h
+libtrainer_la_SOURCES += trainer/ops/ops.def
+libtrainer_la_SOURCES += trainer/ops/ops.c
+libtrainer_la_SOURCES += trainer/ops/add/add.c
+libtrainer_la_SOURCES += trainer/ops/allreduce/allreduce.c
+libtrainer_la_SOURCES += trainer/ops/avgpool/avgpool.c
+libtrainer_la_SOURCES += trainer/ops/bn/bn.c
+libtrainer_la_SOURCES += trainer/ops/bn/bn_fuse.c
+libtrainer_la_SOURCES += trainer/ops/cast/cast.c
+libtrainer_la_SOURCES += trainer/ops/conv/conv.c
+libtrainer_la_SOURCES += trainer/ops/gelu/gelu.c
+libtrainer_la_SOURCES += trainer/ops/linear/linear.c
+libtrainer_la_SOURCES += trainer/ops/maxpool/maxpool.c
+libtrainer_la_SOURCES += trainer/ops/norm/norm.c
+libtrainer_la_SOURCES += trainer/ops/pack/pack.c
+libtrainer_la_SOURCES += trainer/ops/relu/relu.c
+libtrainer_la_SOURCES += trainer/ops/sgd/sgd.c
+libtrainer_la_SOURCES += trainer/ops/xent/xent.c

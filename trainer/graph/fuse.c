@@ -1,0 +1,56 @@
+/* fuse.c: lets ops absorb their neighbours, then drops nodes whose results nobody needs. */
+#include <stdlib.h>
+
+#include "trainer/graph/pass.h"
+
+static bool is_effect(const struct tensor *t)
+{
+	return t->life == LIFE_PERSISTENT || t->keep || t->kind == TENSOR_GRAD || t->kind == TENSOR_RESULT;
+}
+
+static bool is_dead(const struct node *n, const int *uses)
+{
+	for (int i = 0; i < n->n_out; i++)
+		if (n->out[i] && (uses[n->out[i]->id] > 0 || n->out[i]->base || is_effect(n->out[i])))
+			return false;
+	return n->n_out > 0;
+}
+
+int pass_dead(struct graph *g, struct err *err)
+{
+	int *uses = calloc((size_t)g->n_tensors + 1, sizeof(*uses));
+
+	if (!uses)
+		return err_set(err, ERR_NOMEM, "out of memory for %d tensors", g->n_tensors);
+	for (int i = 0; i < g->n_nodes; i++)
+		for (int k = 0; k < g->nodes[i]->n_in; k++)
+			if (g->nodes[i]->in[k])
+				uses[g->nodes[i]->in[k]->id]++;
+	for (int i = g->n_nodes - 1; i >= 0; i--) {
+		struct node *n = g->nodes[i];
+
+		if (!is_dead(n, uses))
+			continue;
+		for (int k = 0; k < n->n_in; k++)
+			if (n->in[k])
+				uses[n->in[k]->id]--;
+		graph_remove(g, i);
+	}
+	free(uses);
+	return 0;
+}
+
+int pass_fuse(struct graph *g, struct err *err)
+{
+	bool changed = !graph_failed(g);
+
+	while (changed) {
+		changed = false;
+		for (int i = 0; i < g->n_nodes && !graph_failed(g); i++)
+			if (g->nodes[i]->op->fuse && g->nodes[i]->op->fuse(g, g->nodes[i]))
+				changed = true;
+	}
+	if (graph_failed(g))
+		return err_set(err, g->err.code, "%s", g->err.text);
+	return pass_dead(g, err);
+}

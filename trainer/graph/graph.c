@@ -1,0 +1,374 @@
+/* graph.c: building and editing a graph. Knows ops only through struct op. */
+#include "trainer/graph/graph.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "trainer/graph/op.h"
+#include "trainer/graph/rng.h"
+
+/* Open addressing over tensor names; a power of two of slots, at most half of them taken. */
+struct graph_names {
+	struct tensor **slot;
+	size_t n_slots, used;
+};
+
+const char *phase_name(enum phase p)
+{
+	static const char *const names[PHASE_COUNT] = { "forward", "backward", "comm", "optimizer" };
+
+	return names[p];
+}
+
+struct graph *graph_new(bool training)
+{
+	struct arena *arena = arena_new();
+	struct graph *g = arena ? arena_alloc(arena, sizeof(*g)) : NULL;
+
+	if (!g || !(g->names = arena_alloc(arena, sizeof(*g->names)))) {
+		arena_free(arena);
+		return NULL;
+	}
+	g->arena = arena;
+	g->training = training;
+	return g;
+}
+
+void graph_free(struct graph *g)
+{
+	if (g)
+		arena_free(g->arena);
+}
+
+bool graph_failed(const struct graph *g)
+{
+	return g->err.code != 0;
+}
+
+void graph_fail(struct graph *g, int code, const char *fmt, ...)
+{
+	char text[sizeof(g->err.text)];
+	va_list ap;
+
+	if (graph_failed(g))
+		return;
+	va_start(ap, fmt);
+	vsnprintf(text, sizeof(text), fmt, ap);
+	va_end(ap);
+	err_set(&g->err, code, "%s", text);
+}
+
+static void *or_fail(struct graph *g, void *p)
+{
+	if (!p)
+		graph_fail(g, ERR_NOMEM, "out of memory while building the graph");
+	return p;
+}
+
+/* Room for one more element in an arena array of pointers; the old array stays in the arena. */
+static bool grow(struct graph *g, void ***array, int n, int *cap)
+{
+	int wanted = *cap ? *cap * 2 : 64;
+	void **bigger;
+
+	if (n < *cap)
+		return true;
+	bigger = or_fail(g, arena_array(g->arena, (size_t)wanted, sizeof(void *)));
+	if (!bigger)
+		return false;
+	if (n)
+		memcpy(bigger, *array, (size_t)n * sizeof(void *));
+	*array = bigger;
+	*cap = wanted;
+	return true;
+}
+
+static struct tensor **names_slot(const struct graph_names *names, const char *name)
+{
+	size_t i = rng_stream(name) & (names->n_slots - 1);
+
+	while (names->slot[i] && strcmp(names->slot[i]->name, name) != 0)
+		i = (i + 1) & (names->n_slots - 1);
+	return &names->slot[i];
+}
+
+/* Fills an empty table with every tensor of the graph. */
+static void names_fill(struct graph_names *names, const struct graph *g)
+{
+	memset(names->slot, 0, names->n_slots * sizeof(struct tensor *));
+	for (int i = 0; i < g->n_tensors; i++)
+		*names_slot(names, g->tensors[i]->name) = g->tensors[i];
+}
+
+static bool names_add(struct graph *g, struct tensor *t)
+{
+	struct graph_names *names = g->names, bigger = { .n_slots = names->n_slots ? names->n_slots * 2 : 256 };
+
+	if (names->used * 2 >= names->n_slots) {
+		bigger.slot = or_fail(g, arena_array(g->arena, bigger.n_slots, sizeof(struct tensor *)));
+		if (!bigger.slot)
+			return false;
+		names_fill(&bigger, g);
+		bigger.used = names->used;
+		*names = bigger;
+	}
+	*names_slot(names, t->name) = t;
+	names->used++;
+	return true;
+}
+
+struct tensor *graph_find(const struct graph *g, const char *name)
+{
+	return g->names->n_slots ? *names_slot(g->names, name) : NULL;
+}
+
+const char *graph_printf(struct graph *g, const char *fmt, ...)
+{
+	char text[512];
+	va_list ap;
+
+	if (graph_failed(g))
+		return NULL;
+	va_start(ap, fmt);
+	vsnprintf(text, sizeof(text), fmt, ap);
+	va_end(ap);
+	return or_fail(g, arena_strdup(g->arena, text));
+}
+
+const char *graph_stem(struct graph *g, const char *name)
+{
+	const char *dot = strrchr(name, '.');
+
+	return graph_printf(g, "%.*s", dot ? (int)(dot - name) : (int)strlen(name), name);
+}
+
+struct tensor *graph_tensor(struct graph *g, const struct tensor *like)
+{
+	struct tensor *t;
+
+	if (graph_failed(g))
+		return NULL;
+	for (int i = 0; i < like->shape.ndim; i++)
+		if (like->shape.dim[i] < 0) {
+			graph_fail(g, ERR_USAGE, "tensor %s would have a negative dimension", like->name);
+			return NULL;
+		}
+	if (graph_find(g, like->name)) {
+		graph_fail(g, ERR_EXISTS, "two tensors are named %s", like->name);
+		return NULL;
+	}
+	t = or_fail(g, arena_alloc(g->arena, sizeof(*t)));
+	if (!t || !grow(g, (void ***)&g->tensors, g->n_tensors, &g->cap_tensors))
+		return NULL;
+	*t = *like;
+	t->id = g->n_tensors;
+	t->name = or_fail(g, arena_strdup(g->arena, like->name));
+	if (!t->name || !names_add(g, t))
+		return NULL;
+	g->tensors[g->n_tensors++] = t;
+	return t;
+}
+
+int graph_rename(struct graph *g, struct tensor *t, const char *name)
+{
+	if (graph_failed(g))
+		return g->err.code;
+	if (graph_find(g, name)) {
+		graph_fail(g, ERR_EXISTS, "two tensors are named %s", name);
+		return g->err.code;
+	}
+	t->name = graph_printf(g, "%s", name);
+	if (t->name)
+		names_fill(g->names, g);
+	return g->err.code;
+}
+
+/* The name itself, or with the first free "#2", "#3", … when it is taken. */
+static const char *free_name(struct graph *g, const char *wanted)
+{
+	const char *name = wanted;
+
+	for (int n = 2; name && graph_find(g, name); n++)
+		name = graph_printf(g, "%s#%d", wanted, n);
+	return name;
+}
+
+struct tensor *graph_act(struct graph *g, enum dtype dtype, struct shape shape, const char *fmt, ...)
+{
+	char wanted[256];
+	struct tensor like = { .kind = TENSOR_ACT, .dtype = dtype, .shape = shape, .life = LIFE_MICRO };
+	va_list ap;
+
+	if (graph_failed(g))
+		return NULL;
+	va_start(ap, fmt);
+	vsnprintf(wanted, sizeof(wanted), fmt, ap);
+	va_end(ap);
+	like.name = free_name(g, wanted);
+	return like.name ? graph_tensor(g, &like) : NULL;
+}
+
+int graph_out(struct graph *g, struct node *n, int index, enum dtype dtype, struct shape shape, const char *suffix)
+{
+	struct tensor *t = n->out[index];
+	bool same;
+
+	if (graph_failed(g))
+		return g->err.code;
+	same = !t || shape_equal(&t->shape, &shape);
+	if (!same)
+		return graph_expect(g, n, false, "an output has another shape than its rule gives");
+	if (!t)
+		n->out[index] = graph_act(g, dtype, shape, "%s%s", n->name, suffix);
+	return g->err.code;
+}
+
+int graph_expect(struct graph *g, const struct node *n, bool ok, const char *what)
+{
+	if (!ok)
+		graph_fail(g, ERR_USAGE, "%s (%s): %s", n->name, n->op->name, what);
+	return g->err.code;
+}
+
+static struct node *node_alloc(struct graph *g, const struct node_spec *spec)
+{
+	struct node *n = or_fail(g, arena_alloc(g->arena, sizeof(*n)));
+	size_t operands = (size_t)(spec->n_in + spec->n_out);
+
+	if (!n || !(n->in = or_fail(g, arena_array(g->arena, operands + 1, sizeof(struct tensor *)))))
+		return NULL;
+	n->op = spec->op;
+	n->phase = g->phase;
+	n->stream = STREAM_COMPUTE;
+	n->bucket = -1;
+	n->n_in = spec->n_in;
+	n->n_out = spec->n_out;
+	n->out = n->in + spec->n_in;
+	if (spec->n_in)
+		memcpy(n->in, spec->in, (size_t)spec->n_in * sizeof(*n->in));
+	if (spec->n_out && spec->out)
+		memcpy(n->out, spec->out, (size_t)spec->n_out * sizeof(*n->out));
+	if (spec->attr) {
+		n->attr = or_fail(g, arena_alloc(g->arena, spec->attr_bytes));
+		if (n->attr)
+			memcpy(n->attr, spec->attr, spec->attr_bytes);
+	}
+	n->name = spec->name ? graph_printf(g, "%s", spec->name) : graph_printf(g, "%s.%d", spec->op->name, g->n_nodes);
+	return graph_failed(g) ? NULL : n;
+}
+
+struct node *graph_node(struct graph *g, const struct node_spec *spec)
+{
+	struct node *n;
+
+	if (graph_failed(g))
+		return NULL;
+	n = node_alloc(g, spec);
+	if (!n || !grow(g, (void ***)&g->nodes, g->n_nodes, &g->cap_nodes))
+		return NULL;
+	if (n->op->shape && n->op->shape(g, n) != 0) {
+		graph_fail(g, ERR_USAGE, "%s (%s): its shapes do not fit", n->name, n->op->name);
+		return NULL;
+	}
+	if (graph_failed(g))
+		return NULL;
+	n->id = g->n_nodes;
+	g->nodes[g->n_nodes++] = n;
+	for (int i = 0; i < n->n_out; i++)
+		if (n->out[i] && !n->out[i]->producer && n->out[i]->life != LIFE_PERSISTENT)
+			n->out[i]->producer = n;
+	return n;
+}
+
+static void renumber(struct graph *g, int from, int to)
+{
+	for (int i = from; i <= to; i++)
+		g->nodes[i]->id = i;
+}
+
+void graph_move(struct graph *g, int from, int to)
+{
+	struct node *n = g->nodes[from];
+
+	if (from < to)
+		memmove(&g->nodes[from], &g->nodes[from + 1], (size_t)(to - from) * sizeof(n));
+	else
+		memmove(&g->nodes[to + 1], &g->nodes[to], (size_t)(from - to) * sizeof(n));
+	g->nodes[to] = n;
+	renumber(g, from < to ? from : to, from < to ? to : from);
+}
+
+void graph_remove(struct graph *g, int position)
+{
+	const struct node *n = g->nodes[position];
+
+	for (int i = 0; i < n->n_out; i++)
+		if (n->out[i] && n->out[i]->producer == n)
+			n->out[i]->producer = NULL;
+	memmove(&g->nodes[position], &g->nodes[position + 1], (size_t)(g->n_nodes - position - 1) * sizeof(n));
+	g->n_nodes--;
+	renumber(g, position, g->n_nodes - 1);
+}
+
+void graph_replace_uses(struct graph *g, struct tensor *old, struct tensor *new_, int from_position)
+{
+	for (int i = from_position; i < g->n_nodes; i++)
+		for (int k = 0; k < g->nodes[i]->n_in; k++)
+			if (g->nodes[i]->in[k] == old)
+				g->nodes[i]->in[k] = new_;
+}
+
+int graph_count_uses(const struct graph *g, const struct tensor *t)
+{
+	int uses = 0;
+
+	for (int i = 0; i < g->n_nodes; i++)
+		for (int k = 0; k < g->nodes[i]->n_in; k++)
+			uses += g->nodes[i]->in[k] == t;
+	return uses;
+}
+
+struct node *graph_user(const struct graph *g, const struct tensor *t, const struct op *op)
+{
+	for (int i = 0; i < g->n_nodes; i++)
+		for (int k = 0; g->nodes[i]->op == op && k < g->nodes[i]->n_in; k++)
+			if (g->nodes[i]->in[k] == t)
+				return g->nodes[i];
+	return NULL;
+}
+
+struct tensor *graph_grad_get(struct graph *g, const struct tensor *t)
+{
+	(void)g;
+	return t->grad;
+}
+
+void graph_grad_add(struct graph *g, struct tensor *t, struct tensor *grad)
+{
+	struct tensor *sum = NULL;
+	struct node *n;
+
+	if (graph_failed(g) || !grad || !t->wants_grad)
+		return;
+	if (!t->grad) {
+		t->grad = grad;
+		return;
+	}
+	if (t->kind == TENSOR_PARAM)
+		sum = graph_param_grad(g, t);
+	n = graph_node(g, &(struct node_spec){ .op = &op_add, .name = graph_printf(g, "%s.dsum", t->name),
+					       NODE_IN(t->grad, grad), NODE_OUT(sum) });
+	if (n)
+		t->grad = n->out[0];
+}
+
+struct tensor *graph_param_grad(struct graph *g, const struct tensor *param)
+{
+	const char *wanted = graph_printf(g, "%s.grad", param->name);
+	struct tensor like = { .kind = TENSOR_GRAD, .dtype = param->dtype, .shape = param->shape, .life = LIFE_STEP };
+
+	like.name = wanted ? free_name(g, wanted) : NULL;
+	return like.name ? graph_tensor(g, &like) : NULL;
+}

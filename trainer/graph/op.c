@@ -1,0 +1,22 @@
+/* op.c: rules that many ops share. */
+#include "trainer/graph/op.h"
+
+enum dtype_class op_dtype_keep(const struct node *n, bool is_out, int index)
+{
+	(void)n;
+	(void)is_out;
+	(void)index;
+	return DTYPE_CLASS_KEEP;
+}
+
+enum dtype_class op_dtype_sums(const struct node *n, bool is_out, int index)
+{
+	(void)n;
+	(void)index;
+	return is_out ? DTYPE_CLASS_MASTER : DTYPE_CLASS_LOW;
+}
+
+int op_inplace_same(const struct node *n, int out)
+{
+	return out < n->n_in ? out : -1;
+}

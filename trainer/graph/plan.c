@@ -1,0 +1,309 @@
+/* plan.c: one slab per space for a set of programs: persistent tensors first, shared by name; behind them what each
+ * program needs while it runs, all programs over the same bytes. */
+#include "trainer/graph/plan.h"
+
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "trainer/graph/live.h"
+
+struct planner {
+	struct plan plan;
+	struct plan_program *programs;
+	int n;
+	size_t persistent[SPACE_COUNT];
+	size_t by_category[PLAN_CATEGORY_COUNT]; /* persistent bytes */
+	size_t largest;                          /* transient bytes of the largest program's peak */
+};
+
+const char *plan_category_name(enum plan_category c)
+{
+	static const char *const names[PLAN_CATEGORY_COUNT] = { "parameters", "gradients",  "optimizer",
+								"activations", "workspace", "inputs" };
+
+	return names[c];
+}
+
+size_t plan_align(size_t bytes, size_t align)
+{
+	return (bytes + align - 1) / align * align;
+}
+
+static enum plan_category category(const struct tensor *t)
+{
+	switch (t->kind) {
+	case TENSOR_PARAM:
+	case TENSOR_STAT:
+		return PLAN_PARAMETERS;
+	case TENSOR_GRAD:
+		return PLAN_GRADIENTS;
+	case TENSOR_MOMENT:
+		return PLAN_OPTIMIZER;
+	case TENSOR_INPUT:
+		return PLAN_INPUTS;
+	default:
+		return PLAN_ACTIVATIONS;
+	}
+}
+
+/* The same tensor in an earlier program; NULL: this one is the first. */
+static const struct tensor *earlier(const struct planner *p, int program, const char *name)
+{
+	const struct tensor *t;
+
+	for (int i = 0; i < program; i++) {
+		t = graph_find(p->programs[i].graph, name);
+		if (t && t->life == LIFE_PERSISTENT)
+			return t;
+	}
+	return NULL;
+}
+
+static int place_persistent(struct planner *p, int program, struct tensor *t, struct err *err)
+{
+	const struct tensor *same = earlier(p, program, t->name);
+
+	if (!same) {
+		t->offset = p->persistent[t->space];
+		p->persistent[t->space] += plan_align(tensor_bytes(t), PLAN_ALIGN_BYTES);
+		p->by_category[category(t)] += plan_align(tensor_bytes(t), PLAN_ALIGN_BYTES);
+		return 0;
+	}
+	if (tensor_bytes(same) != tensor_bytes(t) || same->space != t->space)
+		return err_set(err, ERR_USAGE, "%s has another size in program %s than in an earlier one", t->name,
+			       p->programs[program].name);
+	t->offset = same->offset;
+	return 0;
+}
+
+/* By kind, so that all parameters, then all statistics, then all moments are neighbours. */
+static int place_all_persistent(struct planner *p, struct err *err)
+{
+	static const enum tensor_kind order[] = { TENSOR_PARAM, TENSOR_STAT, TENSOR_MOMENT, TENSOR_INPUT,
+						  TENSOR_GRAD,  TENSOR_ACT,  TENSOR_RESULT };
+
+	for (size_t k = 0; k < sizeof(order) / sizeof(order[0]); k++)
+		for (int i = 0; i < p->n; i++)
+			for (int j = 0; j < p->programs[i].graph->n_tensors; j++) {
+				struct tensor *t = p->programs[i].graph->tensors[j];
+
+				if (t->kind != order[k] || t->life != LIFE_PERSISTENT || t->base)
+					continue;
+				if (place_persistent(p, i, t, err) != 0)
+					return err->code;
+			}
+	return 0;
+}
+
+/* Live bytes by category at the moment when most is live, added to nothing else. Returns their sum. */
+static size_t find_peak(const struct live *l, int moments, size_t by_category[PLAN_CATEGORY_COUNT])
+{
+	size_t *live = calloc((size_t)moments + 2, sizeof(*live)), peak = 0;
+	int at = 0;
+
+	if (!live)
+		return SIZE_MAX;
+	for (int i = 0; i < l->n; i++) {
+		size_t bytes = plan_align(l->buffers[i].bytes, PLAN_ALIGN_BYTES);
+
+		live[l->buffers[i].first] += bytes;
+		live[l->buffers[i].last + 1] -= bytes;
+	}
+	for (int m = 1; m < moments; m++)
+		live[m] += live[m - 1];
+	for (int m = 0; m < moments; m++)
+		if (live[m] > peak) {
+			peak = live[m];
+			at = m;
+		}
+	free(live);
+	for (int i = 0; i < l->n; i++) {
+		const struct live_buffer *b = &l->buffers[i];
+
+		if (b->first <= at && at <= b->last)
+			by_category[b->tensor ? category(b->tensor) : PLAN_WORKSPACE] +=
+				plan_align(b->bytes, PLAN_ALIGN_BYTES);
+	}
+	return peak;
+}
+
+/* Offsets of one space's buffers; returns the bytes that they need, SIZE_MAX when out of memory. */
+static size_t place_space(struct live *l, enum space space, size_t start)
+{
+	struct plan_range *ranges = calloc((size_t)l->n + 1, sizeof(*ranges));
+	size_t bytes;
+	int n = 0;
+
+	if (!ranges)
+		return SIZE_MAX;
+	for (int i = 0; i < l->n; i++)
+		if (live_space(&l->buffers[i]) == space)
+			ranges[n++] = (struct plan_range){ .bytes = l->buffers[i].bytes, .first = l->buffers[i].first,
+							   .last = l->buffers[i].last };
+	bytes = n ? plan_place(ranges, n, PLAN_ALIGN_BYTES) : 0;
+	n = 0;
+	for (int i = 0; i < l->n; i++)
+		if (live_space(&l->buffers[i]) == space)
+			l->buffers[i].offset = start + ranges[n++].offset;
+	free(ranges);
+	return bytes;
+}
+
+static int write_slots(struct graph *g, const struct live *l, struct tensor *t, int slots)
+{
+	const struct live_buffer *b;
+
+	if (slots > 1 && !t->slot_offset)
+		t->slot_offset = arena_array(g->arena, (size_t)slots, sizeof(*t->slot_offset));
+	if (slots > 1 && !t->slot_offset)
+		return ERR_NOMEM;
+	for (int s = 0; s < slots; s++) {
+		b = live_get(l, t, s);
+		if (b && s == 0)
+			t->offset = b->offset + t->base_offset;
+		if (b && slots > 1)
+			t->slot_offset[s] = b->offset + t->base_offset;
+	}
+	return 0;
+}
+
+static int write_offsets(const struct plan_program *p, const struct live *l, struct err *err)
+{
+	for (int i = 0; i < l->n; i++)
+		if (l->buffers[i].node)
+			l->buffers[i].node->workspace_offset = l->buffers[i].offset;
+	for (int i = 0; i < p->graph->n_tensors; i++) {
+		struct tensor *t = p->graph->tensors[i];
+
+		if (t->base && t->base->life == LIFE_PERSISTENT)
+			t->offset = t->base->offset + t->base_offset;
+		else if (t->life != LIFE_PERSISTENT && write_slots(p->graph, l, t, p->schedule->slots) != 0)
+			return err_set(err, ERR_NOMEM, "out of memory for the offsets of %s", p->name);
+	}
+	return 0;
+}
+
+static int place_program(struct planner *p, int program, struct err *err)
+{
+	struct plan_program *prog = &p->programs[program];
+	size_t by_category[PLAN_CATEGORY_COUNT] = { 0 }, peak;
+	struct live l;
+	int rc = live_make(&l, prog, err);
+
+	if (rc)
+		return rc;
+	for (int s = 0; s < SPACE_COUNT; s++) {
+		size_t bytes = place_space(&l, (enum space)s, p->persistent[s]);
+
+		if (bytes == SIZE_MAX)
+			rc = err_set(err, ERR_NOMEM, "out of memory for the plan of %s", prog->name);
+		else if (p->persistent[s] + bytes > p->plan.slab_bytes[s])
+			p->plan.slab_bytes[s] = p->persistent[s] + bytes;
+	}
+	peak = find_peak(&l, prog->schedule->n, by_category);
+	if (peak > p->largest) {
+		p->largest = peak;
+		memcpy(p->plan.category_bytes, by_category, sizeof(by_category));
+	}
+	if (!rc)
+		rc = write_offsets(prog, &l, err);
+	live_done(&l);
+	return rc;
+}
+
+int plan_make(struct plan *ret, struct plan_program *programs, int n_programs, struct err *err)
+{
+	struct planner p = { .programs = programs, .n = n_programs };
+	struct err local = ERR_INIT;
+	int rc;
+
+	err = err ? err : &local;
+	rc = place_all_persistent(&p, err);
+	for (int s = 0; s < SPACE_COUNT; s++)
+		p.plan.slab_bytes[s] = p.persistent[s];
+	for (int i = 0; i < n_programs && !rc; i++)
+		rc = place_program(&p, i, err);
+	if (rc)
+		return rc;
+	p.plan.persistent_bytes = p.persistent[SPACE_PRIVATE];
+	p.plan.lower_bound_bytes = p.largest;
+	for (int s = 0; s < SPACE_COUNT; s++)
+		p.plan.lower_bound_bytes += p.persistent[s];
+	for (int c = 0; c < PLAN_CATEGORY_COUNT; c++)
+		p.plan.category_bytes[c] += p.by_category[c];
+	*ret = p.plan;
+	return 0;
+}
+
+/* The tensors that took over a buffer after its first one. */
+static void dump_sharers(const struct live *l, int index, const struct graph *g, struct buf *out)
+{
+	const struct live_buffer *b = &l->buffers[index];
+
+	for (int t = 0; b->tensor && t < l->n_tensors; t++)
+		if (l->of[(size_t)b->slot * (size_t)l->n_tensors + (size_t)t] == index && t != b->tensor->id)
+			buf_addf(out, " = %s", g->tensors[t]->name);
+}
+
+static void dump_buffers(const struct live *l, const struct graph *g, struct buf *out)
+{
+	static const char *const spaces[SPACE_COUNT] = { "private", "comm", "pinned" };
+
+	for (int i = 0; i < l->n; i++) {
+		const struct live_buffer *b = &l->buffers[i];
+		size_t offset = !b->tensor ? b->node->workspace_offset :
+				b->slot    ? b->tensor->slot_offset[b->slot] :
+					     b->tensor->offset;
+
+		if (!b->bytes)
+			continue;
+		buf_addf(out, "  %s %zu+%zu live %d-%d %s%s", spaces[live_space(b)], offset, b->bytes, b->first, b->last,
+			 b->tensor ? "" : "workspace of ", b->tensor ? b->tensor->name : b->node->name);
+		if (b->slot)
+			buf_addf(out, " slot %d", b->slot);
+		dump_sharers(l, i, g, out);
+		buf_addc(out, '\n');
+	}
+}
+
+static bool in_earlier(const struct plan_program *programs, int program, const char *name)
+{
+	for (int i = 0; i < program; i++)
+		if (graph_find(programs[i].graph, name))
+			return true;
+	return false;
+}
+
+static void dump_persistent(const struct plan_program *programs, int program, struct buf *out)
+{
+	const struct graph *g = programs[program].graph;
+
+	for (int i = 0; i < g->n_tensors; i++)
+		if (g->tensors[i]->life == LIFE_PERSISTENT && !in_earlier(programs, program, g->tensors[i]->name))
+			buf_addf(out, "  persistent %zu+%zu %s\n", g->tensors[i]->offset, tensor_bytes(g->tensors[i]),
+				 g->tensors[i]->name);
+}
+
+void plan_dump(const struct plan *p, const struct plan_program *programs, int n_programs, struct buf *out)
+{
+	struct live l;
+
+	buf_addf(out, "plan private=%zu comm=%zu pinned=%zu persistent=%zu lower-bound=%zu\n",
+		 p->slab_bytes[SPACE_PRIVATE], p->slab_bytes[SPACE_COMM], p->slab_bytes[SPACE_PINNED],
+		 p->persistent_bytes, p->lower_bound_bytes);
+	for (int c = 0; c < PLAN_CATEGORY_COUNT; c++)
+		buf_addf(out, "%s=%zu%s", plan_category_name((enum plan_category)c), p->category_bytes[c],
+			 c + 1 < PLAN_CATEGORY_COUNT ? " " : "\n");
+	for (int i = 0; i < n_programs; i++) {
+		buf_addf(out, "program %s: %d items, %d slots\n", programs[i].name, programs[i].schedule->n,
+			 programs[i].schedule->slots);
+		dump_persistent(programs, i, out);
+		if (live_make(&l, &programs[i], NULL) != 0) {
+			out->failed = true;
+			return;
+		}
+		dump_buffers(&l, programs[i].graph, out);
+		live_done(&l);
+	}
+}

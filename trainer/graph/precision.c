@@ -1,0 +1,89 @@
+/* precision.c: turns the classes that ops ask for (low, master) into the types of this run. A tensor that is wanted in
+ * another type than it has is cast once, in front of the first node that wants it, and that cast serves all. */
+#include <stdlib.h>
+
+#include "trainer/graph/pass.h"
+
+#define DTYPES (DTYPE_U8 + 1)
+
+/* The casts made so far: [tensor id][type]. Casts are themselves tensors, but are never cast again. */
+struct casts {
+	struct tensor *(*of)[DTYPES];
+	int n;
+};
+
+static enum dtype wanted(const struct precision *p, const struct node *n, bool is_out, int index, enum dtype now)
+{
+	enum dtype_class class = n->op->dtype ? n->op->dtype(n, is_out, index) : DTYPE_CLASS_LOW;
+
+	if (!dtype_is_float(now) || class == DTYPE_CLASS_KEEP)
+		return now;
+	return class == DTYPE_CLASS_LOW ? p->low : p->master;
+}
+
+static bool is_master_kind(const struct tensor *t)
+{
+	return t->kind == TENSOR_INPUT || t->kind == TENSOR_PARAM || t->kind == TENSOR_STAT || t->kind == TENSOR_MOMENT ||
+	       t->kind == TENSOR_GRAD;
+}
+
+static void set_types(struct graph *g, const struct precision *p)
+{
+	for (int i = 0; i < g->n_tensors; i++)
+		if (is_master_kind(g->tensors[i]) && dtype_is_float(g->tensors[i]->dtype))
+			g->tensors[i]->dtype = p->master;
+	for (int i = 0; i < g->n_nodes; i++) {
+		struct node *n = g->nodes[i];
+
+		for (int k = 0; k < n->n_out; k++)
+			if (n->out[k] && n->out[k]->producer == n && !is_master_kind(n->out[k]))
+				n->out[k]->dtype = wanted(p, n, true, k, n->out[k]->dtype);
+	}
+}
+
+static struct tensor *cast_before(struct graph *g, struct tensor *t, enum dtype to, struct node *user)
+{
+	struct tensor *out = graph_act(g, to, t->shape, "%s.%s", t->name, dtype_name(to));
+	struct node *n;
+
+	if (!out)
+		return NULL;
+	n = graph_node(g, &(struct node_spec){ .op = &op_cast, .name = out->name, NODE_IN(t), NODE_OUT(out) });
+	if (!n)
+		return NULL;
+	n->phase = user->phase;
+	graph_move(g, n->id, user->id);
+	return out;
+}
+
+static void cast_operands(struct graph *g, const struct precision *p, struct casts *casts, struct node *n)
+{
+	for (int k = 0; k < n->n_in && !graph_failed(g); k++) {
+		struct tensor *t = n->in[k];
+		enum dtype want = t ? wanted(p, n, false, k, t->dtype) : DTYPE_F64;
+
+		if (!t || t->dtype == want || t->id >= casts->n)
+			continue;
+		if (!casts->of[t->id][want])
+			casts->of[t->id][want] = cast_before(g, t, want, n);
+		n->in[k] = casts->of[t->id][want];
+	}
+}
+
+int pass_precision(struct graph *g, const struct precision *p, struct err *err)
+{
+	struct casts casts = { .n = g->n_tensors };
+
+	casts.of = calloc((size_t)casts.n + 1, sizeof(*casts.of));
+	if (!casts.of)
+		return err_set(err, ERR_NOMEM, "out of memory for %d tensors", casts.n);
+	set_types(g, p);
+	for (int i = 0; i < g->n_nodes && !graph_failed(g); i++) {
+		struct node *n = g->nodes[i];
+
+		cast_operands(g, p, &casts, n);
+		i = n->id; /* casts went in before n */
+	}
+	free(casts.of);
+	return graph_failed(g) ? err_set(err, g->err.code, "%s", g->err.text) : 0;
+}

@@ -1,0 +1,59 @@
+/* models.c: the table of models and the checks that all of them share. */
+#include "trainer/models/models.h"
+
+#include <string.h>
+
+#define MODEL_CLASSES_MAX 1000000
+#define MODEL_CHANNELS_MAX 4096
+#define MODEL_IMAGE_MAX 16384
+#define MODEL_BATCH_MAX (1 << 24)
+
+#define MODEL(name) [MODEL_##name] = &model_##name,
+const struct model *const models_table[MODEL_COUNT] = {
+#include "trainer/models/models.def"
+};
+#undef MODEL
+
+const struct model *model_find(const char *name)
+{
+	for (int i = 0; i < MODEL_COUNT; i++)
+		if (strcmp(models_table[i]->name, name) == 0)
+			return models_table[i];
+	return NULL;
+}
+
+static int in_range(const char *what, int64_t value, int64_t low, int64_t high, struct err *err)
+{
+	if (value >= low && value <= high)
+		return 0;
+	return err_set(err, ERR_USAGE, "%s is %lld: it must be between %lld and %lld", what, (long long)value,
+		       (long long)low, (long long)high);
+}
+
+int model_build(const struct model *m, struct graph *g, const struct model_config *c, int64_t batch, struct err *err)
+{
+	int rc = in_range("the number of classes", c->classes, 2, MODEL_CLASSES_MAX, err);
+
+	if (!rc)
+		rc = in_range("the number of image channels", c->in_channels, 1, MODEL_CHANNELS_MAX, err);
+	if (!rc)
+		rc = in_range("the image height", c->image_h, 1, MODEL_IMAGE_MAX, err);
+	if (!rc)
+		rc = in_range("the image width", c->image_w, 1, MODEL_IMAGE_MAX, err);
+	if (!rc)
+		rc = in_range("the batch size", batch, 0, MODEL_BATCH_MAX, err);
+	if (!rc && !(c->label_smoothing >= 0 && c->label_smoothing < 1))
+		rc = err_set(err, ERR_USAGE, "label smoothing is %g: it must be at least 0 and below 1",
+			     c->label_smoothing);
+	return rc ? rc : m->build(m, g, c, batch, err);
+}
+
+int64_t model_parameter_count(const struct graph *g)
+{
+	int64_t count = 0;
+
+	for (int i = 0; i < g->n_tensors; i++)
+		if (g->tensors[i]->kind == TENSOR_PARAM)
+			count += shape_count(&g->tensors[i]->shape);
+	return count;
+}

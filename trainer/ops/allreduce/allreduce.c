@@ -1,0 +1,32 @@
+/* allreduce.c: the sum over ranks as a node. */
+#include "trainer/ops/allreduce/allreduce.h"
+
+#include "trainer/ops/ops.h"
+
+struct node *allreduce_add(struct graph *g, struct tensor *t, enum stream stream)
+{
+	struct node *n;
+
+	if (graph_failed(g))
+		return NULL;
+	n = graph_node(g, &(struct node_spec){ .op = &op_allreduce, .name = graph_printf(g, "%s.allreduce", t->name),
+					       NODE_IN(t), NODE_OUT(t) });
+	if (!n)
+		return NULL;
+	n->stream = stream;
+	n->phase = PHASE_COMM;
+	return n;
+}
+
+static int allreduce_shape(struct graph *g, struct node *n)
+{
+	return graph_out(g, n, 0, n->in[0]->dtype, n->in[0]->shape, "");
+}
+
+const struct op op_allreduce = {
+	.name = "allreduce",
+	.id = OP_allreduce,
+	.shape = allreduce_shape,
+	.dtype = op_dtype_keep,
+	.inplace = op_inplace_same,
+};

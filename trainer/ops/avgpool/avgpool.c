@@ -1,0 +1,68 @@
+/* avgpool.c: shapes and gradient of the global average. */
+#include "trainer/ops/avgpool/avgpool.h"
+
+#include "trainer/ops/ops.h"
+
+struct tensor *avgpool_add(struct graph *g, struct tensor *x)
+{
+	struct avgpool_attr attr;
+	struct node *n;
+
+	if (graph_failed(g))
+		return NULL;
+	attr.in_shape = x->shape;
+	n = graph_node(g, &(struct node_spec){ .op = &op_avgpool, .name = "avgpool", NODE_IN(x), NODE_OUT(NULL),
+					       NODE_ATTR(attr) });
+	return n ? n->out[0] : NULL;
+}
+
+static struct shape pooled(const struct shape *x)
+{
+	return SHAPE(x->dim[0], x->dim[3]);
+}
+
+static int avgpool_shape(struct graph *g, struct node *n)
+{
+	const struct tensor *x = n->in[0];
+
+	if (graph_expect(g, n, x->shape.ndim == 4 && x->shape.dim[1] > 0 && x->shape.dim[2] > 0, "x must be [N,H,W,C]"))
+		return g->err.code;
+	return graph_out(g, n, 0, x->dtype, pooled(&x->shape), "");
+}
+
+static int avgpool_grad_shape(struct graph *g, struct node *n)
+{
+	const struct avgpool_attr *a = n->attr;
+	struct shape y = pooled(&a->in_shape);
+
+	if (graph_expect(g, n, shape_equal(&n->in[0]->shape, &y), "dy does not fit x"))
+		return g->err.code;
+	return graph_out(g, n, 0, n->in[0]->dtype, a->in_shape, "");
+}
+
+static int avgpool_backward(struct graph *g, struct node *n)
+{
+	struct tensor *dy = graph_grad_get(g, n->out[0]);
+	struct avgpool_attr attr = *(const struct avgpool_attr *)n->attr;
+	struct node *back;
+
+	if (!dy || !n->in[0]->wants_grad)
+		return 0;
+	back = graph_node(g, &(struct node_spec){ .op = &op_avgpool_grad, .name = graph_printf(g, "%s.dx", n->name),
+						  NODE_IN(dy), NODE_OUT(NULL), NODE_ATTR(attr) });
+	graph_grad_add(g, n->in[0], back ? back->out[0] : NULL);
+	return g->err.code;
+}
+
+const struct op op_avgpool = {
+	.name = "avgpool",
+	.id = OP_avgpool,
+	.shape = avgpool_shape,
+	.grad = avgpool_backward,
+};
+
+const struct op op_avgpool_grad = {
+	.name = "avgpool_grad",
+	.id = OP_avgpool_grad,
+	.shape = avgpool_grad_shape,
+};

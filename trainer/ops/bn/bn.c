@@ -1,0 +1,257 @@
+/* bn.c: shapes and gradients of batch normalisation. */
+#include "trainer/ops/bn/bn.h"
+
+#include "trainer/ops/bn/bn_fuse.h"
+#include "trainer/ops/ops.h"
+
+static const struct bn_attr defaults = { .eps = 1e-5, .momentum = 0.1 };
+
+static struct tensor *add_infer(struct graph *g, struct tensor *x, const struct bn_tensors *t, const char *name)
+{
+	struct node *n = graph_node(g, &(struct node_spec){ .op = &op_bn_infer, .name = name,
+							    NODE_IN(x, t->gamma, t->beta, t->mean, t->var, NULL),
+							    NODE_OUT(NULL), NODE_ATTR(defaults) });
+
+	return n ? n->out[0] : NULL;
+}
+
+struct tensor *bn_add(struct graph *g, struct tensor *x, const struct bn_tensors *t)
+{
+	struct node *stats, *apply;
+	const char *name;
+
+	if (graph_failed(g))
+		return NULL;
+	name = graph_stem(g, t->gamma->name);
+	if (!g->training)
+		return add_infer(g, x, t, name);
+	stats = graph_node(g, &(struct node_spec){ .op = &op_bn_stats, .name = graph_printf(g, "%s.stat", name),
+						   NODE_IN(x), NODE_OUT(NULL), NODE_ATTR(defaults) });
+	if (!stats)
+		return NULL;
+	apply = graph_node(g, &(struct node_spec){ .op = &op_bn_apply, .name = name,
+						   NODE_IN(x, stats->out[0], t->gamma, t->beta, NULL), NODE_OUT(NULL),
+						   NODE_ATTR(defaults) });
+	graph_node(g, &(struct node_spec){ .op = &op_bn_running, .name = graph_printf(g, "%s.running", name),
+					   NODE_IN(stats->out[0], t->mean, t->var), NODE_OUT(t->mean, t->var),
+					   NODE_ATTR(defaults) });
+	return apply ? apply->out[0] : NULL;
+}
+
+/* t is a vector of count elements; NULL is fine where the operand is optional. */
+static bool has_count(const struct tensor *t, int64_t count)
+{
+	return !t || (t->shape.ndim == 1 && t->shape.dim[0] == count);
+}
+
+static bool same_shape(const struct tensor *t, const struct tensor *x)
+{
+	return !t || shape_equal(&t->shape, &x->shape);
+}
+
+static int64_t channels(const struct tensor *x)
+{
+	return x->shape.ndim == 4 ? x->shape.dim[3] : -1;
+}
+
+static int stats_shape(struct graph *g, struct node *n)
+{
+	if (graph_expect(g, n, channels(n->in[0]) > 0, "x must be [N,H,W,C]"))
+		return g->err.code;
+	return graph_out(g, n, 0, DTYPE_F64, SHAPE(2 * channels(n->in[0]) + 1), "");
+}
+
+static int apply_shape(struct graph *g, struct node *n)
+{
+	const struct tensor *x = n->in[0];
+	int64_t c = channels(x);
+
+	if (graph_expect(g, n,
+			 c > 0 && has_count(n->in[1], 2 * c + 1) && has_count(n->in[2], c) && has_count(n->in[3], c) &&
+				 same_shape(n->in[4], x),
+			 "statistics, gain, bias or residual do not fit x"))
+		return g->err.code;
+	return graph_out(g, n, 0, x->dtype, x->shape, "");
+}
+
+static int infer_shape(struct graph *g, struct node *n)
+{
+	const struct tensor *x = n->in[0];
+	bool fits = channels(x) > 0 && same_shape(n->in[5], x);
+
+	for (int k = 1; k <= 4; k++)
+		fits = fits && has_count(n->in[k], channels(x));
+	if (graph_expect(g, n, fits, "gain, bias, statistics or residual do not fit x"))
+		return g->err.code;
+	return graph_out(g, n, 0, x->dtype, x->shape, "");
+}
+
+static int running_shape(struct graph *g, struct node *n)
+{
+	int64_t c = shape_count(&n->in[1]->shape);
+
+	return graph_expect(g, n, has_count(n->in[0], 2 * c + 1) && has_count(n->in[2], c) && n->out[0] == n->in[1] &&
+					  n->out[1] == n->in[2],
+			    "running statistics are updated in place and fit the batch's");
+}
+
+static int grad_stats_shape(struct graph *g, struct node *n)
+{
+	const struct bn_attr *a = n->attr;
+	const struct tensor *x = n->in[2];
+
+	if (graph_expect(g, n,
+			 channels(x) > 0 && same_shape(n->in[0], x) && same_shape(n->in[1], x) && same_shape(n->in[6], x) &&
+				 has_count(n->in[3], 2 * channels(x) + 1),
+			 "the gradient does not fit x") ||
+	    graph_expect(g, n, !(a->relu && a->residual) || n->in[6], "a masked block end needs y") ||
+	    graph_out(g, n, 0, DTYPE_F64, SHAPE(2 * channels(x)), ""))
+		return g->err.code;
+	return a->write_g ? graph_out(g, n, 1, x->dtype, x->shape, ".g") : 0;
+}
+
+static int grad_apply_shape(struct graph *g, struct node *n)
+{
+	const struct tensor *x = n->in[1];
+
+	if (graph_expect(g, n,
+			 channels(x) > 0 && same_shape(n->in[0], x) && has_count(n->in[2], 2 * channels(x) + 1) &&
+				 has_count(n->in[3], 2 * channels(x)),
+			 "the gradient does not fit x"))
+		return g->err.code;
+	return graph_out(g, n, 0, x->dtype, x->shape, "");
+}
+
+static int grad_params_shape(struct graph *g, struct node *n)
+{
+	int64_t c = shape_count(&n->in[0]->shape) / 2;
+
+	if (graph_out(g, n, 0, DTYPE_F32, SHAPE(c), ".gamma"))
+		return g->err.code;
+	return graph_out(g, n, 1, DTYPE_F32, SHAPE(c), ".beta");
+}
+
+/* Sums first, the parameters' gradients from this rank's own sums, then dx: a strategy that synchronises the sums
+ * between ranks puts its reduction in front of the last. */
+static int apply_backward(struct graph *g, struct node *n)
+{
+	struct tensor *x = n->in[0], *stat = n->in[1], *gamma = n->in[2], *beta = n->in[3];
+	struct tensor *dy = graph_grad_get(g, n->out[0]), *dgamma, *dbeta;
+	struct bn_attr attr = *(const struct bn_attr *)n->attr;
+	struct node *sums, *dx;
+
+	if (!dy)
+		return 0;
+	if (graph_expect(g, n, !attr.relu && !attr.residual, "gradients are built before fusing"))
+		return g->err.code;
+	sums = graph_node(g, &(struct node_spec){ .op = &op_bn_grad_stats, .name = graph_printf(g, "%s.dstat", n->name),
+						  NODE_IN(dy, NULL, x, stat, gamma, beta, NULL), NODE_OUT(NULL, NULL),
+						  NODE_ATTR(attr) });
+	dgamma = graph_param_grad(g, gamma);
+	dbeta = graph_param_grad(g, beta);
+	if (!sums)
+		return g->err.code;
+	graph_node(g, &(struct node_spec){ .op = &op_bn_grad_params, .name = graph_printf(g, "%s.dparams", n->name),
+					   NODE_IN(sums->out[0]), NODE_OUT(dgamma, dbeta) });
+	graph_grad_add(g, gamma, dgamma);
+	graph_grad_add(g, beta, dbeta);
+	if (!x->wants_grad)
+		return g->err.code;
+	dx = graph_node(g, &(struct node_spec){ .op = &op_bn_grad_apply, .name = graph_printf(g, "%s.dx", n->name),
+						NODE_IN(dy, x, stat, sums->out[0], gamma, beta), NODE_OUT(NULL),
+						NODE_ATTR(attr) });
+	graph_grad_add(g, x, dx ? dx->out[0] : NULL);
+	return g->err.code;
+}
+
+/* Sums are f64 whatever the run's types; gain, bias and running statistics master; the rest are activations. */
+static enum dtype_class bn_dtype(const struct node *n, bool is_out, int index)
+{
+	const struct tensor *t = is_out ? n->out[index] : n->in[index];
+
+	if (n->op == &op_bn_running || (t && t->shape.ndim == 1 && t->dtype == DTYPE_F64 && t->kind == TENSOR_ACT))
+		return DTYPE_CLASS_KEEP;
+	return t && t->shape.ndim == 1 ? DTYPE_CLASS_MASTER : DTYPE_CLASS_LOW;
+}
+
+/* y over x; dx over g. */
+static int first_inplace(const struct node *n, int out)
+{
+	(void)n;
+	return out == 0 ? 0 : -1;
+}
+
+/* g over dy; the sums over nothing. */
+static int grad_stats_inplace(const struct node *n, int out)
+{
+	(void)n;
+	return out == 1 ? 0 : -1;
+}
+
+static void bn_dump(const struct node *n, struct buf *out)
+{
+	const struct bn_attr *a = n->attr;
+
+	buf_addf(out, "%s%s%s", a->relu ? " relu" : "", a->residual ? " residual" : "", a->write_g ? " write_g" : "");
+}
+
+const struct op op_bn_stats = {
+	.name = "bn_stats",
+	.id = OP_bn_stats,
+	.shape = stats_shape,
+	.dtype = bn_dtype,
+};
+
+const struct op op_bn_apply = {
+	.name = "bn_apply",
+	.id = OP_bn_apply,
+	.shape = apply_shape,
+	.grad = apply_backward,
+	.fuse = bn_fuse_apply,
+	.dtype = bn_dtype,
+	.inplace = first_inplace,
+	.dump = bn_dump,
+};
+
+const struct op op_bn_running = {
+	.name = "bn_running",
+	.id = OP_bn_running,
+	.shape = running_shape,
+	.dtype = bn_dtype,
+};
+
+const struct op op_bn_infer = {
+	.name = "bn_infer",
+	.id = OP_bn_infer,
+	.shape = infer_shape,
+	.fuse = bn_fuse_infer,
+	.dtype = bn_dtype,
+	.inplace = first_inplace,
+	.dump = bn_dump,
+};
+
+const struct op op_bn_grad_stats = {
+	.name = "bn_grad_stats",
+	.id = OP_bn_grad_stats,
+	.shape = grad_stats_shape,
+	.fuse = bn_fuse_grad_stats,
+	.dtype = bn_dtype,
+	.inplace = grad_stats_inplace,
+	.dump = bn_dump,
+};
+
+const struct op op_bn_grad_apply = {
+	.name = "bn_grad_apply",
+	.id = OP_bn_grad_apply,
+	.shape = grad_apply_shape,
+	.dtype = bn_dtype,
+	.inplace = first_inplace,
+	.dump = bn_dump,
+};
+
+const struct op op_bn_grad_params = {
+	.name = "bn_grad_params",
+	.id = OP_bn_grad_params,
+	.shape = grad_params_shape,
+	.dtype = bn_dtype,
+};

@@ -1,0 +1,145 @@
+/* bn_fuse.c: each activation is to be read and written as few times as possible: a block's end (norm, add, ReLU) in one
+ * pass forward; mask, sum of the two gradients and statistics in one pass backward. */
+#include "trainer/ops/bn/bn_fuse.h"
+
+#include "trainer/ops/bn/bn.h"
+#include "trainer/ops/ops.h"
+
+enum { GRAD_DY, GRAD_DY2, GRAD_X, GRAD_STAT, GRAD_GAMMA, GRAD_BETA, GRAD_Y }; /* operands of bn_grad_stats */
+
+static void take_output(struct graph *g, struct node *n, struct node *absorbed)
+{
+	struct tensor *y = absorbed->out[0];
+
+	graph_remove(g, absorbed->id);
+	n->out[0] = y;
+	y->producer = n;
+}
+
+/* The other term must be there already when n runs, or be persistent; so of two norms that meet in a sum the later one
+ * absorbs it. */
+static bool ready_before(const struct tensor *t, const struct node *n)
+{
+	return !t->producer || t->producer->id < n->id;
+}
+
+static bool absorb_add(struct graph *g, struct node *n, int residual)
+{
+	struct bn_attr *a = n->attr;
+	struct tensor *y = n->out[0], *other;
+	struct node *add = graph_user(g, y, &op_add);
+
+	if (a->relu || a->residual || y->keep || !add || add->phase != PHASE_FORWARD || graph_count_uses(g, y) != 1)
+		return false;
+	other = add->in[add->in[0] == y ? 1 : 0];
+	if (!ready_before(other, n))
+		return false;
+	n->in[residual] = other;
+	a->residual = true;
+	take_output(g, n, add);
+	return true;
+}
+
+struct backward {
+	struct node *mask, *sums, *dx; /* relu_grad, bn_grad_stats, bn_grad_apply (NULL: no gradient towards x) */
+};
+
+/* The nodes that ReLU's and this norm's gradients became; false when they are not the ones expected. */
+static bool find_backward(const struct graph *g, const struct node *n, const struct node *relu, struct backward *b)
+{
+	struct tensor *masked;
+	int uses;
+
+	b->mask = graph_user(g, relu->out[0], &op_relu_grad);
+	if (!b->mask || b->mask->in[1] != relu->out[0])
+		return false;
+	masked = b->mask->out[0];
+	b->sums = graph_user(g, n->in[1], &op_bn_grad_stats);
+	b->dx = graph_user(g, n->in[1], &op_bn_grad_apply);
+	if (!b->sums || b->sums->in[GRAD_DY] != masked || (b->dx && b->dx->in[0] != masked))
+		return false;
+	uses = graph_count_uses(g, masked);
+	return ((const struct bn_attr *)n->attr)->residual || uses == 1 + (b->dx != NULL);
+}
+
+/* Without a residual the mask follows from x, so nothing new is written: both passes mask dy by themselves. */
+static void mask_from_x(struct graph *g, const struct backward *b)
+{
+	struct tensor *dy = b->mask->in[0];
+
+	((struct bn_attr *)b->sums->attr)->relu = true;
+	b->sums->in[GRAD_DY] = dy;
+	if (b->dx) {
+		((struct bn_attr *)b->dx->attr)->relu = true;
+		b->dx->in[0] = dy;
+	}
+	graph_remove(g, b->mask->id);
+}
+
+/* With a residual the masked gradient is needed by others too: the statistics pass writes it. It moves to where the
+ * mask was, in front of all of them. */
+static void mask_from_y(struct graph *g, const struct backward *b, struct tensor *y)
+{
+	struct bn_attr *a = b->sums->attr;
+	struct tensor *masked = b->mask->out[0];
+	int at = b->mask->id;
+
+	a->relu = a->residual = a->write_g = true;
+	b->sums->in[GRAD_DY] = b->mask->in[0];
+	b->sums->in[GRAD_Y] = y;
+	b->sums->out[1] = masked;
+	graph_remove(g, at);
+	graph_move(g, b->sums->id, at);
+	masked->producer = b->sums;
+}
+
+static bool absorb_relu(struct graph *g, struct node *n)
+{
+	struct bn_attr *a = n->attr;
+	struct tensor *y = n->out[0];
+	struct node *relu = graph_user(g, y, &op_relu);
+	struct backward b = { 0 };
+
+	if (a->relu || y->keep || !relu || graph_count_uses(g, y) != 1)
+		return false;
+	if (relu->out[0]->grad && !find_backward(g, n, relu, &b))
+		return false;
+	if (b.mask && a->residual)
+		mask_from_y(g, &b, relu->out[0]);
+	else if (b.mask)
+		mask_from_x(g, &b);
+	a->relu = true;
+	take_output(g, n, relu);
+	return true;
+}
+
+bool bn_fuse_apply(struct graph *g, struct node *n)
+{
+	return absorb_add(g, n, 4) || absorb_relu(g, n);
+}
+
+bool bn_fuse_infer(struct graph *g, struct node *n)
+{
+	return absorb_add(g, n, 5) || absorb_relu(g, n);
+}
+
+bool bn_fuse_grad_stats(struct graph *g, struct node *n)
+{
+	struct bn_attr *a = n->attr;
+	struct tensor *dy = n->in[GRAD_DY];
+	struct node *join = dy->producer, *dx = graph_user(g, n->in[GRAD_STAT], &op_bn_grad_apply);
+	bool dx_reads = dx && dx->in[0] == dy;
+
+	if (n->in[GRAD_DY2] || !join || join->op != &op_add || graph_count_uses(g, dy) != 1 + dx_reads)
+		return false;
+	n->in[GRAD_DY] = join->in[0];
+	n->in[GRAD_DY2] = join->in[1];
+	graph_remove(g, join->id);
+	if (dx_reads) { /* g is now what the sum was, masked: dx reads it as it is */
+		a->write_g = true;
+		n->out[1] = dy;
+		dy->producer = n;
+		((struct bn_attr *)dx->attr)->relu = false;
+	}
+	return true;
+}

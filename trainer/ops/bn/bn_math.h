@@ -1,0 +1,43 @@
+/* bn_math.h: the few formulas that every backend's batch norm shares, so that they agree to the last bit. */
+#ifndef DPT_OPS_BN_MATH_H
+#define DPT_OPS_BN_MATH_H
+
+#include <math.h>
+#include <stdint.h>
+
+struct bn_channel {
+	double mean, rstd; /* rstd = 1 / sqrt(var + eps) */
+};
+
+/* Of channel c from stat [2C+1]. A batch without samples has mean 0 and variance 0: nothing is normalised with them,
+ * but nothing becomes NaN either. */
+static inline struct bn_channel bn_channel_of(const double *stat, int64_t channels, int64_t c, double eps)
+{
+	double count = stat[2 * channels], mean, var;
+
+	if (count <= 0)
+		return (struct bn_channel){ 0, 1 / sqrt(eps) };
+	mean = stat[c] / count;
+	var = stat[channels + c] / count - mean * mean;
+	return (struct bn_channel){ mean, 1 / sqrt((var > 0 ? var : 0) + eps) };
+}
+
+/* The new running statistics of channel c; a batch without samples leaves them as they are. */
+static inline void bn_running_update(const double *stat, int64_t channels, int64_t c, double momentum, double *mean,
+				     double *var)
+{
+	double count = stat[2 * channels], batch_mean, batch_var;
+
+	if (count <= 0)
+		return;
+	batch_mean = stat[c] / count;
+	batch_var = stat[channels + c] / count - batch_mean * batch_mean;
+	if (batch_var < 0)
+		batch_var = 0;
+	if (count > 1)
+		batch_var *= count / (count - 1);
+	*mean = (1 - momentum) * *mean + momentum * batch_mean;
+	*var = (1 - momentum) * *var + momentum * batch_var;
+}
+
+#endif

@@ -1,0 +1,31 @@
+/* cast.c: a change of float type. Its gradient would be a cast back; casts are inserted after the backward pass is
+ * built, so none is defined. */
+#include "trainer/ops/cast/cast.h"
+
+#include "trainer/ops/ops.h"
+
+struct tensor *cast_add(struct graph *g, struct tensor *x, enum dtype to)
+{
+	struct tensor *y;
+
+	if (graph_failed(g))
+		return NULL;
+	y = graph_act(g, to, x->shape, "%s.%s", x->name, dtype_name(to));
+	return y && graph_node(g, &(struct node_spec){ .op = &op_cast, .name = y->name, NODE_IN(x), NODE_OUT(y) }) ? y :
+														      NULL;
+}
+
+static int cast_shape(struct graph *g, struct node *n)
+{
+	if (graph_expect(g, n, n->out[0] && dtype_is_float(n->in[0]->dtype) && dtype_is_float(n->out[0]->dtype),
+			 "only float types are cast"))
+		return g->err.code;
+	return graph_out(g, n, 0, n->out[0]->dtype, n->in[0]->shape, "");
+}
+
+const struct op op_cast = {
+	.name = "cast",
+	.id = OP_cast,
+	.shape = cast_shape,
+	.dtype = op_dtype_keep,
+};

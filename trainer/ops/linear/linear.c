@@ -1,0 +1,118 @@
+/* linear.c: shapes and gradients of the fully connected layer. */
+#include "trainer/ops/linear/linear.h"
+
+#include "trainer/ops/ops.h"
+
+struct tensor *linear_add(struct graph *g, struct tensor *x, struct tensor *w, struct tensor *b)
+{
+	struct node *n;
+
+	if (graph_failed(g))
+		return NULL;
+	n = graph_node(g, &(struct node_spec){ .op = &op_linear, .name = graph_stem(g, w->name), NODE_IN(x, w, b),
+					       NODE_OUT(NULL) });
+	return n ? n->out[0] : NULL;
+}
+
+static bool is_matrix(const struct tensor *t)
+{
+	return t->shape.ndim == 2;
+}
+
+static int linear_shape(struct graph *g, struct node *n)
+{
+	const struct tensor *x = n->in[0], *w = n->in[1], *b = n->in[2];
+
+	if (graph_expect(g, n,
+			 is_matrix(x) && is_matrix(w) && x->shape.dim[1] == w->shape.dim[1] && b->shape.ndim == 1 &&
+				 b->shape.dim[0] == w->shape.dim[0],
+			 "x [N,C], w [K,C] and b [K] do not fit"))
+		return g->err.code;
+	return graph_out(g, n, 0, x->dtype, SHAPE(x->shape.dim[0], w->shape.dim[0]), "");
+}
+
+static int dgrad_shape(struct graph *g, struct node *n)
+{
+	const struct tensor *dy = n->in[0], *w = n->in[1];
+
+	if (graph_expect(g, n, is_matrix(dy) && is_matrix(w) && dy->shape.dim[1] == w->shape.dim[0],
+			 "dy [N,K] and w [K,C] do not fit"))
+		return g->err.code;
+	return graph_out(g, n, 0, dy->dtype, SHAPE(dy->shape.dim[0], w->shape.dim[1]), "");
+}
+
+static int wgrad_shape(struct graph *g, struct node *n)
+{
+	const struct tensor *x = n->in[0], *dy = n->in[1];
+
+	if (graph_expect(g, n, is_matrix(x) && is_matrix(dy) && x->shape.dim[0] == dy->shape.dim[0],
+			 "x [N,C] and dy [N,K] do not fit") ||
+	    graph_out(g, n, 0, x->dtype, SHAPE(dy->shape.dim[1], x->shape.dim[1]), ""))
+		return g->err.code;
+	return graph_out(g, n, 1, x->dtype, SHAPE(dy->shape.dim[1]), ".bias");
+}
+
+static int linear_backward(struct graph *g, struct node *n)
+{
+	struct tensor *x = n->in[0], *w = n->in[1], *b = n->in[2], *dy = graph_grad_get(g, n->out[0]), *dw, *db;
+	struct node *back;
+
+	if (!dy)
+		return 0;
+	if (w->wants_grad || b->wants_grad) {
+		dw = graph_param_grad(g, w);
+		db = graph_param_grad(g, b);
+		graph_node(g, &(struct node_spec){ .op = &op_linear_wgrad, .name = graph_printf(g, "%s.dw", n->name),
+						   NODE_IN(x, dy), NODE_OUT(dw, db) });
+		graph_grad_add(g, w, dw);
+		graph_grad_add(g, b, db);
+	}
+	if (x->wants_grad) {
+		back = graph_node(g, &(struct node_spec){ .op = &op_linear_dgrad,
+							  .name = graph_printf(g, "%s.dx", n->name), NODE_IN(dy, w),
+							  NODE_OUT(NULL) });
+		graph_grad_add(g, x, back ? back->out[0] : NULL);
+	}
+	return g->err.code;
+}
+
+/* The output feeds the loss: master type, as is the bias that is added to the f32 sum. */
+static enum dtype_class linear_dtype(const struct node *n, bool is_out, int index)
+{
+	(void)n;
+	return is_out || index == 2 ? DTYPE_CLASS_MASTER : DTYPE_CLASS_LOW;
+}
+
+static double linear_flops(const struct node *n)
+{
+	return 2.0 * (double)shape_count(&n->out[0]->shape) * (double)n->in[0]->shape.dim[1];
+}
+
+static double wgrad_flops(const struct node *n)
+{
+	return 2.0 * (double)shape_count(&n->out[0]->shape) * (double)n->in[0]->shape.dim[0];
+}
+
+const struct op op_linear = {
+	.name = "linear",
+	.id = OP_linear,
+	.shape = linear_shape,
+	.grad = linear_backward,
+	.dtype = linear_dtype,
+	.flops = linear_flops,
+};
+
+const struct op op_linear_dgrad = {
+	.name = "linear_dgrad",
+	.id = OP_linear_dgrad,
+	.shape = dgrad_shape,
+	.flops = linear_flops,
+};
+
+const struct op op_linear_wgrad = {
+	.name = "linear_wgrad",
+	.id = OP_linear_wgrad,
+	.shape = wgrad_shape,
+	.dtype = op_dtype_sums,
+	.flops = wgrad_flops,
+};

@@ -1,0 +1,101 @@
+/* maxpool.c: shapes and gradient of the windowed maximum. */
+#include "trainer/ops/maxpool/maxpool.h"
+
+#include "trainer/ops/ops.h"
+
+struct tensor *maxpool_add(struct graph *g, struct tensor *x, const struct maxpool_attr *attr)
+{
+	struct maxpool_attr a = *attr;
+	struct node *n;
+
+	if (graph_failed(g))
+		return NULL;
+	a.in_shape = x->shape;
+	n = graph_node(g, &(struct node_spec){ .op = &op_maxpool, .name = "maxpool", NODE_IN(x), NODE_OUT(NULL, NULL),
+					       NODE_ATTR(a) });
+	return n ? n->out[0] : NULL;
+}
+
+static int64_t out_length(int64_t in, const struct maxpool_attr *a)
+{
+	int64_t room = in + 2 * (int64_t)a->pad - a->kernel;
+
+	return room < 0 ? 0 : room / a->stride + 1;
+}
+
+static struct shape pooled(const struct maxpool_attr *a)
+{
+	const int64_t *in = a->in_shape.dim;
+
+	return SHAPE(in[0], out_length(in[1], a), out_length(in[2], a), in[3]);
+}
+
+static int check(struct graph *g, const struct node *n)
+{
+	const struct maxpool_attr *a = n->attr;
+
+	if (graph_expect(g, n,
+			 a->in_shape.ndim == 4 && a->stride >= 1 && a->kernel >= 1 && a->kernel <= 15 && a->pad >= 0 &&
+				 a->pad < a->kernel,
+			 "the window must be 1 to 15 wide, the padding narrower"))
+		return g->err.code;
+	return graph_expect(g, n, out_length(a->in_shape.dim[1], a) > 0 && out_length(a->in_shape.dim[2], a) > 0,
+			    "the image is smaller than the window");
+}
+
+static int maxpool_shape(struct graph *g, struct node *n)
+{
+	const struct maxpool_attr *a = n->attr;
+
+	if (graph_expect(g, n, shape_equal(&n->in[0]->shape, &a->in_shape), "x has another shape than declared") ||
+	    check(g, n) || graph_out(g, n, 0, n->in[0]->dtype, pooled(a), ""))
+		return g->err.code;
+	return graph_out(g, n, 1, DTYPE_U8, pooled(a), ".index");
+}
+
+static int maxpool_grad_shape(struct graph *g, struct node *n)
+{
+	const struct maxpool_attr *a = n->attr;
+	struct shape y = pooled(a);
+
+	if (check(g, n) || graph_expect(g, n, shape_equal(&n->in[0]->shape, &y) && shape_equal(&n->in[1]->shape, &y),
+					"dy does not fit x"))
+		return g->err.code;
+	return graph_out(g, n, 0, n->in[0]->dtype, a->in_shape, "");
+}
+
+static int maxpool_backward(struct graph *g, struct node *n)
+{
+	struct tensor *dy = graph_grad_get(g, n->out[0]);
+	struct maxpool_attr attr = *(const struct maxpool_attr *)n->attr;
+	struct node *back;
+
+	if (!dy || !n->in[0]->wants_grad)
+		return 0;
+	back = graph_node(g, &(struct node_spec){ .op = &op_maxpool_grad, .name = graph_printf(g, "%s.dx", n->name),
+						  NODE_IN(dy, n->out[1]), NODE_OUT(NULL), NODE_ATTR(attr) });
+	graph_grad_add(g, n->in[0], back ? back->out[0] : NULL);
+	return g->err.code;
+}
+
+static void maxpool_dump(const struct node *n, struct buf *out)
+{
+	const struct maxpool_attr *a = n->attr;
+
+	buf_addf(out, " kernel=%d stride=%d pad=%d", a->kernel, a->stride, a->pad);
+}
+
+const struct op op_maxpool = {
+	.name = "maxpool",
+	.id = OP_maxpool,
+	.shape = maxpool_shape,
+	.grad = maxpool_backward,
+	.dump = maxpool_dump,
+};
+
+const struct op op_maxpool_grad = {
+	.name = "maxpool_grad",
+	.id = OP_maxpool_grad,
+	.shape = maxpool_grad_shape,
+	.dump = maxpool_dump,
+};

@@ -1,0 +1,26 @@
+/* pack.c: a tensor in the layout of one consumer's kernel. Made by the layout pass; its size comes from the backend. */
+#include "trainer/ops/pack/pack.h"
+
+#include "trainer/ops/ops.h"
+
+static int pack_shape(struct graph *g, struct node *n)
+{
+	if (graph_expect(g, n, n->out[0] && n->out[0]->opaque_bytes > 0 && n->attr, "a pack needs a size and a consumer"))
+		return g->err.code;
+	return graph_out(g, n, 0, n->out[0]->dtype, n->in[0]->shape, "");
+}
+
+static void pack_dump(const struct node *n, struct buf *out)
+{
+	const struct pack_attr *a = n->attr;
+
+	buf_addf(out, " for=%s.%d", a->consumer->name, a->index);
+}
+
+const struct op op_pack = {
+	.name = "pack",
+	.id = OP_pack,
+	.shape = pack_shape,
+	.dtype = op_dtype_keep,
+	.dump = pack_dump,
+};

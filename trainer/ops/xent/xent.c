@@ -1,0 +1,86 @@
+/* xent.c: the classification loss. The gradient starts here; the row's log-sum-exp is kept, the probabilities never
+ * exist in memory. */
+#include "trainer/ops/xent/xent.h"
+
+#include "trainer/ops/ops.h"
+
+struct tensor *xent_add(struct graph *g, struct tensor *logits, struct tensor *labels, double label_smoothing)
+{
+	struct xent_attr attr = { .label_smoothing = label_smoothing };
+	struct tensor *result = graph_tensor(g, &(struct tensor){ .name = "result", .kind = TENSOR_RESULT,
+								  .dtype = DTYPE_F64, .shape = SHAPE(XENT_RESULTS),
+								  .life = LIFE_STEP });
+
+	if (!graph_node(g, &(struct node_spec){ .op = &op_xent, .name = "loss", NODE_IN(logits, labels),
+						NODE_OUT(result, NULL), NODE_ATTR(attr) }))
+		return NULL;
+	g->loss = result;
+	return result;
+}
+
+static int check(struct graph *g, const struct node *n)
+{
+	const struct tensor *logits = n->in[0], *labels = n->in[1];
+
+	return graph_expect(g, n,
+			    logits->shape.ndim == 2 && logits->shape.dim[1] >= 1 && labels->shape.ndim == 1 &&
+				    labels->dtype == DTYPE_I32 && labels->shape.dim[0] == logits->shape.dim[0],
+			    "logits [N,K] and labels i32 [N] do not fit");
+}
+
+static int xent_shape(struct graph *g, struct node *n)
+{
+	if (check(g, n) || graph_out(g, n, 0, DTYPE_F64, SHAPE(XENT_RESULTS), ".result"))
+		return g->err.code;
+	return graph_out(g, n, 1, n->in[0]->dtype, SHAPE(n->in[0]->shape.dim[0]), ".lse");
+}
+
+static int xent_grad_shape(struct graph *g, struct node *n)
+{
+	if (check(g, n))
+		return g->err.code;
+	return graph_out(g, n, 0, n->in[0]->dtype, n->in[0]->shape, "");
+}
+
+static int xent_backward(struct graph *g, struct node *n)
+{
+	struct tensor *logits = n->in[0];
+	struct xent_attr attr = *(const struct xent_attr *)n->attr;
+	struct node *back;
+
+	if (n->out[0] != g->loss || !logits->wants_grad)
+		return 0;
+	back = graph_node(g, &(struct node_spec){ .op = &op_xent_grad, .name = graph_printf(g, "%s.dx", logits->name),
+						  NODE_IN(logits, n->in[1], n->out[1]), NODE_OUT(NULL),
+						  NODE_ATTR(attr) });
+	graph_grad_add(g, logits, back ? back->out[0] : NULL);
+	return g->err.code;
+}
+
+static enum dtype_class xent_dtype(const struct node *n, bool is_out, int index)
+{
+	return n->op == &op_xent && is_out && index == 0 ? DTYPE_CLASS_KEEP : DTYPE_CLASS_MASTER;
+}
+
+static void xent_dump(const struct node *n, struct buf *out)
+{
+	buf_addf(out, " label_smoothing=%g", ((const struct xent_attr *)n->attr)->label_smoothing);
+}
+
+const struct op op_xent = {
+	.name = "xent",
+	.id = OP_xent,
+	.shape = xent_shape,
+	.grad = xent_backward,
+	.dtype = xent_dtype,
+	.dump = xent_dump,
+};
+
+const struct op op_xent_grad = {
+	.name = "xent_grad",
+	.id = OP_xent_grad,
+	.shape = xent_grad_shape,
+	.dtype = xent_dtype,
+	.inplace = op_inplace_same,
+	.dump = xent_dump,
+};
