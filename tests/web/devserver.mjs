@@ -1,0 +1,183 @@
+// A small stand-in for `dptrack serve`, for work on the page alone: serves a built page and answers the reads of /api/v1
+// from the runs of twelve.py (or from none). Usage: node devserver.mjs DIST [--port N] [--empty] [--many N]
+import { execFileSync } from 'node:child_process';
+import { createServer } from 'node:http';
+import { readFileSync } from 'node:fs';
+import { createHash } from 'node:crypto';
+import { gzipSync } from 'node:zlib';
+import path from 'node:path';
+import { fileURLToPath } from 'node:url';
+
+const here = path.dirname(fileURLToPath(import.meta.url));
+export const CSP = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "
+	+ "font-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
+const MIME = { '.html': 'text/html; charset=utf-8', '.js': 'text/javascript; charset=utf-8', '.css': 'text/css; charset=utf-8' };
+
+const word = (v) => (Number.isFinite(v) || v === null ? v : String(v));
+const real = (v) => (typeof v === 'string' ? Number(v) : v);
+
+function summary(list) {
+	const ok = list.filter((p) => !Number.isNaN(p.v));
+	const by = (f) => ok.reduce((a, p) => (a === null || f(p.v, a.v) ? p : a), null);
+	const [lo, hi] = [by((a, b) => a < b), by((a, b) => a > b)];
+	const bad = list.find((p) => !Number.isFinite(p.v));
+	return {
+		count: list.length, first: word(list[0].v), last: word(list.at(-1).v), min: word(lo && lo.v), max: word(hi && hi.v),
+		first_step: list[0].s, last_step: list.at(-1).s, min_step: lo && lo.s, max_step: hi && hi.s,
+		first_nonfinite_step: bad ? bad.s : null,
+	};
+}
+
+/** The alerts that a server would find: a failure, the first NaN of a series, a point far above its neighbours. */
+function alertsOf(run, series) {
+	const out = [];
+	if (run.status === 'failed') {
+		const last = series['train/loss'].at(-1).s + 1;
+		out.push({ kind: 'failed', key: '', step: last, value: 'NaN', text: `failed at step ${last}` });
+	}
+	for (const [key, list] of Object.entries(series)) {
+		const bad = list.find((p) => !Number.isFinite(p.v));
+		if (bad) out.push({ kind: 'nan', key, step: bad.s, value: 'NaN', text: `NaN from step ${bad.s}` });
+		for (let i = 10; i + 10 < list.length; i++) {
+			const near = list.slice(i - 10, i + 11).map((p) => p.v).sort((a, b) => a - b);
+			if (list[i].v > 4 * near[16])
+				out.push({ kind: 'spike', key, step: list[i].s, value: list[i].v, text: `spike ${list[i].v} at step ${list[i].s}` });
+		}
+	}
+	return out;
+}
+
+export function load() {
+	const text = execFileSync('python3', [path.join(here, 'twelve.py'), '--json'], { maxBuffer: 1 << 26 });
+	return JSON.parse(text).map((r) => {
+		const series = {};
+		for (const [k, s, w, v] of r.points) (series[k] ??= []).push({ s, w, v: real(v) });
+		const metrics = Object.fromEntries(Object.entries(series).map(([k, l]) => [k, summary(l)]));
+		return {
+			series,
+			run: {
+				id: createHash('sha256').update('fashion/' + r.name).digest('hex').slice(0, 32), name: r.name, experiment: 'fashion',
+				status: r.status, start_time: Math.round(r.start * 1000), end_time: Math.round(r.end * 1000),
+				params: Object.fromEntries(Object.entries(r.params).map(([k, v]) => [k, String(v)])), tags: {}, metrics,
+				notes: r.note ?? '', alerts: alertsOf(r, series),
+			},
+		};
+	});
+}
+
+/** M4 buckets of one series as columns. */
+export function buckets(list, xOf, from, to, n) {
+	const names = ['i', 'x_first', 'first', 'x_min', 'min', 'x_max', 'max', 'x_last', 'last', 'sum', 'count', 'nonfinite'];
+	const c = Object.fromEntries(names.map((k) => [k, []]));
+	const groups = new Map();
+	for (const p of list) {
+		const x = xOf(p);
+		if (x < from || x > to) continue;
+		const i = Math.min(n - 1, Math.floor(((x - from) / ((to - from) || 1)) * n));
+		if (!groups.has(i)) groups.set(i, []);
+		groups.get(i).push({ x, v: p.v });
+	}
+	for (const [i, g] of groups) {
+		const fin = g.filter((p) => Number.isFinite(p.v));
+		const lo = fin.reduce((a, p) => (a && a.v <= p.v ? a : p), null);
+		const hi = fin.reduce((a, p) => (a && a.v >= p.v ? a : p), null);
+		const row = [i, g[0].x, word(g[0].v), lo && lo.x, lo && lo.v, hi && hi.x, hi && hi.v, g.at(-1).x, word(g.at(-1).v),
+			fin.reduce((a, p) => a + p.v, 0), g.length, g.length - fin.length];
+		names.forEach((k, j) => c[k].push(row[j]));
+	}
+	return c;
+}
+
+function query(all, q) {
+	const runs = all.filter((r) => q.runs.includes(r.run.id));
+	const start = (r) => (q.x === 'elapsed' ? (p) => p.w - r.run.start_time / 1000 : (p) => p.s);
+	let [from, to] = [Infinity, -Infinity];
+	for (const r of runs)
+		for (const k of q.keys)
+			for (const p of r.series[k] ?? []) {
+				from = Math.min(from, start(r)(p));
+				to = Math.max(to, start(r)(p));
+			}
+	[from, to] = [q.from ?? from, q.to ?? to];
+	const series = runs.flatMap((r) => q.keys.filter((k) => r.series[k]).map((k) => ({
+		run: r.run.id, key: k, rank: -1, segment: 0, count: r.series[k].length,
+		buckets: buckets(r.series[k], start(r), from, to, q.buckets),
+	})));
+	return { x: q.x, edges: Array.from({ length: q.buckets + 1 }, (_, i) => from + ((to - from) * i) / q.buckets), series };
+}
+
+function body(req) {
+	return new Promise((done) => {
+		const parts = [];
+		req.on('data', (d) => parts.push(d));
+		req.on('end', () => done(JSON.parse(Buffer.concat(parts).toString() || '{}')));
+	});
+}
+
+async function api(req, url, all) {
+	const p = url.pathname.replace('/api/v1/', '');
+	const runs = all.map((r) => r.run).sort((a, b) => b.start_time - a.start_time);
+	if (p === 'experiments')
+		return { experiments: [{ id: '0', name: 'Default', run_count: 0 }, { id: '1', name: 'fashion', run_count: all.length,
+			changed_time: runs[0]?.end_time ?? 0 }] };
+	if (p === 'runs') return { runs, next_page_token: '' };
+	if (p === 'series/query') return query(all, await body(req));
+	if (p === 'changes') return { token: '1', runs: [] };
+	if (p.startsWith('runs/')) {
+		const r = runs.find((x) => x.id.startsWith(p.slice(5)));
+		return r ? { ...r, environment: {}, ranks: [], segments: [] } : null;
+	}
+	return null;
+}
+
+/** Starts the stand-in; resolves to {url, close}. */
+export function start({ dist, all, port = 0 }) {
+	const server = createServer(async (req, res) => {
+		const url = new URL(req.url, 'http://x');
+		const gz = /gzip/.test(req.headers['accept-encoding'] ?? '');
+		const send = (status, type, data) => {
+			const out = gz ? gzipSync(data) : data;
+			res.writeHead(status, { 'content-type': type, 'content-security-policy': CSP, ...(gz ? { 'content-encoding': 'gzip' } : {}) });
+			res.end(out);
+		};
+		if (url.pathname === '/api/v1/events') {
+			res.writeHead(200, { 'content-type': 'text/event-stream' });
+			res.write(': open\n\n');
+			return;
+		}
+		if (url.pathname.startsWith('/api/')) {
+			const reply = await api(req, url, all);
+			return send(reply ? 200 : 404, 'application/json', JSON.stringify(reply ?? { error: { code: 'not_found', message: 'no such thing' } }));
+		}
+		try {
+			const name = url.pathname === '/' ? '/index.html' : url.pathname;
+			send(200, MIME[path.extname(name)] ?? 'application/octet-stream', readFileSync(path.join(dist, path.basename(name))));
+		} catch {
+			send(404, 'text/plain', 'not found');
+		}
+	});
+	return new Promise((done) => server.listen(port, '127.0.0.1', () => done({
+		url: `http://127.0.0.1:${server.address().port}/`,
+		close: () => {
+			server.closeAllConnections();
+			server.close();
+		},
+	})));
+}
+
+/** n runs like the twelve, for the table's behaviour with many. */
+export function many(n) {
+	const base = load();
+	return Array.from({ length: n }, (_, i) => {
+		const b = base[i % base.length];
+		return { ...b, run: { ...b.run, id: createHash('sha256').update('many' + i).digest('hex').slice(0, 32), name: `${b.run.name}-${i}` } };
+	});
+}
+
+if (process.argv[1] === fileURLToPath(import.meta.url)) {
+	const arg = (k) => (process.argv.includes(k) ? process.argv[process.argv.indexOf(k) + 1] : undefined);
+	const n = Number(arg('--many') ?? 0);
+	const all = process.argv.includes('--empty') ? [] : n ? many(n) : load();
+	const s = await start({ dist: process.argv[2], all, port: Number(arg('--port') ?? 6107) });
+	console.log('page at ' + s.url);
+}

@@ -1,0 +1,70 @@
+// Bundles the page: src/main.tsx and src/style.css into OUT/dist (hashed names, one index.html), and the parts that
+// need no browser into OUT/pure.mjs for the tests. Usage: node build.mjs [--out DIR] [--watch]
+import { build, context } from 'esbuild';
+import { mkdir, readFile, readdir, rm, writeFile, rename } from 'node:fs/promises';
+import path from 'node:path';
+import { fileURLToPath } from 'node:url';
+
+const here = path.dirname(fileURLToPath(import.meta.url));
+const arg = (name) => {
+	const i = process.argv.indexOf(name);
+	return i < 0 ? undefined : process.argv[i + 1];
+};
+const out = path.resolve(arg('--out') ?? here);
+const dist = path.join(out, 'dist');
+
+/** Writes index.html with the hashed names; last, so that a folder with an index.html is complete. */
+async function index(meta) {
+	const names = Object.keys(meta.outputs).map((f) => path.basename(f));
+	const pick = (ext) => names.find((n) => n.endsWith(ext));
+	const html = (await readFile(path.join(here, 'src/index.html'), 'utf8'))
+		.replace('{{css}}', pick('.css'))
+		.replace('{{js}}', pick('.js'));
+	const keep = new Set([...names, 'index.html', 'index.html.new']);
+	await writeFile(path.join(dist, 'index.html.new'), html);
+	for (const old of await readdir(dist))
+		if (!keep.has(old)) await rm(path.join(dist, old), { recursive: true });
+	await rename(path.join(dist, 'index.html.new'), path.join(dist, 'index.html'));
+}
+
+const page = {
+	absWorkingDir: here,
+	entryPoints: { page: 'src/main.tsx' },
+	outdir: dist,
+	entryNames: '[name]-[hash]',
+	assetNames: '[name]-[hash]',
+	bundle: true,
+	minify: true,
+	format: 'esm',
+	target: 'es2022',
+	jsx: 'automatic',
+	jsxImportSource: 'preact',
+	legalComments: 'none',
+	metafile: true,
+	charset: 'utf8',
+	logLevel: 'warning',
+	plugins: [{
+		name: 'index',
+		setup: (b) => b.onEnd(async (r) => {
+			if (!r.errors.length) await index(r.metafile);
+		}),
+	}],
+};
+const pure = {
+	absWorkingDir: here,
+	entryPoints: { pure: 'src/base/index.ts' },
+	outdir: out,
+	outExtension: { '.js': '.mjs' },
+	bundle: true,
+	format: 'esm',
+	target: 'es2022',
+	logLevel: 'warning',
+};
+
+await mkdir(dist, { recursive: true });
+if (process.argv.includes('--watch')) {
+	await (await context(page)).watch();
+} else {
+	await build(pure);
+	await build(page);
+}

@@ -1,0 +1,59 @@
+# The page: bundled by node into UI_DIST_DIR. UI_DIST_STAMP exists, and is newer than every source, once the folder is
+# complete; the rule that embeds the page depends on it. A release tarball carries the folder ready-made, with the file
+# web/ui/prebuilt beside it. Nothing is ever written below a read-only source folder: node_modules lie in the build tree.
+UI_SOURCES = \
+	web/ui/package.json web/ui/package-lock.json web/ui/.npmrc web/ui/tsconfig.json web/ui/build.mjs \
+	web/ui/src/index.html web/ui/src/style.css web/ui/src/css.d.ts \
+	web/ui/src/main.tsx web/ui/src/api.ts web/ui/src/state.ts \
+	web/ui/src/base/index.ts web/ui/src/base/types.ts web/ui/src/base/colour.ts web/ui/src/base/format.ts \
+	web/ui/src/base/goal.ts web/ui/src/base/params.ts web/ui/src/base/rank.ts web/ui/src/base/series.ts \
+	web/ui/src/base/url.ts \
+	web/ui/src/charts/index.ts web/ui/src/charts/geometry.ts web/ui/src/charts/line.ts \
+	web/ui/src/charts/spark.ts web/ui/src/charts/stack.ts \
+	web/ui/src/views/index.ts web/ui/src/views/bits.tsx web/ui/src/views/cards.tsx \
+	web/ui/src/views/chartcard.tsx web/ui/src/views/chartgrid.tsx web/ui/src/views/columns.tsx \
+	web/ui/src/views/compare.tsx web/ui/src/views/experiments.tsx web/ui/src/views/header.tsx \
+	web/ui/src/views/jump.ts web/ui/src/views/phases.tsx web/ui/src/views/picker.tsx web/ui/src/views/run.tsx \
+	web/ui/src/views/table.tsx
+EXTRA_DIST += $(UI_SOURCES)
+
+if WITH_UI
+if UI_PREBUILT
+UI_DIST_DIR = $(srcdir)/web/ui/dist
+UI_DIST_STAMP = $(srcdir)/web/ui/dist/index.html
+else
+UI_DIST_DIR = $(builddir)/web/ui/dist
+UI_DIST_STAMP = $(builddir)/web/ui/dist.stamp
+UI_WORK = $(builddir)/web/ui/work
+# npm keeps a cache of its own, so a second build of the same lock file needs no network.
+NPM_CI = $(NPM) ci --ignore-scripts --no-audit --no-fund --prefer-offline --loglevel=error
+
+$(UI_WORK)/modules.stamp: web/ui/package.json web/ui/package-lock.json web/ui/.npmrc
+	$(AM_V_at)$(MKDIR_P) $(UI_WORK)
+	$(AM_V_at)for f in package.json package-lock.json .npmrc; do \
+		cp $(srcdir)/web/ui/$$f $(UI_WORK)/$$f && chmod u+w $(UI_WORK)/$$f || exit 1; done
+	$(AM_V_GEN)cd $(UI_WORK) && $(NPM_CI) >npm.log 2>&1 || { cat npm.log >&2; \
+		echo 'The page needs its npm packages; without network: configure --without-ui' >&2; exit 1; }
+	$(AM_V_at)touch $@
+
+$(UI_DIST_STAMP): $(UI_WORK)/modules.stamp $(UI_SOURCES)
+	$(AM_V_at)rm -rf $(UI_WORK)/src && cp -R $(srcdir)/web/ui/src $(UI_WORK)/src && chmod -R u+w $(UI_WORK)/src
+	$(AM_V_at)cp -f $(srcdir)/web/ui/tsconfig.json $(srcdir)/web/ui/build.mjs $(UI_WORK)/
+	$(AM_V_GEN)cd $(UI_WORK) && node_modules/.bin/tsc --noEmit && $(NODE) build.mjs --out ..
+	$(AM_V_at)touch $@
+
+all-local: $(UI_DIST_STAMP)
+clean-local: clean-ui
+clean-ui:
+	rm -rf $(UI_WORK) $(builddir)/web/ui/dist $(builddir)/web/ui/dist.stamp $(builddir)/web/ui/pure.mjs
+.PHONY: clean-ui
+endif
+
+# A tarball holds the page that this build made.
+dist-hook: dist-ui
+dist-ui: $(UI_DIST_STAMP)
+	$(MKDIR_P) $(distdir)/web/ui
+	cp -R $(UI_DIST_DIR) $(distdir)/web/ui/dist
+	echo 'The page in dist was built when the release was made.' >$(distdir)/web/ui/prebuilt
+.PHONY: dist-ui
+endif

@@ -1,0 +1,159 @@
+// One look (colour and dash) per run: hue by one param, dash by another, shades within. Looks are given out in the
+// order of the runs, so a new run never changes those that are there, and no two of the first 64 look alike.
+import type { Run } from './types.ts';
+import { natural } from './format.ts';
+import { splitParams } from './params.ts';
+
+export interface Look {
+	/** sRGB as #rrggbb for a light and a dark background. */
+	light: string;
+	dark: string;
+	/** Canvas dash pattern in CSS pixels; empty is a solid line. */
+	dash: number[];
+}
+
+export interface Looks {
+	byRun: Map<string, Look>;
+	hueParam: string | null;
+	dashParam: string | null;
+}
+
+type Lab = [number, number, number];
+
+export const DASHES: number[][] = [[], [7, 3], [2, 2.5], [10, 3, 2, 3]];
+
+/** Hues in degrees: blue, orange, green, magenta, gold, violet, cyan, red; apart for colour-blind eyes in this order. */
+const HUES = [255, 52, 160, 345, 92, 300, 215, 25];
+/** Steps of lightness and hue within one base hue. */
+const SHADES: [number, number][] = [[0, 0], [0.13, 10], [-0.13, -8], [0.05, 30], [-0.07, -30]];
+const LIMIT = 64;
+/** Smallest distance in Oklab between two lines with the same dash. */
+export const APART = 0.075;
+
+function lab(l: number, c: number, h: number): Lab {
+	const a = (h * Math.PI) / 180;
+	return [l, c * Math.cos(a), c * Math.sin(a)];
+}
+
+function labToRgb([L, a, b]: Lab): number[] {
+	const l = (L + 0.3963377774 * a + 0.2158037573 * b) ** 3;
+	const m = (L - 0.1055613458 * a - 0.0638541728 * b) ** 3;
+	const s = (L - 0.0894841775 * a - 1.291485548 * b) ** 3;
+	return [
+		4.0767416621 * l - 3.3077115913 * m + 0.2309699292 * s,
+		-1.2684380046 * l + 2.6097574011 * m - 0.3413193965 * s,
+		-0.0041960863 * l - 0.7034186147 * m + 1.707614701 * s,
+	];
+}
+
+/** Nearest colour inside sRGB with the same lightness and hue. */
+function toHex(l: number, c: number, h: number): string {
+	let rgb = labToRgb(lab(l, c, h));
+	while (c > 0 && rgb.some((v) => v < -0.0005 || v > 1.0005)) {
+		c -= 0.005;
+		rgb = labToRgb(lab(l, Math.max(0, c), h));
+	}
+	return '#' + rgb.map((v) => {
+		const u = Math.min(1, Math.max(0, v));
+		const g = u <= 0.0031308 ? 12.92 * u : 1.055 * u ** (1 / 2.4) - 0.055;
+		return Math.round(g * 255).toString(16).padStart(2, '0');
+	}).join('');
+}
+
+export function hexToLab(hex: string): Lab {
+	const [r, g, b] = [1, 3, 5].map((i) => {
+		const u = parseInt(hex.slice(i, i + 2), 16) / 255;
+		return u <= 0.04045 ? u / 12.92 : ((u + 0.055) / 1.055) ** 2.4;
+	}) as Lab;
+	const l = Math.cbrt(0.4122214708 * r + 0.5363325363 * g + 0.0514459929 * b);
+	const m = Math.cbrt(0.2119034982 * r + 0.6806995451 * g + 0.1073969566 * b);
+	const s = Math.cbrt(0.0883024619 * r + 0.2817188376 * g + 0.6299787005 * b);
+	return [
+		0.2104542553 * l + 0.793617785 * m - 0.0040720468 * s,
+		1.9779984951 * l - 2.428592205 * m + 0.4505937099 * s,
+		0.0259040371 * l + 0.7827717662 * m - 0.808675766 * s,
+	];
+}
+
+export function distance(a: string, b: string): number {
+	const [p, q] = [hexToLab(a), hexToLab(b)];
+	return Math.hypot(p[0] - q[0], p[1] - q[1], p[2] - q[2]);
+}
+
+function look(hue: number, shade: number, dash: number): Look {
+	const [dl, dh] = SHADES[shade % SHADES.length]!;
+	return {
+		light: toHex(0.57 + dl, 0.16, hue + dh),
+		dark: toHex(0.73 + dl * 0.9, 0.14, hue + dh),
+		dash: DASHES[dash % DASHES.length]!,
+	};
+}
+
+/** Whether two runs can be told apart: another dash, or colours far enough from each other in both themes. */
+export function differ(a: Look, b: Look): boolean {
+	return a.dash.join() !== b.dash.join()
+		|| (distance(a.light, b.light) >= APART && distance(a.dark, b.dark) >= APART);
+}
+
+const HUE_FIRST = ['model', 'arch', 'architecture', 'network', 'opt', 'optimizer', 'strategy'];
+const DASH_FIRST = ['strategy', 'precision', 'opt', 'optimizer', 'world_size'];
+
+/** The param that splits the runs into 2..max groups, the preferred names first, seeds never. */
+function splitter(runs: readonly Run[], differing: readonly string[], first: readonly string[], max: number,
+	not: string | null): string | null {
+	let best: string | null = null;
+	let score = 0;
+	for (const k of differing) {
+		if (k === not || /seed/.test(k)) continue;
+		const n = new Set(runs.map((r) => r.params[k])).size;
+		if (n < 2 || n > max) continue;
+		const s = (first.includes(k) ? 100 - first.indexOf(k) : 1) + (n <= 4 ? 0.5 : 0);
+		if (s > score) {
+			score = s;
+			best = k;
+		}
+	}
+	return best;
+}
+
+/** Order that is the same for everybody and appends new runs at the end. */
+function byStart(runs: readonly Run[]): Run[] {
+	return [...runs].sort((a, b) => (a.start_time ?? 0) - (b.start_time ?? 0) || (a.id < b.id ? -1 : 1));
+}
+
+function indexOfValues(runs: readonly Run[], key: string | null): Map<string | undefined, number> {
+	const seen = new Map<string | undefined, number>();
+	if (key !== null) for (const r of runs) if (!seen.has(r.params[key])) seen.set(r.params[key], seen.size);
+	return seen;
+}
+
+/** All looks for one hue, the wanted dash first, in the order in which they are tried. */
+function candidates(hueIndex: number, dash: number): Look[] {
+	const out: Look[] = [];
+	for (const d of [0, 1, 2, 3])
+		for (let s = 0; s < SHADES.length; s++) out.push(look(HUES[hueIndex % HUES.length]!, s, dash + d));
+	return out;
+}
+
+export function assignLooks(all: readonly Run[]): Looks {
+	const runs = byStart(all);
+	const differing = splitParams(runs).differ.sort(natural);
+	const hueParam = splitter(runs, differing, HUE_FIRST, HUES.length, null);
+	const dashParam = splitter(runs, differing, DASH_FIRST, DASHES.length, hueParam);
+	const hues = indexOfValues(runs, hueParam);
+	const dashes = indexOfValues(runs, dashParam);
+	const byRun = new Map<string, Look>();
+	const used: Look[] = [];
+	runs.forEach((r, n) => {
+		const hue = hueParam === null ? n : hues.get(r.params[hueParam])!;
+		const dash = dashParam === null ? (hueParam === null ? Math.floor(n / 16) : 0) : dashes.get(r.params[dashParam])!;
+		const free = (c: Look) => used.every((u) => differ(u, c));
+		const pick = used.length < LIMIT
+			? candidates(hue, dash).find(free) ?? HUES.flatMap((_, h) => candidates(h, dash)).find(free)
+			: undefined;
+		const got = pick ?? look(HUES[n % HUES.length]!, n >> 3, n >> 5);
+		if (used.length < LIMIT) used.push(got);
+		byRun.set(r.id, got);
+	});
+	return { byRun, hueParam, dashParam };
+}

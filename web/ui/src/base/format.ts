@@ -1,0 +1,75 @@
+// Numbers, times and names as people read them. One precision per column, so that digits line up.
+
+/** Decimals that show three significant digits of the largest value and two of the spread; null asks for exponents. */
+export function decimalsFor(values: readonly number[]): number | null {
+	const finite = values.filter(Number.isFinite);
+	if (!finite.length) return 0;
+	const top = Math.max(...finite.map(Math.abs));
+	if (top === 0 || finite.every(Number.isInteger) && top < 1e7) return 0;
+	if (top >= 1e7 || top < 1e-4) return null;
+	const sorted = [...finite].sort((a, b) => a - b);
+	const at = (q: number) => sorted[Math.round(q * (sorted.length - 1))]!;
+	const spread = at(0.9) - at(0.1);
+	let d = 2 - Math.floor(Math.log10(top));
+	if (spread > top * 1e-6) d = Math.max(d, 1 - Math.floor(Math.log10(spread)));
+	return Math.min(6, Math.max(0, d));
+}
+
+export function fixed(v: number | null | undefined, decimals: number | null): string {
+	if (v === null || v === undefined) return '';
+	if (Number.isNaN(v)) return 'NaN';
+	if (v === Infinity) return '∞';
+	if (v === -Infinity) return '−∞';
+	const s = decimals === null ? short(v) : v.toFixed(decimals);
+	return s.startsWith('-') ? (Number(s) === 0 ? s.slice(1) : '−' + s.slice(1)) : s;
+}
+
+/** At most four significant digits, no needless zeros: for axes, labels and alerts. */
+export function short(v: number): string {
+	if (Number.isNaN(v)) return 'NaN';
+	if (!Number.isFinite(v)) return v > 0 ? '∞' : '−∞';
+	if (v === 0) return '0';
+	const a = Math.abs(v);
+	if (a >= 1e6 || a < 1e-4) return v.toExponential(2).replace(/\.?0+e/, 'e').replace('e+', 'e');
+	return String(Number(v.toPrecision(4)));
+}
+
+export function signed(v: number, decimals: number | null): string {
+	const s = fixed(v, decimals);
+	return v > 0 && Number(s) !== 0 ? '+' + s : s;
+}
+
+export function duration(ms: number): string {
+	const s = Math.max(0, ms / 1000);
+	if (s < 10) return s.toFixed(1) + ' s';
+	if (s < 120) return Math.round(s) + ' s';
+	if (s < 7200) return Math.round(s / 60) + ' min';
+	if (s < 172800) return (s / 3600).toFixed(1) + ' h';
+	return (s / 86400).toFixed(1) + ' d';
+}
+
+export function bytes(n: number): string {
+	const units = ['B', 'KiB', 'MiB', 'GiB', 'TiB'];
+	let i = 0;
+	while (n >= 1024 && i < units.length - 1) {
+		n /= 1024;
+		i++;
+	}
+	return (i ? n.toFixed(1) : String(n)) + ' ' + units[i];
+}
+
+/** Date and time in the reader's zone, without seconds. */
+export function when(ms: number | null): string {
+	if (ms === null) return '';
+	const d = new Date(ms);
+	const p = (n: number) => String(n).padStart(2, '0');
+	return `${d.getFullYear()}-${p(d.getMonth() + 1)}-${p(d.getDate())} ${p(d.getHours())}:${p(d.getMinutes())}`;
+}
+
+/** Orders text so that "ddp2" stands before "ddp10" and numbers by value. */
+export function natural(a: string, b: string): number {
+	const x = Number(a);
+	const y = Number(b);
+	if (a !== '' && b !== '' && !Number.isNaN(x) && !Number.isNaN(y)) return x - y;
+	return a.localeCompare(b, 'en', { numeric: true });
+}

@@ -1,0 +1,48 @@
+// What differs between runs, and what is the same in all of them.
+import type { Run } from './types.ts';
+import { natural } from './format.ts';
+
+export interface ParamSplit {
+	/** Names whose values differ, the most telling first. */
+	differ: string[];
+	/** [name, value] pairs that every run shares. */
+	same: [string, string][];
+}
+
+const FIRST = ['model', 'arch', 'strategy', 'world_size', 'nproc_per_node', 'precision', 'batch_size', 'global_batch_size',
+	'opt', 'optimizer', 'lr', 'learning_rate', 'lr_scheduler', 'wd', 'weight_decay', 'epochs', 'seed'];
+const NOISE = /^(run[-_]?name|name|host|hostname|pid|command(_line)?|argv|start(ed)?|time|date|git_.*|.*_time|.*dir|.*path)$/;
+
+function order(a: string, b: string): number {
+	const x = FIRST.indexOf(a);
+	const y = FIRST.indexOf(b);
+	if (x >= 0 || y >= 0) return (x < 0 ? 99 : x) - (y < 0 ? 99 : y);
+	const n = Number(NOISE.test(a)) - Number(NOISE.test(b));
+	return n || natural(a, b);
+}
+
+/** A param that only some runs have differs; with one run everything is "the same". */
+export function splitParams(runs: readonly Run[]): ParamSplit {
+	const values = new Map<string, Map<string, number>>();
+	for (const r of runs)
+		for (const [k, v] of Object.entries(r.params)) {
+			const m = values.get(k) ?? new Map<string, number>();
+			m.set(v, (m.get(v) ?? 0) + 1);
+			values.set(k, m);
+		}
+	const differ: string[] = [];
+	const same: [string, string][] = [];
+	for (const [k, m] of values) {
+		const [v, n] = m.entries().next().value as [string, number];
+		if (m.size === 1 && n === runs.length) same.push([k, v]);
+		else differ.push(k);
+	}
+	differ.sort(order);
+	same.sort((a, b) => order(a[0], b[0]));
+	return { differ, same };
+}
+
+/** Params that say something about the run rather than about where it ran: the default columns. */
+export function tellingParams(split: ParamSplit, max: number): string[] {
+	return split.differ.filter((k) => !NOISE.test(k)).slice(0, max);
+}

@@ -1,0 +1,76 @@
+// The order of the rows: by the goal or by any column, runs that fell out below the others, missing values last.
+import { bestOf, fellOut, type Direction, type Goal } from './goal.ts';
+import { natural } from './format.ts';
+import type { Metric, Run } from './types.ts';
+
+/** One cell's value for sorting; undefined is missing. */
+type Cell = string | number | undefined;
+
+/** Column ids: name, status, start, time, notes, p:PARAM, t:TAG, m:WHAT:KEY with WHAT best, last, min, max or first. */
+export interface MetricColumn {
+	what: 'best' | 'last' | 'min' | 'max' | 'first';
+	key: string;
+}
+
+export function metricColumn(id: string): MetricColumn | null {
+	const m = /^m:(best|last|min|max|first):(.+)$/.exec(id);
+	return m ? { what: m[1] as MetricColumn['what'], key: m[2]! } : null;
+}
+
+export function metricValue(m: Metric | undefined, what: MetricColumn['what'], dir: Direction): number | undefined {
+	if (!m) return undefined;
+	const v = what === 'best' ? bestOf(m, dir) : m[what];
+	return v ?? undefined;
+}
+
+export function runTime(r: Run, now = Date.now()): number | undefined {
+	if (r.start_time === null) return undefined;
+	const end = r.end_time ?? (r.status === 'running' ? now : null);
+	return end === null ? undefined : end - r.start_time;
+}
+
+function cell(r: Run, id: string, dirOf: (key: string) => Direction): Cell {
+	const m = metricColumn(id);
+	if (m) return metricValue(r.metrics[m.key], m.what, dirOf(m.key));
+	if (id.startsWith('p:')) return r.params[id.slice(2)];
+	if (id.startsWith('t:')) return r.tags[id.slice(2)];
+	switch (id) {
+	case 'status': return r.status;
+	case 'start': return r.start_time ?? undefined;
+	case 'time': return runTime(r);
+	case 'notes': return r.notes || undefined;
+	default: return r.name;
+	}
+}
+
+function missing(v: Cell): boolean {
+	return v === undefined || v === '' || (typeof v === 'number' && Number.isNaN(v));
+}
+
+function compare(a: Cell, b: Cell, desc: boolean): number {
+	if (missing(a) || missing(b)) return Number(missing(a)) - Number(missing(b));
+	const d = typeof a === 'number' && typeof b === 'number' ? a - b : natural(String(a), String(b));
+	return desc ? -d : d;
+}
+
+function byMetric(sort: string | null): boolean {
+	return sort === null || metricColumn(sort) !== null;
+}
+
+/** Order by the goal when sort is null, best first; else by the column. Ties: newest first, then id. */
+export function orderRuns(list: readonly Run[], goal: Goal | null, sort: string | null, desc: boolean): Run[] {
+	const dirOf = (key: string): Direction => (goal && goal.key === key ? goal.dir : 'min');
+	const id = sort ?? (goal ? 'm:best:' + goal.key : 'start');
+	const down = sort === null ? !goal || goal.dir === 'max' : desc;
+	const keyed = list.map((r) => ({ r, v: cell(r, id, dirOf), out: byMetric(sort) && fellOut(r) ? 1 : 0 }));
+	keyed.sort((a, b) => a.out - b.out || compare(a.v, b.v, down)
+		|| (b.r.start_time ?? 0) - (a.r.start_time ?? 0) || (a.r.id < b.r.id ? -1 : 1));
+	return keyed.map((k) => k.r);
+}
+
+/** Index of the first row that fell out; the number of rows when none stand apart. */
+export function partition(list: readonly Run[], sort: string | null): number {
+	if (!byMetric(sort)) return list.length;
+	const i = list.findIndex(fellOut);
+	return i < 0 ? list.length : i;
+}

@@ -1,0 +1,129 @@
+// Turns bucket columns into the polyline that a chart draws, and answers questions about it (range, nearest point,
+// smoothing). A bucket's smallest and largest point are always on the line, so no extreme can be lost on the way.
+import type { BucketColumns, Series } from './types.ts';
+
+interface Point {
+	x: number;
+	y: number;
+}
+
+/** The distinct points of bucket b in the order of x; a point that is not finite stands as NaN. */
+function bucketPoints(c: BucketColumns, b: number): Point[] {
+	const all: Point[] = [];
+	const add = (x: number | null | undefined, y: number | null | undefined) => {
+		if (x != null) all.push({ x, y: y != null && Number.isFinite(y) ? y : NaN });
+	};
+	add(c.x_first[b], c.first[b]);
+	const [lo, hi] = [{ x: c.x_min[b], y: c.min[b] }, { x: c.x_max[b], y: c.max[b] }];
+	for (const p of (lo.x ?? 0) <= (hi.x ?? 0) ? [lo, hi] : [hi, lo])
+		if (p.y != null && Number.isFinite(p.y)) add(p.x, p.y);
+	add(c.x_last[b], c.last[b]);
+	const bad = c.x_nonfinite?.[b];
+	if (bad != null && c.nonfinite[b]! > 0 && !all.some((p) => p.x === bad && Number.isNaN(p.y))) {
+		all.push({ x: bad, y: NaN });
+		all.sort((p, q) => p.x - q.x);
+	}
+	return all.filter((p, i) => i === 0 || p.x !== all[i - 1]!.x || !Object.is(p.y, all[i - 1]!.y));
+}
+
+export function emptySeries(run: string, key: string, rank: number): Series {
+	return { run, key, rank, count: 0, xs: [], ys: [], mx: [], mean: [], weight: [], badX: null, badToEnd: false };
+}
+
+/** Appends decoded buckets to a series; scale maps the server's x to the chart's (identity for steps). */
+export function appendBuckets(s: Series, c: BucketColumns, scale: (x: number) => number = (x) => x): void {
+	for (let b = 0; b < c.i.length; b++) {
+		const finite = c.count[b]! - c.nonfinite[b]!;
+		const points = bucketPoints(c, b);
+		for (const p of points) {
+			const gap = Number.isNaN(p.y);
+			if (gap && s.badX === null) s.badX = scale(p.x);
+			if (gap && (!s.ys.length || Number.isNaN(s.ys[s.ys.length - 1]!))) continue;
+			s.xs.push(scale(p.x));
+			s.ys.push(p.y);
+		}
+		if (points.length) s.badToEnd = Number.isNaN(points[points.length - 1]!.y);
+		if (finite > 0 && Number.isFinite(c.sum[b])) {
+			s.mx.push(scale(((c.x_first[b] ?? 0) + (c.x_last[b] ?? 0)) / 2));
+			s.mean.push(c.sum[b]! / finite);
+			s.weight.push(finite);
+		}
+		s.count += c.count[b]!;
+	}
+}
+
+export function seriesOf(run: string, key: string, rank: number, c: BucketColumns,
+	scale?: (x: number) => number): Series {
+	const s = emptySeries(run, key, rank);
+	appendBuckets(s, c, scale);
+	return s;
+}
+
+export interface Extent {
+	lo: number;
+	hi: number;
+}
+
+/** Smallest and largest drawn value within [from, to], null when nothing is drawn there. */
+export function extent(s: Series, from = -Infinity, to = Infinity, positive = false): Extent | null {
+	let lo = Infinity;
+	let hi = -Infinity;
+	for (let i = 0; i < s.ys.length; i++) {
+		const y = s.ys[i]!;
+		const x = s.xs[i]!;
+		if (!Number.isFinite(y) || x < from || x > to || (positive && y <= 0)) continue;
+		if (y < lo) lo = y;
+		if (y > hi) hi = y;
+	}
+	return lo <= hi ? { lo, hi } : null;
+}
+
+/** Index of the drawn point whose x is nearest, -1 when the series has none; gaps are skipped. */
+export function nearest(s: Series, x: number): number {
+	let lo = 0;
+	let hi = s.xs.length - 1;
+	while (lo < hi) {
+		const mid = (lo + hi) >> 1;
+		if (s.xs[mid]! < x) lo = mid + 1;
+		else hi = mid;
+	}
+	let best = -1;
+	let dist = Infinity;
+	for (let i = Math.max(0, lo - 3); i <= Math.min(s.xs.length - 1, lo + 3); i++) {
+		const d = Math.abs(s.xs[i]! - x);
+		if (Number.isNaN(s.ys[i]!) && d > 0) continue;
+		if (d < dist) {
+			dist = d;
+			best = i;
+		}
+	}
+	return best;
+}
+
+/** Value at x for the read-out: NaN inside a run of NaNs, null where the series has no point near x. */
+export function valueAt(s: Series, x: number): number | null {
+	const n = s.xs.length;
+	if (!n) return s.badX !== null && x >= s.badX ? NaN : null;
+	if (s.badX !== null && s.badToEnd && x >= s.badX) return NaN;
+	const step = n > 1 ? (s.xs[n - 1]! - s.xs[0]!) / (n - 1) : 0;
+	if (x < s.xs[0]! - step || x > s.xs[n - 1]! + step) return null;
+	const i = nearest(s, x);
+	return i < 0 ? null : s.ys[i]!;
+}
+
+/**
+ * Exponential moving average over the buckets with the start corrected (no pull towards zero). A bucket of n points
+ * counts n times, so the curve does not depend on how wide the chart is.
+ */
+export function smooth(s: Series, alpha: number): { xs: number[]; ys: number[] } {
+	const ys: number[] = [];
+	let acc = 0;
+	let norm = 0;
+	for (let i = 0; i < s.mean.length; i++) {
+		const keep = Math.pow(alpha, s.weight[i]!);
+		acc = acc * keep + s.mean[i]! * (1 - keep);
+		norm = norm * keep + (1 - keep);
+		ys.push(acc / norm);
+	}
+	return { xs: s.mx, ys };
+}

@@ -1,0 +1,96 @@
+// What the REST replies hold once decoded, and what the page derives from it. No browser, no fetch here.
+
+/** Summary of one visible run-level series. Non-finite numbers are real numbers here, not strings. */
+export interface Metric {
+	count: number;
+	first: number;
+	last: number;
+	min: number | null;
+	max: number | null;
+	first_step: number;
+	last_step: number;
+	min_step: number | null;
+	max_step: number | null;
+	first_nonfinite_step?: number | null;
+}
+
+export type AlertKind = 'spike' | 'nan' | 'failed' | 'diverged';
+
+/** Something about a run that a reader must see in words; key and step say where in the charts. */
+export interface Alert {
+	kind: AlertKind;
+	key: string | null;
+	step: number | null;
+	value: number | null;
+	text: string;
+}
+
+export type Status = 'running' | 'finished' | 'failed' | 'killed' | 'preempted' | 'scheduled';
+
+export interface Run {
+	id: string;
+	name: string;
+	experiment: string;
+	status: Status;
+	start_time: number | null;
+	end_time: number | null;
+	params: Record<string, string>;
+	tags: Record<string, string>;
+	metrics: Record<string, Metric>;
+	notes: string;
+	alerts: Alert[];
+}
+
+export interface RunDetail extends Run {
+	environment: Record<string, string>;
+	ranks: number[];
+	segments: { segment: number; first_step: number | null }[];
+}
+
+export interface Experiment {
+	id: string;
+	name: string;
+	run_count: number;
+	last_time: number | null;
+}
+
+/**
+ * Columns of one series in buckets, as the server sends them. A min or max is null where nothing is comparable; a
+ * first or last that is null or not finite stands for a point that cannot be drawn.
+ */
+export interface BucketColumns {
+	i: number[];
+	x_first: (number | null)[];
+	first: (number | null)[];
+	x_min: (number | null)[];
+	min: (number | null)[];
+	x_max: (number | null)[];
+	max: (number | null)[];
+	x_last: (number | null)[];
+	last: (number | null)[];
+	sum: (number | null)[];
+	count: number[];
+	nonfinite: number[];
+	/** x of the bucket's first point that is not finite, where the server says it. */
+	x_nonfinite?: (number | null)[];
+}
+
+/**
+ * One series ready to draw. xs/ys walk through every bucket in the order of x and visit its first, min, max and last
+ * point; ys is NaN where the line must break. mx/mean/weight hold one entry per bucket, for smoothing.
+ */
+export interface Series {
+	run: string;
+	key: string;
+	rank: number;
+	count: number;
+	xs: number[];
+	ys: number[];
+	mx: number[];
+	mean: number[];
+	weight: number[];
+	/** x of the first point that is not finite, or null. */
+	badX: number | null;
+	/** True when nothing finite follows badX. */
+	badToEnd: boolean;
+}

@@ -1,0 +1,102 @@
+// The view as a short query string and back: what another person must see is in the address, nothing else is.
+import type { Direction } from './goal.ts';
+
+export type Page = 'compare' | 'run' | 'experiments';
+export type XAxis = 'step' | 'time' | 'epoch';
+
+export interface View {
+	page: Page;
+	experiment: string | null;
+	run: string | null;
+	goal: string | null;
+	dir: Direction | null;
+	/** Column id, null = by the goal. */
+	sort: string | null;
+	desc: boolean;
+	/** Column ids chosen by the user, null = the default columns. */
+	columns: string[] | null;
+	filter: string;
+	x: XAxis;
+	log: boolean;
+	smooth: number;
+	full: boolean;
+	zoom: [number, number] | null;
+	/** Ids (8 digits) shown in the charts, null = the default choice. */
+	shown: string[] | null;
+}
+
+export const emptyView: View = {
+	page: 'compare', experiment: null, run: null, goal: null, dir: null, sort: null, desc: false, columns: null,
+	filter: '', x: 'step', log: false, smooth: 0, full: false, zoom: null, shown: null,
+};
+
+function num(s: string | null): number | null {
+	if (s === null || s.trim() === '') return null;
+	const v = Number(s);
+	return Number.isFinite(v) ? v : null;
+}
+
+function zoomOf(s: string | null): [number, number] | null {
+	const m = s?.split('~') ?? [];
+	const a = num(m[0] ?? null);
+	const b = num(m[1] ?? null);
+	return a !== null && b !== null && a < b ? [a, b] : null;
+}
+
+export function parseView(query: string): View {
+	const p = new URLSearchParams(query);
+	const sort = p.get('s');
+	const goal = p.get('g');
+	const x = p.get('x');
+	const run = p.get('r');
+	const shown = p.get('o');
+	return {
+		page: run !== null ? 'run' : p.has('all') ? 'experiments' : 'compare',
+		experiment: p.get('e'),
+		run,
+		goal: goal === null ? null : goal.replace(/^[+-]/, ''),
+		dir: goal === null ? null : goal[0] === '-' ? 'min' : 'max',
+		sort: sort === null ? null : sort.replace(/^-/, ''),
+		desc: sort !== null && sort[0] === '-',
+		columns: p.has('c') ? p.getAll('c').filter((c) => c !== '') : null,
+		filter: p.get('q') ?? '',
+		x: x === 'time' || x === 'epoch' ? x : 'step',
+		log: p.has('log'),
+		smooth: Math.min(0.99, Math.max(0, num(p.get('sm')) ?? 0)),
+		full: p.has('full'),
+		zoom: zoomOf(p.get('z')),
+		shown: shown === null ? null : shown.split('.').filter((s) => /^[0-9a-f]{1,32}$/.test(s)),
+	};
+}
+
+/** Writes only what is not the default; '/' and ',' stay readable. */
+export function viewQuery(v: View): string {
+	const out: string[] = [];
+	const add = (k: string, val: string) => out.push(k + '=' + encodeURIComponent(val)
+		.replace(/%2F/g, '/').replace(/%3A/g, ':').replace(/%2C/g, ',').replace(/%20/g, '+'));
+	if (v.page === 'experiments') return '?all';
+	if (v.experiment !== null) add('e', v.experiment);
+	if (v.page === 'run' && v.run !== null) add('r', v.run);
+	if (v.goal !== null) add('g', (v.dir === 'min' ? '-' : '') + v.goal);
+	if (v.sort !== null) add('s', (v.desc ? '-' : '') + v.sort);
+	if (v.columns !== null) for (const c of v.columns.length ? v.columns : ['']) add('c', c);
+	if (v.filter !== '') add('q', v.filter);
+	if (v.x !== 'step') add('x', v.x);
+	if (v.log) out.push('log');
+	if (v.smooth > 0) add('sm', String(v.smooth));
+	if (v.full) out.push('full');
+	if (v.zoom) add('z', v.zoom.map((n) => Number(n.toPrecision(7))).join('~'));
+	if (v.shown !== null) add('o', v.shown.join('.'));
+	return out.length ? '?' + out.join('&') : '';
+}
+
+/** A filter in the grammar of the API (it goes to the server) rather than words to look for (done here). */
+export function isExpression(s: string): boolean {
+	return /(^|\s)(metrics?|params?|parameters?|tags?|attributes?|status|name|run_name|start_time|end_time)\b[^\s]*\s*(=|!=|<|>|\b(i?like|in)\b)/i.test(s);
+}
+
+/** Words that all must occur in the run's name, a param, a tag, the status or the notes. */
+export function matchesWords(words: string, hay: readonly string[]): boolean {
+	const text = hay.join('\n').toLowerCase();
+	return words.toLowerCase().split(/\s+/).every((w) => w === '' || text.includes(w));
+}

@@ -1,0 +1,195 @@
+// The arithmetic behind the charts: axis range, what lies outside it, where labels go. No canvas, no DOM.
+
+/** A word or value that belongs to a place on a line. */
+export interface Flag {
+	x: number;
+	y: number | null;
+	kind: 'spike' | 'nan' | 'failed' | 'diverged';
+	text: string;
+}
+
+export interface ChartLine {
+	id: string;
+	name: string;
+	colour: string;
+	dash: number[];
+	/** The polyline through every bucket's extremes; y is NaN where it breaks. Sorted by x. */
+	xs: number[];
+	ys: number[];
+	smooth: { xs: number[]; ys: number[] } | null;
+	/** False for a run that fell out: it may be clipped so that it does not flatten the others. */
+	fit: boolean;
+	badX: number | null;
+	badToEnd: boolean;
+	end: 'none' | 'failed' | 'running';
+	flags: Flag[];
+}
+
+export interface Outside {
+	id: string;
+	x: number;
+	y: number;
+	side: 'top' | 'bottom';
+}
+
+export interface Range {
+	lo: number;
+	hi: number;
+	outside: Outside[];
+}
+
+interface Span {
+	lo: number;
+	hi: number;
+}
+
+function visible(l: ChartLine, i: number, from: number, to: number, log: boolean): boolean {
+	const x = l.xs[i]!;
+	const y = l.ys[i]!;
+	return x >= from && x <= to && Number.isFinite(y) && (!log || y > 0);
+}
+
+function spanOf(lines: readonly ChartLine[], from: number, to: number, log: boolean): Span | null {
+	let lo = Infinity;
+	let hi = -Infinity;
+	for (const l of lines)
+		for (let i = 0; i < l.ys.length; i++)
+			if (visible(l, i, from, to, log)) {
+				lo = Math.min(lo, l.ys[i]!);
+				hi = Math.max(hi, l.ys[i]!);
+			}
+	return lo <= hi ? { lo, hi } : null;
+}
+
+/** The span without the rarest half percent at each side: what the axis would be without lone spikes. */
+function usualSpan(lines: readonly ChartLine[], from: number, to: number, log: boolean): Span | null {
+	const all: number[] = [];
+	for (const l of lines)
+		for (let i = 0; i < l.ys.length; i++) if (visible(l, i, from, to, log)) all.push(l.ys[i]!);
+	if (all.length < 200) return null;
+	all.sort((a, b) => a - b);
+	const cut = Math.max(1, Math.floor(all.length * 0.005));
+	return { lo: all[cut]!, hi: all[all.length - 1 - cut]! };
+}
+
+/** How much a lone spike may stretch the axis before it is clipped and gets an arrow instead. */
+export const STRETCH_SPIKE = 6;
+/** How much a run that fell out may stretch it. */
+export const STRETCH_FALLEN = 1.25;
+
+function limit(span: Span, inner: Span, factor: number, log: boolean): Span {
+	const t = log ? Math.log : (v: number) => v;
+	const back = log ? Math.exp : (v: number) => v;
+	const width = t(inner.hi) - t(inner.lo);
+	if (!(width > 0) || t(span.hi) - t(span.lo) <= width * factor) return span;
+	const room = (width * (factor - 1)) / 2;
+	return {
+		lo: t(span.lo) < t(inner.lo) - room ? inner.lo : span.lo,
+		hi: t(span.hi) > t(inner.hi) + room ? back(t(inner.hi) + width * 0.1) : span.hi,
+	};
+}
+
+/** The furthest point of each line beyond each edge of the range. */
+function outsideOf(lines: readonly ChartLine[], s: Span, from: number, to: number, log: boolean): Outside[] {
+	const out: Outside[] = [];
+	for (const l of lines) {
+		let top: Outside | null = null;
+		let bottom: Outside | null = null;
+		for (let i = 0; i < l.ys.length; i++) {
+			if (!visible(l, i, from, to, log)) continue;
+			const y = l.ys[i]!;
+			if (y > s.hi && (!top || y > top.y)) top = { id: l.id, x: l.xs[i]!, y, side: 'top' };
+			if (y < s.lo && (!bottom || y < bottom.y)) bottom = { id: l.id, x: l.xs[i]!, y, side: 'bottom' };
+		}
+		if (top) out.push(top);
+		if (bottom) out.push(bottom);
+	}
+	return out;
+}
+
+function pad(s: Span, log: boolean): Span {
+	if (log) {
+		const f = s.hi > s.lo ? Math.pow(s.hi / s.lo, 0.03) : 1.5;
+		return { lo: s.lo / f, hi: s.hi * f };
+	}
+	const d = s.hi > s.lo ? (s.hi - s.lo) * 0.04 : Math.abs(s.hi) * 0.1 || 1;
+	return { lo: s.lo >= 0 && s.lo - d < 0 ? 0 : s.lo - d, hi: s.hi + d };
+}
+
+/**
+ * The y axis. Every value of the runs that count is inside, lone spikes included (up to STRETCH_SPIKE times what is
+ * usual); a run that fell out may stretch it a little. Whatever is still outside comes back with its place and value.
+ */
+export function fitRange(lines: readonly ChartLine[], from: number, to: number, log: boolean, full: boolean): Range {
+	const all = spanOf(lines, from, to, log);
+	if (!all) return { lo: log ? 0.1 : 0, hi: 1, outside: [] };
+	let span = all;
+	if (!full) {
+		const good = lines.filter((l) => l.fit);
+		const inner = spanOf(good, from, to, log);
+		if (inner) {
+			const usual = usualSpan(good, from, to, log);
+			const kept = usual ? limit(inner, usual, STRETCH_SPIKE, log) : inner;
+			const wide = limit(all, kept, STRETCH_FALLEN, log);
+			span = { lo: wide.lo === all.lo ? all.lo : kept.lo, hi: wide.hi === all.hi ? all.hi : kept.hi };
+		}
+	}
+	const p = pad(span, log);
+	return { ...p, outside: outsideOf(lines, p, from, to, log) };
+}
+
+/**
+ * Moves labels apart: wanted centres in, centres out, at least `gap` apart and within [top, bottom] while they fit.
+ * Order is kept, so a label never changes place with its neighbour.
+ */
+export function spreadLabels(want: readonly number[], gap: number, top: number, bottom: number): number[] {
+	const order = want.map((_, i) => i).sort((a, b) => want[a]! - want[b]!);
+	const room = Math.min(gap, order.length > 1 ? (bottom - top) / (order.length - 1) : gap);
+	const pos = order.map((i) => Math.min(bottom, Math.max(top, want[i]!)));
+	for (let k = 1; k < pos.length; k++) pos[k] = Math.max(pos[k]!, pos[k - 1]! + room);
+	if (pos.length && pos[pos.length - 1]! > bottom) {
+		pos[pos.length - 1] = bottom;
+		for (let k = pos.length - 2; k >= 0; k--) pos[k] = Math.min(pos[k]!, pos[k + 1]! - room);
+	}
+	const out = new Array<number>(want.length);
+	order.forEach((i, k) => (out[i] = pos[k]!));
+	return out;
+}
+
+/** Puts [left, width] boxes into rows so that none overlap; -1 when no row has room. */
+export function packRows(boxes: readonly { left: number; width: number }[], rows: number): number[] {
+	const ends = new Array<number>(rows).fill(-Infinity);
+	const order = boxes.map((_, i) => i).sort((a, b) => boxes[a]!.left - boxes[b]!.left);
+	const out = new Array<number>(boxes.length).fill(-1);
+	for (const i of order) {
+		const r = ends.findIndex((e) => e + 6 <= boxes[i]!.left);
+		if (r < 0) continue;
+		out[i] = r;
+		ends[r] = boxes[i]!.left + boxes[i]!.width;
+	}
+	return out;
+}
+
+/** y of a polyline at x, straight between neighbours; null outside it or in a gap. */
+export function yAt(xs: readonly number[], ys: readonly number[], x: number): number | null {
+	let lo = 0;
+	let hi = xs.length - 1;
+	if (hi < 0 || x < xs[0]! || x > xs[hi]!) return null;
+	while (hi - lo > 1) {
+		const mid = (lo + hi) >> 1;
+		if (xs[mid]! <= x) lo = mid;
+		else hi = mid;
+	}
+	const a = ys[lo]!;
+	const b = ys[hi]!;
+	if (Number.isNaN(a) || Number.isNaN(b)) return Number.isNaN(a) ? (Number.isNaN(b) ? null : b) : a;
+	const w = xs[hi]! - xs[lo]!;
+	return w > 0 ? a + ((b - a) * (x - xs[lo]!)) / w : b;
+}
+
+/** Index of the last drawn point at or before the end of the line, -1 for an empty line. */
+export function lastPoint(ys: readonly number[]): number {
+	let i = ys.length - 1;
+	while (i >= 0 && !Number.isFinite(ys[i]!)) i--;
+	return i;
+}

@@ -1,0 +1,85 @@
+// The charts below the table: the training curve and the goal first, then every other metric in groups by prefix.
+// A group draws a few charts at once; charts off the screen neither draw nor ask for data.
+import { signal } from '@preact/signals';
+import * as s from '../state.ts';
+import { ChartCard } from './chartcard.tsx';
+
+const AT_ONCE = 12;
+
+const open = signal<Record<string, number>>({});
+const find = signal('');
+
+function groupOf(key: string): string {
+	const i = key.indexOf('/');
+	return i > 0 ? key.slice(0, i) : 'other';
+}
+
+export function Toolbar() {
+	const v = s.view.value;
+	const hasEpoch = s.runs.value.some((r) => s.stepsPerEpoch(r) !== null);
+	const { hueParam, dashParam } = s.looks.value;
+	const axis = (x: 'step' | 'epoch' | 'time', off = false) => (
+		<button type="button" aria-pressed={v.x === x} disabled={off} title={off ? 'needs the param steps_per_epoch' : undefined}
+			onClick={() => s.go({ x, zoom: null })}>{x}</button>
+	);
+	return (
+		<div class="toolbar" role="toolbar" aria-label="Charts">
+			<span class="segmented" role="group" aria-label="x axis">{axis('step')}{axis('epoch', !hasEpoch)}{axis('time')}</span>
+			<button type="button" aria-pressed={v.log} onClick={() => s.go({ log: !v.log })}>log y</button>
+			<button type="button" aria-pressed={v.full} title="let runs that fell out stretch the axis too"
+				onClick={() => s.go({ full: !v.full })}>full range</button>
+			<label class="smooth">smoothing
+				<input type="range" min="0" max="0.99" step="0.01" value={v.smooth}
+					onInput={(e) => s.go({ smooth: Number(e.currentTarget.value) })} />
+				<output>{v.smooth || 'off'}</output>
+			</label>
+			{v.zoom && <button type="button" onClick={() => s.go({ zoom: null })}>reset zoom</button>}
+			<span class="grow" />
+			<span class="dim wide">{hueParam ? `colour: ${hueParam}` : 'colour: run'}{dashParam ? ` · dash: ${dashParam}` : ''}</span>
+			<input class="find" type="search" placeholder="find a chart" aria-label="Find a chart" value={find.value}
+				onInput={(e) => (find.value = e.currentTarget.value)} />
+		</div>
+	);
+}
+
+function Group({ name, keys }: { name: string; keys: string[] }) {
+	const n = open.value[name] ?? (find.value ? AT_ONCE : keys.length <= AT_ONCE && name !== 'phase' ? keys.length : 0);
+	return (
+		<section class="group" aria-label={name}>
+			<h2>
+				<button type="button" class="quiet" aria-expanded={n > 0}
+					onClick={() => (open.value = { ...open.value, [name]: n > 0 ? 0 : Math.min(AT_ONCE, keys.length) })}>
+					<span aria-hidden="true">{n > 0 ? '▾' : '▸'}</span> {name} <span class="dim">{keys.length}</span>
+				</button>
+			</h2>
+			{n > 0 && <div class="charts">{keys.slice(0, n).map((k) => <ChartCard key={k} metric={k} />)}</div>}
+			{n > 0 && n < keys.length && (
+				<button type="button" onClick={() => (open.value = { ...open.value, [name]: n + AT_ONCE })}>
+					{Math.min(AT_ONCE, keys.length - n)} more of {keys.length - n}
+				</button>
+			)}
+		</section>
+	);
+}
+
+export function ChartGrid({ keys }: { keys: readonly string[] }) {
+	const words = find.value.toLowerCase();
+	const match = keys.filter((k) => k.toLowerCase().includes(words));
+	const g = s.goal.value?.key;
+	const first = words ? [] : [s.curve.value, g].filter((k): k is string => !!k && keys.includes(k));
+	const rest = match.filter((k) => !first.includes(k));
+	const groups = new Map<string, string[]>();
+	for (const k of rest) groups.set(groupOf(k), [...(groups.get(groupOf(k)) ?? []), k]);
+	const weight = (n: string) => ['epoch', 'val', 'train', 'other'].indexOf(n) + 1 || 9;
+	const names = [...groups.keys()].sort((a, b) => weight(a) - weight(b) || (a < b ? -1 : 1));
+	return (
+		<>
+			<div class={'charts first n' + first.length}>
+				{first.map((k) => <ChartCard key={k} metric={k}
+					note={k === g ? `goal: ${s.goal.value!.dir}` : undefined} />)}
+			</div>
+			{names.map((n) => <Group key={n} name={n} keys={groups.get(n)!} />)}
+			{words && !match.length && <p class="nothing">no metric holds “{find.value}”</p>}
+		</>
+	);
+}

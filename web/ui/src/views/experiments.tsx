@@ -1,0 +1,37 @@
+// Every experiment of the store, the one last written first.
+import { useEffect } from 'preact/hooks';
+import * as s from '../state.ts';
+import { when } from '../base/format.ts';
+import { emptyView } from '../base/url.ts';
+import { Header } from './header.tsx';
+import { Empty } from './bits.tsx';
+
+export function Experiments() {
+	useEffect(() => {
+		document.title = 'experiments · dptrack';
+	}, []);
+	const list = s.experiments.value;
+	if (!list) return <><main class="wait" aria-busy="true" /><Header /></>;
+	const used = list.filter((e) => e.run_count > 0 || e.name !== 'Default')
+		.sort((a, b) => (b.last_time ?? 0) - (a.last_time ?? 0));
+	if (!used.length)
+		return <><main><Empty title="No experiments yet"><p>Start a run beside the served folder:</p>
+			<pre>dptrain --experiment first --model resnet20 --data-path DATA</pre></Empty></main><Header /></>;
+	return (
+		<><main class="experiments">
+			<h1>Experiments</h1>
+			<table>
+				<thead><tr><th>name</th><th>runs</th><th>last change</th></tr></thead>
+				<tbody>{used.map((e) => (
+					<tr key={e.id}>
+						<td><a href={s.addressOf({ ...emptyView, experiment: e.name })} onClick={(ev) => {
+							ev.preventDefault();
+							s.openExperiment(e.name);
+						}}>{e.name}</a></td>
+						<td class="num">{e.run_count}</td><td class="num">{when(e.last_time)}</td>
+					</tr>
+				))}</tbody>
+			</table>
+		</main><Header /></>
+	);
+}

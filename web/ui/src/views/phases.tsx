@@ -1,0 +1,153 @@
+// Where the time of a step goes: shares of the phases per run (table) and per rank (run page).
+import { signal } from '@preact/signals';
+import * as api from '../api.ts';
+import { phaseClass, stack } from '../charts/index.ts';
+import type { Segment } from '../charts/stack.ts';
+import type { Run } from '../base/types.ts';
+import { duration } from '../base/format.ts';
+
+export const PHASE_KEYS = ['data_wait', 'h2d', 'forward', 'backward', 'comm_exposed', 'optimizer', 'other'];
+
+export interface RankPhases {
+	rank: number;
+	/** Mean seconds by phase name. */
+	seconds: Record<string, number>;
+}
+
+/** Per-rank means of runs that log phases by rank; null while asked for. */
+const byRank = new Map<string, RankPhases[] | null>();
+const rev = signal(0);
+let queue: string[] = [];
+
+/** Phases that the run logs as a whole, from its summaries: the newest value of each. */
+function ownPhases(r: Run): Record<string, number> | null {
+	const out: Record<string, number> = {};
+	let any = false;
+	for (const [k, m] of Object.entries(r.metrics)) {
+		if (!k.startsWith('phase/') || k === 'phase/step' || k === 'phase/comm_total') continue;
+		if (!Number.isFinite(m.last)) continue;
+		out[k.slice(6)] = m.last;
+		any = true;
+	}
+	return any ? out : null;
+}
+
+export function rankPhases(id: string): RankPhases[] | null {
+	void rev.value;
+	return byRank.get(id) ?? null;
+}
+
+/** Segments of the run's bar; null when it logs no phases or they are not there yet. */
+export function phasesOf(r: Run): Segment[] | null {
+	const own = ownPhases(r);
+	if (own) return stack(Object.entries(own).map(([name, value]) => ({ name, value })));
+	const ranks = rankPhases(r.id);
+	if (!ranks?.length) return null;
+	const mean: Record<string, number> = {};
+	for (const k of ranks)
+		for (const [n, v] of Object.entries(k.seconds))
+			if (PHASE_KEYS.includes(n)) mean[n] = (mean[n] ?? 0) + v / ranks.length;
+	return stack(Object.entries(mean).map(([name, value]) => ({ name, value })));
+}
+
+/** Asks for the per-rank phases of runs that do not log them as a whole; one request for all asked in one turn. */
+export function wantPhases(list: readonly Run[], again = false): void {
+	for (const r of list) {
+		if ((byRank.has(r.id) && !again) || ownPhases(r)) continue;
+		byRank.set(r.id, byRank.get(r.id) ?? null);
+		queue.push(r.id);
+	}
+	if (queue.length) queueMicrotask(() => void ask());
+}
+
+async function ask(): Promise<void> {
+	const ids = [...new Set(queue)];
+	queue = [];
+	if (!ids.length) return;
+	const list = await api.querySeries({
+		runs: ids, keys: [...PHASE_KEYS, 'comm_total', 'step'].map((k) => 'phase/' + k), rank: null, buckets: 1, x: 'step',
+	}).catch(() => []);
+	const found = new Map<string, Map<number, Record<string, number>>>();
+	for (const t of list) {
+		const sum = t.columns.sum.reduce((a: number, v) => a + (v ?? 0), 0);
+		const n = t.columns.count.reduce((a, v) => a + v, 0) - t.columns.nonfinite.reduce((a, v) => a + v, 0);
+		if (n <= 0) continue;
+		const ranks = found.get(t.run) ?? new Map<number, Record<string, number>>();
+		const one = ranks.get(t.rank) ?? {};
+		one[t.key.slice(6)] = sum / n;
+		ranks.set(t.rank, one);
+		found.set(t.run, ranks);
+	}
+	for (const id of ids)
+		byRank.set(id, [...(found.get(id) ?? [])].map(([rank, seconds]) => ({ rank, seconds }))
+			.sort((a, b) => a.rank - b.rank));
+	rev.value++;
+}
+
+function words(list: readonly Segment[]): string {
+	return list.map((p) => `${p.name} ${Math.round(p.share * 100)} %`).join(', ');
+}
+
+export function Bar({ segments, label }: { segments: readonly Segment[]; label: string }) {
+	return (
+		<span class="phases" role="img" aria-label={label} title={label}>
+			{segments.map((p) => (
+				<span key={p.name} class={'ph ' + phaseClass(p.name)} style={{ width: (p.share * 100).toFixed(2) + '%' }} />
+			))}
+		</span>
+	);
+}
+
+export function PhaseBar({ run }: { run: Run }) {
+	const list = phasesOf(run);
+	return list ? <Bar segments={list} label={words(list)} /> : null;
+}
+
+/** The rank that the others wait for: most time of its own, least waiting. Null when they are within 5 %. */
+export function straggler(ranks: readonly RankPhases[]): { rank: number; more: number; phase: string } | null {
+	if (ranks.length < 2) return null;
+	const own = (r: RankPhases) => ['data_wait', 'h2d', 'forward', 'backward', 'optimizer', 'other']
+		.reduce((a, k) => a + (r.seconds[k] ?? 0), 0);
+	const sorted = [...ranks].sort((a, b) => own(b) - own(a));
+	const slow = sorted[0]!;
+	const usual = sorted[Math.ceil(sorted.length / 2)] ?? sorted[sorted.length - 1]!;
+	const more = own(slow) / own(usual) - 1;
+	if (!(more > 0.05)) return null;
+	const gain = (k: string) => (slow.seconds[k] ?? 0) - (usual.seconds[k] ?? 0);
+	const phase = ['data_wait', 'h2d', 'forward', 'backward', 'optimizer', 'other'].sort((a, b) => gain(b) - gain(a))[0]!;
+	return { rank: slow.rank, more, phase };
+}
+
+/** Bars by rank on one scale, the straggler named in words. */
+export function RankBars({ ranks }: { ranks: readonly RankPhases[] }) {
+	const total = (r: RankPhases) => PHASE_KEYS.reduce((a, k) => a + (r.seconds[k] ?? 0), 0);
+	const whole = Math.max(...ranks.map(total));
+	const slow = straggler(ranks);
+	return (
+		<div class="rankbars">
+			{slow && <p class="warn">Rank {slow.rank} is {Math.round(slow.more * 100)} % slower than the usual rank,
+				mostly in {slow.phase}; the others wait for it.</p>}
+			{ranks.map((r) => {
+				const segs = stack(Object.entries(r.seconds).filter(([k]) => PHASE_KEYS.includes(k))
+					.map(([name, value]) => ({ name, value })), whole);
+				return (
+					<div class="rankbar" key={r.rank}>
+						<span>{r.rank < 0 ? 'run' : 'rank ' + r.rank}</span>
+						<Bar segments={segs} label={words(segs)} />
+						<span class="num">{duration(total(r) * 1000).replace(/^0\.0 s$/, (total(r) * 1000).toFixed(1) + ' ms')}</span>
+					</div>
+				);
+			})}
+			<PhaseLegend names={[...new Set(ranks.flatMap((r) => Object.keys(r.seconds)))].filter((k) => PHASE_KEYS.includes(k))} />
+		</div>
+	);
+}
+
+export function PhaseLegend({ names }: { names: readonly string[] }) {
+	const order = stack(names.map((name) => ({ name, value: 1 })));
+	return (
+		<p class="legend">
+			{order.map((p) => <span key={p.name}><i class={'ph ' + phaseClass(p.name)} />{p.name.replace(/_/g, ' ')}</span>)}
+		</p>
+	);
+}

@@ -1,0 +1,190 @@
+// One run: what it was, how it went, every metric, its curves, where its time goes by rank, notes.
+import { useSignal } from '@preact/signals';
+import { useEffect, useState } from 'preact/hooks';
+import * as api from '../api.ts';
+import type { Run, RunDetail } from '../base/types.ts';
+import * as s from '../state.ts';
+import { bytes, duration, short, when } from '../base/format.ts';
+import { bestOf, bestStep, directionOf } from '../base/goal.ts';
+import { runTime } from '../base/rank.ts';
+import { Empty, Key, lastStep, Shape, statements } from './bits.tsx';
+import { Header } from './header.tsx';
+import { ChartGrid, Toolbar } from './chartgrid.tsx';
+import { best } from './columns.tsx';
+import { jumpTo } from './jump.ts';
+import { PhaseLegend, phasesOf, Bar, RankBars, rankPhases, wantPhases } from './phases.tsx';
+
+function Pairs({ title, pairs, mark }: { title: string; pairs: [string, string][]; mark?: Set<string> }) {
+	if (!pairs.length) return null;
+	return (
+		<section class="box">
+			<h2>{title}</h2>
+			<dl class="pairs">
+				{pairs.map(([k, v]) => (
+					<div key={k} class={mark?.has(k) ? 'differs' : ''}><dt>{k}</dt><dd title={v}>{v}</dd></div>
+				))}
+			</dl>
+		</section>
+	);
+}
+
+function metricText(key: string, v: number | null): string {
+	if (v === null) return '–';
+	return /bytes/.test(key) && Number.isFinite(v) ? bytes(v) : short(v);
+}
+
+function Metrics({ r }: { r: Run }) {
+	const keys = Object.keys(r.metrics).sort((a, b) => a.localeCompare(b, 'en', { numeric: true }));
+	const all = useSignal(keys.length <= 40);
+	if (!keys.length) return null;
+	return (
+		<section class="box metrics">
+			<h2>Metrics</h2>
+			<table>
+				<thead><tr><th>metric</th><th>best</th><th>at</th><th>last</th><th>at</th><th>points</th></tr></thead>
+				<tbody>
+					{(all.value ? keys : keys.slice(0, 40)).map((k) => {
+						const m = r.metrics[k]!;
+						const dir = directionOf(k);
+						return (
+							<tr key={k}>
+								<td>{k}</td><td class="num">{metricText(k, bestOf(m, dir))}</td><td class="num dim">{bestStep(m, dir) ?? ''}</td>
+								<td class={'num' + (Number.isNaN(m.last) ? ' bad' : '')}>{metricText(k, m.last)}</td>
+								<td class="num dim">{m.last_step}</td><td class="num dim">{m.count}</td>
+							</tr>
+						);
+					})}
+				</tbody>
+			</table>
+			{!all.value && <button type="button" onClick={() => (all.value = true)}>all {keys.length}</button>}
+		</section>
+	);
+}
+
+function Notes({ r, done }: { r: Run; done: (r: Run) => void }) {
+	const editing = useSignal(false);
+	const text = useSignal(r.notes);
+	const wrong = useSignal('');
+	const save = async () => {
+		try {
+			done(await api.saveNotes(r.id, text.value));
+			editing.value = false;
+			wrong.value = '';
+		} catch (e) {
+			wrong.value = (e as Error).message;
+		}
+	};
+	return (
+		<section class="box notes">
+			<h2>Notes <button type="button" class="quiet" onClick={() => {
+				text.value = r.notes;
+				editing.value = !editing.value;
+			}}>{editing.value ? 'cancel' : r.notes ? 'edit' : 'add'}</button></h2>
+			{editing.value ? (
+				<>
+					<textarea aria-label="Notes" rows={4} value={text.value} onInput={(e) => (text.value = e.currentTarget.value)} />
+					<button type="button" onClick={() => void save()}>save</button>
+					{wrong.value && <span class="problem" role="alert">{wrong.value}</span>}
+				</>
+			) : <p class="text">{r.notes || <span class="dim">none</span>}</p>}
+		</section>
+	);
+}
+
+function Phases({ r }: { r: Run }) {
+	const ranks = rankPhases(r.id);
+	const own = phasesOf(r);
+	if (!ranks?.length && !own) return null;
+	return (
+		<section class="box">
+			<h2>Time of a step{ranks && ranks.length > 1 ? ' by rank, mean' : ''}</h2>
+			{ranks?.length ? <RankBars ranks={ranks} /> : own && (
+				<>
+					<Bar segments={own} label={own.map((p) => `${p.name} ${Math.round(p.share * 100)} %`).join(', ')} />
+					<PhaseLegend names={own.map((p) => p.name)} />
+				</>
+			)}
+		</section>
+	);
+}
+
+/** Where the run stands among the others of its experiment. */
+function place(r: Run): string {
+	const g = s.goal.value;
+	const top = best.value;
+	if (!g || !r.metrics[g.key]) return '';
+	const v = bestOf(r.metrics[g.key], g.dir);
+	const rank = s.rows.value.findIndex((x) => x.id === r.id);
+	const of = s.rows.value.length;
+	const ahead = top && top.id === r.id ? 'the best' : rank >= 0 && s.view.value.sort === null ? `number ${rank + 1}` : '';
+	return `${g.key} ${v === null ? '–' : short(v)}${ahead && of > 1 ? `, ${ahead} of ${of} runs` : ''}`;
+}
+
+function Facts({ r }: { r: RunDetail }) {
+	const t = runTime(r);
+	const facts = [
+		place(r), when(r.start_time), t === undefined ? '' : duration(t),
+		lastStep(r) === null ? '' : `step ${lastStep(r)}`,
+		r.ranks.length > 1 ? `${r.ranks.length} ranks` : '',
+		r.segments.length > 1 ? `restarted ${r.segments.length - 1} times` : '', r.id.slice(0, 8),
+	].filter(Boolean);
+	return <p class="dim">{facts.join(' · ')}</p>;
+}
+
+export function RunPage({ id }: { id: string }) {
+	const [run, setRun] = useState<RunDetail | null>(null);
+	const [wrong, setWrong] = useState('');
+	const rev = s.liveRev.value;
+	useEffect(() => {
+		let here = true;
+		api.getRun(id).then((r) => {
+			if (!here) return;
+			setRun(r);
+			s.opened.value = r;
+			setWrong('');
+			if (s.view.value.experiment !== r.experiment) s.go({ experiment: r.experiment });
+			wantPhases([r], rev > 0);
+		}, (e) => here && setWrong((e as Error).message));
+		return () => {
+			here = false;
+		};
+	}, [id, rev]);
+	useEffect(() => {
+		if (run) document.title = `${run.name} · ${run.experiment} · dptrack`;
+	}, [run]);
+	if (wrong) return <><main><Empty title="This run cannot be shown"><p>{wrong}</p></Empty></main><Header /></>;
+	if (!run) return <><main class="wait" aria-busy="true" /><Header /></>;
+	const differs = new Set(s.split.value.differ);
+	const params = Object.entries(run.params).sort((a, b) => Number(differs.has(b[0])) - Number(differs.has(a[0])) || (a[0] < b[0] ? -1 : 1));
+	return (
+		<>
+			<main class="runpage">
+				<h1><Key look={s.looks.value.byRun.get(run.id)} on />{run.name}
+					<span class="says">{statements(run).map((t) => t.alert
+						? <button type="button" class={'say ' + t.kind} onClick={() => jumpTo(run, t.alert!)}><Shape kind={t.kind} />{t.text}</button>
+						: <span class={'say ' + t.kind}><Shape kind={t.kind} />{t.text}</span>)}</span>
+					<span class="grow" />
+					<a class="button" href={s.addressOf({ page: 'compare', run: null })} onClick={(e) => {
+						e.preventDefault();
+						s.go({ page: 'compare', run: null }, true);
+					}}>all runs</a>
+					<a class="button" href={api.seriesAddress(run.id)} download>CSV</a>
+				</h1>
+				<Facts r={run} />
+				<div class="boxes">
+					<Notes r={run} done={(r) => setRun({ ...run, ...r })} />
+					<Phases r={run} />
+					<Pairs title={differs.size ? 'Params (those that differ between runs first)' : 'Params'} pairs={params} mark={differs} />
+					<Metrics r={run} />
+					<Pairs title="Environment" pairs={Object.entries(run.environment)} />
+					<Pairs title="Tags" pairs={Object.entries(run.tags).filter(([k]) => !k.startsWith('mlflow.'))} />
+				</div>
+			</main>
+			<Header />
+			<section class="chartpane" aria-label="Charts">
+				<Toolbar />
+				<ChartGrid keys={Object.keys(run.metrics).sort()} />
+			</section>
+		</>
+	);
+}
