@@ -1,1 +1,65 @@
 include web/ui/local.mk
+
+# libwebapi: the handlers. libwebserver: HTTP around them. libwebcli: the commands.
+noinst_LTLIBRARIES += libwebapi.la libwebserver.la libwebcli.la
+EXTRA_DIST += web/server/stub.html
+libwebapi_la_SOURCES = \
+	web/api/api.c web/api/api.h \
+	web/api/asset.h \
+	web/api/call.c web/api/call.h \
+	web/api/changes.c \
+	web/api/compare.c \
+	web/api/experiments.c \
+	web/api/export.c \
+	web/api/journal.c \
+	web/api/json.c web/api/json.h \
+	web/api/meta.c \
+	web/api/metrics.c \
+	web/api/page.c \
+	web/api/routes.c \
+	web/api/runs.c \
+	web/api/series.c
+libwebapi_la_CPPFLAGS = $(AM_CPPFLAGS) $(JANSSON_CFLAGS)
+libwebapi_la_LIBADD = $(JANSSON_LIBS)
+
+libwebserver_la_SOURCES = \
+	web/server/access.c web/server/access.h \
+	web/server/conns.c web/server/conns.h \
+	web/server/gate.c web/server/gate.h \
+	web/server/gzip.c web/server/gzip.h \
+	web/server/http.c web/server/server.h \
+	web/server/local.c web/server/local.h \
+	web/server/router.c web/server/router.h
+nodist_libwebserver_la_SOURCES = web/server/assets.c
+libwebserver_la_CPPFLAGS = $(AM_CPPFLAGS) $(MHD_CFLAGS) $(ZLIB_CFLAGS) $(JANSSON_CFLAGS)
+libwebserver_la_LIBADD = libwebapi.la $(MHD_LIBS) $(ZLIB_LIBS)
+
+libwebcli_la_SOURCES = \
+	web/cli/cli.c web/cli/cli.h \
+	web/cli/client.c web/cli/client.h \
+	web/cli/compare.c \
+	web/cli/export.c \
+	web/cli/flags.c web/cli/flags.h \
+	web/cli/ls.c \
+	web/cli/serve.c \
+	web/cli/show.c \
+	web/cli/source.c web/cli/source.h \
+	web/cli/table.c web/cli/table.h
+libwebcli_la_CPPFLAGS = $(AM_CPPFLAGS) $(JANSSON_CFLAGS)
+libwebcli_la_LIBADD = libwebserver.la
+
+# The page and openapi.json travel inside the program.
+noinst_PROGRAMS += web/server/embed
+web_server_embed_SOURCES = web/server/embed.c
+web_server_embed_LDADD = $(ZLIB_LIBS)
+if WITH_UI
+embed_page = $(UI_DIST_DIR)
+embed_needs = $(UI_DIST_STAMP)
+else
+embed_page = /index.html=$(srcdir)/web/server/stub.html
+embed_needs = web/server/stub.html
+endif
+web/server/assets.c: web/server/embed$(EXEEXT) schema/api/openapi.json $(embed_needs)
+	$(AM_V_GEN)web/server/embed$(EXEEXT) $@.tmp $(embed_page) \
+		/api/v1/openapi.json=$(srcdir)/schema/api/openapi.json && mv $@.tmp $@
+CLEANFILES += web/server/assets.c

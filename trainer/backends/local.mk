@@ -1,5 +1,3 @@
 # The ABI, the loader, ref, and the modules cpu/ and cuda/.
-libtrainer_la_SOURCES += trainer/backends/backend.h trainer/backends/loader.c
-libtrainer_la_CPPFLAGS += -DDPTRAIN_MODULE_DIR='"$(pkglibdir)"'
-include trainer/backends/cpu/local.mk
+libtrainer_la_SOURCES += trainer/backends/backend.h
 include trainer/backends/cuda/local.mk

@@ -1,0 +1,174 @@
+/* api.c: steps shared by the handlers: waiting for a change to be durable, pairs, query errors. */
+#include "web/api/api.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+struct api_pending {
+	struct call *call;
+	struct ingest_result res;
+	const char *field;
+	bool keep_errors;
+	enum call_next (*then)(struct call *c, const struct ingest_result *res);
+};
+
+static void api_committed(void *arg, const struct ingest_result *res)
+{
+	struct api_pending *p = arg;
+
+	p->res = *res;
+	call_wake(p->call);
+}
+
+static enum call_next api_resumed(struct call *c)
+{
+	struct api_pending *p = c->waiting;
+
+	if (p->res.code && !p->keep_errors) {
+		if (p->res.code == ERR_NOENT)
+			return call_fail(c, CALL_not_found, p->field ? p->field : "run", "%s", p->res.err.text);
+		return call_fail_err(c, p->field, &p->res.err);
+	}
+	return p->then(c, &p->res);
+}
+
+enum call_next api_submit(struct call *c, const struct api_change *change)
+{
+	struct api_pending *p = arena_alloc(c->arena, sizeof(*p));
+	struct err err = ERR_INIT;
+
+	if (!p)
+		return call_fail(c, CALL_busy, NULL, "out of memory");
+	*p = (struct api_pending){
+		.call = c, .field = change->field, .keep_errors = change->keep_errors, .then = change->then
+	};
+	c->waiting = p;
+	c->resume = api_resumed;
+	p->res.code = ingest_submit(c->api->store, change->op, &(struct ingest_done){ api_committed, p }, NULL, &err);
+	if (!p->res.code)
+		return CALL_WAIT;
+	p->res.err = err;
+	return api_resumed(c);
+}
+
+enum call_next api_reply_run(struct call *c, const struct ingest_result *res)
+{
+	struct js j = { .out = &c->out };
+	struct err err = ERR_INIT;
+	struct query_run run;
+
+	if (query_run(c->api->store, res->id[0] ? res->id : c->vars[0], c->arena, &run, &err))
+		return call_fail_err(c, "run", &err);
+	api_write_run(&j, &run, true);
+	buf_addc(&c->out, '\n');
+	return CALL_DONE;
+}
+
+void api_write_time(struct js *j, const char *key, int64_t ms)
+{
+	js_key(j, key);
+	if (ms == INT64_MIN)
+		js_null(j);
+	else
+		js_int(j, ms);
+}
+
+enum call_next api_fail_query(struct call *c, const struct err *err)
+{
+	static const char *const fields[] = { "filter", "order_by", "page_token" };
+	size_t i;
+
+	for (i = 0; i < sizeof(fields) / sizeof(fields[0]); i++)
+		if (err->code == ERR_USAGE && !strncmp(err->text, fields[i], strlen(fields[i])))
+			return call_fail(c, i == 0 ? CALL_bad_filter : CALL_bad_value, fields[i], "%s", err->text);
+	if (err->code == ERR_NOENT)
+		return call_fail(c, CALL_not_found, "experiment", "%s", err->text);
+	return call_fail_err(c, NULL, err);
+}
+
+/* Text of a scalar JSON value in the arena, NULL when it is none. */
+static const char *pair_text(struct call *c, json_t *value)
+{
+	char text[JSON_DOUBLE_MAX];
+
+	switch (json_typeof(value)) {
+	case JSON_STRING:
+		return arena_strdup(c->arena, json_string_value(value));
+	case JSON_INTEGER:
+		return arena_printf(c->arena, "%lld", (long long)json_integer_value(value));
+	case JSON_REAL:
+		json_print_double(text, json_real_value(value));
+		return arena_strdup(c->arena, text);
+	case JSON_TRUE:
+		return "true";
+	case JSON_FALSE:
+		return "false";
+	default:
+		return NULL;
+	}
+}
+
+bool api_read_pairs(struct call *c, const char *field, json_t *object, struct ingest_kv **ret, size_t *ret_count)
+{
+	struct ingest_kv *kv;
+	const char *key, *where;
+	json_t *value;
+	size_t n = 0;
+
+	*ret = NULL;
+	*ret_count = 0;
+	if (!object)
+		return true;
+	kv = arena_array(c->arena, json_object_size(object) + 1, sizeof(*kv));
+	json_object_foreach(object, key, value) {
+		where = arena_printf(c->arena, "%s.%s", field, key);
+		if (!kv)
+			break;
+		kv[n].key = arena_strdup(c->arena, key);
+		kv[n].value = pair_text(c, value);
+		if (!kv[n].value)
+			return call_fail(c, CALL_bad_value, where, "%s: want a string, a number or a boolean", where), false;
+		n++;
+	}
+	*ret = kv;
+	*ret_count = n;
+	return true;
+}
+
+bool api_read_rank(struct call *c, const char *text, int *rank)
+{
+	char *end;
+	long v;
+
+	if (!text)
+		return true;
+	if (!strcmp(text, "all")) {
+		*rank = POINTS_ALL_RANKS;
+		return true;
+	}
+	v = strtol(text, &end, 10);
+	if (end == text || *end || v < -1 || v > INT32_MAX)
+		return call_fail(c, CALL_bad_value, "rank", "rank: want a rank, -1 (the run as a whole) or all"), false;
+	*rank = (int)v;
+	return true;
+}
+
+bool api_read_segments(struct call *c, const char *text, bool *all)
+{
+	*all = text && !strcmp(text, "all");
+	if (text && !*all && strcmp(text, "visible"))
+		return call_fail(c, CALL_bad_value, "segments", "segments: want visible or all"), false;
+	return true;
+}
+
+bool api_run_ids_ok(struct call *c, const char *field, const char *const *ids, size_t n)
+{
+	size_t i;
+
+	if (!n)
+		return call_fail(c, CALL_bad_value, field, "%s: name at least one run", field), false;
+	for (i = 0; i < n; i++)
+		if (!call_is_run_id(ids[i]))
+			return call_fail(c, CALL_bad_value, field, "%s: a run id is 32 lower-case hex digits", field), false;
+	return true;
+}

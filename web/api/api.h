@@ -1,0 +1,67 @@
+/* api.h: what the handlers share: the store they work on, and the steps that more than one resource takes. */
+#ifndef DPT_API_API_H
+#define DPT_API_API_H
+
+#include <stdatomic.h>
+
+#include "web/api/call.h"
+#include "web/api/json.h"
+#include "web/store/follow.h"
+#include "web/store/ingest.h"
+#include "web/store/points.h"
+#include "web/store/query.h"
+#include "web/store/store.h"
+
+/* Written by the server, read by /metrics. */
+struct api_counters {
+	atomic_ullong requests;
+	atomic_ullong by_class[6]; /* replies 1xx .. 5xx; [0] unused */
+	atomic_ullong connections; /* open now */
+	atomic_ullong streams;     /* event streams open now */
+	atomic_ullong body_bytes;
+};
+
+struct api {
+	struct store *store;
+	struct follow *follow;         /* NULL: no folder is followed */
+	struct api_counters *counters; /* NULL outside a server */
+	double started_s;              /* clock_wall_s */
+};
+
+/* Handlers, by the names of routes.def. */
+#define ROUTE(method, pattern, handler, scope, body_max) enum call_next handler(struct call *c);
+#include "schema/api/routes.def"
+#undef ROUTE
+
+/* Submits one change and calls then on the call's own thread when it is durable; a change that failed fails the call
+ * (field names what is blamed, or NULL) unless keep_errors is set. op is copied. */
+struct api_change {
+	const struct ingest_op *op;
+	const char *field;
+	bool keep_errors;
+	enum call_next (*then)(struct call *c, const struct ingest_result *res);
+};
+
+enum call_next api_submit(struct call *c, const struct api_change *change);
+
+/* then for api_submit: replies with the run of res->id, or of the path. */
+enum call_next api_reply_run(struct call *c, const struct ingest_result *res);
+
+/* Writes RUN; full adds notes, environment, ranks, segments, problems. */
+void api_write_run(struct js *j, const struct query_run *run, bool full);
+
+/* Milliseconds since 1970, or null for INT64_MIN. */
+void api_write_time(struct js *j, const char *key, int64_t ms);
+
+/* Fails the call for what the query layer said: "filter: …", "order_by: …" and "page_token: …" name their field. */
+enum call_next api_fail_query(struct call *c, const struct err *err);
+
+/* {"k": "v", …} to pairs in the call's arena; numbers and booleans become their text. False after failing the call. */
+bool api_read_pairs(struct call *c, const char *field, json_t *object, struct ingest_kv **ret, size_t *ret_count);
+
+/* Words of a request that picks series; text NULL: not given. False after failing the call. */
+bool api_read_rank(struct call *c, const char *text, int *rank);         /* "-1", "3", "all" */
+bool api_read_segments(struct call *c, const char *text, bool *ret_all); /* "visible", "all" */
+bool api_run_ids_ok(struct call *c, const char *field, const char *const *ids, size_t n);
+
+#endif

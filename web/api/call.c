@@ -1,0 +1,209 @@
+/* call.c: errors and query arguments of a call. Knows nothing of particular routes. */
+#include "web/api/call.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "web/api/json.h"
+
+static const struct {
+	const char *name;
+	int status;
+} call_errors[] = {
+#define API_ERROR(name, status) { #name, status },
+#include "schema/api/errors.def"
+#undef API_ERROR
+};
+
+int call_error_status(enum call_error code)
+{
+	return call_errors[code].status;
+}
+
+const char *call_error_name(enum call_error code)
+{
+	return call_errors[code].name;
+}
+
+const char *call_method_name(enum call_method method)
+{
+	static const char *const names[] = { "GET", "POST", "PUT", "PATCH", "DELETE" };
+
+	return names[method];
+}
+
+enum call_next call_fail(struct call *c, enum call_error code, const char *field, const char *fmt, ...)
+{
+	struct js j = { .out = &c->out };
+	char text[512];
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(text, sizeof(text), fmt, ap);
+	va_end(ap);
+	if (c->stream.release)
+		c->stream.release(c->stream.state);
+	c->stream = (struct call_stream){ 0 };
+	c->fixed = NULL;
+	c->etag = c->cache = c->disposition = NULL;
+	c->status = call_error_status(code);
+	c->type = "application/json";
+	buf_reset(&c->out);
+	js_open(&j, '{');
+	js_key(&j, "error");
+	js_open(&j, '{');
+	js_key_str(&j, "code", call_error_name(code));
+	js_key_str(&j, "message", text);
+	js_key_str(&j, "field", field);
+	js_close(&j, '}');
+	js_close(&j, '}');
+	buf_addc(&c->out, '\n');
+	return CALL_DONE;
+}
+
+enum call_next call_fail_err(struct call *c, const char *field, const struct err *err)
+{
+	static const struct {
+		int err;
+		enum call_error code;
+	} map[] = {
+		{ ERR_USAGE, CALL_bad_value },   { ERR_NOENT, CALL_not_found },   { ERR_EXISTS, CALL_conflict },
+		{ ERR_NOMEM, CALL_busy },        { ERR_NOSPC, CALL_disk_full },   { ERR_CORRUPT, CALL_bad_value },
+		{ ERR_LIMIT, CALL_bad_value },   { ERR_UNSUPPORTED, CALL_not_implemented },
+		{ ERR_BUSY, CALL_busy },         { ERR_CANCELED, CALL_busy },
+	};
+	enum call_error code = CALL_internal;
+	size_t i;
+
+	for (i = 0; i < sizeof(map) / sizeof(map[0]); i++)
+		if (map[i].err == err->code)
+			code = map[i].code;
+	if (code == CALL_busy)
+		c->retry_after_s = 1;
+	return call_fail(c, code, field, "%s", err->text);
+}
+
+const char *call_arg(struct call *c, const char *name)
+{
+	const char *found = NULL;
+	size_t i;
+
+	for (i = 0; i < c->arg_count; i++)
+		if (!c->args[i].used && !strcmp(c->args[i].name, name)) {
+			/* a second one stays unused, which call_args_done reports */
+			c->args[i].used = true;
+			found = c->args[i].value;
+			break;
+		}
+	return found;
+}
+
+size_t call_arg_all(struct call *c, const char *name, const char *const **ret)
+{
+	const char **all = arena_array(c->arena, c->arg_count + 1, sizeof(*all));
+	size_t i, n = 0;
+
+	*ret = all;
+	for (i = 0; all && i < c->arg_count; i++)
+		if (!strcmp(c->args[i].name, name)) {
+			c->args[i].used = true;
+			all[n++] = c->args[i].value;
+		}
+	return n;
+}
+
+bool call_arg_int(struct call *c, const char *name, int64_t *value, int64_t min, int64_t max)
+{
+	const char *text = call_arg(c, name);
+	char *end;
+	int64_t v;
+
+	if (!text)
+		return true;
+	errno = 0;
+	v = strtoll(text, &end, 10);
+	if (errno || end == text || *end || v < min || v > max) {
+		call_fail(c, CALL_bad_value, name, "%s: want an integer from %" PRId64 " to %" PRId64, name, min, max);
+		return false;
+	}
+	*value = v;
+	return true;
+}
+
+bool call_arg_double(struct call *c, const char *name, double *value, bool *ret_given)
+{
+	const char *text = call_arg(c, name);
+	char *end;
+	double v;
+
+	if (!text)
+		return true;
+	v = strtod(text, &end);
+	if (end == text || *end || !isfinite(v)) {
+		call_fail(c, CALL_bad_value, name, "%s: want a number", name);
+		return false;
+	}
+	*value = v;
+	*ret_given = true;
+	return true;
+}
+
+bool call_arg_word(struct call *c, const char *name, const char *const *words, int *value)
+{
+	const char *text = call_arg(c, name);
+	struct buf list;
+	int i;
+
+	if (!text)
+		return true;
+	for (i = 0; words[i]; i++)
+		if (!strcmp(words[i], text)) {
+			*value = i;
+			return true;
+		}
+	buf_init(&list, 4096);
+	for (i = 0; words[i]; i++)
+		buf_addf(&list, "%s%s", i ? ", " : "", words[i]);
+	call_fail(c, CALL_bad_value, name, "%s: want one of %s", name, list.data ? list.data : "");
+	buf_done(&list);
+	return false;
+}
+
+bool call_args_done(struct call *c)
+{
+	size_t i, k;
+
+	for (i = 0; i < c->arg_count; i++) {
+		if (c->args[i].used)
+			continue;
+		for (k = 0; k < i; k++)
+			if (!strcmp(c->args[k].name, c->args[i].name)) {
+				call_fail(c, CALL_bad_value, c->args[i].name, "%s: given twice", c->args[i].name);
+				return false;
+			}
+		call_fail(c, CALL_unknown_argument, c->args[i].name, "%s: no such argument", c->args[i].name);
+		return false;
+	}
+	return true;
+}
+
+bool call_is_run_id(const char *text)
+{
+	return strlen(text) == 32 && strspn(text, "0123456789abcdef") == 32;
+}
+
+const char *call_run_id(struct call *c, size_t var)
+{
+	if (call_is_run_id(c->vars[var]))
+		return c->vars[var];
+	call_fail(c, CALL_not_found, "run", "no such run: a run id is 32 lower-case hex digits");
+	return NULL;
+}
+
+void call_wake(struct call *c)
+{
+	c->host->wake(c);
+}

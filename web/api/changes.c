@@ -1,0 +1,92 @@
+/* changes.c: /changes (poll) and /events (server-sent): which runs changed, never what. */
+#include "web/api/api.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static void write_changes(struct buf *out, const struct query_changes *ch)
+{
+	struct js j = { .out = out };
+	size_t i;
+
+	js_open(&j, '{');
+	js_key_str(&j, "token", ch->token);
+	js_key(&j, "runs");
+	js_open(&j, '[');
+	for (i = 0; i < ch->run_count; i++)
+		js_str(&j, ch->runs[i]);
+	js_close(&j, ']');
+	js_key(&j, "more");
+	js_bool(&j, ch->more);
+	js_key(&j, "reset");
+	js_bool(&j, ch->reset);
+	js_close(&j, '}');
+}
+
+enum call_next changes_get(struct call *c)
+{
+	const char *since = call_arg(c, "since");
+	struct query_changes ch;
+	struct err err = ERR_INIT;
+
+	if (!call_args_done(c))
+		return CALL_DONE;
+	if (query_changes(c->api->store, since, c->arena, &ch, &err))
+		return call_fail_err(c, "since", &err);
+	write_changes(&c->out, &ch);
+	buf_addc(&c->out, '\n');
+	return CALL_DONE;
+}
+
+struct events {
+	struct store *store;
+	char token[256]; /* "": the first notice was not sent */
+};
+
+static int events_fill(void *state, struct buf *out, bool tick)
+{
+	struct events *e = state;
+	struct arena *arena = arena_new();
+	struct query_changes ch;
+	int rc = STREAM_IDLE;
+
+	if (!arena || query_changes(e->store, e->token, arena, &ch, NULL)) {
+		arena_free(arena);
+		return -1;
+	}
+	if (!e->token[0] || ch.run_count || ch.reset) {
+		buf_addf(out, "event: changes\nid: %s\ndata: ", ch.token);
+		write_changes(out, &ch);
+		buf_adds(out, "\n\n");
+		snprintf(e->token, sizeof(e->token), "%s", ch.token);
+		rc = STREAM_MORE;
+	} else if (tick) {
+		buf_adds(out, ": still here\n\n");
+	}
+	arena_free(arena);
+	return rc;
+}
+
+enum call_next events_get(struct call *c)
+{
+	const char *since = call_arg(c, "since"), *last = c->host->header(c, "Last-Event-ID");
+	struct query_changes ch;
+	struct err err = ERR_INIT;
+	struct events *e;
+
+	if (!call_args_done(c))
+		return CALL_DONE;
+	if (last && *last)
+		since = last;
+	if (query_changes(c->api->store, since, c->arena, &ch, &err))
+		return call_fail_err(c, "since", &err);
+	e = calloc(1, sizeof(*e));
+	if (!e)
+		return call_fail(c, CALL_busy, NULL, "out of memory");
+	e->store = c->api->store;
+	snprintf(e->token, sizeof(e->token), "%s", since && !ch.reset ? since : "");
+	c->type = "text/event-stream";
+	c->cache = "no-store";
+	c->stream = (struct call_stream){ .fill = events_fill, .release = free, .state = e, .events = true };
+	return CALL_DONE;
+}

@@ -1,0 +1,146 @@
+/* meta.c: health, versions, the counters for Prometheus, openapi.json. */
+#include "config.h"
+
+#include "web/api/api.h"
+
+#include <inttypes.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "tracker/base/clock.h"
+#include "web/api/asset.h"
+
+enum call_next health_get(struct call *c)
+{
+	struct store_stats s;
+
+	if (!call_args_done(c))
+		return CALL_DONE;
+	c->type = "text/plain; charset=utf-8";
+	c->cache = "no-store";
+	store_stats(c->api->store, &s);
+	if (!s.write_error) {
+		buf_adds(&c->out, "OK\n");
+		return CALL_DONE;
+	}
+	/* reads still work; who watches this address wants to know that writes do not */
+	c->status = s.write_error == ERR_NOSPC ? 507 : 503;
+	buf_addf(&c->out, "writes fail: %s\n", s.write_error_text);
+	return CALL_DONE;
+}
+
+/* MLflow's clients ask here for the version whose interface is spoken. */
+enum call_next version_text_get(struct call *c)
+{
+	if (!call_args_done(c))
+		return CALL_DONE;
+	c->type = "text/plain; charset=utf-8";
+	buf_adds(&c->out, "3.17.2");
+	return CALL_DONE;
+}
+
+enum call_next version_get(struct call *c)
+{
+	struct js j = { .out = &c->out };
+	struct store_stats s;
+
+	if (!call_args_done(c))
+		return CALL_DONE;
+	store_stats(c->api->store, &s);
+	js_open(&j, '{');
+	js_key_str(&j, "dptrack", PACKAGE_VERSION);
+	js_key_str(&j, "api", "v1");
+	js_key_str(&j, "mlflow", "3.17.2");
+	js_key_str(&j, "sqlite", s.sqlite_version);
+	js_key_str(&j, "store", store_id(c->api->store));
+	js_close(&j, '}');
+	buf_addc(&c->out, '\n');
+	return CALL_DONE;
+}
+
+enum call_next openapi_get(struct call *c)
+{
+	const struct asset *a = asset_find("/api/v1/openapi.json");
+
+	if (!call_args_done(c))
+		return CALL_DONE;
+	if (!a)
+		return call_fail(c, CALL_not_found, NULL, "openapi.json is not built in");
+	c->fixed = a->raw;
+	c->fixed_len = a->raw_len;
+	c->etag = a->etag;
+	return CALL_DONE;
+}
+
+static void metric(struct buf *out, const char *name, const char *type, const char *help, double value)
+{
+	char text[JSON_DOUBLE_MAX];
+
+	json_print_double(text, value);
+	buf_addf(out, "# HELP %s %s\n# TYPE %s %s\n%s %s\n", name, help, name, type, name, text);
+}
+
+static double resident_bytes(void)
+{
+	FILE *f = fopen("/proc/self/statm", "r");
+	long size = 0, resident = 0;
+
+	if (f) {
+		if (fscanf(f, "%ld %ld", &size, &resident) != 2)
+			resident = 0;
+		fclose(f);
+	}
+	return (double)resident * (double)sysconf(_SC_PAGESIZE);
+}
+
+static void counter_metrics(struct buf *out, const struct api_counters *n)
+{
+	int i;
+
+	metric(out, "dptrack_http_requests_total", "counter", "Requests begun.", (double)n->requests);
+	metric(out, "dptrack_http_body_bytes_total", "counter", "Bytes of request bodies.", (double)n->body_bytes);
+	metric(out, "dptrack_http_connections", "gauge", "Open connections.", (double)n->connections);
+	metric(out, "dptrack_http_event_streams", "gauge", "Open event streams.", (double)n->streams);
+	buf_adds(out, "# HELP dptrack_http_replies_total Replies by class of status.\n"
+		      "# TYPE dptrack_http_replies_total counter\n");
+	for (i = 2; i < 6; i++)
+		buf_addf(out, "dptrack_http_replies_total{class=\"%dxx\"} %llu\n", i, (unsigned long long)n->by_class[i]);
+}
+
+static void store_metrics(struct buf *out, const struct store_stats *s)
+{
+	metric(out, "dptrack_store_commits_total", "counter", "Commits since start.", (double)s->commits);
+	metric(out, "dptrack_store_points_total", "counter", "Points stored since start.", (double)s->points);
+	metric(out, "dptrack_store_unfolded_points", "gauge", "Points accepted and not folded yet.",
+	       (double)s->log_points);
+	metric(out, "dptrack_store_bytes", "gauge", "Bytes of the store's file.", (double)s->db_bytes);
+	metric(out, "dptrack_store_wal_bytes", "gauge", "Bytes of the write-ahead log.", (double)s->wal_bytes);
+	metric(out, "dptrack_store_records_bad_total", "counter", "Journal records kept but not applied.",
+	       (double)s->records_bad);
+	metric(out, "dptrack_store_write_error", "gauge", "1 while the last commit failed.", s->write_error ? 1 : 0);
+}
+
+enum call_next metrics_text_get(struct call *c)
+{
+	struct follow_stats f;
+	struct store_stats s;
+
+	if (!call_args_done(c))
+		return CALL_DONE;
+	c->type = "text/plain; version=0.0.4; charset=utf-8";
+	c->cache = "no-store";
+	buf_addf(&c->out, "# HELP dptrack_build_info Version.\n# TYPE dptrack_build_info gauge\n"
+			  "dptrack_build_info{version=\"%s\"} 1\n", PACKAGE_VERSION);
+	metric(&c->out, "process_start_time_seconds", "gauge", "Start of the process.", c->api->started_s);
+	metric(&c->out, "process_resident_memory_bytes", "gauge", "Resident memory.", resident_bytes());
+	if (c->api->counters)
+		counter_metrics(&c->out, c->api->counters);
+	store_stats(c->api->store, &s);
+	store_metrics(&c->out, &s);
+	if (c->api->follow) {
+		follow_stats(c->api->follow, &f);
+		metric(&c->out, "dptrack_follow_files", "gauge", "Files followed.", (double)f.files);
+		metric(&c->out, "dptrack_follow_bytes_total", "counter", "Bytes read from them.", (double)f.bytes_read);
+	}
+	return CALL_DONE;
+}

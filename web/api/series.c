@@ -1,0 +1,315 @@
+/* series.c: /series: M4 buckets for charts, and raw points in pages. */
+#include "web/api/api.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { SERIES_PAGE_DEFAULT = 10000, SERIES_PAGE_MAX = 100000, SERIES_BATCH = 512 };
+
+static const char *const series_x_names[] = { "step", "time", "elapsed", "epoch", NULL };
+
+/* What both forms of the request say. */
+struct series_query {
+	struct points_sel sel;
+	int x;
+	int64_t buckets; /* 0: raw points */
+	double from, to; /* NaN: open */
+	int64_t limit;
+	const char *page_token;
+};
+
+/* With buckets the bounds are in units of x; without, they are steps. */
+static int64_t series_step(double v, int64_t open, bool up)
+{
+	if (isnan(v))
+		return open;
+	v = up ? ceil(v) : floor(v);
+	if (v >= 9223372036854775807.0)
+		return INT64_MAX;
+	return v <= -9223372036854775808.0 ? INT64_MIN : (int64_t)v;
+}
+
+static void write_column(struct js *j, const char *key, const struct points_line *l,
+			 double (*pick)(const struct points_bucket *b))
+{
+	size_t i;
+
+	js_key(j, key);
+	js_open(j, '[');
+	for (i = 0; i < l->bucket_count; i++) {
+		double v = pick(&l->buckets[i]);
+
+		/* without a finite point there is nothing to compare */
+		if (isnan(v))
+			js_null(j);
+		else
+			js_double(j, v);
+	}
+	js_close(j, ']');
+}
+
+#define PICK(name, expression)                                      \
+	static double pick_##name(const struct points_bucket *b)    \
+	{                                                           \
+		return b->nonfinite == b->count ? NAN : expression; \
+	}
+
+PICK(x_first, b->first.x)
+PICK(first, b->first.value)
+PICK(x_min, b->min.x)
+PICK(min, b->min.value)
+PICK(x_max, b->max.x)
+PICK(max, b->max.value)
+PICK(x_last, b->last.x)
+PICK(last, b->last.value)
+
+static double pick_index(const struct points_bucket *b)
+{
+	return b->index;
+}
+
+static double pick_sum(const struct points_bucket *b)
+{
+	return b->sum;
+}
+
+static double pick_count(const struct points_bucket *b)
+{
+	return b->count;
+}
+
+static double pick_nonfinite(const struct points_bucket *b)
+{
+	return b->nonfinite;
+}
+
+static double pick_x_nonfinite(const struct points_bucket *b)
+{
+	return b->nonfinite ? b->first_nonfinite_x : NAN;
+}
+
+static void write_line(struct js *j, const struct points_line *l)
+{
+	static const struct {
+		const char *key;
+		double (*pick)(const struct points_bucket *b);
+	} columns[] = {
+		{ "i", pick_index },       { "x_first", pick_x_first }, { "first", pick_first },
+		{ "x_min", pick_x_min },   { "min", pick_min },         { "x_max", pick_x_max },
+		{ "max", pick_max },       { "x_last", pick_x_last },   { "last", pick_last },
+		{ "sum", pick_sum },       { "count", pick_count },     { "nonfinite", pick_nonfinite },
+		{ "x_nonfinite", pick_x_nonfinite },
+	};
+	size_t i;
+
+	js_open(j, '{');
+	js_key_str(j, "run", l->run);
+	js_key_str(j, "key", l->key);
+	js_key_int(j, "rank", l->rank);
+	js_key_int(j, "segment", l->segment);
+	js_key_int(j, "count", (int64_t)l->point_count);
+	js_key(j, "buckets");
+	js_open(j, '{');
+	for (i = 0; i < sizeof(columns) / sizeof(columns[0]); i++)
+		write_column(j, columns[i].key, l, columns[i].pick);
+	js_close(j, '}');
+	js_close(j, '}');
+}
+
+static enum call_next series_chart(struct call *c, const struct series_query *q)
+{
+	static const enum points_x xs[] = { POINTS_X_STEP, POINTS_X_TIME, POINTS_X_ELAPSED, POINTS_X_EPOCH };
+	struct points_chart_opts o = {
+		.sel = q->sel, .x = xs[q->x], .from = q->from, .to = q->to, .buckets = (uint32_t)q->buckets
+	};
+	struct js j = { .out = &c->out };
+	struct points_chart chart;
+	struct err err = ERR_INIT;
+	uint32_t i;
+
+	if (points_chart(c->api->store, &o, c->arena, &chart, &err))
+		return call_fail_err(c, NULL, &err);
+	js_open(&j, '{');
+	js_key_str(&j, "x", series_x_names[q->x]);
+	js_key(&j, "edges");
+	js_open(&j, '[');
+	for (i = 0; chart.line_count && i < chart.bucket_count; i++)
+		js_double(&j, chart.from + i * chart.width);
+	if (chart.line_count)
+		js_double(&j, chart.to);
+	js_close(&j, ']');
+	js_key(&j, "series");
+	js_open(&j, '[');
+	for (i = 0; i < chart.line_count; i++)
+		write_line(&j, &chart.lines[i]);
+	js_close(&j, ']');
+	js_key_int(&j, "rev", (int64_t)chart.rev);
+	js_close(&j, '}');
+	buf_addc(&c->out, '\n');
+	return CALL_DONE;
+}
+
+static void write_row(struct js *j, const struct points_row *r)
+{
+	js_open(j, '{');
+	js_key_str(j, "run", r->run);
+	js_key_str(j, "key", r->key);
+	js_key_int(j, "rank", r->rank);
+	js_key_int(j, "segment", r->segment);
+	js_key_int(j, "step", r->step);
+	js_key_double(j, "wall_time", r->wall_time);
+	js_key_double(j, "value", r->value);
+	js_close(j, '}');
+}
+
+/* Writes at most limit points; negative after failing the call. */
+static int write_page(struct call *c, struct js *j, struct points_cursor *cursor, size_t limit)
+{
+	struct points_row *rows = arena_array(c->arena, SERIES_BATCH, sizeof(*rows));
+	struct err err = ERR_INIT;
+	size_t left = limit, n = 1, i;
+
+	while (rows && left && n) {
+		if (points_next(cursor, rows, left < SERIES_BATCH ? left : SERIES_BATCH, &n, &err)) {
+			call_fail_err(c, NULL, &err);
+			return -1;
+		}
+		for (i = 0; i < n; i++)
+			write_row(j, &rows[i]);
+		left -= n;
+	}
+	return 0;
+}
+
+static enum call_next series_raw(struct call *c, struct series_query *q)
+{
+	struct js j = { .out = &c->out };
+	struct points_cursor *cursor;
+	struct err err = ERR_INIT;
+	char token[256];
+
+	q->sel.from_step = series_step(q->from, INT64_MIN, true);
+	q->sel.to_step = series_step(q->to, INT64_MAX, false);
+	if (points_open(&cursor, c->api->store, &q->sel, q->page_token, &err))
+		return err.code == ERR_USAGE ? call_fail_err(c, "page_token", &err) : call_fail_err(c, NULL, &err);
+	js_open(&j, '{');
+	js_key(&j, "points");
+	js_open(&j, '[');
+	if (!write_page(c, &j, cursor, (size_t)q->limit)) {
+		js_close(&j, ']');
+		js_key_str(&j, "next_page_token", points_token(cursor, token, sizeof(token)) ? token : NULL);
+		js_close(&j, '}');
+		buf_addc(&c->out, '\n');
+	}
+	points_close(cursor);
+	return CALL_DONE;
+}
+
+static enum call_next series_answer(struct call *c, struct series_query *q)
+{
+	if (!q->buckets && q->x)
+		return call_fail(c, CALL_bad_value, "x", "x: raw points come by step; ask for buckets with another x");
+	if (q->buckets && q->page_token)
+		return call_fail(c, CALL_bad_value, "page_token", "page_token: buckets come in one reply");
+	return q->buckets ? series_chart(c, q) : series_raw(c, q);
+}
+
+enum call_next series_get(struct call *c)
+{
+	struct series_query q = { .sel.rank = POINTS_ALL_RANKS, .from = NAN, .to = NAN, .limit = SERIES_PAGE_DEFAULT };
+	const char *const *values;
+	bool given;
+
+	q.sel.run_count = call_arg_all(c, "run", &values);
+	q.sel.runs = values;
+	q.sel.key_count = call_arg_all(c, "key", &values);
+	q.sel.keys = q.sel.key_count ? values : NULL;
+	q.page_token = call_arg(c, "page_token");
+	if (!api_read_rank(c, call_arg(c, "rank"), &q.sel.rank) ||
+	    !api_read_segments(c, call_arg(c, "segments"), &q.sel.all_segments) ||
+	    !call_arg_word(c, "x", series_x_names, &q.x) || !call_arg_int(c, "buckets", &q.buckets, 1, 10000) ||
+	    !call_arg_int(c, "limit", &q.limit, 1, SERIES_PAGE_MAX) || !call_arg_double(c, "from", &q.from, &given) ||
+	    !call_arg_double(c, "to", &q.to, &given) || !call_args_done(c) || !api_run_ids_ok(c, "run", q.sel.runs, q.sel.run_count))
+		return CALL_DONE;
+	return series_answer(c, &q);
+}
+
+/* An array of strings, copied to the arena; false after failing the call. */
+static bool read_names(struct call *c, const char *field, json_t *array, const char *const **ret, size_t *ret_count)
+{
+	size_t n = json_array_size(array), i;
+	const char **all = arena_array(c->arena, n + 1, sizeof(*all));
+
+	for (i = 0; all && i < n; i++) {
+		const char *text = json_string_value(json_array_get(array, i));
+
+		if (!text)
+			return call_fail(c, CALL_bad_value, field, "%s: want an array of strings", field), false;
+		all[i] = arena_strdup(c->arena, text);
+	}
+	*ret = n ? all : NULL;
+	*ret_count = n;
+	return true;
+}
+
+struct series_body {
+	json_t *runs, *keys, *rank;
+	const char *x, *segments, *page_token;
+};
+
+static bool series_read(struct call *c, json_t *body, struct series_body *b, struct series_query *q)
+{
+	const struct json_field fields[] = {
+		{ "runs", JSON_KIND_ARRAY, true, &b->runs, NULL },
+		{ "keys", JSON_KIND_ARRAY, false, &b->keys, NULL },
+		{ "rank", JSON_KIND_ANY, false, &b->rank, NULL },
+		{ "buckets", JSON_KIND_INT, false, &q->buckets, NULL },
+		{ "x", JSON_KIND_STRING, false, &b->x, NULL },
+		{ "from", JSON_KIND_DOUBLE, false, &q->from, NULL },
+		{ "to", JSON_KIND_DOUBLE, false, &q->to, NULL },
+		{ "segments", JSON_KIND_STRING, false, &b->segments, NULL },
+		{ "limit", JSON_KIND_INT, false, &q->limit, NULL },
+		{ "page_token", JSON_KIND_STRING, false, &b->page_token, NULL },
+		{ 0 },
+	};
+	const char *rank = NULL;
+
+	if (!json_read(c, body, "", fields))
+		return false;
+	if (b->rank)
+		rank = json_is_integer(b->rank) ? arena_printf(c->arena, "%lld", (long long)json_integer_value(b->rank)) :
+						  json_string_value(b->rank);
+	if (b->rank && !rank)
+		rank = "?";
+	return read_names(c, "runs", b->runs, &q->sel.runs, &q->sel.run_count) &&
+	       read_names(c, "keys", b->keys, &q->sel.keys, &q->sel.key_count) &&
+	       api_read_rank(c, rank, &q->sel.rank) && api_read_segments(c, b->segments, &q->sel.all_segments) &&
+	       api_run_ids_ok(c, "runs", q->sel.runs, q->sel.run_count);
+}
+
+enum call_next series_query(struct call *c)
+{
+	struct series_query q = { .sel.rank = POINTS_ALL_RANKS, .from = NAN, .to = NAN, .limit = SERIES_PAGE_DEFAULT };
+	struct series_body b = { 0 };
+	json_t *body = json_body(c);
+	enum call_next next = CALL_DONE;
+
+	if (!body)
+		return CALL_DONE;
+	if (call_args_done(c) && series_read(c, body, &b, &q)) {
+		q.page_token = b.page_token;
+		for (q.x = 0; b.x && series_x_names[q.x] && strcmp(series_x_names[q.x], b.x); q.x++)
+			;
+		if (!series_x_names[q.x])
+			call_fail(c, CALL_bad_value, "x", "x: want step, time, elapsed or epoch");
+		else if (q.buckets < 0 || q.buckets > 10000)
+			call_fail(c, CALL_bad_value, "buckets", "buckets: want 1 to 10000, or none for raw points");
+		else if (q.limit < 1 || q.limit > SERIES_PAGE_MAX)
+			call_fail(c, CALL_bad_value, "limit", "limit: want 1 to %d", SERIES_PAGE_MAX);
+		else
+			next = series_answer(c, &q);
+	}
+	json_decref(body);
+	return next;
+}

@@ -1,0 +1,215 @@
+/* cli.c: the table of commands, help, and what the commands share. */
+#include "config.h"
+
+#include "web/cli/cli.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tracker/base/log.h"
+#include "web/api/call.h"
+
+static const struct cli_command *const commands[] = {
+	&cli_serve, &cli_ls, &cli_show, &cli_compare, &cli_export,
+};
+
+enum { COMMAND_COUNT = sizeof(commands) / sizeof(commands[0]) };
+
+static void print_help(void)
+{
+	const char *group = "";
+	size_t i;
+
+	printf("dptrack keeps, shows and compares training runs.\n\n"
+	       "usage: dptrack COMMAND [FLAGS]      dptrack COMMAND --help\n");
+	for (i = 0; i < COMMAND_COUNT; i++) {
+		if (strcmp(group, commands[i]->group))
+			printf("\n%s\n", commands[i]->group);
+		group = commands[i]->group;
+		printf("  %-8s %s\n", commands[i]->name, commands[i]->summary);
+	}
+	printf("\n  --version prints the version\n\n"
+	       "DPTRACK_TOKEN holds the token of a server that wants one.\n");
+}
+
+static const struct cli_command *find_command(const char *name)
+{
+	const char *names[COMMAND_COUNT], *near;
+	size_t i;
+
+	for (i = 0; i < COMMAND_COUNT; i++) {
+		names[i] = commands[i]->name;
+		if (!strcmp(name, names[i]))
+			return commands[i];
+	}
+	near = flags_nearest(name, names, COMMAND_COUNT);
+	if (near)
+		log_error("unknown command %s; did you mean %s?", name, near);
+	else
+		log_error("unknown command %s; dptrack --help lists them", name);
+	return NULL;
+}
+
+static int exit_code(int code)
+{
+	return code == ERR_USAGE || code == ERR_NOENT || code == ERR_BUSY || code == ERR_LIMIT ? 2 : 1;
+}
+
+int cli_main(int argc, char **argv)
+{
+	const struct cli_command *cmd;
+	struct err err = ERR_INIT;
+	int rc;
+
+	if (argc < 2) {
+		print_help();
+		return 2;
+	}
+	if (!strcmp(argv[1], "--help") || !strcmp(argv[1], "-h") || !strcmp(argv[1], "help")) {
+		print_help();
+		return 0;
+	}
+	if (!strcmp(argv[1], "--version")) {
+		printf("dptrack %s\n", PACKAGE_VERSION);
+		return 0;
+	}
+	cmd = find_command(argv[1]);
+	if (!cmd)
+		return 2;
+	rc = cmd->run(argc - 2, argv + 2, &err);
+	if (!rc && (fflush(stdout) || ferror(stdout)))
+		rc = err_set(&err, ERR_IO, "cannot write to standard output");
+	if (!rc)
+		return 0;
+	log_error("%s", err.text);
+	return exit_code(err.code);
+}
+
+static void print_command_help(const struct cli_command *cmd, const struct flag *table)
+{
+	const struct flag *f;
+	char left[64];
+
+	printf("usage: dptrack %s [FLAGS]%s%s\n%s\n\n", cmd->name, cmd->words[0] ? " " : "", cmd->words, cmd->summary);
+	for (f = table; f->name; f++) {
+		snprintf(left, sizeof(left), "--%s %s", f->name, f->value);
+		printf("  %-26s %s\n", left, f->help);
+	}
+}
+
+int cli_line_read(struct cli_line *line, int argc, char **argv, struct err *err)
+{
+	int rc;
+
+	line->words.items = calloc((size_t)argc + 1, sizeof(*line->words.items));
+	line->words.count = 0;
+	if (!line->words.items)
+		return err_set(err, ERR_NOMEM, "out of memory");
+	rc = flags_read(line->table, argc, argv, &line->words, err);
+	if (!rc && *line->help) {
+		print_command_help(line->cmd, line->table);
+		rc = 1;
+	} else if (!rc && line->words.count > line->words_max) {
+		rc = err_set(err, ERR_USAGE, "%s: unexpected word %s; dptrack %s --help", line->cmd->name,
+			     line->words.items[line->words_max], line->cmd->name);
+	}
+	return rc;
+}
+
+void cli_line_done(struct cli_line *line)
+{
+	free(line->words.items);
+}
+
+const char *cli_text(json_t *object, const char *key)
+{
+	const char *text = json_string_value(json_object_get(object, key));
+
+	return text ? text : "";
+}
+
+/* Ids are tried first; a name must belong to one run. */
+static int find_by_name(struct source *s, const char *text, char *ret, struct err *err)
+{
+	struct buf target, filter;
+	json_t *root = NULL, *runs;
+	int rc;
+
+	buf_init(&target, 65536);
+	buf_init(&filter, 65536);
+	buf_addf(&filter, "attributes.run_name = '%s'", text);
+	buf_adds(&target, "/api/v1/runs");
+	source_arg(&target, "filter", filter.data ? filter.data : "");
+	source_arg(&target, "limit", "2");
+	rc = strchr(text, '\'') ? ERR_NOENT : cli_get_json(s, target.data, &root, err);
+	runs = json_object_get(root, "runs");
+	if (rc || !json_array_size(runs))
+		rc = err_set(err, ERR_NOENT, "no run %s: name it by its id, the first digits of it, or its name", text);
+	else if (json_array_size(runs) > 1)
+		rc = err_set(err, ERR_USAGE, "more than one run is named %s: name it by its id (dptrack ls shows it)", text);
+	else
+		snprintf(ret, 33, "%s", cli_text(json_array_get(runs, 0), "id"));
+	json_decref(root);
+	buf_done(&filter);
+	buf_done(&target);
+	return rc;
+}
+
+int cli_find_run(struct source *s, const char *text, char *ret, struct err *err)
+{
+	char target[128];
+	json_t *run = NULL;
+	size_t n = strlen(text);
+	int rc = ERR_NOENT;
+
+	if (n >= 4 && n <= 32 && strspn(text, "0123456789abcdef") == n) {
+		snprintf(target, sizeof(target), "/api/v1/runs/%s", text);
+		rc = cli_get_json(s, target, &run, err);
+		if (!rc)
+			snprintf(ret, 33, "%s", cli_text(run, "id"));
+		json_decref(run);
+	}
+	if (rc == ERR_NOENT)
+		rc = find_by_name(s, text, ret, err);
+	return rc;
+}
+
+static int to_stdout(void *arg, const char *bytes, size_t n, struct err *err)
+{
+	(void)arg;
+	if (fwrite(bytes, 1, n, stdout) != n)
+		return err_set(err, ERR_IO, "cannot write to standard output");
+	return 0;
+}
+
+int cli_print(struct source *s, const struct local_opts *request, struct err *err)
+{
+	return source_send(s, request, &(struct local_sink){ to_stdout, NULL }, err);
+}
+
+int cli_get_print(struct source *s, const char *target, struct err *err)
+{
+	return cli_print(s, &(struct local_opts){ .method = "GET", .target = target }, err);
+}
+
+int cli_get_json(struct source *s, const char *target, json_t **ret, struct err *err)
+{
+	return source_json(s, &(struct local_opts){ .method = "GET", .target = target }, ret, err);
+}
+
+const char *cli_status_words(json_t *run, char *text)
+{
+	json_t *alerts = json_object_get(run, "alerts"), *alert;
+	size_t used, i;
+
+	snprintf(text, 256, "%s", cli_text(run, "status"));
+	json_array_foreach(alerts, i, alert) {
+		used = strlen(text);
+		snprintf(text + used, 256 - used, "%s%s%s%s", i ? "; " : ", ", cli_text(alert, "key"),
+			 *cli_text(alert, "key") ? " " : "", cli_text(alert, "text"));
+		if (i == 2)
+			break;
+	}
+	return text;
+}

@@ -1,0 +1,226 @@
+/* compare.c: `dptrack compare`: runs as rows, the params that differ, and the goal metric's last and best. */
+#include "web/cli/cli.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "web/cli/table.h"
+
+enum { COMPARE_RUNS_MAX = 1000, COMPARE_PARAMS_MAX = 12 };
+
+struct compare {
+	struct cli_common common;
+	const char *experiment, *metric;
+};
+
+/* The best known goals, most telling first; best is the largest where up. */
+static const struct {
+	const char *key;
+	bool up;
+} goals[] = {
+	{ "epoch/top1", true },   { "val/top1", true },  { "top1", true },     { "val_acc", true },
+	{ "val/accuracy", true }, { "accuracy", true },  { "epoch/val_loss", false }, { "val/loss", false },
+	{ "val_loss", false },    { "train/loss", false }, { "loss", false },
+};
+
+static json_t *metric_of(json_t *metrics, const char *key)
+{
+	json_t *m;
+	size_t i;
+
+	json_array_foreach(metrics, i, m)
+		if (!strcmp(cli_text(m, "key"), key))
+			return m;
+	return NULL;
+}
+
+/* The metric of the table's last two columns; NULL when there is none. */
+static json_t *pick_goal(json_t *metrics, const char *wanted, bool *up)
+{
+	json_t *found;
+	size_t i;
+
+	*up = wanted && !strstr(wanted, "loss") && !strstr(wanted, "perplexity");
+	if (wanted)
+		return metric_of(metrics, wanted);
+	for (i = 0; i < sizeof(goals) / sizeof(goals[0]); i++) {
+		found = metric_of(metrics, goals[i].key);
+		if (found) {
+			*up = goals[i].up;
+			return found;
+		}
+	}
+	return json_array_get(metrics, 0);
+}
+
+static const char *number_at(json_t *object, const char *column, size_t i, char *text)
+{
+	json_t *v = json_array_get(json_object_get(object, column), i);
+
+	if (json_is_number(v))
+		return table_number(text, json_number_value(v));
+	return json_string_value(v);
+}
+
+static size_t add_param_columns(struct table *t, json_t *params)
+{
+	json_t *p;
+	size_t i, n = 0;
+
+	/* those that differ come first in the reply */
+	json_array_foreach(params, i, p) {
+		if (!json_is_true(json_object_get(p, "differs")) || n == COMPARE_PARAMS_MAX)
+			break;
+		table_column(t, cli_text(p, "key"), false);
+		n++;
+	}
+	return n;
+}
+
+struct compare_goal {
+	json_t *metric; /* NULL: none */
+	bool up;
+};
+
+static void add_row(struct table *t, json_t *root, const struct compare_goal *goal, size_t i, size_t params)
+{
+	json_t *run = json_array_get(json_object_get(root, "runs"), i);
+	char text[256];
+	size_t k;
+
+	table_cellf(t, "%.8s", cli_text(run, "id"));
+	table_cell(t, cli_text(run, "name"));
+	if (goal->metric) {
+		table_cell(t, number_at(goal->metric, goal->up ? "max" : "min", i, text));
+		table_cell(t, number_at(goal->metric, "last", i, text));
+	}
+	for (k = 0; k < params; k++)
+		table_cell(t, json_string_value(json_array_get(
+				      json_object_get(json_array_get(json_object_get(root, "params"), k), "values"), i)));
+	table_cell(t, cli_status_words(run, text));
+}
+
+static int print_table(json_t *root, const struct compare *o, struct err *err)
+{
+	struct compare_goal goal;
+	struct table *t = table_new();
+	char title[300];
+	size_t params, i;
+
+	if (!t)
+		return err_set(err, ERR_NOMEM, "out of memory");
+	goal.metric = pick_goal(json_object_get(root, "metrics"), o->metric, &goal.up);
+	table_column(t, "id", false);
+	table_column(t, "name", false);
+	if (goal.metric) {
+		snprintf(title, sizeof(title), "%s %s", cli_text(goal.metric, "key"), goal.up ? "max" : "min");
+		table_column(t, title, true);
+		table_column(t, "last", true);
+	}
+	params = add_param_columns(t, json_object_get(root, "params"));
+	table_column(t, "status", false);
+	for (i = 0; i < json_array_size(json_object_get(root, "runs")); i++)
+		add_row(t, root, &goal, i, params);
+	table_print(t, stdout, o->common.csv);
+	table_free(t);
+	return 0;
+}
+
+/* Adds the ids of the experiment's runs, newest last; ERR_NOENT when there is none. */
+static int ids_of_experiment(struct source *s, json_t *ids, const char *experiment, struct err *err)
+{
+	struct buf query;
+	json_t *root = NULL, *run;
+	size_t i;
+	int rc;
+
+	buf_init(&query, 65536);
+	buf_adds(&query, "/api/v1/runs?limit=1000&order_by=start_time");
+	if (experiment)
+		source_arg(&query, "experiment", experiment);
+	rc = source_json(s, &(struct local_opts){ "GET", query.data, NULL }, &root, err);
+	buf_done(&query);
+	if (rc)
+		return rc;
+	json_array_foreach(json_object_get(root, "runs"), i, run)
+		json_array_append(ids, json_object_get(run, "id"));
+	if (!json_array_size(ids))
+		rc = err_set(err, ERR_NOENT, "no runs%s%s to compare", experiment ? " in experiment " : "",
+			     experiment ? experiment : "");
+	json_decref(root);
+	return rc;
+}
+
+static int ids_of_words(struct source *s, json_t *ids, const struct flag_list *words, struct err *err)
+{
+	char id[33];
+	size_t i;
+	int rc = 0;
+
+	for (i = 0; !rc && i < words->count; i++) {
+		rc = cli_find_run(s, words->items[i], id, err);
+		if (!rc)
+			json_array_append_new(ids, json_string(id));
+	}
+	return rc;
+}
+
+static int compare_with(struct source *s, const struct compare *o, const struct flag_list *words, struct err *err)
+{
+	json_t *ids = json_array(), *body = json_pack("{s:o}", "runs", ids), *root;
+	struct local_opts request = { "POST", "/api/v1/compare", NULL };
+	char *text = NULL;
+	int rc;
+
+	if (words->count)
+		rc = ids_of_words(s, ids, words, err);
+	else
+		rc = ids_of_experiment(s, ids, o->experiment, err);
+	if (!rc) {
+		request.body = text = json_dumps(body, JSON_COMPACT);
+		if (!text)
+			rc = err_set(err, ERR_NOMEM, "out of memory");
+	}
+	if (!rc && o->common.json) {
+		rc = cli_print(s, &request, err);
+	} else if (!rc) {
+		rc = source_json(s, &request, &root, err);
+		if (!rc) {
+			rc = print_table(root, o, err);
+			json_decref(root);
+		}
+	}
+	free(text);
+	json_decref(body);
+	return rc;
+}
+
+static int compare_run(int argc, char **argv, struct err *err)
+{
+	struct compare o = { 0 };
+	const struct flag table[] = {
+		{ "experiment", FLAG_TEXT, "NAME", "all runs of this experiment", &o.experiment, 0, 0 },
+		{ "metric", FLAG_TEXT, "KEY", "the goal (default: accuracy or loss, whichever is there)", &o.metric, 0, 0 },
+		CLI_COMMON_FLAGS(&o.common),
+		{ 0 },
+	};
+	struct cli_line line = { .cmd = &cli_compare, .table = table, .help = &o.common.help, .words_max = COMPARE_RUNS_MAX };
+	struct source *s = NULL;
+	int rc = cli_line_read(&line, argc, argv, err);
+
+	if (!rc && o.experiment && line.words.count)
+		rc = err_set(err, ERR_USAGE, "compare: name runs or --experiment, not both");
+	if (!rc)
+		rc = source_open(&s, &o.common.source, err);
+	if (!rc)
+		rc = compare_with(s, &o, &line.words, err);
+	source_close(s);
+	cli_line_done(&line);
+	return rc > 0 ? 0 : rc;
+}
+
+const struct cli_command cli_compare = {
+	.name = "compare", .group = "Look", .words = "[RUN...]",
+	.summary = "runs side by side: what differs, and how they did", .run = compare_run
+};

@@ -1,0 +1,203 @@
+/* serve.c: `dptrack serve`: store, follower and server together, until a signal. */
+#include "web/cli/cli.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include <sys/resource.h>
+#include <time.h>
+
+#include "tracker/base/clock.h"
+#include "tracker/base/log.h"
+#include "web/server/server.h"
+#include "web/store/follow.h"
+#include "web/store/store.h"
+
+struct serve {
+	const char *logdir, *host, *db, *artifacts, *token_file;
+	int port, max_connections;
+	bool help;
+	char token[200];
+	char owner_token[65];
+	struct store_paths paths;
+	struct store *store;
+	struct follow *follow;
+	struct server *server;
+	sigset_t signals;
+};
+
+static int read_token(struct serve *o, struct err *err)
+{
+	const char *env = getenv("DPTRACK_TOKEN");
+	FILE *f;
+
+	if (!o->token_file) {
+		if (env && strlen(env) >= sizeof(o->token))
+			return err_set(err, ERR_USAGE, "DPTRACK_TOKEN: at most %zu characters", sizeof(o->token) - 1);
+		snprintf(o->token, sizeof(o->token), "%s", env ? env : "");
+		return 0;
+	}
+	f = fopen(o->token_file, "r");
+	if (!f)
+		return err_set_errno(err, errno, "--token-file %s", o->token_file);
+	if (!fgets(o->token, sizeof(o->token), f))
+		o->token[0] = '\0';
+	fclose(f);
+	o->token[strcspn(o->token, "\r\n")] = '\0';
+	if (strlen(o->token) < 16)
+		return err_set(err, ERR_USAGE, "--token-file %s: the first line must hold a token of 16 characters or more",
+			       o->token_file);
+	return 0;
+}
+
+static int draw_owner_token(struct serve *o, struct err *err)
+{
+	unsigned char bytes[32];
+	size_t i;
+
+	if (getrandom(bytes, sizeof(bytes), 0) != sizeof(bytes))
+		return err_set_errno(err, errno, "cannot draw random bytes");
+	for (i = 0; i < sizeof(bytes); i++)
+		snprintf(o->owner_token + 2 * i, 3, "%02x", bytes[i]);
+	return 0;
+}
+
+/* One line with the address when another server has the folder. */
+static int open_store(struct serve *o, struct err *err)
+{
+	struct store_holder holder;
+	int rc = store_locate(&o->paths, o->logdir, o->db, err);
+
+	if (rc)
+		return rc;
+	if (o->paths.elsewhere)
+		log_info("%s cannot hold the store; it is %s", o->logdir, o->paths.db);
+	rc = store_open(&o->store, &(struct store_opts){ .db_path = o->paths.db }, err);
+	if (rc == ERR_BUSY && !store_holder(&holder, o->paths.db, NULL) && holder.address[0])
+		return err_set(err, ERR_BUSY, "%s is served already, at %s (process %d)", o->logdir, holder.address, holder.pid);
+	return rc;
+}
+
+static void raise_file_limit(void)
+{
+	struct rlimit limit;
+
+	if (!getrlimit(RLIMIT_NOFILE, &limit) && limit.rlim_cur < limit.rlim_max) {
+		limit.rlim_cur = limit.rlim_max;
+		setrlimit(RLIMIT_NOFILE, &limit);
+	}
+}
+
+static void block_signals(struct serve *o)
+{
+	sigemptyset(&o->signals);
+	sigaddset(&o->signals, SIGINT);
+	sigaddset(&o->signals, SIGTERM);
+	pthread_sigmask(SIG_BLOCK, &o->signals, NULL); /* threads started later inherit it */
+}
+
+/* Scans the folder; *ret_stop is set when a signal came meanwhile. */
+static int scan(struct serve *o, bool *ret_stop, struct err *err)
+{
+	struct timespec none = { 0 };
+	struct follow_stats stats;
+	int rc = follow_start(&o->follow, o->store, &(struct follow_opts){ .logdir = o->logdir, .poll = o->paths.poll }, err);
+
+	while (!rc && !*ret_stop) {
+		rc = follow_scan_wait(o->follow, 0.1, err);
+		if (!rc)
+			break;
+		if (rc == ERR_BUSY)
+			rc = 0;
+		*ret_stop = sigtimedwait(&o->signals, NULL, &none) > 0;
+	}
+	if (rc || *ret_stop)
+		return rc;
+	follow_stats(o->follow, &stats);
+	if (stats.note[0])
+		log_warn("%s", stats.note);
+	return 0;
+}
+
+static int start(struct serve *o, bool *ret_stop, struct err *err)
+{
+	struct server_opts so = {
+		.host = o->host, .port = o->port, .max_connections = o->max_connections,
+		.token = o->token[0] ? o->token : NULL, .owner_token = o->owner_token
+	};
+	struct api api = { .started_s = clock_wall_s() };
+	int rc = read_token(o, err);
+
+	if (!rc)
+		rc = draw_owner_token(o, err);
+	if (!rc)
+		rc = open_store(o, err);
+	if (!rc)
+		rc = server_bind(&o->server, &so, err);
+	if (!rc)
+		rc = scan(o, ret_stop, err);
+	if (rc || *ret_stop)
+		return rc;
+	api.store = o->store;
+	api.follow = o->follow;
+	api.counters = server_counters(o->server);
+	rc = server_run(o->server, &api, err);
+	if (!rc)
+		rc = store_publish(o->store, server_address(o->server), o->owner_token, err);
+	return rc;
+}
+
+static int serve_until_signal(struct serve *o, struct err *err)
+{
+	bool stop = false;
+	int sig = 0, rc;
+
+	raise_file_limit();
+	block_signals(o);
+	rc = start(o, &stop, err);
+	if (!rc && !stop) {
+		printf("dptrack: serving %s\n", server_address(o->server));
+		fflush(stdout);
+		if (o->token[0])
+			log_info("requests need the token (Authorization: Bearer, or as the password of any user)");
+		sigwait(&o->signals, &sig);
+	}
+	/* a second signal ends at once; what was acknowledged is safe then too */
+	pthread_sigmask(SIG_UNBLOCK, &o->signals, NULL);
+	server_stop(o->server);
+	follow_stop(o->follow);
+	store_close(o->store);
+	return rc;
+}
+
+static int serve_run(int argc, char **argv, struct err *err)
+{
+	struct serve o = { .logdir = "runs", .host = "127.0.0.1", .port = 6007, .max_connections = 500 };
+	const struct flag table[] = {
+		{ "logdir", FLAG_TEXT, "DIR", "folder of runs, followed while they grow (default: runs)", &o.logdir, 0, 0 },
+		{ "host", FLAG_TEXT, "HOST", "address to listen on (default: 127.0.0.1)", &o.host, 0, 0 },
+		{ "port", FLAG_NUMBER, "PORT", "default: 6007; 0: any free one", &o.port, 0, 65535 },
+		{ "db", FLAG_TEXT, "FILE", "the store (default: DIR/dptrack.db)", &o.db, 0, 0 },
+		{ "artifacts", FLAG_TEXT, "DIR", "artifacts (default: beside the store)", &o.artifacts, 0, 0 },
+		{ "max-connections", FLAG_NUMBER, "N", "default: 500", &o.max_connections, 4, 100000 },
+		{ "token-file", FLAG_TEXT, "FILE", "its first line is the token that requests need", &o.token_file, 0, 0 },
+		{ "help", FLAG_SWITCH, "", "this text", &o.help, 0, 0 },
+		{ 0 },
+	};
+	struct cli_line line = { .cmd = &cli_serve, .table = table, .help = &o.help };
+	int rc = cli_line_read(&line, argc, argv, err);
+
+	if (!rc)
+		rc = serve_until_signal(&o, err);
+	cli_line_done(&line);
+	return rc > 0 ? 0 : rc;
+}
+
+const struct cli_command cli_serve = {
+	.name = "serve", .group = "Serve", .words = "", .summary = "the page and the REST API over a folder of runs",
+	.run = serve_run
+};

@@ -1,0 +1,140 @@
+/* access.c: Host and Origin checks and the token check. Knows nothing of routes but their scope. */
+#include "web/server/access.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+/* Length of the name in "name[:port]" or "[v6][:port]"; 0 when it is not of that form. */
+static size_t host_name_length(const char *host)
+{
+	size_t n = host[0] == '[' ? strcspn(host, "]") : strcspn(host, ":");
+	const char *rest;
+
+	if (host[0] == '[' && host[n++] != ']')
+		return 0;
+	rest = host + n;
+	if (*rest == ':' && strspn(rest + 1, "0123456789") != strlen(rest + 1))
+		return 0;
+	return *rest && *rest != ':' ? 0 : n;
+}
+
+static bool host_allowed(const struct access *a, const char *host)
+{
+	static const char *const loopback[] = { "localhost", "127.0.0.1", "[::1]" };
+	size_t n = host_name_length(host), i;
+
+	if (!n)
+		return false;
+	for (i = 0; i < sizeof(loopback) / sizeof(loopback[0]); i++)
+		if (strlen(loopback[i]) == n && !strncasecmp(loopback[i], host, n))
+			return true;
+	if (strlen(a->host) == n && !strncasecmp(a->host, host, n))
+		return true;
+	/* --host ::1 is written [::1] in Host */
+	if (host[0] == '[' && strlen(a->host) + 2 == n && !strncasecmp(a->host, host + 1, n - 2))
+		return true;
+	return a->any_host;
+}
+
+static bool origin_allowed(const struct access_query *q)
+{
+	const struct gate_header *origin = gate_find(q->req, "Origin");
+	const struct gate_header *site = gate_find(q->req, "Sec-Fetch-Site");
+	const char *name;
+
+	if (origin) {
+		if (!strncasecmp(origin->value, "http://", 7))
+			name = origin->value + 7;
+		else if (!strncasecmp(origin->value, "https://", 8))
+			name = origin->value + 8;
+		else
+			return false;
+		if (!q->pass->host || strcasecmp(name, q->pass->host))
+			return false;
+	}
+	if (site && q->pass->method != METHOD_GET && strcasecmp(site->value, "same-origin") &&
+	    strcasecmp(site->value, "none"))
+		return false;
+	return true;
+}
+
+static bool same_secret(const char *want, const char *given, size_t given_len)
+{
+	size_t n = strlen(want), i;
+	unsigned char diff = n != given_len;
+
+	for (i = 0; i < given_len; i++)
+		diff |= (unsigned char)given[i] ^ (unsigned char)want[n ? i % n : 0];
+	return n && !diff;
+}
+
+static int base64_value(char ch)
+{
+	static const char alphabet[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+	const char *at = ch ? strchr(alphabet, ch) : NULL;
+
+	return at ? (int)(at - alphabet) : -1;
+}
+
+/* Decodes until the padding or the first foreign character; returns the number of bytes. */
+static size_t base64_decode(const char *text, char *out, size_t out_max)
+{
+	unsigned acc = 0;
+	int bits = 0, v;
+	size_t n = 0;
+
+	for (; (v = base64_value(*text)) >= 0; text++) {
+		acc = acc << 6 | (unsigned)v;
+		bits += 6;
+		if (bits < 8)
+			continue;
+		bits -= 8;
+		if (n == out_max)
+			return 0;
+		out[n++] = (char)(acc >> bits & 0xff);
+	}
+	return n;
+}
+
+static bool token_allowed(const struct access *a, const char *value)
+{
+	char basic[ACCESS_TOKEN_MAX * 2];
+	const char *given, *colon;
+	size_t n;
+
+	if (!strncasecmp(value, "Bearer ", 7)) {
+		given = value + 7;
+		n = strlen(given);
+	} else if (!strncasecmp(value, "Basic ", 6)) {
+		n = base64_decode(value + 6, basic, sizeof(basic));
+		colon = memchr(basic, ':', n);
+		if (!colon)
+			return false;
+		given = colon + 1;
+		n -= (size_t)(given - basic);
+	} else {
+		return false;
+	}
+	return same_secret(a->token, given, n) | same_secret(a->owner_token, given, n);
+}
+
+bool access_check(const struct access *a, const struct access_query *q, enum call_error *code, const char **why)
+{
+	const struct gate_header *auth = gate_find(q->req, "Authorization");
+
+	*code = CALL_forbidden;
+	if (q->pass->host && !host_allowed(a, q->pass->host)) {
+		*why = "this Host is not served here; a web page may be aiming at this machine's own server";
+		return false;
+	}
+	if (!origin_allowed(q)) {
+		*why = "requests of foreign web pages are refused";
+		return false;
+	}
+	if (!a->token[0] || q->scope == SCOPE_OPEN)
+		return true;
+	*code = CALL_unauthorized;
+	*why = "a token is needed: Authorization: Bearer TOKEN (programs read DPTRACK_TOKEN)";
+	return auth && token_allowed(a, auth->value);
+}

@@ -1,0 +1,192 @@
+/* conns.c: deadlines of connections. Knows sockets, not HTTP. */
+#include "web/server/conns.h"
+
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <sys/socket.h>
+
+#include "tracker/base/clock.h"
+
+#define CONNS_HEAD_S 10.0
+#define CONNS_IDLE_S 60.0
+#define CONNS_BODY_GRACE_S 10.0
+#define CONNS_BODY_BYTES_PER_S 1024.0
+#define CONNS_PRESSED_S 1.0
+
+struct conn {
+	struct conn *next, *prev;
+	int fd;
+	enum conn_phase phase;
+	double since_s;
+	double body_bytes;
+	bool closed; /* shut down already */
+};
+
+struct conns {
+	pthread_mutex_t lock;
+	struct conn *oldest, *newest; /* by the start of their phase */
+	size_t count, limit;
+};
+
+struct conns *conns_new(size_t limit)
+{
+	struct conns *t = calloc(1, sizeof(*t));
+
+	if (!t)
+		return NULL;
+	pthread_mutex_init(&t->lock, NULL);
+	t->limit = limit;
+	return t;
+}
+
+void conns_free(struct conns *t)
+{
+	if (!t)
+		return;
+	while (t->oldest) {
+		struct conn *c = t->oldest;
+
+		t->oldest = c->next;
+		free(c);
+	}
+	pthread_mutex_destroy(&t->lock);
+	free(t);
+}
+
+static void conns_link(struct conns *t, struct conn *c)
+{
+	c->since_s = clock_mono_s();
+	c->next = NULL;
+	c->prev = t->newest;
+	if (t->newest)
+		t->newest->next = c;
+	else
+		t->oldest = c;
+	t->newest = c;
+}
+
+static void conns_unlink(struct conns *t, struct conn *c)
+{
+	if (c->prev)
+		c->prev->next = c->next;
+	else
+		t->oldest = c->next;
+	if (c->next)
+		c->next->prev = c->prev;
+	else
+		t->newest = c->prev;
+}
+
+struct conn *conns_add(struct conns *t, int fd)
+{
+	struct conn *c = calloc(1, sizeof(*c));
+
+	if (!c)
+		return NULL;
+	c->fd = fd;
+	pthread_mutex_lock(&t->lock);
+	conns_link(t, c);
+	t->count++;
+	pthread_mutex_unlock(&t->lock);
+	return c;
+}
+
+void conns_remove(struct conns *t, struct conn *c)
+{
+	if (!c)
+		return;
+	pthread_mutex_lock(&t->lock);
+	conns_unlink(t, c);
+	t->count--;
+	pthread_mutex_unlock(&t->lock);
+	free(c);
+}
+
+void conns_phase(struct conns *t, struct conn *c, enum conn_phase phase)
+{
+	if (!c)
+		return;
+	pthread_mutex_lock(&t->lock);
+	/* the head of a first request is timed from the connection's start */
+	if (!(c->phase == CONN_FRESH && phase == CONN_HEAD)) {
+		conns_unlink(t, c);
+		conns_link(t, c);
+		c->phase = phase;
+		c->body_bytes = 0;
+	}
+	pthread_mutex_unlock(&t->lock);
+}
+
+void conns_body(struct conns *t, struct conn *c, size_t bytes)
+{
+	if (!c)
+		return;
+	pthread_mutex_lock(&t->lock);
+	c->body_bytes += (double)bytes;
+	pthread_mutex_unlock(&t->lock);
+}
+
+static bool conn_late(const struct conn *c, double age_s)
+{
+	switch (c->phase) {
+	case CONN_FRESH:
+	case CONN_HEAD:
+		return age_s > CONNS_HEAD_S;
+	case CONN_IDLE:
+		return age_s > CONNS_IDLE_S;
+	case CONN_BODY:
+		return age_s > CONNS_BODY_GRACE_S && c->body_bytes < CONNS_BODY_BYTES_PER_S * age_s;
+	case CONN_BUSY:
+		break;
+	}
+	return false;
+}
+
+static void conn_close(struct conn *c)
+{
+	if (!c->closed)
+		shutdown(c->fd, SHUT_RDWR);
+	c->closed = true;
+}
+
+void conns_tick(struct conns *t)
+{
+	double now = clock_mono_s();
+	size_t excess, keep;
+	struct conn *c;
+
+	pthread_mutex_lock(&t->lock);
+	keep = t->limit - t->limit / 4;
+	excess = t->count > keep ? t->count - keep : 0;
+	for (c = t->oldest; c; c = c->next) {
+		double age = now - c->since_s;
+		bool headless = c->phase < CONN_BODY;
+
+		if (conn_late(c, age) || (excess && headless && age > CONNS_PRESSED_S)) {
+			conn_close(c);
+			excess -= excess > 0;
+		}
+	}
+	pthread_mutex_unlock(&t->lock);
+}
+
+size_t conns_count(struct conns *t)
+{
+	size_t n;
+
+	pthread_mutex_lock(&t->lock);
+	n = t->count;
+	pthread_mutex_unlock(&t->lock);
+	return n;
+}
+
+void conns_shutdown_all(struct conns *t)
+{
+	struct conn *c;
+
+	pthread_mutex_lock(&t->lock);
+	for (c = t->oldest; c; c = c->next)
+		conn_close(c);
+	pthread_mutex_unlock(&t->lock);
+}

@@ -1,0 +1,168 @@
+/* gate.c: refusal of malformed and ambiguous requests. The rules are RFC 9110's and RFC 9112's. */
+#include "web/server/gate.h"
+
+#include <string.h>
+#include <strings.h>
+
+struct gate_refusal {
+	enum call_error code;
+	const char *why;
+};
+
+static bool is_token(const char *s, size_t n)
+{
+	size_t i;
+
+	for (i = 0; i < n; i++) {
+		unsigned char ch = (unsigned char)s[i];
+
+		if (ch <= 0x20 || ch >= 0x7f || strchr("()<>@,;:\\\"/[]?={}", ch))
+			return false;
+	}
+	return n > 0;
+}
+
+static bool name_is(const struct gate_header *h, const char *name)
+{
+	return strlen(name) == h->name_len && !strncasecmp(h->name, name, h->name_len);
+}
+
+const struct gate_header *gate_find(const struct gate_request *req, const char *name)
+{
+	size_t i;
+
+	for (i = 0; i < req->header_count; i++)
+		if (name_is(&req->headers[i], name))
+			return &req->headers[i];
+	return NULL;
+}
+
+static size_t gate_count(const struct gate_request *req, const char *name)
+{
+	size_t i, n = 0;
+
+	for (i = 0; i < req->header_count; i++)
+		n += name_is(&req->headers[i], name);
+	return n;
+}
+
+static bool refuse(struct gate_refusal *r, enum call_error code, const char *why)
+{
+	*r = (struct gate_refusal){ code, why };
+	return false;
+}
+
+static bool check_line(struct gate_pass *p, const struct gate_request *req, struct gate_refusal *r)
+{
+	static const char *const methods[] = { "GET", "POST", "PUT", "PATCH", "DELETE" };
+	const char *s;
+	size_t i;
+
+	if (strcmp(req->version, "HTTP/1.1") && strcmp(req->version, "HTTP/1.0"))
+		return refuse(r, CALL_http_version, "HTTP/1.1 and HTTP/1.0 are spoken here");
+	if (strlen(req->target) > GATE_TARGET_MAX)
+		return refuse(r, CALL_uri_too_long, "the address is longer than 8192 bytes; use the POST form of the query");
+	for (s = req->target; *s; s++)
+		if ((unsigned char)*s <= 0x20 || (unsigned char)*s >= 0x7f || *s == '#' || *s == '\\')
+			return refuse(r, CALL_bad_request, "the address holds a byte that must be percent-encoded");
+	p->verb = VERB_METHOD;
+	p->method = METHOD_GET;
+	if (!strcmp(req->method, "HEAD"))
+		p->verb = VERB_HEAD;
+	else if (!strcmp(req->method, "OPTIONS"))
+		p->verb = VERB_OPTIONS;
+	else {
+		for (i = 0; i < sizeof(methods) / sizeof(methods[0]) && strcmp(methods[i], req->method); i++)
+			;
+		if (i == sizeof(methods) / sizeof(methods[0]))
+			return refuse(r, CALL_method_not_allowed, "no such method");
+		p->method = (enum call_method)i;
+	}
+	if (req->target[0] != '/' && !(p->verb == VERB_OPTIONS && !strcmp(req->target, "*")))
+		return refuse(r, CALL_bad_request, "the address must start with /");
+	return true;
+}
+
+static bool check_fields(const struct gate_request *req, struct gate_refusal *r)
+{
+	static const char *const single[] = { "Host", "Content-Length", "Transfer-Encoding", "Content-Type",
+					      "Content-Encoding", "Authorization", "Expect", "Origin", "Range",
+					      "If-None-Match", "Idempotency-Key" };
+	size_t i, k;
+
+	if (req->header_count > GATE_HEADERS_MAX)
+		return refuse(r, CALL_header_too_large, "more than 100 header fields");
+	for (i = 0; i < req->header_count; i++) {
+		const struct gate_header *h = &req->headers[i];
+
+		if (!is_token(h->name, h->name_len))
+			return refuse(r, CALL_bad_request, "a header field's name is not a token");
+		for (k = 0; k < h->value_len; k++)
+			if (((unsigned char)h->value[k] < 0x20 && h->value[k] != '\t') || h->value[k] == 0x7f)
+				return refuse(r, CALL_bad_request, "a header field holds a control character");
+	}
+	for (i = 0; i < sizeof(single) / sizeof(single[0]); i++)
+		if (gate_count(req, single[i]) > 1)
+			return refuse(r, CALL_bad_request, "a header field that may stand once is given twice");
+	return true;
+}
+
+static bool check_framing(struct gate_pass *p, const struct gate_request *req, struct gate_refusal *r)
+{
+	const struct gate_header *cl = gate_find(req, "Content-Length");
+	const struct gate_header *te = gate_find(req, "Transfer-Encoding");
+	size_t i;
+
+	p->content_length = -1;
+	p->chunked = te != NULL;
+	if (te && cl)
+		return refuse(r, CALL_bad_request, "both Content-Length and Transfer-Encoding");
+	if (te && !strcmp(req->version, "HTTP/1.0"))
+		return refuse(r, CALL_bad_request, "Transfer-Encoding in HTTP/1.0");
+	if (te && (te->value_len != 7 || strncasecmp(te->value, "chunked", 7)))
+		return refuse(r, CALL_not_implemented, "the only Transfer-Encoding is chunked");
+	if (!cl)
+		return true;
+	if (!cl->value_len)
+		return refuse(r, CALL_bad_request, "Content-Length is not a number");
+	p->content_length = 0;
+	for (i = 0; i < cl->value_len; i++) {
+		if (cl->value[i] < '0' || cl->value[i] > '9')
+			return refuse(r, CALL_bad_request, "Content-Length is not a number");
+		if (i >= 18)
+			return refuse(r, CALL_too_large, "Content-Length is beyond every limit");
+		p->content_length = p->content_length * 10 + (cl->value[i] - '0');
+	}
+	return true;
+}
+
+static bool check_rest(struct gate_pass *p, const struct gate_request *req, struct gate_refusal *r)
+{
+	const struct gate_header *host = gate_find(req, "Host");
+	const struct gate_header *ce = gate_find(req, "Content-Encoding");
+	const struct gate_header *expect = gate_find(req, "Expect");
+
+	if (!host && strcmp(req->version, "HTTP/1.0"))
+		return refuse(r, CALL_bad_request, "no Host");
+	p->host = host ? host->value : NULL;
+	if (expect && strcasecmp(expect->value, "100-continue"))
+		return refuse(r, CALL_expectation, "the only expectation is 100-continue");
+	p->gzip_body = false;
+	if (ce && (!strcasecmp(ce->value, "gzip") || !strcasecmp(ce->value, "x-gzip")))
+		p->gzip_body = true;
+	else if (ce && ce->value_len && strcasecmp(ce->value, "identity"))
+		return refuse(r, CALL_media_type, "Content-Encoding: gzip and identity are understood");
+	return true;
+}
+
+bool gate_check(struct gate_pass *ret, const struct gate_request *req, enum call_error *code, const char **why)
+{
+	struct gate_refusal r = { CALL_bad_request, "" };
+
+	/* Field syntax comes first: with a scrambled name nothing else can be trusted. */
+	if (check_fields(req, &r) && check_framing(ret, req, &r) && check_line(ret, req, &r) && check_rest(ret, req, &r))
+		return true;
+	*code = r.code;
+	*why = r.why;
+	return false;
+}

@@ -1,0 +1,29 @@
+/* gzip.h: gzip both ways, piece by piece. One thread at a time each. */
+#ifndef DPT_SERVER_GZIP_H
+#define DPT_SERVER_GZIP_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "tracker/base/buf.h"
+
+struct gzip;
+struct gunzip;
+
+struct gzip *gzip_new(int level); /* NULL: out of memory */
+void gzip_free(struct gzip *p);   /* NULL is fine */
+
+/* Appends the compressed form of n bytes to out; finish ends the stream. False: out of memory. */
+bool gzip_feed(struct gzip *p, const void *bytes, size_t n, bool finish, struct buf *out);
+
+struct gunzip *gunzip_new(void);
+void gunzip_free(struct gunzip *u); /* NULL is fine */
+
+/* Appends what n bytes of a gzip stream hold to out. 0, ERR_CORRUPT, or ERR_LIMIT when out is at its maximum. */
+int gunzip_feed(struct gunzip *u, const void *bytes, size_t n, struct buf *out);
+bool gunzip_complete(const struct gunzip *u); /* ended at the end of a member */
+
+/* Whether an Accept-Encoding header (NULL: none) takes gzip. */
+bool gzip_accepted(const char *accept_encoding);
+
+#endif

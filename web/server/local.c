@@ -1,0 +1,108 @@
+/* local.c: a call without HTTP: route, handler, reply, all on the caller's thread. */
+#include "web/server/local.h"
+
+#include <pthread.h>
+#include <string.h>
+
+#include "web/server/router.h"
+
+#define LOCAL_REPLY_MAX ((size_t)1 << 30)
+
+struct local {
+	struct call call; /* first: a call is cast back to it */
+	pthread_mutex_t lock;
+	pthread_cond_t cond;
+	bool woken;
+};
+
+static const char *local_header(const struct call *c, const char *name)
+{
+	(void)c;
+	(void)name;
+	return NULL;
+}
+
+static void local_wake(struct call *c)
+{
+	struct local *l = (struct local *)(void *)c;
+
+	pthread_mutex_lock(&l->lock);
+	l->woken = true;
+	pthread_cond_signal(&l->cond);
+	pthread_mutex_unlock(&l->lock);
+}
+
+static const struct call_host local_host = { .header = local_header, .wake = local_wake };
+
+static void local_wait(struct local *l)
+{
+	pthread_mutex_lock(&l->lock);
+	while (!l->woken)
+		pthread_cond_wait(&l->cond, &l->lock);
+	l->woken = false;
+	pthread_mutex_unlock(&l->lock);
+}
+
+static int local_stream(struct local *l, const struct local_sink *sink, struct err *err)
+{
+	struct call_stream *s = &l->call.stream;
+	int next, rc = 0;
+
+	do {
+		buf_reset(&l->call.out);
+		next = s->fill(s->state, &l->call.out, false);
+		if (next < 0 || buf_failed(&l->call.out))
+			rc = err_set(err, ERR_IO, "the reply broke off");
+		else if (l->call.out.len)
+			rc = sink->take(sink->arg, l->call.out.data, l->call.out.len, err);
+	} while (!rc && next == STREAM_MORE);
+	s->release(s->state);
+	return rc;
+}
+
+static void local_dispatch(struct local *l, const struct local_opts *o)
+{
+	enum call_method m = METHOD_GET;
+	struct router_match match;
+	enum call_next next;
+
+	while (m < METHOD_DELETE && strcmp(call_method_name(m), o->method))
+		m++;
+	if (!router_find(&match, &l->call, m, o->target) || !match.route) {
+		call_fail(&l->call, match.code, NULL, "%s", match.why);
+		return;
+	}
+	l->call.route = match.route;
+	l->call.body = o->body ? o->body : "";
+	l->call.body_len = strlen(l->call.body);
+	for (next = match.route->handler(&l->call); next == CALL_WAIT; next = l->call.resume(&l->call))
+		local_wait(l);
+}
+
+int local_request(const struct api *api, const struct local_opts *o, int *ret_status, const struct local_sink *sink,
+		  struct err *err)
+{
+	struct local l = { .call = { .api = api, .host = &local_host, .arena = arena_new(), .status = 200 } };
+	int rc = 0;
+
+	if (!l.call.arena)
+		return err_set(err, ERR_NOMEM, "out of memory");
+	pthread_mutex_init(&l.lock, NULL);
+	pthread_cond_init(&l.cond, NULL);
+	buf_init(&l.call.out, LOCAL_REPLY_MAX);
+	local_dispatch(&l, o);
+	*ret_status = l.call.status;
+	if (l.call.stream.fill)
+		rc = local_stream(&l, sink, err);
+	else if (l.call.fixed)
+		rc = sink->take(sink->arg, l.call.fixed, l.call.fixed_len, err);
+	else if (buf_failed(&l.call.out))
+		rc = err_set(err, ERR_NOMEM, "the reply does not fit into memory");
+	else if (l.call.out.len)
+		rc = sink->take(sink->arg, l.call.out.data, l.call.out.len, err);
+	buf_done(&l.call.out);
+	pthread_cond_destroy(&l.cond);
+	pthread_mutex_destroy(&l.lock);
+	arena_free(l.call.arena);
+	return rc;
+}

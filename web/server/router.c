@@ -1,0 +1,227 @@
+/* router.c: address decoding and the match against routes.def. Knows nothing of HTTP's headers or of the store. */
+#include "web/server/router.h"
+
+#include <stdio.h>
+#include <string.h>
+
+enum { ROUTER_SEGMENTS_MAX = 64, ROUTER_SEGMENT_MAX = 1024 };
+
+struct router_path {
+	char *segment[ROUTER_SEGMENTS_MAX];
+	size_t count;
+};
+
+static int hex_value(char ch)
+{
+	if (ch >= '0' && ch <= '9')
+		return ch - '0';
+	if (ch >= 'a' && ch <= 'f')
+		return ch - 'a' + 10;
+	if (ch >= 'A' && ch <= 'F')
+		return ch - 'A' + 10;
+	return -1;
+}
+
+/* Continuation bytes that must follow this first byte, -1 when it cannot start a sequence. */
+static int utf8_follow(unsigned char ch)
+{
+	if (ch < 0x80)
+		return 0;
+	if (ch >= 0xc2 && ch <= 0xdf)
+		return 1;
+	if (ch >= 0xe0 && ch <= 0xef)
+		return 2;
+	return ch >= 0xf0 && ch <= 0xf4 ? 3 : -1;
+}
+
+static bool utf8_valid(const char *text)
+{
+	const unsigned char *s = (const unsigned char *)text;
+	int follow, i;
+
+	while (*s) {
+		follow = utf8_follow(*s);
+		if (follow < 0)
+			return false;
+		for (i = 1; i <= follow; i++)
+			if ((s[i] & 0xc0) != 0x80)
+				return false;
+		if ((s[0] == 0xe0 && s[1] < 0xa0) || (s[0] == 0xed && s[1] > 0x9f) || (s[0] == 0xf0 && s[1] < 0x90) ||
+		    (s[0] == 0xf4 && s[1] > 0x8f))
+			return false;
+		s += follow + 1;
+	}
+	return true;
+}
+
+/* Decodes n bytes into the arena; NULL when they are malformed. plus: + stands for a space. */
+static char *router_decode(struct arena *arena, const char *text, size_t n, bool plus)
+{
+	char *out = arena_alloc(arena, n + 1);
+	size_t i, len = 0;
+
+	for (i = 0; out && i < n; i++) {
+		int high, low;
+
+		if (plus && text[i] == '+') {
+			out[len++] = ' ';
+			continue;
+		}
+		if (text[i] != '%') {
+			out[len++] = text[i];
+			continue;
+		}
+		high = i + 2 < n ? hex_value(text[i + 1]) : -1;
+		low = high >= 0 ? hex_value(text[i + 2]) : -1;
+		if (low < 0 || !(high * 16 + low))
+			return NULL;
+		out[len++] = (char)(high * 16 + low);
+		i += 2;
+	}
+	return out && utf8_valid(out) ? out : NULL;
+}
+
+static bool segment_allowed(const char *s)
+{
+	if (!*s || !strcmp(s, ".") || !strcmp(s, ".."))
+		return false;
+	for (; *s; s++)
+		if ((unsigned char)*s < 0x20 || *s == 0x7f)
+			return false;
+	return true;
+}
+
+/* False: a segment is malformed, empty, a dot segment or longer than any name may be. */
+static bool router_split(struct router_path *p, struct arena *arena, const char *path, size_t n)
+{
+	size_t at = 1, end;
+
+	p->count = 0;
+	while (at < n) {
+		for (end = at; end < n && path[end] != '/'; end++)
+			;
+		if (p->count == ROUTER_SEGMENTS_MAX || end - at > 3 * ROUTER_SEGMENT_MAX)
+			return false;
+		p->segment[p->count] = router_decode(arena, path + at, end - at, false);
+		if (!p->segment[p->count] || !segment_allowed(p->segment[p->count]))
+			return false;
+		p->count++;
+		at = end + 1;
+		if (end < n && at == n)
+			return false; /* a slash at the end is not the same address */
+	}
+	return true;
+}
+
+static char *router_join(struct arena *arena, const struct router_path *p, size_t from)
+{
+	char *rest = arena_strdup(arena, "");
+	size_t i;
+
+	for (i = from; rest && i < p->count; i++)
+		rest = arena_printf(arena, "%s%s%s", rest, i > from ? "/" : "", p->segment[i]);
+	return rest;
+}
+
+/* Matches one pattern; fills the call's variables when it does. */
+static bool router_pattern(struct call *c, const struct router_path *p, const char *pattern)
+{
+	size_t i, var = 0, len;
+
+	for (i = 0;; i++) {
+		pattern++; /* the slash */
+		len = strcspn(pattern, "/");
+		if (len == 1 && pattern[0] == '*') {
+			c->rest = router_join(c->arena, p, i);
+			return c->rest != NULL;
+		}
+		if (i == p->count)
+			return len == 0;
+		if (pattern[0] == '{' && var < CALL_VARS_MAX)
+			c->vars[var++] = p->segment[i];
+		else if (strlen(p->segment[i]) != len || memcmp(p->segment[i], pattern, len))
+			return false;
+		pattern += len;
+		if (!*pattern)
+			return i + 1 == p->count;
+	}
+}
+
+static bool router_query(struct call *c, const char *query)
+{
+	const char *at = query, *end, *eq;
+
+	c->args = arena_array(c->arena, CALL_ARGS_MAX, sizeof(*c->args));
+	while (c->args && *at) {
+		size_t n = strcspn(at, "&");
+
+		end = at + n;
+		eq = memchr(at, '=', n);
+		if (n) {
+			struct call_arg *a = &c->args[c->arg_count];
+
+			if (c->arg_count == CALL_ARGS_MAX)
+				return false;
+			a->name = router_decode(c->arena, at, (size_t)((eq ? eq : end) - at), true);
+			a->value = eq ? router_decode(c->arena, eq + 1, (size_t)(end - eq - 1), true) : "";
+			if (!a->name || !a->value)
+				return false;
+			c->arg_count++;
+		}
+		at = *end ? end + 1 : end;
+	}
+	return c->args != NULL;
+}
+
+/* The catch-all serves the page's files; an unknown address of the API is not one of them. */
+static bool router_skips(const struct router_match *m, const struct router_path *p, const struct route *r)
+{
+	if (strcmp(r->pattern, "/*"))
+		return false;
+	return m->methods || (p->count && (!strcmp(p->segment[0], "api") || !strcmp(p->segment[0], "ajax-api")));
+}
+
+bool router_find(struct router_match *ret, struct call *c, enum call_method method, const char *target)
+{
+	size_t path_len = strcspn(target, "?"), i;
+	struct router_path path;
+
+	*ret = (struct router_match){ .code = CALL_bad_request, .why = "the address cannot be decoded" };
+	if (!router_split(&path, c->arena, target, path_len))
+		return false;
+	if (target[path_len] == '?' && !router_query(c, target + path_len + 1))
+		return false;
+	for (i = 0; i < route_count; i++) {
+		const struct route *r = &route_table[i];
+
+		if (router_skips(ret, &path, r) || !router_pattern(c, &path, r->pattern))
+			continue;
+		ret->methods |= 1u << r->method;
+		if (r->method == method && !ret->route) {
+			ret->route = r;
+			break;
+		}
+	}
+	if (ret->route) {
+		router_pattern(c, &path, ret->route->pattern);
+		return true;
+	}
+	ret->code = ret->methods ? CALL_method_not_allowed : CALL_not_found;
+	ret->why = ret->methods ? "this address does not know that method" : "no such address";
+	return ret->methods != 0;
+}
+
+void router_allow(unsigned methods, char *text)
+{
+	int m;
+	size_t n = 0;
+
+	for (m = METHOD_GET; m <= METHOD_DELETE; m++) {
+		if (!(methods & 1u << m))
+			continue;
+		n += (size_t)snprintf(text + n, 64 - n, "%s%s", n ? ", " : "", call_method_name((enum call_method)m));
+		if (m == METHOD_GET)
+			n += (size_t)snprintf(text + n, 64 - n, ", HEAD");
+	}
+	snprintf(text + n, 64 - n, "%sOPTIONS", n ? ", " : "");
+}

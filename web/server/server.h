@@ -1,0 +1,33 @@
+/* server.h: the HTTP server over a store. Binding comes first, so that a taken port is told before the folder is
+ * scanned; requests are answered from server_run on. */
+#ifndef DPT_SERVER_SERVER_H
+#define DPT_SERVER_SERVER_H
+
+#include <stdbool.h>
+
+#include "tracker/base/err.h"
+#include "web/api/api.h"
+
+struct server;
+
+struct server_opts {
+	const char *host;        /* name or address */
+	int port;                /* 0: any free one */
+	int max_connections;     /* 0: 500 */
+	const char *token;       /* needed for every route but /health; NULL: nobody needs one, loopback only */
+	const char *owner_token; /* of the lock file; NULL: none */
+};
+
+/* ERR_USAGE: the host is unknown, or not a loopback address and no token is set. ERR_BUSY: the port is taken. */
+int server_bind(struct server **ret, const struct server_opts *o, struct err *err);
+
+const char *server_address(const struct server *s); /* http://HOST:PORT */
+struct api_counters *server_counters(struct server *s);
+
+/* Starts answering. api outlives the server. */
+int server_run(struct server *s, const struct api *api, struct err *err);
+
+/* Refuses what is new, lets what was begun end (at most 10 s), ends event streams, stops. NULL is fine. */
+void server_stop(struct server *s);
+
+#endif
