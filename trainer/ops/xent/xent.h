@@ -4,6 +4,7 @@
  *                                                              page.loss_scale
  * result = sum of losses, samples whose label has the largest logit (top-1), among the five largest (top-5; K < 5: all),
  * number of samples, of this rank. A logit equal to the label's ranks before it only when its index is lower.
+ * NaN never counts as right: see xent_before.
  * lse = log(sum(exp(logits))), computed with the row maximum taken out. Labels are in [0, K): the loader checks. */
 #ifndef DPT_OPS_XENT_H
 #define DPT_OPS_XENT_H
@@ -15,6 +16,12 @@ enum xent_result { XENT_LOSS_SUM, XENT_TOP1, XENT_TOP5, XENT_COUNT, XENT_RESULTS
 struct xent_attr {
 	double label_smoothing;
 };
+
+/* Whether another logit ranks before the label's. Written so that a NaN on either side does. */
+static inline bool xent_before(double other, double label, bool lower_index)
+{
+	return !(other <= label) || (other == label && lower_index);
+}
 
 /* Returns the result tensor (named "result") and makes it the graph's loss. */
 struct tensor *xent_add(struct graph *g, struct tensor *logits, struct tensor *labels, double label_smoothing);

@@ -1,0 +1,81 @@
+/* xent_ref.c: softmax cross-entropy and its gradient, row by row. */
+#include <math.h>
+#include <string.h>
+
+#include "trainer/ops/ref.h"
+#include "trainer/ops/xent/xent.h"
+
+static double log_sum_exp(const double *row, int64_t k)
+{
+	double max = row[0], sum = 0;
+
+	for (int64_t j = 1; j < k; j++)
+		if (row[j] > max)
+			max = row[j];
+	for (int64_t j = 0; j < k; j++)
+		sum += exp(row[j] - max);
+	return max + log(sum);
+}
+
+static double row_loss(const double *row, int64_t k, int label, double lse, double smoothing)
+{
+	double sum = 0;
+
+	for (int64_t j = 0; smoothing > 0 && j < k; j++)
+		sum += lse - row[j];
+	return (1 - smoothing) * (lse - row[label]) + smoothing / (double)k * sum;
+}
+
+static int64_t label_rank(const double *row, int64_t k, int label)
+{
+	int64_t before = 0;
+
+	for (int64_t j = 0; j < k; j++)
+		before += j != label && xent_before(row[j], row[label], j < label);
+	return before;
+}
+
+static int xent_run(void *state, const struct kernel_args *args, struct err *err)
+{
+	const struct node *node = state;
+	const struct xent_attr *a = node->attr;
+	int64_t n = node->in[0]->shape.dim[0], k = node->in[0]->shape.dim[1];
+	const double *logits = args->in[0];
+	const int32_t *labels = args->in[1];
+	double *result = args->out[0], *lse = args->out[1];
+
+	(void)err;
+	memset(result, 0, XENT_RESULTS * sizeof(*result));
+	for (int64_t i = 0; i < n; i++) {
+		const double *row = logits + i * k;
+		int64_t rank = label_rank(row, k, labels[i]);
+
+		lse[i] = log_sum_exp(row, k);
+		result[XENT_LOSS_SUM] += row_loss(row, k, labels[i], lse[i], a->label_smoothing);
+		result[XENT_TOP1] += rank < 1;
+		result[XENT_TOP5] += rank < 5;
+		result[XENT_COUNT] += 1;
+	}
+	return 0;
+}
+
+static int xent_grad_run(void *state, const struct kernel_args *args, struct err *err)
+{
+	const struct node *node = state;
+	const struct xent_attr *a = node->attr;
+	int64_t n = node->in[0]->shape.dim[0], k = node->in[0]->shape.dim[1];
+	const double *logits = args->in[0], *lse = args->in[2];
+	const int32_t *labels = args->in[1];
+	double *dlogits = args->out[0], scale = args->page->inv_count * args->page->loss_scale;
+
+	(void)err;
+	for (int64_t i = 0; i < n * k; i++) {
+		double target = a->label_smoothing / (double)k + (i % k == labels[i / k] ? 1 - a->label_smoothing : 0);
+
+		dlogits[i] = (exp(logits[i] - lse[i / k]) - target) * scale;
+	}
+	return 0;
+}
+
+const struct kernel xent_ref = REF_KERNEL(xent_run);
+const struct kernel xent_grad_ref = REF_KERNEL(xent_grad_run);
