@@ -1,2 +1,4 @@
 # safetensors in and out.
-libtrainer_la_SOURCES += trainer/weights/safetensors.h trainer/weights/weights.h trainer/weights/batch.h
+libtrainer_la_SOURCES += trainer/weights/safetensors.h trainer/weights/weights.h trainer/weights/batch.h \
+	trainer/weights/safetensors.c trainer/weights/convert.c trainer/weights/write.c trainer/weights/weights.c \
+	trainer/weights/batch.c

@@ -1,0 +1,100 @@
+/* batch.c: one global batch from a file, turned from NCHW to NHWC. */
+#include "trainer/weights/batch.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "trainer/weights/safetensors.h"
+
+#define SIDE_MAX 65535
+
+static int check(const struct safetensors *s, const struct st_tensor *images, const struct st_tensor *labels, struct err *err)
+{
+	const char *path = safetensors_path(s);
+
+	if (!images || images->ndim != 4 || (images->dtype != ST_F32 && images->dtype != ST_F64))
+		return err_set(err, ERR_USAGE, "%.300s: a tensor 'images' of F32 or F64 [N,C,H,W] is needed", path);
+	if (!labels || labels->ndim != 1 || labels->dtype != ST_I64)
+		return err_set(err, ERR_USAGE, "%.300s: a tensor 'labels' of I64 [N] is needed", path);
+	if (images->dim[0] != labels->dim[0])
+		return err_set(err, ERR_USAGE, "%.300s: %lld images, but %lld labels", path, (long long)images->dim[0],
+			       (long long)labels->dim[0]);
+	if (!images->count || images->dim[1] > SIDE_MAX || images->dim[2] > SIDE_MAX || images->dim[3] > SIDE_MAX)
+		return err_set(err, ERR_USAGE, "%.300s: images of [%lld,%lld,%lld,%lld] are no batch", path,
+			       (long long)images->dim[0], (long long)images->dim[1], (long long)images->dim[2],
+			       (long long)images->dim[3]);
+	return 0;
+}
+
+static void turn(struct batch_file *b, const struct st_tensor *images)
+{
+	size_t each = dtype_bytes(b->dtype), area = (size_t)b->height * (size_t)b->width, c = (size_t)b->channels;
+	const char *from = images->data;
+	char *to = b->images;
+
+	for (int64_t n = 0; n < b->n; n++, from += area * c * each, to += area * c * each)
+		for (size_t i = 0; i < c; i++)
+			for (size_t p = 0; p < area; p++)
+				memcpy(to + (p * c + i) * each, from + (i * area + p) * each, each);
+}
+
+static int take_labels(struct batch_file *b, const char *path, const struct st_tensor *labels, struct err *err)
+{
+	for (int64_t i = 0; i < b->n; i++) {
+		int64_t v;
+
+		memcpy(&v, (const char *)labels->data + (size_t)i * sizeof(v), sizeof(v));
+		if (v < 0 || v >= INT32_MAX)
+			return err_set(err, ERR_USAGE, "%.300s: label %lld of sample %lld is no class", path, (long long)v,
+				       (long long)i);
+		b->labels[i] = (int32_t)v;
+		if (v >= b->classes)
+			b->classes = (int)v + 1;
+	}
+	return 0;
+}
+
+int batch_file_open(struct batch_file **ret, const char *path, struct err *err)
+{
+	struct safetensors *s = NULL;
+	const struct st_tensor *images, *labels;
+	struct batch_file *b = NULL;
+	int rc = safetensors_open(&s, path, err);
+
+	if (rc)
+		return rc;
+	images = safetensors_find(s, "images");
+	labels = safetensors_find(s, "labels");
+	rc = check(s, images, labels, err);
+	if (rc)
+		goto out;
+	b = calloc(1, sizeof(*b));
+	if (!b || !(b->images = malloc(images->bytes)) || !(b->labels = malloc((size_t)images->dim[0] * sizeof(int32_t)))) {
+		rc = err_set(err, ERR_NOMEM, "%.300s: no memory for %zu bytes", path, images->bytes);
+		goto out;
+	}
+	b->n = images->dim[0];
+	b->channels = (int)images->dim[1];
+	b->height = (int)images->dim[2];
+	b->width = (int)images->dim[3];
+	b->dtype = images->dtype == ST_F64 ? DTYPE_F64 : DTYPE_F32;
+	turn(b, images);
+	rc = take_labels(b, path, labels, err);
+	if (!rc) {
+		*ret = b;
+		b = NULL;
+	}
+out:
+	batch_file_close(b);
+	safetensors_close(s);
+	return rc;
+}
+
+void batch_file_close(struct batch_file *b)
+{
+	if (!b)
+		return;
+	free(b->images);
+	free(b->labels);
+	free(b);
+}

@@ -1,0 +1,317 @@
+/* safetensors.c: reading: the header is data from anywhere, so each claim is checked against the file. */
+#include "trainer/weights/safetensors.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <jansson.h>
+
+struct safetensors {
+	char *path;
+	const uint8_t *bytes;
+	size_t n_bytes;
+	bool mapped;
+	json_t *root;               /* owns names and metadata */
+	struct st_tensor *tensors;  /* by position in the file */
+	struct st_tensor **by_name;
+	size_t n_tensors;
+};
+
+static const struct {
+	const char *name;
+	size_t bytes;
+} types[ST_DTYPE_COUNT] = {
+	[ST_F64] = { "F64", 8 }, [ST_F32] = { "F32", 4 }, [ST_F16] = { "F16", 2 }, [ST_BF16] = { "BF16", 2 },
+	[ST_I64] = { "I64", 8 }, [ST_I32] = { "I32", 4 }, [ST_I16] = { "I16", 2 }, [ST_I8] = { "I8", 1 },
+	[ST_U64] = { "U64", 8 }, [ST_U32] = { "U32", 4 }, [ST_U16] = { "U16", 2 }, [ST_U8] = { "U8", 1 },
+	[ST_BOOL] = { "BOOL", 1 },
+};
+
+const char *st_dtype_name(enum st_dtype t)
+{
+	return types[t].name;
+}
+
+size_t st_dtype_bytes(enum st_dtype t)
+{
+	return types[t].bytes;
+}
+
+struct shown {
+	char text[100];
+};
+
+/* A name from the file as it may stand in a line for people. */
+static const char *show(const char *name, struct shown *s)
+{
+	size_t i;
+
+	for (i = 0; name[i] && i < sizeof(s->text) - 1; i++)
+		s->text[i] = (unsigned char)name[i] < 32 || name[i] == 127 ? '?' : name[i];
+	s->text[i] = 0;
+	return s->text;
+}
+
+static int parse_dtype(const json_t *v, enum st_dtype *ret)
+{
+	const char *name = json_string_value(v);
+
+	for (int i = 0; name && i < ST_DTYPE_COUNT; i++)
+		if (!strcmp(name, types[i].name)) {
+			*ret = (enum st_dtype)i;
+			return 0;
+		}
+	return -1;
+}
+
+/* Shape, and the bytes that it means with the type. */
+static int parse_shape(const json_t *v, struct st_tensor *t)
+{
+	size_t count = 1;
+
+	if (!json_is_array(v) || json_array_size(v) > SAFETENSORS_DIMS_MAX)
+		return -1;
+	t->ndim = (int)json_array_size(v);
+	for (int i = 0; i < t->ndim; i++) {
+		const json_t *d = json_array_get(v, (size_t)i);
+
+		if (!json_is_integer(d) || json_integer_value(d) < 0)
+			return -1;
+		t->dim[i] = json_integer_value(d);
+		if (__builtin_mul_overflow(count, (size_t)t->dim[i], &count))
+			return -1;
+	}
+	if (__builtin_mul_overflow(count, types[t->dtype].bytes, &t->bytes) || t->bytes > PTRDIFF_MAX)
+		return -1;
+	t->count = (int64_t)count;
+	return 0;
+}
+
+static int parse_tensor(struct safetensors *s, size_t data_at, struct st_tensor *t, const json_t *v, struct err *err)
+{
+	const json_t *offsets = json_object_get(v, "data_offsets");
+	const json_t *b = json_array_get(offsets, 0), *e = json_array_get(offsets, 1);
+	json_int_t begin = json_integer_value(b), end = json_integer_value(e);
+	struct shown name;
+
+	show(t->name, &name);
+	if (!json_is_object(v) || parse_dtype(json_object_get(v, "dtype"), &t->dtype)) {
+		const char *type = json_string_value(json_object_get(v, "dtype"));
+		struct shown type_shown;
+
+		return err_set(err, ERR_USAGE, "%.200s: tensor '%s' has the type %s, which is not known", s->path, name.text,
+			       show(type ? type : "(none)", &type_shown));
+	}
+	if (parse_shape(json_object_get(v, "shape"), t))
+		return err_set(err, ERR_USAGE, "%.200s: tensor '%s': its shape is not a list of at most %d sizes that fit into memory",
+			       s->path, name.text, SAFETENSORS_DIMS_MAX);
+	if (!json_is_array(offsets) || json_array_size(offsets) != 2 || !json_is_integer(b) || !json_is_integer(e) || begin < 0 ||
+	    begin > end || (uint64_t)end > s->n_bytes - data_at)
+		return err_set(err, ERR_USAGE, "%.200s: tensor '%s': its data_offsets lie outside of the file's %zu bytes of data",
+			       s->path, name.text, s->n_bytes - data_at);
+	if ((uint64_t)(end - begin) != t->bytes)
+		return err_set(err, ERR_USAGE, "%.200s: tensor '%s': its data_offsets hold %lld bytes, shape and type need %zu",
+			       s->path, name.text, (long long)(end - begin), t->bytes);
+	t->data = s->bytes + data_at + begin;
+	return 0;
+}
+
+static int check_meta(const struct safetensors *s, json_t *meta, struct err *err)
+{
+	const char *key;
+	json_t *v;
+
+	if (!json_is_object(meta))
+		return err_set(err, ERR_USAGE, "%.200s: __metadata__ is not an object", s->path);
+	json_object_foreach(meta, key, v)
+		if (!json_is_string(v))
+			return err_set(err, ERR_USAGE, "%.200s: __metadata__ holds something that is not a text", s->path);
+	return 0;
+}
+
+static int by_position(const void *a, const void *b)
+{
+	const struct st_tensor *x = a, *y = b;
+
+	if (x->data != y->data)
+		return (const char *)x->data < (const char *)y->data ? -1 : 1;
+	return x->bytes < y->bytes ? -1 : x->bytes > y->bytes;
+}
+
+static int by_name(const void *a, const void *b)
+{
+	const struct st_tensor *const *x = a, *const *y = b;
+
+	return strcmp((*x)->name, (*y)->name);
+}
+
+static int check_overlaps(const struct safetensors *s, struct err *err)
+{
+	for (size_t i = 1; i < s->n_tensors; i++) {
+		const struct st_tensor *a = &s->tensors[i - 1], *b = &s->tensors[i];
+		struct shown x, y;
+
+		if ((const char *)a->data + a->bytes > (const char *)b->data)
+			return err_set(err, ERR_USAGE, "%.200s: the tensors '%s' and '%s' overlap", s->path, show(a->name, &x),
+				       show(b->name, &y));
+	}
+	return 0;
+}
+
+static int parse_entries(struct safetensors *s, size_t data_at, struct err *err)
+{
+	size_t n = json_object_size(s->root);
+	const char *key;
+	json_t *v;
+	int rc;
+
+	s->tensors = calloc(n + 1, sizeof(*s->tensors));
+	s->by_name = calloc(n + 1, sizeof(*s->by_name));
+	if (!s->tensors || !s->by_name)
+		return err_set(err, ERR_NOMEM, "%.200s: no memory for %zu tensors", s->path, n);
+	json_object_foreach(s->root, key, v) {
+		struct st_tensor *t = &s->tensors[s->n_tensors];
+
+		if (!strcmp(key, "__metadata__")) {
+			rc = check_meta(s, v, err);
+		} else {
+			t->name = key;
+			rc = parse_tensor(s, data_at, t, v, err);
+			s->n_tensors++;
+		}
+		if (rc)
+			return rc;
+	}
+	qsort(s->tensors, s->n_tensors, sizeof(*s->tensors), by_position);
+	for (size_t i = 0; i < s->n_tensors; i++)
+		s->by_name[i] = &s->tensors[i];
+	qsort(s->by_name, s->n_tensors, sizeof(struct st_tensor *), by_name);
+	return check_overlaps(s, err);
+}
+
+static int foreign(const struct safetensors *s, struct err *err)
+{
+	if (s->n_bytes >= 4 && (!memcmp(s->bytes, "PK\3\4", 4) || (s->bytes[0] == 0x80 && s->bytes[1] <= 5)))
+		return err_set(err, ERR_USAGE,
+			       "%.120s: is a PyTorch file; convert it: python3 -c \"import torch, safetensors.torch as s; "
+			       "s.save_file(torch.load('%.120s', weights_only=True), 'weights.safetensors')\"",
+			       s->path, s->path);
+	return 0;
+}
+
+static int parse(struct safetensors *s, struct err *err)
+{
+	uint64_t header = 0;
+	json_error_t je;
+	struct shown text;
+	int rc = foreign(s, err);
+
+	if (rc)
+		return rc;
+	if (s->n_bytes < 8)
+		return err_set(err, ERR_USAGE, "%.200s: is not a safetensors file (%zu bytes)", s->path, s->n_bytes);
+	for (int i = 7; i >= 0; i--)
+		header = header << 8 | s->bytes[i];
+	if (header > SAFETENSORS_HEADER_MAX || header < 2 || (s->n_bytes > 8 && s->bytes[8] != '{'))
+		return err_set(err, ERR_USAGE, "%.200s: is not a safetensors file (a header of %llu bytes; at most %u)", s->path,
+			       (unsigned long long)header, SAFETENSORS_HEADER_MAX);
+	if (header > s->n_bytes - 8)
+		return err_set(err, ERR_USAGE, "%.200s: truncated: a header of %llu bytes, found are %zu", s->path,
+			       (unsigned long long)header, s->n_bytes - 8);
+	s->root = json_loadb((const char *)s->bytes + 8, (size_t)header, JSON_REJECT_DUPLICATES, &je);
+	if (!s->root)
+		return err_set(err, ERR_USAGE, "%.200s: damaged header: %s", s->path, show(je.text, &text));
+	return parse_entries(s, 8 + (size_t)header, err);
+}
+
+int safetensors_open_memory(struct safetensors **ret, const char *name, const void *bytes, size_t n, struct err *err)
+{
+	struct safetensors *s = calloc(1, sizeof(*s));
+	int rc;
+
+	if (!s || !(s->path = strdup(name))) {
+		free(s);
+		return err_set(err, ERR_NOMEM, "out of memory");
+	}
+	s->bytes = bytes;
+	s->n_bytes = n;
+	rc = parse(s, err);
+	if (rc) {
+		safetensors_close(s);
+		return rc;
+	}
+	*ret = s;
+	return 0;
+}
+
+int safetensors_open(struct safetensors **ret, const char *path, struct err *err)
+{
+	struct stat st;
+	void *map = NULL;
+	int fd = open(path, O_RDONLY | O_CLOEXEC), rc;
+
+	if (fd < 0)
+		return err_set(err, ERR_USAGE, "%.300s: %s", path, strerror(errno));
+	if (fstat(fd, &st) || !S_ISREG(st.st_mode) || st.st_size == 0) {
+		close(fd);
+		return err_set(err, ERR_USAGE, "%.300s: is %s", path, S_ISREG(st.st_mode) ? "empty" : "not a regular file");
+	}
+	map = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
+	rc = map == MAP_FAILED ? err_set(err, ERR_USAGE, "%.300s: %s", path, strerror(errno)) : 0;
+	close(fd);
+	if (rc)
+		return rc;
+	rc = safetensors_open_memory(ret, path, map, (size_t)st.st_size, err);
+	if (rc)
+		munmap(map, (size_t)st.st_size);
+	else
+		(*ret)->mapped = true;
+	return rc;
+}
+
+void safetensors_close(struct safetensors *s)
+{
+	if (!s)
+		return;
+	if (s->mapped)
+		munmap((void *)s->bytes, s->n_bytes);
+	json_decref(s->root);
+	free(s->tensors);
+	free(s->by_name);
+	free(s->path);
+	free(s);
+}
+
+const char *safetensors_path(const struct safetensors *s)
+{
+	return s->path;
+}
+
+size_t safetensors_count(const struct safetensors *s)
+{
+	return s->n_tensors;
+}
+
+const struct st_tensor *safetensors_at(const struct safetensors *s, size_t i)
+{
+	return &s->tensors[i];
+}
+
+const struct st_tensor *safetensors_find(const struct safetensors *s, const char *name)
+{
+	struct st_tensor key = { .name = name }, *k = &key, **hit;
+
+	hit = bsearch(&k, s->by_name, s->n_tensors, sizeof(struct st_tensor *), by_name);
+	return hit ? *hit : NULL;
+}
+
+const char *safetensors_meta(const struct safetensors *s, const char *key)
+{
+	return json_string_value(json_object_get(json_object_get(s->root, "__metadata__"), key));
+}

@@ -1,0 +1,286 @@
+/* weights.c: parameters and statistics of a graph from and to a file, whose convolution weights are OIHW. */
+#include "trainer/weights/weights.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "tracker/base/buf.h"
+
+#define NAMES_SHOWN_BYTES 400
+
+static bool is_stored(const struct tensor *t)
+{
+	return (t->kind == TENSOR_PARAM || t->kind == TENSOR_STAT) && t->life == LIFE_PERSISTENT;
+}
+
+static bool is_conv(const struct tensor *t)
+{
+	return t->shape.ndim == 4;
+}
+
+/* Dimension i of the tensor as files have it: O I H W of our K R S C. */
+static int64_t file_dim(const struct tensor *t, int i)
+{
+	static const int from[] = { 0, 3, 1, 2 };
+
+	return t->shape.dim[is_conv(t) ? from[i] : i];
+}
+
+static bool same_shape(const struct tensor *t, const struct st_tensor *f)
+{
+	if (f->ndim != t->shape.ndim)
+		return false;
+	for (int i = 0; i < f->ndim; i++)
+		if (f->dim[i] != file_dim(t, i))
+			return false;
+	return true;
+}
+
+static bool is_float(const struct st_tensor *f)
+{
+	return f->dtype == ST_F64 || f->dtype == ST_F32 || f->dtype == ST_F16 || f->dtype == ST_BF16;
+}
+
+static bool ignorable(const char *name)
+{
+	static const char tail[] = "num_batches_tracked";
+	size_t n = strlen(name);
+
+	return n >= sizeof(tail) - 1 && !strcmp(name + n - (sizeof(tail) - 1), tail);
+}
+
+struct findings { /* first name and number of each kind of disagreement */
+	const char *missing, *extra, *shape, *type;
+	int n_missing, n_extra, n_shape, n_type;
+};
+
+static void note(const char **first, int *n, const char *name)
+{
+	if (!(*n)++)
+		*first = name;
+}
+
+static struct findings compare(const struct graph *g, const struct safetensors *s)
+{
+	struct findings f = { .n_missing = 0 };
+
+	for (int i = 0; i < g->n_tensors; i++) {
+		const struct tensor *t = g->tensors[i];
+		const struct st_tensor *in_file = is_stored(t) ? safetensors_find(s, t->name) : NULL;
+
+		if (!is_stored(t))
+			continue;
+		if (!in_file)
+			note(&f.missing, &f.n_missing, t->name);
+		else if (!same_shape(t, in_file))
+			note(&f.shape, &f.n_shape, t->name);
+		else if (!is_float(in_file))
+			note(&f.type, &f.n_type, t->name);
+	}
+	for (size_t i = 0; i < safetensors_count(s); i++) {
+		const char *name = safetensors_at(s, i)->name;
+		const struct tensor *t = graph_find(g, name);
+
+		if ((!t || !is_stored(t)) && !ignorable(name))
+			note(&f.extra, &f.n_extra, name);
+	}
+	return f;
+}
+
+static void add_finding(struct buf *b, const char *what, const char *first, int n)
+{
+	if (n)
+		buf_addf(b, "%s%d %s (%s'%.80s')", b->len ? ", " : "", n, what, n > 1 ? "first " : "", first);
+}
+
+static void add_shapes(struct buf *b, const struct tensor *t, const struct st_tensor *f)
+{
+	buf_adds(b, ": file [");
+	for (int i = 0; i < f->ndim; i++)
+		buf_addf(b, i ? ",%lld" : "%lld", (long long)f->dim[i]);
+	buf_adds(b, "], model [");
+	for (int i = 0; i < t->shape.ndim; i++)
+		buf_addf(b, i ? ",%lld" : "%lld", (long long)file_dim(t, i));
+	buf_adds(b, "]");
+}
+
+static int check_names(const struct graph *g, const struct safetensors *s, struct err *err)
+{
+	struct findings f = compare(g, s);
+	struct buf b;
+	int rc = 0;
+
+	if (!f.n_missing && !f.n_extra && !f.n_shape && !f.n_type)
+		return 0;
+	buf_init(&b, 2 * NAMES_SHOWN_BYTES);
+	add_finding(&b, "missing", f.missing, f.n_missing);
+	add_finding(&b, "not expected", f.extra, f.n_extra);
+	add_finding(&b, "of another shape", f.shape, f.n_shape);
+	if (f.n_shape)
+		add_shapes(&b, graph_find(g, f.shape), safetensors_find(s, f.shape));
+	add_finding(&b, "not of a float type", f.type, f.n_type);
+	for (size_t i = 0; i < b.len; i++)
+		if ((unsigned char)b.data[i] < 32)
+			b.data[i] = '?';
+	rc = err_set(err, ERR_USAGE, "%.100s: tensors do not fit the model: %.*s", safetensors_path(s), NAMES_SHOWN_BYTES,
+		     b.data ? b.data : "");
+	buf_done(&b);
+	return rc;
+}
+
+static void store_f64(void *to, enum dtype type, size_t i, double v)
+{
+	if (type == DTYPE_F64)
+		((double *)to)[i] = v;
+	else
+		((float *)to)[i] = (float)v;
+}
+
+/* Largest row (all but the first dimension) of the stored tensors, and the largest tensor in bytes. */
+static void largest(const struct graph *g, size_t *ret_row, size_t *ret_bytes)
+{
+	*ret_row = *ret_bytes = 1;
+	for (int i = 0; i < g->n_tensors; i++) {
+		const struct tensor *t = g->tensors[i];
+		size_t bytes = is_stored(t) ? tensor_bytes(t) : 0;
+		size_t row = bytes && t->shape.ndim && t->shape.dim[0] ?
+				     (size_t)(shape_count(&t->shape) / t->shape.dim[0]) : 1;
+
+		if (bytes > *ret_bytes)
+			*ret_bytes = bytes;
+		if (row > *ret_row)
+			*ret_row = row;
+	}
+}
+
+/* Place of element (k, c, r, s) within row k in our order, walking the file's order. */
+static void from_file(const struct tensor *t, const struct st_tensor *f, double *row, void *to)
+{
+	int64_t rows = t->shape.ndim ? t->shape.dim[0] : 1, n = rows ? f->count / rows : 0;
+	int64_t area = is_conv(t) ? t->shape.dim[1] * t->shape.dim[2] : 1, c = is_conv(t) ? t->shape.dim[3] : 1;
+
+	for (int64_t k = 0; k < rows; k++) {
+		safetensors_f64(f, k * n, n, row);
+		for (int64_t i = 0; i < n; i++) {
+			int64_t place = is_conv(t) ? i % area * c + i / area : i;
+
+			store_f64(to, t->dtype, (size_t)(k * n + place), row[i]);
+		}
+	}
+}
+
+int weights_load(const struct graph *g, const char *path, const struct weights_access *a, struct err *err)
+{
+	struct safetensors *s = NULL;
+	size_t n_row, n_bytes;
+	double *row = NULL;
+	void *data = NULL;
+	int rc = safetensors_open(&s, path, err);
+
+	if (!rc)
+		rc = check_names(g, s, err);
+	if (rc)
+		goto out;
+	largest(g, &n_row, &n_bytes);
+	row = malloc(n_row * sizeof(*row));
+	data = malloc(n_bytes);
+	if (!row || !data) {
+		rc = err_set(err, ERR_NOMEM, "%.300s: no memory for a tensor of %zu bytes", path, n_bytes);
+		goto out;
+	}
+	for (int i = 0; i < g->n_tensors && !rc; i++) {
+		const struct tensor *t = g->tensors[i];
+
+		if (!is_stored(t))
+			continue;
+		from_file(t, safetensors_find(s, t->name), row, data);
+		rc = a->put(a->user, t, data, err);
+	}
+out:
+	free(row);
+	free(data);
+	safetensors_close(s);
+	return rc;
+}
+
+struct saving {
+	const struct tensor **tensors;
+	const struct weights_access *access;
+	char *ours, *theirs;
+};
+
+/* Our KRSC to the file's OIHW, in elements of `each` bytes. */
+static void to_file(const struct tensor *t, const char *from, char *to)
+{
+	size_t each = dtype_bytes(t->dtype), area = (size_t)(t->shape.dim[1] * t->shape.dim[2]);
+	size_t c = (size_t)t->shape.dim[3], rows = (size_t)t->shape.dim[0];
+
+	for (size_t k = 0; k < rows; k++, from += area * c * each, to += area * c * each)
+		for (size_t p = 0; p < area; p++)
+			for (size_t i = 0; i < c; i++)
+				memcpy(to + (i * area + p) * each, from + (p * c + i) * each, each);
+}
+
+static int fetch(void *user, size_t i, const void **ret, struct err *err)
+{
+	struct saving *s = user;
+	const struct tensor *t = s->tensors[i];
+	int rc = s->access->get(s->access->user, t, s->ours, err);
+
+	if (!rc && is_conv(t))
+		to_file(t, s->ours, s->theirs);
+	*ret = is_conv(t) ? s->theirs : s->ours;
+	return rc;
+}
+
+/* Descriptions of what is stored; returns how many. */
+static size_t collect(const struct graph *g, const struct tensor **tensors, struct st_tensor *described)
+{
+	size_t n = 0;
+
+	for (int i = 0; i < g->n_tensors; i++) {
+		const struct tensor *t = g->tensors[i];
+
+		if (!is_stored(t))
+			continue;
+		tensors[n] = t;
+		described[n] = (struct st_tensor){ .name = t->name,
+						   .dtype = t->dtype == DTYPE_F64 ? ST_F64 : ST_F32,
+						   .ndim = t->shape.ndim };
+		for (int d = 0; d < t->shape.ndim; d++)
+			described[n].dim[d] = file_dim(t, d);
+		n++;
+	}
+	return n;
+}
+
+int weights_save(const struct graph *g, const struct weights_save_opts *o, const struct weights_access *a, struct err *err)
+{
+	struct saving s = { .access = a };
+	struct st_tensor *described = calloc((size_t)g->n_tensors + 1, sizeof(*described));
+	size_t n_row, n_bytes, n = 0;
+	int rc;
+
+	largest(g, &n_row, &n_bytes);
+	s.tensors = calloc((size_t)g->n_tensors + 1, sizeof(*s.tensors));
+	s.ours = malloc(n_bytes);
+	s.theirs = malloc(n_bytes);
+	if (!described || !s.tensors || !s.ours || !s.theirs) {
+		rc = err_set(err, ERR_NOMEM, "%.300s: no memory for a tensor of %zu bytes", o->path, n_bytes);
+	} else {
+		n = collect(g, s.tensors, described);
+		rc = safetensors_write(&(struct st_write_opts){ .path = o->path,
+								.tensors = described,
+								.n_tensors = n,
+								.meta = o->meta,
+								.n_meta = o->n_meta,
+								.fetch = fetch,
+								.user = &s },
+				       err);
+	}
+	free(described);
+	free(s.tensors);
+	free(s.ours);
+	free(s.theirs);
+	return rc;
+}

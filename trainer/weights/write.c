@@ -1,0 +1,142 @@
+/* write.c: writing a safetensors file: whole under its name, or not there. */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <jansson.h>
+
+#include "trainer/weights/safetensors.h"
+
+static size_t bytes_of(const struct st_tensor *t)
+{
+	size_t n = st_dtype_bytes(t->dtype);
+
+	for (int i = 0; i < t->ndim; i++)
+		n *= (size_t)t->dim[i];
+	return n;
+}
+
+static json_t *entry_of(const struct st_tensor *t, size_t begin)
+{
+	json_t *shape = json_array();
+
+	for (int i = 0; i < t->ndim; i++)
+		json_array_append_new(shape, json_integer(t->dim[i]));
+	return json_pack("{s:s, s:o, s:[I, I]}", "dtype", st_dtype_name(t->dtype), "shape", shape, "data_offsets",
+			 (json_int_t)begin, (json_int_t)(begin + bytes_of(t)));
+}
+
+/* The header's JSON, padded with spaces so that the data begins at a multiple of 8; NULL when out of memory. */
+static char *header_text(const struct st_write_opts *o, size_t *ret_n)
+{
+	json_t *root = json_object(), *meta = json_object();
+	char *text, *padded = NULL;
+	size_t at = 0, n;
+
+	for (size_t i = 0; i < o->n_meta; i++)
+		json_object_set_new(meta, o->meta[i].key, json_string(o->meta[i].value));
+	if (o->n_meta)
+		json_object_set(root, "__metadata__", meta);
+	for (size_t i = 0; i < o->n_tensors; i++) {
+		json_object_set_new(root, o->tensors[i].name, entry_of(&o->tensors[i], at));
+		at += bytes_of(&o->tensors[i]);
+	}
+	text = json_object_size(root) == o->n_tensors + (o->n_meta > 0) ? json_dumps(root, JSON_COMPACT) : NULL;
+	if (text) {
+		n = (strlen(text) + 7) / 8 * 8;
+		padded = malloc(n + 1);
+		if (padded) {
+			snprintf(padded, n + 1, "%-*s", (int)n, text);
+			*ret_n = n;
+		}
+	}
+	free(text);
+	json_decref(meta);
+	json_decref(root);
+	return padded;
+}
+
+static int write_all(int fd, const char *path, const void *bytes, size_t n, struct err *err)
+{
+	const char *at = bytes;
+
+	while (n > 0) {
+		ssize_t done = write(fd, at, n > (1u << 30) ? 1u << 30 : n);
+
+		if (done < 0 && errno == EINTR)
+			continue;
+		if (done < 0)
+			return err_set_errno(err, errno, "write %.300s", path);
+		at += done;
+		n -= (size_t)done;
+	}
+	return 0;
+}
+
+static int write_contents(int fd, const struct st_write_opts *o, struct err *err)
+{
+	unsigned char length[8];
+	size_t n = 0;
+	char *header = header_text(o, &n);
+	int rc;
+
+	if (!header || n > SAFETENSORS_HEADER_MAX) {
+		free(header);
+		return err_set(err, ERR_LIMIT, "%.300s: the header cannot be made (names twice, not UTF-8, or too many)", o->path);
+	}
+	for (int i = 0; i < 8; i++)
+		length[i] = (unsigned char)((uint64_t)n >> 8 * i);
+	rc = write_all(fd, o->path, length, sizeof(length), err);
+	if (!rc)
+		rc = write_all(fd, o->path, header, n, err);
+	free(header);
+	for (size_t i = 0; i < o->n_tensors && !rc; i++) {
+		const void *bytes;
+
+		rc = o->fetch(o->user, i, &bytes, err);
+		if (!rc)
+			rc = write_all(fd, o->path, bytes, bytes_of(&o->tensors[i]), err);
+	}
+	if (!rc && fsync(fd))
+		rc = err_set_errno(err, errno, "fsync %.300s", o->path);
+	return rc;
+}
+
+/* Makes the new name durable; a filesystem that cannot is no failure. */
+static void sync_folder(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+	char *folder = slash ? strndup(path, slash == path ? 1 : (size_t)(slash - path)) : strdup(".");
+	int fd = folder ? open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
+
+	if (fd >= 0) {
+		fsync(fd);
+		close(fd);
+	}
+	free(folder);
+}
+
+int safetensors_write(const struct st_write_opts *o, struct err *err)
+{
+	char temporary[4096];
+	int n = snprintf(temporary, sizeof(temporary), "%s.tmp-%ld", o->path, (long)getpid()), fd, rc;
+
+	if (n < 0 || (size_t)n >= sizeof(temporary))
+		return err_set(err, ERR_USAGE, "%.300s…: the name is too long", o->path);
+	fd = open(temporary, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+	if (fd < 0)
+		return err_set_errno(err, errno, "create %.300s", temporary);
+	rc = write_contents(fd, o, err);
+	if (close(fd) && !rc)
+		rc = err_set_errno(err, errno, "close %.300s", o->path);
+	if (!rc && rename(temporary, o->path))
+		rc = err_set_errno(err, errno, "rename %.300s to its name", temporary);
+	if (rc)
+		unlink(temporary);
+	else
+		sync_folder(o->path);
+	return rc;
+}
