@@ -93,7 +93,7 @@ struct dptrack_run_opts {
 	double close_wait_s; /* longest wait of close for the server; 0: 10 s; negative: none */
 
 	/* Called for each kind of trouble at most once a minute, with one line of text, from a thread of the library
-	 * or from the caller's own. Must not call back into the library. NULL: silence. */
+	 * or from within dptrack_run_close. Must not call back into the library. NULL: silence. */
 	void (*warn)(void *user, const char *text);
 	void *warn_user;
 

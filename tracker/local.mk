@@ -20,6 +20,31 @@ libtracker_la_SOURCES = \
 	tracker/event/limits.h \
 	tracker/event/record.c tracker/event/record.h \
 	tracker/event/tensorboard.h \
-	tracker/event/wire.c tracker/event/wire.h
-libtracker_la_LIBADD = libtrackbase.la
+	tracker/event/wire.c tracker/event/wire.h \
+	tracker/run/folder.c tracker/run/folder.h \
+	tracker/run/journal.c tracker/run/journal.h \
+	tracker/run/keys.c tracker/run/keys.h \
+	tracker/run/lanes.c tracker/run/lanes.h \
+	tracker/run/names.c tracker/run/names.h \
+	tracker/run/records.c tracker/run/records.h \
+	tracker/run/run.c \
+	tracker/run/warn.c tracker/run/warn.h \
+	tracker/run/writer.c tracker/run/writer.h \
+	tracker/sink/curlso.c tracker/sink/curlso.h \
+	tracker/sink/http.c tracker/sink/http.h \
+	tracker/sink/sender.c tracker/sink/sender.h \
+	tracker/sink/uplink.c tracker/sink/uplink.h
+libtracker_la_CFLAGS = $(AM_CFLAGS) $(ZLIB_CFLAGS) $(CURL_CFLAGS)
+libtracker_la_LIBADD = libtrackbase.la $(ZLIB_LIBS)
 include_HEADERS += tracker/dptrack.h
+
+# libdptrack.so: the same objects; only dptrack_* is visible, under a version of its own.
+lib_LTLIBRARIES += libdptrack.la
+libdptrack_la_SOURCES =
+libdptrack_la_LIBADD = libtracker.la
+libdptrack_la_LDFLAGS = $(AM_LDFLAGS) -version-info 1:0:0 -no-undefined \
+	-Wl,--version-script=$(top_srcdir)/tracker/dptrack.map
+libdptrack_la_DEPENDENCIES = libtracker.la tracker/dptrack.map
+EXTRA_DIST += tracker/dptrack.map
+pkgconfigdir = $(libdir)/pkgconfig
+pkgconfig_DATA = tracker/dptrack.pc

@@ -7,3 +7,4 @@ tests_unit_base_test_SOURCES = tests/unit/base_test.c
 tests_unit_base_test_CFLAGS = $(AM_CFLAGS) $(CMOCKA_CFLAGS)
 tests_unit_base_test_LDADD = libtrackbase.la $(CMOCKA_LIBS)
 endif
+include tests/unit/cpu.mk

@@ -27,7 +27,7 @@ struct dataset { /* first member of each format's own struct */
 	int64_t n_samples[SPLIT_COUNT]; /* 0: the set has no such split */
 	int height, width, channels;
 	int classes;                  /* labels are in [0, classes) */
-	bool endless;                 /* no epochs: sample index i stands for i modulo n_samples; never shuffled */
+	bool endless;                 /* training has no epochs: position p stands for sample p modulo n_samples */
 	/* Type of the pixels that read gives: DTYPE_U8, to be normalised as (v/255 - mean[c]) / std[c], or DTYPE_F32 or
 	 * DTYPE_F64, used as they are. */
 	enum dtype dtype;
@@ -51,15 +51,19 @@ struct dataset_opts {
 
 struct dataset_ops {
 	const char *name;
-	/* Whether the folder looks like this format (by the names and first bytes of its files). NULL: never found by
-	 * a path. */
+	const char *expects; /* the files that make a folder this format, for messages; NULL: never found by a path */
+	/* Whether the folder's file names look like this format; what the files hold is checked by open. NULL as expects. */
 	bool (*probe)(const char *path);
-	int (*open)(struct dataset **ret, const struct dataset_opts *o, struct err *err);
+	int (*open)(struct dataset **ret, const struct dataset_opts *o, struct err *err); /* NULL as expects */
 	int (*read)(const struct dataset *d, const struct dataset_read *r, struct err *err);
 	void (*close)(struct dataset *d);
 	/* Optional: the pixels of a sample where they lie (dtype, HWC), so that they need not be copied. */
 	const void *(*peek)(const struct dataset *d, enum split split, int64_t index);
 };
+
+#define DATASET(name) extern const struct dataset_ops dataset_##name;
+#include "trainer/data/datasets.def"
+#undef DATASET
 
 /* Opens the folder with the first format that recognises it. */
 int dataset_open(struct dataset **ret, const struct dataset_opts *o, struct err *err);

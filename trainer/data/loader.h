@@ -21,10 +21,10 @@ struct loader_opts {
 	int rank;
 	enum dtype dtype;     /* of the delivered images: DTYPE_F32 or DTYPE_F64 */
 	int workers;          /* threads; 0: loader_next does the work itself */
-	int slots;            /* batches in flight, those that the caller holds included; 0: 4, or workers + 2 if more */
+	int slots;            /* batches in flight, those that the caller holds included; 0: 4, workers + 2 if that is more */
 	unsigned augment;     /* bits of enum loader_augment */
 	int64_t first_epoch, first_step; /* where to begin, from 0; O(1) but for the epoch's order */
-	int64_t epochs;       /* ends after so many epochs; 0: never */
+	int64_t epochs;       /* ends after so many epochs, the first one (even from its middle) included; 0: never */
 	double slow_s;        /* tests of data_wait: every batch takes at least so long to fill */
 	/* Optional: memory for the slots, loader_bytes() long, aligned to 64 (pinned, of a communicator, …); borrowed
 	 * until close. NULL: the loader allocates. */

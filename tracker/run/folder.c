@@ -1,0 +1,153 @@
+/* folder.c: looks for journals of a run id; makes folders. */
+#include "tracker/run/folder.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "tracker/event/event.h"
+#include "tracker/event/record.h"
+#include "tracker/run/names.h"
+
+#define HEADER_BYTES_MAX 16384u
+#define ID_DIGITS 8
+
+static int make_folders(const char *path, struct err *err)
+{
+	char part[4096];
+	size_t n = strlen(path);
+
+	if (n >= sizeof(part))
+		return err_set(err, ERR_USAGE, "%.100s…: path is too long", path);
+	for (size_t i = 1; i <= n; i++) {
+		if (path[i] != '/' && path[i] != '\0')
+			continue;
+		memcpy(part, path, i);
+		part[i] = '\0';
+		if (mkdir(part, 0777) && errno != EEXIST)
+			return err_set_errno(err, errno, "cannot make the run's folder %s", part);
+	}
+	return 0;
+}
+
+/* The header of the journal at path, if it is one of the run; texts are copied into the arena. */
+static bool read_header(const char *path, const char *run_id, struct arena *arena, struct folder *ret)
+{
+	unsigned char bytes[HEADER_BYTES_MAX];
+	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	ssize_t n = fd < 0 ? -1 : read(fd, bytes, sizeof(bytes));
+	struct event ev;
+	struct event_item item;
+	struct record rec;
+	size_t at = 0;
+
+	if (fd >= 0)
+		close(fd);
+	if (n <= 0 || record_next(bytes, (size_t)n, &at, &rec) != RECORD_OK ||
+	    event_open(&ev, rec.payload, rec.payload_bytes) || event_next(&ev, &item) != 1 ||
+	    item.kind != EVENT_HEADER || !event_text_equal(ev.header.run_id, run_id))
+		return false;
+	if (ev.header.segment > ret->newest_segment)
+		ret->newest_segment = ev.header.segment;
+	ret->experiment = arena_printf(arena, "%.*s", (int)ev.header.experiment.len, ev.header.experiment.at);
+	ret->run_name = arena_printf(arena, "%.*s", (int)ev.header.run_name.len, ev.header.run_name.at);
+	return true;
+}
+
+static bool is_journal(const char *name)
+{
+	size_t n = strlen(name);
+
+	return strstr(name, "tfevents") || (n > 8 && !strcmp(name + n - 8, ".journal"));
+}
+
+/* Looks at every journal in dir; true when one is of the run. */
+static bool scan_run(const char *dir, const char *run_id, struct arena *arena, struct folder *ret)
+{
+	char path[4096];
+	DIR *d = opendir(dir);
+	const struct dirent *e;
+	bool found = false;
+
+	ret->newest_segment = -1;
+	while (d && (e = readdir(d)))
+		if (is_journal(e->d_name) && (size_t)snprintf(path, sizeof(path), "%s/%s", dir, e->d_name) < sizeof(path))
+			found |= read_header(path, run_id, arena, ret);
+	if (d)
+		closedir(d);
+	if (found)
+		ret->dir = arena_strdup(arena, dir);
+	return found;
+}
+
+static bool scan_experiment(const char *dir, const char *run_id, struct arena *arena, struct folder *ret)
+{
+	char path[4096];
+	DIR *d = opendir(dir);
+	const struct dirent *e;
+	bool found = false;
+
+	while (d && !found && (e = readdir(d))) {
+		size_t n = strlen(e->d_name);
+
+		if (n <= ID_DIGITS || e->d_name[n - ID_DIGITS - 1] != '-' ||
+		    strncmp(e->d_name + n - ID_DIGITS, run_id, ID_DIGITS) != 0)
+			continue;
+		if ((size_t)snprintf(path, sizeof(path), "%s/%s", dir, e->d_name) < sizeof(path))
+			found = scan_run(path, run_id, arena, ret);
+	}
+	if (d)
+		closedir(d);
+	return found;
+}
+
+static int find(struct folder *ret, struct arena *arena, const struct folder_opts *opts, struct err *err)
+{
+	char path[4096];
+	DIR *d = opendir(opts->runs_dir);
+	const struct dirent *e;
+	bool found = false;
+
+	while (d && !found && (e = readdir(d))) {
+		if (e->d_name[0] == '.')
+			continue;
+		if ((size_t)snprintf(path, sizeof(path), "%s/%s", opts->runs_dir, e->d_name) < sizeof(path))
+			found = scan_experiment(path, opts->run_id, arena, ret);
+	}
+	if (d)
+		closedir(d);
+	if (!found)
+		return err_set(err, ERR_NOENT, "no run %s below %s to reopen", opts->run_id, opts->runs_dir);
+	if (!ret->dir || !ret->experiment || !ret->run_name)
+		return err_set(err, ERR_NOMEM, "out of memory");
+	return 0;
+}
+
+int folder_open(struct folder *ret, struct arena *arena, const struct folder_opts *opts, struct err *err)
+{
+	char experiment[NAMES_COMPONENT_BYTES], run_name[NAMES_COMPONENT_BYTES];
+	struct folder f = { .newest_segment = -1 };
+	int rc;
+
+	if (opts->must_exist) {
+		rc = find(&f, arena, opts, err);
+		if (!rc)
+			*ret = f;
+		return rc;
+	}
+	names_escape(experiment, opts->experiment);
+	names_escape(run_name, opts->run_name);
+	f.dir = arena_printf(arena, "%s/%s/%s-%.8s", opts->runs_dir, experiment, run_name, opts->run_id);
+	f.experiment = arena_strdup(arena, opts->experiment);
+	f.run_name = arena_strdup(arena, opts->run_name);
+	if (!f.dir || !f.experiment || !f.run_name)
+		return err_set(err, ERR_NOMEM, "out of memory");
+	rc = make_folders(f.dir, err);
+	if (!rc)
+		*ret = f;
+	return rc;
+}

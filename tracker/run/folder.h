@@ -1,0 +1,28 @@
+/* folder.h: a run's folder below the runs folder: makes it, or finds it again by the run's id. */
+#ifndef DPT_RUN_FOLDER_H
+#define DPT_RUN_FOLDER_H
+
+#include <stdbool.h>
+
+#include "tracker/base/arena.h"
+#include "tracker/base/err.h"
+
+struct folder_opts {
+	const char *runs_dir;
+	const char *experiment;
+	const char *run_name;
+	const char *run_id;
+	bool must_exist; /* find it by run_id alone; experiment and run_name may be NULL */
+};
+
+struct folder {
+	const char *dir;
+	const char *experiment; /* as the run's first journal says, where there is one */
+	const char *run_name;
+	int newest_segment; /* -1 while no journal is there */
+};
+
+/* Texts of *ret live in the arena. */
+int folder_open(struct folder *ret, struct arena *arena, const struct folder_opts *opts, struct err *err);
+
+#endif

@@ -1,0 +1,190 @@
+/* records.c: encodes into one bounded buffer under one lock. */
+#include "tracker/run/records.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tracker/base/arena.h"
+#include "tracker/base/clock.h"
+#include "tracker/base/err.h"
+#include "tracker/event/limits.h"
+
+struct records {
+	pthread_mutex_t lock;
+	struct buf pending;
+	struct arena *arena;
+	struct encode_param *params;
+	size_t params_n, params_cap;
+	bool hparams; /* a session start is still to be written */
+	bool session; /* it has been written */
+};
+
+struct records *records_new(bool hparams)
+{
+	struct records *r = calloc(1, sizeof(*r));
+
+	if (!r)
+		return NULL;
+	r->arena = arena_new();
+	if (!r->arena) {
+		free(r);
+		return NULL;
+	}
+	r->hparams = hparams;
+	buf_init(&r->pending, LIMIT_records_queued_bytes);
+	pthread_mutex_init(&r->lock, NULL);
+	return r;
+}
+
+void records_free(struct records *r)
+{
+	if (!r)
+		return;
+	pthread_mutex_destroy(&r->lock);
+	buf_done(&r->pending);
+	arena_free(r->arena);
+	free(r->params);
+	free(r);
+}
+
+static bool same_text(struct event_text a, struct event_text b)
+{
+	return a.len == b.len && !memcmp(a.at, b.at, a.len);
+}
+
+static bool same_value(const struct encode_param *a, const struct encode_param *b)
+{
+	if (a->type != b->type)
+		return false;
+	if (a->type == EVENT_TYPE_TEXT)
+		return same_text(a->text, b->text);
+	if (a->type == EVENT_TYPE_F64)
+		return !memcmp(&a->value, &b->value, sizeof(a->value));
+	return a->integer == b->integer;
+}
+
+static int copy_text(struct records *r, struct event_text *t)
+{
+	char *copy = arena_alloc(r->arena, t->len + 1);
+
+	if (!copy)
+		return ERR_NOMEM;
+	memcpy(copy, t->at, t->len);
+	t->at = copy;
+	return 0;
+}
+
+static int keep_param(struct records *r, const struct encode_param *p)
+{
+	struct encode_param copy = *p, *grown;
+	size_t cap = r->params_cap ? r->params_cap * 2 : 64;
+
+	if (r->params_n >= LIMIT_params_per_run)
+		return ERR_LIMIT;
+	if (r->params_n == r->params_cap) {
+		grown = realloc(r->params, cap * sizeof(*grown));
+		if (!grown)
+			return ERR_NOMEM;
+		r->params = grown;
+		r->params_cap = cap;
+	}
+	if (copy_text(r, &copy.key) || (p->type == EVENT_TYPE_TEXT && copy_text(r, &copy.text)))
+		return ERR_NOMEM;
+	r->params[r->params_n++] = copy;
+	return 0;
+}
+
+/* Takes back a record that did not fit. */
+static int settle(struct records *r, size_t before)
+{
+	if (!buf_failed(&r->pending))
+		return 0;
+	r->pending.len = before;
+	r->pending.failed = false;
+	return ERR_LIMIT;
+}
+
+int records_param(struct records *r, const struct encode_param *p)
+{
+	int rc = 0;
+	size_t i;
+
+	pthread_mutex_lock(&r->lock);
+	for (i = 0; i < r->params_n; i++)
+		if (same_text(r->params[i].key, p->key))
+			break;
+	if (i < r->params_n) {
+		rc = same_value(&r->params[i], p) ? 0 : ERR_EXISTS;
+	} else {
+		size_t before = r->pending.len;
+
+		rc = keep_param(r, p);
+		if (!rc) {
+			encode_param(&r->pending, clock_wall_s(), p);
+			rc = settle(r, before);
+		}
+	}
+	pthread_mutex_unlock(&r->lock);
+	return rc;
+}
+
+int records_pair(struct records *r, enum record_pair kind, struct event_text key, struct event_text value)
+{
+	size_t before;
+	int rc;
+
+	pthread_mutex_lock(&r->lock);
+	before = r->pending.len;
+	(kind == RECORD_TAG ? encode_tag : encode_env)(&r->pending, clock_wall_s(), key, value);
+	rc = settle(r, before);
+	pthread_mutex_unlock(&r->lock);
+	return rc;
+}
+
+int records_note(struct records *r, struct event_text markdown)
+{
+	size_t before;
+	int rc;
+
+	pthread_mutex_lock(&r->lock);
+	before = r->pending.len;
+	encode_note(&r->pending, clock_wall_s(), markdown);
+	rc = settle(r, before);
+	pthread_mutex_unlock(&r->lock);
+	return rc;
+}
+
+int records_status(struct records *r, enum event_status status, struct event_text reason)
+{
+	size_t before;
+	int rc;
+
+	pthread_mutex_lock(&r->lock);
+	before = r->pending.len;
+	encode_status(&r->pending, clock_wall_s(), status, reason);
+	rc = settle(r, before);
+	pthread_mutex_unlock(&r->lock);
+	return rc;
+}
+
+void records_take(struct records *r, struct buf *to, bool points_follow)
+{
+	pthread_mutex_lock(&r->lock);
+	buf_add(to, r->pending.data, r->pending.len);
+	buf_reset(&r->pending);
+	if (points_follow && r->hparams && r->params_n) {
+		encode_hparams_start(to, clock_wall_s(), r->params, r->params_n);
+		r->hparams = false;
+		r->session = true;
+	}
+	pthread_mutex_unlock(&r->lock);
+}
+
+void records_end(struct records *r, struct buf *to, enum event_status status)
+{
+	pthread_mutex_lock(&r->lock);
+	if (r->session)
+		encode_hparams_end(to, clock_wall_s(), status);
+	pthread_mutex_unlock(&r->lock);
+}

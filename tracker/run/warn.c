@@ -1,0 +1,90 @@
+/* warn.c: one slot for each kind of warning. */
+#include "tracker/run/warn.h"
+
+#include <pthread.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tracker/base/clock.h"
+
+#define REPEAT_S 60.0
+
+struct slot {
+	char text[512];
+	bool pending;
+	bool said;
+	double said_s;
+};
+
+struct warn {
+	pthread_mutex_t lock;
+	void (*callback)(void *user, const char *text);
+	void *user;
+	struct slot slot[WARN_KINDS];
+};
+
+struct warn *warn_new(void (*callback)(void *user, const char *text), void *user)
+{
+	struct warn *w = calloc(1, sizeof(*w));
+
+	if (!w)
+		return NULL;
+	w->callback = callback;
+	w->user = user;
+	pthread_mutex_init(&w->lock, NULL);
+	return w;
+}
+
+void warn_free(struct warn *w)
+{
+	if (!w)
+		return;
+	pthread_mutex_destroy(&w->lock);
+	free(w);
+}
+
+void warn_post(struct warn *w, enum warn_kind kind, const char *fmt, ...)
+{
+	struct slot *s = &w->slot[kind];
+	va_list ap;
+
+	if (!w->callback)
+		return;
+	va_start(ap, fmt);
+	pthread_mutex_lock(&w->lock);
+	vsnprintf(s->text, sizeof(s->text), fmt, ap);
+	s->pending = true;
+	pthread_mutex_unlock(&w->lock);
+	va_end(ap);
+}
+
+/* Copies the text of a warning that is due. */
+static bool take(struct warn *w, struct slot *s, bool all, char *text, size_t cap)
+{
+	double now = clock_mono_s();
+	bool due;
+
+	pthread_mutex_lock(&w->lock);
+	due = s->pending && (all || !s->said || now - s->said_s >= REPEAT_S);
+	if (due) {
+		snprintf(text, cap, "%s", s->text);
+		s->pending = false;
+		s->said = true;
+		s->said_s = now;
+	}
+	pthread_mutex_unlock(&w->lock);
+	return due;
+}
+
+void warn_deliver(struct warn *w, bool all)
+{
+	char text[sizeof(w->slot[0].text)];
+
+	if (!w->callback)
+		return;
+	for (int kind = 0; kind < WARN_KINDS; kind++)
+		if (take(w, &w->slot[kind], all, text, sizeof(text)))
+			w->callback(w->user, text);
+}

@@ -1,0 +1,290 @@
+/* writer.c: the writer thread. While the disk is full the encoded batch waits in the journal's buffer, later points in
+ * the lanes, until those are full too. */
+#include "tracker/run/writer.h"
+
+#include <pthread.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <time.h>
+
+#include "tracker/base/clock.h"
+#include "tracker/event/encode.h"
+#include "tracker/run/keys.h"
+
+#define BATCH_S 0.2
+#define RETRY_S 1.0 /* while the disk refuses */
+#define SYNC_S 1.0
+#define SYNC_SHARE 10.0 /* a slow disk is synced for at most a tenth of the time */
+#define HEARTBEAT_S 10.0
+#define DROPPED_S 1.0
+#define GIVE_UP_S 5.0         /* at the end */
+#define WRITE_BYTES (256u << 10)
+
+struct writer {
+	struct writer_opts o;
+	pthread_t thread;
+	/* shared */
+	pthread_mutex_t lock;
+	pthread_cond_t flushed;
+	uint64_t flush_wanted, flush_done;
+	bool stop;
+	enum event_status status;
+	/* the thread's own */
+	bool draining; /* taken from the lanes, not yet all encoded */
+	bool stuck;    /* the journal's buffer holds what the disk refused */
+	bool ended;    /* the final records are in the buffer */
+	bool dirty;    /* written since the last sync */
+	double heartbeat_s, sync_due_s, dropped_s, stuck_s;
+	uint64_t heartbeats, dropped_said, lost;
+	int64_t last_step;
+	struct err err;
+};
+
+static void add_point(struct writer *w, const struct point *p)
+{
+	const struct encode_scalar s = {
+		.key = p->key->text,
+		.step = p->step,
+		.wall_time = p->wall_time,
+		.value = p->value,
+		.rank = p->rank,
+		.journal_rank = w->o.journal_rank,
+	};
+
+	encode_scalar(journal_buf(w->o.journal), &s);
+	w->last_step = p->step;
+}
+
+/* Out of memory while encoding: the batch cannot be told apart from whole records, so it is given up. */
+static void check_buf(struct writer *w)
+{
+	struct buf *b = journal_buf(w->o.journal);
+
+	if (!buf_failed(b))
+		return;
+	buf_reset(b);
+	warn_post(w->o.warn, WARN_QUEUE, "out of memory: a batch of points was lost");
+}
+
+/* Writes the buffer; false when the disk refuses. */
+static bool put(struct writer *w)
+{
+	struct journal *j = w->o.journal;
+	bool was_stuck = w->stuck;
+
+	if (!was_stuck)
+		check_buf(w);
+
+	w->stuck = journal_write(j, &w->err) != 0;
+	if (w->stuck) {
+		if (!was_stuck)
+			w->stuck_s = clock_mono_s();
+		warn_post(w->o.warn, WARN_DISK, "%s; points are kept in memory until it works again", w->err.text);
+		return false;
+	}
+	w->dirty = true;
+	if (w->o.uplink)
+		uplink_advance(w->o.uplink, journal_path(j), journal_writer_id(j), journal_bytes(j));
+	return true;
+}
+
+/* Everything taken from the lanes goes through the buffer in slices; stops where the disk refuses. */
+static void drain(struct writer *w, bool complete)
+{
+	struct buf *b = journal_buf(w->o.journal);
+	const struct point *p;
+
+	if (w->stuck && !put(w))
+		return;
+	if (!w->draining) {
+		/* Points first: whatever was told before a point that is taken here is then among the records. */
+		lanes_take(w->o.lanes);
+		p = lanes_next(w->o.lanes);
+		records_take(w->o.records, b, p || complete);
+		w->draining = true;
+	} else {
+		p = lanes_next(w->o.lanes);
+	}
+	for (; p; p = lanes_next(w->o.lanes)) {
+		add_point(w, p);
+		if (b->len >= WRITE_BYTES && !put(w))
+			return;
+	}
+	w->draining = false;
+}
+
+static void say_dropped(struct writer *w, double now, bool at_once)
+{
+	static const char text[] = "dptrack/dropped";
+	const struct key key = { .text = { text, sizeof(text) - 1 } };
+	uint64_t dropped = atomic_load_explicit(w->o.dropped, memory_order_relaxed);
+
+	if (dropped == w->dropped_said || (!at_once && now < w->dropped_s))
+		return;
+	warn_post(w->o.warn, WARN_QUEUE, "%llu points were lost so far: the queue was full or their keys were refused",
+		  (unsigned long long)dropped);
+	w->dropped_said = dropped;
+	w->dropped_s = now + DROPPED_S;
+	add_point(w, &(struct point){ .key = &key, .wall_time = clock_wall_s(), .value = (double)dropped,
+				      .step = w->last_step, .rank = w->o.journal_rank > 0 ? w->o.journal_rank : -1 });
+}
+
+static void beat(struct writer *w, double now)
+{
+	if (now < w->heartbeat_s)
+		return;
+	w->heartbeat_s = now + HEARTBEAT_S;
+	encode_heartbeat(journal_buf(w->o.journal), clock_wall_s(), ++w->heartbeats);
+}
+
+static void sync_if_due(struct writer *w, double now, bool final)
+{
+	double took;
+
+	if (!w->dirty || (!final && now < w->sync_due_s))
+		return;
+	w->dirty = false;
+	if (journal_sync(w->o.journal, &w->err))
+		warn_post(w->o.warn, WARN_SYNC, "%s", w->err.text);
+	took = clock_mono_s() - now;
+	w->sync_due_s = now + took + (took * SYNC_SHARE > SYNC_S ? took * SYNC_SHARE : SYNC_S);
+}
+
+static void end_records(struct writer *w)
+{
+	struct buf *b = journal_buf(w->o.journal);
+
+	if (w->ended || w->status == EVENT_RUNNING)
+		return;
+	w->ended = true;
+	encode_status(b, clock_wall_s(), w->status, (struct event_text){ "", 0 });
+	if (w->status == EVENT_FINISHED || w->status == EVENT_FAILED || w->status == EVENT_KILLED)
+		records_end(w->o.records, b, w->status);
+}
+
+/* One round; true when everything that was queued before is in the file. */
+static bool round_once(struct writer *w, bool flush, bool stop)
+{
+	double now = clock_mono_s();
+
+	drain(w, flush || stop);
+	if (!w->draining && !w->stuck) {
+		say_dropped(w, now, flush || stop);
+		if (stop)
+			end_records(w);
+		else
+			beat(w, now);
+		if (journal_buf(w->o.journal)->len)
+			put(w);
+	}
+	sync_if_due(w, clock_mono_s(), stop);
+	return !w->draining && !w->stuck;
+}
+
+/* What is still queued when the disk has refused for too long. */
+static void give_up(struct writer *w)
+{
+	while (lanes_next(w->o.lanes))
+		w->lost++;
+	lanes_take(w->o.lanes);
+	while (lanes_next(w->o.lanes))
+		w->lost++;
+}
+
+static void *writer_main(void *arg)
+{
+	struct writer *w = arg;
+	bool stop = false, whole = false;
+
+	while (!stop || !whole) {
+		uint64_t wanted;
+
+		lanes_wait(w->o.lanes, w->stuck ? RETRY_S : BATCH_S);
+		pthread_mutex_lock(&w->lock);
+		stop = w->stop;
+		wanted = w->flush_wanted;
+		pthread_mutex_unlock(&w->lock);
+		whole = round_once(w, wanted != w->flush_done, stop);
+		if (whole) {
+			pthread_mutex_lock(&w->lock);
+			w->flush_done = wanted;
+			pthread_cond_broadcast(&w->flushed);
+			pthread_mutex_unlock(&w->lock);
+		} else if (stop && clock_mono_s() - w->stuck_s > GIVE_UP_S) {
+			give_up(w);
+			break;
+		}
+		warn_deliver(w->o.warn, false);
+	}
+	return NULL;
+}
+
+int writer_start(struct writer **ret, const struct writer_opts *opts, struct err *err)
+{
+	struct writer *w = calloc(1, sizeof(*w));
+	pthread_condattr_t attr;
+	sigset_t all, before;
+	int rc;
+
+	if (!w)
+		return err_set(err, ERR_NOMEM, "out of memory");
+	w->o = *opts;
+	w->heartbeat_s = clock_mono_s() + HEARTBEAT_S;
+	pthread_mutex_init(&w->lock, NULL);
+	pthread_condattr_init(&attr);
+	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
+	pthread_cond_init(&w->flushed, &attr);
+	pthread_condattr_destroy(&attr);
+	sigfillset(&all); /* signals belong to the host program's threads */
+	pthread_sigmask(SIG_SETMASK, &all, &before);
+	rc = pthread_create(&w->thread, NULL, writer_main, w);
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	if (rc) {
+		free(w);
+		return err_set_errno(err, rc, "cannot start the writer thread");
+	}
+	*ret = w;
+	return 0;
+}
+
+int writer_flush(struct writer *w, double wait_s)
+{
+	struct timespec until;
+	uint64_t wanted;
+	int64_t ns;
+	int rc = 0;
+
+	clock_gettime(CLOCK_MONOTONIC, &until);
+	ns = until.tv_nsec + (int64_t)((wait_s > 0 ? wait_s : 0) * 1e9);
+	until.tv_sec += ns / 1000000000;
+	until.tv_nsec = ns % 1000000000;
+	pthread_mutex_lock(&w->lock);
+	wanted = ++w->flush_wanted;
+	lanes_wake(w->o.lanes);
+	while (w->flush_done < wanted && !rc)
+		rc = pthread_cond_timedwait(&w->flushed, &w->lock, &until);
+	rc = w->flush_done < wanted ? ERR_BUSY : 0;
+	pthread_mutex_unlock(&w->lock);
+	return rc;
+}
+
+int writer_stop(struct writer *w, enum event_status status, uint64_t *ret_lost, struct err *err)
+{
+	int rc = 0;
+
+	pthread_mutex_lock(&w->lock);
+	w->stop = true;
+	w->status = status;
+	pthread_mutex_unlock(&w->lock);
+	lanes_wake(w->o.lanes);
+	pthread_join(w->thread, NULL);
+	if (w->stuck) {
+		rc = w->err.code;
+		err_set(err, rc, "%s", w->err.text);
+	}
+	*ret_lost = w->lost;
+	pthread_cond_destroy(&w->flushed);
+	pthread_mutex_destroy(&w->lock);
+	free(w);
+	return rc;
+}

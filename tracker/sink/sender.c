@@ -1,0 +1,182 @@
+/* sender.c: one journal's offset and its requests. */
+#include "tracker/sink/sender.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "tracker/event/limits.h"
+#include "tracker/event/record.h"
+
+#define ID_BYTES 33
+
+struct sender {
+	char *path;
+	char run_id[ID_BYTES];
+	char writer_id[ID_BYTES];
+	uint64_t durable; /* acknowledged */
+	uint64_t limit;
+};
+
+int sender_new(struct sender **ret, const char *path, const char *run_id, const char *writer_id, struct err *err)
+{
+	struct sender *s = calloc(1, sizeof(*s));
+
+	if (s)
+		s->path = strdup(path);
+	if (!s || !s->path) {
+		sender_free(s);
+		return err_set(err, ERR_NOMEM, "out of memory");
+	}
+	snprintf(s->run_id, sizeof(s->run_id), "%s", run_id);
+	snprintf(s->writer_id, sizeof(s->writer_id), "%s", writer_id);
+	*ret = s;
+	return 0;
+}
+
+void sender_free(struct sender *s)
+{
+	if (!s)
+		return;
+	free(s->path);
+	free(s);
+}
+
+void sender_limit(struct sender *s, uint64_t bytes)
+{
+	s->limit = bytes;
+}
+
+bool sender_done(const struct sender *s)
+{
+	return s->durable >= s->limit;
+}
+
+uint64_t sender_durable(const struct sender *s)
+{
+	return s->durable;
+}
+
+/* Reads [durable, durable + want) as far as it goes. */
+static int read_range(const struct sender *s, size_t want, struct buf *to, struct err *err)
+{
+	int fd = open(s->path, O_RDONLY | O_CLOEXEC);
+	char *at = buf_reserve(to, want);
+	int rc = 0;
+
+	if (fd < 0)
+		return err_set_errno(err, errno, "cannot read the journal %s", s->path);
+	if (!at)
+		rc = err_set(err, ERR_NOMEM, "out of memory");
+	while (!rc && to->len < want) {
+		ssize_t n = pread(fd, to->data + to->len, want - to->len, (off_t)(s->durable + to->len));
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0)
+			rc = err_set_errno(err, errno, "cannot read the journal %s", s->path);
+		if (n <= 0)
+			break;
+		to->len += (size_t)n;
+	}
+	close(fd);
+	return rc;
+}
+
+/* The next whole records: as many as fit into one request, at least one. */
+static int read_records(const struct sender *s, struct buf *to, struct err *err)
+{
+	uint64_t left = s->limit - s->durable;
+	size_t want = left < LIMIT_journal_send_bytes ? (size_t)left : LIMIT_journal_send_bytes, at = 0, whole;
+	struct record rec;
+	int rc = read_range(s, want, to, err);
+
+	if (rc)
+		return rc;
+	whole = record_whole(to->data, to->len);
+	if (!whole && record_next(to->data, to->len, &at, &rec) == RECORD_MORE && rec.frame_bytes > to->len &&
+	    rec.frame_bytes <= left && rec.frame_bytes <= LIMIT_record_bytes + RECORD_FRAME_BYTES) {
+		to->len = 0;
+		rc = read_range(s, (size_t)rec.frame_bytes, to, err);
+		if (rc)
+			return rc;
+		whole = record_whole(to->data, to->len);
+	}
+	if (!whole)
+		return err_set(err, ERR_CORRUPT, "%s holds no whole record at byte %llu", s->path,
+			       (unsigned long long)s->durable);
+	to->len = whole;
+	return 0;
+}
+
+/* {"durable":N} */
+static bool parse_durable(const struct http_reply *reply, uint64_t *ret)
+{
+	static const char name[] = "\"durable\"";
+	const char *at = reply->body.data ? strstr(reply->body.data, name) : NULL;
+	char *end;
+
+	if (!at)
+		return false;
+	at += sizeof(name) - 1;
+	at += strspn(at, " :");
+	if (*at < '0' || *at > '9')
+		return false;
+	*ret = strtoull(at, &end, 10);
+	return true;
+}
+
+static enum sender_step judge(struct sender *s, const struct http_reply *reply, struct err *err)
+{
+	char reason[256];
+	uint64_t durable;
+
+	if ((reply->status / 100 == 2 || reply->status == 409) && parse_durable(reply, &durable)) {
+		bool moved = durable != s->durable;
+
+		s->durable = durable;
+		if (moved)
+			return SENDER_SENT;
+		err_set(err, ERR_PEER, "the server does not get beyond byte %llu of %s",
+			(unsigned long long)durable, s->path);
+		return SENDER_RETRY;
+	}
+	http_reply_reason(reply, reason, sizeof(reason));
+	err_set(err, ERR_PEER, "the server answers: %s", reason);
+	if (reply->status >= 500 || reply->status == 429 || reply->status == 408)
+		return SENDER_RETRY;
+	return SENDER_REFUSED;
+}
+
+enum sender_step sender_step(struct sender *s, struct http *h, double deadline_s, double *retry_after_s,
+			     struct err *err)
+{
+	struct http_reply reply;
+	struct buf body;
+	char path[256];
+	enum sender_step step = SENDER_LOCAL;
+
+	if (retry_after_s)
+		*retry_after_s = 0;
+	buf_init(&body, LIMIT_record_bytes + RECORD_FRAME_BYTES);
+	if (read_records(s, &body, err))
+		goto out;
+	snprintf(path, sizeof(path), "/api/v1/runs/%s/journal?writer=%s&offset=%llu", s->run_id, s->writer_id,
+		 (unsigned long long)s->durable);
+	step = SENDER_RETRY;
+	if (http_send(h,
+		      &(struct http_request){ .method = "POST", .path = path, .body = body.data, .body_bytes = body.len,
+					      .gzip = true, .deadline_s = deadline_s },
+		      &reply, err))
+		goto out;
+	step = judge(s, &reply, err);
+	if (retry_after_s)
+		*retry_after_s = reply.retry_after_s;
+	http_reply_done(&reply);
+out:
+	buf_done(&body);
+	return step;
+}

@@ -1,0 +1,293 @@
+/* uplink.c: the thread that sends. Its state is shared under one lock; requests are made outside it. */
+#include "tracker/sink/uplink.h"
+
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "tracker/base/clock.h"
+#include "tracker/sink/http.h"
+#include "tracker/sink/sender.h"
+
+#define JOURNALS_MAX 64u /* a new one comes only after an I/O error */
+#define BATCH_S 0.5      /* between two requests while little is waiting */
+#define EAGER_BYTES (256u << 10)
+#define BACKOFF_FIRST_S 0.5
+#define BACKOFF_MAX_S 30.0
+#define RETRY_AFTER_MAX_S 120.0
+#define CLOSING_BACKOFF_S 0.5 /* while somebody waits in close */
+#define CANCEL_GRACE_S 2.0
+#define IDLE_S 60.0
+
+struct uplink {
+	struct uplink_opts o;
+	char url[256]; /* for messages */
+	char run_id[33];
+	struct http *http;
+	pthread_t thread;
+	pthread_mutex_t lock;
+	pthread_cond_t changed;
+	/* under the lock */
+	struct {
+		struct sender *sender; /* the thread's own */
+		char writer_id[33];
+		uint64_t bytes;   /* whole records in the file */
+		uint64_t durable; /* acknowledged */
+	} journal[JOURNALS_MAX];
+	unsigned journals;
+	bool stop, ended, detached;
+	double deadline_s;
+	/* the thread's own */
+	double backoff_s;
+	bool failing;
+};
+
+static void uplink_free(struct uplink *u)
+{
+	for (unsigned i = 0; i < u->journals; i++)
+		sender_free(u->journal[i].sender);
+	http_close(u->http);
+	pthread_cond_destroy(&u->changed);
+	pthread_mutex_destroy(&u->lock);
+	free(u);
+}
+
+/* With the lock held; until the mono time, a change, or both. */
+static void wait_until(struct uplink *u, double until_s)
+{
+	struct timespec t = { (time_t)until_s, (long)((until_s - (double)(time_t)until_s) * 1e9) };
+
+	pthread_cond_timedwait(&u->changed, &u->lock, &t);
+}
+
+/* With the lock held: how much is waiting, and in which journal first. */
+static uint64_t pending(const struct uplink *u, unsigned *ret_first)
+{
+	uint64_t sum = 0;
+
+	for (unsigned i = u->journals; i-- > 0;) {
+		if (u->journal[i].durable >= u->journal[i].bytes)
+			continue;
+		*ret_first = i;
+		sum += u->journal[i].bytes - u->journal[i].durable;
+	}
+	return sum;
+}
+
+static void notice(struct uplink *u, const char *text)
+{
+	pthread_mutex_lock(&u->lock);
+	if (!u->detached && u->o.notice) /* detached: whoever would listen is gone */
+		u->o.notice(u->o.user, text);
+	pthread_mutex_unlock(&u->lock);
+}
+
+static void say_failing(struct uplink *u, const struct err *err)
+{
+	char text[640];
+
+	if (u->failing)
+		return;
+	u->failing = true;
+	snprintf(text, sizeof(text), "%s; the journal is kept and sent again later", err->text);
+	notice(u, text);
+}
+
+static void say_back(struct uplink *u)
+{
+	char text[320];
+
+	if (!u->failing)
+		return;
+	u->failing = false;
+	snprintf(text, sizeof(text), "the server %s takes the journal again", u->url);
+	notice(u, text);
+}
+
+/* How long to leave the server alone after a failure: doubling, with some jitter so that many ranks spread out. */
+static double next_backoff(struct uplink *u, enum sender_step step, double asked_s)
+{
+	double wait_s = u->backoff_s * (0.75 + 0.5 * (double)(clock_mono_ns() % 1000) / 1000);
+
+	u->backoff_s = u->backoff_s * 2 > BACKOFF_MAX_S ? BACKOFF_MAX_S : u->backoff_s * 2;
+	if (step != SENDER_RETRY)
+		wait_s = BACKOFF_MAX_S;
+	if (asked_s > wait_s)
+		wait_s = asked_s > RETRY_AFTER_MAX_S ? RETRY_AFTER_MAX_S : asked_s;
+	return wait_s;
+}
+
+/* One request without the lock; returns when to make the next one. */
+static double send_one(struct uplink *u, struct sender *s, double deadline_s)
+{
+	struct err err = ERR_INIT;
+	double asked_s = 0;
+	enum sender_step step = sender_step(s, u->http, deadline_s, &asked_s, &err);
+
+	if (step == SENDER_SENT) {
+		u->backoff_s = BACKOFF_FIRST_S;
+		say_back(u);
+		return clock_mono_s() + BATCH_S;
+	}
+	say_failing(u, &err);
+	return clock_mono_s() + next_backoff(u, step, asked_s);
+}
+
+static double closing_due(double next_s, double paused_s)
+{
+	return paused_s + CLOSING_BACKOFF_S < next_s ? paused_s + CLOSING_BACKOFF_S : next_s;
+}
+
+/* With the lock held: waits until there is a reason to send; false when the thread shall end. */
+static bool wait_for_work(struct uplink *u, double next_s, bool backing_off, unsigned *ret_which)
+{
+	double paused_s = clock_mono_s();
+
+	for (;;) {
+		double now = clock_mono_s();
+		uint64_t waiting = pending(u, ret_which);
+		double due_s = next_s;
+
+		if (u->stop && (!waiting || now >= u->deadline_s))
+			return false;
+		if (u->stop)
+			due_s = closing_due(next_s, backing_off ? paused_s : now - CLOSING_BACKOFF_S);
+		else if (!backing_off && waiting >= EAGER_BYTES)
+			due_s = now;
+		if (waiting && now >= due_s)
+			return true;
+		wait_until(u, !waiting ? now + IDLE_S : u->stop && u->deadline_s < due_s ? u->deadline_s : due_s);
+	}
+}
+
+static void *uplink_main(void *arg)
+{
+	struct uplink *u = arg;
+	double next_s = 0;
+	unsigned which = 0;
+	bool detached;
+
+	u->backoff_s = BACKOFF_FIRST_S;
+	pthread_mutex_lock(&u->lock);
+	while (wait_for_work(u, next_s, u->failing, &which)) {
+		struct sender *s = u->journal[which].sender;
+		double deadline_s = u->stop ? u->deadline_s : 0;
+
+		sender_limit(s, u->journal[which].bytes);
+		pthread_mutex_unlock(&u->lock);
+		next_s = send_one(u, s, deadline_s);
+		pthread_mutex_lock(&u->lock);
+		u->journal[which].durable = sender_durable(s);
+	}
+	u->ended = true;
+	detached = u->detached;
+	pthread_cond_broadcast(&u->changed);
+	pthread_mutex_unlock(&u->lock);
+	if (detached)
+		uplink_free(u);
+	return NULL;
+}
+
+static int thread_start(struct uplink *u, struct err *err)
+{
+	sigset_t all, before;
+	int rc;
+
+	sigfillset(&all); /* signals belong to the host program's threads */
+	pthread_sigmask(SIG_SETMASK, &all, &before);
+	rc = pthread_create(&u->thread, NULL, uplink_main, u);
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	return rc ? err_set_errno(err, rc, "cannot start the sender thread") : 0;
+}
+
+int uplink_start(struct uplink **ret, const struct uplink_opts *opts, struct err *err)
+{
+	struct uplink *u = calloc(1, sizeof(*u));
+	pthread_condattr_t attr;
+	int rc;
+
+	if (!u)
+		return err_set(err, ERR_NOMEM, "out of memory");
+	u->o = *opts;
+	snprintf(u->url, sizeof(u->url), "%s", opts->url);
+	snprintf(u->run_id, sizeof(u->run_id), "%s", opts->run_id);
+	pthread_mutex_init(&u->lock, NULL);
+	pthread_condattr_init(&attr);
+	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
+	pthread_cond_init(&u->changed, &attr);
+	pthread_condattr_destroy(&attr);
+	rc = http_open(&u->http, opts->url, opts->token, err);
+	if (!rc)
+		rc = thread_start(u, err);
+	if (rc) {
+		uplink_free(u);
+		return rc;
+	}
+	*ret = u;
+	return 0;
+}
+
+/* With the lock held: the journal of this writer, a new one where there is none; JOURNALS_MAX when there is no room. */
+static unsigned find_journal(struct uplink *u, const char *path, const char *writer_id)
+{
+	unsigned i = u->journals;
+	struct err err;
+
+	if (i && !strcmp(u->journal[i - 1].writer_id, writer_id))
+		return i - 1;
+	if (i == JOURNALS_MAX || sender_new(&u->journal[i].sender, path, u->run_id, writer_id, &err))
+		return JOURNALS_MAX;
+	snprintf(u->journal[i].writer_id, sizeof(u->journal[i].writer_id), "%s", writer_id);
+	u->journals++;
+	return i;
+}
+
+void uplink_advance(struct uplink *u, const char *path, const char *writer_id, uint64_t bytes)
+{
+	unsigned i;
+
+	pthread_mutex_lock(&u->lock);
+	i = find_journal(u, path, writer_id);
+	if (i < JOURNALS_MAX)
+		u->journal[i].bytes = bytes;
+	pthread_cond_broadcast(&u->changed);
+	pthread_mutex_unlock(&u->lock);
+}
+
+/* With the lock held: waits for the thread's end, but no longer than until the mono time. */
+static bool wait_ended(struct uplink *u, double until_s)
+{
+	while (!u->ended && clock_mono_s() < until_s)
+		wait_until(u, until_s);
+	return u->ended;
+}
+
+uint64_t uplink_stop(struct uplink *u, double wait_s)
+{
+	uint64_t unsent;
+	unsigned first;
+	bool ended;
+
+	pthread_mutex_lock(&u->lock);
+	u->stop = true;
+	u->deadline_s = clock_mono_s() + (wait_s > 0 ? wait_s : 0);
+	pthread_cond_broadcast(&u->changed);
+	if (!wait_ended(u, u->deadline_s)) {
+		http_cancel(u->http);
+		wait_ended(u, clock_mono_s() + CANCEL_GRACE_S);
+	}
+	unsent = pending(u, &first);
+	ended = u->ended;
+	u->detached = !ended; /* stuck in a name lookup or the like: it frees itself when it gets out */
+	pthread_mutex_unlock(&u->lock);
+	if (!ended) {
+		pthread_detach(u->thread);
+		return unsent;
+	}
+	pthread_join(u->thread, NULL);
+	uplink_free(u);
+	return unsent;
+}

@@ -1,0 +1,31 @@
+/* uplink.h: sends journals of a run to a server while they grow, from a thread of its own. The journal file is the
+ * spool: the thread reads whole records back from it, behind the offset that the server has acknowledged, so that an
+ * outage of any length costs no memory and loses nothing. */
+#ifndef DPT_SINK_UPLINK_H
+#define DPT_SINK_UPLINK_H
+
+#include <stdint.h>
+
+#include "tracker/base/err.h"
+
+struct uplink;
+
+struct uplink_opts {
+	const char *url;   /* http://host:port or https://…, a path prefix allowed */
+	const char *token; /* NULL or "": none */
+	const char *run_id;
+	/* Trouble begins, or ends: one line; from the uplink's thread, which must not be called from there. */
+	void (*notice)(void *user, const char *text);
+	void *user;
+};
+
+/* Starts the thread; libcurl is loaded here. */
+int uplink_start(struct uplink **ret, const struct uplink_opts *opts, struct err *err);
+
+/* The journal of this writer id has so many bytes of whole records now; a new path or writer id is one more journal. */
+void uplink_advance(struct uplink *u, const char *path, const char *writer_id, uint64_t bytes);
+
+/* Sends the rest for at most wait_s seconds, then frees u. Returns how many bytes the server has not acknowledged. */
+uint64_t uplink_stop(struct uplink *u, double wait_s);
+
+#endif

@@ -1,0 +1,85 @@
+/* cpu.h: what every kernel of the cpu module shares: the opened module, the instruction sets that loops are compiled
+ * for, the thread team, and checks of a node's types. Knows nothing of any single op. */
+#ifndef DPT_BACKENDS_CPU_H
+#define DPT_BACKENDS_CPU_H
+
+#include "trainer/graph/kernel.h"
+
+/* Loops are compiled once per set (each.h); the best one that the machine has is picked when a kernel is prepared.
+ * $DPTRAIN_CPU_ISA=base|avx2|avx512|avx512_bf16 lowers the choice, for tests and comparisons. */
+enum cpu_isa {
+	CPU_BASE,
+	CPU_AVX2,
+	CPU_AVX512,
+	CPU_AVX512_BF16,
+	CPU_ISA_COUNT
+};
+
+struct dnn;
+struct cpu_conv;
+
+struct cpu_module { /* what backend->open returns */
+	enum cpu_isa isa;
+	int threads;
+	bool deterministic;
+	struct dnn *dnn;
+	struct cpu_conv *convs;   /* every convolution prepared so far, shared by nodes alike */
+};
+
+enum cpu_isa cpu_isa_detect(void);
+const char *cpu_isa_name(enum cpu_isa isa);
+
+/* Bits of results depend on the number of parts alone: a team that turns out smaller runs several parts per thread. */
+typedef void cpu_part_fn(void *arg, int part, int parts);
+void cpu_parallel(int parts, cpu_part_fn *fn, void *arg);
+
+/* Parts worth making for a loop over that many elements; at most env->threads. Depends on nothing else. */
+int cpu_parts(const struct kernel_env *env, int64_t elements);
+
+/* The range of `part` when n items are dealt in runs of `grain`. */
+struct cpu_range {
+	int64_t begin, end;
+};
+
+static inline struct cpu_range cpu_split(int64_t n, int64_t grain, int part, int parts)
+{
+	int64_t runs = (n + grain - 1) / grain;
+	int64_t begin = runs * part / parts * grain, end = runs * (part + 1) / parts * grain;
+
+	return (struct cpu_range){ begin < n ? begin : n, end < n ? end : n };
+}
+
+/* 0 when the given operands exist with one type, f32 or bf16 (absent ones, NULL, are left out); else names the node. */
+struct cpu_operands {
+	int n_in, n_out; /* the first so many of each are looked at */
+};
+
+int cpu_one_type(const struct node *n, struct cpu_operands o, bool *ret_bf16, struct err *err);
+int cpu_want(const struct node *n, const struct tensor *t, enum dtype type, struct err *err);
+
+/* Zeroed state of a kernel, freed by cpu_state_release. */
+int cpu_state_new(size_t bytes, void **ret_state, struct err *err);
+void cpu_state_release(void *state);
+
+/* Ops that work element by element on one or two inputs of one type: state, prepare and run for all of them. */
+struct cpu_elems {
+	cpu_part_fn *loop; /* is handed this struct */
+	int64_t count;
+	int parts;
+	bool bf16;
+	const void *a, *b; /* b: NULL with one input */
+	void *y;
+};
+
+int cpu_elems_new(const struct kernel_env *env, const struct node *n, cpu_part_fn *loop, void **ret_state, struct err *err);
+int cpu_elems_run(void *state, const struct kernel_args *args, struct err *err);
+
+/* Table of one loop's versions, for each.h's users: CPU_PICK(env, add) is add as compiled for the machine. */
+#if defined(__x86_64__)
+#define CPU_TABLE(f) { f##_base, f##_avx2, f##_avx512, f##_bf16 }
+#else
+#define CPU_TABLE(f) { f##_base, f##_base, f##_base, f##_base }
+#endif
+#define CPU_PICK(env, f) ((cpu_part_fn *const[]) CPU_TABLE(f))[((const struct cpu_module *)(env)->module)->isa]
+
+#endif

@@ -1,0 +1,42 @@
+/* each.h: compiles the file named by CPU_BODY once per instruction set. That file includes this one and guards its
+ * loops with CPU_PASS; the loops' names are wrapped in V(), and simd.h's vectors are lowered to what the set has. */
+#define CPU_CAT2(a, b) a##b
+#define CPU_CAT(a, b) CPU_CAT2(a, b)
+#define V(name) CPU_CAT(name, CPU_SUFFIX)
+#define CPU_PASS 1
+
+#define CPU_SUFFIX _base
+#include "trainer/backends/cpu/simd.h"
+#include CPU_BODY
+#undef CPU_SUFFIX
+
+#if defined(__x86_64__)
+#pragma GCC push_options
+#pragma GCC target("avx2,fma,bmi,bmi2")
+#define CPU_SUFFIX _avx2
+#include "trainer/backends/cpu/simd.h"
+#include CPU_BODY
+#undef CPU_SUFFIX
+#pragma GCC pop_options
+
+#pragma GCC push_options
+#pragma GCC target("avx2,fma,bmi,bmi2,avx512f,avx512bw,avx512dq,avx512vl,prefer-vector-width=512")
+#define CPU_SUFFIX _avx512
+#define CPU_HAS_AVX512 1
+#include "trainer/backends/cpu/simd.h"
+#include CPU_BODY
+#undef CPU_SUFFIX
+#pragma GCC pop_options
+
+#pragma GCC push_options
+#pragma GCC target("avx2,fma,bmi,bmi2,avx512f,avx512bw,avx512dq,avx512vl,avx512bf16,prefer-vector-width=512")
+#define CPU_SUFFIX _bf16
+#define CPU_HAS_BF16 1
+#include "trainer/backends/cpu/simd.h"
+#include CPU_BODY
+#undef CPU_SUFFIX
+#undef CPU_HAS_AVX512
+#undef CPU_HAS_BF16
+#pragma GCC pop_options
+#endif
+#undef CPU_PASS

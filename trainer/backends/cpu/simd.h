@@ -1,0 +1,156 @@
+/* simd.h: loads, stores and arithmetic on 16 lanes, compiled once per instruction set by each.h (no include guard on
+ * purpose). Elements are f32, or bf16 (`bf`) widened on load and rounded to nearest even on store. `bf` and the like
+ * are constants at every call, so each use costs what its type costs. */
+
+VEC_INLINE v16 vset(float x)
+{
+	return x - (v16){ 0 };
+}
+
+/* Lanes of a where the mask's are all ones, of b where they are zero. */
+VEC_INLINE v16 vblend(v16i mask, v16 a, v16 b)
+{
+	return (v16)((mask & (v16i)a) | (~mask & (v16i)b));
+}
+
+VEC_INLINE v16 vmin(v16 a, v16 b)
+{
+	return vblend(a < b, a, b);
+}
+
+VEC_INLINE v16 vmax(v16 a, v16 b)
+{
+	return vblend(a > b, a, b);
+}
+
+VEC_INLINE v16h vto_bf16(v16 v)
+{
+#ifdef CPU_HAS_BF16
+	return (v16h)_mm512_cvtneps_pbh((__m512)v);
+#else
+	v16u u = (v16u)v;
+	v16u even = u + 0x7fff + ((u >> 16) & 1);
+	v16u nan = u | 0x400000;
+	v16u is_nan = (v16u)(v != v);
+
+	return __builtin_convertvector(((is_nan & nan) | (~is_nan & even)) >> 16, v16h);
+#endif
+}
+
+VEC_INLINE v16 vload(const void *p, int64_t i, bool bf)
+{
+	if (bf)
+		return (v16)(__builtin_convertvector(*(const v16h_u *)((const uint16_t *)p + i), v16u) << 16);
+	return *(const v16_u *)((const float *)p + i);
+}
+
+VEC_INLINE void vstore(void *p, int64_t i, v16 v, bool bf)
+{
+	if (bf)
+		*(v16h_u *)((uint16_t *)p + i) = vto_bf16(v);
+	else
+		*(v16_u *)((float *)p + i) = v;
+}
+
+/* The first n lanes (0 < n < 16); the others read as zero and are not written. */
+VEC_INLINE v16 vload_n(const void *p, int64_t i, int n, bool bf)
+{
+#ifdef CPU_HAS_AVX512
+	__mmask16 m = (__mmask16)((1u << n) - 1);
+
+	if (bf)
+		return (v16)_mm512_slli_epi32(_mm512_cvtepu16_epi32(_mm256_maskz_loadu_epi16(m, (const uint16_t *)p + i)), 16);
+	return (v16)_mm512_maskz_loadu_ps(m, (const float *)p + i);
+#else
+	if (bf) {
+		uint16_t h[LANES] = { 0 };
+
+		memcpy(h, (const uint16_t *)p + i, (size_t)n * sizeof(*h));
+		return vload(h, 0, true);
+	}
+	float f[LANES] = { 0 };
+
+	memcpy(f, (const float *)p + i, (size_t)n * sizeof(*f));
+	return vload(f, 0, false);
+#endif
+}
+
+VEC_INLINE void vstore_n(void *p, int64_t i, v16 v, int n, bool bf)
+{
+	if (bf) {
+		uint16_t h[LANES];
+
+		vstore(h, 0, v, true);
+		memcpy((uint16_t *)p + i, h, (size_t)n * sizeof(*h));
+	} else {
+		float f[LANES];
+
+		vstore(f, 0, v, false);
+		memcpy((float *)p + i, f, (size_t)n * sizeof(*f));
+	}
+}
+
+/* n >= 16: a whole vector. */
+VEC_INLINE v16 vload_any(const void *p, int64_t i, int64_t n, bool bf)
+{
+	return n >= LANES ? vload(p, i, bf) : vload_n(p, i, (int)n, bf);
+}
+
+VEC_INLINE void vstore_any(void *p, int64_t i, v16 v, int64_t n, bool bf)
+{
+	if (n >= LANES)
+		vstore(p, i, v, bf);
+	else
+		vstore_n(p, i, v, (int)n, bf);
+}
+
+VEC_INLINE float vsum(v16 v)
+{
+	float s = 0, f[LANES];
+
+	memcpy(f, &v, sizeof(f));
+	for (int w = LANES / 2; w > 0; w /= 2)
+		for (int i = 0; i < w; i++)
+			f[i] += f[i + w];
+	s = f[0];
+	return s;
+}
+
+VEC_INLINE float vmax_lane(v16 v)
+{
+	float f[LANES];
+
+	memcpy(f, &v, sizeof(f));
+	for (int i = 1; i < LANES; i++)
+		f[0] = f[i] > f[0] ? f[i] : f[0];
+	return f[0];
+}
+
+/* e^x within 1 ulp or so for x in [-87, 88]; below that 0, above infinity; NaN stays NaN. x = n ln 2 + r, |r| <= ln 2 / 2,
+ * e^r by its Taylor polynomial of degree 7 (remainder below 6e-9 of the value). */
+VEC_INLINE v16 vexp(v16 x)
+{
+	const v16 magic = vset(12582912.0f); /* 1.5 * 2^23: adding it rounds to an integer */
+	v16i low = x < -87.33654f, high = x > 88.72283f, nan = x != x;
+	v16 t = x * 1.44269504f + magic;
+	v16 n = t - magic;
+	v16 r = x - n * 0.693145752f;
+	v16 p;
+
+	r = r - n * 1.42860677e-6f;
+	p = 1.0f / 5040 * r + 1.0f / 720;
+	p = p * r + 1.0f / 120;
+	p = p * r + 1.0f / 24;
+	p = p * r + 1.0f / 6;
+	p = p * r + 0.5f;
+	p = p * r * r + r;
+	/* 2^n as 2^(n/2) squared: n = 128 and -126 stay within the exponent's range */
+	v16i e = (v16i)t - (v16i)magic;
+	v16i half = e >> 1;
+	v16 a = (v16)((half + 127) << 23), b = (v16)((e - half + 127) << 23);
+
+	p = (p * a + a) * b;
+	p = vblend(low, vset(0), p);
+	p = vblend(high, vset(__builtin_inff()), p);
+	return vblend(nan, x, p);
+}

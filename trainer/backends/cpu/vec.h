@@ -1,0 +1,66 @@
+/* vec.h: vectors of 16 lanes in the compiler's own notation, which it lowers to whatever the target has. The _u types
+ * may lie at any element's address. */
+#ifndef DPT_BACKENDS_CPU_VEC_H
+#define DPT_BACKENDS_CPU_VEC_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <string.h>
+#if defined(__x86_64__)
+#include <immintrin.h>
+#endif
+
+typedef float v16 __attribute__((vector_size(64)));
+typedef int32_t v16i __attribute__((vector_size(64)));
+typedef uint32_t v16u __attribute__((vector_size(64)));
+typedef uint16_t v16h __attribute__((vector_size(32)));
+typedef uint8_t v16b __attribute__((vector_size(16)));
+typedef double v8d __attribute__((vector_size(64)));
+typedef float v8 __attribute__((vector_size(32)));
+
+typedef float v16_u __attribute__((vector_size(64), aligned(4), may_alias));
+typedef uint16_t v16h_u __attribute__((vector_size(32), aligned(2), may_alias));
+typedef uint8_t v16b_u __attribute__((vector_size(16), aligned(1), may_alias));
+
+#define LANES 16
+#define VEC_INLINE static inline __attribute__((always_inline, unused))
+
+/* The functions of simd.h under short names; V() gives each instruction set its own. */
+#define vset V(vset)
+#define vload V(vload)
+#define vstore V(vstore)
+#define vload_n V(vload_n)
+#define vstore_n V(vstore_n)
+#define vload_any V(vload_any)
+#define vstore_any V(vstore_any)
+#define vblend V(vblend)
+#define vsum V(vsum)
+#define vmax_lane V(vmax_lane)
+#define vexp V(vexp)
+#define vmin V(vmin)
+#define vmax V(vmax)
+#define vto_bf16 V(vto_bf16)
+
+/* The loop of an element-wise op (struct cpu_elems) around V(name##_one)(a, b); with one input b is a again. */
+#define CPU_ELEMS_LOOP(name)                                                                                              \
+	VEC_INLINE void V(name##_range)(const struct cpu_elems *e, struct cpu_range r, bool bf, bool two)                 \
+	{                                                                                                                 \
+		for (int64_t i = r.begin; i < r.end; i += LANES) {                                                        \
+			v16 a = vload_any(e->a, i, r.end - i, bf);                                                        \
+			v16 b = two ? vload_any(e->b, i, r.end - i, bf) : a;                                              \
+                                                                                                                          \
+			vstore_any(e->y, i, V(name##_one)(a, b), r.end - i, bf);                                          \
+		}                                                                                                         \
+	}                                                                                                                 \
+	static void V(name)(void *arg, int part, int parts)                                                               \
+	{                                                                                                                 \
+		const struct cpu_elems *e = arg;                                                                          \
+		struct cpu_range r = cpu_split(e->count, 2 * LANES, part, parts);                                         \
+                                                                                                                          \
+		if (e->b)                                                                                                 \
+			e->bf16 ? V(name##_range)(e, r, true, true) : V(name##_range)(e, r, false, true);                 \
+		else                                                                                                      \
+			e->bf16 ? V(name##_range)(e, r, true, false) : V(name##_range)(e, r, false, false);               \
+	}
+
+#endif

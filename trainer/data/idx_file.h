@@ -1,0 +1,26 @@
+/* idx_file.h: one file of the IDX format (two zero bytes, element type, number of dimensions, big-endian dimensions,
+ * elements; http://yann.lecun.com/exdb/mnist), plain or gzip'd, told apart by content. Only 8-bit elements. */
+#ifndef DPT_DATA_IDX_FILE_H
+#define DPT_DATA_IDX_FILE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "tracker/base/err.h"
+
+#define IDX_DIMS_MAX 4
+
+struct idx_file {
+	int ndim;
+	int64_t dim[IDX_DIMS_MAX];
+	const uint8_t *data; /* the elements, product of dim bytes */
+	size_t bytes;
+	void *map;           /* what data lies in: the mapped file or, inflated, memory of malloc */
+	size_t map_bytes;    /* 0: of malloc */
+};
+
+/* ERR_USAGE with one line for whatever is wrong with the file. Nothing is allocated that the file cannot fill. */
+int idx_file_open(struct idx_file *ret, const char *path, struct err *err);
+void idx_file_close(struct idx_file *f); /* a zeroed one is fine */
+
+#endif

@@ -1,0 +1,435 @@
+/* loader.c: batch slots, worker threads and the order of delivery.
+ *
+ * One slot at a time is being handed out in chunks of samples (`current`); workers claim chunks under the lock and fill
+ * them without it. Slots stand in `line` in the order of the batches; the caller gets the first of the line once it is
+ * full. A slot is free, in line, or held by the caller. */
+#include "trainer/data/loader.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "tracker/base/clock.h"
+#include "trainer/data/pixels.h"
+
+#define CHUNK_PIXELS 65536
+#define ALIGN_BYTES 64
+#define WORKERS_MAX 1024
+
+struct slot {
+	struct loader_batch batch;
+	char *images;
+	int32_t *labels;
+	int64_t *index;  /* sample of each place */
+	int64_t claimed, done; /* samples given to workers, and filled by them */
+	int64_t failed_at; /* place of the first sample that could not be read, -1 none */
+	struct err err;  /* … and why */
+	double ready_at; /* not before this moment (opts.slow_s) */
+	bool held;
+};
+
+struct loader {
+	struct loader_opts o;
+	struct order order;
+	struct pixels_table table;
+	size_t sample_bytes, image_slot_bytes; /* of one delivered image, of all images of a slot */
+	int64_t capacity, chunk;               /* samples of a slot, of a claim */
+
+	pthread_mutex_t lock;
+	pthread_cond_t work, ready;
+	pthread_t *threads;
+	int n_begun; /* workers that have taken their scratch */
+	bool stop;
+
+	struct slot *slots;
+	void *memory;      /* of all slots, when the loader allocated it */
+	uint8_t *scratch;  /* two source images per worker, two for the caller */
+	int *line, *free_slots;
+	int line_first, line_n, n_free;
+	int current;       /* slot that has unclaimed samples, -1 none */
+	int64_t epoch, step, micro; /* of the next batch to hand out */
+};
+
+static size_t round_up(size_t n)
+{
+	return (n + ALIGN_BYTES - 1) / ALIGN_BYTES * ALIGN_BYTES;
+}
+
+static int slot_count(const struct loader_opts *o)
+{
+	int least = o->workers + 2 > 4 ? o->workers + 2 : 4;
+
+	return o->slots > 0 ? o->slots : least;
+}
+
+/* Samples of the largest micro-batch. */
+static int64_t capacity_of(const struct sampler *s)
+{
+	struct range first = sampler_part(s, 0, 0);
+	int64_t n = first.end - first.begin;
+
+	return s->micro && s->micro < n ? s->micro : n;
+}
+
+/* Bytes of the images (*ret_images) and of everything of one slot; -1 when they overflow. */
+static int slot_bytes(const struct loader_opts *o, size_t *ret_images, size_t *ret_all)
+{
+	size_t n = (size_t)capacity_of(&o->sampler), images, labels;
+
+	if (__builtin_mul_overflow(n, pixels_count(o->dataset) * dtype_bytes(o->dtype), &images) ||
+	    __builtin_mul_overflow(n, sizeof(int32_t), &labels) || images > PTRDIFF_MAX / 4 || labels > PTRDIFF_MAX / 4)
+		return -1;
+	*ret_images = round_up(images);
+	*ret_all = round_up(images) + round_up(labels);
+	return 0;
+}
+
+size_t loader_bytes(const struct loader_opts *o)
+{
+	size_t images, all, total;
+
+	if (slot_bytes(o, &images, &all) || __builtin_mul_overflow(all, (size_t)slot_count(o), &total))
+		return 0;
+	return total;
+}
+
+/* Moves on to the next micro-batch, step or epoch. */
+static void advance(struct loader *l)
+{
+	if (++l->micro < sampler_micros(&l->o.sampler, l->step))
+		return;
+	l->micro = 0;
+	if (++l->step < sampler_steps(&l->o.sampler))
+		return;
+	l->step = 0;
+	l->epoch++;
+}
+
+static bool at_end(const struct loader *l)
+{
+	return l->o.epochs && l->epoch >= l->o.first_epoch + l->o.epochs;
+}
+
+/* Puts a free slot at the end of the line and writes down which samples belong into it. Under the lock. */
+static void assign(struct loader *l)
+{
+	const struct sampler *s = &l->o.sampler;
+	struct range global = sampler_global(s, l->step), r = sampler_micro(s, l->step, l->o.rank, l->micro);
+	int n = l->free_slots[--l->n_free];
+	struct slot *slot = &l->slots[n];
+
+	order_make(&l->order, s, l->epoch);
+	slot->batch = (struct loader_batch){ .epoch = l->epoch,
+					     .step = l->step,
+					     .micro = l->micro,
+					     .n_micro = sampler_micros(s, l->step),
+					     .count = r.end - r.begin,
+					     .global_count = global.end - global.begin,
+					     .images = slot->images,
+					     .labels = slot->labels,
+					     .slot = n };
+	for (int64_t i = 0; i < slot->batch.count; i++)
+		slot->index[i] = order_at(&l->order, s, r.begin + i);
+	slot->claimed = slot->done = 0;
+	slot->failed_at = -1;
+	slot->ready_at = l->o.slow_s > 0 ? clock_mono_s() + l->o.slow_s : 0;
+	l->line[(l->line_first + l->line_n++) % slot_count(&l->o)] = n;
+	l->current = slot->batch.count ? n : -1;
+	advance(l);
+}
+
+/* One sample into its place; scratch holds two source images. */
+static int fill_one(struct loader *l, const struct slot *slot, int64_t i, uint8_t *scratch, struct err *err)
+{
+	const struct dataset *d = l->o.dataset;
+	size_t source_bytes = pixels_count(d) * dtype_bytes(d->dtype);
+	const void *pixels = d->ops->peek ? d->ops->peek(d, l->o.split, slot->index[i]) : scratch;
+	struct dataset_read r = { l->o.split, slot->index[i], d->ops->peek ? NULL : scratch, &slot->labels[i] };
+	int rc = dataset_read(d, &r, err);
+
+	if (rc)
+		return rc;
+	if (l->o.augment) {
+		struct rng_key key = { l->o.sampler.seed, rng_stream("augment") ^ (uint64_t)slot->batch.epoch };
+
+		pixels_move(d, pixels_draw(key, slot->index[i], l->o.augment), pixels, scratch + source_bytes);
+		pixels = scratch + source_bytes;
+	}
+	pixels_deliver(d, &l->table, pixels, l->o.dtype, slot->images + (size_t)i * l->sample_bytes);
+	return 0;
+}
+
+/* Waits until the slot may be called full, or the loader stops. Under the lock. */
+static void wait_slow(struct loader *l, double until)
+{
+	struct timespec t = { (time_t)until, (long)((until - (double)(time_t)until) * 1e9) };
+
+	while (until > 0 && !l->stop && clock_mono_s() < until)
+		pthread_cond_timedwait(&l->work, &l->lock, &t);
+}
+
+/* Claims a chunk of the current slot and fills it. Called and left with the lock held. */
+static void fill_chunk(struct loader *l, uint8_t *scratch)
+{
+	struct slot *slot = &l->slots[l->current];
+	int64_t begin = slot->claimed, end = begin + l->chunk, failed = -1;
+	struct err err = ERR_INIT;
+
+	if (end > slot->batch.count)
+		end = slot->batch.count;
+	slot->claimed = end;
+	if (end == slot->batch.count)
+		l->current = -1;
+	pthread_mutex_unlock(&l->lock);
+	for (int64_t i = begin; i < end && failed < 0; i++)
+		if (fill_one(l, slot, i, scratch, &err))
+			failed = i;
+	pthread_mutex_lock(&l->lock);
+	if (failed >= 0 && (slot->failed_at < 0 || failed < slot->failed_at)) {
+		slot->failed_at = failed;
+		slot->err = err;
+	}
+	if (slot->done + end - begin == slot->batch.count)
+		wait_slow(l, slot->ready_at);
+	slot->done += end - begin;
+	if (slot->done == slot->batch.count)
+		pthread_cond_signal(&l->ready);
+}
+
+/* Gives out work when there is any; false when there is none now. Under the lock. */
+static bool work_once(struct loader *l, uint8_t *scratch)
+{
+	if (l->current < 0 && (at_end(l) || !l->n_free))
+		return false;
+	if (l->current < 0) {
+		assign(l);
+		if (l->current < 0) {
+			pthread_cond_signal(&l->ready); /* an empty part is full at once */
+			return true;
+		}
+		pthread_cond_broadcast(&l->work);
+	}
+	fill_chunk(l, scratch);
+	return true;
+}
+
+static size_t scratch_bytes(const struct loader *l)
+{
+	return round_up(2 * pixels_count(l->o.dataset) * dtype_bytes(l->o.dataset->dtype));
+}
+
+static void *worker_main(void *arg)
+{
+	struct loader *l = arg;
+	uint8_t *scratch;
+
+	pthread_mutex_lock(&l->lock);
+	scratch = l->scratch + (size_t)l->n_begun++ * scratch_bytes(l);
+	while (!l->stop)
+		if (!work_once(l, scratch))
+			pthread_cond_wait(&l->work, &l->lock);
+	pthread_mutex_unlock(&l->lock);
+	return NULL;
+}
+
+static bool first_is_full(const struct loader *l)
+{
+	const struct slot *s = l->line_n ? &l->slots[l->line[l->line_first]] : NULL;
+
+	return s && s->done == s->batch.count;
+}
+
+static int take_first(struct loader *l, struct loader_batch *ret, double began, struct err *err)
+{
+	struct slot *s = &l->slots[l->line[l->line_first]];
+
+	if (s->failed_at >= 0) {
+		if (err)
+			*err = s->err;
+		return s->err.code;
+	}
+	l->line_first = (l->line_first + 1) % slot_count(&l->o);
+	l->line_n--;
+	s->held = true;
+	*ret = s->batch;
+	ret->wait_s = clock_mono_s() - began;
+	return 1;
+}
+
+int loader_next(struct loader *l, struct loader_batch *ret, struct err *err)
+{
+	double began = clock_mono_s();
+	int rc = 0;
+
+	pthread_mutex_lock(&l->lock);
+	while (!first_is_full(l)) {
+		if (!l->line_n && at_end(l))
+			goto out;
+		if (!l->line_n && !l->n_free) {
+			rc = err_set(err, ERR_BUSY, "all %d batches of the loader are held", slot_count(&l->o));
+			goto out;
+		}
+		if (l->o.workers)
+			pthread_cond_wait(&l->ready, &l->lock);
+		else
+			work_once(l, l->scratch);
+	}
+	rc = take_first(l, ret, began, err);
+out:
+	pthread_mutex_unlock(&l->lock);
+	return rc;
+}
+
+void loader_release(struct loader *l, const struct loader_batch *b)
+{
+	pthread_mutex_lock(&l->lock);
+	if (l->slots[b->slot].held) {
+		l->slots[b->slot].held = false;
+		l->free_slots[l->n_free++] = b->slot;
+		pthread_cond_broadcast(&l->work);
+	}
+	pthread_mutex_unlock(&l->lock);
+}
+
+static int check_opts(const struct loader_opts *o, struct err *err)
+{
+	const struct dataset *d = o->dataset;
+
+	if (o->sampler.n_samples != d->n_samples[o->split] || o->sampler.n_samples < 1)
+		return err_set(err, ERR_USAGE, "%.200s: has %lld samples in the %s split, %lld were expected", d->path,
+			       (long long)d->n_samples[o->split], split_name(o->split), (long long)o->sampler.n_samples);
+	if (o->dtype != DTYPE_F32 && o->dtype != DTYPE_F64)
+		return err_set(err, ERR_UNSUPPORTED, "the loader delivers f32 or f64, not %s", dtype_name(o->dtype));
+	if (o->augment && d->dtype != DTYPE_U8)
+		return err_set(err, ERR_USAGE, "%.200s: is used as it is and cannot be augmented", d->path);
+	if (o->workers < 0 || o->workers > WORKERS_MAX || o->slots > 1 << 16 || o->sampler.global_batch < 1 ||
+	    o->rank < 0 || o->rank >= o->sampler.world)
+		return err_set(err, ERR_USAGE, "loader: %d workers, %d slots, global batch %lld, rank %d of %d make no sense",
+			       o->workers, o->slots, (long long)o->sampler.global_batch, o->rank, o->sampler.world);
+	if (!loader_bytes(o))
+		return err_set(err, ERR_USAGE, "batches of %lld samples are beyond any memory",
+			       (long long)o->sampler.global_batch);
+	return 0;
+}
+
+static int allocate(struct loader *l, struct err *err)
+{
+	size_t n = (size_t)slot_count(&l->o), each = 0, bytes = loader_bytes(&l->o);
+	char *at = l->o.memory;
+
+	slot_bytes(&l->o, &l->image_slot_bytes, &each);
+	if (!at && posix_memalign(&l->memory, ALIGN_BYTES, bytes))
+		l->memory = NULL;
+	if (!at)
+		at = l->memory;
+	l->slots = calloc(n, sizeof(*l->slots));
+	l->line = calloc(n, sizeof(*l->line));
+	l->free_slots = calloc(n, sizeof(*l->free_slots));
+	l->threads = calloc((size_t)l->o.workers + 1, sizeof(*l->threads));
+	l->scratch = calloc((size_t)l->o.workers + 1, scratch_bytes(l));
+	if (!at || !l->slots || !l->line || !l->free_slots || !l->threads || !l->scratch)
+		return err_set(err, ERR_NOMEM, "no memory for %zu batches of %zu bytes; fewer samples a batch are needed", n,
+			       each);
+	for (size_t i = 0; i < n; i++, at += each) {
+		l->slots[i].images = at;
+		l->slots[i].labels = (int32_t *)(void *)(at + l->image_slot_bytes);
+		l->slots[i].index = calloc((size_t)l->capacity, sizeof(int64_t));
+		l->free_slots[l->n_free++] = (int)(n - 1 - i);
+		if (!l->slots[i].index)
+			return err_set(err, ERR_NOMEM, "no memory for a batch of %lld samples", (long long)l->capacity);
+	}
+	return 0;
+}
+
+static int start_workers(struct loader *l, struct err *err)
+{
+	sigset_t all, before;
+	int rc = 0, n = 0;
+
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &before);
+	while (!rc && n < l->o.workers) {
+		rc = pthread_create(&l->threads[n], NULL, worker_main, l);
+		n += !rc;
+	}
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	l->o.workers = n; /* those to join */
+	return rc ? err_set_errno(err, rc, "loader: cannot start worker %d", n + 1) : 0;
+}
+
+static void init_conds(struct loader *l)
+{
+	pthread_condattr_t attr;
+
+	pthread_condattr_init(&attr);
+	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
+	pthread_mutex_init(&l->lock, NULL);
+	pthread_cond_init(&l->work, &attr);
+	pthread_cond_init(&l->ready, &attr);
+	pthread_condattr_destroy(&attr);
+}
+
+int loader_open(struct loader **ret, const struct loader_opts *o, struct err *err)
+{
+	struct loader *l;
+	int rc = check_opts(o, err), workers;
+
+	if (rc)
+		return rc;
+	l = calloc(1, sizeof(*l));
+	if (!l)
+		return err_set(err, ERR_NOMEM, "out of memory");
+	l->o = *o;
+	l->o.slots = slot_count(o);
+	l->current = -1;
+	l->epoch = o->first_epoch;
+	l->step = o->first_step;
+	l->sample_bytes = pixels_count(o->dataset) * dtype_bytes(o->dtype);
+	l->capacity = capacity_of(&o->sampler);
+	l->chunk = CHUNK_PIXELS / (int64_t)pixels_count(o->dataset) + 1;
+	init_conds(l);
+	pixels_table(&l->table, o->dataset);
+	workers = l->o.workers;
+	rc = order_init(&l->order, &o->sampler, err);
+	if (!rc)
+		rc = allocate(l, err);
+	l->o.workers = 0; /* none started yet */
+	if (!rc) {
+		l->o.workers = workers;
+		rc = start_workers(l, err);
+	}
+	if (rc) {
+		loader_close(l);
+		return rc;
+	}
+	*ret = l;
+	return 0;
+}
+
+void loader_close(struct loader *l)
+{
+	if (!l)
+		return;
+	pthread_mutex_lock(&l->lock);
+	l->stop = true;
+	pthread_cond_broadcast(&l->work);
+	pthread_mutex_unlock(&l->lock);
+	for (int i = 0; i < l->o.workers; i++)
+		pthread_join(l->threads[i], NULL);
+	for (int i = 0; l->slots && i < l->o.slots; i++)
+		free(l->slots[i].index);
+	order_done(&l->order);
+	pthread_cond_destroy(&l->work);
+	pthread_cond_destroy(&l->ready);
+	pthread_mutex_destroy(&l->lock);
+	free(l->slots);
+	free(l->line);
+	free(l->free_slots);
+	free(l->threads);
+	free(l->scratch);
+	free(l->memory);
+	free(l);
+}

@@ -1,0 +1,37 @@
+/* pixels.h: what is done with the pixels of one image: statistics, normalising, cropping and flipping. Knows nothing
+ * of files, batches or threads. */
+#ifndef DPT_DATA_PIXELS_H
+#define DPT_DATA_PIXELS_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "trainer/data/dataset.h"
+#include "trainer/graph/rng.h"
+
+size_t pixels_count(const struct dataset *d); /* elements of one image */
+
+/* d->mean and d->std of n u8 images: sums in integers, population variance; constant channels get std 1. */
+void pixels_stats(struct dataset *d, const uint8_t *images, int64_t n);
+
+/* Normalised value of each of the 256 levels per channel, computed in f64, rounded once. */
+struct pixels_table {
+	float f32[DATASET_CHANNELS_MAX][256];
+	double f64[DATASET_CHANNELS_MAX][256];
+};
+
+void pixels_table(struct pixels_table *ret, const struct dataset *d);
+
+/* to[i] = table of u8 from[i] (dataset of u8), or the value converted (f32, f64 sets); to is f32 or f64. */
+void pixels_deliver(const struct dataset *d, const struct pixels_table *t, const void *from, enum dtype to_type, void *to);
+
+struct pixels_draw { /* what is done to one image */
+	int dx, dy; /* the image moves by this many pixels; what is then outside it is black */
+	bool flip;
+};
+
+/* bits of enum loader_augment; key.stream is rng_stream("augment") ^ epoch. */
+struct pixels_draw pixels_draw(struct rng_key key, int64_t sample, unsigned augment);
+void pixels_move(const struct dataset *d, struct pixels_draw draw, const uint8_t *from, uint8_t *to);
+
+#endif

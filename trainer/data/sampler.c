@@ -1,0 +1,143 @@
+/* sampler.c: order and division of samples. */
+#include "trainer/data/sampler.h"
+
+#include <stdlib.h>
+
+#include "trainer/graph/rng.h"
+
+static int64_t ceil_div(int64_t a, int64_t b)
+{
+	return a / b + (a % b != 0);
+}
+
+static int64_t smaller(int64_t a, int64_t b)
+{
+	return a < b ? a : b;
+}
+
+struct range range_part(struct range r, int rank, int world)
+{
+	int64_t n = r.end - r.begin, each = n / world, extra = n % world;
+	int64_t begin = r.begin + rank * each + smaller(rank, extra);
+
+	return (struct range){ begin, begin + each + (rank < extra) };
+}
+
+int64_t sampler_steps(const struct sampler *s)
+{
+	return s->endless ? INT64_MAX : ceil_div(s->n_samples, s->global_batch);
+}
+
+struct range sampler_global(const struct sampler *s, int64_t step)
+{
+	int64_t begin;
+
+	if (s->endless) { /* only the position modulo N matters; the product itself may not fit */
+		begin = (int64_t)((__int128)step * s->global_batch % s->n_samples);
+		return (struct range){ begin, begin + s->global_batch };
+	}
+	begin = step * s->global_batch;
+	return (struct range){ begin, smaller(begin + s->global_batch, s->n_samples) };
+}
+
+struct range sampler_part(const struct sampler *s, int64_t step, int rank)
+{
+	return range_part(sampler_global(s, step), rank, s->world);
+}
+
+static int64_t largest_part(const struct sampler *s, int64_t step)
+{
+	struct range r = sampler_global(s, step);
+
+	return ceil_div(r.end - r.begin, s->world);
+}
+
+int64_t sampler_micros(const struct sampler *s, int64_t step)
+{
+	return s->micro ? ceil_div(largest_part(s, step), s->micro) : 1;
+}
+
+struct range sampler_micro(const struct sampler *s, int64_t step, int rank, int64_t micro)
+{
+	struct range part = sampler_part(s, step, rank);
+
+	if (!s->micro)
+		return part;
+	part.begin = smaller(part.begin + micro * s->micro, part.end);
+	part.end = smaller(part.begin + s->micro, part.end);
+	return part;
+}
+
+static int add_size(int64_t *sizes, int n, struct range r)
+{
+	for (int i = 0; i < n; i++)
+		if (sizes[i] == r.end - r.begin)
+			return n;
+	sizes[n] = r.end - r.begin;
+	return n + 1;
+}
+
+int sampler_sizes(const struct sampler *s, int64_t ret_sizes[8])
+{
+	int64_t last = sampler_steps(s) - 1;
+	int n = 0;
+
+	/* Parts differ by one at most: the first and last rank have both sizes. Of a part's micro-batches the first is
+	 * whole, and one of the last two is the rest or empty. */
+	for (int k = 0; k < (s->endless ? 1 : 2); k++) {
+		int64_t step = k ? last : 0, micros = sampler_micros(s, step);
+
+		for (int r = 0; r < 2; r++)
+			for (int m = 0; m < 3; m++) {
+				int64_t micro = m == 0 ? 0 : micros - m;
+
+				if (micro >= 0)
+					n = add_size(ret_sizes, n, sampler_micro(s, step, r ? s->world - 1 : 0, micro));
+			}
+	}
+	return n;
+}
+
+int order_init(struct order *o, const struct sampler *s, struct err *err)
+{
+	*o = (struct order){ .epoch = -1, .n = s->n_samples };
+	if (!s->shuffle || s->endless)
+		return 0;
+	if (s->n_samples > (int64_t)UINT32_MAX)
+		return err_set(err, ERR_USAGE, "%lld samples are more than an epoch can shuffle", (long long)s->n_samples);
+	o->index = malloc((size_t)s->n_samples * sizeof(*o->index));
+	return o->index ? 0 : err_set(err, ERR_NOMEM, "no memory for the order of %lld samples", (long long)s->n_samples);
+}
+
+void order_make(struct order *o, const struct sampler *s, int64_t epoch)
+{
+	struct rng_key key = { s->seed, rng_stream("shuffle") ^ (uint64_t)epoch };
+
+	if (o->epoch == epoch)
+		return;
+	o->epoch = epoch;
+	if (!o->index)
+		return;
+	for (int64_t i = 0; i < o->n; i++)
+		o->index[i] = (uint32_t)i;
+	for (int64_t i = o->n - 1; i > 0; i--) {
+		int64_t j = (int64_t)rng_below(key, (uint64_t)i, (uint64_t)i + 1);
+		uint32_t moved = o->index[i];
+
+		o->index[i] = o->index[j];
+		o->index[j] = moved;
+	}
+}
+
+int64_t order_at(const struct order *o, const struct sampler *s, int64_t position)
+{
+	if (s->endless)
+		return position % s->n_samples;
+	return o->index ? (int64_t)o->index[position] : position;
+}
+
+void order_done(struct order *o)
+{
+	free(o->index);
+	o->index = NULL;
+}

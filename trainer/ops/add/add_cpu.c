@@ -1,0 +1,26 @@
+/* add_cpu.c: sums of two tensors, element by element. */
+#ifndef CPU_PASS
+#include "trainer/backends/cpu/cpu.h"
+#include "trainer/backends/cpu/vec.h"
+
+#define CPU_BODY "trainer/ops/add/add_cpu.c"
+#include "trainer/backends/cpu/each.h"
+
+static int add_prepare(const struct kernel_env *env, struct node *n, void **ret_state, struct err *err)
+{
+	return cpu_elems_new(env, n, CPU_PICK(env, add_loop), ret_state, err);
+}
+
+extern const struct kernel add_cpu;
+const struct kernel add_cpu = { .prepare = add_prepare, .run = cpu_elems_run, .release = cpu_state_release };
+
+#else
+
+VEC_INLINE v16 V(add_loop_one)(v16 a, v16 b)
+{
+	return a + b;
+}
+
+CPU_ELEMS_LOOP(add_loop)
+
+#endif

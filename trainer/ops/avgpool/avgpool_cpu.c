@@ -1,0 +1,108 @@
+/* avgpool_cpu.c: the mean over all pixels of a sample, and its gradient. */
+#ifndef CPU_PASS
+#include "trainer/backends/cpu/cpu.h"
+#include "trainer/backends/cpu/vec.h"
+#include "trainer/ops/avgpool/avgpool.h"
+
+struct avgpool_state {
+	cpu_part_fn *loop;
+	int64_t n, pixels, c;
+	int parts;
+	bool bf16;
+	const void *in;
+	void *out;
+};
+
+#define CPU_BODY "trainer/ops/avgpool/avgpool_cpu.c"
+#include "trainer/backends/cpu/each.h"
+
+static int avgpool_new(const struct kernel_env *env, struct node *n, cpu_part_fn *loop, void **ret_state, struct err *err)
+{
+	const struct shape *image = n->in[0]->shape.ndim == 4 ? &n->in[0]->shape : &n->out[0]->shape;
+	struct avgpool_state *s;
+	void *state;
+	bool bf16;
+	int rc = cpu_one_type(n, (struct cpu_operands){ 1, 1 }, &bf16, err);
+
+	if (!rc)
+		rc = cpu_state_new(sizeof(*s), &state, err);
+	if (rc)
+		return rc;
+	s = state;
+	s->loop = loop;
+	s->n = image->dim[0];
+	s->pixels = image->dim[1] * image->dim[2];
+	s->c = image->dim[3];
+	s->parts = cpu_parts(env, shape_count(image));
+	s->bf16 = bf16;
+	*ret_state = s;
+	return 0;
+}
+
+static int avgpool_prepare(const struct kernel_env *env, struct node *n, void **ret_state, struct err *err)
+{
+	return avgpool_new(env, n, CPU_PICK(env, avgpool_loop), ret_state, err);
+}
+
+static int avgpool_grad_prepare(const struct kernel_env *env, struct node *n, void **ret_state, struct err *err)
+{
+	return avgpool_new(env, n, CPU_PICK(env, avgpool_grad_loop), ret_state, err);
+}
+
+static int avgpool_run(void *state, const struct kernel_args *args, struct err *err)
+{
+	struct avgpool_state s = *(const struct avgpool_state *)state;
+
+	(void)err;
+	s.in = args->in[0];
+	s.out = args->out[0];
+	cpu_parallel(s.parts, s.loop, &s);
+	return 0;
+}
+
+extern const struct kernel avgpool_cpu, avgpool_grad_cpu;
+const struct kernel avgpool_cpu = { .prepare = avgpool_prepare, .run = avgpool_run, .release = cpu_state_release };
+const struct kernel avgpool_grad_cpu = { .prepare = avgpool_grad_prepare, .run = avgpool_run, .release = cpu_state_release };
+
+#else
+
+VEC_INLINE void V(avgpool_samples)(const struct avgpool_state *s, struct cpu_range r, const bool bf)
+{
+	for (int64_t n = r.begin; n < r.end; n++)
+		for (int64_t c = 0; c < s->c; c += LANES) {
+			v16 sum = { 0 };
+
+			for (int64_t i = 0; i < s->pixels; i++)
+				sum += vload_any(s->in, (n * s->pixels + i) * s->c + c, s->c - c, bf);
+			vstore_any(s->out, n * s->c + c, sum / (float)s->pixels, s->c - c, bf);
+		}
+}
+
+static void V(avgpool_loop)(void *arg, int part, int parts)
+{
+	const struct avgpool_state *s = arg;
+	struct cpu_range r = cpu_split(s->n, 1, part, parts);
+
+	s->bf16 ? V(avgpool_samples)(s, r, true) : V(avgpool_samples)(s, r, false);
+}
+
+VEC_INLINE void V(avgpool_grad_samples)(const struct avgpool_state *s, struct cpu_range r, const bool bf)
+{
+	for (int64_t n = r.begin; n < r.end; n++)
+		for (int64_t c = 0; c < s->c; c += LANES) {
+			v16 g = vload_any(s->in, n * s->c + c, s->c - c, bf) / (float)s->pixels;
+
+			for (int64_t i = 0; i < s->pixels; i++)
+				vstore_any(s->out, (n * s->pixels + i) * s->c + c, g, s->c - c, bf);
+		}
+}
+
+static void V(avgpool_grad_loop)(void *arg, int part, int parts)
+{
+	const struct avgpool_state *s = arg;
+	struct cpu_range r = cpu_split(s->n, 1, part, parts);
+
+	s->bf16 ? V(avgpool_grad_samples)(s, r, true) : V(avgpool_grad_samples)(s, r, false);
+}
+
+#endif

@@ -1,0 +1,513 @@
+/* bn_cpu.c: batch normalisation, one pass over the data each way: statistics while reading x, normalising with add and
+ * ReLU while writing y, and the two sums of the gradient together with its mask and join.
+ * Sums run in f32 over blocks of rows and in f64 above, per part, and the parts are added in their order. */
+#ifndef CPU_PASS
+#include <math.h>
+
+#include "trainer/backends/cpu/cpu.h"
+#include "trainer/backends/cpu/vec.h"
+#include "trainer/ops/bn/bn.h"
+#include "trainer/ops/ops.h"
+
+#define BLOCK_ROWS 64
+
+struct bn_state {
+	cpu_part_fn *loop;
+	struct bn_attr attr;
+	int64_t rows, c, padded; /* padded: c rounded up to whole vectors, the length of each coefficient array */
+	int parts;
+	bool bf16;
+	/* of one run */
+	const void *x, *dy, *dy2, *y_in, *residual;
+	void *out;
+	float *mean, *rstd, *scale, *shift, *slope, *offset; /* in the workspace */
+	double *sums;                                       /* [parts][2c] in the workspace */
+};
+
+#define CPU_BODY "trainer/ops/bn/bn_cpu.c"
+#include "trainer/backends/cpu/each.h"
+
+/* in[x] is the tensor that is normalised. */
+static int bn_new(const struct kernel_env *env, struct node *n, int x, struct bn_state **ret, struct err *err)
+{
+	const struct shape *shape = &n->in[x]->shape;
+	struct bn_state *s;
+	void *state;
+	int rc = cpu_state_new(sizeof(*s), &state, err);
+
+	if (rc)
+		return rc;
+	s = state;
+	s->attr = *(const struct bn_attr *)n->attr;
+	s->c = shape->dim[shape->ndim - 1];
+	s->rows = s->c ? shape_count(shape) / s->c : 0;
+	s->padded = (s->c + LANES - 1) / LANES * LANES;
+	s->parts = cpu_parts(env, shape_count(shape));
+	s->bf16 = n->in[x]->dtype == DTYPE_BF16;
+	*ret = s;
+	return 0;
+}
+
+static size_t coef_bytes(const struct bn_state *s, int arrays)
+{
+	return (size_t)(s->padded * arrays) * sizeof(float);
+}
+
+static size_t sums_bytes(const struct bn_state *s)
+{
+	return (size_t)(s->parts * 2 * s->c) * sizeof(double);
+}
+
+/* The coefficient arrays stand one after another in the workspace. */
+static void coef_place(struct bn_state *s, void *workspace)
+{
+	float **const arrays[] = { &s->scale, &s->shift, &s->mean, &s->rstd, &s->slope, &s->offset };
+
+	for (size_t i = 0; i < sizeof(arrays) / sizeof(arrays[0]); i++)
+		*arrays[i] = (float *)workspace + (size_t)s->padded * i;
+}
+
+static double stat_rstd(const double *stat, int64_t c, int64_t i, double eps)
+{
+	double count = stat[2 * c], mean, var;
+
+	if (count <= 0)
+		return 0;
+	mean = stat[i] / count;
+	var = stat[c + i] / count - mean * mean;
+	return 1 / sqrt((var > 0 ? var : 0) + eps);
+}
+
+/* Scale and shift of the forward pass, as the backward pass needs them again for the mask. */
+static void coef_forward(struct bn_state *s, const double *stat, const float *gamma, const float *beta)
+{
+	double count = stat[2 * s->c];
+
+	for (int64_t i = 0; i < s->padded; i++) {
+		double mean = i < s->c && count > 0 ? stat[i] / count : 0;
+		double rstd = i < s->c ? stat_rstd(stat, s->c, i, s->attr.eps) : 0;
+		double scale = i < s->c ? (double)gamma[i] * rstd : 0;
+
+		s->scale[i] = (float)scale;
+		s->shift[i] = i < s->c ? (float)((double)beta[i] - mean * scale) : 0;
+		s->mean[i] = (float)mean;
+		s->rstd[i] = (float)rstd;
+	}
+}
+
+static void sums_fold(const struct bn_state *s, double *out)
+{
+	for (int64_t i = 0; i < 2 * s->c; i++) {
+		double sum = 0;
+
+		for (int p = 0; p < s->parts; p++)
+			sum += s->sums[p * 2 * s->c + i];
+		out[i] = sum;
+	}
+}
+
+static int bn_stats_prepare(const struct kernel_env *env, struct node *n, void **ret_state, struct err *err)
+{
+	struct bn_state *s;
+	bool bf16;
+	int rc = cpu_one_type(n, (struct cpu_operands){ 1, 0 }, &bf16, err);
+
+	if (!rc)
+		rc = bn_new(env, n, 0, &s, err);
+	if (rc)
+		return rc;
+	s->loop = CPU_PICK(env, bn_sum_x);
+	n->workspace_bytes = sums_bytes(s);
+	*ret_state = s;
+	return 0;
+}
+
+static int bn_stats_run(void *state, const struct kernel_args *args, struct err *err)
+{
+	struct bn_state s = *(const struct bn_state *)state;
+	double *stat = args->out[0];
+
+	(void)err;
+	s.x = args->in[0];
+	s.sums = args->workspace;
+	cpu_parallel(s.parts, s.loop, &s);
+	sums_fold(&s, stat);
+	stat[2 * s.c] = (double)s.rows;
+	return 0;
+}
+
+static int bn_apply_prepare(const struct kernel_env *env, struct node *n, void **ret_state, struct err *err)
+{
+	struct bn_state *s;
+	bool bf16;
+	int rc = cpu_one_type(n, (struct cpu_operands){ 1, 1 }, &bf16, err);
+
+	if (!rc)
+		rc = bn_new(env, n, 0, &s, err);
+	if (rc)
+		return rc;
+	s->loop = CPU_PICK(env, bn_normalise);
+	n->workspace_bytes = coef_bytes(s, 4);
+	*ret_state = s;
+	return 0;
+}
+
+static int bn_apply_run(void *state, const struct kernel_args *args, struct err *err)
+{
+	struct bn_state s = *(const struct bn_state *)state;
+
+	(void)err;
+	s.x = args->in[0];
+	s.residual = s.attr.residual ? args->in[4] : NULL;
+	s.out = args->out[0];
+	coef_place(&s, args->workspace);
+	coef_forward(&s, args->in[1], args->in[2], args->in[3]);
+	cpu_parallel(s.parts, s.loop, &s);
+	return 0;
+}
+
+static int bn_infer_run(void *state, const struct kernel_args *args, struct err *err)
+{
+	struct bn_state s = *(const struct bn_state *)state;
+	const float *gamma = args->in[1], *beta = args->in[2], *mean = args->in[3], *var = args->in[4];
+
+	(void)err;
+	s.x = args->in[0];
+	s.residual = s.attr.residual ? args->in[5] : NULL;
+	s.out = args->out[0];
+	coef_place(&s, args->workspace);
+	for (int64_t i = 0; i < s.padded; i++) {
+		double scale = i < s.c ? (double)gamma[i] / sqrt((double)var[i] + s.attr.eps) : 0;
+
+		s.scale[i] = (float)scale;
+		s.shift[i] = i < s.c ? (float)((double)beta[i] - (double)mean[i] * scale) : 0;
+	}
+	cpu_parallel(s.parts, s.loop, &s);
+	return 0;
+}
+
+static int bn_small_prepare(const struct kernel_env *env, struct node *n, void **ret_state, struct err *err)
+{
+	struct bn_state *s;
+	void *state;
+	int rc = cpu_state_new(sizeof(*s), &state, err);
+
+	(void)env;
+	if (rc)
+		return rc;
+	s = state;
+	s->attr = *(const struct bn_attr *)n->attr;
+	s->c = shape_count(&n->out[0]->shape);
+	*ret_state = s;
+	return 0;
+}
+
+static int bn_running_run(void *state, const struct kernel_args *args, struct err *err)
+{
+	const struct bn_state *s = state;
+	const double *stat = args->in[0];
+	const float *mean_in = args->in[1], *var_in = args->in[2];
+	float *mean = args->out[0], *var = args->out[1];
+	double count = stat[2 * s->c], m = s->attr.momentum;
+
+	(void)err;
+	for (int64_t i = 0; i < s->c && count > 0; i++) {
+		double mu = stat[i] / count, v = stat[s->c + i] / count - mu * mu;
+
+		v = v > 0 ? v : 0;
+		v = count > 1 ? v * count / (count - 1) : v;
+		mean[i] = (float)((1 - m) * (double)mean_in[i] + m * mu);
+		var[i] = (float)((1 - m) * (double)var_in[i] + m * v);
+	}
+	return 0;
+}
+
+static int bn_grad_params_run(void *state, const struct kernel_args *args, struct err *err)
+{
+	const struct bn_state *s = state;
+	const double *dstat = args->in[0];
+	float *dgamma = args->out[0], *dbeta = args->out[1];
+
+	(void)err;
+	for (int64_t i = 0; i < s->c; i++) {
+		dbeta[i] = (float)dstat[i];
+		dgamma[i] = (float)dstat[s->c + i];
+	}
+	return 0;
+}
+
+static int bn_grad_stats_prepare(const struct kernel_env *env, struct node *n, void **ret_state, struct err *err)
+{
+	struct bn_state *s;
+	bool bf16;
+	int rc = cpu_one_type(n, (struct cpu_operands){ 3, 0 }, &bf16, err);
+
+	if (!rc)
+		rc = bn_new(env, n, 2, &s, err);
+	if (rc)
+		return rc;
+	s->loop = CPU_PICK(env, bn_sum_grad);
+	n->workspace_bytes = sums_bytes(s) + coef_bytes(s, 4);
+	*ret_state = s;
+	return 0;
+}
+
+static int bn_grad_stats_run(void *state, const struct kernel_args *args, struct err *err)
+{
+	struct bn_state s = *(const struct bn_state *)state;
+
+	(void)err;
+	s.dy = args->in[0];
+	s.dy2 = args->in[1];
+	s.x = args->in[2];
+	s.y_in = s.attr.relu && s.attr.residual ? args->in[6] : NULL;
+	s.out = s.attr.write_g ? args->out[1] : NULL;
+	s.sums = args->workspace;
+	coef_place(&s, (char *)args->workspace + sums_bytes(&s));
+	coef_forward(&s, args->in[3], args->in[4], args->in[5]);
+	cpu_parallel(s.parts, s.loop, &s);
+	sums_fold(&s, args->out[0]);
+	return 0;
+}
+
+static int bn_grad_apply_prepare(const struct kernel_env *env, struct node *n, void **ret_state, struct err *err)
+{
+	struct bn_state *s;
+	bool bf16;
+	int rc = cpu_one_type(n, (struct cpu_operands){ 2, 1 }, &bf16, err);
+
+	if (!rc)
+		rc = bn_new(env, n, 1, &s, err);
+	if (rc)
+		return rc;
+	s->loop = CPU_PICK(env, bn_grad_x);
+	n->workspace_bytes = coef_bytes(s, 6);
+	*ret_state = s;
+	return 0;
+}
+
+/* dx = scale g + slope (x - mean) + offset. */
+static int bn_grad_apply_run(void *state, const struct kernel_args *args, struct err *err)
+{
+	struct bn_state s = *(const struct bn_state *)state;
+	const double *stat = args->in[2], *dstat = args->in[3];
+	const float *gamma = args->in[4];
+	double count = stat[2 * s.c];
+
+	(void)err;
+	s.dy = args->in[0];
+	s.x = args->in[1];
+	s.out = args->out[0];
+	coef_place(&s, args->workspace);
+	coef_forward(&s, stat, gamma, args->in[5]);
+	for (int64_t i = 0; i < s.padded; i++) {
+		double rstd = i < s.c ? stat_rstd(stat, s.c, i, s.attr.eps) : 0;
+		double scale = i < s.c ? (double)gamma[i] * rstd : 0;
+
+		s.slope[i] = scale != 0 ? (float)(-scale * rstd * dstat[s.c + i] / count) : 0;
+		s.offset[i] = scale != 0 ? (float)(-scale * dstat[i] / count) : 0;
+	}
+	cpu_parallel(s.parts, s.loop, &s);
+	return 0;
+}
+
+#define OP(name) extern const struct kernel name##_cpu;
+#include "trainer/ops/ops.def"
+#undef OP
+const struct kernel bn_stats_cpu = { .prepare = bn_stats_prepare, .run = bn_stats_run, .release = cpu_state_release };
+const struct kernel bn_apply_cpu = { .prepare = bn_apply_prepare, .run = bn_apply_run, .release = cpu_state_release };
+const struct kernel bn_infer_cpu = { .prepare = bn_apply_prepare, .run = bn_infer_run, .release = cpu_state_release };
+const struct kernel bn_running_cpu = { .prepare = bn_small_prepare, .run = bn_running_run, .release = cpu_state_release };
+const struct kernel bn_grad_params_cpu = { .prepare = bn_small_prepare, .run = bn_grad_params_run, .release = cpu_state_release };
+const struct kernel bn_grad_stats_cpu = { .prepare = bn_grad_stats_prepare, .run = bn_grad_stats_run, .release = cpu_state_release };
+const struct kernel bn_grad_apply_cpu = { .prepare = bn_grad_apply_prepare, .run = bn_grad_apply_run, .release = cpu_state_release };
+
+#else
+
+/* Where a tile of a tensor lies: `wide` vectors of channels from c on, `width` channels in all (less than 16 only when
+ * wide is 1), rows of one block. */
+#define TILE_VECTORS 4
+
+static inline __attribute__((unused)) void V(bn_fold)(double *sums, const v16 *acc, int n, int64_t width)
+{
+	v16 t = acc[0];
+
+	for (int i = 1; i < n; i++)
+		t += acc[i];
+	for (int64_t i = 0; i < width; i++)
+		sums[i] += (double)t[i];
+}
+
+/* Sums of x and x*x of rows r, channels [c, c + width): `deep` rows by 4 / deep vectors at a time. */
+VEC_INLINE void V(bn_sum_x_tile)(const struct bn_state *s, struct cpu_range r, int64_t c, double *sums, const int deep, const bool bf)
+{
+	const int wide = TILE_VECTORS / deep;
+	int64_t width = s->c - c < LANES ? s->c - c : LANES;
+	v16 a[TILE_VECTORS] = { 0 }, b[TILE_VECTORS] = { 0 };
+
+	for (int64_t row = r.begin; row < r.end; row += deep) {
+#pragma GCC unroll 4
+		for (int d = 0; d < deep; d++) {
+			if (row + d >= r.end)
+				break;
+#pragma GCC unroll 4
+			for (int w = 0; w < wide; w++) {
+				v16 x = vload_any(s->x, (row + d) * s->c + c + w * LANES, width, bf);
+
+				a[d * wide + w] += x;
+				b[d * wide + w] += x * x;
+			}
+		}
+	}
+	for (int w = 0; w < wide; w++) {
+		v16 ta[TILE_VECTORS], tb[TILE_VECTORS];
+
+		for (int d = 0; d < deep; d++)
+			ta[d] = a[d * wide + w], tb[d] = b[d * wide + w];
+		V(bn_fold)(sums + c + w * LANES, ta, deep, width);
+		V(bn_fold)(sums + s->c + c + w * LANES, tb, deep, width);
+	}
+}
+
+VEC_INLINE void V(bn_sum_x_rows)(const struct bn_state *s, struct cpu_range r, double *sums, const bool bf)
+{
+	for (int64_t row = r.begin; row < r.end; row += BLOCK_ROWS) {
+		struct cpu_range block = { row, row + BLOCK_ROWS < r.end ? row + BLOCK_ROWS : r.end };
+		int64_t c = 0;
+
+		for (; c + TILE_VECTORS * LANES <= s->c; c += TILE_VECTORS * LANES)
+			V(bn_sum_x_tile)(s, block, c, sums, 1, bf);
+		for (; c < s->c; c += LANES)
+			V(bn_sum_x_tile)(s, block, c, sums, TILE_VECTORS, bf);
+	}
+}
+
+static void V(bn_sum_x)(void *arg, int part, int parts)
+{
+	const struct bn_state *s = arg;
+	double *sums = s->sums + part * 2 * s->c;
+	struct cpu_range r = cpu_split(s->rows, BLOCK_ROWS, part, parts);
+
+	memset(sums, 0, (size_t)(2 * s->c) * sizeof(*sums));
+	s->bf16 ? V(bn_sum_x_rows)(s, r, sums, true) : V(bn_sum_x_rows)(s, r, sums, false);
+}
+
+VEC_INLINE void V(bn_normalise_rows)(const struct bn_state *s, struct cpu_range r, const bool bf)
+{
+	const bool relu = s->attr.relu;
+
+	for (int64_t row = r.begin; row < r.end; row++)
+		for (int64_t c = 0; c < s->c; c += LANES) {
+			int64_t i = row * s->c + c, n = s->c - c;
+			v16 y = vload_any(s->x, i, n, bf) * vload(s->scale, c, false) + vload(s->shift, c, false);
+
+			if (s->residual)
+				y += vload_any(s->residual, i, n, bf);
+			if (relu)
+				y = (v16)((v16i)y & ~(y <= 0));
+			vstore_any(s->out, i, y, n, bf);
+		}
+}
+
+static void V(bn_normalise)(void *arg, int part, int parts)
+{
+	const struct bn_state *s = arg;
+	struct cpu_range r = cpu_split(s->rows, 1, part, parts);
+
+	s->bf16 ? V(bn_normalise_rows)(s, r, true) : V(bn_normalise_rows)(s, r, false);
+}
+
+/* The gradient before the activation: what arrives, joined, where the output was positive. */
+VEC_INLINE v16 V(bn_masked)(const struct bn_state *s, int64_t i, int64_t c, v16 x, const bool bf)
+{
+	int64_t n = s->c - c;
+	v16 g = vload_any(s->dy, i, n, bf);
+
+	if (s->dy2)
+		g += vload_any(s->dy2, i, n, bf);
+	if (s->y_in)
+		g = (v16)((v16i)g & (vload_any(s->y_in, i, n, bf) > 0));
+	else if (s->attr.relu)
+		g = (v16)((v16i)g & (x * vload(s->scale, c, false) + vload(s->shift, c, false) > 0));
+	return g;
+}
+
+VEC_INLINE void V(bn_sum_grad_tile)(const struct bn_state *s, struct cpu_range r, int64_t c, double *sums, const int deep, const bool bf)
+{
+	const int wide = TILE_VECTORS / deep;
+	int64_t width = s->c - c < LANES ? s->c - c : LANES;
+	v16 a[TILE_VECTORS] = { 0 }, b[TILE_VECTORS] = { 0 };
+
+	for (int64_t row = r.begin; row < r.end; row += deep) {
+#pragma GCC unroll 4
+		for (int d = 0; d < deep; d++) {
+			if (row + d >= r.end)
+				break;
+#pragma GCC unroll 4
+			for (int w = 0; w < wide; w++) {
+				int64_t cw = c + w * LANES, i = (row + d) * s->c + cw;
+				v16 x = vload_any(s->x, i, width, bf);
+				v16 g = V(bn_masked)(s, i, cw, x, bf);
+
+				if (s->out)
+					vstore_any(s->out, i, g, width, bf);
+				a[d * wide + w] += g;
+				b[d * wide + w] += g * (x - vload(s->mean, cw, false));
+			}
+		}
+	}
+	for (int w = 0; w < wide; w++) {
+		v16 ta[TILE_VECTORS], tb[TILE_VECTORS], rstd = vload(s->rstd, c + w * LANES, false);
+
+		for (int d = 0; d < deep; d++)
+			ta[d] = a[d * wide + w], tb[d] = b[d * wide + w] * rstd;
+		V(bn_fold)(sums + c + w * LANES, ta, deep, width);
+		V(bn_fold)(sums + s->c + c + w * LANES, tb, deep, width);
+	}
+}
+
+VEC_INLINE void V(bn_sum_grad_rows)(const struct bn_state *s, struct cpu_range r, double *sums, const bool bf)
+{
+	for (int64_t row = r.begin; row < r.end; row += BLOCK_ROWS) {
+		struct cpu_range block = { row, row + BLOCK_ROWS < r.end ? row + BLOCK_ROWS : r.end };
+		int64_t c = 0;
+
+		for (; c + TILE_VECTORS * LANES <= s->c; c += TILE_VECTORS * LANES)
+			V(bn_sum_grad_tile)(s, block, c, sums, 1, bf);
+		for (; c < s->c; c += LANES)
+			V(bn_sum_grad_tile)(s, block, c, sums, TILE_VECTORS, bf);
+	}
+}
+
+static void V(bn_sum_grad)(void *arg, int part, int parts)
+{
+	const struct bn_state *s = arg;
+	double *sums = s->sums + part * 2 * s->c;
+	struct cpu_range r = cpu_split(s->rows, BLOCK_ROWS, part, parts);
+
+	memset(sums, 0, (size_t)(2 * s->c) * sizeof(*sums));
+	s->bf16 ? V(bn_sum_grad_rows)(s, r, sums, true) : V(bn_sum_grad_rows)(s, r, sums, false);
+}
+
+VEC_INLINE void V(bn_grad_x_rows)(const struct bn_state *s, struct cpu_range r, const bool bf)
+{
+	for (int64_t row = r.begin; row < r.end; row++)
+		for (int64_t c = 0; c < s->c; c += LANES) {
+			int64_t i = row * s->c + c;
+			v16 x = vload_any(s->x, i, s->c - c, bf);
+			v16 g = V(bn_masked)(s, i, c, x, bf);
+			v16 dx = (x - vload(s->mean, c, false)) * vload(s->slope, c, false) + vload(s->offset, c, false);
+
+			vstore_any(s->out, i, g * vload(s->scale, c, false) + dx, s->c - c, bf);
+		}
+}
+
+static void V(bn_grad_x)(void *arg, int part, int parts)
+{
+	const struct bn_state *s = arg;
+	struct cpu_range r = cpu_split(s->rows, 1, part, parts);
+
+	s->bf16 ? V(bn_grad_x_rows)(s, r, true) : V(bn_grad_x_rows)(s, r, false);
+}
+
+#endif

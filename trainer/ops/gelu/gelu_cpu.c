@@ -1,0 +1,58 @@
+/* gelu_cpu.c: GELU in its tanh form and its gradient. With u = sqrt(2/pi) (x + 0.044715 x^3), 0.5 (1 + tanh u) is the
+ * logistic function s of 2u, so y = x s and dy/dx = s + x s (1 - s) 2 du/dx: one exponential each. */
+#ifndef CPU_PASS
+#include "trainer/backends/cpu/cpu.h"
+#include "trainer/backends/cpu/vec.h"
+
+#define CPU_BODY "trainer/ops/gelu/gelu_cpu.c"
+#include "trainer/backends/cpu/each.h"
+
+static int gelu_prepare(const struct kernel_env *env, struct node *n, void **ret_state, struct err *err)
+{
+	return cpu_elems_new(env, n, CPU_PICK(env, gelu_loop), ret_state, err);
+}
+
+extern const struct kernel gelu_cpu;
+const struct kernel gelu_cpu = { .prepare = gelu_prepare, .run = cpu_elems_run, .release = cpu_state_release };
+
+static int gelu_grad_prepare(const struct kernel_env *env, struct node *n, void **ret_state, struct err *err)
+{
+	return cpu_elems_new(env, n, CPU_PICK(env, gelu_grad_loop), ret_state, err);
+}
+
+extern const struct kernel gelu_grad_cpu;
+const struct kernel gelu_grad_cpu = { .prepare = gelu_grad_prepare, .run = cpu_elems_run, .release = cpu_state_release };
+
+#else
+
+#define GELU_TWO_ROOT 1.59576912160573071f /* 2 sqrt(2/pi) */
+#define GELU_CUBIC 0.044715f
+
+/* e^(-2u), kept finite; vmin with the constant first lets NaN through. */
+VEC_INLINE v16 V(gelu_exp)(v16 x)
+{
+	return vexp(vmin(vset(88), -(GELU_TWO_ROOT * x * (1 + GELU_CUBIC * x * x))));
+}
+
+VEC_INLINE v16 V(gelu_loop_one)(v16 x, v16 same)
+{
+	(void)same;
+	return x / (1 + V(gelu_exp)(x));
+}
+
+/* 1 - s is taken as e s: the difference itself would lose its digits where s is near 1. Far out it is zero, and the
+ * polynomial beside it must not make that NaN. */
+VEC_INLINE v16 V(gelu_grad_loop_one)(v16 dy, v16 x)
+{
+	v16 e = V(gelu_exp)(x);
+	v16 s = 1 / (1 + e);
+	v16 t = vmin(vmax(x, vset(-64)), vset(64));
+	v16 du = GELU_TWO_ROOT * (1 + 3 * GELU_CUBIC * t * t);
+
+	return dy * (s + t * s * (e * s) * du);
+}
+
+CPU_ELEMS_LOOP(gelu_loop)
+CPU_ELEMS_LOOP(gelu_grad_loop)
+
+#endif

@@ -1,0 +1,189 @@
+/* maxpool_cpu.c: maximum over windows with the winner's place, and its gradient gathered per input pixel, so that no
+ * two threads write the same place. */
+#ifndef CPU_PASS
+#include "trainer/backends/cpu/cpu.h"
+#include "trainer/backends/cpu/vec.h"
+#include "trainer/ops/maxpool/maxpool.h"
+
+struct maxpool_state {
+	cpu_part_fn *loop;
+	int kernel, stride, pad, parts;
+	int64_t n, h, w, p, q, c;
+	bool bf16;
+	const void *in;
+	void *out;
+	const uint8_t *winner;
+	uint8_t *index;
+};
+
+#define CPU_BODY "trainer/ops/maxpool/maxpool_cpu.c"
+#include "trainer/backends/cpu/each.h"
+
+static int maxpool_new(const struct kernel_env *env, const struct node *n, struct maxpool_state **ret, struct err *err)
+{
+	const struct maxpool_attr *a = n->attr;
+	struct maxpool_state *s;
+	void *state;
+	bool bf16;
+	int rc = cpu_one_type(n, (struct cpu_operands){ 1, 1 }, &bf16, err);
+
+	if (!rc)
+		rc = cpu_state_new(sizeof(*s), &state, err);
+	if (rc)
+		return rc;
+	s = state;
+	s->kernel = a->kernel;
+	s->stride = a->stride;
+	s->pad = a->pad;
+	s->bf16 = bf16;
+	s->parts = cpu_parts(env, shape_count(&n->in[0]->shape));
+	*ret = s;
+	return 0;
+}
+
+static void maxpool_sizes(struct maxpool_state *s, const struct shape *x, const struct shape *y)
+{
+	s->n = x->dim[0], s->h = x->dim[1], s->w = x->dim[2], s->c = x->dim[3];
+	s->p = y->dim[1], s->q = y->dim[2];
+}
+
+static int maxpool_prepare(const struct kernel_env *env, struct node *n, void **ret_state, struct err *err)
+{
+	struct maxpool_state *s;
+	int rc = maxpool_new(env, n, &s, err);
+
+	if (rc)
+		return rc;
+	maxpool_sizes(s, &n->in[0]->shape, &n->out[0]->shape);
+	s->loop = CPU_PICK(env, maxpool_loop);
+	*ret_state = s;
+	return 0;
+}
+
+static int maxpool_run(void *state, const struct kernel_args *args, struct err *err)
+{
+	struct maxpool_state s = *(const struct maxpool_state *)state;
+
+	(void)err;
+	s.in = args->in[0];
+	s.out = args->out[0];
+	s.index = args->out[1];
+	cpu_parallel(s.parts, s.loop, &s);
+	return 0;
+}
+
+static int maxpool_grad_prepare(const struct kernel_env *env, struct node *n, void **ret_state, struct err *err)
+{
+	struct maxpool_state *s;
+	int rc = maxpool_new(env, n, &s, err);
+
+	if (rc)
+		return rc;
+	maxpool_sizes(s, &n->out[0]->shape, &n->in[0]->shape);
+	s->loop = CPU_PICK(env, maxpool_grad_loop);
+	*ret_state = s;
+	return 0;
+}
+
+static int maxpool_grad_run(void *state, const struct kernel_args *args, struct err *err)
+{
+	struct maxpool_state s = *(const struct maxpool_state *)state;
+
+	(void)err;
+	s.in = args->in[0];
+	s.winner = args->in[1];
+	s.out = args->out[0];
+	cpu_parallel(s.parts, s.loop, &s);
+	return 0;
+}
+
+extern const struct kernel maxpool_cpu, maxpool_grad_cpu;
+const struct kernel maxpool_cpu = { .prepare = maxpool_prepare, .run = maxpool_run, .release = cpu_state_release };
+const struct kernel maxpool_grad_cpu = { .prepare = maxpool_grad_prepare, .run = maxpool_grad_run, .release = cpu_state_release };
+
+#else
+
+/* One output pixel's window, clipped to the image. */
+VEC_INLINE void V(maxpool_pixel)(const struct maxpool_state *s, int64_t n, int64_t p, int64_t q, const bool bf)
+{
+	int64_t h0 = p * s->stride - s->pad, w0 = q * s->stride - s->pad, o = ((n * s->p + p) * s->q + q) * s->c;
+
+	for (int64_t c = 0; c < s->c; c += LANES) {
+		int64_t lanes = s->c - c < LANES ? s->c - c : LANES;
+		v16 best = vset(-__builtin_inff());
+		v16i where = { 0 };
+		bool first = true;
+
+		for (int r = 0; r < s->kernel; r++)
+			for (int t = 0; t < s->kernel; t++) {
+				int64_t h = h0 + r, w = w0 + t;
+
+				if (h < 0 || h >= s->h || w < 0 || w >= s->w)
+					continue;
+				v16 x = vload_any(s->in, ((n * s->h + h) * s->w + w) * s->c + c, lanes, bf);
+				v16i wins = first ? ~(v16i){ 0 } : (x > best) | ((x != x) & (best == best));
+
+				best = vblend(wins, x, best);
+				where = (wins & (r * s->kernel + t)) | (~wins & where);
+				first = false;
+			}
+		vstore_any(s->out, o + c, best, lanes, bf);
+		v16b bytes = __builtin_convertvector(where, v16b);
+		memcpy(s->index + o + c, &bytes, (size_t)lanes);
+	}
+}
+
+static void V(maxpool_loop)(void *arg, int part, int parts)
+{
+	const struct maxpool_state *s = arg;
+	struct cpu_range r = cpu_split(s->n * s->p, 1, part, parts);
+
+	for (int64_t i = r.begin; i < r.end; i++)
+		for (int64_t q = 0; q < s->q; q++)
+			s->bf16 ? V(maxpool_pixel)(s, i / s->p, i % s->p, q, true) : V(maxpool_pixel)(s, i / s->p, i % s->p, q, false);
+}
+
+/* First and last (exclusive) window that covers input position x. */
+static inline __attribute__((unused)) struct cpu_range V(maxpool_windows)(const struct maxpool_state *s, int64_t x, int64_t windows)
+{
+	int64_t at = x + s->pad;
+	struct cpu_range r = { at < s->kernel ? 0 : (at - s->kernel) / s->stride + 1, at / s->stride + 1 };
+
+	r.end = r.end < windows ? r.end : windows;
+	return r;
+}
+
+VEC_INLINE void V(maxpool_grad_pixel)(const struct maxpool_state *s, int64_t n, int64_t h, int64_t w, const bool bf)
+{
+	struct cpu_range ps = V(maxpool_windows)(s, h, s->p), qs = V(maxpool_windows)(s, w, s->q);
+
+	for (int64_t c = 0; c < s->c; c += LANES) {
+		int64_t lanes = s->c - c < LANES ? s->c - c : LANES;
+		v16 sum = { 0 };
+
+		for (int64_t p = ps.begin; p < ps.end; p++)
+			for (int64_t q = qs.begin; q < qs.end; q++) {
+				int64_t o = ((n * s->p + p) * s->q + q) * s->c + c;
+				int place = (int)((h + s->pad - p * s->stride) * s->kernel + w + s->pad - q * s->stride);
+				v16b bytes = { 0 };
+
+				memcpy(&bytes, s->winner + o, (size_t)lanes);
+				v16i mine = __builtin_convertvector(bytes, v16i) == place;
+				sum += (v16)((v16i)vload_any(s->in, o, lanes, bf) & mine);
+			}
+		vstore_any(s->out, ((n * s->h + h) * s->w + w) * s->c + c, sum, lanes, bf);
+	}
+}
+
+static void V(maxpool_grad_loop)(void *arg, int part, int parts)
+{
+	const struct maxpool_state *s = arg;
+	struct cpu_range r = cpu_split(s->n * s->h, 1, part, parts);
+
+	for (int64_t i = r.begin; i < r.end; i++)
+		for (int64_t w = 0; w < s->w; w++)
+			s->bf16 ? V(maxpool_grad_pixel)(s, i / s->h, i % s->h, w, true) :
+			          V(maxpool_grad_pixel)(s, i / s->h, i % s->h, w, false);
+}
+
+#endif

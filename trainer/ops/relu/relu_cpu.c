@@ -1,0 +1,41 @@
+/* relu_cpu.c: max(x, 0) and its gradient, element by element; NaN stays NaN. */
+#ifndef CPU_PASS
+#include "trainer/backends/cpu/cpu.h"
+#include "trainer/backends/cpu/vec.h"
+
+#define CPU_BODY "trainer/ops/relu/relu_cpu.c"
+#include "trainer/backends/cpu/each.h"
+
+static int relu_prepare(const struct kernel_env *env, struct node *n, void **ret_state, struct err *err)
+{
+	return cpu_elems_new(env, n, CPU_PICK(env, relu_loop), ret_state, err);
+}
+
+extern const struct kernel relu_cpu;
+const struct kernel relu_cpu = { .prepare = relu_prepare, .run = cpu_elems_run, .release = cpu_state_release };
+
+static int relu_grad_prepare(const struct kernel_env *env, struct node *n, void **ret_state, struct err *err)
+{
+	return cpu_elems_new(env, n, CPU_PICK(env, relu_grad_loop), ret_state, err);
+}
+
+extern const struct kernel relu_grad_cpu;
+const struct kernel relu_grad_cpu = { .prepare = relu_grad_prepare, .run = cpu_elems_run, .release = cpu_state_release };
+
+#else
+
+VEC_INLINE v16 V(relu_loop_one)(v16 x, v16 same)
+{
+	(void)same;
+	return (v16)((v16i)x & ~(x <= 0));
+}
+
+VEC_INLINE v16 V(relu_grad_loop_one)(v16 dy, v16 y)
+{
+	return (v16)((v16i)dy & (y > 0));
+}
+
+CPU_ELEMS_LOOP(relu_loop)
+CPU_ELEMS_LOOP(relu_grad_loop)
+
+#endif

@@ -1,0 +1,83 @@
+/* sgd_cpu.c: the optimiser step of one parameter: parameter, gradient and moment are each read once, in f32. */
+#ifndef CPU_PASS
+#include "trainer/backends/cpu/cpu.h"
+#include "trainer/backends/cpu/vec.h"
+#include "trainer/ops/sgd/sgd.h"
+
+struct sgd_state {
+	cpu_part_fn *loop;
+	struct sgd_attr attr;
+	int64_t count;
+	int parts;
+	const float *g;
+	float *p, *m;
+	float lr, grad_scale;
+};
+
+#define CPU_BODY "trainer/ops/sgd/sgd_cpu.c"
+#include "trainer/backends/cpu/each.h"
+
+static int sgd_prepare(const struct kernel_env *env, struct node *n, void **ret_state, struct err *err)
+{
+	struct sgd_state *s;
+	void *state;
+	int rc = 0;
+
+	for (int i = 0; !rc && i < n->n_in; i++)
+		rc = n->in[i] ? cpu_want(n, n->in[i], DTYPE_F32, err) : 0;
+	if (!rc)
+		rc = cpu_state_new(sizeof(*s), &state, err);
+	if (rc)
+		return rc;
+	s = state;
+	s->loop = CPU_PICK(env, sgd_loop);
+	s->attr = *(const struct sgd_attr *)n->attr;
+	s->count = shape_count(&n->in[0]->shape);
+	s->parts = cpu_parts(env, s->count);
+	*ret_state = s;
+	return 0;
+}
+
+static int sgd_run(void *state, const struct kernel_args *args, struct err *err)
+{
+	struct sgd_state s = *(const struct sgd_state *)state;
+
+	(void)err;
+	if (args->page->found_inf != 0)
+		return 0;
+	s.p = args->out[0];
+	s.g = args->in[1];
+	s.m = s.attr.momentum != 0 ? args->out[1] : NULL;
+	s.lr = (float)args->page->lr;
+	s.grad_scale = (float)(args->page->clip_factor / args->page->loss_scale);
+	cpu_parallel(s.parts, s.loop, &s);
+	return 0;
+}
+
+extern const struct kernel sgd_cpu;
+const struct kernel sgd_cpu = { .prepare = sgd_prepare, .run = sgd_run, .release = cpu_state_release };
+
+#else
+
+static void V(sgd_loop)(void *arg, int part, int parts)
+{
+	const struct sgd_state *s = arg;
+	struct cpu_range r = cpu_split(s->count, LANES, part, parts);
+	float decay = (float)s->attr.weight_decay, momentum = (float)s->attr.momentum;
+
+	for (int64_t i = r.begin; i < r.end; i += LANES) {
+		int64_t n = r.end - i;
+		v16 p = vload_any(s->p, i, n, false);
+		v16 d = vload_any(s->g, i, n, false) * s->grad_scale + decay * p;
+
+		if (s->m) {
+			v16 m = momentum * vload_any(s->m, i, n, false) + d;
+
+			vstore_any(s->m, i, m, n, false);
+			d = s->attr.nesterov ? d + momentum * m : m;
+		}
+		vstore_any(s->p, i, p - s->lr * d, n, false);
+	}
+}
+
+#endif

@@ -1,0 +1,185 @@
+/* xent_cpu.c: softmax cross-entropy of each row and its gradient. Rows are shared out; their losses are added in row
+ * order afterwards, so the sum depends on no thread count. */
+#ifndef CPU_PASS
+#include <math.h>
+
+#include "trainer/backends/cpu/cpu.h"
+#include "trainer/backends/cpu/vec.h"
+#include "trainer/ops/xent/xent.h"
+
+struct xent_state {
+	cpu_part_fn *loop;
+	int64_t n, k;
+	int parts;
+	double smoothing;
+	/* of one run */
+	const float *logits, *lse_in;
+	const int32_t *labels;
+	float *lse, *dlogits;
+	double *row; /* [n][2] in the workspace: loss, labels ranking before this one's */
+	double scale;
+};
+
+#define CPU_BODY "trainer/ops/xent/xent_cpu.c"
+#include "trainer/backends/cpu/each.h"
+
+static int xent_new(const struct kernel_env *env, const struct node *n, cpu_part_fn *loop, struct xent_state **ret, struct err *err)
+{
+	struct xent_state *s;
+	void *state;
+	int rc = cpu_want(n, n->in[0], DTYPE_F32, err);
+
+	if (!rc)
+		rc = cpu_want(n, n->in[1], DTYPE_I32, err);
+	if (!rc)
+		rc = cpu_state_new(sizeof(*s), &state, err);
+	if (rc)
+		return rc;
+	s = state;
+	s->loop = loop;
+	s->n = n->in[0]->shape.dim[0];
+	s->k = n->in[0]->shape.dim[1];
+	s->parts = cpu_parts(env, s->n * s->k);
+	s->smoothing = ((const struct xent_attr *)n->attr)->label_smoothing;
+	*ret = s;
+	return 0;
+}
+
+static int xent_prepare(const struct kernel_env *env, struct node *n, void **ret_state, struct err *err)
+{
+	struct xent_state *s;
+	int rc = xent_new(env, n, CPU_PICK(env, xent_loop), &s, err);
+
+	if (rc)
+		return rc;
+	n->workspace_bytes = (size_t)s->n * 2 * sizeof(double);
+	*ret_state = s;
+	return 0;
+}
+
+static int xent_run(void *state, const struct kernel_args *args, struct err *err)
+{
+	struct xent_state s = *(const struct xent_state *)state;
+	double *result = args->out[0];
+
+	(void)err;
+	s.logits = args->in[0];
+	s.labels = args->in[1];
+	s.lse = args->out[1];
+	s.row = args->workspace;
+	cpu_parallel(s.parts, s.loop, &s);
+	for (int i = 0; i < XENT_RESULTS; i++)
+		result[i] = 0;
+	for (int64_t i = 0; i < s.n; i++) {
+		result[XENT_LOSS_SUM] += s.row[2 * i];
+		result[XENT_TOP1] += s.row[2 * i + 1] < 1;
+		result[XENT_TOP5] += s.row[2 * i + 1] < 5;
+	}
+	result[XENT_COUNT] = (double)s.n;
+	return 0;
+}
+
+static int xent_grad_prepare(const struct kernel_env *env, struct node *n, void **ret_state, struct err *err)
+{
+	struct xent_state *s;
+	int rc = xent_new(env, n, CPU_PICK(env, xent_grad_loop), &s, err);
+
+	if (!rc)
+		*ret_state = s;
+	return rc;
+}
+
+static int xent_grad_run(void *state, const struct kernel_args *args, struct err *err)
+{
+	struct xent_state s = *(const struct xent_state *)state;
+
+	(void)err;
+	s.logits = args->in[0];
+	s.labels = args->in[1];
+	s.lse_in = args->in[2];
+	s.dlogits = args->out[0];
+	s.scale = args->page->inv_count * args->page->loss_scale;
+	cpu_parallel(s.parts, s.loop, &s);
+	return 0;
+}
+
+extern const struct kernel xent_cpu, xent_grad_cpu;
+const struct kernel xent_cpu = { .prepare = xent_prepare, .run = xent_run, .release = cpu_state_release };
+const struct kernel xent_grad_cpu = { .prepare = xent_grad_prepare, .run = xent_grad_run, .release = cpu_state_release };
+
+#else
+
+#ifndef XENT_TAIL
+#define XENT_TAIL
+/* Lanes that lie within a row of n more elements. */
+#define xent_lanes(n) (((v16i){ 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15 }) < (int)((n) < LANES ? (n) : LANES))
+#endif
+
+static inline __attribute__((unused)) double V(xent_sum_exp)(const float *l, int64_t k, float most)
+{
+	double sum = 0;
+
+	for (int64_t c = 0; c < k; c += LANES) {
+		v16 e = vexp(vload_any(l, c, k - c, false) - most);
+
+		sum += (double)vsum((v16)((v16i)e & xent_lanes(k - c)));
+	}
+	return sum;
+}
+
+static inline __attribute__((unused)) float V(xent_max)(const float *l, int64_t k)
+{
+	v16 most = vset(l[0]);
+
+	for (int64_t c = 0; c < k; c += LANES)
+		most = vmax(most, vblend(xent_lanes(k - c), vload_any(l, c, k - c, false), most));
+	return vmax_lane(most);
+}
+
+static inline __attribute__((unused)) void V(xent_row)(const struct xent_state *s, int64_t n)
+{
+	const float *l = s->logits + n * s->k;
+	int64_t label = s->labels[n], before = 0;
+	float own = l[label], most = V(xent_max)(l, s->k);
+	double lse = (double)most + log(V(xent_sum_exp)(l, s->k, most)), sum = 0;
+
+	for (int64_t j = 0; j < s->k; j++) {
+		before += l[j] > own || (l[j] == own && j < label);
+		sum += (double)l[j];
+	}
+	s->lse[n] = (float)lse;
+	s->row[2 * n] = lse - (1 - s->smoothing) * (double)own - s->smoothing * sum / (double)s->k;
+	s->row[2 * n + 1] = (double)before;
+}
+
+static void V(xent_loop)(void *arg, int part, int parts)
+{
+	const struct xent_state *s = arg;
+	struct cpu_range r = cpu_split(s->n, 1, part, parts);
+
+	for (int64_t n = r.begin; n < r.end; n++)
+		V(xent_row)(s, n);
+}
+
+static void V(xent_grad_loop)(void *arg, int part, int parts)
+{
+	const struct xent_state *s = arg;
+	struct cpu_range r = cpu_split(s->n, 1, part, parts);
+	float scale = (float)s->scale, even = (float)(s->smoothing / (double)s->k);
+
+	for (int64_t n = r.begin; n < r.end; n++) {
+		const float *l = s->logits + n * s->k;
+		float *d = s->dlogits + n * s->k;
+		int64_t label = s->labels[n];
+		float own = expf(l[label] - s->lse_in[n]);
+
+		for (int64_t c = 0; c < s->k; c += LANES) {
+			v16 softmax = vexp(vload_any(l, c, s->k - c, false) - s->lse_in[n]);
+
+			vstore_any(d, c, (softmax - even) * scale, s->k - c, false);
+		}
+		d[label] = (float)(((double)own - (1 - s->smoothing) - (double)even) * s->scale);
+	}
+}
+
+#endif
