@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -22,6 +23,7 @@ struct source { /* a mapped file and, for gzip, the state of its decoder */
 	size_t n, at;
 	z_stream zs;
 	int64_t produced;
+	bool ended; /* the last gzip member is complete */
 };
 
 static int map_file(struct source *s, struct err *err)
@@ -109,7 +111,7 @@ static int inflate_some(struct source *s, uint8_t *to, size_t n, size_t *ret_n, 
 {
 	size_t done = 0;
 
-	while (done < n) {
+	while (done < n && !s->ended) {
 		uInt room = n - done > CHUNK_MAX ? CHUNK_MAX : (uInt)(n - done);
 		int rc, more;
 
@@ -129,8 +131,7 @@ static int inflate_some(struct source *s, uint8_t *to, size_t n, size_t *ret_n, 
 		more = next_member(s, err);
 		if (more < 0)
 			return more;
-		if (!more)
-			break;
+		s->ended = !more;
 	}
 	*ret_n = done;
 	return 0;
