@@ -1,3 +1,2 @@
 EXTRA_DIST += schema/event/fields.def schema/event/limits.def
 EXTRA_DIST += schema/api/routes.def schema/api/errors.def schema/api/openapi.json
-EXTRA_DIST += schema/config/run-config.schema.json

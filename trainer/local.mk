@@ -9,7 +9,7 @@ libtrainer_la_LIBADD = libgraph.la
 
 bin_PROGRAMS += dptrain
 dptrain_SOURCES = trainer/main.c
-dptrain_LDADD = libtrainer.la libtrackbase.la
+dptrain_LDADD = libtrainer.la libtracker.la libtrackbase.la
 
 include trainer/graph/local.mk
 include trainer/ops/local.mk

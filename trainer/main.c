@@ -1,9 +1,188 @@
 /* main.c: dptrain. Wiring only: arguments to a configuration, a configuration to the launcher or a subcommand. */
-#include "tracker/base/log.h"
+#include "config.h"
 
-int main(void)
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tracker/base/log.h"
+#include "trainer/engine/engine.h"
+#include "trainer/engine/launch.h"
+#include "trainer/engine/place.h"
+#include "trainer/engine/report.h"
+
+#define TEXT_MAX ((size_t)1 << 30)
+
+static int say(const struct err *e)
 {
+	log_error("%s", e->text);
+	return seat_exit_code(e);
+}
+
+static int print_text(struct buf *b)
+{
+	int rc = 0;
+
+	if (buf_failed(b)) {
+		log_error("out of memory: text to print");
+		rc = 1;
+	} else if (fwrite(b->data ? b->data : "", 1, b->len, stdout) != b->len || fflush(stdout)) {
+		log_error("cannot write to stdout");
+		rc = 1;
+	}
+	buf_done(b);
+	return rc;
+}
+
+static int rank_main(void *user, struct seat *seat)
+{
+	struct job *job = user;
+
+	return job->cfg->command == COMMAND_BENCH ? bench_main(job, seat) : train_main(job, seat);
+}
+
+static enum dptrack_status status_of(const struct board *board, int code)
+{
+	if (code == 0)
+		return DPTRACK_FINISHED;
+	return code == 130 || atomic_load(&board->stop_signal) == SIGTERM ? DPTRACK_KILLED : DPTRACK_FAILED;
+}
+
+static void job_ended(void *user, const struct board *board, int code, const char *reason)
+{
+	struct job *job = user;
+
+	if (atomic_load(&board->run_open))
+		report_final(job->cfg, board->run_id, job->cfg->world, status_of(board, code), reason);
+}
+
+/* One of the ranks that torchrun, mpirun or srun started. */
+static int run_placed(struct job *job, const struct place *place, struct err *err)
+{
+	struct seat seat;
+	int rc = launch_seat(&seat, place, err), code;
+
+	if (rc)
+		return rc;
+	if (place->rank == 0)
+		log_info("%d ranks, started by %s", place->world, place->source);
+	code = rank_main(job, &seat);
+	if (atomic_load(&seat.board->rank[0].said))
+		log_error("rank %d: %s", place->rank, seat.board->rank[0].err.text);
+	free(seat.board);
+	return code;
+}
+
+static int run_job(struct job *job, const struct place *place, struct err *err)
+{
+	if (place->found)
+		return run_placed(job, place, err);
+	return launch_run(&(struct launch_opts){ .nproc = job->cfg->world, .rank_main = rank_main, .ended = job_ended, .user = job }, err);
+}
+
+static int run_plan(struct job *job, struct err *err)
+{
+	struct buf text;
+	int rc;
+
+	buf_init(&text, TEXT_MAX);
+	rc = describe_plan(job, &text, err);
+	if (rc) {
+		buf_done(&text);
+		return rc;
+	}
+	return print_text(&text);
+}
+
+static int print_config(const struct run_config *cfg)
+{
+	struct buf text;
+
+	buf_init(&text, TEXT_MAX);
+	config_print(cfg, cfg->json, &text);
+	return print_text(&text);
+}
+
+static int print_help(const struct run_config *cfg)
+{
+	struct buf text;
+
+	buf_init(&text, TEXT_MAX);
+	if (cfg->version)
+		buf_addf(&text, "dptrain %s\n", PACKAGE_VERSION);
+	else
+		config_help(cfg->command, &text);
+	return print_text(&text);
+}
+
+static int print_backends(void)
+{
+	struct buf text;
+
+	buf_init(&text, TEXT_MAX);
+	describe_backends(&text);
+	return print_text(&text);
+}
+
+/* How many ranks there are, and all that follows from it. */
+static int resolve(struct job *job, struct place *place, struct err *err)
+{
+	struct run_config *cfg = job->cfg;
+	struct config_world w = { .world = (int)cfg->nproc_per_node, .local_world = (int)cfg->nproc_per_node };
+	int rc = place_find(place, err);
+
+	if (rc)
+		return rc;
+	if (place->found && config_given(cfg, FLAG_nproc_per_node) && cfg->nproc_per_node != place->local_world)
+		return err_set(err, ERR_USAGE, "--nproc-per-node %lld: %s has started %d ranks here already; leave one of the two away",
+			       (long long)cfg->nproc_per_node, place->source, place->local_world);
+	if (place->found) {
+		w.world = place->world;
+		w.local_world = place->local_world;
+	}
+	if (cfg->batch_from) {
+		rc = batch_file_open(&job->batch, cfg->batch_from, err);
+		if (rc)
+			return rc;
+		w.batch_from_samples = job->batch->n;
+	}
+	return config_resolve(cfg, &w, err);
+}
+
+static int run(struct job *job, struct err *err)
+{
+	struct run_config *cfg = job->cfg;
+	struct place place;
+	int rc;
+
+	if (cfg->help || cfg->version)
+		return print_help(cfg);
+	if (cfg->command == COMMAND_BACKENDS)
+		return print_backends();
+	rc = resolve(job, &place, err);
+	if (rc)
+		return rc;
+	if (cfg->command == COMMAND_CONFIG)
+		return print_config(cfg);
+	if (cfg->command == COMMAND_PLAN || cfg->dump != CONFIG_DUMP_NONE)
+		return run_plan(job, err);
+	return run_job(job, &place, err);
+}
+
+int main(int argc, char *argv[])
+{
+	struct err err = ERR_INIT;
+	struct job job = { .argc = argc, .argv = argv };
+	int rc;
+
 	log_init("dptrain", LOG_INFO);
-	log_error("nothing to run yet");
-	return 2;
+	rc = config_parse(&job.cfg, argc, argv, &err);
+	if (!rc)
+		rc = run(&job, &err);
+	if (rc < 0)
+		rc = say(&err);
+	batch_file_close(job.batch);
+	config_free(job.cfg);
+	return rc;
 }

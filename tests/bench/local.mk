@@ -1,2 +1,1 @@
 # tests/bench
-include tests/bench/kernels.mk

@@ -1,2 +1,1 @@
 # tests/data
-EXTRA_DIST += tests/data/lr_table.py

@@ -18,7 +18,7 @@
 
 #define SHM_READY 0x64707431u
 #define NAP_S 0.05
-#define OPEN_WAIT_S 120.0 /* for the other ranks when the caller sets no limit of its own */
+#define OPEN_WAIT_S 120.0 /* at most, for the other ranks to start */
 #define SPINS_MAX 2000
 
 static size_t round_up(size_t n, size_t to)
@@ -424,7 +424,7 @@ static int spins_for(int world)
 int shm_area_open(struct shm_area *ret, const struct comm_shm_opts *o, struct err *err)
 {
 	struct shm_area a = { .fd = -1, .rank = o->rank, .world = o->world, .timeout_s = o->timeout_s, .spins = spins_for(o->world) };
-	double until = clock_mono_s() + (o->timeout_s > 0 ? o->timeout_s : OPEN_WAIT_S);
+	double until = clock_mono_s() + (o->timeout_s > 0 && o->timeout_s < OPEN_WAIT_S ? o->timeout_s : OPEN_WAIT_S);
 	struct err quiet = ERR_INIT;
 	char name[128];
 	bool named = o->fd < 0;

@@ -1,1 +1,28 @@
-# Preparation, the step, the loop, the report.
+# Preparation, the step, the loop, the report, the launcher.
+libtrainer_la_SOURCES += \
+	trainer/engine/bench.c \
+	trainer/engine/console.c \
+	trainer/engine/console.h \
+	trainer/engine/describe.c \
+	trainer/engine/engine.h \
+	trainer/engine/evaluate.c \
+	trainer/engine/exec.c \
+	trainer/engine/exec.h \
+	trainer/engine/files.c \
+	trainer/engine/launch.c \
+	trainer/engine/launch.h \
+	trainer/engine/machine.c \
+	trainer/engine/machine.h \
+	trainer/engine/place.c \
+	trainer/engine/place.h \
+	trainer/engine/prepare.c \
+	trainer/engine/prepare.h \
+	trainer/engine/program.c \
+	trainer/engine/program.h \
+	trainer/engine/report.c \
+	trainer/engine/report.h \
+	trainer/engine/seat.c \
+	trainer/engine/seat.h \
+	trainer/engine/setup.c \
+	trainer/engine/step.c \
+	trainer/engine/train.c

@@ -1,0 +1,162 @@
+/* bench.c: `dptrain bench`: whole training steps on synthetic data, exactly as many as asked for, and what they cost. */
+#include <jansson.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "trainer/engine/engine.h"
+#include "trainer/engine/machine.h"
+
+struct bench {
+	struct engine *e;
+	struct step_result *steps;
+	int64_t n;
+	int64_t peak_bytes, planned_bytes; /* of the rank that uses most */
+};
+
+static int by_value(const void *a, const void *b)
+{
+	double x = *(const double *)a, y = *(const double *)b;
+
+	return (x > y) - (x < y);
+}
+
+static double median(const struct bench *b, enum step_time t)
+{
+	double *v = malloc((size_t)(b->n ? b->n : 1) * sizeof(*v)), m = NAN;
+
+	if (v && b->n) {
+		for (int64_t i = 0; i < b->n; i++)
+			v[i] = b->steps[i].seconds[t];
+		qsort(v, (size_t)b->n, sizeof(*v), by_value);
+		m = b->n % 2 ? v[b->n / 2] : (v[b->n / 2 - 1] + v[b->n / 2]) / 2;
+	}
+	free(v);
+	return m;
+}
+
+static double rate(const struct bench *b)
+{
+	return (double)b->e->cfg->global_batch_size / median(b, TIME_STEP);
+}
+
+static int run_steps(struct bench *b, struct err *err)
+{
+	int rc = engine_begin(b->e, err);
+
+	b->steps = calloc((size_t)b->e->cfg->steps, sizeof(*b->steps));
+	if (!rc && !b->steps)
+		rc = err_set(err, ERR_NOMEM, "out of memory: %lld steps", (long long)b->e->cfg->steps);
+	while (!rc && b->n < b->e->cfg->steps) {
+		struct step_result *r = &b->steps[b->n];
+
+		rc = step_run(b->e, r, err);
+		if (rc <= 0)
+			break;
+		rc = 0;
+		b->n++;
+		if (!isfinite(r->loss))
+			rc = step_explain_nonfinite(b->e, r, err);
+		if (r->stop)
+			break;
+	}
+	return rc;
+}
+
+static int gather_memory(struct bench *b, struct err *err)
+{
+	struct comm *c = b->e->lane[STREAM_COMPUTE];
+	int64_t (*all)[2] = calloc((size_t)c->world, sizeof(*all));
+	int rc;
+
+	if (!all)
+		return err_set(err, ERR_NOMEM, "out of memory: bench");
+	all[c->rank][0] = machine_peak_bytes();
+	for (int s = 0; s < SPACE_COUNT; s++)
+		all[c->rank][1] += (int64_t)b->e->prepared.plan.slab_bytes[s];
+	rc = c->ops->all_gather(c, all, sizeof(*all), err);
+	for (int r = 0; !rc && r < c->world; r++) {
+		b->peak_bytes = all[r][0] > b->peak_bytes ? all[r][0] : b->peak_bytes;
+		b->planned_bytes = all[r][1] > b->planned_bytes ? all[r][1] : b->planned_bytes;
+	}
+	free(all);
+	return rc;
+}
+
+static json_t *real_or_null(double v)
+{
+	return isfinite(v) ? json_real(v) : json_null();
+}
+
+static void print_json(const struct bench *b)
+{
+	json_t *o = json_object(), *phases = json_object(), *losses = json_array(), *seconds = json_array();
+	const struct run_config *cfg = b->e->cfg;
+
+	for (int t = TIME_DATA_WAIT; t < TIME_COUNT; t++)
+		json_object_set_new(phases, step_time_key((enum step_time)t) + strlen("phase/"), real_or_null(median(b, (enum step_time)t)));
+	for (int64_t i = 0; i < b->n; i++) {
+		json_array_append_new(losses, real_or_null(b->steps[i].loss));
+		json_array_append_new(seconds, real_or_null(b->steps[i].seconds[TIME_STEP]));
+	}
+	json_object_set_new(o, "model", json_string(cfg->model));
+	json_object_set_new(o, "backend", json_string(b->e->backend->name));
+	json_object_set_new(o, "ranks", json_integer(b->e->seat->world));
+	json_object_set_new(o, "threads", json_integer(cfg->threads));
+	json_object_set_new(o, "global_batch_size", json_integer(cfg->global_batch_size));
+	json_object_set_new(o, "samples_per_s", real_or_null(rate(b)));
+	json_object_set_new(o, "step_seconds", real_or_null(median(b, TIME_STEP)));
+	json_object_set_new(o, "all_step_seconds", seconds);
+	json_object_set_new(o, "peak_bytes", json_integer(b->peak_bytes));
+	json_object_set_new(o, "planned_bytes", json_integer(b->planned_bytes));
+	json_object_set_new(o, "phases", phases);
+	json_object_set_new(o, "loss", losses);
+	json_dumpf(o, stdout, JSON_INDENT(2) | JSON_REAL_PRECISION(17));
+	putchar('\n');
+	json_decref(o);
+}
+
+static void print_table(const struct bench *b)
+{
+	const struct run_config *cfg = b->e->cfg;
+	double step = median(b, TIME_STEP);
+
+	printf("%s, global batch %lld, %s, backend %s, %d rank(s) x %lld thread(s): %lld steps\n", cfg->model,
+	       (long long)cfg->global_batch_size, dtype_name(b->e->prepared.opts.precision.low), b->e->backend->name, b->e->seat->world,
+	       (long long)cfg->threads, (long long)b->n);
+	printf("%12.1f images/s (median step %.4f s, first %.4f s)\n", rate(b), step, b->n ? b->steps[0].seconds[TIME_STEP] : NAN);
+	for (int t = TIME_DATA_WAIT; t < TIME_COUNT; t++)
+		printf("  %-18s %10.3f ms %6.1f %%%s\n", step_time_key((enum step_time)t) + strlen("phase/"),
+		       1e3 * median(b, (enum step_time)t), 100 * median(b, (enum step_time)t) / step,
+		       t == TIME_COMM_TOTAL ? "  (not a part of the sum)" : "");
+	printf("%12.1f MiB peak resident, %.1f MiB planned (largest rank)\n", (double)b->peak_bytes / 1048576,
+	       (double)b->planned_bytes / 1048576);
+	printf("%12.6f loss of the first step, %.6f of the last\n", b->n ? b->steps[0].loss : NAN, b->n ? b->steps[b->n - 1].loss : NAN);
+}
+
+int bench_main(const struct job *job, struct seat *seat)
+{
+	struct err err = ERR_INIT;
+	struct bench b = { .n = 0 };
+	int rc = engine_open(&b.e, job, seat, &err);
+	int code = 0;
+
+	if (!rc)
+		rc = run_steps(&b, &err);
+	if (!rc)
+		rc = gather_memory(&b, &err);
+	if (!rc && engine_is_root(b.e)) {
+		if (job->cfg->json)
+			print_json(&b);
+		else
+			print_table(&b);
+	}
+	if (rc)
+		code = seat_fail(seat, &err);
+	else if (b.n < job->cfg->steps)
+		code = 130;
+	free(b.steps);
+	engine_close(b.e);
+	return code;
+}

@@ -1,0 +1,182 @@
+/* console.c: progress for people. */
+#include "trainer/engine/console.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "tracker/base/clock.h"
+
+#define REDRAW_S 0.1
+#define BAR_CELLS 24
+
+struct console {
+	const struct engine *e;
+	bool tty;
+	double drawn_s;       /* when the bar was drawn last */
+	double mean_step_s;   /* of late */
+	struct epoch_summary *rows;
+	size_t n_rows, cap_rows;
+};
+
+struct console *console_new(const struct engine *e)
+{
+	struct console *c = calloc(1, sizeof(*c));
+
+	if (!c)
+		return NULL;
+	c->e = e;
+	c->tty = isatty(STDOUT_FILENO);
+	return c;
+}
+
+void console_free(struct console *c)
+{
+	if (!c)
+		return;
+	free(c->rows);
+	free(c);
+}
+
+void console_heading(struct console *c, const char *run_dir)
+{
+	const struct run_config *cfg = c->e->cfg;
+	const struct dataset *d = c->e->data;
+	char version[160] = "";
+
+	if (c->e->backend->version)
+		c->e->backend->version(version, sizeof(version));
+	printf("%s on %s: %lld training and %lld evaluation images of %dx%dx%d, %d classes\n", cfg->model, d->path,
+	       (long long)d->n_samples[SPLIT_TRAIN], (long long)(d->endless ? 0 : d->n_samples[SPLIT_VAL]), d->height, d->width,
+	       d->channels, d->classes);
+	printf("backend %s%s%s%s, %s, %d rank%s of %lld thread%s, global batch %lld\n", c->e->backend->name, version[0] ? " (" : "",
+	       version, version[0] ? ")" : "", dtype_name(c->e->prepared.opts.precision.low), c->e->seat->world,
+	       c->e->seat->world > 1 ? "s" : "", (long long)cfg->threads, cfg->threads > 1 ? "s" : "",
+	       (long long)cfg->global_batch_size);
+	if (run_dir)
+		printf("recorded in %s\n", run_dir);
+	fflush(stdout);
+}
+
+static void print_duration(double seconds)
+{
+	long s = (long)(seconds + 0.5);
+
+	if (s >= 3600)
+		printf("%ld:%02ld:%02ld", s / 3600, s / 60 % 60, s % 60);
+	else
+		printf("%ld:%02ld", s / 60, s % 60);
+}
+
+static void print_bar(double share)
+{
+	int full = (int)(share * BAR_CELLS);
+
+	putchar('[');
+	for (int i = 0; i < BAR_CELLS; i++)
+		putchar(i < full ? '=' : i == full ? '>' : ' ');
+	putchar(']');
+}
+
+static void print_progress(struct console *c, const struct step_result *r)
+{
+	int64_t per_epoch = c->e->steps_per_epoch, total = c->e->steps_total;
+
+	printf("epoch %lld", (long long)r->epoch);
+	if (c->e->cfg->epochs && per_epoch != INT64_MAX && total == c->e->cfg->epochs * per_epoch)
+		printf("/%lld", (long long)c->e->cfg->epochs);
+	printf(" ");
+	if (c->tty && per_epoch != INT64_MAX)
+		print_bar((double)r->in_epoch / (double)per_epoch);
+	if (per_epoch != INT64_MAX)
+		printf(" step %lld/%lld", (long long)r->in_epoch, (long long)per_epoch);
+	else if (total != INT64_MAX)
+		printf(" step %lld/%lld", (long long)r->step, (long long)total);
+	else
+		printf(" step %lld", (long long)r->step);
+	printf("  loss %.4f  lr %.4g  %.0f images/s", r->loss, r->lr, (double)r->count / c->mean_step_s);
+	if (total != INT64_MAX) {
+		printf("  ETA ");
+		print_duration((double)(total - r->step) * c->mean_step_s);
+	}
+}
+
+void console_step(struct console *c, const struct step_result *r)
+{
+	double now = clock_mono_s(), wall = r->seconds[TIME_STEP];
+
+	/* The first step warms caches up; it would spoil the mean for long. */
+	c->mean_step_s = r->step <= 2 ? wall : c->mean_step_s + 0.05 * (wall - c->mean_step_s);
+	if (c->mean_step_s <= 0)
+		c->mean_step_s = 1e-9;
+	if (c->tty && (now - c->drawn_s >= REDRAW_S || r->epoch_ends)) {
+		printf("\r\033[K");
+		print_progress(c, r);
+		fflush(stdout);
+		c->drawn_s = now;
+	} else if (!c->tty && (r->in_epoch % c->e->cfg->print_freq == 0 || r->epoch_ends || r->step == 1)) {
+		print_progress(c, r);
+		putchar('\n');
+		fflush(stdout);
+	}
+}
+
+static void print_summary(const struct epoch_summary *s)
+{
+	printf("epoch %lld: train loss %.4f", (long long)s->epoch, s->train_loss);
+	if (s->evaluated)
+		printf(", val loss %.4f, top-1 %.2f %%, top-5 %.2f %%", s->val.loss, s->val.top1, s->val.top5);
+	printf(", %.1f s", s->seconds);
+	if (s->evaluated)
+		printf(" + %.1f s evaluation", s->val.seconds);
+	printf(", %.0f images/s\n", s->samples_per_s);
+}
+
+void console_epoch(struct console *c, const struct epoch_summary *s)
+{
+	if (c->n_rows == c->cap_rows) {
+		size_t cap = c->cap_rows ? 2 * c->cap_rows : 16;
+		struct epoch_summary *rows = realloc(c->rows, cap * sizeof(*rows));
+
+		if (rows) {
+			c->rows = rows;
+			c->cap_rows = cap;
+		}
+	}
+	if (c->n_rows < c->cap_rows)
+		c->rows[c->n_rows++] = *s;
+	if (c->tty)
+		printf("\r\033[K");
+	print_summary(s);
+	fflush(stdout);
+}
+
+void console_evaluation(struct console *c, const struct evaluation *v)
+{
+	(void)c;
+	printf("evaluation of %lld samples: loss %.6f, top-1 %.2f %%, top-5 %.2f %%, %.1f s\n", (long long)v->count, v->loss, v->top1,
+	       v->top5, v->seconds);
+	fflush(stdout);
+}
+
+void console_table(struct console *c)
+{
+	if (!c->n_rows)
+		return;
+	if (c->tty)
+		printf("\r\033[K");
+	printf("\n%6s %12s %10s %8s %8s %10s %10s %10s\n", "epoch", "train loss", "val loss", "top-1", "top-5", "train s", "eval s",
+	       "images/s");
+	for (size_t i = 0; i < c->n_rows; i++) {
+		const struct epoch_summary *s = &c->rows[i];
+
+		printf("%6lld %12.4f ", (long long)s->epoch, s->train_loss);
+		if (s->evaluated)
+			printf("%10.4f %8.2f %8.2f %10.1f %10.1f", s->val.loss, s->val.top1, s->val.top5, s->seconds, s->val.seconds);
+		else
+			printf("%10s %8s %8s %10.1f %10s", "-", "-", "-", s->seconds, "-");
+		printf(" %10.0f\n", s->samples_per_s);
+	}
+	fflush(stdout);
+}

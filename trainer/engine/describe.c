@@ -1,0 +1,93 @@
+/* describe.c: `dptrain plan` and `dptrain backends`: what would run, as text. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "trainer/engine/engine.h"
+
+static void summarize(const struct engine *e, struct buf *out)
+{
+	const struct plan *p = &e->prepared.plan;
+	int64_t parameters = model_parameter_count(e->prepared.program[0]->graph);
+	size_t total = 0;
+
+	buf_addf(out, "model %s: %lld parameters\n", e->cfg->model, (long long)parameters);
+	buf_addf(out, "global batch %lld, %d rank%s, %lld on the largest\n", (long long)e->cfg->global_batch_size, e->seat->world,
+		 e->seat->world > 1 ? "s" : "", (long long)e->cfg->batch_size);
+	for (int i = 0; i < e->prepared.n_programs; i++)
+		buf_addf(out, "program %s: %d nodes, %d tensors\n", e->prepared.program[i]->name,
+			 e->prepared.program[i]->graph->n_nodes, e->prepared.program[i]->graph->n_tensors);
+	for (int s = 0; s < SPACE_COUNT; s++)
+		total += p->slab_bytes[s];
+	buf_addf(out, "memory of a rank: %.1f MiB planned, lower bound %.1f MiB\n", (double)total / 1048576,
+		 (double)p->lower_bound_bytes / 1048576);
+	for (int c = 0; c < PLAN_CATEGORY_COUNT; c++)
+		buf_addf(out, "  %-12s %10.1f MiB\n", plan_category_name((enum plan_category)c),
+			 (double)p->category_bytes[c] / 1048576);
+}
+
+int describe_plan(const struct job *job, struct buf *out, struct err *err)
+{
+	struct board board = { .stop_signal = 0 };
+	struct seat seat = { .world = job->cfg->world, .local_world = job->cfg->world, .lane_fd = { -1, -1 }, .signal_fd = -1,
+			     .board = &board };
+	struct plan_program list[PROGRAMS_MAX];
+	struct engine *e;
+	int rc = engine_open_plan(&e, job, &seat, err);
+
+	if (rc)
+		return rc;
+	for (int i = 0; i < e->prepared.n_programs; i++)
+		list[i] = (struct plan_program){ e->prepared.program[i]->name, e->prepared.program[i]->graph,
+						 &e->prepared.program[i]->schedule };
+	if (job->cfg->dump == CONFIG_DUMP_GRAPH)
+		for (int i = 0; i < e->prepared.n_programs; i++) {
+			buf_addf(out, "program %s\n", list[i].name);
+			graph_dump(list[i].graph, out);
+		}
+	else if (job->cfg->dump == CONFIG_DUMP_PLAN)
+		plan_dump(&e->prepared.plan, list, e->prepared.n_programs, out);
+	else
+		summarize(e, out);
+	engine_close(e);
+	return buf_failed(out) ? err_set(err, ERR_NOMEM, "out of memory: the description") : 0;
+}
+
+static void describe_backend(const struct backend *b, struct buf *out)
+{
+	static const struct {
+		const char *name;
+		struct precision p;
+	} kinds[] = { { "fp64", { DTYPE_F64, DTYPE_F64 } }, { "fp32", { DTYPE_F32, DTYPE_F32 } }, { "bf16", { DTYPE_BF16, DTYPE_F32 } } };
+	char text[512] = "";
+	int offered = 0;
+
+	if (b->probe && b->probe(text, sizeof(text))) {
+		buf_addf(out, "%-6s cannot run: %s\n", b->name, text);
+		return;
+	}
+	text[0] = '\0';
+	if (b->version)
+		b->version(text, sizeof(text));
+	for (int i = 0; i < OP_COUNT; i++)
+		offered += b->kernel[i] && b->kernel[i]->run;
+	buf_addf(out, "%-6s %s; %d of %d ops;", b->name, text[0] ? text : "ready", offered, OP_COUNT);
+	for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++)
+		if (!b->takes || b->takes(&kinds[i].p))
+			buf_addf(out, " %s", kinds[i].name);
+	buf_addc(out, '\n');
+}
+
+void describe_backends(struct buf *out)
+{
+	static const char *const names[] = { "ref", "cpu", "cuda" };
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+		struct backend_choice c;
+		struct err err = ERR_INIT;
+
+		if (backend_load(&c, names[i], &err))
+			buf_addf(out, "%-6s cannot run: %s\n", names[i], err.text);
+		else
+			describe_backend(c.backend, out);
+	}
+}

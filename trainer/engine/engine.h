@@ -1,0 +1,107 @@
+/* engine.h: everything that one rank of a run holds, and its life: open, steps, evaluations, close. */
+#ifndef DPT_ENGINE_ENGINE_H
+#define DPT_ENGINE_ENGINE_H
+
+#include "trainer/config/config.h"
+#include "trainer/config/lr_schedule.h"
+#include "trainer/data/loader.h"
+#include "trainer/engine/exec.h"
+#include "trainer/engine/seat.h"
+#include "trainer/weights/batch.h"
+
+/* What a process was started with; the ranks inherit it from the launcher. */
+struct job {
+	struct run_config *cfg;
+	struct batch_file *batch; /* of --batch-from, or NULL */
+	int argc;
+	char *const *argv;
+};
+
+struct engine {
+	const struct job *job;
+	struct run_config *cfg;
+	struct seat *seat;
+	struct comm *lane[SEAT_LANES]; /* by enum stream */
+	struct backend_choice choice;
+	const struct backend *backend;
+	void *module;
+	struct dataset *data;
+	struct sampler train, eval;
+	struct loader *loader; /* of training; opened by engine_begin */
+	struct prepared prepared;
+	struct exec *exec;
+	struct lr_schedule lr;
+	int64_t steps_per_epoch; /* INT64_MAX when endless */
+	int64_t steps_total;     /* INT64_MAX: no limit */
+	int64_t step;            /* optimiser steps done */
+	double mark_s;           /* when the last step ended */
+	double slow_step_s;      /* test hook: DPTRAIN_TEST_SLOW_RANK=rank:ms */
+	double slow_batch_s;     /* test hook: DPTRAIN_TEST_SLOW_LOADER=ms */
+	bool stats_shared;       /* running statistics are rank 0's on every rank */
+};
+
+/* Collective. Opens communicators, backend, data; prepares every program; loads --init-from. */
+int engine_open(struct engine **ret, const struct job *job, struct seat *seat, struct err *err);
+void engine_close(struct engine *e); /* NULL is fine */
+
+/* Opens only what a plan needs: no ranks, no tensor memory, no training data read but its shape. */
+int engine_open_plan(struct engine **ret, const struct job *job, struct seat *seat, struct err *err);
+
+int engine_begin(struct engine *e, struct err *err); /* starts the loader; the first step's clock */
+
+bool engine_is_root(const struct engine *e);
+
+/* Steps: step.c. */
+enum step_time { TIME_STEP, TIME_DATA_WAIT, TIME_H2D, TIME_FORWARD, TIME_BACKWARD, TIME_COMM_EXPOSED, TIME_OPTIMIZER, TIME_OTHER,
+		 TIME_COMM_TOTAL, TIME_COUNT };
+
+const char *step_time_key(enum step_time t); /* "phase/data_wait" */
+
+struct step_result {
+	int64_t step;         /* from 1 */
+	int64_t epoch;        /* from 1 */
+	int64_t in_epoch;     /* from 1 */
+	int64_t count;        /* samples of the global batch */
+	double loss;          /* mean over the global batch */
+	double loss_sum;
+	double lr, grad_norm;
+	bool epoch_ends;
+	bool stop;            /* somebody asked the job to end; all ranks see it at the same step */
+	double seconds[TIME_COUNT];
+};
+
+/* 1: a step was done; 0: no more data; negative: failed. */
+int step_run(struct engine *e, struct step_result *ret, struct err *err);
+
+/* Collective: names the rank whose part of the loss is not finite. */
+int step_explain_nonfinite(struct engine *e, const struct step_result *r, struct err *err);
+
+/* Evaluation: evaluate.c. Collective. */
+struct evaluation {
+	double loss, top1, top5; /* top1, top5 in percent */
+	int64_t count;
+	double seconds;
+};
+
+/* outputs: NULL, or room for the logits of every sample, [n_samples, classes] f64, zeroed; complete on every rank. */
+int evaluate_run(struct engine *e, double *outputs, struct evaluation *ret, struct err *err);
+int evaluate_classes(const struct engine *e);
+
+/* Makes rank 0's running statistics everybody's (nothing to do with --sync-bn or one rank). Collective. */
+int evaluate_share_stats(struct engine *e, struct err *err);
+
+/* Files: files.c. Only rank 0 writes. */
+int files_load_weights(struct engine *e, const char *path, struct err *err);
+int files_save_weights(struct engine *e, const char *path, struct err *err);
+int files_save_grads(struct engine *e, const char *path, struct err *err);
+int files_save_outputs(struct engine *e, const char *path, struct err *err); /* collective */
+
+/* Subcommands, in a rank's process: train.c, bench.c. Return the exit code; failures are left on the seat's board. */
+int train_main(const struct job *job, struct seat *seat);
+int bench_main(const struct job *job, struct seat *seat);
+
+/* Without ranks: describe.c. */
+int describe_plan(const struct job *job, struct buf *out, struct err *err);
+void describe_backends(struct buf *out);
+
+#endif

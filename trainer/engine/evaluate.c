@@ -1,0 +1,141 @@
+/* evaluate.c: the whole evaluation set once, each rank its part; sums are added over the ranks once, at the end. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tracker/base/clock.h"
+#include "trainer/engine/engine.h"
+#include "trainer/ops/xent/xent.h"
+
+int evaluate_classes(const struct engine *e)
+{
+	return e->data->classes;
+}
+
+static int share_one(struct engine *e, const struct tensor *t, struct err *err)
+{
+	size_t bytes = tensor_bytes(t);
+	struct comm *c = e->lane[STREAM_COMPUTE];
+	void *copy = malloc(bytes ? bytes : 1);
+	int rc;
+
+	if (!copy)
+		return err_set(err, ERR_NOMEM, "out of memory: %s", t->name);
+	rc = prepared_get(&e->prepared, t, copy, bytes, err);
+	if (!rc)
+		rc = c->ops->broadcast(c, copy, bytes, 0, err);
+	if (!rc)
+		rc = prepared_put(&e->prepared, t, copy, bytes, err);
+	free(copy);
+	return rc;
+}
+
+int evaluate_share_stats(struct engine *e, struct err *err)
+{
+	const struct graph *g = e->prepared.program[0]->graph;
+
+	if (e->seat->world == 1 || e->cfg->sync_bn || e->stats_shared)
+		return 0;
+	for (int i = 0; i < g->n_tensors; i++) {
+		int rc = g->tensors[i]->kind == TENSOR_STAT && g->tensors[i]->life == LIFE_PERSISTENT ? share_one(e, g->tensors[i], err) : 0;
+
+		if (rc)
+			return rc;
+	}
+	e->stats_shared = true;
+	return 0;
+}
+
+/* Logits of one batch as doubles, to their rows. */
+static int keep_outputs(struct engine *e, const struct program *p, const struct loader_batch *b, double *outputs, struct err *err)
+{
+	struct range part = sampler_part(&e->eval, b->step, e->seat->rank);
+	int64_t classes = evaluate_classes(e), count = b->count * classes;
+	double *to = outputs + part.begin * classes;
+	float *single;
+	int rc;
+
+	if (!p->logits || (p->logits->dtype != DTYPE_F64 && p->logits->dtype != DTYPE_F32))
+		return err_set(err, ERR_UNSUPPORTED, "the model's outputs cannot be saved");
+	if (p->logits->dtype == DTYPE_F64)
+		return prepared_get(&e->prepared, p->logits, to, (size_t)count * sizeof(double), err);
+	single = malloc((size_t)count * sizeof(float) + 1);
+	if (!single)
+		return err_set(err, ERR_NOMEM, "out of memory: outputs");
+	rc = prepared_get(&e->prepared, p->logits, single, (size_t)count * sizeof(float), err);
+	for (int64_t i = 0; !rc && i < count; i++)
+		to[i] = single[i];
+	free(single);
+	return rc;
+}
+
+static int evaluate_batch(struct engine *e, const struct loader_batch *b, double sums[XENT_RESULTS], double *outputs, struct err *err)
+{
+	const struct program *p = prepared_program(&e->prepared, false, b->count);
+	struct step_page page = { .step = e->step, .epoch = b->epoch, .seed = (uint64_t)e->cfg->seed, .inv_count = 1, .loss_scale = 1,
+				  .clip_factor = 1 };
+	double own[XENT_RESULTS];
+	struct exec_times times;
+	int rc;
+
+	if (!p)
+		return err_set(err, ERR_LIMIT, "no program was prepared to evaluate %lld samples", (long long)b->count);
+	rc = prepared_put(&e->prepared, p->images, b->images, tensor_bytes(p->images), err);
+	if (!rc)
+		rc = prepared_put(&e->prepared, p->labels, b->labels, tensor_bytes(p->labels), err);
+	if (!rc)
+		rc = exec_run(e->exec, p, &page, &times, err);
+	if (!rc)
+		rc = prepared_get(&e->prepared, p->result, own, sizeof(own), err);
+	for (int i = 0; !rc && i < XENT_RESULTS; i++)
+		sums[i] += own[i];
+	if (!rc && outputs)
+		rc = keep_outputs(e, p, b, outputs, err);
+	return rc;
+}
+
+static int evaluate_part(struct engine *e, double sums[XENT_RESULTS], double *outputs, struct err *err)
+{
+	const struct tensor *images = NULL;
+	struct loader *loader = NULL;
+	struct loader_batch b;
+	int rc;
+
+	for (int i = 0; i < e->prepared.n_programs; i++)
+		images = e->prepared.program[i]->training ? images : e->prepared.program[i]->images;
+	if (!images)
+		return err_set(err, ERR_UNSUPPORTED, "this run has no evaluation set");
+	rc = loader_open(&loader, &(struct loader_opts){ .dataset = e->data, .split = SPLIT_VAL, .sampler = e->eval,
+			 .rank = e->seat->rank, .dtype = images->dtype, .workers = (int)e->cfg->workers, .epochs = 1 }, err);
+	while (!rc && (rc = loader_next(loader, &b, err)) == 1) {
+		rc = evaluate_batch(e, &b, sums, outputs, err);
+		loader_release(loader, &b);
+	}
+	loader_close(loader);
+	return rc;
+}
+
+int evaluate_run(struct engine *e, double *outputs, struct evaluation *ret, struct err *err)
+{
+	double sums[XENT_RESULTS] = { 0 }, start = clock_mono_s();
+	struct comm *c = e->lane[STREAM_COMPUTE];
+	int rc = evaluate_share_stats(e, err);
+
+	if (!rc)
+		rc = evaluate_part(e, sums, outputs, err);
+	if (!rc)
+		rc = c->ops->allreduce(c, sums, XENT_RESULTS, DTYPE_F64, err);
+	if (!rc && outputs)
+		rc = c->ops->allreduce(c, outputs, e->eval.n_samples * evaluate_classes(e), DTYPE_F64, err);
+	if (rc)
+		return rc;
+	*ret = (struct evaluation){
+		.loss = sums[XENT_LOSS_SUM] / sums[XENT_COUNT],
+		.top1 = 100 * sums[XENT_TOP1] / sums[XENT_COUNT],
+		.top5 = 100 * sums[XENT_TOP5] / sums[XENT_COUNT],
+		.count = (int64_t)sums[XENT_COUNT],
+	};
+	e->mark_s = clock_mono_s();
+	ret->seconds = e->mark_s - start;
+	return 0;
+}

@@ -1,0 +1,29 @@
+/* launch.h: starts the ranks of this machine and watches them until all have ended. The launcher is no rank, has no
+ * threads, and its only children are the ranks, forked in rank order. A rank that fails ends the job within 5 s. It
+ * prints (it is the program's mouth for what goes wrong): which rank failed, how, and its last lines. */
+#ifndef DPT_ENGINE_LAUNCH_H
+#define DPT_ENGINE_LAUNCH_H
+
+#include "trainer/engine/seat.h"
+
+struct launch_opts {
+	int nproc;
+	const char *run_id; /* 32 digits, or NULL */
+	/* The rank's whole life, in its own process; returns its exit code. */
+	int (*rank_main)(void *user, struct seat *seat);
+	/* Once all ranks have ended: the run is open (board->run_open), status and a line that says why. */
+	void (*ended)(void *user, const struct board *board, int exit_code, const char *reason);
+	void *user;
+};
+
+/* Exit code of the job: 0, 1, 2, 130. Negative when it could not be started (err). */
+int launch_run(const struct launch_opts *o, struct err *err);
+
+/* The seat of a process that something else started (place.h), or of a single process without launcher. */
+struct place;
+int launch_seat(struct seat *ret, const struct place *p, struct err *err);
+
+/* Share of this process's cores that local rank r of n may use: the whole set when there are fewer cores than ranks. */
+int launch_pin(int local_rank, int local_world);
+
+#endif

@@ -1,0 +1,17 @@
+/* machine.h: facts about the machine, the process and the source tree, for the record of a run. */
+#ifndef DPT_ENGINE_MACHINE_H
+#define DPT_ENGINE_MACHINE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+/* Each writes a line of text, "" when unknown. */
+void machine_host(char *text, size_t n);
+void machine_cpu(char *text, size_t n);    /* model and cores */
+void machine_system(char *text, size_t n); /* kernel */
+void machine_commit(char *text, size_t n); /* git commit of the current folder's repository */
+void machine_command(int argc, char *const argv[], char *text, size_t n); /* as one could type it */
+
+int64_t machine_peak_bytes(void); /* peak resident memory of this process; 0 unknown */
+
+#endif

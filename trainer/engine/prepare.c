@@ -1,0 +1,192 @@
+/* prepare.c: programs, plan, slabs and first values. */
+#include "trainer/engine/prepare.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "trainer/graph/rng.h"
+
+#define INIT_CHUNK 4096
+
+struct program *prepared_program(const struct prepared *p, bool training, int64_t batch)
+{
+	for (int i = 0; i < p->n_programs; i++)
+		if (p->program[i]->training == training && p->program[i]->batch == batch)
+			return p->program[i];
+	return NULL;
+}
+
+static int add_program(struct prepared *p, int64_t batch, bool training, struct err *err)
+{
+	int rc;
+
+	if (prepared_program(p, training, batch))
+		return 0;
+	if (p->n_programs == PROGRAMS_MAX)
+		return err_set(err, ERR_LIMIT, "more than %d batch sizes in one run", PROGRAMS_MAX);
+	rc = program_new(&p->program[p->n_programs], &p->opts, batch, training, err);
+	if (!rc)
+		p->n_programs++;
+	return rc;
+}
+
+int prepare_programs(struct prepared *ret, const struct program_opts *opts, const struct prepare_sizes *sizes, struct err *err)
+{
+	struct plan_program list[PROGRAMS_MAX];
+	int rc = 0;
+
+	memset(ret, 0, sizeof(*ret));
+	ret->opts = *opts;
+	for (int i = 0; !rc && i < sizes->n_train; i++)
+		rc = add_program(ret, sizes->train[i], true, err);
+	for (int i = 0; !rc && i < sizes->n_eval; i++)
+		rc = add_program(ret, sizes->eval[i], false, err);
+	for (int i = 0; i < ret->n_programs; i++)
+		list[i] = (struct plan_program){ ret->program[i]->name, ret->program[i]->graph, &ret->program[i]->schedule };
+	if (!rc)
+		rc = plan_make(&ret->plan, list, ret->n_programs, err);
+	if (rc)
+		prepare_done(ret);
+	return rc;
+}
+
+void *prepared_address(const struct prepared *p, const struct tensor *t)
+{
+	return t ? p->slab[t->space] + t->offset : NULL;
+}
+
+int prepared_put(const struct prepared *p, const struct tensor *t, const void *from, size_t bytes, struct err *err)
+{
+	return p->opts.backend->copy(p->opts.module, prepared_address(p, t), from, bytes, err);
+}
+
+int prepared_get(const struct prepared *p, const struct tensor *t, void *to, size_t bytes, struct err *err)
+{
+	return p->opts.backend->copy(p->opts.module, to, prepared_address(p, t), bytes, err);
+}
+
+static double draw(const struct init *init, struct rng_key key, int64_t i)
+{
+	switch (init->kind) {
+	case INIT_ONE:
+		return 1;
+	case INIT_NORMAL:
+		return init->scale * rng_normal(key, (uint64_t)i);
+	case INIT_UNIFORM:
+		return init->scale * (2 * rng_uniform(key, (uint64_t)i) - 1);
+	default:
+		return 0;
+	}
+}
+
+static int init_tensor(struct prepared *p, const struct tensor *t, uint64_t seed, struct err *err)
+{
+	struct rng_key key = { seed, rng_stream(t->name) };
+	int64_t count = shape_count(&t->shape);
+	union { double f64[INIT_CHUNK]; float f32[INIT_CHUNK]; } chunk;
+	size_t each = dtype_bytes(t->dtype);
+
+	if (t->init.kind == INIT_ZERO)
+		return 0;
+	if (t->dtype != DTYPE_F64 && t->dtype != DTYPE_F32)
+		return err_set(err, ERR_UNSUPPORTED, "%s: no initial values of type %s", t->name, dtype_name(t->dtype));
+	for (int64_t at = 0; at < count; at += INIT_CHUNK) {
+		int64_t n = count - at < INIT_CHUNK ? count - at : INIT_CHUNK;
+		int rc;
+
+		for (int64_t i = 0; i < n; i++) {
+			if (t->dtype == DTYPE_F64)
+				chunk.f64[i] = draw(&t->init, key, at + i);
+			else
+				chunk.f32[i] = (float)draw(&t->init, key, at + i);
+		}
+		rc = p->opts.backend->copy(p->opts.module, (char *)prepared_address(p, t) + (size_t)at * each, &chunk,
+					   (size_t)n * each, err);
+		if (rc)
+			return rc;
+	}
+	return 0;
+}
+
+static int init_persistent(struct prepared *p, uint64_t seed, struct err *err)
+{
+	for (int i = 0; i < p->n_programs; i++) {
+		const struct graph *g = p->program[i]->graph;
+
+		for (int k = 0; k < g->n_tensors; k++) {
+			const struct tensor *t = g->tensors[k];
+			int rc = 0;
+
+			if (t->life == LIFE_PERSISTENT && !t->base && (i == 0 || !graph_find(p->program[0]->graph, t->name)))
+				rc = init_tensor(p, t, seed, err);
+			if (rc)
+				return rc;
+		}
+	}
+	return 0;
+}
+
+/* The ranks' plans may differ by a batch size; communicator memory is of the same size everywhere. */
+static int agree_on_size(struct comm *c, size_t *bytes, struct err *err)
+{
+	int64_t *all = calloc((size_t)c->world, sizeof(*all));
+	int rc;
+
+	if (!all)
+		return err_set(err, ERR_NOMEM, "out of memory: start of the rank");
+	all[c->rank] = (int64_t)*bytes;
+	rc = c->ops->all_gather(c, all, sizeof(*all), err);
+	for (int r = 0; !rc && r < c->world; r++)
+		if ((size_t)all[r] > *bytes)
+			*bytes = (size_t)all[r];
+	free(all);
+	return rc;
+}
+
+static int alloc_comm(struct prepared *p, size_t bytes, struct err *err)
+{
+	struct comm *c = p->opts.env[STREAM_COMM].comm;
+	void *memory;
+	int rc = agree_on_size(c, &bytes, err);
+
+	if (rc || bytes == 0)
+		return rc;
+	rc = c->ops->alloc(c, bytes, &memory, err);
+	if (!rc)
+		p->slab[SPACE_COMM] = memory;
+	return rc;
+}
+
+int prepare_memory(struct prepared *p, uint64_t seed, struct err *err)
+{
+	for (int s = 0; s < SPACE_COUNT; s++) {
+		void *memory;
+		int rc;
+
+		if (s == SPACE_COMM && p->opts.env[STREAM_COMM].comm) {
+			rc = alloc_comm(p, p->plan.slab_bytes[s], err);
+			if (rc)
+				return rc;
+			continue;
+		}
+		if (!p->plan.slab_bytes[s])
+			continue;
+		rc = p->opts.backend->alloc(p->opts.module, (enum space)s, p->plan.slab_bytes[s], &memory, err);
+		if (rc)
+			return rc;
+		p->slab[s] = memory;
+		p->slab_bytes[s] = p->plan.slab_bytes[s]; /* ours to release */
+	}
+	return init_persistent(p, seed, err);
+}
+
+void prepare_done(struct prepared *p)
+{
+	for (int i = 0; i < p->n_programs; i++)
+		program_free(p->program[i], &p->opts);
+	p->n_programs = 0;
+	for (int s = 0; s < SPACE_COUNT; s++)
+		if (p->slab[s] && p->slab_bytes[s])
+			p->opts.backend->release(p->opts.module, (enum space)s, p->slab[s], p->slab_bytes[s]);
+	memset(p->slab, 0, sizeof(p->slab));
+}

@@ -1,0 +1,42 @@
+/* prepare.h: everything that happens once: a program for every shape that the run will meet, one plan over all, one
+ * slab per space, first values of the persistent tensors. Afterwards nothing is allocated. */
+#ifndef DPT_ENGINE_PREPARE_H
+#define DPT_ENGINE_PREPARE_H
+
+#include "trainer/engine/program.h"
+#include "trainer/graph/plan.h"
+
+#define PROGRAMS_MAX 20
+
+struct prepared {
+	struct program_opts opts;
+	struct program *program[PROGRAMS_MAX]; /* training first */
+	int n_programs;
+	struct plan plan;
+	unsigned char *slab[SPACE_COUNT]; /* NULL until prepare_memory */
+	size_t slab_bytes[SPACE_COUNT];
+};
+
+/* sizes: micro-batches of training and of evaluation; either list may be empty. */
+struct prepare_sizes {
+	const int64_t *train, *eval;
+	int n_train, n_eval;
+};
+
+/* Programs and plan; needs no memory for tensors and (with env.comm NULL) no other ranks. *opts is copied. */
+int prepare_programs(struct prepared *ret, const struct program_opts *opts, const struct prepare_sizes *sizes, struct err *err);
+
+/* Collective when there are several ranks: slabs, zeroed, and first values keyed by (seed, name, element). */
+int prepare_memory(struct prepared *p, uint64_t seed, struct err *err);
+void prepare_done(struct prepared *p); /* a zeroed struct is fine */
+
+struct program *prepared_program(const struct prepared *p, bool training, int64_t batch); /* NULL: not prepared */
+
+/* Address of a tensor's memory in the backend (host backends: plain memory). */
+void *prepared_address(const struct prepared *p, const struct tensor *t);
+
+/* Copies between host and a tensor; complete on return. */
+int prepared_put(const struct prepared *p, const struct tensor *t, const void *from, size_t bytes, struct err *err);
+int prepared_get(const struct prepared *p, const struct tensor *t, void *to, size_t bytes, struct err *err);
+
+#endif

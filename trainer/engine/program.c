@@ -1,0 +1,188 @@
+/* program.c: the order of the passes. */
+#include "trainer/engine/program.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "trainer/graph/pass.h"
+#include "trainer/ops/norm/norm.h"
+#include "trainer/ops/ops.h"
+
+struct build {
+	const struct program_opts *o;
+	struct program *p;
+	struct graph *g;
+};
+
+static int failed(const struct graph *g, struct err *err)
+{
+	return graph_failed(g) ? err_set(err, g->err.code, "%s", g->err.text) : 0;
+}
+
+static int run_model(struct build *b, struct err *err)
+{
+	return model_build(b->o->model, b->g, &b->o->config, b->p->batch, err);
+}
+
+static int run_shape(struct build *b, struct err *err)
+{
+	return pass_shape(b->g, err);
+}
+
+static int run_grad(struct build *b, struct err *err)
+{
+	return pass_grad(b->g, err);
+}
+
+static int run_fuse(struct build *b, struct err *err)
+{
+	return pass_fuse(b->g, err);
+}
+
+static int run_precision(struct build *b, struct err *err)
+{
+	return pass_precision(b->g, &b->o->precision, err);
+}
+
+static int run_recompute(struct build *b, struct err *err)
+{
+	return pass_recompute(b->g, err);
+}
+
+static int run_strategy(struct build *b, struct err *err)
+{
+	return strategy_rewrite(b->o->strategy, b->g, &b->o->sharing, err);
+}
+
+/* Behind the strategy, so that these nodes see the gradients as the strategy leaves them. */
+static int run_optimizer(struct build *b, struct err *err)
+{
+	b->g->phase = PHASE_OPTIMIZER;
+	norm_add_all(b->g);
+	sgd_add_all(b->g, &b->o->sgd);
+	for (int i = 0; b->o->keep_grads && i < b->g->n_tensors; i++)
+		if (b->g->tensors[i]->grad)
+			b->g->tensors[i]->grad->keep = true;
+	return failed(b->g, err);
+}
+
+static int run_layout(struct build *b, struct err *err)
+{
+	const struct layout_backend l = { .kernels = b->o->backend->kernel, .env = &b->o->env[STREAM_COMPUTE], .pack = &op_pack };
+
+	return pass_layout(b->g, &l, err);
+}
+
+const struct kernel *program_kernel(const struct program_opts *o, const struct node *n)
+{
+	return o->backend->kernel[n->op->id];
+}
+
+static int run_kernels(struct build *b, struct err *err)
+{
+	b->p->state = calloc((size_t)b->g->n_nodes + 1, sizeof(*b->p->state));
+	if (!b->p->state)
+		return err_set(err, ERR_NOMEM, "out of memory: kernels of %s", b->p->name);
+	for (int i = 0; i < b->g->n_nodes; i++) {
+		struct node *n = b->g->nodes[i];
+		const struct kernel *k = program_kernel(b->o, n);
+		int rc;
+
+		if (!k || !k->run)
+			return err_set(err, ERR_UNSUPPORTED, "backend %s has no kernel for %s (node %s)", b->o->backend->name,
+				       n->op->name, n->name);
+		rc = k->prepare ? k->prepare(&b->o->env[n->stream], n, &b->p->state[i], err) : 0;
+		if (rc) {
+			err_prefix(err, "backend %s, %s (node %s)", b->o->backend->name, n->op->name, n->name);
+			return rc;
+		}
+	}
+	return 0;
+}
+
+static int run_schedule(struct build *b, struct err *err)
+{
+	return schedule_make(&b->p->schedule, b->g, err);
+}
+
+static const struct {
+	const char *name;
+	bool training_only;
+	int (*run)(struct build *b, struct err *err);
+} passes[] = {
+	{ "model", false, run_model },
+	{ "shape", false, run_shape },
+	{ "grad", true, run_grad },
+	{ "fuse", false, run_fuse },
+	{ "precision", false, run_precision },
+	{ "recompute", true, run_recompute },
+	{ "strategy", true, run_strategy },
+	{ "optimizer", true, run_optimizer },
+	{ "layout", false, run_layout },
+	{ "kernels", false, run_kernels },
+	{ "schedule", false, run_schedule },
+};
+
+static void find_tensors(struct program *p)
+{
+	const struct graph *g = p->graph;
+
+	p->images = graph_find(g, "images");
+	p->labels = graph_find(g, "labels");
+	p->logits = graph_find(g, "logits");
+	p->result = graph_find(g, "result");
+	p->result_sum = graph_find(g, STRATEGY_RESULT_SUM);
+	if (!p->result_sum)
+		p->result_sum = p->result;
+	p->grad_norm = graph_find(g, "grad_norm");
+	p->vote = graph_find(g, STRATEGY_VOTE);
+	p->votes = graph_find(g, STRATEGY_VOTES);
+}
+
+int program_new(struct program **ret, const struct program_opts *o, int64_t batch, bool training, struct err *err)
+{
+	struct program *p = calloc(1, sizeof(*p));
+	struct build b = { .o = o, .p = p };
+	int rc = 0;
+
+	if (!p)
+		return err_set(err, ERR_NOMEM, "out of memory: program");
+	p->batch = batch;
+	p->training = training;
+	snprintf(p->name, sizeof(p->name), "%s-%lld", training ? "train" : "eval", (long long)batch);
+	p->graph = b.g = graph_new(training);
+	if (!p->graph) {
+		rc = err_set(err, ERR_NOMEM, "out of memory: graph");
+		goto out;
+	}
+	for (size_t i = 0; !rc && i < sizeof(passes) / sizeof(passes[0]); i++)
+		if (training || !passes[i].training_only)
+			rc = passes[i].run(&b, err);
+	if (rc)
+		goto out;
+	find_tensors(p);
+	if (!p->images || !p->labels || !p->result) {
+		rc = err_set(err, ERR_UNSUPPORTED, "model %s has no images, labels or result", o->model->name);
+		goto out;
+	}
+	*ret = p;
+	p = NULL;
+out:
+	program_free(p, o);
+	return rc;
+}
+
+void program_free(struct program *p, const struct program_opts *o)
+{
+	if (!p)
+		return;
+	for (int i = 0; p->state && i < p->graph->n_nodes; i++) {
+		const struct kernel *k = program_kernel(o, p->graph->nodes[i]);
+
+		if (k && k->release && p->state[i])
+			k->release(p->state[i]);
+	}
+	free(p->state);
+	graph_free(p->graph);
+	free(p);
+}

@@ -1,0 +1,49 @@
+/* program.h: a model at one batch size, taken through the passes until it is a schedule of prepared kernels. It has no
+ * memory yet. */
+#ifndef DPT_ENGINE_PROGRAM_H
+#define DPT_ENGINE_PROGRAM_H
+
+#include "trainer/backends/backend.h"
+#include "trainer/comm/comm.h"
+#include "trainer/graph/schedule.h"
+#include "trainer/models/models.h"
+#include "trainer/ops/sgd/sgd.h"
+#include "trainer/strategies/strategy.h"
+
+/* What all programs of a run have in common. */
+struct program_opts {
+	const struct model *model;
+	struct model_config config;
+	struct precision precision;
+	const struct backend *backend;
+	void *module;                   /* of backend->open */
+	const struct strategy *strategy;
+	struct strategy_opts sharing;
+	struct sgd_attr sgd;
+	bool keep_grads;                /* gradients can be read after the step */
+	struct kernel_env env[STREAM_COUNT]; /* of kernels on each stream: each has its own communicator */
+};
+
+struct program {
+	char name[32]; /* "train-128" */
+	int64_t batch;
+	bool training;
+	struct graph *graph;
+	struct schedule schedule;
+	void **state; /* of node i's kernel; owned */
+
+	/* Tensors that the host writes or reads; NULL where the program has none. */
+	struct tensor *images, *labels, *logits;
+	struct tensor *result;     /* sums of this rank's samples */
+	struct tensor *result_sum; /* of all ranks (training); result itself when there is one rank */
+	struct tensor *grad_norm;
+	struct tensor *vote, *votes;
+};
+
+/* o is borrowed until program_free. */
+int program_new(struct program **ret, const struct program_opts *o, int64_t batch, bool training, struct err *err);
+void program_free(struct program *p, const struct program_opts *o); /* NULL is fine */
+
+const struct kernel *program_kernel(const struct program_opts *o, const struct node *n);
+
+#endif

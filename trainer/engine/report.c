@@ -1,0 +1,215 @@
+/* report.c: params, environment and series of a run. */
+#include "config.h"
+
+#include "trainer/engine/report.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tracker/base/log.h"
+#include "trainer/engine/machine.h"
+
+#define FINAL_WAIT_S 3.0
+
+struct report {
+	struct engine *e;
+	struct dptrack_run *run;
+	int rank;
+};
+
+static void warn(void *user, const char *text)
+{
+	(void)user;
+	log_warn("%s", text);
+}
+
+static struct dptrack_run_opts run_opts(const struct run_config *cfg, const char *id, int rank, int world)
+{
+	return (struct dptrack_run_opts){ .runs_dir = cfg->runs_dir, .experiment = cfg->experiment, .run_name = cfg->run_name,
+					  .run_id = id, .rank = rank, .world_size = world, .url = cfg->report_to, .warn = warn };
+}
+
+static void record_item(void *user, const struct config_item *item)
+{
+	struct report *r = user;
+
+	if (!item->value[0])
+		return;
+	if (item->segment)
+		dptrack_segment_param(r->run, item->name, item->value);
+	else
+		dptrack_param(r->run, item->name, item->value);
+}
+
+static void record_number(struct report *r, const char *key, int64_t v)
+{
+	dptrack_param_i64(r->run, key, v);
+}
+
+static void record_params(struct report *r)
+{
+	const struct engine *e = r->e;
+	char text[32];
+
+	config_each(e->cfg, record_item, r);
+	if (e->steps_per_epoch != INT64_MAX)
+		record_number(r, "steps_per_epoch", e->steps_per_epoch);
+	record_number(r, "parameters", model_parameter_count(e->prepared.program[0]->graph));
+	dptrack_param(r->run, "data", e->data->path);
+	if (e->data->hash[0])
+		dptrack_param(r->run, "data_hash", e->data->hash);
+	dptrack_param(r->run, "backend_used", e->backend->name);
+	snprintf(text, sizeof(text), "%d", e->seat->world);
+	dptrack_segment_param(r->run, "world_size", text);
+}
+
+static void record_environment(struct report *r)
+{
+	static const struct {
+		const char *key;
+		void (*read)(char *text, size_t n);
+	} facts[] = { { "host", machine_host }, { "cpu", machine_cpu }, { "system", machine_system }, { "git_commit", machine_commit } };
+	char text[4000];
+
+	for (size_t i = 0; i < sizeof(facts) / sizeof(facts[0]); i++) {
+		facts[i].read(text, 400);
+		if (text[0])
+			dptrack_environment(r->run, facts[i].key, text);
+	}
+	machine_command(r->e->job->argc, r->e->job->argv, text, sizeof(text));
+	dptrack_environment(r->run, "command", text);
+	dptrack_environment(r->run, "dptrain", PACKAGE_VERSION);
+	text[0] = '\0';
+	if (r->e->backend->version)
+		r->e->backend->version(text, 400);
+	if (text[0])
+		dptrack_environment(r->run, "backend", text);
+}
+
+/* Rank 0's opening, told to all. */
+struct opening {
+	int code;
+	char id[33], text[504];
+};
+
+static int open_root(struct report *r, struct opening *o)
+{
+	struct dptrack_error error = { 0, "" };
+	struct dptrack_run_opts opts;
+	const char *given = r->e->seat->board->run_id;
+
+	if (given[0])
+		snprintf(o->id, sizeof(o->id), "%s", given);
+	else if (dptrack_draw_id(o->id))
+		return -1;
+	opts = run_opts(r->e->cfg, o->id, 0, r->e->seat->world);
+	o->code = dptrack_run_open(&r->run, &opts, &error);
+	snprintf(o->text, sizeof(o->text), "%s", error.text);
+	return o->code;
+}
+
+static int open_run(struct report *r, struct err *err)
+{
+	struct comm *c = r->e->lane[STREAM_COMPUTE];
+	struct opening o = { .code = 0 };
+	struct dptrack_error error = { 0, "" };
+	int rc;
+
+	if (r->rank == 0 && open_root(r, &o) && !o.code)
+		o.code = DPTRACK_IO;
+	rc = c->ops->broadcast(c, &o, sizeof(o), 0, err);
+	if (rc)
+		return rc;
+	if (o.code)
+		return err_set(err, o.code == DPTRACK_USAGE ? ERR_USAGE : ERR_IO, "the run cannot be recorded: %s", o.text);
+	if (r->rank > 0) {
+		struct dptrack_run_opts opts = run_opts(r->e->cfg, o.id, r->rank, r->e->seat->world);
+
+		if (dptrack_run_open(&r->run, &opts, &error))
+			return err_set(err, ERR_IO, "rank %d cannot record: %s", r->rank, error.text);
+	}
+	return 0;
+}
+
+int report_open(struct report **ret, struct engine *e, struct err *err)
+{
+	struct report *r = calloc(1, sizeof(*r));
+	int rc;
+
+	if (!r)
+		return err_set(err, ERR_NOMEM, "out of memory: report");
+	r->e = e;
+	r->rank = e->seat->rank;
+	rc = open_run(r, err);
+	if (rc) {
+		report_close(r, DPTRACK_FAILED);
+		return rc;
+	}
+	if (r->rank == 0) {
+		record_params(r);
+		record_environment(r);
+		snprintf(e->seat->board->run_id, sizeof(e->seat->board->run_id), "%s", dptrack_run_id(r->run));
+		atomic_store(&e->seat->board->run_open, 1);
+	}
+	*ret = r;
+	return 0;
+}
+
+const char *report_dir(const struct report *r)
+{
+	return dptrack_run_dir(r->run);
+}
+
+void report_step(struct report *r, const struct step_result *s)
+{
+	if (r->rank == 0) {
+		dptrack_log(r->run, s->step, "train/loss", s->loss);
+		dptrack_log(r->run, s->step, "train/lr", s->lr);
+		dptrack_log(r->run, s->step, "train/grad_norm", s->grad_norm);
+	}
+	for (int t = 0; t < TIME_COUNT; t++)
+		dptrack_log_rank(r->run, r->rank, s->step, step_time_key((enum step_time)t), s->seconds[t]);
+}
+
+void report_epoch(struct report *r, const struct epoch_summary *s)
+{
+	dptrack_log_rank(r->run, r->rank, s->epoch, "memory/peak_bytes", (double)machine_peak_bytes());
+	if (r->rank != 0)
+		return;
+	dptrack_log(r->run, s->epoch, "epoch/train_loss", s->train_loss);
+	dptrack_log(r->run, s->epoch, "epoch/seconds", s->seconds);
+	dptrack_log(r->run, s->epoch, "epoch/samples_per_s", s->samples_per_s);
+	if (!s->evaluated)
+		return;
+	dptrack_log(r->run, s->epoch, "epoch/val_loss", s->val.loss);
+	dptrack_log(r->run, s->epoch, "epoch/top1", s->val.top1);
+	dptrack_log(r->run, s->epoch, "epoch/top5", s->val.top5);
+	dptrack_log(r->run, s->epoch, "epoch/eval_seconds", s->val.seconds);
+}
+
+void report_close(struct report *r, enum dptrack_status status)
+{
+	if (!r)
+		return;
+	dptrack_run_close(r->run, r->rank == 0 ? status : DPTRACK_RUNNING);
+	free(r);
+}
+
+void report_final(const struct run_config *cfg, const char *run_id, int world, enum dptrack_status status, const char *reason)
+{
+	struct dptrack_run_opts o = run_opts(cfg, run_id, 0, world);
+	struct dptrack_error error = { 0, "" };
+	struct dptrack_run *run;
+
+	o.role = DPTRACK_LAUNCHER;
+	o.close_wait_s = FINAL_WAIT_S;
+	if (dptrack_run_open(&run, &o, &error)) {
+		log_warn("the run's final status is not recorded: %s", error.text);
+		return;
+	}
+	if (reason[0])
+		dptrack_set_status(run, status, reason);
+	dptrack_run_close(run, status);
+}

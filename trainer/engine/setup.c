@@ -1,0 +1,323 @@
+/* setup.c: from a configuration to an engine that can step. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tracker/base/clock.h"
+#include "trainer/engine/engine.h"
+
+#define COLLECTIVE_LIMIT_S 600.0
+#define SIZES_MAX 8
+
+bool engine_is_root(const struct engine *e)
+{
+	return e->seat->rank == 0;
+}
+
+static struct precision precision_of(const struct run_config *cfg)
+{
+	switch (cfg->precision) {
+	case CONFIG_PRECISION_FP64:
+		return (struct precision){ DTYPE_F64, DTYPE_F64 };
+	case CONFIG_PRECISION_BF16:
+		return (struct precision){ DTYPE_BF16, DTYPE_F32 };
+	default:
+		return (struct precision){ DTYPE_F32, DTYPE_F32 };
+	}
+}
+
+static int open_lanes(struct engine *e, struct err *err)
+{
+	const struct seat *s = e->seat;
+
+	for (int i = 0; i < SEAT_LANES; i++) {
+		char name[128];
+		int rc;
+
+		if (s->world == 1) {
+			rc = comm_self_open(&e->lane[i], err);
+		} else {
+			snprintf(name, sizeof(name), "%s-%d", s->job ? s->job : "", i);
+			rc = comm_shm_open(&e->lane[i], &(struct comm_shm_opts){ .name = name, .fd = s->lane_fd[i], .rank = s->rank,
+					   .world = s->world, .timeout_s = COLLECTIVE_LIMIT_S }, err);
+		}
+		if (rc)
+			return rc;
+	}
+	return 0;
+}
+
+/* What is set for the threads of a backend's libraries before they are loaded. A user's own setting stays. */
+static void set_threads(int threads)
+{
+	char text[16];
+
+	snprintf(text, sizeof(text), "%d", threads);
+	setenv("OMP_NUM_THREADS", text, 1);
+	setenv("OMP_DYNAMIC", "false", 0);
+}
+
+static int pick_backend(struct engine *e, const struct precision *p, struct err *err)
+{
+	static const char *const names[] = { "auto", "ref", "cpu", "cuda" };
+	const struct backend *b;
+	int rc = backend_load(&e->choice, names[e->cfg->backend], err);
+
+	if (rc)
+		return rc;
+	b = e->choice.backend;
+	if (e->cfg->backend == CONFIG_BACKEND_AUTO && b->streams) /* device streams are not driven yet */
+		rc = backend_load(&e->choice, "cpu", err);
+	if (rc)
+		return rc;
+	b = e->choice.backend;
+	if (b->takes && !b->takes(p))
+		return err_set(err, ERR_USAGE, "backend %s does not compute in %s on this machine; choose another --precision or "
+			       "--backend", b->name, dtype_name(p->low));
+	e->backend = b;
+	return 0;
+}
+
+static int open_backend(struct engine *e, struct err *err)
+{
+	struct precision p = precision_of(e->cfg);
+	int rc;
+
+	set_threads((int)e->cfg->threads);
+	rc = pick_backend(e, &p, err);
+	if (rc)
+		return rc;
+	return e->backend->open(&(struct backend_opts){ .threads = (int)e->cfg->threads, .local_rank = e->seat->local_rank,
+				.deterministic = e->cfg->deterministic }, &e->module, err);
+}
+
+static int open_model_data(struct engine *e, const struct model *m, struct err *err)
+{
+	const struct run_config *cfg = e->cfg;
+	const struct model_config *d = &m->defaults;
+	const struct batch_file *b = e->job->batch;
+
+	if (cfg->command != COMMAND_BENCH && cfg->data_path)
+		return dataset_open(&e->data, &(struct dataset_opts){ .path = cfg->data_path, .classes = (int)cfg->classes }, err);
+	if (b) {
+		int classes = cfg->classes ? (int)cfg->classes : b->classes > 2 ? b->classes : 2;
+
+		if (!cfg->classes && b->classes < d->classes)
+			classes = d->classes;
+		return dataset_memory_open(&e->data, &(struct dataset_memory_opts){ .path = cfg->batch_from, .images = b->images,
+					   .labels = b->labels, .dtype = b->dtype, .n = b->n, .height = b->height,
+					   .width = b->width, .channels = b->channels, .classes = classes }, err);
+	}
+	return dataset_synthetic_open(&e->data, &(struct dataset_synthetic_opts){
+		.height = cfg->image_size ? (int)cfg->image_size : d->image_h, .width = cfg->image_size ? (int)cfg->image_size : d->image_w,
+		.channels = cfg->in_channels ? (int)cfg->in_channels : d->in_channels,
+		.classes = cfg->classes ? (int)cfg->classes : d->classes, .seed = (uint64_t)cfg->seed }, err);
+}
+
+static int check_data(struct engine *e, struct err *err)
+{
+	struct run_config *cfg = e->cfg;
+	const struct dataset *d = e->data;
+	char source[240];
+	int rc;
+
+	if (!d->endless && d->n_samples[SPLIT_TRAIN] < cfg->global_batch_size && !cfg->test_only)
+		return err_set(err, ERR_USAGE, "a global batch of %lld samples is larger than the training set of %s (%lld samples); "
+			       "lower --batch-size", (long long)cfg->global_batch_size, d->path, (long long)d->n_samples[SPLIT_TRAIN]);
+	if (cfg->test_only && !d->n_samples[SPLIT_VAL])
+		return err_set(err, ERR_USAGE, "--test-only: %s has no samples to evaluate", d->path);
+	if (cfg->grad_accum_steps > 1)
+		return err_set(err, ERR_USAGE, "--grad-accum-steps %lld is not supported yet; raise --batch-size instead",
+			       (long long)cfg->grad_accum_steps);
+	snprintf(source, sizeof(source), "the images of %.200s", d->path);
+	rc = config_settle(cfg, FLAG_classes, d->classes, source, err);
+	if (!rc)
+		rc = config_settle(cfg, FLAG_in_channels, d->channels, source, err);
+	if (!rc && d->height == d->width)
+		rc = config_settle(cfg, FLAG_image_size, d->height, source, err);
+	return rc;
+}
+
+static const struct model *find_model(const char *name, struct err *err)
+{
+	const struct model *m = model_find(name);
+	const char *names[MODEL_COUNT], *near;
+
+	if (m)
+		return m;
+	for (int i = 0; i < MODEL_COUNT; i++)
+		names[i] = models_table[i]->name;
+	near = config_nearest(name, names, MODEL_COUNT);
+	err_set(err, ERR_USAGE, "--model %.60s: no such model%s%s%s", name, near ? "; did you mean " : "", near ? near : "",
+		near ? "?" : "; dptrain --help lists them");
+	return NULL;
+}
+
+static void make_samplers(struct engine *e)
+{
+	const struct run_config *cfg = e->cfg;
+	const struct dataset *d = e->data;
+
+	e->train = (struct sampler){ .n_samples = d->n_samples[SPLIT_TRAIN], .global_batch = cfg->global_batch_size,
+				     .micro = cfg->batch_size, .world = e->seat->world, .seed = (uint64_t)cfg->seed,
+				     .shuffle = !d->endless, .endless = d->endless };
+	e->eval = (struct sampler){ .n_samples = d->n_samples[SPLIT_VAL], .global_batch = cfg->batch_size * e->seat->world,
+				    .micro = cfg->batch_size, .world = e->seat->world };
+	e->steps_per_epoch = cfg->test_only ? 1 : sampler_steps(&e->train);
+	e->lr = lr_schedule_make(cfg, e->steps_per_epoch);
+	e->steps_total = lr_schedule_steps_total(cfg, e->steps_per_epoch);
+}
+
+/* Whether the run evaluates: sets without an end are only evaluated when somebody asks for it. */
+static bool evaluates(const struct engine *e)
+{
+	const struct run_config *cfg = e->cfg;
+
+	if (!e->data->n_samples[SPLIT_VAL] || cfg->command == COMMAND_BENCH)
+		return false;
+	return !e->data->endless || cfg->test_only || cfg->save_outputs;
+}
+
+static int prepare_all(struct engine *e, const struct model *m, struct err *err)
+{
+	const struct run_config *cfg = e->cfg;
+	int64_t train[SIZES_MAX], eval[SIZES_MAX];
+	struct prepare_sizes sizes = { .train = train, .eval = eval };
+	struct program_opts o = {
+		.model = m, .config = m->defaults, .precision = precision_of(cfg), .backend = e->backend, .module = e->module,
+		.strategy = strategies_table[cfg->strategy == CONFIG_STRATEGY_DDP ? STRATEGY_ddp : STRATEGY_single],
+		.sharing = { .world = e->seat->world, .bucket_bytes = (size_t)(cfg->bucket_cap_mb * 1048576.0), .sync_bn = cfg->sync_bn },
+		.sgd = { .momentum = cfg->momentum, .weight_decay = cfg->wd, .nesterov = cfg->nesterov },
+		.keep_grads = cfg->dump_grads != NULL,
+	};
+
+	o.config.classes = e->data->classes;
+	o.config.in_channels = e->data->channels;
+	o.config.image_h = e->data->height;
+	o.config.image_w = e->data->width;
+	o.config.act = cfg->act == CONFIG_ACT_GELU ? MODEL_GELU : MODEL_RELU;
+	o.config.label_smoothing = cfg->label_smoothing;
+	for (int s = 0; s < STREAM_COUNT; s++)
+		o.env[s] = (struct kernel_env){ .threads = (int)cfg->threads, .deterministic = cfg->deterministic,
+						.comm = e->lane[s], .module = e->module };
+	if (!cfg->test_only)
+		sizes.n_train = sampler_sizes(&e->train, train);
+	if (evaluates(e))
+		sizes.n_eval = sampler_sizes(&e->eval, eval);
+	return prepare_programs(&e->prepared, &o, &sizes, err);
+}
+
+static void read_test_hooks(struct engine *e)
+{
+	const char *slow = getenv("DPTRAIN_TEST_SLOW_RANK"), *loader = getenv("DPTRAIN_TEST_SLOW_LOADER");
+	char *end;
+
+	if (slow && strtol(slow, &end, 10) == e->seat->rank && *end == ':')
+		e->slow_step_s = strtod(end + 1, NULL) / 1000;
+	if (loader)
+		e->slow_batch_s = strtod(loader, NULL) / 1000;
+}
+
+static int open_described(struct engine *e, const struct model **ret_model, struct err *err)
+{
+	const struct model *m = find_model(e->cfg->model, err);
+	int rc = m ? open_model_data(e, m, err) : err->code;
+
+	if (!rc)
+		rc = check_data(e, err);
+	if (!rc)
+		make_samplers(e);
+	*ret_model = m;
+	return rc;
+}
+
+static struct engine *engine_new(const struct job *job, struct seat *seat)
+{
+	struct engine *e = calloc(1, sizeof(*e));
+
+	if (!e)
+		return NULL;
+	e->job = job;
+	e->cfg = job->cfg;
+	e->seat = seat;
+	return e;
+}
+
+int engine_open(struct engine **ret, const struct job *job, struct seat *seat, struct err *err)
+{
+	struct engine *e = engine_new(job, seat);
+	const struct model *m;
+	int rc;
+
+	if (!e)
+		return err_set(err, ERR_NOMEM, "out of memory: engine");
+	read_test_hooks(e);
+	rc = open_described(e, &m, err); /* what the user got wrong is said before ranks wait for each other */
+	if (!rc)
+		rc = open_lanes(e, err);
+	if (!rc)
+		rc = open_backend(e, err);
+	if (!rc)
+		rc = prepare_all(e, m, err);
+	if (!rc)
+		rc = prepare_memory(&e->prepared, (uint64_t)e->cfg->seed, err);
+	if (!rc)
+		rc = exec_new(&e->exec, &e->prepared, err);
+	if (!rc && e->cfg->init_from)
+		rc = files_load_weights(e, e->cfg->init_from, err);
+	if (rc) {
+		engine_close(e);
+		return rc;
+	}
+	*ret = e;
+	return 0;
+}
+
+int engine_open_plan(struct engine **ret, const struct job *job, struct seat *seat, struct err *err)
+{
+	struct engine *e = engine_new(job, seat);
+	const struct model *m;
+	int rc;
+
+	if (!e)
+		return err_set(err, ERR_NOMEM, "out of memory: engine");
+	rc = open_described(e, &m, err);
+	if (!rc)
+		rc = open_backend(e, err);
+	if (!rc)
+		rc = prepare_all(e, m, err);
+	if (rc) {
+		engine_close(e);
+		return rc;
+	}
+	*ret = e;
+	return 0;
+}
+
+int engine_begin(struct engine *e, struct err *err)
+{
+	const struct run_config *cfg = e->cfg;
+	int rc = loader_open(&e->loader, &(struct loader_opts){
+		.dataset = e->data, .split = SPLIT_TRAIN, .sampler = e->train, .rank = e->seat->rank,
+		.dtype = precision_of(cfg).master, .workers = (int)cfg->workers, .augment = cfg->augment,
+		.slow_s = e->slow_batch_s }, err);
+
+	e->mark_s = clock_mono_s();
+	return rc;
+}
+
+void engine_close(struct engine *e)
+{
+	if (!e)
+		return;
+	loader_close(e->loader);
+	exec_free(e->exec);
+	prepare_done(&e->prepared);
+	if (e->module && e->backend->close)
+		e->backend->close(e->module);
+	dataset_close(e->data);
+	for (int i = SEAT_LANES - 1; i >= 0; i--)
+		if (e->lane[i])
+			e->lane[i]->ops->close(e->lane[i]);
+	free(e);
+}

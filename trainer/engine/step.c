@@ -1,0 +1,163 @@
+/* step.c: one optimiser step of one rank, and where its time went. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tracker/base/clock.h"
+#include "trainer/engine/engine.h"
+#include "trainer/ops/xent/xent.h"
+
+const char *step_time_key(enum step_time t)
+{
+	static const char *const keys[TIME_COUNT] = {
+		[TIME_STEP] = "phase/step",
+		[TIME_DATA_WAIT] = "phase/data_wait",
+		[TIME_H2D] = "phase/h2d",
+		[TIME_FORWARD] = "phase/forward",
+		[TIME_BACKWARD] = "phase/backward",
+		[TIME_COMM_EXPOSED] = "phase/comm_exposed",
+		[TIME_OPTIMIZER] = "phase/optimizer",
+		[TIME_OTHER] = "phase/other",
+		[TIME_COMM_TOTAL] = "phase/comm_total",
+	};
+
+	return keys[t];
+}
+
+/* Batch, vote: what the program reads. */
+static int put_inputs(struct engine *e, const struct program *p, const struct loader_batch *b, bool stop, struct err *err)
+{
+	const double vote = stop ? 1 : 0;
+	int rc = prepared_put(&e->prepared, p->images, b->images, tensor_bytes(p->images), err);
+
+	if (!rc)
+		rc = prepared_put(&e->prepared, p->labels, b->labels, tensor_bytes(p->labels), err);
+	if (!rc && p->vote)
+		rc = prepared_put(&e->prepared, p->vote, &vote, sizeof(vote), err);
+	return rc;
+}
+
+static int get_results(struct engine *e, const struct program *p, struct step_result *r, struct err *err)
+{
+	double sums[XENT_RESULTS], votes = r->stop ? 1 : 0;
+	int rc = prepared_get(&e->prepared, p->result_sum, sums, sizeof(sums), err);
+
+	if (!rc && p->grad_norm)
+		rc = prepared_get(&e->prepared, p->grad_norm, &r->grad_norm, sizeof(double), err);
+	if (!rc && p->votes)
+		rc = prepared_get(&e->prepared, p->votes, &votes, sizeof(votes), err);
+	if (rc)
+		return rc;
+	r->loss_sum = sums[XENT_LOSS_SUM];
+	r->loss = sums[XENT_LOSS_SUM] / (double)r->count;
+	r->stop = votes > 0;
+	return 0;
+}
+
+static struct step_page page_for(const struct engine *e, const struct loader_batch *b, double lr)
+{
+	return (struct step_page){ .step = e->step + 1, .epoch = b->epoch + 1, .seed = (uint64_t)e->cfg->seed, .lr = lr,
+				   .inv_count = 1.0 / (double)b->global_count, .loss_scale = 1, .clip_factor = 1,
+				   .momentum_first = e->step == 0 };
+}
+
+static void account(struct step_result *r, const struct exec_times *t, double slept_s)
+{
+	r->seconds[TIME_FORWARD] = t->by[EXEC_FORWARD] + slept_s;
+	r->seconds[TIME_BACKWARD] = t->by[EXEC_BACKWARD];
+	r->seconds[TIME_COMM_EXPOSED] = t->by[EXEC_COMM_EXPOSED];
+	r->seconds[TIME_OPTIMIZER] = t->by[EXEC_OPTIMIZER];
+	r->seconds[TIME_COMM_TOTAL] = t->comm_total;
+}
+
+static void close_account(struct engine *e, struct step_result *r)
+{
+	double now = clock_mono_s(), sum = 0;
+
+	for (int t = TIME_DATA_WAIT; t < TIME_OTHER; t++)
+		sum += r->seconds[t];
+	r->seconds[TIME_STEP] = now - e->mark_s;
+	r->seconds[TIME_OTHER] = fmax(0, r->seconds[TIME_STEP] - sum);
+	e->mark_s = now;
+}
+
+static int compute(struct engine *e, const struct loader_batch *b, struct step_result *r, struct err *err)
+{
+	const struct program *p = prepared_program(&e->prepared, true, b->count);
+	struct step_page page = page_for(e, b, r->lr);
+	struct exec_times times;
+	double start = clock_mono_s(), slept_s = 0;
+	int rc;
+
+	if (!p)
+		return err_set(err, ERR_LIMIT, "no program was prepared for %lld samples", (long long)b->count);
+	rc = put_inputs(e, p, b, r->stop, err);
+	loader_release(e->loader, b);
+	r->seconds[TIME_H2D] = clock_mono_s() - start;
+	if (rc)
+		return rc;
+	if (e->slow_step_s > 0) {
+		start = clock_mono_s();
+		clock_sleep_s(e->slow_step_s);
+		slept_s = clock_mono_s() - start;
+	}
+	rc = exec_run(e->exec, p, &page, &times, err);
+	if (rc)
+		return rc;
+	account(r, &times, slept_s);
+	return get_results(e, p, r, err);
+}
+
+int step_run(struct engine *e, struct step_result *ret, struct err *err)
+{
+	struct step_result r = { .grad_norm = NAN };
+	struct loader_batch b;
+	double start = clock_mono_s();
+	int rc = loader_next(e->loader, &b, err);
+
+	if (rc <= 0)
+		return rc;
+	r.seconds[TIME_DATA_WAIT] = clock_mono_s() - start;
+	r.step = e->step + 1;
+	r.epoch = b.epoch + 1;
+	r.in_epoch = b.step + 1;
+	r.count = b.global_count;
+	r.lr = lr_schedule_at(&e->lr, r.step);
+	r.epoch_ends = b.step + 1 == e->steps_per_epoch;
+	r.stop = seat_stop(e->seat) != 0;
+	rc = compute(e, &b, &r, err);
+	if (rc)
+		return rc;
+	e->step++;
+	e->stats_shared = false;
+	close_account(e, &r);
+	*ret = r;
+	return 1;
+}
+
+int step_explain_nonfinite(struct engine *e, const struct step_result *r, struct err *err)
+{
+	const struct sampler *s = &e->train;
+	struct range part = sampler_part(s, r->in_epoch - 1, e->seat->rank);
+	const struct program *p = prepared_program(&e->prepared, true, part.end - part.begin);
+	struct comm *c = e->lane[STREAM_COMPUTE];
+	double *loss = calloc((size_t)c->world, sizeof(*loss));
+	int rc = 0, rank = -1;
+
+	if (!loss || !p) {
+		free(loss);
+		return err_set(err, ERR_CANCELED, "the loss is %g at step %lld", r->loss, (long long)r->step);
+	}
+	rc = prepared_get(&e->prepared, p->result, &loss[c->rank], sizeof(*loss), err);
+	if (!rc)
+		rc = c->ops->all_gather(c, loss, sizeof(*loss), err);
+	for (int k = c->world - 1; !rc && k >= 0; k--)
+		if (!isfinite(loss[k]))
+			rank = k;
+	free(loss);
+	if (rc)
+		return rc;
+	return err_set(err, ERR_CANCELED, "the loss is %g at step %lld (epoch %lld), in the samples of rank %d; nothing was saved. "
+		       "A lower --lr or a warm-up may help, or the data hold values that are not finite", r->loss,
+		       (long long)r->step, (long long)r->epoch, rank);
+}

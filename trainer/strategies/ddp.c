@@ -1,0 +1,191 @@
+/* ddp.c: distributed data parallel. Every rank holds all parameters and differentiates its part of the batch. The
+ * gradients lie as views in a few flat buckets of communicator memory, filled in the order in which the backward pass
+ * makes them; each bucket is summed over the ranks, on the communication stream, as soon as its last gradient is there.
+ * Losses and gradients are sums over samples divided by the global count (xent_grad), so the sum over ranks is all
+ * there is to do. Parameters stay equal because they start equal and get the same updates. */
+#include <stdio.h>
+#include <string.h>
+
+#include "trainer/ops/bn/bn.h"
+#include "trainer/ops/allreduce/allreduce.h"
+#include "trainer/ops/ops.h"
+#include "trainer/strategies/strategy.h"
+
+#define VIEW_ALIGN 64u
+#define FIRST_BUCKET_BYTES ((size_t)1 << 20) /* small, so that the first sum starts early */
+
+static int failed(const struct graph *g, struct err *err)
+{
+	if (!graph_failed(g))
+		return 0;
+	*err = g->err;
+	return err->code;
+}
+
+/* Appends an all-reduce from t into a new tensor and moves it behind position `after`. */
+static struct tensor *sum_into(struct graph *g, struct tensor *t, const char *name, enum stream stream, int after)
+{
+	struct tensor like = *t, *sum;
+	struct node *n;
+
+	like.name = name;
+	like.producer = NULL;
+	like.base = NULL;
+	like.space = SPACE_COMM;
+	if (t->kind == TENSOR_INPUT)
+		like.kind = TENSOR_RESULT;
+	sum = graph_tensor(g, &like);
+	n = graph_node(g, &(struct node_spec){ .op = &op_allreduce, .in = &t, .out = &sum, .n_in = 1, .n_out = 1 });
+	if (!n)
+		return NULL;
+	n->stream = stream;
+	n->phase = PHASE_COMM;
+	graph_move(g, g->n_nodes - 1, after + 1);
+	return sum;
+}
+
+/* Batch norm over the samples of all ranks: the sums behind the statistics, and behind their gradient, are summed over
+ * the ranks before they are used. Parameter gradients take the rank's own sums: they are summed with the bucket. */
+static int sync_batch_norms(struct graph *g, struct err *err)
+{
+	for (int i = 0; i < g->n_nodes; i++) {
+		struct node *n = g->nodes[i];
+		char name[160];
+		struct tensor *own, *sum;
+
+		if (n->op != &op_bn_stats && n->op != &op_bn_grad_stats)
+			continue;
+		own = n->out[0];
+		snprintf(name, sizeof(name), "%s.sum", own->name);
+		sum = sum_into(g, own, arena_strdup(g->arena, name), STREAM_COMPUTE, i);
+		if (!sum)
+			break;
+		graph_replace_uses(g, own, sum, i + 2);
+		for (int k = i + 2; k < g->n_nodes; k++)
+			if (g->nodes[k]->op == &op_bn_grad_params && g->nodes[k]->in[0] == sum)
+				g->nodes[k]->in[0] = own;
+		i++;
+	}
+	return failed(g, err);
+}
+
+struct bucket {
+	struct tensor **grad; /* in the order in which they are made */
+	int n;
+	size_t bytes; /* with each view rounded up */
+	int last;     /* position of the node that makes the last one */
+};
+
+static int add_bucket(struct graph *g, const struct bucket *b, int number)
+{
+	size_t each = dtype_bytes(b->grad[0]->dtype);
+	struct tensor like = { .kind = TENSOR_GRAD, .dtype = b->grad[0]->dtype, .life = LIFE_STEP, .space = SPACE_COMM,
+			       .name = arena_printf(g->arena, "bucket.%d", number) };
+	struct tensor *flat;
+	struct node *n;
+	size_t at = 0;
+
+	like.shape = SHAPE((int64_t)(b->bytes / each));
+	flat = graph_tensor(g, &like);
+	if (!flat)
+		return -1;
+	for (int i = 0; i < b->n; i++) {
+		struct tensor *t = b->grad[i];
+
+		t->base = flat;
+		t->base_offset = at;
+		t->space = SPACE_COMM;
+		t->producer->bucket = number;
+		at += (tensor_bytes(t) + VIEW_ALIGN - 1) / VIEW_ALIGN * VIEW_ALIGN;
+	}
+	n = allreduce_add(g, flat, STREAM_COMM);
+	if (!n)
+		return -1;
+	n->phase = PHASE_COMM;
+	n->bucket = number;
+	graph_move(g, g->n_nodes - 1, b->last + 1);
+	return 0;
+}
+
+static bool is_gradient(const struct graph *g, const struct tensor *t)
+{
+	if (!t || t->kind != TENSOR_GRAD)
+		return false;
+	for (int i = 0; i < g->n_tensors; i++)
+		if (g->tensors[i]->kind == TENSOR_PARAM && g->tensors[i]->grad == t)
+			return true;
+	return false;
+}
+
+/* Gradients of parameters by the position of the node that makes them; returns how many. */
+static int collect(struct graph *g, struct tensor **grad)
+{
+	int count = 0;
+
+	for (int i = 0; i < g->n_nodes; i++)
+		for (int k = 0; k < g->nodes[i]->n_out; k++)
+			if (is_gradient(g, g->nodes[i]->out[k]))
+				grad[count++] = g->nodes[i]->out[k];
+	return count;
+}
+
+static int bucket_gradients(struct graph *g, const struct strategy_opts *o, struct err *err)
+{
+	struct tensor **grad = arena_array(g->arena, (size_t)g->n_tensors, sizeof(*grad));
+	struct bucket *all;
+	int n_grad, n = 0;
+
+	if (!grad)
+		return err_set(err, ERR_NOMEM, "out of memory: buckets");
+	n_grad = collect(g, grad);
+	all = arena_array(g->arena, (size_t)n_grad + 1, sizeof(*all));
+	if (!all)
+		return err_set(err, ERR_NOMEM, "out of memory: buckets");
+	for (int i = 0; i < n_grad; i++) {
+		size_t bytes = (tensor_bytes(grad[i]) + VIEW_ALIGN - 1) / VIEW_ALIGN * VIEW_ALIGN;
+		size_t cap = n <= 1 && FIRST_BUCKET_BYTES < o->bucket_bytes ? FIRST_BUCKET_BYTES : o->bucket_bytes;
+
+		if (n == 0 || all[n - 1].bytes + bytes > cap)
+			all[n++] = (struct bucket){ .grad = grad + i };
+		all[n - 1].n++;
+		all[n - 1].bytes += bytes;
+		all[n - 1].last = grad[i]->producer->id;
+	}
+	for (int b = n - 1; b >= 0; b--) /* from the end, so that the positions before stay right */
+		if (add_bucket(g, &all[b], b))
+			break;
+	return failed(g, err);
+}
+
+/* The loss's sums, and a vote of the host that all ranks hear together (somebody was asked to stop). */
+static int share_results(struct graph *g, struct err *err)
+{
+	struct tensor like = { .name = STRATEGY_VOTE, .kind = TENSOR_INPUT, .dtype = DTYPE_F64, .shape = SHAPE(1), .life = LIFE_STEP };
+	struct tensor *vote = graph_tensor(g, &like);
+	int at = g->loss->producer->id;
+
+	if (vote && sum_into(g, vote, STRATEGY_VOTES, STREAM_COMM, at))
+		sum_into(g, g->loss, STRATEGY_RESULT_SUM, STREAM_COMM, at);
+	return failed(g, err);
+}
+
+static int ddp_rewrite(struct graph *g, const struct strategy_opts *o, struct err *err)
+{
+	int rc = 0;
+
+	if (o->world == 1)
+		return 0;
+	if (o->sync_bn)
+		rc = sync_batch_norms(g, err);
+	if (!rc)
+		rc = share_results(g, err);
+	if (!rc)
+		rc = bucket_gradients(g, o, err);
+	return rc;
+}
+
+const struct strategy strategy_ddp = {
+	.name = "ddp",
+	.world_min = 1,
+	.rewrite = ddp_rewrite,
+};

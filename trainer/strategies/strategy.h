@@ -1,0 +1,42 @@
+/* strategy.h: how ranks share the work of a training graph: a pass that adds collectives. It knows ops and tensors,
+ * nothing of transports, memory or the loop. Runs after the backward pass and the types are settled and before the
+ * optimiser's nodes are added. */
+#ifndef DPT_STRATEGIES_STRATEGY_H
+#define DPT_STRATEGIES_STRATEGY_H
+
+#include "trainer/graph/graph.h"
+
+/* Names of the tensors that a strategy with more than one rank leaves for the host. Results: f64 [XENT_RESULTS], the
+ * sums over all ranks of what the graph's loss holds for the rank alone. Vote: f64 [1], an input that the host sets
+ * before a step; votes: its sum over the ranks, known to all after the step. */
+#define STRATEGY_RESULT_SUM "result.sum"
+#define STRATEGY_VOTE "vote"
+#define STRATEGY_VOTES "vote.sum"
+
+struct strategy_opts {
+	int world;
+	size_t bucket_bytes; /* at most, unless one gradient is larger */
+	bool sync_bn;
+};
+
+struct strategy {
+	const char *name;
+	int world_min, world_max; /* 0: no limit */
+	int (*rewrite)(struct graph *g, const struct strategy_opts *o, struct err *err);
+};
+
+enum strategy_id {
+#define STRATEGY(name) STRATEGY_##name,
+#include "trainer/strategies/strategies.def"
+#undef STRATEGY
+	STRATEGY_COUNT
+};
+
+extern const struct strategy *const strategies_table[STRATEGY_COUNT];
+
+const struct strategy *strategy_find(const char *name); /* NULL: no such strategy */
+
+/* Checks the number of ranks and runs the strategy's pass. */
+int strategy_rewrite(const struct strategy *s, struct graph *g, const struct strategy_opts *o, struct err *err);
+
+#endif
