@@ -1,9 +1,28 @@
 # The tracking library: its file format, its behaviour under faults, its way to a server.
 if HAVE_CMOCKA
-tracker_tests = tests/tracker/event_test
+tracker_tests = tests/tracker/event_test tests/unit/run_test
 check_PROGRAMS += $(tracker_tests)
 TESTS += $(tracker_tests)
 tests_tracker_event_test_SOURCES = tests/tracker/event_test.c
 tests_tracker_event_test_CFLAGS = $(AM_CFLAGS) $(CMOCKA_CFLAGS)
 tests_tracker_event_test_LDADD = libtracker.la $(CMOCKA_LIBS)
+tests_unit_run_test_SOURCES = tests/unit/run_test.c
+tests_unit_run_test_CFLAGS = $(AM_CFLAGS) $(CMOCKA_CFLAGS)
+tests_unit_run_test_LDADD = libtracker.la $(CMOCKA_LIBS)
 endif
+
+# record drives the library for tests in Python; failio.so is preloaded into it.
+check_PROGRAMS += tests/tracker/record
+tests_tracker_record_SOURCES = tests/tracker/record.c
+tests_tracker_record_LDADD = libtracker.la
+check_LTLIBRARIES += tests/tracker/failio.la
+tests_tracker_failio_la_SOURCES = tests/tracker/failio.c
+tests_tracker_failio_la_CFLAGS = $(WARN_CFLAGS)
+tests_tracker_failio_la_LDFLAGS = -module -avoid-version -rpath /nowhere
+
+tracker_scripts = tests/tracker/run_test.py tests/tracker/fault_test.py tests/tracker/uplink_test.py \
+	tests/tracker/installed.sh
+dist_check_SCRIPTS += $(tracker_scripts) tests/tracker/tensorboard_reader.py
+TESTS += $(tracker_scripts)
+CHECK_EXTRA += tests/tracker/tensorboard_reader.py
+EXTRA_DIST += tests/tracker/journal.py tests/tracker/parallel.py tests/tracker/twenty_lines.c

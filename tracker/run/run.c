@@ -26,6 +26,7 @@
 
 #define CLOSE_WAIT_S 10.0
 #define PAGE_BYTES 4096u
+#define SHOWN_BYTES 96u /* of a bad key in a warning */
 
 struct dptrack_run {
 	/* 1 in the process that opened the run; the page reads as 0 in a child of fork(). */
@@ -332,12 +333,21 @@ uint64_t dptrack_dropped(const struct dptrack_run *run)
 
 /* ---- points ---- */
 
+/* The beginning of a key that may hold anything, fit for a line of text. */
+static void show_key(char to[SHOWN_BYTES], const char *key)
+{
+	key_utf8_copy(to, SHOWN_BYTES, key ? key : "", key ? strnlen(key, 2 * SHOWN_BYTES) : 0, NULL);
+	for (char *p = to; *p; p++)
+		if ((unsigned char)*p < 0x20 || *p == 0x7f)
+			*p = '?';
+}
+
 static int refuse_key(struct dptrack_run *run, const char *key, int rc, const char *why)
 {
-	char shown[96];
+	char shown[SHOWN_BYTES];
 
 	atomic_fetch_add_explicit(&run->dropped, 1, memory_order_relaxed);
-	key_utf8_copy(shown, sizeof(shown), key ? key : "", key ? strnlen(key, 2 * sizeof(shown)) : 0, NULL);
+	show_key(shown, key);
 	if (rc == ERR_USAGE)
 		warn_post(run->warn, WARN_KEY, "points of series \"%s\" are lost: the key %s", shown, why);
 	else
@@ -401,11 +411,11 @@ static int refuse(struct dptrack_run *run, const char *what, const char *key, in
 static int check_key(struct dptrack_run *run, const char *what, const char *key)
 {
 	const char *why = key_check(key ? key : "", key ? strlen(key) : 0);
-	char shown[96];
+	char shown[SHOWN_BYTES];
 
 	if (!why)
 		return 0;
-	key_utf8_copy(shown, sizeof(shown), key ? key : "", key ? strnlen(key, 2 * sizeof(shown)) : 0, NULL);
+	show_key(shown, key);
 	warn_post(run->warn, WARN_PARAM, "%s \"%s\" is lost: the key %s", what, shown, why);
 	return DPTRACK_USAGE;
 }

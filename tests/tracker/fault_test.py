@@ -1,0 +1,129 @@
+#!/usr/bin/env python3
+"""Disks that fail under a run: nothing may be lost but what the queue cannot hold, journals stay readable, and no call
+waits. The faults come from failio.so, and from a real full filesystem where the test may mount one."""
+import os
+import re
+import subprocess
+import sys
+import tempfile
+import time
+
+SRC = os.environ.get('srcdir', '.')
+BUILD = os.environ.get('builddir', 'build')
+sys.path.insert(0, os.path.join(SRC, 'tests', 'tracker'))
+import journal  # noqa: E402
+import parallel  # noqa: E402
+
+RECORD = os.path.join(BUILD, 'tests', 'tracker', 'record')
+SHIM = os.path.abspath(os.path.join(BUILD, 'tests', 'tracker', '.libs', 'failio.so'))
+
+
+class Result:
+    pass
+
+
+def record(runs, script, faults, *options):
+    r = Result()
+    env = dict(os.environ, LD_PRELOAD=SHIM, FAILIO=faults)
+    start = time.monotonic()
+    out = subprocess.run([RECORD, 'runs_dir=' + runs, 'run_name=f', 'url=', *options], input=script, capture_output=True,
+                         text=True, env=env, timeout=60)
+    r.seconds = time.monotonic() - start
+    assert out.returncode == 0, (out.returncode, out.stdout, out.stderr)
+    r.folder = out.stdout.split()[2]
+    r.code, r.dropped = map(int, re.search(r'^closed (-?\d+) (\d+)', out.stdout, re.M).groups())
+    r.warnings = [line for line in out.stdout.split('\n') if line.startswith('warn ')]
+    r.journals = journal.journals(r.folder, check=r.dropped == 0)  # a million checksums take Python long
+    return r
+
+
+def steps(r, key):
+    return [s for j in r.journals for s, _ in j.series(key)]
+
+
+def short_writes(runs):
+    r = record(runs, 'burst 3000 x 1\nclose 1\n', 'short=7')
+    j, = r.journals
+    assert r.code == 0 and not r.warnings and j.whole == len(j.data)
+    assert steps(r, 'x') == list(range(1, 3001))
+
+
+def full_for_a_while(runs):
+    r = record(runs, 'burst 2000 x 1\nsleep 1\nburst 2000 x 2001\nsleep 1.5\nclose 1\n', 'full=5000,1.5')
+    j, = r.journals
+    assert r.code == 0 and j.whole == len(j.data) and r.dropped == 0
+    assert steps(r, 'x') == list(range(1, 4001)) and j.statuses == [(1, '')]
+    assert any('No space left' in w for w in r.warnings), r.warnings
+
+
+def full_for_ever(runs):
+    r = record(runs, 'burst 2000 x 1\nsleep 0.5\nburst 100 y 1\nclose 1\n', 'full=5000')
+    j, = r.journals
+    assert r.code == -6 and r.seconds < 9, (r.code, r.seconds)
+    assert len(j.data) == 5000 and j.whole < 5000, 'a torn tail, and whole records before it'
+    got = steps(r, 'x')
+    assert got and got == list(range(1, len(got) + 1))
+
+
+def io_error_moves_on(runs):
+    r = record(runs, 'burst 500 x 1\nsleep 0.5\nburst 500 x 501\nclose 1\n', 'eio=9000')
+    first, second = r.journals
+    assert r.code == 0 and len(first.data) == 9000 and first.whole < 9000 and second.whole == len(second.data)
+    assert first.header['writer_id'] != second.header['writer_id']
+    assert first.header['run_id'] == second.header['run_id'] and second.sessions == [(1, 0)]
+    assert steps(r, 'x') == list(range(1, 1001)), 'each point once'
+
+
+def queue_overflows(runs):
+    n, room = 1100000, 1 << 20
+    r = record(runs, 'burst %d x 1\nsleep 0.3\nburst %d x %d\nsleep 3\nlog 7 y 1\nclose 1\n' % (1000, n, 1001), 'full=2000,2.5')
+    got = steps(r, 'x')
+    assert r.code == 0 and len(got) + r.dropped == n + 1000, (len(got), r.dropped)
+    assert room - 1024 <= len(got) <= room + 20000, len(got)
+    assert got == list(range(1, len(got) + 1)), 'the newest are dropped, the rest keeps its order'
+    assert r.journals[0].series('dptrack/dropped')[-1][1] == r.dropped
+    assert sum('points were lost' in w for w in r.warnings) == 1, r.warnings
+
+
+def slow_sync(runs):
+    r = record(runs, 'burst 10 x 1\nsleep 1.2\nflush 3\nburst 10 x 11\nclose 1\n', 'syncs=0.7')
+    assert r.code == 0 and steps(r, 'x') == list(range(1, 21))
+
+
+def failing_sync(runs):
+    r = record(runs, 'burst 10 x 1\nsleep 0.5\nclose 1\n', 'syncfail')
+    assert r.code == 0 and steps(r, 'x') == list(range(1, 11))
+    assert sum('cannot sync' in w for w in r.warnings) >= 1, r.warnings
+
+
+def torn_tail_is_left_alone(runs):
+    first = record(runs, 'burst 2000 x 1\nsleep 0.4\nabort\n'.replace('abort', 'close 0'), 'full=5000')
+    before = first.journals[0].data
+    run_id = first.journals[0].header['run_id']
+    again = record(runs, 'burst 10 x 50\nclose 1\n', '', 'run_id=' + run_id, 'reopen=1', 'first_step=50')
+    assert again.folder == first.folder
+    old, new = again.journals
+    assert old.data == before and new.whole == len(new.data)
+    assert os.path.basename(new.path) > os.path.basename(old.path)
+    assert new.header['segment'] == 1 and new.header['first_step'] == 50 and new.sessions == [(1, 50)]
+
+
+def real_full_disk(runs):
+    if os.geteuid() or subprocess.run(['mount', '-t', 'tmpfs', '-o', 'size=64k', 'tmpfs', runs], capture_output=True).returncode:
+        return 'skipped: no tmpfs may be mounted here'
+    try:
+        r = record(runs, 'burst 5000 x 1\nsleep 0.5\nclose 1\n', '')
+        got = steps(r, 'x')
+        assert r.code == -6 and got == list(range(1, len(got) + 1)) and len(got) > 100
+    finally:
+        subprocess.run(['umount', runs], check=True)
+    return ''
+
+
+def main():
+    sys.exit(parallel.run([short_writes, full_for_a_while, full_for_ever, io_error_moves_on, queue_overflows, slow_sync,
+                           failing_sync, torn_tail_is_left_alone, real_full_disk]))
+
+
+if __name__ == '__main__':
+    main()

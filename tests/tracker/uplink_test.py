@@ -1,0 +1,273 @@
+#!/usr/bin/env python3
+"""The journal's way to a server, against a small server on loopback that is down, slow, failing, forgetful or restarted.
+What the server holds in the end must be the journal, byte for byte, and logging must never wait for it."""
+import gzip
+import http.server
+import json
+import os
+import re
+import socket
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+
+SRC = os.environ.get('srcdir', '.')
+BUILD = os.environ.get('builddir', 'build')
+sys.path.insert(0, os.path.join(SRC, 'tests', 'tracker'))
+import journal  # noqa: E402
+import parallel  # noqa: E402
+
+
+class Store:
+    """What a server keeps over restarts: bytes for each (run, writer)."""
+
+    def __init__(self):
+        self.data, self.lock = {}, threading.Lock()
+        self.requests, self.repeats, self.tokens = 0, 0, set()
+
+
+class Handler(http.server.BaseHTTPRequestHandler):
+    protocol_version = 'HTTP/1.1'
+
+    def reply(self, status, body, **headers):
+        data = json.dumps(body).encode()
+        self.send_response(status)
+        for name, value in headers.items():
+            self.send_header(name.replace('_', '-'), value)
+        self.send_header('Content-Length', str(len(data)))
+        self.end_headers()
+        self.wfile.write(data)
+
+    def do_POST(self):
+        server, store = self.server, self.server.store
+        body = self.rfile.read(int(self.headers['Content-Length']))
+        assert self.headers['Content-Encoding'] == 'gzip', self.headers
+        body = gzip.decompress(body)
+        m = re.fullmatch(r'/prefix/api/v1/runs/([0-9a-f]{32})/journal\?writer=([0-9a-f]{32})&offset=(\d+)', self.path)
+        assert m, self.path
+        payloads, whole = journal.records(body)
+        assert payloads and whole == len(body), 'a request must hold whole records'
+        key, offset = (m[1], m[2]), int(m[3])
+        with store.lock:
+            store.requests += 1
+            n = store.requests
+            store.tokens.add(self.headers.get('Authorization'))
+            fault = server.fault(n) if server.fault else None
+            if isinstance(fault, int):
+                return self.reply(fault, {'error': {'code': 'x', 'message': 'try "later"'}})
+            have = store.data.get(key, b'')
+            if fault == 'forget':
+                have = store.data[key] = b''
+            if offset > len(have):
+                return self.reply(409, {'durable': len(have)})
+            store.repeats += offset < len(have)
+            store.data[key] = have[:offset] + body if offset + len(body) > len(have) else have
+            durable = len(store.data[key])
+        if fault == 'hang up':
+            self.close_connection = True
+            self.connection.shutdown(socket.SHUT_RDWR)
+            return None
+        if fault == 'slow':
+            time.sleep(1.5)
+        return self.reply(200, {'durable': durable})
+
+    def log_message(self, *_):
+        pass
+
+
+class Server(http.server.ThreadingHTTPServer):
+    daemon_threads = True
+    allow_reuse_address = True
+
+    def __init__(self, store, port=0, fault=None):
+        super().__init__(('127.0.0.1', port), Handler)
+        self.store, self.fault = store, fault
+        self.thread = threading.Thread(target=self.serve_forever, kwargs={'poll_interval': 0.02}, daemon=True)
+        self.thread.start()
+
+    def handle_error(self, *_):
+        if sys.exc_info()[0] is AssertionError:
+            self.store.data['error'] = repr(sys.exc_info()[1])
+
+    def stop(self):
+        self.shutdown()
+        self.server_close()
+
+
+def free_port():
+    with socket.socket() as s:
+        s.bind(('127.0.0.1', 0))
+        return s.getsockname()[1]
+
+
+class Recorder:
+    def __init__(self, runs, port, *options):
+        env = dict(os.environ, DPTRACK_TOKEN='s3cret')
+        env.pop('http_proxy', None)
+        self.process = subprocess.Popen([os.path.join(BUILD, 'tests', 'tracker', 'record'), 'runs_dir=' + runs, 'run_name=u',
+                                         'url=http://127.0.0.1:%d/prefix/' % port, *options],
+                                        stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=env)
+        self.word = self.process.stdout.readline().split()
+
+    def do(self, *lines):
+        self.process.stdin.write('\n'.join(lines) + '\n')
+        self.process.stdin.flush()
+
+    def end(self, *lines):
+        start = time.monotonic()
+        self.do(*lines)
+        out, _ = self.process.communicate(timeout=60)
+        self.seconds = time.monotonic() - start
+        self.warnings = [line for line in out.split('\n') if line.startswith('warn ')]
+        self.code = int(re.search(r'^closed (-?\d+)', out, re.M)[1])
+        return self.code
+
+
+def check(store, recorder, code=0, complete=True):
+    assert recorder.code == code, (recorder.code, recorder.warnings)
+    assert 'error' not in store.data, store.data['error']
+    for j in journal.journals(recorder.word[2]):
+        assert j.whole == len(j.data)
+        have = store.data.get((j.header['run_id'], j.header['writer_id']), b'')
+        assert (have == j.data) if complete else j.data.startswith(have), (len(have), len(j.data))
+
+
+def plain(runs):
+    store = Store()
+    server = Server(store)
+    r = Recorder(runs, server.server_port)
+    r.do('f64 lr 0.1', 'burst 30000 train/loss 1', 'sleep 0.6', 'burst 30000 train/loss 30001')
+    r.end('close 1')
+    server.stop()
+    check(store, r)
+    assert store.tokens == {'Bearer s3cret'} and store.requests < 20 and not r.warnings, (store.requests, r.warnings)
+
+
+def down_at_first(runs):
+    store, port = Store(), free_port()
+    r = Recorder(runs, port)
+    r.do('burst 1000 x 1', 'sleep 1.2')
+    time.sleep(1)
+    server = Server(store, port)
+    r.end('burst 1000 x 1001', 'close 1')
+    server.stop()
+    check(store, r)
+    assert any('kept and sent again' in w for w in r.warnings), r.warnings
+
+
+def never_there(runs):
+    r = Recorder(runs, free_port(), 'close_wait_s=1')
+    r.end('burst 1000 x 1', 'close 1')
+    check(Store(), r, code=-10, complete=False)
+    assert r.seconds < 3 and any('lacks the last' in w for w in r.warnings), (r.seconds, r.warnings)
+    r = Recorder(runs, free_port(), 'close_wait_s=-1')
+    r.end('burst 1000 x 1', 'close 1')
+    assert r.code == -10 and r.seconds < 1.5, r.seconds
+
+
+def failing(runs):
+    for status in (500, 503, 429):
+        store = Store()
+        server = Server(store, fault=lambda n: status if n in (1, 3) else None)
+        r = Recorder(runs, server.server_port)
+        r.do('burst 1000 x 1', 'sleep 1.5')
+        r.end('burst 1000 x 1001', 'close 1')
+        server.stop()
+        check(store, r)
+
+
+def refusing(runs):
+    store = Store()
+    server = Server(store, fault=lambda n: 401)
+    r = Recorder(runs, server.server_port, 'close_wait_s=1')
+    r.end('burst 10 x 1', 'sleep 0.6', 'close 1')
+    server.stop()
+    check(store, r, code=-10, complete=False)
+    assert any('try "later"' in w for w in r.warnings), r.warnings
+
+
+def forgetful(runs):
+    store = Store()
+    server = Server(store, fault=lambda n: 'forget' if n == 3 else None)
+    r = Recorder(runs, server.server_port)
+    for i in range(4):
+        r.do('burst 5000 x %d' % (5000 * i), 'sleep 0.7')
+    r.end('close 1')
+    server.stop()
+    check(store, r)
+    assert store.requests > 4
+
+
+def lost_replies(runs):
+    store = Store()
+    server = Server(store, fault=lambda n: 'hang up' if n in (1, 2, 4) else None)
+    r = Recorder(runs, server.server_port)
+    r.do('burst 1000 x 1', 'sleep 2')
+    r.end('burst 1000 x 1001', 'close 1')
+    server.stop()
+    check(store, r)
+    assert store.repeats, 'the same bytes came twice'
+
+
+def slow(runs):
+    store = Store()
+    server = Server(store, fault=lambda n: 'slow')
+    r = Recorder(runs, server.server_port)
+    start = time.monotonic()
+    r.do('burst 50000 x 1', 'flush 5')
+    assert r.process.stdout.readline() == 'flushed 0\n'
+    assert time.monotonic() - start < 1.4, 'logging and flushing wait for no server'
+    r.end('close 1')
+    server.stop()
+    check(store, r)
+
+
+def restarted(runs):
+    store = Store()
+    server = Server(store)
+    r = Recorder(runs, server.server_port)
+    for i in range(3):
+        r.do('burst 20000 x %d' % (20000 * i), 'sleep 0.7')
+        time.sleep(0.3)
+        server.stop()
+        server = Server(store, server.server_port)
+    r.end('close 1')
+    server.stop()
+    check(store, r)
+
+
+def larger_than_a_request(runs):
+    store = Store()
+    server = Server(store)
+    r = Recorder(runs, server.server_port)
+    r.do('note ' + 'x' * 60000)
+    r.end('burst 100000 x 1', 'close 1')
+    server.stop()
+    check(store, r)
+    assert store.requests >= 4, store.requests
+
+
+def ranks(runs):
+    store = Store()
+    server = Server(store)
+    first = Recorder(runs, server.server_port, 'world_size=2')
+    second = Recorder(runs, server.server_port, 'world_size=2', 'rank=1', 'run_id=' + first.word[1])
+    assert first.word[2] == second.word[2]
+    second.end('burst 1000 x 1', 'close 0')
+    first.end('burst 1000 x 1', 'close 1')
+    last = Recorder(runs, server.server_port, 'launcher=1', 'run_id=' + first.word[1])
+    last.end('close 2')
+    server.stop()
+    check(store, last)
+    assert len(store.data) == 3
+
+
+def main():
+    sys.exit(parallel.run([plain, down_at_first, never_there, failing, refusing, forgetful, lost_replies, slow, restarted,
+                           larger_than_a_request, ranks]))
+
+
+if __name__ == '__main__':
+    main()

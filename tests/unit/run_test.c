@@ -1,0 +1,292 @@
+/* run_test.c: the parts of tracker/run that threads share. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tracker/base/err.h"
+#include "tracker/event/limits.h"
+#include "tracker/event/record.h"
+#include "tracker/run/keys.h"
+#include "tracker/run/lanes.h"
+#include "tracker/run/names.h"
+#include "tracker/run/records.h"
+#include "tracker/run/warn.h"
+
+#define THREADS 8
+#define POINTS 50000
+
+static void lanes_hold_what_they_promise(void **state)
+{
+	struct lanes *l = lanes_new(4096);
+	const struct point *p;
+	int64_t want = 0;
+
+	(void)state;
+	for (int round = 0; round < 3; round++) {
+		for (int i = 0; i < 4096; i++)
+			assert_true(lanes_push(l, &(struct point){ .step = i }));
+		assert_false(lanes_push(l, &(struct point){ .step = 4096 }));
+		lanes_take(l);
+		for (want = 0; (p = lanes_next(l)); want++)
+			assert_int_equal(p->step, want);
+		assert_int_equal(want, 4096);
+	}
+	lanes_free(l);
+}
+
+struct pusher {
+	struct lanes *lanes;
+	int who;
+	uint64_t refused;
+};
+
+static void *push_points(void *arg)
+{
+	struct pusher *p = arg;
+
+	for (int i = 0; i < POINTS; i++)
+		if (!lanes_push(p->lanes, &(struct point){ .step = i, .rank = p->who, .wall_time = i }))
+			p->refused++;
+	return NULL;
+}
+
+static void lanes_keep_each_threads_order(void **state)
+{
+	struct lanes *l = lanes_new(64 * 1024);
+	struct pusher pushers[THREADS];
+	pthread_t threads[THREADS];
+	int64_t last[THREADS];
+	uint64_t got = 0, refused = 0;
+	const struct point *p;
+
+	(void)state;
+	for (int i = 0; i < THREADS; i++) {
+		pushers[i] = (struct pusher){ l, i, 0 };
+		last[i] = -1;
+		assert_int_equal(pthread_create(&threads[i], NULL, push_points, &pushers[i]), 0);
+	}
+	for (int round = 0; round < 1000; round++) {
+		if (round == 990)
+			for (int i = 0; i < THREADS; i++) {
+				pthread_join(threads[i], NULL);
+				refused += pushers[i].refused;
+			}
+		lanes_wait(l, 0);
+		lanes_take(l);
+		for (; (p = lanes_next(l)); got++) {
+			assert_true(p->step > last[p->rank]);
+			last[p->rank] = p->step;
+		}
+	}
+	assert_int_equal(got + refused, THREADS * POINTS);
+	lanes_free(l);
+}
+
+static void *push_two(void *arg)
+{
+	struct lanes *l = arg;
+
+	lanes_push(l, &(struct point){ .wall_time = 1, .step = 1 });
+	lanes_push(l, &(struct point){ .wall_time = 4, .step = 4 });
+	return NULL;
+}
+
+static void lanes_merge_by_time(void **state)
+{
+	struct lanes *l = lanes_new(4096);
+	pthread_t other;
+
+	(void)state;
+	assert_int_equal(pthread_create(&other, NULL, push_two, l), 0);
+	lanes_push(l, &(struct point){ .wall_time = 2, .step = 2 });
+	lanes_push(l, &(struct point){ .wall_time = 3, .step = 3 });
+	pthread_join(other, NULL);
+	lanes_take(l);
+	for (int64_t want = 1; want <= 4; want++)
+		assert_int_equal(lanes_next(l)->step, want);
+	assert_null(lanes_next(l));
+	lanes_free(l);
+}
+
+static void *get_keys(void *arg)
+{
+	const struct key *key;
+	const char *why;
+	char text[32];
+
+	for (int i = 0; i < 5000; i++) {
+		snprintf(text, sizeof(text), "series/%d", i * 7 % 5000);
+		if (keys_get(arg, text, &key, &why) || !event_text_equal(key->text, text))
+			return "wrong";
+	}
+	return NULL;
+}
+
+static void keys_are_stored_once(void **state)
+{
+	struct keys *k = keys_new();
+	const struct key *a, *b;
+	const char *why = NULL;
+	pthread_t threads[THREADS];
+	void *wrong;
+
+	(void)state;
+	assert_int_equal(keys_get(k, "first", &a, &why), 0);
+	for (int i = 0; i < THREADS; i++)
+		assert_int_equal(pthread_create(&threads[i], NULL, get_keys, k), 0);
+	for (int i = 0; i < THREADS; i++) {
+		pthread_join(threads[i], &wrong);
+		assert_null(wrong);
+	}
+	assert_int_equal(keys_get(k, "first", &b, &why), 0);
+	assert_ptr_equal(a, b);
+	assert_int_equal(keys_get(k, "a\tb", &a, &why), ERR_USAGE);
+	assert_string_equal(why, "holds a control character");
+	assert_int_equal(keys_get(k, NULL, &a, &why), ERR_USAGE);
+	keys_free(k);
+}
+
+static void keys_end_at_their_limit(void **state)
+{
+	struct keys *k = keys_new();
+	const struct key *key;
+	const char *why = NULL;
+	char text[32];
+
+	(void)state;
+	for (int i = 0; i < LIMIT_keys_per_run; i++) {
+		snprintf(text, sizeof(text), "%d", i);
+		assert_int_equal(keys_get(k, text, &key, &why), 0);
+	}
+	assert_int_equal(keys_get(k, "one more", &key, &why), ERR_LIMIT);
+	assert_int_equal(keys_get(k, "7", &key, &why), 0);
+	keys_free(k);
+}
+
+static size_t count_records(const struct buf *b)
+{
+	struct record rec;
+	size_t at = 0, n = 0;
+
+	while (record_next(b->data, b->len, &at, &rec) == RECORD_OK)
+		n++;
+	assert_int_equal(at, b->len);
+	return n;
+}
+
+static void the_first_value_of_a_param_wins(void **state)
+{
+	const struct encode_param lr = { .key = { "lr", 2 }, .type = EVENT_TYPE_F64, .value = 0.1 };
+	const struct encode_param other = { .key = { "lr", 2 }, .type = EVENT_TYPE_F64, .value = 0.2 };
+	const struct encode_param text = { .key = { "lr", 2 }, .text = { "0.1", 3 } };
+	struct records *r = records_new(true);
+	struct buf b;
+
+	(void)state;
+	buf_init(&b, 1 << 20);
+	records_take(r, &b, true);
+	assert_int_equal(b.len, 0); /* no session without params */
+	assert_int_equal(records_param(r, &lr), 0);
+	assert_int_equal(records_param(r, &lr), 0);
+	assert_int_equal(records_param(r, &other), ERR_EXISTS);
+	assert_int_equal(records_param(r, &text), ERR_EXISTS);
+	records_take(r, &b, false);
+	assert_int_equal(count_records(&b), 1);
+	records_end(r, &b, EVENT_FINISHED);
+	assert_int_equal(count_records(&b), 1); /* nothing ends that was not begun */
+	records_take(r, &b, true);
+	records_end(r, &b, EVENT_FINISHED);
+	assert_int_equal(count_records(&b), 3);
+	buf_done(&b);
+	records_free(r);
+}
+
+static void records_stay_within_their_limit(void **state)
+{
+	struct records *r = records_new(false);
+	static char note[LIMIT_note_bytes];
+	struct buf b;
+	size_t n = 0;
+
+	(void)state;
+	memset(note, 'n', sizeof(note));
+	while (!records_note(r, (struct event_text){ note, sizeof(note) }))
+		n++;
+	assert_in_range(n, 50, LIMIT_records_queued_bytes / LIMIT_note_bytes);
+	buf_init(&b, SIZE_MAX / 2);
+	records_take(r, &b, true);
+	assert_int_equal(count_records(&b), n);
+	assert_int_equal(records_note(r, (struct event_text){ note, 1 }), 0);
+	buf_done(&b);
+	records_free(r);
+}
+
+static void count_text(void *user, const char *text)
+{
+	assert_null(strchr(text, '\n'));
+	++*(int *)user;
+}
+
+static void warnings_are_said_once(void **state)
+{
+	int said = 0;
+	struct warn *w = warn_new(count_text, &said);
+
+	(void)state;
+	for (int i = 0; i < 3; i++) {
+		warn_post(w, WARN_DISK, "full %d", i);
+		warn_deliver(w, false);
+	}
+	assert_int_equal(said, 1);
+	warn_post(w, WARN_KEY, "another kind");
+	warn_deliver(w, false);
+	assert_int_equal(said, 2);
+	warn_deliver(w, true);
+	warn_deliver(w, true);
+	assert_int_equal(said, 3);
+	warn_free(w);
+}
+
+static void names_are_safe(void **state)
+{
+	char name[NAMES_COMPONENT_BYTES], again[NAMES_COMPONENT_BYTES], id[NAMES_ID_BYTES];
+
+	(void)state;
+	names_escape(name, "");
+	assert_string_equal(name, "_");
+	names_escape(name, "../etc/passwd");
+	assert_string_equal(name, "_._etc_passwd");
+	for (int i = 0; i < 200; i++) {
+		assert_int_equal(names_draw_id(id), 0);
+		assert_true(names_is_id(id));
+		names_from_id(name, id);
+		names_escape(again, name);
+		assert_string_equal(name, again);
+	}
+	assert_false(names_is_id("0123456789abcdef0123456789abcdeF"));
+	assert_false(names_is_id("0123456789abcdef0123456789abcde"));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(lanes_hold_what_they_promise),
+		cmocka_unit_test(lanes_keep_each_threads_order),
+		cmocka_unit_test(lanes_merge_by_time),
+		cmocka_unit_test(keys_are_stored_once),
+		cmocka_unit_test(keys_end_at_their_limit),
+		cmocka_unit_test(the_first_value_of_a_param_wins),
+		cmocka_unit_test(records_stay_within_their_limit),
+		cmocka_unit_test(warnings_are_said_once),
+		cmocka_unit_test(names_are_safe),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
