@@ -1,0 +1,473 @@
+/* loader_test.c: what the loader delivers, against the definition, for every number of workers and ranks; how it ends. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <dirent.h>
+#include <math.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "tests/data/idx_make.h"
+#include "tracker/base/buf.h"
+#include "tracker/base/clock.h"
+#include "trainer/data/loader.h"
+#include "trainer/data/pixels.h"
+
+#define N_TRAIN 53
+#define SIDE 9
+#define EACH (SIDE * SIDE)
+
+static char dir[64];
+static struct dataset *set;
+
+static struct loader_opts opts(int world, int rank, int workers)
+{
+	return (struct loader_opts){ .dataset = set,
+				     .sampler = { .n_samples = N_TRAIN, .global_batch = 12, .world = world, .seed = 3,
+						  .shuffle = true },
+				     .rank = rank,
+				     .dtype = DTYPE_F32,
+				     .workers = workers,
+				     .epochs = 3 };
+}
+
+static struct loader *opened(const struct loader_opts *o)
+{
+	struct loader *l = NULL;
+	struct err err = ERR_INIT;
+
+	if (loader_open(&l, o, &err))
+		fail_msg("%s", err.text);
+	return l;
+}
+
+/* Everything that all ranks are given, laid behind one another step by step. */
+static void collect(struct loader_opts o, struct buf *out)
+{
+	struct loader *l[8];
+	int64_t steps = sampler_steps(&o.sampler);
+
+	buf_init(out, 1 << 26);
+	for (int r = 0; r < o.sampler.world; r++) {
+		o.rank = r;
+		l[r] = opened(&o);
+	}
+	for (int64_t k = o.first_step; k < steps * o.epochs; k++)
+		for (int r = 0; r < o.sampler.world; r++) {
+			struct loader_batch b = { .n_micro = 1 };
+
+			for (int64_t m = 0; m < b.n_micro; m++) {
+				assert_int_equal(loader_next(l[r], &b, NULL), 1);
+				assert_int_equal(b.step, k % steps);
+				assert_int_equal(b.epoch, o.first_epoch + k / steps);
+				assert_int_equal(b.micro, m);
+				assert_int_equal((uintptr_t)b.images % 64, 0);
+				buf_add(out, b.images, (size_t)b.count * EACH * dtype_bytes(o.dtype));
+				buf_add(out, b.labels, (size_t)b.count * sizeof(int32_t) * (size_t)(o.sampler.micro == 0));
+				loader_release(l[r], &b);
+			}
+		}
+	for (int r = 0; r < o.sampler.world; r++) {
+		struct loader_batch b;
+
+		assert_int_equal(loader_next(l[r], &b, NULL), 0);
+		loader_close(l[r]);
+	}
+	assert_false(buf_failed(out));
+}
+
+static void values_are_normalised_pixels(void **state)
+{
+	(void)state;
+	for (int f64 = 0; f64 < 2; f64++) {
+		struct loader_opts o = opts(1, 0, 2);
+		struct loader *l;
+		struct loader_batch b;
+		struct order order;
+		int64_t at = 0;
+
+		o.dtype = f64 ? DTYPE_F64 : DTYPE_F32;
+		l = opened(&o);
+		assert_int_equal(order_init(&order, &o.sampler, NULL), 0);
+		while (loader_next(l, &b, NULL) == 1) {
+			order_make(&order, &o.sampler, b.epoch);
+			at = b.step * 12;
+			assert_int_equal(b.global_count, b.step < 4 ? 12 : 5);
+			for (int64_t i = 0; i < b.count * EACH; i++) {
+				int sample = (int)order_at(&order, &o.sampler, at + i / EACH);
+				double want = (idx_pixel(0, sample, (int)(i % EACH)) / 255.0 - set->mean[0]) / set->std[0];
+
+				if (f64)
+					assert_true(((const double *)b.images)[i] == want);
+				else
+					assert_true(((const float *)b.images)[i] == (float)want);
+				assert_int_equal(b.labels[i / EACH], idx_label(0, sample));
+			}
+			loader_release(l, &b);
+		}
+		order_done(&order);
+		loader_close(l);
+	}
+}
+
+static void same_for_any_workers_and_ranks(void **state)
+{
+	(void)state;
+	for (unsigned augment = 0; augment <= 3; augment++) {
+		struct loader_opts o = opts(1, 0, 0);
+		struct buf want, got;
+
+		o.augment = augment;
+		o.sampler.micro = 1; /* images alone: labels follow in values_are_normalised_pixels */
+		collect(o, &want);
+		for (int world = 1; world <= 5; world += world == 3 ? 2 : 1)
+			for (int workers = 0; workers <= 3; workers++)
+				for (int64_t micro = 1; micro <= 5; micro += 2) {
+					o = opts(world, 0, workers);
+					o.augment = augment;
+					o.sampler.micro = micro;
+					collect(o, &got);
+					assert_int_equal(got.len, want.len);
+					assert_memory_equal(got.data, want.data, want.len);
+					buf_done(&got);
+				}
+		buf_done(&want);
+	}
+}
+
+static void begins_anywhere(void **state)
+{
+	struct loader_opts o = opts(2, 0, 1);
+	struct buf all, tail;
+
+	(void)state;
+	o.augment = LOADER_CROP | LOADER_FLIP;
+	collect(o, &all);
+	o.first_epoch = 1;
+	o.first_step = 3;
+	o.epochs = 2;
+	collect(o, &tail);
+	assert_true(tail.len > 0 && tail.len < all.len);
+	assert_memory_equal(tail.data, all.data + all.len - tail.len, tail.len);
+	buf_done(&all);
+	buf_done(&tail);
+}
+
+/* Which of the 81 moves and 2 directions turned `from` into `to`; -1 none. Written from the definition. */
+static int which_move(const uint8_t *from, const uint8_t *to)
+{
+	for (int m = 0; m < 162; m++) {
+		int dx = m % 9 - 4, dy = m / 9 % 9 - 4, flip = m / 81, same = 1;
+
+		for (int y = 0; y < SIDE && same; y++)
+			for (int x = 0; x < SIDE && same; x++) {
+				int sx = (flip ? SIDE - 1 - x : x) - dx, sy = y - dy;
+				int inside = sx >= 0 && sx < SIDE && sy >= 0 && sy < SIDE;
+
+				same = to[y * SIDE + x] == (inside ? from[sy * SIDE + sx] : 0);
+			}
+		if (same)
+			return m;
+	}
+	return -1;
+}
+
+/* Every crop and flip occurs, evenly: chi squared with 161 degrees of freedom has deviation 18; 260 is 5.5 of them. */
+static void moves_are_even(void **state)
+{
+	enum { DRAWS = 162 * 60 };
+	int count[162] = { 0 };
+	uint8_t from[EACH], to[EACH];
+	double chi = 0;
+
+	(void)state;
+	for (int i = 0; i < EACH; i++)
+		from[i] = (uint8_t)(i + 1);
+	for (int i = 0; i < DRAWS; i++) {
+		struct rng_key key = { 11, rng_stream("augment") ^ (uint64_t)(i % 7) };
+		int m;
+
+		pixels_move(set, pixels_draw(key, i / 7, LOADER_CROP | LOADER_FLIP), from, to);
+		m = which_move(from, to);
+		assert_in_range(m, 0, 161);
+		count[m]++;
+	}
+	for (int m = 0; m < 162; m++)
+		chi += (count[m] - 60.0) * (count[m] - 60.0) / 60;
+	assert_true(chi < 260);
+}
+
+static void augment_changes_with_the_epoch(void **state)
+{
+	struct rng_key a = { 1, rng_stream("augment") ^ 0 }, b = { 1, rng_stream("augment") ^ 1 };
+	int same = 0;
+
+	(void)state;
+	for (int i = 0; i < 1000; i++) {
+		struct pixels_draw x = pixels_draw(a, i, 3), y = pixels_draw(b, i, 3);
+
+		same += x.dx == y.dx && x.dy == y.dy && x.flip == y.flip;
+		assert_int_equal(pixels_draw(a, i, LOADER_FLIP).dx, 0);
+		assert_false(pixels_draw(a, i, LOADER_CROP).flip);
+	}
+	assert_in_range(same, 0, 25); /* 1000/162 = 6 expected */
+}
+
+static void evaluation_is_in_order(void **state)
+{
+	struct loader_opts o = { .dataset = set, .split = SPLIT_VAL, .rank = 1, .dtype = DTYPE_F32, .workers = 1, .epochs = 1,
+				 .sampler = { .n_samples = 7, .global_batch = 4, .world = 3 } };
+	static const int counts[] = { 1, 1 }, first[] = { 2, 5 };
+	struct loader *l = opened(&o);
+	struct loader_batch b;
+	int k = 0;
+
+	(void)state;
+	while (loader_next(l, &b, NULL) == 1) {
+		assert_int_equal(b.count, counts[k]);
+		assert_int_equal(b.labels[0], idx_label(1, first[k]));
+		loader_release(l, &b);
+		k++;
+	}
+	assert_int_equal(k, 2);
+	loader_close(l);
+}
+
+static void empty_parts_are_delivered(void **state)
+{
+	struct loader_opts o = opts(5, 4, 1);
+	struct loader *l;
+	struct loader_batch b;
+	int n = 0;
+
+	(void)state;
+	o.sampler.global_batch = 3;
+	o.epochs = 1;
+	l = opened(&o);
+	while (loader_next(l, &b, NULL) == 1) {
+		assert_int_equal(b.count, 0);
+		assert_int_equal(b.global_count, n == 17 ? 2 : 3);
+		loader_release(l, &b);
+		n++;
+	}
+	assert_int_equal(n, 18);
+	loader_close(l);
+}
+
+static void slots_are_held_and_given_back_in_any_order(void **state)
+{
+	for (int workers = 0; workers < 3; workers++) {
+		struct loader_opts o = opts(1, 0, workers);
+		struct loader_batch b[3], last;
+		struct err err = ERR_INIT;
+		struct loader *l;
+		void *memory = NULL;
+
+		(void)state;
+		o.slots = 3;
+		assert_int_equal(loader_bytes(&o), 3 * ((12 * EACH * 4 + 63) / 64 * 64 + 64));
+		assert_int_equal(posix_memalign(&memory, 64, loader_bytes(&o)), 0);
+		o.memory = memory;
+		l = opened(&o);
+		for (int i = 0; i < 3; i++)
+			assert_int_equal(loader_next(l, &b[i], NULL), 1);
+		assert_int_equal(loader_next(l, &last, &err), ERR_BUSY);
+		for (int k = 3; k < 15; k++) {
+			loader_release(l, &b[k * 2 % 3]);
+			assert_int_equal(loader_next(l, &b[k * 2 % 3], NULL), 1);
+			assert_int_equal(b[k * 2 % 3].epoch * 5 + b[k * 2 % 3].step, k);
+			assert_true((const char *)b[k * 2 % 3].images >= (char *)memory);
+		}
+		loader_close(l);
+		free(memory);
+	}
+}
+
+static void endless_and_plain_floats(void **state)
+{
+	double images[5 * 4];
+	int32_t labels[5] = { 0, 1, 2, 3, 4 };
+	struct dataset *d = NULL;
+	struct loader_opts o = { .rank = 1, .dtype = DTYPE_F32, .workers = 2,
+				 .sampler = { .n_samples = 5, .global_batch = 5, .world = 2, .endless = true } };
+	struct loader *l;
+	struct loader_batch b;
+
+	(void)state;
+	for (int i = 0; i < 20; i++)
+		images[i] = i / 7.0;
+	assert_int_equal(dataset_memory_open(&d, &(struct dataset_memory_opts){ "m", images, labels, DTYPE_F64, 5, 2, 2, 1, 0 }, NULL), 0);
+	o.dataset = d;
+	l = opened(&o);
+	for (int k = 0; k < 40; k++) {
+		assert_int_equal(loader_next(l, &b, NULL), 1);
+		assert_int_equal(b.step, k);
+		assert_int_equal(b.count, 2);
+		for (int i = 0; i < 8; i++)
+			assert_true(((const float *)b.images)[i] == (float)images[12 + i]);
+		assert_int_equal(b.labels[1], 4);
+		loader_release(l, &b);
+	}
+	loader_close(l);
+	o.augment = LOADER_FLIP;
+	assert_int_equal(loader_open(&l, &o, NULL), ERR_USAGE);
+	dataset_close(d);
+}
+
+/* A set whose sample 30 cannot be read. */
+static int broken_read(const struct dataset *d, const struct dataset_read *r, struct err *err)
+{
+	memset(r->pixels, 0, pixels_count(d));
+	*r->label = r->index == 41 ? 10 : 0;
+	return r->index == 30 ? err_set(err, ERR_USAGE, "sample 30 is broken") : 0;
+}
+
+static void what_cannot_be_read_is_named(void **state)
+{
+	static const struct dataset_ops ops = { .name = "broken", .read = broken_read };
+	struct dataset d = *set;
+
+	(void)state;
+	d.ops = &ops;
+	for (int workers = 0; workers < 3; workers++)
+		for (int classes = 10; classes <= 11; classes++) {
+			struct loader_opts o = opts(1, 0, workers);
+			struct loader *l;
+			struct loader_batch b;
+			struct err err = ERR_INIT;
+			int rc, n = 0;
+
+			o.dataset = &d;
+			d.classes = classes;
+			o.sampler.shuffle = false;
+			o.first_step = classes == 10 ? 3 : 0; /* from sample 36 on: 41 comes first */
+			l = opened(&o);
+			while ((rc = loader_next(l, &b, &err)) == 1) {
+				loader_release(l, &b);
+				n++;
+			}
+			assert_int_equal(rc, ERR_USAGE);
+			assert_int_equal(n, classes == 10 ? 0 : 2);
+			assert_non_null(strstr(err.text, classes == 10 ? "label 10 of train sample 41: must be below 10 classes" :
+									 "sample 30 is broken"));
+			assert_int_equal(loader_next(l, &b, &err), ERR_USAGE);
+			loader_close(l);
+		}
+}
+
+static void slow_batches_are_waited_for_and_close_does_not_wait(void **state)
+{
+	(void)state;
+	for (int workers = 0; workers < 2; workers++) {
+		struct loader_opts o = opts(1, 0, workers);
+		struct loader *l;
+		struct loader_batch b;
+		double sum = 0, began;
+
+		o.slow_s = 0.02;
+		l = opened(&o);
+		for (int i = 0; i < 5; i++) {
+			assert_int_equal(loader_next(l, &b, NULL), 1);
+			sum += b.wait_s;
+			loader_release(l, &b);
+		}
+		assert_true(sum > 0.08);
+		loader_close(l);
+		if (!workers)
+			continue;
+		o.slow_s = 30;
+		l = opened(&o);
+		clock_sleep_s(0.02);
+		began = clock_mono_s();
+		loader_close(l);
+		assert_true(clock_mono_s() - began < 5);
+	}
+}
+
+/* Workers leave every signal to the rest of the program. */
+static void workers_block_signals(void **state)
+{
+	struct loader_opts o = opts(1, 0, 3);
+	struct loader *l = opened(&o);
+	DIR *tasks = opendir("/proc/self/task");
+	struct dirent *e;
+	int n = 0;
+
+	(void)state;
+	assert_non_null(tasks);
+	while ((e = readdir(tasks))) {
+		char path[300], line[200];
+		unsigned long long blocked = 0;
+		FILE *f;
+
+		snprintf(path, sizeof(path), "/proc/self/task/%.200s/status", e->d_name);
+		f = e->d_name[0] == '.' || strtol(e->d_name, NULL, 10) == getpid() ? NULL : fopen(path, "r");
+		while (f && fgets(line, sizeof(line), f))
+			sscanf(line, "SigBlk: %llx", &blocked);
+		if (f) {
+			fclose(f);
+			n += blocked >> (SIGINT - 1) & blocked >> (SIGTERM - 1) & blocked >> (SIGUSR1 - 1) & 1;
+		}
+	}
+	closedir(tasks);
+	loader_close(l);
+	assert_true(n >= 3);
+}
+
+static void nonsense_is_refused(void **state)
+{
+	struct loader_opts o = opts(1, 0, 0);
+	struct loader *l;
+
+	(void)state;
+	o.sampler.n_samples = 5;
+	assert_int_equal(loader_open(&l, &o, NULL), ERR_USAGE);
+	o = opts(2, 2, 0);
+	assert_int_equal(loader_open(&l, &o, NULL), ERR_USAGE);
+	o = opts(1, 0, 0);
+	o.dtype = DTYPE_BF16;
+	assert_int_equal(loader_open(&l, &o, NULL), ERR_UNSUPPORTED);
+	o = opts(1, 0, 0);
+	o.sampler.endless = true;
+	o.sampler.global_batch = INT64_MAX / 8;
+	assert_int_equal(loader_bytes(&o), 0);
+	assert_int_equal(loader_open(&l, &o, NULL), ERR_USAGE);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(values_are_normalised_pixels),
+		cmocka_unit_test(same_for_any_workers_and_ranks),
+		cmocka_unit_test(begins_anywhere),
+		cmocka_unit_test(moves_are_even),
+		cmocka_unit_test(augment_changes_with_the_epoch),
+		cmocka_unit_test(evaluation_is_in_order),
+		cmocka_unit_test(empty_parts_are_delivered),
+		cmocka_unit_test(slots_are_held_and_given_back_in_any_order),
+		cmocka_unit_test(endless_and_plain_floats),
+		cmocka_unit_test(what_cannot_be_read_is_named),
+		cmocka_unit_test(slow_batches_are_waited_for_and_close_does_not_wait),
+		cmocka_unit_test(workers_block_signals),
+		cmocka_unit_test(nonsense_is_refused),
+	};
+	struct err err = ERR_INIT;
+	int rc;
+
+	snprintf(dir, sizeof(dir), "loader_test.%ld", (long)getpid());
+	idx_make(&(struct idx_spec){ dir, { N_TRAIN, 7 }, SIDE, SIDE, 1, 0 });
+	if (dataset_open(&set, &(struct dataset_opts){ .path = dir }, &err)) {
+		fprintf(stderr, "%s\n", err.text);
+		return 1;
+	}
+	rc = cmocka_run_group_tests(tests, NULL, NULL);
+	dataset_close(set);
+	idx_clean(dir);
+	return rc;
+}
