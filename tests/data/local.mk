@@ -1,1 +1,2 @@
 # tests/data
+EXTRA_DIST += tests/data/lr_table.py

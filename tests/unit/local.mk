@@ -8,3 +8,4 @@ tests_unit_base_test_CFLAGS = $(AM_CFLAGS) $(CMOCKA_CFLAGS)
 tests_unit_base_test_LDADD = libtrackbase.la $(CMOCKA_LIBS)
 endif
 include tests/unit/cpu.mk
+include tests/unit/data.mk

@@ -4,3 +4,4 @@ libtrainer_la_SOURCES += trainer/config/config.h trainer/config/flags.def traine
 	trainer/config/nearest.c trainer/config/print.c trainer/config/lr_schedule.c
 libtrainer_la_CPPFLAGS += $(JANSSON_CFLAGS)
 libtrainer_la_LIBADD += $(JANSSON_LIBS)
+EXTRA_DIST += schema/config/run-config.schema.json schema/gen/config_schema.py

@@ -1,0 +1,42 @@
+#!/usr/bin/env python3
+"""Writes schema/config/run-config.schema.json from trainer/config/flags.def. Run it in the top folder after a change of
+the flags; tests/unit/config_test fails until then."""
+import json
+import re
+import subprocess
+
+SOURCE = ('#define FLAG(f, k, d, lo, hi, form, g, c, s, h) ROW #f #k d #lo #hi form g h\n'
+          '#include "trainer/config/flags.def"\n')
+ABOUT = ("Every flag of dptrain as a key; '-' and '_' are alike. null means: not given. Flags on the command line and "
+         "environment variables win over the file. The output of `dptrain config --json` is accepted too.")
+
+
+def property_of(kind, default, least, greatest, form, about):
+    types = {"INT": "integer", "REAL": "number", "BOOL": "boolean"}
+    p = {"type": [types.get(kind, "string"), "null"], "description": about}
+    if kind in ("INT", "REAL"):
+        p["exclusiveMinimum" if least == "OPEN" else "minimum"] = 0 if least == "OPEN" else json.loads(least)
+        p["maximum"] = json.loads(greatest)
+    elif kind == "CHOICE":
+        p["enum"] = form.split("|") + [None]
+    elif kind == "SET":
+        p["pattern"] = "^(none|(%s)(,(%s))*)$" % (form, form)
+    if kind == "BOOL":
+        p["default"] = default == "yes"
+    elif default:
+        p["default"] = json.loads(default) if kind in ("INT", "REAL") else default
+    return p
+
+
+rows = subprocess.run(["cc", "-E", "-P", "-I.", "-x", "c", "-"], input=SOURCE, text=True, capture_output=True, check=True)
+properties = {}
+for line in rows.stdout.splitlines():
+    if line.startswith("ROW"):
+        name, kind, default, least, greatest, form, _, about = re.findall(r'"((?:[^"\\]|\\.)*)"', line)
+        if name not in ("config", "json"):
+            properties[name] = property_of(kind, default, least, greatest, form, about)
+with open("schema/config/run-config.schema.json", "w", encoding="utf-8") as out:
+    json.dump({"$schema": "https://json-schema.org/draft/2020-12/schema",
+               "title": "Configuration file of dptrain --config", "description": ABOUT, "type": "object",
+               "additionalProperties": False, "properties": properties}, out, indent=1)
+    out.write("\n")

@@ -1,0 +1,432 @@
+/* config_test.c: command lines, environment and files to a resolved configuration; what is refused, and with which words. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <jansson.h>
+
+#include "trainer/config/config.h"
+#include "trainer/config/flags.h"
+
+#define WORDS_MAX 40
+
+/* Splits a command line at spaces and resolves it for `world` ranks. */
+static int resolve(struct run_config **ret, const char *line, int world, struct err *err)
+{
+	char text[1000], *words[WORDS_MAX] = { "dptrain" }, *at = text;
+	struct run_config *cfg = NULL;
+	int n = 1, rc;
+
+	snprintf(text, sizeof(text), "%s", line);
+	while (*at && n < WORDS_MAX) {
+		words[n++] = at;
+		at += strcspn(at, " ");
+		if (*at)
+			*at++ = 0;
+	}
+	rc = config_parse(&cfg, n, words, err);
+	if (!rc && !cfg->help)
+		rc = config_resolve(cfg, &(struct config_world){ .world = world }, err);
+	if (rc)
+		config_free(cfg);
+	else
+		*ret = cfg;
+	return rc;
+}
+
+static struct run_config *good(const char *line, int world)
+{
+	struct run_config *cfg = NULL;
+	struct err err = ERR_INIT;
+
+	if (resolve(&cfg, line, world, &err))
+		fail_msg("%s: %s", line, err.text);
+	return cfg;
+}
+
+static void refused(const char *line, int world, const char *words)
+{
+	struct run_config *cfg = NULL;
+	struct err err = ERR_INIT;
+
+	assert_int_equal(resolve(&cfg, line, world, &err), ERR_USAGE);
+	if (!strstr(err.text, words) || strchr(err.text, '\n'))
+		fail_msg("%s\n  says: %s\n  expected: %s", line, err.text, words);
+}
+
+static void spellings(void **state)
+{
+	struct run_config *c = good("--data_path /d -b 12 -j3 --nproc-per-node=2 --sync-bn --no-deterministic --amp "
+				    "--weight-decay 0.5 --lr-min 0.01 --augment flip,crop --nesterov=true --lr=.3", 2);
+
+	(void)state;
+	assert_int_equal(c->command, COMMAND_TRAIN);
+	assert_string_equal(c->data_path, "/d");
+	assert_int_equal(c->batch_size, 12);
+	assert_int_equal(c->workers, 3);
+	assert_int_equal(c->nproc_per_node, 2);
+	assert_true(c->sync_bn && !c->deterministic && c->nesterov);
+	assert_int_equal(c->precision, CONFIG_PRECISION_BF16);
+	assert_true(c->wd == 0.5 && c->min_lr == 0.01 && c->lr == 0.3);
+	assert_int_equal(c->augment, CONFIG_AUGMENT_CROP | CONFIG_AUGMENT_FLIP);
+	assert_int_equal(c->origin[FLAG_sync_bn], ORIGIN_FLAG);
+	assert_int_equal(c->origin[FLAG_epochs], ORIGIN_DEFAULT);
+	assert_int_equal(c->origin[FLAG_strategy], ORIGIN_DERIVED);
+	assert_int_equal(c->strategy, CONFIG_STRATEGY_DDP);
+	config_free(c);
+	c = good("--data-path d --lr 1 --lr 2 --bf16 --precision bf16", 1); /* the last value wins */
+	config_free(c);
+}
+
+static void every_default_and_choice(void **state)
+{
+	struct run_config *c = good("config", 1);
+
+	(void)state;
+	for (int i = 0; i < FLAG_COUNT; i++) {
+		const struct flag *f = flag_get((enum flag_id)i);
+		const char *form = f->form;
+
+		assert_non_null(f->help);
+		for (int k = 0; f->kind == KIND_CHOICE && *form; k++) {
+			char word[40], *end = word + snprintf(word, sizeof(word), "%.*s", (int)strcspn(form, "|"), form);
+
+			(void)end;
+			assert_int_equal(flag_store(c, (enum flag_id)i, "x", word, NULL), 0);
+			assert_int_equal(*(int *)((char *)c + f->offset), k);
+			form += strcspn(form, "|");
+			form += *form == '|';
+		}
+	}
+	config_free(c);
+	/* The enums of config.h stand in the order of the choices. */
+	c = good("config --act gelu --lr-scheduler constant --backend cuda --precision bf16 --strategy ddp --dump summary", 2);
+	assert_int_equal(c->act, CONFIG_ACT_GELU);
+	assert_int_equal(c->lr_scheduler, CONFIG_LR_CONSTANT);
+	assert_int_equal(c->backend, CONFIG_BACKEND_CUDA);
+	assert_int_equal(c->precision, CONFIG_PRECISION_BF16);
+	assert_int_equal(c->strategy, CONFIG_STRATEGY_DDP);
+	assert_int_equal(c->dump, CONFIG_DUMP_SUMMARY);
+	config_free(c);
+}
+
+static void what_is_refused(void **state)
+{
+	static const struct {
+		const char *line, *words;
+		int world;
+	} cases[] = {
+		{ "--lrr 1", "did you mean --lr?", 1 },
+		{ "--globalbatch-size 3", "did you mean --global-batch-size?", 1 },
+		{ "--quux 3", "unknown flag --quux", 1 },
+		{ "--resume auto", "unknown flag --resume", 1 },
+		{ "--clip-grad-norm 1", "unknown flag --clip-grad-norm", 1 },
+		{ "-x 3", "unknown flag -x", 1 },
+		{ "--no-lr", "unknown flag --no-lr", 1 },
+		{ "--no-bf16", "unknown flag --no-bf16", 1 },
+		{ "--b 3", "unknown flag --b", 1 },
+		{ "trian", "did you mean train?", 1 },
+		{ "tokenize", "unknown command 'tokenize'", 1 },
+		{ "--data-path d extra", "unexpected argument 'extra'", 1 },
+		{ "--data-path d -- x", "unexpected argument '--'", 1 },
+		{ "--model", "--model needs a value", 1 },
+		{ "--model --lr 1", "--model needs a value", 1 },
+		{ "--model=", "--model: the value is empty", 1 },
+		{ "--bf16=yes", "--bf16 takes no value", 1 },
+		{ "--no-sync-bn=yes", "takes no value", 1 },
+		{ "--sync-bn=maybe", "must be yes or no", 1 },
+		{ "-b 0", "must be a whole number from 1 to 1048576", 1 },
+		{ "-b 1.5", "must be a whole number", 1 },
+		{ "-b 99999999999999999999", "must be a whole number", 1 },
+		{ "--lr nan", "must be a number from 0", 1 },
+		{ "--lr inf", "must be a number from 0", 1 },
+		{ "--lr 0x10", "must be a number from 0", 1 },
+		{ "--lr 1e", "must be a number from 0", 1 },
+		{ "--lr -1", "must be a number from 0", 1 },
+		{ "--bucket-cap-mb 0", "must be a number above 0", 1 },
+		{ "--precision fp16", "must be one of: fp32 bf16 fp64", 1 },
+		{ "--augment crop,crop", "each once", 1 },
+		{ "--augment rrc", "comma list of crop|flip", 1 },
+		{ "--steps 3", "--steps belongs to `dptrain bench`", 1 },
+		{ "bench --epochs 3", "not to `dptrain bench`", 1 },
+		{ "--bf16 --precision fp32", "--precision contradicts --bf16", 1 },
+		{ "--precision fp32 --amp", "--amp contradicts --precision fp32", 1 },
+		{ "--data-path d --synthetic", "--data-path and --synthetic contradict", 1 },
+		{ "--synthetic --batch-from f --max-steps 1", "--synthetic and --batch-from contradict", 1 },
+		{ "", "--data-path DIR is needed", 1 },
+		{ "--synthetic", "--max-steps N is needed", 1 },
+		{ "--synthetic --max-steps 3 --epochs 1", "the data has no epochs", 1 },
+		{ "--synthetic --test-only", "random inputs have no evaluation", 1 },
+		{ "--batch-from f --max-steps 3 --augment flip", "used as it is", 1 },
+		{ "--data-path d --precision fp64 --backend cpu", "only the backend ref computes in fp64", 1 },
+		{ "--data-path d --precision bf16 --backend ref", "computes in fp64 only", 1 },
+		{ "--data-path d --strategy single", "needs one rank, but there are 3", 3 },
+		{ "--data-path d -b 3 --grad-accum-steps 2 --global-batch-size 13", "contradicts batch size 3 x 2 passes", 2 },
+		{ "--data-path d --grad-accum-steps 3 --global-batch-size 10", "2 passes of 2 would do", 3 },
+		{ "--data-path d -b 1048576 --grad-accum-steps 65536", "a global batch of more than", 1 },
+		{ "--data-path d --nesterov --momentum 0", "needs a --momentum above 0", 1 },
+		{ "--data-path d --min-lr 0.2", "above --lr 0.1", 1 },
+		{ "--data-path d --report-to ftp://x", "must be an http:// or https:// address", 1 },
+		{ "--data-path d --config /nowhere/x.json", "/nowhere/x.json: No such file", 1 },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
+		refused(cases[i].line, cases[i].world, cases[i].words);
+}
+
+static void batches(void **state)
+{
+	/* given -> batch, accumulation, global */
+	static const struct {
+		const char *flags;
+		int world, batch, accum, global;
+	} cases[] = {
+		{ "", 1, 32, 1, 32 },
+		{ "-b 8 --grad-accum-steps 3", 4, 8, 3, 96 },
+		{ "--global-batch-size 12", 3, 4, 1, 12 },
+		{ "--global-batch-size 10", 3, 4, 1, 10 },
+		{ "--global-batch-size 10 -b 2", 3, 2, 2, 10 },
+		{ "--global-batch-size 64 --grad-accum-steps 4", 2, 8, 4, 64 },
+		{ "--global-batch-size 10 -b 2 --grad-accum-steps 2", 3, 2, 2, 10 },
+		{ "--global-batch-size 2", 5, 1, 1, 2 },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		char line[200];
+		struct run_config *c;
+
+		snprintf(line, sizeof(line), "--data-path d%s%s", *cases[i].flags ? " " : "", cases[i].flags);
+		c = good(line, cases[i].world);
+		assert_int_equal(c->batch_size, cases[i].batch);
+		assert_int_equal(c->grad_accum_steps, cases[i].accum);
+		assert_int_equal(c->global_batch_size, cases[i].global);
+		config_free(c);
+	}
+}
+
+static void derived_values(void **state)
+{
+	struct run_config *c = good("--data-path d --backend ref", 1);
+	struct err err = ERR_INIT;
+
+	(void)state;
+	assert_int_equal(c->precision, CONFIG_PRECISION_FP64);
+	assert_int_equal(c->origin[FLAG_precision], ORIGIN_DERIVED);
+	assert_true(c->threads >= 1);
+	assert_int_equal(config_settle(c, FLAG_classes, 10, "d", &err), 0);
+	assert_int_equal(c->classes, 10);
+	config_free(c);
+	c = good("--data-path d --precision fp64 --max-steps 5 --image-size 32", 1);
+	assert_int_equal(c->backend, CONFIG_BACKEND_REF);
+	assert_int_equal(c->epochs, 0);
+	assert_int_equal(config_settle(c, FLAG_image_size, 32, "the images of d", &err), 0);
+	assert_int_equal(config_settle(c, FLAG_image_size, 28, "the images of d", &err), ERR_USAGE);
+	assert_string_equal(err.text, "--image-size 32 contradicts the images of d, which has 28");
+	config_free(c);
+}
+
+static const char *file_with(const char *text)
+{
+	static char path[100];
+	FILE *f;
+
+	snprintf(path, sizeof(path), "config_test.%ld.json", (long)getpid());
+	f = fopen(path, "w");
+	assert_non_null(f);
+	fputs(text, f);
+	fclose(f);
+	return path;
+}
+
+static void ranks_of_origins(void **state)
+{
+	char line[300];
+	struct run_config *c;
+
+	(void)state;
+	snprintf(line, sizeof(line), "--data-path d -b 4 --config %s",
+		 file_with("{\"batch-size\": 8, \"lr\": 0.5, \"threads\": 7, \"augment\": \"crop\", \"sync_bn\": true, \"run_name\": null}"));
+	setenv("OMP_NUM_THREADS", "3,2", 1);
+	setenv("DPTRACK_URL", "http://h:1", 1);
+	c = good(line, 1);
+	unsetenv("OMP_NUM_THREADS");
+	unsetenv("DPTRACK_URL");
+	assert_int_equal(c->batch_size, 4);
+	assert_int_equal(c->origin[FLAG_batch_size], ORIGIN_FLAG);
+	assert_int_equal(c->threads, 3);
+	assert_int_equal(c->origin[FLAG_threads], ORIGIN_ENVIRONMENT);
+	assert_string_equal(c->report_to, "http://h:1");
+	assert_true(c->lr == 0.5 && c->sync_bn && !c->run_name);
+	assert_int_equal(c->origin[FLAG_lr], ORIGIN_FILE);
+	config_free(c);
+	unlink(file_with(""));
+}
+
+static void bad_files(void **state)
+{
+	static const struct {
+		const char *text, *words;
+	} cases[] = {
+		{ "", ":1: " },
+		{ "{\"lr\": }", ":1: " },
+		{ "[1]", "must be one JSON object" },
+		{ "{\"lrr\": 1}", "unknown key 'lrr'; did you mean 'lr'?" },
+		{ "{\"lr\": 1, \"lr\": 2}", "duplicate object key" },
+		{ "{\"lr\": \"1\"}", "lr is a text: must be a number" },
+		{ "{\"sync_bn\": 1}", "sync_bn is a number: must be true or false" },
+		{ "{\"model\": true}", "model is true: must be a text" },
+		{ "{\"epochs\": 2.5}", "epochs '2.5': must be a whole number" },
+		{ "{\"bf16\": true}", "unknown key 'bf16'" },
+		{ "{\"config\": \"x\"}", "cannot stand in a configuration file" },
+		{ "{\"steps\": -1}", "steps '-1': must be a whole number" },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		char line[200];
+
+		snprintf(line, sizeof(line), "--data-path d --config %s", file_with(cases[i].text));
+		refused(line, 1, cases[i].words);
+	}
+	unlink(file_with(""));
+}
+
+static void environment_is_checked(void **state)
+{
+	(void)state;
+	setenv("OMP_NUM_THREADS", "many", 1);
+	refused("--data-path d", 1, "OMP_NUM_THREADS 'many': must be a whole number");
+	unsetenv("OMP_NUM_THREADS");
+}
+
+/* What `config --json` prints gives the same configuration when it is read back. */
+static void printed_reads_back(void **state)
+{
+	struct run_config *a = good("config --data-path d --lr 0.30000000000000004 --augment crop --sync-bn -b 6", 2), *b;
+	struct buf text, again;
+	char line[200];
+
+	(void)state;
+	buf_init(&text, 1 << 16);
+	buf_init(&again, 1 << 16);
+	config_print(a, true, &text);
+	assert_false(buf_failed(&text));
+	snprintf(line, sizeof(line), "config --config %s", file_with(text.data));
+	b = good(line, 2);
+	assert_true(b->lr == a->lr && b->sync_bn && b->batch_size == 6 && b->global_batch_size == 12);
+	assert_int_equal(b->origin[FLAG_global_batch_size], ORIGIN_DERIVED);
+	assert_int_equal(b->origin[FLAG_epochs], ORIGIN_DEFAULT);
+	config_print(b, false, &again);
+	assert_non_null(strstr(again.data, "config file config_test."));
+	unlink(file_with(""));
+	buf_done(&text);
+	buf_done(&again);
+	config_free(a);
+	config_free(b);
+}
+
+static void nearest_names(void **state)
+{
+	static const char *const names[] = { "lr", "label-smoothing", "batch_size", "momentum", "model" };
+
+	(void)state;
+	assert_string_equal(config_nearest("labelsmoothing", names, 5), "label-smoothing");
+	assert_string_equal(config_nearest("batchsize", names, 5), "batch_size");
+	assert_string_equal(config_nearest("mometnum", names, 5), "momentum");
+	assert_string_equal(config_nearest("lable", names, 5) ? "found" : "none", "none");
+	assert_string_equal(config_nearest("label", names, 5), "label-smoothing");
+	assert_null(config_nearest("", names, 5));
+	assert_null(config_nearest("something-else-entirely", names, 5));
+}
+
+/* schema/config/run-config.schema.json says of every flag what flags.def says. */
+static void schema_lists_every_flag(void **state)
+{
+	const char *top = getenv("srcdir");
+	char path[4096];
+	json_t *root, *properties;
+	json_error_t je;
+
+	(void)state;
+	snprintf(path, sizeof(path), "%s/schema/config/run-config.schema.json", top ? top : ".");
+	root = json_load_file(path, 0, &je);
+	if (!root)
+		fail_msg("%s:%d: %s", path, je.line, je.text);
+	properties = json_object_get(root, "properties");
+	for (int i = 0; i < FLAG_COUNT; i++) {
+		static const char *const types[] = { "integer", "number", "boolean", "string", "string", "string" };
+		const struct flag *f = flag_get((enum flag_id)i);
+		json_t *p = json_object_get(properties, f->name);
+		const char *low = f->above ? "exclusiveMinimum" : "minimum";
+
+		if (i == FLAG_config || i == FLAG_json) {
+			assert_null(p);
+			continue;
+		}
+		if (!p)
+			fail_msg("%s: no property %s", path, f->name);
+		assert_string_equal(json_string_value(json_array_get(json_object_get(p, "type"), 0)), types[f->kind]);
+		assert_string_equal(json_string_value(json_object_get(p, "description")), f->help);
+		if (f->kind == KIND_INT || f->kind == KIND_REAL) {
+			assert_true(json_number_value(json_object_get(p, low)) == f->least);
+			assert_true(json_number_value(json_object_get(p, "maximum")) == f->greatest);
+		}
+		json_object_del(properties, f->name);
+	}
+	assert_int_equal(json_object_size(properties), 0);
+	json_decref(root);
+}
+
+static void help_names_every_flag(void **state)
+{
+	(void)state;
+	for (int c = 0; c < COMMAND_COUNT; c++) {
+		struct buf b;
+
+		buf_init(&b, 1 << 16);
+		config_help((enum config_command)c, &b);
+		assert_false(buf_failed(&b));
+		for (int i = 0; i < FLAG_COUNT; i++) {
+			char name[60], *p = name + snprintf(name, sizeof(name), "%s", flag_get((enum flag_id)i)->name);
+
+			while (p-- > name)
+				*p = *p == '_' ? '-' : *p;
+			if (flag_known_to((enum flag_id)i, (enum config_command)c) && !strstr(b.data, name))
+				fail_msg("help of %s lacks %s", config_command_name((enum config_command)c), name);
+		}
+		for (const char *line = b.data; *line; line += strcspn(line, "\n") + 1)
+			assert_true(strcspn(line, "\n") <= 110);
+		buf_done(&b);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(spellings),
+		cmocka_unit_test(every_default_and_choice),
+		cmocka_unit_test(what_is_refused),
+		cmocka_unit_test(batches),
+		cmocka_unit_test(derived_values),
+		cmocka_unit_test(ranks_of_origins),
+		cmocka_unit_test(bad_files),
+		cmocka_unit_test(environment_is_checked),
+		cmocka_unit_test(printed_reads_back),
+		cmocka_unit_test(nearest_names),
+		cmocka_unit_test(schema_lists_every_flag),
+		cmocka_unit_test(help_names_every_flag),
+	};
+
+	unsetenv("OMP_NUM_THREADS");
+	unsetenv("DPTRACK_URL");
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

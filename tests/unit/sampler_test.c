@@ -1,0 +1,171 @@
+/* sampler_test.c: the sampler's arithmetic against brute force: every sample once, contiguous parts in order. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "trainer/data/sampler.h"
+
+/* Deals positions out one by one, as the definition says: larger parts first, micro-batches of `micro`. */
+static void check_step(const struct sampler *s, int64_t step, int64_t begin, int64_t end)
+{
+	int64_t at = begin, n = end - begin, sizes[8], micros = 1;
+	int n_sizes = sampler_sizes(s, sizes);
+
+	for (int r = 0; r < s->world; r++) {
+		int64_t part = n / s->world + (r < n % s->world), left = part, count = 0;
+
+		assert_int_equal(sampler_part(s, step, r).begin, at);
+		assert_int_equal(sampler_part(s, step, r).end, at + part);
+		for (int64_t m = 0; m < sampler_micros(s, step); m++) {
+			int64_t want = s->micro && left > s->micro ? s->micro : left;
+			struct range got = sampler_micro(s, step, r, m);
+			bool listed = false;
+
+			assert_int_equal(got.begin, at);
+			assert_int_equal(got.end - got.begin, want);
+			for (int i = 0; i < n_sizes; i++)
+				listed |= sizes[i] == want;
+			assert_true(listed);
+			at += want;
+			left -= want;
+			count += want > 0;
+		}
+		assert_int_equal(left, 0);
+		if (count > micros)
+			micros = count;
+	}
+	assert_int_equal(at, end);
+	assert_int_equal(sampler_micros(s, step), micros);
+}
+
+static void every_division(void **state)
+{
+	(void)state;
+	for (int world = 1; world <= 5; world++)
+		for (int64_t n = 1; n <= 40; n += n < 16 ? 1 : 7)
+			for (int64_t global = 1; global <= 23; global++)
+				for (int64_t micro = 0; micro <= 6; micro++) {
+					struct sampler s = { .n_samples = n, .global_batch = global, .micro = micro,
+							     .world = world };
+					int64_t steps = (n + global - 1) / global;
+
+					assert_int_equal(sampler_steps(&s), steps);
+					for (int64_t k = 0; k < steps; k++)
+						check_step(&s, k, k * global, (k + 1) * global < n ? (k + 1) * global : n);
+				}
+}
+
+static void order_is_a_permutation(void **state)
+{
+	(void)state;
+	for (int64_t n = 1; n < 3000; n = n * 3 + 1) {
+		struct sampler s = { .n_samples = n, .global_batch = 7, .world = 2, .seed = 5, .shuffle = true };
+		struct order o;
+		char *seen = calloc((size_t)n, 1);
+
+		assert_int_equal(order_init(&o, &s, NULL), 0);
+		order_make(&o, &s, 3);
+		for (int64_t i = 0; i < n; i++)
+			seen[order_at(&o, &s, i)]++;
+		for (int64_t i = 0; i < n; i++)
+			assert_int_equal(seen[i], 1);
+		order_done(&o);
+		free(seen);
+	}
+}
+
+static void order_of(struct sampler *s, int64_t epoch, int64_t *ret)
+{
+	struct order o;
+
+	assert_int_equal(order_init(&o, s, NULL), 0);
+	order_make(&o, s, epoch);
+	for (int64_t i = 0; i < s->n_samples; i++)
+		ret[i] = order_at(&o, s, i);
+	order_done(&o);
+}
+
+static void order_depends_on_seed_and_epoch_alone(void **state)
+{
+	enum { N = 500 };
+	struct sampler s = { .n_samples = N, .global_batch = 7, .world = 1, .seed = 1, .shuffle = true };
+	int64_t a[N], b[N];
+
+	(void)state;
+	order_of(&s, 4, a);
+	s.world = 5;
+	s.global_batch = 64;
+	order_of(&s, 4, b);
+	assert_memory_equal(a, b, sizeof(a));
+	order_of(&s, 5, b);
+	assert_memory_not_equal(a, b, sizeof(a));
+	s.seed = 2;
+	order_of(&s, 4, b);
+	assert_memory_not_equal(a, b, sizeof(a));
+	s.shuffle = false;
+	order_of(&s, 4, b);
+	for (int i = 0; i < N; i++)
+		assert_int_equal(b[i], i);
+}
+
+/* Over many epochs each sample comes to each place about equally often: chi squared of 6x6 cells has 25 degrees of
+ * freedom; 60 lies at a probability of 1e-4, and seeds are fixed. */
+static void order_is_fair(void **state)
+{
+	enum { N = 6, EPOCHS = 6000 };
+	struct sampler s = { .n_samples = N, .global_batch = 1, .world = 1, .seed = 9, .shuffle = true };
+	int64_t order[N];
+	int count[N][N] = { { 0 } };
+	double chi = 0, mean = (double)EPOCHS / N;
+
+	(void)state;
+	for (int e = 0; e < EPOCHS; e++) {
+		order_of(&s, e, order);
+		for (int i = 0; i < N; i++)
+			count[i][order[i]]++;
+	}
+	for (int i = 0; i < N; i++)
+		for (int k = 0; k < N; k++)
+			chi += (count[i][k] - mean) * (count[i][k] - mean) / mean;
+	assert_true(chi < 60);
+}
+
+static void endless_goes_round(void **state)
+{
+	struct sampler s = { .n_samples = 10, .global_batch = 7, .world = 3, .endless = true, .shuffle = true };
+	struct order o;
+	int64_t next = 0;
+
+	(void)state;
+	assert_int_equal(order_init(&o, &s, NULL), 0);
+	order_make(&o, &s, 0);
+	assert_true(sampler_steps(&s) == INT64_MAX);
+	for (int64_t k = 0; k < 50; k++)
+		for (int r = 0; r < 3; r++) {
+			struct range p = sampler_part(&s, k, r);
+
+			for (int64_t i = p.begin; i < p.end; i++)
+				assert_int_equal(order_at(&o, &s, i), next++ % 10);
+		}
+	s.global_batch = INT64_C(1) << 30;
+	assert_in_range(sampler_global(&s, INT64_C(1) << 50).begin, 0, 9);
+	order_done(&o);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(every_division),
+		cmocka_unit_test(order_is_a_permutation),
+		cmocka_unit_test(order_depends_on_seed_and_epoch_alone),
+		cmocka_unit_test(order_is_fair),
+		cmocka_unit_test(endless_goes_round),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
