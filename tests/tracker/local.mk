@@ -26,3 +26,7 @@ dist_check_SCRIPTS += $(tracker_scripts) tests/tracker/tensorboard_reader.py
 TESTS += $(tracker_scripts)
 CHECK_EXTRA += tests/tracker/tensorboard_reader.py
 EXTRA_DIST += tests/tracker/journal.py tests/tracker/parallel.py tests/tracker/twenty_lines.c
+
+noinst_PROGRAMS += tests/bench/log
+tests_bench_log_SOURCES = tests/bench/log.c
+tests_bench_log_LDADD = libtracker.la

@@ -53,16 +53,9 @@ void encode_session_start(struct buf *b, double wall_time, int64_t step)
 	record_end(b, rec);
 }
 
-static unsigned char *put_fixed(unsigned char *p, uint64_t v, unsigned n)
-{
-	for (unsigned i = 0; i < n; i++)
-		*p++ = (unsigned char)(v >> 8 * i);
-	return p;
-}
-
 static unsigned char *put_tag(unsigned char *p, unsigned number, enum wire_type type)
 {
-	return p + wire_put_varint(p, (uint64_t)number << 3 | type);
+	return wire_put_varint(p, (uint64_t)number << 3 | type);
 }
 
 /* What follows the key inside a Summary.Value. */
@@ -77,50 +70,60 @@ static size_t put_scalar_value(unsigned char *to, const struct encode_scalar *s)
 	memcpy(&narrow_bits, &narrow, sizeof(narrow_bits));
 	memcpy(&wide_bits, &wide, sizeof(wide_bits));
 	memcpy(&bits, &s->value, sizeof(bits));
-	p = put_fixed(p, narrow_bits, 4);
+	p = wire_put_fixed(p, narrow_bits, 4);
 	if (bits != wide_bits) {
 		p = put_tag(p, FIELD_value_f64, WIRE_FIXED64);
-		p = put_fixed(p, bits, 8);
+		p = wire_put_fixed(p, bits, 8);
 	}
 	if (s->rank != (s->journal_rank == 0 ? EVENT_RANK_RUN : s->journal_rank)) {
 		p = put_tag(p, FIELD_value_rank, WIRE_VARINT);
-		p += wire_put_varint(p, (uint64_t)(int64_t)s->rank << 1 ^ (s->rank < 0 ? UINT64_MAX : 0));
+		p = wire_put_varint(p, (uint64_t)(int64_t)s->rank << 1 ^ (s->rank < 0 ? UINT64_MAX : 0));
 	}
 	return (size_t)(p - to);
+}
+
+static size_t varint_bytes(uint64_t v)
+{
+	size_t n = 1;
+
+	while (v >= 0x80) {
+		v >>= 7;
+		n++;
+	}
+	return n;
 }
 
 /* The hot record: written in one go, the lengths of its messages computed beforehand. */
 void encode_scalar(struct buf *b, const struct encode_scalar *s)
 {
-	unsigned char tail[SCALAR_BYTES_MAX], len_key[10], len_value[10];
+	unsigned char tail[SCALAR_BYTES_MAX];
 	size_t tail_n = put_scalar_value(tail, s);
-	unsigned key_n = wire_put_varint(len_key, s->key.len);
-	size_t value_n = 1 + key_n + s->key.len + tail_n;
-	unsigned len_value_n = wire_put_varint(len_value, value_n);
-	size_t rec = record_begin(b);
-	unsigned char *start = (unsigned char *)buf_reserve(b, SCALAR_BYTES_MAX + s->key.len), *p = start;
+	size_t value_n = 1 + varint_bytes(s->key.len) + s->key.len + tail_n;
+	unsigned char *frame = (unsigned char *)buf_reserve(b, RECORD_FRAME_BYTES + SCALAR_BYTES_MAX + s->key.len);
+	unsigned char *p;
 	uint64_t wall_bits;
 
-	if (!start)
+	if (!frame)
 		return;
+	p = frame + RECORD_HEAD_BYTES;
 	memcpy(&wall_bits, &s->wall_time, sizeof(wall_bits));
 	p = put_tag(p, TB_EVENT_WALL_TIME, WIRE_FIXED64);
-	p = put_fixed(p, wall_bits, 8);
+	p = wire_put_fixed(p, wall_bits, 8);
 	if (s->step) {
 		p = put_tag(p, TB_EVENT_STEP, WIRE_VARINT);
-		p += wire_put_varint(p, (uint64_t)s->step);
+		p = wire_put_varint(p, (uint64_t)s->step);
 	}
 	p = put_tag(p, TB_EVENT_SUMMARY, WIRE_BYTES);
-	p += wire_put_varint(p, 1 + len_value_n + value_n);
+	p = wire_put_varint(p, 1 + varint_bytes(value_n) + value_n);
 	p = put_tag(p, TB_SUMMARY_VALUE, WIRE_BYTES);
-	memcpy(p, len_value, len_value_n);
-	p = put_tag(p + len_value_n, TB_VALUE_TAG, WIRE_BYTES);
-	memcpy(p, len_key, key_n);
-	memcpy(p + key_n, s->key.at, s->key.len);
-	p += key_n + s->key.len;
-	memcpy(p, tail, tail_n);
-	b->len += (size_t)(p + tail_n - start);
-	record_end(b, rec);
+	p = wire_put_varint(p, value_n);
+	p = put_tag(p, TB_VALUE_TAG, WIRE_BYTES);
+	p = wire_put_varint(p, s->key.len);
+	memcpy(p, s->key.at, s->key.len);
+	memcpy(p + s->key.len, tail, tail_n);
+	p += s->key.len + tail_n;
+	record_seal(frame, (size_t)(p - frame) - RECORD_HEAD_BYTES);
+	b->len += (size_t)(p - frame) + RECORD_FRAME_BYTES - RECORD_HEAD_BYTES;
 }
 
 void encode_param(struct buf *b, double wall_time, const struct encode_param *p)

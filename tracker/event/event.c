@@ -23,6 +23,7 @@ int event_open(struct event *ret, const void *payload, size_t n)
 {
 	struct event_span s = { payload, (const unsigned char *)payload + n };
 	struct wire_field f;
+	unsigned others = 0, summaries = 0;
 	int rc;
 
 	ret->wall_time = 0;
@@ -31,14 +32,25 @@ int event_open(struct event *ret, const void *payload, size_t n)
 	ret->top = s;
 	ret->summary = ret->params = (struct event_span){ NULL, NULL };
 	while ((rc = wire_next(&s, &f)) > 0) {
-		if (f.number == TB_EVENT_WALL_TIME && f.type == WIRE_FIXED64)
+		if (f.number == TB_EVENT_WALL_TIME && f.type == WIRE_FIXED64) {
 			ret->wall_time = wire_double(f.value);
-		else if (f.number == TB_EVENT_STEP && f.type == WIRE_VARINT)
+		} else if (f.number == TB_EVENT_STEP && f.type == WIRE_VARINT) {
 			ret->step = (int64_t)f.value;
-		else if (f.number >= FIELD_event_header && f.number <= FIELD_event_mirror)
-			ret->ours = true;
+		} else if (f.number == TB_EVENT_SUMMARY && f.type == WIRE_BYTES) {
+			ret->summary = f.bytes;
+			summaries++;
+		} else {
+			others++;
+			ret->ours |= f.number >= FIELD_event_header && f.number <= FIELD_event_mirror;
+		}
 	}
-	return rc || isnan(ret->wall_time) ? ERR_CORRUPT : 0;
+	if (rc || isnan(ret->wall_time))
+		return ERR_CORRUPT;
+	if (summaries == 1 && !others) /* nearly every record: no need to walk the top again */
+		ret->top = (struct event_span){ NULL, NULL };
+	else
+		ret->summary = (struct event_span){ NULL, NULL };
+	return 0;
 }
 
 /* ---- tensors ---- */

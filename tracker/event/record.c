@@ -1,22 +1,39 @@
 /* record.c: TFRecord framing. */
 #include "tracker/event/record.h"
 
+#include <endian.h>
 #include <string.h>
 
 #include "tracker/base/crc32c.h"
 
+#define RECORD_TAIL_BYTES (RECORD_FRAME_BYTES - RECORD_HEAD_BYTES)
+
 static uint64_t get_u64le(const unsigned char *p)
 {
-	uint64_t v = 0;
+	uint64_t v;
 
-	for (int i = 7; i >= 0; i--)
-		v = v << 8 | p[i];
-	return v;
+	memcpy(&v, p, sizeof(v));
+	return le64toh(v);
 }
 
 static uint32_t get_u32le(const unsigned char *p)
 {
-	return p[0] | (uint32_t)p[1] << 8 | (uint32_t)p[2] << 16 | (uint32_t)p[3] << 24;
+	uint32_t v;
+
+	memcpy(&v, p, sizeof(v));
+	return le32toh(v);
+}
+
+static void put_u64le(unsigned char *p, uint64_t v)
+{
+	v = htole64(v);
+	memcpy(p, &v, sizeof(v));
+}
+
+static void put_u32le(unsigned char *p, uint32_t v)
+{
+	v = htole32(v);
+	memcpy(p, &v, sizeof(v));
 }
 
 enum record_state record_next(const void *bytes, size_t n, size_t *at, struct record *ret)
@@ -60,20 +77,19 @@ size_t record_begin(struct buf *b)
 	return begin;
 }
 
+void record_seal(unsigned char *frame, size_t payload_bytes)
+{
+	unsigned char *payload = frame + RECORD_HEAD_BYTES;
+
+	put_u64le(frame, payload_bytes);
+	put_u32le(frame + 8, crc32c_mask(crc32c(0, frame, 8)));
+	put_u32le(payload + payload_bytes, crc32c_mask(crc32c(0, payload, payload_bytes)));
+}
+
 void record_end(struct buf *b, size_t begin)
 {
-	unsigned char head[RECORD_HEAD_BYTES];
-	uint64_t payload_bytes;
-	uint32_t crc;
-
-	if (buf_failed(b))
+	if (!buf_reserve(b, RECORD_TAIL_BYTES))
 		return;
-	payload_bytes = b->len - begin - RECORD_HEAD_BYTES;
-	for (int i = 0; i < 8; i++)
-		head[i] = (unsigned char)(payload_bytes >> 8 * i);
-	crc = crc32c_mask(crc32c(0, head, 8));
-	for (int i = 0; i < 4; i++)
-		head[8 + i] = (unsigned char)(crc >> 8 * i);
-	memcpy(b->data + begin, head, sizeof(head));
-	buf_add_u32le(b, crc32c_mask(crc32c(0, b->data + begin + RECORD_HEAD_BYTES, payload_bytes)));
+	record_seal((unsigned char *)b->data + begin, b->len - begin - RECORD_HEAD_BYTES);
+	b->len += RECORD_TAIL_BYTES;
 }

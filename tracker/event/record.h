@@ -40,6 +40,9 @@ enum record_state record_next(const void *bytes, size_t n, size_t *at, struct re
 /* How many of the first n bytes are whole, undamaged records. */
 size_t record_whole(const void *bytes, size_t n);
 
+/* Completes a frame whose payload is already at frame + RECORD_HEAD_BYTES: writes its head and its tail. */
+void record_seal(unsigned char *frame, size_t payload_bytes);
+
 /* Begins a record at the end of b; returns the offset to hand to record_end once its payload has been appended. */
 size_t record_begin(struct buf *b);
 void record_end(struct buf *b, size_t begin);

@@ -3,12 +3,14 @@
 #ifndef DPT_EVENT_WIRE_H
 #define DPT_EVENT_WIRE_H
 
+#include <endian.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
 
 #include "tracker/base/buf.h"
+#include "tracker/base/err.h"
 #include "tracker/event/event.h"
 
 enum wire_type { WIRE_VARINT = 0, WIRE_FIXED64 = 1, WIRE_BYTES = 2, WIRE_GROUP = 3, WIRE_END = 4, WIRE_FIXED32 = 5 };
@@ -20,8 +22,77 @@ struct wire_field {
 	struct event_span bytes; /* WIRE_BYTES */
 };
 
-/* Takes the next field off s: 1, 0 at the end, or ERR_CORRUPT. */
-int wire_next(struct event_span *s, struct wire_field *ret);
+/* The rare cases of wire_next. */
+bool wire_long_varint(struct event_span *s, uint64_t *ret);
+bool wire_skip_group(struct event_span *s); /* whose start has been read */
+
+static inline bool wire_take_varint(struct event_span *s, uint64_t *ret)
+{
+	if (s->at < s->end && *s->at < 0x80) {
+		*ret = *s->at++;
+		return true;
+	}
+	return wire_long_varint(s, ret);
+}
+
+static inline bool wire_take_tag(struct event_span *s, struct wire_field *f)
+{
+	uint64_t tag;
+
+	if (!wire_take_varint(s, &tag) || tag >> 3 == 0 || tag >> 32 || (tag & 7) > 5)
+		return false;
+	f->number = (unsigned)(tag >> 3);
+	f->type = (enum wire_type)(tag & 7);
+	return true;
+}
+
+static inline bool wire_take_fixed(struct event_span *s, unsigned n, uint64_t *ret)
+{
+	uint64_t bits = 0;
+
+	if ((size_t)(s->end - s->at) < n)
+		return false;
+	memcpy(&bits, s->at, n);
+	*ret = le64toh(bits);
+	s->at += n;
+	return true;
+}
+
+static inline bool wire_take_value(struct event_span *s, struct wire_field *f)
+{
+	uint64_t n;
+
+	switch (f->type) {
+	case WIRE_VARINT:
+		return wire_take_varint(s, &f->value);
+	case WIRE_FIXED64:
+		return wire_take_fixed(s, 8, &f->value);
+	case WIRE_FIXED32:
+		return wire_take_fixed(s, 4, &f->value);
+	case WIRE_BYTES:
+		if (!wire_take_varint(s, &n) || n > (size_t)(s->end - s->at))
+			return false;
+		f->bytes = (struct event_span){ s->at, s->at + n };
+		s->at += n;
+		return true;
+	default:
+		return false;
+	}
+}
+
+/* Takes the next field off s: 1, 0 at the end, or ERR_CORRUPT. Inline: an import spends its time here. */
+static inline int wire_next(struct event_span *s, struct wire_field *ret)
+{
+	while (s->at < s->end) {
+		if (!wire_take_tag(s, ret))
+			return ERR_CORRUPT;
+		if (ret->type != WIRE_GROUP)
+			return wire_take_value(s, ret) ? 1 : ERR_CORRUPT;
+		if (!wire_skip_group(s))
+			return ERR_CORRUPT;
+	}
+	return 0;
+}
 
 static inline struct event_text wire_text(const struct wire_field *f)
 {
@@ -50,8 +121,25 @@ static inline float wire_float(uint64_t bits)
 	return v;
 }
 
-/* Writing: fields in the caller's order; a message is begun, filled and ended. */
-unsigned wire_put_varint(unsigned char *to, uint64_t v); /* at most 10 bytes; returns how many */
+/* Writing into memory that is known to suffice; both return the address behind. */
+static inline unsigned char *wire_put_varint(unsigned char *to, uint64_t v) /* at most 10 bytes */
+{
+	while (v >= 0x80) {
+		*to++ = (unsigned char)(v | 0x80);
+		v >>= 7;
+	}
+	*to++ = (unsigned char)v;
+	return to;
+}
+
+static inline unsigned char *wire_put_fixed(unsigned char *to, uint64_t v, unsigned n)
+{
+	v = htole64(v);
+	memcpy(to, &v, n);
+	return to + n;
+}
+
+/* Writing into a buffer: fields in the caller's order; a message is begun, filled and ended. */
 void wire_add_varint(struct buf *b, unsigned number, uint64_t v);
 void wire_add_sint(struct buf *b, unsigned number, int64_t v); /* zigzag */
 void wire_add_double(struct buf *b, unsigned number, double v);
