@@ -36,7 +36,6 @@ libwebserver_la_LIBADD = libwebapi.la $(MHD_LIBS) $(ZLIB_LIBS)
 
 libwebcli_la_SOURCES = \
 	web/cli/cli.c web/cli/cli.h \
-	web/cli/client.c web/cli/client.h \
 	web/cli/compare.c \
 	web/cli/export.c \
 	web/cli/flags.c web/cli/flags.h \

@@ -1,12 +1,9 @@
 /* main.c: the `dptrack` program. */
-#include <signal.h>
-
 #include "tracker/base/log.h"
 #include "web/cli/cli.h"
 
 int main(int argc, char **argv)
 {
 	log_init("dptrack", LOG_INFO);
-	signal(SIGPIPE, SIG_IGN);
 	return cli_main(argc, argv);
 }

@@ -36,6 +36,7 @@ enum call_next api_submit(struct call *c, const struct api_change *change)
 {
 	struct api_pending *p = arena_alloc(c->arena, sizeof(*p));
 	struct err err = ERR_INIT;
+	int rc;
 
 	if (!p)
 		return call_fail(c, CALL_busy, NULL, "out of memory");
@@ -44,9 +45,10 @@ enum call_next api_submit(struct call *c, const struct api_change *change)
 	};
 	c->waiting = p;
 	c->resume = api_resumed;
-	p->res.code = ingest_submit(c->api->store, change->op, &(struct ingest_done){ api_committed, p }, NULL, &err);
-	if (!p->res.code)
-		return CALL_WAIT;
+	rc = ingest_submit(c->api->store, change->op, &(struct ingest_done){ api_committed, p }, NULL, &err);
+	if (!rc)
+		return CALL_WAIT; /* the result may be there already: p is the writer's until the wake */
+	p->res.code = rc;
 	p->res.err = err;
 	return api_resumed(c);
 }

@@ -7,7 +7,7 @@
 
 struct ls {
 	struct cli_common common;
-	const char *filter, *order_by;
+	const char *experiment, *filter, *order_by;
 	int limit;
 	bool experiments;
 };
@@ -93,7 +93,7 @@ static int list_experiments(struct source *s, const struct ls *o, struct err *er
 	return 0;
 }
 
-static int list_runs(struct source *s, const struct ls *o, const char *experiment, struct err *err)
+static int list_runs(struct source *s, const struct ls *o, struct err *err)
 {
 	struct buf target;
 	char limit[16];
@@ -102,8 +102,8 @@ static int list_runs(struct source *s, const struct ls *o, const char *experimen
 
 	buf_init(&target, 65536);
 	buf_adds(&target, o->common.csv ? "/api/v1/export/runs.csv" : "/api/v1/runs");
-	if (experiment)
-		source_arg(&target, "experiment", experiment);
+	if (o->experiment)
+		source_arg(&target, "experiment", o->experiment);
 	if (o->filter)
 		source_arg(&target, "filter", o->filter);
 	if (o->order_by)
@@ -131,6 +131,7 @@ static int ls_run(int argc, char **argv, struct err *err)
 	struct ls o = { .limit = 100 };
 	const struct flag table[] = {
 		{ "experiments", FLAG_SWITCH, "", "list experiments instead of runs", &o.experiments, 0, 0 },
+		{ "experiment", FLAG_TEXT, "NAME", "the same as the word", &o.experiment, 0, 0 },
 		{ "filter", FLAG_TEXT, "TEXT", "such as: metrics.\"epoch/top1\".max > 90 AND params.lr = '0.1'", &o.filter, 0, 0 },
 		{ "order-by", FLAG_TEXT, "KEYS", "such as: metrics.\"epoch/top1\".max DESC", &o.order_by, 0, 0 },
 		{ "limit", FLAG_NUMBER, "N", "at most N runs (default: 100)", &o.limit, 1, 50000 },
@@ -141,12 +142,14 @@ static int ls_run(int argc, char **argv, struct err *err)
 	struct source *s = NULL;
 	int rc = cli_line_read(&line, argc, argv, err);
 
+	if (!rc && line.words.count)
+		o.experiment = line.words.items[0];
 	if (!rc)
 		rc = source_open(&s, &o.common.source, err);
 	if (!rc && o.experiments)
 		rc = list_experiments(s, &o, err);
 	else if (!rc)
-		rc = list_runs(s, &o, line.words.count ? line.words.items[0] : NULL, err);
+		rc = list_runs(s, &o, err);
 	source_close(s);
 	cli_line_done(&line);
 	return rc > 0 ? 0 : rc;

@@ -127,7 +127,7 @@ static int start(struct serve *o, bool *ret_stop, struct err *err)
 {
 	struct server_opts so = {
 		.host = o->host, .port = o->port, .max_connections = o->max_connections,
-		.token = o->token[0] ? o->token : NULL, .owner_token = o->owner_token
+		.token = o->token, .owner_token = o->owner_token /* both are filled below */
 	};
 	struct api api = { .started_s = clock_wall_s() };
 	int rc = read_token(o, err);
@@ -157,6 +157,7 @@ static int serve_until_signal(struct serve *o, struct err *err)
 	int sig = 0, rc;
 
 	raise_file_limit();
+	signal(SIGPIPE, SIG_IGN); /* a client that goes away is no reason to end */
 	block_signals(o);
 	rc = start(o, &stop, err);
 	if (!rc && !stop) {

@@ -7,7 +7,7 @@
 #include <sys/stat.h>
 
 #include "tracker/base/clock.h"
-#include "web/cli/client.h"
+#include "tracker/sink/http.h"
 #include "web/store/follow.h"
 #include "web/store/store.h"
 
@@ -16,32 +16,30 @@ enum { SOURCE_TRIES = 20 };
 #define SOURCE_REPLY_MAX ((size_t)1 << 30)
 
 struct source {
-	struct api api; /* store NULL: a server answers */
-	struct store_holder holder;
-	const char *url;
-	const char *token;
+	struct api api;    /* its store is ours to ask */
+	struct http *http; /* a server answers */
 };
 
 /* Passes 2xx bodies on and keeps the rest for the message. */
 struct source_pass {
 	const struct local_sink *sink;
-	int *status;
+	const int *status;
 	struct buf refusal;
+	struct err *err;
+	int rc;
 };
 
 /* Between two processes a holder may appear or go at any moment: look and try again for a while. */
 static int source_hold(struct source *s, const struct source_opts *o, struct err *err)
 {
+	struct store_holder holder;
 	struct store_paths paths;
 	int rc, tries;
 
 	rc = store_locate(&paths, o->logdir, o->db, err);
 	for (tries = 0; !rc && tries < SOURCE_TRIES; tries++) {
-		if (!store_holder(&s->holder, paths.db, NULL) && s->holder.address[0]) {
-			s->url = s->holder.address;
-			s->token = s->holder.token[0] ? s->holder.token : NULL;
-			return 0;
-		}
+		if (!store_holder(&holder, paths.db, NULL) && holder.address[0])
+			return http_open(&s->http, holder.address, holder.token, err);
 		rc = store_open(&s->api.store, &(struct store_opts){ .db_path = paths.db }, err);
 		if (!rc)
 			return follow_start(&s->api.follow, s->api.store,
@@ -63,11 +61,10 @@ int source_open(struct source **ret, const struct source_opts *o, struct err *er
 
 	if (!s)
 		return err_set(err, ERR_NOMEM, "out of memory");
-	s->token = getenv("DPTRACK_TOKEN");
 	if (o->url && o->logdir)
 		rc = err_set(err, ERR_USAGE, "--url and --logdir: name one of them");
 	else if (o->url)
-		s->url = o->url;
+		rc = http_open(&s->http, o->url, getenv("DPTRACK_TOKEN"), err);
 	else if (stat(logdir, &st) || !S_ISDIR(st.st_mode))
 		rc = err_set(err, ERR_USAGE, "no folder %s: name the folder of runs with --logdir, or a server with --url", logdir);
 	else
@@ -86,6 +83,7 @@ void source_close(struct source *s)
 {
 	if (!s)
 		return;
+	http_close(s->http);
 	follow_stop(s->api.follow);
 	store_close(s->api.store);
 	free(s);
@@ -101,38 +99,62 @@ static int pass_take(void *arg, const char *bytes, size_t n, struct err *err)
 	return 0;
 }
 
-static int refused(int status, const struct buf *body, struct err *err)
+static int pass_piece(void *arg, const void *bytes, size_t n)
 {
-	json_t *root = body->data ? json_loadb(body->data, body->len, 0, NULL) : NULL;
-	const char *text = json_string_value(json_object_get(json_object_get(root, "error"), "message"));
-	int code = status == 404 ? ERR_NOENT : status / 100 == 4 ? ERR_USAGE : ERR_PEER;
+	struct source_pass *p = arg;
 
-	if (text)
-		err_set(err, code, "%s", text);
-	else
-		err_set(err, ERR_PEER, "the server answered with status %d", status);
-	json_decref(root);
-	return code;
+	p->rc = p->sink->take(p->sink->arg, bytes, n, p->err);
+	return p->rc;
+}
+
+/* The message of an error body, or the status. */
+static int refused(const struct http_reply *reply, struct err *err)
+{
+	int code = reply->status == 404 ? ERR_NOENT : reply->status / 100 == 4 ? ERR_USAGE : ERR_PEER;
+	char text[400];
+
+	http_reply_reason(reply, text, sizeof(text));
+	return err_set(err, code, "%s", text);
+}
+
+static int send_http(struct source *s, const struct local_opts *o, struct source_pass *pass)
+{
+	struct http_request request = {
+		.method = o->method, .path = o->target, .body = o->body, .body_bytes = o->body ? strlen(o->body) : 0,
+		.content_type = "application/json", .piece = pass_piece, .user = pass
+	};
+	struct http_reply reply = { 0 };
+	int rc = http_send(s->http, &request, &reply, pass->err);
+
+	if (pass->rc)
+		return pass->rc; /* the sink's own reason is the better one */
+	if (!rc && reply.status / 100 != 2)
+		rc = refused(&reply, pass->err);
+	http_reply_done(&reply);
+	return rc;
+}
+
+static int send_local(struct source *s, const struct local_opts *o, struct source_pass *pass)
+{
+	struct http_reply reply = { 0 };
+	int status = 0, rc;
+
+	pass->status = &status;
+	buf_init(&pass->refusal, 1 << 20);
+	rc = local_request(&s->api, o, &status, &(struct local_sink){ pass_take, pass }, pass->err);
+	reply.status = status;
+	reply.body = pass->refusal;
+	if (!rc && status / 100 != 2)
+		rc = refused(&reply, pass->err);
+	buf_done(&pass->refusal);
+	return rc;
 }
 
 int source_send(struct source *s, const struct local_opts *request, const struct local_sink *sink, struct err *err)
 {
-	int status = 0, rc;
-	struct source_pass pass = { .sink = sink, .status = &status };
-	struct local_sink inner = { pass_take, &pass };
+	struct source_pass pass = { .sink = sink, .err = err };
 
-	buf_init(&pass.refusal, 1 << 20);
-	if (s->api.store) {
-		/* the body comes after the handler is done, when the status stands */
-		rc = local_request(&s->api, request, &status, &inner, err);
-	} else {
-		rc = client_request(&(struct client_opts){ .url = s->url, .token = s->token, .request = *request },
-				    &status, &inner, err);
-	}
-	if (!rc && status / 100 != 2)
-		rc = refused(status, &pass.refusal, err);
-	buf_done(&pass.refusal);
-	return rc;
+	return s->http ? send_http(s, request, &pass) : send_local(s, request, &pass);
 }
 
 static int collect(void *arg, const char *bytes, size_t n, struct err *err)

@@ -539,7 +539,7 @@ static bool answer_at_once(struct exchange *x)
 
 	if (!x->refused)
 		return false;
-	if (x->close || x->options)
+	if (x->close)
 		return true;
 	if (no_body || (!x->pass.chunked && x->pass.content_length <= HTTP_SWALLOW_MAX && !http_header(&x->call, "Expect")))
 		return false;

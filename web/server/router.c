@@ -197,10 +197,8 @@ bool router_find(struct router_match *ret, struct call *c, enum call_method meth
 		if (router_skips(ret, &path, r) || !router_pattern(c, &path, r->pattern))
 			continue;
 		ret->methods |= 1u << r->method;
-		if (r->method == method && !ret->route) {
+		if (r->method == method && !ret->route)
 			ret->route = r;
-			break;
-		}
 	}
 	if (ret->route) {
 		router_pattern(c, &path, ret->route->pattern);

@@ -14,7 +14,7 @@ struct server_opts {
 	const char *host;        /* name or address */
 	int port;                /* 0: any free one */
 	int max_connections;     /* 0: 500 */
-	const char *token;       /* needed for every route but /health; NULL: nobody needs one, loopback only */
+	const char *token;       /* needed for every route but /health; NULL or "": nobody needs one, loopback only */
 	const char *owner_token; /* of the lock file; NULL: none */
 };
 

@@ -1,0 +1,124 @@
+"""Event streams, and how a server starts and ends: a change is told within a second, streams have half of the places,
+a stop ends them and exits 0, a second server on the folder names the first, a taken port is said in one line."""
+import sys
+sys.dont_write_bytecode = True
+import json
+import os
+import signal
+import subprocess
+import tempfile
+import time
+import lib
+
+
+class Stream:
+    def __init__(self, server, path="/api/v1/events", headers=""):
+        self.socket = server.socket(timeout=5)
+        self.socket.sendall(f"GET {path} HTTP/1.1\r\nHost: localhost\r\n{headers}\r\n".encode())
+        self.data = b""
+        self.head = self.until(b"\r\n\r\n").decode()
+        self.status = int(self.head.split()[1])
+
+    def until(self, mark):
+        while mark not in self.data:
+            piece = self.socket.recv(4096)
+            if not piece:
+                raise AssertionError(f"the stream ended: {self.data!r}")
+            self.data += piece
+        out, _, self.data = self.data.partition(mark)
+        return out
+
+    def event(self):
+        """The data of the next event; chunk sizes stand between the lines."""
+        while True:
+            block = self.until(b"\n\n").decode()
+            for line in block.splitlines():
+                if line.startswith("data: "):
+                    return json.loads(line[6:])
+
+
+def told_of_changes(server):
+    s = Stream(server)
+    lib.equal(s.status, 200, "GET /events")
+    lib.check("text/event-stream" in s.head, "type of /events")
+    first = s.event()
+    run = lib.make_run(server)
+    start = time.monotonic()
+    told = s.event()
+    lib.check(run in told["runs"], f"{run} is not in {told}")
+    lib.check(time.monotonic() - start < 1, f"told after {time.monotonic() - start:.2f} s")
+    again = Stream(server, headers=f"Last-Event-ID: {first['token']}\r\n")
+    lib.check(run in again.event()["runs"], "a stream that goes on where the last one ended")
+    status, changes = server.json("GET", f"/api/v1/changes?since={first['token']}")
+    lib.equal((status, run in changes["runs"]), (200, True), "GET /changes")
+    s.socket.close()
+    again.socket.close()
+
+
+def limited():
+    with lib.fresh("--max-connections", "8") as server:
+        streams = [Stream(server) for _ in range(4)]
+        lib.equal([s.status for s in streams], [200] * 4, "half of the places are for streams")
+        lib.equal(Stream(server).status, 503, "one stream too many")
+        lib.equal(server.request("GET", "/health")[0], 200, "a request beside them")
+        start = time.monotonic()
+        lib.equal(server.stop(signal.SIGINT), 0, "exit code with open streams")
+        lib.check(time.monotonic() - start < 5, f"stopping took {time.monotonic() - start:.1f} s")
+
+
+def run_serve(*args, env=None):
+    environment = {k: v for k, v in os.environ.items() if k != "DPTRACK_TOKEN"}
+    environment.update(env or {})
+    return subprocess.run([lib.PROGRAM, "serve", *args], capture_output=True, text=True, timeout=15, env=environment)
+
+
+def one_line(result, code, words, what):
+    lib.equal(result.returncode, code, f"{what}: exit code ({result.stderr!r})")
+    lib.equal(result.stdout, "", f"{what}: stdout")
+    lib.equal(result.stderr.count("\n"), 1, f"{what}: lines of {result.stderr!r}")
+    for word in words:
+        lib.check(word in result.stderr, f"{what}: {word!r} is not in {result.stderr!r}")
+
+
+def refusals():
+    with tempfile.TemporaryDirectory(prefix="dptrack-test.") as folder:
+        runs = os.path.join(folder, "runs")
+        server = lib.Server(runs)
+        one_line(run_serve("--logdir", runs, "--port", "0"), 2, [server.url, runs], "a second server on the folder")
+        other = os.path.join(folder, "other")
+        one_line(run_serve("--logdir", other, "--port", str(server.port)), 2, [str(server.port), "--port"], "a taken port")
+        one_line(run_serve("--logdir", other, "--host", "0.0.0.0", "--port", "0"), 2, ["DPTRACK_TOKEN"], "every address without a token")
+        one_line(run_serve("--logdir", other, "--port", "70000"), 2, ["70000"], "a port that is none")
+        one_line(run_serve("--logdirr", other), 2, ["--logdirr", "--logdir?"], "an unknown flag")
+        server.process.kill()
+        server.process.wait()
+        server = lib.Server(runs)
+        lib.equal(server.request("GET", "/health")[0], 200, "a start after SIGKILL")
+        lib.equal(server.stop(), 0, "exit code")
+
+
+def token():
+    secret = "correct-horse-battery"
+    with lib.fresh("--host", "0.0.0.0", env={"DPTRACK_TOKEN": secret}) as server:
+        server.host = "127.0.0.1"
+        basic = "Basic dTpjb3JyZWN0LWhvcnNlLWJhdHRlcnk="
+        for header, want in ((None, 401), ("Bearer wrong", 401), ("Bearer", 401), ("Basic !!", 401), (f"Bearer {secret}x", 401),
+                             (f"Bearer {secret}", 200), (basic, 200)):
+            headers = {"Authorization": header} if header else {}
+            lib.equal(server.request("GET", "/api/v1/runs", headers=headers)[0], want, f"Authorization: {header}")
+        lib.equal(server.request("GET", "/health")[0], 200, "/health needs no token")
+        lib.equal(server.request("GET", "/")[0], 401, "the page does")
+        lib.equal(server.request("GET", "/health", headers={"Host": "tracker.lab"})[0], 200, "any name of this machine")
+
+
+def main():
+    lib.bound(60)
+    with lib.fresh() as server:
+        told_of_changes(server)
+    limited()
+    refusals()
+    token()
+    lib.finish("events")
+
+
+main()

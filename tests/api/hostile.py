@@ -1,0 +1,169 @@
+"""Requests that are malformed, ambiguous or too large: each gets the stated status, exactly one reply, and where said
+the connection is closed behind it; the server answers as before afterwards."""
+import sys
+sys.dont_write_bytecode = True
+import lib
+
+H = b"Host: localhost\r\n"
+SECOND = b"GET /smuggled HTTP/1.1\r\nHost: localhost\r\n\r\n"
+J = b"Content-Type: application/json\r\n"
+RUNS = b"POST /api/v1/experiments HTTP/1.1\r\n" + H + J
+
+
+def get(path, extra=b"", version=b"HTTP/1.1", method=b"GET"):
+    return method + b" " + path + b" " + version + b"\r\n" + H + extra + b"\r\n"
+
+
+def post(extra, body=b""):
+    return RUNS + extra + b"\r\n" + body
+
+
+# A connection that is kept must be in step: this request behind the row's own is then answered too, and ends it.
+LAST = get(b"/health", b"Connection: close\r\n")
+# name, bytes, status (or several), whether the connection must be closed behind the first reply
+CLOSE, KEEP, ANY = True, False, None
+TABLE = [
+    # two readings of where a request ends
+    ("CL and TE", post(b"Content-Length: 5\r\nTransfer-Encoding: chunked\r\n", b"0\r\n\r\n" + SECOND), 400, CLOSE),
+    ("TE and CL", post(b"Transfer-Encoding: chunked\r\nContent-Length: 5\r\n", b"0\r\n\r\n" + SECOND), 400, CLOSE),
+    ("two lengths", post(b"Content-Length: 2\r\nContent-Length: 5\r\n", b"{}" + SECOND), 400, CLOSE),
+    ("the same length twice", post(b"Content-Length: 2\r\nContent-Length: 2\r\n", b"{}" + SECOND), 400, CLOSE),
+    ("a list of lengths", post(b"Content-Length: 2, 2\r\n", b"{}" + SECOND), 400, CLOSE),
+    ("length with a plus", post(b"Content-Length: +2\r\n", b"{}" + SECOND), 400, CLOSE),
+    ("length below zero", post(b"Content-Length: -1\r\n", b"{}" + SECOND), 400, CLOSE),
+    ("length in hex", post(b"Content-Length: 0x2\r\n", b"{}" + SECOND), 400, CLOSE),
+    ("empty length", post(b"Content-Length: \r\n", b"{}" + SECOND), 400, CLOSE),
+    ("length with a letter", post(b"Content-Length: 2a\r\n", b"{}" + SECOND), 400, CLOSE),
+    ("length 2^64", post(b"Content-Length: 18446744073709551616\r\n", SECOND), 413, CLOSE),
+    ("length 2^63", post(b"Content-Length: 9223372036854775808\r\n", SECOND), 413, CLOSE),
+    ("length 2^63-1", post(b"Content-Length: 9223372036854775807\r\n", SECOND), 413, CLOSE),
+    ("space before the colon of TE", post(b"Transfer-Encoding : chunked\r\nContent-Length: 2\r\n", b"{}" + SECOND), 400, CLOSE),
+    ("space before the colon", get(b"/health", b"X-Y : z\r\n") + SECOND, 400, CLOSE),
+    ("tab in a name", get(b"/health", b"X\tY: z\r\n") + SECOND, 400, CLOSE),
+    ("TE xchunked", post(b"Transfer-Encoding: xchunked\r\n", b"0\r\n\r\n" + SECOND), 501, CLOSE),
+    ("TE chunked, identity", post(b"Transfer-Encoding: chunked, identity\r\n", b"0\r\n\r\n" + SECOND), 501, CLOSE),
+    ("TE gzip, chunked", post(b"Transfer-Encoding: gzip, chunked\r\n", b"0\r\n\r\n" + SECOND), 501, CLOSE),
+    ("two TE", post(b"Transfer-Encoding: chunked\r\nTransfer-Encoding: chunked\r\n", b"0\r\n\r\n" + SECOND), 400, CLOSE),
+    ("TE in HTTP/1.0", b"POST /api/v1/experiments HTTP/1.0\r\n" + H + J + b"Transfer-Encoding: chunked\r\n\r\n0\r\n\r\n", 400, CLOSE),
+    ("folded header", get(b"/health", b"X-A: b\r\n Content-Length: 3\r\n") + SECOND, 400, CLOSE),
+    ("folded with a tab", get(b"/health", b"X-A: b\r\n\tX-C: d\r\n") + SECOND, (200, 400), ANY),
+    ("header without a name", get(b"/health", b": v\r\n"), (200, 400), ANY),
+    ("header with brackets", get(b"/health", b"X[a]: v\r\n") + SECOND, 400, CLOSE),
+    ("header with a quote", get(b"/health", b'X"a: v\r\n') + SECOND, 400, CLOSE),
+    ("header that is not ASCII", get(b"/health", b"X\xc3\xa9: v\r\n") + SECOND, 400, CLOSE),
+    ("control character in a value", get(b"/health", b"X-A: b\x01c\r\n") + SECOND, 400, CLOSE),
+    ("DEL in a value", get(b"/health", b"X-A: b\x7fc\r\n") + SECOND, 400, CLOSE),
+    # Host
+    ("no Host", b"GET /health HTTP/1.1\r\n\r\n", 400, CLOSE),
+    ("two Hosts", b"GET /health HTTP/1.1\r\nHost: localhost\r\nHost: evil\r\n\r\n" + SECOND, 400, CLOSE),
+    ("the same Host twice", b"GET /health HTTP/1.1\r\nHost: localhost\r\nHost: localhost\r\n\r\n" + SECOND, 400, CLOSE),
+    ("foreign Host", b"GET /health HTTP/1.1\r\nHost: evil.example\r\n\r\n", 403, KEEP),
+    ("foreign Host with a port", b"GET /health HTTP/1.1\r\nHost: evil.example:6007\r\n\r\n", 403, KEEP),
+    ("localhost as a part of a name", b"GET /health HTTP/1.1\r\nHost: localhost.evil.example\r\n\r\n", 403, KEEP),
+    ("Host with a word for a port", b"GET /health HTTP/1.1\r\nHost: localhost:x\r\n\r\n", 403, KEEP),
+    ("empty Host", b"GET /health HTTP/1.1\r\nHost: \r\n\r\n", (400, 403), ANY),
+    ("Host [::1]", b"GET /health HTTP/1.1\r\nHost: [::1]:6007\r\n\r\n", 200, KEEP),
+    ("Host 127.0.0.1", b"GET /health HTTP/1.1\r\nHost: 127.0.0.1:1\r\n\r\n", 200, KEEP),
+    ("Host LOCALHOST", b"GET /health HTTP/1.1\r\nHost: LOCALHOST:9\r\n\r\n", 200, KEEP),
+    ("HTTP/1.0 without a Host", b"GET /health HTTP/1.0\r\n\r\n", 200, CLOSE),
+    # methods, versions, addresses
+    ("method G@T", get(b"/health", method=b"G@T") + SECOND, 405, CLOSE),
+    ("method TRACE", get(b"/health", method=b"TRACE") + SECOND, 405, CLOSE),
+    ("method CONNECT", b"CONNECT localhost:80 HTTP/1.1\r\n" + H + b"\r\n" + SECOND, 405, CLOSE),
+    ("method in small letters", get(b"/health", method=b"get") + SECOND, 405, CLOSE),
+    ("unknown method", get(b"/health", method=b"PURGE") + SECOND, 405, CLOSE),
+    ("HTTP/1.2", get(b"/health", version=b"HTTP/1.2") + SECOND, (400, 505), CLOSE),
+    ("HTTP/2.0", get(b"/health", version=b"HTTP/2.0") + SECOND, (400, 505), CLOSE),
+    ("no version", b"GET /health\r\n" + H + b"\r\n", (400, 505), CLOSE),
+    ("absolute address", get(b"http://localhost/health") + SECOND, 400, CLOSE),
+    ("address without a slash", get(b"health") + SECOND, 400, CLOSE),
+    ("fragment in the address", get(b"/health#x") + SECOND, 400, CLOSE),
+    ("backslash in the address", get(b"/..\\health") + SECOND, 400, CLOSE),
+    ("high byte in the address", get(b"/h\xe9alth") + SECOND, 400, CLOSE),
+    ("8 KiB of address", get(b"/health?" + b"a" * 8200) + SECOND, 414, CLOSE),
+    ("100 KiB of address", get(b"/health?" + b"a" * 100000), 414, CLOSE),
+    ("60 KiB of header", get(b"/health", b"X: " + b"a" * 60000 + b"\r\n"), 431, CLOSE),
+    ("2000 headers", get(b"/health", b"".join(b"X%d: y\r\n" % i for i in range(2000))), 431, CLOSE),
+    ("101 headers", get(b"/health", b"".join(b"X%d: y\r\n" % i for i in range(101))) + SECOND, 431, CLOSE),
+    ("%00 in the path", get(b"/health%00"), 400, KEEP),
+    ("%00 in the query", get(b"/api/v1/runs?filter=%00"), 400, KEEP),
+    ("% without digits", get(b"/health%zz"), 400, KEEP),
+    ("% at the end", get(b"/health%"), 400, KEEP),
+    ("overlong UTF-8", get(b"/%c0%ae%c0%ae/etc"), 400, KEEP),
+    ("half a UTF-8 sequence", get(b"/%e2%82"), 400, KEEP),
+    ("surrogate", get(b"/%ed%a0%80"), 400, KEEP),
+    ("..", get(b"/../etc/passwd"), 400, KEEP),
+    ("%2e%2e", get(b"/%2e%2e/etc/passwd"), 400, KEEP),
+    ("%252e", get(b"/%252e%252e/etc/passwd"), 404, KEEP),
+    ("%2f in a segment", get(b"/api%2fv1/runs"), 404, KEEP),
+    ("two slashes", get(b"//api/v1/runs"), 400, KEEP),
+    ("slash at the end", get(b"/api/v1/runs/"), (400, 404), KEEP),
+    ("unknown address of the API", get(b"/api/v1/nope"), 404, KEEP),
+    ("newline in a segment", get(b"/api/v1/runs/a%0ab"), 400, KEEP),
+    ("run id in capitals", get(b"/api/v1/runs/0123456789ABCDEF0123456789ABCDEF"), 404, KEEP),
+    ("run id as a path", get(b"/api/v1/runs/..%2f..%2fetc"), 404, KEEP),
+    # bodies
+    ("body where none belongs", get(b"/health", b"Content-Length: 3\r\n") + b"abc", 413, KEEP),
+    ("body larger than the limit", post(b"Content-Length: 1048577\r\n"), 413, CLOSE),
+    ("chunks larger than the limit", post(b"Transfer-Encoding: chunked\r\n", b"110000\r\n" + b" " * 0x110000 + b"\r\n0\r\n\r\n"), 413, KEEP),
+    ("60 KB of chunk extension", post(b"Transfer-Encoding: chunked\r\n", b"2;" + b"a" * 60000 + b"\r\n{}\r\n0\r\n\r\n"), ANY, ANY),
+    ("chunk size that is none", post(b"Transfer-Encoding: chunked\r\n", b"zz\r\n{}\r\n0\r\n\r\n"), (400, ANY), CLOSE),
+    ("another expectation", post(b"Expect: a-miracle\r\nContent-Length: 2\r\n", b"{}"), 417, CLOSE),
+    ("unknown Content-Encoding", post(b"Content-Encoding: br\r\nContent-Length: 2\r\n", b"{}"), 415, CLOSE),
+    ("gzip that is none", post(b"Content-Encoding: gzip\r\nContent-Length: 4\r\n", b"abcd"), 400, KEEP),
+    ("text/plain", b"POST /api/v1/experiments HTTP/1.1\r\n" + H + b"Content-Type: text/plain\r\nContent-Length: 12\r\n\r\n{\"name\":\"x\"}", 415, KEEP),
+    ("a form", b"POST /api/v1/experiments HTTP/1.1\r\n" + H + b"Content-Type: application/x-www-form-urlencoded\r\nContent-Length: 6\r\n\r\nname=x", 415, KEEP),
+    ("no JSON", post(b"Content-Length: 3\r\n", b"abc"), 400, KEEP),
+    ("an array", post(b"Content-Length: 2\r\n", b"[]"), 400, KEEP),
+    ("a key twice", post(b"Content-Length: 23\r\n", b'{"name":"a","name":"b"}'), 400, KEEP),
+    ("unknown field", post(b"Content-Length: 20\r\n", b'{"name":"a","x":"b"}'), 400, KEEP),
+    ("33 levels", post(b"Content-Length: 75\r\n", b'{"name":' + b"[" * 33 + b"]" * 33 + b"}"), 400, KEEP),
+    # foreign pages
+    ("foreign Origin writes", post(b"Origin: http://evil.example\r\nContent-Length: 12\r\n", b'{"name":"x"}'), 403, KEEP),
+    ("Origin null writes", post(b"Origin: null\r\nContent-Length: 12\r\n", b'{"name":"x"}'), 403, KEEP),
+    ("Origin of another port", post(b"Origin: http://localhost:1\r\nContent-Length: 12\r\n", b'{"name":"x"}'), 403, KEEP),
+    ("cross-site writes", post(b"Sec-Fetch-Site: cross-site\r\nContent-Length: 12\r\n", b'{"name":"x"}'), 403, KEEP),
+    ("same-site writes", post(b"Sec-Fetch-Site: same-site\r\nContent-Length: 12\r\n", b'{"name":"x"}'), 403, KEEP),
+    ("foreign Origin reads", get(b"/api/v1/runs", b"Origin: http://evil.example\r\n"), 403, KEEP),
+    ("own Origin writes", post(b"Origin: http://localhost\r\nSec-Fetch-Site: same-origin\r\nContent-Length: 12\r\n", b'{"name":"x"}'), 201, KEEP),
+]
+
+
+def attempt(server, name, raw, want, close):
+    with server.socket() as s:
+        try:
+            s.sendall(raw + (LAST if close is KEEP else b""))
+        except (BrokenPipeError, ConnectionResetError):
+            pass
+        data, closed = lib.read_all(s)
+    try:
+        got = lib.replies(data)
+    except AssertionError as e:
+        if not data.startswith(b"HTTP/1.1 4"):
+            lib.check(False, f"{name}: {e}")
+            return
+        got = [(int(data.split()[1]), {}, b"")]  # the library's own page, cut off
+    statuses = [r[0] for r in got]
+    if want is not ANY:
+        allowed = want if isinstance(want, tuple) else (want,)
+        lib.check(statuses and statuses[0] in allowed, f"{name}: got {statuses}, want {want}")
+    if close is KEEP:
+        lib.check(statuses[1:] == [200] and closed, f"{name}: the connection is not in step: {statuses}, closed {closed}")
+    elif close is CLOSE:
+        lib.check(len(statuses) <= 1 and closed, f"{name}: {statuses}, connection {'closed' if closed else 'open'}")
+    if statuses and got[0][1].get("content-type") == "application/json":
+        lib.equal(got[0][1].get("x-content-type-options"), "nosniff", f"{name}: header")
+
+
+def main():
+    lib.bound(90)
+    with lib.fresh() as server:
+        for row in TABLE:
+            attempt(server, *row)
+        for _ in range(3):
+            lib.equal(server.request("GET", "/health")[2], b"OK\n", "after all of it")
+    print(f"{len(TABLE)} requests")
+    lib.finish("hostile")
+
+
+main()

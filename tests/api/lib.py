@@ -1,0 +1,144 @@
+"""What the tests of the server share: start one on a fresh folder, talk to it, count what failed. Standard library only."""
+import contextlib
+import http.client
+import json
+import os
+import re
+import select
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+
+PROGRAM = os.path.join(os.environ.get("builddir", "build"), "dptrack")
+SOURCE = os.environ.get("srcdir", ".")
+JSON = {"Content-Type": "application/json"}
+failures = []
+
+
+def bound(seconds):
+    """No test may hang: it dies with a traceback of where it stood."""
+    import faulthandler
+    faulthandler.dump_traceback_later(seconds, exit=True)
+
+
+def check(ok, what):
+    if not ok:
+        failures.append(what)
+        print("FAILED:", what, flush=True)
+    return ok
+
+
+def equal(got, want, what):
+    return check(got == want, f"{what}: got {got!r}, want {want!r}")
+
+
+def finish(name):
+    print(f"{name}: {'ok' if not failures else str(len(failures)) + ' failed'}")
+    sys.exit(1 if failures else 0)
+
+
+class Server:
+    """dptrack serve on a free port; stop() checks the exit code."""
+
+    def __init__(self, logdir, *args, env=None, wait=15):
+        environment = {k: v for k, v in os.environ.items() if k != "DPTRACK_TOKEN"}
+        environment.update(env or {})
+        self.errors = tempfile.TemporaryFile("w+")
+        self.process = subprocess.Popen([PROGRAM, "serve", "--logdir", logdir, "--port", "0", *args], env=environment,
+                                        stdout=subprocess.PIPE, stderr=self.errors, text=True)
+        ready, _, _ = select.select([self.process.stdout], [], [], wait)
+        line = self.process.stdout.readline() if ready else ""
+        match = re.fullmatch(r"dptrack: serving http://(.*):(\d+)\n", line)
+        if not match:
+            self.process.kill()
+            raise AssertionError(f"the server did not start: {line!r} {self.stderr()}")
+        self.host, self.port = match[1].strip("[]"), int(match[2])
+        self.url = f"http://{match[1]}:{match[2]}"
+
+    def stderr(self):
+        self.errors.seek(0)
+        return self.errors.read()
+
+    def stop(self, sig=signal.SIGTERM, wait=15):
+        self.process.send_signal(sig)
+        return self.process.wait(wait)
+
+    def request(self, method, path, body=None, headers=None, connection=None):
+        """(status, headers, body bytes); a body that is no bytes goes as JSON."""
+        headers = dict(headers or {})
+        if body is not None and not isinstance(body, bytes):
+            body = json.dumps(body).encode()
+            headers.setdefault("Content-Type", "application/json")
+        c = connection or http.client.HTTPConnection(self.host, self.port, timeout=10)
+        c.request(method, path, body, headers)
+        r = c.getresponse()
+        data = r.read()
+        if connection is None:
+            c.close()
+        return r.status, r.headers, data
+
+    def json(self, method, path, body=None, headers=None):
+        status, _, data = self.request(method, path, body, headers)
+        return status, json.loads(data) if data else None
+
+    def socket(self, timeout=5):
+        return socket.create_connection((self.host, self.port), timeout=timeout)
+
+
+@contextlib.contextmanager
+def fresh(*args, **kw):
+    with tempfile.TemporaryDirectory(prefix="dptrack-test.") as folder:
+        server = Server(os.path.join(folder, "runs"), *args, **kw)
+        try:
+            yield server
+        finally:
+            if server.process.poll() is None:
+                equal(server.stop(), 0, "exit code of the server")
+            noise = server.stderr()
+            check("Sanitizer" not in noise, "sanitizer report:\n" + noise)
+
+
+def replies(raw):
+    """Splits a byte stream into (status, headers, body); raises when it is no sequence of whole replies."""
+    out = []
+    while raw:
+        head, sep, rest = raw.partition(b"\r\n\r\n")
+        lines = head.decode("latin-1").split("\r\n")
+        if not sep or not lines[0].startswith("HTTP/1."):
+            raise AssertionError(f"no reply: {raw[:80]!r}")
+        status = int(lines[0].split()[1])
+        headers = {k.lower(): v.strip() for k, v in (line.split(":", 1) for line in lines[1:])}
+        n = int(headers.get("content-length", "0"))
+        out.append((status, headers, rest[:n]))
+        raw = rest[n:]
+        if status == 100:
+            out.pop()
+    return out
+
+
+def read_all(s, quiet=0.4, limit=5.0):
+    """Bytes until the peer closes (closed True) or nothing came for `quiet` seconds after something had."""
+    data, closed, end = b"", False, time.monotonic() + limit
+    while time.monotonic() < end:
+        s.settimeout(quiet if data else limit)
+        try:
+            piece = s.recv(65536)
+        except socket.timeout:
+            break
+        except ConnectionResetError:
+            closed = True
+            break
+        if not piece:
+            closed = True
+            break
+        data += piece
+    return data, closed
+
+
+def make_run(server, experiment="digits", name="base", params=None):
+    status, run = server.json("POST", "/api/v1/runs", {"experiment": experiment, "name": name, "params": params or {}})
+    equal(status, 201, "POST /runs")
+    return run["id"]

@@ -1,0 +1,201 @@
+"""What goes in comes out: points bit for bit through every export format, gzip both ways, ETag and 304, HEAD, OPTIONS
+and 405, error fields, M4 buckets against a plain recount."""
+import sys
+sys.dont_write_bytecode = True
+import csv
+import gzip
+import io
+import json
+import math
+import random
+import struct
+import lib
+
+WORDS = {"NaN": math.nan, "Infinity": math.inf, "-Infinity": -math.inf}
+
+
+def number(v):
+    if isinstance(v, str):
+        return WORDS[v] if v in WORDS else float(v)
+    return float(v)
+
+
+def bits(v):
+    return "nan" if math.isnan(v) else struct.pack(">d", v).hex()
+
+
+def word(v):
+    return v if math.isfinite(v) else "NaN" if math.isnan(v) else "Infinity" if v > 0 else "-Infinity"
+
+
+def some_points():
+    r = random.Random(7)
+    values = [0.0, -0.0, 1.0, -1.0, 0.1, 1 / 3, 5e-324, -5e-324, 2.2250738585072014e-308, 1.7976931348623157e308, math.nan,
+              math.inf, -math.inf, 1e22, 1e23, 123456789012345680.0, 9007199254740993.0, -2.5e-7, 4.35, 0.1 + 0.2]
+    values += [struct.unpack(">d", r.randbytes(8))[0] for _ in range(500)]
+    values += [r.uniform(-1, 1) for _ in range(500)]
+    return [("train/loss", i, 1795000000 + i * 0.1 + r.random(), v) for i, v in enumerate(values)]
+
+
+def post_points(server, run, points, headers=None, compress=False):
+    body = json.dumps({"points": [{"key": k, "step": s, "wall_time": t, "value": word(v)} for k, s, t, v in points]}).encode()
+    head = dict(lib.JSON, **(headers or {}))
+    if compress:
+        body = gzip.compress(body)
+        head["Content-Encoding"] = "gzip"
+    status, _, data = server.request("POST", f"/api/v1/runs/{run}/metrics", body, head)
+    lib.equal(status, 200, f"POST metrics: {data[:200]!r}")
+    return json.loads(data)
+
+
+def as_rows(text, kind):
+    if kind == "csv":
+        return list(csv.DictReader(io.StringIO(text, newline="")))
+    return json.loads(text) if kind == "json" else [json.loads(line) for line in text.splitlines()]
+
+
+def round_trip(server):
+    points = some_points()
+    run = lib.make_run(server, params={"lr": 0.1, "text": 'a "b", c\nd', "big": 12345678901234567890123 // 10**6})
+    half = len(points) // 2
+    lib.equal(post_points(server, run, points[:half])["accepted"], half, "accepted")
+    lib.equal(post_points(server, run, points[half:], compress=True)["accepted"], len(points) - half, "accepted (gzip)")
+    want = [(k, s, bits(t), bits(v)) for k, s, t, v in points]
+    for kind in ("csv", "json", "jsonl"):
+        for headers in ({}, {"Accept-Encoding": "gzip"}):
+            status, got_headers, data = server.request("GET", f"/api/v1/export/series.{kind}?run={run}", headers=headers)
+            lib.equal(status, 200, kind)
+            lib.equal(got_headers.get("Content-Encoding"), "gzip" if headers else None, f"{kind}: encoding")
+            rows = as_rows((gzip.decompress(data) if headers else data).decode(), kind)
+            got = [(r["key"], int(r["step"]), bits(number(r["wall_time"])), bits(number(r["value"]))) for r in rows]
+            lib.check(got == want, f"series.{kind}: {len(got)} rows; first difference {next((p for p in zip(got, want) if p[0] != p[1]), None)}")
+            lib.equal({(r["run_id"], int(r["rank"]), int(r["segment"])) for r in rows}, {(run, -1, 0)}, f"{kind}: columns")
+    pages, token = [], ""
+    while token is not None:
+        status, page = server.json("GET", f"/api/v1/series?run={run}&limit=300" + (f"&page_token={token}" if token else ""))
+        lib.equal(status, 200, "pages of /series")
+        pages += page["points"]
+        token = page["next_page_token"]
+    lib.check([(p["key"], p["step"], bits(number(p["wall_time"])), bits(number(p["value"]))) for p in pages] == want, "pages of /series")
+    return run
+
+
+def table(server, run):
+    for kind in ("csv", "json", "jsonl"):
+        _, _, data = server.request("GET", f"/api/v1/export/runs.{kind}?experiment=digits")
+        rows = [r for r in as_rows(data.decode(), kind) if r["run_id"] == run]
+        lib.equal(len(rows), 1, f"runs.{kind}")
+        lib.equal((rows[0]["params.lr"], rows[0]["params.text"]), ("0.1", 'a "b", c\nd'), f"runs.{kind}: params")
+        lib.equal(number(rows[0]["metrics.train/loss.max"]), math.inf, f"runs.{kind}: max keeps infinities, not NaN")
+    head = server.request("GET", "/api/v1/export/runs.csv?experiment=digits")[2].decode().splitlines()[0]
+    lib.check(head.startswith("run_id,run_name,status,start_time,end_time,params."), f"runs.csv: {head[:80]}")
+
+
+def idempotent(server, run):
+    points = [("again", 1, 1795000000.5, 2.0)]
+    first = post_points(server, run, points, {"Idempotency-Key": "k1"})
+    lib.equal(post_points(server, run, points, {"Idempotency-Key": "k1"}), first, "a repeat gets the first answer")
+    post_points(server, run, points)
+    _, got = server.json("GET", f"/api/v1/runs/{run}")
+    lib.equal(got["metrics"]["again"]["count"], 2, "equal points without a key are two points")
+
+
+def buckets(server):
+    run = lib.make_run(server, name="buckets")
+    r = random.Random(3)
+    points = [("loss", s, 1795000000.0 + s, r.gauss(0, 1)) for s in range(1000)]
+    points[337] = ("loss", 337, 1795000337.0, 4850.0)
+    points[600] = ("loss", 600, 1795000600.0, math.nan)
+    post_points(server, run, points)
+    status, got = server.json("POST", "/api/v1/series/query", {"runs": [run], "keys": ["loss"], "buckets": 20, "x": "step"})
+    lib.equal(status, 200, "POST /series/query")
+    edges, line = got["edges"], got["series"][0]
+    b = line["buckets"]
+    lib.equal((len(edges), line["count"], sum(b["count"]), sum(b["nonfinite"])), (21, 1000, 1000, 1), "edges and counts")
+    lib.equal(len({len(v) for v in b.values()}), 1, "columns of equal length")
+    for n, i in enumerate(b["i"]):
+        inside = [p for p in points if edges[i] <= p[1] and (p[1] < edges[i + 1] or (i == 19 and p[1] <= edges[20]))]
+        finite = [p for p in inside if math.isfinite(p[3])]
+        low, high = min(finite, key=lambda p: p[3]), max(finite, key=lambda p: p[3])
+        want = (finite[0][1], finite[0][3], low[1], low[3], high[1], high[3], finite[-1][1], finite[-1][3], len(inside))
+        have = tuple(b[k][n] for k in ("x_first", "first", "x_min", "min", "x_max", "max", "x_last", "last", "count"))
+        lib.equal(have, want, f"bucket {i}")
+        lib.check(math.isclose(b["sum"][n], sum(p[3] for p in finite), rel_tol=1e-12, abs_tol=1e-9), f"sum of bucket {i}")
+    lib.check(4850.0 in b["max"], "the spike is there")
+    status, same = server.json("GET", f"/api/v1/series?run={run}&key=loss&buckets=20")
+    lib.equal((status, same["series"]), (200, got["series"]), "GET /series says the same")
+
+
+def http_rules(server, run):
+    status, headers, data = server.request("GET", f"/api/v1/runs/{run}")
+    status, again, empty = server.request("GET", f"/api/v1/runs/{run}", headers={"If-None-Match": headers["ETag"]})
+    lib.equal((status, empty, again["ETag"]), (304, b"", headers["ETag"]), "If-None-Match")
+    status, zipped, body = server.request("GET", f"/api/v1/runs/{run}", headers={"Accept-Encoding": "br, gzip;q=0.5"})
+    lib.equal((zipped.get("Content-Encoding"), gzip.decompress(body)), ("gzip", data), "gzip reply")
+    status, plain, _ = server.request("GET", f"/api/v1/runs/{run}", headers={"Accept-Encoding": "gzip;q=0"})
+    lib.equal(plain.get("Content-Encoding"), None, "gzip refused")
+    status, head, body = server.request("HEAD", f"/api/v1/runs/{run}")
+    lib.equal((status, body, head["Content-Length"]), (200, b"", headers["Content-Length"]), "HEAD")
+    lib.equal(server.request("HEAD", f"/api/v1/export/series.csv?run={run}")[::2], (200, b""), "HEAD of a stream")
+    lib.equal(server.request("HEAD", "/api/v1/events")[::2], (200, b""), "HEAD of events")
+    status, options, _ = server.request("OPTIONS", f"/api/v1/runs/{run}")
+    lib.equal((status, options["Allow"]), (204, "GET, HEAD, PATCH, DELETE, OPTIONS"), "OPTIONS")
+    lib.check("Access-Control-Allow-Origin" not in options, "no CORS")
+    status, refused, _ = server.request("PUT", "/api/v1/runs")
+    lib.equal((status, refused["Allow"]), (405, "GET, HEAD, POST, OPTIONS"), "405 with Allow")
+    for path in ("/", "/api/v1/runs", "/api/v1/nope", "/metrics"):
+        got = server.request("GET", path)[1]
+        for name, value in (("X-Content-Type-Options", "nosniff"), ("Referrer-Policy", "no-referrer"),
+                            ("Cross-Origin-Resource-Policy", "same-origin")):
+            lib.equal(got[name], value, f"{path}: {name}")
+        lib.check("default-src 'none'" in got["Content-Security-Policy"], f"{path}: CSP")
+
+
+def errors(server, run):
+    def error(method, path, body, status, field, headers=None):
+        got, reply = server.json(method, path, body, headers)
+        lib.equal((got, reply["error"]["field"]), (status, field), f"{method} {path} {body}")
+        lib.check(reply["error"]["message"] and reply["error"]["code"], f"{method} {path}: {reply}")
+    point = {"key": "k", "step": 1, "value": 1.0}
+    metrics = f"/api/v1/runs/{run}/metrics"
+    error("POST", metrics, {"points": [point, dict(point, value="high")]}, 400, "points[1].value")
+    error("POST", metrics, {"points": [dict(point, step=1.5)]}, 400, "points[0].step")
+    error("POST", metrics, {"points": [dict(point, step=2**63)]}, 400, None)
+    error("POST", metrics, {"points": [{"step": 1, "value": 1}]}, 400, "points[0].key")
+    error("POST", metrics, {"points": [dict(point, x=1)]}, 400, "points[0].x")
+    error("POST", metrics, {"points": [dict(point, rank=-2)]}, 400, "points[0].rank")
+    error("POST", metrics, {}, 400, "points")
+    error("POST", "/api/v1/runs", {"params": {"a": []}}, 400, "params.a")
+    error("POST", "/api/v1/runs", {"nme": "x"}, 400, "nme")
+    error("POST", "/api/v1/experiments", {"name": 1}, 400, "name")
+    error("GET", "/api/v1/runs?limit=0", None, 400, "limit")
+    error("GET", "/api/v1/runs?limit=1&limit=2", None, 400, "limit")
+    error("GET", "/api/v1/runs?filter=metrics.", None, 400, "filter")
+    error("GET", "/api/v1/runs?order_by=metrics.", None, 400, "order_by")
+    error("GET", "/api/v1/runs?experiment=none", None, 404, "experiment")
+    error("GET", "/api/v1/runs/" + "f" * 32, None, 404, "run")
+    error("GET", f"/api/v1/series?run={run}&rank=x", None, 400, "rank")
+    error("GET", f"/api/v1/series?run={run}&buckets=0", None, 400, "buckets")
+    error("GET", "/api/v1/series", None, 400, "run")
+    error("GET", f"/api/v1/compare?run={'f' * 32}", None, 404, "run")
+    error("GET", "/api/v1/changes?since=nonsense", None, 400, "since")
+    error("POST", f"/api/v1/runs/{run}/params", {"params": {"lr": "0.2"}}, 409, None)
+    error("POST", f"/api/v1/runs/{run}/journal?writer=x&offset=0", b"", 400, "writer", {"Content-Type": "application/octet-stream"})
+    big = gzip.compress(b" " * (9 << 20))
+    status, _, _ = server.request("POST", metrics, big, dict(lib.JSON, **{"Content-Encoding": "gzip"}))
+    lib.equal(status, 413, "a small body that inflates beyond the limit")
+
+
+def main():
+    lib.bound(60)
+    with lib.fresh() as server:
+        run = round_trip(server)
+        table(server, run)
+        idempotent(server, run)
+        buckets(server)
+        http_rules(server, run)
+        errors(server, run)
+    lib.finish("transfer")
+
+
+main()

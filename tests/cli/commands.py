@@ -1,0 +1,114 @@
+"""The commands: the same answer from the folder itself, through the server that holds it, and by URL; tables for
+people; one line and exit code 2 for what cannot be understood."""
+import sys
+sys.dont_write_bytecode = True
+import csv
+import io
+import json
+import os
+import subprocess
+import tempfile
+sys.path.insert(0, os.path.join(os.environ.get("srcdir", "."), "tests", "api"))
+import lib
+
+
+def run(*args):
+    environment = {k: v for k, v in os.environ.items() if k != "DPTRACK_TOKEN"}
+    return subprocess.run([lib.PROGRAM, *args], capture_output=True, text=True, timeout=20, env=environment)
+
+
+def good(*args):
+    r = run(*args)
+    lib.equal((r.returncode, r.stderr), (0, ""), " ".join(args))
+    return r.stdout
+
+
+def bad(words, *args, code=2):
+    r = run(*args)
+    lib.equal((r.returncode, r.stdout, r.stderr.count("\n")), (code, "", 1), f"{' '.join(args)}: {r.stderr!r}")
+    for word in words:
+        lib.check(word in r.stderr, f"{' '.join(args)}: {word!r} is not in {r.stderr!r}")
+
+
+def fill(server):
+    ids = []
+    for name, lr, top in (("slow", 0.01, 80.5), ("quick", 0.1, 91.25), ("lost", 0.8, "NaN")):
+        run_id = lib.make_run(server, "digits", name, {"lr": lr, "model": "cnn"})
+        points = [{"key": "epoch/top1", "step": e, "wall_time": 1795000000.5 + e, "value": v} for e, v in ((1, 50.0), (2, top))]
+        lib.equal(server.json("POST", f"/api/v1/runs/{run_id}/metrics", {"points": points})[0], 200, "POST metrics")
+        end = {"status": "failed" if name == "lost" else "finished", "end_time": 1895000000000}
+        lib.equal(server.json("PATCH", f"/api/v1/runs/{run_id}", end)[0], 200, "PATCH run")
+        ids.append(run_id)
+    return ids
+
+
+def same_everywhere(places, *args):
+    """The output of a command at each place; all must be equal."""
+    outputs = [good(*args, *place) for place in places]
+    lib.check(len(set(outputs)) == 1, f"{' '.join(args)}: differs between places: {[o[:200] for o in outputs]}")
+    return outputs[0]
+
+
+def ask(places, ids):
+    got = json.loads(same_everywhere(places, "ls", "--json"))
+    lib.equal({r["id"] for r in got["runs"]}, set(ids), "ls --json")
+    text = same_everywhere(places, "ls", "digits", "--order-by", "name")
+    lines = text.splitlines()
+    lib.equal((len(lines), lines[0].split()[:3]), (4, ["id", "name", "experiment"]), "ls")
+    lib.equal(len({line.index(w) for line, w in zip(lines, ("experiment", "digits", "digits", "digits"))}), 1, "ls: aligned")
+    lib.check("digits" in same_everywhere(places, "ls", "--experiments"), "ls --experiments")
+    rows = list(csv.DictReader(io.StringIO(same_everywhere(places, "ls", "--csv"))))
+    lib.equal({r["run_id"] for r in rows}, set(ids), "ls --csv")
+    shown = same_everywhere(places, "show", "quick")
+    lib.check(ids[1] in shown and "91.25" in shown and "0.1" in shown, f"show: {shown}")
+    lib.equal(json.loads(same_everywhere(places, "show", ids[0][:8], "--json"))["id"], ids[0], "show by the first digits")
+    table = same_everywhere(places, "compare", "--experiment", "digits")
+    lib.check("lr" in table.splitlines()[0] and "model" not in table.splitlines()[0], f"compare: differing params only: {table}")
+    lib.check("epoch/top1 max" in table.splitlines()[0] and "91.25" in table, f"compare: goal: {table}")
+    lib.check("failed" in table, "compare: status in words")
+    two = json.loads(same_everywhere(places, "compare", "slow", "quick", "--json"))
+    lib.equal([r["id"] for r in two["runs"]], ids[:2], "compare: order as asked")
+    lr = next(p for p in two["params"] if p["key"] == "lr")
+    lib.equal((lr["differs"], lr["values"]), (True, ["0.01", "0.1"]), "compare: lr")
+    points = list(csv.DictReader(io.StringIO(same_everywhere(places, "export", "--series", "quick"))))
+    lib.equal([(p["step"], p["value"]) for p in points], [("1", "50"), ("2", "91.25")], "export --series")
+    lib.equal(len(same_everywhere(places, "export", "--series", "--experiment", "digits", "--jsonl").splitlines()), 6, "export --jsonl")
+    lib.equal(len(json.loads(same_everywhere(places, "export", "--json", "--filter", "params.lr = 0.1"))), 1, "export --filter")
+
+
+def misuse(folder):
+    place = ("--logdir", folder)
+    bad(["serve?"], "serv")
+    bad(["unknown command"], "zzzzzz")
+    bad(["--limit?"], "ls", "--limitt", "3", *place)
+    bad(["--limit 0"], "ls", "--limit", "0", *place)
+    bad(["wants a value"], "ls", "--filter")
+    bad(["takes no value"], "ls", "--json=1", *place)
+    bad(["no folder"], "ls", "--logdir", folder + "/none")
+    bad(["no run"], "show", "nobody", *place)
+    bad(["name a run"], "show", *place)
+    bad(["filter"], "ls", "--filter", "metrics.", *place)
+    bad(["http://"], "ls", "--url", "ftp://x")
+    bad(["127.0.0.1:1"], "ls", "--url", "http://127.0.0.1:1", code=1)
+    bad(["--url and --logdir"], "ls", "--url", "http://127.0.0.1:1", *place)
+    lib.equal(run().returncode, 2, "no command")
+    for args in (["--help"], ["ls", "--help"], ["serve", "--help"], ["--version"]):
+        lib.check("dptrack" in good(*args), " ".join(args))
+
+
+def main():
+    lib.bound(60)
+    with tempfile.TemporaryDirectory(prefix="dptrack-test.") as folder:
+        runs = os.path.join(folder, "runs")
+        server = lib.Server(runs)
+        ids = fill(server)
+        ask([("--logdir", runs), ("--url", server.url), (f"--url={server.url}/",)], ids)
+        lib.equal(server.stop(), 0, "exit code")
+        before = sorted(os.listdir(runs))
+        ask([("--logdir", runs)], ids)
+        lib.equal([n for n in sorted(os.listdir(runs)) if n not in before], [], "a command leaves nothing behind")
+        misuse(runs)
+    lib.finish("commands")
+
+
+main()

@@ -1,0 +1,4 @@
+# The commands of dptrack.
+cli_tests = tests/cli/commands.py
+EXTRA_DIST += $(cli_tests)
+TESTS += $(cli_tests)
