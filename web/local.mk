@@ -1,3 +1,4 @@
+include web/store/local.mk
 include web/ui/local.mk
 
 # libwebapi: the handlers. libwebserver: HTTP around them. libwebcli: the commands.

@@ -1,0 +1,11 @@
+-- Settings of the one read-write connection. auto_vacuum must come before the first table.
+PRAGMA auto_vacuum = INCREMENTAL;
+PRAGMA journal_mode = WAL;
+PRAGMA synchronous = FULL;
+PRAGMA wal_autocheckpoint = 0;
+PRAGMA journal_size_limit = 4194304;
+PRAGMA cache_size = -4096;
+PRAGMA temp_store = MEMORY;
+PRAGMA mmap_size = 0;
+PRAGMA trusted_schema = OFF;
+PRAGMA cell_size_check = ON;

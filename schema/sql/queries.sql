@@ -1,0 +1,243 @@
+-- Every statement that the store runs, by name. Parameters are ?1, ?2, … in the order of binding.
+
+-- name: version_get
+PRAGMA user_version;
+-- name: copy_into
+VACUUM INTO ?1;
+-- name: begin_exclusive
+BEGIN EXCLUSIVE;
+-- name: begin
+BEGIN IMMEDIATE;
+-- name: begin_read
+BEGIN;
+-- name: commit
+COMMIT;
+-- name: rollback
+ROLLBACK;
+-- name: store_id
+SELECT value FROM meta WHERE name = 'store_id';
+-- name: rev_get
+SELECT ifnull(max(rev), 0) FROM run;
+
+-- experiments
+
+-- name: experiment_by_name
+SELECT id FROM experiment WHERE name = ?1;
+-- name: experiment_add
+INSERT INTO experiment (name, created_ms) VALUES (?1, ?2);
+-- name: experiment_list
+SELECT id, name, created_ms FROM experiment WHERE deleted_ms IS NULL ORDER BY id <> 0, name;
+
+-- runs
+
+-- name: run_by_uuid
+SELECT id, uuid, experiment_id, name, status, inferred, beats, start_ms, end_ms, last_ms, last_step, segment, world_size,
+	deleted_ms FROM run WHERE uuid = ?1;
+-- name: run_by_id
+SELECT id, uuid, experiment_id, name, status, inferred, beats, start_ms, end_ms, last_ms, last_step, segment, world_size,
+	deleted_ms FROM run WHERE id = ?1;
+-- name: run_id_of
+SELECT id FROM run WHERE uuid = ?1;
+-- name: run_add
+INSERT INTO run (uuid, experiment_id, name, status, start_ms, rev) VALUES (?1, ?2, ?3, ?4, ?5, 0);
+-- name: run_put
+UPDATE run SET status = ?2, inferred = ?3, beats = ?4, start_ms = ?5, end_ms = ?6, last_ms = ?7, last_step = ?8,
+	segment = ?9, world_size = ?10, deleted_ms = ?11, rev = CASE WHEN ?12 < 0 THEN rev ELSE ?12 END WHERE id = ?1;
+-- name: run_name_put
+UPDATE run SET name = ?2 WHERE id = ?1;
+-- name: run_lost
+SELECT id FROM run WHERE beats = 1 AND status = 'running' AND last_ms < ?1;
+-- name: run_has_journal
+SELECT 1 FROM writer WHERE run_id = ?1 AND rank <> -1 LIMIT 1;
+
+-- segments
+
+-- name: segment_list
+SELECT number, first_step, first_epoch, hide_step, hide_epoch, start_ms, end_ms, status, final, world_size
+FROM segment WHERE run_id = ?1 ORDER BY number;
+-- name: segment_put
+INSERT INTO segment (run_id, number, first_step, first_epoch, hide_step, hide_epoch, start_ms, end_ms, status, final,
+	world_size) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)
+ON CONFLICT (run_id, number) DO UPDATE SET hide_step = ?5, hide_epoch = ?6, start_ms = ?7, end_ms = ?8, status = ?9,
+	final = ?10, world_size = ?11;
+
+-- keys, params, tags, notes, environment
+
+-- name: key_by_name
+SELECT id FROM key WHERE name = ?1;
+-- name: key_add
+INSERT INTO key (name) VALUES (?1);
+-- name: param_by_name
+SELECT value FROM param WHERE run_id = ?1 AND key_id = (SELECT id FROM key WHERE name = ?2);
+-- name: param_by_key
+SELECT value FROM param WHERE run_id = ?1 AND key_id = ?2;
+-- name: param_add
+INSERT OR IGNORE INTO param (run_id, key_id, segment, value) VALUES (?1, ?2, -1, ?3);
+-- name: segment_param_put
+INSERT OR IGNORE INTO segment_param (run_id, segment, key_id, value) VALUES (?1, ?2, ?3, ?4);
+-- name: param_segment_put
+INSERT INTO param (run_id, key_id, segment, value) VALUES (?1, ?2, ?3, ?4)
+ON CONFLICT (run_id, key_id) DO UPDATE SET segment = ?3, value = ?4 WHERE segment < ?3 AND segment >= 0;
+-- name: tag_put
+INSERT INTO tag (run_id, key_id, value) VALUES (?1, ?2, ?3) ON CONFLICT (run_id, key_id) DO UPDATE SET value = ?3;
+-- name: tag_find
+SELECT key_id FROM tag WHERE run_id = ?1 AND key_id = (SELECT id FROM key WHERE name = ?2);
+-- name: tag_delete
+DELETE FROM tag WHERE run_id = ?1 AND key_id = ?2;
+-- name: note_get
+SELECT text FROM note WHERE run_id = ?1;
+-- name: note_put
+INSERT INTO note (run_id, text) VALUES (?1, ?2) ON CONFLICT (run_id) DO UPDATE SET text = ?2;
+-- name: environment_put
+INSERT INTO environment (run_id, key_id, value) VALUES (?1, ?2, ?3)
+ON CONFLICT (run_id, key_id) DO UPDATE SET value = ?3;
+
+-- journals
+
+-- name: writer_get
+SELECT id, rank, segment, durable FROM writer WHERE run_id = ?1 AND uuid = ?2;
+-- name: writer_durable
+SELECT durable FROM writer WHERE run_id = ?1 AND uuid = ?2;
+-- name: writer_add
+INSERT INTO writer (run_id, uuid, rank, segment, durable, last_ms, host, pid, path)
+VALUES (?1, ?2, ?3, ?4, 0, ?5, ?6, ?7, ?8);
+-- name: writer_put
+UPDATE writer SET durable = ?2, last_ms = ?3 WHERE id = ?1;
+-- name: problem_add
+INSERT INTO problem (run_id, text, time_ms, count) VALUES (?1, ?2, ?3, ?4)
+ON CONFLICT (run_id, text) DO UPDATE SET count = count + ?4, time_ms = ?3;
+-- name: idempotency_get
+SELECT accepted FROM idempotency WHERE run_id = ?1 AND name = ?2 AND created_ms >= ?3;
+-- name: idempotency_put
+INSERT OR REPLACE INTO idempotency (run_id, name, created_ms, accepted) VALUES (?1, ?2, ?3, ?4);
+-- name: idempotency_expire
+DELETE FROM idempotency WHERE created_ms < ?1;
+
+-- series, points
+
+-- name: series_find
+SELECT id FROM series WHERE run_id = ?1 AND key_id = ?2 AND rank = ?3 AND segment = ?4;
+-- name: series_add
+INSERT INTO series (run_id, key_id, rank, segment) VALUES (?1, ?2, ?3, ?4);
+-- name: series_get
+SELECT s.run_id, s.key_id, s.rank, s.ordered, s.chunks, k.name, s.count, s.nonfinite, s.first, s.last, s.min, s.max,
+	s.first_step, s.last_step, s.min_step, s.max_step, s.first_time, s.last_time, s.nonfinite_step
+FROM series s JOIN key k ON k.id = s.key_id WHERE s.id = ?1;
+-- name: series_put
+UPDATE series SET ordered = ?2, chunks = ?3, count = ?4, nonfinite = ?5, first = ?6, last = ?7, min = ?8, max = ?9,
+	first_step = ?10, last_step = ?11, min_step = ?12, max_step = ?13, first_time = ?14, last_time = ?15,
+	nonfinite_step = ?16 WHERE id = ?1;
+-- name: series_run_level
+SELECT s.id, s.key_id, s.segment, k.name FROM series s JOIN key k ON k.id = s.key_id
+WHERE s.run_id = ?1 AND s.rank = -1 ORDER BY s.id;
+-- name: metric_get
+SELECT count, nonfinite, first, last, min, max, first_step, last_step, min_step, max_step, first_time, last_time,
+	nonfinite_step FROM metric WHERE key_id = ?1 AND run_id = ?2;
+-- name: metric_put
+INSERT INTO metric (key_id, run_id, count, nonfinite, first, last, min, max, first_step, last_step, min_step, max_step,
+	first_time, last_time, nonfinite_step)
+VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15)
+ON CONFLICT (key_id, run_id) DO UPDATE SET count = ?3, nonfinite = ?4, first = ?5, last = ?6, min = ?7, max = ?8,
+	first_step = ?9, last_step = ?10, min_step = ?11, max_step = ?12, first_time = ?13, last_time = ?14,
+	nonfinite_step = ?15;
+-- name: metric_delete
+DELETE FROM metric WHERE key_id = ?1 AND run_id = ?2;
+-- name: log_add
+INSERT INTO log (run_id, points, data) VALUES (?1, ?2, ?3);
+-- name: log_totals
+SELECT count(*), ifnull(sum(points), 0) FROM log;
+-- name: log_oldest
+SELECT id, points, data FROM log ORDER BY id;
+-- name: log_of_run
+SELECT id, data FROM log WHERE run_id = ?1 ORDER BY id;
+-- name: log_delete
+DELETE FROM log WHERE id <= ?1;
+-- name: chunk_get
+SELECT data FROM chunk WHERE id = ?1;
+-- name: chunk_range
+SELECT id, data FROM chunk WHERE id BETWEEN ?1 AND ?2 ORDER BY id;
+-- name: chunk_put
+INSERT INTO chunk (id, points, min_step, max_step, min_time, max_time, data) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)
+ON CONFLICT (id) DO UPDATE SET points = ?2, min_step = ?3, max_step = ?4, min_time = ?5, max_time = ?6, data = ?7;
+-- name: alert_put
+INSERT INTO alert (run_id, key_id, kind, step, value, weight) VALUES (?1, ?2, ?3, ?4, ?5, ?6)
+ON CONFLICT (run_id, key_id, kind) DO UPDATE SET step = ?4, value = ?5, weight = ?6 WHERE weight < ?6;
+
+-- reads
+
+-- name: runs_of_experiment
+SELECT id, uuid, name, status, start_ms, end_ms, deleted_ms IS NOT NULL, experiment_id FROM run
+WHERE experiment_id = ?1 ORDER BY id;
+-- name: runs_all
+SELECT id, uuid, name, status, start_ms, end_ms, deleted_ms IS NOT NULL, experiment_id FROM run ORDER BY id;
+-- name: run_row
+SELECT id, uuid, name, status, start_ms, end_ms, deleted_ms IS NOT NULL, experiment_id FROM run WHERE uuid = ?1;
+-- name: run_detail
+SELECT r.uuid, r.name, e.name, e.id, r.status, r.inferred, r.deleted_ms IS NOT NULL, r.start_ms, r.end_ms, r.last_step,
+	r.world_size, r.rev, n.text, r.id
+FROM run r JOIN experiment e ON e.id = r.experiment_id LEFT JOIN note n ON n.run_id = r.id WHERE r.id = ?1;
+-- name: run_by_prefix
+SELECT id, uuid FROM run WHERE uuid >= ?1 AND uuid < ?2 LIMIT 2;
+-- name: params_of_run
+SELECT k.name, p.value FROM param p JOIN key k ON k.id = p.key_id WHERE p.run_id = ?1 ORDER BY k.name;
+-- name: tags_of_run
+SELECT k.name, t.value FROM tag t JOIN key k ON k.id = t.key_id WHERE t.run_id = ?1 ORDER BY k.name;
+-- name: environment_of_run
+SELECT k.name, v.value FROM environment v JOIN key k ON k.id = v.key_id WHERE v.run_id = ?1 ORDER BY k.name;
+-- name: segment_params_of_run
+SELECT k.name, p.value FROM segment_param p JOIN key k ON k.id = p.key_id WHERE p.run_id = ?1 AND p.segment = ?2
+ORDER BY k.name;
+-- name: metrics_of_run
+SELECT k.name, m.count, m.nonfinite, m.first, m.last, m.min, m.max, m.first_step, m.last_step, m.min_step, m.max_step,
+	m.first_time, m.last_time, m.nonfinite_step
+FROM metric m INDEXED BY metric_by_run JOIN key k ON k.id = m.key_id WHERE m.run_id = ?1 ORDER BY k.name;
+-- name: alerts_of_run
+SELECT k.name, a.kind, a.step, a.value FROM alert a JOIN key k ON k.id = a.key_id WHERE a.run_id = ?1 ORDER BY k.name;
+-- name: ranks_of_run
+SELECT rank, max(segment), host, pid, max(last_ms) FROM writer WHERE run_id = ?1 AND rank >= 0 GROUP BY rank ORDER BY rank;
+-- name: problems_of_run
+SELECT time_ms, text, count FROM problem WHERE run_id = ?1 ORDER BY time_ms, text LIMIT 1000;
+-- name: series_of_run
+SELECT s.id, k.name, s.rank, s.segment, s.count, s.nonfinite, s.first, s.last, s.min, s.max, s.first_step, s.last_step,
+	s.min_step, s.max_step, s.first_time, s.last_time, s.nonfinite_step, s.ordered, s.chunks
+FROM series s JOIN key k ON k.id = s.key_id WHERE s.run_id = ?1 ORDER BY k.name, s.rank, s.segment;
+-- name: series_of_run_key
+SELECT s.id, k.name, s.rank, s.segment, s.count, s.nonfinite, s.first, s.last, s.min, s.max, s.first_step, s.last_step,
+	s.min_step, s.max_step, s.first_time, s.last_time, s.nonfinite_step, s.ordered, s.chunks
+FROM series s JOIN key k ON k.id = s.key_id WHERE s.run_id = ?1 AND s.key_id = (SELECT id FROM key WHERE name = ?2)
+ORDER BY s.rank, s.segment;
+-- name: param_column
+SELECT run_id, value FROM param WHERE key_id = ?1 ORDER BY run_id;
+-- name: tag_column
+SELECT run_id, value FROM tag WHERE key_id = ?1 ORDER BY run_id;
+-- name: metric_column
+SELECT run_id, last, first, min, max FROM metric WHERE key_id = ?1 ORDER BY run_id;
+-- name: param_cell
+SELECT run_id, value FROM param WHERE run_id = ?2 AND key_id = ?1;
+-- name: tag_cell
+SELECT run_id, value FROM tag WHERE run_id = ?2 AND key_id = ?1;
+-- name: metric_cell
+SELECT run_id, last, first, min, max FROM metric WHERE key_id = ?1 AND run_id = ?2;
+-- name: changes_since
+SELECT uuid, rev FROM run WHERE rev > ?1 ORDER BY rev LIMIT 1001;
+-- name: experiment_counts
+SELECT experiment_id, count(*), sum(status = 'running'), max(max(ifnull(start_ms, 0), ifnull(end_ms, 0)))
+FROM run INDEXED BY run_by_state WHERE deleted_ms IS NULL GROUP BY experiment_id;
+-- name: keys_of_params
+SELECT name FROM key k WHERE EXISTS (SELECT 1 FROM param p JOIN run r ON r.id = p.run_id
+	WHERE p.key_id = k.id AND (?1 IS NULL OR r.experiment_id = ?1)) ORDER BY name;
+-- name: keys_of_tags
+SELECT name FROM key k WHERE EXISTS (SELECT 1 FROM tag t JOIN run r ON r.id = t.run_id
+	WHERE t.key_id = k.id AND (?1 IS NULL OR r.experiment_id = ?1)) ORDER BY name;
+-- name: keys_of_metrics
+SELECT name FROM key k WHERE EXISTS (SELECT 1 FROM metric m JOIN run r ON r.id = m.run_id
+	WHERE m.key_id = k.id AND (?1 IS NULL OR r.experiment_id = ?1)) ORDER BY name;
+-- name: run_head
+SELECT r.id, r.name, r.start_ms, (SELECT value FROM param p WHERE p.run_id = r.id
+	AND p.key_id = (SELECT id FROM key WHERE name = 'steps_per_epoch')) FROM run r WHERE r.uuid = ?1;
+-- name: run_of_series
+SELECT r.uuid FROM series s JOIN run r ON r.id = s.run_id WHERE s.id = ?1;
+-- name: chunk_heads
+SELECT id, points, min_step, max_step, min_time, max_time FROM chunk WHERE id BETWEEN ?1 AND ?2 ORDER BY id;
+-- name: chunk_max_step
+SELECT max_step FROM chunk WHERE id = ?1;

@@ -1,0 +1,23 @@
+#!/bin/sh
+# Migrations apply in order to an empty file, the connections' settings run, and every named query prepares.
+cd "${srcdir:-.}" || exit 1
+command -v sqlite3 >/dev/null || { echo "sql: the sqlite3 shell is not installed (Debian: sqlite3)"; exit 77; }
+work=$(mktemp -d) || exit 1
+trap 'rm -rf "$work"' EXIT
+sqlite3 -bail "$work/t.db" <schema/sql/open_writer.sql >/dev/null || exit 1
+for f in schema/sql/[0-9]*.sql; do
+	sqlite3 -bail "$work/t.db" <"$f" || { echo "sql: $f does not apply"; exit 1; }
+done
+sqlite3 -bail "$work/t.db" <schema/sql/open_reader.sql >/dev/null || exit 1
+awk -v dir="$work" '/^-- name: / { f = dir "/" $3 ".q"; next } /^[ \t]*--/ || /^[ \t]*$/ { next } f { print >f }' schema/sql/queries.sql
+count=0
+for f in "$work"/*.q; do
+	count=$((count + 1))
+	case $(head -c 6 "$f") in
+	SELECT | INSERT | UPDATE | DELETE | WITH*) text="EXPLAIN $(cat "$f")" ;;
+	*) continue ;;
+	esac
+	printf '%s\n' "$text" | sqlite3 -bail "$work/t.db" >/dev/null || { echo "sql: query $(basename "$f" .q) does not prepare"; exit 1; }
+	grep -rq "DB_$(basename "$f" .q)\b" web/store || { echo "sql: query $(basename "$f" .q) is used nowhere"; exit 1; }
+done
+echo "sql: $count named queries prepare"

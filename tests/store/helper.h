@@ -1,0 +1,50 @@
+/* helper.h: what the tests of web/store share: a store in a fresh folder, journals made by the encoder. */
+#ifndef DPT_TESTS_STORE_HELPER_H
+#define DPT_TESTS_STORE_HELPER_H
+
+#include <limits.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "tracker/base/arena.h"
+#include "tracker/base/buf.h"
+#include "tracker/event/encode.h"
+#include "web/store/ingest.h"
+#include "web/store/points.h"
+#include "web/store/query.h"
+#include "web/store/store.h"
+
+struct helper {
+	char folder[PATH_MAX / 2];
+	char db[PATH_MAX];
+	struct store *s;
+	struct arena *a;
+};
+
+int helper_setup(void **state);    /* *state: a struct helper with an open store */
+int helper_teardown(void **state);
+void helper_reopen(struct helper *h);
+void helper_reopen_with(struct helper *h, const struct store_opts *opts);
+
+#define HELPER_RUN "0123456789abcdef0123456789abcdef"
+#define HELPER_WRITER "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"
+
+struct event_text helper_text(const char *s);
+
+/* The first record of a journal of HELPER_RUN. */
+struct event_header helper_header(int rank, int segment, int64_t first_step);
+void helper_scalar(struct buf *b, const char *key, int64_t step, double value);
+
+/* Submits bytes; returns the code, *ret filled. */
+int helper_post(struct helper *h, const char *run, const char *writer, uint64_t offset, const struct buf *b, size_t from,
+		struct ingest_result *ret);
+
+struct query_run helper_run(struct helper *h, const char *id);
+const struct query_metric *helper_metric(const struct query_run *r, const char *key); /* NULL when absent */
+const char *helper_param(const struct query_run *r, const char *key);
+
+/* All rows of the run, or of one key. */
+size_t helper_rows(struct helper *h, const char *run, const char *key, int rank, bool all_segments, struct points_row *rows,
+		   size_t max);
+
+#endif

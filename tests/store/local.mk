@@ -1,0 +1,15 @@
+# Tests of web/store: one cmocka program a subject.
+if HAVE_CMOCKA
+store_tests = tests/store/chunk_test tests/store/store_test
+check_PROGRAMS += $(store_tests)
+TESTS += $(store_tests)
+store_test_flags = $(AM_CFLAGS) $(CMOCKA_CFLAGS)
+store_test_libs = libwebstore.la $(CMOCKA_LIBS) $(SQLITE_LIBS) -lm
+store_test_helper = tests/store/helper.c tests/store/helper.h
+tests_store_chunk_test_SOURCES = tests/store/chunk_test.c
+tests_store_chunk_test_CFLAGS = $(store_test_flags)
+tests_store_chunk_test_LDADD = $(store_test_libs)
+tests_store_store_test_SOURCES = tests/store/store_test.c $(store_test_helper)
+tests_store_store_test_CFLAGS = $(store_test_flags)
+tests_store_store_test_LDADD = $(store_test_libs)
+endif

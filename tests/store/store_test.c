@@ -1,0 +1,399 @@
+/* store_test.c: what goes in comes out: journals by offset, JSON writes, segments, status, locks, changes. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tests/store/helper.h"
+#include "tracker/event/record.h"
+
+static void make_journal(struct buf *b, int points)
+{
+	struct event_header header = helper_header(0, 0, 0);
+	int i;
+
+	buf_init(b, 1 << 24);
+	encode_header(b, 1.7e9, &header);
+	encode_param(b, 1.7e9, &(struct encode_param){ .key = helper_text("lr"), .type = EVENT_TYPE_F64, .value = 0.1 });
+	encode_param(b, 1.7e9, &(struct encode_param){ .key = helper_text("model"), .type = EVENT_TYPE_TEXT,
+						       .text = helper_text("resnet20") });
+	encode_tag(b, 1.7e9, helper_text("team"), helper_text("a"));
+	encode_env(b, 1.7e9, helper_text("cpu"), helper_text("EPYC"));
+	for (i = 1; i <= points; i++)
+		helper_scalar(b, "train/loss", i, 1.0 / i);
+	for (i = 1; i <= 3; i++)
+		helper_scalar(b, "epoch/top1", i, 80 + i);
+}
+
+static void journal_becomes_a_run(void **state)
+{
+	struct helper *h = *state;
+	struct ingest_result res;
+	struct query_run r;
+	const struct query_metric *m;
+	struct points_row rows[200];
+	struct buf b;
+
+	make_journal(&b, 100);
+	assert_int_equal(helper_post(h, HELPER_RUN, HELPER_WRITER, 0, &b, 0, &res), 0);
+	assert_int_equal(res.durable, b.len);
+	assert_int_equal(res.accepted, 103);
+	r = helper_run(h, HELPER_RUN);
+	assert_string_equal(r.name, "first");
+	assert_string_equal(r.experiment, "exp");
+	assert_string_equal(helper_param(&r, "lr"), "0.1");
+	assert_string_equal(helper_param(&r, "model"), "resnet20");
+	assert_int_equal(r.tag_count, 1);
+	assert_int_equal(r.environment_count, 1);
+	assert_int_equal(r.world_size, 2);
+	assert_int_equal(r.last_step, 100);
+	assert_int_equal(r.rank_count, 1);
+	assert_string_equal(r.ranks[0].host, "host");
+	m = helper_metric(&r, "train/loss");
+	assert_non_null(m);
+	assert_int_equal(m->count, 100);
+	assert_true(m->first == 1.0 && m->last == 0.01 && m->min == 0.01 && m->max == 1.0);
+	assert_int_equal(m->min_step, 100);
+	assert_int_equal(r.series_count, 2);
+	assert_int_equal(r.series[1].sum.count, 100);
+	assert_int_equal(helper_rows(h, HELPER_RUN, NULL, -1, false, rows, 200), 103);
+	assert_string_equal(rows[0].key, "epoch/top1");
+	assert_true(rows[102].value == 0.01 && rows[102].step == 100 && rows[102].wall_time == 1.7e9 + 100);
+	helper_reopen(h);
+	assert_int_equal(helper_rows(h, HELPER_RUN, NULL, -1, false, rows, 200), 103);
+	assert_true(rows[102].value == 0.01);
+	assert_int_equal(helper_run(h, "0123").last_step, 100);
+	buf_done(&b);
+}
+
+static void offsets_count_once(void **state)
+{
+	struct helper *h = *state;
+	struct ingest_result res;
+	struct points_row rows[400];
+	uint64_t durable;
+	struct buf b;
+	size_t cut;
+
+	make_journal(&b, 100);
+	cut = record_whole(b.data, b.len / 2);
+	assert_int_equal(helper_post(h, HELPER_RUN, HELPER_WRITER, 10, &b, 10, &res), ERR_EXISTS);
+	assert_int_equal(res.durable, 0);
+	b.len = cut + 5;
+	assert_int_equal(helper_post(h, HELPER_RUN, HELPER_WRITER, 0, &b, 0, &res), 0);
+	assert_int_equal(res.durable, cut);
+	buf_done(&b);
+	make_journal(&b, 100);
+	assert_int_equal(helper_post(h, HELPER_RUN, HELPER_WRITER, b.len, &b, b.len, &res), ERR_EXISTS);
+	assert_int_equal(res.durable, cut);
+	/* the whole again: what is stored already is left out */
+	assert_int_equal(helper_post(h, HELPER_RUN, HELPER_WRITER, 0, &b, 0, &res), 0);
+	assert_int_equal(res.durable, b.len);
+	assert_int_equal(helper_post(h, HELPER_RUN, HELPER_WRITER, 0, &b, 0, &res), 0);
+	assert_int_equal(helper_post(h, HELPER_RUN, HELPER_WRITER, cut, &b, cut, &res), 0);
+	assert_int_equal(res.durable, b.len);
+	assert_int_equal(ingest_durable(h->s, HELPER_RUN, HELPER_WRITER, &durable, NULL), 0);
+	assert_int_equal(durable, b.len);
+	assert_int_equal(helper_rows(h, HELPER_RUN, NULL, -1, false, rows, 400), 103);
+	buf_done(&b);
+}
+
+/* Every cut of a journal, then the rest: nothing lost, nothing doubled. */
+static void torn_at_every_byte(void **state)
+{
+	struct helper *h = *state;
+	struct points_row rows[64];
+	struct ingest_result res;
+	struct buf b, part;
+	size_t cut, whole;
+
+	make_journal(&b, 5);
+	for (cut = 0; cut <= b.len; cut += cut < 400 || cut + 100 > b.len ? 1 : 7) {
+		char run[40], writer[40];
+		struct event_header header = helper_header(0, 0, 0);
+		int i;
+
+		snprintf(run, sizeof run, "%032zx", cut + 1);
+		snprintf(writer, sizeof writer, "%032zx", cut + 77);
+		header.run_id = helper_text(run);
+		header.writer_id = helper_text(writer);
+		buf_init(&part, 1 << 20);
+		encode_header(&part, 1.7e9, &header);
+		for (i = 1; i <= 5; i++)
+			helper_scalar(&part, "a", i, i);
+		if (cut > part.len) {
+			buf_done(&part);
+			break;
+		}
+		whole = record_whole(part.data, cut);
+		{
+			struct buf torn = part;
+
+			torn.len = cut;
+			assert_int_equal(helper_post(h, run, writer, 0, &torn, 0, &res), 0);
+			assert_int_equal(res.durable, whole);
+		}
+		assert_int_equal(helper_post(h, run, writer, whole, &part, whole, &res), 0);
+		assert_int_equal(res.durable, part.len);
+		assert_int_equal(helper_rows(h, run, NULL, -1, false, rows, 64), 5);
+		buf_done(&part);
+	}
+	buf_done(&b);
+}
+
+static void corrupt_at_every_byte(void **state)
+{
+	struct helper *h = *state;
+	struct ingest_result res;
+	struct buf b;
+	size_t at, number = 0;
+
+	buf_init(&b, 1 << 20);
+	for (at = 0;; at++) {
+		char run[40], writer[40];
+		struct event_header header = helper_header(0, 0, 0);
+		int i, rc;
+
+		snprintf(run, sizeof run, "%032zx", ++number + 5000);
+		snprintf(writer, sizeof writer, "%032zx", number);
+		header.run_id = helper_text(run);
+		header.writer_id = helper_text(writer);
+		buf_reset(&b);
+		encode_header(&b, 1.7e9, &header);
+		for (i = 1; i <= 3; i++)
+			helper_scalar(&b, "a", i, i);
+		if (at >= b.len)
+			break;
+		b.data[at] ^= 0x20;
+		rc = helper_post(h, run, writer, 0, &b, 0, &res);
+		if (rc != ERR_CORRUPT)
+			fail_msg("byte %zu: %d %s", at, rc, res.err.text);
+		assert_int_equal(res.durable, record_whole(b.data, b.len));
+	}
+	buf_done(&b);
+}
+
+static void segments_hide_what_they_repeat(void **state)
+{
+	struct helper *h = *state;
+	struct event_header header;
+	struct ingest_result res;
+	struct points_row rows[400];
+	struct query_run r;
+	struct buf b;
+	int i, fold;
+
+	for (fold = 0; fold < 2; fold++) {
+		make_journal(&b, 100);
+		assert_int_equal(helper_post(h, HELPER_RUN, HELPER_WRITER, 0, &b, 0, &res), 0);
+		buf_done(&b);
+		if (fold)
+			helper_reopen(h);
+		header = helper_header(0, 1, 51);
+		header.writer_id = helper_text("bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb");
+		buf_init(&b, 1 << 20);
+		encode_header(&b, 1.7e9 + 500, &header);
+		for (i = 51; i <= 60; i++)
+			helper_scalar(&b, "train/loss", i, 7);
+		assert_int_equal(helper_post(h, HELPER_RUN, "bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb", 0, &b, 0, &res), 0);
+		r = helper_run(h, HELPER_RUN);
+		assert_int_equal(r.segment_count, 2);
+		assert_int_equal(helper_metric(&r, "train/loss")->count, 60);
+		assert_int_equal(helper_metric(&r, "train/loss")->last_step, 60);
+		assert_true(helper_metric(&r, "train/loss")->max == 7);
+		assert_true(helper_metric(&r, "train/loss")->min == 1.0 / 50);
+		/* first_epoch 2 hides epochs 2 and 3 */
+		assert_int_equal(helper_metric(&r, "epoch/top1")->count, 1);
+		assert_int_equal(helper_rows(h, HELPER_RUN, "train/loss", -1, false, rows, 400), 60);
+		assert_true(rows[49].step == 50 && rows[50].step == 51 && rows[50].segment == 1);
+		assert_int_equal(helper_rows(h, HELPER_RUN, "train/loss", -1, true, rows, 400), 110);
+		assert_int_equal(helper_rows(h, HELPER_RUN, "epoch/top1", -1, false, rows, 400), 1);
+		buf_done(&b);
+	}
+}
+
+static void launcher_has_the_last_word(void **state)
+{
+	struct helper *h = *state;
+	struct event_header header = helper_header(EVENT_RANK_LAUNCHER, 0, 0);
+	const char *w = "cccccccccccccccccccccccccccccccc";
+	struct ingest_result res;
+	struct query_run r;
+	struct buf b;
+
+	make_journal(&b, 3);
+	assert_int_equal(helper_post(h, HELPER_RUN, HELPER_WRITER, 0, &b, 0, &res), 0);
+	buf_done(&b);
+	header.writer_id = helper_text(w);
+	buf_init(&b, 1 << 20);
+	encode_header(&b, 1.7e9, &header);
+	encode_status(&b, 1.7e9 + 10, EVENT_FAILED, helper_text("rank 1: signal 9"));
+	assert_int_equal(helper_post(h, HELPER_RUN, w, 0, &b, 0, &res), 0);
+	buf_done(&b);
+	make_journal(&b, 3);
+	encode_status(&b, 1.7e9 + 11, EVENT_FINISHED, helper_text(""));
+	assert_int_equal(helper_post(h, HELPER_RUN, HELPER_WRITER, 0, &b, 0, &res), 0);
+	r = helper_run(h, HELPER_RUN);
+	assert_string_equal(r.status, "failed");
+	assert_int_equal(r.end_ms, INT64_C(1700000010000));
+	assert_int_equal(r.alert_count, 1);
+	assert_string_equal(r.alerts[0].text, "failed at step 3");
+	buf_done(&b);
+}
+
+static struct ingest_result submit(struct helper *h, struct ingest_op op)
+{
+	struct ingest_result res;
+	struct err err;
+
+	ingest_submit(h->s, &op, NULL, &res, &err);
+	return res;
+}
+
+static void json_writes(void **state)
+{
+	struct helper *h = *state;
+	struct ingest_kv params[] = { { "lr", "0.1" }, { "opt", "sgd" } }, tag = { "t", "v" }, other = { "lr", "0.2" };
+	struct ingest_point points[] = { { "loss", 1, 1.7e9, 2.5, -1 }, { "loss", 2, 1.7e9, NAN, -1 }, { "r", 1, 1, 1, 3 } };
+	struct ingest_result res;
+	struct query_run r;
+	char id[40];
+
+	res = submit(h, (struct ingest_op){ .kind = INGEST_EXPERIMENT, .name = "new" });
+	assert_int_equal(res.code, 0);
+	assert_string_equal(res.id, "1");
+	assert_false(res.existed);
+	assert_true(submit(h, (struct ingest_op){ .kind = INGEST_EXPERIMENT, .name = "new" }).existed);
+	res = submit(h, (struct ingest_op){ .kind = INGEST_RUN, .experiment = "new", .name = "n", .params = params,
+					    .param_count = 2, .tags = &tag, .tag_count = 1, .start_ms = 5 });
+	assert_int_equal(res.code, 0);
+	memcpy(id, res.id, sizeof id);
+	res = submit(h, (struct ingest_op){ .kind = INGEST_POINTS, .run = id, .points = points, .point_count = 3,
+					    .idempotency = "once" });
+	assert_int_equal(res.accepted, 3);
+	res = submit(h, (struct ingest_op){ .kind = INGEST_POINTS, .run = id, .points = points, .point_count = 3,
+					    .idempotency = "once" });
+	assert_int_equal(res.accepted, 3);
+	assert_true(res.existed);
+	res = submit(h, (struct ingest_op){ .kind = INGEST_PARAMS, .run = id, .params = &other, .param_count = 1 });
+	assert_int_equal(res.code, ERR_EXISTS);
+	assert_int_equal(submit(h, (struct ingest_op){ .kind = INGEST_PARAMS, .run = id, .params = params,
+						       .param_count = 2 }).code, 0);
+	res = submit(h, (struct ingest_op){ .kind = INGEST_PATCH, .run = id, .status = "finished", .notes = "# hi",
+					    .end_ms = 99, .name = "renamed" });
+	assert_int_equal(res.code, 0);
+	r = helper_run(h, id);
+	assert_string_equal(r.status, "finished");
+	assert_string_equal(r.name, "renamed");
+	assert_string_equal(r.notes, "# hi");
+	assert_int_equal(r.end_ms, 99);
+	assert_int_equal(r.start_ms, 5);
+	assert_int_equal(r.param_count, 2);
+	assert_string_equal(helper_param(&r, "lr"), "0.1");
+	assert_int_equal(helper_metric(&r, "loss")->count, 2);
+	assert_int_equal(helper_metric(&r, "loss")->nonfinite, 1);
+	assert_int_equal(r.series_count, 2);
+	assert_int_equal(r.alert_count, 1);
+	assert_string_equal(r.alerts[0].text, "NaN from step 2");
+	assert_int_equal(submit(h, (struct ingest_op){ .kind = INGEST_TAG_DELETE, .run = id, .name = "t" }).code, 0);
+	assert_int_equal(submit(h, (struct ingest_op){ .kind = INGEST_TAG_DELETE, .run = id, .name = "t" }).code, ERR_NOENT);
+	assert_int_equal(submit(h, (struct ingest_op){ .kind = INGEST_DELETE, .run = id }).code, 0);
+	assert_true(helper_run(h, id).deleted);
+	assert_int_equal(submit(h, (struct ingest_op){ .kind = INGEST_RESTORE, .run = id }).code, 0);
+	assert_int_equal(submit(h, (struct ingest_op){ .kind = INGEST_PATCH, .run = HELPER_RUN, .name = "x",
+						       .end_ms = INGEST_NO_TIME }).code, ERR_NOENT);
+	assert_int_equal(submit(h, (struct ingest_op){ .kind = INGEST_PATCH, .run = "zz" }).code, ERR_USAGE);
+	assert_int_equal(submit(h, (struct ingest_op){ .kind = INGEST_PATCH, .run = id, .status = "good" }).code, ERR_USAGE);
+}
+
+static void bad_records_are_listed(void **state)
+{
+	struct helper *h = *state;
+	struct ingest_result res;
+	struct query_run r;
+	char long_key[300];
+	struct buf b;
+
+	memset(long_key, 'k', sizeof long_key);
+	long_key[299] = '\0';
+	make_journal(&b, 2);
+	helper_scalar(&b, long_key, 1, 1);
+	encode_param(&b, 1.7e9, &(struct encode_param){ .key = helper_text("lr"), .type = EVENT_TYPE_F64, .value = 0.3 });
+	helper_scalar(&b, "train/loss", 3, 3);
+	assert_int_equal(helper_post(h, HELPER_RUN, HELPER_WRITER, 0, &b, 0, &res), 0);
+	assert_int_equal(res.durable, b.len);
+	assert_int_equal(res.rejected, 1);
+	r = helper_run(h, HELPER_RUN);
+	assert_int_equal(r.problem_count, 2);
+	assert_string_equal(helper_param(&r, "lr"), "0.1");
+	assert_int_equal(helper_metric(&r, "train/loss")->count, 3);
+	buf_done(&b);
+}
+
+static void changes_tell_once(void **state)
+{
+	struct helper *h = *state;
+	struct query_changes c;
+	struct ingest_result res;
+	const char *token;
+	struct buf b;
+
+	assert_int_equal(query_changes(h->s, NULL, h->a, &c, NULL), 0);
+	assert_true(c.reset);
+	token = c.token;
+	make_journal(&b, 3);
+	assert_int_equal(helper_post(h, HELPER_RUN, HELPER_WRITER, 0, &b, 0, &res), 0);
+	assert_int_equal(query_changes(h->s, token, h->a, &c, NULL), 0);
+	assert_false(c.reset);
+	assert_int_equal(c.run_count, 1);
+	assert_string_equal(c.runs[0], HELPER_RUN);
+	assert_int_equal(query_changes(h->s, c.token, h->a, &c, NULL), 0);
+	assert_int_equal(c.run_count, 0);
+	assert_int_equal(query_changes(h->s, "nonsense", h->a, &c, NULL), ERR_USAGE);
+	assert_int_equal(query_changes(h->s, "00000000-0", h->a, &c, NULL), 0);
+	assert_true(c.reset);
+	buf_done(&b);
+}
+
+static void one_process_holds_it(void **state)
+{
+	struct helper *h = *state;
+	struct store_holder holder;
+	struct store *second = NULL;
+	struct err err = ERR_INIT;
+
+	assert_int_equal(store_publish(h->s, "http://127.0.0.1:1", "secret", &err), 0);
+	assert_int_equal(store_holder(&holder, h->db, &err), 0);
+	assert_string_equal(holder.address, "http://127.0.0.1:1");
+	assert_string_equal(holder.token, "secret");
+	assert_int_equal(store_open(&second, &(struct store_opts){ .db_path = h->db }, &err), ERR_BUSY);
+	assert_non_null(strstr(err.text, "http://127.0.0.1:1"));
+	assert_null(second);
+	store_close(h->s);
+	h->s = NULL;
+	assert_int_equal(store_holder(&holder, h->db, &err), ERR_NOENT);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(journal_becomes_a_run, helper_setup, helper_teardown),
+		cmocka_unit_test_setup_teardown(offsets_count_once, helper_setup, helper_teardown),
+		cmocka_unit_test_setup_teardown(torn_at_every_byte, helper_setup, helper_teardown),
+		cmocka_unit_test_setup_teardown(corrupt_at_every_byte, helper_setup, helper_teardown),
+		cmocka_unit_test_setup_teardown(segments_hide_what_they_repeat, helper_setup, helper_teardown),
+		cmocka_unit_test_setup_teardown(launcher_has_the_last_word, helper_setup, helper_teardown),
+		cmocka_unit_test_setup_teardown(json_writes, helper_setup, helper_teardown),
+		cmocka_unit_test_setup_teardown(bad_records_are_listed, helper_setup, helper_teardown),
+		cmocka_unit_test_setup_teardown(changes_tell_once, helper_setup, helper_teardown),
+		cmocka_unit_test_setup_teardown(one_process_holds_it, helper_setup, helper_teardown),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,359 @@
+/* chart.c: M4 buckets. A first pass finds the edges (from the heads of chunks where it can), a second one sorts the
+ * points into buckets; both inside one snapshot, so lines of all runs belong together. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "web/store/chunk.h"
+#include "web/store/inside.h"
+#include "web/store/pick.h"
+#include "web/store/points.h"
+#include "web/store/readers.h"
+#include "web/store/scan.h"
+#include "web/store/segment.h"
+
+#define CELLS_MAX 4000000u /* lines * buckets of one answer */
+#define BUCKETS_MAX 10000u
+
+struct cell {
+	uint32_t count, nonfinite, finite;
+	struct points_at first, min, max, last;
+	double sum, first_nonfinite_x;
+};
+
+/* One line: a range of a run's picked series. */
+struct line {
+	const struct pick_run *run;
+	size_t from, to;
+};
+
+struct chart {
+	const struct points_chart_opts *o;
+	struct db *d;
+	struct arena *a;
+	struct pick_run *runs;
+	size_t run_count;
+	struct line *lines;
+	size_t line_count, line_cap;
+	double from, to, width;
+	struct cell *cells;
+	struct err *err;
+};
+
+/* x = (number - shift) / scale of a step or time */
+struct axis {
+	bool time;
+	double shift, scale;
+};
+
+/* The points of one line on their way into cells or edges. */
+struct feed {
+	struct chart *c;
+	const struct line *line;
+	struct axis axis;
+	const int64_t *hide; /* by position in the scanned list */
+	uint64_t inside;
+	double low, high;
+};
+
+static int no_memory(struct err *err)
+{
+	return err_set(err, ERR_NOMEM, "out of memory");
+}
+
+static struct axis axis_of(const struct chart *c, const struct line *l)
+{
+	struct axis x = { false, 0, 1 };
+
+	if (c->o->x == POINTS_X_TIME || c->o->x == POINTS_X_ELAPSED)
+		x.time = true;
+	if (c->o->x == POINTS_X_ELAPSED && isfinite(l->run->start_s))
+		x.shift = l->run->start_s;
+	if (c->o->x == POINTS_X_EPOCH && !segment_counts_epochs(l->run->series[l->from].key))
+		x.scale = l->run->steps_per_epoch;
+	return x;
+}
+
+static double x_of(const struct axis *x, const struct sum_point *p)
+{
+	return ((x->time ? p->time : (double)p->step) - x->shift) / x->scale;
+}
+
+static void note_edge(struct feed *f, double x)
+{
+	f->low = fmin(f->low, x);
+	f->high = fmax(f->high, x);
+}
+
+static int edge_points(void *arg, size_t at, const struct sum_point *points, size_t n, struct err *err)
+{
+	struct feed *f = arg;
+	size_t i;
+
+	(void)err;
+	for (i = 0; i < n; i++)
+		if (points[i].step < f->hide[at])
+			note_edge(f, x_of(&f->axis, &points[i]));
+	return 0;
+}
+
+/* A chunk without hidden points gives its edges by its head alone. */
+static int edge_chunks(struct feed *f, const struct pick_series *s, const int64_t *hide)
+{
+	struct chart *c = f->c;
+	struct sum_point low, high;
+	bool exact = false;
+	sqlite3_stmt *q;
+	int rc = db_start(c->d, &q, DB_chunk_heads, c->err, "ii", SCAN_CHUNK_ID(s->id, 0), SCAN_CHUNK_ID(s->id + 1, 0) - 1);
+
+	while (!rc && (rc = db_next(c->d, q, c->err)) > 0) {
+		rc = 0;
+		low = (struct sum_point){ sqlite3_column_int64(q, 2), db_real(q, 4), 0 };
+		high = (struct sum_point){ sqlite3_column_int64(q, 3), db_real(q, 5), 0 };
+		if (high.step < *hide) {
+			note_edge(f, x_of(&f->axis, &low));
+			note_edge(f, x_of(&f->axis, &high));
+		} else {
+			exact = exact || low.step < *hide;
+		}
+	}
+	f->hide = hide;
+	return !rc && exact ? scan_points(c->d, f->line->run->id, &s->id, 1, edge_points, f, c->err) : rc;
+}
+
+static int line_edges(struct chart *c, const struct line *l, double *low, double *high)
+{
+	struct feed f = { .c = c, .line = l, .axis = axis_of(c, l), .low = NAN, .high = NAN };
+	size_t i;
+	int rc = 0;
+
+	for (i = l->from; i < l->to && !rc; i++) {
+		const struct pick_series *s = &l->run->series[i];
+
+		rc = edge_chunks(&f, s, &s->hide);
+		if (!rc)
+			rc = scan_log(c->d, l->run->id, &s->id, 1, edge_points, &f, c->err);
+	}
+	*low = fmin(*low, f.low);
+	*high = fmax(*high, f.high);
+	return rc;
+}
+
+static int find_edges(struct chart *c)
+{
+	double low = NAN, high = NAN;
+	size_t i;
+	int rc = 0;
+
+	c->from = c->o->from;
+	c->to = c->o->to;
+	if (isnan(c->from) || isnan(c->to))
+		for (i = 0; i < c->line_count && !rc; i++)
+			rc = line_edges(c, &c->lines[i], &low, &high);
+	if (isnan(c->from))
+		c->from = low;
+	if (isnan(c->to))
+		c->to = high;
+	c->width = (c->to - c->from) / c->o->buckets;
+	if (!(c->width > 0) || !isfinite(c->width))
+		c->width = 0;
+	return rc;
+}
+
+static void put(struct cell *b, double x, double v)
+{
+	b->count++;
+	if (!isfinite(v)) {
+		if (!b->nonfinite || x < b->first_nonfinite_x)
+			b->first_nonfinite_x = x;
+		b->nonfinite++;
+		return;
+	}
+	if (!b->finite || x < b->first.x)
+		b->first = (struct points_at){ x, v };
+	if (!b->finite || x >= b->last.x)
+		b->last = (struct points_at){ x, v };
+	if (!b->finite || v < b->min.value || (v == b->min.value && x < b->min.x))
+		b->min = (struct points_at){ x, v };
+	if (!b->finite || v > b->max.value || (v == b->max.value && x < b->max.x))
+		b->max = (struct points_at){ x, v };
+	b->sum += v;
+	b->finite++;
+}
+
+static int put_points(void *arg, size_t at, const struct sum_point *points, size_t n, struct err *err)
+{
+	struct feed *f = arg;
+	struct chart *c = f->c;
+	double last = c->o->buckets - 1, x, cell;
+	size_t i;
+
+	(void)err;
+	for (i = 0; i < n; i++) {
+		x = x_of(&f->axis, &points[i]);
+		if (points[i].step >= f->hide[at] || !(x >= c->from && x <= c->to))
+			continue;
+		cell = c->width > 0 ? floor((x - c->from) / c->width) : 0;
+		put(&c->cells[(size_t)(cell < last ? cell : last)], x, points[i].value);
+		f->inside++;
+	}
+	return 0;
+}
+
+static int by_id(const void *x, const void *y)
+{
+	const struct pick_series *const *a = x, *const *b = y;
+
+	return ((*a)->id > (*b)->id) - ((*a)->id < (*b)->id);
+}
+
+static int fill_cells(struct chart *c, const struct line *l, uint64_t *ret_inside)
+{
+	size_t n = l->to - l->from, i;
+	const struct pick_series **s = calloc(n, sizeof *s);
+	int64_t *ids = calloc(n, sizeof *ids), *hide = calloc(n, sizeof *hide);
+	struct feed f = { .c = c, .line = l, .axis = axis_of(c, l), .hide = hide };
+	int rc = s && ids && hide ? 0 : no_memory(c->err);
+
+	for (i = 0; i < n && !rc; i++)
+		s[i] = &l->run->series[l->from + i];
+	if (!rc) {
+		qsort(s, n, sizeof *s, by_id);
+		for (i = 0; i < n; i++) {
+			ids[i] = s[i]->id;
+			hide[i] = s[i]->hide;
+		}
+		memset(c->cells, 0, c->o->buckets * sizeof *c->cells);
+		rc = scan_points(c->d, l->run->id, ids, n, put_points, &f, c->err);
+	}
+	free(s);
+	free(ids);
+	free(hide);
+	*ret_inside = f.inside;
+	return rc;
+}
+
+static int give_line(struct chart *c, const struct line *l, struct points_line *ret)
+{
+	const struct pick_series *newest = &l->run->series[l->to - 1];
+	static const struct points_at none = { NAN, NAN };
+	uint32_t i, n = 0;
+	int rc;
+
+	*ret = (struct points_line){ .run = l->run->uuid, .run_name = l->run->name, .key = newest->key,
+				     .rank = newest->rank, .segment = newest->segment };
+	rc = fill_cells(c, l, &ret->point_count);
+	if (rc)
+		return rc;
+	for (i = 0; i < c->o->buckets; i++)
+		n += c->cells[i].count > 0;
+	ret->buckets = arena_array(c->a, n ? n : 1, sizeof *ret->buckets);
+	if (!ret->buckets)
+		return no_memory(c->err);
+	for (i = 0; i < c->o->buckets; i++) {
+		const struct cell *b = &c->cells[i];
+
+		if (!b->count)
+			continue;
+		ret->buckets[ret->bucket_count++] = (struct points_bucket){
+			.index = i, .count = b->count, .nonfinite = b->nonfinite, .sum = b->sum,
+			.first = b->finite ? b->first : none, .last = b->finite ? b->last : none,
+			.min = b->finite ? b->min : none, .max = b->finite ? b->max : none,
+			.first_nonfinite_x = b->first_nonfinite_x,
+		};
+	}
+	return 0;
+}
+
+static int add_lines(struct chart *c, const struct pick_run *r)
+{
+	size_t i, from = 0;
+
+	for (i = 1; i <= r->count; i++) {
+		if (i < r->count && !c->o->sel.all_segments && r->series[i].rank == r->series[from].rank &&
+		    !strcmp(r->series[i].key, r->series[from].key))
+			continue;
+		if (c->line_count == c->line_cap) {
+			size_t cap = c->line_cap ? c->line_cap * 2 : 16;
+			struct line *grown = realloc(c->lines, cap * sizeof *grown);
+
+			if (!grown)
+				return no_memory(c->err);
+			c->lines = grown;
+			c->line_cap = cap;
+		}
+		c->lines[c->line_count++] = (struct line){ r, from, i };
+		from = i;
+	}
+	return 0;
+}
+
+static int pick_lines(struct chart *c)
+{
+	const struct points_sel *sel = &c->o->sel;
+	size_t i;
+	int rc = 0;
+
+	c->runs = arena_array(c->a, sel->run_count ? sel->run_count : 1, sizeof *c->runs);
+	if (!c->runs)
+		return no_memory(c->err);
+	for (i = 0; i < sel->run_count && rc >= 0; i++) {
+		const char *uuid = arena_strdup(c->a, sel->runs[i]);
+
+		rc = uuid ? pick_run(c->d, sel, uuid, c->a, &c->runs[c->run_count], c->err) : no_memory(c->err);
+		if (rc > 0)
+			rc = add_lines(c, &c->runs[c->run_count++]);
+	}
+	if (rc >= 0 && (uint64_t)c->line_count * c->o->buckets > CELLS_MAX)
+		rc = err_set(c->err, ERR_LIMIT, "%zu lines of %u buckets are too many for one answer; ask for fewer runs, keys or "
+			     "buckets", c->line_count, (unsigned)c->o->buckets);
+	return rc < 0 ? rc : 0;
+}
+
+static int draw(struct chart *c, struct points_chart *ret)
+{
+	struct points_line *lines;
+	int64_t rev = 0;
+	size_t i;
+	int rc = pick_lines(c);
+
+	if (!rc)
+		rc = find_edges(c);
+	if (!rc && db_int(c->d, &rev, DB_rev_get, c->err, "") < 0)
+		rc = c->err ? c->err->code : ERR_IO;
+	if (rc)
+		return rc;
+	lines = arena_array(c->a, c->line_count ? c->line_count : 1, sizeof *lines);
+	c->cells = calloc(c->o->buckets, sizeof *c->cells);
+	if (!lines || !c->cells)
+		return no_memory(c->err);
+	*ret = (struct points_chart){ .from = c->from, .to = c->to, .bucket_count = c->o->buckets, .width = c->width,
+				      .lines = lines, .rev = (uint64_t)rev };
+	for (i = 0; i < c->line_count && !rc; i++) {
+		rc = give_line(c, &c->lines[i], &lines[ret->line_count]);
+		ret->line_count += !rc && lines[ret->line_count].point_count > 0;
+	}
+	return rc;
+}
+
+int points_chart(struct store *s, const struct points_chart_opts *o, struct arena *a, struct points_chart *ret,
+		 struct err *err)
+{
+	struct err local = ERR_INIT;
+	struct chart c = { .o = o, .a = a, .err = err ? err : &local };
+	struct points_chart chart;
+	int rc;
+
+	if (o->buckets < 1 || o->buckets > BUCKETS_MAX)
+		return err_set(err, ERR_USAGE, "buckets must be 1 to %u", BUCKETS_MAX);
+	rc = readers_take(s, &c.d, c.err);
+	if (rc)
+		return rc;
+	rc = draw(&c, &chart);
+	readers_give(s, c.d);
+	free(c.lines);
+	free(c.cells);
+	if (!rc)
+		*ret = chart;
+	return rc;
+}

@@ -1,0 +1,18 @@
+/* inside.h: what the modules of web/store share about an open store. */
+#ifndef DPT_STORE_INSIDE_H
+#define DPT_STORE_INSIDE_H
+
+#include <limits.h>
+#include <stdint.h>
+
+#include "web/store/store.h"
+
+struct store {
+	char path[PATH_MAX];
+	char id[40];
+	int lock_fd;
+	struct writer *writer;
+	struct readers *readers;
+};
+
+#endif

@@ -1,0 +1,47 @@
+# libwebstore: the only part that links SQLite. The SQL of schema/sql becomes two tables that db.c includes.
+noinst_LTLIBRARIES += libwebstore.la
+store_sql = schema/sql/0001_start.sql
+store_scripts = schema/sql/open_writer.sql schema/sql/open_reader.sql
+EXTRA_DIST += $(store_sql) $(store_scripts) schema/sql/queries.sql schema/gen/sql.awk
+
+libwebstore_la_SOURCES = \
+	web/store/apply.c web/store/apply.h \
+	web/store/apply_journal.c web/store/apply_journal.h \
+	web/store/chart.c \
+	web/store/chunk.c web/store/chunk.h \
+	web/store/db.c web/store/db.h \
+	web/store/detail.c web/store/detail.h \
+	web/store/filter.c web/store/filter.h \
+	web/store/fold.c web/store/fold.h \
+	web/store/ingest.c web/store/ingest.h \
+	web/store/inside.h \
+	web/store/intake.c web/store/intake.h \
+	web/store/locate.c \
+	web/store/map.c web/store/map.h \
+	web/store/pack.c web/store/pack.h \
+	web/store/pick.c web/store/pick.h \
+	web/store/points.c web/store/points.h \
+	web/store/query.c web/store/query.h \
+	web/store/readers.c web/store/readers.h \
+	web/store/scan.c web/store/scan.h \
+	web/store/search.c \
+	web/store/segment.c web/store/segment.h \
+	web/store/sha256.c web/store/sha256.h \
+	web/store/spike.c web/store/spike.h \
+	web/store/state.c web/store/state.h \
+	web/store/store.c web/store/store.h \
+	web/store/sum.c web/store/sum.h \
+	web/store/writer.c web/store/writer.h
+libwebstore_la_CPPFLAGS = $(AM_CPPFLAGS) $(SQLITE_CFLAGS)
+libwebstore_la_LIBADD = libtracker.la libtrackbase.la $(SQLITE_LIBS) -lm
+
+$(libwebstore_la_OBJECTS): web/store/queries.def web/store/scripts.def
+CLEANFILES += web/store/queries.def web/store/scripts.def
+
+web/store/queries.def: schema/sql/queries.sql schema/gen/sql.awk
+	$(AM_V_GEN)$(MKDIR_P) web/store && $(AWK) -v what=queries -f $(srcdir)/schema/gen/sql.awk \
+		$(srcdir)/schema/sql/queries.sql >$@.tmp && mv $@.tmp $@
+
+web/store/scripts.def: $(store_sql) $(store_scripts) schema/gen/sql.awk
+	$(AM_V_GEN)$(MKDIR_P) web/store && $(AWK) -v what=scripts -f $(srcdir)/schema/gen/sql.awk \
+		$(addprefix $(srcdir)/,$(store_sql) $(store_scripts)) >$@.tmp && mv $@.tmp $@

@@ -1,0 +1,102 @@
+/* locate.c: where the store of a folder of runs lies. */
+#include <errno.h>
+#include <linux/magic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/statfs.h>
+#include <unistd.h>
+
+#include "web/store/sha256.h"
+#include "web/store/store.h"
+
+/* Filesystems whose changes other machines make (so that they cannot be watched) or whose locks cannot be trusted. */
+static const unsigned long network[] = { NFS_SUPER_MAGIC, SMB_SUPER_MAGIC, 0xff534d42 /* cifs */, 0xfe534d42 /* smb2 */,
+	0x65735546 /* fuse */, 0x01021997 /* 9p */, 0x00c36400 /* ceph */, 0x0bd00bd0 /* lustre */, 0x47504653 /* gpfs */,
+	AFS_SUPER_MAGIC, CODA_SUPER_MAGIC, 0x19830326 /* beegfs */ };
+
+static int make_folders(const char *path, mode_t mode, struct err *err)
+{
+	char part[PATH_MAX];
+	char *slash;
+
+	snprintf(part, sizeof part, "%s", path);
+	for (slash = part + 1; (slash = strchr(slash, '/')); slash++) {
+		*slash = '\0';
+		if (mkdir(part, mode) && errno != EEXIST && errno != EROFS && errno != EACCES)
+			return err_set_errno(err, errno, "%s", part);
+		*slash = '/';
+	}
+	if (mkdir(part, mode) && errno != EEXIST)
+		return err_set_errno(err, errno, "making the folder %s", part);
+	return 0;
+}
+
+static bool is_network(const char *path)
+{
+	struct statfs sf;
+	size_t i;
+
+	if (statfs(path, &sf))
+		return false;
+	for (i = 0; i < sizeof network / sizeof network[0]; i++)
+		if ((unsigned long)(unsigned int)sf.f_type == network[i])
+			return true;
+	return false;
+}
+
+static int state_folder(char *ret, size_t room, const char *logdir, struct err *err)
+{
+	const char *base = getenv("XDG_STATE_HOME"), *home = getenv("HOME");
+	char real[PATH_MAX], digest[65];
+	int n;
+
+	if (!realpath(logdir, real))
+		return err_set_errno(err, errno, "%s", logdir);
+	sha256_hex(real, strlen(real), digest);
+	if (base && *base == '/')
+		n = snprintf(ret, room, "%s/dptrack/%.16s", base, digest);
+	else if (home && *home == '/')
+		n = snprintf(ret, room, "%s/.local/state/dptrack/%.16s", home, digest);
+	else
+		return err_set(err, ERR_USAGE, "%s cannot be written and neither XDG_STATE_HOME nor HOME is set: name a "
+			       "place with --db", logdir);
+	if (n < 0 || (size_t)n >= room)
+		return err_set(err, ERR_USAGE, "XDG_STATE_HOME is too long");
+	return make_folders(ret, 0700, err);
+}
+
+static void folder_of(char *ret, size_t room, const char *file)
+{
+	const char *slash = strrchr(file, '/');
+
+	snprintf(ret, room, "%.*s", slash ? (int)(slash - file) : 1, slash ? file : ".");
+}
+
+int store_locate(struct store_paths *ret, const char *logdir, const char *db, struct err *err)
+{
+	struct store_paths p = { 0 };
+	char folder[PATH_MAX - 32];
+	struct stat sb;
+	int rc;
+
+	if (strlen(logdir) >= sizeof folder || (db && strlen(db) >= sizeof folder))
+		return err_set(err, ERR_USAGE, "the path %.100s… is too long", logdir);
+	if (stat(logdir, &sb) && (rc = make_folders(logdir, 0777, err)))
+		return rc;
+	if (!stat(logdir, &sb) && !S_ISDIR(sb.st_mode))
+		return err_set(err, ERR_USAGE, "%s is not a folder", logdir);
+	p.poll = is_network(logdir);
+	p.elsewhere = !db && (p.poll || access(logdir, W_OK) != 0);
+	if (p.elsewhere && (rc = state_folder(folder, sizeof folder, logdir, err)))
+		return rc;
+	if (!p.elsewhere)
+		snprintf(folder, sizeof folder, "%s", logdir);
+	snprintf(p.db, sizeof p.db, "%s%s", db ? db : folder, db ? "" : "/dptrack.db");
+	if (db)
+		folder_of(folder, sizeof folder, db);
+	snprintf(p.artifacts, sizeof p.artifacts, "%s/dptrack.artifacts", folder);
+	*ret = p;
+	return 0;
+}

@@ -1,0 +1,24 @@
+/* scan.h: walks every point of some series of a run: folded chunks in order, then the ingest log. Works on any
+ * connection; what it sees is that connection's snapshot. Private to web/store. */
+#ifndef DPT_STORE_SCAN_H
+#define DPT_STORE_SCAN_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "tracker/base/err.h"
+#include "web/store/db.h"
+#include "web/store/sum.h"
+
+#define SCAN_CHUNK_ID(series, number) ((series) * (INT64_C(1) << 20) + (number))
+
+/* Called with up to CHUNK_POINTS points of the series at position `at` in the list, in order of arrival per series. */
+typedef int scan_fn(void *arg, size_t at, const struct sum_point *points, size_t n, struct err *err);
+
+/* ids: ascending. */
+int scan_points(struct db *d, int64_t run_id, const int64_t *ids, size_t count, scan_fn *fn, void *arg, struct err *err);
+
+/* The log alone. */
+int scan_log(struct db *d, int64_t run_id, const int64_t *ids, size_t count, scan_fn *fn, void *arg, struct err *err);
+
+#endif

@@ -1,0 +1,532 @@
+/* search.c: query_runs. Rows of the runs asked for and one column a field named in filter or order are read once; filter,
+ * order and page are then decided in memory, and only the page's runs are loaded whole. Points are never touched. */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tracker/base/buf.h"
+#include "tracker/base/crc32c.h"
+#include "web/store/detail.h"
+#include "web/store/filter.h"
+#include "web/store/inside.h"
+#include "web/store/query.h"
+#include "web/store/readers.h"
+
+#define LIMIT_DEFAULT 100
+#define LIMIT_MAX 50000
+#define FEW_RUNS 200          /* up to here cells are looked up one by one */
+#define ORDER_TEXT_BYTES 200  /* texts that agree in so many bytes sort as equal */
+
+struct row {
+	int64_t id;
+	char uuid[33];
+	int64_t start_ms, end_ms, experiment_id;
+	const char *name, *status;
+};
+
+struct search {
+	const struct query_runs_opts *o;
+	struct db *d;
+	struct arena *a;    /* the search's own, freed at its end */
+	struct filter *f;
+	struct row *rows;   /* by id */
+	size_t row_count, row_cap;
+	struct filter_value *values; /* [row][field] */
+	size_t fields;
+	size_t *hits;
+	size_t hit_count;
+	struct filter_value after[16]; /* of the page token */
+	int64_t after_start;
+	char after_uuid[33];
+	bool has_after;
+	uint32_t plan;      /* a token is only good with the filter and order that it was made with */
+	struct err *err;
+};
+
+static int no_memory(struct search *s)
+{
+	return err_set(s->err, ERR_NOMEM, "out of memory");
+}
+
+static int add_row(struct search *s, sqlite3_stmt *q)
+{
+	bool deleted = sqlite3_column_int(q, 6);
+	struct row *r;
+
+	if (s->o->only_deleted ? !deleted : deleted && !s->o->with_deleted)
+		return 0;
+	if (s->row_count == s->row_cap) {
+		size_t cap = s->row_cap ? s->row_cap * 2 : 256;
+		struct row *grown = realloc(s->rows, cap * sizeof *grown);
+
+		if (!grown)
+			return no_memory(s);
+		s->rows = grown;
+		s->row_cap = cap;
+	}
+	r = &s->rows[s->row_count++];
+	r->id = sqlite3_column_int64(q, 0);
+	snprintf(r->uuid, sizeof r->uuid, "%s", (const char *)sqlite3_column_text(q, 1));
+	r->name = db_text(s->a, q, 2);
+	r->status = db_text(s->a, q, 3);
+	r->start_ms = db_time(q, 4);
+	r->end_ms = db_time(q, 5);
+	r->experiment_id = sqlite3_column_int64(q, 7);
+	return 0;
+}
+
+static int read_rows(struct search *s, sqlite3_stmt *q)
+{
+	int rc;
+
+	while ((rc = db_next(s->d, q, s->err)) > 0) {
+		rc = add_row(s, q);
+		if (rc) {
+			db_stop(q);
+			break;
+		}
+	}
+	return rc;
+}
+
+static int by_row_id(const void *x, const void *y)
+{
+	const struct row *a = x, *b = y;
+
+	return (a->id > b->id) - (a->id < b->id);
+}
+
+static void sort_rows(struct search *s)
+{
+	size_t i, n = 0;
+
+	qsort(s->rows, s->row_count, sizeof *s->rows, by_row_id);
+	for (i = 0; i < s->row_count; i++)
+		if (!n || s->rows[n - 1].id != s->rows[i].id)
+			s->rows[n++] = s->rows[i];
+	s->row_count = n;
+}
+
+static bool wanted_experiment(const int64_t *ids, size_t n, int64_t id)
+{
+	size_t i;
+
+	for (i = 0; i < n; i++)
+		if (ids[i] == id)
+			return true;
+	return false;
+}
+
+static int experiment_ids(struct search *s, int64_t *ids)
+{
+	size_t i;
+	int rc;
+
+	for (i = 0; i < s->o->experiment_count; i++) {
+		rc = db_int(s->d, &ids[i], DB_experiment_by_name, s->err, "t", s->o->experiments[i]);
+		if (rc < 0)
+			return rc;
+		if (!rc)
+			return err_set(s->err, ERR_NOENT, "there is no experiment '%.100s'", s->o->experiments[i]);
+	}
+	return 0;
+}
+
+static int load_named(struct search *s, const int64_t *experiments)
+{
+	sqlite3_stmt *q;
+	size_t i, n = 0;
+	int rc = 0;
+
+	for (i = 0; i < s->o->id_count && !rc; i++) {
+		rc = db_start(s->d, &q, DB_run_row, s->err, "t", s->o->ids[i]);
+		if (!rc)
+			rc = read_rows(s, q);
+	}
+	sort_rows(s);
+	for (i = 0; i < s->row_count && s->o->experiments; i++)
+		if (wanted_experiment(experiments, s->o->experiment_count, s->rows[i].experiment_id))
+			s->rows[n++] = s->rows[i];
+	if (s->o->experiments)
+		s->row_count = n;
+	return rc;
+}
+
+static int load_rows(struct search *s)
+{
+	int64_t *ids = arena_array(s->a, s->o->experiment_count + 1, sizeof *ids);
+	sqlite3_stmt *q;
+	size_t i;
+	int rc = ids ? experiment_ids(s, ids) : no_memory(s);
+
+	if (rc)
+		return rc;
+	if (s->o->ids)
+		return load_named(s, ids);
+	if (!s->o->experiments) {
+		rc = db_start(s->d, &q, DB_runs_all, s->err, "");
+		return rc ? rc : read_rows(s, q);
+	}
+	for (i = 0; i < s->o->experiment_count && !rc; i++) {
+		rc = db_start(s->d, &q, DB_runs_of_experiment, s->err, "i", ids[i]);
+		if (!rc)
+			rc = read_rows(s, q);
+	}
+	sort_rows(s);
+	return rc;
+}
+
+static void put_cell(struct search *s, size_t row, size_t field, sqlite3_stmt *q)
+{
+	const struct filter_field *ff = filter_field(s->f, field);
+	struct filter_value *v = &s->values[row * s->fields + field];
+
+	v->present = true;
+	if (ff->entity == FILTER_METRIC) {
+		v->is_number = true;
+		v->number = db_real(q, 1 + (int)ff->aggregate);
+		return;
+	}
+	v->text = db_text(s->a, q, 1);
+	v->is_number = !s->o->text_params && ff->entity == FILTER_PARAM && filter_number(v->text, &v->number);
+}
+
+/* Rows and column are both in the order of run ids. */
+static int merge_column(struct search *s, size_t field, sqlite3_stmt *q)
+{
+	size_t row = 0;
+	int rc;
+
+	while ((rc = db_next(s->d, q, s->err)) > 0) {
+		int64_t id = sqlite3_column_int64(q, 0);
+
+		while (row < s->row_count && s->rows[row].id < id)
+			row++;
+		if (row == s->row_count) {
+			db_stop(q);
+			return 0;
+		}
+		if (s->rows[row].id == id)
+			put_cell(s, row, field, q);
+	}
+	return rc;
+}
+
+static int load_column(struct search *s, size_t field)
+{
+	static const enum db_query columns[] = { DB_version_get, DB_param_column, DB_tag_column, DB_metric_column };
+	static const enum db_query cells[] = { DB_version_get, DB_param_cell, DB_tag_cell, DB_metric_cell };
+	const struct filter_field *ff = filter_field(s->f, field);
+	sqlite3_stmt *q;
+	int64_t key;
+	size_t i;
+	int rc = db_int(s->d, &key, DB_key_by_name, s->err, "t", ff->key);
+
+	if (rc <= 0)
+		return rc;
+	if (s->row_count > FEW_RUNS) {
+		rc = db_start(s->d, &q, columns[ff->entity], s->err, "i", key);
+		return rc ? rc : merge_column(s, field, q);
+	}
+	for (i = 0, rc = 0; i < s->row_count && rc >= 0; i++) {
+		rc = db_start(s->d, &q, cells[ff->entity], s->err, "ii", key, s->rows[i].id);
+		if (!rc && (rc = db_next(s->d, q, s->err)) > 0) {
+			put_cell(s, i, field, q);
+			db_stop(q);
+		}
+	}
+	return rc < 0 ? rc : 0;
+}
+
+static int experiment_column(struct search *s, size_t field)
+{
+	sqlite3_stmt *q;
+	size_t i;
+	int rc = db_start(s->d, &q, DB_experiment_list, s->err, "");
+
+	while (!rc && (rc = db_next(s->d, q, s->err)) > 0) {
+		int64_t id = sqlite3_column_int64(q, 0);
+		const char *name = db_text(s->a, q, 1);
+
+		for (i = 0; i < s->row_count; i++)
+			if (s->rows[i].experiment_id == id)
+				s->values[i * s->fields + field] = (struct filter_value){ .present = true, .text = name };
+		rc = 0;
+	}
+	return rc;
+}
+
+static void attribute_cell(const struct row *r, enum filter_attribute which, struct filter_value *v)
+{
+	int64_t time = which == FILTER_START_TIME ? r->start_ms : r->end_ms;
+
+	v->present = true;
+	if (which == FILTER_RUN_ID) {
+		v->text = r->uuid;
+	} else if (which == FILTER_NAME) {
+		v->text = r->name;
+	} else if (which == FILTER_STATUS) {
+		v->text = r->status;
+	} else {
+		v->present = time != INT64_MIN;
+		v->is_number = true;
+		v->number = (double)time;
+	}
+}
+
+static int load_columns(struct search *s)
+{
+	size_t field, i;
+	int rc = 0;
+
+	s->fields = filter_field_count(s->f);
+	s->values = calloc(s->row_count * s->fields + 1, sizeof *s->values);
+	if (!s->values)
+		return no_memory(s);
+	for (field = 0; field < s->fields && !rc; field++) {
+		const struct filter_field *ff = filter_field(s->f, field);
+
+		if (ff->entity != FILTER_ATTRIBUTE)
+			rc = load_column(s, field);
+		else if (ff->attribute == FILTER_EXPERIMENT)
+			rc = experiment_column(s, field);
+		else
+			for (i = 0; i < s->row_count; i++)
+				attribute_cell(&s->rows[i], ff->attribute, &s->values[i * s->fields + field]);
+	}
+	return rc;
+}
+
+static int compare_text_cut(const struct filter_value *a, const struct filter_value *b, bool descending)
+{
+	int order;
+
+	if (!a->present || !b->present || a->is_number || b->is_number)
+		return filter_compare(a, b, descending);
+	order = strncmp(a->text, b->text, ORDER_TEXT_BYTES);
+	return descending ? -order : order;
+}
+
+static int compare_start(int64_t a, int64_t b)
+{
+	/* Newest first; unknown (the smallest number) last. */
+	return (a < b) - (a > b);
+}
+
+static int compare_hits(const void *x, const void *y, void *arg)
+{
+	struct search *s = arg;
+	size_t a = *(const size_t *)x, b = *(const size_t *)y, i;
+	int order;
+
+	for (i = 0; i < filter_order_count(s->f); i++) {
+		const struct filter_order *o = filter_order(s->f, i);
+
+		order = compare_text_cut(&s->values[a * s->fields + o->field], &s->values[b * s->fields + o->field],
+					 o->descending);
+		if (order)
+			return order;
+	}
+	order = compare_start(s->rows[a].start_ms, s->rows[b].start_ms);
+	return order ? order : strcmp(s->rows[a].uuid, s->rows[b].uuid);
+}
+
+/* Whether a row comes after the last one of the page before. */
+static bool is_after(const struct search *s, size_t row)
+{
+	const struct row *r = &s->rows[row];
+	size_t i;
+	int order;
+
+	for (i = 0; i < filter_order_count(s->f); i++) {
+		const struct filter_order *o = filter_order(s->f, i);
+
+		order = compare_text_cut(&s->values[row * s->fields + o->field], &s->after[i], o->descending);
+		if (order)
+			return order > 0;
+	}
+	order = compare_start(r->start_ms, s->after_start);
+	return order ? order > 0 : strcmp(r->uuid, s->after_uuid) > 0;
+}
+
+static int select_hits(struct search *s)
+{
+	size_t i;
+
+	s->hits = calloc(s->row_count + 1, sizeof *s->hits);
+	if (!s->hits)
+		return no_memory(s);
+	for (i = 0; i < s->row_count; i++)
+		if (filter_match(s->f, s->values + i * s->fields) && (!s->has_after || is_after(s, i)))
+			s->hits[s->hit_count++] = i;
+	qsort_r(s->hits, s->hit_count, sizeof *s->hits, compare_hits, s);
+	return 0;
+}
+
+static void add_hex(struct buf *b, const void *bytes, size_t n)
+{
+	const unsigned char *p = bytes;
+
+	while (n--)
+		buf_addf(b, "%02x", *p++);
+}
+
+/* Hex of: plan, per order field its class, number or cut text; start; then the id. */
+static const char *make_token(struct search *s, size_t row, struct arena *a)
+{
+	const struct row *r = &s->rows[row];
+	struct buf b, hex;
+	const char *token;
+	size_t i;
+
+	buf_init(&b, 1 << 16);
+	buf_init(&hex, 1 << 17);
+	buf_add(&b, &s->plan, 4);
+	for (i = 0; i < filter_order_count(s->f); i++) {
+		const struct filter_value *v = &s->values[row * s->fields + filter_order(s->f, i)->field];
+		size_t len = v->text && v->present && !v->is_number ? strnlen(v->text, ORDER_TEXT_BYTES) : 0;
+
+		buf_addc(&b, (char)(!v->present ? 0 : v->is_number ? 1 : 2));
+		buf_add(&b, &v->number, 8);
+		buf_addc(&b, (char)(unsigned char)len);
+		buf_add(&b, v->text ? v->text : "", len);
+	}
+	buf_add(&b, &r->start_ms, 8);
+	buf_add(&b, r->uuid, 32);
+	add_hex(&hex, b.data, b.len);
+	token = buf_failed(&b) || buf_failed(&hex) ? NULL : arena_strdup(a, hex.data);
+	buf_done(&b);
+	buf_done(&hex);
+	return token;
+}
+
+static int hex_digit(char c)
+{
+	return c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
+}
+
+static bool take(const unsigned char **p, size_t *left, void *to, size_t n)
+{
+	if (*left < n)
+		return false;
+	memcpy(to, *p, n);
+	*p += n;
+	*left -= n;
+	return true;
+}
+
+static bool decode_token(struct search *s, const unsigned char *p, size_t left)
+{
+	unsigned char class, len;
+	uint32_t plan;
+	size_t i;
+
+	if (!take(&p, &left, &plan, 4) || plan != s->plan)
+		return false;
+	for (i = 0; i < filter_order_count(s->f); i++) {
+		struct filter_value *v = &s->after[i];
+		char *text;
+
+		if (!take(&p, &left, &class, 1) || class > 2 || !take(&p, &left, &v->number, 8) || !take(&p, &left, &len, 1) ||
+		    len > ORDER_TEXT_BYTES)
+			return false;
+		text = arena_alloc(s->a, (size_t)len + 1);
+		if (!text || !take(&p, &left, text, len))
+			return false;
+		v->present = class > 0;
+		v->is_number = class == 1;
+		v->text = text;
+	}
+	return take(&p, &left, &s->after_start, 8) && take(&p, &left, s->after_uuid, 32) && !left;
+}
+
+static int read_token(struct search *s)
+{
+	const char *token = s->o->page_token;
+	size_t n = token ? strlen(token) : 0, i;
+	unsigned char *bytes;
+
+	if (!n)
+		return 0;
+	bytes = n > 20000 || n % 2 ? NULL : arena_alloc(s->a, n / 2 + 1);
+	for (i = 0; bytes && i < n / 2; i++) {
+		int hi = hex_digit(token[2 * i]), lo = hex_digit(token[2 * i + 1]);
+
+		if (hi < 0 || lo < 0)
+			break;
+		bytes[i] = (unsigned char)(hi << 4 | lo);
+	}
+	if (!bytes || i < n / 2 || !decode_token(s, bytes, n / 2))
+		return err_set(s->err, ERR_USAGE, "page_token: not a token of this search (filter and order must be the same)");
+	s->has_after = true;
+	return 0;
+}
+
+static uint32_t hash_text(uint32_t h, const char *text)
+{
+	return crc32c(h, text ? text : "", text ? strlen(text) + 1 : 1);
+}
+
+static void hash_plan(struct search *s)
+{
+	size_t i;
+
+	s->plan = hash_text(hash_text(0, s->o->filter), s->o->order_by);
+	for (i = 0; i < s->o->experiment_count; i++)
+		s->plan = hash_text(s->plan, s->o->experiments[i]);
+}
+
+static int load_page(struct search *s, struct arena *a, struct query_runs *ret)
+{
+	size_t limit = s->o->limit ? s->o->limit : LIMIT_DEFAULT, i;
+	int64_t rev = 0;
+	int rc = db_int(s->d, &rev, DB_rev_get, s->err, "");
+
+	if (rc < 0)
+		return rc;
+	limit = limit < LIMIT_MAX ? limit : LIMIT_MAX;
+	ret->rev = (uint64_t)rev;
+	ret->count = s->hit_count < limit ? s->hit_count : limit;
+	ret->items = arena_array(a, ret->count ? ret->count : 1, sizeof *ret->items);
+	if (!ret->items)
+		return no_memory(s);
+	for (i = 0, rc = 0; i < ret->count && !rc; i++)
+		rc = detail_load(s->d, s->rows[s->hits[i]].id, s->o->bare, a, &ret->items[i], s->err);
+	if (!rc && s->hit_count > limit) {
+		ret->next_page_token = make_token(s, s->hits[limit - 1], a);
+		rc = ret->next_page_token ? 0 : no_memory(s);
+	}
+	return rc;
+}
+
+int query_runs(struct store *store, const struct query_runs_opts *o, struct arena *a, struct query_runs *ret,
+	       struct err *err)
+{
+	struct search s = { .o = o, .a = arena_new(), .err = err };
+	struct query_runs page = { 0 };
+	int rc = s.a ? filter_parse(&s.f, s.a, o->filter, o->order_by, o->text_params, err) : no_memory(&s);
+
+	if (!rc) {
+		hash_plan(&s);
+		rc = read_token(&s);
+	}
+	if (!rc)
+		rc = readers_take(store, &s.d, err);
+	if (!rc)
+		rc = load_rows(&s);
+	if (!rc)
+		rc = load_columns(&s);
+	if (!rc)
+		rc = select_hits(&s);
+	if (!rc)
+		rc = load_page(&s, a, &page);
+	readers_give(store, s.d);
+	free(s.rows);
+	free(s.values);
+	free(s.hits);
+	arena_free(s.a);
+	if (!rc)
+		*ret = page;
+	return rc;
+}

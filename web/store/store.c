@@ -1,0 +1,190 @@
+/* store.c: opens and closes the store, holds its lock. */
+#include "web/store/store.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "web/store/inside.h"
+#include "web/store/readers.h"
+#include "web/store/writer.h"
+
+static int lock_path(char ret[PATH_MAX], const char *db_path, struct err *err)
+{
+	if (snprintf(ret, PATH_MAX, "%s.lock", db_path) >= PATH_MAX - 16)
+		return err_set(err, ERR_USAGE, "%.200s…: the path is too long", db_path);
+	return 0;
+}
+
+static void parse_holder(char *text, struct store_holder *ret)
+{
+	char *line, *rest = text;
+
+	memset(ret, 0, sizeof *ret);
+	while ((line = strsep(&rest, "\n"))) {
+		if (!strncmp(line, "pid ", 4))
+			ret->pid = (int)strtol(line + 4, NULL, 10);
+		else if (!strncmp(line, "address ", 8))
+			snprintf(ret->address, sizeof ret->address, "%s", line + 8);
+		else if (!strncmp(line, "token ", 6))
+			snprintf(ret->token, sizeof ret->token, "%s", line + 6);
+	}
+}
+
+static void read_holder(int fd, struct store_holder *ret)
+{
+	char text[1024];
+	ssize_t n = pread(fd, text, sizeof text - 1, 0);
+
+	text[n > 0 ? n : 0] = '\0';
+	parse_holder(text, ret);
+}
+
+static int write_holder(int fd, const char *address, const char *token)
+{
+	char text[600];
+	int n = snprintf(text, sizeof text, "pid %d\naddress %s\ntoken %s\n", (int)getpid(), address, token);
+
+	if (n < 0 || n >= (int)sizeof text)
+		return ENAMETOOLONG;
+	if (ftruncate(fd, 0) || pwrite(fd, text, (size_t)n, 0) != n)
+		return errno ? errno : EIO;
+	return 0;
+}
+
+static int take_lock(struct store *s, struct err *err)
+{
+	char path[PATH_MAX];
+	struct store_holder h;
+	int rc = lock_path(path, s->path, err);
+
+	if (rc)
+		return rc;
+	s->lock_fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+	if (s->lock_fd < 0)
+		return err_set_errno(err, errno, "%s", path);
+	if (flock(s->lock_fd, LOCK_EX | LOCK_NB)) {
+		if (errno != EWOULDBLOCK)
+			return err_set_errno(err, errno, "locking %s", path);
+		read_holder(s->lock_fd, &h);
+		return err_set(err, ERR_BUSY, "%s is held by process %d%s%s; stop it, or go through it", s->path, h.pid,
+			       *h.address ? " serving " : "", h.address);
+	}
+	fchmod(s->lock_fd, 0600);
+	/* A full disk must not keep a store from being read: the lock itself needs no bytes. */
+	write_holder(s->lock_fd, "", "");
+	return 0;
+}
+
+int store_open(struct store **ret, const struct store_opts *opts, struct err *err)
+{
+	struct store *s = calloc(1, sizeof *s);
+	int rc;
+
+	if (!s)
+		return err_set(err, ERR_NOMEM, "store: out of memory");
+	s->lock_fd = -1;
+	if (snprintf(s->path, sizeof s->path, "%s", opts->db_path) >= (int)sizeof s->path)
+		rc = err_set(err, ERR_USAGE, "the store's path is too long");
+	else
+		rc = take_lock(s, err);
+	if (!rc)
+		rc = writer_start(&s->writer, opts, err);
+	if (!rc)
+		rc = readers_new(&s->readers, s->path, opts->max_readers, err);
+	if (rc) {
+		store_close(s);
+		return rc;
+	}
+	memcpy(s->id, writer_store_id(s->writer), sizeof s->id);
+	*ret = s;
+	return 0;
+}
+
+void store_close(struct store *s)
+{
+	if (!s)
+		return;
+	readers_free(s->readers);
+	writer_stop(s->writer);
+	if (s->lock_fd >= 0) {
+		if (s->writer && ftruncate(s->lock_fd, 0))
+			write_holder(s->lock_fd, "", "");
+		close(s->lock_fd);
+	}
+	free(s);
+}
+
+int store_publish(struct store *s, const char *address, const char *token, struct err *err)
+{
+	int rc;
+
+	if (strpbrk(address, "\n\r") || strpbrk(token, "\n\r") || strlen(address) > 255 || strlen(token) > 127)
+		return err_set(err, ERR_USAGE, "store: bad address or token");
+	rc = write_holder(s->lock_fd, address, token);
+	return rc ? err_set_errno(err, rc, "%s.lock", s->path) : 0;
+}
+
+int store_holder(struct store_holder *ret, const char *db_path, struct err *err)
+{
+	char path[PATH_MAX];
+	int fd, rc = lock_path(path, db_path, err);
+
+	if (rc)
+		return rc;
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0 && errno == ENOENT)
+		return err_set(err, ERR_NOENT, "%s is not in use", db_path);
+	if (fd < 0)
+		return err_set_errno(err, errno, "%s", path);
+	if (!flock(fd, LOCK_SH | LOCK_NB)) {
+		close(fd);
+		return err_set(err, ERR_NOENT, "%s is not in use", db_path);
+	}
+	read_holder(fd, ret);
+	close(fd);
+	return 0;
+}
+
+int store_watch(struct store *s, void (*fn)(void *arg, uint64_t rev), void *arg)
+{
+	return writer_watch(s->writer, fn, arg);
+}
+
+void store_unwatch(struct store *s, int handle)
+{
+	writer_unwatch(s->writer, handle);
+}
+
+uint64_t store_rev(struct store *s)
+{
+	return writer_rev(s->writer);
+}
+
+static uint64_t file_bytes(const char *path, const char *suffix)
+{
+	char name[PATH_MAX + 8];
+	struct stat sb;
+
+	snprintf(name, sizeof name, "%s%s", path, suffix);
+	return stat(name, &sb) ? 0 : (uint64_t)sb.st_size;
+}
+
+void store_stats(struct store *s, struct store_stats *ret)
+{
+	writer_stats(s->writer, ret);
+	ret->db_bytes = file_bytes(s->path, "");
+	ret->wal_bytes = file_bytes(s->path, "-wal");
+	ret->rw_handles = 1;
+	ret->sqlite_version = sqlite3_libversion();
+}
+
+const char *store_id(const struct store *s)
+{
+	return s->id;
+}
