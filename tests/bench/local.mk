@@ -1,1 +1,2 @@
 # tests/bench
+include tests/bench/kernels.mk

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "trainer/backends/cpu/conv.h"
+#include "trainer/backends/cpu/pick.h"
 #include "trainer/ops/conv/conv.h"
 #include "trainer/ops/ops.h"
 
@@ -58,6 +59,57 @@ static bool spec_equal(const struct dnn_conv_spec *a, const struct dnn_conv_spec
 	       a->p == b->p && a->q == b->q && a->kernel == b->kernel && a->stride == b->stride && a->pad == b->pad;
 }
 
+/* The library asks OpenMP how many threads it may use; that number belongs to the calling thread. */
+static void use_threads(const struct cpu_conv *c)
+{
+	if (omp_get_max_threads() != c->threads)
+		omp_set_num_threads(c->threads);
+}
+
+bool cpu_conv_own(const struct cpu_module *m, const struct dnn_conv_spec *spec)
+{
+	(void)m, (void)spec;
+	return false;
+}
+
+int cpu_conv_make(struct cpu_conv **ret, struct cpu_module *m, const struct dnn_conv_spec *spec, int threads, const char *name,
+                  struct err *err)
+{
+	struct cpu_conv *c = calloc(1, sizeof(*c));
+	int rc;
+
+	if (!c)
+		return err_set(err, ERR_NOMEM, "backend cpu: out of memory while preparing a convolution");
+	c->spec = *spec;
+	c->threads = threads;
+	use_threads(c);
+	rc = dnn_conv_new(&c->dnn, m->dnn, spec, name[0] ? name : NULL, err);
+	if (rc)
+		cpu_conv_free(c);
+	else
+		*ret = c;
+	return rc;
+}
+
+void cpu_conv_free(struct cpu_conv *c)
+{
+	if (!c)
+		return;
+	dnn_conv_free(c->dnn);
+	free(c);
+}
+
+/* A name that was remembered may have left the library since: then its first choice does. */
+static int make_picked(struct cpu_conv **ret, struct cpu_module *m, const struct dnn_conv_spec *spec, int threads, struct err *err)
+{
+	char name[PICK_NAME_BYTES];
+
+	cpu_pick(m, spec, threads, name);
+	if (name[0] && cpu_conv_make(ret, m, spec, threads, name, NULL) == 0)
+		return 0;
+	return cpu_conv_make(ret, m, spec, threads, "", err);
+}
+
 int cpu_conv_get(struct cpu_conv **ret, const struct kernel_env *env, const struct node *n, struct err *err)
 {
 	struct cpu_module *m = env->module;
@@ -75,18 +127,10 @@ int cpu_conv_get(struct cpu_conv **ret, const struct kernel_env *env, const stru
 			*ret = c;
 			return 0;
 		}
-	c = calloc(1, sizeof(*c));
-	if (!c)
-		return err_set(err, ERR_NOMEM, "backend cpu: out of memory while preparing %s", n->name);
-	c->spec = spec;
-	c->empty = empty;
-	c->threads = env->threads;
-	omp_set_num_threads(c->threads);
-	rc = dnn_conv_new(&c->dnn, m->dnn, &spec, NULL, err);
-	if (rc) {
-		free(c);
+	rc = make_picked(&c, m, &spec, env->threads, err);
+	if (rc)
 		return rc;
-	}
+	c->empty = empty;
 	c->next = m->convs;
 	m->convs = c;
 	*ret = c;
@@ -99,8 +143,7 @@ void cpu_conv_free_all(struct cpu_module *m)
 		struct cpu_conv *c = m->convs;
 
 		m->convs = c->next;
-		dnn_conv_free(c->dnn);
-		free(c);
+		cpu_conv_free(c);
 	}
 }
 
@@ -117,13 +160,6 @@ size_t cpu_conv_workspace_bytes(const struct cpu_conv *c)
 const char *cpu_conv_impl(const struct cpu_conv *c)
 {
 	return dnn_conv_impl(c->dnn);
-}
-
-/* The library asks OpenMP how many threads it may use; that number belongs to the calling thread. */
-static void use_threads(const struct cpu_conv *c)
-{
-	if (omp_get_max_threads() != c->threads)
-		omp_set_num_threads(c->threads);
 }
 
 int cpu_conv_run(struct cpu_conv *c, const struct dnn_conv_args *args, struct err *err)

@@ -12,6 +12,12 @@ struct cpu_conv;
 int cpu_conv_get(struct cpu_conv **ret, const struct kernel_env *env, const struct node *n, struct err *err);
 void cpu_conv_free_all(struct cpu_module *m);
 
+/* One implementation by name: "own", one of the library's, or "" for its first choice. For picking; the caller frees. */
+int cpu_conv_make(struct cpu_conv **ret, struct cpu_module *m, const struct dnn_conv_spec *spec, int threads, const char *name,
+                  struct err *err);
+void cpu_conv_free(struct cpu_conv *c);
+bool cpu_conv_own(const struct cpu_module *m, const struct dnn_conv_spec *spec); /* whether "own" can */
+
 size_t cpu_conv_packed_bytes(const struct cpu_conv *c);
 size_t cpu_conv_workspace_bytes(const struct cpu_conv *c);
 const char *cpu_conv_impl(const struct cpu_conv *c);

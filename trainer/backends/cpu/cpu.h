@@ -17,13 +17,15 @@ enum cpu_isa {
 
 struct dnn;
 struct cpu_conv;
+struct cpu_picks;
 
 struct cpu_module { /* what backend->open returns */
 	enum cpu_isa isa;
 	int threads;
 	bool deterministic;
 	struct dnn *dnn;
-	struct cpu_conv *convs;   /* every convolution prepared so far, shared by nodes alike */
+	struct cpu_conv *convs;  /* every convolution prepared so far, shared by nodes alike */
+	struct cpu_picks *picks; /* implementations chosen so far; NULL when there is no memory for them */
 };
 
 enum cpu_isa cpu_isa_detect(void);

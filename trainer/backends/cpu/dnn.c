@@ -66,6 +66,7 @@ struct pd_walk {
 	dnnl_primitive_desc_t pd;
 	bool first;
 #else
+	dnnl_convolution_desc_t op; /* the iterator goes on reading it */
 	dnnl_primitive_desc_iterator_t it;
 	bool first;
 #endif
@@ -129,20 +130,19 @@ static dnnl_status_t forward_pd(struct dnn *d, const struct conv_descs *s, dnnl_
 
 static dnnl_status_t walk_open(struct pd_walk *w, struct dnn *d, enum dnn_pass pass, const struct conv_descs *s)
 {
-	dnnl_convolution_desc_t op;
 	dnnl_status_t st;
 
 	w->first = true;
 	if (pass == DNN_FORWARD)
-		st = dnnl_convolution_forward_desc_init(&op, dnnl_forward_training, dnnl_convolution_direct, &s->src, &s->weights, NULL,
+		st = dnnl_convolution_forward_desc_init(&w->op, dnnl_forward_training, dnnl_convolution_direct, &s->src, &s->weights, NULL,
 		                                        &s->dst, s->strides, s->pad_low, s->pad_high);
 	else if (pass == DNN_DGRAD)
-		st = dnnl_convolution_backward_data_desc_init(&op, dnnl_convolution_direct, &s->src, &s->weights, &s->dst, s->strides,
+		st = dnnl_convolution_backward_data_desc_init(&w->op, dnnl_convolution_direct, &s->src, &s->weights, &s->dst, s->strides,
 		                                              s->pad_low, s->pad_high);
 	else
-		st = dnnl_convolution_backward_weights_desc_init(&op, dnnl_convolution_direct, &s->src, &s->weights, NULL, &s->dst,
+		st = dnnl_convolution_backward_weights_desc_init(&w->op, dnnl_convolution_direct, &s->src, &s->weights, NULL, &s->dst,
 		                                                 s->strides, s->pad_low, s->pad_high);
-	return st == dnnl_success ? dnnl_primitive_desc_iterator_create(&w->it, &op, d->attr, d->engine, w->hint) : st;
+	return st == dnnl_success ? dnnl_primitive_desc_iterator_create(&w->it, &w->op, d->attr, d->engine, w->hint) : st;
 }
 
 static bool walk_next(struct pd_walk *w)
@@ -187,6 +187,8 @@ int dnn_new(struct dnn **ret, struct err *err)
 
 	if (!d)
 		return err_set(err, ERR_NOMEM, "oneDNN: out of memory");
+	/* what the library remembers changes the order in which it lists implementations */
+	dnnl_set_primitive_cache_capacity(0);
 	st = dnnl_engine_create(&d->engine, dnnl_cpu, 0);
 	if (st == dnnl_success)
 		st = dnnl_stream_create(&d->stream, d->engine, dnnl_stream_default_flags);

@@ -7,6 +7,8 @@ cpu_sources = \
 	trainer/backends/cpu/dnn.h \
 	trainer/backends/cpu/each.h \
 	trainer/backends/cpu/module.c \
+	trainer/backends/cpu/pick.c \
+	trainer/backends/cpu/pick.h \
 	trainer/backends/cpu/simd.h \
 	trainer/backends/cpu/team.c \
 	trainer/backends/cpu/vec.h \

@@ -7,6 +7,7 @@
 
 #include "trainer/backends/backend.h"
 #include "trainer/backends/cpu/conv.h"
+#include "trainer/backends/cpu/pick.h"
 
 static void cpu_version(char *text, size_t n)
 {
@@ -41,6 +42,7 @@ static void cpu_close(void *module)
 	if (!m)
 		return;
 	cpu_conv_free_all(m);
+	cpu_picks_free(m->picks);
 	dnn_free(m->dnn);
 	free(m);
 }
@@ -56,6 +58,8 @@ static int cpu_open(const struct backend_opts *o, void **ret_module, struct err 
 	m->deterministic = o->deterministic;
 	m->isa = cpu_isa_detect();
 	rc = dnn_new(&m->dnn, err);
+	if (!rc && !m->deterministic)
+		m->picks = cpu_picks_open();
 	if (rc) {
 		cpu_close(m);
 		return rc;

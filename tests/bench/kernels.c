@@ -1,0 +1,469 @@
+/* kernels.c: the kernel calls of whole ResNet training steps, in order and on distinct buffers, without graph, planner
+ * or loop: where a step's time goes, per op and shape, with rates.
+ *   kernels [resnet20|resnet18|resnet50] [f32|bf16] THREADS BATCH REPEATS [-v] */
+#include <dlfcn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "trainer/backends/backend.h"
+#include "trainer/graph/pass.h"
+#include "trainer/ops/avgpool/avgpool.h"
+#include "trainer/ops/bn/bn.h"
+#include "trainer/ops/conv/conv.h"
+#include "trainer/ops/maxpool/maxpool.h"
+#include "trainer/ops/sgd/sgd.h"
+#include "trainer/ops/xent/xent.h"
+
+#define OPERANDS 8
+#define ITEMS 4096
+#define REPEATS 64
+
+static const struct op bench_ops[OP_COUNT] = {
+#define OP(n) [OP_##n] = { .name = #n, .id = OP_##n },
+#include "trainer/ops/ops.def"
+#undef OP
+};
+
+struct item {
+	struct node node;
+	struct tensor *in[OPERANDS], *out[OPERANDS];
+	void *in_data[OPERANDS], *out_data[OPERANDS];
+	const struct kernel *kernel;
+	void *state, *workspace;
+	double flops, time_s[REPEATS];
+	char label[96];
+};
+
+struct cell { /* a tensor and its memory */
+	struct tensor t;
+	void *data;
+};
+
+struct bench {
+	const struct backend *b;
+	struct kernel_env env;
+	enum dtype low;
+	struct item items[ITEMS];
+	int n, batch, repeats;
+	char *slab;
+	size_t used, bytes, workspace_bytes;
+	struct step_page page;
+};
+
+static void die(const char *what, const char *why)
+{
+	fprintf(stderr, "kernels: %s: %s\n", what, why);
+	exit(1);
+}
+
+static void *take(struct bench *b, size_t bytes)
+{
+	void *p = b->slab + b->used;
+
+	b->used += (bytes + 63) / 64 * 64;
+	if (b->used > b->bytes)
+		die("memory", "the bench's slab is too small");
+	return p;
+}
+
+static struct cell *cell(struct bench *b, enum dtype type, struct shape shape)
+{
+	struct cell *c = calloc(1, sizeof(*c));
+
+	c->t = (struct tensor){ .name = "t", .dtype = type, .shape = shape };
+	c->data = take(b, tensor_bytes(&c->t));
+	return c;
+}
+
+/* Small values that keep the arithmetic finite and dense. */
+static struct cell *filled(struct bench *b, enum dtype type, struct shape shape, float scale)
+{
+	struct cell *c = cell(b, type, shape);
+	uint32_t r = 1;
+
+	for (int64_t i = 0; i < shape_count(&shape); i++) {
+		r = r * 1664525 + 1013904223;
+		float v = scale * ((float)(r >> 8) / (float)(1 << 23) - 1);
+		uint32_t u;
+
+		memcpy(&u, &v, sizeof(u));
+		if (type == DTYPE_BF16)
+			((uint16_t *)c->data)[i] = (uint16_t)(u >> 16);
+		else
+			((float *)c->data)[i] = v;
+	}
+	return c;
+}
+
+struct call {
+	enum op_id op;
+	void *attr;
+	struct cell *in[OPERANDS], *out[OPERANDS];
+	int n_in, n_out;
+	double flops;
+};
+
+static struct item *add(struct bench *b, const struct call *c)
+{
+	struct item *it = &b->items[b->n++];
+	const struct tensor *big = c->in[0] ? &c->in[0]->t : &c->out[0]->t;
+	struct err err = ERR_INIT;
+	int len;
+
+	if (b->n > ITEMS)
+		die("items", "too many");
+	it->node = (struct node){ .op = &bench_ops[c->op], .name = bench_ops[c->op].name, .n_in = c->n_in, .n_out = c->n_out, .in = it->in,
+		                  .out = it->out, .attr = c->attr };
+	for (int i = 0; i < c->n_in; i++)
+		if (c->in[i]) {
+			it->in[i] = &c->in[i]->t;
+			it->in_data[i] = c->in[i]->data;
+		}
+	for (int i = 0; i < c->n_out; i++)
+		if (c->out[i]) {
+			it->out[i] = &c->out[i]->t;
+			it->out_data[i] = c->out[i]->data;
+		}
+	it->flops = c->flops;
+	it->kernel = b->b->kernel[c->op];
+	if (it->kernel->prepare(&b->env, &it->node, &it->state, &err))
+		die(it->node.name, err.text);
+	if (it->node.workspace_bytes > b->workspace_bytes)
+		b->workspace_bytes = it->node.workspace_bytes;
+	len = snprintf(it->label, sizeof(it->label), "%s", it->node.name);
+	for (int i = 0; i < big->shape.ndim; i++)
+		len += snprintf(it->label + len, sizeof(it->label) - (size_t)len, "%c%lld", i ? 'x' : ' ', (long long)big->shape.dim[i]);
+	return it;
+}
+
+/* Weights packed for one consumer, as pass_layout would do it. */
+static struct cell *packed(struct bench *b, enum op_id op, void *attr, struct cell *a, struct cell *w, struct cell *out)
+{
+	struct tensor *tensors = calloc(3, sizeof(*tensors)), **in = calloc(2, sizeof(*in)), **outs = calloc(1, sizeof(*outs));
+	struct node *n = calloc(1, sizeof(*n));
+	struct pack_attr *pa = calloc(1, sizeof(*pa));
+	struct cell *p = calloc(1, sizeof(*p));
+
+	tensors[0] = a->t, tensors[1] = w->t, tensors[2] = out->t;
+	tensors[1].dtype = b->low;
+	in[0] = &tensors[0], in[1] = &tensors[1], outs[0] = &tensors[2];
+	*n = (struct node){ .op = &bench_ops[op], .name = bench_ops[op].name, .n_in = 2, .n_out = 1, .in = in, .out = outs, .attr = attr };
+	p->t = tensors[1];
+	p->t.opaque_bytes = b->b->kernel[op]->pack_bytes(&b->env, n, 1);
+	if (!p->t.opaque_bytes)
+		die("pack_bytes", bench_ops[op].name);
+	p->data = take(b, p->t.opaque_bytes);
+	*pa = (struct pack_attr){ .consumer = n, .index = 1 };
+	add(b, &(struct call){ OP_pack, pa, { w }, { p }, 1, 1, 0 });
+	return p;
+}
+
+/* A convolution with its batch norm, and what the way back needs of them. */
+struct unit {
+	struct conv_attr conv;
+	struct bn_attr bn;
+	struct cell *x, *w, *y, *z, *stat, *gamma, *beta, *residual, *dw;
+	double flops;
+};
+
+static struct unit *unit(struct bench *b, struct cell *x, int64_t k, int kernel, int stride, struct cell *residual, bool relu)
+{
+	const int64_t *d = x->t.shape.dim;
+	int pad = kernel / 2;
+	int64_t p = (d[1] + 2 * pad - kernel) / stride + 1, q = (d[2] + 2 * pad - kernel) / stride + 1;
+	struct unit *u = calloc(1, sizeof(*u));
+	struct cell *mean = filled(b, DTYPE_F32, SHAPE(k), 1), *var = filled(b, DTYPE_F32, SHAPE(k), 1);
+
+	u->conv = (struct conv_attr){ .stride = stride, .pad = pad, .kernel = kernel, .in_shape = x->t.shape };
+	u->bn = (struct bn_attr){ .eps = 1e-5, .momentum = 0.1, .relu = relu, .residual = residual != NULL };
+	u->x = x;
+	u->residual = residual;
+	u->w = filled(b, DTYPE_F32, SHAPE(k, kernel, kernel, d[3]), 0.1f);
+	u->dw = cell(b, DTYPE_F32, u->w->t.shape);
+	u->gamma = filled(b, DTYPE_F32, SHAPE(k), 1);
+	u->beta = filled(b, DTYPE_F32, SHAPE(k), 1);
+	u->y = cell(b, b->low, SHAPE(d[0], p, q, k));
+	u->z = cell(b, b->low, SHAPE(d[0], p, q, k));
+	u->stat = cell(b, DTYPE_F64, SHAPE(2 * k + 1));
+	u->flops = 2.0 * (double)(d[0] * p * q * k * kernel * kernel * d[3]);
+	struct cell *wp = packed(b, OP_conv, &u->conv, x, u->w, u->y);
+	add(b, &(struct call){ OP_conv, &u->conv, { x, wp }, { u->y }, 2, 1, u->flops });
+	add(b, &(struct call){ OP_bn_stats, &u->bn, { u->y }, { u->stat }, 1, 1, 0 });
+	add(b, &(struct call){ OP_bn_running, &u->bn, { u->stat, mean, var }, { mean, var }, 3, 2, 0 });
+	add(b, &(struct call){ OP_bn_apply, &u->bn, { u->y, u->stat, u->gamma, u->beta, residual }, { u->z }, 5, 1, 0 });
+	return u;
+}
+
+struct grads {
+	struct cell *a, *b; /* to be added; b may be NULL */
+};
+
+/* g (when made) goes to *ret_g: the gradient at the residual. */
+static struct cell *unit_back(struct bench *b, struct unit *u, struct grads dy, bool want_dx, struct cell **ret_g)
+{
+	struct bn_attr *apply = malloc(sizeof(*apply));
+	int64_t k = u->y->t.shape.dim[3];
+	struct cell *dstat = cell(b, DTYPE_F64, SHAPE(2 * k)), *dgamma = cell(b, DTYPE_F32, SHAPE(k)), *dbeta = cell(b, DTYPE_F32, SHAPE(k));
+	struct cell *g = NULL, *dconv = cell(b, b->low, u->y->t.shape), *dx = NULL;
+	struct sgd_attr *sgd = calloc(1, sizeof(*sgd));
+	struct cell *m = cell(b, DTYPE_F32, u->w->t.shape);
+
+	u->bn.write_g = u->bn.residual || dy.b;
+	if (u->bn.write_g)
+		g = cell(b, b->low, u->y->t.shape);
+	*apply = u->bn;
+	apply->relu = u->bn.relu && !u->bn.write_g;
+	add(b, &(struct call){ OP_bn_grad_stats, &u->bn, { dy.a, dy.b, u->y, u->stat, u->gamma, u->beta, u->z }, { dstat, g }, 7, 2, 0 });
+	add(b, &(struct call){ OP_bn_grad_apply, apply, { g ? g : dy.a, u->y, u->stat, dstat, u->gamma, u->beta }, { dconv }, 6, 1, 0 });
+	add(b, &(struct call){ OP_bn_grad_params, &u->bn, { dstat }, { dgamma, dbeta }, 1, 2, 0 });
+	if (want_dx) {
+		dx = cell(b, b->low, u->x->t.shape);
+		struct cell *wp = packed(b, OP_conv_dgrad, &u->conv, dconv, u->w, dx);
+		add(b, &(struct call){ OP_conv_dgrad, &u->conv, { dconv, wp }, { dx }, 2, 1, u->flops });
+	}
+	add(b, &(struct call){ OP_conv_wgrad, &u->conv, { u->x, dconv }, { u->dw }, 2, 1, u->flops });
+	*sgd = (struct sgd_attr){ .momentum = 0.9, .weight_decay = 1e-4 };
+	add(b, &(struct call){ OP_sgd, sgd, { u->w, u->dw, m }, { u->w, m }, 3, 2, 0 });
+	if (ret_g)
+		*ret_g = g;
+	return dx;
+}
+
+struct block {
+	struct unit *u[3], *shortcut;
+	int n;
+};
+
+static struct cell *block_add(struct bench *b, struct block *blk, struct cell *x, int64_t width, int stride, bool bottleneck)
+{
+	int64_t out = bottleneck ? 4 * width : width;
+	struct cell *residual = x;
+
+	if (stride != 1 || x->t.shape.dim[3] != out) {
+		blk->shortcut = unit(b, x, out, 1, stride, NULL, false);
+		residual = blk->shortcut->z;
+	}
+	blk->n = bottleneck ? 3 : 2;
+	if (bottleneck) {
+		blk->u[0] = unit(b, x, width, 1, 1, NULL, true);
+		blk->u[1] = unit(b, blk->u[0]->z, width, 3, stride, NULL, true);
+		blk->u[2] = unit(b, blk->u[1]->z, out, 1, 1, residual, true);
+	} else {
+		blk->u[0] = unit(b, x, width, 3, stride, NULL, true);
+		blk->u[1] = unit(b, blk->u[0]->z, width, 3, 1, residual, true);
+	}
+	return blk->u[blk->n - 1]->z;
+}
+
+static struct grads block_back(struct bench *b, struct block *blk, struct grads dy)
+{
+	struct cell *g, *d = unit_back(b, blk->u[blk->n - 1], dy, true, &g);
+
+	for (int i = blk->n - 2; i >= 0; i--)
+		d = unit_back(b, blk->u[i], (struct grads){ d, NULL }, true, NULL);
+	if (blk->shortcut)
+		g = unit_back(b, blk->shortcut, (struct grads){ g, NULL }, true, NULL);
+	return (struct grads){ d, g };
+}
+
+struct net {
+	const char *name;
+	int64_t px, channels, width, classes;
+	int stages, blocks[4], stem_kernel, stem_stride;
+	bool pool, bottleneck;
+};
+
+static const struct net nets[] = {
+	{ "resnet20", 28, 1, 16, 10, 3, { 3, 3, 3 }, 3, 1, false, false },
+	{ "resnet18", 224, 3, 64, 1000, 4, { 2, 2, 2, 2 }, 7, 2, true, false },
+	{ "resnet50", 224, 3, 64, 1000, 4, { 3, 4, 6, 3 }, 7, 2, true, true },
+};
+
+/* Pool, classifier and loss, and the gradient that comes back from them. */
+static struct cell *head(struct bench *b, const struct net *net, struct cell *x)
+{
+	int64_t n = b->batch, c = x->t.shape.dim[3], k = net->classes;
+	struct cell *p = cell(b, b->low, SHAPE(n, c)), *dp = cell(b, b->low, SHAPE(n, c)), *dx = cell(b, b->low, x->t.shape);
+	struct cell *w = filled(b, b->low, SHAPE(k, c), 0.1f), *bias = filled(b, DTYPE_F32, SHAPE(k), 0.1f);
+	struct cell *dw = cell(b, DTYPE_F32, SHAPE(k, c)), *db = cell(b, DTYPE_F32, SHAPE(k));
+	struct cell *y = cell(b, DTYPE_F32, SHAPE(n, k)), *dy = cell(b, DTYPE_F32, SHAPE(n, k));
+	struct cell *labels = cell(b, DTYPE_I32, SHAPE(n)), *result = cell(b, DTYPE_F64, SHAPE(4)), *lse = cell(b, DTYPE_F32, SHAPE(n));
+	struct avgpool_attr *pool = calloc(1, sizeof(*pool));
+	struct xent_attr *xent = calloc(1, sizeof(*xent));
+	double flops = 2.0 * (double)(n * c * k);
+
+	pool->in_shape = x->t.shape;
+	add(b, &(struct call){ OP_avgpool, NULL, { x }, { p }, 1, 1, 0 });
+	add(b, &(struct call){ OP_linear, NULL, { p, w, bias }, { y }, 3, 1, flops });
+	add(b, &(struct call){ OP_xent, xent, { y, labels }, { result, lse }, 2, 2, 0 });
+	add(b, &(struct call){ OP_xent_grad, xent, { y, labels, lse }, { dy }, 3, 1, 0 });
+	add(b, &(struct call){ OP_linear_wgrad, NULL, { p, dy }, { dw, db }, 2, 2, flops });
+	add(b, &(struct call){ OP_linear_dgrad, NULL, { dy, w }, { dp }, 2, 1, flops });
+	add(b, &(struct call){ OP_avgpool_grad, pool, { dp }, { dx }, 1, 1, 0 });
+	return dx;
+}
+
+static void build(struct bench *b, const struct net *net)
+{
+	struct cell *x = filled(b, b->low, SHAPE(b->batch, net->px, net->px, net->channels), 1), *index = NULL, *pooled = NULL;
+	struct unit *stem = unit(b, x, net->width, net->stem_kernel, net->stem_stride, NULL, true);
+	struct maxpool_attr *pool = calloc(1, sizeof(*pool));
+	struct block *blocks[64];
+	struct grads d;
+	int n = 0;
+
+	x = stem->z;
+	if (net->pool) {
+		int64_t half = x->t.shape.dim[1] / 2;
+
+		*pool = (struct maxpool_attr){ .kernel = 3, .stride = 2, .pad = 1, .in_shape = x->t.shape };
+		index = cell(b, DTYPE_U8, SHAPE(b->batch, half, half, net->width));
+		pooled = cell(b, b->low, index->t.shape);
+		add(b, &(struct call){ OP_maxpool, pool, { x }, { pooled, index }, 1, 2, 0 });
+		x = pooled;
+	}
+	for (int s = 0; s < net->stages; s++)
+		for (int i = 0; i < net->blocks[s]; i++) {
+			blocks[n] = calloc(1, sizeof(*blocks[n]));
+			x = block_add(b, blocks[n++], x, net->width << s, s && !i ? 2 : 1, net->bottleneck);
+		}
+	d = (struct grads){ head(b, net, x), NULL };
+	while (n)
+		d = block_back(b, blocks[--n], d);
+	if (net->pool) {
+		struct cell *sum = cell(b, b->low, pooled->t.shape), *dx = cell(b, b->low, stem->z->t.shape);
+
+		add(b, &(struct call){ OP_add, NULL, { d.a, d.b }, { sum }, 2, 1, 0 });
+		add(b, &(struct call){ OP_maxpool_grad, pool, { sum, index }, { dx }, 2, 1, 0 });
+		d = (struct grads){ dx, NULL };
+	}
+	unit_back(b, stem, d, false, NULL);
+}
+
+/* With one thread its own processor time, which other programs on the machine disturb less. */
+static double now_s(const struct bench *b)
+{
+	struct timespec t;
+
+	clock_gettime(b->env.threads > 1 ? CLOCK_MONOTONIC : CLOCK_THREAD_CPUTIME_ID, &t);
+	return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+static double pass(struct bench *b, int repeat)
+{
+	double start = now_s(b), last = start, t;
+	struct err err = ERR_INIT;
+
+	for (int i = 0; i < b->n; i++) {
+		struct item *it = &b->items[i];
+		const struct kernel_args a = { it->in_data, it->out_data, it->workspace, &b->page, NULL };
+
+		if (it->kernel->run(it->state, &a, &err))
+			die(it->node.name, err.text);
+		t = now_s(b);
+		it->time_s[repeat] = t - last;
+		last = t;
+	}
+	return last - start;
+}
+
+static int by_value(const void *a, const void *b)
+{
+	double x = *(const double *)a, y = *(const double *)b;
+
+	return (x > y) - (x < y);
+}
+
+static double median(double *v, int n)
+{
+	qsort(v, (size_t)n, sizeof(*v), by_value);
+	return v[n / 2];
+}
+
+/* One line per distinct label (verbose) or op, largest first is left to sort(1). */
+static void report(struct bench *b, bool verbose)
+{
+	bool *done = calloc((size_t)b->n, sizeof(*done));
+	double total = 0;
+
+	for (int i = 0; i < b->n; i++) {
+		double ms = 0, flops = 0;
+		int count = 0;
+
+		if (done[i])
+			continue;
+		for (int j = i; j < b->n; j++)
+			if (verbose ? !strcmp(b->items[j].label, b->items[i].label) && b->items[j].flops == b->items[i].flops :
+			              b->items[j].node.op == b->items[i].node.op) {
+				done[j] = true;
+				ms += 1e3 * median(b->items[j].time_s, b->repeats);
+				flops += b->items[j].flops;
+				count++;
+			}
+		printf("%8.3f ms %3d x %7.1f GFLOP/s  %s  %s\n", ms, count, flops / ms / 1e6, verbose ? b->items[i].label : b->items[i].node.name,
+		       b->items[i].kernel->impl && verbose ? b->items[i].kernel->impl(b->items[i].state) : "");
+		total += ms;
+	}
+	printf("%8.3f ms, %.1f images/s by medians of kernels\n", total, b->batch / total * 1e3);
+	free(done);
+}
+
+static const struct backend *load(void)
+{
+	const char *build = getenv("builddir");
+	const struct backend *b;
+	char path[4096];
+	void *handle;
+
+	snprintf(path, sizeof(path), "%s/.libs/dptrain_cpu.so", build ? build : ".");
+	handle = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+	if (!handle)
+		die("loading the cpu module ($builddir/.libs)", dlerror());
+	b = dlsym(handle, BACKEND_SYMBOL);
+	if (!b)
+		die(path, "no " BACKEND_SYMBOL);
+	return b;
+}
+
+int main(int argc, char **argv)
+{
+	static struct bench b;
+	const struct net *net = &nets[0];
+	struct err err = ERR_INIT;
+	double start, best = 1e9, passes[REPEATS];
+
+	for (size_t i = 0; argc > 1 && i < sizeof(nets) / sizeof(nets[0]); i++)
+		if (strcmp(argv[1], nets[i].name) == 0)
+			net = &nets[i];
+	b.low = argc > 2 && strcmp(argv[2], "bf16") == 0 ? DTYPE_BF16 : DTYPE_F32;
+	b.env.threads = argc > 3 ? (int)strtol(argv[3], NULL, 10) : 1;
+	b.batch = argc > 4 ? (int)strtol(argv[4], NULL, 10) : 128;
+	b.repeats = argc > 5 ? (int)strtol(argv[5], NULL, 10) : 9;
+	b.repeats = b.repeats < 1 ? 1 : b.repeats > REPEATS ? REPEATS : b.repeats;
+	b.page = (struct step_page){ .step = 1, .epoch = 1, .lr = 1e-6, .inv_count = 1.0 / b.batch, .loss_scale = 1, .clip_factor = 1 };
+	b.b = load();
+	start = now_s(&b);
+	if (b.b->open(&(struct backend_opts){ .threads = b.env.threads }, &b.env.module, &err))
+		die("opening the module", err.text);
+	b.bytes = (size_t)12 << 30;
+	void *slab;
+	if (b.b->alloc(b.env.module, SPACE_PRIVATE, b.bytes, &slab, &err))
+		die("memory", err.text);
+	b.slab = slab;
+	build(&b, net);
+	void *workspace = take(&b, b.workspace_bytes);
+	for (int i = 0; i < b.n; i++)
+		b.items[i].workspace = workspace;
+	printf("%s %s, %d threads, batch %d: %d kernels prepared in %.1f ms, %.0f MB\n", net->name, dtype_name(b.low), b.env.threads, b.batch,
+	       b.n, 1e3 * (now_s(&b) - start), (double)b.used / 1e6);
+	pass(&b, 0);
+	for (int i = 0; i < b.repeats; i++) {
+		passes[i] = pass(&b, i);
+		best = passes[i] < best ? passes[i] : best;
+	}
+	report(&b, argc > 6 && strcmp(argv[6], "-v") == 0);
+	printf("%.1f images/s median, %.1f best\n", b.batch / median(passes, b.repeats), b.batch / best);
+	return 0;
+}
