@@ -1,1 +1,33 @@
-# tests/ops
+# tests/ops: every op on every backend (ops_test), gradients by central differences (grad_test), values worked out by
+# hand (values_test).
+op_cases = trainer/ops/cases.h trainer/ops/cases.c
+op_cases += trainer/ops/add/add_cases.c
+op_cases += trainer/ops/allreduce/allreduce_cases.c
+op_cases += trainer/ops/avgpool/avgpool_cases.c
+op_cases += trainer/ops/bn/bn_cases.c
+op_cases += trainer/ops/cast/cast_cases.c
+op_cases += trainer/ops/conv/conv_cases.c
+op_cases += trainer/ops/gelu/gelu_cases.c
+op_cases += trainer/ops/linear/linear_cases.c
+op_cases += trainer/ops/maxpool/maxpool_cases.c
+op_cases += trainer/ops/norm/norm_cases.c
+op_cases += trainer/ops/pack/pack_cases.c
+op_cases += trainer/ops/relu/relu_cases.c
+op_cases += trainer/ops/sgd/sgd_cases.c
+op_cases += trainer/ops/xent/xent_cases.c
+EXTRA_DIST += $(op_cases)
+
+if HAVE_CMOCKA
+ops_tests = tests/ops/ops_test tests/ops/grad_test tests/ops/values_test
+check_PROGRAMS += $(ops_tests)
+TESTS += $(ops_tests)
+tests_ops_ops_test_SOURCES = tests/ops/ops_test.c tests/ops/exec.c tests/ops/exec.h $(op_cases)
+tests_ops_ops_test_CFLAGS = $(AM_CFLAGS) $(CMOCKA_CFLAGS)
+tests_ops_ops_test_LDADD = libtrainer.la libtrackbase.la $(CMOCKA_LIBS)
+tests_ops_grad_test_SOURCES = tests/ops/grad_test.c tests/ops/exec.c tests/ops/exec.h
+tests_ops_grad_test_CFLAGS = $(AM_CFLAGS) $(CMOCKA_CFLAGS)
+tests_ops_grad_test_LDADD = libtrainer.la libtrackbase.la $(CMOCKA_LIBS)
+tests_ops_values_test_SOURCES = tests/ops/values_test.c tests/ops/exec.c tests/ops/exec.h
+tests_ops_values_test_CFLAGS = $(AM_CFLAGS) $(CMOCKA_CFLAGS)
+tests_ops_values_test_LDADD = libtrainer.la libtrackbase.la $(CMOCKA_LIBS)
+endif

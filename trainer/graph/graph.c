@@ -352,6 +352,10 @@ void graph_grad_add(struct graph *g, struct tensor *t, struct tensor *grad)
 
 	if (graph_failed(g) || !grad || !t->wants_grad)
 		return;
+	if (t->kind == TENSOR_PARAM) {
+		grad->kind = TENSOR_GRAD;
+		grad->life = LIFE_STEP;
+	}
 	if (!t->grad) {
 		t->grad = grad;
 		return;

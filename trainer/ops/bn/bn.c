@@ -152,7 +152,7 @@ static int apply_backward(struct graph *g, struct node *n)
 	if (!sums)
 		return g->err.code;
 	graph_node(g, &(struct node_spec){ .op = &op_bn_grad_params, .name = graph_printf(g, "%s.dparams", n->name),
-					   NODE_IN(sums->out[0]), NODE_OUT(dgamma, dbeta) });
+					   NODE_IN(sums->out[0]), NODE_OUT(dgamma, dbeta), NODE_ATTR(attr) });
 	graph_grad_add(g, gamma, dgamma);
 	graph_grad_add(g, beta, dbeta);
 	if (!x->wants_grad)
@@ -254,4 +254,5 @@ const struct op op_bn_grad_params = {
 	.id = OP_bn_grad_params,
 	.shape = grad_params_shape,
 	.dtype = bn_dtype,
+	.dump = bn_dump,
 };

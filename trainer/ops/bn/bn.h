@@ -21,7 +21,7 @@
 
 #include "trainer/graph/graph.h"
 
-struct bn_attr {
+struct bn_attr { /* of every node here */
 	double eps;      /* 1e-5 */
 	double momentum; /* 0.1 */
 	bool relu;       /* fused */

@@ -1,0 +1,38 @@
+/* exec.h: runs a small graph on one backend, every tensor in memory of its own with guards behind it, so that a write
+ * past the end or an element never written is seen. Knows nothing of the planner or the engine. */
+#ifndef DPT_TESTS_EXEC_H
+#define DPT_TESTS_EXEC_H
+
+#include "trainer/backends/backend.h"
+
+struct rig { /* a backend opened for one number of threads and one pair of types */
+	const struct backend *backend;
+	void *module;
+	struct kernel_env env;
+	struct precision precision;
+};
+
+int rig_open(struct rig *ret, const struct backend *b, int threads, const struct precision *p, struct err *err);
+void rig_close(struct rig *r);
+
+struct exec;
+
+/* Prepares every node. in_place: outputs take their input's memory wherever the op says that they may and both have
+ * the same size. g outlives it. */
+int exec_new(struct exec **ret, struct graph *g, const struct rig *r, bool in_place, struct err *err);
+void exec_free(struct exec *e);
+
+/* Elements as doubles, converted to and from the tensor's type. */
+void exec_put(struct exec *e, const struct tensor *t, const double *values);
+void exec_get(const struct exec *e, const struct tensor *t, double *values);
+
+int exec_run(struct exec *e, const struct step_page *page, struct err *err);
+
+/* Name of the first tensor or workspace with bytes written behind its end; NULL: none. */
+const char *exec_damage(const struct exec *e);
+
+double value_get(const void *p, enum dtype t, int64_t i);
+void value_put(void *p, enum dtype t, int64_t i, double v);
+double value_round(enum dtype t, double v); /* as stored in t */
+
+#endif

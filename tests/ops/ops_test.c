@@ -1,0 +1,347 @@
+/* ops_test.c: every op of ops.def, on every backend that runs here, in every pair of types that it takes, on every case
+ * of its table, against ref fed the same rounded inputs. `ops_test [WORD]` runs the tests whose name holds the word.
+ *
+ * Tolerance of one element: 2 u |want| + min(n + 2, 10 sqrt(n) + 2) 2^-24 T, u = unit roundoff of the output's type (f32
+ * 2^-24, bf16 2^-8), n = roundings behind the element, T = the sum of its absolute terms. The first part is the rounding
+ * of the result; the second is the error of a sum in f32: n u T bounds any order, 10 sqrt(n) u T is what independent
+ * roundings stay within (ten standard deviations), which keeps long sums from passing when they are wrong. */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "tests/ops/exec.h"
+#include "trainer/graph/pass.h"
+#include "trainer/graph/rng.h"
+#include "trainer/ops/cases.h"
+
+#define SHOWN_MAX 3
+#define TESTS_MAX (OP_COUNT * 8)
+#define SMALLEST 0x1p-120 /* results down there may be flushed to zero */
+
+static const struct op_case *const tables[OP_COUNT] = {
+#define OP(name) [OP_##name] = cases_##name,
+#include "trainer/ops/ops.def"
+#undef OP
+};
+
+static const struct step_page page = { .step = 3, .epoch = 1, .seed = 5, .lr = 0.125, .inv_count = 1.0 / 24,
+				       .loss_scale = 1, .clip_factor = 0.5 };
+static const struct precision f64 = { DTYPE_F64, DTYPE_F64 };
+
+struct subject { /* one test: an op on a backend in two types */
+	const struct op *op;
+	const struct backend *backend;
+	struct precision precision;
+	char name[96];
+};
+
+/* The one node of a case, with the types of a run. */
+struct built {
+	struct graph *g;
+	struct node *n;
+};
+
+static void set_type(const struct node *n, struct tensor *t, bool is_out, int k, const struct precision *p)
+{
+	enum dtype_class class = n->op->dtype ? n->op->dtype(n, is_out, k) : DTYPE_CLASS_LOW;
+
+	if (!t || t->dtype != DTYPE_F32)
+		return;
+	t->dtype = class == DTYPE_CLASS_LOW ? p->low : p->master;
+}
+
+static struct built build(const struct op_case *c, const struct precision *p)
+{
+	struct built b = { .g = graph_new(true) };
+	bool typed;
+
+	assert_non_null(b.g);
+	b.n = c->build(b.g, c);
+	if (!b.n)
+		fail_msg("%s: %s", c->name, b.g->err.text);
+	typed = b.n->op == &op_cast; /* states its types itself */
+	for (int k = 0; k < b.n->n_out; k++)
+		if (b.n->out[k]) {
+			b.n->out[k]->keep = true;
+			if (!typed)
+				set_type(b.n, b.n->out[k], true, k, p);
+		}
+	for (int k = 0; k < b.n->n_in; k++)
+		if (!typed)
+			set_type(b.n, b.n->in[k], false, k, p);
+	return b;
+}
+
+static double *numbers(const struct tensor *t)
+{
+	return t ? test_calloc((size_t)case_count(t) + 1, sizeof(double)) : NULL;
+}
+
+static void round_inputs(const struct node *n, struct case_values *v)
+{
+	for (int k = 0; k < n->n_in; k++)
+		for (int64_t i = 0; n->in[k] && i < case_count(n->in[k]); i++)
+			v->in[k][i] = value_round(n->in[k]->dtype, v->in[k][i]);
+}
+
+/* Inputs that both sides can hold: drawn, rounded, adjusted by the case and rounded again. */
+static void fill(const struct op_case *c, const struct node *n, struct case_values *v)
+{
+	v->node = n;
+	v->page = &page;
+	for (int k = 0; k < n->n_in; k++) {
+		struct rng_key key = { 11, rng_stream(c->name) + (uint64_t)k };
+
+		v->in[k] = numbers(n->in[k]);
+		for (int64_t i = 0; n->in[k] && i < case_count(n->in[k]); i++)
+			v->in[k][i] = rng_normal(key, (uint64_t)i);
+	}
+	for (int k = 0; k < n->n_out; k++)
+		v->out[k] = numbers(n->out[k]);
+	for (int round = 0; round < 2; round++) {
+		round_inputs(n, v);
+		if (c->fill)
+			c->fill(c, v);
+	}
+	round_inputs(n, v);
+}
+
+static void values_done(struct case_values *v)
+{
+	for (int k = 0; k < CASE_OPERANDS_MAX; k++) {
+		if (v->in[k])
+			test_free(v->in[k]);
+		if (v->out[k])
+			test_free(v->out[k]);
+	}
+}
+
+/* Weights are packed from their masters, as the passes arrange it; the values are rounded already. */
+static void pack_from_master(struct graph *g, const struct precision *p)
+{
+	for (int i = 0; i < g->n_nodes; i++)
+		if (g->nodes[i]->op == &op_pack)
+			g->nodes[i]->in[0]->dtype = p->master;
+}
+
+/* Runs the built node with inputs `in`; results go to `out`. */
+static void run(struct built *b, const struct rig *r, bool in_place, double *const *in, double *const *out)
+{
+	struct layout_backend layout = { .kernels = r->backend->kernel, .env = &r->env, .pack = &op_pack };
+	struct err err = ERR_INIT;
+	struct exec *e = NULL;
+
+	if (pass_layout(b->g, &layout, &err) != 0)
+		fail_msg("%s", err.text);
+	pack_from_master(b->g, &r->precision);
+	if (exec_new(&e, b->g, r, in_place, &err) != 0)
+		fail_msg("%s", err.text);
+	for (int k = 0; k < b->n->n_in; k++) {
+		const struct tensor *t = b->n->in[k];
+
+		if (t && t->producer && t->producer->op == &op_pack)
+			t = t->producer->in[0];
+		if (t)
+			exec_put(e, t, in[k]);
+	}
+	if (exec_run(e, &page, &err) != 0)
+		fail_msg("%s", err.text);
+	for (int k = 0; k < b->n->n_out; k++)
+		if (b->n->out[k])
+			exec_get(e, b->n->out[k], out[k]);
+	if (exec_damage(e))
+		fail_msg("%s: bytes behind its end were written", exec_damage(e));
+	exec_free(e);
+}
+
+static void run_ref(const struct op_case *c, double *const *in, double *const *out)
+{
+	struct rig r = { 0 };
+	struct built b = build(c, &f64);
+
+	assert_int_equal(rig_open(&r, &backend_ref, 1, &f64, NULL), 0);
+	run(&b, &r, false, in, out);
+	rig_close(&r);
+	graph_free(b.g);
+}
+
+/* The sum of absolute terms of output k by running ref on absolute inputs. */
+static double absolute_terms(const struct op_case *c, const struct case_values *v, int k, double *terms)
+{
+	const struct node *n = v->node;
+	struct case_values a = { .node = n };
+	double flops = n->op->flops ? n->op->flops(n) : 0, out0 = (double)case_count(n->out[0]);
+	double in0 = (double)case_count(n->in[0]);
+
+	for (int i = 0; i < n->n_in; i++) {
+		a.in[i] = numbers(n->in[i]);
+		for (int64_t j = 0; n->in[i] && j < case_count(n->in[i]); j++)
+			a.in[i][j] = fabs(v->in[i][j]);
+	}
+	for (int i = 0; i < n->n_out; i++)
+		a.out[i] = numbers(n->out[i]);
+	run_ref(c, a.in, a.out);
+	for (int64_t j = 0; j < case_count(n->out[k]); j++)
+		terms[j] = fabs(a.out[k][j]);
+	values_done(&a);
+	if (flops > 0)
+		return flops / 2 / out0;
+	return in0 > 8 * out0 && out0 > 0 ? in0 / out0 : 8;
+}
+
+static double unit_roundoff(enum dtype t)
+{
+	return t == DTYPE_F64 ? 0x1p-53 : t == DTYPE_F32 ? 0x1p-24 : t == DTYPE_BF16 ? 0x1p-8 : t == DTYPE_F16 ? 0x1p-11 : 0;
+}
+
+struct limit {
+	double unit;    /* of the output's type */
+	double sum;     /* factor of the absolute terms */
+	bool exact;
+	enum dtype dtype;
+};
+
+static bool agrees(double got, double want, double terms, const struct limit *l)
+{
+	double allowed = 2 * l->unit * fabs(want) + l->sum * terms + SMALLEST;
+
+	if (isnan(want) || isnan(got))
+		return isnan(want) && isnan(got);
+	if (l->exact || !dtype_is_float(l->dtype) || isinf(want))
+		return got == value_round(l->dtype, want);
+	return fabs(got - want) <= allowed;
+}
+
+static void compare(const struct op_case *c, const struct case_values *v, double *const *got, bool wide)
+{
+	int bad = 0;
+
+	for (int k = 0; k < v->node->n_out; k++) {
+		const struct tensor *t = v->node->out[k];
+		struct limit l = { .exact = c->exact };
+		double *terms = numbers(t), n;
+
+		if (!t)
+			continue;
+		l.dtype = t->dtype;
+		l.unit = unit_roundoff(t->dtype);
+		n = c->exact ? 0 : c->bound ? c->bound(v, k, terms) : absolute_terms(c, v, k, terms);
+		l.sum = fmin(n + 2, 10 * sqrt(n) + 2) * (wide ? 0x1p-53 : 0x1p-24);
+		for (int64_t i = 0; i < case_count(t); i++)
+			if (!agrees(got[k][i], v->out[k][i], terms[i], &l) && bad++ < SHOWN_MAX)
+				print_error("  %s: output %d, element %lld: %.17g, want %.17g (terms %g, allowed %g)\n", c->name,
+					    k, (long long)i, got[k][i], v->out[k][i], terms[i],
+					    2 * l.unit * fabs(v->out[k][i]) + l.sum * terms[i]);
+		test_free(terms);
+	}
+	if (bad)
+		fail_msg("%s: %d elements differ from ref", c->name, bad);
+}
+
+static void run_case(const struct subject *s, const struct op_case *c, const struct rig *r)
+{
+	struct built b = build(c, &s->precision);
+	struct case_values v = { 0 };
+
+	fill(c, b.n, &v);
+	run_ref(c, v.in, v.out);
+	for (int in_place = 0; in_place < 2; in_place++) {
+		struct built again = build(c, &s->precision);
+		double *got[CASE_OPERANDS_MAX] = { NULL };
+
+		for (int k = 0; k < again.n->n_out; k++)
+			got[k] = numbers(again.n->out[k]);
+		run(&again, r, in_place, v.in, got);
+		compare(c, &v, got, s->precision.low == DTYPE_F64);
+		for (int k = 0; k < again.n->n_out; k++)
+			if (got[k])
+				test_free(got[k]);
+		graph_free(again.g);
+	}
+	values_done(&v);
+	graph_free(b.g);
+}
+
+static void test_subject(void **state)
+{
+	const struct subject *s = *state;
+	struct err err = ERR_INIT;
+
+	for (int threads = 1; threads <= 2; threads++) {
+		struct rig r;
+
+		if (rig_open(&r, s->backend, threads, &s->precision, &err) != 0)
+			fail_msg("%s", err.text);
+		for (const struct op_case *c = tables[s->op->id]; c->name; c++)
+			run_case(s, c, &r);
+		rig_close(&r);
+	}
+}
+
+/* A name that is in ops.def has a description that knows its place, and a kernel wherever a backend claims it. */
+static void test_table(void **state)
+{
+	(void)state;
+	for (int i = 0; i < OP_COUNT; i++) {
+		assert_non_null(ops_table[i]);
+		assert_int_equal(ops_table[i]->id, i);
+		assert_non_null(ops_table[i]->name);
+		assert_non_null(ops_table[i]->shape);
+		assert_non_null(backend_ref.kernel[i]);
+		if (ops_table[i] != &op_pack)
+			assert_non_null(backend_ref.kernel[i]->run);
+		assert_true(ops_table[i] == &op_pack || tables[i][0].name);
+	}
+}
+
+static int add_subjects(struct subject *s, int n, const struct backend *b)
+{
+	static const struct precision all[] = { { DTYPE_F64, DTYPE_F64 }, { DTYPE_F32, DTYPE_F32 }, { DTYPE_BF16, DTYPE_F32 } };
+
+	for (size_t p = 0; p < sizeof(all) / sizeof(all[0]); p++)
+		for (int i = 0; i < OP_COUNT; i++) {
+			if ((b->takes && !b->takes(&all[p])) || !b->kernel[i]->run || !tables[i][0].name)
+				continue;
+			s[n] = (struct subject){ .op = ops_table[i], .backend = b, .precision = all[p] };
+			snprintf(s[n].name, sizeof(s[n].name), "%s on %s in %s", ops_table[i]->name, b->name,
+				 dtype_name(all[p].low));
+			n++;
+		}
+	return n;
+}
+
+static int add_backends(struct subject *s)
+{
+	static const char *const names[] = { "cpu", "cuda" };
+	int n = add_subjects(s, 0, &backend_ref);
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+		struct backend_choice choice = { 0 };
+		struct err err = ERR_INIT;
+
+		if (backend_load(&choice, names[i], &err) == 0)
+			n = add_subjects(s, n, choice.backend);
+		else
+			printf("ops_test: %s is left out: %s\n", names[i], err.text);
+	}
+	return n;
+}
+
+int main(int argc, char **argv)
+{
+	static struct subject subjects[TESTS_MAX];
+	static struct CMUnitTest tests[TESTS_MAX + 1] = { { "every op is complete", test_table, NULL, NULL, NULL } };
+	int n = add_backends(subjects), used = 1;
+
+	for (int i = 0; i < n; i++)
+		if (argc < 2 || strstr(subjects[i].name, argv[1]))
+			tests[used++] = (struct CMUnitTest){ subjects[i].name, test_subject, NULL, NULL, &subjects[i] };
+	return _cmocka_run_group_tests("ops", tests, (size_t)used, NULL, NULL);
+}

@@ -1,0 +1,20 @@
+/* add_cases.c: test cases of add. */
+#include "trainer/ops/add/add.h"
+#include "trainer/ops/cases.h"
+
+static struct node *build(struct graph *g, const struct op_case *c)
+{
+	struct shape shape = SHAPE(c->size[0], c->size[1]);
+
+	return graph_node(g, &(struct node_spec){ .op = &op_add, NODE_OUT(NULL),
+						  NODE_IN(case_input(g, "a", DTYPE_F32, shape),
+							  case_input(g, "b", DTYPE_F32, shape)) });
+}
+
+const struct op_case cases_add[] = {
+	{ "no elements", .build = build, .size = { 0, 5 } },
+	{ "one element", .build = build, .size = { 1, 1 } },
+	{ "odd length", .build = build, .size = { 7, 13 } },
+	{ "long", .build = build, .size = { 129, 521 } },
+	{ NULL },
+};

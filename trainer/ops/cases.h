@@ -1,0 +1,48 @@
+/* cases.h: the test cases of an op: <op>_cases.c in its folder holds one table per op, cases_<op>, which only tests
+ * link. Every line of ops.def needs one, so a new op is tested because it exists. A case builds a graph of one node;
+ * the harness fills the inputs, runs each backend, and compares with ref, which is fed the same rounded inputs. */
+#ifndef DPT_OPS_CASES_H
+#define DPT_OPS_CASES_H
+
+#include "trainer/ops/ops.h"
+
+#define CASE_OPERANDS_MAX 8
+#define CASE_SIZES_MAX 12
+
+/* One run's operands as doubles, integers included; NULL where an operand is absent. */
+struct case_values {
+	const struct node *node;
+	const struct step_page *page;
+	double *in[CASE_OPERANDS_MAX];
+	double *out[CASE_OPERANDS_MAX]; /* ref's results */
+};
+
+struct op_case {
+	const char *name; /* NULL ends a table */
+
+	/* Adds the inputs (case_input) and the one node. Floats are declared DTYPE_F32, reductions DTYPE_F64. */
+	struct node *(*build)(struct graph *g, const struct op_case *c);
+
+	/* Optional: inputs hold normal draws before; called again after rounding. */
+	void (*fill)(const struct op_case *c, struct case_values *v);
+
+	/* Optional: for output k, the sum of the absolute terms behind each element, into terms; returns how many
+	 * roundings a sum of them takes. NULL: ref run on absolute inputs, and the op's flops. */
+	double (*bound)(const struct case_values *v, int k, double *terms);
+
+	bool exact; /* results must be ref's, rounded once */
+	int64_t size[CASE_SIZES_MAX]; /* meaning private to build and fill */
+};
+
+#define OP(name) extern const struct op_case cases_##name[];
+#include "trainer/ops/ops.def"
+#undef OP
+
+struct tensor *case_input(struct graph *g, const char *name, enum dtype dtype, struct shape shape);
+
+int64_t case_count(const struct tensor *t);
+
+/* Values that are exact in 16 bits: multiples of 1/8 in [-4, 4]. */
+void case_fill_coarse(double *values, int64_t n);
+
+#endif

@@ -1,0 +1,47 @@
+/* norm_cases.c: test cases of sumsq and norm. */
+#include <math.h>
+
+#include "trainer/ops/cases.h"
+#include "trainer/ops/norm/norm.h"
+
+static struct node *build_sumsq(struct graph *g, const struct op_case *c)
+{
+	return graph_node(g, &(struct node_spec){ .op = &op_sumsq, NODE_OUT(NULL),
+						  NODE_IN(case_input(g, "g", DTYPE_F32, SHAPE(c->size[0]))) });
+}
+
+static struct node *build_norm(struct graph *g, const struct op_case *c)
+{
+	struct tensor *sums[CASE_OPERANDS_MAX];
+	struct node_spec spec = { .op = &op_norm, .in = sums, .n_in = (int)c->size[0], NODE_OUT(NULL) };
+
+	for (int i = 0; i < spec.n_in; i++)
+		sums[i] = case_input(g, graph_printf(g, "sum%d", i), DTYPE_F64, SHAPE(1));
+	return graph_node(g, &spec);
+}
+
+static void squares(const struct op_case *c, struct case_values *v)
+{
+	for (int i = 0; i < c->size[0]; i++)
+		v->in[i][0] = v->in[i][0] * v->in[i][0];
+}
+
+static double bound_norm(const struct case_values *v, int k, double *terms)
+{
+	terms[0] = v->out[k][0];
+	return 4;
+}
+
+const struct op_case cases_sumsq[] = {
+	{ "no elements", .build = build_sumsq, .size = { 0 } },
+	{ "one element", .build = build_sumsq, .size = { 1 } },
+	{ "odd length", .build = build_sumsq, .size = { 1037 } },
+	{ "long", .build = build_sumsq, .size = { 200001 } },
+	{ NULL },
+};
+
+const struct op_case cases_norm[] = {
+	{ "one term", .build = build_norm, .fill = squares, .bound = bound_norm, .size = { 1 } },
+	{ "eight terms", .build = build_norm, .fill = squares, .bound = bound_norm, .size = { 8 } },
+	{ NULL },
+};

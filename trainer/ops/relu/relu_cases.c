@@ -1,0 +1,54 @@
+/* relu_cases.c: test cases of relu and relu_grad. */
+#include <math.h>
+
+#include "trainer/ops/cases.h"
+#include "trainer/ops/relu/relu.h"
+
+static struct node *build(struct graph *g, const struct op_case *c)
+{
+	struct shape shape = SHAPE(c->size[0], c->size[1]);
+
+	return graph_node(g, &(struct node_spec){ .op = &op_relu, NODE_IN(case_input(g, "x", DTYPE_F32, shape)),
+						  NODE_OUT(NULL) });
+}
+
+static struct node *build_grad(struct graph *g, const struct op_case *c)
+{
+	struct shape shape = SHAPE(c->size[0], c->size[1]);
+
+	return graph_node(g, &(struct node_spec){ .op = &op_relu_grad, NODE_OUT(NULL),
+						  NODE_IN(case_input(g, "dy", DTYPE_F32, shape),
+							  case_input(g, "y", DTYPE_F32, shape)) });
+}
+
+static void special(const struct op_case *c, struct case_values *v)
+{
+	static const double values[] = { NAN, INFINITY, -INFINITY, 0, -0.0, 1, -1 };
+
+	(void)c;
+	for (int i = 0; i < 7; i++)
+		v->in[0][i * 3] = values[i];
+}
+
+/* y as a rectifier leaves it. */
+static void rectified(const struct op_case *c, struct case_values *v)
+{
+	(void)c;
+	for (int64_t i = 0; i < case_count(v->node->in[1]); i++)
+		v->in[1][i] = v->in[1][i] > 0 ? v->in[1][i] : 0;
+}
+
+const struct op_case cases_relu[] = {
+	{ "no elements", .build = build, .exact = true, .size = { 0, 3 } },
+	{ "odd length", .build = build, .exact = true, .size = { 5, 37 } },
+	{ "long", .build = build, .exact = true, .size = { 130, 513 } },
+	{ "NaN and infinities", .build = build, .fill = special, .exact = true, .size = { 3, 11 } },
+	{ NULL },
+};
+
+const struct op_case cases_relu_grad[] = {
+	{ "no elements", .build = build_grad, .fill = rectified, .exact = true, .size = { 0, 3 } },
+	{ "odd length", .build = build_grad, .fill = rectified, .exact = true, .size = { 5, 37 } },
+	{ "long", .build = build_grad, .fill = rectified, .exact = true, .size = { 130, 513 } },
+	{ NULL },
+};

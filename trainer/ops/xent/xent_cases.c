@@ -1,0 +1,115 @@
+/* xent_cases.c: test cases of xent and xent_grad. */
+#include <math.h>
+
+#include "trainer/ops/cases.h"
+#include "trainer/ops/xent/xent.h"
+
+#define XENT_ROUNDINGS 24 /* exponential and logarithm, each good to some units in the last place, and few sums */
+
+/* size: N, K, percent of label smoothing. */
+static struct xent_attr attr_of(const struct op_case *c)
+{
+	return (struct xent_attr){ .label_smoothing = (double)c->size[2] / 100 };
+}
+
+static struct node *build(struct graph *g, const struct op_case *c)
+{
+	struct xent_attr attr = attr_of(c);
+
+	return graph_node(g, &(struct node_spec){ .op = &op_xent, NODE_OUT(NULL, NULL), NODE_ATTR(attr),
+						  NODE_IN(case_input(g, "logits", DTYPE_F32, SHAPE(c->size[0], c->size[1])),
+							  case_input(g, "labels", DTYPE_I32, SHAPE(c->size[0]))) });
+}
+
+static struct node *build_grad(struct graph *g, const struct op_case *c)
+{
+	struct xent_attr attr = attr_of(c);
+
+	return graph_node(g, &(struct node_spec){ .op = &op_xent_grad, NODE_OUT(NULL), NODE_ATTR(attr),
+						  NODE_IN(case_input(g, "logits", DTYPE_F32, SHAPE(c->size[0], c->size[1])),
+							  case_input(g, "labels", DTYPE_I32, SHAPE(c->size[0])),
+							  case_input(g, "lse", DTYPE_F32, SHAPE(c->size[0]))) });
+}
+
+static double row_lse(const double *row, int64_t k)
+{
+	double max = row[0], sum = 0;
+
+	for (int64_t j = 1; j < k; j++)
+		max = row[j] > max ? row[j] : max;
+	for (int64_t j = 0; j < k; j++)
+		sum += exp(row[j] - max);
+	return max + log(sum);
+}
+
+static void fill(const struct op_case *c, struct case_values *v)
+{
+	int64_t k = c->size[1];
+
+	for (int64_t i = 0; i < c->size[0]; i++) {
+		v->in[1][i] = (double)(i * 13 % k);
+		if (v->node->op == &op_xent_grad)
+			v->in[2][i] = row_lse(v->in[0] + i * k, k);
+	}
+}
+
+/* Equal logits: which of them rank before the label's is decided by their index. */
+static void ties(const struct op_case *c, struct case_values *v)
+{
+	for (int64_t i = 0; i < c->size[0] * c->size[1]; i++)
+		v->in[0][i] = (double)(i * 5 % 4);
+	fill(c, v);
+}
+
+static void large(const struct op_case *c, struct case_values *v)
+{
+	for (int64_t i = 0; i < c->size[0] * c->size[1]; i++)
+		v->in[0][i] = (double)(i * 31 % 201 - 100) * 3;
+	fill(c, v);
+}
+
+static double bound(const struct case_values *v, int k, double *terms)
+{
+	int64_t n = v->node->in[0]->shape.dim[0], classes = v->node->in[0]->shape.dim[1];
+	double sum = 0;
+
+	for (int64_t i = 0; i < n; i++) {
+		double max = 0;
+
+		for (int64_t j = 0; j < classes; j++)
+			max = fmax(max, fabs(v->in[0][i * classes + j]));
+		if (k == 1)
+			terms[i] = max + 1 + log((double)classes);
+		sum += 2 * max + 2 + log((double)classes);
+	}
+	for (int r = 0; k == 0 && r < XENT_RESULTS; r++)
+		terms[r] = r == XENT_LOSS_SUM ? sum : 0;
+	return XENT_ROUNDINGS + (double)classes;
+}
+
+static double bound_grad(const struct case_values *v, int k, double *terms)
+{
+	int64_t classes = v->node->in[0]->shape.dim[1];
+	double scale = v->page->inv_count * v->page->loss_scale;
+
+	(void)k;
+	for (int64_t i = 0; i < case_count(v->node->in[0]); i++) {
+		double logit = v->in[0][i], lse = v->in[2][i / classes], p = exp(logit - lse);
+
+		terms[i] = scale * (p * (1 + fabs(logit) + fabs(lse)) + 1);
+	}
+	return XENT_ROUNDINGS;
+}
+
+#define ROWS(b, f)                                                                                   \
+	{ "no samples", .build = (b), .fill = fill, .bound = (f), .size = { 0, 10, 0 } },            \
+	{ "two classes", .build = (b), .fill = fill, .bound = (f), .size = { 9, 2, 0 } },            \
+	{ "ten classes", .build = (b), .fill = fill, .bound = (f), .size = { 37, 10, 0 } },          \
+	{ "smoothed", .build = (b), .fill = fill, .bound = (f), .size = { 37, 10, 10 } },            \
+	{ "thousand classes, smoothed", .build = (b), .fill = fill, .bound = (f), .size = { 16, 1000, 10 } }, \
+	{ "equal logits", .build = (b), .fill = ties, .bound = (f), .size = { 23, 7, 0 } },          \
+	{ "large logits", .build = (b), .fill = large, .bound = (f), .size = { 11, 17, 0 } },        \
+	{ NULL }
+
+const struct op_case cases_xent[] = { ROWS(build, bound) };
+const struct op_case cases_xent_grad[] = { ROWS(build_grad, bound_grad) };
