@@ -5,6 +5,7 @@
 
 #include "trainer/backends/cpu/conv.h"
 #include "trainer/backends/cpu/pick.h"
+#include "trainer/backends/cpu/wgrad_bf16.h"
 #include "trainer/ops/conv/conv.h"
 #include "trainer/ops/ops.h"
 
@@ -13,7 +14,7 @@ struct cpu_conv {
 	struct dnn_conv_spec spec; /* n at least 1 */
 	bool empty;                /* the batch holds no sample */
 	int threads;
-	struct dnn_conv *dnn;
+	struct dnn_conv *dnn; /* NULL: "own" */
 };
 
 /* Shapes of x, w and y wherever the op has them. */
@@ -68,8 +69,7 @@ static void use_threads(const struct cpu_conv *c)
 
 bool cpu_conv_own(const struct cpu_module *m, const struct dnn_conv_spec *spec)
 {
-	(void)m, (void)spec;
-	return false;
+	return wgrad_bf16_takes(m, spec);
 }
 
 int cpu_conv_make(struct cpu_conv **ret, struct cpu_module *m, const struct dnn_conv_spec *spec, int threads, const char *name,
@@ -82,6 +82,10 @@ int cpu_conv_make(struct cpu_conv **ret, struct cpu_module *m, const struct dnn_
 		return err_set(err, ERR_NOMEM, "backend cpu: out of memory while preparing a convolution");
 	c->spec = *spec;
 	c->threads = threads;
+	if (strcmp(name, "own") == 0 && cpu_conv_own(m, spec)) {
+		*ret = c;
+		return 0;
+	}
 	use_threads(c);
 	rc = dnn_conv_new(&c->dnn, m->dnn, spec, name[0] ? name : NULL, err);
 	if (rc)
@@ -149,17 +153,19 @@ void cpu_conv_free_all(struct cpu_module *m)
 
 size_t cpu_conv_packed_bytes(const struct cpu_conv *c)
 {
-	return dnn_conv_packed_bytes(c->dnn);
+	return c->dnn ? dnn_conv_packed_bytes(c->dnn) : 0;
 }
 
 size_t cpu_conv_workspace_bytes(const struct cpu_conv *c)
 {
-	return c->empty ? 0 : dnn_conv_workspace_bytes(c->dnn);
+	if (c->empty)
+		return 0;
+	return c->dnn ? dnn_conv_workspace_bytes(c->dnn) : wgrad_bf16_workspace_bytes(&c->spec, c->threads);
 }
 
 const char *cpu_conv_impl(const struct cpu_conv *c)
 {
-	return dnn_conv_impl(c->dnn);
+	return c->dnn ? dnn_conv_impl(c->dnn) : "own:avx512_bf16";
 }
 
 int cpu_conv_run(struct cpu_conv *c, const struct dnn_conv_args *args, struct err *err)
@@ -169,6 +175,10 @@ int cpu_conv_run(struct cpu_conv *c, const struct dnn_conv_args *args, struct er
 	if (c->empty) {
 		if (s->pass == DNN_WGRAD)
 			memset(args->out, 0, (size_t)(s->k * s->kernel * s->kernel * s->c) * sizeof(float));
+		return 0;
+	}
+	if (!c->dnn) {
+		wgrad_bf16_run(&c->spec, c->threads, args);
 		return 0;
 	}
 	use_threads(c);

@@ -12,6 +12,8 @@ cpu_sources = \
 	trainer/backends/cpu/simd.h \
 	trainer/backends/cpu/team.c \
 	trainer/backends/cpu/vec.h \
+	trainer/backends/cpu/wgrad_bf16.c \
+	trainer/backends/cpu/wgrad_bf16.h \
 	trainer/ops/add/add_cpu.c \
 	trainer/ops/allreduce/allreduce_cpu.c \
 	trainer/ops/avgpool/avgpool_cpu.c \

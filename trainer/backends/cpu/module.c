@@ -32,7 +32,19 @@ static int cpu_probe(char *reason, size_t n)
 
 static bool cpu_takes(const struct precision *p)
 {
-	return p->master == DTYPE_F32 && (p->low == DTYPE_F32 || p->low == DTYPE_BF16);
+	struct err err = ERR_INIT;
+	struct dnn *d;
+	bool takes;
+
+	if (p->master != DTYPE_F32 || (p->low != DTYPE_F32 && p->low != DTYPE_BF16))
+		return false;
+	if (p->low == DTYPE_F32)
+		return true;
+	if (dnn_new(&d, &err))
+		return false;
+	takes = dnn_takes_bf16(d);
+	dnn_free(d);
+	return takes;
 }
 
 static void cpu_close(void *module)

@@ -1,0 +1,421 @@
+/* wgrad_bf16.c: dw[k][r][s][c] = sum over pixels of dy[pixel][k] x[pixel + tap][c], in bf16 pairs.
+ *
+ * The dot-product instruction adds two products per lane, so two neighbouring output pixels make a pair. dy is laid out
+ * as pairs of pixels for 16 filters in one vector; x as pairs for 16 channels, of which one at a time is broadcast from
+ * memory. Both are laid out once per band of rows and then used by every tap. A tile of results (16 or 32 filters, the
+ * taps of one kernel row, 4 to 8 channels) stays in registers over all bands of a chunk. */
+#include <string.h>
+#if defined(__x86_64__)
+#include <immintrin.h>
+#endif
+
+#include "trainer/backends/cpu/wgrad_bf16.h"
+
+#define LANES 16
+#define BAND_BYTES ((int64_t)32 << 10) /* of 16 channels of x laid out for one band, at most, if one row allows */
+#define CHUNK_BYTES ((int64_t)128 << 10) /* of what is laid out at a time; more when the results themselves are large */
+
+struct wgrad {
+	struct dnn_conv_spec s;
+	int64_t cb, kb;             /* blocks of 16 channels and filters */
+	int64_t bands, rows;        /* bands per image, output rows of each but the last */
+	int64_t x_rows, x_cols;     /* of one band, laid out */
+	int64_t pairs;              /* of output pixels in a row */
+	int64_t units, chunk;       /* (image, band) in all; how many are laid out at a time */
+	int64_t x_unit, dy_unit;    /* vectors of 64 bytes per unit and block */
+	int64_t part_bytes, results; /* workspace of one part; vectors of results */
+	const uint16_t *x, *dy;
+	float *dw;
+	char *workspace;
+	int parts;
+};
+
+static int64_t least(int64_t a, int64_t b)
+{
+	return a < b ? a : b;
+}
+
+static void plan(struct wgrad *w, const struct dnn_conv_spec *s, int threads)
+{
+	int64_t row, budget;
+
+	memset(w, 0, sizeof(*w));
+	w->s = *s;
+	w->cb = s->c / LANES;
+	w->kb = s->k / LANES;
+	w->pairs = (s->q + 1) / 2;
+	w->x_cols = (2 * w->pairs - 1) * s->stride + s->kernel;
+	row = w->x_cols * s->stride * 64;
+	w->rows = BAND_BYTES / row > 1 ? least(BAND_BYTES / row, s->p) : 1;
+	w->bands = (s->p + w->rows - 1) / w->rows;
+	w->rows = (s->p + w->bands - 1) / w->bands;
+	w->x_rows = (w->rows - 1) * s->stride + s->kernel;
+	w->x_unit = w->x_rows * w->x_cols;
+	w->dy_unit = w->rows * w->pairs;
+	w->units = s->n * w->bands;
+	w->results = w->kb * w->cb * s->kernel * s->kernel * LANES;
+	budget = w->results * 64 / 2 > CHUNK_BYTES ? w->results * 64 / 2 : CHUNK_BYTES;
+	w->parts = (int)least(threads, w->units);
+	w->chunk = budget / ((w->x_unit * w->cb + w->dy_unit * w->kb) * 64);
+	w->chunk = w->chunk < 1 ? 1 : least(w->chunk, (w->units + w->parts - 1) / w->parts);
+	w->part_bytes = (w->results + w->chunk * (w->x_unit * w->cb + w->dy_unit * w->kb)) * 64;
+}
+
+size_t wgrad_bf16_workspace_bytes(const struct dnn_conv_spec *s, int threads)
+{
+	struct wgrad w;
+
+	plan(&w, s, threads);
+	return (size_t)(w.part_bytes * w.parts);
+}
+
+#if defined(__x86_64__)
+bool wgrad_bf16_takes(const struct cpu_module *m, const struct dnn_conv_spec *s)
+{
+	return m->isa == CPU_AVX512_BF16 && s->bf16 && s->pass == DNN_WGRAD && s->c % LANES == 0 && s->k % LANES == 0 &&
+	       (s->kernel == 1 || s->kernel == 3) && s->stride <= 2;
+}
+
+#pragma GCC push_options
+#pragma GCC target("avx2,fma,bmi,bmi2,avx512f,avx512bw,avx512dq,avx512vl,avx512bf16,prefer-vector-width=512")
+
+#define INLINE static inline __attribute__((always_inline))
+
+/* Lanes of a and b taken in turn: (a0, b0), (a1, b1), … NULL reads as zeros. */
+INLINE __m512i pair_up(const uint16_t *a, const uint16_t *b)
+{
+	const __m512i turn = _mm512_set_epi16(31, 15, 30, 14, 29, 13, 28, 12, 27, 11, 26, 10, 25, 9, 24, 8, 23, 7, 22, 6, 21, 5, 20, 4, 19,
+	                                      3, 18, 2, 17, 1, 16, 0);
+	__m256i lo = a ? _mm256_loadu_si256((const __m256i *)a) : _mm256_setzero_si256();
+	__m256i hi = b ? _mm256_loadu_si256((const __m256i *)b) : _mm256_setzero_si256();
+
+	return _mm512_permutexvar_epi16(turn, _mm512_inserti64x4(_mm512_castsi256_si512(lo), hi, 1));
+}
+
+struct unit {
+	int64_t image, p0, rows; /* output rows p0 … p0 + rows - 1 */
+};
+
+static struct unit unit_at(const struct wgrad *w, int64_t i)
+{
+	struct unit u = { i / w->bands, i % w->bands * w->rows, w->rows };
+
+	u.rows = least(u.rows, w->s.p - u.p0);
+	return u;
+}
+
+INLINE void lay_edge(const struct dnn_conv_spec *s, const uint16_t *row, int64_t i, __m512i *to)
+{
+	int64_t a = i - s->pad, b = a + s->stride;
+
+	_mm512_store_si512(to + i, pair_up(a >= 0 && a < s->w ? row + a * s->c : NULL, b >= 0 && b < s->w ? row + b * s->c : NULL));
+}
+
+/* x of one unit and block of channels: every column with the one that lies `stride` further. */
+static void lay_x(const struct wgrad *w, const struct unit *u, int64_t block, __m512i *out)
+{
+	const struct dnn_conv_spec *s = &w->s;
+	int64_t c = s->c;
+
+	for (int64_t r = 0; r < w->x_rows; r++) {
+		int64_t h = u->p0 * s->stride - s->pad + r;
+		const uint16_t *row = w->x + ((u->image * s->h + h) * s->w) * c + block * LANES;
+
+		if (h < 0 || h >= s->h) {
+			memset(out + r * w->x_cols, 0, (size_t)w->x_cols * sizeof(*out));
+			continue;
+		}
+		/* columns whose pixel and next one both lie in the image need no test */
+		int64_t inner = least(s->w - s->stride + s->pad, w->x_cols);
+		__m512i *to = out + r * w->x_cols;
+
+		for (int64_t i = 0; i < s->pad; i++)
+			lay_edge(s, row, i, to);
+		for (int64_t i = s->pad; i < inner; i++)
+			_mm512_store_si512(to + i, pair_up(row + (i - s->pad) * c, row + (i - s->pad + s->stride) * c));
+		for (int64_t i = inner < s->pad ? s->pad : inner; i < w->x_cols; i++)
+			lay_edge(s, row, i, to);
+	}
+}
+
+static void lay_dy(const struct wgrad *w, const struct unit *u, int64_t block, __m512i *out)
+{
+	const struct dnn_conv_spec *s = &w->s;
+
+	for (int64_t p = 0; p < w->rows; p++) {
+		const uint16_t *row = w->dy + ((u->image * s->p + u->p0 + p) * s->q) * s->k + block * LANES;
+
+		if (p >= u->rows) {
+			memset(out + p * w->pairs, 0, (size_t)w->pairs * sizeof(*out));
+			continue;
+		}
+		for (int64_t j = 0; j < w->pairs; j++)
+			_mm512_store_si512(out + p * w->pairs + j, pair_up(row + 2 * j * s->k, 2 * j + 1 < s->q ? row + (2 * j + 1) * s->k : NULL));
+	}
+}
+
+/* One tile over the units of a chunk: kv vectors of filters, `taps` taps of a kernel row, ct channels. */
+struct tile {
+	const __m512i *x;  /* of this block of channels, from this kernel row on */
+	const __m512i *dy; /* of the first vector of filters */
+	float *acc;        /* [kv][…][tap][16 channels][16 filters] */
+	int64_t units, x_unit, dy_unit, dy_block, acc_block, rows, pairs, row_step; /* row_step: vectors from row to row of x */
+	int channel;
+};
+
+INLINE void tile_run(const struct tile *t, const int kv, const int taps, const int ct, const int stride)
+{
+	__m512 acc[2][3][8];
+
+#pragma GCC unroll 2
+	for (int v = 0; v < kv; v++)
+#pragma GCC unroll 3
+		for (int s = 0; s < taps; s++)
+#pragma GCC unroll 8
+			for (int c = 0; c < ct; c++)
+				acc[v][s][c] = _mm512_load_ps(t->acc + (v * t->acc_block + s * LANES + t->channel + c) * LANES);
+	for (int64_t u = 0; u < t->units; u++)
+		for (int64_t p = 0; p < t->rows; p++) {
+			const __m512i *dy = t->dy + u * t->dy_unit + p * t->pairs;
+			const int32_t *x = (const int32_t *)(t->x + u * t->x_unit + p * t->row_step) + t->channel;
+
+			for (int64_t j = 0; j < t->pairs; j++, x += 2 * stride * LANES) {
+				__m512bh d[2];
+
+#pragma GCC unroll 2
+				for (int v = 0; v < kv; v++)
+					d[v] = (__m512bh)_mm512_load_si512(dy + j + v * t->dy_block);
+#pragma GCC unroll 3
+				for (int s = 0; s < taps; s++)
+#pragma GCC unroll 8
+					for (int c = 0; c < ct; c++) {
+						__m512bh b = (__m512bh)_mm512_set1_epi32(x[s * LANES + c]);
+
+#pragma GCC unroll 2
+						for (int v = 0; v < kv; v++)
+							acc[v][s][c] = _mm512_dpbf16_ps(acc[v][s][c], d[v], b);
+					}
+			}
+		}
+#pragma GCC unroll 2
+	for (int v = 0; v < kv; v++)
+#pragma GCC unroll 3
+		for (int s = 0; s < taps; s++)
+#pragma GCC unroll 8
+			for (int c = 0; c < ct; c++)
+				_mm512_store_ps(t->acc + (v * t->acc_block + s * LANES + t->channel + c) * LANES, acc[v][s][c]);
+}
+
+static void tile_3_wide(const struct tile *t, int64_t stride)
+{
+	stride == 1 ? tile_run(t, 2, 3, 4, 1) : tile_run(t, 2, 3, 4, 2);
+}
+
+/* Three taps at stride 1 for one vector of filters: a column serves the last tap of one pair and the first of the next,
+ * so it is read once for both. */
+static void tile_3_narrow(const struct tile *t)
+{
+	__m512 acc[3][8];
+
+#pragma GCC unroll 3
+	for (int s = 0; s < 3; s++)
+#pragma GCC unroll 8
+		for (int c = 0; c < 8; c++)
+			acc[s][c] = _mm512_load_ps(t->acc + (s * LANES + t->channel + c) * LANES);
+	for (int64_t u = 0; u < t->units; u++)
+		for (int64_t p = 0; p < t->rows; p++) {
+			const __m512i *dy = t->dy + u * t->dy_unit + p * t->pairs;
+			const int32_t *x = (const int32_t *)(t->x + u * t->x_unit + p * t->row_step) + t->channel;
+			__m512bh before = (__m512bh)_mm512_setzero_si512();
+
+			for (int64_t j = 0; j < t->pairs; j++, x += 2 * LANES) {
+				__m512bh d = (__m512bh)_mm512_load_si512(dy + j);
+
+#pragma GCC unroll 8
+				for (int c = 0; c < 8; c++) {
+					__m512bh even = (__m512bh)_mm512_set1_epi32(x[c]), odd = (__m512bh)_mm512_set1_epi32(x[LANES + c]);
+
+					acc[0][c] = _mm512_dpbf16_ps(acc[0][c], d, even);
+					acc[1][c] = _mm512_dpbf16_ps(acc[1][c], d, odd);
+					acc[2][c] = _mm512_dpbf16_ps(acc[2][c], before, even);
+				}
+				before = d;
+			}
+#pragma GCC unroll 8
+			for (int c = 0; c < 8; c++)
+				acc[2][c] = _mm512_dpbf16_ps(acc[2][c], before, (__m512bh)_mm512_set1_epi32(x[c]));
+		}
+#pragma GCC unroll 3
+	for (int s = 0; s < 3; s++)
+#pragma GCC unroll 8
+		for (int c = 0; c < 8; c++)
+			_mm512_store_ps(t->acc + (s * LANES + t->channel + c) * LANES, acc[s][c]);
+}
+
+static void tile_3(const struct tile *t, int64_t stride)
+{
+	stride == 1 ? tile_3_narrow(t) : tile_run(t, 1, 3, 8, 2);
+}
+
+static void tile_1_wide(const struct tile *t, int64_t stride)
+{
+	stride == 1 ? tile_run(t, 2, 1, 8, 1) : tile_run(t, 2, 1, 8, 2);
+}
+
+static void tile_1(const struct tile *t, int64_t stride)
+{
+	stride == 1 ? tile_run(t, 1, 1, 8, 1) : tile_run(t, 1, 1, 8, 2);
+}
+
+/* Every tile of one pair of blocks, or of one when `wide` is false. */
+static void block_run(const struct wgrad *w, struct tile t, float *acc, bool wide)
+{
+	const struct dnn_conv_spec *s = &w->s;
+	const __m512i *x = t.x;
+	int step = s->kernel == 3 && wide ? 4 : 8;
+
+	for (int64_t r = 0; r < s->kernel; r++) {
+		t.x = x + r * w->x_cols;
+		t.acc = acc + r * s->kernel * LANES * LANES;
+		for (t.channel = 0; t.channel < LANES; t.channel += step) {
+			if (s->kernel == 3)
+				wide ? tile_3_wide(&t, s->stride) : tile_3(&t, s->stride);
+			else
+				wide ? tile_1_wide(&t, s->stride) : tile_1(&t, s->stride);
+		}
+	}
+}
+
+static void chunk_run(const struct wgrad *w, float *acc, __m512i *laid, struct cpu_range units)
+{
+	const struct dnn_conv_spec *s = &w->s;
+	int64_t n = units.end - units.begin, per_block = s->kernel * s->kernel * LANES * LANES;
+	__m512i *dy = laid + w->cb * w->chunk * w->x_unit;
+
+	for (int64_t i = 0; i < n; i++) {
+		struct unit u = unit_at(w, units.begin + i);
+
+		for (int64_t b = 0; b < w->cb; b++)
+			lay_x(w, &u, b, laid + (b * w->chunk + i) * w->x_unit);
+		for (int64_t b = 0; b < w->kb; b++)
+			lay_dy(w, &u, b, dy + (b * w->chunk + i) * w->dy_unit);
+	}
+	for (int64_t k = 0; k < w->kb;) {
+		bool wide = k + 1 < w->kb;
+
+		for (int64_t c = 0; c < w->cb; c++) {
+			struct tile t = { .x = laid + c * w->chunk * w->x_unit,
+				          .dy = dy + k * w->chunk * w->dy_unit,
+				          .units = n,
+				          .x_unit = w->x_unit,
+				          .dy_unit = w->dy_unit,
+				          .dy_block = w->chunk * w->dy_unit,
+				          .acc_block = w->cb * per_block / LANES,
+				          .rows = w->rows,
+				          .pairs = w->pairs,
+				          .row_step = s->stride * w->x_cols };
+
+			block_run(w, t, acc + (k * w->cb + c) * per_block, wide);
+		}
+		k += wide ? 2 : 1;
+	}
+}
+
+static void part_run(void *arg, int part, int parts)
+{
+	const struct wgrad *w = arg;
+	float *acc = (float *)(w->workspace + part * w->part_bytes);
+	struct cpu_range r = cpu_split(w->units, 1, part, parts);
+
+	memset(acc, 0, (size_t)w->results * 64);
+	for (int64_t i = r.begin; i < r.end; i += w->chunk)
+		chunk_run(w, acc, (__m512i *)acc + w->results, (struct cpu_range){ i, least(i + w->chunk, r.end) });
+}
+
+INLINE __m512 pd_low(__m512 a, __m512 b)
+{
+	return _mm512_castpd_ps(_mm512_unpacklo_pd(_mm512_castps_pd(a), _mm512_castps_pd(b)));
+}
+
+INLINE __m512 pd_high(__m512 a, __m512 b)
+{
+	return _mm512_castpd_ps(_mm512_unpackhi_pd(_mm512_castps_pd(a), _mm512_castps_pd(b)));
+}
+
+/* 16 x 16: first 4 x 4 within quarters of a vector, then the quarters. */
+INLINE void transpose(__m512 *m)
+{
+	__m512 u[LANES];
+
+#pragma GCC unroll 4
+	for (int g = 0; g < LANES; g += 4) {
+		__m512 a = _mm512_unpacklo_ps(m[g], m[g + 1]), b = _mm512_unpackhi_ps(m[g], m[g + 1]);
+		__m512 c = _mm512_unpacklo_ps(m[g + 2], m[g + 3]), d = _mm512_unpackhi_ps(m[g + 2], m[g + 3]);
+
+		u[g] = pd_low(a, c);
+		u[g + 1] = pd_high(a, c);
+		u[g + 2] = pd_low(b, d);
+		u[g + 3] = pd_high(b, d);
+	}
+#pragma GCC unroll 4
+	for (int i = 0; i < 4; i++) {
+		__m512 a = _mm512_shuffle_f32x4(u[i], u[4 + i], 0x44), b = _mm512_shuffle_f32x4(u[i], u[4 + i], 0xee);
+		__m512 c = _mm512_shuffle_f32x4(u[8 + i], u[12 + i], 0x44), d = _mm512_shuffle_f32x4(u[8 + i], u[12 + i], 0xee);
+
+		m[i] = _mm512_shuffle_f32x4(a, c, 0x88);
+		m[4 + i] = _mm512_shuffle_f32x4(a, c, 0xdd);
+		m[8 + i] = _mm512_shuffle_f32x4(b, d, 0x88);
+		m[12 + i] = _mm512_shuffle_f32x4(b, d, 0xdd);
+	}
+}
+
+/* The parts' results added in their order, and turned from [16 channels][16 filters] to dw's rows. Blocks of channels
+ * follow one another, so that each of the 16 rows written is written in order. */
+static void fold_run(void *arg, int part, int parts)
+{
+	const struct wgrad *w = arg;
+	const struct dnn_conv_spec *s = &w->s;
+	int64_t taps = s->kernel * s->kernel;
+	struct cpu_range r = cpu_split(w->kb * w->cb * taps, 1, part, parts);
+
+	for (int64_t i = r.begin; i < r.end; i++) {
+		int64_t c = i % w->cb, tap = i / w->cb % taps, k = i / taps / w->cb, at = ((k * w->cb + c) * taps + tap) * LANES * LANES;
+		__m512 m[LANES];
+
+		for (int v = 0; v < LANES; v++)
+			m[v] = _mm512_load_ps((const float *)w->workspace + at + v * LANES);
+		for (int p = 1; p < w->parts; p++)
+			for (int v = 0; v < LANES; v++)
+				m[v] = _mm512_add_ps(m[v], _mm512_load_ps((const float *)(w->workspace + p * w->part_bytes) + at + v * LANES));
+		transpose(m);
+		for (int v = 0; v < LANES; v++)
+			_mm512_storeu_ps(w->dw + ((k * LANES + v) * taps + tap) * s->c + c * LANES, m[v]);
+	}
+}
+
+#pragma GCC pop_options
+
+void wgrad_bf16_run(const struct dnn_conv_spec *s, int threads, const struct dnn_conv_args *args)
+{
+	struct wgrad w;
+
+	plan(&w, s, threads);
+	w.x = args->a;
+	w.dy = args->b;
+	w.dw = args->out;
+	w.workspace = args->workspace;
+	cpu_parallel(w.parts, part_run, &w);
+	cpu_parallel(w.results < 4096 ? 1 : threads, fold_run, &w);
+}
+#else
+bool wgrad_bf16_takes(const struct cpu_module *m, const struct dnn_conv_spec *s)
+{
+	(void)m, (void)s;
+	return false;
+}
+
+void wgrad_bf16_run(const struct dnn_conv_spec *s, int threads, const struct dnn_conv_args *args)
+{
+	(void)s, (void)threads, (void)args;
+}
+#endif
