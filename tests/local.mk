@@ -19,6 +19,7 @@ include tests/comm/local.mk
 include tests/data/local.mk
 include tests/train/local.mk
 include tests/bench/local.mk
+include tests/web/local.mk
 
 # ./check runs these after `make check`, with TESTS set to them.
 print-check-extra:

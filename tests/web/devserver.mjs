@@ -65,9 +65,10 @@ export function load() {
 	});
 }
 
-/** M4 buckets of one series as columns. */
+/** M4 buckets of one series as columns: of the finite points, and where the first that is not finite lies. */
 export function buckets(list, xOf, from, to, n) {
-	const names = ['i', 'x_first', 'first', 'x_min', 'min', 'x_max', 'max', 'x_last', 'last', 'sum', 'count', 'nonfinite'];
+	const names = ['i', 'x_first', 'first', 'x_min', 'min', 'x_max', 'max', 'x_last', 'last', 'sum', 'count', 'nonfinite',
+		'x_nonfinite'];
 	const c = Object.fromEntries(names.map((k) => [k, []]));
 	const groups = new Map();
 	for (const p of list) {
@@ -81,9 +82,10 @@ export function buckets(list, xOf, from, to, n) {
 		const fin = g.filter((p) => Number.isFinite(p.v));
 		const lo = fin.reduce((a, p) => (a && a.v <= p.v ? a : p), null);
 		const hi = fin.reduce((a, p) => (a && a.v >= p.v ? a : p), null);
-		const row = [i, g[0].x, word(g[0].v), lo && lo.x, lo && lo.v, hi && hi.x, hi && hi.v, g.at(-1).x, word(g.at(-1).v),
-			fin.reduce((a, p) => a + p.v, 0), g.length, g.length - fin.length];
-		names.forEach((k, j) => c[k].push(row[j]));
+		const bad = g.find((p) => !Number.isFinite(p.v));
+		const row = [i, fin[0]?.x, fin[0]?.v, lo?.x, lo?.v, hi?.x, hi?.v, fin.at(-1)?.x, fin.at(-1)?.v,
+			fin.reduce((a, p) => a + p.v, 0), g.length, g.length - fin.length, bad?.x];
+		names.forEach((k, j) => c[k].push(row[j] ?? null));
 	}
 	return c;
 }

@@ -1,7 +1,7 @@
 # The page: bundled by node into UI_DIST_DIR. UI_DIST_STAMP exists, and is newer than every source, once the folder is
 # complete; the rule that embeds the page depends on it. A release tarball carries the folder ready-made, with the file
 # web/ui/prebuilt beside it. Nothing is ever written below a read-only source folder: node_modules lie in the build tree.
-UI_SOURCES = \
+ui_files = \
 	web/ui/package.json web/ui/package-lock.json web/ui/.npmrc web/ui/tsconfig.json web/ui/build.mjs \
 	web/ui/src/index.html web/ui/src/style.css web/ui/src/css.d.ts \
 	web/ui/src/main.tsx web/ui/src/api.ts web/ui/src/state.ts \
@@ -15,7 +15,7 @@ UI_SOURCES = \
 	web/ui/src/views/compare.tsx web/ui/src/views/experiments.tsx web/ui/src/views/header.tsx \
 	web/ui/src/views/jump.ts web/ui/src/views/phases.tsx web/ui/src/views/picker.tsx web/ui/src/views/run.tsx \
 	web/ui/src/views/table.tsx
-EXTRA_DIST += $(UI_SOURCES)
+EXTRA_DIST += $(ui_files)
 
 if WITH_UI
 if UI_PREBUILT
@@ -36,7 +36,7 @@ $(UI_WORK)/modules.stamp: web/ui/package.json web/ui/package-lock.json web/ui/.n
 		echo 'The page needs its npm packages; without network: configure --without-ui' >&2; exit 1; }
 	$(AM_V_at)touch $@
 
-$(UI_DIST_STAMP): $(UI_WORK)/modules.stamp $(UI_SOURCES)
+$(UI_DIST_STAMP): $(UI_WORK)/modules.stamp $(ui_files)
 	$(AM_V_at)rm -rf $(UI_WORK)/src && cp -R $(srcdir)/web/ui/src $(UI_WORK)/src && chmod -R u+w $(UI_WORK)/src
 	$(AM_V_at)cp -f $(srcdir)/web/ui/tsconfig.json $(srcdir)/web/ui/build.mjs $(UI_WORK)/
 	$(AM_V_GEN)cd $(UI_WORK) && node_modules/.bin/tsc --noEmit && $(NODE) build.mjs --out ..
@@ -46,7 +46,6 @@ all-local: $(UI_DIST_STAMP)
 clean-local: clean-ui
 clean-ui:
 	rm -rf $(UI_WORK) $(builddir)/web/ui/dist $(builddir)/web/ui/dist.stamp $(builddir)/web/ui/pure.mjs
-.PHONY: clean-ui
 endif
 
 # A tarball holds the page that this build made.
@@ -55,5 +54,4 @@ dist-ui: $(UI_DIST_STAMP)
 	$(MKDIR_P) $(distdir)/web/ui
 	cp -R $(UI_DIST_DIR) $(distdir)/web/ui/dist
 	echo 'The page in dist was built when the release was made.' >$(distdir)/web/ui/prebuilt
-.PHONY: dist-ui
 endif

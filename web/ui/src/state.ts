@@ -145,6 +145,15 @@ const serverFilter = computed(() => (isExpression(view.value.filter) ? view.valu
 const viewExperiment = computed(() => view.value.experiment);
 const viewPage = computed(() => view.value.page);
 
+/** Asks for the first screen's curves before the table is drawn; the charts take over when they are there. */
+function ahead(): void {
+	if (view.value.page !== 'compare') return;
+	const width = innerWidth > 720 ? innerWidth / 2 - 207 : 320;
+	const keys = [curve.value, goal.value?.key].filter((k): k is string => !!k);
+	for (const k of keys) want(k, width, ahead);
+	void fill().then(() => keys.forEach((k) => unwant(k, ahead)));
+}
+
 async function loadRuns(name: string | null, filter: string): Promise<void> {
 	if (name !== null && loaded === name + '\n' + filter) return;
 	const seq = ++loadSeq;
@@ -164,6 +173,7 @@ async function loadRuns(name: string | null, filter: string): Promise<void> {
 			loaded = (newest ?? '') + '\n' + filter;
 			if (name === null && newest !== undefined && view.value.page === 'compare') go({ experiment: newest });
 		});
+		ahead();
 		if (next !== null && mixed) {
 			list = [];
 			next = '';
@@ -205,7 +215,8 @@ export async function loadExperiments(): Promise<void> {
 
 /** Series by run, key and rank under the present axis; null while asked for or when the run has none. */
 const cache = new Map<string, Series | null>();
-const wanted = new Map<string, number>();
+/** Keys that something on the screen needs: who, and in how many buckets. */
+const wanted = new Map<string, Map<object, number>>();
 let cacheSign = '';
 let asking = 0;
 let bucketWidth = 0;
@@ -258,13 +269,17 @@ function zoomFor(key: string): [number, number] | null {
 }
 
 /** A chart says that it is visible and how wide; the series it lacks are asked for together with those of others. */
-export function want(key: string, width: number): void {
-	wanted.set(key, Math.min(1200, Math.max(100, Math.round(width))));
+export function want(key: string, width: number, who: object): void {
+	const list = wanted.get(key) ?? new Map<object, number>();
+	list.set(who, Math.min(1200, Math.max(100, Math.round(width))));
+	wanted.set(key, list);
 	schedule();
 }
 
-export function unwant(key: string): void {
-	wanted.delete(key);
+export function unwant(key: string, who: object): void {
+	const list = wanted.get(key);
+	list?.delete(who);
+	if (!list?.size) wanted.delete(key);
 }
 
 let scheduled = false;
@@ -272,7 +287,7 @@ let scheduled = false;
 function schedule(): void {
 	if (scheduled) return;
 	scheduled = true;
-	queueMicrotask(() => {
+	setTimeout(() => {
 		scheduled = false;
 		void fill();
 	});
@@ -294,7 +309,7 @@ interface Batch {
 /** Groups what is missing by zoom range: one request each (one in all unless epochs are mixed with steps). */
 function missing(): Batch[] {
 	const groups = new Map<string, Batch>();
-	for (const [key, width] of wanted) {
+	for (const [key, widths] of wanted) {
 		const lack = drawn.value.filter((r) => r.metrics[key] && !cache.has(seriesKey(r.id, key)));
 		if (!lack.length) continue;
 		const zoom = zoomFor(key);
@@ -302,7 +317,7 @@ function missing(): Batch[] {
 		const b = groups.get(name) ?? { runs: new Set<string>(), keys: [], zoom, buckets: 0 };
 		lack.forEach((r) => b.runs.add(r.id));
 		b.keys.push(key);
-		b.buckets = Math.max(b.buckets, width);
+		b.buckets = Math.max(b.buckets, ...widths.values());
 		groups.set(name, b);
 	}
 	return [...groups.values()];
@@ -315,7 +330,7 @@ async function fill(): Promise<void> {
 	}
 	const todo = missing();
 	if (!todo.length) {
-		if (!asking && !loading.value) settled.value = true;
+		if (!asking && !loading.value && (wanted.size || !metricKeys.value.length)) settled.value = true;
 		return;
 	}
 	await Promise.all(todo.map(ask));

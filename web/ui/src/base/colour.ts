@@ -25,7 +25,7 @@ export const DASHES: number[][] = [[], [7, 3], [2, 2.5], [10, 3, 2, 3]];
 /** Hues in degrees: blue, orange, green, magenta, gold, violet, cyan, red; apart for colour-blind eyes in this order. */
 const HUES = [255, 52, 160, 345, 92, 300, 215, 25];
 /** Steps of lightness and hue within one base hue. */
-const SHADES: [number, number][] = [[0, 0], [0.13, 10], [-0.13, -8], [0.05, 30], [-0.07, -30]];
+const SHADES: [number, number][] = [[0, 0], [0.13, 10], [-0.13, -8], [0.05, 32], [-0.06, -30], [0.17, -14], [-0.17, 18]];
 const LIMIT = 64;
 /** Smallest distance in Oklab between two lines with the same dash. */
 export const APART = 0.075;
@@ -84,15 +84,18 @@ function look(hue: number, shade: number, dash: number): Look {
 	const [dl, dh] = SHADES[shade % SHADES.length]!;
 	return {
 		light: toHex(0.57 + dl, 0.16, hue + dh),
-		dark: toHex(0.73 + dl * 0.9, 0.14, hue + dh),
+		dark: toHex(0.71 + dl * 0.8, 0.145, hue + dh),
 		dash: DASHES[dash % DASHES.length]!,
 	};
 }
 
+function farApart(a: Look, b: Look): boolean {
+	return distance(a.light, b.light) >= APART && distance(a.dark, b.dark) >= APART;
+}
+
 /** Whether two runs can be told apart: another dash, or colours far enough from each other in both themes. */
 export function differ(a: Look, b: Look): boolean {
-	return a.dash.join() !== b.dash.join()
-		|| (distance(a.light, b.light) >= APART && distance(a.dark, b.dark) >= APART);
+	return a.dash.join() !== b.dash.join() || farApart(a, b);
 }
 
 const HUE_FIRST = ['model', 'arch', 'architecture', 'network', 'opt', 'optimizer', 'strategy'];
@@ -127,12 +130,18 @@ function indexOfValues(runs: readonly Run[], key: string | null): Map<string | u
 	return seen;
 }
 
-/** All looks for one hue, the wanted dash first, in the order in which they are tried. */
+/** All looks for one hue and dash, in the order in which they are tried. */
 function candidates(hueIndex: number, dash: number): Look[] {
-	const out: Look[] = [];
-	for (const d of [0, 1, 2, 3])
-		for (let s = 0; s < SHADES.length; s++) out.push(look(HUES[hueIndex % HUES.length]!, s, dash + d));
-	return out;
+	return SHADES.map((_, s) => look(HUES[hueIndex % HUES.length]!, s, dash));
+}
+
+/** First a colour that no other run has, then one that only runs of another dash have, then any dash, any hue. */
+function choose(used: readonly Look[], hue: number, dash: number): Look | undefined {
+	const own = candidates(hue, dash);
+	const free = (c: Look) => used.every((u) => differ(u, c));
+	return own.find((c) => used.every((u) => farApart(u, c))) ?? own.find(free)
+		?? [1, 2, 3].flatMap((d) => candidates(hue, dash + d)).find(free)
+		?? HUES.flatMap((_, h) => candidates(h, dash)).find(free);
 }
 
 export function assignLooks(all: readonly Run[]): Looks {
@@ -147,11 +156,7 @@ export function assignLooks(all: readonly Run[]): Looks {
 	runs.forEach((r, n) => {
 		const hue = hueParam === null ? n : hues.get(r.params[hueParam])!;
 		const dash = dashParam === null ? (hueParam === null ? Math.floor(n / 16) : 0) : dashes.get(r.params[dashParam])!;
-		const free = (c: Look) => used.every((u) => differ(u, c));
-		const pick = used.length < LIMIT
-			? candidates(hue, dash).find(free) ?? HUES.flatMap((_, h) => candidates(h, dash)).find(free)
-			: undefined;
-		const got = pick ?? look(HUES[n % HUES.length]!, n >> 3, n >> 5);
+		const got = (used.length < LIMIT ? choose(used, hue, dash) : undefined) ?? look(HUES[n % HUES.length]!, n >> 3, n >> 5);
 		if (used.length < LIMIT) used.push(got);
 		byRun.set(r.id, got);
 	});

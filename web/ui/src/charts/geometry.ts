@@ -109,8 +109,8 @@ function outsideOf(lines: readonly ChartLine[], s: Span, from: number, to: numbe
 
 function pad(s: Span, log: boolean): Span {
 	if (log) {
-		const f = s.hi > s.lo ? Math.pow(s.hi / s.lo, 0.03) : 1.5;
-		return { lo: s.lo / f, hi: s.hi * f };
+		const f = s.hi > s.lo ? Math.exp((Math.log(s.hi) - Math.log(s.lo)) * 0.03) : 1.5;
+		return { lo: Math.max(Number.MIN_VALUE, s.lo / f), hi: Math.min(Number.MAX_VALUE, s.hi * f) };
 	}
 	const d = s.hi > s.lo ? (s.hi - s.lo) * 0.04 : Math.abs(s.hi) * 0.1 || 1;
 	return { lo: s.lo >= 0 && s.lo - d < 0 ? 0 : s.lo - d, hi: s.hi + d };
@@ -185,6 +185,60 @@ export function yAt(xs: readonly number[], ys: readonly number[], x: number): nu
 	if (Number.isNaN(a) || Number.isNaN(b)) return Number.isNaN(a) ? (Number.isNaN(b) ? null : b) : a;
 	const w = xs[hi]! - xs[lo]!;
 	return w > 0 ? a + ((b - a) * (x - xs[lo]!)) / w : b;
+}
+
+/** Distance from (px, py) to the segment between a and b, all in pixels. */
+function toSegment(px: number, py: number, ax: number, ay: number, bx: number, by: number): number {
+	const w = (bx - ax) ** 2 + (by - ay) ** 2;
+	const t = w > 0 ? Math.min(1, Math.max(0, ((px - ax) * (bx - ax) + (py - ay) * (by - ay)) / w)) : 0;
+	return Math.hypot(px - ax - t * (bx - ax), py - ay - t * (by - ay));
+}
+
+/** First index whose x is at least v. */
+export function lowerBound(xs: readonly number[], v: number): number {
+	let lo = 0;
+	let hi = xs.length;
+	while (lo < hi) {
+		const mid = (lo + hi) >> 1;
+		if (xs[mid]! < v) lo = mid + 1;
+		else hi = mid;
+	}
+	return lo;
+}
+
+/**
+ * Distance in pixels from a place to a polyline, looking only at what lies within `reach` in x, so that it is cheap
+ * for long lines; sx and sy map values to pixels. Infinity when nothing is near.
+ */
+export function distanceTo(xs: readonly number[], ys: readonly number[], at: { x: number; px: number; py: number; reach: number },
+	sx: (x: number) => number, sy: (y: number) => number): number {
+	let best = Infinity;
+	const first = Math.max(0, lowerBound(xs, at.x - at.reach) - 1);
+	for (let i = first; i < xs.length && (i === first || xs[i - 1]! <= at.x + at.reach); i++) {
+		if (!Number.isFinite(ys[i]!)) continue;
+		const j = i + 1 < xs.length && Number.isFinite(ys[i + 1]!) ? i + 1 : i;
+		best = Math.min(best, toSegment(at.px, at.py, sx(xs[i]!), sy(ys[i]!), sx(xs[j]!), sy(ys[j]!)));
+	}
+	return best;
+}
+
+/**
+ * x of the drawn point nearest to a place, in pixels both ways, so that the tip of a spike can be hit; the place's own x
+ * where no point is within reach.
+ */
+export function snapX(xs: readonly number[], ys: readonly number[], at: { x: number; px: number; py: number; reach: number },
+	sx: (x: number) => number, sy: (y: number) => number): number {
+	let best = at.x;
+	let dist = Infinity;
+	for (let i = lowerBound(xs, at.x - at.reach); i < xs.length && xs[i]! <= at.x + at.reach; i++) {
+		if (!Number.isFinite(ys[i]!)) continue;
+		const d = Math.hypot(sx(xs[i]!) - at.px, sy(ys[i]!) - at.py);
+		if (d < dist) {
+			dist = d;
+			best = xs[i]!;
+		}
+	}
+	return best;
 }
 
 /** Index of the last drawn point at or before the end of the line, -1 for an empty line. */

@@ -3,7 +3,7 @@
 // Knows nothing of runs, state or requests: lines in, events out. drawn() says what is on the screen, for tests and
 // for the text alternative.
 import uPlot from 'uplot';
-import { fitRange, lastPoint, packRows, spreadLabels, yAt } from './geometry.ts';
+import { distanceTo, fitRange, lastPoint, packRows, snapX, spreadLabels, yAt } from './geometry.ts';
 import type { ChartLine, Range } from './geometry.ts';
 
 export interface LineData {
@@ -34,7 +34,7 @@ export interface Drawn {
 	hi: number;
 	from: number;
 	to: number;
-	lines: { id: string; points: number; top: number; topX: number; topPixel: number; bottom: number }[];
+	lines: { id: string; colour: string; dash: number[]; points: number; top: number; topX: number; topPixel: number; bottom: number }[];
 	/** Everything drawn besides lines: hollow ends, crosses, arrows, flags; with the value or the words. */
 	marks: { id: string; kind: string; x: number; y: number | null; text: string }[];
 	names: string[];
@@ -58,8 +58,12 @@ interface Label {
 }
 
 const FONT = '11px -apple-system, "Segoe UI", Roboto, "Helvetica Neue", "Noto Sans", "Liberation Sans", Arial, sans-serif';
-const NEAR_PX = 28;
+const NEAR_PX = 24;
+const SNAP_PX = 12;
 const LABELS_MAX = 24;
+const LANES = 3;
+/** A line that ends before this share of the axis and has a flag is named by the flag, not at the right edge. */
+const EARLY = 0.96;
 
 function themeOf(el: HTMLElement): Theme {
 	const css = getComputedStyle(el);
@@ -153,7 +157,7 @@ export class LineChart {
 					topX = l.xs[i]!;
 				}
 			}
-			return { id: l.id, points, top, topX, topPixel: points ? u.valToPos(top, 'y') : NaN, bottom };
+			return { id: l.id, colour: l.colour, dash: l.dash, points, top, topX, topPixel: points ? u.valToPos(top, 'y') : NaN, bottom };
 		});
 		return { lo: this.range.lo, hi: this.range.hi, from: d.from, to: d.to, lines, marks: this.marks,
 			names: this.labels.map((l) => l.text) };
@@ -201,7 +205,7 @@ export class LineChart {
 			},
 			axes: [
 				{ ...axis, grid, size: 24, gap: 4, space: 56, values: (_u, s) => s.map((v) => this.ev.formatX(v)) },
-				{ ...axis, grid, size: 46, gap: 4, space: 32, values: (_u, s) => s.map((v) => v === null ? '' : this.ev.formatY(v)) },
+				{ ...axis, grid, size: 46, gap: 4, space: 32, values: (_u, s, _a, _space, incr) => this.ticks(s, incr) },
 			],
 			series: [{}, { paths: () => null, points: { show: false } }],
 			hooks: {
@@ -213,6 +217,13 @@ export class LineChart {
 		wrap.insertBefore(this.base, u.over);
 		wrap.insertBefore(this.over, u.over);
 		return u;
+	}
+
+	/** One number of decimals for a whole axis. */
+	private ticks(splits: (number | null)[], incr: number): string[] {
+		const digits = this.data!.log || incr < 1e-6 ? null : (String(incr).split('.')[1] ?? '').length;
+		return splits.map((v) => v === null ? '' : digits === null || Math.abs(v) >= 1e6 ? this.ev.formatY(v)
+			: v.toFixed(digits).replace('-', '−'));
 	}
 
 	private selected(u: uPlot): void {
@@ -248,13 +259,9 @@ export class LineChart {
 		return { left: b.left / r, top: b.top / r, width: b.width / r, height: b.height / r };
 	}
 
-	private px(x: number): number {
-		return this.box.left + this.plot!.valToPos(x, 'x');
-	}
+	private readonly px = (x: number): number => this.box.left + this.plot!.valToPos(x, 'x');
 
-	private py(y: number): number {
-		return this.box.top + this.plot!.valToPos(y, 'y');
-	}
+	private readonly py = (y: number): number => this.box.top + this.plot!.valToPos(y, 'y');
 
 	private drawAll(): void {
 		if (!this.plot || !this.data) return;
@@ -267,11 +274,11 @@ export class LineChart {
 		g.restore();
 		for (const l of d.lines) this.drawEnd(g, l);
 		this.drawOutside(g);
-		this.drawFlags(g);
+		this.drawFlags(g, null);
 		this.layoutLabels();
 		for (const l of this.labels) this.drawLabel(g, l, false);
 		g.fillStyle = this.theme.dim;
-		if (d.gutter > 40) g.fillText(d.xLabel, this.box.left + this.box.width + 8, this.box.top + this.box.height + 12);
+		if (d.gutter > 40) g.fillText(d.xLabel, this.box.left + this.box.width + 20, this.box.top + this.box.height + 12);
 		this.drawOver();
 		this.el.dataset.drawn = String(Number(this.el.dataset.drawn ?? 0) + 1);
 	}
@@ -424,23 +431,39 @@ export class LineChart {
 			.map((flag) => ({ line, flag })));
 	}
 
-	/** Rows of the lane above the plot that the flags need: 0, 1 or 2. */
+	/** Rows of the lane above the plot that the flags need, at most three. */
 	private flagRows(width: number): number {
-		const n = this.flagList().length;
-		return n === 0 ? 0 : n * 90 > width ? 2 : 1;
+		const d = this.data!;
+		const room = width - 56 - d.gutter;
+		const boxes = this.flagList().map(({ line, flag }) => ({
+			left: Math.max(0, Math.min(((flag.x - d.from) / (d.to - d.from)) * room, width - 60 - this.flagWidth(line, flag.text))),
+			width: this.flagWidth(line, flag.text),
+		}));
+		return Math.min(LANES, new Set(packRows(boxes, LANES)).size);
+	}
+
+	private flagWords(line: ChartLine, text: string): string {
+		return this.data!.lines.length > 1 ? line.name + ' ' + text : text;
+	}
+
+	private flagWidth(line: ChartLine, text: string): number {
+		const g = this.base.getContext('2d')!;
+		g.font = FONT;
+		return g.measureText(this.flagWords(line, text)).width + 4;
 	}
 
 	/** Words in the lane above the plot, with a thin dotted line down to the place they speak of. */
-	private drawFlags(g: CanvasRenderingContext2D): void {
+	private drawFlags(g: CanvasRenderingContext2D, only: string | null): void {
 		const list = this.flagList();
 		const b = this.box;
-		const boxes = list.map(({ flag }) => {
-			const width = g.measureText(flag.text).width + 4;
+		const boxes = list.map(({ line, flag }) => {
+			const width = this.flagWidth(line, flag.text);
 			const left = Math.min(this.px(flag.x) - 4, this.el.clientWidth - width - 2);
 			return { left: Math.max(b.left, left), width };
 		});
 		const rows = packRows(boxes, Math.max(1, this.laneRows));
 		list.forEach(({ line, flag }, i) => {
+			if (only !== null && line.id !== only) return;
 			const x = this.px(flag.x);
 			const y = b.top - 8 - Math.max(0, rows[i]!) * 14;
 			const down = flag.y !== null && this.inside(flag.x, flag.y) ? this.py(flag.y) : b.top + b.height;
@@ -452,7 +475,7 @@ export class LineChart {
 			g.lineTo(x, down);
 			g.stroke();
 			g.setLineDash([]);
-			if (rows[i]! >= 0) this.halo(g, flag.text, boxes[i]!.left, y, line.colour);
+			if (rows[i]! >= 0) this.halo(g, this.flagWords(line, flag.text), boxes[i]!.left, y, line.colour);
 			this.marks.push({ id: line.id, kind: 'flag-' + flag.kind, x: flag.x, y: flag.y, text: flag.text });
 		});
 	}
@@ -470,6 +493,7 @@ export class LineChart {
 			let i = ys.length - 1;
 			while (i >= 0 && (!Number.isFinite(ys[i]!) || xs[i]! > d.to)) i--;
 			if (i < 0) continue;
+			if (l.flags.length && xs[i]! < d.from + (d.to - d.from) * EARLY) continue;
 			const y = Math.min(b.top + b.height, Math.max(b.top, this.py(ys[i]!)));
 			if (Number.isFinite(y)) want.push({ id: l.id, y, at: y, text: l.name, colour: l.colour });
 		}
@@ -520,6 +544,7 @@ export class LineChart {
 		const keep = this.marks;
 		this.marks = [];
 		this.drawEnd(g, line);
+		this.drawFlags(g, line.id);
 		this.marks = keep;
 		const label = this.labels.find((l) => l.id === line.id);
 		if (label) this.drawLabel(g, label, true);
@@ -566,17 +591,24 @@ export class LineChart {
 		}
 		if (x < b.left || y < b.top - 20 || y > b.top + b.height + 20) return;
 		const v = this.plot.posToVal(x - b.left, 'x');
-		this.ev.onCursor(v);
-		this.hover(this.closest(v, y));
+		const id = this.closest(v, x, y);
+		const line = this.data.lines.find((l) => l.id === id) ?? this.data.lines[0];
+		const at = { x: v, px: x, py: y, reach: this.reach(SNAP_PX) };
+		this.ev.onCursor(line ? snapX(line.xs, line.ys, at, this.px, id === null ? () => y : this.py) : v);
+		this.hover(id);
 	};
 
-	private closest(x: number, py: number): string | null {
+	/** Pixels as a length on the x axis. */
+	private reach(px: number): number {
+		return ((this.data!.to - this.data!.from) * px) / (this.box.width || 1);
+	}
+
+	private closest(x: number, px: number, py: number): string | null {
 		let best: string | null = null;
 		let dist = NEAR_PX;
+		const at = { x, px, py, reach: this.reach(NEAR_PX) };
 		for (const l of this.data!.lines) {
-			const y = yAt(l.smooth ? l.smooth.xs : l.xs, l.smooth ? l.smooth.ys : l.ys, x);
-			if (y === null) continue;
-			const d = Math.abs(this.py(y) - py);
+			const d = distanceTo(l.smooth ? l.smooth.xs : l.xs, l.smooth ? l.smooth.ys : l.ys, at, this.px, this.py);
 			if (d < dist) {
 				dist = d;
 				best = l.id;

@@ -1,4 +1,5 @@
 // The runs as cards, for narrow screens: name, goal, params that differ, a sparkline, status in words.
+import { useEffect } from 'preact/hooks';
 import { sparkPath } from '../charts/index.ts';
 import type { Run } from '../base/types.ts';
 import * as s from '../state.ts';
@@ -13,6 +14,8 @@ import { jumpTo } from './jump.ts';
 const W = 92;
 const H = 34;
 const FIRST = 100;
+/** Enough for the chart of a narrow screen too, which shares the series. */
+const SPARK_BUCKETS = 320;
 
 function Spark({ r }: { r: Run }) {
 	void s.seriesRev.value;
@@ -40,6 +43,12 @@ function Spark({ r }: { r: Run }) {
 }
 
 export function Cards() {
+	const key = s.goal.value?.key;
+	useEffect(() => {
+		if (key === undefined) return undefined;
+		s.want(key, SPARK_BUCKETS, Cards);
+		return () => s.unwant(key, Cards);
+	}, [key]);
 	const list = visibleRows.value;
 	const g = s.goal.value;
 	const top = best.value;

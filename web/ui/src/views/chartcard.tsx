@@ -55,7 +55,7 @@ export function linesOf(key: string, list: readonly Run[]): ChartLine[] {
 		if (!t || (!t.xs.length && t.badX === null)) continue;
 		const look = s.looks.value.byRun.get(r.id);
 		out.push({
-			id: r.id, name: r.name || r.id.slice(0, 8), colour: colourOf(look), dash: look?.dash ?? [],
+			id: r.id, name: r.name || r.id.slice(0, 8), colour: colourOf(look), dash: list.length === 1 ? [] : look?.dash ?? [],
 			xs: t.xs, ys: t.ys, smooth: alpha > 0 && t.mean.length > 2 ? smooth(t, alpha) : null, fit: !fellOut(r) || list.length === 1,
 			badX: t.badX, badToEnd: t.badToEnd,
 			end: r.status === 'failed' || r.status === 'killed' ? 'failed' : r.status === 'running' ? 'running' : 'none',
@@ -142,13 +142,13 @@ export function ChartCard({ metric, note }: { metric: string; note?: string }) {
 		});
 		chart.current = c;
 		const seen = new IntersectionObserver((e) => {
-			if (e.some((i) => i.isIntersecting)) s.want(metric, el.clientWidth - 50 - GUTTER);
-			else s.unwant(metric);
+			if (e.some((i) => i.isIntersecting)) s.want(metric, el.clientWidth - 50 - GUTTER, c);
+			else s.unwant(metric, c);
 		}, { rootMargin: '120px' });
 		seen.observe(el);
 		return () => {
 			seen.disconnect();
-			s.unwant(metric);
+			s.unwant(metric, c);
 			c.destroy();
 			chart.current = null;
 		};

@@ -2,6 +2,8 @@
 // A group draws a few charts at once; charts off the screen neither draw nor ask for data.
 import { signal } from '@preact/signals';
 import * as s from '../state.ts';
+import { natural } from '../base/format.ts';
+import { Key } from './bits.tsx';
 import { ChartCard } from './chartcard.tsx';
 
 const AT_ONCE = 12;
@@ -14,10 +16,26 @@ function groupOf(key: string): string {
 	return i > 0 ? key.slice(0, i) : 'other';
 }
 
+/** What colours and dashes mean, with the first run's look of each value. */
+function Legend() {
+	const { hueParam, dashParam, byRun } = s.looks.value;
+	const values = (key: string | null) => {
+		const seen = new Map<string, (typeof s.runs.value)[number]>();
+		if (key !== null) for (const r of [...s.drawn.value].reverse()) seen.set(r.params[key] ?? '–', r);
+		return [...seen].sort((a, b) => natural(a[0], b[0])).slice(0, 6);
+	};
+	return (
+		<span class="looks wide">
+			{values(hueParam).map(([v, r]) => <span key={v} title={`${hueParam} ${v}`}><Key look={{ ...byRun.get(r.id)!, dash: [] }} on />{v}</span>)}
+			{values(dashParam).map(([v, r]) => <span key={v} title={`${dashParam} ${v}`}><Key look={{ light: 'var(--dim)', dark: 'var(--dim)',
+				dash: byRun.get(r.id)?.dash ?? [] }} on />{v}</span>)}
+		</span>
+	);
+}
+
 export function Toolbar() {
 	const v = s.view.value;
 	const hasEpoch = s.runs.value.some((r) => s.stepsPerEpoch(r) !== null);
-	const { hueParam, dashParam } = s.looks.value;
 	const axis = (x: 'step' | 'epoch' | 'time', off = false) => (
 		<button type="button" aria-pressed={v.x === x} disabled={off} title={off ? 'needs the param steps_per_epoch' : undefined}
 			onClick={() => s.go({ x, zoom: null })}>{x}</button>
@@ -35,7 +53,7 @@ export function Toolbar() {
 			</label>
 			{v.zoom && <button type="button" onClick={() => s.go({ zoom: null })}>reset zoom</button>}
 			<span class="grow" />
-			<span class="dim wide">{hueParam ? `colour: ${hueParam}` : 'colour: run'}{dashParam ? ` · dash: ${dashParam}` : ''}</span>
+			<Legend />
 			<input class="find" type="search" placeholder="find a chart" aria-label="Find a chart" value={find.value}
 				onInput={(e) => (find.value = e.currentTarget.value)} />
 		</div>

@@ -25,15 +25,29 @@ export interface Column {
 	full(r: Run): string;
 }
 
-const CHAR = 7;
-const PAD = 18;
+const PAD = 14;
 const SAMPLE = 300;
+const ruler = document.createElement('canvas').getContext('2d')!;
 
-/** Column width from the texts that it shows. */
+/** A header in one or two lines, broken near its middle. */
+export function twoLines(title: string): string[] {
+	const words = title.split(' ');
+	if (words.length < 2) return [title];
+	let best = 1;
+	const long = (i: number) => Math.max(words.slice(0, i).join(' ').length, words.slice(i).join(' ').length);
+	for (let i = 2; i < words.length; i++) if (long(i) < long(best)) best = i;
+	return [words.slice(0, best).join(' '), words.slice(best).join(' ')];
+}
+
+/** Column width from the texts that it shows, in the page's own font. */
 function widthOf(title: string, texts: Iterable<string>, max: number): number {
-	let n = title.length * 0.95 + 1.5;
-	for (const t of texts) n = Math.max(n, t.length);
-	return Math.round(Math.min(max, Math.max(40, n * CHAR + PAD)));
+	const family = getComputedStyle(document.documentElement).fontFamily;
+	ruler.font = '600 11.5px ' + family;
+	let n = 0;
+	for (const line of twoLines(title)) n = Math.max(n, ruler.measureText(line).width + 2);
+	ruler.font = '600 12.5px ' + family;
+	for (const t of new Set(texts)) n = Math.max(n, ruler.measureText(t).width);
+	return Math.ceil(Math.min(max, Math.max(34, n + PAD)));
 }
 
 function* sample<T>(list: readonly Run[], f: (r: Run) => T): Generator<T> {
@@ -47,7 +61,7 @@ function paramColumn(key: string): Column {
 	const numeric = list.every((r) => r.params[key] === undefined || !Number.isNaN(Number(r.params[key])));
 	return {
 		id: 'p:' + key, title: key.replace(/_/g, ' '), hint: 'param ' + key, number: numeric, sortable: true,
-		width: widthOf(key.length > 8 ? key.slice(0, 8) : key, sample(list, (r) => r.params[key] ?? ''), 150),
+		width: widthOf(key.replace(/_/g, ' ').slice(0, 18), sample(list, (r) => r.params[key] ?? ''), 150),
 		cell: (r) => r.params[key] ?? '',
 		full: (r) => r.params[key] ?? '',
 	};
@@ -71,7 +85,7 @@ function metricCol(id: string): Column | null {
 	const top = c.what === 'best' && s.goal.value?.key === c.key ? best.value : null;
 	return {
 		id, title: `${shortKey(c.key)} ${c.what}`, hint: `${c.key}, ${what}`, number: true, sortable: true,
-		width: widthOf(`${shortKey(c.key)} ${c.what}`.slice(0, 12), values.map((v) => fixed(v, d)), 130),
+		width: widthOf(`${shortKey(c.key)} ${c.what}`.slice(0, 16), values.map((v) => fixed(v, d)), 130),
 		cell: (r) => {
 			const v = metricValue(r.metrics[c.key], c.what, dir);
 			if (v === undefined) return <span class="none">–</span>;
@@ -102,9 +116,10 @@ function deltaColumn(): Column | null {
 	const d = decimalsFor([...sample(list, (r) => delta(r) ?? NaN)].filter((v) => v !== 0).map(Math.abs));
 	const digits = d === null ? null : Math.min(d, points ? 1 : 6);
 	return {
-		id: 'delta', title: points ? 'Δ points' : 'Δ best', number: true, sortable: false, width: 66,
-		hint: `difference to the best run's ${g.key}` + (points ? ', in hundredths' : ''),
+		id: 'delta', title: points ? 'Δ points' : 'Δ best', number: true, sortable: false, width: 74,
+		hint: `difference to the best run's ${g.key}` + (points ? ', in hundredths' : '') + '; while the pointer is in a chart, the value under it',
 		cell: (r) => {
+			if (readout.value && !cursorColumnShown.value) return <span class="reading">{reading(r)}</span>;
 			const v = delta(r);
 			return v === null ? <span class="none">–</span> : top!.id === r.id ? <span class="best">best</span> : signed(v, digits);
 		},
@@ -122,8 +137,9 @@ const readout = computed(() => {
 		const series = s.seriesFor(r.id, c.key);
 		by.set(r.id, series ? valueAt(series, c.x) : null);
 	}
-	const values = [...by.values()].filter((v): v is number => v !== null && Number.isFinite(v));
-	return { key: c.key, x: c.x, by, decimals: decimalsFor(values) };
+	const values = [...by.values()].filter((v): v is number => v !== null && Number.isFinite(v)).sort((a, b) => a - b);
+	// a lone spike must not take the digits from the others
+	return { key: c.key, x: c.x, by, decimals: decimalsFor(values.slice(0, Math.ceil(values.length * 0.8))) };
 });
 
 /** Values under the cursor by run, for the order of the rows while the pointer is in a chart. */
@@ -140,22 +156,27 @@ export const cursorTitle = computed(() => {
 	return `${shortKey(c.key)} @ ${x}`;
 });
 
+function reading(r: Run): string {
+	const c = readout.value;
+	const v = c?.by.get(r.id);
+	return c && v !== undefined && v !== null ? fixed(v, c.decimals) : '';
+}
+
+/** The read-out has a column of its own when the user picked it; else it takes the place of the difference. */
+export const cursorColumnShown = computed(() => s.view.value.columns?.includes('cursor') ?? false);
+
 function cursorColumn(): Column {
-	const text = (r: Run) => {
-		const c = readout.value;
-		const v = c?.by.get(r.id);
-		return c && v !== undefined && v !== null ? fixed(v, c.decimals) : '';
-	};
+	const text = reading;
 	return {
 		id: 'cursor', title: 'at cursor', hint: 'value where the pointer stands in a chart', number: true,
-		sortable: false, width: 112, cell: text, full: text,
+		sortable: false, width: 74, cell: text, full: text,
 	};
 }
 
 function statusColumn(): Column {
 	return {
 		id: 'status', title: 'status', hint: 'how the run ended, and what to look at', number: false, sortable: true,
-		width: 148,
+		width: widthOf('status', sample(s.rows.value, (r) => statements(r).map((t) => t.text).join('  ') + 'xx'), 260),
 		cell: (r) => statements(r).map((t) => t.alert ? (
 			<button type="button" class={'say ' + t.kind} tabIndex={-1} title={t.alert.text || alertText(t.alert)}
 				onClick={(e) => {
@@ -170,7 +191,7 @@ function statusColumn(): Column {
 function notesColumn(): Column {
 	return {
 		id: 'notes', title: 'notes', hint: 'first words; the whole note on the run\'s page', number: false, sortable: true,
-		width: 120, cell: (r) => r.notes, full: (r) => r.notes,
+		width: 100, cell: (r) => r.notes, full: (r) => r.notes,
 	};
 }
 
@@ -188,15 +209,15 @@ function timeColumn(id: 'time' | 'start'): Column {
 function phaseColumn(): Column {
 	const text = (r: Run) => (phasesOf(r) ?? []).map((p) => `${p.name} ${Math.round(p.share * 100)}%`).join(', ');
 	return {
-		id: 'phase', title: 'time by phase', hint: 'share of each phase in the time of a step', number: false,
-		sortable: false, width: 104, cell: (r) => <PhaseBar run={r} />, full: text,
+		id: 'phase', title: 'phases', hint: 'share of each phase in the time of a step', number: false,
+		sortable: false, width: 88, cell: (r) => <PhaseBar run={r} />, full: text,
 	};
 }
 
 function nameColumn(): Column {
 	return {
 		id: 'name', title: 'run', hint: 'name; Enter opens the run', number: false, sortable: true,
-		width: Math.min(210, 34 + widthOf('run', sample(s.rows.value, (r) => r.name), 230)),
+		width: 36 + widthOf('run', sample(s.rows.value, (r) => r.name), 190),
 		cell: (r) => r.name || r.id.slice(0, 8), full: (r) => r.name,
 	};
 }
@@ -221,11 +242,10 @@ export const defaultColumns = computed<string[]>(() => {
 	const keys = new Set(s.metricKeys.value);
 	const g = s.goal.value;
 	const ids = tellingParams(s.split.value, 8).map((k) => 'p:' + k);
-	if (g) ids.push('m:best:' + g.key, 'delta');
-	ids.push('cursor');
+	if (g) ids.push('m:best:' + g.key, 'delta', 'm:last:' + g.key);
 	const extra = [...keys].filter((k) => k !== g?.key && /^(epoch|val|eval|test)\//.test(k) && /loss|perplexity/.test(k)
 		&& !/train/.test(k)).slice(0, 1).map((k) => 'm:best:' + k);
-	if (!extra.length && s.curve.value) extra.push('m:last:' + s.curve.value);
+	if (!extra.length && s.curve.value && s.curve.value !== g?.key) extra.push('m:last:' + s.curve.value);
 	if (keys.has('epoch/samples_per_s')) extra.push('m:last:epoch/samples_per_s');
 	if (keys.has('epoch/seconds')) extra.push('m:last:epoch/seconds');
 	else extra.push('time');

@@ -36,11 +36,11 @@ function Facts() {
 	return (
 		<p class="facts">
 			<b>{list.length === all ? count(all, 'run') : `${list.length} of ${count(all, 'run')}`}</b>
-			{s.loadingMore.value && <span>, more are coming</span>}
-			{running > 0 && <span class="running"> · {running} running</span>}
-			{failed > 0 && <span class="failed"> · {failed} failed</span>}
-			{lost > 0 && <span class="nan"> · {lost} diverged</span>}
-			{on < list.length && <span> · {on} in the charts <button type="button" class="quiet"
+			{s.loadingMore.value && <span>more are coming</span>}
+			{running > 0 && <span class="running">{running} running</span>}
+			{failed > 0 && <span class="failed">{failed} failed</span>}
+			{lost > 0 && <span class="nan">{lost} diverged</span>}
+			{on < list.length && <span>{on} in the charts <button type="button" class="quiet"
 				onClick={() => s.setShown(new Set(list.slice(0, 100).map((r) => r.id)))}>{list.length <= 100 ? 'show all' : 'show 100'}</button></span>}
 			{s.view.value.shown !== null && <button type="button" class="quiet" onClick={() => s.setShown(null)}>default choice</button>}
 			<span class="same" title={text}>

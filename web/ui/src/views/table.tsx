@@ -7,11 +7,11 @@ import * as s from '../state.ts';
 import { metricColumn } from '../base/rank.ts';
 import { directionOf } from '../base/goal.ts';
 import { Key, statements } from './bits.tsx';
-import { columns, cursorTitle, isFallen, visibleRows, type Column } from './columns.tsx';
+import { byCursor, columns, cursorColumnShown, cursorTitle, twoLines, isFallen, visibleRows, type Column } from './columns.tsx';
 import { jumpTo } from './jump.ts';
 
 export const ROW = 27;
-const HEAD = 28;
+const HEAD = 34;
 const OVERSCAN = 6;
 
 /** The cell that has or would get the focus; row -1 is the header. */
@@ -40,12 +40,13 @@ function ariaSort(c: Column): 'ascending' | 'descending' | 'none' {
 function HeadCell({ c, i }: { c: Column; i: number }) {
 	const order = ariaSort(c);
 	const on = active.value.row === -1 && active.value.col === i;
-	const title = c.id === 'cursor' ? cursorTitle.value : c.title;
+	const reads = c.id === 'cursor' || (c.id === 'delta' && !cursorColumnShown.value && s.cursor.value !== null);
+	const title = reads ? cursorTitle.value : c.title;
 	return (
-		<div role="columnheader" class={'cell' + (c.number ? ' num' : '') + (c.id === 'name' ? ' first' : '')}
+		<div role="columnheader" class={'cell' + (c.number ? ' num' : '') + (c.id === 'name' ? ' first' : '') + (reads ? ' reading' : '')}
 			aria-colindex={i + 1} aria-sort={c.sortable ? order : undefined} title={c.hint} data-cell={'-1:' + i}
 			tabIndex={on ? 0 : -1} onClick={() => c.sortable && sortBy(c)}>
-			<span>{title}</span>{order !== 'none' && <span class="arrow" aria-hidden="true">{order === 'descending' ? '▾' : '▴'}</span>}
+			<span class="lines">{twoLines(title).map((l) => <span key={l}>{l}</span>)}</span>{order !== 'none' && <span class="arrow" aria-hidden="true">{order === 'descending' ? '▾' : '▴'}</span>}
 		</div>
 	);
 }
@@ -178,10 +179,10 @@ export function Table() {
 	return (
 		<div class="grid" role="grid" ref={box} aria-label="Runs" aria-rowcount={list.length + 1} aria-colcount={cols.length}
 			aria-multiselectable="true" onKeyDown={onKey} onFocusIn={onFocus} onMouseLeave={() => (s.lit.value = null)}
-			style={{ '--cols': template, '--rows': String(list.length) }}>
+			style={{ '--cols': template, '--min': cols.reduce((w, c) => w + c.width, 0) + 'px' }}>
 			<div class="row head" role="row" aria-rowindex={1}>{cols.map((c, i) => <HeadCell key={c.id} c={c} i={i} />)}</div>
 			<div class="body" role="rowgroup" style={{ height: list.length * ROW + 'px' }}>
-				{indexes.map((n) => <Row key={list[n]!.id} r={list[n]!} n={n} cols={cols} fallen={n === divide && n > 0} />)}
+				{indexes.map((n) => <Row key={list[n]!.id} r={list[n]!} n={n} cols={cols} fallen={n === divide && n > 0 && !byCursor.value} />)}
 			</div>
 		</div>
 	);

@@ -1,0 +1,67 @@
+// Gives the tests a running server with the twelve runs in it: `dptrack serve` on a folder of event files where that
+// program is built with the page, else the stand-in of devserver.mjs (DPT_STANDIN=1 asks for it).
+import { execFileSync, spawn } from 'node:child_process';
+import { existsSync, mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { fileURLToPath } from 'node:url';
+import * as standin from './devserver.mjs';
+
+const here = path.dirname(fileURLToPath(import.meta.url));
+export const builddir = path.resolve(process.env.builddir ?? path.join(here, '../../build'));
+const srcdir = path.resolve(process.env.srcdir ?? path.join(here, '../..'));
+const program = path.join(builddir, 'dptrack');
+const START_MS = 20000;
+
+/** Folder of the built page. */
+export const dist = [path.join(builddir, 'web/ui/dist'), path.join(srcdir, 'web/ui/dist')]
+	.find((d) => existsSync(path.join(d, 'index.html')));
+
+export const real = existsSync(program) && !process.env.DPT_STANDIN;
+
+/** Runs `dptrack serve` on a folder; resolves to {url, logdir, close}. */
+export async function serveFolder(logdir) {
+	const child = spawn(program, ['serve', '--logdir', logdir, '--port', '0'], { stdio: ['ignore', 'pipe', 'pipe'] });
+	let said = '';
+	const url = await new Promise((done, fail) => {
+		const late = setTimeout(() => fail(new Error('dptrack serve says no address: ' + said)), START_MS);
+		const take = (d) => {
+			said += d;
+			const m = /^dptrack: serving (http:\S+)$/m.exec(said);
+			if (m) {
+				clearTimeout(late);
+				done(m[1].replace(/\/?$/, '/'));
+			}
+		};
+		child.stdout.on('data', take);
+		child.stderr.on('data', take);
+		child.on('exit', (code) => fail(new Error(`dptrack serve ended with ${code}: ${said}`)));
+	});
+	return {
+		url, logdir,
+		close: () => new Promise((done) => {
+			child.once('exit', done);
+			child.kill('SIGTERM');
+		}),
+	};
+}
+
+function temporary() {
+	return mkdtempSync(path.join(tmpdir(), 'dptrack-web-'));
+}
+
+export function writeTwelve(logdir) {
+	execFileSync('python3', [path.join(here, 'twelve.py'), '--events', logdir]);
+}
+
+/** A server with the twelve runs, or with none. */
+export async function serve({ empty = false } = {}) {
+	if (!real) return standin.start({ dist, all: empty ? [] : standin.load() });
+	const logdir = temporary();
+	if (!empty) writeTwelve(logdir);
+	const s = await serveFolder(logdir);
+	return { ...s, close: async () => {
+		await s.close();
+		rmSync(logdir, { recursive: true, force: true });
+	} };
+}
