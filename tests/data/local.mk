@@ -1,2 +1,3 @@
 # tests/data
 EXTRA_DIST += tests/data/lr_table.py
+EXTRA_DIST += tests/data/safetensors_golden.py tests/data/golden.safetensors

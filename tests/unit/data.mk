@@ -1,7 +1,7 @@
 # Unit tests of the trainer's configuration, data and weights.
 if HAVE_CMOCKA
 trainer_input_tests = tests/unit/config_test tests/unit/lr_schedule_test tests/unit/sampler_test \
-	tests/unit/dataset_test tests/unit/loader_test
+	tests/unit/dataset_test tests/unit/loader_test tests/unit/safetensors_test tests/unit/weights_test
 check_PROGRAMS += $(trainer_input_tests)
 TESTS += $(trainer_input_tests)
 tests_unit_config_test_SOURCES = tests/unit/config_test.c
@@ -19,4 +19,10 @@ tests_unit_dataset_test_LDADD = libtrainer.la libtrackbase.la $(CMOCKA_LIBS) $(Z
 tests_unit_loader_test_SOURCES = tests/unit/loader_test.c tests/data/idx_make.h
 tests_unit_loader_test_CFLAGS = $(AM_CFLAGS) $(CMOCKA_CFLAGS)
 tests_unit_loader_test_LDADD = libtrainer.la libtrackbase.la $(CMOCKA_LIBS) $(ZLIB_LIBS)
+tests_unit_safetensors_test_SOURCES = tests/unit/safetensors_test.c
+tests_unit_safetensors_test_CFLAGS = $(AM_CFLAGS) $(CMOCKA_CFLAGS)
+tests_unit_safetensors_test_LDADD = libtrainer.la libtrackbase.la $(CMOCKA_LIBS)
+tests_unit_weights_test_SOURCES = tests/unit/weights_test.c
+tests_unit_weights_test_CFLAGS = $(AM_CFLAGS) $(CMOCKA_CFLAGS)
+tests_unit_weights_test_LDADD = libtrainer.la libtrackbase.la $(CMOCKA_LIBS)
 endif

@@ -197,7 +197,9 @@ static int parse_entries(struct safetensors *s, size_t data_at, struct err *err)
 
 static int foreign(const struct safetensors *s, struct err *err)
 {
-	if (s->n_bytes >= 4 && (!memcmp(s->bytes, "PK\3\4", 4) || (s->bytes[0] == 0x80 && s->bytes[1] <= 5)))
+	bool ours = s->n_bytes > 8 && s->bytes[8] == '{'; /* a header may be 0x0280 bytes long, as a pickle begins */
+
+	if (!ours && s->n_bytes >= 4 && (!memcmp(s->bytes, "PK\3\4", 4) || (s->bytes[0] == 0x80 && s->bytes[1] <= 5)))
 		return err_set(err, ERR_USAGE,
 			       "%.120s: is a PyTorch file; convert it: python3 -c \"import torch, safetensors.torch as s; "
 			       "s.save_file(torch.load('%.120s', weights_only=True), 'weights.safetensors')\"",
