@@ -241,3 +241,5 @@ SELECT r.uuid FROM series s JOIN run r ON r.id = s.run_id WHERE s.id = ?1;
 SELECT id, points, min_step, max_step, min_time, max_time FROM chunk WHERE id BETWEEN ?1 AND ?2 ORDER BY id;
 -- name: chunk_max_step
 SELECT max_step FROM chunk WHERE id = ?1;
+-- name: writer_paths
+SELECT w.path, r.uuid, w.uuid, w.durable FROM writer w JOIN run r ON r.id = w.run_id WHERE w.path IS NOT NULL;

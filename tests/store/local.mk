@@ -1,6 +1,6 @@
 # Tests of web/store: one cmocka program a subject.
 if HAVE_CMOCKA
-store_tests = tests/store/chunk_test tests/store/store_test
+store_tests = tests/store/chunk_test tests/store/store_test tests/store/follow_test
 check_PROGRAMS += $(store_tests)
 TESTS += $(store_tests)
 store_test_flags = $(AM_CFLAGS) $(CMOCKA_CFLAGS)
@@ -12,4 +12,7 @@ tests_store_chunk_test_LDADD = $(store_test_libs)
 tests_store_store_test_SOURCES = tests/store/store_test.c $(store_test_helper)
 tests_store_store_test_CFLAGS = $(store_test_flags)
 tests_store_store_test_LDADD = $(store_test_libs)
+tests_store_follow_test_SOURCES = tests/store/follow_test.c $(store_test_helper)
+tests_store_follow_test_CFLAGS = $(store_test_flags)
+tests_store_follow_test_LDADD = $(store_test_libs)
 endif

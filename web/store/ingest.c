@@ -95,6 +95,18 @@ static const char *dup(struct arena *a, const char *text, bool *failed)
 	return copy;
 }
 
+/* Names that come from a path need not be UTF-8. */
+static const char *dup_clean(struct arena *a, const char *text, bool *failed)
+{
+	size_t room = strlen(text) * 3 + 1;
+	char *copy = arena_alloc(a, room);
+
+	*failed = *failed || !copy;
+	if (copy)
+		key_utf8_copy(copy, room < 4 * LIMIT_name_chars ? room : 4 * LIMIT_name_chars, text, strlen(text), NULL);
+	return copy;
+}
+
 static const struct ingest_kv *dup_pairs(struct arena *a, const struct ingest_kv *kv, size_t n, bool *failed)
 {
 	struct ingest_kv *copy = arena_array(a, n ? n : 1, sizeof *copy);
@@ -139,8 +151,8 @@ static int copy_op(struct ingest_op *to, const struct ingest_op *from, struct ar
 
 		failed = !f;
 		if (f) {
-			f->experiment = dup(a, from->foreign->experiment, &failed);
-			f->name = dup(a, from->foreign->name, &failed);
+			f->experiment = dup_clean(a, from->foreign->experiment, &failed);
+			f->name = dup_clean(a, from->foreign->name, &failed);
 		}
 		to->foreign = f;
 	}

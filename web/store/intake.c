@@ -64,6 +64,7 @@ const char *intake_number(struct arena *a, double v)
 static void problem(struct intake *in, const char *text)
 {
 	struct intake_problem *p;
+	char *clean;
 
 	in->rejected++;
 	for (p = in->problems; p && text; p = p->next)
@@ -74,8 +75,13 @@ static void problem(struct intake *in, const char *text)
 	p = text ? arena_alloc(in->arena, sizeof *p) : NULL;
 	if (!p)
 		return;
+	clean = arena_alloc(in->arena, strlen(text) * 3 + 1);
+	if (!clean)
+		return;
+	/* It may quote a path. */
+	key_utf8_copy(clean, strlen(text) * 3 + 1, text, strlen(text), NULL);
 	p->count = 1;
-	p->text = text;
+	p->text = clean;
 	p->next = in->problems;
 	in->problems = p;
 }

@@ -13,6 +13,7 @@ libwebstore_la_SOURCES = \
 	web/store/detail.c web/store/detail.h \
 	web/store/filter.c web/store/filter.h \
 	web/store/fold.c web/store/fold.h \
+	web/store/follow.c web/store/follow.h \
 	web/store/ingest.c web/store/ingest.h \
 	web/store/inside.h \
 	web/store/intake.c web/store/intake.h \
@@ -31,6 +32,7 @@ libwebstore_la_SOURCES = \
 	web/store/state.c web/store/state.h \
 	web/store/store.c web/store/store.h \
 	web/store/sum.c web/store/sum.h \
+	web/store/tree.c web/store/tree.h \
 	web/store/writer.c web/store/writer.h
 libwebstore_la_CPPFLAGS = $(AM_CPPFLAGS) $(SQLITE_CFLAGS)
 libwebstore_la_LIBADD = libtracker.la libtrackbase.la $(SQLITE_LIBS) -lm

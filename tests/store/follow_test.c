@@ -1,0 +1,289 @@
+/* follow_test.c: a folder that is followed: our journals and foreign event files, growing, torn, restarted, polled. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "tests/store/helper.h"
+#include "tracker/base/clock.h"
+#include "tracker/event/record.h"
+#include "web/store/follow.h"
+#include "web/store/sha256.h"
+
+/* Whole records as TensorBoard's own writer makes them: version, `loss` 0.5 at step 7 in both forms, session end. */
+static const char foreign_hex[] =
+	"1800000000000000a37f4b220900000040fc54d9411a0d627261696e2e4576656e743a32eced8f9d"
+	"1a00000000000000129bd82d0900004040fc54d94110072a0d0a0b0a046c6f7373150000003f368fc084"
+	"2e00000000000000c5cb57fa0900004040fc54d94110072a210a1f0a046c6f7373420a080112002a040000003f4a0b0a090a077363616c61727350b0f7d0";
+
+static void make_folder(const struct helper *h, const char *path)
+{
+	char full[PATH_MAX];
+
+	snprintf(full, sizeof full, "%s/%s", h->folder, path);
+	assert_int_equal(mkdir(full, 0777), 0);
+}
+
+static void append(const struct helper *h, const char *path, const void *bytes, size_t n)
+{
+	char full[PATH_MAX];
+	FILE *out;
+
+	snprintf(full, sizeof full, "%s/%s", h->folder, path);
+	out = fopen(full, "a");
+	assert_non_null(out);
+	assert_int_equal(fwrite(bytes, 1, n, out), n);
+	assert_int_equal(fclose(out), 0);
+}
+
+static size_t from_hex(const char *hex, unsigned char *to)
+{
+	size_t n = strlen(hex) / 2, i;
+	unsigned int byte;
+
+	for (i = 0; i < n; i++) {
+		assert_int_equal(sscanf(hex + 2 * i, "%2x", &byte), 1);
+		to[i] = (unsigned char)byte;
+	}
+	return n;
+}
+
+static struct follow *start(struct helper *h, const struct follow_opts *opts)
+{
+	struct follow_opts o = *opts;
+	struct follow *f = NULL;
+	struct err err = ERR_INIT;
+
+	o.logdir = h->folder;
+	if (follow_start(&f, h->s, &o, &err) || follow_scan_wait(f, 20, &err))
+		fail_msg("%s", err.text);
+	return f;
+}
+
+static uint64_t count_of(struct helper *h, const char *run, const char *key)
+{
+	struct query_run r;
+	const struct query_metric *m;
+
+	if (query_run(h->s, run, h->a, &r, NULL))
+		return 0;
+	m = helper_metric(&r, key);
+	return m ? m->count : 0;
+}
+
+/* Seconds until the count is reached; fails after 5. */
+static double wait_for(struct helper *h, const char *run, const char *key, uint64_t count)
+{
+	double began = clock_mono_s();
+
+	while (count_of(h, run, key) != count) {
+		if (clock_mono_s() - began > 5)
+			fail_msg("%s has %llu points, not %llu", key, (unsigned long long)count_of(h, run, key),
+				 (unsigned long long)count);
+		clock_sleep_s(0.01);
+	}
+	return clock_mono_s() - began;
+}
+
+static void our_journals(void **state, const struct follow_opts *opts)
+{
+	struct helper *h = *state;
+	struct event_header header = helper_header(0, 0, 0);
+	const char *path = "exp/first-01234567/events.out.tfevents.1700000000.host.42.0";
+	struct follow *f;
+	struct buf b;
+	int i;
+
+	buf_init(&b, 1 << 20);
+	encode_header(&b, 1.7e9, &header);
+	helper_scalar(&b, "a", 1, 1);
+	make_folder(h, "exp");
+	make_folder(h, "exp/first-01234567");
+	append(h, path, b.data, b.len);
+	f = start(h, opts);
+	assert_int_equal(count_of(h, HELPER_RUN, "a"), 1);
+	buf_reset(&b);
+	for (i = 2; i <= 10; i++)
+		helper_scalar(&b, "a", i, i);
+	append(h, path, b.data, b.len - 3);
+	assert_true(wait_for(h, HELPER_RUN, "a", 9) < 1.0);
+	append(h, path, b.data + b.len - 3, 3);
+	assert_true(wait_for(h, HELPER_RUN, "a", 10) < 1.0);
+	/* a second rank, in a folder made while following */
+	buf_reset(&b);
+	header.rank = 1;
+	header.writer_id = helper_text("bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb");
+	encode_header(&b, 1.7e9, &header);
+	encode_scalar(&b, &(struct encode_scalar){ .key = helper_text("phase/step"), .step = 1, .wall_time = 1.7e9,
+						   .value = 2, .rank = 1, .journal_rank = 1 });
+	encode_scalar(&b, &(struct encode_scalar){ .key = helper_text("b"), .step = 1, .wall_time = 1.7e9, .value = 2,
+						   .rank = EVENT_RANK_RUN, .journal_rank = 1 });
+	make_folder(h, "exp/later");
+	append(h, "exp/later/rank-1.1700000000.host.43.0.journal", b.data, b.len);
+	wait_for(h, HELPER_RUN, "b", 1);
+	assert_int_equal(helper_run(h, HELPER_RUN).series_count, 3);
+	follow_stop(f);
+	helper_reopen(h);
+	f = start(h, opts);
+	assert_int_equal(count_of(h, HELPER_RUN, "a"), 10);
+	append(h, "exp/later/rank-1.1700000000.host.43.0.journal", b.data, 0);
+	follow_stop(f);
+	buf_done(&b);
+}
+
+static void watched(void **state)
+{
+	our_journals(state, &(struct follow_opts){ 0 });
+}
+
+static void polled(void **state)
+{
+	our_journals(state, &(struct follow_opts){ .poll = true, .poll_s = 0.1 });
+}
+
+static void posted_and_followed(void **state)
+{
+	struct helper *h = *state;
+	struct event_header header = helper_header(0, 0, 0);
+	struct ingest_result res;
+	struct follow *f;
+	struct buf b;
+	size_t half;
+	int i;
+
+	buf_init(&b, 1 << 20);
+	encode_header(&b, 1.7e9, &header);
+	for (i = 1; i <= 100; i++)
+		helper_scalar(&b, "a", i, i);
+	half = record_whole(b.data, b.len / 2);
+	assert_int_equal(helper_post(h, HELPER_RUN, HELPER_WRITER, 0, &(struct buf){ .data = b.data, .len = half }, 0, &res), 0);
+	append(h, "x.journal", b.data, b.len);
+	f = start(h, &(struct follow_opts){ .once = true });
+	assert_int_equal(count_of(h, HELPER_RUN, "a"), 100);
+	assert_int_equal(helper_post(h, HELPER_RUN, HELPER_WRITER, half, &b, half, &res), 0);
+	assert_int_equal(count_of(h, HELPER_RUN, "a"), 100);
+	follow_stop(f);
+	buf_done(&b);
+}
+
+static void foreign_folders(void **state)
+{
+	struct helper *h = *state;
+	unsigned char bytes[400];
+	size_t n = from_hex(foreign_hex, bytes);
+	struct points_row rows[8];
+	struct query_run r;
+	struct follow *f;
+	char id[65];
+
+	make_folder(h, "alone");
+	append(h, "alone/events.out.tfevents.1700000000.h.1.0", bytes, n);
+	make_folder(h, "proj");
+	make_folder(h, "proj/a");
+	make_folder(h, "proj/a/train");
+	append(h, "proj/a/train/events.out.tfevents.1700000000.h.1.0", bytes, n);
+	append(h, "proj/a/train/events.out.tfevents.1700000001.h.1.1", bytes, n - 20);
+	append(h, "proj/a/notes.txt", "x", 1);
+	f = start(h, &(struct follow_opts){ 0 });
+	sha256_hex("proj/a/train", 12, id);
+	id[32] = '\0';
+	r = helper_run(h, id);
+	assert_string_equal(r.experiment, "proj");
+	assert_string_equal(r.name, "a/train");
+	assert_int_equal(helper_rows(h, id, "loss", -1, false, rows, 8), 3);
+	assert_true(rows[0].step == 7 && rows[0].value == 0.5 && rows[0].wall_time == 1700000001.0);
+	sha256_hex("alone", 5, id);
+	id[32] = '\0';
+	r = helper_run(h, id);
+	assert_string_equal(r.experiment, "Default");
+	assert_string_equal(r.name, "alone");
+	follow_stop(f);
+}
+
+static void damaged_files_do_not_stop_others(void **state)
+{
+	struct helper *h = *state;
+	unsigned char bytes[400];
+	size_t n = from_hex(foreign_hex, bytes);
+	struct follow_stats stats;
+	struct query_run r;
+	struct follow *f;
+	char id[65];
+
+	make_folder(h, "bad");
+	make_folder(h, "good");
+	append(h, "good/events.out.tfevents.1.h.1.0", bytes, n);
+	memset(bytes + 40 + 42, 0, 12);
+	append(h, "bad/events.out.tfevents.1.h.1.0", bytes, n);
+	append(h, "bad/garbage.journal", "this is no journal at all, but long enough", 40);
+	append(h, "bad/empty.journal", "", 0);
+	f = start(h, &(struct follow_opts){ 0 });
+	sha256_hex("bad", 3, id);
+	id[32] = '\0';
+	r = helper_run(h, id);
+	assert_int_equal(helper_metric(&r, "loss")->count, 1);
+	assert_int_equal(r.problem_count, 1);
+	sha256_hex("good", 4, id);
+	id[32] = '\0';
+	assert_int_equal(count_of(h, id, "loss"), 2);
+	follow_stats(f, &stats);
+	assert_int_equal(stats.files, 4);
+	assert_int_equal(stats.files_bad, 2);
+	assert_false(stats.polling);
+	follow_stop(f);
+}
+
+static void links_are_followed(void **state)
+{
+	struct helper *h = *state;
+	struct event_header header = helper_header(0, 0, 0);
+	char outside[PATH_MAX + 16], link[PATH_MAX + 16];
+	struct helper other = *h;
+	struct follow *f;
+	struct buf b;
+
+	snprintf(other.folder, sizeof other.folder, "%.500s.outside", h->folder);
+	assert_int_equal(mkdir(other.folder, 0777), 0);
+	make_folder(&other, "run");
+	buf_init(&b, 1 << 20);
+	encode_header(&b, 1.7e9, &header);
+	helper_scalar(&b, "a", 1, 1);
+	append(&other, "run/x.journal", b.data, b.len);
+	snprintf(outside, sizeof outside, "%s/run", other.folder);
+	snprintf(link, sizeof link, "%s/linked", h->folder);
+	assert_int_equal(symlink(outside, link), 0);
+	snprintf(outside, sizeof outside, "%s", h->folder);
+	snprintf(link, sizeof link, "%s/loop", h->folder);
+	assert_int_equal(symlink(outside, link), 0);
+	f = start(h, &(struct follow_opts){ 0 });
+	assert_int_equal(count_of(h, HELPER_RUN, "a"), 1);
+	buf_reset(&b);
+	helper_scalar(&b, "a", 2, 1);
+	append(&other, "run/x.journal", b.data, b.len);
+	wait_for(h, HELPER_RUN, "a", 2);
+	follow_stop(f);
+	snprintf(link, sizeof link, "rm -rf '%s'", other.folder);
+	assert_int_equal(system(link), 0);
+	buf_done(&b);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(watched, helper_setup, helper_teardown),
+		cmocka_unit_test_setup_teardown(polled, helper_setup, helper_teardown),
+		cmocka_unit_test_setup_teardown(posted_and_followed, helper_setup, helper_teardown),
+		cmocka_unit_test_setup_teardown(foreign_folders, helper_setup, helper_teardown),
+		cmocka_unit_test_setup_teardown(damaged_files_do_not_stop_others, helper_setup, helper_teardown),
+		cmocka_unit_test_setup_teardown(links_are_followed, helper_setup, helper_teardown),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
