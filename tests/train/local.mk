@@ -1,1 +1,12 @@
-# tests/train
+# Whole runs of dptrain, started as a user does.
+train_tests = tests/train/launcher.py tests/train/phases.py tests/train/ranks.py tests/train/reference.py
+TESTS += $(train_tests)
+EXTRA_DIST += $(train_tests) tests/train/helper.py tests/train/reference/make_resnet20.py tests/train/reference/reference.json \
+	tests/train/reference/batch.safetensors tests/train/reference/gelu.safetensors tests/train/reference/relu.safetensors \
+	tests/train/reference/weights.safetensors
+
+# Counts allocations; loaded with LD_PRELOAD.
+check_LTLIBRARIES += tests/train/alloc_count.la
+tests_train_alloc_count_la_SOURCES = tests/train/alloc_count.c
+tests_train_alloc_count_la_CFLAGS = $(AM_CFLAGS) -Wno-missing-prototypes
+tests_train_alloc_count_la_LDFLAGS = -module -avoid-version -rpath /nowhere

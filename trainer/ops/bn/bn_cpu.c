@@ -196,7 +196,8 @@ static int bn_small_prepare(const struct kernel_env *env, struct node *n, void *
 	if (rc)
 		return rc;
 	s = state;
-	s->attr = *(const struct bn_attr *)n->attr;
+	if (n->attr) /* bn_grad_params needs none */
+		s->attr = *(const struct bn_attr *)n->attr;
 	s->c = shape_count(&n->out[0]->shape);
 	*ret_state = s;
 	return 0;

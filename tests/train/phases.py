@@ -1,0 +1,120 @@
+"""Where the time of a step goes: every series is complete, the parts sum to the step, a slowed loader shows in data_wait
+and nowhere else, a slowed rank in comm_exposed of the others; and a step allocates nothing."""
+import glob
+import os
+
+from helper import BUILD, FINISHED, LAUNCHER, Folder, check, dptrain, fast, finish, make_set, read_run
+
+PARTS = ["data_wait", "h2d", "forward", "backward", "comm_exposed", "optimizer", "other"]
+FAST = fast()
+STEPS = 12
+
+
+def median(values):
+    ordered = sorted(values)
+    return ordered[len(ordered) // 2]
+
+
+def medians(run, rank):
+    """Of each phase over the steps but the first two, which warm up."""
+    return {part: median([v for s, v in run["series"][("phase/" + part, rank)].items() if s > 2]) for part in PARTS + ["step", "comm_total"]}
+
+
+def train(folder, *flags, env=None, steps=STEPS):
+    runs = os.path.join(folder, "runs")
+    p = dptrain("--synthetic", "--model", "resnet20", "--classes", 10, "--max-steps", steps, "--runs-dir", runs, *FAST, *flags, env=env)
+    check(p.returncode == 0, "%s: exit %d: %s" % (flags, p.returncode, p.stderr))
+    return read_run(runs)
+
+
+def sums(run, ranks, name):
+    for rank in range(ranks):
+        for key in PARTS + ["step", "comm_total"]:
+            steps = sorted(run["series"].get(("phase/" + key, rank), {}))
+            check(steps == list(range(1, len(steps) + 1)) and steps, "%s: phase/%s of rank %d has every step" % (name, key, rank))
+        for step, total in run["series"][("phase/step", rank)].items():
+            parts = {k: run["series"][("phase/" + k, rank)][step] for k in PARTS}
+            check(parts["other"] >= 0, "%s: phase/other of step %d is %g" % (name, step, parts["other"]))
+            check(abs(sum(parts.values()) - total) <= 1e-9 + 1e-6 * total, "%s: the parts of step %d sum to the step" % (name, step))
+        m = medians(run, rank)
+        check(m["other"] <= 0.05 * m["step"], "%s: phase/other of rank %d is %.1f %% of the step" % (name, rank, 100 * m["other"] / m["step"]))
+
+
+def slowed():
+    with Folder() as a, Folder() as b, Folder() as c:
+        plain = train(a, "-b", 8, "--nproc-per-node", 2)
+        loader = train(b, "-b", 8, "--nproc-per-node", 2, "--workers", 1, env={"DPTRAIN_TEST_SLOW_LOADER": "150"})
+        rank = train(c, "-b", 8, "--nproc-per-node", 2, env={"DPTRAIN_TEST_SLOW_RANK": "1:150"})
+        for name, run in (("plain", plain), ("slow loader", loader), ("slow rank", rank)):
+            sums(run, 2, name)
+        for r in range(2):
+            base, slow = medians(plain, r), medians(loader, r)
+            check(slow["data_wait"] > base["data_wait"] + 0.03, "slow loader: data_wait of rank %d is %.3f s" % (r, slow["data_wait"]))
+            for part in PARTS[1:]:
+                if part != "comm_exposed":  # the two loaders do not wake at the same moment
+                    check(slow[part] < base[part] + 0.03, "slow loader: %s of rank %d grew from %.3f to %.3f s" % (part, r, base[part], slow[part]))
+        base, slow = medians(plain, 0), medians(rank, 0)
+        check(slow["comm_exposed"] > base["comm_exposed"] + 0.1, "slow rank: comm_exposed of the other is %.3f s" % slow["comm_exposed"])
+        check(slow["data_wait"] < base["data_wait"] + 0.03, "slow rank: data_wait of the other is %.3f s" % slow["data_wait"])
+        slow = medians(rank, 1)
+        check(slow["comm_exposed"] < base["comm_exposed"] + 0.05, "slow rank: its own comm_exposed is %.3f s" % slow["comm_exposed"])
+
+
+def complete():
+    with Folder() as tmp:
+        runs = os.path.join(tmp, "runs")
+        p = dptrain("--data-path", make_set(tmp, 50, 21), "--model", "resnet20", "-b", 8, "--epochs", 2, "--nproc-per-node", 2, "--run-name",
+                    "whole", "--experiment", "tests", "--runs-dir", runs, *FAST)
+        check(p.returncode == 0, "two epochs: exit %d: %s" % (p.returncode, p.stderr))
+        run = read_run(runs)
+        steps = list(range(1, 9))  # ceil(50 / 16) in each epoch
+        for key in ("train/loss", "train/lr", "train/grad_norm"):
+            check(sorted(run["series"].get((key, -1), {})) == steps, "%s has every step" % key)
+        for key in ("train_loss", "val_loss", "top1", "top5", "seconds", "eval_seconds", "samples_per_s"):
+            check(sorted(run["series"].get(("epoch/" + key, -1), {})) == [1, 2], "epoch/%s has both epochs" % key)
+        for rank in range(2):
+            check(sorted(run["series"].get(("memory/peak_bytes", rank), {})) == [1, 2], "memory/peak_bytes of rank %d" % rank)
+        top1 = run["series"][("epoch/top1", -1)][2]
+        check(abs(top1 * 21 / 100 - round(top1 * 21 / 100)) < 1e-9, "top-1 of 21 images is a whole number of them: %g" % top1)
+        params = {k: str(v) for k, v in run["params"].items()}
+        for key, want in (("model", "resnet20"), ("steps_per_epoch", "4"), ("global_batch_size", "16"), ("classes", "10"), ("world_size", "2")):
+            check(params.get(key) == want, "param %s is %s, not %s" % (key, params.get(key), want))
+        for key in ("host", "cpu", "command", "backend", "dptrain"):
+            check(run["env"].get(key), "environment holds %s" % key)
+        check(run["status"].get(LAUNCHER) == FINISHED and run["status"].get(0) == FINISHED, "status %s" % run["status"])
+        check(os.path.basename(run["folder"]) == "whole-" + run["id"][:8], "folder %s" % run["folder"])
+        check(os.path.basename(os.path.dirname(run["folder"])) == "tests", "folder %s" % run["folder"])
+
+
+def allocations(steps, ranks, least, flags):
+    library = os.path.join(BUILD, "tests", "train", ".libs", "alloc_count.so")
+    with Folder() as tmp:
+        base = os.path.join(tmp, "count")
+        train(tmp, "-b", 1, "--image-size", 28, "--in-channels", 1, "--nproc-per-node", ranks, *flags, steps=steps,
+              env={"LD_PRELOAD": library, "ALLOC_COUNT_FILE": base, "ALLOC_COUNT_LEAST": str(least)})
+        return sum(int(open(f, encoding="ascii").read()) for f in glob.glob(base + ".*"))
+
+
+def allocates_nothing():
+    """Of our own code nothing (ref). oneDNN allocates a few small objects for each call, but no memory to work in."""
+    if os.environ.get("DPT_SANITIZERS") == "yes":
+        print("allocations are not counted under a sanitizer")
+        return
+    cases = [(1, 0, ["--backend", "ref"]), (2, 0, ["--backend", "ref"])]
+    if "cpu" in FAST:
+        cases.append((2, 4096, ["--backend", "cpu"]))
+    for ranks, least, flags in cases:
+        few, many = allocations(5, ranks, least, flags), allocations(35, ranks, least, flags)
+        check(few > 0, "allocations are counted")
+        # the recorder's writer thread may let a buffer grow a few times
+        check(many - few < 15, "%s, %d ranks: 30 further steps allocate %d times" % (flags[1], ranks, many - few))
+
+
+def main():
+    complete()
+    slowed()
+    allocates_nothing()
+    finish("phases")
+
+
+main()

@@ -1,0 +1,43 @@
+"""A strategy changes speed and memory, never the maths: the same global batch on 1, 2 and 3 ranks, in f64 on ref, with
+batch norm over all ranks, gives the same losses (architecture: invariants)."""
+import os
+
+from helper import DPTRAIN, FASHION, Folder, check, dptrain, finish, read_run, skip
+
+
+def losses(ranks, batch, steps, more=()):
+    with Folder() as runs:
+        p = dptrain("--data-path", FASHION, "--model", "resnet20", "--global-batch-size", batch, "--max-steps", steps,
+                    "--backend", "ref", "--precision", "fp64", "--sync-bn", "--lr", 0.1, "--nproc-per-node", ranks,
+                    "--runs-dir", runs, *more)
+        if not check(p.returncode == 0, "%d ranks, batch %d: exit %d: %s" % (ranks, batch, p.returncode, p.stderr)):
+            return None
+        series = read_run(runs)["series"]
+        for key in ("train/loss", "train/grad_norm", "train/lr"):
+            check(sorted(series.get((key, -1), {})) == list(range(1, steps + 1)), "%d ranks: %s is complete" % (ranks, key))
+        return series.get(("train/loss", -1), {}), series.get(("train/grad_norm", -1), {})
+
+
+def compare(name, one, many, key, first, limit):
+    for step in one:
+        tolerance = first if step <= 5 else limit
+        a, b = one[step], many.get(step, float("nan"))
+        check(abs(a - b) <= tolerance * abs(a), "%s: %s of step %d is %.17g, on one rank %.17g" % (name, key, step, b, a))
+
+
+def main():
+    if not os.path.isdir(FASHION):
+        skip("dataset-fashion-mnist is not installed")
+    check(os.access(DPTRAIN, os.X_OK), "dptrain is built")
+    for batch, steps in ((12, 10), (10, 5)):
+        one = losses(1, batch, steps)
+        for ranks in (2, 3):
+            many = losses(ranks, batch, steps, ("--bucket-cap-mb", 0.2))
+            if one and many:
+                name = "batch %d on %d ranks" % (batch, ranks)
+                compare(name, one[0], many[0], "loss", 1e-9, 1e-6)
+                compare(name, one[1], many[1], "gradient norm", 1e-7, 1e-4)
+    finish("ranks")
+
+
+main()
