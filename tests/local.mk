@@ -12,6 +12,8 @@ dist_check_SCRIPTS =
 include tests/unit/local.mk
 include tests/tracker/local.mk
 include tests/store/local.mk
+include tests/api/local.mk
+include tests/cli/local.mk
 include tests/lint/local.mk
 include tests/ops/local.mk
 include tests/graph/local.mk

@@ -10,6 +10,7 @@ libwebapi_la_SOURCES = \
 	web/api/call.c web/api/call.h \
 	web/api/changes.c \
 	web/api/compare.c \
+	web/api/double.c web/api/double.h \
 	web/api/experiments.c \
 	web/api/export.c \
 	web/api/journal.c \
@@ -21,7 +22,7 @@ libwebapi_la_SOURCES = \
 	web/api/runs.c \
 	web/api/series.c
 libwebapi_la_CPPFLAGS = $(AM_CPPFLAGS) $(JANSSON_CFLAGS)
-libwebapi_la_LIBADD = $(JANSSON_LIBS)
+libwebapi_la_LIBADD = libwebstore.la $(JANSSON_LIBS)
 
 libwebserver_la_SOURCES = \
 	web/server/access.c web/server/access.h \
@@ -46,7 +47,7 @@ libwebcli_la_SOURCES = \
 	web/cli/source.c web/cli/source.h \
 	web/cli/table.c web/cli/table.h
 libwebcli_la_CPPFLAGS = $(AM_CPPFLAGS) $(JANSSON_CFLAGS)
-libwebcli_la_LIBADD = libwebserver.la
+libwebcli_la_LIBADD = libwebserver.la libtracker.la
 
 # The page and openapi.json travel inside the program.
 noinst_PROGRAMS += web/server/embed
@@ -63,3 +64,7 @@ web/server/assets.c: web/server/embed$(EXEEXT) schema/api/openapi.json $(embed_n
 	$(AM_V_GEN)web/server/embed$(EXEEXT) $@.tmp $(embed_page) \
 		/api/v1/openapi.json=$(srcdir)/schema/api/openapi.json && mv $@.tmp $@
 CLEANFILES += web/server/assets.c
+
+bin_PROGRAMS += dptrack
+dptrack_SOURCES = web/main.c
+dptrack_LDADD = libwebcli.la

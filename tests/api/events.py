@@ -61,6 +61,8 @@ def limited():
         lib.equal([s.status for s in streams], [200] * 4, "half of the places are for streams")
         lib.equal(Stream(server).status, 503, "one stream too many")
         lib.equal(server.request("GET", "/health")[0], 200, "a request beside them")
+        half = server.socket()
+        half.sendall(b"GET /health HTTP/1.1\r\nHost: loc")
         start = time.monotonic()
         lib.equal(server.stop(signal.SIGINT), 0, "exit code with open streams")
         lib.check(time.monotonic() - start < 5, f"stopping took {time.monotonic() - start:.1f} s")

@@ -2,3 +2,11 @@
 api_tests = tests/api/hostile.py tests/api/openapi.py tests/api/transfer.py tests/api/crowd.py tests/api/events.py
 EXTRA_DIST += $(api_tests) tests/api/lib.py
 TESTS += $(api_tests)
+
+if HAVE_CMOCKA
+check_PROGRAMS += tests/api/double_test
+TESTS += tests/api/double_test
+tests_api_double_test_SOURCES = tests/api/double_test.c
+tests_api_double_test_CFLAGS = $(AM_CFLAGS) $(CMOCKA_CFLAGS) $(JANSSON_CFLAGS)
+tests_api_double_test_LDADD = libwebserver.la $(CMOCKA_LIBS)
+endif

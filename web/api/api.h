@@ -50,6 +50,9 @@ enum call_next api_reply_run(struct call *c, const struct ingest_result *res);
 /* Writes RUN; full adds notes, environment, ranks, segments, problems. */
 void api_write_run(struct js *j, const struct query_run *run, bool full);
 
+/* The member "alerts": what the store noticed about a run. */
+void api_write_alerts(struct js *j, const struct query_run *run);
+
 /* Milliseconds since 1970, or null for INT64_MIN. */
 void api_write_time(struct js *j, const char *key, int64_t ms);
 

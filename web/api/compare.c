@@ -73,6 +73,7 @@ static void write_heads(struct js *j, const struct query_runs *runs)
 		js_key_str(j, "status", r->status);
 		api_write_time(j, "start_time", r->start_ms);
 		api_write_time(j, "end_time", r->end_ms);
+		api_write_alerts(j, r);
 		js_close(j, '}');
 	}
 	js_close(j, ']');

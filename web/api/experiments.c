@@ -86,7 +86,7 @@ static void write_names(struct js *j, const char *key, const char *const *names,
 	js_close(j, ']');
 }
 
-enum call_next keys_get(struct call *c)
+enum call_next key_list(struct call *c)
 {
 	struct js j = { .out = &c->out };
 	const char *experiment = call_arg(c, "experiment");

@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "web/api/double.h"
+
 enum { JSON_DEPTH_MAX = 32, JSON_TOKENS_FLOOR = 65536 };
 
 static void js_value(struct js *j)
@@ -109,22 +111,18 @@ void js_int(struct js *j, int64_t v)
 
 size_t json_print_double(char *text, double v)
 {
-	int n, digits;
+	const char *word = NULL;
 
 	if (isnan(v))
-		return (size_t)snprintf(text, JSON_DOUBLE_MAX, "NaN");
-	if (isinf(v))
-		return (size_t)snprintf(text, JSON_DOUBLE_MAX, v > 0 ? "Infinity" : "-Infinity");
-	if (v == 0)
-		return (size_t)snprintf(text, JSON_DOUBLE_MAX, signbit(v) ? "-0.0" : "0");
-	if (v == rint(v) && fabs(v) < 9007199254740992.0)
-		return (size_t)snprintf(text, JSON_DOUBLE_MAX, "%.0f", v);
-	for (digits = 15; digits < 17; digits++) {
-		n = snprintf(text, JSON_DOUBLE_MAX, "%.*g", digits, v);
-		if (strtod(text, NULL) == v)
-			return (size_t)n;
-	}
-	return (size_t)snprintf(text, JSON_DOUBLE_MAX, "%.17g", v);
+		word = "NaN";
+	else if (isinf(v))
+		word = v > 0 ? "Infinity" : "-Infinity";
+	else if (v == 0)
+		word = signbit(v) ? "-0.0" : "0";
+	if (!word)
+		return double_print(text, v);
+	memcpy(text, word, strlen(word) + 1);
+	return strlen(word);
 }
 
 void js_double(struct js *j, double v)

@@ -33,7 +33,7 @@ void js_key_str(struct js *j, const char *key, const char *text);
 void js_key_int(struct js *j, const char *key, int64_t v);
 void js_key_double(struct js *j, const char *key, double v);
 
-/* Shortest of 15, 16 and 17 digits that reads back as v; -0.0, NaN, Infinity, -Infinity as words without quotes. */
+/* The fewest digits that read back as v; -0.0, and the words NaN, Infinity and -Infinity without quotes. */
 #define JSON_DOUBLE_MAX 32
 size_t json_print_double(char *text, double v);
 

@@ -63,7 +63,7 @@ static void write_metrics(struct js *j, const struct query_run *run)
 	js_close(j, '}');
 }
 
-static void write_alerts(struct js *j, const struct query_run *run)
+void api_write_alerts(struct js *j, const struct query_run *run)
 {
 	size_t i;
 
@@ -180,7 +180,7 @@ void api_write_run(struct js *j, const struct query_run *run, bool full)
 	write_pairs(j, "params", run->params, run->param_count);
 	write_pairs(j, "tags", run->tags, run->tag_count);
 	write_metrics(j, run);
-	write_alerts(j, run);
+	api_write_alerts(j, run);
 	if (full) {
 		write_pairs(j, "environment", run->environment, run->environment_count);
 		write_segments(j, run);

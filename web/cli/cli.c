@@ -201,13 +201,14 @@ int cli_get_json(struct source *s, const char *target, json_t **ret, struct err 
 const char *cli_status_words(json_t *run, char *text)
 {
 	json_t *alerts = json_object_get(run, "alerts"), *alert;
-	size_t used, i;
+	size_t used = 0, i;
 
 	snprintf(text, 256, "%s", cli_text(run, "status"));
 	json_array_foreach(alerts, i, alert) {
-		used = strlen(text);
-		snprintf(text + used, 256 - used, "%s%s%s%s", i ? "; " : ", ", cli_text(alert, "key"),
-			 *cli_text(alert, "key") ? " " : "", cli_text(alert, "text"));
+		/* "failed at step 268" says the status too */
+		used = !i && !strcmp(cli_text(alert, "kind"), "failed") ? 0 : strlen(text);
+		snprintf(text + used, 256 - used, "%s%s%s%s", used ? ", " : "", cli_text(alert, "key"),
+			 *cli_text(alert, "key") ? ": " : "", cli_text(alert, "text"));
 		if (i == 2)
 			break;
 	}

@@ -2,7 +2,6 @@
 #include "web/server/conns.h"
 
 #include <pthread.h>
-#include <stdbool.h>
 #include <stdlib.h>
 #include <sys/socket.h>
 
@@ -181,12 +180,13 @@ size_t conns_count(struct conns *t)
 	return n;
 }
 
-void conns_shutdown_all(struct conns *t)
+void conns_shutdown(struct conns *t, bool busy_too)
 {
 	struct conn *c;
 
 	pthread_mutex_lock(&t->lock);
 	for (c = t->oldest; c; c = c->next)
-		conn_close(c);
+		if (busy_too || c->phase < CONN_BODY)
+			conn_close(c);
 	pthread_mutex_unlock(&t->lock);
 }

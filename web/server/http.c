@@ -339,6 +339,15 @@ static struct MHD_Response *reply_buffered(struct exchange *x, bool gzip)
 	return r;
 }
 
+static ssize_t read_nothing(void *cls, uint64_t pos, char *to, size_t max)
+{
+	(void)cls;
+	(void)pos;
+	(void)to;
+	(void)max;
+	return MHD_CONTENT_READER_END_OF_STREAM;
+}
+
 static struct MHD_Response *reply_body(struct exchange *x)
 {
 	struct call *c = &x->call;
@@ -348,7 +357,7 @@ static struct MHD_Response *reply_body(struct exchange *x)
 	if (c->stream.fill && x->pass.verb == VERB_HEAD) {
 		c->stream.release(c->stream.state);
 		c->stream = (struct call_stream){ 0 };
-		return MHD_create_response_from_buffer(0, NULL, MHD_RESPMEM_PERSISTENT);
+		return MHD_create_response_from_callback(MHD_SIZE_UNKNOWN, HTTP_GZIP_MIN, read_nothing, NULL, NULL);
 	}
 	if (c->stream.fill)
 		return feed_response(x, gzip && !c->stream.events);
@@ -396,7 +405,7 @@ static enum MHD_Result reply_send(struct exchange *x)
 
 	if (buf_failed(&c->out) && !c->fixed && !c->stream.fill)
 		call_fail(c, CALL_busy, NULL, "the reply does not fit into memory: ask for less");
-	if (x->pass.method == METHOD_GET && c->status == 200 && !c->stream.fill && !c->etag && !x->refused && !x->options)
+	if (x->pass.method == METHOD_GET && c->status == 200 && !c->stream.fill && !c->etag && !c->cache && !x->refused && !x->options)
 		reply_tag(c);
 	if (c->status == 200 && !x->refused && x->pass.method == METHOD_GET && reply_unchanged(x)) {
 		c->status = MHD_HTTP_NOT_MODIFIED;
@@ -875,10 +884,11 @@ static void drain(struct server *s)
 {
 	double until = clock_mono_s() + HTTP_DRAIN_S;
 
+	conns_shutdown(s->conns, false);
 	while (atomic_load(&s->in_flight) > 0 && clock_mono_s() < until)
 		clock_sleep_s(0.01);
 	if (atomic_load(&s->in_flight) > 0)
-		conns_shutdown_all(s->conns);
+		conns_shutdown(s->conns, true);
 	/* what waits for a commit must be woken before the library may stop; the store answers or fails everything */
 	until = clock_mono_s() + HTTP_DRAIN_S;
 	while (atomic_load(&s->in_flight) > 0 && clock_mono_s() < until)
