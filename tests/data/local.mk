@@ -1,3 +1,5 @@
 # tests/data
 EXTRA_DIST += tests/data/lr_table.py
 EXTRA_DIST += tests/data/safetensors_golden.py tests/data/golden.safetensors
+dist_check_SCRIPTS += tests/data/bad_input.py
+TESTS += tests/data/bad_input.py

@@ -26,8 +26,8 @@ static const struct command_help helps[COMMAND_COUNT] = {
 	[COMMAND_CONFIG] = { "dptrain config [flags of dptrain train] [--json]",
 			     "Prints every value that `dptrain train` would use with these flags, and where it came from:\n"
 			     "default, config file, environment, flag or derived. --config reads the JSON output back.\n" },
-	[COMMAND_BACKENDS] = { "dptrain backends [--json]", "Lists the backends with their versions, or why one cannot run.\n" },
-	[COMMAND_PLAN] = { "dptrain plan [flags of dptrain train] [--json]",
+	[COMMAND_BACKENDS] = { "dptrain backends", "Lists the backends with their versions, or why one cannot run.\n" },
+	[COMMAND_PLAN] = { "dptrain plan [flags of dptrain train]",
 			   "Prepares the program of a run and prints the memory that it will use.\n" },
 	[COMMAND_BENCH] = { "dptrain bench --model NAME -b N [flags]",
 			    "Times whole training steps (forward, loss, backward, optimiser) on random inputs.\n" },
