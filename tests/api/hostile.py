@@ -106,6 +106,7 @@ TABLE = [
     ("body where none belongs", get(b"/health", b"Content-Length: 3\r\n") + b"abc", 413, KEEP),
     ("body larger than the limit", post(b"Content-Length: 1048577\r\n"), 413, CLOSE),
     ("chunks larger than the limit", post(b"Transfer-Encoding: chunked\r\n", b"110000\r\n" + b" " * 0x110000 + b"\r\n0\r\n\r\n"), 413, KEEP),
+    ("chunks far larger than the limit", post(b"Transfer-Encoding: chunked\r\n", b"800000\r\n" + b" " * 0x800000 + b"\r\n0\r\n\r\n"), 413, KEEP),
     ("60 KB of chunk extension", post(b"Transfer-Encoding: chunked\r\n", b"2;" + b"a" * 60000 + b"\r\n{}\r\n0\r\n\r\n"), ANY, ANY),
     ("chunk size that is none", post(b"Transfer-Encoding: chunked\r\n", b"zz\r\n{}\r\n0\r\n\r\n"), (400, ANY), CLOSE),
     ("another expectation", post(b"Expect: a-miracle\r\nContent-Length: 2\r\n", b"{}"), 417, CLOSE),

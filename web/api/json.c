@@ -298,30 +298,35 @@ static const char *json_store(const struct json_field *f, json_t *value)
 	return NULL;
 }
 
+static bool json_refuse(struct call *c, enum call_error code, const char *at, const char *key, const char *why)
+{
+	const char *where = arena_printf(c->arena, "%s%s", at, key);
+
+	call_fail(c, code, where, "%s: %s", where, why);
+	return false;
+}
+
 bool json_read(struct call *c, json_t *object, const char *at, const struct json_field *fields)
 {
 	const struct json_field *f;
-	const char *key, *want, *where;
+	const char *key, *want;
 	json_t *value;
 
 	if (!json_is_object(object))
-		return call_fail(c, CALL_bad_value, at, "%s: want an object", at), false;
+		return json_refuse(c, CALL_bad_value, at, "", "want an object");
 	json_object_foreach(object, key, value) {
 		for (f = fields; f->name && strcmp(f->name, key); f++)
 			;
-		where = arena_printf(c->arena, "%s%s", at, key);
 		if (!f->name)
-			return call_fail(c, CALL_unknown_field, where, "%s: no such field", where), false;
+			return json_refuse(c, CALL_unknown_field, at, key, "no such field");
 		want = json_store(f, value);
 		if (want)
-			return call_fail(c, CALL_bad_value, where, "%s: want %s", where, want), false;
+			return json_refuse(c, CALL_bad_value, at, key, arena_printf(c->arena, "want %s", want));
 		if (f->given)
 			*f->given = true;
 	}
 	for (f = fields; f->name; f++)
-		if (f->required && !json_object_get(object, f->name)) {
-			where = arena_printf(c->arena, "%s%s", at, f->name);
-			return call_fail(c, CALL_bad_value, where, "%s: missing", where), false;
-		}
+		if (f->required && !json_object_get(object, f->name))
+			return json_refuse(c, CALL_bad_value, at, f->name, "missing");
 	return true;
 }

@@ -1,6 +1,7 @@
 /* metrics.c: POST /runs/{run}/metrics: a batch of points as JSON. */
 #include "web/api/api.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "tracker/base/clock.h"
@@ -16,13 +17,15 @@ static bool read_point(struct call *c, json_t *item, size_t index, struct ingest
 		{ "value", JSON_KIND_DOUBLE, true, &p->value, NULL }, { "rank", JSON_KIND_INT, false, &rank, NULL },
 		{ "wall_time", JSON_KIND_DOUBLE, false, &p->wall_time, &timed }, { 0 },
 	};
-	const char *at = arena_printf(c->arena, "points[%zu].", index);
+	const char *field;
+	char at[40];
 
+	snprintf(at, sizeof(at), "points[%zu].", index);
 	if (!json_read(c, item, at, fields))
 		return false;
 	if (rank < -1 || rank > INT32_MAX) {
-		at = arena_printf(c->arena, "%srank", at);
-		return call_fail(c, CALL_bad_value, at, "%s: want -1 (the run as a whole) or a rank", at), false;
+		field = arena_printf(c->arena, "%srank", at);
+		return call_fail(c, CALL_bad_value, field, "%s: want -1 (the run as a whole) or a rank", field), false;
 	}
 	p->step = step;
 	p->rank = (int)rank;

@@ -24,6 +24,7 @@ enum {
 	HTTP_WORKER_CONNECTIONS = 125, /* epoll stalls when exactly 128 events are ready: stay below, listener included */
 	HTTP_WORKERS_MIN = 4,
 	HTTP_SWALLOW_MAX = 1 << 20,    /* a refused body of this size is read, so that the reply gets through */
+	HTTP_DISCARD_MAX = 64 << 20,   /* the same for one whose end was not known */
 	HTTP_GZIP_MIN = 1024,
 	HTTP_BLOCK_BYTES = 65536,
 	HTTP_IDLE_TIMEOUT_S = 70,
@@ -573,7 +574,7 @@ static bool take_body(struct exchange *x, const char *data, size_t n)
 	conns_body(x->srv->conns, x->slot, n);
 	atomic_fetch_add(&x->srv->counters.body_bytes, n);
 	if (x->refused)
-		return x->wire_bytes <= HTTP_SWALLOW_MAX + (size_t)HTTP_BLOCK_BYTES;
+		return x->wire_bytes <= HTTP_DISCARD_MAX;
 	if (x->gunzip) {
 		rc = gunzip_feed(x->gunzip, data, n, &x->body);
 	} else {
@@ -588,8 +589,6 @@ static bool take_body(struct exchange *x, const char *data, size_t n)
 		x->call.retry_after_s = 1;
 		refuse(x, CALL_busy, "too many large bodies at once");
 	}
-	if (x->refused)
-		x->wire_bytes = 0; /* from here on it is only read away */
 	return true;
 }
 

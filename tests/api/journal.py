@@ -1,0 +1,137 @@
+"""A run recorded by the library, by three ways at once: one server follows the folder, one gets the journal over HTTP
+and is killed twice meanwhile, one gets both. In the end all three say the same, point for point; and a follower shows a
+new point within a second."""
+import sys
+sys.dont_write_bytecode = True
+import csv
+import io
+import os
+import re
+import subprocess
+import tempfile
+import time
+import lib
+
+RECORD = os.path.join(os.environ.get("builddir", "build"), "tests", "tracker", "record")
+
+
+class Recorder:
+    def __init__(self, runs, **options):
+        args = [f"{k}={v}" for k, v in dict(runs_dir=runs, experiment="way", run_name="way", **options).items()]
+        environment = {k: v for k, v in os.environ.items() if not k.startswith("DPTRACK_")}
+        self.process = subprocess.Popen([RECORD, *args], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment)
+        line = self.process.stdout.readline()
+        match = re.match(r"run ([0-9a-f]{32}) ", line)
+        assert match, line
+        self.id = match[1]
+
+    def say(self, line):
+        self.process.stdin.write(line + "\n")
+        self.process.stdin.flush()
+
+    def close(self, code=1):
+        self.say(f"close {code}")
+        self.process.stdin.close()
+        out = self.process.stdout.read()
+        self.process.wait(20)
+        return out
+
+
+def rows(server, run):
+    status, _, data = server.request("GET", f"/api/v1/export/series.csv?run={run}&segments=all")
+    return list(csv.DictReader(io.StringIO(data.decode()))) if status == 200 else None
+
+
+def wait_for(what, test, seconds=10):
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        if test():
+            return True
+        time.sleep(0.02)
+    return lib.check(False, f"waited {seconds} s for {what}")
+
+
+def visible_soon(follower, runs):
+    r = Recorder(runs, url="")
+    r.say("log 1 train/loss 2.5")
+    r.say("flush 1")
+    wait_for("the run", lambda: rows(follower, r.id))
+    worst = 0
+    for step in range(2, 6):
+        r.say(f"log {step} train/loss {step / 8}")
+        start = time.monotonic()
+        r.say("flush 1")
+        wait_for(f"step {step}", lambda: len(rows(follower, r.id)) == step, 3)
+        worst = max(worst, time.monotonic() - start)
+    lib.check(worst < 1, f"a new point was seen after {worst:.2f} s")
+    r.close()
+    wait_for("the end", lambda: follower.json("GET", f"/api/v1/runs/{r.id}")[1]["status"] == "finished", 3)
+    return worst
+
+
+def same_by_three_ways(folder, runs, follower):
+    far, both = os.path.join(folder, "far"), os.path.join(folder, "both")
+    sent = lib.Server(far)
+    port = sent.port
+    fed = lib.Server(both)
+    # the first recorder's folder is followed by `follower` and its journal POSTed to `sent`; the second's both ways to `fed`
+    one = Recorder(runs, url=sent.url, close_wait_s=15)
+    two = Recorder(both, url=fed.url, close_wait_s=15)
+    for r in (one, two):
+        r.say("param lr 0.1")
+    for part in range(6):
+        for r in (one, two):
+            r.say(f"burst 3000 train/loss {part * 3000}")
+            r.say(f"rank 0 {part} phase/step 0.5")
+            r.say(f"log {part} val/loss {['nan', 'inf', '-inf', '0', '-0.0', '1e-310'][part]}")
+            r.say("flush 1")
+        if part in (1, 3):
+            sent.process.kill()
+            sent.process.wait()
+            sent = lib.Server(far, "--port", str(port))
+        time.sleep(0.1)
+    for r in (one, two):
+        out = r.close()
+        lib.check("closed 0 0" in out, f"the library: {out!r}")
+    count = 6 * 3002
+    for server, run, what in ((follower, one.id, "followed"), (sent, one.id, "sent"), (fed, two.id, "both ways")):
+        wait_for(what, lambda: len(rows(server, run) or []) >= count)
+        lib.equal(len(rows(server, run)), count, f"rows, {what}")
+        lib.equal(server.json("GET", f"/api/v1/runs/{run}")[1]["status"], "finished", f"status, {what}")
+    lib.check(rows(follower, one.id) == rows(sent, one.id), "the follower and the server that was killed say different things")
+    plain = [(r["key"], r["rank"], r["step"], r["value"]) for r in rows(follower, one.id)]
+    lib.check(plain == [(r["key"], r["rank"], r["step"], r["value"]) for r in rows(fed, two.id)], "both ways at once differs")
+    for server in (sent, fed):
+        lib.equal(server.stop(), 0, "exit code")
+
+
+def refusals(server):
+    run, writer = "ab" * 16, "cd" * 16
+    path = f"/api/v1/runs/{run}/journal?writer={writer}"
+    octets = {"Content-Type": "application/octet-stream"}
+    status, reply = server.json("POST", path + "&offset=0", b"no records at all, but long enough for a header", octets)
+    lib.equal(status, 400, f"bytes that are no records: {reply}")
+    lib.equal(server.json("GET", path)[0], 404, "a writer of a run that is not there")
+    known = lib.make_run(server, "way", "known")
+    status, reply = server.json("POST", f"/api/v1/runs/{known}/journal?writer={writer}&offset=100", b"", octets)
+    lib.equal((status, reply.get("durable")), (409, 0), "an offset beyond what is there")
+    lib.equal(server.json("GET", f"/api/v1/runs/{known}/journal?writer={writer}")[1], {"durable": 0}, "durable")
+
+
+def main():
+    lib.bound(90)
+    if not os.path.exists(RECORD):
+        print(f"{RECORD} is not built")
+        sys.exit(77)
+    with tempfile.TemporaryDirectory(prefix="dptrack-test.") as folder:
+        runs = os.path.join(folder, "runs")
+        follower = lib.Server(runs)
+        worst = visible_soon(follower, runs)
+        same_by_three_ways(folder, runs, follower)
+        refusals(follower)
+        lib.equal(follower.stop(), 0, "exit code")
+    print(f"a new point is seen after {worst:.2f} s at most")
+    lib.finish("journal")
+
+
+main()
