@@ -1,1 +1,26 @@
-# tests/graph
+# tests/graph: placement and plans (plan_test), what the passes leave behind (pass_test), dumps against golden files
+# (dump_test; regenerate with UPDATE_GOLDEN=1).
+EXTRA_DIST += \
+	tests/graph/golden/resnet18.params \
+	tests/graph/golden/resnet18.txt \
+	tests/graph/golden/resnet20.params \
+	tests/graph/golden/resnet20.txt \
+	tests/graph/golden/resnet34.params \
+	tests/graph/golden/resnet50.params \
+	tests/graph/golden/resnet50.txt
+
+if HAVE_CMOCKA
+graph_tests = tests/graph/plan_test tests/graph/pass_test tests/graph/dump_test
+check_PROGRAMS += $(graph_tests)
+TESTS += $(graph_tests)
+graph_test_net = tests/graph/net.c tests/graph/net.h
+tests_graph_plan_test_SOURCES = tests/graph/plan_test.c $(graph_test_net)
+tests_graph_plan_test_CFLAGS = $(AM_CFLAGS) $(CMOCKA_CFLAGS)
+tests_graph_plan_test_LDADD = libtrainer.la libtrackbase.la $(CMOCKA_LIBS)
+tests_graph_pass_test_SOURCES = tests/graph/pass_test.c $(graph_test_net)
+tests_graph_pass_test_CFLAGS = $(AM_CFLAGS) $(CMOCKA_CFLAGS)
+tests_graph_pass_test_LDADD = libtrainer.la libtrackbase.la $(CMOCKA_LIBS)
+tests_graph_dump_test_SOURCES = tests/graph/dump_test.c $(graph_test_net)
+tests_graph_dump_test_CFLAGS = $(AM_CFLAGS) $(CMOCKA_CFLAGS)
+tests_graph_dump_test_LDADD = libtrainer.la libtrackbase.la $(CMOCKA_LIBS)
+endif

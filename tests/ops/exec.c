@@ -47,46 +47,31 @@ void rig_close(struct rig *r)
 double value_get(const void *p, enum dtype t, int64_t i)
 {
 	switch (t) {
-	case DTYPE_F64:
-		return ((const double *)p)[i];
-	case DTYPE_F32:
-		return ((const float *)p)[i];
-	case DTYPE_BF16:
-		return bf16_to_float(((const uint16_t *)p)[i]);
-	case DTYPE_F16:
-		return f16_to_float(((const uint16_t *)p)[i]);
 	case DTYPE_I64:
 		return (double)((const int64_t *)p)[i];
 	case DTYPE_I32:
 		return ((const int32_t *)p)[i];
-	default:
+	case DTYPE_U8:
 		return ((const uint8_t *)p)[i];
+	default:
+		return float_get(p, t, i);
 	}
 }
 
 void value_put(void *p, enum dtype t, int64_t i, double v)
 {
 	switch (t) {
-	case DTYPE_F64:
-		((double *)p)[i] = v;
-		break;
-	case DTYPE_F32:
-		((float *)p)[i] = (float)v;
-		break;
-	case DTYPE_BF16:
-		((uint16_t *)p)[i] = bf16_from_float((float)v);
-		break;
-	case DTYPE_F16:
-		((uint16_t *)p)[i] = f16_from_float((float)v);
-		break;
 	case DTYPE_I64:
 		((int64_t *)p)[i] = (int64_t)v;
 		break;
 	case DTYPE_I32:
 		((int32_t *)p)[i] = (int32_t)v;
 		break;
-	default:
+	case DTYPE_U8:
 		((uint8_t *)p)[i] = (uint8_t)v;
+		break;
+	default:
+		float_put(p, t, i, v);
 	}
 }
 

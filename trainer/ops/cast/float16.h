@@ -1,10 +1,12 @@
 /* float16.h: the two 16-bit float types as bits (IEEE 754 binary16 and the upper half of binary32), rounded to nearest
- * even. NaN stays NaN, values beyond the range become infinities. */
+ * even. NaN stays NaN, values beyond the range become infinities. Into 16 bits the way leads through f32. */
 #ifndef DPT_OPS_FLOAT16_H
 #define DPT_OPS_FLOAT16_H
 
 #include <stdint.h>
 #include <string.h>
+
+#include "trainer/graph/graph.h"
 
 static inline uint32_t float_bits(float f)
 {
@@ -62,6 +64,38 @@ static inline uint16_t f16_from_float(float f)
 	}
 	a += 0xfff + (a >> 13 & 1);
 	return sign | (uint16_t)((a - 0x38000000u) >> 13);
+}
+
+/* Element i of an array of float type t. */
+static inline double float_get(const void *p, enum dtype t, int64_t i)
+{
+	switch (t) {
+	case DTYPE_F64:
+		return ((const double *)p)[i];
+	case DTYPE_F32:
+		return ((const float *)p)[i];
+	case DTYPE_BF16:
+		return bf16_to_float(((const uint16_t *)p)[i]);
+	default:
+		return f16_to_float(((const uint16_t *)p)[i]);
+	}
+}
+
+static inline void float_put(void *p, enum dtype t, int64_t i, double v)
+{
+	switch (t) {
+	case DTYPE_F64:
+		((double *)p)[i] = v;
+		break;
+	case DTYPE_F32:
+		((float *)p)[i] = (float)v;
+		break;
+	case DTYPE_BF16:
+		((uint16_t *)p)[i] = bf16_from_float((float)v);
+		break;
+	default:
+		((uint16_t *)p)[i] = f16_from_float((float)v);
+	}
 }
 
 #endif

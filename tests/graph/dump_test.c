@@ -1,0 +1,118 @@
+/* dump_test.c: the text of graphs and plans against committed files. After a change that is meant to alter them,
+ *     UPDATE_GOLDEN=1 make check TESTS=tests/graph/dump_test
+ * writes them anew; read the difference before committing it. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "tests/graph/net.h"
+
+#define TEXT_MAX ((size_t)8 << 20)
+
+static void golden_path(char *path, size_t n, const char *model)
+{
+	snprintf(path, n, "%s/tests/graph/golden/%s.txt", getenv("srcdir") ? getenv("srcdir") : ".", model);
+}
+
+static void write_file(const char *path, const struct buf *text)
+{
+	FILE *f = fopen(path, "w");
+
+	assert_non_null(f);
+	assert_int_equal(fwrite(text->data, 1, text->len, f), text->len);
+	assert_int_equal(fclose(f), 0);
+}
+
+/* Fails with the number and both versions of the first line that differs. */
+static void compare_file(const char *path, const char *text)
+{
+	char line[4096];
+	FILE *f = fopen(path, "r");
+	int number = 1;
+
+	if (!f)
+		fail_msg("%s is missing: run with UPDATE_GOLDEN=1", path);
+	for (; fgets(line, sizeof(line), f); number++) {
+		size_t n = strlen(line);
+
+		if (strncmp(line, text, n) != 0)
+			fail_msg("%s:%d: committed:\n%snow:\n%.*s", path, number, line, (int)(strcspn(text, "\n") + 1), text);
+		text += n;
+	}
+	fclose(f);
+	if (*text)
+		fail_msg("%s:%d: more lines now:\n%.*s", path, number, (int)strcspn(text, "\n"), text);
+}
+
+/* Training and evaluation of one model, planned together. */
+static void check(const struct net_opts *o)
+{
+	struct net_opts eval = *o;
+	struct plan_program programs[2];
+	struct net nets[2];
+	struct plan plan;
+	struct buf text;
+	char path[512];
+
+	eval.training = false;
+	net_make(&nets[0], o);
+	net_make(&nets[1], &eval);
+	for (int i = 0; i < 2; i++)
+		programs[i] = nets[i].program;
+	assert_int_equal(plan_make(&plan, programs, 2, NULL), 0);
+	buf_init(&text, TEXT_MAX);
+	graph_dump(nets[0].g, &text);
+	graph_dump(nets[1].g, &text);
+	plan_dump(&plan, programs, 2, &text);
+	assert_false(buf_failed(&text));
+	golden_path(path, sizeof(path), o->model);
+	if (getenv("UPDATE_GOLDEN"))
+		write_file(path, &text);
+	else
+		compare_file(path, text.data);
+	buf_done(&text);
+	net_free(&nets[0]);
+	net_free(&nets[1]);
+}
+
+static void test_resnet20(void **state)
+{
+	struct net_opts o = { .model = "resnet20", .batch = 128, .image = 28, .training = true,
+			      .precision = { DTYPE_F32, DTYPE_F32 } };
+
+	(void)state;
+	check(&o);
+}
+
+static void test_resnet18(void **state)
+{
+	struct net_opts o = { .model = "resnet18", .batch = 16, .training = true, .precision = { DTYPE_BF16, DTYPE_F32 } };
+
+	(void)state;
+	check(&o);
+}
+
+static void test_resnet50(void **state)
+{
+	struct net_opts o = { .model = "resnet50", .batch = 16, .training = true, .precision = { DTYPE_F32, DTYPE_F32 } };
+
+	(void)state;
+	check(&o);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_resnet20),
+		cmocka_unit_test(test_resnet18),
+		cmocka_unit_test(test_resnet50),
+	};
+
+	return cmocka_run_group_tests_name("dump", tests, NULL, NULL);
+}

@@ -1,0 +1,27 @@
+/* net.h: a model taken through the passes, for the tests of this folder. */
+#ifndef DPT_TESTS_NET_H
+#define DPT_TESTS_NET_H
+
+#include "trainer/graph/op.h"
+#include "trainer/graph/plan.h"
+#include "trainer/models/models.h"
+
+struct net {
+	struct graph *g;
+	struct schedule schedule;
+	struct plan_program program;
+};
+
+struct net_opts {
+	const char *model;
+	int64_t batch;
+	int image; /* 0: the model's own size */
+	bool training, gelu;
+	struct precision precision;
+};
+
+/* Builds, differentiates, adds norm and SGD, fuses, types, schedules. Fails the running test when a step fails. */
+void net_make(struct net *ret, const struct net_opts *o);
+void net_free(struct net *n);
+
+#endif

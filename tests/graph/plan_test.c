@@ -1,0 +1,371 @@
+/* plan_test.c: placements against a brute-force overlap check on thousands of random lifetimes; plans of hand-made
+ * graphs; plans of whole models, run through a memory that remembers who wrote each piece of it. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "tests/graph/net.h"
+#include "trainer/graph/rng.h"
+#include "trainer/ops/add/add.h"
+#include "trainer/ops/allreduce/allreduce.h"
+#include "trainer/ops/ops.h"
+#include "trainer/ops/relu/relu.h"
+
+#define RANGES_MAX 60
+#define F32_F32 { DTYPE_F32, DTYPE_F32 }
+#define BF16_F32 { DTYPE_BF16, DTYPE_F32 }
+#define F64_F64 { DTYPE_F64, DTYPE_F64 }
+
+static bool collide(const struct plan_range *a, const struct plan_range *b)
+{
+	bool in_time = a->first <= b->last && b->first <= a->last;
+	bool in_space = a->offset < b->offset + b->bytes && b->offset < a->offset + a->bytes;
+
+	return in_time && in_space && a->bytes && b->bytes;
+}
+
+static int draw_ranges(struct plan_range *r, uint64_t seed)
+{
+	struct rng_key key = { seed, 1 };
+	int n = (int)rng_below(key, 0, RANGES_MAX + 1);
+
+	for (int i = 0; i < n; i++) {
+		uint64_t at = (uint64_t)i * 4;
+
+		r[i] = (struct plan_range){ .bytes = rng_below(key, at + 1, 5) ? rng_below(key, at + 2, 5000) : 0,
+					    .first = (int)rng_below(key, at + 3, 40) };
+		r[i].last = r[i].first + (int)rng_below(key, at + 4, 20);
+	}
+	return n;
+}
+
+static void test_random_ranges(void **state)
+{
+	(void)state;
+	for (uint64_t seed = 0; seed < 3000; seed++) {
+		struct plan_range r[RANGES_MAX], again[RANGES_MAX];
+		int n = draw_ranges(r, seed);
+		size_t end = 0, size;
+
+		memcpy(again, r, sizeof(r));
+		size = plan_place(r, n, 64);
+		assert_int_equal(plan_place(again, n, 64), size);
+		for (int i = 0; i < n; i++) {
+			assert_int_equal(r[i].offset, again[i].offset);
+			assert_int_equal(r[i].offset % 64, 0);
+			if (r[i].offset + r[i].bytes > end)
+				end = r[i].offset + r[i].bytes;
+			for (int j = 0; j < i; j++)
+				if (collide(&r[i], &r[j]))
+					fail_msg("seed %llu: ranges %d and %d overlap", (unsigned long long)seed, i, j);
+		}
+		assert_true(end <= size && size < end + 64);
+	}
+}
+
+static void test_known_ranges(void **state)
+{
+	struct plan_range disjoint[] = { { 100, 0, 1, 0 }, { 100, 2, 3, 0 }, { 100, 4, 5, 0 } };
+	struct plan_range together[] = { { 64, 0, 5, 0 }, { 128, 5, 5, 0 }, { 0, 0, 9, 0 } };
+
+	(void)state;
+	assert_int_equal(plan_place(disjoint, 3, 64), 128);
+	assert_int_equal(plan_place(together, 3, 64), 192);
+	assert_int_equal(plan_place(NULL, 0, 64), 0);
+}
+
+static struct tensor *tensor(struct graph *g, const char *name, enum tensor_kind kind, enum lifetime life, int64_t n)
+{
+	return graph_tensor(g, &(struct tensor){ .name = name, .kind = kind, .dtype = DTYPE_F32, .shape = SHAPE(n),
+						 .life = life });
+}
+
+static struct tensor *sum(struct graph *g, struct tensor *a, struct tensor *b, const char *name)
+{
+	struct node *n = graph_node(g, &(struct node_spec){ .op = &op_add, .name = name, NODE_IN(a, b), NODE_OUT(NULL) });
+
+	return n ? n->out[0] : NULL;
+}
+
+static void make_plan(struct plan *plan, struct graph *g, struct schedule *s)
+{
+	struct plan_program p = { "hand", g, s };
+	struct err err = ERR_INIT;
+
+	if (schedule_make(s, g, &err) != 0 || plan_make(plan, &p, 1, &err) != 0)
+		fail_msg("%s", err.text);
+}
+
+static bool overlap(const struct tensor *a, const struct tensor *b)
+{
+	return a->offset < b->offset + tensor_bytes(b) && b->offset < a->offset + tensor_bytes(a);
+}
+
+/* In place: a chain of sums over one buffer; inputs and kept tensors are never taken over. */
+static void test_takeover(void **state)
+{
+	struct graph *g = graph_new(true);
+	struct tensor *x = tensor(g, "x", TENSOR_INPUT, LIFE_MICRO, 100), *a = sum(g, x, x, "a"), *b = sum(g, a, x, "b");
+	struct tensor *kept = sum(g, b, x, "kept"), *d = sum(g, kept, x, "d");
+	struct schedule s;
+	struct plan plan;
+
+	(void)state;
+	kept->keep = true;
+	make_plan(&plan, g, &s);
+	assert_int_equal(a->offset, b->offset);
+	assert_int_equal(b->offset, kept->offset);
+	assert_false(overlap(kept, d));
+	assert_false(overlap(a, x));
+	assert_int_equal(plan.slab_bytes[SPACE_PRIVATE], 3 * 448);
+	graph_free(g);
+}
+
+/* Both operands are the same tensor, or the input is needed later: no takeover. */
+static void test_no_takeover(void **state)
+{
+	struct graph *g = graph_new(true);
+	struct tensor *x = tensor(g, "x", TENSOR_INPUT, LIFE_MICRO, 16), *a = sum(g, x, x, "a"), *twice = sum(g, a, a, "b");
+	struct tensor *c = sum(g, twice, x, "c"), *d = sum(g, twice, c, "d");
+	struct schedule s;
+	struct plan plan;
+
+	(void)state;
+	make_plan(&plan, g, &s);
+	assert_false(overlap(a, twice));
+	assert_false(overlap(twice, c));
+	assert_int_equal(d->offset, twice->offset);
+	graph_free(g);
+}
+
+/* Views lie inside their base, which lives as long as any of them; persistent tensors come first. */
+static void test_views(void **state)
+{
+	struct graph *g = graph_new(true);
+	struct tensor *p = tensor(g, "p", TENSOR_PARAM, LIFE_PERSISTENT, 10);
+	struct tensor *base = tensor(g, "base", TENSOR_GRAD, LIFE_STEP, 64), *view[2], *mid, *last;
+	struct schedule s;
+	struct plan plan;
+
+	(void)state;
+	base->space = SPACE_COMM;
+	for (int i = 0; i < 2; i++) {
+		view[i] = tensor(g, i ? "v1" : "v0", TENSOR_GRAD, LIFE_STEP, 32);
+		view[i]->base = base;
+		view[i]->base_offset = (size_t)i * 128;
+		view[i]->space = SPACE_COMM;
+	}
+	graph_node(g, &(struct node_spec){ .op = &op_relu, NODE_IN(tensor(g, "x", TENSOR_INPUT, LIFE_MICRO, 32)),
+					   NODE_OUT(view[0]) });
+	mid = sum(g, graph_find(g, "x"), graph_find(g, "x"), "mid");
+	graph_node(g, &(struct node_spec){ .op = &op_relu, NODE_IN(mid), NODE_OUT(view[1]) });
+	last = sum(g, view[0], view[1], "last");
+	make_plan(&plan, g, &s);
+	assert_int_equal(p->offset, 0);
+	assert_int_equal(plan.persistent_bytes, 64);
+	assert_int_equal(plan.slab_bytes[SPACE_COMM], 256);
+	assert_int_equal(view[1]->offset, base->offset + 128);
+	assert_true(mid->offset >= 64 && last->offset >= 64);
+	graph_free(g);
+}
+
+/* While a reduction may still run, nothing else gets the memory of its operands. */
+static void test_streams(void **state)
+{
+	struct graph *g = graph_new(true);
+	struct tensor *x = tensor(g, "x", TENSOR_INPUT, LIFE_MICRO, 16), *a = sum(g, x, x, "a"), *b, *c, *d;
+	struct schedule s;
+	struct plan plan;
+
+	(void)state;
+	allreduce_add(g, a, STREAM_COMM);
+	b = sum(g, x, x, "b");
+	c = sum(g, b, x, "c");
+	d = sum(g, c, a, "d");
+	make_plan(&plan, g, &s);
+	assert_false(overlap(a, b));
+	assert_false(overlap(a, c));
+	assert_int_equal(s.items[1].wait, 0);
+	assert_true(s.items[0].signal && s.items[1].signal);
+	assert_int_equal(s.items[4].wait, 1);
+	assert_int_equal(d->offset, c->offset);
+	graph_free(g);
+}
+
+/* Micro-batches that interleave get memory of their own. */
+static void test_slots(void **state)
+{
+	struct graph *g = graph_new(true);
+	struct tensor *x = tensor(g, "x", TENSOR_INPUT, LIFE_MICRO, 16), *a = sum(g, x, x, "a"), *b = sum(g, x, x, "b");
+	struct tensor *c = sum(g, a, b, "c");
+	struct schedule_item items[6];
+	struct schedule s = { .items = items, .n = 6, .slots = 2 };
+	struct plan_program p = { "two slots", g, &s };
+	struct plan plan;
+
+	(void)state;
+	for (int i = 0; i < 6; i++)
+		items[i] = (struct schedule_item){ .node = g->nodes[i / 2], .slot = i % 2, .wait = -1 };
+	assert_int_equal(plan_make(&plan, &p, 1, NULL), 0);
+	assert_non_null(a->slot_offset);
+	assert_int_not_equal(a->slot_offset[0], a->slot_offset[1]);
+	assert_int_not_equal(b->slot_offset[0], b->slot_offset[1]);
+	assert_int_not_equal(a->slot_offset[1], b->slot_offset[0]);
+	assert_int_equal(c->slot_offset[1], a->slot_offset[1]);
+	assert_int_equal(c->offset, c->slot_offset[0]);
+	graph_free(g);
+}
+
+/* A program whose tensor contradicts an earlier program's is refused. */
+static void test_contradiction(void **state)
+{
+	struct graph *g[2] = { graph_new(true), graph_new(false) };
+	struct schedule s[2];
+	struct plan_program p[2];
+	struct plan plan;
+	struct err err = ERR_INIT;
+
+	(void)state;
+	for (int i = 0; i < 2; i++) {
+		tensor(g[i], "p", TENSOR_PARAM, LIFE_PERSISTENT, 10 + 100 * i);
+		assert_int_equal(schedule_make(&s[i], g[i], &err), 0);
+		p[i] = (struct plan_program){ i ? "eval" : "train", g[i], &s[i] };
+	}
+	assert_int_equal(plan_make(&plan, p, 2, &err), ERR_USAGE);
+	assert_non_null(strstr(err.text, "p has another size"));
+	graph_free(g[0]);
+	graph_free(g[1]);
+}
+
+/* Memory that remembers, for each aligned piece, which tensor wrote it last. */
+struct owners {
+	int *of;
+	size_t pieces;
+};
+
+#define OWNER_WORKSPACE (-1)
+
+static void own_bytes(struct owners *o, size_t offset, size_t bytes, int owner)
+{
+	assert_true(offset % PLAN_ALIGN_BYTES == 0);
+	for (size_t i = 0; i < bytes; i += PLAN_ALIGN_BYTES) {
+		assert_true((offset + i) / PLAN_ALIGN_BYTES < o->pieces);
+		o->of[(offset + i) / PLAN_ALIGN_BYTES] = owner;
+	}
+}
+
+static bool owned_by(const struct owners *o, size_t offset, size_t bytes, int owner)
+{
+	for (size_t i = 0; i < bytes; i += PLAN_ALIGN_BYTES)
+		if (o->of[(offset + i) / PLAN_ALIGN_BYTES] != owner)
+			return false;
+	return true;
+}
+
+static void own(struct owners *o, const struct tensor *t)
+{
+	own_bytes(o, t->offset, tensor_bytes(t), t->id + 1);
+}
+
+static void expect_own(const struct owners *o, const struct tensor *t, const struct node *reader)
+{
+	if (!owned_by(o, t->offset, tensor_bytes(t), t->id + 1))
+		fail_msg("%s reads %s after something else was written there", reader->name, t->name);
+}
+
+/* Runs a program on such a memory: whoever reads finds what was written for it. */
+static void simulate(const struct net *net, size_t slab_bytes)
+{
+	struct owners o = { .pieces = slab_bytes / PLAN_ALIGN_BYTES + 1 };
+
+	o.of = test_calloc(o.pieces, sizeof(*o.of));
+	for (int i = 0; i < net->g->n_tensors; i++)
+		if (net->g->tensors[i]->life == LIFE_PERSISTENT || net->g->tensors[i]->kind == TENSOR_INPUT)
+			own(&o, net->g->tensors[i]);
+	for (int i = 0; i < net->schedule.n; i++) {
+		const struct node *n = net->schedule.items[i].node;
+
+		own_bytes(&o, n->workspace_offset, n->workspace_bytes, OWNER_WORKSPACE);
+		for (int k = 0; k < n->n_in; k++)
+			if (n->in[k])
+				expect_own(&o, n->in[k], n);
+		for (int k = 0; k < n->n_out; k++)
+			if (n->out[k])
+				own(&o, n->out[k]);
+		assert_true(owned_by(&o, n->workspace_offset, n->workspace_bytes, OWNER_WORKSPACE));
+	}
+	for (int i = 0; i < net->g->n_tensors; i++) {
+		const struct tensor *t = net->g->tensors[i];
+
+		if (t->life == LIFE_PERSISTENT || t->kind == TENSOR_RESULT || t->keep)
+			expect_own(&o, t, net->g->nodes[0]);
+	}
+	test_free(o.of);
+}
+
+static void check_model(const struct net_opts *o)
+{
+	struct net_opts eval = *o;
+	struct net nets[2];
+	struct plan_program programs[2];
+	struct plan plan, again;
+	struct err err = ERR_INIT;
+
+	eval.training = false;
+	net_make(&nets[0], o);
+	net_make(&nets[1], &eval);
+	for (int i = 0; i < nets[0].g->n_nodes; i += 7)
+		nets[0].g->nodes[i]->workspace_bytes = (size_t)i * 100;
+	for (int i = 0; i < 2; i++)
+		programs[i] = nets[i].program;
+	if (plan_make(&plan, programs, 2, &err) != 0)
+		fail_msg("%s: %s", o->model, err.text);
+	simulate(&nets[0], plan.slab_bytes[SPACE_PRIVATE]);
+	simulate(&nets[1], plan.slab_bytes[SPACE_PRIVATE]);
+	if ((double)plan.slab_bytes[SPACE_PRIVATE] > 1.05 * (double)plan.lower_bound_bytes)
+		fail_msg("%s: %zu bytes planned, at least %zu needed", o->model, plan.slab_bytes[SPACE_PRIVATE],
+			 plan.lower_bound_bytes);
+	assert_int_equal(plan_make(&again, programs, 2, &err), 0);
+	assert_memory_equal(&plan, &again, sizeof(plan));
+	assert_int_equal(graph_find(nets[0].g, "fc.weight")->offset, graph_find(nets[1].g, "fc.weight")->offset);
+	net_free(&nets[0]);
+	net_free(&nets[1]);
+}
+
+static void test_models(void **state)
+{
+	static const struct net_opts all[] = {
+		{ .model = "resnet18", .batch = 4, .image = 64, .precision = F32_F32 },
+		{ .model = "resnet34", .batch = 4, .image = 64, .precision = BF16_F32 },
+		{ .model = "resnet50", .batch = 4, .image = 64, .precision = BF16_F32 },
+		{ .model = "resnet50", .batch = 16, .precision = F32_F32 },
+		{ .model = "resnet20", .batch = 128, .image = 28, .precision = F32_F32 },
+		{ .model = "resnet20", .batch = 128, .image = 28, .precision = BF16_F32, .gelu = true },
+		{ .model = "resnet20", .batch = 0, .image = 28, .precision = F64_F64 },
+		{ .model = "resnet56", .batch = 128, .precision = F64_F64 },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++) {
+		struct net_opts o = all[i];
+
+		o.training = true;
+		check_model(&o);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_random_ranges), cmocka_unit_test(test_known_ranges),  cmocka_unit_test(test_takeover),
+		cmocka_unit_test(test_no_takeover),   cmocka_unit_test(test_views),	    cmocka_unit_test(test_streams),
+		cmocka_unit_test(test_slots),	      cmocka_unit_test(test_contradiction), cmocka_unit_test(test_models),
+	};
+
+	return cmocka_run_group_tests_name("plan", tests, NULL, NULL);
+}
