@@ -1,12 +1,14 @@
-/* failio.c: preloaded into a program, makes writes of journals fail. FAILIO is a list of words:
+/* failio.c: preloaded into a program, makes writes of journals, and memory, fail. FAILIO is a list of words:
  *	short=N      every pwrite takes at most N bytes
  *	full=N,S     from the N-th byte on the disk is full, for S seconds (0: for ever)
  *	eio=N        once, the write that reaches the N-th byte fails with EIO after a part of it
  *	syncs=S      every fdatasync takes S seconds
- *	syncfail     every fdatasync fails */
+ *	syncfail     every fdatasync fails
+ *	alloc=N      the N-th allocation fails, and each 40th after it */
 #include <dlfcn.h>
 #include <errno.h>
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,6 +22,12 @@ static int eio_done;
 
 ssize_t pwrite(int fd, const void *bytes, size_t n, off_t at);
 ssize_t pwrite64(int fd, const void *bytes, size_t n, off64_t at);
+
+/* glibc's own names of its allocator. */
+void *__libc_malloc(size_t n);
+void *__libc_calloc(size_t n, size_t each);
+void *__libc_realloc(void *p, size_t n);
+void *__libc_memalign(size_t align, size_t n);
 
 static double now_s(void)
 {
@@ -99,4 +107,36 @@ int fdatasync(int fd)
 	}
 	errno = EIO;
 	return setting("syncfail") ? -1 : 0;
+}
+
+static int alloc_fails(void)
+{
+	static atomic_long calls;
+	static long at = -1;
+	long call;
+
+	if (at < 0)
+		at = setting("alloc=") ? strtol(setting("alloc="), NULL, 10) : 0;
+	call = ++calls;
+	return at && call >= at && (call - at) % 40 == 0;
+}
+
+void *malloc(size_t n)
+{
+	return alloc_fails() ? (errno = ENOMEM, NULL) : __libc_malloc(n);
+}
+
+void *calloc(size_t n, size_t each)
+{
+	return alloc_fails() ? (errno = ENOMEM, NULL) : __libc_calloc(n, each);
+}
+
+void *realloc(void *p, size_t n)
+{
+	return alloc_fails() ? (errno = ENOMEM, NULL) : __libc_realloc(p, n);
+}
+
+void *aligned_alloc(size_t align, size_t n)
+{
+	return alloc_fails() ? (errno = ENOMEM, NULL) : __libc_memalign(align, n);
 }

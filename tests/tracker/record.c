@@ -4,11 +4,12 @@
  *
  *	log STEP KEY VALUE            rank RANK STEP KEY VALUE       at RANK STEP KEY VALUE TIME
  *	burst N KEY FIRST_STEP        param|tag|env|segparam KEY VALUE     f64|i64|bool KEY VALUE
- *	note TEXT                     status CODE REASON             sleep S    flush S    close CODE    abort */
+ *	note TEXT                     status CODE REASON             sleep S    flush S    close CODE    abort    fork */
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "tracker/base/clock.h"
@@ -102,6 +103,22 @@ static void do_records(struct dptrack_run *run, const char *verb, char *rest)
 		dptrack_set_status(run, (enum dptrack_status)strtol(key, NULL, 10), value);
 }
 
+/* A child that uses the run all the same; it must find every door closed. */
+static void do_fork(struct dptrack_run *run)
+{
+	int status = -1;
+	pid_t child = fork();
+
+	if (!child)
+		_exit(dptrack_log(run, 1, "child", 1) == DPTRACK_FORKED && dptrack_flush(run, 1) == DPTRACK_FORKED &&
+				      dptrack_param(run, "child", "x") == DPTRACK_FORKED &&
+				      dptrack_run_close(run, DPTRACK_FAILED) == DPTRACK_FORKED
+			      ? 0
+			      : 1);
+	waitpid(child, &status, 0);
+	printf("forked %d\n", status);
+}
+
 /* False at the end; *ret_status then is what to close with, -1: not at all. */
 static bool do_line(struct dptrack_run *run, char *line, int *ret_status)
 {
@@ -117,6 +134,8 @@ static bool do_line(struct dptrack_run *run, char *line, int *ret_status)
 		clock_sleep_s(strtod(rest, NULL));
 	else if (!strcmp(verb, "flush"))
 		printf("flushed %d\n", dptrack_flush(run, strtod(rest, NULL)));
+	else if (!strcmp(verb, "fork"))
+		do_fork(run);
 	else if (!strcmp(verb, "note"))
 		dptrack_note(run, rest);
 	else if (strstr("log rank at burst", verb))

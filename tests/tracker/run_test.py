@@ -133,6 +133,12 @@ def points_are_seen_soon(runs):
     assert len(journal.journals(folder)[0].points) == 3, 'what was seen survives the process'
 
 
+def a_forked_child_is_harmless(runs):
+    _, folder, _, out = record(runs, 'log 1 x 1\nfork\nlog 2 x 2\nclose 1\n')
+    j, = journal.journals(folder)
+    assert 'forked 0' in out and [p[0] for p in j.points] == ['x', 'x'] and j.statuses == [(1, '')], out
+
+
 def heartbeats(runs):
     _, folder, _, _ = record(runs, 'sleep 10.5\nclose 1\n')
     assert journal.journals(folder)[0].heartbeats == 1
@@ -140,7 +146,7 @@ def heartbeats(runs):
 
 def main():
     sys.exit(parallel.run([everything_reads_back, two_ranks_and_a_launcher, segments, refusals, odd_names,
-                           bad_keys_and_long_values, points_are_seen_soon, heartbeats]))
+                           bad_keys_and_long_values, points_are_seen_soon, a_forked_child_is_harmless, heartbeats]))
 
 
 if __name__ == '__main__':
