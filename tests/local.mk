@@ -20,6 +20,7 @@ include tests/graph/local.mk
 include tests/comm/local.mk
 include tests/data/local.mk
 include tests/train/local.mk
+include tests/whole/local.mk
 include tests/bench/local.mk
 include tests/web/local.mk
 

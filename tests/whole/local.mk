@@ -1,0 +1,6 @@
+# The whole path: train, record, serve, ask.
+whole_tests = tests/whole/report.py tests/whole/foreign.py
+TESTS += $(whole_tests)
+CHECK_EXTRA += tests/whole/tensorboard.py
+EXTRA_DIST += $(whole_tests) tests/whole/tensorboard.py tests/whole/serve.py \
+	tests/whole/foreign/make_foreign.py tests/whole/foreign/expected.json tests/whole/foreign/runs

@@ -1,0 +1,68 @@
+"""serve.py: starts, kills and asks `dptrack serve` for the tests of the whole path. Loopback only, every wait bounded."""
+import json
+import os
+import select
+import signal
+import subprocess
+import time
+import urllib.request
+
+SRC = os.path.abspath(os.environ.get("srcdir", "."))
+BUILD = os.path.abspath(os.environ.get("builddir", "build"))
+DPTRACK = os.path.join(BUILD, "dptrack")
+DPTRAIN = os.path.join(BUILD, "dptrain")
+
+
+class Server:
+    """One `dptrack serve`; `with` stops it. Killed and started again it keeps its port."""
+
+    def __init__(self, logdir):
+        self.logdir, self.port, self.process = logdir, 0, None
+        self.start()
+
+    def start(self):
+        self.process = subprocess.Popen([DPTRACK, "serve", "--logdir", self.logdir, "--port", str(self.port)],
+                                        stdout=subprocess.PIPE, text=True)
+        ready, _, _ = select.select([self.process.stdout], [], [], 30)
+        line = self.process.stdout.readline() if ready else ""
+        assert line.startswith("dptrack: serving http://"), f"serve printed {line!r} after up to 30 s"
+        self.url = line.split()[2]
+        self.port = int(self.url.rsplit(":", 1)[1])
+
+    def stop(self, how=signal.SIGTERM):
+        self.process.send_signal(how)
+        self.process.wait(30)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        if self.process.poll() is None:
+            self.stop()
+
+    def text(self, path):
+        with urllib.request.urlopen(self.url + "/api/v1" + path, timeout=30) as reply:
+            return reply.read().decode()
+
+    def json(self, path):
+        return json.loads(self.text(path))
+
+
+def train(*flags, wait=True, **options):
+    """dptrain with flags; with wait its exit code must be 0."""
+    command = [DPTRAIN, *flags]
+    if not wait:
+        return subprocess.Popen(command, **options)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False, **options)
+    assert done.returncode == 0, f"{' '.join(command)}: exit {done.returncode}\n{done.stdout}\n{done.stderr}"
+    return done
+
+
+def until(condition, seconds, what):
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        value = condition()
+        if value:
+            return value
+        time.sleep(0.05)
+    raise AssertionError(f"{what}: not within {seconds} s")
