@@ -1,5 +1,5 @@
 // A small stand-in for `dptrack serve`, for work on the page alone: serves a built page and answers the reads of /api/v1
-// from the runs of twelve.py (or from none). Usage: node devserver.mjs DIST [--port N] [--empty] [--many N]
+// from the runs of twelve.py (or from none). Usage: node devserver.mjs DIST [--port N] [--empty|--many N|--trained]
 import { execFileSync } from 'node:child_process';
 import { createServer } from 'node:http';
 import { readFileSync } from 'node:fs';
@@ -90,21 +90,29 @@ export function buckets(list, xOf, from, to, n) {
 	return c;
 }
 
+/** [rank, points] of a run's series: the run-level one, those of every rank, or both. */
+function lines(r, key, rank) {
+	const out = r.series[key] && (rank === undefined || rank === -1) ? [[-1, r.series[key]]] : [];
+	for (const [n, list] of Object.entries(r.ranked?.[key] ?? {}))
+		if (rank === undefined || rank === Number(n)) out.push([Number(n), list]);
+	return out;
+}
+
 function query(all, q) {
 	const runs = all.filter((r) => q.runs.includes(r.run.id));
-	const start = (r) => (q.x === 'elapsed' ? (p) => p.w - r.run.start_time / 1000 : (p) => p.s);
+	const start = (r) => (q.x === 'elapsed' ? (p) => p.w - r.run.start_time / 1000
+		: q.x === 'epoch' && r.run.params.steps_per_epoch ? (p) => p.s / r.run.params.steps_per_epoch : (p) => p.s);
 	let [from, to] = [Infinity, -Infinity];
 	for (const r of runs)
 		for (const k of q.keys)
-			for (const p of r.series[k] ?? []) {
+			for (const p of lines(r, k, q.rank).flatMap(([, l]) => l)) {
 				from = Math.min(from, start(r)(p));
 				to = Math.max(to, start(r)(p));
 			}
 	[from, to] = [q.from ?? from, q.to ?? to];
-	const series = runs.flatMap((r) => q.keys.filter((k) => r.series[k]).map((k) => ({
-		run: r.run.id, key: k, rank: -1, segment: 0, count: r.series[k].length,
-		buckets: buckets(r.series[k], start(r), from, to, q.buckets),
-	})));
+	const series = runs.flatMap((r) => q.keys.flatMap((k) => lines(r, k, q.rank).map(([rank, list]) => ({
+		run: r.run.id, key: k, rank, segment: 0, count: list.length, buckets: buckets(list, start(r), from, to, q.buckets),
+	}))));
 	return { x: q.x, edges: Array.from({ length: q.buckets + 1 }, (_, i) => from + ((to - from) * i) / q.buckets), series };
 }
 
@@ -120,14 +128,16 @@ async function api(req, url, all) {
 	const p = url.pathname.replace('/api/v1/', '');
 	const runs = all.map((r) => r.run).sort((a, b) => b.start_time - a.start_time);
 	if (p === 'experiments')
-		return { experiments: [{ id: '0', name: 'Default', run_count: 0 }, { id: '1', name: 'fashion', run_count: all.length,
-			changed_time: runs[0]?.end_time ?? 0 }] };
-	if (p === 'runs') return { runs, next_page_token: '' };
+		return { experiments: [{ id: '0', name: 'Default', run_count: 0 }, ...[...new Set(runs.map((r) => r.experiment))].map((name, i) => ({
+			id: String(i + 1), name, run_count: runs.filter((r) => r.experiment === name).length, changed_time: runs[0].end_time ?? 0 }))] };
+	const asked = url.searchParams.getAll('experiment');
+	if (p === 'runs') return { runs: runs.filter((r) => !asked.length || asked.includes(r.experiment)), next_page_token: '' };
 	if (p === 'series/query') return query(all, await body(req));
 	if (p === 'changes') return { token: '1', runs: [] };
 	if (p.startsWith('runs/')) {
 		const r = runs.find((x) => x.id.startsWith(p.slice(5)));
-		return r ? { ...r, environment: {}, ranks: [], segments: [] } : null;
+		const ranks = Object.keys(all.find((x) => x.run === r)?.ranked?.['phase/step'] ?? {}).map((n) => ({ rank: Number(n), host: 'node1' }));
+		return r ? { ...r, environment: r.environment ?? {}, ranks, segments: [] } : null;
 	}
 	return null;
 }
@@ -167,6 +177,42 @@ export function start({ dist, all, port = 0 }) {
 	})));
 }
 
+/** Two runs as dptrain records them: epochs counted as such, phases by rank, one rank slower, one run still running. */
+export function trained() {
+	const perEpoch = 469;
+	return [['f32-1x2', 1, 'fp32', 0], ['bf16-ddp2', 2, 'bf16', 1]].map(([name, world, precision, live], n) => {
+		const steps = live ? 700 : 2 * perEpoch;
+		const t0 = 1795100000 + n * 300;
+		const series = { 'train/loss': [], 'train/lr': [] };
+		const ranked = {};
+		for (let s = 1; s <= steps; s++) {
+			const w = t0 + s * 0.09;
+			series['train/loss'].push({ s, w, v: 0.25 + 2 * Math.exp(-s / 90) + 0.05 * Math.sin(s * 1.7 + n) });
+			series['train/lr'].push({ s, w, v: 0.1 * Math.cos((s / (2 * perEpoch)) * 1.57) });
+			for (let r = 0; r < world; r++) {
+				const slow = r === 1 ? 1.2 : 1;
+				const ph = { data_wait: 0.004, h2d: 0, forward: 0.024 * slow, backward: 0.05 * slow, comm_exposed: world > 1 ? 0.017 - 0.014 * r : 0,
+					optimizer: 0.003, other: 0.001, comm_total: world > 1 ? 0.02 : 0, step: 0.1 };
+				for (const [k, v] of Object.entries(ph)) ((ranked['phase/' + k] ??= {})[r] ??= []).push({ s, w, v });
+			}
+		}
+		for (let e = 1; e * perEpoch <= steps; e++) {
+			const w = t0 + e * perEpoch * 0.09;
+			for (const [k, v] of [['top1', 86 + 2.2 * e + n * 0.13], ['top5', 99.1], ['val_loss', 0.4 - 0.06 * e], ['train_loss', 0.5 - 0.1 * e],
+				['seconds', 42 - 6 * n], ['samples_per_s', 1400 + 260 * n]]) (series['epoch/' + k] ??= []).push({ s: e, w, v });
+		}
+		return { series, ranked, run: {
+			id: createHash('sha256').update(name).digest('hex').slice(0, 32), name, experiment: 'quickstart', status: live ? 'running' : 'finished',
+			start_time: t0 * 1000, end_time: live ? null : (t0 + steps * 0.09) * 1000,
+			params: { model: 'resnet20', strategy: live ? 'ddp' : 'single', world_size: String(world), precision, threads: String(2 - n), opt: 'sgd', lr: '0.1',
+				momentum: '0.9', wd: '0.0001', lr_scheduler: 'cosine', batch_size: String(128 / world), epochs: '2', seed: '0', steps_per_epoch: String(perEpoch),
+				augment: 'none', data_path: '/usr/share/datasets/fashion-mnist' },
+			tags: {}, metrics: Object.fromEntries(Object.entries(series).map(([k, l]) => [k, summary(l)])), notes: '', alerts: [],
+			environment: { host: 'node1', cpu: 'AMD EPYC', onednn: '2.6.0', git_commit: '0a1b2c3', command: 'dptrain --experiment quickstart --model resnet20' },
+		} };
+	});
+}
+
 /** n runs like the twelve, for the table's behaviour with many. */
 export function many(n) {
 	const base = load();
@@ -179,7 +225,7 @@ export function many(n) {
 if (process.argv[1] === fileURLToPath(import.meta.url)) {
 	const arg = (k) => (process.argv.includes(k) ? process.argv[process.argv.indexOf(k) + 1] : undefined);
 	const n = Number(arg('--many') ?? 0);
-	const all = process.argv.includes('--empty') ? [] : n ? many(n) : load();
+	const all = process.argv.includes('--empty') ? [] : process.argv.includes('--trained') ? trained() : n ? many(n) : load();
 	const s = await start({ dist: process.argv[2], all, port: Number(arg('--port') ?? 6107) });
 	console.log('page at ' + s.url);
 }

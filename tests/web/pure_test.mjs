@@ -165,6 +165,13 @@ test('axis ranges of odd data', () => {
 		}
 });
 
+test('ticks of a log axis are round and few', () => {
+	assert.deepEqual(p.logTicks(0.1413, 6, 8), [0.2, 0.5, 1, 2, 5]);
+	assert.deepEqual(p.logTicks(0.76, 0.94, 6), [0.8, 0.85, 0.9]);
+	assert.deepEqual(p.logTicks(1e-6, 10, 8).length, 8);
+	assert.ok(p.logTicks(1e-300, 1e300, 8).length <= 9);
+});
+
 test('labels keep their order and their distance', () => {
 	const at = p.spreadLabels([50, 50, 50, 10, 99], 12, 0, 100);
 	const sorted = [...at].sort((a, b) => a - b);

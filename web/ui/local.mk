@@ -6,7 +6,7 @@ ui_files = \
 	web/ui/src/index.html web/ui/src/style.css web/ui/src/css.d.ts \
 	web/ui/src/main.tsx web/ui/src/api.ts web/ui/src/state.ts \
 	web/ui/src/base/index.ts web/ui/src/base/types.ts web/ui/src/base/colour.ts web/ui/src/base/format.ts \
-	web/ui/src/base/goal.ts web/ui/src/base/params.ts web/ui/src/base/rank.ts web/ui/src/base/series.ts \
+	web/ui/src/base/goal.ts web/ui/src/base/order.ts web/ui/src/base/params.ts web/ui/src/base/rank.ts web/ui/src/base/series.ts \
 	web/ui/src/base/url.ts \
 	web/ui/src/charts/index.ts web/ui/src/charts/geometry.ts web/ui/src/charts/line.ts \
 	web/ui/src/charts/spark.ts web/ui/src/charts/stack.ts \

@@ -5,6 +5,7 @@ import * as api from './api.ts';
 import type { Experiment, Run, RunDetail, Series } from './base/types.ts';
 import { assignLooks } from './base/colour.ts';
 import { defaultCurve, defaultGoal, directionOf, type Goal } from './base/goal.ts';
+import { chartOrder, openAtFirst } from './base/order.ts';
 import { splitParams } from './base/params.ts';
 import { appendBuckets, seriesOf } from './base/series.ts';
 import { emptyView, isExpression, matchesWords, parseView, viewQuery, type View } from './base/url.ts';
@@ -47,7 +48,14 @@ export function addressOf(patch: Partial<View>): string {
 	return location.pathname + (viewQuery({ ...view.value, ...patch }) || '?');
 }
 
+/** Back to the whole range; a spike that was looked at no longer sets the axis. */
+export function resetZoom(): void {
+	go({ zoom: null, full: false });
+}
+
 export function openRun(id: string): void {
+	lit.value = null;
+	cursor.value = null;
 	go({ page: 'run', run: id.slice(0, 12) }, true);
 }
 
@@ -145,11 +153,22 @@ const serverFilter = computed(() => (isExpression(view.value.filter) ? view.valu
 const viewExperiment = computed(() => view.value.experiment);
 const viewPage = computed(() => view.value.page);
 
+/** The charts that the first screen will show, as far as the size of the window tells. */
+function firstKeys(): string[] {
+	const { first, groups } = chartOrder(metricKeys.value, [curve.value, goal.value?.key]);
+	const table = Math.min(36 + runs.value.length * 27, innerHeight * 0.56);
+	const room = innerHeight - table - 142;
+	const below = Math.max(0, room - Math.min(420, Math.max(260, room)) + 120);
+	const perRow = Math.max(1, Math.floor((innerWidth - 14) / 430));
+	const rest = groups.flatMap((g) => g.keys.slice(0, openAtFirst(g)));
+	return innerWidth > 720 ? [...first, ...rest.slice(0, perRow * Math.ceil(below / 270))] : first;
+}
+
 /** Asks for the first screen's curves before the table is drawn; the charts take over when they are there. */
 function ahead(): void {
 	if (view.value.page !== 'compare') return;
 	const width = innerWidth > 720 ? innerWidth / 2 - 207 : 320;
-	const keys = [curve.value, goal.value?.key].filter((k): k is string => !!k);
+	const keys = firstKeys();
 	for (const k of keys) want(k, width, ahead);
 	void fill().then(() => keys.forEach((k) => unwant(k, ahead)));
 }

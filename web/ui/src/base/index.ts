@@ -3,6 +3,7 @@ export * from './types.ts';
 export * from './format.ts';
 export * from './goal.ts';
 export * from './rank.ts';
+export * from './order.ts';
 export * from './params.ts';
 export * from './series.ts';
 export * from './colour.ts';

@@ -138,6 +138,30 @@ export function fitRange(lines: readonly ChartLine[], from: number, to: number, 
 	return { ...p, outside: outsideOf(lines, p, from, to, log) };
 }
 
+const LOG_STEPS = [1, 2, 5];
+
+/** Round values between lo and hi: about `most` of them, evenly apart. */
+function evenTicks(lo: number, hi: number, most: number): number[] {
+	const raw = (hi - lo) / Math.max(1, most);
+	const mag = 10 ** Math.floor(Math.log10(raw));
+	const step = mag * ([1, 2, 2.5, 5, 10].find((m) => m * mag >= raw) ?? 10);
+	const out: number[] = [];
+	for (let v = Math.ceil(lo / step) * step; v <= hi * (1 + 1e-12) && out.length < 50; v += step) out.push(Number(v.toPrecision(12)));
+	return out;
+}
+
+/** Ticks of a log axis: powers of ten, with 2 and 5 between while they fit, or even steps within one decade. */
+export function logTicks(lo: number, hi: number, most: number): number[] {
+	const decades = Math.log10(hi) - Math.log10(lo);
+	if (decades < 0.9) return evenTicks(lo, hi, most);
+	const steps = decades * 3 <= most ? LOG_STEPS : [1];
+	const jump = Math.max(1, Math.ceil(decades / Math.max(1, most)));
+	const out: number[] = [];
+	for (let e = Math.floor(Math.log10(lo)); e <= Math.log10(hi); e += jump)
+		for (const s of steps) if (s * 10 ** e >= lo && s * 10 ** e <= hi) out.push(Number((s * 10 ** e).toPrecision(12)));
+	return out;
+}
+
 /**
  * Moves labels apart: wanted centres in, centres out, at least `gap` apart and within [top, bottom] while they fit.
  * Order is kept, so a label never changes place with its neighbour.

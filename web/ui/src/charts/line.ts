@@ -3,7 +3,7 @@
 // Knows nothing of runs, state or requests: lines in, events out. drawn() says what is on the screen, for tests and
 // for the text alternative.
 import uPlot from 'uplot';
-import { distanceTo, fitRange, lastPoint, packRows, snapX, spreadLabels, yAt } from './geometry.ts';
+import { distanceTo, fitRange, lastPoint, logTicks, packRows, snapX, spreadLabels, yAt } from './geometry.ts';
 import type { ChartLine, Range } from './geometry.ts';
 
 export interface LineData {
@@ -14,6 +14,8 @@ export interface LineData {
 	log: boolean;
 	full: boolean;
 	xLabel: string;
+	/** x counts things: no ticks between whole numbers. */
+	whole: boolean;
 	/** Width for the names at the line ends; 0 leaves them out. */
 	gutter: number;
 }
@@ -61,6 +63,7 @@ const FONT = '11px -apple-system, "Segoe UI", Roboto, "Helvetica Neue", "Noto Sa
 const NEAR_PX = 24;
 const SNAP_PX = 12;
 const LABELS_MAX = 24;
+const WHOLE = [1, 2, 5].flatMap((m) => Array.from({ length: 16 }, (_, e) => m * 10 ** e)).sort((a, b) => a - b);
 const LANES = 3;
 /** A line that ends before this share of the axis and has a flag is named by the flag, not at the right edge. */
 const EARLY = 0.96;
@@ -179,7 +182,7 @@ export class LineChart {
 		if (!d || width < 40 || height < 40) return;
 		this.range = fitRange(d.lines, d.from, d.to, d.log, d.full);
 		this.laneRows = this.flagRows(width);
-		const shape = [d.log, d.gutter, this.laneRows, d.xLabel].join();
+		const shape = [d.log, d.whole, d.gutter, this.laneRows, d.xLabel].join();
 		if (!this.plot || shape !== this.shape) {
 			this.plot?.destroy();
 			this.shape = shape;
@@ -204,8 +207,8 @@ export class LineChart {
 				y: { distr: d.log ? 3 : 1, range: () => [this.range.lo, this.range.hi] },
 			},
 			axes: [
-				{ ...axis, grid, size: 24, gap: 4, space: 56, values: (_u, s) => s.map((v) => this.ev.formatX(v)) },
-				{ ...axis, grid, size: 46, gap: 4, space: 32, values: (_u, s, _a, _space, incr) => this.ticks(s, incr) },
+				{ ...axis, grid, size: 24, gap: 4, space: 56, ...(d.whole ? { incrs: WHOLE } : {}), values: (_u, s) => s.map((v) => this.ev.formatX(v)) },
+				{ ...axis, grid, size: 46, gap: 4, space: 32, ...(d.log ? { splits: this.logSplits, filter: (_u: uPlot, s: number[]) => s } : {}), values: (_u, s, _a, _space, incr) => this.ticks(s, incr) },
 			],
 			series: [{}, { paths: () => null, points: { show: false } }],
 			hooks: {
@@ -219,9 +222,15 @@ export class LineChart {
 		return u;
 	}
 
+	private readonly logSplits = (u: uPlot, _axis: number, lo: number, hi: number): number[] =>
+		logTicks(lo, hi, u.bbox.height / (devicePixelRatio || 1) / 32);
+
 	/** One number of decimals for a whole axis. */
 	private ticks(splits: (number | null)[], incr: number): string[] {
-		const digits = this.data!.log || incr < 1e-6 ? null : (String(incr).split('.')[1] ?? '').length;
+		const after = (v: number) => (String(v).split('.')[1] ?? '').length;
+		const all = splits.filter((v): v is number => v !== null);
+		const decade = this.data!.log && Math.max(...all) < 10 * Math.min(...all);
+		const digits = decade ? Math.max(...all.map(after)) : this.data!.log || incr < 1e-6 ? null : after(incr);
 		return splits.map((v) => v === null ? '' : digits === null || Math.abs(v) >= 1e6 ? this.ev.formatY(v)
 			: v.toFixed(digits).replace('-', '−'));
 	}
@@ -573,7 +582,7 @@ export class LineChart {
 		const w = g.measureText(text).width;
 		const left = Math.min(b.left + b.width - w - 4, Math.max(b.left, px - w / 2));
 		g.fillStyle = this.theme.back;
-		g.fillRect(left - 4, b.top + b.height + 3, w + 8, 16);
+		g.fillRect(left - 10, b.top + b.height + 3, w + 20, 18);
 		g.fillStyle = this.theme.text;
 		g.fillText(text, left, b.top + b.height + 12);
 	}

@@ -13,6 +13,8 @@ import { byCursor } from './columns.tsx';
 
 const DWELL_MS = 150;
 const GUTTER = 128;
+/** Points below which an average would only lag behind. */
+const SMOOTH_FROM = 30;
 
 /** Where an alert lies in the chart's unit: found in the series itself, so that it fits every axis. */
 function flagX(a: Alert, t: Series, unit: string): number | null {
@@ -56,7 +58,7 @@ export function linesOf(key: string, list: readonly Run[]): ChartLine[] {
 		const look = s.looks.value.byRun.get(r.id);
 		out.push({
 			id: r.id, name: r.name || r.id.slice(0, 8), colour: colourOf(look), dash: list.length === 1 ? [] : look?.dash ?? [],
-			xs: t.xs, ys: t.ys, smooth: alpha > 0 && t.mean.length > 2 ? smooth(t, alpha) : null, fit: !fellOut(r) || list.length === 1,
+			xs: t.xs, ys: t.ys, smooth: alpha > 0 && t.count >= SMOOTH_FROM ? smooth(t, alpha) : null, fit: !fellOut(r) || list.length === 1,
 			badX: t.badX, badToEnd: t.badToEnd,
 			end: r.status === 'failed' || r.status === 'killed' ? 'failed' : r.status === 'running' ? 'running' : 'none',
 			flags: flagsOf(r, key, t, unit),
@@ -137,7 +139,7 @@ export function ChartCard({ metric, note }: { metric: string; note?: string }) {
 				const b = toView(to);
 				if (a !== null && b !== null) s.go({ zoom: [a, b] });
 			},
-			onReset: () => s.go({ zoom: null }),
+			onReset: s.resetZoom,
 			onOpen: (id) => s.openRun(id),
 		});
 		chart.current = c;
@@ -163,6 +165,7 @@ export function ChartCard({ metric, note }: { metric: string; note?: string }) {
 			if (!el || !chart.current) return;
 			chart.current.retheme();
 			chart.current.set({ lines: l, from, to, log: v.log, full: v.full, xLabel: s.unitOf(metric),
+				whole: s.unitOf(metric) === 'step' || metric.startsWith('epoch/') && s.unitOf(metric) === 'epoch',
 				gutter: l.length > 1 && el.clientWidth > 300 ? (el.clientWidth > 430 ? GUTTER : 84) : 0 });
 		});
 	});
@@ -183,8 +186,8 @@ export function ChartCard({ metric, note }: { metric: string; note?: string }) {
 			<figcaption>
 				<b>{metric}</b>
 				{note && <span class="dim">{note}</span>}
-				{v.smooth > 0 && <span class="dim">smoothed {v.smooth}, raw behind</span>}
-				{v.zoom && <button type="button" class="quiet" onClick={() => s.go({ zoom: null })}>reset zoom</button>}
+				{v.smooth > 0 && lines.value.some((l) => l.smooth) && <span class="dim">smoothed {v.smooth}, raw behind</span>}
+				{v.zoom && <button type="button" class="quiet" onClick={s.resetZoom}>reset zoom</button>}
 			</figcaption>
 			<div class="plot" ref={box} tabIndex={0} role="group" data-chart={metric} aria-label={summary(metric, lines.value)} />
 			{none && <p class="nothing">no points of the shown runs</p>}

@@ -3,18 +3,12 @@
 import { signal } from '@preact/signals';
 import * as s from '../state.ts';
 import { natural } from '../base/format.ts';
+import { AT_ONCE, chartOrder, openAtFirst, type ChartGroup } from '../base/order.ts';
 import { Key } from './bits.tsx';
 import { ChartCard } from './chartcard.tsx';
 
-const AT_ONCE = 12;
-
 const open = signal<Record<string, number>>({});
 const find = signal('');
-
-function groupOf(key: string): string {
-	const i = key.indexOf('/');
-	return i > 0 ? key.slice(0, i) : 'other';
-}
 
 /** What colours and dashes mean, with the first run's look of each value. */
 function Legend() {
@@ -51,7 +45,7 @@ export function Toolbar() {
 					onInput={(e) => s.go({ smooth: Number(e.currentTarget.value) })} />
 				<output>{v.smooth || 'off'}</output>
 			</label>
-			{v.zoom && <button type="button" onClick={() => s.go({ zoom: null })}>reset zoom</button>}
+			{v.zoom && <button type="button" onClick={s.resetZoom}>reset zoom</button>}
 			<span class="grow" />
 			<Legend />
 			<input class="find" type="search" placeholder="find a chart" aria-label="Find a chart" value={find.value}
@@ -60,8 +54,9 @@ export function Toolbar() {
 	);
 }
 
-function Group({ name, keys }: { name: string; keys: string[] }) {
-	const n = open.value[name] ?? (find.value ? AT_ONCE : keys.length <= AT_ONCE && name !== 'phase' ? keys.length : 0);
+function Group({ group }: { group: ChartGroup }) {
+	const { name, keys } = group;
+	const n = open.value[name] ?? (find.value ? AT_ONCE : openAtFirst(group));
 	return (
 		<section class="group" aria-label={name}>
 			<h2>
@@ -81,23 +76,16 @@ function Group({ name, keys }: { name: string; keys: string[] }) {
 }
 
 export function ChartGrid({ keys }: { keys: readonly string[] }) {
-	const words = find.value.toLowerCase();
-	const match = keys.filter((k) => k.toLowerCase().includes(words));
-	const g = s.goal.value?.key;
-	const first = words ? [] : [s.curve.value, g].filter((k): k is string => !!k && keys.includes(k));
-	const rest = match.filter((k) => !first.includes(k));
-	const groups = new Map<string, string[]>();
-	for (const k of rest) groups.set(groupOf(k), [...(groups.get(groupOf(k)) ?? []), k]);
-	const weight = (n: string) => ['epoch', 'val', 'train', 'other'].indexOf(n) + 1 || 9;
-	const names = [...groups.keys()].sort((a, b) => weight(a) - weight(b) || (a < b ? -1 : 1));
+	const words = find.value;
+	const g = s.goal.value;
+	const { first, groups } = chartOrder(keys, [s.curve.value, g?.key], words);
 	return (
 		<>
 			<div class={'charts first n' + first.length}>
-				{first.map((k) => <ChartCard key={k} metric={k}
-					note={k === g ? `goal: ${s.goal.value!.dir}` : undefined} />)}
+				{first.map((k) => <ChartCard key={k} metric={k} note={k === g?.key ? `goal: ${g.dir}` : undefined} />)}
 			</div>
-			{names.map((n) => <Group key={n} name={n} keys={groups.get(n)!} />)}
-			{words && !match.length && <p class="nothing">no metric holds “{find.value}”</p>}
+			{groups.map((c) => <Group key={c.name} group={c} />)}
+			{words && !groups.length && <p class="nothing">no metric holds “{words}”</p>}
 		</>
 	);
 }

@@ -1,6 +1,6 @@
 // The first screen: the runs of an experiment as a table (cards when narrow) and their charts, moving together.
 import { signal, useSignalEffect } from '@preact/signals';
-import { useEffect, useRef } from 'preact/hooks';
+import { useEffect } from 'preact/hooks';
 import * as s from '../state.ts';
 import { Empty } from './bits.tsx';
 import { Cards } from './cards.tsx';
@@ -87,11 +87,10 @@ function Handle() {
 }
 
 export function Compare() {
-	const pane = useRef<HTMLElement>(null);
 	useSignalEffect(() => wantPhases(visibleRows.value.slice(0, 40)));
 	useSignalEffect(() => {
 		const h = Math.min(tableHeight(), Math.max(4 * ROW, Math.round(innerHeight * tableShare.value)));
-		pane.current?.style.setProperty('--table', h + 'px');
+		document.documentElement.style.setProperty('--table', h + 'px');
 	});
 	useEffect(() => {
 		document.title = (s.experiment.value ?? 'runs') + ' · dptrack';
@@ -99,7 +98,7 @@ export function Compare() {
 	if (!s.runs.value.length) return <>{s.loading.value ? <main class="wait" aria-busy="true" /> : <main><NoRuns /></main>}<Header /></>;
 	return (
 		<>
-			<main class="tablepane" ref={pane}>
+			<main class="tablepane">
 				<Facts />
 				{!s.rows.value.length ? <NoRuns /> : narrow.value ? <Cards /> : <Table />}
 				{!narrow.value && <Handle />}

@@ -134,11 +134,11 @@ export function RankBars({ ranks }: { ranks: readonly RankPhases[] }) {
 					<div class="rankbar" key={r.rank}>
 						<span>{r.rank < 0 ? 'run' : 'rank ' + r.rank}</span>
 						<Bar segments={segs} label={words(segs)} />
-						<span class="num">{duration(total(r) * 1000).replace(/^0\.0 s$/, (total(r) * 1000).toFixed(1) + ' ms')}</span>
+						<span class="num">{total(r) < 1 ? (total(r) * 1000).toFixed(total(r) < 0.01 ? 2 : 1) + ' ms' : duration(total(r) * 1000)}</span>
 					</div>
 				);
 			})}
-			<PhaseLegend names={[...new Set(ranks.flatMap((r) => Object.keys(r.seconds)))].filter((k) => PHASE_KEYS.includes(k))} />
+			<PhaseLegend names={PHASE_KEYS.filter((k) => ranks.some((r) => (r.seconds[k] ?? 0) > 0))} />
 		</div>
 	);
 }

@@ -4,7 +4,7 @@ import { useEffect, useState } from 'preact/hooks';
 import * as api from '../api.ts';
 import type { Run, RunDetail } from '../base/types.ts';
 import * as s from '../state.ts';
-import { bytes, duration, short, when } from '../base/format.ts';
+import { bytes, duration, natural, short, when } from '../base/format.ts';
 import { bestOf, bestStep, directionOf } from '../base/goal.ts';
 import { runTime } from '../base/rank.ts';
 import { Empty, Key, lastStep, Shape, statements } from './bits.tsx';
@@ -109,7 +109,7 @@ function Phases({ r }: { r: Run }) {
 }
 
 /** Where the run stands among the others of its experiment. */
-function place(r: Run): string {
+function standing(r: Run): string {
 	const g = s.goal.value;
 	const top = best.value;
 	if (!g || !r.metrics[g.key]) return '';
@@ -123,7 +123,7 @@ function place(r: Run): string {
 function Facts({ r }: { r: RunDetail }) {
 	const t = runTime(r);
 	const facts = [
-		place(r), when(r.start_time), t === undefined ? '' : duration(t),
+		standing(r), when(r.start_time), t === undefined ? '' : duration(t),
 		lastStep(r) === null ? '' : `step ${lastStep(r)}`,
 		r.ranks.length > 1 ? `${r.ranks.length} ranks` : '',
 		r.segments.length > 1 ? `restarted ${r.segments.length - 1} times` : '', r.id.slice(0, 8),
@@ -155,7 +155,9 @@ export function RunPage({ id }: { id: string }) {
 	if (wrong) return <><main><Empty title="This run cannot be shown"><p>{wrong}</p></Empty></main><Header /></>;
 	if (!run) return <><main class="wait" aria-busy="true" /><Header /></>;
 	const differs = new Set(s.split.value.differ);
-	const params = Object.entries(run.params).sort((a, b) => Number(differs.has(b[0])) - Number(differs.has(a[0])) || (a[0] < b[0] ? -1 : 1));
+	const order = s.split.value.differ;
+	const place = (k: string) => (differs.has(k) ? order.indexOf(k) : order.length);
+	const params = Object.entries(run.params).sort((a, b) => place(a[0]) - place(b[0]) || natural(a[0], b[0]));
 	return (
 		<>
 			<main class="runpage">

@@ -1,0 +1,41 @@
+// The order of the charts: the training curve and the goal, then groups by the part of the key before the first slash.
+
+export interface ChartGroup {
+	name: string;
+	keys: string[];
+}
+
+export interface ChartOrder {
+	first: string[];
+	groups: ChartGroup[];
+}
+
+/** Charts of a group that are drawn at once; more on demand. */
+export const AT_ONCE = 12;
+
+const GROUPS_FIRST = ['epoch', 'val', 'train', 'other'];
+
+function groupOf(key: string): string {
+	const i = key.indexOf('/');
+	return i > 0 ? key.slice(0, i) : 'other';
+}
+
+/** words narrows the keys; with words nothing stands apart in front. */
+export function chartOrder(keys: readonly string[], front: readonly (string | null | undefined)[], words = ''): ChartOrder {
+	const first = words ? [] : front.filter((k): k is string => !!k && keys.includes(k));
+	const groups = new Map<string, string[]>();
+	for (const k of keys) {
+		if (first.includes(k) || !k.toLowerCase().includes(words.toLowerCase())) continue;
+		const list = groups.get(groupOf(k));
+		if (list) list.push(k);
+		else groups.set(groupOf(k), [k]);
+	}
+	const weight = (n: string) => GROUPS_FIRST.indexOf(n) + 1 || 9;
+	return { first, groups: [...groups].map(([name, list]) => ({ name, keys: list }))
+		.sort((a, b) => weight(a.name) - weight(b.name) || (a.name < b.name ? -1 : 1)) };
+}
+
+/** How many charts of a group are open before anybody has said so. */
+export function openAtFirst(g: ChartGroup): number {
+	return g.keys.length <= AT_ONCE && g.name !== 'phase' ? g.keys.length : 0;
+}
