@@ -243,7 +243,7 @@ static void launcher_has_the_last_word(void **state)
 	assert_string_equal(r.status, "failed");
 	assert_int_equal(r.end_ms, INT64_C(1700000010000));
 	assert_int_equal(r.alert_count, 1);
-	assert_string_equal(r.alerts[0].text, "failed at step 3");
+	assert_string_equal(r.alerts[0].text, "failed at step 4");
 	buf_done(&b);
 }
 

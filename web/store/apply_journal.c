@@ -124,7 +124,15 @@ static int put_status(struct state *st, struct state_run *r, const struct state_
 	return segment_status(st, r, w->segment, &news, err);
 }
 
-/* Text summaries of foreign files, one below the other under their tags. */
+static bool is_note_tag(const char *tag)
+{
+	size_t n = strcspn(tag, "/");
+
+	return ((n == 4 && !strncmp(tag, "note", n)) || (n == 5 && !strncmp(tag, "notes", n))) &&
+	       (!tag[n] || !strcmp(tag + n, "/text_summary"));
+}
+
+/* Text summaries of foreign files, one below the other under their tags; a tag that says no more than note is left out. */
 static int put_text(struct state *st, struct state_run *r, const struct intake_item *it, struct err *err)
 {
 	struct db *d = state_db(st);
@@ -138,7 +146,7 @@ static int put_text(struct state *st, struct state_run *r, const struct intake_i
 		buf_adds(&note, "\n\n");
 		db_stop(q);
 	}
-	if (strcmp(it->key, "notes") && strcmp(it->key, "notes/text_summary"))
+	if (!is_note_tag(it->key))
 		buf_addf(&note, "**%s**\n\n", it->key);
 	buf_adds(&note, it->text);
 	if (rc >= 0)

@@ -133,13 +133,14 @@ static int alert_stored(struct db *d, int64_t id, struct query_run *r, struct ar
 
 static int load_alerts(struct db *d, int64_t id, struct arena *a, struct query_run *r, struct err *err)
 {
-	struct query_alert failed = { .kind = QUERY_ALERT_FAILED, .kind_name = "failed", .key = "", .step = r->last_step,
-				      .value = NAN };
+	/* the step that was never recorded is the one in which it failed */
+	int64_t step = r->last_step < 0 ? -1 : r->last_step + 1;
+	struct query_alert failed = { .kind = QUERY_ALERT_FAILED, .kind_name = "failed", .key = "", .step = step, .value = NAN };
 	size_t i;
 	int rc = 0;
 
 	if (!strcmp(r->status, "failed")) {
-		failed.text = r->last_step < 0 ? "failed" : arena_printf(a, "failed at step %lld", (long long)r->last_step);
+		failed.text = step < 0 ? "failed" : arena_printf(a, "failed at step %lld", (long long)step);
 		rc = add_alert(r, a, &failed, err);
 	}
 	for (i = 0; i < r->metric_count && !rc; i++)
