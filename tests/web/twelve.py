@@ -174,12 +174,12 @@ def hparam_value(v):
 def hparams_start(run):
     entries = b"".join(field(1, field(1, k) + field(2, hparam_value(v))) for k, v in run["params"].items())
     session = entries + field(5, run["start"])
-    return field(1, "_hparams_/session_start_info") + plugin("hparams", field(4, session))
+    return field(1, "_hparams_/session_start_info") + plugin("hparams", field(3, session))
 
 
 def hparams_end(run):
     session = field(1, 2 if run["status"] == "failed" else 1) + field(2, run["end"])
-    return field(1, "_hparams_/session_end_info") + plugin("hparams", field(5, session))
+    return field(1, "_hparams_/session_end_info") + plugin("hparams", field(4, session))
 
 
 def text_value(tag, text):

@@ -110,8 +110,13 @@ export function lastStep(r: Run): number | null {
 function statusText(r: Run): string {
 	const step = lastStep(r);
 	if (r.status === 'running' && step !== null) return `running, step ${step}`;
-	if ((r.status === 'failed' || r.status === 'killed') && step !== null) return `${r.status} at step ${step}`;
+	if ((r.status === 'failed' || r.status === 'killed') && step !== null) return `${r.status} after step ${step}`;
 	return r.status;
+}
+
+/** A note in one line, without the heading that an imported text carries. */
+export function firstWords(notes: string): string {
+	return notes.replace(/^\*\*[^*\n]+\*\*\s*/, '').replace(/\s+/g, ' ');
 }
 
 export function Empty({ title, children }: { title: string; children?: ComponentChildren }) {

@@ -8,7 +8,7 @@ import { bestOf, bestRun, bestStep, directionOf, fellOut, inPoints } from '../ba
 import { tellingParams } from '../base/params.ts';
 import { metricColumn, metricValue, runTime } from '../base/rank.ts';
 import { valueAt } from '../base/series.ts';
-import { alertText, Shape, statements } from './bits.tsx';
+import { alertText, firstWords, Shape, statements } from './bits.tsx';
 import { jumpTo } from './jump.ts';
 import { PhaseBar, phasesOf } from './phases.tsx';
 
@@ -191,7 +191,7 @@ function statusColumn(): Column {
 function notesColumn(): Column {
 	return {
 		id: 'notes', title: 'notes', hint: 'first words; the whole note on the run\'s page', number: false, sortable: true,
-		width: 100, cell: (r) => r.notes, full: (r) => r.notes,
+		width: 100, cell: (r) => firstWords(r.notes), full: (r) => r.notes,
 	};
 }
 
