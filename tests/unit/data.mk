@@ -1,7 +1,8 @@
 # Unit tests of the trainer's configuration, data and weights.
 if HAVE_CMOCKA
 trainer_input_tests = tests/unit/config_test tests/unit/lr_schedule_test tests/unit/sampler_test \
-	tests/unit/dataset_test tests/unit/loader_test tests/unit/safetensors_test tests/unit/weights_test
+	tests/unit/dataset_test tests/unit/loader_test tests/unit/safetensors_test tests/unit/weights_test \
+	tests/unit/input_nomem_test
 check_PROGRAMS += $(trainer_input_tests)
 TESTS += $(trainer_input_tests)
 tests_unit_config_test_SOURCES = tests/unit/config_test.c
@@ -25,4 +26,8 @@ tests_unit_safetensors_test_LDADD = libtrainer.la libtrackbase.la $(CMOCKA_LIBS)
 tests_unit_weights_test_SOURCES = tests/unit/weights_test.c
 tests_unit_weights_test_CFLAGS = $(AM_CFLAGS) $(CMOCKA_CFLAGS)
 tests_unit_weights_test_LDADD = libtrainer.la libtrackbase.la $(CMOCKA_LIBS)
+tests_unit_input_nomem_test_SOURCES = tests/unit/input_nomem_test.c tests/data/idx_make.h
+tests_unit_input_nomem_test_CFLAGS = $(AM_CFLAGS) $(CMOCKA_CFLAGS) $(JANSSON_CFLAGS)
+tests_unit_input_nomem_test_LDFLAGS = $(AM_LDFLAGS) -static -Wl,--wrap=malloc,--wrap=calloc,--wrap=realloc,--wrap=strdup,--wrap=posix_memalign
+tests_unit_input_nomem_test_LDADD = libtrainer.la libtrackbase.la $(CMOCKA_LIBS) $(JANSSON_LIBS) $(ZLIB_LIBS)
 endif

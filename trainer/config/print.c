@@ -149,9 +149,10 @@ void config_help(enum config_command c, struct buf *out)
 		      "130 interrupted.\n");
 }
 
-void config_each(const struct run_config *cfg, void (*fn)(void *user, const struct config_item *item), void *user)
+int config_each(const struct run_config *cfg, void (*fn)(void *user, const struct config_item *item), void *user)
 {
 	struct buf value;
+	int rc = 0;
 
 	buf_init(&value, VALUE_BYTES_MAX);
 	for (int i = 0; i < FLAG_COUNT; i++) {
@@ -161,6 +162,10 @@ void config_each(const struct run_config *cfg, void (*fn)(void *user, const stru
 			continue;
 		buf_reset(&value);
 		flag_text(cfg, (enum flag_id)i, &value);
+		if (buf_failed(&value)) {
+			rc = ERR_NOMEM;
+			break;
+		}
 		fn(user, &(struct config_item){ .name = f->name,
 						.value = value.len ? value.data : "",
 						.origin = (enum config_origin)cfg->origin[i],
@@ -169,6 +174,7 @@ void config_each(const struct run_config *cfg, void (*fn)(void *user, const stru
 						.id = (enum flag_id)i });
 	}
 	buf_done(&value);
+	return rc;
 }
 
 struct table {
@@ -196,6 +202,7 @@ static void add_row(void *user, const struct config_item *item)
 
 struct object {
 	json_t *values, *origins;
+	bool failed;
 };
 
 static void add_member(void *user, const struct config_item *item)
@@ -211,26 +218,29 @@ static void add_member(void *user, const struct config_item *item)
 		v = json_boolean(!strcmp(item->value, "yes"));
 	else
 		v = json_string(item->value);
-	json_object_set_new(o->values, item->name, v ? v : json_null());
-	json_object_set_new(o->origins, item->name, json_string(config_origin_name(item->origin)));
+	if (json_object_set_new(o->values, item->name, v) ||
+	    json_object_set_new(o->origins, item->name, json_string(config_origin_name(item->origin))))
+		o->failed = true;
+}
+
+static int append(const char *bytes, size_t n, void *user)
+{
+	buf_add(user, bytes, n);
+	return 0;
 }
 
 static void print_json(const struct run_config *cfg, struct buf *out)
 {
-	struct object o = { json_object(), json_object() };
+	struct object o = { json_object(), json_object(), false };
 	json_t *root;
-	char *text = NULL;
 
-	config_each(cfg, add_member, &o);
+	if (config_each(cfg, add_member, &o))
+		o.failed = true;
 	root = json_pack("{s:s, s:i, s:o, s:o}", "command", config_command_name(cfg->command), "world", cfg->world, "values",
 			 o.values, "origins", o.origins);
-	if (root)
-		text = json_dumps(root, JSON_INDENT(1) | JSON_PRESERVE_ORDER);
-	if (text)
-		buf_addf(out, "%s\n", text);
-	else
+	if (!root || o.failed || json_dump_callback(root, append, out, JSON_INDENT(1) | JSON_PRESERVE_ORDER))
 		out->failed = true;
-	free(text);
+	buf_addc(out, '\n');
 	json_decref(root);
 }
 
@@ -238,6 +248,6 @@ void config_print(const struct run_config *cfg, bool json, struct buf *out)
 {
 	if (json)
 		print_json(cfg, out);
-	else
-		config_each(cfg, add_row, &(struct table){ cfg, out, "" });
+	else if (config_each(cfg, add_row, &(struct table){ cfg, out, "" }))
+		out->failed = true;
 }

@@ -19,44 +19,57 @@ static size_t bytes_of(const struct st_tensor *t)
 	return n;
 }
 
+/* NULL when out of memory. */
 static json_t *entry_of(const struct st_tensor *t, size_t begin)
 {
 	json_t *shape = json_array();
+	int bad = !shape;
 
 	for (int i = 0; i < t->ndim; i++)
-		json_array_append_new(shape, json_integer(t->dim[i]));
+		bad |= json_array_append_new(shape, json_integer(t->dim[i]));
+	if (bad) {
+		json_decref(shape);
+		return NULL;
+	}
 	return json_pack("{s:s, s:o, s:[I, I]}", "dtype", st_dtype_name(t->dtype), "shape", shape, "data_offsets",
 			 (json_int_t)begin, (json_int_t)(begin + bytes_of(t)));
 }
 
-/* The header's JSON, padded with spaces so that the data begins at a multiple of 8; NULL when out of memory. */
-static char *header_text(const struct st_write_opts *o, size_t *ret_n)
+static int fill_header(json_t *root, const struct st_write_opts *o)
 {
-	json_t *root = json_object(), *meta = json_object();
-	char *text, *padded = NULL;
-	size_t at = 0, n;
+	size_t at = 0;
+	json_t *meta = json_object();
+	int bad = !root || !meta;
 
 	for (size_t i = 0; i < o->n_meta; i++)
-		json_object_set_new(meta, o->meta[i].key, json_string(o->meta[i].value));
+		bad |= json_object_set_new(meta, o->meta[i].key, json_string(o->meta[i].value));
 	if (o->n_meta)
-		json_object_set(root, "__metadata__", meta);
+		bad |= json_object_set(root, "__metadata__", meta);
 	for (size_t i = 0; i < o->n_tensors; i++) {
-		json_object_set_new(root, o->tensors[i].name, entry_of(&o->tensors[i], at));
+		bad |= json_object_set_new(root, o->tensors[i].name, entry_of(&o->tensors[i], at));
 		at += bytes_of(&o->tensors[i]);
 	}
-	text = json_object_size(root) == o->n_tensors + (o->n_meta > 0) ? json_dumps(root, JSON_COMPACT) : NULL;
+	json_decref(meta);
+	return bad || json_object_size(root) != o->n_tensors + (o->n_meta > 0);
+}
+
+/* The header's JSON, padded with spaces so that the data begins at a multiple of 8; NULL when it cannot be made. */
+static char *header_text(const struct st_write_opts *o, size_t *ret_n)
+{
+	json_t *root = json_object();
+	size_t n = fill_header(root, o) ? 0 : json_dumpb(root, NULL, 0, JSON_COMPACT), padded = (n + 7) / 8 * 8;
+	char *text = n ? malloc(padded) : NULL;
+
 	if (text) {
-		n = (strlen(text) + 7) / 8 * 8;
-		padded = malloc(n + 1);
-		if (padded) {
-			snprintf(padded, n + 1, "%-*s", (int)n, text);
-			*ret_n = n;
+		memset(text, ' ', padded);
+		if (json_dumpb(root, text, n, JSON_COMPACT) != n) {
+			free(text);
+			text = NULL;
 		}
 	}
-	free(text);
-	json_decref(meta);
+	*ret_n = padded;
 	json_decref(root);
-	return padded;
+	return text;
 }
 
 static int write_all(int fd, const char *path, const void *bytes, size_t n, struct err *err)
@@ -85,7 +98,7 @@ static int write_contents(int fd, const struct st_write_opts *o, struct err *err
 
 	if (!header || n > SAFETENSORS_HEADER_MAX) {
 		free(header);
-		return err_set(err, ERR_LIMIT, "%.300s: the header cannot be made (names twice, not UTF-8, or too many)", o->path);
+		return err_set(err, ERR_LIMIT, "%.300s: the header cannot be made (names twice, not UTF-8, too many, or no memory)", o->path);
 	}
 	for (int i = 0; i < 8; i++)
 		length[i] = (unsigned char)((uint64_t)n >> 8 * i);
