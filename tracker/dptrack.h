@@ -109,7 +109,8 @@ int dptrack_run_open(struct dptrack_run **ret, const struct dptrack_run_opts *op
  * 0, or the code of what could not be completed; the run is gone in either case. */
 int dptrack_run_close(struct dptrack_run *run, enum dptrack_status status);
 
-/* Waits until everything logged before is in the journal file (for a follower to see); at most wait_s seconds. */
+/* Waits until everything logged before is in the journal file (for a follower to see); at most wait_s seconds.
+ * 0, or DPTRACK_IO when that time is over first. */
 int dptrack_flush(struct dptrack_run *run, double wait_s);
 
 /* Borrowed until close. */

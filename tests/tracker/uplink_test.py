@@ -161,7 +161,7 @@ def never_there(runs):
     r = Recorder(runs, free_port(), 'close_wait_s=1')
     r.end('burst 1000 x 1', 'close 1')
     check(Store(), r, code=-10, complete=False)
-    assert r.seconds < 3 and any('lacks the last' in w for w in r.warnings), (r.seconds, r.warnings)
+    assert r.seconds < 3 and any('the server lacks' in w for w in r.warnings), (r.seconds, r.warnings)
     r = Recorder(runs, free_port(), 'close_wait_s=-1')
     r.end('burst 1000 x 1', 'close 1')
     assert r.code == -10 and r.seconds < 1.5, r.seconds
@@ -264,9 +264,33 @@ def ranks(runs):
     assert len(store.data) == 3
 
 
+def left_behind(runs):
+    """What a killed rank and a crashed first segment could not send, the launcher and the restart bring."""
+    store = Store()
+    server = Server(store, fault=lambda n: 500 if n <= 2 else None)
+    first = Recorder(runs, server.server_port, 'world_size=2')
+    second = Recorder(runs, server.server_port, 'world_size=2', 'rank=1', 'run_id=' + first.word[1])
+    for r in (first, second):
+        r.do('burst 5000 x 1', 'flush 5')
+        assert r.process.stdout.readline().startswith(('flushed', 'warn'))
+        r.process.kill()
+        r.process.communicate()
+    with open(journal.journals(second.word[2])[0].path, 'ab') as f:
+        f.write(b'torn')
+    last = Recorder(runs, server.server_port, 'launcher=1', 'run_id=' + first.word[1])
+    last.end('close 2')
+    again = Recorder(runs, server.server_port, 'reopen=1', 'run_id=' + first.word[1], 'first_step=100')
+    again.end('burst 10 x 100', 'close 1')
+    server.stop()
+    assert (last.code, again.code) == (0, 0), (last.warnings, again.warnings)
+    for j in journal.journals(first.word[2]):
+        assert store.data[j.header['run_id'], j.header['writer_id']] == j.data[:j.whole], j.path
+    assert len(store.data) == 4
+
+
 def main():
     sys.exit(parallel.run([plain, down_at_first, never_there, failing, refusing, forgetful, lost_replies, slow, restarted,
-                           larger_than_a_request, ranks]))
+                           larger_than_a_request, ranks, left_behind]))
 
 
 if __name__ == '__main__':

@@ -34,8 +34,15 @@ static int make_folders(const char *path, struct err *err)
 	return 0;
 }
 
-/* The header of the journal at path, if it is one of the run; texts are copied into the arena. */
-static bool read_header(const char *path, const char *run_id, struct arena *arena, struct folder *ret)
+struct journal_file {
+	const char *path;
+	uint64_t bytes;
+	const struct event_header *header;
+};
+
+/* Calls visit when the file at path is a journal of the run. */
+static bool visit_file(const char *path, const char *run_id,
+		       void (*visit)(void *user, const struct journal_file *f), void *user)
 {
 	unsigned char bytes[HEADER_BYTES_MAX];
 	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
@@ -43,18 +50,19 @@ static bool read_header(const char *path, const char *run_id, struct arena *aren
 	struct event ev;
 	struct event_item item;
 	struct record rec;
+	struct stat st = { .st_size = 0 };
 	size_t at = 0;
 
-	if (fd >= 0)
+	if (fd >= 0) {
+		if (fstat(fd, &st))
+			n = -1;
 		close(fd);
+	}
 	if (n <= 0 || record_next(bytes, (size_t)n, &at, &rec) != RECORD_OK ||
 	    event_open(&ev, rec.payload, rec.payload_bytes) || event_next(&ev, &item) != 1 ||
 	    item.kind != EVENT_HEADER || !event_text_equal(ev.header.run_id, run_id))
 		return false;
-	if (ev.header.segment > ret->newest_segment)
-		ret->newest_segment = ev.header.segment;
-	ret->experiment = arena_printf(arena, "%.*s", (int)ev.header.experiment.len, ev.header.experiment.at);
-	ret->run_name = arena_printf(arena, "%.*s", (int)ev.header.run_name.len, ev.header.run_name.at);
+	visit(user, &(struct journal_file){ path, (uint64_t)st.st_size, &ev.header });
 	return true;
 }
 
@@ -66,22 +74,65 @@ static bool is_journal(const char *name)
 }
 
 /* Looks at every journal in dir; true when one is of the run. */
-static bool scan_run(const char *dir, const char *run_id, struct arena *arena, struct folder *ret)
+static bool visit_folder(const char *dir, const char *run_id,
+			 void (*visit)(void *user, const struct journal_file *f), void *user)
 {
 	char path[4096];
 	DIR *d = opendir(dir);
 	const struct dirent *e;
 	bool found = false;
 
-	ret->newest_segment = -1;
 	while (d && (e = readdir(d)))
 		if (is_journal(e->d_name) && (size_t)snprintf(path, sizeof(path), "%s/%s", dir, e->d_name) < sizeof(path))
-			found |= read_header(path, run_id, arena, ret);
+			found |= visit_file(path, run_id, visit, user);
 	if (d)
 		closedir(d);
-	if (found)
-		ret->dir = arena_strdup(arena, dir);
 	return found;
+}
+
+struct learning {
+	struct arena *arena;
+	struct folder *folder;
+};
+
+static void learn_names(void *user, const struct journal_file *f)
+{
+	struct learning *l = user;
+
+	if (f->header->segment > l->folder->newest_segment)
+		l->folder->newest_segment = f->header->segment;
+	l->folder->experiment =
+		arena_printf(l->arena, "%.*s", (int)f->header->experiment.len, f->header->experiment.at);
+	l->folder->run_name = arena_printf(l->arena, "%.*s", (int)f->header->run_name.len, f->header->run_name.at);
+}
+
+static bool scan_run(const char *dir, const char *run_id, struct arena *arena, struct folder *ret)
+{
+	ret->newest_segment = -1;
+	if (!visit_folder(dir, run_id, learn_names, &(struct learning){ arena, ret }))
+		return false;
+	ret->dir = arena_strdup(arena, dir);
+	return true;
+}
+
+struct telling {
+	void (*found)(void *user, const char *path, const char *writer_id, uint64_t bytes);
+	void *user;
+};
+
+static void tell(void *user, const struct journal_file *f)
+{
+	const struct telling *t = user;
+	char writer_id[NAMES_ID_BYTES];
+
+	snprintf(writer_id, sizeof(writer_id), "%.*s", (int)f->header->writer_id.len, f->header->writer_id.at);
+	t->found(t->user, f->path, writer_id, f->bytes);
+}
+
+void folder_journals(const char *dir, const char *run_id,
+		     void (*found)(void *user, const char *path, const char *writer_id, uint64_t bytes), void *user)
+{
+	visit_folder(dir, run_id, tell, &(struct telling){ found, user });
 }
 
 static bool scan_experiment(const char *dir, const char *run_id, struct arena *arena, struct folder *ret)

@@ -3,6 +3,7 @@
 #define DPT_RUN_FOLDER_H
 
 #include <stdbool.h>
+#include <stdint.h>
 
 #include "tracker/base/arena.h"
 #include "tracker/base/err.h"
@@ -24,5 +25,9 @@ struct folder {
 
 /* Texts of *ret live in the arena. */
 int folder_open(struct folder *ret, struct arena *arena, const struct folder_opts *opts, struct err *err);
+
+/* Calls found for each journal of the run in dir, with the file's size. */
+void folder_journals(const char *dir, const char *run_id,
+		     void (*found)(void *user, const char *path, const char *writer_id, uint64_t bytes), void *user);
 
 #endif

@@ -198,6 +198,19 @@ static void open_uplink(struct dptrack_run *run, const struct dptrack_run_opts *
 			       journal_bytes(run->journal));
 }
 
+static void adopt(void *user, const char *path, const char *writer_id, uint64_t bytes)
+{
+	uplink_adopt(((struct dptrack_run *)user)->uplink, path, writer_id, bytes);
+}
+
+/* What processes that are gone could not send any more: those of earlier segments when a run is reopened, those that
+ * died when the launcher ends. */
+static void send_for_others(struct dptrack_run *run)
+{
+	if (run->uplink)
+		folder_journals(run->folder.dir, run->id, adopt, run);
+}
+
 static void run_free(struct dptrack_run *run)
 {
 	if (!run)
@@ -235,6 +248,8 @@ int dptrack_run_open(struct dptrack_run **ret, const struct dptrack_run_opts *op
 	if (rc)
 		goto out;
 	open_uplink(run, o);
+	if (o->reopen)
+		send_for_others(run);
 	rc = writer_start(&run->writer,
 			  &(struct writer_opts){ .journal = run->journal,
 						 .lanes = run->lanes,
@@ -268,7 +283,7 @@ static int close_uplink(struct dptrack_run *run)
 	if (!unsent)
 		return 0;
 	warn_post(run->warn, WARN_SERVER,
-		  "the server lacks the last %llu bytes of the journal; they are in %s: `dptrack sync` sends them",
+		  "the server lacks the last %llu bytes of the run's journals; they are kept in %s",
 		  (unsigned long long)unsent, run->folder.dir);
 	return DPTRACK_UNSENT;
 }
@@ -283,9 +298,18 @@ int dptrack_run_close(struct dptrack_run *run, enum dptrack_status status)
 		return 0;
 	if (!usable(run))
 		return DPTRACK_FORKED;
+	if ((unsigned)status > DPTRACK_SCHEDULED)
+		status = DPTRACK_RUNNING;
 	rc = writer_stop(run->writer, (enum event_status)status, &lost, &err);
 	if (rc)
 		warn_post(run->warn, WARN_DISK, "%s; %llu points or more were lost", err.text, (unsigned long long)lost);
+	if (rc == ERR_BUSY) { /* the writer thread still uses the run: it stays */
+		warn_deliver(run->warn, true);
+		warn_mute(run->warn);
+		return DPTRACK_IO;
+	}
+	if (run->rank == EVENT_RANK_LAUNCHER)
+		send_for_others(run);
 	sent = close_uplink(run);
 	warn_deliver(run->warn, true);
 	run_free(run);

@@ -50,8 +50,6 @@ void warn_post(struct warn *w, enum warn_kind kind, const char *fmt, ...)
 	struct slot *s = &w->slot[kind];
 	va_list ap;
 
-	if (!w->callback)
-		return;
 	va_start(ap, fmt);
 	pthread_mutex_lock(&w->lock);
 	vsnprintf(s->text, sizeof(s->text), fmt, ap);
@@ -60,31 +58,37 @@ void warn_post(struct warn *w, enum warn_kind kind, const char *fmt, ...)
 	va_end(ap);
 }
 
-/* Copies the text of a warning that is due. */
-static bool take(struct warn *w, struct slot *s, bool all, char *text, size_t cap)
+/* Delivers the slot's text when it is due; the callback runs outside the lock. */
+static void deliver(struct warn *w, struct slot *s, bool all)
 {
+	void (*callback)(void *user, const char *text);
+	char text[sizeof(s->text)];
 	double now = clock_mono_s();
 	bool due;
 
 	pthread_mutex_lock(&w->lock);
-	due = s->pending && (all || !s->said || now - s->said_s >= REPEAT_S);
+	callback = w->callback;
+	due = callback && s->pending && (all || !s->said || now - s->said_s >= REPEAT_S);
 	if (due) {
-		snprintf(text, cap, "%s", s->text);
+		memcpy(text, s->text, sizeof(text));
 		s->pending = false;
 		s->said = true;
 		s->said_s = now;
 	}
 	pthread_mutex_unlock(&w->lock);
-	return due;
+	if (due)
+		callback(w->user, text);
 }
 
 void warn_deliver(struct warn *w, bool all)
 {
-	char text[sizeof(w->slot[0].text)];
-
-	if (!w->callback)
-		return;
 	for (int kind = 0; kind < WARN_KINDS; kind++)
-		if (take(w, &w->slot[kind], all, text, sizeof(text)))
-			w->callback(w->user, text);
+		deliver(w, &w->slot[kind], all);
+}
+
+void warn_mute(struct warn *w)
+{
+	pthread_mutex_lock(&w->lock);
+	w->callback = NULL;
+	pthread_mutex_unlock(&w->lock);
 }

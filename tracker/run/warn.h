@@ -18,4 +18,6 @@ void warn_post(struct warn *w, enum warn_kind kind, const char *fmt, ...) __attr
 /* One thread at a time; all: whatever the time since the last one of the kind. */
 void warn_deliver(struct warn *w, bool all);
 
+void warn_mute(struct warn *w); /* nothing is delivered from now on */
+
 #endif

@@ -18,6 +18,7 @@
 #define HEARTBEAT_S 10.0
 #define DROPPED_S 1.0
 #define GIVE_UP_S 5.0         /* at the end */
+#define HANG_S 30             /* a network disk that never answers must not keep a program from ending */
 #define WRITE_BYTES (256u << 10)
 
 struct writer {
@@ -268,6 +269,16 @@ int writer_flush(struct writer *w, double wait_s)
 	return rc;
 }
 
+/* False when the thread hangs in the system. */
+static bool join_in_time(struct writer *w)
+{
+	struct timespec until;
+
+	clock_gettime(CLOCK_REALTIME, &until);
+	until.tv_sec += HANG_S;
+	return !pthread_timedjoin_np(w->thread, NULL, &until);
+}
+
 int writer_stop(struct writer *w, enum event_status status, uint64_t *ret_lost, struct err *err)
 {
 	int rc = 0;
@@ -277,7 +288,8 @@ int writer_stop(struct writer *w, enum event_status status, uint64_t *ret_lost, 
 	w->status = status;
 	pthread_mutex_unlock(&w->lock);
 	lanes_wake(w->o.lanes);
-	pthread_join(w->thread, NULL);
+	if (!join_in_time(w))
+		return err_set(err, ERR_BUSY, "the disk of %s does not answer", journal_path(w->o.journal));
 	if (w->stuck) {
 		rc = w->err.code;
 		err_set(err, rc, "%s", w->err.text);

@@ -33,7 +33,8 @@ int writer_start(struct writer **ret, const struct writer_opts *opts, struct err
 int writer_flush(struct writer *w, double wait_s);
 
 /* Writes the rest and the status (EVENT_RUNNING: none), syncs, ends the thread and frees w. Where the disk does not
- * take the rest within some seconds, *ret_lost points are given up. */
+ * take the rest within some seconds, *ret_lost points are given up. ERR_BUSY: the thread hangs in a write or sync and
+ * goes on using all that it was given. */
 int writer_stop(struct writer *w, enum event_status status, uint64_t *ret_lost, struct err *err);
 
 #endif

@@ -12,6 +12,7 @@
 #include "tracker/event/record.h"
 
 #define ID_BYTES 33
+#define FIRST_BYTES 16384u /* a small start: the server may have all of it already and tells where to go on */
 
 struct sender {
 	char *path;
@@ -89,8 +90,8 @@ static int read_range(const struct sender *s, size_t want, struct buf *to, struc
 /* The next whole records: as many as fit into one request, at least one. */
 static int read_records(const struct sender *s, struct buf *to, struct err *err)
 {
-	uint64_t left = s->limit - s->durable;
-	size_t want = left < LIMIT_journal_send_bytes ? (size_t)left : LIMIT_journal_send_bytes, at = 0, whole;
+	uint64_t left = s->limit - s->durable, most = s->durable ? LIMIT_journal_send_bytes : FIRST_BYTES;
+	size_t want = (size_t)(left < most ? left : most), at = 0, whole;
 	struct record rec;
 	int rc = read_range(s, want, to, err);
 

@@ -1,5 +1,5 @@
-/* sender.h: brings one journal file to a server: POST /api/v1/runs/{run}/journal?writer=W&offset=N with a range of whole
- * records, on from where the server says that it is durable. A repeat is harmless. One thread. */
+/* sender.h: brings one journal file to a server: POST /api/v1/runs/{run}/journal?writer=W&offset=N with a range of
+ * whole records, on from where the server says that it is durable. A repeat is harmless. One thread. */
 #ifndef DPT_SINK_SENDER_H
 #define DPT_SINK_SENDER_H
 

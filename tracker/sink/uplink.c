@@ -12,7 +12,6 @@
 #include "tracker/sink/http.h"
 #include "tracker/sink/sender.h"
 
-#define JOURNALS_MAX 64u /* a new one comes only after an I/O error */
 #define BATCH_S 0.5      /* between two requests while little is waiting */
 #define EAGER_BYTES (256u << 10)
 #define BACKOFF_FIRST_S 0.5
@@ -21,6 +20,14 @@
 #define CLOSING_BACKOFF_S 0.5 /* while somebody waits in close */
 #define CANCEL_GRACE_S 2.0
 #define IDLE_S 60.0
+
+struct spooled {
+	struct sender *sender; /* the thread's own */
+	char writer_id[33];
+	uint64_t bytes;   /* in the file */
+	uint64_t durable; /* acknowledged */
+	bool adopted;     /* may end in a torn record */
+};
 
 struct uplink {
 	struct uplink_opts o;
@@ -31,12 +38,7 @@ struct uplink {
 	pthread_mutex_t lock;
 	pthread_cond_t changed;
 	/* under the lock */
-	struct {
-		struct sender *sender; /* the thread's own */
-		char writer_id[33];
-		uint64_t bytes;   /* whole records in the file */
-		uint64_t durable; /* acknowledged */
-	} journal[JOURNALS_MAX];
+	struct spooled *journal;
 	unsigned journals;
 	bool stop, ended, detached;
 	double deadline_s;
@@ -49,6 +51,7 @@ static void uplink_free(struct uplink *u)
 {
 	for (unsigned i = 0; i < u->journals; i++)
 		sender_free(u->journal[i].sender);
+	free(u->journal);
 	http_close(u->http);
 	pthread_cond_destroy(&u->changed);
 	pthread_mutex_destroy(&u->lock);
@@ -120,20 +123,31 @@ static double next_backoff(struct uplink *u, enum sender_step step, double asked
 	return wait_s;
 }
 
-/* One request without the lock; returns when to make the next one. */
-static double send_one(struct uplink *u, struct sender *s, double deadline_s)
+/* One request; the lock is given up meanwhile. Returns when to make the next one. */
+static double send_one(struct uplink *u, unsigned which)
 {
+	struct sender *s = u->journal[which].sender;
+	double deadline_s = u->stop ? u->deadline_s : 0, asked_s = 0, next_s;
+	bool adopted = u->journal[which].adopted;
 	struct err err = ERR_INIT;
-	double asked_s = 0;
-	enum sender_step step = sender_step(s, u->http, deadline_s, &asked_s, &err);
+	enum sender_step step;
 
+	sender_limit(s, u->journal[which].bytes);
+	pthread_mutex_unlock(&u->lock);
+	step = sender_step(s, u->http, deadline_s, &asked_s, &err);
+	next_s = clock_mono_s() + BATCH_S;
 	if (step == SENDER_SENT) {
 		u->backoff_s = BACKOFF_FIRST_S;
 		say_back(u);
-		return clock_mono_s() + BATCH_S;
+	} else if (step != SENDER_LOCAL || !adopted) {
+		say_failing(u, &err);
+		next_s += next_backoff(u, step, asked_s) - BATCH_S;
 	}
-	say_failing(u, &err);
-	return clock_mono_s() + next_backoff(u, step, asked_s);
+	pthread_mutex_lock(&u->lock);
+	u->journal[which].durable = sender_durable(s);
+	if (step == SENDER_LOCAL && adopted)
+		u->journal[which].bytes = u->journal[which].durable;
+	return next_s;
 }
 
 static double closing_due(double next_s, double paused_s)
@@ -172,16 +186,8 @@ static void *uplink_main(void *arg)
 
 	u->backoff_s = BACKOFF_FIRST_S;
 	pthread_mutex_lock(&u->lock);
-	while (wait_for_work(u, next_s, u->failing, &which)) {
-		struct sender *s = u->journal[which].sender;
-		double deadline_s = u->stop ? u->deadline_s : 0;
-
-		sender_limit(s, u->journal[which].bytes);
-		pthread_mutex_unlock(&u->lock);
-		next_s = send_one(u, s, deadline_s);
-		pthread_mutex_lock(&u->lock);
-		u->journal[which].durable = sender_durable(s);
-	}
+	while (wait_for_work(u, next_s, u->failing, &which))
+		next_s = send_one(u, which);
 	u->ended = true;
 	detached = u->detached;
 	pthread_cond_broadcast(&u->changed);
@@ -230,29 +236,50 @@ int uplink_start(struct uplink **ret, const struct uplink_opts *opts, struct err
 	return 0;
 }
 
-/* With the lock held: the journal of this writer, a new one where there is none; JOURNALS_MAX when there is no room. */
-static unsigned find_journal(struct uplink *u, const char *path, const char *writer_id)
+/* With the lock held: the journal of this writer, a new one where there is none; NULL when memory is short. */
+static struct spooled *find_journal(struct uplink *u, const char *path, const char *writer_id)
 {
-	unsigned i = u->journals;
+	struct spooled *grown, *j;
 	struct err err;
 
-	if (i && !strcmp(u->journal[i - 1].writer_id, writer_id))
-		return i - 1;
-	if (i == JOURNALS_MAX || sender_new(&u->journal[i].sender, path, u->run_id, writer_id, &err))
-		return JOURNALS_MAX;
-	snprintf(u->journal[i].writer_id, sizeof(u->journal[i].writer_id), "%s", writer_id);
+	for (unsigned i = u->journals; i-- > 0;)
+		if (!strcmp(u->journal[i].writer_id, writer_id))
+			return &u->journal[i];
+	grown = realloc(u->journal, (u->journals + 1) * sizeof(*grown));
+	if (!grown)
+		return NULL;
+	u->journal = grown;
+	j = &grown[u->journals];
+	*j = (struct spooled){ NULL };
+	if (sender_new(&j->sender, path, u->run_id, writer_id, &err))
+		return NULL;
+	snprintf(j->writer_id, sizeof(j->writer_id), "%s", writer_id);
 	u->journals++;
-	return i;
+	return j;
 }
 
 void uplink_advance(struct uplink *u, const char *path, const char *writer_id, uint64_t bytes)
 {
-	unsigned i;
+	struct spooled *j;
 
 	pthread_mutex_lock(&u->lock);
-	i = find_journal(u, path, writer_id);
-	if (i < JOURNALS_MAX)
-		u->journal[i].bytes = bytes;
+	j = find_journal(u, path, writer_id);
+	if (j)
+		j->bytes = bytes;
+	pthread_cond_broadcast(&u->changed);
+	pthread_mutex_unlock(&u->lock);
+}
+
+void uplink_adopt(struct uplink *u, const char *path, const char *writer_id, uint64_t bytes)
+{
+	struct spooled *j;
+
+	pthread_mutex_lock(&u->lock);
+	j = find_journal(u, path, writer_id);
+	if (j && !j->bytes) { /* not one that is sent anyway */
+		j->adopted = true;
+		j->bytes = bytes;
+	}
 	pthread_cond_broadcast(&u->changed);
 	pthread_mutex_unlock(&u->lock);
 }

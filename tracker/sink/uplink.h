@@ -25,6 +25,10 @@ int uplink_start(struct uplink **ret, const struct uplink_opts *opts, struct err
 /* The journal of this writer id has so many bytes of whole records now; a new path or writer id is one more journal. */
 void uplink_advance(struct uplink *u, const char *path, const char *writer_id, uint64_t bytes);
 
+/* One more journal of the run, which another process wrote: what the server lacks of it is sent too, a torn tail left
+ * out. */
+void uplink_adopt(struct uplink *u, const char *path, const char *writer_id, uint64_t bytes);
+
 /* Sends the rest for at most wait_s seconds, then frees u. Returns how many bytes the server has not acknowledged. */
 uint64_t uplink_stop(struct uplink *u, double wait_s);
 
