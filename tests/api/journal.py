@@ -12,7 +12,7 @@ import tempfile
 import time
 import lib
 
-RECORD = os.path.join(os.environ.get("builddir", "build"), "tests", "tracker", "record")
+RECORD = os.path.join(lib.BUILD, "tests", "tracker", "record")
 
 
 class Recorder:

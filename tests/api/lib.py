@@ -12,8 +12,9 @@ import sys
 import tempfile
 import time
 
-PROGRAM = os.path.join(os.environ.get("builddir", "build"), "dptrack")
-SOURCE = os.environ.get("srcdir", ".")
+SOURCE = os.environ.get("srcdir") or os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+BUILD = os.environ.get("builddir") or os.path.join(SOURCE, "build")
+PROGRAM = os.path.join(BUILD, "dptrack")
 JSON = {"Content-Type": "application/json"}
 failures = []
 

@@ -8,7 +8,7 @@ import json
 import os
 import subprocess
 import tempfile
-sys.path.insert(0, os.path.join(os.environ.get("srcdir", "."), "tests", "api"))
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "api"))
 import lib
 
 

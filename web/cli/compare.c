@@ -63,19 +63,23 @@ static const char *number_at(json_t *object, const char *column, size_t i, char 
 	return json_string_value(v);
 }
 
-static size_t add_param_columns(struct table *t, json_t *params)
+/* Keeps those params that get a column: they differ, and the name's column does not say the same. */
+static void keep_columns(struct table *t, json_t *params)
 {
-	json_t *p;
-	size_t i, n = 0;
+	size_t i = 0;
 
-	/* those that differ come first in the reply */
-	json_array_foreach(params, i, p) {
-		if (!json_is_true(json_object_get(p, "differs")) || n == COMPARE_PARAMS_MAX)
-			break;
-		table_column(t, cli_text(p, "key"), false);
-		n++;
+	while (i < json_array_size(params)) {
+		json_t *p = json_array_get(params, i);
+		bool shown = json_is_true(json_object_get(p, "differs")) && strcmp(cli_text(p, "key"), "run_name") &&
+			     i < COMPARE_PARAMS_MAX;
+
+		if (shown) {
+			table_column(t, cli_text(p, "key"), false);
+			i++;
+		} else {
+			json_array_remove(params, i);
+		}
 	}
-	return n;
 }
 
 struct compare_goal {
@@ -83,9 +87,9 @@ struct compare_goal {
 	bool up;
 };
 
-static void add_row(struct table *t, json_t *root, const struct compare_goal *goal, size_t i, size_t params)
+static void add_row(struct table *t, json_t *root, const struct compare_goal *goal, size_t i)
 {
-	json_t *run = json_array_get(json_object_get(root, "runs"), i);
+	json_t *run = json_array_get(json_object_get(root, "runs"), i), *param;
 	char text[256];
 	size_t k;
 
@@ -95,9 +99,8 @@ static void add_row(struct table *t, json_t *root, const struct compare_goal *go
 		table_cell(t, number_at(goal->metric, goal->up ? "max" : "min", i, text));
 		table_cell(t, number_at(goal->metric, "last", i, text));
 	}
-	for (k = 0; k < params; k++)
-		table_cell(t, json_string_value(json_array_get(
-				      json_object_get(json_array_get(json_object_get(root, "params"), k), "values"), i)));
+	json_array_foreach(json_object_get(root, "params"), k, param)
+		table_cell(t, json_string_value(json_array_get(json_object_get(param, "values"), i)));
 	table_cell(t, cli_status_words(run, text));
 }
 
@@ -106,7 +109,7 @@ static int print_table(json_t *root, const struct compare *o, struct err *err)
 	struct compare_goal goal;
 	struct table *t = table_new();
 	char title[300];
-	size_t params, i;
+	size_t i;
 
 	if (!t)
 		return err_set(err, ERR_NOMEM, "out of memory");
@@ -118,10 +121,10 @@ static int print_table(json_t *root, const struct compare *o, struct err *err)
 		table_column(t, title, true);
 		table_column(t, "last", true);
 	}
-	params = add_param_columns(t, json_object_get(root, "params"));
+	keep_columns(t, json_object_get(root, "params"));
 	table_column(t, "status", false);
 	for (i = 0; i < json_array_size(json_object_get(root, "runs")); i++)
-		add_row(t, root, &goal, i, params);
+		add_row(t, root, &goal, i);
 	table_print(t, stdout, o->common.csv);
 	table_free(t);
 	return 0;
