@@ -53,17 +53,22 @@ enum call_next api_submit(struct call *c, const struct api_change *change)
 	return api_resumed(c);
 }
 
-enum call_next api_reply_run(struct call *c, const struct ingest_result *res)
+enum call_next api_run(struct call *c, const char *id, enum api_detail detail)
 {
 	struct js j = { .out = &c->out };
 	struct err err = ERR_INIT;
 	struct query_run run;
 
-	if (query_run(c->api->store, res->id[0] ? res->id : c->vars[0], c->arena, &run, &err))
+	if (query_run(c->api->store, id, c->arena, &run, &err))
 		return call_fail_err(c, "run", &err);
-	api_write_run(&j, &run, true);
+	api_write_run(&j, &run, detail);
 	buf_addc(&c->out, '\n');
 	return CALL_DONE;
+}
+
+enum call_next api_reply_run(struct call *c, const struct ingest_result *res)
+{
+	return api_run(c, res->id[0] ? res->id : c->vars[0], API_RUN_FULL);
 }
 
 void api_write_time(struct js *j, const char *key, int64_t ms)

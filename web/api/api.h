@@ -47,8 +47,13 @@ enum call_next api_submit(struct call *c, const struct api_change *change);
 /* then for api_submit: replies with the run of res->id, or of the path. */
 enum call_next api_reply_run(struct call *c, const struct ingest_result *res);
 
-/* Writes RUN; full adds notes, environment, ranks, segments, problems. */
-void api_write_run(struct js *j, const struct query_run *run, bool full);
+/* FULL adds environment, ranks, segments and problems; SERIES also each series of each rank, which may be millions. */
+enum api_detail { API_RUN_LISTED, API_RUN_FULL, API_RUN_SERIES };
+
+void api_write_run(struct js *j, const struct query_run *run, enum api_detail detail);
+
+/* Replies with one run. */
+enum call_next api_run(struct call *c, const char *id, enum api_detail detail);
 
 /* The member "alerts": what the store noticed about a run. */
 void api_write_alerts(struct js *j, const struct query_run *run);

@@ -159,7 +159,7 @@ static void write_series_list(struct js *j, const struct query_run *run)
 	js_close(j, ']');
 }
 
-void api_write_run(struct js *j, const struct query_run *run, bool full)
+void api_write_run(struct js *j, const struct query_run *run, enum api_detail detail)
 {
 	js_open(j, '{');
 	js_key_str(j, "id", run->id);
@@ -181,15 +181,16 @@ void api_write_run(struct js *j, const struct query_run *run, bool full)
 	write_pairs(j, "tags", run->tags, run->tag_count);
 	write_metrics(j, run);
 	api_write_alerts(j, run);
-	if (full) {
+	if (detail >= API_RUN_FULL) {
 		write_pairs(j, "environment", run->environment, run->environment_count);
 		write_segments(j, run);
 		write_ranks(j, run);
 		write_problems(j, run);
-		write_series_list(j, run);
 		js_key(j, "artifacts");
 		js_raw(j, "[]");
 	}
+	if (detail == API_RUN_SERIES)
+		write_series_list(j, run);
 	js_close(j, '}');
 }
 
@@ -231,7 +232,7 @@ enum call_next run_list(struct call *c)
 	js_key(&j, "runs");
 	js_open(&j, '[');
 	for (i = 0; i < runs.count; i++)
-		api_write_run(&j, &runs.items[i], false);
+		api_write_run(&j, &runs.items[i], API_RUN_LISTED);
 	js_close(&j, ']');
 	js_key_str(&j, "next_page_token", runs.next_page_token);
 	js_close(&j, '}');
@@ -241,12 +242,15 @@ enum call_next run_list(struct call *c)
 
 enum call_next run_get(struct call *c)
 {
-	if (!call_args_done(c))
+	static const char *const includes[] = { "series", NULL };
+	int include = -1;
+
+	if (!call_arg_word(c, "include", includes, &include) || !call_args_done(c))
 		return CALL_DONE;
 	/* a unique beginning of an id is enough for people */
 	if (strlen(c->vars[0]) > 32 || strspn(c->vars[0], "0123456789abcdef") != strlen(c->vars[0]))
 		return call_fail(c, CALL_not_found, "run", "no such run: a run id is 32 lower-case hex digits");
-	return api_reply_run(c, &(struct ingest_result){ .code = 0 });
+	return api_run(c, c->vars[0], include < 0 ? API_RUN_FULL : API_RUN_SERIES);
 }
 
 static enum call_next run_created(struct call *c, const struct ingest_result *res)
