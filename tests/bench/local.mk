@@ -1,2 +1,3 @@
 # tests/bench
 include tests/bench/kernels.mk
+include tests/bench/train.mk

@@ -13,6 +13,12 @@ struct bench {
 	struct step_result *steps;
 	int64_t n;
 	int64_t peak_bytes, planned_bytes; /* of the rank that uses most */
+	double flops;                      /* of a step, all ranks: matrix products and convolutions */
+};
+
+struct share { /* of one rank */
+	int64_t peak_bytes, planned_bytes;
+	double flops;
 };
 
 static int by_value(const void *a, const void *b)
@@ -64,21 +70,35 @@ static int run_steps(struct bench *b, struct err *err)
 	return rc;
 }
 
-static int gather_memory(struct bench *b, struct err *err)
+static double count_flops(const struct engine *e)
+{
+	struct range part = sampler_part(&e->train, 0, e->seat->rank);
+	const struct program *p = prepared_program(&e->prepared, true, part.end - part.begin);
+	double sum = 0;
+
+	for (int i = 0; p && i < p->graph->n_nodes; i++)
+		if (p->graph->nodes[i]->op->flops)
+			sum += p->graph->nodes[i]->op->flops(p->graph->nodes[i]);
+	return sum;
+}
+
+static int gather_shares(struct bench *b, struct err *err)
 {
 	struct comm *c = b->e->lane[STREAM_COMPUTE];
-	int64_t (*all)[2] = calloc((size_t)c->world, sizeof(*all));
+	struct share *all = calloc((size_t)c->world, sizeof(*all));
 	int rc;
 
 	if (!all)
 		return err_set(err, ERR_NOMEM, "out of memory: bench");
-	all[c->rank][0] = machine_peak_bytes();
+	all[c->rank].peak_bytes = machine_peak_bytes();
+	all[c->rank].flops = count_flops(b->e);
 	for (int s = 0; s < SPACE_COUNT; s++)
-		all[c->rank][1] += (int64_t)b->e->prepared.plan.slab_bytes[s];
+		all[c->rank].planned_bytes += (int64_t)b->e->prepared.plan.slab_bytes[s];
 	rc = c->ops->all_gather(c, all, sizeof(*all), err);
 	for (int r = 0; !rc && r < c->world; r++) {
-		b->peak_bytes = all[r][0] > b->peak_bytes ? all[r][0] : b->peak_bytes;
-		b->planned_bytes = all[r][1] > b->planned_bytes ? all[r][1] : b->planned_bytes;
+		b->peak_bytes = all[r].peak_bytes > b->peak_bytes ? all[r].peak_bytes : b->peak_bytes;
+		b->planned_bytes = all[r].planned_bytes > b->planned_bytes ? all[r].planned_bytes : b->planned_bytes;
+		b->flops += all[r].flops;
 	}
 	free(all);
 	return rc;
@@ -110,6 +130,8 @@ static void print_json(const struct bench *b)
 	json_object_set_new(o, "all_step_seconds", seconds);
 	json_object_set_new(o, "peak_bytes", json_integer(b->peak_bytes));
 	json_object_set_new(o, "planned_bytes", json_integer(b->planned_bytes));
+	json_object_set_new(o, "step_flops", real_or_null(b->flops));
+	json_object_set_new(o, "gflops", real_or_null(1e-9 * b->flops / median(b, TIME_STEP)));
 	json_object_set_new(o, "phases", phases);
 	json_object_set_new(o, "loss", losses);
 	json_dumpf(o, stdout, JSON_INDENT(2) | JSON_REAL_PRECISION(17));
@@ -126,6 +148,7 @@ static void print_table(const struct bench *b)
 	       (long long)cfg->global_batch_size, dtype_name(b->e->prepared.opts.precision.low), b->e->backend->name, b->e->seat->world,
 	       (long long)cfg->threads, (long long)b->n);
 	printf("%12.1f images/s (median step %.4f s, first %.4f s)\n", rate(b), step, b->n ? b->steps[0].seconds[TIME_STEP] : NAN);
+	printf("%12.1f GFLOP/s in matrix products and convolutions\n", 1e-9 * b->flops / step);
 	for (int t = TIME_DATA_WAIT; t < TIME_COUNT; t++)
 		printf("  %-18s %10.3f ms %6.1f %%%s\n", step_time_key((enum step_time)t) + strlen("phase/"),
 		       1e3 * median(b, (enum step_time)t), 100 * median(b, (enum step_time)t) / step,
@@ -145,7 +168,7 @@ int bench_main(const struct job *job, struct seat *seat)
 	if (!rc)
 		rc = run_steps(&b, &err);
 	if (!rc)
-		rc = gather_memory(&b, &err);
+		rc = gather_shares(&b, &err);
 	if (!rc && engine_is_root(b.e)) {
 		if (job->cfg->json)
 			print_json(&b);

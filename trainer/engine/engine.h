@@ -81,6 +81,7 @@ struct evaluation {
 	double loss, top1, top5; /* top1, top5 in percent */
 	int64_t count;
 	double seconds;
+	bool stopped; /* somebody asked the job to end: the numbers are not those of the whole set */
 };
 
 /* outputs: NULL, or room for the logits of every sample, [n_samples, classes] f64, zeroed; complete on every rank. */

@@ -7,6 +7,9 @@
 #include "trainer/engine/engine.h"
 #include "trainer/ops/xent/xent.h"
 
+/* What is added over the ranks: the results, and how many ranks were asked to stop. */
+enum { SUM_STOPPED = XENT_RESULTS, SUMS };
+
 int evaluate_classes(const struct engine *e)
 {
 	return e->data->classes;
@@ -69,7 +72,7 @@ static int keep_outputs(struct engine *e, const struct program *p, const struct 
 	return rc;
 }
 
-static int evaluate_batch(struct engine *e, const struct loader_batch *b, double sums[XENT_RESULTS], double *outputs, struct err *err)
+static int evaluate_batch(struct engine *e, const struct loader_batch *b, double sums[SUMS], double *outputs, struct err *err)
 {
 	const struct program *p = prepared_program(&e->prepared, false, b->count);
 	struct step_page page = { .step = e->step, .epoch = b->epoch, .seed = (uint64_t)e->cfg->seed, .inv_count = 1, .loss_scale = 1,
@@ -94,7 +97,7 @@ static int evaluate_batch(struct engine *e, const struct loader_batch *b, double
 	return rc;
 }
 
-static int evaluate_part(struct engine *e, double sums[XENT_RESULTS], double *outputs, struct err *err)
+static int evaluate_part(struct engine *e, double sums[SUMS], double *outputs, struct err *err)
 {
 	const struct tensor *images = NULL;
 	struct loader *loader = NULL;
@@ -107,9 +110,10 @@ static int evaluate_part(struct engine *e, double sums[XENT_RESULTS], double *ou
 		return err_set(err, ERR_UNSUPPORTED, "this run has no evaluation set");
 	rc = loader_open(&loader, &(struct loader_opts){ .dataset = e->data, .split = SPLIT_VAL, .sampler = e->eval,
 			 .rank = e->seat->rank, .dtype = images->dtype, .workers = (int)e->cfg->workers, .epochs = 1 }, err);
-	while (!rc && (rc = loader_next(loader, &b, err)) == 1) {
+	while (!rc && !sums[SUM_STOPPED] && (rc = loader_next(loader, &b, err)) == 1) {
 		rc = evaluate_batch(e, &b, sums, outputs, err);
 		loader_release(loader, &b);
+		sums[SUM_STOPPED] = seat_stop(e->seat) != 0;
 	}
 	loader_close(loader);
 	return rc;
@@ -117,14 +121,14 @@ static int evaluate_part(struct engine *e, double sums[XENT_RESULTS], double *ou
 
 int evaluate_run(struct engine *e, double *outputs, struct evaluation *ret, struct err *err)
 {
-	double sums[XENT_RESULTS] = { 0 }, start = clock_mono_s();
+	double sums[SUMS] = { 0 }, start = clock_mono_s();
 	struct comm *c = e->lane[STREAM_COMPUTE];
 	int rc = evaluate_share_stats(e, err);
 
 	if (!rc)
 		rc = evaluate_part(e, sums, outputs, err);
 	if (!rc)
-		rc = c->ops->allreduce(c, sums, XENT_RESULTS, DTYPE_F64, err);
+		rc = c->ops->allreduce(c, sums, SUMS, DTYPE_F64, err);
 	if (!rc && outputs)
 		rc = c->ops->allreduce(c, outputs, e->eval.n_samples * evaluate_classes(e), DTYPE_F64, err);
 	if (rc)
@@ -134,6 +138,7 @@ int evaluate_run(struct engine *e, double *outputs, struct evaluation *ret, stru
 		.top1 = 100 * sums[XENT_TOP1] / sums[XENT_COUNT],
 		.top5 = 100 * sums[XENT_TOP5] / sums[XENT_COUNT],
 		.count = (int64_t)sums[XENT_COUNT],
+		.stopped = sums[SUM_STOPPED] > 0,
 	};
 	e->mark_s = clock_mono_s();
 	ret->seconds = e->mark_s - start;

@@ -75,8 +75,10 @@ int launch_pin(int local_rank, int local_world)
 	return last - first;
 }
 
+/* The stop signals are left to a signalfd; a closed terminal or pipe must not end a run. */
 static void stop_set(sigset_t *set)
 {
+	signal(SIGPIPE, SIG_IGN);
 	sigemptyset(set);
 	sigaddset(set, SIGINT);
 	sigaddset(set, SIGTERM);

@@ -36,7 +36,8 @@ static int end_epoch(struct training *t, const struct step_result *r)
 	s.evaluated = t->e->data->n_samples[SPLIT_VAL] > 0 && !t->e->data->endless;
 	if (s.evaluated)
 		rc = evaluate_run(t->e, NULL, &s.val, t->err);
-	if (rc)
+	t->stopped = s.val.stopped;
+	if (rc || t->stopped)
 		return rc;
 	report_epoch(t->report, &s);
 	if (t->console)
@@ -92,7 +93,7 @@ static int save(struct training *t)
 		if (!rc && engine_is_root(t->e))
 			rc = files_save_weights(t->e, cfg->save_weights, t->err);
 	}
-	if (!rc && cfg->save_outputs)
+	if (!rc && cfg->save_outputs && !t->stopped)
 		rc = files_save_outputs(t->e, cfg->save_outputs, t->err);
 	return rc;
 }
@@ -102,7 +103,8 @@ static int test_only(struct training *t)
 	struct epoch_summary s = { .epoch = 1, .evaluated = true };
 	int rc = evaluate_run(t->e, NULL, &s.val, t->err);
 
-	if (rc)
+	t->stopped = s.val.stopped;
+	if (rc || t->stopped)
 		return rc;
 	if (t->console)
 		console_evaluation(t->console, &s.val);

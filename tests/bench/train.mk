@@ -1,0 +1,8 @@
+# Whole steps beside oneDNN's own matrix product: tests/bench/train
+EXTRA_DIST += tests/bench/train
+if HAVE_ONEDNN
+EXTRA_PROGRAMS += tests/bench/matmul
+tests_bench_matmul_SOURCES = tests/bench/matmul.c
+tests_bench_matmul_CPPFLAGS = $(AM_CPPFLAGS) $(ONEDNN_CPPFLAGS)
+tests_bench_matmul_LDADD = $(ONEDNN_LIBS)
+endif
