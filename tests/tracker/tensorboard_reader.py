@@ -1,6 +1,8 @@
 #!/usr/bin/env python3
 """Real TensorBoard (2.21.0 from PyPI, in build/venv/tensorboard) reads every scalar and all hparams of a run that
-libdptrack wrote: its Python reader, and its server with the fast reader. Skips where it cannot be installed."""
+libdptrack wrote: its Python reader, and its server with the fast reader. The values equal those of `dptrack export`,
+which equal those in the journal. Skips where it cannot be installed."""
+import csv
 import json
 import math
 import os
@@ -59,6 +61,34 @@ def record(runs, script, *options):
     word = out.stdout.split('\n')[0].split(' ')
     assert word[0] == 'run' and 'closed 0 0' in out.stdout, out.stdout
     return word[1], word[2]
+
+
+def recorded(folder):
+    """{tag: [(step, wall time, value)]} of rank 0's journals, what a later segment repeats left out."""
+    points = {}
+    for j in sorted((j for j in journal.journals(folder) if j.header['rank'] == 0), key=lambda j: j.header['segment']):
+        if j.header['segment']:
+            points = {t: [p for p in ps if p[0] < j.header['first_step']] for t, ps in points.items()}
+        for p in j.points:
+            points.setdefault(p[0], []).append((p[2], p[3], p[4]))
+    return points
+
+
+def exported(runs, run_id):
+    """The same from the CSV export."""
+    out = subprocess.run([os.path.join(BUILD, 'dptrack'), 'export', '--series', '--csv', '--logdir', runs, run_id],
+                         capture_output=True, text=True)
+    assert out.returncode == 0, out.stderr
+    points = {}
+    for row in csv.DictReader(out.stdout.splitlines()):
+        if row['rank'] in ('-1', '0'):
+            value = number(row['value'])
+            points.setdefault(row['key'], []).append((int(row['step']), float(row['wall_time']), float(value)))
+    return points
+
+
+def equal_exactly(a, b):
+    return repr(sorted(a.items())) == repr(sorted(b.items()))
 
 
 def same(a, b):
@@ -161,16 +191,14 @@ def main():
     with tempfile.TemporaryDirectory() as runs:
         run_id, folder = record(runs, SCRIPT % '')
         record(runs, 'burst 10 train/loss 1\nrank 1 1 phase/step 1\nclose 0\n', 'run_id=' + run_id, 'rank=1')
-        want = {}
-        for p in [p for j in journal.journals(folder) if j.header['rank'] == 0 for p in j.points]:
-            want.setdefault(p[0], []).append((p[2], p[3], p[4]))
+        want = recorded(folder)
+        assert equal_exactly(exported(runs, run_id), want), 'the export differs from the journal'
         check_python_reader(folder, want)
         check_server(runs, want, {'lr': 0.1, 'batch': 128, 'amp': True, 'opt': 'sgd'})
         # A restart from a checkpoint after step 2000: both readers drop what it repeats.
         record(runs, 'burst 1500 train/loss 2001\nclose 1\n', 'run_id=' + run_id, 'reopen=1', 'first_step=2001')
-        loss = [p for p in want['train/loss'] if p[0] <= 2000]
-        last = [j for j in journal.journals(folder) if j.header['segment'] == 1][0]
-        want = {'train/loss': loss + [(p[2], p[3], p[4]) for p in last.points], **{k: v for k, v in want.items() if k != 'train/loss'}}
+        want = recorded(folder)
+        assert len(want['train/loss']) == 3500 and equal_exactly(exported(runs, run_id), want)
         check_python_reader(folder, want)
     print('passed')
 

@@ -18,7 +18,7 @@
 #define HEARTBEAT_S 10.0
 #define DROPPED_S 1.0
 #define GIVE_UP_S 5.0         /* at the end */
-#define HANG_S 30             /* a network disk that never answers must not keep a program from ending */
+#define HANG_S 20             /* a network disk that never answers must not keep a program from ending */
 #define WRITE_BYTES (256u << 10)
 
 struct writer {
