@@ -44,7 +44,7 @@ def skip(reason):
 
 
 def install():
-    if subprocess.run([PYTHON, '-c', 'import tensorboard'], capture_output=True).returncode == 0:
+    if os.path.exists(PYTHON) and not subprocess.run([PYTHON, '-c', 'import tensorboard'], capture_output=True).returncode:
         return
     made = subprocess.run([sys.executable, '-m', 'venv', VENV], capture_output=True, text=True)
     if made.returncode:
