@@ -1,6 +1,7 @@
 /* live.c: lifetimes. Moments are positions in the schedule. The compute stream runs its items at their own moments; an
  * item of the other stream may run at any moment after the one that it waited for and before the compute stream has
- * waited for it, so its operands are held for that whole span. */
+ * waited for it, so its operands are held for that whole span. The moment behind the last item stands for "until the
+ * program has ended". */
 #include "trainer/graph/live.h"
 
 #include <stdlib.h>
@@ -64,7 +65,7 @@ static void find_spans(struct maker *m)
 		}
 		if (it->wait > waited)
 			waited = it->wait;
-		m->spans[i] = (struct span){ waited + 1, s->n - 1 };
+		m->spans[i] = (struct span){ waited + 1, s->n };
 	}
 }
 
@@ -73,12 +74,11 @@ static bool outlives_program(const struct tensor *t)
 	return t->keep || t->kind == TENSOR_RESULT;
 }
 
-/* Where t's memory is needed during one item's span; makes its buffer at the first use. */
-static void touch(struct maker *m, const struct tensor *t, int item)
+/* t's memory is needed during span; makes its buffer at the first use. */
+static void hold(struct maker *m, const struct tensor *t, int slot, struct span span)
 {
-	struct span span = m->spans[item];
-	int slot = m->p->schedule->items[item].slot, *index;
 	struct live_buffer *b;
+	int *index;
 
 	t = root(t);
 	if (t->life == LIFE_PERSISTENT)
@@ -97,6 +97,22 @@ static void touch(struct maker *m, const struct tensor *t, int item)
 		b->last = span.last;
 }
 
+static void touch(struct maker *m, const struct tensor *t, int item)
+{
+	if (t)
+		hold(m, t, m->p->schedule->items[item].slot, m->spans[item]);
+}
+
+/* The loader writes every input, used or not. */
+static void hold_inputs(struct maker *m)
+{
+	const struct graph *g = m->p->graph;
+
+	for (int i = 0; i < g->n_tensors; i++)
+		for (int slot = 0; g->tensors[i]->kind == TENSOR_INPUT && slot < m->p->schedule->slots; slot++)
+			hold(m, g->tensors[i], slot, (struct span){ 0, 0 });
+}
+
 /* A view can be kept, or be read by the host, while its base as such is not. */
 static void hold_to_the_end(struct maker *m)
 {
@@ -107,7 +123,7 @@ static void hold_to_the_end(struct maker *m)
 			struct live_buffer *b = live_get(&m->live, g->tensors[i], slot);
 
 			if (b)
-				b->last = m->p->schedule->n - 1;
+				b->last = m->p->schedule->n;
 		}
 }
 
@@ -192,12 +208,11 @@ static void find_buffers(struct maker *m)
 		const struct node *n = s->items[i].node;
 
 		for (int k = 0; k < n->n_in; k++)
-			if (n->in[k])
-				touch(m, n->in[k], i);
+			touch(m, n->in[k], i);
 		for (int k = 0; k < n->n_out; k++)
-			if (n->out[k])
-				touch(m, n->out[k], i);
+			touch(m, n->out[k], i);
 	}
+	hold_inputs(m);
 	hold_to_the_end(m);
 	for (int i = 0; i < s->n; i++) {
 		const struct node *n = s->items[i].node;

@@ -201,7 +201,7 @@ static int place_program(struct planner *p, int program, struct err *err)
 		else if (p->persistent[s] + bytes > p->plan.slab_bytes[s])
 			p->plan.slab_bytes[s] = p->persistent[s] + bytes;
 	}
-	peak = find_peak(&l, prog->schedule->n, by_category);
+	peak = find_peak(&l, prog->schedule->n + 1, by_category);
 	if (peak > p->largest) {
 		p->largest = peak;
 		memcpy(p->plan.category_bytes, by_category, sizeof(by_category));
