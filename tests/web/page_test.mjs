@@ -354,3 +354,43 @@ test('runs without accuracy, one run, a run without anything, 2000 metrics', asy
 	await many.page.waitForSelector('.picker .line');
 	assert.ok(await many.page.locator('.picker .line').count() < 40);
 });
+
+async function post(url, path_, body) {
+	const r = await fetch(url + 'api/v1/' + path_, { method: 'POST', headers: { 'content-type': 'application/json' }, body: JSON.stringify(body) });
+	const json = await r.json();
+	assert.ok(r.ok, JSON.stringify(json));
+	return json;
+}
+
+test('a running run appears and grows by itself, and only what is new travels', { skip: !real && 'needs dptrack serve' }, async (t) => {
+	const s = await serve();
+	const { page: p, seen } = await page(t, { address: s.url });
+	t.after(() => s.close());
+	const run = await post(s.url, 'runs', { experiment: 'fashion', name: 'live', params: { model: 'cnn', lr: '0.3' } });
+	const log = (from, to) => post(s.url, `runs/${run.id}/metrics`, { points: Array.from({ length: to - from }, (_, i) => ({
+		key: 'train/loss', step: from + i, value: 2 - (from + i) / 1000, wall_time: 1.8e9 + from + i })) });
+	const points = () => p.evaluate((id) => document.querySelector('[data-chart="train/loss"]').chart.drawn().lines.find((l) => l.id === id)?.points ?? 0, run.id);
+	const until = async (f, what) => {
+		for (let i = 0; i < 80; i++) {
+			if (await f()) return;
+			await p.waitForTimeout(100);
+		}
+		assert.fail(what);
+	};
+	await log(0, 200);
+	await until(async () => (await points()) > 50, 'the line appears');
+	await until(async () => /running, step 199/.test(await p.textContent(`[data-run="${run.id}"] .c-status`)), 'the status says the step');
+	const before = await points();
+	seen.requests.length = 0;
+	let bytes = 0;
+	p.on('response', async (r) => {
+		if (r.url().includes('series/query')) bytes += (await r.body().catch(() => '')).length;
+	});
+	await log(200, 210);
+	await until(async () => (await points()) === before + 10, 'the line grows by ten points');
+	const asked = seen.requests.filter((r) => r.url.includes('series/query'));
+	assert.equal(asked.length, 1, 'one request for the new points');
+	assert.ok(bytes < 8000, `${bytes} bytes for ten points`);
+	const last = await chart(p, 'train/loss');
+	assert.ok(last.to >= 599);
+});

@@ -15,7 +15,9 @@ const FIRST_PAGE = 200;
 const NEXT_PAGE = 1000;
 const SHOWN_ALL = 16;
 const SHOWN_MANY = 10;
+/** Changes are taken at once, but not more often than this. */
 const LIVE_MS = 1000;
+const SOON_MS = 60;
 
 export const view = signal<View>(parseView(location.search));
 export const runs = signal<Run[]>([]);
@@ -385,16 +387,18 @@ async function ask(b: Batch): Promise<void> {
 
 const changed = new Set<string>();
 let liveTimer = 0;
+let tookAt = 0;
 
 function onRuns(ids: string[]): void {
 	ids.forEach((id) => changed.add(id));
-	if (!liveTimer) liveTimer = window.setTimeout(() => void takeChanges(), LIVE_MS);
+	if (!liveTimer) liveTimer = window.setTimeout(() => void takeChanges(), Math.max(SOON_MS, tookAt + LIVE_MS - Date.now()));
 }
 
 /** Reads the runs that changed and the points they have gained. */
 async function takeChanges(): Promise<void> {
 	const ids = [...changed];
 	changed.clear();
+	tookAt = Date.now();
 	try {
 		const fresh = (await api.getRuns({ ids, limit: 1000 })).runs.filter((r) => r.experiment === experiment.value
 			|| experiment.value === null);
