@@ -49,7 +49,7 @@ clean-ui:
 endif
 
 # A tarball holds the page that this build made.
-dist-hook: dist-ui
+DIST_HOOKS += dist-ui
 dist-ui: $(UI_DIST_STAMP)
 	$(MKDIR_P) $(distdir)/web/ui
 	cp -R $(UI_DIST_DIR) $(distdir)/web/ui/dist
