@@ -1,0 +1,33 @@
+#!/bin/sh
+# Every registered table is complete: what stands in the tree stands in its list. (The reverse, a name in a list without
+# its code, is a link error.) Every C source and header belongs to some make fragment, so that a release carries it.
+cd "${srcdir:-.}" || exit 1
+bad=0
+complain() { echo "tables: $*"; bad=1; }
+
+for dir in trainer/ops/*/; do
+	op=$(basename "$dir")
+	grep -q "/\* $op/" trainer/ops/ops.def || complain "$dir has no line in trainer/ops/ops.def"
+	for file in "$op.h" "$op.c" "${op}_ref.c" "${op}_cpu.c" "${op}_cases.c"; do
+		[ -f "$dir$file" ] || complain "$dir lacks $file"
+	done
+done
+
+# kind, folder, list, macro: every `const struct KIND KIND_NAME = {` of the folder is MACRO(NAME) in the list.
+check_list() {
+	for name in $(sed -n "s/^const struct $1 ${1}_\([a-z0-9_]*\) = {.*/\1/p" "$2"/*.c "$2"/*/*.c 2>/dev/null); do
+		grep -q "^$4($name)" "$3" || complain "$1_$name has no line in $3"
+	done
+}
+check_list op trainer/ops trainer/ops/ops.def OP
+check_list model trainer/models trainer/models/models.def MODEL
+check_list strategy trainer/strategies trainer/strategies/strategies.def STRATEGY
+
+fragments=$(find . -name '*.mk' -not -path './build*' -not -path '*/node_modules/*' -print)
+for file in $(find tracker trainer web tests -name node_modules -prune -o \( -name '*.c' -o -name '*.h' -o -name '*.cu' -o -name '*.def' \) -print); do
+	# shellcheck disable=SC2086
+	grep -qF "$file" Makefile.am $fragments || complain "$file is in no make fragment"
+done
+
+[ "$bad" = 0 ] || exit 1
+echo "tables: ops, models, strategies and make fragments are complete"
