@@ -61,7 +61,7 @@ static void job_ended(void *user, const struct board *board, int code, const cha
 static int run_placed(struct job *job, const struct place *place, struct err *err)
 {
 	struct seat seat;
-	int rc = launch_seat(&seat, place, err), code;
+	int rc = launch_seat(&seat, place, (int)job->cfg->threads, err), code;
 
 	if (rc)
 		return rc;
@@ -78,7 +78,8 @@ static int run_job(struct job *job, const struct place *place, struct err *err)
 {
 	if (place->found)
 		return run_placed(job, place, err);
-	return launch_run(&(struct launch_opts){ .nproc = job->cfg->world, .rank_main = rank_main, .ended = job_ended, .user = job }, err);
+	return launch_run(&(struct launch_opts){ .nproc = job->cfg->world, .threads = (int)job->cfg->threads, .rank_main = rank_main,
+			  .ended = job_ended, .user = job }, err);
 }
 
 static int run_plan(struct job *job, struct err *err)

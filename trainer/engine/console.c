@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include "tracker/base/clock.h"
@@ -16,6 +17,7 @@ struct console {
 	bool tty;
 	double drawn_s;       /* when the bar was drawn last */
 	double mean_step_s;   /* of late */
+	struct buf line;      /* kept, so that a step allocates nothing */
 	struct epoch_summary *rows;
 	size_t n_rows, cap_rows;
 };
@@ -28,6 +30,7 @@ struct console *console_new(const struct engine *e)
 		return NULL;
 	c->e = e;
 	c->tty = isatty(STDOUT_FILENO);
+	buf_init(&c->line, 4096);
 	return c;
 }
 
@@ -35,6 +38,7 @@ void console_free(struct console *c)
 {
 	if (!c)
 		return;
+	buf_done(&c->line);
 	free(c->rows);
 	free(c);
 }
@@ -59,47 +63,69 @@ void console_heading(struct console *c, const char *run_dir)
 	fflush(stdout);
 }
 
-static void print_duration(double seconds)
+static void add_duration(struct buf *line, double seconds)
 {
 	long s = (long)(seconds + 0.5);
 
 	if (s >= 3600)
-		printf("%ld:%02ld:%02ld", s / 3600, s / 60 % 60, s % 60);
+		buf_addf(line, "%ld:%02ld:%02ld", s / 3600, s / 60 % 60, s % 60);
 	else
-		printf("%ld:%02ld", s / 60, s % 60);
+		buf_addf(line, "%ld:%02ld", s / 60, s % 60);
 }
 
-static void print_bar(double share)
+static void add_bar(struct buf *line, double share)
 {
 	int full = (int)(share * BAR_CELLS);
 
-	putchar('[');
+	buf_addc(line, '[');
 	for (int i = 0; i < BAR_CELLS; i++)
-		putchar(i < full ? '=' : i == full ? '>' : ' ');
-	putchar(']');
+		buf_addc(line, i < full ? '=' : i == full ? '>' : ' ');
+	buf_addc(line, ']');
 }
 
-static void print_progress(struct console *c, const struct step_result *r)
+static void add_progress(const struct console *c, const struct step_result *r, bool bar, struct buf *line)
 {
 	int64_t per_epoch = c->e->steps_per_epoch, total = c->e->steps_total;
 
-	printf("epoch %lld", (long long)r->epoch);
+	buf_addf(line, "epoch %lld", (long long)r->epoch);
 	if (c->e->cfg->epochs && per_epoch != INT64_MAX && total == c->e->cfg->epochs * per_epoch)
-		printf("/%lld", (long long)c->e->cfg->epochs);
-	printf(" ");
-	if (c->tty && per_epoch != INT64_MAX)
-		print_bar((double)r->in_epoch / (double)per_epoch);
+		buf_addf(line, "/%lld", (long long)c->e->cfg->epochs);
+	buf_addc(line, ' ');
+	if (bar && per_epoch != INT64_MAX)
+		add_bar(line, (double)r->in_epoch / (double)per_epoch);
 	if (per_epoch != INT64_MAX)
-		printf(" step %lld/%lld", (long long)r->in_epoch, (long long)per_epoch);
+		buf_addf(line, " step %lld/%lld", (long long)r->in_epoch, (long long)per_epoch);
 	else if (total != INT64_MAX)
-		printf(" step %lld/%lld", (long long)r->step, (long long)total);
+		buf_addf(line, " step %lld/%lld", (long long)r->step, (long long)total);
 	else
-		printf(" step %lld", (long long)r->step);
-	printf("  loss %.4f  lr %.4g  %.0f images/s", r->loss, r->lr, (double)r->count / c->mean_step_s);
+		buf_addf(line, " step %lld", (long long)r->step);
+	buf_addf(line, "  loss %.4f  lr %.4g  %.0f images/s", r->loss, r->lr, (double)r->count / c->mean_step_s);
 	if (total != INT64_MAX) {
-		printf("  ETA ");
-		print_duration((double)(total - r->step) * c->mean_step_s);
+		buf_adds(line, "  ETA ");
+		add_duration(line, (double)(total - r->step) * c->mean_step_s);
 	}
+}
+
+static int columns(void)
+{
+	struct winsize w;
+
+	return ioctl(STDOUT_FILENO, TIOCGWINSZ, &w) == 0 && w.ws_col > 20 ? w.ws_col : 80;
+}
+
+/* A line that is wider than the terminal would wrap, and could not be drawn over. */
+static void draw(struct console *c, const struct step_result *r)
+{
+	size_t width = (size_t)columns() - 1;
+
+	buf_reset(&c->line);
+	add_progress(c, r, true, &c->line);
+	if (c->line.len > width) {
+		buf_reset(&c->line);
+		add_progress(c, r, false, &c->line);
+	}
+	if (!buf_failed(&c->line))
+		printf("\r\033[K%.*s", (int)(c->line.len < width ? c->line.len : width), c->line.data);
 }
 
 void console_step(struct console *c, const struct step_result *r)
@@ -111,13 +137,14 @@ void console_step(struct console *c, const struct step_result *r)
 	if (c->mean_step_s <= 0)
 		c->mean_step_s = 1e-9;
 	if (c->tty && (now - c->drawn_s >= REDRAW_S || r->epoch_ends)) {
-		printf("\r\033[K");
-		print_progress(c, r);
+		draw(c, r);
 		fflush(stdout);
 		c->drawn_s = now;
 	} else if (!c->tty && (r->in_epoch % c->e->cfg->print_freq == 0 || r->epoch_ends || r->step == 1)) {
-		print_progress(c, r);
-		putchar('\n');
+		buf_reset(&c->line);
+		add_progress(c, r, false, &c->line);
+		if (!buf_failed(&c->line))
+			printf("%s\n", c->line.data);
 		fflush(stdout);
 	}
 }
@@ -164,8 +191,6 @@ void console_table(struct console *c)
 {
 	if (!c->n_rows)
 		return;
-	if (c->tty)
-		printf("\r\033[K");
 	printf("\n%6s %12s %10s %8s %8s %10s %10s %10s\n", "epoch", "train loss", "val loss", "top-1", "top-5", "train s", "eval s",
 	       "images/s");
 	for (size_t i = 0; i < c->n_rows; i++) {

@@ -20,7 +20,7 @@
 #include "tracker/base/log.h"
 #include "trainer/engine/place.h"
 
-#define GRACE_S 2.5      /* for the other ranks to notice a dead one by themselves */
+#define GRACE_S 2.0      /* for the other ranks to notice a dead one by themselves */
 #define TAIL_LINES 12    /* of a rank that died */
 #define LINE_BYTES 400
 
@@ -50,18 +50,20 @@ struct launcher {
 	bool killed;     /* the ranks were told to die at once */
 };
 
-int launch_pin(int local_rank, int local_world)
+/* Binds the process to its share of the cores, so that ranks do not push each other around. Not when ranks or threads
+ * are more than the cores are. */
+static void bind_to_share(const struct seat *s, int threads)
 {
 	cpu_set_t all, own;
 	int n, first, last, seen = 0;
 
 	if (sched_getaffinity(0, sizeof(all), &all))
-		return 1;
+		return;
 	n = CPU_COUNT(&all);
-	if (local_world <= 1 || n < local_world)
-		return n < local_world ? 1 : n;
-	first = (int)((long)local_rank * n / local_world);
-	last = (int)((long)(local_rank + 1) * n / local_world);
+	first = (int)((long)s->local_rank * n / s->local_world);
+	last = (int)((long)(s->local_rank + 1) * n / s->local_world);
+	if (s->local_world <= 1 || last - first < threads || last == first)
+		return;
 	CPU_ZERO(&own);
 	for (int cpu = 0; cpu < CPU_SETSIZE; cpu++) {
 		if (!CPU_ISSET(cpu, &all))
@@ -70,9 +72,7 @@ int launch_pin(int local_rank, int local_world)
 			CPU_SET(cpu, &own);
 		seen++;
 	}
-	if (sched_setaffinity(0, sizeof(own), &own))
-		return n;
-	return last - first;
+	sched_setaffinity(0, sizeof(own), &own);
 }
 
 /* The stop signals are left to a signalfd; a closed terminal or pipe must not end a run. */
@@ -86,7 +86,7 @@ static void stop_set(sigset_t *set)
 	sigaddset(set, SIGHUP);
 }
 
-int launch_seat(struct seat *ret, const struct place *p, struct err *err)
+int launch_seat(struct seat *ret, const struct place *p, int threads, struct err *err)
 {
 	struct seat s = { .rank = p->rank, .world = p->world, .local_rank = p->local_rank, .local_world = p->local_world,
 			  .lane_fd = { -1, -1 }, .job = p->job };
@@ -97,7 +97,7 @@ int launch_seat(struct seat *ret, const struct place *p, struct err *err)
 	if (!s.board)
 		return err_set(err, ERR_NOMEM, "out of memory: start of the rank");
 	if (sched_getaffinity(0, sizeof(all), &all) == 0 && CPU_COUNT(&all) == sysconf(_SC_NPROCESSORS_ONLN))
-		s.cpus = launch_pin(p->local_rank, p->local_world); /* nobody has bound the ranks yet */
+		bind_to_share(&s, threads); /* nobody has bound the ranks yet */
 	stop_set(&set);
 	sigprocmask(SIG_BLOCK, &set, NULL);
 	s.signal_fd = signalfd(-1, &set, SFD_NONBLOCK | SFD_CLOEXEC);
@@ -143,7 +143,7 @@ static void be_rank(struct launcher *l, int rank, int stderr_fd, pid_t launcher_
 	set_number("LOCAL_RANK", rank);
 	set_number("WORLD_SIZE", l->n);
 	set_number("LOCAL_WORLD_SIZE", l->n);
-	s.cpus = launch_pin(rank, l->n);
+	bind_to_share(&s, l->o->threads);
 	code = l->o->rank_main(l->o->user, &s);
 	fflush(NULL);
 	_exit(code);

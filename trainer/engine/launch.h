@@ -8,6 +8,7 @@
 
 struct launch_opts {
 	int nproc;
+	int threads; /* of a rank: ranks are bound to their share of the cores when it holds so many */
 	const char *run_id; /* 32 digits, or NULL */
 	/* The rank's whole life, in its own process; returns its exit code. */
 	int (*rank_main)(void *user, struct seat *seat);
@@ -21,9 +22,6 @@ int launch_run(const struct launch_opts *o, struct err *err);
 
 /* The seat of a process that something else started (place.h), or of a single process without launcher. */
 struct place;
-int launch_seat(struct seat *ret, const struct place *p, struct err *err);
-
-/* Share of this process's cores that local rank r of n may use: the whole set when there are fewer cores than ranks. */
-int launch_pin(int local_rank, int local_world);
+int launch_seat(struct seat *ret, const struct place *p, int threads, struct err *err);
 
 #endif

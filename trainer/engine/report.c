@@ -11,7 +11,7 @@
 #include "tracker/base/log.h"
 #include "trainer/engine/machine.h"
 
-#define FINAL_WAIT_S 3.0
+#define FINAL_WAIT_S 2.0 /* a job that failed ends within 5 s, server or not */
 
 struct report {
 	struct engine *e;

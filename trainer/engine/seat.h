@@ -30,7 +30,6 @@ struct seat {
 	bool launched;              /* by our own launcher, which watches and has the last word on the status */
 	int lane_fd[SEAT_LANES];    /* shared memory made by the launcher; -1 */
 	const char *job;            /* its name, when there is no such memory */
-	int cpus;                   /* that this rank may use */
 	int signal_fd;              /* without launcher: where signals arrive; -1 */
 	struct board *board;
 };
