@@ -1,6 +1,7 @@
 # Tests of web/store: one cmocka program a subject.
 if HAVE_CMOCKA
-store_tests = tests/store/chunk_test tests/store/store_test tests/store/follow_test
+store_tests = tests/store/chunk_test tests/store/store_test tests/store/follow_test \
+	tests/store/query_test tests/store/crash_test tests/store/full_test
 check_PROGRAMS += $(store_tests)
 TESTS += $(store_tests)
 store_test_flags = $(AM_CFLAGS) $(CMOCKA_CFLAGS)
@@ -15,4 +16,13 @@ tests_store_store_test_LDADD = $(store_test_libs)
 tests_store_follow_test_SOURCES = tests/store/follow_test.c $(store_test_helper)
 tests_store_follow_test_CFLAGS = $(store_test_flags)
 tests_store_follow_test_LDADD = $(store_test_libs)
+tests_store_query_test_SOURCES = tests/store/query_test.c $(store_test_helper)
+tests_store_query_test_CFLAGS = $(store_test_flags)
+tests_store_query_test_LDADD = $(store_test_libs)
+tests_store_crash_test_SOURCES = tests/store/crash_test.c $(store_test_helper)
+tests_store_crash_test_CFLAGS = $(store_test_flags)
+tests_store_crash_test_LDADD = $(store_test_libs)
+tests_store_full_test_SOURCES = tests/store/full_test.c $(store_test_helper)
+tests_store_full_test_CFLAGS = $(store_test_flags)
+tests_store_full_test_LDADD = $(store_test_libs)
 endif
