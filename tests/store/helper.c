@@ -139,6 +139,9 @@ size_t helper_rows(struct helper *h, const char *run, const char *key, int rank,
 			fail_msg("%s", err.text);
 		n += got;
 	} while (got && n < max);
+	/* The texts go with the cursor. */
+	for (got = 0; got < n && got < 1000; got++)
+		rows[got].key = arena_strdup(h->a, rows[got].key);
 	points_close(c);
 	return n;
 }
