@@ -14,6 +14,10 @@ BEGIN;
 COMMIT;
 -- name: rollback
 ROLLBACK;
+-- name: free_pages
+PRAGMA freelist_count;
+-- name: vacuum_some
+PRAGMA incremental_vacuum(512);
 -- name: store_id
 SELECT value FROM meta WHERE name = 'store_id';
 -- name: rev_get

@@ -11,6 +11,9 @@
 #include "web/store/scan.h"
 #include "web/store/spike.h"
 
+/* A series costs a transaction about as much as a few hundred points; commits wait for it. */
+#define FOLD_SERIES 4000
+
 struct vector {
 	struct sum_point *points;
 	size_t count, cap;
@@ -39,7 +42,7 @@ static int no_memory(struct err *err)
 
 static int vector_add(struct vector *v, const struct sum_point *p, size_t n)
 {
-	size_t cap = v->cap ? v->cap : 64;
+	size_t cap = v->cap ? v->cap : 2;
 	struct sum_point *grown;
 
 	while (cap < v->count + n)
@@ -95,7 +98,7 @@ static int gather(struct fold *f, uint64_t max_points)
 				     (long long)f->last_row);
 		else if (rc)
 			no_memory(f->err);
-		if (rc || f->res->points >= max_points) {
+		if (rc || f->res->points >= max_points || map_count(f->series) >= FOLD_SERIES) {
 			db_stop(q);
 			break;
 		}

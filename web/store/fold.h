@@ -13,7 +13,8 @@ struct fold_result {
 	size_t alerted_count;
 };
 
-/* Takes log rows, oldest first, until at least max_points are folded. */
+/* Takes log rows, oldest first, until at least max_points (or as many series as one transaction should hold) are
+ * folded. */
 int fold_some(struct db *d, uint64_t max_points, struct fold_result *ret, struct err *err);
 
 #endif

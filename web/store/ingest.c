@@ -11,6 +11,9 @@
 #include "web/store/readers.h"
 #include "web/store/writer.h"
 
+/* What the smallest operation holds: one block of its arena and the job itself. */
+#define JOB_BYTES ((size_t)20 << 10)
+
 static bool is_id(const char *id)
 {
 	return id && strlen(id) == 32 && strspn(id, "0123456789abcdef") == 32;
@@ -199,7 +202,7 @@ static int make_job(struct writer_job **ret, const struct ingest_op *op, struct 
 		free(job);
 		return rc;
 	}
-	job->bytes = sizeof *job + op->len + job->a.in.point_count * sizeof(struct sum_point);
+	job->bytes = JOB_BYTES + op->len + job->a.in.point_count * sizeof(struct sum_point);
 	*ret = job;
 	return 0;
 }

@@ -1,6 +1,7 @@
 /* writer.c: group commit, folding, checkpoints. */
 #include "web/store/writer.h"
 
+#include <malloc.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -22,6 +23,8 @@
 #define LOST_MS 60000
 #define WAL_LIMIT (8 << 20)
 #define PAGE_BYTES 4096
+#define FREE_PAGES_KEPT 2048 /* the log needs them again soon */
+#define FREE_PAGES_STEP 512  /* given back in one transaction */
 
 struct watcher {
 	void (*fn)(void *arg, uint64_t rev);
@@ -36,6 +39,7 @@ struct writer {
 	size_t queued_bytes;
 	bool stopping, no_fold;
 	/* the thread's own */
+	bool busy_since_trim;
 	struct db *db;
 	struct state *state;
 	char id[40];
@@ -201,6 +205,7 @@ static void commit_jobs(struct writer *w, struct writer_job *jobs)
 	int rc = commit_group(w, jobs, &err);
 
 	w->last_commit_s = clock_mono_s();
+	w->busy_since_trim = true;
 	if (rc && (!jobs->next || rc == ERR_NOSPC || rc == ERR_IO)) {
 		fail_all(jobs, rc, &err);
 	} else if (rc) {
@@ -324,9 +329,26 @@ static double next_due(const struct writer *w, double now)
 		fold_at = fold_at < w->fold_after_s ? w->fold_after_s : fold_at;
 		due = fold_at < due ? fold_at : due;
 	}
-	if (w->wal_pages && w->last_commit_s + 1 < due)
+	if ((w->wal_pages || w->busy_since_trim) && w->last_commit_s + 1 < due)
 		due = w->last_commit_s + 1;
 	return due > now + 0.001 ? due - now : 0.001;
+}
+
+/* After a burst: free pages of the file beyond a reserve, and memory, go back to the system. */
+static void give_back(struct writer *w)
+{
+	struct err err = ERR_INIT;
+	int64_t pages = 0;
+
+	if (db_int(w->db, &pages, DB_free_pages, &err, "") > 0 && pages > FREE_PAGES_KEPT) {
+		sqlite3_stmt *q;
+
+		if (!db_start(w->db, &q, DB_vacuum_some, &err, ""))
+			while (db_next(w->db, q, &err) > 0)
+				;
+		w->busy_since_trim = pages > FREE_PAGES_KEPT + FREE_PAGES_STEP;
+	}
+	malloc_trim(0);
 }
 
 static void housekeep(struct writer *w)
@@ -344,6 +366,10 @@ static void housekeep(struct writer *w)
 		w->last_commit_s = now; /* readers may have held it back: try again in a second */
 	}
 	state_trim(w->state);
+	if (w->busy_since_trim && now - w->last_commit_s >= 1 && !w->wal_pages) {
+		w->busy_since_trim = false;
+		give_back(w);
+	}
 }
 
 /* Takes what waits, up to the size of a group. */
