@@ -107,6 +107,8 @@ INSERT INTO writer (run_id, uuid, rank, segment, durable, last_ms, host, pid, pa
 VALUES (?1, ?2, ?3, ?4, 0, ?5, ?6, ?7, ?8);
 -- name: writer_put
 UPDATE writer SET durable = ?2, last_ms = ?3 WHERE id = ?1;
+-- name: writer_segment_put
+UPDATE writer SET segment = ?2 WHERE id = ?1;
 -- name: problem_add
 INSERT INTO problem (run_id, text, time_ms, count) VALUES (?1, ?2, ?3, ?4)
 ON CONFLICT (run_id, text) DO UPDATE SET count = count + ?4, time_ms = ?3;

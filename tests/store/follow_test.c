@@ -207,6 +207,37 @@ static void foreign_folders(void **state)
 	follow_stop(f);
 }
 
+/* A second file of a run that begins with a session start at step 7: what the first one had from there on is hidden. */
+static void foreign_restart(void **state)
+{
+	struct helper *h = *state;
+	unsigned char bytes[400];
+	size_t n = from_hex(foreign_hex, bytes);
+	struct points_row rows[8];
+	struct query_run r;
+	struct follow *f;
+	struct buf b;
+	char id[65];
+
+	make_folder(h, "r");
+	append(h, "r/events.out.tfevents.1700000000.h.1.0", bytes, n);
+	buf_init(&b, 4096);
+	encode_session_start(&b, 1700000100.0, 7);
+	append(h, "r/events.out.tfevents.1700000100.h.1.0", bytes, 40);
+	append(h, "r/events.out.tfevents.1700000100.h.1.0", b.data, b.len);
+	append(h, "r/events.out.tfevents.1700000100.h.1.0", bytes + 40, 42);
+	f = start(h, &(struct follow_opts){ 0 });
+	sha256_hex("r", 1, id);
+	id[32] = '\0';
+	r = helper_run(h, id);
+	assert_string_equal(r.status, "finished");
+	assert_int_equal(r.segment_count, 2);
+	assert_int_equal(helper_metric(&r, "loss")->count, 1);
+	assert_int_equal(helper_rows(h, id, "loss", -1, true, rows, 8), 3);
+	follow_stop(f);
+	buf_done(&b);
+}
+
 static void damaged_files_do_not_stop_others(void **state)
 {
 	struct helper *h = *state;
@@ -281,6 +312,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(polled, helper_setup, helper_teardown),
 		cmocka_unit_test_setup_teardown(posted_and_followed, helper_setup, helper_teardown),
 		cmocka_unit_test_setup_teardown(foreign_folders, helper_setup, helper_teardown),
+		cmocka_unit_test_setup_teardown(foreign_restart, helper_setup, helper_teardown),
 		cmocka_unit_test_setup_teardown(damaged_files_do_not_stop_others, helper_setup, helper_teardown),
 		cmocka_unit_test_setup_teardown(links_are_followed, helper_setup, helper_teardown),
 	};

@@ -5,13 +5,18 @@
 #include <stdint.h>
 
 #include <cmocka.h>
+#include <fcntl.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "tests/store/helper.h"
+#include "tracker/base/clock.h"
 #include "tracker/event/record.h"
+
+static void json_writes(void **state);
 
 static void make_journal(struct buf *b, int points)
 {
@@ -179,43 +184,142 @@ static void corrupt_at_every_byte(void **state)
 	buf_done(&b);
 }
 
-static void segments_hide_what_they_repeat(void **state)
+static void check_segments(struct helper *h, bool fold)
 {
-	struct helper *h = *state;
-	struct event_header header;
+	struct event_header header = helper_header(0, 1, 51);
 	struct ingest_result res;
 	struct points_row rows[400];
 	struct query_run r;
 	struct buf b;
-	int i, fold;
+	int i;
 
-	for (fold = 0; fold < 2; fold++) {
-		make_journal(&b, 100);
-		assert_int_equal(helper_post(h, HELPER_RUN, HELPER_WRITER, 0, &b, 0, &res), 0);
-		buf_done(&b);
-		if (fold)
-			helper_reopen(h);
-		header = helper_header(0, 1, 51);
-		header.writer_id = helper_text("bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb");
-		buf_init(&b, 1 << 20);
-		encode_header(&b, 1.7e9 + 500, &header);
-		for (i = 51; i <= 60; i++)
-			helper_scalar(&b, "train/loss", i, 7);
-		assert_int_equal(helper_post(h, HELPER_RUN, "bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb", 0, &b, 0, &res), 0);
-		r = helper_run(h, HELPER_RUN);
-		assert_int_equal(r.segment_count, 2);
-		assert_int_equal(helper_metric(&r, "train/loss")->count, 60);
-		assert_int_equal(helper_metric(&r, "train/loss")->last_step, 60);
-		assert_true(helper_metric(&r, "train/loss")->max == 7);
-		assert_true(helper_metric(&r, "train/loss")->min == 1.0 / 50);
-		/* first_epoch 2 hides epochs 2 and 3 */
-		assert_int_equal(helper_metric(&r, "epoch/top1")->count, 1);
-		assert_int_equal(helper_rows(h, HELPER_RUN, "train/loss", -1, false, rows, 400), 60);
-		assert_true(rows[49].step == 50 && rows[50].step == 51 && rows[50].segment == 1);
-		assert_int_equal(helper_rows(h, HELPER_RUN, "train/loss", -1, true, rows, 400), 110);
-		assert_int_equal(helper_rows(h, HELPER_RUN, "epoch/top1", -1, false, rows, 400), 1);
-		buf_done(&b);
+	make_journal(&b, 100);
+	assert_int_equal(helper_post(h, HELPER_RUN, HELPER_WRITER, 0, &b, 0, &res), 0);
+	buf_done(&b);
+	if (fold)
+		helper_reopen(h);
+	header.writer_id = helper_text("bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb");
+	buf_init(&b, 1 << 20);
+	encode_header(&b, 1.7e9 + 500, &header);
+	encode_param(&b, 1.7e9, &(struct encode_param){ .key = helper_text("threads"), .type = EVENT_TYPE_I64, .integer = 2,
+							.segment = true });
+	for (i = 51; i <= 60; i++)
+		helper_scalar(&b, "train/loss", i, 7);
+	assert_int_equal(helper_post(h, HELPER_RUN, "bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb", 0, &b, 0, &res), 0);
+	r = helper_run(h, HELPER_RUN);
+	assert_int_equal(r.segment_count, 2);
+	assert_string_equal(helper_param(&r, "threads"), "2");
+	assert_int_equal(r.segments[1].param_count, 1);
+	assert_int_equal(helper_metric(&r, "train/loss")->count, 60);
+	assert_int_equal(helper_metric(&r, "train/loss")->last_step, 60);
+	assert_true(helper_metric(&r, "train/loss")->max == 7);
+	assert_true(helper_metric(&r, "train/loss")->min == 1.0 / 50);
+	/* first_epoch 2 hides epochs 2 and 3 */
+	assert_int_equal(helper_metric(&r, "epoch/top1")->count, 1);
+	assert_int_equal(helper_rows(h, HELPER_RUN, "train/loss", -1, false, rows, 400), 60);
+	assert_true(rows[49].step == 50 && rows[50].step == 51 && rows[50].segment == 1);
+	assert_int_equal(helper_rows(h, HELPER_RUN, "train/loss", -1, true, rows, 400), 110);
+	assert_int_equal(helper_rows(h, HELPER_RUN, "epoch/top1", -1, false, rows, 400), 1);
+	buf_done(&b);
+	/* the first segment's journal speaks once more: what is hidden stays hidden */
+	make_journal(&b, 100);
+	i = (int)b.len;
+	helper_scalar(&b, "train/loss", 101, 99);
+	assert_int_equal(helper_post(h, HELPER_RUN, HELPER_WRITER, (uint64_t)i, &b, (size_t)i, &res), 0);
+	r = helper_run(h, HELPER_RUN);
+	assert_int_equal(helper_metric(&r, "train/loss")->count, 60);
+	buf_done(&b);
+}
+
+static void segments_hide_logged_points(void **state)
+{
+	check_segments(*state, false);
+}
+
+static void segments_hide_folded_points(void **state)
+{
+	check_segments(*state, true);
+}
+
+static void silence_is_death_until_it_speaks(void **state)
+{
+	struct helper *h = *state;
+	struct ingest_result res;
+	struct query_run r;
+	struct buf b;
+	size_t before;
+
+	make_journal(&b, 3);
+	assert_int_equal(helper_post(h, HELPER_RUN, HELPER_WRITER, 0, &b, 0, &res), 0);
+	r = helper_run(h, HELPER_RUN);
+	assert_string_equal(r.status, "killed");
+	assert_true(r.status_inferred);
+	assert_int_equal(r.end_ms, INT64_C(1700000003000));
+	before = b.len;
+	encode_heartbeat(&b, clock_wall_s(), 1);
+	assert_int_equal(helper_post(h, HELPER_RUN, HELPER_WRITER, before, &b, before, &res), 0);
+	r = helper_run(h, HELPER_RUN);
+	assert_string_equal(r.status, "running");
+	assert_false(r.status_inferred);
+	assert_true(r.end_ms == INT64_MIN);
+	buf_done(&b);
+}
+
+/* One connection may write; every other one is read-only down to its descriptor. */
+static void one_connection_writes(void **state)
+{
+	struct helper *h = *state;
+	char link[64], target[PATH_MAX], line[128];
+	int fd, writable = 0, seen = 0;
+	struct query_runs runs;
+
+	json_writes(state);
+	assert_int_equal(query_runs(h->s, &(struct query_runs_opts){ 0 }, h->a, &runs, NULL), 0);
+	for (fd = 0; fd < 256; fd++) {
+		unsigned int flags = 0;
+		ssize_t n;
+		FILE *info;
+
+		snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
+		n = readlink(link, target, sizeof target - 1);
+		if (n < 0)
+			continue;
+		target[n] = '\0';
+		if (strcmp(target, h->db))
+			continue;
+		snprintf(link, sizeof link, "/proc/self/fdinfo/%d", fd);
+		info = fopen(link, "r");
+		assert_non_null(info);
+		while (fgets(line, sizeof line, info))
+			if (sscanf(line, "flags: %o", &flags) == 1)
+				break;
+		fclose(info);
+		seen++;
+		writable += (flags & O_ACCMODE) == O_RDWR;
 	}
+	assert_int_equal(writable, 1);
+	assert_true(seen > 1);
+}
+
+static void other_files_are_refused(void **state)
+{
+	struct helper *h = *state;
+	struct store *s = NULL;
+	struct err err = ERR_INIT;
+	char path[PATH_MAX];
+	FILE *out;
+	int i;
+
+	snprintf(path, sizeof path, "%.2000s/other.db", h->folder);
+	out = fopen(path, "w");
+	assert_non_null(out);
+	for (i = 0; i < 1000; i++)
+		fputs("this is not a database at all\n", out);
+	fclose(out);
+	assert_int_equal(store_open(&s, &(struct store_opts){ .db_path = path }, &err), ERR_CORRUPT);
+	assert_non_null(strstr(err.text, "other.db"));
+	snprintf(path, sizeof path, "%.2000s/missing/other.db", h->folder);
+	assert_int_equal(store_open(&s, &(struct store_opts){ .db_path = path }, &err), ERR_NOENT);
 }
 
 static void launcher_has_the_last_word(void **state)
@@ -387,7 +491,11 @@ int main(void)
 		cmocka_unit_test_setup_teardown(offsets_count_once, helper_setup, helper_teardown),
 		cmocka_unit_test_setup_teardown(torn_at_every_byte, helper_setup, helper_teardown),
 		cmocka_unit_test_setup_teardown(corrupt_at_every_byte, helper_setup, helper_teardown),
-		cmocka_unit_test_setup_teardown(segments_hide_what_they_repeat, helper_setup, helper_teardown),
+		cmocka_unit_test_setup_teardown(segments_hide_logged_points, helper_setup, helper_teardown),
+		cmocka_unit_test_setup_teardown(segments_hide_folded_points, helper_setup, helper_teardown),
+		cmocka_unit_test_setup_teardown(silence_is_death_until_it_speaks, helper_setup, helper_teardown),
+		cmocka_unit_test_setup_teardown(one_connection_writes, helper_setup, helper_teardown),
+		cmocka_unit_test_setup_teardown(other_files_are_refused, helper_setup, helper_teardown),
 		cmocka_unit_test_setup_teardown(launcher_has_the_last_word, helper_setup, helper_teardown),
 		cmocka_unit_test_setup_teardown(json_writes, helper_setup, helper_teardown),
 		cmocka_unit_test_setup_teardown(bad_records_are_listed, helper_setup, helper_teardown),

@@ -157,7 +157,24 @@ static int put_text(struct state *st, struct state_run *r, const struct intake_i
 	return rc;
 }
 
-static int put_item(struct state *st, struct state_run *r, const struct state_writer *w, const struct intake_item *it,
+/* A foreign writer that says at which step it begins, in a run that has come further: a restart, as with ours. */
+static int restart_foreign(struct state *st, struct state_run *r, struct state_writer *w, const struct intake_item *it,
+			   struct err *err)
+{
+	struct segment_open o = { .number = r->segment + 1, .first_step = it->step, .first_epoch = it->step,
+				  .start_ms = it->time_ms, .status = "running" };
+	int rc;
+
+	if (w->rank != EVENT_RANK_RUN || w->durable || it->step <= 0 || r->last_step < it->step)
+		return 0;
+	rc = segment_open(st, r, &o, err);
+	if (!rc)
+		rc = db_run(state_db(st), DB_writer_segment_put, err, "ii", w->id, (int64_t)o.number);
+	w->segment = o.number;
+	return rc;
+}
+
+static int put_item(struct state *st, struct state_run *r, struct state_writer *w, const struct intake_item *it,
 		    struct err *err)
 {
 	int64_t key;
@@ -179,6 +196,8 @@ static int put_item(struct state *st, struct state_run *r, const struct state_wr
 	case EVENT_STATUS:
 	case EVENT_HPARAMS_END:
 		return put_status(st, r, w, it, err);
+	case EVENT_SESSION:
+		return restart_foreign(st, r, w, it, err);
 	case EVENT_HPARAMS_START:
 		if (it->end_ms > 0 && it->end_ms < r->start_ms)
 			r->start_ms = it->end_ms;
@@ -202,9 +221,9 @@ static int put_all(struct state *st, struct state_run *r, struct state_writer *w
 	if (in->spoke) {
 		if (heard == INT64_MIN || llabs(now - heard) < LIVE_MS)
 			heard = now;
-		r->last_ms = heard > r->last_ms || !w->durable ? heard : r->last_ms;
+		r->last_ms = heard > r->last_ms ? heard : r->last_ms;
 		state_mark(st, r, false);
-		if (now - heard < 60000)
+		if (now - heard < SEGMENT_LOST_MS)
 			rc = segment_alive(st, r, err);
 	}
 	for (it = in->items; it && !rc; it = it->next) {
@@ -213,7 +232,13 @@ static int put_all(struct state *st, struct state_run *r, struct state_writer *w
 	}
 	for (p = in->problems; p && !rc; p = p->next)
 		rc = apply_problem(st, r, p->text, p->count, err);
-	return rc ? rc : apply_points(st, r, &a, in, err);
+	a.segment = w->segment;
+	if (!rc)
+		rc = apply_points(st, r, &a, in, err);
+	/* An old folder is not taken for a run that goes on; a journal read later may still say how it ended. */
+	if (!rc && in->spoke && !strcmp(r->status, "running") && now - r->last_ms >= SEGMENT_LOST_MS)
+		rc = segment_lost(st, r, w->rank == EVENT_RANK_RUN ? "finished" : "killed", err);
+	return rc;
 }
 
 /* The bytes overlap what is stored: only what is new counts. */

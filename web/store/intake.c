@@ -11,6 +11,8 @@
 #include "tracker/event/record.h"
 #include "web/store/map.h"
 
+#define SESSION_START 1 /* of TensorFlow's SessionLog */
+
 /* Points in arrival order with the number of their series; sorted into their series at the end. */
 struct gather {
 	struct intake *in;
@@ -267,12 +269,14 @@ static int take_other(struct intake *in, const struct event *ev, const struct ev
 	struct intake_item *it;
 	size_t max_bytes = item->kind == EVENT_STATUS ? LIMIT_reason_bytes : LIMIT_note_bytes;
 
-	if (item->kind == EVENT_OTHER || item->kind == EVENT_FILE_VERSION || item->kind == EVENT_HEARTBEAT)
+	if (item->kind == EVENT_OTHER || item->kind == EVENT_FILE_VERSION || item->kind == EVENT_HEARTBEAT ||
+	    (item->kind == EVENT_SESSION && item->integer != SESSION_START))
 		return 0;
 	it = add_item(in, ev, item->kind);
 	if (!it)
 		return ERR_NOMEM;
 	it->status = item->status;
+	it->step = ev->step;
 	if (item->kind == EVENT_NOTE || item->kind == EVENT_STATUS || item->kind == EVENT_TEXT)
 		it->text = clean_text(in, item->text, max_bytes);
 	if (item->kind == EVENT_TEXT)

@@ -28,6 +28,7 @@ struct intake_item {
 	const char *text;
 	int64_t time_ms; /* of the record */
 	int64_t end_ms;  /* EVENT_HPARAMS_*: 0 unknown */
+	int64_t step;    /* EVENT_SESSION: at which a foreign writer begins */
 	enum event_status status;
 	bool segment;
 };

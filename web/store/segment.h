@@ -8,6 +8,8 @@
 
 #include "web/store/state.h"
 
+#define SEGMENT_LOST_MS INT64_C(60000) /* a journal of a run that lives speaks every 10 s */
+
 struct segment_open {
 	int number;
 	int64_t first_step, first_epoch;

@@ -256,7 +256,7 @@ int state_run_add(struct state *st, const struct state_new_run *n, struct state_
 	r->start_ms = n->start_ms;
 	r->end_ms = INT64_MIN;
 	r->deleted_ms = INT64_MIN;
-	r->last_ms = clock_wall_ms();
+	r->last_ms = n->beats ? 0 : clock_wall_ms();
 	r->last_step = -1;
 	if (!r->name)
 		return no_memory(err);

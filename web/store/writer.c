@@ -20,7 +20,6 @@
 #define FOLD_IDLE_S 0.25
 #define FOLD_AGE_S 2.0
 #define LOST_EVERY_S 5.0
-#define LOST_MS 60000
 #define WAL_LIMIT (8 << 20)
 #define PAGE_BYTES 4096
 #define FREE_PAGES_KEPT 2048 /* the log needs them again soon */
@@ -269,7 +268,7 @@ static int fold(struct writer *w, uint64_t max_points)
 
 static int lose(struct writer *w, struct err *err)
 {
-	int64_t before = clock_wall_ms() - LOST_MS, ids[200], ours;
+	int64_t before = clock_wall_ms() - SEGMENT_LOST_MS, ids[200], ours;
 	struct state_run *r;
 	sqlite3_stmt *q;
 	size_t n = 0, i;
@@ -298,7 +297,7 @@ static void check_lost(struct writer *w)
 	int rc;
 
 	w->next_lost_s = clock_mono_s() + LOST_EVERY_S;
-	if (db_int(w->db, &any, DB_run_lost, &err, "i", clock_wall_ms() - LOST_MS) <= 0)
+	if (db_int(w->db, &any, DB_run_lost, &err, "i", clock_wall_ms() - SEGMENT_LOST_MS) <= 0)
 		return;
 	rc = begin(w, &err);
 	if (!rc)
