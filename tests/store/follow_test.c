@@ -67,6 +67,20 @@ static struct follow *start(struct helper *h, const struct follow_opts *opts)
 	return f;
 }
 
+/* A run folder as another writer leaves it; its id goes to id. */
+static void make_foreign(const struct helper *h, const char *folder, char id[65])
+{
+	unsigned char bytes[400];
+	size_t n = from_hex(foreign_hex, bytes);
+	char path[200];
+
+	make_folder(h, folder);
+	snprintf(path, sizeof path, "%s/events.out.tfevents.1700000000.h.1.0", folder);
+	append(h, path, bytes, n);
+	sha256_hex(folder, strlen(folder), id);
+	id[32] = '\0';
+}
+
 static uint64_t count_of(struct helper *h, const char *run, const char *key)
 {
 	struct query_run r;
@@ -181,10 +195,9 @@ static void foreign_folders(void **state)
 	struct points_row rows[8];
 	struct query_run r;
 	struct follow *f;
-	char id[65];
+	char id[65], alone[65];
 
-	make_folder(h, "alone");
-	append(h, "alone/events.out.tfevents.1700000000.h.1.0", bytes, n);
+	make_foreign(h, "alone", alone);
 	make_folder(h, "proj");
 	make_folder(h, "proj/a");
 	make_folder(h, "proj/a/train");
@@ -199,9 +212,7 @@ static void foreign_folders(void **state)
 	assert_string_equal(r.name, "a/train");
 	assert_int_equal(helper_rows(h, id, "loss", -1, false, rows, 8), 3);
 	assert_true(rows[0].step == 7 && rows[0].value == 0.5 && rows[0].wall_time == 1700000001.0);
-	sha256_hex("alone", 5, id);
-	id[32] = '\0';
-	r = helper_run(h, id);
+	r = helper_run(h, alone);
 	assert_string_equal(r.experiment, "Default");
 	assert_string_equal(r.name, "alone");
 	follow_stop(f);
@@ -212,23 +223,20 @@ static void foreign_restart(void **state)
 {
 	struct helper *h = *state;
 	unsigned char bytes[400];
-	size_t n = from_hex(foreign_hex, bytes);
 	struct points_row rows[8];
 	struct query_run r;
 	struct follow *f;
 	struct buf b;
 	char id[65];
 
-	make_folder(h, "r");
-	append(h, "r/events.out.tfevents.1700000000.h.1.0", bytes, n);
+	from_hex(foreign_hex, bytes);
+	make_foreign(h, "r", id);
 	buf_init(&b, 4096);
 	encode_session_start(&b, 1700000100.0, 7);
 	append(h, "r/events.out.tfevents.1700000100.h.1.0", bytes, 40);
 	append(h, "r/events.out.tfevents.1700000100.h.1.0", b.data, b.len);
 	append(h, "r/events.out.tfevents.1700000100.h.1.0", bytes + 40, 42);
 	f = start(h, &(struct follow_opts){ 0 });
-	sha256_hex("r", 1, id);
-	id[32] = '\0';
 	r = helper_run(h, id);
 	assert_string_equal(r.status, "finished");
 	assert_int_equal(r.segment_count, 2);
@@ -246,11 +254,10 @@ static void damaged_files_do_not_stop_others(void **state)
 	struct follow_stats stats;
 	struct query_run r;
 	struct follow *f;
-	char id[65];
+	char id[65], good[65];
 
 	make_folder(h, "bad");
-	make_folder(h, "good");
-	append(h, "good/events.out.tfevents.1.h.1.0", bytes, n);
+	make_foreign(h, "good", good);
 	memset(bytes + 40 + 42, 0, 12);
 	append(h, "bad/events.out.tfevents.1.h.1.0", bytes, n);
 	append(h, "bad/garbage.journal", "this is no journal at all, but long enough", 40);
@@ -261,9 +268,7 @@ static void damaged_files_do_not_stop_others(void **state)
 	r = helper_run(h, id);
 	assert_int_equal(helper_metric(&r, "loss")->count, 1);
 	assert_int_equal(r.problem_count, 1);
-	sha256_hex("good", 4, id);
-	id[32] = '\0';
-	assert_int_equal(count_of(h, id, "loss"), 2);
+	assert_int_equal(count_of(h, good, "loss"), 2);
 	follow_stats(f, &stats);
 	assert_int_equal(stats.files, 4);
 	assert_int_equal(stats.files_bad, 2);

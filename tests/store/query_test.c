@@ -133,15 +133,20 @@ static void filters(void **state)
 	assert_int_equal(query_runs(h->s, &(struct query_runs_opts){ .text_params = true, .filter = "params.lr = '0.10'" },
 				    h->a, &r, &err), 0);
 	assert_int_equal(r.count, 0);
-	{
-		char deep[20000];
+}
 
-		memset(deep, '(', sizeof deep - 1);
-		deep[sizeof deep - 1] = '\0';
-		assert_int_equal(query_runs(h->s, &(struct query_runs_opts){ .filter = deep }, h->a, &r, &err), ERR_USAGE);
-		deep[5000] = '\0';
-		assert_int_equal(query_runs(h->s, &(struct query_runs_opts){ .filter = deep }, h->a, &r, &err), ERR_USAGE);
-	}
+static void hostile_filters(void **state)
+{
+	struct helper *h = *state;
+	struct query_runs r;
+	struct err err;
+	char deep[20000];
+
+	memset(deep, '(', sizeof deep - 1);
+	deep[sizeof deep - 1] = '\0';
+	assert_int_equal(query_runs(h->s, &(struct query_runs_opts){ .filter = deep }, h->a, &r, &err), ERR_USAGE);
+	deep[5000] = '\0';
+	assert_int_equal(query_runs(h->s, &(struct query_runs_opts){ .filter = deep }, h->a, &r, &err), ERR_USAGE);
 }
 
 static void orders(void **state)
@@ -449,6 +454,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(filters, helper_setup, helper_teardown),
+		cmocka_unit_test_setup_teardown(hostile_filters, helper_setup, helper_teardown),
 		cmocka_unit_test_setup_teardown(orders, helper_setup, helper_teardown),
 		cmocka_unit_test_setup_teardown(pages, helper_setup, helper_teardown),
 		cmocka_unit_test_setup_teardown(raw_points, helper_setup, helper_teardown),
