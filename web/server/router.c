@@ -150,8 +150,13 @@ static bool router_pattern(struct call *c, const struct router_path *p, const ch
 static bool router_query(struct call *c, const char *query)
 {
 	const char *at = query, *end, *eq;
+	size_t max = 1;
 
-	c->args = arena_array(c->arena, CALL_ARGS_MAX, sizeof(*c->args));
+	for (end = query; *end; end++)
+		max += *end == '&';
+	if (max > CALL_ARGS_MAX)
+		return false;
+	c->args = arena_array(c->arena, max, sizeof(*c->args));
 	while (c->args && *at) {
 		size_t n = strcspn(at, "&");
 
@@ -160,8 +165,6 @@ static bool router_query(struct call *c, const char *query)
 		if (n) {
 			struct call_arg *a = &c->args[c->arg_count];
 
-			if (c->arg_count == CALL_ARGS_MAX)
-				return false;
 			a->name = router_decode(c->arena, at, (size_t)((eq ? eq : end) - at), true);
 			a->value = eq ? router_decode(c->arena, eq + 1, (size_t)(end - eq - 1), true) : "";
 			if (!a->name || !a->value)
