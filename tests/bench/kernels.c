@@ -114,8 +114,13 @@ static struct item *add(struct bench *b, const struct call *c)
 
 	if (b->n > ITEMS)
 		die("items", "too many");
-	it->node = (struct node){ .op = &bench_ops[c->op], .name = bench_ops[c->op].name, .n_in = c->n_in, .n_out = c->n_out, .in = it->in,
-		                  .out = it->out, .attr = c->attr };
+	it->node = (struct node){ .op = &bench_ops[c->op],
+				  .name = bench_ops[c->op].name,
+				  .n_in = c->n_in,
+				  .n_out = c->n_out,
+				  .in = it->in,
+				  .out = it->out,
+				  .attr = c->attr };
 	for (int i = 0; i < c->n_in; i++)
 		if (c->in[i]) {
 			it->in[i] = &c->in[i]->t;
@@ -134,14 +139,16 @@ static struct item *add(struct bench *b, const struct call *c)
 		b->workspace_bytes = it->node.workspace_bytes;
 	len = snprintf(it->label, sizeof(it->label), "%s", it->node.name);
 	for (int i = 0; i < big->shape.ndim; i++)
-		len += snprintf(it->label + len, sizeof(it->label) - (size_t)len, "%c%lld", i ? 'x' : ' ', (long long)big->shape.dim[i]);
+		len += snprintf(it->label + len, sizeof(it->label) - (size_t)len, "%c%lld", i ? 'x' : ' ',
+				(long long)big->shape.dim[i]);
 	return it;
 }
 
 /* Weights packed for one consumer, as pass_layout would do it. */
 static struct cell *packed(struct bench *b, enum op_id op, void *attr, struct cell *a, struct cell *w, struct cell *out)
 {
-	struct tensor *tensors = calloc(3, sizeof(*tensors)), **in = calloc(2, sizeof(*in)), **outs = calloc(1, sizeof(*outs));
+	struct tensor *tensors = calloc(3, sizeof(*tensors)), **in = calloc(2, sizeof(*in)),
+		      **outs = calloc(1, sizeof(*outs));
 	struct node *n = calloc(1, sizeof(*n));
 	struct pack_attr *pa = calloc(1, sizeof(*pa));
 	struct cell *p = calloc(1, sizeof(*p));
@@ -149,7 +156,13 @@ static struct cell *packed(struct bench *b, enum op_id op, void *attr, struct ce
 	tensors[0] = a->t, tensors[1] = w->t, tensors[2] = out->t;
 	tensors[1].dtype = b->low;
 	in[0] = &tensors[0], in[1] = &tensors[1], outs[0] = &tensors[2];
-	*n = (struct node){ .op = &bench_ops[op], .name = bench_ops[op].name, .n_in = 2, .n_out = 1, .in = in, .out = outs, .attr = attr };
+	*n = (struct node){ .op = &bench_ops[op],
+			    .name = bench_ops[op].name,
+			    .n_in = 2,
+			    .n_out = 1,
+			    .in = in,
+			    .out = outs,
+			    .attr = attr };
 	p->t = tensors[1];
 	p->t.opaque_bytes = b->b->kernel[op]->pack_bytes(&b->env, n, 1);
 	if (!p->t.opaque_bytes)
@@ -168,7 +181,8 @@ struct unit {
 	double flops;
 };
 
-static struct unit *unit(struct bench *b, struct cell *x, int64_t k, int kernel, int stride, struct cell *residual, bool relu)
+static struct unit *unit(struct bench *b, struct cell *x, int64_t k, int kernel, int stride, struct cell *residual,
+			 bool relu)
 {
 	const int64_t *d = x->t.shape.dim;
 	int pad = kernel / 2;
@@ -192,7 +206,8 @@ static struct unit *unit(struct bench *b, struct cell *x, int64_t k, int kernel,
 	add(b, &(struct call){ OP_conv, &u->conv, { x, wp }, { u->y }, 2, 1, u->flops });
 	add(b, &(struct call){ OP_bn_stats, &u->bn, { u->y }, { u->stat }, 1, 1, 0 });
 	add(b, &(struct call){ OP_bn_running, &u->bn, { u->stat, mean, var }, { mean, var }, 3, 2, 0 });
-	add(b, &(struct call){ OP_bn_apply, &u->bn, { u->y, u->stat, u->gamma, u->beta, residual }, { u->z }, 5, 1, 0 });
+	add(b,
+	    &(struct call){ OP_bn_apply, &u->bn, { u->y, u->stat, u->gamma, u->beta, residual }, { u->z }, 5, 1, 0 });
 	return u;
 }
 
@@ -205,7 +220,8 @@ static struct cell *unit_back(struct bench *b, struct unit *u, struct grads dy, 
 {
 	struct bn_attr *apply = malloc(sizeof(*apply));
 	int64_t k = u->y->t.shape.dim[3];
-	struct cell *dstat = cell(b, DTYPE_F64, SHAPE(2 * k)), *dgamma = cell(b, DTYPE_F32, SHAPE(k)), *dbeta = cell(b, DTYPE_F32, SHAPE(k));
+	struct cell *dstat = cell(b, DTYPE_F64, SHAPE(2 * k)), *dgamma = cell(b, DTYPE_F32, SHAPE(k)),
+		    *dbeta = cell(b, DTYPE_F32, SHAPE(k));
 	struct cell *g = NULL, *dconv = cell(b, b->low, u->y->t.shape), *dx = NULL;
 	struct sgd_attr *sgd = calloc(1, sizeof(*sgd));
 	struct cell *m = cell(b, DTYPE_F32, u->w->t.shape);
@@ -215,8 +231,20 @@ static struct cell *unit_back(struct bench *b, struct unit *u, struct grads dy, 
 		g = cell(b, b->low, u->y->t.shape);
 	*apply = u->bn;
 	apply->relu = u->bn.relu && !u->bn.write_g;
-	add(b, &(struct call){ OP_bn_grad_stats, &u->bn, { dy.a, dy.b, u->y, u->stat, u->gamma, u->beta, u->z }, { dstat, g }, 7, 2, 0 });
-	add(b, &(struct call){ OP_bn_grad_apply, apply, { g ? g : dy.a, u->y, u->stat, dstat, u->gamma, u->beta }, { dconv }, 6, 1, 0 });
+	add(b, &(struct call){ OP_bn_grad_stats,
+			       &u->bn,
+			       { dy.a, dy.b, u->y, u->stat, u->gamma, u->beta, u->z },
+			       { dstat, g },
+			       7,
+			       2,
+			       0 });
+	add(b, &(struct call){ OP_bn_grad_apply,
+			       apply,
+			       { g ? g : dy.a, u->y, u->stat, dstat, u->gamma, u->beta },
+			       { dconv },
+			       6,
+			       1,
+			       0 });
 	add(b, &(struct call){ OP_bn_grad_params, &u->bn, { dstat }, { dgamma, dbeta }, 1, 2, 0 });
 	if (want_dx) {
 		dx = cell(b, b->low, u->x->t.shape);
@@ -236,7 +264,8 @@ struct block {
 	int n;
 };
 
-static struct cell *block_add(struct bench *b, struct block *blk, struct cell *x, int64_t width, int stride, bool bottleneck)
+static struct cell *block_add(struct bench *b, struct block *blk, struct cell *x, int64_t width, int stride,
+			      bool bottleneck)
 {
 	int64_t out = bottleneck ? 4 * width : width;
 	struct cell *residual = x;
@@ -285,11 +314,13 @@ static const struct net nets[] = {
 static struct cell *head(struct bench *b, const struct net *net, struct cell *x)
 {
 	int64_t n = b->batch, c = x->t.shape.dim[3], k = net->classes;
-	struct cell *p = cell(b, b->low, SHAPE(n, c)), *dp = cell(b, b->low, SHAPE(n, c)), *dx = cell(b, b->low, x->t.shape);
+	struct cell *p = cell(b, b->low, SHAPE(n, c)), *dp = cell(b, b->low, SHAPE(n, c)),
+		    *dx = cell(b, b->low, x->t.shape);
 	struct cell *w = filled(b, b->low, SHAPE(k, c), 0.1f), *bias = filled(b, DTYPE_F32, SHAPE(k), 0.1f);
 	struct cell *dw = cell(b, DTYPE_F32, SHAPE(k, c)), *db = cell(b, DTYPE_F32, SHAPE(k));
 	struct cell *y = cell(b, DTYPE_F32, SHAPE(n, k)), *dy = cell(b, DTYPE_F32, SHAPE(n, k));
-	struct cell *labels = cell(b, DTYPE_I32, SHAPE(n)), *result = cell(b, DTYPE_F64, SHAPE(4)), *lse = cell(b, DTYPE_F32, SHAPE(n));
+	struct cell *labels = cell(b, DTYPE_I32, SHAPE(n)), *result = cell(b, DTYPE_F64, SHAPE(4)),
+		    *lse = cell(b, DTYPE_F32, SHAPE(n));
 	struct avgpool_attr *pool = calloc(1, sizeof(*pool));
 	struct xent_attr *xent = calloc(1, sizeof(*xent));
 	double flops = 2.0 * (double)(n * c * k);
@@ -307,7 +338,8 @@ static struct cell *head(struct bench *b, const struct net *net, struct cell *x)
 
 static void build(struct bench *b, const struct net *net)
 {
-	struct cell *x = filled(b, b->low, SHAPE(b->batch, net->px, net->px, net->channels), 1), *index = NULL, *pooled = NULL;
+	struct cell *x = filled(b, b->low, SHAPE(b->batch, net->px, net->px, net->channels), 1), *index = NULL,
+		    *pooled = NULL;
 	struct unit *stem = unit(b, x, net->width, net->stem_kernel, net->stem_stride, NULL, true);
 	struct maxpool_attr *pool = calloc(1, sizeof(*pool));
 	struct block *blocks[64];
@@ -395,14 +427,16 @@ static void report(struct bench *b, bool verbose)
 		if (done[i])
 			continue;
 		for (int j = i; j < b->n; j++)
-			if (verbose ? !strcmp(b->items[j].label, b->items[i].label) && b->items[j].flops == b->items[i].flops :
-			              b->items[j].node.op == b->items[i].node.op) {
+			if (verbose ? !strcmp(b->items[j].label, b->items[i].label) &&
+					      b->items[j].flops == b->items[i].flops
+				    : b->items[j].node.op == b->items[i].node.op) {
 				done[j] = true;
 				ms += 1e3 * median(b->items[j].time_s, b->repeats);
 				flops += b->items[j].flops;
 				count++;
 			}
-		printf("%8.3f ms %3d x %7.1f GFLOP/s  %s  %s\n", ms, count, flops / ms / 1e6, verbose ? b->items[i].label : b->items[i].node.name,
+		printf("%8.3f ms %3d x %7.1f GFLOP/s  %s  %s\n", ms, count, flops / ms / 1e6,
+		       verbose ? b->items[i].label : b->items[i].node.name,
 		       b->items[i].kernel->impl && verbose ? b->items[i].kernel->impl(b->items[i].state) : "");
 		total += ms;
 	}
@@ -442,7 +476,9 @@ int main(int argc, char **argv)
 	b.batch = argc > 4 ? (int)strtol(argv[4], NULL, 10) : 128;
 	b.repeats = argc > 5 ? (int)strtol(argv[5], NULL, 10) : 9;
 	b.repeats = b.repeats < 1 ? 1 : b.repeats > REPEATS ? REPEATS : b.repeats;
-	b.page = (struct step_page){ .step = 1, .epoch = 1, .lr = 1e-6, .inv_count = 1.0 / b.batch, .loss_scale = 1, .clip_factor = 1 };
+	b.page = (struct step_page){
+		.step = 1, .epoch = 1, .lr = 1e-6, .inv_count = 1.0 / b.batch, .loss_scale = 1, .clip_factor = 1
+	};
 	b.b = load();
 	start = now_s(&b);
 	if (b.b->open(&(struct backend_opts){ .threads = b.env.threads }, &b.env.module, &err))
@@ -456,8 +492,8 @@ int main(int argc, char **argv)
 	void *workspace = take(&b, b.workspace_bytes);
 	for (int i = 0; i < b.n; i++)
 		b.items[i].workspace = workspace;
-	printf("%s %s, %d threads, batch %d: %d kernels prepared in %.1f ms, %.0f MB\n", net->name, dtype_name(b.low), b.env.threads, b.batch,
-	       b.n, 1e3 * (now_s(&b) - start), (double)b.used / 1e6);
+	printf("%s %s, %d threads, batch %d: %d kernels prepared in %.1f ms, %.0f MB\n", net->name, dtype_name(b.low),
+	       b.env.threads, b.batch, b.n, 1e3 * (now_s(&b) - start), (double)b.used / 1e6);
 	pass(&b, 0);
 	for (int i = 0; i < b.repeats; i++) {
 		passes[i] = pass(&b, i);

@@ -69,22 +69,36 @@ static uint16_t bf16_of(double x)
 static double cell_get(const struct cell *c, int64_t i)
 {
 	switch (c->t.dtype) {
-	case DTYPE_F64: return ((const double *)c->data)[i];
-	case DTYPE_F32: return (double)((const float *)c->data)[i];
-	case DTYPE_BF16: return bf16_value(((const uint16_t *)c->data)[i]);
-	case DTYPE_I32: return ((const int32_t *)c->data)[i];
-	default: return ((const uint8_t *)c->data)[i];
+	case DTYPE_F64:
+		return ((const double *)c->data)[i];
+	case DTYPE_F32:
+		return (double)((const float *)c->data)[i];
+	case DTYPE_BF16:
+		return bf16_value(((const uint16_t *)c->data)[i]);
+	case DTYPE_I32:
+		return ((const int32_t *)c->data)[i];
+	default:
+		return ((const uint8_t *)c->data)[i];
 	}
 }
 
 static void cell_set(struct cell *c, int64_t i, double v)
 {
 	switch (c->t.dtype) {
-	case DTYPE_F64: ((double *)c->data)[i] = v; break;
-	case DTYPE_F32: ((float *)c->data)[i] = (float)v; break;
-	case DTYPE_BF16: ((uint16_t *)c->data)[i] = bf16_of(v); break;
-	case DTYPE_I32: ((int32_t *)c->data)[i] = (int32_t)v; break;
-	default: ((uint8_t *)c->data)[i] = (uint8_t)v;
+	case DTYPE_F64:
+		((double *)c->data)[i] = v;
+		break;
+	case DTYPE_F32:
+		((float *)c->data)[i] = (float)v;
+		break;
+	case DTYPE_BF16:
+		((uint16_t *)c->data)[i] = bf16_of(v);
+		break;
+	case DTYPE_I32:
+		((int32_t *)c->data)[i] = (int32_t)v;
+		break;
+	default:
+		((uint8_t *)c->data)[i] = (uint8_t)v;
 	}
 	c->exact[i] = cell_get(c, i);
 }
@@ -132,7 +146,9 @@ static void *pack(struct fixture *f, struct node *n, int index, struct cell *pla
 	size_t bytes = k->pack_bytes ? k->pack_bytes(&f->env, n, index) : 0;
 	struct pack_attr attr = { .consumer = n, .index = index };
 	struct tensor packed = *n->in[index], master = packed, *in[] = { &master }, *out[] = { &packed };
-	struct node node = { .op = &test_ops[OP_pack], .name = "pack", .n_in = 1, .n_out = 1, .in = in, .out = out, .attr = &attr };
+	struct node node = {
+		.op = &test_ops[OP_pack], .name = "pack", .n_in = 1, .n_out = 1, .in = in, .out = out, .attr = &attr
+	};
 	struct err err = ERR_INIT;
 	void *memory = NULL, *state = NULL;
 
@@ -150,14 +166,21 @@ static void *pack(struct fixture *f, struct node *n, int index, struct cell *pla
 	return memory;
 }
 
-static const struct step_page page = { .step = 1, .epoch = 1, .lr = 0.1, .inv_count = 0.125, .loss_scale = 1, .clip_factor = 1 };
+static const struct step_page page = {
+	.step = 1, .epoch = 1, .lr = 0.1, .inv_count = 0.125, .loss_scale = 1, .clip_factor = 1
+};
 
 static void call(struct fixture *f, const struct call *c)
 {
 	const struct kernel *k = f->b->kernel[c->op];
 	struct tensor copies[2 * OPERANDS], *in[OPERANDS] = { 0 }, *out[OPERANDS] = { 0 };
 	void *ins[OPERANDS] = { 0 }, *outs[OPERANDS] = { 0 }, *packed = NULL, *state = NULL, *workspace = NULL;
-	struct node n = { .op = &test_ops[c->op], .name = test_ops[c->op].name, .n_in = c->n_in, .n_out = c->n_out, .in = in, .out = out };
+	struct node n = { .op = &test_ops[c->op],
+			  .name = test_ops[c->op].name,
+			  .n_in = c->n_in,
+			  .n_out = c->n_out,
+			  .in = in,
+			  .out = out };
 	uintptr_t attr = (uintptr_t)c->attr;
 	struct err err = ERR_INIT;
 
@@ -196,10 +219,12 @@ static double unit_of(enum dtype t)
 static void compare(const struct cell *c, const double *want, double sum, double size, const char *what)
 {
 	for (int64_t i = 0; i < c->count; i++) {
-		double got = cell_get(c, i), room = unit_of(c->t.dtype) * fabs(want[i]) + sum / (1 << 23) * size + 1e-30;
+		double got = cell_get(c, i),
+		       room = unit_of(c->t.dtype) * fabs(want[i]) + sum / (1 << 23) * size + 1e-30;
 
 		if (!(fabs(got - want[i]) <= room))
-			fail_msg("%s: element %lld of %lld is %.9g, not %.9g (room %.3g)", what, (long long)i, (long long)c->count, got, want[i], room);
+			fail_msg("%s: element %lld of %lld is %.9g, not %.9g (room %.3g)", what, (long long)i,
+				 (long long)c->count, got, want[i], room);
 	}
 }
 
@@ -209,15 +234,18 @@ struct conv_case {
 };
 
 static const struct conv_case conv_cases[] = {
-	{ 2, 9, 9, 1, 16, 3, 1, 1 },   { 3, 8, 10, 16, 16, 3, 1, 1 }, { 2, 9, 7, 16, 32, 3, 2, 1 },   { 2, 7, 7, 32, 32, 3, 1, 1 },
-	{ 2, 8, 8, 32, 64, 3, 2, 1 },  { 5, 7, 7, 64, 64, 3, 1, 1 },  { 2, 8, 8, 16, 32, 1, 2, 0 },   { 2, 9, 9, 32, 64, 1, 2, 0 },
-	{ 2, 11, 11, 3, 8, 7, 2, 3 },  { 1, 6, 6, 5, 7, 3, 1, 1 },    { 2, 5, 5, 64, 128, 1, 1, 0 },  { 1, 28, 28, 16, 16, 3, 1, 1 },
-	{ 2, 14, 14, 64, 256, 1, 1, 0 }, { 1, 12, 12, 3, 64, 7, 2, 3 }, { 1, 4, 4, 256, 64, 1, 1, 0 }, { 130, 7, 7, 64, 64, 3, 1, 1 },
-	{ 1, 5, 5, 48, 80, 3, 1, 1 }, { 2, 13, 13, 1, 16, 3, 1, 1 },  { 1, 3, 3, 16, 16, 3, 1, 1 },   { 0, 8, 8, 16, 16, 3, 1, 1 },
+	{ 2, 9, 9, 1, 16, 3, 1, 1 },	 { 3, 8, 10, 16, 16, 3, 1, 1 }, { 2, 9, 7, 16, 32, 3, 2, 1 },
+	{ 2, 7, 7, 32, 32, 3, 1, 1 },	 { 2, 8, 8, 32, 64, 3, 2, 1 },	{ 5, 7, 7, 64, 64, 3, 1, 1 },
+	{ 2, 8, 8, 16, 32, 1, 2, 0 },	 { 2, 9, 9, 32, 64, 1, 2, 0 },	{ 2, 11, 11, 3, 8, 7, 2, 3 },
+	{ 1, 6, 6, 5, 7, 3, 1, 1 },	 { 2, 5, 5, 64, 128, 1, 1, 0 }, { 1, 28, 28, 16, 16, 3, 1, 1 },
+	{ 2, 14, 14, 64, 256, 1, 1, 0 }, { 1, 12, 12, 3, 64, 7, 2, 3 }, { 1, 4, 4, 256, 64, 1, 1, 0 },
+	{ 130, 7, 7, 64, 64, 3, 1, 1 },	 { 1, 5, 5, 48, 80, 3, 1, 1 },	{ 2, 13, 13, 1, 16, 3, 1, 1 },
+	{ 1, 3, 3, 16, 16, 3, 1, 1 },	 { 0, 8, 8, 16, 16, 3, 1, 1 },
 };
 
 /* Naive loops over all taps: add(y index, x index, w index). */
-static void conv_loops(const struct conv_case *cc, int64_t p, int64_t q, void (*add)(void *, int64_t, int64_t, int64_t), void *arg)
+static void conv_loops(const struct conv_case *cc, int64_t p, int64_t q, void (*add)(void *, int64_t, int64_t, int64_t),
+		       void *arg)
 {
 	for (int64_t n = 0; n < cc->n; n++)
 		for (int64_t i = 0; i < p * q * cc->k; i++)
@@ -249,7 +277,8 @@ static void conv_add_all(void *arg, int64_t y, int64_t x, int64_t w)
 
 static void check_conv(struct fixture *f, const struct conv_case *cc, enum dtype low)
 {
-	int64_t p = (cc->h + 2 * cc->pad - cc->kernel) / cc->stride + 1, q = (cc->w + 2 * cc->pad - cc->kernel) / cc->stride + 1;
+	int64_t p = (cc->h + 2 * cc->pad - cc->kernel) / cc->stride + 1,
+		q = (cc->w + 2 * cc->pad - cc->kernel) / cc->stride + 1;
 	struct shape xs = SHAPE(cc->n, cc->h, cc->w, cc->c), ys = SHAPE(cc->n, p, q, cc->k);
 	struct shape ws = SHAPE(cc->k, cc->kernel, cc->kernel, cc->c);
 	struct cell x = cell_noise(f, low, xs), w = cell_noise(f, DTYPE_F32, ws), dy = cell_noise(f, low, ys);
@@ -355,7 +384,8 @@ struct bn_cells {
 	struct cell x, residual, gamma, beta, stat, y, dy, dy2, dstat, g, dx;
 };
 
-static void check_bn_forward(struct fixture *f, struct bn_cells *b, const struct bn_attr *a, const struct bn_truth *t, int64_t c)
+static void check_bn_forward(struct fixture *f, struct bn_cells *b, const struct bn_attr *a, const struct bn_truth *t,
+			     int64_t c)
 {
 	double *want = calloc((size_t)b->x.count + 1, sizeof(*want));
 
@@ -364,21 +394,29 @@ static void check_bn_forward(struct fixture *f, struct bn_cells *b, const struct
 	for (int64_t i = 0; i < b->stat.count; i++)
 		cell_set(&b->stat, i, t->stat[i]);
 	for (int64_t i = 0; i < b->x.count; i++) {
-		want[i] = (b->x.exact[i] - t->mean[i % c]) * t->rstd[i % c] * b->gamma.exact[i % c] + b->beta.exact[i % c];
+		want[i] = (b->x.exact[i] - t->mean[i % c]) * t->rstd[i % c] * b->gamma.exact[i % c] +
+			  b->beta.exact[i % c];
 		want[i] += a->residual ? b->residual.exact[i] : 0;
 		want[i] = a->relu && want[i] < 0 ? 0 : want[i];
 	}
-	call(f, &(struct call){ OP_bn_apply, a, { &b->x, &b->stat, &b->gamma, &b->beta, a->residual ? &b->residual : NULL }, { &b->y }, 5, 1 });
+	call(f, &(struct call){ OP_bn_apply,
+				a,
+				{ &b->x, &b->stat, &b->gamma, &b->beta, a->residual ? &b->residual : NULL },
+				{ &b->y },
+				5,
+				1 });
 	compare(&b->y, want, 8, 2, "bn_apply");
 	for (int64_t i = 0; i < b->y.count; i++)
 		b->y.exact[i] = cell_get(&b->y, i);
 	free(want);
 }
 
-static void check_bn_backward(struct fixture *f, struct bn_cells *b, const struct bn_attr *a, const struct bn_truth *t, int64_t c)
+static void check_bn_backward(struct fixture *f, struct bn_cells *b, const struct bn_attr *a, const struct bn_truth *t,
+			      int64_t c)
 {
 	int64_t count = b->x.count;
-	double *g = calloc((size_t)count, sizeof(*g)), *sums = calloc((size_t)(2 * c), sizeof(*sums)), rows = (double)(count / c);
+	double *g = calloc((size_t)count, sizeof(*g)), *sums = calloc((size_t)(2 * c), sizeof(*sums)),
+	       rows = (double)(count / c);
 
 	for (int64_t i = 0; i < count; i++) {
 		double xhat = (b->x.exact[i] - t->mean[i % c]) * t->rstd[i % c];
@@ -388,8 +426,13 @@ static void check_bn_backward(struct fixture *f, struct bn_cells *b, const struc
 		sums[i % c] += g[i];
 		sums[c + i % c] += g[i] * xhat;
 	}
-	call(f, &(struct call){ OP_bn_grad_stats, a, { &b->dy, a->write_g ? &b->dy2 : NULL, &b->x, &b->stat, &b->gamma, &b->beta,
-	                        a->residual ? &b->y : NULL }, { &b->dstat, a->write_g ? &b->g : NULL }, 7, 2 });
+	call(f, &(struct call){ OP_bn_grad_stats,
+				a,
+				{ &b->dy, a->write_g ? &b->dy2 : NULL, &b->x, &b->stat, &b->gamma, &b->beta,
+				  a->residual ? &b->y : NULL },
+				{ &b->dstat, a->write_g ? &b->g : NULL },
+				7,
+				2 });
 	compare(&b->dstat, sums, 16, sqrt(rows) + 8, "bn_grad_stats");
 	if (a->write_g)
 		compare(&b->g, g, 2, 2, "bn_grad_stats g");
@@ -399,12 +442,17 @@ static void check_bn_backward(struct fixture *f, struct bn_cells *b, const struc
 		double xhat = (b->x.exact[i] - t->mean[i % c]) * t->rstd[i % c];
 
 		g[i] = a->write_g ? cell_get(&b->g, i) : g[i];
-		g[i] = b->gamma.exact[i % c] * t->rstd[i % c] * (g[i] - sums[i % c] / rows - xhat * sums[c + i % c] / rows);
+		g[i] = b->gamma.exact[i % c] * t->rstd[i % c] *
+		       (g[i] - sums[i % c] / rows - xhat * sums[c + i % c] / rows);
 	}
 	struct bn_attr apply = *a;
 	apply.relu = a->relu && !a->write_g;
-	call(f, &(struct call){ OP_bn_grad_apply, &apply, { a->write_g ? &b->g : &b->dy, &b->x, &b->stat, &b->dstat, &b->gamma, &b->beta },
-	                        { &b->dx }, 6, 1 });
+	call(f, &(struct call){ OP_bn_grad_apply,
+				&apply,
+				{ a->write_g ? &b->g : &b->dy, &b->x, &b->stat, &b->dstat, &b->gamma, &b->beta },
+				{ &b->dx },
+				6,
+				1 });
 	compare(&b->dx, g, 16, 4, "bn_grad_apply");
 	free(g);
 	free(sums);
@@ -412,13 +460,16 @@ static void check_bn_backward(struct fixture *f, struct bn_cells *b, const struc
 
 static void check_bn(struct fixture *f, enum dtype low, struct shape shape, int flags)
 {
-	struct bn_attr a = { .eps = 1e-5, .momentum = 0.1, .relu = flags & 1, .residual = flags & 2, .write_g = flags & 2 };
+	struct bn_attr a = {
+		.eps = 1e-5, .momentum = 0.1, .relu = flags & 1, .residual = flags & 2, .write_g = flags & 2
+	};
 	int64_t c = shape.dim[3];
 	struct shape one = SHAPE(c), two = SHAPE(2 * c), three = SHAPE(2 * c + 1);
 	struct bn_cells b = {
-		cell_noise(f, low, shape), cell_noise(f, low, shape), cell_noise(f, DTYPE_F32, one), cell_noise(f, DTYPE_F32, one),
-		cell_new(DTYPE_F64, three), cell_new(low, shape), cell_noise(f, low, shape), cell_noise(f, low, shape),
-		cell_new(DTYPE_F64, two), cell_new(low, shape), cell_new(low, shape),
+		cell_noise(f, low, shape),     cell_noise(f, low, shape),  cell_noise(f, DTYPE_F32, one),
+		cell_noise(f, DTYPE_F32, one), cell_new(DTYPE_F64, three), cell_new(low, shape),
+		cell_noise(f, low, shape),     cell_noise(f, low, shape),  cell_new(DTYPE_F64, two),
+		cell_new(low, shape),	       cell_new(low, shape),
 	};
 	struct bn_truth t;
 
@@ -426,7 +477,9 @@ static void check_bn(struct fixture *f, enum dtype low, struct shape shape, int 
 	check_bn_forward(f, &b, &a, &t, c);
 	check_bn_backward(f, &b, &a, &t, c);
 	bn_truth_free(&t);
-	cells_free((struct cell *[]){ &b.x, &b.residual, &b.gamma, &b.beta, &b.stat, &b.y, &b.dy, &b.dy2, &b.dstat, &b.g, &b.dx }, 11);
+	cells_free((struct cell *[]){ &b.x, &b.residual, &b.gamma, &b.beta, &b.stat, &b.y, &b.dy, &b.dy2, &b.dstat,
+				      &b.g, &b.dx },
+		   11);
 }
 
 static void check_bns(struct fixture *f, enum dtype low)
@@ -453,7 +506,8 @@ static void check_gelu(struct fixture *f, enum dtype low)
 
 	for (int64_t i = 0; i < x.count; i++) {
 		cell_set(&x, i, (double)(i - 500) / 25);
-		double v = x.exact[i], u = sqrt(2 / M_PI) * (v + 0.044715 * v * v * v), du = sqrt(2 / M_PI) * (1 + 3 * 0.044715 * v * v);
+		double v = x.exact[i], u = sqrt(2 / M_PI) * (v + 0.044715 * v * v * v),
+		       du = sqrt(2 / M_PI) * (1 + 3 * 0.044715 * v * v);
 
 		want[i] = 0.5 * v * (1 + tanh(u));
 		grad[i] = dy.exact[i] * (0.5 * (1 + tanh(u)) + 0.5 * v * (1 - tanh(u) * tanh(u)) * du);
@@ -474,10 +528,13 @@ static void test_gelu(void **state)
 
 static void check_linear(struct fixture *f, enum dtype low, int64_t n, int64_t c, int64_t k)
 {
-	struct cell x = cell_noise(f, low, SHAPE(n, c)), w = cell_noise(f, low, SHAPE(k, c)), b = cell_noise(f, DTYPE_F32, SHAPE(k));
-	struct cell dy = cell_noise(f, DTYPE_F32, SHAPE(n, k)), y = cell_new(DTYPE_F32, SHAPE(n, k)), dx = cell_new(low, SHAPE(n, c));
+	struct cell x = cell_noise(f, low, SHAPE(n, c)), w = cell_noise(f, low, SHAPE(k, c)),
+		    b = cell_noise(f, DTYPE_F32, SHAPE(k));
+	struct cell dy = cell_noise(f, DTYPE_F32, SHAPE(n, k)), y = cell_new(DTYPE_F32, SHAPE(n, k)),
+		    dx = cell_new(low, SHAPE(n, c));
 	struct cell dw = cell_new(DTYPE_F32, SHAPE(k, c)), db = cell_new(DTYPE_F32, SHAPE(k));
-	struct cell wy = cell_new(DTYPE_F64, SHAPE(n, k)), wx = cell_new(DTYPE_F64, SHAPE(n, c)), ww = cell_new(DTYPE_F64, SHAPE(k, c));
+	struct cell wy = cell_new(DTYPE_F64, SHAPE(n, k)), wx = cell_new(DTYPE_F64, SHAPE(n, c)),
+		    ww = cell_new(DTYPE_F64, SHAPE(k, c));
 	struct cell wb = cell_new(DTYPE_F64, SHAPE(k));
 
 	for (int64_t i = 0; i < n; i++)

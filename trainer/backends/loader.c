@@ -57,11 +57,13 @@ static bool find_module(const char *name, char *path, size_t n)
 static int check_abi(const struct backend *b, const char *path, struct err *err)
 {
 	if (b->abi != BACKEND_ABI)
-		return err_set(err, ERR_UNSUPPORTED, "backend module %s has ABI %d, this program needs %d: build both from one source", path,
-		               b->abi, BACKEND_ABI);
+		return err_set(err, ERR_UNSUPPORTED,
+			       "backend module %s has ABI %d, this program needs %d: build both from one source", path,
+			       b->abi, BACKEND_ABI);
 	if (b->op_count != OP_COUNT)
-		return err_set(err, ERR_UNSUPPORTED, "backend module %s knows %d ops, this program %d: build both from one source", path,
-		               b->op_count, (int)OP_COUNT);
+		return err_set(err, ERR_UNSUPPORTED,
+			       "backend module %s knows %d ops, this program %d: build both from one source", path,
+			       b->op_count, (int)OP_COUNT);
 	return 0;
 }
 
@@ -73,15 +75,18 @@ static int open_module(const struct backend **ret, const char *name, struct err 
 	int rc;
 
 	if (!find_module(name, path, sizeof(path)))
-		return err_set(err, ERR_NOENT, "backend %s is not installed (no dptrain_%s.so beside the program, in %s or $DPTRAIN_BACKEND_PATH)",
-		               name, name, DPTRAIN_MODULE_DIR);
+		return err_set(err, ERR_NOENT,
+			       "backend %s is not installed (no dptrain_%s.so beside the program, in %s or "
+			       "$DPTRAIN_BACKEND_PATH)",
+			       name, name, DPTRAIN_MODULE_DIR);
 	handle = dlopen(path, RTLD_NOW | RTLD_LOCAL);
 	if (!handle)
 		return err_set(err, ERR_UNSUPPORTED, "backend module %s does not load: %s", path, dlerror());
 	b = dlsym(handle, BACKEND_SYMBOL);
 	if (!b) {
 		dlclose(handle);
-		return err_set(err, ERR_UNSUPPORTED, "backend module %s has no symbol %s: it is of another version", path, BACKEND_SYMBOL);
+		return err_set(err, ERR_UNSUPPORTED, "backend module %s has no symbol %s: it is of another version",
+			       path, BACKEND_SYMBOL);
 	}
 	rc = check_abi(b, path, err);
 	if (rc)
@@ -120,7 +125,8 @@ static int load_auto(struct backend_choice *ret, struct err *err)
 			return 0;
 		}
 		if (used < sizeof(choice.why))
-			used += (size_t)snprintf(choice.why + used, sizeof(choice.why) - used, "%s%s", used ? "; " : "", why.text);
+			used += (size_t)snprintf(choice.why + used, sizeof(choice.why) - used, "%s%s", used ? "; " : "",
+						 why.text);
 	}
 	return err_set(err, ERR_UNSUPPORTED, "no backend can run here: %s", choice.why);
 }

@@ -12,7 +12,7 @@
 struct cpu_conv {
 	struct cpu_conv *next;
 	struct dnn_conv_spec spec; /* n at least 1 */
-	bool empty;                /* the batch holds no sample */
+	bool empty;		   /* the batch holds no sample */
 	int threads;
 	struct dnn_conv *dnn; /* NULL: "own" */
 };
@@ -56,8 +56,9 @@ static int spec_of(struct dnn_conv_spec *s, const struct node *n, struct err *er
 
 static bool spec_equal(const struct dnn_conv_spec *a, const struct dnn_conv_spec *b)
 {
-	return a->pass == b->pass && a->bf16 == b->bf16 && a->n == b->n && a->h == b->h && a->w == b->w && a->c == b->c && a->k == b->k &&
-	       a->p == b->p && a->q == b->q && a->kernel == b->kernel && a->stride == b->stride && a->pad == b->pad;
+	return a->pass == b->pass && a->bf16 == b->bf16 && a->n == b->n && a->h == b->h && a->w == b->w &&
+	       a->c == b->c && a->k == b->k && a->p == b->p && a->q == b->q && a->kernel == b->kernel &&
+	       a->stride == b->stride && a->pad == b->pad;
 }
 
 /* The library asks OpenMP how many threads it may use; that number belongs to the calling thread. */
@@ -72,8 +73,8 @@ bool cpu_conv_own(const struct cpu_module *m, const struct dnn_conv_spec *spec)
 	return wgrad_bf16_takes(m, spec);
 }
 
-int cpu_conv_make(struct cpu_conv **ret, struct cpu_module *m, const struct dnn_conv_spec *spec, int threads, const char *name,
-                  struct err *err)
+int cpu_conv_make(struct cpu_conv **ret, struct cpu_module *m, const struct dnn_conv_spec *spec, int threads,
+		  const char *name, struct err *err)
 {
 	struct cpu_conv *c = calloc(1, sizeof(*c));
 	int rc;
@@ -104,7 +105,8 @@ void cpu_conv_free(struct cpu_conv *c)
 }
 
 /* A name that was remembered may have left the library since: then its first choice does. */
-static int make_picked(struct cpu_conv **ret, struct cpu_module *m, const struct dnn_conv_spec *spec, int threads, struct err *err)
+static int make_picked(struct cpu_conv **ret, struct cpu_module *m, const struct dnn_conv_spec *spec, int threads,
+		       struct err *err)
 {
 	char name[PICK_NAME_BYTES];
 

@@ -12,9 +12,10 @@ struct cpu_conv;
 int cpu_conv_get(struct cpu_conv **ret, const struct kernel_env *env, const struct node *n, struct err *err);
 void cpu_conv_free_all(struct cpu_module *m);
 
-/* One implementation by name: "own", one of the library's, or "" for its first choice. For picking; the caller frees. */
-int cpu_conv_make(struct cpu_conv **ret, struct cpu_module *m, const struct dnn_conv_spec *spec, int threads, const char *name,
-                  struct err *err);
+/* One implementation by name: "own", one of the library's, or "" for its first choice. For picking; the caller frees.
+ */
+int cpu_conv_make(struct cpu_conv **ret, struct cpu_module *m, const struct dnn_conv_spec *spec, int threads,
+		  const char *name, struct err *err);
 void cpu_conv_free(struct cpu_conv *c);
 bool cpu_conv_own(const struct cpu_module *m, const struct dnn_conv_spec *spec); /* whether "own" can */
 

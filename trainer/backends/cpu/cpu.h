@@ -7,13 +7,7 @@
 
 /* Loops are compiled once per set (each.h); the best one that the machine has is picked when a kernel is prepared.
  * $DPTRAIN_CPU_ISA=base|avx2|avx512|avx512_bf16 lowers the choice, for tests and comparisons. */
-enum cpu_isa {
-	CPU_BASE,
-	CPU_AVX2,
-	CPU_AVX512,
-	CPU_AVX512_BF16,
-	CPU_ISA_COUNT
-};
+enum cpu_isa { CPU_BASE, CPU_AVX2, CPU_AVX512, CPU_AVX512_BF16, CPU_ISA_COUNT };
 
 struct dnn;
 struct cpu_conv;
@@ -24,7 +18,7 @@ struct cpu_module { /* what backend->open returns */
 	int threads;
 	bool deterministic;
 	struct dnn *dnn;
-	struct cpu_conv *convs;  /* every convolution prepared so far, shared by nodes alike */
+	struct cpu_conv *convs;	 /* every convolution prepared so far, shared by nodes alike */
 	struct cpu_picks *picks; /* implementations chosen so far; NULL when there is no memory for them */
 };
 
@@ -73,15 +67,22 @@ struct cpu_elems {
 	void *y;
 };
 
-int cpu_elems_new(const struct kernel_env *env, const struct node *n, cpu_part_fn *loop, void **ret_state, struct err *err);
+int cpu_elems_new(const struct kernel_env *env, const struct node *n, cpu_part_fn *loop, void **ret_state,
+		  struct err *err);
 int cpu_elems_run(void *state, const struct kernel_args *args, struct err *err);
 
 /* Table of one loop's versions, for each.h's users: CPU_PICK(env, add) is add as compiled for the machine. */
 #if defined(__x86_64__)
-#define CPU_TABLE(f) { f##_base, f##_avx2, f##_avx512, f##_bf16 }
+#define CPU_TABLE(f)                                                                                                   \
+	{                                                                                                              \
+		f##_base, f##_avx2, f##_avx512, f##_bf16                                                               \
+	}
 #else
-#define CPU_TABLE(f) { f##_base, f##_base, f##_base, f##_base }
+#define CPU_TABLE(f)                                                                                                   \
+	{                                                                                                              \
+		f##_base, f##_base, f##_base, f##_base                                                                 \
+	}
 #endif
-#define CPU_PICK(env, f) ((cpu_part_fn *const[]) CPU_TABLE(f))[((const struct cpu_module *)(env)->module)->isa]
+#define CPU_PICK(env, f) ((cpu_part_fn *const[])CPU_TABLE(f))[((const struct cpu_module *)(env)->module)->isa]
 
 #endif

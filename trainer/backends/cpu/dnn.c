@@ -16,7 +16,8 @@ static desc_ref desc_borrow(const desc_own *d)
 	return *d;
 }
 
-static dnnl_status_t desc_make(desc_own *d, int ndims, const dnnl_dims_t dims, dnnl_data_type_t type, dnnl_format_tag_t tag)
+static dnnl_status_t desc_make(desc_own *d, int ndims, const dnnl_dims_t dims, dnnl_data_type_t type,
+			       dnnl_format_tag_t tag)
 {
 	return dnnl_memory_desc_create_with_tag(d, ndims, dims, type, tag);
 }
@@ -36,7 +37,8 @@ static desc_ref desc_borrow(const desc_own *d)
 	return d;
 }
 
-static dnnl_status_t desc_make(desc_own *d, int ndims, const dnnl_dims_t dims, dnnl_data_type_t type, dnnl_format_tag_t tag)
+static dnnl_status_t desc_make(desc_own *d, int ndims, const dnnl_dims_t dims, dnnl_data_type_t type,
+			       dnnl_format_tag_t tag)
 {
 	return dnnl_memory_desc_init_by_tag(d, ndims, dims, type, tag);
 }
@@ -73,10 +75,12 @@ struct pd_walk {
 };
 
 #if DNNL_VERSION_MAJOR >= 3
-static dnnl_status_t forward_pd(struct dnn *d, const struct conv_descs *s, dnnl_prop_kind_t kind, dnnl_primitive_desc_t *ret)
+static dnnl_status_t forward_pd(struct dnn *d, const struct conv_descs *s, dnnl_prop_kind_t kind,
+				dnnl_primitive_desc_t *ret)
 {
-	return dnnl_convolution_forward_primitive_desc_create(ret, d->engine, kind, dnnl_convolution_direct, s->src, s->weights, NULL,
-	                                                      s->dst, s->strides, NULL, s->pad_low, s->pad_high, d->attr);
+	return dnnl_convolution_forward_primitive_desc_create(ret, d->engine, kind, dnnl_convolution_direct, s->src,
+							      s->weights, NULL, s->dst, s->strides, NULL, s->pad_low,
+							      s->pad_high, d->attr);
 }
 
 static dnnl_status_t walk_open(struct pd_walk *w, struct dnn *d, enum dnn_pass pass, const struct conv_descs *s)
@@ -87,11 +91,12 @@ static dnnl_status_t walk_open(struct pd_walk *w, struct dnn *d, enum dnn_pass p
 	if (pass == DNN_FORWARD)
 		return forward_pd(d, s, dnnl_forward_training, &w->pd);
 	if (pass == DNN_DGRAD)
-		return dnnl_convolution_backward_data_primitive_desc_create(&w->pd, d->engine, dnnl_convolution_direct, s->src, s->weights,
-		                                                            s->dst, s->strides, NULL, s->pad_low, s->pad_high, w->hint,
-		                                                            d->attr);
-	st = dnnl_convolution_backward_weights_primitive_desc_create(&w->pd, d->engine, dnnl_convolution_direct, s->src, s->weights, NULL,
-	                                                             s->dst, s->strides, NULL, s->pad_low, s->pad_high, w->hint, d->attr);
+		return dnnl_convolution_backward_data_primitive_desc_create(
+			&w->pd, d->engine, dnnl_convolution_direct, s->src, s->weights, s->dst, s->strides, NULL,
+			s->pad_low, s->pad_high, w->hint, d->attr);
+	st = dnnl_convolution_backward_weights_primitive_desc_create(&w->pd, d->engine, dnnl_convolution_direct, s->src,
+								     s->weights, NULL, s->dst, s->strides, NULL,
+								     s->pad_low, s->pad_high, w->hint, d->attr);
 	return st;
 }
 
@@ -119,11 +124,12 @@ static void walk_close(struct pd_walk *w)
 		dnnl_primitive_desc_destroy(w->hint);
 }
 #else
-static dnnl_status_t forward_pd(struct dnn *d, const struct conv_descs *s, dnnl_prop_kind_t kind, dnnl_primitive_desc_t *ret)
+static dnnl_status_t forward_pd(struct dnn *d, const struct conv_descs *s, dnnl_prop_kind_t kind,
+				dnnl_primitive_desc_t *ret)
 {
 	dnnl_convolution_desc_t op;
-	dnnl_status_t st = dnnl_convolution_forward_desc_init(&op, kind, dnnl_convolution_direct, &s->src, &s->weights, NULL, &s->dst,
-	                                                      s->strides, s->pad_low, s->pad_high);
+	dnnl_status_t st = dnnl_convolution_forward_desc_init(&op, kind, dnnl_convolution_direct, &s->src, &s->weights,
+							      NULL, &s->dst, s->strides, s->pad_low, s->pad_high);
 
 	return st == dnnl_success ? dnnl_primitive_desc_create(ret, &op, d->attr, d->engine, NULL) : st;
 }
@@ -134,15 +140,17 @@ static dnnl_status_t walk_open(struct pd_walk *w, struct dnn *d, enum dnn_pass p
 
 	w->first = true;
 	if (pass == DNN_FORWARD)
-		st = dnnl_convolution_forward_desc_init(&w->op, dnnl_forward_training, dnnl_convolution_direct, &s->src, &s->weights, NULL,
-		                                        &s->dst, s->strides, s->pad_low, s->pad_high);
+		st = dnnl_convolution_forward_desc_init(&w->op, dnnl_forward_training, dnnl_convolution_direct, &s->src,
+							&s->weights, NULL, &s->dst, s->strides, s->pad_low,
+							s->pad_high);
 	else if (pass == DNN_DGRAD)
-		st = dnnl_convolution_backward_data_desc_init(&w->op, dnnl_convolution_direct, &s->src, &s->weights, &s->dst, s->strides,
-		                                              s->pad_low, s->pad_high);
+		st = dnnl_convolution_backward_data_desc_init(&w->op, dnnl_convolution_direct, &s->src, &s->weights,
+							      &s->dst, s->strides, s->pad_low, s->pad_high);
 	else
-		st = dnnl_convolution_backward_weights_desc_init(&w->op, dnnl_convolution_direct, &s->src, &s->weights, NULL, &s->dst,
-		                                                 s->strides, s->pad_low, s->pad_high);
-	return st == dnnl_success ? dnnl_primitive_desc_iterator_create(&w->it, &w->op, d->attr, d->engine, w->hint) : st;
+		st = dnnl_convolution_backward_weights_desc_init(&w->op, dnnl_convolution_direct, &s->src, &s->weights,
+								 NULL, &s->dst, s->strides, s->pad_low, s->pad_high);
+	return st == dnnl_success ? dnnl_primitive_desc_iterator_create(&w->it, &w->op, d->attr, d->engine, w->hint)
+				  : st;
 }
 
 static bool walk_next(struct pd_walk *w)
@@ -170,7 +178,8 @@ static void walk_close(struct pd_walk *w)
 
 static int fail(struct err *err, const char *what, dnnl_status_t st)
 {
-	return err_set(err, st == dnnl_out_of_memory ? ERR_NOMEM : ERR_UNSUPPORTED, "oneDNN: %s failed with status %d", what, (int)st);
+	return err_set(err, st == dnnl_out_of_memory ? ERR_NOMEM : ERR_UNSUPPORTED, "oneDNN: %s failed with status %d",
+		       what, (int)st);
 }
 
 void dnn_version(char *text, size_t n)
@@ -324,7 +333,17 @@ bool dnn_conv_candidate(struct dnn *d, const struct dnn_conv_spec *spec, int i, 
 
 bool dnn_takes_bf16(struct dnn *d)
 {
-	struct dnn_conv_spec spec = { .bf16 = true, .n = 1, .h = 8, .w = 8, .c = 64, .k = 64, .p = 8, .q = 8, .kernel = 3, .stride = 1, .pad = 1 };
+	struct dnn_conv_spec spec = { .bf16 = true,
+				      .n = 1,
+				      .h = 8,
+				      .w = 8,
+				      .c = 64,
+				      .k = 64,
+				      .p = 8,
+				      .q = 8,
+				      .kernel = 3,
+				      .stride = 1,
+				      .pad = 1 };
 	char name[64];
 	bool all = true;
 
@@ -341,7 +360,7 @@ struct dnn_conv {
 	dnnl_primitive_desc_t pd;
 	dnnl_primitive_t prim, reorder;
 	dnnl_memory_t a, b, out, scratch; /* of prim */
-	dnnl_memory_t plain, packed;      /* of reorder: f32 KRSC and the implementation's layout */
+	dnnl_memory_t plain, packed;	  /* of reorder: f32 KRSC and the implementation's layout */
 	desc_own plain_desc;
 	enum dnn_pass pass;
 	size_t packed_bytes, scratch_bytes;
@@ -416,8 +435,8 @@ static dnnl_status_t reorder_make(struct dnn_conv *c, const struct dnn_conv_spec
 	if (st == dnnl_success)
 		st = memory_make(&c->packed, packed, c->dnn);
 	if (st == dnnl_success)
-		st = dnnl_reorder_primitive_desc_create(&pd, unpack ? packed : plain, c->dnn->engine, unpack ? plain : packed, c->dnn->engine,
-		                                        NULL);
+		st = dnnl_reorder_primitive_desc_create(&pd, unpack ? packed : plain, c->dnn->engine,
+							unpack ? plain : packed, c->dnn->engine, NULL);
 	if (st == dnnl_success)
 		st = dnnl_primitive_create(&c->reorder, pd);
 	if (pd)
@@ -444,7 +463,8 @@ static dnnl_primitive_desc_t pick(struct dnn *d, const struct dnn_conv_spec *spe
 	return pd;
 }
 
-int dnn_conv_new(struct dnn_conv **ret, struct dnn *d, const struct dnn_conv_spec *spec, const char *impl, struct err *err)
+int dnn_conv_new(struct dnn_conv **ret, struct dnn *d, const struct dnn_conv_spec *spec, const char *impl,
+		 struct err *err)
 {
 	struct dnn_conv *c = calloc(1, sizeof(*c));
 	dnnl_status_t st;
@@ -457,10 +477,12 @@ int dnn_conv_new(struct dnn_conv **ret, struct dnn *d, const struct dnn_conv_spe
 	if (!c->pd) {
 		dnn_conv_free(c);
 		return err_set(err, ERR_UNSUPPORTED,
-		               "oneDNN has no fast %s convolution (%s%s) for %lldx%lldx%lldx%lld, %lld filters of %lldx%lld, stride %lld on this processor",
-		               spec->bf16 ? "bf16" : "f32", impl ? "named " : "of any name", impl ? impl : "", (long long)spec->n,
-		               (long long)spec->h, (long long)spec->w, (long long)spec->c, (long long)spec->k, (long long)spec->kernel,
-		               (long long)spec->kernel, (long long)spec->stride);
+			       "oneDNN has no fast %s convolution (%s%s) for %lldx%lldx%lldx%lld, %lld filters of "
+			       "%lldx%lld, stride %lld on this processor",
+			       spec->bf16 ? "bf16" : "f32", impl ? "named " : "of any name", impl ? impl : "",
+			       (long long)spec->n, (long long)spec->h, (long long)spec->w, (long long)spec->c,
+			       (long long)spec->k, (long long)spec->kernel, (long long)spec->kernel,
+			       (long long)spec->stride);
 	}
 	snprintf(c->impl, sizeof(c->impl), "%s", pd_impl(c->pd));
 	st = dnnl_primitive_create(&c->prim, c->pd);
@@ -522,7 +544,9 @@ int dnn_conv_run(struct dnn_conv *c, const struct dnn_conv_args *args, struct er
 		[DNN_WGRAD] = { DNNL_ARG_SRC, DNNL_ARG_DIFF_DST, DNNL_ARG_DIFF_WEIGHTS },
 	};
 	const int *name = names[c->pass];
-	const dnnl_exec_arg_t list[] = { { name[0], c->a }, { name[1], c->b }, { name[2], c->out }, { DNNL_ARG_SCRATCHPAD, c->scratch } };
+	const dnnl_exec_arg_t list[] = {
+		{ name[0], c->a }, { name[1], c->b }, { name[2], c->out }, { DNNL_ARG_SCRATCHPAD, c->scratch }
+	};
 	char *packed = (char *)args->workspace + round_up(c->scratch_bytes);
 	bool wgrad = c->pass == DNN_WGRAD;
 	dnnl_status_t st;

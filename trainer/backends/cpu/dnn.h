@@ -9,14 +9,10 @@
 
 #include "tracker/base/err.h"
 
-struct dnn;      /* the library's engine and stream */
+struct dnn;	 /* the library's engine and stream */
 struct dnn_conv; /* one implementation of one convolution, with the reorder of its weights */
 
-enum dnn_pass {
-	DNN_FORWARD,
-	DNN_DGRAD,
-	DNN_WGRAD
-};
+enum dnn_pass { DNN_FORWARD, DNN_DGRAD, DNN_WGRAD };
 
 struct dnn_conv_spec {
 	enum dnn_pass pass;
@@ -28,11 +24,12 @@ struct dnn_conv_spec {
 int dnn_new(struct dnn **ret, struct err *err);
 void dnn_free(struct dnn *d);
 void dnn_version(char *text, size_t n); /* "oneDNN 2.6.3" */
-bool dnn_takes_bf16(struct dnn *d);     /* tried, not guessed from the processor */
+bool dnn_takes_bf16(struct dnn *d);	/* tried, not guessed from the processor */
 
 /* impl: the implementation's name, NULL for the library's first choice. Fails when there is none, or only one of the
  * library's reference loops. */
-int dnn_conv_new(struct dnn_conv **ret, struct dnn *d, const struct dnn_conv_spec *spec, const char *impl, struct err *err);
+int dnn_conv_new(struct dnn_conv **ret, struct dnn *d, const struct dnn_conv_spec *spec, const char *impl,
+		 struct err *err);
 void dnn_conv_free(struct dnn_conv *c);
 
 /* Name of candidate i, in the library's order; false beyond the last one. Reference loops are left out. */

@@ -153,9 +153,10 @@ static void key_of(char *key, size_t n, const struct cpu_module *m, const struct
 {
 	static const char *const passes[] = { "fwd", "dgrad", "wgrad" };
 
-	snprintf(key, n, "%s %s t%d %s %s %lldx%lldx%lldx%lld k%lld r%lld s%lld p%lld", m->picks->machine, cpu_isa_name(m->isa), threads,
-	         passes[s->pass], s->bf16 ? "bf16" : "f32", (long long)s->n, (long long)s->h, (long long)s->w, (long long)s->c,
-	         (long long)s->k, (long long)s->kernel, (long long)s->stride, (long long)s->pad);
+	snprintf(key, n, "%s %s t%d %s %s %lldx%lldx%lldx%lld k%lld r%lld s%lld p%lld", m->picks->machine,
+		 cpu_isa_name(m->isa), threads, passes[s->pass], s->bf16 ? "bf16" : "f32", (long long)s->n,
+		 (long long)s->h, (long long)s->w, (long long)s->c, (long long)s->k, (long long)s->kernel,
+		 (long long)s->stride, (long long)s->pad);
 }
 
 /* Buffers of one convolution, filled so that nothing in them is denormal or infinite. */
@@ -196,7 +197,8 @@ static int trial_open(struct trial *t, const struct dnn_conv_spec *s, size_t pac
 static double run_once(struct cpu_conv *c, struct trial *t, int threads)
 {
 	const clockid_t clock = threads > 1 ? CLOCK_MONOTONIC : CLOCK_THREAD_CPUTIME_ID;
-	const struct dnn_conv_args args = { t->memory + t->a, t->memory + t->b, t->memory + t->out, t->memory + t->workspace };
+	const struct dnn_conv_args args = { t->memory + t->a, t->memory + t->b, t->memory + t->out,
+					    t->memory + t->workspace };
 	struct timespec t0, t1;
 	struct err err = ERR_INIT;
 

@@ -15,7 +15,8 @@ struct cpu_picks;
 struct cpu_picks *cpu_picks_open(void);
 void cpu_picks_free(struct cpu_picks *p);
 
-/* Writes the name of an implementation for cpu_conv_make into name[PICK_NAME_BYTES]; "" for the library's first choice. */
+/* Writes the name of an implementation for cpu_conv_make into name[PICK_NAME_BYTES]; "" for the library's first choice.
+ */
 void cpu_pick(struct cpu_module *m, const struct dnn_conv_spec *spec, int threads, char *name);
 
 #endif

@@ -59,7 +59,8 @@ VEC_INLINE v16 vload_n(const void *p, int64_t i, int n, bool bf)
 	__mmask16 m = (__mmask16)((1u << n) - 1);
 
 	if (bf)
-		return (v16)_mm512_slli_epi32(_mm512_cvtepu16_epi32(_mm256_maskz_loadu_epi16(m, (const uint16_t *)p + i)), 16);
+		return (v16)_mm512_slli_epi32(
+			_mm512_cvtepu16_epi32(_mm256_maskz_loadu_epi16(m, (const uint16_t *)p + i)), 16);
 	return (v16)_mm512_maskz_loadu_ps(m, (const float *)p + i);
 #else
 	if (bf) {
@@ -126,12 +127,12 @@ VEC_INLINE float vmax_lane(v16 v)
 	return f[0];
 }
 
-/* e^x within 1 ulp or so for x in [-87, 88]; below that 0, above infinity; NaN stays NaN. x = n ln 2 + r, |r| <= ln 2 / 2,
- * e^r by its Taylor polynomial of degree 7 (remainder below 6e-9 of the value). */
+/* e^x within 1 ulp or so for x in [-87, 88]; below that 0, above infinity; NaN stays NaN. x = n ln 2 + r, |r| <= ln 2 /
+ * 2, e^r by its Taylor polynomial of degree 7 (remainder below 6e-9 of the value). */
 VEC_INLINE v16 vexp(v16 x)
 {
 	const v16 magic = vset(12582912.0f); /* 1.5 * 2^23: adding it rounds to an integer */
-	v16i low = x < -87.33654f, high = x > 88.72283f, nan = x != x;
+	v16i low = x<-87.33654f, high = x> 88.72283f, nan = x != x;
 	v16 t = x * 1.44269504f + magic;
 	v16 n = t - magic;
 	v16 r = x - n * 0.693145752f;

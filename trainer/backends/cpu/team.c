@@ -76,8 +76,9 @@ enum cpu_isa cpu_isa_detect(void)
 
 static int refuse(const struct node *n, const struct tensor *t, struct err *err)
 {
-	return err_set(err, ERR_UNSUPPORTED, "backend cpu: %s (%s) has an operand %s of type %s, which it cannot compute", n->name,
-	               n->op->name, t ? t->name : "(absent)", t ? dtype_name(t->dtype) : "none");
+	return err_set(err, ERR_UNSUPPORTED,
+		       "backend cpu: %s (%s) has an operand %s of type %s, which it cannot compute", n->name,
+		       n->op->name, t ? t->name : "(absent)", t ? dtype_name(t->dtype) : "none");
 }
 
 int cpu_one_type(const struct node *n, struct cpu_operands o, bool *ret_bf16, struct err *err)
@@ -119,7 +120,8 @@ void cpu_state_release(void *state)
 	free(state);
 }
 
-int cpu_elems_new(const struct kernel_env *env, const struct node *n, cpu_part_fn *loop, void **ret_state, struct err *err)
+int cpu_elems_new(const struct kernel_env *env, const struct node *n, cpu_part_fn *loop, void **ret_state,
+		  struct err *err)
 {
 	void *state = NULL;
 	bool bf16;

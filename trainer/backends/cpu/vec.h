@@ -42,25 +42,25 @@ typedef uint8_t v16b_u __attribute__((vector_size(16), aligned(1), may_alias));
 #define vto_bf16 V(vto_bf16)
 
 /* The loop of an element-wise op (struct cpu_elems) around V(name##_one)(a, b); with one input b is a again. */
-#define CPU_ELEMS_LOOP(name)                                                                                              \
-	VEC_INLINE void V(name##_range)(const struct cpu_elems *e, struct cpu_range r, bool bf, bool two)                 \
-	{                                                                                                                 \
-		for (int64_t i = r.begin; i < r.end; i += LANES) {                                                        \
-			v16 a = vload_any(e->a, i, r.end - i, bf);                                                        \
-			v16 b = two ? vload_any(e->b, i, r.end - i, bf) : a;                                              \
-                                                                                                                          \
-			vstore_any(e->y, i, V(name##_one)(a, b), r.end - i, bf);                                          \
-		}                                                                                                         \
-	}                                                                                                                 \
-	static void V(name)(void *arg, int part, int parts)                                                               \
-	{                                                                                                                 \
-		const struct cpu_elems *e = arg;                                                                          \
-		struct cpu_range r = cpu_split(e->count, 2 * LANES, part, parts);                                         \
-                                                                                                                          \
-		if (e->b)                                                                                                 \
-			e->bf16 ? V(name##_range)(e, r, true, true) : V(name##_range)(e, r, false, true);                 \
-		else                                                                                                      \
-			e->bf16 ? V(name##_range)(e, r, true, false) : V(name##_range)(e, r, false, false);               \
+#define CPU_ELEMS_LOOP(name)                                                                                           \
+	VEC_INLINE void V(name##_range)(const struct cpu_elems *e, struct cpu_range r, bool bf, bool two)              \
+	{                                                                                                              \
+		for (int64_t i = r.begin; i < r.end; i += LANES) {                                                     \
+			v16 a = vload_any(e->a, i, r.end - i, bf);                                                     \
+			v16 b = two ? vload_any(e->b, i, r.end - i, bf) : a;                                           \
+                                                                                                                       \
+			vstore_any(e->y, i, V(name##_one)(a, b), r.end - i, bf);                                       \
+		}                                                                                                      \
+	}                                                                                                              \
+	static void V(name)(void *arg, int part, int parts)                                                            \
+	{                                                                                                              \
+		const struct cpu_elems *e = arg;                                                                       \
+		struct cpu_range r = cpu_split(e->count, 2 * LANES, part, parts);                                      \
+                                                                                                                       \
+		if (e->b)                                                                                              \
+			e->bf16 ? V(name##_range)(e, r, true, true) : V(name##_range)(e, r, false, true);              \
+		else                                                                                                   \
+			e->bf16 ? V(name##_range)(e, r, true, false) : V(name##_range)(e, r, false, false);            \
 	}
 
 #endif

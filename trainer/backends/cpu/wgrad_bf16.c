@@ -12,17 +12,18 @@
 #include "trainer/backends/cpu/wgrad_bf16.h"
 
 #define LANES 16
-#define BAND_BYTES ((int64_t)32 << 10) /* of 16 channels of x laid out for one band, at most, if one row allows */
-#define CHUNK_BYTES ((int64_t)128 << 10) /* of what is laid out at a time; more when the results themselves are large */
+#define BAND_BYTES ((int64_t)32 << 10)	 /* of 16 channels of x laid out for one band, at most, if one row allows */
+#define CHUNK_BYTES ((int64_t)128 << 10) /* of what is laid out at a time; more when the results themselves are large  \
+					  */
 
 struct wgrad {
 	struct dnn_conv_spec s;
-	int64_t cb, kb;             /* blocks of 16 channels and filters */
-	int64_t bands, rows;        /* bands per image, output rows of each but the last */
-	int64_t x_rows, x_cols;     /* of one band, laid out */
-	int64_t pairs;              /* of output pixels in a row */
-	int64_t units, chunk;       /* (image, band) in all; how many are laid out at a time */
-	int64_t x_unit, dy_unit;    /* vectors of 64 bytes per unit and block */
+	int64_t cb, kb;		     /* blocks of 16 channels and filters */
+	int64_t bands, rows;	     /* bands per image, output rows of each but the last */
+	int64_t x_rows, x_cols;	     /* of one band, laid out */
+	int64_t pairs;		     /* of output pixels in a row */
+	int64_t units, chunk;	     /* (image, band) in all; how many are laid out at a time */
+	int64_t x_unit, dy_unit;     /* vectors of 64 bytes per unit and block */
 	int64_t part_bytes, results; /* workspace of one part; vectors of results */
 	const uint16_t *x, *dy;
 	float *dw;
@@ -84,8 +85,8 @@ bool wgrad_bf16_takes(const struct cpu_module *m, const struct dnn_conv_spec *s)
 /* Lanes of a and b taken in turn: (a0, b0), (a1, b1), … NULL reads as zeros. */
 INLINE __m512i pair_up(const uint16_t *a, const uint16_t *b)
 {
-	const __m512i turn = _mm512_set_epi16(31, 15, 30, 14, 29, 13, 28, 12, 27, 11, 26, 10, 25, 9, 24, 8, 23, 7, 22, 6, 21, 5, 20, 4, 19,
-	                                      3, 18, 2, 17, 1, 16, 0);
+	const __m512i turn = _mm512_set_epi16(31, 15, 30, 14, 29, 13, 28, 12, 27, 11, 26, 10, 25, 9, 24, 8, 23, 7, 22,
+					      6, 21, 5, 20, 4, 19, 3, 18, 2, 17, 1, 16, 0);
 	__m256i lo = a ? _mm256_loadu_si256((const __m256i *)a) : _mm256_setzero_si256();
 	__m256i hi = b ? _mm256_loadu_si256((const __m256i *)b) : _mm256_setzero_si256();
 
@@ -108,7 +109,8 @@ INLINE void lay_edge(const struct dnn_conv_spec *s, const uint16_t *row, int64_t
 {
 	int64_t a = i - s->pad, b = a + s->stride;
 
-	_mm512_store_si512(to + i, pair_up(a >= 0 && a < s->w ? row + a * s->c : NULL, b >= 0 && b < s->w ? row + b * s->c : NULL));
+	_mm512_store_si512(to + i, pair_up(a >= 0 && a < s->w ? row + a * s->c : NULL,
+					   b >= 0 && b < s->w ? row + b * s->c : NULL));
 }
 
 /* x of one unit and block of channels: every column with the one that lies `stride` further. */
@@ -150,7 +152,9 @@ static void lay_dy(const struct wgrad *w, const struct unit *u, int64_t block, _
 			continue;
 		}
 		for (int64_t j = 0; j < w->pairs; j++)
-			_mm512_store_si512(out + p * w->pairs + j, pair_up(row + 2 * j * s->k, 2 * j + 1 < s->q ? row + (2 * j + 1) * s->k : NULL));
+			_mm512_store_si512(
+				out + p * w->pairs + j,
+				pair_up(row + 2 * j * s->k, 2 * j + 1 < s->q ? row + (2 * j + 1) * s->k : NULL));
 	}
 }
 
@@ -158,8 +162,9 @@ static void lay_dy(const struct wgrad *w, const struct unit *u, int64_t block, _
 struct tile {
 	const __m512i *x;  /* of this block of channels, from this kernel row on */
 	const __m512i *dy; /* of the first vector of filters */
-	float *acc;        /* [kv][…][tap][16 channels][16 filters] */
-	int64_t units, x_unit, dy_unit, dy_block, acc_block, rows, pairs, row_step; /* row_step: vectors from row to row of x */
+	float *acc;	   /* [kv][…][tap][16 channels][16 filters] */
+	int64_t units, x_unit, dy_unit, dy_block, acc_block, rows, pairs,
+		row_step; /* row_step: vectors from row to row of x */
 	int channel;
 };
 
@@ -173,7 +178,8 @@ INLINE void tile_run(const struct tile *t, const int kv, const int taps, const i
 		for (int s = 0; s < taps; s++)
 #pragma GCC unroll 8
 			for (int c = 0; c < ct; c++)
-				acc[v][s][c] = _mm512_load_ps(t->acc + (v * t->acc_block + s * LANES + t->channel + c) * LANES);
+				acc[v][s][c] = _mm512_load_ps(t->acc +
+							      (v * t->acc_block + s * LANES + t->channel + c) * LANES);
 	for (int64_t u = 0; u < t->units; u++)
 		for (int64_t p = 0; p < t->rows; p++) {
 			const __m512i *dy = t->dy + u * t->dy_unit + p * t->pairs;
@@ -203,7 +209,8 @@ INLINE void tile_run(const struct tile *t, const int kv, const int taps, const i
 		for (int s = 0; s < taps; s++)
 #pragma GCC unroll 8
 			for (int c = 0; c < ct; c++)
-				_mm512_store_ps(t->acc + (v * t->acc_block + s * LANES + t->channel + c) * LANES, acc[v][s][c]);
+				_mm512_store_ps(t->acc + (v * t->acc_block + s * LANES + t->channel + c) * LANES,
+						acc[v][s][c]);
 }
 
 static void tile_3_wide(const struct tile *t, int64_t stride)
@@ -233,7 +240,8 @@ static void tile_3_narrow(const struct tile *t)
 
 #pragma GCC unroll 8
 				for (int c = 0; c < 8; c++) {
-					__m512bh even = (__m512bh)_mm512_set1_epi32(x[c]), odd = (__m512bh)_mm512_set1_epi32(x[LANES + c]);
+					__m512bh even = (__m512bh)_mm512_set1_epi32(x[c]),
+						 odd = (__m512bh)_mm512_set1_epi32(x[LANES + c]);
 
 					acc[0][c] = _mm512_dpbf16_ps(acc[0][c], d, even);
 					acc[1][c] = _mm512_dpbf16_ps(acc[1][c], d, odd);
@@ -305,15 +313,15 @@ static void chunk_run(const struct wgrad *w, float *acc, __m512i *laid, struct c
 
 		for (int64_t c = 0; c < w->cb; c++) {
 			struct tile t = { .x = laid + c * w->chunk * w->x_unit,
-				          .dy = dy + k * w->chunk * w->dy_unit,
-				          .units = n,
-				          .x_unit = w->x_unit,
-				          .dy_unit = w->dy_unit,
-				          .dy_block = w->chunk * w->dy_unit,
-				          .acc_block = w->cb * per_block / LANES,
-				          .rows = w->rows,
-				          .pairs = w->pairs,
-				          .row_step = s->stride * w->x_cols };
+					  .dy = dy + k * w->chunk * w->dy_unit,
+					  .units = n,
+					  .x_unit = w->x_unit,
+					  .dy_unit = w->dy_unit,
+					  .dy_block = w->chunk * w->dy_unit,
+					  .acc_block = w->cb * per_block / LANES,
+					  .rows = w->rows,
+					  .pairs = w->pairs,
+					  .row_step = s->stride * w->x_cols };
 
 			block_run(w, t, acc + (k * w->cb + c) * per_block, wide);
 		}
@@ -360,7 +368,8 @@ INLINE void transpose(__m512 *m)
 #pragma GCC unroll 4
 	for (int i = 0; i < 4; i++) {
 		__m512 a = _mm512_shuffle_f32x4(u[i], u[4 + i], 0x44), b = _mm512_shuffle_f32x4(u[i], u[4 + i], 0xee);
-		__m512 c = _mm512_shuffle_f32x4(u[8 + i], u[12 + i], 0x44), d = _mm512_shuffle_f32x4(u[8 + i], u[12 + i], 0xee);
+		__m512 c = _mm512_shuffle_f32x4(u[8 + i], u[12 + i], 0x44),
+		       d = _mm512_shuffle_f32x4(u[8 + i], u[12 + i], 0xee);
 
 		m[i] = _mm512_shuffle_f32x4(a, c, 0x88);
 		m[4 + i] = _mm512_shuffle_f32x4(a, c, 0xdd);
@@ -379,14 +388,17 @@ static void fold_run(void *arg, int part, int parts)
 	struct cpu_range r = cpu_split(w->kb * w->cb * taps, 1, part, parts);
 
 	for (int64_t i = r.begin; i < r.end; i++) {
-		int64_t c = i % w->cb, tap = i / w->cb % taps, k = i / taps / w->cb, at = ((k * w->cb + c) * taps + tap) * LANES * LANES;
+		int64_t c = i % w->cb, tap = i / w->cb % taps, k = i / taps / w->cb,
+			at = ((k * w->cb + c) * taps + tap) * LANES * LANES;
 		__m512 m[LANES];
 
 		for (int v = 0; v < LANES; v++)
 			m[v] = _mm512_load_ps((const float *)w->workspace + at + v * LANES);
 		for (int p = 1; p < w->parts; p++)
 			for (int v = 0; v < LANES; v++)
-				m[v] = _mm512_add_ps(m[v], _mm512_load_ps((const float *)(w->workspace + p * w->part_bytes) + at + v * LANES));
+				m[v] = _mm512_add_ps(m[v],
+						     _mm512_load_ps((const float *)(w->workspace + p * w->part_bytes) +
+								    at + v * LANES));
 		transpose(m);
 		for (int v = 0; v < LANES; v++)
 			_mm512_storeu_ps(w->dw + ((k * LANES + v) * taps + tap) * s->c + c * LANES, m[v]);

@@ -39,4 +39,6 @@ static int allreduce_run(void *state, const struct kernel_args *args, struct err
 }
 
 extern const struct kernel allreduce_cpu;
-const struct kernel allreduce_cpu = { .prepare = allreduce_prepare, .run = allreduce_run, .release = cpu_state_release };
+const struct kernel allreduce_cpu = { .prepare = allreduce_prepare,
+				      .run = allreduce_run,
+				      .release = cpu_state_release };

@@ -16,7 +16,8 @@ struct avgpool_state {
 #define CPU_BODY "trainer/ops/avgpool/avgpool_cpu.c"
 #include "trainer/backends/cpu/each.h"
 
-static int avgpool_new(const struct kernel_env *env, struct node *n, cpu_part_fn *loop, void **ret_state, struct err *err)
+static int avgpool_new(const struct kernel_env *env, struct node *n, cpu_part_fn *loop, void **ret_state,
+		       struct err *err)
 {
 	const struct shape *image = n->in[0]->shape.ndim == 4 ? &n->in[0]->shape : &n->out[0]->shape;
 	struct avgpool_state *s;
@@ -62,7 +63,9 @@ static int avgpool_run(void *state, const struct kernel_args *args, struct err *
 
 extern const struct kernel avgpool_cpu, avgpool_grad_cpu;
 const struct kernel avgpool_cpu = { .prepare = avgpool_prepare, .run = avgpool_run, .release = cpu_state_release };
-const struct kernel avgpool_grad_cpu = { .prepare = avgpool_grad_prepare, .run = avgpool_run, .release = cpu_state_release };
+const struct kernel avgpool_grad_cpu = { .prepare = avgpool_grad_prepare,
+					 .run = avgpool_run,
+					 .release = cpu_state_release };
 
 #else
 

@@ -11,6 +11,8 @@
 
 #define BLOCK_ROWS 64
 
+enum { MASK_NONE, MASK_FROM_X, MASK_FROM_Y }; /* where it is seen whether the output was positive */
+
 struct bn_state {
 	cpu_part_fn *loop;
 	struct bn_attr attr;
@@ -21,7 +23,7 @@ struct bn_state {
 	const void *x, *dy, *dy2, *y_in, *residual;
 	void *out;
 	float *mean, *rstd, *scale, *shift, *slope, *offset; /* in the workspace */
-	double *sums;                                       /* [parts][2c] in the workspace */
+	double *sums;					     /* [parts][2c] in the workspace */
 };
 
 #define CPU_BODY "trainer/ops/bn/bn_cpu.c"
@@ -318,96 +320,208 @@ static int bn_grad_apply_run(void *state, const struct kernel_args *args, struct
 const struct kernel bn_stats_cpu = { .prepare = bn_stats_prepare, .run = bn_stats_run, .release = cpu_state_release };
 const struct kernel bn_apply_cpu = { .prepare = bn_apply_prepare, .run = bn_apply_run, .release = cpu_state_release };
 const struct kernel bn_infer_cpu = { .prepare = bn_apply_prepare, .run = bn_infer_run, .release = cpu_state_release };
-const struct kernel bn_running_cpu = { .prepare = bn_small_prepare, .run = bn_running_run, .release = cpu_state_release };
-const struct kernel bn_grad_params_cpu = { .prepare = bn_small_prepare, .run = bn_grad_params_run, .release = cpu_state_release };
-const struct kernel bn_grad_stats_cpu = { .prepare = bn_grad_stats_prepare, .run = bn_grad_stats_run, .release = cpu_state_release };
-const struct kernel bn_grad_apply_cpu = { .prepare = bn_grad_apply_prepare, .run = bn_grad_apply_run, .release = cpu_state_release };
+const struct kernel bn_running_cpu = { .prepare = bn_small_prepare,
+				       .run = bn_running_run,
+				       .release = cpu_state_release };
+const struct kernel bn_grad_params_cpu = { .prepare = bn_small_prepare,
+					   .run = bn_grad_params_run,
+					   .release = cpu_state_release };
+const struct kernel bn_grad_stats_cpu = { .prepare = bn_grad_stats_prepare,
+					  .run = bn_grad_stats_run,
+					  .release = cpu_state_release };
+const struct kernel bn_grad_apply_cpu = { .prepare = bn_grad_apply_prepare,
+					  .run = bn_grad_apply_run,
+					  .release = cpu_state_release };
 
 #else
 
-/* Where a tile of a tensor lies: `wide` vectors of channels from c on, `width` channels in all (less than 16 only when
- * wide is 1), rows of one block. */
 #define TILE_VECTORS 4
 
-static inline __attribute__((unused)) void V(bn_fold)(double *sums, const v16 *acc, int n, int64_t width)
-{
-	v16 t = acc[0];
+/* What a loop over a tile is compiled for: `full` means that all 16 lanes exist. */
+struct V(tile) {
+	bool bf, full;
+	int mask; /* MASK_* */
+	bool join, write;
+};
 
-	for (int i = 1; i < n; i++)
-		t += acc[i];
-	for (int64_t i = 0; i < width; i++)
-		sums[i] += (double)t[i];
+VEC_INLINE v16 V(bn_load)(const void *p, int64_t i, int64_t width, const struct V(tile) k)
+{
+	return k.full ? vload(p, i, k.bf) : vload_any(p, i, width, k.bf);
 }
 
-/* Sums of x and x*x of rows r, channels [c, c + width): `deep` rows by 4 / deep vectors at a time. */
-VEC_INLINE void V(bn_sum_x_tile)(const struct bn_state *s, struct cpu_range r, int64_t c, double *sums, const int deep, const bool bf)
+VEC_INLINE void V(bn_store)(void *p, int64_t i, v16 v, int64_t width, const struct V(tile) k)
+{
+	if (k.full)
+		vstore(p, i, v, k.bf);
+	else
+		vstore_any(p, i, v, width, k.bf);
+}
+
+static inline __attribute__((unused)) void V(bn_fold)(double *sums, v16 acc, int64_t width)
+{
+	for (int64_t i = 0; i < (width < LANES ? width : LANES); i++)
+		sums[i] += (double)acc[i];
+}
+
+/* The gradient before the activation: what arrives, joined, where the output was positive. */
+VEC_INLINE v16 V(bn_masked)(const struct bn_state *s, int64_t i, int64_t c, v16 x, const struct V(tile) k)
+{
+	int64_t n = s->c - c;
+	v16 g = V(bn_load)(s->dy, i, n, k);
+
+	if (k.join)
+		g += V(bn_load)(s->dy2, i, n, k);
+	if (k.mask == MASK_FROM_Y)
+		g = (v16)((v16i)g & (V(bn_load)(s->y_in, i, n, k) > 0));
+	else if (k.mask == MASK_FROM_X)
+		g = (v16)((v16i)g & (x * vload(s->scale, c, false) + vload(s->shift, c, false) > 0));
+	return g;
+}
+
+/* One vector of channels of one row: a and b gain x and x*x, or g and g*(x - mean). */
+VEC_INLINE void V(bn_step)(const struct bn_state *s, int64_t i, int64_t c, v16 *a, v16 *b, const struct V(tile) k,
+			   const bool grad)
+{
+	v16 x = V(bn_load)(s->x, i, s->c - c, k);
+
+	if (!grad) {
+		*a += x;
+		*b += x * x;
+		return;
+	}
+	v16 g = V(bn_masked)(s, i, c, x, k);
+
+	if (k.write)
+		V(bn_store)(s->out, i, g, s->c - c, k);
+	*a += g;
+	*b += g * (x - vload(s->mean, c, false));
+}
+
+/* Rows r of the channels [c, c + 64 / deep): `deep` rows by 4 / deep vectors at a time, so that four independent sums
+ * run side by side. */
+VEC_INLINE void V(bn_sum_tile)(const struct bn_state *s, struct cpu_range r, int64_t c, double *sums, const int deep,
+			       const struct V(tile) k, const bool grad)
 {
 	const int wide = TILE_VECTORS / deep;
-	int64_t width = s->c - c < LANES ? s->c - c : LANES;
 	v16 a[TILE_VECTORS] = { 0 }, b[TILE_VECTORS] = { 0 };
+	int64_t row = r.begin;
 
-	for (int64_t row = r.begin; row < r.end; row += deep) {
+	for (; row + deep <= r.end; row += deep)
 #pragma GCC unroll 4
-		for (int d = 0; d < deep; d++) {
-			if (row + d >= r.end)
-				break;
-#pragma GCC unroll 4
-			for (int w = 0; w < wide; w++) {
-				v16 x = vload_any(s->x, (row + d) * s->c + c + w * LANES, width, bf);
-
-				a[d * wide + w] += x;
-				b[d * wide + w] += x * x;
-			}
-		}
-	}
-	for (int w = 0; w < wide; w++) {
-		v16 ta[TILE_VECTORS], tb[TILE_VECTORS];
-
 		for (int d = 0; d < deep; d++)
-			ta[d] = a[d * wide + w], tb[d] = b[d * wide + w];
-		V(bn_fold)(sums + c + w * LANES, ta, deep, width);
-		V(bn_fold)(sums + s->c + c + w * LANES, tb, deep, width);
+#pragma GCC unroll 4
+			for (int w = 0; w < wide; w++)
+				V(bn_step)
+				(s, (row + d) * s->c + c + w * LANES, c + w * LANES, &a[d * wide + w], &b[d * wide + w],
+				 k, grad);
+	for (; row < r.end; row++)
+#pragma GCC unroll 4
+		for (int w = 0; w < wide; w++)
+			V(bn_step)(s, row * s->c + c + w * LANES, c + w * LANES, &a[w], &b[w], k, grad);
+#pragma GCC unroll 4
+	for (int w = 0; w < wide; w++) {
+		v16 ta = a[w], tb = b[w];
+
+#pragma GCC unroll 4
+		for (int d = 1; d < deep; d++)
+			ta += a[d * wide + w], tb += b[d * wide + w];
+		if (grad)
+			tb *= vload(s->rstd, c + w * LANES, false);
+		V(bn_fold)(sums + c + w * LANES, ta, s->c - c);
+		V(bn_fold)(sums + s->c + c + w * LANES, tb, s->c - c);
 	}
 }
 
-VEC_INLINE void V(bn_sum_x_rows)(const struct bn_state *s, struct cpu_range r, double *sums, const bool bf)
+VEC_INLINE void V(bn_sum_rows)(const struct bn_state *s, struct cpu_range r, double *sums, const struct V(tile) k,
+			       const bool grad)
 {
+	struct V(tile) whole = k, rest = k;
+
+	whole.full = true;
+	rest.full = false;
 	for (int64_t row = r.begin; row < r.end; row += BLOCK_ROWS) {
 		struct cpu_range block = { row, row + BLOCK_ROWS < r.end ? row + BLOCK_ROWS : r.end };
 		int64_t c = 0;
 
-		for (; c + TILE_VECTORS * LANES <= s->c; c += TILE_VECTORS * LANES)
-			V(bn_sum_x_tile)(s, block, c, sums, 1, bf);
-		for (; c < s->c; c += LANES)
-			V(bn_sum_x_tile)(s, block, c, sums, TILE_VECTORS, bf);
+		for (; c + 4 * LANES <= s->c; c += 4 * LANES)
+			V(bn_sum_tile)(s, block, c, sums, 1, whole, grad);
+		for (; c + 2 * LANES <= s->c; c += 2 * LANES)
+			V(bn_sum_tile)(s, block, c, sums, 2, whole, grad);
+		for (; c + LANES <= s->c; c += LANES)
+			V(bn_sum_tile)(s, block, c, sums, 4, whole, grad);
+		if (c < s->c)
+			V(bn_sum_tile)(s, block, c, sums, 4, rest, grad);
 	}
+}
+
+static double *V(bn_part)(const struct bn_state *s, int part)
+{
+	double *sums = s->sums + part * 2 * s->c;
+
+	memset(sums, 0, (size_t)(2 * s->c) * sizeof(*sums));
+	return sums;
 }
 
 static void V(bn_sum_x)(void *arg, int part, int parts)
 {
 	const struct bn_state *s = arg;
-	double *sums = s->sums + part * 2 * s->c;
+	double *sums = V(bn_part)(s, part);
 	struct cpu_range r = cpu_split(s->rows, BLOCK_ROWS, part, parts);
 
-	memset(sums, 0, (size_t)(2 * s->c) * sizeof(*sums));
-	s->bf16 ? V(bn_sum_x_rows)(s, r, sums, true) : V(bn_sum_x_rows)(s, r, sums, false);
+	if (s->bf16)
+		V(bn_sum_rows)(s, r, sums, (struct V(tile)){ .bf = true }, false);
+	else
+		V(bn_sum_rows)(s, r, sums, (struct V(tile)){ .bf = false }, false);
 }
 
-VEC_INLINE void V(bn_normalise_rows)(const struct bn_state *s, struct cpu_range r, const bool bf)
+/* The shapes that a network's blocks have are compiled each for itself; the rest is decided as it goes. */
+VEC_INLINE void V(bn_sum_grad_rows)(const struct bn_state *s, struct cpu_range r, double *sums, const bool bf)
+{
+	bool join = s->dy2 != NULL, write = s->out != NULL;
+	int mask = s->y_in ? MASK_FROM_Y : s->attr.relu ? MASK_FROM_X : MASK_NONE;
+
+	if (mask == MASK_FROM_X && !join && !write)
+		V(bn_sum_rows)(s, r, sums, (struct V(tile)){ .bf = bf, .mask = MASK_FROM_X }, true);
+	else if (mask == MASK_FROM_Y && join && write)
+		V(bn_sum_rows)
+		(s, r, sums, (struct V(tile)){ .bf = bf, .mask = MASK_FROM_Y, .join = true, .write = true }, true);
+	else if (mask == MASK_NONE && !join && !write)
+		V(bn_sum_rows)(s, r, sums, (struct V(tile)){ .bf = bf, .mask = MASK_NONE }, true);
+	else
+		V(bn_sum_rows)
+		(s, r, sums, (struct V(tile)){ .bf = bf, .mask = mask, .join = join, .write = write }, true);
+}
+
+static void V(bn_sum_grad)(void *arg, int part, int parts)
+{
+	const struct bn_state *s = arg;
+	double *sums = V(bn_part)(s, part);
+	struct cpu_range r = cpu_split(s->rows, BLOCK_ROWS, part, parts);
+
+	s->bf16 ? V(bn_sum_grad_rows)(s, r, sums, true) : V(bn_sum_grad_rows)(s, r, sums, false);
+}
+
+VEC_INLINE void V(bn_normalise_rows)(const struct bn_state *s, struct cpu_range r, const struct V(tile) k,
+				     const bool residual)
 {
 	const bool relu = s->attr.relu;
 
 	for (int64_t row = r.begin; row < r.end; row++)
 		for (int64_t c = 0; c < s->c; c += LANES) {
 			int64_t i = row * s->c + c, n = s->c - c;
-			v16 y = vload_any(s->x, i, n, bf) * vload(s->scale, c, false) + vload(s->shift, c, false);
+			v16 y = V(bn_load)(s->x, i, n, k) * vload(s->scale, c, false) + vload(s->shift, c, false);
 
-			if (s->residual)
-				y += vload_any(s->residual, i, n, bf);
+			if (residual)
+				y += V(bn_load)(s->residual, i, n, k);
 			if (relu)
 				y = (v16)((v16i)y & ~(y <= 0));
-			vstore_any(s->out, i, y, n, bf);
+			V(bn_store)(s->out, i, y, n, k);
 		}
+}
+
+VEC_INLINE void V(bn_normalise_any)(const struct bn_state *s, struct cpu_range r, const struct V(tile) k)
+{
+	s->residual ? V(bn_normalise_rows)(s, r, k, true) : V(bn_normalise_rows)(s, r, k, false);
 }
 
 static void V(bn_normalise)(void *arg, int part, int parts)
@@ -415,92 +529,35 @@ static void V(bn_normalise)(void *arg, int part, int parts)
 	const struct bn_state *s = arg;
 	struct cpu_range r = cpu_split(s->rows, 1, part, parts);
 
-	s->bf16 ? V(bn_normalise_rows)(s, r, true) : V(bn_normalise_rows)(s, r, false);
+	if (s->c % LANES == 0 && s->bf16)
+		V(bn_normalise_any)(s, r, (struct V(tile)){ .bf = true, .full = true });
+	else if (s->c % LANES == 0)
+		V(bn_normalise_any)(s, r, (struct V(tile)){ .bf = false, .full = true });
+	else
+		V(bn_normalise_any)(s, r, (struct V(tile)){ .bf = s->bf16 });
 }
 
-/* The gradient before the activation: what arrives, joined, where the output was positive. */
-VEC_INLINE v16 V(bn_masked)(const struct bn_state *s, int64_t i, int64_t c, v16 x, const bool bf)
-{
-	int64_t n = s->c - c;
-	v16 g = vload_any(s->dy, i, n, bf);
-
-	if (s->dy2)
-		g += vload_any(s->dy2, i, n, bf);
-	if (s->y_in)
-		g = (v16)((v16i)g & (vload_any(s->y_in, i, n, bf) > 0));
-	else if (s->attr.relu)
-		g = (v16)((v16i)g & (x * vload(s->scale, c, false) + vload(s->shift, c, false) > 0));
-	return g;
-}
-
-VEC_INLINE void V(bn_sum_grad_tile)(const struct bn_state *s, struct cpu_range r, int64_t c, double *sums, const int deep, const bool bf)
-{
-	const int wide = TILE_VECTORS / deep;
-	int64_t width = s->c - c < LANES ? s->c - c : LANES;
-	v16 a[TILE_VECTORS] = { 0 }, b[TILE_VECTORS] = { 0 };
-
-	for (int64_t row = r.begin; row < r.end; row += deep) {
-#pragma GCC unroll 4
-		for (int d = 0; d < deep; d++) {
-			if (row + d >= r.end)
-				break;
-#pragma GCC unroll 4
-			for (int w = 0; w < wide; w++) {
-				int64_t cw = c + w * LANES, i = (row + d) * s->c + cw;
-				v16 x = vload_any(s->x, i, width, bf);
-				v16 g = V(bn_masked)(s, i, cw, x, bf);
-
-				if (s->out)
-					vstore_any(s->out, i, g, width, bf);
-				a[d * wide + w] += g;
-				b[d * wide + w] += g * (x - vload(s->mean, cw, false));
-			}
-		}
-	}
-	for (int w = 0; w < wide; w++) {
-		v16 ta[TILE_VECTORS], tb[TILE_VECTORS], rstd = vload(s->rstd, c + w * LANES, false);
-
-		for (int d = 0; d < deep; d++)
-			ta[d] = a[d * wide + w], tb[d] = b[d * wide + w] * rstd;
-		V(bn_fold)(sums + c + w * LANES, ta, deep, width);
-		V(bn_fold)(sums + s->c + c + w * LANES, tb, deep, width);
-	}
-}
-
-VEC_INLINE void V(bn_sum_grad_rows)(const struct bn_state *s, struct cpu_range r, double *sums, const bool bf)
-{
-	for (int64_t row = r.begin; row < r.end; row += BLOCK_ROWS) {
-		struct cpu_range block = { row, row + BLOCK_ROWS < r.end ? row + BLOCK_ROWS : r.end };
-		int64_t c = 0;
-
-		for (; c + TILE_VECTORS * LANES <= s->c; c += TILE_VECTORS * LANES)
-			V(bn_sum_grad_tile)(s, block, c, sums, 1, bf);
-		for (; c < s->c; c += LANES)
-			V(bn_sum_grad_tile)(s, block, c, sums, TILE_VECTORS, bf);
-	}
-}
-
-static void V(bn_sum_grad)(void *arg, int part, int parts)
-{
-	const struct bn_state *s = arg;
-	double *sums = s->sums + part * 2 * s->c;
-	struct cpu_range r = cpu_split(s->rows, BLOCK_ROWS, part, parts);
-
-	memset(sums, 0, (size_t)(2 * s->c) * sizeof(*sums));
-	s->bf16 ? V(bn_sum_grad_rows)(s, r, sums, true) : V(bn_sum_grad_rows)(s, r, sums, false);
-}
-
-VEC_INLINE void V(bn_grad_x_rows)(const struct bn_state *s, struct cpu_range r, const bool bf)
+VEC_INLINE void V(bn_grad_x_rows)(const struct bn_state *s, struct cpu_range r, const struct V(tile) k)
 {
 	for (int64_t row = r.begin; row < r.end; row++)
 		for (int64_t c = 0; c < s->c; c += LANES) {
 			int64_t i = row * s->c + c;
-			v16 x = vload_any(s->x, i, s->c - c, bf);
-			v16 g = V(bn_masked)(s, i, c, x, bf);
-			v16 dx = (x - vload(s->mean, c, false)) * vload(s->slope, c, false) + vload(s->offset, c, false);
+			v16 x = V(bn_load)(s->x, i, s->c - c, k);
+			v16 g = V(bn_masked)(s, i, c, x, k);
+			v16 dx =
+				(x - vload(s->mean, c, false)) * vload(s->slope, c, false) + vload(s->offset, c, false);
 
-			vstore_any(s->out, i, g * vload(s->scale, c, false) + dx, s->c - c, bf);
+			V(bn_store)(s->out, i, g * vload(s->scale, c, false) + dx, s->c - c, k);
 		}
+}
+
+VEC_INLINE void V(bn_grad_x_any)(const struct bn_state *s, struct cpu_range r, const struct V(tile) k)
+{
+	struct V(tile) none = k, from_x = k;
+
+	none.mask = MASK_NONE;
+	from_x.mask = MASK_FROM_X;
+	s->attr.relu ? V(bn_grad_x_rows)(s, r, from_x) : V(bn_grad_x_rows)(s, r, none);
 }
 
 static void V(bn_grad_x)(void *arg, int part, int parts)
@@ -508,7 +565,12 @@ static void V(bn_grad_x)(void *arg, int part, int parts)
 	const struct bn_state *s = arg;
 	struct cpu_range r = cpu_split(s->rows, 1, part, parts);
 
-	s->bf16 ? V(bn_grad_x_rows)(s, r, true) : V(bn_grad_x_rows)(s, r, false);
+	if (s->c % LANES == 0 && s->bf16)
+		V(bn_grad_x_any)(s, r, (struct V(tile)){ .bf = true, .full = true });
+	else if (s->c % LANES == 0)
+		V(bn_grad_x_any)(s, r, (struct V(tile)){ .bf = false, .full = true });
+	else
+		V(bn_grad_x_any)(s, r, (struct V(tile)){ .bf = s->bf16 });
 }
 
 #endif

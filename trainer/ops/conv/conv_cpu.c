@@ -19,8 +19,8 @@ static int conv_prepare(const struct kernel_env *env, struct node *n, void **ret
 	if (rc)
 		return rc;
 	if (n->op->id != OP_conv_wgrad && n->in[1]->opaque_bytes != cpu_conv_packed_bytes(c))
-		return err_set(err, ERR_UNSUPPORTED, "backend cpu: %s: weights must be packed (%zu bytes, not %zu)", n->name,
-		               cpu_conv_packed_bytes(c), n->in[1]->opaque_bytes);
+		return err_set(err, ERR_UNSUPPORTED, "backend cpu: %s: weights must be packed (%zu bytes, not %zu)",
+			       n->name, cpu_conv_packed_bytes(c), n->in[1]->opaque_bytes);
 	n->workspace_bytes = cpu_conv_workspace_bytes(c);
 	*ret_state = c;
 	return 0;
@@ -59,4 +59,6 @@ const struct kernel conv_dgrad_cpu = {
 	.release = conv_release,
 	.impl = conv_impl,
 };
-const struct kernel conv_wgrad_cpu = { .prepare = conv_prepare, .run = conv_run, .release = conv_release, .impl = conv_impl };
+const struct kernel conv_wgrad_cpu = {
+	.prepare = conv_prepare, .run = conv_run, .release = conv_release, .impl = conv_impl
+};

@@ -21,7 +21,9 @@ static int gelu_grad_prepare(const struct kernel_env *env, struct node *n, void 
 }
 
 extern const struct kernel gelu_grad_cpu;
-const struct kernel gelu_grad_cpu = { .prepare = gelu_grad_prepare, .run = cpu_elems_run, .release = cpu_state_release };
+const struct kernel gelu_grad_cpu = { .prepare = gelu_grad_prepare,
+				      .run = cpu_elems_run,
+				      .release = cpu_state_release };
 
 #else
 

@@ -22,7 +22,7 @@ struct linear_state {
 #include "trainer/backends/cpu/each.h"
 
 static int linear_new(const struct kernel_env *env, const struct node *n, cpu_part_fn *loop, struct linear_state **ret,
-                      struct err *err)
+		      struct err *err)
 {
 	struct linear_state *s;
 	void *state;
@@ -137,8 +137,12 @@ static int linear_wgrad_run(void *state, const struct kernel_args *args, struct 
 
 extern const struct kernel linear_cpu, linear_dgrad_cpu, linear_wgrad_cpu;
 const struct kernel linear_cpu = { .prepare = linear_prepare, .run = linear_run, .release = cpu_state_release };
-const struct kernel linear_dgrad_cpu = { .prepare = linear_dgrad_prepare, .run = linear_dgrad_run, .release = cpu_state_release };
-const struct kernel linear_wgrad_cpu = { .prepare = linear_wgrad_prepare, .run = linear_wgrad_run, .release = cpu_state_release };
+const struct kernel linear_dgrad_cpu = { .prepare = linear_dgrad_prepare,
+					 .run = linear_dgrad_run,
+					 .release = cpu_state_release };
+const struct kernel linear_wgrad_cpu = { .prepare = linear_wgrad_prepare,
+					 .run = linear_wgrad_run,
+					 .release = cpu_state_release };
 
 #else
 
@@ -204,7 +208,8 @@ struct V(outer) {
 	int64_t i0, rows, inner, left_i, left_j; /* strides of left */
 };
 
-VEC_INLINE void V(outer_tile)(const struct linear_state *s, const struct V(outer) *o, int64_t c, const bool l_bf, const bool r_bf)
+VEC_INLINE void V(outer_tile)(const struct linear_state *s, const struct V(outer) * o, int64_t c, const bool l_bf,
+			      const bool r_bf)
 {
 	v16 acc[TILE] = { 0 };
 
@@ -213,13 +218,15 @@ VEC_INLINE void V(outer_tile)(const struct linear_state *s, const struct V(outer
 
 #pragma GCC unroll 4
 		for (int i = 0; i < TILE; i++)
-			acc[i] += right * V(one)(o->left, (o->i0 + (i < o->rows ? i : 0)) * o->left_i + j * o->left_j, l_bf);
+			acc[i] += right *
+				  V(one)(o->left, (o->i0 + (i < o->rows ? i : 0)) * o->left_i + j * o->left_j, l_bf);
 	}
 	for (int i = 0; i < o->rows; i++)
 		vstore_any(s->out, (o->i0 + i) * s->c + c, acc[i], s->c - c, s->out_bf);
 }
 
-static inline __attribute__((unused)) void V(outer_row)(const struct linear_state *s, const struct V(outer) *o, bool l_bf, bool r_bf)
+static inline __attribute__((unused)) void V(outer_row)(const struct linear_state *s, const struct V(outer) * o,
+							bool l_bf, bool r_bf)
 {
 	for (int64_t c = 0; c < s->c; c += LANES) {
 		if (l_bf)

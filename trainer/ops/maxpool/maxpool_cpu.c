@@ -99,7 +99,9 @@ static int maxpool_grad_run(void *state, const struct kernel_args *args, struct 
 
 extern const struct kernel maxpool_cpu, maxpool_grad_cpu;
 const struct kernel maxpool_cpu = { .prepare = maxpool_prepare, .run = maxpool_run, .release = cpu_state_release };
-const struct kernel maxpool_grad_cpu = { .prepare = maxpool_grad_prepare, .run = maxpool_grad_run, .release = cpu_state_release };
+const struct kernel maxpool_grad_cpu = { .prepare = maxpool_grad_prepare,
+					 .run = maxpool_grad_run,
+					 .release = cpu_state_release };
 
 #else
 
@@ -140,11 +142,13 @@ static void V(maxpool_loop)(void *arg, int part, int parts)
 
 	for (int64_t i = r.begin; i < r.end; i++)
 		for (int64_t q = 0; q < s->q; q++)
-			s->bf16 ? V(maxpool_pixel)(s, i / s->p, i % s->p, q, true) : V(maxpool_pixel)(s, i / s->p, i % s->p, q, false);
+			s->bf16 ? V(maxpool_pixel)(s, i / s->p, i % s->p, q, true)
+				: V(maxpool_pixel)(s, i / s->p, i % s->p, q, false);
 }
 
 /* First and last (exclusive) window that covers input position x. */
-static inline __attribute__((unused)) struct cpu_range V(maxpool_windows)(const struct maxpool_state *s, int64_t x, int64_t windows)
+static inline __attribute__((unused)) struct cpu_range V(maxpool_windows)(const struct maxpool_state *s, int64_t x,
+									  int64_t windows)
 {
 	int64_t at = x + s->pad;
 	struct cpu_range r = { at < s->kernel ? 0 : (at - s->kernel) / s->stride + 1, at / s->stride + 1 };
@@ -164,7 +168,8 @@ VEC_INLINE void V(maxpool_grad_pixel)(const struct maxpool_state *s, int64_t n, 
 		for (int64_t p = ps.begin; p < ps.end; p++)
 			for (int64_t q = qs.begin; q < qs.end; q++) {
 				int64_t o = ((n * s->p + p) * s->q + q) * s->c + c;
-				int place = (int)((h + s->pad - p * s->stride) * s->kernel + w + s->pad - q * s->stride);
+				int place =
+					(int)((h + s->pad - p * s->stride) * s->kernel + w + s->pad - q * s->stride);
 				v16b bytes = { 0 };
 
 				memcpy(&bytes, s->winner + o, (size_t)lanes);
@@ -182,8 +187,8 @@ static void V(maxpool_grad_loop)(void *arg, int part, int parts)
 
 	for (int64_t i = r.begin; i < r.end; i++)
 		for (int64_t w = 0; w < s->w; w++)
-			s->bf16 ? V(maxpool_grad_pixel)(s, i / s->h, i % s->h, w, true) :
-			          V(maxpool_grad_pixel)(s, i / s->h, i % s->h, w, false);
+			s->bf16 ? V(maxpool_grad_pixel)(s, i / s->h, i % s->h, w, true)
+				: V(maxpool_grad_pixel)(s, i / s->h, i % s->h, w, false);
 }
 
 #endif

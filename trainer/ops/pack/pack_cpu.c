@@ -10,8 +10,9 @@ static int pack_prepare(const struct kernel_env *env, struct node *n, void **ret
 	int rc;
 
 	if (a->index != 1 || (a->consumer->op->id != OP_conv && a->consumer->op->id != OP_conv_dgrad))
-		return err_set(err, ERR_UNSUPPORTED, "backend cpu: %s packs operand %d of %s, which has no layout of its own", n->name,
-		               a->index, a->consumer->op->name);
+		return err_set(err, ERR_UNSUPPORTED,
+			       "backend cpu: %s packs operand %d of %s, which has no layout of its own", n->name,
+			       a->index, a->consumer->op->name);
 	rc = cpu_want(n, n->in[0], DTYPE_F32, err);
 	if (!rc)
 		rc = cpu_conv_get(&c, env, a->consumer, err);

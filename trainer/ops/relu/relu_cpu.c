@@ -20,7 +20,9 @@ static int relu_grad_prepare(const struct kernel_env *env, struct node *n, void 
 }
 
 extern const struct kernel relu_grad_cpu;
-const struct kernel relu_grad_cpu = { .prepare = relu_grad_prepare, .run = cpu_elems_run, .release = cpu_state_release };
+const struct kernel relu_grad_cpu = { .prepare = relu_grad_prepare,
+				      .run = cpu_elems_run,
+				      .release = cpu_state_release };
 
 #else
 

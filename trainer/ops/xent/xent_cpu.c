@@ -23,7 +23,8 @@ struct xent_state {
 #define CPU_BODY "trainer/ops/xent/xent_cpu.c"
 #include "trainer/backends/cpu/each.h"
 
-static int xent_new(const struct kernel_env *env, const struct node *n, cpu_part_fn *loop, struct xent_state **ret, struct err *err)
+static int xent_new(const struct kernel_env *env, const struct node *n, cpu_part_fn *loop, struct xent_state **ret,
+		    struct err *err)
 {
 	struct xent_state *s;
 	void *state;
@@ -105,14 +106,17 @@ static int xent_grad_run(void *state, const struct kernel_args *args, struct err
 
 extern const struct kernel xent_cpu, xent_grad_cpu;
 const struct kernel xent_cpu = { .prepare = xent_prepare, .run = xent_run, .release = cpu_state_release };
-const struct kernel xent_grad_cpu = { .prepare = xent_grad_prepare, .run = xent_grad_run, .release = cpu_state_release };
+const struct kernel xent_grad_cpu = { .prepare = xent_grad_prepare,
+				      .run = xent_grad_run,
+				      .release = cpu_state_release };
 
 #else
 
 #ifndef XENT_TAIL
 #define XENT_TAIL
 /* Lanes that lie within a row of n more elements. */
-#define xent_lanes(n) (((v16i){ 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15 }) < (int)((n) < LANES ? (n) : LANES))
+#define xent_lanes(n)                                                                                                  \
+	(((v16i){ 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15 }) < (int)((n) < LANES ? (n) : LANES))
 #endif
 
 static inline __attribute__((unused)) double V(xent_sum_exp)(const float *l, int64_t k, float most)
