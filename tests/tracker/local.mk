@@ -11,6 +11,11 @@ tests_unit_run_test_CFLAGS = $(AM_CFLAGS) $(CMOCKA_CFLAGS)
 tests_unit_run_test_LDADD = libtracker.la $(CMOCKA_LIBS)
 endif
 
+check_PROGRAMS += tests/tracker/event_fuzz
+TESTS += tests/tracker/event_fuzz
+tests_tracker_event_fuzz_SOURCES = tests/tracker/event_fuzz.c
+tests_tracker_event_fuzz_LDADD = libtracker.la
+
 # record drives the library for tests in Python; failio.so is preloaded into it.
 check_PROGRAMS += tests/tracker/record
 tests_tracker_record_SOURCES = tests/tracker/record.c

@@ -104,10 +104,9 @@ def free_port():
 
 class Recorder:
     def __init__(self, runs, port, *options):
-        env = dict(os.environ, DPTRACK_TOKEN='s3cret')
+        env = dict(os.environ, DPTRACK_TOKEN='s3cret', DPTRACK_URL='http://127.0.0.1:%d/prefix/' % port)
         env.pop('http_proxy', None)
-        self.process = subprocess.Popen([os.path.join(BUILD, 'tests', 'tracker', 'record'), 'runs_dir=' + runs, 'run_name=u',
-                                         'url=http://127.0.0.1:%d/prefix/' % port, *options],
+        self.process = subprocess.Popen([os.path.join(BUILD, 'tests', 'tracker', 'record'), 'runs_dir=' + runs, 'run_name=u', *options],
                                         stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=env)
         self.word = self.process.stdout.readline().split()
 
@@ -238,6 +237,16 @@ def restarted(runs):
     check(store, r)
 
 
+def addresses(runs):
+    """A bad address costs a warning, never the run; a password is not repeated; url= wins over DPTRACK_URL."""
+    for url, said in (('ftp://127.0.0.1/x', 'no http'), ('127.0.0.1:80', 'no http'),
+                      ('http://user:hunter2@127.0.0.1:%d/' % free_port(), 'with a password')):
+        r = Recorder(runs, free_port(), 'url=' + url, 'close_wait_s=1')
+        r.end('burst 10 x 1', 'close 1')
+        assert any(said in w for w in r.warnings) and not any('hunter2' in w for w in r.warnings), r.warnings
+        assert r.code == (-10 if 'user' in url else 0)
+
+
 def larger_than_a_request(runs):
     store = Store()
     server = Server(store)
@@ -290,7 +299,7 @@ def left_behind(runs):
 
 def main():
     sys.exit(parallel.run([plain, down_at_first, never_there, failing, refusing, forgetful, lost_replies, slow, restarted,
-                           larger_than_a_request, ranks, left_behind]))
+                           larger_than_a_request, ranks, left_behind, addresses]))
 
 
 if __name__ == '__main__':

@@ -18,7 +18,7 @@ enum wire_type { WIRE_VARINT = 0, WIRE_FIXED64 = 1, WIRE_BYTES = 2, WIRE_GROUP =
 struct wire_field {
 	unsigned number;
 	enum wire_type type;
-	uint64_t value;          /* varint, fixed64, fixed32: raw bits */
+	uint64_t value;          /* varint, fixed64, fixed32: raw bits; else 0 */
 	struct event_span bytes; /* WIRE_BYTES */
 };
 
@@ -72,6 +72,7 @@ static inline bool wire_take_value(struct event_span *s, struct wire_field *f)
 	case WIRE_BYTES:
 		if (!wire_take_varint(s, &n) || n > (size_t)(s->end - s->at))
 			return false;
+		f->value = 0;
 		f->bytes = (struct event_span){ s->at, s->at + n };
 		s->at += n;
 		return true;

@@ -192,7 +192,7 @@ static void open_uplink(struct dptrack_run *run, const struct dptrack_run_opts *
 						.notice = server_notice,
 						.user = run },
 			 &err))
-		warn_post(run->warn, WARN_SERVER, "nothing is sent to %s: %s", url, err.text);
+		warn_post(run->warn, WARN_SERVER, "nothing is sent to a server: %s", err.text);
 	else
 		uplink_advance(run->uplink, journal_path(run->journal), journal_writer_id(run->journal),
 			       journal_bytes(run->journal));

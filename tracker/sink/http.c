@@ -20,7 +20,8 @@
 struct http {
 	struct curlso so;
 	CURL *easy;
-	char *url; /* without a slash at its end */
+	char *url;   /* without a slash at its end */
+	char *shown; /* the same for messages, without user and password */
 	char *authorization; /* whole header line, or NULL */
 	_Atomic(int) canceled;
 	/* of the request under way */
@@ -36,6 +37,17 @@ static char *printed(const char *fmt, const char *text, int n)
 	buf_init(&b, URL_BYTES_MAX);
 	buf_addf(&b, fmt, n, text);
 	return buf_take(&b, NULL);
+}
+
+static char *shown_url(const char *url, size_t n)
+{
+	size_t scheme = strstr(url, "://") + 3 - url, host = scheme;
+
+	for (size_t i = scheme; i < n && url[i] != '/'; i++)
+		if (url[i] == '@')
+			host = i + 1;
+	return printed(host > scheme ? "(with a password) %.*s" : "%.*s", url + (host > scheme ? host : 0),
+		       (int)(n - (host > scheme ? host : 0)));
 }
 
 int http_open(struct http **ret, const char *url, const char *token, struct err *err)
@@ -58,10 +70,11 @@ int http_open(struct http **ret, const char *url, const char *token, struct err 
 		goto out;
 	h->easy = h->so.easy_init();
 	h->url = printed("%.*s", url, (int)n);
+	h->shown = shown_url(url, n);
 	if (token && *token)
 		h->authorization = printed("Authorization: Bearer %.*s", token, (int)strlen(token));
 	rc = ERR_NOMEM;
-	if (!h->easy || !h->url || (token && *token && !h->authorization)) {
+	if (!h->easy || !h->url || !h->shown || (token && *token && !h->authorization)) {
 		err_set(err, rc, "out of memory");
 		goto out;
 	}
@@ -80,8 +93,14 @@ void http_close(struct http *h)
 	if (h->easy)
 		h->so.easy_cleanup(h->easy);
 	free(h->url);
+	free(h->shown);
 	free(h->authorization);
 	free(h);
+}
+
+const char *http_url(const struct http *h)
+{
+	return h->shown;
 }
 
 void http_cancel(struct http *h)
@@ -201,9 +220,9 @@ static int perform(struct http *h, const char *url, struct curl_slist *headers, 
 	h->message[0] = '\0';
 	code = h->so.easy_perform(h->easy);
 	if (code == CURLE_ABORTED_BY_CALLBACK)
-		return err_set(err, ERR_CANCELED, "%s: no answer in time", h->url);
+		return err_set(err, ERR_CANCELED, "%s: no answer in time", h->shown);
 	if (code)
-		return err_set(err, ERR_PEER, "%s: %s", h->url,
+		return err_set(err, ERR_PEER, "%s: %s", h->shown,
 			       h->message[0] ? h->message : h->so.easy_strerror(code));
 	h->so.easy_getinfo(h->easy, CURLINFO_RESPONSE_CODE, &h->reply->status);
 	if (!h->so.easy_getinfo(h->easy, CURLINFO_RETRY_AFTER, &after) && after > 0)
@@ -220,9 +239,9 @@ int http_send(struct http *h, const struct http_request *req, struct http_reply 
 	int rc = 0;
 
 	if (over(h, req))
-		return err_set(err, ERR_CANCELED, "%s: no time left", h->url);
+		return err_set(err, ERR_CANCELED, "%s: no time left", h->shown);
 	if ((size_t)snprintf(url, sizeof(url), "%s%s", h->url, req->path) >= sizeof(url))
-		return err_set(err, ERR_USAGE, "%s: address is too long", h->url);
+		return err_set(err, ERR_USAGE, "%s: address is too long", h->shown);
 	buf_init(&reply.body, REPLY_BYTES_MAX);
 	h->req = req;
 	h->reply = &reply;

@@ -33,7 +33,8 @@ struct http_reply {
 
 /* url: http://host[:port][/prefix] or https://…; token NULL or "": none. */
 int http_open(struct http **ret, const char *url, const char *token, struct err *err);
-void http_close(struct http *h); /* NULL is fine */
+void http_close(struct http *h);            /* NULL is fine */
+const char *http_url(const struct http *h); /* for messages: without user and password */
 
 /* 0 when a reply came, whatever its status: *ret is filled, http_reply_done frees it. ERR_PEER: no reply, err says why;
  * ERR_CANCELED: http_cancel or the deadline. */

@@ -31,7 +31,6 @@ struct spooled {
 
 struct uplink {
 	struct uplink_opts o;
-	char url[256]; /* for messages */
 	char run_id[33];
 	struct http *http;
 	pthread_t thread;
@@ -106,7 +105,7 @@ static void say_back(struct uplink *u)
 	if (!u->failing)
 		return;
 	u->failing = false;
-	snprintf(text, sizeof(text), "the server %s takes the journal again", u->url);
+	snprintf(text, sizeof(text), "the server %s takes the journal again", http_url(u->http));
 	notice(u, text);
 }
 
@@ -218,7 +217,6 @@ int uplink_start(struct uplink **ret, const struct uplink_opts *opts, struct err
 	if (!u)
 		return err_set(err, ERR_NOMEM, "out of memory");
 	u->o = *opts;
-	snprintf(u->url, sizeof(u->url), "%s", opts->url);
 	snprintf(u->run_id, sizeof(u->run_id), "%s", opts->run_id);
 	pthread_mutex_init(&u->lock, NULL);
 	pthread_condattr_init(&attr);
