@@ -5,5 +5,5 @@ EXTRA_DIST += \
 	tests/web/imports.sh tests/web/pure.sh tests/web/page.sh tests/web/prepare.sh \
 	tests/web/package.json tests/web/package-lock.json tests/web/.npmrc \
 	tests/web/twelve.py tests/web/devserver.mjs tests/web/serve.mjs tests/web/browser.mjs \
-	tests/web/pure_test.mjs tests/web/page_test.mjs \
+	tests/web/pure_test.mjs tests/web/page_test.mjs tests/web/pictures.mjs \
 	tests/bench/page tests/bench/page.mjs

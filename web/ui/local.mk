@@ -15,7 +15,9 @@ ui_files = \
 	web/ui/src/views/compare.tsx web/ui/src/views/experiments.tsx web/ui/src/views/header.tsx \
 	web/ui/src/views/jump.ts web/ui/src/views/phases.tsx web/ui/src/views/picker.tsx web/ui/src/views/run.tsx \
 	web/ui/src/views/table.tsx
-EXTRA_DIST += $(ui_files)
+EXTRA_DIST += $(ui_files) \
+	web/ui/pictures/compare.png web/ui/pictures/compare-dark.png web/ui/pictures/compare-hover.png \
+	web/ui/pictures/run.png web/ui/pictures/phone.png
 
 if WITH_UI
 if UI_PREBUILT

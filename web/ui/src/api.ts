@@ -82,7 +82,7 @@ function runOf(r: Json): Run {
 export async function getExperiments(): Promise<Experiment[]> {
 	const r = await request('experiments');
 	return (r.experiments as Json[]).map((e) => ({
-		id: String(e.id), name: String(e.name), run_count: num(e.run_count),
+		id: String(e.id), name: String(e.name), run_count: num(e.run_count), running_count: Number(e.running_count ?? 0),
 		last_time: numOrNull(e.changed_time ?? e.created_time),
 	}));
 }

@@ -51,6 +51,7 @@ export interface Experiment {
 	id: string;
 	name: string;
 	run_count: number;
+	running_count: number;
 	last_time: number | null;
 }
 

@@ -60,6 +60,8 @@ interface Label {
 }
 
 const FONT = '11px -apple-system, "Segoe UI", Roboto, "Helvetica Neue", "Noto Sans", "Liberation Sans", Arial, sans-serif';
+/** Share of the text colour in a name, so that pale lines have readable names. */
+const INK = 0.28;
 const NEAR_PX = 24;
 const SNAP_PX = 12;
 const LABELS_MAX = 24;
@@ -72,6 +74,13 @@ function themeOf(el: HTMLElement): Theme {
 	const css = getComputedStyle(el);
 	const get = (n: string) => css.getPropertyValue(n).trim();
 	return { text: get('--text'), dim: get('--dim'), grid: get('--grid'), back: get('--panel'), bad: get('--bad'), font: FONT };
+}
+
+/** Both colours as #rrggbb; anything else comes back unchanged. */
+function mix(a: string, b: string, share: number): string {
+	if (!/^#[0-9a-f]{6}$/i.test(a) || !/^#[0-9a-f]{6}$/i.test(b)) return a;
+	const part = (s: string, i: number) => parseInt(s.slice(i, i + 2), 16);
+	return '#' + [1, 3, 5].map((i) => Math.round(part(a, i) * (1 - share) + part(b, i) * share).toString(16).padStart(2, '0')).join('');
 }
 
 export class LineChart {
@@ -429,7 +438,7 @@ export class LineChart {
 		g.lineWidth = 3;
 		g.strokeStyle = this.theme.back;
 		g.strokeText(text, x, y);
-		g.fillStyle = colour;
+		g.fillStyle = mix(colour, this.theme.text, INK);
 		g.fillText(text, x, y);
 	}
 
@@ -524,7 +533,7 @@ export class LineChart {
 		g.stroke();
 		g.globalAlpha = 1;
 		g.font = strong ? 'bold ' + FONT : FONT;
-		g.fillStyle = l.colour;
+		g.fillStyle = mix(l.colour, this.theme.text, INK);
 		g.fillText(this.cut(g, l.text, this.data!.gutter - 16), x + 13, l.at);
 		g.font = FONT;
 	}

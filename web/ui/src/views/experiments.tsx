@@ -20,18 +20,18 @@ export function Experiments() {
 	return (
 		<><main class="experiments">
 			<h1>Experiments</h1>
-			<table>
-				<thead><tr><th>name</th><th>runs</th><th>last change</th></tr></thead>
+			<div class="box"><table>
+				<thead><tr><th>name</th><th>runs</th><th>running</th><th>last change</th></tr></thead>
 				<tbody>{used.map((e) => (
 					<tr key={e.id}>
 						<td><a href={s.addressOf({ ...emptyView, experiment: e.name })} onClick={(ev) => {
 							ev.preventDefault();
 							s.openExperiment(e.name);
 						}}>{e.name}</a></td>
-						<td class="num">{e.run_count}</td><td class="num">{when(e.last_time)}</td>
+						<td class="num">{e.run_count}</td><td class="num">{e.running_count || ''}</td><td class="num">{when(e.last_time)}</td>
 					</tr>
 				))}</tbody>
-			</table>
+			</table></div>
 		</main><Header /></>
 	);
 }

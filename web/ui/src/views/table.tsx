@@ -17,6 +17,21 @@ const OVERSCAN = 6;
 /** The cell that has or would get the focus; row -1 is the header. */
 const active = signal({ row: 0, col: 0 });
 const scrolled = signal({ top: 0, height: 600 });
+/** The whole text of a focused cell that shows only its beginning. */
+const tip = signal<{ text: string; left: number; top: number } | null>(null);
+
+function fullText(el: HTMLElement): string {
+	const m = /^(\d+):(\d+)$/.exec(el.closest<HTMLElement>('[data-cell]')?.dataset.cell ?? '');
+	const r = m ? visibleRows.value[Number(m[1])] : undefined;
+	return (r && columns.value[Number(m![2])]?.full(r)) ?? '';
+}
+
+function showTip(cell: HTMLElement): void {
+	const text = cell.scrollWidth > cell.clientWidth ? fullText(cell) : '';
+	const box = cell.getBoundingClientRect();
+	tip.value = text === '' ? null : { text, left: Math.max(8, Math.min(box.left, innerWidth - 428)), top: box.bottom + 2 };
+}
+
 
 function sortBy(c: Column): void {
 	const v = s.view.value;
@@ -168,22 +183,32 @@ export function Table() {
 		const m = /^(-?\d+):(\d+)$/.exec((e.target as HTMLElement).dataset.cell ?? '');
 		if (!m) return;
 		const at = { row: Number(m[1]), col: Number(m[2]) };
+		showTip(e.target as HTMLElement);
 		batch(() => {
 			if (at.row !== active.value.row || at.col !== active.value.col) active.value = at;
 			if (at.row >= 0) s.lit.value = visibleRows.value[at.row]?.id ?? null;
 		});
+	};
+	const onCopy = (e: ClipboardEvent) => {
+		if (getSelection()?.toString()) return;
+		const text = fullText(e.target as HTMLElement);
+		if (text === '') return;
+		e.clipboardData?.setData('text/plain', text);
+		e.preventDefault();
 	};
 	// the cell in the tab order must exist even when it has been scrolled away
 	const far = a.row >= 0 && a.row < list.length && (a.row < from || a.row >= to) ? [a.row] : [];
 	const indexes = [...far, ...Array.from({ length: Math.max(0, to - from) }, (_, i) => from + i)];
 	return (
 		<div class="grid" role="grid" ref={box} aria-label="Runs" aria-rowcount={list.length + 1} aria-colcount={cols.length}
-			aria-multiselectable="true" onKeyDown={onKey} onFocusIn={onFocus} onMouseLeave={() => (s.lit.value = null)}
+			aria-multiselectable="true" onKeyDown={onKey} onFocusIn={onFocus} onFocusOut={() => (tip.value = null)} onCopy={onCopy}
+			onScroll={() => (tip.value = null)} onMouseLeave={() => (s.lit.value = null)}
 			style={{ '--cols': template, '--min': cols.reduce((w, c) => w + c.width, 0) + 'px' }}>
 			<div class="row head" role="row" aria-rowindex={1}>{cols.map((c, i) => <HeadCell key={c.id} c={c} i={i} />)}</div>
 			<div class="body" role="rowgroup" style={{ height: list.length * ROW + 'px' }}>
 				{indexes.map((n) => <Row key={list[n]!.id} r={list[n]!} n={n} cols={cols} fallen={n === divide && n > 0 && !byCursor.value} />)}
 			</div>
+			{tip.value && <div class="tip" role="tooltip" style={{ left: tip.value.left + 'px', top: tip.value.top + 'px' }}>{tip.value.text}</div>}
 		</div>
 	);
 }
