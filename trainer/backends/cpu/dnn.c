@@ -367,12 +367,10 @@ struct dnn_conv {
 	char impl[64];
 };
 
-void dnn_conv_free(struct dnn_conv *c)
+static void conv_free_whole(struct dnn_conv *c)
 {
 	dnnl_memory_t *const memories[] = { &c->a, &c->b, &c->out, &c->scratch, &c->plain, &c->packed };
 
-	if (!c)
-		return;
 	for (size_t i = 0; i < sizeof(memories) / sizeof(memories[0]); i++)
 		if (*memories[i])
 			dnnl_memory_destroy(*memories[i]);
@@ -384,6 +382,12 @@ void dnn_conv_free(struct dnn_conv *c)
 		dnnl_primitive_desc_destroy(c->pd);
 	desc_drop(&c->plain_desc);
 	free(c);
+}
+
+void dnn_conv_free(struct dnn_conv *c)
+{
+	if (c)
+		conv_free_whole(c);
 }
 
 static desc_ref query(const struct dnn_conv *c, dnnl_query_t what)
