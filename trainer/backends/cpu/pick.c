@@ -19,7 +19,8 @@
 #define KEY_BYTES 256
 #define FILE_BYTES_MAX ((size_t)4 << 20)
 #define CANDIDATES 8
-#define ROUNDS 3
+#define ROUNDS 2
+#define TRIAL_FLOPS 1.5e9 /* of one timed run, about: a part of a large batch tells as much as the whole */
 
 struct pick_entry {
 	struct pick_entry *next;
@@ -165,7 +166,7 @@ struct trial {
 	size_t bytes, a, b, out, workspace, flush;
 };
 
-#define FLUSH_BYTES ((size_t)32 << 20)
+#define FLUSH_BYTES ((size_t)8 << 20) /* more than the private caches hold */
 
 static size_t up(size_t bytes)
 {
@@ -300,20 +301,62 @@ static bool recall(const struct cpu_module *m, const char *key, char *name)
 	return false;
 }
 
-void cpu_pick(struct cpu_module *m, const struct dnn_conv_spec *spec, int threads, char *name)
+/* Batch sizes near one another share a choice, and large ones are timed in part. */
+static int64_t trial_batch(const struct dnn_conv_spec *s, int threads)
 {
-	char key[KEY_BYTES];
+	double image = 2.0 * (double)(s->p * s->q * s->k) * (double)(s->kernel * s->kernel * s->c);
+	int64_t most = (int64_t)(TRIAL_FLOPS / (image > 1 ? image : 1)), n = 1;
+
+	if (most < 2 * (int64_t)threads)
+		most = 2 * (int64_t)threads;
+	while (n < s->n && 2 * n <= most)
+		n *= 2;
+	return n;
+}
+
+/* What timing found on processors with AVX-512, as rules: the part of a name to look for first; NULL: the library's
+ * own order is as good. */
+static const char *rule(const struct dnn_conv_spec *s)
+{
+	int64_t thin = s->c < s->k ? s->c : s->k;
+
+	if (s->pass == DNN_WGRAD)
+		return s->kernel == 1 && thin >= 64 ? "gemm" : NULL;
+	if (s->pass == DNN_FORWARD && s->kernel == 3 && (s->bf16 || thin <= 32) && s->stride == 1)
+		return s->bf16 ? "jit_bf16:" : "jit:";
+	return NULL;
+}
+
+static void pick_by_rule(struct cpu_module *m, const struct dnn_conv_spec *spec, char *name)
+{
+	const char *part = m->isa >= CPU_AVX512 ? rule(spec) : NULL;
 
 	name[0] = '\0';
-	if (m->deterministic || !m->picks) {
-		if (cpu_conv_own(m, spec))
-			snprintf(name, PICK_NAME_BYTES, "own");
+	if (cpu_conv_own(m, spec) && spec->kernel == 3) {
+		snprintf(name, PICK_NAME_BYTES, "own");
 		return;
 	}
-	key_of(key, sizeof(key), m, spec, threads);
+	for (int i = 0; part && dnn_conv_candidate(m->dnn, spec, i, name, PICK_NAME_BYTES); i++)
+		if (strstr(name, part))
+			return;
+	name[0] = '\0';
+}
+
+void cpu_pick(struct cpu_module *m, const struct dnn_conv_spec *spec, int threads, char *name)
+{
+	struct dnn_conv_spec trial = *spec;
+	char key[KEY_BYTES];
+
+	if (m->deterministic || !m->picks) {
+		pick_by_rule(m, spec, name);
+		return;
+	}
+	trial.n = trial_batch(spec, threads);
+	name[0] = '\0';
+	key_of(key, sizeof(key), m, &trial, threads);
 	if (recall(m, key, name))
 		return;
-	time_candidates(m, spec, threads, name);
+	time_candidates(m, &trial, threads, name);
 	remember(m->picks, key, name);
 	file_append(m->picks, key, name);
 }
