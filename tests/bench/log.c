@@ -138,12 +138,12 @@ static int run_all(const char *dir, struct result *r)
 		fprintf(stderr, "log: %s\n", error.text);
 		return 1;
 	}
+	r->writer_points_per_s = writer_rate(run); /* first: before there is much for the disk to sync */
 	for (int n = 1; n <= THREADS_MAX; n++) {
 		r->limit_ns[n] = measure(NULL, n);
 		r->call_ns[n] = measure(run, n);
 	}
 	r->dropped = dptrack_dropped(run);
-	r->writer_points_per_s = writer_rate(run);
 	snprintf(command, sizeof(command), "cat '%s'/default/*/*tfevents* | wc -c", dir);
 	f = popen(command, "r");
 	if (f && fscanf(f, "%lf", &r->bytes_per_point) == 1)

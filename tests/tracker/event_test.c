@@ -28,7 +28,8 @@ static const char hex_tensor[] = "2e00000000000000c5cb57fa0900004040fc54d9411007
 				 "0000003f4a0b0a090a077363616c61727350b0f7d0";
 static const char hex_session[] = "0d000000000000003c37b8340900000040fc54d9413a020801b7a36b29";
 /* hparams contents: start with lr 0.001 and opt adam at 1700000000; successful end at 1700000100 */
-static const char hex_start[] = "1a290a0f0a026c72120911fca9f1d24d62503f0a0d0a036f707412061a046164616d2900000040fc54d941";
+static const char hex_start[] =
+	"1a290a0f0a026c72120911fca9f1d24d62503f0a0d0a036f707412061a046164616d2900000040fc54d941";
 static const char hex_end[] = "220b08011100000059fc54d941";
 
 static struct event_text text(const char *s)
