@@ -477,29 +477,26 @@ static void begin_options(struct exchange *x)
 
 static bool begin_route(struct exchange *x)
 {
+	bool options = x->pass.verb == VERB_OPTIONS;
 	struct router_match m;
-	bool known;
 
-	if (x->pass.verb == VERB_OPTIONS && !strcmp(x->target, "*")) {
+	if (options && !strcmp(x->target, "*")) {
 		x->allow = ~0u;
-		begin_options(x);
-		return false;
+		return true;
 	}
-	known = router_find(&m, &x->call, x->pass.method, x->target);
+	if (!router_find(&m, &x->call, x->pass.method, x->target) || (!m.route && !options))
+		refuse(x, m.code, m.why);
 	x->allow = m.methods;
 	x->call.route = m.route;
-	if (x->pass.verb == VERB_OPTIONS && known) {
-		begin_options(x);
-		return false;
-	}
-	if (!known || !m.route)
-		refuse(x, m.code, m.why);
 	return !x->refused;
 }
 
 static bool begin_access(struct exchange *x)
 {
-	struct access_query q = { .req = &x->req, .pass = &x->pass, .scope = x->call.route->scope };
+	/* OPTIONS of an address that cannot be read has no route of its own */
+	struct access_query q = {
+		.req = &x->req, .pass = &x->pass, .scope = x->call.route ? x->call.route->scope : SCOPE_READ
+	};
 	enum call_error code;
 	const char *why;
 
@@ -532,8 +529,12 @@ static void begin(struct exchange *x, const char *method, const char *version)
 	atomic_fetch_add(&x->srv->counters.requests, 1);
 	if (begin_gate(x, method, version)) {
 		x->call.accepts_gzip = gzip_accepted(http_header(&x->call, "Accept-Encoding"));
-		if (begin_route(x) && begin_access(x))
-			begin_body(x);
+		if (begin_route(x) && begin_access(x)) {
+			if (x->pass.verb == VERB_OPTIONS)
+				begin_options(x);
+			else
+				begin_body(x);
+		}
 	}
 	if (atomic_load(&x->srv->stopping) && !x->refused) {
 		x->call.retry_after_s = 1;
