@@ -162,7 +162,7 @@ def diverging():
 
 def main():
     killed_rank(2, 1, signal.SIGKILL)
-    killed_rank(3, 0, signal.SIGSEGV)
+    killed_rank(3, 0, signal.SIGABRT)
     interrupted(signal.SIGINT, 130, False)
     interrupted(signal.SIGINT, 130, True)
     interrupted(signal.SIGTERM, 1, False)

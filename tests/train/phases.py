@@ -3,7 +3,7 @@ and nowhere else, a slowed rank in comm_exposed of the others; and a step alloca
 import glob
 import os
 
-from helper import BUILD, FINISHED, LAUNCHER, Folder, check, dptrain, fast, finish, make_set, read_run
+from helper import BUILD, FINISHED, LAUNCHER, Folder, check, dptrain, fast, finish, make_set, read_run, sanitized
 
 PARTS = ["data_wait", "h2d", "forward", "backward", "comm_exposed", "optimizer", "other"]
 FAST = fast()
@@ -101,7 +101,7 @@ def allocations(steps, ranks, least, flags):
 
 def allocates_nothing():
     """Of our own code nothing (ref). oneDNN allocates a few small objects for each call, but no memory to work in."""
-    if os.environ.get("DPT_SANITIZERS") == "yes":
+    if sanitized():
         print("allocations are not counted under a sanitizer")
         return
     cases = [(1, 0, ["--backend", "ref"]), (2, 0, ["--backend", "ref"])]

@@ -86,7 +86,7 @@ void describe_backends(struct buf *out)
 		struct err err = ERR_INIT;
 
 		if (backend_load(&c, names[i], &err))
-			buf_addf(out, "%-6s cannot run: %s\n", names[i], err.text);
+			buf_addf(out, "%-6s %s\n", names[i], err.text);
 		else
 			describe_backend(c.backend, out);
 	}

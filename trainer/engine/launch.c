@@ -390,8 +390,6 @@ static int prepare(struct launcher *l, struct err *err)
 		l->board = NULL;
 		return err_set_errno(err, errno, "cannot share memory with the ranks");
 	}
-	if (l->o->run_id)
-		snprintf(l->board->run_id, sizeof(l->board->run_id), "%s", l->o->run_id);
 	l->child = calloc((size_t)l->n, sizeof(*l->child));
 	if (!l->child)
 		return err_set(err, ERR_NOMEM, "out of memory: %d ranks", l->n);

@@ -9,7 +9,6 @@
 struct launch_opts {
 	int nproc;
 	int threads; /* of a rank: ranks are bound to their share of the cores when it holds so many */
-	const char *run_id; /* 32 digits, or NULL */
 	/* The rank's whole life, in its own process; returns its exit code. */
 	int (*rank_main)(void *user, struct seat *seat);
 	/* Once all ranks have ended: the run is open (board->run_open), status and a line that says why. */

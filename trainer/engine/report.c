@@ -98,11 +98,8 @@ static int open_root(struct report *r, struct opening *o)
 {
 	struct dptrack_error error = { 0, "" };
 	struct dptrack_run_opts opts;
-	const char *given = r->e->seat->board->run_id;
 
-	if (given[0])
-		snprintf(o->id, sizeof(o->id), "%s", given);
-	else if (dptrack_draw_id(o->id))
+	if (dptrack_draw_id(o->id))
 		return -1;
 	opts = run_opts(r->e->cfg, o->id, 0, r->e->seat->world);
 	o->code = dptrack_run_open(&r->run, &opts, &error);

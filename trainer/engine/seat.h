@@ -19,8 +19,7 @@ struct board_rank {
 struct board { /* in memory shared by launcher and ranks; a rank without launcher has one of its own */
 	_Atomic int stop_signal; /* SIGINT, SIGTERM or SIGUSR1 once one came */
 	_Atomic int run_open;    /* rank 0 has opened the tracked run */
-	_Atomic int finished;    /* rank 0's work is complete and recorded */
-	char run_id[33];         /* drawn by the launcher; "" : rank 0 draws */
+	char run_id[33];         /* of that run */
 	struct board_rank rank[];
 };
 

@@ -186,6 +186,5 @@ static int ddp_rewrite(struct graph *g, const struct strategy_opts *o, struct er
 
 const struct strategy strategy_ddp = {
 	.name = "ddp",
-	.world_min = 1,
 	.rewrite = ddp_rewrite,
 };

@@ -21,7 +21,7 @@ struct strategy_opts {
 
 struct strategy {
 	const char *name;
-	int world_min, world_max; /* 0: no limit */
+	int world_max; /* 0: no limit */
 	int (*rewrite)(struct graph *g, const struct strategy_opts *o, struct err *err);
 };
 
