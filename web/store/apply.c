@@ -52,7 +52,7 @@ static int put_series(struct state *st, struct state_run *r, const struct apply_
 	int rc;
 
 	if (s->rank == EVENT_RANK_DEFAULT)
-		k.rank = a->rank == 0 ? STATE_RUN_LEVEL : a->rank;
+		k.rank = a->rank > 0 ? a->rank : STATE_RUN_LEVEL;
 	rc = state_key(st, s->key, &k.key_id, err);
 	if (!rc)
 		rc = state_series(st, &k, &id, err);
@@ -204,8 +204,6 @@ static int patch_run(struct state *st, struct apply_job *job, struct state_run *
 	ended = strcmp(news.status, "running") && strcmp(news.status, "scheduled");
 	if (op->end_ms == INGEST_NO_TIME)
 		news.end_ms = !ended ? INT64_MIN : r->end_ms != INT64_MIN ? r->end_ms : clock_wall_ms();
-	if (!ended)
-		news.final = 0;
 	return segment_status(st, r, r->segment, &news, err);
 }
 

@@ -52,6 +52,7 @@ struct feed {
 	const struct line *line;
 	struct axis axis;
 	const int64_t *hide; /* by position in the scanned list */
+	size_t at;           /* the position whose chunks come in */
 	uint64_t inside;
 	double low, high;
 };
@@ -181,53 +182,136 @@ static void put(struct cell *b, double x, double v)
 	b->finite++;
 }
 
+static size_t cell_of(const struct chart *c, double x)
+{
+	double last = c->o->buckets - 1, cell = c->width > 0 ? floor((x - c->from) / c->width) : 0;
+
+	return (size_t)(cell < last ? cell : last);
+}
+
 static int put_points(void *arg, size_t at, const struct sum_point *points, size_t n, struct err *err)
 {
 	struct feed *f = arg;
 	struct chart *c = f->c;
-	double last = c->o->buckets - 1, x, cell;
 	size_t i;
+	double x;
 
 	(void)err;
 	for (i = 0; i < n; i++) {
 		x = x_of(&f->axis, &points[i]);
 		if (points[i].step >= f->hide[at] || !(x >= c->from && x <= c->to))
 			continue;
-		cell = c->width > 0 ? floor((x - c->from) / c->width) : 0;
-		put(&c->cells[(size_t)(cell < last ? cell : last)], x, points[i].value);
+		put(&c->cells[cell_of(c, x)], x, points[i].value);
 		f->inside++;
 	}
 	return 0;
 }
 
-static int by_id(const void *x, const void *y)
+/* Whether a group lies in one bucket with all its points, so that its description can stand for them. */
+static bool is_whole(const struct feed *f, const struct chunk *k, unsigned group, struct chunk_group *g, size_t *ret_cell)
 {
-	const struct pick_series *const *a = x, *const *b = y;
+	const struct chart *c = f->c;
+	double low, high;
 
-	return ((*a)->id > (*b)->id) - ((*a)->id < (*b)->id);
+	if (f->axis.time || !k->ordered || group >= k->groups)
+		return false;
+	chunk_group_get(k, group, g);
+	low = x_of(&f->axis, &(struct sum_point){ g->min_step, 0, 0 });
+	high = x_of(&f->axis, &(struct sum_point){ g->max_step, 0, 0 });
+	if (g->nonfinite || g->max_step >= f->hide[f->at] || !(low >= c->from) || !(high <= c->to))
+		return false;
+	*ret_cell = cell_of(c, low);
+	return *ret_cell == cell_of(c, high);
+}
+
+static bool take_extreme(const struct feed *f, const struct chunk *k, unsigned group, unsigned at, double value,
+			 struct points_at *extreme)
+{
+	int64_t step;
+	double x;
+
+	if (chunk_group_step(k, group, at, &step))
+		return false;
+	x = x_of(&f->axis, &(struct sum_point){ step, 0, 0 });
+	if (isnan(extreme->x) || value != extreme->value || x < extreme->x)
+		*extreme = (struct points_at){ x, value };
+	return true;
+}
+
+/* A whole group: only its ends may have to be decoded. with_last: the next group does not take over the bucket's end
+ * (which is unknown, NaN, until it does). */
+static bool put_group(struct feed *f, const struct chunk *k, unsigned group, const struct chunk_group *g, struct cell *b,
+		      bool with_last)
+{
+	double low = x_of(&f->axis, &(struct sum_point){ g->min_step, 0, 0 });
+	double high = x_of(&f->axis, &(struct sum_point){ g->max_step, 0, 0 });
+	bool first = !b->finite || low < b->first.x, last = with_last && !(b->finite && high < b->last.x);
+	struct sum_point p[CHUNK_GROUP];
+
+	if ((first || last) && chunk_group_points(k, group, p))
+		return false;
+	if (!b->finite)
+		b->min.x = b->max.x = b->last.x = NAN;
+	if (first)
+		b->first = (struct points_at){ low, p[0].value };
+	if (last)
+		b->last = (struct points_at){ high, p[g->points - 1].value };
+	if ((isnan(b->min.x) || g->min <= b->min.value) && !take_extreme(f, k, group, g->min_at, g->min, &b->min))
+		return false;
+	if ((isnan(b->max.x) || g->max >= b->max.value) && !take_extreme(f, k, group, g->max_at, g->max, &b->max))
+		return false;
+	b->count += g->points;
+	b->finite += g->points;
+	b->sum += g->sum;
+	f->inside += g->points;
+	return true;
+}
+
+static int put_chunk(void *arg, const struct chunk *k, struct err *err)
+{
+	struct feed *f = arg;
+	struct sum_point p[CHUNK_GROUP];
+	struct chunk_group g, next;
+	size_t cell, next_cell;
+	unsigned i;
+	bool good = true;
+
+	for (i = 0; i < k->groups && good; i++) {
+		if (is_whole(f, k, i, &g, &cell)) {
+			bool taken_over = is_whole(f, k, i + 1, &next, &next_cell) && next_cell == cell;
+
+			good = put_group(f, k, i, &g, &f->c->cells[cell], !taken_over);
+			continue;
+		}
+		chunk_group_get(k, i, &g);
+		if (!f->axis.time && (x_of(&f->axis, &(struct sum_point){ g.max_step, 0, 0 }) < f->c->from ||
+				      x_of(&f->axis, &(struct sum_point){ g.min_step, 0, 0 }) > f->c->to))
+			continue;
+		good = !chunk_group_points(k, i, p) && !put_points(f, f->at, p, g.points, err);
+	}
+	return good ? 0 : err_set(err, ERR_CORRUPT, "store: a chunk is damaged; `dptrack doctor` says more");
 }
 
 static int fill_cells(struct chart *c, const struct line *l, uint64_t *ret_inside)
 {
 	size_t n = l->to - l->from, i;
-	const struct pick_series **s = calloc(n, sizeof *s);
-	int64_t *ids = calloc(n, sizeof *ids), *hide = calloc(n, sizeof *hide);
+	int64_t *hide = calloc(n, sizeof *hide);
 	struct feed f = { .c = c, .line = l, .axis = axis_of(c, l), .hide = hide };
-	int rc = s && ids && hide ? 0 : no_memory(c->err);
+	int rc = hide ? 0 : no_memory(c->err);
 
-	for (i = 0; i < n && !rc; i++)
-		s[i] = &l->run->series[l->from + i];
-	if (!rc) {
-		qsort(s, n, sizeof *s, by_id);
-		for (i = 0; i < n; i++) {
-			ids[i] = s[i]->id;
-			hide[i] = s[i]->hide;
-		}
-		memset(c->cells, 0, c->o->buckets * sizeof *c->cells);
-		rc = scan_points(c->d, l->run->id, ids, n, put_points, &f, c->err);
+	memset(c->cells, 0, c->o->buckets * sizeof *c->cells);
+	for (i = 0; i < n && !rc; i++) {
+		const struct pick_series *s = &l->run->series[l->from + i];
+
+		hide[i] = s->hide;
+		f.at = i;
+		rc = f.axis.time ? scan_series_chunks(c->d, s->id, put_chunk, &f, c->err)
+				 : scan_series_parts(c->d, s->id, put_chunk, &f, c->err);
+		f.hide = &hide[i];
+		if (!rc)
+			rc = scan_log(c->d, l->run->id, &s->id, 1, put_points, &f, c->err);
+		f.hide = hide;
 	}
-	free(s);
-	free(ids);
 	free(hide);
 	*ret_inside = f.inside;
 	return rc;

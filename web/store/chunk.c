@@ -9,7 +9,7 @@
 
 #define FORMAT 1
 #define HEAD_BYTES 8
-#define ENTRY_BYTES 64
+#define ENTRY_BYTES 68
 #define PAD_BYTES 8
 
 /* How a column's 64 words are packed. */
@@ -211,6 +211,7 @@ static void put_entry(unsigned char *to, const struct chunk_group *g)
 	memcpy(to + 40, &g->min, 8);
 	memcpy(to + 48, &g->max, 8);
 	memcpy(to + 56, &g->sum, 8);
+	memcpy(to + 64, &g->crc, 4);
 }
 
 void chunk_encode(struct buf *b, const struct sum_point *points, unsigned n)
@@ -237,6 +238,7 @@ void chunk_encode(struct buf *b, const struct sum_point *points, unsigned n)
 		add_group(b, points + (size_t)i * CHUNK_GROUP, part);
 		if (buf_failed(b))
 			return;
+		g.crc = crc32c(0, b->data + start + g.offset, b->len - start - g.offset);
 		put_entry((unsigned char *)b->data + start + HEAD_BYTES + (size_t)i * ENTRY_BYTES, &g);
 	}
 	buf_add_u64le(b, 0);
@@ -246,7 +248,7 @@ void chunk_encode(struct buf *b, const struct sum_point *points, unsigned n)
 	head[0] = FORMAT;
 	head[1] = ordered;
 	memcpy(head + 2, &count, 2);
-	crc = crc32c(0, head + HEAD_BYTES, b->len - start - HEAD_BYTES);
+	crc = crc32c(0, head + HEAD_BYTES, front - HEAD_BYTES);
 	memcpy(head + 4, &crc, 4);
 }
 
@@ -264,7 +266,7 @@ int chunk_open(struct chunk *ret, const void *bytes, size_t len)
 	groups = (n + CHUNK_GROUP - 1u) / CHUNK_GROUP;
 	if (n < 1 || n > CHUNK_POINTS || len < HEAD_BYTES + (size_t)groups * ENTRY_BYTES + PAD_BYTES)
 		return ERR_CORRUPT;
-	if (crc32c(0, p + HEAD_BYTES, len - HEAD_BYTES) != crc)
+	if (crc32c(0, p + HEAD_BYTES, (size_t)groups * ENTRY_BYTES) != crc)
 		return ERR_CORRUPT;
 	*ret = (struct chunk){ .bytes = p, .len = len, .points = n, .groups = groups, .ordered = p[1] & 1 };
 	return 0;
@@ -286,6 +288,7 @@ void chunk_group_get(const struct chunk *c, unsigned group, struct chunk_group *
 	memcpy(&ret->min, p + 40, 8);
 	memcpy(&ret->max, p + 48, 8);
 	memcpy(&ret->sum, p + 56, 8);
+	memcpy(&ret->crc, p + 64, 4);
 }
 
 static int get_varint(const unsigned char **p, const unsigned char *end, uint64_t *ret)
@@ -348,18 +351,61 @@ static int get_column(const unsigned char **p, const unsigned char *end, uint64_
 	return 0;
 }
 
+/* Where a group's columns begin and (in *ret_end) end; NULL when they are not what was written. */
+static const unsigned char *columns_of(const struct chunk *c, unsigned group, struct chunk_group *ret,
+				       const unsigned char **ret_end)
+{
+	struct chunk_group next;
+	size_t end = c->len - PAD_BYTES;
+
+	chunk_group_get(c, group, ret);
+	if (group + 1 < c->groups) {
+		chunk_group_get(c, group + 1, &next);
+		end = next.offset < end ? next.offset : end;
+	}
+	if (ret->points < 1 || ret->points > CHUNK_GROUP || ret->offset >= end)
+		return NULL;
+	/* The pad, or the next group, is there for wide loads. */
+	if (c->load && c->load(c->load_arg, ret->offset, end + PAD_BYTES - ret->offset))
+		return NULL;
+	if (crc32c(0, c->bytes + ret->offset, end - ret->offset) != ret->crc)
+		return NULL;
+	*ret_end = c->bytes + end;
+	return c->bytes + ret->offset;
+}
+
+int chunk_group_step(const struct chunk *c, unsigned group, unsigned at, int64_t *ret)
+{
+	const unsigned char *p, *end;
+	uint64_t w[CHUNK_GROUP], base, low;
+	struct chunk_group g;
+	unsigned mode;
+
+	p = columns_of(c, group, &g, &end);
+	if (!p || at >= g.points || end - p < 2)
+		return ERR_CORRUPT;
+	if ((p[0] & COLUMN_DELTA) && p[1] == 0) {
+		p += 2;
+		if (get_varint(&p, end, &base) || get_varint(&p, end, &low))
+			return ERR_CORRUPT;
+		*ret = (int64_t)(base + at * (uint64_t)unzigzag(low));
+		return 0;
+	}
+	if (get_column(&p, end, w, g.points, &mode))
+		return ERR_CORRUPT;
+	*ret = (int64_t)w[at];
+	return 0;
+}
+
 int chunk_group_points(const struct chunk *c, unsigned group, struct sum_point *ret)
 {
-	const unsigned char *p, *end = c->bytes + c->len - PAD_BYTES;
+	const unsigned char *p, *end;
 	uint64_t w[CHUNK_GROUP];
 	struct chunk_group g;
 	unsigned i, mode;
 
-	chunk_group_get(c, group, &g);
-	if (g.points < 1 || g.points > CHUNK_GROUP || g.offset >= c->len - PAD_BYTES)
-		return ERR_CORRUPT;
-	p = c->bytes + g.offset;
-	if (get_column(&p, end, w, g.points, &mode))
+	p = columns_of(c, group, &g, &end);
+	if (!p || get_column(&p, end, w, g.points, &mode))
 		return ERR_CORRUPT;
 	for (i = 0; i < g.points; i++)
 		ret[i].step = (int64_t)w[i];

@@ -2,9 +2,9 @@
  * from the group's smallest, as many bits as the largest needs) and described in a table in front, so that a reader
  * can skip or decode single groups. Points keep their order and every bit, NaN payloads included.
  *
- * Bytes, little-endian: u8 format (1), u8 flags (1: steps never go back), u16 points, u32 crc32c of all that follows;
- * a table entry a group (struct chunk_group in the order of its members, u32 offset from the chunk's start first);
- * the groups; 8 zero bytes. */
+ * Bytes, little-endian: u8 format (1), u8 flags (1: steps never go back), u16 points, u32 crc32c of the table; the
+ * table: an entry a group (struct chunk_group in the order of its members; offsets count from the chunk's start); the
+ * groups; 8 zero bytes. Each group has a checksum of its own, so that a part can be read and trusted alone. */
 #ifndef DPT_STORE_CHUNK_H
 #define DPT_STORE_CHUNK_H
 
@@ -26,6 +26,7 @@ struct chunk_group {
 	int64_t min_step, max_step;
 	double min_time, max_time; /* NaN times left out; NaN when all are */
 	double min, max, sum;      /* over finite values; NaN, NaN, 0 without any */
+	uint32_t crc;              /* crc32c of the group's bytes */
 };
 
 struct chunk {
@@ -33,18 +34,27 @@ struct chunk {
 	size_t len;
 	unsigned points, groups;
 	bool ordered;
+	/* When not NULL, only the head lies in bytes yet: called for each other part before it is looked at. */
+	int (*load)(void *arg, size_t from, size_t n);
+	void *load_arg;
 };
+
+/* The most bytes that head and table can take; chunk_open needs no more of a longer chunk. */
+#define CHUNK_HEAD_MAX (8 + CHUNK_POINTS / CHUNK_GROUP * 68)
 
 /* Appends the encoding of n (1 .. CHUNK_POINTS) points to b. */
 void chunk_encode(struct buf *b, const struct sum_point *points, unsigned n);
 
-/* Checks framing and checksum; bytes must outlive *ret. 0 or ERR_CORRUPT. */
+/* Checks head and table; bytes must outlive *ret. 0 or ERR_CORRUPT. Groups are checked when they are decoded. */
 int chunk_open(struct chunk *ret, const void *bytes, size_t len);
 
 void chunk_group_get(const struct chunk *c, unsigned group, struct chunk_group *ret);
 
 /* Decodes one group (at most CHUNK_GROUP points). 0 or ERR_CORRUPT. */
 int chunk_group_points(const struct chunk *c, unsigned group, struct sum_point *ret);
+
+/* The step of one point of a group; for a regular stride without decoding. 0 or ERR_CORRUPT. */
+int chunk_group_step(const struct chunk *c, unsigned group, unsigned at, int64_t *ret);
 
 /* All points; ret has room for c->points. */
 int chunk_points(const struct chunk *c, struct sum_point *ret);

@@ -3,16 +3,14 @@
 
 #include <stdlib.h>
 
-#include "web/store/chunk.h"
 #include "web/store/pack.h"
 
-static int damaged(struct err *err, const char *what, int64_t id)
+int scan_damaged(struct err *err, const char *what, int64_t id)
 {
 	return err_set(err, ERR_CORRUPT, "store: %s %lld is damaged; `dptrack doctor` says more", what, (long long)id);
 }
 
-static int scan_chunks(struct db *d, int64_t series, size_t at, scan_fn *fn, void *arg, struct sum_point *room,
-		       struct err *err)
+int scan_series_chunks(struct db *d, int64_t series, scan_chunk_fn *fn, void *arg, struct err *err)
 {
 	sqlite3_stmt *q;
 	int rc = db_start(d, &q, DB_chunk_range, err, "ii", SCAN_CHUNK_ID(series, 0), SCAN_CHUNK_ID(series + 1, 0) - 1);
@@ -20,15 +18,91 @@ static int scan_chunks(struct db *d, int64_t series, size_t at, scan_fn *fn, voi
 	while (!rc && (rc = db_next(d, q, err)) > 0) {
 		struct chunk c;
 
-		if (chunk_open(&c, sqlite3_column_blob(q, 1), (size_t)sqlite3_column_bytes(q, 1)) ||
-		    chunk_points(&c, room))
-			rc = damaged(err, "chunk", sqlite3_column_int64(q, 0));
+		if (chunk_open(&c, sqlite3_column_blob(q, 1), (size_t)sqlite3_column_bytes(q, 1)))
+			rc = scan_damaged(err, "chunk", sqlite3_column_int64(q, 0));
 		else
-			rc = fn(arg, at, room, c.points, err);
+			rc = fn(arg, &c, err);
 		if (rc)
 			db_stop(q);
 	}
 	return rc;
+}
+
+/* A chunk of which only what is looked at is read. */
+struct partly {
+	sqlite3_blob *blob;
+	unsigned char *bytes;
+	size_t cap;
+};
+
+static int load_part(void *arg, size_t from, size_t n)
+{
+	struct partly *p = arg;
+
+	return sqlite3_blob_read(p->blob, p->bytes + from, (int)n, (int)from) == SQLITE_OK ? 0 : ERR_IO;
+}
+
+static int open_part(struct db *d, struct partly *p, int64_t id, struct chunk *ret, struct err *err)
+{
+	size_t len, head;
+	int rc;
+
+	rc = p->blob ? sqlite3_blob_reopen(p->blob, id)
+		     : sqlite3_blob_open(db_handle(d), "main", "chunk", "data", id, 0, &p->blob);
+	if (rc != SQLITE_OK)
+		return db_failed(d, err, "opening a chunk");
+	len = (size_t)sqlite3_blob_bytes(p->blob);
+	head = len < CHUNK_HEAD_MAX ? len : CHUNK_HEAD_MAX;
+	if (len > p->cap) {
+		free(p->bytes);
+		p->cap = len + 4096;
+		p->bytes = malloc(p->cap);
+		if (!p->bytes) {
+			p->cap = 0;
+			return err_set(err, ERR_NOMEM, "store: out of memory");
+		}
+	}
+	if (load_part(p, 0, head) || chunk_open(ret, p->bytes, len))
+		return scan_damaged(err, "chunk", id);
+	ret->load = load_part;
+	ret->load_arg = p;
+	return 0;
+}
+
+int scan_series_parts(struct db *d, int64_t series, scan_chunk_fn *fn, void *arg, struct err *err)
+{
+	struct partly p = { 0 };
+	struct chunk c;
+	sqlite3_stmt *q;
+	int rc = db_start(d, &q, DB_chunk_heads, err, "ii", SCAN_CHUNK_ID(series, 0), SCAN_CHUNK_ID(series + 1, 0) - 1);
+
+	while (!rc && (rc = db_next(d, q, err)) > 0) {
+		rc = open_part(d, &p, sqlite3_column_int64(q, 0), &c, err);
+		if (!rc)
+			rc = fn(arg, &c, err);
+		if (rc)
+			db_stop(q);
+	}
+	sqlite3_blob_close(p.blob);
+	free(p.bytes);
+	return rc;
+}
+
+/* From chunks to points of the series at one position of the list. */
+struct decode {
+	scan_fn *fn;
+	void *arg;
+	size_t at;
+	struct sum_point *room;
+};
+
+static int decode_chunk(void *arg, const struct chunk *c, struct err *err)
+{
+	struct decode *to = arg;
+
+	if (chunk_points(c, to->room))
+		return err_set(err, ERR_CORRUPT, "store: a chunk is damaged; `dptrack doctor` says more");
+	return to->fn(to->arg, to->at, to->room, c->points, err);
 }
 
 static size_t find_id(const int64_t *ids, size_t count, int64_t id)
@@ -86,7 +160,7 @@ static int scan_log_room(struct db *d, int64_t run_id, const int64_t *ids, size_
 			err->code = 0;
 		rc = scan_row(sqlite3_column_blob(q, 1), (size_t)sqlite3_column_bytes(q, 1), ids, count, fn, arg, room, err);
 		if (rc == ERR_CORRUPT && !(err && err->code))
-			rc = damaged(err, "log row", sqlite3_column_int64(q, 0));
+			rc = scan_damaged(err, "log row", sqlite3_column_int64(q, 0));
 		if (rc)
 			db_stop(q);
 	}
@@ -112,7 +186,7 @@ int scan_points(struct db *d, int64_t run_id, const int64_t *ids, size_t count, 
 	if (!room)
 		return err_set(err, ERR_NOMEM, "store: out of memory");
 	for (i = 0; i < count && !rc; i++)
-		rc = scan_chunks(d, ids[i], i, fn, arg, room, err);
+		rc = scan_series_chunks(d, ids[i], decode_chunk, &(struct decode){ fn, arg, i, room }, err);
 	if (!rc && count)
 		rc = scan_log_room(d, run_id, ids, count, fn, arg, room, err);
 	free(room);

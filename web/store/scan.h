@@ -7,6 +7,7 @@
 #include <stdint.h>
 
 #include "tracker/base/err.h"
+#include "web/store/chunk.h"
 #include "web/store/db.h"
 #include "web/store/sum.h"
 
@@ -14,6 +15,15 @@
 
 /* Called with up to CHUNK_POINTS points of the series at position `at` in the list, in order of arrival per series. */
 typedef int scan_fn(void *arg, size_t at, const struct sum_point *points, size_t n, struct err *err);
+
+/* The folded chunks of one series in order, not decoded; a chunk is good until fn returns. */
+typedef int scan_chunk_fn(void *arg, const struct chunk *c, struct err *err);
+int scan_series_chunks(struct db *d, int64_t series, scan_chunk_fn *fn, void *arg, struct err *err);
+
+/* The same for readers that decode few groups: of a chunk only the table and those groups are read from the file. */
+int scan_series_parts(struct db *d, int64_t series, scan_chunk_fn *fn, void *arg, struct err *err);
+
+int scan_damaged(struct err *err, const char *what, int64_t id); /* the words for a row that cannot be right */
 
 /* ids: ascending. */
 int scan_points(struct db *d, int64_t run_id, const int64_t *ids, size_t count, scan_fn *fn, void *arg, struct err *err);

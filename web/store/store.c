@@ -10,6 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "tracker/base/clock.h"
 #include "web/store/inside.h"
 #include "web/store/readers.h"
 #include "web/store/writer.h"
@@ -61,14 +62,19 @@ static int take_lock(struct store *s, struct err *err)
 {
 	char path[PATH_MAX];
 	struct store_holder h;
-	int rc = lock_path(path, s->path, err);
+	int tries, rc = lock_path(path, s->path, err);
 
 	if (rc)
 		return rc;
 	s->lock_fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
 	if (s->lock_fd < 0)
 		return err_set_errno(err, errno, "%s", path);
-	if (flock(s->lock_fd, LOCK_EX | LOCK_NB)) {
+	/* store_holder touches the lock for an instant when it asks whether anybody holds it. */
+	for (tries = 0; flock(s->lock_fd, LOCK_EX | LOCK_NB); tries++) {
+		if (errno == EWOULDBLOCK && tries < 5) {
+			clock_sleep_s(0.01);
+			continue;
+		}
 		if (errno != EWOULDBLOCK)
 			return err_set_errno(err, errno, "locking %s", path);
 		read_holder(s->lock_fd, &h);

@@ -142,24 +142,28 @@ static void note_commit(struct writer *w, int rc, const struct err *err, uint64_
 		tell(w, rev);
 }
 
+/* Counted before anybody is told, so that who was told finds himself counted. */
+static void count_answers(struct writer *w, const struct writer_job *jobs)
+{
+	pthread_mutex_lock(&w->lock);
+	for (; jobs; jobs = jobs->next) {
+		w->stats.points += jobs->a.res.existed ? 0 : jobs->a.res.accepted;
+		w->stats.records_bad += jobs->a.res.rejected;
+	}
+	pthread_mutex_unlock(&w->lock);
+}
+
 static void answer(struct writer *w, struct writer_job *jobs)
 {
 	struct writer_job *next;
-	uint64_t points = 0, bad = 0;
 
+	count_answers(w, jobs);
 	for (; jobs; jobs = next) {
 		next = jobs->next;
-		if (!jobs->a.res.code || jobs->a.res.accepted)
-			points += jobs->a.res.existed ? 0 : jobs->a.res.accepted;
-		bad += jobs->a.res.rejected;
 		jobs->done.fn(jobs->done.arg, &jobs->a.res);
 		intake_done(&jobs->a.in);
 		free(jobs);
 	}
-	pthread_mutex_lock(&w->lock);
-	w->stats.points += points;
-	w->stats.records_bad += bad;
-	pthread_mutex_unlock(&w->lock);
 }
 
 static int commit_group(struct writer *w, struct writer_job *jobs, struct err *err)
