@@ -1,7 +1,6 @@
 /* main.c: dptrain. Wiring only: arguments to a configuration, a configuration to the launcher or a subcommand. */
 #include "config.h"
 
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -46,7 +45,7 @@ static enum dptrack_status status_of(const struct board *board, int code)
 {
 	if (code == 0)
 		return DPTRACK_FINISHED;
-	return code == 130 || atomic_load(&board->stop_signal) == SIGTERM ? DPTRACK_KILLED : DPTRACK_FAILED;
+	return code == 130 || (code == 1 && atomic_load(&board->stop_signal)) ? DPTRACK_KILLED : DPTRACK_FAILED;
 }
 
 static void job_ended(void *user, const struct board *board, int code, const char *reason)

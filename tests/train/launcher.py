@@ -81,6 +81,20 @@ def interrupted(number, code, twice):
             check(len(steps) == 2 and steps[("phase/step", 0)] == steps[("phase/step", 1)], "%s: both ranks end at the same step" % name)
 
 
+def hung_up():
+    """Under nohup a closed terminal ends nothing; nor does a reader of stdout who goes away."""
+    with Folder() as runs:
+        p = endless(runs, 2, preexec_fn=lambda: signal.signal(signal.SIGHUP, signal.SIG_IGN))
+        wait_for_steps(p, 2)
+        os.kill(p.pid, signal.SIGHUP)
+        p.stdout.close()
+        time.sleep(0.5)
+        check(p.poll() is None, "nohup: still running after SIGHUP and without a reader")
+        os.kill(p.pid, signal.SIGINT)
+        check(p.wait(timeout=10) == 130, "nohup: exit code %s" % p.returncode)
+        p.stderr.close()
+
+
 def killed_launcher():
     with Folder() as runs:
         p = endless(runs, 2)
@@ -166,6 +180,7 @@ def main():
     interrupted(signal.SIGINT, 130, False)
     interrupted(signal.SIGINT, 130, True)
     interrupted(signal.SIGTERM, 1, False)
+    hung_up()
     killed_launcher()
     placed("torchrun", lambda r: {"RANK": str(r), "WORLD_SIZE": "2", "LOCAL_RANK": str(r), "LOCAL_WORLD_SIZE": "2",
                                   "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(os.getpid())})

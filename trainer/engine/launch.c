@@ -78,12 +78,15 @@ static void bind_to_share(const struct seat *s, int threads)
 /* The stop signals are left to a signalfd; a closed terminal or pipe must not end a run. */
 static void stop_set(sigset_t *set)
 {
+	struct sigaction hangup;
+
 	signal(SIGPIPE, SIG_IGN);
 	sigemptyset(set);
 	sigaddset(set, SIGINT);
 	sigaddset(set, SIGTERM);
 	sigaddset(set, SIGUSR1);
-	sigaddset(set, SIGHUP);
+	if (sigaction(SIGHUP, NULL, &hangup) == 0 && hangup.sa_handler != SIG_IGN) /* nohup */
+		sigaddset(set, SIGHUP);
 }
 
 int launch_seat(struct seat *ret, const struct place *p, int threads, struct err *err)
