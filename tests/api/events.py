@@ -60,6 +60,13 @@ def limited():
         streams = [Stream(server) for _ in range(4)]
         lib.equal([s.status for s in streams], [200] * 4, "half of the places are for streams")
         lib.equal(Stream(server).status, 503, "one stream too many")
+        streams.pop().socket.close()
+        end = time.monotonic() + 4
+        while time.monotonic() < end and b"event_streams 3" not in server.request("GET", "/metrics")[2]:
+            time.sleep(0.1)
+        lib.check(time.monotonic() < end, "a client that left is noticed")
+        streams.append(Stream(server))
+        lib.equal(streams[-1].status, 200, "its place is free again")
         lib.equal(server.request("GET", "/health")[0], 200, "a request beside them")
         half = server.socket()
         half.sendall(b"GET /health HTTP/1.1\r\nHost: loc")

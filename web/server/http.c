@@ -29,6 +29,7 @@ enum {
 	HTTP_BLOCK_BYTES = 65536,
 	HTTP_IDLE_TIMEOUT_S = 70,
 	HTTP_TICK_MS = 250,
+	HTTP_PROBE_TICKS = 4,
 	HTTP_HEARTBEAT_S = 15,
 	HTTP_DRAIN_S = 10,
 };
@@ -89,7 +90,8 @@ struct feed {
 	struct buf piece, out;
 	size_t sent;
 	double tick_at_s;
-	bool ended, suspended, nudged, tick;
+	int fd;
+	bool ended, suspended, nudged, tick, gone;
 };
 
 static struct exchange *exchange_of(const struct call *c)
@@ -196,6 +198,8 @@ static ssize_t feed_read(void *cls, uint64_t pos, char *to, size_t max)
 	while (f->sent == f->out.len) {
 		if (f->ended || (f->src.events && atomic_load(&f->srv->stopping)))
 			return MHD_CONTENT_READER_END_OF_STREAM;
+		if (f->gone)
+			return MHD_CONTENT_READER_END_WITH_ERROR;
 		rc = feed_fill(f);
 		if (rc < 0)
 			return MHD_CONTENT_READER_END_WITH_ERROR;
@@ -208,22 +212,35 @@ static ssize_t feed_read(void *cls, uint64_t pos, char *to, size_t max)
 	return (ssize_t)n;
 }
 
-/* Wakes event streams: all of them after a change, else those whose heartbeat is due. */
-static void feeds_nudge(struct server *s, bool all)
+/* A suspended connection is watched by nobody: whether its client left must be asked. */
+static bool peer_gone(int fd)
+{
+	char byte;
+	ssize_t n = recv(fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT);
+
+	return n == 0 || (n < 0 && errno != EAGAIN && errno != EINTR);
+}
+
+enum { NUDGE_ALL = 1, NUDGE_PROBE = 2 };
+
+/* Wakes event streams: all of them after a change, else those whose heartbeat is due or whose client has left. */
+static void feeds_nudge(struct server *s, int how)
 {
 	double now = clock_mono_s();
 	struct feed *f;
 
 	pthread_mutex_lock(&s->lock);
 	for (f = s->feeds; f; f = f->next) {
-		bool due = now >= f->tick_at_s;
+		/* while it is suspended its socket is open, and its worker reads none of this */
+		bool due = now >= f->tick_at_s, gone = (how & NUDGE_PROBE) && f->suspended && peer_gone(f->fd);
 
-		if (!all && !due)
+		if (!(how & NUDGE_ALL) && !due && !gone)
 			continue;
 		if (due)
 			f->tick_at_s = now + HTTP_HEARTBEAT_S;
 		if (f->suspended) {
 			f->tick = due;
+			f->gone = gone;
 			f->suspended = false;
 			MHD_resume_connection(f->conn);
 		} else {
@@ -236,6 +253,7 @@ static void feeds_nudge(struct server *s, bool all)
 /* The call's stream as a response; takes it over in every case. */
 static struct MHD_Response *feed_response(struct exchange *x, bool gzip)
 {
+	const union MHD_ConnectionInfo *info = MHD_get_connection_info(x->conn, MHD_CONNECTION_INFO_CONNECTION_FD);
 	struct feed *f = calloc(1, sizeof(*f));
 	struct MHD_Response *r;
 
@@ -246,6 +264,7 @@ static struct MHD_Response *feed_response(struct exchange *x, bool gzip)
 	}
 	f->srv = x->srv;
 	f->conn = x->conn;
+	f->fd = info ? info->connect_fd : -1;
 	f->src = x->call.stream;
 	f->tick_at_s = clock_mono_s() + HTTP_HEARTBEAT_S;
 	x->call.stream = (struct call_stream){ 0 };
@@ -727,8 +746,12 @@ static void *ticker_main(void *arg)
 	struct server *s = arg;
 	struct timespec pause = { .tv_nsec = HTTP_TICK_MS * 1000000l };
 
+	unsigned ticks = 0;
+
 	while (!atomic_load(&s->drained)) {
-		feeds_nudge(s, atomic_exchange(&s->changed, false) || atomic_load(&s->stopping));
+		bool all = atomic_exchange(&s->changed, false) || atomic_load(&s->stopping);
+
+		feeds_nudge(s, (all ? NUDGE_ALL : 0) | (++ticks % HTTP_PROBE_TICKS ? 0 : NUDGE_PROBE));
 		conns_tick(s->conns);
 		nanosleep(&pause, NULL);
 	}
@@ -902,7 +925,7 @@ void server_stop(struct server *s)
 	atomic_store(&s->stopping, true);
 	if (s->daemon) {
 		MHD_quiesce_daemon(s->daemon);
-		feeds_nudge(s, true);
+		feeds_nudge(s, NUDGE_ALL);
 		drain(s);
 	}
 	atomic_store(&s->drained, true);
