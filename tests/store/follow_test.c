@@ -276,6 +276,101 @@ static void damaged_files_do_not_stop_others(void **state)
 	follow_stop(f);
 }
 
+#define CUT_POINTS 4
+
+/* A small journal of run `number`; its file's name goes to path, the run's id to run. */
+static void make_small(struct buf *b, size_t number, char path[80], char run[40])
+{
+	struct event_header header = helper_header(0, 0, 0);
+	char writer[40];
+	int i;
+
+	snprintf(run, 40, "%032zx", number + 1);
+	snprintf(writer, sizeof writer, "%032zx", number + 5000);
+	snprintf(path, 80, "%04zu.journal", number);
+	header.run_id = helper_text(run);
+	header.writer_id = helper_text(writer);
+	buf_reset(b);
+	encode_header(b, 1.7e9, &header);
+	for (i = 1; i <= CUT_POINTS; i++)
+		helper_scalar(b, "a", i, i);
+}
+
+/* Files cut at every byte are read as far as they are whole; once the rest is there, all of it is, once. */
+static void torn_files(void **state)
+{
+	struct helper *h = *state;
+	char path[80], run[40];
+	struct follow *f;
+	size_t cut, len;
+	struct buf b;
+
+	buf_init(&b, 1 << 16);
+	make_small(&b, 0, path, run);
+	len = b.len;
+	for (cut = 0; cut < len; cut++) {
+		make_small(&b, cut, path, run);
+		append(h, path, b.data, cut);
+	}
+	f = start(h, &(struct follow_opts){ 0 });
+	for (cut = 0; cut < len; cut += 5) {
+		struct record rec;
+		size_t at = 0, whole = 0;
+
+		make_small(&b, cut, path, run);
+		while (record_next(b.data, cut, &at, &rec) == RECORD_OK)
+			whole++;
+		assert_int_equal(count_of(h, run, "a"), whole ? whole - 1 : 0);
+	}
+	for (cut = 0; cut < len; cut++) {
+		make_small(&b, cut, path, run);
+		append(h, path, b.data + cut, len - cut);
+	}
+	for (cut = 0; cut < len; cut++) {
+		make_small(&b, cut, path, run);
+		wait_for(h, run, "a", CUT_POINTS);
+	}
+	follow_stop(f);
+	buf_done(&b);
+}
+
+/* One flipped bit costs its record, or what comes behind when it breaks the framing; never another file. */
+static void flipped_bits(void **state)
+{
+	struct helper *h = *state;
+	char path[80], run[40];
+	size_t at, len, i, want;
+	struct follow *f;
+	struct buf b;
+
+	buf_init(&b, 1 << 16);
+	make_small(&b, 0, path, run);
+	len = b.len;
+	for (at = 0; at < len; at++) {
+		make_small(&b, at, path, run);
+		b.data[at] ^= 0x10;
+		append(h, path, b.data, len);
+	}
+	f = start(h, &(struct follow_opts){ .once = true });
+	for (at = 0; at < len; at++) {
+		enum record_state s;
+		struct record rec;
+
+		make_small(&b, at, path, run);
+		b.data[at] ^= 0x10;
+		want = 0;
+		for (i = 0; (s = record_next(b.data, len, &i, &rec)) == RECORD_OK || s == RECORD_BAD_PAYLOAD;) {
+			if (s == RECORD_BAD_PAYLOAD && i == 0)
+				break;
+			want += s == RECORD_OK && i > rec.frame_bytes;
+			i += s == RECORD_OK ? 0 : rec.frame_bytes;
+		}
+		assert_int_equal(count_of(h, run, "a"), want);
+	}
+	follow_stop(f);
+	buf_done(&b);
+}
+
 static void links_are_followed(void **state)
 {
 	struct helper *h = *state;
@@ -319,6 +414,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(foreign_folders, helper_setup, helper_teardown),
 		cmocka_unit_test_setup_teardown(foreign_restart, helper_setup, helper_teardown),
 		cmocka_unit_test_setup_teardown(damaged_files_do_not_stop_others, helper_setup, helper_teardown),
+		cmocka_unit_test_setup_teardown(torn_files, helper_setup, helper_teardown),
+		cmocka_unit_test_setup_teardown(flipped_bits, helper_setup, helper_teardown),
 		cmocka_unit_test_setup_teardown(links_are_followed, helper_setup, helper_teardown),
 	};
 

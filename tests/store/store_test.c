@@ -265,6 +265,35 @@ static void silence_is_death_until_it_speaks(void **state)
 	buf_done(&b);
 }
 
+/* A spike is told once its points are folded, and only the worst of a series. */
+static void spikes_are_told(void **state)
+{
+	struct helper *h = *state;
+	struct event_header header = helper_header(0, 0, 0);
+	struct ingest_result res;
+	struct query_run r;
+	struct buf b;
+	int i;
+
+	buf_init(&b, 1 << 24);
+	encode_header(&b, 1.7e9, &header);
+	for (i = 0; i < 5000; i++) {
+		double v = 0.3 + 2 * exp(-i / 300.0) + 0.02 * (i * 7919 % 11);
+
+		helper_scalar(&b, "train/loss", i, i == 337 ? 14.85 : i == 2048 ? 4 : v);
+		helper_scalar(&b, "train/lr", i, i == 400 ? 100 : 1);
+	}
+	assert_int_equal(helper_post(h, HELPER_RUN, HELPER_WRITER, 0, &b, 0, &res), 0);
+	helper_reopen(h);
+	r = helper_run(h, HELPER_RUN);
+	assert_int_equal(r.alert_count, 1);
+	assert_string_equal(r.alerts[0].kind_name, "spike");
+	assert_string_equal(r.alerts[0].key, "train/loss");
+	assert_string_equal(r.alerts[0].text, "spike 14.85 at step 337");
+	assert_int_equal(r.alerts[0].step, 337);
+	buf_done(&b);
+}
+
 /* One connection may write; every other one is read-only down to its descriptor. */
 static void one_connection_writes(void **state)
 {
@@ -494,6 +523,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(segments_hide_logged_points, helper_setup, helper_teardown),
 		cmocka_unit_test_setup_teardown(segments_hide_folded_points, helper_setup, helper_teardown),
 		cmocka_unit_test_setup_teardown(silence_is_death_until_it_speaks, helper_setup, helper_teardown),
+		cmocka_unit_test_setup_teardown(spikes_are_told, helper_setup, helper_teardown),
 		cmocka_unit_test_setup_teardown(one_connection_writes, helper_setup, helper_teardown),
 		cmocka_unit_test_setup_teardown(other_files_are_refused, helper_setup, helper_teardown),
 		cmocka_unit_test_setup_teardown(launcher_has_the_last_word, helper_setup, helper_teardown),

@@ -123,7 +123,7 @@ static int alert_stored(struct db *d, int64_t id, struct query_run *r, struct ar
 		struct query_alert alert = { .kind = QUERY_ALERT_SPIKE, .kind_name = "spike", .key = db_text(a, q, 0),
 					     .step = sqlite3_column_int64(q, 2), .value = db_real(q, 3) };
 
-		alert.text = arena_printf(a, "spike %.3g at step %lld", alert.value, (long long)alert.step);
+		alert.text = arena_printf(a, "spike %.4g at step %lld", alert.value, (long long)alert.step);
 		rc = add_alert(r, a, &alert, err);
 		if (rc)
 			db_stop(q);
@@ -153,7 +153,7 @@ static int load_alerts(struct db *d, int64_t id, struct arena *a, struct query_r
 			rc = add_alert(r, a, &(struct query_alert){
 				.kind = QUERY_ALERT_DIVERGED, .kind_name = "diverged", .key = m->key, .step = m->min_step,
 				.value = m->last,
-				.text = arena_printf(a, "diverged: %.3g after %.3g at step %lld", m->last, m->min,
+				.text = arena_printf(a, "diverged: %.4g after %.4g at step %lld", m->last, m->min,
 						     (long long)m->min_step) }, err);
 	}
 	return rc ? rc : alert_stored(d, id, r, a, err);
