@@ -5,12 +5,13 @@ import * as api from './api.ts';
 import type { Experiment, Run, RunDetail, Series } from './base/types.ts';
 import { assignLooks } from './base/colour.ts';
 import { defaultCurve, defaultGoal, directionOf, type Goal } from './base/goal.ts';
-import { chartOrder, openAtFirst } from './base/order.ts';
+import { chartOrder, frontKeys, openAtFirst } from './base/order.ts';
 import { splitParams } from './base/params.ts';
 import { appendBuckets, seriesOf } from './base/series.ts';
 import { emptyView, isExpression, matchesWords, parseView, viewQuery, type View } from './base/url.ts';
 import { orderRuns, partition } from './base/rank.ts';
 
+/** As in src/index.html, which asks for the first page before this script is there. */
 const FIRST_PAGE = 200;
 const NEXT_PAGE = 1000;
 const SHOWN_ALL = 16;
@@ -146,6 +147,8 @@ export function setShown(set: Set<string> | null): void {
 // ---- runs -----------------------------------------------------------------------------------------------------
 
 let loadSeq = 0;
+/** The first request asks for the newest runs of all experiments: the browser has begun it with the page. */
+let firstLoad = true;
 /** What runs holds: the experiment and filter of the last load. */
 let loaded = '';
 
@@ -157,7 +160,7 @@ const viewPage = computed(() => view.value.page);
 
 /** The charts that the first screen will show, as far as the size of the window tells. */
 function firstKeys(): string[] {
-	const { first, groups } = chartOrder(metricKeys.value, [curve.value, goal.value?.key]);
+	const { first, groups } = chartOrder(metricKeys.value, frontKeys(curve.value, goal.value?.key));
 	const table = Math.min(36 + runs.value.length * 27, innerHeight * 0.56);
 	const room = innerHeight - table - 142;
 	const below = Math.max(0, room - Math.min(420, Math.max(260, room)) + 120);
@@ -182,11 +185,18 @@ async function loadRuns(name: string | null, filter: string): Promise<void> {
 	loading.value = true;
 	problem.value = null;
 	try {
-		let { runs: list, next } = await api.getRuns({ experiment: name ?? undefined, filter, limit: FIRST_PAGE });
+		const any = name === null || (firstLoad && filter === '');
+		if (firstLoad && !any) void api.getRuns({ limit: FIRST_PAGE }).catch(() => undefined);
+		firstLoad = false;
+		let { runs: list, next } = await api.getRuns({ experiment: any ? undefined : name, filter, limit: FIRST_PAGE });
 		if (!mine()) return;
 		const newest = name ?? list[0]?.experiment;
-		const mixed = name === null && list.some((r) => r.experiment !== newest);
+		const mixed = any && list.some((r) => r.experiment !== newest);
 		list = list.filter((r) => r.experiment === newest);
+		if (!list.length && next !== null && name !== null) {
+			({ runs: list, next } = await api.getRuns({ experiment: name, filter, limit: FIRST_PAGE }));
+			if (!mine()) return;
+		}
 		batch(() => {
 			filterProblem.value = null;
 			runs.value = list;
@@ -503,8 +513,8 @@ export function start(): void {
 	effect(() => {
 		const name = viewExperiment.value;
 		const filter = serverFilter.value;
-		if (viewPage.value !== 'experiments') void loadRuns(name, filter);
-		else void loadExperiments();
+		void loadRuns(name, filter);
+		if (viewPage.value === 'experiments') void loadExperiments();
 	});
 	effect(() => {
 		void view.value.x;

@@ -60,7 +60,17 @@ function toHex(l: number, c: number, h: number): string {
 	}).join('');
 }
 
-export function hexToLab(hex: string): Lab {
+const labs = new Map<string, Lab>();
+
+function hexToLab(hex: string): Lab {
+	const known = labs.get(hex);
+	if (known) return known;
+	const made = toLab(hex);
+	labs.set(hex, made);
+	return made;
+}
+
+function toLab(hex: string): Lab {
 	const [r, g, b] = [1, 3, 5].map((i) => {
 		const u = parseInt(hex.slice(i, i + 2), 16) / 255;
 		return u <= 0.04045 ? u / 12.92 : ((u + 0.055) / 1.055) ** 2.4;
@@ -80,13 +90,20 @@ export function distance(a: string, b: string): number {
 	return Math.hypot(p[0] - q[0], p[1] - q[1], p[2] - q[2]);
 }
 
+const made = new Map<string, Look>();
+
 function look(hue: number, shade: number, dash: number): Look {
+	const name = [hue, shade % SHADES.length, dash % DASHES.length].join();
+	const known = made.get(name);
+	if (known) return known;
 	const [dl, dh] = SHADES[shade % SHADES.length]!;
-	return {
+	const fresh = {
 		light: toHex(0.57 + dl, 0.16, hue + dh),
 		dark: toHex(0.71 + dl * 0.8, 0.145, hue + dh),
 		dash: DASHES[dash % DASHES.length]!,
 	};
+	made.set(name, fresh);
+	return fresh;
 }
 
 function farApart(a: Look, b: Look): boolean {

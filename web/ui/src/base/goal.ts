@@ -45,6 +45,10 @@ export function defaultGoal(runs: readonly Run[]): Goal | null {
 	return best === null ? null : { key: best, dir: directionOf(best) };
 }
 
+export function isLoss(key: string): boolean {
+	return LOSS.test(key);
+}
+
 /** The training curve that stands beside the goal's on the first screen. */
 export function defaultCurve(keys: readonly string[], goal: string | null): string | null {
 	const rank = (k: string) => k === 'train/loss' ? 5 : k === 'epoch/train_loss' ? 4

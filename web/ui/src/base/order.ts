@@ -1,5 +1,7 @@
 // The order of the charts: the training curve and the goal, then groups by the part of the key before the first slash.
 
+import { isLoss } from './goal.ts';
+
 export interface ChartGroup {
 	name: string;
 	keys: string[];
@@ -18,6 +20,11 @@ const GROUPS_FIRST = ['epoch', 'val', 'train', 'other'];
 function groupOf(key: string): string {
 	const i = key.indexOf('/');
 	return i > 0 ? key.slice(0, i) : 'other';
+}
+
+/** What stands in front: the training curve and the goal; the goal first where no loss is left beside it. */
+export function frontKeys(curve: string | null, goal: string | null | undefined): (string | null | undefined)[] {
+	return curve !== null && isLoss(curve) ? [curve, goal] : [goal, curve];
 }
 
 /** words narrows the keys; with words nothing stands apart in front. */

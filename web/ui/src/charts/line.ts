@@ -88,6 +88,8 @@ export class LineChart {
 	private data: LineData | null = null;
 	private range: Range = { lo: 0, hi: 1, outside: [] };
 	private theme: Theme;
+	/** The colours must be read again: done in the frame that draws, when the page has its new style. */
+	private stale = false;
 	private readonly base: HTMLCanvasElement;
 	private readonly over: HTMLCanvasElement;
 	private labels: Label[] = [];
@@ -137,7 +139,7 @@ export class LineChart {
 
 	/** Colours have changed. */
 	retheme(): void {
-		this.theme = themeOf(this.el);
+		this.stale = true;
 		this.later();
 	}
 
@@ -189,6 +191,8 @@ export class LineChart {
 		const width = this.el.clientWidth;
 		const height = this.el.clientHeight;
 		if (!d || width < 40 || height < 40) return;
+		if (this.stale) this.theme = themeOf(this.el);
+		this.stale = false;
 		this.range = fitRange(d.lines, d.from, d.to, d.log, d.full);
 		this.laneRows = this.flagRows(width);
 		const shape = [d.log, d.whole, d.gutter, this.laneRows, d.xLabel].join();

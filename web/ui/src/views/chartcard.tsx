@@ -160,14 +160,11 @@ export function ChartCard({ metric, note }: { metric: string; note?: string }) {
 		const l = lines.value;
 		const [from, to] = rangeOf(metric, l);
 		void theme();
-		requestAnimationFrame(() => {
-			const el = box.current;
-			if (!el || !chart.current) return;
-			chart.current.retheme();
-			chart.current.set({ lines: l, from, to, log: v.log, full: v.full, xLabel: s.unitOf(metric),
-				whole: s.unitOf(metric) === 'step' || metric.startsWith('epoch/') && s.unitOf(metric) === 'epoch',
-				gutter: l.length > 1 && el.clientWidth > 300 ? (el.clientWidth > 430 ? GUTTER : 84) : 0 });
-		});
+		const width = box.current?.clientWidth ?? 0;
+		chart.current?.retheme();
+		chart.current?.set({ lines: l, from, to, log: v.log, full: v.full, xLabel: s.unitOf(metric),
+			whole: s.unitOf(metric) === 'step' || metric.startsWith('epoch/') && s.unitOf(metric) === 'epoch',
+			gutter: l.length > 1 && width > 300 ? (width > 430 ? GUTTER : 84) : 0 });
 	});
 	useSignalEffect(() => {
 		const id = s.lit.value;

@@ -3,7 +3,7 @@
 import { signal } from '@preact/signals';
 import * as s from '../state.ts';
 import { natural } from '../base/format.ts';
-import { AT_ONCE, chartOrder, openAtFirst, type ChartGroup } from '../base/order.ts';
+import { AT_ONCE, chartOrder, frontKeys, openAtFirst, type ChartGroup } from '../base/order.ts';
 import { Key } from './bits.tsx';
 import { ChartCard } from './chartcard.tsx';
 
@@ -78,7 +78,7 @@ function Group({ group }: { group: ChartGroup }) {
 export function ChartGrid({ keys }: { keys: readonly string[] }) {
 	const words = find.value;
 	const g = s.goal.value;
-	const { first, groups } = chartOrder(keys, [s.curve.value, g?.key], words);
+	const { first, groups } = chartOrder(keys, frontKeys(s.curve.value, g?.key), words);
 	return (
 		<>
 			<div class={'charts first n' + first.length}>

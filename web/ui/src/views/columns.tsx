@@ -4,7 +4,7 @@ import type { ComponentChildren } from 'preact';
 import type { Run } from '../base/types.ts';
 import * as s from '../state.ts';
 import { decimalsFor, duration, fixed, natural, short, signed, when } from '../base/format.ts';
-import { bestOf, bestRun, bestStep, directionOf, fellOut, inPoints } from '../base/goal.ts';
+import { bestOf, bestRun, bestStep, directionOf, fellOut, inPoints, isLoss } from '../base/goal.ts';
 import { tellingParams } from '../base/params.ts';
 import { metricColumn, metricValue, runTime } from '../base/rank.ts';
 import { valueAt } from '../base/series.ts';
@@ -245,7 +245,7 @@ export const defaultColumns = computed<string[]>(() => {
 	if (g) ids.push('m:best:' + g.key, 'delta', 'm:last:' + g.key);
 	const extra = [...keys].filter((k) => k !== g?.key && /^(epoch|val|eval|test)\//.test(k) && /loss|perplexity/.test(k)
 		&& !/train/.test(k)).slice(0, 1).map((k) => 'm:best:' + k);
-	if (!extra.length && s.curve.value && s.curve.value !== g?.key) extra.push('m:last:' + s.curve.value);
+	if (!extra.length && s.curve.value && isLoss(s.curve.value)) extra.push('m:last:' + s.curve.value);
 	if (keys.has('epoch/samples_per_s')) extra.push('m:last:epoch/samples_per_s');
 	if (keys.has('epoch/seconds')) extra.push('m:last:epoch/seconds');
 	else extra.push('time');

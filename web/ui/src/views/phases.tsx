@@ -50,7 +50,8 @@ export function phasesOf(r: Run): Segment[] | null {
 	return stack(Object.entries(mean).map(([name, value]) => ({ name, value })));
 }
 
-/** Asks for the per-rank phases of runs that do not log them as a whole; one request for all asked in one turn. */
+/** Asks for the per-rank phases of runs that do not log them as a whole; one request for all asked in one turn.
+ * The first step is left out: it pays for what later ones find ready. */
 export function wantPhases(list: readonly Run[], again = false): void {
 	for (const r of list) {
 		if ((byRank.has(r.id) && !again) || ownPhases(r)) continue;
@@ -65,7 +66,7 @@ async function ask(): Promise<void> {
 	queue = [];
 	if (!ids.length) return;
 	const list = await api.querySeries({
-		runs: ids, keys: [...PHASE_KEYS, 'comm_total', 'step'].map((k) => 'phase/' + k), rank: null, buckets: 1, x: 'step',
+		runs: ids, keys: [...PHASE_KEYS, 'comm_total', 'step'].map((k) => 'phase/' + k), rank: null, buckets: 1, x: 'step', from: 2,
 	}).catch(() => []);
 	const found = new Map<string, Map<number, Record<string, number>>>();
 	for (const t of list) {
