@@ -19,6 +19,7 @@
 #define FOLD_POINTS 200000      /* of one transaction while idle */
 #define FOLD_IDLE_S 0.25
 #define FOLD_AGE_S 2.0
+#define FOLD_BUSY_AGE_S 5.0
 #define LOST_EVERY_S 5.0
 #define WAL_LIMIT (8 << 20)
 #define PAGE_BYTES 4096
@@ -320,6 +321,14 @@ static bool fold_due(const struct writer *w, double now)
 	       (w->log_points >= 4096 || now - w->oldest_log_s >= FOLD_AGE_S);
 }
 
+/* Writers that never pause must not keep the log growing, nor alerts waiting. */
+static bool fold_pressing(const struct writer *w, double now)
+{
+	if (!w->log_points || w->no_fold || now < w->fold_after_s)
+		return false;
+	return w->log_points >= FOLD_BUSY_POINTS || now - w->oldest_log_s >= FOLD_BUSY_AGE_S;
+}
+
 /* Seconds until something has to be done without being asked. */
 static double next_due(const struct writer *w, double now)
 {
@@ -430,7 +439,7 @@ static void *main_loop(void *arg)
 		jobs = wait_for_work(w, &stop);
 		if (jobs) {
 			commit_jobs(w, jobs);
-			if (w->log_points >= FOLD_BUSY_POINTS && !w->no_fold && clock_mono_s() >= w->fold_after_s)
+			if (fold_pressing(w, clock_mono_s()))
 				fold(w, FOLD_BUSY_POINTS);
 			if (w->wal_pages >= w->wal_limit_pages)
 				checkpoint(w, false);
