@@ -28,6 +28,7 @@ libtracker_la_SOURCES = \
 	tracker/run/names.c tracker/run/names.h \
 	tracker/run/records.c tracker/run/records.h \
 	tracker/run/run.c \
+	tracker/run/syncer.c tracker/run/syncer.h \
 	tracker/run/warn.c tracker/run/warn.h \
 	tracker/run/writer.c tracker/run/writer.h \
 	tracker/sink/curlso.c tracker/sink/curlso.h \

@@ -7,7 +7,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "config.h"
@@ -216,17 +215,9 @@ int journal_write(struct journal *j, struct err *err)
 	return 0;
 }
 
-int journal_sync(struct journal *j, struct err *err)
+int journal_dup(const struct journal *j)
 {
-	struct stat st;
-
-	if (j->fd < 0)
-		return 0;
-	if (fdatasync(j->fd))
-		return err_set_errno(err, errno, "cannot sync the journal %s", j->path);
-	if (!fstat(j->fd, &st) && !st.st_nlink)
-		return err_set(err, ERR_IO, "the journal %s was removed while it was being written", j->path);
-	return 0;
+	return j->fd < 0 ? -1 : fcntl(j->fd, F_DUPFD_CLOEXEC, 0);
 }
 
 const char *journal_path(const struct journal *j)

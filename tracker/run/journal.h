@@ -28,7 +28,7 @@ struct buf *journal_buf(struct journal *j);
 /* Writes what is in the buffer. 0, or ERR_NOSPC or ERR_IO: then nothing may be appended until a later call has
  * succeeded. */
 int journal_write(struct journal *j, struct err *err);
-int journal_sync(struct journal *j, struct err *err); /* waits for the disk */
+int journal_dup(const struct journal *j); /* another descriptor of the current file, for a sync; the caller closes it */
 
 const char *journal_path(const struct journal *j);      /* of the current file; changes when a new one is begun */
 const char *journal_writer_id(const struct journal *j); /* the same */

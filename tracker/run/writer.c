@@ -10,11 +10,10 @@
 #include "tracker/base/clock.h"
 #include "tracker/event/encode.h"
 #include "tracker/run/keys.h"
+#include "tracker/run/syncer.h"
 
 #define BATCH_S 0.2
 #define RETRY_S 1.0 /* while the disk refuses */
-#define SYNC_S 1.0
-#define SYNC_SHARE 10.0 /* a slow disk is synced for at most a tenth of the time */
 #define HEARTBEAT_S 10.0
 #define DROPPED_S 1.0
 #define GIVE_UP_S 5.0         /* at the end */
@@ -34,8 +33,9 @@ struct writer {
 	bool draining; /* taken from the lanes, not yet all encoded */
 	bool stuck;    /* the journal's buffer holds what the disk refused */
 	bool ended;    /* the final records are in the buffer */
-	bool dirty;    /* written since the last sync */
-	double heartbeat_s, sync_due_s, dropped_s, stuck_s;
+	bool dirty;    /* written since the last sync was asked for */
+	struct syncer *syncer;
+	double heartbeat_s, dropped_s, stuck_s;
 	uint64_t heartbeats, dropped_said, lost;
 	int64_t last_step;
 	struct err err;
@@ -138,17 +138,12 @@ static void beat(struct writer *w, double now)
 	encode_heartbeat(journal_buf(w->o.journal), clock_wall_s(), ++w->heartbeats);
 }
 
-static void sync_if_due(struct writer *w, double now, bool final)
+static void sync_if_due(struct writer *w)
 {
-	double took;
-
-	if (!w->dirty || (!final && now < w->sync_due_s))
+	if (!w->dirty || !syncer_due(w->syncer))
 		return;
 	w->dirty = false;
-	if (journal_sync(w->o.journal, &w->err))
-		warn_post(w->o.warn, WARN_SYNC, "%s", w->err.text);
-	took = clock_mono_s() - now;
-	w->sync_due_s = now + took + (took * SYNC_SHARE > SYNC_S ? took * SYNC_SHARE : SYNC_S);
+	syncer_post(w->syncer, journal_dup(w->o.journal));
 }
 
 static void end_records(struct writer *w)
@@ -178,7 +173,6 @@ static bool round_once(struct writer *w, bool flush, bool stop)
 		if (journal_buf(w->o.journal)->len)
 			put(w);
 	}
-	sync_if_due(w, clock_mono_s(), stop);
 	return !w->draining && !w->stuck;
 }
 
@@ -215,8 +209,10 @@ static void *writer_main(void *arg)
 			give_up(w);
 			break;
 		}
+		sync_if_due(w);
 		warn_deliver(w->o.warn, false);
 	}
+	syncer_stop(w->syncer, journal_dup(w->o.journal));
 	return NULL;
 }
 
@@ -229,6 +225,11 @@ int writer_start(struct writer **ret, const struct writer_opts *opts, struct err
 
 	if (!w)
 		return err_set(err, ERR_NOMEM, "out of memory");
+	rc = syncer_start(&w->syncer, opts->warn, err);
+	if (rc) {
+		free(w);
+		return rc;
+	}
 	w->o = *opts;
 	w->heartbeat_s = clock_mono_s() + HEARTBEAT_S;
 	pthread_mutex_init(&w->lock, NULL);
@@ -241,6 +242,7 @@ int writer_start(struct writer **ret, const struct writer_opts *opts, struct err
 	rc = pthread_create(&w->thread, NULL, writer_main, w);
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
 	if (rc) {
+		syncer_stop(w->syncer, -1);
 		free(w);
 		return err_set_errno(err, rc, "cannot start the writer thread");
 	}

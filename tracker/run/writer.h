@@ -1,5 +1,5 @@
 /* writer.h: the thread that moves points and records from memory to the journal: one write about every 0.2 s, earlier
- * when much is queued; one fdatasync about every second; a heartbeat every 10 s. It alone touches the journal. */
+ * when much is queued; a sync asked for about every second; a heartbeat every 10 s. It alone touches the journal. */
 #ifndef DPT_RUN_WRITER_H
 #define DPT_RUN_WRITER_H
 

@@ -1,0 +1,122 @@
+/* syncer.c: one request at a time. */
+#include "tracker/run/syncer.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "tracker/base/clock.h"
+
+#define SYNC_S 1.0
+#define SLOW_SHARE 10.0 /* rest this many times as long as a sync took */
+
+struct syncer {
+	struct warn *warn;
+	pthread_t thread;
+	pthread_mutex_t lock;
+	pthread_cond_t changed;
+	int fd; /* to sync; -1: none */
+	bool stop;
+	double due_s;
+};
+
+static void sync_file(struct syncer *s, int fd)
+{
+	struct err err = ERR_INIT;
+	struct stat st;
+
+	if (fdatasync(fd)) {
+		err_set_errno(&err, errno, "cannot sync the journal");
+		warn_post(s->warn, WARN_SYNC, "%s", err.text);
+	} else if (!fstat(fd, &st) && !st.st_nlink) {
+		warn_post(s->warn, WARN_SYNC, "the journal was removed while it was being written");
+	}
+}
+
+static void *syncer_main(void *arg)
+{
+	struct syncer *s = arg;
+
+	pthread_mutex_lock(&s->lock);
+	for (;;) {
+		double start, took;
+
+		while (s->fd < 0 && !s->stop)
+			pthread_cond_wait(&s->changed, &s->lock);
+		if (s->fd < 0)
+			break;
+		pthread_mutex_unlock(&s->lock);
+		start = clock_mono_s();
+		sync_file(s, s->fd); /* nobody else changes fd before it is -1 again */
+		close(s->fd);
+		took = clock_mono_s() - start;
+		pthread_mutex_lock(&s->lock);
+		s->fd = -1;
+		pthread_cond_signal(&s->changed);
+		s->due_s = start + took + (took * SLOW_SHARE > SYNC_S ? took * SLOW_SHARE : SYNC_S);
+	}
+	pthread_mutex_unlock(&s->lock);
+	return NULL;
+}
+
+int syncer_start(struct syncer **ret, struct warn *warn, struct err *err)
+{
+	struct syncer *s = calloc(1, sizeof(*s));
+	sigset_t all, before;
+	int rc;
+
+	if (!s)
+		return err_set(err, ERR_NOMEM, "out of memory");
+	s->warn = warn;
+	s->fd = -1;
+	pthread_mutex_init(&s->lock, NULL);
+	pthread_cond_init(&s->changed, NULL);
+	sigfillset(&all); /* signals belong to the host program's threads */
+	pthread_sigmask(SIG_SETMASK, &all, &before);
+	rc = pthread_create(&s->thread, NULL, syncer_main, s);
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	if (rc) {
+		free(s);
+		return err_set_errno(err, rc, "cannot start the thread that syncs");
+	}
+	*ret = s;
+	return 0;
+}
+
+bool syncer_due(struct syncer *s)
+{
+	bool due;
+
+	pthread_mutex_lock(&s->lock);
+	due = s->fd < 0 && clock_mono_s() >= s->due_s;
+	pthread_mutex_unlock(&s->lock);
+	return due;
+}
+
+void syncer_post(struct syncer *s, int fd)
+{
+	if (fd < 0)
+		return;
+	pthread_mutex_lock(&s->lock);
+	s->fd = fd;
+	pthread_cond_signal(&s->changed);
+	pthread_mutex_unlock(&s->lock);
+}
+
+void syncer_stop(struct syncer *s, int fd)
+{
+	pthread_mutex_lock(&s->lock);
+	while (s->fd >= 0)
+		pthread_cond_wait(&s->changed, &s->lock);
+	s->fd = fd;
+	s->stop = true;
+	pthread_cond_signal(&s->changed);
+	pthread_mutex_unlock(&s->lock);
+	pthread_join(s->thread, NULL);
+	pthread_cond_destroy(&s->changed);
+	pthread_mutex_destroy(&s->lock);
+	free(s);
+}
