@@ -289,7 +289,7 @@ static int put_chunk(void *arg, const struct chunk *k, struct err *err)
 			continue;
 		good = !chunk_group_points(k, i, p) && !put_points(f, f->at, p, g.points, err);
 	}
-	return good ? 0 : err_set(err, ERR_CORRUPT, "store: a chunk is damaged; `dptrack doctor` says more");
+	return good ? 0 : err_set(err, ERR_CORRUPT, "store: a chunk is damaged; check the disk and put back a copy of the file");
 }
 
 static int fill_cells(struct chart *c, const struct line *l, uint64_t *ret_inside)

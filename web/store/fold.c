@@ -94,7 +94,7 @@ static int gather(struct fold *f, uint64_t max_points)
 		f->res->points += (uint64_t)sqlite3_column_int64(q, 1);
 		rc = gather_row(f, sqlite3_column_blob(q, 2), (size_t)sqlite3_column_bytes(q, 2));
 		if (rc == ERR_CORRUPT)
-			rc = err_set(f->err, rc, "store: log row %lld is damaged; `dptrack doctor` says more",
+			rc = err_set(f->err, rc, "store: log row %lld is damaged; check the disk and put back a copy of the file",
 				     (long long)f->last_row);
 		else if (rc)
 			no_memory(f->err);
@@ -139,7 +139,7 @@ static int load_chunk(struct fold *f, int64_t chunk_id, struct vector *v)
 		return rc;
 	if (!rc || chunk_open(&c, sqlite3_column_blob(q, 0), (size_t)sqlite3_column_bytes(q, 0)) ||
 	    chunk_points(&c, room))
-		rc = err_set(f->err, ERR_CORRUPT, "store: chunk %lld is damaged; `dptrack doctor` says more",
+		rc = err_set(f->err, ERR_CORRUPT, "store: chunk %lld is damaged; check the disk and put back a copy of the file",
 			     (long long)chunk_id);
 	else
 		rc = vector_add(v, room, c.points) ? no_memory(f->err) : 0;

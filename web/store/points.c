@@ -188,7 +188,7 @@ static int load_ordered(struct points_cursor *c, struct db *d, struct err *err)
 	while (!rc && (rc = db_next(d, q, err)) > 0) {
 		rc = 0;
 		if (chunk_open(&k, sqlite3_column_blob(q, 1), (size_t)sqlite3_column_bytes(q, 1)) || chunk_points(&k, room))
-			rc = err_set(err, ERR_CORRUPT, "store: chunk %lld is damaged; `dptrack doctor` says more",
+			rc = err_set(err, ERR_CORRUPT, "store: chunk %lld is damaged; check the disk and put back a copy of the file",
 				     (long long)sqlite3_column_int64(q, 0));
 		else if (add_points(c, room, k.points))
 			rc = no_memory(err);

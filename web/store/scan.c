@@ -7,7 +7,7 @@
 
 int scan_damaged(struct err *err, const char *what, int64_t id)
 {
-	return err_set(err, ERR_CORRUPT, "store: %s %lld is damaged; `dptrack doctor` says more", what, (long long)id);
+	return err_set(err, ERR_CORRUPT, "store: %s %lld is damaged; check the disk and put back a copy of the file", what, (long long)id);
 }
 
 int scan_series_chunks(struct db *d, int64_t series, scan_chunk_fn *fn, void *arg, struct err *err)
@@ -101,7 +101,7 @@ static int decode_chunk(void *arg, const struct chunk *c, struct err *err)
 	struct decode *to = arg;
 
 	if (chunk_points(c, to->room))
-		return err_set(err, ERR_CORRUPT, "store: a chunk is damaged; `dptrack doctor` says more");
+		return err_set(err, ERR_CORRUPT, "store: a chunk is damaged; check the disk and put back a copy of the file");
 	return to->fn(to->arg, to->at, to->room, c->points, err);
 }
 
