@@ -5,6 +5,7 @@ import gzip
 import http.server
 import json
 import os
+import random
 import re
 import socket
 import subprocess
@@ -97,9 +98,15 @@ class Server(http.server.ThreadingHTTPServer):
 
 
 def free_port():
-    with socket.socket() as s:
-        s.bind(('127.0.0.1', 0))
-        return s.getsockname()[1]
+    """Below the ports that the system gives to clients, so that it stays free while nobody listens."""
+    while True:
+        port = random.randrange(20000, 30000)
+        with socket.socket() as s:
+            try:
+                s.bind(('127.0.0.1', port))
+                return port
+            except OSError:
+                continue
 
 
 class Recorder:
@@ -225,7 +232,7 @@ def slow(runs):
 
 def restarted(runs):
     store = Store()
-    server = Server(store)
+    server = Server(store, free_port())
     r = Recorder(runs, server.server_port)
     for i in range(3):
         r.do('burst 20000 x %d' % (20000 * i), 'sleep 0.7')
