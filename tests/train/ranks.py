@@ -2,7 +2,7 @@
 batch norm over all ranks, gives the same losses (architecture: invariants)."""
 import os
 
-from helper import DPTRAIN, FASHION, Folder, check, dptrain, finish, read_run, skip
+from helper import DPTRAIN, FASHION, Folder, check, dptrain, finish, make_set, read_run, skip
 
 
 def losses(ranks, batch, steps, more=()):
@@ -25,8 +25,25 @@ def compare(name, one, many, key, first, limit):
         check(abs(a - b) <= tolerance * abs(a), "%s: %s of step %d is %.17g, on one rank %.17g" % (name, key, step, b, a))
 
 
+def same_evaluation():
+    """Without --sync-bn rank 0's running statistics are everybody's: the saved weights evaluate, alone, to what the
+    three ranks recorded together, each with a part of the set that does not divide evenly."""
+    with Folder() as tmp:
+        data, weights, runs = make_set(tmp, 24, 11), os.path.join(tmp, "w.safetensors"), os.path.join(tmp, "runs")
+        common = ["--data-path", data, "--model", "resnet20", "--backend", "ref"]
+        p = dptrain(*common, "--global-batch-size", 10, "--epochs", 1, "--nproc-per-node", 3, "--runs-dir", runs, "--save-weights", weights)
+        check(p.returncode == 0, "three ranks: exit %d: %s" % (p.returncode, p.stderr))
+        series = read_run(runs)["series"]
+        p = dptrain(*common, "-b", 4, "--test-only", "--init-from", weights)
+        check(p.returncode == 0, "evaluation alone: exit %d: %s" % (p.returncode, p.stderr))
+        want = "loss %.6f, top-1 %.2f %%" % (series[("epoch/val_loss", -1)][1], series[("epoch/top1", -1)][1])
+        check("evaluation of 11 samples" in p.stdout and want in p.stdout, "evaluation alone says %r, recorded is %r" % (p.stdout, want))
+
+
 def main():
+    same_evaluation()
     if not os.path.isdir(FASHION):
+        finish("ranks, but the losses of Fashion-MNIST")
         skip("dataset-fashion-mnist is not installed")
     check(os.access(DPTRAIN, os.X_OK), "dptrain is built")
     for batch, steps in ((12, 10), (10, 5)):
