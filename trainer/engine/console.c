@@ -1,6 +1,7 @@
 /* console.c: progress for people. */
 #include "trainer/engine/console.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,7 +17,7 @@ struct console {
 	const struct engine *e;
 	bool tty;
 	double drawn_s;       /* when the bar was drawn last */
-	double mean_step_s;   /* of late */
+	double mean_step_s, mean_rate; /* of late; samples per second */
 	struct buf line;      /* kept, so that a step allocates nothing */
 	struct epoch_summary *rows;
 	size_t n_rows, cap_rows;
@@ -99,7 +100,7 @@ static void add_progress(const struct console *c, const struct step_result *r, b
 		buf_addf(line, " step %lld/%lld", (long long)r->step, (long long)total);
 	else
 		buf_addf(line, " step %lld", (long long)r->step);
-	buf_addf(line, "  loss %.4f  lr %.4g  %.0f images/s", r->loss, r->lr, (double)r->count / c->mean_step_s);
+	buf_addf(line, "  loss %.4f  lr %.4g  %.0f images/s", r->loss, r->lr, c->mean_rate);
 	if (total != INT64_MAX) {
 		buf_adds(line, "  ETA ");
 		add_duration(line, (double)(total - r->step) * c->mean_step_s);
@@ -130,12 +131,15 @@ static void draw(struct console *c, const struct step_result *r)
 
 void console_step(struct console *c, const struct step_result *r)
 {
-	double now = clock_mono_s(), wall = r->seconds[TIME_STEP];
+	double now = clock_mono_s(), wall = fmax(r->seconds[TIME_STEP], 1e-9);
 
-	/* The first step warms caches up; it would spoil the mean for long. */
-	c->mean_step_s = r->step <= 2 ? wall : c->mean_step_s + 0.05 * (wall - c->mean_step_s);
-	if (c->mean_step_s <= 0)
-		c->mean_step_s = 1e-9;
+	/* The first step warms caches up; it would spoil the means for long. */
+	if (r->step <= 2) {
+		c->mean_step_s = wall;
+		c->mean_rate = (double)r->count / wall;
+	}
+	c->mean_step_s += 0.05 * (wall - c->mean_step_s);
+	c->mean_rate += 0.05 * ((double)r->count / wall - c->mean_rate);
 	if (c->tty && (now - c->drawn_s >= REDRAW_S || r->epoch_ends)) {
 		draw(c, r);
 		fflush(stdout);
