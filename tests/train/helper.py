@@ -9,6 +9,7 @@ import struct
 import subprocess
 import sys
 import tempfile
+import time
 
 BUILD = os.environ.get("builddir", os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "build"))
 SOURCE = os.environ.get("srcdir", os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", ".."))
@@ -241,8 +242,15 @@ def alive(pid):
         return False
 
 
-def shared_objects():
-    return sorted(n for n in os.listdir("/dev/shm") if "dptrain" in n)
+def shared_objects(wait_s=3):
+    """Shared-memory objects of dptrain that stay (other tests that run beside this one have some for a moment)."""
+    deadline = time.monotonic() + wait_s
+    stay = None
+    while stay is None or (stay and time.monotonic() < deadline):
+        now = {n for n in os.listdir("/dev/shm") if "dptrain" in n}
+        stay = now if stay is None else stay & now
+        time.sleep(0.02)
+    return sorted(stay)
 
 
 def sanitized():

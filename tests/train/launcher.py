@@ -39,7 +39,8 @@ def nothing_left(name, pids):
     while any(alive(p) for p in pids) and time.monotonic() < deadline:
         time.sleep(0.02)
     check(not any(alive(p) for p in pids), "%s: no process remains" % name)
-    check(not shared_objects(), "%s: nothing remains in /dev/shm: %s" % (name, shared_objects()))
+    left = shared_objects()
+    check(not left, "%s: nothing remains in /dev/shm: %s" % (name, left))
 
 
 def killed_rank(ranks, victim, number):
