@@ -77,8 +77,12 @@ static int run_job(struct job *job, const struct place *place, struct err *err)
 {
 	if (place->found)
 		return run_placed(job, place, err);
-	return launch_run(&(struct launch_opts){ .nproc = job->cfg->world, .threads = (int)job->cfg->threads, .rank_main = rank_main,
-			  .ended = job_ended, .user = job }, err);
+	return launch_run(&(struct launch_opts){ .nproc = job->cfg->world,
+						 .threads = (int)job->cfg->threads,
+						 .rank_main = rank_main,
+						 .ended = job_ended,
+						 .user = job },
+			  err);
 }
 
 static int run_plan(struct job *job, struct err *err)
@@ -135,7 +139,8 @@ static int resolve(struct job *job, struct place *place, struct err *err)
 	if (rc)
 		return rc;
 	if (place->found && config_given(cfg, FLAG_nproc_per_node) && cfg->nproc_per_node != place->local_world)
-		return err_set(err, ERR_USAGE, "--nproc-per-node %lld: %s has started %d ranks here already; leave one of the two away",
+		return err_set(err, ERR_USAGE,
+			       "--nproc-per-node %lld: %s has started %d ranks here already; leave one of the two away",
 			       (long long)cfg->nproc_per_node, place->source, place->local_world);
 	if (place->found) {
 		w.world = place->world;

@@ -81,7 +81,10 @@ static int value(int r, size_t i)
 
 static void put(void *data, enum dtype t, size_t i, int v)
 {
-	union { float f; uint32_t u; } x = { .f = (float)v };
+	union {
+		float f;
+		uint32_t u;
+	} x = { .f = (float)v };
 
 	if (t == DTYPE_F64)
 		((double *)data)[i] = v;
@@ -95,7 +98,10 @@ static void put(void *data, enum dtype t, size_t i, int v)
 
 static double get(const void *data, enum dtype t, size_t i)
 {
-	union { uint32_t u; float f; } x;
+	union {
+		uint32_t u;
+		float f;
+	} x;
 
 	if (t == DTYPE_F64)
 		return ((const double *)data)[i];

@@ -1,6 +1,6 @@
 /* alloc_count.c: a preload library that counts allocations of the whole process, those of at least $ALLOC_COUNT_LEAST
- * bytes; written to $ALLOC_COUNT_FILE.<pid> at exit, as one number. The test runs twice with different numbers of steps:
- * the difference is what steps allocate. */
+ * bytes; written to $ALLOC_COUNT_FILE.<pid> at exit, as one number. The test runs twice with different numbers of
+ * steps: the difference is what steps allocate. */
 #include <dlfcn.h>
 #include <stdatomic.h>
 #include <stddef.h>

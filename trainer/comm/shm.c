@@ -9,7 +9,7 @@
 #include "trainer/comm/sum.h"
 
 #define SMALL_BYTES ((size_t)16384) /* every rank adds everything itself: one meeting instead of two */
-#define SLICE_ALIGN 16              /* elements: ranks do not share a cache line of f32 */
+#define SLICE_ALIGN 16		    /* elements: ranks do not share a cache line of f32 */
 
 struct shm {
 	struct comm comm;
@@ -66,12 +66,14 @@ static int begin(struct shm_area *a, const struct shm_call *own, bool *ret_direc
 		const struct shm_call *peer = shm_area_call(a, r);
 
 		direct = direct && peer->region >= 0 && peer->region < a->n_regions;
-		if (peer->op == own->op && peer->count == own->count && peer->dtype == own->dtype && peer->root == own->root)
+		if (peer->op == own->op && peer->count == own->count && peer->dtype == own->dtype &&
+		    peer->root == own->root)
 			continue;
 		shm_area_abort(a, -1);
-		return err_set(err, ERR_PEER, "ranks disagree at meeting %u: rank %d calls %s of %lld elements, rank %d another "
-			       "collective or size (%lld)", a->meeting, a->rank, own->what, (long long)own->count, r,
-			       (long long)peer->count);
+		return err_set(err, ERR_PEER,
+			       "ranks disagree at meeting %u: rank %d calls %s of %lld elements, rank %d another "
+			       "collective or size (%lld)",
+			       a->meeting, a->rank, own->what, (long long)own->count, r, (long long)peer->count);
 	}
 	*ret_direct = direct;
 	return 0;
@@ -188,7 +190,8 @@ static int shm_allreduce(struct comm *c, void *data, int64_t count, enum dtype d
 }
 
 /* Rank r's piece of every rank's r-th slice is added straight into the private slice. */
-static int reduce_scatter_staged(struct shm_area *a, unsigned char *data, size_t bytes_each, enum dtype dtype, struct err *err)
+static int reduce_scatter_staged(struct shm_area *a, unsigned char *data, size_t bytes_each, enum dtype dtype,
+				 struct err *err)
 {
 	size_t piece = PIECE_BYTES / (size_t)a->world / 64 * 64;
 	const void *from[SHM_WORLD_MAX];
@@ -224,7 +227,8 @@ static int shm_reduce_scatter(struct comm *c, void *data, int64_t count_each, en
 	bool direct;
 	int rc = sum_dtype(dtype, err);
 
-	call.what = "reduce-scatter", call.op = SHM_REDUCE_SCATTER, call.count = count_each, call.dtype = (uint32_t)dtype;
+	call.what = "reduce-scatter", call.op = SHM_REDUCE_SCATTER, call.count = count_each,
+	call.dtype = (uint32_t)dtype;
 	if (rc || c->world == 1)
 		return rc;
 	rc = begin(a, &call, &direct, err);
@@ -275,14 +279,17 @@ static int shm_all_gather(struct comm *c, void *data, int64_t bytes_each, struct
 		return all_gather_staged(a, data, (size_t)bytes_each, err);
 	for (int r = 0; r < a->world; r++)
 		if (r != a->rank)
-			memcpy((unsigned char *)data + r * bytes_each, peer_buffer(a, r) + r * bytes_each, (size_t)bytes_each);
+			memcpy((unsigned char *)data + r * bytes_each, peer_buffer(a, r) + r * bytes_each,
+			       (size_t)bytes_each);
 	return shm_area_meet(a, NULL, err);
 }
 
 static int shm_broadcast(struct comm *c, void *data, size_t bytes, int root, struct err *err)
 {
 	struct shm_area *a = area_of(c);
-	struct shm_call call = { .what = "broadcast", .op = SHM_BROADCAST, .count = (int64_t)bytes, .root = root, .region = -1 };
+	struct shm_call call = {
+		.what = "broadcast", .op = SHM_BROADCAST, .count = (int64_t)bytes, .root = root, .region = -1
+	};
 	bool direct;
 	int rc;
 

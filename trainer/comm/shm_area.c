@@ -34,7 +34,8 @@ static size_t head_bytes(int world)
 static size_t area_bytes(int world)
 {
 	return round_up(head_bytes(world) + (size_t)world * SHM_STAGE_BYTES +
-			(size_t)world * (size_t)world * sizeof(struct shm_mail), 4096);
+				(size_t)world * (size_t)world * sizeof(struct shm_mail),
+			4096);
 }
 
 unsigned char *shm_area_stage(const struct shm_area *a, int rank)
@@ -139,7 +140,8 @@ static void relax(void)
 #endif
 }
 
-int shm_area_wait(struct shm_area *a, _Atomic uint32_t *word, _Atomic uint32_t *sleepers, uint32_t seen, int on, struct err *err)
+int shm_area_wait(struct shm_area *a, _Atomic uint32_t *word, _Atomic uint32_t *sleepers, uint32_t seen, int on,
+		  struct err *err)
 {
 	double start = 0;
 	int rc;
@@ -158,8 +160,10 @@ int shm_area_wait(struct shm_area *a, _Atomic uint32_t *word, _Atomic uint32_t *
 		if (start == 0)
 			start = clock_mono_s();
 		if (a->timeout_s > 0 && clock_mono_s() - start > a->timeout_s)
-			return err_set(err, ERR_PEER, "rank %d did not come to meeting %u (%s) within %.0f s", on, a->meeting,
-				       shm_area_call(a, a->rank)->what ? shm_area_call(a, a->rank)->what : "start", a->timeout_s);
+			return err_set(err, ERR_PEER, "rank %d did not come to meeting %u (%s) within %.0f s", on,
+				       a->meeting,
+				       shm_area_call(a, a->rank)->what ? shm_area_call(a, a->rank)->what : "start",
+				       a->timeout_s);
 		atomic_fetch_add(sleepers, 1);
 		futex_wait(word, seen, NAP_S);
 		atomic_fetch_sub(sleepers, 1);
@@ -217,7 +221,8 @@ int shm_area_grow(struct shm_area *a, size_t bytes, int *ret_region, struct err 
 	rc = shm_area_meet(a, &(struct shm_call){ .what = "alloc", .op = UINT32_MAX, .count = (int64_t)each }, err);
 	for (int r = 0; !rc && r < a->world; r++)
 		if (shm_area_call(a, r)->count != (int64_t)each)
-			rc = err_set(err, ERR_USAGE, "communication buffers differ: rank %d asks for %zu bytes, rank %d for %lld",
+			rc = err_set(err, ERR_USAGE,
+				     "communication buffers differ: rank %d asks for %zu bytes, rank %d for %lld",
 				     a->rank, each, r, (long long)shm_area_call(a, r)->count);
 	if (rc)
 		return rc;
@@ -232,7 +237,8 @@ int shm_area_grow(struct shm_area *a, size_t bytes, int *ret_region, struct err 
 	if (rc)
 		return rc;
 	if (a->head->grow_errno)
-		return err_set_errno(err, a->head->grow_errno, "cannot get %zu bytes of shared memory for %d ranks", each, a->world);
+		return err_set_errno(err, a->head->grow_errno, "cannot get %zu bytes of shared memory for %d ranks",
+				     each, a->world);
 	rc = map_region(a, at, each, err);
 	if (!rc)
 		*ret_region = a->n_regions - 1;
@@ -354,7 +360,8 @@ static int wait_all_joined(struct shm_area *a, double until, const char *unlink_
 		if (rc)
 			return rc;
 		if (clock_mono_s() > until)
-			return err_set(err, ERR_PEER, "rank %d of %d did not start in time", first_missing(a), a->world);
+			return err_set(err, ERR_PEER, "rank %d of %d did not start in time", first_missing(a),
+				       a->world);
 		clock_sleep_s(0.0005);
 	}
 	if (a->rank == 0) {
@@ -423,7 +430,9 @@ static int spins_for(int world)
 
 int shm_area_open(struct shm_area *ret, const struct comm_shm_opts *o, struct err *err)
 {
-	struct shm_area a = { .fd = -1, .rank = o->rank, .world = o->world, .timeout_s = o->timeout_s, .spins = spins_for(o->world) };
+	struct shm_area a = {
+		.fd = -1, .rank = o->rank, .world = o->world, .timeout_s = o->timeout_s, .spins = spins_for(o->world)
+	};
 	double until = clock_mono_s() + (o->timeout_s > 0 && o->timeout_s < OPEN_WAIT_S ? o->timeout_s : OPEN_WAIT_S);
 	struct err quiet = ERR_INIT;
 	char name[128];
@@ -431,7 +440,8 @@ int shm_area_open(struct shm_area *ret, const struct comm_shm_opts *o, struct er
 	int rc;
 
 	if (o->world < 1 || o->world > SHM_WORLD_MAX || o->rank < 0 || o->rank >= o->world)
-		return err_set(err, ERR_USAGE, "rank %d of %d: shared memory takes 1 to %d ranks", o->rank, o->world, SHM_WORLD_MAX);
+		return err_set(err, ERR_USAGE, "rank %d of %d: shared memory takes 1 to %d ranks", o->rank, o->world,
+			       SHM_WORLD_MAX);
 	snprintf(name, sizeof(name), "/dptrain-%s", o->name ? o->name : "job");
 	if (!err)
 		err = &quiet;

@@ -18,13 +18,13 @@
 #define SHM_MAIL_BYTES ((size_t)1 << 14)  /* per pair of ranks: send and receive */
 #define SHM_REGIONS_MAX 64
 
-struct shm_call { /* what a rank says of the collective it enters; compared with the others' */
+struct shm_call {	  /* what a rank says of the collective it enters; compared with the others' */
 	const char *what; /* name, for messages; only of use to the rank itself */
 	uint32_t op;
 	uint32_t dtype;
 	int64_t count;
 	int32_t root;
-	int32_t region;  /* its buffer: number of an allocated region, -1 private */
+	int32_t region;	 /* its buffer: number of an allocated region, -1 private */
 	uint64_t offset; /* from the rank's part of that region */
 };
 
@@ -32,7 +32,8 @@ struct shm_rank {
 	_Alignas(64) _Atomic uint32_t arrived;
 	_Atomic uint32_t sleepers; /* who sleeps on arrived */
 	_Atomic uint32_t joined, left;
-	_Alignas(64) struct shm_call call[2]; /* by the parity of the meeting: the next one's may be written while this is read */
+	_Alignas(64) struct shm_call
+		call[2];       /* by the parity of the meeting: the next one's may be written while this is read */
 	pthread_mutex_t alive; /* robust, held by the rank while it is in */
 };
 
@@ -44,7 +45,7 @@ struct shm_mail {
 
 struct shm_head {
 	_Atomic uint32_t ready; /* SHM_READY once rank 0 has initialised everything */
-	_Atomic uint32_t go;    /* all ranks are in */
+	_Atomic uint32_t go;	/* all ranks are in */
 	_Atomic uint32_t aborted;
 	_Atomic int32_t culprit; /* rank that died, -1 */
 	uint32_t world;
@@ -84,7 +85,8 @@ const struct shm_call *shm_area_call(const struct shm_area *a, int r);
 int shm_area_grow(struct shm_area *a, size_t bytes, int *ret_region, struct err *err);
 
 /* Waits until *word differs from seen; rank `on` is who must change it. */
-int shm_area_wait(struct shm_area *a, _Atomic uint32_t *word, _Atomic uint32_t *sleepers, uint32_t seen, int on, struct err *err);
+int shm_area_wait(struct shm_area *a, _Atomic uint32_t *word, _Atomic uint32_t *sleepers, uint32_t seen, int on,
+		  struct err *err);
 void shm_area_wake(_Atomic uint32_t *word, _Atomic uint32_t *sleepers);
 
 void shm_area_abort(struct shm_area *a, int culprit);

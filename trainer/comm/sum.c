@@ -43,7 +43,10 @@ CLONED static void add_i64(uint64_t *acc, const uint64_t *x, size_t n)
 CLONED static void widen_bf16(float *to, const uint16_t *x, size_t n)
 {
 	for (size_t i = 0; i < n; i++) {
-		union { uint32_t u; float f; } v = { .u = (uint32_t)x[i] << 16 };
+		union {
+			uint32_t u;
+			float f;
+		} v = { .u = (uint32_t)x[i] << 16 };
 
 		to[i] = v.f;
 	}
@@ -52,7 +55,10 @@ CLONED static void widen_bf16(float *to, const uint16_t *x, size_t n)
 CLONED static void add_bf16(float *acc, const uint16_t *x, size_t n)
 {
 	for (size_t i = 0; i < n; i++) {
-		union { uint32_t u; float f; } v = { .u = (uint32_t)x[i] << 16 };
+		union {
+			uint32_t u;
+			float f;
+		} v = { .u = (uint32_t)x[i] << 16 };
 
 		acc[i] += v.f;
 	}
@@ -62,7 +68,10 @@ CLONED static void add_bf16(float *acc, const uint16_t *x, size_t n)
 CLONED static void round_bf16(uint16_t *to, const float *x, size_t n)
 {
 	for (size_t i = 0; i < n; i++) {
-		union { float f; uint32_t u; } v = { .f = x[i] };
+		union {
+			float f;
+			uint32_t u;
+		} v = { .f = x[i] };
 		uint32_t rounded = (v.u + 0x7fffu + ((v.u >> 16) & 1)) >> 16;
 
 		to[i] = (uint16_t)((v.u & 0x7fffffffu) > 0x7f800000u ? (v.u >> 16) | 0x40u : rounded);

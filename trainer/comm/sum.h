@@ -9,7 +9,7 @@
 
 struct sum_job {
 	const void *const *from; /* n_from sources, aligned to their element; from[0] is added first */
-	void *const *to;         /* n_to destinations; one may be one of the sources (same address) */
+	void *const *to;	 /* n_to destinations; one may be one of the sources (same address) */
 	int n_from, n_to;
 	size_t count; /* elements */
 	enum dtype dtype;

@@ -1,4 +1,5 @@
-/* bench.c: `dptrain bench`: whole training steps on synthetic data, exactly as many as asked for, and what they cost. */
+/* bench.c: `dptrain bench`: whole training steps on synthetic data, exactly as many as asked for, and what they cost.
+ */
 #include <jansson.h>
 #include <math.h>
 #include <stdio.h>
@@ -13,7 +14,7 @@ struct bench {
 	struct step_result *steps;
 	int64_t n;
 	int64_t peak_bytes, planned_bytes; /* of the rank that uses most */
-	double flops;                      /* of a step, all ranks: matrix products and convolutions */
+	double flops;			   /* of a step, all ranks: matrix products and convolutions */
 };
 
 struct share { /* of one rank */
@@ -115,7 +116,8 @@ static void print_json(const struct bench *b)
 	const struct run_config *cfg = b->e->cfg;
 
 	for (int t = TIME_DATA_WAIT; t < TIME_COUNT; t++)
-		json_object_set_new(phases, step_time_key((enum step_time)t) + strlen("phase/"), real_or_null(median(b, (enum step_time)t)));
+		json_object_set_new(phases, step_time_key((enum step_time)t) + strlen("phase/"),
+				    real_or_null(median(b, (enum step_time)t)));
 	for (int64_t i = 0; i < b->n; i++) {
 		json_array_append_new(losses, real_or_null(b->steps[i].loss));
 		json_array_append_new(seconds, real_or_null(b->steps[i].seconds[TIME_STEP]));
@@ -145,9 +147,10 @@ static void print_table(const struct bench *b)
 	double step = median(b, TIME_STEP);
 
 	printf("%s, global batch %lld, %s, backend %s, %d rank(s) x %lld thread(s): %lld steps\n", cfg->model,
-	       (long long)cfg->global_batch_size, dtype_name(b->e->prepared.opts.precision.low), b->e->backend->name, b->e->seat->world,
-	       (long long)cfg->threads, (long long)b->n);
-	printf("%12.1f images/s (median step %.4f s, first %.4f s)\n", rate(b), step, b->n ? b->steps[0].seconds[TIME_STEP] : NAN);
+	       (long long)cfg->global_batch_size, dtype_name(b->e->prepared.opts.precision.low), b->e->backend->name,
+	       b->e->seat->world, (long long)cfg->threads, (long long)b->n);
+	printf("%12.1f images/s (median step %.4f s, first %.4f s)\n", rate(b), step,
+	       b->n ? b->steps[0].seconds[TIME_STEP] : NAN);
 	printf("%12.1f GFLOP/s in matrix products and convolutions\n", 1e-9 * b->flops / step);
 	for (int t = TIME_DATA_WAIT; t < TIME_COUNT; t++)
 		printf("  %-18s %10.3f ms %6.1f %%%s\n", step_time_key((enum step_time)t) + strlen("phase/"),
@@ -155,7 +158,8 @@ static void print_table(const struct bench *b)
 		       t == TIME_COMM_TOTAL ? "  (not a part of the sum)" : "");
 	printf("%12.1f MiB peak resident, %.1f MiB planned (largest rank)\n", (double)b->peak_bytes / 1048576,
 	       (double)b->planned_bytes / 1048576);
-	printf("%12.6f loss of the first step, %.6f of the last\n", b->n ? b->steps[0].loss : NAN, b->n ? b->steps[b->n - 1].loss : NAN);
+	printf("%12.6f loss of the first step, %.6f of the last\n", b->n ? b->steps[0].loss : NAN,
+	       b->n ? b->steps[b->n - 1].loss : NAN);
 }
 
 int bench_main(const struct job *job, struct seat *seat)

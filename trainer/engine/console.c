@@ -16,9 +16,9 @@
 struct console {
 	const struct engine *e;
 	bool tty;
-	double drawn_s;       /* when the bar was drawn last */
+	double drawn_s;		       /* when the bar was drawn last */
 	double mean_step_s, mean_rate; /* of late; samples per second */
-	struct buf line;      /* kept, so that a step allocates nothing */
+	struct buf line;	       /* kept, so that a step allocates nothing */
 	struct epoch_summary *rows;
 	size_t n_rows, cap_rows;
 };
@@ -53,12 +53,12 @@ void console_heading(struct console *c, const char *run_dir)
 	if (c->e->backend->version)
 		c->e->backend->version(version, sizeof(version));
 	printf("%s on %s: %lld training and %lld evaluation images of %dx%dx%d, %d classes\n", cfg->model, d->path,
-	       (long long)d->n_samples[SPLIT_TRAIN], (long long)(d->endless ? 0 : d->n_samples[SPLIT_VAL]), d->height, d->width,
-	       d->channels, d->classes);
-	printf("backend %s%s%s%s, %s, %d rank%s of %lld thread%s, global batch %lld\n", c->e->backend->name, version[0] ? " (" : "",
-	       version, version[0] ? ")" : "", dtype_name(c->e->prepared.opts.precision.low), c->e->seat->world,
-	       c->e->seat->world > 1 ? "s" : "", (long long)cfg->threads, cfg->threads > 1 ? "s" : "",
-	       (long long)cfg->global_batch_size);
+	       (long long)d->n_samples[SPLIT_TRAIN], (long long)(d->endless ? 0 : d->n_samples[SPLIT_VAL]), d->height,
+	       d->width, d->channels, d->classes);
+	printf("backend %s%s%s%s, %s, %d rank%s of %lld thread%s, global batch %lld\n", c->e->backend->name,
+	       version[0] ? " (" : "", version, version[0] ? ")" : "", dtype_name(c->e->prepared.opts.precision.low),
+	       c->e->seat->world, c->e->seat->world > 1 ? "s" : "", (long long)cfg->threads,
+	       cfg->threads > 1 ? "s" : "", (long long)cfg->global_batch_size);
 	if (run_dir)
 		printf("recorded in %s\n", run_dir);
 	fflush(stdout);
@@ -186,8 +186,8 @@ void console_epoch(struct console *c, const struct epoch_summary *s)
 void console_evaluation(struct console *c, const struct evaluation *v)
 {
 	(void)c;
-	printf("evaluation of %lld samples: loss %.6f, top-1 %.2f %%, top-5 %.2f %%, %.1f s\n", (long long)v->count, v->loss, v->top1,
-	       v->top5, v->seconds);
+	printf("evaluation of %lld samples: loss %.6f, top-1 %.2f %%, top-5 %.2f %%, %.1f s\n", (long long)v->count,
+	       v->loss, v->top1, v->top5, v->seconds);
 	fflush(stdout);
 }
 
@@ -195,14 +195,15 @@ void console_table(struct console *c)
 {
 	if (!c->n_rows)
 		return;
-	printf("\n%6s %12s %10s %8s %8s %10s %10s %10s\n", "epoch", "train loss", "val loss", "top-1", "top-5", "train s", "eval s",
-	       "images/s");
+	printf("\n%6s %12s %10s %8s %8s %10s %10s %10s\n", "epoch", "train loss", "val loss", "top-1", "top-5",
+	       "train s", "eval s", "images/s");
 	for (size_t i = 0; i < c->n_rows; i++) {
 		const struct epoch_summary *s = &c->rows[i];
 
 		printf("%6lld %12.4f ", (long long)s->epoch, s->train_loss);
 		if (s->evaluated)
-			printf("%10.4f %8.2f %8.2f %10.1f %10.1f", s->val.loss, s->val.top1, s->val.top5, s->seconds, s->val.seconds);
+			printf("%10.4f %8.2f %8.2f %10.1f %10.1f", s->val.loss, s->val.top1, s->val.top5, s->seconds,
+			       s->val.seconds);
 		else
 			printf("%10s %8s %8s %10.1f %10s", "-", "-", "-", s->seconds, "-");
 		printf(" %10.0f\n", s->samples_per_s);

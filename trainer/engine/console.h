@@ -8,7 +8,7 @@
 struct console;
 
 struct console *console_new(const struct engine *e); /* NULL when out of memory */
-void console_free(struct console *c);                /* NULL is fine */
+void console_free(struct console *c);		     /* NULL is fine */
 
 void console_heading(struct console *c, const char *run_dir); /* run_dir: NULL when nothing is recorded */
 void console_step(struct console *c, const struct step_result *r);

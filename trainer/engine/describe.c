@@ -11,8 +11,8 @@ static void summarize(const struct engine *e, struct buf *out)
 	size_t total = 0;
 
 	buf_addf(out, "model %s: %lld parameters\n", e->cfg->model, (long long)parameters);
-	buf_addf(out, "global batch %lld, %d rank%s, %lld on the largest\n", (long long)e->cfg->global_batch_size, e->seat->world,
-		 e->seat->world > 1 ? "s" : "", (long long)e->cfg->batch_size);
+	buf_addf(out, "global batch %lld, %d rank%s, %lld on the largest\n", (long long)e->cfg->global_batch_size,
+		 e->seat->world, e->seat->world > 1 ? "s" : "", (long long)e->cfg->batch_size);
 	for (int i = 0; i < e->prepared.n_programs; i++)
 		buf_addf(out, "program %s: %d nodes, %d tensors\n", e->prepared.program[i]->name,
 			 e->prepared.program[i]->graph->n_nodes, e->prepared.program[i]->graph->n_tensors);
@@ -28,7 +28,10 @@ static void summarize(const struct engine *e, struct buf *out)
 int describe_plan(const struct job *job, struct buf *out, struct err *err)
 {
 	struct board board = { .stop_signal = 0 };
-	struct seat seat = { .world = job->cfg->world, .local_world = job->cfg->world, .lane_fd = { -1, -1 }, .signal_fd = -1,
+	struct seat seat = { .world = job->cfg->world,
+			     .local_world = job->cfg->world,
+			     .lane_fd = { -1, -1 },
+			     .signal_fd = -1,
 			     .board = &board };
 	struct plan_program list[PROGRAMS_MAX];
 	struct engine *e;
@@ -57,7 +60,9 @@ static void describe_backend(const struct backend *b, struct buf *out)
 	static const struct {
 		const char *name;
 		struct precision p;
-	} kinds[] = { { "fp64", { DTYPE_F64, DTYPE_F64 } }, { "fp32", { DTYPE_F32, DTYPE_F32 } }, { "bf16", { DTYPE_BF16, DTYPE_F32 } } };
+	} kinds[] = { { "fp64", { DTYPE_F64, DTYPE_F64 } },
+		      { "fp32", { DTYPE_F32, DTYPE_F32 } },
+		      { "bf16", { DTYPE_BF16, DTYPE_F32 } } };
 	char text[512] = "";
 	int offered = 0;
 

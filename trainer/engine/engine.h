@@ -32,12 +32,12 @@ struct engine {
 	struct exec *exec;
 	struct lr_schedule lr;
 	int64_t steps_per_epoch; /* INT64_MAX when endless */
-	int64_t steps_total;     /* INT64_MAX: no limit */
-	int64_t step;            /* optimiser steps done */
-	double mark_s;           /* when the last step ended */
-	double slow_step_s;      /* test hook: DPTRAIN_TEST_SLOW_RANK=rank:ms */
-	double slow_batch_s;     /* test hook: DPTRAIN_TEST_SLOW_LOADER=ms */
-	bool stats_shared;       /* running statistics are rank 0's on every rank */
+	int64_t steps_total;	 /* INT64_MAX: no limit */
+	int64_t step;		 /* optimiser steps done */
+	double mark_s;		 /* when the last step ended */
+	double slow_step_s;	 /* test hook: DPTRAIN_TEST_SLOW_RANK=rank:ms */
+	double slow_batch_s;	 /* test hook: DPTRAIN_TEST_SLOW_LOADER=ms */
+	bool stats_shared;	 /* running statistics are rank 0's on every rank */
 };
 
 /* Collective. Opens communicators, backend, data; prepares every program; loads --init-from. */
@@ -52,21 +52,31 @@ int engine_begin(struct engine *e, struct err *err); /* starts the loader; the f
 bool engine_is_root(const struct engine *e);
 
 /* Steps: step.c. */
-enum step_time { TIME_STEP, TIME_DATA_WAIT, TIME_H2D, TIME_FORWARD, TIME_BACKWARD, TIME_COMM_EXPOSED, TIME_OPTIMIZER, TIME_OTHER,
-		 TIME_COMM_TOTAL, TIME_COUNT };
+enum step_time {
+	TIME_STEP,
+	TIME_DATA_WAIT,
+	TIME_H2D,
+	TIME_FORWARD,
+	TIME_BACKWARD,
+	TIME_COMM_EXPOSED,
+	TIME_OPTIMIZER,
+	TIME_OTHER,
+	TIME_COMM_TOTAL,
+	TIME_COUNT
+};
 
 const char *step_time_key(enum step_time t); /* "phase/data_wait" */
 
 struct step_result {
-	int64_t step;         /* from 1 */
-	int64_t epoch;        /* from 1 */
-	int64_t in_epoch;     /* from 1 */
-	int64_t count;        /* samples of the global batch */
-	double loss;          /* mean over the global batch */
+	int64_t step;	  /* from 1 */
+	int64_t epoch;	  /* from 1 */
+	int64_t in_epoch; /* from 1 */
+	int64_t count;	  /* samples of the global batch */
+	double loss;	  /* mean over the global batch */
 	double loss_sum;
 	double lr, grad_norm;
 	bool epoch_ends;
-	bool stop;            /* somebody asked the job to end; all ranks see it at the same step */
+	bool stop; /* somebody asked the job to end; all ranks see it at the same step */
 	double seconds[TIME_COUNT];
 };
 

@@ -40,7 +40,9 @@ int evaluate_share_stats(struct engine *e, struct err *err)
 	if (e->seat->world == 1 || e->cfg->sync_bn || e->stats_shared)
 		return 0;
 	for (int i = 0; i < g->n_tensors; i++) {
-		int rc = g->tensors[i]->kind == TENSOR_STAT && g->tensors[i]->life == LIFE_PERSISTENT ? share_one(e, g->tensors[i], err) : 0;
+		int rc = g->tensors[i]->kind == TENSOR_STAT && g->tensors[i]->life == LIFE_PERSISTENT
+				 ? share_one(e, g->tensors[i], err)
+				 : 0;
 
 		if (rc)
 			return rc;
@@ -50,7 +52,8 @@ int evaluate_share_stats(struct engine *e, struct err *err)
 }
 
 /* Logits of one batch as doubles, to their rows. */
-static int keep_outputs(struct engine *e, const struct program *p, const struct loader_batch *b, double *outputs, struct err *err)
+static int keep_outputs(struct engine *e, const struct program *p, const struct loader_batch *b, double *outputs,
+			struct err *err)
 {
 	struct range part = sampler_part(&e->eval, b->step, e->seat->rank);
 	int64_t classes = evaluate_classes(e), count = b->count * classes;
@@ -72,10 +75,15 @@ static int keep_outputs(struct engine *e, const struct program *p, const struct 
 	return rc;
 }
 
-static int evaluate_batch(struct engine *e, const struct loader_batch *b, double sums[SUMS], double *outputs, struct err *err)
+static int evaluate_batch(struct engine *e, const struct loader_batch *b, double sums[SUMS], double *outputs,
+			  struct err *err)
 {
 	const struct program *p = prepared_program(&e->prepared, false, b->count);
-	struct step_page page = { .step = e->step, .epoch = b->epoch, .seed = (uint64_t)e->cfg->seed, .inv_count = 1, .loss_scale = 1,
+	struct step_page page = { .step = e->step,
+				  .epoch = b->epoch,
+				  .seed = (uint64_t)e->cfg->seed,
+				  .inv_count = 1,
+				  .loss_scale = 1,
 				  .clip_factor = 1 };
 	double own[XENT_RESULTS];
 	struct exec_times times;
@@ -108,8 +116,15 @@ static int evaluate_part(struct engine *e, double sums[SUMS], double *outputs, s
 		images = e->prepared.program[i]->training ? images : e->prepared.program[i]->images;
 	if (!images)
 		return err_set(err, ERR_UNSUPPORTED, "this run has no evaluation set");
-	rc = loader_open(&loader, &(struct loader_opts){ .dataset = e->data, .split = SPLIT_VAL, .sampler = e->eval,
-			 .rank = e->seat->rank, .dtype = images->dtype, .workers = (int)e->cfg->workers, .epochs = 1 }, err);
+	rc = loader_open(&loader,
+			 &(struct loader_opts){ .dataset = e->data,
+						.split = SPLIT_VAL,
+						.sampler = e->eval,
+						.rank = e->seat->rank,
+						.dtype = images->dtype,
+						.workers = (int)e->cfg->workers,
+						.epochs = 1 },
+			 err);
 	while (!rc && !sums[SUM_STOPPED] && (rc = loader_next(loader, &b, err)) == 1) {
 		rc = evaluate_batch(e, &b, sums, outputs, err);
 		loader_release(loader, &b);

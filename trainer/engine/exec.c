@@ -77,10 +77,19 @@ static int fill_item(struct exec *e, struct exec_item *it, const struct program 
 	for (int i = 0; i < n->n_out; i++)
 		operands[n->n_in + i] = prepared_address(e->prepared, n->out[i]);
 	*it = (struct exec_item){
-		.kernel = program_kernel(&e->prepared->opts, n), .state = p->state[n->id], .index = index, .wait = s->wait,
-		.signal = s->signal, .collective = n->op == &op_allreduce, .kind = kind_of(n), .node = n,
-		.args = { .in = operands, .out = operands + n->n_in, .page = &e->page,
-			  .workspace = n->workspace_bytes ? e->prepared->slab[SPACE_PRIVATE] + n->workspace_offset : NULL },
+		.kernel = program_kernel(&e->prepared->opts, n),
+		.state = p->state[n->id],
+		.index = index,
+		.wait = s->wait,
+		.signal = s->signal,
+		.collective = n->op == &op_allreduce,
+		.kind = kind_of(n),
+		.node = n,
+		.args = { .in = operands,
+			  .out = operands + n->n_in,
+			  .page = &e->page,
+			  .workspace =
+				  n->workspace_bytes ? e->prepared->slab[SPACE_PRIVATE] + n->workspace_offset : NULL },
 	};
 	return 0;
 }
@@ -226,7 +235,8 @@ int exec_new(struct exec **ret, const struct prepared *p, struct err *err)
 	pthread_cond_init(&e->to_helper, NULL);
 	pthread_cond_init(&e->to_main, NULL);
 	if (p->opts.backend->streams)
-		rc = err_set(err, ERR_UNSUPPORTED, "backend %s: training on device streams is not supported yet", p->opts.backend->name);
+		rc = err_set(err, ERR_UNSUPPORTED, "backend %s: training on device streams is not supported yet",
+			     p->opts.backend->name);
 	e->programs = calloc((size_t)p->n_programs + 1, sizeof(*e->programs));
 	if (!rc && !e->programs)
 		rc = err_set(err, ERR_NOMEM, "out of memory: executor");
@@ -341,7 +351,8 @@ static void finish_job(struct exec *e)
 	pthread_mutex_unlock(&e->lock);
 }
 
-int exec_run(struct exec *e, const struct program *p, const struct step_page *page, struct exec_times *ret, struct err *err)
+int exec_run(struct exec *e, const struct program *p, const struct step_page *page, struct exec_times *ret,
+	     struct err *err)
 {
 	const struct exec_program *ep = find(e, p);
 	struct exec_times times = { .comm_total = 0 };

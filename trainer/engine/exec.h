@@ -20,6 +20,7 @@ void exec_free(struct exec *e); /* NULL is fine */
 
 /* One pass over the program's schedule. After a failure nothing more can be run, and the ranks' communicators are
  * aborted. */
-int exec_run(struct exec *e, const struct program *p, const struct step_page *page, struct exec_times *ret, struct err *err);
+int exec_run(struct exec *e, const struct program *p, const struct step_page *page, struct exec_times *ret,
+	     struct err *err);
 
 #endif

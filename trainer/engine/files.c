@@ -65,8 +65,10 @@ int files_save_outputs(struct engine *e, const char *path, struct err *err)
 		return err_set(err, ERR_NOMEM, "out of memory: outputs of %lld samples", (long long)n);
 	rc = evaluate_run(e, outputs, &ignored, err);
 	if (!rc && engine_is_root(e))
-		rc = safetensors_write(&(struct st_write_opts){ .path = path, .tensors = &t, .n_tensors = 1, .fetch = fetch_outputs,
-				       .user = outputs }, err);
+		rc = safetensors_write(
+			&(struct st_write_opts){
+				.path = path, .tensors = &t, .n_tensors = 1, .fetch = fetch_outputs, .user = outputs },
+			err);
 	free(outputs);
 	return rc;
 }

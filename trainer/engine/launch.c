@@ -20,15 +20,15 @@
 #include "tracker/base/log.h"
 #include "trainer/engine/place.h"
 
-#define GRACE_S 2.0      /* for the other ranks to notice a dead one by themselves */
-#define TAIL_LINES 12    /* of a rank that died */
+#define GRACE_S 2.0   /* for the other ranks to notice a dead one by themselves */
+#define TAIL_LINES 12 /* of a rank that died */
 #define LINE_BYTES 400
 
 struct child {
 	pid_t pid;
-	int pipe;           /* its stderr; -1 once closed */
+	int pipe; /* its stderr; -1 once closed */
 	bool ended;
-	int status;         /* as waitpid gives it */
+	int status; /* as waitpid gives it */
 	double ended_s;
 	char line[LINE_BYTES]; /* not yet complete */
 	size_t line_len;
@@ -47,7 +47,7 @@ struct launcher {
 	sigset_t signals, old_signals;
 	double failed_s; /* when the first rank failed; 0: none did */
 	int stop_signal, stop_count;
-	bool killed;     /* the ranks were told to die at once */
+	bool killed; /* the ranks were told to die at once */
 };
 
 /* Binds the process to its share of the cores, so that ranks do not push each other around. Not when ranks or threads
@@ -91,8 +91,12 @@ static void stop_set(sigset_t *set)
 
 int launch_seat(struct seat *ret, const struct place *p, int threads, struct err *err)
 {
-	struct seat s = { .rank = p->rank, .world = p->world, .local_rank = p->local_rank, .local_world = p->local_world,
-			  .lane_fd = { -1, -1 }, .job = p->job };
+	struct seat s = { .rank = p->rank,
+			  .world = p->world,
+			  .local_rank = p->local_rank,
+			  .local_world = p->local_world,
+			  .lane_fd = { -1, -1 },
+			  .job = p->job };
 	sigset_t set;
 	cpu_set_t all;
 
@@ -131,8 +135,13 @@ static void close_from_child(struct launcher *l, int rank)
 /* In the child: never returns. */
 static void be_rank(struct launcher *l, int rank, int stderr_fd, pid_t launcher_pid)
 {
-	struct seat s = { .rank = rank, .world = l->n, .local_rank = rank, .local_world = l->n, .launched = true,
-			  .signal_fd = -1, .board = l->board };
+	struct seat s = { .rank = rank,
+			  .world = l->n,
+			  .local_rank = rank,
+			  .local_world = l->n,
+			  .launched = true,
+			  .signal_fd = -1,
+			  .board = l->board };
 	int code;
 
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
@@ -303,21 +312,32 @@ static void watch(struct launcher *l)
 	free(fds);
 }
 
-/* The rank whose failure came first in cause: one that was not merely told that another had died. */
+/* How much a failed rank is to blame: 0 for one that the launcher killed at the end, 1 for one that was merely told
+ * that another had died, 2 for a failure of its own. */
+static int blame(const struct launcher *l, int rank)
+{
+	const struct err *e = last_words(l, rank);
+	const struct child *c = &l->child[rank];
+	bool late_kill =
+		l->killed && WIFSIGNALED(c->status) && WTERMSIG(c->status) == SIGKILL && c->ended_s > l->failed_s;
+
+	if (!e && late_kill)
+		return 0;
+	return e && e->code == ERR_PEER ? 1 : 2;
+}
+
+/* Of those that are most to blame the first in time; -1 when no rank failed. */
 static int first_failed(const struct launcher *l)
 {
-	int first = -1, best = -1;
+	int first = -1;
 
 	for (int r = 0; r < l->n; r++) {
-		const struct err *e = last_words(l, r);
-		const struct child *c = &l->child[r];
-		int weight = !e && l->killed && WIFSIGNALED(c->status) && WTERMSIG(c->status) == SIGKILL && c->ended_s > l->failed_s ? 0 :
-			     e && e->code == ERR_PEER ? 1 : 2;
+		bool more = first < 0 || blame(l, r) > blame(l, first);
+		bool earlier =
+			first >= 0 && blame(l, r) == blame(l, first) && l->child[r].ended_s < l->child[first].ended_s;
 
-		if (has_failed(l, r) && (weight > best || (weight == best && c->ended_s < l->child[first].ended_s))) {
+		if (has_failed(l, r) && (more || earlier))
 			first = r;
-			best = weight;
-		}
 	}
 	return first;
 }
@@ -343,11 +363,14 @@ static void describe_death(const struct launcher *l, int rank, char *text, size_
 	else if (e)
 		snprintf(text, n, "rank %d: %s", rank, e->text);
 	else if (WIFSIGNALED(c->status))
-		snprintf(text, n, "rank %d (process %d) was ended by signal %d (%s)%s", rank, (int)c->pid, WTERMSIG(c->status),
-			 strsignal(WTERMSIG(c->status)),
-			 WTERMSIG(c->status) == SIGKILL ? "; without a person behind it that is mostly lack of memory (dmesg tells)" : "");
+		snprintf(text, n, "rank %d (process %d) was ended by signal %d (%s)%s", rank, (int)c->pid,
+			 WTERMSIG(c->status), strsignal(WTERMSIG(c->status)),
+			 WTERMSIG(c->status) == SIGKILL
+				 ? "; without a person behind it that is mostly lack of memory (dmesg tells)"
+				 : "");
 	else
-		snprintf(text, n, "rank %d (process %d) ended with exit code %d", rank, (int)c->pid, WEXITSTATUS(c->status));
+		snprintf(text, n, "rank %d (process %d) ended with exit code %d", rank, (int)c->pid,
+			 WEXITSTATUS(c->status));
 }
 
 static void print_tail(const struct launcher *l, int rank)

@@ -7,7 +7,7 @@
 
 /* Each writes a line of text, "" when unknown. */
 void machine_host(char *text, size_t n);
-void machine_cpu(char *text, size_t n);    /* model and cores */
+void machine_cpu(char *text, size_t n);	   /* model and cores */
 void machine_system(char *text, size_t n); /* kernel */
 void machine_commit(char *text, size_t n); /* git commit of the current folder's repository */
 void machine_command(int argc, char *const argv[], char *text, size_t n); /* as one could type it */

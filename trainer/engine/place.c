@@ -19,12 +19,29 @@ struct source {
 };
 
 static const struct source sources[] = {
-	{ "torchrun", "RANK", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE",
+	{ "torchrun",
+	  "RANK",
+	  "WORLD_SIZE",
+	  "LOCAL_RANK",
+	  "LOCAL_WORLD_SIZE",
 	  { "TORCHELASTIC_RUN_ID", "MASTER_ADDR", "MASTER_PORT", "TORCHELASTIC_RESTART_COUNT" } },
-	{ "Open MPI", "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_LOCAL_RANK", "OMPI_COMM_WORLD_LOCAL_SIZE",
+	{ "Open MPI",
+	  "OMPI_COMM_WORLD_RANK",
+	  "OMPI_COMM_WORLD_SIZE",
+	  "OMPI_COMM_WORLD_LOCAL_RANK",
+	  "OMPI_COMM_WORLD_LOCAL_SIZE",
 	  { "PMIX_NAMESPACE", "OMPI_MCA_ess_base_jobid", "OMPI_MCA_orte_hnp_uri", NULL } },
-	{ "PMI", "PMI_RANK", "PMI_SIZE", "MPI_LOCALRANKID", "MPI_LOCALNRANKS", { "PMI_ID", "PMI_JOBID", "HYDI_CONTROL_FD", NULL } },
-	{ "Slurm", "SLURM_PROCID", "SLURM_NTASKS", "SLURM_LOCALID", NULL,
+	{ "PMI",
+	  "PMI_RANK",
+	  "PMI_SIZE",
+	  "MPI_LOCALRANKID",
+	  "MPI_LOCALNRANKS",
+	  { "PMI_ID", "PMI_JOBID", "HYDI_CONTROL_FD", NULL } },
+	{ "Slurm",
+	  "SLURM_PROCID",
+	  "SLURM_NTASKS",
+	  "SLURM_LOCALID",
+	  NULL,
 	  { "SLURM_JOB_ID", "SLURM_STEP_ID", "SLURM_CLUSTER_NAME", NULL } },
 };
 
@@ -40,7 +57,8 @@ static int read_number(const char *variable, int *ret, struct err *err)
 	errno = 0;
 	v = strtol(text, &end, 10);
 	if (errno || *end || v < 0 || v > RANKS_MAX)
-		return err_set(err, ERR_USAGE, "environment variable %s=%.40s is not a number from 0 to %d", variable, text, RANKS_MAX);
+		return err_set(err, ERR_USAGE, "environment variable %s=%.40s is not a number from 0 to %d", variable,
+			       text, RANKS_MAX);
 	*ret = (int)v;
 	return 1;
 }
@@ -104,8 +122,10 @@ static int refuse_nodes(const struct place *p, struct err *err)
 	if (rc < 0)
 		return rc;
 	if (p->local_world < p->world || (!strcmp(p->source, "Slurm") && nodes > 1))
-		return err_set(err, ERR_USAGE, "%s started %d ranks on more than one machine: not supported yet (it needs the mpi or "
-			       "nccl transport); start all ranks on one machine", p->source, p->world);
+		return err_set(err, ERR_USAGE,
+			       "%s started %d ranks on more than one machine: not supported yet (it needs the mpi or "
+			       "nccl transport); start all ranks on one machine",
+			       p->source, p->world);
 	return 0;
 }
 
@@ -122,8 +142,10 @@ int place_find(struct place *ret, struct err *err)
 		if (!p.found)
 			continue;
 		if (best.found && (best.rank != p.rank || best.world != p.world))
-			return err_set(err, ERR_USAGE, "%s says rank %d of %d, %s says rank %d of %d: start dptrain with one of them only",
-				       best.source, best.rank, best.world, p.source, p.rank, p.world);
+			return err_set(
+				err, ERR_USAGE,
+				"%s says rank %d of %d, %s says rank %d of %d: start dptrain with one of them only",
+				best.source, best.rank, best.world, p.source, p.rank, p.world);
 		if (!best.found)
 			best = p;
 	}

@@ -8,15 +8,15 @@
 #include "tracker/base/err.h"
 
 struct place {
-	bool found;         /* false: started alone */
+	bool found;	    /* false: started alone */
 	const char *source; /* "torchrun", "Open MPI", … */
 	int rank, world;
 	int local_rank, local_world;
 	char job[96]; /* the same for all ranks of the job and for no other job of this user on this machine */
 };
 
-/* Fails with ERR_USAGE when two sources contradict each other, when a variable is damaged, or when the ranks are on more
- * than one machine (which needs a transport that this build does not have). */
+/* Fails with ERR_USAGE when two sources contradict each other, when a variable is damaged, or when the ranks are on
+ * more than one machine (which needs a transport that this build does not have). */
 int place_find(struct place *ret, struct err *err);
 
 #endif

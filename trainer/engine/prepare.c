@@ -30,7 +30,8 @@ static int add_program(struct prepared *p, int64_t batch, bool training, struct 
 	return rc;
 }
 
-int prepare_programs(struct prepared *ret, const struct program_opts *opts, const struct prepare_sizes *sizes, struct err *err)
+int prepare_programs(struct prepared *ret, const struct program_opts *opts, const struct prepare_sizes *sizes,
+		     struct err *err)
 {
 	struct plan_program list[PROGRAMS_MAX];
 	int rc = 0;
@@ -42,7 +43,8 @@ int prepare_programs(struct prepared *ret, const struct program_opts *opts, cons
 	for (int i = 0; !rc && i < sizes->n_eval; i++)
 		rc = add_program(ret, sizes->eval[i], false, err);
 	for (int i = 0; i < ret->n_programs; i++)
-		list[i] = (struct plan_program){ ret->program[i]->name, ret->program[i]->graph, &ret->program[i]->schedule };
+		list[i] = (struct plan_program){ ret->program[i]->name, ret->program[i]->graph,
+						 &ret->program[i]->schedule };
 	if (!rc)
 		rc = plan_make(&ret->plan, list, ret->n_programs, err);
 	if (rc)
@@ -83,7 +85,10 @@ static int init_tensor(struct prepared *p, const struct tensor *t, uint64_t seed
 {
 	struct rng_key key = { seed, rng_stream(t->name) };
 	int64_t count = shape_count(&t->shape);
-	union { double f64[INIT_CHUNK]; float f32[INIT_CHUNK]; } chunk;
+	union {
+		double f64[INIT_CHUNK];
+		float f32[INIT_CHUNK];
+	} chunk;
 	size_t each = dtype_bytes(t->dtype);
 
 	if (t->init.kind == INIT_ZERO)
@@ -117,7 +122,8 @@ static int init_persistent(struct prepared *p, uint64_t seed, struct err *err)
 			const struct tensor *t = g->tensors[k];
 			int rc = 0;
 
-			if (t->life == LIFE_PERSISTENT && !t->base && (i == 0 || !graph_find(p->program[0]->graph, t->name)))
+			if (t->life == LIFE_PERSISTENT && !t->base &&
+			    (i == 0 || !graph_find(p->program[0]->graph, t->name)))
 				rc = init_tensor(p, t, seed, err);
 			if (rc)
 				return rc;

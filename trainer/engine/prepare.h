@@ -24,7 +24,8 @@ struct prepare_sizes {
 };
 
 /* Programs and plan; needs no memory for tensors and (with env.comm NULL) no other ranks. *opts is copied. */
-int prepare_programs(struct prepared *ret, const struct program_opts *opts, const struct prepare_sizes *sizes, struct err *err);
+int prepare_programs(struct prepared *ret, const struct program_opts *opts, const struct prepare_sizes *sizes,
+		     struct err *err);
 
 /* Collective when there are several ranks: slabs, zeroed, and first values keyed by (seed, name, element). */
 int prepare_memory(struct prepared *p, uint64_t seed, struct err *err);

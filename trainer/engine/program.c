@@ -68,7 +68,9 @@ static int run_optimizer(struct build *b, struct err *err)
 
 static int run_layout(struct build *b, struct err *err)
 {
-	const struct layout_backend l = { .kernels = b->o->backend->kernel, .env = &b->o->env[STREAM_COMPUTE], .pack = &op_pack };
+	const struct layout_backend l = { .kernels = b->o->backend->kernel,
+					  .env = &b->o->env[STREAM_COMPUTE],
+					  .pack = &op_pack };
 
 	return pass_layout(b->g, &l, err);
 }
@@ -89,8 +91,8 @@ static int run_kernels(struct build *b, struct err *err)
 		int rc;
 
 		if (!k || !k->run)
-			return err_set(err, ERR_UNSUPPORTED, "backend %s has no kernel for %s (node %s)", b->o->backend->name,
-				       n->op->name, n->name);
+			return err_set(err, ERR_UNSUPPORTED, "backend %s has no kernel for %s (node %s)",
+				       b->o->backend->name, n->op->name, n->name);
 		rc = k->prepare ? k->prepare(&b->o->env[n->stream], n, &b->p->state[i], err) : 0;
 		if (rc) {
 			err_prefix(err, "backend %s, %s (node %s)", b->o->backend->name, n->op->name, n->name);
@@ -110,17 +112,10 @@ static const struct {
 	bool training_only;
 	int (*run)(struct build *b, struct err *err);
 } passes[] = {
-	{ "model", false, run_model },
-	{ "shape", false, run_shape },
-	{ "grad", true, run_grad },
-	{ "fuse", false, run_fuse },
-	{ "precision", false, run_precision },
-	{ "recompute", true, run_recompute },
-	{ "strategy", true, run_strategy },
-	{ "optimizer", true, run_optimizer },
-	{ "layout", false, run_layout },
-	{ "kernels", false, run_kernels },
-	{ "schedule", false, run_schedule },
+	{ "model", false, run_model },	    { "shape", false, run_shape },	   { "grad", true, run_grad },
+	{ "fuse", false, run_fuse },	    { "precision", false, run_precision }, { "recompute", true, run_recompute },
+	{ "strategy", true, run_strategy }, { "optimizer", true, run_optimizer },  { "layout", false, run_layout },
+	{ "kernels", false, run_kernels },  { "schedule", false, run_schedule },
 };
 
 static void find_tensors(struct program *p)

@@ -16,11 +16,11 @@ struct program_opts {
 	struct model_config config;
 	struct precision precision;
 	const struct backend *backend;
-	void *module;                   /* of backend->open */
+	void *module; /* of backend->open */
 	const struct strategy *strategy;
 	struct strategy_opts sharing;
 	struct sgd_attr sgd;
-	bool keep_grads;                /* gradients can be read after the step */
+	bool keep_grads;		     /* gradients can be read after the step */
 	struct kernel_env env[STREAM_COUNT]; /* of kernels on each stream: each has its own communicator */
 };
 
@@ -34,7 +34,7 @@ struct program {
 
 	/* Tensors that the host writes or reads; NULL where the program has none. */
 	struct tensor *images, *labels, *logits;
-	struct tensor *result;     /* sums of this rank's samples */
+	struct tensor *result;	   /* sums of this rank's samples */
 	struct tensor *result_sum; /* of all ranks (training); result itself when there is one rank */
 	struct tensor *grad_norm;
 	struct tensor *vote, *votes;

@@ -27,8 +27,14 @@ static void warn(void *user, const char *text)
 
 static struct dptrack_run_opts run_opts(const struct run_config *cfg, const char *id, int rank, int world)
 {
-	return (struct dptrack_run_opts){ .runs_dir = cfg->runs_dir, .experiment = cfg->experiment, .run_name = cfg->run_name,
-					  .run_id = id, .rank = rank, .world_size = world, .url = cfg->report_to, .warn = warn };
+	return (struct dptrack_run_opts){ .runs_dir = cfg->runs_dir,
+					  .experiment = cfg->experiment,
+					  .run_name = cfg->run_name,
+					  .run_id = id,
+					  .rank = rank,
+					  .world_size = world,
+					  .url = cfg->report_to,
+					  .warn = warn };
 }
 
 static void record_item(void *user, const struct config_item *item)
@@ -70,7 +76,10 @@ static void record_environment(struct report *r)
 	static const struct {
 		const char *key;
 		void (*read)(char *text, size_t n);
-	} facts[] = { { "host", machine_host }, { "cpu", machine_cpu }, { "system", machine_system }, { "git_commit", machine_commit } };
+	} facts[] = { { "host", machine_host },
+		      { "cpu", machine_cpu },
+		      { "system", machine_system },
+		      { "git_commit", machine_commit } };
 	char text[4000];
 
 	for (size_t i = 0; i < sizeof(facts) / sizeof(facts[0]); i++) {
@@ -120,7 +129,8 @@ static int open_run(struct report *r, struct err *err)
 	if (rc)
 		return rc;
 	if (o.code)
-		return err_set(err, o.code == DPTRACK_USAGE ? ERR_USAGE : ERR_IO, "the run cannot be recorded: %s", o.text);
+		return err_set(err, o.code == DPTRACK_USAGE ? ERR_USAGE : ERR_IO, "the run cannot be recorded: %s",
+			       o.text);
 	if (r->rank > 0) {
 		struct dptrack_run_opts opts = run_opts(r->e->cfg, o.id, r->rank, r->e->seat->world);
 
@@ -194,7 +204,8 @@ void report_close(struct report *r, enum dptrack_status status)
 	free(r);
 }
 
-void report_final(const struct run_config *cfg, const char *run_id, int world, enum dptrack_status status, const char *reason)
+void report_final(const struct run_config *cfg, const char *run_id, int world, enum dptrack_status status,
+		  const char *reason)
 {
 	struct dptrack_run_opts o = run_opts(cfg, run_id, 0, world);
 	struct dptrack_error error = { 0, "" };

@@ -21,6 +21,7 @@ const char *report_dir(const struct report *r); /* the run's folder */
 void report_close(struct report *r, enum dptrack_status status);
 
 /* The launcher's last word, in a journal of its own. */
-void report_final(const struct run_config *cfg, const char *run_id, int world, enum dptrack_status status, const char *reason);
+void report_final(const struct run_config *cfg, const char *run_id, int world, enum dptrack_status status,
+		  const char *reason);
 
 #endif

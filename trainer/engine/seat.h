@@ -18,18 +18,18 @@ struct board_rank {
 
 struct board { /* in memory shared by launcher and ranks; a rank without launcher has one of its own */
 	_Atomic int stop_signal; /* SIGINT, SIGTERM or SIGUSR1 once one came */
-	_Atomic int run_open;    /* rank 0 has opened the tracked run */
-	char run_id[33];         /* of that run */
+	_Atomic int run_open;	 /* rank 0 has opened the tracked run */
+	char run_id[33];	 /* of that run */
 	struct board_rank rank[];
 };
 
 struct seat {
 	int rank, world;
 	int local_rank, local_world;
-	bool launched;              /* by our own launcher, which watches and has the last word on the status */
-	int lane_fd[SEAT_LANES];    /* shared memory made by the launcher; -1 */
-	const char *job;            /* its name, when there is no such memory */
-	int signal_fd;              /* without launcher: where signals arrive; -1 */
+	bool launched;		 /* by our own launcher, which watches and has the last word on the status */
+	int lane_fd[SEAT_LANES]; /* shared memory made by the launcher; -1 */
+	const char *job;	 /* its name, when there is no such memory */
+	int signal_fd;		 /* without launcher: where signals arrive; -1 */
 	struct board *board;
 };
 

@@ -38,8 +38,13 @@ static int open_lanes(struct engine *e, struct err *err)
 			rc = comm_self_open(&e->lane[i], err);
 		} else {
 			snprintf(name, sizeof(name), "%s-%d", s->job ? s->job : "", i);
-			rc = comm_shm_open(&e->lane[i], &(struct comm_shm_opts){ .name = name, .fd = s->lane_fd[i], .rank = s->rank,
-					   .world = s->world, .timeout_s = COLLECTIVE_LIMIT_S }, err);
+			rc = comm_shm_open(&e->lane[i],
+					   &(struct comm_shm_opts){ .name = name,
+								    .fd = s->lane_fd[i],
+								    .rank = s->rank,
+								    .world = s->world,
+								    .timeout_s = COLLECTIVE_LIMIT_S },
+					   err);
 		}
 		if (rc)
 			return rc;
@@ -47,9 +52,9 @@ static int open_lanes(struct engine *e, struct err *err)
 	return 0;
 }
 
-/* What is set for the threads of a backend's libraries before they are loaded. A user's own setting stays. A thread that
- * has spun for long at a barrier is taken for a hog by a busy machine's scheduler, which then keeps it from its partner
- * for whole time slices (a step became 20 times slower); spinning for 10 us costs an idle machine nothing. */
+/* What is set for the threads of a backend's libraries before they are loaded. A user's own setting stays. A thread
+ * that has spun for long at a barrier is taken for a hog by a busy machine's scheduler, which then keeps it from its
+ * partner for whole time slices (a step became 20 times slower); spinning for 10 us costs an idle machine nothing. */
 static void set_threads(int threads)
 {
 	char text[16];
@@ -76,8 +81,10 @@ static int pick_backend(struct engine *e, const struct precision *p, struct err 
 		return rc;
 	b = e->choice.backend;
 	if (b->takes && !b->takes(p))
-		return err_set(err, ERR_USAGE, "backend %s does not compute in %s on this machine; choose another --precision or "
-			       "--backend", b->name, dtype_name(p->low));
+		return err_set(err, ERR_USAGE,
+			       "backend %s does not compute in %s on this machine; choose another --precision or "
+			       "--backend",
+			       b->name, dtype_name(p->low));
 	e->backend = b;
 	return 0;
 }
@@ -91,8 +98,10 @@ static int open_backend(struct engine *e, struct err *err)
 	rc = pick_backend(e, &p, err);
 	if (rc)
 		return rc;
-	return e->backend->open(&(struct backend_opts){ .threads = (int)e->cfg->threads, .local_rank = e->seat->local_rank,
-				.deterministic = e->cfg->deterministic }, &e->module, err);
+	return e->backend->open(&(struct backend_opts){ .threads = (int)e->cfg->threads,
+							.local_rank = e->seat->local_rank,
+							.deterministic = e->cfg->deterministic },
+				&e->module, err);
 }
 
 static int open_model_data(struct engine *e, const struct model *m, struct err *err)
@@ -102,20 +111,33 @@ static int open_model_data(struct engine *e, const struct model *m, struct err *
 	const struct batch_file *b = e->job->batch;
 
 	if (cfg->command != COMMAND_BENCH && cfg->data_path)
-		return dataset_open(&e->data, &(struct dataset_opts){ .path = cfg->data_path, .classes = (int)cfg->classes }, err);
+		return dataset_open(
+			&e->data, &(struct dataset_opts){ .path = cfg->data_path, .classes = (int)cfg->classes }, err);
 	if (b) {
 		int classes = cfg->classes ? (int)cfg->classes : b->classes > 2 ? b->classes : 2;
 
 		if (!cfg->classes && b->classes < d->classes)
 			classes = d->classes;
-		return dataset_memory_open(&e->data, &(struct dataset_memory_opts){ .path = cfg->batch_from, .images = b->images,
-					   .labels = b->labels, .dtype = b->dtype, .n = b->n, .height = b->height,
-					   .width = b->width, .channels = b->channels, .classes = classes }, err);
+		return dataset_memory_open(&e->data,
+					   &(struct dataset_memory_opts){ .path = cfg->batch_from,
+									  .images = b->images,
+									  .labels = b->labels,
+									  .dtype = b->dtype,
+									  .n = b->n,
+									  .height = b->height,
+									  .width = b->width,
+									  .channels = b->channels,
+									  .classes = classes },
+					   err);
 	}
-	return dataset_synthetic_open(&e->data, &(struct dataset_synthetic_opts){
-		.height = cfg->image_size ? (int)cfg->image_size : d->image_h, .width = cfg->image_size ? (int)cfg->image_size : d->image_w,
-		.channels = cfg->in_channels ? (int)cfg->in_channels : d->in_channels,
-		.classes = cfg->classes ? (int)cfg->classes : d->classes, .seed = (uint64_t)cfg->seed }, err);
+	return dataset_synthetic_open(
+		&e->data,
+		&(struct dataset_synthetic_opts){ .height = cfg->image_size ? (int)cfg->image_size : d->image_h,
+						  .width = cfg->image_size ? (int)cfg->image_size : d->image_w,
+						  .channels = cfg->in_channels ? (int)cfg->in_channels : d->in_channels,
+						  .classes = cfg->classes ? (int)cfg->classes : d->classes,
+						  .seed = (uint64_t)cfg->seed },
+		err);
 }
 
 static int check_data(struct engine *e, struct err *err)
@@ -126,12 +148,15 @@ static int check_data(struct engine *e, struct err *err)
 	int rc;
 
 	if (!d->endless && d->n_samples[SPLIT_TRAIN] < cfg->global_batch_size && !cfg->test_only)
-		return err_set(err, ERR_USAGE, "a global batch of %lld samples is larger than the training set of %s (%lld samples); "
-			       "lower --batch-size", (long long)cfg->global_batch_size, d->path, (long long)d->n_samples[SPLIT_TRAIN]);
+		return err_set(err, ERR_USAGE,
+			       "a global batch of %lld samples is larger than the training set of %s (%lld samples); "
+			       "lower --batch-size",
+			       (long long)cfg->global_batch_size, d->path, (long long)d->n_samples[SPLIT_TRAIN]);
 	if (cfg->test_only && !d->n_samples[SPLIT_VAL])
 		return err_set(err, ERR_USAGE, "--test-only: %s has no samples to evaluate", d->path);
 	if (cfg->grad_accum_steps > 1)
-		return err_set(err, ERR_USAGE, "--grad-accum-steps %lld is not supported yet; raise --batch-size instead",
+		return err_set(err, ERR_USAGE,
+			       "--grad-accum-steps %lld is not supported yet; raise --batch-size instead",
 			       (long long)cfg->grad_accum_steps);
 	snprintf(source, sizeof(source), "the images of %.200s", d->path);
 	rc = config_settle(cfg, FLAG_classes, d->classes, source, err);
@@ -152,8 +177,8 @@ static const struct model *find_model(const char *name, struct err *err)
 	for (int i = 0; i < MODEL_COUNT; i++)
 		names[i] = models_table[i]->name;
 	near = config_nearest(name, names, MODEL_COUNT);
-	err_set(err, ERR_USAGE, "--model %.60s: no such model%s%s%s", name, near ? "; did you mean " : "", near ? near : "",
-		near ? "?" : "; dptrain --help lists them");
+	err_set(err, ERR_USAGE, "--model %.60s: no such model%s%s%s", name, near ? "; did you mean " : "",
+		near ? near : "", near ? "?" : "; dptrain --help lists them");
 	return NULL;
 }
 
@@ -162,11 +187,17 @@ static void make_samplers(struct engine *e)
 	const struct run_config *cfg = e->cfg;
 	const struct dataset *d = e->data;
 
-	e->train = (struct sampler){ .n_samples = d->n_samples[SPLIT_TRAIN], .global_batch = cfg->global_batch_size,
-				     .micro = cfg->batch_size, .world = e->seat->world, .seed = (uint64_t)cfg->seed,
-				     .shuffle = !d->endless, .endless = d->endless };
-	e->eval = (struct sampler){ .n_samples = d->n_samples[SPLIT_VAL], .global_batch = cfg->batch_size * e->seat->world,
-				    .micro = cfg->batch_size, .world = e->seat->world };
+	e->train = (struct sampler){ .n_samples = d->n_samples[SPLIT_TRAIN],
+				     .global_batch = cfg->global_batch_size,
+				     .micro = cfg->batch_size,
+				     .world = e->seat->world,
+				     .seed = (uint64_t)cfg->seed,
+				     .shuffle = !d->endless,
+				     .endless = d->endless };
+	e->eval = (struct sampler){ .n_samples = d->n_samples[SPLIT_VAL],
+				    .global_batch = cfg->batch_size * e->seat->world,
+				    .micro = cfg->batch_size,
+				    .world = e->seat->world };
 	e->steps_per_epoch = cfg->test_only ? 1 : sampler_steps(&e->train);
 	e->lr = lr_schedule_make(cfg, e->steps_per_epoch);
 	e->steps_total = lr_schedule_steps_total(cfg, e->steps_per_epoch);
@@ -188,9 +219,15 @@ static int prepare_all(struct engine *e, const struct model *m, struct err *err)
 	int64_t train[SIZES_MAX], eval[SIZES_MAX];
 	struct prepare_sizes sizes = { .train = train, .eval = eval };
 	struct program_opts o = {
-		.model = m, .config = m->defaults, .precision = precision_of(cfg), .backend = e->backend, .module = e->module,
+		.model = m,
+		.config = m->defaults,
+		.precision = precision_of(cfg),
+		.backend = e->backend,
+		.module = e->module,
 		.strategy = strategies_table[cfg->strategy == CONFIG_STRATEGY_DDP ? STRATEGY_ddp : STRATEGY_single],
-		.sharing = { .world = e->seat->world, .bucket_bytes = (size_t)(cfg->bucket_cap_mb * 1048576.0), .sync_bn = cfg->sync_bn },
+		.sharing = { .world = e->seat->world,
+			     .bucket_bytes = (size_t)(cfg->bucket_cap_mb * 1048576.0),
+			     .sync_bn = cfg->sync_bn },
 		.sgd = { .momentum = cfg->momentum, .weight_decay = cfg->wd, .nesterov = cfg->nesterov },
 		.keep_grads = cfg->dump_grads != NULL,
 	};
@@ -202,8 +239,10 @@ static int prepare_all(struct engine *e, const struct model *m, struct err *err)
 	o.config.act = cfg->act == CONFIG_ACT_GELU ? MODEL_GELU : MODEL_RELU;
 	o.config.label_smoothing = cfg->label_smoothing;
 	for (int s = 0; s < STREAM_COUNT; s++)
-		o.env[s] = (struct kernel_env){ .threads = (int)cfg->threads, .deterministic = cfg->deterministic,
-						.comm = e->lane[s], .module = e->module };
+		o.env[s] = (struct kernel_env){ .threads = (int)cfg->threads,
+						.deterministic = cfg->deterministic,
+						.comm = e->lane[s],
+						.module = e->module };
 	if (!cfg->test_only)
 		sizes.n_train = sampler_sizes(&e->train, train);
 	if (evaluates(e))
@@ -301,10 +340,16 @@ int engine_open_plan(struct engine **ret, const struct job *job, struct seat *se
 int engine_begin(struct engine *e, struct err *err)
 {
 	const struct run_config *cfg = e->cfg;
-	int rc = loader_open(&e->loader, &(struct loader_opts){
-		.dataset = e->data, .split = SPLIT_TRAIN, .sampler = e->train, .rank = e->seat->rank,
-		.dtype = precision_of(cfg).master, .workers = (int)cfg->workers, .augment = cfg->augment,
-		.slow_s = e->slow_batch_s }, err);
+	int rc = loader_open(&e->loader,
+			     &(struct loader_opts){ .dataset = e->data,
+						    .split = SPLIT_TRAIN,
+						    .sampler = e->train,
+						    .rank = e->seat->rank,
+						    .dtype = precision_of(cfg).master,
+						    .workers = (int)cfg->workers,
+						    .augment = cfg->augment,
+						    .slow_s = e->slow_batch_s },
+			     err);
 
 	e->mark_s = clock_mono_s();
 	return rc;

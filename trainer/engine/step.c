@@ -25,7 +25,8 @@ const char *step_time_key(enum step_time t)
 }
 
 /* Batch, vote: what the program reads. */
-static int put_inputs(struct engine *e, const struct program *p, const struct loader_batch *b, bool stop, struct err *err)
+static int put_inputs(struct engine *e, const struct program *p, const struct loader_batch *b, bool stop,
+		      struct err *err)
 {
 	const double vote = stop ? 1 : 0;
 	int rc = prepared_put(&e->prepared, p->images, b->images, tensor_bytes(p->images), err);
@@ -56,8 +57,13 @@ static int get_results(struct engine *e, const struct program *p, struct step_re
 
 static struct step_page page_for(const struct engine *e, const struct loader_batch *b, double lr)
 {
-	return (struct step_page){ .step = e->step + 1, .epoch = b->epoch + 1, .seed = (uint64_t)e->cfg->seed, .lr = lr,
-				   .inv_count = 1.0 / (double)b->global_count, .loss_scale = 1, .clip_factor = 1,
+	return (struct step_page){ .step = e->step + 1,
+				   .epoch = b->epoch + 1,
+				   .seed = (uint64_t)e->cfg->seed,
+				   .lr = lr,
+				   .inv_count = 1.0 / (double)b->global_count,
+				   .loss_scale = 1,
+				   .clip_factor = 1,
 				   .momentum_first = e->step == 0 };
 }
 
@@ -157,7 +163,8 @@ int step_explain_nonfinite(struct engine *e, const struct step_result *r, struct
 	free(loss);
 	if (rc)
 		return rc;
-	return err_set(err, ERR_CANCELED, "the loss is %g at step %lld (epoch %lld), in the samples of rank %d; nothing was saved. "
-		       "A lower --lr or a warm-up may help, or the data hold values that are not finite", r->loss,
-		       (long long)r->step, (long long)r->epoch, rank);
+	return err_set(err, ERR_CANCELED,
+		       "the loss is %g at step %lld (epoch %lld), in the samples of rank %d; nothing was saved. "
+		       "A lower --lr or a warm-up may help, or the data hold values that are not finite",
+		       r->loss, (long long)r->step, (long long)r->epoch, rank);
 }

@@ -79,7 +79,10 @@ struct bucket {
 static int add_bucket(struct graph *g, const struct bucket *b, int number)
 {
 	size_t each = dtype_bytes(b->grad[0]->dtype);
-	struct tensor like = { .kind = TENSOR_GRAD, .dtype = b->grad[0]->dtype, .life = LIFE_STEP, .space = SPACE_COMM,
+	struct tensor like = { .kind = TENSOR_GRAD,
+			       .dtype = b->grad[0]->dtype,
+			       .life = LIFE_STEP,
+			       .space = SPACE_COMM,
 			       .name = arena_printf(g->arena, "bucket.%d", number) };
 	struct tensor *flat;
 	struct node *n;
@@ -160,7 +163,9 @@ static int bucket_gradients(struct graph *g, const struct strategy_opts *o, stru
 /* The loss's sums, and a vote of the host that all ranks hear together (somebody was asked to stop). */
 static int share_results(struct graph *g, struct err *err)
 {
-	struct tensor like = { .name = STRATEGY_VOTE, .kind = TENSOR_INPUT, .dtype = DTYPE_F64, .shape = SHAPE(1), .life = LIFE_STEP };
+	struct tensor like = {
+		.name = STRATEGY_VOTE, .kind = TENSOR_INPUT, .dtype = DTYPE_F64, .shape = SHAPE(1), .life = LIFE_STEP
+	};
 	struct tensor *vote = graph_tensor(g, &like);
 	int at = g->loss->producer->id;
 
