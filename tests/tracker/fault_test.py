@@ -63,7 +63,7 @@ def full_for_a_while(runs):
 def full_for_ever(runs):
     r = record(runs, 'burst 2000 x 1\nsleep 0.5\nburst 100 y 1\nclose 1\n', 'full=5000')
     j, = r.journals
-    assert r.code == -6 and r.seconds < 9, (r.code, r.seconds)
+    assert r.code == -6 and r.seconds < 20, (r.code, r.seconds)
     assert len(j.data) == 5000 and j.whole < 5000, 'a torn tail, and whole records before it'
     got = steps(r, 'x')
     assert got and got == list(range(1, len(got) + 1))
@@ -80,7 +80,7 @@ def io_error_moves_on(runs):
 
 def queue_overflows(runs):
     n, room = 1100000, 1 << 20
-    r = record(runs, 'burst %d x 1\nsleep 0.3\nburst %d x %d\nsleep 4.5\nlog 7 y 1\nclose 1\n' % (1000, n, 1001), 'full=2000,4')
+    r = record(runs, 'burst %d x 1\nsleep 0.3\nburst %d x %d\nsleep 8.5\nlog 7 y 1\nclose 1\n' % (1000, n, 1001), 'full=2000,8')
     got = steps(r, 'x')
     assert r.code == 0 and len(got) + len(steps(r, 'y')) + r.dropped == n + 1001, (len(got), r.dropped)
     assert room - 1024 <= len(got) <= room + 20000, len(got)

@@ -282,7 +282,7 @@ static int close_uplink(struct dptrack_run *run)
 	run->uplink = NULL;
 	if (!unsent)
 		return 0;
-	warn_post(run->warn, WARN_SERVER,
+	warn_post(run->warn, WARN_UNSENT,
 		  "the server lacks the last %llu bytes of the run's journals; they are kept in %s",
 		  (unsigned long long)unsent, run->folder.dir);
 	return DPTRACK_UNSENT;
