@@ -42,7 +42,8 @@ static void compare_file(const char *path, const char *text)
 		size_t n = strlen(line);
 
 		if (strncmp(line, text, n) != 0)
-			fail_msg("%s:%d: committed:\n%snow:\n%.*s", path, number, line, (int)(strcspn(text, "\n") + 1), text);
+			fail_msg("%s:%d: committed:\n%snow:\n%.*s", path, number, line, (int)(strcspn(text, "\n") + 1),
+				 text);
 		text += n;
 	}
 	fclose(f);
@@ -83,8 +84,9 @@ static void check(const struct net_opts *o)
 
 static void test_resnet20(void **state)
 {
-	struct net_opts o = { .model = "resnet20", .batch = 128, .image = 28, .training = true,
-			      .precision = { DTYPE_F32, DTYPE_F32 } };
+	struct net_opts o = {
+		.model = "resnet20", .batch = 128, .image = 28, .training = true, .precision = { DTYPE_F32, DTYPE_F32 }
+	};
 
 	(void)state;
 	check(&o);
@@ -92,7 +94,9 @@ static void test_resnet20(void **state)
 
 static void test_resnet18(void **state)
 {
-	struct net_opts o = { .model = "resnet18", .batch = 16, .training = true, .precision = { DTYPE_BF16, DTYPE_F32 } };
+	struct net_opts o = {
+		.model = "resnet18", .batch = 16, .training = true, .precision = { DTYPE_BF16, DTYPE_F32 }
+	};
 
 	(void)state;
 	check(&o);
@@ -100,7 +104,9 @@ static void test_resnet18(void **state)
 
 static void test_resnet50(void **state)
 {
-	struct net_opts o = { .model = "resnet50", .batch = 16, .training = true, .precision = { DTYPE_F32, DTYPE_F32 } };
+	struct net_opts o = {
+		.model = "resnet50", .batch = 16, .training = true, .precision = { DTYPE_F32, DTYPE_F32 }
+	};
 
 	(void)state;
 	check(&o);

@@ -16,9 +16,18 @@
 #include "trainer/ops/conv/conv.h"
 #include "trainer/ops/ops.h"
 
-#define F32_F32 { DTYPE_F32, DTYPE_F32 }
-#define BF16_F32 { DTYPE_BF16, DTYPE_F32 }
-#define F64_F64 { DTYPE_F64, DTYPE_F64 }
+#define F32_F32                                                                                                        \
+	{                                                                                                              \
+		DTYPE_F32, DTYPE_F32                                                                                   \
+	}
+#define BF16_F32                                                                                                       \
+	{                                                                                                              \
+		DTYPE_BF16, DTYPE_F32                                                                                  \
+	}
+#define F64_F64                                                                                                        \
+	{                                                                                                              \
+		DTYPE_F64, DTYPE_F64                                                                                   \
+	}
 
 /* "64,3,7,7" for a convolution's weights: PyTorch lists [K,C,R,S], we keep [K,R,S,C]. */
 static void torch_shape(const struct tensor *t, char *text, size_t n)
@@ -42,7 +51,8 @@ static void check_names(const char *model)
 	FILE *f;
 
 	net_make(&net, &o);
-	snprintf(path, sizeof(path), "%s/tests/graph/golden/%s.params", getenv("srcdir") ? getenv("srcdir") : ".", model);
+	snprintf(path, sizeof(path), "%s/tests/graph/golden/%s.params", getenv("srcdir") ? getenv("srcdir") : ".",
+		 model);
 	f = fopen(path, "r");
 	assert_non_null(f);
 	for (; fgets(line, sizeof(line), f); at++) {
@@ -74,7 +84,10 @@ static void test_parameter_counts(void **state)
 	static const struct {
 		const char *model;
 		int64_t count;
-	} known[] = { { "resnet18", 11689512 }, { "resnet34", 21797672 }, { "resnet50", 25557032 }, { "resnet20", 272474 },
+	} known[] = { { "resnet18", 11689512 },
+		      { "resnet34", 21797672 },
+		      { "resnet50", 25557032 },
+		      { "resnet20", 272474 },
 		      { "resnet56", 855770 } };
 
 	(void)state;
@@ -240,7 +253,8 @@ static void test_bad_sizes(void **state)
 static void test_first_failure(void **state)
 {
 	struct graph *g = graph_new(true);
-	struct tensor *x = graph_act(g, DTYPE_F32, SHAPE(1, 4, 4, 3), "x"), *w = graph_act(g, DTYPE_F32, SHAPE(8, 3, 3, 5), "c.w");
+	struct tensor *x = graph_act(g, DTYPE_F32, SHAPE(1, 4, 4, 3), "x"),
+		      *w = graph_act(g, DTYPE_F32, SHAPE(8, 3, 3, 5), "c.w");
 	struct tensor *y = conv_add(g, x, w, 1, 1);
 	struct err err = ERR_INIT;
 
@@ -263,7 +277,10 @@ static void test_rng(void **state)
 	} known[] = {
 		{ 0, 0, 0, { 0x6627e8d5, 0xe169c58d, 0xbc57ac4c, 0x9b00dbd8 } },
 		{ UINT64_MAX, UINT64_MAX, UINT64_MAX, { 0x408f276d, 0x41c83b0e, 0xa20bc7c6, 0x6d5451fd } },
-		{ 0x85a308d3243f6a88, 0x0370734413198a2e, 0x299f31d0a4093822, { 0xd16cfe09, 0x94fdcceb, 0x5001e420, 0x24126ea1 } },
+		{ 0x85a308d3243f6a88,
+		  0x0370734413198a2e,
+		  0x299f31d0a4093822,
+		  { 0xd16cfe09, 0x94fdcceb, 0x5001e420, 0x24126ea1 } },
 	};
 	double sum = 0, squares = 0;
 
@@ -288,9 +305,11 @@ static void test_rng(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_names),  cmocka_unit_test(test_parameter_counts), cmocka_unit_test(test_gradients),
-		cmocka_unit_test(test_types),  cmocka_unit_test(test_fused),		cmocka_unit_test(test_layout),
-		cmocka_unit_test(test_bad_sizes), cmocka_unit_test(test_first_failure), cmocka_unit_test(test_rng),
+		cmocka_unit_test(test_names),	  cmocka_unit_test(test_parameter_counts),
+		cmocka_unit_test(test_gradients), cmocka_unit_test(test_types),
+		cmocka_unit_test(test_fused),	  cmocka_unit_test(test_layout),
+		cmocka_unit_test(test_bad_sizes), cmocka_unit_test(test_first_failure),
+		cmocka_unit_test(test_rng),
 	};
 
 	return cmocka_run_group_tests_name("passes", tests, NULL, NULL);

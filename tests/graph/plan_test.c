@@ -17,9 +17,18 @@
 #include "trainer/ops/relu/relu.h"
 
 #define RANGES_MAX 60
-#define F32_F32 { DTYPE_F32, DTYPE_F32 }
-#define BF16_F32 { DTYPE_BF16, DTYPE_F32 }
-#define F64_F64 { DTYPE_F64, DTYPE_F64 }
+#define F32_F32                                                                                                        \
+	{                                                                                                              \
+		DTYPE_F32, DTYPE_F32                                                                                   \
+	}
+#define BF16_F32                                                                                                       \
+	{                                                                                                              \
+		DTYPE_BF16, DTYPE_F32                                                                                  \
+	}
+#define F64_F64                                                                                                        \
+	{                                                                                                              \
+		DTYPE_F64, DTYPE_F64                                                                                   \
+	}
 
 static bool collide(const struct plan_range *a, const struct plan_range *b)
 {
@@ -81,13 +90,14 @@ static void test_known_ranges(void **state)
 
 static struct tensor *tensor(struct graph *g, const char *name, enum tensor_kind kind, enum lifetime life, int64_t n)
 {
-	return graph_tensor(g, &(struct tensor){ .name = name, .kind = kind, .dtype = DTYPE_F32, .shape = SHAPE(n),
-						 .life = life });
+	return graph_tensor(
+		g, &(struct tensor){ .name = name, .kind = kind, .dtype = DTYPE_F32, .shape = SHAPE(n), .life = life });
 }
 
 static struct tensor *sum(struct graph *g, struct tensor *a, struct tensor *b, const char *name)
 {
-	struct node *n = graph_node(g, &(struct node_spec){ .op = &op_add, .name = name, NODE_IN(a, b), NODE_OUT(NULL) });
+	struct node *n =
+		graph_node(g, &(struct node_spec){ .op = &op_add, .name = name, NODE_IN(a, b), NODE_OUT(NULL) });
 
 	return n ? n->out[0] : NULL;
 }
@@ -110,7 +120,8 @@ static bool overlap(const struct tensor *a, const struct tensor *b)
 static void test_takeover(void **state)
 {
 	struct graph *g = graph_new(true);
-	struct tensor *x = tensor(g, "x", TENSOR_INPUT, LIFE_MICRO, 100), *a = sum(g, x, x, "a"), *b = sum(g, a, x, "b");
+	struct tensor *x = tensor(g, "x", TENSOR_INPUT, LIFE_MICRO, 100), *a = sum(g, x, x, "a"),
+		      *b = sum(g, a, x, "b");
 	struct tensor *kept = sum(g, b, x, "kept"), *d = sum(g, kept, x, "d");
 	struct schedule s;
 	struct plan plan;
@@ -130,7 +141,8 @@ static void test_takeover(void **state)
 static void test_no_takeover(void **state)
 {
 	struct graph *g = graph_new(true);
-	struct tensor *x = tensor(g, "x", TENSOR_INPUT, LIFE_MICRO, 16), *a = sum(g, x, x, "a"), *twice = sum(g, a, a, "b");
+	struct tensor *x = tensor(g, "x", TENSOR_INPUT, LIFE_MICRO, 16), *a = sum(g, x, x, "a"),
+		      *twice = sum(g, a, a, "b");
 	struct tensor *c = sum(g, twice, x, "c"), *d = sum(g, twice, c, "d");
 	struct schedule s;
 	struct plan plan;
@@ -160,7 +172,8 @@ static void test_views(void **state)
 		view[i]->base_offset = (size_t)i * 128;
 		view[i]->space = SPACE_COMM;
 	}
-	graph_node(g, &(struct node_spec){ .op = &op_relu, NODE_IN(tensor(g, "x", TENSOR_INPUT, LIFE_MICRO, 32)),
+	graph_node(g, &(struct node_spec){ .op = &op_relu,
+					   NODE_IN(tensor(g, "x", TENSOR_INPUT, LIFE_MICRO, 32)),
 					   NODE_OUT(view[0]) });
 	mid = sum(g, graph_find(g, "x"), graph_find(g, "x"), "mid");
 	graph_node(g, &(struct node_spec){ .op = &op_relu, NODE_IN(mid), NODE_OUT(view[1]) });
@@ -362,9 +375,11 @@ static void test_models(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_random_ranges), cmocka_unit_test(test_known_ranges),  cmocka_unit_test(test_takeover),
-		cmocka_unit_test(test_no_takeover),   cmocka_unit_test(test_views),	    cmocka_unit_test(test_streams),
-		cmocka_unit_test(test_slots),	      cmocka_unit_test(test_contradiction), cmocka_unit_test(test_models),
+		cmocka_unit_test(test_random_ranges), cmocka_unit_test(test_known_ranges),
+		cmocka_unit_test(test_takeover),      cmocka_unit_test(test_no_takeover),
+		cmocka_unit_test(test_views),	      cmocka_unit_test(test_streams),
+		cmocka_unit_test(test_slots),	      cmocka_unit_test(test_contradiction),
+		cmocka_unit_test(test_models),
 	};
 
 	return cmocka_run_group_tests_name("plan", tests, NULL, NULL);

@@ -1,6 +1,6 @@
 /* stream_test.c: schedules and plans of random graphs on two streams that run beside each other. Whatever the two do
- * between the waits that the schedule has placed, an item finds its operands as they were written for it, from its start
- * to its end. */
+ * between the waits that the schedule has placed, an item finds its operands as they were written for it, from its
+ * start to its end. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -51,8 +51,11 @@ static struct graph *random_graph(struct draws *d)
 		char name[8];
 
 		snprintf(name, sizeof(name), "x%d", i);
-		graph_tensor(g, &(struct tensor){ .name = name, .kind = TENSOR_INPUT, .dtype = DTYPE_F32,
-						  .shape = SHAPE(16 << i), .life = LIFE_MICRO });
+		graph_tensor(g, &(struct tensor){ .name = name,
+						  .kind = TENSOR_INPUT,
+						  .dtype = DTYPE_F32,
+						  .shape = SHAPE(16 << i),
+						  .life = LIFE_MICRO });
 	}
 	for (int i = 0; i < nodes; i++) {
 		struct tensor *a = pick(g, d), *b = pick(g, d);
@@ -63,7 +66,8 @@ static struct graph *random_graph(struct draws *d)
 		else if (shape_equal(&a->shape, &b->shape))
 			graph_node(g, &(struct node_spec){ .op = &op_add, NODE_IN(a, b), NODE_OUT(NULL) });
 		else
-			graph_node(g, &(struct node_spec){ .op = &op_allreduce, NODE_IN(a), NODE_OUT(NULL) })->stream = stream;
+			graph_node(g, &(struct node_spec){ .op = &op_allreduce, NODE_IN(a), NODE_OUT(NULL) })->stream =
+				stream;
 		g->nodes[g->n_nodes - 1]->workspace_bytes = (size_t)below(d, 3) * 40;
 		g->tensors[g->n_tensors - 1]->keep |= below(d, 12) == 0;
 	}

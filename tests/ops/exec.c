@@ -20,8 +20,8 @@ struct memory {
 struct exec {
 	struct graph *g;
 	const struct rig *rig;
-	struct memory *tensors;    /* by tensor id; p NULL where another's memory is used */
-	void **at;                 /* by tensor id */
+	struct memory *tensors;	   /* by tensor id; p NULL where another's memory is used */
+	void **at;		   /* by tensor id */
 	struct memory *workspaces; /* by node */
 	void **states;
 };

@@ -25,8 +25,8 @@
 #include "trainer/ops/xent/xent.h"
 
 #define STEP 1e-5
-#define TOLERANCE 1e-7     /* relative to the parameter's largest gradient: truncation is STEP^2, rounding 1e-16 / STEP */
-#define CHECKED_MAX 60     /* elements per parameter */
+#define TOLERANCE 1e-7 /* relative to the parameter's largest gradient: truncation is STEP^2, rounding 1e-16 / STEP */
+#define CHECKED_MAX 60 /* elements per parameter */
 #define CLASSES 7
 #define IMAGES 3
 
@@ -34,13 +34,19 @@ static const struct precision f64 = { DTYPE_F64, DTYPE_F64 };
 
 static struct tensor *param(struct graph *g, const char *name, struct shape shape)
 {
-	return graph_tensor(g, &(struct tensor){ .name = name, .kind = TENSOR_PARAM, .dtype = DTYPE_F32, .shape = shape,
+	return graph_tensor(g, &(struct tensor){ .name = name,
+						 .kind = TENSOR_PARAM,
+						 .dtype = DTYPE_F32,
+						 .shape = shape,
 						 .life = LIFE_PERSISTENT });
 }
 
 static struct tensor *stat(struct graph *g, const char *name, int64_t n)
 {
-	return graph_tensor(g, &(struct tensor){ .name = name, .kind = TENSOR_STAT, .dtype = DTYPE_F32, .shape = SHAPE(n),
+	return graph_tensor(g, &(struct tensor){ .name = name,
+						 .kind = TENSOR_STAT,
+						 .dtype = DTYPE_F32,
+						 .shape = SHAPE(n),
 						 .life = LIFE_PERSISTENT });
 }
 
@@ -56,19 +62,23 @@ static struct tensor *norm(struct graph *g, struct tensor *x, const char *name)
 	int64_t c = x->shape.dim[3];
 	struct bn_tensors t = { param(g, graph_printf(g, "%s.weight", name), SHAPE(c)),
 				param(g, graph_printf(g, "%s.bias", name), SHAPE(c)),
-				stat(g, graph_printf(g, "%s.mean", name), c), stat(g, graph_printf(g, "%s.var", name), c) };
+				stat(g, graph_printf(g, "%s.mean", name), c),
+				stat(g, graph_printf(g, "%s.var", name), c) };
 
 	return bn_add(g, x, &t);
 }
 
 static void head(struct graph *g, struct tensor *x, double smoothing)
 {
-	struct tensor *labels = graph_tensor(g, &(struct tensor){ .name = "labels", .kind = TENSOR_INPUT,
-								   .dtype = DTYPE_I32, .shape = SHAPE(x->shape.dim[0]),
-								   .life = LIFE_MICRO });
+	struct tensor *labels = graph_tensor(g, &(struct tensor){ .name = "labels",
+								  .kind = TENSOR_INPUT,
+								  .dtype = DTYPE_I32,
+								  .shape = SHAPE(x->shape.dim[0]),
+								  .life = LIFE_MICRO });
 
 	x = avgpool_add(g, x);
-	x = linear_add(g, x, param(g, "fc.weight", SHAPE(CLASSES, x->shape.dim[1])), param(g, "fc.bias", SHAPE(CLASSES)));
+	x = linear_add(g, x, param(g, "fc.weight", SHAPE(CLASSES, x->shape.dim[1])),
+		       param(g, "fc.bias", SHAPE(CLASSES)));
 	xent_add(g, x, labels, smoothing);
 }
 
@@ -148,8 +158,8 @@ static void draw(const struct tensor *t, double *values)
 	bool label = t->kind == TENSOR_INPUT, gain = t->shape.ndim == 1;
 
 	for (int64_t i = 0; i < shape_count(&t->shape); i++)
-		values[i] = label ? (double)rng_below(key, (uint64_t)i, CLASSES) :
-				    (gain ? 0.7 : 0) + 0.6 * rng_normal(key, (uint64_t)i);
+		values[i] = label ? (double)rng_below(key, (uint64_t)i, CLASSES)
+				  : (gain ? 0.7 : 0) + 0.6 * rng_normal(key, (uint64_t)i);
 }
 
 static void set_inputs(struct exec *e, const struct graph *g)
@@ -211,7 +221,8 @@ static void check_param(struct exec *e, const struct graph *g, const struct tens
 		values[i] = was;
 		slope = (up - down) / (2 * STEP);
 		if (!(fabs(slope - grad[i]) <= TOLERANCE * (largest(grad, n) + 1e-3)))
-			fail_msg("%s[%lld]: gradient %.12g, central difference %.12g", p->name, (long long)i, grad[i], slope);
+			fail_msg("%s[%lld]: gradient %.12g, central difference %.12g", p->name, (long long)i, grad[i],
+				 slope);
 	}
 	exec_put(e, p, values);
 	test_free(values);

@@ -1,10 +1,11 @@
 /* ops_test.c: every op of ops.def, on every backend that runs here, in every pair of types that it takes, on every case
  * of its table, against ref fed the same rounded inputs. `ops_test [WORD]` runs the tests whose name holds the word.
  *
- * Tolerance of one element: 2 u |want| + min(n + 2, 10 sqrt(n) + 2) 2^-24 T, u = unit roundoff of the output's type (f32
- * 2^-24, bf16 2^-8), n = roundings behind the element, T = the sum of its absolute terms. The first part is the rounding
- * of the result; the second is the error of a sum in f32: n u T bounds any order, 10 sqrt(n) u T is what independent
- * roundings stay within (ten standard deviations), which keeps long sums from passing when they are wrong. */
+ * Tolerance of one element: 2 u |want| + min(n + 2, 10 sqrt(n) + 2) 2^-24 T, u = unit roundoff of the output's type
+ * (f32 2^-24, bf16 2^-8), n = roundings behind the element, T = the sum of its absolute terms. The first part is the
+ * rounding of the result; the second is the error of a sum in f32: n u T bounds any order, 10 sqrt(n) u T is what
+ * independent roundings stay within (ten standard deviations), which keeps long sums from passing when they are wrong.
+ */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -31,8 +32,9 @@ static const struct op_case *const tables[OP_COUNT] = {
 #undef OP
 };
 
-static const struct step_page page = { .step = 3, .epoch = 1, .seed = 5, .lr = 0.125, .inv_count = 1.0 / 24,
-				       .loss_scale = 1, .clip_factor = 0.5 };
+static const struct step_page page = {
+	.step = 3, .epoch = 1, .seed = 5, .lr = 0.125, .inv_count = 1.0 / 24, .loss_scale = 1, .clip_factor = 0.5
+};
 static const struct precision f64 = { DTYPE_F64, DTYPE_F64 };
 
 struct subject { /* one test: an op on a backend in two types */
@@ -198,12 +200,16 @@ static double absolute_terms(const struct op_case *c, const struct case_values *
 
 static double unit_roundoff(enum dtype t)
 {
-	return t == DTYPE_F64 ? 0x1p-53 : t == DTYPE_F32 ? 0x1p-24 : t == DTYPE_BF16 ? 0x1p-8 : t == DTYPE_F16 ? 0x1p-11 : 0;
+	return t == DTYPE_F64	 ? 0x1p-53
+	       : t == DTYPE_F32	 ? 0x1p-24
+	       : t == DTYPE_BF16 ? 0x1p-8
+	       : t == DTYPE_F16	 ? 0x1p-11
+				 : 0;
 }
 
 struct limit {
-	double unit;    /* of the output's type */
-	double sum;     /* factor of the absolute terms */
+	double unit; /* of the output's type */
+	double sum;  /* factor of the absolute terms */
 	bool exact;
 	enum dtype dtype;
 };
@@ -236,8 +242,8 @@ static void compare(const struct op_case *c, const struct case_values *v, double
 		l.sum = fmin(n + 2, 10 * sqrt(n) + 2) * (wide ? 0x1p-53 : 0x1p-24);
 		for (int64_t i = 0; i < case_count(t); i++)
 			if (!agrees(got[k][i], v->out[k][i], terms[i], &l) && bad++ < SHOWN_MAX)
-				print_error("  %s: output %d, element %lld: %.17g, want %.17g (terms %g, allowed %g)\n", c->name,
-					    k, (long long)i, got[k][i], v->out[k][i], terms[i],
+				print_error("  %s: output %d, element %lld: %.17g, want %.17g (terms %g, allowed %g)\n",
+					    c->name, k, (long long)i, got[k][i], v->out[k][i], terms[i],
 					    2 * l.unit * fabs(v->out[k][i]) + l.sum * terms[i]);
 		test_free(terms);
 	}
@@ -303,7 +309,9 @@ static void test_table(void **state)
 
 static int add_subjects(struct subject *s, int n, const struct backend *b)
 {
-	static const struct precision all[] = { { DTYPE_F64, DTYPE_F64 }, { DTYPE_F32, DTYPE_F32 }, { DTYPE_BF16, DTYPE_F32 } };
+	static const struct precision all[] = { { DTYPE_F64, DTYPE_F64 },
+						{ DTYPE_F32, DTYPE_F32 },
+						{ DTYPE_BF16, DTYPE_F32 } };
 
 	for (size_t p = 0; p < sizeof(all) / sizeof(all[0]); p++)
 		for (int i = 0; i < OP_COUNT; i++) {

@@ -50,7 +50,8 @@ static int teardown(void **state)
 
 static struct tensor *tensor(struct fixture *f, const char *name, enum dtype dtype, struct shape shape)
 {
-	return graph_tensor(f->g, &(struct tensor){ .name = name, .kind = TENSOR_PARAM, .dtype = dtype, .shape = shape });
+	return graph_tensor(f->g,
+			    &(struct tensor){ .name = name, .kind = TENSOR_PARAM, .dtype = dtype, .shape = shape });
 }
 
 static void ready(struct fixture *f)
@@ -82,11 +83,12 @@ static void expect(struct fixture *f, const struct tensor *t, const double *want
 static void test_conv(void **state)
 {
 	struct fixture *f = *state;
-	struct tensor *x = tensor(f, "x", DTYPE_F64, SHAPE(1, 3, 3, 1)), *w = tensor(f, "w", DTYPE_F64, SHAPE(1, 3, 3, 1));
+	struct tensor *x = tensor(f, "x", DTYPE_F64, SHAPE(1, 3, 3, 1)),
+		      *w = tensor(f, "w", DTYPE_F64, SHAPE(1, 3, 3, 1));
 	struct tensor *y = conv_add(f->g, x, w, 2, 1);
 	const double ramp[] = { 1, 2, 3, 4, 5, 6, 7, 8, 9 };
-	const double want[] = { 1 * 5 + 2 * 6 + 4 * 8 + 5 * 9, 2 * 4 + 3 * 5 + 5 * 7 + 6 * 8, 4 * 2 + 5 * 3 + 7 * 5 + 8 * 6,
-				5 * 1 + 6 * 2 + 8 * 4 + 9 * 5 };
+	const double want[] = { 1 * 5 + 2 * 6 + 4 * 8 + 5 * 9, 2 * 4 + 3 * 5 + 5 * 7 + 6 * 8,
+				4 * 2 + 5 * 3 + 7 * 5 + 8 * 6, 5 * 1 + 6 * 2 + 8 * 4 + 9 * 5 };
 
 	ready(f);
 	exec_put(f->e, x, ramp);
@@ -150,11 +152,13 @@ static void test_maxpool(void **state)
 static void test_xent(void **state)
 {
 	struct fixture *f = *state;
-	struct tensor *logits = tensor(f, "logits", DTYPE_F64, SHAPE(2, 2)), *labels = tensor(f, "labels", DTYPE_I32, SHAPE(2));
+	struct tensor *logits = tensor(f, "logits", DTYPE_F64, SHAPE(2, 2)),
+		      *labels = tensor(f, "labels", DTYPE_I32, SHAPE(2));
 	struct tensor *result = xent_add(f->g, logits, labels, 0.2), *lse = result->producer->out[1];
 	struct xent_attr attr = { 0.2 };
-	struct node *grad = graph_node(f->g, &(struct node_spec){ .op = &op_xent_grad, NODE_IN(logits, labels, lse),
-								  NODE_OUT(NULL), NODE_ATTR(attr) });
+	struct node *grad = graph_node(
+		f->g, &(struct node_spec){
+			      .op = &op_xent_grad, NODE_IN(logits, labels, lse), NODE_OUT(NULL), NODE_ATTR(attr) });
 	double l3 = log(3), l4 = log(4), loss = 0.9 * l4 + 0.1 * (l4 - l3) + 0.1 * l4 + 0.9 * (l4 - l3);
 
 	ready(f);
@@ -170,7 +174,8 @@ static void test_xent(void **state)
 static void test_ranks(void **state)
 {
 	struct fixture *f = *state;
-	struct tensor *logits = tensor(f, "logits", DTYPE_F64, SHAPE(4, 6)), *labels = tensor(f, "labels", DTYPE_I32, SHAPE(4));
+	struct tensor *logits = tensor(f, "logits", DTYPE_F64, SHAPE(4, 6)),
+		      *labels = tensor(f, "labels", DTYPE_I32, SHAPE(4));
 	struct tensor *result = xent_add(f->g, logits, labels, 0);
 	double got[XENT_RESULTS], rows[24] = { 0 };
 
@@ -178,7 +183,8 @@ static void test_ranks(void **state)
 	rows[18 + 3] = NAN;
 	ready(f);
 	exec_put(f->e, logits, rows);
-	exec_put(f->e, labels, (double[]){ 0, 5, 0, 0 }); /* first of equals; sixth of equals; NaN itself; NaN elsewhere */
+	exec_put(f->e, labels,
+		 (double[]){ 0, 5, 0, 0 }); /* first of equals; sixth of equals; NaN itself; NaN elsewhere */
 	run(f);
 	exec_get(f->e, result, got);
 	assert_true(isnan(got[XENT_LOSS_SUM]));
@@ -256,9 +262,9 @@ static void test_float16(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = { TEST(test_conv), TEST(test_bn),   TEST(test_gelu), TEST(test_maxpool),
-					    TEST(test_xent), TEST(test_ranks), TEST(test_sgd),  TEST(test_norm),
-					    cmocka_unit_test(test_float16) };
+	const struct CMUnitTest tests[] = { TEST(test_conv),	TEST(test_bn),	 TEST(test_gelu),
+					    TEST(test_maxpool), TEST(test_xent), TEST(test_ranks),
+					    TEST(test_sgd),	TEST(test_norm), cmocka_unit_test(test_float16) };
 
 	return cmocka_run_group_tests_name("values", tests, NULL, NULL);
 }

@@ -362,8 +362,10 @@ void graph_grad_add(struct graph *g, struct tensor *t, struct tensor *grad)
 	}
 	if (t->kind == TENSOR_PARAM)
 		sum = graph_param_grad(g, t);
-	n = graph_node(g, &(struct node_spec){ .op = &op_add, .name = graph_printf(g, "%s.dsum", t->name),
-					       NODE_IN(t->grad, grad), NODE_OUT(sum) });
+	n = graph_node(g, &(struct node_spec){ .op = &op_add,
+					       .name = graph_printf(g, "%s.dsum", t->name),
+					       NODE_IN(t->grad, grad),
+					       NODE_OUT(sum) });
 	if (n)
 		t->grad = n->out[0];
 }

@@ -171,7 +171,8 @@ void graph_move(struct graph *g, int from, int to);
 void graph_remove(struct graph *g, int position);
 void graph_replace_uses(struct graph *g, struct tensor *old, struct tensor *new_, int from_position);
 int graph_count_uses(const struct graph *g, const struct tensor *t); /* as an input of nodes */
-struct node *graph_user(const struct graph *g, const struct tensor *t, const struct op *op); /* first of that op, or NULL */
+/* The first node of that op that reads t, or NULL. */
+struct node *graph_user(const struct graph *g, const struct tensor *t, const struct op *op);
 
 /* Backward pass bookkeeping, used by op->grad: the gradient of an activation is the sum of what its consumers add. */
 struct tensor *graph_grad_get(struct graph *g, const struct tensor *t); /* NULL: nothing flows into t */

@@ -29,8 +29,8 @@ static int pack_input(struct graph *g, const struct layout_backend *b, struct no
 	if (!out)
 		return g->err.code;
 	out->opaque_bytes = bytes;
-	pack = graph_node(g, &(struct node_spec){ .op = b->pack, .name = out->name, NODE_IN(from), NODE_OUT(out),
-						  NODE_ATTR(attr) });
+	pack = graph_node(g, &(struct node_spec){
+				     .op = b->pack, .name = out->name, NODE_IN(from), NODE_OUT(out), NODE_ATTR(attr) });
 	if (!pack)
 		return g->err.code;
 	pack->phase = n->phase;

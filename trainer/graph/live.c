@@ -16,7 +16,7 @@ struct maker {
 	const struct plan_program *p;
 	struct live live;
 	struct span *spans; /* of each item */
-	bool *viewed;       /* [id]: other tensors are views of it */
+	bool *viewed;	    /* [id]: other tensors are views of it */
 };
 
 static const struct tensor *root(const struct tensor *t)
@@ -86,7 +86,9 @@ static void hold(struct maker *m, const struct tensor *t, int slot, struct span 
 	index = buffer_index(&m->live, t, slot);
 	if (*index < 0) {
 		*index = m->live.n++;
-		m->live.buffers[*index] = (struct live_buffer){ .tensor = t, .slot = slot_of(t, slot), .bytes = tensor_bytes(t),
+		m->live.buffers[*index] = (struct live_buffer){ .tensor = t,
+								.slot = slot_of(t, slot),
+								.bytes = tensor_bytes(t),
 								.first = t->kind == TENSOR_INPUT ? 0 : span.first,
 								.last = span.last };
 	}
@@ -172,7 +174,8 @@ static void add_workspace(struct maker *m, int item)
 	const struct schedule_item *it = &m->p->schedule->items[item];
 
 	if (it->node->workspace_bytes)
-		m->live.buffers[m->live.n++] = (struct live_buffer){ .node = it->node, .slot = it->slot,
+		m->live.buffers[m->live.n++] = (struct live_buffer){ .node = it->node,
+								     .slot = it->slot,
 								     .bytes = it->node->workspace_bytes,
 								     .first = m->spans[item].first,
 								     .last = m->spans[item].last };

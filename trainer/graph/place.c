@@ -1,5 +1,5 @@
-/* place.c: ranges with first and last moment → offsets. Finding the smallest slab is NP-hard; a few greedy orders, each
- * taking the tightest gap, come within some percent of the lower bound on networks, and the best of them is kept. */
+/* place.c: ranges with first and last moment → offsets. Finding the smallest slab is NP-hard; a few greedy orders,
+ * each taking the tightest gap, come within some percent of the lower bound on networks, and the best of them is kept. */
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -101,7 +101,8 @@ size_t plan_place(struct plan_range *ranges, int n, size_t align)
 	if (!entries || !by_offset)
 		goto out;
 	for (int i = 0; i < n; i++)
-		entries[i] = (struct entry){ .range = &ranges[i], .index = i, .bytes = plan_align(ranges[i].bytes, align) };
+		entries[i] =
+			(struct entry){ .range = &ranges[i], .index = i, .bytes = plan_align(ranges[i].bytes, align) };
 	for (int o = 0; o < ORDER_COUNT; o++) {
 		size_t size = place_all(entries, by_offset, n, (enum order)o);
 

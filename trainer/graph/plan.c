@@ -14,12 +14,12 @@ struct planner {
 	int n;
 	size_t persistent[SPACE_COUNT];
 	size_t by_category[PLAN_CATEGORY_COUNT]; /* persistent bytes */
-	size_t largest;                          /* transient bytes of the largest program's peak */
+	size_t largest;				 /* transient bytes of the largest program's peak */
 };
 
 const char *plan_category_name(enum plan_category c)
 {
-	static const char *const names[PLAN_CATEGORY_COUNT] = { "parameters", "gradients",  "optimizer",
+	static const char *const names[PLAN_CATEGORY_COUNT] = { "parameters",  "gradients", "optimizer",
 								"activations", "workspace", "inputs" };
 
 	return names[c];
@@ -81,7 +81,7 @@ static int place_persistent(struct planner *p, int program, struct tensor *t, st
 static int place_all_persistent(struct planner *p, struct err *err)
 {
 	static const enum tensor_kind order[] = { TENSOR_PARAM, TENSOR_STAT, TENSOR_MOMENT, TENSOR_INPUT,
-						  TENSOR_GRAD,  TENSOR_ACT,  TENSOR_RESULT };
+						  TENSOR_GRAD,	TENSOR_ACT,  TENSOR_RESULT };
 
 	for (size_t k = 0; k < sizeof(order) / sizeof(order[0]); k++)
 		for (int i = 0; i < p->n; i++)
@@ -139,7 +139,8 @@ static size_t place_space(struct live *l, enum space space, size_t start)
 		return SIZE_MAX;
 	for (int i = 0; i < l->n; i++)
 		if (live_space(&l->buffers[i]) == space)
-			ranges[n++] = (struct plan_range){ .bytes = l->buffers[i].bytes, .first = l->buffers[i].first,
+			ranges[n++] = (struct plan_range){ .bytes = l->buffers[i].bytes,
+							   .first = l->buffers[i].first,
 							   .last = l->buffers[i].last };
 	bytes = n ? plan_place(ranges, n, PLAN_ALIGN_BYTES) : 0;
 	n = 0;
@@ -252,14 +253,14 @@ static void dump_buffers(const struct live *l, const struct graph *g, struct buf
 
 	for (int i = 0; i < l->n; i++) {
 		const struct live_buffer *b = &l->buffers[i];
-		size_t offset = !b->tensor ? b->node->workspace_offset :
-				b->slot    ? b->tensor->slot_offset[b->slot] :
-					     b->tensor->offset;
+		size_t offset = !b->tensor ? b->node->workspace_offset
+				: b->slot  ? b->tensor->slot_offset[b->slot]
+					   : b->tensor->offset;
 
 		if (!b->bytes)
 			continue;
-		buf_addf(out, "  %s %zu+%zu live %d-%d %s%s", spaces[live_space(b)], offset, b->bytes, b->first, b->last,
-			 b->tensor ? "" : "workspace of ", b->tensor ? b->tensor->name : b->node->name);
+		buf_addf(out, "  %s %zu+%zu live %d-%d %s%s", spaces[live_space(b)], offset, b->bytes, b->first,
+			 b->last, b->tensor ? "" : "workspace of ", b->tensor ? b->tensor->name : b->node->name);
 		if (b->slot)
 			buf_addf(out, " slot %d", b->slot);
 		dump_sharers(l, i, g, out);

@@ -23,8 +23,8 @@ static enum dtype wanted(const struct precision *p, const struct node *n, bool i
 
 static bool is_master_kind(const struct tensor *t)
 {
-	return t->kind == TENSOR_INPUT || t->kind == TENSOR_PARAM || t->kind == TENSOR_STAT || t->kind == TENSOR_MOMENT ||
-	       t->kind == TENSOR_GRAD;
+	return t->kind == TENSOR_INPUT || t->kind == TENSOR_PARAM || t->kind == TENSOR_STAT ||
+	       t->kind == TENSOR_MOMENT || t->kind == TENSOR_GRAD;
 }
 
 static void set_types(struct graph *g, const struct precision *p)

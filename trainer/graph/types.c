@@ -6,8 +6,8 @@ static const struct {
 	size_t bytes;
 	bool is_float;
 } types[] = {
-	[DTYPE_F64] = { "f64", 8, true },   [DTYPE_F32] = { "f32", 4, true },  [DTYPE_BF16] = { "bf16", 2, true },
-	[DTYPE_F16] = { "f16", 2, true },   [DTYPE_I64] = { "i64", 8, false }, [DTYPE_I32] = { "i32", 4, false },
+	[DTYPE_F64] = { "f64", 8, true }, [DTYPE_F32] = { "f32", 4, true },  [DTYPE_BF16] = { "bf16", 2, true },
+	[DTYPE_F16] = { "f16", 2, true }, [DTYPE_I64] = { "i64", 8, false }, [DTYPE_I32] = { "i32", 4, false },
 	[DTYPE_U8] = { "u8", 1, false },
 };
 

@@ -25,7 +25,8 @@ struct model {
 	 * the tensor "logits" (readable by the host after an evaluation) and the result "result", which becomes
 	 * g->loss. Parameters and statistics bear torchvision's names. batch >= 0. Returns 0, or a negative code with
 	 * err filled (an image too small for the network, a size out of range). */
-	int (*build)(const struct model *m, struct graph *g, const struct model_config *c, int64_t batch, struct err *err);
+	int (*build)(const struct model *m, struct graph *g, const struct model_config *c, int64_t batch,
+		     struct err *err);
 
 	const void *spec; /* sizes that only the family's own file reads */
 };

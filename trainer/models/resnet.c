@@ -31,23 +31,25 @@ struct build {
 
 struct block {
 	const char *name; /* "layer1.0" */
-	int64_t planes;   /* channels inside */
-	int64_t out;      /* channels that leave */
+	int64_t planes;	  /* channels inside */
+	int64_t out;	  /* channels that leave */
 	int stride;
 };
 
 static struct tensor *persistent(struct graph *g, enum tensor_kind kind, const char *name, struct shape shape,
 				 struct init init)
 {
-	struct tensor like = { .name = name, .kind = kind, .dtype = DTYPE_F32, .shape = shape, .life = LIFE_PERSISTENT,
-			       .init = init };
+	struct tensor like = {
+		.name = name, .kind = kind, .dtype = DTYPE_F32, .shape = shape, .life = LIFE_PERSISTENT, .init = init
+	};
 
 	like.decay = kind == TENSOR_PARAM && shape.ndim > 1;
 	return name ? graph_tensor(g, &like) : NULL;
 }
 
 /* Kaiming's normal by the number of outputs, for a ReLU. */
-static struct tensor *conv(struct graph *g, struct tensor *x, const char *name, int64_t channels, int kernel, int stride)
+static struct tensor *conv(struct graph *g, struct tensor *x, const char *name, int64_t channels, int kernel,
+			   int stride)
 {
 	struct init init = { .kind = INIT_NORMAL, .scale = sqrt(2.0 / (double)(channels * kernel * kernel)) };
 	struct tensor *w;
@@ -156,8 +158,9 @@ static struct tensor *add_head(const struct build *b, struct tensor *x)
 
 static struct tensor *input(struct graph *g, const char *name, enum dtype dtype, struct shape shape)
 {
-	return graph_tensor(g, &(struct tensor){ .name = name, .kind = TENSOR_INPUT, .dtype = dtype, .shape = shape,
-						 .life = LIFE_MICRO });
+	return graph_tensor(
+		g, &(struct tensor){
+			   .name = name, .kind = TENSOR_INPUT, .dtype = dtype, .shape = shape, .life = LIFE_MICRO });
 }
 
 static int resnet_build(const struct model *m, struct graph *g, const struct model_config *c, int64_t batch,
@@ -173,9 +176,19 @@ static int resnet_build(const struct model *m, struct graph *g, const struct mod
 	return graph_failed(g) ? err_set(err, g->err.code, "%s: %s", m->name, g->err.text) : 0;
 }
 
-#define IMAGENET { .classes = 1000, .in_channels = 3, .image_h = 224, .image_w = 224, .zero_init_residual = true }
-#define CIFAR { .classes = 10, .in_channels = 3, .image_h = 32, .image_w = 32, .zero_init_residual = true }
-#define SPEC(...) &(const struct resnet){ __VA_ARGS__ }
+#define IMAGENET                                                                                                       \
+	{                                                                                                              \
+		.classes = 1000, .in_channels = 3, .image_h = 224, .image_w = 224, .zero_init_residual = true          \
+	}
+#define CIFAR                                                                                                          \
+	{                                                                                                              \
+		.classes = 10, .in_channels = 3, .image_h = 32, .image_w = 32, .zero_init_residual = true              \
+	}
+#define SPEC(...)                                                                                                      \
+	&(const struct resnet)                                                                                         \
+	{                                                                                                              \
+		__VA_ARGS__                                                                                            \
+	}
 
 const struct model model_resnet18 = {
 	.name = "resnet18",

@@ -3,8 +3,9 @@
 
 struct tensor *case_input(struct graph *g, const char *name, enum dtype dtype, struct shape shape)
 {
-	return graph_tensor(g, &(struct tensor){ .name = name, .kind = TENSOR_ACT, .dtype = dtype, .shape = shape,
-						 .life = LIFE_STEP });
+	return graph_tensor(
+		g, &(struct tensor){
+			   .name = name, .kind = TENSOR_ACT, .dtype = dtype, .shape = shape, .life = LIFE_STEP });
 }
 
 int64_t case_count(const struct tensor *t)

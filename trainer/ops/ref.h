@@ -1,5 +1,5 @@
-/* ref.h: what the ref kernels share. They compute in f64 with plain loops and are the executable definition of every op;
- * their state is the node itself. */
+/* ref.h: what the ref kernels share. They compute in f64 with plain loops and are the executable definition of every
+ * op; their state is the node itself. */
 #ifndef DPT_OPS_REF_H
 #define DPT_OPS_REF_H
 

@@ -9,8 +9,10 @@ struct tensor *add_add(struct graph *g, struct tensor *a, struct tensor *b)
 
 	if (graph_failed(g))
 		return NULL;
-	n = graph_node(g, &(struct node_spec){ .op = &op_add, .name = graph_printf(g, "%s.add", graph_stem(g, a->name)),
-					       NODE_IN(a, b), NODE_OUT(NULL) });
+	n = graph_node(g, &(struct node_spec){ .op = &op_add,
+					       .name = graph_printf(g, "%s.add", graph_stem(g, a->name)),
+					       NODE_IN(a, b),
+					       NODE_OUT(NULL) });
 	return n ? n->out[0] : NULL;
 }
 

@@ -6,7 +6,8 @@ static struct node *build(struct graph *g, const struct op_case *c)
 {
 	struct shape shape = SHAPE(c->size[0], c->size[1]);
 
-	return graph_node(g, &(struct node_spec){ .op = &op_add, NODE_OUT(NULL),
+	return graph_node(g, &(struct node_spec){ .op = &op_add,
+						  NODE_OUT(NULL),
 						  NODE_IN(case_input(g, "a", DTYPE_F32, shape),
 							  case_input(g, "b", DTYPE_F32, shape)) });
 }

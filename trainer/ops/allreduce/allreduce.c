@@ -9,8 +9,10 @@ struct node *allreduce_add(struct graph *g, struct tensor *t, enum stream stream
 
 	if (graph_failed(g))
 		return NULL;
-	n = graph_node(g, &(struct node_spec){ .op = &op_allreduce, .name = graph_printf(g, "%s.allreduce", t->name),
-					       NODE_IN(t), NODE_OUT(t) });
+	n = graph_node(g, &(struct node_spec){ .op = &op_allreduce,
+					       .name = graph_printf(g, "%s.allreduce", t->name),
+					       NODE_IN(t),
+					       NODE_OUT(t) });
 	if (!n)
 		return NULL;
 	n->stream = stream;

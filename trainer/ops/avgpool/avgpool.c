@@ -11,8 +11,8 @@ struct tensor *avgpool_add(struct graph *g, struct tensor *x)
 	if (graph_failed(g))
 		return NULL;
 	attr.in_shape = x->shape;
-	n = graph_node(g, &(struct node_spec){ .op = &op_avgpool, .name = "avgpool", NODE_IN(x), NODE_OUT(NULL),
-					       NODE_ATTR(attr) });
+	n = graph_node(g, &(struct node_spec){
+				  .op = &op_avgpool, .name = "avgpool", NODE_IN(x), NODE_OUT(NULL), NODE_ATTR(attr) });
 	return n ? n->out[0] : NULL;
 }
 
@@ -48,8 +48,11 @@ static int avgpool_backward(struct graph *g, struct node *n)
 
 	if (!dy || !n->in[0]->wants_grad)
 		return 0;
-	back = graph_node(g, &(struct node_spec){ .op = &op_avgpool_grad, .name = graph_printf(g, "%s.dx", n->name),
-						  NODE_IN(dy), NODE_OUT(NULL), NODE_ATTR(attr) });
+	back = graph_node(g, &(struct node_spec){ .op = &op_avgpool_grad,
+						  .name = graph_printf(g, "%s.dx", n->name),
+						  NODE_IN(dy),
+						  NODE_OUT(NULL),
+						  NODE_ATTR(attr) });
 	graph_grad_add(g, n->in[0], back ? back->out[0] : NULL);
 	return g->err.code;
 }

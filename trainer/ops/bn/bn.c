@@ -8,9 +8,11 @@ static const struct bn_attr defaults = { .eps = 1e-5, .momentum = 0.1 };
 
 static struct tensor *add_infer(struct graph *g, struct tensor *x, const struct bn_tensors *t, const char *name)
 {
-	struct node *n = graph_node(g, &(struct node_spec){ .op = &op_bn_infer, .name = name,
+	struct node *n = graph_node(g, &(struct node_spec){ .op = &op_bn_infer,
+							    .name = name,
 							    NODE_IN(x, t->gamma, t->beta, t->mean, t->var, NULL),
-							    NODE_OUT(NULL), NODE_ATTR(defaults) });
+							    NODE_OUT(NULL),
+							    NODE_ATTR(defaults) });
 
 	return n ? n->out[0] : NULL;
 }
@@ -25,15 +27,22 @@ struct tensor *bn_add(struct graph *g, struct tensor *x, const struct bn_tensors
 	name = graph_stem(g, t->gamma->name);
 	if (!g->training)
 		return add_infer(g, x, t, name);
-	stats = graph_node(g, &(struct node_spec){ .op = &op_bn_stats, .name = graph_printf(g, "%s.stat", name),
-						   NODE_IN(x), NODE_OUT(NULL), NODE_ATTR(defaults) });
+	stats = graph_node(g, &(struct node_spec){ .op = &op_bn_stats,
+						   .name = graph_printf(g, "%s.stat", name),
+						   NODE_IN(x),
+						   NODE_OUT(NULL),
+						   NODE_ATTR(defaults) });
 	if (!stats)
 		return NULL;
-	apply = graph_node(g, &(struct node_spec){ .op = &op_bn_apply, .name = name,
-						   NODE_IN(x, stats->out[0], t->gamma, t->beta, NULL), NODE_OUT(NULL),
+	apply = graph_node(g, &(struct node_spec){ .op = &op_bn_apply,
+						   .name = name,
+						   NODE_IN(x, stats->out[0], t->gamma, t->beta, NULL),
+						   NODE_OUT(NULL),
 						   NODE_ATTR(defaults) });
-	graph_node(g, &(struct node_spec){ .op = &op_bn_running, .name = graph_printf(g, "%s.running", name),
-					   NODE_IN(stats->out[0], t->mean, t->var), NODE_OUT(t->mean, t->var),
+	graph_node(g, &(struct node_spec){ .op = &op_bn_running,
+					   .name = graph_printf(g, "%s.running", name),
+					   NODE_IN(stats->out[0], t->mean, t->var),
+					   NODE_OUT(t->mean, t->var),
 					   NODE_ATTR(defaults) });
 	return apply ? apply->out[0] : NULL;
 }
@@ -90,8 +99,9 @@ static int running_shape(struct graph *g, struct node *n)
 {
 	int64_t c = shape_count(&n->in[1]->shape);
 
-	return graph_expect(g, n, has_count(n->in[0], 2 * c + 1) && has_count(n->in[2], c) && n->out[0] == n->in[1] &&
-					  n->out[1] == n->in[2],
+	return graph_expect(g, n,
+			    has_count(n->in[0], 2 * c + 1) && has_count(n->in[2], c) && n->out[0] == n->in[1] &&
+				    n->out[1] == n->in[2],
 			    "running statistics are updated in place and fit the batch's");
 }
 
@@ -101,8 +111,8 @@ static int grad_stats_shape(struct graph *g, struct node *n)
 	const struct tensor *x = n->in[2];
 
 	if (graph_expect(g, n,
-			 channels(x) > 0 && same_shape(n->in[0], x) && same_shape(n->in[1], x) && same_shape(n->in[6], x) &&
-				 has_count(n->in[3], 2 * channels(x) + 1),
+			 channels(x) > 0 && same_shape(n->in[0], x) && same_shape(n->in[1], x) &&
+				 same_shape(n->in[6], x) && has_count(n->in[3], 2 * channels(x) + 1),
 			 "the gradient does not fit x") ||
 	    graph_expect(g, n, !(a->relu && a->residual) || n->in[6], "a masked block end needs y") ||
 	    graph_out(g, n, 0, DTYPE_F64, SHAPE(2 * channels(x)), ""))
@@ -144,21 +154,28 @@ static int apply_backward(struct graph *g, struct node *n)
 		return 0;
 	if (graph_expect(g, n, !attr.relu && !attr.residual, "gradients are built before fusing"))
 		return g->err.code;
-	sums = graph_node(g, &(struct node_spec){ .op = &op_bn_grad_stats, .name = graph_printf(g, "%s.dstat", n->name),
-						  NODE_IN(dy, NULL, x, stat, gamma, beta, NULL), NODE_OUT(NULL, NULL),
+	sums = graph_node(g, &(struct node_spec){ .op = &op_bn_grad_stats,
+						  .name = graph_printf(g, "%s.dstat", n->name),
+						  NODE_IN(dy, NULL, x, stat, gamma, beta, NULL),
+						  NODE_OUT(NULL, NULL),
 						  NODE_ATTR(attr) });
 	dgamma = graph_param_grad(g, gamma);
 	dbeta = graph_param_grad(g, beta);
 	if (!sums)
 		return g->err.code;
-	graph_node(g, &(struct node_spec){ .op = &op_bn_grad_params, .name = graph_printf(g, "%s.dparams", n->name),
-					   NODE_IN(sums->out[0]), NODE_OUT(dgamma, dbeta), NODE_ATTR(attr) });
+	graph_node(g, &(struct node_spec){ .op = &op_bn_grad_params,
+					   .name = graph_printf(g, "%s.dparams", n->name),
+					   NODE_IN(sums->out[0]),
+					   NODE_OUT(dgamma, dbeta),
+					   NODE_ATTR(attr) });
 	graph_grad_add(g, gamma, dgamma);
 	graph_grad_add(g, beta, dbeta);
 	if (!x->wants_grad)
 		return g->err.code;
-	dx = graph_node(g, &(struct node_spec){ .op = &op_bn_grad_apply, .name = graph_printf(g, "%s.dx", n->name),
-						NODE_IN(dy, x, stat, sums->out[0], gamma, beta), NODE_OUT(NULL),
+	dx = graph_node(g, &(struct node_spec){ .op = &op_bn_grad_apply,
+						.name = graph_printf(g, "%s.dx", n->name),
+						NODE_IN(dy, x, stat, sums->out[0], gamma, beta),
+						NODE_OUT(NULL),
 						NODE_ATTR(attr) });
 	graph_grad_add(g, x, dx ? dx->out[0] : NULL);
 	return g->err.code;

@@ -23,7 +23,10 @@ static int64_t pixels(const struct op_case *c)
 
 static struct bn_attr attr_of(const struct op_case *c)
 {
-	return (struct bn_attr){ .eps = BN_EPS, .momentum = 0.1, .relu = c->size[RELU], .residual = c->size[RESIDUAL],
+	return (struct bn_attr){ .eps = BN_EPS,
+				 .momentum = 0.1,
+				 .relu = c->size[RELU],
+				 .residual = c->size[RESIDUAL],
 				 .write_g = c->size[WRITE_G] };
 }
 
@@ -46,8 +49,9 @@ static struct node *build_stats(struct graph *g, const struct op_case *c)
 {
 	struct bn_attr attr = attr_of(c);
 
-	return graph_node(g, &(struct node_spec){ .op = &op_bn_stats, NODE_IN(like_x(g, c, "x", true)), NODE_OUT(NULL),
-						  NODE_ATTR(attr) });
+	return graph_node(
+		g, &(struct node_spec){
+			   .op = &op_bn_stats, NODE_IN(like_x(g, c, "x", true)), NODE_OUT(NULL), NODE_ATTR(attr) });
 }
 
 static struct node *build_apply(struct graph *g, const struct op_case *c)
@@ -55,7 +59,9 @@ static struct node *build_apply(struct graph *g, const struct op_case *c)
 	struct bn_attr attr = attr_of(c);
 	int64_t ch = c->size[C];
 
-	return graph_node(g, &(struct node_spec){ .op = &op_bn_apply, NODE_OUT(NULL), NODE_ATTR(attr),
+	return graph_node(g, &(struct node_spec){ .op = &op_bn_apply,
+						  NODE_OUT(NULL),
+						  NODE_ATTR(attr),
 						  NODE_IN(like_x(g, c, "x", true), sums(g, "stat", 2 * ch + 1),
 							  vector(g, "gamma", ch), vector(g, "beta", ch),
 							  like_x(g, c, "residual", attr.residual)) });
@@ -67,7 +73,9 @@ static struct node *build_running(struct graph *g, const struct op_case *c)
 	int64_t ch = c->size[C];
 	struct tensor *mean = vector(g, "mean", ch), *var = vector(g, "var", ch);
 
-	return graph_node(g, &(struct node_spec){ .op = &op_bn_running, NODE_OUT(mean, var), NODE_ATTR(attr),
+	return graph_node(g, &(struct node_spec){ .op = &op_bn_running,
+						  NODE_OUT(mean, var),
+						  NODE_ATTR(attr),
 						  NODE_IN(sums(g, "stat", 2 * ch + 1), mean, var) });
 }
 
@@ -76,11 +84,13 @@ static struct node *build_infer(struct graph *g, const struct op_case *c)
 	struct bn_attr attr = attr_of(c);
 	int64_t ch = c->size[C];
 
-	return graph_node(g, &(struct node_spec){ .op = &op_bn_infer, NODE_OUT(NULL), NODE_ATTR(attr),
-						  NODE_IN(like_x(g, c, "x", true), vector(g, "gamma", ch),
-							  vector(g, "beta", ch), vector(g, "mean", ch),
-							  vector(g, "var", ch),
-							  like_x(g, c, "residual", attr.residual)) });
+	return graph_node(
+		g, &(struct node_spec){ .op = &op_bn_infer,
+					NODE_OUT(NULL),
+					NODE_ATTR(attr),
+					NODE_IN(like_x(g, c, "x", true), vector(g, "gamma", ch), vector(g, "beta", ch),
+						vector(g, "mean", ch), vector(g, "var", ch),
+						like_x(g, c, "residual", attr.residual)) });
 }
 
 static struct node *build_grad_stats(struct graph *g, const struct op_case *c)
@@ -88,7 +98,9 @@ static struct node *build_grad_stats(struct graph *g, const struct op_case *c)
 	struct bn_attr attr = attr_of(c);
 	int64_t ch = c->size[C];
 
-	return graph_node(g, &(struct node_spec){ .op = &op_bn_grad_stats, NODE_OUT(NULL, NULL), NODE_ATTR(attr),
+	return graph_node(g, &(struct node_spec){ .op = &op_bn_grad_stats,
+						  NODE_OUT(NULL, NULL),
+						  NODE_ATTR(attr),
 						  NODE_IN(like_x(g, c, "dy", true), like_x(g, c, "dy2", c->size[DY2]),
 							  like_x(g, c, "x", true), sums(g, "stat", 2 * ch + 1),
 							  vector(g, "gamma", ch), vector(g, "beta", ch),
@@ -100,7 +112,9 @@ static struct node *build_grad_apply(struct graph *g, const struct op_case *c)
 	struct bn_attr attr = attr_of(c);
 	int64_t ch = c->size[C];
 
-	return graph_node(g, &(struct node_spec){ .op = &op_bn_grad_apply, NODE_OUT(NULL), NODE_ATTR(attr),
+	return graph_node(g, &(struct node_spec){ .op = &op_bn_grad_apply,
+						  NODE_OUT(NULL),
+						  NODE_ATTR(attr),
 						  NODE_IN(like_x(g, c, "g", true), like_x(g, c, "x", true),
 							  sums(g, "stat", 2 * ch + 1), sums(g, "dstat", 2 * ch),
 							  vector(g, "gamma", ch), vector(g, "beta", ch)) });
@@ -110,7 +124,9 @@ static struct node *build_grad_params(struct graph *g, const struct op_case *c)
 {
 	struct bn_attr attr = attr_of(c);
 
-	return graph_node(g, &(struct node_spec){ .op = &op_bn_grad_params, NODE_OUT(NULL, NULL), NODE_ATTR(attr),
+	return graph_node(g, &(struct node_spec){ .op = &op_bn_grad_params,
+						  NODE_OUT(NULL, NULL),
+						  NODE_ATTR(attr),
 						  NODE_IN(sums(g, "dstat", 2 * c->size[C])) });
 }
 
@@ -194,8 +210,8 @@ static double bound_apply(const struct case_values *v, int k, double *terms)
 	for (int64_t i = 0; i < case_count(v->node->in[0]); i++) {
 		struct bn_channel b = bn_channel_of(v->in[1], ch, i % ch, BN_EPS);
 
-		terms[i] = fabs(v->in[2][i % ch]) * (fabs(v->in[0][i]) + fabs(b.mean)) * b.rstd + fabs(v->in[3][i % ch]) +
-			   (v->in[4] ? fabs(v->in[4][i]) : 0);
+		terms[i] = fabs(v->in[2][i % ch]) * (fabs(v->in[0][i]) + fabs(b.mean)) * b.rstd +
+			   fabs(v->in[3][i % ch]) + (v->in[4] ? fabs(v->in[4][i]) : 0);
 	}
 	return BN_ROUNDINGS;
 }
@@ -266,14 +282,17 @@ static double bound_params(const struct case_values *v, int k, double *terms)
 	return 1;
 }
 
-#define SHAPES(b, f, bd)                                                                                     \
-	{ "no images, others have some", .build = (b), .fill = (f), .bound = (bd), .size = { 0, 5, 5, 16, [OTHERS] = 12 } }, \
-	{ "no images anywhere", .build = (b), .fill = (f), .bound = (bd), .size = { 0, 5, 5, 16 } },         \
-	{ "one pixel", .build = (b), .fill = (f), .bound = (bd), .size = { 1, 1, 1, 3, [OTHERS] = 5 } },     \
-	{ "plain", .build = (b), .fill = (f), .bound = (bd), .size = { 4, 7, 5, 64 } },                      \
-	{ "odd channels", .build = (b), .fill = (f), .bound = (bd), .size = { 3, 5, 7, 29, [OTHERS] = 31 } }, \
-	{ "many channels", .build = (b), .fill = (f), .bound = (bd), .size = { 2, 3, 3, 2048 } },            \
-	{ "many pixels", .build = (b), .fill = (f), .bound = (bd), .size = { 8, 28, 28, 16 } }
+#define SHAPES(b, f, bd)                                                                                               \
+	{ "no images, others have some", .build = (b), .fill = (f), .bound = (bd),                                     \
+	  .size = { 0, 5, 5, 16, [OTHERS] = 12 } },                                                                    \
+		{ "no images anywhere", .build = (b), .fill = (f), .bound = (bd), .size = { 0, 5, 5, 16 } },           \
+		{ "one pixel", .build = (b), .fill = (f), .bound = (bd), .size = { 1, 1, 1, 3, [OTHERS] = 5 } },       \
+		{ "plain", .build = (b), .fill = (f), .bound = (bd), .size = { 4, 7, 5, 64 } },                        \
+		{ "odd channels", .build = (b), .fill = (f), .bound = (bd), .size = { 3, 5, 7, 29, [OTHERS] = 31 } },  \
+		{ "many channels", .build = (b), .fill = (f), .bound = (bd), .size = { 2, 3, 3, 2048 } },              \
+	{                                                                                                              \
+		"many pixels", .build = (b), .fill = (f), .bound = (bd), .size = { 8, 28, 28, 16 }                     \
+	}
 
 const struct op_case cases_bn_stats[] = {
 	SHAPES(build_stats, NULL, NULL),
@@ -282,7 +301,8 @@ const struct op_case cases_bn_stats[] = {
 
 const struct op_case cases_bn_running[] = {
 	SHAPES(build_running, fill_running, bound_running),
-	{ "a single value", .build = build_running, .fill = fill_running, .bound = bound_running, .size = { 1, 1, 1, 5 } },
+	{ "a single value", .build = build_running, .fill = fill_running, .bound = bound_running,
+	  .size = { 1, 1, 1, 5 } },
 	{ NULL },
 };
 

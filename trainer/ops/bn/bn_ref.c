@@ -32,7 +32,8 @@ static int prepare_2(const struct kernel_env *env, struct node *n, void **ret_st
 	return prepare(n, 2, env, n, ret_state, err);
 }
 
-static const struct bn_channel *channels_of(const struct kernel_args *args, const double *stat, int64_t count, double eps)
+static const struct bn_channel *channels_of(const struct kernel_args *args, const double *stat, int64_t count,
+					    double eps)
 {
 	struct bn_channel *ch = args->workspace;
 
@@ -83,8 +84,13 @@ static int apply_run(void *state, const struct kernel_args *args, struct err *er
 {
 	const struct node *n = state;
 	const struct bn_attr *attr = n->attr;
-	struct apply a = { .x = args->in[0], .gamma = args->in[2], .beta = args->in[3], .residual = args->in[4],
-			   .y = args->out[0], .pixels = pixels_of(n->in[0]), .channels = n->in[0]->shape.dim[3],
+	struct apply a = { .x = args->in[0],
+			   .gamma = args->in[2],
+			   .beta = args->in[3],
+			   .residual = args->in[4],
+			   .y = args->out[0],
+			   .pixels = pixels_of(n->in[0]),
+			   .channels = n->in[0]->shape.dim[3],
 			   .relu = attr->relu };
 
 	(void)err;
@@ -97,8 +103,13 @@ static int infer_run(void *state, const struct kernel_args *args, struct err *er
 {
 	const struct node *n = state;
 	const struct bn_attr *attr = n->attr;
-	struct apply a = { .x = args->in[0], .gamma = args->in[1], .beta = args->in[2], .residual = args->in[5],
-			   .y = args->out[0], .pixels = pixels_of(n->in[0]), .channels = n->in[0]->shape.dim[3],
+	struct apply a = { .x = args->in[0],
+			   .gamma = args->in[1],
+			   .beta = args->in[2],
+			   .residual = args->in[5],
+			   .y = args->out[0],
+			   .pixels = pixels_of(n->in[0]),
+			   .channels = n->in[0]->shape.dim[3],
 			   .relu = attr->relu };
 	const double *mean = args->in[3], *var = args->in[4];
 	struct bn_channel *ch = args->workspace;
@@ -155,7 +166,8 @@ static int grad_apply_run(void *state, const struct kernel_args *args, struct er
 {
 	const struct node *n = state;
 	const struct bn_attr *attr = n->attr;
-	const double *g = args->in[0], *x = args->in[1], *stat = args->in[2], *dstat = args->in[3], *gamma = args->in[4];
+	const double *g = args->in[0], *x = args->in[1], *stat = args->in[2], *dstat = args->in[3],
+		     *gamma = args->in[4];
 	const double *beta = args->in[5];
 	double *dx = args->out[0];
 	int64_t pixels = pixels_of(n->in[1]), channels = n->in[1]->shape.dim[3];

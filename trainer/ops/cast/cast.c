@@ -11,8 +11,9 @@ struct tensor *cast_add(struct graph *g, struct tensor *x, enum dtype to)
 	if (graph_failed(g))
 		return NULL;
 	y = graph_act(g, to, x->shape, "%s.%s", x->name, dtype_name(to));
-	return y && graph_node(g, &(struct node_spec){ .op = &op_cast, .name = y->name, NODE_IN(x), NODE_OUT(y) }) ? y :
-														      NULL;
+	return y && graph_node(g, &(struct node_spec){ .op = &op_cast, .name = y->name, NODE_IN(x), NODE_OUT(y) })
+		       ? y
+		       : NULL;
 }
 
 static int cast_shape(struct graph *g, struct node *n)

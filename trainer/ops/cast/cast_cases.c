@@ -17,8 +17,9 @@ static struct node *build(struct graph *g, const struct op_case *c)
 /* Half-way cases to even, subnormals, the edge of overflow. */
 static void special(const struct op_case *c, struct case_values *v)
 {
-	static const double values[] = { NAN,    INFINITY,        -INFINITY,   -0.0,          1.00390625, 1.01171875,
-					 3.4e38, 0x1.fffffep127, 0x1.ffp127, -0x1.feffffp127, 0x1p-126,   1.0078125 };
+	static const double values[] = { NAN,	     INFINITY,	      -INFINITY, -0.0,
+					 1.00390625, 1.01171875,      3.4e38,	 0x1.fffffep127,
+					 0x1.ffp127, -0x1.feffffp127, 0x1p-126,	 1.0078125 };
 
 	(void)c;
 	for (int i = 0; i < 12; i++)
@@ -28,7 +29,8 @@ static void special(const struct op_case *c, struct case_values *v)
 const struct op_case cases_cast[] = {
 	{ "no elements", .build = build, .exact = true, .size = { 0, 3, DTYPE_F32, DTYPE_BF16 } },
 	{ "f32 to bf16, odd", .build = build, .exact = true, .size = { 7, 31, DTYPE_F32, DTYPE_BF16 } },
-	{ "f32 to bf16, special", .build = build, .fill = special, .exact = true, .size = { 3, 11, DTYPE_F32, DTYPE_BF16 } },
+	{ "f32 to bf16, special", .build = build, .fill = special, .exact = true,
+	  .size = { 3, 11, DTYPE_F32, DTYPE_BF16 } },
 	{ "bf16 to f32, odd", .build = build, .exact = true, .size = { 7, 31, DTYPE_BF16, DTYPE_F32 } },
 	{ "bf16 to f32, long", .build = build, .exact = true, .size = { 70, 1031, DTYPE_BF16, DTYPE_F32 } },
 	{ NULL },

@@ -13,8 +13,11 @@ struct tensor *conv_add(struct graph *g, struct tensor *x, struct tensor *w, int
 		return NULL;
 	attr.kernel = (int)w->shape.dim[1];
 	attr.in_shape = x->shape;
-	n = graph_node(g, &(struct node_spec){ .op = &op_conv, .name = graph_stem(g, w->name), NODE_IN(x, w),
-					       NODE_OUT(NULL), NODE_ATTR(attr) });
+	n = graph_node(g, &(struct node_spec){ .op = &op_conv,
+					       .name = graph_stem(g, w->name),
+					       NODE_IN(x, w),
+					       NODE_OUT(NULL),
+					       NODE_ATTR(attr) });
 	return n ? n->out[0] : NULL;
 }
 
@@ -92,14 +95,19 @@ static int conv_backward(struct graph *g, struct node *n)
 		return 0;
 	if (w->wants_grad) {
 		dw = graph_param_grad(g, w);
-		graph_node(g, &(struct node_spec){ .op = &op_conv_wgrad, .name = graph_printf(g, "%s.dw", n->name),
-						   NODE_IN(x, dy), NODE_OUT(dw), NODE_ATTR(attr) });
+		graph_node(g, &(struct node_spec){ .op = &op_conv_wgrad,
+						   .name = graph_printf(g, "%s.dw", n->name),
+						   NODE_IN(x, dy),
+						   NODE_OUT(dw),
+						   NODE_ATTR(attr) });
 		graph_grad_add(g, w, dw);
 	}
 	if (x->wants_grad) {
 		back = graph_node(g, &(struct node_spec){ .op = &op_conv_dgrad,
-							  .name = graph_printf(g, "%s.dx", n->name), NODE_IN(dy, w),
-							  NODE_OUT(NULL), NODE_ATTR(attr) });
+							  .name = graph_printf(g, "%s.dx", n->name),
+							  NODE_IN(dy, w),
+							  NODE_OUT(NULL),
+							  NODE_ATTR(attr) });
 		graph_grad_add(g, x, back ? back->out[0] : NULL);
 	}
 	return g->err.code;

@@ -6,7 +6,8 @@ enum { N, H, W, C, K, KERNEL, STRIDE, PAD };
 
 static struct conv_attr attr_of(const struct op_case *c)
 {
-	return (struct conv_attr){ .stride = (int)c->size[STRIDE], .pad = (int)c->size[PAD],
+	return (struct conv_attr){ .stride = (int)c->size[STRIDE],
+				   .pad = (int)c->size[PAD],
 				   .kernel = (int)c->size[KERNEL],
 				   .in_shape = SHAPE(c->size[N], c->size[H], c->size[W], c->size[C]) };
 }
@@ -28,7 +29,9 @@ static struct node *build(struct graph *g, const struct op_case *c)
 {
 	struct conv_attr attr = attr_of(c);
 
-	return graph_node(g, &(struct node_spec){ .op = &op_conv, NODE_OUT(NULL), NODE_ATTR(attr),
+	return graph_node(g, &(struct node_spec){ .op = &op_conv,
+						  NODE_OUT(NULL),
+						  NODE_ATTR(attr),
 						  NODE_IN(case_input(g, "x", DTYPE_F32, attr.in_shape),
 							  case_input(g, "w", DTYPE_F32, w_shape(c))) });
 }
@@ -37,7 +40,9 @@ static struct node *build_dgrad(struct graph *g, const struct op_case *c)
 {
 	struct conv_attr attr = attr_of(c);
 
-	return graph_node(g, &(struct node_spec){ .op = &op_conv_dgrad, NODE_OUT(NULL), NODE_ATTR(attr),
+	return graph_node(g, &(struct node_spec){ .op = &op_conv_dgrad,
+						  NODE_OUT(NULL),
+						  NODE_ATTR(attr),
 						  NODE_IN(case_input(g, "dy", DTYPE_F32, y_shape(c)),
 							  case_input(g, "w", DTYPE_F32, w_shape(c))) });
 }
@@ -46,27 +51,35 @@ static struct node *build_wgrad(struct graph *g, const struct op_case *c)
 {
 	struct conv_attr attr = attr_of(c);
 
-	return graph_node(g, &(struct node_spec){ .op = &op_conv_wgrad, NODE_OUT(NULL), NODE_ATTR(attr),
+	return graph_node(g, &(struct node_spec){ .op = &op_conv_wgrad,
+						  NODE_OUT(NULL),
+						  NODE_ATTR(attr),
 						  NODE_IN(case_input(g, "x", DTYPE_F32, attr.in_shape),
 							  case_input(g, "dy", DTYPE_F32, y_shape(c))) });
 }
 
-#define LAYERS(b)                                                                                                       \
-	{ "no images", .build = (b), .size = { 0, 8, 8, 16, 16, 3, 1, 1 } },                                            \
-	{ "one pixel", .build = (b), .size = { 1, 1, 1, 1, 1, 1, 1, 0 } },                                              \
-	{ "3x3 on one pixel", .build = (b), .size = { 2, 1, 1, 3, 5, 3, 1, 1 } },                                       \
-	{ "stem 3x3, one channel", .build = (b), .size = { 3, 28, 28, 1, 16, 3, 1, 1 } },                               \
-	{ "stem 7x7/2, three channels", .build = (b), .size = { 2, 31, 33, 3, 64, 7, 2, 3 } },                          \
-	{ "3x3, 16 to 16", .build = (b), .size = { 4, 14, 14, 16, 16, 3, 1, 1 } },                                      \
-	{ "3x3/2, 16 to 32, odd image", .build = (b), .size = { 3, 15, 13, 16, 32, 3, 2, 1 } },                         \
-	{ "3x3/2, 32 to 64, even image", .build = (b), .size = { 2, 14, 14, 32, 64, 3, 2, 1 } },                        \
-	{ "1x1, 64 to 256", .build = (b), .size = { 2, 9, 7, 64, 256, 1, 1, 0 } },                                      \
-	{ "1x1/2, 16 to 32, odd image", .build = (b), .size = { 3, 15, 13, 16, 32, 1, 2, 0 } },                         \
-	{ "1x1/2, 256 to 512", .build = (b), .size = { 1, 8, 8, 256, 512, 1, 2, 0 } },                                  \
-	{ "odd channels", .build = (b), .size = { 2, 10, 11, 13, 19, 3, 1, 1 } },                                       \
-	{ "one image, long sum", .build = (b), .size = { 1, 7, 7, 512, 64, 3, 1, 1 } },                                 \
-	{ "many pixels", .build = (b), .size = { 8, 32, 32, 16, 16, 3, 1, 1 } },                                        \
-	{ NULL }
+#define LAYERS(b)                                                                                                      \
+	{ "no images", .build = (b), .size = { 0, 8, 8, 16, 16, 3, 1, 1 } },                                           \
+		{ "one pixel", .build = (b), .size = { 1, 1, 1, 1, 1, 1, 1, 0 } },                                     \
+		{ "3x3 on one pixel", .build = (b), .size = { 2, 1, 1, 3, 5, 3, 1, 1 } },                              \
+		{ "stem 3x3, one channel", .build = (b), .size = { 3, 28, 28, 1, 16, 3, 1, 1 } },                      \
+		{ "stem 7x7/2, three channels", .build = (b), .size = { 2, 31, 33, 3, 64, 7, 2, 3 } },                 \
+		{ "3x3, 16 to 16", .build = (b), .size = { 4, 14, 14, 16, 16, 3, 1, 1 } },                             \
+		{ "3x3/2, 16 to 32, odd image", .build = (b), .size = { 3, 15, 13, 16, 32, 3, 2, 1 } },                \
+		{ "3x3/2, 32 to 64, even image", .build = (b), .size = { 2, 14, 14, 32, 64, 3, 2, 1 } },               \
+		{ "1x1, 64 to 256", .build = (b), .size = { 2, 9, 7, 64, 256, 1, 1, 0 } },                             \
+		{ "1x1/2, 16 to 32, odd image", .build = (b), .size = { 3, 15, 13, 16, 32, 1, 2, 0 } },                \
+		{ "1x1/2, 256 to 512", .build = (b), .size = { 1, 8, 8, 256, 512, 1, 2, 0 } },                         \
+		{ "odd channels", .build = (b), .size = { 2, 10, 11, 13, 19, 3, 1, 1 } },                              \
+		{ "one image, long sum", .build = (b), .size = { 1, 7, 7, 512, 64, 3, 1, 1 } },                        \
+		{ "3x3/2, 256 channels", .build = (b), .size = { 1, 14, 14, 256, 256, 3, 2, 1 } },                     \
+		{ "3x3, 512 channels", .build = (b), .size = { 1, 7, 7, 512, 512, 3, 1, 1 } },                         \
+		{ "1x1, 512 to 2048", .build = (b), .size = { 2, 7, 7, 512, 2048, 1, 1, 0 } },                         \
+		{ "1x1, 64 to 64 at 56", .build = (b), .size = { 1, 56, 56, 64, 64, 1, 1, 0 } },                       \
+		{ "many pixels", .build = (b), .size = { 8, 32, 32, 16, 16, 3, 1, 1 } },                               \
+	{                                                                                                              \
+		NULL                                                                                                   \
+	}
 
 const struct op_case cases_conv[] = { LAYERS(build) };
 const struct op_case cases_conv_dgrad[] = { LAYERS(build_dgrad) };

@@ -1,5 +1,5 @@
-/* conv_ref.c: direct convolution. For one output pixel and one kernel row r the inputs under the kernel, and the weights
- * of one output channel, are both contiguous over (s, c): every loop below walks such rows. */
+/* conv_ref.c: direct convolution. For one output pixel and one kernel row r the inputs under the kernel, and the
+ * weights of one output channel, are both contiguous over (s, c): every loop below walks such rows. */
 #include <string.h>
 
 #include "trainer/ops/conv/conv.h"
@@ -20,8 +20,16 @@ static struct sizes sizes_of(const struct node *n, const struct tensor *y)
 	const struct conv_attr *a = n->attr;
 	const int64_t *in = a->in_shape.dim, *out = y->shape.dim;
 
-	return (struct sizes){ .n = in[0], .h = in[1], .w = in[2], .c = in[3], .k = out[3], .p = out[1], .q = out[2],
-			       .kernel = a->kernel, .stride = a->stride, .pad = a->pad };
+	return (struct sizes){ .n = in[0],
+			       .h = in[1],
+			       .w = in[2],
+			       .c = in[3],
+			       .k = out[3],
+			       .p = out[1],
+			       .q = out[2],
+			       .kernel = a->kernel,
+			       .stride = a->stride,
+			       .pad = a->pad };
 }
 
 static struct row row_at(const struct sizes *z, int64_t p, int64_t q, int64_t r)
@@ -31,7 +39,8 @@ static struct row row_at(const struct sizes *z, int64_t p, int64_t q, int64_t r)
 
 	if (h < 0 || h >= z->h || end <= first)
 		return (struct row){ 0 };
-	return (struct row){ .x = (h * z->w + w + first) * z->c, .w = (r * z->kernel + first) * z->c,
+	return (struct row){ .x = (h * z->w + w + first) * z->c,
+			     .w = (r * z->kernel + first) * z->c,
 			     .length = (end - first) * z->c };
 }
 

@@ -9,8 +9,9 @@ struct tensor *gelu_add(struct graph *g, struct tensor *x)
 
 	if (graph_failed(g))
 		return NULL;
-	n = graph_node(g, &(struct node_spec){ .op = &op_gelu, .name = graph_printf(g, "%s.gelu", x->name), NODE_IN(x),
-					       NODE_OUT(NULL) });
+	n = graph_node(
+		g, &(struct node_spec){
+			   .op = &op_gelu, .name = graph_printf(g, "%s.gelu", x->name), NODE_IN(x), NODE_OUT(NULL) });
 	return n ? n->out[0] : NULL;
 }
 
@@ -33,8 +34,10 @@ static int gelu_backward(struct graph *g, struct node *n)
 
 	if (!dy || !x->wants_grad)
 		return 0;
-	back = graph_node(g, &(struct node_spec){ .op = &op_gelu_grad, .name = graph_printf(g, "%s.dx", n->name),
-						  NODE_IN(dy, x), NODE_OUT(NULL) });
+	back = graph_node(g, &(struct node_spec){ .op = &op_gelu_grad,
+						  .name = graph_printf(g, "%s.dx", n->name),
+						  NODE_IN(dy, x),
+						  NODE_OUT(NULL) });
 	graph_grad_add(g, x, back ? back->out[0] : NULL);
 	return g->err.code;
 }

@@ -9,8 +9,8 @@ struct tensor *linear_add(struct graph *g, struct tensor *x, struct tensor *w, s
 
 	if (graph_failed(g))
 		return NULL;
-	n = graph_node(g, &(struct node_spec){ .op = &op_linear, .name = graph_stem(g, w->name), NODE_IN(x, w, b),
-					       NODE_OUT(NULL) });
+	n = graph_node(g, &(struct node_spec){
+				  .op = &op_linear, .name = graph_stem(g, w->name), NODE_IN(x, w, b), NODE_OUT(NULL) });
 	return n ? n->out[0] : NULL;
 }
 
@@ -62,14 +62,17 @@ static int linear_backward(struct graph *g, struct node *n)
 	if (w->wants_grad || b->wants_grad) {
 		dw = graph_param_grad(g, w);
 		db = graph_param_grad(g, b);
-		graph_node(g, &(struct node_spec){ .op = &op_linear_wgrad, .name = graph_printf(g, "%s.dw", n->name),
-						   NODE_IN(x, dy), NODE_OUT(dw, db) });
+		graph_node(g, &(struct node_spec){ .op = &op_linear_wgrad,
+						   .name = graph_printf(g, "%s.dw", n->name),
+						   NODE_IN(x, dy),
+						   NODE_OUT(dw, db) });
 		graph_grad_add(g, w, dw);
 		graph_grad_add(g, b, db);
 	}
 	if (x->wants_grad) {
 		back = graph_node(g, &(struct node_spec){ .op = &op_linear_dgrad,
-							  .name = graph_printf(g, "%s.dx", n->name), NODE_IN(dy, w),
+							  .name = graph_printf(g, "%s.dx", n->name),
+							  NODE_IN(dy, w),
 							  NODE_OUT(NULL) });
 		graph_grad_add(g, x, back ? back->out[0] : NULL);
 	}

@@ -11,8 +11,9 @@ struct tensor *maxpool_add(struct graph *g, struct tensor *x, const struct maxpo
 	if (graph_failed(g))
 		return NULL;
 	a.in_shape = x->shape;
-	n = graph_node(g, &(struct node_spec){ .op = &op_maxpool, .name = "maxpool", NODE_IN(x), NODE_OUT(NULL, NULL),
-					       NODE_ATTR(a) });
+	n = graph_node(g,
+		       &(struct node_spec){
+			       .op = &op_maxpool, .name = "maxpool", NODE_IN(x), NODE_OUT(NULL, NULL), NODE_ATTR(a) });
 	return n ? n->out[0] : NULL;
 }
 
@@ -72,8 +73,11 @@ static int maxpool_backward(struct graph *g, struct node *n)
 
 	if (!dy || !n->in[0]->wants_grad)
 		return 0;
-	back = graph_node(g, &(struct node_spec){ .op = &op_maxpool_grad, .name = graph_printf(g, "%s.dx", n->name),
-						  NODE_IN(dy, n->out[1]), NODE_OUT(NULL), NODE_ATTR(attr) });
+	back = graph_node(g, &(struct node_spec){ .op = &op_maxpool_grad,
+						  .name = graph_printf(g, "%s.dx", n->name),
+						  NODE_IN(dy, n->out[1]),
+						  NODE_OUT(NULL),
+						  NODE_ATTR(attr) });
 	graph_grad_add(g, n->in[0], back ? back->out[0] : NULL);
 	return g->err.code;
 }

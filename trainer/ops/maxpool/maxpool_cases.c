@@ -8,7 +8,8 @@ enum { N, H, W, C, KERNEL, STRIDE, PAD };
 
 static struct maxpool_attr attr_of(const struct op_case *c)
 {
-	return (struct maxpool_attr){ .kernel = (int)c->size[KERNEL], .stride = (int)c->size[STRIDE],
+	return (struct maxpool_attr){ .kernel = (int)c->size[KERNEL],
+				      .stride = (int)c->size[STRIDE],
 				      .pad = (int)c->size[PAD],
 				      .in_shape = SHAPE(c->size[N], c->size[H], c->size[W], c->size[C]) };
 }
@@ -17,15 +18,17 @@ static struct shape y_shape(const struct op_case *c)
 {
 	const int64_t *s = c->size;
 
-	return SHAPE(s[N], (s[H] + 2 * s[PAD] - s[KERNEL]) / s[STRIDE] + 1, (s[W] + 2 * s[PAD] - s[KERNEL]) / s[STRIDE] + 1,
-		     s[C]);
+	return SHAPE(s[N], (s[H] + 2 * s[PAD] - s[KERNEL]) / s[STRIDE] + 1,
+		     (s[W] + 2 * s[PAD] - s[KERNEL]) / s[STRIDE] + 1, s[C]);
 }
 
 static struct node *build(struct graph *g, const struct op_case *c)
 {
 	struct maxpool_attr attr = attr_of(c);
 
-	return graph_node(g, &(struct node_spec){ .op = &op_maxpool, NODE_OUT(NULL, NULL), NODE_ATTR(attr),
+	return graph_node(g, &(struct node_spec){ .op = &op_maxpool,
+						  NODE_OUT(NULL, NULL),
+						  NODE_ATTR(attr),
 						  NODE_IN(case_input(g, "x", DTYPE_F32, attr.in_shape)) });
 }
 
@@ -33,7 +36,9 @@ static struct node *build_grad(struct graph *g, const struct op_case *c)
 {
 	struct maxpool_attr attr = attr_of(c);
 
-	return graph_node(g, &(struct node_spec){ .op = &op_maxpool_grad, NODE_OUT(NULL), NODE_ATTR(attr),
+	return graph_node(g, &(struct node_spec){ .op = &op_maxpool_grad,
+						  NODE_OUT(NULL),
+						  NODE_ATTR(attr),
 						  NODE_IN(case_input(g, "dy", DTYPE_F32, y_shape(c)),
 							  case_input(g, "index", DTYPE_U8, y_shape(c))) });
 }

@@ -15,7 +15,8 @@ static int collect(struct graph *g, struct tensor **sums, int max)
 			continue;
 		node = graph_node(g, &(struct node_spec){ .op = &op_sumsq,
 							  .name = graph_printf(g, "%s.sumsq", p->grad->name),
-							  NODE_IN(p->grad), NODE_OUT(NULL) });
+							  NODE_IN(p->grad),
+							  NODE_OUT(NULL) });
 		sums[n++] = node ? node->out[0] : NULL;
 	}
 	return n;
@@ -35,8 +36,11 @@ int norm_add_all(struct graph *g)
 	g->phase = PHASE_OPTIMIZER;
 	spec.n_in = collect(g, sums, max);
 	spec.in = sums;
-	result = graph_tensor(g, &(struct tensor){ .name = "grad_norm", .kind = TENSOR_RESULT, .dtype = DTYPE_F64,
-						   .shape = SHAPE(1), .life = LIFE_STEP });
+	result = graph_tensor(g, &(struct tensor){ .name = "grad_norm",
+						   .kind = TENSOR_RESULT,
+						   .dtype = DTYPE_F64,
+						   .shape = SHAPE(1),
+						   .life = LIFE_STEP });
 	spec.out = &result;
 	graph_node(g, &spec);
 	g->phase = before;

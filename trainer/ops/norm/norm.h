@@ -1,5 +1,5 @@
-/* norm.h: the global gradient norm. sumsq: in g out f64 [1] = sum of squares. norm: in any number of f64 [1] out f64 [1]
- * (result "grad_norm") = sqrt of their sum, divided by page.loss_scale. */
+/* norm.h: the global gradient norm. sumsq: in g out f64 [1] = sum of squares. norm: in any number of f64 [1] out f64
+ * [1] (result "grad_norm") = sqrt of their sum, divided by page.loss_scale. */
 #ifndef DPT_OPS_NORM_H
 #define DPT_OPS_NORM_H
 

@@ -6,7 +6,8 @@
 
 static struct node *build_sumsq(struct graph *g, const struct op_case *c)
 {
-	return graph_node(g, &(struct node_spec){ .op = &op_sumsq, NODE_OUT(NULL),
+	return graph_node(g, &(struct node_spec){ .op = &op_sumsq,
+						  NODE_OUT(NULL),
 						  NODE_IN(case_input(g, "g", DTYPE_F32, SHAPE(c->size[0]))) });
 }
 

@@ -5,7 +5,8 @@
 
 static int pack_shape(struct graph *g, struct node *n)
 {
-	if (graph_expect(g, n, n->out[0] && n->out[0]->opaque_bytes > 0 && n->attr, "a pack needs a size and a consumer"))
+	if (graph_expect(g, n, n->out[0] && n->out[0]->opaque_bytes > 0 && n->attr,
+			 "a pack needs a size and a consumer"))
 		return g->err.code;
 	return graph_out(g, n, 0, n->out[0]->dtype, n->in[0]->shape, "");
 }

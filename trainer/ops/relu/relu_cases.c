@@ -8,15 +8,16 @@ static struct node *build(struct graph *g, const struct op_case *c)
 {
 	struct shape shape = SHAPE(c->size[0], c->size[1]);
 
-	return graph_node(g, &(struct node_spec){ .op = &op_relu, NODE_IN(case_input(g, "x", DTYPE_F32, shape)),
-						  NODE_OUT(NULL) });
+	return graph_node(g, &(struct node_spec){
+				     .op = &op_relu, NODE_IN(case_input(g, "x", DTYPE_F32, shape)), NODE_OUT(NULL) });
 }
 
 static struct node *build_grad(struct graph *g, const struct op_case *c)
 {
 	struct shape shape = SHAPE(c->size[0], c->size[1]);
 
-	return graph_node(g, &(struct node_spec){ .op = &op_relu_grad, NODE_OUT(NULL),
+	return graph_node(g, &(struct node_spec){ .op = &op_relu_grad,
+						  NODE_OUT(NULL),
 						  NODE_IN(case_input(g, "dy", DTYPE_F32, shape),
 							  case_input(g, "y", DTYPE_F32, shape)) });
 }

@@ -5,7 +5,10 @@
 
 static struct tensor *add_moment(struct graph *g, const struct tensor *p)
 {
-	struct tensor like = { .kind = TENSOR_MOMENT, .dtype = p->dtype, .shape = p->shape, .life = LIFE_PERSISTENT,
+	struct tensor like = { .kind = TENSOR_MOMENT,
+			       .dtype = p->dtype,
+			       .shape = p->shape,
+			       .life = LIFE_PERSISTENT,
 			       .name = graph_printf(g, "%s.momentum", p->name) };
 
 	return like.name ? graph_tensor(g, &like) : NULL;
@@ -18,8 +21,11 @@ static void add_step(struct graph *g, struct tensor *p, const struct sgd_attr *a
 
 	if (!p->decay)
 		a.weight_decay = 0;
-	graph_node(g, &(struct node_spec){ .op = &op_sgd, .name = graph_printf(g, "%s.sgd", p->name),
-					   NODE_IN(p, p->grad, m), NODE_OUT(p, m), NODE_ATTR(a) });
+	graph_node(g, &(struct node_spec){ .op = &op_sgd,
+					   .name = graph_printf(g, "%s.sgd", p->name),
+					   NODE_IN(p, p->grad, m),
+					   NODE_OUT(p, m),
+					   NODE_ATTR(a) });
 }
 
 int sgd_add_all(struct graph *g, const struct sgd_attr *attr)

@@ -7,13 +7,15 @@
 /* size: elements, percent of momentum, ppm of weight decay, nesterov. */
 static struct node *build(struct graph *g, const struct op_case *c)
 {
-	struct sgd_attr attr = { .momentum = (double)c->size[1] / 100, .weight_decay = (double)c->size[2] / 1e6,
+	struct sgd_attr attr = { .momentum = (double)c->size[1] / 100,
+				 .weight_decay = (double)c->size[2] / 1e6,
 				 .nesterov = c->size[3] };
 	struct shape shape = SHAPE(c->size[0]);
 	struct tensor *p = case_input(g, "p", DTYPE_F32, shape), *grad = case_input(g, "g", DTYPE_F32, shape);
 	struct tensor *m = c->size[1] ? case_input(g, "m", DTYPE_F32, shape) : NULL;
 
-	return graph_node(g, &(struct node_spec){ .op = &op_sgd, NODE_IN(p, grad, m), NODE_OUT(p, m), NODE_ATTR(attr) });
+	return graph_node(g,
+			  &(struct node_spec){ .op = &op_sgd, NODE_IN(p, grad, m), NODE_OUT(p, m), NODE_ATTR(attr) });
 }
 
 static double bound(const struct case_values *v, int k, double *terms)

@@ -7,12 +7,17 @@
 struct tensor *xent_add(struct graph *g, struct tensor *logits, struct tensor *labels, double label_smoothing)
 {
 	struct xent_attr attr = { .label_smoothing = label_smoothing };
-	struct tensor *result = graph_tensor(g, &(struct tensor){ .name = "result", .kind = TENSOR_RESULT,
-								  .dtype = DTYPE_F64, .shape = SHAPE(XENT_RESULTS),
+	struct tensor *result = graph_tensor(g, &(struct tensor){ .name = "result",
+								  .kind = TENSOR_RESULT,
+								  .dtype = DTYPE_F64,
+								  .shape = SHAPE(XENT_RESULTS),
 								  .life = LIFE_STEP });
 
-	if (!graph_node(g, &(struct node_spec){ .op = &op_xent, .name = "loss", NODE_IN(logits, labels),
-						NODE_OUT(result, NULL), NODE_ATTR(attr) }))
+	if (!graph_node(g, &(struct node_spec){ .op = &op_xent,
+						.name = "loss",
+						NODE_IN(logits, labels),
+						NODE_OUT(result, NULL),
+						NODE_ATTR(attr) }))
 		return NULL;
 	g->loss = result;
 	return result;
@@ -50,8 +55,10 @@ static int xent_backward(struct graph *g, struct node *n)
 
 	if (n->out[0] != g->loss || !logits->wants_grad)
 		return 0;
-	back = graph_node(g, &(struct node_spec){ .op = &op_xent_grad, .name = graph_printf(g, "%s.dx", logits->name),
-						  NODE_IN(logits, n->in[1], n->out[1]), NODE_OUT(NULL),
+	back = graph_node(g, &(struct node_spec){ .op = &op_xent_grad,
+						  .name = graph_printf(g, "%s.dx", logits->name),
+						  NODE_IN(logits, n->in[1], n->out[1]),
+						  NODE_OUT(NULL),
 						  NODE_ATTR(attr) });
 	graph_grad_add(g, logits, back ? back->out[0] : NULL);
 	return g->err.code;

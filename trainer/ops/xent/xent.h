@@ -2,8 +2,8 @@
  *   xent       in logits [N,K] master, labels i32 [N]          out result f64 [4], lse master [N]
  *   xent_grad  in logits, labels, lse                          out dlogits = (softmax - target) * page.inv_count *
  *                                                              page.loss_scale
- * result = sum of losses, samples whose label has the largest logit (top-1), among the five largest (top-5; K < 5: all),
- * number of samples, of this rank. A logit equal to the label's ranks before it only when its index is lower.
+ * result = sum of losses, samples whose label has the largest logit (top-1), among the five largest (top-5; K < 5:
+ * all), number of samples, of this rank. A logit equal to the label's ranks before it only when its index is lower.
  * NaN never counts as right: see xent_before.
  * lse = log(sum(exp(logits))), computed with the row maximum taken out. Labels are in [0, K): the loader checks. */
 #ifndef DPT_OPS_XENT_H

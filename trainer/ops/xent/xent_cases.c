@@ -16,19 +16,25 @@ static struct node *build(struct graph *g, const struct op_case *c)
 {
 	struct xent_attr attr = attr_of(c);
 
-	return graph_node(g, &(struct node_spec){ .op = &op_xent, NODE_OUT(NULL, NULL), NODE_ATTR(attr),
-						  NODE_IN(case_input(g, "logits", DTYPE_F32, SHAPE(c->size[0], c->size[1])),
-							  case_input(g, "labels", DTYPE_I32, SHAPE(c->size[0]))) });
+	return graph_node(
+		g, &(struct node_spec){ .op = &op_xent,
+					NODE_OUT(NULL, NULL),
+					NODE_ATTR(attr),
+					NODE_IN(case_input(g, "logits", DTYPE_F32, SHAPE(c->size[0], c->size[1])),
+						case_input(g, "labels", DTYPE_I32, SHAPE(c->size[0]))) });
 }
 
 static struct node *build_grad(struct graph *g, const struct op_case *c)
 {
 	struct xent_attr attr = attr_of(c);
 
-	return graph_node(g, &(struct node_spec){ .op = &op_xent_grad, NODE_OUT(NULL), NODE_ATTR(attr),
-						  NODE_IN(case_input(g, "logits", DTYPE_F32, SHAPE(c->size[0], c->size[1])),
-							  case_input(g, "labels", DTYPE_I32, SHAPE(c->size[0])),
-							  case_input(g, "lse", DTYPE_F32, SHAPE(c->size[0]))) });
+	return graph_node(
+		g, &(struct node_spec){ .op = &op_xent_grad,
+					NODE_OUT(NULL),
+					NODE_ATTR(attr),
+					NODE_IN(case_input(g, "logits", DTYPE_F32, SHAPE(c->size[0], c->size[1])),
+						case_input(g, "labels", DTYPE_I32, SHAPE(c->size[0])),
+						case_input(g, "lse", DTYPE_F32, SHAPE(c->size[0]))) });
 }
 
 static double row_lse(const double *row, int64_t k)
@@ -101,15 +107,17 @@ static double bound_grad(const struct case_values *v, int k, double *terms)
 	return XENT_ROUNDINGS;
 }
 
-#define ROWS(b, f)                                                                                   \
-	{ "no samples", .build = (b), .fill = fill, .bound = (f), .size = { 0, 10, 0 } },            \
-	{ "two classes", .build = (b), .fill = fill, .bound = (f), .size = { 9, 2, 0 } },            \
-	{ "ten classes", .build = (b), .fill = fill, .bound = (f), .size = { 37, 10, 0 } },          \
-	{ "smoothed", .build = (b), .fill = fill, .bound = (f), .size = { 37, 10, 10 } },            \
-	{ "thousand classes, smoothed", .build = (b), .fill = fill, .bound = (f), .size = { 16, 1000, 10 } }, \
-	{ "equal logits", .build = (b), .fill = ties, .bound = (f), .size = { 23, 7, 0 } },          \
-	{ "large logits", .build = (b), .fill = large, .bound = (f), .size = { 11, 17, 0 } },        \
-	{ NULL }
+#define ROWS(b, f)                                                                                                     \
+	{ "no samples", .build = (b), .fill = fill, .bound = (f), .size = { 0, 10, 0 } },                              \
+		{ "two classes", .build = (b), .fill = fill, .bound = (f), .size = { 9, 2, 0 } },                      \
+		{ "ten classes", .build = (b), .fill = fill, .bound = (f), .size = { 37, 10, 0 } },                    \
+		{ "smoothed", .build = (b), .fill = fill, .bound = (f), .size = { 37, 10, 10 } },                      \
+		{ "thousand classes, smoothed", .build = (b), .fill = fill, .bound = (f), .size = { 16, 1000, 10 } },  \
+		{ "equal logits", .build = (b), .fill = ties, .bound = (f), .size = { 23, 7, 0 } },                    \
+		{ "large logits", .build = (b), .fill = large, .bound = (f), .size = { 11, 17, 0 } },                  \
+	{                                                                                                              \
+		NULL                                                                                                   \
+	}
 
 const struct op_case cases_xent[] = { ROWS(build, bound) };
 const struct op_case cases_xent_grad[] = { ROWS(build_grad, bound_grad) };
