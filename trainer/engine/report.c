@@ -37,6 +37,24 @@ static struct dptrack_run_opts run_opts(const struct run_config *cfg, const char
 					  .warn = warn };
 }
 
+/* Numbers are recorded as numbers: TensorBoard sorts its columns by them. */
+static void record_as_number(struct report *r, const struct config_item *item)
+{
+	char *end;
+	long long whole = strtoll(item->value, &end, 10);
+	double real;
+
+	if (!*end) {
+		dptrack_param_i64(r->run, item->name, whole);
+		return;
+	}
+	real = strtod(item->value, &end);
+	if (*end)
+		dptrack_param(r->run, item->name, item->value);
+	else
+		dptrack_param_f64(r->run, item->name, real);
+}
+
 static void record_item(void *user, const struct config_item *item)
 {
 	struct report *r = user;
@@ -45,6 +63,8 @@ static void record_item(void *user, const struct config_item *item)
 		return;
 	if (item->segment)
 		dptrack_segment_param(r->run, item->name, item->value);
+	else if (item->is_number)
+		record_as_number(r, item);
 	else
 		dptrack_param(r->run, item->name, item->value);
 }
@@ -63,7 +83,6 @@ static void record_params(struct report *r)
 	if (e->steps_per_epoch != INT64_MAX)
 		record_number(r, "steps_per_epoch", e->steps_per_epoch);
 	record_number(r, "parameters", model_parameter_count(e->prepared.program[0]->graph));
-	dptrack_param(r->run, "data", e->data->path);
 	if (e->data->hash[0])
 		dptrack_param(r->run, "data_hash", e->data->hash);
 	dptrack_param(r->run, "backend_used", e->backend->name);
