@@ -18,6 +18,7 @@ const SHOWN_ALL = 16;
 const SHOWN_MANY = 10;
 /** Changes are taken at once, but not more often than this. */
 const LIVE_MS = 1000;
+const ADDRESS_MS = 120;
 const SOON_MS = 60;
 
 export const view = signal<View>(parseView(location.search));
@@ -41,10 +42,25 @@ export const settled = signal(false);
 /** Changes the view; push makes a step of the browser's history, for changes of page. */
 export function go(patch: Partial<View>, push = false): void {
 	const next = { ...view.value, ...patch };
-	const address = location.pathname + viewQuery(next);
-	if (push) history.pushState(null, '', address);
-	else history.replaceState(null, '', address);
+	if (push) {
+		writeAddress();
+		history.pushState(null, '', location.pathname + viewQuery(next));
+	}
 	view.value = next;
+	if (Date.now() - wroteAt > ADDRESS_MS) writeAddress();
+	else if (!addressTimer) addressTimer = window.setTimeout(writeAddress, ADDRESS_MS);
+}
+
+let addressTimer = 0;
+let wroteAt = 0;
+
+/** A slider changes the view many times a second; browsers refuse that many changes of the address. */
+function writeAddress(): void {
+	clearTimeout(addressTimer);
+	addressTimer = 0;
+	wroteAt = Date.now();
+	const address = location.pathname + viewQuery(view.value);
+	if (address !== location.pathname + location.search) history.replaceState(null, '', address);
 }
 
 export function addressOf(patch: Partial<View>): string {
@@ -66,7 +82,11 @@ export function openExperiment(name: string): void {
 	go({ ...emptyView, experiment: name }, true);
 }
 
-addEventListener('popstate', () => (view.value = parseView(location.search)));
+addEventListener('popstate', () => {
+	clearTimeout(addressTimer);
+	addressTimer = 0;
+	view.value = parseView(location.search);
+});
 
 // ---- what follows from runs and view --------------------------------------------------------------------------
 
@@ -248,6 +268,8 @@ export async function loadExperiments(): Promise<void> {
 const cache = new Map<string, Series | null>();
 /** Keys that something on the screen needs: who, and in how many buckets. */
 const wanted = new Map<string, Map<object, number>>();
+/** Series of which every point is drawn: a zoom needs nothing more from the server. */
+const complete = new Set<string>();
 let cacheSign = '';
 let asking = 0;
 let bucketWidth = 0;
@@ -356,8 +378,9 @@ function missing(): Batch[] {
 
 async function fill(): Promise<void> {
 	if (sign() !== cacheSign) {
+		if (!cacheSign.startsWith(view.value.x)) complete.clear();
+		for (const id of [...cache.keys()]) if (!complete.has(id)) cache.delete(id);
 		cacheSign = sign();
-		cache.clear();
 	}
 	const todo = missing();
 	if (!todo.length) {
@@ -372,6 +395,13 @@ function axisOf(x: View['x']): 'step' | 'elapsed' | 'epoch' {
 	return x === 'time' ? 'elapsed' : x;
 }
 
+function keep(s: Series, everything: boolean): void {
+	const id = seriesKey(s.run, s.key, s.rank);
+	cache.set(id, s);
+	if (everything && s.badX === null && s.xs.length >= s.count) complete.add(id);
+	else complete.delete(id);
+}
+
 async function ask(b: Batch): Promise<void> {
 	const at = cacheSign;
 	for (const r of b.runs) for (const k of b.keys) cache.set(seriesKey(r, k), cache.get(seriesKey(r, k)) ?? null);
@@ -383,7 +413,7 @@ async function ask(b: Batch): Promise<void> {
 			...(b.zoom ? { from: b.zoom[0] - margin, to: b.zoom[1] + margin } : {}),
 		});
 		if (at !== cacheSign) return;
-		for (const s of list) cache.set(seriesKey(s.run, s.key, s.rank), seriesOf(s.run, s.key, s.rank, s.columns));
+		for (const s of list) keep(seriesOf(s.run, s.key, s.rank, s.columns), b.zoom === null);
 		bucketWidth = b.buckets;
 	} catch (e) {
 		problem.value = (e as Error).message;
@@ -456,7 +486,10 @@ async function grow(list: Run[]): Promise<void> {
 				tails.set(last, t);
 			}
 		}
-	for (const id of again) cache.delete(id);
+	for (const id of again) {
+		cache.delete(id);
+		complete.delete(id);
+	}
 	await Promise.all([...tails].slice(0, 8).map(([last, t]) => tail(last, t.runs, [...t.keys])));
 	schedule();
 }
@@ -471,7 +504,7 @@ async function tail(last: number, ids: string[], keys: string[]): Promise<void> 
 		const grown: Series = { ...s, xs: [...s.xs], ys: [...s.ys], mx: [...s.mx], mean: [...s.mean],
 			weight: [...s.weight] };
 		appendBuckets(grown, t.columns);
-		cache.set(seriesKey(t.run, t.key, t.rank), grown);
+		keep(grown, complete.has(seriesKey(t.run, t.key, t.rank)));
 	}
 	seriesRev.value++;
 }

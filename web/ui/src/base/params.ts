@@ -42,7 +42,11 @@ export function splitParams(runs: readonly Run[]): ParamSplit {
 	return { differ, same };
 }
 
-/** Params that say something about the run rather than about where it ran: the default columns. */
+/**
+ * Params that say something about the run rather than about where it ran: the default columns. Where nothing differs
+ * (a single run), the best known names.
+ */
 export function tellingParams(split: ParamSplit, max: number): string[] {
+	if (!split.differ.length) return split.same.map(([k]) => k).filter((k) => FIRST.includes(k)).slice(0, max);
 	return split.differ.filter((k) => !NOISE.test(k)).slice(0, max);
 }

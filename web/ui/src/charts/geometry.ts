@@ -38,6 +38,9 @@ export interface Range {
 	outside: Outside[];
 }
 
+/** Lines of so few points are drawn with dots, and the stretches between count for the axis. */
+export const FEW = 40;
+
 interface Span {
 	lo: number;
 	hi: number;
@@ -52,12 +55,18 @@ function visible(l: ChartLine, i: number, from: number, to: number, log: boolean
 function spanOf(lines: readonly ChartLine[], from: number, to: number, log: boolean): Span | null {
 	let lo = Infinity;
 	let hi = -Infinity;
-	for (const l of lines)
-		for (let i = 0; i < l.ys.length; i++)
-			if (visible(l, i, from, to, log)) {
-				lo = Math.min(lo, l.ys[i]!);
-				hi = Math.max(hi, l.ys[i]!);
-			}
+	const take = (y: number) => {
+		lo = Math.min(lo, y);
+		hi = Math.max(hi, y);
+	};
+	for (const l of lines) {
+		for (let i = 0; i < l.ys.length; i++) if (visible(l, i, from, to, log)) take(l.ys[i]!);
+		// where a line of few points leaves a zoomed axis
+		for (const x of [from, to]) {
+			const y = l.ys.length <= FEW ? yAt(l.xs, l.ys, x) : null;
+			if (y !== null && (!log || y > 0)) take(y);
+		}
+	}
 	return lo <= hi ? { lo, hi } : null;
 }
 

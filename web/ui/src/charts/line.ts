@@ -3,7 +3,7 @@
 // Knows nothing of runs, state or requests: lines in, events out. drawn() says what is on the screen, for tests and
 // for the text alternative.
 import uPlot from 'uplot';
-import { distanceTo, fitRange, lastPoint, logTicks, packRows, snapX, spreadLabels, yAt } from './geometry.ts';
+import { distanceTo, FEW, fitRange, lastPoint, logTicks, packRows, snapX, spreadLabels, yAt } from './geometry.ts';
 import type { ChartLine, Range } from './geometry.ts';
 
 export interface LineData {
@@ -330,7 +330,7 @@ export class LineChart {
 			this.trace(g, l.xs, l.ys);
 		}
 		g.setLineDash([]);
-		if (l.xs.length <= 40) this.dots(g, l, width);
+		if (l.xs.length <= FEW) this.dots(g, l, width);
 	}
 
 	private trace(g: CanvasRenderingContext2D, xs: number[], ys: number[]): void {
@@ -516,7 +516,8 @@ export class LineChart {
 			while (i >= 0 && (!Number.isFinite(ys[i]!) || xs[i]! > d.to)) i--;
 			if (i < 0) continue;
 			if (l.flags.length && xs[i]! < d.from + (d.to - d.from) * EARLY) continue;
-			const y = Math.min(b.top + b.height, Math.max(b.top, this.py(ys[i]!)));
+			const edge = xs[ys.length - 1]! > d.to ? yAt(xs, ys, d.to) : null;
+			const y = Math.min(b.top + b.height, Math.max(b.top, this.py(edge ?? ys[i]!)));
 			if (Number.isFinite(y)) want.push({ id: l.id, y, at: y, text: l.name, colour: l.colour });
 		}
 		const shown = want.slice(0, Math.min(LABELS_MAX, Math.floor(b.height / 11) + 1));

@@ -101,6 +101,11 @@ function summary(key: string, lines: readonly ChartLine[]): string {
 	return `${key}, ${lines.length} run${lines.length === 1 ? '' : 's'}. ${bits.join('; ')}`;
 }
 
+/** Steps are whole; a zoom within two steps is left as it is. */
+function whole(a: number, b: number): [number, number] {
+	return s.view.value.x === 'step' && b - a > 2 ? [Math.round(a), Math.round(b)] : [a, b];
+}
+
 let dwell = 0;
 
 function setCursor(key: string, x: number | null): void {
@@ -137,7 +142,7 @@ export function ChartCard({ metric, note }: { metric: string; note?: string }) {
 			onZoom: (from, to) => {
 				const a = toView(from);
 				const b = toView(to);
-				if (a !== null && b !== null) s.go({ zoom: [a, b] });
+				if (a !== null && b !== null) s.go({ zoom: whole(a, b) });
 			},
 			onReset: s.resetZoom,
 			onOpen: (id) => s.openRun(id),

@@ -14,8 +14,11 @@ export interface RankPhases {
 	seconds: Record<string, number>;
 }
 
-/** Per-rank means of runs that log phases by rank; null while asked for. */
-const byRank = new Map<string, RankPhases[] | null>();
+/** Per-rank means of runs that log phases by rank; absent while asked for. */
+const byRank = new Map<string, RankPhases[]>();
+/** When a run's phases were asked for, and what its status was: a running run is asked for again. */
+const asked = new Map<string, { at: number; status: string }>();
+const AGAIN_MS = 10000;
 const rev = signal(0);
 let queue: string[] = [];
 
@@ -52,10 +55,13 @@ export function phasesOf(r: Run): Segment[] | null {
 
 /** Asks for the per-rank phases of runs that do not log them as a whole; one request for all asked in one turn.
  * The first step is left out: it pays for what later ones find ready. */
-export function wantPhases(list: readonly Run[], again = false): void {
+export function wantPhases(list: readonly Run[]): void {
+	const now = Date.now();
 	for (const r of list) {
-		if ((byRank.has(r.id) && !again) || ownPhases(r)) continue;
-		byRank.set(r.id, byRank.get(r.id) ?? null);
+		const last = asked.get(r.id);
+		const stale = last && (last.status !== r.status || (r.status === 'running' && now - last.at > AGAIN_MS));
+		if ((last && !stale) || ownPhases(r)) continue;
+		asked.set(r.id, { at: now, status: r.status });
 		queue.push(r.id);
 	}
 	if (queue.length) queueMicrotask(() => void ask());

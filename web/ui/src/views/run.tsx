@@ -143,7 +143,7 @@ export function RunPage({ id }: { id: string }) {
 			s.opened.value = r;
 			setWrong('');
 			if (s.view.value.experiment !== r.experiment) s.go({ experiment: r.experiment });
-			wantPhases([r], rev > 0);
+			wantPhases([r]);
 		}, (e) => here && setWrong((e as Error).message));
 		return () => {
 			here = false;
