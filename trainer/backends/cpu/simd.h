@@ -23,6 +23,43 @@ VEC_INLINE v16 vmax(v16 a, v16 b)
 	return vblend(a > b, a, b);
 }
 
+/* v where a > b, else 0. */
+VEC_INLINE v16 vkeep_gt(v16 v, v16 a, v16 b)
+{
+#ifdef CPU_HAS_AVX512
+	return (v16)_mm512_maskz_mov_ps(_mm512_cmp_ps_mask((__m512)a, (__m512)b, _CMP_GT_OQ), (__m512)v);
+#else
+	return (v16)((v16i)v & (a > b));
+#endif
+}
+
+/* max(v, 0), NaN stays NaN. */
+VEC_INLINE v16 vrelu(v16 v)
+{
+#ifdef CPU_HAS_AVX512
+	return (v16)_mm512_maskz_mov_ps(_mm512_cmp_ps_mask((__m512)v, _mm512_setzero_ps(), _CMP_NLE_UQ), (__m512)v);
+#else
+	return (v16)((v16i)v & ~(v <= 0));
+#endif
+}
+
+/* Where x is larger than *best, or NaN while *best is not: x becomes the best and `place` its place. */
+VEC_INLINE void vbest(v16 *best, v16i *where, v16 x, int place)
+{
+#ifdef CPU_HAS_AVX512
+	__mmask16 number = _mm512_cmp_ps_mask((__m512)*best, (__m512)*best, _CMP_ORD_Q);
+	__mmask16 wins = _mm512_mask_cmp_ps_mask(number, (__m512)x, (__m512)*best, _CMP_NLE_UQ);
+
+	*best = (v16)_mm512_mask_mov_ps((__m512)*best, wins, (__m512)x);
+	*where = (v16i)_mm512_mask_set1_epi32((__m512i)*where, wins, place);
+#else
+	v16i wins = ~(x <= *best) & (*best == *best);
+
+	*best = vblend(wins, x, *best);
+	*where = (wins & place) | (~wins & *where);
+#endif
+}
+
 VEC_INLINE v16h vto_bf16(v16 v)
 {
 #ifdef CPU_HAS_BF16

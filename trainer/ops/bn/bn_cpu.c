@@ -23,7 +23,8 @@ struct bn_state {
 	const void *x, *dy, *dy2, *y_in, *residual;
 	void *out;
 	float *mean, *rstd, *scale, *shift, *slope, *offset; /* in the workspace */
-	double *sums;					     /* [parts][2c] in the workspace */
+	float *rows_sum; /* [parts][2 padded] in the workspace, when there are many channels */
+	double *sums;	 /* [parts][2c] in the workspace */
 };
 
 #define CPU_BODY "trainer/ops/bn/bn_cpu.c"
@@ -55,9 +56,23 @@ static size_t coef_bytes(const struct bn_state *s, int arrays)
 	return (size_t)(s->padded * arrays) * sizeof(float);
 }
 
+static bool sums_wide(const struct bn_state *s)
+{
+	return s->c > 4 * LANES && s->c % LANES == 0;
+}
+
 static size_t sums_bytes(const struct bn_state *s)
 {
-	return (size_t)(s->parts * 2 * s->c) * sizeof(double);
+	size_t wide = sums_wide(s) ? (size_t)(s->parts * 2 * s->padded) * sizeof(float) : 0;
+
+	return ((size_t)(s->parts * 2 * s->c) * sizeof(double) + 63) / 64 * 64 + wide;
+}
+
+static void sums_place(struct bn_state *s, void *workspace)
+{
+	s->sums = workspace;
+	if (sums_wide(s))
+		s->rows_sum = (float *)((char *)workspace + sums_bytes(s)) - s->parts * 2 * s->padded;
 }
 
 /* The coefficient arrays stand one after another in the workspace. */
@@ -131,7 +146,7 @@ static int bn_stats_run(void *state, const struct kernel_args *args, struct err 
 
 	(void)err;
 	s.x = args->in[0];
-	s.sums = args->workspace;
+	sums_place(&s, args->workspace);
 	cpu_parallel(s.parts, s.loop, &s);
 	sums_fold(&s, stat);
 	stat[2 * s.c] = (double)s.rows;
@@ -265,7 +280,7 @@ static int bn_grad_stats_run(void *state, const struct kernel_args *args, struct
 	s.x = args->in[2];
 	s.y_in = s.attr.relu && s.attr.residual ? args->in[6] : NULL;
 	s.out = s.attr.write_g ? args->out[1] : NULL;
-	s.sums = args->workspace;
+	sums_place(&s, args->workspace);
 	coef_place(&s, (char *)args->workspace + sums_bytes(&s));
 	coef_forward(&s, args->in[3], args->in[4], args->in[5]);
 	cpu_parallel(s.parts, s.loop, &s);
@@ -372,9 +387,9 @@ VEC_INLINE v16 V(bn_masked)(const struct bn_state *s, int64_t i, int64_t c, v16 
 	if (k.join)
 		g += V(bn_load)(s->dy2, i, n, k);
 	if (k.mask == MASK_FROM_Y)
-		g = (v16)((v16i)g & (V(bn_load)(s->y_in, i, n, k) > 0));
+		g = vkeep_gt(g, V(bn_load)(s->y_in, i, n, k), vset(0));
 	else if (k.mask == MASK_FROM_X)
-		g = (v16)((v16i)g & (x * vload(s->scale, c, false) + vload(s->shift, c, false) > 0));
+		g = vkeep_gt(g, x * vload(s->scale, c, false) + vload(s->shift, c, false), vset(0));
 	return g;
 }
 
@@ -412,8 +427,7 @@ VEC_INLINE void V(bn_sum_tile)(const struct bn_state *s, struct cpu_range r, int
 #pragma GCC unroll 4
 			for (int w = 0; w < wide; w++)
 				V(bn_step)
-				(s, (row + d) * s->c + c + w * LANES, c + w * LANES, &a[d * wide + w], &b[d * wide + w],
-				 k, grad);
+	(s, (row + d) * s->c + c + w * LANES, c + w * LANES, &a[d * wide + w], &b[d * wide + w], k, grad);
 	for (; row < r.end; row++)
 #pragma GCC unroll 4
 		for (int w = 0; w < wide; w++)
@@ -432,6 +446,28 @@ VEC_INLINE void V(bn_sum_tile)(const struct bn_state *s, struct cpu_range r, int
 	}
 }
 
+/* With many channels a tile's rows lie too far apart for the memory to be read at speed: whole rows then, the sums
+ * of a block in memory. */
+VEC_INLINE void V(bn_sum_wide)(const struct bn_state *s, struct cpu_range r, double *sums, const struct V(tile) k,
+			       const bool grad)
+{
+	float *a = s->rows_sum + (sums - s->sums) / (2 * s->c) * 2 * s->padded, *b = a + s->padded;
+
+	memset(a, 0, (size_t)(2 * s->padded) * sizeof(*a));
+	for (int64_t row = r.begin; row < r.end; row++)
+		for (int64_t c = 0; c < s->c; c += LANES) {
+			v16 ta = vload(a, c, false), tb = vload(b, c, false);
+
+			V(bn_step)(s, row * s->c + c, c, &ta, &tb, k, grad);
+			vstore(a, c, ta, false);
+			vstore(b, c, tb, false);
+		}
+	for (int64_t c = 0; c < s->c; c++) {
+		sums[c] += (double)a[c];
+		sums[s->c + c] += (double)b[c] * (grad ? (double)s->rstd[c] : 1);
+	}
+}
+
 VEC_INLINE void V(bn_sum_rows)(const struct bn_state *s, struct cpu_range r, double *sums, const struct V(tile) k,
 			       const bool grad)
 {
@@ -443,6 +479,10 @@ VEC_INLINE void V(bn_sum_rows)(const struct bn_state *s, struct cpu_range r, dou
 		struct cpu_range block = { row, row + BLOCK_ROWS < r.end ? row + BLOCK_ROWS : r.end };
 		int64_t c = 0;
 
+		if (s->rows_sum) {
+			V(bn_sum_wide)(s, block, sums, whole, grad);
+			continue;
+		}
 		for (; c + 4 * LANES <= s->c; c += 4 * LANES)
 			V(bn_sum_tile)(s, block, c, sums, 1, whole, grad);
 		for (; c + 2 * LANES <= s->c; c += 2 * LANES)
@@ -484,12 +524,10 @@ VEC_INLINE void V(bn_sum_grad_rows)(const struct bn_state *s, struct cpu_range r
 		V(bn_sum_rows)(s, r, sums, (struct V(tile)){ .bf = bf, .mask = MASK_FROM_X }, true);
 	else if (mask == MASK_FROM_Y && join && write)
 		V(bn_sum_rows)
-		(s, r, sums, (struct V(tile)){ .bf = bf, .mask = MASK_FROM_Y, .join = true, .write = true }, true);
+	(s, r, sums, (struct V(tile)){ .bf = bf, .mask = MASK_FROM_Y, .join = true, .write = true }, true);
 	else if (mask == MASK_NONE && !join && !write)
 		V(bn_sum_rows)(s, r, sums, (struct V(tile)){ .bf = bf, .mask = MASK_NONE }, true);
-	else
-		V(bn_sum_rows)
-		(s, r, sums, (struct V(tile)){ .bf = bf, .mask = mask, .join = join, .write = write }, true);
+	else V(bn_sum_rows)(s, r, sums, (struct V(tile)){ .bf = bf, .mask = mask, .join = join, .write = write }, true);
 }
 
 static void V(bn_sum_grad)(void *arg, int part, int parts)
@@ -514,7 +552,7 @@ VEC_INLINE void V(bn_normalise_rows)(const struct bn_state *s, struct cpu_range 
 			if (residual)
 				y += V(bn_load)(s->residual, i, n, k);
 			if (relu)
-				y = (v16)((v16i)y & ~(y <= 0));
+				y = vrelu(y);
 			V(bn_store)(s->out, i, y, n, k);
 		}
 }

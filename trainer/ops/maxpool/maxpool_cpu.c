@@ -105,33 +105,39 @@ const struct kernel maxpool_grad_cpu = { .prepare = maxpool_grad_prepare,
 
 #else
 
-/* One output pixel's window, clipped to the image. */
+/* The winners of `lanes` channels; a copy of variable length would cost a call each time. */
+VEC_INLINE v16b V(maxpool_bytes)(const uint8_t *p, int64_t lanes)
+{
+	v16b bytes = { 0 };
+
+	if (lanes == LANES)
+		return *(const v16b_u *)p;
+	memcpy(&bytes, p, (size_t)lanes);
+	return bytes;
+}
+
+/* One output pixel's window, clipped to the image: the first tap inside is the best to start with. */
 VEC_INLINE void V(maxpool_pixel)(const struct maxpool_state *s, int64_t n, int64_t p, int64_t q, const bool bf)
 {
 	int64_t h0 = p * s->stride - s->pad, w0 = q * s->stride - s->pad, o = ((n * s->p + p) * s->q + q) * s->c;
+	int r0 = h0 < 0 ? (int)-h0 : 0, r1 = s->h - h0 < s->kernel ? (int)(s->h - h0) : s->kernel;
+	int t0 = w0 < 0 ? (int)-w0 : 0, t1 = s->w - w0 < s->kernel ? (int)(s->w - w0) : s->kernel;
 
 	for (int64_t c = 0; c < s->c; c += LANES) {
-		int64_t lanes = s->c - c < LANES ? s->c - c : LANES;
-		v16 best = vset(-__builtin_inff());
-		v16i where = { 0 };
-		bool first = true;
+		int64_t lanes = s->c - c < LANES ? s->c - c : LANES, first = ((n * s->h + h0) * s->w + w0) * s->c + c;
+		v16 best = vload_any(s->in, first + (r0 * s->w + t0) * s->c, lanes, bf);
+		v16i where = (v16i){ 0 } + (r0 * s->kernel + t0);
 
-		for (int r = 0; r < s->kernel; r++)
-			for (int t = 0; t < s->kernel; t++) {
-				int64_t h = h0 + r, w = w0 + t;
-
-				if (h < 0 || h >= s->h || w < 0 || w >= s->w)
-					continue;
-				v16 x = vload_any(s->in, ((n * s->h + h) * s->w + w) * s->c + c, lanes, bf);
-				v16i wins = first ? ~(v16i){ 0 } : (x > best) | ((x != x) & (best == best));
-
-				best = vblend(wins, x, best);
-				where = (wins & (r * s->kernel + t)) | (~wins & where);
-				first = false;
-			}
+		for (int r = r0; r < r1; r++)
+			for (int t = t0; t < t1; t++)
+				vbest(&best, &where, vload_any(s->in, first + (r * s->w + t) * s->c, lanes, bf),
+				      r * s->kernel + t);
 		vstore_any(s->out, o + c, best, lanes, bf);
 		v16b bytes = __builtin_convertvector(where, v16b);
-		memcpy(s->index + o + c, &bytes, (size_t)lanes);
+		if (lanes == LANES)
+			*(v16b_u *)(s->index + o + c) = bytes;
+		else
+			memcpy(s->index + o + c, &bytes, (size_t)lanes);
 	}
 }
 
@@ -170,10 +176,9 @@ VEC_INLINE void V(maxpool_grad_pixel)(const struct maxpool_state *s, int64_t n, 
 				int64_t o = ((n * s->p + p) * s->q + q) * s->c + c;
 				int place =
 					(int)((h + s->pad - p * s->stride) * s->kernel + w + s->pad - q * s->stride);
-				v16b bytes = { 0 };
+				v16i mine =
+					__builtin_convertvector(V(maxpool_bytes)(s->winner + o, lanes), v16i) == place;
 
-				memcpy(&bytes, s->winner + o, (size_t)lanes);
-				v16i mine = __builtin_convertvector(bytes, v16i) == place;
 				sum += (v16)((v16i)vload_any(s->in, o, lanes, bf) & mine);
 			}
 		vstore_any(s->out, ((n * s->h + h) * s->w + w) * s->c + c, sum, lanes, bf);

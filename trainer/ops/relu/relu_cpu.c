@@ -29,12 +29,12 @@ const struct kernel relu_grad_cpu = { .prepare = relu_grad_prepare,
 VEC_INLINE v16 V(relu_loop_one)(v16 x, v16 same)
 {
 	(void)same;
-	return (v16)((v16i)x & ~(x <= 0));
+	return vrelu(x);
 }
 
 VEC_INLINE v16 V(relu_grad_loop_one)(v16 dy, v16 y)
 {
-	return (v16)((v16i)dy & (y > 0));
+	return vkeep_gt(dy, y, vset(0));
 }
 
 CPU_ELEMS_LOOP(relu_loop)
