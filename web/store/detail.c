@@ -131,10 +131,23 @@ static int alert_stored(struct db *d, int64_t id, struct query_run *r, struct ar
 	return rc;
 }
 
+/* The step that was never recorded is the one in which it failed: the one after the last training loss, since other
+ * series may count otherwise; without any, the one after the last of everything. -1: nothing was recorded. */
+static int64_t failed_step(const struct query_run *r)
+{
+	int64_t last = -1;
+
+	for (size_t i = 0; i < r->metric_count; i++)
+		if (spike_watches(r->metrics[i].key) && r->metrics[i].last_step > last)
+			last = r->metrics[i].last_step;
+	if (last < 0)
+		last = r->last_step;
+	return last < 0 ? -1 : last + 1;
+}
+
 static int load_alerts(struct db *d, int64_t id, struct arena *a, struct query_run *r, struct err *err)
 {
-	/* the step that was never recorded is the one in which it failed */
-	int64_t step = r->last_step < 0 ? -1 : r->last_step + 1;
+	int64_t step = failed_step(r);
 	struct query_alert failed = { .kind = QUERY_ALERT_FAILED, .kind_name = "failed", .key = "", .step = step, .value = NAN };
 	size_t i;
 	int rc = 0;
