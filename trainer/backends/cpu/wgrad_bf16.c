@@ -74,7 +74,7 @@ size_t wgrad_bf16_workspace_bytes(const struct dnn_conv_spec *s, int threads)
 bool wgrad_bf16_takes(const struct cpu_module *m, const struct dnn_conv_spec *s)
 {
 	return m->isa == CPU_AVX512_BF16 && s->bf16 && s->pass == DNN_WGRAD && s->c % LANES == 0 && s->k % LANES == 0 &&
-	       (s->kernel == 1 || s->kernel == 3) && s->stride <= 2;
+	       (s->kernel == 1 || s->kernel == 3) && s->stride <= 2 && s->pad < s->kernel;
 }
 
 #pragma GCC push_options
