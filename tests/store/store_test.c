@@ -351,407 +351,6 @@ static void other_files_are_refused(void **state)
 	assert_int_equal(store_open(&s, &(struct store_opts){ .db_path = path }, &err), ERR_NOENT);
 }
 
-static void launcher_has_the_last_word(void **state)
-{
-	struct helper *h = *state;
-	struct event_header header = helper_header(EVENT_RANK_LAUNCHER, 0, 0);
-	const char *w = "cccccccccccccccccccccccccccccccc";
-	struct ingest_result res;
-	struct ingest_point elsewhere = { .key = "samples", .step = 60000, .value = 1, .rank = -1, .wall_time = 1.7e9 };
-	struct query_run r;
-	struct buf b;
-
-	make_journal(&b, 3);
-	assert_int_equal(helper_post(h, HELPER_RUN, HELPER_WRITER, 0, &b, 0, &res), 0);
-	buf_done(&b);
-	header.writer_id = helper_text(w);
-	buf_init(&b, 1 << 20);
-	encode_header(&b, 1.7e9, &header);
-	encode_status(&b, 1.7e9 + 10, EVENT_FAILED, helper_text("rank 1: signal 9"));
-	assert_int_equal(helper_post(h, HELPER_RUN, w, 0, &b, 0, &res), 0);
-	buf_done(&b);
-	make_journal(&b, 3);
-	encode_status(&b, 1.7e9 + 11, EVENT_FINISHED, helper_text(""));
-	assert_int_equal(helper_post(h, HELPER_RUN, HELPER_WRITER, 0, &b, 0, &res), 0);
-	r = helper_run(h, HELPER_RUN);
-	assert_string_equal(r.status, "failed");
-	assert_int_equal(r.end_ms, INT64_C(1700000010000));
-	assert_int_equal(r.alert_count, 1);
-	assert_string_equal(r.alerts[0].text, "failed at step 4");
-	submit(h, (struct ingest_op){ .kind = INGEST_POINTS, .run = HELPER_RUN, .points = &elsewhere, .point_count = 1 });
-	r = helper_run(h, HELPER_RUN);
-	assert_string_equal(r.alerts[0].text, "failed at step 4"); /* a series that counts otherwise moves nothing */
-	buf_done(&b);
-}
-
-static void json_writes(void **state);
-
-static void make_journal(struct buf *b, int points)
-{
-	struct event_header header = helper_header(0, 0, 0);
-	int i;
-
-	buf_init(b, 1 << 24);
-	encode_header(b, 1.7e9, &header);
-	encode_param(b, 1.7e9, &(struct encode_param){ .key = helper_text("lr"), .type = EVENT_TYPE_F64, .value = 0.1 });
-	encode_param(b, 1.7e9, &(struct encode_param){ .key = helper_text("model"), .type = EVENT_TYPE_TEXT,
-						       .text = helper_text("resnet20") });
-	encode_tag(b, 1.7e9, helper_text("team"), helper_text("a"));
-	encode_env(b, 1.7e9, helper_text("cpu"), helper_text("EPYC"));
-	for (i = 1; i <= points; i++)
-		helper_scalar(b, "train/loss", i, 1.0 / i);
-	for (i = 1; i <= 3; i++)
-		helper_scalar(b, "epoch/top1", i, 80 + i);
-}
-
-static void journal_becomes_a_run(void **state)
-{
-	struct helper *h = *state;
-	struct ingest_result res;
-	struct query_run r;
-	const struct query_metric *m;
-	struct points_row rows[200];
-	struct buf b;
-
-	make_journal(&b, 100);
-	assert_int_equal(helper_post(h, HELPER_RUN, HELPER_WRITER, 0, &b, 0, &res), 0);
-	assert_int_equal(res.durable, b.len);
-	assert_int_equal(res.accepted, 103);
-	r = helper_run(h, HELPER_RUN);
-	assert_string_equal(r.name, "first");
-	assert_string_equal(r.experiment, "exp");
-	assert_string_equal(helper_param(&r, "lr"), "0.1");
-	assert_string_equal(helper_param(&r, "model"), "resnet20");
-	assert_int_equal(r.tag_count, 1);
-	assert_int_equal(r.environment_count, 1);
-	assert_int_equal(r.world_size, 2);
-	assert_int_equal(r.last_step, 100);
-	assert_int_equal(r.rank_count, 1);
-	assert_string_equal(r.ranks[0].host, "host");
-	m = helper_metric(&r, "train/loss");
-	assert_non_null(m);
-	assert_int_equal(m->count, 100);
-	assert_true(m->first == 1.0 && m->last == 0.01 && m->min == 0.01 && m->max == 1.0);
-	assert_int_equal(m->min_step, 100);
-	assert_int_equal(r.series_count, 2);
-	assert_int_equal(r.series[1].sum.count, 100);
-	assert_int_equal(helper_rows(h, HELPER_RUN, NULL, -1, false, rows, 200), 103);
-	assert_string_equal(rows[0].key, "epoch/top1");
-	assert_true(rows[102].value == 0.01 && rows[102].step == 100 && rows[102].wall_time == 1.7e9 + 100);
-	helper_reopen(h);
-	assert_int_equal(helper_rows(h, HELPER_RUN, NULL, -1, false, rows, 200), 103);
-	assert_true(rows[102].value == 0.01);
-	assert_int_equal(helper_run(h, "0123").last_step, 100);
-	buf_done(&b);
-}
-
-static void offsets_count_once(void **state)
-{
-	struct helper *h = *state;
-	struct ingest_result res;
-	struct points_row rows[400];
-	uint64_t durable;
-	struct buf b;
-	size_t cut;
-
-	make_journal(&b, 100);
-	cut = record_whole(b.data, b.len / 2);
-	assert_int_equal(helper_post(h, HELPER_RUN, HELPER_WRITER, 10, &b, 10, &res), ERR_EXISTS);
-	assert_int_equal(res.durable, 0);
-	b.len = cut + 5;
-	assert_int_equal(helper_post(h, HELPER_RUN, HELPER_WRITER, 0, &b, 0, &res), 0);
-	assert_int_equal(res.durable, cut);
-	buf_done(&b);
-	make_journal(&b, 100);
-	assert_int_equal(helper_post(h, HELPER_RUN, HELPER_WRITER, b.len, &b, b.len, &res), ERR_EXISTS);
-	assert_int_equal(res.durable, cut);
-	/* the whole again: what is stored already is left out */
-	assert_int_equal(helper_post(h, HELPER_RUN, HELPER_WRITER, 0, &b, 0, &res), 0);
-	assert_int_equal(res.durable, b.len);
-	assert_int_equal(helper_post(h, HELPER_RUN, HELPER_WRITER, 0, &b, 0, &res), 0);
-	assert_int_equal(helper_post(h, HELPER_RUN, HELPER_WRITER, cut, &b, cut, &res), 0);
-	assert_int_equal(res.durable, b.len);
-	assert_int_equal(ingest_durable(h->s, HELPER_RUN, HELPER_WRITER, &durable, NULL), 0);
-	assert_int_equal(durable, b.len);
-	assert_int_equal(helper_rows(h, HELPER_RUN, NULL, -1, false, rows, 400), 103);
-	buf_done(&b);
-}
-
-/* Every cut of a journal, then the rest: nothing lost, nothing doubled. */
-static void torn_at_every_byte(void **state)
-{
-	struct helper *h = *state;
-	struct points_row rows[64];
-	struct ingest_result res;
-	struct buf b, part;
-	size_t cut, whole;
-
-	make_journal(&b, 5);
-	for (cut = 0; cut <= b.len; cut += cut < 400 || cut + 100 > b.len ? 1 : 7) {
-		char run[40], writer[40];
-		struct event_header header = helper_header(0, 0, 0);
-		int i;
-
-		snprintf(run, sizeof run, "%032zx", cut + 1);
-		snprintf(writer, sizeof writer, "%032zx", cut + 77);
-		header.run_id = helper_text(run);
-		header.writer_id = helper_text(writer);
-		buf_init(&part, 1 << 20);
-		encode_header(&part, 1.7e9, &header);
-		for (i = 1; i <= 5; i++)
-			helper_scalar(&part, "a", i, i);
-		if (cut > part.len) {
-			buf_done(&part);
-			break;
-		}
-		whole = record_whole(part.data, cut);
-		{
-			struct buf torn = part;
-
-			torn.len = cut;
-			assert_int_equal(helper_post(h, run, writer, 0, &torn, 0, &res), 0);
-			assert_int_equal(res.durable, whole);
-		}
-		assert_int_equal(helper_post(h, run, writer, whole, &part, whole, &res), 0);
-		assert_int_equal(res.durable, part.len);
-		assert_int_equal(helper_rows(h, run, NULL, -1, false, rows, 64), 5);
-		buf_done(&part);
-	}
-	buf_done(&b);
-}
-
-static void corrupt_at_every_byte(void **state)
-{
-	struct helper *h = *state;
-	struct ingest_result res;
-	struct buf b;
-	size_t at, number = 0;
-
-	buf_init(&b, 1 << 20);
-	for (at = 0;; at++) {
-		char run[40], writer[40];
-		struct event_header header = helper_header(0, 0, 0);
-		int i, rc;
-
-		snprintf(run, sizeof run, "%032zx", ++number + 5000);
-		snprintf(writer, sizeof writer, "%032zx", number);
-		header.run_id = helper_text(run);
-		header.writer_id = helper_text(writer);
-		buf_reset(&b);
-		encode_header(&b, 1.7e9, &header);
-		for (i = 1; i <= 3; i++)
-			helper_scalar(&b, "a", i, i);
-		if (at >= b.len)
-			break;
-		b.data[at] ^= 0x20;
-		rc = helper_post(h, run, writer, 0, &b, 0, &res);
-		if (rc != ERR_CORRUPT)
-			fail_msg("byte %zu: %d %s", at, rc, res.err.text);
-		assert_int_equal(res.durable, record_whole(b.data, b.len));
-	}
-	buf_done(&b);
-}
-
-static void check_segments(struct helper *h, bool fold)
-{
-	struct event_header header = helper_header(0, 1, 51);
-	struct ingest_result res;
-	struct points_row rows[400];
-	struct query_run r;
-	struct buf b;
-	int i;
-
-	make_journal(&b, 100);
-	assert_int_equal(helper_post(h, HELPER_RUN, HELPER_WRITER, 0, &b, 0, &res), 0);
-	buf_done(&b);
-	if (fold)
-		helper_reopen(h);
-	header.writer_id = helper_text("bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb");
-	buf_init(&b, 1 << 20);
-	encode_header(&b, 1.7e9 + 500, &header);
-	encode_param(&b, 1.7e9, &(struct encode_param){ .key = helper_text("threads"), .type = EVENT_TYPE_I64, .integer = 2,
-							.segment = true });
-	for (i = 51; i <= 60; i++)
-		helper_scalar(&b, "train/loss", i, 7);
-	assert_int_equal(helper_post(h, HELPER_RUN, "bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb", 0, &b, 0, &res), 0);
-	r = helper_run(h, HELPER_RUN);
-	assert_int_equal(r.segment_count, 2);
-	assert_string_equal(helper_param(&r, "threads"), "2");
-	assert_int_equal(r.segments[1].param_count, 1);
-	assert_int_equal(helper_metric(&r, "train/loss")->count, 60);
-	assert_int_equal(helper_metric(&r, "train/loss")->last_step, 60);
-	assert_true(helper_metric(&r, "train/loss")->max == 7);
-	assert_true(helper_metric(&r, "train/loss")->min == 1.0 / 50);
-	/* first_epoch 2 hides epochs 2 and 3 */
-	assert_int_equal(helper_metric(&r, "epoch/top1")->count, 1);
-	assert_int_equal(helper_rows(h, HELPER_RUN, "train/loss", -1, false, rows, 400), 60);
-	assert_true(rows[49].step == 50 && rows[50].step == 51 && rows[50].segment == 1);
-	assert_int_equal(helper_rows(h, HELPER_RUN, "train/loss", -1, true, rows, 400), 110);
-	assert_int_equal(helper_rows(h, HELPER_RUN, "epoch/top1", -1, false, rows, 400), 1);
-	buf_done(&b);
-	/* the first segment's journal speaks once more: what is hidden stays hidden */
-	make_journal(&b, 100);
-	i = (int)b.len;
-	helper_scalar(&b, "train/loss", 101, 99);
-	assert_int_equal(helper_post(h, HELPER_RUN, HELPER_WRITER, (uint64_t)i, &b, (size_t)i, &res), 0);
-	r = helper_run(h, HELPER_RUN);
-	assert_int_equal(helper_metric(&r, "train/loss")->count, 60);
-	buf_done(&b);
-}
-
-static void segments_hide_logged_points(void **state)
-{
-	check_segments(*state, false);
-}
-
-static void segments_hide_folded_points(void **state)
-{
-	check_segments(*state, true);
-}
-
-static void silence_is_death_until_it_speaks(void **state)
-{
-	struct helper *h = *state;
-	struct ingest_result res;
-	struct query_run r;
-	struct buf b;
-	size_t before;
-
-	make_journal(&b, 3);
-	assert_int_equal(helper_post(h, HELPER_RUN, HELPER_WRITER, 0, &b, 0, &res), 0);
-	r = helper_run(h, HELPER_RUN);
-	assert_string_equal(r.status, "killed");
-	assert_true(r.status_inferred);
-	assert_int_equal(r.end_ms, INT64_C(1700000003000));
-	before = b.len;
-	encode_heartbeat(&b, clock_wall_s(), 1);
-	assert_int_equal(helper_post(h, HELPER_RUN, HELPER_WRITER, before, &b, before, &res), 0);
-	r = helper_run(h, HELPER_RUN);
-	assert_string_equal(r.status, "running");
-	assert_false(r.status_inferred);
-	assert_true(r.end_ms == INT64_MIN);
-	buf_done(&b);
-}
-
-/* A spike is told once its points are folded, and only the worst of a series. */
-static void spikes_are_told(void **state)
-{
-	struct helper *h = *state;
-	struct event_header header = helper_header(0, 0, 0);
-	struct ingest_result res;
-	struct query_run r;
-	struct buf b;
-	int i;
-
-	buf_init(&b, 1 << 24);
-	encode_header(&b, 1.7e9, &header);
-	for (i = 0; i < 5000; i++) {
-		double v = 0.3 + 2 * exp(-i / 300.0) + 0.02 * (i * 7919 % 11);
-
-		helper_scalar(&b, "train/loss", i, i == 337 ? 14.85 : i == 2048 ? 4 : v);
-		helper_scalar(&b, "train/lr", i, i == 400 ? 100 : 1);
-	}
-	assert_int_equal(helper_post(h, HELPER_RUN, HELPER_WRITER, 0, &b, 0, &res), 0);
-	helper_reopen(h);
-	r = helper_run(h, HELPER_RUN);
-	assert_int_equal(r.alert_count, 1);
-	assert_string_equal(r.alerts[0].kind_name, "spike");
-	assert_string_equal(r.alerts[0].key, "train/loss");
-	assert_string_equal(r.alerts[0].text, "spike 14.85 at step 337");
-	assert_int_equal(r.alerts[0].step, 337);
-	buf_done(&b);
-}
-
-/* One connection may write; every other one is read-only down to its descriptor. */
-static void one_connection_writes(void **state)
-{
-	struct helper *h = *state;
-	char link[64], target[PATH_MAX], line[128];
-	int fd, writable = 0, seen = 0;
-	struct query_runs runs;
-
-	json_writes(state);
-	assert_int_equal(query_runs(h->s, &(struct query_runs_opts){ 0 }, h->a, &runs, NULL), 0);
-	for (fd = 0; fd < 256; fd++) {
-		unsigned int flags = 0;
-		ssize_t n;
-		FILE *info;
-
-		snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
-		n = readlink(link, target, sizeof target - 1);
-		if (n < 0)
-			continue;
-		target[n] = '\0';
-		if (strcmp(target, h->db))
-			continue;
-		snprintf(link, sizeof link, "/proc/self/fdinfo/%d", fd);
-		info = fopen(link, "r");
-		assert_non_null(info);
-		while (fgets(line, sizeof line, info))
-			if (sscanf(line, "flags: %o", &flags) == 1)
-				break;
-		fclose(info);
-		seen++;
-		writable += (flags & O_ACCMODE) == O_RDWR;
-	}
-	assert_int_equal(writable, 1);
-	assert_true(seen > 1);
-}
-
-static void other_files_are_refused(void **state)
-{
-	struct helper *h = *state;
-	struct store *s = NULL;
-	struct err err = ERR_INIT;
-	char path[PATH_MAX];
-	FILE *out;
-	int i;
-
-	snprintf(path, sizeof path, "%.2000s/other.db", h->folder);
-	out = fopen(path, "w");
-	assert_non_null(out);
-	for (i = 0; i < 1000; i++)
-		fputs("this is not a database at all\n", out);
-	fclose(out);
-	assert_int_equal(store_open(&s, &(struct store_opts){ .db_path = path }, &err), ERR_CORRUPT);
-	assert_non_null(strstr(err.text, "other.db"));
-	snprintf(path, sizeof path, "%.2000s/missing/other.db", h->folder);
-	assert_int_equal(store_open(&s, &(struct store_opts){ .db_path = path }, &err), ERR_NOENT);
-}
-
-static void launcher_has_the_last_word(void **state)
-{
-	struct helper *h = *state;
-	struct event_header header = helper_header(EVENT_RANK_LAUNCHER, 0, 0);
-	const char *w = "cccccccccccccccccccccccccccccccc";
-	struct ingest_result res;
-	struct ingest_point elsewhere = { .key = "samples", .step = 60000, .value = 1, .rank = -1, .wall_time = 1.7e9 };
-	struct query_run r;
-	struct buf b;
-
-	make_journal(&b, 3);
-	assert_int_equal(helper_post(h, HELPER_RUN, HELPER_WRITER, 0, &b, 0, &res), 0);
-	buf_done(&b);
-	header.writer_id = helper_text(w);
-	buf_init(&b, 1 << 20);
-	encode_header(&b, 1.7e9, &header);
-	encode_status(&b, 1.7e9 + 10, EVENT_FAILED, helper_text("rank 1: signal 9"));
-	assert_int_equal(helper_post(h, HELPER_RUN, w, 0, &b, 0, &res), 0);
-	buf_done(&b);
-	make_journal(&b, 3);
-	encode_status(&b, 1.7e9 + 11, EVENT_FINISHED, helper_text(""));
-	assert_int_equal(helper_post(h, HELPER_RUN, HELPER_WRITER, 0, &b, 0, &res), 0);
-	r = helper_run(h, HELPER_RUN);
-	assert_string_equal(r.status, "failed");
-	assert_int_equal(r.end_ms, INT64_C(1700000010000));
-	assert_int_equal(r.alert_count, 1);
-	assert_string_equal(r.alerts[0].text, "failed at step 4");
-	submit(h, (struct ingest_op){ .kind = INGEST_POINTS, .run = HELPER_RUN, .points = &elsewhere, .point_count = 1 });
-	r = helper_run(h, HELPER_RUN);
-	assert_string_equal(r.alerts[0].text, "failed at step 4"); /* a series that counts otherwise moves nothing */
-	buf_done(&b);
-}
-
 static struct ingest_result submit(struct helper *h, struct ingest_op op)
 {
 	struct ingest_result res;
@@ -759,6 +358,39 @@ static struct ingest_result submit(struct helper *h, struct ingest_op op)
 
 	ingest_submit(h->s, &op, NULL, &res, &err);
 	return res;
+}
+
+static void launcher_has_the_last_word(void **state)
+{
+	struct helper *h = *state;
+	struct event_header header = helper_header(EVENT_RANK_LAUNCHER, 0, 0);
+	const char *w = "cccccccccccccccccccccccccccccccc";
+	struct ingest_result res;
+	struct ingest_point elsewhere = { .key = "samples", .step = 60000, .value = 1, .rank = -1, .wall_time = 1.7e9 };
+	struct query_run r;
+	struct buf b;
+
+	make_journal(&b, 3);
+	assert_int_equal(helper_post(h, HELPER_RUN, HELPER_WRITER, 0, &b, 0, &res), 0);
+	buf_done(&b);
+	header.writer_id = helper_text(w);
+	buf_init(&b, 1 << 20);
+	encode_header(&b, 1.7e9, &header);
+	encode_status(&b, 1.7e9 + 10, EVENT_FAILED, helper_text("rank 1: signal 9"));
+	assert_int_equal(helper_post(h, HELPER_RUN, w, 0, &b, 0, &res), 0);
+	buf_done(&b);
+	make_journal(&b, 3);
+	encode_status(&b, 1.7e9 + 11, EVENT_FINISHED, helper_text(""));
+	assert_int_equal(helper_post(h, HELPER_RUN, HELPER_WRITER, 0, &b, 0, &res), 0);
+	r = helper_run(h, HELPER_RUN);
+	assert_string_equal(r.status, "failed");
+	assert_int_equal(r.end_ms, INT64_C(1700000010000));
+	assert_int_equal(r.alert_count, 1);
+	assert_string_equal(r.alerts[0].text, "failed at step 4");
+	submit(h, (struct ingest_op){ .kind = INGEST_POINTS, .run = HELPER_RUN, .points = &elsewhere, .point_count = 1 });
+	r = helper_run(h, HELPER_RUN);
+	assert_string_equal(r.alerts[0].text, "failed at step 4"); /* a series that counts otherwise moves nothing */
+	buf_done(&b);
 }
 
 static void json_writes(void **state)
