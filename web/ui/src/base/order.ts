@@ -1,5 +1,6 @@
 // The order of the charts: the training curve and the goal, then groups by the part of the key before the first slash.
 
+import { natural } from './format.ts';
 import { isLoss } from './goal.ts';
 
 export interface ChartGroup {
@@ -39,7 +40,7 @@ export function chartOrder(keys: readonly string[], front: readonly (string | nu
 	}
 	const weight = (n: string) => GROUPS_FIRST.indexOf(n) + 1 || 9;
 	return { first, groups: [...groups].map(([name, list]) => ({ name, keys: list }))
-		.sort((a, b) => weight(a.name) - weight(b.name) || (a.name < b.name ? -1 : 1)) };
+		.sort((a, b) => weight(a.name) - weight(b.name) || natural(a.name, b.name)) };
 }
 
 /** How many charts of a group are open before anybody has said so. */

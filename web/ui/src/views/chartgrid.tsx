@@ -20,7 +20,9 @@ function Legend() {
 	};
 	return (
 		<span class="looks wide">
+			{hueParam && <b>{hueParam.replace(/_/g, ' ')}</b>}
 			{values(hueParam).map(([v, r]) => <span key={v} title={`${hueParam} ${v}`}><Key look={{ ...byRun.get(r.id)!, dash: [] }} on />{v}</span>)}
+			{dashParam && <b>{dashParam.replace(/_/g, ' ')}</b>}
 			{values(dashParam).map(([v, r]) => <span key={v} title={`${dashParam} ${v}`}><Key look={{ light: 'var(--dim)', dark: 'var(--dim)',
 				dash: byRun.get(r.id)?.dash ?? [] }} on />{v}</span>)}
 		</span>
