@@ -4,3 +4,6 @@ TESTS += $(whole_tests)
 CHECK_EXTRA += tests/whole/tensorboard.py
 EXTRA_DIST += $(whole_tests) tests/whole/tensorboard.py tests/whole/serve.py \
 	tests/whole/foreign/make_foreign.py tests/whole/foreign/expected.json tests/whole/foreign/runs
+
+# Both install TensorBoard into one environment: one after the other.
+tests/whole/tensorboard.log: tests/tracker/tensorboard_reader.log

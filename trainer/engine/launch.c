@@ -260,11 +260,13 @@ static const struct err *last_words(const struct launcher *l, int rank)
 	return atomic_load(&b->said) ? &b->err : NULL;
 }
 
-/* A rank that ends early because it was asked to is no failure. */
+/* A rank that ends early because it was asked to is no failure; nor is one that saw another end so, a moment before its
+ * own turn came. */
 static bool has_failed(const struct launcher *l, int rank)
 {
 	const struct child *c = &l->child[rank];
-	bool asked = l->stop_signal && (l->killed || WIFEXITED(c->status)) && !last_words(l, rank);
+	const struct err *e = last_words(l, rank);
+	bool asked = l->stop_signal && (l->killed || WIFEXITED(c->status)) && (!e || e->code == ERR_PEER);
 
 	return c->status != 0 && !asked;
 }
