@@ -66,6 +66,8 @@ def ask(places, ids):
     lib.check("lr" in table.splitlines()[0] and "model" not in table.splitlines()[0], f"compare: differing params only: {table}")
     lib.check("epoch/top1 max" in table.splitlines()[0] and "91.25" in table, f"compare: goal: {table}")
     lib.check("failed" in table, "compare: status in words")
+    bests = [float(line.split()[2]) for line in table.splitlines()[1:]]
+    lib.equal(bests, sorted(bests, reverse=True), "compare: best first")
     two = json.loads(same_everywhere(places, "compare", "slow", "quick", "--json"))
     lib.equal([r["id"] for r in two["runs"]], ids[:2], "compare: order as asked")
     lr = next(p for p in two["params"] if p["key"] == "lr")

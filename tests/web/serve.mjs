@@ -50,8 +50,12 @@ function temporary() {
 	return mkdtempSync(path.join(tmpdir(), 'dptrack-web-'));
 }
 
+/** As event files, or with DPT_RECORDER naming that program through libdptrack. */
 export function writeTwelve(logdir) {
-	execFileSync('python3', [path.join(here, 'twelve.py'), '--events', logdir]);
+	const recorder = process.env.DPT_RECORDER;
+	const lines = execFileSync('python3', [path.join(here, 'twelve.py'), ...(recorder ? ['--record'] : ['--events', logdir])],
+		{ maxBuffer: 64 << 20 });
+	if (recorder) execFileSync(recorder, [logdir], { input: lines });
 }
 
 /** A server with the twelve runs, or with none. */

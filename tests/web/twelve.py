@@ -5,6 +5,7 @@ NaN, a run that fails half-way, seeds that differ in nothing else. The numbers a
     twelve.py --json            prints the runs as JSON (non-finite numbers as words)
     twelve.py --events DIR      writes DIR/fashion/<name>/events.out.tfevents.*, as TensorBoard and its hparams plugin
                                 would read them: scalars, params, the note as text, how the session ended
+    twelve.py --record          prints the lines that twelve_record.c records through libdptrack
 """
 import argparse
 import json
@@ -201,6 +202,18 @@ def write_events(run, folder):
         write_record(out, event(run["end"], 0, hparams_end(run)))
 
 
+def record_lines(run):
+    """The run for twelve_record.c."""
+    yield f"run {run['name']}"
+    for key, value in run["params"].items():
+        yield f"param {key} {value}" if isinstance(value, str) else f"number {key} {value!r}"
+    for key, step, wall, value in sorted(run["points"], key=lambda p: p[2]):
+        yield f"point {key} {step} {wall!r} {value!r}"
+    if run["note"]:
+        yield f"note {run['note']}"
+    yield f"end {run['status']}"
+
+
 def words(value):
     if isinstance(value, float) and not math.isfinite(value):
         return "NaN" if math.isnan(value) else "Infinity" if value > 0 else "-Infinity"
@@ -211,11 +224,15 @@ def main():
     args = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     args.add_argument("--json", action="store_true")
     args.add_argument("--events", metavar="DIR")
+    args.add_argument("--record", action="store_true")
     args = args.parse_args()
     runs = make_runs()
     if args.events:
         for run in runs:
             write_events(run, os.path.join(args.events, "fashion", run["name"]))
+    if args.record:
+        for run in runs:
+            print("\n".join(record_lines(run)))
     if args.json:
         for run in runs:
             run["points"] = [[k, s, w, words(v)] for k, s, w, v in run["points"]]

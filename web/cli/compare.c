@@ -1,4 +1,5 @@
-/* compare.c: `dptrack compare`: runs as rows, the params that differ, and the goal metric's last and best. */
+/* compare.c: `dptrack compare`: runs as rows, best first, with the params that differ and the goal metric's best and
+ * last. */
 #include "web/cli/cli.h"
 
 #include <math.h>
@@ -104,16 +105,53 @@ static void add_row(struct table *t, json_t *root, const struct compare_goal *go
 	table_cell(t, cli_status_words(run, text));
 }
 
+struct place {
+	double badness; /* the best value of the goal, negated where more is better; infinite where there is none */
+	size_t run;
+};
+
+static int by_badness(const void *a, const void *b)
+{
+	const struct place *x = a, *y = b;
+
+	if (x->badness != y->badness)
+		return x->badness < y->badness ? -1 : 1;
+	return x->run < y->run ? -1 : x->run > y->run;
+}
+
+/* The order of the rows: best first; runs without the goal keep their order, last. The caller frees. */
+static struct place *ranking(const struct compare_goal *goal, size_t n)
+{
+	struct place *places = calloc(n + 1, sizeof(*places));
+	json_t *best = goal->metric ? json_object_get(goal->metric, goal->up ? "max" : "min") : NULL;
+
+	for (size_t i = 0; places && i < n; i++) {
+		json_t *v = json_array_get(best, i);
+
+		places[i] = (struct place){ INFINITY, i };
+		if (json_is_number(v))
+			places[i].badness = goal->up ? -json_number_value(v) : json_number_value(v);
+	}
+	if (places)
+		qsort(places, n, sizeof(*places), by_badness);
+	return places;
+}
+
 static int print_table(json_t *root, const struct compare *o, struct err *err)
 {
+	size_t n = json_array_size(json_object_get(root, "runs"));
 	struct compare_goal goal;
+	struct place *places;
 	struct table *t = table_new();
 	char title[300];
-	size_t i;
 
-	if (!t)
-		return err_set(err, ERR_NOMEM, "out of memory");
 	goal.metric = pick_goal(json_object_get(root, "metrics"), o->metric, &goal.up);
+	places = ranking(&goal, n);
+	if (!t || !places) {
+		table_free(t);
+		free(places);
+		return err_set(err, ERR_NOMEM, "out of memory");
+	}
 	table_column(t, "id", false);
 	table_column(t, "name", false);
 	if (goal.metric) {
@@ -123,10 +161,11 @@ static int print_table(json_t *root, const struct compare *o, struct err *err)
 	}
 	keep_columns(t, json_object_get(root, "params"));
 	table_column(t, "status", false);
-	for (i = 0; i < json_array_size(json_object_get(root, "runs")); i++)
-		add_row(t, root, &goal, i);
+	for (size_t i = 0; i < n; i++)
+		add_row(t, root, &goal, places[i].run);
 	table_print(t, stdout, o->common.csv);
 	table_free(t);
+	free(places);
 	return 0;
 }
 
