@@ -31,7 +31,7 @@ print-check-extra:
 	@echo $(CHECK_EXTRA)
 .PHONY: print-check-extra
 EXTRA_DIST += quickstart tests/setup.sh tests/options_off.sh \
-	LICENSE README.md ARCHITECTURE.md CONTRIBUTING.md STYLE.md NEWS.md .clang-format .editorconfig web/ui/pictures
+	LICENSE README.md ARCHITECTURE.md CONTRIBUTING.md STYLE.md NEWS.md .clang-format .editorconfig
 
 # Not in EXTRA_DIST: make would take the file's name for the target and run every test before it makes a tarball.
 DIST_HOOKS += dist-check-script

@@ -3,10 +3,11 @@ notes; what they held was recorded when they were written (foreign/make_foreign.
 import json
 import os
 import shutil
+import subprocess
 import sys
 import tempfile
 
-from serve import SRC, Server
+from serve import DPTRACK, SRC, Server
 
 
 def points(server, run, key):
@@ -32,6 +33,18 @@ def check(server, name, want):
         assert run["metrics"]["broken"]["nonfinite"] == 1, "the NaN is counted"
 
 
+def first_look(tmp):
+    """The first command that ever looks at a folder says all that later ones say."""
+    logdir = os.path.join(tmp, "twelve")
+    subprocess.run([sys.executable, os.path.join(SRC, "tests/web/twelve.py"), "--events", logdir], check=True, timeout=60)
+    command = [DPTRACK, "compare", "--logdir", logdir, "--experiment", "fashion"]
+    looks = [subprocess.run(command, capture_output=True, text=True, check=True, timeout=60).stdout for _ in range(2)]
+    assert looks[0] == looks[1], f"two looks differ:\n{looks[0]}\n{looks[1]}"
+    for words in ("spike 4.85 at step 337", "NaN from step 400", "failed at step 268"):
+        assert words in looks[0], f"{words!r} is not said:\n{looks[0]}"
+    print("a spike, a NaN and a failure are said at first sight")
+
+
 def main():
     folder = os.path.join(SRC, "tests/whole/foreign")
     with open(os.path.join(folder, "expected.json"), encoding="utf-8") as f:
@@ -43,6 +56,7 @@ def main():
             for name, want in expected.items():
                 check(server, name, want)
             print(f"{len(expected)} foreign runs read: {', '.join(expected)}")
+        first_look(tmp)
 
 
 if __name__ == "__main__":

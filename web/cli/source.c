@@ -15,6 +15,8 @@ enum { SOURCE_TRIES = 20 };
 
 #define SOURCE_REPLY_MAX ((size_t)1 << 30)
 
+#define SETTLE_S 2.0
+
 struct source {
 	struct api api;    /* its store is ours to ask */
 	struct http *http; /* a server answers */
@@ -71,6 +73,8 @@ int source_open(struct source **ret, const struct source_opts *o, struct err *er
 		rc = source_hold(s, &(struct source_opts){ .logdir = logdir, .db = o->db }, err);
 	if (!rc && s->api.follow)
 		rc = follow_scan_wait(s->api.follow, -1, err);
+	if (!rc && s->api.follow)
+		store_settle(s->api.store, SETTLE_S);
 	if (rc) {
 		source_close(s);
 		return rc;

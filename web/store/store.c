@@ -181,6 +181,16 @@ static uint64_t file_bytes(const char *path, const char *suffix)
 	return stat(name, &sb) ? 0 : (uint64_t)sb.st_size;
 }
 
+void store_settle(struct store *s, double wait_s)
+{
+	double end_s = clock_mono_s() + wait_s;
+	struct store_stats now;
+
+	writer_fold_soon(s->writer);
+	for (store_stats(s, &now); now.log_points && clock_mono_s() < end_s; store_stats(s, &now))
+		clock_sleep_s(0.002);
+}
+
 void store_stats(struct store *s, struct store_stats *ret)
 {
 	writer_stats(s->writer, ret);

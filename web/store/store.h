@@ -79,6 +79,10 @@ struct store_stats {
 
 void store_stats(struct store *s, struct store_stats *ret);
 
+/* Folds what is logged without waiting for a quiet moment, so that alerts found while folding (spikes) are there; for
+ * commands that open a folder, look once and leave. At most wait_s seconds; what is not folded by then shows later. */
+void store_settle(struct store *s, double wait_s);
+
 /* The store's own 32-digit id, drawn when the file was made; borrowed from s. */
 const char *store_id(const struct store *s);
 

@@ -3,6 +3,7 @@
 
 #include <malloc.h>
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -38,6 +39,7 @@ struct writer {
 	struct writer_job *head, **tail;
 	size_t queued_bytes;
 	bool stopping, no_fold;
+	_Atomic bool fold_asked;
 	/* the thread's own */
 	bool busy_since_trim;
 	struct db *db;
@@ -317,6 +319,8 @@ static bool fold_due(const struct writer *w, double now)
 {
 	if (!w->log_points || w->no_fold || now < w->fold_after_s)
 		return false;
+	if (atomic_load(&w->fold_asked))
+		return true;
 	return now - w->last_commit_s >= FOLD_IDLE_S &&
 	       (w->log_points >= 4096 || now - w->oldest_log_s >= FOLD_AGE_S);
 }
@@ -334,6 +338,8 @@ static double next_due(const struct writer *w, double now)
 {
 	double due = w->next_lost_s, fold_at;
 
+	if (fold_due(w, now))
+		return 0.001;
 	if (w->log_points && !w->no_fold) {
 		fold_at = w->last_commit_s + FOLD_IDLE_S;
 		if (w->log_points < 4096 && fold_at < w->oldest_log_s + FOLD_AGE_S)
@@ -371,6 +377,7 @@ static void housekeep(struct writer *w)
 		fold(w, FOLD_POINTS);
 		return;
 	}
+	atomic_store(&w->fold_asked, false);
 	if (now >= w->next_lost_s)
 		check_lost(w);
 	if (w->wal_pages && now - w->last_commit_s >= 1) {
@@ -525,6 +532,14 @@ int writer_submit(struct writer *w, struct writer_job *job, struct err *err)
 	pthread_cond_signal(&w->work);
 	pthread_mutex_unlock(&w->lock);
 	return 0;
+}
+
+void writer_fold_soon(struct writer *w)
+{
+	atomic_store(&w->fold_asked, true);
+	pthread_mutex_lock(&w->lock);
+	pthread_cond_signal(&w->work);
+	pthread_mutex_unlock(&w->lock);
 }
 
 uint64_t writer_rev(struct writer *w)
