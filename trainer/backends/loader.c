@@ -33,7 +33,8 @@ static void exe_folder(char *dir, size_t n)
 		*strrchr(dir, '/') = '\0';
 }
 
-/* The first folder that holds the module. A build tree has it in .libs, beside libtool's wrapper or the program. */
+/* The first folder that holds the module. A build tree has it in .libs, beside libtool's wrapper or the program; an
+ * installed tree, wherever it was moved to, in lib/dptrack beside bin. */
 static bool find_module(const char *name, char *path, size_t n)
 {
 	const char *given = getenv("DPTRAIN_BACKEND_PATH");
@@ -44,7 +45,7 @@ static bool find_module(const char *name, char *path, size_t n)
 		return is_file(path);
 	}
 	exe_folder(exe, sizeof(exe));
-	static const char *const below[] = { "/.libs", "", "/../.libs", "/../../.libs", "/../../../.libs" };
+	static const char *const below[] = { "/.libs", "", "/../lib/dptrack", "/../.libs", "/../../.libs", "/../../../.libs" };
 	for (size_t i = 0; exe[0] && i < sizeof(below) / sizeof(below[0]); i++) {
 		snprintf(path, n, "%s%s/dptrain_%.8s.so", exe, below[i], name);
 		if (is_file(path))
