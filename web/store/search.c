@@ -101,6 +101,8 @@ static void sort_rows(struct search *s)
 {
 	size_t i, n = 0;
 
+	if (!s->row_count)
+		return; /* rows may be NULL then, which qsort does not take */
 	qsort(s->rows, s->row_count, sizeof *s->rows, by_row_id);
 	for (i = 0; i < s->row_count; i++)
 		if (!n || s->rows[n - 1].id != s->rows[i].id)
