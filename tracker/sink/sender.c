@@ -51,11 +51,6 @@ void sender_limit(struct sender *s, uint64_t bytes)
 	s->limit = bytes;
 }
 
-bool sender_done(const struct sender *s)
-{
-	return s->durable >= s->limit;
-}
-
 uint64_t sender_durable(const struct sender *s)
 {
 	return s->durable;

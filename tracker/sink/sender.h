@@ -18,7 +18,6 @@ void sender_free(struct sender *s); /* NULL is fine */
 /* How long the file is known to be; bytes beyond are left for later. */
 void sender_limit(struct sender *s, uint64_t bytes);
 
-bool sender_done(const struct sender *s);         /* everything up to the limit is acknowledged */
 uint64_t sender_durable(const struct sender *s); /* bytes that are acknowledged */
 
 enum sender_step {

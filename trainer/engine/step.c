@@ -63,8 +63,7 @@ static struct step_page page_for(const struct engine *e, const struct loader_bat
 				   .lr = lr,
 				   .inv_count = 1.0 / (double)b->global_count,
 				   .loss_scale = 1,
-				   .clip_factor = 1,
-				   .momentum_first = e->step == 0 };
+				   .clip_factor = 1 };
 }
 
 static void account(struct step_result *r, const struct exec_times *t, double slept_s)

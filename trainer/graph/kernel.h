@@ -18,7 +18,6 @@ struct step_page {
 	double loss_scale; /* 1 unless fp16 */
 	double clip_factor;
 	double found_inf;  /* not 0: optimiser nodes leave parameters and moments as they are */
-	double momentum_first; /* 1 at the very first update of a moment, else 0: reserved for optimisers that need it */
 };
 
 struct kernel_env {

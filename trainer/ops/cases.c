@@ -12,9 +12,3 @@ int64_t case_count(const struct tensor *t)
 {
 	return shape_count(&t->shape);
 }
-
-void case_fill_coarse(double *values, int64_t n)
-{
-	for (int64_t i = 0; i < n; i++)
-		values[i] = (double)(i * 29 % 65 - 32) / 8;
-}

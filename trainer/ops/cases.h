@@ -42,7 +42,4 @@ struct tensor *case_input(struct graph *g, const char *name, enum dtype dtype, s
 
 int64_t case_count(const struct tensor *t);
 
-/* Values that are exact in 16 bits: multiples of 1/8 in [-4, 4]. */
-void case_fill_coarse(double *values, int64_t n);
-
 #endif

@@ -1,8 +1,6 @@
 /* strategy.c: the table of strategies. */
 #include "trainer/strategies/strategy.h"
 
-#include <string.h>
-
 #define STRATEGY(name) extern const struct strategy strategy_##name;
 #include "trainer/strategies/strategies.def"
 #undef STRATEGY
@@ -12,14 +10,6 @@ const struct strategy *const strategies_table[STRATEGY_COUNT] = {
 #include "trainer/strategies/strategies.def"
 #undef STRATEGY
 };
-
-const struct strategy *strategy_find(const char *name)
-{
-	for (int i = 0; i < STRATEGY_COUNT; i++)
-		if (!strcmp(strategies_table[i]->name, name))
-			return strategies_table[i];
-	return NULL;
-}
 
 int strategy_rewrite(const struct strategy *s, struct graph *g, const struct strategy_opts *o, struct err *err)
 {

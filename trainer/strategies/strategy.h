@@ -34,8 +34,6 @@ enum strategy_id {
 
 extern const struct strategy *const strategies_table[STRATEGY_COUNT];
 
-const struct strategy *strategy_find(const char *name); /* NULL: no such strategy */
-
 /* Checks the number of ranks and runs the strategy's pass. */
 int strategy_rewrite(const struct strategy *s, struct graph *g, const struct strategy_opts *o, struct err *err);
 

@@ -170,16 +170,6 @@ void conns_tick(struct conns *t)
 	pthread_mutex_unlock(&t->lock);
 }
 
-size_t conns_count(struct conns *t)
-{
-	size_t n;
-
-	pthread_mutex_lock(&t->lock);
-	n = t->count;
-	pthread_mutex_unlock(&t->lock);
-	return n;
-}
-
 void conns_shutdown(struct conns *t, bool busy_too)
 {
 	struct conn *c;

@@ -29,7 +29,6 @@ void conns_body(struct conns *t, struct conn *c, size_t bytes);
 
 /* Closes what has overstayed; call it every quarter of a second. */
 void conns_tick(struct conns *t);
-size_t conns_count(struct conns *t);
 void conns_shutdown(struct conns *t, bool busy_too); /* those without a whole request head, or all */
 
 #endif

@@ -167,11 +167,6 @@ void store_unwatch(struct store *s, int handle)
 	writer_unwatch(s->writer, handle);
 }
 
-uint64_t store_rev(struct store *s)
-{
-	return writer_rev(s->writer);
-}
-
 static uint64_t file_bytes(const char *path, const char *suffix)
 {
 	char name[PATH_MAX + 8];

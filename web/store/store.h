@@ -62,8 +62,6 @@ int store_holder(struct store_holder *ret, const char *db_path, struct err *err)
 int store_watch(struct store *s, void (*fn)(void *arg, uint64_t rev), void *arg);
 void store_unwatch(struct store *s, int handle); /* when it returns, fn is not running and never will again */
 
-uint64_t store_rev(struct store *s); /* the newest committed change */
-
 /* --- health ----------------------------------------------------------------------------------------------- */
 
 struct store_stats {

@@ -542,16 +542,6 @@ void writer_fold_soon(struct writer *w)
 	pthread_mutex_unlock(&w->lock);
 }
 
-uint64_t writer_rev(struct writer *w)
-{
-	uint64_t rev;
-
-	pthread_mutex_lock(&w->lock);
-	rev = w->rev;
-	pthread_mutex_unlock(&w->lock);
-	return rev;
-}
-
 void writer_stats(struct writer *w, struct store_stats *ret)
 {
 	pthread_mutex_lock(&w->lock);

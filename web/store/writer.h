@@ -23,7 +23,6 @@ void writer_stop(struct writer *w); /* finishes what waits; NULL is fine */
 int writer_submit(struct writer *w, struct writer_job *job, struct err *err);
 
 void writer_fold_soon(struct writer *w); /* folds what is logged now without waiting for a quiet moment */
-uint64_t writer_rev(struct writer *w);
 void writer_stats(struct writer *w, struct store_stats *ret);
 int writer_watch(struct writer *w, void (*fn)(void *arg, uint64_t rev), void *arg);
 void writer_unwatch(struct writer *w, int handle);
