@@ -71,7 +71,7 @@ def before_the_body(server):
 
 
 def main():
-    lib.bound(60)
+    lib.bound(300)
     with lib.fresh("--host", "0.0.0.0", env={"DPTRACK_TOKEN": SECRET}) as server:
         server.host = "127.0.0.1"
         tokens(server)

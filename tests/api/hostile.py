@@ -157,7 +157,7 @@ def attempt(server, name, raw, want, close):
 
 
 def main():
-    lib.bound(90)
+    lib.bound(300)
     with lib.fresh() as server:
         for row in TABLE:
             attempt(server, *row)

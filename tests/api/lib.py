@@ -44,7 +44,7 @@ def finish(name):
 class Server:
     """dptrack serve on a free port; stop() checks the exit code."""
 
-    def __init__(self, logdir, *args, env=None, wait=15):
+    def __init__(self, logdir, *args, env=None, wait=60):
         environment = {k: v for k, v in os.environ.items() if k != "DPTRACK_TOKEN"}
         environment.update(env or {})
         self.errors = tempfile.TemporaryFile("w+")
@@ -63,7 +63,7 @@ class Server:
         self.errors.seek(0)
         return self.errors.read()
 
-    def stop(self, sig=signal.SIGTERM, wait=15):
+    def stop(self, sig=signal.SIGTERM, wait=60):
         self.process.send_signal(sig)
         return self.process.wait(wait)
 
@@ -73,7 +73,7 @@ class Server:
         if body is not None and not isinstance(body, bytes):
             body = json.dumps(body).encode()
             headers.setdefault("Content-Type", "application/json")
-        c = connection or http.client.HTTPConnection(self.host, self.port, timeout=10)
+        c = connection or http.client.HTTPConnection(self.host, self.port, timeout=60)
         c.request(method, path, body, headers)
         r = c.getresponse()
         data = r.read()
@@ -85,7 +85,7 @@ class Server:
         status, _, data = self.request(method, path, body, headers)
         return status, json.loads(data) if data else None
 
-    def socket(self, timeout=5):
+    def socket(self, timeout=30):
         return socket.create_connection((self.host, self.port), timeout=timeout)
 
 
@@ -120,7 +120,7 @@ def replies(raw):
     return out
 
 
-def read_all(s, quiet=0.4, limit=5.0):
+def read_all(s, quiet=1.0, limit=30.0):
     """Bytes until the peer closes (closed True) or nothing came for `quiet` seconds after something had."""
     data, closed, end = b"", False, time.monotonic() + limit
     while time.monotonic() < end:

