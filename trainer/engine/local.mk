@@ -13,6 +13,8 @@ libtrainer_la_SOURCES += \
 	trainer/engine/launch.h \
 	trainer/engine/machine.c \
 	trainer/engine/machine.h \
+	trainer/engine/optimizer.c \
+	trainer/engine/optimizer.h \
 	trainer/engine/place.c \
 	trainer/engine/place.h \
 	trainer/engine/prepare.c \

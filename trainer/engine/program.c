@@ -5,7 +5,6 @@
 #include <stdlib.h>
 
 #include "trainer/graph/pass.h"
-#include "trainer/ops/norm/norm.h"
 #include "trainer/ops/ops.h"
 
 struct build {
@@ -13,11 +12,6 @@ struct build {
 	struct program *p;
 	struct graph *g;
 };
-
-static int failed(const struct graph *g, struct err *err)
-{
-	return graph_failed(g) ? err_set(err, g->err.code, "%s", g->err.text) : 0;
-}
 
 static int run_model(struct build *b, struct err *err)
 {
@@ -57,13 +51,10 @@ static int run_strategy(struct build *b, struct err *err)
 /* Behind the strategy, so that these nodes see the gradients as the strategy leaves them. */
 static int run_optimizer(struct build *b, struct err *err)
 {
-	b->g->phase = PHASE_OPTIMIZER;
-	norm_add_all(b->g);
-	sgd_add_all(b->g, &b->o->sgd);
 	for (int i = 0; b->o->keep_grads && i < b->g->n_tensors; i++)
 		if (b->g->tensors[i]->grad)
 			b->g->tensors[i]->grad->keep = true;
-	return failed(b->g, err);
+	return optimizer_add(b->g, &b->o->optimizer, err);
 }
 
 static int run_layout(struct build *b, struct err *err)

@@ -5,9 +5,9 @@
 
 #include "trainer/backends/backend.h"
 #include "trainer/comm/comm.h"
+#include "trainer/engine/optimizer.h"
 #include "trainer/graph/schedule.h"
 #include "trainer/models/models.h"
-#include "trainer/ops/sgd/sgd.h"
 #include "trainer/strategies/strategy.h"
 
 /* What all programs of a run have in common. */
@@ -19,7 +19,7 @@ struct program_opts {
 	void *module; /* of backend->open */
 	const struct strategy *strategy;
 	struct strategy_opts sharing;
-	struct sgd_attr sgd;
+	struct optimizer_opts optimizer;
 	bool keep_grads;		     /* gradients can be read after the step */
 	struct kernel_env env[STREAM_COUNT]; /* of kernels on each stream: each has its own communicator */
 };

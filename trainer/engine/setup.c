@@ -228,7 +228,7 @@ static int prepare_all(struct engine *e, const struct model *m, struct err *err)
 		.sharing = { .world = e->seat->world,
 			     .bucket_bytes = (size_t)(cfg->bucket_cap_mb * 1048576.0),
 			     .sync_bn = cfg->sync_bn },
-		.sgd = { .momentum = cfg->momentum, .weight_decay = cfg->wd, .nesterov = cfg->nesterov },
+		.optimizer = optimizer_opts_of(cfg),
 		.keep_grads = cfg->dump_grads != NULL,
 	};
 

@@ -1,0 +1,21 @@
+/* optimizer.h: the nodes of a training graph that turn gradients into new parameters, as a configuration asks for them.
+ * It knows ops and graphs, nothing of memory, ranks or the loop. */
+#ifndef DPT_ENGINE_OPTIMIZER_H
+#define DPT_ENGINE_OPTIMIZER_H
+
+#include "trainer/config/config.h"
+#include "trainer/graph/graph.h"
+
+struct optimizer_opts {
+	enum config_opt kind;
+	double momentum, weight_decay;
+	bool nesterov;
+};
+
+struct optimizer_opts optimizer_opts_of(const struct run_config *cfg);
+
+/* Appends them, behind what a strategy did to the gradients: the norm of all gradients ("grad_norm"), then one step per
+ * parameter that has a gradient. */
+int optimizer_add(struct graph *g, const struct optimizer_opts *o, struct err *err);
+
+#endif
