@@ -16,11 +16,13 @@ libwebapi_la_SOURCES = \
 	web/api/journal.c \
 	web/api/json.c web/api/json.h \
 	web/api/meta.c \
+	web/api/login.c \
 	web/api/metrics.c \
 	web/api/page.c \
 	web/api/routes.c \
 	web/api/runs.c \
-	web/api/series.c
+	web/api/series.c \
+	web/api/tokens.c
 libwebapi_la_CPPFLAGS = $(AM_CPPFLAGS) $(JANSSON_CFLAGS)
 libwebapi_la_LIBADD = libwebstore.la $(JANSSON_LIBS)
 
@@ -45,7 +47,8 @@ libwebcli_la_SOURCES = \
 	web/cli/serve.c \
 	web/cli/show.c \
 	web/cli/source.c web/cli/source.h \
-	web/cli/table.c web/cli/table.h
+	web/cli/table.c web/cli/table.h \
+	web/cli/token.c
 libwebcli_la_CPPFLAGS = $(AM_CPPFLAGS) $(JANSSON_CFLAGS)
 libwebcli_la_LIBADD = libwebserver.la libtracker.la
 

@@ -119,6 +119,19 @@ INSERT OR REPLACE INTO idempotency (run_id, name, created_ms, accepted) VALUES (
 -- name: idempotency_expire
 DELETE FROM idempotency WHERE created_ms < ?1;
 
+-- tokens
+
+-- name: token_list
+SELECT name, hash, scope, created_ms, expires_ms, revoked_ms FROM token ORDER BY created_ms, name;
+-- name: token_in_force
+SELECT 1 FROM token WHERE name = ?1 AND revoked_ms IS NULL;
+-- name: token_put
+INSERT OR REPLACE INTO token (name, hash, scope, created_ms, expires_ms) VALUES (?1, ?2, ?3, ?4, ?5);
+-- name: token_revoke
+UPDATE token SET revoked_ms = ?2 WHERE name = ?1;
+-- name: token_clear
+DELETE FROM token;
+
 -- series, points
 
 -- name: series_find

@@ -1,64 +1,190 @@
-"""Who may do what, for every route of routes.def: with a token set nothing but /health answers without it, whatever the
-verb; foreign Hosts, Origins and cross-site requests are refused everywhere; the refusal comes before the body is read."""
+"""Who may do what, for every route of routes.def: each address x every verb x {no, wrong, expired, revoked, reading, writing,
+admin token, session}; foreign Hosts, Origins and cross-site requests; the refusal comes before the body is read."""
 import sys
 sys.dont_write_bytecode = True
 import base64
+import http.client
+import json
 import os
 import re
 import stat
+import subprocess
 import tempfile
+import threading
+import time
+import urllib.parse
 import lib
 
 SECRET = "correct-horse-battery"
 RUN = "0123456789abcdef" * 2
+VERBS = ["GET", "HEAD", "OPTIONS", "POST", "PUT", "PATCH", "DELETE", "BREW"]
+LEVEL = {"OPEN": 0, "READ": 1, "WRITE": 2, "ADMIN": 3}
 
 
 def routes():
+    """{address: {verb: (scope, body limit)}}, HEAD and OPTIONS included."""
     with open(os.path.join(lib.SOURCE, "schema", "api", "routes.def"), encoding="utf-8") as f:
         text = f.read()
     found = re.findall(r'^ROUTE\((\w+),\s*"([^"]+)",\s*\w+,\s*(\w+),\s*(\d+)\)', text, re.M)
-    lib.check(len(found) > 30, "routes.def is read")
-    for method, path, scope, limit in found:
-        yield method, path.replace("{run}", RUN).replace("{key}", "k").replace("/*", "/index.html"), scope, int(limit)
+    lib.equal(len(found), len(re.findall(r"^ROUTE\(", text, re.M)), "every line of routes.def is read")
+    table = {}
+    for method, pattern, scope, limit in found:
+        path = re.sub(r"\{\w+\}", "k", pattern.replace("{run}", RUN)).replace("/*", "/index.html")
+        table.setdefault(path, {})[method] = (scope, int(limit))
+        if method == "GET":
+            table[path]["HEAD"] = (scope, 0)
+    for verbs in table.values():
+        verbs["OPTIONS"] = (verbs["GET"][0] if "GET" in verbs else "READ", 0)
+    return table
 
 
-def verbs(method):
-    return [method, "HEAD", "OPTIONS"] if method == "GET" else [method]
+class Asker:
+    """One connection that is opened again whenever the server closed it."""
+
+    def __init__(self, server):
+        self.server, self.connection = server, None
+
+    def __call__(self, verb, path, body=None, headers=None):
+        for attempt in (1, 2):
+            if self.connection is None:
+                self.connection = http.client.HTTPConnection("127.0.0.1", self.server.port, timeout=60)
+            try:
+                self.connection.request(verb, path, body, headers or {})
+                r = self.connection.getresponse()
+                data = r.read()
+                if r.will_close:
+                    self.connection.close()
+                    self.connection = None
+                return r.status, r.headers, data
+            except (http.client.HTTPException, ConnectionError):
+                self.connection.close()
+                self.connection = None
+                if attempt == 2:
+                    raise
 
 
-def tokens(server):
-    basic = "Basic " + base64.b64encode(f"anyone:{SECRET}".encode()).decode()
-    refused = [None, "Bearer wrong", "Bearer", "Bearer ", "Basic !!", f"Bearer {SECRET}x", f"Bearer {SECRET[:-1]}", f"Token {SECRET}",
-               "Basic " + base64.b64encode(SECRET.encode()).decode()]
-    for method, path, scope, limit in routes():
-        for verb in verbs(method if path != "/api/v1/events" else "HEAD"):  # a GET of it would not end
-            for value in refused:
-                headers = {"Authorization": value} if value is not None else {}
-                status, got, _ = server.request(verb, path, b"{}" if limit else None, dict(headers, **lib.JSON))
-                known = 204 if verb == "OPTIONS" else 200
-                lib.equal(status, known if scope == "OPEN" else 401, f"{verb} {path} with {value}")
-                lib.check(status != 401 or got["WWW-Authenticate"].startswith("Basic "), f"{verb} {path}: WWW-Authenticate")
-            for value in (f"Bearer {SECRET}", basic, f"bearer {SECRET}"):
-                status = server.request(verb, path, b"{}" if limit else None, dict(lib.JSON, Authorization=value))[0]
-                lib.check(status not in (401, 403, 405), f"{verb} {path} with the token: {status}")
-    lib.equal(server.request("GET", "/health", headers={"Host": "tracker.lab:80"})[0], 200, "any name of this machine")
+def harmless(path, verb, limit):
+    """(path, body) that pass the door and do nothing behind it: v1 refuses arguments that it does not know."""
+    body = b"{}" if limit else None
+    if path == "/api/v1/events" and verb == "GET":
+        return None, None  # would not end
+    return path + "?no_such_argument=1", body
+
+
+def make_token(server, name, scope, **more):
+    status, token = server.json("POST", "/api/v1/tokens", dict(name=name, scope=scope, **more))
+    lib.equal(status, 201, f"POST /tokens {name}")
+    lib.check(re.fullmatch(r"dpt_[0-9a-f]{64}", token["token"]), "a token is 256 bits")
+    return token["token"]
+
+
+def login(ask, token):
+    status, headers, _ = ask("POST", "/login", f"token={urllib.parse.quote(token)}&query=a%3D1".encode(),
+                             {"Content-Type": "application/x-www-form-urlencoded"})
+    lib.equal((status, headers["Location"]), (303, "./?a=1"), "login")
+    cookie = headers["Set-Cookie"]
+    lib.check("HttpOnly" in cookie and "SameSite=Strict" in cookie and token not in cookie, f"the session's cookie: {cookie}")
+    return cookie.split(";")[0]
+
+
+def credentials(server, ask):
+    """(what, headers, level)"""
+    server.token = server.owner_token()
+    read, write, admin = (make_token(server, s, s) for s in ("read", "write", "admin"))
+    gone, old = make_token(server, "gone", "admin"), make_token(server, "old", "admin", expires_time=int(time.time() * 1000) + 1500)
+    lib.equal(server.request("DELETE", "/api/v1/tokens/gone")[0], 200, "revoke")
+    session = login(ask, read)
+    while ask("GET", "/api/v1/version", None, {"Authorization": f"Bearer {old}"})[0] != 401:
+        time.sleep(0.1)
+    basic = base64.b64encode(f"anyone:{write}".encode()).decode()
+    cut = base64.b64encode(write.encode()).decode()
+    states = {t["name"]: t["state"] for t in server.json("GET", "/api/v1/tokens")[1]["tokens"]}
+    lib.equal((states["read"], states["gone"], states["old"]), ("valid", "revoked", "expired"), "states of tokens")
+    return [("nothing", {}, 0), ("a wrong token", {"Authorization": "Bearer wrong"}, 0),
+            ("a revoked token", {"Authorization": f"Bearer {gone}"}, 0), ("an expired token", {"Authorization": f"Bearer {old}"}, 0),
+            ("a token cut short", {"Authorization": f"Bearer {admin[:-1]}"}, 0), ("a longer token", {"Authorization": f"Bearer {admin}0"}, 0),
+            ("no scheme", {"Authorization": admin}, 0), ("Basic without a user", {"Authorization": f"Basic {cut}"}, 0),
+            ("a wrong cookie", {"Cookie": session + "0"}, 0), ("the token as a cookie", {"Cookie": session.split("=")[0] + "=" + admin}, 0),
+            ("a reading token", {"Authorization": f"Bearer {read}"}, 1), ("a session", {"Cookie": "a=b; " + session}, 1),
+            ("a writing token", {"Authorization": f"bearer {write}"}, 2), ("Basic", {"Authorization": f"Basic {basic}"}, 2),
+            ("an admin token", {"Authorization": f"Bearer {admin}"}, 3),
+            ("the owner", {"Authorization": f"Bearer {server.owner_token()}"}, 3)]
+
+
+def matrix(server, ask):
+    asked = 0
+    everybody = credentials(server, ask)
+    for path, verbs in routes().items():
+        for verb in VERBS:
+            scope, limit = verbs.get(verb, (None, 0))
+            target, body = harmless(path, verb, limit)
+            if target is None or (path == "/login" and verb == "POST"):
+                continue
+            for what, headers, level in everybody if scope else everybody[:1]:
+                if "Cookie" in headers and verb not in ("GET", "HEAD", "OPTIONS"):
+                    headers = dict(headers, Origin=f"http://127.0.0.1:{server.port}", Host=f"127.0.0.1:{server.port}")
+                status, got, data = ask(verb, target, body, dict(headers, **({} if body is None else lib.JSON)))
+                asked += 1
+                at = f"{verb} {path} with {what}: {status}"
+                if not scope:
+                    lib.check(status in (401, 404, 405), at)  # /* serves the page's files for any other address
+                elif level >= LEVEL[scope]:
+                    lib.check(status not in (401, 403, 405), at)
+                elif level:
+                    lib.equal(status, 403, at)
+                    lib.check(verb == "HEAD" or f"scope {scope.lower()}" in json.loads(data)["error"]["message"], f"{at}: {data}")
+                else:
+                    lib.equal(status, 401, at)
+                    lib.check(got["WWW-Authenticate"].split()[0] == ("Bearer" if "Cookie" in headers else "Basic"), f"{at}: challenge")
+    print(f"{asked} requests of the matrix")
+    noise = server.stderr()
+    lib.check(not any(h["Authorization"].split()[-1] in noise for _, h, level in everybody if level and "Authorization" in h),
+              "no token in the log")
+    return everybody
+
+
+def sessions(server, ask, everybody):
+    cookie = next(h for what, h, _ in everybody if what == "a session")
+    own = {"Origin": f"http://127.0.0.1:{server.port}"}
+    lib.equal(ask("POST", "/api/v1/compare", b"{}", dict(cookie, **lib.JSON))[0], 401, "a cookie alone carries no POST")
+    lib.equal(ask("POST", "/api/v1/compare", b"{}", dict(cookie, **own, **lib.JSON))[0], 400, "with our own Origin it does")
+    lib.equal(ask("POST", "/api/v1/compare", b"{}", dict(cookie, Origin="http://evil.example", **lib.JSON))[0], 403, "foreign Origin")
+    lib.equal(ask("GET", "/", None, dict(cookie, Accept="text/html"))[0], 200, "the page with a session")
+    status, headers, body = ask("GET", "/?x=%22%3E", None, {"Accept": "text/html,*/*"})
+    lib.equal((status, headers["WWW-Authenticate"]), (401, 'Bearer realm="dptrack"'), "the page without one")
+    lib.check(b"<form" in body and b'"x=%22%3E"' in body and b"<script" not in body, "asks for a token in a form")
+    status, _, body = ask("POST", "/login", b"token=wrong")
+    lib.check(status == 401 and b"<form" in body, "a wrong token gets the form again")
+    lib.equal(ask("POST", "/login", b"")[0], 401, "an empty form")
+    # an event stream ends when the tokens change, and a revoked reader does not come back
+    c = http.client.HTTPConnection("127.0.0.1", server.port, timeout=60)
+    c.request("GET", "/api/v1/events", headers=cookie)
+    r = c.getresponse()
+    lib.equal(r.status, 200, "events with a session")
+    threading.Timer(0.3, lambda: server.request("DELETE", "/api/v1/tokens/read")).start()
+    r.read()  # until the server ends it
+    c.close()
+    lib.equal(ask("GET", "/api/v1/events", None, cookie)[0], 401, "events after revoking")
+    lib.equal(ask("GET", "/api/v1/runs", None, cookie)[0], 401, "a session ends with its token")
 
 
 def foreign(server):
-    for method, path, _, limit in routes():
-        body = b"{}" if limit else None
-        if path == "/api/v1/events":
-            method = "HEAD"
+    ask = Asker(server)
+    for path, verbs in routes().items():
+        verb = "HEAD" if "GET" in verbs else next(iter(verbs))
+        body = b"{}" if verbs[verb][1] else None
         for headers in ({"Host": "evil.example"}, {"Host": "evil.example:6007"}, {"Host": "127.0.0.1.evil.example"},
                         {"Origin": "http://evil.example"}, {"Origin": "null"}, {"Origin": f"https://{server.host}:1"},
                         {"Origin": f"http://{server.host}.evil.example:{server.port}"}):
-            lib.equal(server.request(method, path, body, dict(lib.JSON, **headers))[0], 403, f"{method} {path} with {headers}")
-        if method not in ("GET", "HEAD"):
+            lib.equal(ask(verb, path, body, dict(lib.JSON, **headers))[0], 403, f"{verb} {path} with {headers}")
+        if verb != "HEAD":
             for site in ("cross-site", "same-site"):
-                status = server.request(method, path, body, dict(lib.JSON, **{"Sec-Fetch-Site": site}))[0]
-                lib.equal(status, 403, f"{method} {path} from {site}")
+                status = ask(verb, path, body, dict(lib.JSON, **{"Sec-Fetch-Site": site}))[0]
+                lib.equal(status, 403, f"{verb} {path} from {site}")
         own = {"Origin": f"http://{server.host}:{server.port}", "Sec-Fetch-Site": "same-origin"}
-        lib.check(server.request(method, path, body, dict(lib.JSON, **own))[0] not in (401, 403), f"{method} {path} from the page")
+        target, body = harmless(path, verb, verbs[verb][1])
+        if path != "/api/v1/tokens":
+            lib.check(ask(verb, target, body, dict(lib.JSON, **own))[0] not in (401, 403), f"{verb} {path} from the page")
 
 
 def before_the_body(server):
@@ -70,31 +196,79 @@ def before_the_body(server):
     lib.equal((lib.replies(data)[0][0], closed), (401, True), "a large body without a token")
 
 
-def main():
-    lib.bound(300)
+def fixed_token():
+    """DPTRACK_TOKEN and --token-file, as without rows; a row's scope wins over them."""
     with lib.fresh("--host", "0.0.0.0", env={"DPTRACK_TOKEN": SECRET}) as server:
         server.host = "127.0.0.1"
-        tokens(server)
+        lib.equal(server.request("GET", "/api/v1/runs")[0], 401, "without the token of the environment")
+        lib.equal(server.request("GET", "/api/v1/tokens", headers={"Authorization": f"Bearer {SECRET}"})[0], 200, "with it")
+        lib.equal(server.request("GET", "/health", headers={"Host": "tracker.lab:80"})[0], 200, "any name of this machine")
         before_the_body(server)
-    with lib.fresh() as server:
-        foreign(server)
     with tempfile.NamedTemporaryFile("w") as f:
         f.write(SECRET + "\n")
         f.flush()
         with lib.fresh("--token-file", f.name) as server:
             lib.equal(server.request("GET", "/api/v1/runs")[0], 401, "a token on loopback is asked for too")
+
+
+def tool(*args, env=None):
+    environment = dict({k: v for k, v in os.environ.items() if k != "DPTRACK_TOKEN"}, **(env or {}))
+    return subprocess.run([lib.PROGRAM, *args], capture_output=True, text=True, timeout=60, env=environment)
+
+
+def commands():
+    """token add|list|revoke on a folder that nobody serves, then on the one that is served; who may start in public."""
     with tempfile.TemporaryDirectory(prefix="dptrack-test.") as folder:
         runs = os.path.join(folder, "runs")
-        server = lib.Server(runs, env={"DPTRACK_TOKEN": SECRET})
-        mode = stat.S_IMODE(os.stat(os.path.join(runs, "dptrack.db.lock")).st_mode)
-        lib.equal(mode, 0o600, "the lock file holds the owner's token")
-        with open(os.path.join(runs, "dptrack.db.lock"), encoding="utf-8") as f:
-            owner = re.search(r"[0-9a-f]{64}", f.read())
-        lib.check(owner, "the lock file names the owner's token")
-        if owner:
-            status = server.request("GET", "/api/v1/runs", headers={"Authorization": f"Bearer {owner[0]}"})[0]
-            lib.equal(status, 200, "commands of the owner go through the server")
+        os.mkdir(runs)
+        place = ("--logdir", runs)
+        r = tool("serve", *place, "--host", "0.0.0.0", "--port", "0")
+        lib.equal((r.returncode, r.stderr.count("\n"), "dptrack token add" in r.stderr), (2, 1, True), f"public without a token: {r.stderr}")
+        r = tool("token", "add", "boss", "--scope", "admin", *place)
+        boss = r.stdout.strip()
+        lib.check(re.fullmatch(r"dpt_[0-9a-f]{64}", boss), f"token add: {r}")
+        server = lib.Server(runs, "--host", "0.0.0.0", env={"DPTRACK_TOKEN": boss})
+        server.host = "127.0.0.1"
+        lib.equal(stat.S_IMODE(os.stat(os.path.join(runs, "dptrack.db.lock")).st_mode), 0o600, "the lock file's mode")
+        lib.check(boss.encode() not in open(os.path.join(runs, "dptrack.db"), "rb").read(), "the store does not hold the token")
+        lib.equal(server.request("GET", "/api/v1/runs")[0], 401, "without the token")
+        late = tool("token", "add", "late", "--scope", "read", "--expires", "1h", *place).stdout.strip()
+        reader = {"Authorization": f"Bearer {late}"}
+        lib.equal(server.request("GET", "/api/v1/runs", headers=reader)[0], 200, "a token made while serving")
+        lib.equal(tool("ls", "--url", server.url.replace("0.0.0.0", "127.0.0.1"), env={"DPTRACK_TOKEN": late}).returncode, 0, "DPTRACK_TOKEN")
+        rows = json.loads(tool("token", "list", "--json", *place).stdout)["tokens"]
+        lib.equal([(t["name"], t["scope"]) for t in rows], [("boss", "admin"), ("late", "read")], "token list")
+        lib.check("late" in tool("token", "list", "--csv", *place).stdout, "token list --csv")
+        lib.equal(tool("token", "add", "late", "--scope", "read", *place).returncode, 2, "a name twice")
+        for args in (["add", "x"], ["add", "x", "--scope", "root"], ["add"], ["revoke", "nobody"], ["revoke"], ["sell"], [],
+                     ["add", "x", "--scope", "read", "--expires", "soon"], ["list", "x"]):
+            r = tool("token", *args, *place)
+            lib.equal((r.returncode, r.stdout, r.stderr.count("\n")), (2, "", 1), f"token {args}: {r.stderr}")
+        lib.equal(tool("token", "revoke", "late", *place).returncode, 0, "token revoke")
+        lib.equal(server.request("GET", "/api/v1/runs", headers=reader)[0], 401, "at once")
+        lib.equal(tool("token", "revoke", "boss", *place).returncode, 0, "the last one")
+        lib.equal(server.request("GET", "/api/v1/runs", headers={"Authorization": f"Bearer {boss}"})[0], 401,
+                  "a revoked token does not live on because the server found it in DPTRACK_TOKEN")
+        lib.equal(tool("ls", *place).returncode, 0, "the owner goes through the lock file")
+        lib.equal(tool("token", "revoke", "--all", *place).returncode, 0, "token revoke --all")
+        lib.equal(server.request("GET", "/api/v1/runs")[0], 401, "a public address never opens")
         lib.equal(server.stop(), 0, "exit code")
+
+
+def main():
+    lib.bound(300)
+    with lib.fresh() as server:
+        ask = Asker(server)
+        lib.equal(ask("GET", "/api/v1/runs")[0], 200, "nobody needs a token before the first one")
+        everybody = matrix(server, ask)
+        sessions(server, ask, everybody)
+        lib.equal(server.request("DELETE", "/api/v1/tokens")[0], 200, "forget all")
+        server.token = None
+        lib.equal(server.request("GET", "/api/v1/runs")[0], 200, "and nobody needs one again")
+    with lib.fresh() as server:
+        foreign(server)
+    fixed_token()
+    commands()
     lib.finish("access")
 
 

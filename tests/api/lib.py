@@ -58,6 +58,7 @@ class Server:
             raise AssertionError(f"the server did not start: {line!r} {self.stderr()}")
         self.host, self.port = match[1].strip("[]"), int(match[2])
         self.url = f"http://{match[1]}:{match[2]}"
+        self.logdir, self.token = logdir, None
 
     def stderr(self):
         self.errors.seek(0)
@@ -70,6 +71,8 @@ class Server:
     def request(self, method, path, body=None, headers=None, connection=None):
         """(status, headers, body bytes); a body that is no bytes goes as JSON."""
         headers = dict(headers or {})
+        if self.token:
+            headers.setdefault("Authorization", f"Bearer {self.token}")
         if body is not None and not isinstance(body, bytes):
             body = json.dumps(body).encode()
             headers.setdefault("Content-Type", "application/json")
@@ -80,6 +83,10 @@ class Server:
         if connection is None:
             c.close()
         return r.status, r.headers, data
+
+    def owner_token(self):
+        with open(os.path.join(self.logdir, "dptrack.db.lock"), encoding="utf-8") as f:
+            return re.search(r"^token (\S+)$", f.read(), re.M)[1]
 
     def json(self, method, path, body=None, headers=None):
         status, _, data = self.request(method, path, body, headers)

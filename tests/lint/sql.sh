@@ -5,7 +5,12 @@ command -v sqlite3 >/dev/null || { echo "sql: the sqlite3 shell is not installed
 work=$(mktemp -d) || exit 1
 trap 'rm -rf "$work"' EXIT
 sqlite3 -bail "$work/t.db" <schema/sql/open_writer.sql >/dev/null || exit 1
+before=0
 for f in schema/sql/[0-9]*.sql; do
+	number=$(basename "$f" | sed 's/^0*\([0-9]*\)_.*/\1/')
+	[ "$number" -eq $((before + 1)) ] || { echo "sql: $f follows number $before"; exit 1; }
+	grep -q "user_version = $number;" "$f" || { echo "sql: $f does not set user_version $number"; exit 1; }
+	before=$number
 	sqlite3 -bail "$work/t.db" <"$f" || { echo "sql: $f does not apply"; exit 1; }
 done
 sqlite3 -bail "$work/t.db" <schema/sql/open_reader.sql >/dev/null || exit 1

@@ -45,7 +45,8 @@ enum call_next api_submit(struct call *c, const struct api_change *change)
 	};
 	c->waiting = p;
 	c->resume = api_resumed;
-	rc = ingest_submit(c->api->store, change->op, &(struct ingest_done){ api_committed, p }, NULL, &err);
+	rc = (change->submit ? change->submit : ingest_submit)(c->api->store, change->op,
+							       &(struct ingest_done){ api_committed, p }, NULL, &err);
 	if (!rc)
 		return CALL_WAIT; /* the result may be there already: p is the writer's until the wake */
 	p->res.code = rc;

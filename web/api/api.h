@@ -39,6 +39,8 @@ struct api_change {
 	const struct ingest_op *op;
 	const char *field;
 	bool keep_errors;
+	int (*submit)(struct store *s, const struct ingest_op *op, const struct ingest_done *done,
+		      struct ingest_result *ret, struct err *err); /* NULL: ingest_submit */
 	enum call_next (*then)(struct call *c, const struct ingest_result *res);
 };
 
@@ -51,6 +53,12 @@ enum call_next api_reply_run(struct call *c, const struct ingest_result *res);
 enum api_detail { API_RUN_LISTED, API_RUN_FULL, API_RUN_SERIES };
 
 void api_write_run(struct js *j, const struct query_run *run, enum api_detail detail);
+
+/* The page's form that asks for a token, as a reply of status 401. query: where to go afterwards; both may be NULL. */
+enum call_next api_login_form(struct call *c, const char *query, const char *problem);
+
+/* Of the cookie that holds a session; differs from store to store, as cookies do not tell ports apart. */
+const char *api_cookie_name(const struct call *c);
 
 /* Replies with one run. */
 enum call_next api_run(struct call *c, const char *id, enum api_detail detail);

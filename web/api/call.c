@@ -48,7 +48,7 @@ enum call_next call_fail(struct call *c, enum call_error code, const char *field
 		c->stream.release(c->stream.state);
 	c->stream = (struct call_stream){ 0 };
 	c->fixed = NULL;
-	c->etag = c->cache = c->disposition = NULL;
+	c->etag = c->cache = c->disposition = c->location = c->cookie = c->csp = NULL;
 	c->status = call_error_status(code);
 	c->type = "application/json";
 	buf_reset(&c->out);

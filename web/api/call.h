@@ -85,6 +85,7 @@ struct call {
 	const char *body; /* decoded (inflated); NUL after body_len */
 	size_t body_len;
 	bool accepts_gzip;
+	bool secure; /* came encrypted, here or at a proxy */
 	/* reply */
 	int status;              /* 200 until the handler says otherwise */
 	const char *type;        /* application/json until the handler says otherwise */
@@ -96,10 +97,14 @@ struct call {
 	const char *cache;       /* Cache-Control; NULL: no-cache */
 	const char *etag;        /* quoted; NULL: made from the body of a GET */
 	const char *disposition; /* Content-Disposition or NULL */
+	const char *location;    /* Location or NULL */
+	const char *cookie;      /* Set-Cookie or NULL */
+	const char *csp;         /* Content-Security-Policy; NULL: the usual one */
 	int retry_after_s;       /* 0: none */
 	bool page;               /* gets the page's content security policy */
 	enum call_next (*resume)(struct call *c);
-	void *waiting; /* the handler's own, between CALL_WAIT and resume */
+	void *waiting; /* api_submit's own, between CALL_WAIT and resume */
+	void *own;     /* the handler's own */
 };
 
 /* Fails the call: status, code and text as JSON, whatever was written before. field may be NULL. Returns CALL_DONE. */

@@ -3,26 +3,28 @@
 
 #include <errno.h>
 #include <pthread.h>
+#include <pwd.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/random.h>
 #include <sys/resource.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "tracker/base/clock.h"
 #include "tracker/base/log.h"
 #include "web/server/server.h"
 #include "web/store/follow.h"
 #include "web/store/store.h"
+#include "web/store/token.h"
 
 struct serve {
 	const char *logdir, *host, *db, *artifacts, *token_file;
 	int port, max_connections;
 	bool help;
-	char token[200];
-	char owner_token[65];
+	char token[200]; /* "": none fixed */
+	char owner_token[TOKEN_TEXT_MAX];
 	struct store_paths paths;
 	struct store *store;
 	struct follow *follow;
@@ -54,16 +56,19 @@ static int read_token(struct serve *o, struct err *err)
 	return 0;
 }
 
-static int draw_owner_token(struct serve *o, struct err *err)
+/* The lock file's token is for commands of this user on this machine, the other one for whoever was given it. */
+static int fix_tokens(struct serve *o, struct err *err)
 {
-	unsigned char bytes[32];
-	size_t i;
+	char text[TOKEN_TEXT_MAX], hash[TOKEN_HASH_MAX];
+	int rc = token_draw(text, hash, err);
 
-	if (getrandom(bytes, sizeof(bytes), 0) != sizeof(bytes))
-		return err_set_errno(err, errno, "cannot draw random bytes");
-	for (i = 0; i < sizeof(bytes); i++)
-		snprintf(o->owner_token + 2 * i, 3, "%02x", bytes[i]);
-	return 0;
+	if (rc)
+		return rc;
+	snprintf(o->owner_token, sizeof(o->owner_token), "%s", text + 4); /* one of a kind: its beginning says nothing */
+	rc = token_fix(o->store, o->owner_token, TOKEN_ADMIN, false, err);
+	if (!rc && o->token[0])
+		rc = token_fix(o->store, o->token, TOKEN_ADMIN, true, err);
+	return rc;
 }
 
 /* One line with the address when another server has the folder. */
@@ -126,16 +131,17 @@ static int scan(struct serve *o, bool *ret_stop, struct err *err)
 static int start(struct serve *o, bool *ret_stop, struct err *err)
 {
 	struct server_opts so = {
-		.host = o->host, .port = o->port, .max_connections = o->max_connections,
-		.token = o->token, .owner_token = o->owner_token /* both are filled below */
+		.host = o->host, .port = o->port, .max_connections = o->max_connections
 	};
 	struct api api = { .started_s = clock_wall_s() };
 	int rc = read_token(o, err);
 
 	if (!rc)
-		rc = draw_owner_token(o, err);
-	if (!rc)
 		rc = open_store(o, err);
+	if (!rc)
+		rc = fix_tokens(o, err);
+	if (!rc)
+		so.has_token = token_needed(o->store);
 	if (!rc)
 		rc = server_bind(&o->server, &so, err);
 	if (!rc)
@@ -151,6 +157,37 @@ static int start(struct serve *o, bool *ret_stop, struct err *err)
 	return rc;
 }
 
+/* Accounts of people, ours aside: they reach a loopback address as well as we do. */
+static int count_other_people(void)
+{
+	FILE *f = fopen("/etc/passwd", "re");
+	struct passwd *p;
+	int n = 0;
+
+	while (f && (p = fgetpwent(f)))
+		n += p->pw_uid >= 1000 && p->pw_uid < 60000 && p->pw_uid != getuid() && !strstr(p->pw_shell, "nologin") &&
+		     !strstr(p->pw_shell, "/false");
+	if (f)
+		fclose(f);
+	return n;
+}
+
+static void say_who_may(const struct serve *o)
+{
+	int others;
+
+	if (token_needed(o->store)) {
+		log_info("requests need a token (Authorization: Bearer, or as the password of any user; the page asks for it)");
+		if (server_public(o->server))
+			log_warn("tokens and data travel unencrypted: give --tls-cert and --tls-key, or stand behind a proxy that encrypts");
+		return;
+	}
+	others = count_other_people();
+	if (others)
+		log_warn("%d other account%s of this machine can read and change the runs: dptrack token add NAME --scope admin "
+			 "makes the server ask for a token", others, others == 1 ? "" : "s");
+}
+
 static int serve_until_signal(struct serve *o, struct err *err)
 {
 	bool stop = false;
@@ -163,8 +200,7 @@ static int serve_until_signal(struct serve *o, struct err *err)
 	if (!rc && !stop) {
 		printf("dptrack: serving %s\n", server_address(o->server));
 		fflush(stdout);
-		if (o->token[0])
-			log_info("requests need the token (Authorization: Bearer, or as the password of any user)");
+		say_who_may(o);
 		sigwait(&o->signals, &sig);
 	}
 	/* a second signal ends at once; what was acknowledged is safe then too */

@@ -186,13 +186,18 @@ int source_json(struct source *s, const struct local_opts *request, json_t **ret
 	return rc;
 }
 
+void source_escape(struct buf *target, const char *text)
+{
+	for (; *text; text++) {
+		if (isalnum((unsigned char)*text) || strchr("-._~", *text))
+			buf_addc(target, *text);
+		else
+			buf_addf(target, "%%%02X", (unsigned char)*text);
+	}
+}
+
 void source_arg(struct buf *target, const char *name, const char *value)
 {
 	buf_addf(target, "%c%s=", target->data && strchr(target->data, '?') ? '&' : '?', name);
-	for (; *value; value++) {
-		if (isalnum((unsigned char)*value) || strchr("-._~", *value))
-			buf_addc(target, *value);
-		else
-			buf_addf(target, "%%%02X", (unsigned char)*value);
-	}
+	source_escape(target, value);
 }

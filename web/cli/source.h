@@ -29,5 +29,6 @@ int source_json(struct source *s, const struct local_opts *request, json_t **ret
 
 /* Appends "name=value" (value percent-encoded) to a target, with ? or & before it. */
 void source_arg(struct buf *target, const char *name, const char *value);
+void source_escape(struct buf *target, const char *text); /* appends one percent-encoded segment or value */
 
 #endif

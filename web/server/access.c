@@ -1,9 +1,10 @@
-/* access.c: Host and Origin checks and the token check. Knows nothing of routes but their scope. */
+/* access.c: Host and Origin checks, credentials and scopes. Knows nothing of routes but their scope. */
 #include "web/server/access.h"
 
-#include <stdlib.h>
 #include <string.h>
 #include <strings.h>
+
+#include "web/store/token.h"
 
 /* Length of the name in "name[:port]" or "[v6][:port]"; 0 when it is not of that form. */
 static size_t host_name_length(const char *host)
@@ -59,16 +60,6 @@ static bool origin_allowed(const struct access_query *q)
 	return true;
 }
 
-static bool same_secret(const char *want, const char *given, size_t given_len)
-{
-	size_t n = strlen(want), i;
-	unsigned char diff = n != given_len;
-
-	for (i = 0; i < given_len; i++)
-		diff |= (unsigned char)given[i] ^ (unsigned char)want[n ? i % n : 0];
-	return n && !diff;
-}
-
 static int base64_value(char ch)
 {
 	static const char alphabet[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
@@ -97,31 +88,52 @@ static size_t base64_decode(const char *text, char *out, size_t out_max)
 	return n;
 }
 
-static bool token_allowed(const struct access *a, const char *value)
+/* The token in an Authorization header: Bearer, or Basic with any user. */
+static enum token_scope header_scope(const struct access *a, const char *value)
 {
-	char basic[ACCESS_TOKEN_MAX * 2];
-	const char *given, *colon;
+	char basic[512];
+	const char *colon;
 	size_t n;
 
-	if (!strncasecmp(value, "Bearer ", 7)) {
-		given = value + 7;
-		n = strlen(given);
-	} else if (!strncasecmp(value, "Basic ", 6)) {
-		n = base64_decode(value + 6, basic, sizeof(basic));
-		colon = memchr(basic, ':', n);
-		if (!colon)
-			return false;
-		given = colon + 1;
-		n -= (size_t)(given - basic);
-	} else {
-		return false;
+	if (!strncasecmp(value, "Bearer ", 7))
+		return token_check(a->store, value + 7, strlen(value + 7));
+	if (strncasecmp(value, "Basic ", 6))
+		return TOKEN_NONE;
+	n = base64_decode(value + 6, basic, sizeof(basic));
+	colon = memchr(basic, ':', n);
+	return colon ? token_check(a->store, colon + 1, n - (size_t)(colon + 1 - basic)) : TOKEN_NONE;
+}
+
+/* A cookie comes along whoever made the browser ask: a change needs a sign that our own page did. */
+static enum token_scope cookie_scope(const struct access *a, const struct access_query *q)
+{
+	const struct gate_header *cookies = gate_find(q->req, "Cookie");
+	const char *at = cookies ? cookies->value : "";
+	size_t len = strlen(q->cookie), n;
+
+	if (q->pass->method != METHOD_GET && !gate_find(q->req, "Origin") && !gate_find(q->req, "Sec-Fetch-Site"))
+		return TOKEN_NONE;
+	for (; *at; at += n) {
+		at += strspn(at, "; ");
+		n = strcspn(at, ";");
+		if (n > len && !strncmp(at, q->cookie, len) && at[len] == '=')
+			return token_session_check(a->store, at + len + 1, n - len - 1);
 	}
-	return same_secret(a->token, given, n) | same_secret(a->owner_token, given, n);
+	return TOKEN_NONE;
+}
+
+static const char *scope_refusal(enum token_scope have, enum call_scope want)
+{
+	if (have == TOKEN_READ)
+		return want == SCOPE_WRITE ? "this token may read; a token of scope write is needed here" :
+					     "this token may read; a token of scope admin is needed here";
+	return "this token may write; a token of scope admin is needed here";
 }
 
 bool access_check(const struct access *a, const struct access_query *q, enum call_error *code, const char **why)
 {
 	const struct gate_header *auth = gate_find(q->req, "Authorization");
+	enum token_scope have;
 
 	*code = CALL_forbidden;
 	if (q->pass->host && !host_allowed(a, q->pass->host)) {
@@ -132,9 +144,23 @@ bool access_check(const struct access *a, const struct access_query *q, enum cal
 		*why = "requests of foreign web pages are refused";
 		return false;
 	}
-	if (!a->token[0] || q->scope == SCOPE_OPEN)
+	if (q->scope == SCOPE_OPEN || !token_needed(a->store))
 		return true;
-	*code = CALL_unauthorized;
-	*why = "a token is needed: Authorization: Bearer TOKEN (programs read DPTRACK_TOKEN)";
-	return auth && token_allowed(a, auth->value);
+	have = auth ? header_scope(a, auth->value) : cookie_scope(a, q);
+	if ((int)have >= (int)q->scope)
+		return true;
+	if (have == TOKEN_NONE) {
+		*code = CALL_unauthorized;
+		*why = "a token is needed: Authorization: Bearer TOKEN (programs read DPTRACK_TOKEN)";
+	} else {
+		*why = scope_refusal(have, q->scope);
+	}
+	return false;
+}
+
+bool access_browser(const struct gate_request *req)
+{
+	const struct gate_header *accept = gate_find(req, "Accept");
+
+	return gate_find(req, "Sec-Fetch-Mode") || gate_find(req, "Cookie") || (accept && strstr(accept->value, "text/html"));
 }

@@ -19,6 +19,7 @@
 #include "web/server/gate.h"
 #include "web/server/gzip.h"
 #include "web/server/router.h"
+#include "web/store/token.h"
 
 enum {
 	HTTP_WORKER_CONNECTIONS = 125, /* epoll stalls when exactly 128 events are ready: stay below, listener included */
@@ -46,6 +47,7 @@ struct server {
 	int listen_fd;
 	char address[300];
 	struct access access;
+	bool public;
 	size_t max_connections;
 	struct api api;
 	struct api_counters counters;
@@ -76,6 +78,7 @@ struct exchange {
 	struct buf body;
 	size_t wire_bytes, held_bytes;
 	unsigned allow; /* methods of the address, for Allow */
+	unsigned tokens; /* generation when access was checked */
 	bool begun, refused, close, waiting, options;
 	atomic_int wait;
 };
@@ -91,6 +94,7 @@ struct feed {
 	size_t sent;
 	double tick_at_s;
 	int fd;
+	unsigned tokens; /* generation that its reader was checked against */
 	bool ended, suspended, nudged, tick, gone;
 };
 
@@ -188,6 +192,12 @@ static int feed_fill(struct feed *f)
 	return rc;
 }
 
+/* Tokens changed: whoever still may read comes again. */
+static bool feed_outlived(const struct feed *f)
+{
+	return f->tokens != token_generation(f->srv->api.store);
+}
+
 static ssize_t feed_read(void *cls, uint64_t pos, char *to, size_t max)
 {
 	struct feed *f = cls;
@@ -196,7 +206,7 @@ static ssize_t feed_read(void *cls, uint64_t pos, char *to, size_t max)
 
 	(void)pos;
 	while (f->sent == f->out.len) {
-		if (f->ended || (f->src.events && atomic_load(&f->srv->stopping)))
+		if (f->ended || (f->src.events && (atomic_load(&f->srv->stopping) || feed_outlived(f))))
 			return MHD_CONTENT_READER_END_OF_STREAM;
 		if (f->gone)
 			return MHD_CONTENT_READER_END_WITH_ERROR;
@@ -266,6 +276,7 @@ static struct MHD_Response *feed_response(struct exchange *x, bool gzip)
 	f->conn = x->conn;
 	f->fd = info ? info->connect_fd : -1;
 	f->src = x->call.stream;
+	f->tokens = x->tokens;
 	f->tick_at_s = clock_mono_s() + HTTP_HEARTBEAT_S;
 	x->call.stream = (struct call_stream){ 0 };
 	buf_init(&f->piece, HTTP_OUT_MAX);
@@ -306,7 +317,7 @@ static void reply_headers(struct exchange *x, struct MHD_Response *r)
 	MHD_add_response_header(r, "Cross-Origin-Resource-Policy", "same-origin");
 	MHD_add_response_header(r, "Cross-Origin-Opener-Policy", "same-origin");
 	MHD_add_response_header(r, "X-Frame-Options", "DENY");
-	MHD_add_response_header(r, "Content-Security-Policy", c->page ? page_csp : data_csp);
+	MHD_add_response_header(r, "Content-Security-Policy", c->csp ? c->csp : c->page ? page_csp : data_csp);
 	MHD_add_response_header(r, "Cache-Control", c->cache ? c->cache : "no-cache");
 	if (c->status != MHD_HTTP_NO_CONTENT)
 		MHD_add_response_header(r, "Content-Type", c->type);
@@ -316,6 +327,10 @@ static void reply_headers(struct exchange *x, struct MHD_Response *r)
 		MHD_add_response_header(r, "ETag", c->etag);
 	if (c->disposition)
 		MHD_add_response_header(r, "Content-Disposition", c->disposition);
+	if (c->location)
+		MHD_add_response_header(r, "Location", c->location);
+	if (c->cookie)
+		MHD_add_response_header(r, "Set-Cookie", c->cookie);
 	if (c->retry_after_s) {
 		snprintf(text, sizeof(text), "%d", c->retry_after_s);
 		MHD_add_response_header(r, "Retry-After", text);
@@ -325,7 +340,8 @@ static void reply_headers(struct exchange *x, struct MHD_Response *r)
 		MHD_add_response_header(r, "Allow", text);
 	}
 	if (c->status == MHD_HTTP_UNAUTHORIZED)
-		MHD_add_response_header(r, "WWW-Authenticate", "Basic realm=\"dptrack\", charset=\"UTF-8\"");
+		MHD_add_response_header(r, "WWW-Authenticate", access_browser(&x->req) ? "Bearer realm=\"dptrack\"" :
+					"Basic realm=\"dptrack\", charset=\"UTF-8\"");
 	if (x->close || atomic_load(&x->srv->stopping))
 		MHD_add_response_header(r, "Connection", "close");
 }
@@ -510,18 +526,29 @@ static bool begin_route(struct exchange *x)
 	return !x->refused;
 }
 
+static bool wants_page(const struct exchange *x)
+{
+	const struct gate_header *accept = gate_find(&x->req, "Accept");
+
+	return x->pass.verb == VERB_METHOD && accept && strstr(accept->value, "text/html");
+}
+
 static bool begin_access(struct exchange *x)
 {
 	/* OPTIONS of an address that cannot be read has no route of its own */
 	struct access_query q = {
-		.req = &x->req, .pass = &x->pass, .scope = x->call.route ? x->call.route->scope : SCOPE_READ
+		.req = &x->req, .pass = &x->pass, .cookie = api_cookie_name(&x->call),
+		.scope = x->call.route ? x->call.route->scope : SCOPE_READ
 	};
 	enum call_error code;
 	const char *why;
 
+	x->tokens = token_generation(x->srv->api.store);
 	if (access_check(&x->srv->access, &q, &code, &why))
 		return true;
 	refuse(x, code, why);
+	if (code == CALL_unauthorized && x->pass.method == METHOD_GET && wants_page(x))
+		api_login_form(&x->call, x->target + strcspn(x->target, "?") + (strchr(x->target, '?') != NULL), NULL);
 	return false;
 }
 
@@ -746,10 +773,13 @@ static void *ticker_main(void *arg)
 	struct server *s = arg;
 	struct timespec pause = { .tv_nsec = HTTP_TICK_MS * 1000000l };
 
-	unsigned ticks = 0;
+	unsigned ticks = 0, tokens = token_generation(s->api.store);
 
 	while (!atomic_load(&s->drained)) {
-		bool all = atomic_exchange(&s->changed, false) || atomic_load(&s->stopping);
+		unsigned now = token_generation(s->api.store);
+		bool all = atomic_exchange(&s->changed, false) || atomic_load(&s->stopping) || now != tokens;
+
+		tokens = now;
 
 		feeds_nudge(s, (all ? NUDGE_ALL : 0) | (++ticks % HTTP_PROBE_TICKS ? 0 : NUDGE_PROBE));
 		conns_tick(s->conns);
@@ -822,9 +852,10 @@ static int listen_checked(struct server *s, const struct addrinfo *ai, const str
 {
 	int rc;
 
-	if (!is_loopback(ai->ai_addr) && !s->access.token[0])
-		return err_set(err, ERR_USAGE, "%s can be reached from other machines: set a token first, in DPTRACK_TOKEN "
-			       "or a file named by --token-file", o->host);
+	s->public = !is_loopback(ai->ai_addr);
+	if (s->public && !o->has_token)
+		return err_set(err, ERR_USAGE, "%s can be reached from other machines: make a token first (dptrack token add NAME "
+			       "--scope admin), or set one in DPTRACK_TOKEN or a file named by --token-file", o->host);
 	s->access.any_host = is_wildcard(ai->ai_addr);
 	rc = listen_on(&s->listen_fd, ai, o, err);
 	return rc ? rc : bound_address(s, o->host, err);
@@ -843,8 +874,6 @@ int server_bind(struct server **ret, const struct server_opts *o, struct err *er
 	s->max_connections = o->max_connections > 0 ? (size_t)o->max_connections : 500;
 	pthread_mutex_init(&s->lock, NULL);
 	snprintf(s->access.host, sizeof(s->access.host), "%s", o->host);
-	snprintf(s->access.token, sizeof(s->access.token), "%s", o->token ? o->token : "");
-	snprintf(s->access.owner_token, sizeof(s->access.owner_token), "%s", o->owner_token ? o->owner_token : "");
 	snprintf(port, sizeof(port), "%d", o->port);
 	rc = getaddrinfo(o->host, port, &hints, &found);
 	if (rc)
@@ -864,6 +893,11 @@ int server_bind(struct server **ret, const struct server_opts *o, struct err *er
 const char *server_address(const struct server *s)
 {
 	return s->address;
+}
+
+bool server_public(const struct server *s)
+{
+	return s->public;
 }
 
 struct api_counters *server_counters(struct server *s)
@@ -890,6 +924,9 @@ static struct MHD_Daemon *start_daemon(struct server *s)
 int server_run(struct server *s, const struct api *api, struct err *err)
 {
 	s->api = *api;
+	s->access.store = api->store;
+	if (s->public)
+		token_need(api->store);
 	s->conns = conns_new(s->max_connections);
 	if (!s->conns)
 		return err_set(err, ERR_NOMEM, "out of memory");

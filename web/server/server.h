@@ -14,14 +14,14 @@ struct server_opts {
 	const char *host;        /* name or address */
 	int port;                /* 0: any free one */
 	int max_connections;     /* 0: 500 */
-	const char *token;       /* needed for every route but /health; NULL or "": nobody needs one, loopback only */
-	const char *owner_token; /* of the lock file; NULL: none */
+	bool has_token;          /* somebody has one: addresses beyond loopback may be served */
 };
 
-/* ERR_USAGE: the host is unknown, or not a loopback address and no token is set. ERR_BUSY: the port is taken. */
+/* ERR_USAGE: the host is unknown, or not a loopback address and nobody has a token. ERR_BUSY: the port is taken. */
 int server_bind(struct server **ret, const struct server_opts *o, struct err *err);
 
 const char *server_address(const struct server *s); /* http://HOST:PORT */
+bool server_public(const struct server *s);         /* other machines can reach it */
 struct api_counters *server_counters(struct server *s);
 
 /* Starts answering. api outlives the server. */

@@ -295,6 +295,32 @@ static int apply_to_run(struct state *st, struct apply_job *job, struct state_ru
 	}
 }
 
+static int put_token(struct state *st, struct apply_job *job, struct err *err)
+{
+	const struct ingest_op *op = &job->op;
+	int64_t there;
+	int rc = db_int(state_db(st), &there, DB_token_in_force, err, "t", op->name);
+
+	if (rc > 0)
+		return refuse(job, ERR_EXISTS, "there is a token named '%.100s' already: revoke it or choose another name", op->name);
+	return rc ? rc : db_run(state_db(st), DB_token_put, err, "ttiix", op->name, op->token_hash, (int64_t)op->token_scope,
+				clock_wall_ms(), op->end_ms);
+}
+
+static int revoke_token(struct state *st, struct apply_job *job, struct err *err)
+{
+	const struct ingest_op *op = &job->op;
+	int64_t there;
+	int rc;
+
+	if (!op->name)
+		return db_run(state_db(st), DB_token_clear, err, "");
+	rc = db_int(state_db(st), &there, DB_token_in_force, err, "t", op->name);
+	if (!rc)
+		return refuse(job, ERR_NOENT, "there is no token '%.100s' to revoke", op->name);
+	return rc < 0 ? rc : db_run(state_db(st), DB_token_revoke, err, "ti", op->name, clock_wall_ms());
+}
+
 int apply_job(struct state *st, struct apply_job *job, struct err *err)
 {
 	struct state_run *r;
@@ -309,6 +335,10 @@ int apply_job(struct state *st, struct apply_job *job, struct err *err)
 		return put_experiment(st, job, err);
 	case INGEST_RUN:
 		return put_run(st, job, err);
+	case INGEST_TOKEN:
+		return put_token(st, job, err);
+	case INGEST_TOKEN_REVOKE:
+		return revoke_token(st, job, err);
 	default:
 		rc = need_run(st, job, &r, err);
 		if (rc <= 0)

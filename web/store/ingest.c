@@ -56,7 +56,8 @@ static int check_pairs(const struct ingest_kv *kv, size_t n, const char *what, s
 
 static int check_ids(const struct ingest_op *op, struct err *err)
 {
-	bool any = op->kind == INGEST_EXPERIMENT || op->kind == INGEST_SYNC || (op->kind == INGEST_RUN && !op->run);
+	bool any = op->kind == INGEST_EXPERIMENT || op->kind == INGEST_SYNC || op->kind == INGEST_TOKEN ||
+		   op->kind == INGEST_TOKEN_REVOKE || (op->kind == INGEST_RUN && !op->run);
 
 	if (!any && !is_id(op->run))
 		return err_set(err, ERR_USAGE, "'%.40s' is not a run id (32 lower-case hex digits)", op->run ? op->run : "");
@@ -72,6 +73,8 @@ static int check(const struct ingest_op *op, struct err *err)
 
 	if (!rc && op->kind == INGEST_EXPERIMENT)
 		rc = check_name(op->name ? op->name : "", "the experiment's name", err);
+	if (!rc && op->kind == INGEST_TOKEN)
+		rc = check_name(op->name ? op->name : "", "the token's name", err);
 	if (!rc && (op->kind == INGEST_RUN || op->kind == INGEST_PATCH) && op->name)
 		rc = check_name(op->name, "name", err);
 	if (!rc && op->experiment && *op->experiment)
@@ -140,6 +143,7 @@ static int copy_op(struct ingest_op *to, const struct ingest_op *from, struct ar
 	to->tags = dup_pairs(a, from->tags, from->tag_count, &failed);
 	to->points = NULL;
 	to->idempotency = dup(a, from->idempotency, &failed);
+	to->token_hash = dup(a, from->token_hash, &failed);
 	to->writer = dup(a, from->writer, &failed);
 	to->path = dup(a, from->path, &failed);
 	if (from->len) {

@@ -36,6 +36,8 @@ enum ingest_kind {
 	INGEST_POINTS,      /* run, points, idempotency (NULL: none) */
 	INGEST_DELETE,      /* run: soft; takes its journal on */
 	INGEST_RESTORE,     /* run */
+	INGEST_TOKEN,       /* name, token_hash, token_scope, end_ms (INGEST_NO_TIME: for ever); see token_submit */
+	INGEST_TOKEN_REVOKE, /* name; NULL: forget them all; see token_submit */
 	INGEST_SYNC,        /* answered when all that was submitted before is durable */
 };
 
@@ -63,6 +65,8 @@ struct ingest_op {
 	const struct ingest_point *points;
 	size_t point_count;
 	const char *idempotency; /* a repeat within 7 days changes nothing and gives the first answer */
+	const char *token_hash;
+	int token_scope;
 	/* journals */
 	const char *writer;      /* 32 hex digits, as in the first record */
 	uint64_t offset;         /* of bytes[0] in the uncompressed journal */

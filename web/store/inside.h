@@ -13,6 +13,7 @@ struct store {
 	int lock_fd;
 	struct writer *writer;
 	struct readers *readers;
+	struct tokens *tokens;
 };
 
 #endif

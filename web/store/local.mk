@@ -1,6 +1,6 @@
 # libwebstore: the only part that links SQLite. The SQL of schema/sql becomes two tables that db.c includes.
 noinst_LTLIBRARIES += libwebstore.la
-store_sql = schema/sql/0001_start.sql
+store_sql = schema/sql/0001_start.sql schema/sql/0002_token.sql
 store_scripts = schema/sql/open_writer.sql schema/sql/open_reader.sql
 EXTRA_DIST += $(store_sql) $(store_scripts) schema/sql/queries.sql schema/gen/sql.awk
 
@@ -32,6 +32,7 @@ libwebstore_la_SOURCES = \
 	web/store/state.c web/store/state.h \
 	web/store/store.c web/store/store.h \
 	web/store/sum.c web/store/sum.h \
+	web/store/token.c web/store/token.h \
 	web/store/tree.c web/store/tree.h \
 	web/store/writer.c web/store/writer.h
 libwebstore_la_CPPFLAGS = $(AM_CPPFLAGS) $(SQLITE_CFLAGS)

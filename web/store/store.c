@@ -13,6 +13,7 @@
 #include "tracker/base/clock.h"
 #include "web/store/inside.h"
 #include "web/store/readers.h"
+#include "web/store/token.h"
 #include "web/store/writer.h"
 
 static int lock_path(char ret[PATH_MAX], const char *db_path, struct err *err)
@@ -103,6 +104,8 @@ int store_open(struct store **ret, const struct store_opts *opts, struct err *er
 		rc = writer_start(&s->writer, opts, err);
 	if (!rc)
 		rc = readers_new(&s->readers, s->path, opts->max_readers, err);
+	if (!rc)
+		rc = tokens_new(&s->tokens, err);
 	if (rc) {
 		store_close(s);
 		return rc;
@@ -116,6 +119,7 @@ void store_close(struct store *s)
 {
 	if (!s)
 		return;
+	tokens_free(s->tokens);
 	readers_free(s->readers);
 	writer_stop(s->writer);
 	if (s->lock_fd >= 0) {

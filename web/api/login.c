@@ -1,0 +1,131 @@
+/* login.c: the form that a browser gets instead of the page while it has no token, and what it sends. The token
+ * becomes a session in a cookie that scripts cannot read and other sites cannot use. Knows no sockets. */
+#include "web/api/api.h"
+
+#include <string.h>
+
+#include "web/store/token.h"
+
+#define LOGIN_CSP "default-src 'none'; style-src 'unsafe-inline'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
+
+static const char head[] =
+	"<!doctype html>\n<html lang=\"en\"><meta charset=\"utf-8\"><title>dptrack: sign in</title>\n"
+	"<meta name=\"viewport\" content=\"width=device-width\">\n"
+	"<meta name=\"referrer\" content=\"same-origin\">\n" /* else the form is sent with Origin: null */
+	"<style>\n"
+	":root { color-scheme: light dark }\n"
+	"body { font: 16px system-ui, sans-serif; display: grid; place-content: center; min-height: 90vh }\n"
+	"form { display: grid; gap: .8em; width: min(26em, 90vw) }\n"
+	"input, button { font: inherit; padding: .5em }\n</style>\n"
+	"<form method=\"post\" action=\"login\">\n<h1>dptrack</h1>\n";
+
+static const char tail[] =
+	"<label for=\"token\">This server asks for a token</label>\n"
+	"<input id=\"token\" name=\"token\" type=\"password\" autocomplete=\"current-password\" required autofocus>\n"
+	"<button>Sign in</button>\n"
+	"<p><small>Whoever runs the server makes one with <code>dptrack token add NAME --scope read</code>.</small></p>\n"
+	"</form>\n</html>\n";
+
+static void add_escaped(struct buf *out, const char *text)
+{
+	for (; *text; text++)
+		if (strchr("<>&\"'", *text))
+			buf_addf(out, "&#%d;", *text);
+		else
+			buf_addc(out, *text);
+}
+
+enum call_next api_login_form(struct call *c, const char *query, const char *problem)
+{
+	buf_reset(&c->out);
+	c->status = 401;
+	c->type = "text/html; charset=utf-8";
+	c->csp = LOGIN_CSP;
+	c->cache = "no-store";
+	buf_adds(&c->out, head);
+	if (query && *query) {
+		buf_adds(&c->out, "<input type=\"hidden\" name=\"query\" value=\"");
+		add_escaped(&c->out, query);
+		buf_adds(&c->out, "\">\n");
+	}
+	if (problem) {
+		buf_adds(&c->out, "<p role=\"alert\">");
+		add_escaped(&c->out, problem);
+		buf_adds(&c->out, "</p>\n");
+	}
+	buf_adds(&c->out, tail);
+	return CALL_DONE;
+}
+
+static int hex_value(char ch)
+{
+	static const char digits[] = "0123456789abcdef";
+	const char *at = ch ? strchr(digits, ch | 0x20) : NULL;
+
+	return at ? (int)(at - digits) : -1;
+}
+
+/* The value of a field of a form that came urlencoded; "" when it is not there. */
+static const char *form_value(struct call *c, const char *name)
+{
+	const char *at = c->body, *end;
+	size_t len = strlen(name), n = 0;
+	char *out;
+
+	while (*at && (strncmp(at, name, len) || at[len] != '=')) {
+		at += strcspn(at, "&");
+		at += *at == '&';
+	}
+	if (!*at)
+		return "";
+	at += len + 1;
+	end = at + strcspn(at, "&");
+	out = arena_alloc(c->arena, (size_t)(end - at) + 1);
+	if (!out)
+		return "";
+	for (; at < end; at++) {
+		if (*at == '%' && end - at > 2 && hex_value(at[1]) >= 0 && hex_value(at[2]) >= 0) {
+			out[n++] = (char)(hex_value(at[1]) * 16 + hex_value(at[2]));
+			at += 2;
+		} else {
+			out[n++] = *at == '+' ? ' ' : *at;
+		}
+	}
+	return out;
+}
+
+/* A query goes back into an address as it is: only what may stand in one. */
+static const char *safe_query(const char *query)
+{
+	const char *s;
+
+	for (s = query; *s; s++)
+		if ((unsigned char)*s <= 0x20 || (unsigned char)*s >= 0x7f || strchr("\"<>\\#", *s))
+			return "";
+	return query;
+}
+
+const char *api_cookie_name(const struct call *c)
+{
+	return arena_printf(c->arena, "dptrack_%.12s", store_id(c->api->store));
+}
+
+enum call_next login_post(struct call *c)
+{
+	const char *token = form_value(c, "token"), *query = safe_query(form_value(c, "query"));
+	char session[TOKEN_TEXT_MAX];
+	struct err err = ERR_INIT;
+
+	if (!call_args_done(c))
+		return CALL_DONE;
+	if (token_needed(c->api->store)) {
+		if (token_session(c->api->store, token, strlen(token), session, &err))
+			return api_login_form(c, query, err.text);
+		c->cookie = arena_printf(c->arena, "%s=%s; Path=/; HttpOnly; SameSite=Strict%s", api_cookie_name(c), session,
+					 c->secure ? "; Secure" : "");
+	}
+	c->status = 303;
+	c->cache = "no-store";
+	c->location = arena_printf(c->arena, "./%s%s", *query ? "?" : "", query);
+	return CALL_DONE;
+}
