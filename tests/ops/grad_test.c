@@ -15,11 +15,15 @@
 #include "trainer/graph/pass.h"
 #include "trainer/graph/rng.h"
 #include "trainer/ops/add/add.h"
+#include "trainer/ops/attention/attention.h"
 #include "trainer/ops/avgpool/avgpool.h"
 #include "trainer/ops/bn/bn.h"
 #include "trainer/ops/conv/conv.h"
+#include "trainer/ops/embed/embed.h"
 #include "trainer/ops/gelu/gelu.h"
+#include "trainer/ops/layernorm/layernorm.h"
 #include "trainer/ops/linear/linear.h"
+#include "trainer/ops/lmhead/lmhead.h"
 #include "trainer/ops/maxpool/maxpool.h"
 #include "trainer/ops/relu/relu.h"
 #include "trainer/ops/xent/xent.h"
@@ -129,13 +133,70 @@ static void net_plain(struct graph *g)
 	head(g, add_add(g, gelu_add(g, x), y), 0);
 }
 
+#define SEQ 5
+#define WIDTH 6
+
+static struct tensor *token_input(struct graph *g, const char *name)
+{
+	return graph_tensor(g, &(struct tensor){ .name = name,
+						 .kind = TENSOR_INPUT,
+						 .dtype = DTYPE_I32,
+						 .shape = SHAPE(IMAGES, SEQ),
+						 .life = LIFE_MICRO });
+}
+
+static struct tensor *layernorm(struct graph *g, struct tensor *x, struct tensor *delta, const char *name,
+				struct tensor **ret_sum)
+{
+	struct layernorm_tensors t = { param(g, graph_printf(g, "%s.weight", name), SHAPE(WIDTH)),
+				       param(g, graph_printf(g, "%s.bias", name), SHAPE(WIDTH)) };
+
+	return layernorm_add(g, x, delta, &t, ret_sum);
+}
+
+static struct tensor *low(struct graph *g, struct tensor *x, const char *name, int64_t k, bool bias)
+{
+	struct tensor *w = param(g, graph_printf(g, "%s.weight", name), SHAPE(k, x->shape.dim[1]));
+
+	return linear_add_low(g, x, w, bias ? param(g, graph_printf(g, "%s.bias", name), SHAPE(k)) : NULL);
+}
+
+/* One block of a language model; the head is the embedding's table or one of its own. */
+static void net_words(struct graph *g, bool tied, double p)
+{
+	struct attention_attr attr = { .heads = 2, .seq = SEQ, .dropout.p = p };
+	struct tensor *tokens = token_input(g, "tokens"), *targets = token_input(g, "targets");
+	struct tensor *wte = param(g, "wte.weight", SHAPE(CLASSES, WIDTH)), *x, *y;
+
+	x = embed_add(g, tokens, wte, param(g, "wpe.weight", SHAPE(SEQ + 1, WIDTH)));
+	x = dropout_add(g, x, p, SEQ * WIDTH, "drop");
+	y = layernorm(g, x, NULL, "ln_1", NULL);
+	y = attention_add(g, low(g, y, "qkv", 3 * WIDTH, true), &attr, "attn");
+	y = dropout_add(g, low(g, y, "proj", WIDTH, true), p, SEQ * WIDTH, "resid");
+	y = layernorm(g, x, y, "ln_2", &x);
+	y = low(g, gelu_add(g, low(g, y, "fc", 2 * WIDTH, false)), "back", WIDTH, false);
+	x = layernorm(g, x, y, "ln_f", NULL);
+	lmhead_add(g, x, tied ? wte : param(g, "head.weight", SHAPE(CLASSES, WIDTH)), targets, false);
+}
+
+static void net_tied(struct graph *g)
+{
+	net_words(g, true, 0);
+}
+
+static void net_dropout(struct graph *g)
+{
+	net_words(g, false, 0.3);
+}
+
 struct net {
 	const char *name;
 	void (*build)(struct graph *g);
 };
 
 static const struct net nets[] = {
-	{ "relu", net_relu }, { "identity", net_identity }, { "gelu", net_gelu }, { "plain", net_plain }
+	{ "relu", net_relu },	{ "identity", net_identity }, { "gelu", net_gelu },
+	{ "plain", net_plain }, { "tied", net_tied },	      { "dropout", net_dropout },
 };
 
 #define NETS ((int)(sizeof(nets) / sizeof(nets[0])))

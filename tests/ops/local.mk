@@ -3,12 +3,17 @@
 op_cases = trainer/ops/cases.h trainer/ops/cases.c
 op_cases += trainer/ops/add/add_cases.c
 op_cases += trainer/ops/allreduce/allreduce_cases.c
+op_cases += trainer/ops/attention/attention_cases.c
 op_cases += trainer/ops/avgpool/avgpool_cases.c
 op_cases += trainer/ops/bn/bn_cases.c
 op_cases += trainer/ops/cast/cast_cases.c
 op_cases += trainer/ops/conv/conv_cases.c
+op_cases += trainer/ops/dropout/dropout_cases.c
+op_cases += trainer/ops/embed/embed_cases.c
 op_cases += trainer/ops/gelu/gelu_cases.c
+op_cases += trainer/ops/layernorm/layernorm_cases.c
 op_cases += trainer/ops/linear/linear_cases.c
+op_cases += trainer/ops/lmhead/lmhead_cases.c
 op_cases += trainer/ops/maxpool/maxpool_cases.c
 op_cases += trainer/ops/norm/norm_cases.c
 op_cases += trainer/ops/pack/pack_cases.c

@@ -57,8 +57,11 @@ static int get_results(struct engine *e, const struct program *p, struct step_re
 
 static struct step_page page_for(const struct engine *e, const struct loader_batch *b, double lr)
 {
+	struct range own = sampler_micro(&e->train, b->step, e->seat->rank, b->micro);
+
 	return (struct step_page){ .step = e->step + 1,
 				   .epoch = b->epoch + 1,
+				   .first_sample = own.begin - sampler_global(&e->train, b->step).begin,
 				   .seed = (uint64_t)e->cfg->seed,
 				   .lr = lr,
 				   .inv_count = 1.0 / (double)b->global_count,

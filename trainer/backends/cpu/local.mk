@@ -16,12 +16,17 @@ cpu_sources = \
 	trainer/backends/cpu/wgrad_bf16.h \
 	trainer/ops/add/add_cpu.c \
 	trainer/ops/allreduce/allreduce_cpu.c \
+	trainer/ops/attention/attention_cpu.c \
 	trainer/ops/avgpool/avgpool_cpu.c \
 	trainer/ops/bn/bn_cpu.c \
 	trainer/ops/cast/cast_cpu.c \
 	trainer/ops/conv/conv_cpu.c \
+	trainer/ops/dropout/dropout_cpu.c \
+	trainer/ops/embed/embed_cpu.c \
 	trainer/ops/gelu/gelu_cpu.c \
+	trainer/ops/layernorm/layernorm_cpu.c \
 	trainer/ops/linear/linear_cpu.c \
+	trainer/ops/lmhead/lmhead_cpu.c \
 	trainer/ops/maxpool/maxpool_cpu.c \
 	trainer/ops/norm/norm_cpu.c \
 	trainer/ops/pack/pack_cpu.c \

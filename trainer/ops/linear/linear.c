@@ -3,15 +3,29 @@
 
 #include "trainer/ops/ops.h"
 
-struct tensor *linear_add(struct graph *g, struct tensor *x, struct tensor *w, struct tensor *b)
+static struct tensor *add(struct graph *g, struct tensor *x, struct tensor *w, struct tensor *b, bool low)
 {
+	struct linear_attr attr = { .low = low };
 	struct node *n;
 
 	if (graph_failed(g))
 		return NULL;
-	n = graph_node(g, &(struct node_spec){
-				  .op = &op_linear, .name = graph_stem(g, w->name), NODE_IN(x, w, b), NODE_OUT(NULL) });
+	n = graph_node(g, &(struct node_spec){ .op = &op_linear,
+					       .name = graph_stem(g, w->name),
+					       NODE_IN(x, w, b),
+					       NODE_OUT(NULL),
+					       NODE_ATTR(attr) });
 	return n ? n->out[0] : NULL;
+}
+
+struct tensor *linear_add(struct graph *g, struct tensor *x, struct tensor *w, struct tensor *b)
+{
+	return add(g, x, w, b, false);
+}
+
+struct tensor *linear_add_low(struct graph *g, struct tensor *x, struct tensor *w, struct tensor *b)
+{
+	return add(g, x, w, b, true);
 }
 
 static bool is_matrix(const struct tensor *t)
@@ -24,8 +38,8 @@ static int linear_shape(struct graph *g, struct node *n)
 	const struct tensor *x = n->in[0], *w = n->in[1], *b = n->in[2];
 
 	if (graph_expect(g, n,
-			 is_matrix(x) && is_matrix(w) && x->shape.dim[1] == w->shape.dim[1] && b->shape.ndim == 1 &&
-				 b->shape.dim[0] == w->shape.dim[0],
+			 is_matrix(x) && is_matrix(w) && x->shape.dim[1] == w->shape.dim[1] &&
+				 (!b || (b->shape.ndim == 1 && b->shape.dim[0] == w->shape.dim[0])),
 			 "x [N,C], w [K,C] and b [K] do not fit"))
 		return g->err.code;
 	return graph_out(g, n, 0, x->dtype, SHAPE(x->shape.dim[0], w->shape.dim[0]), "");
@@ -49,25 +63,27 @@ static int wgrad_shape(struct graph *g, struct node *n)
 			 "x [N,C] and dy [N,K] do not fit") ||
 	    graph_out(g, n, 0, x->dtype, SHAPE(dy->shape.dim[1], x->shape.dim[1]), ""))
 		return g->err.code;
-	return graph_out(g, n, 1, x->dtype, SHAPE(dy->shape.dim[1]), ".bias");
+	return n->out[1] ? graph_out(g, n, 1, x->dtype, SHAPE(dy->shape.dim[1]), ".bias") : 0;
 }
 
 static int linear_backward(struct graph *g, struct node *n)
 {
-	struct tensor *x = n->in[0], *w = n->in[1], *b = n->in[2], *dy = graph_grad_get(g, n->out[0]), *dw, *db;
+	struct tensor *x = n->in[0], *w = n->in[1], *b = n->in[2], *dy = graph_grad_get(g, n->out[0]), *dw, *db = NULL;
 	struct node *back;
 
 	if (!dy)
 		return 0;
-	if (w->wants_grad || b->wants_grad) {
+	if (w->wants_grad || (b && b->wants_grad)) {
 		dw = graph_param_grad(g, w);
-		db = graph_param_grad(g, b);
+		if (b)
+			db = graph_param_grad(g, b);
 		graph_node(g, &(struct node_spec){ .op = &op_linear_wgrad,
 						   .name = graph_printf(g, "%s.dw", n->name),
 						   NODE_IN(x, dy),
 						   NODE_OUT(dw, db) });
 		graph_grad_add(g, w, dw);
-		graph_grad_add(g, b, db);
+		if (b)
+			graph_grad_add(g, b, db);
 	}
 	if (x->wants_grad) {
 		back = graph_node(g, &(struct node_spec){ .op = &op_linear_dgrad,
@@ -79,11 +95,14 @@ static int linear_backward(struct graph *g, struct node *n)
 	return g->err.code;
 }
 
-/* The output feeds the loss: master type, as is the bias that is added to the f32 sum. */
+/* The bias is added to the f32 sum. */
 static enum dtype_class linear_dtype(const struct node *n, bool is_out, int index)
 {
-	(void)n;
-	return is_out || index == 2 ? DTYPE_CLASS_MASTER : DTYPE_CLASS_LOW;
+	const struct linear_attr *a = n->attr;
+
+	return is_out	    ? (a->low ? DTYPE_CLASS_LOW : DTYPE_CLASS_MASTER)
+	       : index == 2 ? DTYPE_CLASS_MASTER
+			    : DTYPE_CLASS_LOW;
 }
 
 static double linear_flops(const struct node *n)

@@ -2,17 +2,19 @@
 #include "trainer/ops/cases.h"
 #include "trainer/ops/linear/linear.h"
 
-enum { N, C, K };
+enum { N, C, K, LOW, PLAIN }; /* PLAIN: without a bias */
 
 static struct node *build(struct graph *g, const struct op_case *c)
 {
 	const int64_t *s = c->size;
+	struct linear_attr attr = { .low = s[LOW] };
+	struct tensor *b = s[PLAIN] ? NULL : case_input(g, "b", DTYPE_F32, SHAPE(s[K]));
 
 	return graph_node(g, &(struct node_spec){ .op = &op_linear,
 						  NODE_OUT(NULL),
+						  NODE_ATTR(attr),
 						  NODE_IN(case_input(g, "x", DTYPE_F32, SHAPE(s[N], s[C])),
-							  case_input(g, "w", DTYPE_F32, SHAPE(s[K], s[C])),
-							  case_input(g, "b", DTYPE_F32, SHAPE(s[K]))) });
+							  case_input(g, "w", DTYPE_F32, SHAPE(s[K], s[C])), b) });
 }
 
 static struct node *build_dgrad(struct graph *g, const struct op_case *c)
@@ -28,9 +30,10 @@ static struct node *build_dgrad(struct graph *g, const struct op_case *c)
 static struct node *build_wgrad(struct graph *g, const struct op_case *c)
 {
 	const int64_t *s = c->size;
+	struct tensor *db = s[PLAIN] ? NULL : case_input(g, "db", DTYPE_F32, SHAPE(s[K]));
 
 	return graph_node(g, &(struct node_spec){ .op = &op_linear_wgrad,
-						  NODE_OUT(NULL, NULL),
+						  NODE_OUT(NULL, db),
 						  NODE_IN(case_input(g, "x", DTYPE_F32, SHAPE(s[N], s[C])),
 							  case_input(g, "dy", DTYPE_F32, SHAPE(s[N], s[K]))) });
 }
@@ -40,6 +43,8 @@ static struct node *build_wgrad(struct graph *g, const struct op_case *c)
 		{ "ten classes", .build = (b), .size = { 37, 64, 10 } },                                               \
 		{ "odd sizes", .build = (b), .size = { 13, 51, 7 } },                                                  \
 		{ "thousand classes", .build = (b), .size = { 16, 512, 1000 } },                                       \
+		{ "between layers", .build = (b), .size = { 66, 96, 130, 1 } },                                        \
+		{ "between layers, no bias", .build = (b), .size = { 65, 33, 48, 1, 1 } },                             \
 	{                                                                                                              \
 		NULL                                                                                                   \
 	}

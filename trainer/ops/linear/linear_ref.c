@@ -14,7 +14,7 @@ static int linear_run(void *state, const struct kernel_args *args, struct err *e
 	(void)err;
 	for (int64_t i = 0; i < n; i++)
 		for (int64_t j = 0; j < k; j++)
-			y[i * k + j] = ref_dot(x + i * c, w + j * c, c) + b[j];
+			y[i * k + j] = ref_dot(x + i * c, w + j * c, c) + (b ? b[j] : 0);
 	return 0;
 }
 
@@ -42,11 +42,13 @@ static int wgrad_run(void *state, const struct kernel_args *args, struct err *er
 
 	(void)err;
 	memset(dw, 0, tensor_bytes(node->out[0]));
-	memset(db, 0, tensor_bytes(node->out[1]));
+	if (db)
+		memset(db, 0, tensor_bytes(node->out[1]));
 	for (int64_t i = 0; i < n; i++)
 		for (int64_t j = 0; j < k; j++) {
 			ref_axpy(dw + j * c, dy[i * k + j], x + i * c, c);
-			db[j] += dy[i * k + j];
+			if (db)
+				db[j] += dy[i * k + j];
 		}
 	return 0;
 }

@@ -1,0 +1,49 @@
+/* dropout.h: y = x * mask / (1 - p); an element stays with probability 1 - p (Srivastava et al. 2014).
+ *   dropout  in x [R,C]  out y
+ * The gradient is the same op on dy. No mask is stored: whether element e of sample n stays is a pure function of seed,
+ * optimiser step, the node that asked first (attr.stream, which clones keep) and the number (n * per_sample + e), n
+ * being the sample's place in the global batch. It depends on no rank, micro-batch or repetition. */
+#ifndef DPT_OPS_DROPOUT_H
+#define DPT_OPS_DROPOUT_H
+
+#include "trainer/graph/kernel.h"
+#include "trainer/graph/rng.h"
+
+struct dropout_attr {
+	double p;	    /* share that is dropped, in [0, 1) */
+	uint64_t stream;    /* of the node: rng_stream(name) */
+	int64_t per_sample; /* elements of one sample */
+};
+
+/* samples: of the micro-batch, to which x's rows belong in equal parts. p = 0 returns x. */
+struct tensor *dropout_add(struct graph *g, struct tensor *x, double p, int64_t per_sample, const char *name);
+
+/* One node's draws in one step. */
+struct dropout_draw {
+	struct rng_key key;
+	uint64_t first;	    /* number of the first element of this micro-batch */
+	uint32_t threshold; /* a word below it drops */
+	double scale;
+};
+
+static inline struct dropout_draw dropout_draw(const struct dropout_attr *a, const struct step_page *page)
+{
+	return (struct dropout_draw){
+		.key = { page->seed, a->stream ^ (uint64_t)page->step * UINT64_C(0x9E3779B97F4A7C15) },
+		.first = (uint64_t)page->first_sample * (uint64_t)a->per_sample,
+		.threshold = (uint32_t)(a->p * 0x1p32),
+		.scale = 1 / (1 - a->p),
+	};
+}
+
+/* Word (number & 3) of block (number / 4) decides about an element; number = first + its index in the micro-batch. */
+static inline bool dropout_keeps(const struct dropout_draw *d, uint64_t index)
+{
+	uint64_t number = d->first + index;
+	uint32_t word[4];
+
+	rng_block(d->key, number / 4, word);
+	return word[number & 3] >= d->threshold;
+}
+
+#endif

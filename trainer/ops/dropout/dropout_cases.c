@@ -1,0 +1,26 @@
+/* dropout_cases.c: test cases of dropout. The draws are the same everywhere, so results differ by one rounding. */
+#include "trainer/ops/cases.h"
+#include "trainer/ops/dropout/dropout.h"
+
+enum { R, C, PERCENT, PER_SAMPLE };
+
+static struct node *build(struct graph *g, const struct op_case *c)
+{
+	struct dropout_attr attr = { .p = (double)c->size[PERCENT] / 100,
+				     .stream = rng_stream("case"),
+				     .per_sample = c->size[PER_SAMPLE] };
+
+	return graph_node(g,
+			  &(struct node_spec){ .op = &op_dropout,
+					       NODE_OUT(NULL),
+					       NODE_ATTR(attr),
+					       NODE_IN(case_input(g, "x", DTYPE_F32, SHAPE(c->size[R], c->size[C]))) });
+}
+
+const struct op_case cases_dropout[] = {
+	{ "no rows", .build = build, .size = { 0, 8, 10, 8 } },
+	{ "nothing dropped", .build = build, .size = { 3, 5, 0, 15 } },
+	{ "samples of odd length", .build = build, .size = { 7, 37, 10, 259 } },
+	{ "most dropped", .build = build, .size = { 64, 129, 90, 129 } },
+	{ NULL },
+};

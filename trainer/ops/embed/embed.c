@@ -1,0 +1,123 @@
+/* embed.c: shapes and gradients of the embedding. */
+#include "trainer/ops/embed/embed.h"
+
+#include "trainer/ops/ops.h"
+
+struct tensor *embed_add(struct graph *g, struct tensor *tokens, struct tensor *wte, struct tensor *wpe)
+{
+	struct node *n;
+
+	if (graph_failed(g))
+		return NULL;
+	n = graph_node(g, &(struct node_spec){ .op = &op_embed,
+					       .name = graph_stem(g, wte->name),
+					       NODE_IN(tokens, wte, wpe),
+					       NODE_OUT(NULL) });
+	return n ? n->out[0] : NULL;
+}
+
+static bool is_matrix(const struct tensor *t)
+{
+	return t->shape.ndim == 2;
+}
+
+static int embed_shape(struct graph *g, struct node *n)
+{
+	const struct tensor *tokens = n->in[0], *wte = n->in[1], *wpe = n->in[2];
+
+	if (graph_expect(g, n,
+			 is_matrix(tokens) && tokens->dtype == DTYPE_I32 && is_matrix(wte) && is_matrix(wpe) &&
+				 wte->shape.dim[1] == wpe->shape.dim[1] && wpe->shape.dim[0] >= tokens->shape.dim[1],
+			 "tokens i32 [N,T], wte [V,C] and wpe [P,C] do not fit"))
+		return g->err.code;
+	return graph_out(g, n, 0, wte->dtype, SHAPE(shape_count(&tokens->shape), wte->shape.dim[1]), "");
+}
+
+static int embed_grad_shape(struct graph *g, struct node *n)
+{
+	const struct tensor *dx = n->in[0], *tokens = n->in[1], *more = n->in[2];
+	const struct embed_grad_attr *a = n->attr;
+	struct shape wte;
+
+	if (graph_expect(g, n,
+			 is_matrix(dx) && is_matrix(tokens) && tokens->dtype == DTYPE_I32 &&
+				 dx->shape.dim[0] == shape_count(&tokens->shape) &&
+				 a->positions >= tokens->shape.dim[1],
+			 "dx [N*T,C] and tokens i32 [N,T] do not fit"))
+		return g->err.code;
+	wte = SHAPE(a->vocab, dx->shape.dim[1]);
+	if (graph_expect(g, n, !more || shape_equal(&more->shape, &wte), "the other gradient has another shape") ||
+	    graph_out(g, n, 0, dx->dtype, wte, ".wte"))
+		return g->err.code;
+	return graph_out(g, n, 1, dx->dtype, SHAPE(a->positions, dx->shape.dim[1]), ".wpe");
+}
+
+/* What a tied classifier has given the table already is added to, not joined by another pass. */
+static int embed_backward(struct graph *g, struct node *n)
+{
+	struct tensor *wte = n->in[1], *wpe = n->in[2], *dx = graph_grad_get(g, n->out[0]), *more = wte->grad;
+	struct embed_grad_attr attr = { wte->shape.dim[0], wpe->shape.dim[0] };
+	struct tensor *dwte, *dwpe;
+
+	if (!dx || !(wte->wants_grad || wpe->wants_grad))
+		return 0;
+	if (more && graph_rename(g, more, graph_printf(g, "%s.grad.tied", wte->name)) != 0)
+		return g->err.code;
+	dwte = graph_param_grad(g, wte);
+	dwpe = graph_param_grad(g, wpe);
+	graph_node(g, &(struct node_spec){ .op = &op_embed_grad,
+					   .name = graph_printf(g, "%s.dw", n->name),
+					   NODE_IN(dx, n->in[0], more),
+					   NODE_OUT(dwte, dwpe),
+					   NODE_ATTR(attr) });
+	if (graph_failed(g))
+		return g->err.code;
+	wte->grad = NULL;
+	graph_grad_add(g, wte, dwte);
+	graph_grad_add(g, wpe, dwpe);
+	return g->err.code;
+}
+
+/* Rows are taken from the master tables themselves: no low copy of all of them is needed. */
+static enum dtype_class embed_dtype(const struct node *n, bool is_out, int index)
+{
+	(void)n;
+	(void)index;
+	return is_out ? DTYPE_CLASS_LOW : DTYPE_CLASS_MASTER;
+}
+
+static enum dtype_class embed_grad_dtype(const struct node *n, bool is_out, int index)
+{
+	(void)n;
+	return is_out || index == 2 ? DTYPE_CLASS_MASTER : DTYPE_CLASS_LOW;
+}
+
+static int embed_grad_inplace(const struct node *n, int out)
+{
+	(void)n;
+	return out == 0 ? 2 : -1;
+}
+
+static void embed_grad_dump(const struct node *n, struct buf *out)
+{
+	const struct embed_grad_attr *a = n->attr;
+
+	buf_addf(out, " vocab=%lld positions=%lld", (long long)a->vocab, (long long)a->positions);
+}
+
+const struct op op_embed = {
+	.name = "embed",
+	.id = OP_embed,
+	.shape = embed_shape,
+	.grad = embed_backward,
+	.dtype = embed_dtype,
+};
+
+const struct op op_embed_grad = {
+	.name = "embed_grad",
+	.id = OP_embed_grad,
+	.shape = embed_grad_shape,
+	.dtype = embed_grad_dtype,
+	.inplace = embed_grad_inplace,
+	.dump = embed_grad_dump,
+};

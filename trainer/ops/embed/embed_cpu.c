@@ -1,0 +1,152 @@
+/* embed_cpu.c: the embedding. Its gradient is dealt out by columns, so that every sum runs in the order of the batch
+ * whatever the number of threads. */
+#include "trainer/backends/cpu/cpu.h"
+#include "trainer/ops/cast/float16.h"
+#include "trainer/ops/embed/embed.h"
+
+#define GRAIN 16 /* columns */
+
+struct embed_state {
+	int64_t rows, c, t, vocab, positions;
+	int parts;
+	bool bf16;
+	/* of one run */
+	const int32_t *tokens;
+	const float *wte, *wpe, *more;
+	const void *dx;
+	void *x;
+	float *dwte, *dwpe;
+};
+
+static int embed_new(const struct kernel_env *env, struct tensor *low, struct node *n, void **ret_state,
+		     struct err *err)
+{
+	struct embed_state *s;
+	void *state;
+	int rc = low->dtype == DTYPE_BF16 ? 0 : cpu_want(n, low, DTYPE_F32, err);
+
+	if (!rc)
+		rc = cpu_state_new(sizeof(*s), &state, err);
+	if (rc)
+		return rc;
+	s = state;
+	s->bf16 = low->dtype == DTYPE_BF16;
+	s->rows = low->shape.dim[0];
+	s->c = low->shape.dim[1];
+	s->parts = cpu_parts(env, s->rows * s->c);
+	*ret_state = s;
+	return 0;
+}
+
+static int embed_prepare(const struct kernel_env *env, struct node *n, void **ret_state, struct err *err)
+{
+	int rc = cpu_want(n, n->in[1], DTYPE_F32, err);
+
+	if (!rc)
+		rc = embed_new(env, n->out[0], n, ret_state, err);
+	if (!rc)
+		((struct embed_state *)*ret_state)->t = n->in[0]->shape.dim[1];
+	return rc;
+}
+
+static void embed_part(void *arg, int part, int parts)
+{
+	const struct embed_state *s = arg;
+	struct cpu_range r = cpu_split(s->rows, 1, part, parts);
+
+	for (int64_t row = r.begin; row < r.end; row++) {
+		const float *a = s->wte + s->tokens[row] * s->c, *b = s->wpe + row % s->t * s->c;
+
+		for (int64_t i = 0; i < s->c; i++) {
+			if (s->bf16)
+				((uint16_t *)s->x)[row * s->c + i] = bf16_from_float(a[i] + b[i]);
+			else
+				((float *)s->x)[row * s->c + i] = a[i] + b[i];
+		}
+	}
+}
+
+static int embed_run(void *state, const struct kernel_args *args, struct err *err)
+{
+	struct embed_state s = *(const struct embed_state *)state;
+
+	(void)err;
+	s.tokens = args->in[0];
+	s.wte = args->in[1];
+	s.wpe = args->in[2];
+	s.x = args->out[0];
+	cpu_parallel(s.parts, embed_part, &s);
+	return 0;
+}
+
+static int embed_grad_prepare(const struct kernel_env *env, struct node *n, void **ret_state, struct err *err)
+{
+	const struct embed_grad_attr *a = n->attr;
+	struct embed_state *s;
+	int rc = cpu_want(n, n->out[0], DTYPE_F32, err);
+
+	if (!rc)
+		rc = cpu_want(n, n->out[1], DTYPE_F32, err);
+	if (!rc)
+		rc = embed_new(env, n->in[0], n, ret_state, err);
+	if (rc)
+		return rc;
+	s = *ret_state;
+	s->t = n->in[1]->shape.dim[1];
+	s->vocab = a->vocab;
+	s->positions = a->positions;
+	return 0;
+}
+
+static void begin_row(const struct embed_state *s, int64_t row, struct cpu_range c)
+{
+	size_t bytes = (size_t)(c.end - c.begin) * sizeof(float);
+	float *to = s->dwte + row * s->c + c.begin;
+
+	if (!s->more)
+		memset(to, 0, bytes);
+	else if (s->more != s->dwte)
+		memcpy(to, s->more + row * s->c + c.begin, bytes);
+}
+
+static void embed_grad_part(void *arg, int part, int parts)
+{
+	const struct embed_state *s = arg;
+	struct cpu_range c = cpu_split(s->c, GRAIN, part, parts);
+
+	for (int64_t row = 0; row < s->vocab && c.begin < c.end; row++)
+		begin_row(s, row, c);
+	for (int64_t row = 0; row < s->positions && c.begin < c.end; row++)
+		memset(s->dwpe + row * s->c + c.begin, 0, (size_t)(c.end - c.begin) * sizeof(float));
+	for (int64_t row = 0; row < s->rows; row++) {
+		float *wte = s->dwte + s->tokens[row] * s->c, *wpe = s->dwpe + row % s->t * s->c;
+
+		for (int64_t i = c.begin; i < c.end; i++) {
+			float d = s->bf16 ? bf16_to_float(((const uint16_t *)s->dx)[row * s->c + i])
+					  : ((const float *)s->dx)[row * s->c + i];
+
+			wte[i] += d;
+			wpe[i] += d;
+		}
+	}
+}
+
+static int embed_grad_run(void *state, const struct kernel_args *args, struct err *err)
+{
+	struct embed_state s = *(const struct embed_state *)state;
+
+	(void)err;
+	s.dx = args->in[0];
+	s.tokens = args->in[1];
+	s.more = args->in[2];
+	s.dwte = args->out[0];
+	s.dwpe = args->out[1];
+	cpu_parallel(s.parts, embed_grad_part, &s);
+	return 0;
+}
+
+extern const struct kernel embed_cpu, embed_grad_cpu;
+const struct kernel embed_cpu = { .prepare = embed_prepare, .run = embed_run, .release = cpu_state_release };
+const struct kernel embed_grad_cpu = { .prepare = embed_grad_prepare,
+				       .run = embed_grad_run,
+				       .release = cpu_state_release };

@@ -1,0 +1,137 @@
+/* layernorm.c: shapes and gradients of layer normalisation. */
+#include "trainer/ops/layernorm/layernorm.h"
+
+#include "trainer/ops/ops.h"
+
+struct tensor *layernorm_add(struct graph *g, struct tensor *x, struct tensor *delta, const struct layernorm_tensors *t,
+			     struct tensor **ret_sum)
+{
+	struct node *n;
+
+	if (graph_failed(g))
+		return NULL;
+	n = graph_node(g, &(struct node_spec){ .op = &op_layernorm,
+					       .name = graph_stem(g, t->gamma->name),
+					       NODE_IN(x, delta, t->gamma, t->beta),
+					       NODE_OUT(NULL, NULL, NULL) });
+	if (!n)
+		return NULL;
+	if (ret_sum)
+		*ret_sum = delta ? n->out[2] : x;
+	return n->out[0];
+}
+
+static bool has_count(const struct tensor *t, int64_t count)
+{
+	return t->shape.ndim == 1 && t->shape.dim[0] == count;
+}
+
+static int layernorm_shape(struct graph *g, struct node *n)
+{
+	const struct tensor *x = n->in[0], *delta = n->in[1];
+	int64_t c = x->shape.ndim == 2 ? x->shape.dim[1] : 0;
+
+	if (graph_expect(g, n,
+			 c > 0 && (!delta || shape_equal(&delta->shape, &x->shape)) && has_count(n->in[2], c) &&
+				 has_count(n->in[3], c),
+			 "x [R,C], delta [R,C], gamma [C] and beta [C] do not fit") ||
+	    graph_out(g, n, 0, x->dtype, x->shape, "") ||
+	    graph_out(g, n, 1, x->dtype, SHAPE(x->shape.dim[0], 2), ".stat"))
+		return g->err.code;
+	return delta ? graph_out(g, n, 2, x->dtype, x->shape, ".sum") : 0;
+}
+
+static int layernorm_grad_shape(struct graph *g, struct node *n)
+{
+	const struct tensor *dy = n->in[0], *s = n->in[1], *stats = n->in[2], *skip = n->in[4];
+	int64_t c = s->shape.ndim == 2 ? s->shape.dim[1] : 0;
+
+	if (graph_expect(g, n,
+			 c > 0 && shape_equal(&dy->shape, &s->shape) && stats->shape.ndim == 2 &&
+				 stats->shape.dim[0] == s->shape.dim[0] && stats->shape.dim[1] == 2 &&
+				 has_count(n->in[3], c) && (!skip || shape_equal(&skip->shape, &s->shape)) &&
+				 !n->out[1] == !n->out[2],
+			 "dy [R,C], s [R,C], stats [R,2], gamma [C] and skip [R,C] do not fit") ||
+	    graph_out(g, n, 0, dy->dtype, s->shape, "") || (n->out[1] && graph_out(g, n, 1, dy->dtype, SHAPE(c), "")))
+		return g->err.code;
+	return n->out[2] ? graph_out(g, n, 2, dy->dtype, SHAPE(c), "") : 0;
+}
+
+/* The gradient of s: through the norm, and past it. */
+static struct node *add_backward(struct graph *g, struct node *n, struct tensor *s, struct tensor *dy)
+{
+	struct tensor *gamma = n->in[2], *beta = n->in[3], *dgamma = NULL, *dbeta = NULL;
+	struct node *back;
+
+	if (gamma->wants_grad || beta->wants_grad) {
+		dgamma = graph_param_grad(g, gamma);
+		dbeta = graph_param_grad(g, beta);
+	}
+	back = graph_node(g, &(struct node_spec){ .op = &op_layernorm_grad,
+						  .name = graph_printf(g, "%s.dx", n->name),
+						  NODE_IN(dy, s, n->out[1], gamma, graph_grad_get(g, s)),
+						  NODE_OUT(NULL, dgamma, dbeta) });
+	if (back && dgamma) {
+		graph_grad_add(g, gamma, dgamma);
+		graph_grad_add(g, beta, dbeta);
+	}
+	return back;
+}
+
+static int layernorm_backward(struct graph *g, struct node *n)
+{
+	struct tensor *x = n->in[0], *delta = n->in[1], *s = delta ? n->out[2] : x, *dy = graph_grad_get(g, n->out[0]);
+	struct tensor *ds = delta ? graph_grad_get(g, s) : NULL; /* all there is when only the sum is used */
+	struct node *back;
+
+	back = dy ? add_backward(g, n, s, dy) : NULL;
+	if (dy)
+		ds = back ? back->out[0] : NULL;
+	if (delta)
+		graph_grad_add(g, delta, ds);
+	else if (ds)
+		x->grad = NULL; /* what flowed into x before is in ds */
+	graph_grad_add(g, x, ds);
+	return g->err.code;
+}
+
+static enum dtype_class layernorm_dtype(const struct node *n, bool is_out, int index)
+{
+	(void)n;
+	return (is_out ? index == 1 : index >= 2) ? DTYPE_CLASS_MASTER : DTYPE_CLASS_LOW;
+}
+
+static enum dtype_class layernorm_grad_dtype(const struct node *n, bool is_out, int index)
+{
+	(void)n;
+	return (is_out ? index >= 1 : index == 2 || index == 3) ? DTYPE_CLASS_MASTER : DTYPE_CLASS_LOW;
+}
+
+/* y takes over delta, or x where there is none; the sum takes over x. */
+static int layernorm_inplace(const struct node *n, int out)
+{
+	return out == 0 ? (n->in[1] ? 1 : 0) : out == 2 ? 0 : -1;
+}
+
+static int layernorm_grad_inplace(const struct node *n, int out)
+{
+	(void)n;
+	return out == 0 ? 0 : -1;
+}
+
+const struct op op_layernorm = {
+	.name = "layernorm",
+	.id = OP_layernorm,
+	.shape = layernorm_shape,
+	.grad = layernorm_backward,
+	.dtype = layernorm_dtype,
+	.inplace = layernorm_inplace,
+};
+
+const struct op op_layernorm_grad = {
+	.name = "layernorm_grad",
+	.id = OP_layernorm_grad,
+	.shape = layernorm_grad_shape,
+	.dtype = layernorm_grad_dtype,
+	.inplace = layernorm_grad_inplace,
+};
