@@ -6,3 +6,6 @@ tests_bench_matmul_SOURCES = tests/bench/matmul.c
 tests_bench_matmul_CPPFLAGS = $(AM_CPPFLAGS) $(ONEDNN_CPPFLAGS)
 tests_bench_matmul_LDADD = $(ONEDNN_LIBS)
 endif
+
+# Beside PyTorch: tests/bench/compare-pytorch
+EXTRA_DIST += tests/bench/compare-pytorch tests/bench/pytorch_step.py
