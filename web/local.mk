@@ -32,6 +32,7 @@ libwebserver_la_SOURCES = \
 	web/server/gate.c web/server/gate.h \
 	web/server/gzip.c web/server/gzip.h \
 	web/server/http.c web/server/server.h \
+	web/server/listen.c web/server/listen.h \
 	web/server/local.c web/server/local.h \
 	web/server/router.c web/server/router.h
 nodist_libwebserver_la_SOURCES = web/server/assets.c

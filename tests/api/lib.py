@@ -52,12 +52,13 @@ class Server:
                                         stdout=subprocess.PIPE, stderr=self.errors, text=True)
         ready, _, _ = select.select([self.process.stdout], [], [], wait)
         line = self.process.stdout.readline() if ready else ""
-        match = re.fullmatch(r"dptrack: serving http://(.*):(\d+)\n", line)
+        match = re.fullmatch(r"dptrack: serving (https?)://(.*):(\d+)\n", line)
         if not match:
             self.process.kill()
             raise AssertionError(f"the server did not start: {line!r} {self.stderr()}")
-        self.host, self.port = match[1].strip("[]"), int(match[2])
-        self.url = f"http://{match[1]}:{match[2]}"
+        self.host, self.port = match[2].strip("[]"), int(match[3])
+        self.url = f"{match[1]}://{match[2]}:{match[3]}"
+        self.tls = None  # an ssl context, for https
         self.logdir, self.token = logdir, None
 
     def stderr(self):
@@ -76,7 +77,7 @@ class Server:
         if body is not None and not isinstance(body, bytes):
             body = json.dumps(body).encode()
             headers.setdefault("Content-Type", "application/json")
-        c = connection or http.client.HTTPConnection(self.host, self.port, timeout=60)
+        c = connection or self.connection(timeout=60)
         c.request(method, path, body, headers)
         r = c.getresponse()
         data = r.read()
@@ -91,6 +92,11 @@ class Server:
     def json(self, method, path, body=None, headers=None):
         status, _, data = self.request(method, path, body, headers)
         return status, json.loads(data) if data else None
+
+    def connection(self, timeout=60):
+        if self.tls:
+            return http.client.HTTPSConnection(self.host, self.port, timeout=timeout, context=self.tls)
+        return http.client.HTTPConnection(self.host, self.port, timeout=timeout)
 
     def socket(self, timeout=30):
         return socket.create_connection((self.host, self.port), timeout=timeout)

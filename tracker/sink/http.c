@@ -23,6 +23,8 @@ struct http {
 	char *url;   /* without a slash at its end */
 	char *shown; /* the same for messages, without user and password */
 	char *authorization; /* whole header line, or NULL */
+	char *ca;             /* file of certificates to trust, or NULL */
+	bool trusting;        /* any certificate will do */
 	_Atomic(int) canceled;
 	/* of the request under way */
 	const struct http_request *req;
@@ -52,6 +54,7 @@ static char *shown_url(const char *url, size_t n)
 
 int http_open(struct http **ret, const char *url, const char *token, struct err *err)
 {
+	const char *ca = getenv("DPTRACK_CA");
 	struct http *h;
 	size_t n = strlen(url);
 	int rc;
@@ -71,6 +74,7 @@ int http_open(struct http **ret, const char *url, const char *token, struct err 
 	h->easy = h->so.easy_init();
 	h->url = printed("%.*s", url, (int)n);
 	h->shown = shown_url(url, n);
+	h->ca = ca && *ca ? strdup(ca) : NULL;
 	if (token && *token)
 		h->authorization = printed("Authorization: Bearer %.*s", token, (int)strlen(token));
 	rc = ERR_NOMEM;
@@ -95,7 +99,13 @@ void http_close(struct http *h)
 	free(h->url);
 	free(h->shown);
 	free(h->authorization);
+	free(h->ca);
 	free(h);
+}
+
+void http_trust(struct http *h)
+{
+	h->trusting = true;
 }
 
 const char *http_url(const struct http *h)
@@ -204,6 +214,10 @@ static void set_options(struct http *h, const char *url, struct curl_slist *head
 	set(c, CURLOPT_CONNECTTIMEOUT_MS, CONNECT_MS);
 	set(c, CURLOPT_LOW_SPEED_LIMIT, 1L);
 	set(c, CURLOPT_LOW_SPEED_TIME, STALLED_S);
+	if (h->ca)
+		set(c, CURLOPT_CAINFO, h->ca);
+	set(c, CURLOPT_SSL_VERIFYPEER, h->trusting ? 0L : 1L);
+	set(c, CURLOPT_SSL_VERIFYHOST, h->trusting ? 0L : 2L);
 }
 
 static int perform(struct http *h, const char *url, struct curl_slist *headers, const struct buf *body,

@@ -31,8 +31,12 @@ struct http_reply {
 	double retry_after_s; /* 0: the server did not say */
 };
 
-/* url: http://host[:port][/prefix] or https://…; token NULL or "": none. */
+/* url: http://host[:port][/prefix] or https://…; token NULL or "": none. The file that DPTRACK_CA names (PEM) is trusted
+ * instead of the system's certificates. */
 int http_open(struct http **ret, const char *url, const char *token, struct err *err);
+
+/* Trusts the certificate whatever it says, for a server that is known to be this user's own. */
+void http_trust(struct http *h);
 void http_close(struct http *h);            /* NULL is fine */
 const char *http_url(const struct http *h); /* for messages: without user and password */
 

@@ -30,7 +30,7 @@ static void print_help(void)
 		printf("  %-8s %s\n", commands[i]->name, commands[i]->summary);
 	}
 	printf("\n  --version prints the version\n\n"
-	       "DPTRACK_TOKEN holds the token of a server that wants one.\n");
+	       "DPTRACK_TOKEN holds the token of a server that wants one, DPTRACK_CA names a file of certificates to trust.\n");
 }
 
 static const struct cli_command *find_command(const char *name)

@@ -20,9 +20,9 @@
 #include "web/store/token.h"
 
 struct serve {
-	const char *logdir, *host, *db, *artifacts, *token_file;
+	const char *logdir, *host, *db, *artifacts, *token_file, *tls_cert, *tls_key;
 	int port, max_connections;
-	bool help;
+	bool help, behind_proxy;
 	char token[200]; /* "": none fixed */
 	char owner_token[TOKEN_TEXT_MAX];
 	struct store_paths paths;
@@ -131,7 +131,8 @@ static int scan(struct serve *o, bool *ret_stop, struct err *err)
 static int start(struct serve *o, bool *ret_stop, struct err *err)
 {
 	struct server_opts so = {
-		.host = o->host, .port = o->port, .max_connections = o->max_connections
+		.host = o->host, .port = o->port, .max_connections = o->max_connections,
+		.tls_cert = o->tls_cert, .tls_key = o->tls_key, .behind_proxy = o->behind_proxy
 	};
 	struct api api = { .started_s = clock_wall_s() };
 	int rc = read_token(o, err);
@@ -178,7 +179,7 @@ static void say_who_may(const struct serve *o)
 
 	if (token_needed(o->store)) {
 		log_info("requests need a token (Authorization: Bearer, or as the password of any user; the page asks for it)");
-		if (server_public(o->server))
+		if (server_public(o->server) && !o->tls_cert && !o->behind_proxy)
 			log_warn("tokens and data travel unencrypted: give --tls-cert and --tls-key, or stand behind a proxy that encrypts");
 		return;
 	}
@@ -220,6 +221,9 @@ static int serve_run(int argc, char **argv, struct err *err)
 		{ "port", FLAG_NUMBER, "PORT", "default: 6007; 0: any free one", &o.port, 0, 65535 },
 		{ "db", FLAG_TEXT, "FILE", "the store (default: DIR/dptrack.db)", &o.db, 0, 0 },
 		{ "artifacts", FLAG_TEXT, "DIR", "artifacts (default: beside the store)", &o.artifacts, 0, 0 },
+		{ "tls-cert", FLAG_TEXT, "FILE", "serve HTTPS with this certificate (PEM, its chain behind it)", &o.tls_cert, 0, 0 },
+		{ "tls-key", FLAG_TEXT, "FILE", "the certificate's private key (PEM)", &o.tls_key, 0, 0 },
+		{ "behind-proxy", FLAG_SWITCH, "", "a reverse proxy stands before the server: believe its X-Forwarded-Host and -Proto", &o.behind_proxy, 0, 0 },
 		{ "max-connections", FLAG_NUMBER, "N", "default: 500", &o.max_connections, 4, 100000 },
 		{ "token-file", FLAG_TEXT, "FILE", "its first line is the token that requests need", &o.token_file, 0, 0 },
 		{ "help", FLAG_SWITCH, "", "this text", &o.help, 0, 0 },

@@ -31,6 +31,16 @@ struct source_pass {
 	int rc;
 };
 
+/* The lock file, which only this user can write, names the server: its certificate need not be known to anybody. */
+static int open_holder(struct source *s, const struct store_holder *holder, struct err *err)
+{
+	int rc = http_open(&s->http, holder->address, holder->token, err);
+
+	if (!rc)
+		http_trust(s->http);
+	return rc;
+}
+
 /* Between two processes a holder may appear or go at any moment: look and try again for a while. */
 static int source_hold(struct source *s, const struct source_opts *o, struct err *err)
 {
@@ -41,7 +51,7 @@ static int source_hold(struct source *s, const struct source_opts *o, struct err
 	rc = store_locate(&paths, o->logdir, o->db, err);
 	for (tries = 0; !rc && tries < SOURCE_TRIES; tries++) {
 		if (!store_holder(&holder, paths.db, NULL) && holder.address[0])
-			return http_open(&s->http, holder.address, holder.token, err);
+			return open_holder(s, &holder, err);
 		rc = store_open(&s->api.store, &(struct store_opts){ .db_path = paths.db }, err);
 		if (!rc)
 			return follow_start(&s->api.follow, s->api.store,

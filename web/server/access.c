@@ -38,7 +38,29 @@ static bool host_allowed(const struct access *a, const char *host)
 	return a->any_host;
 }
 
-static bool origin_allowed(const struct access_query *q)
+/* The last item of a list is what the proxy next to us said; what stands before it the client may have made up. */
+static bool last_item_is(const struct gate_header *list, const char *text)
+{
+	const char *comma = list ? strrchr(list->value, ',') : NULL, *at = comma ? comma + 1 : list ? list->value : "";
+
+	at += strspn(at, " \t");
+	return *at && !strcasecmp(at, text);
+}
+
+bool access_forwarded_tls(const struct access *a, const struct gate_request *req)
+{
+	return a->behind_proxy && last_item_is(gate_find(req, "X-Forwarded-Proto"), "https");
+}
+
+/* The name that the browser used: a proxy may have put its own into Host. */
+static bool is_our_name(const struct access *a, const struct access_query *q, const char *name)
+{
+	if (q->pass->host && !strcasecmp(name, q->pass->host))
+		return true;
+	return a->behind_proxy && last_item_is(gate_find(q->req, "X-Forwarded-Host"), name);
+}
+
+static bool origin_allowed(const struct access *a, const struct access_query *q)
 {
 	const struct gate_header *origin = gate_find(q->req, "Origin");
 	const struct gate_header *site = gate_find(q->req, "Sec-Fetch-Site");
@@ -51,7 +73,7 @@ static bool origin_allowed(const struct access_query *q)
 			name = origin->value + 8;
 		else
 			return false;
-		if (!q->pass->host || strcasecmp(name, q->pass->host))
+		if (!is_our_name(a, q, name))
 			return false;
 	}
 	if (site && q->pass->method != METHOD_GET && strcasecmp(site->value, "same-origin") &&
@@ -140,7 +162,7 @@ bool access_check(const struct access *a, const struct access_query *q, enum cal
 		*why = "this Host is not served here; a web page may be aiming at this machine's own server";
 		return false;
 	}
-	if (!origin_allowed(q)) {
+	if (!origin_allowed(a, q)) {
 		*why = "requests of foreign web pages are refused";
 		return false;
 	}

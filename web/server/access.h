@@ -11,7 +11,8 @@
 struct access {
 	struct store *store; /* knows the tokens */
 	char host[256];      /* the name given to --host, allowed in Host beside the loopback names */
-	bool any_host;       /* bound to every address: names cannot be known; a token is needed then */
+	bool any_host;       /* names cannot be known (every address, a proxy before us); a token is needed then */
+	bool behind_proxy;
 };
 
 struct access_query {
@@ -23,6 +24,9 @@ struct access_query {
 
 /* False with *code and *why when the caller must not use the route. */
 bool access_check(const struct access *a, const struct access_query *q, enum call_error *code, const char **why);
+
+/* Whether a proxy that is believed got the request encrypted. */
+bool access_forwarded_tls(const struct access *a, const struct gate_request *req);
 
 /* Whether a browser asks: it shows a form of ours instead of asking for a password by itself. */
 bool access_browser(const struct gate_request *req);

@@ -4,20 +4,19 @@
 
 #include <errno.h>
 #include <microhttpd.h>
-#include <netdb.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <time.h>
-#include <unistd.h>
 
 #include "tracker/base/clock.h"
 #include "web/server/access.h"
 #include "web/server/conns.h"
 #include "web/server/gate.h"
 #include "web/server/gzip.h"
+#include "web/server/listen.h"
 #include "web/server/router.h"
 #include "web/store/token.h"
 
@@ -44,10 +43,8 @@ static const char page_csp[] = "default-src 'none'; script-src 'self'; style-src
 static const char data_csp[] = "default-src 'none'; frame-ancestors 'none'; sandbox";
 
 struct server {
-	int listen_fd;
-	char address[300];
+	struct listen listen;
 	struct access access;
-	bool public;
 	size_t max_connections;
 	struct api api;
 	struct api_counters counters;
@@ -574,6 +571,7 @@ static void begin(struct exchange *x, const char *method, const char *version)
 	x->begun = true;
 	atomic_fetch_add(&x->srv->counters.requests, 1);
 	if (begin_gate(x, method, version)) {
+		x->call.secure = x->srv->listen.cert || access_forwarded_tls(&x->srv->access, &x->req);
 		x->call.accepts_gzip = gzip_accepted(http_header(&x->call, "Accept-Encoding"));
 		if (begin_route(x) && begin_access(x)) {
 			if (x->pass.verb == VERB_OPTIONS)
@@ -796,108 +794,41 @@ static void on_change(void *arg, uint64_t rev)
 	atomic_store(&s->changed, true);
 }
 
-static bool is_loopback(const struct sockaddr *a)
-{
-	if (a->sa_family == AF_INET)
-		return (ntohl(((const struct sockaddr_in *)(const void *)a)->sin_addr.s_addr) >> 24) == 127;
-	return IN6_IS_ADDR_LOOPBACK(&((const struct sockaddr_in6 *)(const void *)a)->sin6_addr);
-}
-
-static bool is_wildcard(const struct sockaddr *a)
-{
-	if (a->sa_family == AF_INET)
-		return !((const struct sockaddr_in *)(const void *)a)->sin_addr.s_addr;
-	return IN6_IS_ADDR_UNSPECIFIED(&((const struct sockaddr_in6 *)(const void *)a)->sin6_addr);
-}
-
-static int listen_on(int *ret, const struct addrinfo *ai, const struct server_opts *o, struct err *err)
-{
-	int fd = socket(ai->ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0), one = 1, saved;
-
-	if (fd < 0)
-		return err_set_errno(err, errno, "cannot open a socket for %s", o->host);
-	setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one));
-	if (!bind(fd, ai->ai_addr, ai->ai_addrlen) && !listen(fd, SOMAXCONN)) {
-		*ret = fd;
-		return 0;
-	}
-	saved = errno;
-	close(fd);
-	if (saved == EADDRINUSE)
-		return err_set(err, ERR_BUSY, "port %d of %s is taken by another program: choose one with --port "
-			       "(0: any free one)", o->port, o->host);
-	if (saved == EACCES)
-		return err_set(err, ERR_USAGE, "port %d of %s needs more rights: choose one above 1023 with --port",
-			       o->port, o->host);
-	if (saved == EADDRNOTAVAIL)
-		return err_set(err, ERR_USAGE, "%s is no address of this machine", o->host);
-	return err_set_errno(err, saved, "cannot listen on %s port %d", o->host, o->port);
-}
-
-static int bound_address(struct server *s, const char *host, struct err *err)
-{
-	struct sockaddr_storage bound;
-	socklen_t len = sizeof(bound);
-	int port;
-
-	if (getsockname(s->listen_fd, (struct sockaddr *)&bound, &len))
-		return err_set_errno(err, errno, "cannot read the address that was bound");
-	port = bound.ss_family == AF_INET ? ntohs(((struct sockaddr_in *)(void *)&bound)->sin_port) :
-					    ntohs(((struct sockaddr_in6 *)(void *)&bound)->sin6_port);
-	snprintf(s->address, sizeof(s->address), strchr(host, ':') ? "http://[%s]:%d" : "http://%s:%d", host, port);
-	return 0;
-}
-
-static int listen_checked(struct server *s, const struct addrinfo *ai, const struct server_opts *o, struct err *err)
-{
-	int rc;
-
-	s->public = !is_loopback(ai->ai_addr);
-	if (s->public && !o->has_token)
-		return err_set(err, ERR_USAGE, "%s can be reached from other machines: make a token first (dptrack token add NAME "
-			       "--scope admin), or set one in DPTRACK_TOKEN or a file named by --token-file", o->host);
-	s->access.any_host = is_wildcard(ai->ai_addr);
-	rc = listen_on(&s->listen_fd, ai, o, err);
-	return rc ? rc : bound_address(s, o->host, err);
-}
-
 int server_bind(struct server **ret, const struct server_opts *o, struct err *err)
 {
-	struct addrinfo hints = { .ai_socktype = SOCK_STREAM, .ai_flags = AI_PASSIVE | AI_NUMERICSERV }, *found = NULL;
 	struct server *s = calloc(1, sizeof(*s));
-	char port[16];
 	int rc;
 
 	if (!s)
 		return err_set(err, ERR_NOMEM, "out of memory");
-	s->listen_fd = s->watch = -1;
+	s->watch = -1;
 	s->max_connections = o->max_connections > 0 ? (size_t)o->max_connections : 500;
 	pthread_mutex_init(&s->lock, NULL);
 	snprintf(s->access.host, sizeof(s->access.host), "%s", o->host);
-	snprintf(port, sizeof(port), "%d", o->port);
-	rc = getaddrinfo(o->host, port, &hints, &found);
-	if (rc)
-		rc = err_set(err, ERR_USAGE, "--host %s: %s", o->host, gai_strerror(rc));
+	s->listen.fd = -1;
+	if ((o->tls_cert || o->tls_key) && MHD_is_feature_supported(MHD_FEATURE_TLS) != MHD_YES)
+		rc = err_set(err, ERR_UNSUPPORTED, "--tls-cert: this libmicrohttpd was built without TLS; let a proxy encrypt and "
+			     "give --behind-proxy");
 	else
-		rc = listen_checked(s, found, o, err);
-	if (found)
-		freeaddrinfo(found);
+		rc = listen_open(&s->listen, o, err);
 	if (rc) {
 		server_stop(s);
 		return rc;
 	}
+	s->access.behind_proxy = o->behind_proxy;
+	s->access.any_host = s->listen.wildcard || o->behind_proxy;
 	*ret = s;
 	return 0;
 }
 
 const char *server_address(const struct server *s)
 {
-	return s->address;
+	return s->listen.address;
 }
 
 bool server_public(const struct server *s)
 {
-	return s->public;
+	return s->listen.public;
 }
 
 struct api_counters *server_counters(struct server *s)
@@ -909,23 +840,34 @@ static struct MHD_Daemon *start_daemon(struct server *s)
 {
 	size_t n = s->max_connections;
 	unsigned workers = (unsigned)((n + HTTP_WORKER_CONNECTIONS - 1) / HTTP_WORKER_CONNECTIONS);
+	unsigned flags = MHD_USE_EPOLL_INTERNAL_THREAD | MHD_ALLOW_SUSPEND_RESUME | MHD_USE_ITC;
+	struct MHD_OptionItem tls[] = {
+		{ MHD_OPTION_HTTPS_MEM_CERT, 0, s->listen.cert },
+		{ MHD_OPTION_HTTPS_MEM_KEY, 0, s->listen.key },
+		{ MHD_OPTION_HTTPS_PRIORITIES, 0, (void *)(uintptr_t)"NORMAL:-VERS-ALL:+VERS-TLS1.3:+VERS-TLS1.2" },
+		{ MHD_OPTION_END, 0, NULL },
+	};
 
+	if (s->listen.cert)
+		flags |= MHD_USE_TLS;
+	else
+		tls[0].option = MHD_OPTION_END;
 	if (workers < HTTP_WORKERS_MIN)
 		workers = n < HTTP_WORKERS_MIN ? (unsigned)n : HTTP_WORKERS_MIN;
-	return MHD_start_daemon(MHD_USE_EPOLL_INTERNAL_THREAD | MHD_ALLOW_SUSPEND_RESUME | MHD_USE_ITC, 0, NULL, NULL,
-				on_request, s, MHD_OPTION_LISTEN_SOCKET, s->listen_fd, MHD_OPTION_THREAD_POOL_SIZE,
+	return MHD_start_daemon(flags, 0, NULL, NULL,
+				on_request, s, MHD_OPTION_LISTEN_SOCKET, s->listen.fd, MHD_OPTION_THREAD_POOL_SIZE,
 				workers > 1 ? workers : 0, MHD_OPTION_CONNECTION_LIMIT, (unsigned)n,
 				MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)HTTP_IDLE_TIMEOUT_S,
 				MHD_OPTION_STRICT_FOR_CLIENT, 1, MHD_OPTION_UNESCAPE_CALLBACK, keep_escaped, NULL,
 				MHD_OPTION_URI_LOG_CALLBACK, on_uri, s, MHD_OPTION_NOTIFY_COMPLETED, on_completed, s,
-				MHD_OPTION_NOTIFY_CONNECTION, on_connection, s, MHD_OPTION_END);
+				MHD_OPTION_NOTIFY_CONNECTION, on_connection, s, MHD_OPTION_ARRAY, tls, MHD_OPTION_END);
 }
 
 int server_run(struct server *s, const struct api *api, struct err *err)
 {
 	s->api = *api;
 	s->access.store = api->store;
-	if (s->public)
+	if (s->listen.public || s->access.behind_proxy)
 		token_need(api->store);
 	s->conns = conns_new(s->max_connections);
 	if (!s->conns)
@@ -933,7 +875,9 @@ int server_run(struct server *s, const struct api *api, struct err *err)
 	s->watch = store_watch(api->store, on_change, s);
 	s->daemon = start_daemon(s);
 	if (!s->daemon)
-		return err_set(err, ERR_IO, "cannot start the HTTP threads");
+		return s->listen.cert ? err_set(err, ERR_USAGE, "cannot serve with this --tls-cert and --tls-key: they must belong "
+						"together, the key without a password") :
+					err_set(err, ERR_IO, "cannot start the HTTP threads");
 	if (pthread_create(&s->ticker, NULL, ticker_main, s))
 		return err_set(err, ERR_NOMEM, "cannot start a thread");
 	s->ticking = true;
@@ -972,8 +916,7 @@ void server_stop(struct server *s)
 		MHD_stop_daemon(s->daemon);
 	if (s->watch >= 0)
 		store_unwatch(s->api.store, s->watch);
-	if (s->listen_fd >= 0)
-		close(s->listen_fd);
+	listen_close(&s->listen);
 	conns_free(s->conns);
 	pthread_mutex_destroy(&s->lock);
 	free(s);

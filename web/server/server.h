@@ -14,13 +14,15 @@ struct server_opts {
 	const char *host;        /* name or address */
 	int port;                /* 0: any free one */
 	int max_connections;     /* 0: 500 */
+	const char *tls_cert, *tls_key; /* PEM files; NULL: plain HTTP */
+	bool behind_proxy;       /* X-Forwarded-Host and X-Forwarded-Proto are believed */
 	bool has_token;          /* somebody has one: addresses beyond loopback may be served */
 };
 
-/* ERR_USAGE: the host is unknown, or not a loopback address and nobody has a token. ERR_BUSY: the port is taken. */
+/* ERR_USAGE: the host is unknown, or other machines can reach it and nobody has a token, or the certificate is no good. ERR_BUSY: the port is taken. */
 int server_bind(struct server **ret, const struct server_opts *o, struct err *err);
 
-const char *server_address(const struct server *s); /* http://HOST:PORT */
+const char *server_address(const struct server *s); /* http://HOST:PORT or https:// */
 bool server_public(const struct server *s);         /* other machines can reach it */
 struct api_counters *server_counters(struct server *s);
 

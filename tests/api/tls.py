@@ -1,0 +1,135 @@
+"""HTTPS with a certificate made for the test: versions, what plain HTTP gets, commands through it, events, what is refused
+at the start; and what X-Forwarded-* headers are worth with and without --behind-proxy."""
+import sys
+sys.dont_write_bytecode = True
+import os
+import shutil
+import socket
+import ssl
+import subprocess
+import tempfile
+import warnings
+import lib
+
+
+def openssl(*args):
+    subprocess.run(["openssl", *args], check=True, capture_output=True, timeout=60)
+
+
+def make_certificate(folder, name):
+    cert, key = os.path.join(folder, name + ".pem"), os.path.join(folder, name + ".key")
+    openssl("req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-keyout", key, "-out", cert, "-days", "2",
+            "-subj", "/CN=dptrack test", "-addext", "subjectAltName=DNS:localhost,IP:127.0.0.1")
+    return cert, key
+
+
+def tool(*args, env=None):
+    environment = {k: v for k, v in os.environ.items() if not k.startswith("DPTRACK_")}
+    return subprocess.run([lib.PROGRAM, *args], capture_output=True, text=True, timeout=60, env=dict(environment, **(env or {})))
+
+
+def refused(words, *args):
+    r = tool("serve", "--port", "0", *args)
+    lib.equal((r.returncode, r.stdout, r.stderr.count("\n")), (2, "", 1), f"serve {args}: {r.stderr}")
+    for word in words:
+        lib.check(word in r.stderr, f"serve {args}: {word!r} is not in {r.stderr!r}")
+
+
+def handshake(server, version):
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    context.load_verify_locations(cadata=ssl.DER_cert_to_PEM_cert(server.tls.get_ca_certs(True)[0]))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        context.minimum_version = context.maximum_version = version
+        if version < ssl.TLSVersion.TLSv1_2:
+            context.set_ciphers("ALL:@SECLEVEL=0")
+    try:
+        with context.wrap_socket(server.socket(timeout=60), server_hostname="localhost") as s:
+            return s.version()
+    except (ssl.SSLError, ConnectionError):
+        return None
+
+
+def events(server):
+    s = server.tls.wrap_socket(server.socket(timeout=60), server_hostname="localhost")
+    s.sendall(b"GET /api/v1/events HTTP/1.1\r\nHost: localhost\r\n\r\n")
+    data = b""
+    while b"data:" not in data:
+        data += s.recv(4096)
+    run = lib.make_run(server, name="seen")
+    while run.encode() not in data:
+        piece = s.recv(4096)
+        if not lib.check(piece, "the event stream goes on"):
+            break
+        data += piece
+    s.close()
+
+
+def encrypted(folder, cert, key):
+    runs = os.path.join(folder, "runs")
+    server = lib.Server(runs, "--tls-cert", cert, "--tls-key", key)
+    server.tls = ssl.create_default_context(cafile=cert)
+    lib.check(server.url.startswith("https://"), f"the printed address: {server.url}")
+    lib.equal(server.request("GET", "/health")[0], 200, "GET /health")
+    big = lib.make_run(server, params={f"p{i}": "x" * 400 for i in range(1500)})
+    lib.check(len(server.request("GET", f"/api/v1/runs/{big}")[2]) > 600000, "a long body both ways")
+    lib.equal(handshake(server, ssl.TLSVersion.TLSv1_3), "TLSv1.3", "TLS 1.3")
+    lib.equal(handshake(server, ssl.TLSVersion.TLSv1_2), "TLSv1.2", "TLS 1.2")
+    lib.equal(handshake(server, ssl.TLSVersion.TLSv1_1), None, "TLS 1.1")
+    with server.socket() as s:
+        s.sendall(b"GET /health HTTP/1.1\r\nHost: localhost\r\n\r\n")
+        try:
+            lib.check(b"200 OK" not in s.recv(4096), "plain HTTP on the port of HTTPS")
+        except (ConnectionError, socket.timeout):
+            pass
+    events(server)
+    lib.equal(tool("ls", "--logdir", runs).returncode, 0, "a command on the folder, through the server")
+    lib.equal(tool("ls", "--url", server.url).returncode, 1, "a certificate that nobody vouches for")
+    lib.equal(tool("ls", "--url", server.url, env={"DPTRACK_CA": cert}).returncode, 0, "DPTRACK_CA")
+    token = tool("token", "add", "t", "--scope", "read", "--logdir", runs).stdout.strip()
+    status, headers, _ = server.request("POST", "/login", f"token={token}".encode())
+    lib.check(status == 303 and "Secure" in headers["Set-Cookie"], f"the session's cookie: {headers['Set-Cookie']}")
+    lib.equal(server.stop(), 0, "exit code")
+
+
+def behind_proxy(folder):
+    token = {"Authorization": "Bearer 0123456789abcdef"}
+    seen = dict(lib.JSON, Origin="https://tracker.lab", **{"X-Forwarded-Host": "evil, tracker.lab", "X-Forwarded-Proto": "https"}, **token)
+    with lib.fresh(env={"DPTRACK_TOKEN": "0123456789abcdef"}) as server:
+        lib.equal(server.request("POST", "/api/v1/experiments", {"name": "a"}, seen)[0], 403, "X-Forwarded-Host without --behind-proxy")
+        lib.equal(server.request("GET", "/health", headers={"Host": "tracker.lab"})[0], 403, "Host without --behind-proxy")
+    with lib.fresh("--behind-proxy", env={"DPTRACK_TOKEN": "0123456789abcdef"}) as server:
+        lib.equal(server.request("GET", "/health", headers={"Host": "tracker.lab"})[0], 200, "the proxy's Host")
+        lib.equal(server.request("GET", "/version", headers={"Host": "tracker.lab"})[0], 401, "a token is needed")
+        lib.equal(server.request("POST", "/api/v1/experiments", {"name": "a"}, seen)[0], 201, "Origin as the proxy saw it")
+        first = dict(seen, Origin="https://evil")
+        lib.equal(server.request("POST", "/api/v1/experiments", {"name": "b"}, first)[0], 403, "only what the proxy added counts")
+        for proto, secure in (("https", True), ("http, https", True), ("https, http", False), ("http", False), ("", False)):
+            cookie = server.request("POST", "/login", b"token=0123456789abcdef", {"X-Forwarded-Proto": proto})[1]["Set-Cookie"]
+            lib.equal("Secure" in cookie, secure, f"X-Forwarded-Proto: {proto}: {cookie}")
+
+
+def main():
+    lib.bound(300)
+    if not shutil.which("openssl"):
+        print("tls: openssl is not installed, which makes the certificate")
+        sys.exit(77)
+    with tempfile.TemporaryDirectory(prefix="dptrack-test.") as folder:
+        cert, key = make_certificate(folder, "a")
+        _, other = make_certificate(folder, "b")
+        place = ("--logdir", os.path.join(folder, "runs"))
+        refused(["--behind-proxy", "token"], *place, "--behind-proxy")
+        if "without TLS" in tool("serve", "--port", "0", *place, "--tls-cert", "/", "--tls-key", "/").stderr:
+            behind_proxy(folder)
+            print("tls: this libmicrohttpd was built without TLS")
+            sys.exit(1 if lib.failures else 77)
+        refused(["--tls-key"], *place, "--tls-cert", cert)
+        refused(["none.pem", "No such file"], *place, "--tls-cert", os.path.join(folder, "none.pem"), "--tls-key", key)
+        refused(["PEM"], *place, "--tls-cert", __file__, "--tls-key", key)
+        refused(["belong"], *place, "--tls-cert", cert, "--tls-key", other)
+        encrypted(folder, cert, key)
+        behind_proxy(folder)
+    lib.finish("tls")
+
+
+main()

@@ -1,0 +1,150 @@
+/* listen.c: binds the address and reads the certificate. Knows nothing of HTTP. */
+#include "web/server/listen.h"
+
+#include <errno.h>
+#include <netdb.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+enum { LISTEN_PEM_MAX = 1 << 20 };
+
+static bool is_loopback(const struct sockaddr *a)
+{
+	if (a->sa_family == AF_INET)
+		return (ntohl(((const struct sockaddr_in *)(const void *)a)->sin_addr.s_addr) >> 24) == 127;
+	return IN6_IS_ADDR_LOOPBACK(&((const struct sockaddr_in6 *)(const void *)a)->sin6_addr);
+}
+
+static bool is_wildcard(const struct sockaddr *a)
+{
+	if (a->sa_family == AF_INET)
+		return !((const struct sockaddr_in *)(const void *)a)->sin_addr.s_addr;
+	return IN6_IS_ADDR_UNSPECIFIED(&((const struct sockaddr_in6 *)(const void *)a)->sin6_addr);
+}
+
+static int listen_on(int *ret, const struct addrinfo *ai, const struct server_opts *o, struct err *err)
+{
+	int fd = socket(ai->ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0), one = 1, saved;
+
+	if (fd < 0)
+		return err_set_errno(err, errno, "cannot open a socket for %s", o->host);
+	setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one));
+	if (!bind(fd, ai->ai_addr, ai->ai_addrlen) && !listen(fd, SOMAXCONN)) {
+		*ret = fd;
+		return 0;
+	}
+	saved = errno;
+	close(fd);
+	if (saved == EADDRINUSE)
+		return err_set(err, ERR_BUSY, "port %d of %s is taken by another program: choose one with --port "
+			       "(0: any free one)", o->port, o->host);
+	if (saved == EACCES)
+		return err_set(err, ERR_USAGE, "port %d of %s needs more rights: choose one above 1023 with --port",
+			       o->port, o->host);
+	if (saved == EADDRNOTAVAIL)
+		return err_set(err, ERR_USAGE, "%s is no address of this machine", o->host);
+	return err_set_errno(err, saved, "cannot listen on %s port %d", o->host, o->port);
+}
+
+static int bound_address(struct listen *l, const struct server_opts *o, struct err *err)
+{
+	struct sockaddr_storage bound;
+	socklen_t len = sizeof(bound);
+	int port;
+
+	if (getsockname(l->fd, (struct sockaddr *)&bound, &len))
+		return err_set_errno(err, errno, "cannot read the address that was bound");
+	port = bound.ss_family == AF_INET ? ntohs(((struct sockaddr_in *)(void *)&bound)->sin_port) :
+					    ntohs(((struct sockaddr_in6 *)(void *)&bound)->sin6_port);
+	snprintf(l->address, sizeof(l->address), strchr(o->host, ':') ? "%s://[%s]:%d" : "%s://%s:%d",
+		 l->cert ? "https" : "http", o->host, port);
+	return 0;
+}
+
+static int read_pem(char **ret, const char *path, const char *flag, struct err *err)
+{
+	char *text = NULL;
+	size_t n = 0;
+	FILE *f = fopen(path, "re");
+
+	if (!f)
+		return err_set(err, ERR_USAGE, "%s %s: %s", flag, path, strerror(errno));
+	text = malloc(LISTEN_PEM_MAX);
+	if (text)
+		n = fread(text, 1, LISTEN_PEM_MAX - 1, f);
+	fclose(f);
+	if (text)
+		text[n] = '\0';
+	if (!text || n == LISTEN_PEM_MAX - 1 || !strstr(text, "-----BEGIN ")) {
+		free(text);
+		return err_set(err, ERR_USAGE, "%s %s: want a file in PEM format (-----BEGIN …)", flag, path);
+	}
+	*ret = text;
+	return 0;
+}
+
+static int read_tls(struct listen *l, const struct server_opts *o, struct err *err)
+{
+	int rc;
+
+	if (!o->tls_cert && !o->tls_key)
+		return 0;
+	if (!o->tls_cert || !o->tls_key)
+		return err_set(err, ERR_USAGE, "--tls-cert and --tls-key go together: both name a file");
+	rc = read_pem(&l->cert, o->tls_cert, "--tls-cert", err);
+	return rc ? rc : read_pem(&l->key, o->tls_key, "--tls-key", err);
+}
+
+static int listen_checked(struct listen *l, const struct addrinfo *ai, const struct server_opts *o, struct err *err)
+{
+	int rc;
+
+	l->public = !is_loopback(ai->ai_addr);
+	l->wildcard = is_wildcard(ai->ai_addr);
+	if (l->public && !o->has_token)
+		return err_set(err, ERR_USAGE, "%s can be reached from other machines: make a token first (dptrack token add NAME "
+			       "--scope admin), or set one in DPTRACK_TOKEN or a file named by --token-file", o->host);
+	rc = listen_on(&l->fd, ai, o, err);
+	return rc ? rc : bound_address(l, o, err);
+}
+
+int listen_open(struct listen *ret, const struct server_opts *o, struct err *err)
+{
+	struct addrinfo hints = { .ai_socktype = SOCK_STREAM, .ai_flags = AI_PASSIVE | AI_NUMERICSERV }, *found = NULL;
+	struct listen l = { .fd = -1 };
+	char port[16];
+	int rc;
+
+	snprintf(port, sizeof(port), "%d", o->port);
+	rc = getaddrinfo(o->host, port, &hints, &found);
+	if (rc)
+		rc = err_set(err, ERR_USAGE, "--host %s: %s", o->host, gai_strerror(rc));
+	else if (o->behind_proxy && !o->has_token)
+		rc = err_set(err, ERR_USAGE, "--behind-proxy: whoever reaches the proxy reaches the runs: make a token first "
+			     "(dptrack token add NAME --scope admin)");
+	else
+		rc = read_tls(&l, o, err);
+	if (!rc)
+		rc = listen_checked(&l, found, o, err);
+	if (found)
+		freeaddrinfo(found);
+	if (rc)
+		listen_close(&l);
+	else
+		*ret = l;
+	return rc;
+}
+
+void listen_close(struct listen *l)
+{
+	if (l->fd >= 0)
+		close(l->fd);
+	if (l->key)
+		explicit_bzero(l->key, strlen(l->key));
+	free(l->cert);
+	free(l->key);
+	*l = (struct listen){ .fd = -1 };
+}
