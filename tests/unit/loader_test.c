@@ -67,9 +67,9 @@ static void collect(struct loader_opts o, struct buf *out)
 				assert_int_equal(b.step, k % steps);
 				assert_int_equal(b.epoch, o.first_epoch + k / steps);
 				assert_int_equal(b.micro, m);
-				assert_int_equal((uintptr_t)b.images % 64, 0);
-				buf_add(out, b.images, (size_t)b.count * EACH * dtype_bytes(o.dtype));
-				buf_add(out, b.labels, (size_t)b.count * sizeof(int32_t) * (size_t)(o.sampler.micro == 0));
+				assert_int_equal((uintptr_t)b.inputs % 64, 0);
+				buf_add(out, b.inputs, (size_t)b.count * EACH * dtype_bytes(o.dtype));
+				buf_add(out, b.targets, (size_t)b.count * sizeof(int32_t) * (size_t)(o.sampler.micro == 0));
 				loader_release(l[r], &b);
 			}
 		}
@@ -104,10 +104,10 @@ static void values_are_normalised_pixels(void **state)
 				double want = (idx_pixel(0, sample, (int)(i % EACH)) / 255.0 - set->mean[0]) / set->std[0];
 
 				if (f64)
-					assert_true(((const double *)b.images)[i] == want);
+					assert_true(((const double *)b.inputs)[i] == want);
 				else
-					assert_true(((const float *)b.images)[i] == (float)want);
-				assert_int_equal(b.labels[i / EACH], idx_label(0, sample));
+					assert_true(((const float *)b.inputs)[i] == (float)want);
+				assert_int_equal(b.targets[i / EACH], idx_label(0, sample));
 			}
 			loader_release(l, &b);
 		}
@@ -231,7 +231,7 @@ static void evaluation_is_in_order(void **state)
 	(void)state;
 	while (loader_next(l, &b, NULL) == 1) {
 		assert_int_equal(b.count, counts[k]);
-		assert_int_equal(b.labels[0], idx_label(1, first[k]));
+		assert_int_equal(b.targets[0], idx_label(1, first[k]));
 		loader_release(l, &b);
 		k++;
 	}
@@ -282,7 +282,7 @@ static void slots_are_held_and_given_back_in_any_order(void **state)
 			loader_release(l, &b[k * 2 % 3]);
 			assert_int_equal(loader_next(l, &b[k * 2 % 3], NULL), 1);
 			assert_int_equal(b[k * 2 % 3].epoch * 5 + b[k * 2 % 3].step, k);
-			assert_true((const char *)b[k * 2 % 3].images >= (char *)memory);
+			assert_true((const char *)b[k * 2 % 3].inputs >= (char *)memory);
 		}
 		loader_close(l);
 		free(memory);
@@ -310,8 +310,8 @@ static void endless_and_plain_floats(void **state)
 		assert_int_equal(b.step, k);
 		assert_int_equal(b.count, 2);
 		for (int i = 0; i < 8; i++)
-			assert_true(((const float *)b.images)[i] == (float)images[12 + i]);
-		assert_int_equal(b.labels[1], 4);
+			assert_true(((const float *)b.inputs)[i] == (float)images[12 + i]);
+		assert_int_equal(b.targets[1], 4);
 		loader_release(l, &b);
 	}
 	loader_close(l);

@@ -20,6 +20,11 @@ const char *split_name(enum split s)
 	return s == SPLIT_TRAIN ? "train" : "val";
 }
 
+const char *sample_kind_name(enum sample_kind k)
+{
+	return k == SAMPLE_IMAGE ? "images" : "tokens";
+}
+
 static int not_recognised(const char *path, struct err *err)
 {
 	struct buf b;
@@ -54,6 +59,26 @@ void dataset_close(struct dataset *d)
 		d->ops->close(d);
 }
 
+static int check_tokens(const struct dataset *d, const struct dataset_read *r, struct err *err)
+{
+	for (int64_t i = 0; i < d->seq_len; i++) {
+		bool fits = r->tokens[i] >= 0 && r->tokens[i] < d->vocab;
+
+		if (!fits || r->targets[i] >= d->vocab)
+			return err_set(err, ERR_USAGE,
+				       "%.200s: token %d in %s sample %lld: must be below the vocabulary's %lld", d->path,
+				       fits ? r->targets[i] : r->tokens[i], split_name(r->split), (long long)r->index, (long long)d->vocab);
+	}
+	return 0;
+}
+
+int64_t dataset_weight(const struct dataset *d, enum split split, int64_t index)
+{
+	if (d->ops->weight)
+		return d->ops->weight(d, split, index);
+	return d->kind == SAMPLE_TOKENS ? d->seq_len : 1;
+}
+
 int dataset_read(const struct dataset *d, const struct dataset_read *r, struct err *err)
 {
 	int rc;
@@ -62,6 +87,8 @@ int dataset_read(const struct dataset *d, const struct dataset_read *r, struct e
 		return err_set(err, ERR_USAGE, "%.200s: no sample %lld in the %s split", d->path, (long long)r->index,
 			       split_name(r->split));
 	rc = d->ops->read(d, r, err);
+	if (d->kind == SAMPLE_TOKENS)
+		return rc ? rc : check_tokens(d, r, err);
 	if (!rc && (*r->label < 0 || *r->label >= d->classes))
 		return err_set(err, ERR_USAGE, "%.200s: label %d of %s sample %lld: must be below %d classes", d->path,
 			       *r->label, split_name(r->split), (long long)r->index, d->classes);

@@ -1,5 +1,5 @@
-/* dataset.h: a set of labelled images behind one sample index. Formats are registered in datasets.def; each reads its
- * own files and knows nothing of batches, ranks, order or augmentation.
+/* dataset.h: a set of samples behind one index: labelled images, or windows of a text's tokens. Formats are registered in
+ * datasets.def; each reads its own files and knows nothing of batches, ranks, order or augmentation.
  *
  * A dataset is immutable once open: dataset_read may be called from any thread. Failures of files are ERR_USAGE (the
  * user named something missing or damaged): one line with file, what, expected and found. */
@@ -21,12 +21,21 @@ const char *split_name(enum split s); /* "train", "val" */
 
 struct dataset_ops;
 
+enum sample_kind {
+	SAMPLE_IMAGE,  /* pixels and one label */
+	SAMPLE_TOKENS, /* seq_len tokens and the token that follows each (-1: none is known, nothing is learnt there) */
+};
+
+const char *sample_kind_name(enum sample_kind k); /* "images", "tokens" */
+
 struct dataset { /* first member of each format's own struct */
 	const struct dataset_ops *ops;
+	enum sample_kind kind;
 	char *path;                   /* what was opened, for messages */
 	int64_t n_samples[SPLIT_COUNT]; /* 0: the set has no such split */
 	int height, width, channels;
 	int classes;                  /* labels are in [0, classes) */
+	int64_t seq_len, vocab;       /* token sets: length of a sample; tokens are in [0, vocab) */
 	bool endless;                 /* training has no epochs: position p stands for sample p modulo n_samples */
 	/* Type of the pixels that read gives: DTYPE_U8, to be normalised as (v/255 - mean[c]) / std[c], or DTYPE_F32 or
 	 * DTYPE_F64, used as they are. */
@@ -42,11 +51,13 @@ struct dataset_read {
 	int64_t index;   /* in [0, n_samples[split]) */
 	void *pixels;    /* height * width * channels elements of dataset->dtype, HWC; 64-byte alignment not needed */
 	int32_t *label;
+	int32_t *tokens, *targets; /* token sets: seq_len each */
 };
 
 struct dataset_opts {
 	const char *path; /* folder */
 	int classes;      /* 0: as many as the labels say; else labels at or above it are refused */
+	int64_t seq_len;  /* of token sets */
 };
 
 struct dataset_ops {
@@ -59,6 +70,8 @@ struct dataset_ops {
 	void (*close)(struct dataset *d);
 	/* Optional: the pixels of a sample where they lie (dtype, HWC), so that they need not be copied. */
 	const void *(*peek)(const struct dataset *d, enum split split, int64_t index);
+	/* Optional: what a sample counts for in a mean: its targets. NULL: 1 for images, seq_len for tokens. */
+	int64_t (*weight)(const struct dataset *d, enum split split, int64_t index);
 };
 
 #define DATASET(name) extern const struct dataset_ops dataset_##name;
@@ -69,6 +82,7 @@ struct dataset_ops {
 int dataset_open(struct dataset **ret, const struct dataset_opts *o, struct err *err);
 void dataset_close(struct dataset *d); /* NULL is fine */
 int dataset_read(const struct dataset *d, const struct dataset_read *r, struct err *err);
+int64_t dataset_weight(const struct dataset *d, enum split split, int64_t index);
 
 struct dataset_synthetic_opts {
 	int height, width, channels, classes;
@@ -91,5 +105,16 @@ struct dataset_memory_opts {
 };
 
 int dataset_memory_open(struct dataset **ret, const struct dataset_memory_opts *o, struct err *err);
+
+/* The same two kinds of sets for tokens. tokens: n rows of seq_len + 1, borrowed until close; NULL: random ones, made
+ * from seed. A token of -1 is padding: nothing is learnt from what stands before it. */
+struct dataset_tokens_opts {
+	const char *path;
+	const int32_t *tokens;
+	int64_t n, seq_len, vocab;
+	uint64_t seed;
+};
+
+int dataset_tokens_open(struct dataset **ret, const struct dataset_tokens_opts *o, struct err *err);
 
 #endif

@@ -15,14 +15,14 @@
 #include "tracker/base/clock.h"
 #include "trainer/data/pixels.h"
 
-#define CHUNK_PIXELS 65536
+#define CHUNK_NUMBERS 65536
 #define ALIGN_BYTES 64
 #define WORKERS_MAX 1024
 
 struct slot {
 	struct loader_batch batch;
-	char *images;
-	int32_t *labels;
+	char *inputs;
+	int32_t *targets;
 	int64_t *index;  /* sample of each place */
 	int64_t claimed, done; /* samples given to workers, and filled by them */
 	int64_t failed_at; /* place of the first sample that could not be read, -1 none */
@@ -35,7 +35,7 @@ struct loader {
 	struct loader_opts o;
 	struct order order;
 	struct pixels_table table;
-	size_t sample_bytes, image_slot_bytes; /* of one delivered image, of all images of a slot */
+	size_t sample_bytes, input_slot_bytes; /* of one delivered input, of all inputs of a slot */
 	int64_t capacity, chunk;               /* samples of a slot, of a claim */
 
 	pthread_mutex_t lock;
@@ -74,24 +74,38 @@ static int64_t capacity_of(const struct sampler *s)
 	return s->micro && s->micro < n ? s->micro : n;
 }
 
-/* Bytes of the images (*ret_images) and of everything of one slot; -1 when they overflow. */
-static int slot_bytes(const struct loader_opts *o, size_t *ret_images, size_t *ret_all)
+/* Bytes of one delivered input, and numbers of its target. */
+static size_t input_bytes(const struct loader_opts *o)
 {
-	size_t n = (size_t)capacity_of(&o->sampler), images, labels;
+	const struct dataset *d = o->dataset;
 
-	if (__builtin_mul_overflow(n, pixels_count(o->dataset) * dtype_bytes(o->dtype), &images) ||
-	    __builtin_mul_overflow(n, sizeof(int32_t), &labels) || images > PTRDIFF_MAX / 4 || labels > PTRDIFF_MAX / 4)
+	return d->kind == SAMPLE_TOKENS ? (size_t)d->seq_len * sizeof(int32_t) : pixels_count(d) * dtype_bytes(o->dtype);
+}
+
+static size_t target_count(const struct dataset *d)
+{
+	return d->kind == SAMPLE_TOKENS ? (size_t)d->seq_len : 1;
+}
+
+/* Bytes of the inputs (*ret_inputs) and of everything of one slot; -1 when they overflow. */
+static int slot_bytes(const struct loader_opts *o, size_t *ret_inputs, size_t *ret_all)
+{
+	size_t n = (size_t)capacity_of(&o->sampler), inputs, targets;
+
+	if (__builtin_mul_overflow(n, input_bytes(o), &inputs) ||
+	    __builtin_mul_overflow(n, target_count(o->dataset) * sizeof(int32_t), &targets) ||
+	    inputs > PTRDIFF_MAX / 4 || targets > PTRDIFF_MAX / 4)
 		return -1;
-	*ret_images = round_up(images);
-	*ret_all = round_up(images) + round_up(labels);
+	*ret_inputs = round_up(inputs);
+	*ret_all = round_up(inputs) + round_up(targets);
 	return 0;
 }
 
 size_t loader_bytes(const struct loader_opts *o)
 {
-	size_t images, all, total;
+	size_t inputs, all, total;
 
-	if (slot_bytes(o, &images, &all) || __builtin_mul_overflow(all, (size_t)slot_count(o), &total))
+	if (slot_bytes(o, &inputs, &all) || __builtin_mul_overflow(all, (size_t)slot_count(o), &total))
 		return 0;
 	return total;
 }
@@ -113,6 +127,19 @@ static bool at_end(const struct loader *l)
 	return l->o.epochs && l->epoch >= l->o.first_epoch + l->o.epochs;
 }
 
+/* What the mean of a step is taken over. */
+static int64_t weight_of(const struct loader *l, struct range global)
+{
+	const struct dataset *d = l->o.dataset;
+	int64_t sum = 0;
+
+	if (!d->ops->weight)
+		return (global.end - global.begin) * (int64_t)target_count(d);
+	for (int64_t i = global.begin; i < global.end; i++)
+		sum += dataset_weight(d, l->o.split, order_at(&l->order, &l->o.sampler, i));
+	return sum;
+}
+
 /* Puts a free slot at the end of the line and writes down which samples belong into it. Under the lock. */
 static void assign(struct loader *l)
 {
@@ -128,8 +155,9 @@ static void assign(struct loader *l)
 					     .n_micro = sampler_micros(s, l->step),
 					     .count = r.end - r.begin,
 					     .global_count = global.end - global.begin,
-					     .images = slot->images,
-					     .labels = slot->labels,
+					     .global_weight = weight_of(l, global),
+					     .inputs = slot->inputs,
+					     .targets = slot->targets,
 					     .slot = n };
 	for (int64_t i = 0; i < slot->batch.count; i++)
 		slot->index[i] = order_at(&l->order, s, r.begin + i);
@@ -141,13 +169,16 @@ static void assign(struct loader *l)
 	advance(l);
 }
 
-/* One sample into its place; scratch holds two source images. */
-static int fill_one(struct loader *l, const struct slot *slot, int64_t i, uint8_t *scratch, struct err *err)
+/* One image into its place; scratch holds two source images. */
+static int fill_image(struct loader *l, const struct slot *slot, int64_t i, uint8_t *scratch, struct err *err)
 {
 	const struct dataset *d = l->o.dataset;
 	size_t source_bytes = pixels_count(d) * dtype_bytes(d->dtype);
 	const void *pixels = d->ops->peek ? d->ops->peek(d, l->o.split, slot->index[i]) : scratch;
-	struct dataset_read r = { l->o.split, slot->index[i], d->ops->peek ? NULL : scratch, &slot->labels[i] };
+	struct dataset_read r = { .split = l->o.split,
+				  .index = slot->index[i],
+				  .pixels = d->ops->peek ? NULL : scratch,
+				  .label = &slot->targets[i] };
 	int rc = dataset_read(d, &r, err);
 
 	if (rc)
@@ -158,8 +189,22 @@ static int fill_one(struct loader *l, const struct slot *slot, int64_t i, uint8_
 		pixels_move(d, pixels_draw(key, slot->index[i], l->o.augment), pixels, scratch + source_bytes);
 		pixels = scratch + source_bytes;
 	}
-	pixels_deliver(d, &l->table, pixels, l->o.dtype, slot->images + (size_t)i * l->sample_bytes);
+	pixels_deliver(d, &l->table, pixels, l->o.dtype, slot->inputs + (size_t)i * l->sample_bytes);
 	return 0;
+}
+
+static int fill_one(struct loader *l, const struct slot *slot, int64_t i, uint8_t *scratch, struct err *err)
+{
+	const struct dataset *d = l->o.dataset;
+
+	if (d->kind == SAMPLE_IMAGE)
+		return fill_image(l, slot, i, scratch, err);
+	return dataset_read(d,
+			    &(struct dataset_read){ .split = l->o.split,
+						    .index = slot->index[i],
+						    .tokens = (void *)(slot->inputs + (size_t)i * l->sample_bytes),
+						    .targets = slot->targets + i * d->seq_len },
+			    err);
 }
 
 /* Waits until the slot may be called full, or the loader stops. Under the lock. */
@@ -218,7 +263,7 @@ static bool work_once(struct loader *l, uint8_t *scratch)
 
 static size_t scratch_bytes(const struct loader *l)
 {
-	return round_up(2 * pixels_count(l->o.dataset) * dtype_bytes(l->o.dataset->dtype));
+	return round_up(2 * pixels_count(l->o.dataset) * dtype_bytes(l->o.dataset->dtype) + 1);
 }
 
 static void *worker_main(void *arg)
@@ -301,9 +346,9 @@ static int check_opts(const struct loader_opts *o, struct err *err)
 	if (o->sampler.n_samples != d->n_samples[o->split] || o->sampler.n_samples < 1)
 		return err_set(err, ERR_USAGE, "%.200s: has %lld samples in the %s split, %lld were expected", d->path,
 			       (long long)d->n_samples[o->split], split_name(o->split), (long long)o->sampler.n_samples);
-	if (o->dtype != DTYPE_F32 && o->dtype != DTYPE_F64)
+	if (d->kind == SAMPLE_IMAGE && o->dtype != DTYPE_F32 && o->dtype != DTYPE_F64)
 		return err_set(err, ERR_UNSUPPORTED, "the loader delivers f32 or f64, not %s", dtype_name(o->dtype));
-	if (o->augment && d->dtype != DTYPE_U8)
+	if (o->augment && (d->dtype != DTYPE_U8 || d->kind != SAMPLE_IMAGE))
 		return err_set(err, ERR_USAGE, "%.200s: is used as it is and cannot be augmented", d->path);
 	if (o->workers < 0 || o->workers > WORKERS_MAX || o->slots > 1 << 16 || o->sampler.global_batch < 1 ||
 	    o->rank < 0 || o->rank >= o->sampler.world)
@@ -320,7 +365,7 @@ static int allocate(struct loader *l, struct err *err)
 	size_t n = (size_t)slot_count(&l->o), each = 0, bytes = loader_bytes(&l->o);
 	char *at = l->o.memory;
 
-	slot_bytes(&l->o, &l->image_slot_bytes, &each);
+	slot_bytes(&l->o, &l->input_slot_bytes, &each);
 	if (!at && posix_memalign(&l->memory, ALIGN_BYTES, bytes))
 		l->memory = NULL;
 	if (!at)
@@ -334,8 +379,8 @@ static int allocate(struct loader *l, struct err *err)
 		return err_set(err, ERR_NOMEM, "no memory for %zu batches of %zu bytes; fewer samples a batch are needed", n,
 			       each);
 	for (size_t i = 0; i < n; i++, at += each) {
-		l->slots[i].images = at;
-		l->slots[i].labels = (int32_t *)(void *)(at + l->image_slot_bytes);
+		l->slots[i].inputs = at;
+		l->slots[i].targets = (int32_t *)(void *)(at + l->input_slot_bytes);
 		l->slots[i].index = calloc((size_t)l->capacity, sizeof(int64_t));
 		l->free_slots[l->n_free++] = (int)(n - 1 - i);
 		if (!l->slots[i].index)
@@ -387,11 +432,12 @@ int loader_open(struct loader **ret, const struct loader_opts *o, struct err *er
 	l->current = -1;
 	l->epoch = o->first_epoch;
 	l->step = o->first_step;
-	l->sample_bytes = pixels_count(o->dataset) * dtype_bytes(o->dtype);
+	l->sample_bytes = input_bytes(o);
 	l->capacity = capacity_of(&o->sampler);
-	l->chunk = CHUNK_PIXELS / (int64_t)pixels_count(o->dataset) + 1;
+	l->chunk = CHUNK_NUMBERS / (int64_t)(input_bytes(o) / sizeof(int32_t) + 1) + 1;
 	init_conds(l);
-	pixels_table(&l->table, o->dataset);
+	if (o->dataset->kind == SAMPLE_IMAGE)
+		pixels_table(&l->table, o->dataset);
 	workers = l->o.workers;
 	rc = order_init(&l->order, &o->sampler, err);
 	if (!rc)

@@ -19,7 +19,7 @@ struct loader_opts {
 	enum split split;
 	struct sampler sampler;
 	int rank;
-	enum dtype dtype;     /* of the delivered images: DTYPE_F32 or DTYPE_F64 */
+	enum dtype dtype;     /* of the delivered images: DTYPE_F32 or DTYPE_F64; nothing to token sets */
 	int workers;          /* threads; 0: loader_next does the work itself */
 	int slots;            /* batches in flight, those that the caller holds included; 0: 4, workers + 2 if that is more */
 	unsigned augment;     /* bits of enum loader_augment */
@@ -40,8 +40,10 @@ struct loader_batch {
 	int64_t micro, n_micro;     /* which micro-batch of the step */
 	int64_t count;              /* samples here; may be 0 */
 	int64_t global_count;       /* samples of the whole step, over all ranks and micro-batches */
-	const void *images;         /* count * height * width * channels of dtype, NHWC; 64-byte aligned */
-	const int32_t *labels;      /* count */
+	int64_t global_weight;      /* what the step's mean is taken over: those samples, or their targets */
+	const void *inputs;         /* images: count * height * width * channels of dtype, NHWC; tokens: i32, count *
+				     * seq_len; 64-byte aligned */
+	const int32_t *targets;     /* count labels; or count * seq_len tokens, -1 where there is nothing to learn */
 	double wait_s;              /* how long loader_next kept the caller waiting */
 	int slot;                   /* for loader_release */
 };

@@ -71,7 +71,7 @@ struct step_result {
 	int64_t step;	  /* from 1 */
 	int64_t epoch;	  /* from 1 */
 	int64_t in_epoch; /* from 1 */
-	int64_t count;	  /* samples of the global batch */
+	int64_t count;	  /* samples (or tokens) that the loss is the mean of, of the global batch */
 	double loss;	  /* mean over the global batch */
 	double loss_sum;
 	double lr, grad_norm;

@@ -91,9 +91,9 @@ static int evaluate_batch(struct engine *e, const struct loader_batch *b, double
 
 	if (!p)
 		return err_set(err, ERR_LIMIT, "no program was prepared to evaluate %lld samples", (long long)b->count);
-	rc = prepared_put(&e->prepared, p->images, b->images, tensor_bytes(p->images), err);
+	rc = prepared_put(&e->prepared, p->inputs, b->inputs, tensor_bytes(p->inputs), err);
 	if (!rc)
-		rc = prepared_put(&e->prepared, p->labels, b->labels, tensor_bytes(p->labels), err);
+		rc = prepared_put(&e->prepared, p->targets, b->targets, tensor_bytes(p->targets), err);
 	if (!rc)
 		rc = exec_run(e->exec, p, &page, &times, err);
 	if (!rc)
@@ -107,21 +107,21 @@ static int evaluate_batch(struct engine *e, const struct loader_batch *b, double
 
 static int evaluate_part(struct engine *e, double sums[SUMS], double *outputs, struct err *err)
 {
-	const struct tensor *images = NULL;
+	const struct tensor *inputs = NULL;
 	struct loader *loader = NULL;
 	struct loader_batch b;
 	int rc;
 
 	for (int i = 0; i < e->prepared.n_programs; i++)
-		images = e->prepared.program[i]->training ? images : e->prepared.program[i]->images;
-	if (!images)
+		inputs = e->prepared.program[i]->training ? inputs : e->prepared.program[i]->inputs;
+	if (!inputs)
 		return err_set(err, ERR_UNSUPPORTED, "this run has no evaluation set");
 	rc = loader_open(&loader,
 			 &(struct loader_opts){ .dataset = e->data,
 						.split = SPLIT_VAL,
 						.sampler = e->eval,
 						.rank = e->seat->rank,
-						.dtype = images->dtype,
+						.dtype = inputs->dtype,
 						.workers = (int)e->cfg->workers,
 						.epochs = 1 },
 			 err);

@@ -113,8 +113,10 @@ static void find_tensors(struct program *p)
 {
 	const struct graph *g = p->graph;
 
-	p->images = graph_find(g, "images");
-	p->labels = graph_find(g, "labels");
+	bool tokens = graph_find(g, "tokens") != NULL;
+
+	p->inputs = graph_find(g, tokens ? "tokens" : "images");
+	p->targets = graph_find(g, tokens ? "targets" : "labels");
 	p->logits = graph_find(g, "logits");
 	p->result = graph_find(g, "result");
 	p->result_sum = graph_find(g, STRATEGY_RESULT_SUM);
@@ -147,8 +149,8 @@ int program_new(struct program **ret, const struct program_opts *o, int64_t batc
 	if (rc)
 		goto out;
 	find_tensors(p);
-	if (!p->images || !p->labels || !p->result) {
-		rc = err_set(err, ERR_UNSUPPORTED, "model %s has no images, labels or result", o->model->name);
+	if (!p->inputs || !p->targets || !p->result) {
+		rc = err_set(err, ERR_UNSUPPORTED, "model %s has no inputs, targets or result", o->model->name);
 		goto out;
 	}
 	*ret = p;

@@ -33,7 +33,7 @@ struct program {
 	void **state; /* of node i's kernel; owned */
 
 	/* Tensors that the host writes or reads; NULL where the program has none. */
-	struct tensor *images, *labels, *logits;
+	struct tensor *inputs, *targets, *logits; /* inputs: "images" or "tokens"; targets: "labels" or "targets" */
 	struct tensor *result;	   /* sums of this rank's samples */
 	struct tensor *result_sum; /* of all ranks (training); result itself when there is one rank */
 	struct tensor *grad_norm;

@@ -29,10 +29,10 @@ static int put_inputs(struct engine *e, const struct program *p, const struct lo
 		      struct err *err)
 {
 	const double vote = stop ? 1 : 0;
-	int rc = prepared_put(&e->prepared, p->images, b->images, tensor_bytes(p->images), err);
+	int rc = prepared_put(&e->prepared, p->inputs, b->inputs, tensor_bytes(p->inputs), err);
 
 	if (!rc)
-		rc = prepared_put(&e->prepared, p->labels, b->labels, tensor_bytes(p->labels), err);
+		rc = prepared_put(&e->prepared, p->targets, b->targets, tensor_bytes(p->targets), err);
 	if (!rc && p->vote)
 		rc = prepared_put(&e->prepared, p->vote, &vote, sizeof(vote), err);
 	return rc;
@@ -64,7 +64,7 @@ static struct step_page page_for(const struct engine *e, const struct loader_bat
 				   .first_sample = own.begin - sampler_global(&e->train, b->step).begin,
 				   .seed = (uint64_t)e->cfg->seed,
 				   .lr = lr,
-				   .inv_count = 1.0 / (double)b->global_count,
+				   .inv_count = 1.0 / (double)b->global_weight,
 				   .loss_scale = 1,
 				   .clip_factor = 1 };
 }
@@ -129,7 +129,7 @@ int step_run(struct engine *e, struct step_result *ret, struct err *err)
 	r.step = e->step + 1;
 	r.epoch = b.epoch + 1;
 	r.in_epoch = b.step + 1;
-	r.count = b.global_count;
+	r.count = b.global_weight;
 	r.lr = lr_schedule_at(&e->lr, r.step);
 	r.epoch_ends = b.step + 1 == e->steps_per_epoch;
 	r.stop = seat_stop(e->seat) != 0;

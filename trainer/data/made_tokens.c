@@ -1,0 +1,127 @@
+/* made_tokens.c: token sets without files: random tokens, and rows that a caller holds in memory. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tracker/base/crc32c.h"
+#include "trainer/data/dataset.h"
+#include "trainer/graph/rng.h"
+
+#define POOL_BYTES_MAX (INT64_C(64) << 20)
+#define POOL_SAMPLES_MAX 4096
+
+struct made_tokens {
+	struct dataset base;
+	const int32_t *tokens; /* rows of seq_len + 1 */
+	int32_t *owned;	       /* NULL for borrowed ones */
+};
+
+static void made_close(struct dataset *base)
+{
+	struct made_tokens *d = (struct made_tokens *)base;
+
+	free(d->owned);
+	free(d->base.path);
+	free(d);
+}
+
+static const int32_t *row(const struct dataset *base, int64_t index)
+{
+	return ((const struct made_tokens *)base)->tokens + index * (base->seq_len + 1);
+}
+
+static int made_read(const struct dataset *base, const struct dataset_read *r, struct err *err)
+{
+	const int32_t *from = row(base, r->index);
+
+	(void)err;
+	for (int64_t i = 0; i < base->seq_len; i++) {
+		r->tokens[i] = from[i] < 0 ? 0 : from[i];
+		r->targets[i] = from[i] < 0 ? -1 : from[i + 1];
+	}
+	return 0;
+}
+
+static int64_t made_weight(const struct dataset *base, enum split split, int64_t index)
+{
+	const int32_t *from = row(base, index);
+	int64_t n = 0;
+
+	(void)split;
+	for (int64_t i = 0; i < base->seq_len; i++)
+		n += from[i] >= 0 && from[i + 1] >= 0;
+	return n;
+}
+
+const struct dataset_ops dataset_synthetic_tokens = { .name = "synthetic", .read = made_read, .close = made_close };
+const struct dataset_ops dataset_memory_tokens = {
+	.name = "memory", .read = made_read, .close = made_close, .weight = made_weight
+};
+
+static int draw(struct made_tokens *d, uint64_t seed, struct err *err)
+{
+	int64_t each = d->base.seq_len + 1, n = POOL_BYTES_MAX / (each * (int64_t)sizeof(int32_t));
+	struct rng_key key = { seed, rng_stream("synthetic tokens") };
+
+	n = n < 1 ? 1 : n > POOL_SAMPLES_MAX ? POOL_SAMPLES_MAX : n;
+	d->tokens = d->owned = malloc((size_t)(n * each) * sizeof(int32_t));
+	if (!d->owned)
+		return err_set(err, ERR_NOMEM, "--synthetic: no memory for %lld samples of %lld tokens", (long long)n,
+			       (long long)each);
+	for (int64_t i = 0; i < n * each; i++)
+		d->owned[i] = (int32_t)rng_below(key, (uint64_t)i, (uint64_t)d->base.vocab);
+	d->base.ops = &dataset_synthetic_tokens;
+	d->base.n_samples[SPLIT_TRAIN] = n;
+	snprintf(d->base.hash, sizeof(d->base.hash), "synthetic-%08x", crc32c(0, d->owned, (size_t)(n * each) * 4));
+	return 0;
+}
+
+static int check(struct made_tokens *d, const struct dataset_tokens_opts *o, struct err *err)
+{
+	int64_t each = o->seq_len + 1, counted = 0;
+
+	for (int64_t i = 0; i < o->n * each; i++)
+		if (o->tokens[i] < -1 || o->tokens[i] >= o->vocab)
+			return err_set(
+				err, ERR_USAGE,
+				"%.200s: token %d of sample %lld: must be from 0 and below the vocabulary's %lld (or "
+				"-1, padding)",
+				o->path, o->tokens[i], (long long)(i / each), (long long)o->vocab);
+	for (int64_t i = 0; i < o->n; i++)
+		counted += made_weight(&d->base, SPLIT_TRAIN, i);
+	if (!counted)
+		return err_set(err, ERR_USAGE, "%.200s: no token has one behind it: there is nothing to learn",
+			       o->path);
+	return 0;
+}
+
+int dataset_tokens_open(struct dataset **ret, const struct dataset_tokens_opts *o, struct err *err)
+{
+	struct made_tokens *d = calloc(1, sizeof(*d));
+	int rc = 0;
+
+	if (!d || !(d->base.path = strdup(o->path))) {
+		free(d);
+		return err_set(err, ERR_NOMEM, "out of memory");
+	}
+	d->base.kind = SAMPLE_TOKENS;
+	d->base.endless = true;
+	d->base.seq_len = o->seq_len;
+	d->base.vocab = o->vocab;
+	d->base.ops = &dataset_memory_tokens;
+	d->tokens = o->tokens;
+	if (o->tokens) {
+		d->base.n_samples[SPLIT_TRAIN] = d->base.n_samples[SPLIT_VAL] = o->n;
+		snprintf(d->base.hash, sizeof(d->base.hash), "memory-%08x",
+			 crc32c(0, o->tokens, (size_t)(o->n * (o->seq_len + 1)) * sizeof(int32_t)));
+		rc = check(d, o, err);
+	} else {
+		rc = draw(d, o->seed, err);
+	}
+	if (rc) {
+		made_close(&d->base);
+		return rc;
+	}
+	*ret = &d->base;
+	return 0;
+}
