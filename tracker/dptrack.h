@@ -104,6 +104,17 @@ struct dptrack_run_opts {
  * error (may be NULL) filled on failure. */
 int dptrack_run_open(struct dptrack_run **ret, const struct dptrack_run_opts *opts, struct dptrack_error *error);
 
+/* Where a run lies. */
+struct dptrack_found {
+	char id[33];
+	int newest_segment;
+	char dir[4096];
+};
+
+/* Looks for the run opts->run_id below opts->runs_dir, or without an id for the newest run named opts->run_name in
+ * opts->experiment (both are needed then; newest: begun last). Makes nothing. DPTRACK_NOENT when there is none. */
+int dptrack_find(struct dptrack_found *ret, const struct dptrack_run_opts *opts, struct dptrack_error *error);
+
 /* Writes everything that is queued and the status, waits for the disk and at most close_wait_s for the server, then
  * frees the run (NULL is fine). DPTRACK_RUNNING leaves the status as it is (a rank that ends before others).
  * 0, or the code of what could not be completed; the run is gone in either case. */

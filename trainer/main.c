@@ -45,6 +45,8 @@ static enum dptrack_status status_of(const struct board *board, int code)
 {
 	if (code == 0)
 		return DPTRACK_FINISHED;
+	if (code == SEAT_PREEMPTED)
+		return DPTRACK_PREEMPTED;
 	return code == 130 || (code == 1 && atomic_load(&board->stop_signal)) ? DPTRACK_KILLED : DPTRACK_FAILED;
 }
 
@@ -53,7 +55,7 @@ static void job_ended(void *user, const struct board *board, int code, const cha
 	struct job *job = user;
 
 	if (atomic_load(&board->run_open))
-		report_final(job->cfg, board->run_id, job->cfg->world, status_of(board, code), reason);
+		report_final(job->cfg, board, status_of(board, code), reason);
 }
 
 /* One of the ranks that torchrun, mpirun or srun started. */
@@ -152,7 +154,8 @@ static int resolve(struct job *job, struct place *place, struct err *err)
 			return rc;
 		w.batch_from_samples = job->batch->n;
 	}
-	return config_resolve(cfg, &w, err);
+	rc = config_resolve(cfg, &w, err);
+	return rc ? rc : resume_settle(cfg, err);
 }
 
 static int run(struct job *job, struct err *err)

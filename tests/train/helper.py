@@ -176,7 +176,7 @@ def read_journal(path, run):
                 run["series"].setdefault((value[1][0].decode(), rank), {})[step] = number
 
 
-FINISHED, FAILED, KILLED = 1, 2, 3
+FINISHED, FAILED, KILLED, PREEMPTED = 1, 2, 3, 4
 LAUNCHER = -2
 
 

@@ -5,15 +5,15 @@ import signal
 import subprocess
 import time
 
-from helper import (FAILED, FINISHED, KILLED, LAUNCHER, Folder, alive, check, children, dptrain, fast, finish,
+from helper import (FAILED, FINISHED, KILLED, LAUNCHER, PREEMPTED, Folder, alive, check, children, dptrain, fast, finish,
                     make_set, read_run, shared_objects, start)
 
 FAST = fast()
 
 
-def endless(runs, ranks, **more):
+def endless(runs, ranks, *flags, **more):
     return start("--synthetic", "--max-steps", 1000000, "--model", "resnet20", "--classes", 10, "-b", 4, "--nproc-per-node", ranks, "--runs-dir", runs,
-                 "--print-freq", 1, *FAST, **more)
+                 "--print-freq", 1, *FAST, *flags, **more)
 
 
 def wait_for_steps(p, n):
@@ -61,10 +61,10 @@ def killed_rank(ranks, victim, number):
         check("rank %d" % victim in run["reason"], "%s: reason %r" % (name, run["reason"]))
 
 
-def interrupted(number, code, twice):
+def interrupted(number, code, twice, status=KILLED, more=()):
     name = "signal %d%s" % (number, " twice" if twice else "")
     with Folder() as runs:
-        p = endless(runs, 2, preexec_fn=os.setsid)
+        p = endless(runs, 2, *more, preexec_fn=os.setsid)
         wait_for_steps(p, 3)
         pids = children(p.pid)
         os.killpg(p.pid, number)
@@ -76,7 +76,7 @@ def interrupted(number, code, twice):
         check(seconds < 60, "%s: ended after %.1f s" % (name, seconds))
         nothing_left(name, pids + [p.pid])
         run = read_run(runs)
-        check(run["status"].get(LAUNCHER) == KILLED, "%s: status %s" % (name, run["status"]))
+        check(run["status"].get(LAUNCHER) == status, "%s: status %s" % (name, run["status"]))
         if not twice:
             steps = {key: sorted(v) for key, v in run["series"].items() if key[0] == "phase/step"}
             check(len(steps) == 2 and steps[("phase/step", 0)] == steps[("phase/step", 1)], "%s: both ranks end at the same step" % name)
@@ -180,7 +180,9 @@ def main():
     killed_rank(3, 0, signal.SIGABRT)
     interrupted(signal.SIGINT, 130, False)
     interrupted(signal.SIGINT, 130, True)
-    interrupted(signal.SIGTERM, 1, False)
+    interrupted(signal.SIGTERM, 75, False, PREEMPTED)
+    interrupted(signal.SIGUSR1, 75, False, PREEMPTED)
+    interrupted(signal.SIGTERM, 1, False, KILLED, ("--save-total-limit", 0))
     hung_up()
     killed_launcher()
     placed("torchrun", lambda r: {"RANK": str(r), "WORLD_SIZE": "2", "LOCAL_RANK": str(r), "LOCAL_WORLD_SIZE": "2",

@@ -1,5 +1,6 @@
 # Whole runs of dptrain, started as a user does.
-train_tests = tests/train/launcher.py tests/train/phases.py tests/train/ranks.py tests/train/reference.py
+train_tests = tests/train/launcher.py tests/train/phases.py tests/train/ranks.py tests/train/reference.py \
+	tests/train/resume.py
 TESTS += $(train_tests)
 EXTRA_DIST += $(train_tests) tests/train/helper.py tests/train/reference/make_resnet20.py tests/train/reference/reference.json \
 	tests/train/reference/batch.safetensors tests/train/reference/gelu.safetensors tests/train/reference/relu.safetensors \

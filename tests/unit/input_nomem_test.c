@@ -169,11 +169,11 @@ static struct graph *graph;
 
 static int keep_weights(struct err *err)
 {
-	struct weights_access a = { put, get, NULL };
+	struct weights_access a = { put, get, .user = NULL };
 	struct st_meta meta = { "k", "v" };
-	int rc = weights_save(graph, &(struct weights_save_opts){ weights_path, &meta, 1 }, &a, err);
+	int rc = weights_save(graph, &(struct weights_save_opts){ .path = weights_path, .meta = &meta, .n_meta = 1 }, &a, err);
 
-	return rc ? rc : weights_load(graph, weights_path, &a, err);
+	return rc ? rc : weights_load(graph, &(struct weights_load_opts){ .path = weights_path }, &a, err);
 }
 
 static int fetch(void *user, size_t i, const void **ret, struct err *err)

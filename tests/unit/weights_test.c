@@ -144,7 +144,7 @@ static void loads_every_type(void **state)
 		const struct tensor *t;
 
 		write_file(&f);
-		if (weights_load(g, path, &(struct weights_access){ put, get, &m }, &err))
+		if (weights_load(g, &(struct weights_load_opts){ .path = path }, &(struct weights_access){ put, get, .user = &m }, &err))
 			fail_msg("%s", err.text);
 		assert_int_equal(m.puts, 3);
 		t = graph_find(g, "conv1.weight");
@@ -166,7 +166,7 @@ static void saves_what_it_loads(void **state)
 	struct file f = good_file(ST_F64);
 	struct graph *g = small_graph(DTYPE_F64);
 	struct memory m = { .puts = 0 };
-	struct weights_access a = { put, get, &m };
+	struct weights_access a = { put, get, .user = &m };
 	struct st_meta meta = { "model", "tiny" };
 	struct safetensors *s = NULL;
 	struct err err = ERR_INIT;
@@ -174,8 +174,8 @@ static void saves_what_it_loads(void **state)
 
 	(void)state;
 	write_file(&f);
-	assert_int_equal(weights_load(g, path, &a, &err), 0);
-	assert_int_equal(weights_save(g, &(struct weights_save_opts){ path, &meta, 1 }, &a, &err), 0);
+	assert_int_equal(weights_load(g, &(struct weights_load_opts){ .path = path }, &a, &err), 0);
+	assert_int_equal(weights_save(g, &(struct weights_save_opts){ .path = path, .meta = &meta, .n_meta = 1 }, &a, &err), 0);
 	assert_int_equal(safetensors_open(&s, path, &err), 0);
 	assert_int_equal(safetensors_count(s), 3);
 	assert_string_equal(safetensors_meta(s, "model"), "tiny");
@@ -201,7 +201,7 @@ static void refused(struct file *f, const char *words)
 	int rc;
 
 	write_file(f);
-	rc = weights_load(g, path, &(struct weights_access){ put, get, &m }, &err);
+	rc = weights_load(g, &(struct weights_load_opts){ .path = path }, &(struct weights_access){ put, get, .user = &m }, &err);
 	if (rc != ERR_USAGE || m.puts || !strstr(err.text, words) || strchr(err.text, '\n'))
 		fail_msg("code %d, %d put, says: %s\n  expected: %s", rc, m.puts, err.text, words);
 	graph_free(g);

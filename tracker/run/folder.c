@@ -37,10 +37,11 @@ static int make_folders(const char *path, struct err *err)
 struct journal_file {
 	const char *path;
 	uint64_t bytes;
+	double begun_s; /* wall time of its first record */
 	const struct event_header *header;
 };
 
-/* Calls visit when the file at path is a journal of the run. */
+/* Calls visit when the file at path is a journal of the run (NULL: of any). */
 static bool visit_file(const char *path, const char *run_id,
 		       void (*visit)(void *user, const struct journal_file *f), void *user)
 {
@@ -60,9 +61,9 @@ static bool visit_file(const char *path, const char *run_id,
 	}
 	if (n <= 0 || record_next(bytes, (size_t)n, &at, &rec) != RECORD_OK ||
 	    event_open(&ev, rec.payload, rec.payload_bytes) || event_next(&ev, &item) != 1 ||
-	    item.kind != EVENT_HEADER || !event_text_equal(ev.header.run_id, run_id))
+	    item.kind != EVENT_HEADER || (run_id && !event_text_equal(ev.header.run_id, run_id)))
 		return false;
-	visit(user, &(struct journal_file){ path, (uint64_t)st.st_size, &ev.header });
+	visit(user, &(struct journal_file){ path, (uint64_t)st.st_size, ev.wall_time, &ev.header });
 	return true;
 }
 
@@ -175,6 +176,78 @@ static int find(struct folder *ret, struct arena *arena, const struct folder_opt
 		return err_set(err, ERR_NOENT, "no run %s below %s to reopen", opts->run_id, opts->runs_dir);
 	if (!ret->dir || !ret->experiment || !ret->run_name)
 		return err_set(err, ERR_NOMEM, "out of memory");
+	return 0;
+}
+
+/* ---- the newest run of a name ---- */
+
+struct newest {
+	const struct folder_opts *opts;
+	char id[NAMES_ID_BYTES]; /* of the folder that is looked at; "" when it is of another name */
+	double begun_s;		 /* when that run's first journal was begun */
+};
+
+static void see_name(void *user, const struct journal_file *f)
+{
+	struct newest *n = user;
+
+	if (!event_text_equal(f->header->run_name, n->opts->run_name) ||
+	    !event_text_equal(f->header->experiment, n->opts->experiment))
+		return;
+	if (!n->id[0] || f->begun_s < n->begun_s)
+		n->begun_s = f->begun_s;
+	snprintf(n->id, sizeof(n->id), "%.*s", (int)f->header->run_id.len, f->header->run_id.at);
+}
+
+static void find_newest(char *ret_id, const char *dir, const char *prefix, const struct folder_opts *opts)
+{
+	struct newest n = { .opts = opts };
+	char path[4096];
+	DIR *d = opendir(dir);
+	const struct dirent *e;
+	double best_s = 0;
+
+	ret_id[0] = '\0';
+	while (d && (e = readdir(d))) {
+		if (strncmp(e->d_name, prefix, strlen(prefix)) ||
+		    strlen(e->d_name) != strlen(prefix) + ID_DIGITS ||
+		    (size_t)snprintf(path, sizeof(path), "%s/%s", dir, e->d_name) >= sizeof(path))
+			continue;
+		n.id[0] = '\0';
+		visit_folder(path, NULL, see_name, &n);
+		if (n.id[0] && (!ret_id[0] || n.begun_s > best_s)) {
+			best_s = n.begun_s;
+			memcpy(ret_id, n.id, sizeof(n.id));
+		}
+	}
+	if (d)
+		closedir(d);
+}
+
+int folder_find(struct folder *ret, char *ret_id, struct arena *arena, const struct folder_opts *opts, struct err *err)
+{
+	char experiment[NAMES_COMPONENT_BYTES], name[NAMES_COMPONENT_BYTES], prefix[NAMES_COMPONENT_BYTES + 1];
+	struct folder_opts by_id = { .runs_dir = opts->runs_dir, .run_id = opts->run_id, .must_exist = true };
+	struct folder f = { .newest_segment = -1 };
+	char id[NAMES_ID_BYTES], dir[4096];
+	int rc;
+
+	if (!opts->must_exist) {
+		names_escape(experiment, opts->experiment);
+		names_escape(name, opts->run_name);
+		snprintf(prefix, sizeof(prefix), "%s-", name);
+		if ((size_t)snprintf(dir, sizeof(dir), "%s/%s", opts->runs_dir, experiment) >= sizeof(dir))
+			return err_set(err, ERR_USAGE, "%.100s…: path is too long", opts->runs_dir);
+		find_newest(id, dir, prefix, opts);
+		if (!id[0])
+			return err_set(err, ERR_NOENT, "no run named %.100s in %.200s", opts->run_name, dir);
+		by_id.run_id = id;
+	}
+	rc = find(&f, arena, &by_id, err);
+	if (rc)
+		return rc;
+	memmove(ret_id, by_id.run_id, NAMES_ID_BYTES);
+	*ret = f;
 	return 0;
 }
 

@@ -270,6 +270,45 @@ out:
 	return rc ? fail(error, &err) : 0;
 }
 
+/* ---- find ---- */
+
+static int find_run(struct dptrack_found *ret, const struct dptrack_run_opts *o, struct arena *arena, struct err *err)
+{
+	struct folder f;
+	int rc = check_opts(o, err);
+
+	if (!rc && !o->run_id && !o->run_name)
+		rc = err_set(err, ERR_USAGE, "looking for a run needs its id or its name");
+	if (!rc)
+		rc = folder_find(&f, ret->id, arena,
+				 &(struct folder_opts){ .runs_dir = o->runs_dir ? o->runs_dir : "runs",
+							.experiment = o->experiment ? o->experiment : "default",
+							.run_name = o->run_name,
+							.run_id = o->run_id,
+							.must_exist = o->run_id != NULL },
+				 err);
+	if (rc)
+		return rc;
+	if ((size_t)snprintf(ret->dir, sizeof(ret->dir), "%s", f.dir) >= sizeof(ret->dir))
+		return err_set(err, ERR_USAGE, "%.100s…: path is too long", f.dir);
+	ret->newest_segment = f.newest_segment;
+	return 0;
+}
+
+int dptrack_find(struct dptrack_found *ret, const struct dptrack_run_opts *opts, struct dptrack_error *error)
+{
+	struct err err = ERR_INIT;
+	struct dptrack_found found;
+	struct arena *arena = arena_new();
+	int rc = arena ? find_run(&found, opts, arena, &err) : err_set(&err, ERR_NOMEM, "out of memory");
+
+	arena_free(arena);
+	if (rc)
+		return fail(error, &err);
+	*ret = found;
+	return 0;
+}
+
 /* ---- close ---- */
 
 static int close_uplink(struct dptrack_run *run)

@@ -89,6 +89,9 @@ bool config_given(const struct run_config *cfg, enum flag_id id);
  * another value; source names who says so ("the images of DIR"). */
 int config_settle(struct run_config *cfg, enum flag_id id, int64_t value, const char *source, struct err *err);
 
+/* Sets a TEXT flag that nobody gave, with origin "derived". ERR_NOMEM. */
+int config_put_text(struct run_config *cfg, enum flag_id id, const char *value, struct err *err);
+
 /* One resolved value as text, for params of the tracked run and for `dptrain config`. */
 struct config_item {
 	const char *name;   /* "batch_size" */

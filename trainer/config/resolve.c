@@ -211,6 +211,28 @@ static void resolve_threads(struct run_config *cfg)
 	derive(cfg, FLAG_threads);
 }
 
+static int resolve_checkpoints(struct run_config *cfg, struct err *err)
+{
+	static const char *const series[] = { "epoch/train_loss", "epoch/val_loss", "epoch/top1",    "epoch/top5",
+					      "val/loss",	  "val/top1",	    "val/perplexity" };
+	const size_t n = sizeof(series) / sizeof(series[0]);
+	const char *near = NULL;
+	struct label l;
+	bool known = !cfg->save_best;
+
+	for (size_t i = 0; !known && i < n; i++)
+		known = !strcmp(cfg->save_best, series[i]);
+	if (!known)
+		near = config_nearest(cfg->save_best, series, n);
+	if (!known)
+		return err_set(err, ERR_USAGE, "%s %.60s: no series to choose by; %s%s%s", say(cfg, FLAG_save_best, &l),
+			       cfg->save_best, near ? "did you mean " : "epoch/val_loss is one", near ? near : "",
+			       near ? "?" : "");
+	if (cfg->resume && !strcmp(cfg->resume, "auto") && !cfg->run_name)
+		return err_set(err, ERR_USAGE, "%s: needs the run's name; add --run-name NAME", say(cfg, FLAG_resume, &l));
+	return 0;
+}
+
 static int resolve_report(struct run_config *cfg, struct err *err)
 {
 	struct label l;
@@ -246,6 +268,8 @@ int config_resolve(struct run_config *cfg, const struct config_world *w, struct 
 		rc = resolve_optimiser(cfg, err);
 	if (!rc && has(cfg, FLAG_report_to))
 		rc = resolve_report(cfg, err);
+	if (!rc && has(cfg, FLAG_resume))
+		rc = resolve_checkpoints(cfg, err);
 	if (!rc)
 		resolve_threads(cfg);
 	return rc;
@@ -262,6 +286,17 @@ int config_settle(struct run_config *cfg, enum flag_id id, int64_t value, const 
 	if (config_given(cfg, id))
 		return 0;
 	*at = value;
+	derive(cfg, id);
+	return 0;
+}
+
+int config_put_text(struct run_config *cfg, enum flag_id id, const char *value, struct err *err)
+{
+	const char *copy = arena_strdup(cfg->arena, value);
+
+	if (!copy)
+		return err_set(err, ERR_NOMEM, "out of memory");
+	*(const char **)((char *)cfg + flag_get(id)->offset) = copy;
 	derive(cfg, id);
 	return 0;
 }

@@ -8,6 +8,7 @@
 #include "trainer/engine/exec.h"
 #include "trainer/engine/seat.h"
 #include "trainer/weights/batch.h"
+#include "trainer/weights/safetensors.h"
 
 /* What a process was started with; the ranks inherit it from the launcher. */
 struct job {
@@ -37,6 +38,8 @@ struct engine {
 	double mark_s;		 /* when the last step ended */
 	double slow_step_s;	 /* test hook: DPTRAIN_TEST_SLOW_RANK=rank:ms */
 	double slow_batch_s;	 /* test hook: DPTRAIN_TEST_SLOW_LOADER=ms */
+	int die_rank;		 /* test hook: DPTRAIN_TEST_DIE=rank:step or launcher:step (-1); at once after that step */
+	int64_t die_step;	 /* 0: nobody dies */
 	bool stats_shared;	 /* running statistics are rank 0's on every rank */
 };
 
@@ -50,6 +53,7 @@ int engine_open_plan(struct engine **ret, const struct job *job, struct seat *se
 int engine_begin(struct engine *e, struct err *err); /* starts the loader; the first step's clock */
 
 bool engine_is_root(const struct engine *e);
+bool engine_saves(const struct run_config *cfg); /* checkpoints are written, at the end if not before */
 
 /* Steps: step.c. */
 enum step_time {
@@ -101,7 +105,21 @@ int evaluate_classes(const struct engine *e);
 /* Makes rank 0's running statistics everybody's (nothing to do with --sync-bn or one rank). Collective. */
 int evaluate_share_stats(struct engine *e, struct err *err);
 
+/* Makes rank 0's persistent tensors everybody's. Collective. */
+int evaluate_share_all(struct engine *e, struct err *err);
+
+/* What a weights file says about itself. Texts live as long as the struct. */
+struct files_meta {
+	struct st_meta entry[12];
+	size_t n;
+	char text[1024];
+};
+
+void files_meta(const struct engine *e, struct files_meta *ret);
+
 /* Files: files.c. Only rank 0 writes. */
+struct checkpoint;
+int files_load_checkpoint(struct engine *e, const struct checkpoint *c, struct err *err); /* rank 0's tensors alone */
 int files_load_weights(struct engine *e, const char *path, struct err *err);
 int files_save_weights(struct engine *e, const char *path, struct err *err);
 int files_save_grads(struct engine *e, const char *path, struct err *err);

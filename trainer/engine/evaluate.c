@@ -51,6 +51,17 @@ int evaluate_share_stats(struct engine *e, struct err *err)
 	return 0;
 }
 
+int evaluate_share_all(struct engine *e, struct err *err)
+{
+	const struct graph *g = e->prepared.program[0]->graph;
+	int rc = 0;
+
+	for (int i = 0; !rc && e->seat->world > 1 && i < g->n_tensors; i++)
+		if (g->tensors[i]->life == LIFE_PERSISTENT && !g->tensors[i]->base)
+			rc = share_one(e, g->tensors[i], err);
+	return rc;
+}
+
 /* Logits of one batch as doubles, to their rows. */
 static int keep_outputs(struct engine *e, const struct program *p, const struct loader_batch *b, double *outputs,
 			struct err *err)

@@ -1,8 +1,12 @@
 /* files.c: weights, gradients and outputs to and from safetensors files. */
+#include "config.h"
+
+#include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "trainer/engine/engine.h"
-#include "trainer/weights/weights.h"
+#include "trainer/weights/checkpoint.h"
 
 static const struct graph *any_graph(const struct engine *e)
 {
@@ -27,14 +31,69 @@ static int get_gradient(void *user, const struct tensor *t, void *data, struct e
 
 int files_load_weights(struct engine *e, const char *path, struct err *err)
 {
-	return weights_load(any_graph(e), path, &(struct weights_access){ put_tensor, get_tensor, e }, err);
+	return weights_load(any_graph(e), &(struct weights_load_opts){ .path = path }, &(struct weights_access){ put_tensor, get_tensor, .user = e }, err);
+}
+
+int files_load_checkpoint(struct engine *e, const struct checkpoint *c, struct err *err)
+{
+	return checkpoint_load(c, any_graph(e), &(struct weights_access){ put_tensor, get_tensor, .user = e }, err);
+}
+
+/* One entry, its value in what is left of ret->text. */
+__attribute__((format(printf, 4, 5))) static void say(struct files_meta *ret, size_t *used, const char *key,
+						       const char *fmt, ...)
+{
+	va_list ap;
+	int n;
+
+	va_start(ap, fmt);
+	n = vsnprintf(ret->text + *used, sizeof(ret->text) - *used, fmt, ap);
+	va_end(ap);
+	if (n < 0 || (size_t)n >= sizeof(ret->text) - *used)
+		return;
+	ret->entry[ret->n++] = (struct st_meta){ key, ret->text + *used };
+	*used += (size_t)n + 1;
+}
+
+static void say_channels(struct files_meta *ret, size_t *used, const char *key, const double *v, int n)
+{
+	char text[DATASET_CHANNELS_MAX * 30] = "";
+	size_t at = 0;
+
+	for (int i = 0; i < n && at < sizeof(text); i++)
+		at += (size_t)snprintf(text + at, sizeof(text) - at, i ? ",%.17g" : "%.17g", v[i]);
+	say(ret, used, key, "%s", text);
+}
+
+void files_meta(const struct engine *e, struct files_meta *ret)
+{
+	const struct dataset *d = e->data;
+	size_t used = 0;
+
+	ret->n = 0;
+	say(ret, &used, "format", "pt"); /* whose names and shapes: other readers ask for it */
+	say(ret, &used, "dptrain", "%s", PACKAGE_VERSION);
+	say(ret, &used, "model", "%s", e->cfg->model);
+	say(ret, &used, "act", "%s", e->prepared.opts.config.act == MODEL_GELU ? "gelu" : "relu");
+	say(ret, &used, "classes", "%d", e->prepared.opts.config.classes);
+	say(ret, &used, "in_channels", "%d", d->channels);
+	say(ret, &used, "image_size", "%dx%d", d->height, d->width);
+	say(ret, &used, "weights", "raw");
+	if (d->dtype == DTYPE_U8) {
+		say_channels(ret, &used, "mean", d->mean, d->channels);
+		say_channels(ret, &used, "std", d->std, d->channels);
+	}
 }
 
 int files_save_weights(struct engine *e, const char *path, struct err *err)
 {
-	const struct weights_save_opts o = { .path = path };
+	struct files_meta meta;
+	struct weights_save_opts o = { .path = path };
 
-	return weights_save(any_graph(e), &o, &(struct weights_access){ put_tensor, get_tensor, e }, err);
+	files_meta(e, &meta);
+	o.meta = meta.entry;
+	o.n_meta = meta.n;
+	return weights_save(any_graph(e), &o, &(struct weights_access){ put_tensor, get_tensor, .user = e }, err);
 }
 
 int files_save_grads(struct engine *e, const char *path, struct err *err)
@@ -43,7 +102,7 @@ int files_save_grads(struct engine *e, const char *path, struct err *err)
 	const struct program *p = prepared_program(&e->prepared, true, part.end - part.begin);
 	const struct weights_save_opts o = { .path = path };
 
-	return weights_save(p->graph, &o, &(struct weights_access){ put_tensor, get_gradient, e }, err);
+	return weights_save(p->graph, &o, &(struct weights_access){ put_tensor, get_gradient, .user = e }, err);
 }
 
 static int fetch_outputs(void *user, size_t i, const void **ret, struct err *err)

@@ -390,13 +390,18 @@ static void print_tail(const struct launcher *l, int rank)
 static int judge(struct launcher *l, char *reason, size_t n)
 {
 	int failed, code = 1;
-	bool stopped = false;
+	bool stopped = false, saved = true;
 
 	snprintf(reason, n, "%s", "");
-	for (int r = 0; r < l->n; r++)
+	for (int r = 0; r < l->n; r++) {
 		stopped = stopped || l->child[r].status;
+		saved = saved && WIFEXITED(l->child[r].status) && WEXITSTATUS(l->child[r].status) == SEAT_PREEMPTED;
+	}
 	if (l->stop_signal && !l->failed_s && stopped) {
-		snprintf(reason, n, "stopped by signal %d (%s)", l->stop_signal, strsignal(l->stop_signal));
+		snprintf(reason, n, "stopped by signal %d (%s)%s", l->stop_signal, strsignal(l->stop_signal),
+			 saved ? " after a checkpoint" : "");
+		if (saved)
+			return SEAT_PREEMPTED;
 		return l->stop_signal == SIGINT ? 130 : 1;
 	}
 	failed = first_failed(l);

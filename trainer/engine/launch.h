@@ -16,7 +16,7 @@ struct launch_opts {
 	void *user;
 };
 
-/* Exit code of the job: 0, 1, 2, 130. Negative when it could not be started (err). */
+/* Exit code of the job: 0, 1, 2, 75, 130. Negative when it could not be started (err). */
 int launch_run(const struct launch_opts *o, struct err *err);
 
 /* The seat of a process that something else started (place.h), or of a single process without launcher. */

@@ -23,6 +23,10 @@ libtrainer_la_SOURCES += \
 	trainer/engine/program.h \
 	trainer/engine/report.c \
 	trainer/engine/report.h \
+	trainer/engine/resume.c \
+	trainer/engine/resume.h \
+	trainer/engine/saver.c \
+	trainer/engine/saver.h \
 	trainer/engine/seat.c \
 	trainer/engine/seat.h \
 	trainer/engine/setup.c \

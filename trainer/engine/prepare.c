@@ -30,6 +30,14 @@ static int add_program(struct prepared *p, int64_t batch, bool training, struct 
 	return rc;
 }
 
+static void plan_snapshot(struct prepared *p)
+{
+	p->snapshot_bytes = p->plan.persistent_bytes;
+	p->snapshot_offset = p->plan.slab_bytes[SPACE_PINNED];
+	p->plan.slab_bytes[SPACE_PINNED] += p->snapshot_bytes;
+	p->plan.category_bytes[PLAN_SNAPSHOT] += p->snapshot_bytes;
+}
+
 int prepare_programs(struct prepared *ret, const struct program_opts *opts, const struct prepare_sizes *sizes,
 		     struct err *err)
 {
@@ -47,6 +55,8 @@ int prepare_programs(struct prepared *ret, const struct program_opts *opts, cons
 						 &ret->program[i]->schedule };
 	if (!rc)
 		rc = plan_make(&ret->plan, list, ret->n_programs, err);
+	if (!rc && sizes->snapshot)
+		plan_snapshot(ret);
 	if (rc)
 		prepare_done(ret);
 	return rc;
@@ -65,6 +75,17 @@ int prepared_put(const struct prepared *p, const struct tensor *t, const void *f
 int prepared_get(const struct prepared *p, const struct tensor *t, void *to, size_t bytes, struct err *err)
 {
 	return p->opts.backend->copy(p->opts.module, to, prepared_address(p, t), bytes, err);
+}
+
+int prepared_snapshot(const struct prepared *p, struct err *err)
+{
+	return p->opts.backend->copy(p->opts.module, p->slab[SPACE_PINNED] + p->snapshot_offset, p->slab[SPACE_PRIVATE],
+				     p->snapshot_bytes, err);
+}
+
+const void *prepared_in_snapshot(const struct prepared *p, const struct tensor *t)
+{
+	return p->slab[SPACE_PINNED] + p->snapshot_offset + t->offset;
 }
 
 static double draw(const struct init *init, struct rng_key key, int64_t i)

@@ -15,12 +15,15 @@ struct prepared {
 	struct plan plan;
 	unsigned char *slab[SPACE_COUNT]; /* NULL until prepare_memory */
 	size_t slab_bytes[SPACE_COUNT];
+	size_t snapshot_bytes;	/* 0: none; as many as the persistent ones at the start of the private slab */
+	size_t snapshot_offset; /* in the pinned slab */
 };
 
 /* sizes: micro-batches of training and of evaluation; either list may be empty. */
 struct prepare_sizes {
 	const int64_t *train, *eval;
 	int n_train, n_eval;
+	bool snapshot; /* plan room for a copy of everything persistent */
 };
 
 /* Programs and plan; needs no memory for tensors and (with env.comm NULL) no other ranks. *opts is copied. */
@@ -39,5 +42,9 @@ void *prepared_address(const struct prepared *p, const struct tensor *t);
 /* Copies between host and a tensor; complete on return. */
 int prepared_put(const struct prepared *p, const struct tensor *t, const void *from, size_t bytes, struct err *err);
 int prepared_get(const struct prepared *p, const struct tensor *t, void *to, size_t bytes, struct err *err);
+
+/* Copies everything persistent into the snapshot; and where a tensor lies there. */
+int prepared_snapshot(const struct prepared *p, struct err *err);
+const void *prepared_in_snapshot(const struct prepared *p, const struct tensor *t);
 
 #endif

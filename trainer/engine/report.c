@@ -7,16 +7,22 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "tracker/base/log.h"
 #include "trainer/engine/machine.h"
 
+#define NEW_LOCK_WAIT_S 1.0 /* for a folder that nobody can know yet */
 #define FINAL_WAIT_S 2.0 /* a job that failed ends within 5 s, server or not */
 
 struct report {
 	struct engine *e;
 	struct dptrack_run *run;
 	int rank;
+	int lock_fd; /* rank 0 */
+	bool reopened;
+	bool has_metric;
+	double metric;
 };
 
 static void warn(void *user, const char *text)
@@ -59,7 +65,7 @@ static void record_item(void *user, const struct config_item *item)
 {
 	struct report *r = user;
 
-	if (!item->value[0])
+	if (!item->value[0] || (r->reopened && !item->segment)) /* the run's own are there already */
 		return;
 	if (item->segment)
 		dptrack_segment_param(r->run, item->name, item->value);
@@ -80,14 +86,16 @@ static void record_params(struct report *r)
 	char text[32];
 
 	config_each(e->cfg, record_item, r);
+	snprintf(text, sizeof(text), "%d", e->seat->world);
+	dptrack_segment_param(r->run, "world_size", text);
+	if (r->reopened)
+		return;
 	if (e->steps_per_epoch != INT64_MAX)
 		record_number(r, "steps_per_epoch", e->steps_per_epoch);
 	record_number(r, "parameters", model_parameter_count(e->prepared.program[0]->graph));
 	if (e->data->hash[0])
 		dptrack_param(r->run, "data_hash", e->data->hash);
 	dptrack_param(r->run, "backend_used", e->backend->name);
-	snprintf(text, sizeof(text), "%d", e->seat->world);
-	dptrack_segment_param(r->run, "world_size", text);
 }
 
 static void record_environment(struct report *r)
@@ -118,31 +126,69 @@ static void record_environment(struct report *r)
 
 /* Rank 0's opening, told to all. */
 struct opening {
-	int code;
+	int code, segment;
+	int64_t first_step, first_epoch;
 	char id[33], text[504];
 };
 
-static int open_root(struct report *r, struct opening *o)
+static int open_root(struct report *r, const struct resume *resume, struct opening *o)
 {
 	struct dptrack_error error = { 0, "" };
 	struct dptrack_run_opts opts;
+	struct err err = ERR_INIT;
 
-	if (dptrack_draw_id(o->id))
+	if (resume->reopens)
+		memcpy(o->id, resume->run_id, sizeof(o->id));
+	else if (dptrack_draw_id(o->id))
 		return -1;
 	opts = run_opts(r->e->cfg, o->id, 0, r->e->seat->world);
+	opts.reopen = resume->reopens;
+	opts.first_step = o->first_step;
+	opts.first_epoch = o->first_epoch;
 	o->code = dptrack_run_open(&r->run, &opts, &error);
 	snprintf(o->text, sizeof(o->text), "%s", error.text);
-	return o->code;
+	if (o->code)
+		return o->code;
+	o->segment = dptrack_run_segment(r->run);
+	if (r->lock_fd < 0 && resume_lock(&r->lock_fd, dptrack_run_dir(r->run), NEW_LOCK_WAIT_S, &err))
+		log_warn("%s", err.text); /* a filesystem without locks */
+	return 0;
 }
 
-static int open_run(struct report *r, struct err *err)
+/* What the launcher needs to speak of the run after the ranks. */
+static void tell_launcher(struct board *b, const struct opening *o)
+{
+	memcpy(b->run_id, o->id, sizeof(b->run_id));
+	b->segment = o->segment;
+	b->first_step = o->first_step;
+	b->first_epoch = o->first_epoch;
+	atomic_store(&b->run_open, 1);
+}
+
+static int join_run(struct report *r, const struct opening *o, struct err *err)
+{
+	struct dptrack_run_opts opts = run_opts(r->e->cfg, o->id, r->rank, r->e->seat->world);
+	struct dptrack_error error = { 0, "" };
+
+	opts.segment = o->segment;
+	opts.first_step = o->first_step;
+	opts.first_epoch = o->first_epoch;
+	if (dptrack_run_open(&r->run, &opts, &error))
+		return err_set(err, ERR_IO, "rank %d cannot record: %s", r->rank, error.text);
+	return 0;
+}
+
+static int open_run(struct report *r, const struct resume *resume, struct err *err)
 {
 	struct comm *c = r->e->lane[STREAM_COMPUTE];
 	struct opening o = { .code = 0 };
-	struct dptrack_error error = { 0, "" };
 	int rc;
 
-	if (r->rank == 0 && open_root(r, &o) && !o.code)
+	if (resume->reopens || resume->loads) {
+		o.first_step = resume->at.step + 1;
+		o.first_epoch = resume->at.epoch + 1;
+	}
+	if (r->rank == 0 && open_root(r, resume, &o) && !o.code)
 		o.code = DPTRACK_IO;
 	rc = c->ops->broadcast(c, &o, sizeof(o), 0, err);
 	if (rc)
@@ -150,16 +196,15 @@ static int open_run(struct report *r, struct err *err)
 	if (o.code)
 		return err_set(err, o.code == DPTRACK_USAGE ? ERR_USAGE : ERR_IO, "the run cannot be recorded: %s",
 			       o.text);
-	if (r->rank > 0) {
-		struct dptrack_run_opts opts = run_opts(r->e->cfg, o.id, r->rank, r->e->seat->world);
-
-		if (dptrack_run_open(&r->run, &opts, &error))
-			return err_set(err, ERR_IO, "rank %d cannot record: %s", r->rank, error.text);
-	}
+	if (r->rank > 0)
+		return join_run(r, &o, err);
+	record_params(r);
+	record_environment(r);
+	tell_launcher(r->e->seat->board, &o);
 	return 0;
 }
 
-int report_open(struct report **ret, struct engine *e, struct err *err)
+int report_open(struct report **ret, struct engine *e, struct resume *resume, struct err *err)
 {
 	struct report *r = calloc(1, sizeof(*r));
 	int rc;
@@ -168,16 +213,13 @@ int report_open(struct report **ret, struct engine *e, struct err *err)
 		return err_set(err, ERR_NOMEM, "out of memory: report");
 	r->e = e;
 	r->rank = e->seat->rank;
-	rc = open_run(r, err);
+	r->reopened = resume->reopens;
+	r->lock_fd = resume->lock_fd;
+	resume->lock_fd = -1;
+	rc = open_run(r, resume, err);
 	if (rc) {
 		report_close(r, DPTRACK_FAILED);
 		return rc;
-	}
-	if (r->rank == 0) {
-		record_params(r);
-		record_environment(r);
-		snprintf(e->seat->board->run_id, sizeof(e->seat->board->run_id), "%s", dptrack_run_id(r->run));
-		atomic_store(&e->seat->board->run_open, 1);
 	}
 	*ret = r;
 	return 0;
@@ -188,12 +230,46 @@ const char *report_dir(const struct report *r)
 	return dptrack_run_dir(r->run);
 }
 
+const char *report_run_id(const struct report *r)
+{
+	return dptrack_run_id(r->run);
+}
+
+int report_segment(const struct report *r)
+{
+	return dptrack_run_segment(r->run);
+}
+
+void report_flush(struct report *r, double wait_s)
+{
+	dptrack_flush(r->run, wait_s);
+}
+
+bool report_metric(struct report *r, double *ret)
+{
+	bool had = r->has_metric;
+
+	*ret = r->metric;
+	r->has_metric = false;
+	return had;
+}
+
+/* A point of the run as a whole; rank 0. */
+static void point(struct report *r, int64_t step, const char *key, double value)
+{
+	dptrack_log(r->run, step, key, value);
+	if (!r->e->cfg->save_best || strcmp(key, r->e->cfg->save_best))
+		return;
+	r->has_metric = true;
+	r->metric = value;
+}
+
 void report_step(struct report *r, const struct step_result *s)
 {
 	if (r->rank == 0) {
-		dptrack_log(r->run, s->step, "train/loss", s->loss);
-		dptrack_log(r->run, s->step, "train/lr", s->lr);
-		dptrack_log(r->run, s->step, "train/grad_norm", s->grad_norm);
+		point(r, s->step, "train/loss", s->loss);
+		point(r, s->step, "train/lr", s->lr);
+		point(r, s->step, "train/grad_norm", s->grad_norm);
 	}
 	for (int t = 0; t < TIME_COUNT; t++)
 		dptrack_log_rank(r->run, r->rank, s->step, step_time_key((enum step_time)t), s->seconds[t]);
@@ -204,15 +280,15 @@ void report_epoch(struct report *r, const struct epoch_summary *s)
 	dptrack_log_rank(r->run, r->rank, s->epoch, "memory/peak_bytes", (double)machine_peak_bytes());
 	if (r->rank != 0)
 		return;
-	dptrack_log(r->run, s->epoch, "epoch/train_loss", s->train_loss);
-	dptrack_log(r->run, s->epoch, "epoch/seconds", s->seconds);
-	dptrack_log(r->run, s->epoch, "epoch/samples_per_s", s->samples_per_s);
+	point(r, s->epoch, "epoch/train_loss", s->train_loss);
+	point(r, s->epoch, "epoch/seconds", s->seconds);
+	point(r, s->epoch, "epoch/samples_per_s", s->samples_per_s);
 	if (!s->evaluated)
 		return;
-	dptrack_log(r->run, s->epoch, "epoch/val_loss", s->val.loss);
-	dptrack_log(r->run, s->epoch, "epoch/top1", s->val.top1);
-	dptrack_log(r->run, s->epoch, "epoch/top5", s->val.top5);
-	dptrack_log(r->run, s->epoch, "epoch/eval_seconds", s->val.seconds);
+	point(r, s->epoch, "epoch/val_loss", s->val.loss);
+	point(r, s->epoch, "epoch/top1", s->val.top1);
+	point(r, s->epoch, "epoch/top5", s->val.top5);
+	point(r, s->epoch, "epoch/eval_seconds", s->val.seconds);
 }
 
 void report_close(struct report *r, enum dptrack_status status)
@@ -220,17 +296,22 @@ void report_close(struct report *r, enum dptrack_status status)
 	if (!r)
 		return;
 	dptrack_run_close(r->run, r->rank == 0 ? status : DPTRACK_RUNNING);
+	if (r->lock_fd >= 0)
+		close(r->lock_fd);
 	free(r);
 }
 
-void report_final(const struct run_config *cfg, const char *run_id, int world, enum dptrack_status status,
+void report_final(const struct run_config *cfg, const struct board *board, enum dptrack_status status,
 		  const char *reason)
 {
-	struct dptrack_run_opts o = run_opts(cfg, run_id, 0, world);
+	struct dptrack_run_opts o = run_opts(cfg, board->run_id, 0, cfg->world);
 	struct dptrack_error error = { 0, "" };
 	struct dptrack_run *run;
 
 	o.role = DPTRACK_LAUNCHER;
+	o.segment = board->segment;
+	o.first_step = board->first_step;
+	o.first_epoch = board->first_epoch;
 	o.close_wait_s = FINAL_WAIT_S;
 	if (dptrack_run_open(&run, &o, &error)) {
 		log_warn("the run's final status is not recorded: %s", error.text);

@@ -6,22 +6,31 @@
 #include "tracker/dptrack.h"
 #include "trainer/engine/console.h"
 #include "trainer/engine/engine.h"
+#include "trainer/engine/resume.h"
 
 struct report;
 
-/* Collective: rank 0 opens the run and tells the others its id. */
-int report_open(struct report **ret, struct engine *e, struct err *err);
+/* Collective: rank 0 opens the run, or the segment of it that resume asks for, and tells the others its id. Rank 0 holds
+ * the run's folder until report_close; a hold that resume has is taken over. */
+int report_open(struct report **ret, struct engine *e, struct resume *resume, struct err *err);
 
 void report_step(struct report *r, const struct step_result *s);
 void report_epoch(struct report *r, const struct epoch_summary *s);
 
 const char *report_dir(const struct report *r); /* the run's folder */
+const char *report_run_id(const struct report *r);
+int report_segment(const struct report *r);
+
+/* Whether --save-best's series has got a point since the last call; *ret is its value. */
+bool report_metric(struct report *r, double *ret);
+
+void report_flush(struct report *r, double wait_s); /* any thread: what was recorded so far is in the journal */
 
 /* status: how this rank ended. Only rank 0's counts, and the launcher's after it. */
 void report_close(struct report *r, enum dptrack_status status);
 
 /* The launcher's last word, in a journal of its own. */
-void report_final(const struct run_config *cfg, const char *run_id, int world, enum dptrack_status status,
+void report_final(const struct run_config *cfg, const struct board *board, enum dptrack_status status,
 		  const char *reason);
 
 #endif

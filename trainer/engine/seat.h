@@ -9,6 +9,7 @@
 
 #include "tracker/base/err.h"
 
+#define SEAT_PREEMPTED 75 /* exit code: ended on request, after a checkpoint */
 #define SEAT_LANES 2 /* communicators of a rank: one for each stream */
 
 struct board_rank {
@@ -20,6 +21,8 @@ struct board { /* in memory shared by launcher and ranks; a rank without launche
 	_Atomic int stop_signal; /* SIGINT, SIGTERM or SIGUSR1 once one came */
 	_Atomic int run_open;	 /* rank 0 has opened the tracked run */
 	char run_id[33];	 /* of that run */
+	int segment;		 /* of that run, opened by this job; its first step and epoch */
+	int64_t first_step, first_epoch;
 	struct board_rank rank[];
 };
 

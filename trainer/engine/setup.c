@@ -14,6 +14,13 @@ bool engine_is_root(const struct engine *e)
 	return e->seat->rank == 0;
 }
 
+bool engine_saves(const struct run_config *cfg)
+{
+	bool none = config_given(cfg, FLAG_save_total_limit) && !cfg->save_total_limit;
+
+	return cfg->command != COMMAND_BENCH && !cfg->test_only && !none;
+}
+
 static struct precision precision_of(const struct run_config *cfg)
 {
 	switch (cfg->precision) {
@@ -243,6 +250,7 @@ static int prepare_all(struct engine *e, const struct model *m, struct err *err)
 						.deterministic = cfg->deterministic,
 						.comm = e->lane[s],
 						.module = e->module };
+	sizes.snapshot = engine_is_root(e) && engine_saves(cfg) && (cfg->save_steps || cfg->save_best);
 	if (!cfg->test_only)
 		sizes.n_train = sampler_sizes(&e->train, train);
 	if (evaluates(e))
@@ -253,12 +261,17 @@ static int prepare_all(struct engine *e, const struct model *m, struct err *err)
 static void read_test_hooks(struct engine *e)
 {
 	const char *slow = getenv("DPTRAIN_TEST_SLOW_RANK"), *loader = getenv("DPTRAIN_TEST_SLOW_LOADER");
+	const char *die = getenv("DPTRAIN_TEST_DIE"), *step = die ? strchr(die, ':') : NULL;
 	char *end;
 
 	if (slow && strtol(slow, &end, 10) == e->seat->rank && *end == ':')
 		e->slow_step_s = strtod(end + 1, NULL) / 1000;
 	if (loader)
 		e->slow_batch_s = strtod(loader, NULL) / 1000;
+	if (step) {
+		e->die_rank = strncmp(die, "launcher", 8) ? (int)strtol(die, NULL, 10) : -1;
+		e->die_step = strtoll(step + 1, NULL, 10);
+	}
 }
 
 static int open_described(struct engine *e, const struct model **ret_model, struct err *err)
@@ -348,6 +361,8 @@ int engine_begin(struct engine *e, struct err *err)
 						    .dtype = precision_of(cfg).master,
 						    .workers = (int)cfg->workers,
 						    .augment = cfg->augment,
+						    .first_epoch = e->step / e->steps_per_epoch,
+						    .first_step = e->step % e->steps_per_epoch,
 						    .slow_s = e->slow_batch_s },
 			     err);
 

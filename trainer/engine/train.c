@@ -1,38 +1,52 @@
 /* train.c: the loop of one rank, from opening to the last word. */
 #include <math.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
 
 #include "tracker/base/clock.h"
-#include "trainer/engine/report.h"
+#include "tracker/base/log.h"
+#include "trainer/engine/saver.h"
 
 struct training {
 	struct engine *e;
+	struct resume resume;
 	struct report *report;
 	struct console *console; /* rank 0 */
+	struct saver *saver;	 /* rank 0, when checkpoints are written */
 	struct err *err;
 
-	/* of the epoch that is under way */
-	double epoch_start_s, epoch_loss_sum;
-	int64_t epoch_samples;
+	struct checkpoint_state at; /* where the run stands; its seconds are those before epoch_start_s */
+	double epoch_start_s;
 	bool stopped; /* somebody asked for it */
+	int stop_code;
 };
 
 static void start_epoch(struct training *t)
 {
 	t->epoch_start_s = clock_mono_s();
-	t->epoch_loss_sum = 0;
-	t->epoch_samples = 0;
+	t->at.epoch_is_open = false;
+	t->at.loss_sum = 0;
+	t->at.samples = 0;
+	t->at.seconds = 0;
 }
 
-static int end_epoch(struct training *t, const struct step_result *r)
+/* Training of the open epoch so far, also before a restart. */
+static double epoch_seconds(const struct training *t)
 {
-	struct epoch_summary s = { .epoch = r->epoch };
+	return t->at.seconds + clock_mono_s() - t->epoch_start_s;
+}
+
+static int end_epoch(struct training *t)
+{
+	struct epoch_summary s = { .epoch = t->at.epoch + 1 };
 	int rc = 0;
 
-	s.seconds = clock_mono_s() - t->epoch_start_s;
-	s.train_loss = t->epoch_loss_sum / (double)t->epoch_samples;
-	s.samples_per_s = (double)t->epoch_samples / s.seconds;
+	s.seconds = epoch_seconds(t);
+	s.train_loss = t->at.loss_sum / (double)t->at.samples;
+	s.samples_per_s = (double)t->at.samples / s.seconds;
 	s.evaluated = t->e->data->n_samples[SPLIT_VAL] > 0 && !t->e->data->endless;
 	if (s.evaluated)
 		rc = evaluate_run(t->e, NULL, &s.val, t->err);
@@ -42,29 +56,88 @@ static int end_epoch(struct training *t, const struct step_result *r)
 	report_epoch(t->report, &s);
 	if (t->console)
 		console_epoch(t->console, &s);
+	t->at.epoch++;
+	t->at.in_epoch = 0;
 	start_epoch(t);
 	return 0;
 }
 
+/* Whether --save-best's series has got better than ever. */
+static bool is_best(struct training *t)
+{
+	const char *key = t->e->cfg->save_best;
+	double value;
+	bool less;
+
+	if (!report_metric(t->report, &value) || isnan(value))
+		return false;
+	less = strstr(key, "loss") || strstr(key, "perplexity");
+	if (t->at.has_best && (less ? value >= t->at.best : value <= t->at.best))
+		return false;
+	t->at.has_best = true;
+	t->at.best = value;
+	t->at.best_step = t->at.step;
+	return true;
+}
+
+static struct checkpoint_state standing(const struct training *t)
+{
+	struct checkpoint_state at = t->at;
+
+	if (at.epoch_is_open)
+		at.seconds = epoch_seconds(t);
+	return at;
+}
+
+static int save_when_due(struct training *t)
+{
+	const struct run_config *cfg = t->e->cfg;
+	struct checkpoint_state at;
+	bool best;
+
+	if (!t->saver)
+		return 0;
+	best = is_best(t);
+	if (!best && (!cfg->save_steps || t->at.step % cfg->save_steps))
+		return 0;
+	at = standing(t);
+	return saver_save(t->saver, &at, t->err);
+}
+
+/* Test hook: a process is gone at a step that the test knows. */
+static void die_when_told(const struct engine *e)
+{
+	if (e->die_step != e->step)
+		return;
+	if (e->die_rank == e->seat->rank)
+		raise(SIGKILL);
+	if (e->die_rank < 0 && engine_is_root(e))
+		kill(getppid(), SIGKILL);
+}
+
 static int after_step(struct training *t, const struct step_result *r)
 {
-	t->epoch_loss_sum += r->loss_sum;
-	t->epoch_samples += r->count;
+	int rc = 0;
+
+	t->at.step = r->step;
+	t->at.in_epoch = r->in_epoch;
+	t->at.epoch_is_open = true;
+	t->at.loss_sum += r->loss_sum;
+	t->at.samples += r->count;
 	report_step(t->report, r);
 	if (t->console)
 		console_step(t->console, r);
+	die_when_told(t->e);
 	if (!isfinite(r->loss))
 		return step_explain_nonfinite(t->e, r, t->err);
-	if (r->step == 1 && t->e->cfg->dump_grads && engine_is_root(t->e)) {
-		int rc = files_save_grads(t->e, t->e->cfg->dump_grads, t->err);
-
-		if (rc)
-			return rc;
-	}
-	if (r->epoch_ends && !r->stop)
-		return end_epoch(t, r);
+	if (r->step == 1 && t->e->cfg->dump_grads && engine_is_root(t->e))
+		rc = files_save_grads(t->e, t->e->cfg->dump_grads, t->err);
+	if (rc)
+		return rc;
 	t->stopped = r->stop;
-	return 0;
+	if (r->epoch_ends && !t->stopped)
+		rc = end_epoch(t);
+	return rc || t->stopped ? rc : save_when_due(t);
 }
 
 static int run_steps(struct training *t)
@@ -73,7 +146,9 @@ static int run_steps(struct training *t)
 	struct step_result r = { .step = 0 };
 	int rc = engine_begin(e, t->err);
 
-	start_epoch(t);
+	t->epoch_start_s = clock_mono_s();
+	if (!rc && t->at.epoch_is_open && t->at.in_epoch == e->steps_per_epoch) /* stopped before its evaluation */
+		rc = end_epoch(t);
 	while (!rc && e->step < e->steps_total && !t->stopped) {
 		rc = step_run(e, &r, t->err);
 		if (rc == 0)
@@ -98,17 +173,93 @@ static int save(struct training *t)
 	return rc;
 }
 
+/* The exit code of a rank that was asked to end by that signal; the launcher decides for its own ranks. */
+static int code_of(int signal_number, bool saved)
+{
+	if (signal_number == 0 || signal_number == SIGINT)
+		return 130;
+	return saved && (signal_number == SIGTERM || signal_number == SIGUSR1) ? SEAT_PREEMPTED : 1;
+}
+
 static int test_only(struct training *t)
 {
 	struct epoch_summary s = { .epoch = 1, .evaluated = true };
 	int rc = evaluate_run(t->e, NULL, &s.val, t->err);
 
 	t->stopped = s.val.stopped;
+	t->stop_code = code_of(seat_stop(t->e->seat), false);
 	if (rc || t->stopped)
 		return rc;
 	if (t->console)
 		console_evaluation(t->console, &s.val);
 	return save(t);
+}
+
+/* The last checkpoint, written while nobody waits for anything else. */
+static bool save_last(struct training *t)
+{
+	struct checkpoint_state at = standing(t);
+	struct err err = ERR_INIT;
+
+	if (!t->saver)
+		return false;
+	if (!saver_finish(t->saver, &at, &err))
+		return true;
+	log_warn("no checkpoint of step %lld: %s", (long long)at.step, err.text);
+	return false;
+}
+
+/* All ranks leave with the same code, whichever of them the signal reached. */
+static int end_stopped(struct training *t)
+{
+	struct comm *c = t->e->lane[STREAM_COMPUTE];
+	int64_t *all = calloc((size_t)c->world * 2, sizeof(*all));
+	int signal_number = 0, rc;
+
+	if (!all)
+		return err_set(t->err, ERR_NOMEM, "out of memory: end of the run");
+	all[2 * c->rank] = seat_stop(t->e->seat);
+	all[2 * c->rank + 1] = save_last(t);
+	rc = c->ops->all_gather(c, all, 2 * sizeof(*all), t->err);
+	for (int r = 0; r < c->world; r++)
+		if (all[2 * r] && signal_number != SIGINT)
+			signal_number = (int)all[2 * r];
+	t->stop_code = code_of(signal_number, all[1]);
+	free(all);
+	return rc;
+}
+
+static int end_finished(struct training *t)
+{
+	char path[4200];
+	int rc = save(t);
+
+	save_last(t);
+	if (rc || !engine_is_root(t->e) || !engine_saves(t->e->cfg))
+		return rc;
+	snprintf(path, sizeof(path), "%s/weights.safetensors", report_dir(t->report));
+	return files_save_weights(t->e, path, t->err);
+}
+
+static int open_record(struct training *t)
+{
+	struct engine *e = t->e;
+	int rc = report_open(&t->report, e, &t->resume, t->err);
+
+	if (rc)
+		return rc;
+	if (t->resume.loads)
+		t->at = t->resume.at;
+	snprintf(t->at.run_id, sizeof(t->at.run_id), "%s", report_run_id(t->report));
+	snprintf(t->at.model, sizeof(t->at.model), "%s", e->cfg->model);
+	snprintf(t->at.data_hash, sizeof(t->at.data_hash), "%s", e->data->hash);
+	t->at.segment = report_segment(t->report);
+	t->at.world = e->seat->world;
+	t->at.global_batch = e->cfg->global_batch_size;
+	t->at.seed = (uint64_t)e->cfg->seed;
+	if (engine_is_root(e) && engine_saves(e->cfg))
+		rc = saver_open(&t->saver, e, t->report, t->resume.loads && t->resume.reopens ? t->at.step : -1, t->err);
+	return rc;
 }
 
 static int run(struct training *t)
@@ -120,9 +271,12 @@ static int run(struct training *t)
 		if (!t->console)
 			return err_set(t->err, ERR_NOMEM, "out of memory: console");
 	}
+	rc = resume_open(&t->resume, t->e, t->err);
+	if (rc)
+		return rc;
 	if (t->e->cfg->test_only)
 		return test_only(t);
-	rc = report_open(&t->report, t->e, t->err);
+	rc = open_record(t);
 	if (rc)
 		return rc;
 	if (t->console)
@@ -130,23 +284,24 @@ static int run(struct training *t)
 	rc = run_steps(t);
 	if (t->console)
 		console_table(t->console);
-	if (!rc)
-		rc = save(t);
-	return rc;
+	if (rc)
+		return rc;
+	return t->stopped ? end_stopped(t) : end_finished(t);
 }
 
-/* The exit code of a rank that was asked to end; the launcher decides for its own ranks. */
-static int stop_code(const struct seat *seat)
+static enum dptrack_status status_of(const struct training *t, int rc)
 {
-	int signal_number = seat_stop(seat);
-
-	return signal_number == 0 || signal_number == SIGINT ? 130 : 1;
+	if (rc)
+		return DPTRACK_FAILED;
+	if (!t->stopped)
+		return DPTRACK_FINISHED;
+	return t->stop_code == SEAT_PREEMPTED ? DPTRACK_PREEMPTED : DPTRACK_KILLED;
 }
 
 int train_main(const struct job *job, struct seat *seat)
 {
 	struct err err = ERR_INIT;
-	struct training t = { .err = &err };
+	struct training t = { .err = &err, .resume = { .lock_fd = -1 } };
 	int rc = engine_open(&t.e, job, seat, &err), code = 0;
 
 	if (!rc)
@@ -154,11 +309,13 @@ int train_main(const struct job *job, struct seat *seat)
 	if (rc)
 		code = seat_fail(seat, &err);
 	else if (t.stopped)
-		code = stop_code(seat);
+		code = t.stop_code;
 	if (rc && t.e && err.code != ERR_PEER && err.code != ERR_CANCELED) /* what the others do not know yet */
 		for (int i = 0; i < SEAT_LANES; i++)
 			t.e->lane[i]->ops->abort(t.e->lane[i]);
-	report_close(t.report, rc ? DPTRACK_FAILED : t.stopped ? DPTRACK_KILLED : DPTRACK_FINISHED);
+	saver_close(t.saver);
+	report_close(t.report, status_of(&t, rc));
+	resume_close(&t.resume);
 	console_free(t.console);
 	engine_close(t.e);
 	return code;

@@ -20,7 +20,8 @@ struct planner {
 const char *plan_category_name(enum plan_category c)
 {
 	static const char *const names[PLAN_CATEGORY_COUNT] = { "parameters",  "gradients", "optimizer",
-								"activations", "workspace", "inputs" };
+								"activations", "workspace", "inputs",
+								"snapshot" };
 
 	return names[c];
 }
@@ -294,8 +295,10 @@ void plan_dump(const struct plan *p, const struct plan_program *programs, int n_
 		 p->slab_bytes[SPACE_PRIVATE], p->slab_bytes[SPACE_COMM], p->slab_bytes[SPACE_PINNED],
 		 p->persistent_bytes, p->lower_bound_bytes);
 	for (int c = 0; c < PLAN_CATEGORY_COUNT; c++)
-		buf_addf(out, "%s=%zu%s", plan_category_name((enum plan_category)c), p->category_bytes[c],
-			 c + 1 < PLAN_CATEGORY_COUNT ? " " : "\n");
+		if (c != PLAN_SNAPSHOT || p->category_bytes[c])
+			buf_addf(out, "%s%s=%zu", c ? " " : "", plan_category_name((enum plan_category)c),
+				 p->category_bytes[c]);
+	buf_addc(out, '\n');
 	for (int i = 0; i < n_programs; i++) {
 		buf_addf(out, "program %s: %d items, %d slots\n", programs[i].name, programs[i].schedule->n,
 			 programs[i].schedule->slots);

@@ -15,6 +15,7 @@ enum plan_category {
 	PLAN_ACTIVATIONS,
 	PLAN_WORKSPACE,
 	PLAN_INPUTS,
+	PLAN_SNAPSHOT, /* room for a copy of everything persistent, to be saved while training goes on */
 	PLAN_CATEGORY_COUNT
 };
 

@@ -52,6 +52,11 @@ const char *safetensors_meta(const struct safetensors *s, const char *key); /* N
 /* Elements [first, first+n) of a tensor as doubles (integers too): exact for every type but I64 and U64 above 2^53. */
 void safetensors_f64(const struct st_tensor *t, int64_t first, int64_t n, double *ret);
 
+struct st_sum { /* what a file's bytes can be compared with later */
+	uint64_t bytes;
+	uint32_t crc32c;
+};
+
 struct st_write_opts {
 	const char *path;
 	const struct st_tensor *tensors; /* name, dtype, shape; count, bytes and data are not looked at */
@@ -61,6 +66,7 @@ struct st_write_opts {
 	/* Gives the bytes of tensor i (dtype as described); *ret stays valid until the next call. */
 	int (*fetch)(void *user, size_t i, const void **ret, struct err *err);
 	void *user;
+	struct st_sum *ret_sum; /* of the file; may be NULL */
 };
 
 /* Written under a temporary name beside `path`, fsync'd, renamed: the file is whole or not there. */

@@ -8,9 +8,11 @@
 
 #define NAMES_SHOWN_BYTES 400
 
-static bool is_stored(const struct tensor *t)
+static bool belongs(const struct tensor *t, enum weights_part part)
 {
-	return (t->kind == TENSOR_PARAM || t->kind == TENSOR_STAT) && t->life == LIFE_PERSISTENT;
+	bool model = t->kind == TENSOR_PARAM || t->kind == TENSOR_STAT;
+
+	return t->life == LIFE_PERSISTENT && !t->base && model == (part == WEIGHTS_MODEL);
 }
 
 static bool is_conv(const struct tensor *t)
@@ -60,15 +62,15 @@ static void note(const char **first, int *n, const char *name)
 		*first = name;
 }
 
-static struct findings compare(const struct graph *g, const struct safetensors *s)
+static struct findings compare(const struct graph *g, const struct safetensors *s, enum weights_part part)
 {
 	struct findings f = { .n_missing = 0 };
 
 	for (int i = 0; i < g->n_tensors; i++) {
 		const struct tensor *t = g->tensors[i];
-		const struct st_tensor *in_file = is_stored(t) ? safetensors_find(s, t->name) : NULL;
+		const struct st_tensor *in_file = belongs(t, part) ? safetensors_find(s, t->name) : NULL;
 
-		if (!is_stored(t))
+		if (!belongs(t, part))
 			continue;
 		if (!in_file)
 			note(&f.missing, &f.n_missing, t->name);
@@ -81,7 +83,7 @@ static struct findings compare(const struct graph *g, const struct safetensors *
 		const char *name = safetensors_at(s, i)->name;
 		const struct tensor *t = graph_find(g, name);
 
-		if ((!t || !is_stored(t)) && !ignorable(name))
+		if ((!t || !belongs(t, part)) && !ignorable(name))
 			note(&f.extra, &f.n_extra, name);
 	}
 	return f;
@@ -104,9 +106,9 @@ static void add_shapes(struct buf *b, const struct tensor *t, const struct st_te
 	buf_adds(b, "]");
 }
 
-static int check_names(const struct graph *g, const struct safetensors *s, struct err *err)
+static int check_names(const struct graph *g, const struct safetensors *s, enum weights_part part, struct err *err)
 {
-	struct findings f = compare(g, s);
+	struct findings f = compare(g, s, part);
 	struct buf b;
 	int rc = 0;
 
@@ -122,8 +124,8 @@ static int check_names(const struct graph *g, const struct safetensors *s, struc
 	for (size_t i = 0; i < b.len; i++)
 		if ((unsigned char)b.data[i] < 32)
 			b.data[i] = '?';
-	rc = err_set(err, ERR_USAGE, "%.100s: tensors do not fit the model: %.*s", safetensors_path(s), NAMES_SHOWN_BYTES,
-		     b.data ? b.data : "");
+	rc = err_set(err, ERR_USAGE, "%.100s: tensors do not fit the %s: %.*s", safetensors_path(s),
+		     part == WEIGHTS_MODEL ? "model" : "optimiser", NAMES_SHOWN_BYTES, b.data ? b.data : "");
 	buf_done(&b);
 	return rc;
 }
@@ -136,13 +138,13 @@ static void store_f64(void *to, enum dtype type, size_t i, double v)
 		((float *)to)[i] = (float)v;
 }
 
-/* Largest row (all but the first dimension) of the stored tensors, and the largest tensor in bytes. */
-static void largest(const struct graph *g, size_t *ret_row, size_t *ret_bytes)
+/* Largest row (all but the first dimension) of the part's tensors, and the largest tensor in bytes. */
+static void largest(const struct graph *g, enum weights_part part, size_t *ret_row, size_t *ret_bytes)
 {
 	*ret_row = *ret_bytes = 1;
 	for (int i = 0; i < g->n_tensors; i++) {
 		const struct tensor *t = g->tensors[i];
-		size_t bytes = is_stored(t) ? tensor_bytes(t) : 0;
+		size_t bytes = belongs(t, part) ? tensor_bytes(t) : 0;
 		size_t row = bytes && t->shape.ndim && t->shape.dim[0] ?
 				     (size_t)(shape_count(&t->shape) / t->shape.dim[0]) : 1;
 
@@ -169,29 +171,41 @@ static void from_file(const struct tensor *t, const struct st_tensor *f, double 
 	}
 }
 
-int weights_load(const struct graph *g, const char *path, const struct weights_access *a, struct err *err)
+int weights_check(const struct graph *g, const struct weights_load_opts *o, struct err *err)
+{
+	struct safetensors *s = NULL;
+	int rc = safetensors_open(&s, o->path, err);
+
+	if (!rc)
+		rc = check_names(g, s, o->part, err);
+	safetensors_close(s);
+	return rc;
+}
+
+int weights_load(const struct graph *g, const struct weights_load_opts *o, const struct weights_access *a,
+		 struct err *err)
 {
 	struct safetensors *s = NULL;
 	size_t n_row, n_bytes;
 	double *row = NULL;
 	void *data = NULL;
-	int rc = safetensors_open(&s, path, err);
+	int rc = safetensors_open(&s, o->path, err);
 
 	if (!rc)
-		rc = check_names(g, s, err);
+		rc = check_names(g, s, o->part, err);
 	if (rc)
 		goto out;
-	largest(g, &n_row, &n_bytes);
+	largest(g, o->part, &n_row, &n_bytes);
 	row = malloc(n_row * sizeof(*row));
 	data = malloc(n_bytes);
 	if (!row || !data) {
-		rc = err_set(err, ERR_NOMEM, "%.300s: no memory for a tensor of %zu bytes", path, n_bytes);
+		rc = err_set(err, ERR_NOMEM, "%.300s: no memory for a tensor of %zu bytes", o->path, n_bytes);
 		goto out;
 	}
 	for (int i = 0; i < g->n_tensors && !rc; i++) {
 		const struct tensor *t = g->tensors[i];
 
-		if (!is_stored(t))
+		if (!belongs(t, o->part))
 			continue;
 		from_file(t, safetensors_find(s, t->name), row, data);
 		rc = a->put(a->user, t, data, err);
@@ -224,24 +238,27 @@ static void to_file(const struct tensor *t, const char *from, char *to)
 static int fetch(void *user, size_t i, const void **ret, struct err *err)
 {
 	struct saving *s = user;
+	const struct weights_access *a = s->access;
 	const struct tensor *t = s->tensors[i];
-	int rc = s->access->get(s->access->user, t, s->ours, err);
+	const void *from = a->peek ? a->peek(a->user, t) : s->ours;
+	int rc = a->peek ? 0 : a->get(a->user, t, s->ours, err);
 
 	if (!rc && is_conv(t))
-		to_file(t, s->ours, s->theirs);
-	*ret = is_conv(t) ? s->theirs : s->ours;
+		to_file(t, from, s->theirs);
+	*ret = is_conv(t) ? s->theirs : from;
 	return rc;
 }
 
 /* Descriptions of what is stored; returns how many. */
-static size_t collect(const struct graph *g, const struct tensor **tensors, struct st_tensor *described)
+static size_t collect(const struct graph *g, enum weights_part part, const struct tensor **tensors,
+		      struct st_tensor *described)
 {
 	size_t n = 0;
 
 	for (int i = 0; i < g->n_tensors; i++) {
 		const struct tensor *t = g->tensors[i];
 
-		if (!is_stored(t))
+		if (!belongs(t, part))
 			continue;
 		tensors[n] = t;
 		described[n] = (struct st_tensor){ .name = t->name,
@@ -261,21 +278,22 @@ int weights_save(const struct graph *g, const struct weights_save_opts *o, const
 	size_t n_row, n_bytes, n = 0;
 	int rc;
 
-	largest(g, &n_row, &n_bytes);
+	largest(g, o->part, &n_row, &n_bytes);
 	s.tensors = calloc((size_t)g->n_tensors + 1, sizeof(*s.tensors));
 	s.ours = malloc(n_bytes);
 	s.theirs = malloc(n_bytes);
 	if (!described || !s.tensors || !s.ours || !s.theirs) {
 		rc = err_set(err, ERR_NOMEM, "%.300s: no memory for a tensor of %zu bytes", o->path, n_bytes);
 	} else {
-		n = collect(g, s.tensors, described);
+		n = collect(g, o->part, s.tensors, described);
 		rc = safetensors_write(&(struct st_write_opts){ .path = o->path,
 								.tensors = described,
 								.n_tensors = n,
 								.meta = o->meta,
 								.n_meta = o->n_meta,
 								.fetch = fetch,
-								.user = &s },
+								.user = &s,
+								.ret_sum = o->ret_sum },
 				       err);
 	}
 	free(described);

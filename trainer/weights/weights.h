@@ -16,18 +16,34 @@ struct weights_access {
 	int (*put)(void *user, const struct tensor *t, const void *data, struct err *err);
 	int (*get)(void *user, const struct tensor *t, void *data, struct err *err);
 	void *user;
+	/* Optional, in place of get: where t's bytes lie in host memory. */
+	const void *(*peek)(void *user, const struct tensor *t);
 };
 
-/* Loads every TENSOR_PARAM and TENSOR_STAT of g. F64, F32, F16 and BF16 are converted; "*.num_batches_tracked" in the
- * file is ignored. Names that are missing, not expected or of another shape: ERR_USAGE, one line with the first and
- * how many; nothing is put then. */
-int weights_load(const struct graph *g, const char *path, const struct weights_access *a, struct err *err);
+enum weights_part {
+	WEIGHTS_MODEL, /* every TENSOR_PARAM and TENSOR_STAT */
+	WEIGHTS_STATE, /* everything else that lives as long as the run: the optimiser's moments, averages of weights */
+};
 
-/* Writes every TENSOR_PARAM and TENSOR_STAT of g in its own type, in the graph's order. */
+struct weights_load_opts {
+	const char *path;
+	enum weights_part part;
+};
+
+/* Loads every tensor of the part. F64, F32, F16 and BF16 are converted; "*.num_batches_tracked" in the file is
+ * ignored. Names that are missing, not expected or of another shape: ERR_USAGE, one line with the first and how many;
+ * nothing is put then. */
+int weights_load(const struct graph *g, const struct weights_load_opts *o, const struct weights_access *a,
+		 struct err *err);
+int weights_check(const struct graph *g, const struct weights_load_opts *o, struct err *err); /* the same, without put */
+
+/* Writes every tensor of the part in its own type, in the graph's order. */
 struct weights_save_opts {
 	const char *path;
+	enum weights_part part;
 	const struct st_meta *meta;
 	size_t n_meta;
+	struct st_sum *ret_sum; /* of the file; may be NULL */
 };
 
 int weights_save(const struct graph *g, const struct weights_save_opts *o, const struct weights_access *a, struct err *err);

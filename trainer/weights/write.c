@@ -8,7 +8,10 @@
 
 #include <jansson.h>
 
+#include "tracker/base/crc32c.h"
 #include "trainer/weights/safetensors.h"
+
+#define CHUNK_BYTES ((size_t)1 << 20) /* still in the cache when its checksum is made */
 
 static size_t bytes_of(const struct st_tensor *t)
 {
@@ -72,24 +75,32 @@ static char *header_text(const struct st_write_opts *o, size_t *ret_n)
 	return text;
 }
 
-static int write_all(int fd, const char *path, const void *bytes, size_t n, struct err *err)
+struct out {
+	int fd;
+	const char *path;
+	struct st_sum sum;
+};
+
+static int write_all(struct out *out, const void *bytes, size_t n, struct err *err)
 {
 	const char *at = bytes;
 
 	while (n > 0) {
-		ssize_t done = write(fd, at, n > (1u << 30) ? 1u << 30 : n);
+		ssize_t done = write(out->fd, at, n > CHUNK_BYTES ? CHUNK_BYTES : n);
 
 		if (done < 0 && errno == EINTR)
 			continue;
 		if (done < 0)
-			return err_set_errno(err, errno, "write %.300s", path);
+			return err_set_errno(err, errno, "write %.300s", out->path);
+		out->sum.crc32c = crc32c(out->sum.crc32c, at, (size_t)done);
+		out->sum.bytes += (uint64_t)done;
 		at += done;
 		n -= (size_t)done;
 	}
 	return 0;
 }
 
-static int write_contents(int fd, const struct st_write_opts *o, struct err *err)
+static int write_contents(struct out *out, const struct st_write_opts *o, struct err *err)
 {
 	unsigned char length[8];
 	size_t n = 0;
@@ -102,18 +113,18 @@ static int write_contents(int fd, const struct st_write_opts *o, struct err *err
 	}
 	for (int i = 0; i < 8; i++)
 		length[i] = (unsigned char)((uint64_t)n >> 8 * i);
-	rc = write_all(fd, o->path, length, sizeof(length), err);
+	rc = write_all(out, length, sizeof(length), err);
 	if (!rc)
-		rc = write_all(fd, o->path, header, n, err);
+		rc = write_all(out, header, n, err);
 	free(header);
 	for (size_t i = 0; i < o->n_tensors && !rc; i++) {
 		const void *bytes;
 
 		rc = o->fetch(o->user, i, &bytes, err);
 		if (!rc)
-			rc = write_all(fd, o->path, bytes, bytes_of(&o->tensors[i]), err);
+			rc = write_all(out, bytes, bytes_of(&o->tensors[i]), err);
 	}
-	if (!rc && fsync(fd))
+	if (!rc && fsync(out->fd))
 		rc = err_set_errno(err, errno, "fsync %.300s", o->path);
 	return rc;
 }
@@ -135,21 +146,25 @@ static void sync_folder(const char *path)
 int safetensors_write(const struct st_write_opts *o, struct err *err)
 {
 	char temporary[4096];
-	int n = snprintf(temporary, sizeof(temporary), "%s.tmp-%ld", o->path, (long)getpid()), fd, rc;
+	int n = snprintf(temporary, sizeof(temporary), "%s.tmp-%ld", o->path, (long)getpid()), rc;
+	struct out out = { .path = o->path };
 
 	if (n < 0 || (size_t)n >= sizeof(temporary))
 		return err_set(err, ERR_USAGE, "%.300s…: the name is too long", o->path);
-	fd = open(temporary, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
-	if (fd < 0)
+	out.fd = open(temporary, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+	if (out.fd < 0)
 		return err_set_errno(err, errno, "create %.300s", temporary);
-	rc = write_contents(fd, o, err);
-	if (close(fd) && !rc)
+	rc = write_contents(&out, o, err);
+	if (close(out.fd) && !rc)
 		rc = err_set_errno(err, errno, "close %.300s", o->path);
 	if (!rc && rename(temporary, o->path))
 		rc = err_set_errno(err, errno, "rename %.300s to its name", temporary);
-	if (rc)
+	if (rc) {
 		unlink(temporary);
-	else
-		sync_folder(o->path);
-	return rc;
+		return rc;
+	}
+	sync_folder(o->path);
+	if (o->ret_sum)
+		*o->ret_sum = out.sum;
+	return 0;
 }

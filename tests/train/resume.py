@@ -1,0 +1,71 @@
+"""Processes of a training die at any moment and --resume auto goes on: what the store then shows, point by point, and the
+weights at the end, are those of a run that nobody disturbed, bit for bit. Read through the store, so that what the
+killed processes had recorded beyond their last checkpoint is proven hidden."""
+import csv
+import io
+import os
+import subprocess
+
+from helper import BUILD, Folder, check, dptrain, environment, fast, finish, make_set
+
+DPTRACK = os.path.join(BUILD, "dptrack")
+SERIES = ("epoch/train_loss", "epoch/val_loss", "epoch/top1", "epoch/top5")
+
+
+def points(runs, *more):
+    """What the store shows of the only run, as the texts that it prints (they read back bit for bit)."""
+    p = subprocess.run([DPTRACK, "export", "--series", "--csv", "--experiment", "default", "--logdir", runs, *more], env=environment(), timeout=100,
+                       stdout=subprocess.PIPE, stderr=subprocess.PIPE, universal_newlines=True)
+    check(p.returncode == 0, "export: exit %d: %s" % (p.returncode, p.stderr))
+    rows = [r for r in csv.DictReader(io.StringIO(p.stdout)) if r["key"].startswith(("train/", "val/")) or r["key"] in SERIES]
+    return [(r["key"], int(r["rank"]), int(r["step"]), r["value"]) for r in rows]
+
+
+def weights(runs):
+    for folder, _, names in os.walk(runs):
+        if "weights.safetensors" in names:
+            with open(os.path.join(folder, "weights.safetensors"), "rb") as f:
+                return f.read()
+    return None
+
+
+def run_folders(runs):
+    return [e.path for e in os.scandir(os.path.join(runs, "default"))]
+
+
+def killed(name, flags, deaths):
+    """deaths: (who, at which step); every start goes on with --resume auto, also the first."""
+    with Folder() as tmp:
+        one, many = os.path.join(tmp, "one"), os.path.join(tmp, "many")
+        data = make_set(tmp, 60, 20)
+        common = ["--data-path", data, "--run-name", "r", "--deterministic", *flags]
+        p = dptrain(*common, "--runs-dir", one)
+        check(p.returncode == 0, "%s, undisturbed: exit %d: %s" % (name, p.returncode, p.stderr))
+        went_on = 0
+        for who, step in deaths:
+            p = dptrain(*common, "--runs-dir", many, "--resume", "auto", env={"DPTRAIN_TEST_DIE": "%s:%d" % (who, step), "DPTRAIN_TEST_SLOW_RANK": "0:25"})
+            check(p.returncode in (1, -9), "%s, %s dies at step %d: exit %d: %s" % (name, who, step, p.returncode, p.stderr))
+            went_on += "goes on after step" in p.stderr
+        p = dptrain(*common, "--runs-dir", many, "--resume", "auto")
+        check(p.returncode == 0, "%s, to the end: exit %d: %s" % (name, p.returncode, p.stderr))
+        went_on += "goes on after step" in p.stderr
+        check(went_on > 0, "%s: some restart found a checkpoint" % name)
+        check(len(run_folders(many)) == 1, "%s: one run, not %s" % (name, run_folders(many)))
+        want, got = points(one), points(many)
+        check(len(want) > 0 and len(set(p[:3] for p in want)) == len(want), "%s: the undisturbed run has each point once" % name)
+        check(sorted(got) == sorted(want), "%s: points differ: missing %s, too many %s" %
+              (name, sorted(set(want) - set(got))[:5], sorted(set(got) - set(want))[:5] or len(got) - len(want)))
+        check(len(points(many, "--segments", "all")) > len(want), "%s: what was taken back is kept" % name)
+        print("%s: %d points, %d restarts from a checkpoint, %d points taken back" % (name, len(want), went_on, len(points(many, "--segments", "all")) - len(want)))
+        check(weights(one) and weights(one) == weights(many), "%s: the weights at the end are the same bytes" % name)
+
+
+def main():
+    killed("resnet20 on 2 ranks",
+           ["--model", "resnet20", "--augment", "crop,flip", "--global-batch-size", 8, "--epochs", 3, "--nproc-per-node", 2,
+            "--save-steps", 5, "--save-total-limit", 2, *fast()],
+           [("launcher", 7), (0, 12), (1, 16), (1, 18)])
+    finish("resume")
+
+
+main()

@@ -1,0 +1,426 @@
+/* checkpoint.c: folders of checkpoints: written whole, listed, read, removed. */
+#include "trainer/weights/checkpoint.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <jansson.h>
+
+#include "tracker/base/crc32c.h"
+#include "trainer/weights/state.h"
+
+#define STATE "state.json"
+#define STATE_BYTES_MAX (16u << 20)
+#define WRITING ".writing-"  /* hidden folders of interrupted writers; followed by step and process */
+#define REMOVING ".removing-"
+
+struct checkpoint {
+	char path[4096];
+	struct state_file file;
+};
+
+/* ---- paths ---- */
+
+static int join(char *ret, size_t n, const char *folder, const char *name, struct err *err)
+{
+	if ((size_t)snprintf(ret, n, "%s/%s", folder, name) >= n)
+		return err_set(err, ERR_USAGE, "%.200s…: the path is too long", folder);
+	return 0;
+}
+
+static int hidden_path(char *ret, size_t n, const char *folder, const char *kind, int64_t step, struct err *err)
+{
+	char name[80];
+
+	snprintf(name, sizeof(name), "%s%lld-%ld", kind, (long long)step, (long)getpid());
+	return join(ret, n, folder, name, err);
+}
+
+int checkpoint_path(char *ret, size_t n, const char *folder, int64_t step, struct err *err)
+{
+	char name[40];
+
+	snprintf(name, sizeof(name), "step-%lld", (long long)step);
+	return join(ret, n, folder, name, err);
+}
+
+/* ---- removing ---- */
+
+/* A folder of plain files; what is in it that cannot be removed stays. */
+static int remove_folder(const char *path, struct err *err)
+{
+	char file[4200];
+	DIR *d = opendir(path);
+	const struct dirent *e;
+
+	while (d && (e = readdir(d)))
+		if (strcmp(e->d_name, ".") && strcmp(e->d_name, "..") &&
+		    !join(file, sizeof(file), path, e->d_name, NULL))
+			unlink(file);
+	if (d)
+		closedir(d);
+	return rmdir(path) ? err_set_errno(err, errno, "cannot remove %.300s", path) : 0;
+}
+
+int checkpoint_remove(const char *folder, int64_t step, struct err *err)
+{
+	char path[4096], hidden[4096];
+	int rc = checkpoint_path(path, sizeof(path), folder, step, err);
+
+	if (!rc)
+		rc = hidden_path(hidden, sizeof(hidden), folder, REMOVING, step, err);
+	if (!rc && rename(path, hidden)) /* never half there under its name */
+		rc = err_set_errno(err, errno, "cannot remove %.300s", path);
+	return rc ? rc : remove_folder(hidden, err);
+}
+
+void checkpoint_sweep(const char *folder)
+{
+	char path[4096];
+	DIR *d = opendir(folder);
+	const struct dirent *e;
+
+	while (d && (e = readdir(d)))
+		if ((!strncmp(e->d_name, WRITING, strlen(WRITING)) || !strncmp(e->d_name, REMOVING, strlen(REMOVING))) &&
+		    !join(path, sizeof(path), folder, e->d_name, NULL))
+			remove_folder(path, NULL);
+	if (d)
+		closedir(d);
+}
+
+/* ---- writing ---- */
+
+static int sync_folder(const char *path, struct err *err)
+{
+	int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC), rc = 0;
+
+	if (fd < 0)
+		return err_set_errno(err, errno, "open %.300s", path);
+	if (fsync(fd) && errno != EINVAL) /* a filesystem that cannot */
+		rc = err_set_errno(err, errno, "fsync %.300s", path);
+	close(fd);
+	return rc;
+}
+
+static int write_text(const char *path, const char *text, struct err *err)
+{
+	size_t n = strlen(text), done = 0;
+	int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666), rc = 0;
+
+	if (fd < 0)
+		return err_set_errno(err, errno, "create %.300s", path);
+	while (!rc && done < n) {
+		ssize_t k = write(fd, text + done, n - done);
+
+		if (k < 0 && errno != EINTR)
+			rc = err_set_errno(err, errno, "write %.300s", path);
+		done += k > 0 ? (size_t)k : 0;
+	}
+	if (!rc && fsync(fd))
+		rc = err_set_errno(err, errno, "fsync %.300s", path);
+	if (close(fd) && !rc)
+		rc = err_set_errno(err, errno, "close %.300s", path);
+	return rc;
+}
+
+static int write_part(const struct checkpoint_write_opts *o, const char *path, enum weights_part part,
+		      struct st_sum *ret, struct err *err)
+{
+	bool model = part == WEIGHTS_MODEL;
+	struct weights_save_opts w = { .part = part, .ret_sum = ret };
+	char file[4200];
+	int rc = join(file, sizeof(file), path, model ? CHECKPOINT_MODEL : CHECKPOINT_OPTIMIZER, err);
+
+	w.path = file;
+	if (model) {
+		w.meta = o->meta;
+		w.n_meta = o->n_meta;
+	}
+	return rc ? rc : weights_save(o->graph, &w, o->access, err);
+}
+
+static int write_files(const struct checkpoint_write_opts *o, const char *path, struct err *err)
+{
+	struct st_sum sum[STATE_FILES];
+	char file[4200], *text;
+	int rc = write_part(o, path, WEIGHTS_MODEL, &sum[STATE_MODEL], err);
+
+	if (!rc)
+		rc = write_part(o, path, WEIGHTS_STATE, &sum[STATE_OPTIMIZER], err);
+	if (!rc)
+		rc = join(file, sizeof(file), path, STATE, err);
+	if (rc)
+		return rc;
+	text = state_text(o, sum);
+	if (!text)
+		return err_set(err, ERR_NOMEM, "%.300s: cannot be made (no memory, or a value that is not UTF-8)", file);
+	rc = write_text(file, text, err);
+	free(text);
+	return rc ? rc : sync_folder(path, err);
+}
+
+/* Gives the finished folder its name; one that has it already goes away behind it. */
+static int move_in(const char *hidden, const char *path, const char *folder, struct err *err)
+{
+	if (!rename(hidden, path))
+		return sync_folder(folder, err);
+	if (errno != ENOTEMPTY && errno != EEXIST)
+		return err_set_errno(err, errno, "rename %.300s to its name", hidden);
+	if (renameat2(AT_FDCWD, hidden, AT_FDCWD, path, RENAME_EXCHANGE)) {
+		if (remove_folder(path, err))
+			return err->code;
+		if (rename(hidden, path))
+			return err_set_errno(err, errno, "rename %.300s to its name", hidden);
+	} else if (remove_folder(hidden, err)) {
+		return err->code;
+	}
+	return sync_folder(folder, err);
+}
+
+int checkpoint_write(const struct checkpoint_write_opts *o, struct err *err)
+{
+	char path[4096], hidden[4096];
+	int rc = checkpoint_path(path, sizeof(path), o->folder, o->state->step, err);
+
+	if (!rc)
+		rc = hidden_path(hidden, sizeof(hidden), o->folder, WRITING, o->state->step, err);
+	if (!rc && mkdir(o->folder, 0777) && errno != EEXIST)
+		rc = err_set_errno(err, errno, "make %.300s", o->folder);
+	if (!rc && mkdir(hidden, 0777))
+		rc = err_set_errno(err, errno, "make %.300s", hidden);
+	if (rc)
+		return rc;
+	rc = write_files(o, hidden, err);
+	if (!rc && o->ready)
+		o->ready(o->user);
+	if (!rc)
+		rc = move_in(hidden, path, o->folder, err);
+	if (rc)
+		remove_folder(hidden, NULL);
+	return rc;
+}
+
+/* ---- reading ---- */
+
+/* The file's whole text, malloc'd. */
+static int read_text(char **ret, size_t *ret_n, const char *path, struct err *err)
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC), rc = 0;
+	struct stat st;
+	char *text = NULL;
+	ssize_t n;
+
+	if (fd < 0)
+		return err_set(err, ERR_USAGE, "%.300s: %s", path, strerror(errno));
+	if (fstat(fd, &st) || !S_ISREG(st.st_mode) || st.st_size > (off_t)STATE_BYTES_MAX)
+		rc = err_set(err, ERR_USAGE, "%.300s: is not the state of a checkpoint", path);
+	else if (!(text = malloc((size_t)st.st_size + 1)))
+		rc = err_set(err, ERR_NOMEM, "out of memory: %.300s", path);
+	else if ((n = read(fd, text, (size_t)st.st_size)) != st.st_size)
+		rc = err_set(err, ERR_USAGE, "%.300s: cannot be read whole", path);
+	close(fd);
+	if (rc) {
+		free(text);
+		return rc;
+	}
+	*ret = text;
+	*ret_n = (size_t)st.st_size;
+	return 0;
+}
+
+int checkpoint_open(struct checkpoint **ret, const char *path, struct err *err)
+{
+	struct checkpoint *c = calloc(1, sizeof(*c));
+	char file[4200], *text = NULL;
+	size_t n = 0;
+	int rc = c ? 0 : err_set(err, ERR_NOMEM, "out of memory: checkpoint");
+
+	if (!rc && (size_t)snprintf(c->path, sizeof(c->path), "%s", path) >= sizeof(c->path))
+		rc = err_set(err, ERR_USAGE, "%.200s…: the path is too long", path);
+	if (!rc)
+		rc = join(file, sizeof(file), path, STATE, err);
+	if (!rc)
+		rc = read_text(&text, &n, file, err);
+	if (!rc)
+		rc = state_parse(&c->file, file, text, n, err);
+	free(text);
+	if (rc)
+		free(c);
+	else
+		*ret = c;
+	return rc;
+}
+
+void checkpoint_close(struct checkpoint *c)
+{
+	if (c)
+		state_done(&c->file);
+	free(c);
+}
+
+const struct checkpoint_state *checkpoint_state(const struct checkpoint *c)
+{
+	return &c->file.state;
+}
+
+const char *checkpoint_config(const struct checkpoint *c, const char *name)
+{
+	return json_string_value(json_object_get(c->file.config, name));
+}
+
+static int verify_sum(const char *path, const struct st_sum *want, struct err *err)
+{
+	struct stat st;
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	uint32_t crc = 0;
+	void *map;
+
+	if (fd < 0 || fstat(fd, &st)) {
+		if (fd >= 0)
+			close(fd);
+		return err_set(err, ERR_USAGE, "%.300s: %s", path, strerror(errno));
+	}
+	if ((uint64_t)st.st_size != want->bytes) {
+		close(fd);
+		return err_set(err, ERR_USAGE, "%.300s: is damaged: %lld bytes of %llu", path, (long long)st.st_size,
+			       (unsigned long long)want->bytes);
+	}
+	map = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
+	close(fd);
+	if (map == MAP_FAILED)
+		return err_set(err, ERR_USAGE, "%.300s: %s", path, strerror(errno));
+	crc = crc32c(0, map, (size_t)st.st_size);
+	munmap(map, (size_t)st.st_size);
+	return crc == want->crc32c ? 0 :
+				     err_set(err, ERR_USAGE, "%.300s: is damaged: its checksum is wrong", path);
+}
+
+/* The path of one of the two files, and what to do with it. */
+static int part_opts(struct weights_load_opts *ret, char *file, size_t n, const struct checkpoint *c, int which,
+		     struct err *err)
+{
+	bool model = which == STATE_MODEL;
+	int rc = join(file, n, c->path, model ? CHECKPOINT_MODEL : CHECKPOINT_OPTIMIZER, err);
+
+	*ret = (struct weights_load_opts){ .path = file, .part = model ? WEIGHTS_MODEL : WEIGHTS_STATE };
+	return rc;
+}
+
+/* An evaluation has no use for what belongs to the optimiser. */
+static int parts(const struct graph *g)
+{
+	return g->training ? STATE_FILES : STATE_MODEL + 1;
+}
+
+int checkpoint_verify(const struct checkpoint *c, const struct graph *g, struct err *err)
+{
+	int rc = 0;
+
+	for (int i = 0; !rc && i < parts(g); i++) {
+		struct weights_load_opts o;
+		char file[4200];
+
+		rc = part_opts(&o, file, sizeof(file), c, i, err);
+		if (!rc)
+			rc = verify_sum(file, &c->file.sum[i], err);
+		if (!rc)
+			rc = weights_check(g, &o, err);
+	}
+	return rc;
+}
+
+int checkpoint_load(const struct checkpoint *c, const struct graph *g, const struct weights_access *a, struct err *err)
+{
+	int rc = 0;
+
+	for (int i = 0; !rc && i < parts(g); i++) {
+		struct weights_load_opts o;
+		char file[4200];
+
+		rc = part_opts(&o, file, sizeof(file), c, i, err);
+		if (!rc)
+			rc = weights_load(g, &o, a, err);
+	}
+	return rc;
+}
+
+/* ---- listing ---- */
+
+static bool parse_name(const char *name, int64_t *ret_step)
+{
+	char *end;
+
+	if (strncmp(name, "step-", 5) || name[5] < '0' || name[5] > '9')
+		return false;
+	errno = 0;
+	*ret_step = strtoll(name + 5, &end, 10);
+	return !*end && !errno;
+}
+
+static int newest_first(const void *a, const void *b)
+{
+	const struct checkpoint_entry *x = a, *y = b;
+	bool both = x->segment >= 0 && y->segment >= 0;
+
+	if (!both && (x->segment < 0) != (y->segment < 0))
+		return x->segment < 0 ? -1 : 1;
+	if (x->segment != y->segment)
+		return x->segment > y->segment ? -1 : 1;
+	return x->step > y->step ? -1 : x->step < y->step;
+}
+
+static struct checkpoint_entry look(const char *folder, int64_t step)
+{
+	struct checkpoint_entry e = { .step = step, .segment = -1 };
+	struct checkpoint *c;
+	char path[4096];
+
+	if (checkpoint_path(path, sizeof(path), folder, step, NULL) || checkpoint_open(&c, path, NULL))
+		return e;
+	e.segment = c->file.state.segment;
+	checkpoint_close(c);
+	return e;
+}
+
+int checkpoint_list(struct checkpoint_entry **ret, size_t *ret_n, const char *folder, struct err *err)
+{
+	struct checkpoint_entry *list = NULL, *more;
+	size_t n = 0, room = 0;
+	DIR *d = opendir(folder);
+	const struct dirent *e;
+	int64_t step;
+	int rc = 0;
+
+	if (!d && errno != ENOENT)
+		return err_set_errno(err, errno, "read %.300s", folder);
+	while (!rc && d && (e = readdir(d))) {
+		if (!parse_name(e->d_name, &step))
+			continue;
+		if (n == room) {
+			room = room ? 2 * room : 16;
+			more = realloc(list, room * sizeof(*list));
+			rc = more ? 0 : err_set(err, ERR_NOMEM, "out of memory: list of %.300s", folder);
+			list = more ? more : list;
+		}
+		if (!rc)
+			list[n++] = look(folder, step);
+	}
+	if (d)
+		closedir(d);
+	if (rc) {
+		free(list);
+		return rc;
+	}
+	if (n)
+		qsort(list, n, sizeof(*list), newest_first);
+	*ret = list;
+	*ret_n = n;
+	return 0;
+}
