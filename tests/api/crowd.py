@@ -1,8 +1,11 @@
-"""Many connections: every count from 120 to 136 is served without a stall (epoll with exactly 128 ready events once
-stood still), and clients that never finish their request head lose their places to those who do."""
+"""Many connections. Every count from 120 to 136, 256 and 512 is served without a stall (epoll with exactly 128 ready events
+once stood still); clients that drip their request byte by byte, and event streams, do not keep new requests waiting; where
+places grow scarce it is the drippers that go. The full crowd (1,000 drippers, 100 streams, 30 s): tests/api/crowd.py --full"""
 import sys
 sys.dont_write_bytecode = True
+import resource
 import socket
+import threading
 import time
 import lib
 
@@ -25,7 +28,7 @@ def read_reply(s):
 
 
 def crowd(server, n):
-    socks = [server.socket() for _ in range(n)]
+    socks = [server.socket(timeout=60) for _ in range(n)]
     start = time.monotonic()
     try:
         for _ in range(ROUNDS):
@@ -42,6 +45,92 @@ def crowd(server, n):
     return seconds
 
 
+class Drippers:
+    """Clients that send one byte of a request's head each second and come again when they are thrown out."""
+
+    def __init__(self, server, n):
+        self.server, self.n, self.socks, self.thrown_out, self.stop = server, n, [], 0, False
+        self.thread = threading.Thread(target=self.run, daemon=True)
+        self.thread.start()
+
+    def connect(self):
+        s = socket.socket()
+        s.setblocking(False)
+        s.connect_ex((self.server.host, self.server.port))
+        return s
+
+    def run(self):
+        text = b"GET /health HTTP/1.1\r\nHost: localhost\r\nX: " + b"a" * 4000
+        sent = {}
+        while not self.stop:
+            begun = time.monotonic()
+            while len(self.socks) < self.n:
+                self.socks.append(self.connect())
+            for i, s in enumerate(self.socks):
+                try:
+                    sent[i] = sent.get(i, 0) + s.send(text[sent.get(i, 0):][:1])
+                    if s.recv(1, socket.MSG_PEEK) == b"":
+                        raise ConnectionResetError
+                except BlockingIOError:
+                    pass
+                except OSError:
+                    self.thrown_out += 1
+                    s.close()
+                    self.socks[i], sent[i] = self.connect(), 0
+            time.sleep(max(0, 1 - (time.monotonic() - begun)))
+
+    def end(self):
+        self.stop = True
+        self.thread.join(60)
+        for s in self.socks:
+            s.close()
+
+
+def one_request(server):
+    start = time.monotonic()
+    with server.socket(timeout=60) as s:
+        s.sendall(b"GET /api/v1/experiments HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
+        while s.recv(65536):
+            pass
+    return time.monotonic() - start
+
+
+def streams(server, n):
+    found = []
+    for _ in range(n):
+        s = server.socket(timeout=60)
+        s.sendall(b"GET /api/v1/events HTTP/1.1\r\nHost: localhost\r\n\r\n")
+        lib.check(s.recv(4096).startswith(b"HTTP/1.1 200"), "an event stream beside the drippers")
+        found.append(s)
+    return found
+
+
+def beside(limit, drippers, listeners, seconds):
+    """New requests beside drippers and event streams: their 99th percentile."""
+    with lib.fresh("--max-connections", str(limit)) as server:
+        held = Drippers(server, drippers)
+        open_streams = streams(server, listeners)
+        took, end = [], time.monotonic() + seconds
+        while time.monotonic() < end:
+            took.append(one_request(server))
+            if len(took) % 50 == 0:
+                lib.make_run(server, name=f"r{len(took)}")
+            time.sleep(0.005)
+        thrown_out = held.thrown_out
+        held.end()
+        for s in open_streams:
+            s.close()
+        baseline = time.monotonic() + 60
+        while b"dptrack_http_connections 1\n" not in server.request("GET", "/metrics")[2] and time.monotonic() < baseline:
+            time.sleep(0.2)
+        lib.check(time.monotonic() < baseline, "connections go back to none")
+    took.sort()
+    p99 = took[len(took) * 99 // 100]
+    print(f"limit {limit}, {drippers} drippers, {listeners} streams: {len(took)} new requests, p50 {took[len(took) // 2] * 1e3:.1f} ms, "
+          f"p99 {p99 * 1e3:.1f} ms; {thrown_out} drippers thrown out", flush=True)
+    return p99, thrown_out
+
+
 def drip():
     with lib.fresh("--max-connections", "16") as server:
         held = [server.socket() for _ in range(16)]
@@ -56,11 +145,27 @@ def drip():
 
 
 def main():
+    full = "--full" in sys.argv
     lib.bound(300)
-    with lib.fresh() as server:
-        slowest = max(crowd(server, n) for n in list(range(120, 137)) + [256, 480])
-    drip()
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+    many = 512 if hard == resource.RLIM_INFINITY or hard > 700 else 200
+    with lib.fresh("--max-connections", "640") as server:
+        slowest = max(crowd(server, n) for n in [*range(120, 137), 256 if many > 256 else many, many])
     print(f"slowest of the counts: {slowest:.2f} s for {ROUNDS} rounds")
+    drip()
+    if full:
+        p99, _ = beside(1500, 1000, 100, 30)
+        lib.check(p99 <= 1, f"new requests beside 1,000 drippers: p99 {p99:.2f} s")
+        p99, thrown_out = beside(500, 1000, 10, 30)
+        lib.check(p99 <= 5, f"new requests beside more drippers than places: p99 {p99:.2f} s")
+        lib.check(thrown_out >= 1000, f"{thrown_out} drippers were thrown out")
+    else:
+        p99, _ = beside(150, 100, 10, 2)
+        lib.check(p99 <= 30, f"new requests beside drippers: p99 {p99:.2f} s")
+        p99, thrown_out = beside(60, 100, 4, 4)
+        lib.check(p99 <= 30, f"new requests beside more drippers than places: p99 {p99:.2f} s")
+        lib.check(thrown_out > 0, "no dripper was thrown out")
     lib.finish("crowd")
 
 

@@ -52,6 +52,46 @@ static bool refuse(struct gate_refusal *r, enum call_error code, const char *why
 	return false;
 }
 
+/* The library takes a bare CR, LF or NUL for the end of a line or a value, which others between the client and us may
+ * not. In the buffer, where each line's CRLF became two NULs, that shows as a gap of another size. */
+static bool gap_is(const char *from, const char *to, size_t n)
+{
+	size_t i;
+
+	if (from > to || (size_t)(to - from) != n)
+		return false;
+	for (i = 0; i < n; i++)
+		if (from[i])
+			return false;
+	return true;
+}
+
+static const char *skip_blanks(const char *s)
+{
+	return s + strspn(s, " \t");
+}
+
+static bool check_ends(const struct gate_request *req, struct gate_refusal *r)
+{
+	const char *end = req->version + strlen(req->version);
+	static const char why[] = "a line does not end in CR LF, or holds a NUL";
+	size_t i;
+
+	if (!req->target_at)
+		return true;
+	if (!gap_is(req->method + strlen(req->method), req->target_at, 1) ||
+	    !gap_is(req->target_at + strlen(req->target), req->version, 1))
+		return refuse(r, CALL_bad_request, "the request line is not METHOD SP ADDRESS SP VERSION");
+	for (i = 0; i < req->header_count; i++) {
+		const struct gate_header *h = &req->headers[i];
+
+		if (!gap_is(end, h->name, 2))
+			return refuse(r, CALL_bad_request, why);
+		end = skip_blanks(h->value + h->value_len);
+	}
+	return end[0] || end[1] || end[2] || end[3] ? refuse(r, CALL_bad_request, why) : true;
+}
+
 static bool check_line(struct gate_pass *p, const struct gate_request *req, struct gate_refusal *r)
 {
 	static const char *const methods[] = { "GET", "POST", "PUT", "PATCH", "DELETE" };
@@ -160,7 +200,7 @@ bool gate_check(struct gate_pass *ret, const struct gate_request *req, enum call
 	struct gate_refusal r = { CALL_bad_request, "" };
 
 	/* Field syntax comes first: with a scrambled name nothing else can be trusted. */
-	if (check_fields(req, &r) && check_framing(ret, req, &r) && check_line(ret, req, &r) && check_rest(ret, req, &r))
+	if (check_fields(req, &r) && check_ends(req, &r) && check_framing(ret, req, &r) && check_line(ret, req, &r) && check_rest(ret, req, &r))
 		return true;
 	*code = r.code;
 	*why = r.why;

@@ -22,6 +22,9 @@ struct gate_request {
 	const char *method, *target, *version;
 	const struct gate_header *headers;
 	size_t header_count;
+	/* The target where the library keeps the head as it came, one line behind the other. NULL when the strings are
+	 * copies, so that nothing can be said of the bytes between them. */
+	const char *target_at;
 };
 
 enum gate_verb { VERB_METHOD, VERB_HEAD, VERB_OPTIONS };

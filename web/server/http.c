@@ -69,6 +69,7 @@ struct exchange {
 	struct MHD_Connection *conn;
 	struct conn *slot;
 	char *target;
+	const char *target_at; /* in the library's buffer; see gate.h */
 	struct gate_request req;
 	struct gate_pass pass;
 	struct gunzip *gunzip;
@@ -484,7 +485,8 @@ static bool begin_gate(struct exchange *x, const char *method, const char *versi
 	enum call_error code;
 	const char *why;
 
-	x->req = (struct gate_request){ .method = method, .version = version, .target = x->target };
+	x->req = (struct gate_request){ .method = method, .version = version, .target = x->target,
+					.target_at = x->target_at };
 	x->req.headers = arena_array(x->call.arena, GATE_HEADERS_MAX + 2, sizeof(*x->req.headers));
 	if (!x->req.headers)
 		return false;
@@ -700,6 +702,8 @@ static void *on_uri(void *cls, const char *uri, struct MHD_Connection *conn)
 	x->conn = conn;
 	x->slot = info ? info->socket_context : NULL;
 	x->target = strdup(uri);
+	if (MHD_get_version()[0] == '0')
+		x->target_at = uri;
 	x->pass.content_length = -1;
 	x->call = (struct call){
 		.api = &x->srv->api, .host = &http_host, .arena = arena_new(), .status = 200, .type = "application/json"
