@@ -101,12 +101,17 @@ static int run_plan(struct job *job, struct err *err)
 	return print_text(&text);
 }
 
-static int print_config(const struct run_config *cfg)
+/* The model is counted where data and flags describe one; what they lack is said when a run begins. */
+static int print_config(const struct job *job)
 {
+	struct config_print_opts o = { .json = job->cfg->json };
+	struct err ignored = ERR_INIT;
 	struct buf text;
 
+	if (describe_parameters(job, &o.parameters, &ignored))
+		o.parameters = 0;
 	buf_init(&text, TEXT_MAX);
-	config_print(cfg, cfg->json, &text);
+	config_print(job->cfg, &o, &text);
 	return print_text(&text);
 }
 
@@ -172,7 +177,7 @@ static int run(struct job *job, struct err *err)
 	if (rc)
 		return rc;
 	if (cfg->command == COMMAND_CONFIG)
-		return print_config(cfg);
+		return print_config(job);
 	if (cfg->command == COMMAND_PLAN || cfg->dump != CONFIG_DUMP_NONE)
 		return run_plan(job, err);
 	return run_job(job, &place, err);

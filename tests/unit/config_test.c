@@ -319,14 +319,14 @@ static void printed_reads_back(void **state)
 	(void)state;
 	buf_init(&text, 1 << 16);
 	buf_init(&again, 1 << 16);
-	config_print(a, true, &text);
+	config_print(a, &(struct config_print_opts){ .json = true }, &text);
 	assert_false(buf_failed(&text));
 	snprintf(line, sizeof(line), "config --config %s", file_with(text.data));
 	b = good(line, 2);
 	assert_true(b->lr == a->lr && b->sync_bn && b->batch_size == 6 && b->global_batch_size == 12);
 	assert_int_equal(b->origin[FLAG_global_batch_size], ORIGIN_DERIVED);
 	assert_int_equal(b->origin[FLAG_epochs], ORIGIN_DEFAULT);
-	config_print(b, false, &again);
+	config_print(b, &(struct config_print_opts){ .json = false }, &again);
 	assert_non_null(strstr(again.data, "config file config_test."));
 	unlink(file_with(""));
 	buf_done(&text);

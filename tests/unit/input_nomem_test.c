@@ -110,7 +110,7 @@ static int configure(struct err *err)
 		rc = config_resolve(cfg, &(struct config_world){ .world = 2 }, err);
 	buf_init(&out, 1 << 16);
 	for (int json = 0; json < 2 && !rc; json++)
-		config_print(cfg, json, &out);
+		config_print(cfg, &(struct config_print_opts){ .json = json }, &out);
 	if (!rc && buf_failed(&out))
 		rc = err_set(err, ERR_NOMEM, "print");
 	if (!rc && !printed.len)

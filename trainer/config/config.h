@@ -92,6 +92,9 @@ int config_settle(struct run_config *cfg, enum flag_id id, int64_t value, const 
 /* Sets a TEXT flag that nobody gave, with origin "derived". ERR_NOMEM. */
 int config_put_text(struct run_config *cfg, enum flag_id id, const char *value, struct err *err);
 
+/* Where the value was given, for messages: "--lr", "run.json: lr", "OMP_NUM_THREADS". n bytes at ret. */
+const char *config_label(const struct run_config *cfg, enum flag_id id, char *ret, size_t n);
+
 /* One resolved value as text, for params of the tracked run and for `dptrain config`. */
 struct config_item {
 	const char *name;   /* "batch_size" */
@@ -107,8 +110,13 @@ struct config_item {
 int config_each(const struct run_config *cfg, void (*fn)(void *user, const struct config_item *item), void *user);
 
 /* Text for stdout. config_print writes a table (or, with json set, an object that --config reads back). */
+struct config_print_opts {
+	bool json;
+	int64_t parameters; /* trained numbers of the model; 0: not known */
+};
+
 void config_help(enum config_command c, struct buf *out);
-void config_print(const struct run_config *cfg, bool json, struct buf *out);
+void config_print(const struct run_config *cfg, const struct config_print_opts *o, struct buf *out);
 
 /* The name of the list that is nearest to what somebody typed, or NULL when none is near. */
 const char *config_nearest(const char *typed, const char *const *names, size_t n_names);

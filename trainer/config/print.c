@@ -229,7 +229,7 @@ static int append(const char *bytes, size_t n, void *user)
 	return 0;
 }
 
-static void print_json(const struct run_config *cfg, struct buf *out)
+static void print_json(const struct run_config *cfg, int64_t parameters, struct buf *out)
 {
 	struct object o = { json_object(), json_object(), false };
 	json_t *root;
@@ -238,16 +238,22 @@ static void print_json(const struct run_config *cfg, struct buf *out)
 		o.failed = true;
 	root = json_pack("{s:s, s:i, s:o, s:o}", "command", config_command_name(cfg->command), "world", cfg->world, "values",
 			 o.values, "origins", o.origins);
+	if (root && parameters && json_object_set_new(root, "parameters", json_integer(parameters)))
+		o.failed = true;
 	if (!root || o.failed || json_dump_callback(root, append, out, JSON_INDENT(1) | JSON_PRESERVE_ORDER))
 		out->failed = true;
 	buf_addc(out, '\n');
 	json_decref(root);
 }
 
-void config_print(const struct run_config *cfg, bool json, struct buf *out)
+void config_print(const struct run_config *cfg, const struct config_print_opts *o, struct buf *out)
 {
-	if (json)
-		print_json(cfg, out);
-	else if (config_each(cfg, add_row, &(struct table){ cfg, out, "" }))
+	if (o->json) {
+		print_json(cfg, o->parameters, out);
+		return;
+	}
+	if (o->parameters)
+		buf_addf(out, "%s: %lld parameters\n\n", cfg->model, (long long)o->parameters);
+	if (config_each(cfg, add_row, &(struct table){ cfg, out, "" }))
 		out->failed = true;
 }

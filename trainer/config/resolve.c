@@ -275,6 +275,11 @@ int config_resolve(struct run_config *cfg, const struct config_world *w, struct 
 	return rc;
 }
 
+const char *config_label(const struct run_config *cfg, enum flag_id id, char *ret, size_t n)
+{
+	return flag_label(cfg, id, ret, n);
+}
+
 int config_settle(struct run_config *cfg, enum flag_id id, int64_t value, const char *source, struct err *err)
 {
 	int64_t *at = (int64_t *)((char *)cfg + flag_get(id)->offset);

@@ -45,7 +45,7 @@ static double median(const struct bench *b, enum step_time t)
 
 static double rate(const struct bench *b)
 {
-	return (double)b->e->cfg->global_batch_size / median(b, TIME_STEP);
+	return b->n ? (double)b->steps[0].count / median(b, TIME_STEP) : NAN;
 }
 
 static int run_steps(struct bench *b, struct err *err)
@@ -149,7 +149,7 @@ static void print_table(const struct bench *b)
 	printf("%s, global batch %lld, %s, backend %s, %d rank(s) x %lld thread(s): %lld steps\n", cfg->model,
 	       (long long)cfg->global_batch_size, dtype_name(b->e->prepared.opts.precision.low), b->e->backend->name,
 	       b->e->seat->world, (long long)cfg->threads, (long long)b->n);
-	printf("%12.1f images/s (median step %.4f s, first %.4f s)\n", rate(b), step,
+	printf("%12.1f %s/s (median step %.4f s, first %.4f s)\n", rate(b), sample_kind_name(b->e->data->kind), step,
 	       b->n ? b->steps[0].seconds[TIME_STEP] : NAN);
 	printf("%12.1f GFLOP/s in matrix products and convolutions\n", 1e-9 * b->flops / step);
 	for (int t = TIME_DATA_WAIT; t < TIME_COUNT; t++)

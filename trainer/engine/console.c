@@ -52,9 +52,12 @@ void console_heading(struct console *c, const char *run_dir)
 
 	if (c->e->backend->version)
 		c->e->backend->version(version, sizeof(version));
-	printf("%s on %s: %lld training and %lld evaluation images of %dx%dx%d, %d classes\n", cfg->model, d->path,
-	       (long long)d->n_samples[SPLIT_TRAIN], (long long)(d->endless ? 0 : d->n_samples[SPLIT_VAL]), d->height,
-	       d->width, d->channels, d->classes);
+	printf("%s on %s: %lld training and %lld evaluation ", cfg->model, d->path,
+	       (long long)d->n_samples[SPLIT_TRAIN], (long long)(d->endless ? 0 : d->n_samples[SPLIT_VAL]));
+	if (d->kind == SAMPLE_TOKENS)
+		printf("samples of %lld tokens, vocabulary of %lld\n", (long long)d->seq_len, (long long)d->vocab);
+	else
+		printf("images of %dx%dx%d, %d classes\n", d->height, d->width, d->channels, d->classes);
 	printf("backend %s%s%s%s, %s, %d rank%s of %lld thread%s, global batch %lld\n", c->e->backend->name,
 	       version[0] ? " (" : "", version, version[0] ? ")" : "", dtype_name(c->e->prepared.opts.precision.low),
 	       c->e->seat->world, c->e->seat->world > 1 ? "s" : "", (long long)cfg->threads,
@@ -100,7 +103,8 @@ static void add_progress(const struct console *c, const struct step_result *r, b
 		buf_addf(line, " step %lld/%lld", (long long)r->step, (long long)total);
 	else
 		buf_addf(line, " step %lld", (long long)r->step);
-	buf_addf(line, "  loss %.4f  lr %.4g  %.0f images/s", r->loss, r->lr, c->mean_rate);
+	buf_addf(line, "  loss %.4f  lr %.4g  %.0f %s/s", r->loss, r->lr, c->mean_rate,
+		 sample_kind_name(c->e->data->kind));
 	if (total != INT64_MAX) {
 		buf_adds(line, "  ETA ");
 		add_duration(line, (double)(total - r->step) * c->mean_step_s);
@@ -153,15 +157,22 @@ void console_step(struct console *c, const struct step_result *r)
 	}
 }
 
-static void print_summary(const struct epoch_summary *s)
+static bool of_words(const struct console *c)
+{
+	return c->e->data->kind == SAMPLE_TOKENS;
+}
+
+static void print_summary(const struct console *c, const struct epoch_summary *s)
 {
 	printf("epoch %lld: train loss %.4f", (long long)s->epoch, s->train_loss);
-	if (s->evaluated)
+	if (s->evaluated && of_words(c))
+		printf(", val loss %.4f, perplexity %.2f", s->val.loss, exp(s->val.loss));
+	else if (s->evaluated)
 		printf(", val loss %.4f, top-1 %.2f %%, top-5 %.2f %%", s->val.loss, s->val.top1, s->val.top5);
 	printf(", %.1f s", s->seconds);
 	if (s->evaluated)
 		printf(" + %.1f s evaluation", s->val.seconds);
-	printf(", %.0f images/s\n", s->samples_per_s);
+	printf(", %.0f %s/s\n", s->samples_per_s, sample_kind_name(c->e->data->kind));
 }
 
 void console_epoch(struct console *c, const struct epoch_summary *s)
@@ -179,15 +190,35 @@ void console_epoch(struct console *c, const struct epoch_summary *s)
 		c->rows[c->n_rows++] = *s;
 	if (c->tty)
 		printf("\r\033[K");
-	print_summary(s);
+	print_summary(c, s);
 	fflush(stdout);
 }
 
 void console_evaluation(struct console *c, const struct evaluation *v)
 {
-	(void)c;
-	printf("evaluation of %lld samples: loss %.6f, top-1 %.2f %%, top-5 %.2f %%, %.1f s\n", (long long)v->count,
-	       v->loss, v->top1, v->top5, v->seconds);
+	if (of_words(c))
+		printf("evaluation of %lld tokens: loss %.6f, perplexity %.4f, %.1f s\n", (long long)v->count, v->loss,
+		       exp(v->loss), v->seconds);
+	else
+		printf("evaluation of %lld samples: loss %.6f, top-1 %.2f %%, top-5 %.2f %%, %.1f s\n",
+		       (long long)v->count, v->loss, v->top1, v->top5, v->seconds);
+	fflush(stdout);
+}
+
+static void print_words_table(const struct console *c)
+{
+	printf("\n%6s %12s %10s %12s %10s %10s %10s\n", "epoch", "train loss", "val loss", "perplexity", "train s",
+	       "eval s", "tokens/s");
+	for (size_t i = 0; i < c->n_rows; i++) {
+		const struct epoch_summary *s = &c->rows[i];
+
+		printf("%6lld %12.4f ", (long long)s->epoch, s->train_loss);
+		if (s->evaluated)
+			printf("%10.4f %12.2f %10.1f %10.1f", s->val.loss, exp(s->val.loss), s->seconds, s->val.seconds);
+		else
+			printf("%10s %12s %10.1f %10s", "-", "-", s->seconds, "-");
+		printf(" %10.0f\n", s->samples_per_s);
+	}
 	fflush(stdout);
 }
 
@@ -195,6 +226,10 @@ void console_table(struct console *c)
 {
 	if (!c->n_rows)
 		return;
+	if (of_words(c)) {
+		print_words_table(c);
+		return;
+	}
 	printf("\n%6s %12s %10s %8s %8s %10s %10s %10s\n", "epoch", "train loss", "val loss", "top-1", "top-5",
 	       "train s", "eval s", "images/s");
 	for (size_t i = 0; i < c->n_rows; i++) {

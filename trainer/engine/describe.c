@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "trainer/engine/engine.h"
+#include "trainer/engine/subject.h"
 
 static void summarize(const struct engine *e, struct buf *out)
 {
@@ -53,6 +54,26 @@ int describe_plan(const struct job *job, struct buf *out, struct err *err)
 		summarize(e, out);
 	engine_close(e);
 	return buf_failed(out) ? err_set(err, ERR_NOMEM, "out of memory: the description") : 0;
+}
+
+int describe_parameters(const struct job *job, int64_t *ret, struct err *err)
+{
+	struct board board = { .stop_signal = 0 };
+	struct seat seat = { .world = job->cfg->world, .local_world = job->cfg->world, .board = &board };
+	struct graph *g = graph_new(false);
+	struct model_config c;
+	struct engine *e = NULL;
+	int rc = g ? engine_open_described(&e, job, &seat, err) : err_set(err, ERR_NOMEM, "out of memory: graph");
+
+	if (!rc) {
+		c = subject_config(e, e->model);
+		rc = model_build(e->model, g, &c, 1, err);
+	}
+	if (!rc)
+		*ret = model_parameter_count(g);
+	graph_free(g);
+	engine_close(e);
+	return rc;
 }
 
 static void describe_backend(const struct backend *b, struct buf *out)

@@ -26,6 +26,7 @@ struct engine {
 	struct backend_choice choice;
 	const struct backend *backend;
 	void *module;
+	const struct model *model;
 	struct dataset *data;
 	struct sampler train, eval;
 	struct loader *loader; /* of training; opened by engine_begin */
@@ -46,6 +47,9 @@ struct engine {
 /* Collective. Opens communicators, backend, data; prepares every program; loads --init-from. */
 int engine_open(struct engine **ret, const struct job *job, struct seat *seat, struct err *err);
 void engine_close(struct engine *e); /* NULL is fine */
+
+/* Opens model and data alone. */
+int engine_open_described(struct engine **ret, const struct job *job, struct seat *seat, struct err *err);
 
 /* Opens only what a plan needs: no ranks, no tensor memory, no training data read but its shape. */
 int engine_open_plan(struct engine **ret, const struct job *job, struct seat *seat, struct err *err);
@@ -131,6 +135,8 @@ int bench_main(const struct job *job, struct seat *seat);
 
 /* Without ranks: describe.c. */
 int describe_plan(const struct job *job, struct buf *out, struct err *err);
+/* Trained numbers of the run's model; settles what its configuration left open. Knows neither backend nor plan. */
+int describe_parameters(const struct job *job, int64_t *ret, struct err *err);
 void describe_backends(struct buf *out);
 
 #endif

@@ -31,4 +31,6 @@ libtrainer_la_SOURCES += \
 	trainer/engine/seat.h \
 	trainer/engine/setup.c \
 	trainer/engine/step.c \
+	trainer/engine/subject.c \
+	trainer/engine/subject.h \
 	trainer/engine/train.c

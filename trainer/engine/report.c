@@ -286,9 +286,11 @@ void report_epoch(struct report *r, const struct epoch_summary *s)
 	if (!s->evaluated)
 		return;
 	point(r, s->epoch, "epoch/val_loss", s->val.loss);
+	point(r, s->epoch, "epoch/eval_seconds", s->val.seconds);
+	if (r->e->data->kind == SAMPLE_TOKENS)
+		return;
 	point(r, s->epoch, "epoch/top1", s->val.top1);
 	point(r, s->epoch, "epoch/top5", s->val.top5);
-	point(r, s->epoch, "epoch/eval_seconds", s->val.seconds);
 }
 
 void report_close(struct report *r, enum dptrack_status status)

@@ -5,6 +5,7 @@
 
 #include "tracker/base/clock.h"
 #include "trainer/engine/engine.h"
+#include "trainer/engine/subject.h"
 
 #define COLLECTIVE_LIMIT_S 600.0
 #define SIZES_MAX 8
@@ -111,48 +112,10 @@ static int open_backend(struct engine *e, struct err *err)
 				&e->module, err);
 }
 
-static int open_model_data(struct engine *e, const struct model *m, struct err *err)
+static int check_data(struct engine *e, const struct model *m, struct err *err)
 {
 	const struct run_config *cfg = e->cfg;
-	const struct model_config *d = &m->defaults;
-	const struct batch_file *b = e->job->batch;
-
-	if (cfg->command != COMMAND_BENCH && cfg->data_path)
-		return dataset_open(
-			&e->data, &(struct dataset_opts){ .path = cfg->data_path, .classes = (int)cfg->classes }, err);
-	if (b) {
-		int classes = cfg->classes ? (int)cfg->classes : b->classes > 2 ? b->classes : 2;
-
-		if (!cfg->classes && b->classes < d->classes)
-			classes = d->classes;
-		return dataset_memory_open(&e->data,
-					   &(struct dataset_memory_opts){ .path = cfg->batch_from,
-									  .images = b->images,
-									  .labels = b->labels,
-									  .dtype = b->dtype,
-									  .n = b->n,
-									  .height = b->height,
-									  .width = b->width,
-									  .channels = b->channels,
-									  .classes = classes },
-					   err);
-	}
-	return dataset_synthetic_open(
-		&e->data,
-		&(struct dataset_synthetic_opts){ .height = cfg->image_size ? (int)cfg->image_size : d->image_h,
-						  .width = cfg->image_size ? (int)cfg->image_size : d->image_w,
-						  .channels = cfg->in_channels ? (int)cfg->in_channels : d->in_channels,
-						  .classes = cfg->classes ? (int)cfg->classes : d->classes,
-						  .seed = (uint64_t)cfg->seed },
-		err);
-}
-
-static int check_data(struct engine *e, struct err *err)
-{
-	struct run_config *cfg = e->cfg;
 	const struct dataset *d = e->data;
-	char source[240];
-	int rc;
 
 	if (!d->endless && d->n_samples[SPLIT_TRAIN] < cfg->global_batch_size && !cfg->test_only)
 		return err_set(err, ERR_USAGE,
@@ -165,28 +128,7 @@ static int check_data(struct engine *e, struct err *err)
 		return err_set(err, ERR_USAGE,
 			       "--grad-accum-steps %lld is not supported yet; raise --batch-size instead",
 			       (long long)cfg->grad_accum_steps);
-	snprintf(source, sizeof(source), "the images of %.200s", d->path);
-	rc = config_settle(cfg, FLAG_classes, d->classes, source, err);
-	if (!rc)
-		rc = config_settle(cfg, FLAG_in_channels, d->channels, source, err);
-	if (!rc && d->height == d->width)
-		rc = config_settle(cfg, FLAG_image_size, d->height, source, err);
-	return rc;
-}
-
-static const struct model *find_model(const char *name, struct err *err)
-{
-	const struct model *m = model_find(name);
-	const char *names[MODEL_COUNT], *near;
-
-	if (m)
-		return m;
-	for (int i = 0; i < MODEL_COUNT; i++)
-		names[i] = models_table[i]->name;
-	near = config_nearest(name, names, MODEL_COUNT);
-	err_set(err, ERR_USAGE, "--model %.60s: no such model%s%s%s", name, near ? "; did you mean " : "",
-		near ? near : "", near ? "?" : "; dptrain --help lists them");
-	return NULL;
+	return subject_settle(e, m, err);
 }
 
 static void make_samplers(struct engine *e)
@@ -227,7 +169,6 @@ static int prepare_all(struct engine *e, const struct model *m, struct err *err)
 	struct prepare_sizes sizes = { .train = train, .eval = eval };
 	struct program_opts o = {
 		.model = m,
-		.config = m->defaults,
 		.precision = precision_of(cfg),
 		.backend = e->backend,
 		.module = e->module,
@@ -239,12 +180,7 @@ static int prepare_all(struct engine *e, const struct model *m, struct err *err)
 		.keep_grads = cfg->dump_grads != NULL,
 	};
 
-	o.config.classes = e->data->classes;
-	o.config.in_channels = e->data->channels;
-	o.config.image_h = e->data->height;
-	o.config.image_w = e->data->width;
-	o.config.act = cfg->act == CONFIG_ACT_GELU ? MODEL_GELU : MODEL_RELU;
-	o.config.label_smoothing = cfg->label_smoothing;
+	o.config = subject_config(e, m);
 	for (int s = 0; s < STREAM_COUNT; s++)
 		o.env[s] = (struct kernel_env){ .threads = (int)cfg->threads,
 						.deterministic = cfg->deterministic,
@@ -276,14 +212,14 @@ static void read_test_hooks(struct engine *e)
 
 static int open_described(struct engine *e, const struct model **ret_model, struct err *err)
 {
-	const struct model *m = find_model(e->cfg->model, err);
-	int rc = m ? open_model_data(e, m, err) : err->code;
+	const struct model *m = subject_model(e->cfg->model, err);
+	int rc = m ? subject_open_data(e, m, err) : err->code;
 
 	if (!rc)
-		rc = check_data(e, err);
+		rc = check_data(e, m, err);
 	if (!rc)
 		make_samplers(e);
-	*ret_model = m;
+	e->model = *ret_model = m;
 	return rc;
 }
 
@@ -321,6 +257,23 @@ int engine_open(struct engine **ret, const struct job *job, struct seat *seat, s
 		rc = exec_new(&e->exec, &e->prepared, err);
 	if (!rc && e->cfg->init_from)
 		rc = files_load_weights(e, e->cfg->init_from, err);
+	if (rc) {
+		engine_close(e);
+		return rc;
+	}
+	*ret = e;
+	return 0;
+}
+
+int engine_open_described(struct engine **ret, const struct job *job, struct seat *seat, struct err *err)
+{
+	struct engine *e = engine_new(job, seat);
+	const struct model *m;
+	int rc;
+
+	if (!e)
+		return err_set(err, ERR_NOMEM, "out of memory: engine");
+	rc = open_described(e, &m, err);
 	if (rc) {
 		engine_close(e);
 		return rc;

@@ -7,6 +7,10 @@
 #define MODEL_CHANNELS_MAX 4096
 #define MODEL_IMAGE_MAX 16384
 #define MODEL_BATCH_MAX (1 << 24)
+#define MODEL_LAYERS_MAX 10000
+#define MODEL_WIDTH_MAX (1 << 20)
+#define MODEL_VOCAB_MAX (1 << 24)
+#define MODEL_CONTEXT_MAX (1 << 20)
 
 #define MODEL(name) [MODEL_##name] = &model_##name,
 const struct model *const models_table[MODEL_COUNT] = {
@@ -30,7 +34,29 @@ static int in_range(const char *what, int64_t value, int64_t low, int64_t high, 
 		       (long long)low, (long long)high);
 }
 
-int model_build(const struct model *m, struct graph *g, const struct model_config *c, int64_t batch, struct err *err)
+static int check_words(const struct model_config *c, struct err *err)
+{
+	int rc = in_range("the number of layers", c->layers, 1, MODEL_LAYERS_MAX, err);
+
+	if (!rc)
+		rc = in_range("the width", c->width, 1, MODEL_WIDTH_MAX, err);
+	if (!rc)
+		rc = in_range("the number of heads", c->heads, 1, c->width, err);
+	if (!rc && c->width % c->heads)
+		rc = err_set(err, ERR_USAGE, "the width of %lld does not divide into %lld heads", (long long)c->width,
+			     (long long)c->heads);
+	if (!rc)
+		rc = in_range("the vocabulary", c->vocab, 2, MODEL_VOCAB_MAX, err);
+	if (!rc)
+		rc = in_range("the context", c->context, 1, MODEL_CONTEXT_MAX, err);
+	if (!rc)
+		rc = in_range("the length of a sample", c->seq_len, 1, c->context, err);
+	if (!rc && !(c->dropout >= 0 && c->dropout < 1))
+		rc = err_set(err, ERR_USAGE, "dropout is %g: it must be at least 0 and below 1", c->dropout);
+	return rc;
+}
+
+static int check_images(const struct model_config *c, struct err *err)
 {
 	int rc = in_range("the number of classes", c->classes, 2, MODEL_CLASSES_MAX, err);
 
@@ -40,11 +66,18 @@ int model_build(const struct model *m, struct graph *g, const struct model_confi
 		rc = in_range("the image height", c->image_h, 1, MODEL_IMAGE_MAX, err);
 	if (!rc)
 		rc = in_range("the image width", c->image_w, 1, MODEL_IMAGE_MAX, err);
-	if (!rc)
-		rc = in_range("the batch size", batch, 0, MODEL_BATCH_MAX, err);
 	if (!rc && !(c->label_smoothing >= 0 && c->label_smoothing < 1))
 		rc = err_set(err, ERR_USAGE, "label smoothing is %g: it must be at least 0 and below 1",
 			     c->label_smoothing);
+	return rc;
+}
+
+int model_build(const struct model *m, struct graph *g, const struct model_config *c, int64_t batch, struct err *err)
+{
+	int rc = m->reads_tokens ? check_words(c, err) : check_images(c, err);
+
+	if (!rc)
+		rc = in_range("the batch size", batch, 0, MODEL_BATCH_MAX, err);
 	return rc ? rc : m->build(m, g, c, batch, err);
 }
 

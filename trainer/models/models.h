@@ -9,22 +9,34 @@ enum model_act { MODEL_RELU, MODEL_GELU };
 
 /* What a model can be asked for. Fields that a model has no use for are ignored. */
 struct model_config {
+	/* Networks of images. */
 	int classes;
 	int in_channels;
 	int image_h, image_w;
 	enum model_act act;
 	double label_smoothing;
 	bool zero_init_residual; /* the last batch-norm gain of each residual block starts at 0 */
+
+	/* Language models. */
+	int64_t layers, heads, width;
+	int64_t context; /* positions that are learnt */
+	int64_t seq_len; /* positions of a sample, at most context */
+	int64_t vocab;
+	bool tied;	    /* the classifier is the table of the token embedding */
+	double dropout;	    /* of embeddings, attention's probabilities and what each block adds */
+	bool keep_logits;   /* evaluation leaves "logits" for the host, [batch * seq_len, vocab] */
 };
 
 struct model {
 	const char *name;
+	bool reads_tokens; /* a language model; else a network of images */
 	struct model_config defaults;
 
 	/* Adds the whole network to g, as g->training says: inputs "images" (floats [N,H,W,C]) and "labels" (i32 [N]),
-	 * the tensor "logits" (readable by the host after an evaluation) and the result "result", which becomes
-	 * g->loss. Parameters and statistics bear torchvision's names. batch >= 0. Returns 0, or a negative code with
-	 * err filled (an image too small for the network, a size out of range). */
+	 * or "tokens" and "targets" (i32 [N,T], a target below 0 is ignored); the tensor "logits" (readable by the host
+	 * after an evaluation; of language models on request) and the result "result", which becomes g->loss.
+	 * Parameters and statistics bear torchvision's or Hugging Face's names. batch >= 0. Returns 0, or a negative
+	 * code with err filled (an image too small for the network, a size out of range). */
 	int (*build)(const struct model *m, struct graph *g, const struct model_config *c, int64_t batch,
 		     struct err *err);
 

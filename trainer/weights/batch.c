@@ -1,4 +1,4 @@
-/* batch.c: one global batch from a file, turned from NCHW to NHWC. */
+/* batch.c: one global batch from a file, images turned from NCHW to NHWC. */
 #include "trainer/weights/batch.h"
 
 #include <stdlib.h>
@@ -8,7 +8,8 @@
 
 #define SIDE_MAX 65535
 
-static int check(const struct safetensors *s, const struct st_tensor *images, const struct st_tensor *labels, struct err *err)
+static int check(const struct safetensors *s, const struct st_tensor *images, const struct st_tensor *labels,
+		 struct err *err)
 {
 	const char *path = safetensors_path(s);
 
@@ -45,8 +46,8 @@ static int take_labels(struct batch_file *b, const char *path, const struct st_t
 
 		memcpy(&v, (const char *)labels->data + (size_t)i * sizeof(v), sizeof(v));
 		if (v < 0 || v >= INT32_MAX)
-			return err_set(err, ERR_USAGE, "%.300s: label %lld of sample %lld is no class", path, (long long)v,
-				       (long long)i);
+			return err_set(err, ERR_USAGE, "%.300s: label %lld of sample %lld is no class", path,
+				       (long long)v, (long long)i);
 		b->labels[i] = (int32_t)v;
 		if (v >= b->classes)
 			b->classes = (int)v + 1;
@@ -54,37 +55,65 @@ static int take_labels(struct batch_file *b, const char *path, const struct st_t
 	return 0;
 }
 
-int batch_file_open(struct batch_file **ret, const char *path, struct err *err)
+static int take_tokens(struct batch_file *b, const char *path, const struct st_tensor *t, struct err *err)
 {
-	struct safetensors *s = NULL;
-	const struct st_tensor *images, *labels;
-	struct batch_file *b = NULL;
-	int rc = safetensors_open(&s, path, err);
+	if (t->ndim != 2 || t->dtype != ST_I64 || t->dim[0] < 1 || t->dim[1] < 2)
+		return err_set(err, ERR_USAGE, "%.300s: a tensor 'tokens' of I64 [N,T+1] is needed", path);
+	b->n = t->dim[0];
+	b->seq_len = t->dim[1] - 1;
+	b->tokens = malloc((size_t)t->count * sizeof(*b->tokens));
+	if (!b->tokens)
+		return err_set(err, ERR_NOMEM, "%.300s: no memory for %zu bytes", path, t->bytes);
+	for (int64_t i = 0; i < t->count; i++) {
+		int64_t v;
+
+		memcpy(&v, (const char *)t->data + (size_t)i * sizeof(v), sizeof(v));
+		if (v < -1 || v >= INT32_MAX)
+			return err_set(err, ERR_USAGE, "%.300s: %lld of sample %lld is no token", path, (long long)v,
+				       (long long)(i / t->dim[1]));
+		b->tokens[i] = (int32_t)v;
+	}
+	return 0;
+}
+
+static int take_images(struct batch_file *b, const struct safetensors *s, struct err *err)
+{
+	const struct st_tensor *images = safetensors_find(s, "images"), *labels = safetensors_find(s, "labels");
+	const char *path = safetensors_path(s);
+	int rc = check(s, images, labels, err);
 
 	if (rc)
 		return rc;
-	images = safetensors_find(s, "images");
-	labels = safetensors_find(s, "labels");
-	rc = check(s, images, labels, err);
-	if (rc)
-		goto out;
-	b = calloc(1, sizeof(*b));
-	if (!b || !(b->images = malloc(images->bytes)) || !(b->labels = malloc((size_t)images->dim[0] * sizeof(int32_t)))) {
-		rc = err_set(err, ERR_NOMEM, "%.300s: no memory for %zu bytes", path, images->bytes);
-		goto out;
-	}
+	if (!(b->images = malloc(images->bytes)) || !(b->labels = malloc((size_t)images->dim[0] * sizeof(int32_t))))
+		return err_set(err, ERR_NOMEM, "%.300s: no memory for %zu bytes", path, images->bytes);
 	b->n = images->dim[0];
 	b->channels = (int)images->dim[1];
 	b->height = (int)images->dim[2];
 	b->width = (int)images->dim[3];
 	b->dtype = images->dtype == ST_F64 ? DTYPE_F64 : DTYPE_F32;
 	turn(b, images);
-	rc = take_labels(b, path, labels, err);
+	return take_labels(b, path, labels, err);
+}
+
+int batch_file_open(struct batch_file **ret, const char *path, struct err *err)
+{
+	struct safetensors *s = NULL;
+	struct batch_file *b = NULL;
+	const struct st_tensor *tokens;
+	int rc = safetensors_open(&s, path, err);
+
+	if (rc)
+		return rc;
+	tokens = safetensors_find(s, "tokens");
+	b = calloc(1, sizeof(*b));
+	if (!b)
+		rc = err_set(err, ERR_NOMEM, "%.300s: out of memory", path);
+	else
+		rc = tokens ? take_tokens(b, path, tokens, err) : take_images(b, s, err);
 	if (!rc) {
 		*ret = b;
 		b = NULL;
 	}
-out:
 	batch_file_close(b);
 	safetensors_close(s);
 	return rc;
@@ -96,5 +125,6 @@ void batch_file_close(struct batch_file *b)
 		return;
 	free(b->images);
 	free(b->labels);
+	free(b->tokens);
 	free(b);
 }

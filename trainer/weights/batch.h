@@ -1,5 +1,5 @@
-/* batch.h: the file of --batch-from: one global batch as safetensors: `images` F32 or F64 [N,C,H,W], `labels` I64 [N].
- * Held in memory as the trainer wants it: NHWC, labels i32. */
+/* batch.h: the file of --batch-from: one global batch as safetensors: `images` F32 or F64 [N,C,H,W] and `labels` I64 [N],
+ * or `tokens` I64 [N,T+1]. Held in memory as the trainer wants it: NHWC, labels and tokens i32. */
 #ifndef DPT_WEIGHTS_BATCH_H
 #define DPT_WEIGHTS_BATCH_H
 
@@ -15,6 +15,8 @@ struct batch_file {
 	void *images;     /* NHWC */
 	int32_t *labels;  /* every one >= 0 */
 	int classes;      /* largest label + 1 */
+	int32_t *tokens;  /* n rows of seq_len + 1, each at least -1; NULL in a batch of images */
+	int64_t seq_len;
 };
 
 int batch_file_open(struct batch_file **ret, const char *path, struct err *err);

@@ -1,0 +1,134 @@
+/* gpt.c: language models of the GPT-2 family (Radford et al. 2019): pre-norm transformer blocks, learned positions,
+ * GELU in its tanh form. Names and initial values are those of Hugging Face's GPT2LMHeadModel; weights are [out, in]
+ * here. The large ones are the sizes of GPT-3's table and of the scaling studies after it, with a classifier of their
+ * own. */
+#include <math.h>
+
+#include "trainer/models/models.h"
+#include "trainer/ops/attention/attention.h"
+#include "trainer/ops/embed/embed.h"
+#include "trainer/ops/gelu/gelu.h"
+#include "trainer/ops/layernorm/layernorm.h"
+#include "trainer/ops/linear/linear.h"
+#include "trainer/ops/lmhead/lmhead.h"
+
+#define INIT_STD 0.02
+
+/* What every step of building needs. */
+struct build {
+	struct graph *g;
+	const struct model_config *c;
+};
+
+static struct tensor *param(const struct build *b, const char *name, struct shape shape, struct init init)
+{
+	struct tensor like = { .name = name,
+			       .kind = TENSOR_PARAM,
+			       .dtype = DTYPE_F32,
+			       .shape = shape,
+			       .life = LIFE_PERSISTENT,
+			       .init = init };
+
+	like.decay = shape.ndim > 1;
+	return name ? graph_tensor(b->g, &like) : NULL;
+}
+
+/* x w^T + b; std of the first weights. */
+static struct tensor *linear(const struct build *b, struct tensor *x, const char *name, int64_t out, double std)
+{
+	struct init normal = { .kind = INIT_NORMAL, .scale = std }, zero = { .kind = INIT_ZERO };
+	struct tensor *w, *bias;
+
+	if (graph_failed(b->g))
+		return NULL;
+	w = param(b, graph_printf(b->g, "%s.weight", name), SHAPE(out, x->shape.dim[1]), normal);
+	bias = param(b, graph_printf(b->g, "%s.bias", name), SHAPE(out), zero);
+	return linear_add_low(b->g, x, w, bias);
+}
+
+/* Norm of x + delta; *x becomes the sum. */
+static struct tensor *norm(const struct build *b, struct tensor **x, struct tensor *delta, const char *name)
+{
+	struct init one = { .kind = INIT_ONE }, zero = { .kind = INIT_ZERO };
+	struct layernorm_tensors t;
+
+	if (graph_failed(b->g))
+		return NULL;
+	t.gamma = param(b, graph_printf(b->g, "%s.weight", name), SHAPE(b->c->width), one);
+	t.beta = param(b, graph_printf(b->g, "%s.bias", name), SHAPE(b->c->width), zero);
+	return layernorm_add(b->g, *x, delta, &t, x);
+}
+
+static struct tensor *drop(const struct build *b, struct tensor *x, const char *name)
+{
+	return dropout_add(b->g, x, b->c->dropout, b->c->seq_len * b->c->width, name);
+}
+
+/* One block: *x is the residual stream before `delta`, which is what the block before adds to it. Returns what this one
+ * adds. */
+static struct tensor *add_block(const struct build *b, int layer, struct tensor **x, struct tensor *delta)
+{
+	struct attention_attr attr = { .heads = b->c->heads, .seq = b->c->seq_len, .dropout.p = b->c->dropout };
+	double residual_std = INIT_STD / sqrt(2.0 * (double)b->c->layers);
+	const char *h = graph_printf(b->g, "transformer.h.%d", layer);
+	struct tensor *y = norm(b, x, delta, graph_printf(b->g, "%s.ln_1", h));
+
+	y = linear(b, y, graph_printf(b->g, "%s.attn.c_attn", h), 3 * b->c->width, INIT_STD);
+	y = attention_add(b->g, y, &attr, graph_printf(b->g, "%s.attn", h));
+	y = linear(b, y, graph_printf(b->g, "%s.attn.c_proj", h), b->c->width, residual_std);
+	y = drop(b, y, graph_printf(b->g, "%s.attn.drop", h));
+	y = norm(b, x, y, graph_printf(b->g, "%s.ln_2", h));
+	y = linear(b, y, graph_printf(b->g, "%s.mlp.c_fc", h), 4 * b->c->width, INIT_STD);
+	y = linear(b, gelu_add(b->g, y), graph_printf(b->g, "%s.mlp.c_proj", h), b->c->width, residual_std);
+	return drop(b, y, graph_printf(b->g, "%s.mlp.drop", h));
+}
+
+static struct tensor *input(struct graph *g, const char *name, struct shape shape)
+{
+	return graph_tensor(
+		g,
+		&(struct tensor){
+			.name = name, .kind = TENSOR_INPUT, .dtype = DTYPE_I32, .shape = shape, .life = LIFE_MICRO });
+}
+
+static int gpt_build(const struct model *m, struct graph *g, const struct model_config *c, int64_t batch,
+		     struct err *err)
+{
+	struct build b = { .g = g, .c = c };
+	struct init normal = { .kind = INIT_NORMAL, .scale = INIT_STD };
+	struct tensor *tokens = input(g, "tokens", SHAPE(batch, c->seq_len));
+	struct tensor *targets = input(g, "targets", SHAPE(batch, c->seq_len));
+	struct tensor *wte = param(&b, "transformer.wte.weight", SHAPE(c->vocab, c->width), normal);
+	struct tensor *wpe = param(&b, "transformer.wpe.weight", SHAPE(c->context, c->width), normal);
+	struct tensor *x = drop(&b, embed_add(g, tokens, wte, wpe), "transformer.drop"), *delta = NULL, *head = wte;
+
+	for (int i = 0; i < c->layers && !graph_failed(g); i++)
+		delta = add_block(&b, i, &x, delta);
+	delta = norm(&b, &x, delta, "transformer.ln_f");
+	if (!c->tied)
+		head = param(&b, "lm_head.weight", SHAPE(c->vocab, c->width), normal);
+	lmhead_add(g, delta, head, targets, c->keep_logits && !g->training);
+	return graph_failed(g) ? err_set(err, g->err.code, "%s: %s", m->name, g->err.text) : 0;
+}
+
+#define GPT(n_layers, n_heads, n_width, is_tied)                                                                       \
+	.reads_tokens = true, .build = gpt_build,                                                                      \
+	.defaults = { .layers = (n_layers),                                                                            \
+		      .heads = (n_heads),                                                                              \
+		      .width = (n_width),                                                                              \
+		      .context = 1024,                                                                                 \
+		      .seq_len = 1024,                                                                                 \
+		      .vocab = 50257,                                                                                  \
+		      .tied = (is_tied) }
+
+const struct model model_gpt2_124m = { .name = "gpt2-124m", GPT(12, 12, 768, true) };
+const struct model model_gpt2_350m = { .name = "gpt2-350m", GPT(24, 16, 1024, true) };
+const struct model model_gpt2_774m = { .name = "gpt2-774m", GPT(36, 20, 1280, true) };
+const struct model model_gpt2_1558m = { .name = "gpt2-1558m", GPT(48, 25, 1600, true) };
+const struct model model_gpt_2_7b = { .name = "gpt-2.7b", GPT(32, 32, 2560, false) };
+const struct model model_gpt_6_7b = { .name = "gpt-6.7b", GPT(32, 32, 4096, false) };
+const struct model model_gpt_13b = { .name = "gpt-13b", GPT(40, 40, 5120, false) };
+const struct model model_gpt_34b = { .name = "gpt-34b", GPT(48, 64, 7680, false) };
+const struct model model_gpt_81b = { .name = "gpt-81b", GPT(80, 64, 9216, false) };
+const struct model model_gpt_175b = { .name = "gpt-175b", GPT(96, 96, 12288, false) };
+const struct model model_gpt_1t = { .name = "gpt-1t", GPT(128, 160, 25600, false) };
