@@ -7,6 +7,7 @@ dptrack $VERSION, prefix $prefix
   cuda backend   $have_cuda${cuda_reason:+ ($cuda_reason)}
     cuDNN        $have_cudnn${cudnn_reason:+ ($cudnn_reason)}
     NCCL         $have_nccl${nccl_reason:+ ($nccl_reason)}
+  image folders  $have_images${images_reason:+ ($images_reason)}
   mpi transport  $have_mpi${mpi_reason:+ ($mpi_reason)}
   page           $have_ui${ui_reason:+ ($ui_reason)}
   unit tests     $have_cmocka

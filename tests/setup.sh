@@ -38,6 +38,8 @@ needs_build() {
 	need_header microhttpd.h libmicrohttpd-dev
 	need_header curl/curl.h libcurl4-openssl-dev
 	need_header dnnl.h libdnnl-dev
+	need_header jpeglib.h libjpeg62-turbo-dev
+	need_header png.h libpng-dev
 	if [ ! -f web/ui/dist/index.html ]; then
 		need_command node nodejs
 		need_command npm npm

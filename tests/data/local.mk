@@ -3,3 +3,4 @@ EXTRA_DIST += tests/data/lr_table.py
 EXTRA_DIST += tests/data/safetensors_golden.py tests/data/golden.safetensors
 dist_check_SCRIPTS += tests/data/bad_input.py
 TESTS += tests/data/bad_input.py
+EXTRA_DIST += tests/data/pictures.py tests/data/pictures

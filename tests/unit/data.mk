@@ -30,4 +30,11 @@ tests_unit_input_nomem_test_SOURCES = tests/unit/input_nomem_test.c tests/data/i
 tests_unit_input_nomem_test_CFLAGS = $(AM_CFLAGS) $(CMOCKA_CFLAGS) $(JANSSON_CFLAGS)
 tests_unit_input_nomem_test_LDFLAGS = $(AM_LDFLAGS) -static -Wl,--wrap=malloc,--wrap=calloc,--wrap=realloc,--wrap=strdup,--wrap=posix_memalign
 tests_unit_input_nomem_test_LDADD = libtrainer.la libtrackbase.la $(CMOCKA_LIBS) $(JANSSON_LIBS) $(ZLIB_LIBS)
+if HAVE_IMAGES
+check_PROGRAMS += tests/unit/picture_test
+TESTS += tests/unit/picture_test
+tests_unit_picture_test_SOURCES = tests/unit/picture_test.c
+tests_unit_picture_test_CFLAGS = $(AM_CFLAGS) $(CMOCKA_CFLAGS)
+tests_unit_picture_test_LDADD = libtrainer.la libtrackbase.la $(CMOCKA_LIBS) $(ZLIB_LIBS)
+endif
 endif

@@ -2,6 +2,14 @@
 libtrainer_la_SOURCES += trainer/data/dataset.h trainer/data/sampler.h trainer/data/loader.h trainer/data/pixels.h \
 	trainer/data/idx_file.h trainer/data/datasets.def \
 	trainer/data/dataset.c trainer/data/idx.c trainer/data/idx_file.c trainer/data/made.c trainer/data/made_tokens.c trainer/data/pixels.c \
-	trainer/data/sampler.c trainer/data/loader.c
+	trainer/data/sampler.c trainer/data/loader.c \
+	trainer/data/picture.h trainer/data/picture.c trainer/data/resize.h trainer/data/resize.c trainer/data/codec.h
+if HAVE_IMAGES
+libtrainer_la_SOURCES += trainer/data/jpeg.c trainer/data/png.c
+libtrainer_la_CPPFLAGS += -DHAVE_IMAGES $(JPEG_CFLAGS) $(PNG_CFLAGS)
+libtrainer_la_LIBADD += $(JPEG_LIBS) $(PNG_LIBS)
+else
+EXTRA_DIST += trainer/data/jpeg.c trainer/data/png.c
+endif
 libtrainer_la_CPPFLAGS += $(ZLIB_CFLAGS)
 libtrainer_la_LIBADD += $(ZLIB_LIBS)

@@ -1,0 +1,44 @@
+/* codec.h: what picture.c asks of a file format: the header, then some rows of some columns as RGBX. Private to the
+ * decoders (jpeg.c, png.c) and picture.c. */
+#ifndef DPT_DATA_CODEC_H
+#define DPT_DATA_CODEC_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "tracker/base/err.h"
+
+struct codec_input {
+	const char *name; /* for messages */
+	const uint8_t *data;
+	size_t n;
+};
+
+struct codec_header {
+	int width, height;
+	int orientation; /* EXIF's 1 to 8 */
+	bool scales;	 /* can be read at 1/2, 1/4 and 1/8 */
+};
+
+/* Rows [y0, y1), of which columns [x0, x1) are handed to `row` as 4 bytes a pixel, 16 readable bytes behind the last
+ * one. shrink: 1, 2, 4 or 8; the coordinates are those of the shrunk picture, whose sides are rounded up. */
+struct codec_want {
+	int x0, x1, y0, y1;
+	int shrink;
+	void (*row)(void *user, const uint8_t *pixels);
+	void *user;
+};
+
+struct codec {
+	const char *name;
+	bool (*is)(const struct codec_input *in);
+	int (*open)(void **ret, struct err *err); /* state with buffers that are kept */
+	void (*close)(void *state);
+	int (*header)(void *state, const struct codec_input *in, struct codec_header *ret, struct err *err);
+	int (*rows)(void *state, const struct codec_input *in, const struct codec_want *w, struct err *err);
+};
+
+extern const struct codec codec_jpeg, codec_png;
+
+#endif
