@@ -1,6 +1,7 @@
 /* png.c: PNG through libpng. Rows come in order; those above the wanted ones are decoded and dropped, since every row
  * of the format builds on the one above it. Interlaced files are decoded whole. */
 #include <setjmp.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -26,7 +27,7 @@ static void stop(png_structp p, png_const_charp text)
 {
 	struct png *s = png_get_error_ptr(p);
 
-	strncat(s->text, text, sizeof(s->text) - strlen(s->text) - 1);
+	snprintf(s->text, sizeof(s->text), "%s", text);
 	longjmp(s->jump, 1);
 }
 
@@ -92,7 +93,7 @@ static void begin(struct png *s, const struct codec_input *in)
 	s->p = png_create_read_struct(PNG_LIBPNG_VER_STRING, s, stop, ignore);
 	s->info = s->p ? png_create_info_struct(s->p) : NULL;
 	if (!s->info) {
-		strncat(s->text, "out of memory", sizeof(s->text) - 1);
+		snprintf(s->text, sizeof(s->text), "out of memory");
 		longjmp(s->jump, 1);
 	}
 	png_set_user_limits(s->p, 1 << 20, 1 << 20);
