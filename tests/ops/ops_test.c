@@ -5,6 +5,7 @@
  * (f32 2^-24, bf16 2^-8), n = roundings behind the element, T = the sum of its absolute terms. The first part is the
  * rounding of the result; the second is the error of a sum in f32: n u T bounds any order, 10 sqrt(n) u T is what
  * independent roundings stay within (ten standard deviations), which keeps long sums from passing when they are wrong.
+ * Where an op's products take intermediate results in the low type (rounds_inside), u of that type times T joins.
  */
 #include <math.h>
 #include <setjmp.h>
@@ -225,7 +226,8 @@ static bool agrees(double got, double want, double terms, const struct limit *l)
 	return fabs(got - want) <= allowed;
 }
 
-static void compare(const struct op_case *c, const struct case_values *v, double *const *got, bool wide)
+static void compare(const struct op_case *c, const struct case_values *v, double *const *got,
+		    const struct precision *p)
 {
 	int bad = 0;
 
@@ -239,7 +241,9 @@ static void compare(const struct op_case *c, const struct case_values *v, double
 		l.dtype = t->dtype;
 		l.unit = unit_roundoff(t->dtype);
 		n = c->exact ? 0 : c->bound ? c->bound(v, k, terms) : absolute_terms(c, v, k, terms);
-		l.sum = fmin(n + 2, 10 * sqrt(n) + 2) * (wide ? 0x1p-53 : 0x1p-24);
+		l.sum = fmin(n + 2, 10 * sqrt(n) + 2) * (p->low == DTYPE_F64 ? 0x1p-53 : 0x1p-24);
+		if (c->rounds_inside && p->low != p->master)
+			l.sum += unit_roundoff(p->low);
 		for (int64_t i = 0; i < case_count(t); i++)
 			if (!agrees(got[k][i], v->out[k][i], terms[i], &l) && bad++ < SHOWN_MAX)
 				print_error("  %s: output %d, element %lld: %.17g, want %.17g (terms %g, allowed %g)\n",
@@ -265,7 +269,7 @@ static void run_case(const struct subject *s, const struct op_case *c, const str
 		for (int k = 0; k < again.n->n_out; k++)
 			got[k] = numbers(again.n->out[k]);
 		run(&again, r, in_place, v.in, got);
-		compare(c, &v, got, s->precision.low == DTYPE_F64);
+		compare(c, &v, got, &s->precision);
 		for (int k = 0; k < again.n->n_out; k++)
 			if (got[k])
 				test_free(got[k]);

@@ -31,6 +31,10 @@ struct op_case {
 	double (*bound)(const struct case_values *v, int k, double *terms);
 
 	bool exact; /* results must be ref's, rounded once */
+
+	/* In 16-bit runs each term is a product with an intermediate result that was rounded to that type: half a unit
+	 * in its last place, at most, more of the terms' sum. */
+	bool rounds_inside;
 	int64_t size[CASE_SIZES_MAX]; /* meaning private to build and fill */
 };
 

@@ -110,7 +110,7 @@ static int make_picked(struct cpu_conv **ret, struct cpu_module *m, const struct
 {
 	char name[PICK_NAME_BYTES];
 
-	cpu_pick(m, spec, threads, name);
+	cpu_pick_conv(m, spec, threads, name);
 	if (name[0] && cpu_conv_make(ret, m, spec, threads, name, NULL) == 0)
 		return 0;
 	return cpu_conv_make(ret, m, spec, threads, "", err);

@@ -1,5 +1,6 @@
-/* dnn.h: the module's only door to oneDNN (dnnl.h is included by dnn.c alone, which hides the differences between its
- * versions 2 and 3). Convolutions on NHWC activations, with weights in whatever layout an implementation likes. */
+/* dnn.h: the module's only door to oneDNN (dnnl.h is included by dnn*.c alone, which hide the differences between its
+ * versions 2 and 3). Convolutions on NHWC activations, with weights in whatever layout an implementation likes; products
+ * of plain matrices. */
 #ifndef DPT_BACKENDS_CPU_DNN_H
 #define DPT_BACKENDS_CPU_DNN_H
 
@@ -48,5 +49,33 @@ struct dnn_conv_args {
 
 int dnn_conv_run(struct dnn_conv *c, const struct dnn_conv_args *args, struct err *err);
 int dnn_conv_pack(struct dnn_conv *c, const void *krsc_f32, void *packed, struct err *err);
+
+/* out [m,n] = a [m,k] b [k,n] (+ bias [n]), all row-major; a_turned: a is stored as [k,m], b_turned: b as [n,k]. */
+struct dnn_matmul; /* one implementation of one product */
+
+struct dnn_matmul_spec {
+	int64_t m, n, k; /* each at least 1 */
+	bool bf16;	 /* a and b; else f32. The sum and the bias are f32 */
+	bool out_bf16;
+	bool a_turned, b_turned;
+	bool bias;
+	bool add; /* to what out holds */
+};
+
+/* As their namesakes of convolutions. */
+int dnn_matmul_new(struct dnn_matmul **ret, struct dnn *d, const struct dnn_matmul_spec *spec, const char *impl,
+		   struct err *err);
+void dnn_matmul_free(struct dnn_matmul *m);
+bool dnn_matmul_candidate(struct dnn *d, const struct dnn_matmul_spec *spec, int i, char *name, size_t n);
+const char *dnn_matmul_impl(const struct dnn_matmul *m);
+size_t dnn_matmul_workspace_bytes(const struct dnn_matmul *m);
+
+struct dnn_matmul_args {
+	const void *a, *b;
+	const float *bias; /* NULL without one */
+	void *out, *workspace;
+};
+
+int dnn_matmul_run(struct dnn_matmul *m, const struct dnn_matmul_args *args, struct err *err);
 
 #endif

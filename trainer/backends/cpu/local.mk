@@ -5,10 +5,16 @@ cpu_sources = \
 	trainer/backends/cpu/cpu.h \
 	trainer/backends/cpu/dnn.c \
 	trainer/backends/cpu/dnn.h \
+	trainer/backends/cpu/dnn_conv.c \
+	trainer/backends/cpu/dnn_lib.h \
+	trainer/backends/cpu/dnn_matmul.c \
 	trainer/backends/cpu/each.h \
+	trainer/backends/cpu/matmul.c \
+	trainer/backends/cpu/matmul.h \
 	trainer/backends/cpu/module.c \
 	trainer/backends/cpu/pick.c \
 	trainer/backends/cpu/pick.h \
+	trainer/backends/cpu/pick_conv.c \
 	trainer/backends/cpu/simd.h \
 	trainer/backends/cpu/team.c \
 	trainer/backends/cpu/vec.h \

@@ -7,6 +7,7 @@
 
 #include "trainer/backends/backend.h"
 #include "trainer/backends/cpu/conv.h"
+#include "trainer/backends/cpu/matmul.h"
 #include "trainer/backends/cpu/pick.h"
 
 static void cpu_version(char *text, size_t n)
@@ -54,6 +55,7 @@ static void cpu_close(void *module)
 	if (!m)
 		return;
 	cpu_conv_free_all(m);
+	cpu_matmul_free_all(m);
 	cpu_picks_free(m->picks);
 	dnn_free(m->dnn);
 	free(m);

@@ -1,6 +1,6 @@
-/* pick.h: which implementation computes a convolution best. Chosen by timing once per machine, library, shape, type and
- * thread count, and remembered in a file ($XDG_CACHE_HOME/dptrain/cpu-picks, else ~/.cache/dptrain/cpu-picks); with
- * --deterministic by rule alone, never by the clock or the file. */
+/* pick.h: which implementation computes a convolution or a matrix product best. Chosen by timing once per machine,
+ * library, shape, type and thread count, and remembered in a file ($XDG_CACHE_HOME/dptrain/cpu-picks, else
+ * ~/.cache/dptrain/cpu-picks); with --deterministic by rule alone, never by the clock or the file. */
 #ifndef DPT_BACKENDS_CPU_PICK_H
 #define DPT_BACKENDS_CPU_PICK_H
 
@@ -8,15 +8,27 @@
 #include "trainer/backends/cpu/dnn.h"
 
 #define PICK_NAME_BYTES 64
+#define PICK_KEY_BYTES 256
+#define PICK_CANDIDATES 9
 
-struct cpu_picks;
-
-/* Never fails: a file that cannot be read or written costs the timing again, nothing else. NULL: out of memory. */
-struct cpu_picks *cpu_picks_open(void);
+struct cpu_picks *cpu_picks_open(void); /* NULL when out of memory */
 void cpu_picks_free(struct cpu_picks *p);
 
-/* Writes the name of an implementation for cpu_conv_make into name[PICK_NAME_BYTES]; "" for the library's first choice.
- */
-void cpu_pick(struct cpu_module *m, const struct dnn_conv_spec *spec, int threads, char *name);
+/* Into name: one that cpu_conv_make takes; "" for the library's first choice. */
+void cpu_pick_conv(struct cpu_module *m, const struct dnn_conv_spec *spec, int threads, char *name);
+
+/* What choosing is made of. The module has picks. what: the computation, its shape and types; no tabs. */
+void cpu_pick_key(char *key, const struct cpu_module *m, int threads, const char *what);
+bool cpu_pick_recall(const struct cpu_module *m, const char *key, char *name);
+void cpu_pick_keep(struct cpu_module *m, const char *key, const char *name);
+
+/* Those made for a lesser instruction set than the machine's lose always and by far. */
+bool cpu_pick_worth_trying(const struct cpu_module *m, const char *name);
+
+/* The fastest of n <= PICK_CANDIDATES; run does candidate i once and returns its seconds. */
+int cpu_pick_fastest(int n, double (*run)(void *arg, int i), void *arg);
+
+/* Seconds; with one thread of its own processor time, which other programs on the machine disturb less. */
+double cpu_pick_clock(int threads);
 
 #endif

@@ -1,0 +1,196 @@
+/* matmul.c: keeps the matrix products of a module, picks their implementations and runs them. */
+#include "trainer/backends/cpu/matmul.h"
+
+#include <omp.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include "trainer/backends/cpu/pick.h"
+
+struct cpu_matmul {
+	struct cpu_matmul *next;
+	struct dnn_matmul_spec spec;
+	int threads;
+	struct dnn_matmul *dnn; /* NULL: a size is 0 */
+};
+
+static bool spec_equal(const struct dnn_matmul_spec *a, const struct dnn_matmul_spec *b)
+{
+	return a->m == b->m && a->n == b->n && a->k == b->k && a->bf16 == b->bf16 && a->out_bf16 == b->out_bf16 &&
+	       a->a_turned == b->a_turned && a->b_turned == b->b_turned && a->bias == b->bias && a->add == b->add;
+}
+
+static void use_threads(int threads)
+{
+	if (omp_get_max_threads() != threads)
+		omp_set_num_threads(threads);
+}
+
+/* What timing found: without a turned b, and for long sums of turned a, copying into panels pays off. */
+static void pick_by_rule(struct cpu_module *m, const struct dnn_matmul_spec *s, char *name)
+{
+	name[0] = '\0';
+	for (int i = 0; !s->b_turned && dnn_matmul_candidate(m->dnn, s, i, name, PICK_NAME_BYTES); i++)
+		if (strstr(name, "gemm"))
+			return;
+	name[0] = '\0';
+}
+
+struct trial {
+	char *memory;
+	size_t bytes, a, b, bias, out, workspace;
+	struct dnn_matmul *list[PICK_CANDIDATES];
+	int threads;
+};
+
+static size_t up(int64_t elements, size_t item)
+{
+	return ((size_t)elements * item + 4095) / 4096 * 4096;
+}
+
+static int trial_open(struct trial *t, const struct dnn_matmul_spec *s, size_t workspace)
+{
+	size_t item = s->bf16 ? 2 : 4;
+
+	t->b = up(s->m * s->k, item);
+	t->bias = t->b + up(s->k * s->n, item);
+	t->out = t->bias + up(s->n, 4);
+	t->workspace = t->out + up(s->m * s->n, 4);
+	t->bytes = t->workspace + workspace + 4096;
+	t->memory = mmap(NULL, t->bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	if (t->memory == MAP_FAILED)
+		return -1;
+	madvise(t->memory, t->bytes, MADV_HUGEPAGE);
+	memset(t->memory, 0x3c, t->workspace); /* 0x3c3c: 0.0115 in either type */
+	return 0;
+}
+
+static double run_once(void *arg, int i)
+{
+	struct trial *t = arg;
+	const struct dnn_matmul_args args = { t->memory, t->memory + t->b, (const float *)(t->memory + t->bias),
+					      t->memory + t->out, t->memory + t->workspace };
+	struct err err = ERR_INIT;
+	double start = cpu_pick_clock(t->threads);
+
+	if (dnn_matmul_run(t->list[i], &args, &err))
+		return 1e9;
+	return cpu_pick_clock(t->threads) - start;
+}
+
+static void time_candidates(struct cpu_module *m, const struct dnn_matmul_spec *s, int threads, char *name)
+{
+	char names[PICK_CANDIDATES][PICK_NAME_BYTES];
+	struct trial t = { .threads = threads };
+	size_t workspace = 0;
+	int n = 0;
+
+	for (int i = 0; n < PICK_CANDIDATES && dnn_matmul_candidate(m->dnn, s, i, names[n], PICK_NAME_BYTES); i++) {
+		if (!cpu_pick_worth_trying(m, names[n]) || dnn_matmul_new(&t.list[n], m->dnn, s, names[n], NULL))
+			continue;
+		if (dnn_matmul_workspace_bytes(t.list[n]) > workspace)
+			workspace = dnn_matmul_workspace_bytes(t.list[n]);
+		n++;
+	}
+	if (n > 0)
+		snprintf(name, PICK_NAME_BYTES, "%s", names[0]);
+	if (n > 1 && trial_open(&t, s, workspace) == 0) {
+		snprintf(name, PICK_NAME_BYTES, "%s", names[cpu_pick_fastest(n, run_once, &t)]);
+		munmap(t.memory, t.bytes);
+	}
+	for (int i = 0; i < n; i++)
+		dnn_matmul_free(t.list[i]);
+}
+
+static void pick(struct cpu_module *m, const struct dnn_matmul_spec *s, int threads, char *name)
+{
+	char key[PICK_KEY_BYTES], what[128];
+
+	if (m->deterministic || !m->picks) {
+		pick_by_rule(m, s, name);
+		return;
+	}
+	snprintf(what, sizeof(what), "matmul %s%s %lldx%lldx%lld%s%s%s%s", s->bf16 ? "bf16" : "f32",
+		 s->out_bf16 ? ">bf16" : ">f32", (long long)s->m, (long long)s->n, (long long)s->k,
+		 s->a_turned ? " at" : "", s->b_turned ? " bt" : "", s->bias ? " bias" : "", s->add ? " add" : "");
+	cpu_pick_key(key, m, threads, what);
+	name[0] = '\0';
+	if (cpu_pick_recall(m, key, name))
+		return;
+	time_candidates(m, s, threads, name);
+	cpu_pick_keep(m, key, name);
+}
+
+/* A name that was remembered may have left the library since: then its first choice does. */
+static int make(struct cpu_matmul *c, struct cpu_module *m, struct err *err)
+{
+	char name[PICK_NAME_BYTES];
+
+	use_threads(c->threads);
+	pick(m, &c->spec, c->threads, name);
+	if (name[0] && dnn_matmul_new(&c->dnn, m->dnn, &c->spec, name, NULL) == 0)
+		return 0;
+	return dnn_matmul_new(&c->dnn, m->dnn, &c->spec, NULL, err);
+}
+
+int cpu_matmul_get(struct cpu_matmul **ret, const struct kernel_env *env, const struct dnn_matmul_spec *spec,
+		   struct err *err)
+{
+	struct cpu_module *m = env->module;
+	struct cpu_matmul *c;
+	int rc;
+
+	for (c = m->matmuls; c; c = c->next)
+		if (c->threads == env->threads && spec_equal(&c->spec, spec)) {
+			*ret = c;
+			return 0;
+		}
+	c = calloc(1, sizeof(*c));
+	if (!c)
+		return err_set(err, ERR_NOMEM, "backend cpu: out of memory while preparing a matrix product");
+	c->spec = *spec;
+	c->threads = env->threads;
+	rc = spec->m > 0 && spec->n > 0 && spec->k > 0 ? make(c, m, err) : 0;
+	if (rc) {
+		free(c);
+		return rc;
+	}
+	c->next = m->matmuls;
+	m->matmuls = c;
+	*ret = c;
+	return 0;
+}
+
+void cpu_matmul_free_all(struct cpu_module *m)
+{
+	while (m->matmuls) {
+		struct cpu_matmul *c = m->matmuls;
+
+		m->matmuls = c->next;
+		dnn_matmul_free(c->dnn);
+		free(c);
+	}
+}
+
+size_t cpu_matmul_workspace_bytes(const struct cpu_matmul *c)
+{
+	return c->dnn ? dnn_matmul_workspace_bytes(c->dnn) : 0;
+}
+
+const char *cpu_matmul_impl(const struct cpu_matmul *c)
+{
+	return c->dnn ? dnn_matmul_impl(c->dnn) : "none";
+}
+
+int cpu_matmul_run(struct cpu_matmul *c, const struct dnn_matmul_args *args, struct err *err)
+{
+	if (!c->dnn) {
+		if (!c->spec.add)
+			memset(args->out, 0, (size_t)(c->spec.m * c->spec.n) * (c->spec.out_bf16 ? 2 : 4));
+		return 0;
+	}
+	use_threads(c->threads);
+	return dnn_matmul_run(c->dnn, args, err);
+}

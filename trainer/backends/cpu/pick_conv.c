@@ -1,0 +1,175 @@
+/* pick_conv.c: times the candidates for a convolution on buffers that the caches no longer hold. */
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include "trainer/backends/cpu/conv.h"
+#include "trainer/backends/cpu/pick.h"
+
+#define TRIAL_FLOPS 1.5e9 /* of one timed run, about: a part of a large batch tells as much as the whole */
+
+static void key_of(char *key, const struct cpu_module *m, const struct dnn_conv_spec *s, int threads)
+{
+	static const char *const passes[] = { "fwd", "dgrad", "wgrad" };
+	char what[160];
+
+	snprintf(what, sizeof(what), "%s %s %lldx%lldx%lldx%lld k%lld r%lld s%lld p%lld", passes[s->pass],
+		 s->bf16 ? "bf16" : "f32", (long long)s->n, (long long)s->h, (long long)s->w, (long long)s->c,
+		 (long long)s->k, (long long)s->kernel, (long long)s->stride, (long long)s->pad);
+	cpu_pick_key(key, m, threads, what);
+}
+
+/* Buffers of one convolution, filled so that nothing in them is denormal or infinite. */
+struct trial {
+	char *memory;
+	size_t bytes, a, b, out, workspace, flush;
+	struct cpu_conv *list[PICK_CANDIDATES];
+	int threads;
+};
+
+#define FLUSH_BYTES ((size_t)8 << 20) /* more than the private caches hold */
+
+static size_t up(size_t bytes)
+{
+	return (bytes + 4095) / 4096 * 4096;
+}
+
+static int trial_open(struct trial *t, const struct dnn_conv_spec *s, size_t packed, size_t workspace)
+{
+	size_t item = s->bf16 ? 2 : 4;
+	size_t x = up((size_t)(s->n * s->h * s->w * s->c) * item), y = up((size_t)(s->n * s->p * s->q * s->k) * item);
+	size_t w = up((size_t)(s->k * s->kernel * s->kernel * s->c) * 4);
+
+	packed = up(packed > w ? packed : w);
+	t->a = 0;
+	t->b = s->pass == DNN_DGRAD ? y : x;
+	t->out = t->b + (s->pass == DNN_WGRAD ? y : packed);
+	t->workspace = t->out + (s->pass == DNN_FORWARD ? y : s->pass == DNN_DGRAD ? x : packed);
+	t->flush = t->workspace + up(workspace);
+	t->bytes = t->flush + FLUSH_BYTES;
+	t->memory = mmap(NULL, t->bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	if (t->memory == MAP_FAILED)
+		return -1;
+	madvise(t->memory, t->bytes, MADV_HUGEPAGE);
+	memset(t->memory, 0x3c, t->bytes); /* 0x3c3c: 0.0115 in either type */
+	return 0;
+}
+
+static double run_once(void *arg, int i)
+{
+	struct trial *t = arg;
+	const struct dnn_conv_args args = { t->memory + t->a, t->memory + t->b, t->memory + t->out,
+					    t->memory + t->workspace };
+	struct err err = ERR_INIT;
+	double start;
+
+	memset(t->memory + t->flush, 0x3c, FLUSH_BYTES);
+	start = cpu_pick_clock(t->threads);
+	if (cpu_conv_run(t->list[i], &args, &err))
+		return 1e9;
+	return cpu_pick_clock(t->threads) - start;
+}
+
+static int candidates(struct trial *t, char names[][PICK_NAME_BYTES], struct cpu_module *m,
+		      const struct dnn_conv_spec *spec)
+{
+	int n = 0;
+
+	if (cpu_conv_own(m, spec)) {
+		snprintf(names[n], PICK_NAME_BYTES, "own");
+		n += cpu_conv_make(&t->list[n], m, spec, t->threads, names[n], NULL) == 0;
+	}
+	for (int i = 0; n < PICK_CANDIDATES; i++) {
+		bool again = false;
+
+		if (!dnn_conv_candidate(m->dnn, spec, i, names[n], PICK_NAME_BYTES))
+			break;
+		for (int j = 0; j < n; j++)
+			again = again || strcmp(names[j], names[n]) == 0;
+		if (!again && cpu_pick_worth_trying(m, names[n]))
+			n += cpu_conv_make(&t->list[n], m, spec, t->threads, names[n], NULL) == 0;
+	}
+	return n;
+}
+
+static void time_candidates(struct cpu_module *m, const struct dnn_conv_spec *spec, int threads, char *name)
+{
+	char names[PICK_CANDIDATES][PICK_NAME_BYTES];
+	struct trial t = { .threads = threads };
+	size_t packed = 0, workspace = 0;
+	int n = candidates(&t, names, m, spec);
+
+	for (int i = 0; i < n; i++) {
+		size_t p = cpu_conv_packed_bytes(t.list[i]), w = cpu_conv_workspace_bytes(t.list[i]);
+
+		packed = p > packed ? p : packed;
+		workspace = w > workspace ? w : workspace;
+	}
+	if (n > 0)
+		snprintf(name, PICK_NAME_BYTES, "%s", names[0]);
+	if (n > 1 && trial_open(&t, spec, packed, workspace) == 0) {
+		snprintf(name, PICK_NAME_BYTES, "%s", names[cpu_pick_fastest(n, run_once, &t)]);
+		munmap(t.memory, t.bytes);
+	}
+	for (int i = 0; i < n; i++)
+		cpu_conv_free(t.list[i]);
+}
+
+/* Batch sizes near one another share a choice, and large ones are timed in part. */
+static int64_t trial_batch(const struct dnn_conv_spec *s, int threads)
+{
+	double image = 2.0 * (double)(s->p * s->q * s->k) * (double)(s->kernel * s->kernel * s->c);
+	int64_t most = (int64_t)(TRIAL_FLOPS / (image > 1 ? image : 1)), n = 1;
+
+	if (most < 2 * (int64_t)threads)
+		most = 2 * (int64_t)threads;
+	while (n < s->n && 2 * n <= most)
+		n *= 2;
+	return n;
+}
+
+/* What timing found on processors with AVX-512, as rules: the part of a name to look for first; NULL: the library's
+ * own order is as good. */
+static const char *rule(const struct dnn_conv_spec *s)
+{
+	int64_t thin = s->c < s->k ? s->c : s->k;
+
+	if (s->pass == DNN_WGRAD)
+		return s->kernel == 1 && thin >= 64 ? "gemm" : NULL;
+	if (s->pass == DNN_FORWARD && s->kernel == 3 && (s->bf16 || thin <= 32) && s->stride == 1)
+		return s->bf16 ? "jit_bf16:" : "jit:";
+	return NULL;
+}
+
+static void pick_by_rule(struct cpu_module *m, const struct dnn_conv_spec *spec, char *name)
+{
+	const char *part = m->isa >= CPU_AVX512 ? rule(spec) : NULL;
+
+	name[0] = '\0';
+	if (cpu_conv_own(m, spec) && spec->kernel == 3) {
+		snprintf(name, PICK_NAME_BYTES, "own");
+		return;
+	}
+	for (int i = 0; part && dnn_conv_candidate(m->dnn, spec, i, name, PICK_NAME_BYTES); i++)
+		if (strstr(name, part))
+			return;
+	name[0] = '\0';
+}
+
+void cpu_pick_conv(struct cpu_module *m, const struct dnn_conv_spec *spec, int threads, char *name)
+{
+	struct dnn_conv_spec trial = *spec;
+	char key[PICK_KEY_BYTES];
+
+	if (m->deterministic || !m->picks) {
+		pick_by_rule(m, spec, name);
+		return;
+	}
+	trial.n = trial_batch(spec, threads);
+	name[0] = '\0';
+	key_of(key, m, &trial, threads);
+	if (cpu_pick_recall(m, key, name))
+		return;
+	time_candidates(m, &trial, threads, name);
+	cpu_pick_keep(m, key, name);
+}
