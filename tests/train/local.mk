@@ -1,10 +1,13 @@
 # Whole runs of dptrain, started as a user does.
-train_tests = tests/train/launcher.py tests/train/phases.py tests/train/ranks.py tests/train/reference.py \
+train_tests = tests/train/gpt_reference.py tests/train/launcher.py tests/train/phases.py tests/train/ranks.py tests/train/reference.py \
 	tests/train/resume.py
 TESTS += $(train_tests)
 EXTRA_DIST += $(train_tests) tests/train/helper.py tests/train/reference/make_resnet20.py tests/train/reference/reference.json \
 	tests/train/reference/batch.safetensors tests/train/reference/gelu.safetensors tests/train/reference/relu.safetensors \
-	tests/train/reference/weights.safetensors
+	tests/train/reference/weights.safetensors tests/train/reference/make_gpt.py tests/train/reference/gpt.json \
+	tests/train/reference/gpt-batch.safetensors tests/train/reference/gpt-grads.safetensors \
+	tests/train/reference/gpt-logits.safetensors tests/train/reference/gpt-tied.safetensors \
+	tests/train/reference/gpt-untied.safetensors
 
 # Counts allocations; loaded with LD_PRELOAD.
 check_LTLIBRARIES += tests/train/alloc_count.la

@@ -42,6 +42,7 @@ struct dataset { /* first member of each format's own struct */
 	enum dtype dtype;
 	/* Of the training images, exact: sums in integers; a channel that is constant has std 1. */
 	double mean[DATASET_CHANNELS_MAX], std[DATASET_CHANNELS_MAX];
+	char tokenizer[72];           /* token sets: "bytes", or the SHA-256 of the BPE's files; "" when it is not known */
 	char hash[64];                /* of all pixels and labels: two sets with the same content have the same text */
 };
 

@@ -102,9 +102,9 @@ struct evaluation {
 	bool stopped; /* somebody asked the job to end: the numbers are not those of the whole set */
 };
 
-/* outputs: NULL, or room for the logits of every sample, [n_samples, classes] f64, zeroed; complete on every rank. */
+/* outputs: NULL, or room for the logits of every sample, [n_samples, evaluate_outputs] f64, zeroed; complete on every rank. */
 int evaluate_run(struct engine *e, double *outputs, struct evaluation *ret, struct err *err);
-int evaluate_classes(const struct engine *e);
+int64_t evaluate_outputs(const struct engine *e); /* logits of one sample */
 
 /* Makes rank 0's running statistics everybody's (nothing to do with --sync-bn or one rank). Collective. */
 int evaluate_share_stats(struct engine *e, struct err *err);

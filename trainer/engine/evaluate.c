@@ -10,9 +10,12 @@
 /* What is added over the ranks: the results, and how many ranks were asked to stop. */
 enum { SUM_STOPPED = XENT_RESULTS, SUMS };
 
-int evaluate_classes(const struct engine *e)
+/* Logits of one sample. */
+int64_t evaluate_outputs(const struct engine *e)
 {
-	return e->data->classes;
+	const struct model_config *c = &e->prepared.opts.config;
+
+	return e->model->reads_tokens ? c->seq_len * c->vocab : e->data->classes;
 }
 
 static int share_one(struct engine *e, const struct tensor *t, struct err *err)
@@ -67,8 +70,8 @@ static int keep_outputs(struct engine *e, const struct program *p, const struct 
 			struct err *err)
 {
 	struct range part = sampler_part(&e->eval, b->step, e->seat->rank);
-	int64_t classes = evaluate_classes(e), count = b->count * classes;
-	double *to = outputs + part.begin * classes;
+	int64_t each = evaluate_outputs(e), count = b->count * each;
+	double *to = outputs + part.begin * each;
 	float *single;
 	int rc;
 
@@ -156,7 +159,7 @@ int evaluate_run(struct engine *e, double *outputs, struct evaluation *ret, stru
 	if (!rc)
 		rc = c->ops->allreduce(c, sums, SUMS, DTYPE_F64, err);
 	if (!rc && outputs)
-		rc = c->ops->allreduce(c, outputs, e->eval.n_samples * evaluate_classes(e), DTYPE_F64, err);
+		rc = c->ops->allreduce(c, outputs, e->eval.n_samples * evaluate_outputs(e), DTYPE_F64, err);
 	if (rc)
 		return rc;
 	*ret = (struct evaluation){

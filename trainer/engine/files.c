@@ -7,6 +7,7 @@
 
 #include "trainer/engine/engine.h"
 #include "trainer/weights/checkpoint.h"
+#include "trainer/weights/hf_config.h"
 
 static const struct graph *any_graph(const struct engine *e)
 {
@@ -74,26 +75,50 @@ void files_meta(const struct engine *e, struct files_meta *ret)
 	say(ret, &used, "format", "pt"); /* whose names and shapes: other readers ask for it */
 	say(ret, &used, "dptrain", "%s", PACKAGE_VERSION);
 	say(ret, &used, "model", "%s", e->cfg->model);
+	say(ret, &used, "weights", "raw");
+	if (d->kind == SAMPLE_TOKENS) {
+		say(ret, &used, "heads", "%lld", (long long)e->prepared.opts.config.heads);
+		if (d->tokenizer[0])
+			say(ret, &used, "tokenizer", "%s", d->tokenizer);
+		return;
+	}
 	say(ret, &used, "act", "%s", e->prepared.opts.config.act == MODEL_GELU ? "gelu" : "relu");
 	say(ret, &used, "classes", "%d", e->prepared.opts.config.classes);
 	say(ret, &used, "in_channels", "%d", d->channels);
 	say(ret, &used, "image_size", "%dx%d", d->height, d->width);
-	say(ret, &used, "weights", "raw");
 	if (d->dtype == DTYPE_U8) {
 		say_channels(ret, &used, "mean", d->mean, d->channels);
 		say_channels(ret, &used, "std", d->std, d->channels);
 	}
 }
 
+static int save_description(const struct engine *e, const char *path, struct err *err)
+{
+	const struct model_config *c = &e->prepared.opts.config;
+
+	return hf_config_write(&(struct hf_config){ .layers = c->layers,
+						    .heads = c->heads,
+						    .width = c->width,
+						    .context = c->context,
+						    .vocab = c->vocab,
+						    .tied = c->tied,
+						    .dropout = c->dropout },
+			       path, err);
+}
+
 int files_save_weights(struct engine *e, const char *path, struct err *err)
 {
 	struct files_meta meta;
 	struct weights_save_opts o = { .path = path };
+	int rc;
 
 	files_meta(e, &meta);
 	o.meta = meta.entry;
 	o.n_meta = meta.n;
-	return weights_save(any_graph(e), &o, &(struct weights_access){ put_tensor, get_tensor, .user = e }, err);
+	rc = weights_save(any_graph(e), &o, &(struct weights_access){ put_tensor, get_tensor, .user = e }, err);
+	if (!rc && e->model->reads_tokens)
+		rc = save_description(e, path, err);
+	return rc;
 }
 
 int files_save_grads(struct engine *e, const char *path, struct err *err)
@@ -114,12 +139,16 @@ static int fetch_outputs(void *user, size_t i, const void **ret, struct err *err
 
 int files_save_outputs(struct engine *e, const char *path, struct err *err)
 {
-	int64_t n = e->eval.n_samples, classes = evaluate_classes(e);
-	struct st_tensor t = { .name = "logits", .dtype = ST_F64, .ndim = 2, .dim = { n, classes } };
-	double *outputs = calloc((size_t)(n * classes) + 1, sizeof(*outputs));
+	int64_t n = e->eval.n_samples, each = evaluate_outputs(e);
+	struct st_tensor t = { .name = "logits", .dtype = ST_F64 };
+	double *outputs = calloc((size_t)(n * each) + 1, sizeof(*outputs));
 	struct evaluation ignored;
 	int rc;
 
+	t.dim[t.ndim++] = n;
+	if (e->model->reads_tokens)
+		t.dim[t.ndim++] = e->prepared.opts.config.seq_len;
+	t.dim[t.ndim++] = e->model->reads_tokens ? e->prepared.opts.config.vocab : each;
 	if (!outputs)
 		return err_set(err, ERR_NOMEM, "out of memory: outputs of %lld samples", (long long)n);
 	rc = evaluate_run(e, outputs, &ignored, err);

@@ -1,10 +1,11 @@
-/* weights.c: parameters and statistics of a graph from and to a file, whose convolution weights are OIHW. */
+/* weights.c: parameters and statistics of a graph from and to a file, in the order of other programs' files. */
 #include "trainer/weights/weights.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 #include "tracker/base/buf.h"
+#include "trainer/weights/layout.h"
 
 #define NAMES_SHOWN_BYTES 400
 
@@ -15,40 +16,9 @@ static bool belongs(const struct tensor *t, enum weights_part part)
 	return t->life == LIFE_PERSISTENT && !t->base && model == (part == WEIGHTS_MODEL);
 }
 
-static bool is_conv(const struct tensor *t)
-{
-	return t->shape.ndim == 4;
-}
-
-/* Dimension i of the tensor as files have it: O I H W of our K R S C. */
-static int64_t file_dim(const struct tensor *t, int i)
-{
-	static const int from[] = { 0, 3, 1, 2 };
-
-	return t->shape.dim[is_conv(t) ? from[i] : i];
-}
-
-static bool same_shape(const struct tensor *t, const struct st_tensor *f)
-{
-	if (f->ndim != t->shape.ndim)
-		return false;
-	for (int i = 0; i < f->ndim; i++)
-		if (f->dim[i] != file_dim(t, i))
-			return false;
-	return true;
-}
-
 static bool is_float(const struct st_tensor *f)
 {
 	return f->dtype == ST_F64 || f->dtype == ST_F32 || f->dtype == ST_F16 || f->dtype == ST_BF16;
-}
-
-static bool ignorable(const char *name)
-{
-	static const char tail[] = "num_batches_tracked";
-	size_t n = strlen(name);
-
-	return n >= sizeof(tail) - 1 && !strcmp(name + n - (sizeof(tail) - 1), tail);
 }
 
 struct findings { /* first name and number of each kind of disagreement */
@@ -68,22 +38,22 @@ static struct findings compare(const struct graph *g, const struct safetensors *
 
 	for (int i = 0; i < g->n_tensors; i++) {
 		const struct tensor *t = g->tensors[i];
-		const struct st_tensor *in_file = belongs(t, part) ? safetensors_find(s, t->name) : NULL;
+		const struct st_tensor *in_file = belongs(t, part) ? layout_find(s, t->name) : NULL;
 
 		if (!belongs(t, part))
 			continue;
 		if (!in_file)
 			note(&f.missing, &f.n_missing, t->name);
-		else if (!same_shape(t, in_file))
+		else if (!layout_same_shape(t, in_file))
 			note(&f.shape, &f.n_shape, t->name);
 		else if (!is_float(in_file))
 			note(&f.type, &f.n_type, t->name);
 	}
 	for (size_t i = 0; i < safetensors_count(s); i++) {
 		const char *name = safetensors_at(s, i)->name;
-		const struct tensor *t = graph_find(g, name);
+		const struct tensor *t = layout_owner(g, name);
 
-		if ((!t || !belongs(t, part)) && !ignorable(name))
+		if ((!t || !belongs(t, part)) && !layout_ignorable(g, s, name))
 			note(&f.extra, &f.n_extra, name);
 	}
 	return f;
@@ -102,7 +72,7 @@ static void add_shapes(struct buf *b, const struct tensor *t, const struct st_te
 		buf_addf(b, i ? ",%lld" : "%lld", (long long)f->dim[i]);
 	buf_adds(b, "], model [");
 	for (int i = 0; i < t->shape.ndim; i++)
-		buf_addf(b, i ? ",%lld" : "%lld", (long long)file_dim(t, i));
+		buf_addf(b, i ? ",%lld" : "%lld", (long long)layout_dim(t, i));
 	buf_adds(b, "]");
 }
 
@@ -119,7 +89,7 @@ static int check_names(const struct graph *g, const struct safetensors *s, enum 
 	add_finding(&b, "not expected", f.extra, f.n_extra);
 	add_finding(&b, "of another shape", f.shape, f.n_shape);
 	if (f.n_shape)
-		add_shapes(&b, graph_find(g, f.shape), safetensors_find(s, f.shape));
+		add_shapes(&b, graph_find(g, f.shape), layout_find(s, f.shape));
 	add_finding(&b, "not of a float type", f.type, f.n_type);
 	for (size_t i = 0; i < b.len; i++)
 		if ((unsigned char)b.data[i] < 32)
@@ -130,44 +100,18 @@ static int check_names(const struct graph *g, const struct safetensors *s, enum 
 	return rc;
 }
 
-static void store_f64(void *to, enum dtype type, size_t i, double v)
+/* Scratch of the part's tensors, and the largest tensor in bytes. */
+static void largest(const struct graph *g, enum weights_part part, size_t *ret_scratch, size_t *ret_bytes)
 {
-	if (type == DTYPE_F64)
-		((double *)to)[i] = v;
-	else
-		((float *)to)[i] = (float)v;
-}
-
-/* Largest row (all but the first dimension) of the part's tensors, and the largest tensor in bytes. */
-static void largest(const struct graph *g, enum weights_part part, size_t *ret_row, size_t *ret_bytes)
-{
-	*ret_row = *ret_bytes = 1;
+	*ret_scratch = *ret_bytes = 1;
 	for (int i = 0; i < g->n_tensors; i++) {
 		const struct tensor *t = g->tensors[i];
-		size_t bytes = belongs(t, part) ? tensor_bytes(t) : 0;
-		size_t row = bytes && t->shape.ndim && t->shape.dim[0] ?
-				     (size_t)(shape_count(&t->shape) / t->shape.dim[0]) : 1;
+		size_t bytes = belongs(t, part) ? tensor_bytes(t) : 0, scratch = bytes ? layout_scratch(t) : 0;
 
 		if (bytes > *ret_bytes)
 			*ret_bytes = bytes;
-		if (row > *ret_row)
-			*ret_row = row;
-	}
-}
-
-/* Place of element (k, c, r, s) within row k in our order, walking the file's order. */
-static void from_file(const struct tensor *t, const struct st_tensor *f, double *row, void *to)
-{
-	int64_t rows = t->shape.ndim ? t->shape.dim[0] : 1, n = rows ? f->count / rows : 0;
-	int64_t area = is_conv(t) ? t->shape.dim[1] * t->shape.dim[2] : 1, c = is_conv(t) ? t->shape.dim[3] : 1;
-
-	for (int64_t k = 0; k < rows; k++) {
-		safetensors_f64(f, k * n, n, row);
-		for (int64_t i = 0; i < n; i++) {
-			int64_t place = is_conv(t) ? i % area * c + i / area : i;
-
-			store_f64(to, t->dtype, (size_t)(k * n + place), row[i]);
-		}
+		if (scratch > *ret_scratch)
+			*ret_scratch = scratch;
 	}
 }
 
@@ -186,8 +130,8 @@ int weights_load(const struct graph *g, const struct weights_load_opts *o, const
 		 struct err *err)
 {
 	struct safetensors *s = NULL;
-	size_t n_row, n_bytes;
-	double *row = NULL;
+	size_t n_scratch, n_bytes;
+	double *scratch = NULL;
 	void *data = NULL;
 	int rc = safetensors_open(&s, o->path, err);
 
@@ -195,10 +139,10 @@ int weights_load(const struct graph *g, const struct weights_load_opts *o, const
 		rc = check_names(g, s, o->part, err);
 	if (rc)
 		goto out;
-	largest(g, o->part, &n_row, &n_bytes);
-	row = malloc(n_row * sizeof(*row));
+	largest(g, o->part, &n_scratch, &n_bytes);
+	scratch = malloc(n_scratch * sizeof(*scratch));
 	data = malloc(n_bytes);
-	if (!row || !data) {
+	if (!scratch || !data) {
 		rc = err_set(err, ERR_NOMEM, "%.300s: no memory for a tensor of %zu bytes", o->path, n_bytes);
 		goto out;
 	}
@@ -207,11 +151,11 @@ int weights_load(const struct graph *g, const struct weights_load_opts *o, const
 
 		if (!belongs(t, o->part))
 			continue;
-		from_file(t, safetensors_find(s, t->name), row, data);
+		layout_from_file(t, layout_find(s, t->name), scratch, data);
 		rc = a->put(a->user, t, data, err);
 	}
 out:
-	free(row);
+	free(scratch);
 	free(data);
 	safetensors_close(s);
 	return rc;
@@ -223,18 +167,6 @@ struct saving {
 	char *ours, *theirs;
 };
 
-/* Our KRSC to the file's OIHW, in elements of `each` bytes. */
-static void to_file(const struct tensor *t, const char *from, char *to)
-{
-	size_t each = dtype_bytes(t->dtype), area = (size_t)(t->shape.dim[1] * t->shape.dim[2]);
-	size_t c = (size_t)t->shape.dim[3], rows = (size_t)t->shape.dim[0];
-
-	for (size_t k = 0; k < rows; k++, from += area * c * each, to += area * c * each)
-		for (size_t p = 0; p < area; p++)
-			for (size_t i = 0; i < c; i++)
-				memcpy(to + (i * area + p) * each, from + (p * c + i) * each, each);
-}
-
 static int fetch(void *user, size_t i, const void **ret, struct err *err)
 {
 	struct saving *s = user;
@@ -243,9 +175,9 @@ static int fetch(void *user, size_t i, const void **ret, struct err *err)
 	const void *from = a->peek ? a->peek(a->user, t) : s->ours;
 	int rc = a->peek ? 0 : a->get(a->user, t, s->ours, err);
 
-	if (!rc && is_conv(t))
-		to_file(t, from, s->theirs);
-	*ret = is_conv(t) ? s->theirs : from;
+	if (!rc && layout_differs(t))
+		layout_to_file(t, from, s->theirs);
+	*ret = layout_differs(t) ? s->theirs : from;
 	return rc;
 }
 
@@ -265,7 +197,7 @@ static size_t collect(const struct graph *g, enum weights_part part, const struc
 						   .dtype = t->dtype == DTYPE_F64 ? ST_F64 : ST_F32,
 						   .ndim = t->shape.ndim };
 		for (int d = 0; d < t->shape.ndim; d++)
-			described[n].dim[d] = file_dim(t, d);
+			described[n].dim[d] = layout_dim(t, d);
 		n++;
 	}
 	return n;
@@ -275,10 +207,10 @@ int weights_save(const struct graph *g, const struct weights_save_opts *o, const
 {
 	struct saving s = { .access = a };
 	struct st_tensor *described = calloc((size_t)g->n_tensors + 1, sizeof(*described));
-	size_t n_row, n_bytes, n = 0;
+	size_t n_scratch, n_bytes, n = 0;
 	int rc;
 
-	largest(g, o->part, &n_row, &n_bytes);
+	largest(g, o->part, &n_scratch, &n_bytes);
 	s.tensors = calloc((size_t)g->n_tensors + 1, sizeof(*s.tensors));
 	s.ours = malloc(n_bytes);
 	s.theirs = malloc(n_bytes);
