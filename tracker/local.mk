@@ -5,6 +5,7 @@ libtrackbase_la_SOURCES = \
 	tracker/base/buf.c tracker/base/buf.h \
 	tracker/base/clock.c tracker/base/clock.h \
 	tracker/base/crc32c.c tracker/base/crc32c.h \
+	tracker/base/sha256.c tracker/base/sha256.h \
 	tracker/base/err.c tracker/base/err.h \
 	tracker/base/log.c tracker/base/log.h \
 	tracker/base/queue.c tracker/base/queue.h

@@ -9,9 +9,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tracker/base/sha256.h"
 #include "web/store/chunk.h"
 #include "web/store/pack.h"
-#include "web/store/sha256.h"
 #include "web/store/spike.h"
 
 static uint64_t random_state = 88172645463325252u;

@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "tracker/base/clock.h"
+#include "tracker/base/sha256.h"
 #include "tracker/event/event.h"
 #include "tracker/event/limits.h"
 #include "tracker/event/record.h"
@@ -22,7 +23,6 @@
 #include "web/store/inside.h"
 #include "web/store/map.h"
 #include "web/store/readers.h"
-#include "web/store/sha256.h"
 #include "web/store/tree.h"
 
 #define RANGE_BYTES ((size_t)1 << 20)

@@ -27,7 +27,6 @@ libwebstore_la_SOURCES = \
 	web/store/scan.c web/store/scan.h \
 	web/store/search.c \
 	web/store/segment.c web/store/segment.h \
-	web/store/sha256.c web/store/sha256.h \
 	web/store/spike.c web/store/spike.h \
 	web/store/state.c web/store/state.h \
 	web/store/store.c web/store/store.h \

@@ -8,7 +8,7 @@
 #include <sys/statfs.h>
 #include <unistd.h>
 
-#include "web/store/sha256.h"
+#include "tracker/base/sha256.h"
 #include "web/store/store.h"
 
 /* Filesystems whose changes other machines make (so that they cannot be watched) or whose locks cannot be trusted. */

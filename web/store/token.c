@@ -10,9 +10,9 @@
 #include <sys/random.h>
 
 #include "tracker/base/clock.h"
+#include "tracker/base/sha256.h"
 #include "web/store/inside.h"
 #include "web/store/readers.h"
-#include "web/store/sha256.h"
 
 enum { FIXED_MAX = 4, SESSIONS_MAX = 512 };
 

@@ -1,5 +1,5 @@
 /* sha256.c: SHA-256 over bytes in memory; constants are the fractional parts of roots of the first primes. */
-#include "web/store/sha256.h"
+#include "tracker/base/sha256.h"
 
 #include <stdint.h>
 #include <stdio.h>
