@@ -13,6 +13,7 @@
 #include "trainer/ops/bn/bn.h"
 #include "trainer/ops/conv/conv.h"
 #include "trainer/ops/maxpool/maxpool.h"
+#include "trainer/ops/guard/guard.h"
 #include "trainer/ops/sgd/sgd.h"
 #include "trainer/ops/xent/xent.h"
 
@@ -224,7 +225,7 @@ static struct cell *unit_back(struct bench *b, struct unit *u, struct grads dy, 
 		    *dbeta = cell(b, DTYPE_F32, SHAPE(k));
 	struct cell *g = NULL, *dconv = cell(b, b->low, u->y->t.shape), *dx = NULL;
 	struct sgd_attr *sgd = calloc(1, sizeof(*sgd));
-	struct cell *m = cell(b, DTYPE_F32, u->w->t.shape);
+	struct cell *m = cell(b, DTYPE_F32, u->w->t.shape), *step = cell(b, DTYPE_F64, SHAPE(GUARD_STEP_VALUES));
 
 	u->bn.write_g = u->bn.residual || dy.b;
 	if (u->bn.write_g)
@@ -253,7 +254,7 @@ static struct cell *unit_back(struct bench *b, struct unit *u, struct grads dy, 
 	}
 	add(b, &(struct call){ OP_conv_wgrad, &u->conv, { u->x, dconv }, { u->dw }, 2, 1, u->flops });
 	*sgd = (struct sgd_attr){ .momentum = 0.9, .weight_decay = 1e-4 };
-	add(b, &(struct call){ OP_sgd, sgd, { u->w, u->dw, m }, { u->w, m }, 3, 2, 0 });
+	add(b, &(struct call){ OP_sgd, sgd, { u->w, u->dw, m, step }, { u->w, m }, 4, 2, 0 });
 	if (ret_g)
 		*ret_g = g;
 	return dx;
@@ -477,7 +478,7 @@ int main(int argc, char **argv)
 	b.repeats = argc > 5 ? (int)strtol(argv[5], NULL, 10) : 9;
 	b.repeats = b.repeats < 1 ? 1 : b.repeats > REPEATS ? REPEATS : b.repeats;
 	b.page = (struct step_page){
-		.step = 1, .epoch = 1, .lr = 1e-6, .inv_count = 1.0 / b.batch, .loss_scale = 1, .clip_factor = 1
+		.step = 1, .epoch = 1, .lr = 1e-6, .inv_count = 1.0 / b.batch, .loss_scale = 1
 	};
 	b.b = load();
 	start = now_s(&b);

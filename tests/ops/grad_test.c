@@ -238,7 +238,7 @@ static void set_inputs(struct exec *e, const struct graph *g)
 	}
 }
 
-static const struct step_page page = { .inv_count = 1.0 / IMAGES, .loss_scale = 1, .clip_factor = 1 };
+static const struct step_page page = { .inv_count = 1.0 / IMAGES, .loss_scale = 1 };
 
 static double loss(struct exec *e, const struct graph *g)
 {

@@ -2,6 +2,7 @@
 # hand (values_test).
 op_cases = trainer/ops/cases.h trainer/ops/cases.c
 op_cases += trainer/ops/add/add_cases.c
+op_cases += trainer/ops/adamw/adamw_cases.c
 op_cases += trainer/ops/allreduce/allreduce_cases.c
 op_cases += trainer/ops/attention/attention_cases.c
 op_cases += trainer/ops/avgpool/avgpool_cases.c
@@ -12,6 +13,7 @@ op_cases += trainer/ops/dropout/dropout_cases.c
 op_cases += trainer/ops/embed/embed_cases.c
 op_cases += trainer/ops/gelu/gelu_cases.c
 op_cases += trainer/ops/layernorm/layernorm_cases.c
+op_cases += trainer/ops/guard/guard_cases.c
 op_cases += trainer/ops/linear/linear_cases.c
 op_cases += trainer/ops/lmhead/lmhead_cases.c
 op_cases += trainer/ops/maxpool/maxpool_cases.c

@@ -128,7 +128,7 @@ static void what_is_refused(void **state)
 		{ "--quux 3", "unknown flag --quux", 1 },
 		{ "--resume auto --synthetic --max-steps 3", "--resume: needs the run's name; add --run-name", 1 },
 		{ "--save-best epoch/top2 --synthetic --max-steps 3", "did you mean epoch/top1?", 1 },
-		{ "--clip-grad-norm 1", "unknown flag --clip-grad-norm", 1 },
+		{ "--mixup-alpha 1", "unknown flag --mixup-alpha", 1 },
 		{ "-x 3", "unknown flag -x", 1 },
 		{ "--no-lr", "unknown flag --no-lr", 1 },
 		{ "--no-bf16", "unknown flag --no-bf16", 1 },

@@ -167,7 +167,7 @@ static void *pack(struct fixture *f, struct node *n, int index, struct cell *pla
 }
 
 static const struct step_page page = {
-	.step = 1, .epoch = 1, .lr = 0.1, .inv_count = 0.125, .loss_scale = 1, .clip_factor = 1
+	.step = 1, .epoch = 1, .lr = 0.1, .inv_count = 0.125, .loss_scale = 1
 };
 
 static void call(struct fixture *f, const struct call *c)

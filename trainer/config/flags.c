@@ -32,6 +32,9 @@ static const struct flag_alias aliases[] = {
 	{ "amp", FLAG_precision, "bf16" },
 	{ "weight_decay", FLAG_wd, NULL },
 	{ "lr_min", FLAG_min_lr, NULL },
+	{ "opt_eps", FLAG_eps, NULL },
+	{ "clip_grad", FLAG_clip_grad_norm, NULL },
+	{ "max_grad_norm", FLAG_clip_grad_norm, NULL },
 };
 
 static const struct flag_env envs[] = {

@@ -166,11 +166,55 @@ static int resolve_length(struct run_config *cfg, struct err *err)
 	return 0;
 }
 
+/* What each optimiser starts from when nobody says otherwise; eps 0: it has no betas. */
+static const struct opt_defaults {
+	const char *name;
+	double lr, wd, beta1, beta2, eps;
+} opt_defaults[CONFIG_OPT_COUNT] = {
+	[CONFIG_OPT_SGD] = { "sgd", .lr = 0.1, .wd = 1e-4 },
+	[CONFIG_OPT_ADAMW] = { "adamw", .lr = 1e-3, .wd = 1e-2, .beta1 = 0.9, .beta2 = 0.999, .eps = 1e-8 },
+	[CONFIG_OPT_ADAM] = { "adam", .lr = 1e-3, .beta1 = 0.9, .beta2 = 0.999, .eps = 1e-8 },
+};
+
+static void fill_in(struct run_config *cfg, enum flag_id id, double *value, double fallback)
+{
+	if (config_given(cfg, id))
+		return;
+	*value = fallback;
+	derive(cfg, id);
+}
+
+/* A flag that the optimiser does not have. */
+static int check_opt_flags(const struct run_config *cfg, const struct opt_defaults *d, struct err *err)
+{
+	static const enum flag_id betas[] = { FLAG_beta1, FLAG_beta2, FLAG_eps };
+	static const enum flag_id momenta[] = { FLAG_momentum, FLAG_nesterov };
+	const enum flag_id *foreign = d->eps > 0 ? momenta : betas;
+	size_t n = d->eps > 0 ? 2 : 3;
+	struct label l;
+
+	for (size_t i = 0; i < n; i++)
+		if (given(cfg, foreign[i]))
+			return err_set(err, ERR_USAGE, "%s: --opt %s has none", say(cfg, foreign[i], &l), d->name);
+	return 0;
+}
+
 static int resolve_optimiser(struct run_config *cfg, struct err *err)
 {
 	bool falls = cfg->lr_scheduler != CONFIG_LR_CONSTANT && cfg->lr_scheduler != CONFIG_LR_STEP;
+	const struct opt_defaults *d = &opt_defaults[cfg->opt];
 	struct label l;
+	int rc = check_opt_flags(cfg, d, err);
 
+	if (rc)
+		return rc;
+	fill_in(cfg, FLAG_lr, &cfg->lr, d->lr);
+	fill_in(cfg, FLAG_wd, &cfg->wd, d->wd);
+	if (d->eps > 0) {
+		fill_in(cfg, FLAG_beta1, &cfg->beta1, d->beta1);
+		fill_in(cfg, FLAG_beta2, &cfg->beta2, d->beta2);
+		fill_in(cfg, FLAG_eps, &cfg->eps, d->eps);
+	}
 	if (cfg->nesterov && cfg->momentum == 0)
 		return err_set(err, ERR_USAGE, "%s needs a --momentum above 0", say(cfg, FLAG_nesterov, &l));
 	if (has(cfg, FLAG_min_lr) && falls && cfg->min_lr > cfg->lr)

@@ -83,6 +83,9 @@ struct step_result {
 	double loss;	  /* mean over the global batch */
 	double loss_sum;
 	double lr, grad_norm;
+	double loss_scale;  /* by which the losses' gradients were multiplied in this step */
+	int64_t skipped;    /* optimiser steps so far, this one included, that changed nothing: not finite */
+	int64_t in_a_row;   /* of these, those since the last good one */
 	bool epoch_ends;
 	bool stop; /* somebody asked the job to end; all ranks see it at the same step */
 	double seconds[TIME_COUNT];

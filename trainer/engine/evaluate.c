@@ -97,8 +97,7 @@ static int evaluate_batch(struct engine *e, const struct loader_batch *b, double
 				  .epoch = b->epoch,
 				  .seed = (uint64_t)e->cfg->seed,
 				  .inv_count = 1,
-				  .loss_scale = 1,
-				  .clip_factor = 1 };
+				  .loss_scale = 1 };
 	double own[XENT_RESULTS];
 	struct exec_times times;
 	int rc;

@@ -1,6 +1,8 @@
 /* optimizer.c: which nodes each optimiser is made of. */
 #include "trainer/engine/optimizer.h"
 
+#include "trainer/ops/adamw/adamw.h"
+#include "trainer/ops/guard/guard.h"
 #include "trainer/ops/norm/norm.h"
 #include "trainer/ops/sgd/sgd.h"
 
@@ -8,15 +10,47 @@ struct optimizer_opts optimizer_opts_of(const struct run_config *cfg)
 {
 	return (struct optimizer_opts){ .kind = (enum config_opt)cfg->opt,
 					.momentum = cfg->momentum,
+					.beta1 = cfg->beta1,
+					.beta2 = cfg->beta2,
+					.eps = cfg->eps,
 					.weight_decay = cfg->wd,
-					.nesterov = cfg->nesterov };
+					.nesterov = cfg->nesterov,
+					.max_grad_norm = cfg->clip_grad_norm };
+}
+
+static void add_step(struct graph *g, struct tensor *p, struct tensor *step, const struct optimizer_opts *o)
+{
+	const double decay = p->decay ? o->weight_decay : 0;
+	const struct sgd_attr sgd = { .momentum = o->momentum, .weight_decay = decay, .nesterov = o->nesterov };
+	const struct adamw_attr adamw = { .beta1 = o->beta1,
+					  .beta2 = o->beta2,
+					  .eps = o->eps,
+					  .weight_decay = decay,
+					  .coupled = o->kind == CONFIG_OPT_ADAM };
+
+	switch (o->kind) {
+	case CONFIG_OPT_ADAMW:
+	case CONFIG_OPT_ADAM:
+		adamw_add(g, p, step, &adamw);
+		break;
+	default:
+		sgd_add(g, p, step, &sgd);
+	}
 }
 
 int optimizer_add(struct graph *g, const struct optimizer_opts *o, struct err *err)
 {
-	const struct sgd_attr sgd = { .momentum = o->momentum, .weight_decay = o->weight_decay, .nesterov = o->nesterov };
+	const struct guard_attr guard = { .max_norm = o->max_grad_norm };
+	enum phase before = g->phase;
+	struct tensor *step;
+	int n;
 
-	norm_add_all(g);
-	sgd_add_all(g, &sgd);
+	g->phase = PHASE_OPTIMIZER;
+	step = guard_add(g, norm_add_all(g), o->losses, &guard);
+	n = g->n_tensors; /* moments come behind */
+	for (int i = 0; i < n && !graph_failed(g); i++)
+		if (g->tensors[i]->kind == TENSOR_PARAM && g->tensors[i]->grad)
+			add_step(g, g->tensors[i], step, o);
+	g->phase = before;
 	return graph_failed(g) ? err_set(err, g->err.code, "%s", g->err.text) : 0;
 }

@@ -8,14 +8,16 @@
 
 struct optimizer_opts {
 	enum config_opt kind;
-	double momentum, weight_decay;
+	double momentum, beta1, beta2, eps, weight_decay;
 	bool nesterov;
+	double max_grad_norm; /* 0: no clipping */
+	struct tensor *losses; /* sums over all ranks that must be finite for a step to count; NULL: none */
 };
 
 struct optimizer_opts optimizer_opts_of(const struct run_config *cfg);
 
-/* Appends them, behind what a strategy did to the gradients: the norm of all gradients ("grad_norm"), then one step per
- * parameter that has a gradient. */
+/* Appends them, behind what a strategy did to the gradients: the norm of all gradients ("grad_norm"), the decision on the
+ * step (trainer/ops/guard), then one step per parameter that has a gradient. */
 int optimizer_add(struct graph *g, const struct optimizer_opts *o, struct err *err);
 
 #endif

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "trainer/graph/pass.h"
+#include "trainer/ops/guard/guard.h"
 #include "trainer/ops/ops.h"
 
 struct build {
@@ -51,10 +52,15 @@ static int run_strategy(struct build *b, struct err *err)
 /* Behind the strategy, so that these nodes see the gradients as the strategy leaves them. */
 static int run_optimizer(struct build *b, struct err *err)
 {
+	struct optimizer_opts o = b->o->optimizer;
+
+	o.losses = graph_find(b->g, STRATEGY_RESULT_SUM);
+	if (!o.losses)
+		o.losses = b->g->loss;
 	for (int i = 0; b->o->keep_grads && i < b->g->n_tensors; i++)
 		if (b->g->tensors[i]->grad)
 			b->g->tensors[i]->grad->keep = true;
-	return optimizer_add(b->g, &b->o->optimizer, err);
+	return optimizer_add(b->g, &o, err);
 }
 
 static int run_layout(struct build *b, struct err *err)
@@ -123,6 +129,7 @@ static void find_tensors(struct program *p)
 	if (!p->result_sum)
 		p->result_sum = p->result;
 	p->grad_norm = graph_find(g, "grad_norm");
+	p->optimizer = graph_find(g, GUARD_STATE_NAME);
 	p->vote = graph_find(g, STRATEGY_VOTE);
 	p->votes = graph_find(g, STRATEGY_VOTES);
 }

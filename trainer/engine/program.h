@@ -37,6 +37,7 @@ struct program {
 	struct tensor *result;	   /* sums of this rank's samples */
 	struct tensor *result_sum; /* of all ranks (training); result itself when there is one rank */
 	struct tensor *grad_norm;
+	struct tensor *optimizer; /* state of trainer/ops/guard */
 	struct tensor *vote, *votes;
 };
 

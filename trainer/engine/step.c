@@ -5,6 +5,7 @@
 
 #include "tracker/base/clock.h"
 #include "trainer/engine/engine.h"
+#include "trainer/ops/guard/guard.h"
 #include "trainer/ops/xent/xent.h"
 
 const char *step_time_key(enum step_time t)
@@ -40,17 +41,21 @@ static int put_inputs(struct engine *e, const struct program *p, const struct lo
 
 static int get_results(struct engine *e, const struct program *p, struct step_result *r, struct err *err)
 {
-	double sums[XENT_RESULTS], votes = r->stop ? 1 : 0;
+	double sums[XENT_RESULTS], votes = r->stop ? 1 : 0, state[GUARD_STATE_VALUES] = { 0 };
 	int rc = prepared_get(&e->prepared, p->result_sum, sums, sizeof(sums), err);
 
 	if (!rc && p->grad_norm)
 		rc = prepared_get(&e->prepared, p->grad_norm, &r->grad_norm, sizeof(double), err);
+	if (!rc && p->optimizer)
+		rc = prepared_get(&e->prepared, p->optimizer, state, sizeof(state), err);
 	if (!rc && p->votes)
 		rc = prepared_get(&e->prepared, p->votes, &votes, sizeof(votes), err);
 	if (rc)
 		return rc;
 	r->loss_sum = sums[XENT_LOSS_SUM];
 	r->loss = sums[XENT_LOSS_SUM] / (double)r->count;
+	r->skipped = (int64_t)state[GUARD_STATE_SKIPPED];
+	r->in_a_row = (int64_t)state[GUARD_STATE_ROW];
 	r->stop = votes > 0;
 	return 0;
 }
@@ -65,8 +70,7 @@ static struct step_page page_for(const struct engine *e, const struct loader_bat
 				   .seed = (uint64_t)e->cfg->seed,
 				   .lr = lr,
 				   .inv_count = 1.0 / (double)b->global_weight,
-				   .loss_scale = 1,
-				   .clip_factor = 1 };
+				   .loss_scale = 1 };
 }
 
 static void account(struct step_result *r, const struct exec_times *t, double slept_s)

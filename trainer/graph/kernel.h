@@ -17,8 +17,6 @@ struct step_page {
 	int64_t first_sample; /* of this micro-batch, within the global batch: what random draws are keyed by */
 	double inv_count;  /* 1 / samples (or tokens) of the global batch, over all ranks and micro-batches */
 	double loss_scale; /* 1 unless fp16 */
-	double clip_factor;
-	double found_inf;  /* not 0: optimiser nodes leave parameters and moments as they are */
 };
 
 struct kernel_env {

@@ -20,3 +20,14 @@ int op_inplace_same(const struct node *n, int out)
 {
 	return out < n->n_in ? out : -1;
 }
+
+struct tensor *op_moment(struct graph *g, const struct tensor *param, const char *suffix)
+{
+	struct tensor like = { .kind = TENSOR_MOMENT,
+			       .dtype = param->dtype,
+			       .shape = param->shape,
+			       .life = LIFE_PERSISTENT,
+			       .name = graph_printf(g, "%s.%s", param->name, suffix) };
+
+	return like.name ? graph_tensor(g, &like) : NULL;
+}

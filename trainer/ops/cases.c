@@ -1,6 +1,8 @@
 /* cases.c: what the case tables share. */
 #include "trainer/ops/cases.h"
 
+#include "trainer/ops/guard/guard.h"
+
 struct tensor *case_input(struct graph *g, const char *name, enum dtype dtype, struct shape shape)
 {
 	return graph_tensor(
@@ -11,4 +13,11 @@ struct tensor *case_input(struct graph *g, const char *name, enum dtype dtype, s
 int64_t case_count(const struct tensor *t)
 {
 	return shape_count(&t->shape);
+}
+
+void case_step(double *step, double updates)
+{
+	step[GUARD_FACTOR] = updates > 0 ? 0.5 : 0;
+	step[GUARD_SKIP] = updates <= 0;
+	step[GUARD_UPDATES] = updates;
 }

@@ -46,4 +46,7 @@ struct tensor *case_input(struct graph *g, const char *name, enum dtype dtype, s
 
 int64_t case_count(const struct tensor *t);
 
+/* Fills guard's output: a step that halves the gradients, the given number of updates; 0: a skipped step. */
+void case_step(double *step, double updates);
+
 #endif

@@ -21,6 +21,7 @@ cpu_sources = \
 	trainer/backends/cpu/wgrad_bf16.c \
 	trainer/backends/cpu/wgrad_bf16.h \
 	trainer/ops/add/add_cpu.c \
+	trainer/ops/adamw/adamw_cpu.c \
 	trainer/ops/allreduce/allreduce_cpu.c \
 	trainer/ops/attention/attention_cpu.c \
 	trainer/ops/avgpool/avgpool_cpu.c \
@@ -31,6 +32,7 @@ cpu_sources = \
 	trainer/ops/embed/embed_cpu.c \
 	trainer/ops/gelu/gelu_cpu.c \
 	trainer/ops/layernorm/layernorm_cpu.c \
+	trainer/ops/guard/guard_cpu.c \
 	trainer/ops/linear/linear_cpu.c \
 	trainer/ops/lmhead/lmhead_cpu.c \
 	trainer/ops/maxpool/maxpool_cpu.c \

@@ -33,6 +33,17 @@ VEC_INLINE v16 vkeep_gt(v16 v, v16 a, v16 b)
 #endif
 }
 
+VEC_INLINE v16 vsqrt(v16 v)
+{
+#ifdef CPU_HAS_AVX512
+	return (v16)_mm512_sqrt_ps((__m512)v);
+#else
+	for (int i = 0; i < LANES; i++)
+		v[i] = __builtin_sqrtf(v[i]);
+	return v;
+#endif
+}
+
 /* max(v, 0), NaN stays NaN. */
 VEC_INLINE v16 vrelu(v16 v)
 {

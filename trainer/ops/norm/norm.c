@@ -22,7 +22,7 @@ static int collect(struct graph *g, struct tensor **sums, int max)
 	return n;
 }
 
-int norm_add_all(struct graph *g)
+struct tensor *norm_add_all(struct graph *g)
 {
 	enum phase before = g->phase;
 	int max = g->n_tensors;
@@ -31,7 +31,7 @@ int norm_add_all(struct graph *g)
 
 	if (!sums) {
 		graph_fail(g, ERR_NOMEM, "out of memory while building the graph");
-		return g->err.code;
+		return NULL;
 	}
 	g->phase = PHASE_OPTIMIZER;
 	spec.n_in = collect(g, sums, max);
@@ -44,7 +44,7 @@ int norm_add_all(struct graph *g)
 	spec.out = &result;
 	graph_node(g, &spec);
 	g->phase = before;
-	return g->err.code;
+	return graph_failed(g) ? NULL : result;
 }
 
 static int sumsq_shape(struct graph *g, struct node *n)

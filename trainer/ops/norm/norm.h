@@ -5,7 +5,7 @@
 
 #include "trainer/graph/graph.h"
 
-/* Adds sumsq of every parameter's gradient and the norm node. */
-int norm_add_all(struct graph *g);
+/* Adds sumsq of every parameter's gradient and the norm node; returns "grad_norm", NULL once the graph failed. */
+struct tensor *norm_add_all(struct graph *g);
 
 #endif

@@ -3,42 +3,16 @@
 
 #include "trainer/ops/ops.h"
 
-static struct tensor *add_moment(struct graph *g, const struct tensor *p)
+struct node *sgd_add(struct graph *g, struct tensor *p, struct tensor *step, const struct sgd_attr *attr)
 {
-	struct tensor like = { .kind = TENSOR_MOMENT,
-			       .dtype = p->dtype,
-			       .shape = p->shape,
-			       .life = LIFE_PERSISTENT,
-			       .name = graph_printf(g, "%s.momentum", p->name) };
+	struct tensor *m = attr->momentum != 0 ? op_moment(g, p, "momentum") : NULL;
 
-	return like.name ? graph_tensor(g, &like) : NULL;
-}
-
-static void add_step(struct graph *g, struct tensor *p, const struct sgd_attr *attr)
-{
-	struct tensor *m = attr->momentum != 0 ? add_moment(g, p) : NULL;
-	struct sgd_attr a = *attr;
-
-	if (!p->decay)
-		a.weight_decay = 0;
-	graph_node(g, &(struct node_spec){ .op = &op_sgd,
-					   .name = graph_printf(g, "%s.sgd", p->name),
-					   NODE_IN(p, p->grad, m),
-					   NODE_OUT(p, m),
-					   NODE_ATTR(a) });
-}
-
-int sgd_add_all(struct graph *g, const struct sgd_attr *attr)
-{
-	enum phase before = g->phase;
-	int n = g->n_tensors; /* the moments come behind */
-
-	g->phase = PHASE_OPTIMIZER;
-	for (int i = 0; i < n && !graph_failed(g); i++)
-		if (g->tensors[i]->kind == TENSOR_PARAM && g->tensors[i]->grad)
-			add_step(g, g->tensors[i], attr);
-	g->phase = before;
-	return g->err.code;
+	return graph_node(g, &(struct node_spec){ .op = &op_sgd,
+						  .name = graph_printf(g, "%s.sgd", p->name),
+						  NODE_IN(p, p->grad, m, step),
+						  NODE_OUT(p, m),
+						  .attr = attr,
+						  .attr_bytes = sizeof(*attr) });
 }
 
 static int sgd_shape(struct graph *g, struct node *n)

@@ -1,7 +1,7 @@
 /* sgd.h: stochastic gradient descent with momentum as PyTorch's: d = g + decay*p; m = momentum*m + d (the first m is d,
- * which m = 0 gives); p = p - lr * (nesterov ? d + momentum*m : m). in p, g, m? out p, m? (the same tensors, updated;
- * m absent when momentum is 0). lr from the step page; g is divided by page.loss_scale and multiplied by
- * page.clip_factor; found_inf leaves everything. */
+ * which m = 0 gives); p = p - lr * (nesterov ? d + momentum*m : m). in p, g, m?, step out p, m? (the same tensors,
+ * updated; m absent when momentum is 0). lr from the step page; step is guard's: g is multiplied by its factor, and a
+ * skipped step leaves everything. */
 #ifndef DPT_OPS_SGD_H
 #define DPT_OPS_SGD_H
 
@@ -9,11 +9,11 @@
 
 struct sgd_attr {
 	double momentum;
-	double weight_decay; /* 0 where param->decay is false */
+	double weight_decay;
 	bool nesterov;
 };
 
-/* Adds one sgd node per parameter that has a gradient, with moments "<param>.momentum". */
-int sgd_add_all(struct graph *g, const struct sgd_attr *attr);
+/* Adds the step of p, with the moment "<p>.momentum". */
+struct node *sgd_add(struct graph *g, struct tensor *p, struct tensor *step, const struct sgd_attr *attr);
 
 #endif

@@ -2,9 +2,10 @@
 #include <math.h>
 
 #include "trainer/ops/cases.h"
+#include "trainer/ops/guard/guard.h"
 #include "trainer/ops/sgd/sgd.h"
 
-/* size: elements, percent of momentum, ppm of weight decay, nesterov. */
+/* size: elements, percent of momentum, ppm of weight decay, nesterov, skipped. */
 static struct node *build(struct graph *g, const struct op_case *c)
 {
 	struct sgd_attr attr = { .momentum = (double)c->size[1] / 100,
@@ -13,15 +14,21 @@ static struct node *build(struct graph *g, const struct op_case *c)
 	struct shape shape = SHAPE(c->size[0]);
 	struct tensor *p = case_input(g, "p", DTYPE_F32, shape), *grad = case_input(g, "g", DTYPE_F32, shape);
 	struct tensor *m = c->size[1] ? case_input(g, "m", DTYPE_F32, shape) : NULL;
+	struct tensor *step = case_input(g, "step", DTYPE_F64, SHAPE(GUARD_STEP_VALUES));
 
 	return graph_node(g,
-			  &(struct node_spec){ .op = &op_sgd, NODE_IN(p, grad, m), NODE_OUT(p, m), NODE_ATTR(attr) });
+			  &(struct node_spec){ .op = &op_sgd, NODE_IN(p, grad, m, step), NODE_OUT(p, m), NODE_ATTR(attr) });
+}
+
+static void fill(const struct op_case *c, struct case_values *v)
+{
+	case_step(v->in[3], c->size[4] ? 0 : 3);
 }
 
 static double bound(const struct case_values *v, int k, double *terms)
 {
 	const struct sgd_attr *a = v->node->attr;
-	double scale = v->page->clip_factor / v->page->loss_scale;
+	double scale = v->in[3][GUARD_FACTOR];
 
 	for (int64_t i = 0; i < case_count(v->node->in[0]); i++) {
 		double p = fabs(v->in[0][i]), d = fabs(v->in[1][i]) * scale + a->weight_decay * p;
@@ -33,11 +40,12 @@ static double bound(const struct case_values *v, int k, double *terms)
 }
 
 const struct op_case cases_sgd[] = {
-	{ "no elements", .build = build, .bound = bound, .size = { 0, 90, 100, 0 } },
-	{ "one element", .build = build, .bound = bound, .size = { 1, 90, 100, 0 } },
-	{ "momentum and decay", .build = build, .bound = bound, .size = { 1037, 90, 100000, 0 } },
-	{ "Nesterov", .build = build, .bound = bound, .size = { 1037, 90, 100000, 1 } },
-	{ "no momentum", .build = build, .bound = bound, .size = { 1037, 0, 100000, 0 } },
-	{ "no decay", .build = build, .bound = bound, .size = { 70001, 90, 0, 0 } },
+	{ "no elements", .build = build, .fill = fill, .bound = bound, .size = { 0, 90, 100, 0 } },
+	{ "one element", .build = build, .fill = fill, .bound = bound, .size = { 1, 90, 100, 0 } },
+	{ "momentum and decay", .build = build, .fill = fill, .bound = bound, .size = { 1037, 90, 100000, 0 } },
+	{ "Nesterov", .build = build, .fill = fill, .bound = bound, .size = { 1037, 90, 100000, 1 } },
+	{ "no momentum", .build = build, .fill = fill, .bound = bound, .size = { 1037, 0, 100000, 0 } },
+	{ "no decay", .build = build, .fill = fill, .bound = bound, .size = { 70001, 90, 0, 0 } },
+	{ "skipped", .build = build, .fill = fill, .exact = true, .size = { 37, 90, 100000, 0, 1 } },
 	{ NULL },
 };

@@ -2,6 +2,7 @@
 #ifndef CPU_PASS
 #include "trainer/backends/cpu/cpu.h"
 #include "trainer/backends/cpu/vec.h"
+#include "trainer/ops/guard/guard.h"
 #include "trainer/ops/sgd/sgd.h"
 
 struct sgd_state {
@@ -23,7 +24,7 @@ static int sgd_prepare(const struct kernel_env *env, struct node *n, void **ret_
 	void *state;
 	int rc = 0;
 
-	for (int i = 0; !rc && i < n->n_in; i++)
+	for (int i = 0; !rc && i < 3; i++)
 		rc = n->in[i] ? cpu_want(n, n->in[i], DTYPE_F32, err) : 0;
 	if (!rc)
 		rc = cpu_state_new(sizeof(*s), &state, err);
@@ -41,15 +42,16 @@ static int sgd_prepare(const struct kernel_env *env, struct node *n, void **ret_
 static int sgd_run(void *state, const struct kernel_args *args, struct err *err)
 {
 	struct sgd_state s = *(const struct sgd_state *)state;
+	const double *step = args->in[3];
 
 	(void)err;
-	if (args->page->found_inf != 0)
+	if (step[GUARD_SKIP] != 0)
 		return 0;
 	s.p = args->out[0];
 	s.g = args->in[1];
 	s.m = s.attr.momentum != 0 ? args->out[1] : NULL;
 	s.lr = (float)args->page->lr;
-	s.grad_scale = (float)(args->page->clip_factor / args->page->loss_scale);
+	s.grad_scale = (float)step[GUARD_FACTOR];
 	cpu_parallel(s.parts, s.loop, &s);
 	return 0;
 }

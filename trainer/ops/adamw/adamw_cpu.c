@@ -1,0 +1,92 @@
+/* adamw_cpu.c: the step of one parameter: parameter, gradient and both moments are each read once, in f32. */
+#ifndef CPU_PASS
+#include <math.h>
+
+#include "trainer/backends/cpu/cpu.h"
+#include "trainer/backends/cpu/vec.h"
+#include "trainer/ops/adamw/adamw.h"
+#include "trainer/ops/guard/guard.h"
+
+struct adamw_state {
+	cpu_part_fn *loop;
+	struct adamw_attr attr;
+	int64_t count;
+	int parts;
+	const float *g;
+	float *p, *m, *v;
+	float grad_scale, keep; /* keep: what decoupled decay leaves of p */
+	float rate, root_scale; /* lr / (1 - b1^t), 1 / sqrt(1 - b2^t) */
+};
+
+#define CPU_BODY "trainer/ops/adamw/adamw_cpu.c"
+#include "trainer/backends/cpu/each.h"
+
+static int adamw_prepare(const struct kernel_env *env, struct node *n, void **ret_state, struct err *err)
+{
+	struct adamw_state *s;
+	void *state;
+	int rc = 0;
+
+	for (int i = 0; !rc && i < 4; i++)
+		rc = cpu_want(n, n->in[i], DTYPE_F32, err);
+	if (!rc)
+		rc = cpu_state_new(sizeof(*s), &state, err);
+	if (rc)
+		return rc;
+	s = state;
+	s->loop = CPU_PICK(env, adamw_loop);
+	s->attr = *(const struct adamw_attr *)n->attr;
+	s->count = shape_count(&n->in[0]->shape);
+	s->parts = cpu_parts(env, s->count);
+	*ret_state = s;
+	return 0;
+}
+
+static int adamw_run(void *state, const struct kernel_args *args, struct err *err)
+{
+	struct adamw_state s = *(const struct adamw_state *)state;
+	const double *step = args->in[4];
+	double lr = args->page->lr, t = step[GUARD_UPDATES];
+
+	(void)err;
+	if (step[GUARD_SKIP] != 0)
+		return 0;
+	s.p = args->out[0];
+	s.g = args->in[1];
+	s.m = args->out[1];
+	s.v = args->out[2];
+	s.grad_scale = (float)step[GUARD_FACTOR];
+	s.keep = s.attr.coupled ? 1 : (float)(1 - lr * s.attr.weight_decay);
+	s.rate = (float)(lr / (1 - pow(s.attr.beta1, t)));
+	s.root_scale = (float)(1 / sqrt(1 - pow(s.attr.beta2, t)));
+	cpu_parallel(s.parts, s.loop, &s);
+	return 0;
+}
+
+extern const struct kernel adamw_cpu;
+const struct kernel adamw_cpu = { .prepare = adamw_prepare, .run = adamw_run, .release = cpu_state_release };
+
+#else
+
+static void V(adamw_loop)(void *arg, int part, int parts)
+{
+	const struct adamw_state *s = arg;
+	struct cpu_range r = cpu_split(s->count, LANES, part, parts);
+	float decay = s->attr.coupled ? (float)s->attr.weight_decay : 0, eps = (float)s->attr.eps;
+	float share1 = (float)(1 - s->attr.beta1), beta2 = (float)s->attr.beta2, share2 = (float)(1 - s->attr.beta2);
+
+	for (int64_t i = r.begin; i < r.end; i += LANES) {
+		int64_t n = r.end - i;
+		v16 p = vload_any(s->p, i, n, false), m = vload_any(s->m, i, n, false), v = vload_any(s->v, i, n, false);
+		v16 d = vload_any(s->g, i, n, false) * s->grad_scale + decay * p;
+
+		m += share1 * (d - m);
+		v = beta2 * v + share2 * d * d;
+		vstore_any(s->m, i, m, n, false);
+		vstore_any(s->v, i, v, n, false);
+		p = p * s->keep - s->rate * m / (vsqrt(v) * s->root_scale + eps);
+		vstore_any(s->p, i, p, n, false);
+	}
+}
+
+#endif

@@ -1,0 +1,46 @@
+/* guard.h: decides in the graph, once per optimiser step, whether the step happens and by what gradients are multiplied.
+ * in norm, losses?, state out step, state (the same tensor, updated). norm: f64 [1] as norm.h leaves it. losses: f64 of
+ * any length, summed over the ranks. When one of these numbers is not finite, the step is skipped: nodes that take
+ * `step` as an operand then leave parameters and moments as they are. All ranks decide alike because norm and losses
+ * are the same numbers on all of them. Clipping as PyTorch's clip_grad_norm_: factor min(1, max_norm / (norm + 1e-6)).
+ *
+ * With attr.scaling the state also holds the loss scale of the next step, as PyTorch's GradScaler finds it: halved by a
+ * step that was skipped, doubled after 2000 in a row that were not. The scale of this step is page.loss_scale, by which
+ * the host made the losses' gradients larger; the host reads the next one from the state. */
+#ifndef DPT_OPS_GUARD_H
+#define DPT_OPS_GUARD_H
+
+#include "trainer/graph/graph.h"
+
+#define GUARD_SCALE_START 65536.0
+#define GUARD_SCALE_EVERY 2000 /* clean steps before the scale is doubled */
+
+/* step f64 [GUARD_STEP_VALUES] */
+enum {
+	GUARD_FACTOR,  /* of gradients: undoes the loss scale and clips */
+	GUARD_SKIP,    /* not 0: nothing may change */
+	GUARD_UPDATES, /* steps that changed something, this one included: t of the bias corrections */
+	GUARD_STEP_VALUES
+};
+
+/* state f64 [GUARD_STATE_VALUES], persistent; all zero before the first step */
+enum {
+	GUARD_STATE_UPDATES, /* steps so far that changed something */
+	GUARD_STATE_SKIPPED, /* steps so far that did not */
+	GUARD_STATE_ROW,     /* of these, without a good one since */
+	GUARD_STATE_SCALE,   /* loss scale of the next step; 0 before the first, or without scaling */
+	GUARD_STATE_CLEAN,   /* good steps since the scale changed */
+	GUARD_STATE_VALUES
+};
+
+#define GUARD_STATE_NAME "optimizer.state"
+
+struct guard_attr {
+	double max_norm; /* 0: no clipping */
+	bool scaling;
+};
+
+/* Returns `step`; NULL once the graph failed. losses may be NULL. */
+struct tensor *guard_add(struct graph *g, struct tensor *norm, struct tensor *losses, const struct guard_attr *attr);
+
+#endif
