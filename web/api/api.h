@@ -11,6 +11,7 @@
 #include "web/store/points.h"
 #include "web/store/query.h"
 #include "web/store/store.h"
+#include "web/store/tracking.h"
 
 /* Written by the server, read by /metrics. */
 struct api_counters {
@@ -34,13 +35,15 @@ struct api {
 #undef ROUTE
 
 /* Submits one change and calls then on the call's own thread when it is durable; a change that failed fails the call
- * (field names what is blamed, or NULL) unless keep_errors is set. op is copied. */
+ * (field names what is blamed, or NULL; fail, where set, words it) unless keep_errors is set. op is copied. */
 struct api_change {
 	const struct ingest_op *op;
+	const struct tracking_op *tracking; /* instead of op */
 	const char *field;
 	bool keep_errors;
 	int (*submit)(struct store *s, const struct ingest_op *op, const struct ingest_done *done,
 		      struct ingest_result *ret, struct err *err); /* NULL: ingest_submit */
+	enum call_next (*fail)(struct call *c, const struct err *err);
 	enum call_next (*then)(struct call *c, const struct ingest_result *res);
 };
 

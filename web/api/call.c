@@ -18,6 +18,12 @@ static const struct {
 #undef API_ERROR
 };
 
+struct call_cleanup {
+	struct call_cleanup *next;
+	void (*fn)(void *arg);
+	void *arg;
+};
+
 int call_error_status(enum call_error code)
 {
 	return call_errors[code].status;
@@ -33,6 +39,29 @@ const char *call_method_name(enum call_method method)
 	static const char *const names[] = { "GET", "POST", "PUT", "PATCH", "DELETE" };
 
 	return names[method];
+}
+
+/* The name that MLflow's clients know for a status; a full disk is to be tried again. */
+static const char *mlflow_code(struct call *c)
+{
+	static const struct {
+		int status;
+		const char *name;
+	} names[] = {
+		{ 400, "INVALID_PARAMETER_VALUE" }, { 401, "UNAUTHENTICATED" },      { 403, "PERMISSION_DENIED" },
+		{ 404, "ENDPOINT_NOT_FOUND" },	    { 409, "RESOURCE_CONFLICT" },    { 429, "REQUEST_LIMIT_EXCEEDED" },
+		{ 500, "INTERNAL_ERROR" },	    { 501, "NOT_IMPLEMENTED" },	     { 503, "TEMPORARILY_UNAVAILABLE" },
+	};
+	size_t i;
+
+	if (c->status == 507) {
+		c->status = 503;
+		c->retry_after_s = c->retry_after_s ? c->retry_after_s : 10;
+	}
+	for (i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+		if (names[i].status == c->status)
+			return names[i].name;
+	return "BAD_REQUEST";
 }
 
 enum call_next call_fail(struct call *c, enum call_error code, const char *field, const char *fmt, ...)
@@ -53,12 +82,17 @@ enum call_next call_fail(struct call *c, enum call_error code, const char *field
 	c->type = "application/json";
 	buf_reset(&c->out);
 	js_open(&j, '{');
-	js_key(&j, "error");
-	js_open(&j, '{');
-	js_key_str(&j, "code", call_error_name(code));
-	js_key_str(&j, "message", text);
-	js_key_str(&j, "field", field);
-	js_close(&j, '}');
+	if (c->mlflow) {
+		js_key_str(&j, "error_code", mlflow_code(c));
+		js_key_str(&j, "message", text);
+	} else {
+		js_key(&j, "error");
+		js_open(&j, '{');
+		js_key_str(&j, "code", call_error_name(code));
+		js_key_str(&j, "message", text);
+		js_key_str(&j, "field", field);
+		js_close(&j, '}');
+	}
 	js_close(&j, '}');
 	buf_addc(&c->out, '\n');
 	return CALL_DONE;
@@ -201,6 +235,29 @@ const char *call_run_id(struct call *c, size_t var)
 		return c->vars[var];
 	call_fail(c, CALL_not_found, "run", "no such run: a run id is 32 lower-case hex digits");
 	return NULL;
+}
+
+bool call_defer(struct call *c, void (*fn)(void *arg), void *arg)
+{
+	struct call_cleanup *cleanup = arena_alloc(c->arena, sizeof(*cleanup));
+
+	if (!cleanup) {
+		fn(arg);
+		return false;
+	}
+	*cleanup = (struct call_cleanup){ .next = c->cleanups, .fn = fn, .arg = arg };
+	c->cleanups = cleanup;
+	return true;
+}
+
+void call_finish(struct call *c)
+{
+	struct call_cleanup *cleanup;
+
+	while ((cleanup = c->cleanups)) {
+		c->cleanups = cleanup->next;
+		cleanup->fn(cleanup->arg);
+	}
 }
 
 void call_wake(struct call *c)

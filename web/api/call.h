@@ -16,6 +16,7 @@
 
 struct api;
 struct call;
+struct call_cleanup;
 struct store;
 
 enum call_method { METHOD_GET, METHOD_POST, METHOD_PUT, METHOD_PATCH, METHOD_DELETE };
@@ -86,6 +87,7 @@ struct call {
 	size_t body_len;
 	bool accepts_gzip;
 	bool secure; /* came encrypted, here or at a proxy */
+	bool mlflow; /* the address is MLflow's: errors have its shape */
 	/* reply */
 	int status;              /* 200 until the handler says otherwise */
 	const char *type;        /* application/json until the handler says otherwise */
@@ -105,7 +107,14 @@ struct call {
 	enum call_next (*resume)(struct call *c);
 	void *waiting; /* api_submit's own, between CALL_WAIT and resume */
 	void *own;     /* the handler's own */
+	struct call_cleanup *cleanups;
 };
+
+/* Runs fn(arg) when the call ends, however it ends; the newest first. False (fn has run) when out of memory. */
+bool call_defer(struct call *c, void (*fn)(void *arg), void *arg);
+
+/* For who made the call: runs what was deferred. */
+void call_finish(struct call *c);
 
 /* Fails the call: status, code and text as JSON, whatever was written before. field may be NULL. Returns CALL_DONE. */
 enum call_next call_fail(struct call *c, enum call_error code, const char *field, const char *fmt, ...)

@@ -172,8 +172,7 @@ void js_key_double(struct js *j, const char *key, double v)
 	js_double(j, v);
 }
 
-/* Jansson spends up to 72 bytes of heap a byte of text: depth and tokens are bounded before it sees them. */
-static const char *json_scan(const char *text, size_t n)
+const char *json_too_much(const char *text, size_t n)
 {
 	size_t i, tokens = 1, tokens_max = JSON_TOKENS_FLOOR + n / 8;
 	int depth = 0;
@@ -227,7 +226,7 @@ json_t *json_body(struct call *c)
 		call_fail(c, CALL_media_type, NULL, "this address takes JSON: send Content-Type: application/json");
 		return NULL;
 	}
-	why = json_scan(c->body, c->body_len);
+	why = json_too_much(c->body, c->body_len);
 	if (why) {
 		call_fail(c, CALL_bad_json, NULL, "body: %s", why);
 		return NULL;

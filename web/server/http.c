@@ -735,6 +735,7 @@ static void on_completed(void *cls, struct MHD_Connection *conn, void **con_cls,
 	atomic_fetch_sub(&x->srv->in_flight, 1);
 	if (x->call.stream.release)
 		x->call.stream.release(x->call.stream.state);
+	call_finish(&x->call);
 	gunzip_free(x->gunzip);
 	buf_done(&x->body);
 	buf_done(&x->call.out);

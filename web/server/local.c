@@ -100,6 +100,7 @@ int local_request(const struct api *api, const struct local_opts *o, int *ret_st
 		rc = err_set(err, ERR_NOMEM, "the reply does not fit into memory");
 	else if (l.call.out.len)
 		rc = sink->take(sink->arg, l.call.out.data, l.call.out.len, err);
+	call_finish(&l.call);
 	buf_done(&l.call.out);
 	pthread_cond_destroy(&l.cond);
 	pthread_mutex_destroy(&l.lock);

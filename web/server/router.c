@@ -184,11 +184,17 @@ static bool router_skips(const struct router_match *m, const struct router_path 
 	return m->methods || (p->count && (!strcmp(p->segment[0], "api") || !strcmp(p->segment[0], "ajax-api")));
 }
 
+static bool is_mlflow(const char *target)
+{
+	return !strncmp(target, "/ajax-api/", 10) || !strncmp(target, "/api/2.0/", 9) || !strncmp(target, "/api/3.0/", 9);
+}
+
 bool router_find(struct router_match *ret, struct call *c, enum call_method method, const char *target)
 {
 	size_t path_len = strcspn(target, "?"), i;
 	struct router_path path;
 
+	c->mlflow = is_mlflow(target);
 	*ret = (struct router_match){ .code = CALL_bad_request, .why = "the address cannot be decoded" };
 	if (!router_split(&path, c->arena, target, path_len))
 		return false;

@@ -12,7 +12,7 @@
 #include "web/store/pack.h"
 #include "web/store/segment.h"
 
-__attribute__((format(printf, 3, 4))) static int refuse(struct apply_job *job, int code, const char *fmt, ...)
+int apply_refuse(struct apply_job *job, int code, const char *fmt, ...)
 {
 	va_list ap;
 
@@ -33,7 +33,7 @@ static int need_run(struct state *st, struct apply_job *job, struct state_run **
 	if (!rc)
 		return 1;
 	if (rc == ERR_NOENT)
-		return refuse(job, ERR_NOENT, "there is no run %s", job->op.run);
+		return apply_refuse(job, ERR_NOENT, "there is no run %s", job->op.run);
 	if (err)
 		*err = why;
 	return rc;
@@ -116,41 +116,41 @@ static int put_experiment(struct state *st, struct apply_job *job, struct err *e
 	return rc;
 }
 
-static int put_params(struct state *st, struct state_run *r, const struct ingest_op *op, struct err *err)
+int apply_params(struct state *st, struct state_run *r, const struct ingest_kv *kv, size_t n, struct err *err)
 {
 	size_t i;
 	int rc = 0;
 
-	for (i = 0; i < op->param_count && !rc; i++) {
+	for (i = 0; i < n && !rc; i++) {
 		int64_t key;
 
-		rc = state_key(st, op->params[i].key, &key, err);
+		rc = state_key(st, kv[i].key, &key, err);
 		if (!rc)
-			rc = db_run(state_db(st), DB_param_add, err, "iit", r->id, key, op->params[i].value);
+			rc = db_run(state_db(st), DB_param_add, err, "iit", r->id, key, kv[i].value);
 	}
-	if (op->param_count)
+	if (n)
 		state_mark(st, r, true);
 	return rc;
 }
 
-static int put_tags(struct state *st, struct state_run *r, const struct ingest_op *op, struct err *err)
+int apply_tags(struct state *st, struct state_run *r, const struct ingest_kv *kv, size_t n, struct err *err)
 {
 	size_t i;
 	int rc = 0;
 
-	for (i = 0; i < op->tag_count && !rc; i++) {
+	for (i = 0; i < n && !rc; i++) {
 		int64_t key;
 
-		rc = state_key(st, op->tags[i].key, &key, err);
+		rc = state_key(st, kv[i].key, &key, err);
 		if (!rc)
-			rc = db_run(state_db(st), DB_tag_put, err, "iit", r->id, key, op->tags[i].value);
+			rc = db_run(state_db(st), DB_tag_put, err, "iit", r->id, key, kv[i].value);
 	}
-	if (op->tag_count)
+	if (n)
 		state_mark(st, r, true);
 	return rc;
 }
 
-static void draw_id(char to[33])
+void apply_draw_id(char to[33])
 {
 	unsigned char raw[16];
 	int i;
@@ -172,22 +172,21 @@ static int put_run(struct state *st, struct apply_job *job, struct err *err)
 	if (op->run)
 		memcpy(job->res.id, op->run, 33);
 	else
-		draw_id(job->res.id);
+		apply_draw_id(job->res.id);
 	if (op->run && !(rc = state_run(st, op->run, &r, NULL)))
-		return refuse(job, ERR_EXISTS, "run %s is there already", op->run);
+		return apply_refuse(job, ERR_EXISTS, "run %s is there already", op->run);
 	rc = state_run_add(st, &(struct state_new_run){
 		.uuid = job->res.id, .experiment = op->experiment, .name = op->name, .status = status, .start_ms = start },
 		&r, err);
 	if (!rc)
 		rc = segment_open(st, r, &(struct segment_open){ .start_ms = start, .status = status }, err);
 	if (!rc)
-		rc = put_params(st, r, op, err);
-	return rc ? rc : put_tags(st, r, op, err);
+		rc = apply_params(st, r, op->params, op->param_count, err);
+	return rc ? rc : apply_tags(st, r, op->tags, op->tag_count, err);
 }
 
-static int patch_run(struct state *st, struct apply_job *job, struct state_run *r, struct err *err)
+int apply_patch(struct state *st, struct state_run *r, const struct ingest_op *op, struct err *err)
 {
-	const struct ingest_op *op = &job->op;
 	struct state_segment news = { .final = 1, .end_ms = op->end_ms };
 	bool ended;
 	int rc = 0;
@@ -222,7 +221,7 @@ static int add_params(struct state *st, struct apply_job *job, struct state_run 
 
 			differs = strcmp(value, op->params[i].value) != 0;
 			if (differs)
-				refuse(job, ERR_EXISTS, "param '%.100s' is '%.100s' already; a param's first value holds",
+				apply_refuse(job, ERR_EXISTS, "param '%.100s' is '%.100s' already; a param's first value holds",
 				       op->params[i].key, value);
 			db_stop(q);
 		}
@@ -231,20 +230,26 @@ static int add_params(struct state *st, struct apply_job *job, struct state_run 
 		if (differs)
 			return 0;
 	}
-	return put_params(st, r, op, err);
+	return apply_params(st, r, op->params, op->param_count, err);
+}
+
+int apply_untag(struct state *st, struct state_run *r, const char *key, struct err *err)
+{
+	int64_t there;
+	int rc = db_int(state_db(st), &there, DB_tag_find, err, "it", r->id, key);
+
+	if (rc <= 0)
+		return rc;
+	state_mark(st, r, true);
+	rc = db_run(state_db(st), DB_tag_delete, err, "ii", r->id, there);
+	return rc ? rc : 1;
 }
 
 static int drop_tag(struct state *st, struct apply_job *job, struct state_run *r, struct err *err)
 {
-	int64_t there;
-	int rc = db_int(state_db(st), &there, DB_tag_find, err, "it", r->id, job->op.name);
+	int rc = apply_untag(st, r, job->op.name, err);
 
-	if (rc < 0)
-		return rc;
-	if (!rc)
-		return refuse(job, ERR_NOENT, "run %s has no tag '%.100s'", r->uuid, job->op.name);
-	state_mark(st, r, true);
-	return db_run(state_db(st), DB_tag_delete, err, "ii", r->id, there);
+	return rc ? rc < 0 ? rc : 0 : apply_refuse(job, ERR_NOENT, "run %s has no tag '%.100s'", r->uuid, job->op.name);
 }
 
 static int add_points(struct state *st, struct apply_job *job, struct state_run *r, struct err *err)
@@ -276,11 +281,11 @@ static int apply_to_run(struct state *st, struct apply_job *job, struct state_ru
 {
 	switch (job->op.kind) {
 	case INGEST_PATCH:
-		return patch_run(st, job, r, err);
+		return apply_patch(st, r, &job->op, err);
 	case INGEST_PARAMS:
 		return add_params(st, job, r, err);
 	case INGEST_TAGS:
-		return put_tags(st, r, &job->op, err);
+		return apply_tags(st, r, job->op.tags, job->op.tag_count, err);
 	case INGEST_TAG_DELETE:
 		return drop_tag(st, job, r, err);
 	case INGEST_POINTS:
@@ -302,7 +307,7 @@ static int put_token(struct state *st, struct apply_job *job, struct err *err)
 	int rc = db_int(state_db(st), &there, DB_token_in_force, err, "t", op->name);
 
 	if (rc > 0)
-		return refuse(job, ERR_EXISTS, "there is a token named '%.100s' already: revoke it or choose another name", op->name);
+		return apply_refuse(job, ERR_EXISTS, "there is a token named '%.100s' already: revoke it or choose another name", op->name);
 	return rc ? rc : db_run(state_db(st), DB_token_put, err, "ttiix", op->name, op->token_hash, (int64_t)op->token_scope,
 				clock_wall_ms(), op->end_ms);
 }
@@ -317,7 +322,7 @@ static int revoke_token(struct state *st, struct apply_job *job, struct err *err
 		return db_run(state_db(st), DB_token_clear, err, "");
 	rc = db_int(state_db(st), &there, DB_token_in_force, err, "t", op->name);
 	if (!rc)
-		return refuse(job, ERR_NOENT, "there is no token '%.100s' to revoke", op->name);
+		return apply_refuse(job, ERR_NOENT, "there is no token '%.100s' to revoke", op->name);
 	return rc < 0 ? rc : db_run(state_db(st), DB_token_revoke, err, "ti", op->name, clock_wall_ms());
 }
 
@@ -326,6 +331,8 @@ int apply_job(struct state *st, struct apply_job *job, struct err *err)
 	struct state_run *r;
 	int rc;
 
+	if (job->fn)
+		return job->fn(st, job, err);
 	switch (job->op.kind) {
 	case INGEST_SYNC:
 		return 0;

@@ -13,6 +13,9 @@
 #define APPLY_IDEMPOTENCY_MS (INT64_C(7) * 24 * 3600 * 1000)
 
 struct apply_job {
+	/* NULL: op says what to do; else this does, with arg, which lives in in.arena */
+	int (*fn)(struct state *st, struct apply_job *job, struct err *err);
+	const void *arg;
 	struct ingest_op op; /* texts and arrays live in in.arena */
 	struct intake in;
 	int intake_code;     /* journals: why not all bytes were taken; the rest is stored */
@@ -22,5 +25,21 @@ struct apply_job {
 
 /* Fills job->res. 0 (res.code may say that it was refused), or negative: undo the transaction. */
 int apply_job(struct state *st, struct apply_job *job, struct err *err);
+
+/* --- steps that several operations take -------------------------------------------------------------------- */
+
+void apply_draw_id(char to[33]); /* 32 random hex digits */
+
+/* Refuses the operation; returns 0. */
+int apply_refuse(struct apply_job *job, int code, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
+
+int apply_params(struct state *st, struct state_run *r, const struct ingest_kv *kv, size_t n, struct err *err);
+int apply_tags(struct state *st, struct state_run *r, const struct ingest_kv *kv, size_t n, struct err *err);
+
+/* name, status and end_ms of op, where given. */
+int apply_patch(struct state *st, struct state_run *r, const struct ingest_op *op, struct err *err);
+
+/* 1 when it was there, 0, or negative. */
+int apply_untag(struct state *st, struct state_run *r, const char *key, struct err *err);
 
 #endif

@@ -185,6 +185,7 @@ static int load_row(struct db *d, int64_t id, struct arena *a, struct query_run 
 		.deleted = sqlite3_column_int(q, 6), .start_ms = db_time(q, 7), .end_ms = db_time(q, 8),
 		.last_step = sqlite3_column_int64(q, 9), .world_size = sqlite3_column_int(q, 10),
 		.rev = (uint64_t)sqlite3_column_int64(q, 11), .notes = db_text(a, q, 12),
+		.user = db_text(a, q, 14),
 	};
 	db_stop(q);
 	return 0;

@@ -1,5 +1,5 @@
 /* filter.c: lexer, recursive-descent parser and evaluation of the search grammar. */
-#include "web/store/filter.h"
+#include "web/store/filter_inside.h"
 
 #include <ctype.h>
 #include <math.h>
@@ -8,34 +8,9 @@
 #include <string.h>
 #include <strings.h>
 
-#define MAX_TEXT 16384
-#define MAX_NODES 512
 #define MAX_DEPTH 32
-#define MAX_LIST 1000
-#define MAX_ORDER 16
 
 enum token { T_END, T_WORD, T_QUOTED, T_STRING, T_NUMBER, T_OP, T_OPEN, T_CLOSE, T_COMMA, T_BAD };
-enum node_kind { N_AND, N_OR, N_NOT, N_COMPARE, N_LIKE, N_ILIKE, N_IN, N_NULL };
-enum compare_op { C_EQ, C_NE, C_LT, C_LE, C_GT, C_GE };
-
-struct node {
-	enum node_kind kind;
-	enum compare_op op;
-	struct node *left, *right;
-	size_t field;
-	struct filter_value *values;
-	size_t value_count;
-};
-
-struct filter {
-	struct node *root;
-	struct filter_field fields[FILTER_MAX_FIELDS];
-	size_t field_count;
-	struct filter_order order[MAX_ORDER];
-	size_t order_count;
-	bool mlflow;
-};
-
 struct parser {
 	struct arena *a;
 	struct filter *f;
@@ -197,9 +172,8 @@ static int aggregate_of(const char *word)
 	return -1;
 }
 
-static int keep_field(struct parser *p, const struct filter_field *want, size_t *ret)
+bool filter_keep_field(struct filter *f, const struct filter_field *want, size_t *ret)
 {
-	struct filter *f = p->f;
 	size_t i;
 
 	for (i = 0; i < f->field_count; i++)
@@ -207,11 +181,11 @@ static int keep_field(struct parser *p, const struct filter_field *want, size_t 
 		    f->fields[i].aggregate == want->aggregate && !strcmp(f->fields[i].key, want->key))
 			break;
 	if (i == FILTER_MAX_FIELDS)
-		return err_set(p->err, ERR_USAGE, "%s: more than %d different fields", p->what, FILTER_MAX_FIELDS);
+		return false;
 	if (i == f->field_count)
 		f->fields[f->field_count++] = *want;
 	*ret = i;
-	return 0;
+	return true;
 }
 
 /* A quoted key: what follows the dot behind it can only be an aggregate. */
@@ -221,7 +195,7 @@ static int quoted_key(struct parser *p, struct filter_field *ret)
 
 	ret->key = p->word;
 	next(p);
-	if (ret->entity != FILTER_METRIC || p->f->mlflow || p->kind != T_WORD || *p->word != '.')
+	if (ret->entity != FILTER_METRIC || p->kind != T_WORD || *p->word != '.')
 		return 0;
 	agg = aggregate_of(p->word + 1);
 	if (agg < 0)
@@ -231,13 +205,13 @@ static int quoted_key(struct parser *p, struct filter_field *ret)
 	return 0;
 }
 
-static void split_aggregate(struct parser *p, struct filter_field *ret, char *key)
+static void split_aggregate(struct filter_field *ret, char *key)
 {
 	char *dot = strrchr(key, '.');
 	int agg = dot && dot > key ? aggregate_of(dot + 1) : -1;
 
 	ret->key = key;
-	if (ret->entity != FILTER_METRIC || p->f->mlflow || agg < 0)
+	if (ret->entity != FILTER_METRIC || agg < 0)
 		return;
 	*dot = '\0';
 	ret->aggregate = (enum filter_aggregate)agg;
@@ -262,7 +236,7 @@ static int parse_key(struct parser *p, struct filter_field *ret)
 	}
 	ret->entity = (enum filter_entity)entity;
 	if (dot[1]) {
-		split_aggregate(p, ret, dot + 1);
+		split_aggregate(ret, dot + 1);
 		next(p);
 		return 0;
 	}
@@ -290,7 +264,9 @@ static int parse_field(struct parser *p, size_t *ret)
 		field.attribute = (enum filter_attribute)attribute;
 		field.key = "";
 	}
-	return keep_field(p, &field, ret);
+	if (filter_keep_field(p->f, &field, ret))
+		return 0;
+	return err_set(p->err, ERR_USAGE, "%s: more than %d different fields", p->what, FILTER_MAX_FIELDS);
 }
 
 static int parse_value(struct parser *p, const struct filter_field *field, struct filter_value *ret)
@@ -300,8 +276,6 @@ static int parse_value(struct parser *p, const struct filter_field *field, struc
 
 	if (p->kind != T_NUMBER && p->kind != T_STRING && p->kind != T_QUOTED)
 		return fail(p, numeric ? "a number" : "a value in quotes");
-	if (p->f->mlflow && (numeric ? p->kind != T_NUMBER : p->kind == T_NUMBER))
-		return fail(p, numeric ? "a number without quotes" : "a value in quotes");
 	ret->present = true;
 	ret->text = p->word;
 	ret->is_number = filter_number(p->word, &ret->number);
@@ -313,12 +287,12 @@ static int parse_value(struct parser *p, const struct filter_field *field, struc
 
 static struct node *add_node(struct parser *p, enum node_kind kind)
 {
-	struct node *n = ++p->nodes > MAX_NODES ? NULL : arena_alloc(p->a, sizeof *n);
+	struct node *n = ++p->nodes > FILTER_MAX_NODES ? NULL : arena_alloc(p->a, sizeof *n);
 
 	if (n)
 		n->kind = kind;
 	else
-		err_set(p->err, p->nodes > MAX_NODES ? ERR_USAGE : ERR_NOMEM, "%s: more than %d conditions", p->what, MAX_NODES);
+		err_set(p->err, p->nodes > FILTER_MAX_NODES ? ERR_USAGE : ERR_NOMEM, "%s: more than %d conditions", p->what, FILTER_MAX_NODES);
 	return n;
 }
 
@@ -329,13 +303,13 @@ static int parse_list(struct parser *p, struct node *n)
 
 	if (p->kind != T_OPEN)
 		return fail(p, "( after IN");
-	n->values = arena_array(p->a, MAX_LIST, sizeof *n->values);
+	n->values = arena_array(p->a, FILTER_MAX_LIST, sizeof *n->values);
 	if (!n->values)
 		return err_set(p->err, ERR_NOMEM, "out of memory");
 	do {
 		next(p);
-		if (n->value_count == MAX_LIST)
-			return err_set(p->err, ERR_USAGE, "%s: a list may hold at most %d values", p->what, MAX_LIST);
+		if (n->value_count == FILTER_MAX_LIST)
+			return err_set(p->err, ERR_USAGE, "%s: a list may hold at most %d values", p->what, FILTER_MAX_LIST);
 		rc = parse_value(p, field, &n->values[n->value_count++]);
 		if (rc)
 			return rc;
@@ -520,8 +494,8 @@ static int parse_order(struct parser *p)
 	for (;;) {
 		struct filter_order *o = &f->order[f->order_count];
 
-		if (f->order_count == MAX_ORDER)
-			return err_set(p->err, ERR_USAGE, "order_by: more than %d fields", MAX_ORDER);
+		if (f->order_count == FILTER_MAX_ORDER)
+			return err_set(p->err, ERR_USAGE, "order_by: more than %d fields", FILTER_MAX_ORDER);
 		rc = parse_field(p, &o->field);
 		if (rc)
 			return rc;
@@ -544,14 +518,13 @@ static int parse_text(struct parser *p, const char *what, const char *text)
 {
 	p->what = what;
 	p->text = p->at = p->start = text;
-	if (strlen(text) > MAX_TEXT)
-		return err_set(p->err, ERR_USAGE, "%s: longer than %d bytes", what, MAX_TEXT);
+	if (strlen(text) > FILTER_MAX_TEXT)
+		return err_set(p->err, ERR_USAGE, "%s: longer than %d bytes", what, FILTER_MAX_TEXT);
 	next(p);
 	return 0;
 }
 
-int filter_parse(struct filter **ret, struct arena *a, const char *filter, const char *order, bool mlflow,
-		 struct err *err)
+int filter_parse(struct filter **ret, struct arena *a, const char *filter, const char *order, struct err *err)
 {
 	struct err local = ERR_INIT;
 	struct parser p = { .a = a, .err = err ? err : &local };
@@ -560,7 +533,6 @@ int filter_parse(struct filter **ret, struct arena *a, const char *filter, const
 	p.f = arena_alloc(a, sizeof *p.f);
 	if (!p.f)
 		return err_set(err, ERR_NOMEM, "out of memory");
-	p.f->mlflow = mlflow;
 	if (filter && *filter)
 		rc = parse_text(&p, "filter", filter);
 	if (!rc && filter && *filter && p.kind != T_END) {
@@ -598,7 +570,7 @@ const struct filter_order *filter_order(const struct filter *f, size_t i)
 	return &f->order[i];
 }
 
-/* % any run of bytes, _ one byte; goes back to the last % only, so the time is bounded by pattern times text. */
+/* % any run of bytes, _ one character; goes back to the last % only, so the time is bounded by pattern times text. */
 static bool like(const char *pattern, const char *text, bool fold)
 {
 	const char *star = NULL, *from = NULL;
@@ -609,7 +581,12 @@ static bool like(const char *pattern, const char *text, bool fold)
 		if (*pattern == '%') {
 			star = ++pattern;
 			from = text;
-		} else if (*pattern && (*pattern == '_' || same)) {
+		} else if (*pattern == '_') {
+			pattern++;
+			text++;
+			while (((unsigned char)*text & 0xc0) == 0x80)
+				text++;
+		} else if (*pattern && same) {
 			pattern++;
 			text++;
 		} else if (star) {
@@ -649,7 +626,7 @@ static bool compare(const struct filter *f, const struct node *n, const struct f
 	bool textual = have->text && (f->mlflow || !have->is_number || !want->is_number);
 
 	if (field->entity == FILTER_ATTRIBUTE && have->text) {
-		if (field->attribute == FILTER_STATUS)
+		if (field->attribute == FILTER_STATUS && !f->mlflow)
 			return ordered(n->op, strcasecmp(have->text, want->text));
 		textual = true;
 	}
@@ -676,10 +653,24 @@ static bool is_in(const struct filter *f, const struct node *n, const struct fil
 	return false;
 }
 
+/* Of several values any one may match. */
+static bool leaf(const struct filter *f, const struct node *n, const struct filter_value *have)
+{
+	bool hit;
+
+	for (; have && have->present; have = have->more) {
+		if (n->kind == N_LIKE || n->kind == N_ILIKE)
+			hit = have->text && like(n->values->text, have->text, n->kind == N_ILIKE);
+		else
+			hit = n->kind == N_IN ? is_in(f, n, have) : compare(f, n, have, n->values);
+		if (hit != n->negated)
+			return true;
+	}
+	return false;
+}
+
 static bool eval(const struct filter *f, const struct node *n, const struct filter_value *values)
 {
-	const struct filter_value *have = &values[n->field];
-
 	switch (n->kind) {
 	case N_AND:
 		return eval(f, n->left, values) && eval(f, n->right, values);
@@ -688,14 +679,9 @@ static bool eval(const struct filter *f, const struct node *n, const struct filt
 	case N_NOT:
 		return !eval(f, n->left, values);
 	case N_NULL:
-		return !have->present;
-	case N_LIKE:
-	case N_ILIKE:
-		return have->present && have->text && like(n->values->text, have->text, n->kind == N_ILIKE);
-	case N_IN:
-		return have->present && is_in(f, n, have);
+		return !values[n->field].present;
 	default:
-		return have->present && compare(f, n, have, n->values);
+		return leaf(f, n, &values[n->field]);
 	}
 }
 

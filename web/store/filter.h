@@ -19,7 +19,7 @@
 #include "tracker/base/arena.h"
 #include "tracker/base/err.h"
 
-enum filter_entity { FILTER_ATTRIBUTE, FILTER_PARAM, FILTER_TAG, FILTER_METRIC };
+enum filter_entity { FILTER_ATTRIBUTE, FILTER_PARAM, FILTER_TAG, FILTER_METRIC, FILTER_DATASET };
 
 enum filter_attribute {
 	FILTER_RUN_ID,
@@ -28,6 +28,13 @@ enum filter_attribute {
 	FILTER_START_TIME,
 	FILTER_END_TIME,
 	FILTER_EXPERIMENT,
+	/* MLflow's grammar alone */
+	FILTER_USER,
+	FILTER_ARTIFACT_URI,
+	FILTER_CREATED,
+	FILTER_UPDATED,
+	FILTER_TYPE,
+	FILTER_SOURCE_RUN,
 };
 
 enum filter_aggregate { FILTER_LAST, FILTER_FIRST, FILTER_MIN, FILTER_MAX };
@@ -43,6 +50,7 @@ struct filter_value {
 	bool present, is_number; /* a param or tag whose text is a number is one too */
 	double number;
 	const char *text;        /* NULL for metrics and times */
+	const struct filter_value *more; /* data sets: a further value */
 };
 
 struct filter_order {
@@ -54,9 +62,27 @@ struct filter;
 
 #define FILTER_MAX_FIELDS 64
 
-/* filter and order may be NULL. mlflow: params and tags compare as text, no aggregates. ERR_USAGE with the place. */
-int filter_parse(struct filter **ret, struct arena *a, const char *filter, const char *order, bool mlflow,
-		 struct err *err);
+/* filter and order may be NULL. ERR_USAGE with the place. */
+int filter_parse(struct filter **ret, struct arena *a, const char *filter, const char *order, struct err *err);
+
+/* MLflow's grammar: comparisons joined by AND, `entity.key` split at its first dot, quoted text or bare numbers; params and
+ * tags compare as text; no aggregates. order: one `field [ASC | DESC]` each. ERR_USAGE in MLflow's words.
+ *
+ *	FILTER_RUNS         metrics, params, tags, attributes (run_id, run_name, user_id, status, artifact_uri, start_time,
+ *	                    end_time), datasets (name, digest, context)
+ *	FILTER_EXPERIMENTS  tags, attribute (name, experiment_id, creation_time, last_update_time)
+ *	FILTER_MODELS       metrics, params, tags, attributes (name, model_id, model_type, status, source_run_id,
+ *	                    creation_timestamp, last_updated_timestamp) */
+enum filter_dialect { FILTER_RUNS, FILTER_EXPERIMENTS, FILTER_MODELS };
+
+struct filter_mlflow {
+	enum filter_dialect dialect;
+	const char *filter; /* NULL or "": none */
+	const char *const *order;
+	size_t order_count;
+};
+
+int filter_parse_mlflow(struct filter **ret, struct arena *a, const struct filter_mlflow *text, struct err *err);
 
 size_t filter_field_count(const struct filter *f);
 const struct filter_field *filter_field(const struct filter *f, size_t i);

@@ -1,6 +1,6 @@
 # libwebstore: the only part that links SQLite. The SQL of schema/sql becomes two tables that db.c includes.
 noinst_LTLIBRARIES += libwebstore.la
-store_sql = schema/sql/0001_start.sql schema/sql/0002_token.sql
+store_sql = schema/sql/0001_start.sql schema/sql/0002_token.sql schema/sql/0003_mlflow.sql
 store_scripts = schema/sql/open_writer.sql schema/sql/open_reader.sql
 EXTRA_DIST += $(store_sql) $(store_scripts) schema/sql/queries.sql schema/gen/sql.awk
 
@@ -11,9 +11,12 @@ libwebstore_la_SOURCES = \
 	web/store/chunk.c web/store/chunk.h \
 	web/store/db.c web/store/db.h \
 	web/store/detail.c web/store/detail.h \
+	web/store/experiments.c web/store/experiments.h \
 	web/store/filter.c web/store/filter.h \
+	web/store/filter_mlflow.c web/store/filter_inside.h \
 	web/store/fold.c web/store/fold.h \
 	web/store/follow.c web/store/follow.h \
+	web/store/history.c web/store/history.h \
 	web/store/ingest.c web/store/ingest.h \
 	web/store/inside.h \
 	web/store/intake.c web/store/intake.h \
@@ -24,6 +27,7 @@ libwebstore_la_SOURCES = \
 	web/store/points.c web/store/points.h \
 	web/store/query.c web/store/query.h \
 	web/store/readers.c web/store/readers.h \
+	web/store/repeat.c web/store/repeat.h \
 	web/store/scan.c web/store/scan.h \
 	web/store/search.c \
 	web/store/segment.c web/store/segment.h \
@@ -32,6 +36,12 @@ libwebstore_la_SOURCES = \
 	web/store/store.c web/store/store.h \
 	web/store/sum.c web/store/sum.h \
 	web/store/token.c web/store/token.h \
+	web/store/tracking.c web/store/tracking.h \
+	web/store/tracking_apply.h \
+	web/store/tracking_experiment.c \
+	web/store/tracking_inputs.c \
+	web/store/tracking_model.c \
+	web/store/tracking_run.c \
 	web/store/tree.c web/store/tree.h \
 	web/store/writer.c web/store/writer.h
 libwebstore_la_CPPFLAGS = $(AM_CPPFLAGS) $(SQLITE_CFLAGS)

@@ -82,6 +82,20 @@ int query_experiments(struct store *s, struct arena *a, struct query_experiments
 	return rc;
 }
 
+const char *query_mlflow_status(const char *status)
+{
+	static const char *const names[][2] = {
+		{ "running", "RUNNING" }, { "finished", "FINISHED" },	{ "failed", "FAILED" },
+		{ "killed", "KILLED" },	  { "preempted", "KILLED" },	{ "scheduled", "SCHEDULED" },
+	};
+	size_t i;
+
+	for (i = 0; i < sizeof names / sizeof names[0]; i++)
+		if (!strcmp(names[i][0], status))
+			return names[i][1];
+	return "RUNNING";
+}
+
 /* The run whose id begins with the digits given. */
 static int find_run(struct db *d, const char *id, int64_t *ret, struct err *err)
 {

@@ -10,6 +10,7 @@
 #include "tracker/base/arena.h"
 #include "tracker/base/err.h"
 
+struct filter_mlflow;
 struct store;
 
 struct query_experiment {
@@ -91,6 +92,7 @@ struct query_run {
 	const char *name;
 	const char *experiment;
 	const char *experiment_id;
+	const char *user;         /* what MLflow's client said; "" */
 	const char *status;
 	bool status_inferred;     /* killed because nothing was heard for 60 s; withdrawn when it speaks */
 	bool deleted;
@@ -123,6 +125,7 @@ struct query_run {
 
 struct query_runs_opts {
 	const char *const *experiments; /* names; NULL: all */
+	const int64_t *experiment_ids;  /* instead of names; those that do not exist give nothing */
 	size_t experiment_count;
 	const char *const *ids;         /* NULL: all; else just these */
 	size_t id_count;
@@ -132,7 +135,7 @@ struct query_runs_opts {
 	size_t limit;                   /* 0: 100; at most 50000 */
 	bool with_deleted;
 	bool only_deleted;
-	bool text_params;               /* MLflow's routes: params compare as text always */
+	const struct filter_mlflow *mlflow; /* MLflow's grammar, instead of filter and order_by */
 	bool bare;                      /* leave params, tags, metrics and alerts out */
 };
 
@@ -149,6 +152,9 @@ int query_experiments(struct store *s, struct arena *a, struct query_experiments
  * "page_token" at its start). ERR_NOENT: an experiment of that name does not exist. Ids that do not exist are left out. */
 int query_runs(struct store *s, const struct query_runs_opts *o, struct arena *a, struct query_runs *ret,
 	       struct err *err);
+
+/* The name that MLflow has for a status: "running" is "RUNNING", "preempted" is "KILLED". */
+const char *query_mlflow_status(const char *status);
 
 /* One run with everything; deleted runs too. id: 32 hex digits, or a unique prefix of at least 4. ERR_NOENT. */
 int query_run(struct store *s, const char *id, struct arena *a, struct query_run *ret, struct err *err);

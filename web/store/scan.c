@@ -28,6 +28,44 @@ int scan_series_chunks(struct db *d, int64_t series, scan_chunk_fn *fn, void *ar
 	return rc;
 }
 
+static int give_chunk(struct db *d, int64_t id, scan_chunk_fn *fn, void *arg, struct err *err)
+{
+	struct chunk c;
+	sqlite3_stmt *q;
+	int rc = db_start(d, &q, DB_chunk_get, err, "i", id);
+
+	if (rc || (rc = db_next(d, q, err)) <= 0)
+		return rc;
+	if (chunk_open(&c, sqlite3_column_blob(q, 0), (size_t)sqlite3_column_bytes(q, 0)))
+		rc = scan_damaged(err, "chunk", id);
+	else
+		rc = fn(arg, &c, err);
+	db_stop(q);
+	return rc;
+}
+
+int scan_series_window(struct db *d, int64_t series, const struct scan_window *w, scan_chunk_fn *fn, void *arg,
+		       struct err *err)
+{
+	sqlite3_stmt *q;
+	int rc = db_start(d, &q, DB_chunk_heads, err, "ii", SCAN_CHUNK_ID(series, 0), SCAN_CHUNK_ID(series + 1, 0) - 1);
+
+	while (!rc && (rc = db_next(d, q, err)) > 0) {
+		double early = db_real(q, 4), late = db_real(q, 5);
+
+		/* unknown times overlap everything */
+		if (sqlite3_column_int64(q, 2) > w->max_step || sqlite3_column_int64(q, 3) < w->min_step ||
+		    early > w->max_time || late < w->min_time) {
+			rc = 0;
+			continue;
+		}
+		rc = give_chunk(d, sqlite3_column_int64(q, 0), fn, arg, err);
+		if (rc)
+			db_stop(q);
+	}
+	return rc;
+}
+
 /* A chunk of which only what is looked at is read. */
 struct partly {
 	sqlite3_blob *blob;

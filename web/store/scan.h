@@ -23,6 +23,15 @@ int scan_series_chunks(struct db *d, int64_t series, scan_chunk_fn *fn, void *ar
 /* The same for readers that decode few groups: of a chunk only the table and those groups are read from the file. */
 int scan_series_parts(struct db *d, int64_t series, scan_chunk_fn *fn, void *arg, struct err *err);
 
+/* Those chunks alone that may hold points inside the window (inclusive), decoded by nobody yet. */
+struct scan_window {
+	int64_t min_step, max_step;
+	double min_time, max_time;
+};
+
+int scan_series_window(struct db *d, int64_t series, const struct scan_window *w, scan_chunk_fn *fn, void *arg,
+		       struct err *err);
+
 int scan_damaged(struct err *err, const char *what, int64_t id); /* the words for a row that cannot be right */
 
 /* ids: ascending. */

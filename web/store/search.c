@@ -22,7 +22,7 @@ struct row {
 	int64_t id;
 	char uuid[33];
 	int64_t start_ms, end_ms, experiment_id;
-	const char *name, *status;
+	const char *name, *status, *user;
 };
 
 struct search {
@@ -73,6 +73,7 @@ static int add_row(struct search *s, sqlite3_stmt *q)
 	r->start_ms = db_time(q, 4);
 	r->end_ms = db_time(q, 5);
 	r->experiment_id = sqlite3_column_int64(q, 7);
+	r->user = s->o->mlflow ? db_text(s->a, q, 8) : "";
 	return 0;
 }
 
@@ -110,6 +111,11 @@ static void sort_rows(struct search *s)
 	s->row_count = n;
 }
 
+static bool has_experiments(const struct query_runs_opts *o)
+{
+	return o->experiments || o->experiment_ids;
+}
+
 static bool wanted_experiment(const int64_t *ids, size_t n, int64_t id)
 {
 	size_t i;
@@ -126,6 +132,10 @@ static int experiment_ids(struct search *s, int64_t *ids)
 	int rc;
 
 	for (i = 0; i < s->o->experiment_count; i++) {
+		if (s->o->experiment_ids) {
+			ids[i] = s->o->experiment_ids[i];
+			continue;
+		}
 		rc = db_int(s->d, &ids[i], DB_experiment_by_name, s->err, "t", s->o->experiments[i]);
 		if (rc < 0)
 			return rc;
@@ -147,10 +157,10 @@ static int load_named(struct search *s, const int64_t *experiments)
 			rc = read_rows(s, q);
 	}
 	sort_rows(s);
-	for (i = 0; i < s->row_count && s->o->experiments; i++)
+	for (i = 0; i < s->row_count && has_experiments(s->o); i++)
 		if (wanted_experiment(experiments, s->o->experiment_count, s->rows[i].experiment_id))
 			s->rows[n++] = s->rows[i];
-	if (s->o->experiments)
+	if (has_experiments(s->o))
 		s->row_count = n;
 	return rc;
 }
@@ -166,7 +176,7 @@ static int load_rows(struct search *s)
 		return rc;
 	if (s->o->ids)
 		return load_named(s, ids);
-	if (!s->o->experiments) {
+	if (!has_experiments(s->o)) {
 		rc = db_start(s->d, &q, DB_runs_all, s->err, "");
 		return rc ? rc : read_rows(s, q);
 	}
@@ -191,7 +201,7 @@ static void put_cell(struct search *s, size_t row, size_t field, sqlite3_stmt *q
 		return;
 	}
 	v->text = db_text(s->a, q, 1);
-	v->is_number = !s->o->text_params && ff->entity == FILTER_PARAM && filter_number(v->text, &v->number);
+	v->is_number = !s->o->mlflow && ff->entity == FILTER_PARAM && filter_number(v->text, &v->number);
 }
 
 /* Rows and column are both in the order of run ids. */
@@ -259,18 +269,67 @@ static int experiment_column(struct search *s, size_t field)
 	return rc;
 }
 
-static void attribute_cell(const struct row *r, enum filter_attribute which, struct filter_value *v)
+/* Every data set of the run is one value. */
+static int dataset_cell(struct search *s, size_t row, size_t field)
+{
+	const char *key = filter_field(s->f, field)->key;
+	int column = !strcmp(key, "name") ? 0 : !strcmp(key, "digest") ? 1 : 2, rc;
+	struct filter_value *v = &s->values[row * s->fields + field];
+	sqlite3_stmt *q;
+
+	rc = db_start(s->d, &q, DB_dataset_cells, s->err, "i", s->rows[row].id);
+	while (!rc && (rc = db_next(s->d, q, s->err)) > 0) {
+		struct filter_value *more = v->present ? arena_alloc(s->a, sizeof *more) : NULL;
+
+		rc = 0;
+		if (sqlite3_column_type(q, column) == SQLITE_NULL)
+			continue;
+		if (v->present && !more) {
+			db_stop(q);
+			return no_memory(s);
+		}
+		if (more)
+			*more = *v;
+		*v = (struct filter_value){ .present = true, .text = db_text(s->a, q, column), .more = more };
+	}
+	return rc;
+}
+
+static int dataset_column(struct search *s, size_t field)
+{
+	size_t i;
+	int rc = 0;
+
+	for (i = 0; i < s->row_count && !rc; i++)
+		rc = dataset_cell(s, i, field);
+	return rc;
+}
+
+static const char *attribute_text(struct search *s, const struct row *r, enum filter_attribute which)
+{
+	switch (which) {
+	case FILTER_RUN_ID:
+		return r->uuid;
+	case FILTER_NAME:
+		return r->name;
+	case FILTER_STATUS:
+		return s->o->mlflow ? query_mlflow_status(r->status) : r->status;
+	case FILTER_USER:
+		return r->user;
+	case FILTER_ARTIFACT_URI:
+		return arena_printf(s->a, "mlflow-artifacts:/%lld/%s/artifacts", (long long)r->experiment_id, r->uuid);
+	default:
+		return NULL;
+	}
+}
+
+static void attribute_cell(struct search *s, const struct row *r, enum filter_attribute which, struct filter_value *v)
 {
 	int64_t time = which == FILTER_START_TIME ? r->start_ms : r->end_ms;
 
 	v->present = true;
-	if (which == FILTER_RUN_ID) {
-		v->text = r->uuid;
-	} else if (which == FILTER_NAME) {
-		v->text = r->name;
-	} else if (which == FILTER_STATUS) {
-		v->text = r->status;
-	} else {
+	v->text = attribute_text(s, r, which);
+	if (!v->text) {
 		v->present = time != INT64_MIN;
 		v->is_number = true;
 		v->number = (double)time;
@@ -289,13 +348,15 @@ static int load_columns(struct search *s)
 	for (field = 0; field < s->fields && !rc; field++) {
 		const struct filter_field *ff = filter_field(s->f, field);
 
-		if (ff->entity != FILTER_ATTRIBUTE)
+		if (ff->entity == FILTER_DATASET)
+			rc = dataset_column(s, field);
+		else if (ff->entity != FILTER_ATTRIBUTE)
 			rc = load_column(s, field);
 		else if (ff->attribute == FILTER_EXPERIMENT)
 			rc = experiment_column(s, field);
 		else
 			for (i = 0; i < s->row_count; i++)
-				attribute_cell(&s->rows[i], ff->attribute, &s->values[i * s->fields + field]);
+				attribute_cell(s, &s->rows[i], ff->attribute, &s->values[i * s->fields + field]);
 	}
 	return rc;
 }
@@ -475,8 +536,13 @@ static void hash_plan(struct search *s)
 	size_t i;
 
 	s->plan = hash_text(hash_text(0, s->o->filter), s->o->order_by);
+	if (s->o->mlflow)
+		s->plan = hash_text(s->plan, s->o->mlflow->filter);
+	for (i = 0; s->o->mlflow && i < s->o->mlflow->order_count; i++)
+		s->plan = hash_text(s->plan, s->o->mlflow->order[i]);
 	for (i = 0; i < s->o->experiment_count; i++)
-		s->plan = hash_text(s->plan, s->o->experiments[i]);
+		s->plan = s->o->experiment_ids ? crc32c(s->plan, &s->o->experiment_ids[i], sizeof *s->o->experiment_ids)
+					       : hash_text(s->plan, s->o->experiments[i]);
 }
 
 static int load_page(struct search *s, struct arena *a, struct query_runs *ret)
@@ -507,8 +573,12 @@ int query_runs(struct store *store, const struct query_runs_opts *o, struct aren
 {
 	struct search s = { .o = o, .a = arena_new(), .err = err };
 	struct query_runs page = { 0 };
-	int rc = s.a ? filter_parse(&s.f, s.a, o->filter, o->order_by, o->text_params, err) : no_memory(&s);
+	int rc = s.a ? 0 : no_memory(&s);
 
+	if (!rc && o->mlflow)
+		rc = filter_parse_mlflow(&s.f, s.a, o->mlflow, err);
+	else if (!rc)
+		rc = filter_parse(&s.f, s.a, o->filter, o->order_by, err);
 	if (!rc) {
 		hash_plan(&s);
 		rc = read_token(&s);

@@ -238,12 +238,13 @@ int state_run_by_id(struct state *st, int64_t id, struct state_run **ret, struct
 int state_run_add(struct state *st, const struct state_new_run *n, struct state_run **ret, struct err *err)
 {
 	struct state_run *r;
-	int64_t experiment;
+	int64_t experiment = n->experiment_id;
 	bool existed;
-	int rc = state_experiment(st, n->experiment, &experiment, &existed, err);
+	int rc = n->experiment ? state_experiment(st, n->experiment, &experiment, &existed, err) : 0;
 
 	if (!rc)
-		rc = db_run(st->db, DB_run_add, err, "titti", n->uuid, experiment, n->name, n->status, n->start_ms);
+		rc = db_run(st->db, DB_run_add, err, "tittit", n->uuid, experiment, n->name, n->status, n->start_ms,
+			    n->user ? n->user : "");
 	if (rc)
 		return rc;
 	r = remember(st, db_last_id(st->db), n->uuid);
@@ -268,12 +269,14 @@ int state_run_add(struct state *st, const struct state_new_run *n, struct state_
 int state_run_rename(struct state *st, struct state_run *r, const char *name, struct err *err)
 {
 	char *copy = arena_strdup(st->arena, name);
+	int rc;
 
 	if (!copy)
 		return no_memory(err);
 	r->name = copy;
 	state_mark(st, r, true);
-	return db_run(st->db, DB_run_name_put, err, "it", r->id, r->name);
+	rc = db_run(st->db, DB_run_name_put, err, "it", r->id, r->name);
+	return rc ? rc : db_run(st->db, DB_run_name_tag_put, err, "it", r->id, r->name);
 }
 
 void state_mark(struct state *st, struct state_run *r, bool changed)

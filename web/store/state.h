@@ -66,6 +66,8 @@ int state_run_by_id(struct state *st, int64_t id, struct state_run **ret, struct
 
 struct state_new_run {
 	const char *uuid, *experiment, *name, *status;
+	int64_t experiment_id; /* when experiment is NULL */
+	const char *user;      /* NULL: unknown */
 	int64_t start_ms;
 	bool beats;
 };

@@ -18,7 +18,7 @@ static int value_order(double a, double b)
 	return (a > b) - (a < b);
 }
 
-static int point_order(const struct sum_point *a, const struct sum_point *b)
+int sum_order(const struct sum_point *a, const struct sum_point *b)
 {
 	if (a->step != b->step)
 		return a->step < b->step ? -1 : 1;
@@ -58,9 +58,9 @@ static void take_nonfinite(struct sum *s, uint64_t n, int64_t step)
 
 void sum_add(struct sum *s, const struct sum_point *p)
 {
-	if (!s->count || point_order(p, &s->first) < 0)
+	if (!s->count || sum_order(p, &s->first) < 0)
 		s->first = *p;
-	if (!s->count || point_order(p, &s->last) >= 0)
+	if (!s->count || sum_order(p, &s->last) >= 0)
 		s->last = *p;
 	s->count++;
 	take_min(s, p->value, p->step);
@@ -72,9 +72,9 @@ void sum_merge(struct sum *to, const struct sum *from)
 {
 	if (!from->count)
 		return;
-	if (!to->count || point_order(&from->first, &to->first) < 0)
+	if (!to->count || sum_order(&from->first, &to->first) < 0)
 		to->first = from->first;
-	if (!to->count || point_order(&from->last, &to->last) >= 0)
+	if (!to->count || sum_order(&from->last, &to->last) >= 0)
 		to->last = from->last;
 	to->count += from->count;
 	take_min(to, from->min, from->min_step);

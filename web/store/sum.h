@@ -26,4 +26,7 @@ void sum_init(struct sum *s);
 void sum_add(struct sum *s, const struct sum_point *p);
 void sum_merge(struct sum *to, const struct sum *from);
 
+/* By step, time, value; NaN after every number. */
+int sum_order(const struct sum_point *a, const struct sum_point *b);
+
 #endif
