@@ -81,14 +81,21 @@ static char *router_decode(struct arena *arena, const char *text, size_t n, bool
 	return out && utf8_valid(out) ? out : NULL;
 }
 
+/* A decoded segment may hold slashes; what they part is held to the same rules, as a rest of several segments is. */
 static bool segment_allowed(const char *s)
 {
-	if (!*s || !strcmp(s, ".") || !strcmp(s, ".."))
-		return false;
-	for (; *s; s++)
-		if ((unsigned char)*s < 0x20 || *s == 0x7f)
+	for (;; s++) {
+		size_t n = strcspn(s, "/"), i;
+
+		if (!n || (n <= 2 && !strncmp(s, "..", n)))
 			return false;
-	return true;
+		for (i = 0; i < n; i++)
+			if ((unsigned char)s[i] < 0x20 || s[i] == 0x7f)
+				return false;
+		s += n;
+		if (!*s)
+			return true;
+	}
 }
 
 /* False: a segment is malformed, empty, a dot segment or longer than any name may be. */

@@ -1,0 +1,91 @@
+/* decode.c: bytes as the head of a request: first line and header fields through the gate, the address through the
+ * router. Whatever passes is one reading: no dot segments, no control characters, no broken UTF-8. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tests/fuzz/fuzz.h"
+#include "web/server/access.h"
+#include "web/server/gate.h"
+#include "web/server/gzip.h"
+#include "web/server/router.h"
+
+enum { HEADERS = 20 };
+
+int LLVMFuzzerInitialize(int *argc, char ***argv)
+{
+	(void)argc;
+	(void)argv;
+	return 0;
+}
+
+static void check_segment(const char *s)
+{
+	FUZZ_HOLDS(*s && strcmp(s, ".") && strcmp(s, ".."));
+	for (; *s; s++)
+		FUZZ_HOLDS((unsigned char)*s >= 0x20 && *s != 0x7f);
+}
+
+static void route(const char *target)
+{
+	struct call c = { .arena = arena_new() };
+	struct router_match m;
+	int method, i;
+	char *rest, *part;
+
+	for (method = METHOD_GET; c.arena && method <= METHOD_DELETE; method++) {
+		memset(c.vars, 0, sizeof(c.vars));
+		c.arg_count = 0;
+		c.rest = NULL;
+		if (!router_find(&m, &c, (enum call_method)method, target) || !m.route)
+			continue;
+		for (i = 0; i < CALL_VARS_MAX && c.vars[i]; i++)
+			check_segment(c.vars[i]);
+		rest = c.rest && *c.rest ? arena_strdup(c.arena, c.rest) : NULL;
+		while ((part = strsep(&rest, "/")))
+			FUZZ_HOLDS(strcmp(part, "..") && strcmp(part, "."));
+	}
+	arena_free(c.arena);
+}
+
+static void gate(char *line, struct gate_header *headers, size_t n)
+{
+	struct gate_request req = { .headers = headers, .header_count = n };
+	char *method = strsep(&line, " "), *target = strsep(&line, " "), *version = line;
+	struct gate_pass pass;
+	enum call_error code;
+	const char *why;
+
+	if (!target || !version)
+		return;
+	req.method = method;
+	req.target = target;
+	req.version = version;
+	if (!gate_check(&pass, &req, &code, &why)) {
+		FUZZ_HOLDS(why && *why && call_error_status(code) >= 400);
+		return;
+	}
+	FUZZ_HOLDS(!(pass.chunked && pass.content_length >= 0));
+	access_browser(&req);
+	route(target);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n)
+{
+	char *text = strndup((const char *)bytes, n), *rest = text, *line = strsep(&rest, "\n"), *field;
+	struct gate_header headers[HEADERS];
+	size_t count = 0;
+
+	while (text && count < HEADERS && (field = strsep(&rest, "\n"))) {
+		char *name = strsep(&field, ":"), *value = field ? field + strspn(field, " ") : name + strlen(name);
+
+		headers[count++] = (struct gate_header){ name, value, strlen(name), strlen(value) };
+		gzip_accepted(value);
+	}
+	if (line) {
+		route(line);
+		gate(line, headers, count);
+	}
+	free(text);
+	return 0;
+}

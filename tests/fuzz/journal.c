@@ -1,0 +1,58 @@
+/* journal.c: bytes as a journal: ours, from a file and from a client, and one that others wrote. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tests/fuzz/fuzz.h"
+#include "web/store/intake.h"
+
+int LLVMFuzzerInitialize(int *argc, char ***argv)
+{
+	(void)argc;
+	(void)argv;
+	return 0;
+}
+
+static void look(const struct intake *in, const struct ingest_op *op)
+{
+	size_t points = 0, i, k;
+	const struct intake_item *item;
+	unsigned sum = 0;
+
+	FUZZ_HOLDS(in->end <= op->offset + op->len);
+	for (i = 0; i < in->series_count; i++) {
+		points += in->series[i].count;
+		sum += (unsigned)strlen(in->series[i].key);
+		for (k = 0; k < in->series[i].count; k++)
+			sum += (unsigned)in->series[i].points[k].step;
+	}
+	FUZZ_HOLDS(points == in->point_count);
+	for (item = in->items; item; item = item->next)
+		sum += (item->key ? (unsigned)strlen(item->key) : 0) + (item->text ? (unsigned)strlen(item->text) : 0);
+	__asm__ volatile("" : : "r"(sum));
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n)
+{
+	const struct ingest_foreign foreign = { .experiment = "e", .name = "n" };
+	struct ingest_op op = { .kind = INGEST_JOURNAL, .run = "0123456789abcdef0123456789abcdef",
+				.writer = "0123456789abcdef0123456789abcdef" };
+	int how;
+
+	for (how = 0; how < 4; how++) {
+		struct err err = ERR_INIT;
+		struct intake in;
+
+		op.bytes = bytes;
+		op.len = n;
+		op.offset = how == 3 ? 1000 : 0;
+		op.path = how == 1 || how == 2 ? "e/n/events.out.tfevents.1.host" : NULL;
+		op.foreign = how == 2 ? &foreign : NULL;
+		if (intake_init(&in, &err))
+			abort();
+		if (!intake_journal(&in, &op, op.offset, &err))
+			look(&in, &op);
+		intake_done(&in);
+	}
+	return 0;
+}
