@@ -154,7 +154,7 @@ static void what_is_refused(void **state)
 		{ "--bucket-cap-mb 0", "must be a number above 0", 1 },
 		{ "--precision fp16", "must be one of: fp32 bf16 fp64", 1 },
 		{ "--augment crop,crop", "each once", 1 },
-		{ "--augment rrc", "comma list of crop|flip", 1 },
+		{ "--augment turn", "comma list of crop|flip|rrc", 1 },
 		{ "--steps 3", "--steps belongs to `dptrain bench`", 1 },
 		{ "bench --epochs 3", "not to `dptrain bench`", 1 },
 		{ "--bf16 --precision fp32", "--precision contradicts --bf16", 1 },

@@ -33,7 +33,10 @@ enum config_strategy { CONFIG_STRATEGY_SINGLE, CONFIG_STRATEGY_DDP };
 enum config_dump { CONFIG_DUMP_NONE, CONFIG_DUMP_GRAPH, CONFIG_DUMP_PLAN, CONFIG_DUMP_SUMMARY };
 
 /* Bits of the SET flag augment. */
-enum config_augment { CONFIG_AUGMENT_CROP = 1, CONFIG_AUGMENT_FLIP = 2 };
+enum config_augment { CONFIG_AUGMENT_CROP = 1, CONFIG_AUGMENT_FLIP = 2, CONFIG_AUGMENT_RRC = 4 };
+
+/* Bits of the SET flag eval_transform. */
+enum config_eval { CONFIG_EVAL_RESIZE = 1, CONFIG_EVAL_CENTER_CROP = 2 };
 
 enum config_origin { ORIGIN_DEFAULT, ORIGIN_FILE, ORIGIN_ENVIRONMENT, ORIGIN_FLAG, ORIGIN_DERIVED };
 

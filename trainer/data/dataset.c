@@ -94,3 +94,13 @@ int dataset_read(const struct dataset *d, const struct dataset_read *r, struct e
 			       *r->label, split_name(r->split), (long long)r->index, d->classes);
 	return rc;
 }
+
+int64_t dataset_broken(const struct dataset *d)
+{
+	return d->ops->broken ? d->ops->broken(d) : 0;
+}
+
+bool dataset_notice(struct dataset *d, char *ret, size_t bytes)
+{
+	return d->ops->notice && d->ops->notice(d, ret, bytes);
+}

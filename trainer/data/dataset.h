@@ -11,6 +11,7 @@
 
 #include "tracker/base/err.h"
 #include "trainer/graph/graph.h"
+#include "trainer/graph/rng.h"
 
 #define DATASET_CHANNELS_MAX 4
 #define DATASET_SAMPLES_MAX INT64_C(4294967295) /* of one split: an order is a table of 32-bit indices */
@@ -46,6 +47,13 @@ struct dataset { /* first member of each format's own struct */
 	char hash[64];                /* of all pixels and labels: two sets with the same content have the same text */
 };
 
+/* How a set that decodes pictures looks at one of them: a random box of it, or its middle; mirrored or not. The draws
+ * depend on key and sample alone. */
+struct dataset_sight {
+	bool random, flip;
+	struct rng_key key;
+};
+
 /* Where one sample goes. */
 struct dataset_read {
 	enum split split;
@@ -53,12 +61,20 @@ struct dataset_read {
 	void *pixels;    /* height * width * channels elements of dataset->dtype, HWC; 64-byte alignment not needed */
 	int32_t *label;
 	int32_t *tokens, *targets; /* token sets: seq_len each */
+	const struct dataset_sight *sight; /* sets with hands; NULL: the middle */
+	void *hand;                        /* of this thread; sets with hands */
 };
 
 struct dataset_opts {
 	const char *path; /* folder */
 	int classes;      /* 0: as many as the labels say; else labels at or above it are refused */
 	int64_t seq_len;  /* of token sets */
+	/* Folders of images. */
+	int image_size;   /* height and width that pictures are brought to; 0: 224 */
+	bool squeeze;     /* evaluation takes the whole picture, squeezed into image_size, instead of its middle */
+	int eval_resize;  /* shorter side before the middle is cut out, for evaluation; 0: 256/224 of image_size */
+	double val_share; /* of the files, where there is no folder of validation images */
+	bool strict;      /* a file that cannot be read ends everything (ERR_USAGE) */
 };
 
 struct dataset_ops {
@@ -71,6 +87,13 @@ struct dataset_ops {
 	void (*close)(struct dataset *d);
 	/* Optional: the pixels of a sample where they lie (dtype, HWC), so that they need not be copied. */
 	const void *(*peek)(const struct dataset *d, enum split split, int64_t index);
+	/* Optional, together: sets that decode pictures. Every thread that reads has a hand of its own. read returns
+	 * ERR_CORRUPT for a file that cannot be read; broken counts such files, each once, and notice takes the next
+	 * line that somebody should see (false: none). From any thread. */
+	int (*hand_new)(void **ret, struct err *err);
+	void (*hand_free)(void *hand);
+	int64_t (*broken)(const struct dataset *d);
+	bool (*notice)(struct dataset *d, char *ret, size_t bytes);
 	/* Optional: what a sample counts for in a mean: its targets. NULL: 1 for images, seq_len for tokens. */
 	int64_t (*weight)(const struct dataset *d, enum split split, int64_t index);
 };
@@ -83,6 +106,8 @@ struct dataset_ops {
 int dataset_open(struct dataset **ret, const struct dataset_opts *o, struct err *err);
 void dataset_close(struct dataset *d); /* NULL is fine */
 int dataset_read(const struct dataset *d, const struct dataset_read *r, struct err *err);
+int64_t dataset_broken(const struct dataset *d); /* files that could not be read so far */
+bool dataset_notice(struct dataset *d, char *ret, size_t bytes);
 int64_t dataset_weight(const struct dataset *d, enum split split, int64_t index);
 
 struct dataset_synthetic_opts {

@@ -13,6 +13,7 @@
 #include <time.h>
 
 #include "tracker/base/clock.h"
+#include "trainer/data/fill.h"
 #include "trainer/data/pixels.h"
 
 #define CHUNK_NUMBERS 65536
@@ -24,6 +25,7 @@ struct slot {
 	char *inputs;
 	int32_t *targets;
 	int64_t *index;  /* sample of each place */
+	int64_t first;   /* position in the epoch of the first one */
 	int64_t claimed, done; /* samples given to workers, and filled by them */
 	int64_t failed_at; /* place of the first sample that could not be read, -1 none */
 	struct err err;  /* … and why */
@@ -34,19 +36,20 @@ struct slot {
 struct loader {
 	struct loader_opts o;
 	struct order order;
-	struct pixels_table table;
+	struct fill fill;
 	size_t sample_bytes, input_slot_bytes; /* of one delivered input, of all inputs of a slot */
 	int64_t capacity, chunk;               /* samples of a slot, of a claim */
 
 	pthread_mutex_t lock;
 	pthread_cond_t work, ready;
 	pthread_t *threads;
-	int n_begun; /* workers that have taken their scratch */
+	int n_begun; /* workers that have taken their hand */
 	bool stop;
 
 	struct slot *slots;
 	void *memory;      /* of all slots, when the loader allocated it */
-	uint8_t *scratch;  /* two source images per worker, two for the caller */
+	struct fill_hand *hands; /* of each worker, and of the caller */
+	int n_hands;
 	int *line, *free_slots;
 	int line_first, line_n, n_free;
 	int current;       /* slot that has unclaimed samples, -1 none */
@@ -74,26 +77,23 @@ static int64_t capacity_of(const struct sampler *s)
 	return s->micro && s->micro < n ? s->micro : n;
 }
 
-/* Bytes of one delivered input, and numbers of its target. */
-static size_t input_bytes(const struct loader_opts *o)
+static struct fill fill_of(const struct loader_opts *o)
 {
-	const struct dataset *d = o->dataset;
-
-	return d->kind == SAMPLE_TOKENS ? (size_t)d->seq_len * sizeof(int32_t) : pixels_count(d) * dtype_bytes(o->dtype);
-}
-
-static size_t target_count(const struct dataset *d)
-{
-	return d->kind == SAMPLE_TOKENS ? (size_t)d->seq_len : 1;
+	return (struct fill){ .dataset = o->dataset,
+			      .split = o->split,
+			      .dtype = o->dtype,
+			      .augment = o->augment,
+			      .seed = o->sampler.seed };
 }
 
 /* Bytes of the inputs (*ret_inputs) and of everything of one slot; -1 when they overflow. */
 static int slot_bytes(const struct loader_opts *o, size_t *ret_inputs, size_t *ret_all)
 {
 	size_t n = (size_t)capacity_of(&o->sampler), inputs, targets;
+	struct fill f = fill_of(o);
 
-	if (__builtin_mul_overflow(n, input_bytes(o), &inputs) ||
-	    __builtin_mul_overflow(n, target_count(o->dataset) * sizeof(int32_t), &targets) ||
+	if (__builtin_mul_overflow(n, fill_input_bytes(&f), &inputs) ||
+	    __builtin_mul_overflow(n, fill_targets(o->dataset) * sizeof(int32_t), &targets) ||
 	    inputs > PTRDIFF_MAX / 4 || targets > PTRDIFF_MAX / 4)
 		return -1;
 	*ret_inputs = round_up(inputs);
@@ -134,7 +134,7 @@ static int64_t weight_of(const struct loader *l, struct range global)
 	int64_t sum = 0;
 
 	if (!d->ops->weight)
-		return (global.end - global.begin) * (int64_t)target_count(d);
+		return (global.end - global.begin) * (int64_t)fill_targets(d);
 	for (int64_t i = global.begin; i < global.end; i++)
 		sum += dataset_weight(d, l->o.split, order_at(&l->order, &l->o.sampler, i));
 	return sum;
@@ -161,6 +161,7 @@ static void assign(struct loader *l)
 					     .slot = n };
 	for (int64_t i = 0; i < slot->batch.count; i++)
 		slot->index[i] = order_at(&l->order, s, r.begin + i);
+	slot->first = r.begin;
 	slot->claimed = slot->done = 0;
 	slot->failed_at = -1;
 	slot->ready_at = l->o.slow_s > 0 ? clock_mono_s() + l->o.slow_s : 0;
@@ -169,42 +170,54 @@ static void assign(struct loader *l)
 	advance(l);
 }
 
-/* One image into its place; scratch holds two source images. */
-static int fill_image(struct loader *l, const struct slot *slot, int64_t i, uint8_t *scratch, struct err *err)
+/* The sample at a position of the slot's epoch, whose order may have made room for the next one meanwhile. */
+static int64_t sample_at(struct loader *l, const struct slot *slot, int64_t position)
 {
-	const struct dataset *d = l->o.dataset;
-	size_t source_bytes = pixels_count(d) * dtype_bytes(d->dtype);
-	const void *pixels = d->ops->peek ? d->ops->peek(d, l->o.split, slot->index[i]) : scratch;
-	struct dataset_read r = { .split = l->o.split,
-				  .index = slot->index[i],
-				  .pixels = d->ops->peek ? NULL : scratch,
-				  .label = &slot->targets[i] };
-	int rc = dataset_read(d, &r, err);
+	const struct sampler *s = &l->o.sampler;
+	struct order other;
+	int64_t sample = -1;
 
-	if (rc)
-		return rc;
-	if (l->o.augment) {
-		struct rng_key key = { l->o.sampler.seed, rng_stream("augment") ^ (uint64_t)slot->batch.epoch };
-
-		pixels_move(d, pixels_draw(key, slot->index[i], l->o.augment), pixels, scratch + source_bytes);
-		pixels = scratch + source_bytes;
+	pthread_mutex_lock(&l->lock);
+	if (!s->shuffle || l->order.epoch == slot->batch.epoch)
+		sample = order_at(&l->order, s, position);
+	pthread_mutex_unlock(&l->lock);
+	if (sample < 0 && !order_init(&other, s, NULL)) {
+		order_make(&other, s, slot->batch.epoch);
+		sample = order_at(&other, s, position);
+		order_done(&other);
 	}
-	pixels_deliver(d, &l->table, pixels, l->o.dtype, slot->inputs + (size_t)i * l->sample_bytes);
-	return 0;
+	return sample;
 }
 
-static int fill_one(struct loader *l, const struct slot *slot, int64_t i, uint8_t *scratch, struct err *err)
+/* A training sample that cannot be read leaves its place to the next readable one of the epoch's order. */
+static int replace(struct loader *l, struct slot *slot, struct fill_place *p, const struct fill_hand *hand, struct err *err)
 {
-	const struct dataset *d = l->o.dataset;
+	int64_t n = l->o.sampler.n_samples, first = slot->first + (p->target - slot->targets);
+	int rc = ERR_CORRUPT;
 
-	if (d->kind == SAMPLE_IMAGE)
-		return fill_image(l, slot, i, scratch, err);
-	return dataset_read(d,
-			    &(struct dataset_read){ .split = l->o.split,
-						    .index = slot->index[i],
-						    .tokens = (void *)(slot->inputs + (size_t)i * l->sample_bytes),
-						    .targets = slot->targets + i * d->seq_len },
-			    err);
+	for (int64_t k = 1; rc == ERR_CORRUPT && k < n && !l->stop; k++) {
+		p->index = sample_at(l, slot, (first + k) % n);
+		if (p->index < 0)
+			return err_set(err, ERR_NOMEM, "out of memory: the order of %lld samples", (long long)n);
+		rc = fill_sample(&l->fill, hand, p, err);
+	}
+	return rc == ERR_CORRUPT ? err_set(err, ERR_USAGE, "%.300s: none of the images can be read", l->o.dataset->path) : rc;
+}
+
+static int fill_one(struct loader *l, struct slot *slot, int64_t i, const struct fill_hand *hand, struct err *err)
+{
+	struct fill_place p = { .index = slot->index[i],
+				.epoch = slot->batch.epoch,
+				.input = slot->inputs + (size_t)i * l->sample_bytes,
+				.target = slot->targets + (size_t)i * fill_targets(l->o.dataset) };
+	int rc = fill_sample(&l->fill, hand, &p, err);
+
+	if (rc != ERR_CORRUPT)
+		return rc;
+	if (l->o.split == SPLIT_TRAIN)
+		return replace(l, slot, &p, hand, err);
+	fill_nothing(&l->fill, &p);
+	return 0;
 }
 
 /* Waits until the slot may be called full, or the loader stops. Under the lock. */
@@ -217,7 +230,7 @@ static void wait_slow(struct loader *l, double until)
 }
 
 /* Claims a chunk of the current slot and fills it. Called and left with the lock held. */
-static void fill_chunk(struct loader *l, uint8_t *scratch)
+static void fill_chunk(struct loader *l, const struct fill_hand *hand)
 {
 	struct slot *slot = &l->slots[l->current];
 	int64_t begin = slot->claimed, end = begin + l->chunk, failed = -1;
@@ -230,7 +243,7 @@ static void fill_chunk(struct loader *l, uint8_t *scratch)
 		l->current = -1;
 	pthread_mutex_unlock(&l->lock);
 	for (int64_t i = begin; i < end && failed < 0; i++)
-		if (fill_one(l, slot, i, scratch, &err))
+		if (fill_one(l, slot, i, hand, &err))
 			failed = i;
 	pthread_mutex_lock(&l->lock);
 	if (failed >= 0 && (slot->failed_at < 0 || failed < slot->failed_at)) {
@@ -245,7 +258,7 @@ static void fill_chunk(struct loader *l, uint8_t *scratch)
 }
 
 /* Gives out work when there is any; false when there is none now. Under the lock. */
-static bool work_once(struct loader *l, uint8_t *scratch)
+static bool work_once(struct loader *l, const struct fill_hand *hand)
 {
 	if (l->current < 0 && (at_end(l) || !l->n_free))
 		return false;
@@ -257,24 +270,19 @@ static bool work_once(struct loader *l, uint8_t *scratch)
 		}
 		pthread_cond_broadcast(&l->work);
 	}
-	fill_chunk(l, scratch);
+	fill_chunk(l, hand);
 	return true;
-}
-
-static size_t scratch_bytes(const struct loader *l)
-{
-	return round_up(2 * pixels_count(l->o.dataset) * dtype_bytes(l->o.dataset->dtype) + 1);
 }
 
 static void *worker_main(void *arg)
 {
 	struct loader *l = arg;
-	uint8_t *scratch;
+	const struct fill_hand *hand;
 
 	pthread_mutex_lock(&l->lock);
-	scratch = l->scratch + (size_t)l->n_begun++ * scratch_bytes(l);
+	hand = &l->hands[l->n_begun++];
 	while (!l->stop)
-		if (!work_once(l, scratch))
+		if (!work_once(l, hand))
 			pthread_cond_wait(&l->work, &l->lock);
 	pthread_mutex_unlock(&l->lock);
 	return NULL;
@@ -320,7 +328,7 @@ int loader_next(struct loader *l, struct loader_batch *ret, struct err *err)
 		if (l->o.workers)
 			pthread_cond_wait(&l->ready, &l->lock);
 		else
-			work_once(l, l->scratch);
+			work_once(l, l->hands);
 	}
 	rc = take_first(l, ret, began, err);
 out:
@@ -374,10 +382,15 @@ static int allocate(struct loader *l, struct err *err)
 	l->line = calloc(n, sizeof(*l->line));
 	l->free_slots = calloc(n, sizeof(*l->free_slots));
 	l->threads = calloc((size_t)l->o.workers + 1, sizeof(*l->threads));
-	l->scratch = calloc((size_t)l->o.workers + 1, scratch_bytes(l));
-	if (!at || !l->slots || !l->line || !l->free_slots || !l->threads || !l->scratch)
+	l->hands = calloc((size_t)l->o.workers + 1, sizeof(*l->hands));
+	if (!at || !l->slots || !l->line || !l->free_slots || !l->threads || !l->hands)
 		return err_set(err, ERR_NOMEM, "no memory for %zu batches of %zu bytes; fewer samples a batch are needed", n,
 			       each);
+	for (int rc; l->n_hands <= l->o.workers; l->n_hands++) {
+		rc = fill_hand_init(&l->fill, &l->hands[l->n_hands], err);
+		if (rc)
+			return rc;
+	}
 	for (size_t i = 0; i < n; i++, at += each) {
 		l->slots[i].inputs = at;
 		l->slots[i].targets = (int32_t *)(void *)(at + l->input_slot_bytes);
@@ -432,12 +445,12 @@ int loader_open(struct loader **ret, const struct loader_opts *o, struct err *er
 	l->current = -1;
 	l->epoch = o->first_epoch;
 	l->step = o->first_step;
-	l->sample_bytes = input_bytes(o);
+	l->fill = fill_of(o);
+	fill_init(&l->fill);
+	l->sample_bytes = fill_input_bytes(&l->fill);
 	l->capacity = capacity_of(&o->sampler);
-	l->chunk = CHUNK_NUMBERS / (int64_t)(input_bytes(o) / sizeof(int32_t) + 1) + 1;
+	l->chunk = CHUNK_NUMBERS / (int64_t)(l->sample_bytes / sizeof(int32_t) + 1) + 1;
 	init_conds(l);
-	if (o->dataset->kind == SAMPLE_IMAGE)
-		pixels_table(&l->table, o->dataset);
 	workers = l->o.workers;
 	rc = order_init(&l->order, &o->sampler, err);
 	if (!rc)
@@ -465,6 +478,8 @@ void loader_close(struct loader *l)
 	pthread_mutex_unlock(&l->lock);
 	for (int i = 0; i < l->o.workers; i++)
 		pthread_join(l->threads[i], NULL);
+	for (int i = 0; i < l->n_hands; i++)
+		fill_hand_done(&l->fill, &l->hands[i]);
 	for (int i = 0; l->slots && i < l->o.slots; i++)
 		free(l->slots[i].index);
 	order_done(&l->order);
@@ -475,7 +490,7 @@ void loader_close(struct loader *l)
 	free(l->line);
 	free(l->free_slots);
 	free(l->threads);
-	free(l->scratch);
+	free(l->hands);
 	free(l->memory);
 	free(l);
 }

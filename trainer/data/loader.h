@@ -1,6 +1,7 @@
 /* loader.h: delivers the micro-batches of one rank in order, prefetched by worker threads straight into batch slots
  * that are allocated once: decoded, augmented, normalised. What is delivered depends on the sampler, seed and rank
- * alone, never on the number of workers or slots.
+ * alone, never on the number of workers or slots. The place of a training sample that cannot be read (ERR_CORRUPT) is
+ * taken by the next readable one of the epoch's order; in evaluation it counts for nothing (target -1).
  *
  * One thread calls next, release and close. Workers block every signal. */
 #ifndef DPT_DATA_LOADER_H
@@ -32,8 +33,9 @@ struct loader_opts {
 };
 
 /* Crop: the image padded by 4 black pixels on each side, cut at a random place. Flip: left and right change with
- * probability 1/2. Draws are keyed by (sampler.seed, epoch, sample). */
-enum loader_augment { LOADER_CROP = 1, LOADER_FLIP = 2 };
+ * probability 1/2. Random box (sets that decode pictures): a part of the picture, brought to the set's size; without it
+ * the middle. Draws are keyed by (sampler.seed, epoch, sample). */
+enum loader_augment { LOADER_CROP = 1, LOADER_FLIP = 2, LOADER_RANDOM_BOX = 4 };
 
 struct loader_batch {
 	int64_t epoch, step;        /* from 0; step within the epoch */

@@ -2,7 +2,8 @@
 libtrainer_la_SOURCES += trainer/data/dataset.h trainer/data/sampler.h trainer/data/loader.h trainer/data/pixels.h \
 	trainer/data/idx_file.h trainer/data/datasets.def \
 	trainer/data/dataset.c trainer/data/idx.c trainer/data/idx_file.c trainer/data/made.c trainer/data/made_tokens.c trainer/data/pixels.c \
-	trainer/data/sampler.c trainer/data/loader.c \
+	trainer/data/sampler.c trainer/data/loader.c trainer/data/fill.h trainer/data/fill.c \
+	trainer/data/folder.h trainer/data/folder.c trainer/data/folder_scan.c trainer/data/cifar.c trainer/data/tar.h trainer/data/tar.c \
 	trainer/data/picture.h trainer/data/picture.c trainer/data/resize.h trainer/data/resize.c trainer/data/codec.h
 if HAVE_IMAGES
 libtrainer_la_SOURCES += trainer/data/jpeg.c trainer/data/png.c

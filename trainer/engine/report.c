@@ -23,6 +23,7 @@ struct report {
 	bool reopened;
 	bool has_metric;
 	double metric;
+	int64_t broken; /* images that could not be read, as last logged */
 };
 
 static void warn(void *user, const char *text)
@@ -264,6 +265,20 @@ static void point(struct report *r, int64_t step, const char *key, double value)
 	r->metric = value;
 }
 
+/* What the data set has to say: files that could not be read are named once and counted. */
+static void report_data(struct report *r, int64_t step)
+{
+	int64_t broken = dataset_broken(r->e->data);
+	char text[512];
+
+	while (dataset_notice(r->e->data, text, sizeof(text)))
+		log_warn("%s", text);
+	if (broken == r->broken)
+		return;
+	r->broken = broken;
+	dptrack_log_rank(r->run, r->rank, step, "data/broken", (double)broken);
+}
+
 void report_step(struct report *r, const struct step_result *s)
 {
 	if (r->rank == 0) {
@@ -273,11 +288,13 @@ void report_step(struct report *r, const struct step_result *s)
 	}
 	for (int t = 0; t < TIME_COUNT; t++)
 		dptrack_log_rank(r->run, r->rank, s->step, step_time_key((enum step_time)t), s->seconds[t]);
+	report_data(r, s->step);
 }
 
 void report_epoch(struct report *r, const struct epoch_summary *s)
 {
 	dptrack_log_rank(r->run, r->rank, s->epoch, "memory/peak_bytes", (double)machine_peak_bytes());
+	report_data(r, r->e->step);
 	if (r->rank != 0)
 		return;
 	point(r, s->epoch, "epoch/train_loss", s->train_loss);

@@ -81,6 +81,37 @@ static int open_made_tokens(struct engine *e, const struct model *m, struct err 
 				   err);
 }
 
+static int open_folder(struct engine *e, const struct model *m, struct err *err)
+{
+	struct run_config *cfg = e->cfg;
+	struct dataset_opts o = { .path = cfg->data_path,
+				  .classes = (int)cfg->classes,
+				  .seq_len = m->reads_tokens ? sample_length(e, m) : 0,
+				  .image_size = (int)given_or(cfg->image_size, m->defaults.image_h),
+				  .eval_resize = (int)cfg->eval_resize,
+				  .squeeze = cfg->eval_transform == CONFIG_EVAL_RESIZE,
+				  .val_share = cfg->val_split,
+				  .strict = cfg->strict };
+	char text[512];
+	int rc;
+
+	if (!(cfg->eval_transform & CONFIG_EVAL_RESIZE))
+		return err_set(err, ERR_USAGE, "--eval-transform: resize, or resize,center-crop");
+	rc = dataset_open(&e->data, &o, err);
+	if (rc)
+		return rc;
+	if (e->data->ops->hand_new && !config_given(cfg, FLAG_augment)) {
+		cfg->augment = CONFIG_AUGMENT_RRC | CONFIG_AUGMENT_FLIP;
+		cfg->origin[FLAG_augment] = ORIGIN_DERIVED;
+	}
+	if (cfg->augment & CONFIG_AUGMENT_RRC && !e->data->ops->hand_new)
+		return err_set(err, ERR_USAGE, "--augment rrc is for folders of pictures; %.200s holds images of one size",
+			       cfg->data_path);
+	while (!engine_is_root(e) && dataset_notice(e->data, text, sizeof(text)))
+		; /* rank 0 says what concerns the set as a whole */
+	return 0;
+}
+
 static int check_kind(const struct model *m, bool tokens, const char *path, struct err *err)
 {
 	if (m->reads_tokens == tokens)
@@ -96,11 +127,7 @@ int subject_open_data(struct engine *e, const struct model *m, struct err *err)
 	int rc = 0;
 
 	if (cfg->command != COMMAND_BENCH && cfg->data_path)
-		rc = dataset_open(&e->data,
-				  &(struct dataset_opts){ .path = cfg->data_path,
-							  .classes = (int)cfg->classes,
-							  .seq_len = m->reads_tokens ? sample_length(e, m) : 0 },
-				  err);
+		rc = open_folder(e, m, err);
 	else if (e->job->batch)
 		rc = check_kind(m, e->job->batch->tokens != NULL, cfg->batch_from, err);
 	if (rc)
@@ -119,7 +146,8 @@ static int refuse_foreign(const struct run_config *cfg, const struct model *m, s
 	static const enum flag_id words[] = { FLAG_n_layer,    FLAG_n_head,	 FLAG_n_embd,  FLAG_block_size,
 					      FLAG_vocab_size, FLAG_tie_weights, FLAG_dropout, FLAG_seq_len };
 	static const enum flag_id images[] = { FLAG_classes, FLAG_in_channels, FLAG_image_size,
-					       FLAG_act,     FLAG_augment,     FLAG_label_smoothing };
+					       FLAG_act,     FLAG_augment,     FLAG_label_smoothing,
+					       FLAG_eval_transform, FLAG_eval_resize, FLAG_strict };
 	const enum flag_id *foreign = m->reads_tokens ? images : words;
 	char label[300];
 	size_t n = m->reads_tokens ? sizeof(images) / sizeof(*images) : sizeof(words) / sizeof(*words);

@@ -5,7 +5,8 @@
  * result = sum of losses, samples whose label has the largest logit (top-1), among the five largest (top-5; K < 5:
  * all), number of samples, of this rank. A logit equal to the label's ranks before it only when its index is lower.
  * NaN never counts as right: see xent_before.
- * lse = log(sum(exp(logits))), computed with the row maximum taken out. Labels are in [0, K): the loader checks. */
+ * lse = log(sum(exp(logits))), computed with the row maximum taken out. Labels are in [0, K): the loader checks. A row
+ * with a negative label counts for nothing: not in the result, and its gradient is 0. */
 #ifndef DPT_OPS_XENT_H
 #define DPT_OPS_XENT_H
 

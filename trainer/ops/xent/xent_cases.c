@@ -59,6 +59,14 @@ static void fill(const struct op_case *c, struct case_values *v)
 	}
 }
 
+/* Every third row counts for nothing. */
+static void unlabelled(const struct op_case *c, struct case_values *v)
+{
+	fill(c, v);
+	for (int64_t i = 0; i < c->size[0]; i += 3)
+		v->in[1][i] = -1;
+}
+
 /* Equal logits: which of them rank before the label's is decided by their index. */
 static void ties(const struct op_case *c, struct case_values *v)
 {
@@ -113,6 +121,7 @@ static double bound_grad(const struct case_values *v, int k, double *terms)
 		{ "ten classes", .build = (b), .fill = fill, .bound = (f), .size = { 37, 10, 0 } },                    \
 		{ "smoothed", .build = (b), .fill = fill, .bound = (f), .size = { 37, 10, 10 } },                      \
 		{ "thousand classes, smoothed", .build = (b), .fill = fill, .bound = (f), .size = { 16, 1000, 10 } },  \
+		{ "rows without a label", .build = (b), .fill = unlabelled, .bound = (f), .size = { 19, 10, 10 } }, \
 		{ "equal logits", .build = (b), .fill = ties, .bound = (f), .size = { 23, 7, 0 } },                    \
 		{ "large logits", .build = (b), .fill = large, .bound = (f), .size = { 11, 17, 0 } },                  \
 	{                                                                                                              \

@@ -2,6 +2,7 @@
  * order afterwards, so the sum depends on no thread count. */
 #ifndef CPU_PASS
 #include <math.h>
+#include <string.h>
 
 #include "trainer/backends/cpu/cpu.h"
 #include "trainer/backends/cpu/vec.h"
@@ -72,11 +73,13 @@ static int xent_run(void *state, const struct kernel_args *args, struct err *err
 	for (int i = 0; i < XENT_RESULTS; i++)
 		result[i] = 0;
 	for (int64_t i = 0; i < s.n; i++) {
+		if (s.labels[i] < 0)
+			continue;
+		result[XENT_COUNT] += 1;
 		result[XENT_LOSS_SUM] += s.row[2 * i];
 		result[XENT_TOP1] += s.row[2 * i + 1] < 1;
 		result[XENT_TOP5] += s.row[2 * i + 1] < 5;
 	}
-	result[XENT_COUNT] = (double)s.n;
 	return 0;
 }
 
@@ -143,7 +146,7 @@ static inline __attribute__((unused)) float V(xent_max)(const float *l, int64_t 
 static inline __attribute__((unused)) void V(xent_row)(const struct xent_state *s, int64_t n)
 {
 	const float *l = s->logits + n * s->k;
-	int64_t label = s->labels[n], before = 0;
+	int64_t label = s->labels[n] < 0 ? 0 : s->labels[n], before = 0;
 	float own = l[label], most = V(xent_max)(l, s->k);
 	double lse = (double)most + log(V(xent_sum_exp)(l, s->k, most)), sum = 0;
 
@@ -175,8 +178,13 @@ static void V(xent_grad_loop)(void *arg, int part, int parts)
 		const float *l = s->logits + n * s->k;
 		float *d = s->dlogits + n * s->k;
 		int64_t label = s->labels[n];
-		float own = expf(l[label] - s->lse_in[n]);
+		float own;
 
+		if (label < 0) {
+			memset(d, 0, (size_t)s->k * sizeof(*d));
+			continue;
+		}
+		own = expf(l[label] - s->lse_in[n]);
 		for (int64_t c = 0; c < s->k; c += LANES) {
 			v16 softmax = vexp(vload_any(l, c, s->k - c, false) - s->lse_in[n]);
 

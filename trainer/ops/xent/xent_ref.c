@@ -48,9 +48,12 @@ static int xent_run(void *state, const struct kernel_args *args, struct err *err
 	memset(result, 0, XENT_RESULTS * sizeof(*result));
 	for (int64_t i = 0; i < n; i++) {
 		const double *row = logits + i * k;
-		int64_t rank = label_rank(row, k, labels[i]);
+		int64_t rank;
 
 		lse[i] = log_sum_exp(row, k);
+		if (labels[i] < 0)
+			continue;
+		rank = label_rank(row, k, labels[i]);
 		result[XENT_LOSS_SUM] += row_loss(row, k, labels[i], lse[i], a->label_smoothing);
 		result[XENT_TOP1] += rank < 1;
 		result[XENT_TOP5] += rank < 5;
@@ -72,7 +75,7 @@ static int xent_grad_run(void *state, const struct kernel_args *args, struct err
 	for (int64_t i = 0; i < n * k; i++) {
 		double target = a->label_smoothing / (double)k + (i % k == labels[i / k] ? 1 - a->label_smoothing : 0);
 
-		dlogits[i] = (exp(logits[i] - lse[i / k]) - target) * scale;
+		dlogits[i] = labels[i / k] < 0 ? 0 : (exp(logits[i] - lse[i / k]) - target) * scale;
 	}
 	return 0;
 }

@@ -1,0 +1,109 @@
+/* fill.c: the way of one sample. */
+#include "trainer/data/fill.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "trainer/data/loader.h"
+
+void fill_init(struct fill *f)
+{
+	if (f->dataset->kind == SAMPLE_IMAGE)
+		pixels_table(&f->table, f->dataset);
+}
+
+size_t fill_input_bytes(const struct fill *f)
+{
+	const struct dataset *d = f->dataset;
+
+	return d->kind == SAMPLE_TOKENS ? (size_t)d->seq_len * sizeof(int32_t) : pixels_count(d) * dtype_bytes(f->dtype);
+}
+
+size_t fill_targets(const struct dataset *d)
+{
+	return d->kind == SAMPLE_TOKENS ? (size_t)d->seq_len : 1;
+}
+
+static size_t source_bytes(const struct dataset *d)
+{
+	return d->kind == SAMPLE_IMAGE ? pixels_count(d) * dtype_bytes(d->dtype) : 0;
+}
+
+int fill_hand_init(const struct fill *f, struct fill_hand *ret, struct err *err)
+{
+	const struct dataset_ops *ops = f->dataset->ops;
+	struct fill_hand h = { .scratch = malloc(2 * source_bytes(f->dataset) + 1) };
+	int rc = h.scratch ? 0 : err_set(err, ERR_NOMEM, "out of memory: a sample of %s", f->dataset->path);
+
+	if (!rc && ops->hand_new)
+		rc = ops->hand_new(&h.dataset_hand, err);
+	if (rc) {
+		free(h.scratch);
+		return rc;
+	}
+	*ret = h;
+	return 0;
+}
+
+void fill_hand_done(const struct fill *f, struct fill_hand *h)
+{
+	if (h->dataset_hand)
+		f->dataset->ops->hand_free(h->dataset_hand);
+	free(h->scratch);
+	*h = (struct fill_hand){ 0 };
+}
+
+/* What is done to the picture: sets with hands crop and mirror while they decode. */
+static struct dataset_sight sight_of(const struct fill *f, const struct fill_place *p, struct pixels_draw *draw)
+{
+	struct dataset_sight s = { .random = f->augment & LOADER_RANDOM_BOX,
+				   .key = { f->seed, rng_stream("random box") ^ (uint64_t)p->epoch } };
+
+	if (!f->dataset->ops->hand_new || f->augment & LOADER_CROP)
+		return s;
+	s.flip = draw->flip;
+	draw->flip = false;
+	return s;
+}
+
+static int fill_image(const struct fill *f, const struct fill_hand *h, const struct fill_place *p, struct err *err)
+{
+	const struct dataset *d = f->dataset;
+	struct rng_key key = { f->seed, rng_stream("augment") ^ (uint64_t)p->epoch };
+	struct pixels_draw draw = pixels_draw(key, p->index, f->augment);
+	struct dataset_sight sight = sight_of(f, p, &draw);
+	const void *pixels = d->ops->peek ? d->ops->peek(d, f->split, p->index) : h->scratch;
+	struct dataset_read r = { .split = f->split,
+				  .index = p->index,
+				  .pixels = d->ops->peek ? NULL : h->scratch,
+				  .label = p->target,
+				  .sight = &sight,
+				  .hand = h->dataset_hand };
+	int rc = dataset_read(d, &r, err);
+
+	if (rc)
+		return rc;
+	if (draw.dx || draw.dy || draw.flip) {
+		pixels_move(d, draw, pixels, h->scratch + source_bytes(d));
+		pixels = h->scratch + source_bytes(d);
+	}
+	pixels_deliver(d, &f->table, pixels, f->dtype, p->input);
+	return 0;
+}
+
+int fill_sample(const struct fill *f, const struct fill_hand *h, const struct fill_place *p, struct err *err)
+{
+	if (f->dataset->kind == SAMPLE_IMAGE)
+		return fill_image(f, h, p, err);
+	return dataset_read(f->dataset,
+			    &(struct dataset_read){
+				    .split = f->split, .index = p->index, .tokens = p->input, .targets = p->target },
+			    err);
+}
+
+void fill_nothing(const struct fill *f, const struct fill_place *p)
+{
+	memset(p->input, 0, fill_input_bytes(f));
+	for (size_t i = 0; i < fill_targets(f->dataset); i++)
+		p->target[i] = -1;
+}

@@ -1,0 +1,44 @@
+/* fill.h: brings one sample into its place in a batch: read, augmented, normalised. What it becomes depends on (seed,
+ * epoch, sample) alone. Knows nothing of batches, order or threads. */
+#ifndef DPT_DATA_FILL_H
+#define DPT_DATA_FILL_H
+
+#include "trainer/data/dataset.h"
+#include "trainer/data/pixels.h"
+
+struct fill {
+	const struct dataset *dataset;
+	enum split split;
+	enum dtype dtype; /* of delivered images: DTYPE_F32 or DTYPE_F64 */
+	unsigned augment; /* bits of enum loader_augment */
+	uint64_t seed;
+	struct pixels_table table;
+};
+
+void fill_init(struct fill *f); /* the table, from the dataset; the rest is the caller's */
+
+size_t fill_input_bytes(const struct fill *f); /* of one delivered input */
+size_t fill_targets(const struct dataset *d);  /* numbers of its target */
+
+/* What one thread needs for itself. */
+struct fill_hand {
+	void *dataset_hand;
+	uint8_t *scratch; /* two source images */
+};
+
+int fill_hand_init(const struct fill *f, struct fill_hand *ret, struct err *err);
+void fill_hand_done(const struct fill *f, struct fill_hand *h); /* a zeroed hand is fine */
+
+struct fill_place {
+	int64_t index, epoch; /* sample; epoch from 0 */
+	void *input;
+	int32_t *target;
+};
+
+/* ERR_CORRUPT: the sample cannot be read (and the set says that another may take its place). */
+int fill_sample(const struct fill *f, const struct fill_hand *h, const struct fill_place *p, struct err *err);
+
+/* A place that counts for nothing: black, with the target -1. */
+void fill_nothing(const struct fill *f, const struct fill_place *p);
+
+#endif

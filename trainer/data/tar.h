@@ -1,0 +1,27 @@
+/* tar.h: reads a tar archive front to back, plain or gzip'd (POSIX ustar, GNU long names passed over). Sizes are checked
+ * against what the caller allows before anything is read. */
+#ifndef DPT_DATA_TAR_H
+#define DPT_DATA_TAR_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "tracker/base/err.h"
+
+struct tar;
+
+struct tar_entry {
+	char name[257];
+	uint64_t bytes;
+};
+
+int tar_open(struct tar **ret, const char *path, struct err *err);
+void tar_close(struct tar *t); /* NULL is fine */
+
+/* The next regular file. 1: there is one; 0: the end; negative: damaged. */
+int tar_next(struct tar *t, struct tar_entry *ret, struct err *err);
+
+/* The first n bytes of the entry, once after tar_next. */
+int tar_read(struct tar *t, void *to, size_t n, struct err *err);
+
+#endif
