@@ -174,6 +174,8 @@ static const struct opt_defaults {
 	[CONFIG_OPT_SGD] = { "sgd", .lr = 0.1, .wd = 1e-4 },
 	[CONFIG_OPT_ADAMW] = { "adamw", .lr = 1e-3, .wd = 1e-2, .beta1 = 0.9, .beta2 = 0.999, .eps = 1e-8 },
 	[CONFIG_OPT_ADAM] = { "adam", .lr = 1e-3, .beta1 = 0.9, .beta2 = 0.999, .eps = 1e-8 },
+	[CONFIG_OPT_LARS] = { "lars", .lr = 1, .wd = 1e-4 },
+	[CONFIG_OPT_LAMB] = { "lamb", .lr = 5e-3, .wd = 1e-2, .beta1 = 0.9, .beta2 = 0.999, .eps = 1e-6 },
 };
 
 static void fill_in(struct run_config *cfg, enum flag_id id, double *value, double fallback)
@@ -196,6 +198,10 @@ static int check_opt_flags(const struct run_config *cfg, const struct opt_defaul
 	for (size_t i = 0; i < n; i++)
 		if (given(cfg, foreign[i]))
 			return err_set(err, ERR_USAGE, "%s: --opt %s has none", say(cfg, foreign[i], &l), d->name);
+	if (given(cfg, FLAG_nesterov) && cfg->nesterov && cfg->opt != CONFIG_OPT_SGD)
+		return err_set(err, ERR_USAGE, "%s: only --opt sgd has it", say(cfg, FLAG_nesterov, &l));
+	if (given(cfg, FLAG_trust_coef) && cfg->opt != CONFIG_OPT_LARS)
+		return err_set(err, ERR_USAGE, "%s: only --opt lars has one", say(cfg, FLAG_trust_coef, &l));
 	return 0;
 }
 

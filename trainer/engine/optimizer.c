@@ -3,6 +3,8 @@
 
 #include "trainer/ops/adamw/adamw.h"
 #include "trainer/ops/guard/guard.h"
+#include "trainer/ops/lamb/lamb.h"
+#include "trainer/ops/lars/lars.h"
 #include "trainer/ops/norm/norm.h"
 #include "trainer/ops/sgd/sgd.h"
 
@@ -14,6 +16,7 @@ struct optimizer_opts optimizer_opts_of(const struct run_config *cfg)
 					.beta2 = cfg->beta2,
 					.eps = cfg->eps,
 					.weight_decay = cfg->wd,
+					.trust = cfg->trust_coef,
 					.nesterov = cfg->nesterov,
 					.max_grad_norm = cfg->clip_grad_norm };
 }
@@ -28,7 +31,16 @@ static void add_step(struct graph *g, struct tensor *p, struct tensor *step, con
 					  .weight_decay = decay,
 					  .coupled = o->kind == CONFIG_OPT_ADAM };
 
+	const struct lars_attr lars = { .momentum = o->momentum, .weight_decay = decay, .trust = o->trust };
+	const struct lamb_attr lamb = { .beta1 = o->beta1, .beta2 = o->beta2, .eps = o->eps, .weight_decay = decay };
+
 	switch (o->kind) {
+	case CONFIG_OPT_LARS:
+		lars_add(g, p, step, p->decay, &lars);
+		break;
+	case CONFIG_OPT_LAMB:
+		lamb_add(g, p, step, p->decay, &lamb);
+		break;
 	case CONFIG_OPT_ADAMW:
 	case CONFIG_OPT_ADAM:
 		adamw_add(g, p, step, &adamw);
@@ -40,7 +52,7 @@ static void add_step(struct graph *g, struct tensor *p, struct tensor *step, con
 
 int optimizer_add(struct graph *g, const struct optimizer_opts *o, struct err *err)
 {
-	const struct guard_attr guard = { .max_norm = o->max_grad_norm };
+	const struct guard_attr guard = { .max_norm = o->max_grad_norm, .scaling = o->scaling };
 	enum phase before = g->phase;
 	struct tensor *step;
 	int n;

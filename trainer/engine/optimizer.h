@@ -8,8 +8,9 @@
 
 struct optimizer_opts {
 	enum config_opt kind;
-	double momentum, beta1, beta2, eps, weight_decay;
+	double momentum, beta1, beta2, eps, weight_decay, trust;
 	bool nesterov;
+	bool scaling;	      /* the loss scale is found while training (fp16) */
 	double max_grad_norm; /* 0: no clipping */
 	struct tensor *losses; /* sums over all ranks that must be finite for a step to count; NULL: none */
 };

@@ -31,6 +31,8 @@ cpu_sources = \
 	trainer/ops/dropout/dropout_cpu.c \
 	trainer/ops/embed/embed_cpu.c \
 	trainer/ops/gelu/gelu_cpu.c \
+	trainer/ops/lamb/lamb_cpu.c \
+	trainer/ops/lars/lars_cpu.c \
 	trainer/ops/layernorm/layernorm_cpu.c \
 	trainer/ops/guard/guard_cpu.c \
 	trainer/ops/linear/linear_cpu.c \

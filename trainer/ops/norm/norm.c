@@ -3,21 +3,28 @@
 
 #include "trainer/ops/ops.h"
 
+struct tensor *norm_sumsq(struct graph *g, struct tensor *t)
+{
+	const char *name = t ? graph_printf(g, "%s.sumsq", t->name) : NULL;
+	struct tensor *known = name ? graph_find(g, name) : NULL;
+	struct node *n;
+
+	if (known || !name)
+		return known;
+	n = graph_node(g, &(struct node_spec){ .op = &op_sumsq, .name = name, NODE_IN(t), NODE_OUT(NULL) });
+	return n ? n->out[0] : NULL;
+}
+
 static int collect(struct graph *g, struct tensor **sums, int max)
 {
 	int n = 0;
 
 	for (int i = 0; i < max && !graph_failed(g); i++) {
 		struct tensor *p = g->tensors[i];
-		struct node *node;
 
 		if (p->kind != TENSOR_PARAM || !p->grad)
 			continue;
-		node = graph_node(g, &(struct node_spec){ .op = &op_sumsq,
-							  .name = graph_printf(g, "%s.sumsq", p->grad->name),
-							  NODE_IN(p->grad),
-							  NODE_OUT(NULL) });
-		sums[n++] = node ? node->out[0] : NULL;
+		sums[n++] = norm_sumsq(g, p->grad);
 	}
 	return n;
 }

@@ -5,6 +5,9 @@
 
 #include "trainer/graph/graph.h"
 
+/* "<t>.sumsq" of a tensor, added when it is not there yet; NULL once the graph failed. */
+struct tensor *norm_sumsq(struct graph *g, struct tensor *t);
+
 /* Adds sumsq of every parameter's gradient and the norm node; returns "grad_norm", NULL once the graph failed. */
 struct tensor *norm_add_all(struct graph *g);
 

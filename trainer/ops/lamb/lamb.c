@@ -1,0 +1,74 @@
+/* lamb.c: see lamb.h. */
+#include "trainer/ops/lamb/lamb.h"
+
+#include "trainer/ops/norm/norm.h"
+#include "trainer/ops/ops.h"
+
+struct node *lamb_add(struct graph *g, struct tensor *p, struct tensor *step, bool adapts, const struct lamb_attr *attr)
+{
+	struct tensor *m = op_moment(g, p, "exp_avg"), *v = op_moment(g, p, "exp_avg_sq"), *u, *psum, *usum;
+	struct node *n = graph_node(g, &(struct node_spec){ .op = &op_lamb_update,
+							    .name = graph_printf(g, "%s.lamb_update", p->name),
+							    NODE_IN(p->grad, p, m, v, step),
+							    NODE_OUT(NULL, m, v),
+							    .attr = attr,
+							    .attr_bytes = sizeof(*attr) });
+
+	if (!n)
+		return NULL;
+	u = n->out[0];
+	psum = adapts ? norm_sumsq(g, p) : NULL;
+	usum = adapts ? norm_sumsq(g, u) : NULL;
+	return graph_node(g, &(struct node_spec){ .op = &op_lamb,
+						  .name = graph_printf(g, "%s.lamb", p->name),
+						  NODE_IN(p, u, step, psum, usum),
+						  NODE_OUT(p) });
+}
+
+static int update_shape(struct graph *g, struct node *n)
+{
+	const struct tensor *p = n->in[1], *m = n->in[2], *v = n->in[3];
+
+	if (graph_expect(g, n,
+			 shape_equal(&p->shape, &n->in[0]->shape) && shape_equal(&p->shape, &m->shape) &&
+				 shape_equal(&p->shape, &v->shape) && n->out[1] == m && n->out[2] == v,
+			 "parameter, gradient and moments differ in shape"))
+		return g->err.code;
+	return graph_out(g, n, 0, p->dtype, p->shape, "");
+}
+
+static int update_inplace(const struct node *n, int out)
+{
+	(void)n;
+	return out == 0 ? 0 : out + 1;
+}
+
+static void update_dump(const struct node *n, struct buf *out)
+{
+	const struct lamb_attr *a = n->attr;
+
+	buf_addf(out, " betas=%g,%g eps=%g weight_decay=%g", a->beta1, a->beta2, a->eps, a->weight_decay);
+}
+
+static int lamb_shape(struct graph *g, struct node *n)
+{
+	return graph_expect(g, n, shape_equal(&n->in[0]->shape, &n->in[1]->shape) && n->out[0] == n->in[0],
+			    "parameter and step differ in shape");
+}
+
+const struct op op_lamb_update = {
+	.name = "lamb_update",
+	.id = OP_lamb_update,
+	.shape = update_shape,
+	.dtype = op_dtype_keep,
+	.inplace = update_inplace,
+	.dump = update_dump,
+};
+
+const struct op op_lamb = {
+	.name = "lamb",
+	.id = OP_lamb,
+	.shape = lamb_shape,
+	.dtype = op_dtype_keep,
+	.inplace = op_inplace_same,
+};

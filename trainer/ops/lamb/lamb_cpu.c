@@ -1,0 +1,147 @@
+/* lamb_cpu.c: Adam's step of one parameter into memory of its own, and its addition once its norm is known; in f32. */
+#ifndef CPU_PASS
+#include <math.h>
+#include <string.h>
+
+#include "trainer/backends/cpu/cpu.h"
+#include "trainer/backends/cpu/vec.h"
+#include "trainer/ops/guard/guard.h"
+#include "trainer/ops/lamb/lamb.h"
+#include "trainer/ops/lamb/lamb_math.h"
+
+struct lamb_state { /* of both ops */
+	cpu_part_fn *loop;
+	struct lamb_attr attr;
+	int64_t count;
+	int parts;
+	const float *g, *p_in, *u_in;
+	float *p, *m, *v, *u;
+	float grad_scale, mean_scale, root_scale; /* 1 / (1 - b1^t), 1 / sqrt(1 - b2^t) */
+	float rate;				  /* lr times the trust ratio */
+};
+
+#define CPU_BODY "trainer/ops/lamb/lamb_cpu.c"
+#include "trainer/backends/cpu/each.h"
+
+static int lamb_new(const struct kernel_env *env, struct node *n, int n_f32, struct lamb_state **ret, struct err *err)
+{
+	struct lamb_state *s;
+	void *state;
+	int rc = 0;
+
+	for (int i = 0; !rc && i < n_f32; i++)
+		rc = cpu_want(n, n->in[i], DTYPE_F32, err);
+	if (!rc)
+		rc = cpu_state_new(sizeof(*s), &state, err);
+	if (rc)
+		return rc;
+	s = state;
+	s->count = shape_count(&n->in[0]->shape);
+	s->parts = cpu_parts(env, s->count);
+	*ret = s;
+	return 0;
+}
+
+static int update_prepare(const struct kernel_env *env, struct node *n, void **ret_state, struct err *err)
+{
+	struct lamb_state *s;
+	int rc = lamb_new(env, n, 4, &s, err);
+
+	if (rc)
+		return rc;
+	s->loop = CPU_PICK(env, update_loop);
+	s->attr = *(const struct lamb_attr *)n->attr;
+	*ret_state = s;
+	return 0;
+}
+
+static int update_run(void *state, const struct kernel_args *args, struct err *err)
+{
+	struct lamb_state s = *(const struct lamb_state *)state;
+	const double *step = args->in[4];
+	double t = step[GUARD_UPDATES];
+
+	(void)err;
+	s.u = args->out[0];
+	if (step[GUARD_SKIP] != 0) {
+		memset(s.u, 0, (size_t)s.count * sizeof(*s.u));
+		return 0;
+	}
+	s.g = args->in[0];
+	s.p_in = args->in[1];
+	s.m = args->out[1];
+	s.v = args->out[2];
+	s.grad_scale = (float)step[GUARD_FACTOR];
+	s.mean_scale = (float)(1 / (1 - pow(s.attr.beta1, t)));
+	s.root_scale = (float)(1 / sqrt(1 - pow(s.attr.beta2, t)));
+	cpu_parallel(s.parts, s.loop, &s);
+	return 0;
+}
+
+static int lamb_prepare(const struct kernel_env *env, struct node *n, void **ret_state, struct err *err)
+{
+	struct lamb_state *s;
+	int rc = lamb_new(env, n, 2, &s, err);
+
+	if (rc)
+		return rc;
+	s->loop = CPU_PICK(env, lamb_loop);
+	*ret_state = s;
+	return 0;
+}
+
+static int lamb_run(void *state, const struct kernel_args *args, struct err *err)
+{
+	struct lamb_state s = *(const struct lamb_state *)state;
+	const double *step = args->in[2];
+
+	(void)err;
+	if (step[GUARD_SKIP] != 0)
+		return 0;
+	s.p = args->out[0];
+	s.u_in = args->in[1];
+	s.rate = (float)(args->page->lr * lamb_ratio(args->in[3], args->in[4]));
+	cpu_parallel(s.parts, s.loop, &s);
+	return 0;
+}
+
+extern const struct kernel lamb_update_cpu, lamb_cpu;
+const struct kernel lamb_update_cpu = { .prepare = update_prepare, .run = update_run, .release = cpu_state_release };
+const struct kernel lamb_cpu = { .prepare = lamb_prepare, .run = lamb_run, .release = cpu_state_release };
+
+#else
+
+static void V(update_loop)(void *arg, int part, int parts)
+{
+	const struct lamb_state *s = arg;
+	struct cpu_range r = cpu_split(s->count, LANES, part, parts);
+	float decay = (float)s->attr.weight_decay, eps = (float)s->attr.eps;
+	float beta1 = (float)s->attr.beta1, beta2 = (float)s->attr.beta2;
+	float share1 = (float)(1 - s->attr.beta1), share2 = (float)(1 - s->attr.beta2);
+
+	for (int64_t i = r.begin; i < r.end; i += LANES) {
+		int64_t n = r.end - i;
+		v16 d = vload_any(s->g, i, n, false) * s->grad_scale;
+		v16 m = beta1 * vload_any(s->m, i, n, false) + share1 * d;
+		v16 v = beta2 * vload_any(s->v, i, n, false) + share2 * d * d;
+		v16 u = m * s->mean_scale / (vsqrt(v) * s->root_scale + eps);
+
+		vstore_any(s->m, i, m, n, false);
+		vstore_any(s->v, i, v, n, false);
+		vstore_any(s->u, i, u + decay * vload_any(s->p_in, i, n, false), n, false);
+	}
+}
+
+static void V(lamb_loop)(void *arg, int part, int parts)
+{
+	const struct lamb_state *s = arg;
+	struct cpu_range r = cpu_split(s->count, LANES, part, parts);
+
+	for (int64_t i = r.begin; i < r.end; i += LANES) {
+		v16 u = vload_any(s->u_in, i, r.end - i, false);
+
+		vstore_any(s->p, i, vload_any(s->p, i, r.end - i, false) - s->rate * u, r.end - i, false);
+	}
+}
+
+#endif

@@ -1,0 +1,13 @@
+/* lamb_math.h: the trust ratio, the same on every host backend. */
+#ifndef DPT_OPS_LAMB_MATH_H
+#define DPT_OPS_LAMB_MATH_H
+
+#include <math.h>
+
+/* NULL where the ratio is 1. */
+static inline double lamb_ratio(const double *psum, const double *usum)
+{
+	return psum && usum && *psum > 0 && *usum > 0 ? sqrt(*psum / *usum) : 1;
+}
+
+#endif

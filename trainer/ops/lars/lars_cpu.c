@@ -1,0 +1,83 @@
+/* lars_cpu.c: the step of one parameter: parameter, gradient and moment are each read once, in f32. */
+#ifndef CPU_PASS
+#include "trainer/backends/cpu/cpu.h"
+#include "trainer/backends/cpu/vec.h"
+#include "trainer/ops/guard/guard.h"
+#include "trainer/ops/lars/lars_math.h"
+
+struct lars_state {
+	cpu_part_fn *loop;
+	struct lars_attr attr;
+	int64_t count;
+	int parts;
+	const float *g;
+	float *p, *m;
+	float rate, grad_scale; /* rate: lr times the trust ratio */
+};
+
+#define CPU_BODY "trainer/ops/lars/lars_cpu.c"
+#include "trainer/backends/cpu/each.h"
+
+static int lars_prepare(const struct kernel_env *env, struct node *n, void **ret_state, struct err *err)
+{
+	struct lars_state *s;
+	void *state;
+	int rc = 0;
+
+	for (int i = 0; !rc && i < 3; i++)
+		rc = n->in[i] ? cpu_want(n, n->in[i], DTYPE_F32, err) : 0;
+	if (!rc)
+		rc = cpu_state_new(sizeof(*s), &state, err);
+	if (rc)
+		return rc;
+	s = state;
+	s->loop = CPU_PICK(env, lars_loop);
+	s->attr = *(const struct lars_attr *)n->attr;
+	s->count = shape_count(&n->in[0]->shape);
+	s->parts = cpu_parts(env, s->count);
+	*ret_state = s;
+	return 0;
+}
+
+static int lars_run(void *state, const struct kernel_args *args, struct err *err)
+{
+	struct lars_state s = *(const struct lars_state *)state;
+	const double *step = args->in[3];
+
+	(void)err;
+	if (step[GUARD_SKIP] != 0)
+		return 0;
+	s.p = args->out[0];
+	s.g = args->in[1];
+	s.m = args->out[1];
+	s.grad_scale = (float)step[GUARD_FACTOR];
+	s.rate = (float)(args->page->lr * lars_ratio(&s.attr, args->in[4], args->in[5], step[GUARD_FACTOR]));
+	cpu_parallel(s.parts, s.loop, &s);
+	return 0;
+}
+
+extern const struct kernel lars_cpu;
+const struct kernel lars_cpu = { .prepare = lars_prepare, .run = lars_run, .release = cpu_state_release };
+
+#else
+
+static void V(lars_loop)(void *arg, int part, int parts)
+{
+	const struct lars_state *s = arg;
+	struct cpu_range r = cpu_split(s->count, LANES, part, parts);
+	float decay = (float)s->attr.weight_decay, momentum = (float)s->attr.momentum;
+
+	for (int64_t i = r.begin; i < r.end; i += LANES) {
+		int64_t n = r.end - i;
+		v16 p = vload_any(s->p, i, n, false);
+		v16 d = (vload_any(s->g, i, n, false) * s->grad_scale + decay * p) * s->rate;
+
+		if (s->m) {
+			d = momentum * vload_any(s->m, i, n, false) + d;
+			vstore_any(s->m, i, d, n, false);
+		}
+		vstore_any(s->p, i, p - d, n, false);
+	}
+}
+
+#endif
