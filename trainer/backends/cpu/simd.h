@@ -203,3 +203,32 @@ VEC_INLINE v16 vexp(v16 x)
 	p = vblend(high, vset(__builtin_inff()), p);
 	return vblend(nan, x, p);
 }
+
+/* Swaps the off-diagonal blocks of w x w lanes between rows that are w apart. */
+#define VTURN_STEP(m, w, ...)                                                                                          \
+	for (int i = 0; i < LANES; i++)                                                                                \
+		if (!(i & (w))) {                                                                                      \
+			const v16i from[2] = { __VA_ARGS__ };                                                          \
+			v16 a = (m)[i], b = (m)[i + (w)];                                                              \
+                                                                                                                       \
+			(m)[i] = __builtin_shuffle(a, b, from[0]);                                                     \
+			(m)[i + (w)] = __builtin_shuffle(a, b, from[1]);                                               \
+		}
+
+/* A matrix of 16 x 16, transposed. */
+VEC_INLINE void vturn(v16 m[LANES])
+{
+#pragma GCC unroll 16
+	VTURN_STEP(m, 1, { 0, 16, 2, 18, 4, 20, 6, 22, 8, 24, 10, 26, 12, 28, 14, 30 },
+		   { 1, 17, 3, 19, 5, 21, 7, 23, 9, 25, 11, 27, 13, 29, 15, 31 })
+#pragma GCC unroll 16
+	VTURN_STEP(m, 2, { 0, 1, 16, 17, 4, 5, 20, 21, 8, 9, 24, 25, 12, 13, 28, 29 },
+		   { 2, 3, 18, 19, 6, 7, 22, 23, 10, 11, 26, 27, 14, 15, 30, 31 })
+#pragma GCC unroll 16
+	VTURN_STEP(m, 4, { 0, 1, 2, 3, 16, 17, 18, 19, 8, 9, 10, 11, 24, 25, 26, 27 },
+		   { 4, 5, 6, 7, 20, 21, 22, 23, 12, 13, 14, 15, 28, 29, 30, 31 })
+#pragma GCC unroll 16
+	VTURN_STEP(m, 8, { 0, 1, 2, 3, 4, 5, 6, 7, 16, 17, 18, 19, 20, 21, 22, 23 },
+		   { 8, 9, 10, 11, 12, 13, 14, 15, 24, 25, 26, 27, 28, 29, 30, 31 })
+}
+#undef VTURN_STEP

@@ -1,14 +1,22 @@
-/* attention_cpu.c: causal attention; each head of each sequence is one thread's. */
+/* attention_cpu.c: causal attention; each head of each sequence is one thread's. Always computed in f32. Queries come in
+ * blocks of 32 that lie along the lanes: scores are kept as [key][query], so the softmax needs no sums across lanes. */
+#ifndef CPU_PASS
 #include <math.h>
 
 #include "trainer/backends/cpu/cpu.h"
+#include "trainer/backends/cpu/vec.h"
 #include "trainer/ops/attention/attention.h"
-#include "trainer/ops/cast/float16.h"
+
+#define ROWS 8	  /* of a tile of products held in registers */
+#define QUERIES 32 /* of a block: two vectors */
 
 struct attention_state {
 	const struct attention_attr *attr;
+	cpu_part_fn *loop;
 	int64_t n_heads; /* of all sequences */
 	int64_t c, d, seq, heads;
+	int64_t width, keys; /* d rounded up to LANES, seq to QUERIES */
+	size_t scratch_floats;
 	int parts;
 	bool bf16;
 	/* of one run */
@@ -16,23 +24,25 @@ struct attention_state {
 	const void *qkv, *y_in, *dy;
 	const float *lse_in;
 	void *y, *dqkv;
-	float *lse;
-	float *scratch; /* of each part: five matrices [seq][d], two vectors [seq] */
+	float *lse, *scratch;
 };
 
-/* One head's operands as floats, in the part's scratch. */
-struct head {
-	float *q, *k, *v, *a, *b, *score, *mask;
-	int64_t row, at, first;
+/* One head's operands in the part's scratch, rows of `width` floats; what lies beyond seq and d is zero. */
+struct attention_head {
+	float *k, *v, *dk, *dv;	    /* [keys] rows */
+	float *q, *dy;		    /* [QUERIES] rows; q is scaled by 1 / sqrt(d) */
+	float *q_turned, *dy_turned; /* [width][QUERIES] */
+	float *p, *ds;		    /* [keys][QUERIES] */
+	float *out;		    /* [QUERIES] rows */
+	int64_t row, at, first, number;
 };
 
-static size_t scratch_floats(const struct attention_state *s)
-{
-	return (size_t)(s->seq * (5 * s->d + 2));
-}
+#define CPU_BODY "trainer/ops/attention/attention_cpu.c"
+#include "trainer/backends/cpu/each.h"
 
 /* n_low: inputs of the low type. */
-static int attention_new(const struct kernel_env *env, struct node *n, int n_low, void **ret_state, struct err *err)
+static int attention_new(const struct kernel_env *env, struct node *n, int n_low, struct attention_state **ret,
+			 struct err *err)
 {
 	const struct tensor *qkv = n->in[n_low > 1];
 	struct attention_state *s;
@@ -51,178 +61,38 @@ static int attention_new(const struct kernel_env *env, struct node *n, int n_low
 	s->seq = s->attr->seq;
 	s->c = qkv->shape.dim[1] / 3;
 	s->d = s->c / s->heads;
+	s->width = (s->d + LANES - 1) / LANES * LANES;
+	s->keys = (s->seq + QUERIES - 1) / QUERIES * QUERIES;
 	s->n_heads = qkv->shape.dim[0] / s->seq * s->heads;
-	s->parts = cpu_parts(env, s->n_heads * s->seq * s->seq * s->d);
-	n->workspace_bytes = (size_t)s->parts * scratch_floats(s) * sizeof(float);
-	*ret_state = s;
+	s->parts = cpu_parts(env, s->n_heads * s->seq * s->seq * s->d / 16);
+	s->scratch_floats = (size_t)(4 * s->keys * s->width + 2 * s->keys * QUERIES + 5 * QUERIES * s->width);
+	n->workspace_bytes = (size_t)s->parts * s->scratch_floats * sizeof(float);
+	*ret = s;
 	return 0;
-}
-
-static void load(const struct attention_state *s, const void *from, int64_t stride, int64_t at, float *to)
-{
-	for (int64_t i = 0; i < s->seq; i++)
-		for (int64_t e = 0; e < s->d; e++)
-			to[i * s->d + e] = s->bf16 ? bf16_to_float(((const uint16_t *)from)[at + i * stride + e])
-						   : ((const float *)from)[at + i * stride + e];
-}
-
-static void store(const struct attention_state *s, void *to, int64_t stride, int64_t at, const float *from)
-{
-	for (int64_t i = 0; i < s->seq; i++)
-		for (int64_t e = 0; e < s->d; e++) {
-			if (s->bf16)
-				((uint16_t *)to)[at + i * stride + e] = bf16_from_float(from[i * s->d + e]);
-			else
-				((float *)to)[at + i * stride + e] = from[i * s->d + e];
-		}
-}
-
-static struct head head_open(const struct attention_state *s, int part, int64_t number)
-{
-	size_t matrix = (size_t)(s->seq * s->d);
-	struct head h = { .row = number / s->heads * s->seq, .at = number % s->heads * s->d };
-
-	h.q = s->scratch + (size_t)part * scratch_floats(s);
-	h.k = h.q + matrix;
-	h.v = h.k + matrix;
-	h.a = h.v + matrix;
-	h.b = h.a + matrix;
-	h.score = h.b + matrix;
-	h.mask = h.score + s->seq;
-	h.first = number * s->seq * s->seq;
-	load(s, s->qkv, 3 * s->c, h.row * 3 * s->c + h.at, h.q);
-	load(s, s->qkv, 3 * s->c, h.row * 3 * s->c + h.at + s->c, h.k);
-	load(s, s->qkv, 3 * s->c, h.row * 3 * s->c + h.at + 2 * s->c, h.v);
-	return h;
-}
-
-static float dot(const float *a, const float *b, int64_t n)
-{
-	float sum = 0;
-
-	for (int64_t i = 0; i < n; i++)
-		sum += a[i] * b[i];
-	return sum;
-}
-
-/* Scores of query i and the masks of its probabilities. */
-static void scores(const struct attention_state *s, const struct head *h, int64_t i)
-{
-	float scale = 1 / sqrtf((float)s->d);
-
-	for (int64_t j = 0; j <= i; j++) {
-		h->score[j] = dot(h->q + i * s->d, h->k + j * s->d, s->d) * scale;
-		h->mask[j] = 1;
-		if (s->attr->dropout.p > 0)
-			h->mask[j] = dropout_keeps(&s->draw, (uint64_t)(h->first + i * s->seq + j))
-					     ? (float)s->draw.scale
-					     : 0;
-	}
-}
-
-static void forward_row(const struct attention_state *s, const struct head *h, int64_t i)
-{
-	float *y = h->a + i * s->d, max = -INFINITY;
-	double sum = 0;
-
-	scores(s, h, i);
-	for (int64_t j = 0; j <= i; j++)
-		max = !(h->score[j] <= max) ? h->score[j] : max;
-	for (int64_t j = 0; j <= i; j++) {
-		h->score[j] = expf(h->score[j] - max);
-		sum += (double)h->score[j];
-	}
-	memset(y, 0, (size_t)s->d * sizeof(*y));
-	for (int64_t j = 0; j <= i; j++)
-		for (int64_t e = 0; e < s->d; e++)
-			y[e] += h->score[j] * h->mask[j] * h->v[j * s->d + e];
-	for (int64_t e = 0; e < s->d; e++)
-		y[e] /= (float)sum;
-	s->lse[(h->row + i) * s->heads + h->at / s->d] = max + (float)log(sum);
-}
-
-static void attention_part(void *arg, int part, int parts)
-{
-	const struct attention_state *s = arg;
-	struct cpu_range r = cpu_split(s->n_heads, 1, part, parts);
-
-	for (int64_t number = r.begin; number < r.end; number++) {
-		struct head h = head_open(s, part, number);
-
-		for (int64_t i = 0; i < s->seq; i++)
-			forward_row(s, &h, i);
-		store(s, s->y, s->c, h.row * s->c + h.at, h.a);
-	}
-}
-
-/* a: dk, b: dv; dq takes the place of q, row by row, once the row has been used for dk. */
-static void backward_row(const struct attention_state *s, const struct head *h, int64_t i, const float *dy, float inner)
-{
-	float lse = s->lse_in[(h->row + i) * s->heads + h->at / s->d], scale = 1 / sqrtf((float)s->d);
-	float *q = h->q + i * s->d;
-
-	scores(s, h, i);
-	for (int64_t j = 0; j <= i; j++) {
-		float p = expf(h->score[j] - lse), m = h->mask[j];
-
-		h->score[j] = p * (m * dot(dy, h->v + j * s->d, s->d) - inner) * scale;
-		for (int64_t e = 0; e < s->d; e++) {
-			h->b[j * s->d + e] += p * m * dy[e];
-			h->a[j * s->d + e] += h->score[j] * q[e];
-		}
-	}
-	memset(q, 0, (size_t)s->d * sizeof(*q));
-	for (int64_t j = 0; j <= i; j++)
-		for (int64_t e = 0; e < s->d; e++)
-			q[e] += h->score[j] * h->k[j * s->d + e];
-}
-
-static float low(const struct attention_state *s, const void *p, int64_t i)
-{
-	return s->bf16 ? bf16_to_float(((const uint16_t *)p)[i]) : ((const float *)p)[i];
-}
-
-static void backward_head(const struct attention_state *s, const struct head *h)
-{
-	memset(h->a, 0, (size_t)(2 * s->seq * s->d) * sizeof(float)); /* b follows a */
-	for (int64_t i = 0; i < s->seq; i++) {
-		int64_t at = (h->row + i) * s->c + h->at;
-		float dy[512], inner = 0;
-
-		for (int64_t e = 0; e < s->d; e++) {
-			dy[e] = low(s, s->dy, at + e);
-			inner += dy[e] * low(s, s->y_in, at + e);
-		}
-		backward_row(s, h, i, dy, inner);
-	}
-}
-
-static void attention_grad_part(void *arg, int part, int parts)
-{
-	const struct attention_state *s = arg;
-	struct cpu_range r = cpu_split(s->n_heads, 1, part, parts);
-
-	for (int64_t number = r.begin; number < r.end; number++) {
-		struct head h = head_open(s, part, number);
-		int64_t at = h.row * 3 * s->c + h.at;
-
-		backward_head(s, &h);
-		store(s, s->dqkv, 3 * s->c, at, h.q);
-		store(s, s->dqkv, 3 * s->c, at + s->c, h.a);
-		store(s, s->dqkv, 3 * s->c, at + 2 * s->c, h.b);
-	}
 }
 
 static int attention_prepare(const struct kernel_env *env, struct node *n, void **ret_state, struct err *err)
 {
-	return attention_new(env, n, 1, ret_state, err);
+	struct attention_state *s;
+	int rc = attention_new(env, n, 1, &s, err);
+
+	if (rc)
+		return rc;
+	s->loop = CPU_PICK(env, attention_loop);
+	*ret_state = s;
+	return 0;
 }
 
 static int attention_grad_prepare(const struct kernel_env *env, struct node *n, void **ret_state, struct err *err)
 {
-	if (n->in[1]->shape.dim[1] / 3 / ((const struct attention_attr *)n->attr)->heads > 512)
-		return err_set(err, ERR_UNSUPPORTED, "%s: heads of more than 512 channels", n->name);
-	return attention_new(env, n, 3, ret_state, err);
+	struct attention_state *s;
+	int rc = attention_new(env, n, 3, &s, err);
+
+	if (rc)
+		return rc;
+	s->loop = CPU_PICK(env, attention_grad_loop);
+	*ret_state = s;
+	return 0;
 }
 
 static int attention_run(void *state, const struct kernel_args *args, struct err *err)
@@ -235,7 +105,7 @@ static int attention_run(void *state, const struct kernel_args *args, struct err
 	s.y = args->out[0];
 	s.lse = args->out[1];
 	s.scratch = args->workspace;
-	cpu_parallel(s.parts, attention_part, &s);
+	cpu_parallel(s.parts, s.loop, &s);
 	return 0;
 }
 
@@ -251,7 +121,7 @@ static int attention_grad_run(void *state, const struct kernel_args *args, struc
 	s.lse_in = args->in[3];
 	s.dqkv = args->out[0];
 	s.scratch = args->workspace;
-	cpu_parallel(s.parts, attention_grad_part, &s);
+	cpu_parallel(s.parts, s.loop, &s);
 	return 0;
 }
 
@@ -262,3 +132,333 @@ const struct kernel attention_cpu = { .prepare = attention_prepare,
 const struct kernel attention_grad_cpu = { .prepare = attention_grad_prepare,
 					   .run = attention_grad_run,
 					   .release = cpu_state_release };
+
+#else
+
+/* c[i][j..] (+)= sum over k of a(i, k) b[k][j..] for ROWS values of i and nv vectors of j. */
+struct V(product) {
+	const float *a, *b;
+	float *c;
+	int64_t a_row, a_k, b_k, c_row; /* strides */
+	int64_t k;			/* terms */
+	bool add;
+};
+
+VEC_INLINE void V(tile)(const struct V(product) * p, const int nv)
+{
+	v16 acc[ROWS][2] = { 0 };
+
+	for (int64_t k = 0; k < p->k; k++) {
+		v16 b[2];
+
+#pragma GCC unroll 2
+		for (int v = 0; v < nv; v++)
+			b[v] = vload(p->b, k * p->b_k + v * LANES, false);
+#pragma GCC unroll 8
+		for (int i = 0; i < ROWS; i++)
+#pragma GCC unroll 2
+			for (int v = 0; v < nv; v++)
+				acc[i][v] += b[v] * p->a[i * p->a_row + k * p->a_k];
+	}
+#pragma GCC unroll 8
+	for (int i = 0; i < ROWS; i++)
+#pragma GCC unroll 2
+		for (int v = 0; v < nv; v++) {
+			float *c = p->c + i * p->c_row + v * LANES;
+
+			vstore(c, 0, p->add ? acc[i][v] + vload(c, 0, false) : acc[i][v], false);
+		}
+}
+
+/* All of `columns` (a multiple of LANES). */
+static inline __attribute__((unused)) void V(tiles)(struct V(product) p, int64_t columns)
+{
+	const float *b = p.b;
+	float *c = p.c;
+	int64_t j = 0;
+
+	for (; j + 2 * LANES <= columns; j += 2 * LANES) {
+		p.b = b + j, p.c = c + j;
+		V(tile)(&p, 2);
+	}
+	if (j < columns) {
+		p.b = b + j, p.c = c + j;
+		V(tile)(&p, 1);
+	}
+}
+
+/* Rows [begin, end) of a head, `stride` elements apart from element `at` on, as floats; zeros from seq to end. */
+struct V(rows) {
+	const void *from;
+	int64_t stride, at, begin, end;
+	float factor;
+};
+
+VEC_INLINE void V(rows_load)(const struct attention_state *s, const struct V(rows) * r, float *to, const bool bf)
+{
+	for (int64_t i = r->begin; i < r->end; i++, to += s->width)
+		for (int64_t e = 0; e < s->width; e += LANES)
+			vstore(to, e,
+			       i < s->seq ? vload_any(r->from, r->at + i * r->stride + e, s->d - e, bf) * r->factor
+					  : vset(0),
+			       false);
+}
+
+static inline __attribute__((unused)) void V(load)(const struct attention_state *s, const struct V(rows) r, float *to)
+{
+	s->bf16 ? V(rows_load)(s, &r, to, true) : V(rows_load)(s, &r, to, false);
+}
+
+/* Rows of `width` floats to the elements from `at` on, `stride` apart. */
+static inline __attribute__((unused)) void V(store)(const struct attention_state *s, void *to, const struct V(rows) r,
+						    const float *from)
+{
+	for (int64_t i = r.begin; i < r.end && i < s->seq; i++, from += s->width)
+		for (int64_t e = 0; e < s->width; e += LANES) {
+			v16 v = vload(from, e, false) * r.factor;
+
+			s->bf16 ? vstore_any(to, r.at + i * r.stride + e, v, s->d - e, true)
+				: vstore_any(to, r.at + i * r.stride + e, v, s->d - e, false);
+		}
+}
+
+/* [QUERIES][width] to [width][QUERIES]. */
+static inline __attribute__((unused)) void V(turn)(const struct attention_state *s, const float *from, float *to)
+{
+	for (int64_t i = 0; i < QUERIES; i += LANES)
+		for (int64_t e = 0; e < s->width; e += LANES) {
+			v16 m[LANES];
+
+			for (int l = 0; l < LANES; l++)
+				m[l] = vload(from, (i + l) * s->width + e, false);
+			vturn(m);
+			for (int l = 0; l < LANES; l++)
+				vstore(to, (e + l) * QUERIES + i, m[l], false);
+		}
+}
+
+static inline __attribute__((unused)) struct attention_head V(head_open)(const struct attention_state *s, int part,
+									 int64_t number)
+{
+	int64_t rows = s->keys * s->width, block = QUERIES * s->width, scores = s->keys * QUERIES;
+	struct attention_head h = { .row = number / s->heads * s->seq, .at = number % s->heads * s->d };
+	int64_t stride = 3 * s->c, at = h.row * stride + h.at;
+
+	h.number = number;
+	h.first = number * s->seq * s->seq;
+	h.k = s->scratch + (size_t)part * s->scratch_floats;
+	h.v = h.k + rows;
+	h.dk = h.v + rows;
+	h.dv = h.dk + rows;
+	h.p = h.dv + rows;
+	h.ds = h.p + scores;
+	h.q = h.ds + scores;
+	h.dy = h.q + block;
+	h.q_turned = h.dy + block;
+	h.dy_turned = h.q_turned + block;
+	h.out = h.dy_turned + block;
+	V(load)(s, (struct V(rows)){ s->qkv, stride, at + s->c, 0, s->keys, 1 }, h.k);
+	V(load)(s, (struct V(rows)){ s->qkv, stride, at + 2 * s->c, 0, s->keys, 1 }, h.v);
+	return h;
+}
+
+static inline __attribute__((unused)) struct V(rows) V(queries)(const struct attention_state *s,
+								const struct attention_head *h, int64_t i)
+{
+	return (struct V(rows)){ s->qkv,	  3 * s->c, h->row * 3 * s->c + h->at, i, i + QUERIES,
+				 1 / sqrtf((float)s->d) };
+}
+
+/* to[key][query] = rows of a times the turned block b, for keys below i + QUERIES. */
+static inline __attribute__((unused)) void V(scores)(const struct attention_state *s, const float *a, const float *b,
+						     int64_t i, float *to)
+{
+	for (int64_t j = 0; j < i + QUERIES; j += ROWS) {
+		struct V(product) p = { .a = a + j * s->width, .b = b, .c = to + j * QUERIES };
+
+		p.a_row = s->width, p.a_k = 1, p.b_k = QUERIES, p.c_row = QUERIES, p.k = s->d;
+		V(tile)(&p, 2);
+	}
+}
+
+/* to [QUERIES] rows = the turned matrix m [key][query] times rows of b. */
+static inline __attribute__((unused)) void V(gather)(const struct attention_state *s, const float *m, const float *b,
+						     int64_t i, float *to)
+{
+	for (int64_t q = 0; q < QUERIES; q += ROWS) {
+		struct V(product) p = { .a = m + q, .b = b, .c = to + q * s->width };
+
+		p.a_row = 1, p.a_k = QUERIES, p.b_k = s->width, p.c_row = s->width, p.k = i + q + ROWS;
+		V(tiles)(p, s->width);
+	}
+}
+
+/* to[key] += m [key][query] times the block's rows b. */
+static inline __attribute__((unused)) void V(scatter)(const struct attention_state *s, const float *m, const float *b,
+						      int64_t i, float *to)
+{
+	for (int64_t j = 0; j < i + QUERIES; j += ROWS) {
+		struct V(product) p = { .a = m + j * QUERIES, .b = b, .c = to + j * s->width, .add = true };
+
+		p.a_row = QUERIES, p.a_k = 1, p.b_k = s->width, p.c_row = s->width, p.k = QUERIES;
+		V(tiles)(p, s->width);
+	}
+}
+
+/* Ones in the lanes whose query, i + lane, may look at key j. */
+VEC_INLINE v16i V(sees)(int64_t i, int64_t j)
+{
+	const v16i lane = { 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15 };
+
+	return lane >= (int)(j - i < -1 ? -1 : j - i > LANES ? LANES : j - i);
+}
+
+/* Factors of the probabilities of queries i.. at key j: 0 where dropped. */
+static inline __attribute__((unused)) v16 V(mask)(const struct attention_state *s, const struct attention_head *h,
+						  int64_t i, int64_t j)
+{
+	float m[LANES];
+
+	for (int l = 0; l < LANES; l++)
+		m[l] = dropout_keeps(&s->draw, (uint64_t)(h->first + (i + l) * s->seq + j)) ? (float)s->draw.scale : 0;
+	return vload(m, 0, false);
+}
+
+/* Scores of 16 queries become probabilities that are not yet divided by their sum; returns it, and the maximum. */
+static inline __attribute__((unused)) v16 V(softmax)(const struct attention_state *s, const struct attention_head *h,
+						     int64_t i, float *p, v16 *ret_max)
+{
+	v16 max = vset(-__builtin_inff()), sum = { 0 };
+	int64_t block = i / QUERIES * QUERIES, end = block + QUERIES;
+
+	for (int64_t j = 0; j < end; j++) {
+		v16 x = vload(p, j * QUERIES, false);
+
+		if (j > block)
+			x = vblend(V(sees)(i, j), x, vset(-__builtin_inff()));
+		max = vmax(x, max);
+	}
+	for (int64_t j = 0; j < end; j++) {
+		v16 x = vexp(vload(p, j * QUERIES, false) - max);
+
+		if (j > block)
+			x = (v16)((v16i)x & V(sees)(i, j));
+		sum += x;
+		vstore(p, j * QUERIES, s->attr->dropout.p > 0 ? x * V(mask)(s, h, i, j) : x, false);
+	}
+	*ret_max = max;
+	return sum;
+}
+
+static inline __attribute__((unused)) void V(forward_block)(const struct attention_state *s,
+							    const struct attention_head *h, int64_t i)
+{
+	float sums[QUERIES], maxima[QUERIES];
+	struct V(rows) r = V(queries)(s, h, i);
+
+	V(load)(s, r, h->q);
+	V(turn)(s, h->q, h->q_turned);
+	V(scores)(s, h->k, h->q_turned, i, h->p);
+	for (int64_t l = 0; l < QUERIES; l += LANES) {
+		v16 max, sum = V(softmax)(s, h, i + l, h->p + l, &max);
+
+		vstore(sums, l, sum, false);
+		vstore(maxima, l, max, false);
+	}
+	V(gather)(s, h->p, h->v, i, h->out);
+	r = (struct V(rows)){ NULL, s->c, h->row * s->c + h->at, i, i + 1, 1 };
+	for (int64_t l = 0; l < QUERIES && i + l < s->seq; l++, r.begin++, r.end++) {
+		r.factor = 1 / sums[l];
+		V(store)(s, s->y, r, h->out + l * s->width);
+		s->lse[(h->row + i + l) * s->heads + h->number % s->heads] = maxima[l] + logf(sums[l]);
+	}
+}
+
+static void V(attention_loop)(void *arg, int part, int parts)
+{
+	const struct attention_state *s = arg;
+	struct cpu_range r = cpu_split(s->n_heads, 1, part, parts);
+
+	for (int64_t number = r.begin; number < r.end; number++) {
+		struct attention_head h = V(head_open)(s, part, number);
+
+		for (int64_t i = 0; i < s->seq; i += QUERIES)
+			V(forward_block)(s, &h, i);
+	}
+}
+
+/* p becomes the probabilities after dropout, ds (holding dy.v) the gradients of the scores, for 16 queries. */
+static inline __attribute__((unused)) void V(softmax_grad)(const struct attention_state *s,
+							   const struct attention_head *h, int64_t i, v16 inner)
+{
+	int64_t block = i / QUERIES * QUERIES;
+	float *p = h->p + (i - block), *ds = h->ds + (i - block), lse[LANES] = { 0 };
+
+	for (int64_t l = 0; l < LANES && i + l < s->seq; l++)
+		lse[l] = s->lse_in[(h->row + i + l) * s->heads + h->number % s->heads];
+	for (int64_t j = 0; j < block + QUERIES; j++) {
+		v16 x = vexp(vload(p, j * QUERIES, false) - vload(lse, 0, false)), d = vload(ds, j * QUERIES, false);
+		v16 kept;
+
+		if (j > block)
+			x = (v16)((v16i)x & V(sees)(i, j));
+		kept = x;
+		if (s->attr->dropout.p > 0) {
+			v16 m = V(mask)(s, h, i, j);
+
+			kept *= m;
+			d *= m;
+		}
+		vstore(p, j * QUERIES, kept, false);
+		vstore(ds, j * QUERIES, x * (d - inner), false);
+	}
+}
+
+static inline __attribute__((unused)) void V(backward_block)(const struct attention_state *s,
+							     const struct attention_head *h, int64_t i)
+{
+	struct V(rows) r = V(queries)(s, h, i), y = { s->y_in, s->c, h->row * s->c + h->at, i, i + QUERIES, 1 };
+	float inner[QUERIES];
+
+	V(load)(s, y, h->out);
+	y.from = s->dy;
+	V(load)(s, y, h->dy);
+	for (int64_t l = 0; l < QUERIES; l++) {
+		v16 sum = { 0 };
+
+		for (int64_t e = 0; e < s->width; e += LANES)
+			sum += vload(h->out, l * s->width + e, false) * vload(h->dy, l * s->width + e, false);
+		inner[l] = vsum(sum);
+	}
+	V(load)(s, r, h->q);
+	V(turn)(s, h->q, h->q_turned);
+	V(turn)(s, h->dy, h->dy_turned);
+	V(scores)(s, h->k, h->q_turned, i, h->p);
+	V(scores)(s, h->v, h->dy_turned, i, h->ds);
+	for (int64_t l = 0; l < QUERIES; l += LANES)
+		V(softmax_grad)(s, h, i + l, vload(inner, l, false));
+	V(scatter)(s, h->p, h->dy, i, h->dv);
+	V(scatter)(s, h->ds, h->q, i, h->dk);
+	V(gather)(s, h->ds, h->k, i, h->out);
+	V(store)(s, s->dqkv, r, h->out); /* scaled as q was */
+}
+
+static void V(attention_grad_loop)(void *arg, int part, int parts)
+{
+	const struct attention_state *s = arg;
+	struct cpu_range r = cpu_split(s->n_heads, 1, part, parts);
+
+	for (int64_t number = r.begin; number < r.end; number++) {
+		struct attention_head h = V(head_open)(s, part, number);
+		struct V(rows) to = { NULL, 3 * s->c, h.row * 3 * s->c + h.at + s->c, 0, s->seq, 1 };
+
+		memset(h.dk, 0, (size_t)(2 * s->keys * s->width) * sizeof(float)); /* dv follows dk */
+		for (int64_t i = 0; i < s->seq; i += QUERIES)
+			V(backward_block)(s, &h, i);
+		V(store)(s, s->dqkv, to, h.dk);
+		to.at += s->c;
+		V(store)(s, s->dqkv, to, h.dv);
+	}
+}
+
+#endif
