@@ -1,3 +1,4 @@
 # tests/bench
 include tests/bench/kernels.mk
 include tests/bench/train.mk
+include tests/bench/loader.mk

@@ -9,21 +9,24 @@ import struct
 import subprocess
 import sys
 import tempfile
+import zlib
 
 DPTRAIN = os.path.join(os.environ.get("builddir", "."), "dptrain")
 failures = []
 runs = 0
 
 
-def run(args, words, cwd):
+def run(args, words, cwd, recorded=False):
     global runs
     runs += 1
     done = subprocess.run([DPTRAIN, *args], cwd=cwd, capture_output=True, text=True, timeout=60, check=False)
     lines = done.stderr.splitlines()
-    if done.returncode != 2 or len(lines) != 1 or words not in done.stderr or done.stdout:
+    if done.returncode != 2 or len(lines) != 1 or words not in done.stderr or (done.stdout and not recorded):
         failures.append(f"dptrain {' '.join(args)}\n  exit {done.returncode}, expected 2 and '{words}'\n"
                         f"  stdout: {done.stdout!r}\n  stderr: {done.stderr!r}")
-    if os.path.exists(os.path.join(cwd, "runs")):
+    if recorded:
+        shutil.rmtree(os.path.join(cwd, "runs"))
+    elif os.path.exists(os.path.join(cwd, "runs")):
         failures.append(f"dptrain {' '.join(args)} recorded a run")
         shutil.rmtree(os.path.join(cwd, "runs"))
 
@@ -61,7 +64,7 @@ def flags(cwd):
     run([*base, "--model", "resnet21"], "resnet20", cwd)
     run([*base, "-b", "0"], "from 1 to", cwd)
     run([*base, "--epochs"], "--epochs needs a value", cwd)
-    run([*base, "--resume", "auto"], "unknown flag --resume", cwd)
+    run([*base, "--resume", "auto"], "add --run-name", cwd)
     run([*base, "--strategy", "fsdp"], "must be one of: single ddp", cwd)
     run([*base, "--nproc-per-node", "2", "--strategy", "single"], "needs one rank", cwd)
     run([*base, "--global-batch-size", "9", "-b", "2", "--grad-accum-steps", "2"], "contradicts", cwd)
@@ -105,6 +108,51 @@ def sets(cwd):
     check("no file of training labels", train_labels=None)
 
 
+def png_header(width, height):
+    def chunk(name, data):
+        return struct.pack(">I", len(data)) + name + data + struct.pack(">I", zlib.crc32(name + data))
+    return b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", struct.pack(">IIBBBBB", width, height, 8, 2, 0, 0, 0)) + chunk(b"IDAT", b"x")
+
+
+def images_built():
+    """Whether this build reads JPEG and PNG."""
+    with open(os.path.join(os.environ.get("builddir", "."), "config.log"), encoding="utf-8", errors="replace") as f:
+        return "HAVE_IMAGES_TRUE=''\n" in f.read()
+
+
+def image_folders(cwd):
+    base = ["--data-path", "photos", "--model", "resnet20", "--image-size", "16", "--max-steps", "1", "-b", "2", "--backend", "ref"]
+    pictures = os.path.join(os.environ.get("srcdir", "."), "tests", "data", "pictures")
+
+    def fresh(**files):
+        shutil.rmtree(os.path.join(cwd, "photos"), ignore_errors=True)
+        for name, source in {"train/a/1.jpg": "photo.jpg", "train/b/1.png": "noise.png", "val/a/1.jpg": "plain.jpg",
+                             "val/b/1.png": "grey.png"}.items():
+            os.makedirs(os.path.dirname(os.path.join(cwd, "photos", name)), exist_ok=True)
+            shutil.copyfile(os.path.join(pictures, source), os.path.join(cwd, "photos", name))
+        return os.path.join(cwd, "photos", "train", "a", "1.jpg")
+
+    fresh()
+    os.mkdir(os.path.join(cwd, "photos/train/c"))
+    run(base, "train/c: a class without images", cwd)
+    fresh()
+    os.rename(os.path.join(cwd, "photos/val/b"), os.path.join(cwd, "photos/val/z"))
+    run(base, "val/z: a class that the training images do not have", cwd)
+    first = fresh()
+    run([*base, "--classes", "1"], "2 class folders, more than --classes 1", cwd)
+    run([*base, "--eval-resize", "8"], "--eval-resize 8 is smaller", cwd)
+    run([*base, "--augment", "rrc", "--data-path", "set"], "rrc is for folders of pictures", cwd)
+    with open(first, "r+b") as f:
+        f.truncate(2000)
+    run([*base, "--strict"], "train/a/1.jpg: damaged JPEG", cwd, recorded=True)
+    with open(first, "wb") as f:
+        f.write(png_header(30000, 30000))
+    run([*base, "--strict"], "30000 x 30000 pixels", cwd, recorded=True)
+    with open(os.path.join(cwd, "photos", "train", "b", "1.png"), "wb") as f:
+        f.write(b"no picture")
+    run(base, "none of the images can be read", cwd, recorded=True)
+
+
 def weights(cwd):
     base = ["--data-path", "set", "--model", "resnet20", "--backend", "ref", "--max-steps", "1", "-b", "4",
             "--init-from", "w"]
@@ -130,6 +178,8 @@ def main():
         make_set(os.path.join(cwd, "set"))
         flags(cwd)
         sets(cwd)
+        if images_built():
+            image_folders(cwd)
         weights(cwd)
     for text in failures:
         print("FAIL:", text)
