@@ -185,6 +185,31 @@ def foreign(server):
             lib.check(ask(verb, target, body, dict(lib.JSON, **own))[0] not in (401, 403), f"{verb} {path} from the page")
 
 
+def host_and_origin(server):
+    """Every Host with every Origin, Sec-Fetch-Site and verb, against the rule in words: a loopback name with any port; an Origin
+    that is this very Host; a change only from our own page or from no page at all."""
+    port, ask, cells = server.port, Asker(server), 0
+    hosts = [(f"127.0.0.1:{port}", True), (f"localhost:{port}", True), ("localhost", True), ("LocalHost:1", True), (f"[::1]:{port}", True),
+             ("[::1]", True), ("evil.example", False), (f"evil.example:{port}", False), ("localhost.evil.example", False), ("127.0.0.1.nip.io", False),
+             ("localhost.", False), ("[::1", False), ("localhost:x", False), ("localhost:80:80", False), (f"0.0.0.0:{port}", False), ("127.1", False),
+             ("user@localhost", False)]
+    for host, known in hosts:
+        origins = [(None, True), (f"http://{host}", True), (f"https://{host.upper()}", True), ("null", False), ("http://evil.example", False),
+                   ("http://localhost:9", host.lower() == "localhost:9"), (f"http://{host}.evil.example", False), (f"ftp://{host}", False), ("", False)]
+        for origin, own in origins:
+            for site in (None, "same-origin", "none", "same-site", "cross-site"):
+                for verb, body in (("GET", None), ("POST", b'{"runs":[]}')):
+                    headers = dict({"Host": host} | ({} if origin is None else {"Origin": origin}) | ({} if site is None else {"Sec-Fetch-Site": site}))
+                    status, got, _ = ask(verb, "/api/v1/version" if verb == "GET" else "/api/v1/compare", body, dict(headers, **lib.JSON))
+                    good = known and own and (verb == "GET" or site not in ("same-site", "cross-site"))
+                    lib.equal(status, (200 if verb == "GET" else 400) if good else 403, f"{verb} with {headers}")
+                    lib.check(not any(h.lower().startswith("access-control-") for h in got), f"{verb} with {headers}: CORS")
+                    cells += 1
+    for kind in ("text/plain", "application/x-www-form-urlencoded", "multipart/form-data; boundary=x", "", "application/jsonp"):
+        lib.equal(ask("POST", "/api/v1/compare", b'{"runs":[]}', {"Content-Type": kind})[0], 415, f"a form's type {kind!r}")
+    print(f"{cells} cells of Host and Origin")
+
+
 def before_the_body(server):
     """The head alone is enough for a refusal; nobody without a token makes the server read 16 MiB."""
     with server.socket() as s:
@@ -265,6 +290,7 @@ def main():
         lib.equal(server.request("GET", "/api/v1/runs")[0], 200, "and nobody needs one again")
     with lib.fresh() as server:
         foreign(server)
+        host_and_origin(server)
     fixed_token()
     commands()
     lib.finish("access")

@@ -8,6 +8,7 @@ import io
 import json
 import math
 import random
+import re
 import struct
 import lib
 
@@ -138,6 +139,16 @@ def http_rules(server, run):
     lib.equal((status, body, head["Content-Length"]), (200, b"", headers["Content-Length"]), "HEAD")
     lib.equal(server.request("HEAD", f"/api/v1/export/series.csv?run={run}")[::2], (200, b""), "HEAD of a stream")
     lib.equal(server.request("HEAD", "/api/v1/events")[::2], (200, b""), "HEAD of events")
+    for path in (f"/api/v1/export/series.csv?run={run}", f"/api/v1/export/series.jsonl?run={run}&key=again", "/api/v1/export/runs.csv?experiment=digits"):
+        tag = server.request("GET", path)[1]["ETag"]
+        other = lib.make_run(server, experiment="elsewhere", name="another")
+        status, _, body = server.request("GET", path, headers={"If-None-Match": f'"x", {tag}'})
+        lib.check(status == 304 and body == b"" if "series" in path else status == 200, f"{path}: {status} after a change elsewhere")
+        tag = server.request("GET", path)[1]["ETag"]
+        lib.equal(server.request("GET", path, headers={"If-None-Match": tag})[0], 304, f"{path} unchanged")
+        lib.equal(server.request("GET", path.replace("csv", "json"), headers={"If-None-Match": tag})[0], 304 if "jsonl" in path else 200, f"{path}: another form")
+        post_points(server, run, [("again", 9, 1795000009.0, 1.0)])
+        lib.equal(server.request("GET", path, headers={"If-None-Match": tag})[0], 200, f"{path} with a new point")
     status, options, _ = server.request("OPTIONS", f"/api/v1/runs/{run}")
     lib.equal((status, options["Allow"]), (204, "GET, HEAD, PATCH, DELETE, OPTIONS"), "OPTIONS")
     lib.check("Access-Control-Allow-Origin" not in options, "no CORS")
@@ -149,6 +160,36 @@ def http_rules(server, run):
                             ("Cross-Origin-Resource-Policy", "same-origin")):
             lib.equal(got[name], value, f"{path}: {name}")
         lib.check("default-src 'none'" in got["Content-Security-Policy"], f"{path}: CSP")
+
+
+def prometheus(server):
+    """The rules of the text format 0.0.4 and of promtool's check metrics."""
+    status, headers, data = server.request("GET", "/metrics")
+    lib.equal((status, headers["Content-Type"]), (200, "text/plain; version=0.0.4; charset=utf-8"), "/metrics")
+    text = data.decode()
+    lib.check(text.endswith("\n") and "\r" not in text, "/metrics ends in a line break")
+    types, helps, seen, last = {}, {}, set(), None
+    for line in text.splitlines():
+        head = re.fullmatch(r"# (HELP|TYPE) ([a-zA-Z_:][a-zA-Z0-9_:]*) (.+)", line)
+        if head:
+            kind, name, rest = head.groups()
+            lib.check(name not in (helps if kind == "HELP" else types), f"{kind} of {name} twice")
+            (helps if kind == "HELP" else types)[name] = rest
+            continue
+        sample = re.fullmatch(r'([a-zA-Z_:][a-zA-Z0-9_:]*)(\{(?:[a-zA-Z_]\w*="(?:[^"\\\n]|\\["\\n])*",?)+\})? (\S+)', line)
+        if not lib.check(sample, f"/metrics: {line!r} is no sample"):
+            continue
+        name = sample[1]
+        float(sample[3].replace("Infinity", "Inf"))
+        lib.check(name in types and name in helps, f"{name} has neither TYPE nor HELP before it")
+        lib.check(types.get(name) in ("counter", "gauge"), f"{name}: type {types.get(name)}")
+        lib.equal(types.get(name) == "counter", name.endswith("_total"), f"{name}: counters end in _total, others do not")
+        lib.check((name, sample[2]) not in seen, f"{line}: twice")
+        lib.check(name == last or not any(n == name for n, _ in seen), f"{name}: its samples stand apart")
+        seen.add((name, sample[2]))
+        last = name
+    lib.equal(set(types), {n for n, _ in seen}, "every name that is described has a sample")
+    lib.check(len(seen) > 15, f"{len(seen)} samples")
 
 
 def errors(server, run):
@@ -194,6 +235,7 @@ def main():
         idempotent(server, run)
         buckets(server)
         http_rules(server, run)
+        prometheus(server)
         errors(server, run)
     lib.finish("transfer")
 

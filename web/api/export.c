@@ -7,6 +7,29 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tracker/base/sha256.h"
+
+/* Names what a stream will hold without making it: the request and the state of what it reads. The stream may come out
+ * newer than its tag says, never older. */
+static void export_tag(struct call *c, const struct query_run *runs, size_t count, uint64_t rev)
+{
+	struct buf text;
+	char digest[65];
+	size_t i;
+
+	buf_init(&text, 64 << 20);
+	buf_addf(&text, "%s\n%s\n%" PRIu64 "\n", c->route->pattern, store_id(c->api->store), rev);
+	for (i = 0; i < c->arg_count; i++)
+		buf_addf(&text, "%s=%s\n", c->args[i].name, c->args[i].value);
+	for (i = 0; i < count; i++)
+		buf_addf(&text, "%s %" PRIu64 "\n", runs[i].id, runs[i].rev);
+	if (!buf_failed(&text)) {
+		sha256_hex(text.data, text.len, digest);
+		c->etag = arena_printf(c->arena, "W/\"%.32s\"", digest);
+	}
+	buf_done(&text);
+}
+
 enum export_format { EXPORT_CSV, EXPORT_JSON, EXPORT_JSONL };
 enum { EXPORT_RUNS_BATCH = 200, EXPORT_POINTS_BATCH = 512, EXPORT_PIECE_BYTES = 32768 };
 
@@ -340,6 +363,7 @@ static enum call_next export_runs(struct call *c, enum export_format format)
 	probe.bare = true;
 	if (query_runs(e->store, &probe, c->arena, &runs, &err))
 		return api_fail_query(c, &err);
+	export_tag(c, NULL, 0, runs.rev);
 	if (query_keys(e->store, e->opts.experiment_count == 1 ? e->opts.experiments[0] : NULL, e->arena, &e->keys, &err))
 		return api_fail_query(c, &err);
 	return CALL_DONE;
@@ -487,6 +511,7 @@ static bool export_runs_exist(struct call *c, const struct points_sel *sel)
 		if (k == runs.count)
 			return call_fail(c, CALL_not_found, "run", "no run %s", sel->runs[i]), false;
 	}
+	export_tag(c, runs.items, runs.count, 0);
 	return true;
 }
 

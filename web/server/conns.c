@@ -1,8 +1,14 @@
 /* conns.c: deadlines of connections. Knows sockets, not HTTP. */
 #include "web/server/conns.h"
 
+#include <linux/sockios.h>
+#include <linux/tcp.h>
+#include <netinet/in.h>
 #include <pthread.h>
+#include <stdint.h>
 #include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
 #include <sys/socket.h>
 
 #include "tracker/base/clock.h"
@@ -12,6 +18,8 @@
 #define CONNS_BODY_GRACE_S 10.0
 #define CONNS_BODY_BYTES_PER_S 1024.0
 #define CONNS_PRESSED_S 1.0
+#define CONNS_REPLY_WINDOW_S 15.0
+#define CONNS_REPLY_BYTES_PER_S 1024.0
 
 struct conn {
 	struct conn *next, *prev;
@@ -20,6 +28,8 @@ struct conn {
 	double since_s;
 	double body_bytes;
 	bool closed; /* shut down already */
+	uint64_t taken;    /* bytes of replies that the peer has, when last looked at */
+	double taken_at_s; /* 0: not looked at in this phase */
 };
 
 struct conns {
@@ -113,6 +123,7 @@ void conns_phase(struct conns *t, struct conn *c, enum conn_phase phase)
 		conns_link(t, c);
 		c->phase = phase;
 		c->body_bytes = 0;
+		c->taken_at_s = 0;
 	}
 	pthread_mutex_unlock(&t->lock);
 }
@@ -126,7 +137,27 @@ void conns_body(struct conns *t, struct conn *c, size_t bytes)
 	pthread_mutex_unlock(&t->lock);
 }
 
-static bool conn_late(const struct conn *c, double age_s)
+/* A reply that its client takes in drops, or not at all, holds its place and its bytes. Replies that wait for us, and
+ * event streams with nothing to say, have nothing on the way. */
+static bool reply_stuck(struct conn *c, double now)
+{
+	struct tcp_info info;
+	socklen_t len = sizeof(info);
+	int waiting = 0;
+	uint64_t before = c->taken;
+	double since = c->taken_at_s;
+
+	if (since > 0 && now - since < CONNS_REPLY_WINDOW_S)
+		return false;
+	memset(&info, 0, sizeof(info));
+	if (ioctl(c->fd, SIOCOUTQ, &waiting) || getsockopt(c->fd, IPPROTO_TCP, TCP_INFO, &info, &len))
+		return false;
+	c->taken = info.tcpi_bytes_acked;
+	c->taken_at_s = now;
+	return since > 0 && waiting > 0 && (double)(c->taken - before) < CONNS_REPLY_BYTES_PER_S * (now - since);
+}
+
+static bool conn_late(struct conn *c, double now, double age_s)
 {
 	switch (c->phase) {
 	case CONN_FRESH:
@@ -137,7 +168,7 @@ static bool conn_late(const struct conn *c, double age_s)
 	case CONN_BODY:
 		return age_s > CONNS_BODY_GRACE_S && c->body_bytes < CONNS_BODY_BYTES_PER_S * age_s;
 	case CONN_BUSY:
-		break;
+		return age_s > CONNS_REPLY_WINDOW_S && reply_stuck(c, now);
 	}
 	return false;
 }
@@ -162,7 +193,7 @@ void conns_tick(struct conns *t)
 		double age = now - c->since_s;
 		bool headless = c->phase < CONN_BODY;
 
-		if (conn_late(c, age) || (excess && headless && age > CONNS_PRESSED_S)) {
+		if (conn_late(c, now, age) || (excess && headless && age > CONNS_PRESSED_S)) {
 			conn_close(c);
 			excess -= excess > 0;
 		}

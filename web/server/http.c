@@ -419,7 +419,10 @@ static bool reply_unchanged(struct exchange *x)
 {
 	const char *have = http_header(&x->call, "If-None-Match");
 
-	return have && x->call.etag && (!strcmp(have, "*") || strstr(have, x->call.etag));
+	const char *tag = x->call.etag;
+
+	/* the comparison is the weak one */
+	return have && tag && (!strcmp(have, "*") || strstr(have, tag + (tag[0] == 'W' ? 2 : 0)));
 }
 
 /* Event streams hold their connections for hours: half of the places stay free for requests. */
@@ -445,6 +448,9 @@ static enum MHD_Result reply_send(struct exchange *x)
 		c->status = MHD_HTTP_NOT_MODIFIED;
 		c->fixed = NULL;
 		c->fixed_gzip = false;
+		if (c->stream.fill)
+			c->stream.release(c->stream.state);
+		c->stream = (struct call_stream){ 0 };
 		buf_reset(&c->out);
 	}
 	limit_streams(x);
