@@ -5,33 +5,33 @@ EXTRA_DIST += tests/fuzz/replay.sh tests/fuzz/run.sh tests/fuzz/corpus
 TESTS += tests/fuzz/replay.sh
 
 if FUZZER
-FUZZ_DRIVER =
-FUZZ_LDFLAGS = $(AM_LDFLAGS) -fsanitize=fuzzer
+fuzz_driver =
+fuzz_ldflags = $(AM_LDFLAGS) -fsanitize=fuzzer
 else
-FUZZ_DRIVER = tests/fuzz/driver.c
-FUZZ_LDFLAGS = $(AM_LDFLAGS)
+fuzz_driver = tests/fuzz/driver.c
+fuzz_ldflags = $(AM_LDFLAGS)
 endif
 EXTRA_DIST += tests/fuzz/driver.c
 
 tests_fuzz_journal_SOURCES = tests/fuzz/journal.c tests/fuzz/fuzz.h
-nodist_tests_fuzz_journal_SOURCES = $(FUZZ_DRIVER)
-tests_fuzz_journal_LDFLAGS = $(FUZZ_LDFLAGS)
+nodist_tests_fuzz_journal_SOURCES = $(fuzz_driver)
+tests_fuzz_journal_LDFLAGS = $(fuzz_ldflags)
 tests_fuzz_journal_LDADD = libwebstore.la
 tests_fuzz_json_SOURCES = tests/fuzz/json.c tests/fuzz/api.c tests/fuzz/api.h
-nodist_tests_fuzz_json_SOURCES = $(FUZZ_DRIVER)
+nodist_tests_fuzz_json_SOURCES = $(fuzz_driver)
 tests_fuzz_json_CPPFLAGS = $(AM_CPPFLAGS) $(JANSSON_CFLAGS)
-tests_fuzz_json_LDFLAGS = $(FUZZ_LDFLAGS)
+tests_fuzz_json_LDFLAGS = $(fuzz_ldflags)
 tests_fuzz_json_LDADD = libwebserver.la
 tests_fuzz_grammar_SOURCES = tests/fuzz/grammar.c tests/fuzz/api.c
-nodist_tests_fuzz_grammar_SOURCES = $(FUZZ_DRIVER)
+nodist_tests_fuzz_grammar_SOURCES = $(fuzz_driver)
 tests_fuzz_grammar_CPPFLAGS = $(AM_CPPFLAGS) $(JANSSON_CFLAGS)
-tests_fuzz_grammar_LDFLAGS = $(FUZZ_LDFLAGS)
+tests_fuzz_grammar_LDFLAGS = $(fuzz_ldflags)
 tests_fuzz_grammar_LDADD = libwebserver.la
 tests_fuzz_decode_SOURCES = tests/fuzz/decode.c
-nodist_tests_fuzz_decode_SOURCES = $(FUZZ_DRIVER)
-tests_fuzz_decode_LDFLAGS = $(FUZZ_LDFLAGS)
+nodist_tests_fuzz_decode_SOURCES = $(fuzz_driver)
+tests_fuzz_decode_LDFLAGS = $(fuzz_ldflags)
 tests_fuzz_decode_LDADD = libwebserver.la
 tests_fuzz_gzip_SOURCES = tests/fuzz/gzip.c
-nodist_tests_fuzz_gzip_SOURCES = $(FUZZ_DRIVER)
-tests_fuzz_gzip_LDFLAGS = $(FUZZ_LDFLAGS)
+nodist_tests_fuzz_gzip_SOURCES = $(fuzz_driver)
+tests_fuzz_gzip_LDFLAGS = $(fuzz_ldflags)
 tests_fuzz_gzip_LDADD = libwebserver.la

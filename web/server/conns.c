@@ -1,6 +1,7 @@
 /* conns.c: deadlines of connections. Knows sockets, not HTTP. */
 #include "web/server/conns.h"
 
+#include <errno.h>
 #include <linux/sockios.h>
 #include <linux/tcp.h>
 #include <netinet/in.h>
@@ -28,6 +29,7 @@ struct conn {
 	double since_s;
 	double body_bytes;
 	bool closed; /* shut down already */
+	bool left;   /* its peer had ended before the whole request was there, when last looked at */
 	uint64_t taken;    /* bytes of replies that the peer has, when last looked at */
 	double taken_at_s; /* 0: not looked at in this phase */
 };
@@ -124,6 +126,7 @@ void conns_phase(struct conns *t, struct conn *c, enum conn_phase phase)
 		c->phase = phase;
 		c->body_bytes = 0;
 		c->taken_at_s = 0;
+		c->left = false;
 	}
 	pthread_mutex_unlock(&t->lock);
 }
@@ -157,16 +160,28 @@ static bool reply_stuck(struct conn *c, double now)
 	return since > 0 && waiting > 0 && (double)(c->taken - before) < CONNS_REPLY_BYTES_PER_S * (now - since);
 }
 
+/* The library, which waits for edges, can miss that a client went away in the middle of its request. Seen at two looks,
+ * so that what came last has been read. */
+static bool peer_left(struct conn *c)
+{
+	bool before = c->left;
+	char byte;
+	ssize_t n = recv(c->fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT);
+
+	c->left = !n || (n < 0 && errno != EAGAIN && errno != EINTR);
+	return before && c->left;
+}
+
 static bool conn_late(struct conn *c, double now, double age_s)
 {
 	switch (c->phase) {
 	case CONN_FRESH:
 	case CONN_HEAD:
-		return age_s > CONNS_HEAD_S;
+		return age_s > CONNS_HEAD_S || peer_left(c);
 	case CONN_IDLE:
 		return age_s > CONNS_IDLE_S;
 	case CONN_BODY:
-		return age_s > CONNS_BODY_GRACE_S && c->body_bytes < CONNS_BODY_BYTES_PER_S * age_s;
+		return (age_s > CONNS_BODY_GRACE_S && c->body_bytes < CONNS_BODY_BYTES_PER_S * age_s) || peer_left(c);
 	case CONN_BUSY:
 		return age_s > CONNS_REPLY_WINDOW_S && reply_stuck(c, now);
 	}

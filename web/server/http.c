@@ -185,8 +185,11 @@ static int feed_fill(struct feed *f)
 	if (f->gzip && !gzip_feed(f->gzip, f->piece.data, f->piece.len, rc == STREAM_END, &f->out))
 		return -1;
 	f->ended = rc == STREAM_END;
-	if (f->src.events && f->out.len)
+	if (f->src.events && f->out.len) {
+		pthread_mutex_lock(&f->srv->lock);
 		f->tick_at_s = clock_mono_s() + HTTP_HEARTBEAT_S;
+		pthread_mutex_unlock(&f->srv->lock);
+	}
 	return rc;
 }
 
