@@ -127,6 +127,20 @@ static int print_help(const struct run_config *cfg)
 	return print_text(&text);
 }
 
+static int run_tokenize(const struct run_config *cfg, struct err *err)
+{
+	struct buf text;
+	int rc;
+
+	buf_init(&text, TEXT_MAX);
+	rc = describe_tokenize(cfg, &text, err);
+	if (rc) {
+		buf_done(&text);
+		return rc;
+	}
+	return print_text(&text);
+}
+
 static int print_backends(void)
 {
 	struct buf text;
@@ -173,6 +187,8 @@ static int run(struct job *job, struct err *err)
 		return print_help(cfg);
 	if (cfg->command == COMMAND_BACKENDS)
 		return print_backends();
+	if (cfg->command == COMMAND_TOKENIZE)
+		return run_tokenize(cfg, err);
 	rc = resolve(job, &place, err);
 	if (rc)
 		return rc;

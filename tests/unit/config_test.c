@@ -134,7 +134,7 @@ static void what_is_refused(void **state)
 		{ "--no-bf16", "unknown flag --no-bf16", 1 },
 		{ "--b 3", "unknown flag --b", 1 },
 		{ "trian", "did you mean train?", 1 },
-		{ "tokenize", "unknown command 'tokenize'", 1 },
+		{ "tokenise", "unknown command 'tokenise'", 1 },
 		{ "--data-path d extra", "unexpected argument 'extra'", 1 },
 		{ "--data-path d -- x", "unexpected argument '--'", 1 },
 		{ "--model", "--model needs a value", 1 },

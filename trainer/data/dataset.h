@@ -69,11 +69,12 @@ struct dataset_opts {
 	const char *path; /* folder */
 	int classes;      /* 0: as many as the labels say; else labels at or above it are refused */
 	int64_t seq_len;  /* of token sets */
+	const char *tokenizer; /* of texts: "bytes" (NULL), or a folder (tokenizer.h) */
 	/* Folders of images. */
 	int image_size;   /* height and width that pictures are brought to; 0: 224 */
 	bool squeeze;     /* evaluation takes the whole picture, squeezed into image_size, instead of its middle */
 	int eval_resize;  /* shorter side before the middle is cut out, for evaluation; 0: 256/224 of image_size */
-	double val_share; /* of the files, where there is no folder of validation images */
+	double val_share; /* of the files, where there is no folder of validation images; of each text */
 	bool strict;      /* a file that cannot be read ends everything (ERR_USAGE) */
 };
 

@@ -1,7 +1,8 @@
-/* describe.c: `dptrain plan` and `dptrain backends`: what would run, as text. */
+/* describe.c: commands that run nothing and start no rank: `dptrain plan`, `backends`, `tokenize`. */
 #include <stdlib.h>
 #include <string.h>
 
+#include "trainer/data/tokenize.h"
 #include "trainer/engine/engine.h"
 #include "trainer/engine/subject.h"
 
@@ -116,4 +117,31 @@ void describe_backends(struct buf *out)
 		else
 			describe_backend(c.backend, out);
 	}
+}
+
+int describe_tokenize(const struct run_config *cfg, struct buf *out, struct err *err)
+{
+	struct tokenizer *tokenizer = NULL;
+	struct texts texts = { .n = 0 };
+	int64_t count[SPLIT_COUNT];
+	int rc = 0;
+
+	if (!cfg->data_path || !cfg->out)
+		return err_set(err, ERR_USAGE, "dptrain tokenize needs %s", cfg->data_path ? "--out DIR" : "--data-path DIR");
+	rc = texts_find(&texts, cfg->data_path, err);
+	if (!rc)
+		rc = tokenizer_open(&tokenizer, cfg->tokenizer ? cfg->tokenizer : "bytes", err);
+	if (!rc)
+		rc = tokenize(&(struct tokenize_opts){ .texts = &texts,
+						       .tokenizer = tokenizer,
+						       .out = cfg->out,
+						       .val_share = cfg->val_split },
+			      count, err);
+	if (!rc)
+		buf_addf(out, "%s: %lld training and %lld evaluation tokens of %d text%s, vocabulary of %lld, tokenizer %s\n",
+			 cfg->out, (long long)count[SPLIT_TRAIN], (long long)count[SPLIT_VAL], texts.n,
+			 texts.n > 1 ? "s" : "", (long long)tokenizer_vocab(tokenizer), tokenizer_name(tokenizer));
+	tokenizer_close(tokenizer);
+	texts_done(&texts);
+	return rc;
 }

@@ -142,4 +142,7 @@ int describe_plan(const struct job *job, struct buf *out, struct err *err);
 int describe_parameters(const struct job *job, int64_t *ret, struct err *err);
 void describe_backends(struct buf *out);
 
+/* Writes the token files of `dptrain tokenize`, and what they hold to out. */
+int describe_tokenize(const struct run_config *cfg, struct buf *out, struct err *err);
+
 #endif

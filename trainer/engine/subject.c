@@ -2,6 +2,9 @@
 #include "trainer/engine/subject.h"
 
 #include <stdio.h>
+#include <string.h>
+
+#include "trainer/data/tokenizer.h"
 
 const struct model *subject_model(const char *name, struct err *err)
 {
@@ -91,6 +94,7 @@ static int open_folder(struct engine *e, const struct model *m, struct err *err)
 				  .eval_resize = (int)cfg->eval_resize,
 				  .squeeze = cfg->eval_transform == CONFIG_EVAL_RESIZE,
 				  .val_share = cfg->val_split,
+				  .tokenizer = cfg->tokenizer,
 				  .strict = cfg->strict };
 	char text[512];
 	int rc;
@@ -143,8 +147,9 @@ int subject_open_data(struct engine *e, const struct model *m, struct err *err)
  * may hold them: it holds every flag. */
 static int refuse_foreign(const struct run_config *cfg, const struct model *m, struct err *err)
 {
-	static const enum flag_id words[] = { FLAG_n_layer,    FLAG_n_head,	 FLAG_n_embd,  FLAG_block_size,
-					      FLAG_vocab_size, FLAG_tie_weights, FLAG_dropout, FLAG_seq_len };
+	static const enum flag_id words[] = { FLAG_n_layer,    FLAG_n_head,	FLAG_n_embd,
+					      FLAG_block_size, FLAG_vocab_size, FLAG_tie_weights,
+					      FLAG_dropout,    FLAG_seq_len,	FLAG_tokenizer };
 	static const enum flag_id images[] = { FLAG_classes, FLAG_in_channels, FLAG_image_size,
 					       FLAG_act,     FLAG_augment,     FLAG_label_smoothing,
 					       FLAG_eval_transform, FLAG_eval_resize, FLAG_strict };
@@ -176,6 +181,26 @@ static int settle_images(struct engine *e, struct err *err)
 	return rc;
 }
 
+/* Tokens that were made before keep the tokenizer that made them. */
+static int check_tokenizer(const struct engine *e, struct err *err)
+{
+	struct tokenizer *t;
+	bool same;
+	int rc;
+
+	if (!e->cfg->tokenizer || !e->data->tokenizer[0])
+		return 0;
+	rc = tokenizer_open(&t, e->cfg->tokenizer, err);
+	if (rc)
+		return rc;
+	same = !strcmp(tokenizer_name(t), e->data->tokenizer);
+	tokenizer_close(t);
+	return same ? 0
+		    : err_set(err, ERR_USAGE,
+			      "--tokenizer %.200s: the tokens of %.200s were made with another one (%s)",
+			      e->cfg->tokenizer, e->data->path, e->data->tokenizer);
+}
+
 static int settle_words(struct engine *e, const struct model *m, struct err *err)
 {
 	struct run_config *cfg = e->cfg;
@@ -204,6 +229,8 @@ static int settle_words(struct engine *e, const struct model *m, struct err *err
 			"samples of %lld tokens are longer than the context of %lld; raise --block-size or lower "
 			"--seq-len",
 			(long long)cfg->seq_len, (long long)cfg->block_size);
+	if (!rc)
+		rc = check_tokenizer(e, err);
 	if (!config_given(cfg, FLAG_tie_weights)) {
 		cfg->tie_weights = d->tied;
 		cfg->origin[FLAG_tie_weights] = ORIGIN_DERIVED;

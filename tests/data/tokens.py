@@ -1,0 +1,164 @@
+#!/usr/bin/env python3
+"""Texts and tokens: what `dptrain tokenize` writes against Python's reading of the format and, for BPE, against what the
+reference implementation recorded (make_bpe.py); training on a folder of texts, which is tokenised once; damaged and
+unfit token files: one line, exit code 2."""
+import json
+import os
+import shutil
+import struct
+import subprocess
+import sys
+import tempfile
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+DPTRAIN = os.path.join(os.path.abspath(os.environ.get("builddir", ".")), "dptrain")
+SMALL = ["--model", "gpt2-124m", "--n-layer", "1", "--n-head", "2", "--n-embd", "16", "--block-size", "32"]
+failures = []
+
+
+def check(ok, text):
+    if not ok:
+        failures.append(text)
+        print("FAILED: " + text)
+    return ok
+
+
+def dptrain(*args, cwd, env=None):
+    return subprocess.run([DPTRAIN, *args], cwd=cwd, capture_output=True, text=True, timeout=100, check=False,
+                          env={**os.environ, **(env or {})})
+
+
+def read_tokens(path):
+    with open(path, "rb") as f:
+        b = f.read()
+    magic, version, width, vocab, count, name = struct.unpack_from("<8sIIQQ96s", b)
+    check(magic == b"DPTOKENS" and version == 1, "%s has a header" % path)
+    return vocab, name.rstrip(b"\0").decode(), list(struct.unpack_from("<%d%s" % (count, {2: "H", 4: "I"}[width]), b, 128))
+
+
+def write_tokens(path, tokens, **lies):
+    width, vocab = lies.get("width", 2), lies.get("vocab", 256)
+    with open(path, "wb") as f:
+        f.write(struct.pack("<8sIIQQ96s", lies.get("magic", b"DPTOKENS"), lies.get("version", 1), width, vocab,
+                            lies.get("count", len(tokens)), lies.get("name", b"bytes")))
+        f.write(struct.pack("<%d%s" % (len(tokens), {2: "H", 4: "I"}.get(width, "H")), *tokens))
+
+
+def write(path, data):
+    os.makedirs(os.path.dirname(path), exist_ok=True)
+    with open(path, "wb") as f:
+        f.write(data)
+
+
+def tokenize(tmp, text, *flags):
+    out = os.path.join(tmp, "out")
+    shutil.rmtree(out, ignore_errors=True)
+    write(os.path.join(tmp, "t", "a.txt"), text)
+    p = dptrain("tokenize", "--data-path", "t", "--out", out, *flags, cwd=tmp)
+    check(p.returncode == 0, "tokenize %s: exit %d: %s" % (flags, p.returncode, p.stderr))
+    return out
+
+
+def as_bytes(tmp):
+    text = bytes(range(256)) * 3 + b"line\n" * 50
+    out = tokenize(tmp, text)
+    train, val = read_tokens(os.path.join(out, "train.tokens")), read_tokens(os.path.join(out, "val.tokens"))
+    check(train[:2] == val[:2] == (256, "bytes"), "files of bytes say so: %s %s" % (train[:2], val[:2]))
+    check(bytes(train[2] + val[2]) == text, "bytes come back")
+    check(0 < len(val[2]) <= len(text) // 10 and train[2][-1] == 10, "the last tenth is for evaluation, from a line on")
+    out = tokenize(tmp, text, "--val-split", "0")
+    check(not os.path.exists(os.path.join(out, "val.tokens")), "no share, no file")
+
+
+def as_bpe(tmp):
+    folder = os.path.join(HERE, "bpe")
+    with open(os.path.join(folder, "golden.json"), encoding="ascii") as f:
+        golden = json.load(f)
+    with open(os.path.join(folder, "vocab.json"), encoding="utf-8") as f:
+        separator = json.load(f)["<|endoftext|>"]
+    for i, g in enumerate(golden):
+        out = tokenize(tmp, g["text"].encode(), "--tokenizer", folder, "--val-split", "0")
+        vocab, name, tokens = read_tokens(os.path.join(out, "train.tokens"))
+        check(vocab == 600 and len(name) == 64, "vocabulary of 600, hash of the files: %d %s" % (vocab, name))
+        check(tokens == [separator] + g["tokens"], "text %d has the reference's tokens" % i)
+    out = tokenize(tmp, b"caf\xc3\xa9 \xff\xc3 \xe2\x82", "--tokenizer", folder, "--val-split", "0")
+    check(len(read_tokens(os.path.join(out, "train.tokens"))[2]) > 5, "bytes that are no UTF-8 pass")
+
+
+def on_texts(tmp):
+    folder = os.path.join(tmp, "texts")
+    write(os.path.join(folder, "one.txt"), b"To be, or not to be, that is the question.\n" * 30)
+    write(os.path.join(folder, "val.txt"), b"Whether it is nobler in the mind to suffer\n" * 5)
+    flags = [*SMALL, "--data-path", folder, "-b", "4", "--epochs", "2", "--lr", "0.1", "--backend", "ref", "--runs-dir",
+             os.path.join(tmp, "runs")]
+    p = dptrain(*flags, "--nproc-per-node", "2", cwd=tmp)
+    check(p.returncode == 0 and "perplexity" in p.stdout, "training on texts: exit %d: %s" % (p.returncode, p.stderr))
+    check("41 training and 7 evaluation samples of 32 tokens, vocabulary of 256" in p.stdout, "samples are counted: %s" % p.stdout)
+    made = [os.path.join(d, f) for d, _, files in os.walk(os.path.join(folder, ".dptrain")) for f in files if f == "train.tokens"]
+    check(len(made) == 1, "tokenised once: %s" % made)
+    before = os.stat(made[0]).st_ino
+    again = dptrain(*flags, cwd=tmp)
+    check(again.returncode == 0 and os.stat(made[0]).st_ino == before, "the second run finds the tokens: %s" % again.stderr)
+    write(os.path.join(folder, "one.txt"), b"Something else.\n" * 60)
+    again = dptrain(*flags, cwd=tmp)
+    check(again.returncode == 0 and "30 training" in again.stdout, "another text is tokenised anew: %s" % again.stdout)
+
+
+def refused(tmp, words, *flags):
+    p = dptrain(*flags, "--max-steps", "3", "--backend", "ref", "--runs-dir", os.path.join(tmp, "runs"), cwd=tmp)
+    lines = p.stderr.splitlines()
+    check(p.returncode == 2 and any(words in line for line in lines) and len(lines) <= 2,
+          "%s: exit %d, expected 2 and %r: %s" % (" ".join(flags[-6:]), p.returncode, words, p.stderr))
+
+
+def bad_files(tmp):
+    good = list(range(100))
+    lies = {"magic": ({"magic": b"DPTOKENZ"}, "does not begin with"), "version": ({"version": 2}, "version 2"),
+            "width": ({"width": 3}, "damaged header"), "vocabulary": ({"vocab": 0}, "damaged header"),
+            "count": ({"count": 101}, "promises 101"), "huge": ({"count": 2 ** 63}, "promises"),
+            "beyond": ({"vocab": 99}, "token 99"), "name": ({"name": b"x" * 96}, "damaged header")}
+    for name, (lie, words) in lies.items():
+        folder = os.path.join(tmp, "bad-" + name)
+        os.makedirs(folder)
+        write_tokens(os.path.join(folder, "train.tokens"), good, **lie)
+        refused(tmp, words, *SMALL, "--data-path", folder, "-b", "1")
+    for n, words in ((0, "at least 2"), (1, "at least 2")):
+        folder = os.path.join(tmp, "short-%d" % n)
+        os.makedirs(folder)
+        write_tokens(os.path.join(folder, "train.tokens"), good[:n])
+        refused(tmp, words, *SMALL, "--data-path", folder)
+    folder = os.path.join(tmp, "cut")
+    write(os.path.join(folder, "train.tokens"), b"DPTOKENS")
+    refused(tmp, "shorter than its header", *SMALL, "--data-path", folder)
+
+
+def bad_uses(tmp):
+    folder = os.path.join(tmp, "fine")
+    os.makedirs(folder)
+    write_tokens(os.path.join(folder, "train.tokens"), list(range(200)))
+    refused(tmp, "holds tokens, but resnet20", "--model", "resnet20", "--data-path", folder)
+    refused(tmp, "--vocab-size 100", *SMALL, "-b", "1", "--data-path", folder, "--vocab-size", "100")
+    refused(tmp, "longer than the context", *SMALL, "-b", "1", "--data-path", folder, "--seq-len", "33")
+    refused(tmp, "larger than the training set", *SMALL, "--data-path", folder, "-b", "8")
+    refused(tmp, "were made with another one", *SMALL, "-b", "1", "--data-path", folder, "--tokenizer", os.path.join(HERE, "bpe"))
+    refused(tmp, "means nothing to gpt2-124m", *SMALL, "-b", "1", "--data-path", folder, "--label-smoothing", "0.1")
+    refused(tmp, "vocab.json", *SMALL, "--data-path", os.path.join(tmp, "texts"), "--tokenizer", os.path.join(tmp, "none"))
+    empty = os.path.join(tmp, "empty")
+    write(os.path.join(empty, "a.txt"), b"")
+    refused(tmp, "too short", *SMALL, "--data-path", empty)
+    p = dptrain("tokenize", "--data-path", folder, "--out", "o", cwd=tmp)
+    check(p.returncode == 2 and "holds no text" in p.stderr, "no text: %s" % p.stderr)
+
+
+def main():
+    with tempfile.TemporaryDirectory(prefix="dptrain-tokens-") as tmp:
+        as_bytes(tmp)
+        as_bpe(tmp)
+        on_texts(tmp)
+        bad_files(tmp)
+        bad_uses(tmp)
+    print("tokens: %s" % ("%d checks failed" % len(failures) if failures else "passed"))
+    sys.exit(1 if failures else 0)
+
+
+main()

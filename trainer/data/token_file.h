@@ -1,0 +1,49 @@
+/* token_file.h: a flat file of tokens: a header of 128 bytes, then the tokens, all little-endian.
+ *   0  "DPTOKENS"      8  u32 version 1     12  u32 bytes of a token: 2 or 4
+ *  16  u64 vocabulary  24  u64 tokens       32  name of the tokenizer, 96 bytes, the rest zeros (tokenizer.h)
+ * Read through a mapping, so that a file of any size costs only the pages that are looked at. */
+#ifndef DPT_DATA_TOKEN_FILE_H
+#define DPT_DATA_TOKEN_FILE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "tracker/base/err.h"
+
+#define TOKEN_FILE_SUFFIX ".tokens"
+#define TOKEN_FILE_NAME_BYTES 96
+
+struct token_file {
+	int64_t count, vocab;
+	int width;
+	char tokenizer[TOKEN_FILE_NAME_BYTES];
+	const unsigned char *tokens;
+	void *map;
+	size_t map_bytes;
+};
+
+/* ERR_USAGE, in one line, for a file that is missing, shorter than it says, or something else. */
+int token_file_open(struct token_file *ret, const char *path, struct err *err);
+void token_file_close(struct token_file *f); /* a zeroed struct is fine */
+
+/* Tokens [first, first + n) as they stand; the caller keeps within count. */
+void token_file_read(const struct token_file *f, int64_t first, int64_t n, int32_t *ret);
+
+/* Of the header, the ends and 64 places between them: a file of any size is told from another one at once. */
+uint32_t token_file_sum(const struct token_file *f);
+
+struct token_writer;
+
+struct token_writer_opts {
+	const char *path; /* written under another name beside it and renamed by token_writer_commit */
+	const char *tokenizer;
+	int64_t vocab;
+};
+
+int token_writer_open(struct token_writer **ret, const struct token_writer_opts *o, struct err *err);
+int token_writer_add(struct token_writer *w, const int32_t *tokens, size_t n, struct err *err);
+int64_t token_writer_count(const struct token_writer *w);
+int token_writer_commit(struct token_writer *w, struct err *err); /* the file is whole, on disk and in its place */
+void token_writer_close(struct token_writer *w);		  /* what was not committed is removed; NULL is fine */
+
+#endif
