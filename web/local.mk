@@ -29,7 +29,8 @@ libwebapi_la_SOURCES = \
 	web/api/routes.c \
 	web/api/runs.c \
 	web/api/series.c \
-	web/api/tokens.c
+	web/api/tokens.c \
+	web/api/upkeep.c
 libwebapi_la_CPPFLAGS = $(AM_CPPFLAGS) $(JANSSON_CFLAGS)
 libwebapi_la_LIBADD = libwebstore.la $(JANSSON_LIBS)
 
@@ -51,6 +52,7 @@ libwebcli_la_SOURCES = \
 	web/cli/compare.c \
 	web/cli/export.c \
 	web/cli/flags.c web/cli/flags.h \
+	web/cli/gc.c \
 	web/cli/ls.c \
 	web/cli/serve.c \
 	web/cli/show.c \

@@ -21,7 +21,7 @@ PRAGMA incremental_vacuum(512);
 -- name: store_id
 SELECT value FROM meta WHERE name = 'store_id';
 -- name: rev_get
-SELECT ifnull(max(rev), 0) FROM run;
+SELECT max((SELECT ifnull(max(rev), 0) FROM run), (SELECT ifnull(max(rev), 0) FROM gone));
 
 -- experiments
 
@@ -43,7 +43,8 @@ SELECT id, uuid, experiment_id, name, status, inferred, beats, start_ms, end_ms,
 -- name: run_id_of
 SELECT id FROM run WHERE uuid = ?1;
 -- name: run_add
-INSERT INTO run (uuid, experiment_id, name, status, start_ms, rev, user) VALUES (?1, ?2, ?3, ?4, ?5, 0, ?6);
+INSERT INTO run (id, uuid, experiment_id, name, status, start_ms, rev, user) VALUES
+	(1 + max((SELECT ifnull(max(id), 0) FROM run), (SELECT ifnull(max(run_id), 0) FROM gone)), ?1, ?2, ?3, ?4, ?5, 0, ?6);
 -- name: run_put
 UPDATE run SET status = ?2, inferred = ?3, beats = ?4, start_ms = ?5, end_ms = ?6, last_ms = ?7, last_step = ?8,
 	segment = ?9, world_size = ?10, deleted_ms = ?11, rev = CASE WHEN ?12 < 0 THEN rev ELSE ?12 END WHERE id = ?1;
@@ -184,6 +185,71 @@ ON CONFLICT (id) DO UPDATE SET points = ?2, min_step = ?3, max_step = ?4, min_ti
 INSERT INTO alert (run_id, key_id, kind, step, value, weight) VALUES (?1, ?2, ?3, ?4, ?5, ?6)
 ON CONFLICT (run_id, key_id, kind) DO UPDATE SET step = ?4, value = ?5, weight = ?6 WHERE weight < ?6;
 
+-- removal for good: the rows of one run, at most ?2 a statement
+
+-- name: gone_get
+SELECT run_id FROM gone WHERE uuid = ?1;
+-- name: gone_add
+INSERT INTO gone (run_id, uuid, experiment_id, removed_ms, rev) VALUES (?1, ?2, ?3, ?4, 0);
+-- name: gone_rev_put
+UPDATE gone SET rev = ?2 WHERE run_id = ?1;
+-- name: gone_finish
+UPDATE gone SET stage = 1 WHERE run_id = ?1;
+-- name: gone_next
+SELECT g.uuid, g.run_id, g.experiment_id FROM gone g WHERE g.stage = 0 AND g.run_id > ?1 ORDER BY g.run_id LIMIT 1;
+-- name: deleted_next
+SELECT uuid, id, experiment_id, deleted_ms FROM run WHERE deleted_ms <= ?1 AND (deleted_ms, id) > (?2, ?3)
+ORDER BY deleted_ms, id LIMIT 1;
+-- name: points_of_run
+SELECT ifnull((SELECT sum(count) FROM series WHERE run_id = ?1), 0) + ifnull((SELECT sum(points) FROM log WHERE run_id = ?1), 0);
+-- name: paths_of_run
+SELECT path FROM writer WHERE run_id = ?1 AND path IS NOT NULL ORDER BY path;
+-- name: purge_run
+DELETE FROM run WHERE id = ?1;
+-- name: purge_log_totals
+SELECT count(*), ifnull(sum(points), 0) FROM log WHERE run_id = ?1;
+-- name: purge_log
+DELETE FROM log WHERE run_id = ?1;
+-- name: purge_note
+DELETE FROM note WHERE run_id = ?1;
+-- name: purge_series_next
+SELECT id FROM series WHERE run_id = ?1 LIMIT 1;
+-- name: purge_chunk
+DELETE FROM chunk WHERE id IN (SELECT id FROM chunk WHERE id BETWEEN ?1 AND ?2 LIMIT ?3);
+-- name: purge_series
+DELETE FROM series WHERE id = ?1;
+-- name: purge_run_dataset
+DELETE FROM run_dataset WHERE run_id = ?1 AND dataset_id IN (SELECT dataset_id FROM run_dataset WHERE run_id = ?1 LIMIT ?2);
+-- name: purge_run_dataset_tag
+DELETE FROM run_dataset_tag WHERE run_id = ?1
+	AND (dataset_id, name) IN (SELECT dataset_id, name FROM run_dataset_tag WHERE run_id = ?1 LIMIT ?2);
+-- name: purge_run_model
+DELETE FROM run_model WHERE run_id = ?1
+	AND (direction, model) IN (SELECT direction, model FROM run_model WHERE run_id = ?1 LIMIT ?2);
+-- name: purge_artifact
+DELETE FROM artifact WHERE path IN (SELECT a.path FROM artifact a, gone g WHERE g.run_id = ?1
+	AND a.path >= g.experiment_id || '/' || g.uuid || '/' AND a.path < g.experiment_id || '/' || g.uuid || '0' LIMIT ?2);
+-- name: purge_writer
+DELETE FROM writer WHERE id IN (SELECT id FROM writer WHERE run_id = ?1 LIMIT ?2);
+-- name: purge_metric
+DELETE FROM metric WHERE run_id = ?1 AND key_id IN (SELECT key_id FROM metric WHERE run_id = ?1 LIMIT ?2);
+-- name: purge_param
+DELETE FROM param WHERE run_id = ?1 AND key_id IN (SELECT key_id FROM param WHERE run_id = ?1 LIMIT ?2);
+-- name: purge_segment_param
+DELETE FROM segment_param WHERE run_id = ?1 AND (segment, key_id) IN (SELECT segment, key_id FROM segment_param WHERE run_id = ?1 LIMIT ?2);
+-- name: purge_tag
+DELETE FROM tag WHERE run_id = ?1 AND key_id IN (SELECT key_id FROM tag WHERE run_id = ?1 LIMIT ?2);
+-- name: purge_environment
+DELETE FROM environment WHERE run_id = ?1 AND key_id IN (SELECT key_id FROM environment WHERE run_id = ?1 LIMIT ?2);
+-- name: purge_segment
+DELETE FROM segment WHERE run_id = ?1 AND number IN (SELECT number FROM segment WHERE run_id = ?1 LIMIT ?2);
+-- name: purge_alert
+DELETE FROM alert WHERE run_id = ?1 AND (key_id, kind) IN (SELECT key_id, kind FROM alert WHERE run_id = ?1 LIMIT ?2);
+-- name: purge_problem
+DELETE FROM problem WHERE run_id = ?1 AND text IN (SELECT text FROM problem WHERE run_id = ?1 LIMIT ?2);
+-- name: purge_idempotency
+DELETE FROM idempotency WHERE run_id = ?1 AND name IN (SELECT name FROM idempotency WHERE run_id = ?1 LIMIT ?2);
+
 -- reads
 
 -- name: runs_of_experiment
@@ -240,7 +306,7 @@ SELECT run_id, value FROM tag WHERE run_id = ?2 AND key_id = ?1;
 -- name: metric_cell
 SELECT run_id, last, first, min, max FROM metric WHERE key_id = ?1 AND run_id = ?2;
 -- name: changes_since
-SELECT uuid, rev FROM run WHERE rev > ?1 ORDER BY rev LIMIT 1001;
+SELECT uuid, rev FROM run WHERE rev > ?1 UNION ALL SELECT uuid, rev FROM gone WHERE rev > ?1 ORDER BY rev LIMIT 1001;
 -- name: experiment_counts
 SELECT experiment_id, count(*), sum(status = 'running'), max(max(ifnull(start_ms, 0), ifnull(end_ms, 0)))
 FROM run INDEXED BY run_by_state WHERE deleted_ms IS NULL GROUP BY experiment_id;

@@ -1,7 +1,8 @@
 # Tests of web/store: one cmocka program a subject.
 if HAVE_CMOCKA
 store_tests = tests/store/chunk_test tests/store/store_test tests/store/follow_test \
-	tests/store/query_test tests/store/crash_test tests/store/full_test
+	tests/store/query_test tests/store/crash_test tests/store/full_test \
+	tests/store/gc_test
 check_PROGRAMS += $(store_tests)
 TESTS += $(store_tests)
 store_test_flags = $(AM_CFLAGS) $(CMOCKA_CFLAGS)
@@ -25,4 +26,7 @@ tests_store_crash_test_LDADD = $(store_test_libs)
 tests_store_full_test_SOURCES = tests/store/full_test.c $(store_test_helper)
 tests_store_full_test_CFLAGS = $(store_test_flags)
 tests_store_full_test_LDADD = $(store_test_libs)
+tests_store_gc_test_SOURCES = tests/store/gc_test.c $(store_test_helper)
+tests_store_gc_test_CFLAGS = $(store_test_flags)
+tests_store_gc_test_LDADD = $(store_test_libs)
 endif

@@ -19,6 +19,7 @@ enum err_code {
 	ERR_PEER = -10,   /* another rank or host failed */
 	ERR_BUSY = -11,   /* held by another process */
 	ERR_CANCELED = -12,
+	ERR_GONE = -13,   /* was there, and was removed for good */
 };
 
 struct err {

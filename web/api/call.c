@@ -107,7 +107,7 @@ enum call_next call_fail_err(struct call *c, const char *field, const struct err
 		{ ERR_USAGE, CALL_bad_value },   { ERR_NOENT, CALL_not_found },   { ERR_EXISTS, CALL_conflict },
 		{ ERR_NOMEM, CALL_busy },        { ERR_NOSPC, CALL_disk_full },   { ERR_CORRUPT, CALL_bad_value },
 		{ ERR_LIMIT, CALL_bad_value },   { ERR_UNSUPPORTED, CALL_not_implemented },
-		{ ERR_BUSY, CALL_busy },         { ERR_CANCELED, CALL_busy },
+		{ ERR_BUSY, CALL_busy },         { ERR_CANCELED, CALL_busy },     { ERR_GONE, CALL_gone },
 	};
 	enum call_error code = CALL_internal;
 	size_t i;

@@ -11,7 +11,7 @@
 #include "web/api/call.h"
 
 static const struct cli_command *const commands[] = {
-	&cli_serve, &cli_token, &cli_ls, &cli_show, &cli_compare, &cli_export,
+	&cli_serve, &cli_token, &cli_ls, &cli_show, &cli_compare, &cli_export, &cli_gc,
 };
 
 enum { COMMAND_COUNT = sizeof(commands) / sizeof(commands[0]) };

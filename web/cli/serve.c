@@ -18,6 +18,7 @@
 #include "web/store/follow.h"
 #include "web/store/store.h"
 #include "web/store/token.h"
+#include "web/store/upkeep.h"
 
 struct serve {
 	const char *logdir, *host, *db, *artifacts, *token_file, *tls_cert, *tls_key;
@@ -81,7 +82,8 @@ static int open_store(struct serve *o, struct err *err)
 		return rc;
 	if (o->paths.elsewhere)
 		log_info("%s cannot hold the store; it is %s", o->logdir, o->paths.db);
-	rc = store_open(&o->store, &(struct store_opts){ .db_path = o->paths.db }, err);
+	rc = store_open(&o->store, &(struct store_opts){ .db_path = o->paths.db, .logdir = o->logdir,
+		.artifacts = o->artifacts ? o->artifacts : o->paths.artifacts }, err);
 	if (rc == ERR_BUSY && !store_holder(&holder, o->paths.db, NULL) && holder.address[0])
 		return err_set(err, ERR_BUSY, "%s is served already, at %s (process %d)", o->logdir, holder.address, holder.pid);
 	return rc;
@@ -206,6 +208,7 @@ static int serve_until_signal(struct serve *o, struct err *err)
 	}
 	/* a second signal ends at once; what was acknowledged is safe then too */
 	pthread_sigmask(SIG_UNBLOCK, &o->signals, NULL);
+	store_work_stop(o->store); /* a backup may be under way */
 	server_stop(o->server);
 	follow_stop(o->follow);
 	store_close(o->store);

@@ -52,7 +52,8 @@ static int source_hold(struct source *s, const struct source_opts *o, struct err
 	for (tries = 0; !rc && tries < SOURCE_TRIES; tries++) {
 		if (!store_holder(&holder, paths.db, NULL) && holder.address[0])
 			return open_holder(s, &holder, err);
-		rc = store_open(&s->api.store, &(struct store_opts){ .db_path = paths.db }, err);
+		rc = store_open(&s->api.store, &(struct store_opts){ .db_path = paths.db, .logdir = o->logdir,
+				.artifacts = paths.artifacts }, err);
 		if (!rc)
 			return follow_start(&s->api.follow, s->api.store,
 					    &(struct follow_opts){ .logdir = o->logdir, .poll = true, .once = true }, err);

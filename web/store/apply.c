@@ -10,6 +10,7 @@
 #include "tracker/event/limits.h"
 #include "web/store/apply_journal.h"
 #include "web/store/pack.h"
+#include "web/store/purge.h"
 #include "web/store/segment.h"
 
 int apply_refuse(struct apply_job *job, int code, const char *fmt, ...)
@@ -32,8 +33,8 @@ static int need_run(struct state *st, struct apply_job *job, struct state_run **
 
 	if (!rc)
 		return 1;
-	if (rc == ERR_NOENT)
-		return apply_refuse(job, ERR_NOENT, "there is no run %s", job->op.run);
+	if (rc == ERR_NOENT || rc == ERR_GONE)
+		return apply_refuse(job, rc, "%s", why.text);
 	if (err)
 		*err = why;
 	return rc;
@@ -173,8 +174,13 @@ static int put_run(struct state *st, struct apply_job *job, struct err *err)
 		memcpy(job->res.id, op->run, 33);
 	else
 		apply_draw_id(job->res.id);
-	if (op->run && !(rc = state_run(st, op->run, &r, NULL)))
+	rc = op->run ? state_run(st, op->run, &r, err) : ERR_NOENT;
+	if (!rc)
 		return apply_refuse(job, ERR_EXISTS, "run %s is there already", op->run);
+	if (rc == ERR_GONE)
+		return apply_refuse(job, ERR_GONE, "run %s was deleted and removed for good", op->run);
+	if (rc != ERR_NOENT)
+		return rc;
 	rc = state_run_add(st, &(struct state_new_run){
 		.uuid = job->res.id, .experiment = op->experiment, .name = op->name, .status = status, .start_ms = start },
 		&r, err);
@@ -346,6 +352,10 @@ int apply_job(struct state *st, struct apply_job *job, struct err *err)
 		return put_token(st, job, err);
 	case INGEST_TOKEN_REVOKE:
 		return revoke_token(st, job, err);
+	case INGEST_PURGE:
+		return purge_run(st, job, err);
+	case INGEST_VACUUM:
+		return purge_pages(st, job, err);
 	default:
 		rc = need_run(st, job, &r, err);
 		if (rc <= 0)

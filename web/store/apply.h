@@ -21,6 +21,7 @@ struct apply_job {
 	int intake_code;     /* journals: why not all bytes were taken; the rest is stored */
 	struct err intake_err;
 	struct ingest_result res;
+	uint64_t log_rows_gone, log_points_gone; /* of the ingest log */
 };
 
 /* Fills job->res. 0 (res.code may say that it was refused), or negative: undo the transaction. */

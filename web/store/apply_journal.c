@@ -282,6 +282,11 @@ static int find_writer(struct state *st, struct apply_job *job, struct state_run
 	struct err why = ERR_INIT;
 	int rc = state_run(st, job->op.run, ret_run, &why);
 
+	if (rc == ERR_GONE) {
+		job->res.code = rc;
+		job->res.err = why;
+		return 0;
+	}
 	if (rc && rc != ERR_NOENT) {
 		*err = why;
 		return rc;

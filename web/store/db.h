@@ -21,6 +21,8 @@ enum db_query {
 
 struct db;
 
+#define DB_PAGE_BYTES 4096
+
 /* The read-write connection makes the file and brings it to the newest version (a copy FILE.before-N beside it first,
  * unless it was empty). */
 int db_open_writer(struct db **ret, const char *path, struct err *err);

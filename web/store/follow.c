@@ -46,6 +46,7 @@ struct file {
 	bool asked;             /* offset comes from the store */
 	bool queued, under_way;
 	bool linked, dead;
+	bool gone;              /* of a run that was removed for good: never read again */
 	uint64_t dead_size;     /* a dead file is looked at again when its size changes */
 	bool first;             /* of the first scan, not read to its end yet */
 	int result;             /* of the range that was under way */
@@ -234,7 +235,7 @@ static void on_done(void *arg, const struct ingest_result *res)
 	file->result = res->code;
 	if (!res->code || res->code == ERR_EXISTS || res->code == ERR_CORRUPT)
 		file->offset = res->durable;
-	if (res->code && res->code != ERR_EXISTS)
+	if (res->code && res->code != ERR_EXISTS && res->code != ERR_GONE)
 		snprintf(f->stats.note, sizeof f->stats.note, "%.100s: %.150s", file->path, res->err.text);
 	file->next = f->done;
 	f->done = file;
@@ -323,11 +324,12 @@ static int know(struct follow *f, struct file *file, int fd)
 	}
 	if (!file->asked) {
 		rc = ingest_durable(f->s, file->run, file->writer, &file->offset, NULL);
-		if (rc && rc != ERR_NOENT)
+		file->gone = rc == ERR_GONE;
+		if (rc && rc != ERR_NOENT && !file->gone)
 			return -1;
-		file->asked = true;
+		file->asked = !file->gone;
 	}
-	return 1;
+	return file->gone ? 0 : 1;
 }
 
 static int send_some(struct follow *f, struct file *file, int fd, uint64_t size)
@@ -372,7 +374,7 @@ static void pump(struct follow *f, struct file *file)
 	int fd, rc;
 
 	snprintf(full, sizeof full, "%s/%s", f->root, file->path);
-	if (stat(full, &sb) || !S_ISREG(sb.st_mode) || (file->asked && (uint64_t)sb.st_size <= file->offset) ||
+	if (file->gone || stat(full, &sb) || !S_ISREG(sb.st_mode) || (file->asked && (uint64_t)sb.st_size <= file->offset) ||
 	    (file->dead && (uint64_t)sb.st_size == file->dead_size)) {
 		settle_first(f, file);
 		return;
@@ -414,6 +416,8 @@ static void finish_file(struct follow *f, struct file *file)
 		settle_first(f, file);
 		break;
 	case ERR_CANCELED:
+	case ERR_GONE:
+		file->gone = file->result == ERR_GONE;
 		settle_first(f, file);
 		break;
 	default:

@@ -57,7 +57,7 @@ static int check_pairs(const struct ingest_kv *kv, size_t n, const char *what, s
 static int check_ids(const struct ingest_op *op, struct err *err)
 {
 	bool any = op->kind == INGEST_EXPERIMENT || op->kind == INGEST_SYNC || op->kind == INGEST_TOKEN ||
-		   op->kind == INGEST_TOKEN_REVOKE || (op->kind == INGEST_RUN && !op->run);
+		   op->kind == INGEST_TOKEN_REVOKE || op->kind == INGEST_VACUUM || (op->kind == INGEST_RUN && !op->run);
 
 	if (!any && !is_id(op->run))
 		return err_set(err, ERR_USAGE, "'%.40s' is not a run id (32 lower-case hex digits)", op->run ? op->run : "");
@@ -292,7 +292,7 @@ int ingest_durable(struct store *s, const char *run, const char *writer, uint64_
 		return rc;
 	rc = db_int(d, &id, DB_run_id_of, err, "t", run);
 	if (!rc)
-		rc = err_set(err, ERR_NOENT, "there is no run %s", run);
+		rc = readers_missing(d, run, err);
 	else if (rc > 0)
 		rc = db_int(d, &durable, DB_writer_durable, err, "it", id, writer);
 	readers_give(s, d);

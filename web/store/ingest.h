@@ -38,6 +38,9 @@ enum ingest_kind {
 	INGEST_RESTORE,     /* run */
 	INGEST_TOKEN,       /* name, token_hash, token_scope, end_ms (INGEST_NO_TIME: for ever); see token_submit */
 	INGEST_TOKEN_REVOKE, /* name; NULL: forget them all; see token_submit */
+	INGEST_PURGE,       /* run, before_ms: removes for good a run deleted by then, a bounded part of its rows; more tells
+	                     * whether to ask again. ERR_EXISTS: it is not deleted (any more) */
+	INGEST_VACUUM,      /* gives some free pages of the file back; more as above */
 	INGEST_SYNC,        /* answered when all that was submitted before is durable */
 };
 
@@ -58,6 +61,7 @@ struct ingest_op {
 	const char *notes;
 	int64_t start_ms;       /* INGEST_RUN: 0 or INGEST_NO_TIME: now */
 	int64_t end_ms;
+	int64_t before_ms;      /* INGEST_PURGE */
 	const struct ingest_kv *params;
 	size_t param_count;
 	const struct ingest_kv *tags;
@@ -85,6 +89,8 @@ struct ingest_result {
 	uint64_t rejected;   /* records kept but not applied; listed as the run's problems */
 	char id[40];         /* run or experiment */
 	bool existed;
+	bool more;           /* INGEST_PURGE, INGEST_VACUUM */
+	uint64_t removed;    /* INGEST_VACUUM: pages; durable says how many are left */
 };
 
 /* Called on the writer's thread after the commit (or the failure); must not block nor call ingest_* with done NULL. */
@@ -97,11 +103,12 @@ struct ingest_done {
  * called exactly once (maybe before this returns), or returns a negative code at once and fn is never called.
  * Codes: ERR_USAGE bad ids, names, statuses or a first record that names another run or writer; ERR_NOENT no such
  * run; ERR_EXISTS see above; ERR_CORRUPT bytes that are not records (a checksum that fails: durable is before it);
- * ERR_NOSPC disk full; ERR_LIMIT; ERR_IO, ERR_BUSY; ERR_CANCELED when closing. A full queue makes callers wait. */
+ * ERR_NOSPC disk full; ERR_GONE the run was removed for good; ERR_LIMIT; ERR_IO, ERR_BUSY; ERR_CANCELED when closing. A full queue makes callers wait. */
 int ingest_submit(struct store *s, const struct ingest_op *op, const struct ingest_done *done,
 		  struct ingest_result *ret, struct err *err);
 
-/* The durable offset of a writer of a run: 0 when it never wrote. ERR_NOENT: no such run. */
+/* The durable offset of a writer of a run: 0 when it never wrote. ERR_NOENT: no such run; ERR_GONE: removed
+ * for good. */
 int ingest_durable(struct store *s, const char *run, const char *writer, uint64_t *ret, struct err *err);
 
 #endif

@@ -10,7 +10,9 @@
 struct store {
 	char path[PATH_MAX];
 	char id[40];
+	char logdir[PATH_MAX], artifacts[PATH_MAX]; /* "": none */
 	int lock_fd;
+	struct work *work;
 	struct writer *writer;
 	struct readers *readers;
 	struct tokens *tokens;

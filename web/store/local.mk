@@ -1,6 +1,7 @@
 # libwebstore: the only part that links SQLite. The SQL of schema/sql becomes two tables that db.c includes.
 noinst_LTLIBRARIES += libwebstore.la
-store_sql = schema/sql/0001_start.sql schema/sql/0002_token.sql schema/sql/0003_mlflow.sql
+store_sql = schema/sql/0001_start.sql schema/sql/0002_token.sql schema/sql/0003_mlflow.sql \
+	schema/sql/0004_gone.sql
 store_scripts = schema/sql/open_writer.sql schema/sql/open_reader.sql
 EXTRA_DIST += $(store_sql) $(store_scripts) schema/sql/queries.sql schema/gen/sql.awk
 
@@ -12,11 +13,13 @@ libwebstore_la_SOURCES = \
 	web/store/db.c web/store/db.h \
 	web/store/detail.c web/store/detail.h \
 	web/store/experiments.c web/store/experiments.h \
+	web/store/files.c web/store/files.h \
 	web/store/filter.c web/store/filter.h \
 	web/store/filter_mlflow.c web/store/filter_inside.h \
 	web/store/fold.c web/store/fold.h \
 	web/store/follow.c web/store/follow.h \
 	web/store/history.c web/store/history.h \
+	web/store/gc.c web/store/upkeep.h \
 	web/store/ingest.c web/store/ingest.h \
 	web/store/inside.h \
 	web/store/intake.c web/store/intake.h \
@@ -25,6 +28,7 @@ libwebstore_la_SOURCES = \
 	web/store/pack.c web/store/pack.h \
 	web/store/pick.c web/store/pick.h \
 	web/store/points.c web/store/points.h \
+	web/store/purge.c web/store/purge.h \
 	web/store/query.c web/store/query.h \
 	web/store/readers.c web/store/readers.h \
 	web/store/repeat.c web/store/repeat.h \
@@ -43,6 +47,7 @@ libwebstore_la_SOURCES = \
 	web/store/tracking_model.c \
 	web/store/tracking_run.c \
 	web/store/tree.c web/store/tree.h \
+	web/store/work.c web/store/work.h \
 	web/store/writer.c web/store/writer.h
 libwebstore_la_CPPFLAGS = $(AM_CPPFLAGS) $(SQLITE_CFLAGS)
 libwebstore_la_LIBADD = libtracker.la libtrackbase.la $(SQLITE_LIBS) -lm

@@ -116,7 +116,7 @@ static int find_run(struct db *d, const char *id, int64_t *ret, struct err *err)
 	}
 	if (!rc && found > 1)
 		return err_set(err, ERR_USAGE, "several runs begin with %s; give more digits", id);
-	return rc || found ? rc : err_set(err, ERR_NOENT, "there is no run %s", id);
+	return rc || found ? rc : readers_missing(d, id, err);
 }
 
 int query_run(struct store *s, const char *id, struct arena *a, struct query_run *ret, struct err *err)

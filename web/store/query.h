@@ -156,7 +156,8 @@ int query_runs(struct store *s, const struct query_runs_opts *o, struct arena *a
 /* The name that MLflow has for a status: "running" is "RUNNING", "preempted" is "KILLED". */
 const char *query_mlflow_status(const char *status);
 
-/* One run with everything; deleted runs too. id: 32 hex digits, or a unique prefix of at least 4. ERR_NOENT. */
+/* One run with everything; deleted runs too. id: 32 hex digits, or a unique prefix of at least 4. ERR_NOENT; ERR_GONE
+ * when it was removed for good. */
 int query_run(struct store *s, const char *id, struct arena *a, struct query_run *ret, struct err *err);
 
 struct query_changes {

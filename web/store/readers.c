@@ -103,3 +103,14 @@ void readers_give(struct store *s, struct db *d)
 	pthread_cond_signal(&p->given);
 	pthread_mutex_unlock(&p->lock);
 }
+
+int readers_missing(struct db *d, const char *uuid, struct err *err)
+{
+	int64_t id;
+	int rc = db_int(d, &id, DB_gone_get, err, "t", uuid);
+
+	if (rc < 0)
+		return rc;
+	return rc ? err_set(err, ERR_GONE, "run %s was deleted and removed for good", uuid)
+		  : err_set(err, ERR_NOENT, "there is no run %s", uuid);
+}

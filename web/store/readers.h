@@ -15,4 +15,7 @@ void readers_free(struct readers *p); /* all must have been given back; NULL is 
 int readers_take(struct store *s, struct db **ret, struct err *err);
 void readers_give(struct store *s, struct db *d);
 
+/* Why a run is not found: ERR_GONE or ERR_NOENT. */
+int readers_missing(struct db *d, const char *uuid, struct err *err);
+
 #endif

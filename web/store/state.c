@@ -211,14 +211,23 @@ int state_run(struct state *st, const char *uuid, struct state_run **ret, struct
 {
 	struct state_run **known = map_get(st->run_uuids, uuid, 32);
 	sqlite3_stmt *q;
+	int64_t id;
 	int rc;
 
-	if (known) {
+	if (known && !(*known)->gone) {
 		*ret = *known;
 		return 0;
 	}
-	rc = db_start(st->db, &q, DB_run_by_uuid, err, "t", uuid);
-	return rc ? rc : fetch_run(st, q, ret, err);
+	rc = known ? 0 : db_start(st->db, &q, DB_run_by_uuid, err, "t", uuid);
+	if (!rc)
+		rc = known ? ERR_NOENT : fetch_run(st, q, ret, err);
+	if (rc != ERR_NOENT)
+		return rc;
+	rc = db_int(st->db, &id, DB_gone_get, err, "t", uuid);
+	if (rc < 0)
+		return rc;
+	return rc ? err_set(err, ERR_GONE, "run %s was deleted and removed for good", uuid)
+		  : err_set(err, ERR_NOENT, "there is no run %s", uuid);
 }
 
 int state_run_by_id(struct state *st, int64_t id, struct state_run **ret, struct err *err)
@@ -485,7 +494,8 @@ int state_flush(struct state *st, uint64_t *rev, struct err *err)
 
 		if (r->changed)
 			++*rev;
-		rc = db_run(st->db, DB_run_put, err, "itiixxiiiixi", r->id, r->status, (int64_t)r->inferred,
+		rc = r->gone ? db_run(st->db, DB_gone_rev_put, err, "ii", r->id, (int64_t)*rev) :
+			db_run(st->db, DB_run_put, err, "itiixxiiiixi", r->id, r->status, (int64_t)r->inferred,
 			    (int64_t)r->beats, r->start_ms, r->end_ms, r->last_ms, r->last_step, (int64_t)r->segment,
 			    (int64_t)r->world_size, r->deleted_ms, r->changed ? (int64_t)*rev : INT64_C(-1));
 		r->marked = false;

@@ -35,6 +35,7 @@ struct state_run {
 	struct state_segment *segments; /* by number; addresses change when one is added */
 	size_t segment_count;
 	bool marked, changed; /* marked: in the list to flush; changed: worth telling others */
+	bool gone;            /* removed for good; the row is in the table gone */
 };
 
 struct state_metric {
@@ -60,7 +61,7 @@ struct db *state_db(struct state *st);
 void state_drop(struct state *st);
 void state_trim(struct state *st); /* drops only when it has grown beyond its bound; nothing may be marked */
 
-/* ERR_NOENT when there is no such run. */
+/* ERR_NOENT when there is no such run, ERR_GONE when it was removed for good. */
 int state_run(struct state *st, const char *uuid, struct state_run **ret, struct err *err);
 int state_run_by_id(struct state *st, int64_t id, struct state_run **ret, struct err *err);
 

@@ -14,6 +14,7 @@
 #include "web/store/inside.h"
 #include "web/store/readers.h"
 #include "web/store/token.h"
+#include "web/store/work.h"
 #include "web/store/writer.h"
 
 static int lock_path(char ret[PATH_MAX], const char *db_path, struct err *err)
@@ -88,6 +89,17 @@ static int take_lock(struct store *s, struct err *err)
 	return 0;
 }
 
+static int keep_folders(struct store *s, const struct store_opts *o, struct err *err)
+{
+	s->work = work_new();
+	if (!s->work)
+		return err_set(err, ERR_NOMEM, "store: out of memory");
+	if (snprintf(s->logdir, sizeof s->logdir, "%s", o->logdir ? o->logdir : "") >= (int)sizeof s->logdir ||
+	    snprintf(s->artifacts, sizeof s->artifacts, "%s", o->artifacts ? o->artifacts : "") >= (int)sizeof s->artifacts)
+		return err_set(err, ERR_USAGE, "the path of the runs or artifacts is too long");
+	return 0;
+}
+
 int store_open(struct store **ret, const struct store_opts *opts, struct err *err)
 {
 	struct store *s = calloc(1, sizeof *s);
@@ -99,6 +111,8 @@ int store_open(struct store **ret, const struct store_opts *opts, struct err *er
 	if (snprintf(s->path, sizeof s->path, "%s", opts->db_path) >= (int)sizeof s->path)
 		rc = err_set(err, ERR_USAGE, "the store's path is too long");
 	else
+		rc = keep_folders(s, opts, err);
+	if (!rc)
 		rc = take_lock(s, err);
 	if (!rc)
 		rc = writer_start(&s->writer, opts, err);
@@ -120,6 +134,7 @@ void store_close(struct store *s)
 	if (!s)
 		return;
 	tokens_free(s->tokens);
+	work_free(s->work);
 	readers_free(s->readers);
 	writer_stop(s->writer);
 	if (s->lock_fd >= 0) {

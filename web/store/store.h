@@ -16,6 +16,8 @@ struct store;
 
 struct store_opts {
 	const char *db_path;   /* required; file and lock are made when absent, the folder must exist */
+	const char *logdir;    /* the folder of runs, and that of artifacts, for gc and backup; NULL: none */
+	const char *artifacts;
 	int max_readers;       /* read-only connections kept; 0: 4 */
 	int wal_limit_bytes;   /* checkpoint when the log file is longer; 0: 8 MiB */
 	bool no_fold;          /* tests only: leave the ingest log unfolded */

@@ -16,7 +16,7 @@ int tracking_need_run(struct state *st, struct apply_job *job, const char *uuid,
 	struct err why = ERR_INIT;
 	int rc = state_run(st, uuid, ret, &why);
 
-	if (rc == ERR_NOENT)
+	if (rc == ERR_NOENT || rc == ERR_GONE)
 		return apply_refuse(job, ERR_NOENT, "Run with id=%.40s not found", uuid);
 	if (rc) {
 		if (err)

@@ -23,7 +23,6 @@
 #define FOLD_BUSY_AGE_S 5.0
 #define LOST_EVERY_S 5.0
 #define WAL_LIMIT (8 << 20)
-#define PAGE_BYTES 4096
 #define FREE_PAGES_KEPT 2048 /* the log needs them again soon */
 #define FREE_PAGES_STEP 512  /* given back in one transaction */
 
@@ -169,9 +168,14 @@ static void answer(struct writer *w, struct writer_job *jobs)
 	}
 }
 
+static uint64_t less(uint64_t from, uint64_t n)
+{
+	return from > n ? from - n : 0;
+}
+
 static int commit_group(struct writer *w, struct writer_job *jobs, struct err *err)
 {
-	uint64_t rev = w->rev, rows = 0, points = 0, count = 0;
+	uint64_t rev = w->rev, rows = 0, points = 0, count = 0, rows_gone = 0, points_gone = 0;
 	struct writer_job *j;
 	int rc = begin(w, err);
 
@@ -179,6 +183,8 @@ static int commit_group(struct writer *w, struct writer_job *jobs, struct err *e
 		rc = apply_job(w->state, &j->a, err);
 		rows += j->a.in.point_count && j->a.res.accepted && !j->a.res.existed;
 		points += j->a.res.existed ? 0 : j->a.res.accepted;
+		rows_gone += j->a.log_rows_gone;
+		points_gone += j->a.log_points_gone;
 		count++;
 	}
 	if (!rc)
@@ -187,8 +193,8 @@ static int commit_group(struct writer *w, struct writer_job *jobs, struct err *e
 	if (!rc) {
 		if (!w->log_points && points)
 			w->oldest_log_s = clock_mono_s();
-		w->log_rows += rows;
-		w->log_points += points;
+		w->log_rows = less(w->log_rows + rows, rows_gone);
+		w->log_points = less(w->log_points + points, points_gone);
 	}
 	note_commit(w, rc, err, rev, count);
 	return rc;
@@ -219,6 +225,7 @@ static void commit_jobs(struct writer *w, struct writer_job *jobs)
 			next = j->next;
 			j->next = NULL;
 			memset(&j->a.res, 0, sizeof j->a.res);
+			j->a.log_rows_gone = j->a.log_points_gone = 0;
 			commit_jobs(w, j);
 		}
 		return;
@@ -262,8 +269,8 @@ static int fold(struct writer *w, uint64_t max_points)
 	}
 	rc = finish(w, rc, &err);
 	if (!rc) {
-		w->log_rows -= f.rows < w->log_rows ? f.rows : w->log_rows;
-		w->log_points -= f.points < w->log_points ? f.points : w->log_points;
+		w->log_rows = less(w->log_rows, f.rows);
+		w->log_points = less(w->log_points, f.points);
 		w->oldest_log_s = clock_mono_s();
 	} else {
 		w->fold_after_s = clock_mono_s() + 5;
@@ -482,7 +489,7 @@ int writer_start(struct writer **ret, const struct store_opts *opts, struct err 
 		return err_set(err, ERR_NOMEM, "store: out of memory");
 	w->tail = &w->head;
 	w->no_fold = opts->no_fold;
-	w->wal_limit_pages = (opts->wal_limit_bytes > 0 ? opts->wal_limit_bytes : WAL_LIMIT) / PAGE_BYTES;
+	w->wal_limit_pages = (opts->wal_limit_bytes > 0 ? opts->wal_limit_bytes : WAL_LIMIT) / DB_PAGE_BYTES;
 	w->last_commit_s = w->oldest_log_s = clock_mono_s();
 	w->next_lost_s = w->last_commit_s + 1;
 	pthread_mutex_init(&w->lock, NULL);

@@ -1,0 +1,320 @@
+/* gc_test.c: removing for good: every table forgets the run, its files go as asked and no others, its journal is refused
+ * from then on, ids are not given again, an interrupted removal is finished by the next one. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <sqlite3.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "tests/store/helper.h"
+#include "web/store/follow.h"
+#include "web/store/upkeep.h"
+
+#define OTHER "fedcba9876543210fedcba9876543210"
+
+static struct ingest_result submit(struct helper *h, struct ingest_op op)
+{
+	struct ingest_result res = { 0 };
+
+	ingest_submit(h->s, &op, NULL, &res, NULL);
+	return res;
+}
+
+static void put_file(const char *folder, const char *name, const void *bytes, size_t n)
+{
+	char path[PATH_MAX * 2], *slash;
+	FILE *f;
+
+	snprintf(path, sizeof path, "%s/%s", folder, name);
+	for (slash = path + strlen(folder) + 1; (slash = strchr(slash, '/')); slash++) {
+		*slash = '\0';
+		mkdir(path, 0755);
+		*slash = '/';
+	}
+	f = fopen(path, "w");
+	assert_non_null(f);
+	assert_int_equal(fwrite(bytes, 1, n, f), n);
+	fclose(f);
+}
+
+static bool is_there(const char *folder, const char *name)
+{
+	char path[PATH_MAX * 2];
+	struct stat sb;
+
+	snprintf(path, sizeof path, "%s/%s", folder, name);
+	return !lstat(path, &sb);
+}
+
+static void open_with_folders(struct helper *h)
+{
+	static char artifacts[PATH_MAX];
+
+	snprintf(artifacts, sizeof artifacts, "%s/dptrack.artifacts", h->folder);
+	helper_reopen_with(h, &(struct store_opts){ .logdir = h->folder, .artifacts = artifacts });
+}
+
+static void follow_once(struct helper *h)
+{
+	struct follow *f;
+	struct err err = ERR_INIT;
+
+	if (follow_start(&f, h->s, &(struct follow_opts){ .logdir = h->folder, .once = true }, &err) ||
+	    follow_scan_wait(f, -1, &err))
+		fail_msg("%s", err.text);
+	follow_stop(f);
+}
+
+static struct store_gc_result gc(struct helper *h, struct store_gc_opts o)
+{
+	struct store_gc_result res;
+	struct err err = ERR_INIT;
+
+	if (store_gc(h->s, &o, &res, &err))
+		fail_msg("%s", err.text);
+	return res;
+}
+
+/* A run with a row in every table, by REST and by journals of two ranks. */
+static void fill(struct helper *h)
+{
+	static const struct ingest_kv pair = { "k", "v" };
+	struct event_header header = helper_header(0, 0, 0);
+	struct ingest_point points[4000];
+	struct buf journal;
+	int i;
+
+	buf_init(&journal, 1 << 20);
+	encode_header(&journal, 1.7e9, &header);
+	for (i = 0; i < 100; i++)
+		helper_scalar(&journal, "train/loss", i, i);
+	put_file(h->folder, "exp/first-01234567/events.out.tfevents.1.h.1.0", journal.data, journal.len);
+	put_file(h->folder, "exp/first-01234567/checkpoints/step-1/w", "x", 1);
+	put_file(h->folder, "exp/first-01234567/foreign.tfevents", "not ours", 8);
+	put_file(h->folder, "dptrack.artifacts/1/" HELPER_RUN "/artifacts/a/b", "12345", 5);
+	put_file(h->folder, "dptrack.artifacts/1/" OTHER "/artifacts/c", "1", 1);
+	put_file(h->folder, "outside", "1", 1);
+	{
+		char link[PATH_MAX], to[PATH_MAX];
+
+		snprintf(link, sizeof link, "%s/dptrack.artifacts/1/" HELPER_RUN "/artifacts/link", h->folder);
+		snprintf(to, sizeof to, "%s/outside", h->folder);
+		assert_int_equal(symlink(to, link), 0);
+	}
+	follow_once(h);
+	buf_done(&journal);
+	for (i = 0; i < 4000; i++)
+		points[i] = (struct ingest_point){ i & 1 ? "a" : "b", i, i, i, i % 3 - 1 };
+	for (i = 0; i < 20; i++)
+		assert_int_equal(submit(h, (struct ingest_op){ .kind = INGEST_POINTS, .run = HELPER_RUN, .points = points,
+							       .point_count = 4000, .idempotency = i ? NULL : "once" }).code, 0);
+	assert_int_equal(submit(h, (struct ingest_op){ .kind = INGEST_PARAMS, .run = HELPER_RUN, .params = &pair,
+						       .param_count = 1 }).code, 0);
+	assert_int_equal(submit(h, (struct ingest_op){ .kind = INGEST_TAGS, .run = HELPER_RUN, .tags = &pair,
+						       .tag_count = 1 }).code, 0);
+	assert_int_equal(submit(h, (struct ingest_op){ .kind = INGEST_PATCH, .run = HELPER_RUN, .notes = "n",
+						       .end_ms = INGEST_NO_TIME }).code, 0);
+	assert_int_equal(submit(h, (struct ingest_op){ .kind = INGEST_RUN, .run = OTHER, .experiment = "exp", .name = "other",
+						       .params = &pair, .param_count = 1 }).code, 0);
+	assert_int_equal(submit(h, (struct ingest_op){ .kind = INGEST_POINTS, .run = OTHER, .points = points,
+						       .point_count = 4000 }).code, 0);
+	store_settle(h->s, 10);
+	assert_int_equal(submit(h, (struct ingest_op){ .kind = INGEST_POINTS, .run = HELPER_RUN, .points = points,
+						       .point_count = 10 }).code, 0);
+}
+
+static int64_t number(sqlite3 *d, const char *sql)
+{
+	sqlite3_stmt *q;
+	int64_t n = -1;
+
+	assert_int_equal(sqlite3_prepare_v2(d, sql, -1, &q, NULL), SQLITE_OK);
+	if (sqlite3_step(q) == SQLITE_ROW)
+		n = sqlite3_column_int64(q, 0);
+	sqlite3_finalize(q);
+	return n;
+}
+
+/* Whichever tables there are: no row may name the run, nor any chunk a series that is not there. */
+static void check_rows(struct helper *h, int64_t run_id, bool want)
+{
+	char sql[300];
+	sqlite3_stmt *q;
+	sqlite3 *d;
+	int64_t tables = 0, rows = 0;
+
+	assert_int_equal(sqlite3_open_v2(h->db, &d, SQLITE_OPEN_READONLY, NULL), SQLITE_OK);
+	assert_int_equal(sqlite3_prepare_v2(d, "SELECT m.name FROM sqlite_master m JOIN pragma_table_info(m.name) c "
+		"WHERE m.type = 'table' AND c.name = 'run_id' AND m.name <> 'gone'", -1, &q, NULL), SQLITE_OK);
+	while (sqlite3_step(q) == SQLITE_ROW) {
+		snprintf(sql, sizeof sql, "SELECT count(*) FROM %s WHERE run_id = %lld", sqlite3_column_text(q, 0), (long long)run_id);
+		rows += number(d, sql);
+		if (!want && number(d, sql))
+			fail_msg("%s still has rows of the run", sqlite3_column_text(q, 0));
+		tables++;
+	}
+	sqlite3_finalize(q);
+	assert_true(tables >= 12);
+	assert_int_equal(rows > 0, want);
+	assert_int_equal(number(d, "SELECT count(*) FROM chunk WHERE id >> 20 NOT IN (SELECT id FROM series)"), 0);
+	assert_int_equal(number(d, "SELECT count(*) FROM run WHERE uuid = '" HELPER_RUN "'"), want);
+	sqlite3_close(d);
+}
+
+static int64_t id_of(struct helper *h)
+{
+	sqlite3 *d;
+	int64_t id;
+
+	assert_int_equal(sqlite3_open_v2(h->db, &d, SQLITE_OPEN_READONLY, NULL), SQLITE_OK);
+	id = number(d, "SELECT id FROM run WHERE uuid = '" HELPER_RUN "'");
+	sqlite3_close(d);
+	return id;
+}
+
+static void check_gone(struct helper *h)
+{
+	struct err err = ERR_INIT;
+	struct query_run r;
+	uint64_t durable;
+
+	assert_int_equal(query_run(h->s, HELPER_RUN, h->a, &r, &err), ERR_GONE);
+	assert_int_equal(ingest_durable(h->s, HELPER_RUN, HELPER_WRITER, &durable, &err), ERR_GONE);
+	assert_int_equal(submit(h, (struct ingest_op){ .kind = INGEST_RESTORE, .run = HELPER_RUN }).code, ERR_GONE);
+	assert_int_equal(submit(h, (struct ingest_op){ .kind = INGEST_RUN, .run = HELPER_RUN, .name = "x" }).code, ERR_GONE);
+}
+
+static void removed_for_good(void **state)
+{
+	struct helper *h = *state;
+	struct ingest_result res;
+	struct store_gc_result sum;
+	struct event_header header = helper_header(0, 0, 0);
+	struct buf journal;
+	int64_t id;
+
+	open_with_folders(h);
+	fill(h);
+	id = id_of(h);
+	assert_int_equal(gc(h, (struct store_gc_opts){ .journals = true }).runs, 0);
+	assert_int_equal(submit(h, (struct ingest_op){ .kind = INGEST_DELETE, .run = HELPER_RUN }).code, 0);
+	assert_int_equal(gc(h, (struct store_gc_opts){ .older_than_ms = 3600000 }).runs, 0);
+	sum = gc(h, (struct store_gc_opts){ .journals = true, .dry_run = true });
+	assert_int_equal(sum.runs, 1);
+	assert_int_equal(sum.points, 100 + 80000 + 10);
+	assert_int_equal(sum.artifacts, 2);
+	assert_int_equal(sum.journals, 1);
+	check_rows(h, id, true);
+	assert_false(memcmp(&(struct store_gc_result){ 0 }, &sum, sizeof sum) == 0);
+	sum = gc(h, (struct store_gc_opts){ 0 });
+	assert_int_equal(sum.runs, 1);
+	assert_true(sum.freed_bytes > 0);
+	assert_true(is_there(h->folder, "exp/first-01234567/events.out.tfevents.1.h.1.0"));
+	assert_false(is_there(h->folder, "dptrack.artifacts/1/" HELPER_RUN));
+	assert_true(is_there(h->folder, "dptrack.artifacts/1/" OTHER "/artifacts/c"));
+	assert_true(is_there(h->folder, "outside"));
+	check_rows(h, id, false);
+	check_gone(h);
+	/* The folder is scanned again, the journal is sent again: the run stays gone. */
+	follow_once(h);
+	open_with_folders(h);
+	follow_once(h);
+	check_gone(h);
+	buf_init(&journal, 1 << 16);
+	encode_header(&journal, 1.7e9, &header);
+	assert_int_equal(helper_post(h, HELPER_RUN, HELPER_WRITER, 0, &journal, 0, &res), ERR_GONE);
+	buf_done(&journal);
+	assert_int_equal(helper_metric(&(struct query_run[]){ helper_run(h, OTHER) }[0], "a")->count, 667);
+	assert_int_equal(submit(h, (struct ingest_op){ .kind = INGEST_RUN, .name = "next" }).code, 0);
+	check_rows(h, id, false);
+}
+
+static void journals_go_when_asked(void **state)
+{
+	struct helper *h = *state;
+	struct store_gc_result sum;
+
+	open_with_folders(h);
+	fill(h);
+	assert_int_equal(submit(h, (struct ingest_op){ .kind = INGEST_DELETE, .run = HELPER_RUN }).code, 0);
+	sum = gc(h, (struct store_gc_opts){ .journals = true });
+	assert_int_equal(sum.journals, 1);
+	assert_false(is_there(h->folder, "exp/first-01234567/events.out.tfevents.1.h.1.0"));
+	assert_true(is_there(h->folder, "exp/first-01234567/checkpoints/step-1/w"));
+	assert_true(is_there(h->folder, "exp/first-01234567/foreign.tfevents"));
+}
+
+/* The changes that page and scripts follow tell of a removal, also after a restart. */
+static void changes_tell(void **state)
+{
+	struct helper *h = *state;
+	struct query_changes before, after;
+	struct err err = ERR_INIT;
+
+	open_with_folders(h);
+	fill(h);
+	assert_int_equal(submit(h, (struct ingest_op){ .kind = INGEST_DELETE, .run = HELPER_RUN }).code, 0);
+	assert_int_equal(query_changes(h->s, NULL, h->a, &before, &err), 0);
+	gc(h, (struct store_gc_opts){ 0 });
+	open_with_folders(h);
+	assert_int_equal(query_changes(h->s, before.token, h->a, &after, &err), 0);
+	assert_false(after.reset);
+	assert_int_equal(after.run_count, 1);
+	assert_string_equal(after.runs[0], HELPER_RUN);
+}
+
+/* As if the process had died after the first step. */
+static void interrupted(void **state)
+{
+	struct helper *h = *state;
+	int64_t id;
+
+	open_with_folders(h);
+	fill(h);
+	id = id_of(h);
+	assert_int_equal(submit(h, (struct ingest_op){ .kind = INGEST_DELETE, .run = HELPER_RUN }).code, 0);
+	assert_true(submit(h, (struct ingest_op){ .kind = INGEST_PURGE, .run = HELPER_RUN, .before_ms = INT64_MAX }).more);
+	open_with_folders(h);
+	check_gone(h);
+	store_settle(h->s, 10);
+	assert_int_equal(gc(h, (struct store_gc_opts){ 0 }).runs, 1);
+	check_rows(h, id, false);
+	assert_false(is_there(h->folder, "dptrack.artifacts/1/" HELPER_RUN));
+	assert_int_equal(gc(h, (struct store_gc_opts){ 0 }).runs, 0);
+}
+
+static void taken_back(void **state)
+{
+	struct helper *h = *state;
+
+	open_with_folders(h);
+	fill(h);
+	assert_int_equal(submit(h, (struct ingest_op){ .kind = INGEST_DELETE, .run = HELPER_RUN }).code, 0);
+	assert_int_equal(submit(h, (struct ingest_op){ .kind = INGEST_RESTORE, .run = HELPER_RUN }).code, 0);
+	assert_int_equal(submit(h, (struct ingest_op){ .kind = INGEST_PURGE, .run = HELPER_RUN, .before_ms = INT64_MAX }).code,
+			 ERR_EXISTS);
+	assert_int_equal(gc(h, (struct store_gc_opts){ .journals = true }).runs, 0);
+	assert_int_equal(helper_metric(&(struct query_run[]){ helper_run(h, HELPER_RUN) }[0], "train/loss")->count, 100);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(removed_for_good, helper_setup, helper_teardown),
+		cmocka_unit_test_setup_teardown(journals_go_when_asked, helper_setup, helper_teardown),
+		cmocka_unit_test_setup_teardown(changes_tell, helper_setup, helper_teardown),
+		cmocka_unit_test_setup_teardown(interrupted, helper_setup, helper_teardown),
+		cmocka_unit_test_setup_teardown(taken_back, helper_setup, helper_teardown),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

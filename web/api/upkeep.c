@@ -1,0 +1,96 @@
+/* upkeep.c: /gc: long work on the store, on a thread of the store's; the call sleeps until it has ended. */
+#include "web/api/api.h"
+
+#include "web/store/upkeep.h"
+
+struct upkeep_gc {
+	struct call *call;
+	struct store_gc_opts opts;
+	struct store_gc_result res;
+	struct err err;
+	int rc;
+};
+
+static bool read_switch(struct call *c, const char *name, json_t *value, bool *ret)
+{
+	if (!value)
+		return true;
+	if (!json_is_boolean(value))
+		return call_fail(c, CALL_bad_value, name, "%s: want true or false", name), false;
+	*ret = json_is_true(value);
+	return true;
+}
+
+static void gc_work(void *arg)
+{
+	struct upkeep_gc *g = arg;
+
+	g->rc = store_gc(g->call->api->store, &g->opts, &g->res, &g->err);
+	call_wake(g->call);
+}
+
+static enum call_next gc_done(struct call *c)
+{
+	const struct upkeep_gc *g = c->waiting;
+	const struct store_gc_result *r = &g->res;
+	struct js j = { .out = &c->out };
+
+	if (g->rc)
+		return call_fail_err(c, NULL, &g->err);
+	js_open(&j, '{');
+	js_key(&j, "dry_run");
+	js_bool(&j, g->opts.dry_run);
+	js_key_int(&j, "runs", (int64_t)r->runs);
+	js_key_int(&j, "points", (int64_t)r->points);
+	js_key_int(&j, "artifacts", (int64_t)r->artifacts);
+	js_key_int(&j, "artifact_bytes", (int64_t)r->artifact_bytes);
+	js_key_int(&j, "journals", (int64_t)r->journals);
+	js_key_int(&j, "journal_bytes", (int64_t)r->journal_bytes);
+	js_key_int(&j, "freed_bytes", (int64_t)r->freed_bytes);
+	js_close(&j, '}');
+	buf_addc(&c->out, '\n');
+	return CALL_DONE;
+}
+
+static bool read_gc(struct call *c, json_t *body, struct store_gc_opts *ret)
+{
+	json_t *journals = NULL, *dry_run = NULL;
+	double days = 0;
+	const struct json_field fields[] = {
+		{ "older_than_days", JSON_KIND_DOUBLE, false, &days, NULL },
+		{ "journals", JSON_KIND_ANY, false, &journals, NULL },
+		{ "dry_run", JSON_KIND_ANY, false, &dry_run, NULL },
+		{ 0 }
+	};
+
+	if (!json_read(c, body, "", fields) || !read_switch(c, "journals", journals, &ret->journals) ||
+	    !read_switch(c, "dry_run", dry_run, &ret->dry_run))
+		return false;
+	if (!(days >= 0 && days <= 1e6))
+		return call_fail(c, CALL_bad_value, "older_than_days", "older_than_days: want 0 to 1000000"), false;
+	ret->older_than_ms = (int64_t)(days * 86400e3);
+	return true;
+}
+
+enum call_next gc_post(struct call *c)
+{
+	struct upkeep_gc *g = arena_alloc(c->arena, sizeof(*g));
+	json_t *body = call_args_done(c) ? json_body(c) : NULL;
+	struct err err = ERR_INIT;
+	bool good;
+
+	if (!body)
+		return CALL_DONE;
+	good = g && read_gc(c, body, &g->opts);
+	json_decref(body);
+	if (!g)
+		return call_fail(c, CALL_busy, NULL, "out of memory");
+	if (!good)
+		return CALL_DONE;
+	g->call = c;
+	c->waiting = g;
+	c->resume = gc_done;
+	if (store_work(c->api->store, gc_work, g, &err))
+		return call_fail_err(c, NULL, &err);
+	return CALL_WAIT;
+}

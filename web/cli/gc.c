@@ -1,0 +1,86 @@
+/* gc.c: `dptrack gc`: removes deleted runs for good. */
+#include "web/cli/cli.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct gc {
+	struct cli_common common;
+	const char *older_than;
+	bool journals, dry_run;
+};
+
+static long long count(json_t *reply, const char *key)
+{
+	return (long long)json_integer_value(json_object_get(reply, key));
+}
+
+static void print(json_t *reply, bool dry_run, bool journals)
+{
+	printf("%s %lld run%s with %lld points, %lld artifacts (%.1f MB)", dry_run ? "would remove" : "removed",
+	       count(reply, "runs"), count(reply, "runs") == 1 ? "" : "s", count(reply, "points"), count(reply, "artifacts"),
+	       (double)count(reply, "artifact_bytes") * 1e-6);
+	if (journals)
+		printf(", %lld journals (%.1f MB)", count(reply, "journals"), (double)count(reply, "journal_bytes") * 1e-6);
+	if (!dry_run)
+		printf("; the store gave back %.1f MB", (double)count(reply, "freed_bytes") * 1e-6);
+	putchar('\n');
+}
+
+static int collect(const struct gc *g, double days, struct err *err)
+{
+	const struct cli_common *c = &g->common;
+	char body[128];
+	const struct local_opts request = { .method = "POST", .target = "/api/v1/gc", .body = body };
+	struct source *s;
+	json_t *reply = NULL;
+	int rc = source_open(&s, &c->source, err);
+
+	if (rc)
+		return rc;
+	snprintf(body, sizeof(body), "{\"older_than_days\":%.6f,\"journals\":%s,\"dry_run\":%s}", days,
+		 g->journals ? "true" : "false", g->dry_run ? "true" : "false");
+	if (c->json)
+		rc = cli_print(s, &request, err);
+	else
+		rc = source_json(s, &request, &reply, err);
+	if (!rc && !c->json)
+		print(reply, g->dry_run, g->journals);
+	json_decref(reply);
+	source_close(s);
+	return rc;
+}
+
+static int gc_run(int argc, char **argv, struct err *err)
+{
+	struct gc g = { 0 };
+	double days = 0;
+	char *end;
+	const struct flag table[] = {
+		{ "older-than", FLAG_TEXT, "DAYS", "only runs deleted so many days ago or earlier (default: 0)", &g.older_than, 0, 0 },
+		{ "journals", FLAG_SWITCH, "", "also their journals below DIR (only what libdptrack wrote)", &g.journals, 0, 0 },
+		{ "dry-run", FLAG_SWITCH, "", "only say what would be removed", &g.dry_run, 0, 0 },
+		CLI_COMMON_FLAGS(&g.common),
+		{ 0 },
+	};
+	struct cli_line line = { .cmd = &cli_gc, .table = table, .help = &g.common.help };
+	int rc = cli_line_read(&line, argc, argv, err);
+
+	if (!rc && g.common.csv)
+		rc = err_set(err, ERR_USAGE, "gc: takes --json, not --csv");
+	if (!rc && g.older_than) {
+		days = strtod(g.older_than, &end);
+		if (end == g.older_than || *end || !(days >= 0 && days <= 1e6))
+			rc = err_set(err, ERR_USAGE, "--older-than %s: want days, 0 to 1000000", g.older_than);
+	}
+	if (!rc)
+		rc = collect(&g, days, err);
+	cli_line_done(&line);
+	return rc > 0 ? 0 : rc;
+}
+
+const struct cli_command cli_gc = {
+	.name = "gc", .group = "Keep", .words = "", .summary = "remove deleted runs for good and give their bytes back",
+	.run = gc_run
+};

@@ -1,0 +1,14 @@
+/* purge.h: removes deleted runs for good, a bounded part at a time, inside the writer's transaction. A run that is removed
+ * leaves its id in the table gone. Private to web/store; touches no files but the store's. */
+#ifndef DPT_STORE_PURGE_H
+#define DPT_STORE_PURGE_H
+
+#include "web/store/apply.h"
+
+/* The first call makes a deleted run gone and leaves its rows; each further one deletes some of them. */
+int purge_run(struct state *st, struct apply_job *job, struct err *err);
+
+/* Gives some free pages of the file back: res.removed pages; res.durable are left. */
+int purge_pages(struct state *st, struct apply_job *job, struct err *err);
+
+#endif

@@ -1,0 +1,36 @@
+/* upkeep.h: long work on an open store: removing for good what was deleted. It goes in small steps that stand in line with
+ * everybody's changes, so that writers never wait long; the caller waits, so servers give it a thread (store_work). */
+#ifndef DPT_STORE_UPKEEP_H
+#define DPT_STORE_UPKEEP_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "tracker/base/err.h"
+
+struct store;
+
+/* Runs fn on a thread of the store's. ERR_BUSY: other work is under way. ERR_CANCELED: closing. */
+int store_work(struct store *s, void (*fn)(void *arg), void *arg, struct err *err);
+
+/* Ends the work that runs (it returns ERR_CANCELED, what it did so far stays done) and waits; no other begins. */
+void store_work_stop(struct store *s);
+
+struct store_gc_opts {
+	int64_t older_than_ms; /* only what was deleted so long ago */
+	bool journals;         /* also the journals below logdir that libdptrack wrote for those runs */
+	bool dry_run;          /* only count */
+};
+
+struct store_gc_result {
+	uint64_t runs, points;
+	uint64_t artifacts, artifact_bytes;
+	uint64_t journals, journal_bytes;
+	uint64_t freed_bytes;  /* of the store's file */
+};
+
+/* Removes deleted runs for good: their rows, their artifacts, with journals their journals. What an earlier call left
+ * half done (the process was killed) is finished first. */
+int store_gc(struct store *s, const struct store_gc_opts *o, struct store_gc_result *ret, struct err *err);
+
+#endif
