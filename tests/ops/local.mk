@@ -1,6 +1,7 @@
 # tests/ops: every op on every backend (ops_test), gradients by central differences (grad_test), values worked out by
 # hand (values_test).
 op_cases = trainer/ops/cases.h trainer/ops/cases.c
+op_cases += trainer/ops/accumulate/accumulate_cases.c
 op_cases += trainer/ops/add/add_cases.c
 op_cases += trainer/ops/adamw/adamw_cases.c
 op_cases += trainer/ops/allreduce/allreduce_cases.c

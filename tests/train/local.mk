@@ -1,8 +1,9 @@
 # Whole runs of dptrain, started as a user does.
-train_tests = tests/train/gpt_reference.py tests/train/launcher.py tests/train/phases.py tests/train/ranks.py tests/train/reference.py \
+train_tests = tests/train/accumulation.py tests/train/gpt_reference.py tests/train/launcher.py tests/train/phases.py tests/train/ranks.py tests/train/reference.py \
 	tests/train/resume.py
 TESTS += $(train_tests)
-EXTRA_DIST += $(train_tests) tests/train/helper.py tests/train/reference/make_resnet20.py tests/train/reference/reference.json \
+EXTRA_DIST += $(train_tests) tests/train/helper.py tests/train/reference/make_resnet20.py tests/train/reference/make_accumulation.py \
+	tests/train/reference/accumulation.json tests/train/reference/reference.json \
 	tests/train/reference/batch.safetensors tests/train/reference/gelu.safetensors tests/train/reference/relu.safetensors \
 	tests/train/reference/weights.safetensors tests/train/reference/make_gpt.py tests/train/reference/gpt.json \
 	tests/train/reference/gpt-batch.safetensors tests/train/reference/gpt-grads.safetensors \

@@ -13,8 +13,9 @@
 /* Deals positions out one by one, as the definition says: larger parts first, micro-batches of `micro`. */
 static void check_step(const struct sampler *s, int64_t step, int64_t begin, int64_t end)
 {
-	int64_t at = begin, n = end - begin, sizes[8], micros = 1;
-	int n_sizes = sampler_sizes(s, sizes);
+	int64_t at = begin, n = end - begin, micros = 1;
+	struct micro_shape shapes[SAMPLER_SHAPES_MAX];
+	int n_shapes = sampler_shapes(s, shapes);
 
 	for (int r = 0; r < s->world; r++) {
 		int64_t part = n / s->world + (r < n % s->world), left = part, count = 0;
@@ -28,8 +29,9 @@ static void check_step(const struct sampler *s, int64_t step, int64_t begin, int
 
 			assert_int_equal(got.begin, at);
 			assert_int_equal(got.end - got.begin, want);
-			for (int i = 0; i < n_sizes; i++)
-				listed |= sizes[i] == want;
+			for (int i = 0; i < n_shapes; i++)
+				listed |= shapes[i].size == want &&
+					  shapes[i].last == (m == sampler_micros(s, step) - 1);
 			assert_true(listed);
 			at += want;
 			left -= want;

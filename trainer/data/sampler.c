@@ -68,32 +68,41 @@ struct range sampler_micro(const struct sampler *s, int64_t step, int rank, int6
 	return part;
 }
 
-static int add_size(int64_t *sizes, int n, struct range r)
+static int add_shape(struct micro_shape *shapes, int n, struct micro_shape shape)
 {
 	for (int i = 0; i < n; i++)
-		if (sizes[i] == r.end - r.begin)
+		if (shapes[i].size == shape.size && shapes[i].last == shape.last)
 			return n;
-	sizes[n] = r.end - r.begin;
+	shapes[n] = shape;
 	return n + 1;
 }
 
-int sampler_sizes(const struct sampler *s, int64_t ret_sizes[8])
+/* Parts differ by one at most: the first and last rank have both sizes. Of a part's micro-batches the first is whole,
+ * and one of the last two is the rest or empty. */
+static int add_step(const struct sampler *s, int64_t step, bool last, struct micro_shape *shapes, int n)
 {
-	int64_t last = sampler_steps(s) - 1;
+	int64_t micros = sampler_micros(s, step), first[] = { 0, micros - 2 };
+
+	for (int rank = 0; rank < s->world; rank += s->world > 1 ? s->world - 1 : 1)
+		for (int k = 0; k < (last ? 1 : 2); k++) {
+			int64_t micro = last ? micros - 1 : first[k];
+			struct range r = sampler_micro(s, step, rank, micro);
+
+			if (micro >= 0 && (last || micro < micros - 1))
+				n = add_shape(shapes, n, (struct micro_shape){ r.end - r.begin, last });
+		}
+	return n;
+}
+
+int sampler_shapes(const struct sampler *s, struct micro_shape ret[SAMPLER_SHAPES_MAX])
+{
+	int64_t steps = sampler_steps(s);
 	int n = 0;
 
-	/* Parts differ by one at most: the first and last rank have both sizes. Of a part's micro-batches the first is
-	 * whole, and one of the last two is the rest or empty. */
-	for (int k = 0; k < (s->endless ? 1 : 2); k++) {
-		int64_t step = k ? last : 0, micros = sampler_micros(s, step);
-
-		for (int r = 0; r < 2; r++)
-			for (int m = 0; m < 3; m++) {
-				int64_t micro = m == 0 ? 0 : micros - m;
-
-				if (micro >= 0)
-					n = add_size(ret_sizes, n, sampler_micro(s, step, r ? s->world - 1 : 0, micro));
-			}
+	for (int last = 1; last >= 0; last--) {
+		n = add_step(s, 0, last, ret, n);
+		if (!s->endless && steps > 1)
+			n = add_step(s, steps - 1, last, ret, n);
 	}
 	return n;
 }

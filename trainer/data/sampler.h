@@ -34,9 +34,16 @@ struct range sampler_part(const struct sampler *s, int64_t step, int rank);    /
 int64_t sampler_micros(const struct sampler *s, int64_t step); /* micro-batches of the step: the same on every rank, >= 1 */
 struct range sampler_micro(const struct sampler *s, int64_t step, int rank, int64_t micro); /* may be empty */
 
-/* Every size that a micro-batch of any rank can have in training with this sampler, without repetition and in no
- * particular order (0 included when it occurs): at most 8. For planning each shape before the first step. */
-int sampler_sizes(const struct sampler *s, int64_t ret_sizes[8]);
+/* Every shape that a micro-batch of any rank can have with this sampler, without repetition, the last ones of a step
+ * first: for planning each before the first step. Returns how many. */
+#define SAMPLER_SHAPES_MAX 12
+
+struct micro_shape {
+	int64_t size; /* samples; may be 0 */
+	bool last;    /* of its step */
+};
+
+int sampler_shapes(const struct sampler *s, struct micro_shape ret[SAMPLER_SHAPES_MAX]);
 
 /* Part `rank` of [begin, end) in `world` contiguous parts whose sizes differ by at most one. */
 struct range range_part(struct range r, int rank, int world);

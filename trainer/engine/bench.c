@@ -73,13 +73,18 @@ static int run_steps(struct bench *b, struct err *err)
 
 static double count_flops(const struct engine *e)
 {
-	struct range part = sampler_part(&e->train, 0, e->seat->rank);
-	const struct program *p = prepared_program(&e->prepared, true, part.end - part.begin);
+	int64_t micros = sampler_micros(&e->train, 0);
 	double sum = 0;
 
-	for (int i = 0; p && i < p->graph->n_nodes; i++)
-		if (p->graph->nodes[i]->op->flops)
-			sum += p->graph->nodes[i]->op->flops(p->graph->nodes[i]);
+	for (int64_t m = 0; m < micros; m++) {
+		struct range r = sampler_micro(&e->train, 0, e->seat->rank, m);
+		const struct program *p = prepared_program(
+			&e->prepared, m + 1 < micros ? PROGRAM_MICRO : PROGRAM_STEP, r.end - r.begin);
+
+		for (int i = 0; p && i < p->graph->n_nodes; i++)
+			if (p->graph->nodes[i]->op->flops)
+				sum += p->graph->nodes[i]->op->flops(p->graph->nodes[i]);
+	}
 	return sum;
 }
 

@@ -94,6 +94,9 @@ struct step_result {
 /* 1: a step was done; 0: no more data; negative: failed. */
 int step_run(struct engine *e, struct step_result *ret, struct err *err);
 
+/* What ended this rank's part of a step of the epoch, counted from 1. */
+const struct program *step_program(const struct engine *e, int64_t in_epoch);
+
 /* Collective: names the rank whose part of the loss is not finite. */
 int step_explain_nonfinite(struct engine *e, const struct step_result *r, struct err *err);
 

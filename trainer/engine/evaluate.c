@@ -92,7 +92,7 @@ static int keep_outputs(struct engine *e, const struct program *p, const struct 
 static int evaluate_batch(struct engine *e, const struct loader_batch *b, double sums[SUMS], double *outputs,
 			  struct err *err)
 {
-	const struct program *p = prepared_program(&e->prepared, false, b->count);
+	const struct program *p = prepared_program(&e->prepared, PROGRAM_EVAL, b->count);
 	struct step_page page = { .step = e->step,
 				  .epoch = b->epoch,
 				  .seed = (uint64_t)e->cfg->seed,
@@ -126,7 +126,7 @@ static int evaluate_part(struct engine *e, double sums[SUMS], double *outputs, s
 	int rc;
 
 	for (int i = 0; i < e->prepared.n_programs; i++)
-		inputs = e->prepared.program[i]->training ? inputs : e->prepared.program[i]->inputs;
+		inputs = e->prepared.program[i]->kind == PROGRAM_EVAL ? e->prepared.program[i]->inputs : inputs;
 	if (!inputs)
 		return err_set(err, ERR_UNSUPPORTED, "this run has no evaluation set");
 	rc = loader_open(&loader,

@@ -123,8 +123,7 @@ int files_save_weights(struct engine *e, const char *path, struct err *err)
 
 int files_save_grads(struct engine *e, const char *path, struct err *err)
 {
-	struct range part = sampler_part(&e->train, 0, e->seat->rank);
-	const struct program *p = prepared_program(&e->prepared, true, part.end - part.begin);
+	const struct program *p = step_program(e, 1);
 	const struct weights_save_opts o = { .path = path };
 
 	return weights_save(p->graph, &o, &(struct weights_access){ put_tensor, get_gradient, .user = e }, err);

@@ -8,23 +8,23 @@
 
 #define INIT_CHUNK 4096
 
-struct program *prepared_program(const struct prepared *p, bool training, int64_t batch)
+struct program *prepared_program(const struct prepared *p, enum program_kind kind, int64_t batch)
 {
 	for (int i = 0; i < p->n_programs; i++)
-		if (p->program[i]->training == training && p->program[i]->batch == batch)
+		if (p->program[i]->kind == kind && p->program[i]->batch == batch)
 			return p->program[i];
 	return NULL;
 }
 
-static int add_program(struct prepared *p, int64_t batch, bool training, struct err *err)
+static int add_program(struct prepared *p, int64_t batch, enum program_kind kind, struct err *err)
 {
 	int rc;
 
-	if (prepared_program(p, training, batch))
+	if (prepared_program(p, kind, batch))
 		return 0;
 	if (p->n_programs == PROGRAMS_MAX)
 		return err_set(err, ERR_LIMIT, "more than %d batch sizes in one run", PROGRAMS_MAX);
-	rc = program_new(&p->program[p->n_programs], &p->opts, batch, training, err);
+	rc = program_new(&p->program[p->n_programs], &p->opts, batch, kind, err);
 	if (!rc)
 		p->n_programs++;
 	return rc;
@@ -38,7 +38,7 @@ static void plan_snapshot(struct prepared *p)
 	p->plan.category_bytes[PLAN_SNAPSHOT] += p->snapshot_bytes;
 }
 
-int prepare_programs(struct prepared *ret, const struct program_opts *opts, const struct prepare_sizes *sizes,
+int prepare_programs(struct prepared *ret, const struct program_opts *opts, const struct prepare_shapes *shapes,
 		     struct err *err)
 {
 	struct plan_program list[PROGRAMS_MAX];
@@ -46,16 +46,18 @@ int prepare_programs(struct prepared *ret, const struct program_opts *opts, cons
 
 	memset(ret, 0, sizeof(*ret));
 	ret->opts = *opts;
-	for (int i = 0; !rc && i < sizes->n_train; i++)
-		rc = add_program(ret, sizes->train[i], true, err);
-	for (int i = 0; !rc && i < sizes->n_eval; i++)
-		rc = add_program(ret, sizes->eval[i], false, err);
+	for (int i = 0; i < shapes->n_train; i++)
+		ret->opts.accumulate |= !shapes->train[i].last;
+	for (int i = 0; !rc && i < shapes->n_train; i++)
+		rc = add_program(ret, shapes->train[i].size, shapes->train[i].last ? PROGRAM_STEP : PROGRAM_MICRO, err);
+	for (int i = 0; !rc && i < shapes->n_eval; i++)
+		rc = add_program(ret, shapes->eval[i].size, PROGRAM_EVAL, err);
 	for (int i = 0; i < ret->n_programs; i++)
 		list[i] = (struct plan_program){ ret->program[i]->name, ret->program[i]->graph,
 						 &ret->program[i]->schedule };
 	if (!rc)
 		rc = plan_make(&ret->plan, list, ret->n_programs, err);
-	if (!rc && sizes->snapshot)
+	if (!rc && shapes->snapshot)
 		plan_snapshot(ret);
 	if (rc)
 		prepare_done(ret);

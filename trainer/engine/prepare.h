@@ -3,10 +3,11 @@
 #ifndef DPT_ENGINE_PREPARE_H
 #define DPT_ENGINE_PREPARE_H
 
+#include "trainer/data/sampler.h"
 #include "trainer/engine/program.h"
 #include "trainer/graph/plan.h"
 
-#define PROGRAMS_MAX 20
+#define PROGRAMS_MAX (2 * SAMPLER_SHAPES_MAX)
 
 struct prepared {
 	struct program_opts opts;
@@ -19,22 +20,23 @@ struct prepared {
 	size_t snapshot_offset; /* in the pinned slab */
 };
 
-/* sizes: micro-batches of training and of evaluation; either list may be empty. */
-struct prepare_sizes {
-	const int64_t *train, *eval;
+/* Shapes of micro-batches of training and of evaluation; either list may be empty. */
+struct prepare_shapes {
+	struct micro_shape train[SAMPLER_SHAPES_MAX], eval[SAMPLER_SHAPES_MAX];
 	int n_train, n_eval;
 	bool snapshot; /* plan room for a copy of everything persistent */
 };
 
 /* Programs and plan; needs no memory for tensors and (with env.comm NULL) no other ranks. *opts is copied. */
-int prepare_programs(struct prepared *ret, const struct program_opts *opts, const struct prepare_sizes *sizes,
+int prepare_programs(struct prepared *ret, const struct program_opts *opts, const struct prepare_shapes *shapes,
 		     struct err *err);
 
 /* Collective when there are several ranks: slabs, zeroed, and first values keyed by (seed, name, element). */
 int prepare_memory(struct prepared *p, uint64_t seed, struct err *err);
 void prepare_done(struct prepared *p); /* a zeroed struct is fine */
 
-struct program *prepared_program(const struct prepared *p, bool training, int64_t batch); /* NULL: not prepared */
+/* NULL: not prepared. */
+struct program *prepared_program(const struct prepared *p, enum program_kind kind, int64_t batch);
 
 /* Address of a tensor's memory in the backend (host backends: plain memory). */
 void *prepared_address(const struct prepared *p, const struct tensor *t);

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "trainer/graph/pass.h"
+#include "trainer/ops/accumulate/accumulate.h"
 #include "trainer/ops/guard/guard.h"
 #include "trainer/ops/ops.h"
 
@@ -44,9 +45,19 @@ static int run_recompute(struct build *b, struct err *err)
 	return pass_recompute(b->g, err);
 }
 
+static int run_accumulate(struct build *b, struct err *err)
+{
+	if (b->o->accumulate && accumulate_add_all(b->g) != 0)
+		return err_set(err, b->g->err.code, "%s", b->g->err.text);
+	return 0;
+}
+
 static int run_strategy(struct build *b, struct err *err)
 {
-	return strategy_rewrite(b->o->strategy, b->g, &b->o->sharing, err);
+	struct strategy_opts o = b->o->sharing;
+
+	o.more_follow = b->p->kind == PROGRAM_MICRO;
+	return strategy_rewrite(b->o->strategy, b->g, &o, err);
 }
 
 /* Behind the strategy, so that these nodes see the gradients as the strategy leaves them. */
@@ -104,15 +115,25 @@ static int run_schedule(struct build *b, struct err *err)
 	return schedule_make(&b->p->schedule, b->g, err);
 }
 
+enum { STEP = 1 << PROGRAM_STEP, TRAINING = STEP | 1 << PROGRAM_MICRO, ALL = TRAINING | 1 << PROGRAM_EVAL };
+
 static const struct {
 	const char *name;
-	bool training_only;
+	unsigned kinds; /* of programs that it is run for */
 	int (*run)(struct build *b, struct err *err);
 } passes[] = {
-	{ "model", false, run_model },	    { "shape", false, run_shape },	   { "grad", true, run_grad },
-	{ "fuse", false, run_fuse },	    { "precision", false, run_precision }, { "recompute", true, run_recompute },
-	{ "strategy", true, run_strategy }, { "optimizer", true, run_optimizer },  { "layout", false, run_layout },
-	{ "kernels", false, run_kernels },  { "schedule", false, run_schedule },
+	{ "model", ALL, run_model },
+	{ "shape", ALL, run_shape },
+	{ "grad", TRAINING, run_grad },
+	{ "fuse", ALL, run_fuse },
+	{ "precision", ALL, run_precision },
+	{ "recompute", TRAINING, run_recompute },
+	{ "accumulate", TRAINING, run_accumulate },
+	{ "strategy", TRAINING, run_strategy },
+	{ "optimizer", STEP, run_optimizer },
+	{ "layout", ALL, run_layout },
+	{ "kernels", ALL, run_kernels },
+	{ "schedule", ALL, run_schedule },
 };
 
 static void find_tensors(struct program *p)
@@ -124,7 +145,7 @@ static void find_tensors(struct program *p)
 	p->inputs = graph_find(g, tokens ? "tokens" : "images");
 	p->targets = graph_find(g, tokens ? "targets" : "labels");
 	p->logits = graph_find(g, "logits");
-	p->result = graph_find(g, "result");
+	p->result = g->loss;
 	p->result_sum = graph_find(g, STRATEGY_RESULT_SUM);
 	if (!p->result_sum)
 		p->result_sum = p->result;
@@ -134,8 +155,10 @@ static void find_tensors(struct program *p)
 	p->votes = graph_find(g, STRATEGY_VOTES);
 }
 
-int program_new(struct program **ret, const struct program_opts *o, int64_t batch, bool training, struct err *err)
+int program_new(struct program **ret, const struct program_opts *o, int64_t batch, enum program_kind kind,
+		struct err *err)
 {
+	static const char *const names[] = { "train", "micro", "eval" };
 	struct program *p = calloc(1, sizeof(*p));
 	struct build b = { .o = o, .p = p };
 	int rc = 0;
@@ -143,15 +166,15 @@ int program_new(struct program **ret, const struct program_opts *o, int64_t batc
 	if (!p)
 		return err_set(err, ERR_NOMEM, "out of memory: program");
 	p->batch = batch;
-	p->training = training;
-	snprintf(p->name, sizeof(p->name), "%s-%lld", training ? "train" : "eval", (long long)batch);
-	p->graph = b.g = graph_new(training);
+	p->kind = kind;
+	snprintf(p->name, sizeof(p->name), "%s-%lld", names[kind], (long long)batch);
+	p->graph = b.g = graph_new(kind != PROGRAM_EVAL);
 	if (!p->graph) {
 		rc = err_set(err, ERR_NOMEM, "out of memory: graph");
 		goto out;
 	}
 	for (size_t i = 0; !rc && i < sizeof(passes) / sizeof(passes[0]); i++)
-		if (training || !passes[i].training_only)
+		if (passes[i].kinds & 1u << kind)
 			rc = passes[i].run(&b, err);
 	if (rc)
 		goto out;

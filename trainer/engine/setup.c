@@ -8,7 +8,6 @@
 #include "trainer/engine/subject.h"
 
 #define COLLECTIVE_LIMIT_S 600.0
-#define SIZES_MAX 8
 
 bool engine_is_root(const struct engine *e)
 {
@@ -124,10 +123,6 @@ static int check_data(struct engine *e, const struct model *m, struct err *err)
 			       (long long)cfg->global_batch_size, d->path, (long long)d->n_samples[SPLIT_TRAIN]);
 	if (cfg->test_only && !d->n_samples[SPLIT_VAL])
 		return err_set(err, ERR_USAGE, "--test-only: %s has no samples to evaluate", d->path);
-	if (cfg->grad_accum_steps > 1)
-		return err_set(err, ERR_USAGE,
-			       "--grad-accum-steps %lld is not supported yet; raise --batch-size instead",
-			       (long long)cfg->grad_accum_steps);
 	return subject_settle(e, m, err);
 }
 
@@ -165,8 +160,7 @@ static bool evaluates(const struct engine *e)
 static int prepare_all(struct engine *e, const struct model *m, struct err *err)
 {
 	const struct run_config *cfg = e->cfg;
-	int64_t train[SIZES_MAX], eval[SIZES_MAX];
-	struct prepare_sizes sizes = { .train = train, .eval = eval };
+	struct prepare_shapes shapes = { .n_train = 0 };
 	struct program_opts o = {
 		.model = m,
 		.precision = precision_of(cfg),
@@ -186,12 +180,12 @@ static int prepare_all(struct engine *e, const struct model *m, struct err *err)
 						.deterministic = cfg->deterministic,
 						.comm = e->lane[s],
 						.module = e->module };
-	sizes.snapshot = engine_is_root(e) && engine_saves(cfg) && (cfg->save_steps || cfg->save_best);
+	shapes.snapshot = engine_is_root(e) && engine_saves(cfg) && (cfg->save_steps || cfg->save_best);
 	if (!cfg->test_only)
-		sizes.n_train = sampler_sizes(&e->train, train);
+		shapes.n_train = sampler_shapes(&e->train, shapes.train);
 	if (evaluates(e))
-		sizes.n_eval = sampler_sizes(&e->eval, eval);
-	return prepare_programs(&e->prepared, &o, &sizes, err);
+		shapes.n_eval = sampler_shapes(&e->eval, shapes.eval);
+	return prepare_programs(&e->prepared, &o, &shapes, err);
 }
 
 static void read_test_hooks(struct engine *e)

@@ -67,19 +67,20 @@ static struct step_page page_for(const struct engine *e, const struct loader_bat
 	return (struct step_page){ .step = e->step + 1,
 				   .epoch = b->epoch + 1,
 				   .first_sample = own.begin - sampler_global(&e->train, b->step).begin,
+				   .micro = b->micro,
 				   .seed = (uint64_t)e->cfg->seed,
 				   .lr = lr,
 				   .inv_count = 1.0 / (double)b->global_weight,
 				   .loss_scale = 1 };
 }
 
-static void account(struct step_result *r, const struct exec_times *t, double slept_s)
+static void account(struct step_result *r, const struct exec_times *t)
 {
-	r->seconds[TIME_FORWARD] = t->by[EXEC_FORWARD] + slept_s;
-	r->seconds[TIME_BACKWARD] = t->by[EXEC_BACKWARD];
-	r->seconds[TIME_COMM_EXPOSED] = t->by[EXEC_COMM_EXPOSED];
-	r->seconds[TIME_OPTIMIZER] = t->by[EXEC_OPTIMIZER];
-	r->seconds[TIME_COMM_TOTAL] = t->comm_total;
+	r->seconds[TIME_FORWARD] += t->by[EXEC_FORWARD];
+	r->seconds[TIME_BACKWARD] += t->by[EXEC_BACKWARD];
+	r->seconds[TIME_COMM_EXPOSED] += t->by[EXEC_COMM_EXPOSED];
+	r->seconds[TIME_OPTIMIZER] += t->by[EXEC_OPTIMIZER];
+	r->seconds[TIME_COMM_TOTAL] += t->comm_total;
 }
 
 static void close_account(struct engine *e, struct step_result *r)
@@ -93,53 +94,78 @@ static void close_account(struct engine *e, struct step_result *r)
 	e->mark_s = now;
 }
 
+static void slow_down(const struct engine *e, struct step_result *r)
+{
+	double start = clock_mono_s();
+
+	if (e->slow_step_s <= 0)
+		return;
+	clock_sleep_s(e->slow_step_s);
+	r->seconds[TIME_FORWARD] += clock_mono_s() - start;
+}
+
+static const struct program *program_for(const struct engine *e, const struct loader_batch *b)
+{
+	return prepared_program(&e->prepared, b->micro + 1 < b->n_micro ? PROGRAM_MICRO : PROGRAM_STEP, b->count);
+}
+
+/* One micro-batch. The loader's slot is given back as soon as its contents are copied. */
 static int compute(struct engine *e, const struct loader_batch *b, struct step_result *r, struct err *err)
 {
-	const struct program *p = prepared_program(&e->prepared, true, b->count);
+	const struct program *p = program_for(e, b);
 	struct step_page page = page_for(e, b, r->lr);
 	struct exec_times times;
-	double start = clock_mono_s(), slept_s = 0;
+	double start = clock_mono_s();
 	int rc;
 
-	if (!p)
+	if (!p) {
+		loader_release(e->loader, b);
 		return err_set(err, ERR_LIMIT, "no program was prepared for %lld samples", (long long)b->count);
+	}
 	rc = put_inputs(e, p, b, r->stop, err);
 	loader_release(e->loader, b);
-	r->seconds[TIME_H2D] = clock_mono_s() - start;
+	r->seconds[TIME_H2D] += clock_mono_s() - start;
 	if (rc)
 		return rc;
-	if (e->slow_step_s > 0) {
-		start = clock_mono_s();
-		clock_sleep_s(e->slow_step_s);
-		slept_s = clock_mono_s() - start;
-	}
+	if (b->micro == 0)
+		slow_down(e, r);
 	rc = exec_run(e->exec, p, &page, &times, err);
 	if (rc)
 		return rc;
-	account(r, &times, slept_s);
-	return get_results(e, p, r, err);
+	account(r, &times);
+	return p->kind == PROGRAM_STEP ? get_results(e, p, r, err) : 0;
+}
+
+static void begin_step(struct engine *e, const struct loader_batch *b, struct step_result *r)
+{
+	r->step = e->step + 1;
+	r->epoch = b->epoch + 1;
+	r->in_epoch = b->step + 1;
+	r->count = b->global_weight;
+	r->lr = lr_schedule_at(&e->lr, r->step);
+	r->epoch_ends = b->step + 1 == e->steps_per_epoch;
+	r->stop = seat_stop(e->seat) != 0;
 }
 
 int step_run(struct engine *e, struct step_result *ret, struct err *err)
 {
 	struct step_result r = { .grad_norm = NAN };
 	struct loader_batch b;
-	double start = clock_mono_s();
-	int rc = loader_next(e->loader, &b, err);
+	int rc;
 
-	if (rc <= 0)
-		return rc;
-	r.seconds[TIME_DATA_WAIT] = clock_mono_s() - start;
-	r.step = e->step + 1;
-	r.epoch = b.epoch + 1;
-	r.in_epoch = b.step + 1;
-	r.count = b.global_weight;
-	r.lr = lr_schedule_at(&e->lr, r.step);
-	r.epoch_ends = b.step + 1 == e->steps_per_epoch;
-	r.stop = seat_stop(e->seat) != 0;
-	rc = compute(e, &b, &r, err);
-	if (rc)
-		return rc;
+	do {
+		double start = clock_mono_s();
+
+		rc = loader_next(e->loader, &b, err);
+		if (rc <= 0)
+			return rc;
+		r.seconds[TIME_DATA_WAIT] += clock_mono_s() - start;
+		if (b.micro == 0)
+			begin_step(e, &b, &r);
+		rc = compute(e, &b, &r, err);
+		if (rc)
+			return rc;
+	} while (b.micro + 1 < b.n_micro);
 	e->step++;
 	e->stats_shared = false;
 	close_account(e, &r);
@@ -147,11 +173,17 @@ int step_run(struct engine *e, struct step_result *ret, struct err *err)
 	return 1;
 }
 
+const struct program *step_program(const struct engine *e, int64_t in_epoch)
+{
+	int64_t step = in_epoch - 1, last = sampler_micros(&e->train, step) - 1;
+	struct range r = sampler_micro(&e->train, step, e->seat->rank, last);
+
+	return prepared_program(&e->prepared, PROGRAM_STEP, r.end - r.begin);
+}
+
 int step_explain_nonfinite(struct engine *e, const struct step_result *r, struct err *err)
 {
-	const struct sampler *s = &e->train;
-	struct range part = sampler_part(s, r->in_epoch - 1, e->seat->rank);
-	const struct program *p = prepared_program(&e->prepared, true, part.end - part.begin);
+	const struct program *p = step_program(e, r->in_epoch);
 	struct comm *c = e->lane[STREAM_COMPUTE];
 	double *loss = calloc((size_t)c->world, sizeof(*loss));
 	int rc = 0, rank = -1;

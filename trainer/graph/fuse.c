@@ -5,7 +5,7 @@
 
 static bool is_effect(const struct tensor *t)
 {
-	return t->life == LIFE_PERSISTENT || t->keep || t->kind == TENSOR_GRAD || t->kind == TENSOR_RESULT;
+	return lifetime_spans(t->life) || t->keep || t->kind == TENSOR_GRAD || t->kind == TENSOR_RESULT;
 }
 
 static bool is_dead(const struct node *n, const int *uses)

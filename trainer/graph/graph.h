@@ -44,7 +44,8 @@ enum tensor_kind {
 
 enum lifetime {
 	LIFE_PERSISTENT, /* from set-up to the end of the run; the same memory in every program, matched by name */
-	LIFE_STEP,       /* one optimiser step */
+	LIFE_ACROSS,     /* one optimiser step that several programs make together: the same memory in each, by name */
+	LIFE_STEP,       /* one optimiser step, within one program */
 	LIFE_MICRO,      /* one micro-batch slot */
 };
 
@@ -63,6 +64,8 @@ struct init {
 	enum init_kind kind;
 	double scale;
 };
+
+bool lifetime_spans(enum lifetime l); /* longer than one program: its memory is the same in all that have it */
 
 struct node;
 

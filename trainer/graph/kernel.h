@@ -12,6 +12,7 @@ struct stream_handle; /* a backend's stream; NULL on host backends */
 struct step_page {
 	int64_t step;      /* optimiser step, from 1 */
 	int64_t epoch;     /* from 1 */
+	int64_t micro;     /* micro-batch of the step, from 0 */
 	uint64_t seed;
 	double lr;
 	int64_t first_sample; /* of this micro-batch, within the global batch: what random draws are keyed by */

@@ -81,7 +81,7 @@ static void hold(struct maker *m, const struct tensor *t, int slot, struct span 
 	int *index;
 
 	t = root(t);
-	if (t->life == LIFE_PERSISTENT)
+	if (lifetime_spans(t->life))
 		return;
 	index = buffer_index(&m->live, t, slot);
 	if (*index < 0) {
@@ -131,7 +131,7 @@ static void hold_to_the_end(struct maker *m)
 
 static bool may_be_taken(const struct maker *m, const struct tensor *t)
 {
-	return t && !t->base && !m->viewed[t->id] && t->life != LIFE_PERSISTENT && t->kind != TENSOR_INPUT &&
+	return t && !t->base && !m->viewed[t->id] && !lifetime_spans(t->life) && t->kind != TENSOR_INPUT &&
 	       !outlives_program(t);
 }
 

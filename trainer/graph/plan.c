@@ -1,4 +1,4 @@
-/* plan.c: one slab per space for a set of programs: persistent tensors first, shared by name; behind them what each
+/* plan.c: one slab per space for a set of programs: what outlives a program first, shared by name; behind it what each
  * program needs while it runs, all programs over the same bytes. */
 #include "trainer/graph/plan.h"
 
@@ -12,7 +12,7 @@ struct planner {
 	struct plan plan;
 	struct plan_program *programs;
 	int n;
-	size_t persistent[SPACE_COUNT];
+	size_t persistent[SPACE_COUNT]; /* what outlives a program */
 	size_t by_category[PLAN_CATEGORY_COUNT]; /* persistent bytes */
 	size_t largest;				 /* transient bytes of the largest program's peak */
 };
@@ -55,7 +55,7 @@ static const struct tensor *earlier(const struct planner *p, int program, const 
 
 	for (int i = 0; i < program; i++) {
 		t = graph_find(p->programs[i].graph, name);
-		if (t && t->life == LIFE_PERSISTENT)
+		if (t && lifetime_spans(t->life))
 			return t;
 	}
 	return NULL;
@@ -79,7 +79,7 @@ static int place_persistent(struct planner *p, int program, struct tensor *t, st
 }
 
 /* By kind, so that all parameters, then all statistics, then all moments are neighbours. */
-static int place_all_persistent(struct planner *p, struct err *err)
+static int place_lifetime(struct planner *p, enum lifetime life, struct err *err)
 {
 	static const enum tensor_kind order[] = { TENSOR_PARAM, TENSOR_STAT, TENSOR_MOMENT, TENSOR_INPUT,
 						  TENSOR_GRAD,	TENSOR_ACT,  TENSOR_RESULT };
@@ -89,7 +89,7 @@ static int place_all_persistent(struct planner *p, struct err *err)
 			for (int j = 0; j < p->programs[i].graph->n_tensors; j++) {
 				struct tensor *t = p->programs[i].graph->tensors[j];
 
-				if (t->kind != order[k] || t->life != LIFE_PERSISTENT || t->base)
+				if (t->kind != order[k] || t->life != life || t->base)
 					continue;
 				if (place_persistent(p, i, t, err) != 0)
 					return err->code;
@@ -178,9 +178,9 @@ static int write_offsets(const struct plan_program *p, const struct live *l, str
 	for (int i = 0; i < p->graph->n_tensors; i++) {
 		struct tensor *t = p->graph->tensors[i];
 
-		if (t->base && t->base->life == LIFE_PERSISTENT)
+		if (t->base && lifetime_spans(t->base->life))
 			t->offset = t->base->offset + t->base_offset;
-		else if (t->life != LIFE_PERSISTENT && write_slots(p->graph, l, t, p->schedule->slots) != 0)
+		else if (!lifetime_spans(t->life) && write_slots(p->graph, l, t, p->schedule->slots) != 0)
 			return err_set(err, ERR_NOMEM, "out of memory for the offsets of %s", p->name);
 	}
 	return 0;
@@ -221,14 +221,16 @@ int plan_make(struct plan *ret, struct plan_program *programs, int n_programs, s
 	int rc;
 
 	err = err ? err : &local;
-	rc = place_all_persistent(&p, err);
+	rc = place_lifetime(&p, LIFE_PERSISTENT, err);
+	p.plan.persistent_bytes = p.persistent[SPACE_PRIVATE];
+	if (!rc)
+		rc = place_lifetime(&p, LIFE_ACROSS, err);
 	for (int s = 0; s < SPACE_COUNT; s++)
 		p.plan.slab_bytes[s] = p.persistent[s];
 	for (int i = 0; i < n_programs && !rc; i++)
 		rc = place_program(&p, i, err);
 	if (rc)
 		return rc;
-	p.plan.persistent_bytes = p.persistent[SPACE_PRIVATE];
 	p.plan.lower_bound_bytes = p.largest;
 	for (int s = 0; s < SPACE_COUNT; s++)
 		p.plan.lower_bound_bytes += p.persistent[s];
@@ -282,7 +284,7 @@ static void dump_persistent(const struct plan_program *programs, int program, st
 	const struct graph *g = programs[program].graph;
 
 	for (int i = 0; i < g->n_tensors; i++)
-		if (g->tensors[i]->life == LIFE_PERSISTENT && !in_earlier(programs, program, g->tensors[i]->name))
+		if (lifetime_spans(g->tensors[i]->life) && !g->tensors[i]->base && !in_earlier(programs, program, g->tensors[i]->name))
 			buf_addf(out, "  persistent %zu+%zu %s\n", g->tensors[i]->offset, tensor_bytes(g->tensors[i]),
 				 g->tensors[i]->name);
 }

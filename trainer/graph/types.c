@@ -45,6 +45,11 @@ bool shape_equal(const struct shape *a, const struct shape *b)
 	return true;
 }
 
+bool lifetime_spans(enum lifetime l)
+{
+	return l == LIFE_PERSISTENT || l == LIFE_ACROSS;
+}
+
 size_t tensor_bytes(const struct tensor *t)
 {
 	return t->opaque_bytes ? t->opaque_bytes : (size_t)shape_count(&t->shape) * dtype_bytes(t->dtype);

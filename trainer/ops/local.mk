@@ -1,4 +1,5 @@
 # One folder per op: headers, descriptions and ref kernels here; *_cpu.c and *_cuda.cu belong to the modules.
+libtrainer_la_SOURCES += trainer/ops/accumulate/accumulate.h
 libtrainer_la_SOURCES += trainer/ops/add/add.h
 libtrainer_la_SOURCES += trainer/ops/adamw/adamw.h
 libtrainer_la_SOURCES += trainer/ops/allreduce/allreduce.h
@@ -30,6 +31,7 @@ libtrainer_la_SOURCES += trainer/ops/xent/xent.h
 libtrainer_la_SOURCES += trainer/ops/ops.h
 libtrainer_la_SOURCES += trainer/ops/ops.def
 libtrainer_la_SOURCES += trainer/ops/ops.c
+libtrainer_la_SOURCES += trainer/ops/accumulate/accumulate.c
 libtrainer_la_SOURCES += trainer/ops/add/add.c
 libtrainer_la_SOURCES += trainer/ops/adamw/adamw.c
 libtrainer_la_SOURCES += trainer/ops/allreduce/allreduce.c
@@ -57,6 +59,7 @@ libtrainer_la_SOURCES += trainer/ops/xent/xent.c
 libtrainer_la_SOURCES += trainer/ops/ref.h
 libtrainer_la_SOURCES += trainer/ops/ref.c
 libtrainer_la_SOURCES += trainer/ops/cast/float16.h
+libtrainer_la_SOURCES += trainer/ops/accumulate/accumulate_ref.c
 libtrainer_la_SOURCES += trainer/ops/add/add_ref.c
 libtrainer_la_SOURCES += trainer/ops/adamw/adamw_ref.c
 libtrainer_la_SOURCES += trainer/ops/allreduce/allreduce_ref.c

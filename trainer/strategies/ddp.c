@@ -32,6 +32,8 @@ static struct tensor *sum_into(struct graph *g, struct tensor *t, const char *na
 	like.producer = NULL;
 	like.base = NULL;
 	like.space = SPACE_COMM;
+	if (like.life == LIFE_ACROSS)
+		like.life = LIFE_STEP;
 	if (t->kind == TENSOR_INPUT)
 		like.kind = TENSOR_RESULT;
 	sum = graph_tensor(g, &like);
@@ -76,12 +78,12 @@ struct bucket {
 	int last;     /* position of the node that makes the last one */
 };
 
-static int add_bucket(struct graph *g, const struct bucket *b, int number)
+static int add_bucket(struct graph *g, const struct bucket *b, int number, bool sum)
 {
 	size_t each = dtype_bytes(b->grad[0]->dtype);
 	struct tensor like = { .kind = TENSOR_GRAD,
 			       .dtype = b->grad[0]->dtype,
-			       .life = LIFE_STEP,
+			       .life = b->grad[0]->life,
 			       .space = SPACE_COMM,
 			       .name = arena_printf(g->arena, "bucket.%d", number) };
 	struct tensor *flat;
@@ -101,6 +103,8 @@ static int add_bucket(struct graph *g, const struct bucket *b, int number)
 		t->producer->bucket = number;
 		at += (tensor_bytes(t) + VIEW_ALIGN - 1) / VIEW_ALIGN * VIEW_ALIGN;
 	}
+	if (!sum)
+		return 0;
 	n = allreduce_add(g, flat, STREAM_COMM);
 	if (!n)
 		return -1;
@@ -155,7 +159,7 @@ static int bucket_gradients(struct graph *g, const struct strategy_opts *o, stru
 		all[n - 1].last = grad[i]->producer->id;
 	}
 	for (int b = n - 1; b >= 0; b--) /* from the end, so that the positions before stay right */
-		if (add_bucket(g, &all[b], b))
+		if (add_bucket(g, &all[b], b, !o->more_follow))
 			break;
 	return failed(g, err);
 }
@@ -182,7 +186,7 @@ static int ddp_rewrite(struct graph *g, const struct strategy_opts *o, struct er
 		return 0;
 	if (o->sync_bn)
 		rc = sync_batch_norms(g, err);
-	if (!rc)
+	if (!rc && !o->more_follow)
 		rc = share_results(g, err);
 	if (!rc)
 		rc = bucket_gradients(g, o, err);

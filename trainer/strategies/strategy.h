@@ -17,6 +17,7 @@ struct strategy_opts {
 	int world;
 	size_t bucket_bytes; /* at most, unless one gradient is larger */
 	bool sync_bn;
+	bool more_follow; /* the program is a micro-batch before a step's last: gradients are placed, not summed yet */
 };
 
 struct strategy {

@@ -20,6 +20,7 @@ cpu_sources = \
 	trainer/backends/cpu/vec.h \
 	trainer/backends/cpu/wgrad_bf16.c \
 	trainer/backends/cpu/wgrad_bf16.h \
+	trainer/ops/accumulate/accumulate_cpu.c \
 	trainer/ops/add/add_cpu.c \
 	trainer/ops/adamw/adamw_cpu.c \
 	trainer/ops/allreduce/allreduce_cpu.c \

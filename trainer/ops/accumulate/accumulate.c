@@ -1,0 +1,61 @@
+/* accumulate.c: sums over the micro-batches of a step as nodes, each right behind the node that finishes its term, so
+ * that the term's memory is free again at once. */
+#include "trainer/ops/accumulate/accumulate.h"
+
+#include "trainer/ops/ops.h"
+
+/* Position of the last node that writes t; -1 none. */
+static int last_writer(const struct graph *g, const struct tensor *t)
+{
+	for (int i = g->n_nodes - 1; i >= 0; i--)
+		for (int k = 0; k < g->nodes[i]->n_out; k++)
+			if (g->nodes[i]->out[k] == t)
+				return i;
+	return -1;
+}
+
+static struct tensor *sum_over_micros(struct graph *g, struct tensor *t)
+{
+	int at = last_writer(g, t);
+	struct tensor like = { .kind = t->kind, .dtype = t->dtype, .shape = t->shape, .life = LIFE_ACROSS };
+	struct tensor *sum;
+	struct node *n;
+
+	like.name = graph_printf(g, "%s.acc", t->name);
+	sum = like.name ? graph_tensor(g, &like) : NULL;
+	n = graph_node(g, &(struct node_spec){ .op = &op_accumulate, .name = like.name, NODE_IN(sum, t), NODE_OUT(sum) });
+	if (!n)
+		return NULL;
+	n->phase = at >= 0 ? g->nodes[at]->phase : n->phase;
+	graph_move(g, n->id, at + 1);
+	return sum;
+}
+
+int accumulate_add_all(struct graph *g)
+{
+	int n = g->n_tensors; /* the sums come behind */
+	struct tensor *sum;
+
+	for (int i = 0; i < n && !graph_failed(g); i++)
+		if (g->tensors[i]->kind == TENSOR_PARAM && g->tensors[i]->grad)
+			g->tensors[i]->grad = sum_over_micros(g, g->tensors[i]->grad);
+	sum = graph_failed(g) || !g->loss ? NULL : sum_over_micros(g, g->loss);
+	if (sum)
+		g->loss = sum;
+	return g->err.code;
+}
+
+static int accumulate_shape(struct graph *g, struct node *n)
+{
+	const struct tensor *s = n->in[0], *x = n->in[1];
+
+	return graph_expect(g, n, shape_equal(&s->shape, &x->shape) && s->dtype == x->dtype && n->out[0] == s,
+			    "sum and term differ");
+}
+
+const struct op op_accumulate = {
+	.name = "accumulate",
+	.id = OP_accumulate,
+	.shape = accumulate_shape,
+	.dtype = op_dtype_keep,
+};
