@@ -48,15 +48,19 @@ libwebserver_la_CPPFLAGS = $(AM_CPPFLAGS) $(MHD_CFLAGS) $(ZLIB_CFLAGS) $(JANSSON
 libwebserver_la_LIBADD = libwebapi.la $(MHD_LIBS) $(ZLIB_LIBS)
 
 libwebcli_la_SOURCES = \
-	web/cli/cli.c web/cli/cli.h \
+	web/cli/cli.c web/cli/cli.h web/cli/commands.def \
 	web/cli/compare.c \
 	web/cli/export.c \
+	web/cli/export_events.c web/cli/export_events.h \
 	web/cli/flags.c web/cli/flags.h \
 	web/cli/gc.c \
+	web/cli/import.c \
+	web/cli/journals.c web/cli/journals.h \
 	web/cli/ls.c \
 	web/cli/serve.c \
 	web/cli/show.c \
 	web/cli/source.c web/cli/source.h \
+	web/cli/sync.c \
 	web/cli/table.c web/cli/table.h \
 	web/cli/token.c
 libwebcli_la_CPPFLAGS = $(AM_CPPFLAGS) $(JANSSON_CFLAGS)

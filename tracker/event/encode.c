@@ -41,6 +41,14 @@ void encode_header(struct buf *b, double wall_time, const struct event_header *h
 	record_end(b, rec);
 }
 
+void encode_file_version(struct buf *b, double wall_time)
+{
+	size_t rec = begin_event(b, wall_time);
+
+	wire_add_string(b, TB_EVENT_FILE_VERSION, "brain.Event:2");
+	record_end(b, rec);
+}
+
 void encode_session_start(struct buf *b, double wall_time, int64_t step)
 {
 	size_t rec = begin_event(b, wall_time), msg;

@@ -26,6 +26,7 @@ struct encode_scalar {
 };
 
 void encode_header(struct buf *b, double wall_time, const struct event_header *h); /* the first record */
+void encode_file_version(struct buf *b, double wall_time); /* first record of a file that is no journal of ours */
 void encode_session_start(struct buf *b, double wall_time, int64_t step);          /* SessionLog START */
 void encode_scalar(struct buf *b, const struct encode_scalar *s);
 void encode_param(struct buf *b, double wall_time, const struct encode_param *p);

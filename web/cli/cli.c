@@ -11,7 +11,9 @@
 #include "web/api/call.h"
 
 static const struct cli_command *const commands[] = {
-	&cli_serve, &cli_token, &cli_ls, &cli_show, &cli_compare, &cli_export, &cli_gc,
+#define COMMAND(name) &cli_##name,
+#include "web/cli/commands.def"
+#undef COMMAND
 };
 
 enum { COMMAND_COUNT = sizeof(commands) / sizeof(commands[0]) };

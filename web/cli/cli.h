@@ -61,6 +61,8 @@ const char *cli_text(json_t *object, const char *key);
 /* A run's end in words: "finished", "failed: …", with what the server noticed. text has room for 256 bytes. */
 const char *cli_status_words(json_t *run, char *text);
 
-extern const struct cli_command cli_serve, cli_ls, cli_show, cli_compare, cli_export, cli_token, cli_gc;
+#define COMMAND(name) extern const struct cli_command cli_##name;
+#include "web/cli/commands.def"
+#undef COMMAND
 
 #endif

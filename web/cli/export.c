@@ -1,12 +1,13 @@
 /* export.c: `dptrack export`: the table of runs, or every point of runs, for other programs. */
 #include "web/cli/cli.h"
+#include "web/cli/export_events.h"
 
 #include <stdio.h>
 #include <string.h>
 
 struct export {
 	struct cli_common common;
-	const char *experiment, *filter, *key, *rank, *segments;
+	const char *experiment, *filter, *key, *rank, *segments, *events;
 	bool series, jsonl;
 };
 
@@ -63,6 +64,38 @@ static int export_series(struct source *s, const struct export *o, const struct 
 	return rc;
 }
 
+/* Every run that is named, or all that match. */
+static int export_files(struct source *s, const struct export *o, const struct flag_list *words, struct err *err)
+{
+	struct buf target;
+	json_t *table = NULL, *run;
+	char id[33];
+	size_t i;
+	int rc = 0;
+
+	for (i = 0; !rc && i < words->count; i++) {
+		rc = cli_find_run(s, words->items[i], id, err);
+		if (!rc)
+			rc = export_events(s, o->events, id, o->segments, err);
+	}
+	if (rc || words->count)
+		return rc;
+	buf_init(&target, 65536);
+	buf_adds(&target, "/api/v1/export/runs.json");
+	if (o->experiment)
+		source_arg(&target, "experiment", o->experiment);
+	if (o->filter)
+		source_arg(&target, "filter", o->filter);
+	rc = cli_get_json(s, target.data, &table, err);
+	buf_done(&target);
+	json_array_foreach(table, i, run) {
+		if (!rc)
+			rc = export_events(s, o->events, cli_text(run, "run_id"), o->segments, err);
+	}
+	json_decref(table);
+	return rc;
+}
+
 static int export_run(int argc, char **argv, struct err *err)
 {
 	struct export o = { 0 };
@@ -73,6 +106,7 @@ static int export_run(int argc, char **argv, struct err *err)
 		{ "key", FLAG_TEXT, "KEY", "with --series: only this metric", &o.key, 0, 0 },
 		{ "rank", FLAG_TEXT, "RANK", "with --series: only this rank (-1: the run as a whole)", &o.rank, 0, 0 },
 		{ "segments", FLAG_TEXT, "all", "with --series: also what restarts took back", &o.segments, 0, 0 },
+		{ "events", FLAG_TEXT, "DIR", "TensorBoard event files below DIR", &o.events, 0, 0 },
 		{ "jsonl", FLAG_SWITCH, "", "JSON lines", &o.jsonl, 0, 0 },
 		CLI_COMMON_FLAGS(&o.common),
 		{ 0 },
@@ -81,11 +115,13 @@ static int export_run(int argc, char **argv, struct err *err)
 	struct source *s = NULL;
 	int rc = cli_line_read(&line, argc, argv, err);
 
-	if (!rc && line.words.count && !o.series)
+	if (!rc && line.words.count && !o.series && !o.events)
 		rc = err_set(err, ERR_USAGE, "export: runs are named with --series; the table takes --experiment and --filter");
 	if (!rc)
 		rc = source_open(&s, &o.common.source, err);
-	if (!rc)
+	if (!rc && o.events)
+		rc = export_files(s, &o, &line.words, err);
+	else if (!rc)
 		rc = o.series ? export_series(s, &o, &line.words, err) : export_table(s, &o, err);
 	source_close(s);
 	cli_line_done(&line);

@@ -1,0 +1,113 @@
+"""Runs brought in and taken out: event files of other programs imported into a folder and over the network, journals sent
+by `sync`, runs exported as event files and read again. Every point must be the one that was there before."""
+import sys
+sys.dont_write_bytecode = True
+import csv
+import io
+import os
+import shutil
+import signal
+import subprocess
+import tempfile
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "api"))
+import lib
+
+RECORD = os.path.join(lib.BUILD, "tests", "tracker", "record")
+
+
+def run(*args, code=0):
+    environment = {k: v for k, v in os.environ.items() if k not in ("DPTRACK_TOKEN", "DPTRACK_URL")}
+    r = subprocess.run([lib.PROGRAM, *args], capture_output=True, text=True, timeout=120, env=environment)
+    lib.equal(r.returncode, code, f"{' '.join(args)}: {r.stderr!r}")
+    return r.stdout if code == 0 else r.stderr
+
+
+def points(*where):
+    """Every point of every run: (name without an id behind it, key, rank, segment, step, wall time, value), sorted."""
+    rows = csv.DictReader(io.StringIO(run("export", "--series", "--segments", "all", *where)))
+    out = []
+    for r in rows:
+        stem, dash, tail = r["run_name"].rpartition("-")
+        name = stem if dash and len(tail) == 8 and set(tail) <= set("0123456789abcdef") else r["run_name"]
+        out.append((name, r["key"], r["rank"], r["segment"], r["step"], r["wall_time"], r["value"]))
+    return sorted(out)
+
+
+def foreign(folder):
+    """Written by PyTorch and tensorboardX, and the twelve runs: text, hparams, NaN, histograms among them."""
+    source = os.path.join(folder, "foreign")
+    shutil.copytree(os.path.join(lib.SOURCE, "tests", "whole", "foreign", "runs"), os.path.join(source))
+    subprocess.run([sys.executable, os.path.join(lib.SOURCE, "tests/web/twelve.py"), "--events", source], check=True, timeout=60)
+    return source
+
+
+def imported(folder):
+    source, into, far = foreign(folder), os.path.join(folder, "into"), os.path.join(folder, "far")
+    want = points("--logdir", source, "--experiment", "fashion")
+    lib.check(len(want) > 7000, f"{len(want)} points to compare")
+    said = run("import", source, "--logdir", into)
+    lib.check("runs" in said and "scalars" in said, said)
+    lib.check(points("--logdir", into, "--experiment", "fashion") == want, "import --logdir: the points differ")
+    again = run("import", source, "--logdir", into)
+    lib.equal(again, said, "a second import")
+    lib.check(points("--logdir", into, "--experiment", "fashion") == want, "a second import changed the points")
+    server = lib.Server(far)
+    for _ in range(2):
+        run("import", source, "--url", server.url, "--experiment", "all of it")
+    lib.check([p[1:] for p in points("--url", server.url, "--filter", "attributes.run_name LIKE 'fashion/%'", "--experiment", "all of it")]
+              and sorted((p[0].split("/", 1)[-1], *p[1:]) for p in points("--url", server.url, "--experiment", "all of it")
+                         if p[0].startswith("fashion/")) == want, "import --url: the points differ")
+    lib.equal(server.stop(), 0, "exit code")
+    return into, want
+
+
+def exported(folder, into, want):
+    out = os.path.join(folder, "out")
+    run("export", "--events", out, "--experiment", "fashion", "--logdir", into)
+    lib.check(points("--logdir", out, "--experiment", "fashion") == want, "export --events, read again: the points differ")
+    table = [run("compare", "--experiment", "fashion", "--logdir", f, "--csv") for f in (into, out)]
+    cut = [[{k: v for k, v in r.items() if k not in ("id", "run_id", "name", "run_name")} for r in csv.DictReader(io.StringIO(t))] for t in table]
+    lib.check(cut[0] == cut[1], "export --events: params or ends differ")
+
+
+def synced(folder):
+    runs, far = os.path.join(folder, "runs"), os.path.join(folder, "synced")
+    script = "param lr 0.1\nburst 20000 train/loss 1\nrank 0 3 phase/step 0.5\nclose 1\n"
+    subprocess.run([RECORD, "runs_dir=" + runs, "url="], input=script, text=True, capture_output=True, check=True, timeout=60)
+    want = points("--logdir", runs, "--experiment", "default")
+    lib.equal(len(want), 20001, "recorded points")
+    server = lib.Server(far)
+    said = run("sync", "--logdir", runs, "--url", server.url)
+    lib.check("has them all" in said, said)
+    lib.check(points("--url", server.url, "--experiment", "default") == want, "sync: the points differ")
+    journal = [os.path.join(d, f) for d, _, names in os.walk(runs) for f in names if "tfevents" in f][0]
+    with open(journal, "ab") as f:
+        f.write(b"\x05torn")
+    run("sync", "--logdir", runs, "--url", server.url)
+    lib.check(points("--url", server.url, "--experiment", "default") == want, "a second sync, with a torn tail: the points differ")
+    port = server.port
+    server.process.send_signal(signal.SIGKILL)
+    server.process.wait()
+    lib.check("127.0.0.1" in run("sync", "--logdir", runs, "--url", f"http://127.0.0.1:{port}", "--patience", "0", code=1),
+              "a server that is not there is named")
+
+
+def refused(folder):
+    empty = os.path.join(folder, "empty")
+    os.mkdir(empty)
+    lib.check("holds no event files" in run("import", empty, "--logdir", os.path.join(folder, "x"), code=2), "an empty folder")
+    lib.check("which folder" in run("import", code=2), "import of nothing")
+    lib.check("--url" in run("sync", "--logdir", empty, code=2), "sync without a server")
+
+
+def main():
+    lib.bound(300)
+    with tempfile.TemporaryDirectory(prefix="dptrack-test.") as folder:
+        into, want = imported(folder)
+        exported(folder, into, want)
+        synced(folder)
+        refused(folder)
+    lib.finish("bring")
+
+
+main()

@@ -1,0 +1,93 @@
+/* sync.c: `dptrack sync`: sends what a server lacks of the runs below a folder, as after training without a network. */
+#include <stdio.h>
+#include <string.h>
+
+#include "web/cli/cli.h"
+#include "web/cli/journals.h"
+
+struct sync {
+	struct http *http;
+	const char *root, *only;
+	int patience_s;
+	uint64_t files, bytes, foreign, damaged;
+};
+
+static int send_one(void *user, const char *path, struct err *err)
+{
+	struct sync *s = user;
+	struct journal_id id;
+	char whole[4096];
+	uint64_t bytes = 0;
+	int rc;
+
+	snprintf(whole, sizeof(whole), "%s/%s", s->root, path);
+	if (journal_identify(whole, &id, NULL)) {
+		s->damaged++;
+		return 0;
+	}
+	if (!id.ours) {
+		s->foreign++;
+		return 0;
+	}
+	if (s->only && strncmp(id.run, s->only, strlen(s->only)) != 0 && strcmp(id.name, s->only) != 0)
+		return 0;
+	rc = journal_push(&(struct journal_push){ .http = s->http, .path = whole, .run = id.run, .writer = id.writer,
+						  .patience_s = s->patience_s },
+			  &bytes, err);
+	if (rc)
+		return rc;
+	printf("%-8.8s  %-30s  %12llu bytes  %s\n", id.run, id.name, (unsigned long long)bytes, path);
+	s->files++;
+	s->bytes += bytes;
+	return 0;
+}
+
+static int sync_all(struct sync *s, struct err *err)
+{
+	int rc = journals_each(s->root, send_one, s, err);
+
+	if (rc)
+		return rc;
+	printf("%llu journals, %llu bytes: %s has them all\n", (unsigned long long)s->files, (unsigned long long)s->bytes,
+	       http_url(s->http));
+	if (s->foreign)
+		printf("%llu event files of other programs were left out; `dptrack import` takes them\n",
+		       (unsigned long long)s->foreign);
+	if (s->damaged)
+		printf("%llu files hold no whole record and were left out\n", (unsigned long long)s->damaged);
+	if (!s->files && s->only)
+		return err_set(err, ERR_USAGE, "no run %s below %s", s->only, s->root);
+	return 0;
+}
+
+static int sync_run(int argc, char **argv, struct err *err)
+{
+	struct sync s = { .root = "runs", .patience_s = 60 };
+	const char *url = NULL;
+	bool help = false;
+	const struct flag table[] = {
+		{ "logdir", FLAG_TEXT, "DIR", "folder of runs (default: runs)", &s.root, 0, 0 },
+		{ "url", FLAG_TEXT, "URL", "the server (default: DPTRACK_URL)", &url, 0, 0 },
+		{ "patience", FLAG_NUMBER, "SECONDS", "how long to wait for a server that does not answer (default: 60)",
+		  &s.patience_s, 0, 86400 },
+		{ "help", FLAG_SWITCH, "", "this text", &help, 0, 0 },
+		{ 0 },
+	};
+	struct cli_line line = { .cmd = &cli_sync, .table = table, .help = &help, .words_max = 1 };
+	int rc = cli_line_read(&line, argc, argv, err);
+
+	if (!rc)
+		rc = journals_server(&s.http, url, err);
+	if (!rc) {
+		s.only = line.words.count ? line.words.items[0] : NULL;
+		rc = sync_all(&s, err);
+	}
+	http_close(s.http);
+	cli_line_done(&line);
+	return rc > 0 ? 0 : rc;
+}
+
+const struct cli_command cli_sync = {
+	.name = "sync", .group = "Bring in", .words = "[RUN]",
+	.summary = "send what a server lacks of the runs below a folder", .run = sync_run
+};
