@@ -22,12 +22,14 @@ struct exec_item {
 	bool signal, collective;
 	enum exec_time kind;
 	const struct node *node; /* for messages */
+	double *seconds;	 /* of all runs; NULL: not asked for */
 };
 
 struct exec_program {
 	const struct program *program;
 	struct exec_item *items[STREAM_COUNT];
 	int n[STREAM_COUNT];
+	double *node_seconds; /* by node id */
 };
 
 struct exec {
@@ -161,7 +163,15 @@ static void fail(struct exec *e)
 
 static int run_item(struct exec_item *it, struct err *err)
 {
-	return it->kernel->run(it->state, &it->args, err);
+	double start;
+	int rc;
+
+	if (!it->seconds)
+		return it->kernel->run(it->state, &it->args, err);
+	start = clock_mono_s();
+	rc = it->kernel->run(it->state, &it->args, err);
+	*it->seconds += clock_mono_s() - start;
+	return rc;
 }
 
 static void help(struct exec *e, const struct exec_program *ep)
@@ -266,9 +276,11 @@ void exec_free(struct exec *e)
 		pthread_mutex_unlock(&e->lock);
 		pthread_join(e->helper, NULL);
 	}
-	for (int i = 0; i < e->n_programs; i++)
+	for (int i = 0; i < e->n_programs; i++) {
 		for (int s = 0; s < STREAM_COUNT; s++)
 			free(e->programs[i].items[s]);
+		free(e->programs[i].node_seconds);
+	}
 	free(e->programs);
 	pthread_cond_destroy(&e->to_helper);
 	pthread_cond_destroy(&e->to_main);
@@ -381,4 +393,35 @@ int exec_run(struct exec *e, const struct program *p, const struct step_page *pa
 	}
 	*ret = times;
 	return rc;
+}
+
+static int profile_program(struct exec_program *ep, struct err *err)
+{
+	size_t n = (size_t)ep->program->graph->n_nodes;
+
+	if (!ep->node_seconds)
+		ep->node_seconds = calloc(n + 1, sizeof(*ep->node_seconds));
+	if (!ep->node_seconds)
+		return err_set(err, ERR_NOMEM, "out of memory: times of %s", ep->program->name);
+	memset(ep->node_seconds, 0, n * sizeof(*ep->node_seconds));
+	for (int s = 0; s < STREAM_COUNT; s++)
+		for (int i = 0; i < ep->n[s]; i++)
+			ep->items[s][i].seconds = &ep->node_seconds[ep->items[s][i].node->id];
+	return 0;
+}
+
+int exec_profile(struct exec *e, struct err *err)
+{
+	int rc = 0;
+
+	for (int i = 0; !rc && i < e->n_programs; i++)
+		rc = profile_program(&e->programs[i], err);
+	return rc;
+}
+
+const double *exec_node_seconds(const struct exec *e, const struct program *p)
+{
+	const struct exec_program *ep = find(e, p);
+
+	return ep ? ep->node_seconds : NULL;
 }

@@ -1,5 +1,5 @@
 /* exec.h: walks schedules. The compute stream runs in the caller's thread; on host backends the communication stream
- * has a thread of its own. Allocates nothing after exec_add. */
+ * has a thread of its own. Allocates nothing after exec_new and exec_profile. */
 #ifndef DPT_ENGINE_EXEC_H
 #define DPT_ENGINE_EXEC_H
 
@@ -22,5 +22,9 @@ void exec_free(struct exec *e); /* NULL is fine */
  * aborted. */
 int exec_run(struct exec *e, const struct program *p, const struct step_page *page, struct exec_times *ret,
 	     struct err *err);
+
+/* From now on the seconds of each node are added up, from zero. Off, it costs nothing. */
+int exec_profile(struct exec *e, struct err *err);
+const double *exec_node_seconds(const struct exec *e, const struct program *p); /* by node id; NULL: never asked for */
 
 #endif

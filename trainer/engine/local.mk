@@ -1,6 +1,8 @@
 # Preparation, the step, the loop, the report, the launcher.
 libtrainer_la_SOURCES += \
 	trainer/engine/bench.c \
+	trainer/engine/bench_ops.c \
+	trainer/engine/bench_ops.h \
 	trainer/engine/console.c \
 	trainer/engine/console.h \
 	trainer/engine/describe.c \
