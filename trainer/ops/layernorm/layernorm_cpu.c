@@ -1,12 +1,16 @@
-/* layernorm_cpu.c: layer normalisation by rows; the gradients of gain and bias are dealt out by columns, so that their
- * sums run in the order of the rows whatever the number of threads. */
+/* layernorm_cpu.c: layer normalisation, one visit of each row each way. The gradients of gain and bias are summed by
+ * part, in runs of FOLD rows, and then over the parts. */
+#ifndef CPU_PASS
 #include <math.h>
 
 #include "trainer/backends/cpu/cpu.h"
-#include "trainer/ops/cast/float16.h"
+#include "trainer/backends/cpu/vec.h"
 #include "trainer/ops/layernorm/layernorm.h"
 
+#define FOLD 32 /* rows, and vectors, that are summed in f32 before they join a longer sum */
+
 struct layernorm_state {
+	cpu_part_fn *loop;
 	int64_t rows, c;
 	int parts;
 	bool bf16;
@@ -15,10 +19,15 @@ struct layernorm_state {
 	const float *gamma, *beta, *stats_in;
 	void *y, *sum;
 	float *stats, *dgamma, *dbeta;
-	float *scratch; /* [parts][c]: a row before it is rounded */
+	float *scratch; /* of each part: forward [c], a row before it is rounded; gradient [4][c], see grad_part */
 };
 
-static int layernorm_prepare(const struct kernel_env *env, struct node *n, void **ret_state, struct err *err)
+#define CPU_BODY "trainer/ops/layernorm/layernorm_cpu.c"
+#include "trainer/backends/cpu/each.h"
+
+/* scratch_rows: rows of c floats that each part needs. */
+static int layernorm_new(const struct kernel_env *env, struct node *n, int scratch_rows, struct layernorm_state **ret,
+			 struct err *err)
 {
 	struct layernorm_state *s;
 	void *state;
@@ -34,54 +43,21 @@ static int layernorm_prepare(const struct kernel_env *env, struct node *n, void 
 	s->rows = n->in[0]->shape.dim[0];
 	s->c = n->in[0]->shape.dim[1];
 	s->parts = cpu_parts(env, s->rows * s->c * 4);
-	n->workspace_bytes = (size_t)s->parts * (size_t)s->c * sizeof(float);
-	*ret_state = s;
+	n->workspace_bytes = (size_t)s->parts * (size_t)(scratch_rows * s->c) * sizeof(float);
+	*ret = s;
 	return 0;
 }
 
-static float get(const struct layernorm_state *s, const void *p, int64_t i)
+static int layernorm_prepare(const struct kernel_env *env, struct node *n, void **ret_state, struct err *err)
 {
-	return s->bf16 ? bf16_to_float(((const uint16_t *)p)[i]) : ((const float *)p)[i];
-}
+	struct layernorm_state *s;
+	int rc = layernorm_new(env, n, 1, &s, err);
 
-static void put(const struct layernorm_state *s, void *p, int64_t i, float v)
-{
-	if (s->bf16)
-		((uint16_t *)p)[i] = bf16_from_float(v);
-	else
-		((float *)p)[i] = v;
-}
-
-static void one_row(const struct layernorm_state *s, int64_t row, float *v)
-{
-	double sum = 0, squares = 0, mean;
-	float rstd;
-
-	for (int64_t i = 0; i < s->c; i++) {
-		int64_t at = row * s->c + i;
-
-		v[i] = get(s, s->x, at) + (s->delta ? get(s, s->delta, at) : 0);
-		sum += (double)v[i];
-		if (s->sum)
-			put(s, s->sum, at, v[i]);
-	}
-	mean = sum / (double)s->c;
-	for (int64_t i = 0; i < s->c; i++)
-		squares += ((double)v[i] - mean) * ((double)v[i] - mean);
-	rstd = (float)(1 / sqrt(squares / (double)s->c + LAYERNORM_EPS));
-	s->stats[2 * row] = (float)mean;
-	s->stats[2 * row + 1] = rstd;
-	for (int64_t i = 0; i < s->c; i++)
-		put(s, s->y, row * s->c + i, (v[i] - (float)mean) * rstd * s->gamma[i] + s->beta[i]);
-}
-
-static void layernorm_part(void *arg, int part, int parts)
-{
-	const struct layernorm_state *s = arg;
-	struct cpu_range r = cpu_split(s->rows, 1, part, parts);
-
-	for (int64_t row = r.begin; row < r.end; row++)
-		one_row(s, row, s->scratch + part * s->c);
+	if (rc)
+		return rc;
+	s->loop = CPU_PICK(env, layernorm_loop);
+	*ret_state = s;
+	return 0;
 }
 
 static int layernorm_run(void *state, const struct kernel_args *args, struct err *err)
@@ -97,64 +73,20 @@ static int layernorm_run(void *state, const struct kernel_args *args, struct err
 	s.stats = args->out[1];
 	s.sum = args->out[2];
 	s.scratch = args->workspace;
-	cpu_parallel(s.parts, layernorm_part, &s);
+	cpu_parallel(s.parts, s.loop, &s);
 	return 0;
 }
 
 static int layernorm_grad_prepare(const struct kernel_env *env, struct node *n, void **ret_state, struct err *err)
 {
-	int rc = layernorm_prepare(env, n, ret_state, err);
+	struct layernorm_state *s;
+	int rc = layernorm_new(env, n, 4, &s, err);
 
-	n->workspace_bytes = 0;
-	return rc;
-}
-
-static void grad_columns(void *arg, int part, int parts)
-{
-	const struct layernorm_state *s = arg;
-	struct cpu_range r = cpu_split(s->c, 16, part, parts);
-
-	for (int64_t i = r.begin; i < r.end; i++) {
-		double dgamma = 0, dbeta = 0;
-
-		for (int64_t row = 0; row < s->rows; row++) {
-			float dy = get(s, s->dy, row * s->c + i);
-			float h = (get(s, s->x, row * s->c + i) - s->stats_in[2 * row]) * s->stats_in[2 * row + 1];
-
-			dgamma += (double)dy * (double)h;
-			dbeta += (double)dy;
-		}
-		s->dgamma[i] = (float)dgamma;
-		s->dbeta[i] = (float)dbeta;
-	}
-}
-
-static void grad_rows(void *arg, int part, int parts)
-{
-	const struct layernorm_state *s = arg;
-	struct cpu_range r = cpu_split(s->rows, 1, part, parts);
-
-	for (int64_t row = r.begin; row < r.end; row++) {
-		float mean = s->stats_in[2 * row], rstd = s->stats_in[2 * row + 1];
-		double sum_d = 0, sum_dh = 0;
-		float mean_d, mean_dh;
-
-		for (int64_t i = 0; i < s->c; i++) {
-			float h = (get(s, s->x, row * s->c + i) - mean) * rstd,
-			      d = get(s, s->dy, row * s->c + i) * s->gamma[i];
-
-			sum_d += (double)d;
-			sum_dh += (double)(d * h);
-		}
-		mean_d = (float)(sum_d / (double)s->c);
-		mean_dh = (float)(sum_dh / (double)s->c);
-		for (int64_t i = 0; i < s->c; i++) {
-			int64_t at = row * s->c + i;
-			float h = (get(s, s->x, at) - mean) * rstd, d = get(s, s->dy, at) * s->gamma[i];
-
-			put(s, s->y, at, rstd * (d - mean_d - h * mean_dh) + (s->skip ? get(s, s->skip, at) : 0));
-		}
-	}
+	if (rc)
+		return rc;
+	s->loop = CPU_PICK(env, layernorm_grad_loop);
+	*ret_state = s;
+	return 0;
 }
 
 static int layernorm_grad_run(void *state, const struct kernel_args *args, struct err *err)
@@ -167,12 +99,21 @@ static int layernorm_grad_run(void *state, const struct kernel_args *args, struc
 	s.stats_in = args->in[2];
 	s.gamma = args->in[3];
 	s.skip = args->in[4];
-	s.y = args->out[0];
+	s.y = args->out[0]; /* may be dy's memory */
 	s.dgamma = args->out[1];
 	s.dbeta = args->out[2];
-	if (s.dgamma)
-		cpu_parallel(s.parts, grad_columns, &s);
-	cpu_parallel(s.parts, grad_rows, &s); /* may write over dy */
+	s.scratch = args->workspace;
+	cpu_parallel(s.parts, s.loop, &s);
+	for (int64_t i = 0; s.dgamma && i < s.c; i++) {
+		double dgamma = 0, dbeta = 0;
+
+		for (int part = 0; part < s.parts; part++) {
+			dgamma += (double)s.scratch[(4 * part + 2) * s.c + i];
+			dbeta += (double)s.scratch[(4 * part + 3) * s.c + i];
+		}
+		s.dgamma[i] = (float)dgamma;
+		s.dbeta[i] = (float)dbeta;
+	}
 	return 0;
 }
 
@@ -183,3 +124,145 @@ const struct kernel layernorm_cpu = { .prepare = layernorm_prepare,
 const struct kernel layernorm_grad_cpu = { .prepare = layernorm_grad_prepare,
 					   .run = layernorm_grad_run,
 					   .release = cpu_state_release };
+
+#else
+
+/* Two sums over a row in f64, of what the caller adds in f32. */
+struct V(pair) {
+	double a, b;
+};
+
+/* v = x + delta; returns its sum. */
+VEC_INLINE double V(row_sum)(const struct layernorm_state *s, int64_t at, float *v, const bool bf)
+{
+	double sum = 0;
+
+	for (int64_t i0 = 0; i0 < s->c; i0 += FOLD * LANES) {
+		v16 acc = { 0 };
+
+		for (int64_t i = i0; i < s->c && i < i0 + FOLD * LANES; i += LANES) {
+			int64_t left = s->c - i;
+			v16 x = vload_any(s->x, at + i, left, bf);
+
+			if (s->delta)
+				x += vload_any(s->delta, at + i, left, bf);
+			if (s->sum)
+				vstore_any(s->sum, at + i, x, left, bf);
+			vstore_any(v, i, x, left, false);
+			acc += x;
+		}
+		sum += (double)vsum(acc);
+	}
+	return sum;
+}
+
+/* Sum of squared distances from the mean. */
+VEC_INLINE double V(row_squares)(const struct layernorm_state *s, const float *v, float mean)
+{
+	double sum = 0;
+
+	for (int64_t i0 = 0; i0 < s->c; i0 += FOLD * LANES) {
+		v16 acc = { 0 };
+
+		for (int64_t i = i0; i < s->c && i < i0 + FOLD * LANES; i += LANES) {
+			v16 d = vload_any(v, i, s->c - i, false) - mean;
+
+			for (int64_t l = s->c - i; l < LANES; l++)
+				d[l] = 0;
+			acc += d * d;
+		}
+		sum += (double)vsum(acc);
+	}
+	return sum;
+}
+
+VEC_INLINE void V(layernorm_row)(const struct layernorm_state *s, int64_t row, float *v, const bool bf)
+{
+	double mean = V(row_sum)(s, row * s->c, v, bf) / (double)s->c;
+	double off = mean - (double)(float)mean;
+	double var = V(row_squares)(s, v, (float)mean) / (double)s->c - off * off;
+	float rstd = (float)(1 / sqrt(var + LAYERNORM_EPS));
+
+	s->stats[2 * row] = (float)mean;
+	s->stats[2 * row + 1] = rstd;
+	for (int64_t i = 0; i < s->c; i += LANES) {
+		int64_t left = s->c - i;
+		v16 h = (vload_any(v, i, left, false) - (float)mean) * rstd;
+
+		vstore_any(s->y, row * s->c + i,
+			   h * vload_any(s->gamma, i, left, false) + vload_any(s->beta, i, left, false), left, bf);
+	}
+}
+
+static void V(layernorm_loop)(void *arg, int part, int parts)
+{
+	const struct layernorm_state *s = arg;
+	struct cpu_range r = cpu_split(s->rows, 1, part, parts);
+	float *v = s->scratch + part * s->c;
+
+	for (int64_t row = r.begin; row < r.end; row++)
+		s->bf16 ? V(layernorm_row)(s, row, v, true) : V(layernorm_row)(s, row, v, false);
+}
+
+/* Sums over the row of d = dy gamma, and of d times the normalised row. */
+VEC_INLINE struct V(pair) V(grad_sums)(const struct layernorm_state *s, int64_t row, const bool bf)
+{
+	float mean = s->stats_in[2 * row], rstd = s->stats_in[2 * row + 1];
+	struct V(pair) sum = { 0, 0 };
+
+	for (int64_t i0 = 0; i0 < s->c; i0 += FOLD * LANES) {
+		v16 a = { 0 }, b = { 0 };
+
+		for (int64_t i = i0; i < s->c && i < i0 + FOLD * LANES; i += LANES) {
+			int64_t left = s->c - i, at = row * s->c + i;
+			v16 d = vload_any(s->dy, at, left, bf) * vload_any(s->gamma, i, left, false);
+
+			a += d;
+			b += d * ((vload_any(s->x, at, left, bf) - mean) * rstd);
+		}
+		sum.a += (double)vsum(a);
+		sum.b += (double)vsum(b);
+	}
+	return sum;
+}
+
+/* sums: dgamma's and dbeta's of the run of rows, [2][c]. */
+VEC_INLINE void V(grad_row)(const struct layernorm_state *s, int64_t row, float *sums, const bool bf)
+{
+	float mean = s->stats_in[2 * row], rstd = s->stats_in[2 * row + 1];
+	struct V(pair) sum = V(grad_sums)(s, row, bf);
+	float mean_d = (float)(sum.a / (double)s->c), mean_dh = (float)(sum.b / (double)s->c);
+
+	for (int64_t i = 0; i < s->c; i += LANES) {
+		int64_t left = s->c - i, at = row * s->c + i;
+		v16 dy = vload_any(s->dy, at, left, bf), h = (vload_any(s->x, at, left, bf) - mean) * rstd;
+		v16 ds = rstd * (dy * vload_any(s->gamma, i, left, false) - mean_d - h * mean_dh);
+
+		if (s->skip)
+			ds += vload_any(s->skip, at, left, bf);
+		vstore_any(s->y, at, ds, left, bf);
+		vstore_any(sums, i, vload_any(sums, i, left, false) + dy * h, left, false);
+		vstore_any(sums, s->c + i, vload_any(sums, s->c + i, left, false) + dy, left, false);
+	}
+}
+
+/* The part's scratch: sums of the run of rows, [2][c], and of all runs before, [2][c]. */
+static void V(layernorm_grad_loop)(void *arg, int part, int parts)
+{
+	const struct layernorm_state *s = arg;
+	struct cpu_range r = cpu_split(s->rows, 1, part, parts);
+	float *sums = s->scratch + 4 * part * s->c;
+
+	memset(sums, 0, (size_t)(4 * s->c) * sizeof(float));
+	for (int64_t row = r.begin; row < r.end; row++) {
+		s->bf16 ? V(grad_row)(s, row, sums, true) : V(grad_row)(s, row, sums, false);
+		if (row + 1 < r.end && (row + 1 - r.begin) % FOLD)
+			continue;
+		for (int64_t i = 0; i < 2 * s->c; i++) {
+			sums[2 * s->c + i] += sums[i];
+			sums[i] = 0;
+		}
+	}
+}
+
+#endif
