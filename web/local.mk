@@ -57,11 +57,14 @@ libwebcli_la_SOURCES = \
 	web/cli/import.c \
 	web/cli/journals.c web/cli/journals.h \
 	web/cli/ls.c \
+	web/cli/pick.c web/cli/pick.h \
+	web/cli/rm.c \
 	web/cli/serve.c \
 	web/cli/show.c \
 	web/cli/source.c web/cli/source.h \
 	web/cli/sync.c \
 	web/cli/table.c web/cli/table.h \
+	web/cli/tag.c \
 	web/cli/token.c
 libwebcli_la_CPPFLAGS = $(AM_CPPFLAGS) $(JANSSON_CFLAGS)
 libwebcli_la_LIBADD = libwebserver.la libtracker.la
@@ -81,6 +84,17 @@ web/server/assets.c: web/server/embed$(EXEEXT) schema/api/openapi.json $(embed_n
 	$(AM_V_GEN)web/server/embed$(EXEEXT) $@.tmp $(embed_page) \
 		/api/v1/openapi.json=$(srcdir)/schema/api/openapi.json && mv $@.tmp $@
 CLEANFILES += web/server/assets.c
+
+bashcompletiondir = $(datadir)/bash-completion/completions
+EXTRA_DIST += web/cli/dptrack.bash
+install-data-local: install-completion
+uninstall-local: uninstall-completion
+install-completion:
+	$(MKDIR_P) $(DESTDIR)$(bashcompletiondir)
+	$(INSTALL_DATA) $(srcdir)/web/cli/dptrack.bash $(DESTDIR)$(bashcompletiondir)/dptrack
+uninstall-completion:
+	rm -f $(DESTDIR)$(bashcompletiondir)/dptrack
+.PHONY: install-completion uninstall-completion
 
 bin_PROGRAMS += dptrack
 dptrack_SOURCES = web/main.c

@@ -78,6 +78,51 @@ def ask(places, ids):
     lib.equal(len(json.loads(same_everywhere(places, "export", "--json", "--filter", "params.lr = 0.1"))), 1, "export --filter")
 
 
+def named(place, *args):
+    return [r["name"] for r in json.loads(good("ls", "--json", "--order-by", "name", *args, *place))["runs"]]
+
+
+def change(place, ids):
+    """tag, rm and restore, by name, by id and by filter; what cannot be done changes nothing."""
+    good("tag", "slow", ids[1][:8], "team=vision", "k e=v=w", *place)
+    rows = list(csv.DictReader(io.StringIO(good("tag", "--experiment", "digits", "--csv", *place))))
+    lib.equal({(r["id"], r["tag"], r["value"]) for r in rows}, {(i, t, v) for i in ids[:2] for t, v in (("team", "vision"), ("k e", "v=w"))}, "tag --csv")
+    good("tag", "slow", "--remove", "k e", *place)
+    lib.equal(json.loads(good("tag", "slow", "--json", *place)), {ids[0]: {"team": "vision"}}, "tag --remove")
+    lib.equal(len({line.index("vision") for line in good("tag", "slow", "quick", *place).splitlines() if "vision" in line}), 1, "tag: aligned")
+    bad(["no tag"], "tag", "slow", "--remove", "nothing", *place)
+    bad(["KEY=VALUE"], "tag", "slow", "=x", *place)
+    bad(["--yes"], "rm", "slow", *place)
+    bad(["nobody"], "rm", "slow", "nobody", "--yes", *place)
+    lib.equal(named(place), ["lost", "quick", "slow"], "nothing was deleted")
+    lib.check("1 run deleted" in good("rm", "slow", "--yes", *place), "rm by name")
+    lib.equal(json.loads(good("rm", "--filter", "params.lr > 0.5", ids[1], "--yes", "--json", *place)), {"runs": ids[1:]}, "rm by id and filter")
+    lib.equal(named(place), [], "all are deleted")
+    bad(["no run slow"], "rm", "slow", "--yes", *place)
+    lib.check("nothing deleted" in good("rm", "--experiment", "digits", "--yes", *place), "rm of nothing")
+    lib.equal(good("restore", "slow", "--yes", "--csv", *place), f"run_id,run_name\n{ids[0]},slow\n", "restore by name")
+    lib.check("2 runs restored" in good("restore", "--experiment", "digits", "--yes", *place), "restore by experiment")
+    lib.equal(named(place), ["lost", "quick", "slow"], "all are back")
+    good("tag", "slow", "quick", "--remove", "team", *place)
+    good("tag", "quick", "--remove", "k e", *place)
+
+
+def completion():
+    script = os.path.join(lib.SOURCE, "web", "cli", "dptrack.bash")
+
+    def complete(*words):
+        line = f'. "{script}"; COMP_WORDS=("{lib.PROGRAM}" {" ".join(repr(w) for w in words)}); COMP_CWORD={len(words)}; _dptrack; printf "%s\\n" "${{COMPREPLY[@]}}"'
+        return subprocess.run(["bash", "-c", line], capture_output=True, text=True, timeout=60).stdout.split()
+    if subprocess.run(["sh", "-c", "command -v bash"], capture_output=True).returncode:
+        return
+    lib.check({"serve", "ls", "rm", "restore", "token"} <= set(complete("")), f"commands: {complete('')}")
+    lib.equal(complete("re"), ["restore"], "a command")
+    lib.check({"--filter", "--yes", "--url"} <= set(complete("rm", "--")), f"flags: {complete('rm', '--')}")
+    lib.equal(complete("ls", "--order"), ["--order-by"], "a flag")
+    lib.equal(complete("token", "add", "x", "--scope", ""), ["read", "write", "admin"], "values")
+    lib.check(lib.SOURCE + "/web" in complete("ls", "--logdir", lib.SOURCE + "/we"), "folders")
+
+
 def misuse(folder):
     place = ("--logdir", folder)
     bad(["serve?"], "serv")
@@ -105,11 +150,15 @@ def main():
         server = lib.Server(runs)
         ids = fill(server)
         ask([("--logdir", runs), ("--url", server.url), (f"--url={server.url}/",)], ids)
+        change(("--logdir", runs), ids)
+        change(("--url", server.url), ids)
         lib.equal(server.stop(), 0, "exit code")
         before = sorted(os.listdir(runs))
         ask([("--logdir", runs)], ids)
         lib.equal([n for n in sorted(os.listdir(runs)) if n not in before], [], "a command leaves nothing behind")
+        change(("--logdir", runs), ids)
         misuse(runs)
+        completion()
     lib.finish("commands")
 
 
