@@ -50,3 +50,21 @@ libdptrack_la_DEPENDENCIES = libtracker.la tracker/dptrack.map
 EXTRA_DIST += tracker/dptrack.map
 pkgconfigdir = $(libdir)/pkgconfig
 pkgconfig_DATA = tracker/dptrack.pc
+
+# Manual pages of the library, from the header: tracker/man/<function>.3.
+libdptrack_man = tracker/man/dptrack.3 tracker/man/dptrack_draw_id.3 tracker/man/dptrack_dropped.3 \
+	tracker/man/dptrack_environment.3 tracker/man/dptrack_find.3 tracker/man/dptrack_flush.3 tracker/man/dptrack_log.3 \
+	tracker/man/dptrack_log_at.3 tracker/man/dptrack_log_rank.3 tracker/man/dptrack_note.3 tracker/man/dptrack_param.3 \
+	tracker/man/dptrack_param_bool.3 tracker/man/dptrack_param_f64.3 tracker/man/dptrack_param_i64.3 \
+	tracker/man/dptrack_run_close.3 tracker/man/dptrack_run_dir.3 tracker/man/dptrack_run_id.3 \
+	tracker/man/dptrack_run_name.3 tracker/man/dptrack_run_open.3 tracker/man/dptrack_run_segment.3 \
+	tracker/man/dptrack_segment_param.3 tracker/man/dptrack_set_status.3 tracker/man/dptrack_tag.3
+nodist_man_MANS += $(libdptrack_man)
+CLEANFILES += $(libdptrack_man)
+EXTRA_DIST += tracker/man.awk
+$(libdptrack_man): tracker/man/stamp
+tracker/man/stamp: $(top_srcdir)/tracker/dptrack.h $(top_srcdir)/tracker/man.awk
+	$(AM_V_GEN)$(MKDIR_P) tracker/man && \
+	$(AWK) -v dir=tracker/man -v version='$(PACKAGE_VERSION)' -f $(top_srcdir)/tracker/man.awk $(top_srcdir)/tracker/dptrack.h && \
+	touch $@
+CLEANFILES += tracker/man/stamp

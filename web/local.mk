@@ -99,3 +99,16 @@ uninstall-completion:
 bin_PROGRAMS += dptrack
 dptrack_SOURCES = web/main.c
 dptrack_LDADD = libwebcli.la
+
+# Manual pages of the programs, from their --help.
+nodist_man_MANS += dptrack.1 dptrain.1
+CLEANFILES += dptrack.1 dptrain.1
+EXTRA_DIST += web/cli/man.sh
+dptrack.1: dptrack$(EXEEXT) $(top_srcdir)/web/cli/man.sh $(top_srcdir)/web/cli/commands.def
+	$(AM_V_GEN)$(SHELL) $(top_srcdir)/web/cli/man.sh ./dptrack dptrack '$(PACKAGE_VERSION)' \
+		'keeps, shows and compares training runs' \
+		$$(sed -n 's/^COMMAND(\(.*\))$$/\1/p' $(top_srcdir)/web/cli/commands.def) >$@.new && mv $@.new $@
+dptrain.1: dptrain$(EXEEXT) $(top_srcdir)/web/cli/man.sh
+	$(AM_V_GEN)$(SHELL) $(top_srcdir)/web/cli/man.sh ./dptrain dptrain '$(PACKAGE_VERSION)' \
+		'trains a network and records the run' \
+		$$(./dptrain --help | sed -n 's/^  dptrain \([a-z]*\) .*/\1/p') >$@.new && mv $@.new $@

@@ -26,7 +26,7 @@ tests_tracker_failio_la_CFLAGS = $(WARN_CFLAGS)
 tests_tracker_failio_la_LDFLAGS = -module -avoid-version -rpath /nowhere
 
 tracker_scripts = tests/tracker/run_test.py tests/tracker/fault_test.py tests/tracker/uplink_test.py \
-	tests/tracker/installed.sh
+	tests/tracker/installed.sh tests/tracker/manual.sh
 dist_check_SCRIPTS += $(tracker_scripts) tests/tracker/tensorboard_reader.py
 TESTS += $(tracker_scripts)
 CHECK_EXTRA += tests/tracker/tensorboard_reader.py
