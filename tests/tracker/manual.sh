@@ -12,7 +12,7 @@ done
 grep -q -- '\\-\\-data\\-path' dptrain.1 || complain "dptrain.1 lacks --data-path"
 if command -v groff >/dev/null 2>&1; then
 	for page in dptrack.1 dptrain.1 tracker/man/*.3; do
-		said=$(grep -q '^\.so' "$page" || groff -man -Tutf8 -ww "$page" 2>&1 >/dev/null | grep -v "can't break line\|cannot break line\|cannot adjust line\|can't adjust")
+		said=$(grep -q '^\.so' "$page" || groff -Kutf8 -man -Tutf8 -ww "$page" 2>&1 >/dev/null | grep -v "can't break line\|cannot break line\|cannot adjust line\|can't adjust")
 		[ -z "$said" ] || complain "$page: $said"
 	done
 fi
