@@ -2,4 +2,4 @@
 include tests/bench/kernels.mk
 include tests/bench/train.mk
 include tests/bench/loader.mk
-EXTRA_DIST += tests/bench/serve
+EXTRA_DIST += tests/bench/serve tests/bench/tensorboard
