@@ -36,6 +36,7 @@ libwebapi_la_LIBADD = libwebstore.la $(JANSSON_LIBS)
 
 libwebserver_la_SOURCES = \
 	web/server/access.c web/server/access.h \
+	web/server/confine.c web/server/confine.h \
 	web/server/conns.c web/server/conns.h \
 	web/server/gate.c web/server/gate.h \
 	web/server/gzip.c web/server/gzip.h \

@@ -10,4 +10,9 @@ TESTS += tests/api/double_test
 tests_api_double_test_SOURCES = tests/api/double_test.c
 tests_api_double_test_CFLAGS = $(AM_CFLAGS) $(CMOCKA_CFLAGS) $(JANSSON_CFLAGS)
 tests_api_double_test_LDADD = libwebserver.la $(CMOCKA_LIBS)
+check_PROGRAMS += tests/api/confine_test
+TESTS += tests/api/confine_test
+tests_api_confine_test_SOURCES = tests/api/confine_test.c
+tests_api_confine_test_CFLAGS = $(AM_CFLAGS) $(CMOCKA_CFLAGS)
+tests_api_confine_test_LDADD = libwebserver.la $(CMOCKA_LIBS)
 endif

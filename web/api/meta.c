@@ -100,6 +100,8 @@ static void counter_metrics(struct buf *out, const struct api_counters *n)
 	metric(out, "dptrack_http_requests_total", "counter", "Requests begun.", (double)n->requests);
 	metric(out, "dptrack_http_body_bytes_total", "counter", "Bytes of request bodies.", (double)n->body_bytes);
 	metric(out, "dptrack_http_connections", "gauge", "Open connections.", (double)n->connections);
+	metric(out, "dptrack_http_confined", "gauge", "1 where the kernel keeps the answering threads inside the store.",
+	       n->confined ? 1 : 0);
 	metric(out, "dptrack_http_event_streams", "gauge", "Open event streams.", (double)n->streams);
 	buf_adds(out, "# HELP dptrack_http_replies_total Replies by class of status.\n"
 		      "# TYPE dptrack_http_replies_total counter\n");

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -134,13 +135,16 @@ static int start(struct serve *o, bool *ret_stop, struct err *err)
 {
 	struct server_opts so = {
 		.host = o->host, .port = o->port, .max_connections = o->max_connections,
-		.tls_cert = o->tls_cert, .tls_key = o->tls_key, .behind_proxy = o->behind_proxy
+		.tls_cert = o->tls_cert, .tls_key = o->tls_key, .behind_proxy = o->behind_proxy,
+		.db_path = o->paths.db, .artifacts_path = o->artifacts ? o->artifacts : o->paths.artifacts
 	};
 	struct api api = { .started_s = clock_wall_s() };
 	int rc = read_token(o, err);
 
 	if (!rc)
 		rc = open_store(o, err);
+	if (!rc)
+		mkdir(so.artifacts_path, 0700); /* what is not there now, answering threads could not make later */
 	if (!rc)
 		rc = fix_tokens(o, err);
 	if (!rc)

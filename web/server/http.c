@@ -3,6 +3,7 @@
 #include "web/server/server.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <microhttpd.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -13,6 +14,7 @@
 
 #include "tracker/base/clock.h"
 #include "web/server/access.h"
+#include "web/server/confine.h"
 #include "web/server/conns.h"
 #include "web/server/gate.h"
 #include "web/server/gzip.h"
@@ -44,6 +46,7 @@ static const char data_csp[] = "default-src 'none'; frame-ancestors 'none'; sand
 
 struct server {
 	struct listen listen;
+	char files[4][PATH_MAX]; /* the store's file, its two companions, the artifacts; "": not to be confined */
 	struct access access;
 	size_t max_connections;
 	struct api api;
@@ -820,6 +823,12 @@ int server_bind(struct server **ret, const struct server_opts *o, struct err *er
 	pthread_mutex_init(&s->lock, NULL);
 	snprintf(s->access.host, sizeof(s->access.host), "%s", o->host);
 	s->listen.fd = -1;
+	if (o->db_path && o->artifacts_path) {
+		snprintf(s->files[0], PATH_MAX, "%s", o->db_path);
+		snprintf(s->files[1], PATH_MAX, "%.*s-wal", PATH_MAX - 5, o->db_path);
+		snprintf(s->files[2], PATH_MAX, "%.*s-shm", PATH_MAX - 5, o->db_path);
+		snprintf(s->files[3], PATH_MAX, "%s", o->artifacts_path);
+	}
 	if ((o->tls_cert || o->tls_key) && MHD_is_feature_supported(MHD_FEATURE_TLS) != MHD_YES)
 		rc = err_set(err, ERR_UNSUPPORTED, "--tls-cert: this libmicrohttpd was built without TLS; let a proxy encrypt and "
 			     "give --behind-proxy");
@@ -850,7 +859,7 @@ struct api_counters *server_counters(struct server *s)
 	return &s->counters;
 }
 
-static struct MHD_Daemon *start_daemon(struct server *s)
+static void start_daemon(struct server *s)
 {
 	size_t n = s->max_connections;
 	unsigned workers = (unsigned)((n + HTTP_WORKER_CONNECTIONS - 1) / HTTP_WORKER_CONNECTIONS);
@@ -868,13 +877,41 @@ static struct MHD_Daemon *start_daemon(struct server *s)
 		tls[0].option = MHD_OPTION_END;
 	if (workers < HTTP_WORKERS_MIN)
 		workers = n < HTTP_WORKERS_MIN ? (unsigned)n : HTTP_WORKERS_MIN;
-	return MHD_start_daemon(flags, 0, NULL, NULL,
+	s->daemon = MHD_start_daemon(flags, 0, NULL, NULL,
 				on_request, s, MHD_OPTION_LISTEN_SOCKET, s->listen.fd, MHD_OPTION_THREAD_POOL_SIZE,
 				workers > 1 ? workers : 0, MHD_OPTION_CONNECTION_LIMIT, (unsigned)n,
 				MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)HTTP_IDLE_TIMEOUT_S,
 				MHD_OPTION_STRICT_FOR_CLIENT, 1, MHD_OPTION_UNESCAPE_CALLBACK, keep_escaped, NULL,
 				MHD_OPTION_URI_LOG_CALLBACK, on_uri, s, MHD_OPTION_NOTIFY_COMPLETED, on_completed, s,
 				MHD_OPTION_NOTIFY_CONNECTION, on_connection, s, MHD_OPTION_ARRAY, tls, MHD_OPTION_END);
+}
+
+/* The library's threads are started by one that has been confined, and so are confined too; the store's own are not. */
+static void *starter_main(void *arg)
+{
+	struct server *s = arg;
+	const struct confine_path paths[] = {
+		{ s->files[0], true }, { s->files[1], true }, { s->files[2], true }, { s->files[3], true },
+		{ "/proc/self/statm", false }, { "/etc/localtime", false },
+	};
+
+	atomic_store(&s->counters.confined, confine_thread(paths, sizeof(paths) / sizeof(paths[0])));
+	start_daemon(s);
+	return NULL;
+}
+
+static int start_confined(struct server *s, struct err *err)
+{
+	pthread_t starter;
+
+	if (!s->files[0][0]) {
+		start_daemon(s);
+		return 0;
+	}
+	if (pthread_create(&starter, NULL, starter_main, s))
+		return err_set(err, ERR_NOMEM, "cannot start a thread");
+	pthread_join(starter, NULL);
+	return 0;
 }
 
 int server_run(struct server *s, const struct api *api, struct err *err)
@@ -887,7 +924,8 @@ int server_run(struct server *s, const struct api *api, struct err *err)
 	if (!s->conns)
 		return err_set(err, ERR_NOMEM, "out of memory");
 	s->watch = store_watch(api->store, on_change, s);
-	s->daemon = start_daemon(s);
+	if (start_confined(s, err))
+		return err->code;
 	if (!s->daemon)
 		return s->listen.cert ? err_set(err, ERR_USAGE, "cannot serve with this --tls-cert and --tls-key: they must belong "
 						"together, the key without a password") :

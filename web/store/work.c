@@ -1,4 +1,5 @@
-/* work.c: the thread of long work and its end. */
+/* work.c: the thread of long work and its end. It is there from the start: a thread that an answering thread made would
+ * inherit the walls around that one. */
 #include "web/store/work.h"
 
 #include <pthread.h>
@@ -10,20 +11,44 @@
 
 struct work {
 	pthread_mutex_t lock;
+	pthread_cond_t news;
 	pthread_t thread;
 	bool started; /* to be joined */
-	bool running;
+	bool running; /* fn is to run, or runs */
+	bool ending;
 	_Atomic bool canceled;
 	void (*fn)(void *arg);
 	void *arg;
 };
 
+static void *work_thread(void *arg)
+{
+	struct work *w = arg;
+
+	pthread_mutex_lock(&w->lock);
+	while (w->running || !w->ending) {
+		if (!w->running) {
+			pthread_cond_wait(&w->news, &w->lock);
+			continue;
+		}
+		pthread_mutex_unlock(&w->lock);
+		w->fn(w->arg);
+		pthread_mutex_lock(&w->lock);
+		w->running = false;
+	}
+	pthread_mutex_unlock(&w->lock);
+	return NULL;
+}
+
 struct work *work_new(void)
 {
 	struct work *w = calloc(1, sizeof *w);
 
-	if (w)
-		pthread_mutex_init(&w->lock, NULL);
+	if (!w)
+		return NULL;
+	pthread_mutex_init(&w->lock, NULL);
+	pthread_cond_init(&w->news, NULL);
+	w->started = !pthread_create(&w->thread, NULL, work_thread, w);
 	return w;
 }
 
@@ -32,40 +57,24 @@ bool work_canceled(const struct store *s)
 	return atomic_load(&s->work->canceled);
 }
 
-static void *work_thread(void *arg)
-{
-	struct work *w = arg;
-
-	w->fn(w->arg);
-	pthread_mutex_lock(&w->lock);
-	w->running = false;
-	pthread_mutex_unlock(&w->lock);
-	return NULL;
-}
-
-static int start_locked(struct work *w, struct err *err)
-{
-	if (atomic_load(&w->canceled))
-		return err_set(err, ERR_CANCELED, "the store is closing");
-	if (w->running)
-		return err_set(err, ERR_BUSY, "another gc, backup or check is under way; try again when it has ended");
-	if (w->started)
-		pthread_join(w->thread, NULL);
-	w->started = w->running = !pthread_create(&w->thread, NULL, work_thread, w);
-	return w->started ? 0 : err_set(err, ERR_IO, "cannot start a thread");
-}
-
 int store_work(struct store *s, void (*fn)(void *arg), void *arg, struct err *err)
 {
 	struct work *w = s->work;
-	int rc;
+	int rc = 0;
 
 	pthread_mutex_lock(&w->lock);
-	if (!w->running) {
+	if (w->ending) {
+		rc = err_set(err, ERR_CANCELED, "the store is closing");
+	} else if (w->running) {
+		rc = err_set(err, ERR_BUSY, "another gc, backup or check is under way; try again when it has ended");
+	} else if (!w->started) {
+		rc = err_set(err, ERR_IO, "cannot start a thread");
+	} else {
 		w->fn = fn;
 		w->arg = arg;
+		w->running = true;
+		pthread_cond_signal(&w->news);
 	}
-	rc = start_locked(w, err);
 	pthread_mutex_unlock(&w->lock);
 	return rc;
 }
@@ -76,8 +85,10 @@ static void end(struct work *w)
 
 	atomic_store(&w->canceled, true);
 	pthread_mutex_lock(&w->lock);
+	w->ending = true;
 	join = w->started;
 	w->started = false;
+	pthread_cond_signal(&w->news);
 	pthread_mutex_unlock(&w->lock);
 	if (join)
 		pthread_join(w->thread, NULL);
@@ -94,6 +105,7 @@ void work_free(struct work *w)
 	if (!w)
 		return;
 	end(w);
+	pthread_cond_destroy(&w->news);
 	pthread_mutex_destroy(&w->lock);
 	free(w);
 }

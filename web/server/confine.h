@@ -1,0 +1,17 @@
+/* confine.h: a second wall around the threads that answer requests: the kernel (Landlock) lets them open the store's files
+ * and nothing else, run no program and connect to nobody. What they start inherits it. */
+#ifndef DPT_SERVER_CONFINE_H
+#define DPT_SERVER_CONFINE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+struct confine_path {
+	const char *path; /* a file, or a folder with all below it; fine when it is missing */
+	bool write;       /* else reading only */
+};
+
+/* Confines the calling thread for ever. False: this kernel cannot, nothing has changed. */
+bool confine_thread(const struct confine_path *paths, size_t n);
+
+#endif
