@@ -141,6 +141,20 @@ def matrix(server, ask):
     return everybody
 
 
+def walls(server):
+    """Whatever was asked of it, the server has loaded nothing that connects to others; its answering threads are confined
+    where the kernel can do that (tests/api/confine_test says what that means)."""
+    with open(f"/proc/{server.process.pid}/maps", encoding="utf-8") as f:
+        lib.check("libcurl" not in f.read(), "the server has loaded libcurl")
+    text = server.request("GET", "/metrics")[2].decode()
+    confined = re.search(r"^dptrack_http_confined ([01])$", text, re.M)[1]
+    threads = 0
+    for task in os.listdir(f"/proc/{server.process.pid}/task"):
+        with open(f"/proc/{server.process.pid}/task/{task}/status", encoding="utf-8") as f:
+            threads += "NoNewPrivs:\t1" in f.read()
+    lib.equal(threads > 0, confined == "1", "confined threads")
+
+
 def sessions(server, ask, everybody):
     cookie = next(h for what, h, _ in everybody if what == "a session")
     own = {"Origin": f"http://127.0.0.1:{server.port}"}
@@ -284,6 +298,7 @@ def main():
         ask = Asker(server)
         lib.equal(ask("GET", "/api/v1/runs")[0], 200, "nobody needs a token before the first one")
         everybody = matrix(server, ask)
+        walls(server)
         sessions(server, ask, everybody)
         lib.equal(server.request("DELETE", "/api/v1/tokens")[0], 200, "forget all")
         server.token = None

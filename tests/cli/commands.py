@@ -98,6 +98,7 @@ def change(place, ids):
     lib.check("1 run deleted" in good("rm", "slow", "--yes", *place), "rm by name")
     lib.equal(json.loads(good("rm", "--filter", "params.lr > 0.5", ids[1], "--yes", "--json", *place)), {"runs": ids[1:]}, "rm by id and filter")
     lib.equal(named(place), [], "all are deleted")
+    lib.equal(named(place, "--deleted"), ["lost", "quick", "slow"], "ls --deleted")
     bad(["no run slow"], "rm", "slow", "--yes", *place)
     lib.check("nothing deleted" in good("rm", "--experiment", "digits", "--yes", *place), "rm of nothing")
     lib.equal(good("restore", "slow", "--yes", "--csv", *place), f"run_id,run_name\n{ids[0]},slow\n", "restore by name")

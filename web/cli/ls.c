@@ -9,7 +9,7 @@ struct ls {
 	struct cli_common common;
 	const char *experiment, *filter, *order_by;
 	int limit;
-	bool experiments;
+	bool experiments, deleted;
 };
 
 static void run_row(struct table *t, json_t *run)
@@ -108,6 +108,8 @@ static int list_runs(struct source *s, const struct ls *o, struct err *err)
 		source_arg(&target, "filter", o->filter);
 	if (o->order_by)
 		source_arg(&target, "order_by", o->order_by);
+	if (o->deleted)
+		source_arg(&target, "deleted", "only");
 	snprintf(limit, sizeof(limit), "%d", o->limit);
 	if (!o->common.csv)
 		source_arg(&target, "limit", limit);
@@ -131,6 +133,7 @@ static int ls_run(int argc, char **argv, struct err *err)
 	struct ls o = { .limit = 100 };
 	const struct flag table[] = {
 		{ "experiments", FLAG_SWITCH, "", "list experiments instead of runs", &o.experiments, 0, 0 },
+		{ "deleted", FLAG_SWITCH, "", "list deleted runs, which restore brings back", &o.deleted, 0, 0 },
 		{ "experiment", FLAG_TEXT, "NAME", "the same as the word", &o.experiment, 0, 0 },
 		{ "filter", FLAG_TEXT, "TEXT", "such as: metrics.\"epoch/top1\".max > 90 AND params.lr = '0.1'", &o.filter, 0, 0 },
 		{ "order-by", FLAG_TEXT, "KEYS", "such as: metrics.\"epoch/top1\".max DESC", &o.order_by, 0, 0 },
@@ -142,6 +145,8 @@ static int ls_run(int argc, char **argv, struct err *err)
 	struct source *s = NULL;
 	int rc = cli_line_read(&line, argc, argv, err);
 
+	if (!rc && o.deleted && o.common.csv)
+		rc = err_set(err, ERR_USAGE, "ls: --deleted has no CSV; --json lists everything");
 	if (!rc && line.words.count)
 		o.experiment = line.words.items[0];
 	if (!rc)
