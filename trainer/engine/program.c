@@ -173,6 +173,7 @@ int program_new(struct program **ret, const struct program_opts *o, int64_t batc
 		rc = err_set(err, ERR_NOMEM, "out of memory: graph");
 		goto out;
 	}
+	p->graph->freeze = o->freeze;
 	for (size_t i = 0; !rc && i < sizeof(passes) / sizeof(passes[0]); i++)
 		if (passes[i].kinds & 1u << kind)
 			rc = passes[i].run(&b, err);

@@ -26,6 +26,7 @@ struct program_opts {
 	const struct strategy *strategy;
 	struct strategy_opts sharing;
 	struct optimizer_opts optimizer;
+	const char *freeze;		     /* see graph_frozen; NULL */
 	bool keep_grads;		     /* gradients can be read after the step */
 	bool accumulate;		     /* some step has several micro-batches */
 	struct kernel_env env[STREAM_COUNT]; /* of kernels on each stream: each has its own communicator */

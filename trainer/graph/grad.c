@@ -14,7 +14,7 @@ static bool any_wants(struct tensor *const *t, int n)
 static void mark_wanted(struct graph *g)
 {
 	for (int i = 0; i < g->n_tensors; i++)
-		g->tensors[i]->wants_grad = g->tensors[i]->kind == TENSOR_PARAM;
+		g->tensors[i]->wants_grad = g->tensors[i]->kind == TENSOR_PARAM && !g->tensors[i]->frozen;
 	for (int i = 0; i < g->n_nodes; i++) {
 		struct node *n = g->nodes[i];
 

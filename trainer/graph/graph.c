@@ -1,6 +1,7 @@
 /* graph.c: building and editing a graph. Knows ops only through struct op. */
 #include "trainer/graph/graph.h"
 
+#include <fnmatch.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -144,6 +145,23 @@ const char *graph_stem(struct graph *g, const char *name)
 	return graph_printf(g, "%.*s", dot ? (int)(dot - name) : (int)strlen(name), name);
 }
 
+bool graph_frozen(const char *patterns, const char *name)
+{
+	bool frozen = false;
+
+	while (patterns && *patterns) {
+		size_t n = strcspn(patterns, ",");
+		bool back = *patterns == '!';
+		char one[256];
+
+		snprintf(one, sizeof(one), "%.*s", (int)n - back, patterns + back);
+		if (!fnmatch(one, name, 0))
+			frozen = !back;
+		patterns += n + (patterns[n] == ',');
+	}
+	return frozen;
+}
+
 struct tensor *graph_tensor(struct graph *g, const struct tensor *like)
 {
 	struct tensor *t;
@@ -164,6 +182,7 @@ struct tensor *graph_tensor(struct graph *g, const struct tensor *like)
 		return NULL;
 	*t = *like;
 	t->id = g->n_tensors;
+	t->frozen = (t->kind == TENSOR_PARAM || t->kind == TENSOR_STAT) && graph_frozen(g->freeze, t->name);
 	t->name = or_fail(g, arena_strdup(g->arena, like->name));
 	if (!t->name || !names_add(g, t))
 		return NULL;

@@ -79,6 +79,7 @@ struct tensor {
 	enum space space;
 	struct init init;      /* persistent tensors */
 	bool decay;            /* parameters: weight decay applies (not for norm gains, biases) */
+	bool frozen;           /* parameters and statistics: never changed; set by graph_tensor */
 	bool keep;             /* readable by the host after the program: lives to its end */
 	bool wants_grad;       /* set by pass_grad: a trained parameter lies behind it (or it is one) */
 	size_t opaque_bytes;   /* > 0: in a backend's own layout of that many bytes; shape is then the logical one */
@@ -121,6 +122,7 @@ struct graph {
 	struct node **nodes;
 	int n_nodes, cap_nodes;
 	bool training;        /* false: evaluation, no gradients */
+	const char *freeze;   /* patterns of what does not change, see graph_frozen; NULL none; borrowed */
 	enum phase phase;     /* phase of nodes that are added now */
 	struct tensor *loss;  /* scalar-like result whose gradient starts the backward pass; set by the model */
 	struct err err;       /* first failure while building */
@@ -133,6 +135,10 @@ bool graph_failed(const struct graph *g);
 void graph_fail(struct graph *g, int code, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
 
 struct tensor *graph_tensor(struct graph *g, const struct tensor *like); /* copies *like (name too), gives an id */
+
+/* Whether patterns (a comma list of globs; a later one wins, one with '!' in front takes back) name a parameter or
+ * statistic. */
+bool graph_frozen(const char *patterns, const char *name);
 struct tensor *graph_act(struct graph *g, enum dtype dtype, struct shape shape, const char *fmt, ...)
 	__attribute__((format(printf, 4, 5)));
 struct tensor *graph_find(const struct graph *g, const char *name); /* NULL when absent */

@@ -17,6 +17,19 @@ static struct tensor *add_infer(struct graph *g, struct tensor *x, const struct 
 	return n ? n->out[0] : NULL;
 }
 
+static struct node *add_stats(struct graph *g, struct tensor *x, const struct bn_tensors *t, const char *name)
+{
+	const bool fixed = t->mean->frozen || t->var->frozen;
+	struct tensor *batch[] = { x }, *running[] = { t->mean, t->var };
+
+	return graph_node(g, &(struct node_spec){ .op = fixed ? &op_bn_fixed : &op_bn_stats,
+						  .name = graph_printf(g, "%s.stat", name),
+						  .in = fixed ? running : batch,
+						  .n_in = fixed ? 2 : 1,
+						  NODE_OUT(NULL),
+						  NODE_ATTR(defaults) });
+}
+
 struct tensor *bn_add(struct graph *g, struct tensor *x, const struct bn_tensors *t)
 {
 	struct node *stats, *apply;
@@ -27,11 +40,7 @@ struct tensor *bn_add(struct graph *g, struct tensor *x, const struct bn_tensors
 	name = graph_stem(g, t->gamma->name);
 	if (!g->training)
 		return add_infer(g, x, t, name);
-	stats = graph_node(g, &(struct node_spec){ .op = &op_bn_stats,
-						   .name = graph_printf(g, "%s.stat", name),
-						   NODE_IN(x),
-						   NODE_OUT(NULL),
-						   NODE_ATTR(defaults) });
+	stats = add_stats(g, x, t, name);
 	if (!stats)
 		return NULL;
 	apply = graph_node(g, &(struct node_spec){ .op = &op_bn_apply,
@@ -39,6 +48,8 @@ struct tensor *bn_add(struct graph *g, struct tensor *x, const struct bn_tensors
 						   NODE_IN(x, stats->out[0], t->gamma, t->beta, NULL),
 						   NODE_OUT(NULL),
 						   NODE_ATTR(defaults) });
+	if (stats->op == &op_bn_fixed)
+		return apply ? apply->out[0] : NULL;
 	graph_node(g, &(struct node_spec){ .op = &op_bn_running,
 					   .name = graph_printf(g, "%s.running", name),
 					   NODE_IN(stats->out[0], t->mean, t->var),
@@ -68,6 +79,15 @@ static int stats_shape(struct graph *g, struct node *n)
 	if (graph_expect(g, n, channels(n->in[0]) > 0, "x must be [N,H,W,C]"))
 		return g->err.code;
 	return graph_out(g, n, 0, DTYPE_F64, SHAPE(2 * channels(n->in[0]) + 1), "");
+}
+
+static int fixed_shape(struct graph *g, struct node *n)
+{
+	int64_t c = shape_count(&n->in[0]->shape);
+
+	if (graph_expect(g, n, has_count(n->in[0], c) && has_count(n->in[1], c), "mean and variance differ in length"))
+		return g->err.code;
+	return graph_out(g, n, 0, DTYPE_F64, SHAPE(2 * c + 1), "");
 }
 
 static int apply_shape(struct graph *g, struct node *n)
@@ -146,7 +166,7 @@ static int grad_params_shape(struct graph *g, struct node *n)
 static int apply_backward(struct graph *g, struct node *n)
 {
 	struct tensor *x = n->in[0], *stat = n->in[1], *gamma = n->in[2], *beta = n->in[3];
-	struct tensor *dy = graph_grad_get(g, n->out[0]), *dgamma, *dbeta;
+	struct tensor *dy = graph_grad_get(g, n->out[0]), *dgamma = NULL, *dbeta = NULL;
 	struct bn_attr attr = *(const struct bn_attr *)n->attr;
 	struct node *sums, *dx;
 
@@ -159,15 +179,18 @@ static int apply_backward(struct graph *g, struct node *n)
 						  NODE_IN(dy, NULL, x, stat, gamma, beta, NULL),
 						  NODE_OUT(NULL, NULL),
 						  NODE_ATTR(attr) });
-	dgamma = graph_param_grad(g, gamma);
-	dbeta = graph_param_grad(g, beta);
+	if (gamma->wants_grad)
+		dgamma = graph_param_grad(g, gamma);
+	if (beta->wants_grad)
+		dbeta = graph_param_grad(g, beta);
 	if (!sums)
 		return g->err.code;
-	graph_node(g, &(struct node_spec){ .op = &op_bn_grad_params,
-					   .name = graph_printf(g, "%s.dparams", n->name),
-					   NODE_IN(sums->out[0]),
-					   NODE_OUT(dgamma, dbeta),
-					   NODE_ATTR(attr) });
+	if (dgamma || dbeta)
+		graph_node(g, &(struct node_spec){ .op = &op_bn_grad_params,
+						   .name = graph_printf(g, "%s.dparams", n->name),
+						   NODE_IN(sums->out[0]),
+						   NODE_OUT(dgamma, dbeta),
+						   NODE_ATTR(attr) });
 	graph_grad_add(g, gamma, dgamma);
 	graph_grad_add(g, beta, dbeta);
 	if (!x->wants_grad)
@@ -216,6 +239,13 @@ const struct op op_bn_stats = {
 	.name = "bn_stats",
 	.id = OP_bn_stats,
 	.shape = stats_shape,
+	.dtype = bn_dtype,
+};
+
+const struct op op_bn_fixed = {
+	.name = "bn_fixed",
+	.id = OP_bn_fixed,
+	.shape = fixed_shape,
 	.dtype = bn_dtype,
 };
 

@@ -2,6 +2,7 @@
  *   bn_stats        in x                                               out stat
  *   bn_apply        in x, stat, gamma, beta, residual?                 out y
  *   bn_running      in stat, mean, var                                 out mean, var  (the same tensors, updated)
+ *   bn_fixed        in mean, var                                       out stat         (of frozen statistics)
  *   bn_infer        in x, gamma, beta, mean, var, residual?            out y
  *   bn_grad_stats   in dy, dy2?, x, stat, gamma, beta, y?              out dstat, g?
  *   bn_grad_apply   in g, x, stat, dstat, gamma, beta                  out dx
@@ -10,6 +11,8 @@
  * synchronised). mean = sum/count, var = sumsq/count - mean^2 (biased, for normalising), xhat = (x-mean)/sqrt(var+eps).
  * y = act(gamma*xhat + beta [+ residual]). running = (1-momentum)*running + momentum*new with the unbiased variance
  * (var*count/(count-1); count 1: the biased one).
+ * bn_fixed gives the stat of a batch so large (2^100) that this one changes nothing: sums of mean*count, so that
+ * normalising with it is normalising with the running statistics, and a gradient that does not flow through them.
  * g is the gradient at gamma*xhat+beta: (dy [+ dy2]) where the output was positive (relu) else (dy [+ dy2]). When relu
  * is set without residual the mask is recomputed from x (gamma*xhat+beta > 0), with residual it is y > 0.
  * bn_grad_stats writes g only when attr.write_g (residual or joined gradients: g is also the residual's gradient);
@@ -33,7 +36,7 @@ struct bn_tensors { /* all of length C, master type */
 	struct tensor *gamma, *beta, *mean, *var;
 };
 
-/* Adds stats + apply + running in a training graph, infer otherwise. */
+/* Adds stats + apply + running in a training graph (fixed + apply when the statistics are frozen), infer otherwise. */
 struct tensor *bn_add(struct graph *g, struct tensor *x, const struct bn_tensors *t);
 
 #endif

@@ -79,6 +79,17 @@ static struct node *build_running(struct graph *g, const struct op_case *c)
 						  NODE_IN(sums(g, "stat", 2 * ch + 1), mean, var) });
 }
 
+static struct node *build_fixed(struct graph *g, const struct op_case *c)
+{
+	struct bn_attr attr = attr_of(c);
+	int64_t ch = c->size[C];
+
+	return graph_node(g, &(struct node_spec){ .op = &op_bn_fixed,
+						  NODE_OUT(NULL),
+						  NODE_ATTR(attr),
+						  NODE_IN(vector(g, "mean", ch), vector(g, "var", ch)) });
+}
+
 static struct node *build_infer(struct graph *g, const struct op_case *c)
 {
 	struct bn_attr attr = attr_of(c);
@@ -177,6 +188,12 @@ static void fill_running(const struct op_case *c, struct case_values *v)
 		v->in[2][i] = fabs(v->in[2][i]);
 }
 
+static void fill_fixed(const struct op_case *c, struct case_values *v)
+{
+	for (int64_t i = 0; i < c->size[C]; i++)
+		v->in[1][i] = fabs(v->in[1][i]);
+}
+
 static void fill_infer(const struct op_case *c, struct case_values *v)
 {
 	for (int64_t i = 0; i < c->size[C]; i++)
@@ -214,6 +231,13 @@ static double bound_apply(const struct case_values *v, int k, double *terms)
 			   fabs(v->in[3][i % ch]) + (v->in[4] ? fabs(v->in[4][i]) : 0);
 	}
 	return BN_ROUNDINGS;
+}
+
+static double bound_fixed(const struct case_values *v, int k, double *terms)
+{
+	for (int64_t i = 0; i < case_count(v->node->out[k]); i++)
+		terms[i] = fabs(v->out[k][i]);
+	return 4;
 }
 
 static double bound_infer(const struct case_values *v, int k, double *terms)
@@ -303,6 +327,12 @@ const struct op_case cases_bn_running[] = {
 	SHAPES(build_running, fill_running, bound_running),
 	{ "a single value", .build = build_running, .fill = fill_running, .bound = bound_running,
 	  .size = { 1, 1, 1, 5 } },
+	{ NULL },
+};
+
+const struct op_case cases_bn_fixed[] = {
+	{ "plain", .build = build_fixed, .fill = fill_fixed, .bound = bound_fixed, .size = { 1, 1, 1, 64 } },
+	{ "odd channels", .build = build_fixed, .fill = fill_fixed, .bound = bound_fixed, .size = { 1, 1, 1, 29 } },
 	{ NULL },
 };
 

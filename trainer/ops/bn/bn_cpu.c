@@ -7,6 +7,7 @@
 #include "trainer/backends/cpu/cpu.h"
 #include "trainer/backends/cpu/vec.h"
 #include "trainer/ops/bn/bn.h"
+#include "trainer/ops/bn/bn_math.h"
 #include "trainer/ops/ops.h"
 
 #define BLOCK_ROWS 64
@@ -240,6 +241,18 @@ static int bn_running_run(void *state, const struct kernel_args *args, struct er
 	return 0;
 }
 
+static int bn_fixed_run(void *state, const struct kernel_args *args, struct err *err)
+{
+	const struct bn_state *s = state;
+	const float *mean = args->in[0], *var = args->in[1];
+	int64_t channels = s->c / 2;
+
+	(void)err;
+	for (int64_t i = 0; i < channels; i++)
+		bn_fix(args->out[0], channels, i, (double)mean[i], (double)var[i]);
+	return 0;
+}
+
 static int bn_grad_params_run(void *state, const struct kernel_args *args, struct err *err)
 {
 	const struct bn_state *s = state;
@@ -338,6 +351,9 @@ const struct kernel bn_infer_cpu = { .prepare = bn_apply_prepare, .run = bn_infe
 const struct kernel bn_running_cpu = { .prepare = bn_small_prepare,
 				       .run = bn_running_run,
 				       .release = cpu_state_release };
+const struct kernel bn_fixed_cpu = { .prepare = bn_small_prepare,
+				     .run = bn_fixed_run,
+				     .release = cpu_state_release };
 const struct kernel bn_grad_params_cpu = { .prepare = bn_small_prepare,
 					   .run = bn_grad_params_run,
 					   .release = cpu_state_release };

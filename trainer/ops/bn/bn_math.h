@@ -22,6 +22,16 @@ static inline struct bn_channel bn_channel_of(const double *stat, int64_t channe
 	return (struct bn_channel){ mean, 1 / sqrt((var > 0 ? var : 0) + eps) };
 }
 
+#define BN_FIXED_COUNT 0x1p100
+
+/* stat [2C+1] that bn_channel_of reads as the running statistics of channel c. */
+static inline void bn_fix(double *stat, int64_t channels, int64_t c, double mean, double var)
+{
+	stat[c] = mean * BN_FIXED_COUNT;
+	stat[channels + c] = (var + mean * mean) * BN_FIXED_COUNT;
+	stat[2 * channels] = BN_FIXED_COUNT;
+}
+
 /* The new running statistics of channel c; a batch without samples leaves them as they are. */
 static inline void bn_running_update(const double *stat, int64_t channels, int64_t c, double momentum, double *mean,
 				     double *var)

@@ -135,6 +135,18 @@ static int running_run(void *state, const struct kernel_args *args, struct err *
 	return 0;
 }
 
+static int fixed_run(void *state, const struct kernel_args *args, struct err *err)
+{
+	const struct node *n = state;
+	const double *mean = args->in[0], *var = args->in[1];
+	int64_t channels = n->in[0]->shape.dim[0];
+
+	(void)err;
+	for (int64_t c = 0; c < channels; c++)
+		bn_fix(args->out[0], channels, c, mean[c], var[c]);
+	return 0;
+}
+
 static int grad_stats_run(void *state, const struct kernel_args *args, struct err *err)
 {
 	const struct node *n = state;
@@ -199,6 +211,7 @@ static int grad_params_run(void *state, const struct kernel_args *args, struct e
 
 const struct kernel bn_stats_ref = REF_KERNEL(stats_run);
 const struct kernel bn_apply_ref = { .prepare = prepare_0, .run = apply_run, .release = ref_release };
+const struct kernel bn_fixed_ref = REF_KERNEL(fixed_run);
 const struct kernel bn_running_ref = REF_KERNEL(running_run);
 const struct kernel bn_infer_ref = { .prepare = prepare_0, .run = infer_run, .release = ref_release };
 const struct kernel bn_grad_stats_ref = { .prepare = prepare_2, .run = grad_stats_run, .release = ref_release };
