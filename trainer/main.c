@@ -7,6 +7,7 @@
 
 #include "tracker/base/log.h"
 #include "trainer/engine/engine.h"
+#include "trainer/engine/initial.h"
 #include "trainer/engine/launch.h"
 #include "trainer/engine/place.h"
 #include "trainer/engine/report.h"
@@ -174,7 +175,9 @@ static int resolve(struct job *job, struct place *place, struct err *err)
 		w.batch_from_samples = job->batch->n;
 	}
 	rc = config_resolve(cfg, &w, err);
-	return rc ? rc : resume_settle(cfg, err);
+	if (!rc)
+		rc = resume_settle(cfg, err);
+	return rc ? rc : initial_settle(cfg, err);
 }
 
 static int run(struct job *job, struct err *err)

@@ -92,8 +92,9 @@ bool config_given(const struct run_config *cfg, enum flag_id id);
  * another value; source names who says so ("the images of DIR"). */
 int config_settle(struct run_config *cfg, enum flag_id id, int64_t value, const char *source, struct err *err);
 
-/* Sets a TEXT flag that nobody gave, with origin "derived". ERR_NOMEM. */
-int config_put_text(struct run_config *cfg, enum flag_id id, const char *value, struct err *err);
+/* Sets a flag that nobody gave, with origin "derived", from text as it would be typed; label names its source in
+ * messages ("weights.safetensors: n_head"). */
+int config_put(struct run_config *cfg, enum flag_id id, const char *label, const char *text, struct err *err);
 
 /* Where the value was given, for messages: "--lr", "run.json: lr", "OMP_NUM_THREADS". n bytes at ret. */
 const char *config_label(const struct run_config *cfg, enum flag_id id, char *ret, size_t n);

@@ -261,6 +261,16 @@ static void resolve_threads(struct run_config *cfg)
 	derive(cfg, FLAG_threads);
 }
 
+static int resolve_weights(struct run_config *cfg, struct err *err)
+{
+	struct label l;
+
+	if (cfg->reset_head && !cfg->init_from)
+		return err_set(err, ERR_USAGE, "%s: there are no weights to take the rest from; add --init-from FILE",
+			       say(cfg, FLAG_reset_head, &l));
+	return 0;
+}
+
 static int resolve_checkpoints(struct run_config *cfg, struct err *err)
 {
 	static const char *const series[] = { "epoch/train_loss", "epoch/val_loss", "epoch/top1",    "epoch/top5",
@@ -320,6 +330,8 @@ int config_resolve(struct run_config *cfg, const struct config_world *w, struct 
 		rc = resolve_report(cfg, err);
 	if (!rc && has(cfg, FLAG_resume))
 		rc = resolve_checkpoints(cfg, err);
+	if (!rc && has(cfg, FLAG_reset_head))
+		rc = resolve_weights(cfg, err);
 	if (!rc)
 		resolve_threads(cfg);
 	return rc;
@@ -345,13 +357,11 @@ int config_settle(struct run_config *cfg, enum flag_id id, int64_t value, const 
 	return 0;
 }
 
-int config_put_text(struct run_config *cfg, enum flag_id id, const char *value, struct err *err)
+int config_put(struct run_config *cfg, enum flag_id id, const char *label, const char *text, struct err *err)
 {
-	const char *copy = arena_strdup(cfg->arena, value);
+	int rc = flag_store(cfg, id, label, text, err);
 
-	if (!copy)
-		return err_set(err, ERR_NOMEM, "out of memory");
-	*(const char **)((char *)cfg + flag_get(id)->offset) = copy;
-	derive(cfg, id);
-	return 0;
+	if (!rc)
+		derive(cfg, id);
+	return rc;
 }

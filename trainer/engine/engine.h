@@ -120,7 +120,7 @@ int evaluate_share_all(struct engine *e, struct err *err);
 
 /* What a weights file says about itself. Texts live as long as the struct. */
 struct files_meta {
-	struct st_meta entry[12];
+	struct st_meta entry[16];
 	size_t n;
 	char text[1024];
 };
@@ -130,7 +130,7 @@ void files_meta(const struct engine *e, struct files_meta *ret);
 /* Files: files.c. Only rank 0 writes. */
 struct checkpoint;
 int files_load_checkpoint(struct engine *e, const struct checkpoint *c, struct err *err); /* rank 0's tensors alone */
-int files_load_weights(struct engine *e, const char *path, struct err *err);
+int files_put(void *user, const struct tensor *t, const void *data, struct err *err); /* user: a struct engine; for weights_access */
 int files_save_weights(struct engine *e, const char *path, struct err *err);
 int files_save_grads(struct engine *e, const char *path, struct err *err);
 int files_save_outputs(struct engine *e, const char *path, struct err *err); /* collective */

@@ -14,7 +14,7 @@ static const struct graph *any_graph(const struct engine *e)
 	return e->prepared.program[0]->graph;
 }
 
-static int put_tensor(void *user, const struct tensor *t, const void *data, struct err *err)
+int files_put(void *user, const struct tensor *t, const void *data, struct err *err)
 {
 	return prepared_put(&((struct engine *)user)->prepared, t, data, tensor_bytes(t), err);
 }
@@ -30,14 +30,9 @@ static int get_gradient(void *user, const struct tensor *t, void *data, struct e
 	return get_tensor(user, t->grad ? t->grad : t, data, err);
 }
 
-int files_load_weights(struct engine *e, const char *path, struct err *err)
-{
-	return weights_load(any_graph(e), &(struct weights_load_opts){ .path = path }, &(struct weights_access){ put_tensor, get_tensor, .user = e }, err);
-}
-
 int files_load_checkpoint(struct engine *e, const struct checkpoint *c, struct err *err)
 {
-	return checkpoint_load(c, any_graph(e), &(struct weights_access){ put_tensor, get_tensor, .user = e }, err);
+	return checkpoint_load(c, any_graph(e), &(struct weights_access){ files_put, get_tensor, .user = e }, err);
 }
 
 /* One entry, its value in what is left of ret->text. */
@@ -66,9 +61,36 @@ static void say_channels(struct files_meta *ret, size_t *used, const char *key, 
 	say(ret, used, key, "%s", text);
 }
 
-void files_meta(const struct engine *e, struct files_meta *ret)
+static void say_images(const struct engine *e, struct files_meta *ret, size_t *used)
 {
 	const struct dataset *d = e->data;
+
+	say(ret, used, "act", "%s", e->prepared.opts.config.act == MODEL_GELU ? "gelu" : "relu");
+	say(ret, used, "classes", "%d", d->classes);
+	say(ret, used, "in_channels", "%d", d->channels);
+	say(ret, used, "image_size", "%dx%d", d->height, d->width);
+	if (d->dtype == DTYPE_U8) {
+		say_channels(ret, used, "mean", d->mean, d->channels);
+		say_channels(ret, used, "std", d->std, d->channels);
+	}
+}
+
+static void say_words(const struct engine *e, struct files_meta *ret, size_t *used)
+{
+	const struct model_config *c = &e->prepared.opts.config;
+
+	say(ret, used, "n_layer", "%lld", (long long)c->layers);
+	say(ret, used, "heads", "%lld", (long long)c->heads);
+	say(ret, used, "n_embd", "%lld", (long long)c->width);
+	say(ret, used, "block_size", "%lld", (long long)c->context);
+	say(ret, used, "vocab_size", "%lld", (long long)c->vocab);
+	say(ret, used, "tie_weights", "%s", c->tied ? "yes" : "no");
+	if (e->data->tokenizer[0])
+		say(ret, used, "tokenizer", "%s", e->data->tokenizer);
+}
+
+void files_meta(const struct engine *e, struct files_meta *ret)
+{
 	size_t used = 0;
 
 	ret->n = 0;
@@ -76,20 +98,10 @@ void files_meta(const struct engine *e, struct files_meta *ret)
 	say(ret, &used, "dptrain", "%s", PACKAGE_VERSION);
 	say(ret, &used, "model", "%s", e->cfg->model);
 	say(ret, &used, "weights", "raw");
-	if (d->kind == SAMPLE_TOKENS) {
-		say(ret, &used, "heads", "%lld", (long long)e->prepared.opts.config.heads);
-		if (d->tokenizer[0])
-			say(ret, &used, "tokenizer", "%s", d->tokenizer);
-		return;
-	}
-	say(ret, &used, "act", "%s", e->prepared.opts.config.act == MODEL_GELU ? "gelu" : "relu");
-	say(ret, &used, "classes", "%d", e->prepared.opts.config.classes);
-	say(ret, &used, "in_channels", "%d", d->channels);
-	say(ret, &used, "image_size", "%dx%d", d->height, d->width);
-	if (d->dtype == DTYPE_U8) {
-		say_channels(ret, &used, "mean", d->mean, d->channels);
-		say_channels(ret, &used, "std", d->std, d->channels);
-	}
+	if (e->model->reads_tokens)
+		say_words(e, ret, &used);
+	else
+		say_images(e, ret, &used);
 }
 
 static int save_description(const struct engine *e, const char *path, struct err *err)
@@ -115,7 +127,7 @@ int files_save_weights(struct engine *e, const char *path, struct err *err)
 	files_meta(e, &meta);
 	o.meta = meta.entry;
 	o.n_meta = meta.n;
-	rc = weights_save(any_graph(e), &o, &(struct weights_access){ put_tensor, get_tensor, .user = e }, err);
+	rc = weights_save(any_graph(e), &o, &(struct weights_access){ files_put, get_tensor, .user = e }, err);
 	if (!rc && e->model->reads_tokens)
 		rc = save_description(e, path, err);
 	return rc;
@@ -126,7 +138,7 @@ int files_save_grads(struct engine *e, const char *path, struct err *err)
 	const struct program *p = step_program(e, 1);
 	const struct weights_save_opts o = { .path = path };
 
-	return weights_save(p->graph, &o, &(struct weights_access){ put_tensor, get_gradient, .user = e }, err);
+	return weights_save(p->graph, &o, &(struct weights_access){ files_put, get_gradient, .user = e }, err);
 }
 
 static int fetch_outputs(void *user, size_t i, const void **ret, struct err *err)

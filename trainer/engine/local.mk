@@ -11,6 +11,8 @@ libtrainer_la_SOURCES += \
 	trainer/engine/exec.c \
 	trainer/engine/exec.h \
 	trainer/engine/files.c \
+	trainer/engine/initial.c \
+	trainer/engine/initial.h \
 	trainer/engine/launch.c \
 	trainer/engine/launch.h \
 	trainer/engine/machine.c \

@@ -13,6 +13,7 @@
 #include "tracker/base/clock.h"
 #include "tracker/base/log.h"
 #include "tracker/dptrack.h"
+#include "trainer/engine/initial.h"
 
 #define LOCK "lock"
 #define LOCK_WAIT_S 5.0 /* processes that were killed a moment ago are still going away */
@@ -24,6 +25,7 @@ static const enum flag_id may_change[] = {
 	FLAG_epochs,	FLAG_max_steps,	   FLAG_batch_size, FLAG_grad_accum_steps, FLAG_backend,  FLAG_deterministic,
 	FLAG_data_path, FLAG_batch_from,   FLAG_experiment, FLAG_run_name,	   FLAG_init_from, FLAG_save_weights,
 	FLAG_dump,	FLAG_save_outputs, FLAG_dump_grads, FLAG_bucket_cap_mb,	   FLAG_test_only,
+	FLAG_reset_head,
 };
 
 struct search {
@@ -119,7 +121,7 @@ static int try_checkpoint(struct search *s, const char *path, bool *ret_damaged)
 	*ret_damaged = true;
 	if (!rc && s->r->run_id[0] && strcmp(checkpoint_state(c)->run_id, s->r->run_id))
 		rc = err_set(s->err, ERR_USAGE, "%.300s: belongs to another run", path);
-	if (!rc) {
+	if (!rc && !s->e->cfg->test_only) {
 		rc = check_fits(s, c, path);
 		*ret_damaged = !rc;
 	}
@@ -264,7 +266,7 @@ int resume_settle(struct run_config *cfg, struct err *err)
 			return 0;
 		*slash = '\0';
 	}
-	return config_put_text(cfg, FLAG_runs_dir, path, err);
+	return config_put(cfg, FLAG_runs_dir, "--resume", path, err);
 }
 
 /* ---- all ranks ---- */
@@ -272,17 +274,21 @@ int resume_settle(struct run_config *cfg, struct err *err)
 struct told {
 	struct err err;
 	struct resume resume;
+	double mean[DATASET_CHANNELS_MAX], std[DATASET_CHANNELS_MAX]; /* images go on being normalised as they were */
 };
 
 static int load_root(struct engine *e, const struct resume *r, struct err *err)
 {
 	struct checkpoint *c;
+	char file[4200];
 	int rc = checkpoint_open(&c, r->path, err);
 
 	if (rc)
 		return rc;
 	rc = files_load_checkpoint(e, c, err);
 	checkpoint_close(c);
+	if (!rc && (size_t)snprintf(file, sizeof(file), "%s/" CHECKPOINT_MODEL, r->path) < sizeof(file))
+		rc = initial_normalize(e, file, err);
 	return rc;
 }
 
@@ -317,9 +323,15 @@ int resume_open(struct resume *ret, struct engine *e, struct err *err)
 	if (engine_is_root(e) && find_root(e, &told->resume, &told->err) && !told->err.code)
 		told->err.code = ERR_IO;
 	lock_fd = told->resume.lock_fd;
+	memcpy(told->mean, e->data->mean, sizeof(told->mean));
+	memcpy(told->std, e->data->std, sizeof(told->std));
 	rc = c->ops->broadcast(c, told, sizeof(*told), 0, err);
 	if (!rc && told->err.code)
 		rc = err_set(err, told->err.code, "%s", told->err.text);
+	if (!rc) {
+		memcpy(e->data->mean, told->mean, sizeof(told->mean));
+		memcpy(e->data->std, told->std, sizeof(told->std));
+	}
 	*ret = told->resume;
 	ret->lock_fd = lock_fd;
 	free(told);

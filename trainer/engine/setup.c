@@ -5,6 +5,7 @@
 
 #include "tracker/base/clock.h"
 #include "trainer/engine/engine.h"
+#include "trainer/engine/initial.h"
 #include "trainer/engine/subject.h"
 
 #define COLLECTIVE_LIMIT_S 600.0
@@ -171,6 +172,7 @@ static int prepare_all(struct engine *e, const struct model *m, struct err *err)
 			     .bucket_bytes = (size_t)(cfg->bucket_cap_mb * 1048576.0),
 			     .sync_bn = cfg->sync_bn },
 		.optimizer = optimizer_opts_of(cfg),
+		.freeze = cfg->freeze,
 		.keep_grads = cfg->dump_grads != NULL,
 	};
 
@@ -246,11 +248,13 @@ int engine_open(struct engine **ret, const struct job *job, struct seat *seat, s
 	if (!rc)
 		rc = prepare_all(e, m, err);
 	if (!rc)
+		rc = initial_check_freeze(e, err);
+	if (!rc)
 		rc = prepare_memory(&e->prepared, (uint64_t)e->cfg->seed, err);
 	if (!rc)
 		rc = exec_new(&e->exec, &e->prepared, err);
 	if (!rc && e->cfg->init_from)
-		rc = files_load_weights(e, e->cfg->init_from, err);
+		rc = initial_load(e, err);
 	if (rc) {
 		engine_close(e);
 		return rc;

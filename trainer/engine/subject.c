@@ -231,7 +231,7 @@ static int settle_words(struct engine *e, const struct model *m, struct err *err
 			(long long)cfg->seq_len, (long long)cfg->block_size);
 	if (!rc)
 		rc = check_tokenizer(e, err);
-	if (!config_given(cfg, FLAG_tie_weights)) {
+	if (cfg->origin[FLAG_tie_weights] == ORIGIN_DEFAULT) {
 		cfg->tie_weights = d->tied;
 		cfg->origin[FLAG_tie_weights] = ORIGIN_DERIVED;
 	}

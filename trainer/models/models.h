@@ -29,6 +29,7 @@ struct model_config {
 
 struct model {
 	const char *name;
+	const char *head;  /* how the names of the tensors begin whose size depends on the classes; NULL: none do */
 	bool reads_tokens; /* a language model; else a network of images */
 	struct model_config defaults;
 

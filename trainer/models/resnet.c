@@ -193,6 +193,7 @@ static int resnet_build(const struct model *m, struct graph *g, const struct mod
 const struct model model_resnet18 = {
 	.name = "resnet18",
 	.defaults = IMAGENET,
+	.head = "fc.",
 	.build = resnet_build,
 	.spec = SPEC(.stages = 4, .blocks = { 2, 2, 2, 2 }),
 };
@@ -200,6 +201,7 @@ const struct model model_resnet18 = {
 const struct model model_resnet34 = {
 	.name = "resnet34",
 	.defaults = IMAGENET,
+	.head = "fc.",
 	.build = resnet_build,
 	.spec = SPEC(.stages = 4, .blocks = { 3, 4, 6, 3 }),
 };
@@ -207,13 +209,31 @@ const struct model model_resnet34 = {
 const struct model model_resnet50 = {
 	.name = "resnet50",
 	.defaults = IMAGENET,
+	.head = "fc.",
 	.build = resnet_build,
 	.spec = SPEC(.bottleneck = true, .stages = 4, .blocks = { 3, 4, 6, 3 }),
+};
+
+const struct model model_resnet101 = {
+	.name = "resnet101",
+	.defaults = IMAGENET,
+	.head = "fc.",
+	.build = resnet_build,
+	.spec = SPEC(.bottleneck = true, .stages = 4, .blocks = { 3, 4, 23, 3 }),
+};
+
+const struct model model_resnet152 = {
+	.name = "resnet152",
+	.defaults = IMAGENET,
+	.head = "fc.",
+	.build = resnet_build,
+	.spec = SPEC(.bottleneck = true, .stages = 4, .blocks = { 3, 8, 36, 3 }),
 };
 
 const struct model model_resnet20 = {
 	.name = "resnet20",
 	.defaults = CIFAR,
+	.head = "fc.",
 	.build = resnet_build,
 	.spec = SPEC(.cifar = true, .stages = 3, .blocks = { 3, 3, 3 }),
 };
@@ -221,6 +241,7 @@ const struct model model_resnet20 = {
 const struct model model_resnet56 = {
 	.name = "resnet56",
 	.defaults = CIFAR,
+	.head = "fc.",
 	.build = resnet_build,
 	.spec = SPEC(.cifar = true, .stages = 3, .blocks = { 9, 9, 9 }),
 };

@@ -7,7 +7,12 @@
 #include "tracker/base/buf.h"
 #include "trainer/weights/layout.h"
 
-#define NAMES_SHOWN_BYTES 400
+#define NAMES_SHOWN_BYTES 300
+
+static bool begins(const char *name, const char *prefix)
+{
+	return prefix && !strncmp(name, prefix, strlen(prefix));
+}
 
 static bool belongs(const struct tensor *t, enum weights_part part)
 {
@@ -32,15 +37,21 @@ static void note(const char **first, int *n, const char *name)
 		*first = name;
 }
 
-static struct findings compare(const struct graph *g, const struct safetensors *s, enum weights_part part)
+/* What is to be loaded. */
+static bool wanted(const struct tensor *t, const struct weights_load_opts *o)
+{
+	return belongs(t, o->part) && !begins(t->name, o->skip);
+}
+
+static struct findings compare(const struct graph *g, const struct safetensors *s, const struct weights_load_opts *o)
 {
 	struct findings f = { .n_missing = 0 };
 
 	for (int i = 0; i < g->n_tensors; i++) {
 		const struct tensor *t = g->tensors[i];
-		const struct st_tensor *in_file = belongs(t, part) ? layout_find(s, t->name) : NULL;
+		const struct st_tensor *in_file = wanted(t, o) ? layout_find(s, t->name) : NULL;
 
-		if (!belongs(t, part))
+		if (!wanted(t, o))
 			continue;
 		if (!in_file)
 			note(&f.missing, &f.n_missing, t->name);
@@ -53,7 +64,7 @@ static struct findings compare(const struct graph *g, const struct safetensors *
 		const char *name = safetensors_at(s, i)->name;
 		const struct tensor *t = layout_owner(g, name);
 
-		if ((!t || !belongs(t, part)) && !layout_ignorable(g, s, name))
+		if ((!t || !belongs(t, o->part)) && !layout_ignorable(g, s, name) && !begins(name, o->skip))
 			note(&f.extra, &f.n_extra, name);
 	}
 	return f;
@@ -76,9 +87,10 @@ static void add_shapes(struct buf *b, const struct tensor *t, const struct st_te
 	buf_adds(b, "]");
 }
 
-static int check_names(const struct graph *g, const struct safetensors *s, enum weights_part part, struct err *err)
+static int check_names(const struct graph *g, const struct safetensors *s, const struct weights_load_opts *o,
+		       struct err *err)
 {
-	struct findings f = compare(g, s, part);
+	struct findings f = compare(g, s, o);
 	struct buf b;
 	int rc = 0;
 
@@ -94,8 +106,9 @@ static int check_names(const struct graph *g, const struct safetensors *s, enum 
 	for (size_t i = 0; i < b.len; i++)
 		if ((unsigned char)b.data[i] < 32)
 			b.data[i] = '?';
-	rc = err_set(err, ERR_USAGE, "%.100s: tensors do not fit the %s: %.*s", safetensors_path(s),
-		     part == WEIGHTS_MODEL ? "model" : "optimiser", NAMES_SHOWN_BYTES, b.data ? b.data : "");
+	rc = err_set(err, ERR_USAGE, "%.100s: tensors do not fit the %s: %.*s%s", safetensors_path(s),
+		     o->part == WEIGHTS_MODEL ? "model" : "optimiser", NAMES_SHOWN_BYTES, b.data ? b.data : "",
+		     f.n_shape && begins(f.shape, o->head) ? "; --reset-head begins the classifier anew" : "");
 	buf_done(&b);
 	return rc;
 }
@@ -121,7 +134,7 @@ int weights_check(const struct graph *g, const struct weights_load_opts *o, stru
 	int rc = safetensors_open(&s, o->path, err);
 
 	if (!rc)
-		rc = check_names(g, s, o->part, err);
+		rc = check_names(g, s, o, err);
 	safetensors_close(s);
 	return rc;
 }
@@ -136,7 +149,7 @@ int weights_load(const struct graph *g, const struct weights_load_opts *o, const
 	int rc = safetensors_open(&s, o->path, err);
 
 	if (!rc)
-		rc = check_names(g, s, o->part, err);
+		rc = check_names(g, s, o, err);
 	if (rc)
 		goto out;
 	largest(g, o->part, &n_scratch, &n_bytes);
@@ -149,7 +162,7 @@ int weights_load(const struct graph *g, const struct weights_load_opts *o, const
 	for (int i = 0; i < g->n_tensors && !rc; i++) {
 		const struct tensor *t = g->tensors[i];
 
-		if (!belongs(t, o->part))
+		if (!wanted(t, o))
 			continue;
 		layout_from_file(t, layout_find(s, t->name), scratch, data);
 		rc = a->put(a->user, t, data, err);

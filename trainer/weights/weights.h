@@ -27,6 +27,8 @@ enum weights_part {
 struct weights_load_opts {
 	const char *path;
 	enum weights_part part;
+	const char *skip; /* tensors whose names begin so stay as they are, in the file or not; NULL: none */
+	const char *head; /* the same prefix of tensors that --reset-head is for, to say so; NULL: none */
 };
 
 /* Loads every tensor of the part. F64, F32, F16 and BF16 are converted; What layout.h calls

@@ -1,0 +1,106 @@
+"""Weights in and out: what a run leaves says what it is; --init-from takes that, --reset-head and --freeze change only
+what they should; files of others are asked about or refused."""
+import json
+import os
+import struct
+
+from helper import Folder, check, dptrain, fast, finish, make_set, read_run, safetensors
+
+FAST = fast()
+
+
+def raw(path):
+    """Header and {name: bytes} of a safetensors file."""
+    with open(path, "rb") as f:
+        n, = struct.unpack("<Q", f.read(8))
+        head = json.loads(f.read(n))
+        body = f.read()
+    return head, {k: body[v["data_offsets"][0]:v["data_offsets"][1]] for k, v in head.items() if k != "__metadata__"}
+
+
+def rewrite(source, target, change):
+    """The same tensors with another header."""
+    head, tensors = raw(source)
+    change(head)
+    text = json.dumps(head).encode()
+    text += b" " * (-len(text) % 8)
+    with open(target, "wb") as f:
+        f.write(struct.pack("<Q", len(text)) + text + b"".join(tensors.values()))
+
+
+def train(name, *flags, code=0, says=""):
+    p = dptrain(*flags, *FAST)
+    check(p.returncode == code and says in p.stderr, "%s: exit %d, wanted %d and %r: %s" % (name, p.returncode, code, says, p.stderr))
+    return p
+
+
+def leaves_weights(tmp, data):
+    """The file in the run's folder tells all that an evaluation needs."""
+    runs = os.path.join(tmp, "runs")
+    train("training", "--data-path", data, "--model", "resnet20", "--act", "gelu", "-b", 20, "--epochs", 1, "--runs-dir", runs)
+    run = read_run(runs)
+    path = os.path.join(run["folder"], "weights.safetensors")
+    meta = raw(path)[0]["__metadata__"]
+    want = {"model": "resnet20", "act": "gelu", "classes": "10", "in_channels": "1", "weights": "raw", "format": "pt"}
+    check({k: meta.get(k) for k in want} == want and float(meta["mean"]) > 0 and float(meta["std"]) > 0, "metadata: %s" % meta)
+    p = train("evaluation", "--data-path", data, "--test-only", "--init-from", path, "-b", 20)
+    said = "loss %.6f" % run["series"][("epoch/val_loss", -1)][1]
+    check(said in p.stdout, "evaluation says %r, recorded is %s" % (p.stdout, said))
+    return path
+
+
+def foreign(tmp, data, path):
+    other = os.path.join(tmp, "foreign.safetensors")
+    rewrite(path, other, lambda head: head.pop("__metadata__"))
+    train("no metadata", "--data-path", data, "--test-only", "--init-from", other, code=2, says="add --model")
+    train("no metadata, but the flag", "--data-path", data, "--test-only", "--model", "resnet20", "--init-from", other)
+    rewrite(path, other, lambda head: head["__metadata__"].update(mean="0.1,0.2"))
+    train("mean of two channels", "--data-path", data, "--test-only", "--init-from", other, code=2, says="its mean and std")
+    with open(other, "wb") as f:
+        f.write(b"PK\3\4 and more")
+    train("PyTorch's own", "--data-path", data, "--model", "resnet20", "--test-only", "--init-from", other, code=2, says="python3 -c")
+
+
+def normalises_alike(tmp, path):
+    """Other images are normalised as those were that the weights were trained on."""
+    os.mkdir(os.path.join(tmp, "bright"))
+    other = make_set(os.path.join(tmp, "bright"), 40, 20, seed=6)
+    plain = os.path.join(tmp, "plain.safetensors")
+    rewrite(path, plain, lambda head: [head["__metadata__"].pop(k) for k in ("mean", "std")])
+    said = [train("other images", "--data-path", other, "--test-only", "--init-from", p).stdout for p in (path, plain)]
+    check(said[0] != said[1], "the file's mean and std count: %r, without %r" % (said[0], said[1]))
+
+
+def fine_tunes(tmp, path):
+    os.mkdir(os.path.join(tmp, "five"))
+    data = make_set(os.path.join(tmp, "five"), 40, 20, classes=5)
+    common = ["--data-path", data, "--init-from", path, "-b", 20, "--max-steps", 2, "--lr", 0.5]
+    train("another number of classes", *common, "--runs-dir", os.path.join(tmp, "no"), code=2, says="--reset-head")
+    train("a name that is not there", *common, "--reset-head", "--freeze", "layer9.*", code=2, says="nothing in resnet20")
+    train("everything", *common, "--reset-head", "--freeze", "*", code=2, says="nothing is left to train")
+    before = raw(path)[1]
+    for patterns, ranks, changes in (("*,!fc.*", 1, lambda n: n.startswith("fc.")),
+                                     ("layer2.*", 2, lambda n: not n.startswith("layer2.")),
+                                     ("*.weight,*.bias,!fc.*", 1, lambda n: n.startswith("fc.") or "running" in n)):
+        out = os.path.join(tmp, "tuned.safetensors")
+        train("--freeze " + patterns, *common, "--reset-head", "--freeze", patterns, "--nproc-per-node", ranks, "--global-batch-size", 20,
+              "--runs-dir", os.path.join(tmp, "tuned"), "--save-weights", out)
+        after = raw(out)[1]
+        check(list(after) == list(before), "--freeze %s: the same tensors" % patterns)
+        for name in before:
+            check((before[name] != after[name]) == changes(name), "--freeze %s: %s %s" %
+                  (patterns, name, "stays" if changes(name) else "changes"))
+        check(safetensors(out)["fc.weight"][0] == [5, 64], "the new head has 5 classes")
+
+
+def main():
+    with Folder() as tmp:
+        data = make_set(tmp, 40, 20)
+        path = leaves_weights(tmp, data)
+        foreign(tmp, data, path)
+        normalises_alike(tmp, path)
+        fine_tunes(tmp, path)
+    finish("weights")
+
+
+main()
