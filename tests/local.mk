@@ -14,6 +14,7 @@ dist_check_SCRIPTS =
 include tests/unit/local.mk
 include tests/tracker/local.mk
 include tests/store/local.mk
+include tests/fault/local.mk
 include tests/api/local.mk
 include tests/cli/local.mk
 include tests/fuzz/local.mk

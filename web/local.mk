@@ -49,6 +49,7 @@ libwebserver_la_CPPFLAGS = $(AM_CPPFLAGS) $(MHD_CFLAGS) $(ZLIB_CFLAGS) $(JANSSON
 libwebserver_la_LIBADD = libwebapi.la $(MHD_LIBS) $(ZLIB_LIBS)
 
 libwebcli_la_SOURCES = \
+	web/cli/backup.c \
 	web/cli/cli.c web/cli/cli.h web/cli/commands.def \
 	web/cli/compare.c \
 	web/cli/export.c \

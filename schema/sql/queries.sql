@@ -18,6 +18,8 @@ ROLLBACK;
 PRAGMA freelist_count;
 -- name: vacuum_some
 PRAGMA incremental_vacuum(512);
+-- name: quick_check
+PRAGMA quick_check(1);
 -- name: store_id
 SELECT value FROM meta WHERE name = 'store_id';
 -- name: rev_get
@@ -252,11 +254,14 @@ DELETE FROM idempotency WHERE run_id = ?1 AND name IN (SELECT name FROM idempote
 
 -- reads
 
--- name: runs_of_experiment
-SELECT id, uuid, name, status, start_ms, end_ms, deleted_ms IS NOT NULL, experiment_id, user FROM run
-WHERE experiment_id = ?1 ORDER BY id;
 -- name: runs_all
 SELECT id, uuid, name, status, start_ms, end_ms, deleted_ms IS NOT NULL, experiment_id, user FROM run ORDER BY id;
+-- name: runs_since
+SELECT id, uuid, name, status, start_ms, end_ms, deleted_ms IS NOT NULL, experiment_id, user FROM run WHERE rev > ?1 ORDER BY id;
+-- name: gone_since
+SELECT run_id FROM gone WHERE rev > ?1;
+-- name: changed_since
+SELECT (SELECT count(*) FROM run WHERE rev > ?1) + (SELECT count(*) FROM gone WHERE rev > ?1);
 -- name: run_row
 SELECT id, uuid, name, status, start_ms, end_ms, deleted_ms IS NOT NULL, experiment_id, user FROM run WHERE uuid = ?1;
 -- name: run_detail

@@ -1,5 +1,6 @@
 # tests/bench
 include tests/bench/kernels.mk
+include tests/bench/store.mk
 include tests/bench/train.mk
 include tests/bench/loader.mk
 EXTRA_DIST += tests/bench/serve tests/bench/tensorboard

@@ -1,10 +1,11 @@
-"""What keeps a store: gc on a folder and through its server."""
+"""What keeps a store: gc on a folder and through its server; backups under load that answer the same."""
 import sys
 sys.dont_write_bytecode = True
 import json
 import os
 import subprocess
 import tempfile
+import threading
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "api"))
 import lib
 
@@ -55,10 +56,65 @@ def collect(runs):
     run("gc", "--csv", *place, code=2)
 
 
+def export(place):
+    runs = run("export", "--experiment", "keep", "--json", "--logdir", place)
+    return runs, run("export", "--series", "--experiment", "keep", "--csv", "--logdir", place)
+
+
+def backups(folder):
+    runs, copy, single = (os.path.join(folder, n) for n in ("runs2", "copy", "single/x.db"))
+    server = lib.Server(runs)
+    ids = [add_run(server, f"r{i}", 3000) for i in range(5)]
+    noise = lib.make_run(server, "noise", "noise")
+    artifact = os.path.join(runs, "dptrack.artifacts", "1", ids[0], "artifacts", "a", "w.bin")
+    os.makedirs(os.path.dirname(artifact))
+    with open(artifact, "wb") as f:
+        f.write(os.urandom(300000))
+    acked, stop = [0], threading.Event()
+
+    def load():
+        while not stop.is_set():
+            rows = [{"key": "n", "step": acked[0] + i, "value": 1.0} for i in range(500)]
+            if server.json("POST", f"/api/v1/runs/{noise}/metrics", {"points": rows})[0] == 200:
+                acked[0] += 500
+
+    thread = threading.Thread(target=load)
+    thread.start()
+    while acked[0] < 5000:
+        stop.wait(0.01)
+    before = acked[0]
+    text = run("backup", copy, "--logdir", runs)
+    lib.check(text.startswith(copy) and " 1 artifacts" in text, f"backup: {text!r}")
+    stop.set()
+    thread.join()
+    want = export(runs)
+    lib.equal(export(copy), want, "the backup's exports")
+    rows = run("export", "--series", "--experiment", "noise", "--csv", "--logdir", copy).splitlines()[1:]
+    steps = [int(r.split(",")[5]) for r in rows]
+    lib.check(steps == list(range(len(steps))) and before <= len(steps) <= acked[0], f"noise: {before} {len(steps)} {acked[0]}")
+    with open(artifact, "rb") as f, open(artifact.replace(runs, copy), "rb") as g:
+        lib.check(f.read() == g.read(), "the artifact")
+    lib.check("there already" in run("backup", copy + "/dptrack.db", "--logdir", runs, code=2), "an old place")
+    run("backup", os.path.join(folder, "none", "x"), "--logdir", runs, code=2)
+    os.mkdir(os.path.join(folder, "single"))
+    lib.equal(server.json("POST", "/api/v1/backup", {"path": single})[0], 200, "POST /backup")
+    lib.equal(server.json("POST", "/api/v1/backup", {"path": "x"})[0], 400, "a relative path")
+    lib.check("held by process" in run("backup", "--restore", copy, "--logdir", runs, code=2), "restore while it is served")
+    lib.equal(server.json("DELETE", f"/api/v1/runs/{ids[0]}")[0], 200, "DELETE")
+    lib.equal(server.stop(), 0, "exit code")
+    run("gc", "--logdir", runs)
+    lib.check(export(runs) != want, "something is gone")
+    run("backup", "--restore", os.path.join(folder, "single", "x.db"), "--logdir", runs)
+    lib.equal(export(runs), want, "exports after a restore")
+    lib.check(os.path.exists(artifact), "the artifact is back")
+    lib.equal(sum("before-restore" in n for n in os.listdir(runs)) > 0, True, "what was there is kept")
+
+
 def main():
     lib.bound(120)
     with tempfile.TemporaryDirectory(prefix="dptrack-test.") as folder:
         collect(os.path.join(folder, "runs"))
+        backups(folder)
     lib.finish("upkeep")
 
 

@@ -1,4 +1,4 @@
-/* upkeep.c: /gc: long work on the store, on a thread of the store's; the call sleeps until it has ended. */
+/* upkeep.c: /gc, /backup: long work on the store, on a thread of the store's; the call sleeps until it has ended. */
 #include "web/api/api.h"
 
 #include "web/store/upkeep.h"
@@ -72,11 +72,20 @@ static bool read_gc(struct call *c, json_t *body, struct store_gc_opts *ret)
 	return true;
 }
 
+/* Sends the call to sleep until fn, on its own thread, wakes it. */
+static enum call_next work(struct call *c, void (*fn)(void *arg), void *arg, enum call_next (*resume)(struct call *c))
+{
+	struct err err = ERR_INIT;
+
+	c->waiting = arg;
+	c->resume = resume;
+	return store_work(c->api->store, fn, arg, &err) ? call_fail_err(c, NULL, &err) : CALL_WAIT;
+}
+
 enum call_next gc_post(struct call *c)
 {
 	struct upkeep_gc *g = arena_alloc(c->arena, sizeof(*g));
 	json_t *body = call_args_done(c) ? json_body(c) : NULL;
-	struct err err = ERR_INIT;
 	bool good;
 
 	if (!body)
@@ -88,9 +97,60 @@ enum call_next gc_post(struct call *c)
 	if (!good)
 		return CALL_DONE;
 	g->call = c;
-	c->waiting = g;
-	c->resume = gc_done;
-	if (store_work(c->api->store, gc_work, g, &err))
-		return call_fail_err(c, NULL, &err);
-	return CALL_WAIT;
+	return work(c, gc_work, g, gc_done);
+}
+
+struct upkeep_backup {
+	struct call *call;
+	const char *path;
+	struct store_backup_result res;
+	struct err err;
+	int rc;
+};
+
+static void backup_work(void *arg)
+{
+	struct upkeep_backup *b = arg;
+
+	b->rc = store_backup(b->call->api->store, b->path, &b->res, &b->err);
+	call_wake(b->call);
+}
+
+static enum call_next backup_done(struct call *c)
+{
+	const struct upkeep_backup *b = c->waiting;
+	struct js j = { .out = &c->out };
+
+	if (b->rc)
+		return call_fail_err(c, b->rc == ERR_USAGE || b->rc == ERR_EXISTS ? "path" : NULL, &b->err);
+	js_open(&j, '{');
+	js_key_str(&j, "path", b->path);
+	js_key_int(&j, "bytes", (int64_t)b->res.bytes);
+	js_key_int(&j, "artifacts", (int64_t)b->res.artifacts);
+	js_key_int(&j, "artifact_bytes", (int64_t)b->res.artifact_bytes);
+	js_key_double(&j, "seconds", b->res.seconds);
+	js_close(&j, '}');
+	buf_addc(&c->out, '\n');
+	return CALL_DONE;
+}
+
+enum call_next backup_post(struct call *c)
+{
+	struct upkeep_backup *b = arena_alloc(c->arena, sizeof(*b));
+	json_t *body = call_args_done(c) ? json_body(c) : NULL;
+	const char *path = NULL;
+	const struct json_field fields[] = { { "path", JSON_KIND_STRING, true, &path, NULL }, { 0 } };
+	bool good;
+
+	if (!body)
+		return CALL_DONE;
+	good = json_read(c, body, "", fields);
+	if (good && b)
+		*b = (struct upkeep_backup){ .call = c, .path = arena_strdup(c->arena, path) };
+	json_decref(body);
+	if (!good)
+		return CALL_DONE;
+	if (!b || !b->path)
+		return call_fail(c, CALL_busy, NULL, "out of memory");
+	return work(c, backup_work, b, backup_done);
 }

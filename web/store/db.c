@@ -326,6 +326,21 @@ int db_open_reader(struct db **ret, const char *path, struct err *err)
 	return 0;
 }
 
+int db_open_backup(struct db **ret, const char *path, struct err *err)
+{
+	struct db *d = NULL;
+	int rc = open_any(&d, path, SQLITE_OPEN_READWRITE, err);
+
+	if (!rc)
+		rc = script(d, script_open_backup, err, "opening");
+	if (rc) {
+		db_close(d);
+		return rc;
+	}
+	*ret = d;
+	return 0;
+}
+
 void db_close(struct db *d)
 {
 	int i;

@@ -27,6 +27,7 @@ struct db;
  * unless it was empty). */
 int db_open_writer(struct db **ret, const char *path, struct err *err);
 int db_open_reader(struct db **ret, const char *path, struct err *err);
+int db_open_backup(struct db **ret, const char *path, struct err *err); /* an empty file, to be filled by a backup */
 void db_close(struct db *d); /* NULL is fine */
 sqlite3 *db_handle(struct db *d);
 

@@ -13,9 +13,13 @@ struct store {
 	char logdir[PATH_MAX], artifacts[PATH_MAX]; /* "": none */
 	int lock_fd;
 	struct work *work;
+	struct columns *columns;
 	struct writer *writer;
 	struct readers *readers;
 	struct tokens *tokens;
 };
+
+/* Only the lock of a store, for those who work on its file; store_close releases it. */
+int store_lock(struct store **ret, const char *db_path, struct err *err);
 
 #endif

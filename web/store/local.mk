@@ -2,14 +2,16 @@
 noinst_LTLIBRARIES += libwebstore.la
 store_sql = schema/sql/0001_start.sql schema/sql/0002_token.sql schema/sql/0003_mlflow.sql \
 	schema/sql/0004_gone.sql
-store_scripts = schema/sql/open_writer.sql schema/sql/open_reader.sql
+store_scripts = schema/sql/open_writer.sql schema/sql/open_reader.sql schema/sql/open_backup.sql
 EXTRA_DIST += $(store_sql) $(store_scripts) schema/sql/queries.sql schema/gen/sql.awk
 
 libwebstore_la_SOURCES = \
 	web/store/apply.c web/store/apply.h \
 	web/store/apply_journal.c web/store/apply_journal.h \
+	web/store/backup.c \
 	web/store/chart.c \
 	web/store/chunk.c web/store/chunk.h \
+	web/store/columns.c web/store/columns.h \
 	web/store/db.c web/store/db.h \
 	web/store/detail.c web/store/detail.h \
 	web/store/experiments.c web/store/experiments.h \

@@ -1,5 +1,6 @@
-/* search.c: query_runs. Rows of the runs asked for and one column a field named in filter or order are read once; filter,
- * order and page are then decided in memory, and only the page's runs are loaded whole. Points are never touched. */
+/* search.c: query_runs. Rows of the runs and one column a field named in filter or order come from the store's columns
+ * (searches that name their runs read them one by one); filter, order and page are decided in memory, and only the page's
+ * runs are loaded whole. Points are never touched. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -7,6 +8,7 @@
 
 #include "tracker/base/buf.h"
 #include "tracker/base/crc32c.h"
+#include "web/store/columns.h"
 #include "web/store/detail.h"
 #include "web/store/filter.h"
 #include "web/store/inside.h"
@@ -15,22 +17,17 @@
 
 #define LIMIT_DEFAULT 100
 #define LIMIT_MAX 50000
-#define FEW_RUNS 200          /* up to here cells are looked up one by one */
 #define ORDER_TEXT_BYTES 200  /* texts that agree in so many bytes sort as equal */
-
-struct row {
-	int64_t id;
-	char uuid[33];
-	int64_t start_ms, end_ms, experiment_id;
-	const char *name, *status, *user;
-};
 
 struct search {
 	const struct query_runs_opts *o;
 	struct db *d;
 	struct arena *a;    /* the search's own, freed at its end */
 	struct filter *f;
-	struct row *rows;   /* by id */
+	struct columns *columns; /* held; NULL: rows and cells were read for this search */
+	const struct columns_row *base; /* of the held ones */
+	const struct columns_cell *cells[FILTER_MAX_FIELDS]; /* by field; NULL: the matrix has it, or no run */
+	const struct columns_row **rows; /* by id */
 	size_t row_count, row_cap;
 	struct filter_value *values; /* [row][field] */
 	size_t fields;
@@ -49,32 +46,30 @@ static int no_memory(struct search *s)
 	return err_set(s->err, ERR_NOMEM, "out of memory");
 }
 
-static int add_row(struct search *s, sqlite3_stmt *q)
+static int keep_row(struct search *s, const struct columns_row *r)
 {
-	bool deleted = sqlite3_column_int(q, 6);
-	struct row *r;
+	const struct columns_row **grown;
+	size_t cap;
 
-	if (s->o->only_deleted ? !deleted : deleted && !s->o->with_deleted)
+	if (s->o->only_deleted ? !r->deleted : r->deleted && !s->o->with_deleted)
 		return 0;
 	if (s->row_count == s->row_cap) {
-		size_t cap = s->row_cap ? s->row_cap * 2 : 256;
-		struct row *grown = realloc(s->rows, cap * sizeof *grown);
-
+		cap = s->row_cap ? s->row_cap * 2 : 256;
+		grown = realloc(s->rows, cap * sizeof *grown);
 		if (!grown)
 			return no_memory(s);
 		s->rows = grown;
 		s->row_cap = cap;
 	}
-	r = &s->rows[s->row_count++];
-	r->id = sqlite3_column_int64(q, 0);
-	snprintf(r->uuid, sizeof r->uuid, "%s", (const char *)sqlite3_column_text(q, 1));
-	r->name = db_text(s->a, q, 2);
-	r->status = db_text(s->a, q, 3);
-	r->start_ms = db_time(q, 4);
-	r->end_ms = db_time(q, 5);
-	r->experiment_id = sqlite3_column_int64(q, 7);
-	r->user = s->o->mlflow ? db_text(s->a, q, 8) : "";
+	s->rows[s->row_count++] = r;
 	return 0;
+}
+
+static int add_row(struct search *s, sqlite3_stmt *q)
+{
+	struct columns_row *r = arena_alloc(s->a, sizeof *r);
+
+	return r && columns_read_row(q, s->a, r) ? keep_row(s, r) : no_memory(s);
 }
 
 static int read_rows(struct search *s, sqlite3_stmt *q)
@@ -93,7 +88,7 @@ static int read_rows(struct search *s, sqlite3_stmt *q)
 
 static int by_row_id(const void *x, const void *y)
 {
-	const struct row *a = x, *b = y;
+	const struct columns_row *a = *(const struct columns_row *const *)x, *b = *(const struct columns_row *const *)y;
 
 	return (a->id > b->id) - (a->id < b->id);
 }
@@ -106,7 +101,7 @@ static void sort_rows(struct search *s)
 		return; /* rows may be NULL then, which qsort does not take */
 	qsort(s->rows, s->row_count, sizeof *s->rows, by_row_id);
 	for (i = 0; i < s->row_count; i++)
-		if (!n || s->rows[n - 1].id != s->rows[i].id)
+		if (!n || s->rows[n - 1]->id != s->rows[i]->id)
 			s->rows[n++] = s->rows[i];
 	s->row_count = n;
 }
@@ -158,34 +153,54 @@ static int load_named(struct search *s, const int64_t *experiments)
 	}
 	sort_rows(s);
 	for (i = 0; i < s->row_count && has_experiments(s->o); i++)
-		if (wanted_experiment(experiments, s->o->experiment_count, s->rows[i].experiment_id))
+		if (wanted_experiment(experiments, s->o->experiment_count, s->rows[i]->experiment_id))
 			s->rows[n++] = s->rows[i];
 	if (has_experiments(s->o))
 		s->row_count = n;
 	return rc;
 }
 
-static int load_rows(struct search *s)
+/* The columns and a snapshot that is no older; a commit between the two calls makes another try. */
+static int take_columns(struct search *s, struct store *store)
+{
+	int rc = ERR_BUSY, tries;
+
+	for (tries = 0; rc == ERR_BUSY && tries < 100; tries++) {
+		readers_give(store, s->d);
+		s->d = NULL;
+		rc = readers_take(store, &s->d, s->err);
+		if (!rc)
+			rc = columns_take(store->columns, s->d, s->err);
+	}
+	if (!rc)
+		s->columns = store->columns;
+	return rc;
+}
+
+static void give_columns(struct search *s)
+{
+	if (s->columns)
+		columns_give(s->columns);
+	s->columns = NULL;
+}
+
+static int load_rows(struct search *s, struct store *store)
 {
 	int64_t *ids = arena_array(s->a, s->o->experiment_count + 1, sizeof *ids);
-	sqlite3_stmt *q;
-	size_t i;
+	size_t count, i;
 	int rc = ids ? experiment_ids(s, ids) : no_memory(s);
 
+	if (!rc && s->o->ids)
+		return load_named(s, ids);
+	if (!rc)
+		rc = take_columns(s, store);
 	if (rc)
 		return rc;
-	if (s->o->ids)
-		return load_named(s, ids);
-	if (!has_experiments(s->o)) {
-		rc = db_start(s->d, &q, DB_runs_all, s->err, "");
-		return rc ? rc : read_rows(s, q);
-	}
-	for (i = 0; i < s->o->experiment_count && !rc; i++) {
-		rc = db_start(s->d, &q, DB_runs_of_experiment, s->err, "i", ids[i]);
-		if (!rc)
-			rc = read_rows(s, q);
-	}
-	sort_rows(s);
+	s->base = columns_rows(s->columns, &count);
+	for (i = 0; i < count && !rc; i++)
+		if (!s->base[i].gone && (!has_experiments(s->o) ||
+					 wanted_experiment(ids, s->o->experiment_count, s->base[i].experiment_id)))
+			rc = keep_row(s, &s->base[i]);
 	return rc;
 }
 
@@ -204,45 +219,22 @@ static void put_cell(struct search *s, size_t row, size_t field, sqlite3_stmt *q
 	v->is_number = !s->o->mlflow && ff->entity == FILTER_PARAM && filter_number(v->text, &v->number);
 }
 
-/* Rows and column are both in the order of run ids. */
-static int merge_column(struct search *s, size_t field, sqlite3_stmt *q)
-{
-	size_t row = 0;
-	int rc;
-
-	while ((rc = db_next(s->d, q, s->err)) > 0) {
-		int64_t id = sqlite3_column_int64(q, 0);
-
-		while (row < s->row_count && s->rows[row].id < id)
-			row++;
-		if (row == s->row_count) {
-			db_stop(q);
-			return 0;
-		}
-		if (s->rows[row].id == id)
-			put_cell(s, row, field, q);
-	}
-	return rc;
-}
-
 static int load_column(struct search *s, size_t field)
 {
-	static const enum db_query columns[] = { DB_version_get, DB_param_column, DB_tag_column, DB_metric_column };
 	static const enum db_query cells[] = { DB_version_get, DB_param_cell, DB_tag_cell, DB_metric_cell };
 	const struct filter_field *ff = filter_field(s->f, field);
 	sqlite3_stmt *q;
 	int64_t key;
 	size_t i;
-	int rc = db_int(s->d, &key, DB_key_by_name, s->err, "t", ff->key);
+	int rc;
 
+	if (s->columns)
+		return columns_get(s->columns, s->d, ff->entity, ff->key, &s->cells[field], s->err);
+	rc = db_int(s->d, &key, DB_key_by_name, s->err, "t", ff->key);
 	if (rc <= 0)
 		return rc;
-	if (s->row_count > FEW_RUNS) {
-		rc = db_start(s->d, &q, columns[ff->entity], s->err, "i", key);
-		return rc ? rc : merge_column(s, field, q);
-	}
 	for (i = 0, rc = 0; i < s->row_count && rc >= 0; i++) {
-		rc = db_start(s->d, &q, cells[ff->entity], s->err, "ii", key, s->rows[i].id);
+		rc = db_start(s->d, &q, cells[ff->entity], s->err, "ii", key, s->rows[i]->id);
 		if (!rc && (rc = db_next(s->d, q, s->err)) > 0) {
 			put_cell(s, i, field, q);
 			db_stop(q);
@@ -262,7 +254,7 @@ static int experiment_column(struct search *s, size_t field)
 		const char *name = db_text(s->a, q, 1);
 
 		for (i = 0; i < s->row_count; i++)
-			if (s->rows[i].experiment_id == id)
+			if (s->rows[i]->experiment_id == id)
 				s->values[i * s->fields + field] = (struct filter_value){ .present = true, .text = name };
 		rc = 0;
 	}
@@ -277,7 +269,7 @@ static int dataset_cell(struct search *s, size_t row, size_t field)
 	struct filter_value *v = &s->values[row * s->fields + field];
 	sqlite3_stmt *q;
 
-	rc = db_start(s->d, &q, DB_dataset_cells, s->err, "i", s->rows[row].id);
+	rc = db_start(s->d, &q, DB_dataset_cells, s->err, "i", s->rows[row]->id);
 	while (!rc && (rc = db_next(s->d, q, s->err)) > 0) {
 		struct filter_value *more = v->present ? arena_alloc(s->a, sizeof *more) : NULL;
 
@@ -305,7 +297,7 @@ static int dataset_column(struct search *s, size_t field)
 	return rc;
 }
 
-static const char *attribute_text(struct search *s, const struct row *r, enum filter_attribute which)
+static const char *attribute_text(struct search *s, const struct columns_row *r, enum filter_attribute which)
 {
 	switch (which) {
 	case FILTER_RUN_ID:
@@ -323,7 +315,7 @@ static const char *attribute_text(struct search *s, const struct row *r, enum fi
 	}
 }
 
-static void attribute_cell(struct search *s, const struct row *r, enum filter_attribute which, struct filter_value *v)
+static void attribute_cell(struct search *s, const struct columns_row *r, enum filter_attribute which, struct filter_value *v)
 {
 	int64_t time = which == FILTER_START_TIME ? r->start_ms : r->end_ms;
 
@@ -356,7 +348,7 @@ static int load_columns(struct search *s)
 			rc = experiment_column(s, field);
 		else
 			for (i = 0; i < s->row_count; i++)
-				attribute_cell(s, &s->rows[i], ff->attribute, &s->values[i * s->fields + field]);
+				attribute_cell(s, s->rows[i], ff->attribute, &s->values[i * s->fields + field]);
 	}
 	return rc;
 }
@@ -391,14 +383,14 @@ static int compare_hits(const void *x, const void *y, void *arg)
 		if (order)
 			return order;
 	}
-	order = compare_start(s->rows[a].start_ms, s->rows[b].start_ms);
-	return order ? order : strcmp(s->rows[a].uuid, s->rows[b].uuid);
+	order = compare_start(s->rows[a]->start_ms, s->rows[b]->start_ms);
+	return order ? order : strcmp(s->rows[a]->uuid, s->rows[b]->uuid);
 }
 
 /* Whether a row comes after the last one of the page before. */
 static bool is_after(const struct search *s, size_t row)
 {
-	const struct row *r = &s->rows[row];
+	const struct columns_row *r = s->rows[row];
 	size_t i;
 	int order;
 
@@ -413,16 +405,88 @@ static bool is_after(const struct search *s, size_t row)
 	return order ? order > 0 : strcmp(r->uuid, s->after_uuid) > 0;
 }
 
+static void fill_row(struct search *s, size_t row)
+{
+	struct filter_value *values = s->values + row * s->fields;
+	size_t field;
+
+	for (field = 0; field < s->fields; field++) {
+		const struct filter_field *ff = filter_field(s->f, field);
+		const struct columns_cell *cell = s->cells[field] ? &s->cells[field][s->rows[row] - s->base] : NULL;
+
+		if (!cell || !cell->present)
+			continue;
+		values[field].present = true;
+		values[field].text = cell->text;
+		values[field].is_number = cell->is_number && (ff->entity == FILTER_METRIC || !s->o->mlflow);
+		values[field].number = cell->number[ff->entity == FILTER_METRIC ? ff->aggregate : 0];
+	}
+}
+
+static bool before(struct search *s, size_t a, size_t b)
+{
+	return compare_hits(&a, &b, s) < 0;
+}
+
+/* The best n of the hits come first, in any order (quickselect); the rest is dropped. */
+static void keep_best(struct search *s, size_t n)
+{
+	size_t lo = 0, hi = s->hit_count, *h = s->hits;
+
+	while (hi - lo > 1) {
+		size_t pivot = h[lo + (hi - lo - 1) / 2], i = lo, j = hi - 1, swap;
+
+		for (;; i++, j--) {
+			while (before(s, h[i], pivot))
+				i++;
+			while (before(s, pivot, h[j]))
+				j--;
+			if (i >= j)
+				break;
+			swap = h[i];
+			h[i] = h[j];
+			h[j] = swap;
+		}
+		if (n <= j + 1)
+			hi = j + 1;
+		else
+			lo = j + 1;
+		if (n == hi || n == lo)
+			break;
+	}
+	s->hit_count = n;
+}
+
+static size_t page_limit(const struct search *s)
+{
+	size_t limit = s->o->limit ? s->o->limit : LIMIT_DEFAULT;
+
+	return limit < LIMIT_MAX ? limit : LIMIT_MAX;
+}
+
+/* One hit more than the page holds tells that there is a next one. */
 static int select_hits(struct search *s)
 {
-	size_t i;
+	size_t want = page_limit(s) + 1, room = 2 * want + 4096, i, k, worst = SIZE_MAX;
 
-	s->hits = calloc(s->row_count + 1, sizeof *s->hits);
+	s->hits = calloc(room, sizeof *s->hits);
 	if (!s->hits)
 		return no_memory(s);
-	for (i = 0; i < s->row_count; i++)
-		if (filter_match(s->f, s->values + i * s->fields) && (!s->has_after || is_after(s, i)))
-			s->hits[s->hit_count++] = i;
+	for (i = 0; i < s->row_count; i++) {
+		if (s->columns)
+			fill_row(s, i);
+		if (!filter_match(s->f, s->values + i * s->fields) || (s->has_after && !is_after(s, i)) ||
+		    (worst != SIZE_MAX && !before(s, i, worst)))
+			continue;
+		s->hits[s->hit_count++] = i;
+		if (s->hit_count < room)
+			continue;
+		keep_best(s, want);
+		for (k = 0, worst = s->hits[0]; k < want; k++)
+			worst = before(s, worst, s->hits[k]) ? s->hits[k] : worst;
+	}
+	if (s->hit_count > want)
+		keep_best(s, want);
 	qsort_r(s->hits, s->hit_count, sizeof *s->hits, compare_hits, s);
 	return 0;
 }
@@ -438,7 +502,7 @@ static void add_hex(struct buf *b, const void *bytes, size_t n)
 /* Hex of: plan, per order field its class, number or cut text; start; then the id. */
 static const char *make_token(struct search *s, size_t row, struct arena *a)
 {
-	const struct row *r = &s->rows[row];
+	const struct columns_row *r = s->rows[row];
 	struct buf b, hex;
 	const char *token;
 	size_t i;
@@ -545,26 +609,27 @@ static void hash_plan(struct search *s)
 					       : hash_text(s->plan, s->o->experiments[i]);
 }
 
+/* The runs in full; the columns are given back before, so that other searches go on meanwhile. */
 static int load_page(struct search *s, struct arena *a, struct query_runs *ret)
 {
-	size_t limit = s->o->limit ? s->o->limit : LIMIT_DEFAULT, i;
-	int64_t rev = 0;
+	size_t limit = page_limit(s), i;
+	int64_t rev = 0, *ids = arena_array(s->a, s->hit_count + 1, sizeof *ids);
 	int rc = db_int(s->d, &rev, DB_rev_get, s->err, "");
 
 	if (rc < 0)
 		return rc;
-	limit = limit < LIMIT_MAX ? limit : LIMIT_MAX;
 	ret->rev = (uint64_t)rev;
 	ret->count = s->hit_count < limit ? s->hit_count : limit;
 	ret->items = arena_array(a, ret->count ? ret->count : 1, sizeof *ret->items);
-	if (!ret->items)
-		return no_memory(s);
-	for (i = 0, rc = 0; i < ret->count && !rc; i++)
-		rc = detail_load(s->d, s->rows[s->hits[i]].id, s->o->bare, a, &ret->items[i], s->err);
-	if (!rc && s->hit_count > limit) {
+	if (s->hit_count > limit)
 		ret->next_page_token = make_token(s, s->hits[limit - 1], a);
-		rc = ret->next_page_token ? 0 : no_memory(s);
-	}
+	if (!ids || !ret->items || (s->hit_count > limit && !ret->next_page_token))
+		return no_memory(s);
+	for (i = 0; i < ret->count; i++)
+		ids[i] = s->rows[s->hits[i]]->id;
+	give_columns(s);
+	for (i = 0, rc = 0; i < ret->count && !rc; i++)
+		rc = detail_load(s->d, ids[i], s->o->bare, a, &ret->items[i], s->err);
 	return rc;
 }
 
@@ -586,13 +651,14 @@ int query_runs(struct store *store, const struct query_runs_opts *o, struct aren
 	if (!rc)
 		rc = readers_take(store, &s.d, err);
 	if (!rc)
-		rc = load_rows(&s);
+		rc = load_rows(&s, store);
 	if (!rc)
 		rc = load_columns(&s);
 	if (!rc)
 		rc = select_hits(&s);
 	if (!rc)
 		rc = load_page(&s, a, &page);
+	give_columns(&s);
 	readers_give(store, s.d);
 	free(s.rows);
 	free(s.values);

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "tracker/base/clock.h"
+#include "web/store/columns.h"
 #include "web/store/inside.h"
 #include "web/store/readers.h"
 #include "web/store/token.h"
@@ -92,11 +93,30 @@ static int take_lock(struct store *s, struct err *err)
 static int keep_folders(struct store *s, const struct store_opts *o, struct err *err)
 {
 	s->work = work_new();
-	if (!s->work)
+	s->columns = columns_new();
+	if (!s->work || !s->columns)
 		return err_set(err, ERR_NOMEM, "store: out of memory");
 	if (snprintf(s->logdir, sizeof s->logdir, "%s", o->logdir ? o->logdir : "") >= (int)sizeof s->logdir ||
 	    snprintf(s->artifacts, sizeof s->artifacts, "%s", o->artifacts ? o->artifacts : "") >= (int)sizeof s->artifacts)
 		return err_set(err, ERR_USAGE, "the path of the runs or artifacts is too long");
+	return 0;
+}
+
+int store_lock(struct store **ret, const char *db_path, struct err *err)
+{
+	struct store *s = calloc(1, sizeof *s);
+	int rc;
+
+	if (!s)
+		return err_set(err, ERR_NOMEM, "store: out of memory");
+	s->lock_fd = -1;
+	snprintf(s->path, sizeof s->path, "%s", db_path);
+	rc = take_lock(s, err);
+	if (rc) {
+		store_close(s);
+		return rc;
+	}
+	*ret = s;
 	return 0;
 }
 
@@ -135,6 +155,7 @@ void store_close(struct store *s)
 		return;
 	tokens_free(s->tokens);
 	work_free(s->work);
+	columns_free(s->columns);
 	readers_free(s->readers);
 	writer_stop(s->writer);
 	if (s->lock_fd >= 0) {

@@ -24,6 +24,7 @@
 #define LOST_EVERY_S 5.0
 #define WAL_LIMIT (8 << 20)
 #define FREE_PAGES_KEPT 2048 /* the log needs them again soon */
+#define SHRINK_S 1.0         /* for giving pages back when the store is closed */
 #define FREE_PAGES_STEP 512  /* given back in one transaction */
 
 struct watcher {
@@ -359,6 +360,16 @@ static double next_due(const struct writer *w, double now)
 	return due > now + 0.001 ? due - now : 0.001;
 }
 
+static int vacuum_some(struct writer *w, struct err *err)
+{
+	sqlite3_stmt *q;
+	int rc = db_start(w->db, &q, DB_vacuum_some, err, "");
+
+	while (!rc && (rc = db_next(w->db, q, err)) > 0)
+		rc = 0;
+	return rc;
+}
+
 /* After a burst: free pages of the file beyond a reserve, and memory, go back to the system. */
 static void give_back(struct writer *w)
 {
@@ -366,14 +377,22 @@ static void give_back(struct writer *w)
 	int64_t pages = 0;
 
 	if (db_int(w->db, &pages, DB_free_pages, &err, "") > 0 && pages > FREE_PAGES_KEPT) {
-		sqlite3_stmt *q;
-
-		if (!db_start(w->db, &q, DB_vacuum_some, &err, ""))
-			while (db_next(w->db, q, &err) > 0)
-				;
+		vacuum_some(w, &err);
 		w->busy_since_trim = pages > FREE_PAGES_KEPT + FREE_PAGES_STEP;
 	}
 	malloc_trim(0);
+}
+
+/* At the end nothing is kept back, as far as that is quick. */
+static void shrink(struct writer *w)
+{
+	double until_s = clock_mono_s() + SHRINK_S;
+	struct err err = ERR_INIT;
+	int64_t pages = 0;
+
+	while (!w->no_fold && db_int(w->db, &pages, DB_free_pages, &err, "") > 0 && pages > 0 && clock_mono_s() < until_s)
+		if (vacuum_some(w, &err))
+			break;
 }
 
 static void housekeep(struct writer *w)
@@ -405,7 +424,7 @@ static struct writer_job *take(struct writer *w)
 	uint64_t points = 0;
 	int n = 0;
 
-	for (; j && n < GROUP_JOBS && points < GROUP_POINTS; j = j->next, n++) {
+	for (; j && n < GROUP_JOBS && points < GROUP_POINTS && !(n && (j->step || last->step)); j = j->next, n++) {
 		points += j->a.in.point_count;
 		w->queued_bytes -= j->bytes;
 		last = j;
@@ -443,6 +462,15 @@ static struct writer_job *wait_for_work(struct writer *w, bool *ret_stop)
 	return jobs;
 }
 
+static void run_step(struct writer *w, struct writer_job *job)
+{
+	struct ingest_result res = { 0 };
+
+	res.code = job->step(job->step_arg, w->db, &res.err);
+	job->done.fn(job->done.arg, &res);
+	free(job);
+}
+
 static void *main_loop(void *arg)
 {
 	struct writer *w = arg;
@@ -451,7 +479,9 @@ static void *main_loop(void *arg)
 
 	while (!stop) {
 		jobs = wait_for_work(w, &stop);
-		if (jobs) {
+		if (jobs && jobs->step) {
+			run_step(w, jobs);
+		} else if (jobs) {
 			commit_jobs(w, jobs);
 			if (fold_pressing(w, clock_mono_s()))
 				fold(w, FOLD_BUSY_POINTS);
@@ -464,6 +494,7 @@ static void *main_loop(void *arg)
 	}
 	while (w->log_points && !w->no_fold && !fold(w, FOLD_BUSY_POINTS))
 		;
+	shrink(w);
 	checkpoint(w, true);
 	return NULL;
 }
@@ -582,4 +613,47 @@ void writer_unwatch(struct writer *w, int handle)
 const char *writer_store_id(const struct writer *w)
 {
 	return w->id;
+}
+
+struct step_waiter {
+	pthread_mutex_t lock;
+	pthread_cond_t cond;
+	bool done;
+	struct ingest_result res;
+};
+
+static void step_done(void *arg, const struct ingest_result *res)
+{
+	struct step_waiter *s = arg;
+
+	pthread_mutex_lock(&s->lock);
+	s->res = *res;
+	s->done = true;
+	pthread_cond_signal(&s->cond);
+	pthread_mutex_unlock(&s->lock);
+}
+
+int writer_step(struct writer *w, int (*fn)(void *arg, struct db *d, struct err *err), void *arg, struct err *err)
+{
+	struct step_waiter s = { .lock = PTHREAD_MUTEX_INITIALIZER, .cond = PTHREAD_COND_INITIALIZER };
+	struct writer_job *job = calloc(1, sizeof *job);
+	int rc;
+
+	if (!job)
+		return err_set(err, ERR_NOMEM, "store: out of memory");
+	job->step = fn;
+	job->step_arg = arg;
+	job->done = (struct ingest_done){ step_done, &s };
+	rc = writer_submit(w, job, err);
+	if (rc) {
+		free(job);
+		return rc;
+	}
+	pthread_mutex_lock(&s.lock);
+	while (!s.done)
+		pthread_cond_wait(&s.cond, &s.lock);
+	pthread_mutex_unlock(&s.lock);
+	if (s.res.code && err)
+		*err = s.res.err;
+	return s.res.code;
 }

@@ -13,6 +13,9 @@ struct writer_job {
 	struct ingest_done done;
 	size_t bytes; /* of the memory that it holds while it waits */
 	struct writer_job *next;
+	/* Not NULL: no operation but a piece of work between commits; see writer_step. */
+	int (*step)(void *arg, struct db *d, struct err *err);
+	void *step_arg;
 };
 
 /* Opens (or makes) the file, then starts the thread. */
@@ -21,6 +24,9 @@ void writer_stop(struct writer *w); /* finishes what waits; NULL is fine */
 
 /* Takes the job over: done is called, then it is freed. Waits while too much is queued. ERR_CANCELED when stopping. */
 int writer_submit(struct writer *w, struct writer_job *job, struct err *err);
+
+/* Runs fn on the writer's thread, outside transactions, in its turn, and waits. */
+int writer_step(struct writer *w, int (*fn)(void *arg, struct db *d, struct err *err), void *arg, struct err *err);
 
 void writer_fold_soon(struct writer *w); /* folds what is logged now without waiting for a quiet moment */
 void writer_stats(struct writer *w, struct store_stats *ret);

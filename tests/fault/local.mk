@@ -1,0 +1,8 @@
+# Power cuts, killed servers, failing disks: 20 of each in make check; each file's head names its long version.
+if HAVE_CMOCKA
+check_PROGRAMS += tests/fault/power
+TESTS += tests/fault/power
+tests_fault_power_SOURCES = tests/fault/power.c tests/fault/cutfs.c tests/fault/cutfs.h $(store_test_helper)
+tests_fault_power_CFLAGS = $(store_test_flags)
+tests_fault_power_LDADD = $(store_test_libs)
+endif
