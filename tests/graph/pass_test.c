@@ -191,7 +191,7 @@ static void test_layout(void **state)
 	static const struct kernel plain = { 0 }, packing = { .pack_bytes = weight_pack };
 	const struct kernel *kernels[OP_COUNT];
 	struct kernel_env env = { 0 };
-	struct layout_backend b = { kernels, &env, &op_pack };
+	struct layout_backend b = { .kernels = kernels, .env = &env, .pack = &op_pack };
 	struct net_opts o = { .model = "resnet20", .batch = 2, .training = true, .precision = BF16_F32 };
 	struct net net;
 	struct err err = ERR_INIT;

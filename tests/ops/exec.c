@@ -125,7 +125,7 @@ static int place(struct exec *e, bool in_place)
 static int prepare(struct exec *e, int i, struct err *err)
 {
 	struct node *n = e->g->nodes[i];
-	const struct kernel *k = e->rig->backend->kernel[n->op->id];
+	const struct kernel *k = backend_kernel(e->rig->backend, n);
 	int rc;
 
 	if (!k->run)
@@ -167,7 +167,7 @@ void exec_free(struct exec *e)
 	if (!e)
 		return;
 	for (int i = 0; e->states && i < e->g->n_nodes; i++) {
-		const struct kernel *k = e->rig->backend->kernel[e->g->nodes[i]->op->id];
+		const struct kernel *k = backend_kernel(e->rig->backend, e->g->nodes[i]);
 
 		if (k->release)
 			k->release(e->states[i]);
@@ -210,7 +210,7 @@ int exec_run(struct exec *e, const struct step_page *page, struct err *err)
 			in[k] = n->in[k] ? e->at[n->in[k]->id] : NULL;
 		for (int k = 0; k < n->n_out; k++)
 			out[k] = n->out[k] ? e->at[n->out[k]->id] : NULL;
-		rc = e->rig->backend->kernel[n->op->id]->run(e->states[i], &args, err);
+		rc = backend_kernel(e->rig->backend, n)->run(e->states[i], &args, err);
 		if (rc)
 			return rc;
 	}

@@ -2,7 +2,7 @@
  * of its table, against ref fed the same rounded inputs. `ops_test [WORD]` runs the tests whose name holds the word.
  *
  * Tolerance of one element: 2 u |want| + min(n + 2, 10 sqrt(n) + 2) 2^-24 T, u = unit roundoff of the output's type
- * (f32 2^-24, bf16 2^-8), n = roundings behind the element, T = the sum of its absolute terms. The first part is the
+ * (f32 2^-24, bf16 2^-8, f16 2^-11), n = roundings behind the element, T = the sum of its absolute terms. The first part is the
  * rounding of the result; the second is the error of a sum in f32: n u T bounds any order, 10 sqrt(n) u T is what
  * independent roundings stay within (ten standard deviations), which keeps long sums from passing when they are wrong.
  * Where an op's products take intermediate results in the low type (rounds_inside), u of that type times T joins.
@@ -138,7 +138,10 @@ static void pack_from_master(struct graph *g, const struct precision *p)
 /* Runs the built node with inputs `in`; results go to `out`. */
 static void run(struct built *b, const struct rig *r, bool in_place, double *const *in, double *const *out)
 {
-	struct layout_backend layout = { .kernels = r->backend->kernel, .env = &r->env, .pack = &op_pack };
+	struct layout_backend layout = { .kernels = r->backend->kernel,
+					 .env = &r->env,
+					 .pack = &op_pack,
+					 .plain_f16 = r->backend->emulate_f16 };
 	struct err err = ERR_INIT;
 	struct exec *e = NULL;
 
@@ -210,7 +213,8 @@ static double unit_roundoff(enum dtype t)
 }
 
 struct limit {
-	double unit; /* of the output's type */
+	double unit;	 /* of the output's type */
+	double smallest; /* normal number of it: below, a unit is as large as there */
 	double sum;  /* factor of the absolute terms */
 	bool exact;
 	enum dtype dtype;
@@ -218,7 +222,7 @@ struct limit {
 
 static bool agrees(double got, double want, double terms, const struct limit *l)
 {
-	double allowed = 2 * l->unit * fabs(want) + l->sum * terms + SMALLEST;
+	double allowed = 2 * l->unit * fmax(fabs(want), l->smallest) + l->sum * terms + SMALLEST;
 
 	if (isnan(want) || isnan(got))
 		return isnan(want) && isnan(got);
@@ -241,6 +245,7 @@ static void compare(const struct op_case *c, const struct case_values *v, double
 			continue;
 		l.dtype = t->dtype;
 		l.unit = unit_roundoff(t->dtype);
+		l.smallest = t->dtype == DTYPE_F16 ? 0x1p-14 : 0;
 		n = c->exact ? 0 : c->bound ? c->bound(v, k, terms) : absolute_terms(c, v, k, terms);
 		l.sum = fmin(n + 2, 10 * sqrt(n) + 2) * (p->low == DTYPE_F64 ? 0x1p-53 : 0x1p-24);
 		if (c->rounds_inside && p->low != p->master)
@@ -285,7 +290,7 @@ static void test_subject(void **state)
 	const struct subject *s = *state;
 	struct err err = ERR_INIT;
 
-	for (int threads = 1; threads <= 2; threads++) {
+	for (int threads = 1; threads <= (s->precision.low == DTYPE_F16 ? 1 : 2); threads++) { /* emulated: no loops of its own */
 		struct rig r;
 
 		if (rig_open(&r, s->backend, threads, &s->precision, &err) != 0)
@@ -316,7 +321,8 @@ static int add_subjects(struct subject *s, int n, const struct backend *b)
 {
 	static const struct precision all[] = { { DTYPE_F64, DTYPE_F64 },
 						{ DTYPE_F32, DTYPE_F32 },
-						{ DTYPE_BF16, DTYPE_F32 } };
+						{ DTYPE_BF16, DTYPE_F32 },
+						{ DTYPE_F16, DTYPE_F32 } };
 
 	for (size_t p = 0; p < sizeof(all) / sizeof(all[0]); p++)
 		for (int i = 0; i < OP_COUNT; i++) {

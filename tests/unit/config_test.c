@@ -152,7 +152,7 @@ static void what_is_refused(void **state)
 		{ "--lr 1e", "must be a number from 0", 1 },
 		{ "--lr -1", "must be a number from 0", 1 },
 		{ "--bucket-cap-mb 0", "must be a number above 0", 1 },
-		{ "--precision fp16", "must be one of: fp32 bf16 fp64", 1 },
+		{ "--precision fp8", "must be one of: fp32 bf16 fp16 fp64", 1 },
 		{ "--augment crop,crop", "each once", 1 },
 		{ "--augment turn", "comma list of crop|flip|rrc", 1 },
 		{ "--steps 3", "--steps belongs to `dptrain bench`", 1 },

@@ -7,7 +7,7 @@
 #include "trainer/graph/kernel.h"
 #include "trainer/ops/ops.h"
 
-#define BACKEND_ABI 1
+#define BACKEND_ABI 2
 #define BACKEND_SYMBOL "dptrain_backend_v1"
 #define BACKEND_EXPORT __attribute__((visibility("default")))
 
@@ -39,7 +39,15 @@ struct backend {
 	const struct backend_streams *streams;
 
 	const struct kernel *kernel[OP_COUNT]; /* never NULL; .run NULL: not offered */
+
+	/* Optional: stands in for the op's kernel at every node that has an f16 operand, which it takes unpacked. */
+	const struct kernel *emulate_f16;
 };
+
+static inline const struct kernel *backend_kernel(const struct backend *b, const struct node *n)
+{
+	return b->emulate_f16 && node_has_dtype(n, DTYPE_F16) ? b->emulate_f16 : b->kernel[n->op->id];
+}
 
 struct backend_streams {
 	int (*create)(void *module, struct stream_handle **ret, struct err *err);

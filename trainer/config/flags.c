@@ -30,6 +30,7 @@ static const struct flag_alias aliases[] = {
 	{ "b", FLAG_batch_size, NULL },
 	{ "j", FLAG_workers, NULL },
 	{ "bf16", FLAG_precision, "bf16" },
+	{ "fp16", FLAG_precision, "fp16" },
 	{ "amp", FLAG_precision, "bf16" },
 	{ "weight_decay", FLAG_wd, NULL },
 	{ "lr_min", FLAG_min_lr, NULL },

@@ -37,9 +37,16 @@ static int64_t ceil_div(int64_t a, int64_t b)
 
 static int resolve_precision(struct run_config *cfg, struct err *err)
 {
-	struct label l;
+	struct label l, o;
 	bool f64;
 
+	if (given(cfg, FLAG_opt_level) && given(cfg, FLAG_precision))
+		return err_set(err, ERR_USAGE, "%s and %s contradict: one says it all", say(cfg, FLAG_opt_level, &o),
+			       say(cfg, FLAG_precision, &l));
+	if (given(cfg, FLAG_opt_level)) {
+		cfg->precision = cfg->opt_level == CONFIG_LEVEL_O0 ? CONFIG_PRECISION_FP32 : CONFIG_PRECISION_FP16;
+		cfg->origin[FLAG_precision] = cfg->origin[FLAG_opt_level];
+	}
 	if (!given(cfg, FLAG_precision) && cfg->backend == CONFIG_BACKEND_REF) {
 		cfg->precision = CONFIG_PRECISION_FP64;
 		derive(cfg, FLAG_precision);

@@ -74,10 +74,8 @@ static int run_steps(struct bench *b, struct err *err)
 			rc = step_run(b->e, r, err);
 		if (rc <= 0)
 			break;
-		rc = 0;
 		b->n++;
-		if (!isfinite(r->loss))
-			rc = step_explain_nonfinite(b->e, r, err);
+		rc = step_check(b->e, r, err);
 		if (r->stop)
 			break;
 	}

@@ -62,6 +62,8 @@ void console_heading(struct console *c, const char *run_dir)
 	       version[0] ? " (" : "", version, version[0] ? ")" : "", dtype_name(c->e->prepared.opts.precision.low),
 	       c->e->seat->world, c->e->seat->world > 1 ? "s" : "", (long long)cfg->threads,
 	       cfg->threads > 1 ? "s" : "", (long long)cfg->global_batch_size);
+	if (c->e->prepared.opts.precision.low == DTYPE_F16 && c->e->backend->emulate_f16)
+		printf("fp16 is emulated here, for correctness only: values are rounded to fp16, the arithmetic is f32\n");
 	if (run_dir)
 		printf("recorded in %s\n", run_dir);
 	fflush(stdout);
@@ -105,6 +107,8 @@ static void add_progress(const struct console *c, const struct step_result *r, b
 		buf_addf(line, " step %lld", (long long)r->step);
 	buf_addf(line, "  loss %.4f  lr %.4g  %.0f %s/s", r->loss, r->lr, c->mean_rate,
 		 sample_kind_name(c->e->data->kind));
+	if (r->skipped)
+		buf_addf(line, "  %lld skipped", (long long)r->skipped);
 	if (total != INT64_MAX) {
 		buf_adds(line, "  ETA ");
 		add_duration(line, (double)(total - r->step) * c->mean_step_s);

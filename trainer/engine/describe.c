@@ -84,7 +84,8 @@ static void describe_backend(const struct backend *b, struct buf *out)
 		struct precision p;
 	} kinds[] = { { "fp64", { DTYPE_F64, DTYPE_F64 } },
 		      { "fp32", { DTYPE_F32, DTYPE_F32 } },
-		      { "bf16", { DTYPE_BF16, DTYPE_F32 } } };
+		      { "bf16", { DTYPE_BF16, DTYPE_F32 } },
+		      { "fp16", { DTYPE_F16, DTYPE_F32 } } };
 	char text[512] = "";
 	int offered = 0;
 

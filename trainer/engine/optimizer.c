@@ -18,6 +18,7 @@ struct optimizer_opts optimizer_opts_of(const struct run_config *cfg)
 					.weight_decay = cfg->wd,
 					.trust = cfg->trust_coef,
 					.nesterov = cfg->nesterov,
+					.scaling = cfg->precision == CONFIG_PRECISION_FP16,
 					.max_grad_norm = cfg->clip_grad_norm };
 }
 

@@ -78,14 +78,15 @@ static int run_layout(struct build *b, struct err *err)
 {
 	const struct layout_backend l = { .kernels = b->o->backend->kernel,
 					  .env = &b->o->env[STREAM_COMPUTE],
-					  .pack = &op_pack };
+					  .pack = &op_pack,
+					  .plain_f16 = b->o->backend->emulate_f16 };
 
 	return pass_layout(b->g, &l, err);
 }
 
 const struct kernel *program_kernel(const struct program_opts *o, const struct node *n)
 {
-	return o->backend->kernel[n->op->id];
+	return backend_kernel(o->backend, n);
 }
 
 static int run_kernels(struct build *b, struct err *err)

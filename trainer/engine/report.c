@@ -281,10 +281,16 @@ static void report_data(struct report *r, int64_t step)
 
 void report_step(struct report *r, const struct step_result *s)
 {
+	bool scaling = r->e->prepared.opts.optimizer.scaling;
+
 	if (r->rank == 0) {
 		point(r, s->step, "train/loss", s->loss);
 		point(r, s->step, "train/lr", s->lr);
 		point(r, s->step, "train/grad_norm", s->grad_norm);
+		if (scaling)
+			point(r, s->step, "train/loss_scale", s->loss_scale);
+		if (scaling || s->skipped)
+			point(r, s->step, "train/skipped_steps", (double)s->skipped);
 	}
 	for (int t = 0; t < TIME_COUNT; t++)
 		dptrack_log_rank(r->run, r->rank, s->step, step_time_key((enum step_time)t), s->seconds[t]);

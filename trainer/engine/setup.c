@@ -27,6 +27,8 @@ static struct precision precision_of(const struct run_config *cfg)
 	switch (cfg->precision) {
 	case CONFIG_PRECISION_FP64:
 		return (struct precision){ DTYPE_F64, DTYPE_F64 };
+	case CONFIG_PRECISION_FP16:
+		return (struct precision){ DTYPE_F16, DTYPE_F32 };
 	case CONFIG_PRECISION_BF16:
 		return (struct precision){ DTYPE_BF16, DTYPE_F32 };
 	default:

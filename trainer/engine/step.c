@@ -8,6 +8,9 @@
 #include "trainer/ops/guard/guard.h"
 #include "trainer/ops/xent/xent.h"
 
+/* Steps in a row that may change nothing before the run is given up. */
+#define SKIPPED_MAX 100
+
 const char *step_time_key(enum step_time t)
 {
 	static const char *const keys[TIME_COUNT] = {
@@ -60,7 +63,22 @@ static int get_results(struct engine *e, const struct program *p, struct step_re
 	return 0;
 }
 
-static struct step_page page_for(const struct engine *e, const struct loader_batch *b, double lr)
+/* What the losses' gradients are multiplied by in the next step. */
+static int next_scale(struct engine *e, const struct program *p, double *ret, struct err *err)
+{
+	double state[GUARD_STATE_VALUES];
+	int rc;
+
+	*ret = 1;
+	if (!e->prepared.opts.optimizer.scaling || !p || !p->optimizer)
+		return 0;
+	rc = prepared_get(&e->prepared, p->optimizer, state, sizeof(state), err);
+	if (!rc)
+		*ret = state[GUARD_STATE_SCALE] > 0 ? state[GUARD_STATE_SCALE] : GUARD_SCALE_START;
+	return rc;
+}
+
+static struct step_page page_for(const struct engine *e, const struct loader_batch *b, const struct step_result *r)
 {
 	struct range own = sampler_micro(&e->train, b->step, e->seat->rank, b->micro);
 
@@ -69,9 +87,9 @@ static struct step_page page_for(const struct engine *e, const struct loader_bat
 				   .first_sample = own.begin - sampler_global(&e->train, b->step).begin,
 				   .micro = b->micro,
 				   .seed = (uint64_t)e->cfg->seed,
-				   .lr = lr,
+				   .lr = r->lr,
 				   .inv_count = 1.0 / (double)b->global_weight,
-				   .loss_scale = 1 };
+				   .loss_scale = r->loss_scale };
 }
 
 static void account(struct step_result *r, const struct exec_times *t)
@@ -113,7 +131,7 @@ static const struct program *program_for(const struct engine *e, const struct lo
 static int compute(struct engine *e, const struct loader_batch *b, struct step_result *r, struct err *err)
 {
 	const struct program *p = program_for(e, b);
-	struct step_page page = page_for(e, b, r->lr);
+	struct step_page page;
 	struct exec_times times;
 	double start = clock_mono_s();
 	int rc;
@@ -122,7 +140,10 @@ static int compute(struct engine *e, const struct loader_batch *b, struct step_r
 		loader_release(e->loader, b);
 		return err_set(err, ERR_LIMIT, "no program was prepared for %lld samples", (long long)b->count);
 	}
-	rc = put_inputs(e, p, b, r->stop, err);
+	rc = next_scale(e, step_program(e, r->in_epoch), &r->loss_scale, err);
+	page = page_for(e, b, r);
+	if (!rc)
+		rc = put_inputs(e, p, b, r->stop, err);
 	loader_release(e->loader, b);
 	r->seconds[TIME_H2D] += clock_mono_s() - start;
 	if (rc)
@@ -181,7 +202,7 @@ const struct program *step_program(const struct engine *e, int64_t in_epoch)
 	return prepared_program(&e->prepared, PROGRAM_STEP, r.end - r.begin);
 }
 
-int step_explain_nonfinite(struct engine *e, const struct step_result *r, struct err *err)
+static int explain_loss(struct engine *e, const struct step_result *r, struct err *err)
 {
 	const struct program *p = step_program(e, r->in_epoch);
 	struct comm *c = e->lane[STREAM_COMPUTE];
@@ -205,4 +226,18 @@ int step_explain_nonfinite(struct engine *e, const struct step_result *r, struct
 		       "the loss is %g at step %lld (epoch %lld), in the samples of rank %d; nothing was saved. "
 		       "A lower --lr or a warm-up may help, or the data hold values that are not finite",
 		       r->loss, (long long)r->step, (long long)r->epoch, rank);
+}
+
+int step_check(struct engine *e, const struct step_result *r, struct err *err)
+{
+	bool scaling = e->prepared.opts.optimizer.scaling;
+
+	if (!isfinite(r->loss) && (!scaling || r->in_a_row >= SKIPPED_MAX))
+		return explain_loss(e, r, err);
+	if (r->in_a_row < SKIPPED_MAX)
+		return 0;
+	return err_set(err, ERR_CANCELED,
+		       "the gradients were not finite in %lld steps in a row, the last of them step %lld (epoch %lld), "
+		       "loss %g; nothing was changed by them. A lower --lr, --clip-grad-norm or another --precision may help",
+		       (long long)r->in_a_row, (long long)r->step, (long long)r->epoch, r->loss);
 }

@@ -122,14 +122,17 @@ static int after_step(struct training *t, const struct step_result *r)
 	t->at.step = r->step;
 	t->at.in_epoch = r->in_epoch;
 	t->at.epoch_is_open = true;
-	t->at.loss_sum += r->loss_sum;
-	t->at.samples += r->count;
+	if (isfinite(r->loss)) {
+		t->at.loss_sum += r->loss_sum;
+		t->at.samples += r->count;
+	}
 	report_step(t->report, r);
 	if (t->console)
 		console_step(t->console, r);
 	die_when_told(t->e);
-	if (!isfinite(r->loss))
-		return step_explain_nonfinite(t->e, r, t->err);
+	rc = step_check(t->e, r, t->err);
+	if (rc)
+		return rc;
 	if (r->step == 1 && t->e->cfg->dump_grads && engine_is_root(t->e))
 		rc = files_save_grads(t->e, t->e->cfg->dump_grads, t->err);
 	if (rc)

@@ -115,6 +115,8 @@ struct node {
 	size_t workspace_offset;   /* after planning: byte offset in the private slab */
 };
 
+bool node_has_dtype(const struct node *n, enum dtype t); /* of some operand */
+
 struct graph {
 	struct arena *arena;
 	struct tensor **tensors;

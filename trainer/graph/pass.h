@@ -33,6 +33,7 @@ struct layout_backend {
 	const struct kernel *const *kernels; /* indexed by op id */
 	const struct kernel_env *env;
 	const struct op *pack; /* the op of pack nodes */
+	bool plain_f16;	       /* nodes with f16 operands take everything as it is */
 };
 
 /* Inserts a pack node where the backend's kernel wants an input in its own layout (a cast before it is absorbed). */

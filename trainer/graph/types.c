@@ -54,3 +54,14 @@ size_t tensor_bytes(const struct tensor *t)
 {
 	return t->opaque_bytes ? t->opaque_bytes : (size_t)shape_count(&t->shape) * dtype_bytes(t->dtype);
 }
+
+bool node_has_dtype(const struct node *n, enum dtype t)
+{
+	for (int i = 0; i < n->n_in; i++)
+		if (n->in[i] && n->in[i]->dtype == t)
+			return true;
+	for (int i = 0; i < n->n_out; i++)
+		if (n->out[i] && n->out[i]->dtype == t)
+			return true;
+	return false;
+}

@@ -9,6 +9,8 @@ cpu_sources = \
 	trainer/backends/cpu/dnn_lib.h \
 	trainer/backends/cpu/dnn_matmul.c \
 	trainer/backends/cpu/each.h \
+	trainer/backends/cpu/emulate.c \
+	trainer/backends/cpu/emulate.h \
 	trainer/backends/cpu/matmul.c \
 	trainer/backends/cpu/matmul.h \
 	trainer/backends/cpu/module.c \

@@ -7,6 +7,7 @@
 
 #include "trainer/backends/backend.h"
 #include "trainer/backends/cpu/conv.h"
+#include "trainer/backends/cpu/emulate.h"
 #include "trainer/backends/cpu/matmul.h"
 #include "trainer/backends/cpu/pick.h"
 
@@ -37,9 +38,9 @@ static bool cpu_takes(const struct precision *p)
 	struct dnn *d;
 	bool takes;
 
-	if (p->master != DTYPE_F32 || (p->low != DTYPE_F32 && p->low != DTYPE_BF16))
+	if (p->master != DTYPE_F32 || (p->low != DTYPE_F32 && p->low != DTYPE_BF16 && p->low != DTYPE_F16))
 		return false;
-	if (p->low == DTYPE_F32)
+	if (p->low != DTYPE_BF16)
 		return true;
 	if (dnn_new(&d, &err))
 		return false;
@@ -149,4 +150,5 @@ BACKEND_EXPORT const struct backend dptrain_backend_v1 = {
 #include "trainer/ops/ops.def"
 #undef OP
 	},
+	.emulate_f16 = &cpu_emulate,
 };

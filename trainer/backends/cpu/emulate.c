@@ -1,0 +1,265 @@
+/* emulate.c: f16 on processors that do not compute in it: the op's own kernel runs on f32 copies, whose values are
+ * rounded to f16 where they leave it. For correctness only: every operand is converted, and packed where the kernel
+ * wants it, at each run and on one thread. */
+#include "trainer/backends/cpu/emulate.h"
+
+#include <string.h>
+
+#include "trainer/backends/cpu/cpu.h"
+#include "trainer/graph/pass.h"
+#include "trainer/ops/cast/float16.h"
+#include "trainer/ops/ops.h"
+
+#define OPERANDS_MAX 64
+#define PACKS_MAX 2
+
+struct operand {
+	struct tensor shadow; /* as the inner kernel sees it: f32 for f16 */
+	bool f16;
+	int64_t count;
+	size_t at; /* of its copy in the workspace */
+};
+
+struct packing { /* of one input whose kernel wants a layout of its own */
+	int input;
+	struct tensor from, packed;
+	struct tensor *in, *out;
+	struct pack_attr attr;
+	struct node node;
+	void *state;
+	size_t at; /* of the packed copy in the workspace */
+};
+
+struct emulated {
+	const struct kernel *inner;
+	void *state;
+	struct node node; /* with shadows for tensors */
+	struct tensor *in[OPERANDS_MAX], *out[OPERANDS_MAX];
+	struct operand operand[2 * OPERANDS_MAX]; /* inputs, then outputs */
+	int twin[OPERANDS_MAX];			  /* of an output: the input that is the same tensor; -1 none */
+	struct packing packs[PACKS_MAX];
+	int n_packs;
+	bool inner_workspace;
+};
+
+#define OP(name) extern const struct kernel name##_cpu;
+#include "trainer/ops/ops.def"
+#undef OP
+
+static const struct kernel *const inner_kernels[OP_COUNT] = {
+#define OP(name) [OP_##name] = &name##_cpu,
+#include "trainer/ops/ops.def"
+#undef OP
+};
+
+static size_t up(size_t bytes)
+{
+	return (bytes + 63) / 64 * 64;
+}
+
+static struct tensor *shadow_of(struct operand *o, const struct tensor *t)
+{
+	if (!t)
+		return NULL;
+	o->shadow = *t;
+	o->f16 = t->dtype == DTYPE_F16;
+	o->count = shape_count(&t->shape);
+	if (o->f16)
+		o->shadow.dtype = DTYPE_F32;
+	return &o->shadow;
+}
+
+static void make_shadows(struct emulated *e, const struct node *n)
+{
+	e->node = *n;
+	e->node.in = e->in;
+	e->node.out = e->out;
+	for (int i = 0; i < n->n_in; i++)
+		e->in[i] = shadow_of(&e->operand[i], n->in[i]);
+	for (int k = 0; k < n->n_out; k++) {
+		e->twin[k] = -1;
+		for (int i = 0; i < n->n_in; i++)
+			if (n->out[k] && n->in[i] == n->out[k])
+				e->twin[k] = i;
+		e->out[k] = e->twin[k] >= 0 ? e->in[e->twin[k]] : shadow_of(&e->operand[n->n_in + k], n->out[k]);
+	}
+}
+
+/* The inner workspace comes first, then the copies. */
+static void lay_out(struct emulated *e, struct node *n)
+{
+	size_t at = up(e->node.workspace_bytes);
+
+	e->inner_workspace = e->node.workspace_bytes > 0;
+	for (int i = 0; i < n->n_in + n->n_out; i++)
+		if (e->operand[i].f16) {
+			e->operand[i].at = at;
+			at += up((size_t)e->operand[i].count * sizeof(float) + 1);
+		}
+	for (int i = 0; i < e->n_packs; i++) {
+		e->packs[i].at = at;
+		at += up(e->packs[i].packed.opaque_bytes);
+	}
+	n->workspace_bytes = at;
+}
+
+/* Has input i packed as the inner kernel wants it. */
+static int add_pack(struct emulated *e, const struct kernel_env *env, int i, struct err *err)
+{
+	struct packing *p = &e->packs[e->n_packs];
+	size_t bytes = e->in[i] && e->inner->pack_bytes ? e->inner->pack_bytes(env, &e->node, i) : 0;
+
+	if (!bytes)
+		return 0;
+	if (e->n_packs == PACKS_MAX)
+		return err_set(err, ERR_UNSUPPORTED, "more than %d packed inputs in f16", PACKS_MAX);
+	p->input = i;
+	p->from = p->packed = *e->in[i];
+	p->packed.opaque_bytes = bytes;
+	p->in = &p->from;
+	p->out = &p->packed;
+	p->attr = (struct pack_attr){ .consumer = &e->node, .index = i };
+	p->node = (struct node){ .op = e->node.op, /* names it in messages */
+				 .name = e->node.name,
+				 .n_in = 1,
+				 .n_out = 1,
+				 .in = &p->in,
+				 .out = &p->out,
+				 .attr = &p->attr };
+	e->in[i] = &p->packed;
+	e->n_packs++;
+	return 0;
+}
+
+static int prepare_packs(struct emulated *e, const struct kernel_env *env, struct err *err)
+{
+	int rc = 0;
+
+	for (int i = 0; i < e->node.n_in && !rc; i++)
+		rc = add_pack(e, env, i, err);
+	for (int i = 0; i < e->n_packs && !rc; i++) {
+		struct packing *p = &e->packs[i];
+
+		rc = pack_cpu.prepare(env, &p->node, &p->state, err);
+		if (p->node.workspace_bytes > e->node.workspace_bytes)
+			e->node.workspace_bytes = p->node.workspace_bytes;
+	}
+	return rc;
+}
+
+static void emulate_release(void *state)
+{
+	struct emulated *e = state;
+
+	if (e && e->inner->release && e->state)
+		e->inner->release(e->state);
+	for (int i = 0; e && i < e->n_packs; i++)
+		if (pack_cpu.release && e->packs[i].state)
+			pack_cpu.release(e->packs[i].state);
+	cpu_state_release(e);
+}
+
+static int emulate_prepare(const struct kernel_env *env, struct node *n, void **ret_state, struct err *err)
+{
+	struct emulated *e;
+	size_t pack_bytes;
+	void *state;
+	int rc;
+
+	if (n->n_in > OPERANDS_MAX || n->n_out > OPERANDS_MAX)
+		return err_set(err, ERR_UNSUPPORTED, "more than %d operands in f16", OPERANDS_MAX);
+	rc = cpu_state_new(sizeof(*e), &state, err);
+	if (rc)
+		return rc;
+	e = state;
+	e->inner = inner_kernels[n->op->id];
+	make_shadows(e, n);
+	e->node.workspace_bytes = 0;
+	rc = prepare_packs(e, env, err);
+	pack_bytes = e->node.workspace_bytes;
+	e->node.workspace_bytes = 0;
+	if (!rc && e->inner->prepare)
+		rc = e->inner->prepare(env, &e->node, &e->state, err);
+	if (rc) {
+		emulate_release(e);
+		return rc;
+	}
+	if (pack_bytes > e->node.workspace_bytes)
+		e->node.workspace_bytes = pack_bytes;
+	lay_out(e, n);
+	*ret_state = e;
+	return 0;
+}
+
+static void widen(const struct operand *o, const void *from, float *to)
+{
+	for (int64_t i = 0; i < o->count; i++)
+		to[i] = f16_to_float(((const uint16_t *)from)[i]);
+}
+
+static void narrow(const struct operand *o, const float *from, void *to)
+{
+	for (int64_t i = 0; i < o->count; i++)
+		((uint16_t *)to)[i] = f16_from_float(from[i]);
+}
+
+static int run_packs(const struct emulated *e, const struct kernel_args *args, void **in, struct err *err)
+{
+	int rc = 0;
+
+	for (int i = 0; i < e->n_packs && !rc; i++) {
+		const struct packing *p = &e->packs[i];
+		void *out = (unsigned char *)args->workspace + p->at;
+		struct kernel_args pack = *args;
+
+		pack.in = &in[p->input];
+		pack.out = &out;
+		rc = pack_cpu.run(p->state, &pack, err);
+		in[p->input] = out;
+	}
+	return rc;
+}
+
+static int emulate_run(void *state, const struct kernel_args *args, struct err *err)
+{
+	struct emulated *e = state;
+	const struct node *n = &e->node;
+	void *in[OPERANDS_MAX], *out[OPERANDS_MAX];
+	unsigned char *w = args->workspace;
+	struct kernel_args inner = *args;
+	int rc;
+
+	inner.in = in;
+	inner.out = out;
+	inner.workspace = e->inner_workspace ? w : NULL;
+	for (int i = 0; i < n->n_in; i++) {
+		in[i] = e->operand[i].f16 ? w + e->operand[i].at : args->in[i];
+		if (e->operand[i].f16)
+			widen(&e->operand[i], args->in[i], in[i]);
+	}
+	for (int k = 0; k < n->n_out; k++) {
+		const struct operand *o = &e->operand[n->n_in + k];
+
+		out[k] = o->f16 ? w + o->at : e->twin[k] >= 0 ? in[e->twin[k]] : args->out[k];
+	}
+	rc = run_packs(e, args, in, err);
+	if (!rc)
+		rc = e->inner->run(e->state, &inner, err);
+	for (int k = 0; !rc && k < n->n_out; k++) {
+		const struct operand *o = &e->operand[e->twin[k] >= 0 ? e->twin[k] : n->n_in + k];
+
+		if (o->f16)
+			narrow(o, out[k], args->out[k]);
+	}
+	return rc;
+}
+
+static const char *emulate_impl(const void *state)
+{
+	(void)state;
+	return "f16 emulated through f32";
+}
+
+const struct kernel cpu_emulate = {
+	.prepare = emulate_prepare, .run = emulate_run, .release = emulate_release, .impl = emulate_impl
+};
