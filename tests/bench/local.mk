@@ -4,3 +4,4 @@ include tests/bench/store.mk
 include tests/bench/train.mk
 include tests/bench/loader.mk
 EXTRA_DIST += tests/bench/serve tests/bench/tensorboard
+EXTRA_DIST += tests/bench/checkpoint

@@ -13,6 +13,16 @@ fuzz_ldflags = $(AM_LDFLAGS)
 endif
 EXTRA_DIST += tests/fuzz/driver.c
 
+trainer_fuzz_targets = tests/fuzz/safetensors tests/fuzz/state
+check_PROGRAMS += $(trainer_fuzz_targets)
+tests_fuzz_safetensors_SOURCES = tests/fuzz/safetensors.c
+nodist_tests_fuzz_safetensors_SOURCES = $(fuzz_driver)
+tests_fuzz_safetensors_LDFLAGS = $(fuzz_ldflags)
+tests_fuzz_safetensors_LDADD = libtrainer.la libtrackbase.la $(JANSSON_LIBS)
+tests_fuzz_state_SOURCES = tests/fuzz/state.c
+nodist_tests_fuzz_state_SOURCES = $(fuzz_driver)
+tests_fuzz_state_LDFLAGS = $(fuzz_ldflags)
+tests_fuzz_state_LDADD = libtrainer.la libtrackbase.la $(JANSSON_LIBS)
 tests_fuzz_journal_SOURCES = tests/fuzz/journal.c tests/fuzz/fuzz.h
 nodist_tests_fuzz_journal_SOURCES = $(fuzz_driver)
 tests_fuzz_journal_LDFLAGS = $(fuzz_ldflags)

@@ -7,7 +7,7 @@
 set -e
 cd "$(dirname "$0")/../.."
 top=$(pwd)
-all="journal json grammar decode gzip"
+all="journal json grammar decode gzip safetensors state"
 seconds=${1:-600}
 [ $# -eq 0 ] || shift
 targets=${*:-$all}

@@ -4,6 +4,7 @@ killed processes had recorded beyond their last checkpoint is proven hidden."""
 import csv
 import io
 import os
+import random
 import subprocess
 
 from helper import BUILD, Folder, check, dptrain, environment, fast, finish, make_set
@@ -33,11 +34,20 @@ def run_folders(runs):
     return [e.path for e in os.scandir(os.path.join(runs, "default"))]
 
 
-def killed(name, flags, deaths):
-    """deaths: (who, at which step); every start goes on with --resume auto, also the first."""
+def make_text(folder):
+    draw = random.Random(3)
+    words = ["the", "run", "that", "was", "killed", "goes", "on", "where", "it", "stood", "and", "nobody", "sees"]
+    with open(os.path.join(folder, "text.txt"), "w", encoding="ascii") as f:
+        f.write(" ".join(draw.choice(words) for _ in range(600)))
+    return folder
+
+
+def killed(name, make, flags, deaths):
+    """make: writes the data set into a folder. deaths: (who, at which step); every start goes on with --resume auto, also the first."""
     with Folder() as tmp:
         one, many = os.path.join(tmp, "one"), os.path.join(tmp, "many")
-        data = make_set(tmp, 60, 20)
+        os.mkdir(os.path.join(tmp, "data"))
+        data = make(os.path.join(tmp, "data"))
         common = ["--data-path", data, "--run-name", "r", "--deterministic", *flags]
         p = dptrain(*common, "--runs-dir", one)
         check(p.returncode == 0, "%s, undisturbed: exit %d: %s" % (name, p.returncode, p.stderr))
@@ -61,10 +71,14 @@ def killed(name, flags, deaths):
 
 
 def main():
-    killed("resnet20 on 2 ranks",
+    killed("resnet20 on 2 ranks", lambda folder: make_set(folder, 60, 20),
            ["--model", "resnet20", "--augment", "crop,flip", "--global-batch-size", 8, "--epochs", 3, "--nproc-per-node", 2,
             "--save-steps", 5, "--save-total-limit", 2, *fast()],
            [("launcher", 7), (0, 12), (1, 16), (1, 18)])
+    killed("a small GPT", make_text,
+           ["--model", "gpt2-124m", "--n-layer", 2, "--n-head", 2, "--n-embd", 32, "--block-size", 32, "--tokenizer", "bytes", "--dropout", 0.1,
+            "--opt", "adamw", "--lr", 0.001, "--global-batch-size", 8, "--nproc-per-node", 2, "--epochs", 2, "--save-steps", 4, *fast()],
+           [("launcher", 6), (1, 11), (0, 15)])
     finish("resume")
 
 

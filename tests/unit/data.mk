@@ -39,5 +39,16 @@ tests_unit_folder_test_LDADD = libtrainer.la libtrackbase.la $(CMOCKA_LIBS) $(ZL
 tests_unit_picture_test_SOURCES = tests/unit/picture_test.c
 tests_unit_picture_test_CFLAGS = $(AM_CFLAGS) $(CMOCKA_CFLAGS)
 tests_unit_picture_test_LDADD = libtrainer.la libtrackbase.la $(CMOCKA_LIBS) $(ZLIB_LIBS)
+
+trainer_checkpoint_tests = tests/unit/checkpoint_test tests/unit/torchvision_test
+check_PROGRAMS += $(trainer_checkpoint_tests)
+TESTS += $(trainer_checkpoint_tests)
+tests_unit_checkpoint_test_SOURCES = tests/unit/checkpoint_test.c
+tests_unit_checkpoint_test_CFLAGS = $(AM_CFLAGS) $(CMOCKA_CFLAGS) $(JANSSON_CFLAGS)
+tests_unit_checkpoint_test_LDFLAGS = $(AM_LDFLAGS) -static -Wl,--wrap=mkdir,--wrap=fsync,--wrap=rename,--wrap=renameat2,--wrap=write,--wrap=unlink,--wrap=rmdir
+tests_unit_checkpoint_test_LDADD = libtrainer.la libtrackbase.la $(CMOCKA_LIBS) $(JANSSON_LIBS)
+tests_unit_torchvision_test_SOURCES = tests/unit/torchvision_test.c
+tests_unit_torchvision_test_CFLAGS = $(AM_CFLAGS) $(CMOCKA_CFLAGS)
+tests_unit_torchvision_test_LDADD = libtrainer.la libtrackbase.la $(CMOCKA_LIBS)
 endif
 endif

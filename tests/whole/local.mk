@@ -1,5 +1,6 @@
 # The whole path: train, record, serve, ask.
 whole_tests = tests/whole/report.py tests/whole/foreign.py tests/whole/moved.sh
+whole_tests += tests/whole/tour.py
 TESTS += $(whole_tests)
 CHECK_EXTRA += tests/whole/tensorboard.py
 EXTRA_DIST += $(whole_tests) tests/whole/tensorboard.py tests/whole/serve.py \

@@ -246,6 +246,13 @@ void report_flush(struct report *r, double wait_s)
 	dptrack_flush(r->run, wait_s);
 }
 
+void report_saved(struct report *r, int64_t step, double copy_s, double cpu_s, double wall_s)
+{
+	dptrack_log_rank(r->run, r->rank, step, "checkpoint/copy", copy_s);
+	dptrack_log_rank(r->run, r->rank, step, "checkpoint/cpu", cpu_s);
+	dptrack_log_rank(r->run, r->rank, step, "checkpoint/seconds", wall_s);
+}
+
 bool report_metric(struct report *r, double *ret)
 {
 	bool had = r->has_metric;

@@ -24,6 +24,9 @@ int report_segment(const struct report *r);
 /* Whether --save-best's series has got a point since the last call; *ret is its value. */
 bool report_metric(struct report *r, double *ret);
 
+/* Of a checkpoint that was written: copying into the snapshot, the writer's CPU, and until it lay on the disk. Any
+ * thread. */
+void report_saved(struct report *r, int64_t step, double copy_s, double cpu_s, double wall_s);
 void report_flush(struct report *r, double wait_s); /* any thread: what was recorded so far is in the journal */
 
 /* status: how this rank ended. Only rank 0's counts, and the launcher's after it. */

@@ -156,6 +156,7 @@ static int try_folder(struct search *s, const char *folder)
 			damaged = false;
 		if (rc && damaged && rc != ERR_NOMEM) {
 			log_warn("skipped: %s", s->err->text);
+			*s->err = (struct err)ERR_INIT;
 			rc = 0;
 		}
 	}

@@ -5,8 +5,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "tracker/base/arena.h"
+#include "tracker/base/clock.h"
 #include "tracker/base/log.h"
 
 #define FLUSH_WAIT_S 10.0
@@ -25,6 +27,7 @@ struct saver {
 	pthread_cond_t change;
 	bool busy, quit;	      /* under lock */
 	struct checkpoint_state next; /* what the thread writes while busy */
+	double copy_s;		      /* that its snapshot took */
 
 	/* Of whoever writes: the thread while busy, else the caller. */
 	int64_t newest_step; /* written by this process or resumed from; -1 none */
@@ -103,12 +106,25 @@ static int write_now(struct saver *s, const struct checkpoint_state *at, const s
 	return 0;
 }
 
+static double thread_cpu_s(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+	return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
+}
+
 static void write_snapshot(struct saver *s)
 {
 	const struct weights_access access = { .peek = peek_snapshot, .user = s->e };
+	double cpu_s = thread_cpu_s(), start_s = clock_mono_s();
 	struct err err = ERR_INIT;
 
-	if (!write_now(s, &s->next, &access, &err) || s->warned)
+	if (!write_now(s, &s->next, &access, &err)) {
+		report_saved(s->report, s->next.step, s->copy_s, thread_cpu_s() - cpu_s, clock_mono_s() - start_s);
+		return;
+	}
+	if (s->warned)
 		return;
 	s->warned = true;
 	log_warn("no checkpoint of step %lld, training goes on: %s", (long long)s->next.step, err.text);
@@ -144,12 +160,15 @@ static void wait_idle(struct saver *s)
 
 int saver_save(struct saver *s, const struct checkpoint_state *at, struct err *err)
 {
+	double start_s;
 	int rc;
 
 	wait_idle(s);
+	start_s = clock_mono_s();
 	rc = prepared_snapshot(&s->e->prepared, err);
 	if (rc)
 		return rc;
+	s->copy_s = clock_mono_s() - start_s;
 	pthread_mutex_lock(&s->lock);
 	s->next = *at;
 	s->busy = true;

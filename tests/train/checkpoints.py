@@ -1,0 +1,154 @@
+"""--resume from the outside: other numbers of ranks go on with the same losses; damaged, foreign and unfitting checkpoints
+are skipped or refused; a full disk costs a warning; which checkpoints are kept; nobody takes a run that is being
+written."""
+import json
+import os
+import resource
+import shutil
+import signal
+import subprocess
+
+from helper import DPTRAIN, Folder, check, dptrain, environment, fast, finish, make_set, read_run, start
+
+FAST = fast()
+
+
+def run(name, *flags, code=0, says=(), **more):
+    p = dptrain(*flags, **more)
+    check(p.returncode == code and all(s in p.stderr for s in says),
+          "%s: exit %d, wanted %d and %r: %s" % (name, p.returncode, code, says, p.stderr))
+    return p
+
+
+def folder_of(runs):
+    return next(e.path for e in os.scandir(os.path.join(runs, "default")))
+
+
+def steps_of(runs):
+    return sorted(int(n.split("-")[1]) for n in os.listdir(os.path.join(folder_of(runs), "checkpoints")) if n.startswith("step-"))
+
+
+def losses(runs):
+    return read_run(runs)["series"].get(("train/loss", -1), {})
+
+
+def other_ranks(tmp):
+    """From step 5 of a momentum run on two ranks, in f64 on ref with batch norm over all ranks."""
+    os.mkdir(os.path.join(tmp, "small"))
+    data = make_set(os.path.join(tmp, "small"), 40, 4, size=16)
+    runs = os.path.join(tmp, "two")
+    common = ["--data-path", data, "--model", "resnet20", "--backend", "ref", "--sync-bn", "--lr", 0.1, "--global-batch-size", 6,
+              "--max-steps", 10, "--augment", "crop,flip"]
+    run("two ranks", *common, "--nproc-per-node", 2, "--save-steps", 5, "--runs-dir", runs)
+    want = losses(runs)
+    check(sorted(want) == list(range(1, 11)), "two ranks: ten losses")
+    for ranks in (1, 2, 3):
+        other = os.path.join(tmp, "from%d" % ranks)
+        run("%d ranks" % ranks, *common, "--nproc-per-node", ranks, "--runs-dir", other, "--resume",
+            os.path.join(folder_of(runs), "checkpoints", "step-5"), says=("goes on after step 5",))
+        got = losses(other)
+        check(sorted(got) == [6, 7, 8, 9, 10], "%d ranks: steps %s" % (ranks, sorted(got)))
+        for step in got:
+            check(abs(got[step] - want[step]) <= 1e-9 * want[step],
+                  "%d ranks: loss of step %d is %.17g, undisturbed %.17g" % (ranks, step, got[step], want[step]))
+
+
+def edit_state(path, change):
+    with open(os.path.join(path, "state.json"), encoding="utf-8") as f:
+        state = json.load(f)
+    change(state)
+    with open(os.path.join(path, "state.json"), "w", encoding="utf-8") as f:
+        json.dump(state, f)
+
+
+def what_is_kept(tmp, data, common):
+    """Returns the folder of a run with checkpoints 4 and 6, the first of them kept as the best."""
+    runs = os.path.join(tmp, "kept")
+    run("limits", *common, "--max-steps", 6, "--save-steps", 1, "--save-total-limit", 2, "--runs-dir", runs)
+    check(steps_of(runs) == [5, 6], "--save-total-limit 2 keeps %s" % steps_of(runs))
+    runs = os.path.join(tmp, "best")
+    run("best", *common, "--epochs", 3, "--save-best", "epoch/val_loss", "--save-steps", 1, "--save-total-limit", 1, "--runs-dir", runs)
+    values = read_run(runs)["series"][("epoch/val_loss", -1)]
+    best = 2 * min(values, key=lambda epoch: (values[epoch], epoch)) # two steps an epoch
+    check(steps_of(runs) == sorted({best, 6}), "--save-best: %s of %s" % (steps_of(runs), values))
+    runs = os.path.join(tmp, "none")
+    run("none", *common, "--max-steps", 1, "--save-total-limit", 0, "--runs-dir", runs)
+    check(not os.path.exists(os.path.join(folder_of(runs), "checkpoints")), "--save-total-limit 0 writes none")
+
+
+def what_is_refused(tmp, data, common):
+    runs = os.path.join(tmp, "refused")
+    common = [*common, "--runs-dir", runs, "--run-name", "r"]
+    run("the run", *common, "--max-steps", 4, "--save-steps", 2)
+    newest = os.path.join(folder_of(runs), "checkpoints", "step-4")
+    more = [*common, "--max-steps", 6]
+    for flag, value in (("--lr", 0.2), ("--seed", 3), ("--momentum", 0.5), ("--model", "resnet56"), ("--label-smoothing", 0.1)):
+        run(flag, *more, flag, value, "--resume", "auto", code=2, says=("begun with " + flag,))
+    run("another global batch", *more, "--global-batch-size", 10, "--resume", "auto", code=2, says=("--global-batch-size 20",))
+    os.mkdir(os.path.join(tmp, "others"))
+    other = make_set(os.path.join(tmp, "others"), 40, 20, seed=9)
+    run("other data", *more, "--data-path", other, "--resume", newest, code=2, says=("on other data",))
+    run("no such path", *more, "--resume", os.path.join(tmp, "nowhere"), code=2, says=("nowhere",))
+    run("auto without a name", *common[:-2], "--max-steps", 6, "--resume", "auto", code=2, says=("--run-name",))
+    with open(os.path.join(newest, "model.safetensors"), "r+b") as f:
+        f.truncate(1000)
+    run("truncated, by its path", *more, "--resume", newest, code=2, says=("model.safetensors: is damaged",))
+    run("truncated, auto", *more, "--resume", "auto", says=("skipped: ", "is damaged", "goes on after step 2"))
+    for folder in ("step-2", "step-6"):
+        edit_state(os.path.join(folder_of(runs), "checkpoints", folder), lambda s: s.update(run_id="f" * 32))
+    run("foreign, auto", *more, "--resume", "auto", says=("belongs to another run", "begins again"))
+    check(sorted(losses(runs)) == [1, 2, 3, 4, 5, 6], "after all that: steps %s" % sorted(losses(runs)))
+
+
+def full_disk(tmp, data, common):
+    """A limit on the size of files stands in for the disk: journals fit, tensors do not."""
+    runs = os.path.join(tmp, "full")
+    common = [*common, "--runs-dir", runs, "--run-name", "r"]
+    run("room", *common, "--max-steps", 2)
+    p = subprocess.run([DPTRAIN, *map(str, common), "--max-steps", "6", "--save-steps", "1", "--resume", "auto"], env=environment(), timeout=100,
+                       stdout=subprocess.PIPE, stderr=subprocess.PIPE, universal_newlines=True, restore_signals=False,
+                       preexec_fn=lambda: (signal.signal(signal.SIGXFSZ, signal.SIG_IGN),
+                                           resource.setrlimit(resource.RLIMIT_FSIZE, (200000, 200000))))
+    check(p.stderr.count("training goes on") == 1, "a full disk is said once: %s" % p.stderr)
+    check(p.returncode == 1 and "weights.safetensors" in p.stderr, "weights that cannot be written: exit %d: %s" % (p.returncode, p.stderr))
+    check(sorted(losses(runs)) == [1, 2, 3, 4, 5, 6], "training goes on to its end: %s" % sorted(losses(runs)))
+    check(os.listdir(os.path.join(folder_of(runs), "checkpoints")) == ["step-2"], "the older checkpoint is all there is")
+    run("room again", *common, "--max-steps", 6, "--resume", "auto", says=("goes on after step 2",))
+
+
+def being_written(tmp, data, common):
+    runs = os.path.join(tmp, "busy")
+    common = [*common, "--runs-dir", runs, "--run-name", "r", "--max-steps", 100000]
+    p = start(*common, "--resume", "auto", "--print-freq", 1)
+    for line in p.stdout:
+        if " step " in line:
+            break
+    run("a run that is being written", *common, "--resume", "auto", code=2, says=("is being written by another process",))
+    p.send_signal(signal.SIGUSR1)
+    p.communicate(timeout=60)
+    check(p.returncode == 75, "preempted: exit %d" % p.returncode)
+    q = start(*common, "--resume", "auto", "--print-freq", 1)
+    for line in q.stdout:
+        if " step " in line:
+            break
+    q.send_signal(signal.SIGINT)
+    _, err = q.communicate(timeout=60)
+    check(q.returncode == 130 and "goes on after step" in err, "interrupted: exit %d: %s" % (q.returncode, err))
+    steps = sorted(losses(runs))
+    check(steps == list(range(1, len(steps) + 1)) and steps_of(runs)[-1] == len(steps), "checkpoints %s of %d steps" % (steps_of(runs), len(steps)))
+
+
+def main():
+    with Folder() as tmp:
+        data = make_set(tmp, 40, 20)
+        common = ["--data-path", data, "--model", "resnet20", "--global-batch-size", 20, *FAST]
+        other_ranks(tmp)
+        what_is_kept(tmp, data, common)
+        what_is_refused(tmp, data, common)
+        full_disk(tmp, data, common)
+        being_written(tmp, data, common)
+        shutil.rmtree(tmp)
+    finish("checkpoints")
+
+
+main()

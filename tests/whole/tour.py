@@ -1,0 +1,72 @@
+#!/usr/bin/env python3
+"""The tour of README.md: every command of its section "A training day" runs as it stands there, on a small data set in
+the place of Fashion-MNIST, and leaves what the text says."""
+import glob
+import os
+import re
+import subprocess
+import sys
+import tempfile
+
+SRC = os.path.abspath(os.environ.get("srcdir", "."))
+BUILD = os.path.abspath(os.environ.get("builddir", "build"))
+sys.path.insert(0, os.path.join(SRC, "tests", "train"))
+import helper  # noqa: E402
+
+
+def section():
+    with open(os.path.join(SRC, "README.md"), encoding="utf-8") as f:
+        text = f.read()
+    return text.split("\n## A training day\n")[1].split("\n## ")[0]
+
+
+def commands():
+    """The indented blocks, one after the other."""
+    return "\n".join(line[4:] for line in section().splitlines() if line.startswith("    ")) + "\n"
+
+
+def replaced(script, data, other):
+    """Smaller data, and a death at a known step; nothing else."""
+    changes = ((r"^DATA=.*$", "DATA=" + data), (r"^OTHER=.*$", "OTHER=" + other), (r"^timeout ", "DPTRAIN_TEST_DIE=launcher:5 timeout "), (r"--save-steps \d+", "--save-steps 2"))
+    for old, new in changes:
+        script, n = re.subn(old, new, script, flags=re.M)
+        assert n == 1, "README.md: %r stands there %d times" % (old, n)
+    return script
+
+
+def without_torch(script):
+    """The export is read by PyTorch where it is installed, and left out where it is not."""
+    if subprocess.run(["python3", "-c", "import torch, safetensors"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL).returncode == 0:
+        return script
+    print("PyTorch and safetensors are not installed: the export is not read by them")
+    return re.sub(r"^python3 -c .*$", ":", script, flags=re.M)
+
+
+def main():
+    with tempfile.TemporaryDirectory(prefix="dptrack-tour-") as tmp:
+        os.symlink(BUILD, os.path.join(tmp, "build"))
+        data, other = os.path.join(tmp, "data"), os.path.join(tmp, "other")
+        os.mkdir(data)
+        os.mkdir(other)
+        helper.make_set(data, 512, 64)
+        helper.make_set(other, 256, 64, classes=5)
+        script = without_torch(replaced(commands(), data, other))
+        p = subprocess.run(["bash", "-e"], input=script, cwd=tmp, env=helper.environment(), timeout=280, stdout=subprocess.PIPE,
+                           stderr=subprocess.STDOUT, universal_newlines=True)
+        assert p.returncode == 0, "exit %d\n%s\n%s" % (p.returncode, script, p.stdout)
+        runs = glob.glob(os.path.join(tmp, "runs", "tour", "*"))
+        names = sorted(re.sub("-[0-9a-f]{8}$", "", os.path.basename(r)) for r in runs)
+        assert names[:2] == ["day", "tuned"], names
+        assert len(glob.glob(os.path.join(tmp, "runs", "tour", "day-*", "events*"))) >= 2, "the run was continued"
+        for run in runs:
+            assert os.path.exists(os.path.join(run, "weights.safetensors")), run
+        assert "evaluation of 64 samples" in p.stdout, p.stdout
+    print("tour: %d commands" % len([c for c in script.splitlines() if c and not c.startswith((" ", "#"))]))
+
+
+if __name__ == "__main__":
+    try:
+        main()
+    except AssertionError as failure:
+        print(f"FAILED: {failure}")
+        sys.exit(1)
