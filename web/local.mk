@@ -52,6 +52,7 @@ libwebcli_la_SOURCES = \
 	web/cli/backup.c \
 	web/cli/cli.c web/cli/cli.h web/cli/commands.def \
 	web/cli/compare.c \
+	web/cli/doctor.c \
 	web/cli/export.c \
 	web/cli/export_events.c web/cli/export_events.h \
 	web/cli/flags.c web/cli/flags.h \

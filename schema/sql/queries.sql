@@ -407,3 +407,31 @@ UPDATE model SET deleted_ms = ?2, updated_ms = ?2 WHERE id = ?1;
 -- name: model_metric_put
 INSERT OR REPLACE INTO model_metric (model_id, name, time_ms, step, run, value, dataset_name, dataset_digest)
 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8);
+
+-- checks
+
+-- name: check_tables
+SELECT name FROM sqlite_master WHERE type = 'table' AND name > ?1 AND name NOT LIKE 'sqlite_%' ORDER BY name LIMIT 1;
+-- name: check_table
+SELECT * FROM pragma_quick_check(?1);
+-- name: check_table_whole
+SELECT * FROM pragma_integrity_check(?1);
+-- name: check_last_series
+SELECT max(id) FROM series;
+-- name: check_next_series
+SELECT id FROM series WHERE id > ?1 ORDER BY id LIMIT 1;
+-- name: check_unfinished
+SELECT count(*) FROM gone WHERE stage = 0;
+-- name: check_orphans
+SELECT 'log', count(*) FROM log WHERE run_id NOT IN (SELECT id FROM run)
+UNION ALL SELECT 'segment', count(*) FROM segment WHERE run_id NOT IN (SELECT id FROM run UNION ALL SELECT run_id FROM gone WHERE stage = 0);
+-- name: check_orphans_whole
+WITH owner AS (SELECT id FROM run UNION ALL SELECT run_id FROM gone WHERE stage = 0)
+SELECT 'log', count(*) FROM log WHERE run_id NOT IN (SELECT id FROM run)
+UNION ALL SELECT 'segment', count(*) FROM segment WHERE run_id NOT IN (SELECT id FROM owner)
+UNION ALL SELECT 'series', count(*) FROM series WHERE run_id NOT IN (SELECT id FROM owner)
+UNION ALL SELECT 'metric', count(*) FROM metric WHERE run_id NOT IN (SELECT id FROM owner)
+UNION ALL SELECT 'param', count(*) FROM param WHERE run_id NOT IN (SELECT id FROM owner)
+UNION ALL SELECT 'tag', count(*) FROM tag WHERE run_id NOT IN (SELECT id FROM owner)
+UNION ALL SELECT 'writer', count(*) FROM writer WHERE run_id NOT IN (SELECT id FROM owner)
+UNION ALL SELECT 'chunk', count(*) FROM chunk c WHERE NOT EXISTS (SELECT 1 FROM series s WHERE s.id = c.id >> 20);

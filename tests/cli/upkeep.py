@@ -3,9 +3,11 @@ import sys
 sys.dont_write_bytecode = True
 import json
 import os
+import sqlite3
 import subprocess
 import tempfile
 import threading
+import time
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "api"))
 import lib
 
@@ -110,11 +112,54 @@ def backups(folder):
     lib.equal(sum("before-restore" in n for n in os.listdir(runs)) > 0, True, "what was there is kept")
 
 
+def levels(text):
+    report = json.loads(text)
+    return report["worst"], {f["check"] for f in report["findings"] if f["level"] == "error"}
+
+
+def doctor(folder):
+    runs = os.path.join(folder, "runs3")
+    place = ("--logdir", runs)
+    server = lib.Server(runs)
+    for i in range(3):
+        add_run(server, f"r{i}", 9000)
+    end = time.monotonic() + 60
+    while server.json("GET", "/health?verbose=1")[1]["checked_time"] is None and time.monotonic() < end:
+        time.sleep(0.02)
+    health = server.json("GET", "/health?verbose=1")[1]
+    lib.check(health["status"] in ("ok", "note", "warning") and health["findings"], f"health: {health}")
+    lib.equal(server.request("GET", "/health")[2], b"OK\n", "/health")
+    lib.check("ok" in run("doctor", *place), "doctor through the server")
+    lib.equal(server.stop(), 0, "exit code")
+    lib.equal(levels(run("doctor", "--full", "--json", *place))[1], set(), "doctor on the folder")
+    path = os.path.join(runs, "dptrack.db")
+    with open(path, "rb") as f:
+        whole = f.read()
+    for change, check in (("UPDATE chunk SET data = CAST(substr(data, 1, 3000) || x'ff' || substr(data, 3002) AS BLOB)", "points"),
+                          ("UPDATE series SET max = max + 1 WHERE id = 2", "points"),
+                          ("DELETE FROM chunk WHERE id = (SELECT min(id) FROM chunk)", "points")):
+        db = sqlite3.connect(path)
+        db.execute(change)
+        db.commit()
+        db.close()
+        lib.equal(levels(subprocess.run([lib.PROGRAM, "doctor", "--json", *place], capture_output=True, text=True).stdout)[1], {check}, change)
+        run("doctor", *place, code=1)
+        with open(path, "wb") as f:
+            f.write(whole)
+    with open(path, "wb") as f:
+        f.write(whole[:len(whole) // 2])
+    run("doctor", *place, code=1)
+    with open(path, "wb") as f:
+        f.write(b"nothing of the kind" * 1000)
+    lib.check("error" in subprocess.run([lib.PROGRAM, "doctor", *place], capture_output=True, text=True).stdout, "not a store")
+
+
 def main():
     lib.bound(120)
     with tempfile.TemporaryDirectory(prefix="dptrack-test.") as folder:
         collect(os.path.join(folder, "runs"))
         backups(folder)
+        doctor(folder)
     lib.finish("upkeep")
 
 

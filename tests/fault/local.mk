@@ -1,4 +1,7 @@
 # Power cuts, killed servers, failing disks: 20 of each in make check; each file's head names its long version.
+fault_scripts = tests/fault/kill.py tests/fault/disk.py
+EXTRA_DIST += $(fault_scripts)
+TESTS += $(fault_scripts)
 if HAVE_CMOCKA
 check_PROGRAMS += tests/fault/power
 TESTS += tests/fault/power

@@ -70,6 +70,11 @@ enum call_next api_run(struct call *c, const char *id, enum api_detail detail);
 /* The member "alerts": what the store noticed about a run. */
 void api_write_alerts(struct js *j, const struct query_run *run);
 
+struct check_report;
+
+/* The members worst, checked_time and findings; without texts for those who may only know how it is. */
+void api_write_findings(struct js *j, const struct check_report *r, bool texts);
+
 /* Milliseconds since 1970, or null for INT64_MIN. */
 void api_write_time(struct js *j, const char *key, int64_t ms);
 

@@ -9,23 +9,46 @@
 
 #include "tracker/base/clock.h"
 #include "web/api/asset.h"
+#include "web/store/check.h"
+
+/* What the background check found, in short: anybody may ask here. */
+static enum call_next health_verbose(struct call *c, const struct store_stats *s)
+{
+	struct js j = { .out = &c->out };
+	struct check_report r;
+
+	if (check_last(c->api->store, c->arena, &r))
+		return call_fail(c, CALL_busy, NULL, "out of memory");
+	c->type = "application/json";
+	js_open(&j, '{');
+	js_key_str(&j, "status", s->write_error || r.worst == CHECK_ERROR ? "error" : check_level_name(r.worst));
+	js_key_int(&j, "unfolded_points", (int64_t)s->log_points);
+	js_key(&j, "writes");
+	js_bool(&j, !s->write_error);
+	api_write_findings(&j, &r, false);
+	js_close(&j, '}');
+	buf_addc(&c->out, '\n');
+	return CALL_DONE;
+}
 
 enum call_next health_get(struct call *c)
 {
+	int64_t verbose = 0;
 	struct store_stats s;
 
-	if (!call_args_done(c))
+	if (!call_arg_int(c, "verbose", &verbose, 0, 1) || !call_args_done(c))
 		return CALL_DONE;
 	c->type = "text/plain; charset=utf-8";
 	c->cache = "no-store";
 	store_stats(c->api->store, &s);
-	if (!s.write_error) {
+	if (s.write_error) /* reads still work; who watches this address wants to know that writes do not */
+		c->status = s.write_error == ERR_NOSPC ? 507 : 503;
+	if (verbose)
+		return health_verbose(c, &s);
+	if (s.write_error)
+		buf_addf(&c->out, "writes fail: %s\n", s.write_error_text);
+	else
 		buf_adds(&c->out, "OK\n");
-		return CALL_DONE;
-	}
-	/* reads still work; who watches this address wants to know that writes do not */
-	c->status = s.write_error == ERR_NOSPC ? 507 : 503;
-	buf_addf(&c->out, "writes fail: %s\n", s.write_error_text);
 	return CALL_DONE;
 }
 

@@ -1,6 +1,7 @@
-/* upkeep.c: /gc, /backup: long work on the store, on a thread of the store's; the call sleeps until it has ended. */
+/* upkeep.c: /gc, /backup, /doctor: long work on the store, on a thread of the store's; the call sleeps until it has ended. */
 #include "web/api/api.h"
 
+#include "web/store/check.h"
 #include "web/store/upkeep.h"
 
 struct upkeep_gc {
@@ -26,7 +27,6 @@ static void gc_work(void *arg)
 	struct upkeep_gc *g = arg;
 
 	g->rc = store_gc(g->call->api->store, &g->opts, &g->res, &g->err);
-	call_wake(g->call);
 }
 
 static enum call_next gc_done(struct call *c)
@@ -72,14 +72,19 @@ static bool read_gc(struct call *c, json_t *body, struct store_gc_opts *ret)
 	return true;
 }
 
-/* Sends the call to sleep until fn, on its own thread, wakes it. */
+static void wake(void *arg)
+{
+	call_wake(*(struct call **)arg);
+}
+
+/* Sends the call to sleep until fn has ended on its own thread. arg begins with the call. */
 static enum call_next work(struct call *c, void (*fn)(void *arg), void *arg, enum call_next (*resume)(struct call *c))
 {
 	struct err err = ERR_INIT;
 
 	c->waiting = arg;
 	c->resume = resume;
-	return store_work(c->api->store, fn, arg, &err) ? call_fail_err(c, NULL, &err) : CALL_WAIT;
+	return store_work(c->api->store, fn, wake, arg, &err) ? call_fail_err(c, NULL, &err) : CALL_WAIT;
 }
 
 enum call_next gc_post(struct call *c)
@@ -113,7 +118,6 @@ static void backup_work(void *arg)
 	struct upkeep_backup *b = arg;
 
 	b->rc = store_backup(b->call->api->store, b->path, &b->res, &b->err);
-	call_wake(b->call);
 }
 
 static enum call_next backup_done(struct call *c)
@@ -153,4 +157,75 @@ enum call_next backup_post(struct call *c)
 	if (!b || !b->path)
 		return call_fail(c, CALL_busy, NULL, "out of memory");
 	return work(c, backup_work, b, backup_done);
+}
+
+struct upkeep_doctor {
+	struct call *call;
+	bool full;
+	struct check_report report;
+	struct err err;
+	int rc;
+};
+
+void api_write_findings(struct js *j, const struct check_report *r, bool texts)
+{
+	size_t i;
+
+	js_key_str(j, "worst", check_level_name(r->worst));
+	js_key(j, "checked_time");
+	if (r->time_ms)
+		js_int(j, r->time_ms);
+	else
+		js_null(j);
+	js_key(j, "findings");
+	js_open(j, '[');
+	for (i = 0; i < r->count; i++) {
+		js_open(j, '{');
+		js_key_str(j, "level", check_level_name(r->items[i].level));
+		js_key_str(j, "check", r->items[i].name);
+		if (texts)
+			js_key_str(j, "text", r->items[i].text);
+		js_close(j, '}');
+	}
+	js_close(j, ']');
+}
+
+static void doctor_work(void *arg)
+{
+	struct upkeep_doctor *d = arg;
+
+	d->rc = check_store(d->call->api->store, d->full, d->call->arena, &d->report, &d->err);
+}
+
+static enum call_next doctor_done(struct call *c)
+{
+	const struct upkeep_doctor *d = c->waiting;
+	struct js j = { .out = &c->out };
+
+	if (d->rc)
+		return call_fail_err(c, NULL, &d->err);
+	js_open(&j, '{');
+	api_write_findings(&j, &d->report, true);
+	js_close(&j, '}');
+	buf_addc(&c->out, '\n');
+	return CALL_DONE;
+}
+
+enum call_next doctor_post(struct call *c)
+{
+	struct upkeep_doctor *d = arena_alloc(c->arena, sizeof(*d));
+	json_t *body = call_args_done(c) ? json_body(c) : NULL, *full = NULL;
+	const struct json_field fields[] = { { "full", JSON_KIND_ANY, false, &full, NULL }, { 0 } };
+	bool good;
+
+	if (!body)
+		return CALL_DONE;
+	good = d && json_read(c, body, "", fields) && read_switch(c, "full", full, &d->full);
+	json_decref(body);
+	if (!d)
+		return call_fail(c, CALL_busy, NULL, "out of memory");
+	if (!good)
+		return CALL_DONE;
+	d->call = c;
+	return work(c, doctor_work, d, doctor_done);
 }

@@ -16,6 +16,7 @@
 #include "tracker/base/clock.h"
 #include "tracker/base/log.h"
 #include "web/server/server.h"
+#include "web/store/check.h"
 #include "web/store/follow.h"
 #include "web/store/store.h"
 #include "web/store/token.h"
@@ -159,6 +160,8 @@ static int start(struct serve *o, bool *ret_stop, struct err *err)
 	api.follow = o->follow;
 	api.counters = server_counters(o->server);
 	rc = server_run(o->server, &api, err);
+	if (!rc)
+		rc = check_background(o->store, err);
 	if (!rc)
 		rc = store_publish(o->store, server_address(o->server), o->owner_token, err);
 	return rc;

@@ -207,63 +207,111 @@ static int put_points(void *arg, size_t at, const struct sum_point *points, size
 	return 0;
 }
 
-/* Whether a group lies in one bucket with all its points, so that its description can stand for them. */
-static bool is_whole(const struct feed *f, const struct chunk *k, unsigned group, struct chunk_group *g, size_t *ret_cell)
-{
-	const struct chart *c = f->c;
-	double low, high;
+/* A group whose points all lie in one bucket, so that its description can stand for them. */
+struct whole {
+	bool is;
+	struct chunk_group g;
+	double low, high; /* x of its ends */
+	size_t cell;
+};
 
-	if (f->axis.time || !k->ordered || group >= k->groups)
-		return false;
-	chunk_group_get(k, group, g);
-	low = x_of(&f->axis, &(struct sum_point){ g->min_step, 0, 0 });
-	high = x_of(&f->axis, &(struct sum_point){ g->max_step, 0, 0 });
-	if (g->nonfinite || g->max_step >= f->hide[f->at] || !(low >= c->from) || !(high <= c->to))
-		return false;
-	*ret_cell = cell_of(c, low);
-	return *ret_cell == cell_of(c, high);
+static void ends_of(const struct axis *x, const struct chunk_group *g, double *low, double *high)
+{
+	*low = x_of(x, &(struct sum_point){ g->min_step, g->min_time, 0 });
+	*high = x_of(x, &(struct sum_point){ g->max_step, g->max_time, 0 });
 }
 
-static bool take_extreme(const struct feed *f, const struct chunk *k, unsigned group, unsigned at, double value,
-			 struct points_at *extreme)
+static void look_at(const struct feed *f, const struct chunk *k, unsigned group, struct whole *w)
 {
-	int64_t step;
+	const struct chart *c = f->c;
+
+	w->is = false;
+	if (group >= k->groups)
+		return;
+	chunk_group_get(k, group, &w->g);
+	ends_of(&f->axis, &w->g, &w->low, &w->high);
+	if (!(f->axis.time ? k->timed : k->ordered) || w->g.nonfinite || w->g.max_step >= f->hide[f->at] ||
+	    !(w->low >= c->from) || !(w->high <= c->to))
+		return;
+	w->cell = cell_of(c, w->low);
+	w->is = w->cell == cell_of(c, w->high);
+}
+
+/* One point of a group as it is needed: the group is decoded at most once. */
+struct decoded {
+	const struct chunk *k;
+	unsigned group;
+	bool done;
+	struct sum_point p[CHUNK_GROUP];
+};
+
+static bool decode(struct decoded *d)
+{
+	d->done = d->done || !chunk_group_points(d->k, d->group, d->p);
+	return d->done;
+}
+
+static bool take_extreme(const struct feed *f, struct decoded *d, unsigned at, double value, struct points_at *extreme)
+{
+	struct sum_point p = { 0, 0, 0 };
 	double x;
 
-	if (chunk_group_step(k, group, at, &step))
+	if (d->done || f->axis.time) {
+		if (!decode(d))
+			return false;
+		p = d->p[at];
+	} else if (chunk_group_step(d->k, d->group, at, &p.step)) {
 		return false;
-	x = x_of(&f->axis, &(struct sum_point){ step, 0, 0 });
+	}
+	x = x_of(&f->axis, &p);
 	if (isnan(extreme->x) || value != extreme->value || x < extreme->x)
 		*extreme = (struct points_at){ x, value };
 	return true;
 }
 
-/* A whole group: only its ends may have to be decoded. with_last: the next group does not take over the bucket's end
- * (which is unknown, NaN, until it does). */
-static bool put_group(struct feed *f, const struct chunk *k, unsigned group, const struct chunk_group *g, struct cell *b,
-		      bool with_last)
+/* By steps the first and last point of an ordered chunk's group are its ends; by time it has to be looked. */
+static void take_ends(const struct feed *f, const struct decoded *d, const struct whole *w, struct points_at *first,
+		      struct points_at *last)
 {
-	double low = x_of(&f->axis, &(struct sum_point){ g->min_step, 0, 0 });
-	double high = x_of(&f->axis, &(struct sum_point){ g->max_step, 0, 0 });
-	bool first = !b->finite || low < b->first.x, last = with_last && !(b->finite && high < b->last.x);
-	struct sum_point p[CHUNK_GROUP];
+	unsigned i, n = w->g.points, low = 0, high = n - 1;
 
-	if ((first || last) && chunk_group_points(k, group, p))
-		return false;
+	for (i = 0; i < n && f->axis.time; i++) {
+		if (d->p[i].time < d->p[low].time)
+			low = i;
+		if (d->p[i].time >= d->p[high].time && (i > high || d->p[i].time > d->p[high].time))
+			high = i;
+	}
+	*first = (struct points_at){ w->low, d->p[low].value };
+	*last = (struct points_at){ w->high, d->p[high].value };
+}
+
+/* with_last: the next group does not take over the bucket's end (which is unknown, NaN, until it does). */
+static bool put_group(struct feed *f, const struct chunk *k, unsigned group, const struct whole *w, bool with_last)
+{
+	struct cell *b = &f->c->cells[w->cell];
+	bool first = !b->finite || w->low < b->first.x, last = with_last && !(b->finite && w->high < b->last.x);
+	struct decoded d = { .k = k, .group = group, .done = false };
+	struct points_at at_first, at_last;
+
+	if (first || last) {
+		if (!decode(&d))
+			return false;
+		take_ends(f, &d, w, &at_first, &at_last);
+	}
 	if (!b->finite)
 		b->min.x = b->max.x = b->last.x = NAN;
 	if (first)
-		b->first = (struct points_at){ low, p[0].value };
+		b->first = at_first;
 	if (last)
-		b->last = (struct points_at){ high, p[g->points - 1].value };
-	if ((isnan(b->min.x) || g->min <= b->min.value) && !take_extreme(f, k, group, g->min_at, g->min, &b->min))
+		b->last = at_last;
+	if ((isnan(b->min.x) || w->g.min <= b->min.value) && !take_extreme(f, &d, w->g.min_at, w->g.min, &b->min))
 		return false;
-	if ((isnan(b->max.x) || g->max >= b->max.value) && !take_extreme(f, k, group, g->max_at, g->max, &b->max))
+	if ((isnan(b->max.x) || w->g.max >= b->max.value) && !take_extreme(f, &d, w->g.max_at, w->g.max, &b->max))
 		return false;
-	b->count += g->points;
-	b->finite += g->points;
-	b->sum += g->sum;
-	f->inside += g->points;
+	b->count += w->g.points;
+	b->finite += w->g.points;
+	b->sum += w->g.sum;
+	f->inside += w->g.points;
 	return true;
 }
 
@@ -271,25 +319,28 @@ static int put_chunk(void *arg, const struct chunk *k, struct err *err)
 {
 	struct feed *f = arg;
 	struct sum_point p[CHUNK_GROUP];
-	struct chunk_group g, next;
-	size_t cell, next_cell;
+	struct whole now, next;
 	unsigned i;
 	bool good = true;
 
+	look_at(f, k, 0, &next);
 	for (i = 0; i < k->groups && good; i++) {
-		if (is_whole(f, k, i, &g, &cell)) {
-			bool taken_over = is_whole(f, k, i + 1, &next, &next_cell) && next_cell == cell;
-
-			good = put_group(f, k, i, &g, &f->c->cells[cell], !taken_over);
-			continue;
-		}
-		chunk_group_get(k, i, &g);
-		if (!f->axis.time && (x_of(&f->axis, &(struct sum_point){ g.max_step, 0, 0 }) < f->c->from ||
-				      x_of(&f->axis, &(struct sum_point){ g.min_step, 0, 0 }) > f->c->to))
-			continue;
-		good = !chunk_group_points(k, i, p) && !put_points(f, f->at, p, g.points, err);
+		now = next;
+		look_at(f, k, i + 1, &next);
+		if (now.is)
+			good = put_group(f, k, i, &now, !(next.is && next.cell == now.cell && next.high >= now.high));
+		else if ((f->axis.time && !k->timed) || !(now.high < f->c->from || now.low > f->c->to))
+			good = !chunk_group_points(k, i, p) && !put_points(f, f->at, p, now.g.points, err);
 	}
 	return good ? 0 : err_set(err, ERR_CORRUPT, "store: a chunk is damaged; check the disk and put back a copy of the file");
+}
+
+/* Whether any point of a chunk may be in the picture. */
+static bool in_view(void *arg, const struct sum_point *low, const struct sum_point *high)
+{
+	const struct feed *f = arg;
+
+	return f->axis.time || !(x_of(&f->axis, high) < f->c->from || x_of(&f->axis, low) > f->c->to);
 }
 
 static int fill_cells(struct chart *c, const struct line *l, uint64_t *ret_inside)
@@ -305,8 +356,7 @@ static int fill_cells(struct chart *c, const struct line *l, uint64_t *ret_insid
 
 		hide[i] = s->hide;
 		f.at = i;
-		rc = f.axis.time ? scan_series_chunks(c->d, s->id, put_chunk, &f, c->err)
-				 : scan_series_parts(c->d, s->id, put_chunk, &f, c->err);
+		rc = scan_series_parts(c->d, s->id, in_view, put_chunk, &f, c->err);
 		f.hide = &hide[i];
 		if (!rc)
 			rc = scan_log(c->d, l->run->id, &s->id, 1, put_points, &f, c->err);

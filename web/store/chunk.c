@@ -220,15 +220,17 @@ void chunk_encode(struct buf *b, const struct sum_point *points, unsigned n)
 	size_t start = b->len, front = HEAD_BYTES + (size_t)groups * ENTRY_BYTES;
 	uint16_t count = (uint16_t)n;
 	uint32_t crc;
-	bool ordered = true;
+	bool ordered = true, timed = true;
 	char *head = buf_reserve(b, front);
 
 	if (!head)
 		return;
 	memset(head, 0, front);
 	b->len += front;
-	for (i = 1; i < n; i++)
-		ordered = ordered && points[i].step >= points[i - 1].step;
+	for (i = 0; i < n; i++) {
+		ordered = ordered && (!i || points[i].step >= points[i - 1].step);
+		timed = timed && !isnan(points[i].time);
+	}
 	for (i = 0; i < groups; i++) {
 		unsigned part = n - i * CHUNK_GROUP < CHUNK_GROUP ? n - i * CHUNK_GROUP : CHUNK_GROUP;
 		struct chunk_group g;
@@ -246,7 +248,7 @@ void chunk_encode(struct buf *b, const struct sum_point *points, unsigned n)
 		return;
 	head = b->data + start;
 	head[0] = FORMAT;
-	head[1] = ordered;
+	head[1] = (char)(ordered | timed << 1);
 	memcpy(head + 2, &count, 2);
 	crc = crc32c(0, head + HEAD_BYTES, front - HEAD_BYTES);
 	memcpy(head + 4, &crc, 4);
@@ -268,7 +270,8 @@ int chunk_open(struct chunk *ret, const void *bytes, size_t len)
 		return ERR_CORRUPT;
 	if (crc32c(0, p + HEAD_BYTES, (size_t)groups * ENTRY_BYTES) != crc)
 		return ERR_CORRUPT;
-	*ret = (struct chunk){ .bytes = p, .len = len, .points = n, .groups = groups, .ordered = p[1] & 1 };
+	*ret = (struct chunk){ .bytes = p, .len = len, .points = n, .groups = groups, .ordered = p[1] & 1,
+				.timed = p[1] & 2 };
 	return 0;
 }
 

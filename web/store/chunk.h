@@ -2,7 +2,7 @@
  * from the group's smallest, as many bits as the largest needs) and described in a table in front, so that a reader
  * can skip or decode single groups. Points keep their order and every bit, NaN payloads included.
  *
- * Bytes, little-endian: u8 format (1), u8 flags (1: steps never go back), u16 points, u32 crc32c of the table; the
+ * Bytes, little-endian: u8 format (1), u8 flags (1: steps never go back, 2: every time is a number), u16 points, u32 crc32c of the table; the
  * table: an entry a group (struct chunk_group in the order of its members; offsets count from the chunk's start); the
  * groups; 8 zero bytes. Each group has a checksum of its own, so that a part can be read and trusted alone. */
 #ifndef DPT_STORE_CHUNK_H
@@ -34,6 +34,7 @@ struct chunk {
 	size_t len;
 	unsigned points, groups;
 	bool ordered;
+	bool timed; /* no time is NaN (chunks of older versions do not say so) */
 	/* When not NULL, only the head lies in bytes yet: called for each other part before it is looked at. */
 	int (*load)(void *arg, size_t from, size_t n);
 	void *load_arg;

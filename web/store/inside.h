@@ -3,8 +3,11 @@
 #define DPT_STORE_INSIDE_H
 
 #include <limits.h>
+#include <pthread.h>
 #include <stdint.h>
 
+#include "tracker/base/arena.h"
+#include "web/store/check.h"
 #include "web/store/store.h"
 
 struct store {
@@ -12,7 +15,10 @@ struct store {
 	char id[40];
 	char logdir[PATH_MAX], artifacts[PATH_MAX]; /* "": none */
 	int lock_fd;
-	struct work *work;
+	struct work *work, *background;
+	pthread_mutex_t checked_lock; /* of the last background check */
+	struct check_report checked;
+	struct arena *checked_arena;
 	struct columns *columns;
 	struct writer *writer;
 	struct readers *readers;

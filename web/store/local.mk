@@ -10,6 +10,7 @@ libwebstore_la_SOURCES = \
 	web/store/apply_journal.c web/store/apply_journal.h \
 	web/store/backup.c \
 	web/store/chart.c \
+	web/store/check.c web/store/check.h \
 	web/store/chunk.c web/store/chunk.h \
 	web/store/columns.c web/store/columns.h \
 	web/store/db.c web/store/db.h \

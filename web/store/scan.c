@@ -107,7 +107,7 @@ static int open_part(struct db *d, struct partly *p, int64_t id, struct chunk *r
 	return 0;
 }
 
-int scan_series_parts(struct db *d, int64_t series, scan_chunk_fn *fn, void *arg, struct err *err)
+int scan_series_parts(struct db *d, int64_t series, scan_want_fn *want, scan_chunk_fn *fn, void *arg, struct err *err)
 {
 	struct partly p = { 0 };
 	struct chunk c;
@@ -115,6 +115,12 @@ int scan_series_parts(struct db *d, int64_t series, scan_chunk_fn *fn, void *arg
 	int rc = db_start(d, &q, DB_chunk_heads, err, "ii", SCAN_CHUNK_ID(series, 0), SCAN_CHUNK_ID(series + 1, 0) - 1);
 
 	while (!rc && (rc = db_next(d, q, err)) > 0) {
+		struct sum_point low = { sqlite3_column_int64(q, 2), db_real(q, 4), 0 };
+		struct sum_point high = { sqlite3_column_int64(q, 3), db_real(q, 5), 0 };
+
+		rc = 0;
+		if (!want(arg, &low, &high))
+			continue;
 		rc = open_part(d, &p, sqlite3_column_int64(q, 0), &c, err);
 		if (!rc)
 			rc = fn(arg, &c, err);

@@ -3,6 +3,7 @@
 #ifndef DPT_STORE_SCAN_H
 #define DPT_STORE_SCAN_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -20,8 +21,10 @@ typedef int scan_fn(void *arg, size_t at, const struct sum_point *points, size_t
 typedef int scan_chunk_fn(void *arg, const struct chunk *c, struct err *err);
 int scan_series_chunks(struct db *d, int64_t series, scan_chunk_fn *fn, void *arg, struct err *err);
 
-/* The same for readers that decode few groups: of a chunk only the table and those groups are read from the file. */
-int scan_series_parts(struct db *d, int64_t series, scan_chunk_fn *fn, void *arg, struct err *err);
+/* The same for readers that decode few groups: of the chunks that are wanted only the table and those groups are read
+ * from the file. */
+typedef bool scan_want_fn(void *arg, const struct sum_point *low, const struct sum_point *high); /* by steps and times */
+int scan_series_parts(struct db *d, int64_t series, scan_want_fn *want, scan_chunk_fn *fn, void *arg, struct err *err);
 
 /* Those chunks alone that may hold points inside the window (inclusive), decoded by nobody yet. */
 struct scan_window {

@@ -15,6 +15,7 @@
 #include "web/store/inside.h"
 #include "web/store/readers.h"
 #include "web/store/token.h"
+#include "web/store/upkeep.h"
 #include "web/store/work.h"
 #include "web/store/writer.h"
 
@@ -93,8 +94,10 @@ static int take_lock(struct store *s, struct err *err)
 static int keep_folders(struct store *s, const struct store_opts *o, struct err *err)
 {
 	s->work = work_new();
+	s->background = work_new();
 	s->columns = columns_new();
-	if (!s->work || !s->columns)
+	pthread_mutex_init(&s->checked_lock, NULL);
+	if (!s->work || !s->background || !s->columns)
 		return err_set(err, ERR_NOMEM, "store: out of memory");
 	if (snprintf(s->logdir, sizeof s->logdir, "%s", o->logdir ? o->logdir : "") >= (int)sizeof s->logdir ||
 	    snprintf(s->artifacts, sizeof s->artifacts, "%s", o->artifacts ? o->artifacts : "") >= (int)sizeof s->artifacts)
@@ -154,7 +157,10 @@ void store_close(struct store *s)
 	if (!s)
 		return;
 	tokens_free(s->tokens);
+	store_work_stop(s);
+	work_free(s->background);
 	work_free(s->work);
+	arena_free(s->checked_arena);
 	columns_free(s->columns);
 	readers_free(s->readers);
 	writer_stop(s->writer);

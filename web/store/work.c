@@ -17,13 +17,15 @@ struct work {
 	bool running; /* fn is to run, or runs */
 	bool ending;
 	_Atomic bool canceled;
-	void (*fn)(void *arg);
+	void (*fn)(void *arg), (*then)(void *arg);
 	void *arg;
 };
 
 static void *work_thread(void *arg)
 {
 	struct work *w = arg;
+	void (*then)(void *arg);
+	void *done;
 
 	pthread_mutex_lock(&w->lock);
 	while (w->running || !w->ending) {
@@ -35,6 +37,14 @@ static void *work_thread(void *arg)
 		w->fn(w->arg);
 		pthread_mutex_lock(&w->lock);
 		w->running = false;
+		then = w->then;
+		done = w->arg;
+		if (!then)
+			continue;
+		/* Whoever hears of the end may begin the next piece of work at once. */
+		pthread_mutex_unlock(&w->lock);
+		then(done);
+		pthread_mutex_lock(&w->lock);
 	}
 	pthread_mutex_unlock(&w->lock);
 	return NULL;
@@ -57,9 +67,8 @@ bool work_canceled(const struct store *s)
 	return atomic_load(&s->work->canceled);
 }
 
-int store_work(struct store *s, void (*fn)(void *arg), void *arg, struct err *err)
+int work_start(struct work *w, void (*fn)(void *arg), void (*then)(void *arg), void *arg, struct err *err)
 {
-	struct work *w = s->work;
 	int rc = 0;
 
 	pthread_mutex_lock(&w->lock);
@@ -71,6 +80,7 @@ int store_work(struct store *s, void (*fn)(void *arg), void *arg, struct err *er
 		rc = err_set(err, ERR_IO, "cannot start a thread");
 	} else {
 		w->fn = fn;
+		w->then = then;
 		w->arg = arg;
 		w->running = true;
 		pthread_cond_signal(&w->news);
@@ -94,10 +104,19 @@ static void end(struct work *w)
 		pthread_join(w->thread, NULL);
 }
 
+int store_work(struct store *s, void (*fn)(void *arg), void (*then)(void *arg), void *arg, struct err *err)
+{
+	return work_start(s->work, fn, then, arg, err);
+}
+
 void store_work_stop(struct store *s)
 {
-	if (s && s->work)
-		end(s->work);
+	if (!s || !s->work)
+		return;
+	atomic_store(&s->work->canceled, true);
+	if (s->background)
+		end(s->background);
+	end(s->work);
 }
 
 void work_free(struct work *w)

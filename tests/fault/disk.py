@@ -1,0 +1,73 @@
+"""A disk that is full for a while, or fails once: writes are refused with 507 or 503, reads go on, writing goes on without a
+restart, what was acknowledged is there and nothing twice. The disk is tests/tracker/failio.c, preloaded.
+
+    tests/fault/disk.py            a few places (make check)
+    tests/fault/disk.py 200        as many places"""
+import sys
+sys.dont_write_bytecode = True
+import os
+import random
+import tempfile
+import time
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "api"))
+import lib
+
+BATCH = 100
+
+
+def batch(server, run, number):
+    points = [{"key": "a", "step": number * BATCH + i, "value": i} for i in range(BATCH)]
+    return server.json("POST", f"/api/v1/runs/{run}/metrics", {"points": points}, {"Idempotency-Key": str(number)})
+
+
+def stored(server, run):
+    status, reply = server.json("GET", f"/api/v1/runs/{run}")
+    lib.equal(status, 200, "reads go on")
+    return reply["metrics"].get("a", {}).get("count", 0) if status == 200 else -1
+
+
+def one(preload, setting, must_fail):
+    with tempfile.TemporaryDirectory(prefix="dptrack-test.") as folder:
+        runs = os.path.join(folder, "runs")
+        first = lib.Server(runs)
+        run = lib.make_run(first)
+        lib.equal(first.stop(), 0, "exit code")
+        server = lib.Server(runs, env={"LD_PRELOAD": preload, "FAILIO": setting}, wait=60)
+        acked, refused, end = 0, 0, time.monotonic() + 60
+        while (acked < 120 or (must_fail and not refused)) and time.monotonic() < end:
+            status, reply = batch(server, run, acked)
+            if status == 200:
+                acked += 1
+                continue
+            refused += 1
+            lib.check(status in (507, 503, 500), f"{setting}: {status} {reply}")
+            lib.check(status != 500 or "eio" in setting, f"{setting}: a full disk is no 500: {reply}")
+            lib.equal(stored(server, run), acked * BATCH, f"{setting}: points while writes fail")
+            time.sleep(0.05)
+        lib.check(acked >= 120, f"{setting}: writing goes on ({acked} batches, {refused} refused)")
+        lib.check(refused or not must_fail, f"{setting}: nothing was refused")
+        lib.equal(stored(server, run), acked * BATCH, f"{setting}: points")
+        server.stop()
+        again = lib.Server(runs)
+        lib.equal(stored(again, run), acked * BATCH, f"{setting}: points after a restart")
+        lib.equal(again.stop(), 0, "exit code")
+
+
+def main():
+    places = int(sys.argv[1]) if len(sys.argv) > 1 else 3
+    lib.bound(120 + 30 * places)
+    preload = os.path.join(lib.BUILD, "tests", "tracker", ".libs", "failio.so")
+    if not os.path.exists(preload):
+        print("no", preload)
+        sys.exit(77)
+    if "libasan" in os.popen(f"ldd {lib.PROGRAM}").read():
+        print("the address sanitizer has an allocator of its own, which the preloaded one would replace")
+        sys.exit(77)
+    dice = random.Random(2)
+    for _ in range(places):
+        one(preload, f"full={dice.randrange(20000, 250000)},0.5", True)
+        one(preload, f"eio={dice.randrange(20000, 250000)}", False)
+    lib.finish("disk")
+
+
+main()
