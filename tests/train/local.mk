@@ -4,6 +4,7 @@ train_tests = tests/train/accumulation.py tests/train/gpt_reference.py tests/tra
 train_tests += tests/train/checkpoints.py tests/train/torchvision.py tests/train/weights.py
 EXTRA_DIST += tests/train/pattern.py tests/train/reference/make_torchvision.py tests/train/reference/resnet_outputs.json \
 	tests/train/reference/torchvision_resnets.txt
+train_tests += tests/train/optimizers.py
 TESTS += $(train_tests)
 EXTRA_DIST += $(train_tests) tests/train/helper.py tests/train/reference/make_resnet20.py tests/train/reference/make_accumulation.py \
 	tests/train/reference/accumulation.json tests/train/reference/reference.json \
@@ -11,7 +12,8 @@ EXTRA_DIST += $(train_tests) tests/train/helper.py tests/train/reference/make_re
 	tests/train/reference/weights.safetensors tests/train/reference/make_gpt.py tests/train/reference/gpt.json \
 	tests/train/reference/gpt-batch.safetensors tests/train/reference/gpt-grads.safetensors \
 	tests/train/reference/gpt-logits.safetensors tests/train/reference/gpt-tied.safetensors \
-	tests/train/reference/gpt-untied.safetensors
+	tests/train/reference/gpt-untied.safetensors tests/train/reference/make_optimizers.py \
+	tests/train/reference/optimizers.json
 
 # Counts allocations; loaded with LD_PRELOAD.
 check_LTLIBRARIES += tests/train/alloc_count.la
