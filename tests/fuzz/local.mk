@@ -1,5 +1,5 @@
 # Inputs that were found once, replayed; `tests/fuzz/run.sh` looks for new ones with clang's libFuzzer.
-fuzz_targets = tests/fuzz/journal tests/fuzz/json tests/fuzz/grammar tests/fuzz/decode tests/fuzz/gzip
+fuzz_targets = tests/fuzz/journal tests/fuzz/json tests/fuzz/grammar tests/fuzz/decode tests/fuzz/gzip tests/fuzz/picture
 check_PROGRAMS += $(fuzz_targets)
 EXTRA_DIST += tests/fuzz/replay.sh tests/fuzz/run.sh tests/fuzz/corpus
 TESTS += tests/fuzz/replay.sh
@@ -45,3 +45,7 @@ tests_fuzz_gzip_SOURCES = tests/fuzz/gzip.c
 nodist_tests_fuzz_gzip_SOURCES = $(fuzz_driver)
 tests_fuzz_gzip_LDFLAGS = $(fuzz_ldflags)
 tests_fuzz_gzip_LDADD = libwebserver.la
+tests_fuzz_picture_SOURCES = tests/fuzz/picture.c
+nodist_tests_fuzz_picture_SOURCES = $(fuzz_driver)
+tests_fuzz_picture_LDFLAGS = $(fuzz_ldflags)
+tests_fuzz_picture_LDADD = libtrainer.la libtrackbase.la

@@ -13,6 +13,7 @@
 #define ONE 16384 /* weights of an output pixel add up to it; 255 * ONE fits 32 bits many times over */
 #define SHIFT 14
 #define HALF (ONE / 2)
+#define SLACK 3 /* pixels behind the last one that may be read: 4 bytes each, of the 16 that are there */
 
 struct axis {
 	int n;	     /* output pixels */
@@ -124,37 +125,65 @@ static double triangle(double x)
 	return x < 1 ? 1 - x : 0;
 }
 
+/* Source pixels under the triangle of an output pixel. */
+struct span {
+	double centre, half;
+	int first, n;
+};
+
 /* Pillow's rule: the triangle's half width is the scale (at least one pixel); pixels whose middle lies under it count. */
+static struct span span_of(const struct resize_axis *o, int i)
+{
+	double scale = o->size / o->out;
+	struct span s = { .centre = o->from + (i + 0.5) * scale, .half = scale > 1 ? scale : 1 };
+	int last = (int)(s.centre + s.half + 0.5);
+
+	s.first = (int)(s.centre - s.half + 0.5);
+	s.first = s.first > o->begin ? s.first : o->begin;
+	s.first = s.first < o->end ? s.first : o->end - 1;
+	last = last < o->end ? last : o->end;
+	s.n = last > s.first ? last - s.first : 1;
+	return s;
+}
+
+/* Weights stand so that no tap, those of weight 0 included, lies more than SLACK pixels behind the last source pixel. */
 static void pixel_weights(struct axis *a, const struct resize_axis *o, int i, double *w)
 {
-	double scale = o->size / o->out, half = scale > 1 ? scale : 1, centre = o->from + (i + 0.5) * scale, sum = 0;
-	int first = (int)(centre - half + 0.5), last = (int)(centre + half + 0.5), n;
+	struct span s = span_of(o, i);
 	int16_t *weight = a->weight + (size_t)i * (size_t)a->taps;
+	int beyond = s.first + a->taps - (a->end + SLACK);
+	double sum = 0;
 
-	first = first > o->begin ? first : o->begin;
-	last = last < o->end ? last : o->end;
-	if (first >= last)
-		first = first < o->end ? first : o->end - 1;
-	n = last > first ? last - first : 1;
-	for (int k = 0; k < n; k++)
-		sum += w[k] = triangle((first + k - centre + 0.5) / half);
+	for (int k = 0; k < s.n; k++)
+		sum += w[k] = triangle((s.first + k - s.centre + 0.5) / s.half);
 	if (sum <= 0)
 		sum = w[0] = 1;
-	round_weights(w, n, sum, weight);
-	a->first[i] = first;
-	if (i == 0)
-		a->begin = first;
-	a->end = first + n;
+	a->first[i] = s.first;
+	if (beyond > 0) {
+		a->first[i] -= beyond;
+		weight += beyond;
+	}
+	round_weights(w, s.n, sum, weight);
+}
+
+static int round4(int n)
+{
+	return (n + 3) & ~3;
 }
 
 static int axis_make(struct axis *a, const struct resize_axis *o, struct err *err)
 {
-	double scale = o->size / o->out, *w;
+	struct span first = span_of(o, 0), last = span_of(o, o->out - 1);
+	double *w;
 	int rc;
 
 	a->n = o->out;
-	a->room = (a->n + 3) & ~3;
-	a->taps = ((int)(2 * (scale > 1 ? scale : 1)) + 2 + 3) & ~3;
+	a->room = round4(a->n);
+	a->begin = first.first;
+	a->end = last.first + last.n;
+	a->taps = round4((int)(2 * first.half) + 2);
+	if (a->taps > round4(a->end - a->begin))
+		a->taps = round4(a->end - a->begin);
 	rc = axis_room(a, err);
 	if (rc)
 		return rc;

@@ -1,0 +1,48 @@
+/* picture.c: bytes as an image file: refused in words, or pixels, whatever part is looked at. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tests/fuzz/fuzz.h"
+#include "trainer/data/picture.h"
+
+enum { SIDE = 24, PIXELS_MAX = 1 << 20 }; /* larger ones only cost time */
+
+static struct picture *decoder;
+
+int LLVMFuzzerInitialize(int *argc, char ***argv)
+{
+	(void)argc;
+	(void)argv;
+	FUZZ_HOLDS(!picture_new(&decoder, NULL));
+	return 0;
+}
+
+static void look(struct picture_view v)
+{
+	uint8_t pixels[SIDE * SIDE * 3 + 1];
+	struct err err = ERR_INIT;
+	int rc;
+
+	pixels[sizeof(pixels) - 1] = 0xa5;
+	v.out_width = v.out_height = SIDE;
+	rc = picture_render(decoder, &v, pixels, &err);
+	FUZZ_HOLDS(!rc || (rc == ERR_CORRUPT && err.text[0]));
+	FUZZ_HOLDS(pixels[sizeof(pixels) - 1] == 0xa5);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n)
+{
+	struct picture_size size;
+	struct err err = ERR_INIT;
+	int rc = picture_load_memory(decoder, "input", bytes, n, &size, &err);
+
+	FUZZ_HOLDS(!rc || (rc == ERR_CORRUPT && err.text[0]));
+	if (rc || (int64_t)size.width * size.height > PIXELS_MAX)
+		return 0;
+	look((struct picture_view){ .width = size.width, .height = size.height, .cut = true });
+	look((struct picture_view){ .x = size.width / 2, .y = size.height / 2, .width = (size.width + 1) / 2,
+				    .height = (size.height + 1) / 2, .cut = true, .flip = true });
+	look((struct picture_view){ .x = size.width * 0.1, .y = size.height * 0.3, .width = size.width * 0.5, .height = size.height * 0.25 });
+	return 0;
+}
