@@ -138,6 +138,27 @@ def being_written(tmp, data, common):
     check(steps == list(range(1, len(steps) + 1)) and steps_of(runs)[-1] == len(steps), "checkpoints %s of %d steps" % (steps_of(runs), len(steps)))
 
 
+def during_evaluation(tmp):
+    """Asked to end while the epoch is evaluated: the continuation evaluates it, and nothing of it is lost."""
+    os.mkdir(os.path.join(tmp, "long"))
+    data = make_set(os.path.join(tmp, "long"), 16, 3000, size=20)
+    common = ["--data-path", data, "--model", "resnet20", "--global-batch-size", 8, "--epochs", 2, "--deterministic", "--run-name", "r",
+              "--print-freq", 1, *FAST]
+    one, two = os.path.join(tmp, "whole"), os.path.join(tmp, "asked")
+    run("undisturbed", *common, "--runs-dir", one)
+    p = start(*common, "--runs-dir", two)
+    for line in p.stdout:
+        if "step 2/2" in line:
+            break
+    p.send_signal(signal.SIGTERM)
+    _, err = p.communicate(timeout=60)
+    check(p.returncode == 75, "asked to end while evaluating: exit %d: %s" % (p.returncode, err))
+    run("continued", *common, "--runs-dir", two, "--resume", "auto", says=("goes on after step 2",))
+    want, got = read_run(one)["series"], read_run(two)["series"]
+    for key in ("epoch/train_loss", "epoch/val_loss", "epoch/top1", "train/loss"):
+        check(got.get((key, -1)) == want[(key, -1)], "%s: %s instead of %s" % (key, got.get((key, -1)), want[(key, -1)]))
+
+
 def main():
     with Folder() as tmp:
         data = make_set(tmp, 40, 20)
@@ -147,6 +168,9 @@ def main():
         what_is_refused(tmp, data, common)
         full_disk(tmp, data, common)
         being_written(tmp, data, common)
+        during_evaluation(tmp)
+        run("nothing to choose by", "--synthetic", "--model", "resnet20", "--max-steps", 1, "--save-best", "epoch/top1", "--runs-dir", tmp, code=2,
+            says=("--save-best epoch/top1",))
         shutil.rmtree(tmp)
     finish("checkpoints")
 

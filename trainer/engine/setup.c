@@ -160,6 +160,16 @@ static bool evaluates(const struct engine *e)
 	return !e->data->endless || cfg->test_only || cfg->save_outputs;
 }
 
+/* A series that the run will never write cannot choose the best checkpoint. */
+static int check_best(const struct engine *e, struct err *err)
+{
+	const char *series = e->cfg->save_best;
+
+	if (!series || evaluates(e) || !strcmp(series, "epoch/train_loss"))
+		return 0;
+	return err_set(err, ERR_USAGE, "--save-best %s: %.200s has nothing to evaluate", series, e->data->path);
+}
+
 static int prepare_all(struct engine *e, const struct model *m, struct err *err)
 {
 	const struct run_config *cfg = e->cfg;
@@ -251,6 +261,8 @@ int engine_open(struct engine **ret, const struct job *job, struct seat *seat, s
 		rc = prepare_all(e, m, err);
 	if (!rc)
 		rc = initial_check_freeze(e, err);
+	if (!rc)
+		rc = check_best(e, err);
 	if (!rc)
 		rc = prepare_memory(&e->prepared, (uint64_t)e->cfg->seed, err);
 	if (!rc)

@@ -212,11 +212,23 @@ static bool save_last(struct training *t)
 	return false;
 }
 
+/* weights.safetensors in the run's folder. */
+static int leave_weights(struct training *t, struct err *err)
+{
+	char path[4200];
+
+	if (!t->saver)
+		return 0;
+	snprintf(path, sizeof(path), "%s/weights.safetensors", report_dir(t->report));
+	return files_save_weights(t->e, path, err);
+}
+
 /* All ranks leave with the same code, whichever of them the signal reached. */
 static int end_stopped(struct training *t)
 {
 	struct comm *c = t->e->lane[STREAM_COMPUTE];
 	int64_t *all = calloc((size_t)c->world * 2, sizeof(*all));
+	struct err ignored = ERR_INIT;
 	int signal_number = 0, rc;
 
 	if (!all)
@@ -229,19 +241,17 @@ static int end_stopped(struct training *t)
 			signal_number = (int)all[2 * r];
 	t->stop_code = code_of(signal_number, all[1]);
 	free(all);
+	if (!rc && leave_weights(t, &ignored)) /* they are in the checkpoint too */
+		log_warn("%s", ignored.text);
 	return rc;
 }
 
 static int end_finished(struct training *t)
 {
-	char path[4200];
 	int rc = save(t);
 
 	save_last(t);
-	if (rc || !engine_is_root(t->e) || !engine_saves(t->e->cfg))
-		return rc;
-	snprintf(path, sizeof(path), "%s/weights.safetensors", report_dir(t->report));
-	return files_save_weights(t->e, path, t->err);
+	return rc ? rc : leave_weights(t, t->err);
 }
 
 static int open_record(struct training *t)
