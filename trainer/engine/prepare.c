@@ -206,6 +206,8 @@ int prepare_memory(struct prepared *p, uint64_t seed, struct err *err)
 		p->slab[s] = memory;
 		p->slab_bytes[s] = p->plan.slab_bytes[s]; /* ours to release */
 	}
+	if (p->snapshot_bytes) /* the system gives pages when they are touched: now, not while the first copy holds up a step */
+		memset(p->slab[SPACE_PINNED] + p->snapshot_offset, 0, p->snapshot_bytes);
 	return init_persistent(p, seed, err);
 }
 
