@@ -80,6 +80,8 @@ INSERT INTO key (name) VALUES (?1);
 SELECT value FROM param WHERE run_id = ?1 AND key_id = (SELECT id FROM key WHERE name = ?2);
 -- name: param_by_key
 SELECT value FROM param WHERE run_id = ?1 AND key_id = ?2;
+-- name: params_of_run_count
+SELECT count(*) FROM param WHERE run_id = ?1;
 -- name: param_add
 INSERT OR IGNORE INTO param (run_id, key_id, segment, value) VALUES (?1, ?2, -1, ?3);
 -- name: segment_param_put
@@ -141,6 +143,10 @@ DELETE FROM token;
 
 -- name: series_find
 SELECT id FROM series WHERE run_id = ?1 AND key_id = ?2 AND rank = ?3 AND segment = ?4;
+-- name: series_has_key
+SELECT 1 FROM series WHERE run_id = ?1 AND key_id = ?2 LIMIT 1;
+-- name: keys_of_run_count
+SELECT count(*) FROM (SELECT DISTINCT key_id FROM series WHERE run_id = ?1);
 -- name: series_add
 INSERT INTO series (run_id, key_id, rank, segment) VALUES (?1, ?2, ?3, ?4);
 -- name: series_get
@@ -258,6 +264,8 @@ DELETE FROM idempotency WHERE run_id = ?1 AND name IN (SELECT name FROM idempote
 SELECT id, uuid, name, status, start_ms, end_ms, deleted_ms IS NOT NULL, experiment_id, user FROM run ORDER BY id;
 -- name: runs_since
 SELECT id, uuid, name, status, start_ms, end_ms, deleted_ms IS NOT NULL, experiment_id, user FROM run WHERE rev > ?1 ORDER BY id;
+-- name: gone_rev_get
+SELECT ifnull(max(rev), 0) FROM gone;
 -- name: gone_since
 SELECT run_id FROM gone WHERE rev > ?1;
 -- name: changed_since

@@ -142,7 +142,8 @@ def doctor(folder):
         db.execute(change)
         db.commit()
         db.close()
-        lib.equal(levels(subprocess.run([lib.PROGRAM, "doctor", "--json", *place], capture_output=True, text=True).stdout)[1], {check}, change)
+        found = subprocess.run([lib.PROGRAM, "doctor", "--json", *place], capture_output=True, text=True, timeout=60).stdout
+        lib.equal(levels(found)[1], {check}, change)
         run("doctor", *place, code=1)
         with open(path, "wb") as f:
             f.write(whole)

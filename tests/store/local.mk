@@ -2,7 +2,7 @@
 if HAVE_CMOCKA
 store_tests = tests/store/chunk_test tests/store/store_test tests/store/follow_test \
 	tests/store/query_test tests/store/crash_test tests/store/full_test \
-	tests/store/gc_test
+	tests/store/gc_test tests/store/limits_test
 check_PROGRAMS += $(store_tests)
 TESTS += $(store_tests)
 store_test_flags = $(AM_CFLAGS) $(CMOCKA_CFLAGS)
@@ -26,7 +26,14 @@ tests_store_crash_test_LDADD = $(store_test_libs)
 tests_store_full_test_SOURCES = tests/store/full_test.c $(store_test_helper)
 tests_store_full_test_CFLAGS = $(store_test_flags)
 tests_store_full_test_LDADD = $(store_test_libs)
+tests_store_limits_test_SOURCES = tests/store/limits_test.c $(store_test_helper)
+tests_store_limits_test_CFLAGS = $(store_test_flags)
+tests_store_limits_test_LDADD = $(store_test_libs)
 tests_store_gc_test_SOURCES = tests/store/gc_test.c $(store_test_helper)
 tests_store_gc_test_CFLAGS = $(store_test_flags)
 tests_store_gc_test_LDADD = $(store_test_libs)
 endif
+
+# A store of the first version, migrated.
+EXTRA_DIST += tests/store/migrate.py tests/store/old_1.sql tests/store/old_1.csv
+TESTS += tests/store/migrate.py

@@ -56,7 +56,7 @@ static int put_series(struct state *st, struct state_run *r, const struct apply_
 		k.rank = a->rank > 0 ? a->rank : STATE_RUN_LEVEL;
 	rc = state_key(st, s->key, &k.key_id, err);
 	if (!rc)
-		rc = state_series(st, &k, &id, err);
+		rc = state_series(st, r, &k, &id, err);
 	if (rc)
 		return rc;
 	pack_series(pack, id, s->points, s->count);
@@ -77,6 +77,19 @@ static int put_series(struct state *st, struct state_run *r, const struct apply_
 	return 0;
 }
 
+/* What a journal brings beyond a limit is left out and listed; anybody else is refused. */
+static int put_or_leave(struct state *st, struct state_run *r, const struct apply_points *a, const struct intake_series *s,
+			struct buf *pack, struct err *err)
+{
+	char text[300];
+	int rc = put_series(st, r, a, s, pack, err);
+
+	if (rc != ERR_LIMIT || !a->tolerant)
+		return rc;
+	snprintf(text, sizeof text, "more than %d metric keys: the points of some were left out", (int)LIMIT_keys_per_run);
+	return apply_problem(st, r, text, s->count, err);
+}
+
 int apply_points(struct state *st, struct state_run *r, const struct apply_points *a, const struct intake *in,
 		 struct err *err)
 {
@@ -89,7 +102,7 @@ int apply_points(struct state *st, struct state_run *r, const struct apply_point
 	buf_init(&pack, (size_t)200 << 20);
 	pack_begin(&pack);
 	for (i = 0; i < in->series_count && !rc; i++)
-		rc = put_series(st, r, a, &in->series[i], &pack, err);
+		rc = put_or_leave(st, r, a, &in->series[i], &pack, err);
 	pack_end(&pack);
 	if (!rc && buf_failed(&pack))
 		rc = err_set(err, ERR_NOMEM, "store: out of memory");
@@ -120,7 +133,7 @@ static int put_experiment(struct state *st, struct apply_job *job, struct err *e
 int apply_params(struct state *st, struct state_run *r, const struct ingest_kv *kv, size_t n, struct err *err)
 {
 	size_t i;
-	int rc = 0;
+	int rc = n ? state_count_params(st, r, err) : 0;
 
 	for (i = 0; i < n && !rc; i++) {
 		int64_t key;
@@ -128,6 +141,10 @@ int apply_params(struct state *st, struct state_run *r, const struct ingest_kv *
 		rc = state_key(st, kv[i].key, &key, err);
 		if (!rc)
 			rc = db_run(state_db(st), DB_param_add, err, "iit", r->id, key, kv[i].value);
+		if (!rc)
+			r->params += sqlite3_changes(db_handle(state_db(st)));
+		if (!rc && r->params > LIMIT_params_per_run)
+			rc = err_set(err, ERR_LIMIT, "run %s would have more than %d params", r->uuid, (int)LIMIT_params_per_run);
 	}
 	if (n)
 		state_mark(st, r, true);

@@ -94,7 +94,19 @@ static int put_param(struct state *st, struct state_run *r, const struct state_w
 	if (rc < 0)
 		return rc;
 	if (!rc)
+		rc = state_count_params(st, r, err);
+	if (rc < 0)
+		return rc;
+	if (!rc && r->params >= LIMIT_params_per_run) {
+		char text[100];
+
+		snprintf(text, sizeof text, "more than %d params: some were left out", (int)LIMIT_params_per_run);
+		return apply_problem(st, r, text, 1, err);
+	}
+	if (!rc) {
+		r->params++;
 		return db_run(d, DB_param_add, err, "iit", r->id, key, it->text);
+	}
 	if (differs) {
 		char text[300];
 
@@ -212,7 +224,7 @@ static int put_all(struct state *st, struct state_run *r, struct state_writer *w
 		   struct err *err)
 {
 	const struct intake *in = &job->in;
-	struct apply_points a = { .rank = w->rank, .segment = w->segment };
+	struct apply_points a = { .rank = w->rank, .segment = w->segment, .tolerant = true };
 	int64_t now = clock_wall_ms(), heard = in->last_ms;
 	const struct intake_item *it;
 	const struct intake_problem *p;

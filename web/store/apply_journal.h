@@ -7,6 +7,7 @@
 struct apply_points {
 	int rank;    /* of the journal: decides what a series without a rank belongs to */
 	int segment;
+	bool tolerant; /* what goes beyond a limit becomes a problem of the run instead of a refusal */
 };
 
 int apply_journal(struct state *st, struct apply_job *job, struct err *err);

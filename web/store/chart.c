@@ -30,6 +30,8 @@ struct line {
 struct chart {
 	const struct points_chart_opts *o;
 	struct db *d;
+	struct heads *heads;
+	int64_t heads_rev;
 	struct arena *a;
 	struct pick_run *runs;
 	size_t run_count;
@@ -356,7 +358,7 @@ static int fill_cells(struct chart *c, const struct line *l, uint64_t *ret_insid
 
 		hide[i] = s->hide;
 		f.at = i;
-		rc = scan_series_parts(c->d, s->id, in_view, put_chunk, &f, c->err);
+		rc = scan_series_parts(c->d, s->id, &(struct scan_parts){ in_view, put_chunk, &f, c->heads, c->heads_rev }, c->err);
 		f.hide = &hide[i];
 		if (!rc)
 			rc = scan_log(c->d, l->run->id, &s->id, 1, put_points, &f, c->err);
@@ -483,7 +485,11 @@ int points_chart(struct store *s, const struct points_chart_opts *o, struct aren
 	rc = readers_take(s, &c.d, c.err);
 	if (rc)
 		return rc;
-	rc = draw(&c, &chart);
+	c.heads = s->heads;
+	rc = db_int(c.d, &c.heads_rev, DB_gone_rev_get, c.err, "");
+	rc = rc < 0 ? rc : 0;
+	if (!rc)
+		rc = draw(&c, &chart);
 	readers_give(s, c.d);
 	free(c.lines);
 	free(c.cells);

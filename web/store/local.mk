@@ -23,6 +23,7 @@ libwebstore_la_SOURCES = \
 	web/store/follow.c web/store/follow.h \
 	web/store/history.c web/store/history.h \
 	web/store/gc.c web/store/upkeep.h \
+	web/store/heads.c web/store/heads.h \
 	web/store/ingest.c web/store/ingest.h \
 	web/store/inside.h \
 	web/store/intake.c web/store/intake.h \

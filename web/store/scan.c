@@ -68,48 +68,81 @@ int scan_series_window(struct db *d, int64_t series, const struct scan_window *w
 
 /* A chunk of which only what is looked at is read. */
 struct partly {
+	struct db *d;
+	int64_t id;
+	bool open; /* blob is that of id */
 	sqlite3_blob *blob;
 	unsigned char *bytes;
 	size_t cap;
 };
 
+static int open_blob(struct partly *p)
+{
+	int rc;
+
+	if (p->open)
+		return 0;
+	rc = p->blob ? sqlite3_blob_reopen(p->blob, p->id)
+		     : sqlite3_blob_open(db_handle(p->d), "main", "chunk", "data", p->id, 0, &p->blob);
+	p->open = rc == SQLITE_OK;
+	return p->open ? 0 : ERR_IO;
+}
+
 static int load_part(void *arg, size_t from, size_t n)
 {
 	struct partly *p = arg;
 
+	if (open_blob(p))
+		return ERR_IO;
 	return sqlite3_blob_read(p->blob, p->bytes + from, (int)n, (int)from) == SQLITE_OK ? 0 : ERR_IO;
 }
 
-static int open_part(struct db *d, struct partly *p, int64_t id, struct chunk *ret, struct err *err)
+static int make_room(struct partly *p, size_t len, struct err *err)
 {
-	size_t len, head;
-	int rc;
+	unsigned char *grown;
 
-	rc = p->blob ? sqlite3_blob_reopen(p->blob, id)
-		     : sqlite3_blob_open(db_handle(d), "main", "chunk", "data", id, 0, &p->blob);
-	if (rc != SQLITE_OK)
-		return db_failed(d, err, "opening a chunk");
-	len = (size_t)sqlite3_blob_bytes(p->blob);
-	head = len < CHUNK_HEAD_MAX ? len : CHUNK_HEAD_MAX;
-	if (len > p->cap) {
-		free(p->bytes);
-		p->cap = len + 4096;
-		p->bytes = malloc(p->cap);
-		if (!p->bytes) {
-			p->cap = 0;
-			return err_set(err, ERR_NOMEM, "store: out of memory");
-		}
+	if (len <= p->cap)
+		return 0;
+	grown = realloc(p->bytes, len + 4096);
+	if (!grown)
+		return err_set(err, ERR_NOMEM, "store: out of memory");
+	p->bytes = grown;
+	p->cap = len + 4096;
+	return 0;
+}
+
+/* full: the chunk will not change any more. */
+static int open_part(struct partly *p, bool full, const struct scan_parts *o, struct chunk *ret, struct err *err)
+{
+	const struct heads_key key = { o->heads_rev, p->id };
+	bool known;
+	size_t len;
+	int rc = make_room(p, CHUNK_HEAD_MAX, err);
+
+	if (rc)
+		return rc;
+	p->open = false;
+	known = full && o->heads && heads_get(o->heads, &key, p->bytes, &len);
+	if (!known) {
+		if (open_blob(p))
+			return db_failed(p->d, err, "opening a chunk");
+		len = (size_t)sqlite3_blob_bytes(p->blob);
 	}
-	if (load_part(p, 0, head) || chunk_open(ret, p->bytes, len))
-		return scan_damaged(err, "chunk", id);
+	rc = make_room(p, len, err);
+	if (rc)
+		return rc;
+	if ((!known && load_part(p, 0, len < CHUNK_HEAD_MAX ? len : CHUNK_HEAD_MAX)) || chunk_open(ret, p->bytes, len))
+		return scan_damaged(err, "chunk", p->id);
+	if (!known && full && o->heads)
+		heads_put(o->heads, &key, p->bytes, len);
 	ret->load = load_part;
 	ret->load_arg = p;
 	return 0;
 }
 
-int scan_series_parts(struct db *d, int64_t series, scan_want_fn *want, scan_chunk_fn *fn, void *arg, struct err *err)
+int scan_series_parts(struct db *d, int64_t series, const struct scan_parts *o, struct err *err)
 {
-	struct partly p = { 0 };
+	struct partly p = { .d = d };
 	struct chunk c;
 	sqlite3_stmt *q;
 	int rc = db_start(d, &q, DB_chunk_heads, err, "ii", SCAN_CHUNK_ID(series, 0), SCAN_CHUNK_ID(series + 1, 0) - 1);
@@ -119,11 +152,12 @@ int scan_series_parts(struct db *d, int64_t series, scan_want_fn *want, scan_chu
 		struct sum_point high = { sqlite3_column_int64(q, 3), db_real(q, 5), 0 };
 
 		rc = 0;
-		if (!want(arg, &low, &high))
+		if (!o->want(o->arg, &low, &high))
 			continue;
-		rc = open_part(d, &p, sqlite3_column_int64(q, 0), &c, err);
+		p.id = sqlite3_column_int64(q, 0);
+		rc = open_part(&p, sqlite3_column_int64(q, 1) == CHUNK_POINTS, o, &c, err);
 		if (!rc)
-			rc = fn(arg, &c, err);
+			rc = o->fn(o->arg, &c, err);
 		if (rc)
 			db_stop(q);
 	}

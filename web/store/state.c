@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "tracker/base/clock.h"
+#include "tracker/event/limits.h"
 #include "web/store/map.h"
 
 #define CACHE_MAX 20000 /* entries of one kind that are kept between commits */
@@ -164,6 +165,7 @@ static struct state_run *remember(struct state *st, int64_t id, const char *uuid
 	memset(r, 0, sizeof *r);
 	r->id = id;
 	memcpy(r->uuid, uuid, 32);
+	r->params = r->keys = -1;
 	return r;
 }
 
@@ -375,7 +377,30 @@ int state_key(struct state *st, const char *name, int64_t *ret, struct err *err)
 	return 0;
 }
 
-int state_series(struct state *st, const struct state_series_key *k, int64_t *ret, struct err *err)
+int state_count_params(struct state *st, struct state_run *r, struct err *err)
+{
+	int rc = r->params >= 0 ? 0 : db_int(st->db, &r->params, DB_params_of_run_count, err, "i", r->id);
+
+	return rc < 0 ? rc : 0;
+}
+
+/* Counts the key of a series that is to be made, unless another rank or segment has it. */
+static int count_key(struct state *st, struct state_run *r, const struct state_series_key *k, struct err *err)
+{
+	int64_t any;
+	int rc = r->keys >= 0 ? 0 : db_int(st->db, &r->keys, DB_keys_of_run_count, err, "i", r->id);
+
+	if (rc >= 0)
+		rc = db_int(st->db, &any, DB_series_has_key, err, "ii", k->run_id, k->key_id);
+	if (rc)
+		return rc < 0 ? rc : 0;
+	if (r->keys >= LIMIT_keys_per_run)
+		return err_set(err, ERR_LIMIT, "run %s has %d metric keys, and may have no more", r->uuid, (int)LIMIT_keys_per_run);
+	r->keys++;
+	return 0;
+}
+
+int state_series(struct state *st, struct state_run *r, const struct state_series_key *k, int64_t *ret, struct err *err)
 {
 	int64_t *known = map_get(st->series, k, sizeof *k), id;
 	int rc;
@@ -389,7 +414,9 @@ int state_series(struct state *st, const struct state_series_key *k, int64_t *re
 	if (rc < 0)
 		return rc;
 	if (!rc) {
-		rc = db_run(st->db, DB_series_add, err, "iiii", k->run_id, k->key_id, (int64_t)k->rank,
+		rc = count_key(st, r, k, err);
+		if (!rc)
+			rc = db_run(st->db, DB_series_add, err, "iiii", k->run_id, k->key_id, (int64_t)k->rank,
 			    (int64_t)k->segment);
 		if (rc)
 			return rc;

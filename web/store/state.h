@@ -35,6 +35,7 @@ struct state_run {
 	struct state_segment *segments; /* by number; addresses change when one is added */
 	size_t segment_count;
 	bool marked, changed; /* marked: in the list to flush; changed: worth telling others */
+	int64_t params, keys; /* how many it has; -1: not counted yet (state_count_params, state_series) */
 	bool gone;            /* removed for good; the row is in the table gone */
 };
 
@@ -91,7 +92,11 @@ struct state_series_key {
 	int32_t rank, segment;
 };
 
-int state_series(struct state *st, const struct state_series_key *k, int64_t *ret, struct err *err);
+/* ERR_LIMIT, nothing done: the run has as many keys as it may. */
+int state_series(struct state *st, struct state_run *r, const struct state_series_key *k, int64_t *ret, struct err *err);
+
+/* Sees to it that r->params is known. */
+int state_count_params(struct state *st, struct state_run *r, struct err *err);
 int state_metric(struct state *st, int64_t run_id, int64_t key_id, struct state_metric **ret, struct err *err);
 void state_metric_mark(struct state *st, struct state_metric *m);
 

@@ -129,8 +129,11 @@ static void note_commit(struct writer *w, int rc, const struct err *err, uint64_
 
 	pthread_mutex_lock(&w->lock);
 	news = !rc && rev != w->rev;
-	w->stats.write_error = rc;
-	if (rc) {
+	/* A refusal is the client's business. */
+	w->stats.write_error = rc == ERR_LIMIT ? w->stats.write_error : rc;
+	if (rc == ERR_LIMIT) {
+		news = false;
+	} else if (rc) {
 		snprintf(w->stats.write_error_text, sizeof w->stats.write_error_text, "%.255s", err->text);
 	} else {
 		w->rev = rev;
