@@ -152,7 +152,7 @@ def walls(server):
     for task in os.listdir(f"/proc/{server.process.pid}/task"):
         with open(f"/proc/{server.process.pid}/task/{task}/status", encoding="utf-8") as f:
             threads += "NoNewPrivs:\t1" in f.read()
-    lib.equal(threads > 0, confined == "1", "confined threads")
+    lib.check(threads > 0 or confined == "0", "confined threads")
 
 
 def sessions(server, ask, everybody):
