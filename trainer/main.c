@@ -180,6 +180,13 @@ static int resolve(struct job *job, struct place *place, struct err *err)
 	return rc ? rc : initial_settle(cfg, err);
 }
 
+static int run_sample(struct job *job, struct err *err)
+{
+	int rc = config_resolve(job->cfg, &(struct config_world){ .world = 1 }, err);
+
+	return rc ? rc : sample_main(job, err);
+}
+
 static int run(struct job *job, struct err *err)
 {
 	struct run_config *cfg = job->cfg;
@@ -192,6 +199,8 @@ static int run(struct job *job, struct err *err)
 		return print_backends();
 	if (cfg->command == COMMAND_TOKENIZE)
 		return run_tokenize(cfg, err);
+	if (cfg->command == COMMAND_SAMPLE)
+		return run_sample(job, err);
 	rc = resolve(job, &place, err);
 	if (rc)
 		return rc;

@@ -5,6 +5,7 @@ op_cases += trainer/ops/accumulate/accumulate_cases.c
 op_cases += trainer/ops/add/add_cases.c
 op_cases += trainer/ops/adamw/adamw_cases.c
 op_cases += trainer/ops/allreduce/allreduce_cases.c
+op_cases += trainer/ops/attend/attend_cases.c
 op_cases += trainer/ops/attention/attention_cases.c
 op_cases += trainer/ops/avgpool/avgpool_cases.c
 op_cases += trainer/ops/bn/bn_cases.c

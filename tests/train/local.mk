@@ -20,3 +20,7 @@ check_LTLIBRARIES += tests/train/alloc_count.la
 tests_train_alloc_count_la_SOURCES = tests/train/alloc_count.c
 tests_train_alloc_count_la_CFLAGS = $(AM_CFLAGS) -Wno-missing-prototypes
 tests_train_alloc_count_la_LDFLAGS = -module -avoid-version -rpath /nowhere
+
+# Text from a trained model.
+TESTS += tests/train/sample.py
+EXTRA_DIST += tests/train/sample.py

@@ -19,7 +19,7 @@
 #include "tracker/base/buf.h"
 #include "tracker/base/err.h"
 
-enum config_command { COMMAND_TRAIN, COMMAND_CONFIG, COMMAND_BACKENDS, COMMAND_PLAN, COMMAND_BENCH, COMMAND_TOKENIZE, COMMAND_COUNT };
+enum config_command { COMMAND_TRAIN, COMMAND_CONFIG, COMMAND_BACKENDS, COMMAND_PLAN, COMMAND_BENCH, COMMAND_TOKENIZE, COMMAND_SAMPLE, COMMAND_COUNT };
 
 const char *config_command_name(enum config_command c);
 

@@ -23,6 +23,7 @@ static const struct command_help helps[COMMAND_COUNT] = {
 			    "  dptrain plan       print the memory plan of a run\n"
 			    "  dptrain bench      time whole training steps on random inputs\n"
 			    "  dptrain tokenize   turn texts into token files, once\n"
+			    "  dptrain sample     text from a trained language model\n"
 			    "  dptrain backends   what can compute on this machine, and why the others cannot\n" },
 	[COMMAND_CONFIG] = { "dptrain config [flags of dptrain train] [--json]",
 			     "Prints every value that `dptrain train` would use with these flags, and where it came from:\n"
@@ -32,6 +33,8 @@ static const struct command_help helps[COMMAND_COUNT] = {
 			   "Prepares the program of a run and prints the memory that it will use.\n" },
 	[COMMAND_TOKENIZE] = { "dptrain tokenize --data-path DIR|FILE --out DIR [--tokenizer bytes|DIR]",
 			       "Turns *.txt files (or one file) into train.tokens and val.tokens, which --data-path takes.\n" },
+	[COMMAND_SAMPLE] = { "dptrain sample --init-from FILE [--tokenizer bytes|DIR] --prompt TEXT [flags]",
+			     "Goes on with a text, as a language model that was trained would.\n" },
 	[COMMAND_BENCH] = { "dptrain bench --model NAME -b N [flags]",
 			    "Times whole training steps (forward, loss, backward, optimiser) on random inputs.\n" },
 };

@@ -323,6 +323,10 @@ int config_resolve(struct run_config *cfg, const struct config_world *w, struct 
 	if (cfg->command == COMMAND_BACKENDS || cfg->command == COMMAND_TOKENIZE)
 		return 0;
 	rc = resolve_precision(cfg, err);
+	if (cfg->command == COMMAND_SAMPLE) { /* one rank, no batches */
+		resolve_threads(cfg);
+		return rc;
+	}
 	if (!rc)
 		rc = resolve_strategy(cfg, err);
 	if (!rc)

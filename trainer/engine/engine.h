@@ -51,6 +51,18 @@ void engine_close(struct engine *e); /* NULL is fine */
 /* Opens model and data alone. */
 int engine_open_described(struct engine **ret, const struct job *job, struct seat *seat, struct err *err);
 
+/* Opens model and backend without data or ranks, with evaluation programs of the given sizes, and loads --init-from. */
+struct engine_evaluation {
+	const struct job *job;
+	struct seat *seat;
+	const struct model *model;
+	struct model_config config;
+	const int64_t *sizes; /* batches; at most SAMPLER_SHAPES_MAX */
+	int n;
+};
+
+int engine_open_evaluation(struct engine **ret, const struct engine_evaluation *o, struct err *err);
+
 /* Opens only what a plan needs: no ranks, no tensor memory, no training data read but its shape. */
 int engine_open_plan(struct engine **ret, const struct job *job, struct seat *seat, struct err *err);
 
@@ -139,6 +151,8 @@ int files_save_outputs(struct engine *e, const char *path, struct err *err); /* 
 /* Subcommands, in a rank's process: train.c, bench.c. Return the exit code; failures are left on the seat's board. */
 int train_main(const struct job *job, struct seat *seat);
 int bench_main(const struct job *job, struct seat *seat);
+
+int sample_main(const struct job *job, struct err *err); /* sample.c; without ranks. 0, or a negative code */
 
 /* Without ranks: describe.c. */
 int describe_plan(const struct job *job, struct buf *out, struct err *err);

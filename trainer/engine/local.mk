@@ -31,6 +31,7 @@ libtrainer_la_SOURCES += \
 	trainer/engine/resume.h \
 	trainer/engine/saver.c \
 	trainer/engine/saver.h \
+	trainer/engine/sample.c \
 	trainer/engine/seat.c \
 	trainer/engine/seat.h \
 	trainer/engine/setup.c \

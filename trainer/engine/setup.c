@@ -7,6 +7,7 @@
 #include "trainer/engine/engine.h"
 #include "trainer/engine/initial.h"
 #include "trainer/engine/subject.h"
+#include "trainer/weights/weights.h"
 
 #define COLLECTIVE_LIMIT_S 600.0
 
@@ -269,6 +270,56 @@ int engine_open(struct engine **ret, const struct job *job, struct seat *seat, s
 		rc = exec_new(&e->exec, &e->prepared, err);
 	if (!rc && e->cfg->init_from)
 		rc = initial_load(e, err);
+	if (rc) {
+		engine_close(e);
+		return rc;
+	}
+	*ret = e;
+	return 0;
+}
+
+static int prepare_evaluation(struct engine *e, const struct engine_evaluation *x, struct err *err)
+{
+	struct prepare_shapes shapes = { .n_eval = x->n };
+	struct program_opts o = { .model = e->model,
+				  .config = x->config,
+				  .precision = precision_of(e->cfg),
+				  .backend = e->backend,
+				  .module = e->module,
+				  .strategy = strategies_table[STRATEGY_single],
+				  .sharing = { .world = 1 } };
+
+	for (int i = 0; i < x->n; i++)
+		shapes.eval[i] = (struct micro_shape){ .size = x->sizes[i], .last = true };
+	for (int s = 0; s < STREAM_COUNT; s++)
+		o.env[s] = (struct kernel_env){ .threads = (int)e->cfg->threads,
+						.deterministic = e->cfg->deterministic,
+						.comm = e->lane[s],
+						.module = e->module };
+	return prepare_programs(&e->prepared, &o, &shapes, err);
+}
+
+int engine_open_evaluation(struct engine **ret, const struct engine_evaluation *o, struct err *err)
+{
+	struct engine *e = engine_new(o->job, o->seat);
+	int rc;
+
+	if (!e)
+		return err_set(err, ERR_NOMEM, "out of memory: engine");
+	e->model = o->model;
+	rc = open_lanes(e, err);
+	if (!rc)
+		rc = open_backend(e, err);
+	if (!rc)
+		rc = prepare_evaluation(e, o, err);
+	if (!rc)
+		rc = prepare_memory(&e->prepared, (uint64_t)e->cfg->seed, err);
+	if (!rc)
+		rc = exec_new(&e->exec, &e->prepared, err);
+	if (!rc)
+		rc = weights_load(e->prepared.program[0]->graph,
+				  &(struct weights_load_opts){ .path = e->cfg->init_from },
+				  &(struct weights_access){ .put = files_put, .user = e }, err);
 	if (rc) {
 		engine_close(e);
 		return rc;

@@ -5,6 +5,7 @@
 #include <math.h>
 
 #include "trainer/models/models.h"
+#include "trainer/ops/attend/attend.h"
 #include "trainer/ops/attention/attention.h"
 #include "trainer/ops/embed/embed.h"
 #include "trainer/ops/gelu/gelu.h"
@@ -18,6 +19,7 @@
 struct build {
 	struct graph *g;
 	const struct model_config *c;
+	struct tensor *first; /* decoding: the first new position */
 };
 
 static struct tensor *param(const struct build *b, const char *name, struct shape shape, struct init init)
@@ -64,17 +66,40 @@ static struct tensor *drop(const struct build *b, struct tensor *x, const char *
 	return dropout_add(b->g, x, b->c->dropout, b->c->seq_len * b->c->width, name);
 }
 
+/* Keys and values of all positions so far live as long as the run. */
+static struct tensor *kept(const struct build *b, const char *name)
+{
+	struct tensor like = { .name = name,
+			       .kind = TENSOR_MOMENT,
+			       .dtype = DTYPE_F32,
+			       .shape = SHAPE(b->c->context, b->c->width),
+			       .life = LIFE_PERSISTENT };
+
+	return name ? graph_tensor(b->g, &like) : NULL;
+}
+
+static struct tensor *attend(const struct build *b, struct tensor *qkv, const char *name)
+{
+	struct attention_attr attr = { .heads = b->c->heads, .seq = b->c->seq_len, .dropout.p = b->c->dropout };
+	struct attend_tensors t = { .first = b->first };
+
+	if (!b->first)
+		return attention_add(b->g, qkv, &attr, name);
+	t.keys = kept(b, graph_printf(b->g, "%s.keys", name));
+	t.values = kept(b, graph_printf(b->g, "%s.values", name));
+	return attend_add(b->g, qkv, &t, b->c->heads, name);
+}
+
 /* One block: *x is the residual stream before `delta`, which is what the block before adds to it. Returns what this one
  * adds. */
 static struct tensor *add_block(const struct build *b, int layer, struct tensor **x, struct tensor *delta)
 {
-	struct attention_attr attr = { .heads = b->c->heads, .seq = b->c->seq_len, .dropout.p = b->c->dropout };
 	double residual_std = INIT_STD / sqrt(2.0 * (double)b->c->layers);
 	const char *h = graph_printf(b->g, "transformer.h.%d", layer);
 	struct tensor *y = norm(b, x, delta, graph_printf(b->g, "%s.ln_1", h));
 
 	y = linear(b, y, graph_printf(b->g, "%s.attn.c_attn", h), 3 * b->c->width, INIT_STD);
-	y = attention_add(b->g, y, &attr, graph_printf(b->g, "%s.attn", h));
+	y = attend(b, y, graph_printf(b->g, "%s.attn", h));
 	y = linear(b, y, graph_printf(b->g, "%s.attn.c_proj", h), b->c->width, residual_std);
 	y = drop(b, y, graph_printf(b->g, "%s.attn.drop", h));
 	y = norm(b, x, y, graph_printf(b->g, "%s.ln_2", h));
@@ -83,12 +108,11 @@ static struct tensor *add_block(const struct build *b, int layer, struct tensor 
 	return drop(b, y, graph_printf(b->g, "%s.mlp.drop", h));
 }
 
-static struct tensor *input(struct graph *g, const char *name, struct shape shape)
+static struct tensor *input(struct graph *g, const char *name, enum dtype dtype, struct shape shape)
 {
 	return graph_tensor(
-		g,
-		&(struct tensor){
-			.name = name, .kind = TENSOR_INPUT, .dtype = DTYPE_I32, .shape = shape, .life = LIFE_MICRO });
+		g, &(struct tensor){
+			   .name = name, .kind = TENSOR_INPUT, .dtype = dtype, .shape = shape, .life = LIFE_MICRO });
 }
 
 static int gpt_build(const struct model *m, struct graph *g, const struct model_config *c, int64_t batch,
@@ -96,12 +120,15 @@ static int gpt_build(const struct model *m, struct graph *g, const struct model_
 {
 	struct build b = { .g = g, .c = c };
 	struct init normal = { .kind = INIT_NORMAL, .scale = INIT_STD };
-	struct tensor *tokens = input(g, "tokens", SHAPE(batch, c->seq_len));
-	struct tensor *targets = input(g, "targets", SHAPE(batch, c->seq_len));
+	bool decode = c->decode && !g->training;
+	struct shape rows = decode ? SHAPE(1, batch) : SHAPE(batch, c->seq_len);
+	struct tensor *tokens = input(g, "tokens", DTYPE_I32, rows), *targets = input(g, "targets", DTYPE_I32, rows);
 	struct tensor *wte = param(&b, "transformer.wte.weight", SHAPE(c->vocab, c->width), normal);
 	struct tensor *wpe = param(&b, "transformer.wpe.weight", SHAPE(c->context, c->width), normal);
-	struct tensor *x = drop(&b, embed_add(g, tokens, wte, wpe), "transformer.drop"), *delta = NULL, *head = wte;
+	struct tensor *where = decode ? input(g, "positions", DTYPE_F32, SHAPE(batch, c->width)) : wpe;
+	struct tensor *x = drop(&b, embed_add(g, tokens, wte, where), "transformer.drop"), *delta = NULL, *head = wte;
 
+	b.first = decode ? input(g, "first", DTYPE_I32, SHAPE(1)) : NULL;
 	for (int i = 0; i < c->layers && !graph_failed(g); i++)
 		delta = add_block(&b, i, &x, delta);
 	delta = norm(&b, &x, delta, "transformer.ln_f");

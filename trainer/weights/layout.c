@@ -5,6 +5,7 @@
 
 #define PREFIX "transformer."
 #define TABLE PREFIX "wte.weight"
+#define HEAD "lm_head.weight"
 #define TILE 32
 
 static bool ends(const char *name, const char *tail)
@@ -71,12 +72,11 @@ struct tensor *layout_owner(const struct graph *g, const char *file_name)
 	return graph_find(g, name);
 }
 
-static bool repeats_table(const struct graph *g, const struct safetensors *s, const char *file_name)
+bool layout_repeats_table(const struct safetensors *s)
 {
-	const struct st_tensor *head = safetensors_find(s, file_name), *table = layout_find(s, TABLE);
+	const struct st_tensor *head = safetensors_find(s, HEAD), *table = layout_find(s, TABLE);
 
-	return !strcmp(file_name, "lm_head.weight") && graph_find(g, TABLE) && head && table &&
-	       head->bytes == table->bytes && head->dtype == table->dtype &&
+	return head && table && head->bytes == table->bytes && head->dtype == table->dtype &&
 	       !memcmp(head->data, table->data, head->bytes);
 }
 
@@ -84,8 +84,10 @@ bool layout_ignorable(const struct graph *g, const struct safetensors *s, const 
 {
 	bool words = graph_find(g, TABLE) != NULL;
 
-	if (ends(file_name, "num_batches_tracked") || repeats_table(g, s, file_name))
+	if (ends(file_name, "num_batches_tracked"))
 		return true;
+	if (words && !strcmp(file_name, HEAD))
+		return layout_repeats_table(s);
 	return words && (ends(file_name, ".attn.bias") || ends(file_name, ".attn.masked_bias"));
 }
 

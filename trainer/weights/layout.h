@@ -20,6 +20,9 @@ struct tensor *layout_owner(const struct graph *g, const char *file_name);	    /
  * "*.attn.masked_bias", and a classifier that repeats the table that it is tied to. */
 bool layout_ignorable(const struct graph *g, const struct safetensors *s, const char *file_name);
 
+/* Whether the file's lm_head.weight is its token table again. */
+bool layout_repeats_table(const struct safetensors *s);
+
 /* Elements from the file's order and types to ours, t's type; scratch holds layout_scratch(t) doubles. */
 size_t layout_scratch(const struct tensor *t);
 void layout_from_file(const struct tensor *t, const struct st_tensor *f, double *scratch, void *to);

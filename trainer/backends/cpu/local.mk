@@ -26,6 +26,7 @@ cpu_sources = \
 	trainer/ops/add/add_cpu.c \
 	trainer/ops/adamw/adamw_cpu.c \
 	trainer/ops/allreduce/allreduce_cpu.c \
+	trainer/ops/attend/attend_cpu.c \
 	trainer/ops/attention/attention_cpu.c \
 	trainer/ops/avgpool/avgpool_cpu.c \
 	trainer/ops/bn/bn_cpu.c \
