@@ -6,7 +6,9 @@ noinst_LTLIBRARIES += libwebapi.la libwebserver.la libwebcli.la
 EXTRA_DIST += web/server/stub.html
 libwebapi_la_SOURCES = \
 	web/api/api.c web/api/api.h \
+	web/api/artifacts.c \
 	web/api/asset.h \
+	web/api/blob.c web/api/blob.h \
 	web/api/call.c web/api/call.h \
 	web/api/changes.c \
 	web/api/compare.c \
@@ -19,9 +21,11 @@ libwebapi_la_SOURCES = \
 	web/api/login.c \
 	web/api/metrics.c \
 	web/api/mlflow.c web/api/mlflow.h \
+	web/api/mlflow_artifacts.c \
 	web/api/mlflow_experiments.c \
 	web/api/mlflow_inputs.c \
 	web/api/mlflow_metrics.c \
+	web/api/mlflow_models.c \
 	web/api/mlflow_names.c \
 	web/api/mlflow_runs.c \
 	web/api/mlflow_search.c \

@@ -393,6 +393,8 @@ INSERT OR REPLACE INTO run_dataset_tag (run_id, dataset_id, name, value) VALUES 
 INSERT OR REPLACE INTO run_model (run_id, direction, model, step) VALUES (?1, ?2, ?3, ?4);
 -- name: artifact_put
 INSERT OR REPLACE INTO artifact (path, bytes, time_ns, sha256) VALUES (?1, ?2, ?3, ?4);
+-- name: artifact_get
+SELECT bytes, time_ns, sha256 FROM artifact WHERE path = ?1;
 -- name: artifact_delete
 DELETE FROM artifact WHERE path = ?1 OR (path > ?1 || '/' AND path < ?1 || '0');
 -- name: model_active
@@ -415,6 +417,30 @@ UPDATE model SET deleted_ms = ?2, updated_ms = ?2 WHERE id = ?1;
 -- name: model_metric_put
 INSERT OR REPLACE INTO model_metric (model_id, name, time_ms, step, run, value, dataset_name, dataset_digest)
 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8);
+-- name: model_row
+SELECT id, uuid, experiment_id, name, type, source_run, status, created_ms, updated_ms FROM model
+WHERE uuid = ?1 AND (?2 OR deleted_ms IS NULL);
+-- name: model_rows
+SELECT id, uuid, experiment_id, name, type, source_run, status, created_ms, updated_ms FROM model
+WHERE experiment_id = ?1 AND deleted_ms IS NULL;
+-- name: model_params
+SELECT name, value FROM model_param WHERE model_id = ?1 ORDER BY name;
+-- name: model_tags
+SELECT name, value FROM model_tag WHERE model_id = ?1 ORDER BY name;
+-- name: model_metrics
+SELECT name, time_ms, step, run, value, dataset_name, dataset_digest FROM model_metric WHERE model_id = ?1
+ORDER BY name, time_ms, step;
+-- name: run_datasets
+SELECT d.id, d.name, d.digest, d.source_type, d.source, d.schema, d.profile
+FROM run_dataset rd JOIN dataset d ON d.id = rd.dataset_id WHERE rd.run_id = ?1 ORDER BY rd.number;
+-- name: run_dataset_tags
+SELECT name, value FROM run_dataset_tag WHERE run_id = ?1 AND dataset_id = ?2 ORDER BY name;
+-- name: run_models
+SELECT model, step, direction FROM run_model WHERE run_id = ?1 ORDER BY direction, step, model;
+-- name: dataset_summaries
+SELECT DISTINCT d.experiment_id, d.name, d.digest, (SELECT t.value FROM run_dataset_tag t WHERE t.run_id = rd.run_id
+	AND t.dataset_id = d.id AND t.name = 'mlflow.data.context')
+FROM dataset d JOIN run_dataset rd ON rd.dataset_id = d.id WHERE d.experiment_id = ?1 ORDER BY d.name, d.digest LIMIT 1000;
 
 -- checks
 

@@ -17,14 +17,16 @@ BUILD = os.environ.get("builddir") or os.path.join(SOURCE, "build")
 PROGRAM = os.path.join(BUILD, "dptrack")
 JSON = {"Content-Type": "application/json"}
 failures = []
-MLFLOW_PREFIXES = {"MLFLOW": ("/api/2.0/mlflow", "/ajax-api/2.0/mlflow"), "MLFLOW_AJAX": ("/ajax-api/2.0/mlflow",)}
+MLFLOW_PREFIXES = {"MLFLOW": ("/api/2.0/mlflow", "/ajax-api/2.0/mlflow"), "MLFLOW_AJAX": ("/ajax-api/2.0/mlflow",),
+                   "MLFLOW_FILES": ("/api/2.0/mlflow-artifacts", "/ajax-api/2.0/mlflow-artifacts"),
+                   "MLFLOW_INFO": ("/api/3.0/mlflow", "/ajax-api/3.0/mlflow"), "MLFLOW_SITE": ("",)}
 
 
 def routes(mlflow=True):
     """Every route of routes.def as (method, path, handler, scope, body limit); MLflow's under each of its prefixes."""
     with open(os.path.join(SOURCE, "schema", "api", "routes.def"), encoding="utf-8") as f:
         text = f.read()
-    found = re.findall(r'^(ROUTE|MLFLOW|MLFLOW_AJAX)\((\w+),\s*"([^"]*)",\s*(\w+),\s*(\w+),\s*(\d+)\)', text, re.M)
+    found = re.findall(r'^(ROUTE|MLFLOW\w*)\((\w+),\s*"([^"]*)",\s*(\w+),\s*(\w+),\s*(\d+)\)', text, re.M)
     for macro, method, path, handler, scope, limit in found:
         if macro == "ROUTE" or mlflow:
             for prefix in MLFLOW_PREFIXES.get(macro, ("",)):

@@ -19,7 +19,7 @@ def load(name):
 def routes():
     out = {}
     for method, path, handler, scope, limit in lib.routes(mlflow=False):
-        key = (method.lower(), path.replace("/*", "/{asset}"))
+        key = (method.lower(), re.sub(r"/\*$", "/{asset}" if path == "/*" else "/{path}", path))
         lib.check(key not in out, f"{key}: twice in routes.def")
         out[key] = (handler, SCOPES[scope], limit)
     return out
@@ -107,7 +107,7 @@ def example_request(path, op):
             continue
         values = p["example"] if isinstance(p["example"], list) else [p["example"]]
         if p["in"] == "path":
-            path = path.replace("{%s}" % p["name"], urllib.parse.quote(str(values[0]), safe=""))
+            path = path.replace("{%s}" % p["name"], urllib.parse.quote(str(values[0]), safe="/" if p["name"] == "path" else ""))
         elif p["in"] == "query":
             query += [(p["name"], v) for v in values]
         else:

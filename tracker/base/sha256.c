@@ -1,4 +1,4 @@
-/* sha256.c: SHA-256 over bytes in memory; constants are the fractional parts of roots of the first primes. */
+/* sha256.c: SHA-256 ; constants are the fractional parts of roots of the first primes. */
 #include "tracker/base/sha256.h"
 
 #include <stdint.h>
@@ -43,21 +43,60 @@ static void mix(uint32_t h[8], const unsigned char *p)
 		h[i] += a[i];
 }
 
-void sha256_hex(const void *bytes, size_t n, char ret[65])
+void sha256_init(struct sha256 *s)
 {
-	uint32_t h[8] = { 0x6a09e667, 0xbb67ae85, 0x3c6ef372, 0xa54ff53a, 0x510e527f, 0x9b05688c, 0x1f83d9ab, 0x5be0cd19 };
-	unsigned char last[128] = { 0 };
-	size_t whole = n / 64 * 64, rest = n - whole, size = rest < 56 ? 64 : 128, i;
+	static const uint32_t start[8] = { 0x6a09e667, 0xbb67ae85, 0x3c6ef372, 0xa54ff53a,
+					   0x510e527f, 0x9b05688c, 0x1f83d9ab, 0x5be0cd19 };
 
-	for (i = 0; i < whole; i += 64)
-		mix(h, (const unsigned char *)bytes + i);
-	if (rest)
-		memcpy(last, (const unsigned char *)bytes + whole, rest);
+	memcpy(s->h, start, sizeof start);
+	s->bytes = 0;
+}
+
+void sha256_add(struct sha256 *s, const void *bytes, size_t n)
+{
+	const unsigned char *at = bytes;
+	size_t have = (size_t)(s->bytes % 64), part;
+
+	s->bytes += n;
+	while (n) {
+		if (!have && n >= 64) {
+			mix(s->h, at);
+			at += 64;
+			n -= 64;
+			continue;
+		}
+		part = 64 - have < n ? 64 - have : n;
+		memcpy(s->rest + have, at, part);
+		have += part;
+		at += part;
+		n -= part;
+		if (have == 64) {
+			mix(s->h, s->rest);
+			have = 0;
+		}
+	}
+}
+
+void sha256_end(struct sha256 *s, char ret[65])
+{
+	unsigned char last[128] = { 0 };
+	size_t rest = (size_t)(s->bytes % 64), size = rest < 56 ? 64 : 128, i;
+
+	memcpy(last, s->rest, rest);
 	last[rest] = 0x80;
 	for (i = 0; i < 8; i++)
-		last[size - 1 - i] = (unsigned char)((uint64_t)n * 8 >> (8 * i));
+		last[size - 1 - i] = (unsigned char)(s->bytes * 8 >> (8 * i));
 	for (i = 0; i < size; i += 64)
-		mix(h, last + i);
+		mix(s->h, last + i);
 	for (i = 0; i < 8; i++)
-		snprintf(ret + 8 * i, 9, "%08x", (unsigned int)h[i]);
+		snprintf(ret + 8 * i, 9, "%08x", (unsigned int)s->h[i]);
+}
+
+void sha256_hex(const void *bytes, size_t n, char ret[65])
+{
+	struct sha256 s;
+
+	sha256_init(&s);
+	sha256_add(&s, bytes, n);
+	sha256_end(&s, ret);
 }

@@ -3,7 +3,19 @@
 #define DPT_BASE_SHA256_H
 
 #include <stddef.h>
+#include <stdint.h>
 
 void sha256_hex(const void *bytes, size_t n, char ret[65]); /* 64 lower-case hex digits */
+
+/* Piece by piece. Caller's storage. */
+struct sha256 {
+	uint32_t h[8];
+	uint64_t bytes;
+	unsigned char rest[64];
+};
+
+void sha256_init(struct sha256 *s);
+void sha256_add(struct sha256 *s, const void *bytes, size_t n);
+void sha256_end(struct sha256 *s, char ret[65]);
 
 #endif

@@ -63,8 +63,9 @@ enum call_next api_run(struct call *c, const char *id, enum api_detail detail)
 
 	if (query_run(c->api->store, id, c->arena, &run, &err))
 		return call_fail_err(c, "run", &err);
-	api_write_run(&j, &run, detail);
-	buf_addc(&c->out, '\n');
+	api_write_run(c, &j, &run, detail);
+	if (c->status < 300)
+		buf_addc(&c->out, '\n');
 	return CALL_DONE;
 }
 

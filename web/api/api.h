@@ -56,7 +56,10 @@ enum call_next api_reply_run(struct call *c, const struct ingest_result *res);
 /* FULL adds environment, ranks, segments and problems; SERIES also each series of each rank, which may be millions. */
 enum api_detail { API_RUN_LISTED, API_RUN_FULL, API_RUN_SERIES };
 
-void api_write_run(struct js *j, const struct query_run *run, enum api_detail detail);
+void api_write_run(struct call *c, struct js *j, const struct query_run *run, enum api_detail detail);
+
+/* The files of one folder of a run as an array; false after failing the call. */
+bool api_write_artifacts(struct call *c, struct js *j, const char *experiment, const char *run, const char *path);
 
 /* The page's form that asks for a token, as a reply of status 401. query: where to go afterwards; both may be NULL. */
 enum call_next api_login_form(struct call *c, const char *query, const char *problem);

@@ -77,6 +77,8 @@ enum call_next call_fail(struct call *c, enum call_error code, const char *field
 		c->stream.release(c->stream.state);
 	c->stream = (struct call_stream){ 0 };
 	c->fixed = NULL;
+	c->file.set = false;
+	c->header_count = 0;
 	c->etag = c->cache = c->disposition = c->location = c->cookie = c->csp = NULL;
 	c->status = call_error_status(code);
 	c->type = "application/json";
@@ -235,6 +237,12 @@ const char *call_run_id(struct call *c, size_t var)
 		return c->vars[var];
 	call_fail(c, CALL_not_found, "run", "no such run: a run id is 32 lower-case hex digits");
 	return NULL;
+}
+
+void call_header(struct call *c, const char *name, const char *value)
+{
+	if (c->header_count < CALL_HEADERS_MAX && value)
+		c->headers[c->header_count++] = (struct call_header){ name, value };
 }
 
 bool call_defer(struct call *c, void (*fn)(void *arg), void *arg)

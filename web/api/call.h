@@ -23,8 +23,12 @@ enum call_method { METHOD_GET, METHOD_POST, METHOD_PUT, METHOD_PATCH, METHOD_DEL
 enum call_scope { SCOPE_OPEN, SCOPE_READ, SCOPE_WRITE, SCOPE_ADMIN };
 
 /* CALL_DONE: the reply (or the failure) is complete. CALL_WAIT: another thread will call call_wake, after which
- * call->resume is called on the call's own thread; it returns the same two values. */
-enum call_next { CALL_DONE, CALL_WAIT };
+ * call->resume is called on the call's own thread; it returns the same two values. CALL_BODY: the handler of a route whose
+ * body is streamed wants it: call->take gets its pieces, then call->resume is called. */
+enum call_next { CALL_DONE, CALL_WAIT, CALL_BODY };
+
+/* A route that takes more than this has its body streamed: its handler is called before the body, with body NULL. */
+#define CALL_BUFFERED_MAX ((size_t)64 << 20)
 
 enum call_error {
 #define API_ERROR(name, status) CALL_##name,
@@ -67,6 +71,19 @@ struct call_stream {
 	bool events; /* an event stream: counted against the connections left to them */
 };
 
+/* A piece of a file as the reply. */
+struct call_file {
+	bool set;
+	int fd; /* borrowed until the call ends */
+	uint64_t from, bytes;
+};
+
+struct call_header {
+	const char *name, *value;
+};
+
+#define CALL_HEADERS_MAX 6
+
 /* What the caller offers; both members are set. */
 struct call_host {
 	const char *(*header)(const struct call *c, const char *name); /* NULL: not sent */
@@ -107,8 +124,15 @@ struct call {
 	enum call_next (*resume)(struct call *c);
 	void *waiting; /* api_submit's own, between CALL_WAIT and resume */
 	void *own;     /* the handler's own */
+	int (*take)(struct call *c, const void *bytes, size_t n); /* CALL_BODY; negative after failing the call */
+	struct call_file file; /* instead of out */
+	struct call_header headers[CALL_HEADERS_MAX]; /* further ones */
+	size_t header_count;
 	struct call_cleanup *cleanups;
 };
+
+/* One more header of the reply; the value lives as long as the call. */
+void call_header(struct call *c, const char *name, const char *value);
 
 /* Runs fn(arg) when the call ends, however it ends; the newest first. False (fn has run) when out of memory. */
 bool call_defer(struct call *c, void (*fn)(void *arg), void *arg);

@@ -159,7 +159,7 @@ static void write_series_list(struct js *j, const struct query_run *run)
 	js_close(j, ']');
 }
 
-void api_write_run(struct js *j, const struct query_run *run, enum api_detail detail)
+void api_write_run(struct call *c, struct js *j, const struct query_run *run, enum api_detail detail)
 {
 	js_open(j, '{');
 	js_key_str(j, "id", run->id);
@@ -187,7 +187,8 @@ void api_write_run(struct js *j, const struct query_run *run, enum api_detail de
 		write_ranks(j, run);
 		write_problems(j, run);
 		js_key(j, "artifacts");
-		js_raw(j, "[]");
+		if (!api_write_artifacts(c, j, run->experiment_id, run->id, ""))
+			return;
 	}
 	if (detail == API_RUN_SERIES)
 		write_series_list(j, run);
@@ -232,7 +233,7 @@ enum call_next run_list(struct call *c)
 	js_key(&j, "runs");
 	js_open(&j, '[');
 	for (i = 0; i < runs.count; i++)
-		api_write_run(&j, &runs.items[i], API_RUN_LISTED);
+		api_write_run(c, &j, &runs.items[i], API_RUN_LISTED);
 	js_close(&j, ']');
 	js_key_str(&j, "next_page_token", runs.next_page_token);
 	js_close(&j, '}');

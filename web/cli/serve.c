@@ -24,7 +24,7 @@
 
 struct serve {
 	const char *logdir, *host, *db, *artifacts, *token_file, *tls_cert, *tls_key;
-	int port, max_connections;
+	int port, max_connections, artifact_mib;
 	bool help, behind_proxy;
 	char token[200]; /* "": none fixed */
 	char owner_token[TOKEN_TEXT_MAX];
@@ -85,7 +85,8 @@ static int open_store(struct serve *o, struct err *err)
 	if (o->paths.elsewhere)
 		log_info("%s cannot hold the store; it is %s", o->logdir, o->paths.db);
 	rc = store_open(&o->store, &(struct store_opts){ .db_path = o->paths.db, .logdir = o->logdir,
-		.artifacts = o->artifacts ? o->artifacts : o->paths.artifacts }, err);
+		.artifacts = o->artifacts ? o->artifacts : o->paths.artifacts,
+		.artifact_max = (uint64_t)o->artifact_mib << 20 }, err);
 	if (rc == ERR_BUSY && !store_holder(&holder, o->paths.db, NULL) && holder.address[0])
 		return err_set(err, ERR_BUSY, "%s is served already, at %s (process %d)", o->logdir, holder.address, holder.pid);
 	return rc;
@@ -231,6 +232,7 @@ static int serve_run(int argc, char **argv, struct err *err)
 		{ "port", FLAG_NUMBER, "PORT", "default: 6007; 0: any free one", &o.port, 0, 65535 },
 		{ "db", FLAG_TEXT, "FILE", "the store (default: DIR/dptrack.db)", &o.db, 0, 0 },
 		{ "artifacts", FLAG_TEXT, "DIR", "artifacts (default: beside the store)", &o.artifacts, 0, 0 },
+		{ "max-artifact-mib", FLAG_NUMBER, "N", "largest artifact taken, in MiB (default: 1048576)", &o.artifact_mib, 1, 1048576 },
 		{ "tls-cert", FLAG_TEXT, "FILE", "serve HTTPS with this certificate (PEM, its chain behind it)", &o.tls_cert, 0, 0 },
 		{ "tls-key", FLAG_TEXT, "FILE", "the certificate's private key (PEM)", &o.tls_key, 0, 0 },
 		{ "behind-proxy", FLAG_SWITCH, "", "a reverse proxy stands before the server: believe its X-Forwarded-Host and -Proto", &o.behind_proxy, 0, 0 },

@@ -3,6 +3,7 @@
 #include "web/server/server.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
 #include <microhttpd.h>
 #include <pthread.h>
@@ -80,7 +81,7 @@ struct exchange {
 	size_t wire_bytes, held_bytes;
 	unsigned allow; /* methods of the address, for Allow */
 	unsigned tokens; /* generation when access was checked */
-	bool begun, refused, close, waiting, options;
+	bool begun, refused, close, waiting, options, streamed;
 	atomic_int wait;
 };
 
@@ -335,6 +336,8 @@ static void reply_headers(struct exchange *x, struct MHD_Response *r)
 		MHD_add_response_header(r, "Location", c->location);
 	if (c->cookie)
 		MHD_add_response_header(r, "Set-Cookie", c->cookie);
+	for (size_t i = 0; i < c->header_count; i++)
+		MHD_add_response_header(r, c->headers[i].name, c->headers[i].value);
 	if (c->retry_after_s) {
 		snprintf(text, sizeof(text), "%d", c->retry_after_s);
 		MHD_add_response_header(r, "Retry-After", text);
@@ -388,6 +391,16 @@ static ssize_t read_nothing(void *cls, uint64_t pos, char *to, size_t max)
 	return MHD_CONTENT_READER_END_OF_STREAM;
 }
 
+static struct MHD_Response *reply_file(const struct call_file *f)
+{
+	int fd = fcntl(f->fd, F_DUPFD_CLOEXEC, 0);
+	struct MHD_Response *r = fd < 0 ? NULL : MHD_create_response_from_fd_at_offset64(f->bytes, fd, f->from);
+
+	if (!r && fd >= 0)
+		close(fd);
+	return r;
+}
+
 static struct MHD_Response *reply_body(struct exchange *x)
 {
 	struct call *c = &x->call;
@@ -401,6 +414,8 @@ static struct MHD_Response *reply_body(struct exchange *x)
 	}
 	if (c->stream.fill)
 		return feed_response(x, gzip && !c->stream.events);
+	if (c->file.set)
+		return reply_file(&c->file);
 	if (c->fixed) {
 		r = MHD_create_response_from_buffer(c->fixed_len, (void *)(uintptr_t)c->fixed, MHD_RESPMEM_PERSISTENT);
 		if (r && c->fixed_gzip)
@@ -448,7 +463,7 @@ static enum MHD_Result reply_send(struct exchange *x)
 
 	if (buf_failed(&c->out) && !c->fixed && !c->stream.fill)
 		call_fail(c, CALL_busy, NULL, "the reply does not fit into memory: ask for less");
-	if (x->pass.method == METHOD_GET && c->status == 200 && !c->stream.fill && !c->etag && !c->cache && !x->refused && !x->options)
+	if (x->pass.method == METHOD_GET && c->status == 200 && !c->stream.fill && !c->file.set && !c->etag && !c->cache && !x->refused && !x->options)
 		reply_tag(c);
 	if (c->status == 200 && !x->refused && x->pass.method == METHOD_GET && reply_unchanged(x)) {
 		c->status = MHD_HTTP_NOT_MODIFIED;
@@ -457,6 +472,7 @@ static enum MHD_Result reply_send(struct exchange *x)
 		if (c->stream.fill)
 			c->stream.release(c->stream.state);
 		c->stream = (struct call_stream){ 0 };
+		c->file.set = false;
 		buf_reset(&c->out);
 	}
 	limit_streams(x);
@@ -567,7 +583,8 @@ static void begin_body(struct exchange *x)
 {
 	size_t limit = x->call.route->body_max;
 
-	buf_init(&x->body, limit);
+	x->streamed = limit > CALL_BUFFERED_MAX;
+	buf_init(&x->body, x->streamed ? CALL_BUFFERED_MAX : limit);
 	if (x->pass.content_length > (int64_t)limit || (x->pass.chunked && !limit)) {
 		refuse(x, CALL_too_large, limit ? "the body is larger than this address takes" : "this address takes no body");
 		return;
@@ -577,6 +594,8 @@ static void begin_body(struct exchange *x)
 		if (!x->gunzip)
 			refuse(x, CALL_busy, "out of memory");
 	}
+	if (x->streamed && !x->refused)
+		x->refused = x->call.route->handler(&x->call) != CALL_BODY; /* then its reply is there */
 }
 
 /* Everything that can be decided before the body. */
@@ -624,6 +643,13 @@ static bool hold(struct exchange *x)
 	return atomic_fetch_add(&x->srv->bodies, grown) + grown <= HTTP_BODIES_MAX;
 }
 
+/* A piece of a streamed body to its handler. */
+static void pass_on(struct exchange *x, const char *data, size_t n)
+{
+	if (n && x->call.take(&x->call, data, n))
+		x->refused = true;
+}
+
 /* False: the client goes on sending what was refused long ago; cut it off. */
 static bool take_body(struct exchange *x, const char *data, size_t n)
 {
@@ -636,6 +662,8 @@ static bool take_body(struct exchange *x, const char *data, size_t n)
 		return x->wire_bytes <= HTTP_DISCARD_MAX;
 	if (x->gunzip) {
 		rc = gunzip_feed(x->gunzip, data, n, &x->body);
+	} else if (x->streamed) {
+		pass_on(x, data, n);
 	} else {
 		buf_add(&x->body, data, n);
 		rc = buf_failed(&x->body) ? ERR_LIMIT : 0;
@@ -644,6 +672,10 @@ static bool take_body(struct exchange *x, const char *data, size_t n)
 		refuse(x, CALL_too_large, "the body is larger than this address takes");
 	else if (rc)
 		refuse(x, CALL_bad_request, "the body is not the gzip stream that Content-Encoding says");
+	if (x->streamed && x->gunzip && !x->refused) {
+		pass_on(x, x->body.data, x->body.len);
+		buf_reset(&x->body);
+	}
 	if (!hold(x) && !x->refused) {
 		x->call.retry_after_s = 1;
 		refuse(x, CALL_busy, "too many large bodies at once");
@@ -670,6 +702,8 @@ static enum MHD_Result dispatch(struct exchange *x)
 		refuse(x, CALL_bad_request, "the gzip body ends too early");
 	if (x->refused)
 		return reply_send(x);
+	if (x->streamed)
+		return advance(x, c->resume(c));
 	c->body = x->body.data ? x->body.data : "";
 	c->body_len = x->body.len;
 	return advance(x, c->route->handler(c));

@@ -3,6 +3,7 @@
 
 #include <pthread.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "web/server/router.h"
 
@@ -60,6 +61,24 @@ static int local_stream(struct local *l, const struct local_sink *sink, struct e
 	return rc;
 }
 
+static int local_file(struct local *l, const struct local_sink *sink, struct err *err)
+{
+	struct call_file *f = &l->call.file;
+	char room[65536];
+	ssize_t n;
+	int rc = 0;
+
+	while (!rc && f->bytes) {
+		n = pread(f->fd, room, f->bytes < sizeof(room) ? f->bytes : sizeof(room), (off_t)f->from);
+		if (n <= 0)
+			return err_set(err, ERR_IO, "the reply broke off");
+		rc = sink->take(sink->arg, room, (size_t)n, err);
+		f->from += (uint64_t)n;
+		f->bytes -= (uint64_t)n;
+	}
+	return rc;
+}
+
 static void local_dispatch(struct local *l, const struct local_opts *o)
 {
 	enum call_method m = METHOD_GET;
@@ -73,6 +92,10 @@ static void local_dispatch(struct local *l, const struct local_opts *o)
 		return;
 	}
 	l->call.route = match.route;
+	if (match.route->body_max > CALL_BUFFERED_MAX) {
+		call_fail(&l->call, CALL_not_implemented, NULL, "files are sent to a server: start dptrack serve");
+		return;
+	}
 	l->call.body = o->body ? o->body : "";
 	l->call.body_len = strlen(l->call.body);
 	for (next = match.route->handler(&l->call); next == CALL_WAIT; next = l->call.resume(&l->call))
@@ -94,6 +117,8 @@ int local_request(const struct api *api, const struct local_opts *o, int *ret_st
 	*ret_status = l.call.status;
 	if (l.call.stream.fill)
 		rc = local_stream(&l, sink, err);
+	else if (l.call.file.set)
+		rc = local_file(&l, sink, err);
 	else if (l.call.fixed)
 		rc = sink->take(sink->arg, l.call.fixed, l.call.fixed_len, err);
 	else if (buf_failed(&l.call.out))

@@ -23,6 +23,7 @@ struct store {
 	struct heads *heads;
 	struct writer *writer;
 	struct readers *readers;
+	struct artifacts *files;
 	struct tokens *tokens;
 };
 

@@ -8,6 +8,7 @@ EXTRA_DIST += $(store_sql) $(store_scripts) schema/sql/queries.sql schema/gen/sq
 libwebstore_la_SOURCES = \
 	web/store/apply.c web/store/apply.h \
 	web/store/apply_journal.c web/store/apply_journal.h \
+	web/store/artifacts.c web/store/artifacts.h \
 	web/store/backup.c \
 	web/store/chart.c \
 	web/store/check.c web/store/check.h \
@@ -27,8 +28,11 @@ libwebstore_la_SOURCES = \
 	web/store/ingest.c web/store/ingest.h \
 	web/store/inside.h \
 	web/store/intake.c web/store/intake.h \
+	web/store/links.c \
+	web/store/list.h \
 	web/store/locate.c \
 	web/store/map.c web/store/map.h \
+	web/store/models.c web/store/models.h \
 	web/store/pack.c web/store/pack.h \
 	web/store/pick.c web/store/pick.h \
 	web/store/points.c web/store/points.h \

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "tracker/base/clock.h"
+#include "web/store/artifacts.h"
 #include "web/store/columns.h"
 #include "web/store/heads.h"
 #include "web/store/inside.h"
@@ -125,6 +126,15 @@ int store_lock(struct store **ret, const char *db_path, struct err *err)
 	return 0;
 }
 
+static int open_artifacts(struct store *s, const struct store_opts *opts, struct err *err)
+{
+	const char *slash = strrchr(s->path, '/');
+	char beside[PATH_MAX + 32];
+
+	snprintf(beside, sizeof beside, "%.*sdptrack.artifacts", slash ? (int)(slash - s->path) + 1 : 0, s->path);
+	return artifacts_new(&s->files, opts->artifacts ? opts->artifacts : beside, opts->artifact_max, err);
+}
+
 int store_open(struct store **ret, const struct store_opts *opts, struct err *err)
 {
 	struct store *s = calloc(1, sizeof *s);
@@ -145,6 +155,8 @@ int store_open(struct store **ret, const struct store_opts *opts, struct err *er
 		rc = readers_new(&s->readers, s->path, opts->max_readers, err);
 	if (!rc)
 		rc = tokens_new(&s->tokens, err);
+	if (!rc)
+		rc = open_artifacts(s, opts, err);
 	if (rc) {
 		store_close(s);
 		return rc;
@@ -163,6 +175,7 @@ void store_close(struct store *s)
 	work_free(s->background);
 	work_free(s->work);
 	arena_free(s->checked_arena);
+	artifacts_free(s->files);
 	columns_free(s->columns);
 	heads_free(s->heads);
 	readers_free(s->readers);

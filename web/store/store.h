@@ -16,8 +16,9 @@ struct store;
 
 struct store_opts {
 	const char *db_path;   /* required; file and lock are made when absent, the folder must exist */
-	const char *logdir;    /* the folder of runs, and that of artifacts, for gc and backup; NULL: none */
-	const char *artifacts;
+	const char *logdir;    /* the folder of runs, for gc and backup; NULL: none */
+	const char *artifacts; /* their folder; NULL: dptrack.artifacts beside the file, which gc and backup leave alone */
+	uint64_t artifact_max; /* bytes of one; 0: 1 TiB */
 	int max_readers;       /* read-only connections kept; 0: 4 */
 	int wal_limit_bytes;   /* checkpoint when the log file is longer; 0: 8 MiB */
 	bool no_fold;          /* tests only: leave the ingest log unfolded */

@@ -1,0 +1,345 @@
+/* blob.c: the way of a file into the store and out of it. What waits for the disk runs on a thread of its own, so that no
+ * other connection of the worker waits with it. */
+#include "web/api/blob.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+/* One upload or removal on its way. */
+struct work {
+	struct call *c;
+	struct blob_put put;
+	struct blob_remove remove;
+	struct artifact_upload *upload;
+	struct artifact_file file;
+	struct err err;
+	int rc;
+	void (*run)(struct work *w);
+};
+
+static enum call_next out_of_memory(struct call *c, enum call_next (*fail)(struct call *c, const struct err *err))
+{
+	return fail(c, &(struct err){ ERR_NOMEM, "out of memory" });
+}
+
+static void *work_main(void *arg)
+{
+	struct work *w = arg;
+
+	w->run(w);
+	call_wake(w->c);
+	return NULL;
+}
+
+/* Runs w->run elsewhere, then resume here. */
+static enum call_next work_start(struct work *w, enum call_next (*resume)(struct call *c))
+{
+	pthread_attr_t attr;
+	pthread_t thread;
+	int rc;
+
+	w->c->resume = resume;
+	pthread_attr_init(&attr);
+	pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
+	pthread_attr_setstacksize(&attr, 256 << 10);
+	rc = pthread_create(&thread, &attr, work_main, w);
+	pthread_attr_destroy(&attr);
+	if (!rc)
+		return CALL_WAIT;
+	w->run(w);
+	return resume(w->c);
+}
+
+/* --- in ----------------------------------------------------------------------------------------------------- */
+
+static void drop_upload(void *arg)
+{
+	struct work *w = arg;
+
+	artifact_end(w->upload);
+}
+
+static int put_take(struct call *c, const void *bytes, size_t n)
+{
+	struct work *w = c->own;
+
+	if (!artifact_write(w->upload, bytes, n, &w->err))
+		return 0;
+	w->put.fail(c, &w->err);
+	return -1;
+}
+
+static void put_commit(struct work *w)
+{
+	w->rc = artifact_commit(w->upload, &w->file, &w->err);
+}
+
+static enum call_next put_stored(struct call *c, const struct ingest_result *res)
+{
+	struct work *w = c->own;
+
+	return res->code ? w->put.fail(c, &res->err) : w->put.then(c, &w->file);
+}
+
+static enum call_next put_committed(struct call *c)
+{
+	struct work *w = c->own;
+	struct tracking_op op = { .kind = TRACKING_ARTIFACT_PUT, .name = w->put.path, .bytes = (int64_t)w->file.bytes,
+				  .time_ns = w->file.time_ns, .sha256 = w->file.sha256 };
+
+	if (w->rc)
+		return w->put.fail(c, &w->err);
+	return api_submit(c, &(struct api_change){ .tracking = &op, .keep_errors = true, .then = put_stored });
+}
+
+static enum call_next put_whole(struct call *c)
+{
+	struct work *w = c->own;
+
+	w->run = put_commit;
+	return work_start(w, put_committed);
+}
+
+enum call_next blob_put(struct call *c, const struct blob_put *put)
+{
+	struct work *w = arena_alloc(c->arena, sizeof(*w));
+
+	if (!w || !call_defer(c, drop_upload, w))
+		return out_of_memory(c, put->fail);
+	w->c = c;
+	w->put = *put;
+	if (artifact_begin(&w->upload, store_artifacts(c->api->store), put->path, &w->err))
+		return put->fail(c, &w->err);
+	c->own = w;
+	c->take = put_take;
+	c->resume = put_whole;
+	return CALL_BODY;
+}
+
+/* --- away --------------------------------------------------------------------------------------------------- */
+
+static void remove_now(struct work *w)
+{
+	w->rc = artifact_remove(store_artifacts(w->c->api->store), w->remove.path, &w->err);
+}
+
+static enum call_next remove_stored(struct call *c, const struct ingest_result *res)
+{
+	struct work *w = c->own;
+
+	return res->code ? w->remove.fail(c, &res->err) : w->remove.then(c);
+}
+
+static enum call_next removed(struct call *c)
+{
+	struct work *w = c->own;
+	struct tracking_op op = { .kind = TRACKING_ARTIFACT_DELETE, .name = w->remove.path };
+
+	if (w->rc)
+		return w->remove.fail(c, &w->err);
+	return api_submit(c, &(struct api_change){ .tracking = &op, .keep_errors = true, .then = remove_stored });
+}
+
+enum call_next blob_remove(struct call *c, const struct blob_remove *remove)
+{
+	struct work *w = arena_alloc(c->arena, sizeof(*w));
+
+	if (!w)
+		return out_of_memory(c, remove->fail);
+	*w = (struct work){ .c = c, .remove = *remove, .run = remove_now };
+	c->own = w;
+	return work_start(w, removed);
+}
+
+/* --- out ---------------------------------------------------------------------------------------------------- */
+
+const char *blob_type(const char *path)
+{
+	static const struct {
+		const char *end, *type;
+	} types[] = {
+		{ "png", "image/png" }, { "jpg", "image/jpeg" }, { "jpeg", "image/jpeg" }, { "gif", "image/gif" },
+		{ "webp", "image/webp" }, { "bmp", "image/bmp" }, { "svg", "image/svg+xml" }, { "html", "text/html" },
+		{ "htm", "text/html" }, { "pdf", "application/pdf" }, { "zip", "application/zip" }, { "gz", "application/gzip" },
+		{ "mp4", "video/mp4" }, { "wav", "audio/x-wav" }, { "mp3", "audio/mpeg" },
+	};
+	static const char plain[] = " txt log err cfg conf cnf cf ini properties prop hocon toml yaml yml xml json js py py3 csv tsv md "
+				    "rst jsonl mlmodel mlproject ";
+	const char *name = strrchr(path, '/') ? strrchr(path, '/') + 1 : path, *dot = strrchr(name, '.');
+	char word[16] = " ";
+	size_t n = 1, i;
+
+	for (name = dot ? dot + 1 : name; *name && n < sizeof(word) - 2; name++)
+		word[n++] = (char)(*name >= 'A' && *name <= 'Z' ? *name + 32 : *name);
+	if (*name)
+		return "application/octet-stream";
+	word[n] = '\0';
+	for (i = 0; i < sizeof(types) / sizeof(types[0]); i++)
+		if (!strcmp(word + 1, types[i].end))
+			return types[i].type;
+	word[n] = ' ';
+	word[n + 1] = '\0';
+	return n > 1 && strstr(plain, word) ? "text/plain" : "application/octet-stream";
+}
+
+/* What a browser may show inside its window: pictures and plain text. */
+static bool shown(const char *type)
+{
+	return (!strncmp(type, "image/", 6) && strcmp(type, "image/svg+xml")) || !strcmp(type, "text/plain");
+}
+
+static bool attr_char(unsigned char ch)
+{
+	return (ch >= '0' && ch <= '9') || (ch >= 'A' && ch <= 'Z') || (ch >= 'a' && ch <= 'z') || (ch && strchr("!#$&+-.^_`|~", ch));
+}
+
+static const char *disposition(struct call *c, const char *path, bool download)
+{
+	const char *name = strrchr(path, '/') ? strrchr(path, '/') + 1 : path, *at, *text;
+	bool token = true, ascii = true;
+	struct buf b;
+
+	buf_init(&b, 8192);
+	for (at = name; *at; at++) {
+		token = token && attr_char((unsigned char)*at);
+		ascii = ascii && (unsigned char)*at < 0x80;
+	}
+	buf_adds(&b, download ? "attachment; filename=" : "inline; filename=");
+	if (!token)
+		buf_addc(&b, '"');
+	for (at = name; *at; at++)
+		if ((unsigned char)*at < 0x80)
+			buf_addf(&b, *at == '"' ? "\\%c" : "%c", *at);
+	if (!token)
+		buf_addc(&b, '"');
+	if (!ascii)
+		buf_adds(&b, "; filename*=UTF-8''");
+	for (at = ascii ? "" : name; *at; at++)
+		buf_addf(&b, attr_char((unsigned char)*at) ? "%c" : "%%%02X", (unsigned char)*at);
+	text = buf_failed(&b) ? NULL : arena_strdup(c->arena, b.data);
+	buf_done(&b);
+	return text;
+}
+
+/* The digest as RFC 9530 writes it. */
+static const char *repr_digest(struct call *c, const char *hex)
+{
+	static const char alphabet[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+	unsigned char raw[33] = { 0 };
+	char text[45];
+	int i;
+
+	for (i = 0; i < 32; i++)
+		sscanf(hex + 2 * i, "%2hhx", &raw[i]);
+	for (i = 0; i < 11; i++) {
+		unsigned v = (unsigned)raw[3 * i] << 16 | (unsigned)raw[3 * i + 1] << 8 | raw[3 * i + 2];
+
+		text[4 * i] = alphabet[v >> 18];
+		text[4 * i + 1] = alphabet[v >> 12 & 63];
+		text[4 * i + 2] = alphabet[v >> 6 & 63];
+		text[4 * i + 3] = alphabet[v & 63];
+	}
+	text[43] = '=';
+	text[44] = '\0';
+	return arena_printf(c->arena, "sha-256=:%s:", text);
+}
+
+enum range { RANGE_WHOLE, RANGE_PART, RANGE_BAD };
+
+static bool digits(const char **at, uint64_t *ret)
+{
+	char *end;
+
+	if (**at < '0' || **at > '9')
+		return false;
+	errno = 0;
+	*ret = strtoull(*at, &end, 10);
+	*at = end;
+	return !errno;
+}
+
+/* One range of bytes; anything else of the header is as if it were not there. */
+static enum range read_range(const char *text, uint64_t bytes, struct call_file *f)
+{
+	uint64_t first, last = bytes ? bytes - 1 : 0;
+	const char *at = text + 6;
+
+	if (strncmp(text, "bytes=", 6))
+		return RANGE_WHOLE;
+	if (*at == '-') {
+		at++;
+		if (!digits(&at, &first) || *at)
+			return RANGE_WHOLE;
+		if (!first || !bytes)
+			return RANGE_BAD;
+		f->from = first < bytes ? bytes - first : 0;
+		f->bytes = bytes - f->from;
+		return RANGE_PART;
+	}
+	if (!digits(&at, &first) || *at++ != '-' || (*at && (!digits(&at, &last) || *at || last < first)))
+		return RANGE_WHOLE;
+	if (first >= bytes)
+		return RANGE_BAD;
+	last = last < bytes ? last : bytes - 1;
+	f->from = first;
+	f->bytes = last - first + 1;
+	return RANGE_PART;
+}
+
+static void apply_range(struct call *c, uint64_t bytes)
+{
+	const char *range = c->host->header(c, "Range"), *only = c->host->header(c, "If-Range");
+	const char *have = c->host->header(c, "If-None-Match");
+	enum range kind;
+
+	if (!range || (only && strcmp(only, c->etag)) || (have && strstr(have, c->etag)))
+		return;
+	kind = read_range(range, bytes, &c->file);
+	if (kind == RANGE_PART) {
+		c->status = 206;
+		call_header(c, "Content-Range", arena_printf(c->arena, "bytes %" PRIu64 "-%" PRIu64 "/%" PRIu64, c->file.from,
+							     c->file.from + c->file.bytes - 1, bytes));
+	} else if (kind == RANGE_BAD) {
+		call_fail(c, CALL_range, NULL, "Range: the file has %" PRIu64 " bytes", bytes);
+		call_header(c, "Content-Range", arena_printf(c->arena, "bytes */%" PRIu64, bytes));
+	}
+}
+
+static void close_file(void *arg)
+{
+	close((int)(intptr_t)arg);
+}
+
+bool blob_reply(struct call *c, const char *path, bool download, struct err *err)
+{
+	struct artifact_file f;
+	char changed[64];
+	struct tm tm;
+	time_t when;
+
+	if (artifact_open(c->api->store, path, &f, err))
+		return false;
+	if (!call_defer(c, close_file, (void *)(intptr_t)f.fd))
+		return err_set(err, ERR_NOMEM, "out of memory"), false;
+	c->type = blob_type(path);
+	c->disposition = disposition(c, path, download || !shown(c->type));
+	c->etag = f.sha256[0] ? arena_printf(c->arena, "\"%s\"", f.sha256) :
+				arena_printf(c->arena, "W/\"%" PRIx64 "-%" PRIx64 "\"", f.bytes, (uint64_t)f.time_ns);
+	if (!c->etag || !c->disposition)
+		return err_set(err, ERR_NOMEM, "out of memory"), false;
+	c->file = (struct call_file){ true, f.fd, 0, f.bytes };
+	when = (time_t)(f.time_ns / 1000000000);
+	if (gmtime_r(&when, &tm) && strftime(changed, sizeof(changed), "%a, %d %b %Y %H:%M:%S GMT", &tm))
+		call_header(c, "Last-Modified", arena_strdup(c->arena, changed));
+	call_header(c, "Accept-Ranges", "bytes");
+	if (f.sha256[0])
+		call_header(c, "Repr-Digest", repr_digest(c, f.sha256));
+	apply_range(c, f.bytes);
+	return true;
+}

@@ -1,0 +1,35 @@
+/* blob.h: files of runs in and out, for v1's routes and MLflow's: a body streamed to a file, a file as a reply with ranges.
+ * Knows no route. */
+#ifndef DPT_API_BLOB_H
+#define DPT_API_BLOB_H
+
+#include "web/api/api.h"
+#include "web/store/artifacts.h"
+
+/* For a route whose body is streamed: takes it as the file at path (below the root of artifacts; already checked), durably,
+ * then calls then. fail words what went wrong. */
+struct blob_put {
+	const char *path;
+	enum call_next (*fail)(struct call *c, const struct err *err);
+	enum call_next (*then)(struct call *c, const struct artifact_file *file);
+};
+
+enum call_next blob_put(struct call *c, const struct blob_put *put);
+
+/* Removes the path and what lies below it, then calls then. */
+struct blob_remove {
+	const char *path;
+	enum call_next (*fail)(struct call *c, const struct err *err);
+	enum call_next (*then)(struct call *c);
+};
+
+enum call_next blob_remove(struct call *c, const struct blob_remove *remove);
+
+/* Replies with the file: ranges, entity tag and digest, never as something that a browser runs. download: always as an
+ * attachment. False: it could not be opened, err says why. */
+bool blob_reply(struct call *c, const char *path, bool download, struct err *err);
+
+/* text/plain and the like by the name's end; MLflow's choice. */
+const char *blob_type(const char *path);
+
+#endif
