@@ -71,6 +71,20 @@ VEC_INLINE void vbest(v16 *best, v16i *where, v16 x, int place)
 #endif
 }
 
+/* sum + v in the lanes where the byte is `place`. */
+VEC_INLINE v16 vadd_where(v16 sum, v16b bytes, int place, v16 v)
+{
+#ifdef CPU_HAS_AVX512
+	__mmask16 mine = _mm_cmpeq_epi8_mask((__m128i)bytes, _mm_set1_epi8((char)place));
+
+	return (v16)_mm512_mask_add_ps((__m512)sum, mine, (__m512)sum, (__m512)v);
+#else
+	v16i mine = __builtin_convertvector(bytes, v16i) == place;
+
+	return sum + (v16)((v16i)v & mine);
+#endif
+}
+
 VEC_INLINE v16h vto_bf16(v16 v)
 {
 #ifdef CPU_HAS_BF16

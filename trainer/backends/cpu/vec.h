@@ -44,6 +44,7 @@ typedef uint8_t v16b_u __attribute__((vector_size(16), aligned(1), may_alias));
 #define vkeep_gt V(vkeep_gt)
 #define vrelu V(vrelu)
 #define vbest V(vbest)
+#define vadd_where V(vadd_where)
 #define vturn V(vturn)
 
 /* The loop of an element-wise op (struct cpu_elems) around V(name##_one)(a, b); with one input b is a again. */

@@ -163,25 +163,47 @@ static inline __attribute__((unused)) struct cpu_range V(maxpool_windows)(const 
 	return r;
 }
 
-VEC_INLINE void V(maxpool_grad_pixel)(const struct maxpool_state *s, int64_t n, int64_t h, int64_t w, const bool bf)
+/* The windows that cover one input pixel: the first one's output pixel and place of the input in it. */
+struct V(maxpool_cover) {
+	int64_t at, p_step, q_step; /* elements */
+	int p, q, place, place_p, place_q;
+};
+
+VEC_INLINE void V(maxpool_grad_lanes)(const struct maxpool_state *s, const struct V(maxpool_cover) * w, int64_t to,
+				      int64_t lanes, const bool bf)
 {
-	struct cpu_range ps = V(maxpool_windows)(s, h, s->p), qs = V(maxpool_windows)(s, w, s->q);
+	v16 sum = { 0 };
 
-	for (int64_t c = 0; c < s->c; c += LANES) {
-		int64_t lanes = s->c - c < LANES ? s->c - c : LANES;
-		v16 sum = { 0 };
+	for (int p = 0; p < w->p; p++)
+		for (int q = 0; q < w->q; q++) {
+			int64_t o = w->at + p * w->p_step + q * w->q_step;
+			v16b winner = V(maxpool_bytes)(s->winner + o, lanes);
 
-		for (int64_t p = ps.begin; p < ps.end; p++)
-			for (int64_t q = qs.begin; q < qs.end; q++) {
-				int64_t o = ((n * s->p + p) * s->q + q) * s->c + c;
-				int place =
-					(int)((h + s->pad - p * s->stride) * s->kernel + w + s->pad - q * s->stride);
-				v16i mine =
-					__builtin_convertvector(V(maxpool_bytes)(s->winner + o, lanes), v16i) == place;
+			sum = vadd_where(sum, winner, w->place - p * w->place_p - q * w->place_q,
+					 vload_any(s->in, o, lanes, bf));
+		}
+	vstore_any(s->out, to, sum, lanes, bf);
+}
 
-				sum += (v16)((v16i)vload_any(s->in, o, lanes, bf) & mine);
-			}
-		vstore_any(s->out, ((n * s->h + h) * s->w + w) * s->c + c, sum, lanes, bf);
+/* Input row h of sample n. */
+VEC_INLINE void V(maxpool_grad_row)(const struct maxpool_state *s, int64_t n, int64_t h, const bool bf)
+{
+	struct cpu_range ps = V(maxpool_windows)(s, h, s->p);
+	struct V(maxpool_cover) cover = { .p_step = s->q * s->c, .q_step = s->c, .place_q = s->stride };
+
+	cover.p = (int)(ps.end - ps.begin);
+	cover.place_p = s->stride * s->kernel;
+	for (int64_t w = 0; w < s->w; w++) {
+		struct cpu_range qs = V(maxpool_windows)(s, w, s->q);
+		int64_t to = ((n * s->h + h) * s->w + w) * s->c, c = 0;
+
+		cover.q = (int)(qs.end - qs.begin);
+		cover.at = ((n * s->p + ps.begin) * s->q + qs.begin) * s->c;
+		cover.place = (int)((h + s->pad - ps.begin * s->stride) * s->kernel + w + s->pad - qs.begin * s->stride);
+		for (; c + LANES <= s->c; c += LANES, cover.at += LANES)
+			V(maxpool_grad_lanes)(s, &cover, to + c, LANES, bf);
+		if (c < s->c)
+			V(maxpool_grad_lanes)(s, &cover, to + c, s->c - c, bf);
 	}
 }
 
@@ -191,9 +213,8 @@ static void V(maxpool_grad_loop)(void *arg, int part, int parts)
 	struct cpu_range r = cpu_split(s->n * s->h, 1, part, parts);
 
 	for (int64_t i = r.begin; i < r.end; i++)
-		for (int64_t w = 0; w < s->w; w++)
-			s->bf16 ? V(maxpool_grad_pixel)(s, i / s->h, i % s->h, w, true)
-				: V(maxpool_grad_pixel)(s, i / s->h, i % s->h, w, false);
+		s->bf16 ? V(maxpool_grad_row)(s, i / s->h, i % s->h, true)
+			: V(maxpool_grad_row)(s, i / s->h, i % s->h, false);
 }
 
 #endif
