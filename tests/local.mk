@@ -16,6 +16,7 @@ include tests/tracker/local.mk
 include tests/store/local.mk
 include tests/fault/local.mk
 include tests/api/local.mk
+include tests/mlflow/local.mk
 include tests/cli/local.mk
 include tests/fuzz/local.mk
 include tests/lint/local.mk

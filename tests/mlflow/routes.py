@@ -1,0 +1,444 @@
+"""Every route of MLflow's API by raw HTTP: a table of requests with the reply wanted, then rules that span requests: repeats,
+latest points, histories, search and order, pages, both prefixes. Hermetic."""
+import sys
+sys.dont_write_bytecode = True
+import json
+import math
+import os
+import urllib.parse
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "api"))
+import lib  # noqa: E402
+
+API, AJAX = "/api/2.0/mlflow", "/ajax-api/2.0/mlflow"
+DOCS = " See the API docs for more information about request parameters."
+used = set()
+
+
+class Mlflow:
+    def __init__(self, server):
+        self.server = server
+
+    def __call__(self, method, path, body=None, prefix=API, **args):
+        used.add((method, path))
+        query = "?" + urllib.parse.urlencode(args, doseq=True) if args else ""
+        return self.server.json(method, prefix + path + query, body)
+
+    def ok(self, method, path, body=None, **more):
+        status, reply = self(method, path, body, **more)
+        lib.equal(status, 200, f"{method} {path} {body or more}: {reply}")
+        return reply
+
+    def bad(self, code, method, path, body=None, text=None, status=None, **more):
+        got, reply = self(method, path, body, **more)
+        want = status or {"RESOURCE_DOES_NOT_EXIST": 404, "ENDPOINT_NOT_FOUND": 404, "NOT_IMPLEMENTED": 501}.get(code, 400)
+        lib.equal((got, reply.get("error_code")), (want, code), f"{method} {path} {body or more}: {reply}")
+        lib.check(text is None or text in reply.get("message", ""), f"{method} {path} {body or more}: {reply.get('message')!r} lacks {text!r}")
+
+
+def make(m, experiment="0", **more):
+    return m.ok("POST", "/runs/create", dict(experiment_id=experiment, start_time=1000, **more))["run"]["info"]["run_id"]
+
+
+def experiments(m):
+    id = m.ok("POST", "/experiments/create", {"name": "e/1 é", "tags": [{"key": "k", "value": "v"}], "unknown": 1})["experiment_id"]
+    lib.check(isinstance(id, str) and id.isdigit(), "an id is text")
+    e = m.ok("GET", "/experiments/get", experiment_id=id)["experiment"]
+    lib.equal({k: e[k] for k in ("experiment_id", "name", "artifact_location", "lifecycle_stage", "tags", "workspace")},
+              {"experiment_id": id, "name": "e/1 é", "artifact_location": f"mlflow-artifacts:/{id}", "lifecycle_stage": "active",
+               "tags": [{"key": "k", "value": "v"}], "workspace": "default"}, "experiment")
+    lib.check(isinstance(e["creation_time"], int) and e["last_update_time"] >= e["creation_time"], "times are numbers")
+    lib.equal(m.ok("GET", "/experiments/get-by-name", experiment_name="e/1 é")["experiment"], e, "by name")
+    lib.equal(m.ok("GET", "/experiments/get", experiment_id="0")["experiment"]["name"], "Default", "experiment 0")
+    m.bad("RESOURCE_ALREADY_EXISTS", "POST", "/experiments/create", {"name": "e/1 é"}, "Experiment(name=e/1 é) already exists")
+    m.bad("INVALID_PARAMETER_VALUE", "POST", "/experiments/create", {}, "Missing value for required parameter 'name'." + DOCS)
+    m.bad("INVALID_PARAMETER_VALUE", "POST", "/experiments/create", {"name": 3},
+          "Invalid value 3 for parameter 'name' supplied:  Hint: Value was of type 'int'." + DOCS)
+    m.bad("INVALID_PARAMETER_VALUE", "POST", "/experiments/create", {"name": "x" * 501}, "'name' exceeds the maximum length of 500")
+    m.bad("INVALID_PARAMETER_VALUE", "POST", "/experiments/create", {"name": "y", "artifact_location": "s3://b"}, "mlflow-artifacts:/")
+    m.bad("RESOURCE_DOES_NOT_EXIST", "GET", "/experiments/get", experiment_id="999", text="No Experiment with id=999 exists")
+    m.bad("INVALID_PARAMETER_VALUE", "GET", "/experiments/get", experiment_id="x", text="Invalid experiment ID 'x'.")
+    m.bad("RESOURCE_DOES_NOT_EXIST", "GET", "/experiments/get-by-name", experiment_name="no", text="Could not find experiment with name 'no'")
+    lib.equal(m.ok("POST", "/experiments/set-experiment-tag", {"experiment_id": id, "key": "t", "value": "x" * 20000}), {}, "tag")
+    m.bad("INVALID_PARAMETER_VALUE", "POST", "/experiments/set-experiment-tag", {"experiment_id": id, "key": "t", "value": "x" * 20001})
+    lib.equal(m.ok("POST", "/experiments/delete-experiment-tag", {"experiment_id": id, "key": "t"}), {}, "untag")
+    m.bad("RESOURCE_DOES_NOT_EXIST", "POST", "/experiments/delete-experiment-tag", {"experiment_id": id, "key": "t"}, "No tag with name: t")
+    m.ok("POST", "/experiments/update", {"experiment_id": id, "new_name": "e2"})
+    m.bad("INVALID_PARAMETER_VALUE", "POST", "/experiments/update", {"experiment_id": id}, "'new_name'")
+    m.bad("RESOURCE_ALREADY_EXISTS", "POST", "/experiments/update", {"experiment_id": id, "new_name": "Default"})
+    run = make(m, id)
+    m.ok("POST", "/experiments/delete", {"experiment_id": id})
+    m.bad("RESOURCE_DOES_NOT_EXIST", "POST", "/experiments/delete", {"experiment_id": id})
+    lib.equal(m.ok("GET", "/runs/get", run_id=run)["run"]["info"]["lifecycle_stage"], "deleted", "its run")
+    m.bad("RESOURCE_ALREADY_EXISTS", "POST", "/experiments/create", {"name": "e2"}, "deleted state")
+    m.bad("INVALID_PARAMETER_VALUE", "POST", "/runs/create", {"experiment_id": id}, "must be in the 'active' state")
+    m.bad("INVALID_STATE", "POST", "/experiments/update", {"experiment_id": id, "new_name": "z"}, "Cannot rename a non-active experiment.")
+    m.bad("INVALID_PARAMETER_VALUE", "POST", "/experiments/set-experiment-tag", {"experiment_id": id, "key": "a", "value": "b"})
+    found = lambda **kw: [e["name"] for e in m.ok("POST", "/experiments/search", dict(max_results=100, **kw)).get("experiments", [])]  # noqa: E731
+    lib.equal(found(), ["Default"], "active experiments")
+    lib.equal(found(view_type="DELETED_ONLY"), ["e2"], "deleted ones")
+    lib.equal(found(view_type=3, order_by=["name ASC"]), ["Default", "e2"], "all, by name")
+    m.ok("POST", "/experiments/restore", {"experiment_id": id})
+    m.bad("RESOURCE_DOES_NOT_EXIST", "POST", "/experiments/restore", {"experiment_id": id})
+    lib.equal(found(filter="name LIKE 'e%' AND tags.k = 'v'"), ["e2"], "filter")
+    lib.equal(found(filter="attribute.name ILIKE 'DEF%'"), ["Default"], "ILIKE")
+    lib.equal(found(filter="tags.k IS NULL"), ["Default"], "IS NULL")
+    lib.equal(found(filter=f"experiment_id IN ('{id}')"), ["e2"], "IN")
+    m.bad("INVALID_PARAMETER_VALUE", "POST", "/experiments/search", {"max_results": 1, "filter": "attr.name = 'x'"}, "Invalid entity type 'attr'")
+    m.bad("INVALID_PARAMETER_VALUE", "POST", "/experiments/search", {"max_results": 50001}, "It must be at most 50000")
+    m.bad("INVALID_PARAMETER_VALUE", "POST", "/experiments/search", {"max_results": 0}, "positive integer")
+    page = m.ok("GET", "/experiments/search", max_results=1)
+    rest = m.ok("GET", "/experiments/search", max_results=1, page_token=page["next_page_token"])
+    lib.equal([page["experiments"][0]["name"], rest["experiments"][0]["name"], "next_page_token" in rest], ["e2", "Default", False], "pages")
+    m.bad("INVALID_PARAMETER_VALUE", "GET", "/experiments/search", max_results=1, page_token="zzz")
+    return id
+
+
+def runs(m, experiment):
+    run = m.ok("POST", "/runs/create", {"experiment_id": experiment, "user_id": "me", "start_time": "1234", "tags": [{"key": "a", "value": "1"}]})["run"]
+    info, tags = run["info"], {t["key"]: t["value"] for t in run["data"]["tags"]}
+    id = info["run_id"]
+    lib.equal({k: info[k] for k in info if k not in ("run_id", "run_uuid", "run_name")},
+              {"experiment_id": experiment, "user_id": "me", "status": "RUNNING", "start_time": 1234, "lifecycle_stage": "active",
+               "artifact_uri": f"mlflow-artifacts:/{experiment}/{id}/artifacts"}, "info")
+    lib.check(info["run_uuid"] == id and len(id) == 32 and tags == {"a": "1", "mlflow.runName": info["run_name"]}, f"{info} {tags}")
+    lib.equal((run["inputs"], "outputs" in run), ({}, False), "runs/create has inputs alone")
+    m.bad("BAD_REQUEST", "POST", "/runs/create", {})
+    m.bad("RESOURCE_DOES_NOT_EXIST", "POST", "/runs/create", {"experiment_id": "777"}, "No Experiment with id=777 exists")
+    m.bad("INVALID_PARAMETER_VALUE", "POST", "/runs/create", {"experiment_id": experiment, "run_name": "x", "tags": [{"key": "mlflow.runName", "value": "y"}]})
+    got = m.ok("GET", "/runs/get", run_uuid=id)["run"]
+    lib.equal((got["info"], got["inputs"], got["outputs"]), (info, {}, {}), "runs/get by run_uuid")
+    m.bad("RESOURCE_DOES_NOT_EXIST", "GET", "/runs/get", run_id="0" * 32, text="Run with id=" + "0" * 32 + " not found")
+    m.bad("INVALID_PARAMETER_VALUE", "GET", "/runs/get", text="Missing value for required parameter 'run_id'")
+    m.bad("INVALID_PARAMETER_VALUE", "GET", "/runs/get", run_id="../x")
+    info = m.ok("POST", "/runs/update", {"run_id": id, "status": "FINISHED", "end_time": 5678, "run_name": "new"})["run_info"]
+    lib.equal((info["status"], info["end_time"], info["run_name"]), ("FINISHED", 5678, "new"), "runs/update")
+    lib.check({"key": "mlflow.runName", "value": "new"} in m.ok("GET", "/runs/get", run_id=id)["run"]["data"]["tags"], "the tag follows")
+    lib.equal(m.ok("POST", "/runs/update", {"run_id": id, "status": "5"})["run_info"]["status"], "KILLED", "status by number")
+    m.bad("INVALID_PARAMETER_VALUE", "POST", "/runs/update", {"run_id": id, "status": "LOST"})
+    lib.equal(m.ok("POST", "/runs/set-tag", {"run_id": id, "key": "mlflow.runName", "value": "third"}), {}, "set-tag")
+    lib.equal(m.ok("GET", "/runs/get", run_id=id)["run"]["info"]["run_name"], "third", "the tag renames")
+    m.ok("POST", "/runs/set-tag", {"run_id": id, "key": "long", "value": "ü" * 9000})
+    m.ok("POST", "/runs/log-parameter", {"run_id": id, "key": "p", "value": "x" * 6001})
+    m.ok("POST", "/runs/log-parameter", {"run_id": id, "key": "empty"})
+    data = m.ok("GET", "/runs/get", run_id=id)["run"]["data"]
+    lib.equal([len(t["value"]) for t in data["tags"] if t["key"] == "long"], [8000], "a long tag is cut")
+    lib.equal({p["key"]: len(p["value"]) for p in data["params"]}, {"p": 6000, "empty": 0}, "a long param is cut")
+    lib.equal(m.ok("POST", "/runs/log-parameter", {"run_id": id, "key": "p", "value": "x" * 6001}), {}, "the same value again")
+    m.bad("INVALID_PARAMETER_VALUE", "POST", "/runs/log-parameter", {"run_id": id, "key": "empty", "value": "z"},
+          f"Changing param values is not allowed. Param with key='empty' was already logged with value='' for run ID='{id}'. Attempted logging new value 'z'.")
+    lib.equal(m.ok("POST", "/runs/delete-tag", {"run_id": id, "key": "a"}), {}, "delete-tag")
+    m.bad("RESOURCE_DOES_NOT_EXIST", "POST", "/runs/delete-tag", {"run_id": id, "key": "a"}, f"No tag with name: a in run with id {id}")
+    for _ in range(2):
+        lib.equal(m.ok("POST", "/runs/delete", {"run_id": id}), {}, "delete, twice")
+    for path, body in (("set-tag", {"key": "a", "value": "b"}), ("log-parameter", {"key": "a", "value": "b"}), ("log-batch", {}), ("delete-tag", {"key": "long"}),
+                       ("log-metric", {"key": "a", "value": 1, "timestamp": 1}), ("update", {}), ("log-inputs", {}), ("outputs", {"models": [{"model_id": "m-1"}]})):
+        m.bad("INVALID_PARAMETER_VALUE", "POST", "/runs/" + path, dict(body, run_id=id), f"The run {id} must be in the 'active' state. Current state is deleted.")
+    lib.equal(m.ok("POST", "/runs/restore", {"run_id": id}), {}, "restore")
+    m.bad("RESOURCE_DOES_NOT_EXIST", "POST", "/runs/delete", {"run_id": "1" * 32})
+    m.bad("RESOURCE_DOES_NOT_EXIST", "POST", "/runs/restore", {"run_id": "1" * 32})
+    return id
+
+
+NAMES_BAD = ["a//b", "a/", "/a", "./a", "../x", ".", "..", "a/../b", "bad$name", "new\nline", "a\tb", "x;y", "🙂", ""]
+NAMES_GOOD = ["a/b", "a.b", "a-b_c", "a b", "a:b", "größe/µ", "学習率", ".a", "a..b"]
+
+
+def names(m, experiment):
+    id = make(m, experiment)
+    for name in NAMES_BAD:
+        for path, body in (("log-metric", {"value": 1, "timestamp": 1}), ("log-parameter", {}), ("set-tag", {})):
+            m.bad("INVALID_PARAMETER_VALUE", "POST", "/runs/" + path, dict(body, run_id=id, key=name))
+        m.bad("INVALID_PARAMETER_VALUE", "POST", "/runs/log-batch", {"run_id": id, "params": [{"key": "fine", "value": ""}, {"key": name, "value": ""}]}, "params[1].key")
+    m.bad("INVALID_PARAMETER_VALUE", "POST", "/runs/log-batch", {"run_id": id, "metrics": [{"key": "a//b", "value": 1, "timestamp": 1}]},
+          "Invalid value \"a//b\" for parameter 'metrics[0].name' supplied: Names may be treated as files in certain cases, and must not resolve "
+          "to other names when treated as such. This name would resolve to 'a/b'")
+    for name in NAMES_GOOD:
+        m.ok("POST", "/runs/log-metric", {"run_id": id, "key": name, "value": 1, "timestamp": 1})
+        m.ok("POST", "/runs/log-batch", {"run_id": id, "params": [{"key": name, "value": name}], "tags": [{"key": name, "value": name}]})
+    data = m.ok("GET", "/runs/get", run_id=id)["run"]["data"]
+    lib.equal(sorted(x["key"] for x in data["metrics"]), sorted(NAMES_GOOD), "names of metrics")
+    lib.equal(sorted(x["value"] for x in data["params"]), sorted(NAMES_GOOD), "names of params")
+    for key, field in (("metrics", "Metric name"), ("params", "Param key"), ("tags", "tags[0].key")):
+        body = {"metrics": {"key": "k" * 251, "value": 1, "timestamp": 1}}.get(key, {"key": "k" * 251, "value": ""})
+        m.bad("INVALID_PARAMETER_VALUE", "POST", "/runs/log-batch", {"run_id": id, key: [body]}, f"'{field}' exceeds the maximum length of 250 characters")
+
+
+def batches(m, experiment):
+    id = make(m, experiment)
+    metric = lambda i, **kw: dict({"key": f"m{i}", "value": i, "timestamp": 10, "step": i}, **kw)  # noqa: E731
+    lib.equal(m.ok("POST", "/runs/log-batch", {"run_id": id}), {}, "an empty batch")
+    whole = {"run_id": id, "metrics": [metric(i) for i in range(800)], "params": [{"key": f"p{i}", "value": str(i)} for i in range(100)],
+             "tags": [{"key": f"t{i}", "value": str(i)} for i in range(100)]}
+    for _ in range(2):
+        m.ok("POST", "/runs/log-batch", whole)
+    lib.equal(m.server.json("GET", f"/api/v1/runs/{id}")[1]["metrics"]["m7"]["count"], 1, "a repeated batch counts once")
+    for key, n, what in (("metrics", 1001, "1000 metrics"), ("params", 101, "100 params"), ("tags", 101, "100 tags")):
+        items = [metric(i) if key == "metrics" else {"key": f"x{i}", "value": ""} for i in range(n)]
+        m.bad("INVALID_PARAMETER_VALUE", "POST", "/runs/log-batch", {"run_id": id, key: items}, f"A batch logging request can contain at most {what}. Got {n}")
+    m.bad("INVALID_PARAMETER_VALUE", "POST", "/runs/log-batch", {"run_id": id, "metrics": [metric(i) for i in range(950)], "params": whole["params"]},
+          "at most 1000 metrics, params, and tags. Got 1050")
+    m.bad("INVALID_PARAMETER_VALUE", "POST", "/runs/log-batch", {"run_id": id, "params": [{"key": "d", "value": "1"}, {"key": "d", "value": "1"}]},
+          "Duplicate parameter keys have been submitted: ['d']")
+    m.bad("INVALID_PARAMETER_VALUE", "POST", "/runs/log-batch", {"run_id": id, "metrics": [metric(0), {"key": "x", "value": 1}]},
+          "Missing value for required parameter 'metrics[1].timestamp'")
+    m.bad("INVALID_PARAMETER_VALUE", "POST", "/runs/log-batch", {"run_id": id, "metrics": [metric(0, timestamp=-1)]}, "Timestamp must be a nonnegative long")
+    m.bad("INVALID_PARAMETER_VALUE", "POST", "/runs/log-batch", {"run_id": id, "params": [{"key": "p1", "value": "other"}], "metrics": [metric(9000)]},
+          "Params were already logged='[{'key': 'p1', 'old_value': '1', 'new_value': 'other'}]'")
+    lib.check("m9000" not in [x["key"] for x in m.ok("GET", "/runs/get", run_id=id)["run"]["data"]["metrics"]], "a batch is stored whole or not at all")
+    m.ok("POST", "/runs/log-batch", {"run_id": id, "tags": [{"key": "t1", "value": "a"}, {"key": "t1", "value": "b"}]})
+    m.ok("POST", "/runs/log-batch", {"run_id": id, "metrics": [{"key": "text", "value": "0.5", "timestamp": "7", "step": "-3"},
+                                                             {"key": "nan", "value": "NaN", "timestamp": 7.0}, {"key": "inf", "value": "-Infinity", "timestamp": 7}]})
+    data = m.ok("GET", "/runs/get", run_id=id)["run"]["data"]
+    points = {x["key"]: x for x in data["metrics"]}
+    lib.equal(points["text"], {"key": "text", "value": 0.5, "timestamp": 7, "step": -3}, "numbers as text")
+    lib.equal((points["nan"]["value"], points["inf"]["value"], points["nan"]["step"]), ("NaN", "-Infinity", 0), "what is no number")
+    lib.check({"key": "t1", "value": "b"} in data["tags"], "the last tag wins")
+    m.bad("INVALID_PARAMETER_VALUE", "POST", "/runs/log-metric", {"run_id": id, "key": "a", "value": "abc", "timestamp": 1}, "Hint: Value was of type 'str'")
+    m.bad("RESOURCE_DOES_NOT_EXIST", "POST", "/runs/log-batch", {"run_id": "2" * 32})
+
+
+def histories(m, experiment):
+    id, other = make(m, experiment), make(m, experiment)
+    points = [(5, 100, 1.0), (3, 100, 2.0), (5, 100, 1.0), (5, 100, 0.5), (1, 50, 9.0), (9, 10, 4.0), (-2, 100, 1.0)]  # step, time, value
+    for s, t, v in points:
+        m.ok("POST", "/runs/log-metric", {"run_id": id, "key": "h", "value": v, "timestamp": t, "step": s})
+    want = sorted({(t, s, v) for s, t, v in points})
+    get = lambda **kw: m.ok("GET", "/metrics/get-history", run_id=id, metric_key="h", **kw)  # noqa: E731
+    as_is = lambda reply: [(p["timestamp"], p["step"], p["value"]) for p in reply.get("metrics", [])]  # noqa: E731
+    lib.equal(as_is(get()), want, "history by time, step, value; repeats dropped")
+    lib.equal(m.server.json("GET", f"/api/v1/runs/{id}")[1]["metrics"]["h"]["count"], len(want), "and counted once")
+    last = next(x for x in m.ok("GET", "/runs/get", run_id=id)["run"]["data"]["metrics"] if x["key"] == "h")
+    lib.equal((last["step"], last["timestamp"], last["value"]), (9, 10, 4.0), "latest is by step, time, value")
+    got, token = [], None
+    while True:
+        page = get(max_results=2, **({"page_token": token} if token else {}))
+        got += as_is(page)
+        token = page.get("next_page_token")
+        if not token:
+            break
+    lib.equal(got, want, "pages of a history")
+    m.bad("INVALID_PARAMETER_VALUE", "GET", "/metrics/get-history", run_id=id, metric_key="h", max_results=0)
+    m.bad("INVALID_PARAMETER_VALUE", "GET", "/metrics/get-history", run_id=id, metric_key="h", max_results=5, page_token="!")
+    lib.equal(m.ok("GET", "/metrics/get-history", run_id=id, metric_key="none"), {}, "an unknown key")
+    lib.equal(m.ok("GET", "/metrics/get-history", run_id="3" * 32, metric_key="h", max_results=10), {}, "an unknown run")
+    m.ok("POST", "/runs/log-batch", {"run_id": other, "metrics": [{"key": "s", "value": i, "timestamp": 1000 - i, "step": i} for i in range(10)]})
+    m.ok("POST", "/runs/log-metric", {"run_id": other, "key": "h", "value": 1, "timestamp": 1})
+    bulk = m.ok("GET", "/metrics/get-history-bulk", prefix=AJAX, run_id=[id, other], metric_key="h")["metrics"]
+    lib.equal([(p["run_id"], p["timestamp"], p["step"]) for p in bulk], sorted([(id, t, s) for t, s, _ in want] + [(other, 1, 0)]), "bulk")
+    lib.equal(len(m.ok("GET", "/metrics/get-history-bulk", prefix=AJAX, run_id=[id, other], metric_key="h", max_results=3)["metrics"]), 3, "bulk, limited")
+    for args, text in (({"metric_key": "h"}, "must specify at least one run_id"), ({"run_id": [id]}, "must specify a metric_key"),
+                       ({"run_id": [id] * 101, "metric_key": "h"}, "cannot specify more than 100 run_ids. Received 101")):
+        m.bad("INVALID_PARAMETER_VALUE", "GET", "/metrics/get-history-bulk", prefix=AJAX, text=text, **args)
+    steps = lambda **kw: [p["step"] for p in m.ok("GET", "/metrics/get-history-bulk-interval", run_ids=[other], metric_key="s", **kw).get("metrics", [])]  # noqa: E731
+    lib.equal(steps(max_results=5), [0, 2, 4, 6, 9], "samples")
+    lib.equal(steps(max_results=1), [9], "one sample is the last point")
+    lib.equal(steps(), list(range(10)), "all of them fit")
+    lib.equal(steps(start_step=3, end_step=6), [3, 4, 5, 6], "an interval")
+    m.bad("INVALID_PARAMETER_VALUE", "GET", "/metrics/get-history-bulk-interval", run_ids=[id], metric_key="h", start_step=1)
+    m.bad("INVALID_PARAMETER_VALUE", "GET", "/metrics/get-history-bulk-interval", run_ids=[id], metric_key="h", max_results=2501)
+
+
+FILTERS = [("metrics.loss < 0.5", "b"), ("metrics.loss >= 0.1 AND params.lr = '0.1'", "ab"), ("params.lr != '0.1'", "c"), ("params.lr LIKE '0%'", "abc"),
+           ("params.Opt ILIKE 'AD%'", "a"), ("params.Opt LIKE 'AD%'", ""), ("tags.`my tag` = \"x'y\"", "a"), ("tags.\"my tag\" IS NULL", "bcd"),
+           ("params.lr IS NOT NULL", "abc"), ("attributes.run_name = 'a'", "a"), ("run_name IN ('a')", None), ("status = 'FINISHED'", "d"),
+           ("attribute.status != 'RUNNING'", "d"), ("attr.start_time > 1001", "cd"), ("run.`Run name` LIKE '%'", "abcd"), ("metrics.a.b = 1", "a"),
+           ("datasets.name = 'd1'", "b"), ("dataset.context = 'train' and datasets.digest != 'x'", "b"), ("metrics.nope > 0", ""), ("user_id = 'u'", "abcd"),
+           ("artifact_uri LIKE 'mlflow-artifacts:/%'", "abcd"), ("params.lr = 0.1", None), ("metrics.loss < '1'", None), ("metrics.loss LIKE '1'", None),
+           ("x.y = 1", None), ("attribute.nope = 'x'", None), ("params.a = 'b' OR params.c = 'd'", None), ("metrics.loss = ", None), ("NOT metrics.loss = 1", None),
+           ("(metrics.loss = 1)", None), ("metrics.loss IS NULL", None), ("run_id IN ()", None), ("params.lr = 'x' AND", None), ("experiment_id = '1'", None)]
+
+
+def search(m):
+    experiment = m.ok("POST", "/experiments/create", {"name": "search"})["experiment_id"]
+    ids = {}
+    for i, name in enumerate("abcd"):
+        ids[name] = m.ok("POST", "/runs/create", {"experiment_id": experiment, "run_name": name, "start_time": 1000 + i, "user_id": "u"})["run"]["info"]["run_id"]
+    log = lambda name, **kw: m.ok("POST", "/runs/log-batch", dict(run_id=ids[name], **kw))  # noqa: E731
+    point = lambda k, v: {"key": k, "value": v, "timestamp": 1}  # noqa: E731
+    log("a", metrics=[point("loss", 0.9), point("a.b", 1)], params=[{"key": "lr", "value": "0.1"}, {"key": "Opt", "value": "adam"}], tags=[{"key": "my tag", "value": "x'y"}])
+    log("b", metrics=[point("loss", 0.1)], params=[{"key": "lr", "value": "0.1"}])
+    log("c", metrics=[point("loss", "NaN")], params=[{"key": "lr", "value": "0.10"}])
+    m.ok("POST", "/runs/update", {"run_id": ids["d"], "status": "FINISHED", "end_time": 2000})
+    m.ok("POST", "/runs/log-inputs", {"run_id": ids["b"], "datasets": [{"dataset": {"name": "d1", "digest": "g", "source_type": "local", "source": "s"},
+                                                                     "tags": [{"key": "mlflow.data.context", "value": "train"}]}]})
+    by_id = {v: k for k, v in ids.items()}
+
+    def found(**kw):
+        reply = m.ok("POST", "/runs/search", dict(experiment_ids=[experiment], **kw))
+        return "".join(by_id[r["info"]["run_id"]] for r in reply.get("runs", [])), reply.get("next_page_token")
+    for text, want in FILTERS:
+        if want is None:
+            m.bad("INVALID_PARAMETER_VALUE", "POST", "/runs/search", {"experiment_ids": [experiment], "filter": text})
+        else:
+            lib.equal(found(filter=text, order_by=["start_time"])[0], want, text)
+    lib.equal(found(filter=f"run_id IN ('{ids['a']}', '{ids['c']}')", order_by=["start_time"])[0], "ac", "run_id IN")
+    for order, want in (([], "dcba"), (["metrics.loss"], "bacd"), (["metrics.loss DESC"], "abcd"), (["params.lr desc", "start_time ASC"], "cabd"),
+                        (["attributes.end_time", "attributes.start_time"], "dabc"), (["tags.`my tag` ASC"], "adcb"), (["`metrics`.loss"], "bacd")):
+        lib.equal(found(order_by=order)[0], want, f"order by {order}")
+    for order in (["metrics.loss", "metrics.loss DESC"], ["metrics.loss UP"], ["x.y"], ["attribute.nope"], ["a b c"], [""]):
+        m.bad("INVALID_PARAMETER_VALUE", "POST", "/runs/search", {"experiment_ids": [experiment], "order_by": order})
+    first, token = found(max_results=3, order_by=["metrics.loss"])
+    lib.equal((first, found(max_results=3, order_by=["metrics.loss"], page_token=token)), ("bac", ("d", None)), "pages")
+    lib.equal(found(max_results=4)[1], None, "no token on the last page")
+    m.bad("INVALID_PARAMETER_VALUE", "POST", "/runs/search", {"experiment_ids": [experiment], "page_token": "zz"})
+    m.bad("INVALID_PARAMETER_VALUE", "POST", "/runs/search", {"max_results": 50001}, "Invalid value 50001 for parameter 'max_results' supplied:  Hint:")
+    m.bad("INVALID_PARAMETER_VALUE", "POST", "/runs/search", {"max_results": 0}, "positive integer")
+    m.bad("INVALID_PARAMETER_VALUE", "POST", "/runs/search", {"experiment_ids": "1"}, "Hint: Value was of type 'str'")
+    lib.equal(m.ok("POST", "/runs/search", {}), {}, "no experiments, no runs")
+    m.ok("POST", "/runs/delete", {"run_id": ids["d"]})
+    lib.equal([found()[0], found(run_view_type="DELETED_ONLY")[0], found(run_view_type="ALL")[0]], ["cba", "d", "dcba"], "views")
+    m.bad("INVALID_PARAMETER_VALUE", "POST", "/runs/search", {"run_view_type": "SOME"})
+    summary = m.ok("POST", "/experiments/search-datasets", {"experiment_ids": [experiment]}, prefix=AJAX)
+    lib.equal(summary, {"dataset_summaries": [{"experiment_id": experiment, "name": "d1", "digest": "g", "context": "train"}]}, "data sets of an experiment")
+    m.bad("INVALID_PARAMETER_VALUE", "POST", "/experiments/search-datasets", {}, prefix=AJAX)
+
+
+def inputs(m, experiment):
+    id = make(m, experiment)
+    one = {"dataset": {"name": "n", "digest": "d", "source_type": "t", "source": "{}", "schema": "s", "profile": "p"}, "tags": [{"key": "k", "value": "1"}]}
+    again = dict(one, tags=[{"key": "k", "value": "2"}])
+    lib.equal(m.ok("POST", "/runs/log-inputs", {"run_id": id, "datasets": [one], "models": [{"model_id": "m-in"}]}), {}, "log-inputs")
+    m.ok("POST", "/runs/log-inputs", {"run_id": id, "datasets": [again]})
+    lib.equal(m.ok("POST", "/runs/outputs", {"run_id": id, "models": [{"model_id": "m-out", "step": 3}]}), {}, "outputs")
+    run = m.ok("GET", "/runs/get", run_id=id)["run"]
+    lib.equal(run["inputs"], {"dataset_inputs": [one], "model_inputs": [{"model_id": "m-in"}]}, "inputs; the first tags hold")
+    lib.equal(run["outputs"], {"model_outputs": [{"model_id": "m-out", "step": 3}]}, "outputs")
+    for field, n in (("name", 501), ("digest", 37), ("source", 65536)):
+        m.bad("INVALID_PARAMETER_VALUE", "POST", "/runs/log-inputs", {"run_id": id, "datasets": [{"dataset": dict(one["dataset"], **{field: "x" * n})}]}, f"'{field}' exceeds")
+    large = dict(one["dataset"], name="large", profile="x" * 8000000)
+    m.ok("POST", "/runs/log-inputs", {"run_id": id, "datasets": [{"dataset": large}]})
+    m.bad("INVALID_PARAMETER_VALUE", "POST", "/runs/log-inputs", {"run_id": id, "datasets": [{"dataset": {"name": "x"}}]}, "digest")
+    old = json.dumps({"artifact_path": "a", "flavors": {}, "utc_time_created": "t", "run_id": id})
+    m.ok("POST", "/runs/log-model", {"run_id": id, "model_json": old})
+    m.ok("POST", "/runs/log-model", {"run_id": id, "model_json": old})
+    tags = {t["key"]: t["value"] for t in m.ok("GET", "/runs/get", run_id=id)["run"]["data"]["tags"]}
+    lib.equal(json.loads(tags["mlflow.log-model.history"]), [json.loads(old)] * 2, "log-model")
+    m.bad("INVALID_PARAMETER_VALUE", "POST", "/runs/log-model", {"run_id": id, "model_json": "{}"}, "missing mandatory fields")
+    m.bad("INVALID_PARAMETER_VALUE", "POST", "/runs/log-model", {"run_id": id, "model_json": "{"}, "Malformed model info")
+
+
+def models(m, experiment):
+    run = make(m, experiment)
+    made = m.ok("POST", "/logged-models", {"experiment_id": experiment, "name": "first", "model_type": "t", "source_run_id": run,
+                                          "params": [{"key": "a", "value": "1"}], "tags": [{"key": "k", "value": "v"}]})["model"]
+    id = made["info"]["model_id"]
+    lib.equal({k: made["info"][k] for k in ("experiment_id", "name", "status", "model_type", "source_run_id", "artifact_uri", "tags")},
+              {"experiment_id": experiment, "name": "first", "status": "LOGGED_MODEL_PENDING", "model_type": "t", "source_run_id": run,
+               "artifact_uri": f"mlflow-artifacts:/{experiment}/models/{id}/artifacts", "tags": [{"key": "k", "value": "v"}]}, "a logged model")
+    second = m.ok("POST", "/logged-models", {"experiment_id": experiment})["model"]["info"]
+    lib.check(second["name"].count("-") == 2, "a model without a name gets one")
+    path = f"/logged-models/{id}"
+    m.ok("POST", "/runs/log-batch", {"run_id": run, "metrics": [{"key": "acc", "value": 0.5 + s / 10, "timestamp": s, "step": s, "model_id": id, "dataset_name": "d",
+                                                               "dataset_digest": "g"} for s in (1, 2)]})
+    used.update({("GET", "/logged-models/{model}"), ("PATCH", "/logged-models/{model}"), ("DELETE", "/logged-models/{model}"), ("PATCH", "/logged-models/{model}/tags"),
+                 ("DELETE", "/logged-models/{model}/tags/{key}"), ("POST", "/logged-models/{model}/params"), ("GET", "/logged-models/{model}/artifacts/directories"),
+                 ("GET", "/logged-models/{model}/artifacts/files")})
+    lib.equal(m.ok("PATCH", path, {"model_id": id, "status": "LOGGED_MODEL_READY"})["model"]["info"]["status"], "LOGGED_MODEL_READY", "finished")
+    m.bad("INVALID_PARAMETER_VALUE", "PATCH", path, {"status": "X"})
+    lib.equal(m.ok("PATCH", path + "/tags", {"tags": [{"key": "a/b", "value": "w"}]}), {}, "tags")
+    lib.equal(m.ok("POST", path + "/params", {"model_id": id, "params": [{"key": "b", "value": "2"}]}), {}, "params")
+    got = m.ok("GET", path)["model"]
+    lib.equal((got["data"]["params"], [(p["key"], p["value"], p["step"], p["run_id"], p["dataset_name"]) for p in got["data"]["metrics"]]),
+              ([{"key": "a", "value": "1"}, {"key": "b", "value": "2"}], [("acc", 0.6, 1, run, "d"), ("acc", 0.7, 2, run, "d")]), "what it holds")
+    lib.equal(m.ok("DELETE", path + "/tags/a%2Fb"), {}, "untag")
+    m.bad("RESOURCE_DOES_NOT_EXIST", "DELETE", path + "/tags/a%2Fb", text=f"No tag with key 'a/b' found for model with ID '{id}'.")
+    find = lambda **kw: [x["info"]["name"] for x in m.ok("POST", "/logged-models/search", dict(experiment_ids=[experiment], **kw)).get("models", [])]  # noqa: E731
+    for text, want in (("name = 'first'", ["first"]), ("metrics.acc > 0.65", ["first"]), ("metrics.acc > 0.75", []), ("params.b = '2' AND tags.k LIKE 'v%'", ["first"]),
+                       ("attributes.model_type != 't'", []), (f"source_run_id IN ('{run}')", ["first"]), ("status = 'LOGGED_MODEL_READY'", ["first"])):
+        lib.equal(find(filter=text), want, text)
+    lib.equal(find(order_by=[{"field_name": "metrics.acc", "dataset_name": "d"}]), ["first", second["name"]], "ordered by a metric")
+    lib.equal(find(order_by=[{"field_name": "creation_time", "ascending": True}, {"field_name": "name"}])[0:1] != [], True, "ordered by an attribute")
+    lib.equal(find(datasets=[{"dataset_name": "d"}]), ["first"], "with metrics on a data set")
+    page = m.ok("POST", "/logged-models/search", {"experiment_ids": [experiment], "max_results": 1})
+    lib.equal(len(m.ok("POST", "/logged-models/search", {"experiment_ids": [experiment], "max_results": 1, "page_token": page["next_page_token"]})["models"]), 1, "pages")
+    for bad in ({"experiment_ids": []}, {"experiment_ids": [experiment], "filter": "x = 1"}, {"experiment_ids": [experiment], "order_by": [{"field_name": "params.a"}]},
+                {"experiment_ids": [experiment], "datasets": [{}]}):
+        if bad != {"experiment_ids": []}:
+            m.bad("INVALID_PARAMETER_VALUE", "POST", "/logged-models/search", bad)
+    proxy = f"/api/2.0/mlflow-artifacts/artifacts/{experiment}/models/{id}/artifacts/MLmodel"
+    lib.equal(m.server.request("PUT", proxy, b"flavors")[0], 200, "a model's file")
+    lib.equal(m.ok("GET", path + "/artifacts/directories"), {"root_uri": made["info"]["artifact_uri"], "files": [{"path": "MLmodel", "is_dir": False, "file_size": 7}]}, "list")
+    lib.equal(m.server.request("GET", f"{AJAX}{path}/artifacts/files?artifact_file_path=MLmodel")[2], b"flavors", "and back")
+    lib.equal(m.ok("DELETE", path), {}, "deleted")
+    m.bad("RESOURCE_DOES_NOT_EXIST", "GET", path, text=f"Logged model with ID '{id}' not found.")
+    lib.equal(m.ok("GET", path, allow_deleted="true")["model"]["info"]["name"], "first", "allow_deleted")
+    m.bad("INVALID_PARAMETER_VALUE", "POST", "/logged-models", {"experiment_id": experiment, "name": "a/b"})
+
+
+def requests(m, server):
+    """How a request is read, whatever it asks."""
+    def raw(method, path, body, **headers):
+        status, _, data = server.request(method, path, body, headers)
+        return status, json.loads(data)
+    lib.equal(raw("POST", API + "/runs/search", b"not json", **lib.JSON), (200, {}), "a body that is no JSON counts as empty")
+    status, reply = raw("POST", API + "/experiments/create", b"", **lib.JSON)
+    lib.equal((status, reply["error_code"]), (400, "INVALID_PARAMETER_VALUE"), "no body")
+    lib.equal(raw("POST", API + "/runs/search", b"{}")[1]["message"], "Bad Request. Content-Type header is missing.", "no Content-Type")
+    lib.equal(raw("POST", API + "/runs/search", b"{}", **{"Content-Type": "text/plain"})[0], 400, "another Content-Type")
+    lib.equal(raw("POST", API + "/runs/search", json.dumps("{}").encode(), **{"Content-Type": "application/json; charset=utf-8"})[0], 200, "JSON in JSON")
+    lib.equal(raw("POST", API + "/runs/search", b"[1]", **lib.JSON)[0], 400, "no object")
+    lib.equal(raw("POST", API + "/runs/search", b"[" * 100000, **lib.JSON)[0], 400, "very deep")
+    lib.equal(raw("POST", API + "/runs/search", b'{"experiment_ids":null,"runViewType":"ALL"}', **lib.JSON)[0], 200, "null and camelCase")
+    for path in (API + "/nope", "/ajax-api/2.0/nope", "/api/3.0/mlflow/traces"):
+        status, reply = raw("GET", path, None)
+        lib.equal((status, reply["error_code"]), (404, "ENDPOINT_NOT_FOUND"), path)
+    lib.equal(raw("PUT", API + "/runs/get", b"")[0], 405, "a method that the address does not know")
+    status, reply = raw("POST", API + "/runs/set-tag", b'{"x":"' + b"y" * 1048577 + b'"}', **lib.JSON)
+    lib.equal((status, "error_code" in reply), (413, True), "more than 1 MiB")
+    for path in ("/api/3.0/mlflow/server-info", "/ajax-api/3.0/mlflow/server-info"):
+        status, reply = raw("GET", path, None)
+        lib.equal((status, reply["workspaces_enabled"]), (200, False), path)
+    lib.equal(raw("POST", API + "/artifacts/presigned-upload-url", b"{}", **lib.JSON)[0], 501, "presigned")
+    lib.equal(raw("GET", "/model-versions/get-artifact?path=../x", None)[0], 400, "a bad path before the model")
+    lib.equal(raw("GET", "/model-versions/get-artifact?path=x&name=n", None)[0], 404, "no registry")
+    used.update({("POST", "/artifacts/presigned-upload-url")})
+
+
+def journals(m, server):
+    """Keys that MLflow would refuse, but another way brought, are shown."""
+    run = lib.make_run(server, experiment="journal", params={"we;ird//key": "1"})
+    lib.equal(server.json("POST", f"/api/v1/runs/{run}/metrics", {"points": [{"key": "lo$s//x", "step": 1, "value": math.pi, "wall_time": 1700000000.25}]})[0], 200, "points")
+    lib.equal(server.json("PATCH", f"/api/v1/runs/{run}", {"status": "preempted"})[0], 200, "preempted")
+    got = m.ok("GET", "/runs/get", run_id=run)["run"]
+    lib.equal((got["data"]["metrics"], got["data"]["params"]), ([{"key": "lo$s//x", "value": math.pi, "timestamp": 1700000000250, "step": 1}],
+                                                                [{"key": "we;ird//key", "value": "1"}]), "shown")
+    lib.equal(got["info"]["status"], "KILLED", "preempted is KILLED")
+    lib.equal(len(m.ok("GET", "/metrics/get-history", run_id=run, metric_key="lo$s//x")["metrics"]), 1, "its history")
+
+
+def prefixes(server):
+    """Both prefixes answer alike, on every route of the table."""
+    for method, path, _, _, limit in lib.routes():
+        if not path.startswith(API + "/") or "presigned" in path:
+            continue
+        path = path.replace("{model}", "m-1").replace("{key}", "k")
+        replies = [server.request(method, path.replace(API, prefix, 1), b"{}" if limit else None, lib.JSON)[0::2] for prefix in (API, AJAX)]
+        if path == API + "/logged-models" or not path.endswith("/search"):
+            lib.equal(replies[0], replies[1], f"{method} {path} under both prefixes")
+        lib.check(replies[0][0] < 500, f"{method} {path}: {replies[0]}")
+
+
+def main():
+    lib.bound(120)
+    with lib.fresh() as server:
+        m = Mlflow(server)
+        experiment = experiments(m)
+        runs(m, experiment)
+        names(m, experiment)
+        batches(m, experiment)
+        histories(m, experiment)
+        search(m)
+        inputs(m, experiment)
+        models(m, experiment)
+        requests(m, server)
+        journals(m, server)
+        prefixes(server)
+        elsewhere = {("GET", "/artifacts/list"), ("POST", "/upload-artifact")}  # tests/api/artifacts.py
+        for method, path, _, _, _ in lib.routes():
+            for prefix in (API, AJAX):
+                if path.startswith(prefix + "/"):
+                    lib.check((method, path[len(prefix):]) in used | elsewhere, f"{method} {path} is asked for by no line of this test")
+    lib.finish("routes")
+
+
+main()
