@@ -4,6 +4,7 @@ the place of Fashion-MNIST, and leaves what the text says."""
 import glob
 import os
 import re
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -27,7 +28,7 @@ def commands():
 
 def replaced(script, data, other):
     """Smaller data, and a death at a known step; nothing else."""
-    changes = ((r"^DATA=.*$", "DATA=" + data), (r"^OTHER=.*$", "OTHER=" + other), (r"^timeout ", "DPTRAIN_TEST_DIE=launcher:5 timeout "), (r"--save-steps \d+", "--save-steps 2"))
+    changes = ((r"^DATA=.*$", "DATA=" + data), (r"^OTHER=.*$", "OTHER=" + other), (r"^timeout ", "DPTRAIN_TEST_DIE=launcher:5 timeout "), (r"--save-steps \d+", "--save-steps 2"), (r"--max-steps \d+", "--max-steps 5"))
     for old, new in changes:
         script, n = re.subn(old, new, script, flags=re.M)
         assert n == 1, "README.md: %r stands there %d times" % (old, n)
@@ -48,19 +49,20 @@ def main():
         data, other = os.path.join(tmp, "data"), os.path.join(tmp, "other")
         os.mkdir(data)
         os.mkdir(other)
+        shutil.copy(os.path.join(SRC, "README.md"), tmp)
         helper.make_set(data, 512, 64)
         helper.make_set(other, 256, 64, classes=5)
         script = without_torch(replaced(commands(), data, other))
         p = subprocess.run(["bash", "-e"], input=script, cwd=tmp, env=helper.environment(), timeout=280, stdout=subprocess.PIPE,
-                           stderr=subprocess.STDOUT, universal_newlines=True)
+                           stderr=subprocess.STDOUT, universal_newlines=True, errors="replace")
         assert p.returncode == 0, "exit %d\n%s\n%s" % (p.returncode, script, p.stdout)
         runs = glob.glob(os.path.join(tmp, "runs", "tour", "*"))
         names = sorted(re.sub("-[0-9a-f]{8}$", "", os.path.basename(r)) for r in runs)
-        assert names[:2] == ["day", "tuned"], names
+        assert names == ["day", "text", "tuned"], names
         assert len(glob.glob(os.path.join(tmp, "runs", "tour", "day-*", "events*"))) >= 2, "the run was continued"
         for run in runs:
             assert os.path.exists(os.path.join(run, "weights.safetensors")), run
-        assert "evaluation of 64 samples" in p.stdout, p.stdout
+        assert "evaluation of 64 samples" in p.stdout and "The run " in p.stdout, p.stdout
     print("tour: %d commands" % len([c for c in script.splitlines() if c and not c.startswith((" ", "#"))]))
 
 
