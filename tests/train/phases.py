@@ -1,6 +1,8 @@
 """Where the time of a step goes: every series is complete, the parts sum to the step, a slowed loader shows in data_wait
-and nowhere else, a slowed rank in comm_exposed of the others; and a step allocates nothing."""
+and nowhere else, a slowed rank in comm_exposed of the others; bench's times of ops are parts of its steps; and a step
+allocates nothing."""
 import glob
+import json
 import os
 
 from helper import BUILD, FINISHED, LAUNCHER, Folder, check, dptrain, fast, finish, make_set, read_run, sanitized
@@ -90,6 +92,21 @@ def complete():
         check(os.path.basename(os.path.dirname(run["folder"])) == "tests", "folder %s" % run["folder"])
 
 
+def bench_by_op():
+    p = dptrain("bench", "--model", "resnet20", "--classes", 10, "-b", 4, "--steps", 4, "--json", *FAST)
+    check(p.returncode == 0, "bench: exit %d: %s" % (p.returncode, p.stderr))
+    b = json.loads(p.stdout)
+    steps, seconds = b["all_step_seconds"][1:], [o["seconds"] for o in b["ops"]]
+    ops = {o["op"]: o for o in b["ops"]}
+    check(len(b["loss"]) == 4 and all(s > 0 for s in steps), "bench: four steps")
+    check(seconds == sorted(seconds, reverse=True), "bench: the slowest op stands first")
+    check(0 < sum(seconds) <= 1.001 * sum(steps) / len(steps), "bench: ops take %g s of steps of %s" % (sum(seconds), steps))
+    # 3 x 3 x 2 convolutions, the stem, two shortcuts; the stem's input needs no gradient
+    check([ops[o]["nodes"] for o in ("conv", "conv_dgrad", "conv_wgrad")] == [21, 20, 21], "bench: convolutions of resnet20")
+    check(ops["conv"]["gflops"] > 0 and ops["bn_apply"]["gflops"] == 0, "bench: rates of ops")
+    check(b["matmul_gflops"] > 0 and 0 <= b["other_share"] < 1, "bench: %g GFLOP/s, %g" % (b["matmul_gflops"], b["other_share"]))
+
+
 def allocations(steps, ranks, least, flags):
     library = os.path.join(BUILD, "tests", "train", ".libs", "alloc_count.so")
     with Folder() as tmp:
@@ -117,6 +134,7 @@ def allocates_nothing():
 def main():
     complete()
     slowed()
+    bench_by_op()
     allocates_nothing()
     finish("phases")
 
