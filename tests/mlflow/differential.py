@@ -24,6 +24,22 @@ import install  # noqa: E402
 API = "/api/2.0/mlflow"
 # (method, path, part of the message or status) of calls that are answered differently on purpose
 KNOWN = {
+    "POST /experiments/create again": "no SQL in the message",
+    "POST /runs/create nothing": "no SQL in the message",
+    "POST /runs/log-metric value [1]": "400, not 500",
+    "POST /runs/log-metric timestamp 7.5": "refused, not cut",
+    "POST /runs/log-metric timestamp -1": "1 is printed as 1",
+    "POST /runs/log-batch key 5": "names the type",
+    "POST /runs/search attribute.nope = 'x'": "sets are printed in another order",
+    "POST /runs/search by ['attribute.nope']": "sets are printed in another order",
+    "POST /runs/search datasets.nope = 'x'": "sets are printed in another order",
+    "POST /runs/search metrics.loss == 3": "sets are printed in another order",
+    "POST /experiments/search nope = 'x'": "sets are printed in another order",
+    "POST /runs/search metrics.loss LIKE 'x'": "blames the comparison before the value",
+    "POST /runs/search params.lr": "blames the end",
+    "POST /experiments/search tags.k IS NULL": "the experiment that was refused here is listed there",
+    "POST /logged-models/search bad": "400, not 500",
+    "POST /runs/update bad": "refused, not ignored",
     "POST /experiments/update of a deleted one": "INVALID_STATE is 400, not 500",
     "POST /experiments/create elsewhere": "artifacts lie below one root",
     "POST /runs/search twice the same field": "400, not 500",

@@ -190,6 +190,8 @@ test('the address: only what differs from the default, and back', () => {
 	assert.equal(p.viewQuery({ ...p.emptyView, experiment: 'fashion' }), '?e=fashion');
 	assert.ok(p.viewQuery(v).length < 200);
 	assert.equal(p.parseView('?z=9~3').zoom, null);
+	const id = '0123456789abcdef'.repeat(2);
+	assert.deepEqual([p.linkedQuery('#/experiments/1/runs/' + id), p.linkedQuery('#/experiments/1'), p.linkedQuery('')], ['?r=' + id, null, null]);
 	assert.equal(p.parseView('?sm=7&x=frog').smooth, 0.99);
 });
 

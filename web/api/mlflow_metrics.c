@@ -96,7 +96,7 @@ static bool limit_ok(struct call *c, int64_t limit)
 {
 	if (limit >= 1)
 		return true;
-	ml_fail(c, ML_INVALID_PARAMETER_VALUE, "Invalid value %lld for parameter 'max_results' supplied. It must be a positive integer",
+	ml_fail(c, ML_INVALID_PARAMETER_VALUE, "Invalid value %lld for parameter 'max_results' supplied. It must be a positive integer.",
 		(long long)limit);
 	return false;
 }

@@ -49,10 +49,8 @@ static void write_model(struct call *c, struct js *j, const struct model *m)
 	js_key_str(j, "artifact_uri",
 		   arena_printf(c->arena, "mlflow-artifacts:/%lld/models/%s/artifacts", (long long)m->experiment, m->id));
 	js_key_str(j, "status", m->status);
-	if (*m->type)
-		js_key_str(j, "model_type", m->type);
-	if (*m->source_run)
-		js_key_str(j, "source_run_id", m->source_run);
+	js_key_str(j, "model_type", m->type);
+	js_key_str(j, "source_run_id", m->source_run);
 	ml_write_tag_list(j, "tags", m->tags, m->tag_count);
 	js_close(j, '}');
 	js_key(j, "data");

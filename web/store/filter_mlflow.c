@@ -43,7 +43,7 @@ static int bad(struct parser *p, const char *fmt, ...)
 
 static int bad_clause(struct parser *p)
 {
-	return bad(p, "Invalid clause(s) in filter string: '%.200s'", p->start);
+	return bad(p, "Invalid clause(s) in filter string: '%.200s'", p->kind == T_WORD && p->word ? p->word : p->start);
 }
 
 static char *span(struct parser *p, const char *from, const char *to)
@@ -422,7 +422,7 @@ static int parse_test(struct parser *p, struct node **ret)
 	if (!n)
 		return ERR_USAGE;
 	*ret = n;
-	if (p->kind != T_WORD)
+	if (p->kind != T_WORD || is_word(p, "NOT"))
 		return bad_clause(p);
 	rc = parse_ident(p, p->word, &id);
 	if (!rc)

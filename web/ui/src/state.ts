@@ -8,7 +8,7 @@ import { defaultCurve, defaultGoal, directionOf, type Goal } from './base/goal.t
 import { chartOrder, frontKeys, openAtFirst } from './base/order.ts';
 import { splitParams } from './base/params.ts';
 import { appendBuckets, seriesOf } from './base/series.ts';
-import { emptyView, isExpression, matchesWords, parseView, viewQuery, type View } from './base/url.ts';
+import { emptyView, isExpression, matchesWords, linkedQuery, parseView, viewQuery, type View } from './base/url.ts';
 import { orderRuns, partition } from './base/rank.ts';
 
 /** As in src/index.html, which asks for the first page before this script is there. */
@@ -21,7 +21,7 @@ const LIVE_MS = 1000;
 const ADDRESS_MS = 120;
 const SOON_MS = 60;
 
-export const view = signal<View>(parseView(location.search));
+export const view = signal<View>(parseView(linkedQuery(location.hash) ?? location.search));
 export const runs = signal<Run[]>([]);
 export const experiments = signal<Experiment[] | null>(null);
 export const loading = signal(true);
@@ -85,7 +85,7 @@ export function openExperiment(name: string): void {
 addEventListener('popstate', () => {
 	clearTimeout(addressTimer);
 	addressTimer = 0;
-	view.value = parseView(location.search);
+	view.value = parseView(linkedQuery(location.hash) ?? location.search);
 });
 
 // ---- what follows from runs and view --------------------------------------------------------------------------

@@ -43,6 +43,12 @@ function zoomOf(s: string | null): [number, number] | null {
 	return a !== null && b !== null && a < b ? [a, b] : null;
 }
 
+/** The query of an address as MLflow's clients print it (#/experiments/1/runs/<id>), null for any other. */
+export function linkedQuery(hash: string): string | null {
+	const m = /^#\/experiments\/\d+\/runs\/([0-9a-f]{32})(?:[/?].*)?$/.exec(hash);
+	return m ? '?r=' + m[1]! : null;
+}
+
 export function parseView(query: string): View {
 	const p = new URLSearchParams(query);
 	const sort = p.get('s');
