@@ -98,7 +98,7 @@ struct query_run helper_run(struct helper *h, const char *id)
 	struct err err = ERR_INIT;
 	struct query_run r;
 
-	if (query_run(h->s, id, h->a, &r, &err))
+	if (query_run_series(h->s, id, h->a, &r, &err))
 		fail_msg("%s", err.text);
 	return r;
 }

@@ -61,7 +61,7 @@ enum call_next api_run(struct call *c, const char *id, enum api_detail detail)
 	struct err err = ERR_INIT;
 	struct query_run run;
 
-	if (query_run(c->api->store, id, c->arena, &run, &err))
+	if ((detail == API_RUN_SERIES ? query_run_series : query_run)(c->api->store, id, c->arena, &run, &err))
 		return call_fail_err(c, "run", &err);
 	api_write_run(c, &j, &run, detail);
 	if (c->status < 300)

@@ -20,6 +20,7 @@
 #define SAMPLED_SERIES 200
 #define SAMPLED_CHUNKS 200 /* of one series */
 #define LOG_POINTS_MANY 5000000u
+#define CHUNKS_BYTES_MAX (INT64_C(2) << 30) /* of a file whose chunks a sample of points stands for */
 
 struct check {
 	struct store *s;
@@ -185,11 +186,19 @@ static int canceled(struct check *c)
 	return work_canceled(c->s) ? err_set(c->err, ERR_CANCELED, "the store is closing") : 0;
 }
 
+/* Reading all of a long file takes minutes and everybody's disk. */
+static bool too_long(const char *path)
+{
+	struct stat sb;
+
+	return !stat(path, &sb) && sb.st_size > CHUNKS_BYTES_MAX;
+}
+
 /* A table at a time, each in a snapshot of its own: a long one would keep the log file from shrinking. */
 static int check_structure(struct check *c)
 {
 	const char *table = "";
-	bool good = true;
+	bool good = true, skip;
 	int tables = -1, rc = 0;
 
 	while (!rc && table) {
@@ -198,7 +207,8 @@ static int check_structure(struct check *c)
 		rc = readers_take(c->s, &d, c->err);
 		if (!rc)
 			rc = next_table(c, d, table, &table);
-		if (!rc && table)
+		skip = !rc && table && !c->full && !strcmp(table, "chunk") && too_long(c->path);
+		if (!rc && table && !skip)
 			rc = check_table(c, d, table, &good);
 		readers_give(c->s, d);
 		tables++;

@@ -320,7 +320,7 @@ static int add_log(struct db *d, int64_t run_id, struct overlay *o, size_t n, st
 	return scan_log(d, run_id, sorted, n, overlay_points, o, err);
 }
 
-static int load_series(struct db *d, int64_t run_id, struct arena *a, struct query_run *r, struct err *err)
+int detail_load_series(struct db *d, int64_t run_id, struct arena *a, struct query_run *r, struct err *err)
 {
 	struct overlay o = { 0 };
 	sqlite3_stmt *q;
@@ -365,5 +365,5 @@ int detail_load_rest(struct db *d, int64_t run_id, struct arena *a, struct query
 		rc = load_ranks(d, run_id, a, run, err);
 	if (!rc)
 		rc = load_problems(d, run_id, a, run, err);
-	return rc ? rc : load_series(d, run_id, a, run, err);
+	return rc;
 }

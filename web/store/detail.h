@@ -8,7 +8,10 @@
 /* bare: the run's own columns only. ERR_NOENT without text when there is none. */
 int detail_load(struct db *d, int64_t run_id, bool bare, struct arena *a, struct query_run *ret, struct err *err);
 
-/* What only the page of one run shows: environment, segments, ranks, problems, series. */
+/* What only the page of one run shows: environment, segments, ranks, problems. */
 int detail_load_rest(struct db *d, int64_t run_id, struct arena *a, struct query_run *run, struct err *err);
+
+/* The series of every rank and segment: may be millions. */
+int detail_load_series(struct db *d, int64_t run_id, struct arena *a, struct query_run *run, struct err *err);
 
 #endif

@@ -119,7 +119,7 @@ static int find_run(struct db *d, const char *id, int64_t *ret, struct err *err)
 	return rc || found ? rc : readers_missing(d, id, err);
 }
 
-int query_run(struct store *s, const char *id, struct arena *a, struct query_run *ret, struct err *err)
+static int load_run(struct store *s, const char *id, bool with_series, struct arena *a, struct query_run *ret, struct err *err)
 {
 	struct query_run run = { 0 };
 	struct db *d;
@@ -133,10 +133,22 @@ int query_run(struct store *s, const char *id, struct arena *a, struct query_run
 		rc = detail_load(d, run_id, false, a, &run, err);
 	if (!rc)
 		rc = detail_load_rest(d, run_id, a, &run, err);
+	if (!rc && with_series)
+		rc = detail_load_series(d, run_id, a, &run, err);
 	readers_give(s, d);
 	if (!rc)
 		*ret = run;
 	return rc;
+}
+
+int query_run(struct store *s, const char *id, struct arena *a, struct query_run *ret, struct err *err)
+{
+	return load_run(s, id, false, a, ret, err);
+}
+
+int query_run_series(struct store *s, const char *id, struct arena *a, struct query_run *ret, struct err *err)
+{
+	return load_run(s, id, true, a, ret, err);
 }
 
 /* "<first 8 digits of the store's id>-<rev>" */

@@ -119,7 +119,7 @@ struct query_run {
 	size_t rank_count;
 	struct query_problem *problems;
 	size_t problem_count;
-	struct query_series *series; /* by key, rank, segment */
+	struct query_series *series; /* query_run_series only; by key, rank, segment */
 	size_t series_count;
 };
 
@@ -159,6 +159,9 @@ const char *query_mlflow_status(const char *status);
 /* One run with everything; deleted runs too. id: 32 hex digits, or a unique prefix of at least 4. ERR_NOENT; ERR_GONE
  * when it was removed for good. */
 int query_run(struct store *s, const char *id, struct arena *a, struct query_run *ret, struct err *err);
+
+/* The same with its list of series, which may be millions. */
+int query_run_series(struct store *s, const char *id, struct arena *a, struct query_run *ret, struct err *err);
 
 struct query_changes {
 	const char *token;       /* for the next call */
