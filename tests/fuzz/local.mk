@@ -1,5 +1,5 @@
 # Inputs that were found once, replayed; `tests/fuzz/run.sh` looks for new ones with clang's libFuzzer.
-fuzz_targets = tests/fuzz/journal tests/fuzz/json tests/fuzz/grammar tests/fuzz/decode tests/fuzz/gzip tests/fuzz/picture
+fuzz_targets = tests/fuzz/journal tests/fuzz/json tests/fuzz/grammar tests/fuzz/decode tests/fuzz/range tests/fuzz/gzip tests/fuzz/picture
 check_PROGRAMS += $(fuzz_targets)
 EXTRA_DIST += tests/fuzz/replay.sh tests/fuzz/run.sh tests/fuzz/corpus
 TESTS += tests/fuzz/replay.sh
@@ -41,6 +41,11 @@ tests_fuzz_decode_SOURCES = tests/fuzz/decode.c
 nodist_tests_fuzz_decode_SOURCES = $(fuzz_driver)
 tests_fuzz_decode_LDFLAGS = $(fuzz_ldflags)
 tests_fuzz_decode_LDADD = libwebserver.la
+tests_fuzz_range_SOURCES = tests/fuzz/range.c
+nodist_tests_fuzz_range_SOURCES = $(fuzz_driver)
+tests_fuzz_range_CPPFLAGS = $(AM_CPPFLAGS) $(JANSSON_CFLAGS)
+tests_fuzz_range_LDFLAGS = $(fuzz_ldflags)
+tests_fuzz_range_LDADD = libwebserver.la
 tests_fuzz_gzip_SOURCES = tests/fuzz/gzip.c
 nodist_tests_fuzz_gzip_SOURCES = $(fuzz_driver)
 tests_fuzz_gzip_LDFLAGS = $(fuzz_ldflags)

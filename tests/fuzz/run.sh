@@ -7,7 +7,7 @@
 set -e
 cd "$(dirname "$0")/../.."
 top=$(pwd)
-all="journal json grammar decode gzip safetensors state picture"
+all="journal json grammar decode range gzip safetensors state picture"
 seconds=${1:-600}
 [ $# -eq 0 ] || shift
 targets=${*:-$all}

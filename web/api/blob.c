@@ -250,8 +250,6 @@ static const char *repr_digest(struct call *c, const char *hex)
 	return arena_printf(c->arena, "sha-256=:%s:", text);
 }
 
-enum range { RANGE_WHOLE, RANGE_PART, RANGE_BAD };
-
 static bool digits(const char **at, uint64_t *ret)
 {
 	char *end;
@@ -264,48 +262,48 @@ static bool digits(const char **at, uint64_t *ret)
 	return !errno;
 }
 
-/* One range of bytes; anything else of the header is as if it were not there. */
-static enum range read_range(const char *text, uint64_t bytes, struct call_file *f)
+enum blob_range blob_range(const char *text, uint64_t bytes, uint64_t *from, uint64_t *count)
 {
 	uint64_t first, last = bytes ? bytes - 1 : 0;
-	const char *at = text + 6;
+	const char *at = text;
 
 	if (strncmp(text, "bytes=", 6))
-		return RANGE_WHOLE;
+		return BLOB_WHOLE;
+	at += 6;
 	if (*at == '-') {
 		at++;
 		if (!digits(&at, &first) || *at)
-			return RANGE_WHOLE;
+			return BLOB_WHOLE;
 		if (!first || !bytes)
-			return RANGE_BAD;
-		f->from = first < bytes ? bytes - first : 0;
-		f->bytes = bytes - f->from;
-		return RANGE_PART;
+			return BLOB_BAD;
+		*from = first < bytes ? bytes - first : 0;
+		*count = bytes - *from;
+		return BLOB_PART;
 	}
 	if (!digits(&at, &first) || *at++ != '-' || (*at && (!digits(&at, &last) || *at || last < first)))
-		return RANGE_WHOLE;
+		return BLOB_WHOLE;
 	if (first >= bytes)
-		return RANGE_BAD;
+		return BLOB_BAD;
 	last = last < bytes ? last : bytes - 1;
-	f->from = first;
-	f->bytes = last - first + 1;
-	return RANGE_PART;
+	*from = first;
+	*count = last - first + 1;
+	return BLOB_PART;
 }
 
 static void apply_range(struct call *c, uint64_t bytes)
 {
 	const char *range = c->host->header(c, "Range"), *only = c->host->header(c, "If-Range");
 	const char *have = c->host->header(c, "If-None-Match");
-	enum range kind;
+	enum blob_range kind;
 
 	if (!range || (only && strcmp(only, c->etag)) || (have && strstr(have, c->etag)))
 		return;
-	kind = read_range(range, bytes, &c->file);
-	if (kind == RANGE_PART) {
+	kind = blob_range(range, bytes, &c->file.from, &c->file.bytes);
+	if (kind == BLOB_PART) {
 		c->status = 206;
 		call_header(c, "Content-Range", arena_printf(c->arena, "bytes %" PRIu64 "-%" PRIu64 "/%" PRIu64, c->file.from,
 							     c->file.from + c->file.bytes - 1, bytes));
-	} else if (kind == RANGE_BAD) {
+	} else if (kind == BLOB_BAD) {
 		call_fail(c, CALL_range, NULL, "Range: the file has %" PRIu64 " bytes", bytes);
 		call_header(c, "Content-Range", arena_printf(c->arena, "bytes */%" PRIu64, bytes));
 	}

@@ -29,6 +29,11 @@ enum call_next blob_remove(struct call *c, const struct blob_remove *remove);
  * attachment. False: it could not be opened, err says why. */
 bool blob_reply(struct call *c, const char *path, bool download, struct err *err);
 
+/* A Range header's one range of a file: BLOB_PART fills from and count (at least one byte, inside the file); BLOB_BAD: it
+ * lies outside. Several ranges, other units and what cannot be read are BLOB_WHOLE, as if the header were not there. */
+enum blob_range { BLOB_WHOLE, BLOB_PART, BLOB_BAD };
+enum blob_range blob_range(const char *text, uint64_t bytes, uint64_t *from, uint64_t *count);
+
 /* text/plain and the like by the name's end; MLflow's choice. */
 const char *blob_type(const char *path);
 
