@@ -13,6 +13,7 @@
 
 #include "tests/graph/net.h"
 
+#define PROGRAMS 3
 #define TEXT_MAX ((size_t)8 << 20)
 
 static void golden_path(char *path, size_t n, const char *model)
@@ -51,35 +52,59 @@ static void compare_file(const char *path, const char *text)
 		fail_msg("%s:%d: more lines now:\n%.*s", path, number, (int)strcspn(text, "\n"), text);
 }
 
-/* Training and evaluation of one model, planned together. */
-static void check(const struct net_opts *o)
+/* Programs of one model, planned together, against the file of that name. */
+static void check_all(const char *name, const struct net_opts *o, int n)
 {
-	struct net_opts eval = *o;
-	struct plan_program programs[2];
-	struct net nets[2];
+	struct plan_program programs[PROGRAMS];
+	struct net nets[PROGRAMS];
 	struct plan plan;
 	struct buf text;
 	char path[512];
 
-	eval.training = false;
-	net_make(&nets[0], o);
-	net_make(&nets[1], &eval);
-	for (int i = 0; i < 2; i++)
+	for (int i = 0; i < n; i++) {
+		net_make(&nets[i], &o[i]);
 		programs[i] = nets[i].program;
-	assert_int_equal(plan_make(&plan, programs, 2, NULL), 0);
+	}
+	assert_int_equal(plan_make(&plan, programs, n, NULL), 0);
 	buf_init(&text, TEXT_MAX);
-	graph_dump(nets[0].g, &text);
-	graph_dump(nets[1].g, &text);
-	plan_dump(&plan, programs, 2, &text);
+	for (int i = 0; i < n; i++)
+		graph_dump(nets[i].g, &text);
+	plan_dump(&plan, programs, n, &text);
 	assert_false(buf_failed(&text));
-	golden_path(path, sizeof(path), o->model);
+	golden_path(path, sizeof(path), name);
 	if (getenv("UPDATE_GOLDEN"))
 		write_file(path, &text);
 	else
 		compare_file(path, text.data);
 	buf_done(&text);
-	net_free(&nets[0]);
-	net_free(&nets[1]);
+	for (int i = 0; i < n; i++)
+		net_free(&nets[i]);
+}
+
+static void check(const struct net_opts *o)
+{
+	struct net_opts all[] = { *o, *o };
+
+	all[1].training = false;
+	check_all(o->model, all, 2);
+}
+
+/* Two ranks, several micro-batches a step, activations made again. */
+static void test_shared(void **state)
+{
+	struct net_opts all[PROGRAMS];
+
+	(void)state;
+	for (int i = 0; i < PROGRAMS; i++)
+		all[i] = (struct net_opts){ .model = "resnet20",
+					    .batch = 8,
+					    .training = i < 2,
+					    .precision = { DTYPE_BF16, DTYPE_F32 },
+					    .recompute = RECOMPUTE_FULL,
+					    .world = 2,
+					    .accumulate = true,
+					    .more_follow = i == 1 };
+	check_all("resnet20-shared", all, PROGRAMS);
 }
 
 static void test_resnet20(void **state)
@@ -118,6 +143,7 @@ int main(void)
 		cmocka_unit_test(test_resnet20),
 		cmocka_unit_test(test_resnet18),
 		cmocka_unit_test(test_resnet50),
+		cmocka_unit_test(test_shared),
 	};
 
 	return cmocka_run_group_tests_name("dump", tests, NULL, NULL);

@@ -5,6 +5,7 @@ EXTRA_DIST += \
 	tests/graph/golden/resnet18.txt \
 	tests/graph/golden/resnet20.params \
 	tests/graph/golden/resnet20.txt \
+	tests/graph/golden/resnet20-shared.txt \
 	tests/graph/golden/resnet34.params \
 	tests/graph/golden/resnet50.params \
 	tests/graph/golden/resnet50.txt

@@ -9,7 +9,26 @@
 #include <cmocka.h>
 
 #include "trainer/engine/optimizer.h"
-#include "trainer/graph/pass.h"
+#include "trainer/ops/accumulate/accumulate.h"
+#include "trainer/strategies/strategy.h"
+
+/* From gradients to parameters, as trainer/engine/program.c arranges it. */
+static int add_update(struct graph *g, const struct net_opts *o, struct err *err)
+{
+	const struct strategy_opts sharing = {
+		.world = o->world, .bucket_bytes = 100000, .sync_bn = true, .more_follow = o->more_follow
+	};
+	const struct optimizer_opts sgd = { .kind = CONFIG_OPT_SGD, .momentum = 0.9, .weight_decay = 1e-4 };
+	int rc = 0;
+
+	if (!o->training)
+		return 0;
+	if (o->accumulate && accumulate_add_all(g) != 0)
+		return err_set(err, g->err.code, "%s", g->err.text);
+	if (o->world > 1)
+		rc = strategy_rewrite(strategies_table[STRATEGY_ddp], g, &sharing, err);
+	return rc || o->more_follow ? rc : optimizer_add(g, &sgd, err);
+}
 
 void net_make(struct net *ret, const struct net_opts *o)
 {
@@ -17,7 +36,6 @@ void net_make(struct net *ret, const struct net_opts *o)
 	struct model_config c;
 	struct err err = ERR_INIT;
 	struct graph *g = graph_new(o->training);
-	const struct optimizer_opts sgd = { .kind = CONFIG_OPT_SGD, .momentum = 0.9, .weight_decay = 1e-4 };
 
 	assert_non_null(m);
 	assert_non_null(g);
@@ -26,12 +44,11 @@ void net_make(struct net *ret, const struct net_opts *o)
 	if (o->image)
 		c.image_h = c.image_w = o->image;
 	if (model_build(m, g, &c, o->batch, &err) || pass_shape(g, &err) || (o->training && pass_grad(g, &err)) ||
-	    pass_fuse(g, &err) || pass_precision(g, &o->precision, &err) || pass_recompute(g, &err) ||
-	    (o->training && optimizer_add(g, &sgd, &err)) ||
-	    pass_shape(g, &err) || schedule_make(&ret->schedule, g, &err))
+	    pass_fuse(g, &err) || pass_precision(g, &o->precision, &err) || pass_recompute(g, o->recompute, &err) ||
+	    add_update(g, o, &err) || pass_shape(g, &err) || schedule_make(&ret->schedule, g, &err))
 		fail_msg("%s: %s", o->model, err.text);
 	ret->g = g;
-	ret->program = (struct plan_program){ o->training ? "train" : "eval", g, &ret->schedule };
+	ret->program = (struct plan_program){ !o->training ? "eval" : o->more_follow ? "micro" : "train", g, &ret->schedule };
 }
 
 void net_free(struct net *n)

@@ -2,7 +2,7 @@
 #ifndef DPT_TESTS_NET_H
 #define DPT_TESTS_NET_H
 
-#include "trainer/graph/op.h"
+#include "trainer/graph/pass.h"
 #include "trainer/graph/plan.h"
 #include "trainer/models/models.h"
 
@@ -18,6 +18,10 @@ struct net_opts {
 	int image; /* 0: the model's own size */
 	bool training, gelu;
 	struct precision precision;
+	enum recompute recompute;
+	int world;	  /* ranks of ddp with synchronised batch norm, in buckets of 100 KB; 0: one rank */
+	bool accumulate;  /* a step has several micro-batches; */
+	bool more_follow; /* this one is not the last */
 };
 
 /* Builds, differentiates, adds norm and SGD, fuses, types, schedules. Fails the running test when a step fails. */

@@ -298,7 +298,7 @@ static void simulate(const struct net *net, size_t slab_bytes)
 
 	o.of = test_calloc(o.pieces, sizeof(*o.of));
 	for (int i = 0; i < net->g->n_tensors; i++)
-		if (net->g->tensors[i]->life == LIFE_PERSISTENT || net->g->tensors[i]->kind == TENSOR_INPUT)
+		if (lifetime_spans(net->g->tensors[i]->life) || net->g->tensors[i]->kind == TENSOR_INPUT)
 			own(&o, net->g->tensors[i]);
 	for (int i = 0; i < net->schedule.n; i++) {
 		const struct node *n = net->schedule.items[i].node;
@@ -315,7 +315,7 @@ static void simulate(const struct net *net, size_t slab_bytes)
 	for (int i = 0; i < net->g->n_tensors; i++) {
 		const struct tensor *t = net->g->tensors[i];
 
-		if (t->life == LIFE_PERSISTENT || t->kind == TENSOR_RESULT || t->keep)
+		if (lifetime_spans(t->life) || t->kind == TENSOR_RESULT || t->keep)
 			expect_own(&o, t, net->g->nodes[0]);
 	}
 	test_free(o.of);
@@ -328,6 +328,8 @@ static void check_model(const struct net_opts *o)
 	struct plan_program programs[2];
 	struct plan plan, again;
 	struct err err = ERR_INIT;
+	const struct model *m = model_find(o->model);
+	const struct tensor *weight;
 
 	eval.training = false;
 	net_make(&nets[0], o);
@@ -345,7 +347,8 @@ static void check_model(const struct net_opts *o)
 			 plan.lower_bound_bytes);
 	assert_int_equal(plan_make(&again, programs, 2, &err), 0);
 	assert_memory_equal(&plan, &again, sizeof(plan));
-	assert_int_equal(graph_find(nets[0].g, "fc.weight")->offset, graph_find(nets[1].g, "fc.weight")->offset);
+	weight = graph_find(nets[0].g, m->reads_tokens ? "transformer.wte.weight" : "fc.weight");
+	assert_int_equal(weight->offset, graph_find(nets[1].g, weight->name)->offset);
 	net_free(&nets[0]);
 	net_free(&nets[1]);
 }
@@ -361,6 +364,12 @@ static void test_models(void **state)
 		{ .model = "resnet20", .batch = 128, .image = 28, .precision = BF16_F32, .gelu = true },
 		{ .model = "resnet20", .batch = 0, .image = 28, .precision = F64_F64 },
 		{ .model = "resnet56", .batch = 128, .precision = F64_F64 },
+		{ .model = "resnet50", .batch = 16, .precision = BF16_F32, .recompute = RECOMPUTE_SELECTIVE },
+		{ .model = "resnet50", .batch = 16, .precision = F32_F32, .recompute = RECOMPUTE_FULL },
+		{ .model = "gpt2-124m", .batch = 1, .precision = F32_F32 },
+		{ .model = "gpt2-124m", .batch = 4, .precision = BF16_F32, .recompute = RECOMPUTE_SELECTIVE },
+		{ .model = "gpt2-350m", .batch = 4, .precision = BF16_F32, .recompute = RECOMPUTE_FULL },
+		{ .model = "resnet20", .batch = 32, .precision = F32_F32, .accumulate = true, .recompute = RECOMPUTE_FULL },
 	};
 
 	(void)state;

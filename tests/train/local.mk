@@ -5,6 +5,9 @@ train_tests += tests/train/checkpoints.py tests/train/torchvision.py tests/train
 EXTRA_DIST += tests/train/pattern.py tests/train/reference/make_torchvision.py tests/train/reference/resnet_outputs.json \
 	tests/train/reference/torchvision_resnets.txt
 train_tests += tests/train/optimizers.py
+train_tests = tests/train/accumulation.py tests/train/gpt_reference.py tests/train/launcher.py \
+	tests/train/memory.py tests/train/phases.py tests/train/ranks.py tests/train/recompute.py \
+	tests/train/reference.py tests/train/refusals.py tests/train/resume.py
 TESTS += $(train_tests)
 EXTRA_DIST += $(train_tests) tests/train/helper.py tests/train/reference/make_resnet20.py tests/train/reference/make_accumulation.py \
 	tests/train/reference/accumulation.json tests/train/reference/reference.json \

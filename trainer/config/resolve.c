@@ -161,6 +161,9 @@ static int resolve_length(struct run_config *cfg, struct err *err)
 	bool endless = cfg->synthetic || cfg->batch_from;
 	struct label l;
 
+	if (endless && cfg->eval_steps)
+		return err_set(err, ERR_USAGE, "%s: the data has no evaluation set", say(cfg, FLAG_eval_steps, &l));
+
 	if (endless && given(cfg, FLAG_epochs))
 		return err_set(err, ERR_USAGE, "%s: the data has no epochs; use --max-steps", say(cfg, FLAG_epochs, &l));
 	if (endless && !cfg->max_steps && !cfg->test_only && cfg->command == COMMAND_TRAIN && cfg->dump == CONFIG_DUMP_NONE)

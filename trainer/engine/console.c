@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "tracker/base/clock.h"
+#include "trainer/engine/memory.h"
 
 #define REDRAW_S 0.1
 #define BAR_CELLS 24
@@ -44,6 +45,28 @@ void console_free(struct console *c)
 	free(c);
 }
 
+static void print_plan(const struct engine *e)
+{
+	const struct plan *p = &e->prepared.plan;
+
+	printf("memory of a rank: %.1f MiB planned:", (double)memory_planned(e) / 1048576);
+	for (int i = 0, n = 0; i < PLAN_CATEGORY_COUNT; i++)
+		if (p->category_bytes[i])
+			printf("%s %s %.1f", n++ ? "," : "", plan_category_name((enum plan_category)i),
+			       (double)p->category_bytes[i] / 1048576);
+	printf("\n");
+}
+
+void console_memory(struct console *c)
+{
+	int64_t used = memory_used(c->e);
+
+	if (used)
+		printf("memory of rank 0: %.1f MiB planned, %.1f MiB used\n", (double)memory_planned(c->e) / 1048576,
+		       (double)used / 1048576);
+	fflush(stdout);
+}
+
 void console_heading(struct console *c, const char *run_dir)
 {
 	const struct run_config *cfg = c->e->cfg;
@@ -66,6 +89,7 @@ void console_heading(struct console *c, const char *run_dir)
 		printf("fp16 is emulated here, for correctness only: values are rounded to fp16, the arithmetic is f32\n");
 	if (run_dir)
 		printf("recorded in %s\n", run_dir);
+	print_plan(c->e);
 	fflush(stdout);
 }
 
@@ -195,6 +219,17 @@ void console_epoch(struct console *c, const struct epoch_summary *s)
 	if (c->tty)
 		printf("\r\033[K");
 	print_summary(c, s);
+	fflush(stdout);
+}
+
+void console_validation(struct console *c, int64_t step, const struct evaluation *v)
+{
+	printf("%sstep %lld: val loss %.4f, ", c->tty ? "\r\033[K" : "", (long long)step, v->loss);
+	if (of_words(c))
+		printf("perplexity %.4f", exp(v->loss));
+	else
+		printf("top-1 %.2f %%", v->top1);
+	printf(", %.1f s\n", v->seconds);
 	fflush(stdout);
 }
 

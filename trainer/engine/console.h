@@ -13,6 +13,8 @@ void console_free(struct console *c);		     /* NULL is fine */
 void console_heading(struct console *c, const char *run_dir); /* run_dir: NULL when nothing is recorded */
 void console_step(struct console *c, const struct step_result *r);
 
+void console_validation(struct console *c, int64_t step, const struct evaluation *v); /* --eval-steps */
+
 struct epoch_summary {
 	int64_t epoch;
 	double train_loss, seconds, samples_per_s;
@@ -22,6 +24,7 @@ struct epoch_summary {
 
 void console_epoch(struct console *c, const struct epoch_summary *s);
 void console_evaluation(struct console *c, const struct evaluation *v); /* --test-only */
+void console_memory(struct console *c); /* planned and used, at the end */
 void console_table(struct console *c);
 
 #endif

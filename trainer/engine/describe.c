@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "trainer/data/tokenize.h"
-#include "trainer/engine/engine.h"
+#include "trainer/engine/memory.h"
 #include "trainer/engine/subject.h"
 
 static void summarize(const struct engine *e, struct buf *out)
@@ -22,9 +22,7 @@ static void summarize(const struct engine *e, struct buf *out)
 		total += p->slab_bytes[s];
 	buf_addf(out, "memory of a rank: %.1f MiB planned, lower bound %.1f MiB\n", (double)total / 1048576,
 		 (double)p->lower_bound_bytes / 1048576);
-	for (int c = 0; c < PLAN_CATEGORY_COUNT; c++)
-		buf_addf(out, "  %-12s %10.1f MiB\n", plan_category_name((enum plan_category)c),
-			 (double)p->category_bytes[c] / 1048576);
+	memory_table(e, out);
 }
 
 int describe_plan(const struct job *job, struct buf *out, struct err *err)

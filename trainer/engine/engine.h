@@ -41,6 +41,7 @@ struct engine {
 	double slow_batch_s;	 /* test hook: DPTRAIN_TEST_SLOW_LOADER=ms */
 	int die_rank;		 /* test hook: DPTRAIN_TEST_DIE=rank:step or launcher:step (-1); at once after that step */
 	int64_t die_step;	 /* 0: nobody dies */
+	int64_t resident_before; /* memory.c: bytes of this process before the slabs */
 	bool stats_shared;	 /* running statistics are rank 0's on every rank */
 };
 
@@ -65,6 +66,9 @@ int engine_open_evaluation(struct engine **ret, const struct engine_evaluation *
 
 /* Opens only what a plan needs: no ranks, no tensor memory, no training data read but its shape. */
 int engine_open_plan(struct engine **ret, const struct job *job, struct seat *seat, struct err *err);
+
+/* Samplers, programs and plan of e->cfg, with the data and the backend that are open. */
+int engine_plan(struct engine *e, struct err *err);
 
 int engine_begin(struct engine *e, struct err *err); /* starts the loader; the first step's clock */
 

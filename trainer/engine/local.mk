@@ -16,6 +16,8 @@ libtrainer_la_SOURCES += \
 	trainer/engine/launch.c \
 	trainer/engine/launch.h \
 	trainer/engine/machine.c \
+	trainer/engine/memory.c \
+	trainer/engine/memory.h \
 	trainer/engine/machine.h \
 	trainer/engine/optimizer.c \
 	trainer/engine/optimizer.h \

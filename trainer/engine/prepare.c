@@ -30,6 +30,14 @@ static int add_program(struct prepared *p, int64_t batch, enum program_kind kind
 	return rc;
 }
 
+static void plan_loader(struct prepared *p, size_t bytes)
+{
+	p->loader_bytes = plan_align(bytes, PLAN_ALIGN_BYTES);
+	p->loader_offset = p->plan.slab_bytes[SPACE_PINNED];
+	p->plan.slab_bytes[SPACE_PINNED] += p->loader_bytes;
+	p->plan.category_bytes[PLAN_INPUTS] += p->loader_bytes;
+}
+
 static void plan_snapshot(struct prepared *p)
 {
 	p->snapshot_bytes = p->plan.persistent_bytes;
@@ -57,6 +65,8 @@ int prepare_programs(struct prepared *ret, const struct program_opts *opts, cons
 						 &ret->program[i]->schedule };
 	if (!rc)
 		rc = plan_make(&ret->plan, list, ret->n_programs, err);
+	if (!rc)
+		plan_loader(ret, shapes->loader_bytes);
 	if (!rc && shapes->snapshot)
 		plan_snapshot(ret);
 	if (rc)
@@ -77,6 +87,11 @@ int prepared_put(const struct prepared *p, const struct tensor *t, const void *f
 int prepared_get(const struct prepared *p, const struct tensor *t, void *to, size_t bytes, struct err *err)
 {
 	return p->opts.backend->copy(p->opts.module, to, prepared_address(p, t), bytes, err);
+}
+
+void *prepared_loader(const struct prepared *p)
+{
+	return p->loader_bytes ? p->slab[SPACE_PINNED] + p->loader_offset : NULL;
 }
 
 int prepared_snapshot(const struct prepared *p, struct err *err)

@@ -18,12 +18,14 @@ struct prepared {
 	size_t slab_bytes[SPACE_COUNT];
 	size_t snapshot_bytes;	/* 0: none; as many as the persistent ones at the start of the private slab */
 	size_t snapshot_offset; /* in the pinned slab */
+	size_t loader_bytes, loader_offset; /* the same of the training loader's slots */
 };
 
 /* Shapes of micro-batches of training and of evaluation; either list may be empty. */
 struct prepare_shapes {
 	struct micro_shape train[SAMPLER_SHAPES_MAX], eval[SAMPLER_SHAPES_MAX];
 	int n_train, n_eval;
+	size_t loader_bytes; /* room for the training loader's slots */
 	bool snapshot; /* plan room for a copy of everything persistent */
 };
 
@@ -44,6 +46,8 @@ void *prepared_address(const struct prepared *p, const struct tensor *t);
 /* Copies between host and a tensor; complete on return. */
 int prepared_put(const struct prepared *p, const struct tensor *t, const void *from, size_t bytes, struct err *err);
 int prepared_get(const struct prepared *p, const struct tensor *t, void *to, size_t bytes, struct err *err);
+
+void *prepared_loader(const struct prepared *p); /* memory of the loader's slots; NULL: none was planned */
 
 /* Copies everything persistent into the snapshot; and where a tensor lies there. */
 int prepared_snapshot(const struct prepared *p, struct err *err);

@@ -42,7 +42,7 @@ static int run_precision(struct build *b, struct err *err)
 
 static int run_recompute(struct build *b, struct err *err)
 {
-	return pass_recompute(b->g, err);
+	return pass_recompute(b->g, b->o->recompute, err);
 }
 
 static int run_accumulate(struct build *b, struct err *err)

@@ -6,6 +6,7 @@
 #include "trainer/backends/backend.h"
 #include "trainer/comm/comm.h"
 #include "trainer/engine/optimizer.h"
+#include "trainer/graph/pass.h"
 #include "trainer/graph/schedule.h"
 #include "trainer/models/models.h"
 #include "trainer/strategies/strategy.h"
@@ -28,6 +29,7 @@ struct program_opts {
 	struct optimizer_opts optimizer;
 	const char *freeze;		     /* see graph_frozen; NULL */
 	bool keep_grads;		     /* gradients can be read after the step */
+	enum recompute recompute;
 	bool accumulate;		     /* some step has several micro-batches */
 	struct kernel_env env[STREAM_COUNT]; /* of kernels on each stream: each has its own communicator */
 };

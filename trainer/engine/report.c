@@ -11,6 +11,7 @@
 
 #include "tracker/base/log.h"
 #include "trainer/engine/machine.h"
+#include "trainer/engine/memory.h"
 
 #define NEW_LOCK_WAIT_S 1.0 /* for a folder that nobody can know yet */
 #define FINAL_WAIT_S 2.0 /* a job that failed ends within 5 s, server or not */
@@ -302,6 +303,23 @@ void report_step(struct report *r, const struct step_result *s)
 	for (int t = 0; t < TIME_COUNT; t++)
 		dptrack_log_rank(r->run, r->rank, s->step, step_time_key((enum step_time)t), s->seconds[t]);
 	report_data(r, s->step);
+}
+
+void report_evaluation(struct report *r, int64_t step, const struct evaluation *v)
+{
+	if (r->rank != 0)
+		return;
+	point(r, step, "val/loss", v->loss);
+	if (r->e->data->kind == SAMPLE_TOKENS)
+		point(r, step, "val/perplexity", exp(v->loss));
+	else
+		point(r, step, "val/top1", v->top1);
+}
+
+void report_memory(struct report *r, int64_t step)
+{
+	dptrack_log_rank(r->run, r->rank, step, "memory/planned_bytes", (double)memory_planned(r->e));
+	dptrack_log_rank(r->run, r->rank, step, "memory/used_bytes", (double)memory_used(r->e));
 }
 
 void report_epoch(struct report *r, const struct epoch_summary *s)

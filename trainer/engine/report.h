@@ -15,6 +15,8 @@ struct report;
 int report_open(struct report **ret, struct engine *e, struct resume *resume, struct err *err);
 
 void report_step(struct report *r, const struct step_result *s);
+void report_evaluation(struct report *r, int64_t step, const struct evaluation *v); /* of --eval-steps */
+void report_memory(struct report *r, int64_t step); /* planned and used, at the end */
 void report_epoch(struct report *r, const struct epoch_summary *s);
 
 const char *report_dir(const struct report *r); /* the run's folder */

@@ -4,8 +4,8 @@
 #include <string.h>
 
 #include "tracker/base/clock.h"
-#include "trainer/engine/engine.h"
 #include "trainer/engine/initial.h"
+#include "trainer/engine/memory.h"
 #include "trainer/engine/subject.h"
 #include "trainer/weights/weights.h"
 
@@ -125,6 +125,8 @@ static int check_data(struct engine *e, const struct model *m, struct err *err)
 			       "a global batch of %lld samples is larger than the training set of %s (%lld samples); "
 			       "lower --batch-size",
 			       (long long)cfg->global_batch_size, d->path, (long long)d->n_samples[SPLIT_TRAIN]);
+	if (cfg->eval_steps && !d->n_samples[SPLIT_VAL] && !cfg->test_only)
+		return err_set(err, ERR_USAGE, "--eval-steps: %s has no samples to evaluate", d->path);
 	if (cfg->test_only && !d->n_samples[SPLIT_VAL])
 		return err_set(err, ERR_USAGE, "--test-only: %s has no samples to evaluate", d->path);
 	return subject_settle(e, m, err);
@@ -171,12 +173,27 @@ static int check_best(const struct engine *e, struct err *err)
 	return err_set(err, ERR_USAGE, "--save-best %s: %.200s has nothing to evaluate", series, e->data->path);
 }
 
-static int prepare_all(struct engine *e, const struct model *m, struct err *err)
+static struct loader_opts training_loader(const struct engine *e)
 {
 	const struct run_config *cfg = e->cfg;
-	struct prepare_shapes shapes = { .n_train = 0 };
+
+	return (struct loader_opts){ .dataset = e->data,
+				     .split = SPLIT_TRAIN,
+				     .sampler = e->train,
+				     .rank = e->seat->rank,
+				     .dtype = precision_of(cfg).master,
+				     .workers = (int)cfg->workers,
+				     .augment = cfg->augment,
+				     .slow_s = e->slow_batch_s };
+}
+
+static int prepare_all(struct engine *e, struct err *err)
+{
+	const struct run_config *cfg = e->cfg;
+	const struct loader_opts loader = training_loader(e);
+	struct prepare_shapes shapes = { .loader_bytes = cfg->test_only ? 0 : loader_bytes(&loader) };
 	struct program_opts o = {
-		.model = m,
+		.model = e->model,
 		.precision = precision_of(cfg),
 		.backend = e->backend,
 		.module = e->module,
@@ -187,9 +204,10 @@ static int prepare_all(struct engine *e, const struct model *m, struct err *err)
 		.optimizer = optimizer_opts_of(cfg),
 		.freeze = cfg->freeze,
 		.keep_grads = cfg->dump_grads != NULL,
+		.recompute = (enum recompute)cfg->activation_checkpointing,
 	};
 
-	o.config = subject_config(e, m);
+	o.config = subject_config(e, e->model);
 	for (int s = 0; s < STREAM_COUNT; s++)
 		o.env[s] = (struct kernel_env){ .threads = (int)cfg->threads,
 						.deterministic = cfg->deterministic,
@@ -201,6 +219,12 @@ static int prepare_all(struct engine *e, const struct model *m, struct err *err)
 	if (evaluates(e))
 		shapes.n_eval = sampler_shapes(&e->eval, shapes.eval);
 	return prepare_programs(&e->prepared, &o, &shapes, err);
+}
+
+int engine_plan(struct engine *e, struct err *err)
+{
+	make_samplers(e);
+	return prepare_all(e, err);
 }
 
 static void read_test_hooks(struct engine *e)
@@ -219,16 +243,14 @@ static void read_test_hooks(struct engine *e)
 	}
 }
 
-static int open_described(struct engine *e, const struct model **ret_model, struct err *err)
+static int open_described(struct engine *e, struct err *err)
 {
 	const struct model *m = subject_model(e->cfg->model, err);
 	int rc = m ? subject_open_data(e, m, err) : err->code;
 
 	if (!rc)
 		rc = check_data(e, m, err);
-	if (!rc)
-		make_samplers(e);
-	e->model = *ret_model = m;
+	e->model = m;
 	return rc;
 }
 
@@ -247,19 +269,21 @@ static struct engine *engine_new(const struct job *job, struct seat *seat)
 int engine_open(struct engine **ret, const struct job *job, struct seat *seat, struct err *err)
 {
 	struct engine *e = engine_new(job, seat);
-	const struct model *m;
 	int rc;
 
 	if (!e)
 		return err_set(err, ERR_NOMEM, "out of memory: engine");
 	read_test_hooks(e);
-	rc = open_described(e, &m, err); /* what the user got wrong is said before ranks wait for each other */
+	rc = open_described(e, err); /* what the user got wrong is said before ranks wait for each other */
 	if (!rc)
 		rc = open_lanes(e, err);
 	if (!rc)
 		rc = open_backend(e, err);
 	if (!rc)
-		rc = prepare_all(e, m, err);
+		rc = engine_plan(e, err);
+	if (!rc && e->seat->local_rank == 0)
+		rc = memory_check(e, err);
+	memory_begin(e);
 	if (!rc)
 		rc = initial_check_freeze(e, err);
 	if (!rc)
@@ -331,12 +355,11 @@ int engine_open_evaluation(struct engine **ret, const struct engine_evaluation *
 int engine_open_described(struct engine **ret, const struct job *job, struct seat *seat, struct err *err)
 {
 	struct engine *e = engine_new(job, seat);
-	const struct model *m;
 	int rc;
 
 	if (!e)
 		return err_set(err, ERR_NOMEM, "out of memory: engine");
-	rc = open_described(e, &m, err);
+	rc = open_described(e, err);
 	if (rc) {
 		engine_close(e);
 		return rc;
@@ -348,16 +371,15 @@ int engine_open_described(struct engine **ret, const struct job *job, struct sea
 int engine_open_plan(struct engine **ret, const struct job *job, struct seat *seat, struct err *err)
 {
 	struct engine *e = engine_new(job, seat);
-	const struct model *m;
 	int rc;
 
 	if (!e)
 		return err_set(err, ERR_NOMEM, "out of memory: engine");
-	rc = open_described(e, &m, err);
+	rc = open_described(e, err);
 	if (!rc)
 		rc = open_backend(e, err);
 	if (!rc)
-		rc = prepare_all(e, m, err);
+		rc = engine_plan(e, err);
 	if (rc) {
 		engine_close(e);
 		return rc;
@@ -368,20 +390,13 @@ int engine_open_plan(struct engine **ret, const struct job *job, struct seat *se
 
 int engine_begin(struct engine *e, struct err *err)
 {
-	const struct run_config *cfg = e->cfg;
-	int rc = loader_open(&e->loader,
-			     &(struct loader_opts){ .dataset = e->data,
-						    .split = SPLIT_TRAIN,
-						    .sampler = e->train,
-						    .rank = e->seat->rank,
-						    .dtype = precision_of(cfg).master,
-						    .workers = (int)cfg->workers,
-						    .augment = cfg->augment,
-						    .first_epoch = e->step / e->steps_per_epoch,
-						    .first_step = e->step % e->steps_per_epoch,
-						    .slow_s = e->slow_batch_s },
-			     err);
+	struct loader_opts o = training_loader(e);
+	int rc;
 
+	o.first_epoch = e->step / e->steps_per_epoch;
+	o.first_step = e->step % e->steps_per_epoch;
+	o.memory = prepared_loader(&e->prepared);
+	rc = loader_open(&e->loader, &o, err);
 	e->mark_s = clock_mono_s();
 	return rc;
 }

@@ -223,9 +223,9 @@ static int explain_loss(struct engine *e, const struct step_result *r, struct er
 	if (rc)
 		return rc;
 	return err_set(err, ERR_CANCELED,
-		       "the loss is %g at step %lld (epoch %lld), in the samples of rank %d; nothing was saved. "
-		       "A lower --lr or a warm-up may help, or the data hold values that are not finite",
-		       r->loss, (long long)r->step, (long long)r->epoch, rank);
+		       "the loss is %s at step %lld, in the samples of rank %d of batch %lld of epoch %lld; the step "
+		       "changed nothing. A lower --lr or a warm-up may help, or the data hold values that are not finite",
+		       isnan(r->loss) ? "nan" : "infinite", (long long)r->step, rank, (long long)r->in_epoch, (long long)r->epoch);
 }
 
 int step_check(struct engine *e, const struct step_result *r, struct err *err)

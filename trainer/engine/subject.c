@@ -152,7 +152,7 @@ static int refuse_foreign(const struct run_config *cfg, const struct model *m, s
 					      FLAG_dropout,    FLAG_seq_len,	FLAG_tokenizer };
 	static const enum flag_id images[] = { FLAG_classes, FLAG_in_channels, FLAG_image_size,
 					       FLAG_act,     FLAG_augment,     FLAG_label_smoothing,
-					       FLAG_eval_transform, FLAG_eval_resize, FLAG_strict };
+					       FLAG_eval_transform, FLAG_eval_resize, FLAG_strict, FLAG_zero_init_residual };
 	const enum flag_id *foreign = m->reads_tokens ? images : words;
 	char label[300];
 	size_t n = m->reads_tokens ? sizeof(images) / sizeof(*images) : sizeof(words) / sizeof(*words);
@@ -259,6 +259,7 @@ struct model_config subject_config(const struct engine *e, const struct model *m
 		c.image_w = e->data->width;
 		c.act = cfg->act == CONFIG_ACT_GELU ? MODEL_GELU : MODEL_RELU;
 		c.label_smoothing = cfg->label_smoothing;
+		c.zero_init_residual = cfg->zero_init_residual;
 		return c;
 	}
 	c.layers = cfg->n_layer;

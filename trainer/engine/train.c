@@ -20,6 +20,8 @@ struct training {
 
 	struct checkpoint_state at; /* where the run stands; its seconds are those before epoch_start_s */
 	double epoch_start_s;
+	struct evaluation val; /* the last one, after val_step steps */
+	int64_t val_step;      /* 0: none yet */
 	bool stopped; /* somebody asked for it */
 	int stop_code;
 };
@@ -39,6 +41,34 @@ static double epoch_seconds(const struct training *t)
 	return t->at.seconds + clock_mono_s() - t->epoch_start_s;
 }
 
+/* The evaluation set, once for a step that asks for it twice. */
+static int evaluate_now(struct training *t)
+{
+	int rc = t->val_step == t->at.step ? 0 : evaluate_run(t->e, NULL, &t->val, t->err);
+
+	t->val_step = t->at.step;
+	t->stopped = t->val.stopped;
+	return rc;
+}
+
+static int evaluate_when_due(struct training *t)
+{
+	int64_t every = t->e->cfg->eval_steps;
+	double start = clock_mono_s();
+	int rc;
+
+	if (!every || t->at.step % every)
+		return 0;
+	rc = evaluate_now(t);
+	t->epoch_start_s += clock_mono_s() - start; /* an epoch's seconds are those of training alone */
+	if (rc || t->stopped)
+		return rc;
+	report_evaluation(t->report, t->at.step, &t->val);
+	if (t->console)
+		console_validation(t->console, t->at.step, &t->val);
+	return 0;
+}
+
 static int end_epoch(struct training *t)
 {
 	struct epoch_summary s = { .epoch = t->at.epoch + 1 };
@@ -49,8 +79,8 @@ static int end_epoch(struct training *t)
 	s.samples_per_s = (double)t->at.samples / s.seconds;
 	s.evaluated = t->e->data->n_samples[SPLIT_VAL] > 0 && !t->e->data->endless;
 	if (s.evaluated)
-		rc = evaluate_run(t->e, NULL, &s.val, t->err);
-	t->stopped = s.val.stopped;
+		rc = evaluate_now(t);
+	s.val = t->val;
 	if (rc || t->stopped)
 		return rc;
 	report_epoch(t->report, &s);
@@ -138,7 +168,9 @@ static int after_step(struct training *t, const struct step_result *r)
 	if (rc)
 		return rc;
 	t->stopped = r->stop;
-	if (r->epoch_ends && !t->stopped)
+	if (!t->stopped)
+		rc = evaluate_when_due(t);
+	if (!rc && r->epoch_ends && !t->stopped)
 		rc = end_epoch(t);
 	return rc || t->stopped ? rc : save_when_due(t);
 }
@@ -299,6 +331,9 @@ static int run(struct training *t)
 		console_table(t->console);
 	if (rc)
 		return rc;
+	report_memory(t->report, t->at.step);
+	if (t->console)
+		console_memory(t->console);
 	return t->stopped ? end_stopped(t) : end_finished(t);
 }
 

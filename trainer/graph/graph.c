@@ -260,6 +260,7 @@ static struct node *node_alloc(struct graph *g, const struct node_spec *spec)
 		return NULL;
 	n->op = spec->op;
 	n->phase = g->phase;
+	n->block = g->block;
 	n->stream = STREAM_COMPUTE;
 	n->bucket = -1;
 	n->n_in = spec->n_in;
@@ -299,6 +300,34 @@ struct node *graph_node(struct graph *g, const struct node_spec *spec)
 		if (n->out[i] && !n->out[i]->producer && n->out[i]->life != LIFE_PERSISTENT)
 			n->out[i]->producer = n;
 	return n;
+}
+
+struct node *graph_clone(struct graph *g, const struct node *n, struct tensor *const *in, const char *suffix)
+{
+	struct node_spec spec = { .op = n->op, .in = in, .n_in = n->n_in, .n_out = n->n_out };
+	struct node *clone;
+
+	if (graph_failed(g))
+		return NULL;
+	spec.name = graph_printf(g, "%s.%s", n->name, suffix);
+	clone = node_alloc(g, &spec);
+	if (!clone || !grow(g, (void ***)&g->nodes, g->n_nodes, &g->cap_nodes))
+		return NULL;
+	clone->attr = n->attr;
+	clone->block = n->block;
+	for (int k = 0; k < n->n_out; k++) {
+		const struct tensor *t = n->out[k];
+
+		if (!t)
+			continue;
+		clone->out[k] = graph_act(g, t->dtype, t->shape, "%s.%s", t->name, suffix);
+		if (!clone->out[k])
+			return NULL;
+		clone->out[k]->producer = clone;
+	}
+	clone->id = g->n_nodes;
+	g->nodes[g->n_nodes++] = clone;
+	return clone;
 }
 
 static void renumber(struct graph *g, int from, int to)

@@ -110,6 +110,7 @@ struct node {
 	int n_in, n_out;
 	struct tensor **in, **out; /* NULL entries where the op's header says "optional" */
 	void *attr;                /* struct <op>_attr of the op's folder, in the arena; NULL when it has none */
+	int block;                 /* part of the model, from 1, between whose activations are kept; 0: none */
 	int bucket;                /* gradient bucket that the node belongs to, -1 none; labels for dumps */
 	size_t workspace_bytes;    /* asked by the kernel when it was prepared */
 	size_t workspace_offset;   /* after planning: byte offset in the private slab */
@@ -126,6 +127,7 @@ struct graph {
 	bool training;        /* false: evaluation, no gradients */
 	const char *freeze;   /* patterns of what does not change, see graph_frozen; NULL none; borrowed */
 	enum phase phase;     /* phase of nodes that are added now */
+	int block;            /* block of nodes that are added now; set by the model, 0 outside of blocks */
 	struct tensor *loss;  /* scalar-like result whose gradient starts the backward pass; set by the model */
 	struct err err;       /* first failure while building */
 	struct graph_names *names; /* index of tensor names; private to graph.c */
@@ -170,6 +172,10 @@ struct node_spec {
 
 /* Appends a node, runs op->shape (which makes outputs that are NULL) and sets producers; NULL once the graph failed. */
 struct node *graph_node(struct graph *g, const struct node_spec *spec);
+
+/* Appends a node that computes the same from operands `in`: the same op and attributes, fresh outputs whose names have
+ * ".<suffix>" appended. NULL once the graph failed. */
+struct node *graph_clone(struct graph *g, const struct node *n, struct tensor *const *in, const char *suffix);
 
 /* For shape rules. graph_out makes output `index` when it is NULL, named after the node with suffix appended, and
  * otherwise checks that its shape is `shape`. graph_expect fails the graph unless `ok`, naming the node. Both return 0

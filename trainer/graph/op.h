@@ -14,6 +14,13 @@ struct precision {
 
 enum dtype_class { DTYPE_CLASS_KEEP /* whatever it is */, DTYPE_CLASS_LOW, DTYPE_CLASS_MASTER };
 
+/* What it takes to run an op's forward node a second time, in the backward pass. */
+enum recompute_class {
+	RECOMPUTE_COSTLY, /* a matrix product, a convolution: only where every activation is made again */
+	RECOMPUTE_CHEAP,  /* little beside the memory that it saves */
+	RECOMPUTE_NEVER	  /* results that others reduce between ranks, or effects that must happen once */
+};
+
 struct op {
 	const char *name;
 	int id; /* OP_<name> of trainer/ops/ops.h: index of kernel tables */
@@ -35,6 +42,8 @@ struct op {
 	/* Index of the input whose memory output `out` may take over when nobody needs that input any more; -1 none.
 	 * NULL: never. The one place where aliasing is declared. */
 	int (*inplace)(const struct node *n, int out);
+
+	enum recompute_class recompute;
 
 	/* Appends attributes to a dump line (" stride=2"). NULL: none. */
 	void (*dump)(const struct node *n, struct buf *out);

@@ -21,8 +21,12 @@ int pass_dead(struct graph *g, struct err *err);
 /* Gives each operand the type its op asks for; inserts one cast per tensor and type. */
 int pass_precision(struct graph *g, const struct precision *p, struct err *err);
 
-/* Marks and clones what is recomputed in the backward pass; nothing yet for "none". */
-int pass_recompute(struct graph *g, struct err *err);
+/* Which activations are computed again in the backward pass: none; what ops call cheap; all but what crosses from one
+ * block of the model to another. */
+enum recompute { RECOMPUTE_NONE, RECOMPUTE_SELECTIVE, RECOMPUTE_FULL };
+
+/* Makes the clones and hands them to the backward nodes. Behind fusion and types, before strategies. */
+int pass_recompute(struct graph *g, enum recompute mode, struct err *err);
 
 struct pack_attr { /* of a pack node: whose input it feeds; see trainer/ops/pack/pack.h */
 	const struct node *consumer;

@@ -52,6 +52,7 @@ static struct tensor *cast_before(struct graph *g, struct tensor *t, enum dtype 
 	if (!n)
 		return NULL;
 	n->phase = user->phase;
+	n->block = user->block;
 	graph_move(g, n->id, user->id);
 	return out;
 }

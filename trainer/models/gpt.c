@@ -129,8 +129,11 @@ static int gpt_build(const struct model *m, struct graph *g, const struct model_
 	struct tensor *x = drop(&b, embed_add(g, tokens, wte, where), "transformer.drop"), *delta = NULL, *head = wte;
 
 	b.first = decode ? input(g, "first", DTYPE_I32, SHAPE(1)) : NULL;
-	for (int i = 0; i < c->layers && !graph_failed(g); i++)
+	for (int i = 0; i < c->layers && !graph_failed(g); i++) {
+		g->block = i + 1;
 		delta = add_block(&b, i, &x, delta);
+	}
+	g->block = 0;
 	delta = norm(&b, &x, delta, "transformer.ln_f");
 	if (!c->tied)
 		head = param(&b, "lm_head.weight", SHAPE(c->vocab, c->width), normal);

@@ -98,6 +98,7 @@ static struct tensor *add_block(const struct build *b, const struct block *k, st
 
 	if (graph_failed(b->g))
 		return NULL;
+	b->g->block++;
 	if (b->spec->bottleneck) {
 		y = act(b, conv_norm(b, k, 1, y, k->planes, 1, 1, false));
 		y = act(b, conv_norm(b, k, 2, y, k->planes, 3, k->stride, false));
@@ -133,6 +134,7 @@ static struct tensor *add_stem(const struct build *b, struct tensor *x)
 	struct maxpool_attr pool = { .kernel = 3, .stride = 2, .pad = 1 };
 	bool cifar = b->spec->cifar;
 
+	b->g->block = 1;
 	x = conv(b->g, x, "conv1", cifar ? 16 : 64, cifar ? 3 : 7, cifar ? 1 : 2);
 	x = act(b, norm(b->g, x, "bn1", INIT_ONE));
 	return cifar ? x : maxpool_add(b->g, x, &pool);
@@ -143,6 +145,7 @@ static struct tensor *add_head(const struct build *b, struct tensor *x)
 	struct init init = { .kind = INIT_UNIFORM };
 	struct tensor *w, *bias;
 
+	b->g->block = 0;
 	x = avgpool_add(b->g, x);
 	if (!x)
 		return NULL;

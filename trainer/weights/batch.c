@@ -1,6 +1,7 @@
 /* batch.c: one global batch from a file, images turned from NCHW to NHWC. */
 #include "trainer/weights/batch.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -76,6 +77,20 @@ static int take_tokens(struct batch_file *b, const char *path, const struct st_t
 	return 0;
 }
 
+static int check_finite(const struct batch_file *b, const char *path, struct err *err)
+{
+	int64_t each = (int64_t)b->height * b->width * b->channels;
+
+	for (int64_t i = 0; i < b->n * each; i++) {
+		double v = b->dtype == DTYPE_F64 ? ((const double *)b->images)[i] : ((const float *)b->images)[i];
+
+		if (!isfinite(v))
+			return err_set(err, ERR_USAGE, "%.300s: image %lld holds %g, which is not finite", path,
+				       (long long)(i / each), v);
+	}
+	return 0;
+}
+
 static int take_images(struct batch_file *b, const struct safetensors *s, struct err *err)
 {
 	const struct st_tensor *images = safetensors_find(s, "images"), *labels = safetensors_find(s, "labels");
@@ -92,6 +107,8 @@ static int take_images(struct batch_file *b, const struct safetensors *s, struct
 	b->width = (int)images->dim[3];
 	b->dtype = images->dtype == ST_F64 ? DTYPE_F64 : DTYPE_F32;
 	turn(b, images);
+	if (check_finite(b, path, err))
+		return err->code;
 	return take_labels(b, path, labels, err);
 }
 

@@ -43,6 +43,7 @@ static enum dtype_class add_dtype(const struct node *n, bool is_out, int index)
 const struct op op_add = {
 	.name = "add",
 	.id = OP_add,
+	.recompute = RECOMPUTE_CHEAP,
 	.shape = add_shape,
 	.grad = add_grad,
 	.dtype = add_dtype,

@@ -111,6 +111,7 @@ static double attention_grad_flops(const struct node *n)
 const struct op op_attention = {
 	.name = "attention",
 	.id = OP_attention,
+	.recompute = RECOMPUTE_CHEAP,
 	.shape = attention_shape,
 	.grad = attention_backward,
 	.dtype = attention_dtype,

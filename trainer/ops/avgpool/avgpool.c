@@ -60,6 +60,7 @@ static int avgpool_backward(struct graph *g, struct node *n)
 const struct op op_avgpool = {
 	.name = "avgpool",
 	.id = OP_avgpool,
+	.recompute = RECOMPUTE_CHEAP,
 	.shape = avgpool_shape,
 	.grad = avgpool_backward,
 };

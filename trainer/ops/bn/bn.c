@@ -238,6 +238,7 @@ static void bn_dump(const struct node *n, struct buf *out)
 const struct op op_bn_stats = {
 	.name = "bn_stats",
 	.id = OP_bn_stats,
+	.recompute = RECOMPUTE_NEVER,
 	.shape = stats_shape,
 	.dtype = bn_dtype,
 };
@@ -252,6 +253,7 @@ const struct op op_bn_fixed = {
 const struct op op_bn_apply = {
 	.name = "bn_apply",
 	.id = OP_bn_apply,
+	.recompute = RECOMPUTE_CHEAP,
 	.shape = apply_shape,
 	.grad = apply_backward,
 	.fuse = bn_fuse_apply,
@@ -263,6 +265,7 @@ const struct op op_bn_apply = {
 const struct op op_bn_running = {
 	.name = "bn_running",
 	.id = OP_bn_running,
+	.recompute = RECOMPUTE_NEVER,
 	.shape = running_shape,
 	.dtype = bn_dtype,
 };

@@ -27,6 +27,7 @@ static int cast_shape(struct graph *g, struct node *n)
 const struct op op_cast = {
 	.name = "cast",
 	.id = OP_cast,
+	.recompute = RECOMPUTE_CHEAP,
 	.shape = cast_shape,
 	.dtype = op_dtype_keep,
 };

@@ -48,6 +48,7 @@ static void dropout_dump(const struct node *n, struct buf *out)
 const struct op op_dropout = {
 	.name = "dropout",
 	.id = OP_dropout,
+	.recompute = RECOMPUTE_CHEAP,
 	.shape = dropout_shape,
 	.grad = dropout_backward,
 	.inplace = op_inplace_same,

@@ -45,6 +45,7 @@ static int gelu_backward(struct graph *g, struct node *n)
 const struct op op_gelu = {
 	.name = "gelu",
 	.id = OP_gelu,
+	.recompute = RECOMPUTE_CHEAP,
 	.shape = gelu_shape,
 	.grad = gelu_backward,
 	.inplace = op_inplace_same,

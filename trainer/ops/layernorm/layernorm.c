@@ -122,6 +122,7 @@ static int layernorm_grad_inplace(const struct node *n, int out)
 const struct op op_layernorm = {
 	.name = "layernorm",
 	.id = OP_layernorm,
+	.recompute = RECOMPUTE_CHEAP,
 	.shape = layernorm_shape,
 	.grad = layernorm_backward,
 	.dtype = layernorm_dtype,

@@ -92,6 +92,7 @@ static void maxpool_dump(const struct node *n, struct buf *out)
 const struct op op_maxpool = {
 	.name = "maxpool",
 	.id = OP_maxpool,
+	.recompute = RECOMPUTE_CHEAP,
 	.shape = maxpool_shape,
 	.grad = maxpool_backward,
 	.dump = maxpool_dump,

@@ -45,6 +45,7 @@ static int relu_backward(struct graph *g, struct node *n)
 const struct op op_relu = {
 	.name = "relu",
 	.id = OP_relu,
+	.recompute = RECOMPUTE_CHEAP,
 	.shape = relu_shape,
 	.grad = relu_backward,
 	.inplace = op_inplace_same,

@@ -1,0 +1,71 @@
+"""What cannot be trained on is said in one line; evaluation every few steps; a loss that is not finite ends the run."""
+import json
+import os
+import struct
+
+from helper import Folder, check, dptrain, fast, finish, make_set, read_run
+
+
+def write_safetensors(path, tensors):
+    """tensors: {name: (dtype, shape, bytes)}"""
+    head, body = {}, b""
+    for name, (dtype, shape, data) in tensors.items():
+        head[name] = {"dtype": dtype, "shape": shape, "data_offsets": [len(body), len(body) + len(data)]}
+        body += data
+    text = json.dumps(head).encode()
+    with open(path, "wb") as out:
+        out.write(struct.pack("<Q", len(text)) + text + body)
+    return path
+
+
+def refused(what, words, *flags, code=2):
+    p = dptrain(*flags, *fast())
+    line = p.stderr.strip().splitlines()
+    check(p.returncode == code and line and all(w in p.stderr for w in words), "%s: exit %d: %s" % (what, p.returncode, p.stderr))
+
+
+def bad_batches(tmp):
+    def images(value, label):
+        pixels = struct.pack("<%df" % (2 * 3 * 32 * 32), *([0.5] * (2 * 3 * 32 * 32 - 1) + [value]))
+        return {"images": ("F32", [2, 3, 32, 32], pixels), "labels": ("I64", [2], struct.pack("<2q", 0, label))}
+
+    base = ["--model", "resnet20", "--max-steps", 1, "--runs-dir", tmp, "--batch-from"]
+    path = os.path.join(tmp, "b.safetensors")
+    refused("NaN", ["image 1", "nan", "not finite"], *base, write_safetensors(path, images(float("nan"), 1)))
+    refused("label", ["label 12 of sample 1"], *base, write_safetensors(path, images(0, 12)), "--classes", 10)
+    tokens = {"tokens": ("I64", [1, 5], struct.pack("<5q", 1, 2, 3, 99, 4))}
+    refused("token", ["token 99", "50"], "--model", "gpt2-124m", "--n-layer", 1, "--n-head", 2, "--n-embd", 16, "--vocab-size", 50,
+            "--max-steps", 1, "--runs-dir", tmp, "--batch-from", write_safetensors(path, tokens))
+
+
+def evaluation(tmp, data):
+    runs = os.path.join(tmp, "eval")
+    p = dptrain("--data-path", data, "--model", "resnet20", "-b", 8, "--epochs", 2, "--eval-steps", 3, "--deterministic", "--lr-scheduler", "constant",
+                "--runs-dir", runs, *fast())
+    check(p.returncode == 0, "--eval-steps: exit %d: %s" % (p.returncode, p.stderr))
+    series = read_run(runs)["series"]
+    loss, top1 = series.get(("val/loss", -1), {}), series.get(("val/top1", -1), {})
+    check(sorted(loss) == [3, 6] and sorted(top1) == [3, 6], "evaluated after steps 3 and 6: %s %s" % (loss, top1))
+    check(loss.get(6) == series.get(("epoch/val_loss", -1), {}).get(2), "the end of the epoch is evaluated once: %s" % loss)
+    weights = os.path.join(tmp, "w.safetensors")
+    common = ["--data-path", data, "--model", "resnet20", "-b", 8, "--deterministic", "--lr-scheduler", "constant", *fast()]
+    dptrain(*common, "--epochs", 2, "--max-steps", 3, "--save-weights", weights, "--runs-dir", os.path.join(tmp, "part"))
+    p = dptrain(*common, "--test-only", "--init-from", weights)
+    check("loss %.6f" % loss.get(3, -1) in p.stdout, "weights of step 3 alone evaluate to %s, recorded is %s" % (p.stdout, loss))
+
+
+def main():
+    with Folder() as tmp:
+        bad_batches(tmp)
+        data = make_set(os.path.join(tmp), 24, 6)
+        train = ["--data-path", data, "--model", "resnet20", "--runs-dir", os.path.join(tmp, "runs")]
+        refused("larger than the set", ["larger than the training set", "24"], *train, "-b", 25)
+        refused("no epoch", ["epochs"], *train, "--epochs", 0)
+        refused("no evaluation set", ["eval"], "--synthetic", "--model", "resnet20", "--max-steps", 1, "--eval-steps", 1)
+        refused("loss", ["the loss is ", "at step ", "in the samples of rank ", "of epoch 1"], *train, "-b", 8, "--nproc-per-node", 2, "--lr", 1e6, "--act", "gelu",
+                "--lr-scheduler", "constant", "--global-batch-size", 8, "--opt", "sgd", "--wd", 1e6, "--max-steps", 40, code=1)
+        evaluation(tmp, data)
+    finish("refusals")
+
+
+main()
