@@ -37,6 +37,26 @@ def recorded(case, want):
             check(d <= 1e-7, "%s: evaluation outputs are %.2e from PyTorch's" % (case, d))
 
 
+def one_big_batch():
+    """Nothing mixes the samples of a language model's batch, and dropout draws by the sample: any division of a step into
+    micro-batches and ranks gives the same losses and gradients."""
+    def run(*flags):
+        with Folder() as runs:
+            series = train("words, %s" % (flags,), runs, "--model", "gpt2-124m", "--n-layer", 2, "--n-head", 2, "--n-embd", 32,
+                           "--block-size", 16, "--vocab-size", 61, "--dropout", 0.1, "--synthetic", "--backend", "ref", "--max-steps", 4,
+                           "--lr", 0.05, "--global-batch-size", 7, *flags)
+            return [series.get(("train/" + key, -1), {}) for key in ("loss", "grad_norm")]
+
+    whole = run("-b", 7)
+    check(len(whole[0]) == 4, "words: four steps are recorded")
+    for flags in (["-b", 3], ["-b", 2, "--nproc-per-node", 2], ["-b", 1, "--nproc-per-node", 3, "--activation-checkpointing", "full"]):
+        for name, got, want in zip(("loss", "gradient norm"), run(*flags), whole):
+            for step, value in want.items():
+                have = got.get(step, float("nan"))
+                check(abs(have - value) <= 1e-9 * abs(value), "words, %s: %s of step %d is %.17g, of one big batch %.17g"
+                      % (flags, name, step, have, value))
+
+
 def tails():
     """26 samples in steps of 8: three whole ones of two passes, then 2 samples in one pass; every precision that is there,
     and twice the same numbers."""
@@ -55,6 +75,7 @@ def main():
     with open(os.path.join(HERE, "accumulation.json"), encoding="utf-8") as f:
         for case, want in json.load(f).items():
             recorded(case, want)
+    one_big_batch()
     tails()
     finish("accumulation")
 

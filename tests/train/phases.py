@@ -121,7 +121,7 @@ def allocates_nothing():
     if sanitized():
         print("allocations are not counted under a sanitizer")
         return
-    cases = [(1, 0, ["--backend", "ref"]), (2, 0, ["--backend", "ref"])]
+    cases = [(1, 0, ["--backend", "ref", "--grad-accum-steps", 2]), (2, 0, ["--backend", "ref"])]
     if "cpu" in FAST:
         cases.append((2, 4096, ["--backend", "cpu"]))
     for ranks, least, flags in cases:

@@ -11,12 +11,13 @@
 #define MIB 1048576.0
 #define ADVICE_BYTES 300
 
+/* Of each other rank's communicator memory a rank touches its own share, where it leaves what it has summed. */
 int64_t memory_planned(const struct engine *e)
 {
 	const struct plan *p = &e->prepared.plan;
+	int64_t comm = (int64_t)p->slab_bytes[SPACE_COMM], world = e->seat->world;
 
-	return (int64_t)(p->slab_bytes[SPACE_PRIVATE] + p->slab_bytes[SPACE_PINNED]) +
-	       (int64_t)p->slab_bytes[SPACE_COMM] * e->seat->world;
+	return (int64_t)(p->slab_bytes[SPACE_PRIVATE] + p->slab_bytes[SPACE_PINNED]) + comm + comm / world * (world - 1);
 }
 
 /* Of all ranks on this machine; shared memory is there once for each. */

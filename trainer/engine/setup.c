@@ -376,6 +376,7 @@ int engine_open_plan(struct engine **ret, const struct job *job, struct seat *se
 	if (!e)
 		return err_set(err, ERR_NOMEM, "out of memory: engine");
 	rc = open_described(e, err);
+	e->cfg->deterministic = true; /* a plan times nothing: kernels are chosen by rule */
 	if (!rc)
 		rc = open_backend(e, err);
 	if (!rc)

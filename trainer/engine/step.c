@@ -225,7 +225,8 @@ static int explain_loss(struct engine *e, const struct step_result *r, struct er
 	return err_set(err, ERR_CANCELED,
 		       "the loss is %s at step %lld, in the samples of rank %d of batch %lld of epoch %lld; the step "
 		       "changed nothing. A lower --lr or a warm-up may help, or the data hold values that are not finite",
-		       isnan(r->loss) ? "nan" : "infinite", (long long)r->step, rank, (long long)r->in_epoch, (long long)r->epoch);
+		       isnan(r->loss) ? "nan" : "infinite", (long long)r->step, rank, (long long)r->in_epoch,
+		       (long long)r->epoch);
 }
 
 int step_check(struct engine *e, const struct step_result *r, struct err *err)
