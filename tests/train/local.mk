@@ -22,6 +22,7 @@ tests_train_alloc_count_la_SOURCES = tests/train/alloc_count.c
 tests_train_alloc_count_la_CFLAGS = $(AM_CFLAGS) -Wno-missing-prototypes
 tests_train_alloc_count_la_LDFLAGS = -module -avoid-version -rpath /nowhere
 
-# Text from a trained model.
-TESTS += tests/train/sample.py
-EXTRA_DIST += tests/train/sample.py
+# Language models: their sizes, text from a trained one, and weights that transformers reads and writes.
+TESTS += tests/train/gpt_sizes.py tests/train/sample.py
+CHECK_EXTRA += tests/train/gpt_transformers.py
+EXTRA_DIST += tests/train/gpt_sizes.py tests/train/sample.py tests/train/gpt_transformers.py

@@ -1,0 +1,31 @@
+"""The sizes of the GPT family: exact counts of parameters, worked out here from the architecture."""
+from helper import check, dptrain, finish
+
+SIZES = {"gpt2-124m": (12, 768, True), "gpt2-350m": (24, 1024, True), "gpt2-774m": (36, 1280, True), "gpt2-1558m": (48, 1600, True),
+         "gpt-2.7b": (32, 2560, False), "gpt-6.7b": (32, 4096, False), "gpt-13b": (40, 5120, False), "gpt-34b": (48, 7680, False),
+         "gpt-81b": (80, 9216, False), "gpt-175b": (96, 12288, False), "gpt-1t": (128, 25600, False)}
+PUBLISHED = {"gpt2-124m": 124439808, "gpt2-774m": 774030080, "gpt2-1558m": 1557611200}
+
+
+def count(layers, width, tied, vocab=50257, context=1024):
+    block = 12 * width * width + 13 * width
+    return layers * block + 2 * width + (vocab + context) * width + (0 if tied else vocab * width)
+
+
+def counts():
+    for name, size in SIZES.items():
+        p = dptrain("config", "--model", name)
+        want = count(*size)
+        check(PUBLISHED.get(name, want) == want, "%s has the published count" % name)
+        check(p.stdout.startswith("%s: %d parameters\n" % (name, want)), "%s: %d parameters: %s %s" % (name, want, p.stdout[:80], p.stderr))
+    p = dptrain("config", "--model", "gpt2-124m", "--no-tie-weights", "--n-layer", 3, "--vocab-size", 100, "--block-size", 32, "--synthetic",
+                "--max-steps", 1)
+    check(p.stdout.startswith("gpt2-124m: %d parameters" % count(3, 768, False, 100, 32)), "flags change the count: %s" % p.stdout[:80])
+
+
+def main():
+    counts()
+    finish("gpt_sizes")
+
+
+main()
