@@ -18,7 +18,7 @@ import torch.nn.functional as F
 
 SEED = 20261120
 DTYPES = {"F32": torch.float32, "I64": torch.int64}
-LR = {"resnet50": 0.01, "resnet20": 0.01, "gpt2-124m": 3e-4}
+LR = {"resnet50": 0.001, "resnet20": 0.01, "gpt2-124m": 3e-4}
 
 
 def write_tensors(path, tensors):
