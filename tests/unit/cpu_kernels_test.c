@@ -530,7 +530,7 @@ static void check_linear(struct fixture *f, enum dtype low, int64_t n, int64_t c
 {
 	struct cell x = cell_noise(f, low, SHAPE(n, c)), w = cell_noise(f, low, SHAPE(k, c)),
 		    b = cell_noise(f, DTYPE_F32, SHAPE(k));
-	struct cell dy = cell_noise(f, DTYPE_F32, SHAPE(n, k)), y = cell_new(DTYPE_F32, SHAPE(n, k)),
+	struct cell dy = cell_noise(f, low, SHAPE(n, k)), y = cell_new(DTYPE_F32, SHAPE(n, k)),
 		    dx = cell_new(low, SHAPE(n, c));
 	struct cell dw = cell_new(DTYPE_F32, SHAPE(k, c)), db = cell_new(DTYPE_F32, SHAPE(k));
 	struct cell wy = cell_new(DTYPE_F64, SHAPE(n, k)), wx = cell_new(DTYPE_F64, SHAPE(n, c)),

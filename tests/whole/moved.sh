@@ -19,5 +19,6 @@ for module in "$dir"/moved/lib/dptrack/*.so; do
 done
 moved/bin/dptrain --synthetic --model resnet20 --image-size 8 --in-channels 1 --classes 10 -b 4 --threads 1 --max-steps 1 \
 	--report-to none --runs-dir runs >log 2>&1 || { cat log; exit 1; }
-moved/bin/dptrack ls --logdir runs | grep -q finished || exit 1
+moved/bin/dptrack ls --logdir runs >table 2>&1 || { cat table; exit 1; }
+grep -q finished table || { cat table log; exit 1; }
 echo "a moved tree trains with: $(tr '\n' ';' <backends | cut -c1-200)"

@@ -9,7 +9,8 @@
 #include "trainer/ops/xent/xent.h"
 
 /* Steps in a row that may change nothing before the run is given up. */
-#define SKIPPED_MAX 100
+#define SKIPPED_MAX 100	/* while a loss scale is searched */
+#define SKIPPED_MAX_UNSCALED 10 /* nothing that a later step could mend */
 
 const char *step_time_key(enum step_time t)
 {
@@ -232,10 +233,11 @@ static int explain_loss(struct engine *e, const struct step_result *r, struct er
 int step_check(struct engine *e, const struct step_result *r, struct err *err)
 {
 	bool scaling = e->prepared.opts.optimizer.scaling;
+	int64_t most = scaling ? SKIPPED_MAX : SKIPPED_MAX_UNSCALED;
 
-	if (!isfinite(r->loss) && (!scaling || r->in_a_row >= SKIPPED_MAX))
+	if (!isfinite(r->loss) && (!scaling || r->in_a_row >= most))
 		return explain_loss(e, r, err);
-	if (r->in_a_row < SKIPPED_MAX)
+	if (r->in_a_row < most)
 		return 0;
 	return err_set(err, ERR_CANCELED,
 		       "the gradients were not finite in %lld steps in a row, the last of them step %lld (epoch %lld), "

@@ -9,6 +9,8 @@
 
 #include "trainer/backends/cpu/pick.h"
 
+#define SMALL_PRODUCT (INT64_C(1) << 26) /* multiplications */
+
 struct cpu_matmul {
 	struct cpu_matmul *next;
 	struct dnn_matmul_spec spec;
@@ -28,11 +30,17 @@ static void use_threads(int threads)
 		omp_set_num_threads(threads);
 }
 
+/* The library's gemm allocates, at every call, the memory that it packs into; small products gain nothing by it. */
+static bool is_small(const struct dnn_matmul_spec *s)
+{
+	return s->m * s->n * s->k < SMALL_PRODUCT;
+}
+
 /* What timing found: without a turned b, and for long sums of turned a, copying into panels pays off. */
 static void pick_by_rule(struct cpu_module *m, const struct dnn_matmul_spec *s, char *name)
 {
 	name[0] = '\0';
-	for (int i = 0; !s->b_turned && dnn_matmul_candidate(m->dnn, s, i, name, PICK_NAME_BYTES); i++)
+	for (int i = 0; !s->b_turned && !is_small(s) && dnn_matmul_candidate(m->dnn, s, i, name, PICK_NAME_BYTES); i++)
 		if (strstr(name, "gemm"))
 			return;
 	name[0] = '\0';
@@ -88,7 +96,8 @@ static void time_candidates(struct cpu_module *m, const struct dnn_matmul_spec *
 	int n = 0;
 
 	for (int i = 0; n < PICK_CANDIDATES && dnn_matmul_candidate(m->dnn, s, i, names[n], PICK_NAME_BYTES); i++) {
-		if (!cpu_pick_worth_trying(m, names[n]) || dnn_matmul_new(&t.list[n], m->dnn, s, names[n], NULL))
+		if (!cpu_pick_worth_trying(m, names[n]) || (is_small(s) && strstr(names[n], "gemm")) ||
+		    dnn_matmul_new(&t.list[n], m->dnn, s, names[n], NULL))
 			continue;
 		if (dnn_matmul_workspace_bytes(t.list[n]) > workspace)
 			workspace = dnn_matmul_workspace_bytes(t.list[n]);
