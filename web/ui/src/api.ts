@@ -1,6 +1,6 @@
 // The only place that talks to the server: requests of /api/v1, decoded into the types of base/types.ts.
 // Addresses are relative to the page, so that it works below any prefix of a proxy.
-import type { Alert, BucketColumns, Experiment, Metric, Run, RunDetail, Status } from './base/types.ts';
+import type { Artifact, Alert, BucketColumns, Experiment, Metric, Run, RunDetail, Status } from './base/types.ts';
 
 export class ApiError extends Error {
 	constructor(message: string, readonly status: number, readonly field: string | null) {
@@ -105,13 +105,27 @@ export async function getRuns(q: RunQuery): Promise<{ runs: Run[]; next: string 
 	return { runs: (r.runs as Json[]).map(runOf), next: (r.next_page_token as string | undefined) || null };
 }
 
+function artifactsOf(list: unknown): Artifact[] {
+	return ((list ?? []) as Json[]).map((a) => ({ path: String(a.path), folder: a.folder === true, bytes: numOrNull(a.bytes) }));
+}
+
+/** What lies in one folder of a run's artifacts. */
+export async function getArtifacts(run: string, folder: string): Promise<Artifact[]> {
+	const r = await request(`runs/${encodeURIComponent(run)}/artifacts?path=${encodeURIComponent(folder)}`);
+	return artifactsOf(r.files);
+}
+
+export function artifactAddress(run: string, path: string): string {
+	return `api/v1/runs/${encodeURIComponent(run)}/artifacts/${path.split('/').map(encodeURIComponent).join('/')}`;
+}
+
 export async function getRun(id: string): Promise<RunDetail> {
 	const r = await request('runs/' + encodeURIComponent(id));
 	const segments = ((r.segments ?? []) as Json[]).map((s) => ({
 		segment: num(s.number ?? s.segment ?? 0), first_step: numOrNull(s.first_step),
 	}));
 	const ranks = ((r.ranks ?? []) as (Json | number)[]).map((x) => typeof x === 'number' ? x : num(x.rank));
-	return { ...runOf(r), environment: textMap(r.environment), ranks, segments };
+	return { ...runOf(r), environment: textMap(r.environment), ranks, segments, artifacts: artifactsOf(r.artifacts) };
 }
 
 export async function saveNotes(id: string, notes: string): Promise<Run> {
@@ -125,6 +139,8 @@ export interface SeriesQuery {
 	rank: number | null;
 	buckets: number;
 	x: 'step' | 'elapsed' | 'epoch';
+	/** all: also what restarts took back, a series for each segment. */
+	segments?: 'all';
 	from?: number;
 	to?: number;
 }
@@ -133,6 +149,7 @@ export interface SeriesReply {
 	run: string;
 	key: string;
 	rank: number;
+	segment: number;
 	columns: BucketColumns;
 }
 
@@ -149,11 +166,12 @@ function columns(b: Record<string, unknown[]>): BucketColumns {
 export async function querySeries(q: SeriesQuery): Promise<SeriesReply[]> {
 	const body: Json = { runs: q.runs, keys: q.keys, buckets: q.buckets, x: q.x };
 	if (q.rank !== null) body.rank = q.rank;
+	if (q.segments) body.segments = q.segments;
 	if (q.from !== undefined) body.from = q.from;
 	if (q.to !== undefined) body.to = q.to;
 	const r = await request('series/query', body);
 	return (r.series as Json[]).map((s) => ({
-		run: String(s.run), key: String(s.key), rank: num(s.rank ?? -1),
+		run: String(s.run), key: String(s.key), rank: num(s.rank ?? -1), segment: Number(s.segment ?? 0),
 		columns: columns(s.buckets as Record<string, unknown[]>),
 	}));
 }

@@ -395,6 +395,28 @@ function axisOf(x: View['x']): 'step' | 'elapsed' | 'epoch' {
 	return x === 'time' ? 'elapsed' : x;
 }
 
+/** What restarts of one run took back: the run, and its older segments by metric; asked for with a button. */
+export const takenBack = signal<{ run: string; series: Map<string, Series[]> } | null>(null);
+
+export async function showTakenBack(r: RunDetail | null): Promise<void> {
+	if (!r) {
+		takenBack.value = null;
+		return;
+	}
+	const newest = Math.max(...r.segments.map((g) => g.segment));
+	const series = new Map<string, Series[]>();
+	try {
+		const list = await api.querySeries({
+			runs: [r.id], keys: Object.keys(r.metrics), rank: -1, buckets: 400, x: axisOf(view.value.x), segments: 'all',
+		});
+		for (const g of list)
+			if (g.segment < newest) series.set(g.key, [...(series.get(g.key) ?? []), seriesOf(g.run, g.key, g.rank, g.columns)]);
+		takenBack.value = { run: r.id, series };
+	} catch (e) {
+		problem.value = (e as Error).message;
+	}
+}
+
 function keep(s: Series, everything: boolean): void {
 	const id = seriesKey(s.run, s.key, s.rank);
 	cache.set(id, s);

@@ -45,6 +45,15 @@ export interface RunDetail extends Run {
 	environment: Record<string, string>;
 	ranks: number[];
 	segments: { segment: number; first_step: number | null }[];
+	/** Of the topmost folder. */
+	artifacts: Artifact[];
+}
+
+export interface Artifact {
+	/** From the run's folder on. */
+	path: string;
+	folder: boolean;
+	bytes: number | null;
 }
 
 export interface Experiment {

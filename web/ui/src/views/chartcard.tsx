@@ -47,6 +47,16 @@ function flagsOf(r: Run, key: string, t: Series, unit: string): Flag[] {
 	return out;
 }
 
+/** What restarts of a run took back, as thin dashes behind its curve. */
+function takenBackLines(r: Run, key: string): ChartLine[] {
+	const back = s.takenBack.value;
+	const list = back?.run === r.id ? back.series.get(key) ?? [] : [];
+	return list.map((t, i) => ({
+		id: `${r.id}:${i}`, name: `before restart ${i + 1}`, colour: colourOf(s.looks.value.byRun.get(r.id)), dash: [2, 4],
+		xs: t.xs, ys: t.ys, smooth: null, fit: true, badX: t.badX, badToEnd: t.badToEnd, end: 'none' as const, flags: [],
+	}));
+}
+
 /** The drawn lines of a metric, in the order of the table. */
 export function linesOf(key: string, list: readonly Run[]): ChartLine[] {
 	const alpha = s.view.value.smooth;
@@ -63,6 +73,7 @@ export function linesOf(key: string, list: readonly Run[]): ChartLine[] {
 			end: r.status === 'failed' || r.status === 'killed' ? 'failed' : r.status === 'running' ? 'running' : 'none',
 			flags: flagsOf(r, key, t, unit),
 		});
+		out.push(...takenBackLines(r, key));
 	}
 	return out;
 }

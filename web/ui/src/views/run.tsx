@@ -2,7 +2,7 @@
 import { useSignal } from '@preact/signals';
 import { useEffect, useState } from 'preact/hooks';
 import * as api from '../api.ts';
-import type { Run, RunDetail } from '../base/types.ts';
+import type { Artifact, Run, RunDetail } from '../base/types.ts';
 import * as s from '../state.ts';
 import { bytes, duration, natural, short, when } from '../base/format.ts';
 import { bestOf, bestStep, directionOf } from '../base/goal.ts';
@@ -120,6 +120,45 @@ function standing(r: Run): string {
 	return `${g.key} ${v === null ? '–' : short(v)}${ahead && of > 1 ? `, ${ahead} of ${of} runs` : ''}`;
 }
 
+/** A run's files, folder by folder. */
+function Artifacts({ r }: { r: RunDetail }) {
+	const folder = useSignal('');
+	const files = useSignal<Artifact[]>(r.artifacts);
+	const wrong = useSignal('');
+	const open = async (path: string) => {
+		try {
+			files.value = path ? await api.getArtifacts(r.id, path) : r.artifacts;
+			folder.value = path;
+			wrong.value = '';
+		} catch (e) {
+			wrong.value = (e as Error).message;
+		}
+	};
+	if (!r.artifacts.length) return null;
+	return (
+		<section class="box artifacts">
+			<h2>Artifacts {folder.value && <span class="dim">{folder.value}</span>}</h2>
+			<ul class="files">
+				{folder.value && <li><button type="button" class="quiet" onClick={() => void open(folder.value.split('/').slice(0, -1).join('/'))}>…</button></li>}
+				{files.value.map((f) => {
+					const name = f.path.split('/').pop()!;
+					return <li key={f.path}>{f.folder ? <button type="button" class="quiet" onClick={() => void open(f.path)}>{name}/</button>
+						: <><a href={api.artifactAddress(r.id, f.path)}>{name}</a> <span class="dim">{bytes(f.bytes ?? 0)}</span></>}</li>;
+				})}
+			</ul>
+			{wrong.value && <span class="problem" role="alert">{wrong.value}</span>}
+		</section>
+	);
+}
+
+/** A switch for what restarts took back; the curves alone are what counts. */
+function TakenBack({ r }: { r: RunDetail }) {
+	const shown = s.takenBack.value?.run === r.id;
+	if (r.segments.length < 2) return null;
+	return <button type="button" class="quiet" aria-pressed={shown} onClick={() => void s.showTakenBack(shown ? null : r)}>
+		{shown ? 'hide' : 'show'} what restarts took back</button>;
+}
+
 function Facts({ r }: { r: RunDetail }) {
 	const t = runTime(r);
 	const facts = [
@@ -128,7 +167,7 @@ function Facts({ r }: { r: RunDetail }) {
 		r.ranks.length > 1 ? `${r.ranks.length} ranks` : '',
 		r.segments.length > 1 ? `restarted ${r.segments.length - 1} times` : '', r.id.slice(0, 8),
 	].filter(Boolean);
-	return <p class="dim">{facts.join(' · ')}</p>;
+	return <p class="dim">{facts.join(' · ')} <TakenBack r={r} /></p>;
 }
 
 export function RunPage({ id }: { id: string }) {
@@ -178,6 +217,7 @@ export function RunPage({ id }: { id: string }) {
 					<Phases r={run} />
 					<Pairs title={differs.size ? 'Params (those that differ between runs first)' : 'Params'} pairs={params} mark={differs} />
 					<Metrics r={run} />
+					<Artifacts r={run} key={`${run.id} ${run.artifacts.length}`} />
 					<Pairs title="Environment" pairs={Object.entries(run.environment)} />
 					<Pairs title="Tags" pairs={Object.entries(run.tags).filter(([k]) => !k.startsWith('mlflow.'))} />
 				</div>
