@@ -17,6 +17,7 @@ op_cases += trainer/ops/gelu/gelu_cases.c
 op_cases += trainer/ops/lamb/lamb_cases.c
 op_cases += trainer/ops/lars/lars_cases.c
 op_cases += trainer/ops/layernorm/layernorm_cases.c
+op_cases += trainer/ops/ema/ema_cases.c
 op_cases += trainer/ops/guard/guard_cases.c
 op_cases += trainer/ops/linear/linear_cases.c
 op_cases += trainer/ops/lmhead/lmhead_cases.c

@@ -5,7 +5,7 @@ train_tests += tests/train/determinism.py tests/train/memory.py tests/train/reco
 train_tests += tests/train/checkpoints.py tests/train/torchvision.py tests/train/weights.py
 EXTRA_DIST += tests/train/pattern.py tests/train/reference/make_torchvision.py tests/train/reference/resnet_outputs.json \
 	tests/train/reference/torchvision_resnets.txt
-train_tests += tests/train/optimizers.py
+train_tests += tests/train/averages.py tests/train/optimizers.py
 TESTS += $(train_tests)
 EXTRA_DIST += $(train_tests) tests/train/helper.py tests/train/reference/make_resnet20.py tests/train/reference/make_accumulation.py \
 	tests/train/reference/accumulation.json tests/train/reference/reference.json \

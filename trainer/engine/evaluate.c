@@ -36,12 +36,8 @@ static int share_one(struct engine *e, const struct tensor *t, struct err *err)
 	return rc;
 }
 
-int evaluate_share_stats(struct engine *e, struct err *err)
+static int share_stats_of(struct engine *e, const struct graph *g, struct err *err)
 {
-	const struct graph *g = e->prepared.program[0]->graph;
-
-	if (e->seat->world == 1 || e->cfg->sync_bn || e->stats_shared)
-		return 0;
 	for (int i = 0; i < g->n_tensors; i++) {
 		int rc = g->tensors[i]->kind == TENSOR_STAT && g->tensors[i]->life == LIFE_PERSISTENT
 				 ? share_one(e, g->tensors[i], err)
@@ -50,8 +46,21 @@ int evaluate_share_stats(struct engine *e, struct err *err)
 		if (rc)
 			return rc;
 	}
-	e->stats_shared = true;
 	return 0;
+}
+
+int evaluate_share_stats(struct engine *e, struct err *err)
+{
+	const struct prepared *p = &e->prepared;
+	int rc;
+
+	if (e->seat->world == 1 || e->cfg->sync_bn || e->stats_shared)
+		return 0;
+	rc = share_stats_of(e, p->program[0]->graph, err);
+	if (!rc && p->opts.optimizer.ema_decay > 0) /* evaluation has averages of them */
+		rc = share_stats_of(e, p->program[p->n_programs - 1]->graph, err);
+	e->stats_shared = !rc;
+	return rc;
 }
 
 int evaluate_share_all(struct engine *e, struct err *err)

@@ -2,6 +2,7 @@
 #include "trainer/engine/optimizer.h"
 
 #include "trainer/ops/adamw/adamw.h"
+#include "trainer/ops/ema/ema.h"
 #include "trainer/ops/guard/guard.h"
 #include "trainer/ops/lamb/lamb.h"
 #include "trainer/ops/lars/lars.h"
@@ -19,6 +20,7 @@ struct optimizer_opts optimizer_opts_of(const struct run_config *cfg)
 					.trust = cfg->trust_coef,
 					.nesterov = cfg->nesterov,
 					.scaling = cfg->precision == CONFIG_PRECISION_FP16,
+					.ema_decay = cfg->model_ema && !cfg->test_only ? cfg->model_ema_decay : 0,
 					.max_grad_norm = cfg->clip_grad_norm };
 }
 
@@ -51,9 +53,23 @@ static void add_step(struct graph *g, struct tensor *p, struct tensor *step, con
 	}
 }
 
+static bool is_averaged(const struct tensor *t)
+{
+	return (t->kind == TENSOR_PARAM || t->kind == TENSOR_STAT) && t->life == LIFE_PERSISTENT;
+}
+
+int optimizer_use_averages(struct graph *g, const struct optimizer_opts *o, struct err *err)
+{
+	for (int i = 0; o->ema_decay > 0 && i < g->n_tensors && !graph_failed(g); i++)
+		if (is_averaged(g->tensors[i]))
+			graph_rename(g, g->tensors[i], graph_printf(g, "%s.ema", g->tensors[i]->name));
+	return graph_failed(g) ? err_set(err, g->err.code, "%s", g->err.text) : 0;
+}
+
 int optimizer_add(struct graph *g, const struct optimizer_opts *o, struct err *err)
 {
 	const struct guard_attr guard = { .max_norm = o->max_grad_norm, .scaling = o->scaling };
+	const struct ema_attr ema = { o->ema_decay };
 	enum phase before = g->phase;
 	struct tensor *step;
 	int n;
@@ -64,6 +80,9 @@ int optimizer_add(struct graph *g, const struct optimizer_opts *o, struct err *e
 	for (int i = 0; i < n && !graph_failed(g); i++)
 		if (g->tensors[i]->kind == TENSOR_PARAM && g->tensors[i]->grad)
 			add_step(g, g->tensors[i], step, o);
+	for (int i = 0; ema.decay > 0 && i < n && !graph_failed(g); i++)
+		if (is_averaged(g->tensors[i]))
+			ema_add(g, g->tensors[i], step, &ema);
 	g->phase = before;
 	return graph_failed(g) ? err_set(err, g->err.code, "%s", g->err.text) : 0;
 }

@@ -12,13 +12,17 @@ struct optimizer_opts {
 	bool nesterov;
 	bool scaling;	      /* the loss scale is found while training (fp16) */
 	double max_grad_norm; /* 0: no clipping */
+	double ema_decay;     /* of the averages "<name>.ema" of parameters and statistics; 0: none are kept */
 	struct tensor *losses; /* sums over all ranks that must be finite for a step to count; NULL: none */
 };
 
 struct optimizer_opts optimizer_opts_of(const struct run_config *cfg);
 
 /* Appends them, behind what a strategy did to the gradients: the norm of all gradients ("grad_norm"), the decision on the
- * step (trainer/ops/guard), then one step per parameter that has a gradient. */
+ * step (trainer/ops/guard), then one step per parameter that has a gradient, then the averages. */
 int optimizer_add(struct graph *g, const struct optimizer_opts *o, struct err *err);
+
+/* Makes an evaluation graph use the averages, when they are kept: its parameters and statistics get their names. */
+int optimizer_use_averages(struct graph *g, const struct optimizer_opts *o, struct err *err);
 
 #endif

@@ -74,6 +74,11 @@ static int run_optimizer(struct build *b, struct err *err)
 	return optimizer_add(b->g, &o, err);
 }
 
+static int run_averages(struct build *b, struct err *err)
+{
+	return b->p->kind == PROGRAM_EVAL ? optimizer_use_averages(b->g, &b->o->optimizer, err) : 0;
+}
+
 static int run_layout(struct build *b, struct err *err)
 {
 	const struct layout_backend l = { .kernels = b->o->backend->kernel,
@@ -132,6 +137,7 @@ static const struct {
 	{ "accumulate", TRAINING, run_accumulate },
 	{ "strategy", TRAINING, run_strategy },
 	{ "optimizer", STEP, run_optimizer },
+	{ "averages", ALL, run_averages },
 	{ "layout", ALL, run_layout },
 	{ "kernels", ALL, run_kernels },
 	{ "schedule", ALL, run_schedule },

@@ -78,6 +78,15 @@ static int place_persistent(struct planner *p, int program, struct tensor *t, st
 	return 0;
 }
 
+/* A tensor that an earlier program has under another kind (an average that evaluation takes for a parameter) is placed
+ * with that one. */
+static enum tensor_kind placed_as(const struct planner *p, int program, const struct tensor *t)
+{
+	const struct tensor *same = earlier(p, program, t->name);
+
+	return same ? same->kind : t->kind;
+}
+
 /* By kind, so that all parameters, then all statistics, then all moments are neighbours. */
 static int place_lifetime(struct planner *p, enum lifetime life, struct err *err)
 {
@@ -89,7 +98,7 @@ static int place_lifetime(struct planner *p, enum lifetime life, struct err *err
 			for (int j = 0; j < p->programs[i].graph->n_tensors; j++) {
 				struct tensor *t = p->programs[i].graph->tensors[j];
 
-				if (t->kind != order[k] || t->life != life || t->base)
+				if (t->life != life || t->base || placed_as(p, i, t) != order[k])
 					continue;
 				if (place_persistent(p, i, t, err) != 0)
 					return err->code;

@@ -38,6 +38,7 @@ cpu_sources = \
 	trainer/ops/lamb/lamb_cpu.c \
 	trainer/ops/lars/lars_cpu.c \
 	trainer/ops/layernorm/layernorm_cpu.c \
+	trainer/ops/ema/ema_cpu.c \
 	trainer/ops/guard/guard_cpu.c \
 	trainer/ops/linear/linear_cpu.c \
 	trainer/ops/lmhead/lmhead_cpu.c \

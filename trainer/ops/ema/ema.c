@@ -1,0 +1,43 @@
+/* ema.c: see ema.h. */
+#include "trainer/ops/ema/ema.h"
+
+#include "trainer/ops/ops.h"
+
+struct node *ema_add(struct graph *g, struct tensor *x, struct tensor *step, const struct ema_attr *attr)
+{
+	struct tensor *ema = op_moment(g, x, "ema");
+
+	return graph_node(g, &(struct node_spec){ .op = &op_ema,
+						  .name = ema ? ema->name : NULL,
+						  NODE_IN(x, ema, step),
+						  NODE_OUT(ema),
+						  .attr = attr,
+						  .attr_bytes = sizeof(*attr) });
+}
+
+static int ema_shape(struct graph *g, struct node *n)
+{
+	return graph_expect(g, n, shape_equal(&n->in[0]->shape, &n->in[1]->shape) && n->out[0] == n->in[1],
+			    "value and average differ in shape");
+}
+
+static int ema_inplace(const struct node *n, int out)
+{
+	(void)n;
+	(void)out;
+	return 1;
+}
+
+static void ema_dump(const struct node *n, struct buf *out)
+{
+	buf_addf(out, " decay=%g", ((const struct ema_attr *)n->attr)->decay);
+}
+
+const struct op op_ema = {
+	.name = "ema",
+	.id = OP_ema,
+	.shape = ema_shape,
+	.dtype = op_dtype_keep,
+	.inplace = ema_inplace,
+	.dump = ema_dump,
+};

@@ -1,0 +1,76 @@
+/* ema_cpu.c: one update of an average, in f32. */
+#ifndef CPU_PASS
+#include "trainer/backends/cpu/cpu.h"
+#include "trainer/backends/cpu/vec.h"
+#include "trainer/ops/ema/ema_math.h"
+
+struct ema_state {
+	cpu_part_fn *loop;
+	struct ema_attr attr;
+	int64_t count;
+	int parts;
+	const float *x;
+	float *ema;
+	float keep, share;
+};
+
+#define CPU_BODY "trainer/ops/ema/ema_cpu.c"
+#include "trainer/backends/cpu/each.h"
+
+static int ema_prepare(const struct kernel_env *env, struct node *n, void **ret_state, struct err *err)
+{
+	struct ema_state *s;
+	void *state;
+	int rc = 0;
+
+	for (int i = 0; !rc && i < 2; i++)
+		rc = cpu_want(n, n->in[i], DTYPE_F32, err);
+	if (!rc)
+		rc = cpu_state_new(sizeof(*s), &state, err);
+	if (rc)
+		return rc;
+	s = state;
+	s->loop = CPU_PICK(env, ema_loop);
+	s->attr = *(const struct ema_attr *)n->attr;
+	s->count = shape_count(&n->in[0]->shape);
+	s->parts = cpu_parts(env, s->count);
+	*ret_state = s;
+	return 0;
+}
+
+static int ema_run(void *state, const struct kernel_args *args, struct err *err)
+{
+	struct ema_state s = *(const struct ema_state *)state;
+	double keep = ema_keep(&s.attr, args->in[2]);
+
+	(void)err;
+	if (keep >= 1)
+		return 0;
+	s.x = args->in[0];
+	s.ema = args->out[0];
+	s.keep = (float)keep;
+	s.share = (float)(1 - keep);
+	cpu_parallel(s.parts, s.loop, &s);
+	return 0;
+}
+
+extern const struct kernel ema_cpu;
+const struct kernel ema_cpu = { .prepare = ema_prepare, .run = ema_run, .release = cpu_state_release };
+
+#else
+
+static void V(ema_loop)(void *arg, int part, int parts)
+{
+	const struct ema_state *s = arg;
+	struct cpu_range r = cpu_split(s->count, LANES, part, parts);
+
+	for (int64_t i = r.begin; i < r.end; i += LANES) {
+		v16 x = vload_any(s->x, i, r.end - i, false);
+
+		if (s->keep > 0)
+			x = s->keep * vload_any(s->ema, i, r.end - i, false) + s->share * x;
+		vstore_any(s->ema, i, x, r.end - i, false);
+	}
+}
+
+#endif

@@ -1,0 +1,17 @@
+/* ema_ref.c: one update of an average, element by element. */
+#include "trainer/ops/ema/ema_math.h"
+#include "trainer/ops/ref.h"
+
+static int ema_run(void *state, const struct kernel_args *args, struct err *err)
+{
+	const struct node *n = state;
+	const double *x = args->in[0];
+	double *ema = args->out[0], keep = ema_keep(n->attr, args->in[2]);
+
+	(void)err;
+	for (int64_t i = 0; keep < 1 && i < shape_count(&n->in[0]->shape); i++)
+		ema[i] = keep > 0 ? keep * ema[i] + (1 - keep) * x[i] : x[i];
+	return 0;
+}
+
+const struct kernel ema_ref = REF_KERNEL(ema_run);
