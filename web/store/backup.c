@@ -51,7 +51,7 @@ static int name_files(struct backup *b, const char *path, struct err *err)
 	n = snprintf(folder, sizeof folder, "%.*s", file ? (int)(slash - path) : (int)strlen(path), path);
 	if (n < 0 || n >= PATH_MAX - 64)
 		return err_set(err, ERR_USAGE, "the path is too long");
-	snprintf(b->db, sizeof b->db, "%s%s", path, file ? "" : "/dptrack.db");
+	snprintf(b->db, sizeof b->db, "%.4000s%s", path, file ? "" : "/dptrack.db");
 	snprintf(b->partial, sizeof b->partial, "%s.partial", b->db);
 	snprintf(b->artifacts, sizeof b->artifacts, "%.*s/dptrack.artifacts", PATH_MAX - 32, folder);
 	if (!access(b->db, F_OK) || !access(b->artifacts, F_OK))
