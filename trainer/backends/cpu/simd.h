@@ -208,7 +208,7 @@ VEC_INLINE v16 vexp(v16 x)
 	p = p * r + 0.5f;
 	p = p * r * r + r;
 	/* 2^n as 2^(n/2) squared: n = 128 and -126 stay within the exponent's range */
-	v16i e = (v16i)t - (v16i)magic;
+	v16i e = (v16i)((v16u)t - (v16u)magic); /* any bits when x is out of range */
 	v16i half = e >> 1;
 	v16 a = (v16)((half + 127) << 23), b = (v16)((e - half + 127) << 23);
 
