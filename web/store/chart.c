@@ -1,11 +1,11 @@
-/* chart.c: M4 buckets. A first pass finds the edges (from the heads of chunks where it can), a second one sorts the
+/* chart.c: M4 buckets. A first pass finds the edges (from summaries where it can), a second one sorts the
  * points into buckets; both inside one snapshot, so lines of all runs belong together. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "web/store/chunk.h"
 #include "web/store/inside.h"
+#include "web/store/outline.h"
 #include "web/store/pick.h"
 #include "web/store/points.h"
 #include "web/store/readers.h"
@@ -30,8 +30,8 @@ struct line {
 struct chart {
 	const struct points_chart_opts *o;
 	struct db *d;
-	struct heads *heads;
-	int64_t heads_rev;
+	struct outlines *outlines;
+	int64_t outlines_rev;
 	struct arena *a;
 	struct pick_run *runs;
 	size_t run_count;
@@ -77,9 +77,14 @@ static struct axis axis_of(const struct chart *c, const struct line *l)
 	return x;
 }
 
+static double place_on(const struct axis *x, double number)
+{
+	return (number - x->shift) / x->scale;
+}
+
 static double x_of(const struct axis *x, const struct sum_point *p)
 {
-	return ((x->time ? p->time : (double)p->step) - x->shift) / x->scale;
+	return place_on(x, x->time ? p->time : (double)p->step);
 }
 
 static void note_edge(struct feed *f, double x)
@@ -100,28 +105,60 @@ static int edge_points(void *arg, size_t at, const struct sum_point *points, siz
 	return 0;
 }
 
-/* A chunk without hidden points gives its edges by its head alone. */
-static int edge_chunks(struct feed *f, const struct pick_series *s, const int64_t *hide)
+static int edge_points_here(void *arg, const struct sum_point *points, size_t n, struct err *err)
+{
+	struct feed *f = arg;
+
+	return edge_points(f, f->at, points, n, err);
+}
+
+/* What has no hidden points gives its edges by its ends alone; only what is partly hidden is looked into. */
+static bool edge_ends(void *arg, const struct sum_point *low, const struct sum_point *high)
+{
+	struct feed *f = arg;
+
+	if (high->step >= f->hide[f->at])
+		return low->step < f->hide[f->at];
+	note_edge(f, x_of(&f->axis, low));
+	note_edge(f, x_of(&f->axis, high));
+	return false;
+}
+
+static int edge_outline(void *arg, const struct outline *o, struct scan_group_source *from, struct err *err)
+{
+	struct feed *f = arg;
+	struct sum_point p[CHUNK_GROUP];
+	unsigned i;
+	int rc = 0;
+
+	for (i = 0; i < o->groups && !rc; i++) {
+		if (o->part[i].min_step >= f->hide[f->at])
+			continue;
+		rc = scan_group(from, o, i, p, err);
+		if (!rc)
+			rc = edge_points(f, f->at, p, o->part[i].points, err);
+	}
+	return rc;
+}
+
+static int scan_parts(struct feed *f, const struct pick_series *s, struct scan_parts o)
 {
 	struct chart *c = f->c;
-	struct sum_point low, high;
-	bool exact = false;
-	sqlite3_stmt *q;
-	int rc = db_start(c->d, &q, DB_chunk_heads, c->err, "ii", SCAN_CHUNK_ID(s->id, 0), SCAN_CHUNK_ID(s->id + 1, 0) - 1);
 
-	while (!rc && (rc = db_next(c->d, q, c->err)) > 0) {
-		rc = 0;
-		low = (struct sum_point){ sqlite3_column_int64(q, 2), db_real(q, 4), 0 };
-		high = (struct sum_point){ sqlite3_column_int64(q, 3), db_real(q, 5), 0 };
-		if (high.step < *hide) {
-			note_edge(f, x_of(&f->axis, &low));
-			note_edge(f, x_of(&f->axis, &high));
-		} else {
-			exact = exact || low.step < *hide;
-		}
+	o.arg = f;
+	o.outlines = c->outlines;
+	o.outlines_rev = c->outlines_rev;
+	return scan_series_parts(c->d, s->id, s->folded.count, &o, c->err);
+}
+
+static int edge_chunks(struct feed *f, const struct pick_series *s)
+{
+	/* The summary knows the ends by step. */
+	if (!f->axis.time && s->folded.count && s->folded.last.step < s->hide) {
+		edge_ends(f, &s->folded.first, &s->folded.last);
+		return 0;
 	}
-	f->hide = hide;
-	return !rc && exact ? scan_points(c->d, f->line->run->id, &s->id, 1, edge_points, f, c->err) : rc;
+	return scan_parts(f, s, (struct scan_parts){ .want = edge_ends, .outline = edge_outline, .points = edge_points_here });
 }
 
 static int line_edges(struct chart *c, const struct line *l, double *low, double *high)
@@ -133,7 +170,8 @@ static int line_edges(struct chart *c, const struct line *l, double *low, double
 	for (i = l->from; i < l->to && !rc; i++) {
 		const struct pick_series *s = &l->run->series[i];
 
-		rc = edge_chunks(&f, s, &s->hide);
+		f.hide = &s->hide;
+		rc = edge_chunks(&f, s);
 		if (!rc)
 			rc = scan_log(c->d, l->run->id, &s->id, 1, edge_points, &f, c->err);
 	}
@@ -209,132 +247,70 @@ static int put_points(void *arg, size_t at, const struct sum_point *points, size
 	return 0;
 }
 
-/* A group whose points all lie in one bucket, so that its description can stand for them. */
-struct whole {
-	bool is;
-	struct chunk_group g;
-	double low, high; /* x of its ends */
-	size_t cell;
-};
-
-static void ends_of(const struct axis *x, const struct chunk_group *g, double *low, double *high)
+static int put_points_here(void *arg, const struct sum_point *points, size_t n, struct err *err)
 {
-	*low = x_of(x, &(struct sum_point){ g->min_step, g->min_time, 0 });
-	*high = x_of(x, &(struct sum_point){ g->max_step, g->max_time, 0 });
+	struct feed *f = arg;
+
+	return put_points(f, f->at, points, n, err);
 }
 
-static void look_at(const struct feed *f, const struct chunk *k, unsigned group, struct whole *w)
+/* Adds a part whose points all lie in one bucket by its description. */
+static bool put_part(struct feed *f, const struct outline_part *g)
 {
 	const struct chart *c = f->c;
+	const struct outline_axis *a = f->axis.time ? &g->by_time : &g->by_step;
+	double low = place_on(&f->axis, a->low), high = place_on(&f->axis, a->high), at;
+	struct cell *b;
+	size_t cell;
 
-	w->is = false;
-	if (group >= k->groups)
-		return;
-	chunk_group_get(k, group, &w->g);
-	ends_of(&f->axis, &w->g, &w->low, &w->high);
-	if (!(f->axis.time ? k->timed : k->ordered) || w->g.nonfinite || w->g.max_step >= f->hide[f->at] ||
-	    !(w->low >= c->from) || !(w->high <= c->to))
-		return;
-	w->cell = cell_of(c, w->low);
-	w->is = w->cell == cell_of(c, w->high);
-}
-
-/* One point of a group as it is needed: the group is decoded at most once. */
-struct decoded {
-	const struct chunk *k;
-	unsigned group;
-	bool done;
-	struct sum_point p[CHUNK_GROUP];
-};
-
-static bool decode(struct decoded *d)
-{
-	d->done = d->done || !chunk_group_points(d->k, d->group, d->p);
-	return d->done;
-}
-
-static bool take_extreme(const struct feed *f, struct decoded *d, unsigned at, double value, struct points_at *extreme)
-{
-	struct sum_point p = { 0, 0, 0 };
-	double x;
-
-	if (d->done || f->axis.time) {
-		if (!decode(d))
-			return false;
-		p = d->p[at];
-	} else if (chunk_group_step(d->k, d->group, at, &p.step)) {
+	if (g->nonfinite || g->max_step >= f->hide[f->at] || !(low >= c->from && high <= c->to))
 		return false;
-	}
-	x = x_of(&f->axis, &p);
-	if (isnan(extreme->x) || value != extreme->value || x < extreme->x)
-		*extreme = (struct points_at){ x, value };
+	cell = cell_of(c, low);
+	if (cell != cell_of(c, high))
+		return false;
+	b = &f->c->cells[cell];
+	if (!b->finite || low < b->first.x)
+		b->first = (struct points_at){ low, a->first };
+	if (!b->finite || high >= b->last.x)
+		b->last = (struct points_at){ high, a->last };
+	at = place_on(&f->axis, a->min_at);
+	if (!b->finite || g->min < b->min.value || (g->min == b->min.value && at < b->min.x))
+		b->min = (struct points_at){ at, g->min };
+	at = place_on(&f->axis, a->max_at);
+	if (!b->finite || g->max > b->max.value || (g->max == b->max.value && at < b->max.x))
+		b->max = (struct points_at){ at, g->max };
+	b->count += g->points;
+	b->finite += g->points;
+	b->sum += g->sum;
+	f->inside += g->points;
 	return true;
 }
 
-/* By steps the first and last point of an ordered chunk's group are its ends; by time it has to be looked. */
-static void take_ends(const struct feed *f, const struct decoded *d, const struct whole *w, struct points_at *first,
-		      struct points_at *last)
+/* Known to hold no point that is shown; places that are no numbers leave that open. */
+static bool out_of_view(const struct feed *f, const struct outline_part *g)
 {
-	unsigned i, n = w->g.points, low = 0, high = n - 1;
+	const struct outline_axis *a = f->axis.time ? &g->by_time : &g->by_step;
 
-	for (i = 0; i < n && f->axis.time; i++) {
-		if (d->p[i].time < d->p[low].time)
-			low = i;
-		if (d->p[i].time >= d->p[high].time && (i > high || d->p[i].time > d->p[high].time))
-			high = i;
-	}
-	*first = (struct points_at){ w->low, d->p[low].value };
-	*last = (struct points_at){ w->high, d->p[high].value };
+	return !isnan(a->low) && (place_on(&f->axis, a->high) < f->c->from || place_on(&f->axis, a->low) > f->c->to);
 }
 
-/* with_last: the next group does not take over the bucket's end (which is unknown, NaN, until it does). */
-static bool put_group(struct feed *f, const struct chunk *k, unsigned group, const struct whole *w, bool with_last)
-{
-	struct cell *b = &f->c->cells[w->cell];
-	bool first = !b->finite || w->low < b->first.x, last = with_last && !(b->finite && w->high < b->last.x);
-	struct decoded d = { .k = k, .group = group, .done = false };
-	struct points_at at_first, at_last;
-
-	if (first || last) {
-		if (!decode(&d))
-			return false;
-		take_ends(f, &d, w, &at_first, &at_last);
-	}
-	if (!b->finite)
-		b->min.x = b->max.x = b->last.x = NAN;
-	if (first)
-		b->first = at_first;
-	if (last)
-		b->last = at_last;
-	if ((isnan(b->min.x) || w->g.min <= b->min.value) && !take_extreme(f, &d, w->g.min_at, w->g.min, &b->min))
-		return false;
-	if ((isnan(b->max.x) || w->g.max >= b->max.value) && !take_extreme(f, &d, w->g.max_at, w->g.max, &b->max))
-		return false;
-	b->count += w->g.points;
-	b->finite += w->g.points;
-	b->sum += w->g.sum;
-	f->inside += w->g.points;
-	return true;
-}
-
-static int put_chunk(void *arg, const struct chunk *k, struct err *err)
+static int put_outline(void *arg, const struct outline *o, struct scan_group_source *from, struct err *err)
 {
 	struct feed *f = arg;
 	struct sum_point p[CHUNK_GROUP];
-	struct whole now, next;
 	unsigned i;
-	bool good = true;
+	int rc = 0;
 
-	look_at(f, k, 0, &next);
-	for (i = 0; i < k->groups && good; i++) {
-		now = next;
-		look_at(f, k, i + 1, &next);
-		if (now.is)
-			good = put_group(f, k, i, &now, !(next.is && next.cell == now.cell && next.high >= now.high));
-		else if ((f->axis.time && !k->timed) || !(now.high < f->c->from || now.low > f->c->to))
-			good = !chunk_group_points(k, i, p) && !put_points(f, f->at, p, now.g.points, err);
+	if (put_part(f, &o->all))
+		return 0;
+	for (i = 0; i < o->groups && !rc; i++) {
+		if (put_part(f, &o->part[i]) || out_of_view(f, &o->part[i]))
+			continue;
+		rc = scan_group(from, o, i, p, err);
+		if (!rc)
+			rc = put_points(f, f->at, p, o->part[i].points, err);
 	}
-	return good ? 0 : err_set(err, ERR_CORRUPT, "store: a chunk is damaged; check the disk and put back a copy of the file");
+	return rc;
 }
 
 /* Whether any point of a chunk may be in the picture. */
@@ -342,7 +318,7 @@ static bool in_view(void *arg, const struct sum_point *low, const struct sum_poi
 {
 	const struct feed *f = arg;
 
-	return f->axis.time || !(x_of(&f->axis, high) < f->c->from || x_of(&f->axis, low) > f->c->to);
+	return !(x_of(&f->axis, high) < f->c->from || x_of(&f->axis, low) > f->c->to);
 }
 
 static int fill_cells(struct chart *c, const struct line *l, uint64_t *ret_inside)
@@ -358,7 +334,7 @@ static int fill_cells(struct chart *c, const struct line *l, uint64_t *ret_insid
 
 		hide[i] = s->hide;
 		f.at = i;
-		rc = scan_series_parts(c->d, s->id, &(struct scan_parts){ in_view, put_chunk, &f, c->heads, c->heads_rev }, c->err);
+		rc = scan_parts(&f, s, (struct scan_parts){ .want = in_view, .outline = put_outline, .points = put_points_here });
 		f.hide = &hide[i];
 		if (!rc)
 			rc = scan_log(c->d, l->run->id, &s->id, 1, put_points, &f, c->err);
@@ -485,8 +461,8 @@ int points_chart(struct store *s, const struct points_chart_opts *o, struct aren
 	rc = readers_take(s, &c.d, c.err);
 	if (rc)
 		return rc;
-	c.heads = s->heads;
-	rc = db_int(c.d, &c.heads_rev, DB_gone_rev_get, c.err, "");
+	c.outlines = s->outlines;
+	rc = db_int(c.d, &c.outlines_rev, DB_gone_rev_get, c.err, "");
 	rc = rc < 0 ? rc : 0;
 	if (!rc)
 		rc = draw(&c, &chart);

@@ -10,7 +10,6 @@
 #define FORMAT 1
 #define HEAD_BYTES 8
 #define ENTRY_BYTES 68
-#define PAD_BYTES 8
 
 /* How a column's 64 words are packed. */
 enum column_mode {
@@ -261,17 +260,16 @@ int chunk_open(struct chunk *ret, const void *bytes, size_t len)
 	uint32_t crc;
 	unsigned groups;
 
-	if (len < HEAD_BYTES + PAD_BYTES || p[0] != FORMAT)
+	if (len < HEAD_BYTES + CHUNK_PAD || p[0] != FORMAT)
 		return ERR_CORRUPT;
 	memcpy(&n, p + 2, 2);
 	memcpy(&crc, p + 4, 4);
 	groups = (n + CHUNK_GROUP - 1u) / CHUNK_GROUP;
-	if (n < 1 || n > CHUNK_POINTS || len < HEAD_BYTES + (size_t)groups * ENTRY_BYTES + PAD_BYTES)
+	if (n < 1 || n > CHUNK_POINTS || len < HEAD_BYTES + (size_t)groups * ENTRY_BYTES + CHUNK_PAD)
 		return ERR_CORRUPT;
 	if (crc32c(0, p + HEAD_BYTES, (size_t)groups * ENTRY_BYTES) != crc)
 		return ERR_CORRUPT;
-	*ret = (struct chunk){ .bytes = p, .len = len, .points = n, .groups = groups, .ordered = p[1] & 1,
-				.timed = p[1] & 2 };
+	*ret = (struct chunk){ .bytes = p, .len = len, .points = n, .groups = groups, .ordered = p[1] & 1 };
 	return 0;
 }
 
@@ -354,73 +352,46 @@ static int get_column(const unsigned char **p, const unsigned char *end, uint64_
 	return 0;
 }
 
-/* Where a group's columns begin and (in *ret_end) end; NULL when they are not what was written. */
-static const unsigned char *columns_of(const struct chunk *c, unsigned group, struct chunk_group *ret,
-				       const unsigned char **ret_end)
+void chunk_group_place(const struct chunk *c, unsigned group, struct chunk_place *ret)
 {
-	struct chunk_group next;
-	size_t end = c->len - PAD_BYTES;
+	struct chunk_group g, next;
+	size_t end = c->len - CHUNK_PAD;
 
-	chunk_group_get(c, group, ret);
+	chunk_group_get(c, group, &g);
 	if (group + 1 < c->groups) {
 		chunk_group_get(c, group + 1, &next);
 		end = next.offset < end ? next.offset : end;
 	}
-	if (ret->points < 1 || ret->points > CHUNK_GROUP || ret->offset >= end)
-		return NULL;
-	/* The pad, or the next group, is there for wide loads. */
-	if (c->load && c->load(c->load_arg, ret->offset, end + PAD_BYTES - ret->offset))
-		return NULL;
-	if (crc32c(0, c->bytes + ret->offset, end - ret->offset) != ret->crc)
-		return NULL;
-	*ret_end = c->bytes + end;
-	return c->bytes + ret->offset;
+	*ret = (struct chunk_place){ g.offset, g.offset < end ? (uint32_t)(end - g.offset) : 0, g.crc, g.points };
 }
 
-int chunk_group_step(const struct chunk *c, unsigned group, unsigned at, int64_t *ret)
+int chunk_place_points(const struct chunk_place *at, const void *bytes, struct sum_point *ret)
 {
-	const unsigned char *p, *end;
-	uint64_t w[CHUNK_GROUP], base, low;
-	struct chunk_group g;
-	unsigned mode;
+	const unsigned char *p = bytes, *end = p + at->len;
+	uint64_t w[CHUNK_GROUP];
+	unsigned i, mode, n = at->points;
 
-	p = columns_of(c, group, &g, &end);
-	if (!p || at >= g.points || end - p < 2)
+	if (n < 1 || n > CHUNK_GROUP || crc32c(0, p, at->len) != at->crc || get_column(&p, end, w, n, &mode))
 		return ERR_CORRUPT;
-	if ((p[0] & COLUMN_DELTA) && p[1] == 0) {
-		p += 2;
-		if (get_varint(&p, end, &base) || get_varint(&p, end, &low))
-			return ERR_CORRUPT;
-		*ret = (int64_t)(base + at * (uint64_t)unzigzag(low));
-		return 0;
-	}
-	if (get_column(&p, end, w, g.points, &mode))
+	for (i = 0; i < n; i++)
+		ret[i].step = (int64_t)w[i];
+	if (get_column(&p, end, w, n, &mode))
 		return ERR_CORRUPT;
-	*ret = (int64_t)w[at];
+	for (i = 0; i < n; i++)
+		ret[i].time = f64_of_word(w[i]);
+	if (get_column(&p, end, w, n, &mode))
+		return ERR_CORRUPT;
+	for (i = 0; i < n; i++)
+		ret[i].value = mode & COLUMN_F32 ? f64_of_word32(w[i]) : f64_of_word(w[i]);
 	return 0;
 }
 
 int chunk_group_points(const struct chunk *c, unsigned group, struct sum_point *ret)
 {
-	const unsigned char *p, *end;
-	uint64_t w[CHUNK_GROUP];
-	struct chunk_group g;
-	unsigned i, mode;
+	struct chunk_place at;
 
-	p = columns_of(c, group, &g, &end);
-	if (!p || get_column(&p, end, w, g.points, &mode))
-		return ERR_CORRUPT;
-	for (i = 0; i < g.points; i++)
-		ret[i].step = (int64_t)w[i];
-	if (get_column(&p, end, w, g.points, &mode))
-		return ERR_CORRUPT;
-	for (i = 0; i < g.points; i++)
-		ret[i].time = f64_of_word(w[i]);
-	if (get_column(&p, end, w, g.points, &mode))
-		return ERR_CORRUPT;
-	for (i = 0; i < g.points; i++)
-		ret[i].value = mode & COLUMN_F32 ? f64_of_word32(w[i]) : f64_of_word(w[i]);
-	return 0;
+	chunk_group_place(c, group, &at);
+	return at.len ? chunk_place_points(&at, c->bytes + at.offset, ret) : ERR_CORRUPT;
 }
 
 int chunk_points(const struct chunk *c, struct sum_point *ret)

@@ -34,14 +34,15 @@ struct chunk {
 	size_t len;
 	unsigned points, groups;
 	bool ordered;
-	bool timed; /* no time is NaN (chunks of older versions do not say so) */
-	/* When not NULL, only the head lies in bytes yet: called for each other part before it is looked at. */
-	int (*load)(void *arg, size_t from, size_t n);
-	void *load_arg;
 };
 
-/* The most bytes that head and table can take; chunk_open needs no more of a longer chunk. */
-#define CHUNK_HEAD_MAX (8 + CHUNK_POINTS / CHUNK_GROUP * 68)
+/* Where a group lies in its chunk, and how it is known to be whole. */
+struct chunk_place {
+	uint32_t offset, len, crc;
+	uint8_t points;
+};
+
+#define CHUNK_PAD 8 /* bytes that decoding may load behind a group's */
 
 /* Appends the encoding of n (1 .. CHUNK_POINTS) points to b. */
 void chunk_encode(struct buf *b, const struct sum_point *points, unsigned n);
@@ -54,8 +55,9 @@ void chunk_group_get(const struct chunk *c, unsigned group, struct chunk_group *
 /* Decodes one group (at most CHUNK_GROUP points). 0 or ERR_CORRUPT. */
 int chunk_group_points(const struct chunk *c, unsigned group, struct sum_point *ret);
 
-/* The step of one point of a group; for a regular stride without decoding. 0 or ERR_CORRUPT. */
-int chunk_group_step(const struct chunk *c, unsigned group, unsigned at, int64_t *ret);
+/* The same from the group's bytes alone, with CHUNK_PAD more behind them. The place is to be trusted. */
+void chunk_group_place(const struct chunk *c, unsigned group, struct chunk_place *ret);
+int chunk_place_points(const struct chunk_place *at, const void *bytes, struct sum_point *ret);
 
 /* All points; ret has room for c->points. */
 int chunk_points(const struct chunk *c, struct sum_point *ret);

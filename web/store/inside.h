@@ -20,7 +20,7 @@ struct store {
 	struct check_report checked;
 	struct arena *checked_arena;
 	struct columns *columns;
-	struct heads *heads;
+	struct outlines *outlines;
 	struct writer *writer;
 	struct readers *readers;
 	struct artifacts *files;

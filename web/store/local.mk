@@ -24,7 +24,6 @@ libwebstore_la_SOURCES = \
 	web/store/follow.c web/store/follow.h \
 	web/store/history.c web/store/history.h \
 	web/store/gc.c web/store/upkeep.h \
-	web/store/heads.c web/store/heads.h \
 	web/store/ingest.c web/store/ingest.h \
 	web/store/inside.h \
 	web/store/intake.c web/store/intake.h \
@@ -33,6 +32,7 @@ libwebstore_la_SOURCES = \
 	web/store/locate.c \
 	web/store/map.c web/store/map.h \
 	web/store/models.c web/store/models.h \
+	web/store/outline.c web/store/outline.h \
 	web/store/pack.c web/store/pack.h \
 	web/store/pick.c web/store/pick.h \
 	web/store/points.c web/store/points.h \

@@ -66,98 +66,145 @@ int scan_series_window(struct db *d, int64_t series, const struct scan_window *w
 	return rc;
 }
 
-/* A chunk of which only what is looked at is read. */
-struct partly {
+/* One chunk's bytes: all of them, or what was asked for. */
+struct scan_group_source {
 	struct db *d;
 	int64_t id;
-	bool open; /* blob is that of id */
 	sqlite3_blob *blob;
+	bool open, whole; /* blob is that of id; all of it lies in bytes */
 	unsigned char *bytes;
 	size_t cap;
 };
 
-static int open_blob(struct partly *p)
+static int open_blob(struct scan_group_source *p, struct err *err)
 {
-	int rc;
+	int rc = SQLITE_OK;
 
-	if (p->open)
-		return 0;
-	rc = p->blob ? sqlite3_blob_reopen(p->blob, p->id)
-		     : sqlite3_blob_open(db_handle(p->d), "main", "chunk", "data", p->id, 0, &p->blob);
+	if (!p->open)
+		rc = p->blob ? sqlite3_blob_reopen(p->blob, p->id)
+			     : sqlite3_blob_open(db_handle(p->d), "main", "chunk", "data", p->id, 0, &p->blob);
 	p->open = rc == SQLITE_OK;
-	return p->open ? 0 : ERR_IO;
+	return p->open ? 0 : db_failed(p->d, err, "opening a chunk");
 }
 
-static int load_part(void *arg, size_t from, size_t n)
-{
-	struct partly *p = arg;
-
-	if (open_blob(p))
-		return ERR_IO;
-	return sqlite3_blob_read(p->blob, p->bytes + from, (int)n, (int)from) == SQLITE_OK ? 0 : ERR_IO;
-}
-
-static int make_room(struct partly *p, size_t len, struct err *err)
+static int read_blob(struct scan_group_source *p, size_t from, size_t n, struct err *err)
 {
 	unsigned char *grown;
 
-	if (len <= p->cap)
-		return 0;
-	grown = realloc(p->bytes, len + 4096);
-	if (!grown)
-		return err_set(err, ERR_NOMEM, "store: out of memory");
-	p->bytes = grown;
-	p->cap = len + 4096;
-	return 0;
-}
-
-/* full: the chunk will not change any more. */
-static int open_part(struct partly *p, bool full, const struct scan_parts *o, struct chunk *ret, struct err *err)
-{
-	const struct heads_key key = { o->heads_rev, p->id };
-	bool known;
-	size_t len;
-	int rc = make_room(p, CHUNK_HEAD_MAX, err);
-
-	if (rc)
-		return rc;
-	p->open = false;
-	known = full && o->heads && heads_get(o->heads, &key, p->bytes, &len);
-	if (!known) {
-		if (open_blob(p))
-			return db_failed(p->d, err, "opening a chunk");
-		len = (size_t)sqlite3_blob_bytes(p->blob);
+	if (n > p->cap) {
+		grown = realloc(p->bytes, n + 4096);
+		if (!grown)
+			return err_set(err, ERR_NOMEM, "store: out of memory");
+		p->bytes = grown;
+		p->cap = n + 4096;
 	}
-	rc = make_room(p, len, err);
-	if (rc)
-		return rc;
-	if ((!known && load_part(p, 0, len < CHUNK_HEAD_MAX ? len : CHUNK_HEAD_MAX)) || chunk_open(ret, p->bytes, len))
-		return scan_damaged(err, "chunk", p->id);
-	if (!known && full && o->heads)
-		heads_put(o->heads, &key, p->bytes, len);
-	ret->load = load_part;
-	ret->load_arg = p;
-	return 0;
+	return sqlite3_blob_read(p->blob, p->bytes, (int)n, (int)from) == SQLITE_OK ? 0 : db_failed(p->d, err, "reading a chunk");
 }
 
-int scan_series_parts(struct db *d, int64_t series, const struct scan_parts *o, struct err *err)
+static void next_chunk(struct scan_group_source *p, int64_t id)
 {
-	struct partly p = { .d = d };
+	p->id = id;
+	p->open = p->whole = false;
+}
+
+int scan_group(struct scan_group_source *from, const struct outline *o, unsigned group, struct sum_point *ret, struct err *err)
+{
+	const struct chunk_place *at = &o->place[group];
+	int rc;
+
+	if (from->whole)
+		return chunk_place_points(at, from->bytes + at->offset, ret) ? scan_damaged(err, "chunk", from->id) : 0;
+	rc = open_blob(from, err);
+	if (!rc && (size_t)sqlite3_blob_bytes(from->blob) < (size_t)at->offset + at->len + CHUNK_PAD)
+		rc = scan_damaged(err, "chunk", from->id);
+	if (!rc)
+		rc = read_blob(from, at->offset, at->len + CHUNK_PAD, err);
+	return !rc && chunk_place_points(at, from->bytes, ret) ? scan_damaged(err, "chunk", from->id) : rc;
+}
+
+static int read_chunk(struct scan_group_source *p, struct chunk *ret, struct sum_point *points, struct err *err)
+{
+	int rc = open_blob(p, err);
+	size_t len;
+
+	if (rc)
+		return rc;
+	len = (size_t)sqlite3_blob_bytes(p->blob);
+	rc = read_blob(p, 0, len, err);
+	if (rc)
+		return rc;
+	p->whole = true;
+	return chunk_open(ret, p->bytes, len) || chunk_points(ret, points) ? scan_damaged(err, "chunk", p->id) : 0;
+}
+
+static int give_read(struct scan_group_source *p, bool full, const struct scan_parts *o, struct err *err)
+{
+	const struct outline_key key = { o->outlines_rev, p->id };
+	struct sum_point points[CHUNK_POINTS];
+	struct outline *outline;
 	struct chunk c;
+	int rc = read_chunk(p, &c, points, err);
+
+	if (rc || !full)
+		return rc ? rc : o->points(o->arg, points, c.points, err);
+	outline = malloc(sizeof *outline);
+	if (!outline)
+		return err_set(err, ERR_NOMEM, "store: out of memory");
+	outline_describe(outline, &c, points);
+	rc = o->outline(o->arg, outline, p, err);
+	outlines_put(o->outlines, &key, outline);
+	return rc;
+}
+
+/* 1 when it was given (or is not wanted), 0 when its outline is not known. */
+static int give_known(struct scan_group_source *p, const struct scan_parts *o, struct err *err)
+{
+	const struct outline *k = outlines_get(o->outlines, &(struct outline_key){ o->outlines_rev, p->id });
+	struct sum_point low, high;
+	int rc = 0;
+
+	if (!k)
+		return 0;
+	low = (struct sum_point){ k->all.min_step, k->min_time, 0 };
+	high = (struct sum_point){ k->all.max_step, k->max_time, 0 };
+	if (o->want(o->arg, &low, &high))
+		rc = o->outline(o->arg, k, p, err);
+	outlines_release(o->outlines);
+	return rc ? rc : 1;
+}
+
+static int give_row(struct scan_group_source *p, sqlite3_stmt *q, const struct scan_parts *o, struct err *err)
+{
+	struct sum_point low = { sqlite3_column_int64(q, 2), db_real(q, 4), 0 };
+	struct sum_point high = { sqlite3_column_int64(q, 3), db_real(q, 5), 0 };
+	bool full = sqlite3_column_int64(q, 1) == CHUNK_POINTS;
+	int rc;
+
+	next_chunk(p, sqlite3_column_int64(q, 0));
+	rc = full ? give_known(p, o, err) : 0;
+	if (!rc && o->want(o->arg, &low, &high))
+		rc = give_read(p, full, o, err);
+	return rc < 0 ? rc : 0;
+}
+
+/* Outlines that are known cost no look at the file; from the first unknown one on the rows are walked. */
+int scan_series_parts(struct db *d, int64_t series, uint64_t folded, const struct scan_parts *o, struct err *err)
+{
+	struct scan_group_source p = { .d = d };
+	int64_t number = 0, full = (int64_t)(folded / CHUNK_POINTS);
 	sqlite3_stmt *q;
-	int rc = db_start(d, &q, DB_chunk_heads, err, "ii", SCAN_CHUNK_ID(series, 0), SCAN_CHUNK_ID(series + 1, 0) - 1);
+	int rc = 1;
 
-	while (!rc && (rc = db_next(d, q, err)) > 0) {
-		struct sum_point low = { sqlite3_column_int64(q, 2), db_real(q, 4), 0 };
-		struct sum_point high = { sqlite3_column_int64(q, 3), db_real(q, 5), 0 };
-
-		rc = 0;
-		if (!o->want(o->arg, &low, &high))
-			continue;
-		p.id = sqlite3_column_int64(q, 0);
-		rc = open_part(&p, sqlite3_column_int64(q, 1) == CHUNK_POINTS, o, &c, err);
-		if (!rc)
-			rc = o->fn(o->arg, &c, err);
+	while (number < full && rc > 0) {
+		next_chunk(&p, SCAN_CHUNK_ID(series, number));
+		rc = give_known(&p, o, err);
+		number += rc > 0;
+	}
+	rc = rc > 0 ? 0 : rc;
+	if (!rc && number * CHUNK_POINTS < (int64_t)folded)
+		rc = db_start(d, &q, DB_chunk_heads, err, "ii", SCAN_CHUNK_ID(series, number), SCAN_CHUNK_ID(series + 1, 0) - 1);
+	while (!rc && number * CHUNK_POINTS < (int64_t)folded && (rc = db_next(d, q, err)) > 0) {
+		rc = give_row(&p, q, o, err);
 		if (rc)
 			db_stop(q);
 	}

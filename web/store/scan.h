@@ -10,7 +10,7 @@
 #include "tracker/base/err.h"
 #include "web/store/chunk.h"
 #include "web/store/db.h"
-#include "web/store/heads.h"
+#include "web/store/outline.h"
 #include "web/store/sum.h"
 
 #define SCAN_CHUNK_ID(series, number) ((series) * (INT64_C(1) << 20) + (number))
@@ -22,17 +22,23 @@ typedef int scan_fn(void *arg, size_t at, const struct sum_point *points, size_t
 typedef int scan_chunk_fn(void *arg, const struct chunk *c, struct err *err);
 int scan_series_chunks(struct db *d, int64_t series, scan_chunk_fn *fn, void *arg, struct err *err);
 
-/* The same for readers that decode few groups: of the chunks that are wanted (by their steps and times) only the table and
- * those groups are read from the file; heads (NULL: none) keeps tables for the next time. */
+/* The same for readers that decode few groups. want (with the ends of a chunk by step and by time) says which chunks to
+ * give: full ones as their outline, of which scan_group decodes a group; the last one, not full yet, as points. */
+struct scan_group_source;
+
 struct scan_parts {
 	bool (*want)(void *arg, const struct sum_point *low, const struct sum_point *high);
-	scan_chunk_fn *fn;
+	int (*outline)(void *arg, const struct outline *o, struct scan_group_source *from, struct err *err);
+	int (*points)(void *arg, const struct sum_point *points, size_t n, struct err *err);
 	void *arg;
-	struct heads *heads;
-	int64_t heads_rev; /* of the newest removal in d's snapshot */
+	struct outlines *outlines;
+	int64_t outlines_rev; /* of the newest removal in d's snapshot */
 };
 
-int scan_series_parts(struct db *d, int64_t series, const struct scan_parts *o, struct err *err);
+/* folded: how many points of the series lie in chunks. */
+int scan_series_parts(struct db *d, int64_t series, uint64_t folded, const struct scan_parts *o, struct err *err);
+
+int scan_group(struct scan_group_source *from, const struct outline *o, unsigned group, struct sum_point *ret, struct err *err);
 
 /* Those chunks alone that may hold points inside the window (inclusive), decoded by nobody yet. */
 struct scan_window {

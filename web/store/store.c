@@ -13,8 +13,8 @@
 #include "tracker/base/clock.h"
 #include "web/store/artifacts.h"
 #include "web/store/columns.h"
-#include "web/store/heads.h"
 #include "web/store/inside.h"
+#include "web/store/outline.h"
 #include "web/store/readers.h"
 #include "web/store/token.h"
 #include "web/store/upkeep.h"
@@ -98,9 +98,9 @@ static int keep_folders(struct store *s, const struct store_opts *o, struct err 
 	s->work = work_new();
 	s->background = work_new();
 	s->columns = columns_new();
-	s->heads = heads_new();
+	s->outlines = outlines_new();
 	pthread_mutex_init(&s->checked_lock, NULL);
-	if (!s->work || !s->background || !s->columns || !s->heads)
+	if (!s->work || !s->background || !s->columns || !s->outlines)
 		return err_set(err, ERR_NOMEM, "store: out of memory");
 	if (snprintf(s->logdir, sizeof s->logdir, "%s", o->logdir ? o->logdir : "") >= (int)sizeof s->logdir ||
 	    snprintf(s->artifacts, sizeof s->artifacts, "%s", o->artifacts ? o->artifacts : "") >= (int)sizeof s->artifacts)
@@ -177,7 +177,7 @@ void store_close(struct store *s)
 	arena_free(s->checked_arena);
 	artifacts_free(s->files);
 	columns_free(s->columns);
-	heads_free(s->heads);
+	outlines_free(s->outlines);
 	readers_free(s->readers);
 	writer_stop(s->writer);
 	if (s->lock_fd >= 0) {
