@@ -14,6 +14,10 @@ ABOUT = ("Every flag of dptrain as a key; '-' and '_' are alike. null means: not
 def property_of(kind, default, least, greatest, form, about):
     types = {"INT": "integer", "REAL": "number", "BOOL": "boolean"}
     p = {"type": [types.get(kind, "string"), "null"], "description": about}
+    word = form.partition("|")[2] if kind == "INT" else ""
+    if word:
+        p["type"].insert(1, "string")
+        p["pattern"] = "^%s$" % word
     if kind in ("INT", "REAL"):
         p["exclusiveMinimum" if least == "OPEN" else "minimum"] = 0 if least == "OPEN" else json.loads(least)
         p["maximum"] = json.loads(greatest)
@@ -24,7 +28,7 @@ def property_of(kind, default, least, greatest, form, about):
     if kind == "BOOL":
         p["default"] = default == "yes"
     elif default:
-        p["default"] = json.loads(default) if kind in ("INT", "REAL") else default
+        p["default"] = json.loads(default) if kind in ("INT", "REAL") and default != word else default
     return p
 
 

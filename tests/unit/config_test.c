@@ -83,6 +83,13 @@ static void spellings(void **state)
 	config_free(c);
 	c = good("--data-path d --lr 1 --lr 2 --bf16 --precision bf16", 1); /* the last value wins */
 	config_free(c);
+	c = good("--synthetic --max-steps 1 -j auto", 1);
+	assert_int_equal(c->workers, -1);
+	assert_int_equal(c->origin[FLAG_workers], ORIGIN_FLAG);
+	config_free(c);
+	c = good("--synthetic --max-steps 1", 1);
+	assert_int_equal(c->workers, -1);
+	config_free(c);
 }
 
 static void every_default_and_choice(void **state)

@@ -1,6 +1,6 @@
 # Unit tests of the trainer's configuration, data and weights.
 if HAVE_CMOCKA
-trainer_input_tests = tests/unit/config_test tests/unit/lr_schedule_test tests/unit/sampler_test \
+trainer_input_tests = tests/unit/config_test tests/unit/settle_test tests/unit/lr_schedule_test tests/unit/sampler_test \
 	tests/unit/dataset_test tests/unit/loader_test tests/unit/safetensors_test tests/unit/weights_test \
 	tests/unit/input_nomem_test
 check_PROGRAMS += $(trainer_input_tests)
@@ -8,6 +8,9 @@ TESTS += $(trainer_input_tests)
 tests_unit_config_test_SOURCES = tests/unit/config_test.c
 tests_unit_config_test_CFLAGS = $(AM_CFLAGS) $(CMOCKA_CFLAGS) $(JANSSON_CFLAGS)
 tests_unit_config_test_LDADD = libtrainer.la libtrackbase.la $(CMOCKA_LIBS) $(JANSSON_LIBS)
+tests_unit_settle_test_SOURCES = tests/unit/settle_test.c
+tests_unit_settle_test_CFLAGS = $(AM_CFLAGS) $(CMOCKA_CFLAGS)
+tests_unit_settle_test_LDADD = libtrainer.la libtrackbase.la $(CMOCKA_LIBS)
 tests_unit_lr_schedule_test_SOURCES = tests/unit/lr_schedule_test.c tests/data/lr_table.def
 tests_unit_lr_schedule_test_CFLAGS = $(AM_CFLAGS) $(CMOCKA_CFLAGS)
 tests_unit_lr_schedule_test_LDADD = libtrainer.la libtrackbase.la $(CMOCKA_LIBS)

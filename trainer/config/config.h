@@ -65,7 +65,7 @@ struct run_config {
 
 	/* One member per line of flags.def. After config_resolve these are final: batch_size (largest micro-batch of a
 	 * rank), global_batch_size, grad_accum_steps, strategy, threads, precision, backend (stays auto), max_steps
-	 * (0: no limit), epochs (0: no limit). classes, in_channels and image_size stay 0 until the caller who knows
+	 * (0: no limit), epochs (0: no limit). workers: -1 is auto. classes, in_channels and image_size stay 0 until the caller who knows
 	 * data and model calls config_settle. report_to: a URL (DPTRACK_URL's included), "none" for no server, or NULL. */
 #define FLAG(field, kind, ...) FLAG_TYPE_##kind field;
 #include "trainer/config/flags.def"
@@ -100,6 +100,9 @@ int config_put(struct run_config *cfg, enum flag_id id, const char *label, const
 
 /* Where the value was given, for messages: "--lr", "run.json: lr", "OMP_NUM_THREADS". n bytes at ret. */
 const char *config_label(const struct run_config *cfg, enum flag_id id, char *ret, size_t n);
+
+/* Cores of this machine (of the container, where it has a limit) for each of the ranks on it; at least 1. */
+int config_cores(const struct run_config *cfg);
 
 /* One resolved value as text, for params of the tracked run and for `dptrain config`. */
 struct config_item {

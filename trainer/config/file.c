@@ -54,7 +54,7 @@ static const char *typed_value(const struct flag *f, const json_t *v, char *scra
 	}
 	if (f->kind == KIND_BOOL && json_is_boolean(v))
 		return json_is_true(v) ? "yes" : "no";
-	if (!number && f->kind != KIND_BOOL && json_is_string(v))
+	if ((!number || flag_word(f)) && f->kind != KIND_BOOL && json_is_string(v))
 		return json_string_value(v);
 	return NULL;
 }

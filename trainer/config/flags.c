@@ -50,6 +50,13 @@ const struct flag *flag_get(enum flag_id id)
 	return &table[id];
 }
 
+const char *flag_word(const struct flag *f)
+{
+	const char *bar = f->kind == KIND_INT ? strchr(f->form, '|') : NULL;
+
+	return bar ? bar + 1 : NULL;
+}
+
 bool flag_known_to(enum flag_id id, enum config_command c)
 {
 	return table[id].commands & BIT(c);
@@ -99,9 +106,12 @@ static void *field(const struct run_config *cfg, const struct flag *f)
 
 static int parse_int(const struct flag *f, const char *text, int64_t *ret)
 {
+	const char *word = flag_word(f);
 	char *end;
 	long long v;
 
+	if (word && !strcmp(text, word))
+		return *ret = -1, 0;
 	errno = 0;
 	v = strtoll(text, &end, 10);
 	if (end == text || *end || strchr(" \t\n", *text) || errno == ERANGE)
@@ -128,8 +138,10 @@ static int parse_real(const struct flag *f, const char *text, double *ret)
 
 static int bad_number(const struct flag *f, const char *label, const char *text, struct err *err)
 {
-	return err_set(err, ERR_USAGE, "%s '%.60s': must be a %snumber %s %.16g%s%.16g", label, text,
-		       f->kind == KIND_INT ? "whole " : "", f->above ? "above" : "from", f->least,
+	const char *word = flag_word(f);
+
+	return err_set(err, ERR_USAGE, "%s '%.60s': must be %s%sa %snumber %s %.16g%s%.16g", label, text, word ? word : "",
+		       word ? " or " : "", f->kind == KIND_INT ? "whole " : "", f->above ? "above" : "from", f->least,
 		       f->above ? " and at most " : " to ", f->greatest);
 }
 
@@ -276,8 +288,10 @@ void flag_text(const struct run_config *cfg, enum flag_id id, struct buf *out)
 	if (!*f->fallback && cfg->origin[id] == ORIGIN_DEFAULT)
 		return;
 	switch (f->kind) {
-	case KIND_INT: /* below its range: "no limit" */
-		if ((double)*(const int64_t *)at >= f->least)
+	case KIND_INT: /* below its range: its word, or "no limit" */
+		if (*(const int64_t *)at == -1 && flag_word(f))
+			buf_adds(out, flag_word(f));
+		else if ((double)*(const int64_t *)at >= f->least)
 			buf_addf(out, "%lld", (long long)*(const int64_t *)at);
 		return;
 	case KIND_REAL:

@@ -22,6 +22,7 @@ struct flag {
 };
 
 const struct flag *flag_get(enum flag_id id);
+const char *flag_word(const struct flag *f); /* of an INT that may be a word, which stands for -1; else NULL */
 bool flag_known_to(enum flag_id id, enum config_command c);
 
 /* Other spellings. With a value the alias takes none itself ("--bf16"). */

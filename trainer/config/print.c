@@ -155,6 +155,13 @@ void config_help(enum config_command c, struct buf *out)
 		      "130 interrupted.\n");
 }
 
+static bool is_number(const struct flag *f, const char *value)
+{
+	const char *word = flag_word(f);
+
+	return f->kind == KIND_REAL || (f->kind == KIND_INT && !(word && value && !strcmp(value, word)));
+}
+
 int config_each(const struct run_config *cfg, void (*fn)(void *user, const struct config_item *item), void *user)
 {
 	struct buf value;
@@ -175,7 +182,7 @@ int config_each(const struct run_config *cfg, void (*fn)(void *user, const struc
 		fn(user, &(struct config_item){ .name = f->name,
 						.value = value.len ? value.data : "",
 						.origin = (enum config_origin)cfg->origin[i],
-						.is_number = f->kind == KIND_INT || f->kind == KIND_REAL,
+						.is_number = is_number(f, value.data),
 						.segment = f->segment,
 						.id = (enum flag_id)i });
 	}

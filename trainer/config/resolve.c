@@ -261,13 +261,18 @@ static int usable_cores(void)
 	return quota < n ? quota : n;
 }
 
+int config_cores(const struct run_config *cfg)
+{
+	int n = usable_cores() / cfg->local_world;
+
+	return n > 1 ? n : 1;
+}
+
 static void resolve_threads(struct run_config *cfg)
 {
 	if (given(cfg, FLAG_threads))
 		return;
-	cfg->threads = usable_cores() / cfg->local_world;
-	if (cfg->threads < 1)
-		cfg->threads = 1;
+	cfg->threads = config_cores(cfg);
 	derive(cfg, FLAG_threads);
 }
 

@@ -44,6 +44,7 @@ struct loader {
 	pthread_cond_t work, ready;
 	pthread_t *threads;
 	int n_begun; /* workers that have taken their hand */
+	int active;  /* of them, those that may work: the first ones */
 	bool stop;
 
 	struct slot *slots;
@@ -59,13 +60,6 @@ struct loader {
 static size_t round_up(size_t n)
 {
 	return (n + ALIGN_BYTES - 1) / ALIGN_BYTES * ALIGN_BYTES;
-}
-
-static int slot_count(const struct loader_opts *o)
-{
-	int least = o->workers + 2 > 4 ? o->workers + 2 : 4;
-
-	return o->slots > 0 ? o->slots : least;
 }
 
 /* Samples of the largest micro-batch. */
@@ -84,6 +78,23 @@ static struct fill fill_of(const struct loader_opts *o)
 			      .dtype = o->dtype,
 			      .augment = o->augment,
 			      .seed = o->sampler.seed };
+}
+
+/* Samples of a claim. */
+static int64_t chunk_of(const struct fill *f)
+{
+	return CHUNK_NUMBERS / (int64_t)(fill_input_bytes(f) / sizeof(int32_t) + 1) + 1;
+}
+
+/* One batch with the caller, one that is ready, and as many as it takes to give every worker a chunk. */
+static int slot_count(const struct loader_opts *o)
+{
+	struct fill f = fill_of(o);
+	int64_t capacity = capacity_of(&o->sampler), chunk = chunk_of(&f);
+	int64_t claims = capacity > chunk ? (capacity + chunk - 1) / chunk : 1; /* of one batch */
+	int64_t n = 3 + (o->workers - 1) / claims;
+
+	return o->slots > 0 ? o->slots : n > 4 ? (int)n : 4;
 }
 
 /* Bytes of the inputs (*ret_inputs) and of everything of one slot; -1 when they overflow. */
@@ -278,11 +289,13 @@ static void *worker_main(void *arg)
 {
 	struct loader *l = arg;
 	const struct fill_hand *hand;
+	int number;
 
 	pthread_mutex_lock(&l->lock);
-	hand = &l->hands[l->n_begun++];
+	number = l->n_begun++;
+	hand = &l->hands[number];
 	while (!l->stop)
-		if (!work_once(l, hand))
+		if (number >= l->active || !work_once(l, hand))
 			pthread_cond_wait(&l->work, &l->lock);
 	pthread_mutex_unlock(&l->lock);
 	return NULL;
@@ -347,6 +360,14 @@ void loader_release(struct loader *l, const struct loader_batch *b)
 	pthread_mutex_unlock(&l->lock);
 }
 
+void loader_set_active(struct loader *l, int n)
+{
+	pthread_mutex_lock(&l->lock);
+	l->active = n < 1 ? 1 : n < l->o.workers ? n : l->o.workers;
+	pthread_cond_broadcast(&l->work);
+	pthread_mutex_unlock(&l->lock);
+}
+
 static int check_opts(const struct loader_opts *o, struct err *err)
 {
 	const struct dataset *d = o->dataset;
@@ -358,7 +379,7 @@ static int check_opts(const struct loader_opts *o, struct err *err)
 		return err_set(err, ERR_UNSUPPORTED, "the loader delivers f32 or f64, not %s", dtype_name(o->dtype));
 	if (o->augment && (d->dtype != DTYPE_U8 || d->kind != SAMPLE_IMAGE))
 		return err_set(err, ERR_USAGE, "%.200s: is used as it is and cannot be augmented", d->path);
-	if (o->workers < 0 || o->workers > WORKERS_MAX || o->slots > 1 << 16 || o->sampler.global_batch < 1 ||
+	if (o->workers < 0 || o->workers > WORKERS_MAX || o->active < 0 || o->slots > 1 << 16 || o->sampler.global_batch < 1 ||
 	    o->rank < 0 || o->rank >= o->sampler.world)
 		return err_set(err, ERR_USAGE, "loader: %d workers, %d slots, global batch %lld, rank %d of %d make no sense",
 			       o->workers, o->slots, (long long)o->sampler.global_batch, o->rank, o->sampler.world);
@@ -449,7 +470,8 @@ int loader_open(struct loader **ret, const struct loader_opts *o, struct err *er
 	fill_init(&l->fill);
 	l->sample_bytes = fill_input_bytes(&l->fill);
 	l->capacity = capacity_of(&o->sampler);
-	l->chunk = CHUNK_NUMBERS / (int64_t)(l->sample_bytes / sizeof(int32_t) + 1) + 1;
+	l->chunk = chunk_of(&l->fill);
+	l->active = o->active ? o->active : o->workers;
 	init_conds(l);
 	workers = l->o.workers;
 	rc = order_init(&l->order, &o->sampler, err);

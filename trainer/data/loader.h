@@ -22,7 +22,8 @@ struct loader_opts {
 	int rank;
 	enum dtype dtype;     /* of the delivered images: DTYPE_F32 or DTYPE_F64; nothing to token sets */
 	int workers;          /* threads; 0: loader_next does the work itself */
-	int slots;            /* batches in flight, those that the caller holds included; 0: 4, workers + 2 if that is more */
+	int active;           /* of them, those that work (loader_set_active); 0: all */
+	int slots;            /* batches in flight, those that the caller holds included; 0: enough for all workers, at least 4 */
 	unsigned augment;     /* bits of enum loader_augment */
 	int64_t first_epoch, first_step; /* where to begin, from 0; O(1) but for the epoch's order */
 	int64_t epochs;       /* ends after so many epochs, the first one (even from its middle) included; 0: never */
@@ -56,6 +57,9 @@ int loader_open(struct loader **ret, const struct loader_opts *o, struct err *er
  * sample could not be read (ERR_USAGE, named), or the caller holds every slot already (ERR_BUSY). */
 int loader_next(struct loader *l, struct loader_batch *ret, struct err *err);
 void loader_release(struct loader *l, const struct loader_batch *b); /* in any order */
+
+/* From now on the first n workers fill batches, from 1 to all; the others sleep. What is delivered stays the same. */
+void loader_set_active(struct loader *l, int n);
 
 /* Joins the workers at once, also when they wait. NULL is fine. */
 void loader_close(struct loader *l);

@@ -161,10 +161,22 @@ static void draw(struct console *c, const struct step_result *r)
 		printf("\r\033[K%.*s", (int)(c->line.len < width ? c->line.len : width), c->line.data);
 }
 
+/* What --workers auto has come to; the usual one thread is not worth a line. */
+static void print_workers(struct console *c)
+{
+	const struct settle *s = &c->e->loading[SPLIT_TRAIN];
+
+	if (s->n > 1 || s->wait_share > 0.05)
+		printf("%s--workers auto: settled on %d loader thread%s; %.0f %% of the time goes by waiting for data\n",
+		       c->tty ? "\r\033[K" : "", s->n, s->n > 1 ? "s" : "", 100 * s->wait_share);
+}
+
 void console_step(struct console *c, const struct step_result *r)
 {
 	double now = clock_mono_s(), wall = fmax(r->seconds[TIME_STEP], 1e-9);
 
+	if (r->settled)
+		print_workers(c);
 	/* The first step warms caches up; it would spoil the means for long. */
 	if (r->step <= 2) {
 		c->mean_step_s = wall;

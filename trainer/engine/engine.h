@@ -7,6 +7,7 @@
 #include "trainer/data/loader.h"
 #include "trainer/engine/exec.h"
 #include "trainer/engine/seat.h"
+#include "trainer/engine/settle.h"
 #include "trainer/weights/batch.h"
 #include "trainer/weights/safetensors.h"
 
@@ -30,6 +31,7 @@ struct engine {
 	struct dataset *data;
 	struct sampler train, eval;
 	struct loader *loader; /* of training; opened by engine_begin */
+	struct settle loading[SPLIT_COUNT]; /* --workers auto: of training, of evaluation */
 	struct prepared prepared;
 	struct exec *exec;
 	struct lr_schedule lr;
@@ -71,6 +73,7 @@ int engine_open_plan(struct engine **ret, const struct job *job, struct seat *se
 int engine_plan(struct engine *e, struct err *err);
 
 int engine_begin(struct engine *e, struct err *err); /* starts the loader; the first step's clock */
+int engine_workers(const struct engine *e); /* loader threads, at most */
 
 bool engine_is_root(const struct engine *e);
 bool engine_saves(const struct run_config *cfg); /* checkpoints are written, at the end if not before */
@@ -102,6 +105,8 @@ struct step_result {
 	double loss_scale;  /* by which the losses' gradients were multiplied in this step */
 	int64_t skipped;    /* optimiser steps so far, this one included, that changed nothing: not finite */
 	int64_t in_a_row;   /* of these, those since the last good one */
+	int workers;	    /* loader threads from now on */
+	bool settled;	    /* … as --workers auto has settled with this step */
 	bool epoch_ends;
 	bool stop; /* somebody asked the job to end; all ranks see it at the same step */
 	double seconds[TIME_COUNT];

@@ -127,11 +127,23 @@ static int evaluate_batch(struct engine *e, const struct loader_batch *b, double
 	return rc;
 }
 
+/* Evaluation needs more threads than training does: its steps are shorter. */
+static void settle_loading(struct engine *e, struct loader *loader, double wait_s, double *mark_s)
+{
+	struct settle *s = &e->loading[SPLIT_VAL];
+	double now = clock_mono_s();
+
+	if (s->n && settle_batch(s, wait_s, now - *mark_s))
+		loader_set_active(loader, s->n);
+	*mark_s = now;
+}
+
 static int evaluate_part(struct engine *e, double sums[SUMS], double *outputs, struct err *err)
 {
 	const struct tensor *inputs = NULL;
 	struct loader *loader = NULL;
 	struct loader_batch b;
+	double mark_s = clock_mono_s();
 	int rc;
 
 	for (int i = 0; i < e->prepared.n_programs; i++)
@@ -144,12 +156,14 @@ static int evaluate_part(struct engine *e, double sums[SUMS], double *outputs, s
 						.sampler = e->eval,
 						.rank = e->seat->rank,
 						.dtype = inputs->dtype,
-						.workers = (int)e->cfg->workers,
+						.workers = engine_workers(e),
+						.active = e->loading[SPLIT_VAL].n,
 						.epochs = 1 },
 			 err);
 	while (!rc && !sums[SUM_STOPPED] && (rc = loader_next(loader, &b, err)) == 1) {
 		rc = evaluate_batch(e, &b, sums, outputs, err);
 		loader_release(loader, &b);
+		settle_loading(e, loader, b.wait_s, &mark_s);
 		sums[SUM_STOPPED] = seat_stop(e->seat) != 0;
 	}
 	loader_close(loader);

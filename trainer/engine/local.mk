@@ -36,6 +36,8 @@ libtrainer_la_SOURCES += \
 	trainer/engine/sample.c \
 	trainer/engine/seat.c \
 	trainer/engine/seat.h \
+	trainer/engine/settle.c \
+	trainer/engine/settle.h \
 	trainer/engine/setup.c \
 	trainer/engine/step.c \
 	trainer/engine/subject.c \

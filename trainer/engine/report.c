@@ -25,6 +25,7 @@ struct report {
 	bool has_metric;
 	double metric;
 	int64_t broken; /* images that could not be read, as last logged */
+	int workers;	/* of the loader, as last logged */
 };
 
 static void warn(void *user, const char *text)
@@ -302,6 +303,9 @@ void report_step(struct report *r, const struct step_result *s)
 	}
 	for (int t = 0; t < TIME_COUNT; t++)
 		dptrack_log_rank(r->run, r->rank, s->step, step_time_key((enum step_time)t), s->seconds[t]);
+	if (r->e->cfg->workers < 0 && s->workers != r->workers)
+		dptrack_log_rank(r->run, r->rank, s->step, "data/workers", s->workers);
+	r->workers = s->workers;
 	report_data(r, s->step);
 }
 

@@ -4,12 +4,16 @@
 #include <string.h>
 
 #include "tracker/base/clock.h"
+#include "tracker/base/log.h"
 #include "trainer/engine/initial.h"
 #include "trainer/engine/memory.h"
 #include "trainer/engine/subject.h"
 #include "trainer/weights/weights.h"
 
 #define COLLECTIVE_LIMIT_S 600.0
+#define WORKERS_LEAST 4 /* that --workers auto may come to, on one core too */
+#define WORKERS_MOST 256
+#define AUTO_SLOTS 4 /* a plan does not depend on the cores of the machine */
 
 bool engine_is_root(const struct engine *e)
 {
@@ -173,6 +177,16 @@ static int check_best(const struct engine *e, struct err *err)
 	return err_set(err, ERR_USAGE, "--save-best %s: %.200s has nothing to evaluate", series, e->data->path);
 }
 
+/* A thread that waits for a disk needs no core: there may be twice as many. */
+int engine_workers(const struct engine *e)
+{
+	int cores = config_cores(e->cfg), most = 2 * cores;
+
+	if (e->cfg->workers >= 0)
+		return (int)e->cfg->workers;
+	return most < WORKERS_LEAST ? WORKERS_LEAST : most < WORKERS_MOST ? most : WORKERS_MOST;
+}
+
 static struct loader_opts training_loader(const struct engine *e)
 {
 	const struct run_config *cfg = e->cfg;
@@ -182,7 +196,9 @@ static struct loader_opts training_loader(const struct engine *e)
 				     .sampler = e->train,
 				     .rank = e->seat->rank,
 				     .dtype = precision_of(cfg).master,
-				     .workers = (int)cfg->workers,
+				     .workers = engine_workers(e),
+				     .active = e->loading[SPLIT_TRAIN].n,
+				     .slots = cfg->workers < 0 ? AUTO_SLOTS : 0,
 				     .augment = cfg->augment,
 				     .slow_s = e->slow_batch_s };
 }
@@ -274,6 +290,8 @@ int engine_open(struct engine **ret, const struct job *job, struct seat *seat, s
 	if (!e)
 		return err_set(err, ERR_NOMEM, "out of memory: engine");
 	read_test_hooks(e);
+	for (int s = 0; s < SPLIT_COUNT && e->cfg->workers < 0; s++)
+		settle_init(&e->loading[s], engine_workers(e));
 	rc = open_described(e, err); /* what the user got wrong is said before ranks wait for each other */
 	if (!rc)
 		rc = open_lanes(e, err);
@@ -392,8 +410,12 @@ int engine_open_plan(struct engine **ret, const struct job *job, struct seat *se
 int engine_begin(struct engine *e, struct err *err)
 {
 	struct loader_opts o = training_loader(e);
-	int rc;
+	int cores = config_cores(e->cfg), rc;
 
+	if (engine_is_root(e) && e->cfg->workers > cores && e->cfg->local_world > 1)
+		log_warn("--workers %lld on each of %d ranks: there %s %d core%s for each; the ranks' threads will take time "
+			 "from each other", (long long)e->cfg->workers, e->cfg->local_world, cores > 1 ? "are" : "is", cores,
+			 cores > 1 ? "s" : "");
 	o.first_epoch = e->step / e->steps_per_epoch;
 	o.first_step = e->step % e->steps_per_epoch;
 	o.memory = prepared_loader(&e->prepared);

@@ -169,6 +169,17 @@ static void begin_step(struct engine *e, const struct loader_batch *b, struct st
 	r->stop = seat_stop(e->seat) != 0;
 }
 
+static void settle_loading(struct engine *e, struct step_result *r)
+{
+	struct settle *s = &e->loading[SPLIT_TRAIN];
+
+	if (s->n && settle_batch(s, r->seconds[TIME_DATA_WAIT], r->seconds[TIME_STEP])) {
+		loader_set_active(e->loader, s->n);
+		r->settled = s->done;
+	}
+	r->workers = s->n ? s->n : (int)e->cfg->workers;
+}
+
 int step_run(struct engine *e, struct step_result *ret, struct err *err)
 {
 	struct step_result r = { .grad_norm = NAN };
@@ -191,6 +202,7 @@ int step_run(struct engine *e, struct step_result *ret, struct err *err)
 	e->step++;
 	e->stats_shared = false;
 	close_account(e, &r);
+	settle_loading(e, &r);
 	*ret = r;
 	return 1;
 }

@@ -1,0 +1,30 @@
+/* settle.h: how many threads shall load data: measured while a run goes on, then settled. Pure logic over the times of
+ * batches: knows neither loader nor clock.
+ *
+ * It begins with one thread and adds more as long as batches come late and more threads make the run faster; what made
+ * it no faster is taken back. */
+#ifndef DPT_ENGINE_SETTLE_H
+#define DPT_ENGINE_SETTLE_H
+
+#include <stdbool.h>
+
+#define SETTLE_SKIPPED 4 /* batches after a change that show the number before it */
+#define SETTLE_WINDOW 8	 /* batches that one number is judged by */
+
+struct settle {
+	int n, most;	  /* threads now, and at most */
+	bool done;	  /* n stays */
+	double wait_share; /* of the time with the best number so far, that was spent waiting for data */
+	/* internal */
+	int seen;
+	double wait_s, all_s, longest_s;
+	int best;
+	double best_s; /* a batch with that many */
+};
+
+void settle_init(struct settle *s, int most); /* most >= 1 */
+
+/* A batch took all_s from the one before it, wait_s of them waiting for it. True when n has changed, or is done. */
+bool settle_batch(struct settle *s, double wait_s, double all_s);
+
+#endif
