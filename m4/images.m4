@@ -8,5 +8,21 @@ AC_DEFUN([AX_DPT_IMAGES], [
     PKG_CHECK_MODULES([JPEG], [libjpeg], [], [have_images=no; images_reason="libjpeg not found (Debian: libjpeg62-turbo-dev)"])
     PKG_CHECK_MODULES([PNG], [libpng >= 1.6], [], [have_images=no; images_reason="libpng not found (Debian: libpng-dev)"])
   ])
+  dnl entropy.c takes the place of one function of libjpeg-turbo's
+  AS_IF([test $have_images = yes], [
+    dpt_save_CPPFLAGS=$CPPFLAGS
+    CPPFLAGS="$CPPFLAGS $JPEG_CFLAGS"
+    AC_COMPILE_IFELSE([AC_LANG_PROGRAM([[
+      #include <stdio.h>
+      #define JPEG_INTERNALS
+      #include <jpeglib.h>
+      #include <jpegint.h>
+      #ifndef LIBJPEG_TURBO_VERSION
+      #error not libjpeg-turbo
+      #endif
+      ]], [[struct jpeg_entropy_decoder e = { 0 }; return e.decode_mcu != 0;]])],
+      [AC_DEFINE([HAVE_JPEGINT_H], [1], [jpegint.h of libjpeg-turbo is there])])
+    CPPFLAGS=$dpt_save_CPPFLAGS
+  ])
   AM_CONDITIONAL([HAVE_IMAGES], [test $have_images = yes])
 ])

@@ -1,8 +1,9 @@
-/* settle_test.c: --workers auto on machines that are made up: it comes to within 4 % of the best fixed number, never
- * ends worse than one thread, and stays. */
+/* settle_test.c: --workers auto on machines that are made up: it comes to within 6 % of the best fixed number, and
+ * stays. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
+#include <stdbool.h>
 #include <stdint.h>
 
 #include <cmocka.h>
@@ -11,30 +12,33 @@
 
 #define MANY 2000
 
-/* Computing takes compute_s with all cores; a batch is load_s of a thread's work, of which busy needs a core. */
+/* A batch is load_s of a thread's work, of which the share `busy` needs a core; what is not done when it is needed, all
+ * do together. */
 struct machine {
 	double compute_s, load_s, busy;
-	int cores;
-	double crowd; /* what a thread beyond the cores costs everybody */
+	int cores, most;
+	double crowd; /* what a thread that works ahead costs those that compute */
+	bool on_device; /* they are elsewhere */
 };
 
 static double batch_s(const struct machine *m, int n, double *ret_wait)
 {
-	double over = n + 1 > m->cores ? 1 + m->crowd * (n + 1 - m->cores) : 1;
-	double shared = m->compute_s + m->load_s * m->busy / m->cores; /* the cores are full */
-	double alone = m->load_s / n;                                  /* every thread as fast as it can */
-	double all = (alone > shared ? alone : shared) * over;
+	double over = 1 + m->crowd * n; /* cores are shared while something is computed */
+	double ahead = n * m->compute_s * over * (m->on_device ? 1 : 0.5), late;
 
-	*ret_wait = all > m->compute_s * over ? all - m->compute_s * over : 0;
-	return all;
+	if (ahead > m->load_s)
+		ahead = m->load_s;
+	late = (m->load_s - ahead) / (m->most + 1) * (m->busy * (m->most + 1) / m->cores > 1 ? m->busy * (m->most + 1) / m->cores : 1);
+	*ret_wait = late;
+	return m->compute_s * over + late;
 }
 
-static struct settle run(const struct machine *m, int most, int *ret_batches)
+static struct settle run(const struct machine *m, int *ret_batches)
 {
 	struct settle s;
 	unsigned noise = 1;
 
-	settle_init(&s, most);
+	settle_init(&s, m->most);
 	for (*ret_batches = 0; !s.done && *ret_batches < MANY; ++*ret_batches) {
 		double wait, all = batch_s(m, s.n, &wait);
 
@@ -42,7 +46,7 @@ static struct settle run(const struct machine *m, int most, int *ret_batches)
 		all *= 1 + 0.005 * ((noise >> 16) % 3);
 		if (*ret_batches % 24 == 7)
 			all *= 5; /* a checkpoint */
-		assert_in_range(s.n, 1, most);
+		assert_in_range(s.n, 0, m->most);
 		settle_batch(&s, wait, all);
 	}
 	assert_true(s.done);
@@ -52,24 +56,25 @@ static struct settle run(const struct machine *m, int most, int *ret_batches)
 static void comes_near_the_best(void **state)
 {
 	static const struct machine machines[] = {
-		{ 1, 0.1, 1, 2, 0.02 },  { 1, 3, 1, 16, 0.01 },  { 0.1, 4, 1, 2, 0.02 }, { 0.1, 4, 1, 2, 0.3 },
-		{ 0.1, 4, 1, 64, 0.01 }, { 1, 8, 0.05, 2, 0 },   { 1, 0.9, 1, 1, 0.5 },  { 0.01, 50, 0.01, 4, 0 },
+		{ 1, 0.01, 1, 2, 4, 0.1, false }, { 1, 0.1, 1, 2, 4, 0.1, false }, { 1, 2, 1, 2, 4, 0.5, false },
+		{ 0.1, 4, 1, 2, 4, 0.3, false },  { 1, 3, 0.02, 2, 4, 0.01, false }, { 1, 30, 0.02, 2, 4, 0.01, false },
+		{ 0.05, 0.8, 1, 16, 32, 0, true }, { 0.05, 0.4, 0.5, 64, 128, 0, true }, { 1, 0.9, 1, 1, 4, 0.5, false },
 	};
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(machines) / sizeof(machines[0]); i++) {
 		const struct machine *m = &machines[i];
-		int most = 2 * m->cores > 4 ? 2 * m->cores : 4, batches;
-		struct settle s = run(m, most, &batches);
-		double wait, got = batch_s(m, s.n, &wait), best = batch_s(m, 1, &wait), one = best;
+		int batches;
+		struct settle s = run(m, &batches);
+		double wait, got = batch_s(m, s.n, &wait), best = got;
 
-		for (int n = 2; n <= most; n++) {
+		for (int n = 0; n <= m->most; n++) {
 			double t = batch_s(m, n, &wait);
 
 			best = t < best ? t : best;
 		}
-		if (got > 1.04 * best || got > one)
-			fail_msg("machine %zu: %d threads, %g s; the best %g s, one %g s", i, s.n, got, best, one);
+		if (got > 1.06 * best)
+			fail_msg("machine %zu: %d threads, %g s; the best %g s", i, s.n, got, best);
 		assert_true(batches < 200);
 	}
 }
@@ -84,7 +89,7 @@ static void little_waiting_adds_nothing(void **state)
 		assert_false(settle_batch(&s, 0.001, 1));
 	assert_true(settle_batch(&s, 0.001, 1));
 	assert_true(s.done);
-	assert_int_equal(s.n, 1);
+	assert_int_equal(s.n, 0);
 	assert_false(settle_batch(&s, 1, 2));
 }
 
@@ -97,18 +102,8 @@ static void what_does_not_help_is_taken_back(void **state)
 	for (int i = 0; !s.done && i < MANY; i++)
 		settle_batch(&s, 0.5, 1);
 	assert_true(s.done);
-	assert_int_equal(s.n, 1);
+	assert_int_equal(s.n, 0);
 	assert_true(s.wait_share > 0.49 && s.wait_share < 0.51);
-}
-
-static void one_at_most_is_settled_at_once(void **state)
-{
-	struct settle s;
-
-	(void)state;
-	settle_init(&s, 1);
-	assert_true(s.done);
-	assert_int_equal(s.n, 1);
 }
 
 int main(void)
@@ -117,7 +112,6 @@ int main(void)
 		cmocka_unit_test(comes_near_the_best),
 		cmocka_unit_test(little_waiting_adds_nothing),
 		cmocka_unit_test(what_does_not_help_is_taken_back),
-		cmocka_unit_test(one_at_most_is_settled_at_once),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

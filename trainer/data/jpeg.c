@@ -10,6 +10,7 @@
 #include <jerror.h>
 
 #include "trainer/data/codec.h"
+#include "trainer/data/entropy.h"
 
 #define MARGIN 16     /* columns beside the wanted ones that smooth upsampling of colour looks at, with room */
 #define TAIL_BYTES 4096 /* an end mark is looked for in so many bytes at the end */
@@ -20,6 +21,7 @@ struct jpeg {
 	char text[JMSG_LENGTH_MAX];
 	bool damaged; /* a warning that means lost pixels */
 	struct jpeg_decompress_struct d;
+	struct entropy *entropy;
 	uint8_t *line;
 	size_t line_bytes;
 };
@@ -49,10 +51,16 @@ static int jpeg_state(void **ret, struct err *err)
 
 	if (!j)
 		return err_set(err, ERR_NOMEM, "out of memory: JPEG decoder");
+	j->entropy = entropy_new();
+	if (!j->entropy) {
+		free(j);
+		return err_set(err, ERR_NOMEM, "out of memory: JPEG decoder");
+	}
 	j->d.err = jpeg_std_error(&j->errors);
 	j->errors.error_exit = stop;
 	j->errors.emit_message = warn;
 	if (setjmp(j->jump)) {
+		entropy_free(j->entropy);
 		free(j);
 		return err_set(err, ERR_NOMEM, "the JPEG library cannot be used");
 	}
@@ -68,6 +76,7 @@ static void jpeg_close(void *state)
 	if (!j)
 		return;
 	jpeg_destroy_decompress(&j->d);
+	entropy_free(j->entropy);
 	free(j->line);
 	free(j);
 }
@@ -230,6 +239,7 @@ static int jpeg_rows(void *state, const struct codec_input *in, const struct cod
 	j->d.out_color_space = j->d.jpeg_color_space == JCS_CMYK || j->d.jpeg_color_space == JCS_YCCK ? JCS_CMYK :
 												JCS_EXT_RGBX;
 	jpeg_start_decompress(&j->d);
+	entropy_take(j->entropy, &j->d); /* or else the library's own decoder */
 	rc = line_room(j, err);
 	if (rc)
 		return rc;

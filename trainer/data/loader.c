@@ -44,12 +44,13 @@ struct loader {
 	pthread_cond_t work, ready;
 	pthread_t *threads;
 	int n_begun; /* workers that have taken their hand */
-	int active;  /* of them, those that may work: the first ones */
+	int active;  /* of them, those that work ahead: the first ones */
+	bool waiting; /* loader_next is */
 	bool stop;
 
 	struct slot *slots;
 	void *memory;      /* of all slots, when the loader allocated it */
-	struct fill_hand *hands; /* of each worker, and of the caller */
+	struct fill_hand *hands; /* of each worker, and at the end of the caller */
 	int n_hands;
 	int *line, *free_slots;
 	int line_first, line_n, n_free;
@@ -285,6 +286,12 @@ static bool work_once(struct loader *l, const struct fill_hand *hand)
 	return true;
 }
 
+/* Whether the batch that loader_next gives out next has samples that nobody has claimed. */
+static bool first_is_open(const struct loader *l)
+{
+	return l->line_n ? l->current == l->line[l->line_first] : !at_end(l) && l->n_free;
+}
+
 static void *worker_main(void *arg)
 {
 	struct loader *l = arg;
@@ -295,7 +302,7 @@ static void *worker_main(void *arg)
 	number = l->n_begun++;
 	hand = &l->hands[number];
 	while (!l->stop)
-		if (number >= l->active || !work_once(l, hand))
+		if (!(number < l->active || (l->waiting && first_is_open(l))) || !work_once(l, hand))
 			pthread_cond_wait(&l->work, &l->lock);
 	pthread_mutex_unlock(&l->lock);
 	return NULL;
@@ -331,6 +338,9 @@ int loader_next(struct loader *l, struct loader_batch *ret, struct err *err)
 	int rc = 0;
 
 	pthread_mutex_lock(&l->lock);
+	l->waiting = !first_is_full(l);
+	if (l->waiting && l->active < l->o.workers)
+		pthread_cond_broadcast(&l->work);
 	while (!first_is_full(l)) {
 		if (!l->line_n && at_end(l))
 			goto out;
@@ -338,13 +348,14 @@ int loader_next(struct loader *l, struct loader_batch *ret, struct err *err)
 			rc = err_set(err, ERR_BUSY, "all %d batches of the loader are held", slot_count(&l->o));
 			goto out;
 		}
-		if (l->o.workers)
-			pthread_cond_wait(&l->ready, &l->lock);
+		if (first_is_open(l))
+			work_once(l, &l->hands[l->n_hands - 1]);
 		else
-			work_once(l, l->hands);
+			pthread_cond_wait(&l->ready, &l->lock);
 	}
 	rc = take_first(l, ret, began, err);
 out:
+	l->waiting = false;
 	pthread_mutex_unlock(&l->lock);
 	return rc;
 }
@@ -363,7 +374,7 @@ void loader_release(struct loader *l, const struct loader_batch *b)
 void loader_set_active(struct loader *l, int n)
 {
 	pthread_mutex_lock(&l->lock);
-	l->active = n < 1 ? 1 : n < l->o.workers ? n : l->o.workers;
+	l->active = n < l->o.workers ? n : l->o.workers;
 	pthread_cond_broadcast(&l->work);
 	pthread_mutex_unlock(&l->lock);
 }
@@ -379,7 +390,7 @@ static int check_opts(const struct loader_opts *o, struct err *err)
 		return err_set(err, ERR_UNSUPPORTED, "the loader delivers f32 or f64, not %s", dtype_name(o->dtype));
 	if (o->augment && (d->dtype != DTYPE_U8 || d->kind != SAMPLE_IMAGE))
 		return err_set(err, ERR_USAGE, "%.200s: is used as it is and cannot be augmented", d->path);
-	if (o->workers < 0 || o->workers > WORKERS_MAX || o->active < 0 || o->slots > 1 << 16 || o->sampler.global_batch < 1 ||
+	if (o->workers < 0 || o->workers > WORKERS_MAX || o->slots > 1 << 16 || o->sampler.global_batch < 1 ||
 	    o->rank < 0 || o->rank >= o->sampler.world)
 		return err_set(err, ERR_USAGE, "loader: %d workers, %d slots, global batch %lld, rank %d of %d make no sense",
 			       o->workers, o->slots, (long long)o->sampler.global_batch, o->rank, o->sampler.world);
@@ -471,7 +482,7 @@ int loader_open(struct loader **ret, const struct loader_opts *o, struct err *er
 	l->sample_bytes = fill_input_bytes(&l->fill);
 	l->capacity = capacity_of(&o->sampler);
 	l->chunk = chunk_of(&l->fill);
-	l->active = o->active ? o->active : o->workers;
+	l->active = o->workers;
 	init_conds(l);
 	workers = l->o.workers;
 	rc = order_init(&l->order, &o->sampler, err);

@@ -3,6 +3,8 @@
  * alone, never on the number of workers or slots. The place of a training sample that cannot be read (ERR_CORRUPT) is
  * taken by the next readable one of the epoch's order; in evaluation it counts for nothing (target -1).
  *
+ * While loader_next has to wait it works on its batch too.
+ *
  * One thread calls next, release and close. Workers block every signal. */
 #ifndef DPT_DATA_LOADER_H
 #define DPT_DATA_LOADER_H
@@ -22,7 +24,6 @@ struct loader_opts {
 	int rank;
 	enum dtype dtype;     /* of the delivered images: DTYPE_F32 or DTYPE_F64; nothing to token sets */
 	int workers;          /* threads; 0: loader_next does the work itself */
-	int active;           /* of them, those that work (loader_set_active); 0: all */
 	int slots;            /* batches in flight, those that the caller holds included; 0: enough for all workers, at least 4 */
 	unsigned augment;     /* bits of enum loader_augment */
 	int64_t first_epoch, first_step; /* where to begin, from 0; O(1) but for the epoch's order */
@@ -58,7 +59,8 @@ int loader_open(struct loader **ret, const struct loader_opts *o, struct err *er
 int loader_next(struct loader *l, struct loader_batch *ret, struct err *err);
 void loader_release(struct loader *l, const struct loader_batch *b); /* in any order */
 
-/* From now on the first n workers fill batches, from 1 to all; the others sleep. What is delivered stays the same. */
+/* From now on n workers, from none to all (as it begins), work ahead; the others only while the caller waits in
+ * loader_next, on the batch that it waits for. What is delivered stays the same. */
 void loader_set_active(struct loader *l, int n);
 
 /* Joins the workers at once, also when they wait. NULL is fine. */

@@ -7,13 +7,13 @@ libtrainer_la_SOURCES += trainer/data/dataset.h trainer/data/sampler.h trainer/d
 	trainer/data/tokenize.h trainer/data/tokenize.c trainer/data/tokens.h trainer/data/tokens.c trainer/data/text.c \
 	trainer/data/sampler.c trainer/data/loader.c trainer/data/fill.h trainer/data/fill.c \
 	trainer/data/folder.h trainer/data/folder.c trainer/data/folder_scan.c trainer/data/cifar.c trainer/data/tar.h trainer/data/tar.c \
-	trainer/data/picture.h trainer/data/picture.c trainer/data/resize.h trainer/data/resize.c trainer/data/codec.h
+	trainer/data/picture.h trainer/data/picture.c trainer/data/resize.h trainer/data/resize.c trainer/data/codec.h trainer/data/simd.h
 if HAVE_IMAGES
-libtrainer_la_SOURCES += trainer/data/jpeg.c trainer/data/png.c
+libtrainer_la_SOURCES += trainer/data/jpeg.c trainer/data/entropy.h trainer/data/entropy.c trainer/data/png.c
 libtrainer_la_CPPFLAGS += -DHAVE_IMAGES $(JPEG_CFLAGS) $(PNG_CFLAGS)
 libtrainer_la_LIBADD += $(JPEG_LIBS) $(PNG_LIBS)
 else
-EXTRA_DIST += trainer/data/jpeg.c trainer/data/png.c
+EXTRA_DIST += trainer/data/jpeg.c trainer/data/entropy.h trainer/data/entropy.c trainer/data/png.c
 endif
 libtrainer_la_CPPFLAGS += $(ZLIB_CFLAGS)
 libtrainer_la_LIBADD += $(ZLIB_LIBS)

@@ -5,6 +5,11 @@
 #include <string.h>
 
 #include "trainer/data/loader.h"
+#include "trainer/data/simd.h"
+
+#if defined(__x86_64__)
+#include <immintrin.h>
+#endif
 
 #define CROP_PAD 4
 
@@ -42,6 +47,32 @@ void pixels_stats(struct dataset *d, const uint8_t *images, int64_t n)
 		moments(counts[k], &d->mean[k], &d->std[k]);
 }
 
+/* v*a + b in f32, as deliver_fused computes it. */
+static float fused_value(const struct pixels_table *t, int lane, int v)
+{
+	float high = fmaf((float)v, t->a[0][lane], t->b[0][lane]);
+
+	return high + fmaf((float)v, t->a[1][lane], t->b[1][lane]);
+}
+
+/* Numbers are cut where 24 bits end below the largest value, so that v*a[0] + b[0] is exact. */
+static void fuse(struct pixels_table *t, const struct dataset *d)
+{
+	t->fused = PIXELS_LANES % d->channels == 0;
+	for (int i = 0; i < PIXELS_LANES && t->fused; i++) {
+		int c = i % d->channels;
+		double a = 1 / (255 * d->std[c]), b = -d->mean[c] / d->std[c];
+		double unit = ldexp(1, ilogb(fmax(fabs(b), fabs(255 * a + b))) + 1 - 24);
+
+		t->a[0][i] = (float)(rint(a / unit) * unit);
+		t->b[0][i] = (float)(rint(b / unit) * unit);
+		t->a[1][i] = (float)(a - t->a[0][i]);
+		t->b[1][i] = (float)(b - t->b[0][i]);
+		for (int v = 0; v < 256 && t->fused; v++)
+			t->fused = fused_value(t, i, v) == t->f32[c][v];
+	}
+}
+
 void pixels_table(struct pixels_table *ret, const struct dataset *d)
 {
 	for (int c = 0; c < d->channels; c++)
@@ -49,6 +80,8 @@ void pixels_table(struct pixels_table *ret, const struct dataset *d)
 			ret->f64[c][v] = (v / 255.0 - d->mean[c]) / d->std[c];
 			ret->f32[c][v] = (float)ret->f64[c][v];
 		}
+	fuse(ret, d);
+	ret->fused = ret->fused && simd_avx2();
 }
 
 #define LOOK_UP(type, field)                                                                                          \
@@ -66,6 +99,40 @@ void pixels_table(struct pixels_table *ret, const struct dataset *d)
 
 LOOK_UP(float, f32)
 LOOK_UP(double, f64)
+
+#if defined(__x86_64__)
+
+/* A multiple of PIXELS_LANES elements. */
+__attribute__((target("avx2,fma"))) static void deliver_fused(const struct pixels_table *t, const uint8_t *from, size_t n,
+							      float *to)
+{
+	for (size_t i = 0; i < n; i += PIXELS_LANES)
+		for (size_t k = 0; k < PIXELS_LANES; k += 8) {
+			__m128i bytes = _mm_loadl_epi64((const __m128i *)(const void *)(from + i + k));
+			__m256 v = _mm256_cvtepi32_ps(_mm256_cvtepu8_epi32(bytes));
+			__m256 high = _mm256_fmadd_ps(v, _mm256_loadu_ps(t->a[0] + k), _mm256_loadu_ps(t->b[0] + k));
+			__m256 low = _mm256_fmadd_ps(v, _mm256_loadu_ps(t->a[1] + k), _mm256_loadu_ps(t->b[1] + k));
+
+			_mm256_storeu_ps(to + i + k, _mm256_add_ps(high, low));
+		}
+}
+
+#else
+
+static void deliver_fused(const struct pixels_table *t, const uint8_t *from, size_t n, float *to)
+{
+	(void)t, (void)from, (void)n, (void)to;
+}
+
+#endif
+
+static void deliver_f32(const struct dataset *d, const struct pixels_table *t, const uint8_t *from, float *to)
+{
+	size_t n = pixels_count(d), fused = t->fused ? n - n % PIXELS_LANES : 0;
+
+	deliver_fused(t, from, fused, to);
+	look_up_f32(t, from + fused, n - fused, d->channels, to + fused);
+}
 
 static void convert(const struct dataset *d, const void *from, enum dtype to_type, void *to)
 {
@@ -88,7 +155,7 @@ void pixels_deliver(const struct dataset *d, const struct pixels_table *t, const
 	else if (to_type == DTYPE_F64)
 		look_up_f64(t, from, pixels_count(d), d->channels, to);
 	else
-		look_up_f32(t, from, pixels_count(d), d->channels, to);
+		deliver_f32(d, t, from, to);
 }
 
 struct pixels_draw pixels_draw(struct rng_key key, int64_t sample, unsigned augment)

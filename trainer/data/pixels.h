@@ -14,10 +14,16 @@ size_t pixels_count(const struct dataset *d); /* elements of one image */
 /* d->mean and d->std of n u8 images: sums in integers, population variance; constant channels get std 1. */
 void pixels_stats(struct dataset *d, const uint8_t *images, int64_t n);
 
+#define PIXELS_LANES 24 /* what is done at once: a multiple of 8 and of every number of channels */
+
 /* Normalised value of each of the 256 levels per channel, computed in f64, rounded once. */
 struct pixels_table {
 	float f32[DATASET_CHANNELS_MAX][256];
 	double f64[DATASET_CHANNELS_MAX][256];
+	/* The same f32 values by arithmetic, v*a + b, each in two parts of which the first ones add up exactly; in the order
+	 * of the channels. Where one of them comes out different, `fused` is false. */
+	bool fused;
+	float a[2][PIXELS_LANES], b[2][PIXELS_LANES];
 };
 
 void pixels_table(struct pixels_table *ret, const struct dataset *d);

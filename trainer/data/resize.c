@@ -1,10 +1,12 @@
-/* resize.c: weights in 1/16384, two taps to a multiply-add where the machine has AVX2; each source row is scaled across at once and kept only as
- * long as an output row below still needs it. */
+/* resize.c: weights in 1/16384, two taps to a multiply-add where the machine has AVX2; each source row is scaled across
+ * at once and kept only as long as an output row below still needs it. */
 #include "trainer/data/resize.h"
 
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "trainer/data/simd.h"
 
 #if defined(__x86_64__)
 #include <immintrin.h>
@@ -37,25 +39,13 @@ struct resize {
 	int done; /* output rows written */
 };
 
-/* $DPTRAIN_CPU_ISA=base lowers the choice here as it does in the cpu backend. */
-static bool may_use_avx2(void)
-{
-#if defined(__x86_64__)
-	const char *isa = getenv("DPTRAIN_CPU_ISA");
-
-	return __builtin_cpu_supports("avx2") && !(isa && !strcmp(isa, "base"));
-#else
-	return false;
-#endif
-}
-
 int resize_new(struct resize **ret, struct err *err)
 {
 	struct resize *r = calloc(1, sizeof(*r));
 
 	if (!r)
 		return err_set(err, ERR_NOMEM, "out of memory: resize");
-	r->avx2 = may_use_avx2();
+	r->avx2 = simd_avx2();
 	*ret = r;
 	return 0;
 }

@@ -161,14 +161,14 @@ static void draw(struct console *c, const struct step_result *r)
 		printf("\r\033[K%.*s", (int)(c->line.len < width ? c->line.len : width), c->line.data);
 }
 
-/* What --workers auto has come to; the usual one thread is not worth a line. */
+/* What --workers auto has come to; none, as with sets in memory, is worth a line where it costs time. */
 static void print_workers(struct console *c)
 {
 	const struct settle *s = &c->e->loading[SPLIT_TRAIN];
 
-	if (s->n > 1 || s->wait_share > 0.05)
-		printf("%s--workers auto: settled on %d loader thread%s; %.0f %% of the time goes by waiting for data\n",
-		       c->tty ? "\r\033[K" : "", s->n, s->n > 1 ? "s" : "", 100 * s->wait_share);
+	if (s->n || s->wait_share > 0.05)
+		printf("%s--workers auto: %d loader thread%s work%s ahead; %.0f %% of a step goes by waiting for data\n",
+		       c->tty ? "\r\033[K" : "", s->n, s->n == 1 ? "" : "s", s->n == 1 ? "s" : "", 100 * s->wait_share);
 }
 
 void console_step(struct console *c, const struct step_result *r)

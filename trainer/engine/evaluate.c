@@ -133,7 +133,7 @@ static void settle_loading(struct engine *e, struct loader *loader, double wait_
 	struct settle *s = &e->loading[SPLIT_VAL];
 	double now = clock_mono_s();
 
-	if (s->n && settle_batch(s, wait_s, now - *mark_s))
+	if (e->cfg->workers < 0 && settle_batch(s, wait_s, now - *mark_s))
 		loader_set_active(loader, s->n);
 	*mark_s = now;
 }
@@ -157,9 +157,10 @@ static int evaluate_part(struct engine *e, double sums[SUMS], double *outputs, s
 						.rank = e->seat->rank,
 						.dtype = inputs->dtype,
 						.workers = engine_workers(e),
-						.active = e->loading[SPLIT_VAL].n,
 						.epochs = 1 },
 			 err);
+	if (!rc && e->cfg->workers < 0)
+		loader_set_active(loader, e->loading[SPLIT_VAL].n);
 	while (!rc && !sums[SUM_STOPPED] && (rc = loader_next(loader, &b, err)) == 1) {
 		rc = evaluate_batch(e, &b, sums, outputs, err);
 		loader_release(loader, &b);

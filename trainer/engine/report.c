@@ -25,7 +25,7 @@ struct report {
 	bool has_metric;
 	double metric;
 	int64_t broken; /* images that could not be read, as last logged */
-	int workers;	/* of the loader, as last logged */
+	int workers;	/* of the loader, as last logged; -1 not yet */
 };
 
 static void warn(void *user, const char *text)
@@ -217,6 +217,7 @@ int report_open(struct report **ret, struct engine *e, struct resume *resume, st
 	r->e = e;
 	r->rank = e->seat->rank;
 	r->reopened = resume->reopens;
+	r->workers = -1;
 	r->lock_fd = resume->lock_fd;
 	resume->lock_fd = -1;
 	rc = open_run(r, resume, err);

@@ -2,11 +2,12 @@
 #include "trainer/engine/settle.h"
 
 #define LITTLE 0.02 /* of the time: waiting that is not worth a thread */
-#define GAIN 0.03   /* of the time: what a number must win to be kept */
+#define GAIN 0.03   /* of the time: what a number must win to be kept, or lose to end the search */
+#define IN_VAIN 3   /* numbers in a row that win little, then it is over: the first thread of many brings not much */
 
 void settle_init(struct settle *s, int most)
 {
-	*s = (struct settle){ .n = 1, .most = most, .done = most <= 1 };
+	*s = (struct settle){ .most = most, .done = most < 1 };
 }
 
 static void begin_window(struct settle *s, int n)
@@ -18,21 +19,23 @@ static void begin_window(struct settle *s, int n)
 
 static int next(const struct settle *s)
 {
-	int n = s->n + (s->n < 4 ? 1 : s->n / 2);
+	int n = s->n ? 2 * s->n : 1;
 
 	return n < s->most ? n : s->most;
 }
 
 static void judge(struct settle *s, double batch_s, double wait_share)
 {
-	bool better = !s->best || batch_s < s->best_s * (1 - GAIN);
+	bool better = !s->any || batch_s < s->best_s * (1 - GAIN), worse = s->any && batch_s > s->best_s * (1 + GAIN);
 
 	if (better) {
+		s->any = true;
 		s->best = s->n;
 		s->best_s = batch_s;
 		s->wait_share = wait_share;
 	}
-	s->done = !better || wait_share < LITTLE || s->n == s->most;
+	s->in_vain = better ? 0 : s->in_vain + 1;
+	s->done = worse || s->in_vain == IN_VAIN || wait_share < LITTLE || s->n == s->most;
 	begin_window(s, s->done ? s->best : next(s));
 }
 

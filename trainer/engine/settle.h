@@ -1,8 +1,9 @@
 /* settle.h: how many threads shall load data: measured while a run goes on, then settled. Pure logic over the times of
  * batches: knows neither loader nor clock.
  *
- * It begins with one thread and adds more as long as batches come late and more threads make the run faster; what made
- * it no faster is taken back. */
+ * Threads that load ahead take time from those that compute, where both share cores; with none of them a batch is
+ * loaded by everybody when it is needed. So it begins with none, adds some as long as batches come late and that makes
+ * the run faster, and takes back what did not. */
 #ifndef DPT_ENGINE_SETTLE_H
 #define DPT_ENGINE_SETTLE_H
 
@@ -18,7 +19,8 @@ struct settle {
 	/* internal */
 	int seen;
 	double wait_s, all_s, longest_s;
-	int best;
+	int best, in_vain; /* numbers tried since then that were no better */
+	bool any;
 	double best_s; /* a batch with that many */
 };
 

@@ -197,7 +197,6 @@ static struct loader_opts training_loader(const struct engine *e)
 				     .rank = e->seat->rank,
 				     .dtype = precision_of(cfg).master,
 				     .workers = engine_workers(e),
-				     .active = e->loading[SPLIT_TRAIN].n,
 				     .slots = cfg->workers < 0 ? AUTO_SLOTS : 0,
 				     .augment = cfg->augment,
 				     .slow_s = e->slow_batch_s };
@@ -420,6 +419,8 @@ int engine_begin(struct engine *e, struct err *err)
 	o.first_step = e->step % e->steps_per_epoch;
 	o.memory = prepared_loader(&e->prepared);
 	rc = loader_open(&e->loader, &o, err);
+	if (!rc && e->cfg->workers < 0)
+		loader_set_active(e->loader, e->loading[SPLIT_TRAIN].n);
 	e->mark_s = clock_mono_s();
 	return rc;
 }

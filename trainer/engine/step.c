@@ -173,11 +173,11 @@ static void settle_loading(struct engine *e, struct step_result *r)
 {
 	struct settle *s = &e->loading[SPLIT_TRAIN];
 
-	if (s->n && settle_batch(s, r->seconds[TIME_DATA_WAIT], r->seconds[TIME_STEP])) {
+	if (e->cfg->workers < 0 && settle_batch(s, r->seconds[TIME_DATA_WAIT], r->seconds[TIME_STEP])) {
 		loader_set_active(e->loader, s->n);
 		r->settled = s->done;
 	}
-	r->workers = s->n ? s->n : (int)e->cfg->workers;
+	r->workers = e->cfg->workers < 0 ? s->n : (int)e->cfg->workers;
 }
 
 int step_run(struct engine *e, struct step_result *ret, struct err *err)
