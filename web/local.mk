@@ -14,7 +14,10 @@ libwebapi_la_SOURCES = \
 	web/api/compare.c \
 	web/api/double.c web/api/double.h \
 	web/api/experiments.c \
-	web/api/export.c \
+	web/api/export.c web/api/export.h \
+	web/api/export_events.c \
+	web/api/export_runs.c \
+	web/api/export_series.c \
 	web/api/journal.c \
 	web/api/json.c web/api/json.h \
 	web/api/meta.c \

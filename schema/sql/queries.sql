@@ -106,12 +106,18 @@ ON CONFLICT (run_id, key_id) DO UPDATE SET value = ?3;
 -- journals
 
 -- name: writer_get
-SELECT id, rank, segment, durable FROM writer WHERE run_id = ?1 AND uuid = ?2;
+SELECT id, rank, segment, durable, ordered FROM writer WHERE run_id = ?1 AND uuid = ?2;
 -- name: writer_durable
 SELECT durable FROM writer WHERE run_id = ?1 AND uuid = ?2;
 -- name: writer_add
-INSERT INTO writer (run_id, uuid, rank, segment, durable, last_ms, host, pid, path)
-VALUES (?1, ?2, ?3, ?4, 0, ?5, ?6, ?7, ?8);
+INSERT INTO writer (run_id, uuid, rank, segment, durable, last_ms, host, pid, path, ordered)
+VALUES (?1, ?2, ?3, ?4, 0, ?5, ?6, ?7, ?8, ?9);
+-- name: arrival_add
+INSERT INTO arrival (run_id, data) VALUES (?1, ?2);
+-- name: arrival_last
+SELECT ifnull(max(id), 0) FROM arrival WHERE run_id = ?1;
+-- name: arrival_next
+SELECT id, data FROM arrival WHERE run_id = ?1 AND id > ?2 AND id <= ?3 ORDER BY id LIMIT 1;
 -- name: writer_put
 UPDATE writer SET durable = ?2, last_ms = ?3 WHERE id = ?1;
 -- name: writer_segment_put
@@ -239,6 +245,8 @@ DELETE FROM artifact WHERE path IN (SELECT a.path FROM artifact a, gone g WHERE 
 	AND a.path >= g.experiment_id || '/' || g.uuid || '/' AND a.path < g.experiment_id || '/' || g.uuid || '0' LIMIT ?2);
 -- name: purge_writer
 DELETE FROM writer WHERE id IN (SELECT id FROM writer WHERE run_id = ?1 LIMIT ?2);
+-- name: purge_arrival
+DELETE FROM arrival WHERE id IN (SELECT id FROM arrival WHERE run_id = ?1 LIMIT ?2);
 -- name: purge_metric
 DELETE FROM metric WHERE run_id = ?1 AND key_id IN (SELECT key_id FROM metric WHERE run_id = ?1 LIMIT ?2);
 -- name: purge_param
@@ -306,6 +314,11 @@ SELECT s.id, k.name, s.rank, s.segment, s.count, s.nonfinite, s.first, s.last, s
 	s.min_step, s.max_step, s.first_time, s.last_time, s.nonfinite_step, s.ordered, s.chunks
 FROM series s JOIN key k ON k.id = s.key_id WHERE s.run_id = ?1 AND s.key_id = (SELECT id FROM key WHERE name = ?2)
 ORDER BY s.rank, s.segment;
+-- name: series_of_part
+SELECT s.id, k.name, s.count FROM series s JOIN key k ON k.id = s.key_id
+WHERE s.run_id = ?1 AND s.rank = ?2 AND s.segment = ?3 ORDER BY s.id;
+-- name: parts_of_run
+SELECT DISTINCT rank, segment FROM series WHERE run_id = ?1 ORDER BY rank, segment;
 -- name: param_column
 SELECT run_id, value FROM param WHERE key_id = ?1 ORDER BY run_id;
 -- name: tag_column
@@ -468,4 +481,5 @@ UNION ALL SELECT 'metric', count(*) FROM metric WHERE run_id NOT IN (SELECT id F
 UNION ALL SELECT 'param', count(*) FROM param WHERE run_id NOT IN (SELECT id FROM owner)
 UNION ALL SELECT 'tag', count(*) FROM tag WHERE run_id NOT IN (SELECT id FROM owner)
 UNION ALL SELECT 'writer', count(*) FROM writer WHERE run_id NOT IN (SELECT id FROM owner)
+UNION ALL SELECT 'arrival', count(*) FROM arrival WHERE run_id NOT IN (SELECT id FROM owner)
 UNION ALL SELECT 'chunk', count(*) FROM chunk c WHERE NOT EXISTS (SELECT 1 FROM series s WHERE s.id = c.id >> 20);

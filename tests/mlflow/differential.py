@@ -97,8 +97,11 @@ def calls():
     def post(what, path, body, **keep):
         return (f"POST {path} {what}", "POST", API + path, body if isinstance(body, str) else json.dumps(body), keep)
 
-    def get(what, path, **args):
-        return (f"GET {path} {what}", "GET", API + path + ("?" + urllib.parse.urlencode(args, doseq=True, safe="<>") if args else ""), None, {})
+    def get(what, address, **args):
+        return (f"GET {address} {what}", "GET", API + address + ("?" + urllib.parse.urlencode(args, doseq=True, safe="<>") if args else ""), None, {})
+
+    def file(what, method, path, body=None):
+        return (f"{method} {path} {what}", method, "/api/2.0/mlflow-artifacts" + path, body if body is None or isinstance(body, str) else json.dumps(body), {})
     run = ("run", "info", "run_id")
     yield post("", "/experiments/create", {"name": "one", "tags": [{"key": "k", "value": "v"}]}, exp1=("experiment_id",))
     yield post("again", "/experiments/create", {"name": "one"})
@@ -198,6 +201,37 @@ def calls():
     yield post("", "/experiments/restore", {"experiment_id": "<exp1>"})
     yield get("", "/artifacts/list", run_id="<run1>")
     yield get("bad", "/artifacts/list", run_id="<run1>", path="../x")
+    yield from files(file, get, post)
+
+
+def files(file, get, post):
+    """Artifacts through the proxy, on a root that is a folder; parts and presigned addresses are for other stores."""
+    root = "<exp1>/<run1>/artifacts"
+    yield file("", "PUT", f"/artifacts/{root}/d/a.txt", "words")
+    yield file("again", "PUT", f"/artifacts/{root}/d/a.txt", "other words")
+    yield file("nothing", "PUT", f"/artifacts/{root}/empty", "")
+    yield file("plus", "PUT", f"/artifacts/{root}/a+b%20c%25.txt", "x")
+    for path in ("../x", "%2e%2e/x", "d/../../x", "/etc/passwd", "..%5Cx", "%252e%252e/x", "a%23b", "c:%5Cx"):
+        for method in ("PUT", "GET", "DELETE"):
+            yield file("", method, "/artifacts/" + path, "x" if method == "PUT" else None)
+        yield file("", "GET", "/artifacts?path=" + path)
+    yield file("", "GET", f"/artifacts/{root}/d/a.txt")
+    yield file("none", "GET", f"/artifacts/{root}/d/none.txt")
+    yield file("a folder", "GET", f"/artifacts/{root}/d")
+    for path in ("", "d", "none", "empty"):
+        yield file(path, "GET", f"/artifacts?path={root}/{path}".rstrip("/"))
+        yield get(path, "/artifacts/list", run_id="<run1>", path=path)
+    yield get("of none", "/artifacts/list", run_id="0" * 32)
+    parts = [{"part_number": 1, "etag": "e", "url": "u"}]
+    yield file("", "POST", f"/mpu/create/{root}", {"path": f"{root}/big", "num_parts": 2})
+    yield file("no parts", "POST", f"/mpu/create/{root}", {"path": f"{root}/big"})
+    yield file("", "POST", f"/mpu/complete/{root}", {"path": f"{root}/big", "upload_id": "u", "parts": parts})
+    yield file("", "POST", f"/mpu/abort/{root}", {"path": f"{root}/big", "upload_id": "u"})
+    yield file("", "GET", f"/presigned/{root}/d/a.txt")
+    yield post("", "/artifacts/presigned-upload-url", {"run_id": "<run1>", "path": "x"})
+    yield file("", "DELETE", f"/artifacts/{root}/d/a.txt")
+    yield file("again", "DELETE", f"/artifacts/{root}/d/a.txt")
+    yield file("a folder", "DELETE", f"/artifacts/{root}/d")
 
 
 @contextlib.contextmanager

@@ -37,6 +37,8 @@ void encode_header(struct buf *b, double wall_time, const struct event_header *h
 	wire_add_text(b, FIELD_header_host, h->host);
 	wire_add_varint(b, FIELD_header_pid, (uint64_t)h->pid);
 	wire_add_text(b, FIELD_header_version, h->version);
+	if (h->ordered)
+		wire_add_varint(b, FIELD_header_ordered, 1);
 	wire_end(b, msg);
 	record_end(b, rec);
 }
@@ -69,17 +71,14 @@ static unsigned char *put_tag(unsigned char *p, unsigned number, enum wire_type 
 /* What follows the key inside a Summary.Value. */
 static size_t put_scalar_value(unsigned char *to, const struct encode_scalar *s)
 {
-	float narrow = (float)s->value;
-	double wide = narrow;
-	uint64_t bits, wide_bits;
-	uint32_t narrow_bits;
+	uint32_t narrow = wire_narrow(s->value);
+	double wide = wire_widen(narrow);
+	uint64_t bits;
 	unsigned char *p = put_tag(to, TB_VALUE_SIMPLE, WIRE_FIXED32);
 
-	memcpy(&narrow_bits, &narrow, sizeof(narrow_bits));
-	memcpy(&wide_bits, &wide, sizeof(wide_bits));
 	memcpy(&bits, &s->value, sizeof(bits));
-	p = wire_put_fixed(p, narrow_bits, 4);
-	if (bits != wide_bits) {
+	p = wire_put_fixed(p, narrow, 4);
+	if (memcmp(&wide, &bits, sizeof(bits))) {
 		p = put_tag(p, FIELD_value_f64, WIRE_FIXED64);
 		p = wire_put_fixed(p, bits, 8);
 	}

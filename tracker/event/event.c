@@ -323,7 +323,7 @@ static int parse_value_field(const struct wire_field *f, struct summary_value *v
 		return 0;
 	case TB_VALUE_SIMPLE:
 		v->what = TB_VALUE_SIMPLE;
-		v->simple = wire_float(f->value);
+		v->simple = wire_widen(f->value);
 		return f->type == WIRE_FIXED32 ? 0 : ERR_CORRUPT;
 	case TB_VALUE_TENSOR:
 		v->tensor = span_of(f);
@@ -380,6 +380,21 @@ static int item_of_tensor(const struct summary_value *v, struct event_item *ret)
 	return 1;
 }
 
+/* Values of old have a field of their own instead of a plugin that says what they are. */
+static struct event_text plugin_of(unsigned field)
+{
+	switch (field) {
+	case TB_VALUE_IMAGE:
+		return (struct event_text){ "images", 6 };
+	case TB_VALUE_HISTO:
+		return (struct event_text){ "histograms", 10 };
+	case TB_VALUE_AUDIO:
+		return (struct event_text){ "audio", 5 };
+	default:
+		return (struct event_text){ "", 0 };
+	}
+}
+
 static int parse_value(struct event *ev, struct event_span s, struct event_item *ret)
 {
 	struct summary_value v = { .tag = { "", 0 }, .plugin = { "", 0 }, .rank = EVENT_RANK_DEFAULT };
@@ -395,7 +410,7 @@ static int parse_value(struct event *ev, struct event_span s, struct event_item 
 		return rc;
 	ret->kind = EVENT_OTHER;
 	ret->key = v.tag;
-	ret->text = v.plugin;
+	ret->text = v.plugin.len ? v.plugin : plugin_of(v.what);
 	ret->rank = v.rank;
 	if (v.what == TB_VALUE_SIMPLE) {
 		ret->kind = EVENT_SCALAR;
@@ -454,6 +469,9 @@ static int parse_header_number(const struct wire_field *f, struct event_header *
 		return 0;
 	case FIELD_header_pid:
 		h->pid = (int64_t)f->value;
+		return 0;
+	case FIELD_header_ordered:
+		h->ordered = f->value == 1;
 		return 0;
 	default:
 		return 0;

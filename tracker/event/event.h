@@ -70,6 +70,7 @@ struct event_header {
 	int64_t first_epoch;
 	struct event_text host;
 	int64_t pid;
+	bool ordered;                /* the order of points across series is kept */
 	struct event_text version;
 };
 

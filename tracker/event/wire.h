@@ -122,6 +122,31 @@ static inline float wire_float(uint64_t bits)
 	return v;
 }
 
+/* Between the bits of a float and a double, every bit of a NaN with them: the processor's own conversions make
+ * signalling NaNs quiet. A NaN whose upper bits are all zero becomes a quiet one when it is narrowed. */
+static inline double wire_widen(uint64_t bits)
+{
+	float v = wire_float(bits);
+
+	if (v == v)
+		return v;
+	return wire_double((bits & 0x80000000u) << 32 | UINT64_C(0x7ff) << 52 | (bits & 0x7fffff) << 29);
+}
+
+static inline uint32_t wire_narrow(double v)
+{
+	float narrow = (float)v;
+	uint64_t bits;
+	uint32_t low;
+
+	memcpy(&low, &narrow, sizeof(low));
+	if (v == v)
+		return low;
+	memcpy(&bits, &v, sizeof(bits));
+	low = (uint32_t)(bits >> 29) & 0x7fffff;
+	return (uint32_t)(bits >> 32 & 0x80000000u) | 0x7f800000u | (low ? low : 0x400000u);
+}
+
 /* Writing into memory that is known to suffice; both return the address behind. */
 static inline unsigned char *wire_put_varint(unsigned char *to, uint64_t v) /* at most 10 bytes */
 {

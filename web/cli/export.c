@@ -76,7 +76,7 @@ static int export_files(struct source *s, const struct export *o, const struct f
 	for (i = 0; !rc && i < words->count; i++) {
 		rc = cli_find_run(s, words->items[i], id, err);
 		if (!rc)
-			rc = export_events(s, o->events, id, o->segments, err);
+			rc = export_events(s, o->events, id, err);
 	}
 	if (rc || words->count)
 		return rc;
@@ -90,7 +90,7 @@ static int export_files(struct source *s, const struct export *o, const struct f
 	buf_done(&target);
 	json_array_foreach(table, i, run) {
 		if (!rc)
-			rc = export_events(s, o->events, cli_text(run, "run_id"), o->segments, err);
+			rc = export_events(s, o->events, cli_text(run, "run_id"), err);
 	}
 	json_decref(table);
 	return rc;
@@ -106,7 +106,7 @@ static int export_run(int argc, char **argv, struct err *err)
 		{ "key", FLAG_TEXT, "KEY", "with --series: only this metric", &o.key, 0, 0 },
 		{ "rank", FLAG_TEXT, "RANK", "with --series: only this rank (-1: the run as a whole)", &o.rank, 0, 0 },
 		{ "segments", FLAG_TEXT, "all", "with --series: also what restarts took back", &o.segments, 0, 0 },
-		{ "events", FLAG_TEXT, "DIR", "TensorBoard event files below DIR", &o.events, 0, 0 },
+		{ "events", FLAG_TEXT, "DIR", "TensorBoard event files below DIR: every point, bit for bit", &o.events, 0, 0 },
 		{ "jsonl", FLAG_SWITCH, "", "JSON lines", &o.jsonl, 0, 0 },
 		CLI_COMMON_FLAGS(&o.common),
 		{ 0 },

@@ -1,53 +1,32 @@
-/* export_events.c: reads a run's points as JSON lines, a line at a time, and writes records. */
+/* export_events.c: asks for a run's event files, one after the other, and gives them their places. */
 #include "web/cli/export_events.h"
 
 #include <errno.h>
-#include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
-#include "tracker/event/encode.h"
-#include "tracker/event/limits.h"
 #include "web/cli/cli.h"
 
-#define LINE_MAX_BYTES ((size_t)1 << 20)
-#define FLUSH_BYTES ((size_t)1 << 18)
-#define PARAMS_MAX 1000
-
 struct writer {
-	const char *dir, *name; /* folder of the run; name of its files */
-	struct buf line, out;
-	FILE *file;
-	int rank; /* of the open file */
-	double start_s;
-	json_t *run;
-	struct err *err;
+	struct source *source;
+	const char *id;
+	char dir[3000]; /* of the run */
+	long long start_s;
 };
 
-static int flush_out(struct writer *w)
-{
-	bool ok = w->file && !buf_failed(&w->out) && fwrite(w->out.data ? w->out.data : "", 1, w->out.len, w->file) == w->out.len;
+struct file {
+	const char *path;
+	FILE *to;
+};
 
-	buf_reset(&w->out);
-	return ok ? 0 : err_set_errno(w->err, errno, "cannot write the event files below %s", w->dir);
+static int failed(struct err *err, const char *path)
+{
+	return err_set_errno(err, errno, "cannot write %s", path);
 }
 
-static int close_file(struct writer *w)
-{
-	int rc;
-
-	if (!w->file)
-		return 0;
-	rc = flush_out(w);
-	if (fclose(w->file) && !rc)
-		rc = err_set_errno(w->err, errno, "cannot write the event files below %s", w->dir);
-	w->file = NULL;
-	return rc;
-}
-
-static int make_path(char *path, struct err *err)
+static int make_folders(char *path, struct err *err)
 {
 	for (char *p = strchr(path + 1, '/'); p; p = strchr(p + 1, '/')) {
 		*p = 0;
@@ -58,125 +37,66 @@ static int make_path(char *path, struct err *err)
 	return 0;
 }
 
-/* The file of a rank's series; EVENT_RANK_RUN: of the run's own. */
-static int open_file(struct writer *w, int rank)
-{
-	char path[4096];
-	int rc = close_file(w);
-
-	if (rank == EVENT_RANK_RUN)
-		snprintf(path, sizeof(path), "%s/%s", w->dir, w->name);
-	else
-		snprintf(path, sizeof(path), "%s/rank-%d/%s", w->dir, rank, w->name);
-	if (!rc)
-		rc = make_path(path, w->err);
-	if (rc)
-		return rc;
-	w->file = fopen(path, rank == w->rank ? "abe" : "wbe");
-	if (!w->file)
-		return err_set_errno(w->err, errno, "cannot write %s", path);
-	w->rank = rank;
-	encode_file_version(&w->out, w->start_s);
-	return 0;
-}
-
-static struct event_text text_of(const char *s)
-{
-	return (struct event_text){ s, strlen(s) };
-}
-
-static double number_of(json_t *v)
-{
-	const char *text = json_string_value(v);
-
-	if (!text)
-		return json_number_value(v);
-	return !strcmp(text, "Infinity") ? INFINITY : !strcmp(text, "-Infinity") ? -INFINITY : NAN;
-}
-
-static int take_point(struct writer *w, json_t *row)
-{
-	int rank = (int)json_integer_value(json_object_get(row, "rank")), rc = 0;
-	struct encode_scalar s = { .key = text_of(cli_text(row, "key")),
-				   .step = json_integer_value(json_object_get(row, "step")),
-				   .wall_time = number_of(json_object_get(row, "wall_time")),
-				   .value = number_of(json_object_get(row, "value")),
-				   .rank = EVENT_RANK_RUN };
-
-	if (!w->file || rank != w->rank)
-		rc = open_file(w, rank);
-	if (rc)
-		return rc;
-	encode_scalar(&w->out, &s);
-	return w->out.len > FLUSH_BYTES ? flush_out(w) : 0;
-}
-
-static int take_line(struct writer *w)
-{
-	json_error_t jerr;
-	json_t *row = json_loadb(w->line.data, w->line.len, 0, &jerr);
-	int rc = row ? take_point(w, row) : err_set(w->err, ERR_PEER, "a point of the reply is no JSON: %s", jerr.text);
-
-	json_decref(row);
-	buf_reset(&w->line);
-	return rc;
-}
-
 static int take(void *arg, const char *bytes, size_t n, struct err *err)
 {
-	struct writer *w = arg;
-	int rc = 0;
+	struct file *f = arg;
 
-	while (!rc && n) {
-		const char *end = memchr(bytes, '\n', n);
-		size_t part = end ? (size_t)(end - bytes) : n;
+	return fwrite(bytes, 1, n, f->to) == n ? 0 : failed(err, f->path);
+}
 
-		buf_add(&w->line, bytes, part);
-		if (buf_failed(&w->line))
-			return err_set(err, ERR_PEER, "a point of the reply is longer than %zu bytes", LINE_MAX_BYTES);
-		if (end && w->line.len)
-			rc = take_line(w);
-		part += end != NULL;
-		bytes += part;
-		n -= part;
-	}
+static int fetch(struct writer *w, const char *target, const char *path, struct err *err)
+{
+	struct file f = { path, fopen(path, "wbe") };
+	int rc;
+
+	if (!f.to)
+		return failed(err, path);
+	rc = source_send(w->source, &(struct local_opts){ .method = "GET", .target = target }, &(struct local_sink){ take, &f }, err);
+	if (!rc && (fflush(f.to) || fsync(fileno(f.to))))
+		rc = failed(err, path);
+	if (fclose(f.to) && !rc)
+		rc = failed(err, path);
 	return rc;
 }
 
-static enum event_status status_of(const char *name)
+/* The file of one rank's series (-1: the run's own) in one segment. */
+static int write_part(struct writer *w, int rank, int segment, struct err *err)
 {
-	for (int s = EVENT_RUNNING; s <= EVENT_SCHEDULED; s++)
-		if (!strcmp(name, event_status_name((enum event_status)s)))
-			return (enum event_status)s;
-	return EVENT_RUNNING;
+	char path[4096], whole[4096], target[256], folder[32] = "";
+	int rc;
+
+	if (rank >= 0)
+		snprintf(folder, sizeof(folder), "rank-%d/", rank);
+	snprintf(whole, sizeof(whole), "%s/%sevents.out.tfevents.%010lld.dptrack.%06d", w->dir, folder, w->start_s, segment);
+	snprintf(path, sizeof(path), "%s/%s.part-%06d", w->dir, folder, segment);
+	snprintf(target, sizeof(target), "/api/v1/export/series.tfevents?run=%s&rank=%d&segment=%d", w->id, rank, segment);
+	rc = make_folders(path, err);
+	if (!rc)
+		rc = fetch(w, target, path, err);
+	if (!rc && rename(path, whole))
+		rc = failed(err, whole);
+	if (rc)
+		unlink(path);
+	return rc;
 }
 
-/* What stands before the points: params and notes; and behind them: how it ended. */
-static void describe(struct writer *w)
+/* The run's own file is there even where nothing but ranks has points: it holds params and notes. */
+static int write_parts(struct writer *w, json_t *parts, struct err *err)
 {
-	json_t *params = json_object_get(w->run, "params"), *value;
-	struct encode_param list[PARAMS_MAX];
-	const char *key, *notes = cli_text(w->run, "notes");
-	size_t n = 0;
+	bool own = false;
+	json_t *part;
+	size_t i;
+	int rc = 0;
 
-	json_object_foreach(params, key, value) {
-		if (n == PARAMS_MAX)
-			break;
-		list[n] = (struct encode_param){ .key = text_of(key), .type = EVENT_TYPE_TEXT };
-		if (json_is_number(value)) {
-			list[n].type = EVENT_TYPE_F64;
-			list[n].value = json_number_value(value);
-		} else {
-			list[n].text = text_of(json_string_value(value) ? json_string_value(value) : "");
-		}
-		n++;
+	json_array_foreach(parts, i, part) {
+		int rank = (int)json_integer_value(json_object_get(part, "rank"));
+		int segment = (int)json_integer_value(json_object_get(part, "segment"));
+
+		own = own || (rank < 0 && !segment);
+		if (!rc)
+			rc = write_part(w, rank, segment, err);
 	}
-	for (size_t i = 0; i < n; i++)
-		encode_param(&w->out, w->start_s, &list[i]);
-	if (n) /* for TensorBoard's table */
-		encode_hparams_start(&w->out, w->start_s, list, n);
-	if (*notes)
-		encode_note(&w->out, w->start_s, text_of(notes));
+	return rc || own ? rc : write_part(w, -1, 0, err);
 }
 
 static void plain(struct buf *to, const char *text)
@@ -185,60 +105,46 @@ static void plain(struct buf *to, const char *text)
 		buf_addc(to, strchr("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-", *text) ? *text : '_');
 }
 
-static int write_run(struct writer *w, struct source *s, const char *target)
+/* Where a run's files go. A name that is a folder's own or its parent's gets the id behind it, an experiment an underscore. */
+static int place(struct writer *w, json_t *run, const char *dir, struct err *err)
 {
-	enum event_status status = status_of(cli_text(w->run, "status"));
-	double end_s = number_of(json_object_get(w->run, "end_time")) / 1e3;
-	int rc = open_file(w, EVENT_RANK_RUN);
+	const char *experiment = cli_text(run, "experiment");
+	struct buf path;
+	int rc = 0;
 
-	if (rc)
-		return rc;
-	describe(w);
-	rc = source_send(s, &(struct local_opts){ .method = "GET", .target = target }, &(struct local_sink){ take, w }, w->err);
-	if (rc || status == EVENT_RUNNING || status == EVENT_SCHEDULED || w->rank != EVENT_RANK_RUN)
-		return rc;
-	encode_status(&w->out, end_s > 0 ? end_s : w->start_s, status, text_of(""));
-	encode_hparams_end(&w->out, end_s > 0 ? end_s : w->start_s, status);
-	return 0;
+	buf_init(&path, sizeof(w->dir) - 1);
+	buf_addf(&path, "%s/%s", dir, experiment[0] == '.' ? "_" : "");
+	plain(&path, experiment);
+	buf_addc(&path, '/');
+	plain(&path, cli_text(run, "name"));
+	buf_addf(&path, "-%.8s", w->id);
+	if (buf_failed(&path))
+		rc = err_set(err, ERR_LIMIT, "the run's names are too long for a path");
+	else
+		memcpy(w->dir, path.data, path.len + 1);
+	buf_done(&path);
+	return rc;
 }
 
-int export_events(struct source *s, const char *dir, const char *id, const char *segments, struct err *err)
+int export_events(struct source *s, const char *dir, const char *id, struct err *err)
 {
-	struct writer w = { .rank = EVENT_RANK_LAUNCHER, .err = err };
-	struct buf target, folder, name;
+	struct writer w = { .source = s, .id = id };
+	json_t *run = NULL, *root = NULL;
+	char target[128];
 	int rc;
 
-	buf_init(&target, 4096);
-	buf_init(&folder, 4096);
-	buf_init(&name, 256);
-	buf_init(&w.line, LINE_MAX_BYTES);
-	buf_init(&w.out, 4 * FLUSH_BYTES);
-	buf_addf(&target, "/api/v1/runs/%s", id);
-	rc = cli_get_json(s, target.data, &w.run, err);
+	snprintf(target, sizeof(target), "/api/v1/runs/%s", id);
+	rc = cli_get_json(s, target, &run, err);
 	if (!rc) {
-		w.start_s = number_of(json_object_get(w.run, "start_time")) / 1e3;
-		buf_addf(&folder, "%s/", dir);
-		plain(&folder, cli_text(w.run, "experiment"));
-		buf_addc(&folder, '/');
-		plain(&folder, cli_text(w.run, "name"));
-		buf_addf(&folder, "-%.8s", id);
-		buf_addf(&name, "events.out.tfevents.%lld.dptrack.0.0", (long long)w.start_s);
-		buf_reset(&target);
-		buf_addf(&target, "/api/v1/export/series.jsonl?run=%s", id);
-		if (segments)
-			source_arg(&target, "segments", segments);
-		w.dir = folder.data;
-		w.name = name.data;
-		rc = buf_failed(&folder) ? err_set(err, ERR_LIMIT, "the run's names are too long for a path") :
-					   write_run(&w, s, target.data);
+		w.start_s = (long long)(json_number_value(json_object_get(run, "start_time")) / 1e3);
+		snprintf(target, sizeof(target), "/api/v1/export/parts.json?run=%s", id);
+		rc = cli_get_json(s, target, &root, err);
 	}
-	if (close_file(&w) && !rc)
-		rc = err->code;
-	json_decref(w.run);
-	buf_done(&target);
-	buf_done(&folder);
-	buf_done(&name);
-	buf_done(&w.line);
-	buf_done(&w.out);
+	if (!rc)
+		rc = place(&w, run, dir, err);
+	if (!rc)
+		rc = write_parts(&w, json_object_get(root, "parts"), err);
+	json_decref(run);
+	json_decref(root);
 	return rc;
 }

@@ -4,9 +4,9 @@
 
 #include "web/cli/source.h"
 
-/* Writes DIR/<experiment>/<name>-<8 digits of the id>/events.out.tfevents.… of the run `id` (32 digits), and one more in
- * rank-R/ below it for each rank's own series. Points stand in the order of the store, series by series, with their step,
- * wall time and value; params become hparams, notes a text. segments (may be NULL) as in the REST API. */
-int export_events(struct source *s, const char *dir, const char *id, const char *segments, struct err *err);
+/* Writes DIR/<experiment>/<name>-<8 digits of the id>/events.out.tfevents.… of the run `id` (32 digits), one file a segment,
+ * and the same in rank-R/ below it for each rank's own series. What an imported file brought stands in its order, other
+ * points by their time. Params become hparams, notes a text. A file gets its name when it is whole. */
+int export_events(struct source *s, const char *dir, const char *id, struct err *err);
 
 #endif

@@ -13,6 +13,7 @@
 #include "tracker/base/sha256.h"
 #include "tracker/event/encode.h"
 #include "tracker/event/event.h"
+#include "tracker/event/key.h"
 #include "tracker/event/limits.h"
 #include "tracker/event/record.h"
 #include "web/cli/cli.h"
@@ -20,14 +21,14 @@
 #include "web/store/map.h"
 
 #define FILE_MAX ((size_t)8 << 30)
-#define LEFT_SHOWN 10
+#define LEFT_SHOWN 100
 
 struct import {
 	struct http *http; /* NULL: into a folder */
 	const char *from, *into, *experiment;
 	char spool[64];    /* folder of the file that is being sent */
 	struct map *left_out; /* "plugin tag" → uint64_t */
-	uint64_t runs, files, scalars, ours, damaged;
+	uint64_t runs, files, scalars, ours, damaged, malformed;
 	/* of the folder that is read now */
 	char folder[4096];
 	int segment;
@@ -73,16 +74,38 @@ struct contents {
 	bool ours;
 };
 
-static void count_other(struct import *im, const struct event_item *item)
+/* What runs do not keep as it is: by the name of its plugin, or why; and its tag. */
+static void count_other(struct import *im, struct event_text what, struct event_text tag)
 {
 	char key[400];
 	uint64_t *n;
 
-	snprintf(key, sizeof(key), "%.*s %.*s", (int)(item->text.len < 100 ? item->text.len : 100), item->text.at,
-		 (int)(item->key.len < 250 ? item->key.len : 250), item->key.at);
+	snprintf(key, sizeof(key), "%.*s %.*s", (int)(what.len < 100 ? what.len : 100), what.at,
+		 (int)(tag.len < 250 ? tag.len : 250), tag.at);
 	n = map_put(im->left_out, key, strlen(key) + 1);
 	if (n)
 		++*n;
+}
+
+static struct event_text text_of(const char *s)
+{
+	return (struct event_text){ s, strlen(s) };
+}
+
+static void look_at_item(struct import *im, struct contents *c, const struct event *ev, const struct event_item *item)
+{
+	const char *wrong = item->kind == EVENT_SCALAR ? key_check(item->key.at, item->key.len) : NULL;
+
+	c->ours = c->ours || item->kind == EVENT_HEADER;
+	c->scalars += item->kind == EVENT_SCALAR && !wrong;
+	if (wrong)
+		count_other(im, text_of("scalars whose tag is no key of ours:"), item->key);
+	else if (item->kind == EVENT_OTHER)
+		count_other(im, item->text, item->key);
+	else if (item->kind == EVENT_TEXT)
+		count_other(im, text_of("text (its words are in the run's notes)"), item->key);
+	if (item->kind == EVENT_SESSION && item->integer == 1 && !c->restart_step && !c->scalars)
+		c->restart_step = ev->step;
 }
 
 static void look_into(struct import *im, const struct buf *bytes, struct contents *c)
@@ -94,18 +117,17 @@ static void look_into(struct import *im, const struct buf *bytes, struct content
 		struct event_item item;
 		struct event ev;
 
-		if (event_open(&ev, rec.payload, rec.payload_bytes))
+		int rc;
+
+		if (event_open(&ev, rec.payload, rec.payload_bytes)) {
+			im->malformed++;
 			continue;
+		}
 		if (!c->records++)
 			c->first_time = ev.wall_time;
-		while (event_next(&ev, &item) > 0) {
-			c->ours = c->ours || item.kind == EVENT_HEADER;
-			c->scalars += item.kind == EVENT_SCALAR;
-			if (item.kind == EVENT_OTHER)
-				count_other(im, &item);
-			if (item.kind == EVENT_SESSION && item.integer == 1 && !c->restart_step && !c->scalars)
-				c->restart_step = ev.step;
-		}
+		while ((rc = event_next(&ev, &item)) > 0)
+			look_at_item(im, c, &ev, &item);
+		im->malformed += rc < 0;
 	}
 }
 
@@ -124,11 +146,6 @@ static int read_whole(const char *path, struct buf *to, struct err *err)
 	}
 	fclose(f);
 	return buf_failed(to) ? err_set(err, ERR_NOMEM, "%s is too large to import in one piece", path) : 0;
-}
-
-static struct event_text text_of(const char *s)
-{
-	return (struct event_text){ s, strlen(s) };
 }
 
 static int write_journal(const char *path, const struct buf *head, const struct buf *records, struct err *err)
@@ -200,6 +217,7 @@ static int deliver(struct import *im, const struct import_run *run, const char *
 				  .experiment = text_of(run->experiment),
 				  .run_name = text_of(run->name),
 				  .segment = im->segment,
+				  .ordered = true,
 				  .first_step = c->restart_step,
 				  .first_epoch = c->restart_step };
 	char to[4096];
@@ -274,11 +292,11 @@ static void say_left_out(const struct import *im)
 	for (size_t i = 0; i < n && i < LEFT_SHOWN; i++) {
 		size_t len;
 
-		printf("%s %llu times %s\n", im->http ? "left out:" : "kept in the file, not shown:",
+		printf("%s %llu times %s\n", im->http ? "left out:" : "kept in the file, left out of the run:",
 		       (unsigned long long)*(uint64_t *)map_at(im->left_out, i), (const char *)map_key_at(im->left_out, i, &len));
 	}
 	if (n > LEFT_SHOWN)
-		printf("… and %zu more tags that are no scalars, texts or hparams\n", n - LEFT_SHOWN);
+		printf("… and %zu more tags that are no scalars\n", n - LEFT_SHOWN);
 }
 
 static int import_all(struct import *im, struct err *err)
@@ -292,6 +310,8 @@ static int import_all(struct import *im, struct err *err)
 	say_left_out(im);
 	if (im->ours)
 		printf("%llu journals of dptrack were left out; `dptrack sync` sends them\n", (unsigned long long)im->ours);
+	if (im->malformed)
+		printf("%llu records are no events with a time, or malformed inside, and were left out\n", (unsigned long long)im->malformed);
 	if (im->damaged)
 		printf("%llu files hold no whole record and were left out\n", (unsigned long long)im->damaged);
 	return im->files ? 0 : err_set(err, ERR_USAGE, "%s holds no event files (events.out.tfevents.…) of other programs", im->from);

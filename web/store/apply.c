@@ -41,7 +41,7 @@ static int need_run(struct state *st, struct apply_job *job, struct state_run **
 }
 
 /* Puts the points of one series into the pack and its visible summary. */
-static int put_series(struct state *st, struct state_run *r, const struct apply_points *a, const struct intake_series *s,
+static int put_series(struct state *st, struct state_run *r, const struct apply_points *a, struct intake_series *s,
 		      struct buf *pack, struct err *err)
 {
 	struct state_series_key k = { .run_id = r->id, .rank = s->rank, .segment = a->segment };
@@ -59,6 +59,7 @@ static int put_series(struct state *st, struct state_run *r, const struct apply_
 		rc = state_series(st, r, &k, &id, err);
 	if (rc)
 		return rc;
+	s->id = id;
 	pack_series(pack, id, s->points, s->count);
 	if (k.rank != STATE_RUN_LEVEL)
 		return 0;
@@ -78,7 +79,7 @@ static int put_series(struct state *st, struct state_run *r, const struct apply_
 }
 
 /* What a journal brings beyond a limit is left out and listed; anybody else is refused. */
-static int put_or_leave(struct state *st, struct state_run *r, const struct apply_points *a, const struct intake_series *s,
+static int put_or_leave(struct state *st, struct state_run *r, const struct apply_points *a, struct intake_series *s,
 			struct buf *pack, struct err *err)
 {
 	char text[300];

@@ -9,6 +9,7 @@
 #include "tracker/base/buf.h"
 #include "tracker/base/clock.h"
 #include "tracker/event/limits.h"
+#include "web/store/order.h"
 #include "web/store/segment.h"
 
 /* A record younger than this was written by a program that is alive now; older ones speak of their own time. */
@@ -50,6 +51,7 @@ static int begin_writer(struct state *st, struct state_run *r, const struct appl
 
 	w->rank = h ? h->rank : EVENT_RANK_RUN;
 	w->segment = h ? h->segment : 0;
+	w->ordered = h && h->ordered;
 	if (h) {
 		o.number = h->segment;
 		o.first_step = h->first_step;
@@ -61,8 +63,9 @@ static int begin_writer(struct state *st, struct state_run *r, const struct appl
 	r->beats = true;
 	rc = segment_open(st, r, &o, err);
 	if (!rc)
-		rc = db_run(state_db(st), DB_writer_add, err, "itiiitit", r->id, job->op.writer, (int64_t)w->rank,
-			    (int64_t)w->segment, r->last_ms, h ? h->host : "", h ? h->pid : INT64_C(0), job->op.path);
+		rc = db_run(state_db(st), DB_writer_add, err, "itiiititi", r->id, job->op.writer, (int64_t)w->rank,
+			    (int64_t)w->segment, r->last_ms, h ? h->host : "", h ? h->pid : INT64_C(0), job->op.path,
+			    (int64_t)w->ordered);
 	if (!rc) {
 		w->id = db_last_id(state_db(st));
 		w->durable = 0;
@@ -219,6 +222,28 @@ static int put_item(struct state *st, struct state_run *r, struct state_writer *
 	}
 }
 
+/* The order across series of what an imported file brought. */
+static int put_order(struct state *st, const struct state_run *r, const struct intake *in, struct err *err)
+{
+	int64_t *ids = arena_array(in->arena, in->series_count + 1, sizeof *ids);
+	struct buf b;
+	size_t i;
+	int rc;
+
+	if (!ids)
+		return err_set(err, ERR_NOMEM, "store: out of memory");
+	for (i = 0; i < in->series_count; i++)
+		ids[i] = in->series[i].id;
+	buf_init(&b, (size_t)200 << 20);
+	rc = order_encode(&b, ids, in->series_count, in->order, in->point_count);
+	if (rc)
+		err_set(err, rc, "store: out of memory");
+	else
+		rc = db_run(state_db(st), DB_arrival_add, err, "ib", r->id, b.data, b.len);
+	buf_done(&b);
+	return rc;
+}
+
 /* Items may close the run again, so a withdrawn "killed" comes first. */
 static int put_all(struct state *st, struct state_run *r, struct state_writer *w, struct apply_job *job,
 		   struct err *err)
@@ -247,6 +272,8 @@ static int put_all(struct state *st, struct state_run *r, struct state_writer *w
 	a.segment = w->segment;
 	if (!rc)
 		rc = apply_points(st, r, &a, in, err);
+	if (!rc && w->ordered && in->point_count)
+		rc = put_order(st, r, in, err);
 	/* An old folder is not taken for a run that goes on; a journal read later may still say how it ended. */
 	if (!rc && in->spoke && !strcmp(r->status, "running") && now - r->last_ms >= SEGMENT_LOST_MS)
 		rc = segment_lost(st, r, w->rank == EVENT_RANK_RUN ? "finished" : "killed", err);
@@ -269,6 +296,7 @@ static int take_rest(struct apply_job *job, uint64_t durable, struct err *err)
 		return 0;
 	}
 	/* The operation's own texts stay in the first arena, which is kept until the job ends. */
+	free(job->in.order);
 	rest.arena_before = job->in.arena;
 	if (job->in.arena_before) {
 		arena_free(job->in.arena);

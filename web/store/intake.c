@@ -42,6 +42,8 @@ void intake_done(struct intake *in)
 {
 	arena_free(in->arena);
 	arena_free(in->arena_before);
+	free(in->order);
+	in->order = NULL;
 	in->arena = NULL;
 	in->arena_before = NULL;
 }
@@ -210,6 +212,8 @@ static int gather_finish(struct gather *g)
 	}
 	in->series_count = n;
 	in->point_count = g->count;
+	in->order = g->owner;
+	g->owner = NULL;
 	return 0;
 }
 
@@ -306,6 +310,7 @@ static int take_header(struct intake *in, const struct ingest_op *op, const stru
 		.rank = h->rank,
 		.world_size = h->world_size,
 		.segment = h->segment,
+		.ordered = h->ordered,
 		.first_step = h->first_step,
 		.first_epoch = h->first_epoch,
 		.pid = h->pid,

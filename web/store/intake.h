@@ -19,6 +19,7 @@ struct intake_series {
 	int rank; /* EVENT_RANK_DEFAULT: as the journal's rank says */
 	struct sum_point *points; /* in order of arrival */
 	size_t count;
+	int64_t id;               /* in the store; 0 until it is stored, or left out */
 };
 
 struct intake_item {
@@ -43,6 +44,7 @@ struct intake_problem {
 struct intake_header {
 	const char *experiment, *name, *host;
 	int rank, world_size, segment;
+	bool ordered;
 	int64_t first_step, first_epoch, pid;
 };
 
@@ -53,6 +55,7 @@ struct intake {
 	struct intake_series *series;
 	size_t series_count;
 	uint64_t point_count;
+	uint32_t *order; /* of every point of a journal, in order of arrival: the place of its series */
 	struct intake_item *items, **items_end;
 	struct intake_problem *problems;
 	uint64_t rejected;

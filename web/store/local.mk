@@ -1,13 +1,14 @@
 # libwebstore: the only part that links SQLite. The SQL of schema/sql becomes two tables that db.c includes.
 noinst_LTLIBRARIES += libwebstore.la
 store_sql = schema/sql/0001_start.sql schema/sql/0002_token.sql schema/sql/0003_mlflow.sql \
-	schema/sql/0004_gone.sql
+	schema/sql/0004_gone.sql schema/sql/0005_arrival.sql
 store_scripts = schema/sql/open_writer.sql schema/sql/open_reader.sql schema/sql/open_backup.sql
 EXTRA_DIST += $(store_sql) $(store_scripts) schema/sql/queries.sql schema/gen/sql.awk
 
 libwebstore_la_SOURCES = \
 	web/store/apply.c web/store/apply.h \
 	web/store/apply_journal.c web/store/apply_journal.h \
+	web/store/arrival.c web/store/arrival.h \
 	web/store/artifacts.c web/store/artifacts.h \
 	web/store/backup.c \
 	web/store/chart.c \
@@ -32,6 +33,7 @@ libwebstore_la_SOURCES = \
 	web/store/locate.c \
 	web/store/map.c web/store/map.h \
 	web/store/models.c web/store/models.h \
+	web/store/order.c web/store/order.h \
 	web/store/outline.c web/store/outline.h \
 	web/store/pack.c web/store/pack.h \
 	web/store/pick.c web/store/pick.h \

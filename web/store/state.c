@@ -483,6 +483,7 @@ int state_writer(struct state *st, int64_t run_id, const char *uuid, struct stat
 			w->rank = sqlite3_column_int(q, 1);
 			w->segment = sqlite3_column_int(q, 2);
 			w->durable = (uint64_t)sqlite3_column_int64(q, 3);
+			w->ordered = sqlite3_column_int(q, 4);
 			w->loaded = true;
 			db_stop(q);
 		}

@@ -49,6 +49,7 @@ struct state_writer {
 	int64_t id;
 	int rank, segment;
 	uint64_t durable;
+	bool ordered; /* the order of its points across series is kept */
 	bool loaded;
 };
 

@@ -1,0 +1,11 @@
+-- The order of points across series, which imported files keep: a row for each batch of such a writer (web/store/order.h),
+-- in the order in which they came.
+ALTER TABLE writer ADD COLUMN ordered INTEGER NOT NULL DEFAULT 0;
+
+CREATE TABLE arrival (
+	id INTEGER PRIMARY KEY,
+	run_id INTEGER NOT NULL,
+	data BLOB NOT NULL
+);
+CREATE INDEX arrival_by_run ON arrival (run_id, id);
+PRAGMA user_version = 5;

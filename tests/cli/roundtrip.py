@@ -1,0 +1,190 @@
+"""Event files imported and exported again: every scalar must come back in its place with every bit of its step, wall time
+and value (NaN payloads, signalling ones too), whether the run went into a folder or through a server, from the ingest log or
+from folded chunks; what is no scalar is listed by the import. The files are made here, record by record; the reader below is
+this test's own."""
+import sys
+sys.dont_write_bytecode = True
+import glob
+import os
+import random
+import struct
+import subprocess
+import tempfile
+import time
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path.insert(0, os.path.join(HERE, "..", "api"))
+sys.path.insert(0, os.path.join(HERE, "..", "web"))
+import lib
+import twelve
+
+F32 = (0x00000000, 0x80000000, 0x3f800000, 0x00000001, 0x7f7fffff, 0x7f800000, 0xff800000, 0x7fc00000, 0x7fc12345, 0xffc00001,
+       0x7f800001, 0xffbfffff)
+F64 = (0x3fb999999999999a, 0x7ff8000000000001, 0xfff0000000000001, 0x7ff0000000000001, 0x7fefffffffffffff, 0x0000000000000001,
+       0x8000000000000000, 0x47f0000000000000)
+TIMES = (0.0, -1.5, 1795000000.125, 1795000000.125, 1e-300, 1795000000.1250002, 5e9, float("inf"))
+STEPS = (0, 1, -1, 2 ** 63 - 1, -2 ** 63, 7, 7)
+
+
+def run(*args):
+    environment = {k: v for k, v in os.environ.items() if k not in ("DPTRACK_TOKEN", "DPTRACK_URL")}
+    r = subprocess.run([lib.PROGRAM, *args], capture_output=True, text=True, timeout=120, env=environment)
+    lib.equal(r.returncode, 0, f"{' '.join(args)}: {r.stderr!r}")
+    return r.stdout
+
+
+# ---- writing ------------------------------------------------------------------------------------------------------
+
+def fixed(number, bits, size):
+    return twelve.varint(number << 3 | (5 if size == 4 else 1)) + bits.to_bytes(size, "little")
+
+
+def simple(tag, bits):
+    return twelve.field(1, tag) + fixed(2, bits, 4)
+
+
+def tensor(tag, bits):
+    """A double as TensorFlow 2 writes scalars: dtype 2, tensor_content."""
+    return twelve.field(1, tag) + twelve.field(8, twelve.field(1, 2) + twelve.field(4, bits.to_bytes(8, "little"))) + twelve.plugin("scalars")
+
+
+def widened(bits):
+    """A float's bits as those of the same double; NaNs keep theirs."""
+    if bits & 0x7f800000 == 0x7f800000:
+        return (bits & 0x80000000) << 32 | 0x7ff << 52 | (bits & 0x7fffff) << 29
+    return struct.unpack("<Q", struct.pack("<d", struct.unpack("<f", struct.pack("<I", bits))[0]))[0]
+
+
+def others():
+    """Values that runs do not keep: an image, a histogram, a text."""
+    image = twelve.field(1, "image") + twelve.field(4, twelve.field(1, 1) + twelve.field(4, b"\x89PNG"))
+    histogram = twelve.field(1, "weights") + twelve.field(5, twelve.field(1, 0.5) + twelve.field(2, 1.5))
+    return [image, histogram, twelve.text_value("words", "as they are")]
+
+
+def write(path, rng, count, first=0):
+    """A file of its own order; returns its scalars as (tag, step, bits of the time, bits of the value)."""
+    want, tags = [], ["loss", "äé/β", "eval/acc", "a tag", "late"]
+    os.makedirs(os.path.dirname(path), exist_ok=True)
+    with open(path, "wb") as out:
+        twelve.write_record(out, twelve.event(1795000000.0, 0, version="brain.Event:2"))
+        if first:
+            twelve.write_record(out, twelve.event(1795000000.0, first) + twelve.field(7, twelve.field(1, 1)))
+        for i in range(count):
+            wild = not first and i < 400
+            wall = rng.choice(TIMES) if wild else 1795000000 + i * 0.25 - rng.random() * (i % 3)
+            step = first + (rng.choice(STEPS) if wild else i // 3)
+            values = []
+            for _ in range(rng.choice((1, 1, 1, 2, 5))):
+                tag = rng.choice(tags[:5 if i > count // 2 else 4])
+                if rng.random() < 0.2:
+                    bits = rng.choice(F64)
+                    values.append(tensor(tag, bits))
+                else:
+                    narrow = rng.choice(F32) if rng.random() < 0.5 else rng.getrandbits(32)
+                    bits = widened(narrow)
+                    values.append(simple(tag, narrow))
+                want.append((tag, step, struct.pack("<d", wall), bits))
+            record = twelve.field(1, wall) + (twelve.field(2, step) if step else b"") + twelve.field(5, b"".join(twelve.field(1, v) for v in values))
+            twelve.write_record(out, record)
+        for value in others():
+            twelve.write_record(out, twelve.event(1795009999.0, first + count, value))
+    return want
+
+
+# ---- reading ------------------------------------------------------------------------------------------------------
+
+def fields(data):
+    """(number, value) of every field of a message: bytes, or the number that stands there."""
+    at = 0
+
+    def number():
+        nonlocal at
+        v = shift = 0
+        while True:
+            v |= (data[at] & 127) << shift
+            at, shift = at + 1, shift + 7
+            if data[at - 1] < 128:
+                return v
+
+    while at < len(data):
+        key = number()
+        kind = key & 7
+        if kind == 0:
+            yield key >> 3, number()
+            continue
+        size = {1: 8, 5: 4}.get(kind) or number()
+        yield key >> 3, data[at:at + size] if kind == 2 else int.from_bytes(data[at:at + size], "little")
+        at += size
+
+
+def read(path):
+    """The scalars of a file, as write() returns them."""
+    with open(path, "rb") as f:
+        data = f.read()
+    at, out = 0, []
+    while at < len(data):
+        size = int.from_bytes(data[at:at + 8], "little")
+        if twelve.masked_crc(data[at:at + 8]) != int.from_bytes(data[at + 8:at + 12], "little"):
+            raise AssertionError(f"{path}: damaged at {at}")
+        event = dict(fields(data[at + 12:at + 12 + size]))
+        step = (event.get(2, 0) ^ 1 << 63) - (1 << 63)
+        for number, value in fields(event.get(5, b"")):
+            v = dict(fields(value))
+            if 2 in v:
+                out.append((v[1].decode(), step, event.get(1, 0).to_bytes(8, "little"), v.get(1001, widened(v[2]))))
+        at += 16 + size
+    return out
+
+
+# ---- there and back -----------------------------------------------------------------------------------------------
+
+def exported(folder, name, *where):
+    out = os.path.join(folder, name)
+    run("export", "--events", out, *where)
+    lib.check(not glob.glob(f"{out}/**/*.part-*", recursive=True), f"{name}: parts are left")
+    return {os.path.basename(os.path.dirname(p)).rpartition("-")[0] + p[-1:]: read(p)
+            for p in glob.glob(f"{out}/**/events.out.tfevents.*", recursive=True)}
+
+
+def compare(got, want, what):
+    lib.equal(sorted(got), sorted(want), f"{what}: files")
+    for name in want:
+        have = got.get(name, [])
+        lib.equal(len(have), len(want[name]), f"{what}: scalars of {name}")
+        wrong = next(((i, a, b) for i, (a, b) in enumerate(zip(have, want[name])) if a != b), None)
+        lib.check(wrong is None, f"{what}: {name}: the first that differs (place, got, want): {wrong}")
+
+
+def wait_folded(server):
+    until = time.monotonic() + 60
+    while time.monotonic() < until and "dptrack_store_unfolded_points 0\n" not in server.request("GET", "/metrics")[2].decode():
+        time.sleep(0.1)
+
+
+def main():
+    lib.bound(300)
+    rng = random.Random(4)
+    with tempfile.TemporaryDirectory(prefix="dptrack-test.") as folder:
+        source, into, far = (os.path.join(folder, n) for n in ("source", "into", "far"))
+        name = "events.out.tfevents.1795000000.here.%d.0"
+        want = {"long0": write(os.path.join(source, "e", "long", name % 0), rng, 15000),
+                "twice0": write(os.path.join(source, "e", "twice", name % 0), rng, 700),
+                "twice1": write(os.path.join(source, "e", "twice", name % 1), rng, 500, first=300)}
+        said = run("import", source, "--logdir", into)
+        for line in ("left out of the run: 3 times images image", "3 times histograms weights", "3 times text"):
+            lib.check(line in said.replace("  ", " "), f"import says: {line}: {said!r}")
+        compare(exported(folder, "out", "--logdir", into), want, "a folder")
+        server = lib.Server(far)
+        said = run("import", source, "--url", server.url)
+        lib.check("left out: 3 times" in said, said)
+        compare(exported(folder, "out-url", "--url", server.url), want, "a server")
+        wait_folded(server)
+        compare(exported(folder, "out-folded", "--url", server.url), want, "a server, folded")
+        run("import", os.path.join(folder, "out-url"), "--url", server.url, "--experiment", "again")
+        again = exported(folder, "out-again", "--url", server.url, "--experiment", "again")
+        compare({k.rpartition("-")[0].rpartition("_")[2] + k[-1:]: v for k, v in again.items()}, want, "an export, imported and exported again")
+        lib.equal(server.stop(), 0, "exit code")
+    lib.finish("roundtrip")
+
+
+main()
