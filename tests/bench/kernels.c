@@ -206,7 +206,7 @@ static struct unit *unit(struct bench *b, struct cell *x, int64_t k, int kernel,
 	struct cell *wp = packed(b, OP_conv, &u->conv, x, u->w, u->y);
 	add(b, &(struct call){ OP_conv, &u->conv, { x, wp }, { u->y }, 2, 1, u->flops });
 	add(b, &(struct call){ OP_bn_stats, &u->bn, { u->y }, { u->stat }, 1, 1, 0 });
-	add(b, &(struct call){ OP_bn_running, &u->bn, { u->stat, mean, var }, { mean, var }, 3, 2, 0 });
+	add(b, &(struct call){ OP_bn_running, &u->bn, { u->stat, mean, var, mean, var }, { mean, var }, 5, 2, 0 });
 	add(b,
 	    &(struct call){ OP_bn_apply, &u->bn, { u->y, u->stat, u->gamma, u->beta, residual }, { u->z }, 5, 1, 0 });
 	return u;

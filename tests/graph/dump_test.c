@@ -81,12 +81,17 @@ static void check_all(const char *name, const struct net_opts *o, int n)
 		net_free(&nets[i]);
 }
 
-static void check(const struct net_opts *o)
+static void check_as(const char *name, const struct net_opts *o)
 {
 	struct net_opts all[] = { *o, *o };
 
 	all[1].training = false;
-	check_all(o->model, all, 2);
+	check_all(name, all, 2);
+}
+
+static void check(const struct net_opts *o)
+{
+	check_as(o->model, o);
 }
 
 /* Two ranks, several micro-batches a step, activations made again. */
@@ -137,6 +142,18 @@ static void test_resnet50(void **state)
 	check(&o);
 }
 
+static void test_gpt(void **state)
+{
+	struct net_opts o = { .model = "gpt2-124m",
+			      .small = true,
+			      .batch = 3,
+			      .training = true,
+			      .precision = { DTYPE_BF16, DTYPE_F32 } };
+
+	(void)state;
+	check_as("gpt-small", &o);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -144,6 +161,7 @@ int main(void)
 		cmocka_unit_test(test_resnet18),
 		cmocka_unit_test(test_resnet50),
 		cmocka_unit_test(test_shared),
+		cmocka_unit_test(test_gpt),
 	};
 
 	return cmocka_run_group_tests_name("dump", tests, NULL, NULL);

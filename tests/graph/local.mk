@@ -1,6 +1,7 @@
 # tests/graph: placement and plans (plan_test), two streams at once (stream_test), what the passes leave behind (pass_test), dumps against golden files
 # (dump_test; regenerate with UPDATE_GOLDEN=1).
 EXTRA_DIST += \
+	tests/graph/golden/gpt-small.txt \
 	tests/graph/golden/resnet18.params \
 	tests/graph/golden/resnet18.txt \
 	tests/graph/golden/resnet20.params \

@@ -30,6 +30,15 @@ static int add_update(struct graph *g, const struct net_opts *o, struct err *err
 	return rc || o->more_follow ? rc : optimizer_add(g, &sgd, err);
 }
 
+static void make_small(struct model_config *c)
+{
+	c->layers = c->heads = 2;
+	c->width = 32;
+	c->context = c->seq_len = 16;
+	c->vocab = 61;
+	c->dropout = 0.1;
+}
+
 void net_make(struct net *ret, const struct net_opts *o)
 {
 	const struct model *m = model_find(o->model);
@@ -43,6 +52,8 @@ void net_make(struct net *ret, const struct net_opts *o)
 	c.act = o->gelu ? MODEL_GELU : MODEL_RELU;
 	if (o->image)
 		c.image_h = c.image_w = o->image;
+	if (o->small)
+		make_small(&c);
 	if (model_build(m, g, &c, o->batch, &err) || pass_shape(g, &err) || (o->training && pass_grad(g, &err)) ||
 	    pass_fuse(g, &err) || pass_precision(g, &o->precision, &err) || pass_recompute(g, o->recompute, &err) ||
 	    add_update(g, o, &err) || pass_shape(g, &err) || schedule_make(&ret->schedule, g, &err))

@@ -17,6 +17,7 @@ struct net_opts {
 	int64_t batch;
 	int image; /* 0: the model's own size */
 	bool training, gelu;
+	bool small; /* a language model of 2 layers and 2 heads, 32 wide, 16 positions, 61 tokens, dropout 0.1 */
 	struct precision precision;
 	enum recompute recompute;
 	int world;	  /* ranks of ddp with synchronised batch norm, in buckets of 100 KB; 0: one rank */

@@ -2,11 +2,13 @@
 #include "trainer/engine/optimizer.h"
 
 #include "trainer/ops/adamw/adamw.h"
+#include "trainer/ops/bn/bn.h"
 #include "trainer/ops/ema/ema.h"
 #include "trainer/ops/guard/guard.h"
 #include "trainer/ops/lamb/lamb.h"
 #include "trainer/ops/lars/lars.h"
 #include "trainer/ops/norm/norm.h"
+#include "trainer/ops/ops.h"
 #include "trainer/ops/sgd/sgd.h"
 
 struct optimizer_opts optimizer_opts_of(const struct run_config *cfg)
@@ -66,6 +68,15 @@ int optimizer_use_averages(struct graph *g, const struct optimizer_opts *o, stru
 	return graph_failed(g) ? err_set(err, g->err.code, "%s", g->err.text) : 0;
 }
 
+static void keep_statistics(struct graph *g, struct tensor *step)
+{
+	const int n = g->n_nodes;
+
+	for (int i = 0; i < n && !graph_failed(g); i++)
+		if (g->nodes[i]->op == &op_bn_running)
+			bn_keep_add(g, g->nodes[i], step);
+}
+
 int optimizer_add(struct graph *g, const struct optimizer_opts *o, struct err *err)
 {
 	const struct guard_attr guard = { .max_norm = o->max_grad_norm, .scaling = o->scaling };
@@ -80,6 +91,7 @@ int optimizer_add(struct graph *g, const struct optimizer_opts *o, struct err *e
 	for (int i = 0; i < n && !graph_failed(g); i++)
 		if (g->tensors[i]->kind == TENSOR_PARAM && g->tensors[i]->grad)
 			add_step(g, g->tensors[i], step, o);
+	keep_statistics(g, step);
 	for (int i = 0; ema.decay > 0 && i < n && !graph_failed(g); i++)
 		if (is_averaged(g->tensors[i]))
 			ema_add(g, g->tensors[i], step, &ema);

@@ -30,6 +30,35 @@ static struct node *add_stats(struct graph *g, struct tensor *x, const struct bn
 						  NODE_ATTR(defaults) });
 }
 
+static struct tensor *next_of(struct graph *g, const struct tensor *running)
+{
+	struct tensor like = { .kind = TENSOR_MOMENT, .dtype = running->dtype, .shape = running->shape, .life = LIFE_ACROSS };
+
+	like.name = graph_printf(g, "%s.next", running->name);
+	return like.name ? graph_tensor(g, &like) : NULL;
+}
+
+static void add_running(struct graph *g, struct tensor *stat, const struct bn_tensors *t, const char *name)
+{
+	struct tensor *mean = next_of(g, t->mean), *var = next_of(g, t->var);
+
+	graph_node(g, &(struct node_spec){ .op = &op_bn_running,
+					   .name = graph_printf(g, "%s.running", name),
+					   NODE_IN(stat, t->mean, t->var, mean, var),
+					   NODE_OUT(mean, var),
+					   NODE_ATTR(defaults) });
+}
+
+struct node *bn_keep_add(struct graph *g, const struct node *running, struct tensor *step)
+{
+	struct tensor *mean = running->in[1], *var = running->in[2];
+
+	return graph_node(g, &(struct node_spec){ .op = &op_bn_keep,
+						  .name = graph_printf(g, "%s.keep", running->name),
+						  NODE_IN(step, running->out[0], running->out[1], mean, var),
+						  NODE_OUT(mean, var) });
+}
+
 struct tensor *bn_add(struct graph *g, struct tensor *x, const struct bn_tensors *t)
 {
 	struct node *stats, *apply;
@@ -48,13 +77,8 @@ struct tensor *bn_add(struct graph *g, struct tensor *x, const struct bn_tensors
 						   NODE_IN(x, stats->out[0], t->gamma, t->beta, NULL),
 						   NODE_OUT(NULL),
 						   NODE_ATTR(defaults) });
-	if (stats->op == &op_bn_fixed)
-		return apply ? apply->out[0] : NULL;
-	graph_node(g, &(struct node_spec){ .op = &op_bn_running,
-					   .name = graph_printf(g, "%s.running", name),
-					   NODE_IN(stats->out[0], t->mean, t->var),
-					   NODE_OUT(t->mean, t->var),
-					   NODE_ATTR(defaults) });
+	if (stats->op != &op_bn_fixed)
+		add_running(g, stats->out[0], t, name);
 	return apply ? apply->out[0] : NULL;
 }
 
@@ -120,9 +144,17 @@ static int running_shape(struct graph *g, struct node *n)
 	int64_t c = shape_count(&n->in[1]->shape);
 
 	return graph_expect(g, n,
-			    has_count(n->in[0], 2 * c + 1) && has_count(n->in[2], c) && n->out[0] == n->in[1] &&
-				    n->out[1] == n->in[2],
-			    "running statistics are updated in place and fit the batch's");
+			    has_count(n->in[0], 2 * c + 1) && has_count(n->in[2], c) && has_count(n->in[3], c) &&
+				    has_count(n->in[4], c) && n->out[0] == n->in[3] && n->out[1] == n->in[4],
+			    "running statistics and the next ones fit the batch's");
+}
+
+static int keep_shape(struct graph *g, struct node *n)
+{
+	return graph_expect(g, n,
+			    n->out[0] == n->in[3] && n->out[1] == n->in[4] && same_shape(n->in[1], n->in[3]) &&
+				    same_shape(n->in[2], n->in[4]),
+			    "running statistics are replaced in place");
 }
 
 static int grad_stats_shape(struct graph *g, struct node *n)
@@ -268,6 +300,13 @@ const struct op op_bn_running = {
 	.recompute = RECOMPUTE_NEVER,
 	.shape = running_shape,
 	.dtype = bn_dtype,
+};
+
+const struct op op_bn_keep = {
+	.name = "bn_keep",
+	.id = OP_bn_keep,
+	.shape = keep_shape,
+	.dtype = op_dtype_keep,
 };
 
 const struct op op_bn_infer = {

@@ -1,7 +1,8 @@
 /* bn.h: batch normalisation over N, H, W of x [N,H,W,C], split so that statistics can be reduced between ranks.
  *   bn_stats        in x                                               out stat
  *   bn_apply        in x, stat, gamma, beta, residual?                 out y
- *   bn_running      in stat, mean, var                                 out mean, var  (the same tensors, updated)
+ *   bn_running      in stat, mean, var, next_mean, next_var            out next_mean, next_var  (updated)
+ *   bn_keep         in step, next_mean, next_var, mean, var            out mean, var  (the same tensors, updated)
  *   bn_fixed        in mean, var                                       out stat         (of frozen statistics)
  *   bn_infer        in x, gamma, beta, mean, var, residual?            out y
  *   bn_grad_stats   in dy, dy2?, x, stat, gamma, beta, y?              out dstat, g?
@@ -11,6 +12,9 @@
  * synchronised). mean = sum/count, var = sumsq/count - mean^2 (biased, for normalising), xhat = (x-mean)/sqrt(var+eps).
  * y = act(gamma*xhat + beta [+ residual]). running = (1-momentum)*running + momentum*new with the unbiased variance
  * (var*count/(count-1); count 1: the biased one).
+ * The running statistics that a step would leave are made beside those that count (next, from mean and var at the first
+ * micro-batch, from itself at later ones) and take their place at the end of the step, unless trainer/ops/guard skips it:
+ * a batch whose gradients are not finite moves nothing.
  * bn_fixed gives the stat of a batch so large (2^100) that this one changes nothing: sums of mean*count, so that
  * normalising with it is normalising with the running statistics, and a gradient that does not flow through them.
  * g is the gradient at gamma*xhat+beta: (dy [+ dy2]) where the output was positive (relu) else (dy [+ dy2]). When relu
@@ -38,5 +42,8 @@ struct bn_tensors { /* all of length C, master type */
 
 /* Adds stats + apply + running in a training graph (fixed + apply when the statistics are frozen), infer otherwise. */
 struct tensor *bn_add(struct graph *g, struct tensor *x, const struct bn_tensors *t);
+
+/* What the optimiser's part of a training graph does with the running statistics; `running` is a bn_running node. */
+struct node *bn_keep_add(struct graph *g, const struct node *running, struct tensor *step);
 
 #endif

@@ -5,6 +5,7 @@
 #include "trainer/ops/bn/bn.h"
 #include "trainer/ops/bn/bn_math.h"
 #include "trainer/ops/cases.h"
+#include "trainer/ops/guard/guard.h"
 
 #define BN_ROUNDINGS 12
 #define BN_EPS 1e-5
@@ -72,11 +73,23 @@ static struct node *build_running(struct graph *g, const struct op_case *c)
 	struct bn_attr attr = attr_of(c);
 	int64_t ch = c->size[C];
 	struct tensor *mean = vector(g, "mean", ch), *var = vector(g, "var", ch);
+	struct tensor *next_mean = vector(g, "next_mean", ch), *next_var = vector(g, "next_var", ch);
 
 	return graph_node(g, &(struct node_spec){ .op = &op_bn_running,
-						  NODE_OUT(mean, var),
+						  NODE_OUT(next_mean, next_var),
 						  NODE_ATTR(attr),
-						  NODE_IN(sums(g, "stat", 2 * ch + 1), mean, var) });
+						  NODE_IN(sums(g, "stat", 2 * ch + 1), mean, var, next_mean, next_var) });
+}
+
+static struct node *build_keep(struct graph *g, const struct op_case *c)
+{
+	int64_t ch = c->size[0];
+	struct tensor *mean = vector(g, "mean", ch), *var = vector(g, "var", ch);
+
+	return graph_node(g, &(struct node_spec){ .op = &op_bn_keep,
+						  NODE_OUT(mean, var),
+						  NODE_IN(sums(g, "step", GUARD_STEP_VALUES), vector(g, "next_mean", ch),
+							  vector(g, "next_var", ch), mean, var) });
 }
 
 static struct node *build_fixed(struct graph *g, const struct op_case *c)
@@ -185,7 +198,14 @@ static void fill_running(const struct op_case *c, struct case_values *v)
 {
 	fill_stat(c, v->in[0]);
 	for (int64_t i = 0; i < c->size[C]; i++)
-		v->in[2][i] = fabs(v->in[2][i]);
+		v->in[2][i] = fabs(v->in[2][i]), v->in[4][i] = fabs(v->in[4][i]);
+}
+
+/* size: channels, skipped. */
+static void fill_keep(const struct op_case *c, struct case_values *v)
+{
+	case_step(v->in[0], 3);
+	v->in[0][GUARD_SKIP] = (double)c->size[1];
 }
 
 static void fill_fixed(const struct op_case *c, struct case_values *v)
@@ -257,7 +277,7 @@ static double bound_infer(const struct case_values *v, int k, double *terms)
 static double bound_running(const struct case_values *v, int k, double *terms)
 {
 	for (int64_t i = 0; i < case_count(v->node->in[1]); i++)
-		terms[i] = fabs(v->in[k + 1][i]) + fabs(v->out[k][i]);
+		terms[i] = fabs(v->in[k + 3][i]) + fabs(v->out[k][i]);
 	return 4;
 }
 
@@ -327,6 +347,12 @@ const struct op_case cases_bn_running[] = {
 	SHAPES(build_running, fill_running, bound_running),
 	{ "a single value", .build = build_running, .fill = fill_running, .bound = bound_running,
 	  .size = { 1, 1, 1, 5 } },
+	{ NULL },
+};
+
+const struct op_case cases_bn_keep[] = {
+	{ "kept", .build = build_keep, .fill = fill_keep, .exact = true, .size = { 29, 0 } },
+	{ "skipped", .build = build_keep, .fill = fill_keep, .exact = true, .size = { 29, 1 } },
 	{ NULL },
 };
 

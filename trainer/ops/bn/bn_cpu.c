@@ -8,6 +8,7 @@
 #include "trainer/backends/cpu/vec.h"
 #include "trainer/ops/bn/bn.h"
 #include "trainer/ops/bn/bn_math.h"
+#include "trainer/ops/guard/guard.h"
 #include "trainer/ops/ops.h"
 
 #define BLOCK_ROWS 64
@@ -214,7 +215,7 @@ static int bn_small_prepare(const struct kernel_env *env, struct node *n, void *
 	if (rc)
 		return rc;
 	s = state;
-	if (n->attr) /* bn_grad_params needs none */
+	if (n->attr) /* not every one has any */
 		s->attr = *(const struct bn_attr *)n->attr;
 	s->c = shape_count(&n->out[0]->shape);
 	*ret_state = s;
@@ -224,20 +225,29 @@ static int bn_small_prepare(const struct kernel_env *env, struct node *n, void *
 static int bn_running_run(void *state, const struct kernel_args *args, struct err *err)
 {
 	const struct bn_state *s = state;
-	const double *stat = args->in[0];
-	const float *mean_in = args->in[1], *var_in = args->in[2];
+	const int from = args->page->micro == 0 ? 1 : 3;
+	const float *mean_in = args->in[from], *var_in = args->in[from + 1];
 	float *mean = args->out[0], *var = args->out[1];
-	double count = stat[2 * s->c], m = s->attr.momentum;
 
 	(void)err;
-	for (int64_t i = 0; i < s->c && count > 0; i++) {
-		double mu = stat[i] / count, v = stat[s->c + i] / count - mu * mu;
+	for (int64_t i = 0; i < s->c; i++) {
+		double next_mean = (double)mean_in[i], next_var = (double)var_in[i];
 
-		v = v > 0 ? v : 0;
-		v = count > 1 ? v * count / (count - 1) : v;
-		mean[i] = (float)((1 - m) * (double)mean_in[i] + m * mu);
-		var[i] = (float)((1 - m) * (double)var_in[i] + m * v);
+		bn_running_update(args->in[0], s->c, i, s->attr.momentum, &next_mean, &next_var);
+		mean[i] = (float)next_mean;
+		var[i] = (float)next_var;
 	}
+	return 0;
+}
+
+static int bn_keep_run(void *state, const struct kernel_args *args, struct err *err)
+{
+	const struct bn_state *s = state;
+	const double *step = args->in[0];
+
+	(void)err;
+	for (int k = 0; k < 2 && step[GUARD_SKIP] == 0; k++)
+		memcpy(args->out[k], args->in[k + 1], (size_t)s->c * sizeof(float));
 	return 0;
 }
 
@@ -351,6 +361,7 @@ const struct kernel bn_infer_cpu = { .prepare = bn_apply_prepare, .run = bn_infe
 const struct kernel bn_running_cpu = { .prepare = bn_small_prepare,
 				       .run = bn_running_run,
 				       .release = cpu_state_release };
+const struct kernel bn_keep_cpu = { .prepare = bn_small_prepare, .run = bn_keep_run, .release = cpu_state_release };
 const struct kernel bn_fixed_cpu = { .prepare = bn_small_prepare,
 				     .run = bn_fixed_run,
 				     .release = cpu_state_release };

@@ -3,6 +3,7 @@
 
 #include "trainer/ops/bn/bn.h"
 #include "trainer/ops/bn/bn_math.h"
+#include "trainer/ops/guard/guard.h"
 #include "trainer/ops/ref.h"
 
 static int64_t pixels_of(const struct tensor *x)
@@ -130,8 +131,23 @@ static int running_run(void *state, const struct kernel_args *args, struct err *
 	int64_t channels = n->in[1]->shape.dim[0];
 
 	(void)err;
+	if (args->page->micro == 0) {
+		memcpy(mean, args->in[1], tensor_bytes(n->in[1]));
+		memcpy(var, args->in[2], tensor_bytes(n->in[2]));
+	}
 	for (int64_t c = 0; c < channels; c++)
 		bn_running_update(args->in[0], channels, c, attr->momentum, &mean[c], &var[c]);
+	return 0;
+}
+
+static int keep_run(void *state, const struct kernel_args *args, struct err *err)
+{
+	const struct node *n = state;
+	const double *step = args->in[0];
+
+	(void)err;
+	for (int k = 0; k < 2 && step[GUARD_SKIP] == 0; k++)
+		memcpy(args->out[k], args->in[k + 1], tensor_bytes(n->out[k]));
 	return 0;
 }
 
@@ -213,6 +229,7 @@ const struct kernel bn_stats_ref = REF_KERNEL(stats_run);
 const struct kernel bn_apply_ref = { .prepare = prepare_0, .run = apply_run, .release = ref_release };
 const struct kernel bn_fixed_ref = REF_KERNEL(fixed_run);
 const struct kernel bn_running_ref = REF_KERNEL(running_run);
+const struct kernel bn_keep_ref = REF_KERNEL(keep_run);
 const struct kernel bn_infer_ref = { .prepare = prepare_0, .run = infer_run, .release = ref_release };
 const struct kernel bn_grad_stats_ref = { .prepare = prepare_2, .run = grad_stats_run, .release = ref_release };
 const struct kernel bn_grad_apply_ref = { .prepare = prepare_1, .run = grad_apply_run, .release = ref_release };
