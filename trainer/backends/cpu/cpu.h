@@ -73,6 +73,23 @@ int cpu_elems_new(const struct kernel_env *env, const struct node *n, cpu_part_f
 		  struct err *err);
 int cpu_elems_run(void *state, const struct kernel_args *args, struct err *err);
 
+/* One step of one parameter, or of an average: the state of these kernels begins so. */
+struct cpu_update {
+	cpu_part_fn *loop;
+	const void *attr; /* the node's */
+	int64_t count;
+	int parts;
+};
+
+struct cpu_update_opts {
+	cpu_part_fn *loop;
+	int n_in;     /* so many inputs, the first ones, are f32 where they are there */
+	size_t bytes; /* of the whole state */
+};
+
+int cpu_update_new(const struct kernel_env *env, const struct node *n, const struct cpu_update_opts *o, void **ret_state,
+		   struct err *err);
+
 /* Table of one loop's versions, for each.h's users: CPU_PICK(env, add) is add as compiled for the machine. */
 #if defined(__x86_64__)
 #define CPU_TABLE(f)                                                                                                   \

@@ -153,3 +153,25 @@ int cpu_elems_run(void *state, const struct kernel_args *args, struct err *err)
 	cpu_parallel(e.parts, e.loop, &e);
 	return 0;
 }
+
+int cpu_update_new(const struct kernel_env *env, const struct node *n, const struct cpu_update_opts *o, void **ret_state,
+		   struct err *err)
+{
+	void *state = NULL;
+	int rc = 0;
+
+	for (int i = 0; !rc && i < o->n_in; i++)
+		rc = n->in[i] ? cpu_want(n, n->in[i], DTYPE_F32, err) : 0;
+	if (!rc)
+		rc = cpu_state_new(o->bytes, &state, err);
+	if (rc)
+		return rc;
+	*(struct cpu_update *)state = (struct cpu_update){
+		.loop = o->loop,
+		.attr = n->attr,
+		.count = shape_count(&n->in[0]->shape),
+		.parts = cpu_parts(env, shape_count(&n->in[0]->shape)),
+	};
+	*ret_state = state;
+	return 0;
+}

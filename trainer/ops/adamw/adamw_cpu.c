@@ -8,10 +8,7 @@
 #include "trainer/ops/guard/guard.h"
 
 struct adamw_state {
-	cpu_part_fn *loop;
-	struct adamw_attr attr;
-	int64_t count;
-	int parts;
+	struct cpu_update u;
 	const float *g;
 	float *p, *m, *v;
 	float grad_scale, keep; /* keep: what decoupled decay leaves of p */
@@ -23,28 +20,15 @@ struct adamw_state {
 
 static int adamw_prepare(const struct kernel_env *env, struct node *n, void **ret_state, struct err *err)
 {
-	struct adamw_state *s;
-	void *state;
-	int rc = 0;
+	const struct cpu_update_opts o = { CPU_PICK(env, adamw_loop), .n_in = 4, .bytes = sizeof(struct adamw_state) };
 
-	for (int i = 0; !rc && i < 4; i++)
-		rc = cpu_want(n, n->in[i], DTYPE_F32, err);
-	if (!rc)
-		rc = cpu_state_new(sizeof(*s), &state, err);
-	if (rc)
-		return rc;
-	s = state;
-	s->loop = CPU_PICK(env, adamw_loop);
-	s->attr = *(const struct adamw_attr *)n->attr;
-	s->count = shape_count(&n->in[0]->shape);
-	s->parts = cpu_parts(env, s->count);
-	*ret_state = s;
-	return 0;
+	return cpu_update_new(env, n, &o, ret_state, err);
 }
 
 static int adamw_run(void *state, const struct kernel_args *args, struct err *err)
 {
 	struct adamw_state s = *(const struct adamw_state *)state;
+	const struct adamw_attr *a = s.u.attr;
 	const double *step = args->in[4];
 	double lr = args->page->lr, t = step[GUARD_UPDATES];
 
@@ -56,10 +40,10 @@ static int adamw_run(void *state, const struct kernel_args *args, struct err *er
 	s.m = args->out[1];
 	s.v = args->out[2];
 	s.grad_scale = (float)step[GUARD_FACTOR];
-	s.keep = s.attr.coupled ? 1 : (float)(1 - lr * s.attr.weight_decay);
-	s.rate = (float)(lr / (1 - pow(s.attr.beta1, t)));
-	s.root_scale = (float)(1 / sqrt(1 - pow(s.attr.beta2, t)));
-	cpu_parallel(s.parts, s.loop, &s);
+	s.keep = a->coupled ? 1 : (float)(1 - lr * a->weight_decay);
+	s.rate = (float)(lr / (1 - pow(a->beta1, t)));
+	s.root_scale = (float)(1 / sqrt(1 - pow(a->beta2, t)));
+	cpu_parallel(s.u.parts, s.u.loop, &s);
 	return 0;
 }
 
@@ -71,9 +55,10 @@ const struct kernel adamw_cpu = { .prepare = adamw_prepare, .run = adamw_run, .r
 static void V(adamw_loop)(void *arg, int part, int parts)
 {
 	const struct adamw_state *s = arg;
-	struct cpu_range r = cpu_split(s->count, LANES, part, parts);
-	float decay = s->attr.coupled ? (float)s->attr.weight_decay : 0, eps = (float)s->attr.eps;
-	float share1 = (float)(1 - s->attr.beta1), beta2 = (float)s->attr.beta2, share2 = (float)(1 - s->attr.beta2);
+	const struct adamw_attr *a = s->u.attr;
+	struct cpu_range r = cpu_split(s->u.count, LANES, part, parts);
+	float decay = a->coupled ? (float)a->weight_decay : 0, eps = (float)a->eps;
+	float share1 = (float)(1 - a->beta1), beta2 = (float)a->beta2, share2 = (float)(1 - a->beta2);
 
 	for (int64_t i = r.begin; i < r.end; i += LANES) {
 		int64_t n = r.end - i;

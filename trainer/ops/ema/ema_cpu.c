@@ -5,10 +5,7 @@
 #include "trainer/ops/ema/ema_math.h"
 
 struct ema_state {
-	cpu_part_fn *loop;
-	struct ema_attr attr;
-	int64_t count;
-	int parts;
+	struct cpu_update u;
 	const float *x;
 	float *ema;
 	float keep, share;
@@ -19,29 +16,15 @@ struct ema_state {
 
 static int ema_prepare(const struct kernel_env *env, struct node *n, void **ret_state, struct err *err)
 {
-	struct ema_state *s;
-	void *state;
-	int rc = 0;
+	const struct cpu_update_opts o = { CPU_PICK(env, ema_loop), .n_in = 2, .bytes = sizeof(struct ema_state) };
 
-	for (int i = 0; !rc && i < 2; i++)
-		rc = cpu_want(n, n->in[i], DTYPE_F32, err);
-	if (!rc)
-		rc = cpu_state_new(sizeof(*s), &state, err);
-	if (rc)
-		return rc;
-	s = state;
-	s->loop = CPU_PICK(env, ema_loop);
-	s->attr = *(const struct ema_attr *)n->attr;
-	s->count = shape_count(&n->in[0]->shape);
-	s->parts = cpu_parts(env, s->count);
-	*ret_state = s;
-	return 0;
+	return cpu_update_new(env, n, &o, ret_state, err);
 }
 
 static int ema_run(void *state, const struct kernel_args *args, struct err *err)
 {
 	struct ema_state s = *(const struct ema_state *)state;
-	double keep = ema_keep(&s.attr, args->in[2]);
+	double keep = ema_keep(s.u.attr, args->in[2]);
 
 	(void)err;
 	if (keep >= 1)
@@ -50,7 +33,7 @@ static int ema_run(void *state, const struct kernel_args *args, struct err *err)
 	s.ema = args->out[0];
 	s.keep = (float)keep;
 	s.share = (float)(1 - keep);
-	cpu_parallel(s.parts, s.loop, &s);
+	cpu_parallel(s.u.parts, s.u.loop, &s);
 	return 0;
 }
 
@@ -62,7 +45,7 @@ const struct kernel ema_cpu = { .prepare = ema_prepare, .run = ema_run, .release
 static void V(ema_loop)(void *arg, int part, int parts)
 {
 	const struct ema_state *s = arg;
-	struct cpu_range r = cpu_split(s->count, LANES, part, parts);
+	struct cpu_range r = cpu_split(s->u.count, LANES, part, parts);
 
 	for (int64_t i = r.begin; i < r.end; i += LANES) {
 		v16 x = vload_any(s->x, i, r.end - i, false);

@@ -10,12 +10,9 @@
 #include "trainer/ops/lamb/lamb_math.h"
 
 struct lamb_state { /* of both ops */
-	cpu_part_fn *loop;
-	struct lamb_attr attr;
-	int64_t count;
-	int parts;
+	struct cpu_update u;
 	const float *g, *p_in, *u_in;
-	float *p, *m, *v, *u;
+	float *p, *m, *v, *out;
 	float grad_scale, mean_scale, root_scale; /* 1 / (1 - b1^t), 1 / sqrt(1 - b2^t) */
 	float rate;				  /* lr times the trust ratio */
 };
@@ -23,48 +20,24 @@ struct lamb_state { /* of both ops */
 #define CPU_BODY "trainer/ops/lamb/lamb_cpu.c"
 #include "trainer/backends/cpu/each.h"
 
-static int lamb_new(const struct kernel_env *env, struct node *n, int n_f32, struct lamb_state **ret, struct err *err)
-{
-	struct lamb_state *s;
-	void *state;
-	int rc = 0;
-
-	for (int i = 0; !rc && i < n_f32; i++)
-		rc = cpu_want(n, n->in[i], DTYPE_F32, err);
-	if (!rc)
-		rc = cpu_state_new(sizeof(*s), &state, err);
-	if (rc)
-		return rc;
-	s = state;
-	s->count = shape_count(&n->in[0]->shape);
-	s->parts = cpu_parts(env, s->count);
-	*ret = s;
-	return 0;
-}
-
 static int update_prepare(const struct kernel_env *env, struct node *n, void **ret_state, struct err *err)
 {
-	struct lamb_state *s;
-	int rc = lamb_new(env, n, 4, &s, err);
+	const struct cpu_update_opts o = { CPU_PICK(env, update_loop), .n_in = 4, .bytes = sizeof(struct lamb_state) };
 
-	if (rc)
-		return rc;
-	s->loop = CPU_PICK(env, update_loop);
-	s->attr = *(const struct lamb_attr *)n->attr;
-	*ret_state = s;
-	return 0;
+	return cpu_update_new(env, n, &o, ret_state, err);
 }
 
 static int update_run(void *state, const struct kernel_args *args, struct err *err)
 {
 	struct lamb_state s = *(const struct lamb_state *)state;
 	const double *step = args->in[4];
+	const struct lamb_attr *a = s.u.attr;
 	double t = step[GUARD_UPDATES];
 
 	(void)err;
-	s.u = args->out[0];
+	s.out = args->out[0];
 	if (step[GUARD_SKIP] != 0) {
-		memset(s.u, 0, (size_t)s.count * sizeof(*s.u));
+		memset(s.out, 0, (size_t)s.u.count * sizeof(*s.out));
 		return 0;
 	}
 	s.g = args->in[0];
@@ -72,22 +45,17 @@ static int update_run(void *state, const struct kernel_args *args, struct err *e
 	s.m = args->out[1];
 	s.v = args->out[2];
 	s.grad_scale = (float)step[GUARD_FACTOR];
-	s.mean_scale = (float)(1 / (1 - pow(s.attr.beta1, t)));
-	s.root_scale = (float)(1 / sqrt(1 - pow(s.attr.beta2, t)));
-	cpu_parallel(s.parts, s.loop, &s);
+	s.mean_scale = (float)(1 / (1 - pow(a->beta1, t)));
+	s.root_scale = (float)(1 / sqrt(1 - pow(a->beta2, t)));
+	cpu_parallel(s.u.parts, s.u.loop, &s);
 	return 0;
 }
 
 static int lamb_prepare(const struct kernel_env *env, struct node *n, void **ret_state, struct err *err)
 {
-	struct lamb_state *s;
-	int rc = lamb_new(env, n, 2, &s, err);
+	const struct cpu_update_opts o = { CPU_PICK(env, lamb_loop), .n_in = 2, .bytes = sizeof(struct lamb_state) };
 
-	if (rc)
-		return rc;
-	s->loop = CPU_PICK(env, lamb_loop);
-	*ret_state = s;
-	return 0;
+	return cpu_update_new(env, n, &o, ret_state, err);
 }
 
 static int lamb_run(void *state, const struct kernel_args *args, struct err *err)
@@ -101,7 +69,7 @@ static int lamb_run(void *state, const struct kernel_args *args, struct err *err
 	s.p = args->out[0];
 	s.u_in = args->in[1];
 	s.rate = (float)(args->page->lr * lamb_ratio(args->in[3], args->in[4]));
-	cpu_parallel(s.parts, s.loop, &s);
+	cpu_parallel(s.u.parts, s.u.loop, &s);
 	return 0;
 }
 
@@ -114,10 +82,11 @@ const struct kernel lamb_cpu = { .prepare = lamb_prepare, .run = lamb_run, .rele
 static void V(update_loop)(void *arg, int part, int parts)
 {
 	const struct lamb_state *s = arg;
-	struct cpu_range r = cpu_split(s->count, LANES, part, parts);
-	float decay = (float)s->attr.weight_decay, eps = (float)s->attr.eps;
-	float beta1 = (float)s->attr.beta1, beta2 = (float)s->attr.beta2;
-	float share1 = (float)(1 - s->attr.beta1), share2 = (float)(1 - s->attr.beta2);
+	const struct lamb_attr *a = s->u.attr;
+	struct cpu_range r = cpu_split(s->u.count, LANES, part, parts);
+	float decay = (float)a->weight_decay, eps = (float)a->eps;
+	float beta1 = (float)a->beta1, beta2 = (float)a->beta2;
+	float share1 = (float)(1 - a->beta1), share2 = (float)(1 - a->beta2);
 
 	for (int64_t i = r.begin; i < r.end; i += LANES) {
 		int64_t n = r.end - i;
@@ -128,14 +97,14 @@ static void V(update_loop)(void *arg, int part, int parts)
 
 		vstore_any(s->m, i, m, n, false);
 		vstore_any(s->v, i, v, n, false);
-		vstore_any(s->u, i, u + decay * vload_any(s->p_in, i, n, false), n, false);
+		vstore_any(s->out, i, u + decay * vload_any(s->p_in, i, n, false), n, false);
 	}
 }
 
 static void V(lamb_loop)(void *arg, int part, int parts)
 {
 	const struct lamb_state *s = arg;
-	struct cpu_range r = cpu_split(s->count, LANES, part, parts);
+	struct cpu_range r = cpu_split(s->u.count, LANES, part, parts);
 
 	for (int64_t i = r.begin; i < r.end; i += LANES) {
 		v16 u = vload_any(s->u_in, i, r.end - i, false);

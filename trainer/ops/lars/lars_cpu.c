@@ -6,10 +6,7 @@
 #include "trainer/ops/lars/lars_math.h"
 
 struct lars_state {
-	cpu_part_fn *loop;
-	struct lars_attr attr;
-	int64_t count;
-	int parts;
+	struct cpu_update u;
 	const float *g;
 	float *p, *m;
 	float rate, grad_scale; /* rate: lr times the trust ratio */
@@ -20,23 +17,9 @@ struct lars_state {
 
 static int lars_prepare(const struct kernel_env *env, struct node *n, void **ret_state, struct err *err)
 {
-	struct lars_state *s;
-	void *state;
-	int rc = 0;
+	const struct cpu_update_opts o = { CPU_PICK(env, lars_loop), .n_in = 3, .bytes = sizeof(struct lars_state) };
 
-	for (int i = 0; !rc && i < 3; i++)
-		rc = n->in[i] ? cpu_want(n, n->in[i], DTYPE_F32, err) : 0;
-	if (!rc)
-		rc = cpu_state_new(sizeof(*s), &state, err);
-	if (rc)
-		return rc;
-	s = state;
-	s->loop = CPU_PICK(env, lars_loop);
-	s->attr = *(const struct lars_attr *)n->attr;
-	s->count = shape_count(&n->in[0]->shape);
-	s->parts = cpu_parts(env, s->count);
-	*ret_state = s;
-	return 0;
+	return cpu_update_new(env, n, &o, ret_state, err);
 }
 
 static int lars_run(void *state, const struct kernel_args *args, struct err *err)
@@ -51,8 +34,8 @@ static int lars_run(void *state, const struct kernel_args *args, struct err *err
 	s.g = args->in[1];
 	s.m = args->out[1];
 	s.grad_scale = (float)step[GUARD_FACTOR];
-	s.rate = (float)(args->page->lr * lars_ratio(&s.attr, args->in[4], args->in[5], step[GUARD_FACTOR]));
-	cpu_parallel(s.parts, s.loop, &s);
+	s.rate = (float)(args->page->lr * lars_ratio(s.u.attr, args->in[4], args->in[5], step[GUARD_FACTOR]));
+	cpu_parallel(s.u.parts, s.u.loop, &s);
 	return 0;
 }
 
@@ -64,8 +47,9 @@ const struct kernel lars_cpu = { .prepare = lars_prepare, .run = lars_run, .rele
 static void V(lars_loop)(void *arg, int part, int parts)
 {
 	const struct lars_state *s = arg;
-	struct cpu_range r = cpu_split(s->count, LANES, part, parts);
-	float decay = (float)s->attr.weight_decay, momentum = (float)s->attr.momentum;
+	const struct lars_attr *a = s->u.attr;
+	struct cpu_range r = cpu_split(s->u.count, LANES, part, parts);
+	float decay = (float)a->weight_decay, momentum = (float)a->momentum;
 
 	for (int64_t i = r.begin; i < r.end; i += LANES) {
 		int64_t n = r.end - i;

@@ -6,10 +6,7 @@
 #include "trainer/ops/sgd/sgd.h"
 
 struct sgd_state {
-	cpu_part_fn *loop;
-	struct sgd_attr attr;
-	int64_t count;
-	int parts;
+	struct cpu_update u;
 	const float *g;
 	float *p, *m;
 	float lr, grad_scale;
@@ -20,23 +17,9 @@ struct sgd_state {
 
 static int sgd_prepare(const struct kernel_env *env, struct node *n, void **ret_state, struct err *err)
 {
-	struct sgd_state *s;
-	void *state;
-	int rc = 0;
+	const struct cpu_update_opts o = { CPU_PICK(env, sgd_loop), .n_in = 3, .bytes = sizeof(struct sgd_state) };
 
-	for (int i = 0; !rc && i < 3; i++)
-		rc = n->in[i] ? cpu_want(n, n->in[i], DTYPE_F32, err) : 0;
-	if (!rc)
-		rc = cpu_state_new(sizeof(*s), &state, err);
-	if (rc)
-		return rc;
-	s = state;
-	s->loop = CPU_PICK(env, sgd_loop);
-	s->attr = *(const struct sgd_attr *)n->attr;
-	s->count = shape_count(&n->in[0]->shape);
-	s->parts = cpu_parts(env, s->count);
-	*ret_state = s;
-	return 0;
+	return cpu_update_new(env, n, &o, ret_state, err);
 }
 
 static int sgd_run(void *state, const struct kernel_args *args, struct err *err)
@@ -49,10 +32,10 @@ static int sgd_run(void *state, const struct kernel_args *args, struct err *err)
 		return 0;
 	s.p = args->out[0];
 	s.g = args->in[1];
-	s.m = s.attr.momentum != 0 ? args->out[1] : NULL;
+	s.m = ((const struct sgd_attr *)s.u.attr)->momentum != 0 ? args->out[1] : NULL;
 	s.lr = (float)args->page->lr;
 	s.grad_scale = (float)step[GUARD_FACTOR];
-	cpu_parallel(s.parts, s.loop, &s);
+	cpu_parallel(s.u.parts, s.u.loop, &s);
 	return 0;
 }
 
@@ -64,8 +47,9 @@ const struct kernel sgd_cpu = { .prepare = sgd_prepare, .run = sgd_run, .release
 static void V(sgd_loop)(void *arg, int part, int parts)
 {
 	const struct sgd_state *s = arg;
-	struct cpu_range r = cpu_split(s->count, LANES, part, parts);
-	float decay = (float)s->attr.weight_decay, momentum = (float)s->attr.momentum;
+	const struct sgd_attr *a = s->u.attr;
+	struct cpu_range r = cpu_split(s->u.count, LANES, part, parts);
+	float decay = (float)a->weight_decay, momentum = (float)a->momentum;
 
 	for (int64_t i = r.begin; i < r.end; i += LANES) {
 		int64_t n = r.end - i;
@@ -76,7 +60,7 @@ static void V(sgd_loop)(void *arg, int part, int parts)
 			v16 m = momentum * vload_any(s->m, i, n, false) + d;
 
 			vstore_any(s->m, i, m, n, false);
-			d = s->attr.nesterov ? d + momentum * m : m;
+			d = a->nesterov ? d + momentum * m : m;
 		}
 		vstore_any(s->p, i, p - s->lr * d, n, false);
 	}
