@@ -57,6 +57,21 @@ def one_big_batch():
                       % (flags, name, step, have, value))
 
 
+def words_like_torch():
+    """Three and one of the four samples: padding makes the micro-batches' tokens differ too. The losses are those of the
+    whole batch, as PyTorch recorded them under two optimisers."""
+    with open(os.path.join(HERE, "optimizers.json"), encoding="utf-8") as f:
+        runs = json.load(f)["runs"]
+    for name in ("sgd", "adamw"):
+        with Folder() as runs_dir:
+            series = train("words, " + name, runs_dir, "--model", "gpt2-124m", "--n-layer", 2, "--n-head", 3, "--n-embd", 24, "--block-size", 19,
+                           "--vocab-size", 61, "--init-from", os.path.join(HERE, "gpt-tied.safetensors"), "--batch-from",
+                           os.path.join(HERE, "gpt-batch.safetensors"), "--lr", 0.01, "--wd", 0.1, *runs[name]["flags"], "--backend", "ref",
+                           "-b", 3, "--max-steps", len(runs[name]["losses"]))
+            compare("words, %s: loss" % name, series.get(("train/loss", -1), {}), runs[name]["losses"], 1e-8)
+            compare("words, %s: gradient norm" % name, series.get(("train/grad_norm", -1), {}), runs[name]["norms"], 1e-7)
+
+
 def tails():
     """26 samples in steps of 8: three whole ones of two passes, then 2 samples in one pass; every precision that is there,
     and twice the same numbers."""
@@ -75,6 +90,7 @@ def main():
     with open(os.path.join(HERE, "accumulation.json"), encoding="utf-8") as f:
         for case, want in json.load(f).items():
             recorded(case, want)
+    words_like_torch()
     one_big_batch()
     tails()
     finish("accumulation")

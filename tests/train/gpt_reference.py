@@ -1,5 +1,5 @@
 """dptrain against PyTorch's recorded f64 numbers for a small GPT (reference/make_gpt.py): on ref gradients of step 1,
-losses and logits of every run of the table, also on 2 and 3 ranks; on cpu in f32 gradients and 100 losses."""
+losses and logits of every run of the table, also on 2 and 3 ranks; on cpu in f32 gradients and 100 losses, in bf16 gradients."""
 import json
 import os
 
@@ -62,6 +62,22 @@ def on_cpu(name, run, grads):
             same_gradients(name + " in f32", path, grads, 1e-5)
 
 
+def in_bf16(run, grads):
+    """Held to what autocast loses of the same gradients."""
+    if "bf16" not in dptrain("backends").stdout:
+        print("bf16: not offered by this machine")
+        return
+    with Folder() as tmp:
+        path = os.path.join(tmp, "g.safetensors")
+        if not losses_of("bf16", run, os.path.join(tmp, "runs"), "--backend", "cpu", "--precision", "bf16", "--max-steps", 1,
+                         "--dump-grads", path):
+            return
+        got = safetensors(path)
+        for k, torch in run["torch_bf16_distance"].items():
+            d = distance(got[k][1], grads[k], 1)
+            check(d <= 1.5 * torch, "bf16 gradient of %s is %.2e from f64, PyTorch's %.2e" % (k, d, torch))
+
+
 def same_logits(run):
     with Folder() as tmp:
         path = os.path.join(tmp, "o.safetensors")
@@ -83,6 +99,8 @@ def main():
         grads = {k[len(name) + 1:]: v[1] for k, v in kept.items() if k.startswith(name + ".")}
         on_ref(name, run, grads)
         on_cpu(name, run, grads)
+        if "torch_bf16_distance" in run:
+            in_bf16(run, grads)
     same_logits(runs["tied"])
     finish("gpt_reference")
 

@@ -208,6 +208,19 @@ def safetensors(path):
     return out
 
 
+def write_safetensors(path, tensors):
+    """tensors: [(name, type, shape, bytes)]"""
+    head, at = {}, 0
+    for name, kind, shape, data in tensors:
+        head[name] = {"dtype": kind, "shape": list(shape), "data_offsets": [at, at + len(data)]}
+        at += len(data)
+    text = json.dumps(head).encode()
+    with open(path, "wb") as f:
+        f.write(struct.pack("<Q", len(text)) + text)
+        for tensor in tensors:
+            f.write(tensor[3])
+
+
 def norm(values):
     return sum(v * v for v in values) ** 0.5
 

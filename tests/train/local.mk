@@ -5,7 +5,7 @@ train_tests += tests/train/determinism.py tests/train/memory.py tests/train/reco
 train_tests += tests/train/checkpoints.py tests/train/torchvision.py tests/train/weights.py
 EXTRA_DIST += tests/train/pattern.py tests/train/reference/make_torchvision.py tests/train/reference/resnet_outputs.json \
 	tests/train/reference/torchvision_resnets.txt
-train_tests += tests/train/averages.py tests/train/optimizers.py
+train_tests += tests/train/averages.py tests/train/optimizers.py tests/train/resnet18.py
 TESTS += $(train_tests)
 EXTRA_DIST += $(train_tests) tests/train/helper.py tests/train/reference/make_resnet20.py tests/train/reference/make_accumulation.py \
 	tests/train/reference/accumulation.json tests/train/reference/reference.json \
@@ -15,6 +15,8 @@ EXTRA_DIST += $(train_tests) tests/train/helper.py tests/train/reference/make_re
 	tests/train/reference/gpt-logits.safetensors tests/train/reference/gpt-tied.safetensors \
 	tests/train/reference/gpt-untied.safetensors tests/train/reference/make_optimizers.py \
 	tests/train/reference/optimizers.json
+EXTRA_DIST += tests/train/reference/make_averages.py tests/train/reference/averages.json tests/train/reference/make_resnet18.py \
+	tests/train/reference/resnet18.json tests/train/reference/resnet18.safetensors
 
 # Counts allocations; loaded with LD_PRELOAD.
 check_LTLIBRARIES += tests/train/alloc_count.la

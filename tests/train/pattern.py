@@ -29,8 +29,13 @@ def tensor(number, name, shape):
     return _values(number, count, 0.2, 0)
 
 
-def images():
+def spread(values):
+    """Up to 256 of the values, from beginning to end, by an odd stride (a kernel's places are all met)."""
+    return values[::len(values) // 256 | 1]
+
+
+def images(shape=IMAGES):
     count = 1
-    for d in IMAGES:
+    for d in shape:
         count *= d
     return _values(11, count, 2, 0.125)

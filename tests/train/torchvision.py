@@ -5,7 +5,7 @@ import os
 import struct
 
 import pattern
-from helper import Folder, check, dptrain, finish, safetensors
+from helper import Folder, check, dptrain, finish, safetensors, write_safetensors
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 
@@ -20,31 +20,16 @@ def nets():
     return found
 
 
-def write(path, tensors, fill):
-    """tensors: [(name, dtype, shape)]; fill(number, name, shape): bytes."""
-    head, at, sizes = {}, 0, {"F32": 4, "I64": 8}
-    for name, dtype, shape in tensors:
-        size = sizes[dtype]
-        for d in shape:
-            size *= d
-        head[name] = {"dtype": dtype, "shape": list(shape), "data_offsets": [at, at + size]}
-        at += size
-    text = json.dumps(head).encode()
-    with open(path, "wb") as f:
-        f.write(struct.pack("<Q", len(text)) + text)
-        for number, (name, _, shape) in enumerate(tensors):
-            f.write(fill(number, name, shape))
-
-
 def typed(tensors):
-    return [(name, "I64" if name.endswith("num_batches_tracked") else "F32", shape) for name, shape in tensors]
+    return [(name, "I64" if name.endswith("num_batches_tracked") else "F32", shape, pattern.tensor(number, name, shape).tobytes())
+            for number, (name, shape) in enumerate(tensors)]
 
 
 def outputs(tmp, net, tensors, want):
     weights, batch, out = (os.path.join(tmp, n) for n in ("weights", "batch", "out"))
-    write(weights, typed(tensors), lambda i, name, shape: pattern.tensor(i, name, shape).tobytes())
-    write(batch, [("images", "F32", pattern.IMAGES), ("labels", "I64", [2])],
-          lambda i, name, shape: pattern.images().tobytes() if name == "images" else struct.pack("<2q", 3, 999))
+    write_safetensors(weights, typed(tensors))
+    write_safetensors(batch, [("images", "F32", pattern.IMAGES, pattern.images().tobytes()),
+                              ("labels", "I64", [2], struct.pack("<2q", 3, 999))])
     p = dptrain("--model", net, "--init-from", weights, "--batch-from", batch, "--test-only", "--save-outputs", out, "--backend", "ref")
     if not check(p.returncode == 0, "%s: exit %d: %s" % (net, p.returncode, p.stderr)):
         return

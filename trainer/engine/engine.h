@@ -147,12 +147,13 @@ struct files_meta {
 	char text[1024];
 };
 
-void files_meta(const struct engine *e, struct files_meta *ret);
+void files_meta(const struct engine *e, bool averages, struct files_meta *ret);
 
 /* Files: files.c. Only rank 0 writes. */
 struct checkpoint;
 int files_load_checkpoint(struct engine *e, const struct checkpoint *c, struct err *err); /* rank 0's tensors alone */
 int files_put(void *user, const struct tensor *t, const void *data, struct err *err); /* user: a struct engine; for weights_access */
+/* With --model-ema the averages too, beside it: x.safetensors and x-ema.safetensors. */
 int files_save_weights(struct engine *e, const char *path, struct err *err);
 int files_save_grads(struct engine *e, const char *path, struct err *err);
 int files_save_outputs(struct engine *e, const char *path, struct err *err); /* collective */

@@ -4,6 +4,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "trainer/engine/engine.h"
 #include "trainer/weights/checkpoint.h"
@@ -22,6 +23,19 @@ int files_put(void *user, const struct tensor *t, const void *data, struct err *
 static int get_tensor(void *user, const struct tensor *t, void *data, struct err *err)
 {
 	return prepared_get(&((struct engine *)user)->prepared, t, data, tensor_bytes(t), err);
+}
+
+/* A parameter's or statistic's average in the place of its value. */
+static int get_average(void *user, const struct tensor *t, void *data, struct err *err)
+{
+	const struct prepared *p = &((const struct engine *)user)->prepared;
+	const struct tensor *average = NULL;
+	char name[300];
+
+	snprintf(name, sizeof(name), "%s.ema", t->name);
+	for (int i = 0; !average && i < p->n_programs; i++)
+		average = graph_find(p->program[i]->graph, name);
+	return get_tensor(user, average ? average : t, data, err);
 }
 
 /* A parameter's gradient in the place of its value. */
@@ -89,7 +103,7 @@ static void say_words(const struct engine *e, struct files_meta *ret, size_t *us
 		say(ret, used, "tokenizer", "%s", e->data->tokenizer);
 }
 
-void files_meta(const struct engine *e, struct files_meta *ret)
+void files_meta(const struct engine *e, bool averages, struct files_meta *ret)
 {
 	size_t used = 0;
 
@@ -97,7 +111,9 @@ void files_meta(const struct engine *e, struct files_meta *ret)
 	say(ret, &used, "format", "pt"); /* whose names and shapes: other readers ask for it */
 	say(ret, &used, "dptrain", "%s", PACKAGE_VERSION);
 	say(ret, &used, "model", "%s", e->cfg->model);
-	say(ret, &used, "weights", "raw");
+	say(ret, &used, "weights", "%s", averages ? "ema" : "raw");
+	if (averages)
+		say(ret, &used, "ema_decay", "%.17g", e->cfg->model_ema_decay);
 	if (e->model->reads_tokens)
 		say_words(e, ret, &used);
 	else
@@ -118,16 +134,37 @@ static int save_description(const struct engine *e, const char *path, struct err
 			       path, err);
 }
 
-int files_save_weights(struct engine *e, const char *path, struct err *err)
+static int save_values(struct engine *e, const char *path, bool averages, struct err *err)
 {
-	struct files_meta meta;
+	const struct weights_access access = { files_put, averages ? get_average : get_tensor, .user = e };
 	struct weights_save_opts o = { .path = path };
-	int rc;
+	struct files_meta meta;
 
-	files_meta(e, &meta);
+	files_meta(e, averages, &meta);
 	o.meta = meta.entry;
 	o.n_meta = meta.n;
-	rc = weights_save(any_graph(e), &o, &(struct weights_access){ files_put, get_tensor, .user = e }, err);
+	return weights_save(any_graph(e), &o, &access, err);
+}
+
+/* "-ema" in front of the ending of path's last component. */
+static int save_averages(struct engine *e, const char *path, struct err *err)
+{
+	const char *slash = strrchr(path, '/'), *dot = strrchr(slash ? slash : path, '.');
+	const size_t stem = dot ? (size_t)(dot - path) : strlen(path);
+	char other[4200];
+	int n = snprintf(other, sizeof(other), "%.*s-ema%s", (int)stem, path, path + stem);
+
+	if (n < 0 || (size_t)n >= sizeof(other))
+		return err_set(err, ERR_USAGE, "%.300s…: the name is too long", path);
+	return save_values(e, other, true, err);
+}
+
+int files_save_weights(struct engine *e, const char *path, struct err *err)
+{
+	int rc = save_values(e, path, false, err);
+
+	if (!rc && e->prepared.opts.optimizer.ema_decay > 0)
+		rc = save_averages(e, path, err);
 	if (!rc && e->model->reads_tokens)
 		rc = save_description(e, path, err);
 	return rc;

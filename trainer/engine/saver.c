@@ -84,7 +84,7 @@ static int write_now(struct saver *s, const struct checkpoint_state *at, const s
 	struct files_meta meta;
 	int rc;
 
-	files_meta(s->e, &meta);
+	files_meta(s->e, false, &meta);
 	rc = checkpoint_write(&(struct checkpoint_write_opts){ .folder = s->folder,
 							       .state = at,
 							       .config = s->config,

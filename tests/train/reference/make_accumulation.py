@@ -14,7 +14,7 @@ from safetensors.torch import load_file
 
 import make_resnet20 as base
 
-STEPS = 5
+STEPS = {"1x3": 20}  # of others: 5; the losses of a step are summed over its micro-batches
 CASES = {  # ranks x batch size of a rank, of 8 samples
     "1x3": [[0, 1, 2], [3, 4, 5], [6, 7]],
     "2x3": [[0, 1, 2, 4, 5, 6], [3, 7]],
@@ -29,10 +29,10 @@ def optimiser(net):
                            lr=base.LR, momentum=base.MOMENTUM)
 
 
-def record(micros, state, images, labels):
+def record(micros, steps, state, images, labels):
     net = base.model(state, base.relu, torch.float64)
     opt, losses, norms = optimiser(net), [], []
-    for _ in range(STEPS):
+    for _ in range(steps):
         opt.zero_grad()
         total = 0.0
         for micro in micros:
@@ -51,7 +51,7 @@ def main():
     state = load_file(os.path.join(base.HERE, "weights.safetensors"))
     batch = load_file(os.path.join(base.HERE, "batch.safetensors"))
     with open(os.path.join(base.HERE, "accumulation.json"), "w", encoding="utf-8") as out:
-        json.dump({k: record(m, state, batch["images"].double(), batch["labels"]) for k, m in CASES.items()}, out, indent=1)
+        json.dump({k: record(m, STEPS.get(k, 5), state, batch["images"].double(), batch["labels"]) for k, m in CASES.items()}, out, indent=1)
         out.write("\n")
 
 

@@ -13,7 +13,7 @@ computed here with numpy. One sample ends in padding (-1): nothing is learnt the
     gpt-batch.safetensors     tokens [4,17] i64
     gpt-grads.safetensors     <run>.<name>: gradients of step 1 (f64), Hugging Face's layout, of the runs that say so
     gpt-logits.safetensors    logits of the initial tied model (f64)
-    gpt.json                  per run: flags of dptrain, losses; versions
+    gpt.json                  per run: flags of dptrain, losses, distances of PyTorch's own bf16 gradients from f64; versions
 """
 import json
 import os
@@ -91,8 +91,8 @@ def mask(place, step, shape, p):
 
 
 class Gpt:
-    def __init__(self, state, run):
-        self.p = {k: v.double().requires_grad_() for k, v in state.items() if k != "lm_head.weight" or not run.get("tied", True)}
+    def __init__(self, state, run, dtype=torch.float64):
+        self.p = {k: v.to(dtype).requires_grad_() for k, v in state.items() if k != "lm_head.weight" or not run.get("tied", True)}
         self.drop_p = run.get("dropout", 0)
 
     def drop(self, x, place, step):
@@ -150,6 +150,15 @@ def train(run, state, tokens):
     return losses, grads
 
 
+def bf16_distances(state, tokens, grads):
+    """Of autocast's gradients, per tensor: what bf16 costs whoever computes it."""
+    net = Gpt({k: v.clone() for k, v in state.items()}, {}, torch.float32)
+    with torch.autocast("cpu", torch.bfloat16):
+        loss = net.loss(tokens, 1)
+    loss.backward()
+    return {k: float((net.p[k].grad.double() - v).norm() / v.norm()) for k, v in grads.items()}
+
+
 def main():
     state = initial_state()
     tokens = torch.randint(0, VOCAB, (SAMPLES, SEQ + 1))
@@ -161,6 +170,8 @@ def main():
     for name, run in RUNS.items():
         losses, grads = train(run, state, tokens)
         recorded[name] = {"tied": run.get("tied", True), "flags": [str(f) for f in MODEL + run["flags"]], "losses": losses}
+        if name == "tied":
+            recorded[name]["torch_bf16_distance"] = bf16_distances(state, tokens, grads)
         if run.get("grads"):
             kept.update({name + "." + k: v for k, v in grads.items()})
     save_file(kept, os.path.join(HERE, "gpt-grads.safetensors"))

@@ -60,11 +60,12 @@ def write_list(path):
             assert total == count, (net, total, count)
 
 
-def module(net):
+def module(net, act=None):
     import torch
     from torch import nn
 
     bottleneck, blocks, _ = NETS[net]
+    act = act or torch.relu
 
     class Block(nn.Module):
         def __init__(self, inside, planes, stride):
@@ -85,10 +86,10 @@ def module(net):
                 self.downsample = nn.Sequential(nn.Conv2d(inside, out, 1, stride, bias=False), nn.BatchNorm2d(out))
 
         def forward(self, x):
-            y = self.bn2(self.conv2(torch.relu(self.bn1(self.conv1(x)))))
+            y = self.bn2(self.conv2(act(self.bn1(self.conv1(x)))))
             if bottleneck:
-                y = self.bn3(self.conv3(torch.relu(y)))
-            return torch.relu(y + (x if self.downsample is None else self.downsample(x)))
+                y = self.bn3(self.conv3(act(y)))
+            return act(y + (x if self.downsample is None else self.downsample(x)))
 
     class Net(nn.Module):
         def __init__(self):
@@ -104,23 +105,30 @@ def module(net):
             self.fc = nn.Linear(inside, 1000)
 
         def forward(self, x):
-            x = nn.functional.max_pool2d(torch.relu(self.bn1(self.conv1(x))), 3, 2, 1)
+            x = nn.functional.max_pool2d(act(self.bn1(self.conv1(x))), 3, 2, 1)
             x = self.layer4(self.layer3(self.layer2(self.layer1(x))))
             return self.fc(x.mean((2, 3)))
 
     return Net()
 
 
-def outputs(net):
+def state_of(net):
+    """The pattern's weights, in f64."""
     import torch
 
-    m = module(net).double().eval()
     state = {}
     for number, (name, shape) in enumerate(tensors(net)):
         values = pattern.tensor(number, name, shape)
         kind = torch.int64 if "tracked" in name else torch.float64
         state[name] = torch.tensor(values.tolist(), dtype=kind).reshape(shape)
-    m.load_state_dict(state)
+    return state
+
+
+def outputs(net):
+    import torch
+
+    m = module(net).double().eval()
+    m.load_state_dict(state_of(net))
     images = torch.tensor(pattern.images().tolist(), dtype=torch.float64).reshape(pattern.IMAGES)
     with torch.no_grad():
         return [[float(v) for v in row[::50]] for row in m(images)]
@@ -134,4 +142,5 @@ def main():
         f.write("\n")
 
 
-main()
+if __name__ == "__main__":
+    main()
