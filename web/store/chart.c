@@ -27,6 +27,12 @@ struct line {
 	size_t from, to;
 };
 
+/* Points of one series that are not folded yet. */
+struct tail {
+	struct sum_point *points;
+	size_t count, cap;
+};
+
 struct chart {
 	const struct points_chart_opts *o;
 	struct db *d;
@@ -34,6 +40,7 @@ struct chart {
 	int64_t outlines_rev;
 	struct arena *a;
 	struct pick_run *runs;
+	struct tail **tails; /* of each run's series */
 	size_t run_count;
 	struct line *lines;
 	size_t line_count, line_cap;
@@ -53,8 +60,7 @@ struct feed {
 	struct chart *c;
 	const struct line *line;
 	struct axis axis;
-	const int64_t *hide; /* by position in the scanned list */
-	size_t at;           /* the position whose chunks come in */
+	int64_t hide; /* of the series that comes in */
 	uint64_t inside;
 	double low, high;
 };
@@ -93,23 +99,16 @@ static void note_edge(struct feed *f, double x)
 	f->high = fmax(f->high, x);
 }
 
-static int edge_points(void *arg, size_t at, const struct sum_point *points, size_t n, struct err *err)
+static int edge_points(void *arg, const struct sum_point *points, size_t n, struct err *err)
 {
 	struct feed *f = arg;
 	size_t i;
 
 	(void)err;
 	for (i = 0; i < n; i++)
-		if (points[i].step < f->hide[at])
+		if (points[i].step < f->hide)
 			note_edge(f, x_of(&f->axis, &points[i]));
 	return 0;
-}
-
-static int edge_points_here(void *arg, const struct sum_point *points, size_t n, struct err *err)
-{
-	struct feed *f = arg;
-
-	return edge_points(f, f->at, points, n, err);
 }
 
 /* What has no hidden points gives its edges by its ends alone; only what is partly hidden is looked into. */
@@ -117,8 +116,8 @@ static bool edge_ends(void *arg, const struct sum_point *low, const struct sum_p
 {
 	struct feed *f = arg;
 
-	if (high->step >= f->hide[f->at])
-		return low->step < f->hide[f->at];
+	if (high->step >= f->hide)
+		return low->step < f->hide;
 	note_edge(f, x_of(&f->axis, low));
 	note_edge(f, x_of(&f->axis, high));
 	return false;
@@ -132,11 +131,11 @@ static int edge_outline(void *arg, const struct outline *o, struct scan_group_so
 	int rc = 0;
 
 	for (i = 0; i < o->groups && !rc; i++) {
-		if (o->part[i].min_step >= f->hide[f->at])
+		if (o->part[i].min_step >= f->hide)
 			continue;
 		rc = scan_group(from, o, i, p, err);
 		if (!rc)
-			rc = edge_points(f, f->at, p, o->part[i].points, err);
+			rc = edge_points(f, p, o->part[i].points, err);
 	}
 	return rc;
 }
@@ -158,7 +157,12 @@ static int edge_chunks(struct feed *f, const struct pick_series *s)
 		edge_ends(f, &s->folded.first, &s->folded.last);
 		return 0;
 	}
-	return scan_parts(f, s, (struct scan_parts){ .want = edge_ends, .outline = edge_outline, .points = edge_points_here });
+	return scan_parts(f, s, (struct scan_parts){ .want = edge_ends, .outline = edge_outline, .points = edge_points });
+}
+
+static const struct tail *tail_of(const struct chart *c, const struct line *l, size_t at)
+{
+	return &c->tails[l->run - c->runs][at];
 }
 
 static int line_edges(struct chart *c, const struct line *l, double *low, double *high)
@@ -170,10 +174,10 @@ static int line_edges(struct chart *c, const struct line *l, double *low, double
 	for (i = l->from; i < l->to && !rc; i++) {
 		const struct pick_series *s = &l->run->series[i];
 
-		f.hide = &s->hide;
+		f.hide = s->hide;
 		rc = edge_chunks(&f, s);
 		if (!rc)
-			rc = scan_log(c->d, l->run->id, &s->id, 1, edge_points, &f, c->err);
+			rc = edge_points(&f, tail_of(c, l, i)->points, tail_of(c, l, i)->count, c->err);
 	}
 	*low = fmin(*low, f.low);
 	*high = fmax(*high, f.high);
@@ -229,7 +233,7 @@ static size_t cell_of(const struct chart *c, double x)
 	return (size_t)(cell < last ? cell : last);
 }
 
-static int put_points(void *arg, size_t at, const struct sum_point *points, size_t n, struct err *err)
+static int put_points(void *arg, const struct sum_point *points, size_t n, struct err *err)
 {
 	struct feed *f = arg;
 	struct chart *c = f->c;
@@ -239,19 +243,12 @@ static int put_points(void *arg, size_t at, const struct sum_point *points, size
 	(void)err;
 	for (i = 0; i < n; i++) {
 		x = x_of(&f->axis, &points[i]);
-		if (points[i].step >= f->hide[at] || !(x >= c->from && x <= c->to))
+		if (points[i].step >= f->hide || !(x >= c->from && x <= c->to))
 			continue;
 		put(&c->cells[cell_of(c, x)], x, points[i].value);
 		f->inside++;
 	}
 	return 0;
-}
-
-static int put_points_here(void *arg, const struct sum_point *points, size_t n, struct err *err)
-{
-	struct feed *f = arg;
-
-	return put_points(f, f->at, points, n, err);
 }
 
 /* Adds a part whose points all lie in one bucket by its description. */
@@ -263,7 +260,7 @@ static bool put_part(struct feed *f, const struct outline_part *g)
 	struct cell *b;
 	size_t cell;
 
-	if (g->nonfinite || g->max_step >= f->hide[f->at] || !(low >= c->from && high <= c->to))
+	if (g->nonfinite || g->max_step >= f->hide || !(low >= c->from && high <= c->to))
 		return false;
 	cell = cell_of(c, low);
 	if (cell != cell_of(c, high))
@@ -308,7 +305,7 @@ static int put_outline(void *arg, const struct outline *o, struct scan_group_sou
 			continue;
 		rc = scan_group(from, o, i, p, err);
 		if (!rc)
-			rc = put_points(f, f->at, p, o->part[i].points, err);
+			rc = put_points(f, p, o->part[i].points, err);
 	}
 	return rc;
 }
@@ -323,24 +320,19 @@ static bool in_view(void *arg, const struct sum_point *low, const struct sum_poi
 
 static int fill_cells(struct chart *c, const struct line *l, uint64_t *ret_inside)
 {
-	size_t n = l->to - l->from, i;
-	int64_t *hide = calloc(n, sizeof *hide);
-	struct feed f = { .c = c, .line = l, .axis = axis_of(c, l), .hide = hide };
-	int rc = hide ? 0 : no_memory(c->err);
+	struct feed f = { .c = c, .line = l, .axis = axis_of(c, l) };
+	size_t i;
+	int rc = 0;
 
 	memset(c->cells, 0, c->o->buckets * sizeof *c->cells);
-	for (i = 0; i < n && !rc; i++) {
-		const struct pick_series *s = &l->run->series[l->from + i];
+	for (i = l->from; i < l->to && !rc; i++) {
+		const struct pick_series *s = &l->run->series[i];
 
-		hide[i] = s->hide;
-		f.at = i;
-		rc = scan_parts(&f, s, (struct scan_parts){ .want = in_view, .outline = put_outline, .points = put_points_here });
-		f.hide = &hide[i];
+		f.hide = s->hide;
+		rc = scan_parts(&f, s, (struct scan_parts){ .want = in_view, .outline = put_outline, .points = put_points });
 		if (!rc)
-			rc = scan_log(c->d, l->run->id, &s->id, 1, put_points, &f, c->err);
-		f.hide = hide;
+			rc = put_points(&f, tail_of(c, l, i)->points, tail_of(c, l, i)->count, c->err);
 	}
-	free(hide);
 	*ret_inside = f.inside;
 	return rc;
 }
@@ -377,6 +369,72 @@ static int give_line(struct chart *c, const struct line *l, struct points_line *
 	return 0;
 }
 
+static int take_tail(void *arg, size_t at, const struct sum_point *points, size_t n, struct err *err)
+{
+	struct tail *t = ((struct tail **)arg)[at];
+	size_t cap = t->cap ? t->cap : 64;
+	struct sum_point *grown;
+
+	while (cap < t->count + n)
+		cap *= 2;
+	if (cap != t->cap) {
+		grown = realloc(t->points, cap * sizeof *grown);
+		if (!grown)
+			return no_memory(err);
+		t->points = grown;
+		t->cap = cap;
+	}
+	memcpy(t->points + t->count, points, n * sizeof *points);
+	t->count += n;
+	return 0;
+}
+
+struct id_at {
+	int64_t id;
+	size_t at;
+};
+
+static int by_id(const void *x, const void *y)
+{
+	const struct id_at *a = x, *b = y;
+
+	return (a->id > b->id) - (a->id < b->id);
+}
+
+/* The log is walked once for all series of a run. */
+static int load_tails(struct chart *c, const struct pick_run *r)
+{
+	struct tail *tails = arena_array(c->a, r->count + 1, sizeof *tails);
+	struct tail **order = arena_array(c->a, r->count + 1, sizeof *order);
+	struct id_at *sorted = arena_array(c->a, r->count + 1, sizeof *sorted);
+	int64_t *ids = arena_array(c->a, r->count + 1, sizeof *ids);
+	size_t i;
+
+	if (!tails || !order || !sorted || !ids)
+		return no_memory(c->err);
+	for (i = 0; i < r->count; i++) {
+		tails[i] = (struct tail){ 0 };
+		sorted[i] = (struct id_at){ r->series[i].id, i };
+	}
+	c->tails[r - c->runs] = tails;
+	if (r->count)
+		qsort(sorted, r->count, sizeof *sorted, by_id);
+	for (i = 0; i < r->count; i++) {
+		ids[i] = sorted[i].id;
+		order[i] = &tails[sorted[i].at];
+	}
+	return scan_log(c->d, r->id, ids, r->count, take_tail, order, c->err);
+}
+
+static void free_tails(struct chart *c)
+{
+	size_t run, i;
+
+	for (run = 0; run < c->run_count && c->tails; run++)
+		for (i = 0; i < c->runs[run].count && c->tails[run]; i++)
+			free(c->tails[run][i].points);
+}
+
 static int add_lines(struct chart *c, const struct pick_run *r)
 {
 	size_t i, from = 0;
@@ -406,8 +464,9 @@ static int pick_lines(struct chart *c)
 	size_t i;
 	int rc = 0;
 
-	c->runs = arena_array(c->a, sel->run_count ? sel->run_count : 1, sizeof *c->runs);
-	if (!c->runs)
+	c->runs = arena_array(c->a, sel->run_count + 1, sizeof *c->runs);
+	c->tails = calloc(sel->run_count + 1, sizeof *c->tails);
+	if (!c->runs || !c->tails)
 		return no_memory(c->err);
 	for (i = 0; i < sel->run_count && rc >= 0; i++) {
 		const char *uuid = arena_strdup(c->a, sel->runs[i]);
@@ -429,6 +488,8 @@ static int draw(struct chart *c, struct points_chart *ret)
 	size_t i;
 	int rc = pick_lines(c);
 
+	for (i = 0; i < c->run_count && !rc; i++)
+		rc = load_tails(c, &c->runs[i]);
 	if (!rc)
 		rc = find_edges(c);
 	if (!rc && db_int(c->d, &rev, DB_rev_get, c->err, "") < 0)
@@ -467,6 +528,8 @@ int points_chart(struct store *s, const struct points_chart_opts *o, struct aren
 	if (!rc)
 		rc = draw(&c, &chart);
 	readers_give(s, c.d);
+	free_tails(&c);
+	free(c.tails);
 	free(c.lines);
 	free(c.cells);
 	if (!rc)

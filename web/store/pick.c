@@ -2,6 +2,7 @@
 #include "web/store/pick.h"
 
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "web/store/filter.h"
@@ -45,42 +46,54 @@ static int64_t hide_of(const struct hides *h, int segment, const char *key)
 	return INT64_MAX;
 }
 
-static bool wanted(const struct points_sel *sel, const char *key, int rank)
-{
-	size_t i;
+struct picker {
+	struct db *d;
+	const struct points_sel *sel;
+	struct arena *arena;
+	struct pick_run *r;
+	struct hides hides;
+	size_t cap;
+	struct err *err;
+};
 
-	if (sel->rank != POINTS_ALL_RANKS && sel->rank != rank)
-		return false;
-	for (i = 0; i < sel->key_count && sel->keys; i++)
-		if (!strcmp(sel->keys[i], key))
-			return true;
-	return !sel->keys;
+static int no_memory(struct picker *p)
+{
+	return err_set(p->err, ERR_NOMEM, "out of memory");
 }
 
-static int add_series(const struct points_sel *sel, const struct hides *h, sqlite3_stmt *q, struct arena *a,
-		      struct pick_run *r, size_t *cap)
+static int room_for_one(struct picker *p)
+{
+	struct pick_run *r = p->r;
+	struct pick_series *grown;
+
+	if (r->count < p->cap)
+		return 0;
+	p->cap = p->cap ? p->cap * 2 : 16;
+	grown = arena_array(p->arena, p->cap, sizeof *grown);
+	if (!grown)
+		return no_memory(p);
+	if (r->count)
+		memcpy(grown, r->series, r->count * sizeof *grown);
+	r->series = grown;
+	return 0;
+}
+
+static int add_series(struct picker *p, sqlite3_stmt *q)
 {
 	const char *key = (const char *)sqlite3_column_text(q, 1);
+	struct pick_run *r = p->r;
 	struct pick_series *s;
 
-	if (!wanted(sel, key, sqlite3_column_int(q, 2)))
+	if (p->sel->rank != POINTS_ALL_RANKS && p->sel->rank != sqlite3_column_int(q, 2))
 		return 0;
-	if (r->count == *cap) {
-		struct pick_series *grown = arena_array(a, *cap ? *cap * 2 : 16, sizeof *grown);
-
-		if (!grown)
-			return ERR_NOMEM;
-		if (*cap)
-			memcpy(grown, r->series, *cap * sizeof *grown);
-		*cap = *cap ? *cap * 2 : 16;
-		r->series = grown;
-	}
+	if (room_for_one(p))
+		return ERR_NOMEM;
 	s = &r->series[r->count];
 	s->id = sqlite3_column_int64(q, 0);
-	s->key = r->count && !strcmp(r->series[r->count - 1].key, key) ? r->series[r->count - 1].key : db_text(a, q, 1);
+	s->key = r->count && !strcmp(r->series[r->count - 1].key, key) ? r->series[r->count - 1].key : db_text(p->arena, q, 1);
 	s->rank = sqlite3_column_int(q, 2);
 	s->segment = sqlite3_column_int(q, 3);
-	s->hide = sel->all_segments ? INT64_MAX : hide_of(h, s->segment, key);
+	s->hide = p->sel->all_segments ? INT64_MAX : hide_of(&p->hides, s->segment, key);
 	db_sum(q, 4, &s->folded);
 	s->ordered = sqlite3_column_int(q, 17);
 	s->chunks = sqlite3_column_int64(q, 18);
@@ -88,25 +101,54 @@ static int add_series(const struct points_sel *sel, const struct hides *h, sqlit
 	return 0;
 }
 
-static int load_series(struct db *d, const struct points_sel *sel, struct arena *a, struct pick_run *r, struct err *err)
+static int take_series(struct picker *p, sqlite3_stmt *q)
 {
-	struct hides h;
-	size_t cap = 0;
-	sqlite3_stmt *q;
-	int rc = load_hides(d, r->id, &h, err);
+	int rc = 0;
 
-	if (!rc && sel->keys && sel->key_count == 1)
-		rc = db_start(d, &q, DB_series_of_run_key, err, "it", r->id, sel->keys[0]);
-	else if (!rc)
-		rc = db_start(d, &q, DB_series_of_run, err, "i", r->id);
-	while (!rc && (rc = db_next(d, q, err)) > 0) {
-		rc = add_series(sel, &h, q, a, r, &cap);
-		if (rc) {
+	while (!rc && (rc = db_next(p->d, q, p->err)) > 0) {
+		rc = add_series(p, q);
+		if (rc)
 			db_stop(q);
-			err_set(err, rc, "out of memory");
-		}
 	}
 	return rc;
+}
+
+static int by_text(const void *x, const void *y)
+{
+	return strcmp(*(const char *const *)x, *(const char *const *)y);
+}
+
+/* By their names: a run may have millions of other series. */
+static int load_keys(struct picker *p)
+{
+	size_t n = p->sel->key_count, i;
+	const char **keys = arena_array(p->arena, n + 1, sizeof *keys);
+	sqlite3_stmt *q;
+	int rc = 0;
+
+	if (!keys)
+		return no_memory(p);
+	memcpy(keys, p->sel->keys, n * sizeof *keys);
+	qsort(keys, n, sizeof *keys, by_text);
+	for (i = 0; !rc && i < n; i++) {
+		if (i && !strcmp(keys[i], keys[i - 1]))
+			continue;
+		rc = db_start(p->d, &q, DB_series_of_run_key, p->err, "it", p->r->id, keys[i]);
+		if (!rc)
+			rc = take_series(p, q);
+	}
+	return rc;
+}
+
+static int load_series(struct picker *p)
+{
+	sqlite3_stmt *q;
+	int rc = load_hides(p->d, p->r->id, &p->hides, p->err);
+
+	if (rc || p->sel->keys)
+		return rc ? rc : load_keys(p);
+	rc = db_start(p->d, &q, DB_series_of_run, p->err, "i", p->r->id);
+	return rc ? rc : take_series(p, q);
 }
 
 int pick_run(struct db *d, const struct points_sel *sel, const char *uuid, struct arena *a, struct pick_run *ret,
@@ -126,7 +168,7 @@ int pick_run(struct db *d, const struct points_sel *sel, const char *uuid, struc
 	if (filter_number(db_text(a, q, 3), &per_epoch) && per_epoch > 0 && isfinite(per_epoch))
 		r.steps_per_epoch = per_epoch;
 	db_stop(q);
-	rc = load_series(d, sel, a, &r, err);
+	rc = load_series(&(struct picker){ .d = d, .sel = sel, .arena = a, .r = &r, .err = err });
 	if (rc)
 		return rc;
 	*ret = r;
