@@ -14,7 +14,6 @@ AC_DEFUN([AX_DPT_IMAGES], [
     CPPFLAGS="$CPPFLAGS $JPEG_CFLAGS"
     AC_COMPILE_IFELSE([AC_LANG_PROGRAM([[
       #include <stdio.h>
-      #define JPEG_INTERNALS
       #include <jpeglib.h>
       #include <jpegint.h>
       #ifndef LIBJPEG_TURBO_VERSION

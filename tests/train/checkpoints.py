@@ -142,7 +142,7 @@ def during_evaluation(tmp):
     """Asked to end while the epoch is evaluated: the continuation evaluates it, and nothing of it is lost."""
     os.mkdir(os.path.join(tmp, "long"))
     data = make_set(os.path.join(tmp, "long"), 16, 3000, size=20)
-    common = ["--data-path", data, "--model", "resnet20", "--global-batch-size", 8, "--epochs", 2, "--deterministic", "--run-name", "r",
+    common = ["--data-path", data, "--model", "resnet20", "--global-batch-size", 8, "--epochs", 2, "--eval-steps", 2, "--deterministic", "--run-name", "r",
               "--print-freq", 1, *FAST]
     one, two = os.path.join(tmp, "whole"), os.path.join(tmp, "asked")
     run("undisturbed", *common, "--runs-dir", one)
@@ -155,8 +155,56 @@ def during_evaluation(tmp):
     check(p.returncode == 75, "asked to end while evaluating: exit %d: %s" % (p.returncode, err))
     run("continued", *common, "--runs-dir", two, "--resume", "auto", says=("goes on after step 2",))
     want, got = read_run(one)["series"], read_run(two)["series"]
-    for key in ("epoch/train_loss", "epoch/val_loss", "epoch/top1", "train/loss"):
+    for key in ("epoch/train_loss", "epoch/val_loss", "epoch/top1", "train/loss", "val/loss", "val/top1"):
         check(got.get((key, -1)) == want[(key, -1)], "%s: %s instead of %s" % (key, got.get((key, -1)), want[(key, -1)]))
+
+
+def kernels_of(runs, step):
+    with open(os.path.join(folder_of(runs), "checkpoints", "step-%d" % step, "state.json"), encoding="utf-8") as f:
+        return json.load(f)["kernels"]
+
+
+def same_kernels(tmp, data, common):
+    """What was chosen by the clock stays with the run, whatever the cache says later: the same bits."""
+    cache = os.path.join(tmp, "cache")
+    flags = [*common, "--augment", "crop,flip", "--workers", 1]
+    run("choosing", *flags, "--max-steps", 1, "--runs-dir", os.path.join(tmp, "chosen"), env={"XDG_CACHE_HOME": cache})
+    picks = os.path.join(cache, "dptrain", "cpu-picks")
+    if not os.path.exists(picks):
+        return # this backend times nothing
+    with open(picks, encoding="utf-8") as f:
+        keys = [line.split("\t")[0] for line in f]
+    with open(picks, "w", encoding="utf-8") as f:
+        f.writelines("%s\tanother\n" % key for key in keys) # of no library: its first choice does
+    one, two = os.path.join(tmp, "uncut"), os.path.join(tmp, "cut")
+    run("uncut", *flags, "--max-steps", 6, "--runs-dir", one, env={"XDG_CACHE_HOME": cache})
+    run("cut", *flags, "--max-steps", 6, "--save-steps", 3, "--runs-dir", two, env={"XDG_CACHE_HOME": cache})
+    chosen = kernels_of(two, 3)
+    check(chosen and set(chosen.values()) == {"another"}, "kernels that were chosen: %s" % chosen)
+    shutil.rmtree(os.path.join(folder_of(two), "checkpoints", "step-6"))
+    run("goes on", *flags, "--max-steps", 6, "--runs-dir", two, "--resume", os.path.join(folder_of(two), "checkpoints", "step-3"),
+        env={"XDG_CACHE_HOME": os.path.join(tmp, "empty")}, says=("goes on after step 3",))
+    check(kernels_of(two, 6) == chosen, "kernels after the resume: %s instead of %s" % (kernels_of(two, 6), chosen))
+    for name in ("model.safetensors", "optimizer.safetensors"):
+        files = [os.path.join(folder_of(r), "checkpoints", "step-6", name) for r in (one, two)]
+        check(open(files[0], "rb").read() == open(files[1], "rb").read(), "other bits in %s" % name)
+
+
+def where_from(tmp, data, common):
+    """--init-from takes folders; --mean and --std."""
+    runs = os.path.join(tmp, "source")
+    run("source", *common, "--max-steps", 1, "--runs-dir", runs, "--mean", "0.25", "--std", "0.5")
+    folder, tests = folder_of(runs), []
+    cut_off = os.path.join(tmp, "cut-off")
+    shutil.copytree(os.path.join(folder, "checkpoints"), os.path.join(cut_off, "checkpoints"))
+    for source in (folder, os.path.join(folder, "checkpoints", "step-1"), os.path.join(folder, "weights.safetensors"), cut_off):
+        tests.append(run(source, "--data-path", data, "--init-from", source, "--test-only", *FAST).stdout.split(",")[:3])
+    check(all(t == tests[0] for t in tests), "--init-from of folder and file: %s" % tests)
+    other = run("another mean", "--data-path", data, "--init-from", folder, "--test-only", "--mean", "0.5", *FAST).stdout.split(",")[:3]
+    check(other != tests[0], "--mean is without effect")
+    run("nothing there", "--data-path", data, "--init-from", tmp, "--test-only", code=2, says=("no weights.safetensors",))
+    for flag, value in (("--mean", "0.1,0.2"), ("--std", "0"), ("--std", "x")):
+        run(flag, *common, "--max-steps", 1, flag, value, "--runs-dir", runs, code=2, says=("%s '%s'" % (flag, value),))
 
 
 def main():
@@ -169,6 +217,8 @@ def main():
         full_disk(tmp, data, common)
         being_written(tmp, data, common)
         during_evaluation(tmp)
+        same_kernels(tmp, data, common)
+        where_from(tmp, data, common)
         run("nothing to choose by", "--synthetic", "--model", "resnet20", "--max-steps", 1, "--save-best", "epoch/top1", "--runs-dir", tmp, code=2,
             says=("--save-best epoch/top1",))
         shutil.rmtree(tmp)

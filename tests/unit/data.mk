@@ -34,8 +34,11 @@ tests_unit_input_nomem_test_CFLAGS = $(AM_CFLAGS) $(CMOCKA_CFLAGS) $(JANSSON_CFL
 tests_unit_input_nomem_test_LDFLAGS = $(AM_LDFLAGS) -static -Wl,--wrap=malloc,--wrap=calloc,--wrap=realloc,--wrap=strdup,--wrap=posix_memalign
 tests_unit_input_nomem_test_LDADD = libtrainer.la libtrackbase.la $(CMOCKA_LIBS) $(JANSSON_LIBS) $(ZLIB_LIBS)
 if HAVE_IMAGES
-check_PROGRAMS += tests/unit/picture_test tests/unit/folder_test
-TESTS += tests/unit/picture_test tests/unit/folder_test
+check_PROGRAMS += tests/unit/picture_test tests/unit/folder_test tests/unit/entropy_test
+TESTS += tests/unit/picture_test tests/unit/folder_test tests/unit/entropy_test
+tests_unit_entropy_test_SOURCES = tests/unit/entropy_test.c
+tests_unit_entropy_test_CFLAGS = $(AM_CFLAGS) $(CMOCKA_CFLAGS) $(JPEG_CFLAGS)
+tests_unit_entropy_test_LDADD = libtrainer.la libtrackbase.la $(CMOCKA_LIBS) $(JPEG_LIBS)
 tests_unit_folder_test_SOURCES = tests/unit/folder_test.c
 tests_unit_folder_test_CFLAGS = $(AM_CFLAGS) $(CMOCKA_CFLAGS)
 tests_unit_folder_test_LDADD = libtrainer.la libtrackbase.la $(CMOCKA_LIBS) $(ZLIB_LIBS)

@@ -7,7 +7,7 @@
 #include "trainer/graph/kernel.h"
 #include "trainer/ops/ops.h"
 
-#define BACKEND_ABI 2
+#define BACKEND_ABI 3
 #define BACKEND_SYMBOL "dptrain_backend_v1"
 #define BACKEND_EXPORT __attribute__((visibility("default")))
 
@@ -39,6 +39,11 @@ struct backend {
 	const struct backend_streams *streams;
 
 	const struct kernel *kernel[OP_COUNT]; /* never NULL; .run NULL: not offered */
+
+	/* Optional, together: what this module's kernels chose by the clock, for a run that goes on later; and such a choice
+	 * given back, before anything is prepared. Keys tell machine, library and shapes. */
+	void (*choices)(void *module, void (*fn)(void *user, const char *key, const char *name), void *user);
+	int (*choose)(void *module, const char *key, const char *name, struct err *err);
 
 	/* Optional: stands in for the op's kernel at every node that has an f16 operand, which it takes unpacked. */
 	const struct kernel *emulate_f16;

@@ -10,7 +10,6 @@
 #include <string.h>
 
 #ifdef HAVE_JPEGINT_H
-#define JPEG_INTERNALS
 #include <jpegint.h>
 #endif
 #include <jerror.h>

@@ -90,8 +90,8 @@ int picture_load_memory(struct picture *p, const char *name, const void *bytes, 
 	if (rc)
 		return rc;
 	if (h->width < 1 || h->height < 1 || (int64_t)h->width * h->height > PICTURE_PIXELS_MAX)
-		return err_set(err, ERR_CORRUPT, "%.300s: %d x %d pixels; from 1 to %lld pixels are read", name, h->width,
-			       h->height, (long long)PICTURE_PIXELS_MAX);
+		return err_set(err, ERR_CORRUPT, "%.300s: %d x %d pixels; at most %lld in all are read", name, h->width, h->height,
+			       (long long)PICTURE_PIXELS_MAX);
 	*ret = turned(h->orientation) ? (struct picture_size){ h->height, h->width } :
 					(struct picture_size){ h->width, h->height };
 	return 0;

@@ -6,8 +6,59 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
+#include "tracker/base/arena.h"
+#include "trainer/weights/checkpoint.h"
 #include "trainer/weights/weights.h"
+
+static bool is_file(const char *path)
+{
+	struct stat st;
+
+	return !stat(path, &st) && S_ISREG(st.st_mode);
+}
+
+/* Path of the newest checkpoint's weights below a run's folder; NULL: none. */
+static const char *newest_weights(struct run_config *cfg)
+{
+	char *folder = arena_printf(cfg->arena, "%s/checkpoints", cfg->init_from), path[4200];
+	struct checkpoint_entry *list = NULL;
+	const char *found = NULL;
+	size_t n = 0;
+
+	if (!folder || checkpoint_list(&list, &n, folder, NULL))
+		return NULL;
+	for (size_t i = 0; !found && i < n; i++)
+		if (list[i].segment >= 0 && !checkpoint_path(path, sizeof(path), folder, list[i].step, NULL))
+			found = arena_printf(cfg->arena, "%s/" CHECKPOINT_MODEL, path);
+	free(list);
+	return found;
+}
+
+int initial_locate(struct run_config *cfg, struct err *err)
+{
+	static const char *const names[] = { "weights.safetensors", CHECKPOINT_MODEL };
+	const char *found = NULL;
+	struct stat st;
+
+	if (!cfg->init_from || stat(cfg->init_from, &st) || !S_ISDIR(st.st_mode))
+		return 0;
+	for (size_t i = 0; !found && i < sizeof(names) / sizeof(names[0]); i++) {
+		char *path = arena_printf(cfg->arena, "%s/%s", cfg->init_from, names[i]);
+
+		if (!path)
+			return err_set(err, ERR_NOMEM, "out of memory: --init-from");
+		found = is_file(path) ? path : NULL;
+	}
+	if (!found)
+		found = newest_weights(cfg);
+	if (!found)
+		return err_set(err, ERR_USAGE, "--init-from %.300s: no weights.safetensors, model.safetensors or checkpoint "
+			       "in that folder", cfg->init_from);
+	cfg->init_from = found;
+	return 0;
+}
 
 /* What a file's metadata may settle, by the name of the flag. */
 static const enum flag_id told[] = { FLAG_model,  FLAG_act,	   FLAG_n_layer,    FLAG_n_head,
@@ -38,12 +89,13 @@ static void take_item(void *user, const struct config_item *item)
 
 int initial_settle(struct run_config *cfg, struct err *err)
 {
-	struct telling t = { .cfg = cfg, .path = cfg->init_from, .err = err };
+	struct telling t = { .cfg = cfg, .err = err };
 	struct safetensors *s;
-	int rc;
+	int rc = initial_locate(cfg, err);
 
-	if (!cfg->init_from)
-		return 0;
+	if (rc || !cfg->init_from)
+		return rc;
+	t.path = cfg->init_from;
 	rc = safetensors_open(&s, cfg->init_from, err);
 	if (rc)
 		return rc;
@@ -71,14 +123,49 @@ static bool read_channels(const char *text, int n, double *ret)
 	return true;
 }
 
+static int read_given(const struct engine *e, enum flag_id id, const char *text, double *to, struct err *err)
+{
+	double v[DATASET_CHANNELS_MAX];
+	char label[300];
+	bool fine = read_channels(text, e->data->channels, v);
+
+	for (int i = 0; fine && id == FLAG_std && i < e->data->channels; i++)
+		fine = v[i] > 0;
+	if (!fine)
+		return err_set(err, ERR_USAGE, "%s '%.100s': must be %d %snumber%s with commas between, as %.200s has channels",
+			       config_label(e->cfg, id, label, sizeof(label)), text, e->data->channels,
+			       id == FLAG_std ? "positive " : "", e->data->channels > 1 ? "s" : "", e->data->path);
+	memcpy(to, v, (size_t)e->data->channels * sizeof(*to));
+	return 0;
+}
+
+int initial_given(struct engine *e, struct err *err)
+{
+	const struct run_config *cfg = e->cfg;
+	int rc = 0;
+
+	if (!cfg->mean && !cfg->std)
+		return 0;
+	if (e->data->kind != SAMPLE_IMAGE || e->data->dtype != DTYPE_U8)
+		return err_set(err, ERR_USAGE, "--mean, --std: %.200s is used as it is and not normalised", e->data->path);
+	if (cfg->mean)
+		rc = read_given(e, FLAG_mean, cfg->mean, e->data->mean, err);
+	if (!rc && cfg->std)
+		rc = read_given(e, FLAG_std, cfg->std, e->data->std, err);
+	return rc;
+}
+
 int initial_normalize(struct engine *e, const char *path, struct err *err)
 {
 	struct dataset *d = e->data;
 	double mean[DATASET_CHANNELS_MAX], std[DATASET_CHANNELS_MAX];
 	const char *m, *v;
 	struct safetensors *s;
-	int rc = safetensors_open(&s, path, err);
+	int rc;
 
+	if (e->cfg->mean || e->cfg->std)
+		return 0;
+	rc = safetensors_open(&s, path, err);
 	if (rc)
 		return rc;
 	m = safetensors_meta(s, "mean");

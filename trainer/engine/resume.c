@@ -18,6 +18,7 @@
 #define LOCK "lock"
 #define LOCK_WAIT_S 5.0 /* processes that were killed a moment ago are still going away */
 #define FOLDER "checkpoints"
+#define KERNELS_BYTES_MAX ((size_t)1 << 20)
 
 /* What may differ between the run and its continuation beside what belongs to a segment: where things lie, how long it
  * runs, how the same sums are split. Everything else changes the maths. */
@@ -25,7 +26,7 @@ static const enum flag_id may_change[] = {
 	FLAG_epochs,	FLAG_max_steps,	   FLAG_batch_size, FLAG_grad_accum_steps, FLAG_backend,  FLAG_deterministic,
 	FLAG_data_path, FLAG_batch_from,   FLAG_experiment, FLAG_run_name,	   FLAG_init_from, FLAG_save_weights,
 	FLAG_dump,	FLAG_save_outputs, FLAG_dump_grads, FLAG_bucket_cap_mb,	   FLAG_test_only,
-	FLAG_reset_head,
+	FLAG_reset_head,	FLAG_eval_steps,   FLAG_activation_checkpointing,
 };
 
 struct search {
@@ -268,6 +269,88 @@ int resume_settle(struct run_config *cfg, struct err *err)
 		*slash = '\0';
 	}
 	return config_put(cfg, FLAG_runs_dir, "--resume", path, err);
+}
+
+/* ---- kernels ---- */
+
+/* The newest checkpoint that can be opened of what --resume names; NULL: none. */
+static struct checkpoint *peek(const struct run_config *cfg)
+{
+	struct dptrack_run_opts o = { .runs_dir = cfg->runs_dir, .experiment = cfg->experiment, .run_name = cfg->run_name };
+	struct dptrack_error ignored = { 0, "" };
+	struct checkpoint_entry *list = NULL;
+	struct checkpoint *c = NULL;
+	struct dptrack_found found;
+	char folder[4200], path[4300];
+	bool is_auto = !strcmp(cfg->resume, "auto");
+	size_t n = 0;
+
+	if (is_auto && dptrack_find(&found, &o, &ignored))
+		return NULL;
+	if (!is_auto && !is_there(cfg->resume, FOLDER))
+		return checkpoint_open(&c, cfg->resume, NULL) ? NULL : c;
+	snprintf(folder, sizeof(folder), "%.4000s/%s", is_auto ? found.dir : cfg->resume, FOLDER);
+	if (checkpoint_list(&list, &n, folder, NULL))
+		return NULL;
+	for (size_t i = 0; !c && i < n; i++)
+		if (!checkpoint_path(path, sizeof(path), folder, list[i].step, NULL) && checkpoint_open(&c, path, NULL))
+			c = NULL;
+	free(list);
+	return c;
+}
+
+/* Keys and names as texts behind one another, each with its 0. */
+static void add_kernel(void *user, const char *key, const char *name)
+{
+	buf_add(user, key, strlen(key) + 1);
+	buf_add(user, name, strlen(name) + 1);
+}
+
+static int choose_all(struct engine *e, const char *text, size_t n, struct err *err)
+{
+	int rc = 0;
+
+	for (size_t at = 0; !rc && at < n;) {
+		const char *key = text + at, *name = key + strlen(key) + 1;
+
+		at += strlen(key) + strlen(name) + 2;
+		rc = e->backend->choose(e->module, key, name, err);
+	}
+	return rc;
+}
+
+int resume_kernels(struct engine *e, struct err *err)
+{
+	struct comm *c = e->lane[STREAM_COMPUTE];
+	struct checkpoint *newest = NULL;
+	struct buf text;
+	int64_t n = 0;
+	char *all;
+	int rc;
+
+	if (!e->cfg->resume || !e->backend->choose)
+		return 0;
+	buf_init(&text, KERNELS_BYTES_MAX);
+	if (engine_is_root(e))
+		newest = peek(e->cfg);
+	if (newest)
+		checkpoint_kernels(newest, add_kernel, &text);
+	checkpoint_close(newest);
+	if (!buf_failed(&text))
+		n = (int64_t)text.len;
+	rc = c->ops->broadcast(c, &n, sizeof(n), 0, err);
+	all = calloc((size_t)n + 1, 1);
+	if (!rc && !all)
+		rc = err_set(err, ERR_NOMEM, "out of memory: kernel choices");
+	if (!rc && n) {
+		memcpy(all, text.data ? text.data : "", engine_is_root(e) ? (size_t)n : 0);
+		rc = c->ops->broadcast(c, all, (size_t)n, 0, err);
+	}
+	if (!rc)
+		rc = choose_all(e, all, (size_t)n, err);
+	free(all);
+	buf_done(&text);
+	return rc;
 }
 
 /* ---- all ranks ---- */

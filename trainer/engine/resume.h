@@ -18,6 +18,10 @@ struct resume { /* no pointers: rank 0 sends it to the others */
  * does. */
 int resume_settle(struct run_config *cfg, struct err *err);
 
+/* Collective, before anything is prepared: the backend gets the kernels that the run chose when it began, so that it goes
+ * on with the same bits. What cannot be found or read is resume_open's to tell. */
+int resume_kernels(struct engine *e, struct err *err);
+
 /* Collective. Finds, checks and loads what --resume asks for, and sets e->step; zeroed without it. Damaged and foreign
  * checkpoints are skipped with a warning (auto, or a run's folder) or refused (a checkpoint by its path). */
 int resume_open(struct resume *ret, struct engine *e, struct err *err);

@@ -7,13 +7,14 @@
 
 #include "trainer/data/tokenizer.h"
 #include "trainer/engine/engine.h"
+#include "trainer/engine/initial.h"
 #include "trainer/graph/rng.h"
 #include "trainer/weights/gpt_file.h"
 
 #define CHUNK 32 /* positions that are read at once */
 
 struct sampling {
-	const struct run_config *cfg;
+	struct run_config *cfg;
 	struct engine *e;
 	struct tokenizer *tokenizer;
 	struct model_config model;
@@ -216,10 +217,13 @@ static int open_tokenizer(struct sampling *s, const struct gpt_file *f, struct e
 
 static int describe(struct sampling *s, struct err *err)
 {
-	const struct run_config *cfg = s->cfg;
+	struct run_config *cfg = s->cfg;
 	struct gpt_file f;
 	int rc;
 
+	rc = initial_locate(cfg, err);
+	if (rc)
+		return rc;
 	if (!cfg->init_from)
 		return err_set(err, ERR_USAGE, "dptrain sample needs --init-from FILE, a GPT's weights");
 	rc = gpt_file_describe(&f, cfg->init_from, err);

@@ -207,29 +207,33 @@ static void add_config(void *user, const struct config_item *item)
 		c->failed = true;
 }
 
-static bool collect_kernels(struct saver *s)
+static void count_kernel(void *user, const char *key, const char *name)
 {
-	const struct prepared *p = &s->e->prepared;
-	const struct program *first = p->program[0];
+	(void)key, (void)name;
+	++*(size_t *)user;
+}
 
-	for (int i = 0; i < first->graph->n_nodes; i++) {
-		const struct node *n = first->graph->nodes[i];
-		const struct kernel *k = program_kernel(&p->opts, n);
+static void add_kernel(void *user, const char *key, const char *name)
+{
+	struct collecting *c = user;
 
-		if (k && k->impl && !add_entry(s, &s->kernels[s->n_kernels++], n->name, k->impl(first->state[i])))
-			return false;
-	}
-	return true;
+	if (!add_entry(c->s, &c->s->kernels[c->s->n_kernels++], key, name))
+		c->failed = true;
 }
 
 static int collect(struct saver *s, struct err *err)
 {
 	struct collecting c = { .s = s };
-	int nodes = s->e->prepared.program[0]->graph->n_nodes;
+	const struct backend *b = s->e->backend;
+	size_t n = 0;
 
+	if (b->choices)
+		b->choices(s->e->module, count_kernel, &n);
 	s->config = arena_array(s->arena, FLAG_COUNT, sizeof(*s->config));
-	s->kernels = arena_array(s->arena, (size_t)nodes + 1, sizeof(*s->kernels));
-	if (!s->config || !s->kernels || config_each(s->e->cfg, add_config, &c) || c.failed || !collect_kernels(s))
+	s->kernels = arena_array(s->arena, n + 1, sizeof(*s->kernels));
+	if (s->kernels && b->choices)
+		b->choices(s->e->module, add_kernel, &c);
+	if (!s->config || !s->kernels || config_each(s->e->cfg, add_config, &c) || c.failed)
 		return err_set(err, ERR_NOMEM, "out of memory: checkpoints");
 	return 0;
 }

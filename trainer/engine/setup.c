@@ -7,6 +7,7 @@
 #include "tracker/base/log.h"
 #include "trainer/engine/initial.h"
 #include "trainer/engine/memory.h"
+#include "trainer/engine/resume.h"
 #include "trainer/engine/subject.h"
 #include "trainer/weights/weights.h"
 
@@ -265,6 +266,8 @@ static int open_described(struct engine *e, struct err *err)
 
 	if (!rc)
 		rc = check_data(e, m, err);
+	if (!rc)
+		rc = initial_given(e, err);
 	e->model = m;
 	return rc;
 }
@@ -296,6 +299,8 @@ int engine_open(struct engine **ret, const struct job *job, struct seat *seat, s
 		rc = open_lanes(e, err);
 	if (!rc)
 		rc = open_backend(e, err);
+	if (!rc)
+		rc = resume_kernels(e, err);
 	if (!rc)
 		rc = engine_plan(e, err);
 	if (!rc && e->seat->local_rank == 0)

@@ -63,6 +63,7 @@ static int evaluate_when_due(struct training *t)
 	t->epoch_start_s += clock_mono_s() - start; /* an epoch's seconds are those of training alone */
 	if (rc || t->stopped)
 		return rc;
+	t->at.evaluation_is_open = false;
 	report_evaluation(t->report, t->at.step, &t->val);
 	if (t->console)
 		console_validation(t->console, t->at.step, &t->val);
@@ -152,6 +153,7 @@ static int after_step(struct training *t, const struct step_result *r)
 	t->at.step = r->step;
 	t->at.in_epoch = r->in_epoch;
 	t->at.epoch_is_open = true;
+	t->at.evaluation_is_open = t->e->cfg->eval_steps && r->step % t->e->cfg->eval_steps == 0;
 	if (isfinite(r->loss)) {
 		t->at.loss_sum += r->loss_sum;
 		t->at.samples += r->count;
@@ -175,6 +177,17 @@ static int after_step(struct training *t, const struct step_result *r)
 	return rc || t->stopped ? rc : save_when_due(t);
 }
 
+/* What was due after the step that a resumed run goes on from, when it was stopped before. */
+static int catch_up(struct training *t)
+{
+	bool evaluates = t->at.evaluation_is_open, ends = t->at.epoch_is_open && t->at.in_epoch == t->e->steps_per_epoch;
+	int rc = evaluates ? evaluate_when_due(t) : 0;
+
+	if (!rc && ends && !t->stopped)
+		rc = end_epoch(t);
+	return rc || t->stopped || !(evaluates || ends) ? rc : save_when_due(t);
+}
+
 static int run_steps(struct training *t)
 {
 	struct engine *e = t->e;
@@ -182,8 +195,8 @@ static int run_steps(struct training *t)
 	int rc = engine_begin(e, t->err);
 
 	t->epoch_start_s = clock_mono_s();
-	if (!rc && t->at.epoch_is_open && t->at.in_epoch == e->steps_per_epoch) /* stopped before its evaluation */
-		rc = end_epoch(t);
+	if (!rc)
+		rc = catch_up(t);
 	while (!rc && e->step < e->steps_total && !t->stopped) {
 		rc = step_run(e, &r, t->err);
 		if (rc == 0)
@@ -324,6 +337,9 @@ static int run(struct training *t)
 	rc = open_record(t);
 	if (rc)
 		return rc;
+	if (t->console && t->resume.loads && t->at.step >= t->e->steps_total)
+		log_info("nothing is left to train: %lld steps are done; a larger --epochs or --max-steps goes on",
+			 (long long)t->at.step);
 	if (t->console)
 		console_heading(t->console, report_dir(t->report));
 	rc = run_steps(t);

@@ -270,6 +270,16 @@ const struct checkpoint_state *checkpoint_state(const struct checkpoint *c)
 	return &c->file.state;
 }
 
+void checkpoint_kernels(const struct checkpoint *c, void (*fn)(void *user, const char *key, const char *name), void *user)
+{
+	const char *key;
+	json_t *v;
+
+	json_object_foreach(c->file.kernels, key, v)
+		if (json_is_string(v))
+			fn(user, key, json_string_value(v));
+}
+
 const char *checkpoint_config(const struct checkpoint *c, const char *name)
 {
 	return json_string_value(json_object_get(c->file.config, name));

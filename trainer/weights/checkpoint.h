@@ -36,6 +36,7 @@ struct checkpoint_state { /* no pointers: ranks send it to each other */
 	int64_t epoch;	     /* from 0: of the next batch */
 	int64_t in_epoch;    /* batches of that epoch that are done */
 	bool epoch_is_open;  /* the sums below count; also when only the evaluation at its end is missing */
+	bool evaluation_is_open; /* of --eval-steps, due after this step, is missing */
 	double loss_sum;     /* over the epoch's samples so far */
 	int64_t samples;
 	double seconds;	     /* of training in that epoch */
@@ -50,7 +51,7 @@ struct checkpoint_write_opts {
 	const struct checkpoint_state *state;
 	const struct st_meta *config; /* names and values of the configuration */
 	size_t n_config;
-	const struct st_meta *kernels; /* nodes and the implementations that were chosen */
+	const struct st_meta *kernels; /* what was chosen by the clock, and its choices */
 	size_t n_kernels;
 	const struct st_meta *meta; /* of the model's file */
 	size_t n_meta;
@@ -71,6 +72,8 @@ int checkpoint_open(struct checkpoint **ret, const char *path, struct err *err);
 void checkpoint_close(struct checkpoint *c); /* NULL is fine */
 const struct checkpoint_state *checkpoint_state(const struct checkpoint *c);
 const char *checkpoint_config(const struct checkpoint *c, const char *name); /* NULL: not recorded */
+/* Calls fn for each of the kernels that were written. */
+void checkpoint_kernels(const struct checkpoint *c, void (*fn)(void *user, const char *key, const char *name), void *user);
 
 /* Whether the files are as they were written, and hold what g wants: of a graph without training the model alone.
  * Reads them whole. */

@@ -76,13 +76,14 @@ char *state_text(const struct checkpoint_write_opts *o, const struct st_sum sum[
 {
 	const struct checkpoint_state *s = o->state;
 	json_t *root = json_pack(
-		"{s:s, s:i, s:s, s:s, s:s, s:i, s:i, s:I, s:I, s:I, s:I, s:I, s:{s:b, s:o, s:I, s:o}, s:o, s:o, s:o, "
+		"{s:s, s:i, s:s, s:s, s:s, s:i, s:i, s:I, s:I, s:I, s:I, s:I, s:{s:b, s:o, s:I, s:o}, s:b, s:o, s:o, s:o, "
 		"s:o, s:[o, o]}",
 		"format", FORMAT, "version", VERSION, "run_id", s->run_id, "model", s->model, "data_hash", s->data_hash,
 		"segment", s->segment, "world_size", s->world, "global_batch", (json_int_t)s->global_batch, "seed",
 		(json_int_t)s->seed, "step", (json_int_t)s->step, "epoch", (json_int_t)s->epoch, "batches_of_epoch",
 		(json_int_t)s->in_epoch, "open_epoch", "is_open", (int)s->epoch_is_open, "loss_sum", real(s->loss_sum),
-		"samples", (json_int_t)s->samples, "seconds", real(s->seconds), "best", best(s), "values", values(s),
+		"samples", (json_int_t)s->samples, "seconds", real(s->seconds), "evaluation_is_open", (int)s->evaluation_is_open,
+		"best", best(s), "values", values(s),
 		"config", texts(o->config, o->n_config), "kernels", texts(o->kernels, o->n_kernels), "files",
 		file(CHECKPOINT_MODEL, &sum[STATE_MODEL]), file(CHECKPOINT_OPTIMIZER, &sum[STATE_OPTIMIZER]));
 	char *text = root ? json_dumps(root, JSON_INDENT(1)) : NULL;
@@ -173,6 +174,7 @@ static const char *read_all(const json_t *root, struct state_file *f)
 		return "step, epoch or batches_of_epoch is missing or out of range";
 	if (!read_epoch(json_object_get(root, "open_epoch"), s))
 		return "open_epoch is not as it should be";
+	s->evaluation_is_open = json_is_true(json_object_get(root, "evaluation_is_open"));
 	if (!read_best(json_object_get(root, "best"), s))
 		return "best is not as it should be";
 	if (!read_values(json_object_get(root, "values"), s))
@@ -206,6 +208,7 @@ int state_parse(struct state_file *ret, const char *path, const char *text, size
 		rc = damaged(path, why ? why : "config is missing", err);
 	if (!rc) {
 		f.config = json_incref(json_object_get(root, "config"));
+		f.kernels = json_incref(json_object_get(root, "kernels"));
 		*ret = f;
 	}
 	json_decref(root);
@@ -215,5 +218,6 @@ int state_parse(struct state_file *ret, const char *path, const char *text, size
 void state_done(struct state_file *s)
 {
 	json_decref(s->config);
-	s->config = NULL;
+	json_decref(s->kernels);
+	s->config = s->kernels = NULL;
 }

@@ -9,7 +9,7 @@ enum { STATE_MODEL, STATE_OPTIMIZER, STATE_FILES };
 struct state_file {
 	struct checkpoint_state state;
 	struct st_sum sum[STATE_FILES];
-	struct json_t *config; /* name → text; owned */
+	struct json_t *config, *kernels; /* name → text; owned; kernels may be NULL */
 };
 
 /* The text to write, malloc'd; NULL when out of memory or a text is not UTF-8. */

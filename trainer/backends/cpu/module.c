@@ -134,6 +134,8 @@ static int cpu_copy(void *module, void *to, const void *from, size_t bytes, stru
 
 extern const struct backend dptrain_backend_v1;
 BACKEND_EXPORT const struct backend dptrain_backend_v1 = {
+	.choices = cpu_pick_choices,
+	.choose = cpu_pick_choose,
 	.abi = BACKEND_ABI,
 	.op_count = OP_COUNT,
 	.name = "cpu",

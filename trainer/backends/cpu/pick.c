@@ -22,6 +22,7 @@ struct pick_entry {
 	struct pick_entry *next;
 	char key[PICK_KEY_BYTES];
 	char name[PICK_NAME_BYTES];
+	bool used;
 };
 
 struct cpu_picks {
@@ -75,16 +76,17 @@ static void file_path(char *path, size_t n)
 	snprintf(path + len, n - (size_t)len, "/dptrain/cpu-picks");
 }
 
-static void remember(struct cpu_picks *p, const char *key, const char *name)
+static struct pick_entry *remember(struct cpu_picks *p, const char *key, const char *name)
 {
 	struct pick_entry *e = calloc(1, sizeof(*e));
 
 	if (!e)
-		return;
+		return NULL;
 	snprintf(e->key, sizeof(e->key), "%s", key);
 	snprintf(e->name, sizeof(e->name), "%s", name);
 	e->next = p->first;
 	p->first = e;
+	return e;
 }
 
 static void file_read(struct cpu_picks *p)
@@ -151,11 +153,12 @@ void cpu_pick_key(char *key, const struct cpu_module *m, int threads, const char
 	snprintf(key, PICK_KEY_BYTES, "%s %s t%d %s", m->picks->machine, cpu_isa_name(m->isa), threads, what);
 }
 
-bool cpu_pick_recall(const struct cpu_module *m, const char *key, char *name)
+bool cpu_pick_recall(struct cpu_module *m, const char *key, char *name)
 {
-	for (const struct pick_entry *e = m->picks->first; e; e = e->next)
+	for (struct pick_entry *e = m->picks->first; e; e = e->next)
 		if (strcmp(e->key, key) == 0) {
 			snprintf(name, PICK_NAME_BYTES, "%s", e->name);
+			e->used = true;
 			return true;
 		}
 	return false;
@@ -163,8 +166,29 @@ bool cpu_pick_recall(const struct cpu_module *m, const char *key, char *name)
 
 void cpu_pick_keep(struct cpu_module *m, const char *key, const char *name)
 {
-	remember(m->picks, key, name);
+	struct pick_entry *e = remember(m->picks, key, name);
+
+	if (e)
+		e->used = true;
 	file_append(m->picks, key, name);
+}
+
+void cpu_pick_choices(void *module, void (*fn)(void *user, const char *key, const char *name), void *user)
+{
+	const struct cpu_module *m = module;
+
+	for (const struct pick_entry *e = m->picks ? m->picks->first : NULL; e; e = e->next)
+		if (e->used)
+			fn(user, e->key, e->name);
+}
+
+int cpu_pick_choose(void *module, const char *key, const char *name, struct err *err)
+{
+	struct cpu_module *m = module;
+
+	if (!m->picks || strlen(key) >= PICK_KEY_BYTES || strlen(name) >= PICK_NAME_BYTES)
+		return 0; /* of another program: it will be timed */
+	return remember(m->picks, key, name) ? 0 : err_set(err, ERR_NOMEM, "out of memory: kernel choices");
 }
 
 bool cpu_pick_worth_trying(const struct cpu_module *m, const char *name)

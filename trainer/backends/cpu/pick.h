@@ -19,8 +19,13 @@ void cpu_pick_conv(struct cpu_module *m, const struct dnn_conv_spec *spec, int t
 
 /* What choosing is made of. The module has picks. what: the computation, its shape and types; no tabs. */
 void cpu_pick_key(char *key, const struct cpu_module *m, int threads, const char *what);
-bool cpu_pick_recall(const struct cpu_module *m, const char *key, char *name);
+bool cpu_pick_recall(struct cpu_module *m, const char *key, char *name);
 void cpu_pick_keep(struct cpu_module *m, const char *key, const char *name);
+
+/* The choices that were recalled or kept since the module was opened; and one that is recalled from now on, whatever the
+ * file says. Of struct backend. */
+void cpu_pick_choices(void *module, void (*fn)(void *user, const char *key, const char *name), void *user);
+int cpu_pick_choose(void *module, const char *key, const char *name, struct err *err);
 
 /* Those made for a lesser instruction set than the machine's lose always and by far. */
 bool cpu_pick_worth_trying(const struct cpu_module *m, const char *name);
