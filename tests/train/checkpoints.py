@@ -71,6 +71,11 @@ def what_is_kept(tmp, data, common):
     values = read_run(runs)["series"][("epoch/val_loss", -1)]
     best = 2 * min(values, key=lambda epoch: (values[epoch], epoch)) # two steps an epoch
     check(steps_of(runs) == sorted({best, 6}), "--save-best: %s of %s" % (steps_of(runs), values))
+    run("another series", *common, "--epochs", 4, "--save-best", "epoch/top1", "--save-total-limit", 1, "--runs-dir", runs, "--resume",
+        folder_of(runs))
+    with open(os.path.join(folder_of(runs), "checkpoints", "step-8", "state.json"), encoding="utf-8") as f:
+        got = json.load(f)["best"]
+    check(got == {"value": read_run(runs)["series"][("epoch/top1", -1)][4], "step": 8}, "the best of another series: %s" % got)
     runs = os.path.join(tmp, "none")
     run("none", *common, "--max-steps", 1, "--save-total-limit", 0, "--runs-dir", runs)
     check(not os.path.exists(os.path.join(folder_of(runs), "checkpoints")), "--save-total-limit 0 writes none")

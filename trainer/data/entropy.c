@@ -14,6 +14,8 @@
 #endif
 #include <jerror.h>
 
+#include "trainer/data/room.h"
+
 #define LOOK 10	   /* bits that are looked up at once */
 #define PAD 4096   /* zeros behind the data: more than one MCU can ask for */
 #define LONGEST 16 /* bits of a code */
@@ -237,15 +239,11 @@ static boolean decode_mcu(j_decompress_ptr d, JBLOCKROW *blocks)
 static bool unstuff(struct entropy *e, const uint8_t *from, size_t n)
 {
 	const uint8_t *end = from + n;
-	uint8_t *to = e->data;
+	uint8_t *to;
 
-	if (n + PAD > e->capacity) {
-		to = realloc(e->data, n + PAD);
-		if (!to)
-			return false;
-		e->data = to;
-		e->capacity = n + PAD;
-	}
+	if (room_make(&e->data, &e->capacity, n + PAD, "a picture's data", NULL))
+		return false;
+	to = e->data;
 	while (from < end) {
 		const uint8_t *mark = memchr(from, 0xff, (size_t)(end - from)), *upto = mark ? mark : end;
 

@@ -11,6 +11,7 @@
 
 #include "trainer/data/codec.h"
 #include "trainer/data/entropy.h"
+#include "trainer/data/room.h"
 
 #define MARGIN 16     /* columns beside the wanted ones that smooth upsampling of colour looks at, with room */
 #define TAIL_BYTES 4096 /* an end mark is looked for in so many bytes at the end */
@@ -178,21 +179,6 @@ static void from_cmyk(uint8_t *p, size_t pixels, bool inverted)
 	}
 }
 
-static int line_room(struct jpeg *j, struct err *err)
-{
-	size_t bytes = ((size_t)j->d.output_width + MARGIN) * 4 + 16;
-	uint8_t *p;
-
-	if (bytes <= j->line_bytes)
-		return 0;
-	p = realloc(j->line, bytes);
-	if (!p)
-		return err_set(err, ERR_NOMEM, "out of memory: a row of %u pixels", j->d.output_width);
-	j->line = p;
-	j->line_bytes = bytes;
-	return 0;
-}
-
 /* Narrows the output to the wanted columns; returns the first column of what is then delivered. */
 static unsigned narrow(struct jpeg *j, const struct codec_want *w)
 {
@@ -240,7 +226,7 @@ static int jpeg_rows(void *state, const struct codec_input *in, const struct cod
 												JCS_EXT_RGBX;
 	jpeg_start_decompress(&j->d);
 	entropy_take(j->entropy, &j->d); /* or else the library's own decoder */
-	rc = line_room(j, err);
+	rc = room_make(&j->line, &j->line_bytes, ((size_t)j->d.output_width + MARGIN) * 4 + 16, "a row of pixels", err);
 	if (rc)
 		return rc;
 	read_rows(j, w, !has_end(in));

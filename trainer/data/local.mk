@@ -7,7 +7,8 @@ libtrainer_la_SOURCES += trainer/data/dataset.h trainer/data/sampler.h trainer/d
 	trainer/data/tokenize.h trainer/data/tokenize.c trainer/data/tokens.h trainer/data/tokens.c trainer/data/text.c \
 	trainer/data/sampler.c trainer/data/loader.c trainer/data/fill.h trainer/data/fill.c \
 	trainer/data/folder.h trainer/data/folder.c trainer/data/folder_scan.c trainer/data/cifar.c trainer/data/tar.h trainer/data/tar.c \
-	trainer/data/picture.h trainer/data/picture.c trainer/data/resize.h trainer/data/resize.c trainer/data/codec.h trainer/data/simd.h
+	trainer/data/picture.h trainer/data/picture.c trainer/data/resize.h trainer/data/resize.c trainer/data/codec.h trainer/data/simd.h \
+	trainer/data/room.h trainer/data/room.c
 if HAVE_IMAGES
 libtrainer_la_SOURCES += trainer/data/jpeg.c trainer/data/entropy.h trainer/data/entropy.c trainer/data/png.c
 libtrainer_la_CPPFLAGS += -DHAVE_IMAGES $(JPEG_CFLAGS) $(PNG_CFLAGS)

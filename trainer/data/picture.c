@@ -12,6 +12,7 @@
 
 #include "trainer/data/codec.h"
 #include "trainer/data/resize.h"
+#include "trainer/data/room.h"
 
 static const struct codec *const codecs[] = {
 #ifdef HAVE_IMAGES
@@ -33,6 +34,7 @@ struct picture {
 	struct codec_input in;
 	size_t codec; /* of what is loaded */
 	struct codec_header header;
+	bool never_shrinks; /* for measurements: $DPTRAIN_TEST_NO_SHRINK */
 };
 
 int picture_new(struct picture **ret, struct err *err)
@@ -40,6 +42,8 @@ int picture_new(struct picture **ret, struct err *err)
 	struct picture *p = calloc(1, sizeof(*p));
 	int rc = p ? resize_new(&p->resize, err) : err_set(err, ERR_NOMEM, "out of memory: picture decoder");
 
+	if (p)
+		p->never_shrinks = getenv("DPTRAIN_TEST_NO_SHRINK") != NULL;
 	for (size_t i = 0; !rc && i < N_CODECS; i++)
 		rc = codecs[i]->open(&p->state[i], err);
 	if (rc) {
@@ -108,14 +112,8 @@ static int read_file(struct picture *p, int fd, const char *path, size_t *ret_n,
 		return err_set(err, ERR_CORRUPT, "%.300s: %s", path,
 			       !S_ISREG(st.st_mode) ? "is no file" : st.st_size ? "is too large for a picture" : "is empty");
 	n = (size_t)st.st_size;
-	if (n > p->file_bytes) {
-		uint8_t *more = realloc(p->file, n);
-
-		if (!more)
-			return err_set(err, ERR_NOMEM, "out of memory: %zu bytes of %.300s", n, path);
-		p->file = more;
-		p->file_bytes = n;
-	}
+	if (room_make(&p->file, &p->file_bytes, n, path, err))
+		return ERR_NOMEM;
 	while (done < n) {
 		ssize_t got = read(fd, p->file + done, n - done);
 
@@ -231,7 +229,7 @@ int picture_render(struct picture *p, const struct picture_view *v, uint8_t *ret
 {
 	const struct codec_header *h = &p->header;
 	struct stored s = to_stored(h, v);
-	int shrink = shrink_of(h, &s), rc;
+	int shrink = p->never_shrinks ? 1 : shrink_of(h, &s), rc;
 	struct resize_opts o = { .x = axis(s.x, s.width, h->width, shrink, s.out_width, v->cut),
 				 .y = axis(s.y, s.height, h->height, shrink, s.out_height, v->cut) };
 	struct resize_need need;

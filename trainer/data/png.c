@@ -9,6 +9,7 @@
 
 #include "trainer/data/codec.h"
 #include "trainer/data/picture.h"
+#include "trainer/data/room.h"
 
 struct png {
 	jmp_buf jump;
@@ -132,28 +133,14 @@ static void to_rgbx(struct png *s)
 	png_set_filler(s->p, 255, PNG_FILLER_AFTER);
 }
 
-static int room(void *buffer, size_t *have, size_t bytes, struct err *err)
-{
-	void **b = buffer, *p;
-
-	if (bytes <= *have)
-		return 0;
-	p = realloc(*b, bytes);
-	if (!p)
-		return err_set(err, ERR_NOMEM, "out of memory: %zu bytes for a PNG", bytes);
-	*b = p;
-	*have = bytes;
-	return 0;
-}
-
 static int allocate(struct png *s, bool interlaced, struct err *err)
 {
 	size_t line = (size_t)png_get_rowbytes(s->p, s->info), n = png_get_image_height(s->p, s->info);
-	int rc = room(&s->pixels, &s->pixels_bytes, line * (interlaced ? n : 1) + 16, err);
+	int rc = room_make(&s->pixels, &s->pixels_bytes, line * (interlaced ? n : 1) + 16, "a PNG", err);
 
 	if (rc || !interlaced)
 		return rc;
-	rc = room(&s->row, &s->row_bytes, n * sizeof(*s->row), err);
+	rc = room_make(&s->row, &s->row_bytes, n * sizeof(*s->row), "a PNG", err);
 	for (size_t y = 0; !rc && y < n; y++)
 		s->row[y] = s->pixels + y * line;
 	return rc;

@@ -112,6 +112,12 @@ static int check_fits(struct search *s, const struct checkpoint *c, const char *
 	return 0;
 }
 
+/* Whether the best value so far is one of the series that now chooses; without a series the best one is still kept. */
+static bool same_choice(const char *now, const char *was)
+{
+	return !now || (was && !strcmp(now, was));
+}
+
 /* Fills s->r. *ret_damaged tells a checkpoint that cannot be used from a run that was begun differently. */
 static int try_checkpoint(struct search *s, const char *path, bool *ret_damaged)
 {
@@ -130,6 +136,7 @@ static int try_checkpoint(struct search *s, const char *path, bool *ret_damaged)
 		rc = checkpoint_verify(c, g, s->err);
 	if (!rc) {
 		s->r->at = *checkpoint_state(c);
+		s->r->at.has_best &= same_choice(s->e->cfg->save_best, checkpoint_config(c, "save_best"));
 		s->r->loads = true;
 		snprintf(s->r->path, sizeof(s->r->path), "%s", path);
 		snprintf(s->r->run_id, sizeof(s->r->run_id), "%s", s->r->at.run_id);

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <time.h>
 
 #include "tracker/base/arena.h"
@@ -12,6 +13,7 @@
 #include "tracker/base/log.h"
 
 #define FLUSH_WAIT_S 10.0
+#define NICE 10 /* of the writing thread: computing threads wait for each other, so one that is held up holds up all */
 
 struct saver {
 	struct engine *e;
@@ -134,6 +136,7 @@ static void *thread_main(void *user)
 {
 	struct saver *s = user;
 
+	setpriority(PRIO_PROCESS, 0, NICE); /* 0: this thread */
 	pthread_mutex_lock(&s->lock);
 	for (;;) {
 		while (!s->busy && !s->quit)
