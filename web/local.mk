@@ -45,11 +45,14 @@ libwebserver_la_SOURCES = \
 	web/server/access.c web/server/access.h \
 	web/server/confine.c web/server/confine.h \
 	web/server/conns.c web/server/conns.h \
+	web/server/exchange.c web/server/exchange.h \
+	web/server/feed.c web/server/feed.h \
 	web/server/gate.c web/server/gate.h \
 	web/server/gzip.c web/server/gzip.h \
 	web/server/http.c web/server/server.h \
 	web/server/listen.c web/server/listen.h \
 	web/server/local.c web/server/local.h \
+	web/server/reply.c web/server/reply.h \
 	web/server/router.c web/server/router.h
 nodist_libwebserver_la_SOURCES = web/server/assets.c
 libwebserver_la_CPPFLAGS = $(AM_CPPFLAGS) $(MHD_CFLAGS) $(ZLIB_CFLAGS) $(JANSSON_CFLAGS)

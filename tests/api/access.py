@@ -3,6 +3,7 @@ admin token, session}; foreign Hosts, Origins and cross-site requests; the refus
 import sys
 sys.dont_write_bytecode = True
 import base64
+import hashlib
 import http.client
 import json
 import os
@@ -98,7 +99,7 @@ def credentials(server, ask):
     cut = base64.b64encode(write.encode()).decode()
     states = {t["name"]: t["state"] for t in server.json("GET", "/api/v1/tokens")[1]["tokens"]}
     lib.equal((states["read"], states["gone"], states["old"]), ("valid", "revoked", "expired"), "states of tokens")
-    return [("nothing", {}, 0), ("a wrong token", {"Authorization": "Bearer wrong"}, 0),
+    return [("nothing", {}, 0), ("a wrong token", {"Authorization": "Bearer dpt_" + 64 * "0"}, 0),
             ("a revoked token", {"Authorization": f"Bearer {gone}"}, 0), ("an expired token", {"Authorization": f"Bearer {old}"}, 0),
             ("a token cut short", {"Authorization": f"Bearer {admin[:-1]}"}, 0), ("a longer token", {"Authorization": f"Bearer {admin}0"}, 0),
             ("no scheme", {"Authorization": admin}, 0), ("Basic without a user", {"Authorization": f"Basic {cut}"}, 0),
@@ -164,7 +165,11 @@ def sessions(server, ask, everybody):
     lib.equal(ask("GET", "/", None, dict(cookie, Accept="text/html"))[0], 200, "the page with a session")
     status, headers, body = ask("GET", "/?x=%22%3E", None, {"Accept": "text/html,*/*"})
     lib.equal((status, headers["WWW-Authenticate"]), (401, 'Bearer realm="dptrack"'), "the page without one")
-    lib.check(b"<form" in body and b'"x=%22%3E"' in body and b"<script" not in body, "asks for a token in a form")
+    lib.check(b"<form" in body and b'"x=%22%3E"' in body, "asks for a token in a form")
+    script = re.findall(rb"<script>(.*?)</script>", body)
+    lib.check(len(script) == 1 and b"location.hash" in script[0], f"one script, which keeps what stands behind #: {script}")
+    allowed = "'sha256-" + base64.b64encode(hashlib.sha256(b"".join(script)).digest()).decode() + "'"
+    lib.check(f"script-src {allowed};" in headers["Content-Security-Policy"], f"the policy allows {allowed} alone: {headers['Content-Security-Policy']}")
     status, _, body = ask("POST", "/login", b"token=wrong")
     lib.check(status == 401 and b"<form" in body, "a wrong token gets the form again")
     lib.equal(ask("POST", "/login", b"")[0], 401, "an empty form")
@@ -292,6 +297,28 @@ def commands():
         lib.equal(server.stop(), 0, "exit code")
 
 
+def guesses():
+    """Tokens that people made up can be guessed: not often. Who has a drawn one is never kept out; others only while it lasts."""
+    with lib.fresh(env={"DPTRACK_TOKEN": "sesame"}) as server:
+        owner = {"Authorization": "Bearer " + server.owner_token()}
+        good, bad = {"Authorization": "Bearer sesame"}, {"Authorization": "Bearer barley"}
+        drawn = {"Authorization": "Bearer dpt_" + 64 * "1"}
+        lib.equal(server.request("GET", "/api/v1/runs", headers=good)[0], 200, "the token of the environment")
+        seen = [server.request("GET", "/api/v1/runs", headers=bad) for _ in range(15)]
+        lib.equal(seen[0][0], 401, "one wrong guess")
+        lib.equal(seen[-1][0], 429, "many wrong guesses")
+        lib.check(0 < int(seen[-1][1]["Retry-After"]) <= 5, f"Retry-After: {seen[-1][1]['Retry-After']}")
+        status, headers, body = server.request("POST", "/login", b"token=barley", {"Sec-Fetch-Site": "same-origin"})
+        lib.check(status == 429 and b"<form" in body and int(headers["Retry-After"]) > 0, f"the form, guessing: {status}")
+        lib.equal(server.request("GET", "/api/v1/runs", headers=owner)[0], 200, "a drawn token, meanwhile")
+        lib.equal(server.request("GET", "/api/v1/runs", headers=drawn)[0], 401, "a drawn token that is not known, meanwhile")
+        lib.equal(server.request("GET", "/api/v1/runs")[0], 401, "no token, meanwhile")
+        end = time.monotonic() + 60
+        while server.request("GET", "/api/v1/runs", headers=good)[0] == 429 and time.monotonic() < end:
+            time.sleep(0.5)
+        lib.equal(server.request("GET", "/api/v1/runs", headers=good)[0], 200, "after a moment the right one is heard")
+
+
 def main():
     lib.bound(300)
     with lib.fresh() as server:
@@ -307,6 +334,7 @@ def main():
         foreign(server)
         host_and_origin(server)
     fixed_token()
+    guesses()
     commands()
     lib.finish("access")
 

@@ -8,6 +8,7 @@ import hashlib
 import http.client
 import json
 import os
+import select
 import random
 import tempfile
 import time
@@ -172,6 +173,27 @@ def proxy(server, run):
         lib.equal((status, reply["message"][:33]), (501, "Multipart upload is not supported"), path)
 
 
+def cut_off(server, run):
+    """Bodies that are refused while they are sent: the reply can be read all the same, and the client stops early."""
+    target, piece = address(run, "endless"), b"10000\r\n" + b"x" * 65536 + b"\r\n"
+    for kind, head in (("chunked", "Transfer-Encoding: chunked"), ("10 GB", "Content-Length: 10000000000")):
+        with server.socket(timeout=60) as s:
+            s.sendall(f"PUT {target} HTTP/1.1\r\nHost: localhost\r\n{head}\r\n\r\n".encode())
+            sent, got = 0, b""
+            while not got and sent < 60 << 20:
+                s.sendall(piece)
+                sent += len(piece)
+                got = s.recv(65536) if select.select([s], [], [], 0)[0] else b""
+            while got and b"}" not in got:
+                got += s.recv(65536)
+            lib.check(b" 413 " in got[:20] and b"at most" in got and b"onnection: close" in got, f"{kind}: {sent} bytes sent, {got[:200]!r}")
+    c = http.client.HTTPConnection(server.host, server.port, timeout=60)
+    c.request("PUT", target, (b"x" * 65536 for _ in range(200)), encode_chunked=True, headers={"Transfer-Encoding": "chunked"})
+    lib.equal(c.getresponse().status, 413, "a client that reads when it has sent all")
+    c.close()
+    lib.equal(server.request("GET", target)[0], 404, "nothing was kept")
+
+
 def main():
     lib.bound(120)
     with tempfile.TemporaryDirectory(prefix="dptrack-test.") as folder:
@@ -181,6 +203,7 @@ def main():
         for step in (round_trip, ranges, bodies, names, refusals, proxy):
             step(server, run)
         links(server, run, root)
+        cut_off(server, run)
         status = put(server, address(run, "large"), b"x" * (2 << 20) + b"x")[0]
         lib.equal((status, server.request("GET", address(run, "large"))[0]), (413, 404), "larger than --max-artifact-mib")
         end = time.time() + 30

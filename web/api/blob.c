@@ -106,6 +106,14 @@ static enum call_next put_whole(struct call *c)
 	return work_start(w, put_committed);
 }
 
+/* So that what is too large is refused before it has been sent. */
+static uint64_t announced_bytes(const struct call *c)
+{
+	const char *text = c->host->header(c, "Content-Length");
+
+	return text && !c->host->header(c, "Content-Encoding") ? strtoull(text, NULL, 10) : 0;
+}
+
 enum call_next blob_put(struct call *c, const struct blob_put *put)
 {
 	struct work *w = arena_alloc(c->arena, sizeof(*w));
@@ -114,6 +122,8 @@ enum call_next blob_put(struct call *c, const struct blob_put *put)
 		return out_of_memory(c, put->fail);
 	w->c = c;
 	w->put = *put;
+	if (artifact_fits(store_artifacts(c->api->store), announced_bytes(c), &w->err))
+		return put->fail(c, &w->err);
 	if (artifact_begin(&w->upload, store_artifacts(c->api->store), put->path, &w->err))
 		return put->fail(c, &w->err);
 	c->own = w;

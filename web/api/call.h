@@ -105,6 +105,7 @@ struct call {
 	bool accepts_gzip;
 	bool secure; /* came encrypted, here or at a proxy */
 	bool mlflow; /* the address is MLflow's: errors have its shape */
+	uint64_t from; /* who asks: a number made of the address; 0: ourselves */
 	/* reply */
 	int status;              /* 200 until the handler says otherwise */
 	const char *type;        /* application/json until the handler says otherwise */

@@ -6,7 +6,11 @@
 
 #include "web/store/token.h"
 
-#define LOGIN_CSP "default-src 'none'; style-src 'unsafe-inline'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
+/* What stands behind # in an address is not sent, but a browser carries it over a redirect: links into the page survive. */
+#define LOGIN_SCRIPT "<script>document.forms[0].action = \"login\" + location.hash</script>\n"
+#define LOGIN_CSP                                                                                                          \
+	"default-src 'none'; style-src 'unsafe-inline'; "                                                                  \
+	"script-src 'sha256-7LuvNIZpUQcO+AYL4kwiJgDNvcjVKddn+TyCsla/JpU='; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
 
 static const char head[] =
 	"<!doctype html>\n<html lang=\"en\"><meta charset=\"utf-8\"><title>dptrack: sign in</title>\n"
@@ -24,7 +28,7 @@ static const char tail[] =
 	"<input id=\"token\" name=\"token\" type=\"password\" autocomplete=\"current-password\" required autofocus>\n"
 	"<button>Sign in</button>\n"
 	"<p><small>Whoever runs the server makes one with <code>dptrack token add NAME --scope read</code>.</small></p>\n"
-	"</form>\n</html>\n";
+	"</form>\n" LOGIN_SCRIPT "</html>\n";
 
 static void add_escaped(struct buf *out, const char *text)
 {
@@ -113,14 +117,19 @@ const char *api_cookie_name(const struct call *c)
 enum call_next login_post(struct call *c)
 {
 	const char *token = form_value(c, "token"), *query = safe_query(form_value(c, "query"));
+	struct token_try try = { .from = c->from, .text = token, .len = strlen(token) };
 	char session[TOKEN_TEXT_MAX];
 	struct err err = ERR_INIT;
 
 	if (!call_args_done(c))
 		return CALL_DONE;
 	if (token_needed(c->api->store)) {
-		if (token_session(c->api->store, token, strlen(token), session, &err))
-			return api_login_form(c, query, err.text);
+		if (token_session(c->api->store, &try, session, &err)) {
+			api_login_form(c, query, err.text);
+			c->status = try.wait_s ? 429 : c->status;
+			c->retry_after_s = try.wait_s;
+			return CALL_DONE;
+		}
 		c->cookie = arena_printf(c->arena, "%s=%s; Path=/; HttpOnly; SameSite=Strict%s", api_cookie_name(c), session,
 					 c->secure ? "; Secure" : "");
 	}

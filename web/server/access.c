@@ -1,6 +1,7 @@
 /* access.c: Host and Origin checks, credentials and scopes. Knows nothing of routes but their scope. */
 #include "web/server/access.h"
 
+#include <netinet/in.h>
 #include <string.h>
 #include <strings.h>
 
@@ -38,13 +39,43 @@ static bool host_allowed(const struct access *a, const char *host)
 	return a->any_host;
 }
 
-/* The last item of a list is what the proxy next to us said; what stands before it the client may have made up. */
-static bool last_item_is(const struct gate_header *list, const char *text)
+/* The last item of a list is what the proxy next to us said; what stands before it the client may have made up. "": none */
+static const char *last_item(const struct gate_header *list)
 {
 	const char *comma = list ? strrchr(list->value, ',') : NULL, *at = comma ? comma + 1 : list ? list->value : "";
 
-	at += strspn(at, " \t");
+	return at + strspn(at, " \t");
+}
+
+static bool last_item_is(const struct gate_header *list, const char *text)
+{
+	const char *at = last_item(list);
+
 	return *at && !strcasecmp(at, text);
+}
+
+static uint64_t number_of(const void *bytes, size_t n)
+{
+	const unsigned char *p = bytes;
+	uint64_t h = 14695981039346656037u; /* FNV-1a */
+
+	while (n--)
+		h = (h ^ *p++) * 1099511628211u;
+	return h ? h : 1;
+}
+
+uint64_t access_from(const struct access *a, const struct gate_request *req, const struct sockaddr *peer)
+{
+	const char *said = a->behind_proxy ? last_item(gate_find(req, "X-Forwarded-For")) : "";
+	const struct sockaddr_in6 *v6 = (const struct sockaddr_in6 *)peer;
+
+	if (*said)
+		return number_of(said, strlen(said));
+	if (peer && peer->sa_family == AF_INET)
+		return number_of(&((const struct sockaddr_in *)peer)->sin_addr, 4);
+	if (peer && peer->sa_family == AF_INET6)
+		return IN6_IS_ADDR_V4MAPPED(&v6->sin6_addr) ? number_of(v6->sin6_addr.s6_addr + 12, 4) : number_of(&v6->sin6_addr, 8);
+	return 1;
 }
 
 bool access_forwarded_tls(const struct access *a, const struct gate_request *req)
@@ -111,19 +142,26 @@ static size_t base64_decode(const char *text, char *out, size_t out_max)
 }
 
 /* The token in an Authorization header: Bearer, or Basic with any user. */
-static enum token_scope header_scope(const struct access *a, const char *value)
+static enum token_scope header_scope(const struct access *a, const char *value, struct token_try *t)
 {
 	char basic[512];
 	const char *colon;
 	size_t n;
 
-	if (!strncasecmp(value, "Bearer ", 7))
-		return token_check(a->store, value + 7, strlen(value + 7));
+	if (!strncasecmp(value, "Bearer ", 7)) {
+		t->text = value + 7;
+		t->len = strlen(t->text);
+		return token_check(a->store, t);
+	}
 	if (strncasecmp(value, "Basic ", 6))
 		return TOKEN_NONE;
 	n = base64_decode(value + 6, basic, sizeof(basic));
 	colon = memchr(basic, ':', n);
-	return colon ? token_check(a->store, colon + 1, n - (size_t)(colon + 1 - basic)) : TOKEN_NONE;
+	if (!colon)
+		return TOKEN_NONE;
+	t->text = colon + 1;
+	t->len = n - (size_t)(colon + 1 - basic);
+	return token_check(a->store, t);
 }
 
 /* A cookie comes along whoever made the browser ask: a change needs a sign that our own page did. */
@@ -152,31 +190,37 @@ static const char *scope_refusal(enum token_scope have, enum call_scope want)
 	return "this token may write; a token of scope admin is needed here";
 }
 
-bool access_check(const struct access *a, const struct access_query *q, enum call_error *code, const char **why)
+static struct access_refusal credentials_refusal(enum token_scope have, enum call_scope want, int wait_s)
+{
+	if (wait_s)
+		return (struct access_refusal){ CALL_too_many, "too many wrong tokens from this address: wait a moment", wait_s };
+	if (have == TOKEN_NONE)
+		return (struct access_refusal){ CALL_unauthorized, "a token is needed: Authorization: Bearer TOKEN (programs read "
+						"DPTRACK_TOKEN)", 0 };
+	return (struct access_refusal){ CALL_forbidden, scope_refusal(have, want), 0 };
+}
+
+bool access_check(const struct access *a, const struct access_query *q, struct access_refusal *ret)
 {
 	const struct gate_header *auth = gate_find(q->req, "Authorization");
+	struct token_try t = { .from = q->from };
 	enum token_scope have;
 
-	*code = CALL_forbidden;
+	ret->code = CALL_forbidden;
 	if (q->pass->host && !host_allowed(a, q->pass->host)) {
-		*why = "this Host is not served here; a web page may be aiming at this machine's own server";
+		ret->why = "this Host is not served here; a web page may be aiming at this machine's own server";
 		return false;
 	}
 	if (!origin_allowed(a, q)) {
-		*why = "requests of foreign web pages are refused";
+		ret->why = "requests of foreign web pages are refused";
 		return false;
 	}
 	if (q->scope == SCOPE_OPEN || !token_needed(a->store))
 		return true;
-	have = auth ? header_scope(a, auth->value) : cookie_scope(a, q);
+	have = auth ? header_scope(a, auth->value, &t) : cookie_scope(a, q);
 	if ((int)have >= (int)q->scope)
 		return true;
-	if (have == TOKEN_NONE) {
-		*code = CALL_unauthorized;
-		*why = "a token is needed: Authorization: Bearer TOKEN (programs read DPTRACK_TOKEN)";
-	} else {
-		*why = scope_refusal(have, q->scope);
-	}
+	*ret = credentials_refusal(have, q->scope, t.wait_s);
 	return false;
 }
 

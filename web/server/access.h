@@ -4,6 +4,7 @@
 #define DPT_SERVER_ACCESS_H
 
 #include <stdbool.h>
+#include <stdint.h>
 
 #include "web/api/call.h"
 #include "web/server/gate.h"
@@ -20,10 +21,22 @@ struct access_query {
 	const struct gate_pass *pass;
 	const char *cookie; /* name of the session's */
 	enum call_scope scope;
+	uint64_t from; /* see access_from */
 };
 
-/* False with *code and *why when the caller must not use the route. */
-bool access_check(const struct access *a, const struct access_query *q, enum call_error *code, const char **why);
+struct access_refusal {
+	enum call_error code;
+	const char *why;
+	int retry_s; /* 0: asking again does not help */
+};
+
+/* False with *ret filled when the caller must not use the route. */
+bool access_check(const struct access *a, const struct access_query *q, struct access_refusal *ret);
+
+struct sockaddr;
+
+/* Who asks, as a number made of the address (of IPv6 its first half): the peer's, or what a proxy that is believed says. */
+uint64_t access_from(const struct access *a, const struct gate_request *req, const struct sockaddr *peer);
 
 /* Whether a proxy that is believed got the request encrypted. */
 bool access_forwarded_tls(const struct access *a, const struct gate_request *req);

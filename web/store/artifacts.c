@@ -412,14 +412,21 @@ int artifact_begin(struct artifact_upload **ret, struct artifacts *a, const char
 	return rc;
 }
 
+int artifact_fits(const struct artifacts *a, uint64_t bytes, struct err *err)
+{
+	return bytes <= a->max_bytes ? 0 : err_set(err, ERR_LIMIT, "an artifact may have at most %llu bytes here",
+						   (unsigned long long)a->max_bytes);
+}
+
 int artifact_write(struct artifact_upload *u, const void *bytes, size_t n, struct err *err)
 {
 	const char *at = bytes;
 	size_t left = n;
 	ssize_t done;
+	int rc = artifact_fits(u->a, u->bytes + n, err);
 
-	if (n > u->a->max_bytes || u->bytes > u->a->max_bytes - n)
-		return err_set(err, ERR_LIMIT, "an artifact may have at most %llu bytes here", (unsigned long long)u->a->max_bytes);
+	if (rc)
+		return rc;
 	for (; left; at += done, left -= (size_t)done) {
 		done = write(u->fd, at, left);
 		if (done < 0 && errno == EINTR)

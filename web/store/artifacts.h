@@ -47,6 +47,9 @@ int artifact_list(struct artifacts *a, const char *path, struct arena *arena, st
 /* With everything below it; fine when it is missing. Not the digests: TRACKING_ARTIFACT_DELETE. */
 int artifact_remove(struct artifacts *a, const char *path, struct err *err);
 
+/* ERR_LIMIT: larger than a file may be. */
+int artifact_fits(const struct artifacts *a, uint64_t bytes, struct err *err);
+
 /* Bytes go to a temporary file; commit makes them the file, durably. ERR_NOSPC, ERR_LIMIT (larger than max_bytes),
  * ERR_EXISTS: a folder is there, or a file where the path wants a folder. */
 int artifact_begin(struct artifact_upload **ret, struct artifacts *a, const char *path, struct err *err);

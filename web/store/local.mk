@@ -49,6 +49,7 @@ libwebstore_la_SOURCES = \
 	web/store/state.c web/store/state.h \
 	web/store/store.c web/store/store.h \
 	web/store/sum.c web/store/sum.h \
+	web/store/throttle.c web/store/throttle.h \
 	web/store/token.c web/store/token.h \
 	web/store/tracking.c web/store/tracking.h \
 	web/store/tracking_apply.h \

@@ -13,8 +13,9 @@
 #include "tracker/base/sha256.h"
 #include "web/store/inside.h"
 #include "web/store/readers.h"
+#include "web/store/throttle.h"
 
-enum { FIXED_MAX = 4, SESSIONS_MAX = 512 };
+enum { FIXED_MAX = 4, SESSIONS_MAX = 512, DRAWN_DIGITS_MIN = 40 };
 
 #define SESSION_S (12.0 * 3600)
 
@@ -41,6 +42,7 @@ struct tokens {
 	struct token_entry fixed[FIXED_MAX];
 	size_t fixed_count;
 	struct token_session sessions[SESSIONS_MAX];
+	struct throttle throttle;
 };
 
 int tokens_new(struct tokens **ret, struct err *err)
@@ -49,6 +51,8 @@ int tokens_new(struct tokens **ret, struct err *err)
 
 	if (!t)
 		return err_set(err, ERR_NOMEM, "store: out of memory");
+	if (getrandom(&t->throttle.seed, sizeof t->throttle.seed, 0) < 0)
+		t->throttle.seed = (uint64_t)(clock_wall_s() * 1e6); /* foreseeable, which lets one slow another's wrong guesses */
 	pthread_mutex_init(&t->lock, NULL);
 	atomic_store(&t->stale, true);
 	*ret = t;
@@ -153,14 +157,35 @@ bool token_needed(struct store *s)
 	return needed;
 }
 
-enum token_scope token_check(struct store *s, const char *text, size_t n)
+/* Many hex digits, behind dpt_ or not, as token_draw and the lock file have them; one that was cut off or typed wrong can be
+ * guessed no better. */
+static bool is_drawn(const struct token_try *t)
 {
-	char hash[TOKEN_HASH_MAX];
-	enum token_scope scope;
+	size_t i = t->len > 4 && !memcmp(t->text, "dpt_", 4) ? 4 : 0;
 
-	sha256_hex(text, n, hash);
+	if (t->len < i + DRAWN_DIGITS_MIN)
+		return false;
+	for (; i < t->len; i++)
+		if (!t->text[i] || !strchr("0123456789abcdef", t->text[i]))
+			return false;
+	return true;
+}
+
+enum token_scope token_check(struct store *s, struct token_try *t)
+{
+	bool limited = t->from && t->len && !is_drawn(t);
+	struct throttle *throttle = &s->tokens->throttle;
+	enum token_scope scope = TOKEN_NONE;
+	double now_s = clock_mono_s();
+	char hash[TOKEN_HASH_MAX];
+
+	sha256_hex(t->text, t->len, hash);
 	pthread_mutex_lock(&s->tokens->lock);
-	scope = fresh(s) ? scope_of(s->tokens, hash) : TOKEN_NONE;
+	t->wait_s = limited ? throttle_wait_s(throttle, t->from, now_s) : 0;
+	if (!t->wait_s && fresh(s))
+		scope = scope_of(s->tokens, hash);
+	if (limited && !t->wait_s && scope == TOKEN_NONE)
+		throttle_wrong(throttle, t->from, now_s);
 	pthread_mutex_unlock(&s->tokens->lock);
 	return scope;
 }
@@ -283,19 +308,20 @@ static struct token_session *find_session(struct tokens *t, const char *id, size
 	return found;
 }
 
-int token_session(struct store *s, const char *token, size_t n, char ret[TOKEN_TEXT_MAX], struct err *err)
+int token_session(struct store *s, struct token_try *given, char ret[TOKEN_TEXT_MAX], struct err *err)
 {
 	struct tokens *t = s->tokens;
 	struct token_session fresh_one = { .until_s = clock_mono_s() + SESSION_S };
 	size_t i, oldest = 0;
 	int rc;
 
-	if (token_check(s, token, n) == TOKEN_NONE)
-		return err_set(err, ERR_USAGE, "this token is not known here, or no longer good");
+	if (token_check(s, given) == TOKEN_NONE)
+		return given->wait_s ? err_set(err, ERR_BUSY, "too many wrong tokens from this address: wait %d s", given->wait_s) :
+				       err_set(err, ERR_USAGE, "this token is not known here, or no longer good");
 	rc = token_draw(ret, fresh_one.id, err);
 	if (rc)
 		return rc;
-	sha256_hex(token, n, fresh_one.token);
+	sha256_hex(given->text, given->len, fresh_one.token);
 	pthread_mutex_lock(&t->lock);
 	for (i = 1; i < SESSIONS_MAX; i++)
 		if (t->sessions[i].until_s < t->sessions[oldest].until_s)

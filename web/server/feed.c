@@ -1,0 +1,193 @@
+/* feed.c: replies that come piece by piece: exports, and event streams, which sleep suspended until the store changes. */
+#include "web/server/feed.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+
+#include "tracker/base/clock.h"
+#include "web/store/token.h"
+
+enum { FEED_BLOCK_BYTES = 65536, FEED_HEARTBEAT_S = 15 };
+
+/* A reply that comes piece by piece. It outlives the exchange, which may end first. */
+struct feed {
+	struct feed *next, *prev; /* event streams only */
+	struct server *srv;
+	struct MHD_Connection *conn;
+	struct call_stream src;
+	struct gzip *gzip;
+	struct buf piece, out;
+	size_t sent;
+	double tick_at_s;
+	int fd;
+	unsigned tokens; /* generation that its reader was checked against */
+	bool ended, suspended, nudged, tick, gone;
+};
+
+static void feed_free(void *cls)
+{
+	struct feed *f = cls;
+
+	if (f->src.events) {
+		pthread_mutex_lock(&f->srv->lock);
+		if (f->prev)
+			f->prev->next = f->next;
+		else
+			f->srv->feeds = f->next;
+		if (f->next)
+			f->next->prev = f->prev;
+		pthread_mutex_unlock(&f->srv->lock);
+		atomic_fetch_sub(&f->srv->counters.streams, 1);
+	}
+	f->src.release(f->src.state);
+	gzip_free(f->gzip);
+	buf_done(&f->piece);
+	buf_done(&f->out);
+	free(f);
+}
+
+/* Suspends an event stream that has nothing to say; false when it was nudged meanwhile. */
+static bool feed_sleep(struct feed *f)
+{
+	bool sleeps;
+
+	pthread_mutex_lock(&f->srv->lock);
+	sleeps = !f->nudged && !atomic_load(&f->srv->stopping);
+	f->nudged = false;
+	if (sleeps) {
+		f->suspended = true;
+		MHD_suspend_connection(f->conn);
+	}
+	pthread_mutex_unlock(&f->srv->lock);
+	return sleeps;
+}
+
+/* Fetches the next piece into f->out; returns an enum stream_next, or a negative code. */
+static int feed_fill(struct feed *f)
+{
+	struct buf *to = f->gzip ? &f->piece : &f->out;
+	bool tick = f->tick;
+	int rc;
+
+	buf_reset(&f->out);
+	buf_reset(&f->piece);
+	f->sent = 0;
+	f->tick = false;
+	rc = f->src.fill(f->src.state, to, tick);
+	if (rc < 0 || buf_failed(to))
+		return -1;
+	if (f->gzip && !gzip_feed(f->gzip, f->piece.data, f->piece.len, rc == STREAM_END, &f->out))
+		return -1;
+	f->ended = rc == STREAM_END;
+	if (f->src.events && f->out.len) {
+		pthread_mutex_lock(&f->srv->lock);
+		f->tick_at_s = clock_mono_s() + FEED_HEARTBEAT_S;
+		pthread_mutex_unlock(&f->srv->lock);
+	}
+	return rc;
+}
+
+/* Tokens changed: whoever still may read comes again. */
+static bool feed_outlived(const struct feed *f)
+{
+	return f->tokens != token_generation(f->srv->api.store);
+}
+
+static ssize_t feed_read(void *cls, uint64_t pos, char *to, size_t max)
+{
+	struct feed *f = cls;
+	size_t n;
+	int rc;
+
+	(void)pos;
+	while (f->sent == f->out.len) {
+		if (f->ended || (f->src.events && (atomic_load(&f->srv->stopping) || feed_outlived(f))))
+			return MHD_CONTENT_READER_END_OF_STREAM;
+		if (f->gone)
+			return MHD_CONTENT_READER_END_WITH_ERROR;
+		rc = feed_fill(f);
+		if (rc < 0)
+			return MHD_CONTENT_READER_END_WITH_ERROR;
+		if (rc == STREAM_IDLE && !f->out.len && feed_sleep(f))
+			return 0;
+	}
+	n = f->out.len - f->sent < max ? f->out.len - f->sent : max;
+	memcpy(to, f->out.data + f->sent, n);
+	f->sent += n;
+	return (ssize_t)n;
+}
+
+/* A suspended connection is watched by nobody: whether its client left must be asked. */
+static bool peer_gone(int fd)
+{
+	char byte;
+	ssize_t n = recv(fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT);
+
+	return n == 0 || (n < 0 && errno != EAGAIN && errno != EINTR);
+}
+
+void feed_nudge(struct server *s, int how)
+{
+	double now = clock_mono_s();
+	struct feed *f;
+
+	pthread_mutex_lock(&s->lock);
+	for (f = s->feeds; f; f = f->next) {
+		/* while it is suspended its socket is open, and its worker reads none of this */
+		bool due = now >= f->tick_at_s, gone = (how & FEED_NUDGE_PROBE) && f->suspended && peer_gone(f->fd);
+
+		if (!(how & FEED_NUDGE_ALL) && !due && !gone)
+			continue;
+		if (due)
+			f->tick_at_s = now + FEED_HEARTBEAT_S;
+		if (f->suspended) {
+			f->tick = due;
+			f->gone = gone;
+			f->suspended = false;
+			MHD_resume_connection(f->conn);
+		} else {
+			f->nudged = true;
+		}
+	}
+	pthread_mutex_unlock(&s->lock);
+}
+
+struct MHD_Response *feed_response(struct exchange *x, bool gzip)
+{
+	const union MHD_ConnectionInfo *info = MHD_get_connection_info(x->conn, MHD_CONNECTION_INFO_CONNECTION_FD);
+	struct feed *f = calloc(1, sizeof(*f));
+	struct MHD_Response *r;
+
+	if (!f) {
+		x->call.stream.release(x->call.stream.state);
+		x->call.stream = (struct call_stream){ 0 };
+		return NULL;
+	}
+	f->srv = x->srv;
+	f->conn = x->conn;
+	f->fd = info ? info->connect_fd : -1;
+	f->src = x->call.stream;
+	f->tokens = x->tokens;
+	f->tick_at_s = clock_mono_s() + FEED_HEARTBEAT_S;
+	x->call.stream = (struct call_stream){ 0 };
+	buf_init(&f->piece, EXCHANGE_OUT_MAX);
+	buf_init(&f->out, EXCHANGE_OUT_MAX);
+	f->gzip = gzip ? gzip_new(1) : NULL;
+	if (f->src.events) {
+		pthread_mutex_lock(&x->srv->lock);
+		f->next = x->srv->feeds;
+		if (f->next)
+			f->next->prev = f;
+		x->srv->feeds = f;
+		pthread_mutex_unlock(&x->srv->lock);
+		atomic_fetch_add(&x->srv->counters.streams, 1);
+	}
+	r = MHD_create_response_from_callback(MHD_SIZE_UNKNOWN, FEED_BLOCK_BYTES, feed_read, f, feed_free);
+	if (!r)
+		feed_free(f);
+	else if (f->gzip)
+		MHD_add_response_header(r, "Content-Encoding", "gzip");
+	return r;
+}
