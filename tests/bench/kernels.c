@@ -321,7 +321,8 @@ static struct cell *head(struct bench *b, const struct net *net, struct cell *x)
 	struct cell *dw = cell(b, DTYPE_F32, SHAPE(k, c)), *db = cell(b, DTYPE_F32, SHAPE(k));
 	struct cell *y = cell(b, DTYPE_F32, SHAPE(n, k)), *dy = cell(b, DTYPE_F32, SHAPE(n, k));
 	struct cell *labels = cell(b, DTYPE_I32, SHAPE(n)), *result = cell(b, DTYPE_F64, SHAPE(4)),
-		    *lse = cell(b, DTYPE_F32, SHAPE(n));
+		    *lse = cell(b, DTYPE_F32, SHAPE(n)),
+		    *low = b->low == DTYPE_F32 ? dy : cell(b, b->low, SHAPE(n, k));
 	struct avgpool_attr *pool = calloc(1, sizeof(*pool));
 	struct xent_attr *xent = calloc(1, sizeof(*xent));
 	double flops = 2.0 * (double)(n * c * k);
@@ -331,8 +332,10 @@ static struct cell *head(struct bench *b, const struct net *net, struct cell *x)
 	add(b, &(struct call){ OP_linear, NULL, { p, w, bias }, { y }, 3, 1, flops });
 	add(b, &(struct call){ OP_xent, xent, { y, labels }, { result, lse }, 2, 2, 0 });
 	add(b, &(struct call){ OP_xent_grad, xent, { y, labels, lse }, { dy }, 3, 1, 0 });
-	add(b, &(struct call){ OP_linear_wgrad, NULL, { p, dy }, { dw, db }, 2, 2, flops });
-	add(b, &(struct call){ OP_linear_dgrad, NULL, { dy, w }, { dp }, 2, 1, flops });
+	if (low != dy)
+		add(b, &(struct call){ OP_cast, NULL, { dy }, { low }, 1, 1, 0 });
+	add(b, &(struct call){ OP_linear_wgrad, NULL, { p, low }, { dw, db }, 2, 2, flops });
+	add(b, &(struct call){ OP_linear_dgrad, NULL, { low, w }, { dp }, 2, 1, flops });
 	add(b, &(struct call){ OP_avgpool_grad, pool, { dp }, { dx }, 1, 1, 0 });
 	return dx;
 }

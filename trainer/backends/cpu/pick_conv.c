@@ -6,7 +6,10 @@
 #include "trainer/backends/cpu/conv.h"
 #include "trainer/backends/cpu/pick.h"
 
-#define TRIAL_FLOPS 1.5e9 /* of one timed run, about: a part of a large batch tells as much as the whole */
+/* Of one timed run, about: a part of a large batch tells as much as the whole. Of a gradient of weights a larger part, as
+ * the sums over threads and the order of the result cost the same for any batch. */
+#define TRIAL_FLOPS 1.5e9
+#define TRIAL_FLOPS_WGRAD 4e9
 
 static void key_of(char *key, const struct cpu_module *m, const struct dnn_conv_spec *s, int threads)
 {
@@ -119,7 +122,8 @@ static void time_candidates(struct cpu_module *m, const struct dnn_conv_spec *sp
 static int64_t trial_batch(const struct dnn_conv_spec *s, int threads)
 {
 	double image = 2.0 * (double)(s->p * s->q * s->k) * (double)(s->kernel * s->kernel * s->c);
-	int64_t most = (int64_t)(TRIAL_FLOPS / (image > 1 ? image : 1)), n = 1;
+	double trial = s->pass == DNN_WGRAD ? TRIAL_FLOPS_WGRAD : TRIAL_FLOPS;
+	int64_t most = (int64_t)(trial / (image > 1 ? image : 1)), n = 1;
 
 	if (most < 2 * (int64_t)threads)
 		most = 2 * (int64_t)threads;
@@ -146,7 +150,7 @@ static void pick_by_rule(struct cpu_module *m, const struct dnn_conv_spec *spec,
 	const char *part = m->isa >= CPU_AVX512 ? rule(spec) : NULL;
 
 	name[0] = '\0';
-	if (cpu_conv_own(m, spec) && spec->kernel == 3) {
+	if (cpu_conv_own(m, spec)) {
 		snprintf(name, PICK_NAME_BYTES, "own");
 		return;
 	}

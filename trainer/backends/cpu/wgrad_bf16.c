@@ -3,7 +3,10 @@
  * The dot-product instruction adds two products per lane, so two neighbouring output pixels make a pair. dy is laid out
  * as pairs of pixels for 16 filters in one vector; x as pairs for 16 channels, of which one at a time is broadcast from
  * memory. Both are laid out once per band of rows and then used by every tap. A tile of results (16 or 32 filters, the
- * taps of one kernel row, 4 to 8 channels) stays in registers over all bands of a chunk. */
+ * taps of one kernel row, 4 to 8 channels) stays in registers over all bands of a chunk.
+ *
+ * With one tap, x is laid out at the pixels that have an output, and at stride 1 the images are one line of pixels, which
+ * is cut into rows of an even length. */
 #include <string.h>
 #if defined(__x86_64__)
 #include <immintrin.h>
@@ -13,15 +16,17 @@
 
 #define LANES 16
 #define BAND_BYTES ((int64_t)32 << 10)	 /* of 16 channels of x laid out for one band, at most, if one row allows */
-#define CHUNK_BYTES ((int64_t)128 << 10) /* of what is laid out at a time; more when the results themselves are large  \
-					  */
+#define CHUNK_BYTES ((int64_t)128 << 10) /* of what is laid out at a time; more when the results are large */
+#define ROW_MOST 64			 /* pixels of a row cut from one line */
+#define ROW_LEAST 16
+#define FETCH_LINES 8
 
 struct wgrad {
 	struct dnn_conv_spec s;
 	int64_t cb, kb;		     /* blocks of 16 channels and filters */
 	int64_t bands, rows;	     /* bands per image, output rows of each but the last */
 	int64_t x_rows, x_cols;	     /* of one band, laid out */
-	int64_t pairs;		     /* of output pixels in a row */
+	int64_t pairs, x_step;	     /* of output pixels in a row; columns of x from one pair to the next */
 	int64_t units, chunk;	     /* (image, band) in all; how many are laid out at a time */
 	int64_t x_unit, dy_unit;     /* vectors of 64 bytes per unit and block */
 	int64_t part_bytes, results; /* workspace of one part; vectors of results */
@@ -36,21 +41,39 @@ static int64_t least(int64_t a, int64_t b)
 	return a < b ? a : b;
 }
 
-static void plan(struct wgrad *w, const struct dnn_conv_spec *s, int threads)
+/* One line of pixels, cut into rows of an even length, if there is one that wastes nothing. */
+static void one_line(struct dnn_conv_spec *s)
 {
+	int64_t pixels = s->n * s->h * s->w, row = ROW_MOST;
+
+	while (row >= ROW_LEAST && pixels % row != 0)
+		row -= 2;
+	if (row < ROW_LEAST)
+		return;
+	s->n = 1;
+	s->h = s->p = pixels / row;
+	s->w = s->q = row;
+}
+
+static void plan(struct wgrad *w, const struct dnn_conv_spec *spec, int threads)
+{
+	struct dnn_conv_spec *s = &w->s;
 	int64_t row, budget;
 
 	memset(w, 0, sizeof(*w));
-	w->s = *s;
+	*s = *spec;
+	if (s->kernel == 1 && s->stride == 1)
+		one_line(s);
 	w->cb = s->c / LANES;
 	w->kb = s->k / LANES;
 	w->pairs = (s->q + 1) / 2;
-	w->x_cols = (2 * w->pairs - 1) * s->stride + s->kernel;
-	row = w->x_cols * s->stride * 64;
+	w->x_step = s->kernel == 1 ? 1 : 2 * s->stride;
+	w->x_cols = (w->pairs - 1) * w->x_step + (s->kernel == 1 ? 1 : s->stride + s->kernel);
+	row = w->x_cols * (s->kernel == 1 ? 1 : s->stride) * 64;
 	w->rows = BAND_BYTES / row > 1 ? least(BAND_BYTES / row, s->p) : 1;
 	w->bands = (s->p + w->rows - 1) / w->rows;
 	w->rows = (s->p + w->bands - 1) / w->bands;
-	w->x_rows = (w->rows - 1) * s->stride + s->kernel;
+	w->x_rows = s->kernel == 1 ? w->rows : (w->rows - 1) * s->stride + s->kernel;
 	w->x_unit = w->x_rows * w->x_cols;
 	w->dy_unit = w->rows * w->pairs;
 	w->units = s->n * w->bands;
@@ -105,57 +128,90 @@ static struct unit unit_at(const struct wgrad *w, int64_t i)
 	return u;
 }
 
-INLINE void lay_edge(const struct dnn_conv_spec *s, const uint16_t *row, int64_t i, __m512i *to)
-{
-	int64_t a = i - s->pad, b = a + s->stride;
+/* Where a pair of vectors lies: one of 16 lanes in each block, blocks `step` apart. */
+struct laid {
+	__m512i *to;
+	int64_t step, blocks;
+};
 
-	_mm512_store_si512(to + i, pair_up(a >= 0 && a < s->w ? row + a * s->c : NULL,
-					   b >= 0 && b < s->w ? row + b * s->c : NULL));
+/* A pair of pixels in every block; NULL: zeros. */
+INLINE void lay_pair(const struct laid *l, int64_t at, const uint16_t *a, const uint16_t *b)
+{
+	__m512i *to = l->to + at;
+
+	for (int64_t i = 0; i < l->blocks; i++, to += l->step)
+		_mm512_store_si512(to, pair_up(a ? a + i * LANES : NULL, b ? b + i * LANES : NULL));
 }
 
-/* x of one unit and block of channels: every column with the one that lies `stride` further. */
-static void lay_x(const struct wgrad *w, const struct unit *u, int64_t block, __m512i *out)
+static void lay_nothing(const struct laid *l, int64_t at, int64_t n)
+{
+	for (int64_t i = 0; i < l->blocks; i++)
+		memset(l->to + i * l->step + at, 0, (size_t)n * sizeof(*l->to));
+}
+
+/* The pixel in column `at` of a row; NULL outside. */
+INLINE const uint16_t *pixel(const struct dnn_conv_spec *s, const uint16_t *row, int64_t at)
+{
+	return at >= 0 && at < s->w ? row + at * s->c : NULL;
+}
+
+/* x of one unit: every column with the one that lies `stride` further; with one tap, the columns of a pair of outputs. */
+static void lay_x(const struct wgrad *w, const struct unit *u, const struct laid *l)
 {
 	const struct dnn_conv_spec *s = &w->s;
-	int64_t c = s->c;
+	int64_t cols = s->kernel == 1 ? 2 * s->stride : 1, rows = s->kernel == 1 ? s->stride : 1;
 
 	for (int64_t r = 0; r < w->x_rows; r++) {
-		int64_t h = u->p0 * s->stride - s->pad + r;
-		const uint16_t *row = w->x + ((u->image * s->h + h) * s->w) * c + block * LANES;
+		int64_t h = u->p0 * s->stride - s->pad + r * rows, at = r * w->x_cols;
+		const uint16_t *row = w->x + ((u->image * s->h + h) * s->w) * s->c;
+		/* columns whose pixel and next one both lie in the image need no test */
+		int64_t inner = least((s->w - s->stride + s->pad + cols - 1) / cols, w->x_cols), i = 0;
 
 		if (h < 0 || h >= s->h) {
-			memset(out + r * w->x_cols, 0, (size_t)w->x_cols * sizeof(*out));
+			lay_nothing(l, at, w->x_cols);
 			continue;
 		}
-		/* columns whose pixel and next one both lie in the image need no test */
-		int64_t inner = least(s->w - s->stride + s->pad, w->x_cols);
-		__m512i *to = out + r * w->x_cols;
+		for (; i < s->pad; i++)
+			lay_pair(l, at + i, pixel(s, row, i - s->pad), pixel(s, row, i - s->pad + s->stride));
+		for (; i < inner; i++) {
+			const uint16_t *a = row + (i * cols - s->pad) * s->c;
 
-		for (int64_t i = 0; i < s->pad; i++)
-			lay_edge(s, row, i, to);
-		for (int64_t i = s->pad; i < inner; i++)
-			_mm512_store_si512(to + i, pair_up(row + (i - s->pad) * c, row + (i - s->pad + s->stride) * c));
-		for (int64_t i = inner < s->pad ? s->pad : inner; i < w->x_cols; i++)
-			lay_edge(s, row, i, to);
+			lay_pair(l, at + i, a, a + s->stride * s->c);
+		}
+		for (; i < w->x_cols; i++)
+			lay_pair(l, at + i, pixel(s, row, i * cols - s->pad),
+				 pixel(s, row, i * cols - s->pad + s->stride));
 	}
 }
 
-static void lay_dy(const struct wgrad *w, const struct unit *u, int64_t block, __m512i *out)
+static void lay_dy(const struct wgrad *w, const struct unit *u, const struct laid *l)
 {
 	const struct dnn_conv_spec *s = &w->s;
 
 	for (int64_t p = 0; p < w->rows; p++) {
-		const uint16_t *row = w->dy + ((u->image * s->p + u->p0 + p) * s->q) * s->k + block * LANES;
+		const uint16_t *row = w->dy + ((u->image * s->p + u->p0 + p) * s->q) * s->k;
 
 		if (p >= u->rows) {
-			memset(out + p * w->pairs, 0, (size_t)w->pairs * sizeof(*out));
+			lay_nothing(l, p * w->pairs, w->pairs);
 			continue;
 		}
 		for (int64_t j = 0; j < w->pairs; j++)
-			_mm512_store_si512(
-				out + p * w->pairs + j,
-				pair_up(row + 2 * j * s->k, 2 * j + 1 < s->q ? row + (2 * j + 1) * s->k : NULL));
+			lay_pair(l, p * w->pairs + j, row + 2 * j * s->k,
+				 2 * j + 1 < s->q ? row + (2 * j + 1) * s->k : NULL);
 	}
+}
+
+/* What the next chunk will read, brought near while this one is computed: a few lines for each row of a tile. */
+struct ahead {
+	const char *at[2], *end[2];
+};
+
+INLINE void fetch(struct ahead *f)
+{
+	int i = f->at[0] < f->end[0] ? 0 : 1;
+
+	for (int n = 0; n < FETCH_LINES && f->at[i] < f->end[i]; n++, f->at[i] += 64)
+		__builtin_prefetch(f->at[i], 0, 2);
 }
 
 /* One tile over the units of a chunk: kv vectors of filters, `taps` taps of a kernel row, ct channels. */
@@ -166,9 +222,10 @@ struct tile {
 	int64_t units, x_unit, dy_unit, dy_block, acc_block, rows, pairs,
 		row_step; /* row_step: vectors from row to row of x */
 	int channel;
+	struct ahead *ahead;
 };
 
-INLINE void tile_run(const struct tile *t, const int kv, const int taps, const int ct, const int stride)
+INLINE void tile_run(const struct tile *t, const int kv, const int taps, const int ct, const int step)
 {
 	__m512 acc[2][3][8];
 
@@ -185,7 +242,8 @@ INLINE void tile_run(const struct tile *t, const int kv, const int taps, const i
 			const __m512i *dy = t->dy + u * t->dy_unit + p * t->pairs;
 			const int32_t *x = (const int32_t *)(t->x + u * t->x_unit + p * t->row_step) + t->channel;
 
-			for (int64_t j = 0; j < t->pairs; j++, x += 2 * stride * LANES) {
+			fetch(t->ahead);
+			for (int64_t j = 0; j < t->pairs; j++, x += step * LANES) {
 				__m512bh d[2];
 
 #pragma GCC unroll 2
@@ -215,7 +273,7 @@ INLINE void tile_run(const struct tile *t, const int kv, const int taps, const i
 
 static void tile_3_wide(const struct tile *t, int64_t stride)
 {
-	stride == 1 ? tile_run(t, 2, 3, 4, 1) : tile_run(t, 2, 3, 4, 2);
+	stride == 1 ? tile_run(t, 2, 3, 4, 2) : tile_run(t, 2, 3, 4, 4);
 }
 
 /* Three taps at stride 1 for one vector of filters: a column serves the last tap of one pair and the first of the next,
@@ -235,6 +293,7 @@ static void tile_3_narrow(const struct tile *t)
 			const int32_t *x = (const int32_t *)(t->x + u * t->x_unit + p * t->row_step) + t->channel;
 			__m512bh before = (__m512bh)_mm512_setzero_si512();
 
+			fetch(t->ahead);
 			for (int64_t j = 0; j < t->pairs; j++, x += 2 * LANES) {
 				__m512bh d = (__m512bh)_mm512_load_si512(dy + j);
 
@@ -262,17 +321,17 @@ static void tile_3_narrow(const struct tile *t)
 
 static void tile_3(const struct tile *t, int64_t stride)
 {
-	stride == 1 ? tile_3_narrow(t) : tile_run(t, 1, 3, 8, 2);
+	stride == 1 ? tile_3_narrow(t) : tile_run(t, 1, 3, 8, 4);
 }
 
-static void tile_1_wide(const struct tile *t, int64_t stride)
+static void tile_1_wide(const struct tile *t)
 {
-	stride == 1 ? tile_run(t, 2, 1, 8, 1) : tile_run(t, 2, 1, 8, 2);
+	tile_run(t, 2, 1, 8, 1);
 }
 
-static void tile_1(const struct tile *t, int64_t stride)
+static void tile_1(const struct tile *t)
 {
-	stride == 1 ? tile_run(t, 1, 1, 8, 1) : tile_run(t, 1, 1, 8, 2);
+	tile_run(t, 1, 1, 8, 1);
 }
 
 /* Every tile of one pair of blocks, or of one when `wide` is false. */
@@ -289,12 +348,28 @@ static void block_run(const struct wgrad *w, struct tile t, float *acc, bool wid
 			if (s->kernel == 3)
 				wide ? tile_3_wide(&t, s->stride) : tile_3(&t, s->stride);
 			else
-				wide ? tile_1_wide(&t, s->stride) : tile_1(&t, s->stride);
+				wide ? tile_1_wide(&t) : tile_1(&t);
 		}
 	}
 }
 
-static void chunk_run(const struct wgrad *w, float *acc, __m512i *laid, struct cpu_range units)
+/* The rows of x and dy of some units, as far as they lie in one piece. */
+static struct ahead source(const struct wgrad *w, struct cpu_range units)
+{
+	const struct dnn_conv_spec *s = &w->s;
+	struct unit first = unit_at(w, units.begin), last = unit_at(w, units.end - 1);
+	int64_t x_row = s->w * s->c, dy_row = s->q * s->k, from = first.p0 * s->stride,
+		to = least((last.p0 + last.rows) * s->stride, s->h);
+
+	if (units.begin == units.end)
+		return (struct ahead){ { NULL, NULL }, { NULL, NULL } };
+	return (struct ahead){ { (const char *)(w->x + (first.image * s->h + from) * x_row),
+				 (const char *)(w->dy + (first.image * s->p + first.p0) * dy_row) },
+			       { (const char *)(w->x + (last.image * s->h + to) * x_row),
+				 (const char *)(w->dy + (last.image * s->p + last.p0 + last.rows) * dy_row) } };
+}
+
+static void chunk_run(const struct wgrad *w, float *acc, __m512i *laid, struct cpu_range units, struct ahead ahead)
 {
 	const struct dnn_conv_spec *s = &w->s;
 	int64_t n = units.end - units.begin, per_block = s->kernel * s->kernel * LANES * LANES;
@@ -303,10 +378,8 @@ static void chunk_run(const struct wgrad *w, float *acc, __m512i *laid, struct c
 	for (int64_t i = 0; i < n; i++) {
 		struct unit u = unit_at(w, units.begin + i);
 
-		for (int64_t b = 0; b < w->cb; b++)
-			lay_x(w, &u, b, laid + (b * w->chunk + i) * w->x_unit);
-		for (int64_t b = 0; b < w->kb; b++)
-			lay_dy(w, &u, b, dy + (b * w->chunk + i) * w->dy_unit);
+		lay_x(w, &u, &(struct laid){ laid + i * w->x_unit, w->chunk * w->x_unit, w->cb });
+		lay_dy(w, &u, &(struct laid){ dy + i * w->dy_unit, w->chunk * w->dy_unit, w->kb });
 	}
 	for (int64_t k = 0; k < w->kb;) {
 		bool wide = k + 1 < w->kb;
@@ -321,7 +394,8 @@ static void chunk_run(const struct wgrad *w, float *acc, __m512i *laid, struct c
 					  .acc_block = w->cb * per_block / LANES,
 					  .rows = w->rows,
 					  .pairs = w->pairs,
-					  .row_step = s->stride * w->x_cols };
+					  .ahead = &ahead,
+					  .row_step = (s->kernel == 1 ? 1 : s->stride) * w->x_cols };
 
 			block_run(w, t, acc + (k * w->cb + c) * per_block, wide);
 		}
@@ -336,8 +410,12 @@ static void part_run(void *arg, int part, int parts)
 	struct cpu_range r = cpu_split(w->units, 1, part, parts);
 
 	memset(acc, 0, (size_t)w->results * 64);
-	for (int64_t i = r.begin; i < r.end; i += w->chunk)
-		chunk_run(w, acc, (__m512i *)acc + w->results, (struct cpu_range){ i, least(i + w->chunk, r.end) });
+	for (int64_t i = r.begin; i < r.end; i += w->chunk) {
+		int64_t end = least(i + w->chunk, r.end);
+		struct cpu_range next = { end, least(end + w->chunk, r.end) };
+
+		chunk_run(w, acc, (__m512i *)acc + w->results, (struct cpu_range){ i, end }, source(w, next));
+	}
 }
 
 INLINE __m512 pd_low(__m512 a, __m512 b)
