@@ -9,3 +9,4 @@ endif
 
 # Beside PyTorch: tests/bench/compare-pytorch
 EXTRA_DIST += tests/bench/compare-pytorch tests/bench/pytorch_step.py
+EXTRA_DIST += tests/bench/accuracy tests/bench/accuracy.json tests/bench/pytorch_accuracy.py
