@@ -1,5 +1,8 @@
-"""The sizes of the GPT family: exact counts of parameters, worked out here from the architecture."""
-from helper import check, dptrain, finish
+"""The sizes of the GPT family: exact counts of parameters, worked out here from the architecture; and that describing
+the largest costs nothing."""
+import resource
+
+from helper import check, dptrain, finish, sanitized
 
 SIZES = {"gpt2-124m": (12, 768, True), "gpt2-350m": (24, 1024, True), "gpt2-774m": (36, 1280, True), "gpt2-1558m": (48, 1600, True),
          "gpt-2.7b": (32, 2560, False), "gpt-6.7b": (32, 4096, False), "gpt-13b": (40, 5120, False), "gpt-34b": (48, 7680, False),
@@ -23,7 +26,22 @@ def counts():
     check(p.stdout.startswith("gpt2-124m: %d parameters" % count(3, 768, False, 100, 32)), "flags change the count: %s" % p.stdout[:80])
 
 
+def describing_costs_nothing():
+    """The plan of a trillion parameters: a second of a core and 100 MB, and the sum of its parts."""
+    if sanitized():
+        print("cost of a description: not under a sanitizer")
+        return
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    p = dptrain("plan", "--model", "gpt-1t", "--dump=summary")
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    seconds = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+    check(p.returncode == 0 and "memory of a rank" in p.stdout, "plan of gpt-1t: exit %d: %s %s" % (p.returncode, p.stdout, p.stderr))
+    check(seconds < 1, "plan of gpt-1t: %.2f s of a core" % seconds)
+    check(after.ru_maxrss < 100 << 10, "plan of gpt-1t: %.0f MB resident" % (after.ru_maxrss / 1024))
+
+
 def main():
+    describing_costs_nothing()
     counts()
     finish("gpt_sizes")
 

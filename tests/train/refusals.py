@@ -1,20 +1,13 @@
 """What cannot be trained on is said in one line; evaluation every few steps; a loss that is not finite ends the run."""
-import json
 import os
 import struct
 
-from helper import Folder, check, dptrain, fast, finish, make_set, read_run
+from helper import Folder, check, dptrain, fast, finish, make_set, read_run, write_safetensors
 
 
-def write_safetensors(path, tensors):
+def written(path, tensors):
     """tensors: {name: (dtype, shape, bytes)}"""
-    head, body = {}, b""
-    for name, (dtype, shape, data) in tensors.items():
-        head[name] = {"dtype": dtype, "shape": shape, "data_offsets": [len(body), len(body) + len(data)]}
-        body += data
-    text = json.dumps(head).encode()
-    with open(path, "wb") as out:
-        out.write(struct.pack("<Q", len(text)) + text + body)
+    write_safetensors(path, [(name, *rest) for name, rest in tensors.items()])
     return path
 
 
@@ -31,11 +24,11 @@ def bad_batches(tmp):
 
     base = ["--model", "resnet20", "--max-steps", 1, "--runs-dir", tmp, "--batch-from"]
     path = os.path.join(tmp, "b.safetensors")
-    refused("NaN", ["image 1", "nan", "not finite"], *base, write_safetensors(path, images(float("nan"), 1)))
-    refused("label", ["label 12 of sample 1"], *base, write_safetensors(path, images(0, 12)), "--classes", 10)
+    refused("NaN", ["image 1", "nan", "not finite"], *base, written(path, images(float("nan"), 1)))
+    refused("label", ["label 12 of sample 1"], *base, written(path, images(0, 12)), "--classes", 10)
     tokens = {"tokens": ("I64", [1, 5], struct.pack("<5q", 1, 2, 3, 99, 4))}
     refused("token", ["token 99", "50"], "--model", "gpt2-124m", "--n-layer", 1, "--n-head", 2, "--n-embd", 16, "--vocab-size", 50,
-            "--max-steps", 1, "--runs-dir", tmp, "--batch-from", write_safetensors(path, tokens))
+            "--max-steps", 1, "--runs-dir", tmp, "--batch-from", written(path, tokens))
 
 
 def evaluation(tmp, data):
@@ -61,6 +54,9 @@ def main():
         train = ["--data-path", data, "--model", "resnet20", "--runs-dir", os.path.join(tmp, "runs")]
         refused("larger than the set", ["larger than the training set", "24"], *train, "-b", 25)
         refused("no epoch", ["epochs"], *train, "--epochs", 0)
+        refused("warm-up without epochs", ["--lr-warmup-epochs 1", "--warmup-steps"], "--synthetic", "--model", "resnet20", "--max-steps", 1,
+                "--lr-warmup-epochs", 1)
+        refused("two warm-ups", ["give one of them"], *train, "--lr-warmup-epochs", 1, "--warmup-steps", 3)
         refused("no evaluation set", ["eval"], "--synthetic", "--model", "resnet20", "--max-steps", 1, "--eval-steps", 1)
         refused("loss", ["the loss is ", "at step ", "in the samples of rank ", "of epoch 1"], *train, "-b", 8, "--nproc-per-node", 2, "--lr", 1e6, "--act", "gelu",
                 "--lr-scheduler", "constant", "--global-batch-size", 8, "--opt", "sgd", "--wd", 1e6, "--max-steps", 40, code=1)

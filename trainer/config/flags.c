@@ -34,6 +34,7 @@ static const struct flag_alias aliases[] = {
 	{ "fp16", FLAG_precision, "fp16" },
 	{ "amp", FLAG_precision, "bf16" },
 	{ "weight_decay", FLAG_wd, NULL },
+	{ "lr_warmup_steps", FLAG_warmup_steps, NULL },
 	{ "lr_min", FLAG_min_lr, NULL },
 	{ "opt_eps", FLAG_eps, NULL },
 	{ "clip_grad", FLAG_clip_grad_norm, NULL },

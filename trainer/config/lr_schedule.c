@@ -16,6 +16,19 @@ int64_t lr_schedule_steps_total(const struct run_config *cfg, int64_t steps_per_
 	return cfg->max_steps && cfg->max_steps < total ? cfg->max_steps : total;
 }
 
+int lr_schedule_check(const struct run_config *cfg, int64_t steps_per_epoch, struct err *err)
+{
+	if (steps_per_epoch != INT64_MAX || cfg->command == COMMAND_BENCH)
+		return 0;
+	if (cfg->lr_warmup_epochs > 0)
+		return err_set(err, ERR_USAGE, "--lr-warmup-epochs %g: these inputs have no epochs; --warmup-steps N counts steps",
+			       cfg->lr_warmup_epochs);
+	if (cfg->lr_scheduler == CONFIG_LR_STEP)
+		return err_set(err, ERR_USAGE, "--lr-scheduler step: it falls every %g epochs, and these inputs have none",
+			       cfg->lr_step_size);
+	return 0;
+}
+
 struct lr_schedule lr_schedule_make(const struct run_config *cfg, int64_t steps_per_epoch)
 {
 	struct lr_schedule s = { .kind = (enum config_lr_scheduler)cfg->lr_scheduler,
@@ -27,8 +40,10 @@ struct lr_schedule lr_schedule_make(const struct run_config *cfg, int64_t steps_
 				 .step_every = cfg->lr_step_size * (double)steps_per_epoch };
 	double warmup = nearbyint(cfg->lr_warmup_epochs * (double)steps_per_epoch);
 
-	/* An endless set has one epoch without an end: warm-up and falls counted in epochs never come. */
-	s.steps_warmup = steps_per_epoch == INT64_MAX ? 0 : warmup < 9e18 ? (int64_t)warmup : INT64_MAX;
+	if (cfg->warmup_steps > 0)
+		s.steps_warmup = cfg->warmup_steps;
+	else if (steps_per_epoch != INT64_MAX)
+		s.steps_warmup = warmup < 9e18 ? (int64_t)warmup : INT64_MAX;
 	if (cfg->command == COMMAND_BENCH)
 		s.kind = CONFIG_LR_CONSTANT;
 	return s;

@@ -233,6 +233,9 @@ static int resolve_optimiser(struct run_config *cfg, struct err *err)
 	}
 	if (cfg->nesterov && cfg->momentum == 0)
 		return err_set(err, ERR_USAGE, "%s needs a --momentum above 0", say(cfg, FLAG_nesterov, &l));
+	if (cfg->warmup_steps > 0 && cfg->lr_warmup_epochs > 0)
+		return err_set(err, ERR_USAGE, "%s: the warm-up is already --lr-warmup-epochs %g long; give one of them",
+			       say(cfg, FLAG_warmup_steps, &l), cfg->lr_warmup_epochs);
 	if (has(cfg, FLAG_min_lr) && falls && cfg->min_lr > cfg->lr)
 		return err_set(err, ERR_USAGE, "%s %g is above --lr %g", say(cfg, FLAG_min_lr, &l), cfg->min_lr, cfg->lr);
 	return 0;

@@ -8,6 +8,7 @@
 
 #include "trainer/engine/bench_ops.h"
 #include "trainer/engine/machine.h"
+#include "trainer/engine/memory.h"
 
 #define OPS_SHOWN 10
 
@@ -101,8 +102,7 @@ static int gather_shares(struct bench *b, struct err *err)
 		return err_set(err, ERR_NOMEM, "out of memory: bench");
 	all[c->rank].peak_bytes = machine_peak_bytes();
 	all[c->rank].flops = b->ops.flops;
-	for (int s = 0; s < SPACE_COUNT; s++)
-		all[c->rank].planned_bytes += (int64_t)b->e->prepared.plan.slab_bytes[s];
+	all[c->rank].planned_bytes = memory_planned(b->e);
 	rc = c->ops->barrier(c, err); /* all ranks measure at once, as they compute */
 	if (!rc)
 		rc = bench_matmul(&all[c->rank].peak_flops, b->e, err);

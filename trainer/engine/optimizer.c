@@ -19,6 +19,8 @@ struct optimizer_opts optimizer_opts_of(const struct run_config *cfg)
 					.beta2 = cfg->beta2,
 					.eps = cfg->eps,
 					.weight_decay = cfg->wd,
+					.norm_decay = cfg->norm_weight_decay,
+					.bias_decay = cfg->bias_weight_decay,
 					.trust = cfg->trust_coef,
 					.nesterov = cfg->nesterov,
 					.scaling = cfg->precision == CONFIG_PRECISION_FP16,
@@ -28,7 +30,7 @@ struct optimizer_opts optimizer_opts_of(const struct run_config *cfg)
 
 static void add_step(struct graph *g, struct tensor *p, struct tensor *step, const struct optimizer_opts *o)
 {
-	const double decay = p->decay ? o->weight_decay : 0;
+	const double decay = p->decay ? o->weight_decay : p->of_norm ? o->norm_decay : o->bias_decay;
 	const struct sgd_attr sgd = { .momentum = o->momentum, .weight_decay = decay, .nesterov = o->nesterov };
 	const struct adamw_attr adamw = { .beta1 = o->beta1,
 					  .beta2 = o->beta2,

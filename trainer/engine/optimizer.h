@@ -8,7 +8,8 @@
 
 struct optimizer_opts {
 	enum config_opt kind;
-	double momentum, beta1, beta2, eps, weight_decay, trust;
+	double momentum, beta1, beta2, eps, trust;
+	double weight_decay, norm_decay, bias_decay; /* of matrices; of norms' gains and biases; of other biases */
 	bool nesterov;
 	bool scaling;	      /* the loss scale is found while training (fp16) */
 	double max_grad_norm; /* 0: no clipping */

@@ -137,7 +137,7 @@ static int check_data(struct engine *e, const struct model *m, struct err *err)
 	return subject_settle(e, m, err);
 }
 
-static void make_samplers(struct engine *e)
+static int make_samplers(struct engine *e, struct err *err)
 {
 	const struct run_config *cfg = e->cfg;
 	const struct dataset *d = e->data;
@@ -156,6 +156,7 @@ static void make_samplers(struct engine *e)
 	e->steps_per_epoch = cfg->test_only ? 1 : sampler_steps(&e->train);
 	e->lr = lr_schedule_make(cfg, e->steps_per_epoch);
 	e->steps_total = lr_schedule_steps_total(cfg, e->steps_per_epoch);
+	return lr_schedule_check(cfg, e->steps_per_epoch, err);
 }
 
 /* Whether the run evaluates: sets without an end are only evaluated when somebody asks for it. */
@@ -239,8 +240,9 @@ static int prepare_all(struct engine *e, struct err *err)
 
 int engine_plan(struct engine *e, struct err *err)
 {
-	make_samplers(e);
-	return prepare_all(e, err);
+	int rc = make_samplers(e, err);
+
+	return rc ? rc : prepare_all(e, err);
 }
 
 static void read_test_hooks(struct engine *e)

@@ -79,6 +79,7 @@ struct tensor {
 	enum space space;
 	struct init init;      /* persistent tensors */
 	bool decay;            /* parameters: weight decay applies (not for norm gains, biases) */
+	bool of_norm;          /* parameters: gain or bias of a normalisation */
 	bool frozen;           /* parameters and statistics: never changed; set by graph_tensor */
 	bool keep;             /* readable by the host after the program: lives to its end */
 	bool wants_grad;       /* set by pass_grad: a trained parameter lies behind it (or it is one) */

@@ -58,6 +58,8 @@ static struct tensor *norm(const struct build *b, struct tensor **x, struct tens
 		return NULL;
 	t.gamma = param(b, graph_printf(b->g, "%s.weight", name), SHAPE(b->c->width), one);
 	t.beta = param(b, graph_printf(b->g, "%s.bias", name), SHAPE(b->c->width), zero);
+	if (t.gamma && t.beta)
+		t.gamma->of_norm = t.beta->of_norm = true;
 	return layernorm_add(b->g, *x, delta, &t, x);
 }
 

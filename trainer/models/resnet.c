@@ -72,6 +72,8 @@ static struct tensor *norm(struct graph *g, struct tensor *x, const char *name, 
 	shape = SHAPE(x->shape.dim[3]);
 	t.gamma = persistent(g, TENSOR_PARAM, graph_printf(g, "%s.weight", name), shape, (struct init){ .kind = gain });
 	t.beta = persistent(g, TENSOR_PARAM, graph_printf(g, "%s.bias", name), shape, zero);
+	if (t.gamma && t.beta)
+		t.gamma->of_norm = t.beta->of_norm = true;
 	t.mean = persistent(g, TENSOR_STAT, graph_printf(g, "%s.running_mean", name), shape, zero);
 	t.var = persistent(g, TENSOR_STAT, graph_printf(g, "%s.running_var", name), shape, one);
 	return bn_add(g, x, &t);

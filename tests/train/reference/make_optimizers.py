@@ -87,16 +87,34 @@ RUNS = {
                lambda o: lr_scheduler.LinearLR(o, start_factor=1.0, end_factor=0.2, total_iters=STEPS), None),
     "polynomial": (["--lr-scheduler", "polynomial", "--lr-power", 2], lambda g: sgd(g, momentum=0.9),
                    lambda o: lr_scheduler.PolynomialLR(o, total_iters=STEPS, power=2), None),
+    "warm-up": (["--lr-scheduler", "cosine", "--min-lr", 0.001, "--warmup-steps", 5], lambda g: sgd(g, momentum=0.9),
+                lambda o: lr_scheduler.SequentialLR(o, [lr_scheduler.LinearLR(o, start_factor=1 / 6, total_iters=5),
+                                                        lr_scheduler.CosineAnnealingLR(o, T_max=STEPS - 5, eta_min=0.001)], [5]), None),
+    "decay of norms and biases": (["--opt", "adamw", "--norm-weight-decay", 0.3, "--bias-weight-decay", 0.2],
+                                  lambda g: torch.optim.AdamW(g, lr=LR), constant, None),
     "adamw, cosine": (["--opt", "adamw", "--lr-scheduler", "cosine"], lambda g: torch.optim.AdamW(g, lr=LR),
                       lambda o: lr_scheduler.CosineAnnealingLR(o, T_max=STEPS), None),
 }
 
 
-def losses(state, tokens, make, schedule, largest):
+def groups(net, flags):
+    """Matrices, gains and biases of norms, other biases."""
+    def given(flag):
+        return flags[flags.index(flag) + 1] if flag in flags else 0.0
+
+    def is_norm(name):
+        return ".ln_" in name
+
+    vectors = {k: p for k, p in net.p.items() if p.ndim <= 1}
+    return [{"params": [p for p in net.p.values() if p.ndim > 1], "weight_decay": DECAY},
+            {"params": [p for k, p in vectors.items() if is_norm(k)], "weight_decay": given("--norm-weight-decay")},
+            {"params": [p for k, p in vectors.items() if not is_norm(k)], "weight_decay": given("--bias-weight-decay")}]
+
+
+def losses(state, tokens, flags, make, schedule, largest):
     net = make_gpt.Gpt(state, {})
     params = list(net.p.values())
-    opt = make([{"params": [p for p in params if p.ndim > 1], "weight_decay": DECAY},
-                {"params": [p for p in params if p.ndim <= 1], "weight_decay": 0.0}])
+    opt = make(groups(net, flags))
     scheduler = schedule(opt)
     values, norms = [], []
     for step in range(1, STEPS + 1):
@@ -117,7 +135,7 @@ def main():
     for name, (flags, make, schedule, largest) in RUNS.items():
         if "--lr-scheduler" not in flags:
             flags = flags + ["--lr-scheduler", "constant"]
-        runs[name] = {"flags": [str(f) for f in flags], **losses(state, tokens, make, schedule, largest)}
+        runs[name] = {"flags": [str(f) for f in flags], **losses(state, tokens, flags, make, schedule, largest)}
         print(name, runs[name]["losses"][0], runs[name]["losses"][-1], runs[name]["norms"][0])
     with open(os.path.join(HERE, "optimizers.json"), "w", encoding="utf-8") as out:
         json.dump({"torch": torch.__version__, "runs": runs}, out, indent=1)
