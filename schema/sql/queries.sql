@@ -30,7 +30,8 @@ SELECT max((SELECT ifnull(max(rev), 0) FROM run), (SELECT ifnull(max(rev), 0) FR
 -- name: experiment_by_name
 SELECT id FROM experiment WHERE name = ?1;
 -- name: experiment_add
-INSERT INTO experiment (name, created_ms) VALUES (?1, ?2);
+INSERT INTO experiment (id, name, created_ms)
+VALUES (1 + max((SELECT max(id) FROM experiment), ifnull((SELECT max(experiment_id) FROM gone), 0)), ?1, ?2);
 -- name: experiment_list
 SELECT id, name, created_ms FROM experiment WHERE deleted_ms IS NULL ORDER BY id <> 0, name;
 
@@ -243,6 +244,35 @@ DELETE FROM run_model WHERE run_id = ?1
 -- name: purge_artifact
 DELETE FROM artifact WHERE path IN (SELECT a.path FROM artifact a, gone g WHERE g.run_id = ?1
 	AND a.path >= g.experiment_id || '/' || g.uuid || '/' AND a.path < g.experiment_id || '/' || g.uuid || '0' LIMIT ?2);
+-- name: models_to_purge
+SELECT m.id, m.uuid, m.experiment_id FROM model m JOIN experiment e ON e.id = m.experiment_id
+WHERE m.id > ?2 AND (m.deleted_ms <= ?1 OR e.deleted_ms <= ?1) ORDER BY m.id LIMIT 1;
+-- name: model_to_purge
+SELECT m.id, ifnull(m.deleted_ms, 1) = 0 FROM model m JOIN experiment e ON e.id = m.experiment_id
+WHERE m.uuid = ?1 AND (m.deleted_ms <= ?2 OR e.deleted_ms <= ?2);
+-- name: purge_model_metric
+DELETE FROM model_metric WHERE model_id = ?1 AND (name, time_ms, step, run) IN
+	(SELECT name, time_ms, step, run FROM model_metric WHERE model_id = ?1 LIMIT ?2);
+-- name: purge_model_param
+DELETE FROM model_param WHERE model_id = ?1 AND name IN (SELECT name FROM model_param WHERE model_id = ?1 LIMIT ?2);
+-- name: purge_model_tag
+DELETE FROM model_tag WHERE model_id = ?1 AND name IN (SELECT name FROM model_tag WHERE model_id = ?1 LIMIT ?2);
+-- name: purge_model_artifact
+DELETE FROM artifact WHERE path IN (SELECT a.path FROM artifact a, model m WHERE m.id = ?1
+	AND a.path >= m.experiment_id || '/models/' || m.uuid || '/' AND a.path < m.experiment_id || '/models/' || m.uuid || '0' LIMIT ?2);
+-- name: purge_model
+DELETE FROM model WHERE id = ?1;
+-- name: experiments_to_purge
+SELECT id FROM experiment WHERE deleted_ms <= ?1 AND id > ?2 ORDER BY id LIMIT 1;
+-- name: experiment_to_purge
+SELECT e.id FROM experiment e WHERE e.id = CAST(?1 AS INTEGER) AND e.id <> 0 AND e.deleted_ms <= ?2
+	AND NOT EXISTS (SELECT 1 FROM run WHERE experiment_id = e.id) AND NOT EXISTS (SELECT 1 FROM model WHERE experiment_id = e.id);
+-- name: purge_experiment_tag
+DELETE FROM experiment_tag WHERE experiment_id = ?1 AND name IN (SELECT name FROM experiment_tag WHERE experiment_id = ?1 LIMIT ?2);
+-- name: purge_dataset
+DELETE FROM dataset WHERE id IN (SELECT id FROM dataset WHERE experiment_id = ?1 LIMIT ?2);
+-- name: purge_experiment
+DELETE FROM experiment WHERE id = ?1;
 -- name: purge_writer
 DELETE FROM writer WHERE id IN (SELECT id FROM writer WHERE run_id = ?1 LIMIT ?2);
 -- name: purge_arrival

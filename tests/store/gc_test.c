@@ -17,6 +17,7 @@
 
 #include "tests/store/helper.h"
 #include "web/store/follow.h"
+#include "web/store/tracking.h"
 #include "web/store/upkeep.h"
 
 #define OTHER "fedcba9876543210fedcba9876543210"
@@ -292,6 +293,87 @@ static void interrupted(void **state)
 	assert_int_equal(gc(h, (struct store_gc_opts){ 0 }).runs, 0);
 }
 
+static int64_t count(struct helper *h, const char *sql)
+{
+	sqlite3 *d;
+	int64_t n;
+
+	assert_int_equal(sqlite3_open(h->db, &d), SQLITE_OK);
+	n = number(d, sql);
+	sqlite3_close(d);
+	return n;
+}
+
+static void wake(void *arg, const struct ingest_result *res)
+{
+	*(struct ingest_result *)arg = *res;
+}
+
+static struct ingest_result track(struct helper *h, struct tracking_op op)
+{
+	struct ingest_result res = { 0 };
+	struct err err = ERR_INIT;
+
+	op.end_ms = INGEST_NO_TIME;
+	assert_int_equal(tracking_submit(h->s, &op, &(struct ingest_done){ wake, &res }, &err), 0);
+	assert_int_equal(submit(h, (struct ingest_op){ .kind = INGEST_SYNC }).code, 0);
+	assert_int_equal(res.code, 0);
+	return res;
+}
+
+/* An experiment with a model that was deleted and one that was not; their rows in all tables, and files. */
+static int64_t fill_models(struct helper *h)
+{
+	static const char *const ids[] = { "m-0000000000000000000000000000000a", "m-0000000000000000000000000000000b" };
+	static const struct ingest_kv pair = { "k", "v" };
+	int64_t id = strtol(track(h, (struct tracking_op){ .kind = TRACKING_EXPERIMENT_NEW, .name = "modelled", .tags = &pair,
+							  .tag_count = 1 }).id, NULL, 10);
+	char path[100];
+	int i;
+
+	for (i = 0; i < 2; i++) {
+		track(h, (struct tracking_op){ .kind = TRACKING_MODEL_NEW, .model = ids[i], .experiment = id, .name = "m", .type = "",
+					       .source_run = "", .params = &pair, .param_count = 1, .tags = &pair, .tag_count = 1 });
+		snprintf(path, sizeof path, "%lld/models/%s/artifacts/w", (long long)id, ids[i]);
+		track(h, (struct tracking_op){ .kind = TRACKING_ARTIFACT_PUT, .name = path, .bytes = 5, .sha256 = "x" });
+		snprintf(path, sizeof path, "dptrack.artifacts/%lld/models/%s/artifacts/w", (long long)id, ids[i]);
+		put_file(h->folder, path, "12345", 5);
+	}
+	track(h, (struct tracking_op){ .kind = TRACKING_MODEL_DELETE, .model = ids[0] });
+	return id;
+}
+
+static void models_and_experiments(void **state)
+{
+	struct helper *h = *state;
+	struct store_gc_result sum;
+	int64_t id;
+	char path[100];
+
+	open_with_folders(h);
+	id = fill_models(h);
+	snprintf(path, sizeof path, "dptrack.artifacts/%lld/models", (long long)id);
+	assert_int_equal(gc(h, (struct store_gc_opts){ .older_than_ms = 3600000 }).models, 0);
+	assert_int_equal(gc(h, (struct store_gc_opts){ .dry_run = true }).models, 1);
+	sum = gc(h, (struct store_gc_opts){ 0 });
+	assert_int_equal(sum.models, 1);
+	assert_int_equal(sum.artifacts, 1);
+	assert_int_equal(sum.experiments, 0);
+	assert_int_equal(count(h, "SELECT (SELECT count(*) FROM model) + (SELECT count(*) FROM model_param) + (SELECT count(*) FROM "
+				  "model_tag) + (SELECT count(*) FROM artifact)"), 4);
+	track(h, (struct tracking_op){ .kind = TRACKING_EXPERIMENT_DELETE, .experiment = id });
+	assert_int_equal(gc(h, (struct store_gc_opts){ .older_than_ms = 3600000 }).experiments, 0);
+	assert_true(is_there(h->folder, path));
+	sum = gc(h, (struct store_gc_opts){ 0 });
+	assert_int_equal(sum.models, 1);
+	assert_int_equal(sum.experiments, 1);
+	assert_false(is_there(h->folder, path));
+	assert_int_equal(count(h, "SELECT (SELECT count(*) FROM model) + (SELECT count(*) FROM model_param) + (SELECT count(*) FROM "
+				  "model_tag) + (SELECT count(*) FROM artifact) + (SELECT count(*) FROM experiment_tag)"), 0);
+	assert_int_equal(count(h, "SELECT count(*) FROM experiment"), 1);
+	assert_int_equal(gc(h, (struct store_gc_opts){ 0 }).experiments, 0);
+}
+
 static void taken_back(void **state)
 {
 	struct helper *h = *state;
@@ -313,6 +395,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(journals_go_when_asked, helper_setup, helper_teardown),
 		cmocka_unit_test_setup_teardown(changes_tell, helper_setup, helper_teardown),
 		cmocka_unit_test_setup_teardown(interrupted, helper_setup, helper_teardown),
+		cmocka_unit_test_setup_teardown(models_and_experiments, helper_setup, helper_teardown),
 		cmocka_unit_test_setup_teardown(taken_back, helper_setup, helper_teardown),
 	};
 

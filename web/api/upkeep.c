@@ -42,6 +42,8 @@ static enum call_next gc_done(struct call *c)
 	js_bool(&j, g->opts.dry_run);
 	js_key_int(&j, "runs", (int64_t)r->runs);
 	js_key_int(&j, "points", (int64_t)r->points);
+	js_key_int(&j, "models", (int64_t)r->models);
+	js_key_int(&j, "experiments", (int64_t)r->experiments);
 	js_key_int(&j, "artifacts", (int64_t)r->artifacts);
 	js_key_int(&j, "artifact_bytes", (int64_t)r->artifact_bytes);
 	js_key_int(&j, "journals", (int64_t)r->journals);

@@ -1,4 +1,4 @@
-/* gc.c: `dptrack gc`: removes deleted runs for good. */
+/* gc.c: `dptrack gc`: removes for good what was deleted. */
 #include "web/cli/cli.h"
 
 #include <stdio.h>
@@ -18,9 +18,11 @@ static long long count(json_t *reply, const char *key)
 
 static void print(json_t *reply, bool dry_run, bool journals)
 {
-	printf("%s %lld run%s with %lld points, %lld artifacts (%.1f MB)", dry_run ? "would remove" : "removed",
-	       count(reply, "runs"), count(reply, "runs") == 1 ? "" : "s", count(reply, "points"), count(reply, "artifacts"),
-	       (double)count(reply, "artifact_bytes") * 1e-6);
+	printf("%s %lld run%s with %lld points, ", dry_run ? "would remove" : "removed", count(reply, "runs"),
+	       count(reply, "runs") == 1 ? "" : "s", count(reply, "points"));
+	if (count(reply, "models") || count(reply, "experiments"))
+		printf("%lld logged models, %lld experiments, ", count(reply, "models"), count(reply, "experiments"));
+	printf("%lld artifacts (%.1f MB)", count(reply, "artifacts"), (double)count(reply, "artifact_bytes") * 1e-6);
 	if (journals)
 		printf(", %lld journals (%.1f MB)", count(reply, "journals"), (double)count(reply, "journal_bytes") * 1e-6);
 	if (!dry_run)
@@ -58,7 +60,7 @@ static int gc_run(int argc, char **argv, struct err *err)
 	double days = 0;
 	char *end;
 	const struct flag table[] = {
-		{ "older-than", FLAG_TEXT, "DAYS", "only runs deleted so many days ago or earlier (default: 0)", &g.older_than, 0, 0 },
+		{ "older-than", FLAG_TEXT, "DAYS", "only what was deleted so many days ago or earlier (default: 0)", &g.older_than, 0, 0 },
 		{ "journals", FLAG_SWITCH, "", "also their journals below DIR (only what libdptrack wrote)", &g.journals, 0, 0 },
 		{ "dry-run", FLAG_SWITCH, "", "only say what would be removed", &g.dry_run, 0, 0 },
 		CLI_COMMON_FLAGS(&g.common),
@@ -81,6 +83,6 @@ static int gc_run(int argc, char **argv, struct err *err)
 }
 
 const struct cli_command cli_gc = {
-	.name = "gc", .group = "Keep", .words = "", .summary = "remove deleted runs for good and give their bytes back",
+	.name = "gc", .group = "Keep", .words = "", .summary = "remove deleted runs, models and experiments for good and give their bytes back",
 	.run = gc_run
 };

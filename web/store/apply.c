@@ -372,6 +372,10 @@ int apply_job(struct state *st, struct apply_job *job, struct err *err)
 		return revoke_token(st, job, err);
 	case INGEST_PURGE:
 		return purge_run(st, job, err);
+	case INGEST_PURGE_MODEL:
+		return purge_model(st, job, err);
+	case INGEST_PURGE_EXPERIMENT:
+		return purge_experiment(st, job, err);
 	case INGEST_VACUUM:
 		return purge_pages(st, job, err);
 	default:

@@ -1,4 +1,4 @@
-/* gc.c: removes deleted runs for good, one after the other: first the run becomes one that is gone (its journals are
+/* gc.c: removes what was deleted for good. Runs, one after the other: first the run becomes one that is gone (its journals are
  * refused from then on), then its files go, then its rows, some at a time. */
 #include <errno.h>
 #include <fcntl.h>
@@ -243,6 +243,112 @@ static int remove_runs(struct gc *g, bool gone, struct err *err)
 	return rc;
 }
 
+static int submit_purge(struct gc *g, enum ingest_kind kind, const char *name, struct ingest_result *res, struct err *err)
+{
+	if (work_canceled(g->s))
+		return err_set(err, ERR_CANCELED, "the store is closing; the rest is left for the next gc");
+	return ingest_submit(g->s, &(struct ingest_op){ .kind = kind, .name = name, .before_ms = g->before_ms }, NULL, res, err);
+}
+
+/* First its deletion becomes final, then its files go, then its rows. */
+static int remove_model(struct gc *g, int64_t experiment, const char *uuid, struct err *err)
+{
+	struct ingest_result res = { .more = true };
+	struct files_sum sum = { 0 };
+	char folder[64];
+	int fd, rc = g->o->dry_run ? 0 : submit_purge(g, INGEST_PURGE_MODEL, uuid, &res, err);
+
+	/* Its experiment was restored meanwhile. */
+	if (rc == ERR_EXISTS)
+		return 0;
+	snprintf(folder, sizeof folder, "%lld/models", (long long)experiment);
+	fd = rc || g->artifacts_fd < 0 ? -1 : openat(g->artifacts_fd, folder, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	if (fd >= 0) {
+		rc = files_remove(fd, uuid, g->o->dry_run, &sum);
+		close(fd);
+		rc = rc ? err_set_errno(err, rc, "removing artifacts of model %s", uuid) : 0;
+		g->sum.artifacts += sum.files;
+		g->sum.artifact_bytes += sum.bytes;
+	}
+	while (!rc && !g->o->dry_run && res.more)
+		rc = submit_purge(g, INGEST_PURGE_MODEL, uuid, &res, err);
+	g->sum.models += !rc;
+	return rc;
+}
+
+/* Nothing but empty folders is left of its artifacts, or whatever is there is not the store's. */
+static void remove_folders(struct gc *g, int64_t experiment)
+{
+	char folder[64];
+
+	if (g->artifacts_fd < 0 || g->o->dry_run)
+		return;
+	snprintf(folder, sizeof folder, "%lld/models", (long long)experiment);
+	unlinkat(g->artifacts_fd, folder, AT_REMOVEDIR);
+	snprintf(folder, sizeof folder, "%lld", (long long)experiment);
+	unlinkat(g->artifacts_fd, folder, AT_REMOVEDIR);
+}
+
+static int remove_experiment(struct gc *g, int64_t id, struct err *err)
+{
+	struct ingest_result res = { .more = true };
+	char name[24];
+	int rc = 0;
+
+	snprintf(name, sizeof name, "%lld", (long long)id);
+	while (!rc && !g->o->dry_run && res.more)
+		rc = submit_purge(g, INGEST_PURGE_EXPERIMENT, name, &res, err);
+	if (rc == ERR_EXISTS)
+		return 0;
+	g->sum.experiments += !rc;
+	if (!rc)
+		remove_folders(g, id);
+	return rc;
+}
+
+struct gc_next {
+	int64_t id, experiment;
+	char uuid[64];
+};
+
+/* 1 with the next row behind *at, 0 when there is none. */
+static int next_row(struct gc *g, enum db_query which, struct gc_next *at, struct err *err)
+{
+	sqlite3_stmt *q;
+	struct db *d;
+	int rc = readers_take(g->s, &d, err);
+
+	if (rc)
+		return rc;
+	rc = db_start(d, &q, which, err, "ii", g->before_ms, at->id);
+	if (!rc && (rc = db_next(d, q, err)) > 0) {
+		at->id = sqlite3_column_int64(q, 0);
+		if (which == DB_models_to_purge) {
+			snprintf(at->uuid, sizeof at->uuid, "%s", (const char *)sqlite3_column_text(q, 1));
+			at->experiment = sqlite3_column_int64(q, 2);
+		}
+		db_stop(q);
+	}
+	readers_give(g->s, d);
+	return rc;
+}
+
+static int remove_rest(struct gc *g, struct err *err)
+{
+	struct gc_next at = { .id = 0 };
+	int rc;
+
+	while ((rc = next_row(g, DB_models_to_purge, &at, err)) > 0) {
+		rc = remove_model(g, at.experiment, at.uuid, err);
+		if (rc)
+			return rc;
+	}
+	at.id = 0;
+	while (!rc && (rc = next_row(g, DB_experiments_to_purge, &at, err)) > 0)
+		rc = remove_experiment(g, at.id, err);
+	return rc;
+}
+
 /* No further than what was free at the start: a busy compactor frees and uses pages all the time. */
 static int shrink(struct gc *g, struct err *err)
 {
@@ -275,6 +381,8 @@ int store_gc(struct store *s, const struct store_gc_opts *o, struct store_gc_res
 
 	if (!rc)
 		rc = remove_runs(&g, false, err);
+	if (!rc)
+		rc = remove_rest(&g, err);
 	if (!rc && !o->dry_run)
 		rc = shrink(&g, err);
 	if (g.logdir_fd >= 0)

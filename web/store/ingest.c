@@ -57,7 +57,8 @@ static int check_pairs(const struct ingest_kv *kv, size_t n, const char *what, s
 static int check_ids(const struct ingest_op *op, struct err *err)
 {
 	bool any = op->kind == INGEST_EXPERIMENT || op->kind == INGEST_SYNC || op->kind == INGEST_TOKEN ||
-		   op->kind == INGEST_TOKEN_REVOKE || op->kind == INGEST_VACUUM || (op->kind == INGEST_RUN && !op->run);
+		   op->kind == INGEST_TOKEN_REVOKE || op->kind == INGEST_PURGE_MODEL ||
+		   op->kind == INGEST_PURGE_EXPERIMENT || op->kind == INGEST_VACUUM || (op->kind == INGEST_RUN && !op->run);
 
 	if (!any && !is_id(op->run))
 		return err_set(err, ERR_USAGE, "'%.40s' is not a run id (32 lower-case hex digits)", op->run ? op->run : "");

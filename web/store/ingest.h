@@ -40,6 +40,9 @@ enum ingest_kind {
 	INGEST_TOKEN_REVOKE, /* name; NULL: forget them all; see token_submit */
 	INGEST_PURGE,       /* run, before_ms: removes for good a run deleted by then, a bounded part of its rows; more tells
 	                     * whether to ask again. ERR_EXISTS: it is not deleted (any more) */
+	INGEST_PURGE_MODEL, /* name (a logged model's id), before_ms: the same for a model that was deleted by then, or whose
+	                     * experiment was */
+	INGEST_PURGE_EXPERIMENT, /* name (its id in decimal), before_ms: the same; ERR_EXISTS also while anything lies in it */
 	INGEST_VACUUM,      /* gives some free pages of the file back; more as above */
 	INGEST_SYNC,        /* answered when all that was submitted before is durable */
 };

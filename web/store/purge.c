@@ -1,4 +1,4 @@
-/* purge.c: rows of a removed run and free pages. A table that holds rows of runs belongs into the list below. */
+/* purge.c: rows of removed runs, models and experiments, and free pages. A table that holds rows of runs belongs into the list below. */
 #include "web/store/purge.h"
 
 #include <stdio.h>
@@ -68,17 +68,27 @@ static int purge_series(struct db *d, int64_t run_id, int64_t *left, struct err 
 	return rc < 0 ? rc : 0;
 }
 
+/* Deletes at most *left rows of each query's table. */
+static int purge_tables(struct db *d, const enum db_query *tables, size_t n, int64_t id, int64_t *left, struct err *err)
+{
+	size_t i;
+	int rc = 0;
+
+	for (i = 0; i < n && *left > 0 && !rc; i++) {
+		rc = db_run(d, tables[i], err, "ii", id, *left);
+		*left -= sqlite3_changes(db_handle(d));
+	}
+	return rc;
+}
+
 static int purge_some(struct state *st, struct apply_job *job, int64_t run_id, struct err *err)
 {
 	struct db *d = state_db(st);
 	int64_t left = PURGE_ROWS;
-	size_t i;
 	int rc = purge_series(d, run_id, &left, err);
 
-	for (i = 0; i < sizeof by_run / sizeof by_run[0] && left > 0 && !rc; i++) {
-		rc = db_run(d, by_run[i], err, "ii", run_id, left);
-		left -= sqlite3_changes(db_handle(d));
-	}
+	if (!rc)
+		rc = purge_tables(d, by_run, sizeof by_run / sizeof by_run[0], run_id, &left, err);
 	job->res.more = left <= 0;
 	if (!rc && !job->res.more)
 		rc = db_run(d, DB_gone_finish, err, "i", run_id);
@@ -102,6 +112,46 @@ int purge_run(struct state *st, struct apply_job *job, struct err *err)
 	}
 	rc = db_int(state_db(st), &id, DB_gone_get, err, "t", job->op.run);
 	return rc > 0 ? purge_some(st, job, id, err) : rc;
+}
+
+int purge_model(struct state *st, struct apply_job *job, struct err *err)
+{
+	static const enum db_query tables[] = {
+		DB_purge_model_metric, DB_purge_model_param, DB_purge_model_tag, DB_purge_model_artifact,
+	};
+	struct db *d = state_db(st);
+	int64_t left = PURGE_ROWS, id, final;
+	sqlite3_stmt *q;
+	int rc = db_start(d, &q, DB_model_to_purge, err, "ti", job->op.name, job->op.before_ms);
+
+	if (rc || (rc = db_next(d, q, err)) < 0)
+		return rc;
+	if (!rc)
+		return apply_refuse(job, ERR_EXISTS, "the model is not deleted, or not long enough");
+	id = sqlite3_column_int64(q, 0);
+	final = sqlite3_column_int64(q, 1);
+	db_stop(q);
+	job->res.more = true;
+	if (!final)
+		return db_run(d, DB_model_deleted_put, err, "ii", id, (int64_t)0);
+	rc = purge_tables(d, tables, sizeof tables / sizeof tables[0], id, &left, err);
+	job->res.more = left <= 0;
+	return rc || job->res.more ? rc : db_run(d, DB_purge_model, err, "i", id);
+}
+
+int purge_experiment(struct state *st, struct apply_job *job, struct err *err)
+{
+	static const enum db_query tables[] = { DB_purge_experiment_tag, DB_purge_dataset };
+	struct db *d = state_db(st);
+	int64_t left = PURGE_ROWS, id;
+	int rc = db_int(d, &id, DB_experiment_to_purge, err, "ti", job->op.name, job->op.before_ms);
+
+	if (!rc)
+		return apply_refuse(job, ERR_EXISTS, "the experiment is not deleted, not long enough, or not empty");
+	if (rc > 0)
+		rc = purge_tables(d, tables, sizeof tables / sizeof tables[0], id, &left, err);
+	job->res.more = left <= 0;
+	return rc || job->res.more ? rc : db_run(d, DB_purge_experiment, err, "i", id);
 }
 
 int purge_pages(struct state *st, struct apply_job *job, struct err *err)

@@ -25,12 +25,14 @@ struct store_gc_opts {
 
 struct store_gc_result {
 	uint64_t runs, points;
+	uint64_t models, experiments;
 	uint64_t artifacts, artifact_bytes;
 	uint64_t journals, journal_bytes;
 	uint64_t freed_bytes;  /* of the store's file */
 };
 
-/* Removes deleted runs for good: their rows, their artifacts, with journals their journals. What an earlier call left
+/* Removes deleted runs for good: their rows, their artifacts, with journals their journals. Then logged models that were
+ * deleted, or whose experiment was, and deleted experiments in which nothing is left. What an earlier call left
  * half done (the process was killed) is finished first. */
 int store_gc(struct store *s, const struct store_gc_opts *o, struct store_gc_result *ret, struct err *err);
 
