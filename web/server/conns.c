@@ -16,6 +16,7 @@
 
 #define CONNS_HEAD_S 10.0
 #define CONNS_IDLE_S 60.0
+#define CONNS_UNREAD_S 120.0
 #define CONNS_BODY_GRACE_S 10.0
 #define CONNS_BODY_BYTES_PER_S 1024.0
 #define CONNS_PRESSED_S 1.0
@@ -172,16 +173,25 @@ static bool peer_left(struct conn *c)
 	return before && c->left;
 }
 
+/* It sent what we have not got round to read: on a starved machine a deadline may pass that way. */
+static bool unread(const struct conn *c, double age_s)
+{
+	int n = 0;
+
+	return age_s < CONNS_UNREAD_S && !ioctl(c->fd, SIOCINQ, &n) && n > 0;
+}
+
 static bool conn_late(struct conn *c, double now, double age_s)
 {
 	switch (c->phase) {
 	case CONN_FRESH:
 	case CONN_HEAD:
-		return age_s > CONNS_HEAD_S || peer_left(c);
+		return (age_s > CONNS_HEAD_S && !unread(c, age_s)) || peer_left(c);
 	case CONN_IDLE:
-		return age_s > CONNS_IDLE_S;
+		return age_s > CONNS_IDLE_S && !unread(c, age_s);
 	case CONN_BODY:
-		return (age_s > CONNS_BODY_GRACE_S && c->body_bytes < CONNS_BODY_BYTES_PER_S * age_s) || peer_left(c);
+		return (age_s > CONNS_BODY_GRACE_S && c->body_bytes < CONNS_BODY_BYTES_PER_S * age_s && !unread(c, age_s)) ||
+		       peer_left(c);
 	case CONN_BUSY:
 		return age_s > CONNS_REPLY_WINDOW_S && reply_stuck(c, now);
 	}

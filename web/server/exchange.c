@@ -233,6 +233,8 @@ static bool take_body(struct exchange *x, const char *data, size_t n)
 
 	x->wire_bytes += n;
 	conns_body(x->srv->conns, x->slot, n);
+	if (!x->pass.chunked && x->wire_bytes == (size_t)x->pass.content_length)
+		conns_phase(x->srv->conns, x->slot, CONN_BUSY); /* what is late from here on is ours */
 	atomic_fetch_add(&x->srv->counters.body_bytes, n);
 	if (x->refused)
 		return discard(x, n);
