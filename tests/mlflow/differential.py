@@ -46,6 +46,16 @@ KNOWN = {
     "POST /runs/search a list as a body": "400, not 500",
     "GET /metrics/get-history a page": "tokens are ours",
     "POST /runs/search a page": "tokens are ours",
+    "PUT /artifacts/<exp1>/<run1>/artifacts/d/a.txt": "{}, not nothing",
+    "PUT /artifacts/<exp1>/<run1>/artifacts/d/a.txt again": "{}, not nothing",
+    "PUT /artifacts/<exp1>/<run1>/artifacts/empty nothing": "{}, not nothing",
+    "PUT /artifacts/<exp1>/<run1>/artifacts/a+b%20c%25.txt plus": "{}, not nothing",
+    "GET /artifacts/<exp1>/<run1>/artifacts/d a folder": "the shape that errors have",
+    "DELETE /artifacts//etc/passwd": "refused, not sent elsewhere",
+    "PUT /artifacts/..%5Cx": "backslashes are refused on every system",
+    "GET /artifacts/..%5Cx": "backslashes are refused on every system",
+    "DELETE /artifacts/..%5Cx": "backslashes are refused on every system",
+    "GET /artifacts?path=..%5Cx": "backslashes are refused on every system",
     "POST /experiments/search without max_results": "1000 is assumed",
 }
 

@@ -37,7 +37,11 @@ static enum call_next reply_file(struct call *c, const char *path)
 {
 	struct err err = ERR_INIT;
 
-	return blob_reply(c, path, true, &err) ? CALL_DONE : fail(c, &err);
+	if (blob_reply(c, path, true, &err))
+		return CALL_DONE;
+	if (err.code == ERR_NOENT)
+		return ml_fail(c, ML_RESOURCE_DOES_NOT_EXIST, "No such artifact: '%s'", path);
+	return fail(c, &err);
 }
 
 /* prefix: what stands before each name. */
@@ -125,6 +129,12 @@ enum call_next ml_multipart(struct call *c)
 enum call_next ml_presigned(struct call *c)
 {
 	return ml_fail(c, ML_NOT_IMPLEMENTED, "Multipart download is not supported for the current artifact repository");
+}
+
+enum call_next ml_presigned_upload(struct call *c)
+{
+	return ml_fail(c, ML_INVALID_PARAMETER_VALUE, "Presigned upload is not supported for proxied artifact storage (artifact URI "
+		       "scheme: mlflow-artifacts). This endpoint requires a direct cloud storage artifact URI.");
 }
 
 /* --- of a run ----------------------------------------------------------------------------------------------- */

@@ -203,8 +203,11 @@ bool router_find(struct router_match *ret, struct call *c, enum call_method meth
 
 	c->mlflow = is_mlflow(target);
 	*ret = (struct router_match){ .code = CALL_bad_request, .why = "the address cannot be decoded" };
-	if (!router_split(&path, c->arena, target, path_len))
+	if (!router_split(&path, c->arena, target, path_len)) {
+		if (strstr(target, "mlflow-artifacts"))
+			ret->why = "Invalid path"; /* as MLflow's clients and tests know it */
 		return false;
+	}
 	if (target[path_len] == '?' && !router_query(c, target + path_len + 1))
 		return false;
 	for (i = 0; i < route_count; i++) {
