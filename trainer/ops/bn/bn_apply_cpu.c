@@ -1,0 +1,189 @@
+/* bn_apply_cpu.c: batch norm applied, in one pass over the data each way: normalising with add and ReLU while writing y,
+ * and the gradient towards x with its mask. */
+#ifndef CPU_PASS
+#include <math.h>
+
+#include "trainer/backends/cpu/vec.h"
+#include "trainer/ops/bn/bn_cpu.h"
+#include "trainer/ops/ops.h"
+
+#define CPU_BODY "trainer/ops/bn/bn_apply_cpu.c"
+#include "trainer/backends/cpu/each.h"
+
+static int bn_apply_prepare(const struct kernel_env *env, struct node *n, void **ret_state, struct err *err)
+{
+	struct bn_state *s;
+	bool bf16;
+	int rc = cpu_one_type(n, (struct cpu_operands){ 1, 1 }, &bf16, err);
+
+	if (!rc)
+		rc = bn_cpu_new(env, n, 0, &s, err);
+	if (rc)
+		return rc;
+	s->loop = CPU_PICK(env, bn_normalise);
+	n->workspace_bytes = bn_cpu_coef_bytes(s, 4);
+	*ret_state = s;
+	return 0;
+}
+
+static int bn_apply_run(void *state, const struct kernel_args *args, struct err *err)
+{
+	struct bn_state s = *(const struct bn_state *)state;
+
+	(void)err;
+	s.x = args->in[0];
+	s.residual = s.attr.residual ? args->in[4] : NULL;
+	s.out = args->out[0];
+	bn_cpu_coef_place(&s, args->workspace);
+	bn_cpu_coef_forward(&s, args->in[1], args->in[2], args->in[3]);
+	cpu_parallel(s.parts, s.loop, &s);
+	return 0;
+}
+
+static int bn_infer_run(void *state, const struct kernel_args *args, struct err *err)
+{
+	struct bn_state s = *(const struct bn_state *)state;
+	const float *gamma = args->in[1], *beta = args->in[2], *mean = args->in[3], *var = args->in[4];
+
+	(void)err;
+	s.x = args->in[0];
+	s.residual = s.attr.residual ? args->in[5] : NULL;
+	s.out = args->out[0];
+	bn_cpu_coef_place(&s, args->workspace);
+	for (int64_t i = 0; i < s.padded; i++) {
+		double scale = i < s.c ? (double)gamma[i] / sqrt((double)var[i] + s.attr.eps) : 0;
+
+		s.scale[i] = (float)scale;
+		s.shift[i] = i < s.c ? (float)((double)beta[i] - (double)mean[i] * scale) : 0;
+	}
+	cpu_parallel(s.parts, s.loop, &s);
+	return 0;
+}
+
+static int bn_grad_apply_prepare(const struct kernel_env *env, struct node *n, void **ret_state, struct err *err)
+{
+	struct bn_state *s;
+	bool bf16;
+	int rc = cpu_one_type(n, (struct cpu_operands){ 2, 1 }, &bf16, err);
+
+	if (!rc)
+		rc = bn_cpu_new(env, n, 1, &s, err);
+	if (rc)
+		return rc;
+	s->loop = CPU_PICK(env, bn_grad_x);
+	n->workspace_bytes = bn_cpu_coef_bytes(s, 6);
+	*ret_state = s;
+	return 0;
+}
+
+/* dx = scale g + slope (x - mean) + offset. */
+static int bn_grad_apply_run(void *state, const struct kernel_args *args, struct err *err)
+{
+	struct bn_state s = *(const struct bn_state *)state;
+	const double *stat = args->in[2], *dstat = args->in[3];
+	const float *gamma = args->in[4];
+	double count = stat[2 * s.c];
+
+	(void)err;
+	s.dy = args->in[0];
+	s.x = args->in[1];
+	s.out = args->out[0];
+	bn_cpu_coef_place(&s, args->workspace);
+	bn_cpu_coef_forward(&s, stat, gamma, args->in[5]);
+	for (int64_t i = 0; i < s.padded; i++) {
+		double rstd = i < s.c ? bn_cpu_rstd(stat, s.c, i, s.attr.eps) : 0;
+		double scale = i < s.c ? (double)gamma[i] * rstd : 0;
+
+		s.slope[i] = scale != 0 ? (float)(-scale * rstd * dstat[s.c + i] / count) : 0;
+		s.offset[i] = scale != 0 ? (float)(-scale * dstat[i] / count) : 0;
+	}
+	cpu_parallel(s.parts, s.loop, &s);
+	return 0;
+}
+
+#define OP(name) extern const struct kernel name##_cpu;
+#include "trainer/ops/ops.def"
+#undef OP
+const struct kernel bn_apply_cpu = { .prepare = bn_apply_prepare, .run = bn_apply_run, .release = cpu_state_release };
+const struct kernel bn_infer_cpu = { .prepare = bn_apply_prepare, .run = bn_infer_run, .release = cpu_state_release };
+const struct kernel bn_grad_apply_cpu = { .prepare = bn_grad_apply_prepare,
+					  .run = bn_grad_apply_run,
+					  .release = cpu_state_release };
+
+#else
+
+#include "trainer/ops/bn/bn_tile.h"
+
+VEC_INLINE void V(bn_normalise_rows)(const struct bn_state *s, struct cpu_range r, const struct V(tile) k,
+				     const bool residual)
+{
+	const bool relu = s->attr.relu;
+
+	for (int64_t row = r.begin; row < r.end; row++)
+		for (int64_t c = 0; c < s->c; c += LANES) {
+			int64_t i = row * s->c + c, n = s->c - c;
+			v16 y = V(bn_load)(s->x, i, n, k) * vload(s->scale, c, false) + vload(s->shift, c, false);
+
+			if (residual)
+				y += V(bn_load)(s->residual, i, n, k);
+			if (relu)
+				y = vrelu(y);
+			V(bn_store)(s->out, i, y, n, k);
+		}
+}
+
+VEC_INLINE void V(bn_normalise_any)(const struct bn_state *s, struct cpu_range r, const struct V(tile) k)
+{
+	s->residual ? V(bn_normalise_rows)(s, r, k, true) : V(bn_normalise_rows)(s, r, k, false);
+}
+
+static void V(bn_normalise)(void *arg, int part, int parts)
+{
+	const struct bn_state *s = arg;
+	struct cpu_range r = cpu_split(s->rows, 1, part, parts);
+
+	if (s->c % LANES == 0 && s->bf16)
+		V(bn_normalise_any)(s, r, (struct V(tile)){ .bf = true, .full = true });
+	else if (s->c % LANES == 0)
+		V(bn_normalise_any)(s, r, (struct V(tile)){ .bf = false, .full = true });
+	else
+		V(bn_normalise_any)(s, r, (struct V(tile)){ .bf = s->bf16 });
+}
+
+VEC_INLINE void V(bn_grad_x_rows)(const struct bn_state *s, struct cpu_range r, const struct V(tile) k)
+{
+	for (int64_t row = r.begin; row < r.end; row++)
+		for (int64_t c = 0; c < s->c; c += LANES) {
+			int64_t i = row * s->c + c;
+			v16 x = V(bn_load)(s->x, i, s->c - c, k);
+			v16 g = V(bn_masked)(s, i, c, x, k);
+			v16 dx =
+				(x - vload(s->mean, c, false)) * vload(s->slope, c, false) + vload(s->offset, c, false);
+
+			V(bn_store)(s->out, i, g * vload(s->scale, c, false) + dx, s->c - c, k);
+		}
+}
+
+VEC_INLINE void V(bn_grad_x_any)(const struct bn_state *s, struct cpu_range r, const struct V(tile) k)
+{
+	struct V(tile) none = k, from_x = k;
+
+	none.mask = MASK_NONE;
+	from_x.mask = MASK_FROM_X;
+	s->attr.relu ? V(bn_grad_x_rows)(s, r, from_x) : V(bn_grad_x_rows)(s, r, none);
+}
+
+static void V(bn_grad_x)(void *arg, int part, int parts)
+{
+	const struct bn_state *s = arg;
+	struct cpu_range r = cpu_split(s->rows, 1, part, parts);
+
+	if (s->c % LANES == 0 && s->bf16)
+		V(bn_grad_x_any)(s, r, (struct V(tile)){ .bf = true, .full = true });
+	else if (s->c % LANES == 0)
+		V(bn_grad_x_any)(s, r, (struct V(tile)){ .bf = false, .full = true });
+	else
+		V(bn_grad_x_any)(s, r, (struct V(tile)){ .bf = s->bf16 });
+}
+
+#endif

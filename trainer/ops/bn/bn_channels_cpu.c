@@ -1,0 +1,156 @@
+/* bn_channels_cpu.c: the parts of batch norm that are done once a channel: coefficients from statistics, running
+ * statistics, the parameters' gradients. */
+#include <math.h>
+#include <string.h>
+
+#include "trainer/backends/cpu/vec.h"
+#include "trainer/ops/bn/bn_cpu.h"
+#include "trainer/ops/bn/bn_math.h"
+#include "trainer/ops/guard/guard.h"
+#include "trainer/ops/ops.h"
+
+int bn_cpu_new(const struct kernel_env *env, struct node *n, int x, struct bn_state **ret, struct err *err)
+{
+	const struct shape *shape = &n->in[x]->shape;
+	struct bn_state *s;
+	void *state;
+	int rc = cpu_state_new(sizeof(*s), &state, err);
+
+	if (rc)
+		return rc;
+	s = state;
+	s->attr = *(const struct bn_attr *)n->attr;
+	s->c = shape->dim[shape->ndim - 1];
+	s->rows = s->c ? shape_count(shape) / s->c : 0;
+	s->padded = (s->c + LANES - 1) / LANES * LANES;
+	s->parts = cpu_parts(env, shape_count(shape));
+	s->bf16 = n->in[x]->dtype == DTYPE_BF16;
+	*ret = s;
+	return 0;
+}
+
+size_t bn_cpu_coef_bytes(const struct bn_state *s, int arrays)
+{
+	return (size_t)(s->padded * arrays) * sizeof(float);
+}
+
+void bn_cpu_coef_place(struct bn_state *s, void *workspace)
+{
+	float **const arrays[] = { &s->scale, &s->shift, &s->mean, &s->rstd, &s->slope, &s->offset };
+
+	for (size_t i = 0; i < sizeof(arrays) / sizeof(arrays[0]); i++)
+		*arrays[i] = (float *)workspace + (size_t)s->padded * i;
+}
+
+double bn_cpu_rstd(const double *stat, int64_t c, int64_t i, double eps)
+{
+	double count = stat[2 * c], mean, var;
+
+	if (count <= 0)
+		return 0;
+	mean = stat[i] / count;
+	var = stat[c + i] / count - mean * mean;
+	return 1 / sqrt((var > 0 ? var : 0) + eps);
+}
+
+void bn_cpu_coef_forward(struct bn_state *s, const double *stat, const float *gamma, const float *beta)
+{
+	double count = stat[2 * s->c];
+
+	for (int64_t i = 0; i < s->padded; i++) {
+		double mean = i < s->c && count > 0 ? stat[i] / count : 0;
+		double rstd = i < s->c ? bn_cpu_rstd(stat, s->c, i, s->attr.eps) : 0;
+		double scale = i < s->c ? (double)gamma[i] * rstd : 0;
+
+		s->scale[i] = (float)scale;
+		s->shift[i] = i < s->c ? (float)((double)beta[i] - mean * scale) : 0;
+		s->mean[i] = (float)mean;
+		s->rstd[i] = (float)rstd;
+	}
+}
+
+static int bn_small_prepare(const struct kernel_env *env, struct node *n, void **ret_state, struct err *err)
+{
+	struct bn_state *s;
+	void *state;
+	int rc = cpu_state_new(sizeof(*s), &state, err);
+
+	(void)env;
+	if (rc)
+		return rc;
+	s = state;
+	if (n->attr) /* not every one has any */
+		s->attr = *(const struct bn_attr *)n->attr;
+	s->c = shape_count(&n->out[0]->shape);
+	*ret_state = s;
+	return 0;
+}
+
+static int bn_running_run(void *state, const struct kernel_args *args, struct err *err)
+{
+	const struct bn_state *s = state;
+	const int from = args->page->micro == 0 ? 1 : 3;
+	const float *mean_in = args->in[from], *var_in = args->in[from + 1];
+	float *mean = args->out[0], *var = args->out[1];
+
+	(void)err;
+	for (int64_t i = 0; i < s->c; i++) {
+		double next_mean = (double)mean_in[i], next_var = (double)var_in[i];
+
+		bn_running_update(args->in[0], s->c, i, s->attr.momentum, &next_mean, &next_var);
+		mean[i] = (float)next_mean;
+		var[i] = (float)next_var;
+	}
+	return 0;
+}
+
+static int bn_keep_run(void *state, const struct kernel_args *args, struct err *err)
+{
+	const struct bn_state *s = state;
+	const double *step = args->in[0];
+
+	(void)err;
+	for (int k = 0; k < 2 && step[GUARD_SKIP] == 0; k++)
+		memcpy(args->out[k], args->in[k + 1], (size_t)s->c * sizeof(float));
+	return 0;
+}
+
+static int bn_fixed_run(void *state, const struct kernel_args *args, struct err *err)
+{
+	const struct bn_state *s = state;
+	const float *mean = args->in[0], *var = args->in[1];
+	int64_t channels = s->c / 2;
+
+	(void)err;
+	for (int64_t i = 0; i < channels; i++)
+		bn_fix(args->out[0], channels, i, (double)mean[i], (double)var[i]);
+	return 0;
+}
+
+static int bn_grad_params_run(void *state, const struct kernel_args *args, struct err *err)
+{
+	const struct bn_state *s = state;
+	const double *dstat = args->in[0];
+	float *dgamma = args->out[0], *dbeta = args->out[1];
+
+	(void)err;
+	for (int64_t i = 0; i < s->c; i++) {
+		dbeta[i] = (float)dstat[i];
+		dgamma[i] = (float)dstat[s->c + i];
+	}
+	return 0;
+}
+
+#define OP(name) extern const struct kernel name##_cpu;
+#include "trainer/ops/ops.def"
+#undef OP
+const struct kernel bn_running_cpu = { .prepare = bn_small_prepare,
+				       .run = bn_running_run,
+				       .release = cpu_state_release };
+const struct kernel bn_keep_cpu = { .prepare = bn_small_prepare, .run = bn_keep_run, .release = cpu_state_release };
+const struct kernel bn_fixed_cpu = { .prepare = bn_small_prepare,
+				     .run = bn_fixed_run,
+				     .release = cpu_state_release };
+const struct kernel bn_grad_params_cpu = { .prepare = bn_small_prepare,
+					   .run = bn_grad_params_run,
+					   .release = cpu_state_release };

@@ -1,0 +1,283 @@
+/* bn_sums_cpu.c: the sums behind batch norm's statistics and behind its gradient, in one pass over the data, the gradient's
+ * mask and join included. Sums run in f32 over blocks of rows and in f64 above, per part, and the parts are added in their
+ * order. */
+#ifndef CPU_PASS
+#include <string.h>
+
+#include "trainer/backends/cpu/vec.h"
+#include "trainer/ops/bn/bn_cpu.h"
+#include "trainer/ops/ops.h"
+
+#define BLOCK_ROWS 64
+
+#define CPU_BODY "trainer/ops/bn/bn_sums_cpu.c"
+#include "trainer/backends/cpu/each.h"
+
+static bool sums_wide(const struct bn_state *s)
+{
+	return s->c > 4 * LANES && s->c % LANES == 0;
+}
+
+static size_t sums_bytes(const struct bn_state *s)
+{
+	size_t wide = sums_wide(s) ? (size_t)(s->parts * 2 * s->padded) * sizeof(float) : 0;
+
+	return ((size_t)(s->parts * 2 * s->c) * sizeof(double) + 63) / 64 * 64 + wide;
+}
+
+static void sums_place(struct bn_state *s, void *workspace)
+{
+	s->sums = workspace;
+	if (sums_wide(s))
+		s->rows_sum = (float *)((char *)workspace + sums_bytes(s)) - s->parts * 2 * s->padded;
+}
+
+static void sums_fold(const struct bn_state *s, double *out)
+{
+	for (int64_t i = 0; i < 2 * s->c; i++) {
+		double sum = 0;
+
+		for (int p = 0; p < s->parts; p++)
+			sum += s->sums[p * 2 * s->c + i];
+		out[i] = sum;
+	}
+}
+
+static int bn_stats_prepare(const struct kernel_env *env, struct node *n, void **ret_state, struct err *err)
+{
+	struct bn_state *s;
+	bool bf16;
+	int rc = cpu_one_type(n, (struct cpu_operands){ 1, 0 }, &bf16, err);
+
+	if (!rc)
+		rc = bn_cpu_new(env, n, 0, &s, err);
+	if (rc)
+		return rc;
+	s->loop = CPU_PICK(env, bn_sum_x);
+	n->workspace_bytes = sums_bytes(s);
+	*ret_state = s;
+	return 0;
+}
+
+static int bn_stats_run(void *state, const struct kernel_args *args, struct err *err)
+{
+	struct bn_state s = *(const struct bn_state *)state;
+	double *stat = args->out[0];
+
+	(void)err;
+	s.x = args->in[0];
+	sums_place(&s, args->workspace);
+	cpu_parallel(s.parts, s.loop, &s);
+	sums_fold(&s, stat);
+	stat[2 * s.c] = (double)s.rows;
+	return 0;
+}
+
+static int bn_grad_stats_prepare(const struct kernel_env *env, struct node *n, void **ret_state, struct err *err)
+{
+	struct bn_state *s;
+	bool bf16;
+	int rc = cpu_one_type(n, (struct cpu_operands){ 3, 0 }, &bf16, err);
+
+	if (!rc)
+		rc = bn_cpu_new(env, n, 2, &s, err);
+	if (rc)
+		return rc;
+	s->loop = CPU_PICK(env, bn_sum_grad);
+	n->workspace_bytes = sums_bytes(s) + bn_cpu_coef_bytes(s, 4);
+	*ret_state = s;
+	return 0;
+}
+
+static int bn_grad_stats_run(void *state, const struct kernel_args *args, struct err *err)
+{
+	struct bn_state s = *(const struct bn_state *)state;
+
+	(void)err;
+	s.dy = args->in[0];
+	s.dy2 = args->in[1];
+	s.x = args->in[2];
+	s.y_in = s.attr.relu && s.attr.residual ? args->in[6] : NULL;
+	s.out = s.attr.write_g ? args->out[1] : NULL;
+	sums_place(&s, args->workspace);
+	bn_cpu_coef_place(&s, (char *)args->workspace + sums_bytes(&s));
+	bn_cpu_coef_forward(&s, args->in[3], args->in[4], args->in[5]);
+	cpu_parallel(s.parts, s.loop, &s);
+	sums_fold(&s, args->out[0]);
+	return 0;
+}
+
+#define OP(name) extern const struct kernel name##_cpu;
+#include "trainer/ops/ops.def"
+#undef OP
+const struct kernel bn_stats_cpu = { .prepare = bn_stats_prepare, .run = bn_stats_run, .release = cpu_state_release };
+const struct kernel bn_grad_stats_cpu = { .prepare = bn_grad_stats_prepare,
+					  .run = bn_grad_stats_run,
+					  .release = cpu_state_release };
+
+#else
+
+#include "trainer/ops/bn/bn_tile.h"
+
+#define TILE_VECTORS 4
+
+static inline __attribute__((unused)) void V(bn_fold)(double *sums, v16 acc, int64_t width)
+{
+	for (int64_t i = 0; i < (width < LANES ? width : LANES); i++)
+		sums[i] += (double)acc[i];
+}
+
+/* One vector of channels of one row: a and b gain x and x*x, or g and g*(x - mean). */
+VEC_INLINE void V(bn_step)(const struct bn_state *s, int64_t i, int64_t c, v16 *a, v16 *b, const struct V(tile) k,
+			   const bool grad)
+{
+	v16 x = V(bn_load)(s->x, i, s->c - c, k);
+
+	if (!grad) {
+		*a += x;
+		*b += x * x;
+		return;
+	}
+	v16 g = V(bn_masked)(s, i, c, x, k);
+
+	if (k.write)
+		V(bn_store)(s->out, i, g, s->c - c, k);
+	*a += g;
+	*b += g * (x - vload(s->mean, c, false));
+}
+
+/* Rows r of the channels [c, c + 64 / deep): `deep` rows by 4 / deep vectors at a time, so that four independent sums
+ * run side by side. */
+VEC_INLINE void V(bn_sum_tile)(const struct bn_state *s, struct cpu_range r, int64_t c, double *sums, const int deep,
+			       const struct V(tile) k, const bool grad)
+{
+	const int wide = TILE_VECTORS / deep;
+	v16 a[TILE_VECTORS] = { 0 }, b[TILE_VECTORS] = { 0 };
+	int64_t row = r.begin;
+
+	for (; row + deep <= r.end; row += deep)
+#pragma GCC unroll 4
+		for (int d = 0; d < deep; d++)
+#pragma GCC unroll 4
+			for (int w = 0; w < wide; w++)
+				V(bn_step)
+	(s, (row + d) * s->c + c + w * LANES, c + w * LANES, &a[d * wide + w], &b[d * wide + w], k, grad);
+	for (; row < r.end; row++)
+#pragma GCC unroll 4
+		for (int w = 0; w < wide; w++)
+			V(bn_step)(s, row * s->c + c + w * LANES, c + w * LANES, &a[w], &b[w], k, grad);
+#pragma GCC unroll 4
+	for (int w = 0; w < wide; w++) {
+		v16 ta = a[w], tb = b[w];
+
+#pragma GCC unroll 4
+		for (int d = 1; d < deep; d++)
+			ta += a[d * wide + w], tb += b[d * wide + w];
+		if (grad)
+			tb *= vload(s->rstd, c + w * LANES, false);
+		V(bn_fold)(sums + c + w * LANES, ta, s->c - c);
+		V(bn_fold)(sums + s->c + c + w * LANES, tb, s->c - c);
+	}
+}
+
+/* With many channels a tile's rows lie too far apart for the memory to be read at speed: whole rows then, the sums
+ * of a block in memory. */
+VEC_INLINE void V(bn_sum_wide)(const struct bn_state *s, struct cpu_range r, double *sums, const struct V(tile) k,
+			       const bool grad)
+{
+	float *a = s->rows_sum + (sums - s->sums) / (2 * s->c) * 2 * s->padded, *b = a + s->padded;
+
+	memset(a, 0, (size_t)(2 * s->padded) * sizeof(*a));
+	for (int64_t row = r.begin; row < r.end; row++)
+		for (int64_t c = 0; c < s->c; c += LANES) {
+			v16 ta = vload(a, c, false), tb = vload(b, c, false);
+
+			V(bn_step)(s, row * s->c + c, c, &ta, &tb, k, grad);
+			vstore(a, c, ta, false);
+			vstore(b, c, tb, false);
+		}
+	for (int64_t c = 0; c < s->c; c++) {
+		sums[c] += (double)a[c];
+		sums[s->c + c] += (double)b[c] * (grad ? (double)s->rstd[c] : 1);
+	}
+}
+
+/* Channels behind the last whole vector: once for all shapes, decided as it goes. */
+static __attribute__((noinline)) void V(bn_sum_rest)(const struct bn_state *s, struct cpu_range r, double *sums,
+						     const struct V(tile) *k, const bool grad)
+{
+	V(bn_sum_tile)(s, r, s->c / LANES * LANES, sums, 4, *k, grad);
+}
+
+VEC_INLINE void V(bn_sum_rows)(const struct bn_state *s, struct cpu_range r, double *sums, const struct V(tile) k,
+			       const bool grad)
+{
+	struct V(tile) whole = k, rest = k;
+
+	whole.full = true;
+	rest.full = false;
+	for (int64_t row = r.begin; row < r.end; row += BLOCK_ROWS) {
+		struct cpu_range block = { row, row + BLOCK_ROWS < r.end ? row + BLOCK_ROWS : r.end };
+		int64_t c = 0;
+
+		if (s->rows_sum) {
+			V(bn_sum_wide)(s, block, sums, whole, grad);
+			continue;
+		}
+		for (; c + 4 * LANES <= s->c; c += 4 * LANES)
+			V(bn_sum_tile)(s, block, c, sums, 1, whole, grad);
+		for (; c + 2 * LANES <= s->c; c += 2 * LANES)
+			V(bn_sum_tile)(s, block, c, sums, 2, whole, grad);
+		for (; c + LANES <= s->c; c += LANES)
+			V(bn_sum_tile)(s, block, c, sums, 4, whole, grad);
+		if (c < s->c)
+			V(bn_sum_rest)(s, block, sums, &rest, grad);
+	}
+}
+
+static double *V(bn_part)(const struct bn_state *s, int part)
+{
+	double *sums = s->sums + part * 2 * s->c;
+
+	memset(sums, 0, (size_t)(2 * s->c) * sizeof(*sums));
+	return sums;
+}
+
+static void V(bn_sum_x)(void *arg, int part, int parts)
+{
+	const struct bn_state *s = arg;
+	double *sums = V(bn_part)(s, part);
+	struct cpu_range r = cpu_split(s->rows, BLOCK_ROWS, part, parts);
+
+	if (s->bf16)
+		V(bn_sum_rows)(s, r, sums, (struct V(tile)){ .bf = true }, false);
+	else
+		V(bn_sum_rows)(s, r, sums, (struct V(tile)){ .bf = false }, false);
+}
+
+/* The shapes that a network's blocks have are compiled each for itself; the rest is decided as it goes. */
+VEC_INLINE void V(bn_sum_grad_rows)(const struct bn_state *s, struct cpu_range r, double *sums, const bool bf)
+{
+	bool join = s->dy2 != NULL, write = s->out != NULL;
+	int mask = s->y_in ? MASK_FROM_Y : s->attr.relu ? MASK_FROM_X : MASK_NONE;
+
+	if (mask == MASK_FROM_X && !join && !write)
+		V(bn_sum_rows)(s, r, sums, (struct V(tile)){ .bf = bf, .mask = MASK_FROM_X }, true);
+	else if (mask == MASK_FROM_Y && join && write)
+		V(bn_sum_rows)
+	(s, r, sums, (struct V(tile)){ .bf = bf, .mask = MASK_FROM_Y, .join = true, .write = true }, true);
+	else if (mask == MASK_NONE && !join && !write)
+		V(bn_sum_rows)(s, r, sums, (struct V(tile)){ .bf = bf, .mask = MASK_NONE }, true);
+	else V(bn_sum_rows)(s, r, sums, (struct V(tile)){ .bf = bf, .mask = mask, .join = join, .write = write }, true);
+}
+
+static void V(bn_sum_grad)(void *arg, int part, int parts)
+{
+	const struct bn_state *s = arg;
+	double *sums = V(bn_part)(s, part);
+	struct cpu_range r = cpu_split(s->rows, BLOCK_ROWS, part, parts);
+
+	s->bf16 ? V(bn_sum_grad_rows)(s, r, sums, true) : V(bn_sum_grad_rows)(s, r, sums, false);
+}
+
+#endif

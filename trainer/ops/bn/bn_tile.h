@@ -1,0 +1,37 @@
+/* bn_tile.h: how loops of batch norm read and write, compiled once per instruction set by each.h (no include guard on
+ * purpose). */
+
+/* What a loop over a tile is compiled for: `full` means that all 16 lanes exist. */
+struct V(tile) {
+	bool bf, full;
+	int mask; /* MASK_* */
+	bool join, write;
+};
+
+VEC_INLINE v16 V(bn_load)(const void *p, int64_t i, int64_t width, const struct V(tile) k)
+{
+	return k.full ? vload(p, i, k.bf) : vload_any(p, i, width, k.bf);
+}
+
+VEC_INLINE void V(bn_store)(void *p, int64_t i, v16 v, int64_t width, const struct V(tile) k)
+{
+	if (k.full)
+		vstore(p, i, v, k.bf);
+	else
+		vstore_any(p, i, v, width, k.bf);
+}
+
+/* The gradient before the activation: what arrives, joined, where the output was positive. */
+VEC_INLINE v16 V(bn_masked)(const struct bn_state *s, int64_t i, int64_t c, v16 x, const struct V(tile) k)
+{
+	int64_t n = s->c - c;
+	v16 g = V(bn_load)(s->dy, i, n, k);
+
+	if (k.join)
+		g += V(bn_load)(s->dy2, i, n, k);
+	if (k.mask == MASK_FROM_Y)
+		g = vkeep_gt(g, V(bn_load)(s->y_in, i, n, k), vset(0));
+	else if (k.mask == MASK_FROM_X)
+		g = vkeep_gt(g, x * vload(s->scale, c, false) + vload(s->shift, c, false), vset(0));
+	return g;
+}
