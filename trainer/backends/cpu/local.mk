@@ -29,8 +29,8 @@ cpu_sources = \
 	trainer/ops/attend/attend_cpu.c \
 	trainer/ops/attention/attention_cpu.c \
 	trainer/ops/avgpool/avgpool_cpu.c \
-	trainer/ops/bn/bn_apply_cpu.c \
 	trainer/ops/bn/bn_channels_cpu.c \
+	trainer/ops/bn/bn_cpu.c \
 	trainer/ops/bn/bn_cpu.h \
 	trainer/ops/bn/bn_sums_cpu.c \
 	trainer/ops/bn/bn_tile.h \

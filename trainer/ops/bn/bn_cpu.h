@@ -1,5 +1,5 @@
 /* bn_cpu.h: what the cpu kernels of batch norm share: their state, and the coefficients that statistics become. The loops
- * over data are in bn_sums_cpu.c and bn_apply_cpu.c, what is done once a channel in bn_channels_cpu.c. */
+ * over data are in bn_sums_cpu.c and bn_cpu.c, what is done once a channel in bn_channels_cpu.c. */
 #ifndef DPT_OPS_BN_CPU_H
 #define DPT_OPS_BN_CPU_H
 

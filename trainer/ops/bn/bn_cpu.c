@@ -1,4 +1,4 @@
-/* bn_apply_cpu.c: batch norm applied, in one pass over the data each way: normalising with add and ReLU while writing y,
+/* bn_cpu.c: batch norm applied, in one pass over the data each way: normalising with add and ReLU while writing y,
  * and the gradient towards x with its mask. */
 #ifndef CPU_PASS
 #include <math.h>
@@ -7,7 +7,7 @@
 #include "trainer/ops/bn/bn_cpu.h"
 #include "trainer/ops/ops.h"
 
-#define CPU_BODY "trainer/ops/bn/bn_apply_cpu.c"
+#define CPU_BODY "trainer/ops/bn/bn_cpu.c"
 #include "trainer/backends/cpu/each.h"
 
 static int bn_apply_prepare(const struct kernel_env *env, struct node *n, void **ret_state, struct err *err)
