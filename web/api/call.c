@@ -110,6 +110,7 @@ enum call_next call_fail_err(struct call *c, const char *field, const struct err
 		{ ERR_NOMEM, CALL_busy },        { ERR_NOSPC, CALL_disk_full },   { ERR_CORRUPT, CALL_bad_value },
 		{ ERR_LIMIT, CALL_bad_value },   { ERR_UNSUPPORTED, CALL_not_implemented },
 		{ ERR_BUSY, CALL_busy },         { ERR_CANCELED, CALL_busy },     { ERR_GONE, CALL_gone },
+		{ ERR_IO, CALL_busy }, /* a disk that fails may work again */
 	};
 	enum call_error code = CALL_internal;
 	size_t i;
@@ -118,7 +119,7 @@ enum call_next call_fail_err(struct call *c, const char *field, const struct err
 		if (map[i].err == err->code)
 			code = map[i].code;
 	if (code == CALL_busy)
-		c->retry_after_s = 1;
+		c->retry_after_s = err->code == ERR_IO ? 10 : 1;
 	return call_fail(c, code, field, "%s", err->text);
 }
 

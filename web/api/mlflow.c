@@ -52,7 +52,7 @@ enum call_next ml_fail_err(struct call *c, const struct err *err)
 		{ ERR_EXISTS, ML_RESOURCE_ALREADY_EXISTS },
 		{ ERR_UNSUPPORTED, ML_INVALID_STATE },	   { ERR_NOSPC, ML_TEMPORARILY_UNAVAILABLE },
 		{ ERR_NOMEM, ML_TEMPORARILY_UNAVAILABLE }, { ERR_BUSY, ML_TEMPORARILY_UNAVAILABLE },
-		{ ERR_CANCELED, ML_TEMPORARILY_UNAVAILABLE },
+		{ ERR_CANCELED, ML_TEMPORARILY_UNAVAILABLE }, { ERR_IO, ML_TEMPORARILY_UNAVAILABLE },
 	};
 	enum ml_code code = ML_INTERNAL_ERROR;
 	size_t i;
@@ -61,7 +61,7 @@ enum call_next ml_fail_err(struct call *c, const struct err *err)
 		if (map[i].err == err->code)
 			code = map[i].code;
 	if (code == ML_TEMPORARILY_UNAVAILABLE)
-		c->retry_after_s = err->code == ERR_NOSPC ? 10 : 1;
+		c->retry_after_s = err->code == ERR_NOSPC || err->code == ERR_IO ? 10 : 1;
 	return ml_fail(c, code, "%s", err->text);
 }
 
