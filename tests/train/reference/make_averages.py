@@ -68,7 +68,7 @@ def gpt():
 
 def main():
     with open(os.path.join(base.HERE, "averages.json"), "w", encoding="utf-8") as out:
-        json.dump({"torch": torch.__version__, "decay": DECAY, "resnet20": resnet20(), "gpt": gpt()}, out, indent=1)
+        json.dump({"torch": torch.__version__, "decay": DECAY, "resnet20": resnet20(), "gpt": gpt()}, out, separators=(",", ":"))
         out.write("\n")
 
 
