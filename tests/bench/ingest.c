@@ -21,6 +21,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "tests/bench/rows.h"
 #include "tracker/base/clock.h"
 #include "tracker/event/encode.h"
 
@@ -31,7 +32,7 @@
 #define REPLY_MAX ((size_t)1 << 20)
 
 struct bench {
-	bool json, began;
+	struct rows rows;
 	double seconds;
 	int batches;
 	const char *only;
@@ -56,16 +57,6 @@ static void die(const char *what, const char *more)
 {
 	fprintf(stderr, "ingest: %s: %s\n", what, more);
 	exit(1);
-}
-
-static void row(struct bench *b, const char *name, const char *unit, double value, double bound)
-{
-	if (b->json)
-		printf("%s\"%s\":{\"value\":%.6g,\"unit\":\"%s\",\"bound\":%.6g}", b->began ? "," : "{", name, value, unit, bound);
-	else
-		printf("%-52s %12.2f %-6s bound %g\n", name, value, unit, bound);
-	b->began = true;
-	fflush(stdout);
 }
 
 /* --- the server -------------------------------------------------------------------------------------------- */
@@ -314,12 +305,12 @@ static void batches(struct bench *b, bool mlflow, int clients, int size, bool sl
 	for (i = 0; i < clients; i++)
 		if (stored(&c[i]) != (uint64_t)n * (uint64_t)size)
 			die(name, "the points are not all there");
-	row(b, name, "pts/s", (double)clients * n * size / seconds, bound);
+	rows_print(&b->rows, name, "pts/s", (double)clients * n * size / seconds, bound);
 	qsort(took, (size_t)(clients * n), sizeof *took, by_size);
 	snprintf(p, sizeof p, "%s: p50", name);
-	row(b, p, "ms", took[clients * n / 2] * 1e3, 0);
+	rows_print(&b->rows, p, "ms", took[clients * n / 2] * 1e3, 0);
 	snprintf(p, sizeof p, "%s: p99", name);
-	row(b, p, "ms", took[clients * n * 99 / 100] * 1e3, 250);
+	rows_print(&b->rows, p, "ms", took[clients * n * 99 / 100] * 1e3, 250);
 	for (i = 0; i < clients; i++) {
 		for (k = 0; k < n; k++)
 			buf_done(&c[i].bodies[k]);
@@ -418,11 +409,11 @@ static void journals(struct bench *b)
 		if (stored(&c[i]) != c[i].points)
 			die("journals", "the points are not all there");
 	}
-	row(b, "journals: first 10 s", "pts/s", (double)early / (b->seconds < 10 ? b->seconds : 10), 1e6);
-	row(b, "journals: all the time", "pts/s", (double)points / seconds, 5e5);
+	rows_print(&b->rows, "journals: first 10 s", "pts/s", (double)early / (b->seconds < 10 ? b->seconds : 10), 1e6);
+	rows_print(&b->rows, "journals: all the time", "pts/s", (double)points / seconds, 5e5);
 	while (backlog(c) && clock_mono_s() < ended + 120)
 		clock_sleep_s(0.1);
-	row(b, "journals: compacted after", "s", clock_mono_s() - ended, 60);
+	rows_print(&b->rows, "journals: compacted after", "s", clock_mono_s() - ended, 60);
 	free(c);
 	stop(b);
 }
@@ -448,7 +439,7 @@ int main(int argc, char **argv)
 
 	for (i = 1; i < argc; i++) {
 		if (!strcmp(argv[i], "--json"))
-			b.json = true;
+			b.rows.json = true;
 		else if (!strcmp(argv[i], "--seconds") && i + 1 < argc)
 			b.seconds = strtod(argv[++i], NULL);
 		else if (!strcmp(argv[i], "--batches") && i + 1 < argc)
@@ -471,7 +462,7 @@ int main(int argc, char **argv)
 	batches(&b, true, 32, 100, false);
 	batches(&b, false, 8, 1000, true);
 	journals(&b);
-	if (b.json)
+	if (b.rows.json)
 		printf("}\n");
 	return 0;
 }

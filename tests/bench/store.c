@@ -14,6 +14,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "tests/bench/rows.h"
 #include "tracker/base/arena.h"
 #include "tracker/base/clock.h"
 #include "web/store/ingest.h"
@@ -25,7 +26,7 @@
 #define REPEATS 40
 
 struct bench {
-	bool json, began;
+	struct rows rows;
 	long runs, points;
 	char folder[4096], db[4200];
 	struct store *s;
@@ -37,16 +38,6 @@ static void die(struct bench *b, const char *what)
 {
 	fprintf(stderr, "store: %s: %s\n", what, b->err.text);
 	exit(1);
-}
-
-static void row(struct bench *b, const char *name, const char *unit, double value, double bound)
-{
-	if (b->json)
-		printf("%s\"%s\":{\"value\":%.6g,\"unit\":\"%s\",\"bound\":%.6g}", b->began ? "," : "{", name, value, unit, bound);
-	else
-		printf("%-52s %12.2f %-6s bound %g\n", name, value, unit, bound);
-	b->began = true;
-	fflush(stdout);
 }
 
 static void answer(void *arg, const struct ingest_result *res)
@@ -168,7 +159,7 @@ static void search(struct bench *b, const char *name, const char *filter, const 
 		if (deep && !o.page_token)
 			break;
 	}
-	row(b, name, "ms p95", p95(took, i ? i : 1), 30);
+	rows_print(&b->rows, name, "ms p95", p95(took, i ? i : 1), 30);
 	arena_free(keep);
 }
 
@@ -184,7 +175,7 @@ static void searches(struct bench *b)
 	for (i = 0; i < b->runs; i++)
 		add_run(b, i, &dice);
 	sync_all(b);
-	row(b, "fill: runs/s (10 params, 10 metrics)", "runs/s", (double)b->runs / (clock_mono_s() - began), 0);
+	rows_print(&b->rows, "fill: runs/s (10 params, 10 metrics)", "runs/s", (double)b->runs / (clock_mono_s() - began), 0);
 	if (query_experiments(b->s, a, &e, &b->err) || e.items[1].run_count + e.items[2].run_count != (uint64_t)b->runs)
 		die(b, "the runs are not all there");
 	store_settle(b->s, 600);
@@ -198,7 +189,7 @@ static void searches(struct bench *b)
 	arena_free(a);
 	began = clock_mono_s();
 	open_store(b);
-	row(b, "open: the store with all these runs", "ms", (clock_mono_s() - began) * 1e3, 100);
+	rows_print(&b->rows, "open: the store with all these runs", "ms", (clock_mono_s() - began) * 1e3, 100);
 	close_store(b);
 	clear(b);
 }
@@ -258,19 +249,19 @@ static void long_series(struct bench *b)
 
 	open_store(b);
 	fill_series(b, false);
-	row(b, "one series: points/s", "pts/s", n / (clock_mono_s() - began), 0);
+	rows_print(&b->rows, "one series: points/s", "pts/s", n / (clock_mono_s() - began), 0);
 	store_settle(b->s, 600);
-	row(b, "chart of the whole: 2000 buckets", "ms p50", view(b, 2000, NAN, NAN, POINTS_X_STEP), 20);
-	row(b, "chart of the whole: 300 buckets", "ms p50", view(b, 300, NAN, NAN, POINTS_X_STEP), 20);
-	row(b, "chart of a tenth: 2000 buckets", "ms p50", view(b, 2000, n * 0.45, n * 0.55, POINTS_X_STEP), 20);
-	row(b, "chart of a thousandth: 2000 buckets", "ms p50", view(b, 2000, n * 0.5, n * 0.501, POINTS_X_STEP), 20);
-	row(b, "chart of the whole by time: 2000 buckets", "ms p50", view(b, 2000, NAN, NAN, POINTS_X_TIME), 100);
+	rows_print(&b->rows, "chart of the whole: 2000 buckets", "ms p50", view(b, 2000, NAN, NAN, POINTS_X_STEP), 20);
+	rows_print(&b->rows, "chart of the whole: 300 buckets", "ms p50", view(b, 300, NAN, NAN, POINTS_X_STEP), 20);
+	rows_print(&b->rows, "chart of a tenth: 2000 buckets", "ms p50", view(b, 2000, n * 0.45, n * 0.55, POINTS_X_STEP), 20);
+	rows_print(&b->rows, "chart of a thousandth: 2000 buckets", "ms p50", view(b, 2000, n * 0.5, n * 0.501, POINTS_X_STEP), 20);
+	rows_print(&b->rows, "chart of the whole by time: 2000 buckets", "ms p50", view(b, 2000, NAN, NAN, POINTS_X_TIME), 100);
 	close_store(b);
 	clear(b);
 	open_store(b);
 	fill_series(b, true);
 	store_settle(b->s, 600);
-	row(b, "chart of the whole, out of order: 2000 buckets", "ms p50", view(b, 2000, NAN, NAN, POINTS_X_STEP), 100);
+	rows_print(&b->rows, "chart of the whole, out of order: 2000 buckets", "ms p50", view(b, 2000, NAN, NAN, POINTS_X_STEP), 100);
 	close_store(b);
 	clear(b);
 }
@@ -311,7 +302,7 @@ static void bytes_per_point(struct bench *b, bool f32, long per_series, double b
 	if (stat(b->db, &sb))
 		die(b, "no file");
 	snprintf(name, sizeof name, "bytes per stored point: 200 x %ld, %s", per_series, f32 ? "f32" : "f64");
-	row(b, name, "bytes", (double)sb.st_size / ((double)per_series * SERIES), bound);
+	rows_print(&b->rows, name, "bytes", (double)sb.st_size / ((double)per_series * SERIES), bound);
 	clear(b);
 }
 
@@ -323,7 +314,7 @@ int main(int argc, char **argv)
 
 	for (i = 1; i < argc; i++) {
 		if (!strcmp(argv[i], "--json"))
-			b.json = true;
+			b.rows.json = true;
 		else if (!strcmp(argv[i], "--runs") && i + 1 < argc)
 			b.runs = strtol(argv[++i], NULL, 10);
 		else if (!strcmp(argv[i], "--points") && i + 1 < argc)
@@ -342,7 +333,7 @@ int main(int argc, char **argv)
 	bytes_per_point(&b, false, 10000, 12);
 	bytes_per_point(&b, true, 40, 0);
 	rmdir(b.folder);
-	if (b.json)
+	if (b.rows.json)
 		printf("}\n");
 	return 0;
 }
