@@ -13,5 +13,7 @@ AC_DEFUN([AX_DPT_SANITIZERS], [
     [AC_MSG_ERROR([--enable-sanitizers=$enable_sanitizers: want yes, thread or fuzzer])])
   AC_SUBST([SANITIZER_FLAGS])
   AM_CONDITIONAL([SANITIZERS], [test "$enable_sanitizers" != no])
+  AS_IF([test "$enable_sanitizers" = fuzzer], [FUZZER_LIBS=-fsanitize=fuzzer])
+  AC_SUBST([FUZZER_LIBS])
   AM_CONDITIONAL([FUZZER], [test "$enable_sanitizers" = fuzzer])
 ])

@@ -2,8 +2,10 @@
 # from PyPI and npm. Exit 77 means skipped, with the reason on the last line.
 EXTRA_DIST += tests/lint/allowed.txt
 
-# The leak checker walks thread-local storage of loaded modules' threads (the cpu backend's) and falls over it.
+# The leak checker walks thread-local storage of loaded modules' threads (the cpu backend's) and falls over it. Some tests
+# fork with threads, which the thread sanitizer would refuse.
 AM_TESTS_ENVIRONMENT = ASAN_OPTIONS="$${ASAN_OPTIONS:-intercept_tls_get_addr=0}"; export ASAN_OPTIONS; \
+	TSAN_OPTIONS="$${TSAN_OPTIONS:-die_after_fork=0}"; export TSAN_OPTIONS; \
 	srcdir='$(abs_top_srcdir)'; builddir='$(abs_top_builddir)'; export srcdir builddir;
 TEST_EXTENSIONS = .sh .py
 SH_LOG_COMPILER = $(SHELL)
@@ -33,7 +35,19 @@ include tests/web/local.mk
 print-check-extra:
 	@echo $(CHECK_EXTRA)
 .PHONY: print-check-extra
-EXTRA_DIST += quickstart tests/setup.sh tests/options_off.sh \
+
+# The server, the store and the commands alone: what tests/sanitizers.sh runs.
+web_tests = $(api_tests) $(cli_tests) $(fault_scripts) tests/mlflow/routes.py
+web_test_programs = dptrack$(EXEEXT) tests/tracker/record$(EXEEXT)
+if HAVE_CMOCKA
+web_tests += $(store_tests) $(api_test_programs) tests/fault/power
+web_test_programs += $(store_tests) $(api_test_programs) tests/fault/power
+endif
+check-web: web-programs
+	$(MAKE) $(AM_MAKEFLAGS) check-TESTS check_PROGRAMS= TESTS='$(web_tests)'
+web-programs: $(web_test_programs)
+.PHONY: check-web web-programs
+EXTRA_DIST += quickstart tests/setup.sh tests/options_off.sh tests/sanitizers.sh \
 	LICENSE README.md ARCHITECTURE.md CONTRIBUTING.md STYLE.md NEWS.md .clang-format .editorconfig
 
 # Not in EXTRA_DIST: make would take the file's name for the target and run every test before it makes a tarball.

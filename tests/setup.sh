@@ -81,7 +81,7 @@ install_missing() {
 	missing_packages=
 }
 
-# Builds into $1 with configure arguments $2…; a second call rebuilds only what changed.
+# Builds into $1 with configure arguments $2…; a second call rebuilds only what changed. $build_targets: not everything.
 build_into() {
 	dir=$1
 	shift
@@ -95,5 +95,5 @@ build_into() {
 	if [ ! -f "$dir/Makefile" ]; then
 		(cd "$dir" && "$top/configure" "$@") >>"$log" 2>&1 || { tail -n 20 "$log" >&2; die "configure failed (whole log: $log)"; }
 	fi
-	make -C "$dir" -j"$(nproc)" >>"$log" 2>&1 || { grep -nE 'error|Error' "$log" | head -n 20 >&2; die "make failed (whole log: $log)"; }
+	make -C "$dir" -j"$(nproc)" ${build_targets-} >>"$log" 2>&1 || { grep -nE 'error|Error' "$log" | head -n 20 >&2; die "make failed (whole log: $log)"; }
 }

@@ -4,11 +4,13 @@ libtrackbase_la_SOURCES = \
 	tracker/base/arena.c tracker/base/arena.h \
 	tracker/base/buf.c tracker/base/buf.h \
 	tracker/base/clock.c tracker/base/clock.h \
+	tracker/base/cond.c tracker/base/cond.h \
 	tracker/base/crc32c.c tracker/base/crc32c.h \
 	tracker/base/sha256.c tracker/base/sha256.h \
 	tracker/base/err.c tracker/base/err.h \
 	tracker/base/log.c tracker/base/log.h \
-	tracker/base/queue.c tracker/base/queue.h
+	tracker/base/queue.c tracker/base/queue.h \
+	tracker/base/utf8.c tracker/base/utf8.h
 
 # libtracker: journals, runs and their way to a server; libdptrack, dptrain and dptrack are linked from it.
 noinst_LTLIBRARIES += libtracker.la
@@ -16,19 +18,26 @@ libtracker_la_SOURCES = \
 	tracker/dptrack.h \
 	tracker/event/encode.c tracker/event/encode.h \
 	tracker/event/event.c tracker/event/event.h \
+	tracker/event/extension.c tracker/event/extension.h \
 	tracker/event/fields.h \
+	tracker/event/hparams.c tracker/event/hparams.h \
 	tracker/event/key.c tracker/event/key.h \
 	tracker/event/limits.h \
 	tracker/event/record.c tracker/event/record.h \
+	tracker/event/summary.c tracker/event/summary.h \
 	tracker/event/tensorboard.h \
+	tracker/event/tensorproto.c tracker/event/tensorproto.h \
 	tracker/event/wire.c tracker/event/wire.h \
 	tracker/run/folder.c tracker/run/folder.h \
 	tracker/run/journal.c tracker/run/journal.h \
 	tracker/run/keys.c tracker/run/keys.h \
 	tracker/run/lanes.c tracker/run/lanes.h \
 	tracker/run/names.c tracker/run/names.h \
+	tracker/run/opts.c tracker/run/opts.h \
 	tracker/run/records.c tracker/run/records.h \
-	tracker/run/run.c \
+	tracker/run/run.c tracker/run/run_inside.h \
+	tracker/run/run_facts.c \
+	tracker/run/run_points.c \
 	tracker/run/syncer.c tracker/run/syncer.h \
 	tracker/run/warn.c tracker/run/warn.h \
 	tracker/run/writer.c tracker/run/writer.h \

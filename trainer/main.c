@@ -1,6 +1,7 @@
 /* main.c: dptrain. Wiring only: arguments to a configuration, a configuration to the launcher or a subcommand. */
 #include "config.h"
 
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -63,7 +64,7 @@ static void job_ended(void *user, const struct board *board, int code, const cha
 static int run_placed(struct job *job, const struct place *place, struct err *err)
 {
 	struct seat seat;
-	int rc = launch_seat(&seat, place, (int)job->cfg->threads, err), code;
+	int rc = seat_open(&seat, place, (int)job->cfg->threads, err), code;
 
 	if (rc)
 		return rc;
@@ -72,7 +73,7 @@ static int run_placed(struct job *job, const struct place *place, struct err *er
 	code = rank_main(job, &seat);
 	if (atomic_load(&seat.board->rank[0].said))
 		log_error("rank %d: %s", place->rank, seat.board->rank[0].err.text);
-	free(seat.board);
+	seat_close(&seat);
 	return code;
 }
 
@@ -218,6 +219,7 @@ int main(int argc, char *argv[])
 	int rc;
 
 	log_init("dptrain", LOG_INFO);
+	signal(SIGXFSZ, SIG_IGN); /* a file that may not grow is an error of its writer */
 	rc = config_parse(&job.cfg, argc, argv, &err);
 	if (!rc)
 		rc = run(&job, &err);

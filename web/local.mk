@@ -55,8 +55,8 @@ libwebserver_la_SOURCES = \
 	web/server/reply.c web/server/reply.h \
 	web/server/router.c web/server/router.h
 nodist_libwebserver_la_SOURCES = web/server/assets.c
-libwebserver_la_CPPFLAGS = $(AM_CPPFLAGS) $(MHD_CFLAGS) $(ZLIB_CFLAGS) $(JANSSON_CFLAGS)
-libwebserver_la_LIBADD = libwebapi.la $(MHD_LIBS) $(ZLIB_LIBS)
+libwebserver_la_CPPFLAGS = $(AM_CPPFLAGS) $(MHD_CFLAGS) $(GNUTLS_CFLAGS) $(ZLIB_CFLAGS) $(JANSSON_CFLAGS)
+libwebserver_la_LIBADD = libwebapi.la $(MHD_LIBS) $(GNUTLS_LIBS) $(ZLIB_LIBS)
 
 libwebcli_la_SOURCES = \
 	web/cli/backup.c \

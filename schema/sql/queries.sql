@@ -39,10 +39,10 @@ SELECT id, name, created_ms FROM experiment WHERE deleted_ms IS NULL ORDER BY id
 
 -- name: run_by_uuid
 SELECT id, uuid, experiment_id, name, status, inferred, beats, start_ms, end_ms, last_ms, last_step, segment, world_size,
-	deleted_ms FROM run WHERE uuid = ?1;
+	deleted_ms, keys FROM run WHERE uuid = ?1;
 -- name: run_by_id
 SELECT id, uuid, experiment_id, name, status, inferred, beats, start_ms, end_ms, last_ms, last_step, segment, world_size,
-	deleted_ms FROM run WHERE id = ?1;
+	deleted_ms, keys FROM run WHERE id = ?1;
 -- name: run_id_of
 SELECT id FROM run WHERE uuid = ?1;
 -- name: run_add
@@ -50,7 +50,7 @@ INSERT INTO run (id, uuid, experiment_id, name, status, start_ms, rev, user) VAL
 	(1 + max((SELECT ifnull(max(id), 0) FROM run), (SELECT ifnull(max(run_id), 0) FROM gone)), ?1, ?2, ?3, ?4, ?5, 0, ?6);
 -- name: run_put
 UPDATE run SET status = ?2, inferred = ?3, beats = ?4, start_ms = ?5, end_ms = ?6, last_ms = ?7, last_step = ?8,
-	segment = ?9, world_size = ?10, deleted_ms = ?11, rev = CASE WHEN ?12 < 0 THEN rev ELSE ?12 END WHERE id = ?1;
+	segment = ?9, world_size = ?10, deleted_ms = ?11, rev = CASE WHEN ?12 < 0 THEN rev ELSE ?12 END, keys = ?13 WHERE id = ?1;
 -- name: run_name_put
 UPDATE run SET name = ?2 WHERE id = ?1;
 -- name: run_name_tag_put
@@ -151,9 +151,10 @@ DELETE FROM token;
 -- name: series_find
 SELECT id FROM series WHERE run_id = ?1 AND key_id = ?2 AND rank = ?3 AND segment = ?4;
 -- name: series_has_key
-SELECT 1 FROM series WHERE run_id = ?1 AND key_id = ?2 LIMIT 1;
--- name: keys_of_run_count
-SELECT count(*) FROM (SELECT DISTINCT key_id FROM series WHERE run_id = ?1);
+SELECT 1 FROM part p WHERE p.run_id = ?1 AND EXISTS (SELECT 1 FROM series s
+	WHERE s.run_id = ?1 AND s.rank = p.rank AND s.segment = p.segment AND s.key_id = ?2) LIMIT 1;
+-- name: part_add
+INSERT OR IGNORE INTO part (run_id, rank, segment) VALUES (?1, ?2, ?3);
 -- name: series_add
 INSERT INTO series (run_id, key_id, rank, segment) VALUES (?1, ?2, ?3, ?4);
 -- name: series_get
@@ -228,7 +229,7 @@ DELETE FROM log WHERE run_id = ?1;
 -- name: purge_note
 DELETE FROM note WHERE run_id = ?1;
 -- name: purge_series_next
-SELECT id FROM series WHERE run_id = ?1 LIMIT 1;
+SELECT id, count FROM series WHERE run_id = ?1 LIMIT 1;
 -- name: purge_chunk
 DELETE FROM chunk WHERE id IN (SELECT id FROM chunk WHERE id BETWEEN ?1 AND ?2 LIMIT ?3);
 -- name: purge_series
@@ -287,6 +288,8 @@ DELETE FROM segment_param WHERE run_id = ?1 AND (segment, key_id) IN (SELECT seg
 DELETE FROM tag WHERE run_id = ?1 AND key_id IN (SELECT key_id FROM tag WHERE run_id = ?1 LIMIT ?2);
 -- name: purge_environment
 DELETE FROM environment WHERE run_id = ?1 AND key_id IN (SELECT key_id FROM environment WHERE run_id = ?1 LIMIT ?2);
+-- name: purge_part
+DELETE FROM part WHERE run_id = ?1 AND (rank, segment) IN (SELECT rank, segment FROM part WHERE run_id = ?1 LIMIT ?2);
 -- name: purge_segment
 DELETE FROM segment WHERE run_id = ?1 AND number IN (SELECT number FROM segment WHERE run_id = ?1 LIMIT ?2);
 -- name: purge_alert
@@ -339,16 +342,17 @@ SELECT time_ms, text, count FROM problem WHERE run_id = ?1 ORDER BY time_ms, tex
 SELECT s.id, k.name, s.rank, s.segment, s.count, s.nonfinite, s.first, s.last, s.min, s.max, s.first_step, s.last_step,
 	s.min_step, s.max_step, s.first_time, s.last_time, s.nonfinite_step, s.ordered, s.chunks
 FROM series s JOIN key k ON k.id = s.key_id WHERE s.run_id = ?1 ORDER BY k.name, s.rank, s.segment;
+-- Of the ranks ?3 to ?4.
 -- name: series_of_run_key
 SELECT s.id, k.name, s.rank, s.segment, s.count, s.nonfinite, s.first, s.last, s.min, s.max, s.first_step, s.last_step,
 	s.min_step, s.max_step, s.first_time, s.last_time, s.nonfinite_step, s.ordered, s.chunks
-FROM series s JOIN key k ON k.id = s.key_id WHERE s.run_id = ?1 AND s.key_id = (SELECT id FROM key WHERE name = ?2)
-ORDER BY s.rank, s.segment;
+FROM key k CROSS JOIN part p CROSS JOIN series s ON s.run_id = p.run_id AND s.rank = p.rank AND s.segment = p.segment AND s.key_id = k.id
+WHERE k.name = ?2 AND p.run_id = ?1 AND p.rank BETWEEN ?3 AND ?4 ORDER BY p.rank, p.segment;
 -- name: series_of_part
 SELECT s.id, k.name, s.count FROM series s JOIN key k ON k.id = s.key_id
 WHERE s.run_id = ?1 AND s.rank = ?2 AND s.segment = ?3 ORDER BY s.id;
 -- name: parts_of_run
-SELECT DISTINCT rank, segment FROM series WHERE run_id = ?1 ORDER BY rank, segment;
+SELECT rank, segment FROM part WHERE run_id = ?1 ORDER BY rank, segment;
 -- name: param_column
 SELECT run_id, value FROM param WHERE key_id = ?1 ORDER BY run_id;
 -- name: tag_column
@@ -385,14 +389,17 @@ SELECT id, points, min_step, max_step, min_time, max_time FROM chunk WHERE id BE
 -- name: chunk_max_step
 SELECT max_step FROM chunk WHERE id = ?1;
 -- name: writer_paths
-SELECT w.path, r.uuid, w.uuid, w.durable FROM writer w JOIN run r ON r.id = w.run_id WHERE w.path IS NOT NULL;
+SELECT path, durable, id FROM writer WHERE path IS NOT NULL AND id > ?1 ORDER BY id LIMIT ?2;
+-- name: writer_paths_newest
+SELECT w.path, w.durable, r.rev, r.id, w.id FROM run r INDEXED BY run_by_rev CROSS JOIN writer w ON w.run_id = r.id
+WHERE (r.rev, r.id, w.id) < (?1, ?2, ?3) AND w.path IS NOT NULL ORDER BY r.rev DESC, r.id DESC, w.id DESC LIMIT ?4;
 
 -- mlflow
 
 -- name: experiment_state
 SELECT deleted_ms IS NOT NULL FROM experiment WHERE id = ?1;
 -- name: experiment_name_state
-SELECT deleted_ms IS NOT NULL FROM experiment WHERE name = ?1;
+SELECT deleted_ms IS NOT NULL FROM experiment WHERE name = ?1 AND id != ?2;
 -- name: experiment_deleted_put
 UPDATE experiment SET deleted_ms = ?2, updated_ms = ?3 WHERE id = ?1;
 -- name: experiment_name_put
@@ -447,6 +454,8 @@ INSERT INTO model (uuid, experiment_id, name, type, source_run, status, created_
 VALUES (?1, ?2, ?3, ?4, ?5, 'LOGGED_MODEL_PENDING', ?6, ?6);
 -- name: model_param_put
 INSERT OR REPLACE INTO model_param (model_id, name, value) VALUES (?1, ?2, ?3);
+-- name: model_param_find
+SELECT value FROM model_param WHERE model_id = ?1 AND name = ?2;
 -- name: model_tag_put
 INSERT OR REPLACE INTO model_tag (model_id, name, value) VALUES (?1, ?2, ?3);
 -- name: model_tag_find
@@ -507,6 +516,7 @@ WITH owner AS (SELECT id FROM run UNION ALL SELECT run_id FROM gone WHERE stage 
 SELECT 'log', count(*) FROM log WHERE run_id NOT IN (SELECT id FROM run)
 UNION ALL SELECT 'segment', count(*) FROM segment WHERE run_id NOT IN (SELECT id FROM owner)
 UNION ALL SELECT 'series', count(*) FROM series WHERE run_id NOT IN (SELECT id FROM owner)
+UNION ALL SELECT 'part', count(*) FROM part WHERE run_id NOT IN (SELECT id FROM owner)
 UNION ALL SELECT 'metric', count(*) FROM metric WHERE run_id NOT IN (SELECT id FROM owner)
 UNION ALL SELECT 'param', count(*) FROM param WHERE run_id NOT IN (SELECT id FROM owner)
 UNION ALL SELECT 'tag', count(*) FROM tag WHERE run_id NOT IN (SELECT id FROM owner)

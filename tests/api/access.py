@@ -159,6 +159,10 @@ def walls(server):
 def sessions(server, ask, everybody):
     cookie = next(h for what, h, _ in everybody if what == "a session")
     own = {"Origin": f"http://127.0.0.1:{server.port}"}
+    for what, headers, level in everybody:
+        status, _, body = ask("GET", "/api/v1/session", None, headers)
+        said = {"signed_in": "Cookie" in headers, "scope": ("none", "read", "write", "admin")[level]}
+        lib.equal((status, json.loads(body) if level else None), (200, said) if level else (401, None), f"what {what} may do")
     lib.equal(ask("POST", "/api/v1/compare", b"{}", dict(cookie, **lib.JSON))[0], 401, "a cookie alone carries no POST")
     lib.equal(ask("POST", "/api/v1/compare", b"{}", dict(cookie, **own, **lib.JSON))[0], 400, "with our own Origin it does")
     lib.equal(ask("POST", "/api/v1/compare", b"{}", dict(cookie, Origin="http://evil.example", **lib.JSON))[0], 403, "foreign Origin")

@@ -1,5 +1,5 @@
 """Files of runs over REST v1 and over MLflow's proxy: bytes and digests, ranges, conditions, chunked and gzip bodies, names,
-symbolic links below the root, limits, a client that leaves in the middle, a restart."""
+links and mounts below the root, limits, a client that leaves in the middle, a restart."""
 import sys
 sys.dont_write_bytecode = True
 import base64
@@ -8,8 +8,8 @@ import hashlib
 import http.client
 import json
 import os
-import select
 import random
+import subprocess
 import tempfile
 import time
 import urllib.parse
@@ -142,13 +142,49 @@ def links(server, run, root):
     lib.check("up" not in [f["path"] for f in server.json("GET", f"/api/v1/runs/{run}/artifacts")[1]["files"]], "links are not listed")
 
 
+def hard_links(server, run, root):
+    """A second name of a file elsewhere: neither an upload nor a deletion reaches that file."""
+    inside, outside = os.path.join(root, "1", run, "artifacts", "second"), os.path.join(os.path.dirname(root), "first")
+    for method, status in (("PUT", 200), ("DELETE", 204)):
+        with open(outside, "w", encoding="utf-8") as f:
+            f.write("as it was")
+        os.link(outside, inside)
+        lib.equal(server.request(method, address(run, "second"), b"new" if method == "PUT" else None)[0], status, f"{method} of a hard link")
+        with open(outside, encoding="utf-8") as f:
+            lib.equal((f.read(), os.stat(outside).st_nlink), ("as it was", 1), f"the other name after {method}")
+        lib.equal(server.request("DELETE", address(run, "second"))[0], 204, "DELETE")
+
+
+def mounts(server, root):
+    """What an operator mounted below the artifacts can be read, but no deletion goes into it."""
+    run, other = lib.make_run(server, name="mounted"), os.path.join(os.path.dirname(root), "other")
+    point = os.path.join(root, "1", run, "artifacts", "a", "mounted")
+    os.makedirs(other)
+    os.makedirs(point)
+    kept = os.path.join(other, "kept")
+    with open(kept, "w", encoding="utf-8") as f:
+        f.write("kept")
+    if subprocess.run(["mount", "--bind", other, point], capture_output=True).returncode:
+        print("mounts: left out, nothing may be mounted here")
+        return
+    try:
+        lib.equal(server.request("GET", address(run, "a/mounted/kept"))[::2], (200, b"kept"), "a file of a mounted folder")
+        for path in ("a/mounted", "a"):
+            lib.check(server.request("DELETE", address(run, path))[0] >= 400 and os.path.exists(kept), f"DELETE of {path}")
+        lib.equal(server.json("DELETE", f"/api/v1/runs/{run}")[0], 200, "DELETE of the run")
+        lib.check(server.json("POST", "/api/v1/gc", {})[0] >= 400 and os.path.exists(kept), "gc")
+    finally:
+        subprocess.run(["umount", point], check=True)
+    lib.equal((server.json("POST", "/api/v1/gc", {})[0], os.path.exists(os.path.join(root, "1", run))), (200, False), "gc when nothing is mounted")
+
+
 def refusals(server, run):
     lib.equal(put(server, address("f" * 32, "x"), b"x")[0], 404, "no such run")
     lib.equal(server.request("GET", address(run, "no/such"))[0], 404, "no such file")
     lib.equal(server.request("GET", address(run, "deep"))[0], 400, "a folder is no file")
     lib.equal(put(server, address(run, "plain.txt/x"), b"x")[0], 409, "a file where a folder would be")
     lib.equal(put(server, address(run, "deep"), b"x")[0], 409, "a folder where the file would be")
-    lib.equal(put(server, f"/api/v1/runs/{run}/artifacts", b"x")[0], 400, "no name")
+    lib.equal(put(server, f"/api/v1/runs/{run}/artifacts", b"x")[0], 405, "no name")
     lib.equal(server.request("DELETE", address(run, "deep"))[0], 204, "DELETE of a folder")
     lib.equal(server.request("DELETE", address(run, "deep"))[0], 204, "DELETE again")
     lib.equal(server.json("GET", f"/api/v1/runs/{run}/artifacts?path=deep")[1]["files"], [], "it is gone")
@@ -179,13 +215,7 @@ def cut_off(server, run):
     for kind, head in (("chunked", "Transfer-Encoding: chunked"), ("10 GB", "Content-Length: 10000000000")):
         with server.socket(timeout=60) as s:
             s.sendall(f"PUT {target} HTTP/1.1\r\nHost: localhost\r\n{head}\r\n\r\n".encode())
-            sent, got = 0, b""
-            while not got and sent < 60 << 20:
-                s.sendall(piece)
-                sent += len(piece)
-                got = s.recv(65536) if select.select([s], [], [], 0)[0] else b""
-            while got and b"}" not in got:
-                got += s.recv(65536)
+            sent, got = lib.push(s, piece)
             lib.check(b" 413 " in got[:20] and b"at most" in got and b"onnection: close" in got, f"{kind}: {sent} bytes sent, {got[:200]!r}")
     c = http.client.HTTPConnection(server.host, server.port, timeout=60)
     c.request("PUT", target, (b"x" * 65536 for _ in range(200)), encode_chunked=True, headers={"Transfer-Encoding": "chunked"})
@@ -203,6 +233,8 @@ def main():
         for step in (round_trip, ranges, bodies, names, refusals, proxy):
             step(server, run)
         links(server, run, root)
+        hard_links(server, run, root)
+        mounts(server, root)
         cut_off(server, run)
         status = put(server, address(run, "large"), b"x" * (2 << 20) + b"x")[0]
         lib.equal((status, server.request("GET", address(run, "large"))[0]), (413, 404), "larger than --max-artifact-mib")

@@ -6,35 +6,9 @@ sys.dont_write_bytecode = True
 import csv
 import io
 import os
-import re
-import subprocess
 import tempfile
 import time
 import lib
-
-RECORD = os.path.join(lib.BUILD, "tests", "tracker", "record")
-
-
-class Recorder:
-    def __init__(self, runs, **options):
-        args = [f"{k}={v}" for k, v in dict(runs_dir=runs, experiment="way", run_name="way", **options).items()]
-        environment = {k: v for k, v in os.environ.items() if not k.startswith("DPTRACK_")}
-        self.process = subprocess.Popen([RECORD, *args], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment)
-        line = self.process.stdout.readline()
-        match = re.match(r"run ([0-9a-f]{32}) ", line)
-        assert match, line
-        self.id = match[1]
-
-    def say(self, line):
-        self.process.stdin.write(line + "\n")
-        self.process.stdin.flush()
-
-    def close(self, code=1):
-        self.say(f"close {code}")
-        self.process.stdin.close()
-        out = self.process.stdout.read()
-        self.process.wait(60)
-        return out
 
 
 def rows(server, run):
@@ -52,7 +26,7 @@ def wait_for(what, test, seconds=60):
 
 
 def visible_soon(follower, runs):
-    r = Recorder(runs, url="")
+    r = lib.Recorder(runs, url="")
     r.say("log 1 train/loss 2.5")
     r.say("flush 1")
     wait_for("the run", lambda: rows(follower, r.id))
@@ -74,8 +48,8 @@ def same_by_three_ways(folder, runs, follower):
     port = sent.port
     fed = lib.Server(both)
     # the first recorder's folder is followed by `follower` and its journal POSTed to `sent`; the second's both ways to `fed`
-    one = Recorder(runs, url=sent.url, close_wait_s=15)
-    two = Recorder(both, url=fed.url, close_wait_s=15)
+    one = lib.Recorder(runs, url=sent.url, close_wait_s=15)
+    two = lib.Recorder(both, url=fed.url, close_wait_s=15)
     for r in (one, two):
         r.say("param lr 0.1")
     for part in range(6):
@@ -119,8 +93,8 @@ def refusals(server):
 
 def main():
     lib.bound(300)
-    if not os.path.exists(RECORD):
-        print(f"{RECORD} is not built")
+    if not os.path.exists(lib.RECORD):
+        print(f"{lib.RECORD} is not built")
         sys.exit(77)
     with tempfile.TemporaryDirectory(prefix="dptrack-test.") as folder:
         runs = os.path.join(folder, "runs")

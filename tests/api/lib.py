@@ -15,6 +15,7 @@ import time
 SOURCE = os.environ.get("srcdir") or os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 BUILD = os.environ.get("builddir") or os.path.join(SOURCE, "build")
 PROGRAM = os.path.join(BUILD, "dptrack")
+RECORD = os.path.join(BUILD, "tests", "tracker", "record")
 JSON = {"Content-Type": "application/json"}
 failures = []
 MLFLOW_PREFIXES = {"MLFLOW": ("/api/2.0/mlflow", "/ajax-api/2.0/mlflow"), "MLFLOW_AJAX": ("/ajax-api/2.0/mlflow",),
@@ -166,7 +167,43 @@ def read_all(s, quiet=1.0, limit=30.0):
     return data, closed
 
 
+def push(s, piece, most=60 << 20):
+    """Sends pieces of a body until the server answers it, or most bytes are sent; the bytes sent and the reply's."""
+    sent, got = 0, b""
+    while not got and sent < most:
+        s.sendall(piece)
+        sent += len(piece)
+        got = s.recv(65536) if select.select([s], [], [], 0)[0] else b""
+    while got and b"}" not in got:
+        got += s.recv(65536)
+    return sent, got
+
+
 def make_run(server, experiment="digits", name="base", params=None):
     status, run = server.json("POST", "/api/v1/runs", {"experiment": experiment, "name": name, "params": params or {}})
     equal(status, 201, "POST /runs")
     return run["id"]
+
+
+class Recorder:
+    """A program that records a run through the library, told what to do line by line (tests/tracker/record.c)."""
+
+    def __init__(self, runs, **options):
+        args = [f"{k}={v}" for k, v in dict(runs_dir=runs, experiment="way", run_name="way", **options).items()]
+        environment = {k: v for k, v in os.environ.items() if not k.startswith("DPTRACK_")}
+        self.process = subprocess.Popen([RECORD, *args], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment)
+        line = self.process.stdout.readline()
+        match = re.match(r"run ([0-9a-f]{32}) ", line)
+        assert match, line
+        self.id = match[1]
+
+    def say(self, line):
+        self.process.stdin.write(line + "\n")
+        self.process.stdin.flush()
+
+    def close(self, code=1):
+        self.say(f"close {code}")
+        self.process.stdin.close()
+        out = self.process.stdout.read()
+        self.process.wait(60)
+        return out

@@ -1,17 +1,17 @@
 # The server from outside: raw requests, examples, exports, crowds, event streams.
 api_tests = tests/api/hostile.py tests/api/openapi.py tests/api/transfer.py tests/api/crowd.py tests/api/events.py \
-	tests/api/artifacts.py tests/api/journal.py tests/api/access.py tests/api/tls.py tests/api/paths.py tests/api/load.py
+	tests/api/artifacts.py tests/api/journal.py tests/api/access.py tests/api/tls.py tests/api/paths.py tests/api/load.py tests/api/paused.py tests/api/attacks.py \
+	tests/api/downloads.py
 EXTRA_DIST += $(api_tests) tests/api/lib.py
 TESTS += $(api_tests)
 
 if HAVE_CMOCKA
-check_PROGRAMS += tests/api/double_test
-TESTS += tests/api/double_test
+api_test_programs = tests/api/double_test tests/api/confine_test
+check_PROGRAMS += $(api_test_programs)
+TESTS += $(api_test_programs)
 tests_api_double_test_SOURCES = tests/api/double_test.c
 tests_api_double_test_CFLAGS = $(AM_CFLAGS) $(CMOCKA_CFLAGS) $(JANSSON_CFLAGS)
 tests_api_double_test_LDADD = libwebserver.la $(CMOCKA_LIBS)
-check_PROGRAMS += tests/api/confine_test
-TESTS += tests/api/confine_test
 tests_api_confine_test_SOURCES = tests/api/confine_test.c
 tests_api_confine_test_CFLAGS = $(AM_CFLAGS) $(CMOCKA_CFLAGS)
 tests_api_confine_test_LDADD = libwebserver.la $(CMOCKA_LIBS)

@@ -89,7 +89,28 @@ def encrypted(folder, cert, key):
     token = tool("token", "add", "t", "--scope", "read", "--logdir", runs).stdout.strip()
     status, headers, _ = server.request("POST", "/login", f"token={token}".encode())
     lib.check(status == 303 and "Secure" in headers["Set-Cookie"], f"the session's cookie: {headers['Set-Cookie']}")
+    refused_early(server)
     lib.equal(server.stop(), 0, "exit code")
+
+
+def refused_early(server):
+    """A body that is refused while it is sent: the reply can be read before its end, and after it."""
+    own = "Authorization: Bearer " + server.owner_token()
+    for what, head in (("too large", f"{own}\r\nContent-Type: application/json\r\nContent-Length: 1000000000"), ("too many chunks", f"{own}\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked"),
+                       ("no such token", "Authorization: Bearer wrong\r\nTransfer-Encoding: chunked"), ("a wrong Host", "Host: evil.example\r\nContent-Length: 1000000000")):
+        s = server.tls.wrap_socket(server.socket(timeout=60), server_hostname="localhost")
+        host = "" if "Host" in head else "Host: localhost\r\n"
+        s.sendall(f"POST /api/v1/experiments HTTP/1.1\r\n{host}{head}\r\n\r\n".encode())
+        sent, got = lib.push(s, b"10000\r\n" + b" " * 65536 + b"\r\n")
+        want = b" 413 " if "too" in what else b" 401 " if "token" in what else b" 403 "
+        lib.check(want in got[:20] and b"onnection: close" in got and b'"message"' in got, f"{what}: {sent} bytes sent, {got[:200]!r}")
+        s.close()
+    c = server.connection()
+    own = {"Authorization": own.split(": ")[1]}
+    c.request("POST", "/api/v1/experiments", (b" " * 65536 for _ in range(40)), encode_chunked=True, headers=dict(lib.JSON, **own, **{"Transfer-Encoding": "chunked"}))
+    r = c.getresponse()
+    lib.check(r.status == 413 and b"message" in r.read(), f"a client that reads when it has sent all: {r.status}")
+    c.close()
 
 
 def behind_proxy(folder):
@@ -104,6 +125,11 @@ def behind_proxy(folder):
         lib.equal(server.request("POST", "/api/v1/experiments", {"name": "a"}, seen)[0], 201, "Origin as the proxy saw it")
         first = dict(seen, Origin="https://evil")
         lib.equal(server.request("POST", "/api/v1/experiments", {"name": "b"}, first)[0], 403, "only what the proxy added counts")
+        with server.socket() as s:
+            s.sendall(b"POST /login HTTP/1.1\r\nHost: tracker.lab\r\nX-Forwarded-Proto: https\r\nX-Forwarded-Proto: http\r\nConnection: close\r\n"
+                      b"Content-Length: 22\r\n\r\ntoken=0123456789abcdef")
+            cookie = lib.replies(lib.read_all(s)[0])[0][1].get("set-cookie", "")
+            lib.check(cookie and "Secure" not in cookie, f"the proxy's own field stands last: {cookie!r}")
         for proto, secure in (("https", True), ("http, https", True), ("https, http", False), ("http", False), ("", False)):
             cookie = server.request("POST", "/login", b"token=0123456789abcdef", {"X-Forwarded-Proto": proto})[1]["Set-Cookie"]
             lib.equal("Secure" in cookie, secure, f"X-Forwarded-Proto: {proto}: {cookie}")

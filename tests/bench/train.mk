@@ -7,6 +7,9 @@ tests_bench_matmul_CPPFLAGS = $(AM_CPPFLAGS) $(ONEDNN_CPPFLAGS)
 tests_bench_matmul_LDADD = $(ONEDNN_LIBS)
 endif
 
-# Beside PyTorch: tests/bench/compare-pytorch
+# Beside PyTorch, and beside what the cores' arithmetic allows: tests/bench/compare-pytorch
+EXTRA_PROGRAMS += tests/bench/fma_peak
+tests_bench_fma_peak_SOURCES = tests/bench/fma_peak.c
+tests_bench_fma_peak_LDADD = -lpthread
 EXTRA_DIST += tests/bench/compare-pytorch tests/bench/pytorch_step.py
 EXTRA_DIST += tests/bench/accuracy tests/bench/accuracy.json tests/bench/pytorch_accuracy.py

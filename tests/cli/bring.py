@@ -78,7 +78,7 @@ def synced(folder):
     lib.equal(len(want), 20001, "recorded points")
     server = lib.Server(far)
     said = run("sync", "--logdir", runs, "--url", server.url)
-    lib.check("has them all" in said, said)
+    lib.check("has all of it" in said, said)
     lib.check(points("--url", server.url, "--experiment", "default") == want, "sync: the points differ")
     journal = [os.path.join(d, f) for d, _, names in os.walk(runs) for f in names if "tfevents" in f][0]
     with open(journal, "ab") as f:

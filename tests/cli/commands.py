@@ -2,12 +2,17 @@
 people; one line and exit code 2 for what cannot be understood."""
 import sys
 sys.dont_write_bytecode = True
+import contextlib
 import csv
+import fcntl
 import io
 import json
 import os
+import pty
+import struct
 import subprocess
 import tempfile
+import termios
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "api"))
 import lib
 
@@ -124,6 +129,36 @@ def completion():
     lib.check(lib.SOURCE + "/web" in complete("ls", "--logdir", lib.SOURCE + "/we"), "folders")
 
 
+def terminal(place):
+    """On a narrow terminal every row is one line, what had to go is said; the names and the status stay."""
+    for columns in (50, 400):
+        lead, follow = pty.openpty()
+        fcntl.ioctl(follow, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
+        r = subprocess.Popen([lib.PROGRAM, "compare", "--experiment", "digits", *place], stdout=follow, stderr=follow)
+        os.close(follow)
+        shown = b""
+        with contextlib.suppress(OSError):
+            while piece := os.read(lead, 65536):
+                shown += piece
+        os.close(lead)
+        lib.equal(r.wait(60), 0, "compare on a terminal")
+        lines = shown.decode().splitlines()
+        rows = [line for line in lines if not line.startswith("(")]
+        lib.equal(len(rows), 4, f"{columns} columns: {lines}")
+        lib.check(all(len(line) <= columns for line in rows), f"{columns} columns: {lines}")
+        lib.check(all(word in "".join(rows) for word in ("slow", "quick", "lost", "finished", "failed")), f"{columns} columns: {lines}")
+        lib.equal(len(lines) > 4, columns == 50, f"what is left out is said: {lines}")
+
+
+def quoted(server, place):
+    """Names and notes as people write them."""
+    run_id = lib.make_run(server, "odd", "it's mine", {})
+    server.json("PATCH", f"/api/v1/runs/{run_id}", {"notes": "first\n\n\x1b[31mred"})
+    shown = good("show", "it's mine", *place)
+    lib.check("notes\n  first\n\n   [31mred\n" in shown, f"notes: {shown!r}")
+    good("rm", "it's mine", "--yes", *place)
+
+
 def misuse(folder):
     place = ("--logdir", folder)
     bad(["serve?"], "serv")
@@ -132,12 +167,20 @@ def misuse(folder):
     bad(["--limit 0"], "ls", "--limit", "0", *place)
     bad(["wants a value"], "ls", "--filter")
     bad(["takes no value"], "ls", "--json=1", *place)
+    for flag, args in (("--events", ("export", *place)), ("--db", ("ls", *place)), ("--logdir", ("ls",)), ("--artifacts", ("serve", "--port", "0", *place))):
+        bad([flag, "wants a value"], *args, flag, "")
     bad(["no folder"], "ls", "--logdir", folder + "/none")
     bad(["no run"], "show", "nobody", *place)
     bad(["name a run"], "show", *place)
+    bad(["--scope god", "read", "write", "admin"], "token", "add", "x", "--scope", "god", *place)
     bad(["filter"], "ls", "--filter", "metrics.", *place)
     bad(["http://"], "ls", "--url", "ftp://x")
     bad(["127.0.0.1:1"], "ls", "--url", "http://127.0.0.1:1", code=1)
+    bad(["127.0.0.1:1", "running there"], "show", "quick", "--url", "http://127.0.0.1:1", code=1)
+    bad(["--json and --csv"], "ls", "--json", "--csv", *place)
+    bad(["--metric nope"], "compare", "--experiment", "digits", "--metric", "nope", *place)
+    bad(["cannot read", "none"], "import", folder + "/none", *place)
+    bad(["holds no event files"], "import", lib.SOURCE + "/schema", *place)
     bad(["--url and --logdir"], "ls", "--url", "http://127.0.0.1:1", *place)
     lib.equal(run().returncode, 2, "no command")
     for args in (["--help"], ["ls", "--help"], ["serve", "--help"], ["--version"]):
@@ -153,6 +196,7 @@ def main():
         ask([("--logdir", runs), ("--url", server.url), (f"--url={server.url}/",)], ids)
         change(("--logdir", runs), ids)
         change(("--url", server.url), ids)
+        terminal(("--logdir", runs))
         lib.equal(server.stop(), 0, "exit code")
         before = sorted(os.listdir(runs))
         ask([("--logdir", runs)], ids)
@@ -160,6 +204,9 @@ def main():
         change(("--logdir", runs), ids)
         misuse(runs)
         completion()
+        server = lib.Server(runs)
+        quoted(server, ("--logdir", runs))
+        lib.equal(server.stop(), 0, "exit code")
     lib.finish("commands")
 
 

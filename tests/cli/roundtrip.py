@@ -155,6 +155,31 @@ def compare(got, want, what):
         lib.check(wrong is None, f"{what}: {name}: the first that differs (place, got, want): {wrong}")
 
 
+def damaged(folder):
+    """A bit that is wrong costs its record, or what stands behind a length, and is said; no tag reaches the terminal as it is."""
+    source, into = os.path.join(folder, "damaged"), os.path.join(folder, "mended")
+    for name, wrong in (("value", 30), ("length", 3)):
+        path = os.path.join(source, "e", name, "events.out.tfevents.1.x")
+        os.makedirs(os.path.dirname(path))
+        with open(path, "wb") as out:
+            for step in range(10):
+                at = out.tell()
+                twelve.write_record(out, twelve.event(1795000000.0, step, simple("a\x1b[31m" if step == 9 else "loss", 0x3f800000)))
+                if step == 4:
+                    place = at + wrong
+        with open(path, "r+b") as out:
+            out.seek(place)
+            byte = out.read(1)[0]
+            out.seek(place)
+            out.write(bytes([byte ^ 4]))
+    said = run("import", source, "--logdir", into)
+    for line in ("2 runs, 2 files, 12 scalars", "left out: 1 record damaged", "left out: the end of 1 file", "1 times scalars whose tag is no key of ours: a [31m"):
+        lib.check(line in said, f"import says: {line}: {said!r}")
+    rows = run("export", "--series", "--experiment", "e", "--logdir", into).splitlines()[1:]
+    steps = [(r.split(",")[1].split("-")[0], int(r.split(",")[5])) for r in rows]
+    lib.equal(sorted(steps), [("length", s) for s in range(4)] + [("value", s) for s in range(9) if s != 4], "what is whole")
+
+
 def wait_folded(server):
     until = time.monotonic() + 60
     while time.monotonic() < until and "dptrack_store_unfolded_points 0\n" not in server.request("GET", "/metrics")[2].decode():
@@ -165,6 +190,7 @@ def main():
     lib.bound(300)
     rng = random.Random(4)
     with tempfile.TemporaryDirectory(prefix="dptrack-test.") as folder:
+        damaged(folder)
         source, into, far = (os.path.join(folder, n) for n in ("source", "into", "far"))
         name = "events.out.tfevents.1795000000.here.%d.0"
         want = {"long0": write(os.path.join(source, "e", "long", name % 0), rng, 15000),

@@ -14,7 +14,7 @@ import lib
 
 def run(*args, code=0):
     environment = {k: v for k, v in os.environ.items() if k != "DPTRACK_TOKEN"}
-    r = subprocess.run([lib.PROGRAM, *args], capture_output=True, text=True, timeout=60, env=environment)
+    r = subprocess.run([lib.PROGRAM, *args], capture_output=True, text=True, errors="surrogateescape", timeout=60, env=environment)
     lib.equal(r.returncode, code, f"{' '.join(args)}: {r.stderr}")
     return r.stdout if not code else r.stderr
 
@@ -96,7 +96,11 @@ def backups(folder):
     lib.check(steps == list(range(len(steps))) and before <= len(steps) <= acked[0], f"noise: {before} {len(steps)} {acked[0]}")
     with open(artifact, "rb") as f, open(artifact.replace(runs, copy), "rb") as g:
         lib.check(f.read() == g.read(), "the artifact")
+    lib.check("is UTF-8" in run("backup", copy + "\udcff", "--logdir", runs, code=2), "a place that is no text")
     lib.check("there already" in run("backup", copy + "/dptrack.db", "--logdir", runs, code=2), "an old place")
+    for place in ("dptrack.artifacts/x", "dptrack.artifacts/1/x", "dptrack.artifacts/x.db"):
+        lib.check("among the artifacts" in run("backup", os.path.join(runs, place), "--logdir", runs, code=2), f"a backup in {place}")
+        lib.check(not os.path.exists(os.path.join(runs, place)), f"{place} was not made")
     run("backup", os.path.join(folder, "none", "x"), "--logdir", runs, code=2)
     os.mkdir(os.path.join(folder, "single"))
     lib.equal(server.json("POST", "/api/v1/backup", {"path": single})[0], 200, "POST /backup")
@@ -105,11 +109,30 @@ def backups(folder):
     lib.equal(server.json("DELETE", f"/api/v1/runs/{ids[0]}")[0], 200, "DELETE")
     lib.equal(server.stop(), 0, "exit code")
     run("gc", "--logdir", runs)
+    for itself in (runs, os.path.join(runs, "dptrack.db")):
+        lib.check("the store itself" in run("backup", "--restore", itself, "--logdir", runs, code=2), "restore of the store itself")
+    lib.check(not any("before-restore" in n for n in os.listdir(runs)), "nothing was put aside")
     lib.check(export(runs) != want, "something is gone")
     run("backup", "--restore", os.path.join(folder, "single", "x.db"), "--logdir", runs)
     lib.equal(export(runs), want, "exports after a restore")
     lib.check(os.path.exists(artifact), "the artifact is back")
     lib.equal(sum("before-restore" in n for n in os.listdir(runs)) > 0, True, "what was there is kept")
+
+
+def cut_short(folder):
+    """A backup that is killed among the artifacts is none."""
+    runs, copy = os.path.join(folder, "runs4"), os.path.join(folder, "cut")
+    server = lib.Server(runs)
+    run_id = add_run(server, "large", 10)
+    lib.equal(server.request("PUT", f"/api/v1/runs/{run_id}/artifacts/large", b"x")[0], 200, "PUT")
+    lib.equal(server.stop(), 0, "exit code")
+    os.truncate(os.path.join(runs, "dptrack.artifacts", "1", run_id, "artifacts", "large"), 4 << 30)
+    backup = subprocess.Popen([lib.PROGRAM, "backup", copy, "--logdir", runs], stderr=subprocess.DEVNULL)
+    while backup.poll() is None and not os.path.exists(os.path.join(copy, "dptrack.artifacts", "1", run_id, "artifacts", "large")):
+        time.sleep(0.001)
+    backup.kill()
+    lib.check(backup.wait() < 0, "killed in the middle")
+    lib.check("No such file" in run("backup", "--restore", copy, "--logdir", os.path.join(folder, "fresh"), code=2), "it cannot be restored")
 
 
 def levels(text):
@@ -160,6 +183,7 @@ def main():
     with tempfile.TemporaryDirectory(prefix="dptrack-test.") as folder:
         collect(os.path.join(folder, "runs"))
         backups(folder)
+        cut_short(folder)
         doctor(folder)
     lib.finish("upkeep")
 

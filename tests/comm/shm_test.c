@@ -17,6 +17,7 @@
 
 #include "tracker/base/clock.h"
 #include "trainer/comm/comm.h"
+#include "trainer/comm/rendezvous.h"
 #include "trainer/comm/sum.h"
 
 typedef int rank_fn(struct comm *c);
@@ -41,6 +42,15 @@ static int run_rank(const struct comm_shm_opts *o, rank_fn *fn)
 	return bad;
 }
 
+static int make(int world)
+{
+	struct err err = ERR_INIT;
+	int fd = -1;
+
+	assert_int_equal(comm_shm_make(&fd, world, &err), 0);
+	return fd;
+}
+
 /* Exit codes of the ranks (negative: signal) into ret. */
 static void run_world(const struct comm_shm_opts *base, rank_fn *fn, int *ret)
 {
@@ -63,10 +73,9 @@ static void run_world(const struct comm_shm_opts *base, rank_fn *fn, int *ret)
 
 static void expect_clean(int world, rank_fn *fn)
 {
-	int fd = memfd_create("comm-test", MFD_CLOEXEC), code[16];
+	int fd = make(world), code[16];
 	struct comm_shm_opts o = opts_for(fd, 0, world);
 
-	assert_true(fd >= 0);
 	run_world(&o, fn, code);
 	close(fd);
 	for (int r = 0; r < world; r++)
@@ -301,7 +310,7 @@ static int dying_rank(struct comm *c)
 
 static void test_dead_rank(void **state)
 {
-	int fd = memfd_create("comm-test", MFD_CLOEXEC), code[16];
+	int fd = make(3), code[16];
 	struct comm_shm_opts o = opts_for(fd, 0, 3);
 
 	(void)state;
@@ -373,7 +382,7 @@ static int late_rank(struct comm *c)
 
 static void test_time_limit(void **state)
 {
-	int fd = memfd_create("comm-test", MFD_CLOEXEC), code[16];
+	int fd = make(2), code[16];
 	struct comm_shm_opts o = opts_for(fd, 0, 2);
 
 	(void)state;
@@ -384,26 +393,88 @@ static void test_time_limit(void **state)
 	assert_int_equal(code[1], 0);
 }
 
-/* Without a launcher: by name, beside what a crashed job of the same name left behind; nothing remains. */
-static void test_by_name(void **state)
+/* ---- ranks that another program started ---- */
+
+enum trouble { NONE, NO_MEMORY, ONE_IS_MISSING, TWO_CLAIM };
+
+struct meeting {
+	char job[64];
+	enum trouble trouble;
+	int world;
+};
+
+/* 0: the rank was told what it must be. */
+static int meet(const struct meeting *m, int rank)
 {
-	char name[64], path[128];
-	struct comm_shm_opts o = opts_for(-1, 0, 3);
-	int code[16];
-	FILE *stale;
+	static const char *const said[] = { NULL, "no room", "rank 2 of 3 did not start", "two processes claim rank 1" };
+	struct rendezvous_opts o = { .job = m->job, .rank = rank, .world = m->world, .wait_s = m->trouble == ONE_IS_MISSING ? 1 : 30 };
+	struct err err = ERR_INIT, failure = ERR_INIT;
+	int fd = rank == 0 && m->trouble != NO_MEMORY ? make(m->world) : -1, rc;
+
+	if (rank == 2 && m->trouble == ONE_IS_MISSING)
+		return 0;
+	if (rank == 2 && m->trouble == TWO_CLAIM)
+		o.rank = 1;
+	if (m->trouble == NO_MEMORY)
+		err_set(&failure, ERR_NOSPC, "no room");
+	rc = rendezvous(&o, &failure, &fd, 1, &err);
+	if (m->trouble != NONE)
+		return rc && strstr(err.text, said[m->trouble]) ? 0 : 1;
+	if (rc)
+		return 2;
+	return run_rank(&(struct comm_shm_opts){ .fd = fd, .rank = rank, .world = m->world, .timeout_s = 20 }, allreduce_rank);
+}
+
+static void expect_meeting(enum trouble trouble, int world)
+{
+	struct meeting m = { .trouble = trouble, .world = world };
+	pid_t pid[16];
+	int status;
+
+	snprintf(m.job, sizeof(m.job), "test-%d-%d", (int)getpid(), (int)trouble);
+	for (int r = 0; r < world; r++) {
+		pid[r] = fork();
+		if (pid[r] == 0)
+			_exit(meet(&m, r));
+	}
+	for (int r = 0; r < world; r++) {
+		waitpid(pid[r], &status, 0);
+		if (status)
+			fail_msg("trouble %d: rank %d ended with %d", (int)trouble, r, status);
+	}
+}
+
+static void test_rendezvous(void **state)
+{
+	(void)state;
+	expect_meeting(NONE, 3);
+	expect_meeting(NO_MEMORY, 3);
+	expect_meeting(ONE_IS_MISSING, 3);
+	expect_meeting(TWO_CLAIM, 3);
+}
+
+/* Rank 1 is killed while it waits with rank 0 for rank 2, who never comes. */
+static void test_rank_ends_at_the_start(void **state)
+{
+	struct err err = ERR_INIT;
+	double start_s = clock_mono_s();
+	int fd = make(3), status;
+	char job[64];
+	pid_t guest;
 
 	(void)state;
-	snprintf(name, sizeof(name), "test-%d", (int)getpid());
-	snprintf(path, sizeof(path), "/dev/shm/dptrain-%s", name);
-	stale = fopen(path, "w");
-	assert_non_null(stale);
-	fputs("left behind", stale);
-	fclose(stale);
-	o.name = name;
-	run_world(&o, allreduce_rank, code);
-	for (int r = 0; r < 3; r++)
-		assert_int_equal(code[r], 0);
-	assert_int_equal(access(path, F_OK), -1);
+	snprintf(job, sizeof(job), "test-%d-ends", (int)getpid());
+	guest = fork();
+	if (guest == 0) {
+		alarm(1);
+		rendezvous(&(struct rendezvous_opts){ .job = job, .rank = 1, .world = 3, .wait_s = 50 }, NULL, &fd, 1, &err);
+		_exit(0);
+	}
+	assert_int_equal(rendezvous(&(struct rendezvous_opts){ .job = job, .world = 3, .wait_s = 50 }, NULL, &fd, 1, &err), ERR_PEER);
+	assert_non_null(strstr(err.text, "rank 1 ended"));
+	assert_true(clock_mono_s() - start_s < 30);
+	waitpid(guest, &status, 0);
+	close(fd);
 }
 
 static void test_bf16_rounds_once(void **state)
@@ -430,7 +501,8 @@ int main(void)
 		cmocka_unit_test(test_dead_rank),
 		cmocka_unit_test(test_trouble),
 		cmocka_unit_test(test_time_limit),
-		cmocka_unit_test(test_by_name),
+		cmocka_unit_test(test_rendezvous),
+		cmocka_unit_test(test_rank_ends_at_the_start),
 	};
 
 	alarm(60);

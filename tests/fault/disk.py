@@ -1,5 +1,6 @@
-"""A disk that is full for a while, or fails once: writes are refused with 507 or 503, reads go on, writing goes on without a
-restart, what was acknowledged is there and nothing twice. The disk is tests/tracker/failio.c, preloaded.
+"""A disk that is full for a while, or fails once, or files that may not grow: writes are refused with 507 or 503, reads go
+on, writing goes on without a restart, what was acknowledged is there and nothing twice. The disk is tests/tracker/failio.c,
+preloaded.
 
     tests/fault/disk.py            a few places (make check)
     tests/fault/disk.py 200        as many places"""
@@ -7,6 +8,8 @@ import sys
 sys.dont_write_bytecode = True
 import os
 import random
+import re
+import resource
 import tempfile
 import time
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "api"))
@@ -40,7 +43,7 @@ def one(preload, setting, must_fail):
                 acked += 1
                 continue
             refused += 1
-            lib.check(status in (507, 503), f"{setting}: {status} {reply}")
+            lib.check(status in ((507,) if must_fail else (507, 503)), f"{setting}: {status} {reply}")
             lib.equal(stored(server, run), acked * BATCH, f"{setting}: points while writes fail")
             time.sleep(0.05)
         lib.check(acked >= 120, f"{setting}: writing goes on ({acked} batches, {refused} refused)")
@@ -52,19 +55,45 @@ def one(preload, setting, must_fail):
         lib.equal(again.stop(), 0, "exit code")
 
 
+def files_may_not_grow():
+    """ulimit -f, which is a signal first, then an error."""
+    with tempfile.TemporaryDirectory(prefix="dptrack-test.") as folder:
+        runs = os.path.join(folder, "runs")
+        server = lib.Server(runs)
+        run = lib.make_run(server)
+        before = resource.prlimit(server.process.pid, resource.RLIMIT_FSIZE)
+        resource.prlimit(server.process.pid, resource.RLIMIT_FSIZE, (400000, before[1]))
+        acked, refused, end = 0, 0, time.monotonic() + 60
+        while refused < 3 and time.monotonic() < end:
+            status, reply = batch(server, run, acked)
+            acked += status == 200
+            refused += status != 200
+            lib.check(status in (200, 507), f"ulimit -f: {status} {reply}")
+            lib.equal(stored(server, run), acked * BATCH, "ulimit -f: points")
+        lib.equal(refused, 3, "ulimit -f: refusals")
+        resource.prlimit(server.process.pid, resource.RLIMIT_FSIZE, before)
+        lib.equal(batch(server, run, acked)[0], 200, "ulimit -f: writing goes on")
+        lib.equal(server.stop(), 0, "exit code")
+        again = lib.Server(runs)
+        lib.equal(stored(again, run), (acked + 1) * BATCH, "ulimit -f: points after a restart")
+        lib.equal(again.stop(), 0, "exit code")
+
+
 def main():
     places = int(sys.argv[1]) if len(sys.argv) > 1 else 3
     lib.bound(120 + 30 * places)
+    files_may_not_grow()
     preload = os.path.join(lib.BUILD, "tests", "tracker", ".libs", "failio.so")
     if not os.path.exists(preload):
         print("no", preload)
         sys.exit(77)
-    if "libasan" in os.popen(f"ldd {lib.PROGRAM}").read():
-        print("the address sanitizer has an allocator of its own, which the preloaded one would replace")
+    if re.search("lib[at]san", os.popen(f"ldd {lib.PROGRAM}").read()):
+        print("the sanitizers have an allocator of their own, which the preloaded one would replace")
         sys.exit(77)
     dice = random.Random(2)
     for _ in range(places):
         one(preload, f"full={dice.randrange(20000, 250000)},0.5", True)
+        one(preload, f"quota={dice.randrange(20000, 250000)},0.5", True)
         one(preload, f"eio={dice.randrange(20000, 250000)}", False)
     lib.finish("disk")
 

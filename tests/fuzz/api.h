@@ -3,12 +3,13 @@
 #ifndef DPT_FUZZ_API_H
 #define DPT_FUZZ_API_H
 
+#include "tracker/base/buf.h"
 #include "web/api/call.h"
 
-/* Answers one request; returns the status. body NULL: none. */
-int api_ask(enum call_method method, const char *target, const char *body);
+/* Answers one request; returns the status. body NULL: none. reply: what was answered; NULL: not wanted. */
+int api_ask(enum call_method method, const char *target, const char *body, struct buf *reply);
 
-/* The id of the one run that is always there. */
-extern const char api_run_id[33];
+struct store *api_store(void); /* until the next request */
+void api_renew(void);          /* from now on a fresh one, with one run */
 
 #endif

@@ -1,21 +1,39 @@
-/* decode.c: bytes as the head of a request: first line and header fields through the gate, the address through the
- * router. Whatever passes is one reading: no dot segments, no control characters, no broken UTF-8. */
+/* decode.c: bytes as the head of a request: first line and header fields through the gate, the address through the router, Host,
+ * Origin and credentials through the access check. Whatever passes is one reading: no dot segments, no control characters, no
+ * broken UTF-8, our own name, the one token that is good. */
+#include <regex.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "tests/fuzz/api.h"
 #include "tests/fuzz/fuzz.h"
 #include "web/server/access.h"
 #include "web/server/gate.h"
 #include "web/server/gzip.h"
 #include "web/server/router.h"
+#include "web/store/token.h"
+
+#define TOKEN "sesame"
 
 enum { HEADERS = 20 };
 
+static struct access door = { .host = "box.local" };
+static regex_t own_host, own_origin, good_token;
+
 int LLVMFuzzerInitialize(int *argc, char ***argv)
 {
+	struct err err = ERR_INIT;
+	const int how = REG_EXTENDED | REG_ICASE | REG_NOSUB;
+
 	(void)argc;
 	(void)argv;
+	door.store = api_store();
+	if (token_fix(door.store, TOKEN, TOKEN_WRITE, true, &err) ||
+	    regcomp(&own_host, "^(localhost|127\\.0\\.0\\.1|\\[::1\\]|box\\.local)(:[0-9]*)?$", how) ||
+	    regcomp(&own_origin, "^https?://(localhost|127\\.0\\.0\\.1|\\[::1\\]|box\\.local)(:[0-9]*)?$", how) ||
+	    regcomp(&good_token, "^(Bearer " TOKEN "|Basic .+)$", how))
+		abort();
 	return 0;
 }
 
@@ -48,6 +66,33 @@ static void route(const char *target)
 	arena_free(c.arena);
 }
 
+static bool is(const regex_t *what, const struct gate_header *h)
+{
+	return !regexec(what, h->value, 0, NULL, 0);
+}
+
+/* Who gets in has named us, comes from our own page or from none, and has the token, or wants what is open to all. */
+static void access(const struct gate_request *req, const struct gate_pass *pass)
+{
+	const struct gate_header *host = gate_find(req, "Host"), *origin = gate_find(req, "Origin"), *auth = gate_find(req, "Authorization");
+	struct access_answer answer;
+	int scope;
+
+	for (scope = SCOPE_OPEN; scope <= SCOPE_ADMIN; scope++) {
+		struct access_query q = { .req = req, .pass = pass, .cookie = "dptrack", .scope = (enum call_scope)scope };
+
+		if (!access_check(&door, &q, &answer)) {
+			FUZZ_HOLDS(answer.why && call_error_status(answer.code) >= 400);
+			continue;
+		}
+		FUZZ_HOLDS(scope != SCOPE_ADMIN && (!host || is(&own_host, host)) && (!origin || is(&own_origin, origin)));
+		FUZZ_HOLDS(scope == SCOPE_OPEN || (auth && is(&good_token, auth)));
+	}
+	access_browser(req);
+	access_from(&door, req, NULL);
+	access_forwarded_tls(&door, req);
+}
+
 static void gate(char *line, struct gate_header *headers, size_t n)
 {
 	struct gate_request req = { .headers = headers, .header_count = n };
@@ -66,7 +111,7 @@ static void gate(char *line, struct gate_header *headers, size_t n)
 		return;
 	}
 	FUZZ_HOLDS(!(pass.chunked && pass.content_length >= 0));
-	access_browser(&req);
+	access(&req, &pass);
 	route(target);
 }
 

@@ -1,56 +1,32 @@
-# Inputs that were found once, replayed; `tests/fuzz/run.sh` looks for new ones with clang's libFuzzer.
-fuzz_targets = tests/fuzz/journal tests/fuzz/json tests/fuzz/grammar tests/fuzz/decode tests/fuzz/range tests/fuzz/gzip tests/fuzz/picture
+# Inputs that were found once, replayed; `tests/fuzz/run.sh` looks for new ones with clang's libFuzzer. A target is one file.
+fuzz_targets = tests/fuzz/journal tests/fuzz/request tests/fuzz/grammar tests/fuzz/decode tests/fuzz/range tests/fuzz/gzip \
+	tests/fuzz/picture tests/fuzz/safetensors tests/fuzz/state
 check_PROGRAMS += $(fuzz_targets)
-EXTRA_DIST += tests/fuzz/replay.sh tests/fuzz/run.sh tests/fuzz/corpus
+check_LTLIBRARIES += tests/fuzz/libfuzz.la
+EXTRA_DIST += tests/fuzz/replay.sh tests/fuzz/run.sh tests/fuzz/corpus tests/fuzz/dict tests/fuzz/driver.c
 TESTS += tests/fuzz/replay.sh
 
-if FUZZER
-fuzz_driver =
-fuzz_ldflags = $(AM_LDFLAGS) -fsanitize=fuzzer
-else
-fuzz_driver = tests/fuzz/driver.c
-fuzz_ldflags = $(AM_LDFLAGS)
+tests_fuzz_libfuzz_la_SOURCES = tests/fuzz/api.c tests/fuzz/api.h tests/fuzz/fuzz.h
+if !FUZZER
+tests_fuzz_libfuzz_la_SOURCES += tests/fuzz/driver.c
 endif
-EXTRA_DIST += tests/fuzz/driver.c
-
-trainer_fuzz_targets = tests/fuzz/safetensors tests/fuzz/state
-check_PROGRAMS += $(trainer_fuzz_targets)
-tests_fuzz_safetensors_SOURCES = tests/fuzz/safetensors.c
-nodist_tests_fuzz_safetensors_SOURCES = $(fuzz_driver)
-tests_fuzz_safetensors_LDFLAGS = $(fuzz_ldflags)
-tests_fuzz_safetensors_LDADD = libtrainer.la libtrackbase.la $(JANSSON_LIBS)
-tests_fuzz_state_SOURCES = tests/fuzz/state.c
-nodist_tests_fuzz_state_SOURCES = $(fuzz_driver)
-tests_fuzz_state_LDFLAGS = $(fuzz_ldflags)
-tests_fuzz_state_LDADD = libtrainer.la libtrackbase.la $(JANSSON_LIBS)
-tests_fuzz_journal_SOURCES = tests/fuzz/journal.c tests/fuzz/fuzz.h
-nodist_tests_fuzz_journal_SOURCES = $(fuzz_driver)
-tests_fuzz_journal_LDFLAGS = $(fuzz_ldflags)
-tests_fuzz_journal_LDADD = libwebstore.la
-tests_fuzz_json_SOURCES = tests/fuzz/json.c tests/fuzz/api.c tests/fuzz/api.h
-nodist_tests_fuzz_json_SOURCES = $(fuzz_driver)
-tests_fuzz_json_CPPFLAGS = $(AM_CPPFLAGS) $(JANSSON_CFLAGS)
-tests_fuzz_json_LDFLAGS = $(fuzz_ldflags)
-tests_fuzz_json_LDADD = libwebserver.la
-tests_fuzz_grammar_SOURCES = tests/fuzz/grammar.c tests/fuzz/api.c
-nodist_tests_fuzz_grammar_SOURCES = $(fuzz_driver)
-tests_fuzz_grammar_CPPFLAGS = $(AM_CPPFLAGS) $(JANSSON_CFLAGS)
-tests_fuzz_grammar_LDFLAGS = $(fuzz_ldflags)
-tests_fuzz_grammar_LDADD = libwebserver.la
+fuzz_web = tests/fuzz/libfuzz.la libwebserver.la $(JANSSON_LIBS) $(FUZZER_LIBS)
+fuzz_trainer = tests/fuzz/libfuzz.la libtrainer.la libtrackbase.la $(JANSSON_LIBS) $(FUZZER_LIBS)
+tests_fuzz_journal_SOURCES = tests/fuzz/journal.c
+tests_fuzz_journal_LDADD = $(fuzz_web)
+tests_fuzz_request_SOURCES = tests/fuzz/request.c
+tests_fuzz_request_LDADD = $(fuzz_web)
+tests_fuzz_grammar_SOURCES = tests/fuzz/grammar.c
+tests_fuzz_grammar_LDADD = $(fuzz_web)
 tests_fuzz_decode_SOURCES = tests/fuzz/decode.c
-nodist_tests_fuzz_decode_SOURCES = $(fuzz_driver)
-tests_fuzz_decode_LDFLAGS = $(fuzz_ldflags)
-tests_fuzz_decode_LDADD = libwebserver.la
+tests_fuzz_decode_LDADD = $(fuzz_web)
 tests_fuzz_range_SOURCES = tests/fuzz/range.c
-nodist_tests_fuzz_range_SOURCES = $(fuzz_driver)
-tests_fuzz_range_CPPFLAGS = $(AM_CPPFLAGS) $(JANSSON_CFLAGS)
-tests_fuzz_range_LDFLAGS = $(fuzz_ldflags)
-tests_fuzz_range_LDADD = libwebserver.la
+tests_fuzz_range_LDADD = $(fuzz_web)
 tests_fuzz_gzip_SOURCES = tests/fuzz/gzip.c
-nodist_tests_fuzz_gzip_SOURCES = $(fuzz_driver)
-tests_fuzz_gzip_LDFLAGS = $(fuzz_ldflags)
-tests_fuzz_gzip_LDADD = libwebserver.la
+tests_fuzz_gzip_LDADD = $(fuzz_web)
 tests_fuzz_picture_SOURCES = tests/fuzz/picture.c
-nodist_tests_fuzz_picture_SOURCES = $(fuzz_driver)
-tests_fuzz_picture_LDFLAGS = $(fuzz_ldflags)
-tests_fuzz_picture_LDADD = libtrainer.la libtrackbase.la
+tests_fuzz_picture_LDADD = $(fuzz_trainer)
+tests_fuzz_safetensors_SOURCES = tests/fuzz/safetensors.c
+tests_fuzz_safetensors_LDADD = $(fuzz_trainer)
+tests_fuzz_state_SOURCES = tests/fuzz/state.c
+tests_fuzz_state_LDADD = $(fuzz_trainer)

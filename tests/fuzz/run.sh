@@ -2,12 +2,12 @@
 # The long run: builds the targets with clang, libFuzzer and the address and undefined-behaviour sanitizers in build-fuzz/
 # and lets each look for new inputs, starting from its corpus.
 #	tests/fuzz/run.sh [SECONDS [TARGET…]]        600 seconds each and all targets without arguments
-# What is found: build-fuzz/found/TARGET/ (a crash names its file). tests/fuzz/run.sh merge puts the few inputs that
-# cover most into tests/fuzz/corpus.
+# Words that a target knows: tests/fuzz/dict. What is found: build-fuzz/found/TARGET/ (a crash, or an input that takes longer
+# than a second, names its file). tests/fuzz/run.sh merge [TARGET…] puts the few inputs that cover most into tests/fuzz/corpus.
 set -e
 cd "$(dirname "$0")/../.."
 top=$(pwd)
-all="journal json grammar decode range gzip safetensors state picture"
+all="journal request grammar decode range gzip safetensors state picture"
 seconds=${1:-600}
 [ $# -eq 0 ] || shift
 targets=${*:-$all}
@@ -18,15 +18,28 @@ if [ ! -f build-fuzz/Makefile ]; then
 	(cd build-fuzz && "$top/configure" -q CC=clang CFLAGS='-O1 -g' --enable-sanitizers=fuzzer --with-cuda=no --with-onednn=no --without-ui \
 		--disable-shared --enable-static)
 fi
+
+# Names are the beginning of an input's SHA-1; inputs with other names were written by hand and stay.
+merge() { # target
+	rm -rf "build-fuzz/merged/$1"
+	mkdir -p "build-fuzz/merged/$1"
+	"build-fuzz/tests/fuzz/$1" -merge=1 -set_cover_merge=1 -max_len=1500 "build-fuzz/merged/$1" "tests/fuzz/corpus/$1" "build-fuzz/found/$1" 2>/dev/null
+	find "tests/fuzz/corpus/$1" -name '????????????' ! -name '*[!0-9a-f]*' -delete
+	for input in "build-fuzz/merged/$1"/*; do
+		cp "$input" "tests/fuzz/corpus/$1/$(sha1sum "$input" | cut -c1-12)"
+	done
+}
+
 for target in $targets; do
 	make -s -C build-fuzz "tests/fuzz/$target"
 	mkdir -p "build-fuzz/found/$target"
 	if [ "$seconds" = merge ]; then
-		mkdir -p "build-fuzz/merged/$target"
-		"build-fuzz/tests/fuzz/$target" -merge=1 -max_len=2000 "build-fuzz/merged/$target" "tests/fuzz/corpus/$target" "build-fuzz/found/$target" 2>/dev/null
+		merge "$target"
 		continue
 	fi
 	echo "== $target, $seconds s"
-	(cd "build-fuzz/found/$target" && "$top/build-fuzz/tests/fuzz/$target" -max_total_time="$seconds" -timeout=10 -rss_limit_mb=4096 -print_final_stats=1 \
-		. "$top/tests/fuzz/corpus/$target" 2>&1 | tail -n 25)
+	words=
+	[ ! -f "tests/fuzz/dict/$target" ] || words=-dict=$top/tests/fuzz/dict/$target
+	(cd "build-fuzz/found/$target" && "$top/build-fuzz/tests/fuzz/$target" -max_total_time="$seconds" -timeout=10 -report_slow_units=1 -rss_limit_mb=4096 -max_len=4000 -print_final_stats=1 \
+		$words . "$top/tests/fuzz/corpus/$target" 2>&1 | tail -n 25)
 done

@@ -1,13 +1,34 @@
 """The official MLflow client (3.17.2 from PyPI, in build/venv/mlflow) goes through its classic flow (flow.py) against a
-running server. Skips where it cannot be installed."""
+running server; then its commands, against a server that asks for a token. Skips where it cannot be installed."""
 import sys
 sys.dont_write_bytecode = True
 import os
 import subprocess
+import tempfile
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(os.path.dirname(HERE), "api"))
 import lib  # noqa: E402
 import install  # noqa: E402
+
+
+def commands(python, environment):
+    """mlflow runs, experiments and artifacts, with every way to hand over a token."""
+    with lib.fresh() as server:
+        run = lib.make_run(server, "told", "by hand", {"lr": 0.5})
+        lib.equal(server.request("PUT", f"/api/v1/runs/{run}/artifacts/a/b.txt", b"words")[0], 200, "PUT")
+        experiment = server.json("GET", f"/api/v1/runs/{run}")[1]["experiment_id"]
+        token = server.json("POST", "/api/v1/tokens", {"name": "reader", "scope": "read"})[1]["token"]
+        bearer, basic = {"MLFLOW_TRACKING_TOKEN": token}, {"MLFLOW_TRACKING_USERNAME": "any", "MLFLOW_TRACKING_PASSWORD": token}
+        with tempfile.TemporaryDirectory() as folder:
+            for secret, code, word, *args in (
+                    (bearer, 0, run, "runs", "list", "--experiment-id", experiment), (basic, 0, "params.lr", "experiments", "csv", "-x", experiment),
+                    (bearer, 0, "", "artifacts", "download", "-r", run, "-d", folder), ({}, 1, "MLFLOW_TRACKING_TOKEN", "experiments", "search"),
+                    (bearer, 1, "scope write", "experiments", "create", "-n", "new")):
+                done = subprocess.run([python, "-m", "mlflow", *args], env=dict(environment, MLFLOW_TRACKING_URI=server.url, **secret),
+                                      capture_output=True, text=True, timeout=120)
+                lib.check(done.returncode == code and word in done.stdout + done.stderr, f"mlflow {' '.join(args)}: {done.returncode} {done.stdout[-300:]} {done.stderr[-500:]}")
+            with open(os.path.join(folder, "a", "b.txt"), encoding="utf-8") as f:
+                lib.equal(f.read(), "words", "what mlflow artifacts download brings")
 
 
 def main():
@@ -27,6 +48,7 @@ def main():
         run = server.json("GET", "/api/v1/runs?filter=tags.stage='test'")[1]["runs"][0]
         lib.equal((run["experiment"], run["name"], run["status"], run["metrics"]["loss"]["count"]), ("flow", "outer", "finished", 10),
                   "what the client logged, seen by REST v1")
+    commands(python, environment)
     lib.finish("client")
 
 

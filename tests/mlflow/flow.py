@@ -272,8 +272,34 @@ def pages():
     expect(got == ids[::-1], "pages by start time")
 
 
+def filters():
+    """Names and values as people have them."""
+    with mlflow.start_run(run_name="a b") as run:
+        mlflow.log_params({"learning rate": 0.1, "a.b/c-d": "x", "quote": "it's", "pct": "50%", "under_score": "a_b"})
+        mlflow.log_metrics({"val acc": 0.9, "m:1": 2})
+        mlflow.set_tag("my tag", "v")
+    id = run.info.run_id
+    for text in ("params.`learning rate` = '0.1'", "params.\"learning rate\" = '0.1'", "params.`a.b/c-d` = 'x'", 'params.quote = "it\'s"',
+                 "params.pct LIKE '50%'", "params.under_score LIKE 'a_b'", "metrics.`val acc` > 0.5", "metrics.`m:1` = 2", "tags.`my tag` = 'v'",
+                 "tags.mlflow.runName = 'a b'", f"attributes.run_id = '{id}'", f"run_id IN ('{id}')", "tags.`my tag` IS NOT NULL and end_time > 5"):
+        found = mlflow.search_runs(experiment_names=["flow"], filter_string=text)
+        expect(list(found["run_id"]) == [id], f"{text}: {len(found)} runs")
+
+
+def beyond():
+    """What is not kept here is refused at once, in words."""
+    for call in (client.search_registered_models, lambda: client.create_registered_model("x"), lambda: client.get_model_version("x", "1")):
+        expect("no model registry" in refused("ENDPOINT_NOT_FOUND", call), "the registry")
+    expect("serves experiments" in refused("ENDPOINT_NOT_FOUND", client.list_webhooks), "webhooks")
+
+    @mlflow.trace
+    def traced(x):
+        return x + 1
+    expect(traced(1) == 2, "a traced function goes on")
+
+
 def main():
-    steps = [fluent, failing, batches, asynchronous, artifacts, figures, datasets, models, sklearn, system_metrics, lifecycle, pages]
+    steps = [fluent, failing, batches, asynchronous, artifacts, figures, datasets, models, sklearn, system_metrics, lifecycle, pages, filters, beyond]
     wanted = sys.argv[2:]
     mlflow.set_experiment("flow")
     for step in steps:

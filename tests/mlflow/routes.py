@@ -62,7 +62,8 @@ def experiments(m):
     m.bad("INVALID_PARAMETER_VALUE", "POST", "/experiments/set-experiment-tag", {"experiment_id": id, "key": "t", "value": "x" * 20001})
     lib.equal(m.ok("POST", "/experiments/delete-experiment-tag", {"experiment_id": id, "key": "t"}), {}, "untag")
     m.bad("RESOURCE_DOES_NOT_EXIST", "POST", "/experiments/delete-experiment-tag", {"experiment_id": id, "key": "t"}, "No tag with name: t")
-    m.ok("POST", "/experiments/update", {"experiment_id": id, "new_name": "e2"})
+    for _ in range(2):  # its own name again is no conflict
+        m.ok("POST", "/experiments/update", {"experiment_id": id, "new_name": "e2"})
     m.bad("INVALID_PARAMETER_VALUE", "POST", "/experiments/update", {"experiment_id": id}, "'new_name'")
     m.bad("RESOURCE_ALREADY_EXISTS", "POST", "/experiments/update", {"experiment_id": id, "new_name": "Default"})
     run = make(m, id)
@@ -236,16 +237,34 @@ def histories(m, experiment):
     lib.equal(steps(start_step=3, end_step=6), [3, 4, 5, 6], "an interval")
     m.bad("INVALID_PARAMETER_VALUE", "GET", "/metrics/get-history-bulk-interval", run_ids=[id], metric_key="h", start_step=1)
     m.bad("INVALID_PARAMETER_VALUE", "GET", "/metrics/get-history-bulk-interval", run_ids=[id], metric_key="h", max_results=2501)
+    m.bad("INVALID_PARAMETER_VALUE", "GET", "/metrics/get-history-bulk-interval", metric_key="h", text="'run_ids'")
+    lib.equal(m.ok("GET", "/metrics/get-history-bulk", prefix=AJAX, run_id="0" * 32, metric_key="h"), {"metrics": []}, "bulk of nothing")
+    m.bad("INVALID_PARAMETER_VALUE", "POST", "/runs/log-metric", {"run_id": id, "key": "k", "value": 1, "timestamp": 1, "dataset_name": "d"}, "Both dataset_name")
 
 
 FILTERS = [("metrics.loss < 0.5", "b"), ("metrics.loss >= 0.1 AND params.lr = '0.1'", "ab"), ("params.lr != '0.1'", "c"), ("params.lr LIKE '0%'", "abc"),
            ("params.Opt ILIKE 'AD%'", "a"), ("params.Opt LIKE 'AD%'", ""), ("tags.`my tag` = \"x'y\"", "a"), ("tags.\"my tag\" IS NULL", "bcd"),
+           ("tags.'my tag' IS NULL", "bcd"), ("params.'Opt' ILIKE'ad%'", "a"), ("params.'Opt = 'a'", None),
            ("params.lr IS NOT NULL", "abc"), ("attributes.run_name = 'a'", "a"), ("run_name IN ('a')", None), ("status = 'FINISHED'", "d"),
            ("attribute.status != 'RUNNING'", "d"), ("attr.start_time > 1001", "cd"), ("run.`Run name` LIKE '%'", "abcd"), ("metrics.a.b = 1", "a"),
            ("datasets.name = 'd1'", "b"), ("dataset.context = 'train' and datasets.digest != 'x'", "b"), ("metrics.nope > 0", ""), ("user_id = 'u'", "abcd"),
            ("artifact_uri LIKE 'mlflow-artifacts:/%'", "abcd"), ("params.lr = 0.1", None), ("metrics.loss < '1'", None), ("metrics.loss LIKE '1'", None),
            ("x.y = 1", None), ("attribute.nope = 'x'", None), ("params.a = 'b' OR params.c = 'd'", None), ("metrics.loss = ", None), ("NOT metrics.loss = 1", None),
            ("(metrics.loss = 1)", None), ("metrics.loss IS NULL", None), ("run_id IN ()", None), ("params.lr = 'x' AND", None), ("experiment_id = '1'", None)]
+
+
+def far_steps(m, experiment):
+    """The first and the last step that there are, at once and again (which is a repeat)."""
+    id, want = make(m, experiment), [-2 ** 63, 0, 2 ** 63 - 1]
+    for _ in range(2):
+        for step in want:
+            m.ok("POST", "/runs/log-metric", {"run_id": id, "key": "far", "value": 1, "timestamp": 1000, "step": step})
+        history = m.ok("GET", "/metrics/get-history", run_id=id, metric_key="far")["metrics"]
+        lib.equal([int(p["step"]) for p in history], want, "the history of far steps")
+        summary = m.server.json("GET", f"/api/v1/runs/{id}")[1]["metrics"]["far"]
+        lib.equal((summary["count"], summary["last_step"]), (3, 2 ** 63 - 1), "their summary")
+        buckets = m.server.json("GET", f"/api/v1/series?run={id}&key=far&buckets=10")[1]["series"][0]["buckets"]
+        lib.equal(sum(buckets["count"]), 3, "their chart")
 
 
 def search(m):
@@ -337,9 +356,12 @@ def models(m, experiment):
     m.bad("INVALID_PARAMETER_VALUE", "PATCH", path, {"status": "X"})
     lib.equal(m.ok("PATCH", path + "/tags", {"tags": [{"key": "a/b", "value": "w"}]}), {}, "tags")
     lib.equal(m.ok("POST", path + "/params", {"model_id": id, "params": [{"key": "b", "value": "2"}]}), {}, "params")
+    lib.equal(m.ok("POST", path + "/params", {"params": [{"key": "c", "value": "3"}, {"key": "b", "value": "2"}]}), {}, "the same once more")
+    m.bad("INVALID_PARAMETER_VALUE", "POST", path + "/params", {"params": [{"key": "d", "value": "4"}, {"key": "b", "value": "5"}]}, text="Changing param "
+          f"values is not allowed. Param with key='b' was already logged with value='2' for logged model ID='{id}'. Attempted logging new value '5'.")
     got = m.ok("GET", path)["model"]
     lib.equal((got["data"]["params"], [(p["key"], p["value"], p["step"], p["run_id"], p["dataset_name"]) for p in got["data"]["metrics"]]),
-              ([{"key": "a", "value": "1"}, {"key": "b", "value": "2"}], [("acc", 0.6, 1, run, "d"), ("acc", 0.7, 2, run, "d")]), "what it holds")
+              ([{"key": "a", "value": "1"}, {"key": "b", "value": "2"}, {"key": "c", "value": "3"}], [("acc", 0.6, 1, run, "d"), ("acc", 0.7, 2, run, "d")]), "what it holds")
     lib.equal(m.ok("DELETE", path + "/tags/a%2Fb"), {}, "untag")
     m.bad("RESOURCE_DOES_NOT_EXIST", "DELETE", path + "/tags/a%2Fb", text=f"No tag with key 'a/b' found for model with ID '{id}'.")
     find = lambda **kw: [x["info"]["name"] for x in m.ok("POST", "/logged-models/search", dict(experiment_ids=[experiment], **kw)).get("models", [])]  # noqa: E731
@@ -379,6 +401,17 @@ def requests(m, server):
     lib.equal(raw("POST", API + "/runs/search", b"[1]", **lib.JSON)[0], 400, "no object")
     lib.equal(raw("POST", API + "/runs/search", b"[" * 100000, **lib.JSON)[0], 400, "very deep")
     lib.equal(raw("POST", API + "/runs/search", b'{"experiment_ids":null,"runViewType":"ALL"}', **lib.JSON)[0], 200, "null and camelCase")
+    run = make(m)
+    for value, want in (("NaN", "NaN"), ("Infinity", "Infinity"), ("-Infinity", "-Infinity")):
+        body = '{"run_id":"%s","key":"bare NaN","value":%s,"timestamp":1}' % (run, value)
+        lib.equal(raw("POST", API + "/runs/log-metric", body.encode(), **lib.JSON), (200, {}), f"{value} without quotes")
+        history = m.ok("GET", "/metrics/get-history", run_id=run, metric_key="bare NaN")["metrics"]
+        lib.check(want in [p["value"] for p in history], f"{value} without quotes: {history}")
+    for odd in (b'{"max_results":1e999}', b'{"filter":"\\u0000"}', b'{"max_results":9223372036854775808}'):
+        status, reply = raw("POST", API + "/runs/search", odd, **lib.JSON)
+        lib.equal((status, reply.get("message", "")[:31]), (400, "Invalid value in the request body"[:31]), f"JSON that cannot be held: {odd}")
+    status, reply = raw("GET", API + "/runs/get", json.dumps({"run_id": run}).encode())
+    lib.equal((status, reply.get("run", {}).get("info", {}).get("run_id")), (200, run), "GET with a body")
     for path in (API + "/nope", "/ajax-api/2.0/nope", "/api/3.0/mlflow/traces"):
         status, reply = raw("GET", path, None)
         lib.equal((status, reply["error_code"]), (404, "ENDPOINT_NOT_FOUND"), path)
@@ -429,6 +462,7 @@ def main():
         names(m, experiment)
         batches(m, experiment)
         histories(m, experiment)
+        far_steps(m, experiment)
         search(m)
         inputs(m, experiment)
         models(m, experiment)

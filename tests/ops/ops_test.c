@@ -248,7 +248,7 @@ static void compare(const struct op_case *c, const struct case_values *v, double
 		l.smallest = t->dtype == DTYPE_F16 ? 0x1p-14 : 0;
 		n = c->exact ? 0 : c->bound ? c->bound(v, k, terms) : absolute_terms(c, v, k, terms);
 		l.sum = fmin(n + 2, 10 * sqrt(n) + 2) * (p->low == DTYPE_F64 ? 0x1p-53 : 0x1p-24);
-		if (c->rounds_inside && p->low != p->master)
+		if (c->rounds_inside >> k & 1 && p->low != p->master)
 			l.sum += unit_roundoff(p->low);
 		for (int64_t i = 0; i < case_count(t); i++)
 			if (!agrees(got[k][i], v->out[k][i], terms[i], &l) && bad++ < SHOWN_MAX)

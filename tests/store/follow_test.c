@@ -161,6 +161,33 @@ static void polled(void **state)
 	our_journals(state, &(struct follow_opts){ .poll = true, .poll_s = 0.1 });
 }
 
+/* Where no watch tells of changes, files that grow are looked at between the scans of a large folder, which are far apart. */
+static void polled_between_scans(void **state)
+{
+	struct helper *h = *state;
+	const struct follow_opts opts = { .poll = true, .poll_s = 1000 };
+	struct event_header header = helper_header(0, 0, 0);
+	struct follow *f;
+	struct buf b;
+
+	buf_init(&b, 1 << 20);
+	encode_header(&b, 1.7e9, &header);
+	helper_scalar(&b, "a", 1, 1);
+	append(h, "x.journal", b.data, b.len);
+	f = start(h, &opts);
+	buf_reset(&b);
+	helper_scalar(&b, "a", 2, 1);
+	append(h, "x.journal", b.data, b.len);
+	wait_for(h, HELPER_RUN, "a", 2);
+	follow_stop(f);
+	helper_reopen(h);
+	f = start(h, &opts);
+	append(h, "x.journal", b.data, b.len);
+	wait_for(h, HELPER_RUN, "a", 3);
+	follow_stop(f);
+	buf_done(&b);
+}
+
 static void posted_and_followed(void **state)
 {
 	struct helper *h = *state;
@@ -409,6 +436,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(watched, helper_setup, helper_teardown),
 		cmocka_unit_test_setup_teardown(polled, helper_setup, helper_teardown),
+		cmocka_unit_test_setup_teardown(polled_between_scans, helper_setup, helper_teardown),
 		cmocka_unit_test_setup_teardown(posted_and_followed, helper_setup, helper_teardown),
 		cmocka_unit_test_setup_teardown(foreign_folders, helper_setup, helper_teardown),
 		cmocka_unit_test_setup_teardown(foreign_restart, helper_setup, helper_teardown),

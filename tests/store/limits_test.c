@@ -1,5 +1,6 @@
-/* limits_test.c: a run may hold so many params and metric keys: a client is refused whole, a journal's surplus is listed and
- * never blocks it; and health stays as it was. Journals that are cut, or damaged, at every byte. */
+/* limits_test.c: a name has so many characters; a run may hold so many params and metric keys: a client is refused whole,
+ * a journal's surplus is listed and never blocks it; and health stays as it was. Journals that are cut, or damaged, at
+ * every byte. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -28,6 +29,21 @@ static void begin_journal(struct buf *b)
 
 	buf_init(b, 1 << 26);
 	encode_header(b, 1.7e9, &header);
+}
+
+static void characters_of_a_name(void **state)
+{
+	struct helper *h = *state;
+	char name[2 * LIMIT_name_chars + 2 + 1] = "";
+	struct ingest_op op = { .kind = INGEST_RUN, .run = HELPER_RUN, .name = name };
+	struct err err = ERR_INIT;
+
+	for (int i = 0; i <= LIMIT_name_chars; i++)
+		memcpy(name + strlen(name), "\xc3\xa9", 3);
+	assert_int_equal(submit(h, op, &err), ERR_USAGE);
+	assert_non_null(strstr(err.text, "500 characters"));
+	name[2 * LIMIT_name_chars] = '\0';
+	assert_int_equal(submit(h, op, &err), 0);
 }
 
 static void params_per_run(void **state)
@@ -194,6 +210,7 @@ static void damaged_at_every_byte(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(characters_of_a_name, helper_setup, helper_teardown),
 		cmocka_unit_test_setup_teardown(params_per_run, helper_setup, helper_teardown),
 		cmocka_unit_test_setup_teardown(keys_per_run, helper_setup, helper_teardown),
 		cmocka_unit_test_setup_teardown(cut_at_every_byte, helper_setup, helper_teardown),

@@ -2,7 +2,7 @@
 if HAVE_CMOCKA
 store_tests = tests/store/chunk_test tests/store/store_test tests/store/follow_test \
 	tests/store/query_test tests/store/crash_test tests/store/full_test \
-	tests/store/gc_test tests/store/limits_test
+	tests/store/gc_test tests/store/limits_test tests/store/queue_test tests/store/tree_test
 check_PROGRAMS += $(store_tests)
 TESTS += $(store_tests)
 store_test_flags = $(AM_CFLAGS) $(CMOCKA_CFLAGS)
@@ -29,6 +29,12 @@ tests_store_full_test_LDADD = $(store_test_libs)
 tests_store_limits_test_SOURCES = tests/store/limits_test.c $(store_test_helper)
 tests_store_limits_test_CFLAGS = $(store_test_flags)
 tests_store_limits_test_LDADD = $(store_test_libs)
+tests_store_queue_test_SOURCES = tests/store/queue_test.c
+tests_store_queue_test_CFLAGS = $(store_test_flags)
+tests_store_queue_test_LDADD = $(store_test_libs)
+tests_store_tree_test_SOURCES = tests/store/tree_test.c
+tests_store_tree_test_CFLAGS = $(store_test_flags)
+tests_store_tree_test_LDADD = $(store_test_libs)
 tests_store_gc_test_SOURCES = tests/store/gc_test.c $(store_test_helper)
 tests_store_gc_test_CFLAGS = $(store_test_flags)
 tests_store_gc_test_LDADD = $(store_test_libs)

@@ -1,4 +1,4 @@
-"""A store that the first version wrote (old_1.sql) is brought up to date when it is opened: a copy of it before each step
+"""A store that the first version wrote (old_1.sql) is brought up to date when it is opened: a copy of it as it was
 stays beside it, and it answers as it did then (old_1.csv). A newer store is refused and left alone.
 
     tests/store/migrate.py --record    makes old_1.sql and old_1.csv from a store of now, in the tables of 0001_start.sql"""
@@ -88,8 +88,9 @@ def main():
         make_old(path)
         lib.equal(answers(folder), want, "answers of a migrated store")
         lib.equal(version(path), (newest, "ok"), "the migrated store")
-        for step in range(2, newest + 1):
-            lib.equal(version(f"{path}.before-{step}"), (step - 1, "ok"), f"the copy before step {step}")
+        copies = sorted(n for n in os.listdir(folder) if ".before-" in n)
+        lib.equal(copies, ["dptrack.db.before-2"], "one copy, however many steps")
+        lib.equal(version(f"{path}.before-2"), (1, "ok"), "the copy")
         lib.equal(answers(folder), want, "answers the second time")
         worst = json.loads(run("doctor", "--full", "--json", "--logdir", folder))["worst"]
         lib.check(worst in ("ok", "note"), f"doctor: {worst}")

@@ -393,6 +393,66 @@ static void launcher_has_the_last_word(void **state)
 	buf_done(&b);
 }
 
+/* A batch of very many series is one change, but it can be folded in pieces. */
+static void many_series_at_once(void **state)
+{
+	struct helper *h = *state;
+	enum { SERIES = 4500 };
+	static struct ingest_point points[SERIES];
+	struct points_row row;
+	struct store_stats stats;
+	struct ingest_result res;
+	int i;
+
+	helper_reopen_with(h, &(struct store_opts){ .db_path = h->db, .no_fold = true });
+	for (i = 0; i < SERIES; i++)
+		points[i] = (struct ingest_point){ "a", 7, 1.7e9, i, i };
+	res = submit(h, (struct ingest_op){ .kind = INGEST_RUN, .name = "n" });
+	assert_int_equal(submit(h, (struct ingest_op){ .kind = INGEST_POINTS, .run = res.id, .points = points,
+						       .point_count = SERIES }).accepted, SERIES);
+	store_stats(h->s, &stats);
+	assert_int_equal(stats.log_rows, 3);
+	assert_int_equal(stats.log_points, SERIES);
+	for (i = 0; i < 2; i++) {
+		assert_int_equal(helper_rows(h, res.id, "a", SERIES - 1, false, &row, 1), 1);
+		assert_true(row.step == 7 && row.value == SERIES - 1);
+		assert_int_equal(helper_run(h, res.id).series_count, SERIES);
+		helper_reopen(h); /* folds it at the end */
+	}
+	store_settle(h->s, 30);
+	store_stats(h->s, &stats);
+	assert_int_equal(stats.log_rows, 0);
+	assert_int_equal(stats.log_points, 0);
+}
+
+/* What is written into a deleted file is lost: it must not be acknowledged. With the log alone what was stored is safe. */
+static void deleted_under_way(void **state)
+{
+	static const char *const endings[] = { "-wal", "" };
+	struct helper *h = *state;
+	struct ingest_point p = { "a", 1, 1.7e9, 1, -1 };
+	struct ingest_op op = { .kind = INGEST_POINTS, .points = &p, .point_count = 1 };
+	struct points_row row;
+	char path[PATH_MAX + 16];
+	struct ingest_result res;
+	struct store_stats stats;
+	size_t i;
+
+	for (i = 0; i < 2; i++) {
+		res = submit(h, (struct ingest_op){ .kind = INGEST_RUN, .name = "n" });
+		op.run = res.id;
+		assert_int_equal(submit(h, op).code, 0);
+		snprintf(path, sizeof path, "%s%s", h->db, endings[i]);
+		assert_int_equal(unlink(path), 0);
+		assert_int_equal(ingest_submit(h->s, &op, NULL, &(struct ingest_result){ 0 }, NULL), ERR_IO);
+		store_stats(h->s, &stats);
+		assert_int_equal(stats.write_error, ERR_IO);
+		assert_non_null(strstr(stats.write_error_text, "was deleted"));
+		helper_reopen(h); /* the end brings the log into the file */
+		assert_int_equal(helper_rows(h, res.id, "a", -1, false, &row, 1), i == 0 ? 1 : 0);
+	}
+}
+
 static void json_writes(void **state)
 {
 	struct helper *h = *state;
@@ -531,6 +591,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(one_connection_writes, helper_setup, helper_teardown),
 		cmocka_unit_test_setup_teardown(other_files_are_refused, helper_setup, helper_teardown),
 		cmocka_unit_test_setup_teardown(launcher_has_the_last_word, helper_setup, helper_teardown),
+		cmocka_unit_test_setup_teardown(many_series_at_once, helper_setup, helper_teardown),
+		cmocka_unit_test_setup_teardown(deleted_under_way, helper_setup, helper_teardown),
 		cmocka_unit_test_setup_teardown(json_writes, helper_setup, helper_teardown),
 		cmocka_unit_test_setup_teardown(bad_records_are_listed, helper_setup, helper_teardown),
 		cmocka_unit_test_setup_teardown(changes_tell_once, helper_setup, helper_teardown),

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "tracker/base/err.h"
+#include "tracker/base/utf8.h"
 #include "tracker/event/encode.h"
 #include "tracker/event/event.h"
 #include "tracker/event/fields.h"
@@ -416,14 +417,14 @@ static void text_becomes_valid_utf8(void **state)
 	bool cut;
 
 	(void)state;
-	assert_int_equal(key_utf8_copy(out, sizeof(out), "a\xff" "b", 3, &cut), 5);
+	assert_int_equal(utf8_copy(out, sizeof(out), "a\xff" "b", 3, &cut), 5);
 	assert_string_equal(out, "a\xef\xbf\xbd" "b");
 	assert_false(cut);
-	assert_int_equal(key_utf8_copy(out, 4, "ab\xc3\xa4", 4, &cut), 2);
+	assert_int_equal(utf8_copy(out, 4, "ab\xc3\xa4", 4, &cut), 2);
 	assert_string_equal(out, "ab");
 	assert_true(cut);
-	assert_true(key_utf8_valid("ab\xc3\xa4", 4));
-	assert_false(key_utf8_valid("ab\xc3\xa4", 3));
+	assert_true(utf8_valid("ab\xc3\xa4", 4));
+	assert_false(utf8_valid("ab\xc3\xa4", 3));
 }
 
 int main(void)

@@ -1,6 +1,7 @@
 /* failio.c: preloaded into a program, makes writes of journals, and memory, fail. FAILIO is a list of words:
  *	short=N      every pwrite takes at most N bytes
  *	full=N,S     from the N-th byte on the disk is full, for S seconds (0: for ever)
+ *	quota=N,S    the same of a user's share of it
  *	eio=N        once, the write that reaches the N-th byte fails with EIO after a part of it
  *	syncs=S      every fdatasync takes S seconds
  *	syncfail     every fdatasync fails
@@ -47,7 +48,8 @@ static const char *setting(const char *name)
 /* How many of n bytes may be written; 0 with errno set: none. */
 static size_t allowed(size_t n)
 {
-	const char *s = setting("short="), *full = setting("full="), *eio = setting("eio=");
+	const char *s = setting("short="), *quota = setting("quota="), *full = quota ? quota : setting("full=");
+	const char *eio = setting("eio=");
 
 	if (s && n > strtoul(s, NULL, 10))
 		n = strtoul(s, NULL, 10);
@@ -59,7 +61,7 @@ static size_t allowed(size_t n)
 		if (full_since == 0 && written + (long long)n > limit)
 			full_since = now_s();
 		if (full_since > 0 && (lasts == 0 || now_s() - full_since < lasts)) {
-			errno = ENOSPC;
+			errno = quota ? EDQUOT : ENOSPC;
 			return written < limit ? (size_t)(limit - written) : 0;
 		}
 	}

@@ -3,6 +3,7 @@
 import math
 import os
 import re
+import shutil
 import subprocess
 import sys
 import time
@@ -138,6 +139,15 @@ def a_forked_child_is_harmless(runs):
     assert 'forked 0' in out and [p[0] for p in j.points] == ['x', 'x'] and j.statuses == [(1, '')], out
 
 
+def a_folder_that_is_removed(runs):
+    """What nobody will find again was not recorded: it is said, and close tells."""
+    p = start(runs)
+    folder = p.stdout.readline().split(' ', 2)[2].rsplit(' ', 1)[0]
+    shutil.rmtree(folder)
+    out, _ = p.communicate('log 1 x 1\nclose 1\n', timeout=120)
+    assert 'warn the journal was removed' in out and 'closed -5' in out, out
+
+
 def heartbeats(runs):
     _, folder, _, _ = record(runs, 'sleep 13\nclose 1\n')
     assert journal.journals(folder)[0].heartbeats >= 1
@@ -145,7 +155,7 @@ def heartbeats(runs):
 
 def main():
     sys.exit(parallel.run([everything_reads_back, two_ranks_and_a_launcher, segments, refusals, odd_names,
-                           bad_keys_and_long_values, points_are_seen_soon, a_forked_child_is_harmless, heartbeats]))
+                           bad_keys_and_long_values, points_are_seen_soon, a_forked_child_is_harmless, a_folder_that_is_removed, heartbeats]))
 
 
 if __name__ == '__main__':

@@ -260,7 +260,7 @@ def shared_objects(wait_s=3):
     deadline = time.monotonic() + wait_s
     stay = None
     while stay is None or (stay and time.monotonic() < deadline):
-        now = {n for n in os.listdir("/dev/shm") if "dptrain" in n}
+        now = {n for n in os.listdir("/dev/shm") if "dptrain" in n} if os.path.isdir("/dev/shm") else set()
         stay = now if stay is None else stay & now
         time.sleep(0.02)
     return sorted(stay)

@@ -1,11 +1,12 @@
 """The launcher: ranks that die, people who press ctrl-C, launchers of others, and bad input: what is said, the exit code,
 the recorded status, and that nothing remains."""
 import os
+import resource
 import signal
 import subprocess
 import time
 
-from helper import (FAILED, FINISHED, KILLED, LAUNCHER, PREEMPTED, Folder, alive, check, children, dptrain, fast, finish,
+from helper import (DPTRAIN, FAILED, FINISHED, KILLED, LAUNCHER, PREEMPTED, Folder, alive, check, children, dptrain, fast, finish,
                     make_set, read_run, shared_objects, start)
 
 FAST = fast()
@@ -59,6 +60,61 @@ def killed_rank(ranks, victim, number):
         run = read_run(runs)
         check(run["status"].get(LAUNCHER) == FAILED, "%s: status %s" % (name, run["status"]))
         check("rank %d" % victim in run["reason"], "%s: reason %r" % (name, run["reason"]))
+
+
+def small_files():
+    """Files that may not grow (ulimit -f) end a run with a line, not with a signal, and what was recorded stays."""
+    with Folder() as runs:
+        limit = (resource.RLIMIT_FSIZE, (100 << 10, 100 << 10))
+        p = start("--synthetic", "--max-steps", 2, "--model", "resnet20", "-b", 4, "--runs-dir", runs, *FAST,
+                  preexec_fn=lambda: resource.setrlimit(*limit))
+        _, _, err = ended(p, 100, "small files")
+        check(p.returncode == 1 and "weights.safetensors: File too large" in err, "small files: exit code %d: %s" % (p.returncode, err))
+        check(sorted(read_run(runs)["series"].get(("train/loss", -1), {})) == [1, 2], "small files: both steps are recorded")
+
+
+def stopped_rank():
+    """A rank that hangs is named after --ddp-timeout, and does not stay behind."""
+    with Folder() as runs:
+        p = endless(runs, 2, "--ddp-timeout", 5)
+        wait_for_steps(p, 3)
+        pids = children(p.pid)
+        os.kill(pids[1], signal.SIGSTOP)
+        seconds, _, err = ended(p, 100, "stopped rank")
+        check(p.returncode == 1 and "rank 1 did not come" in err and seconds >= 5, "stopped rank: exit code %d after %.1f s: %s" % (p.returncode, seconds, err))
+        nothing_left("stopped rank", pids + [p.pid])
+        check(read_run(runs)["status"].get(LAUNCHER) == FAILED, "stopped rank: status %s" % read_run(runs)["status"])
+
+
+def paused():
+    """A job that was stopped as a whole (ctrl-Z) for longer than --ddp-timeout goes on."""
+    with Folder() as runs:
+        p = endless(runs, 2, "--ddp-timeout", 2, preexec_fn=os.setsid)
+        wait_for_steps(p, 3)
+        os.killpg(p.pid, signal.SIGSTOP)
+        time.sleep(4)
+        os.killpg(p.pid, signal.SIGCONT)
+        before = time.monotonic()
+        for line in p.stdout:
+            if time.monotonic() > before + 1:
+                break
+        check(p.poll() is None, "paused: still running")
+        os.kill(p.pid, signal.SIGINT)
+        _, _, err = ended(p, 100, "paused")
+        check(p.returncode == 130, "paused: exit code %s: %s" % (p.returncode, err))
+
+
+def shrinking_file():
+    """A data file that is cut off while it is read ends the run with a line that says so."""
+    with Folder() as tmp:
+        data = make_set(tmp, 4000, 10)
+        path = os.path.join(data, "train-images-idx3-ubyte")
+        p = start("--data-path", data, "--model", "resnet20", "-b", 10, "--epochs", 1000, "--print-freq", 1, "--runs-dir", os.path.join(tmp, "runs"), *FAST)
+        wait_for_steps(p, 2)
+        os.truncate(path, 16)
+        _, _, err = ended(p, 100, "shrinking file")
+        said = "became shorter while it was read" in err or "Sanitizer" in err # which takes the signal for itself
+        check(p.returncode == 1 and said, "shrinking file: exit code %d: %s" % (p.returncode, err))
 
 
 def interrupted(number, code, twice, status=KILLED, more=()):
@@ -121,6 +177,44 @@ def placed(name, variables):
         check(not shared_objects(), "%s: nothing remains in /dev/shm" % name)
 
 
+def closed_output():
+    """Whoever starts a run without stdin, stdout and stderr gets it whole: nothing is printed into its files."""
+    with Folder() as runs:
+        p = subprocess.run([DPTRAIN, *map(str, ("--synthetic", "--model", "resnet20", "-b", 4, "--max-steps", 3, "--print-freq", 1, "--runs-dir", runs, *FAST))],
+                           timeout=100, preexec_fn=lambda: [os.close(fd) for fd in (0, 1, 2)])
+        check(p.returncode == 0, "closed output: exit code %d" % p.returncode)
+        run = read_run(runs)
+        check(sorted(run["series"].get(("train/loss", -1), {})) == [1, 2, 3], "closed output: the steps are recorded: %s" % run["series"].keys())
+        for folder, _, names in os.walk(runs):
+            for name in names:
+                with open(os.path.join(folder, name), "rb") as f:
+                    check(b"images/s" not in f.read(), "closed output: nothing is printed into %s" % name)
+
+
+def without_memory():
+    """What keeps rank 0 from making the shared memory is said by every rank, at once."""
+    with Folder() as tmp:
+        place = lambda r: {"RANK": str(r), "WORLD_SIZE": "3", "LOCAL_RANK": str(r), "LOCAL_WORLD_SIZE": "3", "MASTER_PORT": "m%d" % os.getpid()}
+        flags = ["--synthetic", "--model", "resnet20", "--max-steps", 1, "--runs-dir", tmp, *FAST]
+        small = lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (100 << 10, 100 << 10))
+        procs = [start(*flags, env=place(r), preexec_fn=small if r == 0 else None) for r in range(3)]
+        for r, p in enumerate(procs):
+            _, _, err = ended(p, 60, "without memory: rank %d" % r)
+            check(p.returncode == 1 and len(err.splitlines()) == 1 and "rank 0: cannot get" in err and "File too large" in err,
+                  "without memory: rank %d: exit %d: %s" % (r, p.returncode, err))
+
+
+def one_without_data():
+    """A rank that fails before training ends the others at once, who name it."""
+    with Folder() as tmp:
+        place = lambda r: {"RANK": str(r), "WORLD_SIZE": "2", "LOCAL_RANK": str(r), "LOCAL_WORLD_SIZE": "2", "MASTER_PORT": "d%d" % os.getpid()}
+        flags = ["--model", "resnet20", "--max-steps", 1, "--runs-dir", tmp, *FAST]
+        procs = [start(*flags, *data, env=place(r)) for r, data in enumerate((["--synthetic"], ["--data-path", tmp + "/none"]))]
+        for p, code, words in zip(procs, (1, 2), ("rank 1 has ended", tmp + "/none")):
+            _, _, err = ended(p, 60, "one without data")
+            check(p.returncode == code and words in err, "one without data: exit %d, wanted %d: %s" % (p.returncode, code, err))
+
+
 def refused(name, flags, words, env=None, code=2):
     with Folder() as runs:
         p = dptrain(*flags, "--runs-dir", runs, env=env)
@@ -138,6 +232,12 @@ def bad_input():
         on_set = ["--data-path", good, *base]
         refused("unknown flag", [*on_set, "--modle", "x"], ["--modle", "--model"])
         refused("unknown model", ["--data-path", good, "--model", "resnet21"], ["resnet21", "resnet20"])
+        for foreign, ours in (("--optimizer", "--opt"), ("--num-epochs", "--epochs"), ("--batch", "--batch-size"), ("--learning_rate", "--lr"), ("--device", "--backend")):
+            refused(foreign, [*on_set, foreign, "1"], [foreign + "; here it is " + ours + "\n"])
+        refused("no run to go on with", [*on_set, "--resume", tmp + "/none"], ["--resume " + tmp + "/none", "auto"])
+        refused("no run to test", [*on_set, "--test-only", "--resume", "auto", "--run-name", "none"], ["no run none"])
+        refused("no weights", [*on_set, "--init-from", tmp + "/none"], ["--init-from " + tmp + "/none"])
+        refused("too large for any machine", ["--synthetic", "--max-steps", 1, "--model", "resnet20", "--image-size", 4096, "-b", 1048576], ["2^40"])
         refused("no data", base, ["--data-path"])
         refused("missing folder", ["--data-path", tmp + "/none", *base], [tmp + "/none"])
         refused("epochs 0", [*on_set, "--epochs", 0], ["--epochs"])
@@ -178,6 +278,10 @@ def diverging():
 def main():
     killed_rank(2, 1, signal.SIGKILL)
     killed_rank(3, 0, signal.SIGABRT)
+    stopped_rank()
+    paused()
+    shrinking_file()
+    small_files()
     interrupted(signal.SIGINT, 130, False)
     interrupted(signal.SIGINT, 130, True)
     interrupted(signal.SIGTERM, 75, False, PREEMPTED)
@@ -191,6 +295,9 @@ def main():
                                   "OMPI_COMM_WORLD_LOCAL_SIZE": "2", "PMIX_NAMESPACE": "test-%d" % os.getpid()})
     placed("Slurm", lambda r: {"SLURM_PROCID": str(r), "SLURM_NTASKS": "2", "SLURM_LOCALID": str(r), "SLURM_JOB_ID": str(os.getpid()),
                                "SLURM_STEP_ID": "0"})
+    closed_output()
+    without_memory()
+    one_without_data()
     bad_input()
     diverging()
     finish("launcher")

@@ -1,6 +1,6 @@
 # Whole runs of dptrain, started as a user does.
 train_tests = tests/train/accumulation.py tests/train/gpt_reference.py tests/train/launcher.py tests/train/phases.py tests/train/ranks.py tests/train/reference.py \
-	tests/train/resume.py
+	tests/train/resume.py tests/train/stops.py
 train_tests += tests/train/determinism.py tests/train/memory.py tests/train/recompute.py tests/train/refusals.py
 train_tests += tests/train/checkpoints.py tests/train/torchvision.py tests/train/weights.py
 EXTRA_DIST += tests/train/pattern.py tests/train/reference/make_torchvision.py tests/train/reference/resnet_outputs.json \
@@ -14,7 +14,8 @@ EXTRA_DIST += $(train_tests) tests/train/helper.py tests/train/reference/make_re
 	tests/train/reference/gpt-batch.safetensors tests/train/reference/gpt-grads.safetensors \
 	tests/train/reference/gpt-logits.safetensors tests/train/reference/gpt-tied.safetensors \
 	tests/train/reference/gpt-untied.safetensors tests/train/reference/make_optimizers.py \
-	tests/train/reference/optimizers.json
+	tests/train/reference/optimizers.json tests/train/reference/make_resnet_optimizers.py \
+	tests/train/reference/resnet_optimizers.json
 EXTRA_DIST += tests/train/reference/make_averages.py tests/train/reference/averages.json tests/train/reference/make_resnet18.py \
 	tests/train/reference/resnet18.json tests/train/reference/resnet18.safetensors
 

@@ -1,26 +1,71 @@
-"""Memory is foreseen: the plan's total is what the process then takes, and a plan that does not fit is refused before
-anything is allocated, with settings that do fit."""
+"""Memory is foreseen: the plan's total is what the process then takes, a plan is hardly larger than what is alive at once,
+for every model, and one that does not fit is refused before anything is allocated, with settings that do fit.
+memory.py --full [WORD] does so for the settings below whose line has WORD in it (about ten minutes of two cores, 4 GB), and
+for every model with every precision and kind of recomputation (two minutes)."""
+import itertools
 import os
 import re
+import resource
+import sys
 
-from helper import Folder, check, dptrain, fast, finish, read_run, sanitized
+from helper import Folder, check, dptrain, fast, finish, read_run, sanitized, start
 
-BIG = ["--model", "resnet20", "--synthetic", "-b", 512, "--max-steps", 2, "--deterministic"]
+BIG = "--model resnet20 -b 512 --deterministic"
+GPT = "--model gpt2-124m -b 2 --seq-len 128 --opt adamw --lr 1e-4 "
+MANY = [BIG + more for more in ("", " --precision bf16 -b 1024", " --activation-checkpointing full -b 1024")]
+MANY += ["--model resnet18 -b 48" + more for more in (
+    "", " --opt lamb", " --opt adamw --model-ema", " --precision bf16 --grad-accum-steps 3", " --nproc-per-node 2 --sync-bn",
+    " --nproc-per-node 2 --opt lars --global-batch-size 67")]
+MANY += ["--model resnet50 -b 12" + more for more in (
+    "", " --precision bf16", " --precision bf16 --opt adamw --model-ema --activation-checkpointing selective",
+    " --activation-checkpointing full", " --grad-accum-steps 2 --clip-grad-norm 1", " --nproc-per-node 2 --precision bf16 --opt lamb",
+    " --save-steps 1", " --threads 2", " -b 24 --image-size 128 --data")]
+MANY += ["--model gpt2-124m -b 32 --seq-len 256 --n-layer 4 --n-head 6 --n-embd 384 --opt adamw --lr 1e-3" + more for more in (
+    "", " --precision bf16 --dropout 0.1", " --no-tie-weights --activation-checkpointing selective", " --nproc-per-node 2 --grad-accum-steps 2",
+    " --activation-checkpointing full --clip-grad-norm 1 --model-ema", " --threads 2")]
+MANY += [GPT + more for more in (
+    "", "--precision bf16", "--precision bf16 --opt lamb", "--opt sgd --activation-checkpointing full", "--precision bf16 --model-ema",
+    "--grad-accum-steps 2", "--precision bf16 --nproc-per-node 2", "--nproc-per-node 2 --clip-grad-norm 1", "--save-steps 1",
+    "--precision bf16 -b 8 --activation-checkpointing selective --threads 2")]
 
 
-def foreseen():
-    if sanitized():
-        print("memory used: not with a sanitizer's own memory")
-        return
+def foreseen(line):
     with Folder() as runs:
-        p = dptrain(*BIG, *fast(), "--runs-dir", runs, timeout=300)
-        if not check(p.returncode == 0, "batch of 512: exit %d: %s" % (p.returncode, p.stderr)):
+        flags = line.replace(" --data", " --data-path /usr/share/datasets/fashion-mnist" if " --data" in line else "").split()
+        backend = fast() if "--threads" not in flags else fast()[:2]
+        p = dptrain(*flags, *([] if "--data" in line else ["--synthetic"]), "--max-steps", 3, *backend, "--runs-dir", runs, timeout=600)
+        if not check(p.returncode == 0, "%s: exit %d: %s" % (line, p.returncode, p.stderr)):
             return
         series = read_run(runs)["series"]
-        planned, used = (series.get(("memory/%s_bytes" % k, 0), {}).get(2, 0) for k in ("planned", "used"))
-        check(planned > 500 << 20, "a plan of %.0f MiB is large enough to judge" % (planned / 2**20))
-        check(abs(used - planned) <= 0.05 * planned, "planned %.1f MiB, used %.1f MiB" % (planned / 2**20, used / 2**20))
+        for rank in range(2 if "--nproc" in line else 1):
+            planned, used = (max(series.get(("memory/%s_bytes" % k, rank), {0: 0}).values()) for k in ("planned", "used"))
+            print("planned %7.1f MiB, used %7.1f MiB, %+5.1f %%, rank %d: %s"
+                  % (planned / 2**20, used / 2**20, 100 * (used - planned) / max(planned, 1), rank, line), flush=True)
+            check(planned > 500 << 20, "a plan of %.0f MiB is large enough to judge: %s" % (planned / 2**20, line))
+            check(abs(used - planned) <= 0.05 * planned, "planned and used differ: " + line)
         check("memory of a rank: " in p.stdout and "activations" in p.stdout, "the plan is printed: %s" % p.stdout)
+
+
+def models():
+    text = re.search(r"network to train: (.*?)\n +--act", dptrain("plan", "--help").stdout, re.S).group(1)
+    return sorted(set(re.findall(r"\b(?:resnet|gpt2?-)[a-z0-9.]+", text)))
+
+
+def tight(full):
+    """The plan beside the most that is alive at one moment, on the fastest backend, workspaces and batches included."""
+    modes = list(itertools.product(("none", "selective", "full"), ("fp32", "bf16") if fast()[1] == "cpu" else ("fp32",), (1, 2), (8, 1), (1, 3)))
+    worst = 0
+    for i, name in enumerate(models()):
+        for ac, precision, ranks, batch, parts in modes if full else modes[i % len(modes):i % len(modes) + 1]:
+            flags = ["--model", name, "-b", batch, "--precision", precision, "--nproc-per-node", ranks, "--grad-accum-steps", parts,
+                     "--activation-checkpointing", ac, "--opt", "adamw"]
+            p = dptrain("plan", *flags, "--synthetic", *fast()[:2], "--dump=summary")
+            found = re.search(r"([0-9.]+) MiB planned, lower bound ([0-9.]+) MiB", p.stdout)
+            if check(found, "plan %s: %s" % (flags, p.stderr)):
+                planned, bound = map(float, found.groups())
+                worst = max(worst, planned / bound)
+                check(planned <= 1.05 * bound, "planned %.1f MiB, %.1f MiB are alive at once: %s" % (planned, bound, flags))
+    print("plans are at most %.1f %% above what is alive at once" % (100 * (worst - 1)))
 
 
 def refused():
@@ -40,9 +85,28 @@ def refused():
         check(p.returncode == 2 and "no batch size" in p.stderr, "nothing fits: %d %s" % (p.returncode, p.stderr))
 
 
+def limited():
+    """ulimit -v counts like a small machine; threads that it leaves no room for are done without."""
+    for size, flags, code, words in ((800, ["--model", "gpt2-124m", "-b", 1], 2, "(ulimit -v) leaves"),
+                                     (250, ["--model", "resnet20", "-b", 4, "--print-freq", 1], 0, "step 2")):
+        with Folder() as runs:
+            limit = (resource.RLIMIT_AS, (size << 20, size << 20))
+            p = start(*flags, "--synthetic", "--max-steps", 2, *fast(), "--runs-dir", runs, preexec_fn=lambda: resource.setrlimit(*limit))
+            out, err = p.communicate(timeout=100)
+            check(p.returncode == code and words in out + err, "ulimit -v of %d MiB: exit %d: %s%s" % (size, p.returncode, out, err))
+
+
 def main():
+    full = "--full" in sys.argv
     refused()
-    foreseen()
+    tight(full and sys.argv[-1] == "--full")
+    if sanitized():
+        print("memory used: not with a sanitizer's own memory")
+    else:
+        limited()
+        for line in MANY if full else [BIG]:
+            if sys.argv[-1] in line or not full or sys.argv[-1] == "--full":
+                foreseen(line)
     finish("memory")
 
 

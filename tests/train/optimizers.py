@@ -1,10 +1,12 @@
 """The optimisers: 20 losses of a small GPT on ref against PyTorch's recorded f64 numbers under every optimiser, schedule
-and clipping (reference/make_optimizers.py); a step whose gradients are not finite leaves every weight as it is, bit for
+and clipping (reference/make_optimizers.py), and of a net with batch norm under those that treat its gains and biases apart,
+and with smoothed labels (reference/make_resnet_optimizers.py: 4 steps of it, all 20 with optimizers.py --full); a step whose gradients are not finite leaves every weight as it is, bit for
 bit, on one rank and on two, and halves the loss scale."""
 import json
 import math
 import os
 import struct
+import sys
 
 from helper import SOURCE, Folder, check, dptrain, finish, read_run, safetensors
 
@@ -12,11 +14,22 @@ HERE = os.path.join(SOURCE, "tests", "train", "reference")
 GPT = ["--model", "gpt2-124m", "--n-layer", 2, "--n-head", 3, "--n-embd", 24, "--block-size", 19, "--vocab-size", 61, "--init-from",
        os.path.join(HERE, "gpt-tied.safetensors"), "--batch-from", os.path.join(HERE, "gpt-batch.safetensors"), "--lr", 0.01,
        "--wd", 0.1]
+RESNET = ["--model", "resnet20", "--precision", "fp64", "--init-from", os.path.join(HERE, "weights.safetensors"), "--batch-from",
+          os.path.join(HERE, "batch.safetensors"), "--lr", 0.01, "--wd", 0.1]
 
 
-def like_torch(name, run, *flags):
+def recorded(name):
+    with open(os.path.join(HERE, name), encoding="utf-8") as f:
+        return json.load(f)["runs"]
+
+
+def first(run, steps):
+    return {k: v if k == "flags" else v[:steps] for k, v in run.items()}
+
+
+def like_torch(net, name, run, *flags):
     with Folder() as tmp:
-        p = dptrain(*GPT, *run["flags"], "--backend", "ref", "--max-steps", len(run["losses"]), "--runs-dir", tmp, *flags)
+        p = dptrain(*net, *run["flags"], "--backend", "ref", "--max-steps", len(run["losses"]), "--runs-dir", tmp, *flags)
         if not check(p.returncode == 0, "%s: exit %d: %s" % (name, p.returncode, p.stderr)):
             return
         series = read_run(tmp)["series"]
@@ -76,12 +89,14 @@ def skipped(ranks, *flags):
 
 
 def main():
-    with open(os.path.join(HERE, "optimizers.json"), encoding="utf-8") as f:
-        runs = json.load(f)["runs"]
+    runs = recorded("optimizers.json")
     for name, run in runs.items():
-        like_torch(name, run)
+        like_torch(GPT, name, run)
     for name in ("lars, clipping", "lamb"):
-        like_torch(name + " on 2 ranks", {k: v[:5] if k != "flags" else v for k, v in runs[name].items()}, "--nproc-per-node", 2)
+        like_torch(GPT, name + " on 2 ranks", first(runs[name], 5), "--nproc-per-node", 2)
+    steps = 20 if "--full" in sys.argv else 4
+    for name, run in recorded("resnet_optimizers.json").items():
+        like_torch(RESNET, "resnet20, " + name, first(run, steps))
     for ranks in (1, 2):
         for opt in ("adamw", "lamb"):
             skipped(ranks, "--opt", opt)

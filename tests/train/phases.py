@@ -43,13 +43,13 @@ def sums(run, ranks, name):
 
 
 def slowed():
-    """The delay is a multiple of what a step takes here and now; half of it must show where it belongs, and less than a
-    quarter anywhere else."""
+    """The delay is so much longer than what a step takes here that a busy machine does not hide it; half of it must show where
+    it belongs, and less than a quarter anywhere else."""
     with Folder() as a, Folder() as b, Folder() as c:
         plain = train(a, "-b", 8, "--nproc-per-node", 2)
-        delay = 0.1 + 3 * max(medians(plain, r)["step"] for r in range(2))
-        loader = train(b, "-b", 8, "--nproc-per-node", 2, "--workers", 1, env={"DPTRAIN_TEST_SLOW_LOADER": str(1000 * delay)})
-        rank = train(c, "-b", 8, "--nproc-per-node", 2, env={"DPTRAIN_TEST_SLOW_RANK": "1:%g" % (1000 * delay)})
+        delay = 0.5 + 5 * max(medians(plain, r)["step"] for r in range(2))
+        loader = train(b, "-b", 8, "--nproc-per-node", 2, "--workers", 1, env={"DPTRAIN_TEST_SLOW_LOADER": str(1000 * delay)}, steps=8)
+        rank = train(c, "-b", 8, "--nproc-per-node", 2, env={"DPTRAIN_TEST_SLOW_RANK": "1:%g" % (1000 * delay)}, steps=8)
         for name, run in (("plain", plain), ("slow loader", loader), ("slow rank", rank)):
             sums(run, 2, name)
 
@@ -60,8 +60,14 @@ def slowed():
                 text = "%s: %s of rank %d grew by %.3f s, the delay being %.3f s" % (name, part, r, growth, delay)
                 check(growth > 0.5 * delay if part == expected else growth < 0.25 * delay, text)
 
-        grew("slow loader", loader, 0, "data_wait")
-        grew("slow loader", loader, 1, "data_wait")
+        def waited(r, part):
+            return medians(loader, r)[part] - medians(plain, r)[part]
+
+        # A rank whose first batch was there earlier stays ahead: it waits for the other rank in place of its data.
+        late, early = sorted(range(2), key=lambda r: -waited(r, "data_wait"))
+        grew("slow loader", loader, late, "data_wait")
+        both = waited(early, "data_wait") + waited(early, "comm_exposed")
+        check(both > 0.5 * delay, "slow loader: rank %d waited %.3f s longer for data and rank %d, the delay being %.3f s" % (early, both, late, delay))
         grew("slow rank", rank, 0, "comm_exposed")
         grew("slow rank", rank, 1, "forward")
 

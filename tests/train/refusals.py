@@ -18,17 +18,35 @@ def refused(what, words, *flags, code=2):
 
 
 def bad_batches(tmp):
-    def images(value, label):
-        pixels = struct.pack("<%df" % (2 * 3 * 32 * 32), *([0.5] * (2 * 3 * 32 * 32 - 1) + [value]))
-        return {"images": ("F32", [2, 3, 32, 32], pixels), "labels": ("I64", [2], struct.pack("<2q", 0, label))}
+    def images(value, label, channels=3):
+        count = 2 * channels * 32 * 32
+        pixels = struct.pack("<%df" % count, *([0.5] * (count - 1) + [value]))
+        return {"images": ("F32", [2, channels, 32, 32], pixels), "labels": ("I64", [2], struct.pack("<2q", 0, label))}
 
     base = ["--model", "resnet20", "--max-steps", 1, "--runs-dir", tmp, "--batch-from"]
     path = os.path.join(tmp, "b.safetensors")
     refused("NaN", ["image 1", "nan", "not finite"], *base, written(path, images(float("nan"), 1)))
     refused("label", ["label 12 of sample 1"], *base, written(path, images(0, 12)), "--classes", 10)
+    refused("channels", ["5 channels", "at most 4"], *base, written(path, images(0, 1, channels=5)))
     tokens = {"tokens": ("I64", [1, 5], struct.pack("<5q", 1, 2, 3, 99, 4))}
     refused("token", ["token 99", "50"], "--model", "gpt2-124m", "--n-layer", 1, "--n-head", 2, "--n-embd", 16, "--vocab-size", 50,
             "--max-steps", 1, "--runs-dir", tmp, "--batch-from", written(path, tokens))
+
+
+def unwritable(tmp, data):
+    """What cannot be written at the end is said before the first step, and no device gives way to a file."""
+    base = ["--data-path", data, "--model", "resnet20", "-b", 8, "--epochs", 1, "--runs-dir", os.path.join(tmp, "unwritable")]
+    pipe = os.path.join(tmp, "pipe")
+    os.mkfifo(pipe)
+    for flag in ("--save-weights", "--save-outputs", "--dump-grads"):
+        for target, words in ((os.path.join(tmp, "nowhere", "x"), "No such file"), (tmp, "not a regular file"), (pipe, "not a regular file")):
+            p = dptrain(*base, flag, target, *fast())
+            check(p.returncode == 2 and target in p.stderr and words in p.stderr, "%s %s: exit %d: %s" % (flag, target, p.returncode, p.stderr))
+            check("step 1" not in p.stdout, "%s %s: refused before the first step: %s" % (flag, target, p.stdout))
+    refused("outputs of an evaluation", ["No such file"], *base, "--test-only", "--save-outputs", os.path.join(tmp, "nowhere", "x"))
+    inside = os.path.join(tmp, "fresh", "w.safetensors")
+    p = dptrain(*base[:-2], "--max-steps", 1, "--runs-dir", os.path.dirname(inside), "--save-weights", inside, *fast())
+    check(p.returncode == 0 and os.path.exists(inside), "a file in the runs' folder, which the run makes: exit %d: %s" % (p.returncode, p.stderr))
 
 
 def evaluation(tmp, data):
@@ -47,6 +65,35 @@ def evaluation(tmp, data):
     check("loss %.6f" % loss.get(3, -1) in p.stdout, "weights of step 3 alone evaluate to %s, recorded is %s" % (p.stdout, loss))
 
 
+def documented():
+    """Keys of series in `dptrain --help`, which is the man page too."""
+    lines = iter(dptrain("--help").stdout.splitlines())
+    for line in lines:
+        if line.startswith("Series of a run"):
+            break
+    words = [line.split()[0] for line in lines if line.startswith("  ") and not line.startswith("   ")]
+    return {w for w in words if "/" in w}
+
+
+def series(tmp, data):
+    """What runs of all kinds record is what the help lists, nothing else and nothing less."""
+    keys = set()
+    text = os.path.join(tmp, "text")
+    os.mkdir(text)
+    with open(os.path.join(text, "t.txt"), "w", encoding="ascii") as f:
+        f.write("what is recorded is documented " * 9)
+    fp16 = ["--precision", "fp16"] if "cpu" in fast() else []
+    kinds = (["--data-path", data, "--model", "resnet20", "-b", 8, "--nproc-per-node", 2, *fp16],
+             ["--data-path", text, "--model", "gpt2-124m", "--n-layer", 1, "--n-head", 1, "--n-embd", 8, "--block-size", 8, "-b", 8])
+    for number, flags in enumerate(kinds):
+        runs = os.path.join(tmp, "series%d" % number)
+        p = dptrain(*flags, "--epochs", 1, "--eval-steps", 1, "--save-steps", 1, "--runs-dir", runs, *fast())
+        check(p.returncode == 0, "series: exit %d: %s" % (p.returncode, p.stderr))
+        keys |= {key for key, _ in read_run(runs)["series"]}
+    rare = {"data/broken", "train/loss_scale", "train/skipped_steps"}  # of damaged images; of fp16
+    check(keys <= documented() and documented() <= keys | rare, "series and help differ: %s, %s" % (sorted(keys - documented()), sorted(documented() - keys)))
+
+
 def main():
     with Folder() as tmp:
         bad_batches(tmp)
@@ -60,7 +107,9 @@ def main():
         refused("no evaluation set", ["eval"], "--synthetic", "--model", "resnet20", "--max-steps", 1, "--eval-steps", 1)
         refused("loss", ["the loss is ", "at step ", "in the samples of rank ", "of epoch 1"], *train, "-b", 8, "--nproc-per-node", 2, "--lr", 1e6, "--act", "gelu",
                 "--lr-scheduler", "constant", "--global-batch-size", 8, "--opt", "sgd", "--wd", 1e6, "--max-steps", 40, code=1)
+        unwritable(tmp, data)
         evaluation(tmp, data)
+        series(tmp, data)
     finish("refusals")
 
 

@@ -2,7 +2,7 @@
 if HAVE_CMOCKA
 trainer_input_tests = tests/unit/config_test tests/unit/settle_test tests/unit/lr_schedule_test tests/unit/sampler_test \
 	tests/unit/dataset_test tests/unit/loader_test tests/unit/safetensors_test tests/unit/weights_test \
-	tests/unit/input_nomem_test
+	tests/unit/input_nomem_test tests/unit/normal_test
 check_PROGRAMS += $(trainer_input_tests)
 TESTS += $(trainer_input_tests)
 tests_unit_config_test_SOURCES = tests/unit/config_test.c
@@ -17,6 +17,9 @@ tests_unit_lr_schedule_test_LDADD = libtrainer.la libtrackbase.la $(CMOCKA_LIBS)
 tests_unit_sampler_test_SOURCES = tests/unit/sampler_test.c
 tests_unit_sampler_test_CFLAGS = $(AM_CFLAGS) $(CMOCKA_CFLAGS)
 tests_unit_sampler_test_LDADD = libtrainer.la libtrackbase.la $(CMOCKA_LIBS)
+tests_unit_normal_test_SOURCES = tests/unit/normal_test.c
+tests_unit_normal_test_CFLAGS = $(AM_CFLAGS) $(CMOCKA_CFLAGS)
+tests_unit_normal_test_LDADD = libtrainer.la libtrackbase.la $(CMOCKA_LIBS)
 tests_unit_dataset_test_SOURCES = tests/unit/dataset_test.c tests/data/idx_make.h
 tests_unit_dataset_test_CFLAGS = $(AM_CFLAGS) $(CMOCKA_CFLAGS)
 tests_unit_dataset_test_LDADD = libtrainer.la libtrackbase.la $(CMOCKA_LIBS) $(ZLIB_LIBS)

@@ -337,7 +337,7 @@ static void failed_writes_leave_what_was_there(void **state)
 	small = old;
 	small.rlim_cur = 100;
 	setrlimit(RLIMIT_FSIZE, &small);
-	assert_int_equal(write_it(&s, path, &err), ERR_IO);
+	assert_int_equal(write_it(&s, path, &err), ERR_NOSPC);
 	setrlimit(RLIMIT_FSIZE, &old);
 	assert_int_equal(write_it(&s, "/nowhere/at/all", &err), ERR_NOENT);
 	assert_int_equal(leftovers(), 1);

@@ -1,7 +1,10 @@
 // Debian's chromium behind playwright-core: one browser, a fresh context per test, everything that a page does recorded.
+import assert from 'node:assert/strict';
 import { createRequire } from 'node:module';
 import path from 'node:path';
 import { builddir } from './serve.mjs';
+
+const WAIT_MS = 30000;
 
 export const require = createRequire(path.join(builddir, 'tests/web/work/x.js'));
 const { chromium } = require('playwright-core');
@@ -29,14 +32,44 @@ export async function open(browser, address, { width = 1280, height = 800, color
 
 /** Resolves once everything on the first screen has its data and is drawn. */
 export async function drawn(page) {
-	await page.waitForSelector('.app[data-ready="true"]', { timeout: 15000 });
+	await page.waitForSelector('.app[data-ready="true"]', { timeout: WAIT_MS });
 	await page.waitForFunction(() => {
 		const shown = [...document.querySelectorAll('[data-chart]')].filter((c) => c.getBoundingClientRect().top < innerHeight);
 		return shown.every((c) => c.chart?.drawn()?.lines.length > 0);
-	}, null, { timeout: 15000 });
+	}, null, { timeout: WAIT_MS });
 }
 
-/** What a chart has drawn. */
+/** What a chart has drawn; null as long as it is not there: an element stands before its chart does. */
 export function chart(page, key) {
-	return page.evaluate((k) => document.querySelector(`[data-chart="${k}"]`).chart.drawn(), key);
+	return page.evaluate((k) => document.querySelector(`[data-chart="${k}"], [data-rank-chart="${k}"]`)?.chart?.drawn() ?? null, key);
+}
+
+/** Asks until test(await look()) holds; resolves to what was seen then. */
+export async function until(look, test, what = String(test)) {
+	const end = Date.now() + WAIT_MS;
+	for (;;) {
+		const seen = await look();
+		if (test(seen)) return seen;
+		assert.ok(Date.now() < end, `not within ${WAIT_MS / 1000} s: ${what}; seen last: ${JSON.stringify(seen)}`);
+		await new Promise((done) => setTimeout(done, 50));
+	}
+}
+
+/** Waits until what a chart has drawn passes the test; resolves to it. */
+export function charted(page, key, test) {
+	return until(() => chart(page, key), (d) => d !== null && test(d), `${key}: ${test}`);
+}
+
+/** Waits until the text of the first element that the selector finds matches; resolves to the text. */
+export function says(page, selector, pattern) {
+	return until(() => page.evaluate((q) => document.querySelector(q)?.textContent ?? '', selector), (s) => pattern.test(s), `${selector} says ${pattern}`);
+}
+
+/** Waits for something in a later part of the page; asks again as often as the page says that the part could not be had, for a
+ * browser may remember that. A page that is loaded again meanwhile answers nothing. */
+export function loaded(page, selector) {
+	return until(() => page.evaluate((q) => {
+		document.querySelector('.lost button')?.click();
+		return document.querySelector(q) !== null;
+	}, selector).catch(() => false), (there) => there, selector);
 }

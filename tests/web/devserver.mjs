@@ -131,9 +131,14 @@ async function api(req, url, all) {
 		return { experiments: [{ id: '0', name: 'Default', run_count: 0 }, ...[...new Set(runs.map((r) => r.experiment))].map((name, i) => ({
 			id: String(i + 1), name, run_count: runs.filter((r) => r.experiment === name).length, changed_time: runs[0].end_time ?? 0 }))] };
 	const asked = url.searchParams.getAll('experiment');
-	if (p === 'runs') return { runs: runs.filter((r) => !asked.length || asked.includes(r.experiment)), next_page_token: '' };
+	if (p === 'runs') {
+		const list = runs.filter((r) => !asked.length || asked.includes(r.experiment));
+		const end = Number(url.searchParams.get('page_token') ?? 0) + Number(url.searchParams.get('limit') ?? 100);
+		return { runs: list.slice(Number(url.searchParams.get('page_token') ?? 0), end), next_page_token: end < list.length ? String(end) : '' };
+	}
 	if (p === 'series/query') return query(all, await body(req));
 	if (p === 'changes') return { token: '1', runs: [] };
+	if (p === 'session') return { signed_in: false };
 	if (p.startsWith('runs/')) {
 		const r = runs.find((x) => x.id.startsWith(p.slice(5)));
 		const ranks = Object.keys(all.find((x) => x.run === r)?.ranked?.['phase/step'] ?? {}).map((n) => ({ rank: Number(n), host: 'node1' }));

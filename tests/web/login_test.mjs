@@ -2,38 +2,37 @@
 // changes and changes by the reader, and its end when the token is revoked.
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
 import path from 'node:path';
-import { after, before, test } from 'node:test';
-import { launch } from './browser.mjs';
-import { builddir, serveFolder, writeTwelve } from './serve.mjs';
+import { test } from 'node:test';
+import { builddir, writeTwelve } from './serve.mjs';
+import { stage } from './stage.mjs';
 
-let browser, server, logdir;
-const dptrack = (...words) => execFileSync(path.join(builddir, 'dptrack'), [...words, '--logdir', logdir],
+const WAIT = { timeout: 30000 };
+const here = stage(writeTwelve);
+const dptrack = (...words) => execFileSync(path.join(builddir, 'dptrack'), [...words, '--logdir', here.logdir],
 	{ stdio: ['ignore', 'pipe', 'ignore'], encoding: 'utf8' });
 
-before(async () => {
-	logdir = mkdtempSync(path.join(tmpdir(), 'dptrack-web-'));
-	writeTwelve(logdir);
-	server = await serveFolder(logdir);
-	browser = await launch();
-});
-after(async () => {
-	await browser?.close();
-	await server?.close();
-	rmSync(logdir, { recursive: true, force: true });
+test('a reader is offered no changes; addresses of MLflow\'s clients lead to experiments too', async (t) => {
+	const token = dptrack('token', 'add', 'reader', '--scope', 'read').trim();
+	const auth = { headers: { Authorization: 'Bearer ' + token } };
+	const [experiment] = (await (await fetch(here.server.url + 'api/v1/experiments', auth)).json()).experiments.filter((e) => e.name === 'fashion');
+	const page = await here.open(t, `#/experiments/${experiment.id}`);
+	await page.fill('#token', token);
+	await page.click('button');
+	await page.waitForSelector('.grid .body .row', WAIT);
+	await page.waitForURL(/[?&]e=fashion/);
+	await page.click('.grid .body .row a');
+	await page.waitForSelector('.runpage h1', WAIT);
+	await page.waitForSelector('text=sign out', WAIT);
+	assert.equal(await page.locator('.notes button').count(), 0);
 });
 
 test('signing in', async (t) => {
 	const token = dptrack('token', 'add', 'browser', '--scope', 'write').trim();
-	const context = await browser.newContext();
-	t.after(() => context.close());
-	const page = await context.newPage();
+	const page = await here.open(t);
 	const complaints = [];
 	page.on('console', (m) => m.type() === 'error' && !/40[13]/.test(m.text()) && complaints.push(m.text()));
-	page.on('pageerror', (e) => complaints.push(String(e)));
-	const first = await page.goto(server.url + '?e=fashion');
+	const first = await page.goto(here.server.url + '?e=fashion');
 	assert.equal(first.status(), 401);
 	assert.equal(await page.title(), 'dptrack: sign in');
 	await page.fill('#token', 'wrong');
@@ -58,8 +57,23 @@ test('signing in', async (t) => {
 	assert.equal(await told, true, 'live with a session');
 	assert.equal(await page.evaluate(async () => (await fetch('api/v1/tokens')).status), 403, 'no more than the token');
 
+	await page.goto(`${here.server.url}#/experiments/1/runs/${run}`);
+	await page.waitForSelector('.runpage h1', WAIT);
+	await page.click('text=sign out');
+	await page.waitForSelector('#token', WAIT);
+	assert.equal((await page.context().cookies()).length, 0, 'signed out');
+	await page.goto(`${here.server.url}#/experiments/1/runs/${run}`);
+	await page.fill('#token', 'wrong');
+	await page.click('button');
+	await page.waitForSelector('[role=alert]');
+	await page.fill('#token', token);
+	await page.click('button');
+	await page.waitForSelector('.runpage h1', WAIT);
+	await page.waitForURL((address) => address.search.includes('r=' + run.slice(0, 8)));
+
 	dptrack('token', 'revoke', 'browser');
 	assert.equal(await page.evaluate(async () => (await fetch('api/v1/runs')).status), 401, 'revoked at once');
+	await page.waitForSelector('.banner:has-text("signed out")', WAIT);
 	await page.reload();
 	assert.equal(await page.title(), 'dptrack: sign in');
 	assert.deepEqual(complaints, []);

@@ -14,8 +14,8 @@ async function overLine(p, name, step) {
 		const c = document.querySelector('[data-chart="train/loss"]');
 		const id = [...document.querySelectorAll('.grid .body .row')].find((r) => r.querySelector('a').textContent === n).dataset.run;
 		const d = c.chart.drawn();
-		const o = c.querySelector('.u-over').getBoundingClientRect();
-		return { x: o.left + (o.width * (x - d.from)) / (d.to - d.from), y: o.top + d.lines.find((l) => l.id === id).topPixel + 12 };
+		const o = c.getBoundingClientRect();
+		return { x: o.left + d.box.left + (d.box.width * (x - d.from)) / (d.to - d.from), y: o.top + d.box.top + d.lines.find((l) => l.id === id).topPixel + 12 };
 	}, [name, step]);
 	await p.mouse.move(at.x, at.y);
 	await p.waitForTimeout(500);

@@ -154,6 +154,9 @@ test('the axis shows a spike in full, but a run that fell out does not flatten t
 	const wild = calm.map((v, i) => (i === 100 ? 1e6 : v));
 	const w = p.fitRange([line('a', calm), line('b', wild)], 0, 600, false, false);
 	assert.ok(w.hi < 100 && w.outside[0].y === 1e6, 'an absurd spike gets an arrow');
+	const zero = p.fitRange([line('a', [0, 0.1, 0.5])], 0, 2, true, false);
+	assert.deepEqual(zero.outside, [{ id: 'a', x: 0, y: 0, side: 'bottom' }]);
+	assert.equal(p.fitRange([line('a', [-1, -2])], 0, 2, true, false).outside[0].y, -2, 'nothing above zero on a log axis');
 });
 
 test('axis ranges of odd data', () => {
@@ -196,8 +199,122 @@ test('the address: only what differs from the default, and back', () => {
 });
 
 test('expressions go to the server, words do not', () => {
-	for (const e of ["params.lr = '0.1'", 'metrics."epoch/top1".max > 0.9', "status = 'failed'", "tags.x LIKE 'a%'"]) assert.ok(p.isExpression(e), e);
-	for (const e of ['resnet', 'lr=0.1', 'name', 'cnn ddp']) assert.ok(!p.isExpression(e), e);
+	for (const e of ["params.lr = '0.1'", 'metrics."epoch/top1".max > 0.9', "status = 'failed'", "tags.x LIKE 'a%'", 'metrics."a b" > 1',
+		'params.lr=0.1', "NOT (status != 'failed')", "params.opt NOT LIKE 's%'", "params.opt not in ('a', 'b')", 'tags.owner IS NULL',
+		'params.`a b` is not null', '(metrics.loss.min<1)', "attributes.run_name = 'x'"]) assert.ok(p.isExpression(e), e);
+	for (const e of ['resnet bf16', 'lr=0.1', 'model=cnn', 'name', 'name of it', 'status', 'in', 'params', 'cnn ddp']) assert.ok(!p.isExpression(e), e);
+	assert.ok(!p.isExpression('params.' + '"'.repeat(20000)));
 	assert.ok(p.matchesWords('cnn  LR=0.1', ['cnn-ddp4', 'lr=0.1']));
 	assert.ok(!p.matchesWords('cnn mlp', ['cnn-ddp4', 'lr=0.1']));
+});
+
+test('addresses as MLflow prints them', () => {
+	const id = 'a'.repeat(32);
+	assert.equal(p.linkedQuery(`#/experiments/3/runs/${id}/artifacts`), '?r=' + id);
+	assert.equal(p.linkedPlace(`#/experiments/3/runs/${id}`), null);
+	assert.deepEqual(p.linkedPlace('#/experiments/3'), { experiment: '3', model: null });
+	assert.deepEqual(p.linkedPlace('#/experiments/3/models/m-0f'), { experiment: '3', model: 'm-0f' });
+	assert.equal(p.linkedPlace('#/compare-runs'), null);
+});
+
+test('counts and short times', () => {
+	assert.deepEqual([p.count(0, 'run'), p.count(1, 'run'), p.count(2, 'more run')], ['0 runs', '1 run', '2 more runs']);
+	assert.deepEqual([3.2e-6, 4.25e-5, 4.2e-4, 0.00312, 0.0312, 0.312, 3.12, 312].map(p.seconds),
+		['3.20 µs', '42.5 µs', '420 µs', '3.12 ms', '31.2 ms', '312 ms', '3.1 s', '5 min']);
+});
+
+test('Markdown: blocks and words, and nothing that runs', () => {
+	const kinds = (s) => p.parseMarkdown(s).map((t) => t.type).filter((k) => k !== 'space');
+	assert.deepEqual(kinds('# a\n\ntext\nmore\n\n- x\n- y\n\n1. z\n\n> q\n\n```\n# no\n```\n\n| a | b |\n|--:|:-:|\n| 1 | 2 |\n\n---\n'),
+		['heading', 'paragraph', 'list', 'list', 'blockquote', 'code', 'table', 'hr']);
+	assert.ok(p.safeLink('https://x.org') && p.safeLink('mailto:a@b.org'));
+	for (const s of ['javascript:alert(1)', 'data:text/html,1', ' javascript:x', '//host/y', 'x.html', 'JaVaScRiPt:x'])
+		assert.ok(!p.safeLink(s), s);
+	for (const s of ['> '.repeat(8000), 'x'.repeat(20000)]) // nested too deep, too long: as it is
+		assert.deepEqual(p.parseMarkdown(s).map((t) => [t.type, t.text]), [['code', s]]);
+	assert.equal(p.plainText('# A\n\n**b** [c](https://d.org)\n- e'), 'A b c e');
+	assert.equal(p.plainText('loss: 3 * 4 ** 5'), 'loss: 3 * 4 ** 5');
+	for (const [text, words] of [['> quoted _word_ of snake_case_name', 'quoted word of snake_case_name'], ['1. a\n2. [x] b', 'a [x] b'],
+		['- [x] done `x*y*z`', 'done x*y*z'], ['| a | b |\n|---|:-:|\n| 1 | 2 |', 'a b 1 2'], ['```\ncode\n```\n---\n![pic](a.png "t")', 'code pic'],
+		['~~old~~ __new__ \\*star', 'old new *star'], ['lr -1e-4', 'lr -1e-4'], ['- ', ''], ['', '']])
+		assert.equal(p.plainText(text), words, text);
+	const t0 = performance.now();
+	for (const s of ['[', '*', '`', '> ', '- ', '**a ', '[a](', '| ', '_a', '__a ', '-'])
+		p.plainText(s.repeat(600).slice(0, 600));
+	for (const s of ['[', '*', '`', '> ', '- ', '**a ', '[a](', '| ', '_a', '<http://'])
+		p.parseMarkdown(s.repeat(4000));
+	assert.ok(performance.now() - t0 < 4000, `hostile notes took ${performance.now() - t0} ms`);
+});
+
+test('rank by step: own time beside the usual rank, the slow one named', () => {
+	const series = (key, rank, values) => ({ key, rank, columns: { i: values.map((_, i) => i), x_first: values.map((_, i) => i * 2 + 1), x_last: values.map((_, i) => i * 2 + 2),
+		sum: values.map((v) => v * 2), count: values.map(() => 2), nonfinite: values.map(() => 0) } });
+	const sign = { 'phase/step': 1, 'phase/comm_exposed': -1 };
+	const h = p.heatOf([0, 1, 2].flatMap((r) => [series('phase/step', r, [10, 10, 10]), series('phase/comm_exposed', r, r === 1 ? [1, 1, 5] : [5, 5, 5])]), sign);
+	assert.deepEqual(h.ranks, [0, 1, 2]);
+	assert.deepEqual(h.cells, [[5, 5, 5], [9, 9, 5], [5, 5, 5]]);
+	assert.deepEqual(h.usual, [5, 5, 5]);
+	assert.deepEqual([h.from, h.to], [[1, 3, 5], [2, 4, 6]]);
+	assert.deepEqual(p.mostOftenSlow(h), { rank: 1, share: 2 / 3 });
+	assert.equal(p.mostOftenSlow(p.heatOf([series('phase/step', 0, [1, 1])], sign)), null);
+	assert.deepEqual(p.heatOf([], sign).ranks, []);
+});
+
+test('runs below their parents: order, folding, parents that are missing, circles, deep chains', () => {
+	const run = (id, parent) => ({ id, tags: parent ? { 'mlflow.parentRunId': parent } : {} });
+	const lines = (list, closed = []) => p.nest(list, new Set(closed)).map((n) => `${n.depth}${n.run.id}${n.below || ''}`).join(' ');
+	const list = [run('c', 'b'), run('x'), run('b', 'a'), run('d', 'a'), run('a'), run('e', 'gone')];
+	assert.equal(lines(list), '0a3 1b1 2c 1d 0x 0e', 'a tree stands where its first run stood');
+	assert.equal(lines(list, ['b']), '0a3 1b1 1d 0x 0e');
+	assert.equal(lines(list, ['a']), '0a3 0x 0e');
+	assert.equal(lines([run('p', 'q'), run('q', 'p'), run('s', 's'), run('y', 'p')]).replace(/\d/g, '').split(' ').sort().join(' '), 'p q s y');
+	const chain = Array.from({ length: 20000 }, (_, i) => run(String(i), i ? String(i - 1) : null)).reverse();
+	const t0 = performance.now();
+	const deep = p.nest(chain, new Set());
+	assert.ok(deep.length === 20000 && deep[19999].depth === 19999 && deep[0].below === 19999 && performance.now() - t0 < 4000);
+});
+
+test('a param in a cell', () => {
+	for (const [v, shown] of [['0.30000000000000004', '0.3'], ['0.1', '0.1'], ['1e-4', '1e-4'], ['12345678901', '12345678901'], ['0.0000123456789', '0.0000123457'],
+		['v1.2.3-rc.45678', 'v1.2.3-rc.45678'], ['', '']])
+		assert.equal(p.paramText(v), shown);
+});
+
+test('ticks: round, whole, never too many, and their words tell them apart', () => {
+	assert.deepEqual(p.evenTicks(0, 600, 8), [0, 100, 200, 300, 400, 500, 600]);
+	assert.deepEqual(p.evenTicks(0, 3, 10, true), [0, 1, 2, 3]);
+	assert.deepEqual(p.evenTicks(-0.3, 0.3, 6), [-0.3, -0.2, -0.1, 0, 0.1, 0.2, 0.3]);
+	assert.deepEqual(p.evenTicks(1, 1, 5), []);
+	assert.deepEqual(p.evenTicks(-1e308, 1e308, 5).length <= 7, true);
+	for (let i = 0; i < 2000; i++) {
+		const lo = (Math.random() - 0.5) * 10 ** (Math.random() * 40 - 20);
+		const hi = lo + Math.abs(lo) * 10 ** (Math.random() * 8 - 6) + 1e-30;
+		const most = 2 + Math.floor(Math.random() * 12);
+		const t = p.evenTicks(lo, hi, most);
+		assert.ok(t.length <= most + 1 && t.every((v) => v >= lo - (hi - lo) * 1e-6 && v <= hi + (hi - lo) * 1e-6), `${lo} ${hi} ${most}: ${t}`);
+		assert.equal(new Set(p.tickTexts(t, false, p.short)).size, t.length, `${t}: ${p.tickTexts(t, false, p.short)}`);
+	}
+	assert.deepEqual(p.tickTexts([0, 0.5, 1], false, p.short), ['0.0', '0.5', '1.0']);
+	assert.deepEqual(p.tickTexts([-1, 0], false, p.short), ['−1', '0']);
+	assert.deepEqual(p.tickTexts([0.01, 0.1, 1], true, p.short), ['0.01', '0.1', '1']);
+	assert.deepEqual(p.tickTexts([1e8, 1e8 + 1, 1e8 + 2], false, p.short), ['1e8', '+1', '+2']);
+});
+
+test('axes of parallel coordinates: words, numbers, logarithms, what is missing', () => {
+	const o = { format: String };
+	const words = p.scaleOf(['cnn', 'mlp', 'mlp'], o);
+	assert.deepEqual(words.ticks, [{ at: 0.25, text: 'cnn' }, { at: 0.75, text: 'mlp' }]);
+	assert.deepEqual([words.at('mlp'), words.at('vit'), words.at(null), words.discrete], [0.75, null, null, true]);
+	const lr = p.scaleOf([0.001, 0.1, 0.01], o);
+	assert.ok(lr.log && Math.abs(lr.at(0.01) - 0.5) < 1e-9 && lr.at(5) === lr.at(0.1) && lr.at(0) === lr.at(0.001));
+	const goal = p.scaleOf([0.9, 0.901, 0.93, NaN], { ...o, flip: true, missing: true });
+	assert.ok(!goal.discrete && goal.at(0.9) > goal.at(0.93) && goal.at(NaN) < goal.at(0.93) && goal.at(null) === goal.at(Infinity));
+	assert.equal(goal.ticks[0].text, '–');
+	const even = p.scaleOf([0.88, 0.931, 0.932], o).ticks.map((k) => k.text);
+	assert.ok(even.includes('0.90') && even.every((s) => s.length === 4), `one number of decimals: ${even}`);
+	assert.equal(p.scaleOf([3, 3], o).at(3), 0.5);
+	assert.deepEqual(p.scaleOf([], o).ticks, []);
+	const wide = p.scaleOf([-1.7e308, 1.7e308], o);
+	assert.ok(wide.at(0) === 0.5 && wide.at(1.7e308) > 0.9);
+	assert.ok(p.scaleOf(Array.from({ length: 500 }, (_, i) => 'w' + i), o).ticks.length <= 14);
 });

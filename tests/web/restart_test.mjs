@@ -2,59 +2,67 @@
 // folder, each a link to its bytes.
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
 import path from 'node:path';
-import { after, before, test } from 'node:test';
-import { launch } from './browser.mjs';
-import { builddir, serveFolder } from './serve.mjs';
+import { test } from 'node:test';
+import { charted, says, until } from './browser.mjs';
+import { builddir } from './serve.mjs';
+import { stage } from './stage.mjs';
 
-let browser, server, logdir, id;
-const record = (script, ...options) => execFileSync(path.join(builddir, 'tests/tracker/record'),
-	['runs_dir=' + logdir, 'experiment=again', 'run_name=twice', 'url=', ...options], { input: script, encoding: 'utf8' });
-
-before(async () => {
-	logdir = mkdtempSync(path.join(tmpdir(), 'dptrack-web-'));
+let id;
+const here = stage((logdir) => {
+	const record = (script, ...options) => execFileSync(path.join(builddir, 'tests/tracker/record'),
+		['runs_dir=' + logdir, 'experiment=again', 'run_name=twice', 'url=', ...options], { input: script, encoding: 'utf8' });
 	id = record('burst 100 train/loss 1\nclose 3\n').split(' ')[1];
 	record('burst 80 train/loss 41\nclose 1\n', 'run_id=' + id, 'reopen=1', 'first_step=41');
-	server = await serveFolder(logdir);
-	browser = await launch();
-	for (const [name, body] of [['notes/a b.txt', 'hello'], ['top.txt', 'x']]) {
-		const r = await fetch(`${server.url}api/v1/runs/${id}/artifacts/${name.split('/').map(encodeURIComponent).join('/')}`, { method: 'PUT', body });
-		assert.ok(r.ok, `PUT ${name}: ${r.status}`);
-	}
 });
-after(async () => {
-	await browser?.close();
-	await server?.close();
-	rmSync(logdir, { recursive: true, force: true });
+
+test('notes are Markdown, ranks are compared step by step', async (t) => {
+	const points = [0, 1, 2].flatMap((rank) => Array.from({ length: 40 }, (_, i) => [['phase/step', 1], ['phase/forward', rank === 1 ? 0.7 : 0.5],
+		['phase/comm_exposed', rank === 1 ? 0.3 : 0.5]].map(([key, value]) => ({ key, rank, step: i + 1, value, wall_time: 1e9 + i })))).flat();
+	const made = await here.ask('POST', 'runs', { experiment: 'again', name: 'three' });
+	await here.ask('POST', `runs/${made.id}/metrics`, { points });
+	await here.ask('PATCH', 'runs/' + made.id, { notes: '## Why\n\n- **slow** disk, see [there](https://example.org/x)\n- <i>no</i> [x](javascript:alert(1)) [y](//host/y)\n- [x] done\n\n| a | b |\n|--:|---|\n| 1 | `2` |\n' });
+	const page = await here.open(t, '?r=' + made.id);
+	await page.waitForSelector('.markdown li strong');
+	assert.equal(await page.textContent('.markdown h4'), 'Why');
+	assert.equal(await page.getAttribute('.markdown a', 'href'), 'https://example.org/x');
+	assert.match(await page.textContent('.markdown'), /<i>no<\/i> \[x\]\(javascript:alert\(1\)\) \[y\]/);
+	assert.equal(await page.locator('.markdown a').count(), 1);
+	assert.ok(await page.isChecked('.markdown li input'));
+	assert.equal(await page.textContent('.markdown td.right'), '1');
+	await page.waitForSelector('.heat canvas');
+	await says(page, '.ranks', /Rank 1 was more than 5 % slower than the usual rank in 100 % of the time/);
+	await says(page, '.rankbars', /Rank 1 is 40 % slower.*mostly in forward/s);
+	await page.focus('.heat canvas');
+	await page.keyboard.press('ArrowDown');
+	await says(page, '.readout', /^rank 1, step 1: 700 ms, 40 % more than the usual rank$/);
+	const inks = () => page.$eval('.heat canvas', (c) => [0.2, 0.5, 0.8].map((y) => c.getContext('2d').getImageData(c.width / 2, c.height * y, 1, 1).data[3]));
+	await until(inks, (ink) => ink[1] > 50 && !ink[0] && !ink[2], 'the slow rank alone has ink');
+	await page.click('.group button:has-text("by rank")');
+	const drawn = await charted(page, 'phase/forward', (d) => d.lines.length === 3);
+	assert.deepEqual(drawn.names, ['rank 0', 'rank 1', 'rank 2']);
+	assert.deepEqual(drawn.lines.map((l) => [l.points, l.top]), [[40, 0.5], [40, 0.7], [40, 0.5]]);
 });
 
 test('what a restart took back, and artifacts', async (t) => {
-	const context = await browser.newContext();
-	t.after(() => context.close());
-	const page = await context.newPage();
-	const complaints = [];
-	page.on('pageerror', (e) => complaints.push(String(e)));
-	await page.goto(server.url + '?e=again');
+	for (const [name, body] of [['notes/a b.txt', 'hello'], ['top.txt', 'x']]) {
+		const r = await fetch(`${here.server.url}api/v1/runs/${id}/artifacts/${name.split('/').map(encodeURIComponent).join('/')}`, { method: 'PUT', body });
+		assert.ok(r.ok, `PUT ${name}: ${r.status}`);
+	}
+	const page = await here.open(t, '?e=again');
 	await page.click('text=twice');
 	await page.waitForSelector('.runpage h1');
-	const lines = () => page.evaluate(() => document.querySelector('[data-chart="train/loss"]')?.chart.drawn().lines.map((l) => l.id) ?? []);
-	const until = async (n) => {
-		for (let i = 0; i < 300 && (await lines()).length !== n; i++) await page.waitForTimeout(100);
-		assert.equal((await lines()).length, n);
-	};
-	await until(1);
+	const lines = (...ids) => charted(page, 'train/loss', (d) => d.lines.map((l) => l.id).join() === ids.join());
+	await lines(id);
 	await page.click('text=show what restarts took back');
-	await until(2);
-	assert.deepEqual(await lines(), [id, id + ':0']);
+	await lines(id, id + ':0');
 	await page.click('text=hide what restarts took back');
-	await until(1);
+	await lines(id);
 
 	await page.click('text=notes/');
 	const link = page.locator('.files a', { hasText: 'a b.txt' });
 	await link.waitFor();
 	const reply = await page.evaluate(async (href) => (await fetch(href)).text(), await link.getAttribute('href'));
 	assert.equal(reply, 'hello');
-	assert.deepEqual(complaints, []);
+	await says(page, '.runpage', /restarted once/);
 });

@@ -20,8 +20,8 @@ export const dist = [path.join(builddir, 'web/ui/dist'), path.join(srcdir, 'web/
 export const real = existsSync(program) && !process.env.DPT_STANDIN;
 
 /** Runs `dptrack serve` on a folder; resolves to {url, logdir, close}. */
-export async function serveFolder(logdir) {
-	const child = spawn(program, ['serve', '--logdir', logdir, '--port', '0'], { stdio: ['ignore', 'pipe', 'pipe'] });
+export async function serveFolder(logdir, port = 0) {
+	const child = spawn(program, ['serve', '--logdir', logdir, '--port', String(port)], { stdio: ['ignore', 'pipe', 'pipe'] });
 	let said = '';
 	const url = await new Promise((done, fail) => {
 		const late = setTimeout(() => fail(new Error('dptrack serve says no address: ' + said)), START_MS);

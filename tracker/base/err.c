@@ -25,7 +25,7 @@ int err_set_errno(struct err *e, int errno_value, const char *fmt, ...)
 	va_list ap;
 	int code = ERR_IO;
 
-	if (errno_value == ENOSPC || errno_value == EDQUOT)
+	if (errno_value == ENOSPC || errno_value == EDQUOT || errno_value == EFBIG)
 		code = ERR_NOSPC;
 	else if (errno_value == ENOENT)
 		code = ERR_NOENT;

@@ -1,6 +1,7 @@
 /* log.c: lines on stderr. Program name and level are set once, before threads start. */
 #include "tracker/base/log.h"
 
+#include <fcntl.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -11,8 +12,21 @@ static struct {
 	enum log_level level;
 } log_state = { "dptrack", LOG_INFO };
 
+/* One that was closed by whoever started the program would be the next file that is opened: a journal, a database. */
+static void open_standard_files(void)
+{
+	int fd;
+
+	do {
+		fd = open("/dev/null", O_RDWR);
+	} while (fd >= 0 && fd <= STDERR_FILENO);
+	if (fd >= 0)
+		close(fd);
+}
+
 void log_init(const char *program, enum log_level level)
 {
+	open_standard_files();
 	log_state.program = program;
 	log_state.level = level;
 }

@@ -1,11 +1,13 @@
 /* queue.c: ring buffer under one mutex; the condition is signalled only when the ring was empty. */
 #include "tracker/base/queue.h"
 
-#include <errno.h>
+#include <math.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
+
+#include "tracker/base/clock.h"
+#include "tracker/base/cond.h"
 
 struct queue {
 	pthread_mutex_t lock;
@@ -22,7 +24,6 @@ struct queue *queue_new(size_t item_bytes, size_t capacity_items)
 {
 	struct queue *q;
 	size_t bytes;
-	pthread_condattr_t attr;
 
 	if (__builtin_mul_overflow(item_bytes, capacity_items, &bytes) || !capacity_items)
 		return NULL;
@@ -33,10 +34,7 @@ struct queue *queue_new(size_t item_bytes, size_t capacity_items)
 	q->item_bytes = item_bytes;
 	q->cap = capacity_items;
 	pthread_mutex_init(&q->lock, NULL);
-	pthread_condattr_init(&attr);
-	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
-	pthread_cond_init(&q->filled, &attr);
-	pthread_condattr_destroy(&attr);
+	cond_init(&q->filled);
 	return q;
 }
 
@@ -68,21 +66,10 @@ bool queue_push(struct queue *q, const void *item)
 
 static void wait_filled(struct queue *q, double wait_s)
 {
-	struct timespec until;
-	int rc = 0;
+	double until_s = wait_s < 0 ? INFINITY : clock_mono_s() + wait_s;
 
-	clock_gettime(CLOCK_MONOTONIC, &until);
-	if (wait_s > 0) {
-		until.tv_sec += (time_t)wait_s;
-		until.tv_nsec += (long)((wait_s - (double)(time_t)wait_s) * 1e9);
-		if (until.tv_nsec >= 1000000000) {
-			until.tv_sec++;
-			until.tv_nsec -= 1000000000;
-		}
-	}
-	while (!q->len && !q->closed && wait_s != 0 && rc != ETIMEDOUT)
-		rc = wait_s < 0 ? pthread_cond_wait(&q->filled, &q->lock)
-				: pthread_cond_timedwait(&q->filled, &q->lock, &until);
+	while (!q->len && !q->closed && wait_s != 0 && cond_wait_until(&q->filled, &q->lock, until_s))
+		;
 }
 
 size_t queue_pop(struct queue *q, void *items, size_t max, double wait_s)

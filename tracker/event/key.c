@@ -1,52 +1,10 @@
-/* key.c: UTF-8 checks and the rule for names. */
+/* key.c: the rule for names. */
 #include "tracker/event/key.h"
 
 #include <string.h>
 
+#include "tracker/base/utf8.h"
 #include "tracker/event/limits.h"
-
-static const char replacement[] = "\xef\xbf\xbd";
-
-/* Bytes of the well-formed character at p (n > 0 bytes left), 0 when it is malformed. */
-static size_t utf8_step(const unsigned char *p, size_t n)
-{
-	size_t len;
-	unsigned lo = 0x80, hi = 0xbf;
-
-	if (p[0] < 0x80)
-		return 1;
-	if (p[0] < 0xc2 || p[0] > 0xf4)
-		return 0;
-	len = p[0] < 0xe0 ? 2 : p[0] < 0xf0 ? 3 : 4;
-	if (n < len)
-		return 0;
-	if (p[0] == 0xe0)
-		lo = 0xa0; /* shorter forms exist below */
-	else if (p[0] == 0xed)
-		hi = 0x9f; /* surrogates */
-	else if (p[0] == 0xf0)
-		lo = 0x90;
-	else if (p[0] == 0xf4)
-		hi = 0x8f; /* beyond U+10FFFF */
-	if (p[1] < lo || p[1] > hi)
-		return 0;
-	for (size_t i = 2; i < len; i++)
-		if (p[i] < 0x80 || p[i] > 0xbf)
-			return 0;
-	return len;
-}
-
-bool key_utf8_valid(const char *text, size_t len)
-{
-	const unsigned char *p = (const unsigned char *)text;
-
-	for (size_t at = 0, step; at < len; at += step) {
-		step = utf8_step(p + at, len - at);
-		if (!step)
-			return false;
-	}
-	return true;
-}
 
 const char *key_check(const char *key, size_t len)
 {
@@ -67,20 +25,10 @@ const char *key_check(const char *key, size_t len)
 	return chars > LIMIT_key_chars ? "is longer than 250 characters" : NULL;
 }
 
-size_t key_utf8_copy(char *to, size_t cap, const char *text, size_t len, bool *ret_cut)
+void key_show(char to[KEY_SHOWN_BYTES], const char *key)
 {
-	const unsigned char *p = (const unsigned char *)text;
-	size_t at = 0, out = 0, step, add;
-
-	for (; at < len; at += step ? step : 1, out += add) {
-		step = utf8_step(p + at, len - at);
-		add = step ? step : sizeof(replacement) - 1;
-		if (out + add >= cap)
-			break;
-		memcpy(to + out, step ? text + at : replacement, add);
-	}
-	to[out] = '\0';
-	if (ret_cut)
-		*ret_cut = at < len;
-	return out;
+	utf8_copy(to, KEY_SHOWN_BYTES, key ? key : "", key ? strnlen(key, 2 * KEY_SHOWN_BYTES) : 0, NULL);
+	for (char *p = to; *p; p++)
+		if ((unsigned char)*p < 0x20 || *p == 0x7f)
+			*p = '?';
 }

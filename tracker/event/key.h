@@ -1,5 +1,5 @@
-/* key.h: what may name a series, param, tag or environment entry, and text hygiene. The same rule holds for the
- * library and for everything that the server takes in. */
+/* key.h: what may name a series, param, tag or environment entry. The same rule holds for the library
+ * and for everything that the server takes in. */
 #ifndef DPT_EVENT_KEY_H
 #define DPT_EVENT_KEY_H
 
@@ -10,11 +10,9 @@
  * them a control character. */
 const char *key_check(const char *key, size_t len);
 
-/* Whole, shortest-form UTF-8 without surrogates. */
-bool key_utf8_valid(const char *text, size_t len);
+#define KEY_SHOWN_BYTES 96u
 
-/* Copies at most cap - 1 bytes of text as valid UTF-8 (what is not becomes U+FFFD; never cuts a character) and ends it
- * with NUL; returns the length. *ret_cut (may be NULL) tells whether something was left out. */
-size_t key_utf8_copy(char *to, size_t cap, const char *text, size_t len, bool *ret_cut);
+/* The beginning of a key that may hold anything (NULL: ""), fit for a line of text. */
+void key_show(char to[KEY_SHOWN_BYTES], const char *key);
 
 #endif

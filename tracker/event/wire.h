@@ -100,6 +100,12 @@ static inline struct event_text wire_text(const struct wire_field *f)
 	return (struct event_text){ (const char *)f->bytes.at, (size_t)(f->bytes.end - f->bytes.at) };
 }
 
+/* Empty when the field is of another type. */
+static inline struct event_span wire_span(const struct wire_field *f)
+{
+	return f->type == WIRE_BYTES ? f->bytes : (struct event_span){ NULL, NULL };
+}
+
 static inline int64_t wire_zigzag(uint64_t v)
 {
 	return (int64_t)(v >> 1 ^ (~(v & 1) + 1));

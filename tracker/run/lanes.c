@@ -5,7 +5,9 @@
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdlib.h>
-#include <time.h>
+
+#include "tracker/base/clock.h"
+#include "tracker/base/cond.h"
 
 #define LANES 256u
 #define CHUNK_POINTS 1024u
@@ -45,16 +47,12 @@ struct lanes {
 struct lanes *lanes_new(size_t capacity_points)
 {
 	struct lanes *l = aligned_alloc(CACHE_LINE_BYTES, sizeof(*l));
-	pthread_condattr_t attr;
 
 	if (!l)
 		return NULL;
 	*l = (struct lanes){ .room = capacity_points / CHUNK_POINTS };
 	pthread_mutex_init(&l->lock, NULL);
-	pthread_condattr_init(&attr);
-	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
-	pthread_cond_init(&l->woken, &attr);
-	pthread_condattr_destroy(&attr);
+	cond_init(&l->woken);
 	for (unsigned i = 0; i < LANES; i++)
 		pthread_mutex_init(&l->lane[i].lock, NULL);
 	return l;
@@ -173,19 +171,11 @@ bool lanes_push(struct lanes *l, const struct point *p)
 
 void lanes_wait(struct lanes *l, double wait_s)
 {
-	struct timespec until;
-	int rc = 0;
+	double until_s = clock_mono_s() + wait_s;
 
-	clock_gettime(CLOCK_MONOTONIC, &until);
-	if (wait_s > 0) {
-		int64_t ns = until.tv_nsec + (int64_t)(wait_s * 1e9);
-
-		until.tv_sec += ns / 1000000000;
-		until.tv_nsec = ns % 1000000000;
-	}
 	pthread_mutex_lock(&l->lock);
-	while (!l->wake && !rc)
-		rc = pthread_cond_timedwait(&l->woken, &l->lock, &until);
+	while (!l->wake && cond_wait_until(&l->woken, &l->lock, until_s))
+		;
 	l->wake = false;
 	l->granted = 0;
 	pthread_mutex_unlock(&l->lock);

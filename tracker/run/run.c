@@ -1,52 +1,21 @@
-/* run.c: the public functions of dptrack.h. Validates and copies what comes in; the work is done by the writer thread
- * and the uplink. */
+/* run.c: a run from its opening to its close: makes the parts, joins them and ends them in order; and finds a run for
+ * who wants to reopen it. The work is done by the writer thread and the uplink; must not know what is logged. */
 #include "tracker/dptrack.h"
 
-#include <math.h>
-#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 
-#include "tracker/base/arena.h"
-#include "tracker/base/clock.h"
 #include "tracker/base/err.h"
-#include "tracker/event/key.h"
 #include "tracker/event/limits.h"
-#include "tracker/run/folder.h"
-#include "tracker/run/journal.h"
-#include "tracker/run/keys.h"
-#include "tracker/run/lanes.h"
 #include "tracker/run/names.h"
-#include "tracker/run/records.h"
-#include "tracker/run/warn.h"
+#include "tracker/run/opts.h"
+#include "tracker/run/run_inside.h"
 #include "tracker/run/writer.h"
-#include "tracker/sink/uplink.h"
 
 #define CLOSE_WAIT_S 10.0
 #define PAGE_BYTES 4096u
-#define SHOWN_BYTES 96u /* of a bad key in a warning */
-
-struct dptrack_run {
-	/* 1 in the process that opened the run; the page reads as 0 in a child of fork(). */
-	_Atomic(int) *here;
-	struct arena *arena;
-	struct folder folder;
-	char id[NAMES_ID_BYTES];
-	int rank;   /* EVENT_RANK_LAUNCHER for the launcher */
-	int series; /* rank of the series that dptrack_log writes */
-	int segment;
-	double close_wait_s;
-	struct keys *keys;
-	struct lanes *lanes;
-	struct records *records;
-	struct warn *warn;
-	struct journal *journal;
-	struct uplink *uplink;
-	struct writer *writer;
-	_Atomic(uint64_t) dropped;
-};
 
 static int fail(struct dptrack_error *error, const struct err *err)
 {
@@ -57,50 +26,7 @@ static int fail(struct dptrack_error *error, const struct err *err)
 	return err->code;
 }
 
-static bool usable(const struct dptrack_run *run)
-{
-	return run && atomic_load_explicit(run->here, memory_order_relaxed);
-}
-
 /* ---- open ---- */
-
-static int check_name(const char *what, const char *name, struct err *err)
-{
-	size_t chars = 0;
-
-	if (!name)
-		return 0;
-	if (!key_utf8_valid(name, strlen(name)))
-		return err_set(err, ERR_USAGE, "%s is not valid UTF-8", what);
-	for (const char *p = name; *p; p++) {
-		chars += ((unsigned char)*p & 0xc0) != 0x80;
-		if ((unsigned char)*p < 0x20 || *p == 0x7f)
-			return err_set(err, ERR_USAGE, "%s holds a control character", what);
-	}
-	if (!chars || chars > LIMIT_name_chars)
-		return err_set(err, ERR_USAGE, "%s has %zu characters; 1 to %d are allowed", what, chars,
-			       LIMIT_name_chars);
-	return 0;
-}
-
-static int check_opts(const struct dptrack_run_opts *o, struct err *err)
-{
-	int rc = check_name("the experiment's name", o->experiment, err);
-
-	if (!rc)
-		rc = check_name("the run's name", o->run_name, err);
-	if (rc)
-		return rc;
-	if (o->run_id && !names_is_id(o->run_id))
-		return err_set(err, ERR_USAGE, "run id \"%.64s\" is not 32 lower-case hex digits", o->run_id);
-	if (o->reopen && !o->run_id)
-		return err_set(err, ERR_USAGE, "reopening a run needs its run_id");
-	if (o->rank < 0 || o->rank > LIMIT_rank || o->world_size < 0 || o->world_size > LIMIT_rank + 1)
-		return err_set(err, ERR_USAGE, "rank %d of %d is out of range", o->rank, o->world_size);
-	if (o->segment < 0 || o->segment > LIMIT_segment)
-		return err_set(err, ERR_USAGE, "segment %d is out of range", o->segment);
-	return 0;
-}
 
 static int open_here_page(struct dptrack_run *run, struct err *err)
 {
@@ -125,8 +51,8 @@ static int open_folder(struct dptrack_run *run, const struct dptrack_run_opts *o
 		return err_set(err, ERR_IO, "the system gives no random numbers");
 	names_from_id(made, run->id);
 	rc = folder_open(&run->folder, run->arena,
-			 &(struct folder_opts){ .runs_dir = o->runs_dir ? o->runs_dir : "runs",
-						.experiment = o->experiment ? o->experiment : "default",
+			 &(struct folder_opts){ .runs_dir = opts_runs_dir(o),
+						.experiment = opts_experiment(o),
 						.run_name = o->run_name ? o->run_name : made,
 						.run_id = run->id,
 						.must_exist = o->reopen || (o->run_id && o->segment > 0) },
@@ -234,7 +160,7 @@ int dptrack_run_open(struct dptrack_run **ret, const struct dptrack_run_opts *op
 	struct err err = ERR_INIT;
 	int rc;
 
-	rc = run ? check_opts(o, &err) : err_set(&err, ERR_NOMEM, "out of memory");
+	rc = run ? opts_check(o, &err) : err_set(&err, ERR_NOMEM, "out of memory");
 	if (rc)
 		goto out;
 	run->rank = o->role == DPTRACK_LAUNCHER ? EVENT_RANK_LAUNCHER : o->rank;
@@ -275,14 +201,14 @@ out:
 static int find_run(struct dptrack_found *ret, const struct dptrack_run_opts *o, struct arena *arena, struct err *err)
 {
 	struct folder f;
-	int rc = check_opts(o, err);
+	int rc = opts_check(o, err);
 
 	if (!rc && !o->run_id && !o->run_name)
 		rc = err_set(err, ERR_USAGE, "looking for a run needs its id or its name");
 	if (!rc)
 		rc = folder_find(&f, ret->id, arena,
-				 &(struct folder_opts){ .runs_dir = o->runs_dir ? o->runs_dir : "runs",
-							.experiment = o->experiment ? o->experiment : "default",
+				 &(struct folder_opts){ .runs_dir = opts_runs_dir(o),
+							.experiment = opts_experiment(o),
 							.run_name = o->run_name,
 							.run_id = o->run_id,
 							.must_exist = o->run_id != NULL },
@@ -335,12 +261,12 @@ int dptrack_run_close(struct dptrack_run *run, enum dptrack_status status)
 
 	if (!run)
 		return 0;
-	if (!usable(run))
+	if (!run_usable(run))
 		return DPTRACK_FORKED;
 	if ((unsigned)status > DPTRACK_SCHEDULED)
 		status = DPTRACK_RUNNING;
 	rc = writer_stop(run->writer, (enum event_status)status, &lost, &err);
-	if (rc)
+	if (lost || rc == ERR_BUSY) /* the rest has been told already */
 		warn_post(run->warn, WARN_DISK, "%s; %llu points or more were lost", err.text, (unsigned long long)lost);
 	if (rc == ERR_BUSY) { /* the writer thread still uses the run: it stays */
 		warn_deliver(run->warn, true);
@@ -357,7 +283,7 @@ int dptrack_run_close(struct dptrack_run *run, enum dptrack_status status)
 
 int dptrack_flush(struct dptrack_run *run, double wait_s)
 {
-	if (!usable(run))
+	if (!run_usable(run))
 		return DPTRACK_FORKED;
 	return writer_flush(run->writer, wait_s) ? DPTRACK_IO : 0;
 }
@@ -392,207 +318,4 @@ int dptrack_draw_id(char ret[33])
 uint64_t dptrack_dropped(const struct dptrack_run *run)
 {
 	return atomic_load(&run->dropped);
-}
-
-/* ---- points ---- */
-
-/* The beginning of a key that may hold anything, fit for a line of text. */
-static void show_key(char to[SHOWN_BYTES], const char *key)
-{
-	key_utf8_copy(to, SHOWN_BYTES, key ? key : "", key ? strnlen(key, 2 * SHOWN_BYTES) : 0, NULL);
-	for (char *p = to; *p; p++)
-		if ((unsigned char)*p < 0x20 || *p == 0x7f)
-			*p = '?';
-}
-
-static int refuse_key(struct dptrack_run *run, const char *key, int rc, const char *why)
-{
-	char shown[SHOWN_BYTES];
-
-	atomic_fetch_add_explicit(&run->dropped, 1, memory_order_relaxed);
-	show_key(shown, key);
-	if (rc == ERR_USAGE)
-		warn_post(run->warn, WARN_KEY, "points of series \"%s\" are lost: the key %s", shown, why);
-	else
-		warn_post(run->warn, WARN_KEY, "points of series \"%s\" are lost: the run has %d series already", shown,
-			  LIMIT_keys_per_run);
-	return rc;
-}
-
-static int push(struct dptrack_run *run, const char *key, struct point *p)
-{
-	const char *why = "";
-	int rc = keys_get(run->keys, key, &p->key, &why);
-
-	if (rc)
-		return refuse_key(run, key, rc, why);
-	if (lanes_push(run->lanes, p))
-		return 0;
-	atomic_fetch_add_explicit(&run->dropped, 1, memory_order_relaxed);
-	return DPTRACK_LIMIT;
-}
-
-int dptrack_log(struct dptrack_run *run, int64_t step, const char *key, double value)
-{
-	if (!usable(run))
-		return DPTRACK_FORKED;
-	return push(run, key,
-		    &(struct point){ .wall_time = clock_wall_s(), .value = value, .step = step, .rank = run->series });
-}
-
-int dptrack_log_rank(struct dptrack_run *run, int rank, int64_t step, const char *key, double value)
-{
-	if (!usable(run))
-		return DPTRACK_FORKED;
-	return dptrack_log_at(run, rank, step, key, value, clock_wall_s());
-}
-
-int dptrack_log_at(struct dptrack_run *run, int rank, int64_t step, const char *key, double value, double wall_time)
-{
-	if (!usable(run))
-		return DPTRACK_FORKED;
-	if (rank < EVENT_RANK_RUN || rank > LIMIT_rank || isnan(wall_time)) {
-		atomic_fetch_add_explicit(&run->dropped, 1, memory_order_relaxed);
-		warn_post(run->warn, WARN_KEY, "points are lost: rank %d or their time is out of range", rank);
-		return DPTRACK_USAGE;
-	}
-	return push(run, key,
-		    &(struct point){ .wall_time = wall_time, .value = value, .step = step, .rank = rank });
-}
-
-/* ---- everything else ---- */
-
-static int refuse(struct dptrack_run *run, const char *what, const char *key, int rc)
-{
-	if (rc == ERR_EXISTS)
-		warn_post(run->warn, WARN_PARAM, "%s \"%s\" has another value already; the first one stays", what, key);
-	else if (rc)
-		warn_post(run->warn, WARN_PARAM, "%s \"%s\" is lost: too many are set or waiting", what, key);
-	return rc;
-}
-
-static int check_key(struct dptrack_run *run, const char *what, const char *key)
-{
-	const char *why = key_check(key ? key : "", key ? strlen(key) : 0);
-	char shown[SHOWN_BYTES];
-
-	if (!why)
-		return 0;
-	show_key(shown, key);
-	warn_post(run->warn, WARN_PARAM, "%s \"%s\" is lost: the key %s", what, shown, why);
-	return DPTRACK_USAGE;
-}
-
-/* Valid UTF-8 of at most cap bytes in the caller's storage. */
-static struct event_text clean(struct dptrack_run *run, const char *what, const char *value, char *to, size_t cap)
-{
-	bool cut;
-	size_t n = key_utf8_copy(to, cap, value ? value : "", value ? strlen(value) : 0, &cut);
-
-	if (cut)
-		warn_post(run->warn, WARN_CUT, "%s is longer than %zu bytes and was cut", what, cap - 1);
-	return (struct event_text){ to, n };
-}
-
-static int add_param(struct dptrack_run *run, const char *key, struct encode_param *p)
-{
-	int rc;
-
-	if (!usable(run))
-		return DPTRACK_FORKED;
-	rc = check_key(run, "param", key);
-	if (rc)
-		return rc;
-	p->key = (struct event_text){ key, strlen(key) };
-	return refuse(run, "param", key, records_param(run->records, p));
-}
-
-static int add_text_param(struct dptrack_run *run, const char *key, const char *value, bool segment)
-{
-	char text[LIMIT_value_bytes + 1];
-	struct encode_param p = { .type = EVENT_TYPE_TEXT, .segment = segment };
-
-	if (!usable(run))
-		return DPTRACK_FORKED;
-	p.text = clean(run, "the value of a param", value, text, sizeof(text));
-	return add_param(run, key, &p);
-}
-
-int dptrack_param(struct dptrack_run *run, const char *key, const char *value)
-{
-	return add_text_param(run, key, value, false);
-}
-
-int dptrack_segment_param(struct dptrack_run *run, const char *key, const char *value)
-{
-	return add_text_param(run, key, value, true);
-}
-
-int dptrack_param_f64(struct dptrack_run *run, const char *key, double value)
-{
-	return add_param(run, key, &(struct encode_param){ .type = EVENT_TYPE_F64, .value = value });
-}
-
-int dptrack_param_i64(struct dptrack_run *run, const char *key, int64_t value)
-{
-	return add_param(run, key, &(struct encode_param){ .type = EVENT_TYPE_I64, .integer = value });
-}
-
-int dptrack_param_bool(struct dptrack_run *run, const char *key, bool value)
-{
-	return add_param(run, key, &(struct encode_param){ .type = EVENT_TYPE_BOOL, .integer = value });
-}
-
-static int add_pair(struct dptrack_run *run, enum record_pair kind, const char *key, const char *value)
-{
-	const char *what = kind == RECORD_TAG ? "tag" : "environment entry";
-	char text[LIMIT_value_bytes + 1];
-	int rc;
-
-	if (!usable(run))
-		return DPTRACK_FORKED;
-	rc = check_key(run, what, key);
-	if (rc)
-		return rc;
-	return refuse(run, what, key,
-		      records_pair(run->records, kind, (struct event_text){ key, strlen(key) },
-				   clean(run, "the value of a tag", value, text, sizeof(text))));
-}
-
-int dptrack_tag(struct dptrack_run *run, const char *key, const char *value)
-{
-	return add_pair(run, RECORD_TAG, key, value);
-}
-
-int dptrack_environment(struct dptrack_run *run, const char *key, const char *value)
-{
-	return add_pair(run, RECORD_ENV, key, value);
-}
-
-int dptrack_note(struct dptrack_run *run, const char *markdown)
-{
-	char *text;
-	int rc;
-
-	if (!usable(run))
-		return DPTRACK_FORKED;
-	text = malloc(LIMIT_note_bytes + 1);
-	if (!text)
-		return DPTRACK_NOMEM;
-	rc = records_note(run->records, clean(run, "the note", markdown, text, LIMIT_note_bytes + 1));
-	free(text);
-	return refuse(run, "note", "", rc);
-}
-
-int dptrack_set_status(struct dptrack_run *run, enum dptrack_status status, const char *reason)
-{
-	char text[LIMIT_reason_bytes + 1];
-
-	if (!usable(run))
-		return DPTRACK_FORKED;
-	if ((unsigned)status > DPTRACK_SCHEDULED)
-		return DPTRACK_USAGE;
-	return refuse(run, "status", "",
-		      records_status(run->records, (enum event_status)status,
-				     clean(run, "the reason of a status", reason, text, sizeof(text))));
 }

@@ -11,6 +11,7 @@
 #include "tracker/base/clock.h"
 
 #define SYNC_S 1.0
+#define REMOVED "the journal was removed while it was being written"
 #define SLOW_SHARE 10.0 /* rest this many times as long as a sync took */
 
 struct syncer {
@@ -21,6 +22,7 @@ struct syncer {
 	int fd; /* to sync; -1: none */
 	bool stop;
 	double due_s;
+	bool removed; /* the file that was synced last has no name any more */
 };
 
 static void sync_file(struct syncer *s, int fd)
@@ -28,11 +30,13 @@ static void sync_file(struct syncer *s, int fd)
 	struct err err = ERR_INIT;
 	struct stat st;
 
+	s->removed = false;
 	if (fdatasync(fd)) {
 		err_set_errno(&err, errno, "cannot sync the journal");
 		warn_post(s->warn, WARN_SYNC, "%s", err.text);
 	} else if (!fstat(fd, &st) && !st.st_nlink) {
-		warn_post(s->warn, WARN_SYNC, "the journal was removed while it was being written");
+		s->removed = true;
+		warn_post(s->warn, WARN_SYNC, REMOVED);
 	}
 }
 
@@ -106,8 +110,10 @@ void syncer_post(struct syncer *s, int fd)
 	pthread_mutex_unlock(&s->lock);
 }
 
-void syncer_stop(struct syncer *s, int fd)
+int syncer_stop(struct syncer *s, int fd, struct err *err)
 {
+	int rc;
+
 	pthread_mutex_lock(&s->lock);
 	while (s->fd >= 0)
 		pthread_cond_wait(&s->changed, &s->lock);
@@ -118,5 +124,7 @@ void syncer_stop(struct syncer *s, int fd)
 	pthread_join(s->thread, NULL);
 	pthread_cond_destroy(&s->changed);
 	pthread_mutex_destroy(&s->lock);
+	rc = s->removed ? err_set(err, ERR_IO, REMOVED) : 0;
 	free(s);
+	return rc;
 }

@@ -8,6 +8,7 @@
 #include <time.h>
 
 #include "tracker/base/clock.h"
+#include "tracker/base/cond.h"
 #include "tracker/event/encode.h"
 #include "tracker/run/keys.h"
 #include "tracker/run/syncer.h"
@@ -39,6 +40,7 @@ struct writer {
 	uint64_t heartbeats, dropped_said, lost;
 	int64_t last_step;
 	struct err err;
+	int sync_rc; /* of the last sync, after the end */
 };
 
 static void add_point(struct writer *w, const struct point *p)
@@ -189,6 +191,7 @@ static void give_up(struct writer *w)
 static void *writer_main(void *arg)
 {
 	struct writer *w = arg;
+	struct err sync_err = ERR_INIT;
 	bool stop = false, whole = false;
 
 	while (!stop || !whole) {
@@ -212,14 +215,15 @@ static void *writer_main(void *arg)
 		sync_if_due(w);
 		warn_deliver(w->o.warn, false);
 	}
-	syncer_stop(w->syncer, journal_dup(w->o.journal));
+	w->sync_rc = syncer_stop(w->syncer, journal_dup(w->o.journal), &sync_err);
+	if (!w->stuck)
+		w->err = sync_err;
 	return NULL;
 }
 
 int writer_start(struct writer **ret, const struct writer_opts *opts, struct err *err)
 {
 	struct writer *w = calloc(1, sizeof(*w));
-	pthread_condattr_t attr;
 	sigset_t all, before;
 	int rc;
 
@@ -233,16 +237,13 @@ int writer_start(struct writer **ret, const struct writer_opts *opts, struct err
 	w->o = *opts;
 	w->heartbeat_s = clock_mono_s() + HEARTBEAT_S;
 	pthread_mutex_init(&w->lock, NULL);
-	pthread_condattr_init(&attr);
-	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
-	pthread_cond_init(&w->flushed, &attr);
-	pthread_condattr_destroy(&attr);
+	cond_init(&w->flushed);
 	sigfillset(&all); /* signals belong to the host program's threads */
 	pthread_sigmask(SIG_SETMASK, &all, &before);
 	rc = pthread_create(&w->thread, NULL, writer_main, w);
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
 	if (rc) {
-		syncer_stop(w->syncer, -1);
+		syncer_stop(w->syncer, -1, NULL);
 		free(w);
 		return err_set_errno(err, rc, "cannot start the writer thread");
 	}
@@ -252,20 +253,15 @@ int writer_start(struct writer **ret, const struct writer_opts *opts, struct err
 
 int writer_flush(struct writer *w, double wait_s)
 {
-	struct timespec until;
+	double until_s = clock_mono_s() + wait_s;
 	uint64_t wanted;
-	int64_t ns;
-	int rc = 0;
+	int rc;
 
-	clock_gettime(CLOCK_MONOTONIC, &until);
-	ns = until.tv_nsec + (int64_t)((wait_s > 0 ? wait_s : 0) * 1e9);
-	until.tv_sec += ns / 1000000000;
-	until.tv_nsec = ns % 1000000000;
 	pthread_mutex_lock(&w->lock);
 	wanted = ++w->flush_wanted;
 	lanes_wake(w->o.lanes);
-	while (w->flush_done < wanted && !rc)
-		rc = pthread_cond_timedwait(&w->flushed, &w->lock, &until);
+	while (w->flush_done < wanted && cond_wait_until(&w->flushed, &w->lock, until_s))
+		;
 	rc = w->flush_done < wanted ? ERR_BUSY : 0;
 	pthread_mutex_unlock(&w->lock);
 	return rc;
@@ -292,7 +288,7 @@ int writer_stop(struct writer *w, enum event_status status, uint64_t *ret_lost, 
 	lanes_wake(w->o.lanes);
 	if (!join_in_time(w))
 		return err_set(err, ERR_BUSY, "the disk of %s does not answer", journal_path(w->o.journal));
-	if (w->stuck) {
+	if (w->stuck || w->sync_rc) {
 		rc = w->err.code;
 		err_set(err, rc, "%s", w->err.text);
 	}

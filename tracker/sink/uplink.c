@@ -6,9 +6,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "tracker/base/clock.h"
+#include "tracker/base/cond.h"
 #include "tracker/sink/http.h"
 #include "tracker/sink/sender.h"
 
@@ -55,14 +55,6 @@ static void uplink_free(struct uplink *u)
 	pthread_cond_destroy(&u->changed);
 	pthread_mutex_destroy(&u->lock);
 	free(u);
-}
-
-/* With the lock held; until the mono time, a change, or both. */
-static void wait_until(struct uplink *u, double until_s)
-{
-	struct timespec t = { (time_t)until_s, (long)((until_s - (double)(time_t)until_s) * 1e9) };
-
-	pthread_cond_timedwait(&u->changed, &u->lock, &t);
 }
 
 /* With the lock held: how much is waiting, and in which journal first. */
@@ -172,7 +164,7 @@ static bool wait_for_work(struct uplink *u, double next_s, bool backing_off, uns
 			due_s = now;
 		if (waiting && now >= due_s)
 			return true;
-		wait_until(u, !waiting ? now + IDLE_S : u->stop && u->deadline_s < due_s ? u->deadline_s : due_s);
+		cond_wait_until(&u->changed, &u->lock, !waiting ? now + IDLE_S : u->stop && u->deadline_s < due_s ? u->deadline_s : due_s);
 	}
 }
 
@@ -211,7 +203,6 @@ static int thread_start(struct uplink *u, struct err *err)
 int uplink_start(struct uplink **ret, const struct uplink_opts *opts, struct err *err)
 {
 	struct uplink *u = calloc(1, sizeof(*u));
-	pthread_condattr_t attr;
 	int rc;
 
 	if (!u)
@@ -219,10 +210,7 @@ int uplink_start(struct uplink **ret, const struct uplink_opts *opts, struct err
 	u->o = *opts;
 	snprintf(u->run_id, sizeof(u->run_id), "%s", opts->run_id);
 	pthread_mutex_init(&u->lock, NULL);
-	pthread_condattr_init(&attr);
-	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
-	pthread_cond_init(&u->changed, &attr);
-	pthread_condattr_destroy(&attr);
+	cond_init(&u->changed);
 	rc = http_open(&u->http, opts->url, opts->token, err);
 	if (!rc)
 		rc = thread_start(u, err);
@@ -286,7 +274,7 @@ void uplink_adopt(struct uplink *u, const char *path, const char *writer_id, uin
 static bool wait_ended(struct uplink *u, double until_s)
 {
 	while (!u->ended && clock_mono_s() < until_s)
-		wait_until(u, until_s);
+		cond_wait_until(&u->changed, &u->lock, until_s);
 	return u->ended;
 }
 

@@ -23,6 +23,7 @@ struct comm_ops {
 	int (*barrier)(struct comm *c, struct err *err);
 	/* Collective, same size everywhere: a buffer that collectives use without copying. Lives until close. */
 	int (*alloc)(struct comm *c, size_t bytes, void **ret, struct err *err);
+	void (*limit)(struct comm *c, double seconds); /* of later waits for a rank, as timeout_s below; between collectives */
 	void (*abort)(struct comm *c); /* any thread: makes every rank's pending and later collectives fail */
 	void (*close)(struct comm *c);
 };
@@ -35,9 +36,12 @@ struct comm { /* first member of each transport's own struct */
 
 int comm_self_open(struct comm **ret, struct err *err); /* world 1 */
 
+/* Memory for one communicator of that many ranks, who inherit the descriptor or are sent it (rendezvous.h). It has no name
+ * and is gone with its last process. The caller's to close once the ranks have opened it. */
+int comm_shm_make(int *ret_fd, int world, struct err *err);
+
 struct comm_shm_opts {
-	const char *name; /* of the job: unique on the node; same for all ranks */
-	int fd;           /* >= 0: memory made by the launcher before the ranks were forked (nothing is left in /dev/shm) */
+	int fd; /* of comm_shm_make */
 	int rank, world;
 	double timeout_s; /* a collective that waits longer fails with ERR_PEER naming the missing rank; 0 = no limit */
 };

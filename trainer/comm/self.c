@@ -68,6 +68,11 @@ static void self_abort(struct comm *c)
 	(void)c;
 }
 
+static void self_limit(struct comm *c, double seconds)
+{
+	(void)c, (void)seconds;
+}
+
 static void self_close(struct comm *c)
 {
 	struct self *s = (struct self *)c;
@@ -89,6 +94,7 @@ static const struct comm_ops self_ops = {
 	.recv = self_recv,
 	.barrier = self_barrier,
 	.alloc = self_alloc,
+	.limit = self_limit,
 	.abort = self_abort,
 	.close = self_close,
 };

@@ -321,17 +321,16 @@ static int shm_send(struct comm *c, const void *data, size_t bytes, int to, stru
 	m = shm_area_mail(a, c->rank, to);
 	for (size_t at = 0; at < bytes; at += SHM_MAIL_BYTES) {
 		size_t n = bytes - at < SHM_MAIL_BYTES ? bytes - at : SHM_MAIL_BYTES;
-		uint32_t sent = atomic_load(&m->sent), taken;
+		uint32_t sent = atomic_load(&m->sent.value), taken;
 
-		while ((taken = atomic_load(&m->taken)) != sent) {
-			int rc = shm_area_wait(a, &m->taken, &m->taken_sleepers, taken, to, err);
+		while ((taken = atomic_load(&m->taken.value)) != sent) {
+			int rc = shm_area_wait(a, &m->taken, taken, to, err);
 
 			if (rc)
 				return rc;
 		}
 		memcpy(m->bytes, (const unsigned char *)data + at, n);
-		atomic_store(&m->sent, sent + 1);
-		shm_area_wake(&m->sent, &m->sent_sleepers);
+		shm_area_count(&m->sent);
 	}
 	return 0;
 }
@@ -346,17 +345,16 @@ static int shm_recv(struct comm *c, void *data, size_t bytes, int from, struct e
 	m = shm_area_mail(a, from, c->rank);
 	for (size_t at = 0; at < bytes; at += SHM_MAIL_BYTES) {
 		size_t n = bytes - at < SHM_MAIL_BYTES ? bytes - at : SHM_MAIL_BYTES;
-		uint32_t taken = atomic_load(&m->taken), sent;
+		uint32_t taken = atomic_load(&m->taken.value), sent;
 
-		while ((sent = atomic_load(&m->sent)) == taken) {
-			int rc = shm_area_wait(a, &m->sent, &m->sent_sleepers, sent, from, err);
+		while ((sent = atomic_load(&m->sent.value)) == taken) {
+			int rc = shm_area_wait(a, &m->sent, sent, from, err);
 
 			if (rc)
 				return rc;
 		}
 		memcpy((unsigned char *)data + at, m->bytes, n);
-		atomic_store(&m->taken, taken + 1);
-		shm_area_wake(&m->taken, &m->taken_sleepers);
+		shm_area_count(&m->taken);
 	}
 	return 0;
 }
@@ -378,6 +376,11 @@ static int shm_alloc(struct comm *c, size_t bytes, void **ret, struct err *err)
 	if (!rc)
 		*ret = a->region[region].base + (size_t)c->rank * a->region[region].stride_bytes;
 	return rc;
+}
+
+static void shm_limit(struct comm *c, double seconds)
+{
+	area_of(c)->timeout_s = seconds;
 }
 
 static void shm_abort(struct comm *c)
@@ -403,6 +406,7 @@ static const struct comm_ops shm_ops = {
 	.recv = shm_recv,
 	.barrier = shm_barrier,
 	.alloc = shm_alloc,
+	.limit = shm_limit,
 	.abort = shm_abort,
 	.close = shm_close,
 };

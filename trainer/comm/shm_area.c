@@ -9,15 +9,14 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "tracker/base/clock.h"
 
-#define SHM_READY 0x64707431u
 #define NAP_S 0.05
+#define NAP_MOST_S 1.0 /* what a nap may count for: after ctrl-Z and fg the others have not been late */
 #define OPEN_WAIT_S 120.0 /* at most, for the other ranks to start */
 #define SPINS_MAX 2000
 
@@ -62,10 +61,16 @@ static void futex_wait(_Atomic uint32_t *word, uint32_t seen, double seconds)
 	syscall(SYS_futex, word, FUTEX_WAIT, seen, &t, NULL, 0);
 }
 
-void shm_area_wake(_Atomic uint32_t *word, _Atomic uint32_t *sleepers)
+void shm_area_wake(struct shm_count *c)
 {
-	if (!sleepers || atomic_load(sleepers))
-		syscall(SYS_futex, word, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
+	syscall(SYS_futex, &c->value, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
+}
+
+void shm_area_count(struct shm_count *c)
+{
+	atomic_fetch_add(&c->value, 1);
+	if (atomic_load(&c->sleepers))
+		shm_area_wake(c);
 }
 
 void shm_area_abort(struct shm_area *a, int culprit)
@@ -76,13 +81,13 @@ void shm_area_abort(struct shm_area *a, int culprit)
 		atomic_compare_exchange_strong(&a->head->culprit, &nobody, culprit);
 	atomic_store(&a->head->aborted, 1);
 	for (int r = 0; r < a->world; r++) {
-		shm_area_wake(&a->head->rank[r].arrived, NULL);
+		shm_area_wake(&a->head->rank[r].arrived);
 		for (int to = 0; to < a->world; to++) {
 			struct shm_mail *m = shm_area_mail(a, r, to);
 
-			if (atomic_load(&m->sent_sleepers) || atomic_load(&m->taken_sleepers)) {
-				shm_area_wake(&m->sent, NULL);
-				shm_area_wake(&m->taken, NULL);
+			if (atomic_load(&m->sent.sleepers) || atomic_load(&m->taken.sleepers)) {
+				shm_area_wake(&m->sent);
+				shm_area_wake(&m->taken);
 			}
 		}
 	}
@@ -124,9 +129,9 @@ static int check_peers(struct shm_area *a, struct err *err)
 }
 
 /* Whether rank `on` has left for good without doing what is waited for. */
-static int check_left(struct shm_area *a, _Atomic uint32_t *word, uint32_t seen, int on, struct err *err)
+static int check_left(struct shm_area *a, const struct shm_count *c, uint32_t seen, int on, struct err *err)
 {
-	if (!atomic_load(&a->head->rank[on].left) || atomic_load(word) != seen)
+	if (!atomic_load(&a->head->rank[on].left) || atomic_load(&c->value) != seen)
 		return 0;
 	return err_set(err, ERR_PEER, "rank %d has ended already", on);
 }
@@ -140,33 +145,34 @@ static void relax(void)
 #endif
 }
 
-int shm_area_wait(struct shm_area *a, _Atomic uint32_t *word, _Atomic uint32_t *sleepers, uint32_t seen, int on,
-		  struct err *err)
+int shm_area_wait(struct shm_area *a, struct shm_count *c, uint32_t seen, int on, struct err *err)
 {
-	double start = 0;
+	double waited_s = 0;
 	int rc;
 
 	for (int i = 0; i < a->spins; i++) {
-		if (atomic_load_explicit(word, memory_order_acquire) != seen)
+		if (atomic_load_explicit(&c->value, memory_order_acquire) != seen)
 			return 0;
 		relax();
 	}
-	while (atomic_load(word) == seen) {
+	while (atomic_load(&c->value) == seen) {
+		double nap_s = clock_mono_s();
+
 		rc = check_peers(a, err);
 		if (!rc)
-			rc = check_left(a, word, seen, on, err);
+			rc = check_left(a, c, seen, on, err);
 		if (rc)
 			return rc;
-		if (start == 0)
-			start = clock_mono_s();
-		if (a->timeout_s > 0 && clock_mono_s() - start > a->timeout_s)
+		if (a->timeout_s > 0 && waited_s > a->timeout_s)
 			return err_set(err, ERR_PEER, "rank %d did not come to meeting %u (%s) within %.0f s", on,
 				       a->meeting,
 				       shm_area_call(a, a->rank)->what ? shm_area_call(a, a->rank)->what : "start",
 				       a->timeout_s);
-		atomic_fetch_add(sleepers, 1);
-		futex_wait(word, seen, NAP_S);
-		atomic_fetch_sub(sleepers, 1);
+		atomic_fetch_add(&c->sleepers, 1);
+		futex_wait(&c->value, seen, NAP_S);
+		atomic_fetch_sub(&c->sleepers, 1);
+		nap_s = clock_mono_s() - nap_s;
+		waited_s += nap_s < NAP_MOST_S ? nap_s : NAP_MOST_S;
 	}
 	return 0;
 }
@@ -180,19 +186,18 @@ int shm_area_meet(struct shm_area *a, const struct shm_call *call, struct err *e
 		own->call[goal & 1] = *call;
 	if (atomic_load(&a->head->aborted))
 		return check_peers(a, err);
-	atomic_store(&own->arrived, goal);
-	shm_area_wake(&own->arrived, &own->sleepers);
+	shm_area_count(&own->arrived); /* to goal */
 	for (int i = 1; i < a->world; i++) {
 		int r = (a->rank + i) % a->world;
 		struct shm_rank *peer = &a->head->rank[r];
 
 		for (;;) {
-			uint32_t seen = atomic_load_explicit(&peer->arrived, memory_order_acquire);
+			uint32_t seen = atomic_load_explicit(&peer->arrived.value, memory_order_acquire);
 			int rc;
 
 			if ((int32_t)(seen - goal) >= 0)
 				break;
-			rc = shm_area_wait(a, &peer->arrived, &peer->sleepers, seen, r, err);
+			rc = shm_area_wait(a, &peer->arrived, seen, r, err);
 			if (rc)
 				return rc;
 		}
@@ -237,8 +242,7 @@ int shm_area_grow(struct shm_area *a, size_t bytes, int *ret_region, struct err 
 	if (rc)
 		return rc;
 	if (a->head->grow_errno)
-		return err_set_errno(err, a->head->grow_errno, "cannot get %zu bytes of shared memory for %d ranks",
-				     each, a->world);
+		return err_set_errno(err, a->head->grow_errno, "cannot get %zu bytes of shared memory", each * (size_t)a->world);
 	rc = map_region(a, at, each, err);
 	if (!rc)
 		*ret_region = a->n_regions - 1;
@@ -271,15 +275,21 @@ static int map_head(struct shm_area *a, struct err *err)
 	return 0;
 }
 
-/* Rank 0's part: the file is new and all zero. */
-static int make_head(struct shm_area *a, struct err *err)
+static void forget_head(struct shm_area *a)
+{
+	if (a->head)
+		munmap(a->head, a->mapped_bytes);
+	a->head = NULL;
+}
+
+/* The file is new and all zero. */
+static int fill_head(struct shm_area *a, struct err *err)
 {
 	size_t bytes = area_bytes(a->world);
-	int rc;
+	int rc = ftruncate(a->fd, (off_t)bytes) ? errno : 0;
 
-	if (ftruncate(a->fd, (off_t)bytes))
-		return err_set_errno(err, errno, "cannot make %zu bytes of shared memory", bytes);
-	rc = posix_fallocate(a->fd, 0, (off_t)(head_bytes(a->world) + (size_t)a->world * SHM_STAGE_BYTES));
+	if (!rc) /* stages too: what is written in every step must not turn out to be missing */
+		rc = posix_fallocate(a->fd, 0, (off_t)(head_bytes(a->world) + (size_t)a->world * SHM_STAGE_BYTES));
 	if (rc)
 		return err_set_errno(err, rc, "cannot get %zu bytes of shared memory", bytes);
 	rc = map_head(a, err);
@@ -291,43 +301,36 @@ static int make_head(struct shm_area *a, struct err *err)
 	for (int r = 0; r < a->world; r++)
 		if (init_alive(&a->head->rank[r].alive))
 			return err_set(err, ERR_UNSUPPORTED, "robust mutexes are not available");
-	atomic_store(&a->head->ready, SHM_READY);
 	return 0;
 }
 
-static bool head_is_ready(struct shm_area *a, struct err *err)
+int comm_shm_make(int *ret_fd, int world, struct err *err)
 {
-	struct stat st;
+	struct shm_area a = { .world = world };
+	int rc;
 
-	if (fstat(a->fd, &st) || (size_t)st.st_size < area_bytes(a->world))
-		return false;
-	if (!a->head && map_head(a, err))
-		return false;
-	return atomic_load(&a->head->ready) == SHM_READY && a->head->world == (uint32_t)a->world;
-}
-
-static void forget_head(struct shm_area *a)
-{
-	if (a->head)
-		munmap(a->head, a->mapped_bytes);
-	a->head = NULL;
+	if (world < 1 || world > SHM_WORLD_MAX)
+		return err_set(err, ERR_USAGE, "%d ranks: shared memory takes 1 to %d", world, SHM_WORLD_MAX);
+	a.fd = memfd_create("dptrain", MFD_CLOEXEC);
+	if (a.fd < 0)
+		return err_set_errno(err, errno, "cannot make shared memory");
+	rc = fill_head(&a, err);
+	forget_head(&a);
+	if (rc) {
+		close(a.fd);
+		return rc;
+	}
+	*ret_fd = a.fd;
+	return 0;
 }
 
 static int enter(struct shm_area *a, struct err *err)
 {
 	struct shm_rank *own = &a->head->rank[a->rank];
 
-	if (pthread_mutex_lock(&own->alive) || atomic_exchange(&own->joined, 1))
+	if (pthread_mutex_trylock(&own->alive) || atomic_exchange(&own->joined, 1))
 		return err_set(err, ERR_EXISTS, "two processes claim rank %d of the job", a->rank);
 	return 0;
-}
-
-static bool all_joined(const struct shm_area *a)
-{
-	for (int r = 0; r < a->world; r++)
-		if (!atomic_load(&a->head->rank[r].joined))
-			return false;
-	return true;
 }
 
 static int first_missing(const struct shm_area *a)
@@ -338,86 +341,15 @@ static int first_missing(const struct shm_area *a)
 	return -1;
 }
 
-/* Whether the name stands for another object than the one that is open: ours is what a crashed job left behind. */
-static bool replaced(const struct shm_area *a, const char *name)
+static int wait_all_joined(struct shm_area *a, double until_s, struct err *err)
 {
-	struct stat now, ours;
-	int fd = shm_open(name, O_RDWR | O_CLOEXEC, 0);
-	bool other;
-
-	if (fd < 0)
-		return !atomic_load(&a->head->go);
-	other = !fstat(fd, &now) && !fstat(a->fd, &ours) && (now.st_ino != ours.st_ino || now.st_dev != ours.st_dev);
-	close(fd);
-	return other;
-}
-
-static int wait_all_joined(struct shm_area *a, double until, const char *unlink_name, struct err *err)
-{
-	while (!all_joined(a)) {
+	while (first_missing(a) >= 0) {
 		int rc = check_peers(a, err);
 
 		if (rc)
 			return rc;
-		if (clock_mono_s() > until)
-			return err_set(err, ERR_PEER, "rank %d of %d did not start in time", first_missing(a),
-				       a->world);
-		clock_sleep_s(0.0005);
-	}
-	if (a->rank == 0) {
-		if (unlink_name)
-			shm_unlink(unlink_name);
-		atomic_store(&a->head->go, 1);
-	}
-	return 0;
-}
-
-/* Rank 0 with a name: whatever bears it is a crashed job's. */
-static int create_named(struct shm_area *a, const char *name, struct err *err)
-{
-	shm_unlink(name);
-	a->fd = shm_open(name, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
-	if (a->fd < 0)
-		return err_set_errno(err, errno, "cannot make shared memory %s", name);
-	return make_head(a, err);
-}
-
-static int join_named(struct shm_area *a, const char *name, double until, struct err *err)
-{
-	bool in = false;
-
-	for (;;) {
-		if (a->fd < 0)
-			a->fd = shm_open(name, O_RDWR | O_CLOEXEC, 0);
-		if (a->fd >= 0 && head_is_ready(a, err)) {
-			if (!in && enter(a, err))
-				return err->code;
-			in = true;
-			if (atomic_load(&a->head->go))
-				return 0;
-		}
-		if (clock_mono_s() > until)
-			return err_set(err, ERR_PEER, "rank 0 did not open the job's shared memory %s in time", name);
-		clock_sleep_s(in ? 0.002 : 0.01);
-		if (a->fd >= 0 && (!a->head || !atomic_load(&a->head->go)) && replaced(a, name)) {
-			if (in)
-				pthread_mutex_unlock(&a->head->rank[a->rank].alive);
-			in = false;
-			forget_head(a);
-			close(a->fd);
-			a->fd = -1;
-		}
-	}
-}
-
-/* The launcher's memory, inherited: rank 0 initialises it, the others wait for that. */
-static int join_inherited(struct shm_area *a, double until, struct err *err)
-{
-	if (a->rank == 0)
-		return make_head(a, err);
-	while (!head_is_ready(a, err)) {
-		if (clock_mono_s() > until)
-			return err_set(err, ERR_PEER, "rank 0 did not start in time");
+		if (clock_mono_s() > until_s)
+			return err_set(err, ERR_PEER, "rank %d of %d did not start in time", first_missing(a), a->world);
 		clock_sleep_s(0.0005);
 	}
 	return 0;
@@ -428,42 +360,38 @@ static int spins_for(int world)
 	return world <= sysconf(_SC_NPROCESSORS_ONLN) ? SPINS_MAX : 0;
 }
 
+static int check_head(const struct shm_area *a, struct err *err)
+{
+	if (a->rank >= 0 && a->rank < a->world && a->head->world == (uint32_t)a->world)
+		return 0;
+	return err_set(err, ERR_USAGE, "rank %d of %d: the shared memory is for %u ranks", a->rank, a->world, a->head->world);
+}
+
 int shm_area_open(struct shm_area *ret, const struct comm_shm_opts *o, struct err *err)
 {
-	struct shm_area a = {
-		.fd = -1, .rank = o->rank, .world = o->world, .timeout_s = o->timeout_s, .spins = spins_for(o->world)
-	};
-	double until = clock_mono_s() + (o->timeout_s > 0 && o->timeout_s < OPEN_WAIT_S ? o->timeout_s : OPEN_WAIT_S);
-	struct err quiet = ERR_INIT;
-	char name[128];
-	bool named = o->fd < 0;
+	struct shm_area a = { .fd = fcntl(o->fd, F_DUPFD_CLOEXEC, 0),
+			      .rank = o->rank,
+			      .world = o->world,
+			      .timeout_s = o->timeout_s,
+			      .spins = spins_for(o->world) };
+	double wait_s = o->timeout_s > 0 && o->timeout_s < OPEN_WAIT_S ? o->timeout_s : OPEN_WAIT_S;
 	int rc;
 
-	if (o->world < 1 || o->world > SHM_WORLD_MAX || o->rank < 0 || o->rank >= o->world)
-		return err_set(err, ERR_USAGE, "rank %d of %d: shared memory takes 1 to %d ranks", o->rank, o->world,
-			       SHM_WORLD_MAX);
-	snprintf(name, sizeof(name), "/dptrain-%s", o->name ? o->name : "job");
-	if (!err)
-		err = &quiet;
-	if (!named)
-		a.fd = fcntl(o->fd, F_DUPFD_CLOEXEC, 0);
-	if (!named && a.fd < 0)
-		return err_set_errno(err, errno, "cannot use the launcher's shared memory");
-	if (!named)
-		rc = join_inherited(&a, until, err);
-	else
-		rc = a.rank == 0 ? create_named(&a, name, err) : join_named(&a, name, until, err);
-	if (!rc && (!named || a.rank == 0))
-		rc = enter(&a, err);
+	if (a.fd < 0)
+		return err_set_errno(err, errno, "cannot use the job's shared memory");
+	rc = map_head(&a, err);
 	if (!rc)
-		rc = wait_all_joined(&a, until, named ? name : NULL, err);
+		rc = check_head(&a, err);
+	if (!rc)
+		rc = enter(&a, err);
 	if (rc) {
-		if (named && a.rank == 0)
-			shm_unlink(name);
-		if (a.head)
-			shm_area_close(&a);
-		else if (a.fd >= 0)
-			close(a.fd);
+		forget_head(&a);
+		close(a.fd);
+		return rc;
+	}
+	rc = wait_all_joined(&a, clock_mono_s() + wait_s, err);
+	if (rc) {
+		shm_area_close(&a);
 		return rc;
 	}
 	*ret = a;
@@ -475,7 +403,7 @@ void shm_area_close(struct shm_area *a)
 	struct shm_rank *own = &a->head->rank[a->rank];
 
 	atomic_store(&own->left, 1);
-	shm_area_wake(&own->arrived, NULL);
+	shm_area_wake(&own->arrived);
 	pthread_mutex_unlock(&own->alive);
 	for (int i = 0; i < a->n_regions; i++)
 		munmap(a->region[i].base, a->region[i].length_bytes);

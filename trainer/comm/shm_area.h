@@ -28,9 +28,13 @@ struct shm_call {	  /* what a rank says of the collective it enters; compared wi
 	uint64_t offset; /* from the rank's part of that region */
 };
 
+struct shm_count { /* what others wait for */
+	_Atomic uint32_t value;
+	_Atomic uint32_t sleepers; /* how many sleep on it */
+};
+
 struct shm_rank {
-	_Alignas(64) _Atomic uint32_t arrived;
-	_Atomic uint32_t sleepers; /* who sleeps on arrived */
+	_Alignas(64) struct shm_count arrived;
 	_Atomic uint32_t joined, left;
 	_Alignas(64) struct shm_call
 		call[2];       /* by the parity of the meeting: the next one's may be written while this is read */
@@ -38,14 +42,12 @@ struct shm_rank {
 };
 
 struct shm_mail {
-	_Alignas(64) _Atomic uint32_t sent, sent_sleepers;
-	_Alignas(64) _Atomic uint32_t taken, taken_sleepers;
+	_Alignas(64) struct shm_count sent;
+	_Alignas(64) struct shm_count taken;
 	_Alignas(64) unsigned char bytes[SHM_MAIL_BYTES];
 };
 
 struct shm_head {
-	_Atomic uint32_t ready; /* SHM_READY once rank 0 has initialised everything */
-	_Atomic uint32_t go;	/* all ranks are in */
 	_Atomic uint32_t aborted;
 	_Atomic int32_t culprit; /* rank that died, -1 */
 	uint32_t world;
@@ -84,10 +86,12 @@ const struct shm_call *shm_area_call(const struct shm_area *a, int r);
 /* Collective: bytes for each rank, zeroed. */
 int shm_area_grow(struct shm_area *a, size_t bytes, int *ret_region, struct err *err);
 
-/* Waits until *word differs from seen; rank `on` is who must change it. */
-int shm_area_wait(struct shm_area *a, _Atomic uint32_t *word, _Atomic uint32_t *sleepers, uint32_t seen, int on,
-		  struct err *err);
-void shm_area_wake(_Atomic uint32_t *word, _Atomic uint32_t *sleepers);
+/* Waits until c differs from seen; rank `on` is who must change it. */
+int shm_area_wait(struct shm_area *a, struct shm_count *c, uint32_t seen, int on, struct err *err);
+
+/* Adds one to what others may wait for, or wakes them without. */
+void shm_area_count(struct shm_count *c);
+void shm_area_wake(struct shm_count *c);
 
 void shm_area_abort(struct shm_area *a, int culprit);
 

@@ -20,7 +20,7 @@ static int read_text(const char *path, struct buf *out, struct err *err)
 
 	if (!f)
 		return err_set(err, ERR_USAGE, "--config %.200s: %s", path, strerror(errno));
-	while ((n = fread(block, 1, sizeof(block), f)) > 0)
+	while (!buf_failed(out) && (n = fread(block, 1, sizeof(block), f)) > 0)
 		buf_add(out, block, n);
 	if (ferror(f))
 		rc = err_set(err, ERR_USAGE, "--config %.200s: %s", path, strerror(errno));

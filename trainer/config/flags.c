@@ -41,6 +41,52 @@ static const struct flag_alias aliases[] = {
 	{ "max_grad_norm", FLAG_clip_grad_norm, NULL },
 };
 
+/* What other programs call it (torchvision, timm, Hugging Face, Lightning, llm.c), where that is no spelling of ours. */
+static const struct {
+	const char *name;
+	enum flag_id id;
+} foreign[] = {
+	{ "arch", FLAG_model },
+	{ "batch", FLAG_batch_size },
+	{ "bs", FLAG_batch_size },
+	{ "checkpoint", FLAG_resume },
+	{ "checkpoint_dir", FLAG_runs_dir },
+	{ "data", FLAG_data_path },
+	{ "data_dir", FLAG_data_path },
+	{ "dataset", FLAG_data_path },
+	{ "device", FLAG_backend },
+	{ "eval_interval", FLAG_eval_steps },
+	{ "eval_only", FLAG_test_only },
+	{ "gpu", FLAG_backend },
+	{ "gradient_accumulation_steps", FLAG_grad_accum_steps },
+	{ "gradient_checkpointing", FLAG_activation_checkpointing },
+	{ "img_size", FLAG_image_size },
+	{ "learning_rate", FLAG_lr },
+	{ "load", FLAG_init_from },
+	{ "log_dir", FLAG_runs_dir },
+	{ "max_iters", FLAG_max_steps },
+	{ "max_length", FLAG_seq_len },
+	{ "mixed_precision", FLAG_precision },
+	{ "name", FLAG_run_name },
+	{ "nproc", FLAG_nproc_per_node },
+	{ "num_epochs", FLAG_epochs },
+	{ "num_train_epochs", FLAG_epochs },
+	{ "num_workers", FLAG_workers },
+	{ "optimizer", FLAG_opt },
+	{ "output_dir", FLAG_runs_dir },
+	{ "pretrained", FLAG_init_from },
+	{ "project", FLAG_experiment },
+	{ "ranks", FLAG_nproc_per_node },
+	{ "resume_from", FLAG_resume },
+	{ "resume_from_checkpoint", FLAG_resume },
+	{ "save_every", FLAG_save_steps },
+	{ "save_interval", FLAG_save_steps },
+	{ "sched", FLAG_lr_scheduler },
+	{ "use_deterministic_algorithms", FLAG_deterministic },
+	{ "weights", FLAG_init_from },
+	{ "world_size", FLAG_nproc_per_node },
+};
+
 static const struct flag_env envs[] = {
 	{ "OMP_NUM_THREADS", FLAG_threads },
 	{ "DPTRACK_URL", FLAG_report_to },
@@ -95,6 +141,16 @@ bool flag_find(const char *name, enum flag_id *ret_id, const struct flag_alias *
 		if (same_name(name, aliases[i].name)) {
 			*ret_id = aliases[i].id;
 			*ret_alias = &aliases[i];
+			return true;
+		}
+	return false;
+}
+
+bool flag_foreign(const char *name, enum flag_id *ret)
+{
+	for (size_t i = 0; i < sizeof(foreign) / sizeof(foreign[0]); i++)
+		if (same_name(name, foreign[i].name)) {
+			*ret = foreign[i].id;
 			return true;
 		}
 	return false;

@@ -45,6 +45,9 @@ const struct flag_env *flag_envs(size_t *ret_n);
 /* The flag or alias of that name ('-' and '_' alike); false when there is none. */
 bool flag_find(const char *name, enum flag_id *ret_id, const struct flag_alias **ret_alias);
 
+/* The flag that other programs call so; false when none is known. For messages. */
+bool flag_foreign(const char *name, enum flag_id *ret);
+
 /* Parses, checks and stores; `label` says where the text stands ("--lr", "run.json: lr"). */
 int flag_store(struct run_config *cfg, enum flag_id id, const char *label, const char *text, struct err *err);
 
@@ -53,6 +56,10 @@ void flag_text(const struct run_config *cfg, enum flag_id id, struct buf *out);
 
 /* Where the value was given, for messages: "--lr", "run.json: lr", "OMP_NUM_THREADS". n bytes at ret. */
 const char *flag_label(const struct run_config *cfg, enum flag_id id, char *ret, size_t n);
+
+/* Whole cores that control groups leave, a large number without a limit: groups is like /proc/self/cgroup, mount where the
+ * groups' files lie. cores.c */
+int config_quota_cores(const char *groups, const char *mount);
 
 /* JSON configuration file; values already given on the command line or in the environment stay. file.c */
 int config_file_read(struct run_config *cfg, const char *path, struct err *err);

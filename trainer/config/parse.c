@@ -41,14 +41,27 @@ bool config_given(const struct run_config *cfg, enum flag_id id)
 	return cfg->origin[id] != ORIGIN_DEFAULT && cfg->origin[id] != ORIGIN_DERIVED;
 }
 
+/* As it is typed: "--batch-size". */
+static const char *spell(const char *name, char *text, size_t n)
+{
+	snprintf(text, n, "--%s", name);
+	for (char *at = text; *at; at++)
+		if (*at == '_')
+			*at = '-';
+	return text;
+}
+
 static int unknown_flag(const struct parse *p, const char *typed, struct err *err)
 {
 	const char *names[FLAG_COUNT + 16], *near;
 	size_t n = 0, n_aliases;
 	const struct flag_alias *a = flag_aliases(&n_aliases);
+	enum flag_id id;
 	char text[80];
-	int len;
 
+	if (flag_foreign(typed + strspn(typed, "-"), &id) && flag_known_to(id, p->cfg->command))
+		return err_set(err, ERR_USAGE, "unknown flag %.80s; here it is %s", typed,
+			       spell(flag_get(id)->name, text, sizeof(text)));
 	for (int i = 0; i < FLAG_COUNT; i++)
 		if (flag_known_to((enum flag_id)i, p->cfg->command))
 			names[n++] = flag_get((enum flag_id)i)->name;
@@ -61,11 +74,7 @@ static int unknown_flag(const struct parse *p, const char *typed, struct err *er
 	if (!near)
 		return err_set(err, ERR_USAGE, "unknown flag %.80s; see `dptrain %s --help`", typed,
 			       commands[p->cfg->command]);
-	len = snprintf(text, sizeof(text), "--%s", near);
-	for (int i = 0; i < len; i++)
-		if (text[i] == '_')
-			text[i] = '-';
-	return err_set(err, ERR_USAGE, "unknown flag %.80s; did you mean %s?", typed, text);
+	return err_set(err, ERR_USAGE, "unknown flag %.80s; did you mean %s?", typed, spell(near, text, sizeof(text)));
 }
 
 static int other_command(const struct parse *p, enum flag_id id, const char *typed, struct err *err)
@@ -183,6 +192,8 @@ static int parse_short(struct parse *p, const char *arg, struct err *err)
 static int parse_command(struct parse *p, struct err *err)
 {
 	const char *word = p->argc > 1 ? p->argv[1] : NULL, *near;
+	char all[200] = "";
+	size_t n = 0;
 
 	p->at = 1;
 	if (!word || *word == '-')
@@ -193,9 +204,15 @@ static int parse_command(struct parse *p, struct err *err)
 			p->at = 2;
 			return 0;
 		}
+	p->cfg->help = !strcmp(word, "help");
+	p->cfg->version = !strcmp(word, "version");
+	if (p->cfg->help || p->cfg->version)
+		return 0;
 	near = config_nearest(word, commands, COMMAND_COUNT);
+	for (int c = 0; c < COMMAND_COUNT && n < sizeof(all); c++)
+		n += (size_t)snprintf(all + n, sizeof(all) - n, "%s%s", c ? ", " : "", commands[c]);
 	return err_set(err, ERR_USAGE, "unknown command '%.60s'; %s%s%s", word, near ? "did you mean " : "there are: ",
-		       near ? near : "train, config, plan, bench, backends", near ? "?" : "");
+		       near ? near : all, near ? "?" : " (a network is given by --model NAME)");
 }
 
 static int parse_arguments(struct parse *p, struct err *err)

@@ -6,6 +6,7 @@
 #include <jansson.h>
 
 #include "trainer/config/flags.h"
+#include "trainer/config/series.h"
 
 #define VALUE_BYTES_MAX (FLAG_TEXT_MAX + 1)
 #define HELP_COLUMN 34
@@ -136,6 +137,25 @@ static void add_flag_help(struct buf *out, enum flag_id id)
 	buf_done(&text);
 }
 
+static void add_series(struct buf *out)
+{
+	static const char *const notes[][2] = {
+		[SERIES_OF_RUN] = { [SERIES_AT_STEP] = "", [SERIES_AT_EPOCH] = "" },
+		[SERIES_OF_RANK] = { [SERIES_AT_STEP] = " (each rank)", [SERIES_AT_EPOCH] = " (each rank, by epoch)" },
+		[SERIES_OF_ROOT] = { [SERIES_AT_STEP] = " (rank 0)", [SERIES_AT_EPOCH] = " (rank 0, by epoch)" },
+	};
+
+	buf_adds(out, "\nSeries of a run, by optimiser step (epoch/*: by epoch), both from 1\n");
+	for (int i = 0; i < SERIES_COUNT; i++) {
+		const struct series *s = series_get((enum series_id)i);
+		char text[200];
+
+		snprintf(text, sizeof(text), "%s%s", s->help, notes[s->of][s->at]);
+		buf_addf(out, "  %-*s", HELP_COLUMN - 2, s->key);
+		add_wrapped(out, text);
+	}
+}
+
 void config_help(enum config_command c, struct buf *out)
 {
 	const char *group = "";
@@ -150,6 +170,8 @@ void config_help(enum config_command c, struct buf *out)
 			buf_addf(out, "\n%s\n", group = f->group);
 		add_flag_help(out, (enum flag_id)i);
 	}
+	if (c == COMMAND_TRAIN)
+		add_series(out);
 	buf_adds(out, "\n'-' and '_' are alike in names; --flag=value and --flag value too. [x] is the default.\n"
 		      "Exit codes: 0 done, 1 failed while running, 2 bad usage or input, 75 preempted after a checkpoint,\n"
 		      "130 interrupted.\n");

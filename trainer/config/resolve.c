@@ -1,10 +1,10 @@
 /* resolve.c: values that follow from others, and combinations that cannot be meant. */
-#include <sched.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "tracker/base/arena.h"
 #include "trainer/config/flags.h"
+#include "trainer/config/series.h"
 
 struct label {
 	char text[300];
@@ -241,36 +241,6 @@ static int resolve_optimiser(struct run_config *cfg, struct err *err)
 	return 0;
 }
 
-/* A container's limit in whole cores (cgroup 2: "<quota> <period>"); INT_MAX-like when there is none. */
-static int quota_cores(void)
-{
-	long long quota, period;
-	FILE *f = fopen("/sys/fs/cgroup/cpu.max", "re");
-	int n = 0;
-
-	if (f) {
-		n = fscanf(f, "%lld %lld", &quota, &period);
-		fclose(f);
-	}
-	return n == 2 && quota > 0 && period > 0 ? (int)((quota + period - 1) / period) : 1 << 20;
-}
-
-static int usable_cores(void)
-{
-	cpu_set_t set;
-	int n = sched_getaffinity(0, sizeof(set), &set) ? 1 : CPU_COUNT(&set);
-	int quota = quota_cores();
-
-	return quota < n ? quota : n;
-}
-
-int config_cores(const struct run_config *cfg)
-{
-	int n = usable_cores() / cfg->local_world;
-
-	return n > 1 ? n : 1;
-}
-
 static void resolve_threads(struct run_config *cfg)
 {
 	if (given(cfg, FLAG_threads))
@@ -289,23 +259,26 @@ static int resolve_weights(struct run_config *cfg, struct err *err)
 	return 0;
 }
 
+static int no_such_series(struct run_config *cfg, struct err *err)
+{
+	const char *keys[SERIES_COUNT], *near;
+	struct label l;
+	size_t n = 0;
+
+	for (int i = 0; i < SERIES_COUNT; i++)
+		if (series_get((enum series_id)i)->best != SERIES_BEST_NONE)
+			keys[n++] = series_get((enum series_id)i)->key;
+	near = config_nearest(cfg->save_best, keys, n);
+	return err_set(err, ERR_USAGE, "%s %.60s: no series to choose by; %s%s%s", say(cfg, FLAG_save_best, &l), cfg->save_best,
+		       near ? "did you mean " : "epoch/val_loss is one", near ? near : "", near ? "?" : "");
+}
+
 static int resolve_checkpoints(struct run_config *cfg, struct err *err)
 {
-	static const char *const series[] = { "epoch/train_loss", "epoch/val_loss", "epoch/top1",    "epoch/top5",
-					      "val/loss",	  "val/top1",	    "val/perplexity" };
-	const size_t n = sizeof(series) / sizeof(series[0]);
-	const char *near = NULL;
 	struct label l;
-	bool known = !cfg->save_best;
 
-	for (size_t i = 0; !known && i < n; i++)
-		known = !strcmp(cfg->save_best, series[i]);
-	if (!known)
-		near = config_nearest(cfg->save_best, series, n);
-	if (!known)
-		return err_set(err, ERR_USAGE, "%s %.60s: no series to choose by; %s%s%s", say(cfg, FLAG_save_best, &l),
-			       cfg->save_best, near ? "did you mean " : "epoch/val_loss is one", near ? near : "",
-			       near ? "?" : "");
+	if (cfg->save_best && !series_best(cfg->save_best))
+		return no_such_series(cfg, err);
 	if (cfg->resume && !strcmp(cfg->resume, "auto") && !cfg->run_name)
 		return err_set(err, ERR_USAGE, "%s: needs the run's name; add --run-name NAME", say(cfg, FLAG_resume, &l));
 	return 0;

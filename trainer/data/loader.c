@@ -8,16 +8,14 @@
 #include <errno.h>
 #include <pthread.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "tracker/base/clock.h"
-#include "trainer/data/fill.h"
-#include "trainer/data/pixels.h"
+#include "tracker/base/cond.h"
+#include "trainer/data/slots.h"
 
-#define CHUNK_NUMBERS 65536
-#define ALIGN_BYTES 64
 #define WORKERS_MAX 1024
 
 struct slot {
@@ -37,16 +35,16 @@ struct loader {
 	struct loader_opts o;
 	struct order order;
 	struct fill fill;
-	size_t sample_bytes, input_slot_bytes; /* of one delivered input, of all inputs of a slot */
-	int64_t capacity, chunk;               /* samples of a slot, of a claim */
+	struct slots size;
 
 	pthread_mutex_t lock;
 	pthread_cond_t work, ready;
 	pthread_t *threads;
+	int n_threads; /* that were started; the caller's to read */
 	int n_begun; /* workers that have taken their hand */
 	int active;  /* of them, those that work ahead: the first ones */
 	bool waiting; /* loader_next is */
-	bool stop;
+	_Atomic bool stop; /* set under lock; looked at without it while a sample is replaced */
 
 	struct slot *slots;
 	void *memory;      /* of all slots, when the loader allocated it */
@@ -57,70 +55,6 @@ struct loader {
 	int current;       /* slot that has unclaimed samples, -1 none */
 	int64_t epoch, step, micro; /* of the next batch to hand out */
 };
-
-static size_t round_up(size_t n)
-{
-	return (n + ALIGN_BYTES - 1) / ALIGN_BYTES * ALIGN_BYTES;
-}
-
-/* Samples of the largest micro-batch. */
-static int64_t capacity_of(const struct sampler *s)
-{
-	struct range first = sampler_part(s, 0, 0);
-	int64_t n = first.end - first.begin;
-
-	return s->micro && s->micro < n ? s->micro : n;
-}
-
-static struct fill fill_of(const struct loader_opts *o)
-{
-	return (struct fill){ .dataset = o->dataset,
-			      .split = o->split,
-			      .dtype = o->dtype,
-			      .augment = o->augment,
-			      .seed = o->sampler.seed };
-}
-
-/* Samples of a claim. */
-static int64_t chunk_of(const struct fill *f)
-{
-	return CHUNK_NUMBERS / (int64_t)(fill_input_bytes(f) / sizeof(int32_t) + 1) + 1;
-}
-
-/* One batch with the caller, one that is ready, and as many as it takes to give every worker a chunk. */
-static int slot_count(const struct loader_opts *o)
-{
-	struct fill f = fill_of(o);
-	int64_t capacity = capacity_of(&o->sampler), chunk = chunk_of(&f);
-	int64_t claims = capacity > chunk ? (capacity + chunk - 1) / chunk : 1; /* of one batch */
-	int64_t n = 3 + (o->workers - 1) / claims;
-
-	return o->slots > 0 ? o->slots : n > 4 ? (int)n : 4;
-}
-
-/* Bytes of the inputs (*ret_inputs) and of everything of one slot; -1 when they overflow. */
-static int slot_bytes(const struct loader_opts *o, size_t *ret_inputs, size_t *ret_all)
-{
-	size_t n = (size_t)capacity_of(&o->sampler), inputs, targets;
-	struct fill f = fill_of(o);
-
-	if (__builtin_mul_overflow(n, fill_input_bytes(&f), &inputs) ||
-	    __builtin_mul_overflow(n, fill_targets(o->dataset) * sizeof(int32_t), &targets) ||
-	    inputs > PTRDIFF_MAX / 4 || targets > PTRDIFF_MAX / 4)
-		return -1;
-	*ret_inputs = round_up(inputs);
-	*ret_all = round_up(inputs) + round_up(targets);
-	return 0;
-}
-
-size_t loader_bytes(const struct loader_opts *o)
-{
-	size_t inputs, all, total;
-
-	if (slot_bytes(o, &inputs, &all) || __builtin_mul_overflow(all, (size_t)slot_count(o), &total))
-		return 0;
-	return total;
-}
 
 /* Moves on to the next micro-batch, step or epoch. */
 static void advance(struct loader *l)
@@ -177,7 +111,7 @@ static void assign(struct loader *l)
 	slot->claimed = slot->done = 0;
 	slot->failed_at = -1;
 	slot->ready_at = l->o.slow_s > 0 ? clock_mono_s() + l->o.slow_s : 0;
-	l->line[(l->line_first + l->line_n++) % slot_count(&l->o)] = n;
+	l->line[(l->line_first + l->line_n++) % l->size.n] = n;
 	l->current = slot->batch.count ? n : -1;
 	advance(l);
 }
@@ -220,7 +154,7 @@ static int fill_one(struct loader *l, struct slot *slot, int64_t i, const struct
 {
 	struct fill_place p = { .index = slot->index[i],
 				.epoch = slot->batch.epoch,
-				.input = slot->inputs + (size_t)i * l->sample_bytes,
+				.input = slot->inputs + (size_t)i * l->size.sample_bytes,
 				.target = slot->targets + (size_t)i * fill_targets(l->o.dataset) };
 	int rc = fill_sample(&l->fill, hand, &p, err);
 
@@ -235,17 +169,15 @@ static int fill_one(struct loader *l, struct slot *slot, int64_t i, const struct
 /* Waits until the slot may be called full, or the loader stops. Under the lock. */
 static void wait_slow(struct loader *l, double until)
 {
-	struct timespec t = { (time_t)until, (long)((until - (double)(time_t)until) * 1e9) };
-
-	while (until > 0 && !l->stop && clock_mono_s() < until)
-		pthread_cond_timedwait(&l->work, &l->lock, &t);
+	while (until > 0 && !l->stop && cond_wait_until(&l->work, &l->lock, until))
+		;
 }
 
 /* Claims a chunk of the current slot and fills it. Called and left with the lock held. */
 static void fill_chunk(struct loader *l, const struct fill_hand *hand)
 {
 	struct slot *slot = &l->slots[l->current];
-	int64_t begin = slot->claimed, end = begin + l->chunk, failed = -1;
+	int64_t begin = slot->claimed, end = begin + l->size.chunk, failed = -1;
 	struct err err = ERR_INIT;
 
 	if (end > slot->batch.count)
@@ -324,7 +256,7 @@ static int take_first(struct loader *l, struct loader_batch *ret, double began, 
 			*err = s->err;
 		return s->err.code;
 	}
-	l->line_first = (l->line_first + 1) % slot_count(&l->o);
+	l->line_first = (l->line_first + 1) % l->size.n;
 	l->line_n--;
 	s->held = true;
 	*ret = s->batch;
@@ -339,13 +271,13 @@ int loader_next(struct loader *l, struct loader_batch *ret, struct err *err)
 
 	pthread_mutex_lock(&l->lock);
 	l->waiting = !first_is_full(l);
-	if (l->waiting && l->active < l->o.workers)
+	if (l->waiting && l->active < l->n_threads)
 		pthread_cond_broadcast(&l->work);
 	while (!first_is_full(l)) {
 		if (!l->line_n && at_end(l))
 			goto out;
 		if (!l->line_n && !l->n_free) {
-			rc = err_set(err, ERR_BUSY, "all %d batches of the loader are held", slot_count(&l->o));
+			rc = err_set(err, ERR_BUSY, "all %d batches of the loader are held", l->size.n);
 			goto out;
 		}
 		if (first_is_open(l))
@@ -374,7 +306,7 @@ void loader_release(struct loader *l, const struct loader_batch *b)
 void loader_set_active(struct loader *l, int n)
 {
 	pthread_mutex_lock(&l->lock);
-	l->active = n < l->o.workers ? n : l->o.workers;
+	l->active = n < l->n_threads ? n : l->n_threads;
 	pthread_cond_broadcast(&l->work);
 	pthread_mutex_unlock(&l->lock);
 }
@@ -402,11 +334,10 @@ static int check_opts(const struct loader_opts *o, struct err *err)
 
 static int allocate(struct loader *l, struct err *err)
 {
-	size_t n = (size_t)slot_count(&l->o), each = 0, bytes = loader_bytes(&l->o);
+	size_t n = (size_t)l->size.n, each = l->size.bytes;
 	char *at = l->o.memory;
 
-	slot_bytes(&l->o, &l->input_slot_bytes, &each);
-	if (!at && posix_memalign(&l->memory, ALIGN_BYTES, bytes))
+	if (!at && posix_memalign(&l->memory, SLOTS_ALIGN_BYTES, n * each))
 		l->memory = NULL;
 	if (!at)
 		at = l->memory;
@@ -425,47 +356,38 @@ static int allocate(struct loader *l, struct err *err)
 	}
 	for (size_t i = 0; i < n; i++, at += each) {
 		l->slots[i].inputs = at;
-		l->slots[i].targets = (int32_t *)(void *)(at + l->input_slot_bytes);
-		l->slots[i].index = calloc((size_t)l->capacity, sizeof(int64_t));
+		l->slots[i].targets = (int32_t *)(void *)(at + l->size.input_bytes);
+		l->slots[i].index = calloc((size_t)l->size.capacity, sizeof(int64_t));
 		l->free_slots[l->n_free++] = (int)(n - 1 - i);
 		if (!l->slots[i].index)
-			return err_set(err, ERR_NOMEM, "no memory for a batch of %lld samples", (long long)l->capacity);
+			return err_set(err, ERR_NOMEM, "no memory for a batch of %lld samples", (long long)l->size.capacity);
 	}
 	return 0;
 }
 
 static int start_workers(struct loader *l, struct err *err)
 {
+	const int wanted = l->o.workers;
 	sigset_t all, before;
-	int rc = 0, n = 0;
+	int rc = 0;
 
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &before);
-	while (!rc && n < l->o.workers) {
-		rc = pthread_create(&l->threads[n], NULL, worker_main, l);
-		n += !rc;
+	while (!rc && l->n_threads < wanted) {
+		rc = pthread_create(&l->threads[l->n_threads], NULL, worker_main, l);
+		l->n_threads += !rc;
 	}
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
-	l->o.workers = n; /* those to join */
-	return rc ? err_set_errno(err, rc, "loader: cannot start worker %d", n + 1) : 0;
-}
-
-static void init_conds(struct loader *l)
-{
-	pthread_condattr_t attr;
-
-	pthread_condattr_init(&attr);
-	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
-	pthread_mutex_init(&l->lock, NULL);
-	pthread_cond_init(&l->work, &attr);
-	pthread_cond_init(&l->ready, &attr);
-	pthread_condattr_destroy(&attr);
+	if (!rc || l->o.fewer)
+		return 0;
+	return err_set_errno(err, rc, "loader: cannot start thread %d of %d; fewer --workers, or larger limits (ulimit -u, -v)",
+			     l->n_threads + 1, wanted);
 }
 
 int loader_open(struct loader **ret, const struct loader_opts *o, struct err *err)
 {
 	struct loader *l;
-	int rc = check_opts(o, err), workers;
+	int rc = check_opts(o, err);
 
 	if (rc)
 		return rc;
@@ -473,26 +395,21 @@ int loader_open(struct loader **ret, const struct loader_opts *o, struct err *er
 	if (!l)
 		return err_set(err, ERR_NOMEM, "out of memory");
 	l->o = *o;
-	l->o.slots = slot_count(o);
 	l->current = -1;
 	l->epoch = o->first_epoch;
 	l->step = o->first_step;
-	l->fill = fill_of(o);
+	slots_measure(&l->size, o); /* which check_opts knows to be possible */
+	l->fill = slots_fill(o);
 	fill_init(&l->fill);
-	l->sample_bytes = fill_input_bytes(&l->fill);
-	l->capacity = capacity_of(&o->sampler);
-	l->chunk = chunk_of(&l->fill);
 	l->active = o->workers;
-	init_conds(l);
-	workers = l->o.workers;
+	pthread_mutex_init(&l->lock, NULL);
+	cond_init(&l->work);
+	cond_init(&l->ready);
 	rc = order_init(&l->order, &o->sampler, err);
 	if (!rc)
 		rc = allocate(l, err);
-	l->o.workers = 0; /* none started yet */
-	if (!rc) {
-		l->o.workers = workers;
+	if (!rc)
 		rc = start_workers(l, err);
-	}
 	if (rc) {
 		loader_close(l);
 		return rc;
@@ -509,11 +426,11 @@ void loader_close(struct loader *l)
 	l->stop = true;
 	pthread_cond_broadcast(&l->work);
 	pthread_mutex_unlock(&l->lock);
-	for (int i = 0; i < l->o.workers; i++)
+	for (int i = 0; i < l->n_threads; i++)
 		pthread_join(l->threads[i], NULL);
 	for (int i = 0; i < l->n_hands; i++)
 		fill_hand_done(&l->fill, &l->hands[i]);
-	for (int i = 0; l->slots && i < l->o.slots; i++)
+	for (int i = 0; l->slots && i < l->size.n; i++)
 		free(l->slots[i].index);
 	order_done(&l->order);
 	pthread_cond_destroy(&l->work);

@@ -24,6 +24,7 @@ struct loader_opts {
 	int rank;
 	enum dtype dtype;     /* of the delivered images: DTYPE_F32 or DTYPE_F64; nothing to token sets */
 	int workers;          /* threads; 0: loader_next does the work itself */
+	bool fewer;           /* makes do with as many threads as the system gives */
 	int slots;            /* batches in flight, those that the caller holds included; 0: enough for all workers, at least 4 */
 	unsigned augment;     /* bits of enum loader_augment */
 	int64_t first_epoch, first_step; /* where to begin, from 0; O(1) but for the epoch's order */

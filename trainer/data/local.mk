@@ -5,7 +5,7 @@ libtrainer_la_SOURCES += trainer/data/dataset.h trainer/data/sampler.h trainer/d
 	trainer/data/tokenizer.h trainer/data/tokenizer.c trainer/data/bpe.h trainer/data/bpe.c trainer/data/merge.h \
 	trainer/data/merge.c trainer/data/words.c trainer/data/unicode.def trainer/data/token_file.h trainer/data/token_file.c \
 	trainer/data/tokenize.h trainer/data/tokenize.c trainer/data/tokens.h trainer/data/tokens.c trainer/data/text.c \
-	trainer/data/sampler.c trainer/data/loader.c trainer/data/fill.h trainer/data/fill.c \
+	trainer/data/sampler.c trainer/data/loader.c trainer/data/slots.c trainer/data/slots.h trainer/data/fill.h trainer/data/fill.c \
 	trainer/data/folder.h trainer/data/folder.c trainer/data/folder_scan.c trainer/data/cifar.c trainer/data/tar.h trainer/data/tar.c \
 	trainer/data/picture.h trainer/data/picture.c trainer/data/resize.h trainer/data/resize.c trainer/data/codec.h trainer/data/simd.h \
 	trainer/data/room.h trainer/data/room.c

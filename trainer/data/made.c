@@ -116,9 +116,13 @@ int dataset_synthetic_open(struct dataset **ret, const struct dataset_synthetic_
 
 int dataset_memory_open(struct dataset **ret, const struct dataset_memory_opts *o, struct err *err)
 {
-	struct made *d = made_new(o->path, o->height, o->width, o->channels);
+	struct made *d;
 	size_t bytes;
 
+	if (o->channels < 1 || o->channels > DATASET_CHANNELS_MAX)
+		return err_set(err, ERR_USAGE, "%.200s: images of %d channels; at most %d are known", o->path, o->channels,
+			       DATASET_CHANNELS_MAX);
+	d = made_new(o->path, o->height, o->width, o->channels);
 	if (!d)
 		return err_set(err, ERR_NOMEM, "out of memory");
 	d->base.ops = &dataset_memory;

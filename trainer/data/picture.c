@@ -131,7 +131,7 @@ static int read_file(struct picture *p, int fd, const char *path, size_t *ret_n,
 
 int picture_load(struct picture *p, const char *path, struct picture_size *ret, struct err *err)
 {
-	int fd = open(path, O_RDONLY | O_CLOEXEC), rc;
+	int fd = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC), rc; /* a pipe is not waited for */
 	size_t n = 0;
 
 	if (fd < 0)

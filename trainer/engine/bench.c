@@ -147,13 +147,19 @@ static json_t *json_ops(const struct bench *b)
 	return list;
 }
 
+/* "data_wait" */
+static const char *phase_name_of(enum step_time t)
+{
+	return series_get(step_time_series(t))->key + strlen("phase/");
+}
+
 static void print_json(const struct bench *b)
 {
 	json_t *o = json_object(), *phases = json_object(), *losses = json_array(), *seconds = json_array();
 	const struct run_config *cfg = b->e->cfg;
 
 	for (int t = TIME_DATA_WAIT; t < TIME_COUNT; t++)
-		json_object_set_new(phases, step_time_key((enum step_time)t) + strlen("phase/"),
+		json_object_set_new(phases, phase_name_of((enum step_time)t),
 				    real_or_null(median(b, (enum step_time)t)));
 	for (int64_t i = 0; i < b->n; i++) {
 		json_array_append_new(losses, real_or_null(b->steps[i].loss));
@@ -209,7 +215,7 @@ static void print_table(const struct bench *b)
 	       1e-9 * b->flops / step, 1e-9 * b->peak_flops, 100 * b->flops / step / b->peak_flops);
 	printf("%12.1f %% of the step is neither\n", 100 * other_share(b));
 	for (int t = TIME_DATA_WAIT; t < TIME_COUNT; t++)
-		printf("  %-18s %10.3f ms %6.1f %%%s\n", step_time_key((enum step_time)t) + strlen("phase/"),
+		printf("  %-18s %10.3f ms %6.1f %%%s\n", phase_name_of((enum step_time)t),
 		       1e3 * median(b, (enum step_time)t), 100 * median(b, (enum step_time)t) / step,
 		       t == TIME_COMM_TOTAL ? "  (not a part of the sum)" : "");
 	print_ops(b);

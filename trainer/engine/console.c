@@ -131,6 +131,8 @@ static void add_progress(const struct console *c, const struct step_result *r, b
 		buf_addf(line, " step %lld", (long long)r->step);
 	buf_addf(line, "  loss %.4f  lr %.4g  %.0f %s/s", r->loss, r->lr, c->mean_rate,
 		 sample_kind_name(c->e->data->kind));
+	if (c->e->prepared.opts.precision.low == DTYPE_F16)
+		buf_addf(line, "  scale %g", r->loss_scale);
 	if (r->skipped)
 		buf_addf(line, "  %lld skipped", (long long)r->skipped);
 	if (total != INT64_MAX) {
@@ -188,7 +190,8 @@ void console_step(struct console *c, const struct step_result *r)
 		draw(c, r);
 		fflush(stdout);
 		c->drawn_s = now;
-	} else if (!c->tty && (r->in_epoch % c->e->cfg->print_freq == 0 || r->epoch_ends || r->step == 1)) {
+	} else if (!c->tty && (r->in_epoch % c->e->cfg->print_freq == 0 || r->epoch_ends || r->step == 1 ||
+				r->step == c->e->steps_total)) {
 		buf_reset(&c->line);
 		add_progress(c, r, false, &c->line);
 		if (!buf_failed(&c->line))

@@ -4,6 +4,7 @@
 
 #include "trainer/config/config.h"
 #include "trainer/config/lr_schedule.h"
+#include "trainer/config/series.h"
 #include "trainer/data/loader.h"
 #include "trainer/engine/exec.h"
 #include "trainer/engine/seat.h"
@@ -41,8 +42,9 @@ struct engine {
 	double mark_s;		 /* when the last step ended */
 	double slow_step_s;	 /* test hook: DPTRAIN_TEST_SLOW_RANK=rank:ms */
 	double slow_batch_s;	 /* test hook: DPTRAIN_TEST_SLOW_LOADER=ms */
-	int die_rank;		 /* test hook: DPTRAIN_TEST_DIE=rank:step or launcher:step (-1); at once after that step */
+	int die_rank;		 /* test hook: DPTRAIN_TEST_DIE=rank:step[:signal] or launcher:… (-1); right after that step */
 	int64_t die_step;	 /* 0: nobody dies */
+	int die_signal;
 	int64_t resident_before; /* memory.c: bytes of this process before the slabs */
 	bool stats_shared;	 /* running statistics are rank 0's on every rank */
 };
@@ -73,9 +75,9 @@ int engine_open_plan(struct engine **ret, const struct job *job, struct seat *se
 int engine_plan(struct engine *e, struct err *err);
 
 int engine_begin(struct engine *e, struct err *err); /* starts the loader; the first step's clock */
-int engine_workers(const struct engine *e); /* loader threads, at most */
 
 bool engine_is_root(const struct engine *e);
+struct precision engine_precision(const struct run_config *cfg);
 bool engine_saves(const struct run_config *cfg); /* checkpoints are written, at the end if not before */
 
 /* Steps: step.c. */
@@ -92,7 +94,7 @@ enum step_time {
 	TIME_COUNT
 };
 
-const char *step_time_key(enum step_time t); /* "phase/data_wait" */
+enum series_id step_time_series(enum step_time t);
 
 struct step_result {
 	int64_t step;	  /* from 1 */
@@ -153,6 +155,8 @@ void files_meta(const struct engine *e, bool averages, struct files_meta *ret);
 struct checkpoint;
 int files_load_checkpoint(struct engine *e, const struct checkpoint *c, struct err *err); /* rank 0's tensors alone */
 int files_put(void *user, const struct tensor *t, const void *data, struct err *err); /* user: a struct engine; for weights_access */
+/* Before the first step: whether the files that the run is asked for can be made; at its end a no comes too late. */
+int files_check(const struct run_config *cfg, struct err *err);
 /* With --model-ema the averages too, beside it: x.safetensors and x-ema.safetensors. */
 int files_save_weights(struct engine *e, const char *path, struct err *err);
 int files_save_grads(struct engine *e, const char *path, struct err *err);

@@ -5,6 +5,7 @@
 
 #include "tracker/base/clock.h"
 #include "trainer/engine/engine.h"
+#include "trainer/engine/loading.h"
 #include "trainer/ops/xent/xent.h"
 
 /* What is added over the ranks: the results, and how many ranks were asked to stop. */
@@ -140,27 +141,17 @@ static void settle_loading(struct engine *e, struct loader *loader, double wait_
 
 static int evaluate_part(struct engine *e, double sums[SUMS], double *outputs, struct err *err)
 {
-	const struct tensor *inputs = NULL;
 	struct loader *loader = NULL;
+	bool planned = false;
 	struct loader_batch b;
 	double mark_s = clock_mono_s();
 	int rc;
 
 	for (int i = 0; i < e->prepared.n_programs; i++)
-		inputs = e->prepared.program[i]->kind == PROGRAM_EVAL ? e->prepared.program[i]->inputs : inputs;
-	if (!inputs)
+		planned |= e->prepared.program[i]->kind == PROGRAM_EVAL;
+	if (!planned)
 		return err_set(err, ERR_UNSUPPORTED, "this run has no evaluation set");
-	rc = loader_open(&loader,
-			 &(struct loader_opts){ .dataset = e->data,
-						.split = SPLIT_VAL,
-						.sampler = e->eval,
-						.rank = e->seat->rank,
-						.dtype = inputs->dtype,
-						.workers = engine_workers(e),
-						.epochs = 1 },
-			 err);
-	if (!rc && e->cfg->workers < 0)
-		loader_set_active(loader, e->loading[SPLIT_VAL].n);
+	rc = loading_open(&loader, e, SPLIT_VAL, err);
 	while (!rc && !sums[SUM_STOPPED] && (rc = loader_next(loader, &b, err)) == 1) {
 		rc = evaluate_batch(e, &b, sums, outputs, err);
 		loader_release(loader, &b);

@@ -159,6 +159,17 @@ static int save_averages(struct engine *e, const char *path, struct err *err)
 	return save_values(e, other, true, err);
 }
 
+int files_check(const struct run_config *cfg, struct err *err)
+{
+	const char *const paths[] = { cfg->save_weights, cfg->save_outputs, cfg->dump_grads };
+	int rc = 0;
+
+	for (size_t i = 0; !rc && i < sizeof(paths) / sizeof(*paths); i++)
+		if (paths[i])
+			rc = safetensors_check_target(paths[i], err);
+	return rc;
+}
+
 int files_save_weights(struct engine *e, const char *path, struct err *err)
 {
 	int rc = save_values(e, path, false, err);

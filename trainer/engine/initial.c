@@ -2,6 +2,7 @@
 #include "trainer/engine/initial.h"
 
 #include <fnmatch.h>
+#include <errno.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -42,7 +43,11 @@ int initial_locate(struct run_config *cfg, struct err *err)
 	const char *found = NULL;
 	struct stat st;
 
-	if (!cfg->init_from || stat(cfg->init_from, &st) || !S_ISDIR(st.st_mode))
+	if (!cfg->init_from)
+		return 0;
+	if (stat(cfg->init_from, &st))
+		return err_set(err, ERR_USAGE, "--init-from %.300s: %s", cfg->init_from, strerror(errno));
+	if (!S_ISDIR(st.st_mode))
 		return 0;
 	for (size_t i = 0; !found && i < sizeof(names) / sizeof(names[0]); i++) {
 		char *path = arena_printf(cfg->arena, "%s/%s", cfg->init_from, names[i]);
@@ -132,7 +137,7 @@ static int read_given(const struct engine *e, enum flag_id id, const char *text,
 	for (int i = 0; fine && id == FLAG_std && i < e->data->channels; i++)
 		fine = v[i] > 0;
 	if (!fine)
-		return err_set(err, ERR_USAGE, "%s '%.100s': must be %d %snumber%s with commas between, as %.200s has channels",
+		return err_set(err, ERR_USAGE, "%s '%.100s': must be %d %snumber%s with commas between, one for each channel of %.200s",
 			       config_label(e->cfg, id, label, sizeof(label)), text, e->data->channels,
 			       id == FLAG_std ? "positive " : "", e->data->channels > 1 ? "s" : "", e->data->path);
 	memcpy(to, v, (size_t)e->data->channels * sizeof(*to));
@@ -180,12 +185,24 @@ int initial_normalize(struct engine *e, const char *path, struct err *err)
 			memcpy(d->std, std, sizeof(std));
 		} else {
 			rc = err_set(err, ERR_USAGE,
-				     "%.300s: its mean and std are not %d numbers each, as %.100s has channels", path,
+				     "%.300s: its mean and std are not %d numbers each, one for each channel of %.100s", path,
 				     d->channels, d->path);
 		}
 	}
 	safetensors_close(s);
 	return rc;
+}
+
+static bool is_subject(const struct tensor *t)
+{
+	return t->kind == TENSOR_PARAM || t->kind == TENSOR_STAT;
+}
+
+bool initial_gives(const struct engine *e, const struct tensor *t)
+{
+	const char *anew = e->cfg->reset_head ? e->model->head : NULL;
+
+	return e->cfg->init_from && is_subject(t) && !(anew && !strncmp(t->name, anew, strlen(anew)));
 }
 
 int initial_load(struct engine *e, struct err *err)
@@ -199,11 +216,6 @@ int initial_load(struct engine *e, struct err *err)
 		return err_set(err, ERR_USAGE, "--reset-head: %s has no classifier of its own", e->model->name);
 	rc = weights_load(e->prepared.program[0]->graph, &o, &(struct weights_access){ .put = files_put, .user = e }, err);
 	return rc ? rc : initial_normalize(e, cfg->init_from, err);
-}
-
-static bool is_subject(const struct tensor *t)
-{
-	return t->kind == TENSOR_PARAM || t->kind == TENSOR_STAT;
 }
 
 static bool names_some(const struct graph *g, const char *pattern)

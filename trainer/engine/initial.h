@@ -16,6 +16,9 @@ int initial_settle(struct run_config *cfg, struct err *err);
 /* Loads --init-from into every rank; images are then normalised as they were for those weights. */
 int initial_load(struct engine *e, struct err *err);
 
+/* Whether initial_load fills this tensor. */
+bool initial_gives(const struct engine *e, const struct tensor *t);
+
 /* Every pattern of --freeze names something, and something is left to train. */
 int initial_check_freeze(const struct engine *e, struct err *err);
 

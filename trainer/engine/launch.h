@@ -19,8 +19,4 @@ struct launch_opts {
 /* Exit code of the job: 0, 1, 2, 75, 130. Negative when it could not be started (err). */
 int launch_run(const struct launch_opts *o, struct err *err);
 
-/* The seat of a process that something else started (place.h), or of a single process without launcher. */
-struct place;
-int launch_seat(struct seat *ret, const struct place *p, int threads, struct err *err);
-
 #endif

@@ -7,14 +7,20 @@ libtrainer_la_SOURCES += \
 	trainer/engine/console.h \
 	trainer/engine/describe.c \
 	trainer/engine/engine.h \
+	trainer/engine/draw.c \
+	trainer/engine/draw.h \
 	trainer/engine/evaluate.c \
 	trainer/engine/exec.c \
 	trainer/engine/exec.h \
 	trainer/engine/files.c \
 	trainer/engine/initial.c \
 	trainer/engine/initial.h \
+	trainer/engine/kernels.c \
+	trainer/engine/kernels.h \
 	trainer/engine/launch.c \
 	trainer/engine/launch.h \
+	trainer/engine/loading.c \
+	trainer/engine/loading.h \
 	trainer/engine/machine.c \
 	trainer/engine/memory.c \
 	trainer/engine/memory.h \
@@ -42,4 +48,6 @@ libtrainer_la_SOURCES += \
 	trainer/engine/step.c \
 	trainer/engine/subject.c \
 	trainer/engine/subject.h \
-	trainer/engine/train.c
+	trainer/engine/train.c \
+	trainer/engine/verdict.c \
+	trainer/engine/verdict.h

@@ -262,3 +262,20 @@ int64_t machine_available_bytes(void)
 		fclose(f);
 	return room == INT64_MAX ? 0 : room;
 }
+
+int64_t machine_mappable_bytes(void)
+{
+	struct rlimit limit;
+	long long pages = 0;
+	FILE *f;
+
+	if (getrlimit(RLIMIT_AS, &limit) || limit.rlim_cur == RLIM_INFINITY)
+		return INT64_MAX;
+	f = fopen("/proc/self/statm", "re");
+	if (f && fscanf(f, "%lld", &pages) != 1)
+		pages = 0;
+	if (f)
+		fclose(f);
+	pages *= sysconf(_SC_PAGESIZE);
+	return (int64_t)limit.rlim_cur > pages ? (int64_t)limit.rlim_cur - pages : 0;
+}

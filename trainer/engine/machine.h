@@ -21,4 +21,7 @@ int64_t machine_peak_own_bytes(void);
 /* What processes can still allocate here: of the machine and of every control group above this one. 0 unknown. */
 int64_t machine_available_bytes(void);
 
+/* What this process may still map (ulimit -v); INT64_MAX: no limit. */
+int64_t machine_mappable_bytes(void);
+
 #endif

@@ -30,11 +30,18 @@ static int64_t needed(const struct engine *e)
 	return own * e->seat->local_world;
 }
 
-static int64_t available(void)
+/* For all ranks. A process that may map little (ulimit -v) maps the others' shared memory too, and each loader thread a
+ * stack: those are not reckoned with, so that nothing is refused that would run. */
+static int64_t available(const struct engine *e, const char **ret_whose)
 {
 	const char *hook = getenv("DPTRAIN_TEST_MEMORY");
+	int64_t machine = hook ? strtoll(hook, NULL, 10) : machine_available_bytes(), own = machine_mappable_bytes();
 
-	return hook ? strtoll(hook, NULL, 10) : machine_available_bytes();
+	*ret_whose = "this machine has";
+	if (own > INT64_MAX / e->seat->local_world || (machine > 0 && machine <= own * e->seat->local_world))
+		return machine;
+	*ret_whose = "the limit of its processes (ulimit -v) leaves";
+	return own * e->seat->local_world;
 }
 
 /* Bytes that the run would need with other settings; -1 when they cannot be planned. */
@@ -128,15 +135,16 @@ static void find_advice(struct advice *a)
 
 int memory_check(const struct engine *e, struct err *err)
 {
-	struct advice a = { .e = e, .limit = available() };
+	const char *whose;
+	struct advice a = { .e = e, .limit = available(e, &whose) };
 	int64_t bytes = needed(e);
 	int ranks = e->seat->local_world;
 
 	if (a.limit <= 0 || bytes <= a.limit)
 		return 0;
 	find_advice(&a);
-	return err_set(err, ERR_USAGE, "the plan needs %.0f MiB%s, but this machine has %.0f MiB free; %s%s",
-		       (double)bytes / MIB, ranks > 1 ? " for its ranks" : "", (double)a.limit / MIB,
+	return err_set(err, ERR_USAGE, "the plan needs %.0f MiB%s, but %s %.0f MiB free; %s%s",
+		       (double)bytes / MIB, ranks > 1 ? " for its ranks" : "", whose, (double)a.limit / MIB,
 		       a.count ? "what fits: " : "no batch size of this model fits; a smaller --model would",
 		       a.count ? a.text : "");
 }

@@ -1,12 +1,8 @@
-/* prepare.c: programs, plan, slabs and first values. */
+/* prepare.c: programs, plan and slabs. */
 #include "trainer/engine/prepare.h"
 
 #include <stdlib.h>
 #include <string.h>
-
-#include "trainer/graph/rng.h"
-
-#define INIT_CHUNK 4096
 
 struct program *prepared_program(const struct prepared *p, enum program_kind kind, int64_t batch)
 {
@@ -30,20 +26,27 @@ static int add_program(struct prepared *p, int64_t batch, enum program_kind kind
 	return rc;
 }
 
-static void plan_loader(struct prepared *p, size_t bytes)
+/* Room in the pinned slab; returns where. */
+static size_t add_pinned(struct prepared *p, size_t bytes, enum plan_category category)
 {
-	p->loader_bytes = plan_align(bytes, PLAN_ALIGN_BYTES);
-	p->loader_offset = p->plan.slab_bytes[SPACE_PINNED];
-	p->plan.slab_bytes[SPACE_PINNED] += p->loader_bytes;
-	p->plan.category_bytes[PLAN_INPUTS] += p->loader_bytes;
+	size_t offset = p->plan.slab_bytes[SPACE_PINNED];
+
+	p->plan.slab_bytes[SPACE_PINNED] += bytes;
+	p->plan.category_bytes[category] += bytes;
+	p->plan.lower_bound_bytes += bytes;
+	return offset;
 }
 
-static void plan_snapshot(struct prepared *p)
+static void plan_pinned(struct prepared *p, const struct prepare_shapes *shapes)
 {
+	for (int s = 0; s < SPLIT_COUNT; s++) {
+		p->loader_bytes[s] = plan_align(shapes->loader_bytes[s], PLAN_ALIGN_BYTES);
+		p->loader_offset[s] = add_pinned(p, p->loader_bytes[s], PLAN_INPUTS);
+	}
+	if (!shapes->snapshot)
+		return;
 	p->snapshot_bytes = p->plan.persistent_bytes;
-	p->snapshot_offset = p->plan.slab_bytes[SPACE_PINNED];
-	p->plan.slab_bytes[SPACE_PINNED] += p->snapshot_bytes;
-	p->plan.category_bytes[PLAN_SNAPSHOT] += p->snapshot_bytes;
+	p->snapshot_offset = add_pinned(p, p->snapshot_bytes, PLAN_SNAPSHOT);
 }
 
 int prepare_programs(struct prepared *ret, const struct program_opts *opts, const struct prepare_shapes *shapes,
@@ -66,9 +69,7 @@ int prepare_programs(struct prepared *ret, const struct program_opts *opts, cons
 	if (!rc)
 		rc = plan_make(&ret->plan, list, ret->n_programs, err);
 	if (!rc)
-		plan_loader(ret, shapes->loader_bytes);
-	if (!rc && shapes->snapshot)
-		plan_snapshot(ret);
+		plan_pinned(ret, shapes);
 	if (rc)
 		prepare_done(ret);
 	return rc;
@@ -89,9 +90,9 @@ int prepared_get(const struct prepared *p, const struct tensor *t, void *to, siz
 	return p->opts.backend->copy(p->opts.module, to, prepared_address(p, t), bytes, err);
 }
 
-void *prepared_loader(const struct prepared *p)
+void *prepared_loader(const struct prepared *p, enum split split)
 {
-	return p->loader_bytes ? p->slab[SPACE_PINNED] + p->loader_offset : NULL;
+	return p->loader_bytes[split] ? p->slab[SPACE_PINNED] + p->loader_offset[split] : NULL;
 }
 
 int prepared_snapshot(const struct prepared *p, struct err *err)
@@ -103,71 +104,6 @@ int prepared_snapshot(const struct prepared *p, struct err *err)
 const void *prepared_in_snapshot(const struct prepared *p, const struct tensor *t)
 {
 	return p->slab[SPACE_PINNED] + p->snapshot_offset + t->offset;
-}
-
-static double draw(const struct init *init, struct rng_key key, int64_t i)
-{
-	switch (init->kind) {
-	case INIT_ONE:
-		return 1;
-	case INIT_NORMAL:
-		return init->scale * rng_normal(key, (uint64_t)i);
-	case INIT_UNIFORM:
-		return init->scale * (2 * rng_uniform(key, (uint64_t)i) - 1);
-	default:
-		return 0;
-	}
-}
-
-static int init_tensor(struct prepared *p, const struct tensor *t, uint64_t seed, struct err *err)
-{
-	struct rng_key key = { seed, rng_stream(t->name) };
-	int64_t count = shape_count(&t->shape);
-	union {
-		double f64[INIT_CHUNK];
-		float f32[INIT_CHUNK];
-	} chunk;
-	size_t each = dtype_bytes(t->dtype);
-
-	if (t->init.kind == INIT_ZERO)
-		return 0;
-	if (t->dtype != DTYPE_F64 && t->dtype != DTYPE_F32)
-		return err_set(err, ERR_UNSUPPORTED, "%s: no initial values of type %s", t->name, dtype_name(t->dtype));
-	for (int64_t at = 0; at < count; at += INIT_CHUNK) {
-		int64_t n = count - at < INIT_CHUNK ? count - at : INIT_CHUNK;
-		int rc;
-
-		for (int64_t i = 0; i < n; i++) {
-			if (t->dtype == DTYPE_F64)
-				chunk.f64[i] = draw(&t->init, key, at + i);
-			else
-				chunk.f32[i] = (float)draw(&t->init, key, at + i);
-		}
-		rc = p->opts.backend->copy(p->opts.module, (char *)prepared_address(p, t) + (size_t)at * each, &chunk,
-					   (size_t)n * each, err);
-		if (rc)
-			return rc;
-	}
-	return 0;
-}
-
-static int init_persistent(struct prepared *p, uint64_t seed, struct err *err)
-{
-	for (int i = 0; i < p->n_programs; i++) {
-		const struct graph *g = p->program[i]->graph;
-
-		for (int k = 0; k < g->n_tensors; k++) {
-			const struct tensor *t = g->tensors[k];
-			int rc = 0;
-
-			if (t->life == LIFE_PERSISTENT && !t->base &&
-			    (i == 0 || !graph_find(p->program[0]->graph, t->name)))
-				rc = init_tensor(p, t, seed, err);
-			if (rc)
-				return rc;
-		}
-	}
-	return 0;
 }
 
 /* The ranks' plans may differ by a batch size; communicator memory is of the same size everywhere. */
@@ -201,7 +137,15 @@ static int alloc_comm(struct prepared *p, size_t bytes, struct err *err)
 	return rc;
 }
 
-int prepare_memory(struct prepared *p, uint64_t seed, struct err *err)
+/* The system gives pages when they are touched: now, not while the first copy holds up a step or when --workers auto first
+ * tries more slots, and memory that others have taken meanwhile is missed at the start. */
+static void touch(struct prepared *p, size_t offset, size_t bytes)
+{
+	if (bytes)
+		memset(p->slab[SPACE_PINNED] + offset, 0, bytes);
+}
+
+int prepare_memory(struct prepared *p, struct err *err)
 {
 	for (int s = 0; s < SPACE_COUNT; s++) {
 		void *memory;
@@ -221,9 +165,10 @@ int prepare_memory(struct prepared *p, uint64_t seed, struct err *err)
 		p->slab[s] = memory;
 		p->slab_bytes[s] = p->plan.slab_bytes[s]; /* ours to release */
 	}
-	if (p->snapshot_bytes) /* the system gives pages when they are touched: now, not while the first copy holds up a step */
-		memset(p->slab[SPACE_PINNED] + p->snapshot_offset, 0, p->snapshot_bytes);
-	return init_persistent(p, seed, err);
+	for (int s = 0; s < SPLIT_COUNT; s++)
+		touch(p, p->loader_offset[s], p->loader_bytes[s]);
+	touch(p, p->snapshot_offset, p->snapshot_bytes);
+	return 0;
 }
 
 void prepare_done(struct prepared *p)

@@ -1,8 +1,9 @@
 /* prepare.h: everything that happens once: a program for every shape that the run will meet, one plan over all, one
- * slab per space, first values of the persistent tensors. Afterwards nothing is allocated. */
+ * slab per space. Afterwards nothing is allocated. */
 #ifndef DPT_ENGINE_PREPARE_H
 #define DPT_ENGINE_PREPARE_H
 
+#include "trainer/data/dataset.h"
 #include "trainer/data/sampler.h"
 #include "trainer/engine/program.h"
 #include "trainer/graph/plan.h"
@@ -18,14 +19,14 @@ struct prepared {
 	size_t slab_bytes[SPACE_COUNT];
 	size_t snapshot_bytes;	/* 0: none; as many as the persistent ones at the start of the private slab */
 	size_t snapshot_offset; /* in the pinned slab */
-	size_t loader_bytes, loader_offset; /* the same of the training loader's slots */
+	size_t loader_bytes[SPLIT_COUNT], loader_offset[SPLIT_COUNT]; /* the same of the loaders' slots */
 };
 
 /* Shapes of micro-batches of training and of evaluation; either list may be empty. */
 struct prepare_shapes {
 	struct micro_shape train[SAMPLER_SHAPES_MAX], eval[SAMPLER_SHAPES_MAX];
 	int n_train, n_eval;
-	size_t loader_bytes; /* room for the training loader's slots */
+	size_t loader_bytes[SPLIT_COUNT]; /* room for the loaders' slots */
 	bool snapshot; /* plan room for a copy of everything persistent */
 };
 
@@ -33,8 +34,7 @@ struct prepare_shapes {
 int prepare_programs(struct prepared *ret, const struct program_opts *opts, const struct prepare_shapes *shapes,
 		     struct err *err);
 
-/* Collective when there are several ranks: slabs, zeroed, and first values keyed by (seed, name, element). */
-int prepare_memory(struct prepared *p, uint64_t seed, struct err *err);
+int prepare_memory(struct prepared *p, struct err *err); /* slabs, zeroed; collective when there are several ranks */
 void prepare_done(struct prepared *p); /* a zeroed struct is fine */
 
 /* NULL: not prepared. */
@@ -47,7 +47,7 @@ void *prepared_address(const struct prepared *p, const struct tensor *t);
 int prepared_put(const struct prepared *p, const struct tensor *t, const void *from, size_t bytes, struct err *err);
 int prepared_get(const struct prepared *p, const struct tensor *t, void *to, size_t bytes, struct err *err);
 
-void *prepared_loader(const struct prepared *p); /* memory of the loader's slots; NULL: none was planned */
+void *prepared_loader(const struct prepared *p, enum split split); /* memory of a loader's slots; NULL: none was planned */
 
 /* Copies everything persistent into the snapshot; and where a tensor lies there. */
 int prepared_snapshot(const struct prepared *p, struct err *err);

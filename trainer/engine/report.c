@@ -249,13 +249,6 @@ void report_flush(struct report *r, double wait_s)
 	dptrack_flush(r->run, wait_s);
 }
 
-void report_saved(struct report *r, int64_t step, double copy_s, double cpu_s, double wall_s)
-{
-	dptrack_log_rank(r->run, r->rank, step, "checkpoint/copy", copy_s);
-	dptrack_log_rank(r->run, r->rank, step, "checkpoint/cpu", cpu_s);
-	dptrack_log_rank(r->run, r->rank, step, "checkpoint/seconds", wall_s);
-}
-
 bool report_metric(struct report *r, double *ret)
 {
 	bool had = r->has_metric;
@@ -265,14 +258,27 @@ bool report_metric(struct report *r, double *ret)
 	return had;
 }
 
-/* A point of the run as a whole; rank 0. */
-static void point(struct report *r, int64_t step, const char *key, double value)
+/* step: of the optimiser or the epoch, as the series is numbered. Series of the run as a whole are rank 0's to write. */
+static void point(struct report *r, enum series_id id, int64_t step, double value)
 {
-	dptrack_log(r->run, step, key, value);
-	if (!r->e->cfg->save_best || strcmp(key, r->e->cfg->save_best))
+	const struct series *s = series_get(id);
+
+	if (s->of != SERIES_OF_RUN) {
+		dptrack_log_rank(r->run, r->rank, step, s->key, value);
+		return;
+	}
+	dptrack_log(r->run, step, s->key, value);
+	if (!r->e->cfg->save_best || strcmp(s->key, r->e->cfg->save_best))
 		return;
 	r->has_metric = true;
 	r->metric = value;
+}
+
+void report_saved(struct report *r, int64_t step, double copy_s, double cpu_s, double wall_s)
+{
+	point(r, SERIES_checkpoint_copy, step, copy_s);
+	point(r, SERIES_checkpoint_cpu, step, cpu_s);
+	point(r, SERIES_checkpoint_seconds, step, wall_s);
 }
 
 /* What the data set has to say: files that could not be read are named once and counted. */
@@ -286,7 +292,7 @@ static void report_data(struct report *r, int64_t step)
 	if (broken == r->broken)
 		return;
 	r->broken = broken;
-	dptrack_log_rank(r->run, r->rank, step, "data/broken", (double)broken);
+	point(r, SERIES_data_broken, step, (double)broken);
 }
 
 void report_step(struct report *r, const struct step_result *s)
@@ -294,18 +300,18 @@ void report_step(struct report *r, const struct step_result *s)
 	bool scaling = r->e->prepared.opts.optimizer.scaling;
 
 	if (r->rank == 0) {
-		point(r, s->step, "train/loss", s->loss);
-		point(r, s->step, "train/lr", s->lr);
-		point(r, s->step, "train/grad_norm", s->grad_norm);
+		point(r, SERIES_train_loss, s->step, s->loss);
+		point(r, SERIES_train_lr, s->step, s->lr);
+		point(r, SERIES_train_grad_norm, s->step, s->grad_norm);
 		if (scaling)
-			point(r, s->step, "train/loss_scale", s->loss_scale);
+			point(r, SERIES_train_loss_scale, s->step, s->loss_scale);
 		if (scaling || s->skipped)
-			point(r, s->step, "train/skipped_steps", (double)s->skipped);
+			point(r, SERIES_train_skipped_steps, s->step, (double)s->skipped);
 	}
 	for (int t = 0; t < TIME_COUNT; t++)
-		dptrack_log_rank(r->run, r->rank, s->step, step_time_key((enum step_time)t), s->seconds[t]);
+		point(r, step_time_series((enum step_time)t), s->step, s->seconds[t]);
 	if (r->e->cfg->workers < 0 && s->workers != r->workers)
-		dptrack_log_rank(r->run, r->rank, s->step, "data/workers", s->workers);
+		point(r, SERIES_data_workers, s->step, s->workers);
 	r->workers = s->workers;
 	report_data(r, s->step);
 }
@@ -314,36 +320,36 @@ void report_evaluation(struct report *r, int64_t step, const struct evaluation *
 {
 	if (r->rank != 0)
 		return;
-	point(r, step, "val/loss", v->loss);
+	point(r, SERIES_val_loss, step, v->loss);
 	if (r->e->data->kind == SAMPLE_TOKENS)
-		point(r, step, "val/perplexity", exp(v->loss));
+		point(r, SERIES_val_perplexity, step, exp(v->loss));
 	else
-		point(r, step, "val/top1", v->top1);
+		point(r, SERIES_val_top1, step, v->top1);
 }
 
 void report_memory(struct report *r, int64_t step)
 {
-	dptrack_log_rank(r->run, r->rank, step, "memory/planned_bytes", (double)memory_planned(r->e));
-	dptrack_log_rank(r->run, r->rank, step, "memory/used_bytes", (double)memory_used(r->e));
+	point(r, SERIES_memory_planned_bytes, step, (double)memory_planned(r->e));
+	point(r, SERIES_memory_used_bytes, step, (double)memory_used(r->e));
 }
 
 void report_epoch(struct report *r, const struct epoch_summary *s)
 {
-	dptrack_log_rank(r->run, r->rank, s->epoch, "memory/peak_bytes", (double)machine_peak_bytes());
+	point(r, SERIES_memory_peak_bytes, s->epoch, (double)machine_peak_bytes());
 	report_data(r, r->e->step);
 	if (r->rank != 0)
 		return;
-	point(r, s->epoch, "epoch/train_loss", s->train_loss);
-	point(r, s->epoch, "epoch/seconds", s->seconds);
-	point(r, s->epoch, "epoch/samples_per_s", s->samples_per_s);
+	point(r, SERIES_epoch_train_loss, s->epoch, s->train_loss);
+	point(r, SERIES_epoch_seconds, s->epoch, s->seconds);
+	point(r, SERIES_epoch_samples_per_s, s->epoch, s->samples_per_s);
 	if (!s->evaluated)
 		return;
-	point(r, s->epoch, "epoch/val_loss", s->val.loss);
-	point(r, s->epoch, "epoch/eval_seconds", s->val.seconds);
+	point(r, SERIES_epoch_val_loss, s->epoch, s->val.loss);
+	point(r, SERIES_epoch_eval_seconds, s->epoch, s->val.seconds);
 	if (r->e->data->kind == SAMPLE_TOKENS)
 		return;
-	point(r, s->epoch, "epoch/top1", s->val.top1);
-	point(r, s->epoch, "epoch/top5", s->val.top5);
+	point(r, SERIES_epoch_top1, s->epoch, s->val.top1);
+	point(r, SERIES_epoch_top5, s->epoch, s->val.top5);
 }
 
 void report_close(struct report *r, enum dptrack_status status)

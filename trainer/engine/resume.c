@@ -13,12 +13,13 @@
 #include "tracker/base/clock.h"
 #include "tracker/base/log.h"
 #include "tracker/dptrack.h"
+#include "trainer/engine/draw.h"
 #include "trainer/engine/initial.h"
+#include "trainer/engine/kernels.h"
 
 #define LOCK "lock"
 #define LOCK_WAIT_S 5.0 /* processes that were killed a moment ago are still going away */
 #define FOLDER "checkpoints"
-#define KERNELS_BYTES_MAX ((size_t)1 << 20)
 
 /* What may differ between the run and its continuation beside what belongs to a segment: where things lie, how long it
  * runs, how the same sums are split. Everything else changes the maths. */
@@ -208,6 +209,9 @@ static int find_auto(struct search *s)
 						      .run_name = cfg->run_name },
 			  &found);
 
+	if (rc == ERR_NOENT && cfg->test_only)
+		return err_set(s->err, ERR_USAGE, "--resume auto: there is no run %.100s of experiment %.100s in %.200s to test",
+			       cfg->run_name, cfg->experiment, cfg->runs_dir);
 	if (rc == ERR_NOENT)
 		return 0;
 	if (!rc)
@@ -261,8 +265,12 @@ int resume_settle(struct run_config *cfg, struct err *err)
 	char path[4096], *slash;
 	int up;
 
-	if (!cfg->resume || !strcmp(cfg->resume, "auto") || config_given(cfg, FLAG_runs_dir) ||
-	    !realpath(cfg->resume, path))
+	if (!cfg->resume || !strcmp(cfg->resume, "auto"))
+		return 0;
+	if (!realpath(cfg->resume, path))
+		return err_set(err, ERR_USAGE, "--resume %.300s: %s; give the folder of a run or of a checkpoint, or auto",
+			       cfg->resume, strerror(errno));
+	if (config_given(cfg, FLAG_runs_dir))
 		return 0;
 	up = is_there(path, FOLDER) ? 2 : 4;
 	slash = strrchr(path, '/');
@@ -306,33 +314,10 @@ static struct checkpoint *peek(const struct run_config *cfg)
 	return c;
 }
 
-/* Keys and names as texts behind one another, each with its 0. */
-static void add_kernel(void *user, const char *key, const char *name)
-{
-	buf_add(user, key, strlen(key) + 1);
-	buf_add(user, name, strlen(name) + 1);
-}
-
-static int choose_all(struct engine *e, const char *text, size_t n, struct err *err)
-{
-	int rc = 0;
-
-	for (size_t at = 0; !rc && at < n;) {
-		const char *key = text + at, *name = key + strlen(key) + 1;
-
-		at += strlen(key) + strlen(name) + 2;
-		rc = e->backend->choose(e->module, key, name, err);
-	}
-	return rc;
-}
-
 int resume_kernels(struct engine *e, struct err *err)
 {
-	struct comm *c = e->lane[STREAM_COMPUTE];
 	struct checkpoint *newest = NULL;
 	struct buf text;
-	int64_t n = 0;
-	char *all;
 	int rc;
 
 	if (!e->cfg->resume || !e->backend->choose)
@@ -341,21 +326,9 @@ int resume_kernels(struct engine *e, struct err *err)
 	if (engine_is_root(e))
 		newest = peek(e->cfg);
 	if (newest)
-		checkpoint_kernels(newest, add_kernel, &text);
+		checkpoint_kernels(newest, kernels_add, &text);
 	checkpoint_close(newest);
-	if (!buf_failed(&text))
-		n = (int64_t)text.len;
-	rc = c->ops->broadcast(c, &n, sizeof(n), 0, err);
-	all = calloc((size_t)n + 1, 1);
-	if (!rc && !all)
-		rc = err_set(err, ERR_NOMEM, "out of memory: kernel choices");
-	if (!rc && n) {
-		memcpy(all, text.data ? text.data : "", engine_is_root(e) ? (size_t)n : 0);
-		rc = c->ops->broadcast(c, all, (size_t)n, 0, err);
-	}
-	if (!rc)
-		rc = choose_all(e, all, (size_t)n, err);
-	free(all);
+	rc = kernels_share(e, &text, err);
 	buf_done(&text);
 	return rc;
 }
@@ -392,6 +365,8 @@ static int find_root(struct engine *e, struct resume *r, struct err *err)
 		rc = load_root(e, r, err);
 	if (!rc && r->loads)
 		log_info("goes on after step %lld, from %s", (long long)r->at.step, r->path);
+	else if (!rc && r->reopens && e->cfg->test_only)
+		return err_set(err, ERR_USAGE, "--resume %.300s: run %s has no checkpoint to test", e->cfg->resume, r->run_id);
 	else if (!rc && r->reopens)
 		log_info("run %s has no checkpoint that can be used: it begins again", r->run_id);
 	return rc;
@@ -426,8 +401,8 @@ int resume_open(struct resume *ret, struct engine *e, struct err *err)
 	*ret = told->resume;
 	ret->lock_fd = lock_fd;
 	free(told);
-	if (!rc && ret->loads)
-		rc = evaluate_share_all(e, err);
+	if (!rc)
+		rc = ret->loads ? evaluate_share_all(e, err) : draw_values(e, err);
 	if (!rc)
 		e->step = ret->at.step;
 	return rc;

@@ -3,6 +3,7 @@
 #ifndef DPT_ENGINE_SEAT_H
 #define DPT_ENGINE_SEAT_H
 
+#include <signal.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -30,11 +31,23 @@ struct seat {
 	int rank, world;
 	int local_rank, local_world;
 	bool launched;		 /* by our own launcher, which watches and has the last word on the status */
-	int lane_fd[SEAT_LANES]; /* shared memory made by the launcher; -1 */
-	const char *job;	 /* its name, when there is no such memory */
+	int lane_fd[SEAT_LANES]; /* shared memory of each communicator; -1 on one rank */
 	int signal_fd;		 /* without launcher: where signals arrive; -1 */
 	struct board *board;
 };
+
+/* The seat of a process that something else started (place.h): meets the others (rendezvous.h), binds itself to its cores,
+ * takes the stop signals. seat_close gives back what it holds; NULL board is fine. */
+struct place;
+int seat_open(struct seat *ret, const struct place *p, int threads, struct err *err);
+void seat_close(struct seat *s);
+
+/* Binds the process to its share of the cores, so that ranks do not push each other around. Not when ranks or threads
+ * are more than the cores are. */
+void seat_bind(const struct seat *s, int threads);
+
+/* The signals that ask for an end, left to a signalfd; a closed terminal or pipe must not end a run. */
+void seat_stop_signals(sigset_t *set);
 
 /* The signal that asked for an end, 0 none. Without launcher it is looked up here; a second one then kills at once. */
 int seat_stop(const struct seat *s);

@@ -1,34 +1,29 @@
 /* setup.c: from a configuration to an engine that can step. */
+#include <math.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "tracker/base/clock.h"
 #include "tracker/base/log.h"
+#include "trainer/engine/draw.h"
 #include "trainer/engine/initial.h"
+#include "trainer/engine/kernels.h"
+#include "trainer/engine/loading.h"
 #include "trainer/engine/memory.h"
 #include "trainer/engine/resume.h"
 #include "trainer/engine/subject.h"
 #include "trainer/weights/weights.h"
 
-#define COLLECTIVE_LIMIT_S 600.0
-#define WORKERS_LEAST 4 /* that --workers auto may come to, on one core too */
-#define WORKERS_MOST 256
-#define AUTO_SLOTS 4 /* a plan does not depend on the cores of the machine */
+#define SETUP_LIMIT_S 600.0 /* rank 0 may time kernels and read data meanwhile */
 
 bool engine_is_root(const struct engine *e)
 {
 	return e->seat->rank == 0;
 }
 
-bool engine_saves(const struct run_config *cfg)
-{
-	bool none = config_given(cfg, FLAG_save_total_limit) && !cfg->save_total_limit;
-
-	return cfg->command != COMMAND_BENCH && !cfg->test_only && !none;
-}
-
-static struct precision precision_of(const struct run_config *cfg)
+struct precision engine_precision(const struct run_config *cfg)
 {
 	switch (cfg->precision) {
 	case CONFIG_PRECISION_FP64:
@@ -42,30 +37,24 @@ static struct precision precision_of(const struct run_config *cfg)
 	}
 }
 
+bool engine_saves(const struct run_config *cfg)
+{
+	bool none = config_given(cfg, FLAG_save_total_limit) && !cfg->save_total_limit;
+
+	return cfg->command != COMMAND_BENCH && !cfg->test_only && !none;
+}
+
 static int open_lanes(struct engine *e, struct err *err)
 {
 	const struct seat *s = e->seat;
+	struct comm_shm_opts o = { .rank = s->rank, .world = s->world, .timeout_s = fmax(SETUP_LIMIT_S, e->cfg->ddp_timeout) };
+	int rc = 0;
 
-	for (int i = 0; i < SEAT_LANES; i++) {
-		char name[128];
-		int rc;
-
-		if (s->world == 1) {
-			rc = comm_self_open(&e->lane[i], err);
-		} else {
-			snprintf(name, sizeof(name), "%s-%d", s->job ? s->job : "", i);
-			rc = comm_shm_open(&e->lane[i],
-					   &(struct comm_shm_opts){ .name = name,
-								    .fd = s->lane_fd[i],
-								    .rank = s->rank,
-								    .world = s->world,
-								    .timeout_s = COLLECTIVE_LIMIT_S },
-					   err);
-		}
-		if (rc)
-			return rc;
+	for (int i = 0; !rc && i < SEAT_LANES; i++) {
+		o.fd = s->lane_fd[i];
+		rc = s->world == 1 ? comm_self_open(&e->lane[i], err) : comm_shm_open(&e->lane[i], &o, err);
 	}
-	return 0;
+	return rc;
 }
 
 /* What is set for the threads of a backend's libraries before they are loaded. A user's own setting stays. A thread
@@ -105,11 +94,24 @@ static int pick_backend(struct engine *e, const struct precision *p, struct err 
 	return 0;
 }
 
+/* Threads of one layer wait for each other: with fewer cores than threads every wait is as long as a time slice. */
+static void warn_of_crowding(const struct engine *e)
+{
+	int cores = config_cores(e->cfg);
+	char label[300];
+
+	if (engine_is_root(e) && e->cfg->threads > cores)
+		log_warn("%s %lld: there %s %d core%s for each rank; more threads than that make steps slower, not faster",
+			 config_label(e->cfg, FLAG_threads, label, sizeof(label)), (long long)e->cfg->threads,
+			 cores > 1 ? "are" : "is", cores, cores > 1 ? "s" : "");
+}
+
 static int open_backend(struct engine *e, struct err *err)
 {
-	struct precision p = precision_of(e->cfg);
+	struct precision p = engine_precision(e->cfg);
 	int rc;
 
+	warn_of_crowding(e);
 	set_threads((int)e->cfg->threads);
 	rc = pick_backend(e, &p, err);
 	if (rc)
@@ -179,39 +181,13 @@ static int check_best(const struct engine *e, struct err *err)
 	return err_set(err, ERR_USAGE, "--save-best %s: %.200s has nothing to evaluate", series, e->data->path);
 }
 
-/* A thread that waits for a disk needs no core: there may be twice as many. */
-int engine_workers(const struct engine *e)
-{
-	int cores = config_cores(e->cfg), most = 2 * cores;
-
-	if (e->cfg->workers >= 0)
-		return (int)e->cfg->workers;
-	return most < WORKERS_LEAST ? WORKERS_LEAST : most < WORKERS_MOST ? most : WORKERS_MOST;
-}
-
-static struct loader_opts training_loader(const struct engine *e)
-{
-	const struct run_config *cfg = e->cfg;
-
-	return (struct loader_opts){ .dataset = e->data,
-				     .split = SPLIT_TRAIN,
-				     .sampler = e->train,
-				     .rank = e->seat->rank,
-				     .dtype = precision_of(cfg).master,
-				     .workers = engine_workers(e),
-				     .slots = cfg->workers < 0 ? AUTO_SLOTS : 0,
-				     .augment = cfg->augment,
-				     .slow_s = e->slow_batch_s };
-}
-
 static int prepare_all(struct engine *e, struct err *err)
 {
 	const struct run_config *cfg = e->cfg;
-	const struct loader_opts loader = training_loader(e);
-	struct prepare_shapes shapes = { .loader_bytes = cfg->test_only ? 0 : loader_bytes(&loader) };
+	struct prepare_shapes shapes = { .snapshot = engine_is_root(e) && engine_saves(cfg) && (cfg->save_steps || cfg->save_best) };
 	struct program_opts o = {
 		.model = e->model,
-		.precision = precision_of(cfg),
+		.precision = engine_precision(cfg),
 		.backend = e->backend,
 		.module = e->module,
 		.strategy = strategies_table[cfg->strategy == CONFIG_STRATEGY_DDP ? STRATEGY_ddp : STRATEGY_single],
@@ -230,11 +206,14 @@ static int prepare_all(struct engine *e, struct err *err)
 						.deterministic = cfg->deterministic,
 						.comm = e->lane[s],
 						.module = e->module };
-	shapes.snapshot = engine_is_root(e) && engine_saves(cfg) && (cfg->save_steps || cfg->save_best);
-	if (!cfg->test_only)
+	if (!cfg->test_only) {
 		shapes.n_train = sampler_shapes(&e->train, shapes.train);
-	if (evaluates(e))
+		shapes.loader_bytes[SPLIT_TRAIN] = loading_bytes(e, SPLIT_TRAIN);
+	}
+	if (evaluates(e)) {
 		shapes.n_eval = sampler_shapes(&e->eval, shapes.eval);
+		shapes.loader_bytes[SPLIT_VAL] = loading_bytes(e, SPLIT_VAL);
+	}
 	return prepare_programs(&e->prepared, &o, &shapes, err);
 }
 
@@ -257,7 +236,8 @@ static void read_test_hooks(struct engine *e)
 		e->slow_batch_s = strtod(loader, NULL) / 1000;
 	if (step) {
 		e->die_rank = strncmp(die, "launcher", 8) ? (int)strtol(die, NULL, 10) : -1;
-		e->die_step = strtoll(step + 1, NULL, 10);
+		e->die_step = strtoll(step + 1, &end, 10);
+		e->die_signal = *end == ':' ? (int)strtol(end + 1, NULL, 10) : SIGKILL;
 	}
 }
 
@@ -295,16 +275,16 @@ int engine_open(struct engine **ret, const struct job *job, struct seat *seat, s
 		return err_set(err, ERR_NOMEM, "out of memory: engine");
 	read_test_hooks(e);
 	for (int s = 0; s < SPLIT_COUNT && e->cfg->workers < 0; s++)
-		settle_init(&e->loading[s], engine_workers(e));
-	rc = open_described(e, err); /* what the user got wrong is said before ranks wait for each other */
+		settle_init(&e->loading[s], loading_workers(e));
+	rc = open_lanes(e, err); /* first: from now on a rank that ends is missed by the others */
 	if (!rc)
-		rc = open_lanes(e, err);
+		rc = open_described(e, err);
 	if (!rc)
 		rc = open_backend(e, err);
 	if (!rc)
 		rc = resume_kernels(e, err);
 	if (!rc)
-		rc = engine_plan(e, err);
+		rc = kernels_plan(e, err);
 	if (!rc && e->seat->local_rank == 0)
 		rc = memory_check(e, err);
 	memory_begin(e);
@@ -313,7 +293,9 @@ int engine_open(struct engine **ret, const struct job *job, struct seat *seat, s
 	if (!rc)
 		rc = check_best(e, err);
 	if (!rc)
-		rc = prepare_memory(&e->prepared, (uint64_t)e->cfg->seed, err);
+		rc = prepare_memory(&e->prepared, err);
+	if (!rc && !e->cfg->resume) /* resume_open knows whether a checkpoint gives them */
+		rc = draw_values(e, err);
 	if (!rc)
 		rc = exec_new(&e->exec, &e->prepared, err);
 	if (!rc && e->cfg->init_from)
@@ -331,7 +313,7 @@ static int prepare_evaluation(struct engine *e, const struct engine_evaluation *
 	struct prepare_shapes shapes = { .n_eval = x->n };
 	struct program_opts o = { .model = e->model,
 				  .config = x->config,
-				  .precision = precision_of(e->cfg),
+				  .precision = engine_precision(e->cfg),
 				  .backend = e->backend,
 				  .module = e->module,
 				  .strategy = strategies_table[STRATEGY_single],
@@ -361,7 +343,7 @@ int engine_open_evaluation(struct engine **ret, const struct engine_evaluation *
 	if (!rc)
 		rc = prepare_evaluation(e, o, err);
 	if (!rc)
-		rc = prepare_memory(&e->prepared, (uint64_t)e->cfg->seed, err);
+		rc = prepare_memory(&e->prepared, err);
 	if (!rc)
 		rc = exec_new(&e->exec, &e->prepared, err);
 	if (!rc)
@@ -415,19 +397,10 @@ int engine_open_plan(struct engine **ret, const struct job *job, struct seat *se
 
 int engine_begin(struct engine *e, struct err *err)
 {
-	struct loader_opts o = training_loader(e);
-	int cores = config_cores(e->cfg), rc;
+	int rc = loading_open(&e->loader, e, SPLIT_TRAIN, err);
 
-	if (engine_is_root(e) && e->cfg->workers > cores && e->cfg->local_world > 1)
-		log_warn("--workers %lld on each of %d ranks: there %s %d core%s for each; the ranks' threads will take time "
-			 "from each other", (long long)e->cfg->workers, e->cfg->local_world, cores > 1 ? "are" : "is", cores,
-			 cores > 1 ? "s" : "");
-	o.first_epoch = e->step / e->steps_per_epoch;
-	o.first_step = e->step % e->steps_per_epoch;
-	o.memory = prepared_loader(&e->prepared);
-	rc = loader_open(&e->loader, &o, err);
-	if (!rc && e->cfg->workers < 0)
-		loader_set_active(e->loader, e->loading[SPLIT_TRAIN].n);
+	for (int i = 0; i < SEAT_LANES; i++)
+		e->lane[i]->ops->limit(e->lane[i], e->cfg->ddp_timeout);
 	e->mark_s = clock_mono_s();
 	return rc;
 }

@@ -12,21 +12,21 @@
 #define SKIPPED_MAX 100	/* while a loss scale is searched */
 #define SKIPPED_MAX_UNSCALED 10 /* nothing that a later step could mend */
 
-const char *step_time_key(enum step_time t)
+enum series_id step_time_series(enum step_time t)
 {
-	static const char *const keys[TIME_COUNT] = {
-		[TIME_STEP] = "phase/step",
-		[TIME_DATA_WAIT] = "phase/data_wait",
-		[TIME_H2D] = "phase/h2d",
-		[TIME_FORWARD] = "phase/forward",
-		[TIME_BACKWARD] = "phase/backward",
-		[TIME_COMM_EXPOSED] = "phase/comm_exposed",
-		[TIME_OPTIMIZER] = "phase/optimizer",
-		[TIME_OTHER] = "phase/other",
-		[TIME_COMM_TOTAL] = "phase/comm_total",
+	static const enum series_id ids[TIME_COUNT] = {
+		[TIME_STEP] = SERIES_phase_step,
+		[TIME_DATA_WAIT] = SERIES_phase_data_wait,
+		[TIME_H2D] = SERIES_phase_h2d,
+		[TIME_FORWARD] = SERIES_phase_forward,
+		[TIME_BACKWARD] = SERIES_phase_backward,
+		[TIME_COMM_EXPOSED] = SERIES_phase_comm_exposed,
+		[TIME_OPTIMIZER] = SERIES_phase_optimizer,
+		[TIME_OTHER] = SERIES_phase_other,
+		[TIME_COMM_TOTAL] = SERIES_phase_comm_total,
 	};
 
-	return keys[t];
+	return ids[t];
 }
 
 /* Batch, vote: what the program reads. */

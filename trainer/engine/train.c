@@ -96,13 +96,12 @@ static int end_epoch(struct training *t)
 /* Whether --save-best's series has got better than ever. */
 static bool is_best(struct training *t)
 {
-	const char *key = t->e->cfg->save_best;
 	double value;
 	bool less;
 
 	if (!report_metric(t->report, &value) || isnan(value))
 		return false;
-	less = strstr(key, "loss") || strstr(key, "perplexity");
+	less = series_best(t->e->cfg->save_best)->best == SERIES_BEST_LESS;
 	if (t->at.has_best && (less ? value >= t->at.best : value <= t->at.best))
 		return false;
 	t->at.has_best = true;
@@ -135,15 +134,15 @@ static int save_when_due(struct training *t)
 	return saver_save(t->saver, &at, t->err);
 }
 
-/* Test hook: a process is gone at a step that the test knows. */
+/* Test hook: a process gets its signal at a step that the test knows. */
 static void die_when_told(const struct engine *e)
 {
 	if (e->die_step != e->step)
 		return;
 	if (e->die_rank == e->seat->rank)
-		raise(SIGKILL);
+		raise(e->die_signal);
 	if (e->die_rank < 0 && engine_is_root(e))
-		kill(getppid(), SIGKILL);
+		kill(getppid(), e->die_signal);
 }
 
 static int after_step(struct training *t, const struct step_result *r)
@@ -332,11 +331,13 @@ static int run(struct training *t)
 	rc = resume_open(&t->resume, t->e, t->err);
 	if (rc)
 		return rc;
-	if (t->e->cfg->test_only)
-		return test_only(t);
-	rc = open_record(t);
+	rc = t->e->cfg->test_only ? 0 : open_record(t);
+	if (!rc && engine_is_root(t->e))
+		rc = files_check(t->e->cfg, t->err); /* some may lie in the runs' folder, which is there now */
 	if (rc)
 		return rc;
+	if (t->e->cfg->test_only)
+		return test_only(t);
 	if (t->console && t->resume.loads && t->at.step >= t->e->steps_total)
 		log_info("nothing is left to train: %lld steps are done; a larger --epochs or --max-steps goes on",
 			 (long long)t->at.step);

@@ -61,6 +61,8 @@ void graph_fail(struct graph *g, int code, const char *fmt, ...)
 	err_set(&g->err, code, "%s", text);
 }
 
+#define GRAPH_TENSOR_MAX (INT64_C(1) << 40) /* elements */
+
 static void *or_fail(struct graph *g, void *p)
 {
 	if (!p)
@@ -162,17 +164,29 @@ bool graph_frozen(const char *patterns, const char *name)
 	return frozen;
 }
 
+/* No machine holds larger ones, and sums of their bytes stay within 64 bits. */
+static int check_shape(struct graph *g, const struct tensor *t)
+{
+	int64_t n = 1;
+
+	for (int i = 0; i < t->shape.ndim; i++) {
+		if (t->shape.dim[i] < 0)
+			graph_fail(g, ERR_USAGE, "tensor %s would have a negative dimension", t->name);
+		else if (__builtin_mul_overflow(n, t->shape.dim[i], &n) || n > GRAPH_TENSOR_MAX)
+			graph_fail(g, ERR_USAGE, "tensor %s would have more than 2^40 elements; a smaller batch or model is needed",
+				   t->name);
+	}
+	return g->err.code;
+}
+
 struct tensor *graph_tensor(struct graph *g, const struct tensor *like)
 {
 	struct tensor *t;
 
 	if (graph_failed(g))
 		return NULL;
-	for (int i = 0; i < like->shape.ndim; i++)
-		if (like->shape.dim[i] < 0) {
-			graph_fail(g, ERR_USAGE, "tensor %s would have a negative dimension", like->name);
-			return NULL;
-		}
+	if (check_shape(g, like))
+		return NULL;
 	if (graph_find(g, like->name)) {
 		graph_fail(g, ERR_EXISTS, "two tensors are named %s", like->name);
 		return NULL;

@@ -8,13 +8,18 @@
 
 #include "trainer/graph/live.h"
 
+struct peak { /* when most is live */
+	size_t bytes;
+	size_t by_category[PLAN_CATEGORY_COUNT];
+};
+
 struct planner {
 	struct plan plan;
 	struct plan_program *programs;
 	int n;
 	size_t persistent[SPACE_COUNT]; /* what outlives a program */
 	size_t by_category[PLAN_CATEGORY_COUNT]; /* persistent bytes */
-	size_t largest;				 /* transient bytes of the largest program's peak */
+	struct peak peak[SPACE_COUNT];		 /* transient bytes of the program that needs most */
 };
 
 const char *plan_category_name(enum plan_category c)
@@ -106,36 +111,34 @@ static int place_lifetime(struct planner *p, enum lifetime life, struct err *err
 	return 0;
 }
 
-/* Live bytes by category at the moment when most is live, added to nothing else. Returns their sum. */
-static size_t find_peak(const struct live *l, int moments, size_t by_category[PLAN_CATEGORY_COUNT])
+/* Of one space's buffers; false: out of memory. */
+static bool find_peak(const struct live *l, enum space space, int moments, struct peak *ret)
 {
-	size_t *live = calloc((size_t)moments + 2, sizeof(*live)), peak = 0;
+	size_t *live = calloc((size_t)moments + 2, sizeof(*live));
 	int at = 0;
 
 	if (!live)
-		return SIZE_MAX;
+		return false;
 	for (int i = 0; i < l->n; i++) {
-		size_t bytes = plan_align(l->buffers[i].bytes, PLAN_ALIGN_BYTES);
+		size_t bytes = live_space(&l->buffers[i]) == space ? plan_align(l->buffers[i].bytes, PLAN_ALIGN_BYTES) : 0;
 
 		live[l->buffers[i].first] += bytes;
 		live[l->buffers[i].last + 1] -= bytes;
 	}
-	for (int m = 1; m < moments; m++)
+	for (int m = 1; m < moments; m++) {
 		live[m] += live[m - 1];
-	for (int m = 0; m < moments; m++)
-		if (live[m] > peak) {
-			peak = live[m];
-			at = m;
-		}
+		at = live[m] > live[at] ? m : at;
+	}
+	ret->bytes = live[at];
 	free(live);
 	for (int i = 0; i < l->n; i++) {
 		const struct live_buffer *b = &l->buffers[i];
 
-		if (b->first <= at && at <= b->last)
-			by_category[b->tensor ? category(b->tensor) : PLAN_WORKSPACE] +=
+		if (live_space(b) == space && b->first <= at && at <= b->last)
+			ret->by_category[b->tensor ? category(b->tensor) : PLAN_WORKSPACE] +=
 				plan_align(b->bytes, PLAN_ALIGN_BYTES);
 	}
-	return peak;
+	return true;
 }
 
 /* Offsets of one space's buffers; returns the bytes that they need, SIZE_MAX when out of memory. */
@@ -198,24 +201,21 @@ static int write_offsets(const struct plan_program *p, const struct live *l, str
 static int place_program(struct planner *p, int program, struct err *err)
 {
 	struct plan_program *prog = &p->programs[program];
-	size_t by_category[PLAN_CATEGORY_COUNT] = { 0 }, peak;
 	struct live l;
 	int rc = live_make(&l, prog, err);
 
 	if (rc)
 		return rc;
-	for (int s = 0; s < SPACE_COUNT; s++) {
+	for (int s = 0; !rc && s < SPACE_COUNT; s++) {
 		size_t bytes = place_space(&l, (enum space)s, p->persistent[s]);
+		struct peak peak = { 0 };
 
-		if (bytes == SIZE_MAX)
+		if (bytes == SIZE_MAX || !find_peak(&l, (enum space)s, prog->schedule->n + 1, &peak))
 			rc = err_set(err, ERR_NOMEM, "out of memory for the plan of %s", prog->name);
 		else if (p->persistent[s] + bytes > p->plan.slab_bytes[s])
 			p->plan.slab_bytes[s] = p->persistent[s] + bytes;
-	}
-	peak = find_peak(&l, prog->schedule->n + 1, by_category);
-	if (peak > p->largest) {
-		p->largest = peak;
-		memcpy(p->plan.category_bytes, by_category, sizeof(by_category));
+		if (peak.bytes > p->peak[s].bytes)
+			p->peak[s] = peak;
 	}
 	if (!rc)
 		rc = write_offsets(prog, &l, err);
@@ -240,11 +240,12 @@ int plan_make(struct plan *ret, struct plan_program *programs, int n_programs, s
 		rc = place_program(&p, i, err);
 	if (rc)
 		return rc;
-	p.plan.lower_bound_bytes = p.largest;
-	for (int s = 0; s < SPACE_COUNT; s++)
-		p.plan.lower_bound_bytes += p.persistent[s];
-	for (int c = 0; c < PLAN_CATEGORY_COUNT; c++)
-		p.plan.category_bytes[c] += p.by_category[c];
+	for (int c = 0; c < PLAN_CATEGORY_COUNT; c++) {
+		p.plan.category_bytes[c] = p.by_category[c];
+		for (int s = 0; s < SPACE_COUNT; s++)
+			p.plan.category_bytes[c] += p.peak[s].by_category[c];
+		p.plan.lower_bound_bytes += p.plan.category_bytes[c];
+	}
 	*ret = p.plan;
 	return 0;
 }

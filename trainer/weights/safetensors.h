@@ -72,4 +72,7 @@ struct st_write_opts {
 /* Written under a temporary name beside `path`, fsync'd, renamed: the file is whole or not there. */
 int safetensors_write(const struct st_write_opts *o, struct err *err);
 
+/* Whether a file can be made under that name: in a folder that is there, and not in the place of a folder or device. */
+int safetensors_check_target(const char *path, struct err *err);
+
 #endif

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <jansson.h>
@@ -129,11 +130,34 @@ static int write_contents(struct out *out, const struct st_write_opts *o, struct
 	return rc;
 }
 
+/* Caller frees; NULL without memory. */
+static char *folder_of(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	return slash ? strndup(path, slash == path ? 1 : (size_t)(slash - path)) : strdup(".");
+}
+
+int safetensors_check_target(const char *path, struct err *err)
+{
+	char *folder = folder_of(path);
+	struct stat st;
+	int rc = 0;
+
+	if (!folder)
+		rc = err_set(err, ERR_NOMEM, "out of memory: %.300s", path);
+	else if (!stat(path, &st) && !S_ISREG(st.st_mode))
+		rc = err_set(err, ERR_USAGE, "%.300s: is not a regular file", path);
+	else if (access(folder, W_OK | X_OK))
+		rc = err_set(err, ERR_USAGE, "%.300s: no file can be made there: %s", path, strerror(errno));
+	free(folder);
+	return rc;
+}
+
 /* Makes the new name durable; a filesystem that cannot is no failure. */
 static void sync_folder(const char *path)
 {
-	const char *slash = strrchr(path, '/');
-	char *folder = slash ? strndup(path, slash == path ? 1 : (size_t)(slash - path)) : strdup(".");
+	char *folder = folder_of(path);
 	int fd = folder ? open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
 
 	if (fd >= 0) {

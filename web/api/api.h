@@ -66,6 +66,8 @@ enum call_next api_login_form(struct call *c, const char *query, const char *pro
 
 /* Of the cookie that holds a session; differs from store to store, as cookies do not tell ports apart. */
 const char *api_cookie_name(const struct call *c);
+/* Its value in a Cookie header (NULL: there is none), *ret_len bytes, within the header; NULL without. */
+const char *api_cookie_value(const char *cookies, const char *name, size_t *ret_len);
 
 /* Replies with one run. */
 enum call_next api_run(struct call *c, const char *id, enum api_detail detail);

@@ -13,6 +13,7 @@
 #include "tracker/base/arena.h"
 #include "tracker/base/buf.h"
 #include "tracker/base/err.h"
+#include "web/store/token.h"
 
 struct api;
 struct call;
@@ -106,6 +107,7 @@ struct call {
 	bool secure; /* came encrypted, here or at a proxy */
 	bool mlflow; /* the address is MLflow's: errors have its shape */
 	uint64_t from; /* who asks: a number made of the address; 0: ourselves */
+	enum token_scope has; /* what the token or session sent along allows; TOKEN_NONE: none was needed */
 	/* reply */
 	int status;              /* 200 until the handler says otherwise */
 	const char *type;        /* application/json until the handler says otherwise */

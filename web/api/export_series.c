@@ -76,6 +76,8 @@ static bool export_series_runs(struct call *c, struct points_sel *sel)
 
 	sel->run_count = call_arg_all(c, "run", &values);
 	sel->runs = values;
+	if (sel->run_count && (call_arg(c, "experiment") || call_arg(c, "filter")))
+		return call_fail(c, CALL_bad_value, "run", "run: names the runs; leave out experiment and filter"), false;
 	if (sel->run_count)
 		return true;
 	o.experiment_count = call_arg_all(c, "experiment", &values);

@@ -109,6 +109,13 @@ static const char *safe_query(const char *query)
 	return query;
 }
 
+/* No script reads it, no other site's request carries it. more: further attributes. */
+static const char *cookie(struct call *c, const char *value, const char *more)
+{
+	return arena_printf(c->arena, "%s=%s; Path=/; HttpOnly; SameSite=Strict%s%s", api_cookie_name(c), value, more,
+			    c->secure ? "; Secure" : "");
+}
+
 const char *api_cookie_name(const struct call *c)
 {
 	return arena_printf(c->arena, "dptrack_%.12s", store_id(c->api->store));
@@ -130,11 +137,67 @@ enum call_next login_post(struct call *c)
 			c->retry_after_s = try.wait_s;
 			return CALL_DONE;
 		}
-		c->cookie = arena_printf(c->arena, "%s=%s; Path=/; HttpOnly; SameSite=Strict%s", api_cookie_name(c), session,
-					 c->secure ? "; Secure" : "");
+		c->cookie = cookie(c, session, "");
 	}
 	c->status = 303;
 	c->cache = "no-store";
 	c->location = arena_printf(c->arena, "./%s%s", *query ? "?" : "", query);
+	return CALL_DONE;
+}
+
+const char *api_cookie_value(const char *cookies, const char *name, size_t *ret_len)
+{
+	const char *at = cookies;
+	size_t len = strlen(name), n;
+
+	for (; at && *at; at += n) {
+		at += strspn(at, "; ");
+		n = strcspn(at, ";");
+		if (n > len && !strncmp(at, name, len) && at[len] == '=') {
+			*ret_len = n - len - 1;
+			return at + len + 1;
+		}
+	}
+	return NULL;
+}
+
+/* The session that the request's cookie names; NULL without. */
+static const char *session_of(struct call *c, size_t *ret_len)
+{
+	return api_cookie_value(c->host->header(c, "Cookie"), api_cookie_name(c), ret_len);
+}
+
+enum call_next session_get(struct call *c)
+{
+	struct js j = { .out = &c->out };
+	const char *id;
+	size_t n = 0;
+
+	if (!call_args_done(c))
+		return CALL_DONE;
+	id = session_of(c, &n);
+	c->cache = "no-store";
+	js_open(&j, '{');
+	js_key(&j, "signed_in");
+	js_bool(&j, id && token_session_check(c->api->store, id, n) != TOKEN_NONE);
+	if (c->has != TOKEN_NONE)
+		js_key_str(&j, "scope", token_scope_name(c->has));
+	js_close(&j, '}');
+	buf_addc(&c->out, '\n');
+	return CALL_DONE;
+}
+
+enum call_next session_delete(struct call *c)
+{
+	const char *id;
+	size_t n = 0;
+
+	if (!call_args_done(c))
+		return CALL_DONE;
+	id = session_of(c, &n);
+	if (id)
+		token_session_end(c->api->store, id, n);
+	c->cookie = cookie(c, "", "; Max-Age=0");
+	buf_adds(&c->out, "{}\n");
 	return CALL_DONE;
 }

@@ -11,6 +11,25 @@
 #include "web/api/asset.h"
 #include "web/store/check.h"
 
+static void write_folder(struct js *j, struct follow *follow)
+{
+	struct follow_stats f;
+
+	follow_stats(follow, &f);
+	js_key(j, "folder");
+	js_open(j, '{');
+	js_key(j, "scanning");
+	js_bool(j, f.scanning);
+	js_key(j, "polling");
+	js_bool(j, f.polling);
+	js_key_int(j, "folders", (int64_t)f.folders);
+	js_key_int(j, "files", (int64_t)f.files);
+	js_key_int(j, "files_waiting", (int64_t)f.files_waiting);
+	js_key_int(j, "bytes_read", (int64_t)f.bytes_read);
+	js_key_int(j, "files_bad", (int64_t)f.files_bad);
+	js_close(j, '}');
+}
+
 /* What the background check found, in short: anybody may ask here. */
 static enum call_next health_verbose(struct call *c, const struct store_stats *s)
 {
@@ -25,6 +44,8 @@ static enum call_next health_verbose(struct call *c, const struct store_stats *s
 	js_key_int(&j, "unfolded_points", (int64_t)s->log_points);
 	js_key(&j, "writes");
 	js_bool(&j, !s->write_error);
+	if (c->api->follow)
+		write_folder(&j, c->api->follow);
 	api_write_findings(&j, &r, false);
 	js_close(&j, '}');
 	buf_addc(&c->out, '\n');
@@ -140,6 +161,10 @@ static void store_metrics(struct buf *out, const struct store_stats *s)
 	       (double)s->log_points);
 	metric(out, "dptrack_store_bytes", "gauge", "Bytes of the store's file.", (double)s->db_bytes);
 	metric(out, "dptrack_store_wal_bytes", "gauge", "Bytes of the write-ahead log.", (double)s->wal_bytes);
+	metric(out, "dptrack_store_sqlite_memory_bytes", "gauge", "Memory of SQLite: connections and the pages they keep.",
+	       (double)s->sqlite_bytes);
+	metric(out, "dptrack_store_outline_memory_bytes", "gauge", "Memory of what charts keep of folded points; at most 48 MB.",
+	       (double)s->outline_bytes);
 	metric(out, "dptrack_store_records_bad_total", "counter", "Journal records kept but not applied.",
 	       (double)s->records_bad);
 	metric(out, "dptrack_store_write_error", "gauge", "1 while the last commit failed.", s->write_error ? 1 : 0);

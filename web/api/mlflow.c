@@ -16,8 +16,6 @@ static const struct {
 #undef ML_ERROR
 };
 
-#define SEE_DOCS " See the API docs for more information about request parameters."
-
 enum call_next ml_fail(struct call *c, enum ml_code code, const char *fmt, ...)
 {
 	struct js j = { .out = &c->out };
@@ -106,24 +104,73 @@ static bool media_type_ok(struct call *c)
 	if (c->route->method != METHOD_POST && c->route->method != METHOD_PUT)
 		return true;
 	if (!type) {
-		ml_fail(c, ML_BAD_REQUEST, "Bad Request. Content-Type header is missing.");
+		ml_fail(c, ML_INVALID_PARAMETER_VALUE, "Bad Request. Content-Type header is missing.");
 		return false;
 	}
 	if (!strncasecmp(type, "application/json", 16) && (!type[16] || type[16] == ';' || type[16] == ' '))
 		return true;
-	ml_fail(c, ML_BAD_REQUEST, "Bad Request. Content-Type must be one of ['application/json'].");
+	ml_fail(c, ML_INVALID_PARAMETER_VALUE, "Bad Request. Content-Type must be one of ['application/json'].");
 	return false;
+}
+
+/* Python writes NaN and Infinity bare, which MLflow's server reads: the same with quotes around them; NULL: there are none. */
+static char *quote_words(struct call *c)
+{
+	static const char *const words[] = { "NaN", "-Infinity", "Infinity" };
+	char *out = arena_alloc(c->arena, 2 * c->body_len + 1), *to = out;
+	const char *at = c->body, *end = at + c->body_len;
+	bool inside = false, any = false;
+	size_t i, n;
+
+	for (; out && at < end; at += n) {
+		for (i = 0, n = 0; !inside && !n && i < 3; i++)
+			if ((size_t)(end - at) >= strlen(words[i]) && !memcmp(at, words[i], strlen(words[i])))
+				n = strlen(words[i]);
+		any |= n > 0;
+		if (n) {
+			*to++ = '"';
+			to = mempcpy(to, at, n);
+			*to++ = '"';
+			continue;
+		}
+		inside ^= *at == '"';
+		n = inside && *at == '\\' && end - at > 1 ? 2 : 1;
+		to = mempcpy(to, at, n);
+	}
+	if (out)
+		*to = '\0';
+	return any ? out : NULL;
+}
+
+/* JSON that holds what nothing here can hold. */
+static bool cannot_hold(const json_error_t *problem)
+{
+	switch (json_error_code(problem)) {
+	case json_error_numeric_overflow:
+	case json_error_null_character:
+	case json_error_null_byte_in_key:
+		return true;
+	default:
+		return false;
+	}
 }
 
 /* A body that is not JSON counts as empty; a text that holds JSON is what very old clients send. */
 static json_t *from_body(struct call *c)
 {
 	const char *why = json_too_much(c->body, c->body_len);
+	json_error_t problem = { 0 };
 	json_t *root, *inner;
+	char *quoted;
 
 	if (why)
 		return ml_fail(c, ML_INVALID_PARAMETER_VALUE, "the request body: %s", why), NULL;
-	root = json_loadb(c->body, c->body_len, JSON_DECODE_ANY, NULL);
+	root = json_loadb(c->body, c->body_len, JSON_DECODE_ANY, &problem);
+	quoted = root || json_error_code(&problem) != json_error_invalid_syntax ? NULL : quote_words(c);
+	if (quoted)
+		root = json_loads(quoted, JSON_DECODE_ANY, &problem);
+	if (!root && cannot_hold(&problem))
+		return ml_fail(c, ML_INVALID_PARAMETER_VALUE, "Invalid value in the request body: %s", problem.text), NULL;
 	if (json_is_string(root)) {
 		inner = json_loads(json_string_value(root), JSON_DECODE_ANY, NULL);
 		json_decref(root);
@@ -312,10 +359,10 @@ static bool read_members(struct call *c, json_t *object, const struct place *at,
 		}
 		path = at ? arena_printf(c->arena, "%s[%zu].%s", at->what, at->index, f->name) : f->name;
 		if (missing) {
-			ml_fail(c, ML_INVALID_PARAMETER_VALUE, "Missing value for required parameter '%s'.%s", path, SEE_DOCS);
+			ml_fail(c, ML_INVALID_PARAMETER_VALUE, "Missing value for required parameter '%s'.%s", path, ML_SEE_DOCS);
 			return false;
 		}
-		return ml_fail_value(c, path, value, arena_printf(c->arena, " Hint: Value was of type '%s'." SEE_DOCS,
+		return ml_fail_value(c, path, value, arena_printf(c->arena, " Hint: Value was of type '%s'." ML_SEE_DOCS,
 								  python_type(value)));
 	}
 	return true;
@@ -332,7 +379,7 @@ bool ml_read_item(struct call *c, json_t *list, const char *what, size_t index, 
 
 	if (json_is_object(item))
 		return read_members(c, item, &(struct place){ what, index }, fields);
-	return ml_fail_value(c, what, list, " Hint: Value was of type 'list'." SEE_DOCS);
+	return ml_fail_value(c, what, list, " Hint: Value was of type 'list'." ML_SEE_DOCS);
 }
 
 bool ml_args(struct call *c, const struct ml_field *fields)

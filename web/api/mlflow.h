@@ -11,6 +11,8 @@ enum ml_code {
 #undef ML_ERROR
 };
 
+#define ML_SEE_DOCS " See the API docs for more information about request parameters."
+
 /* Fails the call; returns CALL_DONE. */
 enum call_next ml_fail(struct call *c, enum ml_code code, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
 
@@ -66,7 +68,6 @@ bool ml_run_id_ok(struct call *c, const char *id);
 bool ml_experiment_id(struct call *c, const char *text, int64_t *ret);
 bool ml_fail_value(struct call *c, const char *path, json_t *value, const char *hint); /* always false */
 
-size_t ml_chars(const char *text);                                   /* code points */
 const char *ml_cut(struct call *c, const char *text, size_t max_chars); /* the text, or its beginning */
 
 /* A random adjective-noun-number. */

@@ -41,6 +41,8 @@ static enum call_next reply_file(struct call *c, const char *path)
 		return CALL_DONE;
 	if (err.code == ERR_NOENT)
 		return ml_fail(c, ML_RESOURCE_DOES_NOT_EXIST, "No such artifact: '%s'", path);
+	if (err.code == ERR_USAGE)
+		return ml_fail(c, ML_INVALID_PARAMETER_VALUE, "Artifact path refers to a directory, not a file: '%s'", path);
 	return fail(c, &err);
 }
 
@@ -210,6 +212,13 @@ static enum call_next uploaded(struct call *c, const struct artifact_file *file)
 	return CALL_DONE;
 }
 
+static bool has_body(struct call *c)
+{
+	const char *length = c->host->header(c, "Content-Length");
+
+	return length ? strcmp(length, "0") != 0 : c->host->header(c, "Transfer-Encoding") != NULL;
+}
+
 enum call_next ml_artifact_upload(struct call *c)
 {
 	const char *id = call_arg(c, "run_uuid"), *path = call_arg(c, "path"), *place;
@@ -218,6 +227,8 @@ enum call_next ml_artifact_upload(struct call *c)
 		return ml_fail(c, ML_INVALID_PARAMETER_VALUE, "Request must specify run_uuid.");
 	if (!path || !*path)
 		return ml_fail(c, ML_INVALID_PARAMETER_VALUE, "Request must specify path.");
+	if (!has_body(c))
+		return ml_fail(c, ML_INVALID_PARAMETER_VALUE, "Request must specify data.");
 	place = path_ok(c, path) ? run_folder(c, id, path) : NULL;
 	return place ? blob_put(c, &(struct blob_put){ place, fail, uploaded }) : CALL_DONE;
 }
@@ -259,7 +270,7 @@ enum call_next ml_model_artifact_get(struct call *c)
 	const char *path = call_arg(c, "artifact_file_path"), *place;
 
 	if (!path || !*path)
-		return ml_fail(c, ML_INVALID_PARAMETER_VALUE, "Request must specify artifact_file_path.");
+		return ml_fail(c, ML_BAD_REQUEST, "Request must include the \"artifact_file_path\" query parameter.");
 	place = path_ok(c, path) ? model_folder(c, path) : NULL;
 	return place ? reply_file(c, place) : CALL_DONE;
 }

@@ -88,9 +88,10 @@ static bool read_tags(struct call *c, json_t *list, struct tracking_dataset *d)
 
 	for (i = 0; kv && i < n; i++) {
 		const struct ml_field fields[] = {
-			{ "key", ML_STRING, true, &kv[i].key, NULL }, { "value", ML_STRING, true, &kv[i].value, NULL }, { 0 }
+			{ "key", ML_STRING, true, &kv[i].key, NULL }, { "value", ML_STRING, false, &kv[i].value, NULL }, { 0 }
 		};
 
+		kv[i].value = "";
 		if (!ml_read_item(c, list, "tags", i, fields) || !ml_length_ok(c, "key", TAG_KEY_CHARS, kv[i].key) ||
 		    !ml_length_ok(c, "value", TAG_VALUE_CHARS, kv[i].value))
 			return false;
@@ -108,10 +109,11 @@ static bool read_dataset(struct call *c, json_t *list, size_t index, struct trac
 	};
 	const struct ml_field inner[] = {
 		{ "name", ML_STRING, true, &d->name, NULL }, { "digest", ML_STRING, true, &d->digest, NULL },
-		{ "source_type", ML_STRING, true, &d->source_type, NULL }, { "source", ML_STRING, true, &d->source, NULL },
+		{ "source_type", ML_STRING, false, &d->source_type, NULL }, { "source", ML_STRING, false, &d->source, NULL },
 		{ "schema", ML_STRING, false, &d->schema, NULL }, { "profile", ML_STRING, false, &d->profile, NULL }, { 0 },
 	};
 
+	d->source_type = d->source = "";
 	return ml_read_item(c, list, "datasets", index, outer) && ml_read(c, dataset, inner) &&
 	       ml_length_ok(c, "name", NAME_CHARS, d->name) && ml_length_ok(c, "digest", DIGEST_CHARS, d->digest) &&
 	       ml_length_ok(c, "source", SOURCE_CHARS, d->source) && ml_length_ok(c, "schema", SCHEMA_CHARS, d->schema) &&
@@ -241,9 +243,10 @@ enum call_next ml_model_record(struct call *c)
 
 /* --- data sets of experiments -------------------------------------------------------------------------------- */
 
-static bool experiments_ok(struct call *c, const struct ml_strings *ids, int64_t **ret)
+/* Each once, however often it came. */
+static bool experiments_ok(struct call *c, const struct ml_strings *ids, int64_t **ret, size_t *ret_count)
 {
-	size_t i;
+	size_t i, k, n = 0;
 
 	if (!ids->count)
 		ml_fail(c, ML_INVALID_PARAMETER_VALUE, "SearchDatasets request must specify at least one experiment_id.");
@@ -253,9 +256,14 @@ static bool experiments_ok(struct call *c, const struct ml_strings *ids, int64_t
 	if (!ids->count || ids->count > SEARCH_EXPERIMENTS)
 		return false;
 	*ret = arena_array(c->arena, ids->count, sizeof(**ret));
-	for (i = 0; *ret && i < ids->count; i++)
-		if (!ml_experiment_id(c, ids->items[i], &(*ret)[i]))
+	for (i = 0; *ret && i < ids->count; i++) {
+		if (!ml_experiment_id(c, ids->items[i], &(*ret)[n]))
 			return false;
+		for (k = 0; k < n && (*ret)[k] != (*ret)[n]; k++)
+			;
+		n += k == n;
+	}
+	*ret_count = n;
 	return *ret != NULL;
 }
 
@@ -267,11 +275,11 @@ enum call_next ml_dataset_search(struct call *c)
 	struct dataset_summary *list;
 	struct err err = ERR_INIT;
 	int64_t *numbers;
-	size_t n, i;
+	size_t count, n, i;
 
-	if (!ml_args(c, fields) || !experiments_ok(c, &ids, &numbers))
+	if (!ml_args(c, fields) || !experiments_ok(c, &ids, &numbers, &count))
 		return CALL_DONE;
-	if (dataset_summaries(c->api->store, numbers, ids.count, c->arena, &list, &n, &err))
+	if (dataset_summaries(c->api->store, numbers, count, c->arena, &list, &n, &err))
 		return ml_fail_err(c, &err);
 	js_open(&j, '{');
 	if (n) {

@@ -150,40 +150,20 @@ static int by_text(const void *x, const void *y)
 	return strcmp(*(const char *const *)x, *(const char *const *)y);
 }
 
-static bool bulk_ok(struct call *c, const struct ml_strings *runs, const char *key, const char *name)
+static bool bulk_ok(struct call *c, const struct ml_strings *runs, const char *key)
 {
-	if (runs->count && runs->count <= BULK_RUNS && key && *key)
-		return true;
+	static const char name[] = "GetMetricHistoryBulk request";
+
 	if (runs->count > BULK_RUNS)
-		ml_fail(c, ML_INVALID_PARAMETER_VALUE, "%s request cannot specify more than %d run_ids. Received %zu run_ids.", name,
-			BULK_RUNS, runs->count);
+		ml_fail(c, ML_INVALID_PARAMETER_VALUE, "%s cannot specify more than %d run_ids. Received %zu run_ids.", name, BULK_RUNS,
+			runs->count);
 	else if (!runs->count)
-		ml_fail(c, ML_INVALID_PARAMETER_VALUE, "%s request must specify at least one run_id.", name);
+		ml_fail(c, ML_INVALID_PARAMETER_VALUE, "%s must specify at least one run_id.", name);
+	else if (!key)
+		ml_fail(c, ML_INVALID_PARAMETER_VALUE, "%s must specify a metric_key.", name);
 	else
-		ml_fail(c, ML_INVALID_PARAMETER_VALUE, "%s request must specify a metric_key.", name);
+		return true;
 	return false;
-}
-
-static enum call_next close_bulk(struct call *c, struct js *j, bool any)
-{
-	if (any)
-		js_close(j, ']');
-	js_close(j, '}');
-	(void)c;
-	return CALL_DONE;
-}
-
-static void write_bulk(struct js *j, const char *key, const char *run, const struct sum_point *points, size_t n, bool *any)
-{
-	size_t i;
-
-	if (n && !*any) {
-		js_key(j, "metrics");
-		js_open(j, '[');
-		*any = true;
-	}
-	for (i = 0; i < n; i++)
-		write_point(j, key, &points[i], run);
 }
 
 enum call_next ml_history_bulk(struct call *c)
@@ -197,14 +177,16 @@ enum call_next ml_history_bulk(struct call *c)
 	};
 	struct js j = { .out = &c->out };
 	struct err err = ERR_INIT;
-	size_t i, n = 0;
-	bool any = false, more;
+	size_t i, k, n = 0;
+	bool more;
 
-	if (!ml_args(c, fields) || !bulk_ok(c, &runs, key, "GetMetricHistoryBulk"))
+	if (!ml_args(c, fields) || !bulk_ok(c, &runs, key))
 		return CALL_DONE;
-	limit = limit < BULK_POINTS ? limit : BULK_POINTS;
+	limit = limit < 0 || limit > BULK_POINTS ? BULK_POINTS : limit; /* below 0: no limit, as in SQL */
 	qsort(runs.items, runs.count, sizeof(*runs.items), by_text);
 	js_open(&j, '{');
+	js_key(&j, "metrics");
+	js_open(&j, '[');
 	for (i = 0; i < runs.count && limit > 0; i++) {
 		struct history_sel sel = { runs.items[i], key, (size_t)limit };
 		struct history_place place = { 0 };
@@ -214,21 +196,34 @@ enum call_next ml_history_bulk(struct call *c)
 			continue;
 		if (history_page(c->api->store, &sel, &place, c->arena, &points, &n, &more, &err))
 			return ml_fail_err(c, &err);
-		write_bulk(&j, key, sel.run, points, n, &any);
+		for (k = 0; k < n; k++)
+			write_point(&j, key, &points[k], sel.run);
 		limit -= (int64_t)n;
 	}
-	return close_bulk(c, &j, any);
+	js_close(&j, ']');
+	js_close(&j, '}');
+	return CALL_DONE;
 }
 
-static bool interval_ok(struct call *c, const struct history_sample *sel, bool from, bool to, int64_t limit)
+static bool steps_ok(struct call *c, const struct history_sample *sel, bool from, bool to)
 {
 	if (from != to)
 		ml_fail(c, ML_INVALID_PARAMETER_VALUE, "If either start step or end step are specified, both must be specified.");
 	else if (from && sel->from > sel->to)
 		ml_fail(c, ML_INVALID_PARAMETER_VALUE, "end_step must be greater than start_step. Found start_step=%lld and "
 			"end_step=%lld.", (long long)sel->from, (long long)sel->to);
+	else
+		return true;
+	return false;
+}
+
+static bool sample_ok(struct call *c, size_t runs, int64_t limit)
+{
+	if (runs > BULK_RUNS)
+		ml_fail(c, ML_INVALID_PARAMETER_VALUE, "GetMetricHistoryBulkInterval request must specify at most %d run_ids. Received %zu "
+			"run_ids." ML_SEE_DOCS, BULK_RUNS, runs);
 	else if (limit < 1 || limit > SAMPLE_POINTS)
-		ml_fail(c, ML_INVALID_PARAMETER_VALUE, "max_results must be between 1 and %d.", SAMPLE_POINTS);
+		ml_fail(c, ML_INVALID_PARAMETER_VALUE, "max_results must be between 1 and %d." ML_SEE_DOCS, SAMPLE_POINTS);
 	else
 		return true;
 	return false;
@@ -241,17 +236,16 @@ enum call_next ml_history_interval(struct call *c)
 	int64_t limit = SAMPLE_POINTS;
 	bool from = false, to = false, any = false;
 	const struct ml_field fields[] = {
-		{ "run_ids", ML_STRINGS, false, &runs, NULL }, { "metric_key", ML_STRING, false, &sel.key, NULL },
+		{ "run_ids", ML_STRINGS, true, &runs, NULL }, { "metric_key", ML_STRING, true, &sel.key, NULL },
 		{ "start_step", ML_INT, false, &sel.from, &from }, { "end_step", ML_INT, false, &sel.to, &to },
 		{ "max_results", ML_INT, false, &limit, NULL }, { 0 },
 	};
 	struct js j = { .out = &c->out };
 	struct sum_point *points;
 	struct err err = ERR_INIT;
-	size_t i, n = 0;
+	size_t i, k, n = 0;
 
-	if (!ml_args(c, fields) || !bulk_ok(c, &runs, sel.key, "GetMetricHistoryBulkInterval") ||
-	    !interval_ok(c, &sel, from, to, limit))
+	if (!ml_args(c, fields) || !sample_ok(c, runs.count, limit) || !steps_ok(c, &sel, from, to))
 		return CALL_DONE;
 	sel.n = (size_t)limit;
 	js_open(&j, '{');
@@ -259,7 +253,16 @@ enum call_next ml_history_interval(struct call *c)
 		sel.run = runs.items[i];
 		if (history_sample(c->api->store, &sel, c->arena, &points, &n, &err))
 			return ml_fail_err(c, &err);
-		write_bulk(&j, sel.key, sel.run, points, n, &any);
+		if (n && !any) {
+			js_key(&j, "metrics");
+			js_open(&j, '[');
+			any = true;
+		}
+		for (k = 0; k < n; k++)
+			write_point(&j, sel.key, &points[k], sel.run);
 	}
-	return close_bulk(c, &j, any);
+	if (any)
+		js_close(&j, ']');
+	js_close(&j, '}');
+	return CALL_DONE;
 }

@@ -173,9 +173,8 @@ enum call_next ml_model_finish(struct call *c)
 	for (i = 0; i < 3; i++)
 		if ((text && !strcmp(names[i], text)) || number == (json_int_t)i + 1)
 			op.status = names[i];
-	if (!status)
-		return ml_fail(c, ML_INVALID_PARAMETER_VALUE, "Missing value for required parameter 'status'. See the API docs for more "
-			       "information about request parameters.");
+	if (!status || json_is_null(status) || (text && !*text))
+		return ml_fail(c, ML_INVALID_PARAMETER_VALUE, "Missing value for required parameter 'status'." ML_SEE_DOCS);
 	if (!op.status)
 		return ml_fail_value(c, "status", status, ""), CALL_DONE;
 	return ml_submit(c, &op, changed);

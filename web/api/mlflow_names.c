@@ -7,14 +7,7 @@
 #include <string.h>
 #include <sys/random.h>
 
-size_t ml_chars(const char *text)
-{
-	size_t n = 0;
-
-	for (; *text; text++)
-		n += ((unsigned char)*text & 0xc0) != 0x80;
-	return n;
-}
+#include "tracker/base/utf8.h"
 
 const char *ml_cut(struct call *c, const char *text, size_t max_chars)
 {
@@ -38,7 +31,7 @@ const char *ml_cut(struct call *c, const char *text, size_t max_chars)
 
 bool ml_length_ok(struct call *c, const char *what, size_t max_chars, const char *text)
 {
-	if (!text || strlen(text) <= max_chars || ml_chars(text) <= max_chars)
+	if (!text || strlen(text) <= max_chars || utf8_chars(text) <= max_chars)
 		return true;
 	ml_fail(c, ML_INVALID_PARAMETER_VALUE, "'%s' exceeds the maximum length of %zu characters", what, max_chars);
 	return false;
@@ -158,7 +151,7 @@ bool ml_item_name_ok(struct call *c, const char *what, size_t index, const char 
 bool ml_run_id_ok(struct call *c, const char *id)
 {
 	const unsigned char *at = (const unsigned char *)id;
-	bool ok = isalnum(*at) && ml_chars(id) <= 256;
+	bool ok = isalnum(*at) && utf8_chars(id) <= 256;
 	json_t *value;
 
 	while (*at && ok) {

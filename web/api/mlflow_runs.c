@@ -323,6 +323,9 @@ static bool point_ok(struct call *c, const struct tracking_point *p, const char 
 
 	if (what ? !ml_item_name_ok(c, what, index, "name", p->key) : !ml_name_ok(c, "name", p->key))
 		return false;
+	if (p->time_ms >= 0 && (p->dataset_name && *p->dataset_name) != (p->dataset_digest && *p->dataset_digest))
+		return ml_fail(c, ML_INVALID_PARAMETER_VALUE, "Both dataset_name and dataset_digest must be provided if one is provided"),
+		       false;
 	if (p->time_ms >= 0)
 		return ml_length_ok(c, "Metric name", KEY_CHARS, p->key);
 	at = what ? arena_printf(c->arena, "%s[%zu].timestamp", what, index) : "timestamp";

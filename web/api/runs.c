@@ -211,6 +211,8 @@ static bool list_args(struct call *c, struct query_runs_opts *o)
 	o->page_token = call_arg(c, "page_token");
 	if (!call_arg_int(c, "limit", &limit, 1, 50000) || !call_arg_word(c, "deleted", words, &deleted))
 		return false;
+	if (o->id_count && !api_run_ids_ok(c, "run", values, o->id_count))
+		return false;
 	o->limit = (size_t)limit;
 	o->only_deleted = deleted == 1;
 	o->with_deleted = deleted != 0;

@@ -56,6 +56,10 @@ static int make(const struct backup *b, const char *to, struct err *err)
 	if (rc)
 		return rc;
 	body = json_pack("{s:s}", "path", path);
+	if (!body) {
+		source_close(s);
+		return err_set(err, ERR_USAGE, "%s: the path of a backup is UTF-8", path);
+	}
 	request.body = json_dumps(body, 0);
 	rc = c->json ? cli_print(s, &request, err) : source_json(s, &request, &reply, err);
 	if (!rc && !c->json)

@@ -3,6 +3,7 @@
 
 #include "web/cli/cli.h"
 
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -64,6 +65,7 @@ int cli_main(int argc, char **argv)
 	struct err err = ERR_INIT;
 	int rc;
 
+	signal(SIGXFSZ, SIG_IGN); /* ulimit -f: as a full disk, an error of the write */
 	if (argc < 2) {
 		print_help();
 		return 2;
@@ -100,6 +102,14 @@ static void print_command_help(const struct cli_command *cmd, const struct flag 
 	}
 }
 
+/* Whether the table has that switch, and it was given. */
+static bool switched(const struct flag *table, const char *name)
+{
+	while (table->name && strcmp(table->name, name))
+		table++;
+	return table->name && *(const bool *)table->into;
+}
+
 int cli_line_read(struct cli_line *line, int argc, char **argv, struct err *err)
 {
 	int rc;
@@ -112,6 +122,8 @@ int cli_line_read(struct cli_line *line, int argc, char **argv, struct err *err)
 	if (!rc && *line->help) {
 		print_command_help(line->cmd, line->table);
 		rc = 1;
+	} else if (!rc && switched(line->table, "json") && switched(line->table, "csv")) {
+		rc = err_set(err, ERR_USAGE, "--json and --csv: name one of them");
 	} else if (!rc && line->words.count > line->words_max) {
 		rc = err_set(err, ERR_USAGE, "%s: unexpected word %s; dptrack %s --help", line->cmd->name,
 			     line->words.items[line->words_max], line->cmd->name);
@@ -131,6 +143,19 @@ const char *cli_text(json_t *object, const char *key)
 	return text ? text : "";
 }
 
+const char *cli_count(char *text, unsigned long long n, const char *word)
+{
+	snprintf(text, 64, "%llu %s%s", n, word, n == 1 ? "" : "s");
+	return text;
+}
+
+void cli_filter_name(struct buf *filter, const char *name)
+{
+	char quote = strchr(name, '\'') ? '"' : '\'';
+
+	buf_addf(filter, "attributes.run_name = %c%s%c", quote, name, quote);
+}
+
 /* Ids are tried first; a name must belong to one run. */
 static int find_by_name(struct source *s, const char *text, char *ret, struct err *err)
 {
@@ -140,18 +165,21 @@ static int find_by_name(struct source *s, const char *text, char *ret, struct er
 
 	buf_init(&target, 65536);
 	buf_init(&filter, 65536);
-	buf_addf(&filter, "attributes.run_name = '%s'", text);
+	cli_filter_name(&filter, text);
 	buf_adds(&target, "/api/v1/runs");
 	source_arg(&target, "filter", filter.data ? filter.data : "");
 	source_arg(&target, "limit", "2");
-	rc = strchr(text, '\'') ? ERR_NOENT : cli_get_json(s, target.data, &root, err);
+	rc = cli_get_json(s, target.data, &root, err);
 	runs = json_object_get(root, "runs");
-	if (rc || !json_array_size(runs))
+	if (rc)
+		goto out;
+	if (!json_array_size(runs))
 		rc = err_set(err, ERR_NOENT, "no run %s: name it by its id, the first digits of it, or its name", text);
 	else if (json_array_size(runs) > 1)
 		rc = err_set(err, ERR_USAGE, "more than one run is named %s: name it by its id (dptrack ls shows it)", text);
 	else
 		snprintf(ret, 33, "%s", cli_text(json_array_get(runs, 0), "id"));
+out:
 	json_decref(root);
 	buf_done(&filter);
 	buf_done(&target);

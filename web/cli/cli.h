@@ -27,9 +27,9 @@ struct cli_common {
 };
 
 #define CLI_COMMON_FLAGS(c)                                                                                         \
-	{ "logdir", FLAG_TEXT, "DIR", "folder of runs (default: runs)", &(c)->source.logdir, 0, 0 },                \
+	{ "logdir", FLAG_PATH, "DIR", "folder of runs (default: runs)", &(c)->source.logdir, 0, 0 },                \
 	{ "url", FLAG_TEXT, "URL", "ask the server there instead", &(c)->source.url, 0, 0 },                        \
-	{ "db", FLAG_TEXT, "FILE", "the store, when it is not DIR/dptrack.db", &(c)->source.db, 0, 0 },             \
+	{ "db", FLAG_PATH, "FILE", "the store, when it is not DIR/dptrack.db", &(c)->source.db, 0, 0 },             \
 	{ "json", FLAG_SWITCH, "", "JSON, as the REST API gives it", &(c)->json, 0, 0 },                            \
 	{ "csv", FLAG_SWITCH, "", "CSV", &(c)->csv, 0, 0 },                                                         \
 	{ "help", FLAG_SWITCH, "", "this text", &(c)->help, 0, 0 }
@@ -50,6 +50,9 @@ void cli_line_done(struct cli_line *line);
 /* The id of the one run that text names: an id, a beginning of one, or a name; ret has room for 33 bytes. */
 int cli_find_run(struct source *s, const char *text, char *ret, struct err *err);
 
+/* The filter for runs of that name. */
+void cli_filter_name(struct buf *filter, const char *name);
+
 /* Copies the reply to stdout. */
 int cli_print(struct source *s, const struct local_opts *request, struct err *err);
 int cli_get_json(struct source *s, const char *target, json_t **ret, struct err *err); /* GET, parsed */
@@ -57,6 +60,9 @@ int cli_get_print(struct source *s, const char *target, struct err *err);       
 
 /* A member that is text, "" when it is not there. */
 const char *cli_text(json_t *object, const char *key);
+
+/* "1 run", "2 runs"; text has room for 64 bytes. */
+const char *cli_count(char *text, unsigned long long n, const char *word);
 
 /* A run's end in words: "finished", "failed: …", with what the server noticed. text has room for 256 bytes. */
 const char *cli_status_words(json_t *run, char *text);

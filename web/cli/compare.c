@@ -55,12 +55,12 @@ static json_t *pick_goal(json_t *metrics, const char *wanted, bool *up)
 	return json_array_get(metrics, 0);
 }
 
-static const char *number_at(json_t *object, const char *column, size_t i, char *text)
+static const char *number_at(json_t *object, const char *column, size_t i, bool exact, char *text)
 {
 	json_t *v = json_array_get(json_object_get(object, column), i);
 
 	if (json_is_number(v))
-		return table_number(text, json_number_value(v));
+		return exact ? table_exact(text, json_number_value(v)) : table_number(text, json_number_value(v));
 	return json_string_value(v);
 }
 
@@ -86,6 +86,7 @@ static void keep_columns(struct table *t, json_t *params)
 struct compare_goal {
 	json_t *metric; /* NULL: none */
 	bool up;
+	bool exact; /* numbers for programs */
 };
 
 static void add_row(struct table *t, json_t *root, const struct compare_goal *goal, size_t i)
@@ -97,8 +98,8 @@ static void add_row(struct table *t, json_t *root, const struct compare_goal *go
 	table_cellf(t, "%.8s", cli_text(run, "id"));
 	table_cell(t, cli_text(run, "name"));
 	if (goal->metric) {
-		table_cell(t, number_at(goal->metric, goal->up ? "max" : "min", i, text));
-		table_cell(t, number_at(goal->metric, "last", i, text));
+		table_cell(t, number_at(goal->metric, goal->up ? "max" : "min", i, goal->exact, text));
+		table_cell(t, number_at(goal->metric, "last", i, goal->exact, text));
 	}
 	json_array_foreach(json_object_get(root, "params"), k, param)
 		table_cell(t, json_string_value(json_array_get(json_object_get(param, "values"), i)));
@@ -140,12 +141,16 @@ static struct place *ranking(const struct compare_goal *goal, size_t n)
 static int print_table(json_t *root, const struct compare *o, struct err *err)
 {
 	size_t n = json_array_size(json_object_get(root, "runs"));
-	struct compare_goal goal;
+	struct compare_goal goal = { .exact = o->common.csv };
 	struct place *places;
 	struct table *t = table_new();
 	char title[300];
 
 	goal.metric = pick_goal(json_object_get(root, "metrics"), o->metric, &goal.up);
+	if (o->metric && !goal.metric) {
+		table_free(t);
+		return err_set(err, ERR_USAGE, "--metric %s: none of the runs has it; dptrack show RUN lists what a run has", o->metric);
+	}
 	places = ranking(&goal, n);
 	if (!t || !places) {
 		table_free(t);

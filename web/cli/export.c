@@ -106,7 +106,7 @@ static int export_run(int argc, char **argv, struct err *err)
 		{ "key", FLAG_TEXT, "KEY", "with --series: only this metric", &o.key, 0, 0 },
 		{ "rank", FLAG_TEXT, "RANK", "with --series: only this rank (-1: the run as a whole)", &o.rank, 0, 0 },
 		{ "segments", FLAG_TEXT, "all", "with --series: also what restarts took back", &o.segments, 0, 0 },
-		{ "events", FLAG_TEXT, "DIR", "TensorBoard event files below DIR: every point, bit for bit", &o.events, 0, 0 },
+		{ "events", FLAG_PATH, "DIR", "TensorBoard event files below DIR: every point, bit for bit", &o.events, 0, 0 },
 		{ "jsonl", FLAG_SWITCH, "", "JSON lines", &o.jsonl, 0, 0 },
 		CLI_COMMON_FLAGS(&o.common),
 		{ 0 },

@@ -85,6 +85,11 @@ static int store_value(const struct flag *f, const char *value, struct err *err)
 	long v;
 
 	switch (f->kind) {
+	case FLAG_PATH:
+		if (!*value)
+			return err_set(err, ERR_USAGE, "--%s wants a value: %s", f->name, f->value);
+		*(const char **)f->into = value;
+		return 0;
 	case FLAG_TEXT:
 		*(const char **)f->into = value;
 		return 0;

@@ -8,7 +8,7 @@
 
 #include "tracker/base/err.h"
 
-enum flag_kind { FLAG_SWITCH, FLAG_TEXT, FLAG_NUMBER, FLAG_LIST };
+enum flag_kind { FLAG_SWITCH, FLAG_TEXT, FLAG_PATH /* not empty */, FLAG_NUMBER, FLAG_LIST };
 
 struct flag_list {
 	const char **items;

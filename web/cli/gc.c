@@ -11,22 +11,32 @@ struct gc {
 	bool journals, dry_run;
 };
 
-static long long count(json_t *reply, const char *key)
+static long long number(json_t *reply, const char *key)
 {
 	return (long long)json_integer_value(json_object_get(reply, key));
 }
 
+/* The member named by the plural of a word, with that word. */
+static const char *count(char *text, json_t *reply, const char *words)
+{
+	char word[32];
+
+	snprintf(word, sizeof(word), "%.*s", (int)strlen(words) - 1, words);
+	return cli_count(text, (unsigned long long)number(reply, words), word);
+}
+
 static void print(json_t *reply, bool dry_run, bool journals)
 {
-	printf("%s %lld run%s with %lld points, ", dry_run ? "would remove" : "removed", count(reply, "runs"),
-	       count(reply, "runs") == 1 ? "" : "s", count(reply, "points"));
-	if (count(reply, "models") || count(reply, "experiments"))
-		printf("%lld logged models, %lld experiments, ", count(reply, "models"), count(reply, "experiments"));
-	printf("%lld artifacts (%.1f MB)", count(reply, "artifacts"), (double)count(reply, "artifact_bytes") * 1e-6);
+	char a[64], b[64];
+
+	printf("%s %s with %s, ", dry_run ? "would remove" : "removed", count(a, reply, "runs"), count(b, reply, "points"));
+	if (number(reply, "models") || number(reply, "experiments"))
+		printf("%s, %s, ", count(a, reply, "models"), count(b, reply, "experiments"));
+	printf("%s (%.1f MB)", count(a, reply, "artifacts"), (double)number(reply, "artifact_bytes") * 1e-6);
 	if (journals)
-		printf(", %lld journals (%.1f MB)", count(reply, "journals"), (double)count(reply, "journal_bytes") * 1e-6);
+		printf(", %s (%.1f MB)", count(a, reply, "journals"), (double)number(reply, "journal_bytes") * 1e-6);
 	if (!dry_run)
-		printf("; the store gave back %.1f MB", (double)count(reply, "freed_bytes") * 1e-6);
+		printf("; the store gave back %.1f MB", (double)number(reply, "freed_bytes") * 1e-6);
 	putchar('\n');
 }
 

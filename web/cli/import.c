@@ -28,7 +28,7 @@ struct import {
 	const char *from, *into, *experiment;
 	char spool[64];    /* folder of the file that is being sent */
 	struct map *left_out; /* "plugin tag" → uint64_t */
-	uint64_t runs, files, scalars, ours, damaged, malformed;
+	uint64_t runs, files, scalars, ours, damaged, malformed, cut;
 	/* of the folder that is read now */
 	char folder[4096];
 	int segment;
@@ -82,6 +82,9 @@ static void count_other(struct import *im, struct event_text what, struct event_
 
 	snprintf(key, sizeof(key), "%.*s %.*s", (int)(what.len < 100 ? what.len : 100), what.at,
 		 (int)(tag.len < 250 ? tag.len : 250), tag.at);
+	for (char *p = key; *p; p++)
+		if ((unsigned char)*p < 0x20 || *p == 0x7f)
+			*p = ' '; /* it is shown on a terminal */
 	n = map_put(im->left_out, key, strlen(key) + 1);
 	if (n)
 		++*n;
@@ -129,6 +132,28 @@ static void look_into(struct import *im, const struct buf *bytes, struct content
 			look_at_item(im, c, &ev, &item);
 		im->malformed += rc < 0;
 	}
+}
+
+/* Takes damaged records out, and what stands behind a damaged length, which cannot be framed any more. */
+static void keep_whole(struct import *im, struct buf *bytes)
+{
+	size_t at = 0, from = 0, kept = 0;
+	enum record_state state;
+	struct record rec;
+
+	while ((state = record_next(bytes->data, bytes->len, &at, &rec)) == RECORD_OK || state == RECORD_BAD_PAYLOAD) {
+		if (state == RECORD_OK) {
+			if (kept != from)
+				memmove(bytes->data + kept, bytes->data + from, at - from);
+			kept += at - from;
+		} else {
+			at += rec.frame_bytes;
+			im->malformed++;
+		}
+		from = at;
+	}
+	im->cut += state == RECORD_BAD_LENGTH && kept;
+	bytes->len = kept;
 }
 
 static int read_whole(const char *path, struct buf *to, struct err *err)
@@ -269,7 +294,7 @@ static int import_one(void *user, const char *path, struct err *err)
 	buf_init(&records, FILE_MAX);
 	rc = read_whole(whole, &records, err);
 	if (!rc) {
-		records.len = records.data ? record_whole(records.data, records.len) : 0;
+		keep_whole(im, &records);
 		look_into(im, &records, &c);
 	}
 	im->ours += c.ours;
@@ -301,19 +326,27 @@ static void say_left_out(const struct import *im)
 
 static int import_all(struct import *im, struct err *err)
 {
-	int rc = journals_each(im->from, import_one, im, err);
+	char a[64], b[64], c[64];
+	struct stat st;
+	int rc;
 
+	if (stat(im->from, &st))
+		return err_set_errno(err, errno, "cannot read %s", im->from);
+	rc = journals_each(im->from, import_one, im, err);
 	if (rc)
 		return rc;
-	printf("%llu runs, %llu files, %llu scalars\n", (unsigned long long)im->runs, (unsigned long long)im->files,
-	       (unsigned long long)im->scalars);
+	if (!im->files && !im->ours && !im->damaged)
+		return err_set(err, ERR_USAGE, "%s holds no event files (events.out.tfevents.…)", im->from);
+	printf("%s, %s, %s\n", cli_count(a, im->runs, "run"), cli_count(b, im->files, "file"), cli_count(c, im->scalars, "scalar"));
 	say_left_out(im);
 	if (im->ours)
-		printf("%llu journals of dptrack were left out; `dptrack sync` sends them\n", (unsigned long long)im->ours);
+		printf("left out: %s of dptrack; `dptrack sync` sends them\n", cli_count(a, im->ours, "journal"));
 	if (im->malformed)
-		printf("%llu records are no events with a time, or malformed inside, and were left out\n", (unsigned long long)im->malformed);
+		printf("left out: %s damaged, malformed inside, or not an event with a time\n", cli_count(a, im->malformed, "record"));
+	if (im->cut)
+		printf("left out: the end of %s, behind a damaged length\n", cli_count(a, im->cut, "file"));
 	if (im->damaged)
-		printf("%llu files hold no whole record and were left out\n", (unsigned long long)im->damaged);
+		printf("left out: %s without a whole record\n", cli_count(a, im->damaged, "file"));
 	return im->files ? 0 : err_set(err, ERR_USAGE, "%s holds no event files (events.out.tfevents.…) of other programs", im->from);
 }
 
@@ -338,7 +371,7 @@ static int import_run(int argc, char **argv, struct err *err)
 	const char *url = NULL;
 	bool help = false;
 	const struct flag table[] = {
-		{ "logdir", FLAG_TEXT, "DIR", "folder of runs that they are put into (default: runs)", &im.into, 0, 0 },
+		{ "logdir", FLAG_PATH, "DIR", "folder of runs that they are put into (default: runs)", &im.into, 0, 0 },
 		{ "url", FLAG_TEXT, "URL", "send them to the server there instead", &url, 0, 0 },
 		{ "experiment", FLAG_TEXT, "NAME", "of all of them (default: first part of a run's path)", &im.experiment, 0, 0 },
 		{ "help", FLAG_SWITCH, "", "this text", &help, 0, 0 },

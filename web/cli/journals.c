@@ -70,13 +70,12 @@ struct walk {
 	int rc;
 };
 
-static void found(void *arg, const char *path, bool linked)
+static void found(void *arg, const struct tree_file *f)
 {
 	struct walk *w = arg;
 
-	(void)linked;
 	if (!w->rc)
-		w->rc = w->fn(w->user, path, w->err);
+		w->rc = w->fn(w->user, f->path, w->err);
 }
 
 int journals_each(const char *root, journal_fn *fn, void *user, struct err *err)

@@ -5,6 +5,8 @@
 
 #include "web/cli/table.h"
 
+enum { PAGE_RUNS = 500 };
+
 struct ls {
 	struct cli_common common;
 	const char *experiment, *filter, *order_by;
@@ -32,7 +34,7 @@ static void run_row(struct table *t, json_t *run)
 	table_cell(t, cli_status_words(run, text));
 }
 
-static void print_runs(json_t *runs)
+static struct table *runs_table(void)
 {
 	static const struct {
 		const char *title;
@@ -40,17 +42,47 @@ static void print_runs(json_t *runs)
 	} columns[] = { { "id", false },    { "name", false }, { "experiment", false }, { "started", false },
 			{ "took", true }, { "step", true },  { "status", false } };
 	struct table *t = table_new();
-	json_t *run;
 	size_t i;
 
-	if (!t)
-		return;
-	for (i = 0; i < sizeof(columns) / sizeof(columns[0]); i++)
+	for (i = 0; t && i < sizeof(columns) / sizeof(columns[0]); i++)
 		table_column(t, columns[i].title, columns[i].right);
-	json_array_foreach(runs, i, run)
-		run_row(t, run);
-	table_print(t, stdout, false);
+	return t;
+}
+
+/* Page by page: a row of the table is small, a run with thousands of metrics is not. */
+static int print_runs(struct source *s, struct buf *target, int limit, struct err *err)
+{
+	size_t base = target->len, i;
+	struct table *t = runs_table();
+	char count[16], token[256] = "";
+	json_t *root, *run;
+	int left = limit, rc = t ? 0 : err_set(err, ERR_NOMEM, "out of memory");
+
+	while (!rc && left > 0) {
+		snprintf(count, sizeof(count), "%d", left < PAGE_RUNS ? left : PAGE_RUNS);
+		target->len = base;
+		target->data[base] = '\0';
+		source_arg(target, "limit", count);
+		if (*token)
+			source_arg(target, "page_token", token);
+		rc = cli_get_json(s, target->data, &root, err);
+		if (rc)
+			break;
+		json_array_foreach(json_object_get(root, "runs"), i, run)
+			run_row(t, run);
+		snprintf(token, sizeof(token), "%s", cli_text(root, "next_page_token"));
+		json_decref(root);
+		left -= PAGE_RUNS;
+		if (!*token)
+			break;
+	}
+	if (!rc) {
+		table_print(t, stdout, false);
+		if (*token)
+			printf("(the first %d; --limit shows more)\n", limit);
+	}
 	table_free(t);
+	return rc;
 }
 
 static void print_experiments(json_t *list, bool csv)
@@ -97,7 +129,6 @@ static int list_runs(struct source *s, const struct ls *o, struct err *err)
 {
 	struct buf target;
 	char limit[16];
-	json_t *root;
 	int rc;
 
 	buf_init(&target, 65536);
@@ -111,19 +142,9 @@ static int list_runs(struct source *s, const struct ls *o, struct err *err)
 	if (o->deleted)
 		source_arg(&target, "deleted", "only");
 	snprintf(limit, sizeof(limit), "%d", o->limit);
-	if (!o->common.csv)
+	if (o->common.json)
 		source_arg(&target, "limit", limit);
-	if (o->common.csv || o->common.json) {
-		rc = cli_get_print(s, target.data, err);
-	} else {
-		rc = cli_get_json(s, target.data, &root, err);
-		if (!rc) {
-			print_runs(json_object_get(root, "runs"));
-			if (json_is_string(json_object_get(root, "next_page_token")))
-				printf("(the first %d; --limit shows more)\n", o->limit);
-			json_decref(root);
-		}
-	}
+	rc = o->common.csv || o->common.json ? cli_get_print(s, target.data, err) : print_runs(s, &target, o->limit, err);
 	buf_done(&target);
 	return rc;
 }
@@ -137,7 +158,7 @@ static int ls_run(int argc, char **argv, struct err *err)
 		{ "experiment", FLAG_TEXT, "NAME", "the same as the word", &o.experiment, 0, 0 },
 		{ "filter", FLAG_TEXT, "TEXT", "such as: metrics.\"epoch/top1\".max > 90 AND params.lr = '0.1'", &o.filter, 0, 0 },
 		{ "order-by", FLAG_TEXT, "KEYS", "such as: metrics.\"epoch/top1\".max DESC", &o.order_by, 0, 0 },
-		{ "limit", FLAG_NUMBER, "N", "at most N runs (default: 100)", &o.limit, 1, 50000 },
+		{ "limit", FLAG_NUMBER, "N", "at most N runs (default: 100); --csv writes all", &o.limit, 1, 50000 },
 		CLI_COMMON_FLAGS(&o.common),
 		{ 0 },
 	};

@@ -60,9 +60,7 @@ static int add_named(struct source *s, const struct pick_opts *o, const char *na
 	struct buf target, filter;
 	int rc = 0;
 
-	if (strchr(name, '\''))
-		rc = err_set(err, ERR_USAGE, "%s: name a run whose name holds ' by its id", name);
-	if (!rc && id) {
+	if (id) {
 		begin(&target, o);
 		buf_init(&filter, 65536);
 		buf_addf(&filter, "attributes.run_id LIKE '%s%%'", name);
@@ -74,7 +72,7 @@ static int add_named(struct source *s, const struct pick_opts *o, const char *na
 	if (!rc && !json_array_size(found)) {
 		begin(&target, o);
 		buf_init(&filter, 65536);
-		buf_addf(&filter, "attributes.run_name = '%s'", name);
+		cli_filter_name(&filter, name);
 		source_arg(&target, "filter", filter.data ? filter.data : "");
 		rc = add_listed(s, &target, found, err);
 		buf_done(&filter);

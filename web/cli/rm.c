@@ -48,15 +48,14 @@ static void show(json_t *runs)
 /* 1 go on, 0 no. */
 static int ask(const struct rm *o, json_t *runs, struct err *err)
 {
-	char answer[16];
+	char answer[16], text[64];
 
 	if (o->yes)
 		return 1;
 	if (!isatty(STDIN_FILENO))
 		return err_set(err, ERR_USAGE, "%s: give --yes where nobody can be asked", o->restore ? "restore" : "rm");
 	show(runs);
-	fprintf(stderr, "%s %zu run%s? [y/N] ", o->restore ? "restore" : "delete", json_array_size(runs),
-		json_array_size(runs) == 1 ? "" : "s");
+	fprintf(stderr, "%s %s? [y/N] ", o->restore ? "restore" : "delete", cli_count(text, json_array_size(runs), "run"));
 	if (!fgets(answer, sizeof(answer), stdin))
 		return 0;
 	return answer[0] == 'y' || answer[0] == 'Y';

@@ -22,6 +22,11 @@
 #include "web/store/token.h"
 #include "web/store/upkeep.h"
 
+/* More than all bodies that the server holds: its threads never wait for the disk here, readers would wait with them. */
+#define QUEUE_BYTES ((size_t)512 << 20)
+
+#define SCAN_WAIT_S 3.0
+
 struct serve {
 	const char *logdir, *host, *db, *artifacts, *token_file, *tls_cert, *tls_key;
 	int port, max_connections, artifact_mib;
@@ -86,7 +91,7 @@ static int open_store(struct serve *o, struct err *err)
 		log_info("%s cannot hold the store; it is %s", o->logdir, o->paths.db);
 	rc = store_open(&o->store, &(struct store_opts){ .db_path = o->paths.db, .logdir = o->logdir,
 		.artifacts = o->artifacts ? o->artifacts : o->paths.artifacts,
-		.artifact_max = (uint64_t)o->artifact_mib << 20 }, err);
+		.artifact_max = (uint64_t)o->artifact_mib << 20, .queue_bytes = QUEUE_BYTES }, err);
 	if (rc == ERR_BUSY && !store_holder(&holder, o->paths.db, NULL) && holder.address[0])
 		return err_set(err, ERR_BUSY, "%s is served already, at %s (process %d)", o->logdir, holder.address, holder.pid);
 	return rc;
@@ -110,24 +115,23 @@ static void block_signals(struct serve *o)
 	pthread_sigmask(SIG_BLOCK, &o->signals, NULL); /* threads started later inherit it */
 }
 
-/* Scans the folder; *ret_stop is set when a signal came meanwhile. */
+/* What a folder of usual size holds is there when the address is printed; a larger one is read on while it is served.
+ * *ret_stop is set when a signal came meanwhile. */
 static int scan(struct serve *o, bool *ret_stop, struct err *err)
 {
+	double until_s = clock_mono_s() + SCAN_WAIT_S;
 	struct timespec none = { 0 };
 	struct follow_stats stats;
-	int rc = follow_start(&o->follow, o->store, &(struct follow_opts){ .logdir = o->logdir, .poll = o->paths.poll }, err);
+	int rc;
 
-	while (!rc && !*ret_stop) {
-		rc = follow_scan_wait(o->follow, 0.1, err);
-		if (!rc)
-			break;
-		if (rc == ERR_BUSY)
-			rc = 0;
+	while ((rc = follow_scan_wait(o->follow, 0.1, err)) == ERR_BUSY && !*ret_stop && clock_mono_s() < until_s)
 		*ret_stop = sigtimedwait(&o->signals, NULL, &none) > 0;
-	}
-	if (rc || *ret_stop)
-		return rc;
+	if ((rc && rc != ERR_BUSY) || *ret_stop)
+		return rc == ERR_BUSY ? 0 : rc;
 	follow_stats(o->follow, &stats);
+	if (stats.scanning)
+		log_info("%s is still being read (%llu folders so far); /health?verbose=1 says how far it is", o->logdir,
+			 (unsigned long long)stats.folders);
 	if (stats.note[0])
 		log_warn("%s", stats.note);
 	return 0;
@@ -154,8 +158,8 @@ static int start(struct serve *o, bool *ret_stop, struct err *err)
 	if (!rc)
 		rc = server_bind(&o->server, &so, err);
 	if (!rc)
-		rc = scan(o, ret_stop, err);
-	if (rc || *ret_stop)
+		rc = follow_start(&o->follow, o->store, &(struct follow_opts){ .logdir = o->logdir, .poll = o->paths.poll }, err);
+	if (rc)
 		return rc;
 	api.store = o->store;
 	api.follow = o->follow;
@@ -165,7 +169,7 @@ static int start(struct serve *o, bool *ret_stop, struct err *err)
 		rc = check_background(o->store, err);
 	if (!rc)
 		rc = store_publish(o->store, server_address(o->server), o->owner_token, err);
-	return rc;
+	return rc ? rc : scan(o, ret_stop, err);
 }
 
 /* Accounts of people, ours aside: they reach a loopback address as well as we do. */
@@ -227,17 +231,17 @@ static int serve_run(int argc, char **argv, struct err *err)
 {
 	struct serve o = { .logdir = "runs", .host = "127.0.0.1", .port = 6007, .max_connections = 500 };
 	const struct flag table[] = {
-		{ "logdir", FLAG_TEXT, "DIR", "folder of runs, followed while they grow (default: runs)", &o.logdir, 0, 0 },
+		{ "logdir", FLAG_PATH, "DIR", "folder of runs, followed while they grow (default: runs)", &o.logdir, 0, 0 },
 		{ "host", FLAG_TEXT, "HOST", "address to listen on (default: 127.0.0.1)", &o.host, 0, 0 },
 		{ "port", FLAG_NUMBER, "PORT", "default: 6007; 0: any free one", &o.port, 0, 65535 },
-		{ "db", FLAG_TEXT, "FILE", "the store (default: DIR/dptrack.db)", &o.db, 0, 0 },
-		{ "artifacts", FLAG_TEXT, "DIR", "artifacts (default: beside the store)", &o.artifacts, 0, 0 },
+		{ "db", FLAG_PATH, "FILE", "the store (default: DIR/dptrack.db)", &o.db, 0, 0 },
+		{ "artifacts", FLAG_PATH, "DIR", "artifacts (default: beside the store)", &o.artifacts, 0, 0 },
 		{ "max-artifact-mib", FLAG_NUMBER, "N", "largest artifact taken, in MiB (default: 1048576)", &o.artifact_mib, 1, 1048576 },
-		{ "tls-cert", FLAG_TEXT, "FILE", "serve HTTPS with this certificate (PEM, its chain behind it)", &o.tls_cert, 0, 0 },
-		{ "tls-key", FLAG_TEXT, "FILE", "the certificate's private key (PEM)", &o.tls_key, 0, 0 },
+		{ "tls-cert", FLAG_PATH, "FILE", "serve HTTPS with this certificate (PEM, its chain behind it)", &o.tls_cert, 0, 0 },
+		{ "tls-key", FLAG_PATH, "FILE", "the certificate's private key (PEM)", &o.tls_key, 0, 0 },
 		{ "behind-proxy", FLAG_SWITCH, "", "a reverse proxy stands before the server: believe its X-Forwarded-Host and -Proto", &o.behind_proxy, 0, 0 },
 		{ "max-connections", FLAG_NUMBER, "N", "default: 500", &o.max_connections, 4, 100000 },
-		{ "token-file", FLAG_TEXT, "FILE", "its first line is the token that requests need", &o.token_file, 0, 0 },
+		{ "token-file", FLAG_PATH, "FILE", "its first line is the token that requests need", &o.token_file, 0, 0 },
 		{ "help", FLAG_SWITCH, "", "this text", &o.help, 0, 0 },
 		{ 0 },
 	};

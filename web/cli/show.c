@@ -17,21 +17,72 @@ static const char *value_text(json_t *value, char *text)
 	return json_is_string(value) ? json_string_value(value) : "-";
 }
 
+/* Nothing in it moves the cursor or starts a line. */
+static void print_plain(const char *text, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		putchar((unsigned char)text[i] < 0x20 || text[i] == 0x7f ? ' ' : text[i]);
+}
+
+static void print_line(const char *before, const char *text, const char *behind)
+{
+	fputs(before, stdout);
+	print_plain(text, strlen(text));
+	printf("%s\n", behind);
+}
+
 static void print_head(json_t *run)
 {
 	json_t *start = json_object_get(run, "start_time"), *end = json_object_get(run, "end_time");
 	char text[256];
 
-	printf("%s\n", cli_text(run, "name"));
+	print_line("", cli_text(run, "name"), "");
 	printf("  id          %s\n", cli_text(run, "id"));
-	printf("  experiment  %s\n", cli_text(run, "experiment"));
+	print_line("  experiment  ", cli_text(run, "experiment"), "");
 	printf("  status      %s\n", cli_status_words(run, text));
 	printf("  started     %s\n", table_time(text, json_integer_value(start)));
 	if (json_is_integer(start) && json_is_integer(end))
 		printf("  took        %s\n",
 		       table_duration(text, (double)(json_integer_value(end) - json_integer_value(start)) / 1000));
-	if (*cli_text(run, "notes"))
-		printf("  notes       %s\n", cli_text(run, "notes"));
+	if (json_array_size(json_object_get(run, "segments")) > 1)
+		printf("  restarted   %s\n", cli_count(text, json_array_size(json_object_get(run, "segments")) - 1, "time"));
+	if (json_integer_value(json_object_get(run, "world_size")) > 1)
+		printf("  ranks       %lld\n", (long long)json_integer_value(json_object_get(run, "world_size")));
+}
+
+/* Indented, line by line. */
+static void print_notes(const char *at)
+{
+	size_t n;
+
+	if (*at)
+		printf("\nnotes");
+	for (; *at; at += n + (at[n] == '\n')) {
+		n = strcspn(at, "\n");
+		fputs(n ? "\n  " : "\n", stdout);
+		print_plain(at, n);
+		if (!at[n] || !at[n + 1])
+			putchar('\n');
+	}
+}
+
+/* What could not be applied of the run's journals, and the files of its topmost folder. */
+static void print_lists(json_t *run)
+{
+	char times[40];
+	json_t *one;
+	size_t i;
+
+	if (json_array_size(json_object_get(run, "problems")))
+		printf("\nnot taken from the journal\n");
+	json_array_foreach(json_object_get(run, "problems"), i, one) {
+		snprintf(times, sizeof(times), " (%lld times)", (long long)json_integer_value(json_object_get(one, "count")));
+		print_line("  ", cli_text(one, "text"), times);
+	}
+	if (json_array_size(json_object_get(run, "artifacts")))
+		printf("\nartifacts\n");
+	json_array_foreach(json_object_get(run, "artifacts"), i, one)
+		print_line("  ", cli_text(one, "path"), json_is_true(json_object_get(one, "folder")) ? "/" : "");
 }
 
 static void print_pairs(const char *title, json_t *pairs)
@@ -107,10 +158,12 @@ static int show_run(int argc, char **argv, struct err *err)
 			rc = cli_get_json(s, target, &run, err);
 		if (!rc && !o.common.json && !o.common.csv) {
 			print_head(run);
+			print_notes(cli_text(run, "notes"));
 			print_pairs("param", json_object_get(run, "params"));
 			print_pairs("tag", json_object_get(run, "tags"));
 			print_pairs("environment", json_object_get(run, "environment"));
 			print_metrics(json_object_get(run, "metrics"));
+			print_lists(run);
 			json_decref(run);
 		}
 	}

@@ -132,6 +132,14 @@ static int refused(const struct http_reply *reply, struct err *err)
 	return err_set(err, code, "%s", text);
 }
 
+/* What to do where no reply came, by what curl says of it. */
+static const char *advice(const char *why)
+{
+	if (strstr(why, "certificate"))
+		return "; DPTRACK_CA names a file of certificates to trust";
+	return strstr(why, "connect") ? "; is dptrack serve running there?" : "";
+}
+
 static int send_http(struct source *s, const struct local_opts *o, struct source_pass *pass)
 {
 	struct http_request request = {
@@ -139,11 +147,14 @@ static int send_http(struct source *s, const struct local_opts *o, struct source
 		.content_type = "application/json", .piece = pass_piece, .user = pass
 	};
 	struct http_reply reply = { 0 };
-	int rc = http_send(s->http, &request, &reply, pass->err);
+	struct err why = ERR_INIT;
+	int rc = http_send(s->http, &request, &reply, &why);
 
 	if (pass->rc)
 		return pass->rc; /* the sink's own reason is the better one */
-	if (!rc && reply.status / 100 != 2)
+	if (rc)
+		return err_set(pass->err, rc, "%.400s%s", why.text, rc == ERR_PEER ? advice(why.text) : "");
+	if (reply.status / 100 != 2)
 		rc = refused(&reply, pass->err);
 	http_reply_done(&reply);
 	return rc;

@@ -44,17 +44,16 @@ static int send_one(void *user, const char *path, struct err *err)
 
 static int sync_all(struct sync *s, struct err *err)
 {
+	char a[64], b[64];
 	int rc = journals_each(s->root, send_one, s, err);
 
 	if (rc)
 		return rc;
-	printf("%llu journals, %llu bytes: %s has them all\n", (unsigned long long)s->files, (unsigned long long)s->bytes,
-	       http_url(s->http));
+	printf("%s, %s: %s has all of it\n", cli_count(a, s->files, "journal"), cli_count(b, s->bytes, "byte"), http_url(s->http));
 	if (s->foreign)
-		printf("%llu event files of other programs were left out; `dptrack import` takes them\n",
-		       (unsigned long long)s->foreign);
+		printf("left out: %s of other programs; `dptrack import` takes them\n", cli_count(a, s->foreign, "event file"));
 	if (s->damaged)
-		printf("%llu files hold no whole record and were left out\n", (unsigned long long)s->damaged);
+		printf("left out: %s without a whole record\n", cli_count(a, s->damaged, "file"));
 	if (!s->files && s->only)
 		return err_set(err, ERR_USAGE, "no run %s below %s", s->only, s->root);
 	return 0;
@@ -66,7 +65,7 @@ static int sync_run(int argc, char **argv, struct err *err)
 	const char *url = NULL;
 	bool help = false;
 	const struct flag table[] = {
-		{ "logdir", FLAG_TEXT, "DIR", "folder of runs (default: runs)", &s.root, 0, 0 },
+		{ "logdir", FLAG_PATH, "DIR", "folder of runs (default: runs)", &s.root, 0, 0 },
 		{ "url", FLAG_TEXT, "URL", "the server (default: DPTRACK_URL)", &url, 0, 0 },
 		{ "patience", FLAG_NUMBER, "SECONDS", "how long to wait for a server that does not answer (default: 60)",
 		  &s.patience_s, 0, 86400 },

@@ -6,17 +6,19 @@
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "tracker/base/arena.h"
 
-enum { TABLE_COLUMNS_MAX = 64, TABLE_CELL_MAX = 48 };
+enum { TABLE_COLUMNS_MAX = 64, TABLE_GAP = 2, TABLE_TEXT_MIN = 12 };
 
 struct table {
 	struct arena *arena;
 	struct {
 		const char *title;
-		bool right;
+		bool right, hidden;
 		size_t width;
 	} column[TABLE_COLUMNS_MAX];
 	size_t columns;
@@ -107,15 +109,76 @@ void table_cellf(struct table *t, const char *fmt, ...)
 	table_cell(t, text);
 }
 
+/* Columns of the terminal that out is; 0: no terminal, nothing is cut. */
+static size_t terminal_width(FILE *out)
+{
+	struct winsize size;
+
+	return isatty(fileno(out)) && !ioctl(fileno(out), TIOCGWINSZ, &size) ? size.ws_col : 0;
+}
+
+static size_t table_width(const struct table *t)
+{
+	size_t i, n = 0;
+
+	for (i = 0; i < t->columns; i++)
+		n += t->column[i].hidden ? 0 : t->column[i].width + (n ? TABLE_GAP : 0);
+	return n;
+}
+
+/* The widest column of words that may still be cut; columns for none. */
+static size_t widest(const struct table *t)
+{
+	size_t i, best = t->columns;
+
+	for (i = 0; i < t->columns; i++)
+		if (!t->column[i].hidden && !t->column[i].right && t->column[i].width > TABLE_TEXT_MIN &&
+		    (best == t->columns || t->column[i].width > t->column[best].width))
+			best = i;
+	return best;
+}
+
+/* Cuts long words first, then leaves out columns from the last but one on, so that a row stays one line: the first two name
+ * the row, the last says how it stands. How many were left out. */
+static size_t fit(struct table *t, size_t width)
+{
+	size_t i, hidden = 0;
+
+	while (table_width(t) > width && (i = widest(t)) < t->columns)
+		t->column[i].width--;
+	for (i = t->columns > 3 ? t->columns - 2 : 0; i > 1 && table_width(t) > width; i--) {
+		t->column[i].hidden = true;
+		hidden++;
+	}
+	return hidden;
+}
+
+/* The bytes of the first n characters. */
+static int bytes_of(const char *text, size_t n)
+{
+	const char *s = text;
+
+	while (*s && (n || ((unsigned char)*s & 0xc0) == 0x80)) {
+		if (((unsigned char)*s & 0xc0) != 0x80)
+			n--;
+		s++;
+	}
+	return (int)(s - text);
+}
+
 static void print_cell(FILE *out, const struct table *t, size_t column, const char *text)
 {
-	int pad = (int)(t->column[column].width - text_width(text));
+	size_t width = t->column[column].width, have = text_width(text);
 	bool last = column + 1 == t->columns;
 
-	if (t->column[column].right)
-		fprintf(out, "%*s%s", pad, "", text);
+	if (t->column[column].hidden)
+		return;
+	if (have > width)
+		fprintf(out, "%.*s\u2026", bytes_of(text, width - 1), text);
+	else if (t->column[column].right)
+		fprintf(out, "%*s%s", (int)(width - have), "", text);
 	else
-		fprintf(out, "%s%*s", text, last ? 0 : pad, "");
+		fprintf(out, "%s%*s", text, last ? 0 : (int)(width - have), "");
 	fputs(last ? "\n" : "  ", out);
 }
 
@@ -139,7 +202,7 @@ static void print_csv(FILE *out, const char *text, bool last)
 
 void table_print(struct table *t, FILE *out, bool csv)
 {
-	size_t i;
+	size_t i, width = csv ? 0 : terminal_width(out), hidden = width ? fit(t, width) : 0;
 
 	for (i = 0; i < t->columns; i++)
 		if (csv)
@@ -151,6 +214,21 @@ void table_print(struct table *t, FILE *out, bool csv)
 			print_csv(out, t->cells[i], i % t->columns + 1 == t->columns);
 		else
 			print_cell(out, t, i % t->columns, t->cells[i]);
+	if (hidden)
+		fprintf(out, "(%zu column%s left out: a wider terminal, --csv or --json shows %s)\n", hidden, hidden == 1 ? "" : "s",
+			hidden == 1 ? "it" : "them");
+}
+
+const char *table_exact(char *text, double v)
+{
+	int digits = 15;
+
+	if (!isfinite(v))
+		return table_number(text, v);
+	do
+		snprintf(text, 32, "%.*g", digits, v);
+	while (digits++ < 17 && strtod(text, NULL) != v);
+	return text;
 }
 
 const char *table_number(char *text, double v)

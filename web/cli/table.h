@@ -16,11 +16,12 @@ void table_column(struct table *t, const char *title, bool right); /* before the
 void table_cell(struct table *t, const char *text);                /* row by row; NULL: a dash */
 void table_cellf(struct table *t, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
-/* Prints titles and rows; as CSV when csv is set. */
+/* Prints titles and rows; as CSV when csv is set. On a terminal what would not fit into a line is cut, which is said. */
 void table_print(struct table *t, FILE *out, bool csv);
 
 /* Text for people, into storage of at least 32 bytes. */
 const char *table_number(char *text, double v);            /* 5 digits that matter */
+const char *table_exact(char *text, double v);             /* as few as read back the same */
 const char *table_time(char *text, int64_t ms);            /* local date and time */
 const char *table_duration(char *text, double seconds);    /* 1 h 02 min */
 

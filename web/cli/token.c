@@ -40,6 +40,11 @@ static int send(struct source *s, const struct local_opts *o, const struct token
 	return t->common.json ? cli_print(s, o, err) : source_json(s, o, ret, err);
 }
 
+static bool scope_known(const char *scope)
+{
+	return !strcmp(scope, "read") || !strcmp(scope, "write") || !strcmp(scope, "admin");
+}
+
 static int add(struct source *s, const struct token *t, const char *name, struct err *err)
 {
 	struct local_opts o = { .method = "POST", .target = "/api/v1/tokens" };
@@ -142,6 +147,8 @@ static int act(const struct token *t, const struct flag_list *words, struct err 
 		return err_set(err, ERR_USAGE, "token %s: unexpected word %s", verb, name);
 	if (adds && !t->scope)
 		return err_set(err, ERR_USAGE, "token add %s: choose --scope read, write or admin", name);
+	if (adds && !scope_known(t->scope))
+		return err_set(err, ERR_USAGE, "--scope %s: want read, write (and read) or admin (everything)", t->scope);
 	rc = source_open(&s, &t->common.source, err);
 	if (!rc)
 		rc = adds ? add(s, t, name, err) : lists ? list(s, t, err) : revoke(s, t, name, err);

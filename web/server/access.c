@@ -5,6 +5,7 @@
 #include <string.h>
 #include <strings.h>
 
+#include "web/api/api.h"
 #include "web/store/token.h"
 
 /* Length of the name in "name[:port]" or "[v6][:port]"; 0 when it is not of that form. */
@@ -39,17 +40,24 @@ static bool host_allowed(const struct access *a, const char *host)
 	return a->any_host;
 }
 
-/* The last item of a list is what the proxy next to us said; what stands before it the client may have made up. "": none */
-static const char *last_item(const struct gate_header *list)
+/* The last item of a list, which may stand in several fields of the name, is what the proxy next to us said; what stands
+ * before it the client may have made up. "": none */
+static const char *last_item(const struct gate_request *req, const char *name)
 {
-	const char *comma = list ? strrchr(list->value, ',') : NULL, *at = comma ? comma + 1 : list ? list->value : "";
+	const char *at = "", *comma;
+	size_t i;
 
+	for (i = 0; i < req->header_count; i++)
+		if (strlen(name) == req->headers[i].name_len && !strncasecmp(req->headers[i].name, name, req->headers[i].name_len))
+			at = req->headers[i].value;
+	comma = strrchr(at, ',');
+	at = comma ? comma + 1 : at;
 	return at + strspn(at, " \t");
 }
 
-static bool last_item_is(const struct gate_header *list, const char *text)
+static bool last_item_is(const struct gate_request *req, const char *name, const char *text)
 {
-	const char *at = last_item(list);
+	const char *at = last_item(req, name);
 
 	return *at && !strcasecmp(at, text);
 }
@@ -66,7 +74,7 @@ static uint64_t number_of(const void *bytes, size_t n)
 
 uint64_t access_from(const struct access *a, const struct gate_request *req, const struct sockaddr *peer)
 {
-	const char *said = a->behind_proxy ? last_item(gate_find(req, "X-Forwarded-For")) : "";
+	const char *said = a->behind_proxy ? last_item(req, "X-Forwarded-For") : "";
 	const struct sockaddr_in6 *v6 = (const struct sockaddr_in6 *)peer;
 
 	if (*said)
@@ -80,7 +88,7 @@ uint64_t access_from(const struct access *a, const struct gate_request *req, con
 
 bool access_forwarded_tls(const struct access *a, const struct gate_request *req)
 {
-	return a->behind_proxy && last_item_is(gate_find(req, "X-Forwarded-Proto"), "https");
+	return a->behind_proxy && last_item_is(req, "X-Forwarded-Proto", "https");
 }
 
 /* The name that the browser used: a proxy may have put its own into Host. */
@@ -88,7 +96,7 @@ static bool is_our_name(const struct access *a, const struct access_query *q, co
 {
 	if (q->pass->host && !strcasecmp(name, q->pass->host))
 		return true;
-	return a->behind_proxy && last_item_is(gate_find(q->req, "X-Forwarded-Host"), name);
+	return a->behind_proxy && last_item_is(q->req, "X-Forwarded-Host", name);
 }
 
 static bool origin_allowed(const struct access *a, const struct access_query *q)
@@ -168,45 +176,39 @@ static enum token_scope header_scope(const struct access *a, const char *value, 
 static enum token_scope cookie_scope(const struct access *a, const struct access_query *q)
 {
 	const struct gate_header *cookies = gate_find(q->req, "Cookie");
-	const char *at = cookies ? cookies->value : "";
-	size_t len = strlen(q->cookie), n;
+	const char *session;
+	size_t len = 0;
 
 	if (q->pass->method != METHOD_GET && !gate_find(q->req, "Origin") && !gate_find(q->req, "Sec-Fetch-Site"))
 		return TOKEN_NONE;
-	for (; *at; at += n) {
-		at += strspn(at, "; ");
-		n = strcspn(at, ";");
-		if (n > len && !strncmp(at, q->cookie, len) && at[len] == '=')
-			return token_session_check(a->store, at + len + 1, n - len - 1);
-	}
-	return TOKEN_NONE;
+	session = api_cookie_value(cookies ? cookies->value : NULL, q->cookie, &len);
+	return session ? token_session_check(a->store, session, len) : TOKEN_NONE;
 }
 
-static const char *scope_refusal(enum token_scope have, enum call_scope want)
+static const char *scope_refusal(enum token_scope has, enum call_scope want)
 {
-	if (have == TOKEN_READ)
+	if (has == TOKEN_READ)
 		return want == SCOPE_WRITE ? "this token may read; a token of scope write is needed here" :
 					     "this token may read; a token of scope admin is needed here";
 	return "this token may write; a token of scope admin is needed here";
 }
 
-static struct access_refusal credentials_refusal(enum token_scope have, enum call_scope want, int wait_s)
+static struct access_answer credentials_refusal(enum token_scope has, enum call_scope want, int wait_s)
 {
 	if (wait_s)
-		return (struct access_refusal){ CALL_too_many, "too many wrong tokens from this address: wait a moment", wait_s };
-	if (have == TOKEN_NONE)
-		return (struct access_refusal){ CALL_unauthorized, "a token is needed: Authorization: Bearer TOKEN (programs read "
-						"DPTRACK_TOKEN)", 0 };
-	return (struct access_refusal){ CALL_forbidden, scope_refusal(have, want), 0 };
+		return (struct access_answer){ has, CALL_too_many, "too many wrong tokens from this address: wait a moment", wait_s };
+	if (has == TOKEN_NONE)
+		return (struct access_answer){ has, CALL_unauthorized, "a token is needed: Authorization: Bearer TOKEN (programs "
+					       "read DPTRACK_TOKEN, MLflow's clients MLFLOW_TRACKING_TOKEN)", 0 };
+	return (struct access_answer){ has, CALL_forbidden, scope_refusal(has, want), 0 };
 }
 
-bool access_check(const struct access *a, const struct access_query *q, struct access_refusal *ret)
+bool access_check(const struct access *a, const struct access_query *q, struct access_answer *ret)
 {
 	const struct gate_header *auth = gate_find(q->req, "Authorization");
 	struct token_try t = { .from = q->from };
-	enum token_scope have;
 
-	ret->code = CALL_forbidden;
+	*ret = (struct access_answer){ .code = CALL_forbidden };
 	if (q->pass->host && !host_allowed(a, q->pass->host)) {
 		ret->why = "this Host is not served here; a web page may be aiming at this machine's own server";
 		return false;
@@ -217,10 +219,10 @@ bool access_check(const struct access *a, const struct access_query *q, struct a
 	}
 	if (q->scope == SCOPE_OPEN || !token_needed(a->store))
 		return true;
-	have = auth ? header_scope(a, auth->value, &t) : cookie_scope(a, q);
-	if ((int)have >= (int)q->scope)
+	ret->has = auth ? header_scope(a, auth->value, &t) : cookie_scope(a, q);
+	if ((int)ret->has >= (int)q->scope)
 		return true;
-	*ret = credentials_refusal(have, q->scope, t.wait_s);
+	*ret = credentials_refusal(ret->has, q->scope, t.wait_s);
 	return false;
 }
 

@@ -8,6 +8,7 @@
 
 #include "web/api/call.h"
 #include "web/server/gate.h"
+#include "web/store/token.h"
 
 struct access {
 	struct store *store; /* knows the tokens */
@@ -24,14 +25,16 @@ struct access_query {
 	uint64_t from; /* see access_from */
 };
 
-struct access_refusal {
+/* The refusal's members are meant where access_check says no. */
+struct access_answer {
+	enum token_scope has; /* what the request's token or session allows; TOKEN_NONE: none was needed */
 	enum call_error code;
 	const char *why;
 	int retry_s; /* 0: asking again does not help */
 };
 
-/* False with *ret filled when the caller must not use the route. */
-bool access_check(const struct access *a, const struct access_query *q, struct access_refusal *ret);
+/* Whether the caller may use the route. */
+bool access_check(const struct access *a, const struct access_query *q, struct access_answer *ret);
 
 struct sockaddr;
 

@@ -30,7 +30,7 @@ struct conn {
 	double since_s;
 	double body_bytes;
 	bool closed; /* shut down already */
-	bool left;   /* its peer had ended before the whole request was there, when last looked at */
+	bool late;   /* when last looked at */
 	uint64_t taken;    /* bytes of replies that the peer has, when last looked at */
 	double taken_at_s; /* 0: not looked at in this phase */
 };
@@ -127,7 +127,7 @@ void conns_phase(struct conns *t, struct conn *c, enum conn_phase phase)
 		c->phase = phase;
 		c->body_bytes = 0;
 		c->taken_at_s = 0;
-		c->left = false;
+		c->late = false;
 	}
 	pthread_mutex_unlock(&t->lock);
 }
@@ -161,16 +161,13 @@ static bool reply_stuck(struct conn *c, double now)
 	return since > 0 && waiting > 0 && (double)(c->taken - before) < CONNS_REPLY_BYTES_PER_S * (now - since);
 }
 
-/* The library, which waits for edges, can miss that a client went away in the middle of its request. Seen at two looks,
- * so that what came last has been read. */
-static bool peer_left(struct conn *c)
+/* The library, which waits for edges, can miss that a client went away in the middle of its request. */
+static bool peer_left(const struct conn *c)
 {
-	bool before = c->left;
 	char byte;
 	ssize_t n = recv(c->fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT);
 
-	c->left = !n || (n < 0 && errno != EAGAIN && errno != EINTR);
-	return before && c->left;
+	return !n || (n < 0 && errno != EAGAIN && errno != EINTR);
 }
 
 /* It sent what we have not got round to read: on a starved machine a deadline may pass that way. */
@@ -181,21 +178,27 @@ static bool unread(const struct conn *c, double age_s)
 	return age_s < CONNS_UNREAD_S && !ioctl(c->fd, SIOCINQ, &n) && n > 0;
 }
 
+/* What is wrong must be so at two looks: what came last may be read, and not yet noted, at the first. */
 static bool conn_late(struct conn *c, double now, double age_s)
 {
+	bool before = c->late;
+
 	switch (c->phase) {
 	case CONN_FRESH:
 	case CONN_HEAD:
-		return (age_s > CONNS_HEAD_S && !unread(c, age_s)) || peer_left(c);
+		c->late = (age_s > CONNS_HEAD_S && !unread(c, age_s)) || peer_left(c);
+		break;
 	case CONN_IDLE:
-		return age_s > CONNS_IDLE_S && !unread(c, age_s);
+		c->late = age_s > CONNS_IDLE_S && !unread(c, age_s);
+		break;
 	case CONN_BODY:
-		return (age_s > CONNS_BODY_GRACE_S && c->body_bytes < CONNS_BODY_BYTES_PER_S * age_s && !unread(c, age_s)) ||
-		       peer_left(c);
+		c->late = (age_s > CONNS_BODY_GRACE_S && c->body_bytes < CONNS_BODY_BYTES_PER_S * age_s && !unread(c, age_s)) ||
+			  peer_left(c);
+		break;
 	case CONN_BUSY:
 		return age_s > CONNS_REPLY_WINDOW_S && reply_stuck(c, now);
 	}
-	return false;
+	return before && c->late;
 }
 
 static void conn_close(struct conn *c)

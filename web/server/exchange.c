@@ -126,14 +126,16 @@ static bool begin_access(struct exchange *x)
 		.req = &x->req, .pass = &x->pass, .cookie = api_cookie_name(&x->call),
 		.scope = x->call.route ? x->call.route->scope : SCOPE_READ, .from = x->call.from
 	};
-	struct access_refusal no = { 0 };
+	struct access_answer answer;
 
 	x->tokens = token_generation(x->srv->api.store);
-	if (access_check(&x->srv->access, &q, &no))
+	if (access_check(&x->srv->access, &q, &answer)) {
+		x->call.has = answer.has;
 		return true;
-	x->call.retry_after_s = no.retry_s;
-	refuse(x, no.code, no.why);
-	if (no.code == CALL_unauthorized && x->pass.method == METHOD_GET && wants_page(x))
+	}
+	x->call.retry_after_s = answer.retry_s;
+	refuse(x, answer.code, answer.why);
+	if (answer.code == CALL_unauthorized && x->pass.method == METHOD_GET && wants_page(x))
 		api_login_form(&x->call, x->target + strcspn(x->target, "?") + (strchr(x->target, '?') != NULL), NULL);
 	return false;
 }

@@ -94,12 +94,13 @@ int gunzip_feed(struct gunzip *u, const void *bytes, size_t n, struct buf *out)
 		u->z.next_out = u->piece;
 		u->z.avail_out = GZIP_PIECE;
 		rc = inflate(&u->z, Z_NO_FLUSH);
-		if (rc != Z_OK && rc != Z_STREAM_END && rc != Z_BUF_ERROR)
-			return ERR_CORRUPT;
-		u->complete = rc == Z_STREAM_END;
+		/* first what came before an error, so that the same bytes fail in the same way however they are cut */
 		buf_add(out, u->piece, GZIP_PIECE - u->z.avail_out);
 		if (buf_failed(out))
 			return ERR_LIMIT;
+		if (rc != Z_OK && rc != Z_STREAM_END && rc != Z_BUF_ERROR)
+			return ERR_CORRUPT;
+		u->complete = rc == Z_STREAM_END;
 	} while (u->z.avail_in || !u->z.avail_out);
 	return 0;
 }

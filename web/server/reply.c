@@ -1,7 +1,12 @@
 /* reply.c: from what a handler left in its call to a response with its headers. */
 #include "web/server/reply.h"
 
+#include "config.h"
+
 #include <fcntl.h>
+#ifdef HAVE_GNUTLS
+#include <gnutls/gnutls.h>
+#endif
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -204,32 +209,61 @@ static enum MHD_Result add_line(void *cls, enum MHD_ValueKind kind, const char *
 	return MHD_YES;
 }
 
-/* The library takes a response before the body or behind it, not in the middle: this one goes past it. */
-bool reply_cut(struct exchange *x)
+static struct buf reply_text(struct exchange *x, struct MHD_Response *headers)
 {
-	const union MHD_ConnectionInfo *info = MHD_get_connection_info(x->conn, MHD_CONNECTION_INFO_CONNECTION_FD);
-	struct MHD_Response *r;
 	struct buf text;
 
-	if (!info || x->srv->listen.cert)
-		return false;
-	x->close = true;
-	r = MHD_create_response_from_buffer(0, NULL, MHD_RESPMEM_PERSISTENT);
-	if (!r)
-		return false;
-	reply_headers(x, r);
 	buf_init(&text, 1 << 20);
 	buf_addf(&text, "HTTP/1.1 %d %s\r\n", x->call.status, MHD_get_reason_phrase_for((unsigned)x->call.status));
-	MHD_get_response_headers(r, add_line, &text);
+	MHD_get_response_headers(headers, add_line, &text);
 	buf_addf(&text, "Content-Length: %zu\r\n\r\n", x->call.out.len);
 	if (x->call.out.len)
 		buf_add(&text, x->call.out.data, x->call.out.len);
+	return text;
+}
+
+/* Past the library, on the thread that it uses the connection from. A fresh connection has room for so little; who gets none
+ * of it sees the end. Over TLS the library says that nothing more follows, when it closes. */
+static bool send_last(struct exchange *x, const struct buf *text)
+{
+	const enum MHD_ConnectionInfoType what = x->srv->listen.cert ? MHD_CONNECTION_INFO_GNUTLS_SESSION : MHD_CONNECTION_INFO_CONNECTION_FD;
+	const union MHD_ConnectionInfo *info = MHD_get_connection_info(x->conn, what);
+
+	if (!info || buf_failed(text))
+		return false;
+#ifdef HAVE_GNUTLS
+	if (x->srv->listen.cert)
+		return gnutls_record_send(info->tls_session, text->data, text->len) == (ssize_t)text->len;
+#endif
+	if (send(info->connect_fd, text->data, text->len, MSG_NOSIGNAL | MSG_DONTWAIT) != (ssize_t)text->len)
+		return false;
+	shutdown(info->connect_fd, SHUT_WR);
+	return true;
+}
+
+static bool can_cut(const struct exchange *x)
+{
+#ifdef HAVE_GNUTLS
+	(void)x;
+	return true;
+#else
+	return !x->srv->listen.cert;
+#endif
+}
+
+/* The library takes a response before the body or behind it, not in the middle: this one goes past it. */
+bool reply_cut(struct exchange *x)
+{
+	struct MHD_Response *r = can_cut(x) ? MHD_create_response_from_buffer(0, NULL, MHD_RESPMEM_PERSISTENT) : NULL;
+	struct buf text;
+
+	if (!r)
+		return false;
+	x->close = true;
+	reply_headers(x, r);
+	text = reply_text(x, r);
 	MHD_destroy_response(r);
-	/* a fresh connection has room for so little; who gets none of it sees the end */
-	x->cut = !buf_failed(&text) &&
-		 send(info->connect_fd, text.data, text.len, MSG_NOSIGNAL | MSG_DONTWAIT) == (ssize_t)text.len;
-	if (x->cut)
-		shutdown(info->connect_fd, SHUT_WR);
+	x->cut = send_last(x, &text);
 	buf_done(&text);
 	atomic_fetch_add(&x->srv->counters.by_class[x->call.status / 100 % 6], 1);
 	return x->cut;

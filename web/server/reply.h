@@ -8,7 +8,7 @@
 enum MHD_Result reply_send(struct exchange *x);
 
 /* Sends the (failed) call's reply while its body is still coming, so that a client which sends for hours hears at once; then
- * nothing but reading may follow, and the connection closes. False: not possible here (TLS, no room), nothing was sent. */
+ * nothing but reading may follow, and the connection closes. False: not possible here (TLS without GnuTLS, no room). */
 bool reply_cut(struct exchange *x);
 
 #endif

@@ -4,6 +4,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "tracker/base/utf8.h"
+
 enum { ROUTER_SEGMENTS_MAX = 64, ROUTER_SEGMENT_MAX = 1024 };
 
 struct router_path {
@@ -20,38 +22,6 @@ static int hex_value(char ch)
 	if (ch >= 'A' && ch <= 'F')
 		return ch - 'A' + 10;
 	return -1;
-}
-
-/* Continuation bytes that must follow this first byte, -1 when it cannot start a sequence. */
-static int utf8_follow(unsigned char ch)
-{
-	if (ch < 0x80)
-		return 0;
-	if (ch >= 0xc2 && ch <= 0xdf)
-		return 1;
-	if (ch >= 0xe0 && ch <= 0xef)
-		return 2;
-	return ch >= 0xf0 && ch <= 0xf4 ? 3 : -1;
-}
-
-static bool utf8_valid(const char *text)
-{
-	const unsigned char *s = (const unsigned char *)text;
-	int follow, i;
-
-	while (*s) {
-		follow = utf8_follow(*s);
-		if (follow < 0)
-			return false;
-		for (i = 1; i <= follow; i++)
-			if ((s[i] & 0xc0) != 0x80)
-				return false;
-		if ((s[0] == 0xe0 && s[1] < 0xa0) || (s[0] == 0xed && s[1] > 0x9f) || (s[0] == 0xf0 && s[1] < 0x90) ||
-		    (s[0] == 0xf4 && s[1] > 0x8f))
-			return false;
-		s += follow + 1;
-	}
-	return true;
 }
 
 /* Decodes n bytes into the arena; NULL when they are malformed. plus: + stands for a space. */
@@ -78,7 +48,7 @@ static char *router_decode(struct arena *arena, const char *text, size_t n, bool
 		out[len++] = (char)(high * 16 + low);
 		i += 2;
 	}
-	return out && utf8_valid(out) ? out : NULL;
+	return out && utf8_valid(out, strlen(out)) ? out : NULL;
 }
 
 /* A decoded segment may hold slashes; what they part is held to the same rules, as a rest of several segments is. */
@@ -140,7 +110,7 @@ static bool router_pattern(struct call *c, const struct router_path *p, const ch
 		len = strcspn(pattern, "/");
 		if (len == 1 && pattern[0] == '*') {
 			c->rest = router_join(c->arena, p, i);
-			return c->rest != NULL;
+			return c->rest && (*c->rest || !i); /* what stands for a rest is not empty; the page is at / */
 		}
 		if (i == p->count)
 			return len == 0;
@@ -196,6 +166,16 @@ static bool is_mlflow(const char *target)
 	return !strncmp(target, "/ajax-api/", 10) || !strncmp(target, "/api/2.0/", 9) || !strncmp(target, "/api/3.0/", 9);
 }
 
+/* Why there is nothing at an address: of MLflow's, what is not kept here. */
+static const char *missing(const char *target)
+{
+	if (!is_mlflow(target))
+		return "no such address";
+	if (strstr(target, "/registered-models/") || strstr(target, "/model-versions/"))
+		return "dptrack keeps no model registry: a model belongs to the run that logged it";
+	return "no such address: of MLflow's interface dptrack serves experiments, runs, metrics, artifacts and logged models";
+}
+
 bool router_find(struct router_match *ret, struct call *c, enum call_method method, const char *target)
 {
 	size_t path_len = strcspn(target, "?"), i;
@@ -224,7 +204,7 @@ bool router_find(struct router_match *ret, struct call *c, enum call_method meth
 		return true;
 	}
 	ret->code = ret->methods ? CALL_method_not_allowed : CALL_not_found;
-	ret->why = ret->methods ? "this address does not know that method" : "no such address";
+	ret->why = ret->methods ? "this address does not know that method" : missing(target);
 	return ret->methods != 0;
 }
 

@@ -68,7 +68,7 @@ static int put_series(struct state *st, struct state_run *r, const struct apply_
 		return rc;
 	hide = !seg ? INT64_MAX : epochs ? seg->hide_epoch : seg->hide_step;
 	for (i = 0; i < s->count; i++) {
-		if (s->points[i].step >= hide)
+		if (segment_hides(hide, s->points[i].step))
 			continue;
 		sum_add(&m->sum, &s->points[i]);
 		if (!epochs && s->points[i].step > r->last_step)
@@ -91,27 +91,49 @@ static int put_or_leave(struct state *st, struct state_run *r, const struct appl
 	return apply_problem(st, r, text, s->count, err);
 }
 
-int apply_points(struct state *st, struct state_run *r, const struct apply_points *a, const struct intake *in,
-		 struct err *err)
+/* One row of the ingest log: the n series from `from` on. */
+static int put_row(struct state *st, struct state_run *r, const struct apply_points *a, const struct intake *in, size_t from,
+		   size_t n, struct err *err)
 {
 	struct buf pack;
+	int64_t points = 0;
 	size_t i;
 	int rc = 0;
 
-	if (!in->point_count)
-		return 0;
 	buf_init(&pack, (size_t)200 << 20);
 	pack_begin(&pack);
-	for (i = 0; i < in->series_count && !rc; i++)
+	for (i = from; i < from + n && !rc; i++) {
+		points += (int64_t)in->series[i].count;
 		rc = put_or_leave(st, r, a, &in->series[i], &pack, err);
+	}
 	pack_end(&pack);
 	if (!rc && buf_failed(&pack))
 		rc = err_set(err, ERR_NOMEM, "store: out of memory");
 	if (!rc)
-		rc = db_run(state_db(st), DB_log_add, err, "iib", r->id, (int64_t)in->point_count, pack.data, pack.len);
+		rc = db_run(state_db(st), DB_log_add, err, "iib", r->id, points, pack.data, pack.len);
+	buf_done(&pack);
+	return rc;
+}
+
+uint64_t apply_log_rows(const struct intake *in)
+{
+	return in->point_count ? (in->series_count + APPLY_ROW_SERIES - 1) / APPLY_ROW_SERIES : 0;
+}
+
+int apply_points(struct state *st, struct state_run *r, const struct apply_points *a, const struct intake *in,
+		 struct err *err)
+{
+	size_t at, n;
+	int rc = 0;
+
+	if (!in->point_count)
+		return 0;
+	for (at = 0; at < in->series_count && !rc; at += n) {
+		n = in->series_count - at < APPLY_ROW_SERIES ? in->series_count - at : APPLY_ROW_SERIES;
+		rc = put_row(st, r, a, in, at, n, err);
+	}
 	if (!rc)
 		state_mark(st, r, true);
-	buf_done(&pack);
 	return rc;
 }
 

@@ -24,6 +24,11 @@ struct apply_job {
 	uint64_t log_rows_gone, log_points_gone; /* of the ingest log */
 };
 
+/* A batch of more series takes several rows of the ingest log: folding a row costs about as much as its series. */
+#define APPLY_ROW_SERIES 2000
+
+uint64_t apply_log_rows(const struct intake *in); /* that it takes */
+
 /* Fills job->res. 0 (res.code may say that it was refused), or negative: undo the transaction. */
 int apply_job(struct state *st, struct apply_job *job, struct err *err);
 

@@ -9,19 +9,21 @@
 #include "web/store/order.h"
 #include "web/store/readers.h"
 #include "web/store/scan.h"
+#include "web/store/tail.h"
 
 #define WINDOW_POINTS 512
 #define TAIL_POINTS_MAX ((uint64_t)8 << 20)
 
 struct line {
-	int64_t id;
+	int64_t id; /* first: they are looked for by it */
 	const char *key;
 	uint64_t folded, taken; /* points in chunks; points that went into a window */
 	int64_t chunk;          /* number of the one that holds the next point, */
 	uint64_t chunk_from;    /* and the place of its first */
-	struct sum_point *window, *tail;
+	struct sum_point *window;
 	size_t count, at;
-	size_t tail_count, tail_cap, tail_at;
+	struct tail tail;
+	size_t tail_at;
 };
 
 struct arrival {
@@ -134,8 +136,8 @@ static int peek(struct arrival *a, struct line *l, struct db *d, const struct su
 		return rc;
 	if (l->at < l->count)
 		*ret = &l->window[l->at];
-	else if (l->tail_at < l->tail_count)
-		*ret = &l->tail[l->tail_at];
+	else if (l->tail_at < l->tail.count)
+		*ret = &l->tail.points[l->tail_at];
 	else
 		return 0;
 	return 1;
@@ -153,7 +155,7 @@ static void step(struct line *l)
 
 static const struct sum_point *head_of(const struct line *l)
 {
-	return l->at < l->count ? &l->window[l->at] : &l->tail[l->tail_at];
+	return l->at < l->count ? &l->window[l->at] : &l->tail.points[l->tail_at];
 }
 
 /* A time that is no number comes at once; of equal ones the line that was there first. */
@@ -235,17 +237,9 @@ static int next_by_time(struct arrival *a, struct arrival_row *row, struct err *
 
 static struct line *line_of(const struct arrival *a, int64_t id)
 {
-	size_t lo = 0, hi = a->line_count;
+	size_t at = list_find(a->lines, a->line_count, sizeof *a->lines, id);
 
-	while (lo < hi) {
-		size_t mid = (lo + hi) / 2;
-
-		if (a->lines[mid].id < id)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
-	return lo < a->line_count && a->lines[lo].id == id ? &a->lines[lo] : NULL;
+	return at < a->line_count && a->lines[at].id == id ? &a->lines[at] : NULL;
 }
 
 /* 1, 0 when there are no more rows, or negative. */
@@ -322,25 +316,11 @@ int arrival_next(struct arrival *a, struct arrival_row *rows, size_t max, size_t
 static int take_tail(void *arg, size_t at, const struct sum_point *points, size_t n, struct err *err)
 {
 	struct arrival *a = arg;
-	struct line *l = &a->lines[at];
-	size_t cap = l->tail_cap ? l->tail_cap : 16;
-	struct sum_point *grown;
 
 	a->tail_points += n;
 	if (a->tail_points > TAIL_POINTS_MAX)
 		return err_set(err, ERR_BUSY, "the run is written faster than it is folded: try again in a minute");
-	while (cap < l->tail_count + n)
-		cap *= 2;
-	if (cap != l->tail_cap) {
-		grown = realloc(l->tail, cap * sizeof *grown);
-		if (!grown)
-			return no_memory(err);
-		l->tail = grown;
-		l->tail_cap = cap;
-	}
-	memcpy(l->tail + l->tail_count, points, n * sizeof *points);
-	l->tail_count += n;
-	return 0;
+	return tail_add(&a->lines[at].tail, points, n) ? no_memory(err) : 0;
 }
 
 static int load_lines(struct arrival *a, struct db *d, struct arrival_part part, struct err *err)
@@ -418,7 +398,7 @@ void arrival_close(struct arrival *a)
 		return;
 	for (i = 0; i < a->line_count; i++) {
 		free(a->lines[i].window);
-		free(a->lines[i].tail);
+		tail_done(&a->lines[i].tail);
 	}
 	order_close(a->order);
 	arena_free(a->arena);

@@ -16,7 +16,7 @@
 #include <unistd.h>
 
 #include "tracker/base/sha256.h"
-#include "tracker/event/key.h"
+#include "tracker/base/utf8.h"
 #include "web/store/files.h"
 #include "web/store/inside.h"
 #include "web/store/readers.h"
@@ -137,7 +137,7 @@ bool artifact_path_ok(const char *path)
 	char copy[PATH_BYTES + 1];
 	size_t n = strlen(path);
 
-	if (!n || n > PATH_BYTES || !segments_ok(path) || !key_utf8_valid(path, n))
+	if (!n || n > PATH_BYTES || !segments_ok(path) || !utf8_valid(path, n))
 		return false;
 	memcpy(copy, path, n + 1);
 	while (decode(copy))

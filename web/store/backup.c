@@ -1,8 +1,9 @@
 /* backup.c: the store's file is copied page by page through the writer's own connection, which carries over what it
- * commits meanwhile, so that a backup under load ends; then the artifacts. A file gets its name when all of it is synced. */
+ * commits meanwhile, so that a backup under load ends; then the artifacts. The copy gets its name when all is synced. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
@@ -36,6 +37,19 @@ static int ends_in(const char *text, const char *end)
 	return n > m && !strcmp(text + n - m, end);
 }
 
+/* Whether path's folder is the artifacts' or lies below it: a copy there would hold itself. */
+static bool among_artifacts(const struct store *s, const char *path)
+{
+	char folder[PATH_MAX], at[PATH_MAX], artifacts[PATH_MAX];
+	size_t n;
+
+	snprintf(folder, sizeof folder, "%.*s", (int)(strrchr(path, '/') - path + 1), path);
+	if (!realpath(folder, at) || !realpath(s->artifacts, artifacts))
+		return false;
+	n = strlen(artifacts);
+	return !strncmp(at, artifacts, n) && (!at[n] || at[n] == '/');
+}
+
 static int name_files(struct backup *b, const char *path, struct err *err)
 {
 	const char *slash = strrchr(path, '/');
@@ -45,8 +59,11 @@ static int name_files(struct backup *b, const char *path, struct err *err)
 
 	if (*path != '/' || strlen(path) > PATH_MAX - 64)
 		return err_set(err, ERR_USAGE, "path: want an absolute path, or a name beside the store that begins with dptrack.db.");
+	if (among_artifacts(b->s, path))
+		return err_set(err, ERR_USAGE, "%s lies among the artifacts that are to be copied; name another place", path);
 	if (!file && mkdir(path, 0700))
-		return err_set_errno(err, errno, "making the folder %s", path);
+		return errno == EEXIST ? err_set(err, ERR_EXISTS, "%s is there already; name a new place", path)
+				       : err_set_errno(err, errno, "making the folder %s", path);
 	b->made_folder = !file;
 	n = snprintf(folder, sizeof folder, "%.*s", file ? (int)(slash - path) : (int)strlen(path), path);
 	if (n < 0 || n >= PATH_MAX - 64)
@@ -161,9 +178,14 @@ static int copy_db(struct backup *b, struct err *err)
 	if (!rc && fsync(fd))
 		rc = err_set_errno(err, errno, "%s", b->partial);
 	close(fd);
-	if (!rc && rename(b->partial, b->db))
-		rc = err_set_errno(err, errno, "%s", b->db);
-	return rc ? rc : files_sync_parent(b->db, err);
+	return rc;
+}
+
+static int name_db(const struct backup *b, struct err *err)
+{
+	if (rename(b->partial, b->db))
+		return err_set_errno(err, errno, "%s", b->db);
+	return files_sync_parent(b->db, err);
 }
 
 static int stop_asked(void *arg)
@@ -229,6 +251,8 @@ int store_backup(struct store *s, const char *name, struct store_backup_result *
 		rc = copy_db(&b, err);
 	if (!rc)
 		rc = copy_artifacts(&b, &res, err);
+	if (!rc)
+		rc = name_db(&b, err);
 	if (rc) {
 		clean_up(&b);
 		return rc;
@@ -290,6 +314,13 @@ static int put_back(const char *db, const char *artifacts, const struct store_pa
 	return rc ? rc : files_sync_parent(to->db, err);
 }
 
+static bool same_file(const char *a, const char *b)
+{
+	struct stat sa, sb;
+
+	return !stat(a, &sa) && !stat(b, &sb) && sa.st_dev == sb.st_dev && sa.st_ino == sb.st_ino;
+}
+
 int store_restore(const char *backup, const struct store_paths *to, struct err *err)
 {
 	char db[PATH_MAX], artifacts[PATH_MAX];
@@ -297,6 +328,8 @@ int store_restore(const char *backup, const struct store_paths *to, struct err *
 	struct store *lock;
 	int rc = find_backup(backup, db, artifacts, err);
 
+	if (!rc && same_file(db, to->db))
+		rc = err_set(err, ERR_USAGE, "%s is the store itself; name a backup of it", db);
 	if (!rc)
 		rc = db_open_reader(&b.to, db, err);
 	if (!rc)

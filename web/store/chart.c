@@ -11,6 +11,7 @@
 #include "web/store/readers.h"
 #include "web/store/scan.h"
 #include "web/store/segment.h"
+#include "web/store/tail.h"
 
 #define CELLS_MAX 4000000u /* lines * buckets of one answer */
 #define BUCKETS_MAX 10000u
@@ -27,12 +28,6 @@ struct line {
 	size_t from, to;
 };
 
-/* Points of one series that are not folded yet. */
-struct tail {
-	struct sum_point *points;
-	size_t count, cap;
-};
-
 struct chart {
 	const struct points_chart_opts *o;
 	struct db *d;
@@ -40,7 +35,7 @@ struct chart {
 	int64_t outlines_rev;
 	struct arena *a;
 	struct pick_run *runs;
-	struct tail **tails; /* of each run's series */
+	struct tail **tails; /* of each run's series: what is not folded yet */
 	size_t run_count;
 	struct line *lines;
 	size_t line_count, line_cap;
@@ -106,7 +101,7 @@ static int edge_points(void *arg, const struct sum_point *points, size_t n, stru
 
 	(void)err;
 	for (i = 0; i < n; i++)
-		if (points[i].step < f->hide)
+		if (!segment_hides(f->hide, points[i].step))
 			note_edge(f, x_of(&f->axis, &points[i]));
 	return 0;
 }
@@ -116,8 +111,8 @@ static bool edge_ends(void *arg, const struct sum_point *low, const struct sum_p
 {
 	struct feed *f = arg;
 
-	if (high->step >= f->hide)
-		return low->step < f->hide;
+	if (segment_hides(f->hide, high->step))
+		return !segment_hides(f->hide, low->step);
 	note_edge(f, x_of(&f->axis, low));
 	note_edge(f, x_of(&f->axis, high));
 	return false;
@@ -131,7 +126,7 @@ static int edge_outline(void *arg, const struct outline *o, struct scan_group_so
 	int rc = 0;
 
 	for (i = 0; i < o->groups && !rc; i++) {
-		if (o->part[i].min_step >= f->hide)
+		if (segment_hides(f->hide, o->part[i].min_step))
 			continue;
 		rc = scan_group(from, o, i, p, err);
 		if (!rc)
@@ -153,7 +148,7 @@ static int scan_parts(struct feed *f, const struct pick_series *s, struct scan_p
 static int edge_chunks(struct feed *f, const struct pick_series *s)
 {
 	/* The summary knows the ends by step. */
-	if (!f->axis.time && s->folded.count && s->folded.last.step < s->hide) {
+	if (!f->axis.time && s->folded.count && !segment_hides(s->hide, s->folded.last.step)) {
 		edge_ends(f, &s->folded.first, &s->folded.last);
 		return 0;
 	}
@@ -243,7 +238,7 @@ static int put_points(void *arg, const struct sum_point *points, size_t n, struc
 	(void)err;
 	for (i = 0; i < n; i++) {
 		x = x_of(&f->axis, &points[i]);
-		if (points[i].step >= f->hide || !(x >= c->from && x <= c->to))
+		if (segment_hides(f->hide, points[i].step) || !(x >= c->from && x <= c->to))
 			continue;
 		put(&c->cells[cell_of(c, x)], x, points[i].value);
 		f->inside++;
@@ -260,7 +255,7 @@ static bool put_part(struct feed *f, const struct outline_part *g)
 	struct cell *b;
 	size_t cell;
 
-	if (g->nonfinite || g->max_step >= f->hide || !(low >= c->from && high <= c->to))
+	if (g->nonfinite || segment_hides(f->hide, g->max_step) || !(low >= c->from && high <= c->to))
 		return false;
 	cell = cell_of(c, low);
 	if (cell != cell_of(c, high))
@@ -371,22 +366,7 @@ static int give_line(struct chart *c, const struct line *l, struct points_line *
 
 static int take_tail(void *arg, size_t at, const struct sum_point *points, size_t n, struct err *err)
 {
-	struct tail *t = ((struct tail **)arg)[at];
-	size_t cap = t->cap ? t->cap : 64;
-	struct sum_point *grown;
-
-	while (cap < t->count + n)
-		cap *= 2;
-	if (cap != t->cap) {
-		grown = realloc(t->points, cap * sizeof *grown);
-		if (!grown)
-			return no_memory(err);
-		t->points = grown;
-		t->cap = cap;
-	}
-	memcpy(t->points + t->count, points, n * sizeof *points);
-	t->count += n;
-	return 0;
+	return tail_add(((struct tail **)arg)[at], points, n) ? no_memory(err) : 0;
 }
 
 struct id_at {
@@ -432,7 +412,7 @@ static void free_tails(struct chart *c)
 
 	for (run = 0; run < c->run_count && c->tails; run++)
 		for (i = 0; i < c->runs[run].count && c->tails[run]; i++)
-			free(c->tails[run][i].points);
+			tail_done(&c->tails[run][i]);
 }
 
 static int add_lines(struct chart *c, const struct pick_run *r)

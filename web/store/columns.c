@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "web/store/list.h"
+
 #define COLUMNS_MAX (FILTER_MAX_FIELDS + 16) /* one search never drops its own */
 #define CELL_BYTES_MAX ((size_t)96 << 20) /* of all columns; the one not used for longest goes first */
 #define CHANGED_MAX 2000                  /* more changed runs than this and a quarter of all: everything is read anew */
@@ -100,21 +102,6 @@ bool columns_read_row(sqlite3_stmt *q, struct arena *a, struct columns_row *ret)
 	ret->experiment_id = sqlite3_column_int64(q, 7);
 	ret->user = user && *user ? arena_strdup(a, user) : "";
 	return ret->name && ret->status && ret->user;
-}
-
-static size_t find_row(const struct columns *c, int64_t id)
-{
-	size_t lo = 0, hi = c->count;
-
-	while (lo < hi) {
-		size_t mid = (lo + hi) / 2;
-
-		if (c->rows[mid].id < id)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
-	return lo;
 }
 
 static int add_row(struct columns *c)
@@ -227,7 +214,7 @@ static int load_all(struct columns *c, struct db *d, struct err *err)
 
 static int refresh_run(struct columns *c, struct db *d, sqlite3_stmt *q, struct err *err)
 {
-	size_t row = find_row(c, sqlite3_column_int64(q, 0)), i;
+	size_t row = list_find(c->rows, c->count, sizeof *c->rows, sqlite3_column_int64(q, 0)), i;
 	int rc = 0;
 
 	if (row == c->count && add_row(c))
@@ -254,7 +241,7 @@ static int refresh(struct columns *c, struct db *d, struct err *err)
 	if (!rc)
 		rc = db_start(d, &q, DB_gone_since, err, "i", (int64_t)c->rev);
 	while (!rc && (rc = db_next(d, q, err)) > 0) {
-		row = find_row(c, sqlite3_column_int64(q, 0));
+		row = list_find(c->rows, c->count, sizeof *c->rows, sqlite3_column_int64(q, 0));
 		if (row < c->count && c->rows[row].id == sqlite3_column_int64(q, 0))
 			c->rows[row].gone = true;
 		rc = 0;

@@ -13,7 +13,7 @@
 struct columns;
 
 struct columns_row {
-	int64_t id;
+	int64_t id; /* first: they are looked for by it */
 	char uuid[33];
 	bool deleted, gone; /* gone: removed for good since, to be passed over */
 	int64_t start_ms, end_ms, experiment_id;

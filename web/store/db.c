@@ -2,6 +2,7 @@
 #include "web/store/db.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
 #include <math.h>
 #include <stdarg.h>
@@ -13,6 +14,7 @@
 
 struct db {
 	sqlite3 *h;
+	int log_fd; /* of the writer's log file; -1: not looked at yet */
 	sqlite3_stmt *stmts[DB_QUERY_COUNT];
 };
 
@@ -41,13 +43,36 @@ static const struct {
 
 #define MIGRATION_COUNT (sizeof migrations / sizeof migrations[0])
 
+static int file_errno(sqlite3_file *f)
+{
+	int why = 0;
+
+	return f && f->pMethods && !f->pMethods->xFileControl(f, SQLITE_FCNTL_LAST_ERRNO, &why) ? why : 0;
+}
+
+/* Of an input or output error; 0 when it is not known. A failed commit leaves it with the file alone. */
+static int system_errno(sqlite3 *h)
+{
+	sqlite3_file *file = NULL, *log = NULL;
+	int why = sqlite3_system_errno(h);
+
+	if (why || (sqlite3_errcode(h) & 0xff) != SQLITE_IOERR)
+		return why;
+	sqlite3_file_control(h, "main", SQLITE_FCNTL_JOURNAL_POINTER, &log);
+	sqlite3_file_control(h, "main", SQLITE_FCNTL_FILE_POINTER, &file);
+	why = file_errno(log);
+	return why ? why : file_errno(file);
+}
+
 static int code_of(sqlite3 *h)
 {
+	int why = system_errno(h);
+
 	switch (sqlite3_errcode(h) & 0xff) {
 	case SQLITE_FULL:
 		return ERR_NOSPC;
 	case SQLITE_IOERR:
-		return sqlite3_system_errno(h) == ENOSPC || sqlite3_system_errno(h) == EDQUOT ? ERR_NOSPC : ERR_IO;
+		return why == ENOSPC || why == EDQUOT || why == EFBIG ? ERR_NOSPC : ERR_IO;
 	case SQLITE_CORRUPT:
 	case SQLITE_NOTADB:
 		return ERR_CORRUPT;
@@ -68,10 +93,19 @@ static int code_of(sqlite3 *h)
 int db_failed(struct db *d, struct err *err, const char *doing)
 {
 	const char *file = d && d->h ? sqlite3_db_filename(d->h, "main") : NULL;
+	int code, why;
 
 	if (!d || !d->h)
 		return err_set(err, ERR_NOMEM, "store: out of memory");
-	return err_set(err, code_of(d->h), "%s: %s: %s", file && *file ? file : "store", doing, sqlite3_errmsg(d->h));
+	code = code_of(d->h);
+	why = system_errno(d->h);
+	file = file && *file ? file : "store";
+	if ((sqlite3_errcode(d->h) & 0xff) != SQLITE_IOERR || !why)
+		return err_set(err, code, "%s: %s: %s", file, doing, sqlite3_errmsg(d->h));
+	err_set_errno(err, why, "%s: %s", file, doing);
+	if (err)
+		err->code = code;
+	return code;
 }
 
 static int script(struct db *d, const char *text, struct err *err, const char *doing)
@@ -193,6 +227,22 @@ int db_int(struct db *d, int64_t *ret, enum db_query q, struct err *err, const c
 	return rc;
 }
 
+/* Of the log a link count tells: a new reader makes another one of its name. */
+int db_still_there(struct db *d, struct err *err)
+{
+	const char *file = sqlite3_db_filename(d->h, "main"), *log = sqlite3_filename_wal(file);
+	struct stat sb;
+
+	if (d->log_fd < 0)
+		d->log_fd = open(log, O_RDONLY | O_CLOEXEC);
+	if (d->log_fd < 0 || fstat(d->log_fd, &sb) || sb.st_nlink)
+		log = NULL;
+	if (access(file, F_OK) && errno == ENOENT)
+		log = file;
+	return !log ? 0 : err_set(err, ERR_IO, "%s was deleted while it is in use: nothing more can be stored; stop this process, "
+				  "then see what dptrack doctor says", log);
+}
+
 int64_t db_last_id(struct db *d)
 {
 	return sqlite3_last_insert_rowid(d->h);
@@ -238,9 +288,31 @@ void db_sum(sqlite3_stmt *st, int column, struct sum *ret)
 	ret->nonfinite_step = sqlite3_column_int64(st, column + 12);
 }
 
+/* As it is, beside it: FILE.before-N, N being the first step that it lacks. */
+static int keep_copy(struct db *d, const char *path, int step, struct err *err)
+{
+	char copy[PATH_MAX], half[PATH_MAX]; /* half a copy must not pass for one the next time */
+	int rc;
+
+	if (snprintf(copy, sizeof copy, "%s.before-%d", path, step) >= (int)sizeof copy ||
+	    snprintf(half, sizeof half, "%s.before-%d.part", path, step) >= (int)sizeof half)
+		return err_set(err, ERR_USAGE, "%s: the path is too long", path);
+	if (access(copy, F_OK) == 0)
+		return 0;
+	unlink(half);
+	rc = db_run(d, DB_copy_into, err, "t", half);
+	if (!rc && rename(half, copy))
+		rc = err_set_errno(err, errno, "%s", copy);
+	if (!rc)
+		return 0;
+	unlink(half);
+	return err_prefix(err, "copying before an upgrade");
+}
+
 static int migrate(struct db *d, const char *path, struct err *err)
 {
 	int64_t version = 0;
+	bool kept = false;
 	size_t i;
 	int rc;
 
@@ -250,14 +322,11 @@ static int migrate(struct db *d, const char *path, struct err *err)
 		return err_set(err, ERR_CORRUPT, "%s was written by a newer dptrack (store version %lld, this one knows %d)",
 			       path, (long long)version, migrations[MIGRATION_COUNT - 1].number);
 	for (i = 0; i < MIGRATION_COUNT; i++) {
-		char copy[PATH_MAX];
-
 		if (migrations[i].number <= version)
 			continue;
-		if (snprintf(copy, sizeof copy, "%s.before-%d", path, migrations[i].number) >= (int)sizeof copy)
-			return err_set(err, ERR_USAGE, "%s: the path is too long", path);
-		if (version > 0 && access(copy, F_OK) != 0 && (rc = db_run(d, DB_copy_into, err, "t", copy)))
-			return err_prefix(err, "copying before an upgrade");
+		if (version > 0 && !kept && (rc = keep_copy(d, path, migrations[i].number, err)))
+			return rc;
+		kept = true;
 		if ((rc = db_run(d, DB_begin_exclusive, err, "")))
 			return rc;
 		rc = script(d, migrations[i].text, err, "upgrading the store");
@@ -278,6 +347,7 @@ static int open_any(struct db **ret, const char *path, int flags, struct err *er
 
 	if (!d)
 		return err_set(err, ERR_NOMEM, "store: out of memory");
+	d->log_fd = -1;
 	if (sqlite3_open_v2(path, &d->h, flags | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_PRIVATECACHE, NULL) != SQLITE_OK) {
 		rc = db_failed(d, err, "opening");
 		db_close(d);
@@ -350,5 +420,7 @@ void db_close(struct db *d)
 	for (i = 0; i < DB_QUERY_COUNT; i++)
 		sqlite3_finalize(d->stmts[i]);
 	sqlite3_close(d->h);
+	if (d->log_fd >= 0)
+		close(d->log_fd);
 	free(d);
 }

@@ -23,8 +23,8 @@ struct db;
 
 #define DB_PAGE_BYTES 4096
 
-/* The read-write connection makes the file and brings it to the newest version (a copy FILE.before-N beside it first,
- * unless it was empty). */
+/* The read-write connection makes the file and brings it to the newest version (one copy FILE.before-N beside it
+ * first, unless it was empty). */
 int db_open_writer(struct db **ret, const char *path, struct err *err);
 int db_open_reader(struct db **ret, const char *path, struct err *err);
 int db_open_backup(struct db **ret, const char *path, struct err *err); /* an empty file, to be filled by a backup */
@@ -41,6 +41,9 @@ void db_stop(sqlite3_stmt *st); /* before the end was reached */
 
 /* The first column of the first row; 1, 0 when there is no row (*ret untouched), negative failed. */
 int db_int(struct db *d, int64_t *ret, enum db_query q, struct err *err, const char *fmt, ...);
+
+/* ERR_IO when somebody deleted the file or its log while they are open: what is written from then on would be lost. */
+int db_still_there(struct db *d, struct err *err);
 
 int64_t db_last_id(struct db *d);
 int db_failed(struct db *d, struct err *err, const char *doing); /* fills err from the connection's last error */

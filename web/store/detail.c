@@ -132,7 +132,8 @@ static int alert_stored(struct db *d, int64_t id, struct query_run *r, struct ar
 }
 
 /* The step that was never recorded is the one in which it failed: the one after the last training loss, since other
- * series may count otherwise; without any, the one after the last of everything. -1: nothing was recorded. */
+ * series may count otherwise; without any, the one after the last of everything. -1: nothing was recorded, or the last step
+ * that there is. */
 static int64_t failed_step(const struct query_run *r)
 {
 	int64_t last = -1;
@@ -142,7 +143,7 @@ static int64_t failed_step(const struct query_run *r)
 			last = r->metrics[i].last_step;
 	if (last < 0)
 		last = r->last_step;
-	return last < 0 ? -1 : last + 1;
+	return last < 0 || last == INT64_MAX ? -1 : last + 1;
 }
 
 static int load_alerts(struct db *d, int64_t id, struct arena *a, struct query_run *r, struct err *err)

@@ -5,10 +5,12 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <linux/openat2.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #define FOLDER_FLAGS (O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)
@@ -41,9 +43,18 @@ int files_parent(int root_fd, const char *path, const char **ret_name)
 
 static int remove_any(int at_fd, const char *name, int dry, struct files_sum *sum, int depth);
 
+/* What is mounted there belongs to somebody else: EXDEV, where the kernel can tell (5.6). */
+static int open_own_folder(int at_fd, const char *name)
+{
+	struct open_how how = { .flags = FOLDER_FLAGS, .resolve = RESOLVE_NO_XDEV };
+	int fd = (int)syscall(SYS_openat2, at_fd, name, &how, sizeof how);
+
+	return fd >= 0 || (errno != ENOSYS && errno != EPERM) ? fd : openat(at_fd, name, FOLDER_FLAGS);
+}
+
 static int remove_folder(int at_fd, const char *name, int dry, struct files_sum *sum, int depth)
 {
-	int fd = depth < MAX_DEPTH ? openat(at_fd, name, FOLDER_FLAGS) : (errno = ELOOP, -1), rc = 0;
+	int fd = depth < MAX_DEPTH ? open_own_folder(at_fd, name) : (errno = ELOOP, -1), rc = 0;
 	DIR *d = fd < 0 ? NULL : fdopendir(fd);
 	struct dirent *e;
 

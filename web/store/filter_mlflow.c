@@ -55,13 +55,19 @@ static char *span(struct parser *p, const char *from, const char *to)
 	return copy;
 }
 
-/* A word reaches to a space, a comparison, a bracket or a comma; quotes inside it may hold any of them. */
-static const char *word_end(const char *at)
+/* A single quote is part of a word behind a dot only (tags.'a b'); elsewhere a value begins there (LIKE'x'). */
+static bool opens_quotes(const char *word, const char *at)
 {
-	const char *close;
+	return *at == '"' || *at == '`' || (*at == '\'' && at > word && at[-1] == '.');
+}
 
-	while (*at && !isspace((unsigned char)*at) && !strchr("=!<>(),'", *at)) {
-		close = *at == '"' || *at == '`' ? strchr(at + 1, *at) : at;
+/* A word reaches to a space, a comparison, a bracket or a comma; quotes inside it may hold any of them. */
+static const char *word_end(const char *word)
+{
+	const char *at = word, *close;
+
+	while (*at && !isspace((unsigned char)*at) && (opens_quotes(word, at) || !strchr("=!<>(),'", *at))) {
+		close = opens_quotes(word, at) ? strchr(at + 1, *at) : at;
 		if (!close)
 			return NULL;
 		at = close + 1;

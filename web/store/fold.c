@@ -10,18 +10,14 @@
 #include "web/store/pack.h"
 #include "web/store/scan.h"
 #include "web/store/spike.h"
+#include "web/store/tail.h"
 
 /* A series costs a transaction about as much as a few hundred points; commits wait for it. */
 #define FOLD_SERIES 4000
 
-struct vector {
-	struct sum_point *points;
-	size_t count, cap;
-};
-
 struct fold {
 	struct db *db;
-	struct map *series; /* id -> struct vector of new points */
+	struct map *series; /* id -> struct tail of new points */
 	struct buf blob;
 	int64_t last_row;
 	struct fold_result *res;
@@ -40,30 +36,11 @@ static int no_memory(struct err *err)
 	return err_set(err, ERR_NOMEM, "store: out of memory");
 }
 
-static int vector_add(struct vector *v, const struct sum_point *p, size_t n)
-{
-	size_t cap = v->cap ? v->cap : 2;
-	struct sum_point *grown;
-
-	while (cap < v->count + n)
-		cap *= 2;
-	if (cap != v->cap) {
-		grown = realloc(v->points, cap * sizeof *grown);
-		if (!grown)
-			return ERR_NOMEM;
-		v->points = grown;
-		v->cap = cap;
-	}
-	memcpy(v->points + v->count, p, n * sizeof *p);
-	v->count += n;
-	return 0;
-}
-
 static int gather_row(struct fold *f, const void *bytes, size_t len)
 {
 	struct pack_reader r;
 	struct sum_point p;
-	struct vector *v;
+	struct tail *v;
 	int64_t id;
 	uint64_t n;
 	int rc;
@@ -75,7 +52,7 @@ static int gather_row(struct fold *f, const void *bytes, size_t len)
 		if (!v)
 			return ERR_NOMEM;
 		while ((rc = pack_next_point(&r, &p)) > 0)
-			if (vector_add(v, &p, 1))
+			if (tail_add(v, &p, 1))
 				return ERR_NOMEM;
 		if (rc < 0)
 			break;
@@ -128,7 +105,7 @@ static int load_series(struct fold *f, int64_t id, struct series_row *ret)
 }
 
 /* Appends the points of a stored chunk to v. */
-static int load_chunk(struct fold *f, int64_t chunk_id, struct vector *v)
+static int load_chunk(struct fold *f, int64_t chunk_id, struct tail *v)
 {
 	struct sum_point room[CHUNK_POINTS];
 	sqlite3_stmt *q;
@@ -142,7 +119,7 @@ static int load_chunk(struct fold *f, int64_t chunk_id, struct vector *v)
 		rc = err_set(f->err, ERR_CORRUPT, "store: chunk %lld is damaged; check the disk and put back a copy of the file",
 			     (long long)chunk_id);
 	else
-		rc = vector_add(v, room, c.points) ? no_memory(f->err) : 0;
+		rc = tail_add(v, room, c.points) ? no_memory(f->err) : 0;
 	db_stop(q);
 	return rc;
 }
@@ -187,7 +164,7 @@ static int watch(struct fold *f, const struct series_row *s, const struct sum_po
 	return 0;
 }
 
-static void account(struct series_row *s, const struct vector *fresh)
+static void account(struct series_row *s, const struct tail *fresh)
 {
 	size_t i;
 
@@ -199,7 +176,7 @@ static void account(struct series_row *s, const struct vector *fresh)
 }
 
 /* all: what the last chunk held (when it was not full) and then the new points. */
-static int write_chunks(struct fold *f, struct series_row *s, int64_t number, const struct vector *all, size_t from)
+static int write_chunks(struct fold *f, struct series_row *s, int64_t number, const struct tail *all, size_t from)
 {
 	int rc = 0;
 
@@ -214,10 +191,10 @@ static int write_chunks(struct fold *f, struct series_row *s, int64_t number, co
 	return rc;
 }
 
-static int fold_series(struct fold *f, int64_t id, const struct vector *fresh)
+static int fold_series(struct fold *f, int64_t id, const struct tail *fresh)
 {
 	struct series_row s;
-	struct vector all = { 0 };
+	struct tail all = { 0 };
 	size_t keep, skip = 0, context;
 	int64_t number;
 	int rc = load_series(f, id, &s);
@@ -236,7 +213,7 @@ static int fold_series(struct fold *f, int64_t id, const struct vector *fresh)
 	if (!rc && all.count - skip != keep)
 		rc = err_set(f->err, ERR_CORRUPT, "store: series %lld has lost points", (long long)id);
 	context = all.count > SPIKE_CONTEXT ? all.count - SPIKE_CONTEXT : 0;
-	if (!rc && vector_add(&all, fresh->points, fresh->count))
+	if (!rc && tail_add(&all, fresh->points, fresh->count))
 		rc = no_memory(f->err);
 	if (!rc) {
 		account(&s, fresh);
@@ -247,13 +224,13 @@ static int fold_series(struct fold *f, int64_t id, const struct vector *fresh)
 			    DB_SUM_ARGS(&s.sum));
 	if (!rc && s.watched)
 		rc = watch(f, &s, all.points + context, all.count - context);
-	free(all.points);
+	tail_done(&all);
 	return rc;
 }
 
 int fold_some(struct db *d, uint64_t max_points, struct fold_result *ret, struct err *err)
 {
-	struct fold f = { .db = d, .res = ret, .err = err, .series = map_new(sizeof(struct vector)) };
+	struct fold f = { .db = d, .res = ret, .err = err, .series = map_new(sizeof(struct tail)) };
 	size_t i, len;
 	int64_t id;
 	int rc;
@@ -270,7 +247,7 @@ int fold_some(struct db *d, uint64_t max_points, struct fold_result *ret, struct
 	if (!rc && ret->rows)
 		rc = db_run(d, DB_log_delete, err, "i", f.last_row);
 	for (i = 0; i < map_count(f.series); i++)
-		free(((struct vector *)map_at(f.series, i))->points);
+		tail_done(map_at(f.series, i));
 	map_free(f.series);
 	buf_done(&f.blob);
 	return rc;

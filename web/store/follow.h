@@ -28,7 +28,9 @@ int follow_scan_wait(struct follow *f, double wait_s, struct err *err);
 
 struct follow_stats {
 	uint64_t files, folders, bytes_read, scans, files_bad;
+	uint64_t files_waiting; /* of those found at the start: not stored yet */
 	bool polling;
+	bool scanning;       /* what lay under the folder at the start is not all stored yet */
 	char note[256];      /* one line about what cannot be followed; "" when all is well */
 };
 

@@ -11,6 +11,7 @@
 #include "web/store/pick.h"
 #include "web/store/readers.h"
 #include "web/store/scan.h"
+#include "web/store/segment.h"
 
 struct heap {
 	struct sum_point *points; /* the largest first */
@@ -140,7 +141,7 @@ static int take(struct heap *h, const struct pick_series *s, const struct sum_po
 	size_t i;
 
 	for (i = 0; i < n; i++) {
-		if (p[i].step >= s->hide || p[i].step < h->window.min_step || p[i].step > h->window.max_step)
+		if (segment_hides(s->hide, p[i].step) || p[i].step < h->window.min_step || p[i].step > h->window.max_step)
 			continue;
 		if (after->begun && order(&p[i], after->time_ms, after->step, after->value) < 0)
 			continue;

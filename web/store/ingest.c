@@ -1,14 +1,15 @@
 /* ingest.c: checks and copies an operation, decodes its bytes, hands it to the writer's thread. */
 #include "web/store/ingest.h"
 
-#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "tracker/base/utf8.h"
 #include "tracker/event/key.h"
 #include "tracker/event/limits.h"
 #include "web/store/inside.h"
 #include "web/store/readers.h"
+#include "web/store/waiter.h"
 #include "web/store/writer.h"
 
 /* What the smallest operation holds: one block of its arena and the job itself. */
@@ -33,7 +34,7 @@ static int check_name(const char *name, const char *what, struct err *err)
 {
 	size_t len = strlen(name);
 
-	if (!len || len > 4 * LIMIT_name_chars || !key_utf8_valid(name, len))
+	if (!len || !utf8_valid(name, len) || utf8_chars(name) > LIMIT_name_chars)
 		return err_set(err, ERR_USAGE, "%s must be 1 to %d characters of UTF-8", what, (int)LIMIT_name_chars);
 	return 0;
 }
@@ -47,7 +48,7 @@ static int check_pairs(const struct ingest_kv *kv, size_t n, const char *what, s
 		wrong = key_check(kv[i].key, strlen(kv[i].key));
 		if (wrong)
 			return err_set(err, ERR_USAGE, "%s: the key '%.60s' %s", what, kv[i].key, wrong);
-		if (strlen(kv[i].value) > LIMIT_value_bytes || !key_utf8_valid(kv[i].value, strlen(kv[i].value)))
+		if (strlen(kv[i].value) > LIMIT_value_bytes || !utf8_valid(kv[i].value, strlen(kv[i].value)))
 			return err_set(err, ERR_USAGE, "%s.%.60s: the value must be at most %d bytes of UTF-8", what, kv[i].key,
 				       (int)LIMIT_value_bytes);
 	}
@@ -83,7 +84,7 @@ static int check(const struct ingest_op *op, struct err *err)
 	if (!rc && op->status && !is_status(op->status))
 		rc = err_set(err, ERR_USAGE, "status '%.40s' is none of running, finished, failed, killed, preempted, scheduled",
 			     op->status);
-	if (!rc && op->notes && (strlen(op->notes) > LIMIT_note_bytes || !key_utf8_valid(op->notes, strlen(op->notes))))
+	if (!rc && op->notes && (strlen(op->notes) > LIMIT_note_bytes || !utf8_valid(op->notes, strlen(op->notes))))
 		rc = err_set(err, ERR_USAGE, "notes must be at most %d bytes of UTF-8", (int)LIMIT_note_bytes);
 	if (!rc)
 		rc = check_pairs(op->params, op->param_count, "params", err);
@@ -110,7 +111,7 @@ static const char *dup_clean(struct arena *a, const char *text, bool *failed)
 
 	*failed = *failed || !copy;
 	if (copy)
-		key_utf8_copy(copy, room < 4 * LIMIT_name_chars ? room : 4 * LIMIT_name_chars, text, strlen(text), NULL);
+		utf8_copy(copy, room < 4 * LIMIT_name_chars ? room : 4 * LIMIT_name_chars, text, strlen(text), NULL);
 	return copy;
 }
 
@@ -168,7 +169,7 @@ static int copy_op(struct ingest_op *to, const struct ingest_op *from, struct ar
 }
 
 /* The first damage ends a journal from a client; what is whole before it is stored and counts. */
-static int decode(struct writer_job *job, const struct ingest_op *op, struct err *err)
+static int decode(struct queue_job *job, const struct ingest_op *op, struct err *err)
 {
 	struct apply_job *a = &job->a;
 	int rc;
@@ -190,9 +191,15 @@ static int decode(struct writer_job *job, const struct ingest_op *op, struct err
 	return 0;
 }
 
-static int make_job(struct writer_job **ret, const struct ingest_op *op, struct err *err)
+static void free_job(struct queue_job *job)
 {
-	struct writer_job *job = calloc(1, sizeof *job);
+	intake_done(&job->a.in);
+	free(job);
+}
+
+static int make_job(struct queue_job **ret, const struct ingest_op *op, struct err *err)
+{
+	struct queue_job *job = calloc(1, sizeof *job);
 	int rc;
 
 	if (!job)
@@ -203,8 +210,7 @@ static int make_job(struct writer_job **ret, const struct ingest_op *op, struct 
 	if (!rc)
 		rc = decode(job, op, err);
 	if (rc) {
-		intake_done(&job->a.in);
-		free(job);
+		free_job(job);
 		return rc;
 	}
 	job->bytes = JOB_BYTES + op->len + job->a.in.point_count * sizeof(struct sum_point);
@@ -212,51 +218,25 @@ static int make_job(struct writer_job **ret, const struct ingest_op *op, struct 
 	return 0;
 }
 
-struct waiter {
-	pthread_mutex_t lock;
-	pthread_cond_t cond;
-	bool done;
-	struct ingest_result res;
-};
-
-static void wake(void *arg, const struct ingest_result *res)
+static int submit_and_wait(struct store *s, struct queue_job *job, struct ingest_result *ret, struct err *err)
 {
-	struct waiter *w = arg;
-
-	pthread_mutex_lock(&w->lock);
-	w->res = *res;
-	w->done = true;
-	pthread_cond_signal(&w->cond);
-	pthread_mutex_unlock(&w->lock);
-}
-
-static int submit_and_wait(struct store *s, struct writer_job *job, struct ingest_result *ret, struct err *err)
-{
-	struct waiter w = { .lock = PTHREAD_MUTEX_INITIALIZER, .cond = PTHREAD_COND_INITIALIZER };
+	struct waiter w;
 	int rc;
 
-	job->done = (struct ingest_done){ wake, &w };
-	rc = writer_submit(s->writer, job, err);
-	if (rc) {
-		intake_done(&job->a.in);
-		free(job);
-		return rc;
-	}
-	pthread_mutex_lock(&w.lock);
-	while (!w.done)
-		pthread_cond_wait(&w.cond, &w.lock);
-	pthread_mutex_unlock(&w.lock);
-	if (ret)
-		*ret = w.res;
-	if (w.res.code && err)
-		*err = w.res.err;
-	return w.res.code;
+	job->done = waiter_init(&w);
+	rc = queue_put(writer_queue(s->writer), job, err);
+	if (rc)
+		free_job(job);
+	else
+		rc = waiter_wait(&w, ret, err);
+	waiter_done(&w);
+	return rc;
 }
 
 int ingest_submit(struct store *s, const struct ingest_op *op, const struct ingest_done *done,
 		  struct ingest_result *ret, struct err *err)
 {
-	struct writer_job *job = NULL;
+	struct queue_job *job = NULL;
 	int rc = check(op, err);
 
 	if (!rc)
@@ -272,11 +252,9 @@ int ingest_submit(struct store *s, const struct ingest_op *op, const struct inge
 	if (!done)
 		return submit_and_wait(s, job, ret, err);
 	job->done = *done;
-	rc = writer_submit(s->writer, job, err);
-	if (rc) {
-		intake_done(&job->a.in);
-		free(job);
-	}
+	rc = queue_put(writer_queue(s->writer), job, err);
+	if (rc)
+		free_job(job);
 	return rc;
 }
 

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tracker/base/utf8.h"
 #include "tracker/event/key.h"
 #include "tracker/event/limits.h"
 #include "tracker/event/record.h"
@@ -83,7 +84,7 @@ static void problem(struct intake *in, const char *text)
 	if (!clean)
 		return;
 	/* It may quote a path. */
-	key_utf8_copy(clean, strlen(text) * 3 + 1, text, strlen(text), NULL);
+	utf8_copy(clean, strlen(text) * 3 + 1, text, strlen(text), NULL);
 	p->count = 1;
 	p->text = clean;
 	p->next = in->problems;
@@ -99,7 +100,7 @@ static const char *clean_text(struct intake *in, struct event_text t, size_t max
 		room = max_bytes + 1;
 	copy = arena_alloc(in->arena, room);
 	if (copy)
-		key_utf8_copy(copy, room, t.at, t.len, NULL);
+		utf8_copy(copy, room, t.at, t.len, NULL);
 	return copy;
 }
 

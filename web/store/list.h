@@ -1,7 +1,8 @@
-/* list.h: room for one more item in an array of an arena. Private to web/store. */
+/* list.h: arrays in the order of ids: room for one more item, in an arena, and the search for one. Private to web/store. */
 #ifndef DPT_STORE_LIST_H
 #define DPT_STORE_LIST_H
 
+#include <stdint.h>
 #include <string.h>
 
 #include "tracker/base/arena.h"
@@ -17,6 +18,24 @@ static inline void *list_room(struct arena *a, void *items, size_t count, size_t
 	if (grown && count)
 		memcpy(grown, items, count * bytes_each);
 	return grown;
+}
+
+/* The place of the first of count items whose id, their first member, is not below this one; count: there is none. */
+static inline size_t list_find(const void *items, size_t count, size_t bytes_each, int64_t id)
+{
+	size_t low = 0, high = count;
+
+	while (low < high) {
+		size_t mid = (low + high) / 2;
+		int64_t there;
+
+		memcpy(&there, (const char *)items + mid * bytes_each, sizeof there);
+		if (there < id)
+			low = mid + 1;
+		else
+			high = mid;
+	}
+	return low;
 }
 
 #endif

@@ -15,6 +15,7 @@ struct kept {
 struct outlines {
 	pthread_rwlock_t lock;
 	int64_t rev;
+	size_t count;
 	struct kept places[PLACES];
 };
 
@@ -103,6 +104,7 @@ static void forget(struct outlines *o)
 		free(o->places[i].outline);
 		o->places[i].outline = NULL;
 	}
+	o->count = 0;
 }
 
 void outlines_free(struct outlines *o)
@@ -136,6 +138,16 @@ void outlines_release(struct outlines *o)
 	pthread_rwlock_unlock(&o->lock);
 }
 
+uint64_t outlines_bytes(struct outlines *o)
+{
+	uint64_t bytes;
+
+	pthread_rwlock_rdlock(&o->lock);
+	bytes = o->count * sizeof(struct outline);
+	pthread_rwlock_unlock(&o->lock);
+	return bytes;
+}
+
 void outlines_put(struct outlines *o, const struct outline_key *k, struct outline *outline)
 {
 	struct kept *p = &o->places[place_of(k->chunk)];
@@ -146,6 +158,7 @@ void outlines_put(struct outlines *o, const struct outline_key *k, struct outlin
 		o->rev = k->rev;
 	}
 	if (k->rev == o->rev) {
+		o->count += !p->outline;
 		free(p->outline);
 		*p = (struct kept){ k->chunk, outline };
 		outline = NULL;

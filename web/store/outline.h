@@ -51,6 +51,8 @@ struct outline_key {
 const struct outline *outlines_get(struct outlines *o, const struct outline_key *k);
 void outlines_release(struct outlines *o);
 
+uint64_t outlines_bytes(struct outlines *o); /* at most 10,000 outlines: the chunks of 20 million points */
+
 /* Takes outline (from malloc) over. */
 void outlines_put(struct outlines *o, const struct outline_key *k, struct outline *outline);
 

@@ -123,6 +123,8 @@ static int load_keys(struct picker *p)
 {
 	size_t n = p->sel->key_count, i;
 	const char **keys = arena_array(p->arena, n + 1, sizeof *keys);
+	bool all = p->sel->rank == POINTS_ALL_RANKS;
+	int64_t from = all ? INT32_MIN : p->sel->rank, to = all ? INT32_MAX : p->sel->rank;
 	sqlite3_stmt *q;
 	int rc = 0;
 
@@ -133,7 +135,7 @@ static int load_keys(struct picker *p)
 	for (i = 0; !rc && i < n; i++) {
 		if (i && !strcmp(keys[i], keys[i - 1]))
 			continue;
-		rc = db_start(p->d, &q, DB_series_of_run_key, p->err, "it", p->r->id, keys[i]);
+		rc = db_start(p->d, &q, DB_series_of_run_key, p->err, "itii", p->r->id, keys[i], from, to);
 		if (!rc)
 			rc = take_series(p, q);
 	}

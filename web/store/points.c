@@ -13,6 +13,7 @@
 #include "web/store/pick.h"
 #include "web/store/readers.h"
 #include "web/store/scan.h"
+#include "web/store/tail.h"
 
 #define REFILL_POINTS 16384
 
@@ -27,8 +28,8 @@ struct points_cursor {
 	bool series_begun, heavy, series_done;
 	int64_t step;           /* next point has this step or a later one */
 	uint64_t skip;          /* of the points with exactly this step */
-	struct sum_point *points;
-	size_t count, cap, at;
+	struct tail buffer;
+	size_t at; /* in the buffer */
 	struct map *texts;      /* keys that were given out */
 };
 
@@ -48,25 +49,6 @@ static const char *const *copy_list(struct arena *a, const char *const *list, si
 			return NULL;
 	}
 	return copy;
-}
-
-static int add_points(struct points_cursor *c, const struct sum_point *p, size_t n)
-{
-	size_t cap = c->cap ? c->cap : REFILL_POINTS;
-	struct sum_point *grown;
-
-	while (cap < c->count + n)
-		cap *= 2;
-	if (cap != c->cap) {
-		grown = realloc(c->points, cap * sizeof *grown);
-		if (!grown)
-			return ERR_NOMEM;
-		c->points = grown;
-		c->cap = cap;
-	}
-	memcpy(c->points + c->count, p, n * sizeof *p);
-	c->count += n;
-	return 0;
 }
 
 /* Stable: points of one step keep the order of their arrival. */
@@ -99,7 +81,7 @@ static int sort_steps(struct sum_point *p, size_t n)
 	return 0;
 }
 
-struct tail {
+struct tail_scan {
 	struct points_cursor *c;
 	int64_t last_step;
 	bool back;
@@ -107,7 +89,7 @@ struct tail {
 
 static int tail_points(void *arg, size_t at, const struct sum_point *points, size_t n, struct err *err)
 {
-	struct tail *t = arg;
+	struct tail_scan *t = arg;
 	size_t i;
 
 	(void)at;
@@ -115,13 +97,15 @@ static int tail_points(void *arg, size_t at, const struct sum_point *points, siz
 		t->back = t->back || points[i].step < t->last_step;
 		t->last_step = points[i].step > t->last_step ? points[i].step : t->last_step;
 	}
-	return add_points(t->c, points, n) ? no_memory(err) : 0;
+	return tail_add(&t->c->buffer, points, n) ? no_memory(err) : 0;
 }
 
 static int take_all(void *arg, size_t at, const struct sum_point *points, size_t n, struct err *err)
 {
+	struct points_cursor *c = arg;
+
 	(void)at;
-	return add_points(arg, points, n) ? no_memory(err) : 0;
+	return tail_add(&c->buffer, points, n) ? no_memory(err) : 0;
 }
 
 /* Drops what lies before the cursor's place, outside the range or hidden; the buffer is in order. */
@@ -132,15 +116,15 @@ static void trim(struct points_cursor *c)
 	size_t i, n = 0;
 
 	/* In order, so nothing behind the first one too far can be wanted. */
-	if (c->count && c->points[c->count - 1].step > to)
+	if (c->buffer.count && c->buffer.points[c->buffer.count - 1].step > to)
 		c->series_done = true;
-	for (i = 0; i < c->count; i++) {
-		if (c->points[i].step < c->step || c->points[i].step > to)
+	for (i = 0; i < c->buffer.count; i++) {
+		if (c->buffer.points[i].step < c->step || c->buffer.points[i].step > to)
 			continue;
-		c->points[n++] = c->points[i];
+		c->buffer.points[n++] = c->buffer.points[i];
 	}
-	c->count = n;
-	for (i = 0; i < c->count && c->skip > 0 && c->points[i].step == c->step; i++)
+	c->buffer.count = n;
+	for (i = 0; i < c->buffer.count && c->skip > 0 && c->buffer.points[i].step == c->step; i++)
 		c->skip--;
 	c->at = i;
 	/* The skipped ones stay in front of `at`, so that the place can be told again. */
@@ -169,14 +153,14 @@ static int64_t first_chunk(struct points_cursor *c, struct db *d, struct err *er
 /* Points at the cursor's own step that the buffer begins with do not count as progress. */
 static bool enough(const struct points_cursor *c)
 {
-	return c->count >= REFILL_POINTS + c->skip && c->points[c->count - 1].step > c->step;
+	return c->buffer.count >= REFILL_POINTS + c->skip && c->buffer.points[c->buffer.count - 1].step > c->step;
 }
 
 static int load_ordered(struct points_cursor *c, struct db *d, struct err *err)
 {
 	const struct pick_series *s = &c->run.series[c->series_at];
 	struct sum_point room[CHUNK_POINTS];
-	struct tail t = { .c = c, .last_step = INT64_MIN };
+	struct tail_scan t = { .c = c, .last_step = INT64_MIN };
 	int64_t number = first_chunk(c, d, err);
 	sqlite3_stmt *q;
 	struct chunk k;
@@ -190,7 +174,7 @@ static int load_ordered(struct points_cursor *c, struct db *d, struct err *err)
 		if (chunk_open(&k, sqlite3_column_blob(q, 1), (size_t)sqlite3_column_bytes(q, 1)) || chunk_points(&k, room))
 			rc = err_set(err, ERR_CORRUPT, "store: chunk %lld is damaged; check the disk and put back a copy of the file",
 				     (long long)sqlite3_column_int64(q, 0));
-		else if (add_points(c, room, k.points))
+		else if (tail_add(&c->buffer, room, k.points))
 			rc = no_memory(err);
 		if (rc || enough(c)) {
 			db_stop(q);
@@ -207,16 +191,16 @@ static int load_ordered(struct points_cursor *c, struct db *d, struct err *err)
 static int begin_series(struct points_cursor *c, struct db *d, struct err *err)
 {
 	const struct pick_series *s = &c->run.series[c->series_at];
-	struct tail t = { .c = c, .last_step = s->folded.count ? s->folded.last.step : INT64_MIN };
+	struct tail_scan t = { .c = c, .last_step = s->folded.count ? s->folded.last.step : INT64_MIN };
 	int rc = 0;
 
-	c->count = 0;
+	c->buffer.count = 0;
 	c->heavy = !s->ordered;
 	if (!c->heavy)
 		rc = scan_log(d, c->run.id, &s->id, 1, tail_points, &t, err);
 	c->heavy = c->heavy || t.back;
 	c->series_begun = true;
-	c->count = 0;
+	c->buffer.count = 0;
 	return rc;
 }
 
@@ -227,14 +211,14 @@ static int load_series(struct points_cursor *c, struct db *d, struct err *err)
 
 	if (!c->series_begun)
 		rc = begin_series(c, d, err);
-	c->count = c->at = 0;
+	c->buffer.count = c->at = 0;
 	if (!rc && c->heavy) {
 		rc = scan_points(d, c->run.id, &s->id, 1, take_all, c, err);
 		c->series_done = true;
 	} else if (!rc) {
 		rc = load_ordered(c, d, err);
 	}
-	if (!rc && sort_steps(c->points, c->count))
+	if (!rc && sort_steps(c->buffer.points, c->buffer.count))
 		rc = no_memory(err);
 	if (!rc)
 		trim(c);
@@ -247,7 +231,7 @@ static void next_series(struct points_cursor *c)
 	c->series_begun = c->series_done = false;
 	c->step = c->sel.from_step;
 	c->skip = 0;
-	c->count = c->at = 0;
+	c->buffer.count = c->at = 0;
 }
 
 /* What rows point at outlives the run. */
@@ -296,7 +280,7 @@ static int refill(struct points_cursor *c, struct err *err)
 
 	if (rc)
 		return rc;
-	while (!rc && c->at == c->count && !c->at_end) {
+	while (!rc && c->at == c->buffer.count && !c->at_end) {
 		if (c->run_loaded && c->series_done)
 			next_series(c);
 		if (c->run_loaded && c->series_at == c->run.count) {
@@ -318,7 +302,7 @@ static int refill(struct points_cursor *c, struct err *err)
 static void give_row(struct points_cursor *c, struct points_row *row)
 {
 	const struct pick_series *s = &c->run.series[c->series_at];
-	const struct sum_point *p = &c->points[c->at++];
+	const struct sum_point *p = &c->buffer.points[c->at++];
 
 	if (p->step != c->step) {
 		c->step = p->step;
@@ -335,9 +319,9 @@ int points_next(struct points_cursor *c, struct points_row *rows, size_t max, si
 	int rc = 0;
 
 	while (n < max && !c->at_end && !rc) {
-		if (c->at == c->count)
+		if (c->at == c->buffer.count)
 			rc = refill(c, err);
-		while (!rc && n < max && c->at < c->count)
+		while (!rc && n < max && c->at < c->buffer.count)
 			give_row(c, &rows[n++]);
 	}
 	if (!rc)
@@ -349,7 +333,7 @@ bool points_token(struct points_cursor *c, char *ret, size_t ret_bytes)
 {
 	struct err err = ERR_INIT;
 
-	if (c->at == c->count && !c->at_end && refill(c, &err))
+	if (c->at == c->buffer.count && !c->at_end && refill(c, &err))
 		return false;
 	if (c->at_end)
 		return false;
@@ -444,7 +428,7 @@ void points_close(struct points_cursor *c)
 		return;
 	map_free(c->texts);
 	arena_free(c->run_arena);
-	free(c->points);
+	tail_done(&c->buffer);
 	arena_free(c->sel_arena);
 	free(c);
 }

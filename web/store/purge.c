@@ -7,11 +7,11 @@
 #include "web/store/scan.h"
 
 #define PURGE_ROWS 1000  /* of one call: some milliseconds, which commits wait for */
-#define CHUNK_ROWS 20    /* a chunk fills several pages, so it counts as so many rows */
+#define CHUNK_ROWS 20    /* a full chunk fills several pages, so it counts as so many rows */
 
 /* Each deletes at most ?2 rows of run ?1. The journals go last: their paths are needed until the files are dealt with. */
 static const enum db_query by_run[] = {
-	DB_purge_metric, DB_purge_param, DB_purge_segment_param, DB_purge_tag, DB_purge_environment, DB_purge_segment,
+	DB_purge_metric, DB_purge_param, DB_purge_segment_param, DB_purge_tag, DB_purge_environment, DB_purge_segment, DB_purge_part,
 	DB_purge_alert, DB_purge_problem, DB_purge_idempotency, DB_purge_run_dataset, DB_purge_run_dataset_tag,
 	DB_purge_run_model, DB_purge_artifact, DB_purge_arrival, DB_purge_writer,
 };
@@ -50,18 +50,33 @@ static int make_gone(struct state *st, struct apply_job *job, struct state_run *
 	return rc;
 }
 
+/* 1, 0 when there are no more, or negative. points: folded ones. */
+static int next_series(struct db *d, int64_t run_id, int64_t *ret_id, int64_t *ret_points, struct err *err)
+{
+	sqlite3_stmt *q;
+	int rc = db_start(d, &q, DB_purge_series_next, err, "i", run_id);
+
+	if (rc || (rc = db_next(d, q, err)) <= 0)
+		return rc;
+	*ret_id = sqlite3_column_int64(q, 0);
+	*ret_points = sqlite3_column_int64(q, 1);
+	db_stop(q);
+	return 1;
+}
+
 /* Chunks, then the series that owned them; *left is what may still be deleted. */
 static int purge_series(struct db *d, int64_t run_id, int64_t *left, struct err *err)
 {
-	int64_t id, chunks;
+	int64_t id = 0, points = 0, chunks, rows;
 	int rc = 0;
 
-	while (*left > 0 && (rc = db_int(d, &id, DB_purge_series_next, err, "i", run_id)) > 0) {
-		chunks = (*left + CHUNK_ROWS - 1) / CHUNK_ROWS;
+	while (*left > 0 && (rc = next_series(d, run_id, &id, &points, err)) > 0) {
+		rows = points <= CHUNK_GROUP ? 1 : CHUNK_ROWS;
+		chunks = (*left + rows - 1) / rows;
 		rc = db_run(d, DB_purge_chunk, err, "iii", SCAN_CHUNK_ID(id, 0), SCAN_CHUNK_ID(id + 1, 0) - 1, chunks);
 		if (rc)
 			return rc;
-		*left -= 1 + CHUNK_ROWS * (int64_t)sqlite3_changes(db_handle(d));
+		*left -= 1 + rows * (int64_t)sqlite3_changes(db_handle(d));
 		if (sqlite3_changes(db_handle(d)) < chunks && (rc = db_run(d, DB_purge_series, err, "i", id)))
 			return rc;
 	}

@@ -119,8 +119,6 @@ static int add_series(struct repeat *p, uint32_t suspect, sqlite3_stmt *q)
 	struct state_segment *seg = state_segment(p->r, sqlite3_column_int(q, 3));
 	struct stored_series *grown;
 
-	if (sqlite3_column_int(q, 2) != STATE_RUN_LEVEL)
-		return 0;
 	if (p->series_count == p->series_cap) {
 		p->series_cap = p->series_cap ? p->series_cap * 2 : 64;
 		grown = realloc(p->series, p->series_cap * sizeof *grown);
@@ -150,7 +148,8 @@ static int find_series(struct repeat *p)
 	int rc = 0;
 
 	for (i = 0; i < p->suspect_count && !rc; i++) {
-		rc = db_start(d, &q, DB_series_of_run_key, p->err, "it", p->r->id, p->suspects[i].s->key);
+		rc = db_start(d, &q, DB_series_of_run_key, p->err, "itii", p->r->id, p->suspects[i].s->key,
+			      (int64_t)STATE_RUN_LEVEL, (int64_t)STATE_RUN_LEVEL);
 		while (!rc && (rc = db_next(d, q, p->err)) > 0)
 			rc = add_series(p, i, q);
 		db_stop(q);
@@ -182,7 +181,7 @@ static void look_at(struct repeat *p, const struct stored_series *s, const struc
 
 	for (i = 0; i < n; i++) {
 		struct name name = name_of(s->suspect, &points[i]);
-		struct seen *seen = points[i].step < s->hide ? map_get(p->points, &name, sizeof name) : NULL;
+		struct seen *seen = segment_hides(s->hide, points[i].step) ? NULL : map_get(p->points, &name, sizeof name);
 
 		if (seen)
 			seen->stored = true;

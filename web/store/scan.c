@@ -3,6 +3,7 @@
 
 #include <stdlib.h>
 
+#include "web/store/list.h"
 #include "web/store/pack.h"
 
 int scan_damaged(struct err *err, const char *what, int64_t id)
@@ -232,17 +233,9 @@ static int decode_chunk(void *arg, const struct chunk *c, struct err *err)
 
 static size_t find_id(const int64_t *ids, size_t count, int64_t id)
 {
-	size_t lo = 0, hi = count;
+	size_t at = list_find(ids, count, sizeof *ids, id);
 
-	while (lo < hi) {
-		size_t mid = (lo + hi) / 2;
-
-		if (ids[mid] < id)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
-	return lo < count && ids[lo] == id ? lo : SIZE_MAX;
+	return at < count && ids[at] == id ? at : SIZE_MAX;
 }
 
 static int scan_row(const void *bytes, size_t len, const int64_t *ids, size_t count, scan_fn *fn, void *arg,

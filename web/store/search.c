@@ -7,17 +7,16 @@
 #include <string.h>
 
 #include "tracker/base/buf.h"
-#include "tracker/base/crc32c.h"
 #include "web/store/columns.h"
 #include "web/store/detail.h"
 #include "web/store/filter.h"
 #include "web/store/inside.h"
+#include "web/store/page.h"
 #include "web/store/query.h"
 #include "web/store/readers.h"
 
 #define LIMIT_DEFAULT 100
 #define LIMIT_MAX 50000
-#define ORDER_TEXT_BYTES 200  /* texts that agree in so many bytes sort as equal */
 
 struct search {
 	const struct query_runs_opts *o;
@@ -33,11 +32,9 @@ struct search {
 	size_t fields;
 	size_t *hits;
 	size_t hit_count;
-	struct filter_value after[16]; /* of the page token */
-	int64_t after_start;
-	char after_uuid[33];
+	struct page_place after; /* of the page token */
 	bool has_after;
-	uint32_t plan;      /* a token is only good with the filter and order that it was made with */
+	uint32_t plan;
 	struct err *err;
 };
 
@@ -359,7 +356,7 @@ static int compare_text_cut(const struct filter_value *a, const struct filter_va
 
 	if (!a->present || !b->present || a->is_number || b->is_number)
 		return filter_compare(a, b, descending);
-	order = strncmp(a->text, b->text, ORDER_TEXT_BYTES);
+	order = strncmp(a->text, b->text, PAGE_TEXT_BYTES);
 	return descending ? -order : order;
 }
 
@@ -397,12 +394,12 @@ static bool is_after(const struct search *s, size_t row)
 	for (i = 0; i < filter_order_count(s->f); i++) {
 		const struct filter_order *o = filter_order(s->f, i);
 
-		order = compare_text_cut(&s->values[row * s->fields + o->field], &s->after[i], o->descending);
+		order = compare_text_cut(&s->values[row * s->fields + o->field], &s->after.keys[i], o->descending);
 		if (order)
 			return order > 0;
 	}
-	order = compare_start(r->start_ms, s->after_start);
-	return order ? order > 0 : strcmp(r->uuid, s->after_uuid) > 0;
+	order = compare_start(r->start_ms, s->after.start_ms);
+	return order ? order > 0 : strcmp(r->uuid, s->after.uuid) > 0;
 }
 
 static void fill_row(struct search *s, size_t row)
@@ -491,128 +488,33 @@ static int select_hits(struct search *s)
 	return 0;
 }
 
-static void add_hex(struct buf *b, const void *bytes, size_t n)
-{
-	const unsigned char *p = bytes;
-
-	while (n--)
-		buf_addf(b, "%02x", *p++);
-}
-
-/* Hex of: plan, per order field its class, number or cut text; start; then the id. */
-static const char *make_token(struct search *s, size_t row, struct arena *a)
+static struct page_place place_of(const struct search *s, size_t row)
 {
 	const struct columns_row *r = s->rows[row];
-	struct buf b, hex;
-	const char *token;
+	struct page_place p = { .start_ms = r->start_ms };
 	size_t i;
 
-	buf_init(&b, 1 << 16);
-	buf_init(&hex, 1 << 17);
-	buf_add(&b, &s->plan, 4);
-	for (i = 0; i < filter_order_count(s->f); i++) {
-		const struct filter_value *v = &s->values[row * s->fields + filter_order(s->f, i)->field];
-		size_t len = v->text && v->present && !v->is_number ? strnlen(v->text, ORDER_TEXT_BYTES) : 0;
-
-		buf_addc(&b, (char)(!v->present ? 0 : v->is_number ? 1 : 2));
-		buf_add(&b, &v->number, 8);
-		buf_addc(&b, (char)(unsigned char)len);
-		buf_add(&b, v->text ? v->text : "", len);
-	}
-	buf_add(&b, &r->start_ms, 8);
-	buf_add(&b, r->uuid, 32);
-	add_hex(&hex, b.data, b.len);
-	token = buf_failed(&b) || buf_failed(&hex) ? NULL : arena_strdup(a, hex.data);
-	buf_done(&b);
-	buf_done(&hex);
-	return token;
+	memcpy(p.uuid, r->uuid, sizeof p.uuid);
+	for (i = 0; i < filter_order_count(s->f); i++)
+		p.keys[i] = s->values[row * s->fields + filter_order(s->f, i)->field];
+	return p;
 }
 
-static int hex_digit(char c)
-{
-	return c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
-}
-
-static bool take(const unsigned char **p, size_t *left, void *to, size_t n)
-{
-	if (*left < n)
-		return false;
-	memcpy(to, *p, n);
-	*p += n;
-	*left -= n;
-	return true;
-}
-
-static bool decode_token(struct search *s, const unsigned char *p, size_t left)
-{
-	unsigned char class, len;
-	uint32_t plan;
-	size_t i;
-
-	if (!take(&p, &left, &plan, 4) || plan != s->plan)
-		return false;
-	for (i = 0; i < filter_order_count(s->f); i++) {
-		struct filter_value *v = &s->after[i];
-		char *text;
-
-		if (!take(&p, &left, &class, 1) || class > 2 || !take(&p, &left, &v->number, 8) || !take(&p, &left, &len, 1) ||
-		    len > ORDER_TEXT_BYTES)
-			return false;
-		text = arena_alloc(s->a, (size_t)len + 1);
-		if (!text || !take(&p, &left, text, len))
-			return false;
-		v->present = class > 0;
-		v->is_number = class == 1;
-		v->text = text;
-	}
-	return take(&p, &left, &s->after_start, 8) && take(&p, &left, s->after_uuid, 32) && !left;
-}
-
+/* Where the page before this one ended. */
 static int read_token(struct search *s)
 {
 	const char *token = s->o->page_token;
-	size_t n = token ? strlen(token) : 0, i;
-	unsigned char *bytes;
 
-	if (!n)
-		return 0;
-	bytes = n > 20000 || n % 2 ? NULL : arena_alloc(s->a, n / 2 + 1);
-	for (i = 0; bytes && i < n / 2; i++) {
-		int hi = hex_digit(token[2 * i]), lo = hex_digit(token[2 * i + 1]);
-
-		if (hi < 0 || lo < 0)
-			break;
-		bytes[i] = (unsigned char)(hi << 4 | lo);
-	}
-	if (!bytes || i < n / 2 || !decode_token(s, bytes, n / 2))
-		return err_set(s->err, ERR_USAGE, "page_token: not a token of this search (filter and order must be the same)");
-	s->has_after = true;
-	return 0;
-}
-
-static uint32_t hash_text(uint32_t h, const char *text)
-{
-	return crc32c(h, text ? text : "", text ? strlen(text) + 1 : 1);
-}
-
-static void hash_plan(struct search *s)
-{
-	size_t i;
-
-	s->plan = hash_text(hash_text(0, s->o->filter), s->o->order_by);
-	if (s->o->mlflow)
-		s->plan = hash_text(s->plan, s->o->mlflow->filter);
-	for (i = 0; s->o->mlflow && i < s->o->mlflow->order_count; i++)
-		s->plan = hash_text(s->plan, s->o->mlflow->order[i]);
-	for (i = 0; i < s->o->experiment_count; i++)
-		s->plan = s->o->experiment_ids ? crc32c(s->plan, &s->o->experiment_ids[i], sizeof *s->o->experiment_ids)
-					       : hash_text(s->plan, s->o->experiments[i]);
+	s->has_after = token && *token;
+	s->plan = page_plan(s->o);
+	return s->has_after ? page_read(token, s->plan, filter_order_count(s->f), s->a, &s->after, s->err) : 0;
 }
 
 /* The runs in full; the columns are given back before, so that other searches go on meanwhile. */
 static int load_page(struct search *s, struct arena *a, struct query_runs *ret)
 {
 	size_t limit = page_limit(s), i;
+	struct page_place last;
 	int64_t rev = 0, *ids = arena_array(s->a, s->hit_count + 1, sizeof *ids);
 	int rc = db_int(s->d, &rev, DB_rev_get, s->err, "");
 
@@ -621,8 +523,10 @@ static int load_page(struct search *s, struct arena *a, struct query_runs *ret)
 	ret->rev = (uint64_t)rev;
 	ret->count = s->hit_count < limit ? s->hit_count : limit;
 	ret->items = arena_array(a, ret->count ? ret->count : 1, sizeof *ret->items);
-	if (s->hit_count > limit)
-		ret->next_page_token = make_token(s, s->hits[limit - 1], a);
+	if (s->hit_count > limit) {
+		last = place_of(s, s->hits[limit - 1]);
+		ret->next_page_token = page_write(s->plan, &last, filter_order_count(s->f), a);
+	}
 	if (!ids || !ret->items || (s->hit_count > limit && !ret->next_page_token))
 		return no_memory(s);
 	for (i = 0; i < ret->count; i++)
@@ -644,10 +548,8 @@ int query_runs(struct store *store, const struct query_runs_opts *o, struct aren
 		rc = filter_parse_mlflow(&s.f, s.a, o->mlflow, err);
 	else if (!rc)
 		rc = filter_parse(&s.f, s.a, o->filter, o->order_by, err);
-	if (!rc) {
-		hash_plan(&s);
+	if (!rc)
 		rc = read_token(&s);
-	}
 	if (!rc)
 		rc = readers_take(store, &s.d, err);
 	if (!rc)

@@ -77,7 +77,7 @@ static int recount_points(void *arg, size_t at, const struct sum_point *points, 
 
 	(void)err;
 	for (i = 0; i < n; i++)
-		if (points[i].step < rc->hide[at])
+		if (!segment_hides(rc->hide[at], points[i].step))
 			sum_add(&rc->metrics[at]->sum, &points[i]);
 	return 0;
 }

@@ -35,7 +35,9 @@ struct state_run {
 	struct state_segment *segments; /* by number; addresses change when one is added */
 	size_t segment_count;
 	bool marked, changed; /* marked: in the list to flush; changed: worth telling others */
-	int64_t params, keys; /* how many it has; -1: not counted yet (state_count_params, state_series) */
+	int64_t params; /* how many it has; -1: not counted yet (state_count_params) */
+	int64_t keys;   /* of its series */
+	int rank_seen, segment_seen; /* the part that had a new series last; rank INT_MIN: none */
 	bool gone;            /* removed for good; the row is in the table gone */
 };
 

@@ -18,6 +18,7 @@
 #include "web/store/readers.h"
 #include "web/store/token.h"
 #include "web/store/upkeep.h"
+#include "web/store/watchers.h"
 #include "web/store/work.h"
 #include "web/store/writer.h"
 
@@ -221,12 +222,12 @@ int store_holder(struct store_holder *ret, const char *db_path, struct err *err)
 
 int store_watch(struct store *s, void (*fn)(void *arg, uint64_t rev), void *arg)
 {
-	return writer_watch(s->writer, fn, arg);
+	return watchers_add(writer_watchers(s->writer), fn, arg);
 }
 
 void store_unwatch(struct store *s, int handle)
 {
-	writer_unwatch(s->writer, handle);
+	watchers_remove(writer_watchers(s->writer), handle);
 }
 
 static uint64_t file_bytes(const char *path, const char *suffix)
@@ -253,6 +254,8 @@ void store_stats(struct store *s, struct store_stats *ret)
 	writer_stats(s->writer, ret);
 	ret->db_bytes = file_bytes(s->path, "");
 	ret->wal_bytes = file_bytes(s->path, "-wal");
+	ret->sqlite_bytes = (uint64_t)sqlite3_memory_used();
+	ret->outline_bytes = outlines_bytes(s->outlines);
 	ret->rw_handles = 1;
 	ret->sqlite_version = sqlite3_libversion();
 }

@@ -21,6 +21,7 @@ struct store_opts {
 	uint64_t artifact_max; /* bytes of one; 0: 1 TiB */
 	int max_readers;       /* read-only connections kept; 0: 4 */
 	int wal_limit_bytes;   /* checkpoint when the log file is longer; 0: 8 MiB */
+	size_t queue_bytes;    /* of operations that wait for the disk; beyond it callers wait too; 0: 32 MiB */
 	bool no_fold;          /* tests only: leave the ingest log unfolded */
 };
 
@@ -71,6 +72,7 @@ struct store_stats {
 	uint64_t commits, batches, points;   /* since open */
 	uint64_t log_rows, log_points;       /* accepted, not folded yet */
 	uint64_t db_bytes, wal_bytes;
+	uint64_t sqlite_bytes, outline_bytes; /* of memory: connections and their pages; outlines of charted chunks */
 	uint64_t records_bad;                /* well framed but not applied, since open */
 	int write_error;                     /* enum err_code of the last failed commit; 0 after one that succeeded */
 	char write_error_text[256];

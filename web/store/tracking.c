@@ -162,7 +162,7 @@ static size_t text_bytes(const struct tracking_op *op)
 	return bytes;
 }
 
-static void job_free(struct writer_job *job)
+static void job_free(struct queue_job *job)
 {
 	intake_done(&job->a.in);
 	free(job);
@@ -170,7 +170,8 @@ static void job_free(struct writer_job *job)
 
 int tracking_submit(struct store *s, const struct tracking_op *op, const struct ingest_done *done, struct err *err)
 {
-	struct writer_job *job = calloc(1, sizeof *job);
+	struct queue_job *job = calloc(1, sizeof *job);
+	const struct tracking_op *copy;
 	int rc = job ? intake_init(&job->a.in, err) : err_set(err, ERR_NOMEM, "out of memory");
 
 	if (rc) {
@@ -178,15 +179,18 @@ int tracking_submit(struct store *s, const struct tracking_op *op, const struct 
 		return rc;
 	}
 	job->a.fn = apply_any;
-	job->a.arg = copy_op(op, job->a.in.arena);
-	if (!job->a.arg)
+	copy = copy_op(op, job->a.in.arena);
+	job->a.arg = copy;
+	if (copy)
+		job->a.op.run = copy->run; /* the order of what changes one run is kept */
+	else
 		rc = err_set(err, ERR_NOMEM, "out of memory");
 	if (!rc && op->point_count)
 		rc = take_points(&job->a.in, op, err);
 	job->bytes = JOB_BYTES + text_bytes(op);
 	job->done = *done;
 	if (!rc)
-		rc = writer_submit(s->writer, job, err);
+		rc = queue_put(writer_queue(s->writer), job, err);
 	if (rc)
 		job_free(job);
 	return rc;

@@ -5,6 +5,8 @@
 #include "tracker/base/clock.h"
 #include "web/store/tracking_apply.h"
 
+#define NO_EXPERIMENT INT64_C(-1)
+
 struct row {
 	bool found, deleted;
 };
@@ -52,12 +54,12 @@ static int put_tags(struct state *st, int64_t id, const struct tracking_op *op, 
 	return rc;
 }
 
-/* 1 the name is free, 0 refused. */
-static int name_free(struct state *st, struct apply_job *job, const char *name, struct err *err)
+/* 1 no other experiment than own has the name, 0 refused. */
+static int name_free(struct state *st, struct apply_job *job, const char *name, int64_t own, struct err *err)
 {
 	sqlite3_stmt *q;
 	bool taken = false, deleted = false;
-	int rc = db_start(state_db(st), &q, DB_experiment_name_state, err, "t", name);
+	int rc = db_start(state_db(st), &q, DB_experiment_name_state, err, "ti", name, own);
 
 	if (!rc && (rc = db_next(state_db(st), q, err)) > 0) {
 		taken = true;
@@ -76,7 +78,7 @@ int tracking_experiment_new(struct state *st, struct apply_job *job, const struc
 {
 	int64_t id;
 	bool existed;
-	int rc = name_free(st, job, op->name, err);
+	int rc = name_free(st, job, op->name, NO_EXPERIMENT, err);
 
 	if (rc <= 0)
 		return rc;
@@ -146,7 +148,7 @@ static int rename_it(struct state *st, struct apply_job *job, const struct track
 		return no_such(job, op->experiment);
 	if (row.deleted)
 		return apply_refuse(job, ERR_UNSUPPORTED, "Cannot rename a non-active experiment.");
-	rc = name_free(st, job, op->name, err);
+	rc = name_free(st, job, op->name, op->experiment, err);
 	return rc <= 0 ? rc : db_run(state_db(st), DB_experiment_name_put, err, "iti", op->experiment, op->name, clock_wall_ms());
 }
 

@@ -1,5 +1,6 @@
 /* tracking_model.c: logged models: made, finished, tagged, deleted; and the points that were logged with one. */
 #include <stdio.h>
+#include <string.h>
 
 #include "tracker/base/clock.h"
 #include "web/store/tracking_apply.h"
@@ -20,6 +21,33 @@ static int put_pairs(struct state *st, enum db_query q, int64_t model, const str
 	for (i = 0; i < n && !rc; i++)
 		rc = db_run(state_db(st), q, err, "itt", model, kv[i].key, kv[i].value);
 	return rc;
+}
+
+/* A param's first value holds. 1, 0 when one was refused, or negative. */
+static int need_same_params(struct state *st, struct apply_job *job, const struct tracking_op *op, int64_t model, struct err *err)
+{
+	sqlite3_stmt *q;
+	size_t i;
+
+	for (i = 0; i < op->param_count; i++) {
+		const struct ingest_kv *kv = &op->params[i];
+		int rc = db_start(state_db(st), &q, DB_model_param_find, err, "it", model, kv->key);
+		const char *old;
+
+		if (rc || (rc = db_next(state_db(st), q, err)) < 0)
+			return rc;
+		if (!rc)
+			continue;
+		old = (const char *)sqlite3_column_text(q, 0);
+		if (strcmp(old, kv->value))
+			rc = apply_refuse(job, ERR_USAGE, "Changing param values is not allowed. Param with key='%.100s' was already "
+					  "logged with value='%.100s' for logged model ID='%s'. Attempted logging new value '%.100s'.",
+					  kv->key, old, op->model, kv->value);
+		db_stop(q);
+		if (!rc)
+			return 0;
+	}
+	return 1;
 }
 
 int tracking_model_new(struct state *st, struct apply_job *job, const struct tracking_op *op, struct err *err)
@@ -66,7 +94,8 @@ int tracking_model_change(struct state *st, struct apply_job *job, const struct 
 	case TRACKING_MODEL_UNTAG:
 		return untag(st, job, op, id, err);
 	default:
-		return put_pairs(st, DB_model_param_put, id, op->params, op->param_count, err);
+		rc = need_same_params(st, job, op, id, err);
+		return rc <= 0 ? rc : put_pairs(st, DB_model_param_put, id, op->params, op->param_count, err);
 	}
 }
 

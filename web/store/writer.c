@@ -11,34 +11,29 @@
 #include "tracker/base/clock.h"
 #include "web/store/fold.h"
 #include "web/store/segment.h"
+#include "web/store/waiter.h"
+#include "web/store/watchers.h"
 
-#define MAX_WATCHERS 64
 #define QUEUE_BYTES ((size_t)32 << 20)
-#define GROUP_JOBS 512
-#define GROUP_POINTS 200000
 #define FOLD_BUSY_POINTS 400000 /* fold although more waits */
 #define FOLD_POINTS 200000      /* of one transaction while idle */
 #define FOLD_IDLE_S 0.25
 #define FOLD_AGE_S 2.0
 #define FOLD_BUSY_AGE_S 5.0
 #define LOST_EVERY_S 5.0
+#define LOST_RUNS 200 /* of one transaction */
 #define WAL_LIMIT (8 << 20)
 #define FREE_PAGES_KEPT 2048 /* the log needs them again soon */
+#define TRIM_S 30.0          /* memory goes back to the system so often while there is no pause */
 #define SHRINK_S 1.0         /* for giving pages back when the store is closed */
 #define FREE_PAGES_STEP 512  /* given back in one transaction */
-
-struct watcher {
-	void (*fn)(void *arg, uint64_t rev);
-	void *arg;
-};
 
 struct writer {
 	pthread_t thread;
 	pthread_mutex_t lock;
-	pthread_cond_t work, room;
-	struct writer_job *head, **tail;
-	size_t queued_bytes;
-	bool stopping, no_fold;
+	struct queue *queue;
+	struct watchers *watchers;
+	bool no_fold;
 	_Atomic bool fold_asked;
 	/* the thread's own */
 	bool busy_since_trim;
@@ -46,14 +41,11 @@ struct writer {
 	struct state *state;
 	char id[40];
 	int wal_pages, wal_limit_pages;
-	double last_commit_s, oldest_log_s, next_lost_s, fold_after_s;
+	double last_commit_s, oldest_log_s, next_lost_s, fold_after_s, trimmed_s;
 	uint64_t log_rows, log_points;
 	/* shared, under lock */
 	uint64_t rev;
 	struct store_stats stats;
-	/* watchers have their own lock: store_unwatch waits for a running call */
-	pthread_mutex_t watch_lock;
-	struct watcher watchers[MAX_WATCHERS];
 };
 
 static int on_wal(void *arg, sqlite3 *h, const char *name, int pages)
@@ -96,7 +88,9 @@ static int open_db(struct writer *w, const char *path, struct err *err)
 
 static int begin(struct writer *w, struct err *err)
 {
-	return db_run(w->db, DB_begin, err, "");
+	int rc = db_still_there(w->db, err);
+
+	return rc ? rc : db_run(w->db, DB_begin, err, "");
 }
 
 /* Commits or, when rc says that something failed (or the commit does), undoes everything. */
@@ -110,17 +104,6 @@ static int finish(struct writer *w, int rc, struct err *err)
 		state_drop(w->state);
 	}
 	return rc;
-}
-
-static void tell(struct writer *w, uint64_t rev)
-{
-	int i;
-
-	pthread_mutex_lock(&w->watch_lock);
-	for (i = 0; i < MAX_WATCHERS; i++)
-		if (w->watchers[i].fn)
-			w->watchers[i].fn(w->watchers[i].arg, rev);
-	pthread_mutex_unlock(&w->watch_lock);
 }
 
 static void note_commit(struct writer *w, int rc, const struct err *err, uint64_t rev, uint64_t jobs)
@@ -145,11 +128,11 @@ static void note_commit(struct writer *w, int rc, const struct err *err, uint64_
 	w->stats.log_points = w->log_points;
 	pthread_mutex_unlock(&w->lock);
 	if (news)
-		tell(w, rev);
+		watchers_tell(w->watchers, rev);
 }
 
 /* Counted before anybody is told, so that who was told finds himself counted. */
-static void count_answers(struct writer *w, const struct writer_job *jobs)
+static void count_answers(struct writer *w, const struct queue_job *jobs)
 {
 	pthread_mutex_lock(&w->lock);
 	for (; jobs; jobs = jobs->next) {
@@ -159,9 +142,9 @@ static void count_answers(struct writer *w, const struct writer_job *jobs)
 	pthread_mutex_unlock(&w->lock);
 }
 
-static void answer(struct writer *w, struct writer_job *jobs)
+static void answer(struct writer *w, struct queue_job *jobs)
 {
-	struct writer_job *next;
+	struct queue_job *next;
 
 	count_answers(w, jobs);
 	for (; jobs; jobs = next) {
@@ -177,15 +160,15 @@ static uint64_t less(uint64_t from, uint64_t n)
 	return from > n ? from - n : 0;
 }
 
-static int commit_group(struct writer *w, struct writer_job *jobs, struct err *err)
+static int commit_group(struct writer *w, struct queue_job *jobs, struct err *err)
 {
 	uint64_t rev = w->rev, rows = 0, points = 0, count = 0, rows_gone = 0, points_gone = 0;
-	struct writer_job *j;
+	struct queue_job *j;
 	int rc = begin(w, err);
 
 	for (j = jobs; j && !rc; j = j->next) {
 		rc = apply_job(w->state, &j->a, err);
-		rows += j->a.in.point_count && j->a.res.accepted && !j->a.res.existed;
+		rows += j->a.res.accepted && !j->a.res.existed ? apply_log_rows(&j->a.in) : 0;
 		points += j->a.res.existed ? 0 : j->a.res.accepted;
 		rows_gone += j->a.log_rows_gone;
 		points_gone += j->a.log_points_gone;
@@ -204,7 +187,7 @@ static int commit_group(struct writer *w, struct writer_job *jobs, struct err *e
 	return rc;
 }
 
-static void fail_all(struct writer_job *jobs, int rc, const struct err *err)
+static void fail_all(struct queue_job *jobs, int rc, const struct err *err)
 {
 	for (; jobs; jobs = jobs->next) {
 		jobs->a.res = (struct ingest_result){ .code = rc, .err = *err };
@@ -214,10 +197,10 @@ static void fail_all(struct writer_job *jobs, int rc, const struct err *err)
 
 /* One bad operation must not take its neighbours down: a failed group is tried again one by one. A refused disk fails
  * them all at once. */
-static void commit_jobs(struct writer *w, struct writer_job *jobs)
+static void commit_jobs(struct writer *w, struct queue_job *jobs)
 {
 	struct err err = ERR_INIT;
-	struct writer_job *j, *next;
+	struct queue_job *j, *next;
 	int rc = commit_group(w, jobs, &err);
 
 	w->last_commit_s = clock_mono_s();
@@ -284,20 +267,23 @@ static int fold(struct writer *w, uint64_t max_points)
 	return rc;
 }
 
+/* Some at a time: after a cut of the power there may be thousands. */
 static int lose(struct writer *w, struct err *err)
 {
-	int64_t before = clock_wall_ms() - SEGMENT_LOST_MS, ids[200], ours;
+	int64_t before = clock_wall_ms() - SEGMENT_LOST_MS, ids[LOST_RUNS], ours;
 	struct state_run *r;
 	sqlite3_stmt *q;
 	size_t n = 0, i;
 	int rc = db_start(w->db, &q, DB_run_lost, err, "i", before);
 
-	while (!rc && n < 200 && (rc = db_next(w->db, q, err)) > 0) {
+	while (!rc && n < LOST_RUNS && (rc = db_next(w->db, q, err)) > 0) {
 		ids[n++] = sqlite3_column_int64(q, 0);
 		rc = 0;
 	}
-	if (n == 200)
+	if (n == LOST_RUNS) {
 		db_stop(q);
+		w->next_lost_s = clock_mono_s();
+	}
 	for (i = 0; i < n && rc >= 0; i++) {
 		rc = db_int(w->db, &ours, DB_run_has_journal, err, "i", ids[i]);
 		if (rc >= 0 && !(state_run_by_id(w->state, ids[i], &r, err)))
@@ -344,6 +330,18 @@ static bool fold_pressing(const struct writer *w, double now)
 	return w->log_points >= FOLD_BUSY_POINTS || now - w->oldest_log_s >= FOLD_BUSY_AGE_S;
 }
 
+/* What came is folded before more comes, but who brings little does not wait for all of it. */
+static void fold_while_pressing(struct writer *w, uint64_t points_before)
+{
+	struct queue_job *small;
+
+	while (fold_pressing(w, clock_mono_s()) && !fold(w, FOLD_BUSY_POINTS) && w->log_points > points_before) {
+		small = queue_take_small(w->queue);
+		if (small)
+			commit_jobs(w, small);
+	}
+}
+
 /* Seconds until something has to be done without being asked. */
 static double next_due(const struct writer *w, double now)
 {
@@ -373,6 +371,13 @@ static int vacuum_some(struct writer *w, struct err *err)
 	return rc;
 }
 
+/* Every thread's share of the heap keeps what its largest request took, unless it is asked for it. */
+static void trim(struct writer *w)
+{
+	malloc_trim(0);
+	w->trimmed_s = clock_mono_s();
+}
+
 /* After a burst: free pages of the file beyond a reserve, and memory, go back to the system. */
 static void give_back(struct writer *w)
 {
@@ -383,7 +388,7 @@ static void give_back(struct writer *w)
 		vacuum_some(w, &err);
 		w->busy_since_trim = pages > FREE_PAGES_KEPT + FREE_PAGES_STEP;
 	}
-	malloc_trim(0);
+	trim(w);
 }
 
 /* At the end nothing is kept back, as far as that is quick. */
@@ -420,52 +425,7 @@ static void housekeep(struct writer *w)
 	}
 }
 
-/* Takes what waits, up to the size of a group. */
-static struct writer_job *take(struct writer *w)
-{
-	struct writer_job *first = w->head, *j = w->head, *last = NULL;
-	uint64_t points = 0;
-	int n = 0;
-
-	for (; j && n < GROUP_JOBS && points < GROUP_POINTS && !(n && (j->step || last->step)); j = j->next, n++) {
-		points += j->a.in.point_count;
-		w->queued_bytes -= j->bytes;
-		last = j;
-	}
-	w->head = j;
-	if (!j)
-		w->tail = &w->head;
-	if (last)
-		last->next = NULL;
-	pthread_cond_broadcast(&w->room);
-	return last ? first : NULL;
-}
-
-static struct writer_job *wait_for_work(struct writer *w, bool *ret_stop)
-{
-	struct writer_job *jobs;
-	struct timespec until;
-	double wait_s;
-
-	pthread_mutex_lock(&w->lock);
-	if (!w->head && !w->stopping) {
-		wait_s = next_due(w, clock_mono_s());
-		clock_gettime(CLOCK_MONOTONIC, &until);
-		until.tv_sec += (time_t)wait_s;
-		until.tv_nsec += (long)((wait_s - (double)(time_t)wait_s) * 1e9);
-		if (until.tv_nsec >= 1000000000) {
-			until.tv_sec++;
-			until.tv_nsec -= 1000000000;
-		}
-		pthread_cond_timedwait(&w->work, &w->lock, &until);
-	}
-	jobs = take(w);
-	*ret_stop = w->stopping && !jobs;
-	pthread_mutex_unlock(&w->lock);
-	return jobs;
-}
-
-static void run_step(struct writer *w, struct writer_job *job)
+static void run_step(struct writer *w, struct queue_job *job)
 {
 	struct ingest_result res = { 0 };
 
@@ -477,20 +437,25 @@ static void run_step(struct writer *w, struct writer_job *job)
 static void *main_loop(void *arg)
 {
 	struct writer *w = arg;
-	struct writer_job *jobs;
+	struct queue_job *jobs;
+	uint64_t points_before;
 	bool stop = false;
 
 	while (!stop) {
-		jobs = wait_for_work(w, &stop);
+		points_before = w->log_points;
+		jobs = queue_take(w->queue, next_due(w, clock_mono_s()), &stop);
 		if (jobs && jobs->step) {
 			run_step(w, jobs);
 		} else if (jobs) {
 			commit_jobs(w, jobs);
-			if (fold_pressing(w, clock_mono_s()))
-				fold(w, FOLD_BUSY_POINTS);
+			fold_while_pressing(w, points_before);
 			if (w->wal_pages >= w->wal_limit_pages)
 				checkpoint(w, false);
 			state_trim(w->state);
+			if (clock_mono_s() >= w->trimmed_s + TRIM_S)
+				trim(w);
+			if (clock_mono_s() >= w->next_lost_s)
+				check_lost(w);
 		} else if (!stop) {
 			housekeep(w);
 		}
@@ -506,34 +471,28 @@ static void writer_free(struct writer *w)
 {
 	state_free(w->state);
 	db_close(w->db);
-	pthread_cond_destroy(&w->work);
-	pthread_cond_destroy(&w->room);
+	queue_free(w->queue);
+	watchers_free(w->watchers);
 	pthread_mutex_destroy(&w->lock);
-	pthread_mutex_destroy(&w->watch_lock);
 	free(w);
 }
 
 int writer_start(struct writer **ret, const struct store_opts *opts, struct err *err)
 {
 	struct writer *w = calloc(1, sizeof *w);
-	pthread_condattr_t attr;
 	int rc;
 
 	if (!w)
 		return err_set(err, ERR_NOMEM, "store: out of memory");
-	w->tail = &w->head;
 	w->no_fold = opts->no_fold;
 	w->wal_limit_pages = (opts->wal_limit_bytes > 0 ? opts->wal_limit_bytes : WAL_LIMIT) / DB_PAGE_BYTES;
 	w->last_commit_s = w->oldest_log_s = clock_mono_s();
 	w->next_lost_s = w->last_commit_s + 1;
+	w->trimmed_s = w->last_commit_s;
 	pthread_mutex_init(&w->lock, NULL);
-	pthread_mutex_init(&w->watch_lock, NULL);
-	pthread_condattr_init(&attr);
-	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
-	pthread_cond_init(&w->work, &attr);
-	pthread_cond_init(&w->room, &attr);
-	pthread_condattr_destroy(&attr);
-	rc = open_db(w, opts->db_path, err);
+	w->queue = queue_new(opts->queue_bytes ? opts->queue_bytes : QUEUE_BYTES);
+	w->watchers = watchers_new();
+	rc = w->queue && w->watchers ? open_db(w, opts->db_path, err) : err_set(err, ERR_NOMEM, "store: out of memory");
 	if (!rc && pthread_create(&w->thread, NULL, main_loop, w))
 		rc = err_set(err, ERR_IO, "store: cannot start a thread");
 	if (rc) {
@@ -548,39 +507,25 @@ void writer_stop(struct writer *w)
 {
 	if (!w)
 		return;
-	pthread_mutex_lock(&w->lock);
-	w->stopping = true;
-	pthread_cond_broadcast(&w->work);
-	pthread_cond_broadcast(&w->room);
-	pthread_mutex_unlock(&w->lock);
+	queue_stop(w->queue);
 	pthread_join(w->thread, NULL);
 	writer_free(w);
 }
 
-int writer_submit(struct writer *w, struct writer_job *job, struct err *err)
+struct queue *writer_queue(struct writer *w)
 {
-	pthread_mutex_lock(&w->lock);
-	while (w->queued_bytes > QUEUE_BYTES && !w->stopping)
-		pthread_cond_wait(&w->room, &w->lock);
-	if (w->stopping) {
-		pthread_mutex_unlock(&w->lock);
-		return err_set(err, ERR_CANCELED, "the store is closing");
-	}
-	job->next = NULL;
-	*w->tail = job;
-	w->tail = &job->next;
-	w->queued_bytes += job->bytes;
-	pthread_cond_signal(&w->work);
-	pthread_mutex_unlock(&w->lock);
-	return 0;
+	return w->queue;
+}
+
+struct watchers *writer_watchers(struct writer *w)
+{
+	return w->watchers;
 }
 
 void writer_fold_soon(struct writer *w)
 {
 	atomic_store(&w->fold_asked, true);
-	pthread_mutex_lock(&w->lock);
-	pthread_cond_signal(&w->work);
-	pthread_mutex_unlock(&w->lock);
+	queue_wake(w->queue);
 }
 
 void writer_stats(struct writer *w, struct store_stats *ret)
@@ -590,73 +535,27 @@ void writer_stats(struct writer *w, struct store_stats *ret)
 	pthread_mutex_unlock(&w->lock);
 }
 
-int writer_watch(struct writer *w, void (*fn)(void *arg, uint64_t rev), void *arg)
-{
-	int i, at = ERR_LIMIT;
-
-	pthread_mutex_lock(&w->watch_lock);
-	for (i = 0; i < MAX_WATCHERS && at < 0; i++)
-		if (!w->watchers[i].fn) {
-			w->watchers[i] = (struct watcher){ fn, arg };
-			at = i;
-		}
-	pthread_mutex_unlock(&w->watch_lock);
-	return at;
-}
-
-void writer_unwatch(struct writer *w, int handle)
-{
-	if (handle < 0 || handle >= MAX_WATCHERS)
-		return;
-	pthread_mutex_lock(&w->watch_lock);
-	w->watchers[handle] = (struct watcher){ 0 };
-	pthread_mutex_unlock(&w->watch_lock);
-}
-
 const char *writer_store_id(const struct writer *w)
 {
 	return w->id;
 }
 
-struct step_waiter {
-	pthread_mutex_t lock;
-	pthread_cond_t cond;
-	bool done;
-	struct ingest_result res;
-};
-
-static void step_done(void *arg, const struct ingest_result *res)
-{
-	struct step_waiter *s = arg;
-
-	pthread_mutex_lock(&s->lock);
-	s->res = *res;
-	s->done = true;
-	pthread_cond_signal(&s->cond);
-	pthread_mutex_unlock(&s->lock);
-}
-
 int writer_step(struct writer *w, int (*fn)(void *arg, struct db *d, struct err *err), void *arg, struct err *err)
 {
-	struct step_waiter s = { .lock = PTHREAD_MUTEX_INITIALIZER, .cond = PTHREAD_COND_INITIALIZER };
-	struct writer_job *job = calloc(1, sizeof *job);
+	struct queue_job *job = calloc(1, sizeof *job);
+	struct waiter done;
 	int rc;
 
 	if (!job)
 		return err_set(err, ERR_NOMEM, "store: out of memory");
 	job->step = fn;
 	job->step_arg = arg;
-	job->done = (struct ingest_done){ step_done, &s };
-	rc = writer_submit(w, job, err);
-	if (rc) {
+	job->done = waiter_init(&done);
+	rc = queue_put(w->queue, job, err);
+	if (rc)
 		free(job);
-		return rc;
-	}
-	pthread_mutex_lock(&s.lock);
-	while (!s.done)
-		pthread_cond_wait(&s.cond, &s.lock);
-	pthread_mutex_unlock(&s.lock);
-	if (s.res.code && err)
-		*err = s.res.err;
-	return s.res.code;
+	else
+		rc = waiter_wait(&done, NULL, err);
+	waiter_done(&done);
+	return rc;
 }

@@ -1,5 +1,6 @@
-// Bundles the page: src/main.tsx and src/style.css into OUT/dist (hashed names, one index.html), and the parts that
-// need no browser into OUT/pure.mjs for the tests. Usage: node build.mjs [--out DIR] [--watch]
+// Bundles the page: src/main.tsx and src/style.css into OUT/dist (hashed names, one index.html; what is imported with
+// import() becomes a script of its own, loaded when it is wanted), and the parts that need no browser into OUT/pure.mjs
+// for the tests. Usage: node build.mjs [--out DIR] [--watch]
 import { build, context } from 'esbuild';
 import { mkdir, readFile, readdir, rm, writeFile, rename } from 'node:fs/promises';
 import path from 'node:path';
@@ -16,10 +17,15 @@ const dist = path.join(out, 'dist');
 /** Writes index.html with the hashed names; last, so that a folder with an index.html is complete. */
 async function index(meta) {
 	const names = Object.keys(meta.outputs).map((f) => path.basename(f));
-	const pick = (ext) => names.find((n) => n.endsWith(ext));
+	const entry = Object.keys(meta.outputs).find((f) => meta.outputs[f].entryPoint === page.entryPoints.page);
+	const parts = new Set();
+	const follow = (f) => meta.outputs[f].imports.filter((i) => i.kind === 'import-statement' && !parts.has(i.path))
+		.forEach((i) => follow((parts.add(i.path), i.path)));
+	follow(entry);
 	const html = (await readFile(path.join(here, 'src/index.html'), 'utf8'))
-		.replace('{{css}}', pick('.css'))
-		.replace('{{js}}', pick('.js'));
+		.replace('{{css}}', names.find((n) => n.endsWith('.css')))
+		.replace('{{js}}', path.basename(entry))
+		.replace('{{parts}}', [...parts].map((f) => `<link rel="modulepreload" href="${path.basename(f)}">\n`).join(''));
 	const keep = new Set([...names, 'index.html', 'index.html.new']);
 	await writeFile(path.join(dist, 'index.html.new'), html);
 	for (const old of await readdir(dist))
@@ -32,8 +38,10 @@ const page = {
 	entryPoints: { page: 'src/main.tsx' },
 	outdir: dist,
 	entryNames: '[name]-[hash]',
+	chunkNames: '[name]-[hash]',
 	assetNames: '[name]-[hash]',
 	bundle: true,
+	splitting: true,
 	minify: true,
 	format: 'esm',
 	target: 'es2022',

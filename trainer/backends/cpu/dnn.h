@@ -58,6 +58,7 @@ struct dnn_matmul_spec {
 	bool bf16;	 /* a and b; else f32. The sum and the bias are f32 */
 	bool out_bf16;
 	bool a_turned, b_turned;
+	int64_t a_step, out_step; /* elements from one stored row to the next; 0: no gaps */
 	bool bias;
 	bool add; /* to what out holds */
 };

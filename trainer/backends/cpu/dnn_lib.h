@@ -24,6 +24,12 @@ static inline dnnl_status_t desc_make(desc_own *d, int ndims, const dnnl_dims_t 
 	return dnnl_memory_desc_create_with_tag(d, ndims, dims, type, tag);
 }
 
+static inline dnnl_status_t desc_strided(desc_own *d, const dnnl_dims_t dims, const dnnl_dims_t strides,
+					 dnnl_data_type_t type)
+{
+	return dnnl_memory_desc_create_with_strides(d, 2, dims, type, strides);
+}
+
 static inline void desc_drop(desc_own *d)
 {
 	if (*d)
@@ -43,6 +49,12 @@ static inline dnnl_status_t desc_make(desc_own *d, int ndims, const dnnl_dims_t 
 			       dnnl_format_tag_t tag)
 {
 	return dnnl_memory_desc_init_by_tag(d, ndims, dims, type, tag);
+}
+
+static inline dnnl_status_t desc_strided(desc_own *d, const dnnl_dims_t dims, const dnnl_dims_t strides,
+					 dnnl_data_type_t type)
+{
+	return dnnl_memory_desc_init_by_strides(d, 2, dims, type, strides);
 }
 
 static inline void desc_drop(desc_own *d)

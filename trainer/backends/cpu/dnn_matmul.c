@@ -25,6 +25,14 @@ static void descs_drop(struct matmul_descs *s)
 	desc_drop(&s->out);
 }
 
+/* rows x columns, stored one row after the other, `step` elements apart (0: no gaps), or turned: one column. */
+static dnnl_status_t plain_make(desc_own *d, dnnl_data_type_t type, const dnnl_dims_t dims, bool turned, int64_t step)
+{
+	const dnnl_dims_t by_rows = { step ? step : dims[1], 1 }, by_columns = { 1, step ? step : dims[0] };
+
+	return desc_strided(d, dims, turned ? by_columns : by_rows, type);
+}
+
 static dnnl_status_t descs_make(struct matmul_descs *s, const struct dnn_matmul_spec *spec)
 {
 	const dnnl_dims_t a = { spec->m, spec->k }, b = { spec->k, spec->n }, bias = { 1, spec->n };
@@ -33,13 +41,13 @@ static dnnl_status_t descs_make(struct matmul_descs *s, const struct dnn_matmul_
 	dnnl_status_t st;
 
 	memset(s, 0, sizeof(*s));
-	st = desc_make(&s->a, 2, a, type, spec->a_turned ? dnnl_ba : dnnl_ab);
+	st = plain_make(&s->a, type, a, spec->a_turned, spec->a_step);
 	if (st == dnnl_success)
-		st = desc_make(&s->b, 2, b, type, spec->b_turned ? dnnl_ba : dnnl_ab);
+		st = plain_make(&s->b, type, b, spec->b_turned, 0);
 	if (st == dnnl_success && spec->bias)
-		st = desc_make(&s->bias, 2, bias, dnnl_f32, dnnl_ab);
+		st = plain_make(&s->bias, dnnl_f32, bias, false, 0);
 	if (st == dnnl_success)
-		st = desc_make(&s->out, 2, out, spec->out_bf16 ? dnnl_bf16 : dnnl_f32, dnnl_ab);
+		st = plain_make(&s->out, spec->out_bf16 ? dnnl_bf16 : dnnl_f32, out, false, spec->out_step);
 	if (st != dnnl_success)
 		descs_drop(s);
 	return st;

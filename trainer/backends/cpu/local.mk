@@ -27,7 +27,9 @@ cpu_sources = \
 	trainer/ops/adamw/adamw_cpu.c \
 	trainer/ops/allreduce/allreduce_cpu.c \
 	trainer/ops/attend/attend_cpu.c \
+	trainer/ops/attention/attention_bf16_cpu.c \
 	trainer/ops/attention/attention_cpu.c \
+	trainer/ops/attention/attention_cpu.h \
 	trainer/ops/avgpool/avgpool_cpu.c \
 	trainer/ops/bn/bn_channels_cpu.c \
 	trainer/ops/bn/bn_cpu.c \

@@ -21,7 +21,8 @@ struct cpu_matmul {
 static bool spec_equal(const struct dnn_matmul_spec *a, const struct dnn_matmul_spec *b)
 {
 	return a->m == b->m && a->n == b->n && a->k == b->k && a->bf16 == b->bf16 && a->out_bf16 == b->out_bf16 &&
-	       a->a_turned == b->a_turned && a->b_turned == b->b_turned && a->bias == b->bias && a->add == b->add;
+	       a->a_turned == b->a_turned && a->b_turned == b->b_turned && a->bias == b->bias && a->add == b->add &&
+	       a->a_step == b->a_step && a->out_step == b->out_step;
 }
 
 static void use_threads(int threads)
@@ -46,6 +47,11 @@ static void pick_by_rule(struct cpu_module *m, const struct dnn_matmul_spec *s, 
 	name[0] = '\0';
 }
 
+static int64_t out_elements(const struct dnn_matmul_spec *s)
+{
+	return s->m * (s->out_step ? s->out_step : s->n);
+}
+
 struct trial {
 	char *memory;
 	size_t bytes, a, b, bias, out, workspace;
@@ -60,12 +66,13 @@ static size_t up(int64_t elements, size_t item)
 
 static int trial_open(struct trial *t, const struct dnn_matmul_spec *s, size_t workspace)
 {
+	int64_t a_rows = s->a_turned ? s->k : s->m;
 	size_t item = s->bf16 ? 2 : 4;
 
-	t->b = up(s->m * s->k, item);
+	t->b = up(s->a_step ? a_rows * s->a_step : s->m * s->k, item);
 	t->bias = t->b + up(s->k * s->n, item);
 	t->out = t->bias + up(s->n, 4);
-	t->workspace = t->out + up(s->m * s->n, 4);
+	t->workspace = t->out + up(out_elements(s), 4);
 	t->bytes = t->workspace + workspace + 4096;
 	t->memory = mmap(NULL, t->bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	if (t->memory == MAP_FAILED)
@@ -113,17 +120,27 @@ static void time_candidates(struct cpu_module *m, const struct dnn_matmul_spec *
 		dnn_matmul_free(t.list[i]);
 }
 
+/* What a choice is remembered under. */
+static void describe(const struct dnn_matmul_spec *s, char *what, size_t n)
+{
+	char steps[48] = "";
+
+	if (s->a_step || s->out_step)
+		snprintf(steps, sizeof(steps), " step %lld,%lld", (long long)s->a_step, (long long)s->out_step);
+	snprintf(what, n, "matmul %s%s %lldx%lldx%lld%s%s%s%s%s", s->bf16 ? "bf16" : "f32", s->out_bf16 ? ">bf16" : ">f32",
+		 (long long)s->m, (long long)s->n, (long long)s->k, s->a_turned ? " at" : "", s->b_turned ? " bt" : "",
+		 s->bias ? " bias" : "", s->add ? " add" : "", steps);
+}
+
 static void pick(struct cpu_module *m, const struct dnn_matmul_spec *s, int threads, char *name)
 {
-	char key[PICK_KEY_BYTES], what[128];
+	char key[PICK_KEY_BYTES], what[160];
 
 	if (m->deterministic || !m->picks) {
 		pick_by_rule(m, s, name);
 		return;
 	}
-	snprintf(what, sizeof(what), "matmul %s%s %lldx%lldx%lld%s%s%s%s", s->bf16 ? "bf16" : "f32",
-		 s->out_bf16 ? ">bf16" : ">f32", (long long)s->m, (long long)s->n, (long long)s->k,
-		 s->a_turned ? " at" : "", s->b_turned ? " bt" : "", s->bias ? " bias" : "", s->add ? " add" : "");
+	describe(s, what, sizeof(what));
 	cpu_pick_key(key, m, threads, what);
 	name[0] = '\0';
 	if (cpu_pick_recall(m, key, name))
@@ -197,7 +214,7 @@ int cpu_matmul_run(struct cpu_matmul *c, const struct dnn_matmul_args *args, str
 {
 	if (!c->dnn) {
 		if (!c->spec.add)
-			memset(args->out, 0, (size_t)(c->spec.m * c->spec.n) * (c->spec.out_bf16 ? 2 : 4));
+			memset(args->out, 0, (size_t)out_elements(&c->spec) * (c->spec.out_bf16 ? 2 : 4));
 		return 0;
 	}
 	use_threads(c->threads);

@@ -13,14 +13,23 @@ VEC_INLINE v16 vblend(v16i mask, v16 a, v16 b)
 	return (v16)((mask & (v16i)a) | (~mask & (v16i)b));
 }
 
+/* b when one of them is NaN; likewise vmax. */
 VEC_INLINE v16 vmin(v16 a, v16 b)
 {
+#ifdef CPU_HAS_AVX512
+	return (v16)_mm512_min_ps((__m512)a, (__m512)b);
+#else
 	return vblend(a < b, a, b);
+#endif
 }
 
 VEC_INLINE v16 vmax(v16 a, v16 b)
 {
+#ifdef CPU_HAS_AVX512
+	return (v16)_mm512_max_ps((__m512)a, (__m512)b);
+#else
 	return vblend(a > b, a, b);
+#endif
 }
 
 /* v where a > b, else 0. */
@@ -189,17 +198,29 @@ VEC_INLINE float vmax_lane(v16 v)
 	return f[0];
 }
 
-/* e^x within 1 ulp or so for x in [-87, 88]; below that 0, above infinity; NaN stays NaN. x = n ln 2 + r, |r| <= ln 2 /
- * 2, e^r by its Taylor polynomial of degree 7 (remainder below 6e-9 of the value). */
+/* x 2^n for whole n in [-151, 129]. */
+VEC_INLINE v16 vscale(v16 x, v16 n)
+{
+#ifdef CPU_HAS_AVX512
+	return (v16)_mm512_scalef_ps((__m512)x, (__m512)n);
+#else
+	/* in two factors, which stay within the exponent's range */
+	v16i e = __builtin_convertvector(n, v16i), half = e >> 1;
+
+	return x * (v16)((half + 127) << 23) * (v16)((e - half + 127) << 23);
+#endif
+}
+
+/* e^x within 1 ulp or so; 0 and infinity where it leaves the range of normal numbers; NaN stays NaN. x = n ln 2 + r,
+ * |r| <= ln 2 / 2, e^r by its Taylor polynomial of degree 7 (remainder below 6e-9 of the value). */
 VEC_INLINE v16 vexp(v16 x)
 {
 	const v16 magic = vset(12582912.0f); /* 1.5 * 2^23: adding it rounds to an integer */
-	v16i low = x<-87.33654f, high = x> 88.72283f, nan = x != x;
-	v16 t = x * 1.44269504f + magic;
-	v16 n = t - magic;
-	v16 r = x - n * 0.693145752f;
-	v16 p;
+	v16 n, r, p;
 
+	x = vmin(vset(89), vmax(vset(-104), x));
+	n = x * 1.44269504f + magic - magic;
+	r = x - n * 0.693145752f;
 	r = r - n * 1.42860677e-6f;
 	p = 1.0f / 5040 * r + 1.0f / 720;
 	p = p * r + 1.0f / 120;
@@ -207,15 +228,7 @@ VEC_INLINE v16 vexp(v16 x)
 	p = p * r + 1.0f / 6;
 	p = p * r + 0.5f;
 	p = p * r * r + r;
-	/* 2^n as 2^(n/2) squared: n = 128 and -126 stay within the exponent's range */
-	v16i e = (v16i)((v16u)t - (v16u)magic); /* any bits when x is out of range */
-	v16i half = e >> 1;
-	v16 a = (v16)((half + 127) << 23), b = (v16)((e - half + 127) << 23);
-
-	p = (p * a + a) * b;
-	p = vblend(low, vset(0), p);
-	p = vblend(high, vset(__builtin_inff()), p);
-	return vblend(nan, x, p);
+	return vscale(1 + p, n);
 }
 
 /* Swaps the off-diagonal blocks of w x w lanes between rows that are w apart. */

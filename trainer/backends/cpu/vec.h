@@ -37,6 +37,7 @@ typedef uint8_t v16b_u __attribute__((vector_size(16), aligned(1), may_alias));
 #define vsum V(vsum)
 #define vmax_lane V(vmax_lane)
 #define vexp V(vexp)
+#define vscale V(vscale)
 #define vsqrt V(vsqrt)
 #define vmin V(vmin)
 #define vmax V(vmax)

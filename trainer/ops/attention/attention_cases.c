@@ -170,13 +170,13 @@ static double bound_grad(const struct case_values *v, int k, double *terms)
 }
 
 /* size: samples, sequence, heads, width of a head, percent dropped. */
+#define CASE(what, b, f, t, ...)                                                                                       \
+	{ what, .build = (b), .fill = (f), .bound = (t), .rounds_inside = 1 << 0, .size = { __VA_ARGS__ } }
 #define SHAPES(b, f, t)                                                                                                \
-	{ "no samples", .build = (b), .fill = (f), .bound = (t), .size = { 0, 4, 2, 8 } },                             \
-		{ "one position", .build = (b), .fill = (f), .bound = (t), .size = { 3, 1, 2, 4 } },                   \
-		{ "odd sizes", .build = (b), .fill = (f), .bound = (t), .size = { 2, 13, 3, 5 } },                     \
-		{ "heads of 64", .build = (b), .fill = (f), .bound = (t), .size = { 1, 70, 2, 64 } },                  \
-		{ "longer than a tile", .build = (b), .fill = (f), .bound = (t), .size = { 1, 150, 1, 16 } },          \
-		{ "dropout", .build = (b), .fill = (f), .bound = (t), .size = { 2, 37, 2, 8, 10 } },                   \
+	CASE("no samples", b, f, t, 0, 4, 2, 8), CASE("one position", b, f, t, 3, 1, 2, 4),                            \
+		CASE("odd sizes", b, f, t, 2, 13, 3, 5), CASE("heads of 64", b, f, t, 1, 70, 2, 64),                   \
+		CASE("longer than a tile", b, f, t, 1, 150, 1, 32), CASE("heads of 16", b, f, t, 1, 50, 1, 16),        \
+		CASE("dropout", b, f, t, 2, 37, 2, 8, 10), CASE("dropout, heads of 32", b, f, t, 2, 37, 2, 32, 10),    \
 	{                                                                                                              \
 		NULL                                                                                                   \
 	}

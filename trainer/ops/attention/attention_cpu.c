@@ -1,31 +1,13 @@
-/* attention_cpu.c: causal attention; each head of each sequence is one thread's. Always computed in f32. Queries come in
+/* attention_cpu.c: causal attention; each head of each sequence is one thread's. Computed in f32. Queries come in
  * blocks of 32 that lie along the lanes: scores are kept as [key][query], so the softmax needs no sums across lanes. */
 #ifndef CPU_PASS
 #include <math.h>
 
-#include "trainer/backends/cpu/cpu.h"
 #include "trainer/backends/cpu/vec.h"
-#include "trainer/ops/attention/attention.h"
+#include "trainer/ops/attention/attention_cpu.h"
 
-#define ROWS 8	  /* of a tile of products held in registers */
-#define QUERIES 32 /* of a block: two vectors */
-
-struct attention_state {
-	const struct attention_attr *attr;
-	cpu_part_fn *loop;
-	int64_t n_heads; /* of all sequences */
-	int64_t c, d, seq, heads;
-	int64_t width, keys; /* d rounded up to LANES, seq to QUERIES */
-	size_t scratch_floats;
-	int parts;
-	bool bf16;
-	/* of one run */
-	struct dropout_draw draw;
-	const void *qkv, *y_in, *dy;
-	const float *lse_in;
-	void *y, *dqkv;
-	float *lse, *scratch;
-};
+#define ROWS 8 /* of a tile of products held in registers */
+#define QUERIES ATTENTION_QUERIES
 
 /* One head's operands in the part's scratch, rows of `width` floats; what lies beyond seq and d is zero. */
 struct attention_head {
@@ -65,8 +47,11 @@ static int attention_new(const struct kernel_env *env, struct node *n, int n_low
 	s->keys = (s->seq + QUERIES - 1) / QUERIES * QUERIES;
 	s->n_heads = qkv->shape.dim[0] / s->seq * s->heads;
 	s->parts = cpu_parts(env, s->n_heads * s->seq * s->seq * s->d / 16);
-	s->scratch_floats = (size_t)(4 * s->keys * s->width + 2 * s->keys * QUERIES + 5 * QUERIES * s->width);
-	n->workspace_bytes = (size_t)s->parts * s->scratch_floats * sizeof(float);
+	s->scratch_bytes = (size_t)(4 * s->keys * s->width + 2 * s->keys * QUERIES + 5 * QUERIES * s->width) * 4;
+	s->bf16_products = attention_bf16_takes(env, s);
+	if (s->bf16_products)
+		s->scratch_bytes = attention_bf16_scratch_bytes(s);
+	n->workspace_bytes = (size_t)s->parts * s->scratch_bytes;
 	*ret = s;
 	return 0;
 }
@@ -78,7 +63,7 @@ static int attention_prepare(const struct kernel_env *env, struct node *n, void 
 
 	if (rc)
 		return rc;
-	s->loop = CPU_PICK(env, attention_loop);
+	s->loop = s->bf16_products ? attention_bf16_loop : CPU_PICK(env, attention_loop);
 	*ret_state = s;
 	return 0;
 }
@@ -90,7 +75,7 @@ static int attention_grad_prepare(const struct kernel_env *env, struct node *n, 
 
 	if (rc)
 		return rc;
-	s->loop = CPU_PICK(env, attention_grad_loop);
+	s->loop = s->bf16_products ? attention_bf16_grad_loop : CPU_PICK(env, attention_grad_loop);
 	*ret_state = s;
 	return 0;
 }
@@ -246,7 +231,7 @@ static inline __attribute__((unused)) struct attention_head V(head_open)(const s
 
 	h.number = number;
 	h.first = number * s->seq * s->seq;
-	h.k = s->scratch + (size_t)part * s->scratch_floats;
+	h.k = (float *)(s->scratch + (size_t)part * s->scratch_bytes);
 	h.v = h.k + rows;
 	h.dk = h.v + rows;
 	h.dv = h.dk + rows;

@@ -9,13 +9,17 @@
 #include "trainer/ops/guard/guard.h"
 #include "trainer/ops/ops.h"
 
-int bn_cpu_new(const struct kernel_env *env, struct node *n, int x, struct bn_state **ret, struct err *err)
+int bn_cpu_new(const struct kernel_env *env, struct node *n, struct cpu_operands large, struct bn_state **ret,
+	       struct err *err)
 {
-	const struct shape *shape = &n->in[x]->shape;
+	const struct shape *shape = &n->in[large.n_in - 1]->shape;
 	struct bn_state *s;
 	void *state;
-	int rc = cpu_state_new(sizeof(*s), &state, err);
+	bool bf16;
+	int rc = cpu_one_type(n, large, &bf16, err);
 
+	if (!rc)
+		rc = cpu_state_new(sizeof(*s), &state, err);
 	if (rc)
 		return rc;
 	s = state;
@@ -24,7 +28,7 @@ int bn_cpu_new(const struct kernel_env *env, struct node *n, int x, struct bn_st
 	s->rows = s->c ? shape_count(shape) / s->c : 0;
 	s->padded = (s->c + LANES - 1) / LANES * LANES;
 	s->parts = cpu_parts(env, shape_count(shape));
-	s->bf16 = n->in[x]->dtype == DTYPE_BF16;
+	s->bf16 = bf16;
 	*ret = s;
 	return 0;
 }

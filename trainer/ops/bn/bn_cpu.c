@@ -13,11 +13,8 @@
 static int bn_apply_prepare(const struct kernel_env *env, struct node *n, void **ret_state, struct err *err)
 {
 	struct bn_state *s;
-	bool bf16;
-	int rc = cpu_one_type(n, (struct cpu_operands){ 1, 1 }, &bf16, err);
+	int rc = bn_cpu_new(env, n, (struct cpu_operands){ 1, 1 }, &s, err);
 
-	if (!rc)
-		rc = bn_cpu_new(env, n, 0, &s, err);
 	if (rc)
 		return rc;
 	s->loop = CPU_PICK(env, bn_normalise);
@@ -63,11 +60,8 @@ static int bn_infer_run(void *state, const struct kernel_args *args, struct err 
 static int bn_grad_apply_prepare(const struct kernel_env *env, struct node *n, void **ret_state, struct err *err)
 {
 	struct bn_state *s;
-	bool bf16;
-	int rc = cpu_one_type(n, (struct cpu_operands){ 2, 1 }, &bf16, err);
+	int rc = bn_cpu_new(env, n, (struct cpu_operands){ 2, 1 }, &s, err);
 
-	if (!rc)
-		rc = bn_cpu_new(env, n, 1, &s, err);
 	if (rc)
 		return rc;
 	s->loop = CPU_PICK(env, bn_grad_x);

@@ -22,8 +22,10 @@ struct bn_state {
 	double *sums;	 /* [parts][2c] in the workspace */
 };
 
-/* State of a node whose input x is the tensor that is normalised. */
-int bn_cpu_new(const struct kernel_env *env, struct node *n, int x, struct bn_state **ret, struct err *err);
+/* State of a node. large: how many of its operands are whole activations, all of one type; the last of those it reads is
+ * the tensor that is normalised. */
+int bn_cpu_new(const struct kernel_env *env, struct node *n, struct cpu_operands large, struct bn_state **ret,
+	       struct err *err);
 
 /* So many coefficient arrays in the workspace, one after another: scale, shift, mean, rstd, slope, offset. */
 size_t bn_cpu_coef_bytes(const struct bn_state *s, int arrays);

@@ -125,11 +125,66 @@ export async function getRun(id: string): Promise<RunDetail> {
 		segment: num(s.number ?? s.segment ?? 0), first_step: numOrNull(s.first_step),
 	}));
 	const ranks = ((r.ranks ?? []) as (Json | number)[]).map((x) => typeof x === 'number' ? x : num(x.rank));
-	return { ...runOf(r), environment: textMap(r.environment), ranks, segments, artifacts: artifactsOf(r.artifacts) };
+	return { ...runOf(r), environment: textMap(r.environment), ranks, segments, artifacts: artifactsOf(r.artifacts),
+		problems: ((r.problems ?? []) as Json[]).map((p) => String(p.text) + (num(p.count) > 1 ? ` (${num(p.count)} times)` : '')) };
 }
 
-export async function saveNotes(id: string, notes: string): Promise<Run> {
-	return runOf(await request('runs/' + encodeURIComponent(id), { notes }, 'PATCH'));
+/** The run that logged a model, null when none did. */
+export async function runOfModel(model: string): Promise<string | null> {
+	const r = await request('../../ajax-api/2.0/mlflow/logged-models/' + encodeURIComponent(model));
+	return ((r.model as Json | undefined)?.info as Json | undefined)?.source_run_id as string | undefined ?? null;
+}
+
+export interface Session {
+	/** Whether this browser has signed in with a token. */
+	signedIn: boolean;
+	mayWrite: boolean;
+}
+
+export async function getSession(): Promise<Session> {
+	const r = await request('session');
+	return { signedIn: r.signed_in === true, mayWrite: r.scope !== 'read' };
+}
+
+export async function endSession(): Promise<void> {
+	await request('session', undefined, 'DELETE');
+}
+
+/** Whether the server has another version of this page than the one that runs here. */
+export async function pageIsOther(): Promise<boolean> {
+	const own = document.querySelector('script[type=module]')?.getAttribute('src');
+	return !(await (await fetch('./', { cache: 'no-store' })).text()).includes(`"${own}"`);
+}
+
+/** Keys that a run records for its ranks. */
+export async function getRankKeys(id: string): Promise<string[]> {
+	const r = await request(`runs/${encodeURIComponent(id)}?include=series`);
+	const keys = ((r.series ?? []) as Json[]).filter((t) => num(t.rank) >= 0).map((t) => String(t.key));
+	return [...new Set(keys)].sort((a, b) => a.localeCompare(b, 'en', { numeric: true }));
+}
+
+export async function changeRun(id: string, change: { notes?: string; name?: string }): Promise<Run> {
+	return runOf(await request('runs/' + encodeURIComponent(id), change, 'PATCH'));
+}
+
+export async function deleteRun(id: string): Promise<void> {
+	await request('runs/' + encodeURIComponent(id), undefined, 'DELETE');
+}
+
+export async function restoreRun(id: string): Promise<Run> {
+	return runOf(await request(`runs/${encodeURIComponent(id)}/restore`, {}));
+}
+
+function tagAddress(id: string, key: string): string {
+	return `runs/${encodeURIComponent(id)}/tags/${encodeURIComponent(key)}`;
+}
+
+export async function setTag(id: string, key: string, value: string): Promise<Run> {
+	return runOf(await request(tagAddress(id, key), { value }, 'PUT'));
+}
+
+export async function removeTag(id: string, key: string): Promise<Run> {
+	return runOf(await request(tagAddress(id, key), undefined, 'DELETE'));
 }
 
 export interface SeriesQuery {
@@ -181,25 +236,32 @@ export async function getChanges(since: string | null): Promise<{ token: string;
 	return { token: String(r.token), runs: (r.runs ?? []) as string[] };
 }
 
-/** One open connection that names runs as they change; onLost is called when the server offers none. */
-export function openEvents(onRuns: (ids: string[]) => void, onLost: () => void): () => void {
-	let opened = false;
+export interface EventHandlers {
+	onRuns(ids: string[]): void;
+	onOpen(): void;
+	/** The connection is lost; the browser tries again by itself. */
+	onDrop(): void;
+	/** The server replied, but offers no events. */
+	onRefused(): void;
+}
+
+/** One open connection that names runs as they change; returns what closes it. */
+export function openEvents(on: EventHandlers): () => void {
 	const es = new EventSource('api/v1/events');
 	const take = (e: MessageEvent<string>) => {
 		try {
 			const m = JSON.parse(e.data) as { runs?: string[] };
-			if (m.runs?.length) onRuns(m.runs);
+			if (m.runs?.length) on.onRuns(m.runs);
 		} catch {
 			// a comment or a word that this page does not know
 		}
 	};
-	es.onopen = () => (opened = true);
+	es.onopen = () => on.onOpen();
 	es.onmessage = take;
 	es.addEventListener('changes', take);
 	es.onerror = () => {
-		if (opened && es.readyState !== EventSource.CLOSED) return;
-		es.close();
-		onLost();
+		if (es.readyState !== EventSource.CLOSED) return on.onDrop();
+		on.onRefused();
 	};
 	return () => es.close();
 }

@@ -2,22 +2,43 @@
 import { effect } from '@preact/signals';
 import { render } from 'preact';
 import './style.css';
-import * as s from './state.ts';
-import { Compare, Experiments, RunPage, theme } from './views/index.ts';
+import * as s from './state/index.ts';
+import { Compare, Experiments, Header, lazy, theme } from './views/index.ts';
+
+const AHEAD_MS = 300;
+const RunPage = lazy(() => import('./views/run.tsx').then((m) => m.RunPage));
+
+/** The most serious thing that stands between the reader and the server. */
+function Banner() {
+	const again = (word: string) => <button type="button" onClick={() => location.reload()}>{word}</button>;
+	if (s.signedOut.value)
+		return <p class="banner" role="alert">You are signed out: the session has ended or its token was revoked. {again('sign in')}</p>;
+	if (s.away.value)
+		return <p class="banner" role="alert">The server does not answer. The page goes on by itself once it does.</p>;
+	if (s.problem.value !== null) return <p class="banner" role="alert">{s.problem.value} {again('try again')}</p>;
+	const gone = s.removed.value;
+	return gone && (
+		<p class="banner told" role="status">{gone.name} is deleted. <button type="button" onClick={() => void s.undoRemoval()}>undo</button>
+			<button type="button" class="quiet" aria-label="close" onClick={() => (s.removed.value = null)}>✕</button></p>
+	);
+}
 
 function App() {
 	const v = s.view.value;
 	return (
 		<div class={'app ' + v.page} data-ready={s.settled.value}>
-			{v.page === 'run' && v.run !== null ? <RunPage key={v.run} id={v.run} /> : v.page === 'experiments' ? <Experiments /> : <Compare />}
-			{s.problem.value !== null && <p class="banner" role="alert">{s.problem.value}
-				<button type="button" onClick={() => location.reload()}>try again</button></p>}
+			{v.page === 'run' && v.run !== null ? <RunPage key={v.run} id={v.run} meanwhile={<><main class="wait" aria-busy="true" /><Header /></>} /> : v.page === 'experiments' ? <Experiments /> : <Compare />}
+			<Banner />
 		</div>
 	);
 }
 
 effect(() => {
 	document.documentElement.dataset.theme = theme();
+});
+effect(() => {
+	// most readers open a run next; what they wait for now comes first
+	if (s.settled.value) setTimeout(() => void RunPage.ahead(), AHEAD_MS);
 });
 s.start();
 render(<App />, document.getElementById('app')!);

@@ -106,6 +106,11 @@ function look(hue: number, shade: number, dash: number): Look {
 	return fresh;
 }
 
+/** The look of the n-th of some lines that have no params: hues first, then shades. */
+export function lookAt(n: number): Look {
+	return look(HUES[n % HUES.length]!, Math.floor(n / HUES.length), 0);
+}
+
 function farApart(a: Look, b: Look): boolean {
 	return distance(a.light, b.light) >= APART && distance(a.dark, b.dark) >= APART;
 }

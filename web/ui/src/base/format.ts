@@ -34,9 +34,26 @@ export function short(v: number): string {
 	return String(Number(v.toPrecision(4)));
 }
 
+/** A param as a cell shows it: long decimal fractions with six significant digits. */
+export function paramText(v: string): string {
+	return v.length > 9 && /^-?\d*\.\d+(e[-+]?\d+)?$/i.test(v) ? String(Number(Number(v).toPrecision(6))) : v;
+}
+
 export function signed(v: number, decimals: number | null): string {
 	const s = fixed(v, decimals);
 	return v > 0 && Number(s) !== 0 ? '+' + s : s;
+}
+
+/** "1 run", "2 runs". */
+export function count(n: number, word: string): string {
+	return `${n} ${word}${n === 1 ? '' : 's'}`;
+}
+
+/** A short time as a person says it: µs, ms, s or more. */
+export function seconds(s: number): string {
+	if (!(s < 1)) return duration(s * 1000);
+	if (s < 1e-3) return (s * 1e6).toFixed(s < 1e-5 ? 2 : s < 1e-4 ? 1 : 0) + ' µs';
+	return (s * 1000).toFixed(s < 0.01 ? 2 : s < 0.1 ? 1 : 0) + ' ms';
 }
 
 export function duration(ms: number): string {
@@ -56,6 +73,11 @@ export function bytes(n: number): string {
 		i++;
 	}
 	return (i ? n.toFixed(1) : String(n)) + ' ' + units[i];
+}
+
+/** How values of a metric are said: counts of bytes with their unit. */
+export function valueText(key: string): (v: number) => string {
+	return /(^|[/_.])bytes$/.test(key) ? (v) => (Number.isFinite(v) ? (v < 0 ? '−' : '') + bytes(Math.abs(v)) : short(v)) : short;
 }
 
 /** Date and time in the reader's zone, without seconds. */

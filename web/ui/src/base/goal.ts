@@ -1,5 +1,5 @@
 // Which metric the comparison is about, which direction is better, and how runs rank by it.
-import type { Metric, Run } from './types.ts';
+import type { Alert, Metric, Run } from './types.ts';
 
 export type Direction = 'max' | 'min';
 
@@ -69,9 +69,14 @@ export function bestStep(m: Metric | undefined, dir: Direction): number | null {
 	return dir === 'max' ? m.max_step : m.min_step;
 }
 
+/** Something was not finite, but what came last is. */
+export function recovered(a: Alert): boolean {
+	return a.kind === 'nan' && a.value !== null && Number.isFinite(a.value);
+}
+
 /** A run whose result does not count among the others': it failed, or its numbers ended as NaN or diverged. */
 export function fellOut(r: Run): boolean {
-	return r.status === 'failed' || r.alerts.some((a) => a.kind === 'nan' || a.kind === 'diverged');
+	return r.status === 'failed' || r.alerts.some((a) => (a.kind === 'nan' && !recovered(a)) || a.kind === 'diverged');
 }
 
 /** Best run by the goal among those that did not fall out, else among all. */

@@ -45,6 +45,8 @@ export interface RunDetail extends Run {
 	environment: Record<string, string>;
 	ranks: number[];
 	segments: { segment: number; first_step: number | null }[];
+	/** What could not be applied of its journals, in words. */
+	problems: string[];
 	/** Of the topmost folder. */
 	artifacts: Artifact[];
 }

@@ -21,13 +21,17 @@ export interface View {
 	smooth: number;
 	full: boolean;
 	zoom: [number, number] | null;
+	/** Runs stand below their parents. */
+	nest: boolean;
+	/** Parallel coordinates are open. */
+	parallel: boolean;
 	/** Ids (8 digits) shown in the charts, null = the default choice. */
 	shown: string[] | null;
 }
 
 export const emptyView: View = {
 	page: 'compare', experiment: null, run: null, goal: null, dir: null, sort: null, desc: false, columns: null,
-	filter: '', x: 'step', log: false, smooth: 0, full: false, zoom: null, shown: null,
+	filter: '', x: 'step', log: false, smooth: 0, full: false, zoom: null, nest: false, parallel: false, shown: null,
 };
 
 function num(s: string | null): number | null {
@@ -47,6 +51,12 @@ function zoomOf(s: string | null): [number, number] | null {
 export function linkedQuery(hash: string): string | null {
 	const m = /^#\/experiments\/\d+\/runs\/([0-9a-f]{32})(?:[/?].*)?$/.exec(hash);
 	return m ? '?r=' + m[1]! : null;
+}
+
+/** What else such an address names: an experiment, or a model that a run logged. */
+export function linkedPlace(hash: string): { experiment: string; model: string | null } | null {
+	const m = /^#\/experiments\/(\d+)(?:\/models\/(m-[0-9a-z-]+))?(?:[/?].*)?$/.exec(hash);
+	return m && linkedQuery(hash) === null ? { experiment: m[1]!, model: m[2] ?? null } : null;
 }
 
 export function parseView(query: string): View {
@@ -71,6 +81,8 @@ export function parseView(query: string): View {
 		smooth: Math.min(0.99, Math.max(0, num(p.get('sm')) ?? 0)),
 		full: p.has('full'),
 		zoom: zoomOf(p.get('z')),
+		nest: p.has('nest'),
+		parallel: p.has('par'),
 		shown: shown === null ? null : shown.split('.').filter((s) => /^[0-9a-f]{1,32}$/.test(s)),
 	};
 }
@@ -92,13 +104,18 @@ export function viewQuery(v: View): string {
 	if (v.smooth > 0) add('sm', String(v.smooth));
 	if (v.full) out.push('full');
 	if (v.zoom) add('z', v.zoom.map((n) => Number(n.toPrecision(7))).join('~'));
+	if (v.nest) out.push('nest');
+	if (v.parallel) out.push('par');
 	if (v.shown !== null) add('o', v.shown.join('.'));
 	return out.length ? '?' + out.join('&') : '';
 }
 
 /** A filter in the grammar of the API (it goes to the server) rather than words to look for (done here). */
 export function isExpression(s: string): boolean {
-	return /(^|\s)(metrics?|params?|parameters?|tags?|attributes?|status|name|run_name|start_time|end_time)\b[^\s]*\s*(=|!=|<|>|\b(i?like|in)\b)/i.test(s);
+	const entity = /(?:metrics?|params?|parameters?|tags?|attributes?|attr|run|datasets?)\.(?:"[^"]*"|`[^`]*`|[^\s=<>!"'`()])+/.source;
+	const known = /(?:run_id|run_name|name|status|start_time|end_time|created|experiment|notes)/.source;
+	const compared = /\s*(?:[=<>]|!=|\b(?:not\s+)?(?:i?like|in)\b|\bis\s+(?:not\s+)?null\b)/.source;
+	return new RegExp(`(?:^|[\\s(])(?:${entity}|${known})${compared}`, 'i').test(s);
 }
 
 /** Words that all must occur in the run's name, a param, a tag, the status or the notes. */

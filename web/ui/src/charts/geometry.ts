@@ -1,4 +1,4 @@
-// The arithmetic behind the charts: axis range, what lies outside it, where labels go. No canvas, no DOM.
+// The arithmetic behind the charts: axis range, what lies outside it, where labels go, what is near. No canvas, no DOM.
 
 /** A word or value that belongs to a place on a line. */
 export interface Flag {
@@ -98,14 +98,14 @@ function limit(span: Span, inner: Span, factor: number, log: boolean): Span {
 	};
 }
 
-/** The furthest point of each line beyond each edge of the range. */
-function outsideOf(lines: readonly ChartLine[], s: Span, from: number, to: number, log: boolean): Outside[] {
+/** The furthest point of each line beyond each edge of the range; on a log axis zero and less lie below it. */
+function outsideOf(lines: readonly ChartLine[], s: Span, from: number, to: number): Outside[] {
 	const out: Outside[] = [];
 	for (const l of lines) {
 		let top: Outside | null = null;
 		let bottom: Outside | null = null;
 		for (let i = 0; i < l.ys.length; i++) {
-			if (!visible(l, i, from, to, log)) continue;
+			if (!visible(l, i, from, to, false)) continue;
 			const y = l.ys[i]!;
 			if (y > s.hi && (!top || y > top.y)) top = { id: l.id, x: l.xs[i]!, y, side: 'top' };
 			if (y < s.lo && (!bottom || y < bottom.y)) bottom = { id: l.id, x: l.xs[i]!, y, side: 'bottom' };
@@ -131,7 +131,10 @@ function pad(s: Span, log: boolean): Span {
  */
 export function fitRange(lines: readonly ChartLine[], from: number, to: number, log: boolean, full: boolean): Range {
 	const all = spanOf(lines, from, to, log);
-	if (!all) return { lo: log ? 0.1 : 0, hi: 1, outside: [] };
+	if (!all) {
+		const empty = { lo: log ? 0.1 : 0, hi: 1 };
+		return { ...empty, outside: outsideOf(lines, empty, from, to) };
+	}
 	let span = all;
 	if (!full) {
 		const good = lines.filter((l) => l.fit);
@@ -144,31 +147,7 @@ export function fitRange(lines: readonly ChartLine[], from: number, to: number, 
 		}
 	}
 	const p = pad(span, log);
-	return { ...p, outside: outsideOf(lines, p, from, to, log) };
-}
-
-const LOG_STEPS = [1, 2, 5];
-
-/** Round values between lo and hi: about `most` of them, evenly apart. */
-function evenTicks(lo: number, hi: number, most: number): number[] {
-	const raw = (hi - lo) / Math.max(1, most);
-	const mag = 10 ** Math.floor(Math.log10(raw));
-	const step = mag * ([1, 2, 2.5, 5, 10].find((m) => m * mag >= raw) ?? 10);
-	const out: number[] = [];
-	for (let v = Math.ceil(lo / step) * step; v <= hi * (1 + 1e-12) && out.length < 50; v += step) out.push(Number(v.toPrecision(12)));
-	return out;
-}
-
-/** Ticks of a log axis: powers of ten, with 2 and 5 between while they fit, or even steps within one decade. */
-export function logTicks(lo: number, hi: number, most: number): number[] {
-	const decades = Math.log10(hi) - Math.log10(lo);
-	if (decades < 0.9) return evenTicks(lo, hi, most);
-	const steps = decades * 3 <= most ? LOG_STEPS : [1];
-	const jump = Math.max(1, Math.ceil(decades / Math.max(1, most)));
-	const out: number[] = [];
-	for (let e = Math.floor(Math.log10(lo)); e <= Math.log10(hi); e += jump)
-		for (const s of steps) if (s * 10 ** e >= lo && s * 10 ** e <= hi) out.push(Number((s * 10 ** e).toPrecision(12)));
-	return out;
+	return { ...p, outside: outsideOf(lines, p, from, to) };
 }
 
 /**

@@ -1,6 +1,8 @@
-// The charts of the page. A chart gets an element or plain numbers and knows nothing of runs, state or requests.
+// The charts of the first screen; parts that are loaded later import theirs (heat.ts, parallel.ts) from its own module, so that it
+// comes with them. A chart gets an element or plain numbers and knows nothing of runs, state or requests.
 export { LineChart } from './line.ts';
-export type { LineData, LineEvents, Drawn } from './line.ts';
+export { fitRange, lastPoint } from './geometry.ts';
 export type { ChartLine, Flag } from './geometry.ts';
 export { sparkPath } from './spark.ts';
-export { stack, phaseClass, PHASES } from './stack.ts';
+export { stack, phaseClass } from './stack.ts';
+export type { Segment } from './stack.ts';

@@ -13,7 +13,7 @@ export interface Segment extends Part {
 }
 
 /** Order and class of the phases, the same everywhere; what is not listed comes last. */
-export const PHASES = ['data_wait', 'data', 'h2d', 'forward', 'backward', 'comm_exposed', 'allreduce', 'optimizer',
+const PHASES = ['data_wait', 'data', 'h2d', 'forward', 'backward', 'comm_exposed', 'allreduce', 'optimizer',
 	'eval', 'other'];
 
 export function phaseClass(name: string): string {

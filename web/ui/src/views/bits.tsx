@@ -4,6 +4,7 @@ import type { ComponentChildren } from 'preact';
 import type { Alert, Run } from '../base/types.ts';
 import type { Look } from '../base/colour.ts';
 import { short } from '../base/format.ts';
+import { plainText } from '../base/words.ts';
 
 export type Theme = 'light' | 'dark';
 
@@ -49,6 +50,14 @@ export function Key({ look, on }: { look: Look | undefined; on: boolean }) {
 	);
 }
 
+const TAIL = 12;
+
+/** A name that is cut in the middle where it does not fit: names differ at their ends more often than at their beginnings. */
+export function Name({ text }: { text: string }) {
+	const at = text.length > 2 * TAIL ? text.length - TAIL : text.length;
+	return <span class="cut"><span>{text.slice(0, at)}</span>{text.slice(at)}</span>;
+}
+
 const SHAPES: Record<string, string> = {
 	finished: 'M2 6.5 5 9.5 10 3',
 	running: 'M3.5 2v8l6.5-4z',
@@ -72,7 +81,6 @@ export function Shape({ kind }: { kind: string }) {
 /** One short phrase for an alert, the same wherever it stands. */
 export function alertText(a: Alert): string {
 	if (a.kind === 'spike' && a.value !== null && a.step !== null) return `spike ${short(a.value)} at ${a.step}`;
-	if (a.kind === 'nan' && a.step !== null) return `NaN from step ${a.step}`;
 	if (a.kind === 'failed' && a.step !== null) return `failed at step ${a.step}`;
 	if (a.kind === 'diverged' && a.step !== null) return `diverged at step ${a.step}`;
 	return a.text;
@@ -114,9 +122,9 @@ function statusText(r: Run): string {
 	return r.status;
 }
 
-/** A note in one line, without the heading that an imported text carries. */
+/** The beginning of a note in one line, without the heading that an imported text carries. */
 export function firstWords(notes: string): string {
-	return notes.replace(/^\*\*[^*\n]+\*\*\s*/, '').replace(/\s+/g, ' ');
+	return plainText(notes.slice(0, 600).replace(/^\*\*[^*\n]+\*\*\s*/, ''));
 }
 
 export function Empty({ title, children }: { title: string; children?: ComponentChildren }) {

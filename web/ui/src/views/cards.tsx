@@ -1,13 +1,14 @@
 // The runs as cards, for narrow screens: name, goal, params that differ, a sparkline, status in words.
 import { useEffect } from 'preact/hooks';
-import { sparkPath } from '../charts/index.ts';
+import { computed } from '@preact/signals';
+import { fitRange, sparkPath } from '../charts/index.ts';
 import type { Run } from '../base/types.ts';
-import * as s from '../state.ts';
-import { decimalsFor, fixed, signed } from '../base/format.ts';
+import * as s from '../state/index.ts';
+import { count, decimalsFor, fixed, paramText, signed } from '../base/format.ts';
 import { bestOf, inPoints } from '../base/goal.ts';
 import { tellingParams } from '../base/params.ts';
-import { extent } from '../base/series.ts';
-import { colourOf, Key, Shape, statements } from './bits.tsx';
+import { colourOf, Key, Name, Shape, statements } from './bits.tsx';
+import { linesOf } from './chartlines.ts';
 import { best, isFallen, visibleRows } from './columns.tsx';
 import { jumpTo } from './jump.ts';
 
@@ -16,24 +17,24 @@ const H = 34;
 const FIRST = 100;
 /** Enough for the chart of a narrow screen too, which shares the series. */
 const SPARK_BUCKETS = 320;
+const VALUE_MAX = 28;
+
+const cut = (text: string) => (text.length > VALUE_MAX ? text.slice(0, VALUE_MAX - 1) + '…' : text);
+
+/** The one y axis of all sparklines: what the runs that count have in common, as in their chart. */
+const sparkRange = computed(() => {
+	void s.seriesRev.value;
+	const g = s.goal.value;
+	const { lo, hi } = fitRange(g ? linesOf(g.key, s.shown.value) : [], -Infinity, Infinity, false, false);
+	return { lo, hi };
+});
 
 function Spark({ r }: { r: Run }) {
 	void s.seriesRev.value;
 	const g = s.goal.value;
 	const t = g ? s.seriesFor(r.id, g.key) : null;
 	if (!t?.xs.length) return <svg class="spark" width={W} height={H} aria-hidden="true" />;
-	let lo = Infinity;
-	let hi = -Infinity;
-	for (const o of s.shown.value) {
-		const e = isFallen(o) ? null : s.seriesFor(o.id, g!.key);
-		const x = e ? extent(e) : null;
-		if (x) {
-			lo = Math.min(lo, x.lo);
-			hi = Math.max(hi, x.hi);
-		}
-	}
-	const own = extent(t)!;
-	const range = { from: t.xs[0]!, to: t.xs[t.xs.length - 1]!, lo: lo < hi ? lo : own.lo, hi: lo < hi ? hi : own.hi };
+	const range = { from: t.xs[0]!, to: t.xs[t.xs.length - 1]!, ...sparkRange.value };
 	return (
 		<svg class="spark" width={W} height={H} viewBox={`-2 -2 ${W + 4} ${H + 4}`} aria-hidden="true">
 			<path d={sparkPath(t.xs, t.ys, range, W, H)} stroke={colourOf(s.looks.value.byRun.get(r.id))}
@@ -69,13 +70,13 @@ export function Cards() {
 						<a class="name" href={s.addressOf({ page: 'run', run: r.id.slice(0, 12) })} onClick={(e) => {
 							e.preventDefault();
 							s.openRun(r.id);
-						}}>{r.name}</a>
+						}}><Name text={r.name || r.id.slice(0, 8)} /></a>
 						<span class="value">
 							{top?.id === r.id ? <b class="best">{fixed(v, d)}</b> : fixed(v, d)}
 							{ref !== null && v !== null && top?.id !== r.id && <small>{signed((v - ref) * scale, scale === 100 ? 1 : d)}</small>}
 						</span>
 						<span class="what">{params.map((k) => r.params[k] === undefined ? null : (
-							<span key={k}>{k.replace(/_/g, ' ')} <b>{r.params[k]}</b></span>
+							<span key={k}>{cut(k.replace(/_/g, ' '))} <b>{cut(paramText(r.params[k]!))}</b></span>
 						))}</span>
 						<Spark r={r} />
 						<span class="says">{statements(r).filter((t) => t.kind !== 'finished').map((t) => t.alert
@@ -84,7 +85,7 @@ export function Cards() {
 					</li>
 				);
 			})}
-			{list.length > FIRST && <li class="dim">{list.length - FIRST} more runs: filter to see them</li>}
+			{list.length > FIRST && <li class="dim">{count(list.length - FIRST, 'more run')}: filter to see {list.length - FIRST === 1 ? 'it' : 'them'}</li>}
 		</ol>
 	);
 }

@@ -1,7 +1,8 @@
 // The charts below the table: the training curve and the goal first, then every other metric in groups by prefix.
 // A group draws a few charts at once; charts off the screen neither draw nor ask for data.
 import { signal } from '@preact/signals';
-import * as s from '../state.ts';
+import type { ComponentChildren } from 'preact';
+import * as s from '../state/index.ts';
 import { natural } from '../base/format.ts';
 import { AT_ONCE, chartOrder, frontKeys, openAtFirst, type ChartGroup } from '../base/order.ts';
 import { Key } from './bits.tsx';
@@ -77,7 +78,8 @@ function Group({ group }: { group: ChartGroup }) {
 	);
 }
 
-export function ChartGrid({ keys }: { keys: readonly string[] }) {
+/** after: what stands between the charts in front and the groups. */
+export function ChartGrid({ keys, after }: { keys: readonly string[]; after?: ComponentChildren }) {
 	const words = find.value;
 	const g = s.goal.value;
 	const { first, groups } = chartOrder(keys, frontKeys(s.curve.value, g?.key), words);
@@ -86,6 +88,7 @@ export function ChartGrid({ keys }: { keys: readonly string[] }) {
 			<div class={'charts first n' + first.length}>
 				{first.map((k) => <ChartCard key={k} metric={k} note={k === g?.key ? `goal: ${g.dir}` : undefined} />)}
 			</div>
+			{!words && after}
 			{groups.map((c) => <Group key={c.name} group={c} />)}
 			{words && !groups.length && <p class="nothing">no metric holds “{words}”</p>}
 		</>

@@ -2,9 +2,10 @@
 import { computed, signal } from '@preact/signals';
 import type { ComponentChildren } from 'preact';
 import type { Run } from '../base/types.ts';
-import * as s from '../state.ts';
-import { decimalsFor, duration, fixed, natural, short, signed, when } from '../base/format.ts';
+import * as s from '../state/index.ts';
+import { decimalsFor, duration, fixed, natural, paramText, short, signed, when } from '../base/format.ts';
 import { bestOf, bestRun, bestStep, directionOf, fellOut, inPoints, isLoss } from '../base/goal.ts';
+import { nest, type Nested } from '../base/nest.ts';
 import { tellingParams } from '../base/params.ts';
 import { metricColumn, metricValue, runTime } from '../base/rank.ts';
 import { valueAt } from '../base/series.ts';
@@ -18,6 +19,8 @@ export interface Column {
 	/** Second, smaller line of the header's meaning, for the title attribute. */
 	hint: string;
 	width: number;
+	/** Width that it takes where there is room. */
+	wanted?: number;
 	number: boolean;
 	sortable: boolean;
 	cell(r: Run): ComponentChildren;
@@ -61,9 +64,17 @@ function paramColumn(key: string): Column {
 	const numeric = list.every((r) => r.params[key] === undefined || !Number.isNaN(Number(r.params[key])));
 	return {
 		id: 'p:' + key, title: key.replace(/_/g, ' '), hint: 'param ' + key, number: numeric, sortable: true,
-		width: widthOf(key.replace(/_/g, ' ').slice(0, 18), sample(list, (r) => r.params[key] ?? ''), 150),
-		cell: (r) => r.params[key] ?? '',
+		width: widthOf(key.replace(/_/g, ' ').slice(0, 18), sample(list, (r) => paramText(r.params[key] ?? '')), 150),
+		cell: (r) => paramText(r.params[key] ?? ''),
 		full: (r) => r.params[key] ?? '',
+	};
+}
+
+function tagColumn(key: string): Column {
+	const text = (r: Run) => s.tagsOf(r)[key] ?? '';
+	return {
+		id: 't:' + key, title: key, hint: 'tag ' + key, number: false, sortable: true,
+		width: widthOf(key.slice(0, 18), sample(s.rows.value, text), 150), cell: text, full: text,
 	};
 }
 
@@ -176,7 +187,7 @@ function cursorColumn(): Column {
 function statusColumn(): Column {
 	return {
 		id: 'status', title: 'status', hint: 'how the run ended, and what to look at', number: false, sortable: true,
-		width: widthOf('status', sample(s.rows.value, (r) => statements(r).map((t) => t.text).join('  ') + 'xx'), 260),
+		width: widthOf('status', sample(s.rows.value, (r) => statements(r).map((t) => t.text + 'xxxx').join('')), 280),
 		cell: (r) => statements(r).map((t) => t.alert ? (
 			<button type="button" class={'say ' + t.kind} tabIndex={-1} title={t.alert.text || alertText(t.alert)}
 				onClick={(e) => {
@@ -214,16 +225,25 @@ function phaseColumn(): Column {
 	};
 }
 
+const NAME_MAX = 190;
+/** Pixels for each parent above a run; the deepest stand no further in, names need the room. */
+export const INDENT = 14;
+export const DEEPEST = 6;
+
 function nameColumn(): Column {
+	let indent = s.haveParents.value ? 14 : 0;
+	for (const n of nesting.value?.values() ?? []) indent = Math.max(indent, INDENT + Math.min(n.depth, DEEPEST) * INDENT + 7);
+	const wanted = 36 + indent + widthOf('run', sample(s.rows.value, (r) => r.name), 600);
 	return {
 		id: 'name', title: 'run', hint: 'name; Enter opens the run', number: false, sortable: true,
-		width: 36 + widthOf('run', sample(s.rows.value, (r) => r.name), 190),
+		width: Math.min(36 + indent + NAME_MAX, wanted), wanted,
 		cell: (r) => r.name || r.id.slice(0, 8), full: (r) => r.name,
 	};
 }
 
 function make(id: string): Column | null {
 	if (id.startsWith('p:')) return paramColumn(id.slice(2));
+	if (id.startsWith('t:')) return tagColumn(id.slice(2));
 	if (id.startsWith('m:')) return metricCol(id);
 	switch (id) {
 	case 'name': return nameColumn();
@@ -265,6 +285,7 @@ export const columns = computed<Column[]>(() => {
 export const pickable = computed<{ id: string; label: string }[]>(() => [
 	...s.paramKeys.value.map((k) => ({ id: 'p:' + k, label: k })),
 	...['status', 'delta', 'cursor', 'time', 'start', 'phase', 'notes'].map((id) => ({ id, label: id })),
+	...s.tagKeys.value.map((k) => ({ id: 't:' + k, label: 'tag ' + k })),
 	...s.metricKeys.value.flatMap((k) => (['best', 'last', 'min', 'max', 'first'] as const)
 		.map((w) => ({ id: `m:${w}:${k}`, label: `${k} ${w}` }))),
 ]);
@@ -272,8 +293,26 @@ export const pickable = computed<{ id: string; label: string }[]>(() => [
 /** While the pointer is in a chart for a moment, rows are in the order of the values under it. */
 export const byCursor = signal(false);
 
+/** Parents whose children are folded away. */
+const folded = signal<ReadonlySet<string>>(new Set());
+
+export function toggleFold(id: string): void {
+	const set = new Set(folded.value);
+	if (!set.delete(id)) set.add(id);
+	folded.value = set;
+}
+
+export function isFolded(id: string): boolean {
+	return folded.value.has(id);
+}
+
+/** Runs below their parents, by id; null while the rows are in one list. */
+export const nesting = computed<ReadonlyMap<string, Nested> | null>(() => (!s.view.value.nest || byCursor.value || !s.haveParents.value ? null
+	: new Map(nest(s.rows.value, folded.value).map((n) => [n.run.id, n]))));
+
 export const visibleRows = computed<Run[]>(() => {
 	const list = s.rows.value;
+	if (nesting.value) return [...nesting.value.values()].map((n) => n.run);
 	const at = byCursor.value ? cursorValues() : null;
 	const c = s.cursor.value;
 	if (!at || !c) return list;

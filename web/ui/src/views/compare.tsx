@@ -1,26 +1,28 @@
 // The first screen: the runs of an experiment as a table (cards when narrow) and their charts, moving together.
 import { signal, useSignalEffect } from '@preact/signals';
 import { useEffect } from 'preact/hooks';
-import * as s from '../state.ts';
+import * as s from '../state/index.ts';
+import { count } from '../base/format.ts';
+import { fellOut } from '../base/goal.ts';
 import { Empty } from './bits.tsx';
+import { lazy } from './lazy.tsx';
 import { Cards } from './cards.tsx';
 import { Header } from './header.tsx';
 import { ChartGrid, Toolbar } from './chartgrid.tsx';
 import { visibleRows } from './columns.tsx';
 import { wantPhases } from './phases.tsx';
+import { StepTime } from './steptime.tsx';
 import { ROW, Table, tableHeight } from './table.tsx';
 
 const narrowQuery = matchMedia('(max-width: 720px)');
 export const narrow = signal(narrowQuery.matches);
 narrowQuery.addEventListener('change', (e) => (narrow.value = e.matches));
 
+const Parallel = lazy(() => import('./parallel.tsx').then((m) => m.Parallel));
+
 /** Share of the height that the table may take before it scrolls in itself; moved with the handle. */
 const tableShare = signal(0.56);
 const SAME_SHOWN = 14;
-
-function count(n: number, word: string): string {
-	return `${n} ${word}${n === 1 ? '' : 's'}`;
-}
 
 /** One line: how many runs, how many need a look, what is the same in all. */
 function Facts() {
@@ -28,7 +30,7 @@ function Facts() {
 	const all = s.runs.value.length;
 	const by = (f: (r: (typeof list)[number]) => boolean) => list.filter(f).length;
 	const failed = by((r) => r.status === 'failed');
-	const lost = by((r) => r.status !== 'failed' && r.alerts.some((a) => a.kind === 'nan' || a.kind === 'diverged'));
+	const lost = by((r) => r.status !== 'failed' && fellOut(r));
 	const running = by((r) => r.status === 'running');
 	const { differ, same } = s.split.value;
 	const on = s.shown.value.length;
@@ -37,16 +39,19 @@ function Facts() {
 		<p class="facts">
 			<b>{list.length === all ? count(all, 'run') : `${list.length} of ${count(all, 'run')}`}</b>
 			{s.loadingMore.value && <span>more are coming</span>}
+			{s.notHeld.value && <span>the newest ones; a filter such as <code>params.lr = 0.1</code> reaches the others</span>}
 			{running > 0 && <span class="running">{running} running</span>}
 			{failed > 0 && <span class="failed">{failed} failed</span>}
 			{lost > 0 && <span class="nan">{lost} diverged</span>}
 			{on < list.length && <span>{on} in the charts <button type="button" class="quiet"
 				onClick={() => s.setShown(new Set(list.slice(0, 100).map((r) => r.id)))}>{list.length <= 100 ? 'show all' : 'show 100'}</button></span>}
+			{s.haveParents.value && <button type="button" class="quiet" aria-pressed={s.view.value.nest}
+				onClick={() => s.go({ nest: !s.view.value.nest })}>{s.view.value.nest ? 'in one list' : 'below their parents'}</button>}
 			{s.view.value.shown !== null && <button type="button" class="quiet" onClick={() => s.setShown(null)}>default choice</button>}
 			<span class="same" title={text}>
 				{all < 2 ? '' : same.length ? <>same in all: {same.slice(0, SAME_SHOWN).map(([k, v]) => (
 					<span key={k}>{k.replace(/_/g, ' ')} <b>{v.length > 24 ? v.slice(0, 23) + '…' : v}</b> </span>
-				))}{same.length > SAME_SHOWN && `+ ${same.length - SAME_SHOWN} more`}</> : differ.length ? `all ${differ.length} params differ` : ''}
+				))}{same.length > SAME_SHOWN && `+ ${same.length - SAME_SHOWN} more`}</> : differ.length ? differ.length === 1 ? 'the one param differs' : `all ${differ.length} params differ` : ''}
 			</span>
 		</p>
 	);
@@ -86,6 +91,19 @@ function Handle() {
 	);
 }
 
+/** Opens the parallel coordinates; there must be something to compare. */
+function ParamsAndGoal() {
+	const open = s.view.value.parallel;
+	if (s.rows.value.length < 2 || !s.split.value.differ.length) return null;
+	return (
+		<section class="group" aria-label="Params and goal">
+			<h2><button type="button" class="quiet" aria-expanded={open} onClick={() => s.go({ parallel: !open })}>
+				<span aria-hidden="true">{open ? '▾' : '▸'}</span> params and goal <span class="dim">{s.rows.value.length}</span></button></h2>
+			{open && <Parallel meanwhile={<div class="card chart parallel" />} />}
+		</section>
+	);
+}
+
 export function Compare() {
 	useSignalEffect(() => wantPhases(visibleRows.value.slice(0, 40)));
 	useSignalEffect(() => {
@@ -106,7 +124,7 @@ export function Compare() {
 			<Header />
 			<section class="chartpane" aria-label="Charts">
 				<Toolbar />
-				<ChartGrid keys={s.metricKeys.value} />
+				<ChartGrid keys={s.metricKeys.value} after={<><ParamsAndGoal /><StepTime /></>} />
 			</section>
 		</>
 	);

@@ -1,6 +1,6 @@
 // Every experiment of the store, the one last written first.
 import { useEffect } from 'preact/hooks';
-import * as s from '../state.ts';
+import * as s from '../state/index.ts';
 import { when } from '../base/format.ts';
 import { emptyView } from '../base/url.ts';
 import { Header } from './header.tsx';

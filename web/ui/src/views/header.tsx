@@ -2,12 +2,15 @@
 import { signal } from '@preact/signals';
 import { useEffect, useRef } from 'preact/hooks';
 import * as api from '../api.ts';
-import * as s from '../state.ts';
+import * as s from '../state/index.ts';
 import { directionOf } from '../base/goal.ts';
 import { theme, toggleTheme } from './bits.tsx';
+import { lazy } from './lazy.tsx';
 import { Picker } from './picker.tsx';
 
 const picking = signal(false);
+const tagging = signal(false);
+const BulkTag = lazy(() => import('./bulktag.tsx').then((m) => m.BulkTag));
 const FILTER_MS = 250;
 
 function link(patch: Parameters<typeof s.go>[0], e: MouseEvent): void {
@@ -106,8 +109,15 @@ export function Header() {
 					{picking.value && <Picker close={() => (picking.value = false)} />}
 				</span>
 			)}
+			{compare && s.session.value?.mayWrite === true && s.runs.value.length > 0 && (
+				<span class="pop">
+					<button type="button" aria-expanded={tagging.value} onClick={() => (tagging.value = !tagging.value)}>tag</button>
+					{tagging.value && <BulkTag close={() => (tagging.value = false)} />}
+				</span>
+			)}
 			<span class="grow" />
 			{compare && here !== null && <a class="button" href={api.exportAddress(here)} download>CSV</a>}
+			{s.session.value?.signedIn && <button type="button" onClick={() => void api.endSession().then(() => location.reload(), s.report)}>sign out</button>}
 			<button type="button" title="light or dark" aria-label={`Theme: ${theme()}`} onClick={toggleTheme}>
 				{theme() === 'dark' ? '☀' : '☾'}
 			</button>

@@ -1,6 +1,6 @@
 // From a word about a run to its place in the charts: zooms the axis there and brings the run forward.
 import type { Alert, Run } from '../base/types.ts';
-import * as s from '../state.ts';
+import * as s from '../state/index.ts';
 import { lastStep } from './bits.tsx';
 
 /** Shows the run if it is hidden, zooms to the alert's step with some steps around it, marks the step. */

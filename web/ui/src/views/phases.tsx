@@ -1,10 +1,8 @@
-// Where the time of a step goes: shares of the phases per run (table) and per rank (run page).
+// Where the time of a step goes: shares of the phases per run, and the means per rank that they are made of.
 import { signal } from '@preact/signals';
 import * as api from '../api.ts';
-import { phaseClass, stack } from '../charts/index.ts';
-import type { Segment } from '../charts/stack.ts';
+import { phaseClass, stack, type Segment } from '../charts/index.ts';
 import type { Run } from '../base/types.ts';
-import { duration } from '../base/format.ts';
 
 export const PHASE_KEYS = ['data_wait', 'h2d', 'forward', 'backward', 'comm_exposed', 'optimizer', 'other'];
 
@@ -91,7 +89,7 @@ async function ask(): Promise<void> {
 	rev.value++;
 }
 
-function words(list: readonly Segment[]): string {
+export function shares(list: readonly Segment[]): string {
 	return list.map((p) => `${p.name} ${Math.round(p.share * 100)} %`).join(', ');
 }
 
@@ -107,47 +105,7 @@ export function Bar({ segments, label }: { segments: readonly Segment[]; label: 
 
 export function PhaseBar({ run }: { run: Run }) {
 	const list = phasesOf(run);
-	return list ? <Bar segments={list} label={words(list)} /> : null;
-}
-
-/** The rank that the others wait for: most time of its own, least waiting. Null when they are within 5 %. */
-export function straggler(ranks: readonly RankPhases[]): { rank: number; more: number; phase: string } | null {
-	if (ranks.length < 2) return null;
-	const own = (r: RankPhases) => ['data_wait', 'h2d', 'forward', 'backward', 'optimizer', 'other']
-		.reduce((a, k) => a + (r.seconds[k] ?? 0), 0);
-	const sorted = [...ranks].sort((a, b) => own(b) - own(a));
-	const slow = sorted[0]!;
-	const usual = sorted[Math.ceil(sorted.length / 2)] ?? sorted[sorted.length - 1]!;
-	const more = own(slow) / own(usual) - 1;
-	if (!(more > 0.05)) return null;
-	const gain = (k: string) => (slow.seconds[k] ?? 0) - (usual.seconds[k] ?? 0);
-	const phase = ['data_wait', 'h2d', 'forward', 'backward', 'optimizer', 'other'].sort((a, b) => gain(b) - gain(a))[0]!;
-	return { rank: slow.rank, more, phase };
-}
-
-/** Bars by rank on one scale, the straggler named in words. */
-export function RankBars({ ranks }: { ranks: readonly RankPhases[] }) {
-	const total = (r: RankPhases) => PHASE_KEYS.reduce((a, k) => a + (r.seconds[k] ?? 0), 0);
-	const whole = Math.max(...ranks.map(total));
-	const slow = straggler(ranks);
-	return (
-		<div class="rankbars">
-			{slow && <p class="warn">Rank {slow.rank} is {Math.round(slow.more * 100)} % slower than the usual rank,
-				mostly in {slow.phase}; the others wait for it.</p>}
-			{ranks.map((r) => {
-				const segs = stack(Object.entries(r.seconds).filter(([k]) => PHASE_KEYS.includes(k))
-					.map(([name, value]) => ({ name, value })), whole);
-				return (
-					<div class="rankbar" key={r.rank}>
-						<span>{r.rank < 0 ? 'run' : 'rank ' + r.rank}</span>
-						<Bar segments={segs} label={words(segs)} />
-						<span class="num">{total(r) < 1 ? (total(r) * 1000).toFixed(total(r) < 0.01 ? 2 : 1) + ' ms' : duration(total(r) * 1000)}</span>
-					</div>
-				);
-			})}
-			<PhaseLegend names={PHASE_KEYS.filter((k) => ranks.some((r) => (r.seconds[k] ?? 0) > 0))} />
-		</div>
-	);
+	return list ? <Bar segments={list} label={shares(list)} /> : null;
 }
 
 export function PhaseLegend({ names }: { names: readonly string[] }) {

@@ -1,7 +1,7 @@
 // The column picker: a search box and a windowed list of check boxes, so that thousands of metrics open at once.
 import { useSignal } from '@preact/signals';
 import { useEffect, useRef } from 'preact/hooks';
-import * as s from '../state.ts';
+import * as s from '../state/index.ts';
 import { columns, pickable } from './columns.tsx';
 
 const LINE = 26;

@@ -3,16 +3,24 @@ import { useSignal } from '@preact/signals';
 import { useEffect, useState } from 'preact/hooks';
 import * as api from '../api.ts';
 import type { Artifact, Run, RunDetail } from '../base/types.ts';
-import * as s from '../state.ts';
-import { bytes, duration, natural, short, when } from '../base/format.ts';
+import * as s from '../state/index.ts';
+import { bytes, count, duration, natural, short, valueText, when } from '../base/format.ts';
 import { bestOf, bestStep, directionOf } from '../base/goal.ts';
 import { runTime } from '../base/rank.ts';
-import { Empty, Key, lastStep, Shape, statements } from './bits.tsx';
+import { Empty, lastStep } from './bits.tsx';
 import { Header } from './header.tsx';
 import { ChartGrid, Toolbar } from './chartgrid.tsx';
 import { best } from './columns.tsx';
-import { jumpTo } from './jump.ts';
-import { PhaseLegend, phasesOf, Bar, RankBars, rankPhases, wantPhases } from './phases.tsx';
+import { lazy } from './lazy.tsx';
+import { RankCharts } from './rankcharts.tsx';
+import { Ranks } from './ranks.tsx';
+import { PhaseLegend, phasesOf, Bar, rankPhases, shares, wantPhases } from './phases.tsx';
+import { RankBars } from './rankbars.tsx';
+import { Tags } from './tags.tsx';
+import { Family } from './family.tsx';
+import { Head } from './runhead.tsx';
+
+const Markdown = lazy(() => import('./markdown.tsx').then((m) => m.Markdown));
 
 function Pairs({ title, pairs, mark }: { title: string; pairs: [string, string][]; mark?: Set<string> }) {
 	if (!pairs.length) return null;
@@ -28,22 +36,27 @@ function Pairs({ title, pairs, mark }: { title: string; pairs: [string, string][
 	);
 }
 
+const METRICS_FIRST = 40;
+
 function metricText(key: string, v: number | null): string {
-	if (v === null) return '–';
-	return /bytes/.test(key) && Number.isFinite(v) ? bytes(v) : short(v);
+	return v === null ? '–' : valueText(key)(v);
 }
 
 function Metrics({ r }: { r: Run }) {
 	const keys = Object.keys(r.metrics).sort((a, b) => a.localeCompare(b, 'en', { numeric: true }));
-	const all = useSignal(keys.length <= 40);
+	const all = useSignal(keys.length <= METRICS_FIRST);
+	const words = useSignal('');
 	if (!keys.length) return null;
+	const found = keys.filter((k) => k.toLowerCase().includes(words.value.toLowerCase()));
+	const list = all.value ? found : found.slice(0, METRICS_FIRST);
 	return (
 		<section class="box metrics">
-			<h2>Metrics</h2>
-			<table>
+			<h2>Metrics {keys.length > METRICS_FIRST && <input type="search" aria-label="Find a metric" placeholder={`find among ${keys.length}`}
+				value={words.value} onInput={(e) => (words.value = e.currentTarget.value)} />}</h2>
+			<div class="long" tabIndex={keys.length > 12 ? 0 : undefined} role="group" aria-label="Metrics"><table>
 				<thead><tr><th>metric</th><th>best</th><th>at</th><th>last</th><th>at</th><th>points</th></tr></thead>
 				<tbody>
-					{(all.value ? keys : keys.slice(0, 40)).map((k) => {
+					{list.map((k) => {
 						const m = r.metrics[k]!;
 						const dir = directionOf(k);
 						return (
@@ -55,8 +68,8 @@ function Metrics({ r }: { r: Run }) {
 						);
 					})}
 				</tbody>
-			</table>
-			{!all.value && <button type="button" onClick={() => (all.value = true)}>all {keys.length}</button>}
+			</table></div>
+			{list.length < found.length && <button type="button" onClick={() => (all.value = true)}>all {found.length}</button>}
 		</section>
 	);
 }
@@ -67,7 +80,7 @@ function Notes({ r, done }: { r: Run; done: (r: Run) => void }) {
 	const wrong = useSignal('');
 	const save = async () => {
 		try {
-			done(await api.saveNotes(r.id, text.value));
+			done(await api.changeRun(r.id, { notes: text.value }));
 			editing.value = false;
 			wrong.value = '';
 		} catch (e) {
@@ -76,17 +89,18 @@ function Notes({ r, done }: { r: Run; done: (r: Run) => void }) {
 	};
 	return (
 		<section class="box notes">
-			<h2>Notes <button type="button" class="quiet" onClick={() => {
+			<h2>Notes {s.session.value?.mayWrite === true && <button type="button" class="quiet" onClick={() => {
 				text.value = r.notes;
 				editing.value = !editing.value;
-			}}>{editing.value ? 'cancel' : r.notes ? 'edit' : 'add'}</button></h2>
+			}}>{editing.value ? 'cancel' : r.notes ? 'edit' : 'add'}</button>}</h2>
 			{editing.value ? (
 				<>
-					<textarea aria-label="Notes" rows={4} value={text.value} onInput={(e) => (text.value = e.currentTarget.value)} />
+					<textarea aria-label="Notes" rows={Math.min(20, Math.max(5, text.value.split('\n').length + 1))} value={text.value} onInput={(e) => (text.value = e.currentTarget.value)} />
 					<button type="button" onClick={() => void save()}>save</button>
 					{wrong.value && <span class="problem" role="alert">{wrong.value}</span>}
+					<span class="dim"> Markdown</span>
 				</>
-			) : <p class="text">{r.notes || <span class="dim">none</span>}</p>}
+			) : r.notes ? <Markdown text={r.notes} meanwhile={<pre>{r.notes}</pre>} imageOf={(src) => (/^[a-z]+:|^[/#]/i.test(src) ? null : api.artifactAddress(r.id, src))} /> : <p class="dim">none</p>}
 		</section>
 	);
 }
@@ -100,7 +114,7 @@ function Phases({ r }: { r: Run }) {
 			<h2>Time of a step{ranks && ranks.length > 1 ? ' by rank, mean' : ''}</h2>
 			{ranks?.length ? <RankBars ranks={ranks} /> : own && (
 				<>
-					<Bar segments={own} label={own.map((p) => `${p.name} ${Math.round(p.share * 100)} %`).join(', ')} />
+					<Bar segments={own} label={shares(own)} />
 					<PhaseLegend names={own.map((p) => p.name)} />
 				</>
 			)}
@@ -151,6 +165,17 @@ function Artifacts({ r }: { r: RunDetail }) {
 	);
 }
 
+/** Records of the run's journals that could not be applied. */
+function Problems({ r }: { r: RunDetail }) {
+	if (!r.problems.length) return null;
+	return (
+		<section class="box">
+			<h2 class="bad">Not taken from the journal</h2>
+			<ul class="files">{r.problems.map((p) => <li key={p}>{p}</li>)}</ul>
+		</section>
+	);
+}
+
 /** A switch for what restarts took back; the curves alone are what counts. */
 function TakenBack({ r }: { r: RunDetail }) {
 	const shown = s.takenBack.value?.run === r.id;
@@ -164,21 +189,21 @@ function Facts({ r }: { r: RunDetail }) {
 	const facts = [
 		standing(r), when(r.start_time), t === undefined ? '' : duration(t),
 		lastStep(r) === null ? '' : `step ${lastStep(r)}`,
-		r.ranks.length > 1 ? `${r.ranks.length} ranks` : '',
-		r.segments.length > 1 ? `restarted ${r.segments.length - 1} times` : '', r.id.slice(0, 8),
+		new Set(r.ranks).size > 1 ? `${new Set(r.ranks).size} ranks` : '',
+		r.segments.length > 1 ? `restarted ${r.segments.length === 2 ? 'once' : count(r.segments.length - 1, 'time')}` : '', r.id.slice(0, 8),
 	].filter(Boolean);
 	return <p class="dim">{facts.join(' · ')} <TakenBack r={r} /></p>;
 }
 
 export function RunPage({ id }: { id: string }) {
-	const [run, setRun] = useState<RunDetail | null>(null);
+	const run = s.opened.value?.id.startsWith(id) ? s.opened.value : null;
 	const [wrong, setWrong] = useState('');
 	const rev = s.liveRev.value;
 	useEffect(() => {
 		let here = true;
-		api.getRun(id).then((r) => {
+		api.getRun(id).then(async (r) => {
+			if (r.notes) await Markdown.ahead();
 			if (!here) return;
-			setRun(r);
 			s.opened.value = r;
 			setWrong('');
 			if (s.view.value.experiment !== r.experiment) s.go({ experiment: r.experiment });
@@ -200,32 +225,24 @@ export function RunPage({ id }: { id: string }) {
 	return (
 		<>
 			<main class="runpage">
-				<h1><Key look={s.looks.value.byRun.get(run.id)} on />{run.name}
-					<span class="says">{statements(run).map((t) => t.alert
-						? <button type="button" class={'say ' + t.kind} onClick={() => jumpTo(run, t.alert!)}><Shape kind={t.kind} />{t.text}</button>
-						: <span class={'say ' + t.kind}><Shape kind={t.kind} />{t.text}</span>)}</span>
-					<span class="grow" />
-					<a class="button" href={s.addressOf({ page: 'compare', run: null })} onClick={(e) => {
-						e.preventDefault();
-						s.go({ page: 'compare', run: null }, true);
-					}}>all runs</a>
-					<a class="button" href={api.seriesAddress(run.id)} download>CSV</a>
-				</h1>
+				<Head r={run} key={run.id} />
 				<Facts r={run} />
 				<div class="boxes">
-					<Notes r={run} done={(r) => setRun({ ...run, ...r })} />
+					<Notes r={run} done={(r) => (s.opened.value = { ...run, ...r })} />
 					<Phases r={run} />
+					<Family r={run} key={run.id} />
+					<Problems r={run} />
 					<Pairs title={differs.size ? 'Params (those that differ between runs first)' : 'Params'} pairs={params} mark={differs} />
 					<Metrics r={run} />
 					<Artifacts r={run} key={`${run.id} ${run.artifacts.length}`} />
 					<Pairs title="Environment" pairs={Object.entries(run.environment)} />
-					<Pairs title="Tags" pairs={Object.entries(run.tags).filter(([k]) => !k.startsWith('mlflow.'))} />
+					<Tags r={run} key={run.id} />
 				</div>
 			</main>
 			<Header />
 			<section class="chartpane" aria-label="Charts">
 				<Toolbar />
-				<ChartGrid keys={Object.keys(run.metrics).sort()} />
+				<ChartGrid keys={Object.keys(run.metrics).sort()} after={<><Ranks r={run} /><RankCharts r={run} key={run.id} /></>} />
 			</section>
 		</>
 	);

@@ -3,11 +3,12 @@
 import { batch, signal } from '@preact/signals';
 import { useEffect, useLayoutEffect, useRef } from 'preact/hooks';
 import type { Run } from '../base/types.ts';
-import * as s from '../state.ts';
+import * as s from '../state/index.ts';
+import { parentOf } from '../base/nest.ts';
 import { metricColumn } from '../base/rank.ts';
 import { directionOf } from '../base/goal.ts';
-import { Key, statements } from './bits.tsx';
-import { byCursor, columns, cursorColumnShown, cursorTitle, twoLines, isFallen, visibleRows, type Column } from './columns.tsx';
+import { Key, Name, statements } from './bits.tsx';
+import { byCursor, columns, cursorColumnShown, cursorTitle, DEEPEST, INDENT, isFolded, nesting, toggleFold, twoLines, isFallen, visibleRows, type Column } from './columns.tsx';
 import { jumpTo } from './jump.ts';
 
 export const ROW = 27;
@@ -31,7 +32,6 @@ function showTip(cell: HTMLElement): void {
 	const box = cell.getBoundingClientRect();
 	tip.value = text === '' ? null : { text, left: Math.max(8, Math.min(box.left, innerWidth - 428)), top: box.bottom + 2 };
 }
-
 
 function sortBy(c: Column): void {
 	const v = s.view.value;
@@ -66,14 +66,35 @@ function HeadCell({ c, i }: { c: Column; i: number }) {
 	);
 }
 
+function level(r: Run): number | undefined {
+	const own = nesting.value?.get(r.id);
+	return own ? own.depth + 1 : undefined;
+}
+
+function expanded(r: Run): boolean | undefined {
+	return nesting.value?.get(r.id)?.below ? !isFolded(r.id) : undefined;
+}
+
+/** Where a run stands among parents and children: an indent and a switch. */
+function Fold({ r }: { r: Run }) {
+	const own = nesting.value?.get(r.id);
+	return !own ? null : (
+		<span class="fold" style={{ paddingLeft: Math.min(own.depth, DEEPEST) * INDENT + 'px' }}>
+			{own.below > 0 && <span class="eye" title={`${isFolded(r.id) ? 'show' : 'hide'} the ${own.below} below (+ and − on the keyboard)`}
+				onClick={() => toggleFold(r.id)}>{isFolded(r.id) ? '▸' : '▾'}</span>}
+		</span>
+	);
+}
+
 function Row({ r, n, cols, fallen }: { r: Run; n: number; cols: Column[]; fallen: boolean }) {
 	const a = active.value;
 	const shown = s.isShown(r.id);
 	const look = s.looks.value.byRun.get(r.id);
+	const parent = parentOf(r);
 	return (
 		<div role="row" class={'row' + (s.lit.value === r.id ? ' lit' : '') + (fallen ? ' divide' : '') + (shown ? '' : ' off')
 			+ (isFallen(r) ? ' fallen' : '')}
-			aria-rowindex={n + 2} aria-selected={shown} data-run={r.id} style={{ top: n * ROW + 'px' }}
+			aria-rowindex={n + 2} aria-selected={shown} aria-level={level(r)} aria-expanded={expanded(r)} data-run={r.id} style={{ top: n * ROW + 'px' }}
 			onMouseEnter={() => (s.lit.value = r.id)}>
 			{cols.map((c, i) => (
 				<div key={c.id} role={i === 0 ? 'rowheader' : 'gridcell'} aria-colindex={i + 1} data-cell={n + ':' + i}
@@ -82,13 +103,15 @@ function Row({ r, n, cols, fallen }: { r: Run; n: number; cols: Column[]; fallen
 					onClick={() => i > 0 && (active.value = { row: n, col: i })}>
 					{i === 0 ? (
 						<>
+							<Fold r={r} />
 							<span class="eye" title={shown ? 'shown in the charts' : 'hidden in the charts'}
 								onClick={() => s.toggleShown(r.id)}><Key look={look} on={shown} /></span>
 							<a href={s.addressOf({ page: 'run', run: r.id.slice(0, 12) })} tabIndex={-1} onClick={(e) => {
 								if (e.ctrlKey || e.metaKey || e.shiftKey) return;
 								e.preventDefault();
 								s.openRun(r.id);
-							}}>{c.cell(r)}</a>
+							}}><Name text={r.name || r.id.slice(0, 8)} /></a>
+							{!nesting.value && parent !== null && <span class="child" title={`belongs to ${s.nameOf(parent)}`}>↳</span>}
 						</>
 					) : c.cell(r)}
 				</div>
@@ -107,6 +130,7 @@ function act(key: string, n: number, col: number): boolean {
 	const r = visibleRows.value[n];
 	if (!r) return false;
 	if (key === ' ') s.toggleShown(r.id);
+	else if ((key === '+' || key === '-') && expanded(r) === (key === '-')) toggleFold(r.id);
 	else if (key === 'Enter') {
 		const say = c?.id === 'status' ? statements(r).find((t) => t.alert) : undefined;
 		if (say) jumpTo(r, say.alert!);
@@ -139,7 +163,7 @@ export function Table() {
 	const from = Math.max(0, Math.floor(top / ROW) - OVERSCAN);
 	const to = Math.min(list.length, Math.ceil((top + height) / ROW) + OVERSCAN);
 	const divide = s.fallenFrom.value;
-	const template = cols.map((c) => c.id === 'notes' ? `minmax(${c.width}px, 1fr)` : c.width + 'px').join(' ')
+	const template = cols.map((c) => c.id === 'notes' ? `minmax(${c.width}px, 1fr)` : c.wanted ? `minmax(${c.width}px, ${c.wanted}px)` : c.width + 'px').join(' ')
 		+ (cols.some((c) => c.id === 'notes') ? '' : ' 1fr');
 	const a = active.value;
 
@@ -200,13 +224,13 @@ export function Table() {
 	const far = a.row >= 0 && a.row < list.length && (a.row < from || a.row >= to) ? [a.row] : [];
 	const indexes = [...far, ...Array.from({ length: Math.max(0, to - from) }, (_, i) => from + i)];
 	return (
-		<div class="grid" role="grid" ref={box} aria-label="Runs" aria-rowcount={list.length + 1} aria-colcount={cols.length}
+		<div class="grid" role={nesting.value ? 'treegrid' : 'grid'} ref={box} aria-label="Runs" aria-rowcount={list.length + 1} aria-colcount={cols.length}
 			aria-multiselectable="true" onKeyDown={onKey} onFocusIn={onFocus} onFocusOut={() => (tip.value = null)} onCopy={onCopy}
 			onScroll={() => (tip.value = null)} onMouseLeave={() => (s.lit.value = null)}
 			style={{ '--cols': template, '--min': cols.reduce((w, c) => w + c.width, 0) + 'px' }}>
 			<div class="row head" role="row" aria-rowindex={1}>{cols.map((c, i) => <HeadCell key={c.id} c={c} i={i} />)}</div>
 			<div class="body" role="rowgroup" style={{ height: list.length * ROW + 'px' }}>
-				{indexes.map((n) => <Row key={list[n]!.id} r={list[n]!} n={n} cols={cols} fallen={n === divide && n > 0 && !byCursor.value} />)}
+				{indexes.map((n) => <Row key={list[n]!.id} r={list[n]!} n={n} cols={cols} fallen={n === divide && n > 0 && !byCursor.value && !nesting.value} />)}
 			</div>
 			{tip.value && <div class="tip" role="tooltip" style={{ left: tip.value.left + 'px', top: tip.value.top + 'px' }}>{tip.value.text}</div>}
 		</div>

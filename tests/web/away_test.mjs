@@ -1,0 +1,63 @@
+// The server goes away and comes back while the page is open: it says so, goes on by itself, and shows what changed meanwhile.
+// What is filtered follows changes too, and a run that is deleted leaves the table.
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { charted, loaded, says } from './browser.mjs';
+import { serveFolder } from './serve.mjs';
+import { stage } from './stage.mjs';
+
+const WAIT = { timeout: 30000 };
+const here = stage();
+const create = (name) => here.ask('POST', 'runs', { experiment: 'here', name, params: { lr: '0.1' } });
+const log = (id, from, to) => here.ask('POST', `runs/${id}/metrics`, { points: Array.from({ length: to - from }, (_, i) => ({
+	key: 'train/loss', step: from + i, value: 3 - (from + i) / 100, wall_time: 1.8e9 + from + i })) });
+
+async function open(t, query) {
+	const page = await here.open(t, query);
+	await page.waitForSelector('.app[data-ready="true"]', WAIT);
+	return page;
+}
+
+const rows = (page, n) => page.waitForFunction((k) => document.querySelectorAll('.grid .body .row').length === k, n, WAIT);
+const points = (page, n) => charted(page, 'train/loss', (d) => d.lines[0]?.points === n);
+
+test('away and back', async (t) => {
+	const { id } = await create('one');
+	await log(id, 0, 50);
+	const page = await open(t, '?e=here');
+	await points(page, 50);
+	const port = new URL(here.server.url).port;
+	await here.server.close();
+	await says(page, '.banner', /does not answer/);
+	assert.equal(await page.locator('.grid .body .row').count(), 1, 'what is there stays');
+	await page.click('.grid .body .row a');
+	await page.waitForSelector('.empty, .lost', WAIT); // .lost: it went before the run's page was fetched
+	here.server = await serveFolder(here.logdir, port);
+	await log(id, 50, 60);
+	await create('two');
+	await loaded(page, '.runpage h1');
+	await page.waitForSelector('.banner', { ...WAIT, state: 'detached' });
+	await points(page, 60);
+	await page.goBack();
+	await rows(page, 2);
+});
+
+test('more runs than one page, of one experiment alone', async (t) => {
+	for (let i = 0; i < 230; i++) await here.ask('POST', 'runs', { experiment: 'many', name: 'a-name-that-is-longer-than-its-column-number-' + i });
+	const page = await open(t, '?e=many');
+	await page.waitForFunction(() => document.querySelector('.grid')?.ariaRowCount === '231', null, WAIT);
+	assert.equal(await page.locator('.banner').count(), 0);
+});
+
+test('what is filtered and deleted', async (t) => {
+	const page = await open(t, '?e=here&q=' + encodeURIComponent("name LIKE 'n%'"));
+	const { id } = await create('new');
+	await create('other');
+	await rows(page, 1);
+	await here.ask('PATCH', 'runs/' + id, { name: 'renamed' });
+	await page.waitForSelector('text=No run matches', WAIT);
+	await page.click('text=clear the filter');
+	await rows(page, 4);
+	await here.ask('DELETE', 'runs/' + id);
+	await rows(page, 3);
+});

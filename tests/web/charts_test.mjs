@@ -1,0 +1,225 @@
+// What reaches the canvas: a value too large for it, points between gaps, zero on a log axis; ticks in several units; zooming
+// by mouse and keyboard, reading by finger. Pixels are looked at where what is said to be drawn would not be proof.
+import assert from 'node:assert/strict';
+import { readFile } from 'node:fs/promises';
+import { test } from 'node:test';
+import { charted, says, until } from './browser.mjs';
+import { stage } from './stage.mjs';
+
+const KEY = 'train/loss';
+const here = stage();
+
+async function run(experiment, name, values, key = KEY) {
+	const { id } = await here.ask('POST', 'runs', { experiment, name, params: { lr: '0.1', name } });
+	await here.ask('POST', `runs/${id}/metrics`, { points: values.map((v, i) => ({ key, step: i + 1, wall_time: 1.8e9 + i,
+		value: Number.isFinite(v) ? v : String(v) })) });
+	await here.ask('PATCH', 'runs/' + id, { status: 'finished' });
+	return id;
+}
+
+/** Coloured pixels of the lines' canvas in the columns around x, whole and by rows from the top of the box. */
+const inked = (page, x) => page.evaluate(([key, at]) => {
+	const el = document.querySelector(`[data-chart="${key}"]`);
+	const { box, from, to } = el.chart.drawn();
+	const px = Math.round(box.left + ((at - from) / (to - from)) * box.width);
+	const { data, width } = el.querySelector('.chart-lines').getContext('2d').getImageData(px - 3, box.top, 7, box.height);
+	let rows = 0;
+	for (let y = 0; y < data.length / 4 / width; y++) rows += Number(Array.from({ length: width }, (_, c) => data[4 * (y * width + c) + 3]).some((a) => a > 60));
+	return rows / box.height;
+}, [KEY, x]);
+const place = async (page, d, share, up = 0.5) => {
+	const el = await page.locator(`[data-chart="${KEY}"]`).boundingBox();
+	return [el.x + d.box.left + share * d.box.width, el.y + d.box.top + up * d.box.height];
+};
+
+test('a spike of any size is drawn to the edge, and said', async (t) => {
+	const smooth = (i) => 2 * Math.exp(-i / 50) + 0.1;
+	for (const [i, spike] of [1e3, 1e30, 1.7e308, -1e300].entries()) {
+		const experiment = 'spike' + i;
+		await run(experiment, 'spiky', Array.from({ length: 300 }, (_, k) => (k === 200 ? spike : smooth(k))));
+		const page = await here.open(t, '?e=' + experiment);
+		const d = await charted(page, KEY, (c) => c.lines.length === 1);
+		assert.ok(d.lines[0][spike > 0 ? 'top' : 'bottom'] === spike);
+		assert.ok(d.marks.some((m) => m.kind === (spike > 0 ? 'arrow-top' : 'arrow-bottom') && m.y === spike), JSON.stringify(d.marks));
+		const share = await until(() => inked(page, 201), (s) => s > 0);
+		const whole = spike > 0 ? 0.85 : 0.02;
+		assert.ok(share >= whole, `${spike}: ${share} of the height`);
+		assert.ok(await inked(page, 100) > 0 && await inked(page, 299) > 0, 'the rest of the line is there');
+	}
+});
+
+test('points between gaps are dots, zero and below are counted on a log axis', async (t) => {
+	await run('gaps', 'holes', Array.from({ length: 201 }, (_, i) => (i % 2 ? NaN : 2 + Math.sin(i / 20))));
+	await run('gaps', 'zero', Array.from({ length: 201 }, (_, i) => (i < 5 ? i - 4 : 1 + i / 400)));
+	const page = await here.open(t, '?e=gaps');
+	await charted(page, KEY, (c) => c.lines.length === 2);
+	for (const x of [21, 61, 121, 181]) await until(() => inked(page, x), (share) => share > 0, `a dot at ${x}`);
+	await page.click('button:has-text("log y")');
+	const d = await charted(page, KEY, (c) => c.lo > 0);
+	assert.ok(d.marks.some((m) => m.kind === 'not-on-log' && m.text === '5 points are not above 0'), JSON.stringify(d.marks));
+});
+
+test('zoom by mouse and keys, and back', async (t) => {
+	await run('zoom', 'a', Array.from({ length: 1000 }, (_, i) => 1 / (i + 1)));
+	const page = await here.open(t, '?e=zoom');
+	const d = await charted(page, KEY, (c) => c.lines.length === 1 && c.to === 1000);
+	await page.mouse.move(...await place(page, d, 0.2));
+	await page.mouse.down();
+	await page.mouse.move(...await place(page, d, 0.35));
+	await page.mouse.move(...await place(page, d, 0.6));
+	await page.mouse.up();
+	const near = (v, w) => Math.abs(v - w) <= 6;
+	await charted(page, KEY, (c) => near(c.from, 201) && near(c.to, 600));
+	await page.mouse.dblclick(...await place(page, d, 0.5));
+	await charted(page, KEY, (c) => c.from === 1 && c.to === 1000);
+	await page.mouse.move(...await place(page, d, 0.7));
+	await page.mouse.down();
+	await page.mouse.move(...await place(page, d, 1.5));
+	await page.mouse.up();
+	await charted(page, KEY, (c) => near(c.from, 700) && c.to === 1000);
+	await page.mouse.move(5, 5);
+	await charted(page, KEY, (c) => c.at === null);
+	await page.focus(`[data-chart="${KEY}"]`);
+	await page.keyboard.press('Escape');
+	await charted(page, KEY, (c) => c.from === 1 && c.to === 1000);
+	await page.keyboard.press('End');
+	await charted(page, KEY, (c) => c.at === 1000);
+	await page.keyboard.press('Shift+ArrowLeft');
+	await charted(page, KEY, (c) => near(c.at, 950));
+	await page.keyboard.press('+');
+	await charted(page, KEY, (c) => c.from > 600 && c.to > 1000);
+});
+
+test('a finger reads values and selects nothing', async (t) => {
+	await run('touch', 'a', Array.from({ length: 100 }, (_, i) => i));
+	await run('touch', 'b', Array.from({ length: 100 }, (_, i) => 100 - i));
+	const page = await here.open(t, '?e=touch');
+	const d = await charted(page, KEY, (c) => c.lines.length === 2);
+	const [x, y] = await place(page, d, 0.5, 0.1);
+	const point = (type, clientX) => page.dispatchEvent(`[data-chart="${KEY}"]`, type, { pointerType: 'touch', pointerId: 7, button: 0, clientX, clientY: y, bubbles: true });
+	await point('pointerdown', x - 60);
+	await point('pointermove', x);
+	await until(() => page.textContent('.grid .head .reading').catch(() => ''), (s) => /@\s*5[01]/.test(s.replace(/\s+/g, '')));
+	await point('pointerup', x);
+	assert.ok(!/[?&]z=/.test(page.url()));
+});
+
+test('a chart is enlarged, asks for as much detail as it can show, and is saved as a picture', async (t) => {
+	await run('large', 'a', Array.from({ length: 9000 }, (_, i) => Math.sin(i / 100)));
+	await run('large', 'b', Array.from({ length: 9000 }, (_, i) => Math.cos(i / 100)), 'val/loss');
+	const page = await here.open(t, '?e=large');
+	const small = await charted(page, KEY, (c) => c.lines[0]?.points > 100);
+	await page.hover(`[data-chart="${KEY}"]`);
+	await page.click(`button[aria-label="enlarge ${KEY}"]`);
+	await charted(page, KEY, (c) => c.box.width > 1.5 * small.box.width && c.lines[0].points > 1.4 * small.lines[0].points);
+	const [saved] = await Promise.all([page.waitForEvent('download', { timeout: 30000 }), page.click(`button[aria-label="save ${KEY} as a picture"]`)]);
+	assert.equal(saved.suggestedFilename(), 'train-loss.png');
+	assert.equal((await readFile(await saved.path())).subarray(1, 4).toString(), 'PNG');
+	await page.keyboard.press('Escape');
+	await charted(page, KEY, (c) => c.box.width === small.box.width);
+});
+
+test('a value that was not finite once is said and does not take the run out of the comparison', async (t) => {
+	const once = await run('once', 'once', Array.from({ length: 100 }, (_, i) => (i === 49 ? Infinity : 2 - i / 100)));
+	const nan = await run('once', 'to-the-end', Array.from({ length: 100 }, (_, i) => (i > 49 ? NaN : 2 - i / 100)));
+	const page = await here.open(t, '?e=once');
+	await says(page, `[data-run="${once}"] .c-status`, /not finite at step 50/);
+	await says(page, `[data-run="${nan}"] .c-status`, /NaN from step 51/);
+	await says(page, '.facts', /1 diverged/);
+	const d = await charted(page, KEY, (c) => c.lines.length === 2);
+	assert.deepEqual(d.marks.filter((m) => m.kind === 'flag-nan').map((m) => m.text).sort(), ['NaN from 51', 'not finite 50']);
+	assert.equal(await page.locator('.row.fallen').count(), 1);
+});
+
+test('parallel coordinates: from the goal back to the params, and into the charts', async (t) => {
+	const make = async (lr, model, loss) => {
+		const { id } = await here.ask('POST', 'runs', { experiment: 'axes', name: model + lr, params: { lr: String(lr), model } });
+		await here.ask('POST', `runs/${id}/metrics`, { points: [{ key: KEY, step: 1, value: loss, wall_time: 1.8e9 }] });
+		await here.ask('PATCH', 'runs/' + id, { status: 'finished' });
+		return id;
+	};
+	const best = await make(0.1, 'cnn', 0.1);
+	const good = await make(0.01, 'cnn', 0.2);
+	const worst = await make(0.001, 'mlp', 2);
+	const page = await here.open(t, '?e=axes');
+	await page.click('button:has-text("params and goal")');
+	const look = () => page.evaluate(() => document.querySelector('[data-parallel]')?.chart?.drawn() ?? null);
+	const d = await until(look, (c) => c?.lines.length === 3);
+	assert.deepEqual(d.axes.map((a) => a.title), ['model', 'lr (log)', 'train/loss (log)']);
+	assert.deepEqual(d.axes[0].ticks, ['cnn', 'mlp']);
+	const y = (id) => d.lines.find((l) => l.id === id).ys.at(-1);
+	assert.ok(y(best) < y(good) && y(good) < y(worst), 'the best is at the top');
+	const el = await page.locator('[data-parallel]').boundingBox();
+	const axis = d.axes[2];
+	await page.mouse.move(el.x + axis.x, el.y + axis.top);
+	await page.mouse.down();
+	await page.mouse.move(el.x + axis.x, el.y + y(good) + 8);
+	await page.mouse.up();
+	await says(page, '.parallel .options', /2 runs within the brushes/);
+	await until(look, (c) => c.lines.filter((l) => l.back).map((l) => l.id).join() === worst);
+	await page.click('button:has-text("show only these in the charts")');
+	await charted(page, KEY, (c) => c.lines.length === 2);
+	await page.click('.parallel button:has-text("clear")');
+	await page.focus('[data-parallel]');
+	await page.keyboard.press('ArrowDown');
+	await page.waitForSelector(`[data-run="${best}"].lit`, { timeout: 30000 });
+	await page.keyboard.press('Enter');
+	await says(page, 'h1', /cnn0.1/);
+});
+
+test('parallel coordinates: words stay clear of lines, the last axis counts beyond it, a brush opens nothing', async (t) => {
+	const make = async (seed, loss) => {
+		const { id } = await here.ask('POST', 'runs', { experiment: 'bundle', name: 'seed-' + seed, params: { lr: '0.05', model: 'cnn', seed: String(seed) } });
+		await here.ask('POST', `runs/${id}/metrics`, { points: [{ key: KEY, step: 1, value: loss, wall_time: 1.8e9 }] });
+		await here.ask('PATCH', 'runs/' + id, { status: 'finished' });
+		return id;
+	};
+	for (let i = 1; i <= 10; i++) await make(i, 1 / i);
+	const other = await here.ask('POST', 'runs', { experiment: 'bundle', name: 'else', params: { lr: '0.4', model: 'mlp', seed: '1' } });
+	const page = await here.open(t, '?e=bundle');
+	await page.click('button:has-text("params and goal")');
+	const plot = page.locator('[data-parallel]');
+	const look = () => page.evaluate(() => document.querySelector('[data-parallel]')?.chart?.drawn() ?? null);
+	const d = await until(look, (c) => c?.lines.length === 11);
+	await plot.evaluate((e) => e.scrollIntoView({ block: 'center' }));
+	const el = await plot.boundingBox();
+	const lr = d.axes.findIndex((a) => a.title.startsWith('lr'));
+	const lines = d.lines.filter((l) => l.id !== other.id);
+	const [first, last] = [lines[0], lines.at(-1)];
+
+	const coloured = ([x, y]) => plot.evaluate((e, [left, top]) => {
+		const g = e.querySelector('.chart-lines').getContext('2d');
+		const { data } = g.getImageData(left, top - 3, Math.floor(g.measureText('0.05').width) - 4, 6);
+		return Array.from({ length: data.length / 4 }, (_, i) => [...data.subarray(4 * i, 4 * i + 3)]).filter((c) => Math.max(...c) - Math.min(...c) > 60).length;
+	}, [x, y]);
+	const [x, y] = [d.axes[lr].x, Math.round(lines.reduce((a, l) => a + l.ys[lr], 0) / lines.length)];
+	await until(() => coloured([x - 30, y]), (n) => n > 0, 'lines on the way to the axis');
+	assert.equal(await coloured([x + 8, y]), 0, 'pixels of lines between the digits of 0.05');
+
+	for (const l of [first, last]) {
+		await page.mouse.move(el.x + d.axes.at(-1).x + 30, el.y + l.ys.at(-1));
+		await until(() => plot.evaluate((e) => e.dataset.lit), (id) => id === l.id);
+	}
+	const axis = d.axes.at(-1);
+	await page.mouse.move(el.x + axis.x - 2, el.y + last.ys.at(-1));
+	await until(() => plot.evaluate((e) => e.dataset.lit), (id) => id !== '');
+	await page.mouse.down();
+	await page.mouse.move(el.x + axis.x - 40, el.y + last.ys.at(-1) + 60);
+	await page.mouse.up();
+	await says(page, '.parallel .options', /within the brushes/);
+	assert.ok(!/[?&]r=/.test(page.url()), page.url());
+});
+
+test('a range that is selected beyond the end of the lines opens no run', async (t) => {
+	for (const name of ['a', 'b']) await run('beyond', name, Array.from({ length: 100 }, (_, i) => i));
+	const page = await here.open(t, '?e=beyond');
+	const d = await charted(page, KEY, (c) => c.lines.length === 2 && c.names.length === 2);
+	await page.mouse.move(...await place(page, d, 0.5));
+	await until(() => page.getAttribute(`[data-chart="${KEY}"]`, 'data-lit'), (id) => id !== '');
+	await page.mouse.down();
+	await page.mouse.move(...await place(page, d, 0.8, 0.2));
+	await page.mouse.move(...await place(page, d, 1.1, 0.2));
+	await page.mouse.up();
+	await charted(page, KEY, (c) => c.from > 40 && c.to === 100);
+	assert.ok(!/[?&]r=/.test(page.url()), page.url());
+});

@@ -1,0 +1,45 @@
+// What the tests of a file play on: a browser and `dptrack serve` on a folder of its own, made before the first and closed
+// after the last. A page whose script throws fails its test.
+import assert from 'node:assert/strict';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { after, before } from 'node:test';
+import { launch } from './browser.mjs';
+import { serveFolder } from './serve.mjs';
+
+/** The stage {browser, server, logdir, open}; fill(logdir) writes what the server finds when it starts. */
+export function stage(fill = () => {}) {
+	const s = {};
+	before(async () => {
+		s.logdir = mkdtempSync(path.join(tmpdir(), 'dptrack-web-'));
+		fill(s.logdir);
+		s.server = await serveFolder(s.logdir);
+		s.browser = await launch();
+	});
+	after(async () => {
+		await s.browser?.close();
+		await s.server?.close();
+		rmSync(s.logdir, { recursive: true, force: true });
+	});
+	/** A page in a context of its own, closed after test t. */
+	s.open = async (t, address = '') => {
+		const context = await s.browser.newContext({ viewport: { width: 1280, height: 800 } });
+		const page = await context.newPage();
+		const thrown = [];
+		page.on('pageerror', (e) => thrown.push(String(e.stack)));
+		t.after(async () => {
+			await context.close();
+			assert.deepEqual(thrown, []);
+		});
+		await page.goto(s.server.url + address);
+		return page;
+	};
+	/** The JSON of a REST v1 call that must succeed. */
+	s.ask = async (method, address, body) => {
+		const r = await fetch(s.server.url + 'api/v1/' + address, { method, headers: { 'content-type': 'application/json' }, body: JSON.stringify(body) });
+		assert.ok(r.ok, `${method} ${address}: ${r.status}`);
+		return r.json();
+	};
+	return s;
+}

@@ -1,0 +1,161 @@
+// Tags are added, changed and removed on a run's page and for many runs at once, stand there before the server has answered
+// and are taken back in words when it refuses; a reader is offered none of it. Runs that belong to another run are linked both
+// ways and stand below it in the table. Runs are renamed, deleted and brought back.
+import assert from 'node:assert/strict';
+import { execFileSync } from 'node:child_process';
+import path from 'node:path';
+import { test } from 'node:test';
+import { says, until } from './browser.mjs';
+import { builddir } from './serve.mjs';
+import { stage } from './stage.mjs';
+
+const WAIT = { timeout: 30000 };
+const here = stage();
+const made = (experiment, name, tags = {}) => here.ask('POST', 'runs', { experiment, name, tags, params: { lr: '0.1' } });
+const tagsOf = async (id) => (await here.ask('GET', 'runs/' + id)).tags;
+const tagged = (id, test) => until(() => tagsOf(id), test);
+const shown = (page) => page.$$eval('.tags .pairs > div', (l) => l.map((d) => [d.querySelector('dt')?.textContent, d.querySelector('dd span')?.textContent]));
+
+test('add, change, remove', async (t) => {
+	const { id } = await made('one', 'a', { stage: 'draft', 'mlflow.user': 'somebody' });
+	const page = await here.open(t, '?r=' + id);
+	await says(page, '.tags', /stagedraft/);
+	assert.ok(!/mlflow/.test(await page.textContent('.tags')));
+	await page.click('.tags button[aria-label="add a tag"]');
+	await page.fill('.tagform input[name=key]', 'team/x y');
+	await page.keyboard.press('Tab');
+	await page.keyboard.type('vision');
+	await page.keyboard.press('Enter');
+	await tagged(id, (g) => g['team/x y'] === 'vision' && g.stage === 'draft');
+	await until(() => shown(page), (l) => JSON.stringify(l) === '[["stage","draft"],["team/x y","vision"]]');
+	await page.click('button[aria-label="change stage"]');
+	await page.fill('.tagform input[name=value]', 'final');
+	await page.click('.tagform button:has-text("save")');
+	await tagged(id, (g) => g.stage === 'final');
+	await page.click('button[aria-label="remove team/x y"]');
+	await tagged(id, (g) => g['team/x y'] === undefined && g['mlflow.user'] === 'somebody');
+	await until(() => shown(page), (l) => JSON.stringify(l) === '[["stage","final"]]');
+	await page.click('.tags button[aria-label="add a tag"]');
+	for (const [key, wrong] of [['mlflow.x', /belong to MLflow/], ['  ', /needs a name/]]) {
+		await page.fill('.tagform input[name=key]', key);
+		await page.click('.tagform button:has-text("save")');
+		await says(page, '.tagform .problem', wrong);
+	}
+	await page.keyboard.press('Escape');
+	await page.waitForSelector('.tagform', { ...WAIT, state: 'detached' });
+});
+
+test('what the server refuses was there at once and is taken back in words', async (t) => {
+	const { id } = await made('two', 'a', { stage: 'draft' });
+	const page = await here.open(t, '?r=' + id);
+	let answer;
+	const held = new Promise((done) => (answer = done));
+	await page.route(/\/tags\/stage$/, async (r) => {
+		await held;
+		await r.fulfill({ status: 507, contentType: 'application/json', body: '{"error":{"code":"full","message":"the disk is full"}}' });
+	});
+	await page.click('button[aria-label="change stage"]', WAIT);
+	await page.fill('.tagform input[name=value]', 'final');
+	await page.keyboard.press('Enter');
+	await until(() => shown(page), (l) => l[0]?.[1] === 'final');
+	answer();
+	await says(page, '.tags .problem', /“stage” was not saved: the disk is full/);
+	await until(() => shown(page), (l) => l[0]?.[1] === 'draft');
+	await page.unroute(/\/tags\/stage$/);
+	await page.click('.tags .problem button');
+	await tagged(id, (g) => g.stage === 'final');
+	await page.waitForSelector('.tags .problem', { ...WAIT, state: 'detached' });
+});
+
+test('many runs at once, as a column of the table', async (t) => {
+	const runs = await Promise.all(['a', 'b', 'c', 'd'].map((n) => made('many', n, n === 'd' ? { sweep: 'old' } : {})));
+	const page = await here.open(t, '?e=many&c=t:sweep');
+	await page.waitForFunction(() => document.querySelectorAll('.grid .body .row').length === 4, null, WAIT);
+	await page.click(`[data-run="${runs[0].id}"] .eye`);
+	await page.click('.head button:text-is("tag")', WAIT);
+	await page.fill('.bulktag input[aria-label="Tag"]', 'sweep');
+	await page.fill('.bulktag input[aria-label="Value"]', 'lr');
+	await says(page, '.bulktag', /the 3 runs in the charts/);
+	await page.click('.bulktag button:has-text("set")');
+	await says(page, '.bulktag [role=status]', /set on 3 runs/);
+	await tagged(runs[3].id, (g) => g.sweep === 'lr');
+	assert.equal((await tagsOf(runs[0].id)).sweep, undefined);
+	await until(() => page.$$eval('.grid .c-t', (l) => l.map((c) => c.textContent).sort().join()), (s) => s === ',lr,lr,lr');
+	await page.click('.bulktag label:has-text("all 4 runs")');
+	await page.click('.bulktag button:has-text("remove")');
+	await says(page, '.bulktag [role=status]', /removed from 3 runs/);
+	await tagged(runs[3].id, (g) => g.sweep === undefined);
+});
+
+test('parents and children', async (t) => {
+	const root = await made('nested', 'search');
+	const child = (name, parent) => made('nested', name, { 'mlflow.parentRunId': parent.id });
+	const trial = await child('trial', root);
+	await child('other', root);
+	await child('fold', trial);
+	await made('nested', 'loner');
+	const page = await here.open(t, '?e=nested');
+	await page.click('.facts button:has-text("below their parents")', WAIT);
+	await page.waitForSelector('.grid[role=treegrid]', WAIT);
+	const rows = () => page.$$eval('.grid .body .row', (l) => l.sort((a, b) => a.ariaRowIndex - b.ariaRowIndex)
+		.map((r) => r.ariaLevel + r.querySelector('a').textContent).join(' '));
+	const order = (s) => s.replace('1loner', '').trim() === '1search 2other 2trial 3fold' || s.replace('1loner', '').trim() === '1search 2trial 3fold 2other';
+	await until(rows, order);
+	await page.waitForURL(/[?&]nest/);
+	await page.focus(`[data-run="${trial.id}"] [role=rowheader]`);
+	await page.keyboard.press('-');
+	await until(rows, (s) => !s.includes('fold') && s.includes('2trial'));
+	await page.keyboard.press('+');
+	await until(rows, order);
+	await page.click(`[data-run="${trial.id}"] a`);
+	await says(page, '.family', /belongs to search.*fold/);
+	await page.click('.family a:has-text("search")');
+	await says(page, 'h1', /search/);
+	await says(page, '.family', /trial/);
+	assert.ok(!/fold/.test(await page.textContent('.family')), 'children, not theirs');
+	await page.click('.family a:has-text("compare these 2")');
+	await page.waitForFunction(() => document.querySelectorAll('.grid .body .row').length === 2, null, WAIT);
+});
+
+test('another name, deleted and back', async (t) => {
+	const { id } = await made('end', 'first');
+	await made('end', 'second');
+	const page = await here.open(t, '?r=' + id);
+	await page.click('h1 button:has-text("rename")', WAIT);
+	await page.fill('.rename input', '  ');
+	await page.keyboard.press('Enter');
+	await says(page, '.rename .problem', /needs a name/);
+	await page.fill('.rename input', 'better');
+	await page.keyboard.press('Enter');
+	await says(page, 'h1', /^better/);
+	assert.equal((await here.ask('GET', 'runs/' + id)).name, 'better');
+	await page.click('h1 button:has-text("delete")');
+	const names = () => page.$$eval('.grid .body .row a', (l) => l.map((a) => a.textContent).sort().join());
+	await until(names, (n) => n === 'second');
+	await says(page, '.banner', /better is deleted/);
+	assert.equal((await here.ask('GET', 'runs/' + id)).deleted, true);
+	await page.click('.banner button:has-text("undo")');
+	await until(names, (n) => n === 'better,second');
+	await page.waitForSelector('.banner', { ...WAIT, state: 'detached' });
+	assert.equal((await here.ask('GET', 'runs/' + id)).deleted, false);
+	await page.route(/\/runs\/[0-9a-f]+$/, (r) => (r.request().method() === 'DELETE'
+		? r.fulfill({ status: 403, contentType: 'application/json', body: '{"error":{"code":"forbidden","message":"not yours"}}' }) : r.fallback()));
+	await page.click(`[data-run="${id}"] a`);
+	await page.click('h1 button:has-text("delete")', WAIT);
+	await says(page, 'h1 .problem', /It was not deleted: not yours/);
+});
+
+test('a reader sees tags and no way to change them', async (t) => {
+	const { id } = await made('read', 'a', { stage: 'draft' });
+	const token = execFileSync(path.join(builddir, 'dptrack'), ['token', 'add', 'reader', '--scope', 'read', '--logdir', here.logdir],
+		{ stdio: ['ignore', 'pipe', 'ignore'], encoding: 'utf8' }).trim();
+	const page = await here.open(t, '?r=' + id);
+	await page.fill('#token', token);
+	await page.click('button');
+	await says(page, '.tags', /stage/);
+	await page.waitForSelector('text=sign out', WAIT);
+	assert.equal(await page.locator('.tags button, .notes button, h1 button').count(), 0);
+	await page.click('text=all runs');
+	await page.waitForSelector('.grid .body .row', WAIT);
+	assert.equal(await page.locator('.head button:text-is("tag")').count(), 0);
+});

@@ -1,0 +1,27 @@
+/* tensorproto.h: the one number or text that a TensorProto (tensor.proto) holds; of larger tensors only the size. Knows
+ * nothing of the summary around it. */
+#ifndef DPT_EVENT_TENSORPROTO_H
+#define DPT_EVENT_TENSORPROTO_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "tracker/event/event.h"
+
+struct tensorproto {
+	unsigned dtype;    /* TB_DT_… */
+	uint64_t elements; /* UINT64_MAX: more than can be counted */
+	struct event_span content;
+	bool has_number;
+	bool has_text;
+	double number; /* first element of the typed lists */
+	struct event_text text;
+};
+
+/* 0 or ERR_CORRUPT; texts and content point into s. */
+int tensorproto_parse(struct event_span s, struct tensorproto *ret);
+
+/* True and *ret when the tensor is one number. */
+bool tensorproto_number(const struct tensorproto *t, double *ret);
+
+#endif

@@ -1,0 +1,148 @@
+/* run_facts.c: the functions of dptrack.h that tell of a run what is no point: params, tags, environment, notes,
+ * status. Checks and cleans what comes in; what is lost or cut is warned of. Must not know how it is encoded, nor when
+ * it is written. */
+#include "tracker/dptrack.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "tracker/base/err.h"
+#include "tracker/base/utf8.h"
+#include "tracker/event/key.h"
+#include "tracker/event/limits.h"
+#include "tracker/run/run_inside.h"
+
+static int refuse(struct dptrack_run *run, const char *what, const char *key, int rc)
+{
+	if (rc == ERR_EXISTS)
+		warn_post(run->warn, WARN_PARAM, "%s \"%s\" has another value already; the first one stays", what, key);
+	else if (rc)
+		warn_post(run->warn, WARN_PARAM, "%s \"%s\" is lost: too many are set or waiting", what, key);
+	return rc;
+}
+
+static int check_key(struct dptrack_run *run, const char *what, const char *key)
+{
+	const char *why = key_check(key ? key : "", key ? strlen(key) : 0);
+	char shown[KEY_SHOWN_BYTES];
+
+	if (!why)
+		return 0;
+	key_show(shown, key);
+	warn_post(run->warn, WARN_PARAM, "%s \"%s\" is lost: the key %s", what, shown, why);
+	return DPTRACK_USAGE;
+}
+
+/* Valid UTF-8 of at most cap bytes in the caller's storage. */
+static struct event_text clean(struct dptrack_run *run, const char *what, const char *value, char *to, size_t cap)
+{
+	bool cut;
+	size_t n = utf8_copy(to, cap, value ? value : "", value ? strlen(value) : 0, &cut);
+
+	if (cut)
+		warn_post(run->warn, WARN_CUT, "%s is longer than %zu bytes and was cut", what, cap - 1);
+	return (struct event_text){ to, n };
+}
+
+static int add_param(struct dptrack_run *run, const char *key, struct encode_param *p)
+{
+	int rc;
+
+	if (!run_usable(run))
+		return DPTRACK_FORKED;
+	rc = check_key(run, "param", key);
+	if (rc)
+		return rc;
+	p->key = (struct event_text){ key, strlen(key) };
+	return refuse(run, "param", key, records_param(run->records, p));
+}
+
+static int add_text_param(struct dptrack_run *run, const char *key, const char *value, bool segment)
+{
+	char text[LIMIT_value_bytes + 1];
+	struct encode_param p = { .type = EVENT_TYPE_TEXT, .segment = segment };
+
+	if (!run_usable(run))
+		return DPTRACK_FORKED;
+	p.text = clean(run, "the value of a param", value, text, sizeof(text));
+	return add_param(run, key, &p);
+}
+
+int dptrack_param(struct dptrack_run *run, const char *key, const char *value)
+{
+	return add_text_param(run, key, value, false);
+}
+
+int dptrack_segment_param(struct dptrack_run *run, const char *key, const char *value)
+{
+	return add_text_param(run, key, value, true);
+}
+
+int dptrack_param_f64(struct dptrack_run *run, const char *key, double value)
+{
+	return add_param(run, key, &(struct encode_param){ .type = EVENT_TYPE_F64, .value = value });
+}
+
+int dptrack_param_i64(struct dptrack_run *run, const char *key, int64_t value)
+{
+	return add_param(run, key, &(struct encode_param){ .type = EVENT_TYPE_I64, .integer = value });
+}
+
+int dptrack_param_bool(struct dptrack_run *run, const char *key, bool value)
+{
+	return add_param(run, key, &(struct encode_param){ .type = EVENT_TYPE_BOOL, .integer = value });
+}
+
+static int add_pair(struct dptrack_run *run, enum record_pair kind, const char *key, const char *value)
+{
+	const char *what = kind == RECORD_TAG ? "tag" : "environment entry";
+	char text[LIMIT_value_bytes + 1];
+	int rc;
+
+	if (!run_usable(run))
+		return DPTRACK_FORKED;
+	rc = check_key(run, what, key);
+	if (rc)
+		return rc;
+	return refuse(run, what, key,
+		      records_pair(run->records, kind, (struct event_text){ key, strlen(key) },
+				   clean(run, "the value of a tag", value, text, sizeof(text))));
+}
+
+int dptrack_tag(struct dptrack_run *run, const char *key, const char *value)
+{
+	return add_pair(run, RECORD_TAG, key, value);
+}
+
+int dptrack_environment(struct dptrack_run *run, const char *key, const char *value)
+{
+	return add_pair(run, RECORD_ENV, key, value);
+}
+
+int dptrack_note(struct dptrack_run *run, const char *markdown)
+{
+	char *text;
+	int rc;
+
+	if (!run_usable(run))
+		return DPTRACK_FORKED;
+	text = malloc(LIMIT_note_bytes + 1);
+	if (!text)
+		return DPTRACK_NOMEM;
+	rc = records_note(run->records, clean(run, "the note", markdown, text, LIMIT_note_bytes + 1));
+	free(text);
+	return refuse(run, "note", "", rc);
+}
+
+int dptrack_set_status(struct dptrack_run *run, enum dptrack_status status, const char *reason)
+{
+	char text[LIMIT_reason_bytes + 1];
+
+	if (!run_usable(run))
+		return DPTRACK_FORKED;
+	if ((unsigned)status > DPTRACK_SCHEDULED)
+		return DPTRACK_USAGE;
+	return refuse(run, "status", "",
+		      records_status(run->records, (enum event_status)status,
+				     clean(run, "the reason of a status", reason, text, sizeof(text))));
+}

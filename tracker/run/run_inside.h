@@ -1,0 +1,46 @@
+/* run_inside.h: what run.c, run_points.c and run_facts.c share. Private to them. */
+#ifndef DPT_RUN_RUN_INSIDE_H
+#define DPT_RUN_RUN_INSIDE_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "tracker/base/arena.h"
+#include "tracker/dptrack.h"
+#include "tracker/run/folder.h"
+#include "tracker/run/journal.h"
+#include "tracker/run/keys.h"
+#include "tracker/run/lanes.h"
+#include "tracker/run/names.h"
+#include "tracker/run/records.h"
+#include "tracker/run/warn.h"
+#include "tracker/sink/uplink.h"
+
+struct dptrack_run {
+	/* 1 in the process that opened the run; the page reads as 0 in a child of fork(). */
+	_Atomic(int) *here;
+	struct arena *arena;
+	struct folder folder;
+	char id[NAMES_ID_BYTES];
+	int rank;   /* EVENT_RANK_LAUNCHER for the launcher */
+	int series; /* rank of the series that dptrack_log writes */
+	int segment;
+	double close_wait_s;
+	struct keys *keys;
+	struct lanes *lanes;
+	struct records *records;
+	struct warn *warn;
+	struct journal *journal;
+	struct uplink *uplink;
+	struct writer *writer;
+	_Atomic(uint64_t) dropped;
+};
+
+/* False in a child of fork(), and for NULL. */
+static inline bool run_usable(const struct dptrack_run *run)
+{
+	return run && atomic_load_explicit(run->here, memory_order_relaxed);
+}
+
+#endif

@@ -1,0 +1,238 @@
+/* rendezvous.c: rank 0 listens, hears from every other rank, then answers all of them. A rank that ends while it waits is
+ * seen by its socket. */
+#include "trainer/comm/rendezvous.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/time.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "tracker/base/clock.h"
+
+#define MAGIC 0x64707432u
+#define RETRY_S 0.01
+#define HELLO_WAIT_S 5 /* a process that connects says its rank at once */
+
+struct hello {
+	uint32_t magic;
+	int32_t rank, world;
+};
+
+struct host {
+	const struct rendezvous_opts *o;
+	int listener;
+	int *peer;	    /* by rank; -1: has not come */
+	struct pollfd *poll; /* the listener, then the peers */
+	double until_s;
+};
+
+static socklen_t address_of(const char *job, struct sockaddr_un *ret)
+{
+	size_t n;
+
+	*ret = (struct sockaddr_un){ .sun_family = AF_UNIX };
+	n = (size_t)snprintf(ret->sun_path + 1, sizeof(ret->sun_path) - 1, "dptrain-%s", job);
+	n = n < sizeof(ret->sun_path) - 1 ? n : sizeof(ret->sun_path) - 2;
+	return (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + n);
+}
+
+/* Names of abstract sockets are everybody's: only processes of the same user are the job's. */
+static bool is_own_user(int fd)
+{
+	struct ucred c;
+	socklen_t n = sizeof(c);
+
+	return !getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &c, &n) && c.uid == geteuid();
+}
+
+/* ---- the answer: an error, or descriptors ---- */
+
+union control {
+	struct cmsghdr head;
+	char bytes[CMSG_SPACE(RENDEZVOUS_FDS_MAX * sizeof(int))];
+};
+
+static void answer(int to, const struct err *e, const int *fd, int n)
+{
+	union control c = { .bytes = { 0 } };
+	struct iovec v = { (void *)(uintptr_t)e, sizeof(*e) };
+	struct msghdr m = { .msg_iov = &v, .msg_iovlen = 1 };
+
+	if (!e->code) {
+		m.msg_control = &c;
+		m.msg_controllen = CMSG_SPACE((size_t)n * sizeof(int));
+		c.head = (struct cmsghdr){ CMSG_LEN((size_t)n * sizeof(int)), SOL_SOCKET, SCM_RIGHTS };
+		memcpy(CMSG_DATA(&c.head), fd, (size_t)n * sizeof(int));
+	}
+	sendmsg(to, &m, MSG_NOSIGNAL);
+}
+
+static int hear(int from, int *fd, int n, struct err *err)
+{
+	union control c;
+	struct err e;
+	struct iovec v = { &e, sizeof(e) };
+	struct msghdr m = { .msg_iov = &v, .msg_iovlen = 1, .msg_control = &c, .msg_controllen = sizeof(c) };
+	ssize_t got = recvmsg(from, &m, MSG_CMSG_CLOEXEC);
+
+	if (got != (ssize_t)sizeof(e))
+		return err_set(err, ERR_PEER, "rank 0 ended while the ranks were starting");
+	if (e.code)
+		return err_set(err, e.code, "%.*s", (int)sizeof(e.text) - 1, e.text);
+	if (m.msg_flags & MSG_CTRUNC || m.msg_controllen < CMSG_SPACE((size_t)n * sizeof(int)))
+		return err_set(err, ERR_IO, "cannot take over rank 0's shared memory: too many open files");
+	memcpy(fd, CMSG_DATA(&c.head), (size_t)n * sizeof(int));
+	return 0;
+}
+
+/* ---- rank 0 ---- */
+
+static int listen_as(struct host *h, struct err *err)
+{
+	struct sockaddr_un a;
+	socklen_t n = address_of(h->o->job, &a);
+
+	h->listener = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+	if (h->listener < 0)
+		return err_set_errno(err, errno, "cannot make a socket for the other ranks");
+	if (!bind(h->listener, (const struct sockaddr *)&a, n) && !listen(h->listener, h->o->world))
+		return 0;
+	if (errno == EADDRINUSE)
+		return err_set(err, ERR_EXISTS, "two processes claim rank 0 of the job");
+	return err_set_errno(err, errno, "cannot wait for the other ranks");
+}
+
+/* A process that says nothing sensible is none of the job's. */
+static int welcome(struct host *h, struct err *err)
+{
+	const struct timeval limit = { .tv_sec = HELLO_WAIT_S };
+	struct hello hello;
+	int fd = accept4(h->listener, NULL, NULL, SOCK_CLOEXEC);
+
+	if (fd < 0)
+		return errno == EMFILE || errno == ENFILE ? err_set_errno(err, errno, "cannot hear the other ranks") : 0;
+	setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof(limit));
+	if (!is_own_user(fd) || recv(fd, &hello, sizeof(hello), 0) != (ssize_t)sizeof(hello) || hello.magic != MAGIC ||
+	    hello.world != h->o->world || hello.rank < 0 || hello.rank >= h->o->world) {
+		close(fd);
+		return 0;
+	}
+	if (hello.rank == 0 || h->peer[hello.rank] >= 0) {
+		err_set(err, ERR_EXISTS, "two processes claim rank %d of the job", hello.rank);
+		answer(fd, err, NULL, 0);
+		close(fd);
+		return err->code;
+	}
+	h->peer[hello.rank] = fd;
+	return 0;
+}
+
+static int first_missing(const struct host *h)
+{
+	int r = 1;
+
+	while (r < h->o->world && h->peer[r] >= 0)
+		r++;
+	return r;
+}
+
+static int gather(struct host *h, struct err *err)
+{
+	int rc = 0;
+
+	while (!rc && first_missing(h) < h->o->world) {
+		double left_s = h->until_s - clock_mono_s();
+
+		if (left_s <= 0)
+			return err_set(err, ERR_PEER, "rank %d of %d did not start within %.0f s", first_missing(h),
+				       h->o->world, h->o->wait_s);
+		h->poll[0] = (struct pollfd){ .fd = h->listener, .events = POLLIN };
+		for (int r = 1; r < h->o->world; r++)
+			h->poll[r] = (struct pollfd){ .fd = h->peer[r], .events = POLLIN };
+		if (poll(h->poll, (nfds_t)h->o->world, (int)(left_s * 1000) + 1) < 0)
+			continue;
+		for (int r = 1; !rc && r < h->o->world; r++)
+			if (h->poll[r].revents) /* it has nothing more to say */
+				rc = err_set(err, ERR_PEER, "rank %d ended while the ranks were starting", r);
+		if (!rc && h->poll[0].revents)
+			rc = welcome(h, err);
+	}
+	return rc;
+}
+
+static int be_host(const struct rendezvous_opts *o, const struct err *failure, const int *fd, int n, struct err *err)
+{
+	struct host h = { .o = o, .listener = -1, .until_s = clock_mono_s() + o->wait_s };
+	struct err verdict = ERR_INIT;
+	int rc;
+
+	h.peer = malloc((size_t)o->world * sizeof(*h.peer));
+	h.poll = calloc((size_t)o->world, sizeof(*h.poll));
+	for (int r = 0; h.peer && r < o->world; r++)
+		h.peer[r] = -1;
+	rc = h.peer && h.poll ? listen_as(&h, &verdict) : err_set(&verdict, ERR_NOMEM, "out of memory: start of the ranks");
+	if (!rc)
+		rc = gather(&h, &verdict);
+	if (failure && failure->code)
+		verdict = *failure;
+	for (int r = 1; h.peer && r < o->world; r++)
+		if (h.peer[r] >= 0) {
+			answer(h.peer[r], &verdict, fd, n);
+			close(h.peer[r]);
+		}
+	if (h.listener >= 0)
+		close(h.listener);
+	free(h.peer);
+	free(h.poll);
+	return verdict.code ? err_set(err, verdict.code, "%s", verdict.text) : 0;
+}
+
+/* ---- the others ---- */
+
+/* *ret: connected to rank 0, which may be later than this one. */
+static int find_host(const struct rendezvous_opts *o, int *ret, struct err *err)
+{
+	const struct hello hello = { MAGIC, o->rank, o->world };
+	double until_s = clock_mono_s() + o->wait_s;
+	struct sockaddr_un a;
+	socklen_t n = address_of(o->job, &a);
+
+	while (clock_mono_s() < until_s) {
+		int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+
+		if (fd < 0)
+			return err_set_errno(err, errno, "cannot make a socket to find rank 0");
+		if (!connect(fd, (const struct sockaddr *)&a, n) && is_own_user(fd) &&
+		    send(fd, &hello, sizeof(hello), MSG_NOSIGNAL) == (ssize_t)sizeof(hello)) {
+			*ret = fd;
+			return 0;
+		}
+		close(fd);
+		clock_sleep_s(RETRY_S);
+	}
+	return err_set(err, ERR_PEER, "rank 0 of %d did not start within %.0f s", o->world, o->wait_s);
+}
+
+static int be_guest(const struct rendezvous_opts *o, int *fd, int n, struct err *err)
+{
+	int host = -1, rc = find_host(o, &host, err);
+
+	if (rc)
+		return rc;
+	rc = hear(host, fd, n, err);
+	close(host);
+	return rc;
+}
+
+int rendezvous(const struct rendezvous_opts *o, const struct err *failure, int *fd, int n, struct err *err)
+{
+	return o->rank == 0 ? be_host(o, failure, fd, n, err) : be_guest(o, fd, n, err);
+}

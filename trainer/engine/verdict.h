@@ -1,0 +1,39 @@
+/* verdict.h: how a job ended, from how its ranks did: which of them is to blame, the exit code, the line that says why.
+ * Knows of no processes; prints nothing. */
+#ifndef DPT_ENGINE_VERDICT_H
+#define DPT_ENGINE_VERDICT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "tracker/base/err.h"
+
+#define VERDICT_REASON_BYTES 600
+
+struct rank_end {
+	int pid;
+	int status;		 /* as waitpid gives it */
+	double at_s;		 /* when it was noticed */
+	const struct err *words; /* its last ones; NULL: none */
+};
+
+struct job_end {
+	const struct rank_end *rank;
+	int n;
+	int stop_signal; /* that asked the job to end; 0: none did */
+	bool killed;	 /* ranks were killed, because another had failed or somebody insisted */
+	double failed_s; /* when the first rank failed; 0: none did */
+};
+
+struct verdict {
+	int code;    /* of the job: 0, 1, 2, 75, 130 */
+	int culprit; /* rank that is to blame; -1 */
+	char reason[VERDICT_REASON_BYTES]; /* "": the job did what it should */
+};
+
+/* Whether that rank's end is a failure; one that ends early because it was asked to is none. */
+bool verdict_failed(const struct job_end *j, int rank);
+
+struct verdict verdict_of(const struct job_end *j);
+
+#endif

@@ -1,0 +1,62 @@
+// Rank by step: a matrix of means from the buckets of each rank's series, and which rank the others wait for, when.
+import type { BucketColumns } from './types.ts';
+
+export interface RankSeries {
+	key: string;
+	rank: number;
+	columns: BucketColumns;
+}
+
+export interface Heat {
+	/** Of the rows, ascending. */
+	ranks: number[];
+	/** First and last x of each column. */
+	from: number[];
+	to: number[];
+	/** cells[row][column]; NaN where the rank has no point. */
+	cells: number[][];
+	/** The usual rank's value of each column: the median over the ranks, the lower of two in the middle. */
+	usual: number[];
+}
+
+function median(values: readonly number[]): number {
+	const sorted = values.filter(Number.isFinite).sort((a, b) => a - b);
+	return sorted.length ? sorted[(sorted.length - 1) >> 1]! : NaN;
+}
+
+/** Sums of the bucket means of the keys with +1, less those with -1: "step less comm_exposed" is a rank's own time. */
+export function heatOf(series: readonly RankSeries[], sign: Readonly<Record<string, number>>): Heat {
+	const spans = new Map<number, [number, number]>();
+	const rows = new Map<number, Map<number, number>>();
+	for (const s of series) {
+		const weight = sign[s.key];
+		if (weight === undefined || s.rank < 0) continue;
+		const row = rows.get(s.rank) ?? new Map<number, number>();
+		rows.set(s.rank, row);
+		s.columns.i.forEach((i, b) => {
+			const n = s.columns.count[b]! - s.columns.nonfinite[b]!;
+			if (n <= 0 || s.columns.sum[b] == null) return;
+			row.set(i, (row.get(i) ?? 0) + (weight * s.columns.sum[b]!) / n);
+			const span = spans.get(i) ?? [Infinity, -Infinity];
+			spans.set(i, [Math.min(span[0], s.columns.x_first[b] ?? Infinity), Math.max(span[1], s.columns.x_last[b] ?? -Infinity)]);
+		});
+	}
+	const ranks = [...rows.keys()].sort((a, b) => a - b);
+	const columns = [...spans.keys()].sort((a, b) => a - b);
+	const cells = ranks.map((r) => columns.map((i) => rows.get(r)!.get(i) ?? NaN));
+	return {
+		ranks, cells, from: columns.map((i) => spans.get(i)![0]), to: columns.map((i) => spans.get(i)![1]),
+		usual: columns.map((_, c) => median(cells.map((row) => row[c]!))),
+	};
+}
+
+/** The rank that is most often clearly (more than `margin`) above the usual one, and in what share of the columns; null for none. */
+export function mostOftenSlow(h: Heat, margin = 0.05): { rank: number; share: number } | null {
+	let best: { rank: number; share: number } | null = null;
+	h.ranks.forEach((rank, r) => {
+		const slow = h.cells[r]!.filter((v, c) => v > h.usual[c]! * (1 + margin)).length;
+		const share = h.usual.length ? slow / h.usual.length : 0;
+		if (share > (best?.share ?? 0)) best = { rank, share };
+	});
+	return best;
+}

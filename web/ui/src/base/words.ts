@@ -1,0 +1,25 @@
+// The words of a Markdown text without its marks, for one line of the table. Only the marks that people write are known;
+// what is not one of them stays as it is.
+
+const LINE_MARKS = /^\s*(?:>\s?|#{1,6}\s+|[-*+]\s+(?:\[[ xX]\]\s+)?|\d{1,9}[.)]\s+)*/;
+const NO_WORDS = /^\s*(?:(?:```|~~~).*|[-*_=](?:\s*[-*_=])*|\|?[\s:|-]+\|?)\s*$/;
+const INLINE: [RegExp, string][] = [
+	[/!?\[([^[\]]*)\]\([^()\s]*(?:\s+"[^"]*")?\)/g, '$1'],
+	[/(\*\*|~~)(?=\S)(.*?\S)\1/g, '$2'],
+	[/(?<![\w_])__(?=\S)(.*?\S)__(?![\w_])/g, '$1'],
+	[/\*(?=\S)([^*]*?[^\s*])\*/g, '$1'],
+	[/(?<![\w_])_(?=\S)([^_]*?[^\s_])_(?![\w_])/g, '$1'],
+	[/\\([!-/:-@[-`{-~])/g, '$1'],
+];
+
+function lineWords(line: string): string {
+	if (NO_WORDS.test(line)) return '';
+	const cells = line.trimStart().startsWith('|') ? line.replace(/\|/g, ' ') : line.replace(LINE_MARKS, '');
+	const plain = (t: string) => INLINE.reduce((u, [mark, words]) => u.replace(mark, words), t);
+	return cells.split(/`([^`]+)`/).map((t, i) => (i % 2 ? t : plain(t))).join('');
+}
+
+/** Meant for the beginning of a text: a few hundred characters. */
+export function plainText(text: string): string {
+	return text.split('\n').map(lineWords).join(' ').replace(/\s+/g, ' ').trim();
+}

@@ -1,0 +1,47 @@
+// A heat map on one canvas: rows of cells, coloured by how far they lie from a reference or between two ends. Rows beyond the
+// height share pixels; a shared pixel shows its furthest cell, so no slow rank can be lost.
+
+export interface HeatData {
+	cells: readonly (readonly number[])[];
+	/** -1 to 1 for a cell: 0 is the colour of the panel, 1 full warm, -1 full cold; NaN leaves it empty. */
+	shade(value: number, column: number): number;
+	warm: string;
+	cold: string;
+}
+
+/** Row and column of a place in a canvas of that size, null outside. */
+export function cellAt(d: { rows: number; columns: number; width: number; height: number }, x: number, y: number): [number, number] | null {
+	const [row, column] = [Math.floor((y / d.height) * d.rows), Math.floor((x / d.width) * d.columns)];
+	return row >= 0 && row < d.rows && column >= 0 && column < d.columns ? [row, column] : null;
+}
+
+function furthest(d: HeatData, first: number, last: number, column: number): number {
+	let far = NaN;
+	for (let r = first; r <= last; r++) {
+		const s = d.shade(d.cells[r]![column]!, column);
+		if (Number.isFinite(s) && !(Math.abs(far) >= Math.abs(s))) far = s;
+	}
+	return far;
+}
+
+export function drawHeat(canvas: HTMLCanvasElement, d: HeatData, width: number, height: number): void {
+	const scale = devicePixelRatio || 1;
+	canvas.width = Math.round(width * scale);
+	canvas.height = Math.round(height * scale);
+	const g = canvas.getContext('2d')!;
+	const rows = d.cells.length;
+	const columns = d.cells[0]?.length ?? 0;
+	const lines = Math.min(rows, canvas.height);
+	for (let line = 0; line < lines; line++) {
+		const [first, last] = [Math.floor((line * rows) / lines), Math.ceil(((line + 1) * rows) / lines) - 1];
+		const [top, bottom] = [Math.round((line * canvas.height) / lines), Math.round(((line + 1) * canvas.height) / lines)];
+		for (let c = 0; c < columns; c++) {
+			const s = furthest(d, first, last, c);
+			if (!Number.isFinite(s)) continue;
+			const [left, right] = [Math.round((c * canvas.width) / columns), Math.round(((c + 1) * canvas.width) / columns)];
+			g.globalAlpha = Math.min(1, Math.abs(s));
+			g.fillStyle = s > 0 ? d.warm : d.cold;
+			g.fillRect(left, top, right - left, bottom - top - (rows <= 64 && scale * height / rows > 4 ? 1 : 0));
+		}
+	}
+}

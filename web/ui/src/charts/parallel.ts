@@ -1,0 +1,236 @@
+// Parallel coordinates: an axis for each value, a line for each run. A range of an axis can be brushed; what lies outside a
+// brush stands back. Knows nothing of runs: places in, events out. drawn() says what is on the screen.
+import { Chart } from './chart.ts';
+import { blank, cut, disc, FONT, halo } from './ink.ts';
+
+export interface ParallelLine {
+	id: string;
+	name: string;
+	colour: string;
+	dash: number[];
+	/** The place on each axis from 0, the bottom, to 1; null where the run has no value. */
+	at: (number | null)[];
+	/** Behind the others, and paler. */
+	back: boolean;
+}
+
+export interface ParallelAxis {
+	title: string;
+	ticks: { at: number; text: string }[];
+	brush: [number, number] | null;
+}
+
+export interface ParallelData {
+	axes: ParallelAxis[];
+	/** The last is in front. */
+	lines: ParallelLine[];
+}
+
+export interface ParallelEvents {
+	onHover(id: string | null): void;
+	onOpen(id: string): void;
+	/** null: no brush on that axis. */
+	onBrush(axis: number, range: [number, number] | null): void;
+}
+
+const TOP = 34;
+const BOTTOM = 14;
+const LEFT = 40;
+const RIGHT = 74;
+const NEAR_PX = 16;
+const AXIS_PX = 12;
+const DRAG_PX = 4;
+
+interface Drag {
+	axis: number;
+	from: number;
+	to: number;
+}
+
+/** Whether a line passes through all brushes. */
+export function isBrushed(axes: readonly ParallelAxis[], l: ParallelLine): boolean {
+	return axes.every(({ brush }, i) => !brush || (l.at[i] != null && l.at[i]! >= brush[0] && l.at[i]! <= brush[1]));
+}
+
+export class ParallelChart extends Chart<ParallelData, ParallelEvents> {
+	private drag: Drag | null = null;
+
+	constructor(el: HTMLElement, ev: ParallelEvents) {
+		super(el, ev);
+		this.listen({ keydown: this.key, pointermove: this.move, pointerleave: this.leave, pointerdown: this.down, pointerup: this.up,
+			pointercancel: this.cancel, click: this.click });
+	}
+
+	/** Axes with their pixels, lines with those of their points. */
+	drawn(): { axes: { title: string; x: number; top: number; height: number; ticks: string[] }[]; lines: { id: string; ys: (number | null)[]; back: boolean }[] } | null {
+		const d = this.data;
+		return d && { axes: d.axes.map((a, i) => ({ title: a.title, x: this.x(i), top: TOP, height: this.height, ticks: a.ticks.map((t) => t.text) })),
+			lines: d.lines.map((l) => ({ id: l.id, ys: l.at.map((v) => (v === null ? null : this.y(v))), back: this.isBack(l) })) };
+	}
+
+	private get height(): number {
+		return Math.max(10, this.el.clientHeight - TOP - BOTTOM);
+	}
+
+	private x(axis: number): number {
+		const n = this.data!.axes.length - 1;
+		return LEFT + (n ? (axis / n) * Math.max(10, this.el.clientWidth - LEFT - RIGHT) : 0);
+	}
+
+	private y(at: number): number {
+		return TOP + (1 - at) * this.height;
+	}
+
+	private isBack(l: ParallelLine): boolean {
+		return l.back || !isBrushed(this.data!.axes, l);
+	}
+
+	/** A run without a value leaves a gap there; a value between two gaps is a dot. */
+	private trace(g: CanvasRenderingContext2D, l: ParallelLine, width: number): void {
+		g.strokeStyle = l.colour;
+		g.fillStyle = l.colour;
+		g.lineWidth = width;
+		g.setLineDash(l.dash);
+		g.beginPath();
+		l.at.forEach((v, i) => {
+			if (v === null) return;
+			if (i > 0 && l.at[i - 1] !== null) g.lineTo(this.x(i), this.y(v));
+			else g.moveTo(this.x(i), this.y(v));
+		});
+		g.stroke();
+		g.setLineDash([]);
+		l.at.forEach((v, i) => {
+			if (v === null || (l.at[i - 1] ?? null) !== null || (l.at[i + 1] ?? null) !== null) return;
+			disc(g, this.x(i), this.y(v), 2.5);
+		});
+	}
+
+	protected draw(): void {
+		const d = this.data;
+		if (!d || this.el.clientWidth < 60) return;
+		const g = blank(this.base, this.el.clientWidth, this.el.clientHeight);
+		g.globalAlpha = 0.16;
+		for (const l of d.lines) if (this.isBack(l)) this.trace(g, l, 1);
+		g.globalAlpha = d.lines.length > 60 ? 0.6 : 0.9;
+		for (const l of d.lines) if (!this.isBack(l)) this.trace(g, l, 1.4);
+		g.globalAlpha = 1;
+		d.axes.forEach((a, i) => this.drawAxis(g, a, i));
+		this.drawOver();
+	}
+
+	private drawAxis(g: CanvasRenderingContext2D, a: ParallelAxis, i: number): void {
+		const x = this.x(i);
+		const room = (this.x(1) - this.x(0) || 120) - 12;
+		g.fillStyle = this.theme.dim;
+		g.fillRect(Math.round(x), TOP, 1, this.height);
+		if (a.brush) this.drawBrush(g, i, this.y(a.brush[1]), this.y(a.brush[0]));
+		for (const t of a.ticks) halo(g, this.theme, cut(g, t.text, i === this.data!.axes.length - 1 ? RIGHT - 10 : room), { x: x + 6, y: this.y(t.at), colour: this.theme.dim });
+		g.font = 'bold ' + FONT;
+		const title = cut(g, a.title, room);
+		g.fillStyle = this.theme.text;
+		g.fillText(title, Math.max(2, Math.min(x - g.measureText(title).width / 2, this.el.clientWidth - g.measureText(title).width - 2)), TOP - 18);
+		g.font = FONT;
+	}
+
+	private drawBrush(g: CanvasRenderingContext2D, axis: number, top: number, bottom: number): void {
+		g.globalAlpha = 0.3;
+		g.fillStyle = this.theme.accent;
+		g.fillRect(this.x(axis) - 5, top, 11, bottom - top);
+		g.globalAlpha = 1;
+	}
+
+	protected drawOver(): void {
+		const d = this.data;
+		if (!d || this.el.clientWidth < 60) return;
+		const g = blank(this.over, this.el.clientWidth, this.el.clientHeight);
+		const line = this.front(d.lines, '0.45');
+		if (this.drag) this.drawBrush(g, this.drag.axis, Math.min(this.drag.from, this.drag.to), Math.max(this.drag.from, this.drag.to));
+		if (!line) return;
+		this.trace(g, line, 3);
+		const end = line.at[line.at.length - 1];
+		g.font = 'bold ' + FONT;
+		const x = Math.max(2, this.el.clientWidth - g.measureText(line.name).width - 6);
+		halo(g, this.theme, line.name, { x, y: end == null ? TOP : Math.max(TOP - 4, this.y(end) - 12), colour: line.colour });
+		g.font = FONT;
+	}
+
+	private axisAt(px: number): number | null {
+		const i = this.data!.axes.findIndex((_, k) => Math.abs(this.x(k) - px) <= AXIS_PX);
+		return i < 0 ? null : i;
+	}
+
+	private closest(px: number, py: number): string | null {
+		const d = this.data!;
+		const next = d.axes.findIndex((_, k) => this.x(k) >= px);
+		const right = next < 0 ? d.axes.length - 1 : Math.max(1, next);
+		const [a, b] = [this.x(right - 1), this.x(right)];
+		let best: string | null = null;
+		let dist = NEAR_PX;
+		for (const l of d.lines) {
+			const [u, v] = [l.at[right - 1], l.at[right]];
+			if (this.isBack(l) || u == null || v == null) continue;
+			const share = Math.min(1, Math.max(0, (px - a) / (b - a)));
+			const away = Math.abs(py - this.y(u + (v - u) * share));
+			if (away <= dist) {
+				dist = away;
+				best = l.id;
+			}
+		}
+		return best;
+	}
+
+	private readonly move = (e: PointerEvent): void => {
+		if (!this.data) return;
+		const [px, py] = this.placeOf(e);
+		if (this.drag) {
+			this.drag.to = Math.min(TOP + this.height, Math.max(TOP, py));
+			return this.drawOver();
+		}
+		const on = this.axisAt(px) !== null;
+		this.el.style.cursor = on ? 'ns-resize' : 'pointer';
+		this.hover(this.closest(px, py));
+	};
+
+	private readonly leave = (): void => {
+		if (!this.drag) this.hover(null);
+	};
+
+	private readonly down = (e: PointerEvent): void => {
+		const [px, py] = this.placeOf(e);
+		const axis = this.data && e.button === 0 ? this.axisAt(px) : null;
+		if (axis === null) return;
+		this.drag = { axis, from: py, to: py };
+		this.el.setPointerCapture(e.pointerId);
+	};
+
+	private readonly up = (): void => {
+		const drag = this.drag;
+		if (!drag) return;
+		this.cancel();
+		this.hover(null); // a click follows, and opens what is hovered
+		const place = (py: number) => 1 - (py - TOP) / this.height;
+		const range: [number, number] = [place(Math.max(drag.from, drag.to)), place(Math.min(drag.from, drag.to))];
+		this.ev.onBrush(drag.axis, Math.abs(drag.to - drag.from) < DRAG_PX ? null : range);
+	};
+
+	private readonly cancel = (): void => {
+		this.drag = null;
+		this.drawOver();
+	};
+
+	private readonly click = (e: MouseEvent): void => {
+		const [px] = this.placeOf(e);
+		if (this.data && this.axisAt(px) === null && this.hoverId !== null) this.ev.onOpen(this.hoverId);
+	};
+
+	/** Up and down walk through the runs from the best on, Enter opens. */
+	private readonly key = (e: KeyboardEvent): void => {
+		const list = this.data?.lines.filter((l) => !this.isBack(l)).reverse() ?? [];
+		const at = list.findIndex((l) => l.id === this.lit);
+		if (e.key === 'ArrowDown') this.hover(list[Math.min(list.length - 1, at + 1)]?.id ?? null);
+		else if (e.key === 'ArrowUp') this.hover(list[Math.max(0, at - 1)]?.id ?? null);
+		else if (e.key === 'Enter' && at >= 0) this.ev.onOpen(list[at]!.id);
+		else return;
+		e.preventDefault();
+	};
+}

@@ -1,0 +1,47 @@
+// Where the ticks of an axis stand and what they say. Plain numbers and words, no canvas.
+
+const LOG_STEPS = [1, 2, 5];
+const TICKS_MAX = 50;
+
+/** Round values from lo to hi, evenly apart, about `most` of them; whole keeps to whole numbers. */
+export function evenTicks(lo: number, hi: number, most: number, whole = false): number[] {
+	const raw = (hi - lo) / Math.max(1, most);
+	if (!(raw > 0) || !Number.isFinite(raw)) return [];
+	const mag = 10 ** Math.floor(Math.log10(raw));
+	const step = Math.max(whole ? 1 : 0, mag * ((whole ? [1, 2, 5] : [1, 2, 2.5, 5]).find((m) => m * mag >= raw) ?? 10));
+	const out: number[] = [];
+	for (let k = Math.ceil(lo / step - 1e-9), v = k * step; v <= hi + step * 1e-9 && out.length < TICKS_MAX; v = ++k * step)
+		out.push(Number(v.toPrecision(12)) || 0);
+	return out;
+}
+
+/** Ticks of a log axis: powers of ten, with 2 and 5 between while they fit, or even steps within one decade. */
+export function logTicks(lo: number, hi: number, most: number): number[] {
+	const decades = Math.log10(hi) - Math.log10(lo);
+	if (decades < 0.9) return evenTicks(lo, hi, most);
+	const steps = decades * 3 <= most ? LOG_STEPS : [1];
+	const jump = Math.max(1, Math.ceil(decades / Math.max(1, most)));
+	const out: number[] = [];
+	for (let e = Math.floor(Math.log10(lo)); e <= Math.log10(hi); e += jump)
+		for (const s of steps) if (s * 10 ** e >= lo && s * 10 ** e <= hi) out.push(Number((s * 10 ** e).toPrecision(12)));
+	return out;
+}
+
+/** Digits behind the point of a number as it is written. */
+function digitsAfter(v: number): number {
+	return (String(v).split('.')[1] ?? '').length;
+}
+
+/**
+ * What the ticks of a value axis say: one number of decimals for all of them; values that would read the same are told by
+ * what they lie above the lowest. Values that need exponents, and those of a log axis over decades, are left to format.
+ */
+export function tickTexts(ticks: readonly number[], log: boolean, format: (v: number) => string): string[] {
+	const step = ticks.length > 1 ? ticks[1]! - ticks[0]! : 1;
+	const decade = log && Math.max(...ticks) < 10 * Math.min(...ticks);
+	const own = log ? !decade : step < 1e-6;
+	const digits = Math.max(0, ...ticks.map(digitsAfter));
+	const out = ticks.map((v) => (own || Math.abs(v) >= 1e6 ? format(v) : v.toFixed(Math.min(20, digits)).replace('-', '−')));
+	if (new Set(out).size === ticks.length) return out;
+	return ticks.map((v) => (v === ticks[0] ? format(v) : '+' + format(v - ticks[0]!)));
+}

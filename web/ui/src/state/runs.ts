@@ -1,0 +1,123 @@
+// The runs of an experiment and what follows from them and the view: goal, order, columns of keys, which are drawn.
+import { computed, signal } from '@preact/signals';
+import { ApiError, type Session } from '../api.ts';
+import type { Experiment, Run, RunDetail } from '../base/types.ts';
+import { assignLooks } from '../base/colour.ts';
+import { defaultCurve, defaultGoal, directionOf, type Goal } from '../base/goal.ts';
+import { parentOf } from '../base/nest.ts';
+import { splitParams } from '../base/params.ts';
+import { orderRuns, partition } from '../base/rank.ts';
+import { isExpression, matchesWords } from '../base/url.ts';
+import { go, view } from './view.ts';
+
+const SHOWN_ALL = 16;
+const SHOWN_MANY = 10;
+
+export const runs = signal<Run[]>([]);
+export const experiments = signal<Experiment[] | null>(null);
+export const loading = signal(true);
+export const loadingMore = signal(false);
+/** There are more runs, older ones, than the page holds. */
+export const notHeld = signal(false);
+/** What went wrong, in words; null after the next success. */
+export const problem = signal<string | null>(null);
+/** The server does not answer: what is on the screen is what it said last. */
+export const away = signal(false);
+/** How this page stands with the server; null until it has said so. */
+export const session = signal<Session | null>(null);
+/** The server no longer takes the token that this page came with. */
+export const signedOut = signal(false);
+export const filterProblem = signal<string | null>(null);
+
+/** Puts a failed request into the words that it deserves. */
+export function report(e: unknown): void {
+	const status = e instanceof ApiError ? e.status : -1;
+	if (status === 401) signedOut.value = true;
+	else if (status === 0 || status >= 502) away.value = true;
+	else problem.value = e instanceof Error ? e.message : String(e);
+}
+
+export const experiment = computed(() => view.value.experiment ?? runs.value[0]?.experiment ?? null);
+
+export const metricKeys = computed(() => {
+	const set = new Set<string>();
+	for (const r of runs.value) for (const k in r.metrics) set.add(k);
+	return [...set].sort((a, b) => a.localeCompare(b, 'en', { numeric: true }));
+});
+
+export const paramKeys = computed(() => {
+	const set = new Set<string>();
+	for (const r of runs.value) for (const k in r.params) set.add(k);
+	return [...set].sort((a, b) => a.localeCompare(b, 'en', { numeric: true }));
+});
+
+export const goal = computed<Goal | null>(() => {
+	const v = view.value;
+	if (v.goal !== null) return { key: v.goal, dir: v.dir ?? directionOf(v.goal) };
+	return defaultGoal(runs.value);
+});
+
+export const curve = computed(() => defaultCurve(metricKeys.value, goal.value?.key ?? null));
+export const split = computed(() => splitParams(runs.value));
+export const looks = computed(() => assignLooks(runs.value));
+
+export const rows = computed<Run[]>(() => {
+	const words = view.value.filter;
+	let list = runs.value;
+	if (words !== '' && !isExpression(words))
+		list = list.filter((r) => matchesWords(words, [r.name, r.status, r.notes, r.id.slice(0, 8),
+			...Object.entries(r.params).map(([k, v]) => k + '=' + v), ...Object.values(r.tags),
+			...r.alerts.map((a) => a.text)]));
+	return orderRuns(list, goal.value, view.value.sort, view.value.desc);
+});
+
+/** A run's name, or the beginning of its id where it is not here. */
+export function nameOf(id: string): string {
+	return runs.value.find((r) => r.id === id)?.name || id.slice(0, 8);
+}
+
+/** Whether any of the runs belongs to another that is here. */
+export const haveParents = computed(() => {
+	const ids = new Set(runs.value.map((r) => r.id));
+	return runs.value.some((r) => ids.has(parentOf(r) ?? ''));
+});
+
+/** Rows that fell out stand below this index when the order is by a metric. */
+export const fallenFrom = computed(() => partition(rows.value, view.value.sort));
+
+const chosen = computed<Set<string>>(() => {
+	const v = view.value.shown;
+	const list = rows.value;
+	if (v !== null) return new Set(list.filter((r) => v.some((p) => r.id.startsWith(p))).map((r) => r.id));
+	if (list.length <= SHOWN_ALL) return new Set(list.map((r) => r.id));
+	const set = new Set(list.slice(0, SHOWN_MANY).map((r) => r.id));
+	for (const r of list) if (r.status === 'running' && set.size < SHOWN_ALL) set.add(r.id);
+	return set;
+});
+
+/** Runs drawn in the charts, in the order of the table. */
+export const shown = computed(() => rows.value.filter((r) => chosen.value.has(r.id)));
+
+/** The run whose page is open. */
+export const opened = signal<RunDetail | null>(null);
+
+/** Runs that the charts draw now: those of the table, or the one of its own page. */
+export const drawn = computed<readonly Run[]>(() => {
+	if (view.value.page !== 'run') return shown.value;
+	const one = opened.value;
+	return one ? [runs.value.find((r) => r.id === one.id) ?? one] : [];
+});
+
+export function isShown(id: string): boolean {
+	return chosen.value.has(id);
+}
+
+export function toggleShown(id: string): void {
+	const set = new Set(chosen.value);
+	if (!set.delete(id)) set.add(id);
+	setShown(set);
+}
+
+export function setShown(set: Set<string> | null): void {
+	go({ shown: set === null ? null : [...set].map((id) => id.slice(0, 8)) });
+}

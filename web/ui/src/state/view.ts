@@ -1,0 +1,60 @@
+// The view: what the address says is on the screen, and what the pointer or the keyboard is on. Knows no runs.
+import { signal } from '@preact/signals';
+import { emptyView, linkedQuery, parseView, viewQuery, type View } from '../base/url.ts';
+
+const ADDRESS_MS = 120;
+
+export const view = signal<View>(parseView(linkedQuery(location.hash) ?? location.search));
+/** The run under the pointer or the keyboard, whose lines stand in front. */
+export const lit = signal<string | null>(null);
+/** Where a chart's pointer is: the metric and x in units of the chart. */
+export const cursor = signal<{ key: string; x: number } | null>(null);
+
+/** Changes the view; push makes a step of the browser's history, for changes of page. */
+export function go(patch: Partial<View>, push = false): void {
+	const next = { ...view.value, ...patch };
+	if (push) {
+		writeAddress();
+		history.pushState(null, '', location.pathname + viewQuery(next));
+	}
+	view.value = next;
+	if (Date.now() - wroteAt > ADDRESS_MS) writeAddress();
+	else if (!addressTimer) addressTimer = window.setTimeout(writeAddress, ADDRESS_MS);
+}
+
+let addressTimer = 0;
+let wroteAt = 0;
+
+/** A slider changes the view many times a second; browsers refuse that many changes of the address. */
+function writeAddress(): void {
+	clearTimeout(addressTimer);
+	addressTimer = 0;
+	wroteAt = Date.now();
+	const address = location.pathname + viewQuery(view.value);
+	if (address !== location.pathname + location.search) history.replaceState(null, '', address);
+}
+
+export function addressOf(patch: Partial<View>): string {
+	return location.pathname + (viewQuery({ ...view.value, ...patch }) || '?');
+}
+
+/** Back to the whole range; a spike that was looked at no longer sets the axis. */
+export function resetZoom(): void {
+	go({ zoom: null, full: false });
+}
+
+export function openRun(id: string): void {
+	lit.value = null;
+	cursor.value = null;
+	go({ page: 'run', run: id.slice(0, 12) }, true);
+}
+
+export function openExperiment(name: string): void {
+	go({ ...emptyView, experiment: name }, true);
+}
+
+addEventListener('popstate', () => {
+	clearTimeout(addressTimer);
+	addressTimer = 0;
+	view.value = parseView(linkedQuery(location.hash) ?? location.search);
+});
