@@ -8,8 +8,10 @@ AM_TESTS_ENVIRONMENT = ASAN_OPTIONS="$${ASAN_OPTIONS:-intercept_tls_get_addr=0}"
 	TSAN_OPTIONS="$${TSAN_OPTIONS:-die_after_fork=0}"; export TSAN_OPTIONS; \
 	srcdir='$(abs_top_srcdir)'; builddir='$(abs_top_builddir)'; export srcdir builddir;
 TEST_EXTENSIONS = .sh .py
-SH_LOG_COMPILER = $(SHELL)
-PY_LOG_COMPILER = python3
+limit_test = python3 '$(abs_top_srcdir)/tests/limit.py'
+LOG_COMPILER = $(limit_test)
+SH_LOG_COMPILER = $(limit_test) $(SHELL)
+PY_LOG_COMPILER = $(limit_test) python3
 
 dist_check_SCRIPTS =
 
@@ -47,7 +49,7 @@ check-web: web-programs
 	$(MAKE) $(AM_MAKEFLAGS) check-TESTS check_PROGRAMS= TESTS='$(web_tests)'
 web-programs: $(web_test_programs)
 .PHONY: check-web web-programs
-EXTRA_DIST += quickstart tests/setup.sh tests/options_off.sh tests/sanitizers.sh \
+EXTRA_DIST += quickstart tests/limit.py tests/setup.sh tests/options_off.sh tests/sanitizers.sh \
 	LICENSE README.md ARCHITECTURE.md CONTRIBUTING.md STYLE.md NEWS.md .clang-format .editorconfig
 
 # Not in EXTRA_DIST: make would take the file's name for the target and run every test before it makes a tarball.
