@@ -7,6 +7,7 @@ import io
 import os
 import shutil
 import signal
+import socket
 import subprocess
 import tempfile
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "api"))
@@ -61,6 +62,32 @@ def imported(folder):
     return into, want
 
 
+def deep(folder):
+    """A run far below the folder that is named is found as any other."""
+    source, into = os.path.join(folder, "deep"), os.path.join(folder, "deep-into")
+    inner = os.path.join(source, *("level%d" % n for n in range(60)))
+    shutil.copytree(os.path.join(folder, "foreign"), inner)
+    run("import", source, "--logdir", into, "--experiment", "deep")
+    run("import", os.path.join(folder, "foreign"), "--logdir", into + "-flat", "--experiment", "deep")
+    got, want = (sorted(p[1:] for p in points("--logdir", where, "--experiment", "deep")) for where in (into, into + "-flat"))
+    lib.check(got == want and len(want) > 7000, f"60 folders deep: {len(got)} points, of {len(want)}")
+
+
+def stopped_on_the_way(folder):
+    """Ctrl-C while a server takes its time leaves nothing behind."""
+    tmp = os.path.join(folder, "tmp")
+    os.mkdir(tmp)
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        command = [lib.PROGRAM, "import", os.path.join(folder, "foreign"), "--url", "http://127.0.0.1:%d" % silent.getsockname()[1]]
+        p = subprocess.Popen(command, env=dict(os.environ, TMPDIR=tmp), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        silent.settimeout(60)
+        peer, _ = silent.accept()
+        p.send_signal(signal.SIGINT)
+        lib.equal(p.wait(60), -signal.SIGINT, "an import that is stopped")
+        peer.close()
+    lib.equal(os.listdir(tmp), [], "left behind in TMPDIR")
+
+
 def exported(folder, into, want):
     out = os.path.join(folder, "out")
     run("export", "--events", out, "--experiment", "fashion", "--logdir", into)
@@ -104,6 +131,8 @@ def main():
     lib.bound(300)
     with tempfile.TemporaryDirectory(prefix="dptrack-test.") as folder:
         into, want = imported(folder)
+        deep(folder)
+        stopped_on_the_way(folder)
         exported(folder, into, want)
         synced(folder)
         refused(folder)

@@ -178,6 +178,11 @@ def misuse(folder):
     bad(["127.0.0.1:1"], "ls", "--url", "http://127.0.0.1:1", code=1)
     bad(["127.0.0.1:1", "running there"], "show", "quick", "--url", "http://127.0.0.1:1", code=1)
     bad(["--json and --csv"], "ls", "--json", "--csv", *place)
+    bad(["one of --csv, --json and --jsonl"], "export", "--json", "--jsonl", *place)
+    for choice in (("--key", "train/loss"), ("--rank", "0"), ("--segments", "all")):
+        bad([choice[0], "--series"], "export", *choice, *place)
+    for printed in ("--series", "--jsonl", "--json", "--csv"):
+        bad(["--events writes"], "export", "--events", folder + "/out", printed, *place)
     bad(["--metric nope"], "compare", "--experiment", "digits", "--metric", "nope", *place)
     bad(["cannot read", "none"], "import", folder + "/none", *place)
     bad(["holds no event files"], "import", lib.SOURCE + "/schema", *place)

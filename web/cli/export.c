@@ -96,6 +96,20 @@ static int export_files(struct source *s, const struct export *o, const struct f
 	return rc;
 }
 
+/* What was asked for in one breath and would be passed over. */
+static int check_flags(const struct export *o, const struct flag_list *words, struct err *err)
+{
+	if (words->count && !o->series && !o->events)
+		return err_set(err, ERR_USAGE, "export: runs are named with --series; the table takes --experiment and --filter");
+	if (!o->series && (o->key || o->rank || o->segments))
+		return err_set(err, ERR_USAGE, "export: --key, --rank and --segments choose points; say --series with them");
+	if (o->events && (o->series || o->jsonl || o->common.json || o->common.csv))
+		return err_set(err, ERR_USAGE, "export: --events writes every point to files; --series, --csv, --json and --jsonl print");
+	if (o->jsonl + o->common.json + o->common.csv > 1)
+		return err_set(err, ERR_USAGE, "export: one of --csv, --json and --jsonl");
+	return 0;
+}
+
 static int export_run(int argc, char **argv, struct err *err)
 {
 	struct export o = { 0 };
@@ -115,8 +129,8 @@ static int export_run(int argc, char **argv, struct err *err)
 	struct source *s = NULL;
 	int rc = cli_line_read(&line, argc, argv, err);
 
-	if (!rc && line.words.count && !o.series && !o.events)
-		rc = err_set(err, ERR_USAGE, "export: runs are named with --series; the table takes --experiment and --filter");
+	if (!rc)
+		rc = check_flags(&o, &line.words, err);
 	if (!rc)
 		rc = source_open(&s, &o.common.source, err);
 	if (!rc && o.events)

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -26,7 +27,7 @@
 struct import {
 	struct http *http; /* NULL: into a folder */
 	const char *from, *into, *experiment;
-	char spool[64];    /* folder of the file that is being sent */
+	int spool_fd;         /* with http: the journal that is being sent, a file without a name */
 	struct map *left_out; /* "plugin tag" → uint64_t */
 	uint64_t runs, files, scalars, ours, damaged, malformed, cut;
 	/* of the folder that is read now */
@@ -173,6 +174,12 @@ static int read_whole(const char *path, struct buf *to, struct err *err)
 	return buf_failed(to) ? err_set(err, ERR_NOMEM, "%s is too large to import in one piece", path) : 0;
 }
 
+static bool put(FILE *f, const struct buf *head, const struct buf *records)
+{
+	return fwrite(head->data, 1, head->len, f) != head->len || fwrite(records->data, 1, records->len, f) != records->len ||
+	       fflush(f);
+}
+
 static int write_journal(const char *path, const struct buf *head, const struct buf *records, struct err *err)
 {
 	char temporary[4200];
@@ -183,8 +190,7 @@ static int write_journal(const char *path, const struct buf *head, const struct 
 	f = fopen(temporary, "wbe");
 	if (!f)
 		return err_set_errno(err, errno, "cannot write %s", temporary);
-	failed = fwrite(head->data, 1, head->len, f) != head->len ||
-		 fwrite(records->data, 1, records->len, f) != records->len || fflush(f) || fsync(fileno(f));
+	failed = put(f, head, records) || fsync(fileno(f));
 	failed = fclose(f) || failed;
 	if (!failed && !rename(temporary, path))
 		return 0;
@@ -215,21 +221,44 @@ static int make_folders(char *path, struct err *err)
 	return 0;
 }
 
-/* Where the journal of a file is written: below the folder of runs, or beside nothing, on its way to a server. */
+/* Where the journal of a file is written below the folder of runs. */
 static int journal_path(const struct import *im, const struct import_run *run, const char *path, char *ret, size_t room,
 			struct err *err)
 {
 	const char *slash = strrchr(path, '/');
-	char experiment[300], name[300];
+	char experiment[256], name[240]; /* of folders: at most 255 characters, with the run's digits behind the name */
 
-	if (im->http) {
-		snprintf(ret, room, "%s/journal", im->spool);
-		return 0;
-	}
 	plain_name(experiment, sizeof(experiment), run->experiment);
 	plain_name(name, sizeof(name), run->name);
 	snprintf(ret, room, "%.2000s/%s/%s-%.8s/%.500s", im->into, experiment, name, run->id, slash ? slash + 1 : path);
 	return make_folders(ret, err);
+}
+
+static int keep(const struct import *im, const struct import_run *run, const char *path, const struct buf *head,
+		const struct buf *records, struct err *err)
+{
+	char to[4096];
+	int rc = journal_path(im, run, path, to, sizeof(to), err);
+
+	return rc ? rc : write_journal(to, head, records, err);
+}
+
+static int send(const struct import *im, const struct import_run *run, const struct buf *head, const struct buf *records,
+		struct err *err)
+{
+	char path[64];
+	struct journal_push push = { .http = im->http, .path = path, .run = run->id, .writer = run->writer, .patience_s = 60 };
+	uint64_t bytes;
+	bool failed;
+	FILE *f;
+
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", im->spool_fd);
+	f = fopen(path, "wbe");
+	failed = !f || put(f, head, records);
+	failed = (f && fclose(f)) || failed;
+	if (failed)
+		return err_set_errno(err, errno, "cannot keep the journal of %s in memory until it is sent", run->name);
+	return journal_push(&push, &bytes, err);
 }
 
 static int deliver(struct import *im, const struct import_run *run, const char *path, const struct buf *records,
@@ -245,22 +274,13 @@ static int deliver(struct import *im, const struct import_run *run, const char *
 				  .ordered = true,
 				  .first_step = c->restart_step,
 				  .first_epoch = c->restart_step };
-	char to[4096];
 	struct buf head;
-	uint64_t bytes;
-	int rc = journal_path(im, run, path, to, sizeof(to), err);
+	int rc;
 
 	buf_init(&head, LIMIT_record_bytes);
 	encode_header(&head, c->first_time, &h);
-	if (!rc)
-		rc = write_journal(to, &head, records, err);
+	rc = im->http ? send(im, run, &head, records, err) : keep(im, run, path, &head, records, err);
 	buf_done(&head);
-	if (rc || !im->http)
-		return rc;
-	rc = journal_push(&(struct journal_push){ .http = im->http, .path = to, .run = run->id, .writer = run->writer,
-						  .patience_s = 60 },
-			  &bytes, err);
-	unlink(to);
 	return rc;
 }
 
@@ -352,22 +372,20 @@ static int import_all(struct import *im, struct err *err)
 
 static int open_target(struct import *im, const char *url, struct err *err)
 {
-	const char *tmp = getenv("TMPDIR");
-
 	im->left_out = map_new(sizeof(uint64_t));
 	if (!im->left_out)
 		return err_set(err, ERR_NOMEM, "out of memory");
 	if (!url)
 		return 0;
-	snprintf(im->spool, sizeof(im->spool), "%.40s/dptrack-XXXXXX", tmp && *tmp ? tmp : "/tmp");
-	if (!mkdtemp(im->spool))
-		return err_set_errno(err, errno, "cannot make the folder %s", im->spool);
+	im->spool_fd = memfd_create("journal", MFD_CLOEXEC);
+	if (im->spool_fd < 0)
+		return err_set_errno(err, errno, "cannot make a file in memory");
 	return journals_server(&im->http, url, err);
 }
 
 static int import_run(int argc, char **argv, struct err *err)
 {
-	struct import im = { .into = "runs" };
+	struct import im = { .into = "runs", .spool_fd = -1 };
 	const char *url = NULL;
 	bool help = false;
 	const struct flag table[] = {
@@ -388,8 +406,8 @@ static int import_run(int argc, char **argv, struct err *err)
 		im.from = line.words.items[0];
 		rc = import_all(&im, err);
 	}
-	if (im.spool[0])
-		rmdir(im.spool);
+	if (im.spool_fd >= 0)
+		close(im.spool_fd);
 	map_free(im.left_out);
 	http_close(im.http);
 	cli_line_done(&line);

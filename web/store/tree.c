@@ -17,7 +17,6 @@
 #include "tracker/base/clock.h"
 #include "web/store/map.h"
 
-#define MAX_DEPTH 32
 #define WATCH_MASK (IN_CREATE | IN_MOVED_TO | IN_MODIFY | IN_CLOSE_WRITE | IN_ONLYDIR)
 
 /* A folder that is to be looked at. */
@@ -177,7 +176,7 @@ static void walk_add(struct tree *t, struct walk *w, const char *path, const str
 {
 	uint64_t id[2] = { (uint64_t)sb->st_dev, (uint64_t)sb->st_ino };
 
-	if (depth > MAX_DEPTH || map_get(w->seen, id, sizeof id) || !map_put(w->seen, id, sizeof id))
+	if (map_get(w->seen, id, sizeof id) || !map_put(w->seen, id, sizeof id))
 		return;
 	watch(t, path);
 	heap_push(w, (struct pending){ .time_ns = (int64_t)sb->st_mtim.tv_sec * 1000000000 + sb->st_mtim.tv_nsec, .path = path,
