@@ -8,6 +8,7 @@ libtrackbase_la_SOURCES = \
 	tracker/base/crc32c.c tracker/base/crc32c.h \
 	tracker/base/sha256.c tracker/base/sha256.h \
 	tracker/base/err.c tracker/base/err.h \
+	tracker/base/file_map.c tracker/base/file_map.h \
 	tracker/base/log.c tracker/base/log.h \
 	tracker/base/queue.c tracker/base/queue.h \
 	tracker/base/utf8.c tracker/base/utf8.h

@@ -9,6 +9,7 @@ import struct
 import subprocess
 import sys
 import tempfile
+import time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 DPTRAIN = os.path.join(os.path.abspath(os.environ.get("builddir", ".")), "dptrain")
@@ -150,6 +151,43 @@ def bad_uses(tmp):
     check(p.returncode == 2 and "holds no text" in p.stderr, "no text: %s" % p.stderr)
 
 
+def no_waiting(tmp):
+    """Pipes in the place of files are told at once."""
+    for names, flags in ((("train.tokens",), SMALL), (("train-images-idx3-ubyte", "train-labels-idx1-ubyte"), ["--model", "resnet20"])):
+        folder = os.path.join(tmp, "pipe-" + names[0])
+        os.makedirs(folder)
+        for name in names:
+            os.mkfifo(os.path.join(folder, name))
+        refused(tmp, "not a regular file", *flags, "--data-path", folder, "-b", "1")
+
+
+def open_files(pid):
+    for name in os.listdir("/proc/%d/fd" % pid):
+        try:
+            yield os.readlink("/proc/%d/fd/%s" % (pid, name))
+        except OSError:
+            pass  # closed meanwhile
+
+
+def killed(tmp):
+    """What was written of tokens goes with the process, where the filesystem has files without names."""
+    folder = os.path.join(tmp, "large")
+    os.makedirs(folder)
+    try:
+        os.close(os.open(folder, os.O_TMPFILE | os.O_WRONLY))
+    except OSError as e:
+        print("killed: not tested, no files without names here: %s" % e)
+        return
+    with open(os.path.join(folder, "a.txt"), "wb") as f:
+        f.truncate(1 << 30)
+    p = subprocess.Popen([DPTRAIN, "tokenize", "--data-path", "large", "--out", "killed"], cwd=tmp, stderr=subprocess.DEVNULL)
+    out, end = os.path.join(tmp, "killed"), time.monotonic() + 60
+    while time.monotonic() < end and not any(out in path for path in open_files(p.pid)):
+        time.sleep(0.01)
+    p.kill()
+    check(p.wait() < 0 and os.listdir(out) == [], "left by a process that was killed: %s" % os.listdir(out))
+
+
 def main():
     with tempfile.TemporaryDirectory(prefix="dptrain-tokens-") as tmp:
         as_bytes(tmp)
@@ -157,6 +195,8 @@ def main():
         on_texts(tmp)
         bad_files(tmp)
         bad_uses(tmp)
+        no_waiting(tmp)
+        killed(tmp)
     print("tokens: %s" % ("%d checks failed" % len(failures) if failures else "passed"))
     sys.exit(1 if failures else 0)
 

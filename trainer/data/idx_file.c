@@ -1,14 +1,9 @@
 /* idx_file.c: opening and checking one IDX file. */
 #include "trainer/data/idx_file.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include <zlib.h>
 
@@ -19,35 +14,12 @@
 
 struct source { /* a mapped file and, for gzip, the state of its decoder */
 	const char *path;
-	const uint8_t *bytes;
-	size_t n, at;
+	struct file_map file;
+	size_t at;
 	z_stream zs;
 	int64_t produced;
 	bool ended; /* the last gzip member is complete */
 };
-
-static int map_file(struct source *s, struct err *err)
-{
-	struct stat st;
-	void *map;
-	int fd = open(s->path, O_RDONLY | O_CLOEXEC), e;
-
-	if (fd < 0)
-		return err_set(err, ERR_USAGE, "%.300s: %s", s->path, strerror(errno));
-	if (fstat(fd, &st) || !S_ISREG(st.st_mode) || st.st_size == 0) {
-		close(fd);
-		return err_set(err, ERR_USAGE, "%.300s: is %s", s->path,
-			       S_ISREG(st.st_mode) ? "empty" : "not a regular file");
-	}
-	map = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
-	e = errno;
-	close(fd);
-	if (map == MAP_FAILED)
-		return err_set(err, ERR_USAGE, "%.300s: %s", s->path, strerror(e));
-	s->bytes = map;
-	s->n = (size_t)st.st_size;
-	return 0;
-}
 
 /* Reads the type and the dimensions; *ret_header is the header's length. n bytes are there. */
 static int parse_header(struct idx_file *f, const char *path, const uint8_t *h, size_t n, struct err *err)
@@ -78,11 +50,11 @@ static int parse_header(struct idx_file *f, const char *path, const uint8_t *h, 
 /* Refills the decoder's input; false at the end of the file. */
 static int feed(struct source *s)
 {
-	size_t left = s->n - s->at;
+	size_t left = s->file.n - s->at;
 
 	if (s->zs.avail_in)
 		return 1;
-	s->zs.next_in = (Bytef *)(s->bytes + s->at);
+	s->zs.next_in = (Bytef *)(s->file.bytes + s->at);
 	s->zs.avail_in = left > CHUNK_MAX ? CHUNK_MAX : (uInt)left;
 	s->at += s->zs.avail_in;
 	return s->zs.avail_in > 0;
@@ -96,8 +68,8 @@ static int next_member(struct source *s, struct err *err)
 
 	s->at -= s->zs.avail_in;
 	s->zs.avail_in = 0;
-	rest = s->bytes + s->at;
-	left = s->n - s->at;
+	rest = s->file.bytes + s->at;
+	left = s->file.n - s->at;
 	if (left >= 2 && rest[0] == 0x1f && rest[1] == 0x8b)
 		return inflateReset(&s->zs) == Z_OK ? 1 : err_set(err, ERR_USAGE, "%.300s: damaged gzip data", s->path);
 	for (size_t i = 0; i < left; i++)
@@ -143,13 +115,13 @@ static int inflate_body(struct idx_file *f, struct source *s, struct err *err)
 	size_t got;
 	int rc;
 
-	if (f->bytes / DEFLATE_RATIO_MAX > s->n)
+	if (f->bytes / DEFLATE_RATIO_MAX > s->file.n)
 		return err_set(err, ERR_USAGE, "%.300s: its header promises %zu bytes, more than %zu bytes of gzip can hold",
-			       s->path, f->bytes, s->n);
-	f->map = malloc(f->bytes ? f->bytes : 1);
-	if (!f->map)
+			       s->path, f->bytes, s->file.n);
+	f->memory = malloc(f->bytes ? f->bytes : 1);
+	if (!f->memory)
 		return err_set(err, ERR_NOMEM, "%.300s: no memory for %zu bytes", s->path, f->bytes);
-	rc = inflate_some(s, f->map, f->bytes, &got, err);
+	rc = inflate_some(s, f->memory, f->bytes, &got, err);
 	if (!rc && got < f->bytes)
 		rc = err_set(err, ERR_USAGE, "%.300s: its header promises %zu bytes, found are %zu", s->path, f->bytes, got);
 	if (!rc) /* also makes zlib compare the checksum at the end */
@@ -157,7 +129,7 @@ static int inflate_body(struct idx_file *f, struct source *s, struct err *err)
 	if (!rc && got)
 		rc = err_set(err, ERR_USAGE, "%.300s: holds more than the %zu bytes that its header promises", s->path,
 			     f->bytes);
-	f->data = f->map;
+	f->data = f->memory;
 	return rc;
 }
 
@@ -186,17 +158,17 @@ static int open_gzip(struct idx_file *f, struct source *s, struct err *err)
 static int open_plain(struct idx_file *f, struct source *s, struct err *err)
 {
 	size_t header;
-	int rc = parse_header(f, s->path, s->bytes, s->n, err);
+	int rc = parse_header(f, s->path, s->file.bytes, s->file.n, err);
 
 	if (rc)
 		return rc;
 	header = 4 + 4 * (size_t)f->ndim;
-	if (s->n - header != f->bytes)
+	if (s->file.n - header != f->bytes)
 		return err_set(err, ERR_USAGE, "%.300s: %s: its header promises %zu bytes, found are %zu", s->path,
-			       s->n - header < f->bytes ? "truncated" : "too long", f->bytes, s->n - header);
-	f->data = s->bytes + header;
-	f->map = (void *)s->bytes;
-	f->map_bytes = s->n;
+			       s->file.n - header < f->bytes ? "truncated" : "too long", f->bytes, s->file.n - header);
+	f->data = s->file.bytes + header;
+	f->file = s->file;
+	s->file = (struct file_map){ 0 };
 	return 0;
 }
 
@@ -204,16 +176,17 @@ int idx_file_open(struct idx_file *ret, const char *path, struct err *err)
 {
 	struct source s = { .path = path };
 	struct idx_file f = { .ndim = 0 };
-	int rc = map_file(&s, err);
+	int rc = file_map_open(&s.file, path, err);
 
+	if (!rc && !s.file.n)
+		rc = err_set(err, ERR_USAGE, "%.300s: is empty", path);
 	if (rc)
 		return rc;
-	if (s.n >= 2 && s.bytes[0] == 0x1f && s.bytes[1] == 0x8b)
+	if (s.file.n >= 2 && s.file.bytes[0] == 0x1f && s.file.bytes[1] == 0x8b)
 		rc = open_gzip(&f, &s, err);
 	else
 		rc = open_plain(&f, &s, err);
-	if (!f.map_bytes)
-		munmap((void *)s.bytes, s.n);
+	file_map_close(&s.file);
 	if (rc) {
 		idx_file_close(&f);
 		return rc;
@@ -224,9 +197,7 @@ int idx_file_open(struct idx_file *ret, const char *path, struct err *err)
 
 void idx_file_close(struct idx_file *f)
 {
-	if (f->map && f->map_bytes)
-		munmap(f->map, f->map_bytes);
-	else
-		free(f->map);
+	file_map_close(&f->file);
+	free(f->memory);
 	memset(f, 0, sizeof(*f));
 }

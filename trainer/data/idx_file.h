@@ -7,6 +7,7 @@
 #include <stdint.h>
 
 #include "tracker/base/err.h"
+#include "tracker/base/file_map.h"
 
 #define IDX_DIMS_MAX 4
 
@@ -15,8 +16,8 @@ struct idx_file {
 	int64_t dim[IDX_DIMS_MAX];
 	const uint8_t *data; /* the elements, product of dim bytes */
 	size_t bytes;
-	void *map;           /* what data lies in: the mapped file or, inflated, memory of malloc */
-	size_t map_bytes;    /* 0: of malloc */
+	struct file_map file; /* what data lies in, */
+	void *memory;         /* or, inflated, this of malloc */
 };
 
 /* ERR_USAGE with one line for whatever is wrong with the file. Nothing is allocated that the file cannot fill. */

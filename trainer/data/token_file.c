@@ -3,11 +3,10 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "tracker/base/crc32c.h"
@@ -34,36 +33,17 @@ static void put_le(unsigned char *p, int n, uint64_t v)
 		p[i] = (unsigned char)v;
 }
 
-static int map_file(struct token_file *f, const char *path, struct err *err)
-{
-	int fd = open(path, O_RDONLY | O_CLOEXEC);
-	struct stat st;
-	int rc = 0;
-
-	if (fd < 0)
-		return err_set(err, ERR_USAGE, "%.300s: %s", path, strerror(errno));
-	if (fstat(fd, &st))
-		rc = err_set_errno(err, errno, "%.300s", path);
-	else if (!S_ISREG(st.st_mode) || st.st_size < HEADER_BYTES)
-		rc = err_set(err, ERR_USAGE, "%.300s: no token file: shorter than its header of %d bytes", path,
-			     HEADER_BYTES);
-	if (!rc) {
-		f->map_bytes = (size_t)st.st_size;
-		f->map = mmap(NULL, f->map_bytes, PROT_READ, MAP_SHARED, fd, 0);
-		if (f->map == MAP_FAILED) {
-			f->map = NULL;
-			rc = err_set_errno(err, errno, "map %.300s", path);
-		}
-	}
-	close(fd);
-	return rc;
-}
-
 static int read_header(struct token_file *f, const char *path, struct err *err)
 {
-	const unsigned char *h = f->map;
-	uint64_t vocab = get_le(h + 16, 8), count = get_le(h + 24, 8), width = get_le(h + 12, 4);
+	const unsigned char *h = f->map.bytes;
+	uint64_t vocab, count, width;
 
+	if (f->map.n < HEADER_BYTES)
+		return err_set(err, ERR_USAGE, "%.300s: no token file: shorter than its header of %d bytes", path,
+			       HEADER_BYTES);
+	vocab = get_le(h + 16, 8);
+	count = get_le(h + 24, 8);
+	width = get_le(h + 12, 4);
 	if (memcmp(h, MAGIC, 8))
 		return err_set(err, ERR_USAGE, "%.300s: no token file: it does not begin with %s", path, MAGIC);
 	if (get_le(h + 8, 4) != VERSION)
@@ -72,10 +52,10 @@ static int read_header(struct token_file *f, const char *path, struct err *err)
 	if ((width != 2 && width != 4) || vocab < 1 || vocab > INT32_MAX || h[HEADER_BYTES - 1])
 		return err_set(err, ERR_USAGE, "%.300s: damaged header: tokens of %u bytes, vocabulary of %llu", path,
 			       (unsigned)width, (unsigned long long)vocab);
-	if (count > (f->map_bytes - HEADER_BYTES) / width)
+	if (count > (f->map.n - HEADER_BYTES) / width)
 		return err_set(err, ERR_USAGE,
 			       "%.300s: holds %zu bytes of tokens, its header promises %llu tokens of %u bytes", path,
-			       f->map_bytes - HEADER_BYTES, (unsigned long long)count, (unsigned)width);
+			       f->map.n - HEADER_BYTES, (unsigned long long)count, (unsigned)width);
 	f->width = (int)width;
 	f->vocab = (int64_t)vocab;
 	f->count = (int64_t)count;
@@ -86,8 +66,8 @@ static int read_header(struct token_file *f, const char *path, struct err *err)
 
 int token_file_open(struct token_file *ret, const char *path, struct err *err)
 {
-	struct token_file f = { .map = NULL };
-	int rc = map_file(&f, path, err);
+	struct token_file f = { .count = 0 };
+	int rc = file_map_open(&f.map, path, err);
 
 	if (!rc)
 		rc = read_header(&f, path, err);
@@ -101,9 +81,8 @@ int token_file_open(struct token_file *ret, const char *path, struct err *err)
 
 void token_file_close(struct token_file *f)
 {
-	if (f->map)
-		munmap(f->map, f->map_bytes);
-	*f = (struct token_file){ .map = NULL };
+	file_map_close(&f->map);
+	*f = (struct token_file){ .count = 0 };
 }
 
 void token_file_read(const struct token_file *f, int64_t first, int64_t n, int32_t *ret)
@@ -116,8 +95,8 @@ void token_file_read(const struct token_file *f, int64_t first, int64_t n, int32
 
 uint32_t token_file_sum(const struct token_file *f)
 {
-	const unsigned char *bytes = f->map;
-	size_t n = f->map_bytes, step = n / SAMPLES;
+	const unsigned char *bytes = f->map.bytes;
+	size_t n = f->map.n, step = n / SAMPLES;
 	uint32_t sum = crc32c(0, bytes, HEADER_BYTES);
 
 	if (step <= SAMPLE_BYTES)
@@ -130,6 +109,7 @@ uint32_t token_file_sum(const struct token_file *f)
 struct token_writer {
 	char path[4200], temporary[4240];
 	FILE *file; /* NULL: committed */
+	bool named; /* it is at temporary already; otherwise it is gone with the process until it is committed */
 	unsigned char header[HEADER_BYTES];
 	int width;
 	int64_t count, vocab;
@@ -138,6 +118,40 @@ struct token_writer {
 static int write_failed(const struct token_writer *w, struct err *err)
 {
 	return err_set_errno(err, errno, "write %.300s", w->path);
+}
+
+/* A file without a name in the folder of path, where its filesystem has such; NULL otherwise. */
+static FILE *open_unnamed(const char *path)
+{
+	char folder[4200];
+	char *slash;
+	FILE *f;
+	int fd;
+
+	snprintf(folder, sizeof(folder), "%s", path);
+	slash = strrchr(folder, '/');
+	if (slash)
+		slash[slash == folder] = '\0';
+	fd = open(slash ? folder : ".", O_TMPFILE | O_WRONLY | O_CLOEXEC, 0666);
+	f = fd < 0 ? NULL : fdopen(fd, "w");
+	if (fd >= 0 && !f)
+		close(fd);
+	return f;
+}
+
+/* Gives the file its temporary name; one of that name was left by a process that had our number. */
+static int give_name(struct token_writer *w, struct err *err)
+{
+	char at[64];
+
+	if (w->named)
+		return 0;
+	snprintf(at, sizeof(at), "/proc/self/fd/%d", fileno(w->file));
+	unlink(w->temporary);
+	if (linkat(AT_FDCWD, at, AT_FDCWD, w->temporary, AT_SYMLINK_FOLLOW))
+		return write_failed(w, err);
+	w->named = true;
+	return 0;
 }
 
 int token_writer_open(struct token_writer **ret, const struct token_writer_opts *o, struct err *err)
@@ -155,7 +169,10 @@ int token_writer_open(struct token_writer **ret, const struct token_writer_opts 
 	put_le(w->header + 12, 4, (uint64_t)w->width);
 	put_le(w->header + 16, 8, (uint64_t)o->vocab);
 	snprintf((char *)w->header + 32, TOKEN_FILE_NAME_BYTES, "%s", o->tokenizer);
-	w->file = fopen(w->temporary, "we");
+	w->file = open_unnamed(w->path);
+	w->named = !w->file;
+	if (!w->file)
+		w->file = fopen(w->temporary, "we");
 	if (!w->file || fwrite(w->header, 1, HEADER_BYTES, w->file) != HEADER_BYTES) {
 		int rc = write_failed(w, err);
 
@@ -196,12 +213,14 @@ int token_writer_commit(struct token_writer *w, struct err *err)
 	if (fseek(file, 0, SEEK_SET) || fwrite(w->header, 1, HEADER_BYTES, file) != HEADER_BYTES || fflush(file) ||
 	    fsync(fileno(file)))
 		rc = write_failed(w, err);
+	if (!rc)
+		rc = give_name(w, err);
 	w->file = NULL;
 	if (fclose(file) && !rc)
 		rc = write_failed(w, err);
 	if (!rc && rename(w->temporary, w->path))
 		rc = write_failed(w, err);
-	if (rc)
+	if (rc && w->named)
 		unlink(w->temporary);
 	return rc;
 }
@@ -212,7 +231,8 @@ void token_writer_close(struct token_writer *w)
 		return;
 	if (w->file) {
 		fclose(w->file);
-		unlink(w->temporary);
+		if (w->named)
+			unlink(w->temporary);
 	}
 	free(w);
 }

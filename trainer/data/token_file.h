@@ -9,6 +9,7 @@
 #include <stdint.h>
 
 #include "tracker/base/err.h"
+#include "tracker/base/file_map.h"
 
 #define TOKEN_FILE_SUFFIX ".tokens"
 #define TOKEN_FILE_NAME_BYTES 96
@@ -18,8 +19,7 @@ struct token_file {
 	int width;
 	char tokenizer[TOKEN_FILE_NAME_BYTES];
 	const unsigned char *tokens;
-	void *map;
-	size_t map_bytes;
+	struct file_map map;
 };
 
 /* ERR_USAGE, in one line, for a file that is missing, shorter than it says, or something else. */
@@ -35,7 +35,7 @@ uint32_t token_file_sum(const struct token_file *f);
 struct token_writer;
 
 struct token_writer_opts {
-	const char *path; /* written under another name beside it and renamed by token_writer_commit */
+	const char *path; /* written beside it, where that can be without a name, and put there by token_writer_commit */
 	const char *tokenizer;
 	int64_t vocab;
 };

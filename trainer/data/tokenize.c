@@ -3,14 +3,13 @@
 
 #include <dirent.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "tracker/base/file_map.h"
 #include "trainer/data/token_file.h"
 
 #define PATH_BYTES 4200
@@ -128,31 +127,20 @@ static size_t cut_at(const struct job *j, const char *text, size_t n)
 
 static int add_text(struct job *j, int i, struct err *err)
 {
-	const char *name = j->o->texts->name[i];
-	int fd = open(name, O_RDONLY | O_CLOEXEC), rc;
-	struct stat st;
-	size_t n, cut;
-	char *text;
+	struct file_map text = { 0 };
+	int rc = file_map_open(&text, j->o->texts->name[i], err);
+	const char *bytes = (const char *)text.bytes;
+	size_t cut;
 
-	if (fd < 0 || fstat(fd, &st)) {
-		rc = err_set(err, ERR_USAGE, "%.300s: %s", name, strerror(errno));
-		if (fd >= 0)
-			close(fd);
+	if (rc)
 		return rc;
-	}
-	n = (size_t)st.st_size;
-	text = n ? mmap(NULL, n, PROT_READ, MAP_PRIVATE, fd, 0) : NULL;
-	close(fd);
-	if (text == MAP_FAILED)
-		return err_set_errno(err, errno, "read %.300s", name);
-	cut = n ? cut_at(j, text, n) : 0;
+	cut = text.n ? cut_at(j, bytes, text.n) : 0;
 	if (j->o->texts->has_val && texts_in_val(j->o->texts, i))
 		cut = 0;
-	rc = add_part(j, SPLIT_TRAIN, text, cut, err);
-	if (!rc)
-		rc = add_part(j, SPLIT_VAL, text + cut, n - cut, err);
-	if (n)
-		munmap(text, n);
+	rc = add_part(j, SPLIT_TRAIN, bytes, cut, err);
+	if (!rc && text.n)
+		rc = add_part(j, SPLIT_VAL, bytes + cut, text.n - cut, err);
+	file_map_close(&text);
 	return rc;
 }
 

@@ -108,7 +108,7 @@ int tokens_open(struct dataset **ret, const char *folder, const char *shown, int
 	d->base.vocab = d->file[SPLIT_TRAIN].vocab;
 	snprintf(d->base.tokenizer, sizeof(d->base.tokenizer), "%.70s", d->file[SPLIT_TRAIN].tokenizer);
 	snprintf(d->base.hash, sizeof(d->base.hash), "tokens-%08x-%08x", token_file_sum(&d->file[SPLIT_TRAIN]),
-		 d->file[SPLIT_VAL].map ? token_file_sum(&d->file[SPLIT_VAL]) : 0);
+		 d->file[SPLIT_VAL].map.bytes ? token_file_sum(&d->file[SPLIT_VAL]) : 0);
 	*ret = &d->base;
 	return 0;
 }

@@ -7,13 +7,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <jansson.h>
 
 #include "tracker/base/crc32c.h"
+#include "tracker/base/file_map.h"
 #include "trainer/weights/state.h"
 
 #define STATE "state.json"
@@ -287,29 +287,16 @@ const char *checkpoint_config(const struct checkpoint *c, const char *name)
 
 static int verify_sum(const char *path, const struct st_sum *want, struct err *err)
 {
-	struct stat st;
-	int fd = open(path, O_RDONLY | O_CLOEXEC);
-	uint32_t crc = 0;
-	void *map;
+	struct file_map file = { 0 };
+	int rc = file_map_open(&file, path, err);
 
-	if (fd < 0 || fstat(fd, &st)) {
-		if (fd >= 0)
-			close(fd);
-		return err_set(err, ERR_USAGE, "%.300s: %s", path, strerror(errno));
-	}
-	if ((uint64_t)st.st_size != want->bytes) {
-		close(fd);
-		return err_set(err, ERR_USAGE, "%.300s: is damaged: %lld bytes of %llu", path, (long long)st.st_size,
-			       (unsigned long long)want->bytes);
-	}
-	map = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
-	close(fd);
-	if (map == MAP_FAILED)
-		return err_set(err, ERR_USAGE, "%.300s: %s", path, strerror(errno));
-	crc = crc32c(0, map, (size_t)st.st_size);
-	munmap(map, (size_t)st.st_size);
-	return crc == want->crc32c ? 0 :
-				     err_set(err, ERR_USAGE, "%.300s: is damaged: its checksum is wrong", path);
+	if (!rc && file.n != want->bytes)
+		rc = err_set(err, ERR_USAGE, "%.300s: is damaged: %zu bytes of %llu", path, file.n,
+			     (unsigned long long)want->bytes);
+	if (!rc && crc32c(0, file.bytes, file.n) != want->crc32c)
+		rc = err_set(err, ERR_USAGE, "%.300s: is damaged: its checksum is wrong", path);
+	file_map_close(&file);
+	return rc;
 }
 
 /* The path of one of the two files, and what to do with it. */

@@ -1,22 +1,19 @@
 /* safetensors.c: reading: the header is data from anywhere, so each claim is checked against the file. */
 #include "trainer/weights/safetensors.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include <jansson.h>
+
+#include "tracker/base/file_map.h"
 
 struct safetensors {
 	char *path;
 	const uint8_t *bytes;
 	size_t n_bytes;
-	bool mapped;
+	struct file_map file; /* what bytes lie in when they were mapped here */
 	json_t *root;               /* owns names and metadata */
 	struct st_tensor *tensors;  /* by position in the file */
 	struct st_tensor **by_name;
@@ -254,26 +251,17 @@ int safetensors_open_memory(struct safetensors **ret, const char *name, const vo
 
 int safetensors_open(struct safetensors **ret, const char *path, struct err *err)
 {
-	struct stat st;
-	void *map = NULL;
-	int fd = open(path, O_RDONLY | O_CLOEXEC), rc;
+	struct file_map file = { 0 };
+	int rc = file_map_open(&file, path, err);
 
-	if (fd < 0)
-		return err_set(err, ERR_USAGE, "%.300s: %s", path, strerror(errno));
-	if (fstat(fd, &st) || !S_ISREG(st.st_mode) || st.st_size == 0) {
-		close(fd);
-		return err_set(err, ERR_USAGE, "%.300s: is %s", path, S_ISREG(st.st_mode) ? "empty" : "not a regular file");
-	}
-	map = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
-	rc = map == MAP_FAILED ? err_set(err, ERR_USAGE, "%.300s: %s", path, strerror(errno)) : 0;
-	close(fd);
+	if (!rc && !file.n)
+		rc = err_set(err, ERR_USAGE, "%.300s: is empty", path);
+	if (!rc)
+		rc = safetensors_open_memory(ret, path, file.bytes, file.n, err);
 	if (rc)
-		return rc;
-	rc = safetensors_open_memory(ret, path, map, (size_t)st.st_size, err);
-	if (rc)
-		munmap(map, (size_t)st.st_size);
+		file_map_close(&file);
 	else
-		(*ret)->mapped = true;
+		(*ret)->file = file;
 	return rc;
 }
 
@@ -281,8 +269,7 @@ void safetensors_close(struct safetensors *s)
 {
 	if (!s)
 		return;
-	if (s->mapped)
-		munmap((void *)s->bytes, s->n_bytes);
+	file_map_close(&s->file);
 	json_decref(s->root);
 	free(s->tensors);
 	free(s->by_name);
