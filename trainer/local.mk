@@ -20,4 +20,8 @@ include trainer/weights/local.mk
 include trainer/comm/local.mk
 include trainer/strategies/local.mk
 include trainer/backends/local.mk
-include trainer/engine/local.mk
+include trainer/launch/local.mk
+include trainer/program/local.mk
+include trainer/state/local.mk
+include trainer/run/local.mk
+include trainer/tools/local.mk

@@ -7,11 +7,11 @@
 #include <string.h>
 
 #include "tracker/base/log.h"
-#include "trainer/engine/engine.h"
-#include "trainer/engine/initial.h"
-#include "trainer/engine/launch.h"
-#include "trainer/engine/place.h"
-#include "trainer/engine/report.h"
+#include "trainer/launch/launch.h"
+#include "trainer/launch/place.h"
+#include "trainer/run/engine.h"
+#include "trainer/run/report.h"
+#include "trainer/state/initial.h"
 
 #define TEXT_MAX ((size_t)1 << 30)
 

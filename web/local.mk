@@ -6,38 +6,38 @@ noinst_LTLIBRARIES += libwebapi.la libwebserver.la libwebcli.la
 EXTRA_DIST += web/server/stub.html
 libwebapi_la_SOURCES = \
 	web/api/api.c web/api/api.h \
-	web/api/artifacts.c \
+	web/api/native/artifacts.c \
 	web/api/asset.h \
 	web/api/blob.c web/api/blob.h \
 	web/api/call.c web/api/call.h \
-	web/api/changes.c \
-	web/api/compare.c \
+	web/api/native/changes.c \
+	web/api/native/compare.c \
 	web/api/double.c web/api/double.h \
-	web/api/experiments.c \
-	web/api/export.c web/api/export.h \
-	web/api/export_events.c \
-	web/api/export_runs.c \
-	web/api/export_series.c \
-	web/api/journal.c \
+	web/api/native/experiments.c \
+	web/api/native/export.c web/api/native/export.h \
+	web/api/native/export_events.c \
+	web/api/native/export_runs.c \
+	web/api/native/export_series.c \
+	web/api/native/journal.c \
 	web/api/json.c web/api/json.h \
 	web/api/meta.c \
-	web/api/login.c \
-	web/api/metrics.c \
-	web/api/mlflow.c web/api/mlflow.h \
-	web/api/mlflow_artifacts.c \
-	web/api/mlflow_experiments.c \
-	web/api/mlflow_inputs.c \
-	web/api/mlflow_metrics.c \
-	web/api/mlflow_models.c \
-	web/api/mlflow_names.c \
-	web/api/mlflow_runs.c \
-	web/api/mlflow_search.c \
+	web/api/native/login.c \
+	web/api/native/metrics.c \
+	web/api/mlflow/mlflow.c web/api/mlflow/mlflow.h \
+	web/api/mlflow/mlflow_artifacts.c \
+	web/api/mlflow/mlflow_experiments.c \
+	web/api/mlflow/mlflow_inputs.c \
+	web/api/mlflow/mlflow_metrics.c \
+	web/api/mlflow/mlflow_models.c \
+	web/api/mlflow/mlflow_names.c \
+	web/api/mlflow/mlflow_runs.c \
+	web/api/mlflow/mlflow_search.c \
 	web/api/page.c \
 	web/api/routes.c \
-	web/api/runs.c \
-	web/api/series.c \
-	web/api/tokens.c \
-	web/api/upkeep.c
+	web/api/native/runs.c \
+	web/api/native/series.c \
+	web/api/native/tokens.c \
+	web/api/native/upkeep.c
 libwebapi_la_CPPFLAGS = $(AM_CPPFLAGS) $(JANSSON_CFLAGS)
 libwebapi_la_LIBADD = libwebstore.la $(JANSSON_LIBS)
 

@@ -136,7 +136,7 @@ CREATE TABLE metric (
 ) WITHOUT ROWID;
 CREATE INDEX metric_by_run ON metric (run_id, key_id);
 
--- Accepted and not folded yet: one row a batch and run, packed (web/store/pack.h).
+-- Accepted and not folded yet: one row a batch and run, packed (web/store/points/pack.h).
 CREATE TABLE log (
 	id INTEGER PRIMARY KEY AUTOINCREMENT,
 	run_id INTEGER NOT NULL,
@@ -145,7 +145,7 @@ CREATE TABLE log (
 );
 CREATE INDEX log_by_run ON log (run_id, id);
 
--- id = series id * 2^20 + number, so that a series lies together (web/store/chunk.h holds the format).
+-- id = series id * 2^20 + number, so that a series lies together (web/store/points/chunk.h holds the format).
 CREATE TABLE chunk (
 	id INTEGER PRIMARY KEY,
 	points INTEGER NOT NULL,

@@ -1,4 +1,4 @@
--- The order of points across series, which imported files keep: a row for each batch of such a writer (web/store/order.h),
+-- The order of points across series, which imported files keep: a row for each batch of such a writer (web/store/points/order.h),
 -- in the order in which they came.
 ALTER TABLE writer ADD COLUMN ordered INTEGER NOT NULL DEFAULT 0;
 

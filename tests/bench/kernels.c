@@ -12,8 +12,8 @@
 #include "trainer/ops/avgpool/avgpool.h"
 #include "trainer/ops/bn/bn.h"
 #include "trainer/ops/conv/conv.h"
-#include "trainer/ops/maxpool/maxpool.h"
 #include "trainer/ops/guard/guard.h"
+#include "trainer/ops/maxpool/maxpool.h"
 #include "trainer/ops/sgd/sgd.h"
 #include "trainer/ops/xent/xent.h"
 

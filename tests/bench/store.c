@@ -17,10 +17,10 @@
 #include "tests/bench/rows.h"
 #include "tracker/base/arena.h"
 #include "tracker/base/clock.h"
-#include "web/store/ingest.h"
-#include "web/store/points.h"
-#include "web/store/query.h"
+#include "web/store/read/points.h"
+#include "web/store/read/query.h"
 #include "web/store/store.h"
+#include "web/store/write/ingest.h"
 
 #define KEYS 10
 #define REPEATS 40

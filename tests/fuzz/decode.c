@@ -12,7 +12,7 @@
 #include "web/server/gate.h"
 #include "web/server/gzip.h"
 #include "web/server/router.h"
-#include "web/store/token.h"
+#include "web/store/auth/token.h"
 
 #define TOKEN "sesame"
 

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "tests/fuzz/fuzz.h"
-#include "web/store/intake.h"
+#include "web/store/write/intake.h"
 
 int LLVMFuzzerInitialize(int *argc, char ***argv)
 {

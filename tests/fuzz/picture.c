@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "tests/fuzz/fuzz.h"
-#include "trainer/data/picture.h"
+#include "trainer/data/pictures/picture.h"
 
 enum { SIDE = 24, PIXELS_MAX = 1 << 20 }; /* larger ones only cost time */
 

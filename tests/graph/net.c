@@ -8,11 +8,11 @@
 
 #include <cmocka.h>
 
-#include "trainer/engine/optimizer.h"
 #include "trainer/ops/accumulate/accumulate.h"
+#include "trainer/program/optimizer.h"
 #include "trainer/strategies/strategy.h"
 
-/* From gradients to parameters, as trainer/engine/program.c arranges it. */
+/* From gradients to parameters, as trainer/program/program.c arranges it. */
 static int add_update(struct graph *g, const struct net_opts *o, struct err *err)
 {
 	const struct strategy_opts sharing = {

@@ -10,9 +10,9 @@
 #include <string.h>
 
 #include "tracker/base/sha256.h"
-#include "web/store/chunk.h"
-#include "web/store/pack.h"
-#include "web/store/spike.h"
+#include "web/store/points/chunk.h"
+#include "web/store/points/pack.h"
+#include "web/store/points/spike.h"
 
 static uint64_t random_state = 88172645463325252u;
 

@@ -15,7 +15,7 @@
 #include "tracker/base/clock.h"
 #include "tracker/base/sha256.h"
 #include "tracker/event/record.h"
-#include "web/store/follow.h"
+#include "web/store/follow/follow.h"
 
 /* Whole records as TensorBoard's own writer makes them: version, `loss` 0.5 at step 7 in both forms, session end. */
 static const char foreign_hex[] =

@@ -16,9 +16,9 @@
 #include <unistd.h>
 
 #include "tests/store/helper.h"
-#include "web/store/follow.h"
-#include "web/store/tracking.h"
-#include "web/store/upkeep.h"
+#include "web/store/follow/follow.h"
+#include "web/store/mlflow/mlflow.h"
+#include "web/store/upkeep/upkeep.h"
 
 #define OTHER "fedcba9876543210fedcba9876543210"
 

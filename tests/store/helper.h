@@ -9,10 +9,10 @@
 #include "tracker/base/arena.h"
 #include "tracker/base/buf.h"
 #include "tracker/event/encode.h"
-#include "web/store/ingest.h"
-#include "web/store/points.h"
-#include "web/store/query.h"
+#include "web/store/read/points.h"
+#include "web/store/read/query.h"
 #include "web/store/store.h"
+#include "web/store/write/ingest.h"
 
 struct helper {
 	char folder[PATH_MAX / 2];

@@ -11,7 +11,7 @@
 #include <string.h>
 
 #include "tests/store/helper.h"
-#include "web/store/filter.h"
+#include "web/store/filter/filter.h"
 
 static uint64_t random_state = 0x9e3779b97f4a7c15u;
 

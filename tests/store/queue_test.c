@@ -10,7 +10,7 @@
 #include <pthread.h>
 
 #include "tracker/base/clock.h"
-#include "web/store/queue.h"
+#include "web/store/write/queue.h"
 
 #define RUN_A "0000000000000000000000000000000a"
 #define RUN_B "0000000000000000000000000000000b"

@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 #include "tracker/base/clock.h"
-#include "web/store/tree.h"
+#include "web/store/follow/tree.h"
 
 struct fixture {
 	char root[200];

@@ -15,7 +15,7 @@
 #include <jpeglib.h>
 #include <jerror.h>
 
-#include "trainer/data/entropy.h"
+#include "trainer/data/pictures/entropy.h"
 
 #define ROOM (1 << 22)
 

@@ -17,7 +17,7 @@
 #include "tracker/base/buf.h"
 #include "tracker/base/clock.h"
 #include "trainer/data/loader.h"
-#include "trainer/data/pixels.h"
+#include "trainer/data/pictures/pixels.h"
 
 #define N_TRAIN 53
 #define SIDE 9

@@ -11,7 +11,7 @@
 #include <cmocka.h>
 #include <zlib.h>
 
-#include "trainer/data/picture.h"
+#include "trainer/data/pictures/picture.h"
 
 #define SIDE_MAX 1024
 

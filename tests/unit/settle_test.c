@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "trainer/engine/settle.h"
+#include "trainer/program/settle.h"
 
 #define MANY 2000
 

@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "trainer/engine/verdict.h"
+#include "trainer/launch/verdict.h"
 
 #define EXITS(code) ((code) << 8) /* as waitpid tells it */
 #define DIES(number) (number)

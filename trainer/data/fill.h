@@ -4,7 +4,7 @@
 #define DPT_DATA_FILL_H
 
 #include "trainer/data/dataset.h"
-#include "trainer/data/pixels.h"
+#include "trainer/data/pictures/pixels.h"
 
 struct fill {
 	const struct dataset *dataset;

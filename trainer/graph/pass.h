@@ -1,4 +1,4 @@
-/* pass.h: the passes over one graph; trainer/engine/program.c holds their order in one array. Each is a file. */
+/* pass.h: the passes over one graph; trainer/program/program.c holds their order in one array. Each is a file. */
 #ifndef DPT_GRAPH_PASS_H
 #define DPT_GRAPH_PASS_H
 

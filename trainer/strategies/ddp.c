@@ -6,8 +6,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "trainer/ops/bn/bn.h"
 #include "trainer/ops/allreduce/allreduce.h"
+#include "trainer/ops/bn/bn.h"
 #include "trainer/ops/ops.h"
 #include "trainer/strategies/strategy.h"
 

@@ -6,12 +6,12 @@
 
 #include "web/api/call.h"
 #include "web/api/json.h"
-#include "web/store/follow.h"
-#include "web/store/ingest.h"
-#include "web/store/points.h"
-#include "web/store/query.h"
+#include "web/store/follow/follow.h"
+#include "web/store/mlflow/mlflow.h"
+#include "web/store/read/points.h"
+#include "web/store/read/query.h"
 #include "web/store/store.h"
-#include "web/store/tracking.h"
+#include "web/store/write/ingest.h"
 
 /* Written by the server, read by /metrics. */
 struct api_counters {

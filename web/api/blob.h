@@ -4,7 +4,7 @@
 #define DPT_API_BLOB_H
 
 #include "web/api/api.h"
-#include "web/store/artifacts.h"
+#include "web/store/files/artifacts.h"
 
 /* For a route whose body is streamed: takes it as the file at path (below the root of artifacts; already checked), durably,
  * then calls then. fail words what went wrong. */

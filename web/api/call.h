@@ -13,7 +13,7 @@
 #include "tracker/base/arena.h"
 #include "tracker/base/buf.h"
 #include "tracker/base/err.h"
-#include "web/store/token.h"
+#include "web/store/auth/token.h"
 
 struct api;
 struct call;

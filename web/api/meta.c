@@ -9,7 +9,7 @@
 
 #include "tracker/base/clock.h"
 #include "web/api/asset.h"
-#include "web/store/check.h"
+#include "web/store/upkeep/check.h"
 
 static void write_folder(struct js *j, struct follow *follow)
 {

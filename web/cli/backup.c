@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "web/store/store.h"
-#include "web/store/upkeep.h"
+#include "web/store/upkeep/upkeep.h"
 
 struct backup {
 	struct cli_common common;

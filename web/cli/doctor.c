@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "web/store/check.h"
 #include "web/store/store.h"
+#include "web/store/upkeep/check.h"
 
 struct doctor {
 	struct cli_common common;

@@ -19,7 +19,7 @@
 #include "tracker/event/record.h"
 #include "web/cli/cli.h"
 #include "web/cli/journals.h"
-#include "web/store/map.h"
+#include "web/store/base/map.h"
 
 #define FILE_MAX ((size_t)8 << 30)
 #define LEFT_SHOWN 100

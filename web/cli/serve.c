@@ -16,11 +16,11 @@
 #include "tracker/base/clock.h"
 #include "tracker/base/log.h"
 #include "web/server/server.h"
-#include "web/store/check.h"
-#include "web/store/follow.h"
+#include "web/store/auth/token.h"
+#include "web/store/follow/follow.h"
 #include "web/store/store.h"
-#include "web/store/token.h"
-#include "web/store/upkeep.h"
+#include "web/store/upkeep/check.h"
+#include "web/store/upkeep/upkeep.h"
 
 /* More than all bodies that the server holds: its threads never wait for the disk here, readers would wait with them. */
 #define QUEUE_BYTES ((size_t)512 << 20)

@@ -8,7 +8,7 @@
 
 #include "tracker/base/clock.h"
 #include "tracker/sink/http.h"
-#include "web/store/follow.h"
+#include "web/store/follow/follow.h"
 #include "web/store/store.h"
 
 enum { SOURCE_TRIES = 20 };

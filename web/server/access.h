@@ -8,7 +8,7 @@
 
 #include "web/api/call.h"
 #include "web/server/gate.h"
-#include "web/store/token.h"
+#include "web/store/auth/token.h"
 
 struct access {
 	struct store *store; /* knows the tokens */

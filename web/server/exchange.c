@@ -7,7 +7,7 @@
 
 #include "web/server/reply.h"
 #include "web/server/router.h"
-#include "web/store/token.h"
+#include "web/store/auth/token.h"
 
 enum {
 	SWALLOW_MAX = 1 << 20,  /* a body of this size that is refused before it came is read away, and the connection goes on */

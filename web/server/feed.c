@@ -7,7 +7,7 @@
 #include <sys/socket.h>
 
 #include "tracker/base/clock.h"
-#include "web/store/token.h"
+#include "web/store/auth/token.h"
 
 enum { FEED_BLOCK_BYTES = 65536, FEED_HEARTBEAT_S = 15 };
 

@@ -10,7 +10,7 @@
 #include "tracker/base/clock.h"
 #include "web/server/confine.h"
 #include "web/server/feed.h"
-#include "web/store/token.h"
+#include "web/store/auth/token.h"
 
 enum {
 	HTTP_WORKER_CONNECTIONS = 125, /* epoll stalls when exactly 128 events are ready: stay below, listener included */

@@ -7,8 +7,8 @@
 #include <stdint.h>
 
 #include "tracker/base/arena.h"
-#include "web/store/check.h"
 #include "web/store/store.h"
+#include "web/store/upkeep/check.h"
 
 struct store {
 	char path[PATH_MAX];

@@ -6,79 +6,79 @@ store_scripts = schema/sql/open_writer.sql schema/sql/open_reader.sql schema/sql
 EXTRA_DIST += $(store_sql) $(store_scripts) schema/sql/queries.sql schema/gen/sql.awk
 
 libwebstore_la_SOURCES = \
-	web/store/apply.c web/store/apply.h \
-	web/store/apply_journal.c web/store/apply_journal.h \
-	web/store/arrival.c web/store/arrival.h \
-	web/store/artifacts.c web/store/artifacts.h \
-	web/store/backup.c \
-	web/store/chart.c \
-	web/store/check.c web/store/check.h \
-	web/store/chunk.c web/store/chunk.h \
-	web/store/columns.c web/store/columns.h \
-	web/store/db.c web/store/db.h \
-	web/store/detail.c web/store/detail.h \
-	web/store/experiments.c web/store/experiments.h \
-	web/store/files.c web/store/files.h \
-	web/store/filter.c web/store/filter.h \
-	web/store/filter_mlflow.c web/store/filter_inside.h \
-	web/store/filter_parse.c \
-	web/store/fold.c web/store/fold.h \
-	web/store/follow.c web/store/follow.h \
-	web/store/follow_inside.h web/store/follow_files.c web/store/follow_read.c \
-	web/store/history.c web/store/history.h \
-	web/store/gc.c web/store/upkeep.h \
-	web/store/ingest.c web/store/ingest.h \
+	web/store/write/apply.c web/store/write/apply.h \
+	web/store/write/apply_journal.c web/store/write/apply_journal.h \
+	web/store/read/arrival.c web/store/read/arrival.h \
+	web/store/files/artifacts.c web/store/files/artifacts.h \
+	web/store/upkeep/backup.c \
+	web/store/read/chart.c \
+	web/store/upkeep/check.c web/store/upkeep/check.h \
+	web/store/points/chunk.c web/store/points/chunk.h \
+	web/store/read/columns.c web/store/read/columns.h \
+	web/store/db/db.c web/store/db/db.h \
+	web/store/read/detail.c web/store/read/detail.h \
+	web/store/mlflow/experiments.c web/store/mlflow/experiments.h \
+	web/store/files/files.c web/store/files/files.h \
+	web/store/filter/filter.c web/store/filter/filter.h \
+	web/store/filter/filter_mlflow.c web/store/filter/filter_inside.h \
+	web/store/filter/filter_parse.c \
+	web/store/points/fold.c web/store/points/fold.h \
+	web/store/follow/follow.c web/store/follow/follow.h \
+	web/store/follow/follow_inside.h web/store/follow/follow_files.c web/store/follow/follow_read.c \
+	web/store/read/history.c web/store/read/history.h \
+	web/store/upkeep/gc.c web/store/upkeep/upkeep.h \
+	web/store/write/ingest.c web/store/write/ingest.h \
 	web/store/inside.h \
-	web/store/intake.c web/store/intake.h \
-	web/store/links.c \
-	web/store/list.h \
+	web/store/write/intake.c web/store/write/intake.h \
+	web/store/mlflow/links.c \
+	web/store/base/list.h \
 	web/store/locate.c \
-	web/store/map.c web/store/map.h \
-	web/store/models.c web/store/models.h \
-	web/store/order.c web/store/order.h \
-	web/store/origin.c web/store/origin.h \
-	web/store/outline.c web/store/outline.h \
-	web/store/pack.c web/store/pack.h \
-	web/store/page.c web/store/page.h \
-	web/store/pick.c web/store/pick.h \
-	web/store/points.c web/store/points.h \
-	web/store/purge.c web/store/purge.h \
-	web/store/query.c web/store/query.h \
-	web/store/queue.c web/store/queue.h \
-	web/store/readers.c web/store/readers.h \
-	web/store/repeat.c web/store/repeat.h \
-	web/store/scan.c web/store/scan.h \
-	web/store/search.c \
-	web/store/segment.c web/store/segment.h \
-	web/store/spike.c web/store/spike.h \
-	web/store/state.c web/store/state.h \
-	web/store/state_inside.h web/store/state_run.c web/store/state_series.c \
+	web/store/base/map.c web/store/base/map.h \
+	web/store/mlflow/models.c web/store/mlflow/models.h \
+	web/store/points/order.c web/store/points/order.h \
+	web/store/follow/origin.c web/store/follow/origin.h \
+	web/store/points/outline.c web/store/points/outline.h \
+	web/store/points/pack.c web/store/points/pack.h \
+	web/store/db/page.c web/store/db/page.h \
+	web/store/read/pick.c web/store/read/pick.h \
+	web/store/read/points.c web/store/read/points.h \
+	web/store/write/purge.c web/store/write/purge.h \
+	web/store/read/query.c web/store/read/query.h \
+	web/store/write/queue.c web/store/write/queue.h \
+	web/store/db/readers.c web/store/db/readers.h \
+	web/store/write/repeat.c web/store/write/repeat.h \
+	web/store/points/scan.c web/store/points/scan.h \
+	web/store/read/search.c \
+	web/store/write/segment.c web/store/write/segment.h \
+	web/store/points/spike.c web/store/points/spike.h \
+	web/store/write/state.c web/store/write/state.h \
+	web/store/write/state_inside.h web/store/write/state_run.c web/store/write/state_series.c \
 	web/store/store.c web/store/store.h \
-	web/store/sum.c web/store/sum.h \
-	web/store/tail.c web/store/tail.h \
-	web/store/throttle.c web/store/throttle.h \
-	web/store/token.c web/store/token.h \
-	web/store/tracking.c web/store/tracking.h \
-	web/store/tracking_apply.h \
-	web/store/tracking_experiment.c \
-	web/store/tracking_inputs.c \
-	web/store/tracking_model.c \
-	web/store/tracking_run.c \
-	web/store/tree.c web/store/tree.h \
-	web/store/work.c web/store/work.h \
-	web/store/waiter.c web/store/waiter.h \
-	web/store/watchers.c web/store/watchers.h \
-	web/store/writer.c web/store/writer.h
+	web/store/points/sum.c web/store/points/sum.h \
+	web/store/points/tail.c web/store/points/tail.h \
+	web/store/auth/throttle.c web/store/auth/throttle.h \
+	web/store/auth/token.c web/store/auth/token.h \
+	web/store/mlflow/mlflow.c web/store/mlflow/mlflow.h \
+	web/store/mlflow/mlflow_apply.h \
+	web/store/mlflow/mlflow_experiment.c \
+	web/store/mlflow/mlflow_inputs.c \
+	web/store/mlflow/mlflow_model.c \
+	web/store/mlflow/mlflow_run.c \
+	web/store/follow/tree.c web/store/follow/tree.h \
+	web/store/base/work.c web/store/base/work.h \
+	web/store/write/waiter.c web/store/write/waiter.h \
+	web/store/write/watchers.c web/store/write/watchers.h \
+	web/store/write/writer.c web/store/write/writer.h
 libwebstore_la_CPPFLAGS = $(AM_CPPFLAGS) $(SQLITE_CFLAGS)
 libwebstore_la_LIBADD = libtracker.la libtrackbase.la $(SQLITE_LIBS) -lm
 
-$(libwebstore_la_OBJECTS): web/store/queries.def web/store/scripts.def
-CLEANFILES += web/store/queries.def web/store/scripts.def
+$(libwebstore_la_OBJECTS): web/store/db/queries.def web/store/db/scripts.def
+CLEANFILES += web/store/db/queries.def web/store/db/scripts.def
 
-web/store/queries.def: schema/sql/queries.sql schema/gen/sql.awk
-	$(AM_V_GEN)$(MKDIR_P) web/store && $(AWK) -v what=queries -f $(srcdir)/schema/gen/sql.awk \
+web/store/db/queries.def: schema/sql/queries.sql schema/gen/sql.awk
+	$(AM_V_GEN)$(MKDIR_P) web/store/db && $(AWK) -v what=queries -f $(srcdir)/schema/gen/sql.awk \
 		$(srcdir)/schema/sql/queries.sql >$@.tmp && mv $@.tmp $@
 
-web/store/scripts.def: $(store_sql) $(store_scripts) schema/gen/sql.awk
-	$(AM_V_GEN)$(MKDIR_P) web/store && $(AWK) -v what=scripts -f $(srcdir)/schema/gen/sql.awk \
+web/store/db/scripts.def: $(store_sql) $(store_scripts) schema/gen/sql.awk
+	$(AM_V_GEN)$(MKDIR_P) web/store/db && $(AWK) -v what=scripts -f $(srcdir)/schema/gen/sql.awk \
 		$(addprefix $(srcdir)/,$(store_sql) $(store_scripts)) >$@.tmp && mv $@.tmp $@

@@ -11,16 +11,16 @@
 #include <unistd.h>
 
 #include "tracker/base/clock.h"
-#include "web/store/artifacts.h"
-#include "web/store/columns.h"
+#include "web/store/auth/token.h"
+#include "web/store/base/work.h"
+#include "web/store/db/readers.h"
+#include "web/store/files/artifacts.h"
 #include "web/store/inside.h"
-#include "web/store/outline.h"
-#include "web/store/readers.h"
-#include "web/store/token.h"
-#include "web/store/upkeep.h"
-#include "web/store/watchers.h"
-#include "web/store/work.h"
-#include "web/store/writer.h"
+#include "web/store/points/outline.h"
+#include "web/store/read/columns.h"
+#include "web/store/upkeep/upkeep.h"
+#include "web/store/write/watchers.h"
+#include "web/store/write/writer.h"
 
 static int lock_path(char ret[PATH_MAX], const char *db_path, struct err *err)
 {

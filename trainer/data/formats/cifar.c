@@ -1,0 +1,296 @@
+/* cifar.c: CIFAR-10 and CIFAR-100 in their binary form (https://www.cs.toronto.edu/~kriz/cifar.html): records of one
+ * label byte (CIFAR-100: a coarse one, then the fine one, which is used) and 3072 bytes of pixels, plane by plane. The
+ * files, or the gzip'd archive as it is downloaded, are read into memory once. */
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "tracker/base/crc32c.h"
+#include "trainer/data/dataset.h"
+#include "trainer/data/formats/tar.h"
+#include "trainer/data/pictures/pixels.h"
+
+#define SIDE 32
+#define PLANE (SIDE * SIDE)
+#define IMAGE (3 * PLANE)
+#define FILE_RECORDS_MAX 50000 /* of one file, as published */
+#define FILES_MAX 6
+
+/* One published set: its files in order, the training ones first. */
+struct kind {
+	const char *name, *archive;
+	int classes, label_bytes;
+	int n_train;
+	const char *file[FILES_MAX];
+};
+
+static const struct kind kinds[] = {
+	{ "cifar-10", "cifar-10-binary.tar.gz", 10, 1, 5,
+	  { "data_batch_1.bin", "data_batch_2.bin", "data_batch_3.bin", "data_batch_4.bin", "data_batch_5.bin",
+	    "test_batch.bin" } },
+	{ "cifar-100", "cifar-100-binary.tar.gz", 100, 2, 1, { "train.bin", "test.bin" } },
+};
+
+#define N_KINDS (sizeof(kinds) / sizeof(kinds[0]))
+
+struct cifar {
+	struct dataset base;
+	const struct kind *kind;
+	uint8_t *images[SPLIT_COUNT]; /* HWC */
+	uint8_t *labels[SPLIT_COUNT];
+};
+
+static bool exists(const char *dir, const char *name)
+{
+	char path[PATH_MAX];
+	struct stat st;
+
+	return snprintf(path, sizeof(path), "%s/%s", dir, name) < (int)sizeof(path) && !stat(path, &st) && S_ISREG(st.st_mode);
+}
+
+/* Which set lies in the folder: any of its files, or its archive. */
+static const struct kind *find_kind(const char *path)
+{
+	for (size_t k = 0; k < N_KINDS; k++) {
+		if (exists(path, kinds[k].archive))
+			return &kinds[k];
+		for (int i = 0; i < FILES_MAX && kinds[k].file[i]; i++)
+			if (exists(path, kinds[k].file[i]))
+				return &kinds[k];
+	}
+	return NULL;
+}
+
+static bool cifar_probe(const char *path)
+{
+	return find_kind(path) != NULL;
+}
+
+static void cifar_close(struct dataset *base)
+{
+	struct cifar *d = (struct cifar *)base;
+
+	for (int s = 0; s < SPLIT_COUNT; s++) {
+		free(d->images[s]);
+		free(d->labels[s]);
+	}
+	free(d->base.path);
+	free(d);
+}
+
+/* Appends the records of one file's bytes to a split. */
+static int take_records(struct cifar *d, enum split s, const uint8_t *from, int64_t records, struct err *err)
+{
+	int64_t have = d->base.n_samples[s];
+	int label_bytes = d->kind->label_bytes;
+	uint8_t *images = realloc(d->images[s], (size_t)(have + records) * IMAGE), *labels;
+
+	d->images[s] = images ? images : d->images[s];
+	labels = realloc(d->labels[s], (size_t)(have + records));
+	d->labels[s] = labels ? labels : d->labels[s];
+	if (!images || !labels)
+		return err_set(err, ERR_NOMEM, "out of memory: %lld images of %.200s", (long long)(have + records), d->base.path);
+	for (int64_t i = 0; i < records; i++, from += label_bytes + IMAGE) {
+		uint8_t *to = images + (size_t)(have + i) * IMAGE;
+
+		labels[have + i] = from[label_bytes - 1];
+		for (int p = 0; p < PLANE; p++)
+			for (int c = 0; c < 3; c++)
+				to[3 * p + c] = from[label_bytes + c * PLANE + p];
+	}
+	d->base.n_samples[s] += records;
+	return 0;
+}
+
+static int take_file(struct cifar *d, int file, const uint8_t *bytes, size_t n, struct err *err)
+{
+	size_t record = (size_t)d->kind->label_bytes + IMAGE;
+
+	if (!n || n % record || n / record > FILE_RECORDS_MAX)
+		return err_set(err, ERR_USAGE, "%.200s/%s: %zu bytes; a file of 1 to %d records of %zu bytes was expected",
+			       d->base.path, d->kind->file[file], n, FILE_RECORDS_MAX, record);
+	return take_records(d, file < d->kind->n_train ? SPLIT_TRAIN : SPLIT_VAL, bytes, (int64_t)(n / record), err);
+}
+
+/* A file's bytes until its turn comes. */
+struct loaded {
+	uint8_t *bytes;
+	size_t n;
+};
+
+static int load_room(const struct cifar *d, struct loaded *l, size_t *ret_room, struct err *err)
+{
+	*ret_room = (size_t)FILE_RECORDS_MAX * ((size_t)d->kind->label_bytes + IMAGE) + 1;
+	if (!l->bytes)
+		l->bytes = malloc(*ret_room);
+	return l->bytes ? 0 : err_set(err, ERR_NOMEM, "out of memory: %zu bytes of %.200s", *ret_room, d->base.path);
+}
+
+static int read_files(struct cifar *d, struct loaded *files, struct err *err)
+{
+	for (int i = 0; i < FILES_MAX && d->kind->file[i]; i++) {
+		char path[PATH_MAX];
+		size_t room;
+		FILE *f;
+
+		if (!exists(d->base.path, d->kind->file[i])) /* take_all says what is missing */
+			continue;
+		if (load_room(d, &files[i], &room, err))
+			return err->code;
+		snprintf(path, sizeof(path), "%.2000s/%s", d->base.path, d->kind->file[i]);
+		f = fopen(path, "rbe");
+		if (!f)
+			return err_set(err, ERR_USAGE, "%.300s: %s", path, strerror(errno));
+		files[i].n = fread(files[i].bytes, 1, room, f);
+		fclose(f);
+	}
+	return 0;
+}
+
+static int index_of(const struct kind *k, const char *name)
+{
+	const char *base = strrchr(name, '/') ? strrchr(name, '/') + 1 : name;
+
+	for (int i = 0; i < FILES_MAX && k->file[i]; i++)
+		if (!strcmp(base, k->file[i]))
+			return i;
+	return -1;
+}
+
+/* The archive holds its files in any order. */
+static int read_archive(struct cifar *d, struct loaded *files, struct err *err)
+{
+	struct tar_entry e;
+	struct tar *t;
+	char path[PATH_MAX];
+	int rc;
+
+	snprintf(path, sizeof(path), "%.2000s/%s", d->base.path, d->kind->archive);
+	rc = tar_open(&t, path, err);
+	if (rc)
+		return rc;
+	while ((rc = tar_next(t, &e, err)) > 0) {
+		int i = index_of(d->kind, e.name);
+		size_t room;
+
+		if (i < 0)
+			continue;
+		rc = load_room(d, &files[i], &room, err);
+		files[i].n = e.bytes < room ? (size_t)e.bytes : room;
+		if (!rc)
+			rc = tar_read(t, files[i].bytes, files[i].n, err);
+		if (rc)
+			break;
+	}
+	tar_close(t);
+	return rc;
+}
+
+/* In the published order; a set without test images is one. */
+static int take_all(struct cifar *d, const struct loaded *files, struct err *err)
+{
+	for (int i = 0; i < FILES_MAX && d->kind->file[i]; i++) {
+		int rc;
+
+		if (!files[i].bytes && i >= d->kind->n_train)
+			continue;
+		if (!files[i].bytes)
+			return err_set(err, ERR_USAGE, "%.300s: %s is missing (%s in its binary version)", d->base.path,
+				       d->kind->file[i], d->kind->name);
+		rc = take_file(d, i, files[i].bytes, files[i].n, err);
+		if (rc)
+			return rc;
+	}
+	return 0;
+}
+
+static int check_labels(const struct cifar *d, struct err *err)
+{
+	for (int s = 0; s < SPLIT_COUNT; s++)
+		for (int64_t i = 0; i < d->base.n_samples[s]; i++)
+			if (d->labels[s][i] >= d->base.classes)
+				return err_set(err, ERR_USAGE, "%.200s: label %d of %s sample %lld: must be below %d classes",
+					       d->base.path, d->labels[s][i], split_name((enum split)s), (long long)i,
+					       d->base.classes);
+	return 0;
+}
+
+static void describe(struct cifar *d)
+{
+	uint32_t c[4];
+
+	for (int s = 0; s < SPLIT_COUNT; s++) {
+		size_t n = (size_t)d->base.n_samples[s];
+
+		c[2 * s] = crc32c(0, d->images[s], n * IMAGE);
+		c[2 * s + 1] = crc32c(0, d->labels[s], n);
+	}
+	pixels_stats(&d->base, d->images[SPLIT_TRAIN], d->base.n_samples[SPLIT_TRAIN]);
+	snprintf(d->base.hash, sizeof(d->base.hash), "cifar-%08x-%08x-%08x-%08x", c[0], c[1], c[2], c[3]);
+}
+
+static int read_set(struct cifar *d, const struct dataset_opts *o, struct err *err)
+{
+	struct loaded files[FILES_MAX] = { { NULL, 0 } };
+	int rc = exists(d->base.path, d->kind->archive) && !exists(d->base.path, d->kind->file[0]) ?
+			 read_archive(d, files, err) :
+			 read_files(d, files, err);
+
+	if (!rc)
+		rc = take_all(d, files, err);
+	for (int i = 0; i < FILES_MAX; i++)
+		free(files[i].bytes);
+	d->base.classes = o->classes ? o->classes : d->kind->classes;
+	return rc ? rc : check_labels(d, err);
+}
+
+static int cifar_open(struct dataset **ret, const struct dataset_opts *o, struct err *err)
+{
+	struct cifar *d = calloc(1, sizeof(*d));
+	int rc;
+
+	if (!d || !(d->base.path = strdup(o->path))) {
+		free(d);
+		return err_set(err, ERR_NOMEM, "out of memory");
+	}
+	d->kind = find_kind(o->path);
+	d->base.ops = &dataset_cifar;
+	d->base.dtype = DTYPE_U8;
+	d->base.height = d->base.width = SIDE;
+	d->base.channels = 3;
+	rc = d->kind ? read_set(d, o, err) : err_set(err, ERR_USAGE, "%.300s: the files are gone", o->path);
+	if (rc) {
+		cifar_close(&d->base);
+		return rc;
+	}
+	describe(d);
+	*ret = &d->base;
+	return 0;
+}
+
+static const void *cifar_peek(const struct dataset *base, enum split s, int64_t index)
+{
+	return ((const struct cifar *)base)->images[s] + (size_t)index * IMAGE;
+}
+
+static int cifar_read(const struct dataset *base, const struct dataset_read *r, struct err *err)
+{
+	(void)err;
+	if (r->pixels)
+		memcpy(r->pixels, cifar_peek(base, r->split, r->index), IMAGE);
+	*r->label = ((const struct cifar *)base)->labels[r->split][r->index];
+	return 0;
+}
+
+const struct dataset_ops dataset_cifar = {
+	.name = "cifar",
+	.expects = "data_batch_1.bin … test_batch.bin, or cifar-10-binary.tar.gz (CIFAR-10 and -100)",
+	.probe = cifar_probe,
+	.open = cifar_open,
+	.read = cifar_read,
+	.close = cifar_close,
+	.peek = cifar_peek,
+};

@@ -1,0 +1,203 @@
+/* idx_file.c: opening and checking one IDX file. */
+#include "trainer/data/formats/idx_file.h"
+
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <zlib.h>
+
+#define TYPE_U8 0x08
+#define HEADER_MAX (4 + 4 * IDX_DIMS_MAX)
+#define DEFLATE_RATIO_MAX 1032 /* the most that one byte of deflate can stand for */
+#define CHUNK_MAX (1u << 30)   /* zlib counts in 32 bits */
+
+struct source { /* a mapped file and, for gzip, the state of its decoder */
+	const char *path;
+	struct file_map file;
+	size_t at;
+	z_stream zs;
+	int64_t produced;
+	bool ended; /* the last gzip member is complete */
+};
+
+/* Reads the type and the dimensions; *ret_header is the header's length. n bytes are there. */
+static int parse_header(struct idx_file *f, const char *path, const uint8_t *h, size_t n, struct err *err)
+{
+	size_t bytes = 1;
+
+	if (n < 4 || h[0] || h[1])
+		return err_set(err, ERR_USAGE, "%.300s: is not an IDX file (it must begin with two zero bytes)", path);
+	if (h[2] != TYPE_U8)
+		return err_set(err, ERR_USAGE, "%.300s: elements of type 0x%02x; only unsigned bytes (0x08) are read", path,
+			       h[2]);
+	if (h[3] < 1 || h[3] > IDX_DIMS_MAX)
+		return err_set(err, ERR_USAGE, "%.300s: %d dimensions; expected 1 to %d", path, h[3], IDX_DIMS_MAX);
+	f->ndim = h[3];
+	if (n < 4 + 4 * (size_t)f->ndim)
+		return err_set(err, ERR_USAGE, "%.300s: ends inside its header, after %zu bytes", path, n);
+	for (int i = 0; i < f->ndim; i++) {
+		const uint8_t *p = h + 4 + 4 * i;
+
+		f->dim[i] = (int64_t)((uint32_t)p[0] << 24 | (uint32_t)p[1] << 16 | (uint32_t)p[2] << 8 | p[3]);
+		if (__builtin_mul_overflow(bytes, (size_t)f->dim[i], &bytes) || bytes > PTRDIFF_MAX)
+			return err_set(err, ERR_USAGE, "%.300s: its dimensions are beyond any memory", path);
+	}
+	f->bytes = bytes;
+	return 0;
+}
+
+/* Refills the decoder's input; false at the end of the file. */
+static int feed(struct source *s)
+{
+	size_t left = s->file.n - s->at;
+
+	if (s->zs.avail_in)
+		return 1;
+	s->zs.next_in = (Bytef *)(s->file.bytes + s->at);
+	s->zs.avail_in = left > CHUNK_MAX ? CHUNK_MAX : (uInt)left;
+	s->at += s->zs.avail_in;
+	return s->zs.avail_in > 0;
+}
+
+/* After the end of a gzip member: 1 when another one follows (it continues the data), 0 at the end, negative for junk. */
+static int next_member(struct source *s, struct err *err)
+{
+	const uint8_t *rest;
+	size_t left;
+
+	s->at -= s->zs.avail_in;
+	s->zs.avail_in = 0;
+	rest = s->file.bytes + s->at;
+	left = s->file.n - s->at;
+	if (left >= 2 && rest[0] == 0x1f && rest[1] == 0x8b)
+		return inflateReset(&s->zs) == Z_OK ? 1 : err_set(err, ERR_USAGE, "%.300s: damaged gzip data", s->path);
+	for (size_t i = 0; i < left; i++)
+		if (rest[i])
+			return err_set(err, ERR_USAGE, "%.300s: %zu bytes that are not gzip follow its end", s->path, left);
+	return 0;
+}
+
+/* Inflates up to n bytes; *ret_n is less only at the end of the data. */
+static int inflate_some(struct source *s, uint8_t *to, size_t n, size_t *ret_n, struct err *err)
+{
+	size_t done = 0;
+
+	while (done < n && !s->ended) {
+		uInt room = n - done > CHUNK_MAX ? CHUNK_MAX : (uInt)(n - done);
+		int rc, more;
+
+		if (!feed(s))
+			return err_set(err, ERR_USAGE, "%.300s: truncated: its gzip data stops after %lld bytes", s->path,
+				       (long long)s->produced);
+		s->zs.next_out = to + done;
+		s->zs.avail_out = room;
+		rc = inflate(&s->zs, Z_NO_FLUSH);
+		done += room - s->zs.avail_out;
+		s->produced += room - s->zs.avail_out;
+		if (rc != Z_OK && rc != Z_STREAM_END && rc != Z_BUF_ERROR)
+			return err_set(err, ERR_USAGE, "%.300s: damaged gzip data after %lld bytes (%s)", s->path,
+				       (long long)s->produced, s->zs.msg ? s->zs.msg : "out of memory");
+		if (rc != Z_STREAM_END)
+			continue;
+		more = next_member(s, err);
+		if (more < 0)
+			return more;
+		s->ended = !more;
+	}
+	*ret_n = done;
+	return 0;
+}
+
+static int inflate_body(struct idx_file *f, struct source *s, struct err *err)
+{
+	uint8_t extra;
+	size_t got;
+	int rc;
+
+	if (f->bytes / DEFLATE_RATIO_MAX > s->file.n)
+		return err_set(err, ERR_USAGE, "%.300s: its header promises %zu bytes, more than %zu bytes of gzip can hold",
+			       s->path, f->bytes, s->file.n);
+	f->memory = malloc(f->bytes ? f->bytes : 1);
+	if (!f->memory)
+		return err_set(err, ERR_NOMEM, "%.300s: no memory for %zu bytes", s->path, f->bytes);
+	rc = inflate_some(s, f->memory, f->bytes, &got, err);
+	if (!rc && got < f->bytes)
+		rc = err_set(err, ERR_USAGE, "%.300s: its header promises %zu bytes, found are %zu", s->path, f->bytes, got);
+	if (!rc) /* also makes zlib compare the checksum at the end */
+		rc = inflate_some(s, &extra, 1, &got, err);
+	if (!rc && got)
+		rc = err_set(err, ERR_USAGE, "%.300s: holds more than the %zu bytes that its header promises", s->path,
+			     f->bytes);
+	f->data = f->memory;
+	return rc;
+}
+
+static int open_gzip(struct idx_file *f, struct source *s, struct err *err)
+{
+	uint8_t h[HEADER_MAX];
+	size_t got = 0, need = 4;
+	int rc;
+
+	if (inflateInit2(&s->zs, 16 + MAX_WBITS) != Z_OK)
+		return err_set(err, ERR_NOMEM, "%.300s: no memory for gzip", s->path);
+	rc = inflate_some(s, h, need, &got, err);
+	if (!rc && got == need && h[3] <= IDX_DIMS_MAX) {
+		need += 4 * (size_t)h[3];
+		rc = inflate_some(s, h + 4, need - 4, &got, err);
+		got += 4;
+	}
+	if (!rc)
+		rc = parse_header(f, s->path, h, got, err);
+	if (!rc)
+		rc = inflate_body(f, s, err);
+	inflateEnd(&s->zs);
+	return rc;
+}
+
+static int open_plain(struct idx_file *f, struct source *s, struct err *err)
+{
+	size_t header;
+	int rc = parse_header(f, s->path, s->file.bytes, s->file.n, err);
+
+	if (rc)
+		return rc;
+	header = 4 + 4 * (size_t)f->ndim;
+	if (s->file.n - header != f->bytes)
+		return err_set(err, ERR_USAGE, "%.300s: %s: its header promises %zu bytes, found are %zu", s->path,
+			       s->file.n - header < f->bytes ? "truncated" : "too long", f->bytes, s->file.n - header);
+	f->data = s->file.bytes + header;
+	f->file = s->file;
+	s->file = (struct file_map){ 0 };
+	return 0;
+}
+
+int idx_file_open(struct idx_file *ret, const char *path, struct err *err)
+{
+	struct source s = { .path = path };
+	struct idx_file f = { .ndim = 0 };
+	int rc = file_map_open(&s.file, path, err);
+
+	if (!rc && !s.file.n)
+		rc = err_set(err, ERR_USAGE, "%.300s: is empty", path);
+	if (rc)
+		return rc;
+	if (s.file.n >= 2 && s.file.bytes[0] == 0x1f && s.file.bytes[1] == 0x8b)
+		rc = open_gzip(&f, &s, err);
+	else
+		rc = open_plain(&f, &s, err);
+	file_map_close(&s.file);
+	if (rc) {
+		idx_file_close(&f);
+		return rc;
+	}
+	*ret = f;
+	return 0;
+}
+
+void idx_file_close(struct idx_file *f)
+{
+	file_map_close(&f->file);
+	free(f->memory);
+	memset(f, 0, sizeof(*f));
+}

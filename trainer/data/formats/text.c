@@ -1,0 +1,154 @@
+/* text.c: a folder of *.txt files. It is tokenised once, into a folder named after tokenizer and texts (names, sizes
+ * and times) below its .dptrain, or below the user's cache where that cannot be written; then it is a folder of tokens.
+ */
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "tracker/base/buf.h"
+#include "tracker/base/sha256.h"
+#include "trainer/data/formats/tokens.h"
+#include "trainer/data/words/tokenize.h"
+
+#define PATH_BYTES 4200
+
+static bool text_probe(const char *path)
+{
+	struct texts t;
+
+	if (texts_find(&t, path, NULL))
+		return false;
+	texts_done(&t);
+	return true;
+}
+
+/* What the cached tokens depend on, as 16 hex digits. */
+static int cache_key(const struct texts *t, const struct tokenizer *tokenizer, double val_share, char ret[17],
+		     struct err *err)
+{
+	char hex[65];
+	struct buf b;
+	int rc = 0;
+
+	buf_init(&b, (size_t)1 << 26);
+	buf_addf(&b, "1 %s %g", tokenizer_name(tokenizer), t->has_val ? 0 : val_share);
+	for (int i = 0; !rc && i < t->n; i++) {
+		struct stat st;
+
+		if (stat(t->name[i], &st))
+			rc = err_set(err, ERR_USAGE, "%.300s: %s", t->name[i], strerror(errno));
+		else
+			buf_addf(&b, "\n%s %lld %lld.%09ld", strrchr(t->name[i], '/'), (long long)st.st_size,
+				 (long long)st.st_mtim.tv_sec, st.st_mtim.tv_nsec);
+	}
+	if (!rc && buf_failed(&b))
+		rc = err_set(err, ERR_NOMEM, "out of memory: the texts' names");
+	if (!rc) {
+		sha256_hex(b.data, b.len, hex);
+		snprintf(ret, 17, "%.16s", hex);
+	}
+	buf_done(&b);
+	return rc;
+}
+
+static bool can_make(const char *folder)
+{
+	return (mkdir(folder, 0777) == 0 || errno == EEXIST) && access(folder, W_OK | X_OK) == 0;
+}
+
+static bool join(char ret[PATH_BYTES], const char *folder, const char *name)
+{
+	return snprintf(ret, PATH_BYTES, "%s/%s", folder, name) < PATH_BYTES;
+}
+
+/* The user's cache: $XDG_CACHE_HOME/dptrain/<folder's hash>, $HOME/.cache/… */
+static bool users_cache(const char *path, char ret[PATH_BYTES])
+{
+	const char *xdg = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
+	char *real = realpath(path, NULL), hex[65], base[PATH_BYTES], ours[PATH_BYTES];
+
+	sha256_hex(real ? real : path, strlen(real ? real : path), hex);
+	free(real);
+	hex[16] = '\0';
+	if (xdg && *xdg ? !join(base, xdg, "") : !join(base, home ? home : "", ".cache"))
+		return false;
+	return can_make(base) && join(ours, base, "dptrain") && can_make(ours) && join(ret, ours, hex) && can_make(ret);
+}
+
+/* Tokenises unless another rank, or an earlier run, has done so; one at a time. */
+static int fill_cache(const struct tokenize_opts *o, const char *parent, struct err *err)
+{
+	char lock[PATH_BYTES], train[PATH_BYTES];
+	int64_t count[SPLIT_COUNT];
+	int fd, rc = 0;
+
+	if (!join(lock, parent, "lock") || !join(train, o->out, TOKENS_TRAIN))
+		return err_set(err, ERR_USAGE, "%.300s…: the path is too long", parent);
+	if (access(train, F_OK) == 0)
+		return 0;
+	fd = open(lock, O_RDWR | O_CREAT | O_CLOEXEC, 0666);
+	if (fd < 0 || flock(fd, LOCK_EX))
+		rc = err_set_errno(err, errno, "lock %.300s", lock);
+	if (!rc && access(train, F_OK))
+		rc = tokenize(o, count, err);
+	if (fd >= 0)
+		close(fd);
+	return rc;
+}
+
+/* Where the tokens lie, once they do. */
+static int tokens_of(const struct dataset_opts *o, const struct texts *t, char ret[PATH_BYTES], struct err *err)
+{
+	struct tokenizer *tokenizer;
+	char parent[PATH_BYTES], key[17], train[PATH_BYTES];
+	int rc = tokenizer_open(&tokenizer, o->tokenizer ? o->tokenizer : "bytes", err);
+
+	if (rc)
+		return rc;
+	rc = cache_key(t, tokenizer, o->val_share, key, err);
+	if (rc)
+		goto out;
+	if (!join(parent, o->path, ".dptrain") || !join(ret, parent, key) || !join(train, ret, TOKENS_TRAIN)) {
+		rc = err_set(err, ERR_USAGE, "%.300s…: the path is too long", o->path);
+		goto out;
+	}
+	if (!can_make(parent) && access(train, F_OK) && !(users_cache(o->path, parent) && join(ret, parent, key))) {
+		rc = err_set(err, ERR_USAGE,
+			     "%.200s: its tokens can be kept neither there nor in the user's cache; make one of them "
+			     "writable, or run dptrain tokenize",
+			     o->path);
+		goto out;
+	}
+	rc = fill_cache(
+		&(struct tokenize_opts){ .texts = t, .tokenizer = tokenizer, .out = ret, .val_share = o->val_share },
+		parent, err);
+out:
+	tokenizer_close(tokenizer);
+	return rc;
+}
+
+static int text_open(struct dataset **ret, const struct dataset_opts *o, struct err *err)
+{
+	char folder[PATH_BYTES];
+	struct texts t;
+	int rc = texts_find(&t, o->path, err);
+
+	if (rc)
+		return rc;
+	rc = tokens_of(o, &t, folder, err);
+	texts_done(&t);
+	return rc ? rc : tokens_open(ret, folder, o->path, o->seq_len, err);
+}
+
+const struct dataset_ops dataset_text = {
+	.name = "text",
+	.expects = "*" TOKENIZE_SUFFIX " (texts)",
+	.probe = text_probe,
+	.open = text_open,
+};

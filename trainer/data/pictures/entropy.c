@@ -1,0 +1,316 @@
+/* entropy.c: the data are copied without their stuffed zeros first, so that 8 bytes can be loaded anywhere; one look-up
+ * gives run, value and length of most coefficients at once. */
+#include "config.h"
+
+#include "trainer/data/pictures/entropy.h"
+
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#ifdef HAVE_JPEGINT_H
+#include <jpegint.h>
+#endif
+#include <jerror.h>
+
+#include "trainer/data/pictures/room.h"
+
+#define LOOK 10	   /* bits that are looked up at once */
+#define PAD 4096   /* zeros behind the data: more than one MCU can ask for */
+#define LONGEST 16 /* bits of a code */
+
+/* What the next LOOK bits begin with: code and value are complete; or the code alone; or not even that. */
+enum { WHOLE = 0, CODE = 0x40, LONG = 0x80, KIND = 0xc0, LENGTH = 0x3f };
+
+struct table {
+	uint32_t look[1 << LOOK]; /* value (CODE: bits of the value) << 16 | run << 8 | kind | length */
+	int32_t last[LONGEST + 2];  /* largest code of each length, -1 none */
+	int32_t shift[LONGEST + 1]; /* code + shift: place in symbol */
+	uint8_t symbol[256];
+};
+
+struct reader {
+	const uint8_t *next; /* where bits are refilled from */
+	uint64_t bits;	     /* the next ones, at the top */
+	int have;
+};
+
+struct entropy {
+	struct table dc[NUM_HUFF_TBLS], ac[NUM_HUFF_TBLS];
+	uint8_t *data; /* without stuffing, PAD zeros behind it */
+	size_t capacity, n;
+	struct reader at;
+	int last_dc[MAX_COMPS_IN_SCAN];
+	bool exhausted;
+};
+
+struct entropy *entropy_new(void)
+{
+	return calloc(1, sizeof(struct entropy));
+}
+
+void entropy_free(struct entropy *e)
+{
+	if (e)
+		free(e->data);
+	free(e);
+}
+
+#ifdef HAVE_JPEGINT_H
+
+/* Of each coefficient in the order of the file. */
+static const uint8_t natural[64] = { 0,	 1,  8,	 16, 9,	 2,  3,	 10, 17, 24, 32, 25, 18, 11, 4,	 5,
+				     12, 19, 26, 33, 40, 48, 41, 34, 27, 20, 13, 6,  7,	 14, 21, 28,
+				     35, 42, 49, 56, 57, 50, 43, 36, 29, 22, 15, 23, 30, 37, 44, 51,
+				     58, 59, 52, 45, 38, 31, 39, 46, 53, 60, 61, 54, 47, 55, 62, 63 };
+
+/* A value of n bits: those below half its range are negative. */
+static inline int extend(uint32_t v, int n)
+{
+	return n ? (int)v + ((int)((v >> (n - 1)) & 1) - 1) * ((1 << n) - 1) : 0;
+}
+
+/* What bits[0..LOOK) mean that begin with a code of `length` bits for this symbol. An end of block is a run that leaves
+ * the block; 16 zeros are 15 and one more. */
+static uint32_t entry(uint32_t bits, int length, uint8_t symbol, bool dc)
+{
+	int size = symbol & 15, run = dc ? 0 : symbol >> 4, left = LOOK - length - size;
+	uint32_t v;
+
+	if (!size && !dc && run < 15)
+		run = 64;
+	if (left < 0)
+		return (uint32_t)size << 16 | (uint32_t)run << 8 | CODE | (uint32_t)length;
+	v = bits >> left & ((1u << size) - 1);
+	return (uint32_t)extend(v, size) << 16 | (uint32_t)run << 8 | WHOLE | (uint32_t)(length + size);
+}
+
+/* From counts and symbols that the library has checked. */
+static void table_make(struct table *t, const JHUFF_TBL *from, bool dc)
+{
+	int32_t code = 0, n = 0;
+
+	memcpy(t->symbol, from->huffval, sizeof(t->symbol));
+	for (int i = 0; i < 1 << LOOK; i++)
+		t->look[i] = LONG;
+	for (int length = 1; length <= LONGEST; length++, code <<= 1) {
+		t->shift[length] = n - code;
+		for (int i = 0; i < from->bits[length]; i++, code++, n++) {
+			int free_bits = LOOK - length;
+
+			for (uint32_t k = 0; free_bits >= 0 && k < 1u << free_bits; k++) {
+				uint32_t bits = (uint32_t)code << free_bits | k;
+
+				t->look[bits] = entry(bits, length, t->symbol[n], dc);
+			}
+		}
+		t->last[length] = from->bits[length] ? code - 1 : -1;
+	}
+}
+
+static inline void refill(struct reader *r)
+{
+	uint64_t more;
+
+	memcpy(&more, r->next, sizeof(more));
+#if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
+	more = __builtin_bswap64(more);
+#endif
+	r->bits |= more >> r->have;
+	r->next += (63 - r->have) >> 3;
+	r->have |= 56;
+}
+
+static inline void use(struct reader *r, int n)
+{
+	r->bits <<= n;
+	r->have -= n;
+}
+
+/* A code that is longer than LOOK: an entry of kind CODE. */
+static uint32_t long_code(struct reader *r, const struct table *t, j_decompress_ptr d, bool dc)
+{
+	for (int length = LOOK + 1; length <= LONGEST; length++) {
+		int32_t code = (int32_t)(r->bits >> (64 - length));
+
+		if (code <= t->last[length]) {
+			uint8_t symbol = t->symbol[(code + t->shift[length]) & 255];
+
+			return entry(0, length, symbol, dc);
+		}
+	}
+	WARNMS(d, JWRN_HUFF_BAD_CODE);
+	return (dc ? 0u : 64u << 8) | CODE | LONGEST;
+}
+
+/* The value of an entry that is not WHOLE; *entry is of kind CODE then. At least 31 bits must be there. */
+static inline int part_value(struct reader *r, const struct table *t, uint32_t *entry, j_decompress_ptr d, bool dc)
+{
+	uint32_t v;
+	int size;
+
+	if (*entry & LONG)
+		*entry = long_code(r, t, d, dc);
+	use(r, (int)(*entry & LENGTH));
+	size = (int)(*entry >> 16);
+	v = size ? (uint32_t)(r->bits >> (64 - size)) : 0;
+	use(r, size);
+	return extend(v, size);
+}
+
+static inline int dc_value(struct reader *r, const struct table *t, j_decompress_ptr d)
+{
+	uint32_t x;
+
+	refill(r);
+	x = t->look[r->bits >> (64 - LOOK)];
+	if (x & KIND)
+		return part_value(r, t, &x, d, true);
+	use(r, (int)(x & LENGTH));
+	return (int32_t)x >> 16;
+}
+
+/* The 63 others; block NULL: they are passed over. */
+static inline void ac_values(struct reader *r, const struct table *t, j_decompress_ptr d, JCOEF *block)
+{
+	for (int k = 1; k < 64;) {
+		uint32_t x;
+		int v;
+
+		refill(r);
+		x = t->look[r->bits >> (64 - LOOK)];
+		for (int i = 0; i < 4 && !(x & KIND); i++) { /* of 56 bits, 10 at most each, and 10 to look at */
+			use(r, (int)(x & LENGTH));
+			k += (int)(x >> 8 & 0xff);
+			if (k > 63)
+				return;
+			if (block)
+				block[natural[k]] = (JCOEF)((int32_t)x >> 16);
+			if (++k > 63)
+				return;
+			x = t->look[r->bits >> (64 - LOOK)];
+		}
+		if (!(x & KIND))
+			continue;
+		refill(r);
+		v = part_value(r, t, &x, d, false);
+		k += (int)(x >> 8 & 0xff);
+		if (k > 63)
+			return;
+		if (block)
+			block[natural[k]] = (JCOEF)v;
+		k++;
+	}
+}
+
+static inline bool is_exhausted(const struct entropy *e)
+{
+	return (e->at.next - e->data) * 8 - e->at.have > (ptrdiff_t)e->n * 8;
+}
+
+static boolean decode_mcu(j_decompress_ptr d, JBLOCKROW *blocks)
+{
+	struct entropy *e = d->client_data;
+	struct reader r = e->at; /* in registers */
+
+	if (e->exhausted)
+		return TRUE;
+	for (int i = 0; i < d->blocks_in_MCU; i++) {
+		int c = d->MCU_membership[i];
+		const jpeg_component_info *info = d->cur_comp_info[c];
+
+		e->last_dc[c] = (int)((unsigned)e->last_dc[c] + (unsigned)dc_value(&r, &e->dc[info->dc_tbl_no], d));
+		if (blocks) {
+			blocks[i][0][0] = (JCOEF)e->last_dc[c];
+			ac_values(&r, &e->ac[info->ac_tbl_no], d, blocks[i][0]);
+		} else {
+			ac_values(&r, &e->ac[info->ac_tbl_no], d, NULL);
+		}
+	}
+	e->at = r;
+	e->exhausted = is_exhausted(e);
+	if (e->exhausted)
+		WARNMS(d, JWRN_HIT_MARKER);
+	return TRUE;
+}
+
+/* The data up to the first marker, without the zeros that follow 0xff in them. */
+static bool unstuff(struct entropy *e, const uint8_t *from, size_t n)
+{
+	const uint8_t *end = from + n;
+	uint8_t *to;
+
+	if (room_make(&e->data, &e->capacity, n + PAD, "a picture's data", NULL))
+		return false;
+	to = e->data;
+	while (from < end) {
+		const uint8_t *mark = memchr(from, 0xff, (size_t)(end - from)), *upto = mark ? mark : end;
+
+		memcpy(to, from, (size_t)(upto - from));
+		to += upto - from;
+		from = upto;
+		if (!mark)
+			break;
+		while (from + 1 < end && from[1] == 0xff) /* fill bytes */
+			from++;
+		if (from + 1 >= end || from[1])
+			break;
+		*to++ = 0xff;
+		from += 2;
+	}
+	e->n = (size_t)(to - e->data);
+	memset(to, 0, PAD);
+	return true;
+}
+
+static bool is_for_us(const struct jpeg_decompress_struct *d)
+{
+	return !d->progressive_mode && !d->arith_code && d->data_precision == 8 && !d->restart_interval &&
+	       d->comps_in_scan == d->num_components && d->comps_in_scan <= MAX_COMPS_IN_SCAN && !d->buffered_image &&
+	       !d->unread_marker && d->entropy;
+}
+
+static bool make_tables(struct entropy *e, const struct jpeg_decompress_struct *d)
+{
+	for (int c = 0; c < d->comps_in_scan; c++) {
+		int dc = d->cur_comp_info[c]->dc_tbl_no, ac = d->cur_comp_info[c]->ac_tbl_no;
+		bool seen_dc = false, seen_ac = false;
+
+		if (dc < 0 || dc >= NUM_HUFF_TBLS || ac < 0 || ac >= NUM_HUFF_TBLS || !d->dc_huff_tbl_ptrs[dc] ||
+		    !d->ac_huff_tbl_ptrs[ac])
+			return false;
+		for (int k = 0; k < c; k++) {
+			seen_dc |= d->cur_comp_info[k]->dc_tbl_no == dc;
+			seen_ac |= d->cur_comp_info[k]->ac_tbl_no == ac;
+		}
+		if (!seen_dc)
+			table_make(&e->dc[dc], d->dc_huff_tbl_ptrs[dc], true);
+		if (!seen_ac)
+			table_make(&e->ac[ac], d->ac_huff_tbl_ptrs[ac], false);
+	}
+	return true;
+}
+
+bool entropy_take(struct entropy *e, struct jpeg_decompress_struct *d)
+{
+	if (!is_for_us(d) || !make_tables(e, d) || !unstuff(e, d->src->next_input_byte, d->src->bytes_in_buffer))
+		return false;
+	e->at = (struct reader){ .next = e->data };
+	memset(e->last_dc, 0, sizeof(e->last_dc));
+	e->exhausted = false;
+	d->client_data = e;
+	d->entropy->decode_mcu = decode_mcu;
+	return true;
+}
+
+#else
+
+bool entropy_take(struct entropy *e, struct jpeg_decompress_struct *d)
+{
+	(void)e;
+	(void)d;
+	return false;
+}
+
+#endif

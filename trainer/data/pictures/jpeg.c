@@ -1,0 +1,243 @@
+/* jpeg.c: JPEG through libjpeg-turbo. Of a picture only the columns around the wanted ones are transformed, and rows
+ * above are passed over; what lies below is not read, unless the file has no end mark: then all of it is, so that a
+ * file that was cut short is always noticed. */
+#include <setjmp.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <jpeglib.h>
+#include <jerror.h>
+
+#include "trainer/data/pictures/codec.h"
+#include "trainer/data/pictures/entropy.h"
+#include "trainer/data/pictures/room.h"
+
+#define MARGIN 16     /* columns beside the wanted ones that smooth upsampling of colour looks at, with room */
+#define TAIL_BYTES 4096 /* an end mark is looked for in so many bytes at the end */
+
+struct jpeg {
+	struct jpeg_error_mgr errors; /* first: the library hands this back */
+	jmp_buf jump;
+	char text[JMSG_LENGTH_MAX];
+	bool damaged; /* a warning that means lost pixels */
+	struct jpeg_decompress_struct d;
+	struct entropy *entropy;
+	uint8_t *line;
+	size_t line_bytes;
+};
+
+static void stop(j_common_ptr common)
+{
+	struct jpeg *j = (struct jpeg *)(void *)common->err;
+
+	common->err->format_message(common, j->text);
+	longjmp(j->jump, 1);
+}
+
+static void warn(j_common_ptr common, int level)
+{
+	struct jpeg *j = (struct jpeg *)(void *)common->err;
+	int code = common->err->msg_code;
+
+	if (level >= 0 || (code != JWRN_JPEG_EOF && code != JWRN_HIT_MARKER))
+		return;
+	common->err->format_message(common, j->text);
+	j->damaged = true;
+}
+
+static int jpeg_state(void **ret, struct err *err)
+{
+	struct jpeg *j = calloc(1, sizeof(*j));
+
+	if (!j)
+		return err_set(err, ERR_NOMEM, "out of memory: JPEG decoder");
+	j->entropy = entropy_new();
+	if (!j->entropy) {
+		free(j);
+		return err_set(err, ERR_NOMEM, "out of memory: JPEG decoder");
+	}
+	j->d.err = jpeg_std_error(&j->errors);
+	j->errors.error_exit = stop;
+	j->errors.emit_message = warn;
+	if (setjmp(j->jump)) {
+		entropy_free(j->entropy);
+		free(j);
+		return err_set(err, ERR_NOMEM, "the JPEG library cannot be used");
+	}
+	jpeg_create_decompress(&j->d);
+	*ret = j;
+	return 0;
+}
+
+static void jpeg_close(void *state)
+{
+	struct jpeg *j = state;
+
+	if (!j)
+		return;
+	jpeg_destroy_decompress(&j->d);
+	entropy_free(j->entropy);
+	free(j->line);
+	free(j);
+}
+
+static bool jpeg_is(const struct codec_input *in)
+{
+	return in->n > 3 && in->data[0] == 0xff && in->data[1] == 0xd8 && in->data[2] == 0xff;
+}
+
+static unsigned get16(const uint8_t *p, bool little)
+{
+	return little ? (unsigned)p[1] << 8 | p[0] : (unsigned)p[0] << 8 | p[1];
+}
+
+static unsigned long get32(const uint8_t *p, bool little)
+{
+	return little ? (unsigned long)get16(p + 2, true) << 16 | get16(p, true) :
+			(unsigned long)get16(p, false) << 16 | get16(p + 2, false);
+}
+
+/* Tag 0x0112 of the first directory (TIFF 6.0 within an EXIF segment); 1 when there is none that makes sense. */
+static int exif_orientation(const uint8_t *p, size_t n)
+{
+	bool little;
+	unsigned long at;
+	unsigned count;
+
+	if (n < 14 || memcmp(p, "Exif\0\0", 6))
+		return 1;
+	p += 6;
+	n -= 6;
+	little = p[0] == 'I';
+	at = get32(p + 4, little);
+	if (at > n - 2)
+		return 1;
+	count = get16(p + at, little);
+	for (at += 2; count-- && at + 12 <= n; at += 12)
+		if (get16(p + at, little) == 0x0112) {
+			unsigned v = get16(p + at + 8, little);
+
+			return v >= 1 && v <= 8 ? (int)v : 1;
+		}
+	return 1;
+}
+
+static int bad(const struct jpeg *j, const struct codec_input *in, struct err *err)
+{
+	return err_set(err, ERR_CORRUPT, "%.300s: damaged JPEG: %s", in->name, j->text);
+}
+
+static void begin(struct jpeg *j, const struct codec_input *in)
+{
+	j->damaged = false;
+	j->text[0] = 0;
+	jpeg_abort_decompress(&j->d);
+	jpeg_mem_src(&j->d, in->data, in->n);
+	jpeg_save_markers(&j->d, JPEG_APP0 + 1, 0xffff);
+	jpeg_read_header(&j->d, TRUE);
+}
+
+static int jpeg_header(void *state, const struct codec_input *in, struct codec_header *ret, struct err *err)
+{
+	struct jpeg *j = state;
+
+	if (setjmp(j->jump))
+		return bad(j, in, err);
+	begin(j, in);
+	*ret = (struct codec_header){
+		.width = (int)j->d.image_width, .height = (int)j->d.image_height, .orientation = 1, .scales = true
+	};
+	for (jpeg_saved_marker_ptr m = j->d.marker_list; m; m = m->next)
+		if (m->marker == JPEG_APP0 + 1 && ret->orientation == 1)
+			ret->orientation = exif_orientation(m->data, m->data_length);
+	return 0;
+}
+
+static bool has_end(const struct codec_input *in)
+{
+	size_t n = in->n < TAIL_BYTES ? in->n : TAIL_BYTES;
+	const uint8_t *p = in->data + in->n - n;
+
+	for (size_t i = n; i-- > 1;)
+		if (p[i - 1] == 0xff && p[i] == 0xd9)
+			return true;
+	return false;
+}
+
+/* CMYK as Adobe's programs write it, inverted; else as it is. */
+static void from_cmyk(uint8_t *p, size_t pixels, bool inverted)
+{
+	for (size_t i = 0; i < pixels; i++, p += 4) {
+		unsigned black = inverted ? p[3] : 255u - p[3];
+
+		for (int c = 0; c < 3; c++) {
+			unsigned ink = inverted ? p[c] : 255u - p[c];
+
+			p[c] = (uint8_t)((ink * black + 127) / 255);
+		}
+	}
+}
+
+/* Narrows the output to the wanted columns; returns the first column of what is then delivered. */
+static unsigned narrow(struct jpeg *j, const struct codec_want *w)
+{
+	JDIMENSION x = w->x0 > MARGIN ? (JDIMENSION)(w->x0 - MARGIN) : 0, end = (JDIMENSION)w->x1 + MARGIN, width;
+
+	if (end > j->d.output_width)
+		end = j->d.output_width;
+	width = end - x;
+	if (x > 0 || width < j->d.output_width)
+		jpeg_crop_scanline(&j->d, &x, &width);
+	return x;
+}
+
+static void read_rows(struct jpeg *j, const struct codec_want *w, bool whole)
+{
+	unsigned x = narrow(j, w);
+	bool cmyk = j->d.out_color_space == JCS_CMYK;
+	JSAMPROW line = j->line;
+
+	if (w->y0 > 0)
+		jpeg_skip_scanlines(&j->d, (JDIMENSION)w->y0);
+	for (int y = w->y0; y < w->y1; y++) {
+		jpeg_read_scanlines(&j->d, &line, 1);
+		if (cmyk)
+			from_cmyk(j->line, j->d.output_width, j->d.saw_Adobe_marker);
+		w->row(w->user, j->line + ((size_t)w->x0 - x) * 4);
+	}
+	while (whole && j->d.output_scanline < j->d.output_height)
+		jpeg_read_scanlines(&j->d, &line, 1);
+	jpeg_abort_decompress(&j->d);
+}
+
+static int jpeg_rows(void *state, const struct codec_input *in, const struct codec_want *w, struct err *err)
+{
+	struct jpeg *j = state;
+	int rc;
+
+	if (setjmp(j->jump))
+		return bad(j, in, err);
+	begin(j, in);
+	j->d.scale_num = 8u / (unsigned)w->shrink;
+	j->d.scale_denom = 8;
+	j->d.dct_method = JDCT_ISLOW;
+	j->d.out_color_space = j->d.jpeg_color_space == JCS_CMYK || j->d.jpeg_color_space == JCS_YCCK ? JCS_CMYK :
+												JCS_EXT_RGBX;
+	jpeg_start_decompress(&j->d);
+	entropy_take(j->entropy, &j->d); /* or else the library's own decoder */
+	rc = room_make(&j->line, &j->line_bytes, ((size_t)j->d.output_width + MARGIN) * 4 + 16, "a row of pixels", err);
+	if (rc)
+		return rc;
+	read_rows(j, w, !has_end(in));
+	return j->damaged ? bad(j, in, err) : 0;
+}
+
+const struct codec codec_jpeg = {
+	.name = "JPEG",
+	.is = jpeg_is,
+	.open = jpeg_state,
+	.close = jpeg_close,
+	.header = jpeg_header,
+	.rows = jpeg_rows,
+};

@@ -1,0 +1,248 @@
+/* picture.c: from a view of the picture as shown to columns and rows of the file as stored, and back. */
+#include "trainer/data/pictures/picture.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "trainer/data/pictures/codec.h"
+#include "trainer/data/pictures/resize.h"
+#include "trainer/data/pictures/room.h"
+
+static const struct codec *const codecs[] = {
+#ifdef HAVE_IMAGES
+	&codec_jpeg,
+	&codec_png,
+#endif
+	NULL,
+};
+
+#define KEEP 3
+#define N_CODECS (sizeof(codecs) / sizeof(codecs[0]) - 1)
+
+struct picture {
+	void *state[N_CODECS + 1];
+	struct resize *resize;
+	uint8_t *file;
+	size_t file_bytes;
+	char name[320];
+	struct codec_input in;
+	size_t codec; /* of what is loaded */
+	struct codec_header header;
+	bool never_shrinks; /* for measurements: $DPTRAIN_TEST_NO_SHRINK */
+};
+
+int picture_new(struct picture **ret, struct err *err)
+{
+	struct picture *p = calloc(1, sizeof(*p));
+	int rc = p ? resize_new(&p->resize, err) : err_set(err, ERR_NOMEM, "out of memory: picture decoder");
+
+	if (p)
+		p->never_shrinks = getenv("DPTRAIN_TEST_NO_SHRINK") != NULL;
+	for (size_t i = 0; !rc && i < N_CODECS; i++)
+		rc = codecs[i]->open(&p->state[i], err);
+	if (rc) {
+		picture_free(p);
+		return rc;
+	}
+	*ret = p;
+	return 0;
+}
+
+void picture_free(struct picture *p)
+{
+	if (!p)
+		return;
+	for (size_t i = 0; i < N_CODECS; i++)
+		codecs[i]->close(p->state[i]);
+	resize_free(p->resize);
+	free(p->file);
+	free(p);
+}
+
+bool picture_is_one(const char *name)
+{
+	const char *dot = strrchr(name, '.');
+
+	return dot && (!strcasecmp(dot, ".jpg") || !strcasecmp(dot, ".jpeg") || !strcasecmp(dot, ".png"));
+}
+
+/* Whether stored rows are shown as columns. */
+static bool turned(int orientation)
+{
+	return orientation >= 5;
+}
+
+int picture_load_memory(struct picture *p, const char *name, const void *bytes, size_t n, struct picture_size *ret,
+			struct err *err)
+{
+	struct codec_header *h = &p->header;
+	int rc;
+
+	p->in = (struct codec_input){ name, bytes, n };
+	for (p->codec = 0; p->codec < N_CODECS && !codecs[p->codec]->is(&p->in); p->codec++)
+		;
+	if (p->codec == N_CODECS)
+		return err_set(err, ERR_CORRUPT, "%.300s: %s", name,
+			       N_CODECS ? "is neither JPEG nor PNG" : "this program was built without libjpeg and libpng");
+	rc = codecs[p->codec]->header(p->state[p->codec], &p->in, h, err);
+	if (rc)
+		return rc;
+	if (h->width < 1 || h->height < 1 || (int64_t)h->width * h->height > PICTURE_PIXELS_MAX)
+		return err_set(err, ERR_CORRUPT, "%.300s: %d x %d pixels; at most %lld in all are read", name, h->width, h->height,
+			       (long long)PICTURE_PIXELS_MAX);
+	*ret = turned(h->orientation) ? (struct picture_size){ h->height, h->width } :
+					(struct picture_size){ h->width, h->height };
+	return 0;
+}
+
+static int read_file(struct picture *p, int fd, const char *path, size_t *ret_n, struct err *err)
+{
+	struct stat st;
+	size_t n, done = 0;
+
+	if (fstat(fd, &st))
+		return err_set(err, ERR_CORRUPT, "%.300s: %s", path, strerror(errno));
+	if (!S_ISREG(st.st_mode) || st.st_size < 1 || (size_t)st.st_size > PICTURE_FILE_MAX)
+		return err_set(err, ERR_CORRUPT, "%.300s: %s", path,
+			       !S_ISREG(st.st_mode) ? "is no file" : st.st_size ? "is too large for a picture" : "is empty");
+	n = (size_t)st.st_size;
+	if (room_make(&p->file, &p->file_bytes, n, path, err))
+		return ERR_NOMEM;
+	while (done < n) {
+		ssize_t got = read(fd, p->file + done, n - done);
+
+		if (got < 0 && errno == EINTR)
+			continue;
+		if (got < 0)
+			return err_set(err, ERR_CORRUPT, "%.300s: %s", path, strerror(errno));
+		if (got == 0)
+			break;
+		done += (size_t)got;
+	}
+	*ret_n = done;
+	return 0;
+}
+
+int picture_load(struct picture *p, const char *path, struct picture_size *ret, struct err *err)
+{
+	int fd = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC), rc; /* a pipe is not waited for */
+	size_t n = 0;
+
+	if (fd < 0)
+		return err_set(err, ERR_CORRUPT, "%.300s: %s", path, strerror(errno));
+	rc = read_file(p, fd, path, &n, err);
+	close(fd);
+	if (rc)
+		return rc;
+	snprintf(p->name, sizeof(p->name), "%.300s", path);
+	return picture_load_memory(p, p->name, p->file, n, ret, err);
+}
+
+/* The view in stored coordinates. */
+struct stored {
+	double x, y, width, height;
+	int out_width, out_height;
+};
+
+static struct stored to_stored(const struct codec_header *h, const struct picture_view *v)
+{
+	struct stored s = { v->x, v->y, v->width, v->height, v->out_width, v->out_height };
+	int o = h->orientation;
+
+	if (turned(o))
+		s = (struct stored){ v->y, v->x, v->height, v->width, v->out_height, v->out_width };
+	/* what is then counted from the far side */
+	if (o == 2 || o == 3 || o == 7 || o == 8)
+		s.x = h->width - s.x - s.width;
+	if (o == 3 || o == 4 || o == 6 || o == 7)
+		s.y = h->height - s.y - s.height;
+	return s;
+}
+
+/* Half, a quarter or an eighth where the box keeps at least KEEP times the pixels that are wanted of it in each direction:
+ * the mean that a smaller transform gives is then lost in the mean that scaling takes. */
+static int shrink_of(const struct codec_header *h, const struct stored *s)
+{
+	int shrink = 8;
+
+	while (shrink > 1 && (!h->scales || s->width / shrink < KEEP * s->out_width ||
+			      s->height / shrink < KEEP * s->out_height))
+		shrink /= 2;
+	return shrink;
+}
+
+/* One axis of the box in a picture that is 1/shrink as large. cut: only pixels of the box are used. */
+static struct resize_axis axis(double from, double size, int side, int shrink, int out, bool cut)
+{
+	int shown = (side + shrink - 1) / shrink;
+	struct resize_axis a = { .from = from / shrink, .size = size / shrink, .begin = 0, .end = shown, .out = out };
+
+	if (cut) {
+		a.begin = (int)a.from;
+		a.end = (int)(a.from + a.size + 0.999999);
+		a.end = a.end < shown ? a.end : shown;
+	}
+	return a;
+}
+
+static void take_row(void *user, const uint8_t *pixels)
+{
+	resize_row(user, pixels);
+}
+
+/* Where pixel (x, y) of the result, as shown, lies in the scaled stored picture: an offset in bytes. */
+static ptrdiff_t stored_offset(int orientation, int x, int y, const struct stored *s, size_t stride)
+{
+	int sx = turned(orientation) ? y : x, sy = turned(orientation) ? x : y;
+
+	if (orientation == 2 || orientation == 3 || orientation == 7 || orientation == 8)
+		sx = s->out_width - 1 - sx;
+	if (orientation == 3 || orientation == 4 || orientation == 6 || orientation == 7)
+		sy = s->out_height - 1 - sy;
+	return (ptrdiff_t)sy * (ptrdiff_t)stride + (ptrdiff_t)sx * RESIZE_PIXEL_BYTES;
+}
+
+static void deliver(const struct picture *p, const struct picture_view *v, const struct stored *s, uint8_t *ret)
+{
+	size_t stride;
+	const uint8_t *from = resize_result(p->resize, &stride);
+	int o = p->header.orientation, left = v->flip ? v->out_width - 1 : 0, next = v->flip ? v->out_width - 2 : 1;
+	ptrdiff_t step = stored_offset(o, next, 0, s, stride) - stored_offset(o, left, 0, s, stride);
+
+	for (int y = 0; y < v->out_height; y++) {
+		const uint8_t *pixel = from + stored_offset(o, left, y, s, stride);
+		uint8_t *to = ret + (size_t)y * (size_t)v->out_width * 3;
+
+		for (int x = 1; x < v->out_width; x++, to += 3, pixel += step)
+			memcpy(to, pixel, 4); /* one more than a pixel has; the next one overwrites it */
+		memcpy(to, pixel, 3);
+	}
+}
+
+int picture_render(struct picture *p, const struct picture_view *v, uint8_t *ret, struct err *err)
+{
+	const struct codec_header *h = &p->header;
+	struct stored s = to_stored(h, v);
+	int shrink = p->never_shrinks ? 1 : shrink_of(h, &s), rc;
+	struct resize_opts o = { .x = axis(s.x, s.width, h->width, shrink, s.out_width, v->cut),
+				 .y = axis(s.y, s.height, h->height, shrink, s.out_height, v->cut) };
+	struct resize_need need;
+	struct codec_want want;
+
+	rc = resize_begin(p->resize, &o, err);
+	if (rc)
+		return rc;
+	need = resize_need(p->resize);
+	want = (struct codec_want){ .x0 = need.x0, .x1 = need.x1, .y0 = need.y0, .y1 = need.y1, .shrink = shrink,
+				    .row = take_row, .user = p->resize };
+	rc = codecs[p->codec]->rows(p->state[p->codec], &p->in, &want, err);
+	if (!rc)
+		deliver(p, v, &s, ret);
+	return rc;
+}

@@ -1,0 +1,200 @@
+/* png.c: PNG through libpng. Rows come in order; those above the wanted ones are decoded and dropped, since every row
+ * of the format builds on the one above it. Interlaced files are decoded whole. */
+#include <setjmp.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <png.h>
+
+#include "trainer/data/pictures/codec.h"
+#include "trainer/data/pictures/picture.h"
+#include "trainer/data/pictures/room.h"
+
+struct png {
+	jmp_buf jump;
+	char text[160];
+	const struct codec_input *in;
+	size_t at;
+	png_structp p;
+	png_infop info;
+	uint8_t *pixels; /* a row, or the whole picture when it is interlaced */
+	size_t pixels_bytes;
+	png_bytep *row; /* of interlaced pictures */
+	size_t row_bytes;
+};
+
+static void stop(png_structp p, png_const_charp text)
+{
+	struct png *s = png_get_error_ptr(p);
+
+	snprintf(s->text, sizeof(s->text), "%s", text);
+	longjmp(s->jump, 1);
+}
+
+static void ignore(png_structp p, png_const_charp text)
+{
+	(void)p;
+	(void)text;
+}
+
+static void feed(png_structp p, png_bytep to, size_t n)
+{
+	struct png *s = png_get_io_ptr(p);
+
+	if (n > s->in->n - s->at)
+		png_error(p, "the file ends too early");
+	memcpy(to, s->in->data + s->at, n);
+	s->at += n;
+}
+
+static int png_state(void **ret, struct err *err)
+{
+	*ret = calloc(1, sizeof(struct png));
+	return *ret ? 0 : err_set(err, ERR_NOMEM, "out of memory: PNG decoder");
+}
+
+static void png_end(struct png *s)
+{
+	png_destroy_read_struct(&s->p, &s->info, NULL);
+	s->p = NULL;
+	s->info = NULL;
+}
+
+static void png_close(void *state)
+{
+	struct png *s = state;
+
+	if (!s)
+		return;
+	png_end(s);
+	free(s->pixels);
+	free(s->row);
+	free(s);
+}
+
+static bool png_is(const struct codec_input *in)
+{
+	return in->n > 8 && !png_sig_cmp(in->data, 0, 8);
+}
+
+static int bad(struct png *s, const struct codec_input *in, struct err *err)
+{
+	png_end(s);
+	return err_set(err, ERR_CORRUPT, "%.300s: damaged PNG: %s", in->name, s->text);
+}
+
+/* Up to the header; longjmps. */
+static void begin(struct png *s, const struct codec_input *in)
+{
+	png_end(s);
+	s->in = in;
+	s->at = 0;
+	s->text[0] = 0;
+	s->p = png_create_read_struct(PNG_LIBPNG_VER_STRING, s, stop, ignore);
+	s->info = s->p ? png_create_info_struct(s->p) : NULL;
+	if (!s->info) {
+		snprintf(s->text, sizeof(s->text), "out of memory");
+		longjmp(s->jump, 1);
+	}
+	png_set_user_limits(s->p, 1 << 20, 1 << 20);
+	png_set_chunk_malloc_max(s->p, 8 << 20);
+	png_set_read_fn(s->p, s, feed);
+	png_read_info(s->p, s->info);
+}
+
+static int png_header(void *state, const struct codec_input *in, struct codec_header *ret, struct err *err)
+{
+	struct png *s = state;
+
+	if (setjmp(s->jump))
+		return bad(s, in, err);
+	begin(s, in);
+	*ret = (struct codec_header){ .width = (int)png_get_image_width(s->p, s->info),
+				      .height = (int)png_get_image_height(s->p, s->info),
+				      .orientation = 1 };
+	return 0;
+}
+
+/* Whatever it is becomes 8-bit RGB with a filler. */
+static void to_rgbx(struct png *s)
+{
+	png_byte type = png_get_color_type(s->p, s->info);
+
+	if (type == PNG_COLOR_TYPE_PALETTE)
+		png_set_palette_to_rgb(s->p);
+	if (type == PNG_COLOR_TYPE_GRAY || type == PNG_COLOR_TYPE_GRAY_ALPHA) {
+		png_set_expand_gray_1_2_4_to_8(s->p);
+		png_set_gray_to_rgb(s->p);
+	}
+	png_set_scale_16(s->p);
+	if (type & PNG_COLOR_MASK_ALPHA)
+		png_set_strip_alpha(s->p);
+	png_set_filler(s->p, 255, PNG_FILLER_AFTER);
+}
+
+static int allocate(struct png *s, bool interlaced, struct err *err)
+{
+	size_t line = (size_t)png_get_rowbytes(s->p, s->info), n = png_get_image_height(s->p, s->info);
+	int rc = room_make(&s->pixels, &s->pixels_bytes, line * (interlaced ? n : 1) + 16, "a PNG", err);
+
+	if (rc || !interlaced)
+		return rc;
+	rc = room_make(&s->row, &s->row_bytes, n * sizeof(*s->row), "a PNG", err);
+	for (size_t y = 0; !rc && y < n; y++)
+		s->row[y] = s->pixels + y * line;
+	return rc;
+}
+
+static bool has_end(const struct codec_input *in)
+{
+	return in->n > 12 && !memcmp(in->data + in->n - 8, "IEND", 4);
+}
+
+static void read_rows(struct png *s, const struct codec_want *w)
+{
+	int height = (int)png_get_image_height(s->p, s->info), end = has_end(s->in) ? w->y1 : height;
+
+	for (int y = 0; y < end; y++) {
+		png_read_row(s->p, s->pixels, NULL);
+		if (y >= w->y0 && y < w->y1)
+			w->row(w->user, s->pixels + (size_t)w->x0 * 4);
+	}
+}
+
+static void read_whole(struct png *s, const struct codec_want *w)
+{
+	png_read_image(s->p, s->row);
+	for (int y = w->y0; y < w->y1; y++)
+		w->row(w->user, s->row[y] + (size_t)w->x0 * 4);
+}
+
+static int png_rows(void *state, const struct codec_input *in, const struct codec_want *w, struct err *err)
+{
+	struct png *s = state;
+	bool interlaced;
+	int rc;
+
+	if (setjmp(s->jump))
+		return bad(s, in, err);
+	begin(s, in);
+	to_rgbx(s);
+	interlaced = png_set_interlace_handling(s->p) > 1;
+	png_read_update_info(s->p, s->info);
+	rc = allocate(s, interlaced, err);
+	if (!rc && interlaced)
+		read_whole(s, w);
+	else if (!rc)
+		read_rows(s, w);
+	png_end(s);
+	return rc;
+}
+
+const struct codec codec_png = {
+	.name = "PNG",
+	.is = png_is,
+	.open = png_state,
+	.close = png_close,
+	.header = png_header,
+	.rows = png_rows,
+};

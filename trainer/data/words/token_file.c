@@ -1,0 +1,238 @@
+/* token_file.c: reading and writing flat token files. */
+#include "trainer/data/words/token_file.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "tracker/base/crc32c.h"
+
+#define MAGIC "DPTOKENS"
+#define VERSION 1
+#define HEADER_BYTES 128
+#define NARROW_VOCAB 65536 /* up to here two bytes do */
+#define SAMPLES 64
+#define SAMPLE_BYTES ((size_t)16384)
+
+static uint64_t get_le(const unsigned char *p, int n)
+{
+	uint64_t v = 0;
+
+	for (int i = n - 1; i >= 0; i--)
+		v = v << 8 | p[i];
+	return v;
+}
+
+static void put_le(unsigned char *p, int n, uint64_t v)
+{
+	for (int i = 0; i < n; i++, v >>= 8)
+		p[i] = (unsigned char)v;
+}
+
+static int read_header(struct token_file *f, const char *path, struct err *err)
+{
+	const unsigned char *h = f->map.bytes;
+	uint64_t vocab, count, width;
+
+	if (f->map.n < HEADER_BYTES)
+		return err_set(err, ERR_USAGE, "%.300s: no token file: shorter than its header of %d bytes", path,
+			       HEADER_BYTES);
+	vocab = get_le(h + 16, 8);
+	count = get_le(h + 24, 8);
+	width = get_le(h + 12, 4);
+	if (memcmp(h, MAGIC, 8))
+		return err_set(err, ERR_USAGE, "%.300s: no token file: it does not begin with %s", path, MAGIC);
+	if (get_le(h + 8, 4) != VERSION)
+		return err_set(err, ERR_USAGE, "%.300s: a token file of version %u; this program reads version %d",
+			       path, (unsigned)get_le(h + 8, 4), VERSION);
+	if ((width != 2 && width != 4) || vocab < 1 || vocab > INT32_MAX || h[HEADER_BYTES - 1])
+		return err_set(err, ERR_USAGE, "%.300s: damaged header: tokens of %u bytes, vocabulary of %llu", path,
+			       (unsigned)width, (unsigned long long)vocab);
+	if (count > (f->map.n - HEADER_BYTES) / width)
+		return err_set(err, ERR_USAGE,
+			       "%.300s: holds %zu bytes of tokens, its header promises %llu tokens of %u bytes", path,
+			       f->map.n - HEADER_BYTES, (unsigned long long)count, (unsigned)width);
+	f->width = (int)width;
+	f->vocab = (int64_t)vocab;
+	f->count = (int64_t)count;
+	f->tokens = h + HEADER_BYTES;
+	memcpy(f->tokenizer, h + 32, TOKEN_FILE_NAME_BYTES);
+	return 0;
+}
+
+int token_file_open(struct token_file *ret, const char *path, struct err *err)
+{
+	struct token_file f = { .count = 0 };
+	int rc = file_map_open(&f.map, path, err);
+
+	if (!rc)
+		rc = read_header(&f, path, err);
+	if (rc) {
+		token_file_close(&f);
+		return rc;
+	}
+	*ret = f;
+	return 0;
+}
+
+void token_file_close(struct token_file *f)
+{
+	file_map_close(&f->map);
+	*f = (struct token_file){ .count = 0 };
+}
+
+void token_file_read(const struct token_file *f, int64_t first, int64_t n, int32_t *ret)
+{
+	const unsigned char *p = f->tokens + first * f->width;
+
+	for (int64_t i = 0; i < n; i++, p += f->width)
+		ret[i] = f->width == 2 ? p[0] | p[1] << 8 : (int32_t)get_le(p, 4);
+}
+
+uint32_t token_file_sum(const struct token_file *f)
+{
+	const unsigned char *bytes = f->map.bytes;
+	size_t n = f->map.n, step = n / SAMPLES;
+	uint32_t sum = crc32c(0, bytes, HEADER_BYTES);
+
+	if (step <= SAMPLE_BYTES)
+		return crc32c(sum, bytes, n);
+	for (size_t i = 0; i < SAMPLES; i++)
+		sum = crc32c(sum, bytes + i * step, SAMPLE_BYTES);
+	return crc32c(sum, bytes + n - SAMPLE_BYTES, SAMPLE_BYTES);
+}
+
+struct token_writer {
+	char path[4200], temporary[4240];
+	FILE *file; /* NULL: committed */
+	bool named; /* it is at temporary already; otherwise it is gone with the process until it is committed */
+	unsigned char header[HEADER_BYTES];
+	int width;
+	int64_t count, vocab;
+};
+
+static int write_failed(const struct token_writer *w, struct err *err)
+{
+	return err_set_errno(err, errno, "write %.300s", w->path);
+}
+
+/* A file without a name in the folder of path, where its filesystem has such; NULL otherwise. */
+static FILE *open_unnamed(const char *path)
+{
+	char folder[4200];
+	char *slash;
+	FILE *f;
+	int fd;
+
+	snprintf(folder, sizeof(folder), "%s", path);
+	slash = strrchr(folder, '/');
+	if (slash)
+		slash[slash == folder] = '\0';
+	fd = open(slash ? folder : ".", O_TMPFILE | O_WRONLY | O_CLOEXEC, 0666);
+	f = fd < 0 ? NULL : fdopen(fd, "w");
+	if (fd >= 0 && !f)
+		close(fd);
+	return f;
+}
+
+/* Gives the file its temporary name; one of that name was left by a process that had our number. */
+static int give_name(struct token_writer *w, struct err *err)
+{
+	char at[64];
+
+	if (w->named)
+		return 0;
+	snprintf(at, sizeof(at), "/proc/self/fd/%d", fileno(w->file));
+	unlink(w->temporary);
+	if (linkat(AT_FDCWD, at, AT_FDCWD, w->temporary, AT_SYMLINK_FOLLOW))
+		return write_failed(w, err);
+	w->named = true;
+	return 0;
+}
+
+int token_writer_open(struct token_writer **ret, const struct token_writer_opts *o, struct err *err)
+{
+	struct token_writer *w = calloc(1, sizeof(*w));
+
+	if (!w)
+		return err_set(err, ERR_NOMEM, "out of memory: %.300s", o->path);
+	w->vocab = o->vocab;
+	w->width = o->vocab <= NARROW_VOCAB ? 2 : 4;
+	snprintf(w->path, sizeof(w->path), "%s", o->path);
+	snprintf(w->temporary, sizeof(w->temporary), "%s.%ld", w->path, (long)getpid());
+	memcpy(w->header, MAGIC, 8);
+	put_le(w->header + 8, 4, VERSION);
+	put_le(w->header + 12, 4, (uint64_t)w->width);
+	put_le(w->header + 16, 8, (uint64_t)o->vocab);
+	snprintf((char *)w->header + 32, TOKEN_FILE_NAME_BYTES, "%s", o->tokenizer);
+	w->file = open_unnamed(w->path);
+	w->named = !w->file;
+	if (!w->file)
+		w->file = fopen(w->temporary, "we");
+	if (!w->file || fwrite(w->header, 1, HEADER_BYTES, w->file) != HEADER_BYTES) {
+		int rc = write_failed(w, err);
+
+		token_writer_close(w);
+		return rc;
+	}
+	*ret = w;
+	return 0;
+}
+
+int token_writer_add(struct token_writer *w, const int32_t *tokens, size_t n, struct err *err)
+{
+	unsigned char bytes[4096 * 4];
+
+	for (size_t at = 0; at < n; at += 4096) {
+		size_t k = n - at < 4096 ? n - at : 4096;
+
+		for (size_t i = 0; i < k; i++)
+			put_le(bytes + i * (size_t)w->width, w->width, (uint32_t)tokens[at + i]);
+		if (fwrite(bytes, (size_t)w->width, k, w->file) != k)
+			return write_failed(w, err);
+	}
+	w->count += (int64_t)n;
+	return 0;
+}
+
+int64_t token_writer_count(const struct token_writer *w)
+{
+	return w->count;
+}
+
+int token_writer_commit(struct token_writer *w, struct err *err)
+{
+	FILE *file = w->file;
+	int rc = 0;
+
+	put_le(w->header + 24, 8, (uint64_t)w->count);
+	if (fseek(file, 0, SEEK_SET) || fwrite(w->header, 1, HEADER_BYTES, file) != HEADER_BYTES || fflush(file) ||
+	    fsync(fileno(file)))
+		rc = write_failed(w, err);
+	if (!rc)
+		rc = give_name(w, err);
+	w->file = NULL;
+	if (fclose(file) && !rc)
+		rc = write_failed(w, err);
+	if (!rc && rename(w->temporary, w->path))
+		rc = write_failed(w, err);
+	if (rc && w->named)
+		unlink(w->temporary);
+	return rc;
+}
+
+void token_writer_close(struct token_writer *w)
+{
+	if (!w)
+		return;
+	if (w->file) {
+		fclose(w->file);
+		if (w->named)
+			unlink(w->temporary);
+	}
+	free(w);
+}

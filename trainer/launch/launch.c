@@ -1,0 +1,352 @@
+/* launch.c: fork, watch, report. Signals arrive through a signalfd, the ranks' stderr through pipes; one poll loop.
+ * ctrl-C reaches the ranks too, which keep it blocked: the launcher alone decides, through the board. */
+#include "trainer/launch/launch.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/signalfd.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "tracker/base/clock.h"
+#include "tracker/base/log.h"
+#include "trainer/comm/comm.h"
+#include "trainer/launch/verdict.h"
+
+#define GRACE_S 2.0   /* for the other ranks to notice a dead one by themselves */
+#define TAIL_LINES 12 /* of a rank that died */
+#define LINE_BYTES 400
+
+struct child {
+	pid_t pid;
+	int pipe; /* its stderr; -1 once closed */
+	bool ended;
+	char line[LINE_BYTES]; /* not yet complete */
+	size_t line_len;
+	char tail[TAIL_LINES][LINE_BYTES];
+	int n_tail;
+};
+
+struct launcher {
+	const struct launch_opts *o;
+	struct board *board;
+	size_t board_bytes;
+	struct child *child;
+	struct rank_end *end; /* of each child that has ended */
+	int n;
+	int lane_fd[SEAT_LANES];
+	int signal_fd;
+	sigset_t signals;
+	double failed_s; /* when the first rank failed; 0: none did */
+	int stop_signal, stop_count;
+	bool killed; /* the ranks were told to die at once */
+};
+
+static void set_number(const char *variable, int v)
+{
+	char text[16];
+
+	snprintf(text, sizeof(text), "%d", v);
+	setenv(variable, text, 1);
+}
+
+static void close_from_child(struct launcher *l, int rank)
+{
+	for (int r = 0; r < rank; r++)
+		if (l->child[r].pipe >= 0)
+			close(l->child[r].pipe);
+	close(l->signal_fd);
+}
+
+/* In the child: never returns. */
+static void be_rank(struct launcher *l, int rank, int stderr_fd, pid_t launcher_pid)
+{
+	struct seat s = { .rank = rank,
+			  .world = l->n,
+			  .local_rank = rank,
+			  .local_world = l->n,
+			  .launched = true,
+			  .signal_fd = -1,
+			  .board = l->board };
+	int code;
+
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	if (getppid() != launcher_pid)
+		_exit(1);
+	close_from_child(l, rank);
+	dup2(stderr_fd, STDERR_FILENO);
+	close(stderr_fd);
+	memcpy(s.lane_fd, l->lane_fd, sizeof(s.lane_fd));
+	set_number("RANK", rank);
+	set_number("LOCAL_RANK", rank);
+	set_number("WORLD_SIZE", l->n);
+	set_number("LOCAL_WORLD_SIZE", l->n);
+	seat_bind(&s, l->o->threads);
+	code = l->o->rank_main(l->o->user, &s);
+	fflush(NULL);
+	_exit(code);
+}
+
+static int start_rank(struct launcher *l, int rank, struct err *err)
+{
+	pid_t launcher_pid = getpid(), pid;
+	int fd[2];
+
+	if (pipe2(fd, O_CLOEXEC))
+		return err_set_errno(err, errno, "cannot make a pipe for rank %d", rank);
+	fflush(NULL);
+	pid = fork();
+	if (pid == 0) {
+		close(fd[0]);
+		be_rank(l, rank, fd[1], launcher_pid);
+	}
+	close(fd[1]);
+	if (pid < 0) {
+		close(fd[0]);
+		return err_set_errno(err, errno, "cannot start rank %d", rank);
+	}
+	if (fcntl(fd[0], F_SETFL, O_NONBLOCK))
+		log_warn("the messages of rank %d may come late", rank);
+	l->child[rank].pid = pid;
+	l->child[rank].pipe = fd[0];
+	return 0;
+}
+
+static void keep_line(struct launcher *l, int rank)
+{
+	struct child *c = &l->child[rank];
+
+	c->line[c->line_len] = '\0';
+	if (l->n > 1)
+		fprintf(stderr, "[rank %d] %s\n", rank, c->line);
+	else
+		fprintf(stderr, "%s\n", c->line);
+	if (c->n_tail == TAIL_LINES) {
+		memmove(c->tail[0], c->tail[1], sizeof(c->tail[0]) * (TAIL_LINES - 1));
+		c->n_tail--;
+	}
+	memcpy(c->tail[c->n_tail++], c->line, c->line_len + 1);
+	c->line_len = 0;
+}
+
+static void read_stderr(struct launcher *l, int rank)
+{
+	struct child *c = &l->child[rank];
+	char bytes[4096];
+	ssize_t n;
+
+	while (c->pipe >= 0 && (n = read(c->pipe, bytes, sizeof(bytes))) != 0) {
+		if (n < 0 && (errno == EAGAIN || errno == EINTR))
+			return;
+		if (n < 0)
+			break;
+		for (ssize_t i = 0; i < n; i++) {
+			if (bytes[i] != '\n' && c->line_len < LINE_BYTES - 1)
+				c->line[c->line_len++] = bytes[i];
+			if (bytes[i] == '\n' || c->line_len == LINE_BYTES - 1)
+				keep_line(l, rank);
+		}
+	}
+	if (c->line_len)
+		keep_line(l, rank);
+	if (c->pipe >= 0)
+		close(c->pipe);
+	c->pipe = -1;
+}
+
+static void kill_all(struct launcher *l)
+{
+	l->killed = true;
+	for (int r = 0; r < l->n; r++)
+		if (l->child[r].pid > 0 && !l->child[r].ended)
+			kill(l->child[r].pid, SIGKILL);
+}
+
+static void read_signal(struct launcher *l)
+{
+	struct signalfd_siginfo info;
+
+	while (read(l->signal_fd, &info, sizeof(info)) == (ssize_t)sizeof(info)) {
+		if (info.ssi_signo == SIGCHLD)
+			continue;
+		if (l->stop_count++ == 0) {
+			l->stop_signal = (int)info.ssi_signo;
+			atomic_store(&l->board->stop_signal, l->stop_signal);
+			log_warn("%s: the step is finished first; once more ends at once", strsignal(l->stop_signal));
+		} else {
+			kill_all(l);
+		}
+	}
+}
+
+static struct job_end job_end(const struct launcher *l)
+{
+	return (struct job_end){ .rank = l->end,
+				 .n = l->n,
+				 .stop_signal = l->stop_signal,
+				 .killed = l->killed,
+				 .failed_s = l->failed_s };
+}
+
+static void keep_end(struct launcher *l, int rank, int status)
+{
+	const struct board_rank *b = &l->board->rank[rank];
+	struct job_end j;
+
+	l->child[rank].ended = true;
+	l->end[rank] = (struct rank_end){ .pid = (int)l->child[rank].pid,
+					  .status = status,
+					  .at_s = clock_mono_s(),
+					  .words = atomic_load(&b->said) ? &b->err : NULL };
+	read_stderr(l, rank);
+	j = job_end(l);
+	if (!l->failed_s && verdict_failed(&j, rank))
+		l->failed_s = l->end[rank].at_s;
+}
+
+static int reap(struct launcher *l)
+{
+	int running = 0;
+
+	for (int r = 0; r < l->n; r++) {
+		const struct child *c = &l->child[r];
+		int status;
+
+		if (!c->ended && c->pid > 0 && waitpid(c->pid, &status, WNOHANG) == c->pid)
+			keep_end(l, r, status);
+		running += !c->ended;
+	}
+	return running;
+}
+
+static void watch(struct launcher *l)
+{
+	struct pollfd *fds = calloc((size_t)l->n + 1, sizeof(*fds));
+
+	while (reap(l) > 0) {
+		if (l->failed_s && !l->killed && clock_mono_s() - l->failed_s > GRACE_S)
+			kill_all(l);
+		if (!fds) { /* out of memory: still watched, only less promptly */
+			clock_sleep_s(0.05);
+			read_signal(l);
+			continue;
+		}
+		fds[0] = (struct pollfd){ .fd = l->signal_fd, .events = POLLIN };
+		for (int r = 0; r < l->n; r++)
+			fds[r + 1] = (struct pollfd){ .fd = l->child[r].pipe, .events = POLLIN };
+		poll(fds, (nfds_t)l->n + 1, 200);
+		read_signal(l);
+		for (int r = 0; r < l->n; r++)
+			if (l->child[r].pipe >= 0)
+				read_stderr(l, r);
+	}
+	free(fds);
+}
+
+/* A rank that said nothing may have left a library's words. */
+static void print_tail(const struct launcher *l, int rank)
+{
+	const struct child *c = &l->child[rank];
+
+	if (l->end[rank].words || !c->n_tail)
+		return;
+	log_error("last lines of rank %d:", rank);
+	for (int i = 0; i < c->n_tail; i++)
+		fprintf(stderr, "    %s\n", c->tail[i]);
+}
+
+/* The job's exit code; what is to be said of it is said. */
+static int conclude(const struct launcher *l)
+{
+	const struct job_end j = job_end(l);
+	const struct verdict v = verdict_of(&j);
+
+	if (v.culprit >= 0) {
+		log_error("%s", v.reason);
+		print_tail(l, v.culprit);
+	}
+	if (l->o->ended)
+		l->o->ended(l->o->user, l->board, v.code, v.reason);
+	return v.code;
+}
+
+static int prepare(struct launcher *l, struct err *err)
+{
+	l->board_bytes = sizeof(*l->board) + (size_t)l->n * sizeof(struct board_rank);
+	l->board = mmap(NULL, l->board_bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	if (l->board == MAP_FAILED) {
+		l->board = NULL;
+		return err_set_errno(err, errno, "cannot share memory with the ranks");
+	}
+	l->child = calloc((size_t)l->n, sizeof(*l->child));
+	l->end = calloc((size_t)l->n, sizeof(*l->end));
+	if (!l->child || !l->end)
+		return err_set(err, ERR_NOMEM, "out of memory: %d ranks", l->n);
+	for (int r = 0; r < l->n; r++)
+		l->child[r].pipe = -1;
+	for (int i = 0; i < SEAT_LANES && l->n > 1; i++) {
+		int rc = comm_shm_make(&l->lane_fd[i], l->n, err);
+
+		if (rc)
+			return rc;
+	}
+	seat_stop_signals(&l->signals);
+	sigprocmask(SIG_BLOCK, &l->signals, NULL); /* the ranks keep these blocked */
+	sigaddset(&l->signals, SIGCHLD);
+	l->signal_fd = signalfd(-1, &l->signals, SFD_NONBLOCK | SFD_CLOEXEC);
+	if (l->signal_fd < 0)
+		return err_set_errno(err, errno, "cannot receive signals");
+	return 0;
+}
+
+static void done(struct launcher *l)
+{
+	for (int i = 0; i < SEAT_LANES; i++)
+		if (l->lane_fd[i] >= 0)
+			close(l->lane_fd[i]);
+	if (l->signal_fd >= 0)
+		close(l->signal_fd);
+	if (l->board)
+		munmap(l->board, l->board_bytes);
+	free(l->child);
+	free(l->end);
+}
+
+static int start_all(struct launcher *l, struct err *err)
+{
+	int rc = 0;
+
+	for (int r = 0; !rc && r < l->n; r++)
+		rc = start_rank(l, r, err);
+	if (!rc)
+		return 0;
+	for (int r = 0; r < l->n; r++)
+		l->child[r].ended = l->child[r].pid <= 0;
+	kill_all(l);
+	while (reap(l) > 0)
+		clock_sleep_s(0.01);
+	return rc;
+}
+
+int launch_run(const struct launch_opts *o, struct err *err)
+{
+	struct launcher l = { .o = o, .n = o->nproc, .lane_fd = { -1, -1 }, .signal_fd = -1 };
+	int rc = prepare(&l, err);
+
+	if (!rc)
+		rc = start_all(&l, err);
+	if (!rc) {
+		sigprocmask(SIG_BLOCK, &l.signals, NULL);
+		watch(&l);
+		rc = conclude(&l);
+	}
+	done(&l);
+	return rc;
+}

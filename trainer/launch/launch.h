@@ -1,0 +1,22 @@
+/* launch.h: starts the ranks of this machine and watches them until all have ended. The launcher is no rank, has no
+ * threads, and its only children are the ranks, forked in rank order. A rank that fails ends the job within 5 s. It
+ * prints (it is the program's mouth for what goes wrong): which rank failed, how, and its last lines. */
+#ifndef DPT_ENGINE_LAUNCH_H
+#define DPT_ENGINE_LAUNCH_H
+
+#include "trainer/launch/seat.h"
+
+struct launch_opts {
+	int nproc;
+	int threads; /* of a rank: ranks are bound to their share of the cores when it holds so many */
+	/* The rank's whole life, in its own process; returns its exit code. */
+	int (*rank_main)(void *user, struct seat *seat);
+	/* Once all ranks have ended: the run is open (board->run_open), status and a line that says why. */
+	void (*ended)(void *user, const struct board *board, int exit_code, const char *reason);
+	void *user;
+};
+
+/* Exit code of the job: 0, 1, 2, 75, 130. Negative when it could not be started (err). */
+int launch_run(const struct launch_opts *o, struct err *err);
+
+#endif

@@ -1,0 +1,281 @@
+/* machine.c: read from /proc, uname and .git; nothing is run. */
+#include "trainer/launch/machine.h"
+
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/utsname.h>
+#include <unistd.h>
+
+void machine_host(char *text, size_t n)
+{
+	if (gethostname(text, n))
+		text[0] = '\0';
+	text[n - 1] = '\0';
+}
+
+/* The value behind the first line of a file that starts with key, behind ": ". */
+static int find_line(const char *path, const char *key, char *text, size_t n)
+{
+	char line[1024];
+	FILE *f = fopen(path, "re");
+	int found = 0;
+
+	while (f && !found && fgets(line, sizeof(line), f)) {
+		char *value = strchr(line, ':');
+
+		if (strncmp(line, key, strlen(key)) || !value)
+			continue;
+		value += 1 + strspn(value + 1, " \t");
+		value[strcspn(value, "\n")] = '\0';
+		snprintf(text, n, "%s", value);
+		found = 1;
+	}
+	if (f)
+		fclose(f);
+	return found;
+}
+
+void machine_cpu(char *text, size_t n)
+{
+	char model[200];
+
+	if (!find_line("/proc/cpuinfo", "model name", model, sizeof(model)))
+		snprintf(model, sizeof(model), "unknown");
+	snprintf(text, n, "%s, %ld cores", model, sysconf(_SC_NPROCESSORS_ONLN));
+}
+
+void machine_system(char *text, size_t n)
+{
+	struct utsname u;
+
+	text[0] = '\0';
+	if (!uname(&u))
+		snprintf(text, n, "%s %s %s", u.sysname, u.release, u.machine);
+}
+
+int64_t machine_peak_bytes(void)
+{
+	char value[64];
+	struct rusage use;
+
+	if (find_line("/proc/self/status", "VmHWM", value, sizeof(value)))
+		return (int64_t)strtoll(value, NULL, 10) * 1024;
+	return getrusage(RUSAGE_SELF, &use) ? 0 : (int64_t)use.ru_maxrss * 1024;
+}
+
+static int64_t status_bytes(const char *key)
+{
+	char value[64];
+
+	return find_line("/proc/self/status", key, value, sizeof(value)) ? strtoll(value, NULL, 10) * 1024 : 0;
+}
+
+int64_t machine_resident_bytes(void)
+{
+	return status_bytes("RssAnon") + status_bytes("RssShmem");
+}
+
+int64_t machine_peak_own_bytes(void)
+{
+	return status_bytes("VmHWM") - status_bytes("RssFile");
+}
+
+static int read_first_line(const char *path, char *text, size_t n)
+{
+	FILE *f = fopen(path, "re");
+	int ok = f && fgets(text, (int)n, f) != NULL;
+
+	if (f)
+		fclose(f);
+	if (ok)
+		text[strcspn(text, "\n")] = '\0';
+	return ok;
+}
+
+/* A branch whose own file is gone lies in packed-refs: "<commit> <ref>". */
+static int find_packed(const char *git, const char *ref, char *text, size_t n)
+{
+	char path[PATH_MAX + 600], line[512];
+	FILE *f;
+	int found = 0;
+
+	snprintf(path, sizeof(path), "%s/packed-refs", git);
+	f = fopen(path, "re");
+	while (f && !found && fgets(line, sizeof(line), f)) {
+		line[strcspn(line, "\n")] = '\0';
+		found = strlen(line) > 41 && !strcmp(line + 41, ref);
+		if (found)
+			snprintf(text, n, "%.40s", line);
+	}
+	if (f)
+		fclose(f);
+	return found;
+}
+
+/* Commit that HEAD of the .git folder stands for; worktrees share refs with the folder that "commondir" names. */
+static void resolve_head(const char *git, char *text, size_t n)
+{
+	char path[PATH_MAX + 600], head[300], common[PATH_MAX] = ".", base[PATH_MAX + 300];
+	char file[PATH_MAX + 700];
+
+	snprintf(path, sizeof(path), "%s/HEAD", git);
+	if (!read_first_line(path, head, sizeof(head)))
+		return;
+	if (strncmp(head, "ref: ", 5)) {
+		snprintf(text, n, "%s", head);
+		return;
+	}
+	snprintf(path, sizeof(path), "%s/commondir", git);
+	if (!read_first_line(path, common, sizeof(common)) || common[0] != '/')
+		snprintf(base, sizeof(base), "%s/%.200s", git, common);
+	else
+		snprintf(base, sizeof(base), "%s", common);
+	snprintf(file, sizeof(file), "%s/%s", base, head + 5);
+	if (!read_first_line(file, text, n) && !find_packed(base, head + 5, text, n))
+		text[0] = '\0';
+}
+
+void machine_commit(char *text, size_t n)
+{
+	char folder[PATH_MAX], git[PATH_MAX + 16], link[PATH_MAX];
+
+	text[0] = '\0';
+	if (!getcwd(folder, sizeof(folder)))
+		return;
+	for (;;) {
+		snprintf(git, sizeof(git), "%s/.git", folder);
+		if (!access(git, F_OK))
+			break;
+		if (!strrchr(folder, '/') || !folder[1])
+			return;
+		*strrchr(folder, '/') = '\0';
+		if (!folder[0])
+			return;
+	}
+	if (find_line(git, "gitdir", link, sizeof(link))) /* a worktree: .git is a file */
+		snprintf(git, sizeof(git), "%s", link);
+	resolve_head(git, text, n);
+}
+
+static int is_plain(const char *s)
+{
+	return *s && !s[strspn(s, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_./:=,+-%@")];
+}
+
+void machine_command(int argc, char *const argv[], char *text, size_t n)
+{
+	size_t used = 0;
+
+	text[0] = '\0';
+	for (int i = 0; i < argc && used < n; i++) {
+		int k = snprintf(text + used, n - used, is_plain(argv[i]) ? "%s%s" : "%s'%s'", i ? " " : "", argv[i]);
+
+		used += k < 0 ? 0 : (size_t)k;
+	}
+}
+
+/* Names of a control group's files, for both versions of the interface. */
+struct group_files {
+	const char *marker; /* in /proc/self/cgroup, in front of the group's path */
+	const char *root, *limit, *usage, *reclaimable;
+};
+
+static int64_t read_bytes(const char *folder, const char *name)
+{
+	char path[PATH_MAX + 64], line[64], *end;
+	int64_t v;
+
+	snprintf(path, sizeof(path), "%s/%s", folder, name);
+	if (!read_first_line(path, line, sizeof(line)))
+		return -1;
+	v = strtoll(line, &end, 10);
+	return end == line ? -1 : v;
+}
+
+/* A line "key value" of the group's memory.stat; 0 when absent. */
+static int64_t read_stat(const char *folder, const char *key)
+{
+	char path[PATH_MAX + 64], line[256];
+	size_t n = strlen(key);
+	int64_t v = 0;
+	FILE *f;
+
+	snprintf(path, sizeof(path), "%s/memory.stat", folder);
+	f = fopen(path, "re");
+	while (f && fgets(line, sizeof(line), f))
+		if (!strncmp(line, key, n) && line[n] == ' ')
+			v = strtoll(line + n, NULL, 10);
+	if (f)
+		fclose(f);
+	return v;
+}
+
+/* What the limits of the group and of those above it leave; INT64_MAX when there are none. */
+static int64_t group_room(const struct group_files *g, const char *group)
+{
+	char folder[PATH_MAX];
+	int64_t room = INT64_MAX;
+	size_t root = strlen(g->root);
+
+	snprintf(folder, sizeof(folder), "%s%s", g->root, group);
+	for (;;) {
+		int64_t limit = read_bytes(folder, g->limit), used = read_bytes(folder, g->usage);
+		char *slash = strrchr(folder, '/');
+
+		if (limit >= 0 && used >= 0) {
+			int64_t left = limit - used + read_stat(folder, g->reclaimable);
+
+			room = left < room ? left : room;
+		}
+		if (strlen(folder) <= root || !slash)
+			return room > 0 ? room : 1;
+		*slash = '\0';
+	}
+}
+
+int64_t machine_available_bytes(void)
+{
+	static const struct group_files versions[] = {
+		{ "0::", "/sys/fs/cgroup", "memory.max", "memory.current", "inactive_file" },
+		{ ":memory:", "/sys/fs/cgroup/memory", "memory.limit_in_bytes", "memory.usage_in_bytes",
+		  "total_inactive_file" },
+	};
+	char value[64], line[PATH_MAX];
+	int64_t room = INT64_MAX;
+	FILE *f = fopen("/proc/self/cgroup", "re");
+
+	if (find_line("/proc/meminfo", "MemAvailable", value, sizeof(value)))
+		room = strtoll(value, NULL, 10) * 1024;
+	while (f && fgets(line, sizeof(line), f)) {
+		line[strcspn(line, "\n")] = '\0';
+		for (size_t i = 0; i < sizeof(versions) / sizeof(versions[0]); i++) {
+			const char *at = strstr(line, versions[i].marker);
+			int64_t left = at ? group_room(&versions[i], at + strlen(versions[i].marker)) : room;
+
+			room = left < room ? left : room;
+		}
+	}
+	if (f)
+		fclose(f);
+	return room == INT64_MAX ? 0 : room;
+}
+
+int64_t machine_mappable_bytes(void)
+{
+	struct rlimit limit;
+	long long pages = 0;
+	FILE *f;
+
+	if (getrlimit(RLIMIT_AS, &limit) || limit.rlim_cur == RLIM_INFINITY)
+		return INT64_MAX;
+	f = fopen("/proc/self/statm", "re");
+	if (f && fscanf(f, "%lld", &pages) != 1)
+		pages = 0;
+	if (f)
+		fclose(f);
+	pages *= sysconf(_SC_PAGESIZE);
+	return (int64_t)limit.rlim_cur > pages ? (int64_t)limit.rlim_cur - pages : 0;
+}

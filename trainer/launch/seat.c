@@ -1,0 +1,138 @@
+/* seat.c: what a rank sits on: cores, signals, shared memory, last words. */
+#include "trainer/launch/seat.h"
+
+#include <errno.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/signalfd.h>
+#include <unistd.h>
+
+#include "trainer/comm/comm.h"
+#include "trainer/comm/rendezvous.h"
+#include "trainer/launch/place.h"
+
+#define START_WAIT_S 120.0 /* at most, for the other ranks to start */
+
+void seat_bind(const struct seat *s, int threads)
+{
+	cpu_set_t all, own;
+	int n, first, last, seen = 0;
+
+	if (sched_getaffinity(0, sizeof(all), &all))
+		return;
+	n = CPU_COUNT(&all);
+	first = (int)((long)s->local_rank * n / s->local_world);
+	last = (int)((long)(s->local_rank + 1) * n / s->local_world);
+	if (s->local_world <= 1 || last - first < threads || last == first)
+		return;
+	CPU_ZERO(&own);
+	for (int cpu = 0; cpu < CPU_SETSIZE; cpu++) {
+		if (!CPU_ISSET(cpu, &all))
+			continue;
+		if (seen >= first && seen < last)
+			CPU_SET(cpu, &own);
+		seen++;
+	}
+	sched_setaffinity(0, sizeof(own), &own);
+}
+
+void seat_stop_signals(sigset_t *set)
+{
+	struct sigaction hangup;
+
+	signal(SIGPIPE, SIG_IGN);
+	sigemptyset(set);
+	sigaddset(set, SIGINT);
+	sigaddset(set, SIGTERM);
+	sigaddset(set, SIGUSR1);
+	if (sigaction(SIGHUP, NULL, &hangup) == 0 && hangup.sa_handler != SIG_IGN) /* nohup */
+		sigaddset(set, SIGHUP);
+}
+
+/* Rank 0 makes the memory; when it cannot, the others hear why. */
+static int share_lanes(struct seat *s, const char *job, struct err *err)
+{
+	const struct rendezvous_opts o = { .job = job, .rank = s->rank, .world = s->world, .wait_s = START_WAIT_S };
+	struct err failure = ERR_INIT;
+
+	for (int i = 0; i < SEAT_LANES && s->rank == 0 && !failure.code; i++)
+		if (comm_shm_make(&s->lane_fd[i], s->world, &failure))
+			err_prefix(&failure, "rank 0");
+	return rendezvous(&o, &failure, s->lane_fd, SEAT_LANES, err);
+}
+
+static int take_signals(struct seat *s, struct err *err)
+{
+	sigset_t set;
+
+	seat_stop_signals(&set);
+	sigprocmask(SIG_BLOCK, &set, NULL);
+	s->signal_fd = signalfd(-1, &set, SFD_NONBLOCK | SFD_CLOEXEC);
+	return s->signal_fd < 0 ? err_set_errno(err, errno, "cannot receive signals") : 0;
+}
+
+int seat_open(struct seat *ret, const struct place *p, int threads, struct err *err)
+{
+	struct seat s = { .rank = p->rank,
+			  .world = p->world,
+			  .local_rank = p->local_rank,
+			  .local_world = p->local_world,
+			  .lane_fd = { -1, -1 },
+			  .signal_fd = -1 };
+	cpu_set_t all;
+	int rc;
+
+	s.board = calloc(1, sizeof(*s.board) + sizeof(struct board_rank));
+	if (!s.board)
+		return err_set(err, ERR_NOMEM, "out of memory: start of the rank");
+	rc = share_lanes(&s, p->job, err); /* signals still end the process at once: nothing has begun */
+	if (!rc)
+		rc = take_signals(&s, err);
+	if (rc) {
+		seat_close(&s);
+		return rc;
+	}
+	if (sched_getaffinity(0, sizeof(all), &all) == 0 && CPU_COUNT(&all) == sysconf(_SC_NPROCESSORS_ONLN))
+		seat_bind(&s, threads); /* nobody has bound the ranks yet */
+	*ret = s;
+	return 0;
+}
+
+void seat_close(struct seat *s)
+{
+	for (int i = 0; i < SEAT_LANES; i++)
+		if (s->lane_fd[i] >= 0)
+			close(s->lane_fd[i]);
+	if (s->signal_fd >= 0)
+		close(s->signal_fd);
+	free(s->board);
+}
+
+int seat_stop(const struct seat *s)
+{
+	struct signalfd_siginfo info;
+	sigset_t set;
+
+	if (s->signal_fd >= 0 && read(s->signal_fd, &info, sizeof(info)) == (ssize_t)sizeof(info)) {
+		atomic_store(&s->board->stop_signal, (int)info.ssi_signo);
+		seat_stop_signals(&set);
+		sigprocmask(SIG_UNBLOCK, &set, NULL);
+	}
+	return atomic_load(&s->board->stop_signal);
+}
+
+int seat_exit_code(const struct err *e)
+{
+	return e->code == ERR_USAGE ? 2 : 1;
+}
+
+int seat_fail(const struct seat *s, const struct err *e)
+{
+	struct board_rank *b = &s->board->rank[s->launched ? s->rank : 0];
+
+	b->err = *e;
+	atomic_store(&b->said, 1);
+	return seat_exit_code(e);
+}

@@ -1,0 +1,20 @@
+/* kernels.h: the same kernels on every rank. Where a backend chooses by the clock, ranks that timed side by side would
+ * disturb each other and choose differently. */
+#ifndef DPT_ENGINE_KERNELS_H
+#define DPT_ENGINE_KERNELS_H
+
+#include "tracker/base/buf.h"
+#include "trainer/run/engine.h"
+
+#define KERNELS_BYTES_MAX ((size_t)1 << 20)
+
+/* Choices as texts behind one another, each with its 0: adds one to the struct buf at user. */
+void kernels_add(void *user, const char *key, const char *name);
+
+/* Rank 0's text becomes every rank's choices; that of the others is not looked at. Collective; the backend has choose. */
+int kernels_share(struct engine *e, const struct buf *text, struct err *err);
+
+/* engine_plan on every rank: rank 0 first and alone, so that the others find its choices made. Collective. */
+int kernels_plan(struct engine *e, struct err *err);
+
+#endif

@@ -1,0 +1,172 @@
+/* memory.c: the plan against the machine. Other settings are tried by planning them, with kernels chosen by rule, so
+ * that what is advised is known to fit. */
+#include "trainer/program/memory.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "trainer/launch/machine.h"
+
+#define MIB 1048576.0
+#define ADVICE_BYTES 300
+
+/* Of each other rank's communicator memory a rank touches its own share, where it leaves what it has summed. */
+int64_t memory_planned(const struct engine *e)
+{
+	const struct plan *p = &e->prepared.plan;
+	int64_t comm = (int64_t)p->slab_bytes[SPACE_COMM], world = e->seat->world;
+
+	return (int64_t)(p->slab_bytes[SPACE_PRIVATE] + p->slab_bytes[SPACE_PINNED]) + comm + comm / world * (world - 1);
+}
+
+/* Of all ranks on this machine; shared memory is there once for each. */
+static int64_t needed(const struct engine *e)
+{
+	int64_t own = 0;
+
+	for (int s = 0; s < SPACE_COUNT; s++)
+		own += (int64_t)e->prepared.plan.slab_bytes[s];
+	return own * e->seat->local_world;
+}
+
+/* For all ranks. A process that may map little (ulimit -v) maps the others' shared memory too, and each loader thread a
+ * stack: those are not reckoned with, so that nothing is refused that would run. */
+static int64_t available(const struct engine *e, const char **ret_whose)
+{
+	const char *hook = getenv("DPTRAIN_TEST_MEMORY");
+	int64_t machine = hook ? strtoll(hook, NULL, 10) : machine_available_bytes(), own = machine_mappable_bytes();
+
+	*ret_whose = "this machine has";
+	if (own > INT64_MAX / e->seat->local_world || (machine > 0 && machine <= own * e->seat->local_world))
+		return machine;
+	*ret_whose = "the limit of its processes (ulimit -v) leaves";
+	return own * e->seat->local_world;
+}
+
+/* Bytes that the run would need with other settings; -1 when they cannot be planned. */
+static int64_t needed_with(const struct engine *e, struct run_config *cfg)
+{
+	struct engine probe = *e;
+	struct backend_opts o = { .threads = (int)cfg->threads, .local_rank = e->seat->local_rank, .deterministic = true };
+	struct err ignored = ERR_INIT;
+	int64_t bytes = -1;
+
+	probe.cfg = cfg;
+	probe.module = NULL;
+	memset(&probe.prepared, 0, sizeof(probe.prepared));
+	memset(probe.lane, 0, sizeof(probe.lane));
+	if (e->backend->open(&o, &probe.module, &ignored))
+		return -1;
+	if (!engine_plan(&probe, &ignored)) {
+		bytes = needed(&probe);
+		prepare_done(&probe.prepared);
+	}
+	if (e->backend->close)
+		e->backend->close(probe.module);
+	return bytes;
+}
+
+struct advice {
+	const struct engine *e;
+	int64_t limit;
+	char text[ADVICE_BYTES];
+	size_t used;
+	int count;
+};
+
+static bool advise(struct advice *a, struct run_config *cfg, const char *flags)
+{
+	int64_t bytes = needed_with(a->e, cfg);
+	int n;
+
+	if (bytes < 0 || bytes > a->limit)
+		return false;
+	n = snprintf(a->text + a->used, sizeof(a->text) - a->used, "%s%s (%.0f MiB)", a->count ? "; or " : "", flags,
+		     (double)bytes / MIB);
+	a->used += n < 0 ? 0 : (size_t)n;
+	a->used = a->used < sizeof(a->text) ? a->used : sizeof(a->text) - 1;
+	a->count++;
+	return true;
+}
+
+/* The largest half, quarter, … of the batch that fits, with as many passes as keep the step the same. */
+static bool advise_batch(struct advice *a, const struct run_config *like, const char *more)
+{
+	int64_t part = (like->global_batch_size + like->world - 1) / like->world;
+
+	for (int64_t b = (like->batch_size + 1) / 2, last = like->batch_size; b < last; last = b, b = (b + 1) / 2) {
+		struct run_config cfg = *like;
+		char flags[120];
+
+		cfg.batch_size = b;
+		cfg.grad_accum_steps = (part + b - 1) / b;
+		snprintf(flags, sizeof(flags), "--batch-size %lld --grad-accum-steps %lld%s", (long long)b,
+			 (long long)cfg.grad_accum_steps, more);
+		if (cfg.global_batch_size % ((int64_t)cfg.world * b))
+			snprintf(flags, sizeof(flags), "--batch-size %lld --global-batch-size %lld%s", (long long)b,
+				 (long long)cfg.global_batch_size, more);
+		if (advise(a, &cfg, flags))
+			return true;
+	}
+	return false;
+}
+
+static void find_advice(struct advice *a)
+{
+	struct run_config cfg = *a->e->cfg;
+	const struct precision bf16 = { DTYPE_BF16, DTYPE_F32 };
+
+	if (cfg.activation_checkpointing != CONFIG_RECOMPUTE_FULL) {
+		cfg.activation_checkpointing = CONFIG_RECOMPUTE_FULL;
+		advise(a, &cfg, "--activation-checkpointing full");
+	}
+	cfg = *a->e->cfg;
+	advise_batch(a, &cfg, "");
+	if (cfg.precision == CONFIG_PRECISION_FP32 && a->e->backend->takes && a->e->backend->takes(&bf16)) {
+		cfg.precision = CONFIG_PRECISION_BF16;
+		advise(a, &cfg, "--precision bf16");
+	}
+	cfg = *a->e->cfg;
+	cfg.activation_checkpointing = CONFIG_RECOMPUTE_FULL;
+	if (!a->count)
+		advise_batch(a, &cfg, " --activation-checkpointing full");
+}
+
+int memory_check(const struct engine *e, struct err *err)
+{
+	const char *whose;
+	struct advice a = { .e = e, .limit = available(e, &whose) };
+	int64_t bytes = needed(e);
+	int ranks = e->seat->local_world;
+
+	if (a.limit <= 0 || bytes <= a.limit)
+		return 0;
+	find_advice(&a);
+	return err_set(err, ERR_USAGE, "the plan needs %.0f MiB%s, but %s %.0f MiB free; %s%s",
+		       (double)bytes / MIB, ranks > 1 ? " for its ranks" : "", whose, (double)a.limit / MIB,
+		       a.count ? "what fits: " : "no batch size of this model fits; a smaller --model would",
+		       a.count ? a.text : "");
+}
+
+void memory_begin(struct engine *e)
+{
+	e->resident_before = machine_resident_bytes();
+}
+
+int64_t memory_used(const struct engine *e)
+{
+	int64_t peak = machine_peak_own_bytes();
+
+	return peak > e->resident_before && e->resident_before ? peak - e->resident_before : 0;
+}
+
+void memory_table(const struct engine *e, struct buf *out)
+{
+	const struct plan *p = &e->prepared.plan;
+
+	for (int c = 0; c < PLAN_CATEGORY_COUNT; c++)
+		if (p->category_bytes[c])
+			buf_addf(out, "  %-12s %10.1f MiB\n", plan_category_name((enum plan_category)c),
+				 (double)p->category_bytes[c] / MIB);
+}

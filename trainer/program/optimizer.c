@@ -1,0 +1,102 @@
+/* optimizer.c: which nodes each optimiser is made of. */
+#include "trainer/program/optimizer.h"
+
+#include "trainer/ops/adamw/adamw.h"
+#include "trainer/ops/bn/bn.h"
+#include "trainer/ops/ema/ema.h"
+#include "trainer/ops/guard/guard.h"
+#include "trainer/ops/lamb/lamb.h"
+#include "trainer/ops/lars/lars.h"
+#include "trainer/ops/norm/norm.h"
+#include "trainer/ops/ops.h"
+#include "trainer/ops/sgd/sgd.h"
+
+struct optimizer_opts optimizer_opts_of(const struct run_config *cfg)
+{
+	return (struct optimizer_opts){ .kind = (enum config_opt)cfg->opt,
+					.momentum = cfg->momentum,
+					.beta1 = cfg->beta1,
+					.beta2 = cfg->beta2,
+					.eps = cfg->eps,
+					.weight_decay = cfg->wd,
+					.norm_decay = cfg->norm_weight_decay,
+					.bias_decay = cfg->bias_weight_decay,
+					.trust = cfg->trust_coef,
+					.nesterov = cfg->nesterov,
+					.scaling = cfg->precision == CONFIG_PRECISION_FP16,
+					.ema_decay = cfg->model_ema && !cfg->test_only ? cfg->model_ema_decay : 0,
+					.max_grad_norm = cfg->clip_grad_norm };
+}
+
+static void add_step(struct graph *g, struct tensor *p, struct tensor *step, const struct optimizer_opts *o)
+{
+	const double decay = p->decay ? o->weight_decay : p->of_norm ? o->norm_decay : o->bias_decay;
+	const struct sgd_attr sgd = { .momentum = o->momentum, .weight_decay = decay, .nesterov = o->nesterov };
+	const struct adamw_attr adamw = { .beta1 = o->beta1,
+					  .beta2 = o->beta2,
+					  .eps = o->eps,
+					  .weight_decay = decay,
+					  .coupled = o->kind == CONFIG_OPT_ADAM };
+
+	const struct lars_attr lars = { .momentum = o->momentum, .weight_decay = decay, .trust = o->trust };
+	const struct lamb_attr lamb = { .beta1 = o->beta1, .beta2 = o->beta2, .eps = o->eps, .weight_decay = decay };
+
+	switch (o->kind) {
+	case CONFIG_OPT_LARS:
+		lars_add(g, p, step, p->decay, &lars);
+		break;
+	case CONFIG_OPT_LAMB:
+		lamb_add(g, p, step, p->decay, &lamb);
+		break;
+	case CONFIG_OPT_ADAMW:
+	case CONFIG_OPT_ADAM:
+		adamw_add(g, p, step, &adamw);
+		break;
+	default:
+		sgd_add(g, p, step, &sgd);
+	}
+}
+
+static bool is_averaged(const struct tensor *t)
+{
+	return (t->kind == TENSOR_PARAM || t->kind == TENSOR_STAT) && t->life == LIFE_PERSISTENT;
+}
+
+int optimizer_use_averages(struct graph *g, const struct optimizer_opts *o, struct err *err)
+{
+	for (int i = 0; o->ema_decay > 0 && i < g->n_tensors && !graph_failed(g); i++)
+		if (is_averaged(g->tensors[i]))
+			graph_rename(g, g->tensors[i], graph_printf(g, "%s.ema", g->tensors[i]->name));
+	return graph_failed(g) ? err_set(err, g->err.code, "%s", g->err.text) : 0;
+}
+
+static void keep_statistics(struct graph *g, struct tensor *step)
+{
+	const int n = g->n_nodes;
+
+	for (int i = 0; i < n && !graph_failed(g); i++)
+		if (g->nodes[i]->op == &op_bn_running)
+			bn_keep_add(g, g->nodes[i], step);
+}
+
+int optimizer_add(struct graph *g, const struct optimizer_opts *o, struct err *err)
+{
+	const struct guard_attr guard = { .max_norm = o->max_grad_norm, .scaling = o->scaling };
+	const struct ema_attr ema = { o->ema_decay };
+	enum phase before = g->phase;
+	struct tensor *step;
+	int n;
+
+	g->phase = PHASE_OPTIMIZER;
+	step = guard_add(g, norm_add_all(g), o->losses, &guard);
+	n = g->n_tensors; /* moments come behind */
+	for (int i = 0; i < n && !graph_failed(g); i++)
+		if (g->tensors[i]->kind == TENSOR_PARAM && g->tensors[i]->grad)
+			add_step(g, g->tensors[i], step, o);
+	keep_statistics(g, step);
+	for (int i = 0; ema.decay > 0 && i < n && !graph_failed(g); i++)
+		if (is_averaged(g->tensors[i]))
+			ema_add(g, g->tensors[i], step, &ema);
+	g->phase = before;
+	return graph_failed(g) ? err_set(err, g->err.code, "%s", g->err.text) : 0;
+}

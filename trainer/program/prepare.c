@@ -1,0 +1,183 @@
+/* prepare.c: programs, plan and slabs. */
+#include "trainer/program/prepare.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+struct program *prepared_program(const struct prepared *p, enum program_kind kind, int64_t batch)
+{
+	for (int i = 0; i < p->n_programs; i++)
+		if (p->program[i]->kind == kind && p->program[i]->batch == batch)
+			return p->program[i];
+	return NULL;
+}
+
+static int add_program(struct prepared *p, int64_t batch, enum program_kind kind, struct err *err)
+{
+	int rc;
+
+	if (prepared_program(p, kind, batch))
+		return 0;
+	if (p->n_programs == PROGRAMS_MAX)
+		return err_set(err, ERR_LIMIT, "more than %d batch sizes in one run", PROGRAMS_MAX);
+	rc = program_new(&p->program[p->n_programs], &p->opts, batch, kind, err);
+	if (!rc)
+		p->n_programs++;
+	return rc;
+}
+
+/* Room in the pinned slab; returns where. */
+static size_t add_pinned(struct prepared *p, size_t bytes, enum plan_category category)
+{
+	size_t offset = p->plan.slab_bytes[SPACE_PINNED];
+
+	p->plan.slab_bytes[SPACE_PINNED] += bytes;
+	p->plan.category_bytes[category] += bytes;
+	p->plan.lower_bound_bytes += bytes;
+	return offset;
+}
+
+static void plan_pinned(struct prepared *p, const struct prepare_shapes *shapes)
+{
+	for (int s = 0; s < SPLIT_COUNT; s++) {
+		p->loader_bytes[s] = plan_align(shapes->loader_bytes[s], PLAN_ALIGN_BYTES);
+		p->loader_offset[s] = add_pinned(p, p->loader_bytes[s], PLAN_INPUTS);
+	}
+	if (!shapes->snapshot)
+		return;
+	p->snapshot_bytes = p->plan.persistent_bytes;
+	p->snapshot_offset = add_pinned(p, p->snapshot_bytes, PLAN_SNAPSHOT);
+}
+
+int prepare_programs(struct prepared *ret, const struct program_opts *opts, const struct prepare_shapes *shapes,
+		     struct err *err)
+{
+	struct plan_program list[PROGRAMS_MAX];
+	int rc = 0;
+
+	memset(ret, 0, sizeof(*ret));
+	ret->opts = *opts;
+	for (int i = 0; i < shapes->n_train; i++)
+		ret->opts.accumulate |= !shapes->train[i].last;
+	for (int i = 0; !rc && i < shapes->n_train; i++)
+		rc = add_program(ret, shapes->train[i].size, shapes->train[i].last ? PROGRAM_STEP : PROGRAM_MICRO, err);
+	for (int i = 0; !rc && i < shapes->n_eval; i++)
+		rc = add_program(ret, shapes->eval[i].size, PROGRAM_EVAL, err);
+	for (int i = 0; i < ret->n_programs; i++)
+		list[i] = (struct plan_program){ ret->program[i]->name, ret->program[i]->graph,
+						 &ret->program[i]->schedule };
+	if (!rc)
+		rc = plan_make(&ret->plan, list, ret->n_programs, err);
+	if (!rc)
+		plan_pinned(ret, shapes);
+	if (rc)
+		prepare_done(ret);
+	return rc;
+}
+
+void *prepared_address(const struct prepared *p, const struct tensor *t)
+{
+	return t ? p->slab[t->space] + t->offset : NULL;
+}
+
+int prepared_put(const struct prepared *p, const struct tensor *t, const void *from, size_t bytes, struct err *err)
+{
+	return p->opts.backend->copy(p->opts.module, prepared_address(p, t), from, bytes, err);
+}
+
+int prepared_get(const struct prepared *p, const struct tensor *t, void *to, size_t bytes, struct err *err)
+{
+	return p->opts.backend->copy(p->opts.module, to, prepared_address(p, t), bytes, err);
+}
+
+void *prepared_loader(const struct prepared *p, enum split split)
+{
+	return p->loader_bytes[split] ? p->slab[SPACE_PINNED] + p->loader_offset[split] : NULL;
+}
+
+int prepared_snapshot(const struct prepared *p, struct err *err)
+{
+	return p->opts.backend->copy(p->opts.module, p->slab[SPACE_PINNED] + p->snapshot_offset, p->slab[SPACE_PRIVATE],
+				     p->snapshot_bytes, err);
+}
+
+const void *prepared_in_snapshot(const struct prepared *p, const struct tensor *t)
+{
+	return p->slab[SPACE_PINNED] + p->snapshot_offset + t->offset;
+}
+
+/* The ranks' plans may differ by a batch size; communicator memory is of the same size everywhere. */
+static int agree_on_size(struct comm *c, size_t *bytes, struct err *err)
+{
+	int64_t *all = calloc((size_t)c->world, sizeof(*all));
+	int rc;
+
+	if (!all)
+		return err_set(err, ERR_NOMEM, "out of memory: start of the rank");
+	all[c->rank] = (int64_t)*bytes;
+	rc = c->ops->all_gather(c, all, sizeof(*all), err);
+	for (int r = 0; !rc && r < c->world; r++)
+		if ((size_t)all[r] > *bytes)
+			*bytes = (size_t)all[r];
+	free(all);
+	return rc;
+}
+
+static int alloc_comm(struct prepared *p, size_t bytes, struct err *err)
+{
+	struct comm *c = p->opts.env[STREAM_COMM].comm;
+	void *memory;
+	int rc = agree_on_size(c, &bytes, err);
+
+	if (rc || bytes == 0)
+		return rc;
+	rc = c->ops->alloc(c, bytes, &memory, err);
+	if (!rc)
+		p->slab[SPACE_COMM] = memory;
+	return rc;
+}
+
+/* The system gives pages when they are touched: now, not while the first copy holds up a step or when --workers auto first
+ * tries more slots, and memory that others have taken meanwhile is missed at the start. */
+static void touch(struct prepared *p, size_t offset, size_t bytes)
+{
+	if (bytes)
+		memset(p->slab[SPACE_PINNED] + offset, 0, bytes);
+}
+
+int prepare_memory(struct prepared *p, struct err *err)
+{
+	for (int s = 0; s < SPACE_COUNT; s++) {
+		void *memory;
+		int rc;
+
+		if (s == SPACE_COMM && p->opts.env[STREAM_COMM].comm) {
+			rc = alloc_comm(p, p->plan.slab_bytes[s], err);
+			if (rc)
+				return rc;
+			continue;
+		}
+		if (!p->plan.slab_bytes[s])
+			continue;
+		rc = p->opts.backend->alloc(p->opts.module, (enum space)s, p->plan.slab_bytes[s], &memory, err);
+		if (rc)
+			return rc;
+		p->slab[s] = memory;
+		p->slab_bytes[s] = p->plan.slab_bytes[s]; /* ours to release */
+	}
+	for (int s = 0; s < SPLIT_COUNT; s++)
+		touch(p, p->loader_offset[s], p->loader_bytes[s]);
+	touch(p, p->snapshot_offset, p->snapshot_bytes);
+	return 0;
+}
+
+void prepare_done(struct prepared *p)
+{
+	for (int i = 0; i < p->n_programs; i++)
+		program_free(p->program[i], &p->opts);
+	p->n_programs = 0;
+	for (int s = 0; s < SPACE_COUNT; s++)
+		if (p->slab[s] && p->slab_bytes[s])
+			p->opts.backend->release(p->opts.module, (enum space)s, p->slab[s], p->slab_bytes[s]);
+	memset(p->slab, 0, sizeof(p->slab));
+}

@@ -1,0 +1,56 @@
+/* prepare.h: everything that happens once: a program for every shape that the run will meet, one plan over all, one
+ * slab per space. Afterwards nothing is allocated. */
+#ifndef DPT_ENGINE_PREPARE_H
+#define DPT_ENGINE_PREPARE_H
+
+#include "trainer/data/dataset.h"
+#include "trainer/data/sampler.h"
+#include "trainer/graph/plan.h"
+#include "trainer/program/program.h"
+
+#define PROGRAMS_MAX (2 * SAMPLER_SHAPES_MAX)
+
+struct prepared {
+	struct program_opts opts;
+	struct program *program[PROGRAMS_MAX]; /* training first */
+	int n_programs;
+	struct plan plan;
+	unsigned char *slab[SPACE_COUNT]; /* NULL until prepare_memory */
+	size_t slab_bytes[SPACE_COUNT];
+	size_t snapshot_bytes;	/* 0: none; as many as the persistent ones at the start of the private slab */
+	size_t snapshot_offset; /* in the pinned slab */
+	size_t loader_bytes[SPLIT_COUNT], loader_offset[SPLIT_COUNT]; /* the same of the loaders' slots */
+};
+
+/* Shapes of micro-batches of training and of evaluation; either list may be empty. */
+struct prepare_shapes {
+	struct micro_shape train[SAMPLER_SHAPES_MAX], eval[SAMPLER_SHAPES_MAX];
+	int n_train, n_eval;
+	size_t loader_bytes[SPLIT_COUNT]; /* room for the loaders' slots */
+	bool snapshot; /* plan room for a copy of everything persistent */
+};
+
+/* Programs and plan; needs no memory for tensors and (with env.comm NULL) no other ranks. *opts is copied. */
+int prepare_programs(struct prepared *ret, const struct program_opts *opts, const struct prepare_shapes *shapes,
+		     struct err *err);
+
+int prepare_memory(struct prepared *p, struct err *err); /* slabs, zeroed; collective when there are several ranks */
+void prepare_done(struct prepared *p); /* a zeroed struct is fine */
+
+/* NULL: not prepared. */
+struct program *prepared_program(const struct prepared *p, enum program_kind kind, int64_t batch);
+
+/* Address of a tensor's memory in the backend (host backends: plain memory). */
+void *prepared_address(const struct prepared *p, const struct tensor *t);
+
+/* Copies between host and a tensor; complete on return. */
+int prepared_put(const struct prepared *p, const struct tensor *t, const void *from, size_t bytes, struct err *err);
+int prepared_get(const struct prepared *p, const struct tensor *t, void *to, size_t bytes, struct err *err);
+
+void *prepared_loader(const struct prepared *p, enum split split); /* memory of a loader's slots; NULL: none was planned */
+
+/* Copies everything persistent into the snapshot; and where a tensor lies there. */
+int prepared_snapshot(const struct prepared *p, struct err *err);
+const void *prepared_in_snapshot(const struct prepared *p, const struct tensor *t);
+
+#endif

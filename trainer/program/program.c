@@ -1,0 +1,214 @@
+/* program.c: the order of the passes. */
+#include "trainer/program/program.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "trainer/graph/pass.h"
+#include "trainer/ops/accumulate/accumulate.h"
+#include "trainer/ops/guard/guard.h"
+#include "trainer/ops/ops.h"
+
+struct build {
+	const struct program_opts *o;
+	struct program *p;
+	struct graph *g;
+};
+
+static int run_model(struct build *b, struct err *err)
+{
+	return model_build(b->o->model, b->g, &b->o->config, b->p->batch, err);
+}
+
+static int run_shape(struct build *b, struct err *err)
+{
+	return pass_shape(b->g, err);
+}
+
+static int run_grad(struct build *b, struct err *err)
+{
+	return pass_grad(b->g, err);
+}
+
+static int run_fuse(struct build *b, struct err *err)
+{
+	return pass_fuse(b->g, err);
+}
+
+static int run_precision(struct build *b, struct err *err)
+{
+	return pass_precision(b->g, &b->o->precision, err);
+}
+
+static int run_recompute(struct build *b, struct err *err)
+{
+	return pass_recompute(b->g, b->o->recompute, err);
+}
+
+static int run_accumulate(struct build *b, struct err *err)
+{
+	if (b->o->accumulate && accumulate_add_all(b->g) != 0)
+		return err_set(err, b->g->err.code, "%s", b->g->err.text);
+	return 0;
+}
+
+static int run_strategy(struct build *b, struct err *err)
+{
+	struct strategy_opts o = b->o->sharing;
+
+	o.more_follow = b->p->kind == PROGRAM_MICRO;
+	return strategy_rewrite(b->o->strategy, b->g, &o, err);
+}
+
+/* Behind the strategy, so that these nodes see the gradients as the strategy leaves them. */
+static int run_optimizer(struct build *b, struct err *err)
+{
+	struct optimizer_opts o = b->o->optimizer;
+
+	o.losses = graph_find(b->g, STRATEGY_RESULT_SUM);
+	if (!o.losses)
+		o.losses = b->g->loss;
+	for (int i = 0; b->o->keep_grads && i < b->g->n_tensors; i++)
+		if (b->g->tensors[i]->grad)
+			b->g->tensors[i]->grad->keep = true;
+	return optimizer_add(b->g, &o, err);
+}
+
+static int run_averages(struct build *b, struct err *err)
+{
+	return b->p->kind == PROGRAM_EVAL ? optimizer_use_averages(b->g, &b->o->optimizer, err) : 0;
+}
+
+static int run_layout(struct build *b, struct err *err)
+{
+	const struct layout_backend l = { .kernels = b->o->backend->kernel,
+					  .env = &b->o->env[STREAM_COMPUTE],
+					  .pack = &op_pack,
+					  .plain_f16 = b->o->backend->emulate_f16 };
+
+	return pass_layout(b->g, &l, err);
+}
+
+const struct kernel *program_kernel(const struct program_opts *o, const struct node *n)
+{
+	return backend_kernel(o->backend, n);
+}
+
+static int run_kernels(struct build *b, struct err *err)
+{
+	b->p->state = calloc((size_t)b->g->n_nodes + 1, sizeof(*b->p->state));
+	if (!b->p->state)
+		return err_set(err, ERR_NOMEM, "out of memory: kernels of %s", b->p->name);
+	for (int i = 0; i < b->g->n_nodes; i++) {
+		struct node *n = b->g->nodes[i];
+		const struct kernel *k = program_kernel(b->o, n);
+		int rc;
+
+		if (!k || !k->run)
+			return err_set(err, ERR_UNSUPPORTED, "backend %s has no kernel for %s (node %s)",
+				       b->o->backend->name, n->op->name, n->name);
+		rc = k->prepare ? k->prepare(&b->o->env[n->stream], n, &b->p->state[i], err) : 0;
+		if (rc) {
+			err_prefix(err, "backend %s, %s (node %s)", b->o->backend->name, n->op->name, n->name);
+			return rc;
+		}
+	}
+	return 0;
+}
+
+static int run_schedule(struct build *b, struct err *err)
+{
+	return schedule_make(&b->p->schedule, b->g, err);
+}
+
+enum { STEP = 1 << PROGRAM_STEP, TRAINING = STEP | 1 << PROGRAM_MICRO, ALL = TRAINING | 1 << PROGRAM_EVAL };
+
+static const struct {
+	const char *name;
+	unsigned kinds; /* of programs that it is run for */
+	int (*run)(struct build *b, struct err *err);
+} passes[] = {
+	{ "model", ALL, run_model },
+	{ "shape", ALL, run_shape },
+	{ "grad", TRAINING, run_grad },
+	{ "fuse", ALL, run_fuse },
+	{ "precision", ALL, run_precision },
+	{ "recompute", TRAINING, run_recompute },
+	{ "accumulate", TRAINING, run_accumulate },
+	{ "strategy", TRAINING, run_strategy },
+	{ "optimizer", STEP, run_optimizer },
+	{ "averages", ALL, run_averages },
+	{ "layout", ALL, run_layout },
+	{ "kernels", ALL, run_kernels },
+	{ "schedule", ALL, run_schedule },
+};
+
+static void find_tensors(struct program *p)
+{
+	const struct graph *g = p->graph;
+
+	bool tokens = graph_find(g, "tokens") != NULL;
+
+	p->inputs = graph_find(g, tokens ? "tokens" : "images");
+	p->targets = graph_find(g, tokens ? "targets" : "labels");
+	p->logits = graph_find(g, "logits");
+	p->result = g->loss;
+	p->result_sum = graph_find(g, STRATEGY_RESULT_SUM);
+	if (!p->result_sum)
+		p->result_sum = p->result;
+	p->grad_norm = graph_find(g, "grad_norm");
+	p->optimizer = graph_find(g, GUARD_STATE_NAME);
+	p->vote = graph_find(g, STRATEGY_VOTE);
+	p->votes = graph_find(g, STRATEGY_VOTES);
+}
+
+int program_new(struct program **ret, const struct program_opts *o, int64_t batch, enum program_kind kind,
+		struct err *err)
+{
+	static const char *const names[] = { "train", "micro", "eval" };
+	struct program *p = calloc(1, sizeof(*p));
+	struct build b = { .o = o, .p = p };
+	int rc = 0;
+
+	if (!p)
+		return err_set(err, ERR_NOMEM, "out of memory: program");
+	p->batch = batch;
+	p->kind = kind;
+	snprintf(p->name, sizeof(p->name), "%s-%lld", names[kind], (long long)batch);
+	p->graph = b.g = graph_new(kind != PROGRAM_EVAL);
+	if (!p->graph) {
+		rc = err_set(err, ERR_NOMEM, "out of memory: graph");
+		goto out;
+	}
+	p->graph->freeze = o->freeze;
+	for (size_t i = 0; !rc && i < sizeof(passes) / sizeof(passes[0]); i++)
+		if (passes[i].kinds & 1u << kind)
+			rc = passes[i].run(&b, err);
+	if (rc)
+		goto out;
+	find_tensors(p);
+	if (!p->inputs || !p->targets || !p->result) {
+		rc = err_set(err, ERR_UNSUPPORTED, "model %s has no inputs, targets or result", o->model->name);
+		goto out;
+	}
+	*ret = p;
+	p = NULL;
+out:
+	program_free(p, o);
+	return rc;
+}
+
+void program_free(struct program *p, const struct program_opts *o)
+{
+	if (!p)
+		return;
+	for (int i = 0; p->state && i < p->graph->n_nodes; i++) {
+		const struct kernel *k = program_kernel(o, p->graph->nodes[i]);
+
+		if (k && k->release && p->state[i])
+			k->release(p->state[i]);
+	}
+	free(p->state);
+	graph_free(p->graph);
+	free(p);
+}

@@ -1,0 +1,61 @@
+/* program.h: a model at one batch size, taken through the passes until it is a schedule of prepared kernels. It has no
+ * memory yet. */
+#ifndef DPT_ENGINE_PROGRAM_H
+#define DPT_ENGINE_PROGRAM_H
+
+#include "trainer/backends/backend.h"
+#include "trainer/comm/comm.h"
+#include "trainer/graph/pass.h"
+#include "trainer/graph/schedule.h"
+#include "trainer/models/models.h"
+#include "trainer/program/optimizer.h"
+#include "trainer/strategies/strategy.h"
+
+enum program_kind {
+	PROGRAM_STEP,  /* a whole optimiser step, or its last micro-batch */
+	PROGRAM_MICRO, /* an earlier micro-batch: adds to the sums that the last one uses */
+	PROGRAM_EVAL
+};
+
+/* What all programs of a run have in common. */
+struct program_opts {
+	const struct model *model;
+	struct model_config config;
+	struct precision precision;
+	const struct backend *backend;
+	void *module; /* of backend->open */
+	const struct strategy *strategy;
+	struct strategy_opts sharing;
+	struct optimizer_opts optimizer;
+	const char *freeze;		     /* see graph_frozen; NULL */
+	bool keep_grads;		     /* gradients can be read after the step */
+	enum recompute recompute;
+	bool accumulate;		     /* some step has several micro-batches */
+	struct kernel_env env[STREAM_COUNT]; /* of kernels on each stream: each has its own communicator */
+};
+
+struct program {
+	char name[32]; /* "train-128", "micro-32", "eval-16" */
+	int64_t batch;
+	enum program_kind kind;
+	struct graph *graph;
+	struct schedule schedule;
+	void **state; /* of node i's kernel; owned */
+
+	/* Tensors that the host writes or reads; NULL where the program has none. */
+	struct tensor *inputs, *targets, *logits; /* inputs: "images" or "tokens"; targets: "labels" or "targets" */
+	struct tensor *result;	   /* sums of this rank's samples, of the whole step so far */
+	struct tensor *result_sum; /* of all ranks (PROGRAM_STEP); result itself when there is one rank */
+	struct tensor *grad_norm;
+	struct tensor *optimizer; /* state of trainer/ops/guard */
+	struct tensor *vote, *votes;
+};
+
+/* o is borrowed until program_free. */
+int program_new(struct program **ret, const struct program_opts *o, int64_t batch, enum program_kind kind,
+		struct err *err);
+void program_free(struct program *p, const struct program_opts *o); /* NULL is fine */
+
+const struct kernel *program_kernel(const struct program_opts *o, const struct node *n);
+
+#endif

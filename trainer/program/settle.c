@@ -1,0 +1,54 @@
+/* settle.c: climbs while it pays. */
+#include "trainer/program/settle.h"
+
+#define LITTLE 0.02 /* of the time: waiting that is not worth a thread */
+#define GAIN 0.03   /* of the time: what a number must win to be kept, or lose to end the search */
+#define IN_VAIN 3   /* numbers in a row that win little, then it is over: the first thread of many brings not much */
+
+void settle_init(struct settle *s, int most)
+{
+	*s = (struct settle){ .most = most, .done = most < 1 };
+}
+
+static void begin_window(struct settle *s, int n)
+{
+	s->n = n;
+	s->seen = 0;
+	s->wait_s = s->all_s = s->longest_s = 0;
+}
+
+static int next(const struct settle *s)
+{
+	int n = s->n ? 2 * s->n : 1;
+
+	return n < s->most ? n : s->most;
+}
+
+static void judge(struct settle *s, double batch_s, double wait_share)
+{
+	bool better = !s->any || batch_s < s->best_s * (1 - GAIN), worse = s->any && batch_s > s->best_s * (1 + GAIN);
+
+	if (better) {
+		s->any = true;
+		s->best = s->n;
+		s->best_s = batch_s;
+		s->wait_share = wait_share;
+	}
+	s->in_vain = better ? 0 : s->in_vain + 1;
+	s->done = worse || s->in_vain == IN_VAIN || wait_share < LITTLE || s->n == s->most;
+	begin_window(s, s->done ? s->best : next(s));
+}
+
+/* The longest batch of a window is left out: something else may have held it up (a checkpoint, another program). */
+bool settle_batch(struct settle *s, double wait_s, double all_s)
+{
+	if (s->done || ++s->seen <= SETTLE_SKIPPED)
+		return false;
+	s->wait_s += wait_s;
+	s->all_s += all_s;
+	s->longest_s = all_s > s->longest_s ? all_s : s->longest_s;
+	if (s->seen < SETTLE_SKIPPED + SETTLE_WINDOW)
+		return false;
+	judge(s, (s->all_s - s->longest_s) / (SETTLE_WINDOW - 1), s->all_s > 0 ? s->wait_s / s->all_s : 0);
+	return true;
+}

@@ -1,0 +1,301 @@
+/* console.c: progress for people. */
+#include "trainer/run/console.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include "tracker/base/clock.h"
+#include "trainer/program/memory.h"
+
+#define REDRAW_S 0.1
+#define BAR_CELLS 24
+
+struct console {
+	const struct engine *e;
+	bool tty;
+	double drawn_s;		       /* when the bar was drawn last */
+	double mean_step_s, mean_rate; /* of late; samples per second */
+	struct buf line;	       /* kept, so that a step allocates nothing */
+	struct epoch_summary *rows;
+	size_t n_rows, cap_rows;
+};
+
+struct console *console_new(const struct engine *e)
+{
+	struct console *c = calloc(1, sizeof(*c));
+
+	if (!c)
+		return NULL;
+	c->e = e;
+	c->tty = isatty(STDOUT_FILENO);
+	buf_init(&c->line, 4096);
+	return c;
+}
+
+void console_free(struct console *c)
+{
+	if (!c)
+		return;
+	buf_done(&c->line);
+	free(c->rows);
+	free(c);
+}
+
+static void print_plan(const struct engine *e)
+{
+	const struct plan *p = &e->prepared.plan;
+
+	printf("memory of a rank: %.1f MiB planned:", (double)memory_planned(e) / 1048576);
+	for (int i = 0, n = 0; i < PLAN_CATEGORY_COUNT; i++)
+		if (p->category_bytes[i])
+			printf("%s %s %.1f", n++ ? "," : "", plan_category_name((enum plan_category)i),
+			       (double)p->category_bytes[i] / 1048576);
+	printf("\n");
+}
+
+void console_memory(struct console *c)
+{
+	int64_t used = memory_used(c->e);
+
+	if (used)
+		printf("memory of rank 0: %.1f MiB planned, %.1f MiB used\n", (double)memory_planned(c->e) / 1048576,
+		       (double)used / 1048576);
+	fflush(stdout);
+}
+
+void console_heading(struct console *c, const char *run_dir)
+{
+	const struct run_config *cfg = c->e->cfg;
+	const struct dataset *d = c->e->data;
+	char version[160] = "";
+
+	if (c->e->backend->version)
+		c->e->backend->version(version, sizeof(version));
+	printf("%s on %s: %lld training and %lld evaluation ", cfg->model, d->path,
+	       (long long)d->n_samples[SPLIT_TRAIN], (long long)(d->endless ? 0 : d->n_samples[SPLIT_VAL]));
+	if (d->kind == SAMPLE_TOKENS)
+		printf("samples of %lld tokens, vocabulary of %lld\n", (long long)d->seq_len, (long long)d->vocab);
+	else
+		printf("images of %dx%dx%d, %d classes\n", d->height, d->width, d->channels, d->classes);
+	printf("backend %s%s%s%s, %s, %d rank%s of %lld thread%s, global batch %lld\n", c->e->backend->name,
+	       version[0] ? " (" : "", version, version[0] ? ")" : "", dtype_name(c->e->prepared.opts.precision.low),
+	       c->e->seat->world, c->e->seat->world > 1 ? "s" : "", (long long)cfg->threads,
+	       cfg->threads > 1 ? "s" : "", (long long)cfg->global_batch_size);
+	if (c->e->prepared.opts.precision.low == DTYPE_F16 && c->e->backend->emulate_f16)
+		printf("fp16 is emulated here, for correctness only: values are rounded to fp16, the arithmetic is f32\n");
+	if (run_dir)
+		printf("recorded in %s\n", run_dir);
+	print_plan(c->e);
+	fflush(stdout);
+}
+
+static void add_duration(struct buf *line, double seconds)
+{
+	long s = (long)(seconds + 0.5);
+
+	if (s >= 3600)
+		buf_addf(line, "%ld:%02ld:%02ld", s / 3600, s / 60 % 60, s % 60);
+	else
+		buf_addf(line, "%ld:%02ld", s / 60, s % 60);
+}
+
+static void add_bar(struct buf *line, double share)
+{
+	int full = (int)(share * BAR_CELLS);
+
+	buf_addc(line, '[');
+	for (int i = 0; i < BAR_CELLS; i++)
+		buf_addc(line, i < full ? '=' : i == full ? '>' : ' ');
+	buf_addc(line, ']');
+}
+
+static void add_progress(const struct console *c, const struct step_result *r, bool bar, struct buf *line)
+{
+	int64_t per_epoch = c->e->steps_per_epoch, total = c->e->steps_total;
+
+	buf_addf(line, "epoch %lld", (long long)r->epoch);
+	if (c->e->cfg->epochs && per_epoch != INT64_MAX && total == c->e->cfg->epochs * per_epoch)
+		buf_addf(line, "/%lld", (long long)c->e->cfg->epochs);
+	buf_addc(line, ' ');
+	if (bar && per_epoch != INT64_MAX)
+		add_bar(line, (double)r->in_epoch / (double)per_epoch);
+	if (per_epoch != INT64_MAX)
+		buf_addf(line, " step %lld/%lld", (long long)r->in_epoch, (long long)per_epoch);
+	else if (total != INT64_MAX)
+		buf_addf(line, " step %lld/%lld", (long long)r->step, (long long)total);
+	else
+		buf_addf(line, " step %lld", (long long)r->step);
+	buf_addf(line, "  loss %.4f  lr %.4g  %.0f %s/s", r->loss, r->lr, c->mean_rate,
+		 sample_kind_name(c->e->data->kind));
+	if (c->e->prepared.opts.precision.low == DTYPE_F16)
+		buf_addf(line, "  scale %g", r->loss_scale);
+	if (r->skipped)
+		buf_addf(line, "  %lld skipped", (long long)r->skipped);
+	if (total != INT64_MAX) {
+		buf_adds(line, "  ETA ");
+		add_duration(line, (double)(total - r->step) * c->mean_step_s);
+	}
+}
+
+static int columns(void)
+{
+	struct winsize w;
+
+	return ioctl(STDOUT_FILENO, TIOCGWINSZ, &w) == 0 && w.ws_col > 20 ? w.ws_col : 80;
+}
+
+/* A line that is wider than the terminal would wrap, and could not be drawn over. */
+static void draw(struct console *c, const struct step_result *r)
+{
+	size_t width = (size_t)columns() - 1;
+
+	buf_reset(&c->line);
+	add_progress(c, r, true, &c->line);
+	if (c->line.len > width) {
+		buf_reset(&c->line);
+		add_progress(c, r, false, &c->line);
+	}
+	if (!buf_failed(&c->line))
+		printf("\r\033[K%.*s", (int)(c->line.len < width ? c->line.len : width), c->line.data);
+}
+
+/* What --workers auto has come to; none, as with sets in memory, is worth a line where it costs time. */
+static void print_workers(struct console *c)
+{
+	const struct settle *s = &c->e->loading[SPLIT_TRAIN];
+
+	if (s->n || s->wait_share > 0.05)
+		printf("%s--workers auto: %d loader thread%s work%s ahead; %.0f %% of a step goes by waiting for data\n",
+		       c->tty ? "\r\033[K" : "", s->n, s->n == 1 ? "" : "s", s->n == 1 ? "s" : "", 100 * s->wait_share);
+}
+
+void console_step(struct console *c, const struct step_result *r)
+{
+	double now = clock_mono_s(), wall = fmax(r->seconds[TIME_STEP], 1e-9);
+
+	if (r->settled)
+		print_workers(c);
+	/* The first step warms caches up; it would spoil the means for long. */
+	if (r->step <= 2) {
+		c->mean_step_s = wall;
+		c->mean_rate = (double)r->count / wall;
+	}
+	c->mean_step_s += 0.05 * (wall - c->mean_step_s);
+	c->mean_rate += 0.05 * ((double)r->count / wall - c->mean_rate);
+	if (c->tty && (now - c->drawn_s >= REDRAW_S || r->epoch_ends)) {
+		draw(c, r);
+		fflush(stdout);
+		c->drawn_s = now;
+	} else if (!c->tty && (r->in_epoch % c->e->cfg->print_freq == 0 || r->epoch_ends || r->step == 1 ||
+				r->step == c->e->steps_total)) {
+		buf_reset(&c->line);
+		add_progress(c, r, false, &c->line);
+		if (!buf_failed(&c->line))
+			printf("%s\n", c->line.data);
+		fflush(stdout);
+	}
+}
+
+static bool of_words(const struct console *c)
+{
+	return c->e->data->kind == SAMPLE_TOKENS;
+}
+
+static void print_summary(const struct console *c, const struct epoch_summary *s)
+{
+	printf("epoch %lld: train loss %.4f", (long long)s->epoch, s->train_loss);
+	if (s->evaluated && of_words(c))
+		printf(", val loss %.4f, perplexity %.2f", s->val.loss, exp(s->val.loss));
+	else if (s->evaluated)
+		printf(", val loss %.4f, top-1 %.2f %%, top-5 %.2f %%", s->val.loss, s->val.top1, s->val.top5);
+	printf(", %.1f s", s->seconds);
+	if (s->evaluated)
+		printf(" + %.1f s evaluation", s->val.seconds);
+	printf(", %.0f %s/s\n", s->samples_per_s, sample_kind_name(c->e->data->kind));
+}
+
+void console_epoch(struct console *c, const struct epoch_summary *s)
+{
+	if (c->n_rows == c->cap_rows) {
+		size_t cap = c->cap_rows ? 2 * c->cap_rows : 16;
+		struct epoch_summary *rows = realloc(c->rows, cap * sizeof(*rows));
+
+		if (rows) {
+			c->rows = rows;
+			c->cap_rows = cap;
+		}
+	}
+	if (c->n_rows < c->cap_rows)
+		c->rows[c->n_rows++] = *s;
+	if (c->tty)
+		printf("\r\033[K");
+	print_summary(c, s);
+	fflush(stdout);
+}
+
+void console_validation(struct console *c, int64_t step, const struct evaluation *v)
+{
+	printf("%sstep %lld: val loss %.4f, ", c->tty ? "\r\033[K" : "", (long long)step, v->loss);
+	if (of_words(c))
+		printf("perplexity %.4f", exp(v->loss));
+	else
+		printf("top-1 %.2f %%", v->top1);
+	printf(", %.1f s\n", v->seconds);
+	fflush(stdout);
+}
+
+void console_evaluation(struct console *c, const struct evaluation *v)
+{
+	if (of_words(c))
+		printf("evaluation of %lld tokens: loss %.6f, perplexity %.4f, %.1f s\n", (long long)v->count, v->loss,
+		       exp(v->loss), v->seconds);
+	else
+		printf("evaluation of %lld samples: loss %.6f, top-1 %.2f %%, top-5 %.2f %%, %.1f s\n",
+		       (long long)v->count, v->loss, v->top1, v->top5, v->seconds);
+	fflush(stdout);
+}
+
+static void print_words_table(const struct console *c)
+{
+	printf("\n%6s %12s %10s %12s %10s %10s %10s\n", "epoch", "train loss", "val loss", "perplexity", "train s",
+	       "eval s", "tokens/s");
+	for (size_t i = 0; i < c->n_rows; i++) {
+		const struct epoch_summary *s = &c->rows[i];
+
+		printf("%6lld %12.4f ", (long long)s->epoch, s->train_loss);
+		if (s->evaluated)
+			printf("%10.4f %12.2f %10.1f %10.1f", s->val.loss, exp(s->val.loss), s->seconds, s->val.seconds);
+		else
+			printf("%10s %12s %10.1f %10s", "-", "-", s->seconds, "-");
+		printf(" %10.0f\n", s->samples_per_s);
+	}
+	fflush(stdout);
+}
+
+void console_table(struct console *c)
+{
+	if (!c->n_rows)
+		return;
+	if (of_words(c)) {
+		print_words_table(c);
+		return;
+	}
+	printf("\n%6s %12s %10s %8s %8s %10s %10s %10s\n", "epoch", "train loss", "val loss", "top-1", "top-5",
+	       "train s", "eval s", "images/s");
+	for (size_t i = 0; i < c->n_rows; i++) {
+		const struct epoch_summary *s = &c->rows[i];
+
+		printf("%6lld %12.4f ", (long long)s->epoch, s->train_loss);
+		if (s->evaluated)
+			printf("%10.4f %8.2f %8.2f %10.1f %10.1f", s->val.loss, s->val.top1, s->val.top5, s->seconds,
+			       s->val.seconds);
+		else
+			printf("%10s %8s %8s %10.1f %10s", "-", "-", "-", s->seconds, "-");
+		printf(" %10.0f\n", s->samples_per_s);
+	}
+	fflush(stdout);
+}

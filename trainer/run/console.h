@@ -1,0 +1,30 @@
+/* console.h: what a person sees of a run on stdout: a bar on a terminal, else plain lines; a table at the end. Rank 0
+ * alone has one. Not a library's part: it prints. */
+#ifndef DPT_ENGINE_CONSOLE_H
+#define DPT_ENGINE_CONSOLE_H
+
+#include "trainer/run/engine.h"
+
+struct console;
+
+struct console *console_new(const struct engine *e); /* NULL when out of memory */
+void console_free(struct console *c);		     /* NULL is fine */
+
+void console_heading(struct console *c, const char *run_dir); /* run_dir: NULL when nothing is recorded */
+void console_step(struct console *c, const struct step_result *r);
+
+void console_validation(struct console *c, int64_t step, const struct evaluation *v); /* --eval-steps */
+
+struct epoch_summary {
+	int64_t epoch;
+	double train_loss, seconds, samples_per_s;
+	bool evaluated;
+	struct evaluation val;
+};
+
+void console_epoch(struct console *c, const struct epoch_summary *s);
+void console_evaluation(struct console *c, const struct evaluation *v); /* --test-only */
+void console_memory(struct console *c); /* planned and used, at the end */
+void console_table(struct console *c);
+
+#endif

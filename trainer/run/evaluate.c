@@ -1,0 +1,189 @@
+/* evaluate.c: the whole evaluation set once, each rank its part; sums are added over the ranks once, at the end. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tracker/base/clock.h"
+#include "trainer/ops/xent/xent.h"
+#include "trainer/program/loading.h"
+#include "trainer/run/engine.h"
+
+/* What is added over the ranks: the results, and how many ranks were asked to stop. */
+enum { SUM_STOPPED = XENT_RESULTS, SUMS };
+
+/* Logits of one sample. */
+int64_t evaluate_outputs(const struct engine *e)
+{
+	const struct model_config *c = &e->prepared.opts.config;
+
+	return e->model->reads_tokens ? c->seq_len * c->vocab : e->data->classes;
+}
+
+static int share_one(struct engine *e, const struct tensor *t, struct err *err)
+{
+	size_t bytes = tensor_bytes(t);
+	struct comm *c = e->lane[STREAM_COMPUTE];
+	void *copy = malloc(bytes ? bytes : 1);
+	int rc;
+
+	if (!copy)
+		return err_set(err, ERR_NOMEM, "out of memory: %s", t->name);
+	rc = prepared_get(&e->prepared, t, copy, bytes, err);
+	if (!rc)
+		rc = c->ops->broadcast(c, copy, bytes, 0, err);
+	if (!rc)
+		rc = prepared_put(&e->prepared, t, copy, bytes, err);
+	free(copy);
+	return rc;
+}
+
+static int share_stats_of(struct engine *e, const struct graph *g, struct err *err)
+{
+	for (int i = 0; i < g->n_tensors; i++) {
+		int rc = g->tensors[i]->kind == TENSOR_STAT && g->tensors[i]->life == LIFE_PERSISTENT
+				 ? share_one(e, g->tensors[i], err)
+				 : 0;
+
+		if (rc)
+			return rc;
+	}
+	return 0;
+}
+
+int evaluate_share_stats(struct engine *e, struct err *err)
+{
+	const struct prepared *p = &e->prepared;
+	int rc;
+
+	if (e->seat->world == 1 || e->cfg->sync_bn || e->stats_shared)
+		return 0;
+	rc = share_stats_of(e, p->program[0]->graph, err);
+	if (!rc && p->opts.optimizer.ema_decay > 0) /* evaluation has averages of them */
+		rc = share_stats_of(e, p->program[p->n_programs - 1]->graph, err);
+	e->stats_shared = !rc;
+	return rc;
+}
+
+int evaluate_share_all(struct engine *e, struct err *err)
+{
+	const struct graph *g = e->prepared.program[0]->graph;
+	int rc = 0;
+
+	for (int i = 0; !rc && e->seat->world > 1 && i < g->n_tensors; i++)
+		if (g->tensors[i]->life == LIFE_PERSISTENT && !g->tensors[i]->base)
+			rc = share_one(e, g->tensors[i], err);
+	return rc;
+}
+
+/* Logits of one batch as doubles, to their rows. */
+static int keep_outputs(struct engine *e, const struct program *p, const struct loader_batch *b, double *outputs,
+			struct err *err)
+{
+	struct range part = sampler_part(&e->eval, b->step, e->seat->rank);
+	int64_t each = evaluate_outputs(e), count = b->count * each;
+	double *to = outputs + part.begin * each;
+	float *single;
+	int rc;
+
+	if (!p->logits || (p->logits->dtype != DTYPE_F64 && p->logits->dtype != DTYPE_F32))
+		return err_set(err, ERR_UNSUPPORTED, "the model's outputs cannot be saved");
+	if (p->logits->dtype == DTYPE_F64)
+		return prepared_get(&e->prepared, p->logits, to, (size_t)count * sizeof(double), err);
+	single = malloc((size_t)count * sizeof(float) + 1);
+	if (!single)
+		return err_set(err, ERR_NOMEM, "out of memory: outputs");
+	rc = prepared_get(&e->prepared, p->logits, single, (size_t)count * sizeof(float), err);
+	for (int64_t i = 0; !rc && i < count; i++)
+		to[i] = single[i];
+	free(single);
+	return rc;
+}
+
+static int evaluate_batch(struct engine *e, const struct loader_batch *b, double sums[SUMS], double *outputs,
+			  struct err *err)
+{
+	const struct program *p = prepared_program(&e->prepared, PROGRAM_EVAL, b->count);
+	struct step_page page = { .step = e->step,
+				  .epoch = b->epoch,
+				  .seed = (uint64_t)e->cfg->seed,
+				  .inv_count = 1,
+				  .loss_scale = 1 };
+	double own[XENT_RESULTS];
+	struct exec_times times;
+	int rc;
+
+	if (!p)
+		return err_set(err, ERR_LIMIT, "no program was prepared to evaluate %lld samples", (long long)b->count);
+	rc = prepared_put(&e->prepared, p->inputs, b->inputs, tensor_bytes(p->inputs), err);
+	if (!rc)
+		rc = prepared_put(&e->prepared, p->targets, b->targets, tensor_bytes(p->targets), err);
+	if (!rc)
+		rc = exec_run(e->exec, p, &page, &times, err);
+	if (!rc)
+		rc = prepared_get(&e->prepared, p->result, own, sizeof(own), err);
+	for (int i = 0; !rc && i < XENT_RESULTS; i++)
+		sums[i] += own[i];
+	if (!rc && outputs)
+		rc = keep_outputs(e, p, b, outputs, err);
+	return rc;
+}
+
+/* Evaluation needs more threads than training does: its steps are shorter. */
+static void settle_loading(struct engine *e, struct loader *loader, double wait_s, double *mark_s)
+{
+	struct settle *s = &e->loading[SPLIT_VAL];
+	double now = clock_mono_s();
+
+	if (e->cfg->workers < 0 && settle_batch(s, wait_s, now - *mark_s))
+		loader_set_active(loader, s->n);
+	*mark_s = now;
+}
+
+static int evaluate_part(struct engine *e, double sums[SUMS], double *outputs, struct err *err)
+{
+	struct loader *loader = NULL;
+	bool planned = false;
+	struct loader_batch b;
+	double mark_s = clock_mono_s();
+	int rc;
+
+	for (int i = 0; i < e->prepared.n_programs; i++)
+		planned |= e->prepared.program[i]->kind == PROGRAM_EVAL;
+	if (!planned)
+		return err_set(err, ERR_UNSUPPORTED, "this run has no evaluation set");
+	rc = loading_open(&loader, e, SPLIT_VAL, err);
+	while (!rc && !sums[SUM_STOPPED] && (rc = loader_next(loader, &b, err)) == 1) {
+		rc = evaluate_batch(e, &b, sums, outputs, err);
+		loader_release(loader, &b);
+		settle_loading(e, loader, b.wait_s, &mark_s);
+		sums[SUM_STOPPED] = seat_stop(e->seat) != 0;
+	}
+	loader_close(loader);
+	return rc;
+}
+
+int evaluate_run(struct engine *e, double *outputs, struct evaluation *ret, struct err *err)
+{
+	double sums[SUMS] = { 0 }, start = clock_mono_s();
+	struct comm *c = e->lane[STREAM_COMPUTE];
+	int rc = evaluate_share_stats(e, err);
+
+	if (!rc)
+		rc = evaluate_part(e, sums, outputs, err);
+	if (!rc)
+		rc = c->ops->allreduce(c, sums, SUMS, DTYPE_F64, err);
+	if (!rc && outputs)
+		rc = c->ops->allreduce(c, outputs, e->eval.n_samples * evaluate_outputs(e), DTYPE_F64, err);
+	if (rc)
+		return rc;
+	*ret = (struct evaluation){
+		.loss = sums[XENT_LOSS_SUM] / sums[XENT_COUNT],
+		.top1 = 100 * sums[XENT_TOP1] / sums[XENT_COUNT],
+		.top5 = 100 * sums[XENT_TOP5] / sums[XENT_COUNT],
+		.count = (int64_t)sums[XENT_COUNT],
+		.stopped = sums[SUM_STOPPED] > 0,
+	};
+	e->mark_s = clock_mono_s();
+	ret->seconds = e->mark_s - start;
+	return 0;
+}

@@ -1,0 +1,384 @@
+/* report.c: params, environment and series of a run. */
+#include "config.h"
+
+#include "trainer/run/report.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "tracker/base/log.h"
+#include "trainer/launch/machine.h"
+#include "trainer/program/memory.h"
+
+#define NEW_LOCK_WAIT_S 1.0 /* for a folder that nobody can know yet */
+#define FINAL_WAIT_S 2.0 /* a job that failed ends within 5 s, server or not */
+
+struct report {
+	struct engine *e;
+	struct dptrack_run *run;
+	int rank;
+	int lock_fd; /* rank 0 */
+	bool reopened;
+	bool has_metric;
+	double metric;
+	int64_t broken; /* images that could not be read, as last logged */
+	int workers;	/* of the loader, as last logged; -1 not yet */
+};
+
+static void warn(void *user, const char *text)
+{
+	(void)user;
+	log_warn("%s", text);
+}
+
+static struct dptrack_run_opts run_opts(const struct run_config *cfg, const char *id, int rank, int world)
+{
+	return (struct dptrack_run_opts){ .runs_dir = cfg->runs_dir,
+					  .experiment = cfg->experiment,
+					  .run_name = cfg->run_name,
+					  .run_id = id,
+					  .rank = rank,
+					  .world_size = world,
+					  .url = cfg->report_to,
+					  .warn = warn };
+}
+
+/* Numbers are recorded as numbers: TensorBoard sorts its columns by them. */
+static void record_as_number(struct report *r, const struct config_item *item)
+{
+	char *end;
+	long long whole = strtoll(item->value, &end, 10);
+	double real;
+
+	if (!*end) {
+		dptrack_param_i64(r->run, item->name, whole);
+		return;
+	}
+	real = strtod(item->value, &end);
+	if (*end)
+		dptrack_param(r->run, item->name, item->value);
+	else
+		dptrack_param_f64(r->run, item->name, real);
+}
+
+static void record_item(void *user, const struct config_item *item)
+{
+	struct report *r = user;
+
+	if (!item->value[0] || (r->reopened && !item->segment)) /* the run's own are there already */
+		return;
+	if (item->segment)
+		dptrack_segment_param(r->run, item->name, item->value);
+	else if (item->is_number)
+		record_as_number(r, item);
+	else
+		dptrack_param(r->run, item->name, item->value);
+}
+
+static void record_number(struct report *r, const char *key, int64_t v)
+{
+	dptrack_param_i64(r->run, key, v);
+}
+
+static void record_params(struct report *r)
+{
+	const struct engine *e = r->e;
+	char text[32];
+
+	config_each(e->cfg, record_item, r);
+	snprintf(text, sizeof(text), "%d", e->seat->world);
+	dptrack_segment_param(r->run, "world_size", text);
+	if (r->reopened)
+		return;
+	if (e->steps_per_epoch != INT64_MAX)
+		record_number(r, "steps_per_epoch", e->steps_per_epoch);
+	record_number(r, "parameters", model_parameter_count(e->prepared.program[0]->graph));
+	if (e->data->hash[0])
+		dptrack_param(r->run, "data_hash", e->data->hash);
+	dptrack_param(r->run, "backend_used", e->backend->name);
+}
+
+static void record_environment(struct report *r)
+{
+	static const struct {
+		const char *key;
+		void (*read)(char *text, size_t n);
+	} facts[] = { { "host", machine_host },
+		      { "cpu", machine_cpu },
+		      { "system", machine_system },
+		      { "git_commit", machine_commit } };
+	char text[4000];
+
+	for (size_t i = 0; i < sizeof(facts) / sizeof(facts[0]); i++) {
+		facts[i].read(text, 400);
+		if (text[0])
+			dptrack_environment(r->run, facts[i].key, text);
+	}
+	machine_command(r->e->job->argc, r->e->job->argv, text, sizeof(text));
+	dptrack_environment(r->run, "command", text);
+	dptrack_environment(r->run, "dptrain", PACKAGE_VERSION);
+	text[0] = '\0';
+	if (r->e->backend->version)
+		r->e->backend->version(text, 400);
+	if (text[0])
+		dptrack_environment(r->run, "backend", text);
+}
+
+/* Rank 0's opening, told to all. */
+struct opening {
+	int code, segment;
+	int64_t first_step, first_epoch;
+	char id[33], text[504];
+};
+
+static int open_root(struct report *r, const struct resume *resume, struct opening *o)
+{
+	struct dptrack_error error = { 0, "" };
+	struct dptrack_run_opts opts;
+	struct err err = ERR_INIT;
+
+	if (resume->reopens)
+		memcpy(o->id, resume->run_id, sizeof(o->id));
+	else if (dptrack_draw_id(o->id))
+		return -1;
+	opts = run_opts(r->e->cfg, o->id, 0, r->e->seat->world);
+	opts.reopen = resume->reopens;
+	opts.first_step = o->first_step;
+	opts.first_epoch = o->first_epoch;
+	o->code = dptrack_run_open(&r->run, &opts, &error);
+	snprintf(o->text, sizeof(o->text), "%s", error.text);
+	if (o->code)
+		return o->code;
+	o->segment = dptrack_run_segment(r->run);
+	if (r->lock_fd < 0 && resume_lock(&r->lock_fd, dptrack_run_dir(r->run), NEW_LOCK_WAIT_S, &err))
+		log_warn("%s", err.text); /* a filesystem without locks */
+	return 0;
+}
+
+/* What the launcher needs to speak of the run after the ranks. */
+static void tell_launcher(struct board *b, const struct opening *o)
+{
+	memcpy(b->run_id, o->id, sizeof(b->run_id));
+	b->segment = o->segment;
+	b->first_step = o->first_step;
+	b->first_epoch = o->first_epoch;
+	atomic_store(&b->run_open, 1);
+}
+
+static int join_run(struct report *r, const struct opening *o, struct err *err)
+{
+	struct dptrack_run_opts opts = run_opts(r->e->cfg, o->id, r->rank, r->e->seat->world);
+	struct dptrack_error error = { 0, "" };
+
+	opts.segment = o->segment;
+	opts.first_step = o->first_step;
+	opts.first_epoch = o->first_epoch;
+	if (dptrack_run_open(&r->run, &opts, &error))
+		return err_set(err, ERR_IO, "rank %d cannot record: %s", r->rank, error.text);
+	return 0;
+}
+
+static int open_run(struct report *r, const struct resume *resume, struct err *err)
+{
+	struct comm *c = r->e->lane[STREAM_COMPUTE];
+	struct opening o = { .code = 0 };
+	int rc;
+
+	if (resume->reopens || resume->loads) {
+		o.first_step = resume->at.step + 1;
+		o.first_epoch = resume->at.epoch + 1;
+	}
+	if (r->rank == 0 && open_root(r, resume, &o) && !o.code)
+		o.code = DPTRACK_IO;
+	rc = c->ops->broadcast(c, &o, sizeof(o), 0, err);
+	if (rc)
+		return rc;
+	if (o.code)
+		return err_set(err, o.code == DPTRACK_USAGE ? ERR_USAGE : ERR_IO, "the run cannot be recorded: %s",
+			       o.text);
+	if (r->rank > 0)
+		return join_run(r, &o, err);
+	record_params(r);
+	record_environment(r);
+	tell_launcher(r->e->seat->board, &o);
+	return 0;
+}
+
+int report_open(struct report **ret, struct engine *e, struct resume *resume, struct err *err)
+{
+	struct report *r = calloc(1, sizeof(*r));
+	int rc;
+
+	if (!r)
+		return err_set(err, ERR_NOMEM, "out of memory: report");
+	r->e = e;
+	r->rank = e->seat->rank;
+	r->reopened = resume->reopens;
+	r->workers = -1;
+	r->lock_fd = resume->lock_fd;
+	resume->lock_fd = -1;
+	rc = open_run(r, resume, err);
+	if (rc) {
+		report_close(r, DPTRACK_FAILED);
+		return rc;
+	}
+	*ret = r;
+	return 0;
+}
+
+const char *report_dir(const struct report *r)
+{
+	return dptrack_run_dir(r->run);
+}
+
+const char *report_run_id(const struct report *r)
+{
+	return dptrack_run_id(r->run);
+}
+
+int report_segment(const struct report *r)
+{
+	return dptrack_run_segment(r->run);
+}
+
+void report_flush(struct report *r, double wait_s)
+{
+	dptrack_flush(r->run, wait_s);
+}
+
+bool report_metric(struct report *r, double *ret)
+{
+	bool had = r->has_metric;
+
+	*ret = r->metric;
+	r->has_metric = false;
+	return had;
+}
+
+/* step: of the optimiser or the epoch, as the series is numbered. Series of the run as a whole are rank 0's to write. */
+static void point(struct report *r, enum series_id id, int64_t step, double value)
+{
+	const struct series *s = series_get(id);
+
+	if (s->of != SERIES_OF_RUN) {
+		dptrack_log_rank(r->run, r->rank, step, s->key, value);
+		return;
+	}
+	dptrack_log(r->run, step, s->key, value);
+	if (!r->e->cfg->save_best || strcmp(s->key, r->e->cfg->save_best))
+		return;
+	r->has_metric = true;
+	r->metric = value;
+}
+
+void report_saved(struct report *r, int64_t step, double copy_s, double cpu_s, double wall_s)
+{
+	point(r, SERIES_checkpoint_copy, step, copy_s);
+	point(r, SERIES_checkpoint_cpu, step, cpu_s);
+	point(r, SERIES_checkpoint_seconds, step, wall_s);
+}
+
+/* What the data set has to say: files that could not be read are named once and counted. */
+static void report_data(struct report *r, int64_t step)
+{
+	int64_t broken = dataset_broken(r->e->data);
+	char text[512];
+
+	while (dataset_notice(r->e->data, text, sizeof(text)))
+		log_warn("%s", text);
+	if (broken == r->broken)
+		return;
+	r->broken = broken;
+	point(r, SERIES_data_broken, step, (double)broken);
+}
+
+void report_step(struct report *r, const struct step_result *s)
+{
+	bool scaling = r->e->prepared.opts.optimizer.scaling;
+
+	if (r->rank == 0) {
+		point(r, SERIES_train_loss, s->step, s->loss);
+		point(r, SERIES_train_lr, s->step, s->lr);
+		point(r, SERIES_train_grad_norm, s->step, s->grad_norm);
+		if (scaling)
+			point(r, SERIES_train_loss_scale, s->step, s->loss_scale);
+		if (scaling || s->skipped)
+			point(r, SERIES_train_skipped_steps, s->step, (double)s->skipped);
+	}
+	for (int t = 0; t < TIME_COUNT; t++)
+		point(r, step_time_series((enum step_time)t), s->step, s->seconds[t]);
+	if (r->e->cfg->workers < 0 && s->workers != r->workers)
+		point(r, SERIES_data_workers, s->step, s->workers);
+	r->workers = s->workers;
+	report_data(r, s->step);
+}
+
+void report_evaluation(struct report *r, int64_t step, const struct evaluation *v)
+{
+	if (r->rank != 0)
+		return;
+	point(r, SERIES_val_loss, step, v->loss);
+	if (r->e->data->kind == SAMPLE_TOKENS)
+		point(r, SERIES_val_perplexity, step, exp(v->loss));
+	else
+		point(r, SERIES_val_top1, step, v->top1);
+}
+
+void report_memory(struct report *r, int64_t step)
+{
+	point(r, SERIES_memory_planned_bytes, step, (double)memory_planned(r->e));
+	point(r, SERIES_memory_used_bytes, step, (double)memory_used(r->e));
+}
+
+void report_epoch(struct report *r, const struct epoch_summary *s)
+{
+	point(r, SERIES_memory_peak_bytes, s->epoch, (double)machine_peak_bytes());
+	report_data(r, r->e->step);
+	if (r->rank != 0)
+		return;
+	point(r, SERIES_epoch_train_loss, s->epoch, s->train_loss);
+	point(r, SERIES_epoch_seconds, s->epoch, s->seconds);
+	point(r, SERIES_epoch_samples_per_s, s->epoch, s->samples_per_s);
+	if (!s->evaluated)
+		return;
+	point(r, SERIES_epoch_val_loss, s->epoch, s->val.loss);
+	point(r, SERIES_epoch_eval_seconds, s->epoch, s->val.seconds);
+	if (r->e->data->kind == SAMPLE_TOKENS)
+		return;
+	point(r, SERIES_epoch_top1, s->epoch, s->val.top1);
+	point(r, SERIES_epoch_top5, s->epoch, s->val.top5);
+}
+
+void report_close(struct report *r, enum dptrack_status status)
+{
+	if (!r)
+		return;
+	dptrack_run_close(r->run, r->rank == 0 ? status : DPTRACK_RUNNING);
+	if (r->lock_fd >= 0)
+		close(r->lock_fd);
+	free(r);
+}
+
+void report_final(const struct run_config *cfg, const struct board *board, enum dptrack_status status,
+		  const char *reason)
+{
+	struct dptrack_run_opts o = run_opts(cfg, board->run_id, 0, cfg->world);
+	struct dptrack_error error = { 0, "" };
+	struct dptrack_run *run;
+
+	o.role = DPTRACK_LAUNCHER;
+	o.segment = board->segment;
+	o.first_step = board->first_step;
+	o.first_epoch = board->first_epoch;
+	o.close_wait_s = FINAL_WAIT_S;
+	if (dptrack_run_open(&run, &o, &error)) {
+		log_warn("the run's final status is not recorded: %s", error.text);
+		return;
+	}
+	if (reason[0])
+		dptrack_set_status(run, status, reason);
+	dptrack_run_close(run, status);
+}

@@ -1,0 +1,41 @@
+/* report.h: what a rank records of its run through libdptrack: params and environment (rank 0), the run's series
+ * (rank 0), its own phases and memory. Logging only queues. */
+#ifndef DPT_ENGINE_REPORT_H
+#define DPT_ENGINE_REPORT_H
+
+#include "tracker/dptrack.h"
+#include "trainer/run/console.h"
+#include "trainer/run/engine.h"
+#include "trainer/state/resume.h"
+
+struct report;
+
+/* Collective: rank 0 opens the run, or the segment of it that resume asks for, and tells the others its id. Rank 0 holds
+ * the run's folder until report_close; a hold that resume has is taken over. */
+int report_open(struct report **ret, struct engine *e, struct resume *resume, struct err *err);
+
+void report_step(struct report *r, const struct step_result *s);
+void report_evaluation(struct report *r, int64_t step, const struct evaluation *v); /* of --eval-steps */
+void report_memory(struct report *r, int64_t step); /* planned and used, at the end */
+void report_epoch(struct report *r, const struct epoch_summary *s);
+
+const char *report_dir(const struct report *r); /* the run's folder */
+const char *report_run_id(const struct report *r);
+int report_segment(const struct report *r);
+
+/* Whether --save-best's series has got a point since the last call; *ret is its value. */
+bool report_metric(struct report *r, double *ret);
+
+/* Of a checkpoint that was written: copying into the snapshot, the writer's CPU, and until it lay on the disk. Any
+ * thread. */
+void report_saved(struct report *r, int64_t step, double copy_s, double cpu_s, double wall_s);
+void report_flush(struct report *r, double wait_s); /* any thread: what was recorded so far is in the journal */
+
+/* status: how this rank ended. Only rank 0's counts, and the launcher's after it. */
+void report_close(struct report *r, enum dptrack_status status);
+
+/* The launcher's last word, in a journal of its own. */
+void report_final(const struct run_config *cfg, const struct board *board, enum dptrack_status status,
+		  const char *reason);
+
+#endif

@@ -1,0 +1,300 @@
+/* saver.c: checkpoints, on a thread of their own while training goes on. */
+#include "trainer/run/saver.h"
+
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <time.h>
+
+#include "tracker/base/arena.h"
+#include "tracker/base/clock.h"
+#include "tracker/base/log.h"
+
+#define FLUSH_WAIT_S 10.0
+#define NICE 10 /* of the writing thread: computing threads wait for each other, so one that is held up holds up all */
+
+struct saver {
+	struct engine *e;
+	struct report *report;
+	char folder[4096];
+	struct arena *arena; /* texts of what follows; fixed once open */
+	struct st_meta *config, *kernels;
+	size_t n_config, n_kernels;
+
+	pthread_t thread;
+	bool has_thread;
+	pthread_mutex_t lock;
+	pthread_cond_t change;
+	bool busy, quit;	      /* under lock */
+	struct checkpoint_state next; /* what the thread writes while busy */
+	double copy_s;		      /* that its snapshot took */
+
+	/* Of whoever writes: the thread while busy, else the caller. */
+	int64_t newest_step; /* written by this process or resumed from; -1 none */
+	bool warned;
+};
+
+/* ---- what is written ---- */
+
+static const void *peek_snapshot(void *user, const struct tensor *t)
+{
+	return prepared_in_snapshot(&((struct engine *)user)->prepared, t);
+}
+
+static int get_tensor(void *user, const struct tensor *t, void *data, struct err *err)
+{
+	return prepared_get(&((struct engine *)user)->prepared, t, data, tensor_bytes(t), err);
+}
+
+/* The points up to this step reach the journal before the checkpoint has its name: a run that goes on from here lacks
+ * none. */
+static void points_first(void *user)
+{
+	report_flush(((struct saver *)user)->report, FLUSH_WAIT_S);
+}
+
+static void prune(struct saver *s, const struct checkpoint_state *at)
+{
+	const struct run_config *cfg = s->e->cfg;
+	struct checkpoint_entry *list;
+	struct err err = ERR_INIT;
+	int64_t kept = 0;
+	size_t n;
+
+	if (!cfg->save_total_limit)
+		return;
+	if (checkpoint_list(&list, &n, s->folder, &err)) {
+		log_warn("older checkpoints stay: %s", err.text);
+		return;
+	}
+	for (size_t i = 0; i < n; i++) {
+		bool best = at->has_best && list[i].step == at->best_step;
+
+		if (list[i].segment < 0 || kept++ < cfg->save_total_limit || best)
+			continue;
+		if (checkpoint_remove(s->folder, list[i].step, &err))
+			log_warn("an older checkpoint stays: %s", err.text);
+	}
+	free(list);
+}
+
+static int write_now(struct saver *s, const struct checkpoint_state *at, const struct weights_access *access,
+		     struct err *err)
+{
+	struct files_meta meta;
+	int rc;
+
+	files_meta(s->e, false, &meta);
+	rc = checkpoint_write(&(struct checkpoint_write_opts){ .folder = s->folder,
+							       .state = at,
+							       .config = s->config,
+							       .n_config = s->n_config,
+							       .kernels = s->kernels,
+							       .n_kernels = s->n_kernels,
+							       .meta = meta.entry,
+							       .n_meta = meta.n,
+							       .graph = s->e->prepared.program[0]->graph,
+							       .access = access,
+							       .ready = points_first,
+							       .user = s },
+			      err);
+	if (rc)
+		return rc;
+	s->newest_step = at->step;
+	s->warned = false;
+	prune(s, at);
+	return 0;
+}
+
+static double thread_cpu_s(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+	return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
+}
+
+static void write_snapshot(struct saver *s)
+{
+	const struct weights_access access = { .peek = peek_snapshot, .user = s->e };
+	double cpu_s = thread_cpu_s(), start_s = clock_mono_s();
+	struct err err = ERR_INIT;
+
+	if (!write_now(s, &s->next, &access, &err)) {
+		report_saved(s->report, s->next.step, s->copy_s, thread_cpu_s() - cpu_s, clock_mono_s() - start_s);
+		return;
+	}
+	if (s->warned)
+		return;
+	s->warned = true;
+	log_warn("no checkpoint of step %lld, training goes on: %s", (long long)s->next.step, err.text);
+}
+
+static void *thread_main(void *user)
+{
+	struct saver *s = user;
+
+	setpriority(PRIO_PROCESS, 0, NICE); /* 0: this thread */
+	pthread_mutex_lock(&s->lock);
+	for (;;) {
+		while (!s->busy && !s->quit)
+			pthread_cond_wait(&s->change, &s->lock);
+		if (!s->busy)
+			break;
+		pthread_mutex_unlock(&s->lock);
+		write_snapshot(s);
+		pthread_mutex_lock(&s->lock);
+		s->busy = false;
+		pthread_cond_broadcast(&s->change);
+	}
+	pthread_mutex_unlock(&s->lock);
+	return NULL;
+}
+
+static void wait_idle(struct saver *s)
+{
+	pthread_mutex_lock(&s->lock);
+	while (s->busy)
+		pthread_cond_wait(&s->change, &s->lock);
+	pthread_mutex_unlock(&s->lock);
+}
+
+int saver_save(struct saver *s, const struct checkpoint_state *at, struct err *err)
+{
+	double start_s;
+	int rc;
+
+	wait_idle(s);
+	start_s = clock_mono_s();
+	rc = prepared_snapshot(&s->e->prepared, err);
+	if (rc)
+		return rc;
+	s->copy_s = clock_mono_s() - start_s;
+	pthread_mutex_lock(&s->lock);
+	s->next = *at;
+	s->busy = true;
+	pthread_cond_broadcast(&s->change);
+	pthread_mutex_unlock(&s->lock);
+	return 0;
+}
+
+int saver_finish(struct saver *s, const struct checkpoint_state *at, struct err *err)
+{
+	const struct weights_access access = { .get = get_tensor, .user = s->e };
+
+	wait_idle(s);
+	return s->newest_step == at->step ? 0 : write_now(s, at, &access, err);
+}
+
+/* ---- open, close ---- */
+
+struct collecting {
+	struct saver *s;
+	bool failed;
+};
+
+static bool add_entry(struct saver *s, struct st_meta *to, const char *key, const char *value)
+{
+	to->key = arena_strdup(s->arena, key);
+	to->value = arena_strdup(s->arena, value);
+	return to->key && to->value;
+}
+
+static void add_config(void *user, const struct config_item *item)
+{
+	struct collecting *c = user;
+
+	if (!add_entry(c->s, &c->s->config[c->s->n_config++], item->name, item->value))
+		c->failed = true;
+}
+
+static void count_kernel(void *user, const char *key, const char *name)
+{
+	(void)key, (void)name;
+	++*(size_t *)user;
+}
+
+static void add_kernel(void *user, const char *key, const char *name)
+{
+	struct collecting *c = user;
+
+	if (!add_entry(c->s, &c->s->kernels[c->s->n_kernels++], key, name))
+		c->failed = true;
+}
+
+static int collect(struct saver *s, struct err *err)
+{
+	struct collecting c = { .s = s };
+	const struct backend *b = s->e->backend;
+	size_t n = 0;
+
+	if (b->choices)
+		b->choices(s->e->module, count_kernel, &n);
+	s->config = arena_array(s->arena, FLAG_COUNT, sizeof(*s->config));
+	s->kernels = arena_array(s->arena, n + 1, sizeof(*s->kernels));
+	if (s->kernels && b->choices)
+		b->choices(s->e->module, add_kernel, &c);
+	if (!s->config || !s->kernels || config_each(s->e->cfg, add_config, &c) || c.failed)
+		return err_set(err, ERR_NOMEM, "out of memory: checkpoints");
+	return 0;
+}
+
+static int start_thread(struct saver *s, struct err *err)
+{
+	int failure = pthread_create(&s->thread, NULL, thread_main, s);
+
+	if (failure)
+		return err_set_errno(err, failure, "cannot start a thread for checkpoints");
+	s->has_thread = true;
+	return 0;
+}
+
+int saver_open(struct saver **ret, struct engine *e, struct report *report, int64_t have_step, struct err *err)
+{
+	struct saver *s = calloc(1, sizeof(*s));
+	int rc = 0;
+
+	if (!s)
+		return err_set(err, ERR_NOMEM, "out of memory: checkpoints");
+	s->e = e;
+	s->report = report;
+	s->newest_step = have_step;
+	pthread_mutex_init(&s->lock, NULL);
+	pthread_cond_init(&s->change, NULL);
+	s->arena = arena_new();
+	if (!s->arena)
+		rc = err_set(err, ERR_NOMEM, "out of memory: checkpoints");
+	if (!rc && (size_t)snprintf(s->folder, sizeof(s->folder), "%s/checkpoints", report_dir(report)) >=
+			   sizeof(s->folder))
+		rc = err_set(err, ERR_USAGE, "%.200s…: the path is too long", report_dir(report));
+	if (!rc)
+		rc = collect(s, err);
+	if (!rc && e->prepared.snapshot_bytes)
+		rc = start_thread(s, err);
+	if (rc) {
+		saver_close(s);
+		return rc;
+	}
+	checkpoint_sweep(s->folder);
+	*ret = s;
+	return 0;
+}
+
+void saver_close(struct saver *s)
+{
+	if (!s)
+		return;
+	if (s->has_thread) {
+		pthread_mutex_lock(&s->lock);
+		s->quit = true;
+		pthread_cond_broadcast(&s->change);
+		pthread_mutex_unlock(&s->lock);
+		pthread_join(s->thread, NULL);
+	}
+	pthread_mutex_destroy(&s->lock);
+	pthread_cond_destroy(&s->change);
+	arena_free(s->arena);
+	free(s);
+}

@@ -1,0 +1,258 @@
+/* step.c: one optimiser step of one rank, and where its time went. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tracker/base/clock.h"
+#include "trainer/ops/guard/guard.h"
+#include "trainer/ops/xent/xent.h"
+#include "trainer/run/engine.h"
+
+/* Steps in a row that may change nothing before the run is given up. */
+#define SKIPPED_MAX 100	/* while a loss scale is searched */
+#define SKIPPED_MAX_UNSCALED 10 /* nothing that a later step could mend */
+
+enum series_id step_time_series(enum step_time t)
+{
+	static const enum series_id ids[TIME_COUNT] = {
+		[TIME_STEP] = SERIES_phase_step,
+		[TIME_DATA_WAIT] = SERIES_phase_data_wait,
+		[TIME_H2D] = SERIES_phase_h2d,
+		[TIME_FORWARD] = SERIES_phase_forward,
+		[TIME_BACKWARD] = SERIES_phase_backward,
+		[TIME_COMM_EXPOSED] = SERIES_phase_comm_exposed,
+		[TIME_OPTIMIZER] = SERIES_phase_optimizer,
+		[TIME_OTHER] = SERIES_phase_other,
+		[TIME_COMM_TOTAL] = SERIES_phase_comm_total,
+	};
+
+	return ids[t];
+}
+
+/* Batch, vote: what the program reads. */
+static int put_inputs(struct engine *e, const struct program *p, const struct loader_batch *b, bool stop,
+		      struct err *err)
+{
+	const double vote = stop ? 1 : 0;
+	int rc = prepared_put(&e->prepared, p->inputs, b->inputs, tensor_bytes(p->inputs), err);
+
+	if (!rc)
+		rc = prepared_put(&e->prepared, p->targets, b->targets, tensor_bytes(p->targets), err);
+	if (!rc && p->vote)
+		rc = prepared_put(&e->prepared, p->vote, &vote, sizeof(vote), err);
+	return rc;
+}
+
+static int get_results(struct engine *e, const struct program *p, struct step_result *r, struct err *err)
+{
+	double sums[XENT_RESULTS], votes = r->stop ? 1 : 0, state[GUARD_STATE_VALUES] = { 0 };
+	int rc = prepared_get(&e->prepared, p->result_sum, sums, sizeof(sums), err);
+
+	if (!rc && p->grad_norm)
+		rc = prepared_get(&e->prepared, p->grad_norm, &r->grad_norm, sizeof(double), err);
+	if (!rc && p->optimizer)
+		rc = prepared_get(&e->prepared, p->optimizer, state, sizeof(state), err);
+	if (!rc && p->votes)
+		rc = prepared_get(&e->prepared, p->votes, &votes, sizeof(votes), err);
+	if (rc)
+		return rc;
+	r->loss_sum = sums[XENT_LOSS_SUM];
+	r->loss = sums[XENT_LOSS_SUM] / (double)r->count;
+	r->skipped = (int64_t)state[GUARD_STATE_SKIPPED];
+	r->in_a_row = (int64_t)state[GUARD_STATE_ROW];
+	r->stop = votes > 0;
+	return 0;
+}
+
+/* What the losses' gradients are multiplied by in the next step. */
+static int next_scale(struct engine *e, const struct program *p, double *ret, struct err *err)
+{
+	double state[GUARD_STATE_VALUES];
+	int rc;
+
+	*ret = 1;
+	if (!e->prepared.opts.optimizer.scaling || !p || !p->optimizer)
+		return 0;
+	rc = prepared_get(&e->prepared, p->optimizer, state, sizeof(state), err);
+	if (!rc)
+		*ret = state[GUARD_STATE_SCALE] > 0 ? state[GUARD_STATE_SCALE] : GUARD_SCALE_START;
+	return rc;
+}
+
+static struct step_page page_for(const struct engine *e, const struct loader_batch *b, const struct step_result *r)
+{
+	struct range own = sampler_micro(&e->train, b->step, e->seat->rank, b->micro);
+
+	return (struct step_page){ .step = e->step + 1,
+				   .epoch = b->epoch + 1,
+				   .first_sample = own.begin - sampler_global(&e->train, b->step).begin,
+				   .micro = b->micro,
+				   .seed = (uint64_t)e->cfg->seed,
+				   .lr = r->lr,
+				   .inv_count = 1.0 / (double)b->global_weight,
+				   .loss_scale = r->loss_scale };
+}
+
+static void account(struct step_result *r, const struct exec_times *t)
+{
+	r->seconds[TIME_FORWARD] += t->by[EXEC_FORWARD];
+	r->seconds[TIME_BACKWARD] += t->by[EXEC_BACKWARD];
+	r->seconds[TIME_COMM_EXPOSED] += t->by[EXEC_COMM_EXPOSED];
+	r->seconds[TIME_OPTIMIZER] += t->by[EXEC_OPTIMIZER];
+	r->seconds[TIME_COMM_TOTAL] += t->comm_total;
+}
+
+static void close_account(struct engine *e, struct step_result *r)
+{
+	double now = clock_mono_s(), sum = 0;
+
+	for (int t = TIME_DATA_WAIT; t < TIME_OTHER; t++)
+		sum += r->seconds[t];
+	r->seconds[TIME_STEP] = now - e->mark_s;
+	r->seconds[TIME_OTHER] = fmax(0, r->seconds[TIME_STEP] - sum);
+	e->mark_s = now;
+}
+
+static void slow_down(const struct engine *e, struct step_result *r)
+{
+	double start = clock_mono_s();
+
+	if (e->slow_step_s <= 0)
+		return;
+	clock_sleep_s(e->slow_step_s);
+	r->seconds[TIME_FORWARD] += clock_mono_s() - start;
+}
+
+static const struct program *program_for(const struct engine *e, const struct loader_batch *b)
+{
+	return prepared_program(&e->prepared, b->micro + 1 < b->n_micro ? PROGRAM_MICRO : PROGRAM_STEP, b->count);
+}
+
+/* One micro-batch. The loader's slot is given back as soon as its contents are copied. */
+static int compute(struct engine *e, const struct loader_batch *b, struct step_result *r, struct err *err)
+{
+	const struct program *p = program_for(e, b);
+	struct step_page page;
+	struct exec_times times;
+	double start = clock_mono_s();
+	int rc;
+
+	if (!p) {
+		loader_release(e->loader, b);
+		return err_set(err, ERR_LIMIT, "no program was prepared for %lld samples", (long long)b->count);
+	}
+	rc = next_scale(e, step_program(e, r->in_epoch), &r->loss_scale, err);
+	page = page_for(e, b, r);
+	if (!rc)
+		rc = put_inputs(e, p, b, r->stop, err);
+	loader_release(e->loader, b);
+	r->seconds[TIME_H2D] += clock_mono_s() - start;
+	if (rc)
+		return rc;
+	if (b->micro == 0)
+		slow_down(e, r);
+	rc = exec_run(e->exec, p, &page, &times, err);
+	if (rc)
+		return rc;
+	account(r, &times);
+	return p->kind == PROGRAM_STEP ? get_results(e, p, r, err) : 0;
+}
+
+static void begin_step(struct engine *e, const struct loader_batch *b, struct step_result *r)
+{
+	r->step = e->step + 1;
+	r->epoch = b->epoch + 1;
+	r->in_epoch = b->step + 1;
+	r->count = b->global_weight;
+	r->lr = lr_schedule_at(&e->lr, r->step);
+	r->epoch_ends = b->step + 1 == e->steps_per_epoch;
+	r->stop = seat_stop(e->seat) != 0;
+}
+
+static void settle_loading(struct engine *e, struct step_result *r)
+{
+	struct settle *s = &e->loading[SPLIT_TRAIN];
+
+	if (e->cfg->workers < 0 && settle_batch(s, r->seconds[TIME_DATA_WAIT], r->seconds[TIME_STEP])) {
+		loader_set_active(e->loader, s->n);
+		r->settled = s->done;
+	}
+	r->workers = e->cfg->workers < 0 ? s->n : (int)e->cfg->workers;
+}
+
+int step_run(struct engine *e, struct step_result *ret, struct err *err)
+{
+	struct step_result r = { .grad_norm = NAN };
+	struct loader_batch b;
+	int rc;
+
+	do {
+		double start = clock_mono_s();
+
+		rc = loader_next(e->loader, &b, err);
+		if (rc <= 0)
+			return rc;
+		r.seconds[TIME_DATA_WAIT] += clock_mono_s() - start;
+		if (b.micro == 0)
+			begin_step(e, &b, &r);
+		rc = compute(e, &b, &r, err);
+		if (rc)
+			return rc;
+	} while (b.micro + 1 < b.n_micro);
+	e->step++;
+	e->stats_shared = false;
+	close_account(e, &r);
+	settle_loading(e, &r);
+	*ret = r;
+	return 1;
+}
+
+const struct program *step_program(const struct engine *e, int64_t in_epoch)
+{
+	int64_t step = in_epoch - 1, last = sampler_micros(&e->train, step) - 1;
+	struct range r = sampler_micro(&e->train, step, e->seat->rank, last);
+
+	return prepared_program(&e->prepared, PROGRAM_STEP, r.end - r.begin);
+}
+
+static int explain_loss(struct engine *e, const struct step_result *r, struct err *err)
+{
+	const struct program *p = step_program(e, r->in_epoch);
+	struct comm *c = e->lane[STREAM_COMPUTE];
+	double *loss = calloc((size_t)c->world, sizeof(*loss));
+	int rc = 0, rank = -1;
+
+	if (!loss || !p) {
+		free(loss);
+		return err_set(err, ERR_CANCELED, "the loss is %g at step %lld", r->loss, (long long)r->step);
+	}
+	rc = prepared_get(&e->prepared, p->result, &loss[c->rank], sizeof(*loss), err);
+	if (!rc)
+		rc = c->ops->all_gather(c, loss, sizeof(*loss), err);
+	for (int k = c->world - 1; !rc && k >= 0; k--)
+		if (!isfinite(loss[k]))
+			rank = k;
+	free(loss);
+	if (rc)
+		return rc;
+	return err_set(err, ERR_CANCELED,
+		       "the loss is %s at step %lld, in the samples of rank %d of batch %lld of epoch %lld; the step "
+		       "changed nothing. A lower --lr or a warm-up may help, or the data hold values that are not finite",
+		       isnan(r->loss) ? "nan" : "infinite", (long long)r->step, rank, (long long)r->in_epoch,
+		       (long long)r->epoch);
+}
+
+int step_check(struct engine *e, const struct step_result *r, struct err *err)
+{
+	bool scaling = e->prepared.opts.optimizer.scaling;
+	int64_t most = scaling ? SKIPPED_MAX : SKIPPED_MAX_UNSCALED;
+
+	if (!isfinite(r->loss) && (!scaling || r->in_a_row >= most))
+		return explain_loss(e, r, err);
+	if (r->in_a_row < most)
+		return 0;
+	return err_set(err, ERR_CANCELED,
+		       "the gradients were not finite in %lld steps in a row, the last of them step %lld (epoch %lld), "
+		       "loss %g; nothing was changed by them. A lower --lr, --clip-grad-norm or another --precision may help",
+		       (long long)r->in_a_row, (long long)r->step, (long long)r->epoch, r->loss);
+}

@@ -1,0 +1,387 @@
+/* train.c: the loop of one rank, from opening to the last word. */
+#include <math.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "tracker/base/clock.h"
+#include "tracker/base/log.h"
+#include "trainer/run/saver.h"
+
+struct training {
+	struct engine *e;
+	struct resume resume;
+	struct report *report;
+	struct console *console; /* rank 0 */
+	struct saver *saver;	 /* rank 0, when checkpoints are written */
+	struct err *err;
+
+	struct checkpoint_state at; /* where the run stands; its seconds are those before epoch_start_s */
+	double epoch_start_s;
+	struct evaluation val; /* the last one, after val_step steps */
+	int64_t val_step;      /* 0: none yet */
+	bool stopped; /* somebody asked for it */
+	int stop_code;
+};
+
+static void start_epoch(struct training *t)
+{
+	t->epoch_start_s = clock_mono_s();
+	t->at.epoch_is_open = false;
+	t->at.loss_sum = 0;
+	t->at.samples = 0;
+	t->at.seconds = 0;
+}
+
+/* Training of the open epoch so far, also before a restart. */
+static double epoch_seconds(const struct training *t)
+{
+	return t->at.seconds + clock_mono_s() - t->epoch_start_s;
+}
+
+/* The evaluation set, once for a step that asks for it twice. */
+static int evaluate_now(struct training *t)
+{
+	int rc = t->val_step == t->at.step ? 0 : evaluate_run(t->e, NULL, &t->val, t->err);
+
+	t->val_step = t->at.step;
+	t->stopped = t->val.stopped;
+	return rc;
+}
+
+static int evaluate_when_due(struct training *t)
+{
+	int64_t every = t->e->cfg->eval_steps;
+	double start = clock_mono_s();
+	int rc;
+
+	if (!every || t->at.step % every)
+		return 0;
+	rc = evaluate_now(t);
+	t->epoch_start_s += clock_mono_s() - start; /* an epoch's seconds are those of training alone */
+	if (rc || t->stopped)
+		return rc;
+	t->at.evaluation_is_open = false;
+	report_evaluation(t->report, t->at.step, &t->val);
+	if (t->console)
+		console_validation(t->console, t->at.step, &t->val);
+	return 0;
+}
+
+static int end_epoch(struct training *t)
+{
+	struct epoch_summary s = { .epoch = t->at.epoch + 1 };
+	int rc = 0;
+
+	s.seconds = epoch_seconds(t);
+	s.train_loss = t->at.loss_sum / (double)t->at.samples;
+	s.samples_per_s = (double)t->at.samples / s.seconds;
+	s.evaluated = t->e->data->n_samples[SPLIT_VAL] > 0 && !t->e->data->endless;
+	if (s.evaluated)
+		rc = evaluate_now(t);
+	s.val = t->val;
+	if (rc || t->stopped)
+		return rc;
+	report_epoch(t->report, &s);
+	if (t->console)
+		console_epoch(t->console, &s);
+	t->at.epoch++;
+	t->at.in_epoch = 0;
+	start_epoch(t);
+	return 0;
+}
+
+/* Whether --save-best's series has got better than ever. */
+static bool is_best(struct training *t)
+{
+	double value;
+	bool less;
+
+	if (!report_metric(t->report, &value) || isnan(value))
+		return false;
+	less = series_best(t->e->cfg->save_best)->best == SERIES_BEST_LESS;
+	if (t->at.has_best && (less ? value >= t->at.best : value <= t->at.best))
+		return false;
+	t->at.has_best = true;
+	t->at.best = value;
+	t->at.best_step = t->at.step;
+	return true;
+}
+
+static struct checkpoint_state standing(const struct training *t)
+{
+	struct checkpoint_state at = t->at;
+
+	if (at.epoch_is_open)
+		at.seconds = epoch_seconds(t);
+	return at;
+}
+
+static int save_when_due(struct training *t)
+{
+	const struct run_config *cfg = t->e->cfg;
+	struct checkpoint_state at;
+	bool best;
+
+	if (!t->saver)
+		return 0;
+	best = is_best(t);
+	if (!best && (!cfg->save_steps || t->at.step % cfg->save_steps))
+		return 0;
+	at = standing(t);
+	return saver_save(t->saver, &at, t->err);
+}
+
+/* Test hook: a process gets its signal at a step that the test knows. */
+static void die_when_told(const struct engine *e)
+{
+	if (e->die_step != e->step)
+		return;
+	if (e->die_rank == e->seat->rank)
+		raise(e->die_signal);
+	if (e->die_rank < 0 && engine_is_root(e))
+		kill(getppid(), e->die_signal);
+}
+
+static int after_step(struct training *t, const struct step_result *r)
+{
+	int rc = 0;
+
+	t->at.step = r->step;
+	t->at.in_epoch = r->in_epoch;
+	t->at.epoch_is_open = true;
+	t->at.evaluation_is_open = t->e->cfg->eval_steps && r->step % t->e->cfg->eval_steps == 0;
+	if (isfinite(r->loss)) {
+		t->at.loss_sum += r->loss_sum;
+		t->at.samples += r->count;
+	}
+	report_step(t->report, r);
+	if (t->console)
+		console_step(t->console, r);
+	die_when_told(t->e);
+	rc = step_check(t->e, r, t->err);
+	if (rc)
+		return rc;
+	if (r->step == 1 && t->e->cfg->dump_grads && engine_is_root(t->e))
+		rc = files_save_grads(t->e, t->e->cfg->dump_grads, t->err);
+	if (rc)
+		return rc;
+	t->stopped = r->stop;
+	if (!t->stopped)
+		rc = evaluate_when_due(t);
+	if (!rc && r->epoch_ends && !t->stopped)
+		rc = end_epoch(t);
+	return rc || t->stopped ? rc : save_when_due(t);
+}
+
+/* What was due after the step that a resumed run goes on from, when it was stopped before. */
+static int catch_up(struct training *t)
+{
+	bool evaluates = t->at.evaluation_is_open, ends = t->at.epoch_is_open && t->at.in_epoch == t->e->steps_per_epoch;
+	int rc = evaluates ? evaluate_when_due(t) : 0;
+
+	if (!rc && ends && !t->stopped)
+		rc = end_epoch(t);
+	return rc || t->stopped || !(evaluates || ends) ? rc : save_when_due(t);
+}
+
+static int run_steps(struct training *t)
+{
+	struct engine *e = t->e;
+	struct step_result r = { .step = 0 };
+	int rc = engine_begin(e, t->err);
+
+	t->epoch_start_s = clock_mono_s();
+	if (!rc)
+		rc = catch_up(t);
+	while (!rc && e->step < e->steps_total && !t->stopped) {
+		rc = step_run(e, &r, t->err);
+		if (rc == 0)
+			return 0; /* no more data */
+		rc = rc < 0 ? rc : after_step(t, &r);
+	}
+	return rc;
+}
+
+static int save(struct training *t)
+{
+	const struct run_config *cfg = t->e->cfg;
+	int rc = 0;
+
+	if (cfg->save_weights) {
+		rc = evaluate_share_stats(t->e, t->err);
+		if (!rc && engine_is_root(t->e))
+			rc = files_save_weights(t->e, cfg->save_weights, t->err);
+	}
+	if (!rc && cfg->save_outputs && !t->stopped)
+		rc = files_save_outputs(t->e, cfg->save_outputs, t->err);
+	return rc;
+}
+
+/* The exit code of a rank that was asked to end by that signal; the launcher decides for its own ranks. */
+static int code_of(int signal_number, bool saved)
+{
+	if (signal_number == 0 || signal_number == SIGINT)
+		return 130;
+	return saved && (signal_number == SIGTERM || signal_number == SIGUSR1) ? SEAT_PREEMPTED : 1;
+}
+
+static int test_only(struct training *t)
+{
+	struct epoch_summary s = { .epoch = 1, .evaluated = true };
+	int rc = evaluate_run(t->e, NULL, &s.val, t->err);
+
+	t->stopped = s.val.stopped;
+	t->stop_code = code_of(seat_stop(t->e->seat), false);
+	if (rc || t->stopped)
+		return rc;
+	if (t->console)
+		console_evaluation(t->console, &s.val);
+	return save(t);
+}
+
+/* The last checkpoint, written while nobody waits for anything else. */
+static bool save_last(struct training *t)
+{
+	struct checkpoint_state at = standing(t);
+	struct err err = ERR_INIT;
+
+	if (!t->saver)
+		return false;
+	if (!saver_finish(t->saver, &at, &err))
+		return true;
+	log_warn("no checkpoint of step %lld: %s", (long long)at.step, err.text);
+	return false;
+}
+
+/* weights.safetensors in the run's folder. */
+static int leave_weights(struct training *t, struct err *err)
+{
+	char path[4200];
+
+	if (!t->saver)
+		return 0;
+	snprintf(path, sizeof(path), "%s/weights.safetensors", report_dir(t->report));
+	return files_save_weights(t->e, path, err);
+}
+
+/* All ranks leave with the same code, whichever of them the signal reached. */
+static int end_stopped(struct training *t)
+{
+	struct comm *c = t->e->lane[STREAM_COMPUTE];
+	int64_t *all = calloc((size_t)c->world * 2, sizeof(*all));
+	struct err ignored = ERR_INIT;
+	int signal_number = 0, rc;
+
+	if (!all)
+		return err_set(t->err, ERR_NOMEM, "out of memory: end of the run");
+	all[2 * c->rank] = seat_stop(t->e->seat);
+	all[2 * c->rank + 1] = save_last(t);
+	rc = c->ops->all_gather(c, all, 2 * sizeof(*all), t->err);
+	for (int r = 0; r < c->world; r++)
+		if (all[2 * r] && signal_number != SIGINT)
+			signal_number = (int)all[2 * r];
+	t->stop_code = code_of(signal_number, all[1]);
+	free(all);
+	if (!rc && leave_weights(t, &ignored)) /* they are in the checkpoint too */
+		log_warn("%s", ignored.text);
+	return rc;
+}
+
+static int end_finished(struct training *t)
+{
+	int rc = save(t);
+
+	save_last(t);
+	return rc ? rc : leave_weights(t, t->err);
+}
+
+static int open_record(struct training *t)
+{
+	struct engine *e = t->e;
+	int rc = report_open(&t->report, e, &t->resume, t->err);
+
+	if (rc)
+		return rc;
+	if (t->resume.loads)
+		t->at = t->resume.at;
+	snprintf(t->at.run_id, sizeof(t->at.run_id), "%s", report_run_id(t->report));
+	snprintf(t->at.model, sizeof(t->at.model), "%s", e->cfg->model);
+	snprintf(t->at.data_hash, sizeof(t->at.data_hash), "%s", e->data->hash);
+	t->at.segment = report_segment(t->report);
+	t->at.world = e->seat->world;
+	t->at.global_batch = e->cfg->global_batch_size;
+	t->at.seed = (uint64_t)e->cfg->seed;
+	if (engine_is_root(e) && engine_saves(e->cfg))
+		rc = saver_open(&t->saver, e, t->report, t->resume.loads && t->resume.reopens ? t->at.step : -1, t->err);
+	return rc;
+}
+
+static int run(struct training *t)
+{
+	int rc;
+
+	if (engine_is_root(t->e)) {
+		t->console = console_new(t->e);
+		if (!t->console)
+			return err_set(t->err, ERR_NOMEM, "out of memory: console");
+	}
+	rc = resume_open(&t->resume, t->e, t->err);
+	if (rc)
+		return rc;
+	rc = t->e->cfg->test_only ? 0 : open_record(t);
+	if (!rc && engine_is_root(t->e))
+		rc = files_check(t->e->cfg, t->err); /* some may lie in the runs' folder, which is there now */
+	if (rc)
+		return rc;
+	if (t->e->cfg->test_only)
+		return test_only(t);
+	if (t->console && t->resume.loads && t->at.step >= t->e->steps_total)
+		log_info("nothing is left to train: %lld steps are done; a larger --epochs or --max-steps goes on",
+			 (long long)t->at.step);
+	if (t->console)
+		console_heading(t->console, report_dir(t->report));
+	rc = run_steps(t);
+	if (t->console)
+		console_table(t->console);
+	if (rc)
+		return rc;
+	report_memory(t->report, t->at.step);
+	if (t->console)
+		console_memory(t->console);
+	return t->stopped ? end_stopped(t) : end_finished(t);
+}
+
+static enum dptrack_status status_of(const struct training *t, int rc)
+{
+	if (rc)
+		return DPTRACK_FAILED;
+	if (!t->stopped)
+		return DPTRACK_FINISHED;
+	return t->stop_code == SEAT_PREEMPTED ? DPTRACK_PREEMPTED : DPTRACK_KILLED;
+}
+
+int train_main(const struct job *job, struct seat *seat)
+{
+	struct err err = ERR_INIT;
+	struct training t = { .err = &err, .resume = { .lock_fd = -1 } };
+	int rc = engine_open(&t.e, job, seat, &err), code = 0;
+
+	if (!rc)
+		rc = run(&t);
+	if (rc)
+		code = seat_fail(seat, &err);
+	else if (t.stopped)
+		code = t.stop_code;
+	if (rc && t.e && err.code != ERR_PEER && err.code != ERR_CANCELED) /* what the others do not know yet */
+		for (int i = 0; i < SEAT_LANES; i++)
+			t.e->lane[i]->ops->abort(t.e->lane[i]);
+	saver_close(t.saver);
+	report_close(t.report, status_of(&t, rc));
+	resume_close(&t.resume);
+	console_free(t.console);
+	engine_close(t.e);
+	return code;
+}

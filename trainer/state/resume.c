@@ -1,0 +1,416 @@
+/* resume.c: rank 0 looks for the checkpoint and checks it; what it finds is told to all. */
+#include "trainer/state/resume.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "tracker/base/clock.h"
+#include "tracker/base/log.h"
+#include "tracker/dptrack.h"
+#include "trainer/program/kernels.h"
+#include "trainer/state/draw.h"
+#include "trainer/state/initial.h"
+
+#define LOCK "lock"
+#define LOCK_WAIT_S 5.0 /* processes that were killed a moment ago are still going away */
+#define FOLDER "checkpoints"
+
+/* What may differ between the run and its continuation beside what belongs to a segment: where things lie, how long it
+ * runs, how the same sums are split. Everything else changes the maths. */
+static const enum flag_id may_change[] = {
+	FLAG_epochs,	FLAG_max_steps,	   FLAG_batch_size, FLAG_grad_accum_steps, FLAG_backend,  FLAG_deterministic,
+	FLAG_data_path, FLAG_batch_from,   FLAG_experiment, FLAG_run_name,	   FLAG_init_from, FLAG_save_weights,
+	FLAG_dump,	FLAG_save_outputs, FLAG_dump_grads, FLAG_bucket_cap_mb,	   FLAG_test_only,
+	FLAG_reset_head,	FLAG_eval_steps,   FLAG_activation_checkpointing,
+};
+
+struct search {
+	struct engine *e;
+	struct resume *r;
+	struct err *err;
+};
+
+/* ---- the hold on a run's folder ---- */
+
+int resume_lock(int *ret_fd, const char *run_dir, double wait_s, struct err *err)
+{
+	double until = clock_mono_s() + wait_s;
+	char path[4200];
+	int fd;
+
+	snprintf(path, sizeof(path), "%s/%s", run_dir, LOCK);
+	fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0666);
+	if (fd < 0)
+		return err_set_errno(err, errno, "cannot open %.300s", path);
+	while (flock(fd, LOCK_EX | LOCK_NB)) {
+		if (errno == EWOULDBLOCK && clock_mono_s() < until) {
+			clock_sleep_s(0.02);
+			continue;
+		}
+		close(fd);
+		if (errno == EWOULDBLOCK)
+			return err_set(err, ERR_BUSY,
+				       "%.300s is being written by another process; stop that one, or wait for its end",
+				       run_dir);
+		return err_set_errno(err, errno, "cannot lock %.300s", path);
+	}
+	*ret_fd = fd;
+	return 0;
+}
+
+/* ---- does a checkpoint fit? ---- */
+
+struct comparison {
+	const struct checkpoint *c;
+	const char *path;
+	struct err *err;
+	int rc;
+};
+
+static bool matters(const struct config_item *item)
+{
+	for (size_t i = 0; i < sizeof(may_change) / sizeof(may_change[0]); i++)
+		if (may_change[i] == item->id)
+			return false;
+	return !item->segment;
+}
+
+static void compare_item(void *user, const struct config_item *item)
+{
+	struct comparison *k = user;
+	const char *was = checkpoint_config(k->c, item->name);
+	char flag[64];
+
+	if (k->rc || !was || !strcmp(was, item->value) || !matters(item))
+		return;
+	snprintf(flag, sizeof(flag), "--%s", item->name);
+	for (char *p = flag; *p; p++)
+		*p = *p == '_' ? '-' : *p;
+	k->rc = err_set(k->err, ERR_USAGE,
+			"%.200s: the run was begun with %s %.60s, not %.60s; give the same, or begin a new run with "
+			"--init-from %.100s/" CHECKPOINT_MODEL,
+			k->path, flag, *was ? was : "left away", *item->value ? item->value : "left away", k->path);
+}
+
+static int check_fits(struct search *s, const struct checkpoint *c, const char *path)
+{
+	const struct checkpoint_state *at = checkpoint_state(c);
+	struct comparison k = { .c = c, .path = path, .err = s->err };
+
+	if (config_each(s->e->cfg, compare_item, &k))
+		return err_set(s->err, ERR_NOMEM, "out of memory: configuration");
+	if (k.rc)
+		return k.rc;
+	if (strcmp(at->data_hash, s->e->data->hash))
+		return err_set(s->err, ERR_USAGE, "%.200s: the run was begun on other data than %.200s holds", path,
+			       s->e->data->path);
+	return 0;
+}
+
+/* Whether the best value so far is one of the series that now chooses; without a series the best one is still kept. */
+static bool same_choice(const char *now, const char *was)
+{
+	return !now || (was && !strcmp(now, was));
+}
+
+/* Fills s->r. *ret_damaged tells a checkpoint that cannot be used from a run that was begun differently. */
+static int try_checkpoint(struct search *s, const char *path, bool *ret_damaged)
+{
+	const struct graph *g = s->e->prepared.program[0]->graph;
+	struct checkpoint *c = NULL;
+	int rc = checkpoint_open(&c, path, s->err);
+
+	*ret_damaged = true;
+	if (!rc && s->r->run_id[0] && strcmp(checkpoint_state(c)->run_id, s->r->run_id))
+		rc = err_set(s->err, ERR_USAGE, "%.300s: belongs to another run", path);
+	if (!rc && !s->e->cfg->test_only) {
+		rc = check_fits(s, c, path);
+		*ret_damaged = !rc;
+	}
+	if (!rc)
+		rc = checkpoint_verify(c, g, s->err);
+	if (!rc) {
+		s->r->at = *checkpoint_state(c);
+		s->r->at.has_best &= same_choice(s->e->cfg->save_best, checkpoint_config(c, "save_best"));
+		s->r->loads = true;
+		snprintf(s->r->path, sizeof(s->r->path), "%s", path);
+		snprintf(s->r->run_id, sizeof(s->r->run_id), "%s", s->r->at.run_id);
+	}
+	checkpoint_close(c);
+	return rc;
+}
+
+/* The newest usable one in a folder of checkpoints; none is no failure. */
+static int try_folder(struct search *s, const char *folder)
+{
+	struct checkpoint_entry *list;
+	char path[4096];
+	bool damaged;
+	size_t n;
+	int rc = checkpoint_list(&list, &n, folder, s->err);
+
+	if (rc)
+		return rc;
+	for (size_t i = 0; !rc && !s->r->loads && i < n; i++) {
+		rc = checkpoint_path(path, sizeof(path), folder, list[i].step, s->err);
+		if (!rc)
+			rc = try_checkpoint(s, path, &damaged);
+		else
+			damaged = false;
+		if (rc && damaged && rc != ERR_NOMEM) {
+			log_warn("skipped: %s", s->err->text);
+			*s->err = (struct err)ERR_INIT;
+			rc = 0;
+		}
+	}
+	free(list);
+	return rc;
+}
+
+/* ---- which run? ---- */
+
+static int find_run(struct search *s, const struct dptrack_run_opts *o, struct dptrack_found *ret)
+{
+	struct dptrack_error error = { 0, "" };
+	int code = dptrack_find(ret, o, &error);
+
+	if (code == DPTRACK_NOENT)
+		return ERR_NOENT;
+	if (code)
+		return err_set(s->err, ERR_USAGE, "--resume: %s", error.text);
+	return 0;
+}
+
+/* Being written by somebody is, for whoever asks to go on, a wrong request. */
+static int hold(struct search *s, const char *dir)
+{
+	int rc;
+
+	if (s->e->cfg->test_only)
+		return 0;
+	rc = resume_lock(&s->r->lock_fd, dir, LOCK_WAIT_S, s->err);
+	return rc == ERR_BUSY ? s->err->code = ERR_USAGE : rc;
+}
+
+static int find_auto(struct search *s)
+{
+	const struct run_config *cfg = s->e->cfg;
+	struct dptrack_found found;
+	char folder[4200];
+	int rc = find_run(s,
+			  &(struct dptrack_run_opts){ .runs_dir = cfg->runs_dir,
+						      .experiment = cfg->experiment,
+						      .run_name = cfg->run_name },
+			  &found);
+
+	if (rc == ERR_NOENT && cfg->test_only)
+		return err_set(s->err, ERR_USAGE, "--resume auto: there is no run %.100s of experiment %.100s in %.200s to test",
+			       cfg->run_name, cfg->experiment, cfg->runs_dir);
+	if (rc == ERR_NOENT)
+		return 0;
+	if (!rc)
+		rc = hold(s, found.dir);
+	if (rc)
+		return rc;
+	s->r->reopens = true;
+	memcpy(s->r->run_id, found.id, sizeof(s->r->run_id));
+	snprintf(folder, sizeof(folder), "%s/%s", found.dir, FOLDER);
+	return try_folder(s, folder);
+}
+
+static bool is_there(const char *path, const char *name)
+{
+	char whole[4200];
+	struct stat st;
+
+	return (size_t)snprintf(whole, sizeof(whole), "%s/%s", path, name) < sizeof(whole) && !stat(whole, &st);
+}
+
+static int find_path(struct search *s)
+{
+	const struct run_config *cfg = s->e->cfg;
+	struct dptrack_found found;
+	char folder[4200];
+	bool damaged;
+	int rc;
+
+	if (is_there(cfg->resume, FOLDER)) {
+		snprintf(folder, sizeof(folder), "%s/%s", cfg->resume, FOLDER);
+		rc = try_folder(s, folder);
+		if (!rc && !s->r->loads)
+			rc = err_set(s->err, ERR_USAGE, "--resume %.300s: no checkpoint there can be used", cfg->resume);
+	} else {
+		rc = try_checkpoint(s, cfg->resume, &damaged);
+	}
+	if (rc)
+		return rc;
+	rc = find_run(s, &(struct dptrack_run_opts){ .runs_dir = cfg->runs_dir, .run_id = s->r->run_id }, &found);
+	if (rc == ERR_NOENT) {
+		log_info("run %s is not in %s: its checkpoint begins a new one", s->r->run_id, cfg->runs_dir);
+		return 0;
+	}
+	s->r->reopens = true;
+	return rc ? rc : hold(s, found.dir);
+}
+
+/* "…/<experiment>/<run>/checkpoints/step-5", or the run's folder: up to what --runs-dir names. */
+int resume_settle(struct run_config *cfg, struct err *err)
+{
+	char path[4096], *slash;
+	int up;
+
+	if (!cfg->resume || !strcmp(cfg->resume, "auto"))
+		return 0;
+	if (!realpath(cfg->resume, path))
+		return err_set(err, ERR_USAGE, "--resume %.300s: %s; give the folder of a run or of a checkpoint, or auto",
+			       cfg->resume, strerror(errno));
+	if (config_given(cfg, FLAG_runs_dir))
+		return 0;
+	up = is_there(path, FOLDER) ? 2 : 4;
+	slash = strrchr(path, '/');
+	if (up == 4 && (!slash || slash - path < (long)strlen("/" FOLDER) ||
+			strncmp(slash - strlen("/" FOLDER), "/" FOLDER, strlen("/" FOLDER)) != 0))
+		return 0;
+	for (int i = 0; i < up; i++) {
+		slash = strrchr(path, '/');
+		if (!slash || slash == path)
+			return 0;
+		*slash = '\0';
+	}
+	return config_put(cfg, FLAG_runs_dir, "--resume", path, err);
+}
+
+/* ---- kernels ---- */
+
+/* The newest checkpoint that can be opened of what --resume names; NULL: none. */
+static struct checkpoint *peek(const struct run_config *cfg)
+{
+	struct dptrack_run_opts o = { .runs_dir = cfg->runs_dir, .experiment = cfg->experiment, .run_name = cfg->run_name };
+	struct dptrack_error ignored = { 0, "" };
+	struct checkpoint_entry *list = NULL;
+	struct checkpoint *c = NULL;
+	struct dptrack_found found;
+	char folder[4200], path[4300];
+	bool is_auto = !strcmp(cfg->resume, "auto");
+	size_t n = 0;
+
+	if (is_auto && dptrack_find(&found, &o, &ignored))
+		return NULL;
+	if (!is_auto && !is_there(cfg->resume, FOLDER))
+		return checkpoint_open(&c, cfg->resume, NULL) ? NULL : c;
+	snprintf(folder, sizeof(folder), "%.4000s/%s", is_auto ? found.dir : cfg->resume, FOLDER);
+	if (checkpoint_list(&list, &n, folder, NULL))
+		return NULL;
+	for (size_t i = 0; !c && i < n; i++)
+		if (!checkpoint_path(path, sizeof(path), folder, list[i].step, NULL) && checkpoint_open(&c, path, NULL))
+			c = NULL;
+	free(list);
+	return c;
+}
+
+int resume_kernels(struct engine *e, struct err *err)
+{
+	struct checkpoint *newest = NULL;
+	struct buf text;
+	int rc;
+
+	if (!e->cfg->resume || !e->backend->choose)
+		return 0;
+	buf_init(&text, KERNELS_BYTES_MAX);
+	if (engine_is_root(e))
+		newest = peek(e->cfg);
+	if (newest)
+		checkpoint_kernels(newest, kernels_add, &text);
+	checkpoint_close(newest);
+	rc = kernels_share(e, &text, err);
+	buf_done(&text);
+	return rc;
+}
+
+/* ---- all ranks ---- */
+
+struct told {
+	struct err err;
+	struct resume resume;
+	double mean[DATASET_CHANNELS_MAX], std[DATASET_CHANNELS_MAX]; /* images go on being normalised as they were */
+};
+
+static int load_root(struct engine *e, const struct resume *r, struct err *err)
+{
+	struct checkpoint *c;
+	char file[4200];
+	int rc = checkpoint_open(&c, r->path, err);
+
+	if (rc)
+		return rc;
+	rc = files_load_checkpoint(e, c, err);
+	checkpoint_close(c);
+	if (!rc && (size_t)snprintf(file, sizeof(file), "%s/" CHECKPOINT_MODEL, r->path) < sizeof(file))
+		rc = initial_normalize(e, file, err);
+	return rc;
+}
+
+static int find_root(struct engine *e, struct resume *r, struct err *err)
+{
+	struct search s = { e, r, err };
+	int rc = strcmp(e->cfg->resume, "auto") ? find_path(&s) : find_auto(&s);
+
+	if (!rc && r->loads)
+		rc = load_root(e, r, err);
+	if (!rc && r->loads)
+		log_info("goes on after step %lld, from %s", (long long)r->at.step, r->path);
+	else if (!rc && r->reopens && e->cfg->test_only)
+		return err_set(err, ERR_USAGE, "--resume %.300s: run %s has no checkpoint to test", e->cfg->resume, r->run_id);
+	else if (!rc && r->reopens)
+		log_info("run %s has no checkpoint that can be used: it begins again", r->run_id);
+	return rc;
+}
+
+int resume_open(struct resume *ret, struct engine *e, struct err *err)
+{
+	struct comm *c = e->lane[STREAM_COMPUTE];
+	struct told *told;
+	int rc, lock_fd;
+
+	memset(ret, 0, sizeof(*ret));
+	ret->lock_fd = -1;
+	if (!e->cfg->resume)
+		return 0;
+	told = calloc(1, sizeof(*told));
+	if (!told)
+		return err_set(err, ERR_NOMEM, "out of memory: --resume");
+	told->resume.lock_fd = -1;
+	if (engine_is_root(e) && find_root(e, &told->resume, &told->err) && !told->err.code)
+		told->err.code = ERR_IO;
+	lock_fd = told->resume.lock_fd;
+	memcpy(told->mean, e->data->mean, sizeof(told->mean));
+	memcpy(told->std, e->data->std, sizeof(told->std));
+	rc = c->ops->broadcast(c, told, sizeof(*told), 0, err);
+	if (!rc && told->err.code)
+		rc = err_set(err, told->err.code, "%s", told->err.text);
+	if (!rc) {
+		memcpy(e->data->mean, told->mean, sizeof(told->mean));
+		memcpy(e->data->std, told->std, sizeof(told->std));
+	}
+	*ret = told->resume;
+	ret->lock_fd = lock_fd;
+	free(told);
+	if (!rc)
+		rc = ret->loads ? evaluate_share_all(e, err) : draw_values(e, err);
+	if (!rc)
+		e->step = ret->at.step;
+	return rc;
+}
+
+void resume_close(struct resume *r)
+{
+	if (r->lock_fd >= 0)
+		close(r->lock_fd);
+	r->lock_fd = -1;
+}

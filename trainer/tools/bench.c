@@ -1,0 +1,254 @@
+/* bench.c: `dptrain bench`: whole training steps on synthetic data, exactly as many as asked for, and what they cost.
+ */
+#include <jansson.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "trainer/launch/machine.h"
+#include "trainer/program/memory.h"
+#include "trainer/tools/bench_ops.h"
+
+#define OPS_SHOWN 10
+
+struct bench {
+	struct engine *e;
+	struct step_result *steps;
+	int64_t n;
+	int64_t peak_bytes, planned_bytes; /* of the rank that uses most */
+	double flops;			   /* of a step, all ranks: matrix products and convolutions */
+	double peak_flops;		   /* a second, all ranks: of a large matrix product by itself */
+	struct bench_ops ops;		   /* of this rank, without the first step when there are more */
+	double op_step_seconds;		   /* mean of the steps behind ops */
+};
+
+struct share { /* of one rank */
+	int64_t peak_bytes, planned_bytes;
+	double flops, peak_flops;
+};
+
+static int by_value(const void *a, const void *b)
+{
+	double x = *(const double *)a, y = *(const double *)b;
+
+	return (x > y) - (x < y);
+}
+
+static double median(const struct bench *b, enum step_time t)
+{
+	double *v = malloc((size_t)(b->n ? b->n : 1) * sizeof(*v)), m = NAN;
+
+	if (v && b->n) {
+		for (int64_t i = 0; i < b->n; i++)
+			v[i] = b->steps[i].seconds[t];
+		qsort(v, (size_t)b->n, sizeof(*v), by_value);
+		m = b->n % 2 ? v[b->n / 2] : (v[b->n / 2 - 1] + v[b->n / 2]) / 2;
+	}
+	free(v);
+	return m;
+}
+
+static double rate(const struct bench *b)
+{
+	return b->n ? (double)b->steps[0].count / median(b, TIME_STEP) : NAN;
+}
+
+/* The first step touches memory for the first time; it counts among the ops only when it is the only one. */
+static int profile(struct bench *b, struct err *err)
+{
+	return b->n <= 1 ? exec_profile(b->e->exec, err) : 0;
+}
+
+static int run_steps(struct bench *b, struct err *err)
+{
+	int rc = engine_begin(b->e, err);
+
+	b->steps = calloc((size_t)b->e->cfg->steps, sizeof(*b->steps));
+	if (!rc && !b->steps)
+		rc = err_set(err, ERR_NOMEM, "out of memory: %lld steps", (long long)b->e->cfg->steps);
+	while (!rc && b->n < b->e->cfg->steps) {
+		struct step_result *r = &b->steps[b->n];
+
+		rc = profile(b, err);
+		if (!rc)
+			rc = step_run(b->e, r, err);
+		if (rc <= 0)
+			break;
+		b->n++;
+		rc = step_check(b->e, r, err);
+		if (r->stop)
+			break;
+	}
+	return rc;
+}
+
+static void collect_ops(struct bench *b)
+{
+	int64_t first = b->n > 1 ? 1 : 0;
+
+	for (int64_t i = first; i < b->n; i++)
+		b->op_step_seconds += b->steps[i].seconds[TIME_STEP] / (double)(b->n - first);
+	bench_ops_collect(&b->ops, b->e, b->n > first ? b->n - first : 1);
+}
+
+static int gather_shares(struct bench *b, struct err *err)
+{
+	struct comm *c = b->e->lane[STREAM_COMPUTE];
+	struct share *all = calloc((size_t)c->world, sizeof(*all));
+	int rc;
+
+	if (!all)
+		return err_set(err, ERR_NOMEM, "out of memory: bench");
+	all[c->rank].peak_bytes = machine_peak_bytes();
+	all[c->rank].flops = b->ops.flops;
+	all[c->rank].planned_bytes = memory_planned(b->e);
+	rc = c->ops->barrier(c, err); /* all ranks measure at once, as they compute */
+	if (!rc)
+		rc = bench_matmul(&all[c->rank].peak_flops, b->e, err);
+	if (!rc)
+		rc = c->ops->all_gather(c, all, sizeof(*all), err);
+	for (int r = 0; !rc && r < c->world; r++) {
+		b->peak_bytes = all[r].peak_bytes > b->peak_bytes ? all[r].peak_bytes : b->peak_bytes;
+		b->planned_bytes = all[r].planned_bytes > b->planned_bytes ? all[r].planned_bytes : b->planned_bytes;
+		b->flops += all[r].flops;
+		b->peak_flops += all[r].peak_flops;
+	}
+	free(all);
+	return rc;
+}
+
+static json_t *real_or_null(double v)
+{
+	return isfinite(v) ? json_real(v) : json_null();
+}
+
+/* Share of the step that is neither a matrix product nor a convolution. */
+static double other_share(const struct bench *b)
+{
+	return 1 - b->ops.product_seconds / b->op_step_seconds;
+}
+
+static json_t *json_ops(const struct bench *b)
+{
+	json_t *list = json_array();
+
+	for (int i = 0; i < b->ops.n; i++) {
+		const struct bench_op *o = &b->ops.op[i];
+		json_t *j = json_object();
+
+		json_object_set_new(j, "op", json_string(o->name));
+		json_object_set_new(j, "nodes", json_integer(o->nodes));
+		json_object_set_new(j, "seconds", real_or_null(o->seconds));
+		json_object_set_new(j, "share", real_or_null(o->seconds / b->op_step_seconds));
+		json_object_set_new(j, "gflops", real_or_null(1e-9 * o->flops / o->seconds));
+		json_array_append_new(list, j);
+	}
+	return list;
+}
+
+/* "data_wait" */
+static const char *phase_name_of(enum step_time t)
+{
+	return series_get(step_time_series(t))->key + strlen("phase/");
+}
+
+static void print_json(const struct bench *b)
+{
+	json_t *o = json_object(), *phases = json_object(), *losses = json_array(), *seconds = json_array();
+	const struct run_config *cfg = b->e->cfg;
+
+	for (int t = TIME_DATA_WAIT; t < TIME_COUNT; t++)
+		json_object_set_new(phases, phase_name_of((enum step_time)t),
+				    real_or_null(median(b, (enum step_time)t)));
+	for (int64_t i = 0; i < b->n; i++) {
+		json_array_append_new(losses, real_or_null(b->steps[i].loss));
+		json_array_append_new(seconds, real_or_null(b->steps[i].seconds[TIME_STEP]));
+	}
+	json_object_set_new(o, "model", json_string(cfg->model));
+	json_object_set_new(o, "backend", json_string(b->e->backend->name));
+	json_object_set_new(o, "ranks", json_integer(b->e->seat->world));
+	json_object_set_new(o, "threads", json_integer(cfg->threads));
+	json_object_set_new(o, "global_batch_size", json_integer(cfg->global_batch_size));
+	json_object_set_new(o, "samples_per_s", real_or_null(rate(b)));
+	json_object_set_new(o, "step_seconds", real_or_null(median(b, TIME_STEP)));
+	json_object_set_new(o, "all_step_seconds", seconds);
+	json_object_set_new(o, "peak_bytes", json_integer(b->peak_bytes));
+	json_object_set_new(o, "planned_bytes", json_integer(b->planned_bytes));
+	json_object_set_new(o, "step_flops", real_or_null(b->flops));
+	json_object_set_new(o, "gflops", real_or_null(1e-9 * b->flops / median(b, TIME_STEP)));
+	json_object_set_new(o, "matmul_gflops", real_or_null(1e-9 * b->peak_flops));
+	json_object_set_new(o, "other_share", real_or_null(other_share(b)));
+	json_object_set_new(o, "phases", phases);
+	json_object_set_new(o, "ops", json_ops(b));
+	json_object_set_new(o, "loss", losses);
+	json_dumpf(o, stdout, JSON_INDENT(2) | JSON_REAL_PRECISION(17));
+	putchar('\n');
+	json_decref(o);
+}
+
+static void print_ops(const struct bench *b)
+{
+	printf("  %-18s %10s    %6s   %7s %9s\n", "op", "", "", "nodes", "GFLOP/s");
+	for (int i = 0; i < b->ops.n && i < OPS_SHOWN; i++) {
+		const struct bench_op *o = &b->ops.op[i];
+
+		printf("  %-18s %10.3f ms %6.1f %% %7d", o->name, 1e3 * o->seconds, 100 * o->seconds / b->op_step_seconds,
+		       o->nodes);
+		if (o->flops > 0)
+			printf(" %9.1f", 1e-9 * o->flops / o->seconds);
+		putchar('\n');
+	}
+}
+
+static void print_table(const struct bench *b)
+{
+	const struct run_config *cfg = b->e->cfg;
+	double step = median(b, TIME_STEP);
+
+	printf("%s, global batch %lld, %s, backend %s, %d rank(s) x %lld thread(s): %lld steps\n", cfg->model,
+	       (long long)cfg->global_batch_size, dtype_name(b->e->prepared.opts.precision.low), b->e->backend->name,
+	       b->e->seat->world, (long long)cfg->threads, (long long)b->n);
+	printf("%12.1f %s/s (median step %.4f s, first %.4f s)\n", rate(b), sample_kind_name(b->e->data->kind), step,
+	       b->n ? b->steps[0].seconds[TIME_STEP] : NAN);
+	printf("%12.1f GFLOP/s in matrix products and convolutions; a product alone %.1f (%.1f %%)\n",
+	       1e-9 * b->flops / step, 1e-9 * b->peak_flops, 100 * b->flops / step / b->peak_flops);
+	printf("%12.1f %% of the step is neither\n", 100 * other_share(b));
+	for (int t = TIME_DATA_WAIT; t < TIME_COUNT; t++)
+		printf("  %-18s %10.3f ms %6.1f %%%s\n", phase_name_of((enum step_time)t),
+		       1e3 * median(b, (enum step_time)t), 100 * median(b, (enum step_time)t) / step,
+		       t == TIME_COMM_TOTAL ? "  (not a part of the sum)" : "");
+	print_ops(b);
+	printf("%12.1f MiB peak resident, %.1f MiB planned (largest rank)\n", (double)b->peak_bytes / 1048576,
+	       (double)b->planned_bytes / 1048576);
+	printf("%12.6f loss of the first step, %.6f of the last\n", b->n ? b->steps[0].loss : NAN,
+	       b->n ? b->steps[b->n - 1].loss : NAN);
+}
+
+int bench_main(const struct job *job, struct seat *seat)
+{
+	struct err err = ERR_INIT;
+	struct bench b = { .n = 0 };
+	int rc = engine_open(&b.e, job, seat, &err);
+	int code = 0;
+
+	if (!rc)
+		rc = run_steps(&b, &err);
+	if (!rc) {
+		collect_ops(&b);
+		rc = gather_shares(&b, &err);
+	}
+	if (!rc && engine_is_root(b.e)) {
+		if (job->cfg->json)
+			print_json(&b);
+		else
+			print_table(&b);
+	}
+	if (rc)
+		code = seat_fail(seat, &err);
+	else if (b.n < job->cfg->steps)
+		code = 130;
+	free(b.steps);
+	engine_close(b.e);
+	return code;
+}

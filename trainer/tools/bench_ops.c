@@ -1,0 +1,157 @@
+/* bench_ops.c: sums over the nodes of an op; a matrix product by itself. */
+#include "trainer/tools/bench_ops.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "tracker/base/clock.h"
+#include "trainer/ops/linear/linear.h"
+
+#define PROBE_SIZE 128 /* of a first product, which tells whether the machine is fit for a large one */
+#define LARGE_SIZE 1024
+#define PROBE_FAST_S 5e-3
+#define MEASURE_S 0.2
+
+static int slower(const void *a, const void *b)
+{
+	double x = ((const struct bench_op *)a)->seconds, y = ((const struct bench_op *)b)->seconds;
+
+	return (x < y) - (x > y);
+}
+
+/* Nodes and operations of one micro-batch's program. */
+static void add_work(struct bench_ops *ops, const struct graph *g)
+{
+	for (int i = 0; i < g->n_nodes; i++) {
+		const struct node *n = g->nodes[i];
+		double flops = n->op->flops ? n->op->flops(n) : 0;
+
+		ops->op[n->op->id].nodes++;
+		ops->op[n->op->id].flops += flops;
+		ops->flops += flops;
+	}
+}
+
+static void add_seconds(struct bench_ops *ops, const struct graph *g, const double *seconds, int64_t steps)
+{
+	for (int i = 0; seconds && i < g->n_nodes; i++) {
+		const struct node *n = g->nodes[i];
+		double s = seconds[n->id] / (double)steps;
+
+		ops->op[n->op->id].name = n->op->name;
+		ops->op[n->op->id].seconds += s;
+		ops->product_seconds += n->op->flops ? s : 0;
+	}
+}
+
+void bench_ops_collect(struct bench_ops *ret, const struct engine *e, int64_t steps)
+{
+	int64_t micros = sampler_micros(&e->train, 0);
+
+	memset(ret, 0, sizeof(*ret));
+	for (int64_t m = 0; m < micros; m++) {
+		struct range r = sampler_micro(&e->train, 0, e->seat->rank, m);
+		const struct program *p = prepared_program(
+			&e->prepared, m + 1 < micros ? PROGRAM_MICRO : PROGRAM_STEP, r.end - r.begin);
+
+		if (p)
+			add_work(ret, p->graph);
+	}
+	for (int i = 0; i < e->prepared.n_programs; i++)
+		add_seconds(ret, e->prepared.program[i]->graph, exec_node_seconds(e->exec, e->prepared.program[i]), steps);
+	for (int i = 0; i < OP_COUNT; i++)
+		if (ret->op[i].nodes && ret->op[i].name)
+			ret->op[ret->n++] = ret->op[i];
+	qsort(ret->op, (size_t)ret->n, sizeof(ret->op[0]), slower);
+}
+
+/* A product of size x size matrices of zeros: the same work as of any others. */
+struct product {
+	struct graph *g;
+	const struct kernel *kernel;
+	void *state, *memory;
+	size_t bytes;
+	void *in[3], *out[1];
+	struct kernel_args args;
+};
+
+static void product_done(struct product *p, const struct program_opts *o)
+{
+	if (p->state)
+		p->kernel->release(p->state);
+	if (p->memory)
+		o->backend->release(o->module, SPACE_PRIVATE, p->memory, p->bytes);
+	graph_free(p->g);
+}
+
+static int product_new(struct product *p, const struct program_opts *o, int64_t size, struct err *err)
+{
+	size_t matrix = (size_t)(size * size) * dtype_bytes(o->precision.low);
+	struct linear_attr attr = { .low = true };
+	struct tensor *x, *w;
+	struct node *n;
+	int rc;
+
+	memset(p, 0, sizeof(*p));
+	p->g = graph_new(false);
+	if (!p->g)
+		return err_set(err, ERR_NOMEM, "out of memory: bench");
+	x = graph_act(p->g, o->precision.low, SHAPE(size, size), "x");
+	w = graph_act(p->g, o->precision.low, SHAPE(size, size), "w");
+	n = graph_node(p->g, &(struct node_spec){ .op = &op_linear,
+						  .name = "product",
+						  NODE_IN(x, w, NULL),
+						  NODE_OUT(NULL),
+						  NODE_ATTR(attr) });
+	if (!n)
+		return err_set(err, p->g->err.code, "%s", p->g->err.text);
+	p->kernel = program_kernel(o, n);
+	rc = p->kernel->prepare(&o->env[STREAM_COMPUTE], n, &p->state, err);
+	p->bytes = 3 * matrix + n->workspace_bytes;
+	if (!rc)
+		rc = o->backend->alloc(o->module, SPACE_PRIVATE, p->bytes, &p->memory, err);
+	if (rc)
+		return rc;
+	p->in[0] = p->memory;
+	p->in[1] = (char *)p->memory + matrix;
+	p->out[0] = (char *)p->memory + 2 * matrix;
+	p->args = (struct kernel_args){ .in = p->in, .out = p->out, .workspace = (char *)p->memory + 3 * matrix };
+	return 0;
+}
+
+/* The best of what fits into seconds, one run at least. */
+static int time_product(double *ret_best_s, const struct program_opts *o, int64_t size, double seconds,
+			struct err *err)
+{
+	double start = clock_mono_s(), now = start, best = 1e9;
+	struct product p;
+	int rc = product_new(&p, o, size, err);
+
+	do {
+		double before = clock_mono_s();
+
+		if (!rc)
+			rc = p.kernel->run(p.state, &p.args, err);
+		now = clock_mono_s();
+		best = now - before < best ? now - before : best;
+	} while (!rc && now - start < seconds);
+	product_done(&p, o);
+	if (!rc)
+		*ret_best_s = best;
+	return rc;
+}
+
+int bench_matmul(double *ret, const struct engine *e, struct err *err)
+{
+	const struct program_opts *o = &e->prepared.opts;
+	double size = PROBE_SIZE, best_s;
+	int rc = time_product(&best_s, o, PROBE_SIZE, 0, err);
+
+	if (!rc && best_s < PROBE_FAST_S) {
+		size = LARGE_SIZE;
+		rc = time_product(&best_s, o, LARGE_SIZE, MEASURE_S, err);
+	}
+	if (!rc)
+		*ret = 2 * size * size * size / best_s;
+	return rc;
+}

@@ -1,0 +1,146 @@
+/* describe.c: commands that run nothing and start no rank: `dptrain plan`, `backends`, `tokenize`. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "trainer/data/words/tokenize.h"
+#include "trainer/program/memory.h"
+#include "trainer/program/subject.h"
+
+static void summarize(const struct engine *e, struct buf *out)
+{
+	const struct plan *p = &e->prepared.plan;
+	int64_t parameters = model_parameter_count(e->prepared.program[0]->graph);
+	size_t total = 0;
+
+	buf_addf(out, "model %s: %lld parameters\n", e->cfg->model, (long long)parameters);
+	buf_addf(out, "global batch %lld, %d rank%s, %lld on the largest\n", (long long)e->cfg->global_batch_size,
+		 e->seat->world, e->seat->world > 1 ? "s" : "", (long long)e->cfg->batch_size);
+	for (int i = 0; i < e->prepared.n_programs; i++)
+		buf_addf(out, "program %s: %d nodes, %d tensors\n", e->prepared.program[i]->name,
+			 e->prepared.program[i]->graph->n_nodes, e->prepared.program[i]->graph->n_tensors);
+	for (int s = 0; s < SPACE_COUNT; s++)
+		total += p->slab_bytes[s];
+	buf_addf(out, "memory of a rank: %.1f MiB planned, lower bound %.1f MiB\n", (double)total / 1048576,
+		 (double)p->lower_bound_bytes / 1048576);
+	memory_table(e, out);
+}
+
+int describe_plan(const struct job *job, struct buf *out, struct err *err)
+{
+	struct board board = { .stop_signal = 0 };
+	struct seat seat = { .world = job->cfg->world,
+			     .local_world = job->cfg->world,
+			     .lane_fd = { -1, -1 },
+			     .signal_fd = -1,
+			     .board = &board };
+	struct plan_program list[PROGRAMS_MAX];
+	struct engine *e;
+	int rc = engine_open_plan(&e, job, &seat, err);
+
+	if (rc)
+		return rc;
+	for (int i = 0; i < e->prepared.n_programs; i++)
+		list[i] = (struct plan_program){ e->prepared.program[i]->name, e->prepared.program[i]->graph,
+						 &e->prepared.program[i]->schedule };
+	if (job->cfg->dump == CONFIG_DUMP_GRAPH)
+		for (int i = 0; i < e->prepared.n_programs; i++) {
+			buf_addf(out, "program %s\n", list[i].name);
+			graph_dump(list[i].graph, out);
+		}
+	else if (job->cfg->dump == CONFIG_DUMP_PLAN)
+		plan_dump(&e->prepared.plan, list, e->prepared.n_programs, out);
+	else
+		summarize(e, out);
+	engine_close(e);
+	return buf_failed(out) ? err_set(err, ERR_NOMEM, "out of memory: the description") : 0;
+}
+
+int describe_parameters(const struct job *job, int64_t *ret, struct err *err)
+{
+	struct board board = { .stop_signal = 0 };
+	struct seat seat = { .world = job->cfg->world, .local_world = job->cfg->world, .board = &board };
+	struct graph *g = graph_new(false);
+	struct model_config c;
+	struct engine *e = NULL;
+	int rc = g ? engine_open_described(&e, job, &seat, err) : err_set(err, ERR_NOMEM, "out of memory: graph");
+
+	if (!rc) {
+		c = subject_config(e, e->model);
+		rc = model_build(e->model, g, &c, 1, err);
+	}
+	if (!rc)
+		*ret = model_parameter_count(g);
+	graph_free(g);
+	engine_close(e);
+	return rc;
+}
+
+static void describe_backend(const struct backend *b, struct buf *out)
+{
+	static const struct {
+		const char *name;
+		struct precision p;
+	} kinds[] = { { "fp64", { DTYPE_F64, DTYPE_F64 } },
+		      { "fp32", { DTYPE_F32, DTYPE_F32 } },
+		      { "bf16", { DTYPE_BF16, DTYPE_F32 } },
+		      { "fp16", { DTYPE_F16, DTYPE_F32 } } };
+	char text[512] = "";
+	int offered = 0;
+
+	if (b->probe && b->probe(text, sizeof(text))) {
+		buf_addf(out, "%-6s cannot run: %s\n", b->name, text);
+		return;
+	}
+	text[0] = '\0';
+	if (b->version)
+		b->version(text, sizeof(text));
+	for (int i = 0; i < OP_COUNT; i++)
+		offered += b->kernel[i] && b->kernel[i]->run;
+	buf_addf(out, "%-6s %s; %d of %d ops;", b->name, text[0] ? text : "ready", offered, OP_COUNT);
+	for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++)
+		if (!b->takes || b->takes(&kinds[i].p))
+			buf_addf(out, " %s", kinds[i].name);
+	buf_addc(out, '\n');
+}
+
+void describe_backends(struct buf *out)
+{
+	static const char *const names[] = { "ref", "cpu", "cuda" };
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+		struct backend_choice c;
+		struct err err = ERR_INIT;
+
+		if (backend_load(&c, names[i], &err))
+			buf_addf(out, "%-6s %s\n", names[i], err.text);
+		else
+			describe_backend(c.backend, out);
+	}
+}
+
+int describe_tokenize(const struct run_config *cfg, struct buf *out, struct err *err)
+{
+	struct tokenizer *tokenizer = NULL;
+	struct texts texts = { .n = 0 };
+	int64_t count[SPLIT_COUNT];
+	int rc = 0;
+
+	if (!cfg->data_path || !cfg->out)
+		return err_set(err, ERR_USAGE, "dptrain tokenize needs %s", cfg->data_path ? "--out DIR" : "--data-path DIR");
+	rc = texts_find(&texts, cfg->data_path, err);
+	if (!rc)
+		rc = tokenizer_open(&tokenizer, cfg->tokenizer ? cfg->tokenizer : "bytes", err);
+	if (!rc)
+		rc = tokenize(&(struct tokenize_opts){ .texts = &texts,
+						       .tokenizer = tokenizer,
+						       .out = cfg->out,
+						       .val_share = cfg->val_split },
+			      count, err);
+	if (!rc)
+		buf_addf(out, "%s: %lld training and %lld evaluation tokens of %d text%s, vocabulary of %lld, tokenizer %s\n",
+			 cfg->out, (long long)count[SPLIT_TRAIN], (long long)count[SPLIT_VAL], texts.n,
+			 texts.n > 1 ? "s" : "", (long long)tokenizer_vocab(tokenizer), tokenizer_name(tokenizer));
+	tokenizer_close(tokenizer);
+	texts_done(&texts);
+	return rc;
+}

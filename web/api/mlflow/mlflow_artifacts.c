@@ -1,0 +1,276 @@
+/* mlflow_artifacts.c: MLflow's artifact routes: through the proxy, of a run, of a logged model. */
+#include "web/api/mlflow/mlflow.h"
+
+#include <string.h>
+
+#include "web/api/blob.h"
+#include "web/store/mlflow/models.h"
+
+/* "" is the root. False after failing the call. */
+static bool path_ok(struct call *c, const char *path)
+{
+	if (!path || !*path || (artifact_path_ok(path) && !strchr(path, '#')))
+		return true;
+	ml_fail(c, ML_INVALID_PARAMETER_VALUE, "Invalid path");
+	return false;
+}
+
+/* MLflow takes a slash at the end of a folder. */
+static const char *trim(struct call *c, const char *path)
+{
+	char *copy = path ? arena_strdup(c->arena, path) : NULL;
+	size_t n = copy ? strlen(copy) : 0;
+
+	while (n && copy[n - 1] == '/')
+		copy[--n] = '\0';
+	return copy ? copy : "";
+}
+
+static enum call_next fail(struct call *c, const struct err *err)
+{
+	if (err->code == ERR_EXISTS)
+		return ml_fail(c, ML_INVALID_PARAMETER_VALUE, "%s", err->text);
+	return ml_fail_err(c, err);
+}
+
+static enum call_next reply_file(struct call *c, const char *path)
+{
+	struct err err = ERR_INIT;
+
+	if (blob_reply(c, path, true, &err))
+		return CALL_DONE;
+	if (err.code == ERR_NOENT)
+		return ml_fail(c, ML_RESOURCE_DOES_NOT_EXIST, "No such artifact: '%s'", path);
+	if (err.code == ERR_USAGE)
+		return ml_fail(c, ML_INVALID_PARAMETER_VALUE, "Artifact path refers to a directory, not a file: '%s'", path);
+	return fail(c, &err);
+}
+
+/* prefix: what stands before each name. */
+static bool write_files(struct call *c, struct js *j, const char *folder, const char *prefix)
+{
+	struct artifact_entry *list;
+	struct err err = ERR_INIT;
+	size_t n, i;
+
+	if (artifact_list(store_artifacts(c->api->store), folder, c->arena, &list, &n, &err)) {
+		ml_fail_err(c, &err);
+		return false;
+	}
+	if (!n)
+		return true;
+	js_key(j, "files");
+	js_open(j, '[');
+	for (i = 0; i < n; i++) {
+		js_open(j, '{');
+		js_key_str(j, "path", *prefix ? arena_printf(c->arena, "%s/%s", prefix, list[i].name) : list[i].name);
+		js_key(j, "is_dir");
+		js_bool(j, list[i].folder);
+		if (!list[i].folder && list[i].bytes)
+			js_key_int(j, "file_size", (int64_t)list[i].bytes);
+		js_close(j, '}');
+	}
+	js_close(j, ']');
+	return true;
+}
+
+/* --- the proxy ---------------------------------------------------------------------------------------------- */
+
+enum call_next ml_proxy_list(struct call *c)
+{
+	const char *path = trim(c, call_arg(c, "path"));
+	struct js j = { .out = &c->out };
+
+	if (!path_ok(c, path))
+		return CALL_DONE;
+	js_open(&j, '{');
+	if (write_files(c, &j, path, ""))
+		js_close(&j, '}');
+	return CALL_DONE;
+}
+
+enum call_next ml_proxy_get(struct call *c)
+{
+	const char *path = c->rest;
+
+	if (!*path)
+		return ml_proxy_list(c);
+	return path_ok(c, path) ? reply_file(c, path) : CALL_DONE;
+}
+
+static enum call_next stored(struct call *c, const struct artifact_file *file)
+{
+	(void)file;
+	return ml_empty(c, NULL);
+}
+
+enum call_next ml_proxy_put(struct call *c)
+{
+	if (!*c->rest)
+		return ml_fail(c, ML_INVALID_PARAMETER_VALUE, "Invalid path");
+	return path_ok(c, c->rest) ? blob_put(c, &(struct blob_put){ c->rest, fail, stored }) : CALL_DONE;
+}
+
+static enum call_next gone(struct call *c)
+{
+	return ml_empty(c, NULL);
+}
+
+enum call_next ml_proxy_delete(struct call *c)
+{
+	if (!*c->rest)
+		return ml_fail(c, ML_INVALID_PARAMETER_VALUE, "Invalid path");
+	return path_ok(c, c->rest) ? blob_remove(c, &(struct blob_remove){ c->rest, fail, gone }) : CALL_DONE;
+}
+
+enum call_next ml_multipart(struct call *c)
+{
+	return ml_fail(c, ML_NOT_IMPLEMENTED, "Multipart upload is not supported for the current artifact repository");
+}
+
+enum call_next ml_presigned(struct call *c)
+{
+	return ml_fail(c, ML_NOT_IMPLEMENTED, "Multipart download is not supported for the current artifact repository");
+}
+
+enum call_next ml_presigned_upload(struct call *c)
+{
+	return ml_fail(c, ML_INVALID_PARAMETER_VALUE, "Presigned upload is not supported for proxied artifact storage (artifact URI "
+		       "scheme: mlflow-artifacts). This endpoint requires a direct cloud storage artifact URI.");
+}
+
+/* --- of a run ----------------------------------------------------------------------------------------------- */
+
+static const char *run_folder(struct call *c, const char *id, const char *path)
+{
+	struct query_run run;
+
+	if (!ml_find_run(c, id, &run))
+		return NULL;
+	return arena_printf(c->arena, "%s/%s/artifacts%s%s", run.experiment_id, run.id, *path ? "/" : "", path);
+}
+
+enum call_next ml_artifact_list(struct call *c)
+{
+	const char *id = NULL, *path = NULL, *folder;
+	const struct ml_field fields[] = {
+		{ "run_id", ML_STRING, true, &id, NULL }, { "path", ML_STRING, false, &path, NULL }, { 0 }
+	};
+	struct js j = { .out = &c->out };
+
+	if (!ml_args(c, fields))
+		return CALL_DONE;
+	path = trim(c, path);
+	if (!path_ok(c, path) || !(folder = run_folder(c, id, path)))
+		return CALL_DONE;
+	js_open(&j, '{');
+	js_key_str(&j, "root_uri", arena_printf(c->arena, "mlflow-artifacts:/%.*s", (int)(strstr(folder, "/artifacts") - folder) + 10,
+						folder));
+	if (write_files(c, &j, folder, path))
+		js_close(&j, '}');
+	return CALL_DONE;
+}
+
+/* run_id or run_uuid, and path. False after failing the call. */
+static bool of_run(struct call *c, const char **ret_place)
+{
+	const char *id = call_arg(c, "run_id"), *path = call_arg(c, "path");
+
+	id = id ? id : call_arg(c, "run_uuid");
+	if (!path || !*path)
+		ml_fail(c, ML_INVALID_PARAMETER_VALUE, "Request must specify path.");
+	else if (path_ok(c, path) && (!id || !*id))
+		ml_fail(c, ML_INVALID_PARAMETER_VALUE, "Request must specify run_id.");
+	else if (c->status == 200)
+		*ret_place = run_folder(c, id, path);
+	return *ret_place != NULL;
+}
+
+enum call_next ml_artifact_get(struct call *c)
+{
+	const char *place = NULL;
+
+	c->mlflow = true;
+	return of_run(c, &place) ? reply_file(c, place) : CALL_DONE;
+}
+
+/* The path is looked at before anything else. */
+enum call_next ml_version_artifact_get(struct call *c)
+{
+	const char *path = call_arg(c, "path"), *name = call_arg(c, "name");
+
+	c->mlflow = true;
+	if (!path_ok(c, path))
+		return CALL_DONE;
+	return ml_fail(c, ML_RESOURCE_DOES_NOT_EXIST, "Registered Model with name=%s not found", name ? name : "");
+}
+
+static enum call_next uploaded(struct call *c, const struct artifact_file *file)
+{
+	(void)file;
+	(void)c;
+	return CALL_DONE;
+}
+
+static bool has_body(struct call *c)
+{
+	const char *length = c->host->header(c, "Content-Length");
+
+	return length ? strcmp(length, "0") != 0 : c->host->header(c, "Transfer-Encoding") != NULL;
+}
+
+enum call_next ml_artifact_upload(struct call *c)
+{
+	const char *id = call_arg(c, "run_uuid"), *path = call_arg(c, "path"), *place;
+
+	if (!id || !*id)
+		return ml_fail(c, ML_INVALID_PARAMETER_VALUE, "Request must specify run_uuid.");
+	if (!path || !*path)
+		return ml_fail(c, ML_INVALID_PARAMETER_VALUE, "Request must specify path.");
+	if (!has_body(c))
+		return ml_fail(c, ML_INVALID_PARAMETER_VALUE, "Request must specify data.");
+	place = path_ok(c, path) ? run_folder(c, id, path) : NULL;
+	return place ? blob_put(c, &(struct blob_put){ place, fail, uploaded }) : CALL_DONE;
+}
+
+/* --- of a logged model -------------------------------------------------------------------------------------- */
+
+static const char *model_folder(struct call *c, const char *path)
+{
+	struct err err = ERR_INIT;
+	struct model m;
+	int rc = model_get(c->api->store, c->vars[0], false, c->arena, &m, &err);
+
+	if (!rc)
+		return arena_printf(c->arena, "%lld/models/%s/artifacts%s%s", (long long)m.experiment, m.id, *path ? "/" : "", path);
+	if (rc == ERR_NOENT)
+		ml_fail(c, ML_RESOURCE_DOES_NOT_EXIST, "Logged model with ID '%s' not found.", c->vars[0]);
+	else
+		ml_fail_err(c, &err);
+	return NULL;
+}
+
+enum call_next ml_model_artifact_list(struct call *c)
+{
+	const char *path = trim(c, call_arg(c, "artifact_directory_path")), *folder;
+	struct js j = { .out = &c->out };
+
+	if (!path_ok(c, path) || !(folder = model_folder(c, path)))
+		return CALL_DONE;
+	js_open(&j, '{');
+	js_key_str(&j, "root_uri", arena_printf(c->arena, "mlflow-artifacts:/%.*s", (int)(strstr(folder, "/artifacts") - folder) + 10,
+						folder));
+	if (write_files(c, &j, folder, path))
+		js_close(&j, '}');
+	return CALL_DONE;
+}
+
+enum call_next ml_model_artifact_get(struct call *c)
+{
+	const char *path = call_arg(c, "artifact_file_path"), *place;
+
+	if (!path || !*path)
+		return ml_fail(c, ML_BAD_REQUEST, "Request must include the \"artifact_file_path\" query parameter.");
+	place = path_ok(c, path) ? model_folder(c, path) : NULL;
+	return place ? reply_file(c, place) : CALL_DONE;
+}

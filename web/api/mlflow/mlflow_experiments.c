@@ -1,0 +1,224 @@
+/* mlflow_experiments.c: MLflow's /experiments. */
+#include "web/api/mlflow/mlflow.h"
+
+#include <string.h>
+
+#include "web/store/mlflow/experiments.h"
+
+enum { EXPERIMENT_NAME_CHARS = 500, EXPERIMENT_TAG_CHARS = 20000, KEY_CHARS = 250, PAGE_MAX = 50000 };
+
+static void write_experiment(struct js *j, const struct experiment *e)
+{
+	char text[64];
+
+	js_open(j, '{');
+	snprintf(text, sizeof(text), "%lld", (long long)e->id);
+	js_key_str(j, "experiment_id", text);
+	js_key_str(j, "name", e->name);
+	snprintf(text, sizeof(text), "mlflow-artifacts:/%lld", (long long)e->id);
+	js_key_str(j, "artifact_location", text);
+	js_key_str(j, "lifecycle_stage", e->deleted ? "deleted" : "active");
+	js_key_int(j, "last_update_time", e->updated_ms);
+	js_key_int(j, "creation_time", e->created_ms);
+	if (e->tag_count)
+		ml_write_tag_list(j, "tags", e->tags, e->tag_count);
+	js_key_str(j, "workspace", "default");
+	js_close(j, '}');
+}
+
+static enum call_next reply_one(struct call *c, const struct experiment *e)
+{
+	struct js j = { .out = &c->out };
+
+	js_open(&j, '{');
+	js_key(&j, "experiment");
+	write_experiment(&j, e);
+	js_close(&j, '}');
+	return CALL_DONE;
+}
+
+static enum call_next created(struct call *c, const struct ingest_result *res)
+{
+	struct js j = { .out = &c->out };
+
+	js_open(&j, '{');
+	js_key_str(&j, "experiment_id", res->id);
+	js_close(&j, '}');
+	return CALL_DONE;
+}
+
+/* Artifacts lie below one root here; anywhere else the client would write to its own disk. */
+static bool location_ok(struct call *c, const char *location)
+{
+	if (!location || !*location)
+		return true;
+	ml_fail(c, ML_INVALID_PARAMETER_VALUE, "Invalid artifact_location '%s': this server keeps artifacts itself and hands them out "
+		"as mlflow-artifacts:/<experiment>/<run>/artifacts; leave artifact_location out.", location);
+	return false;
+}
+
+enum call_next ml_experiment_create(struct call *c)
+{
+	const char *location = NULL;
+	json_t *tags = NULL;
+	struct ingest_kv *kv;
+	struct tracking_op op = { .kind = TRACKING_EXPERIMENT_NEW };
+	const struct ml_field fields[] = {
+		{ "name", ML_STRING, true, &op.name, NULL }, { "artifact_location", ML_STRING, false, &location, NULL },
+		{ "tags", ML_LIST, false, &tags, NULL }, { 0 },
+	};
+	size_t i;
+
+	if (!ml_args(c, fields) || !ml_length_ok(c, "name", EXPERIMENT_NAME_CHARS, op.name) || !location_ok(c, location) ||
+	    !ml_pairs(c, tags, "tags", SIZE_MAX, &kv))
+		return CALL_DONE;
+	op.tags = kv;
+	op.tag_count = json_array_size(tags);
+	for (i = 0; i < op.tag_count; i++)
+		if (!ml_length_ok(c, "key", KEY_CHARS, kv[i].key) || !ml_length_ok(c, "value", EXPERIMENT_TAG_CHARS, kv[i].value))
+			return CALL_DONE;
+	return ml_submit(c, &op, created);
+}
+
+static enum call_next no_such(struct call *c, int rc, const struct err *err, const char *text)
+{
+	return rc == ERR_NOENT ? ml_fail(c, ML_RESOURCE_DOES_NOT_EXIST, "%s", text) : ml_fail_err(c, err);
+}
+
+enum call_next ml_experiment_get(struct call *c)
+{
+	const char *id = NULL;
+	const struct ml_field fields[] = { { "experiment_id", ML_STRING, true, &id, NULL }, { 0 } };
+	struct experiment e;
+	struct err err = ERR_INIT;
+	int64_t number;
+	int rc;
+
+	if (!ml_args(c, fields) || !ml_experiment_id(c, id, &number))
+		return CALL_DONE;
+	rc = experiment_get(c->api->store, number, NULL, c->arena, &e, &err);
+	return rc ? no_such(c, rc, &err, arena_printf(c->arena, "No Experiment with id=%s exists", id)) : reply_one(c, &e);
+}
+
+enum call_next ml_experiment_by_name(struct call *c)
+{
+	const char *name = NULL;
+	const struct ml_field fields[] = { { "experiment_name", ML_STRING, true, &name, NULL }, { 0 } };
+	struct experiment e;
+	struct err err = ERR_INIT;
+	int rc;
+
+	if (!ml_args(c, fields))
+		return CALL_DONE;
+	rc = experiment_get(c->api->store, 0, name, c->arena, &e, &err);
+	return rc ? no_such(c, rc, &err, arena_printf(c->arena, "Could not find experiment with name '%s'", name)) :
+		    reply_one(c, &e);
+}
+
+/* Changes that name an experiment and perhaps one thing more. */
+static enum call_next change(struct call *c, struct tracking_op *op, const char *field)
+{
+	const char *id = NULL;
+	const struct ml_field fields[] = {
+		{ "experiment_id", ML_STRING, true, &id, NULL }, { field, ML_STRING, true, &op->name, NULL }, { 0 },
+	};
+
+	if (!ml_args(c, fields) || !ml_experiment_id(c, id, &op->experiment))
+		return CALL_DONE;
+	if (op->kind == TRACKING_EXPERIMENT_RENAME && !ml_length_ok(c, "name", EXPERIMENT_NAME_CHARS, op->name))
+		return CALL_DONE;
+	return ml_submit(c, op, ml_empty);
+}
+
+enum call_next ml_experiment_delete(struct call *c)
+{
+	return change(c, &(struct tracking_op){ .kind = TRACKING_EXPERIMENT_DELETE }, NULL);
+}
+
+enum call_next ml_experiment_restore(struct call *c)
+{
+	return change(c, &(struct tracking_op){ .kind = TRACKING_EXPERIMENT_RESTORE }, NULL);
+}
+
+enum call_next ml_experiment_update(struct call *c)
+{
+	return change(c, &(struct tracking_op){ .kind = TRACKING_EXPERIMENT_RENAME }, "new_name");
+}
+
+enum call_next ml_experiment_untag(struct call *c)
+{
+	return change(c, &(struct tracking_op){ .kind = TRACKING_EXPERIMENT_UNTAG }, "key");
+}
+
+enum call_next ml_experiment_tag(struct call *c)
+{
+	struct ingest_kv kv = { .value = "" };
+	struct tracking_op op = { .kind = TRACKING_EXPERIMENT_TAG, .tags = &kv, .tag_count = 1 };
+	const char *id = NULL;
+	const struct ml_field fields[] = {
+		{ "experiment_id", ML_STRING, true, &id, NULL }, { "key", ML_STRING, true, &kv.key, NULL },
+		{ "value", ML_STRING, false, &kv.value, NULL }, { 0 },
+	};
+
+	if (!ml_args(c, fields) || !ml_experiment_id(c, id, &op.experiment) || !ml_name_ok(c, "key", kv.key) ||
+	    !ml_length_ok(c, "key", KEY_CHARS, kv.key) || !ml_length_ok(c, "value", EXPERIMENT_TAG_CHARS, kv.value))
+		return CALL_DONE;
+	return ml_submit(c, &op, ml_empty);
+}
+
+static bool read_view(struct call *c, json_t *value, struct experiments_opts *o)
+{
+	int view = ml_view_type(c, value, "view_type");
+
+	o->active = view != ML_VIEW_DELETED;
+	o->deleted = view != ML_VIEW_ACTIVE;
+	return view >= 0;
+}
+
+static bool read_limit(struct call *c, int64_t limit, struct experiments_opts *o)
+{
+	if (limit < 1)
+		ml_fail(c, ML_INVALID_PARAMETER_VALUE, "Invalid value %lld for parameter 'max_results' supplied. It must be a positive "
+			"integer", (long long)limit);
+	else if (limit > PAGE_MAX)
+		ml_fail(c, ML_INVALID_PARAMETER_VALUE, "Invalid value %lld for parameter 'max_results' supplied. It must be at most %d",
+			(long long)limit, PAGE_MAX);
+	o->limit = (size_t)limit;
+	return limit >= 1 && limit <= PAGE_MAX;
+}
+
+enum call_next ml_experiment_search(struct call *c)
+{
+	struct experiments_opts o = { 0 };
+	struct ml_strings order = { 0 };
+	int64_t limit = 1000;
+	struct js j = { .out = &c->out };
+	struct experiments list;
+	struct err err = ERR_INIT;
+	json_t *request = ml_request(c);
+	const struct ml_field fields[] = {
+		{ "max_results", ML_INT, false, &limit, NULL }, { "page_token", ML_STRING, false, &o.page_token, NULL },
+		{ "filter", ML_STRING, false, &o.filter, NULL }, { "order_by", ML_STRINGS, false, &order, NULL }, { 0 },
+	};
+	size_t i;
+
+	if (!request || !ml_read(c, request, fields) || !read_limit(c, limit, &o) ||
+	    !read_view(c, json_object_get(request, "view_type"), &o))
+		return CALL_DONE;
+	o.order = order.items;
+	o.order_count = order.count;
+	if (experiments_search(c->api->store, &o, c->arena, &list, &err))
+		return ml_fail_err(c, &err);
+	js_open(&j, '{');
+	if (list.count) {
+		js_key(&j, "experiments");
+		js_open(&j, '[');
+		for (i = 0; i < list.count; i++)
+			write_experiment(&j, &list.items[i]);
+		js_close(&j, ']');
+	}
+	if (list.next_page_token)
+		js_key_str(&j, "next_page_token", list.next_page_token);
+	js_close(&j, '}');
+	return CALL_DONE;
+}

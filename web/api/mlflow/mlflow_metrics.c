@@ -1,0 +1,268 @@
+/* mlflow_metrics.c: MLflow's histories of metrics: pages, several runs at once, samples. */
+#include "web/api/mlflow/mlflow.h"
+
+#include <string.h>
+
+#include "web/store/read/history.h"
+
+enum { HISTORY_PAGE = 25000, BULK_RUNS = 100, BULK_POINTS = 25000, SAMPLE_POINTS = 2500 };
+
+int64_t ml_time_ms(double wall_s)
+{
+	return history_time_ms(wall_s);
+}
+
+static void write_point(struct js *j, const char *key, const struct sum_point *p, const char *run)
+{
+	js_open(j, '{');
+	js_key_str(j, "key", key);
+	js_key_double(j, "value", p->value);
+	js_key_int(j, "timestamp", history_time_ms(p->time));
+	js_key_int(j, "step", p->step);
+	if (run)
+		js_key_str(j, "run_id", run);
+	js_close(j, '}');
+}
+
+/* --- the whole history, piece by piece ---------------------------------------------------------------------- */
+
+struct whole {
+	struct store *store;
+	struct history_sel sel;
+	struct history_place place;
+	struct arena *arena; /* of sel's texts */
+	bool begun;
+	struct js js;
+};
+
+static void whole_release(void *state)
+{
+	struct whole *w = state;
+
+	arena_free(w->arena);
+}
+
+static int whole_fill(void *state, struct buf *out, bool tick)
+{
+	struct whole *w = state;
+	struct arena *a = arena_new();
+	struct sum_point *points = NULL;
+	struct err err = ERR_INIT;
+	size_t n = 0, i;
+	bool more = false;
+	int rc = a ? history_page(w->store, &w->sel, &w->place, a, &points, &n, &more, &err) : ERR_NOMEM;
+
+	(void)tick;
+	w->js.out = out;
+	if (!rc && !w->begun) {
+		js_open(&w->js, '{');
+		if (n) {
+			js_key(&w->js, "metrics");
+			js_open(&w->js, '[');
+		}
+		more = more && n;
+	}
+	for (i = 0; !rc && i < n; i++)
+		write_point(&w->js, w->sel.key, &points[i], NULL);
+	arena_free(a);
+	if (!rc && !more) {
+		if (n || w->begun)
+			js_close(&w->js, ']');
+		js_close(&w->js, '}');
+	}
+	w->begun = true;
+	return rc ? rc : more ? STREAM_MORE : STREAM_END;
+}
+
+static enum call_next reply_whole(struct call *c, const char *run, const char *key)
+{
+	struct arena *a = arena_new();
+	struct whole *w = a ? arena_alloc(a, sizeof(*w)) : NULL;
+
+	if (!w) {
+		arena_free(a);
+		return ml_fail(c, ML_TEMPORARILY_UNAVAILABLE, "out of memory");
+	}
+	*w = (struct whole){ .store = c->api->store, .arena = a, .sel = { arena_strdup(a, run), arena_strdup(a, key), 1000 } };
+	if (!w->sel.run || !w->sel.key) {
+		arena_free(a);
+		return ml_fail(c, ML_TEMPORARILY_UNAVAILABLE, "out of memory");
+	}
+	c->stream = (struct call_stream){ whole_fill, whole_release, w, false };
+	return CALL_DONE;
+}
+
+static bool limit_ok(struct call *c, int64_t limit)
+{
+	if (limit >= 1)
+		return true;
+	ml_fail(c, ML_INVALID_PARAMETER_VALUE, "Invalid value %lld for parameter 'max_results' supplied. It must be a positive integer.",
+		(long long)limit);
+	return false;
+}
+
+enum call_next ml_history_get(struct call *c)
+{
+	struct history_sel sel = { 0 };
+	struct history_place place;
+	const char *token = NULL;
+	int64_t limit = 0;
+	bool limited = false, more = false;
+	const struct ml_field fields[] = {
+		{ "run_id", ML_STRING, true, &sel.run, NULL }, { "metric_key", ML_STRING, true, &sel.key, NULL },
+		{ "page_token", ML_STRING, false, &token, NULL }, { "max_results", ML_INT, false, &limit, &limited }, { 0 },
+	};
+	struct js j = { .out = &c->out };
+	struct sum_point *points;
+	struct err err = ERR_INIT;
+	char next[HISTORY_TOKEN_BYTES];
+	size_t n, i;
+
+	if (!ml_args(c, fields) || (limited && !limit_ok(c, limit)))
+		return CALL_DONE;
+	if (history_parse(&place, token, &err))
+		return ml_fail_err(c, &err);
+	if (!limited && !place.begun)
+		return reply_whole(c, sel.run, sel.key);
+	sel.limit = limited && limit < HISTORY_PAGE ? (size_t)limit : HISTORY_PAGE;
+	if (history_page(c->api->store, &sel, &place, c->arena, &points, &n, &more, &err))
+		return ml_fail_err(c, &err);
+	js_open(&j, '{');
+	if (n) {
+		js_key(&j, "metrics");
+		js_open(&j, '[');
+		for (i = 0; i < n; i++)
+			write_point(&j, sel.key, &points[i], NULL);
+		js_close(&j, ']');
+	}
+	if (more) {
+		history_token(&place, next);
+		js_key_str(&j, "next_page_token", next);
+	}
+	js_close(&j, '}');
+	return CALL_DONE;
+}
+
+/* --- several runs ------------------------------------------------------------------------------------------- */
+
+static int by_text(const void *x, const void *y)
+{
+	return strcmp(*(const char *const *)x, *(const char *const *)y);
+}
+
+static bool bulk_ok(struct call *c, const struct ml_strings *runs, const char *key)
+{
+	static const char name[] = "GetMetricHistoryBulk request";
+
+	if (runs->count > BULK_RUNS)
+		ml_fail(c, ML_INVALID_PARAMETER_VALUE, "%s cannot specify more than %d run_ids. Received %zu run_ids.", name, BULK_RUNS,
+			runs->count);
+	else if (!runs->count)
+		ml_fail(c, ML_INVALID_PARAMETER_VALUE, "%s must specify at least one run_id.", name);
+	else if (!key)
+		ml_fail(c, ML_INVALID_PARAMETER_VALUE, "%s must specify a metric_key.", name);
+	else
+		return true;
+	return false;
+}
+
+enum call_next ml_history_bulk(struct call *c)
+{
+	struct ml_strings runs = { 0 };
+	int64_t limit = BULK_POINTS;
+	const char *key = NULL;
+	const struct ml_field fields[] = {
+		{ "run_id", ML_STRINGS, false, &runs, NULL }, { "metric_key", ML_STRING, false, &key, NULL },
+		{ "max_results", ML_INT, false, &limit, NULL }, { 0 },
+	};
+	struct js j = { .out = &c->out };
+	struct err err = ERR_INIT;
+	size_t i, k, n = 0;
+	bool more;
+
+	if (!ml_args(c, fields) || !bulk_ok(c, &runs, key))
+		return CALL_DONE;
+	limit = limit < 0 || limit > BULK_POINTS ? BULK_POINTS : limit; /* below 0: no limit, as in SQL */
+	qsort(runs.items, runs.count, sizeof(*runs.items), by_text);
+	js_open(&j, '{');
+	js_key(&j, "metrics");
+	js_open(&j, '[');
+	for (i = 0; i < runs.count && limit > 0; i++) {
+		struct history_sel sel = { runs.items[i], key, (size_t)limit };
+		struct history_place place = { 0 };
+		struct sum_point *points;
+
+		if (i && !strcmp(runs.items[i], runs.items[i - 1]))
+			continue;
+		if (history_page(c->api->store, &sel, &place, c->arena, &points, &n, &more, &err))
+			return ml_fail_err(c, &err);
+		for (k = 0; k < n; k++)
+			write_point(&j, key, &points[k], sel.run);
+		limit -= (int64_t)n;
+	}
+	js_close(&j, ']');
+	js_close(&j, '}');
+	return CALL_DONE;
+}
+
+static bool steps_ok(struct call *c, const struct history_sample *sel, bool from, bool to)
+{
+	if (from != to)
+		ml_fail(c, ML_INVALID_PARAMETER_VALUE, "If either start step or end step are specified, both must be specified.");
+	else if (from && sel->from > sel->to)
+		ml_fail(c, ML_INVALID_PARAMETER_VALUE, "end_step must be greater than start_step. Found start_step=%lld and "
+			"end_step=%lld.", (long long)sel->from, (long long)sel->to);
+	else
+		return true;
+	return false;
+}
+
+static bool sample_ok(struct call *c, size_t runs, int64_t limit)
+{
+	if (runs > BULK_RUNS)
+		ml_fail(c, ML_INVALID_PARAMETER_VALUE, "GetMetricHistoryBulkInterval request must specify at most %d run_ids. Received %zu "
+			"run_ids." ML_SEE_DOCS, BULK_RUNS, runs);
+	else if (limit < 1 || limit > SAMPLE_POINTS)
+		ml_fail(c, ML_INVALID_PARAMETER_VALUE, "max_results must be between 1 and %d." ML_SEE_DOCS, SAMPLE_POINTS);
+	else
+		return true;
+	return false;
+}
+
+enum call_next ml_history_interval(struct call *c)
+{
+	struct history_sample sel = { .from = INT64_MIN, .to = INT64_MAX };
+	struct ml_strings runs = { 0 };
+	int64_t limit = SAMPLE_POINTS;
+	bool from = false, to = false, any = false;
+	const struct ml_field fields[] = {
+		{ "run_ids", ML_STRINGS, true, &runs, NULL }, { "metric_key", ML_STRING, true, &sel.key, NULL },
+		{ "start_step", ML_INT, false, &sel.from, &from }, { "end_step", ML_INT, false, &sel.to, &to },
+		{ "max_results", ML_INT, false, &limit, NULL }, { 0 },
+	};
+	struct js j = { .out = &c->out };
+	struct sum_point *points;
+	struct err err = ERR_INIT;
+	size_t i, k, n = 0;
+
+	if (!ml_args(c, fields) || !sample_ok(c, runs.count, limit) || !steps_ok(c, &sel, from, to))
+		return CALL_DONE;
+	sel.n = (size_t)limit;
+	js_open(&j, '{');
+	for (i = 0; i < runs.count; i++) {
+		sel.run = runs.items[i];
+		if (history_sample(c->api->store, &sel, c->arena, &points, &n, &err))
+			return ml_fail_err(c, &err);
+		if (n && !any) {
+			js_key(&j, "metrics");
+			js_open(&j, '[');
+			any = true;
+		}
+		for (k = 0; k < n; k++)
+			write_point(&j, sel.key, &points[k], sel.run);
+	}
+	if (any)
+		js_close(&j, ']');
+	js_close(&j, '}');
+	return CALL_DONE;
+}

@@ -1,0 +1,204 @@
+/* mlflow_names.c: what MLflow lets a param, metric, tag, run or experiment be called. */
+#include "web/api/mlflow/mlflow.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+
+#include "tracker/base/utf8.h"
+
+const char *ml_cut(struct call *c, const char *text, size_t max_chars)
+{
+	const char *end = text;
+	size_t n = 0;
+	char *copy;
+
+	if (strlen(text) <= max_chars)
+		return text;
+	for (; *end; end++)
+		if (((unsigned char)*end & 0xc0) != 0x80 && n++ == max_chars)
+			break;
+	if (!*end)
+		return text;
+	copy = arena_alloc(c->arena, (size_t)(end - text) + 1);
+	if (!copy)
+		return "";
+	memcpy(copy, text, (size_t)(end - text));
+	return copy;
+}
+
+bool ml_length_ok(struct call *c, const char *what, size_t max_chars, const char *text)
+{
+	if (!text || strlen(text) <= max_chars || utf8_chars(text) <= max_chars)
+		return true;
+	ml_fail(c, ML_INVALID_PARAMETER_VALUE, "'%s' exceeds the maximum length of %zu characters", what, max_chars);
+	return false;
+}
+
+static uint32_t next_char(const unsigned char **at)
+{
+	const unsigned char *s = *at;
+	int more = s[0] < 0x80 ? 0 : s[0] < 0xe0 ? 1 : s[0] < 0xf0 ? 2 : 3;
+	uint32_t ch = more == 0 ? s[0] : more == 1 ? s[0] & 0x1fu : more == 2 ? s[0] & 0xfu : s[0] & 7u;
+
+	for (s++; more && (*s & 0xc0) == 0x80; more--)
+		ch = ch << 6 | (*s++ & 0x3fu);
+	*at = s;
+	return ch;
+}
+
+/* Beyond ASCII letters and digits of any script are allowed: what is left out are the blocks of punctuation, symbols and
+ * pictures. */
+static bool char_ok(uint32_t ch)
+{
+	static const struct {
+		uint32_t from, to;
+	} others[] = {
+		{ 0x80, 0xa9 },	    { 0xab, 0xb1 },	{ 0xb4, 0xb4 },	    { 0xb6, 0xb8 },	{ 0xbb, 0xbb },
+		{ 0xbf, 0xbf },	    { 0xd7, 0xd7 },	{ 0xf7, 0xf7 },	    { 0x2000, 0x206f }, { 0x20a0, 0x20cf },
+		{ 0x2190, 0x245f }, { 0x2500, 0x2775 }, { 0x2794, 0x2bff }, { 0x3000, 0x3004 }, { 0x3008, 0x3020 },
+		{ 0xe000, 0xf8ff }, { 0xfe10, 0xfe6f }, { 0xfff0, 0xffff }, { 0x1f000, 0x1f0ff }, { 0x1f10d, 0x1faff },
+	};
+	size_t i;
+
+	if (ch < 0x80)
+		return isalnum((int)ch) || (ch && strchr("/_.-: ", (int)ch));
+	for (i = 0; i < sizeof(others) / sizeof(others[0]); i++)
+		if (ch >= others[i].from && ch <= others[i].to)
+			return false;
+	return true;
+}
+
+/* The path with empty and "." parts left out and "x/.." undone. */
+static const char *normal_path(struct call *c, const char *path)
+{
+	const char *parts[128];
+	size_t lens[128], n = 0, i, len;
+	const char *out = *path == '/' ? "/" : "";
+
+	for (; *path; path += len + (path[len] == '/')) {
+		len = strcspn(path, "/");
+		if (!len || (len == 1 && *path == '.'))
+			continue;
+		if (len == 2 && !strncmp(path, "..", 2) && ((n && strncmp(parts[n - 1], "..", 2)) || *out)) {
+			n -= n > 0;
+			continue;
+		}
+		if (n < 128) {
+			parts[n] = path;
+			lens[n++] = len;
+		}
+	}
+	for (i = 0; i < n; i++)
+		out = arena_printf(c->arena, "%s%s%.*s", out ? out : "", i ? "/" : "", (int)lens[i], parts[i]);
+	return out && *out ? out : ".";
+}
+
+/* Whether normal_path would leave it as it is, and it leads nowhere else. */
+static bool path_ok(const char *name)
+{
+	size_t len;
+
+	if (!*name || *name == '/' || !strncmp(name, "..", 2))
+		return false;
+	for (;; name += len + 1) {
+		len = strcspn(name, "/");
+		if (!len || (len == 1 && *name == '.') || (len == 2 && !strncmp(name, "..", 2)))
+			return false;
+		if (!name[len])
+			return true;
+	}
+}
+
+static bool chars_ok(const char *name)
+{
+	const unsigned char *at = (const unsigned char *)name;
+
+	while (*at)
+		if (!char_ok(next_char(&at)))
+			return false;
+	return true;
+}
+
+bool ml_name_ok(struct call *c, const char *path, const char *name)
+{
+	bool ok = chars_ok(name);
+	json_t *value;
+
+	if (ok && path_ok(name))
+		return true;
+	value = json_string(name);
+	if (!ok)
+		ml_fail_value(c, path, value, "Names may only contain alphanumerics, underscores (_), dashes (-), periods (.), "
+			      "spaces ( ), colon(:) and slashes (/).");
+	else
+		ml_fail_value(c, path, value, arena_printf(c->arena, "Names may be treated as files in certain cases, and must not "
+			      "resolve to other names when treated as such. This name would resolve to '%s'",
+			      normal_path(c, name)));
+	json_decref(value);
+	return false;
+}
+
+bool ml_item_name_ok(struct call *c, const char *what, size_t index, const char *member, const char *name)
+{
+	if (chars_ok(name) && path_ok(name))
+		return true;
+	return ml_name_ok(c, arena_printf(c->arena, "%s[%zu].%s", what, index, member), name);
+}
+
+bool ml_run_id_ok(struct call *c, const char *id)
+{
+	const unsigned char *at = (const unsigned char *)id;
+	bool ok = isalnum(*at) && utf8_chars(id) <= 256;
+	json_t *value;
+
+	while (*at && ok) {
+		uint32_t ch = next_char(&at);
+
+		ok = char_ok(ch) && (ch >= 0x80 || isalnum((int)ch) || ch == '_' || ch == '-');
+	}
+	if (ok)
+		return true;
+	value = json_string(id);
+	ml_fail_value(c, "run_id", value, "");
+	json_decref(value);
+	return false;
+}
+
+bool ml_experiment_id(struct call *c, const char *text, int64_t *ret)
+{
+	char *end;
+
+	errno = 0;
+	*ret = strtoll(text, &end, 10);
+	if (*text && !isspace((unsigned char)*text) && !*end && !errno)
+		return true;
+	ml_fail(c, ML_INVALID_PARAMETER_VALUE, "Invalid experiment ID '%s'. Experiment ID must be a valid integer.", text);
+	return false;
+}
+
+const char *ml_random_name(struct call *c)
+{
+	static const char *const adjectives[] = {
+		"able", "amber", "brave", "bright", "calm", "clean", "clever", "cool", "crisp", "eager", "early", "fair",
+		"fast", "fine", "fresh", "gentle", "glad", "golden", "grand", "green", "happy", "honest", "keen", "kind",
+		"lively", "loud", "lucky", "mellow", "merry", "mild", "neat", "noble", "patient", "plain", "proud", "quick",
+		"quiet", "rapid", "rare", "ready", "round", "sharp", "shiny", "silent", "smooth", "solid", "steady", "swift",
+		"tidy", "vivid", "warm", "wise", "witty", "young",
+	};
+	static const char *const nouns[] = {
+		"ant", "badger", "bat", "bear", "bee", "bird", "boar", "carp", "cat", "cod", "crab", "crane", "crow", "deer",
+		"doe", "dog", "dove", "duck", "eel", "elk", "falcon", "finch", "fish", "fox", "frog", "goat", "goose", "gull",
+		"hare", "hawk", "hen", "heron", "horse", "jay", "koi", "lamb", "lark", "lynx", "mole", "moose", "moth", "mouse",
+		"newt", "otter", "owl", "perch", "pike", "quail", "rat", "raven", "robin", "seal", "shrew", "snail", "stork",
+		"swan", "toad", "trout", "vole", "wolf", "wren",
+	};
+	uint32_t r[3] = { 0 };
+
+	if (getrandom(r, sizeof(r), 0) != sizeof(r))
+		r[0] = (uint32_t)(uintptr_t)c;
+	return arena_printf(c->arena, "%s-%s-%u", adjectives[r[0] % (sizeof(adjectives) / sizeof(adjectives[0]))],
+			    nouns[r[1] % (sizeof(nouns) / sizeof(nouns[0]))], r[2] % 1000);
+}

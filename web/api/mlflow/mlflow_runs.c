@@ -1,0 +1,439 @@
+/* mlflow_runs.c: MLflow's /runs: made, read, changed, deleted. */
+#include "web/api/mlflow/mlflow.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "web/store/filter/filter.h"
+
+enum { KEY_CHARS = 250, TAG_CHARS = 8000, PARAM_CHARS = 6000 };
+enum { BATCH_METRICS = 1000, BATCH_PARAMS = 100, BATCH_TAGS = 100, BATCH_ALL = 1000 };
+
+#define NAME_TAG "mlflow.runName"
+
+void ml_write_tag_list(struct js *j, const char *key, const struct query_kv *kv, size_t n)
+{
+	size_t i;
+
+	if (!n)
+		return;
+	js_key(j, key);
+	js_open(j, '[');
+	for (i = 0; i < n; i++) {
+		js_open(j, '{');
+		js_key_str(j, "key", kv[i].key);
+		js_key_str(j, "value", kv[i].value);
+		js_close(j, '}');
+	}
+	js_close(j, ']');
+}
+
+void ml_write_info(struct call *c, struct js *j, const struct query_run *run)
+{
+	js_open(j, '{');
+	js_key_str(j, "run_uuid", run->id);
+	js_key_str(j, "experiment_id", run->experiment_id);
+	js_key_str(j, "user_id", run->user);
+	js_key_str(j, "status", query_mlflow_status(run->status));
+	js_key_int(j, "start_time", run->start_ms == INT64_MIN ? 0 : run->start_ms);
+	if (run->end_ms != INT64_MIN)
+		js_key_int(j, "end_time", run->end_ms);
+	js_key_str(j, "artifact_uri",
+		   arena_printf(c->arena, "mlflow-artifacts:/%s/%s/artifacts", run->experiment_id, run->id));
+	js_key_str(j, "lifecycle_stage", run->deleted ? "deleted" : "active");
+	js_key_str(j, "run_id", run->id);
+	js_key_str(j, "run_name", run->name);
+	js_close(j, '}');
+}
+
+static void write_metrics(struct js *j, const struct query_run *run)
+{
+	size_t i;
+
+	if (!run->metric_count)
+		return;
+	js_key(j, "metrics");
+	js_open(j, '[');
+	for (i = 0; i < run->metric_count; i++) {
+		const struct query_metric *m = &run->metrics[i];
+
+		js_open(j, '{');
+		js_key_str(j, "key", m->key);
+		js_key_double(j, "value", m->last);
+		js_key_int(j, "timestamp", ml_time_ms(m->last_time));
+		js_key_int(j, "step", m->last_step);
+		js_close(j, '}');
+	}
+	js_close(j, ']');
+}
+
+void ml_write_run(struct call *c, struct js *j, const struct query_run *run)
+{
+	js_key(j, "info");
+	ml_write_info(c, j, run);
+	js_key(j, "data");
+	js_open(j, '{');
+	write_metrics(j, run);
+	ml_write_tag_list(j, "params", run->params, run->param_count);
+	ml_write_tag_list(j, "tags", run->tags, run->tag_count);
+	js_close(j, '}');
+}
+
+bool ml_find_run(struct call *c, const char *id, struct query_run *ret)
+{
+	struct filter_mlflow none = { FILTER_RUNS, NULL, NULL, 0 };
+	struct query_runs_opts o = { .ids = &id, .id_count = 1, .with_deleted = true, .limit = 1, .mlflow = &none };
+	struct err err = ERR_INIT;
+	struct query_runs runs;
+
+	if (query_runs(c->api->store, &o, c->arena, &runs, &err)) {
+		ml_fail_err(c, &err);
+		return false;
+	}
+	if (!runs.count) {
+		ml_fail(c, ML_RESOURCE_DOES_NOT_EXIST, "Run with id=%s not found", id);
+		return false;
+	}
+	*ret = runs.items[0];
+	return true;
+}
+
+/* --- made --------------------------------------------------------------------------------------------------- */
+
+static enum call_next created(struct call *c, const struct ingest_result *res)
+{
+	struct js j = { .out = &c->out };
+	struct query_run run;
+
+	if (!ml_find_run(c, arena_strdup(c->arena, res->id), &run))
+		return CALL_DONE;
+	js_open(&j, '{');
+	js_key(&j, "run");
+	js_open(&j, '{');
+	ml_write_run(c, &j, &run);
+	js_key(&j, "inputs");
+	js_raw(&j, "{}");
+	js_close(&j, '}');
+	js_close(&j, '}');
+	return CALL_DONE;
+}
+
+/* The name is given, stands in a tag, or is made up; the tag holds it in the end. */
+static bool name_run(struct call *c, struct tracking_op *op, struct ingest_kv *kv)
+{
+	const char *tagged = NULL;
+	size_t i;
+
+	for (i = 0; i < op->tag_count; i++)
+		if (!strcmp(kv[i].key, NAME_TAG))
+			tagged = kv[i].value;
+	if (op->name && *op->name && tagged && strcmp(op->name, tagged)) {
+		ml_fail(c, ML_INVALID_PARAMETER_VALUE, "Both 'run_name' argument and '" NAME_TAG "' tag are specified, but with different "
+			"values (run_name='%s', " NAME_TAG "='%s').", op->name, tagged);
+		return false;
+	}
+	if (!op->name || !*op->name)
+		op->name = tagged && *tagged ? tagged : ml_random_name(c);
+	op->name = ml_cut(c, op->name, 500);
+	if (!tagged)
+		kv[op->tag_count++] = (struct ingest_kv){ NAME_TAG, op->name };
+	return op->name != NULL;
+}
+
+enum call_next ml_run_create(struct call *c)
+{
+	struct tracking_op op = { .kind = TRACKING_RUN_NEW, .user = "" };
+	const char *experiment = NULL;
+	json_t *tags = NULL;
+	struct ingest_kv *kv;
+	const struct ml_field fields[] = {
+		{ "experiment_id", ML_STRING, false, &experiment, NULL }, { "start_time", ML_INT, false, &op.start_ms, NULL },
+		{ "run_name", ML_STRING, false, &op.name, NULL }, { "user_id", ML_STRING, false, &op.user, NULL },
+		{ "tags", ML_LIST, false, &tags, NULL }, { 0 },
+	};
+
+	if (!ml_args(c, fields))
+		return CALL_DONE;
+	if (!experiment || !*experiment)
+		return ml_fail(c, ML_BAD_REQUEST, "Missing value for required parameter 'experiment_id'.");
+	if (!ml_experiment_id(c, experiment, &op.experiment) || !ml_pairs(c, tags, "tags", TAG_CHARS, &kv))
+		return CALL_DONE;
+	op.tags = kv;
+	op.tag_count = json_array_size(tags);
+	return name_run(c, &op, kv) ? ml_submit(c, &op, created) : CALL_DONE;
+}
+
+/* --- read --------------------------------------------------------------------------------------------------- */
+
+enum call_next ml_run_get(struct call *c)
+{
+	const char *id = NULL;
+	const struct ml_field fields[] = { { "run_id", ML_STRING, true, &id, NULL }, { 0 } };
+	struct js j = { .out = &c->out };
+	struct query_run run;
+
+	if (!ml_args(c, fields) || !ml_run_id_ok(c, id) || !ml_find_run(c, id, &run))
+		return CALL_DONE;
+	js_open(&j, '{');
+	js_key(&j, "run");
+	js_open(&j, '{');
+	ml_write_run(c, &j, &run);
+	if (!ml_write_links(c, &j, &run))
+		return CALL_DONE;
+	js_close(&j, '}');
+	js_close(&j, '}');
+	return CALL_DONE;
+}
+
+/* --- changed ------------------------------------------------------------------------------------------------ */
+
+static enum call_next updated(struct call *c, const struct ingest_result *res)
+{
+	struct js j = { .out = &c->out };
+	struct query_run run;
+
+	if (!ml_find_run(c, arena_strdup(c->arena, res->id), &run))
+		return CALL_DONE;
+	js_open(&j, '{');
+	js_key(&j, "run_info");
+	ml_write_info(c, &j, &run);
+	js_close(&j, '}');
+	return CALL_DONE;
+}
+
+/* RUNNING, or its number; NULL after failing the call. */
+static const char *read_status(struct call *c, json_t *value)
+{
+	static const char *const names[][2] = {
+		{ "RUNNING", "running" }, { "SCHEDULED", "scheduled" }, { "FINISHED", "finished" },
+		{ "FAILED", "failed" },	  { "KILLED", "killed" },
+	};
+	const char *text = json_string_value(value);
+	json_int_t number = json_integer_value(value);
+	int i;
+
+	if (text && text[0] >= '1' && text[0] <= '5' && !text[1])
+		number = text[0] - '0';
+	for (i = 0; i < 5; i++)
+		if ((text && !strcmp(text, names[i][0])) || number == i + 1)
+			return names[i][1];
+	ml_fail_value(c, "status", value, "");
+	return NULL;
+}
+
+enum call_next ml_run_update(struct call *c)
+{
+	struct tracking_op op = { .kind = TRACKING_RUN_WRITE, .end_ms = INGEST_NO_TIME };
+	const struct ml_field fields[] = {
+		{ "run_id", ML_STRING, true, &op.run, NULL }, { "end_time", ML_INT, false, &op.end_ms, NULL },
+		{ "run_name", ML_STRING, false, &op.name, NULL }, { 0 },
+	};
+	json_t *request = ml_request(c), *status;
+
+	if (!request || !ml_read(c, request, fields))
+		return CALL_DONE;
+	status = json_object_get(request, "status");
+	if (status && !json_is_null(status) && !(op.status = read_status(c, status)))
+		return CALL_DONE;
+	if (op.name)
+		op.name = *op.name ? ml_cut(c, op.name, 500) : NULL;
+	return ml_submit(c, &op, updated);
+}
+
+static enum call_next gone(struct call *c, const struct ingest_result *res)
+{
+	if (res->code == ERR_NOENT || res->code == ERR_USAGE)
+		return ml_fail(c, ML_RESOURCE_DOES_NOT_EXIST, "Run with id=%s not found", (const char *)c->vars[0]);
+	return res->code ? ml_fail_err(c, &res->err) : ml_empty(c, res);
+}
+
+static enum call_next set_deleted(struct call *c, enum ingest_kind kind)
+{
+	struct ingest_op op = { .kind = kind, .start_ms = INGEST_NO_TIME, .end_ms = INGEST_NO_TIME };
+	const struct ml_field fields[] = { { "run_id", ML_STRING, true, &op.run, NULL }, { 0 } };
+
+	if (!ml_args(c, fields))
+		return CALL_DONE;
+	c->vars[0] = op.run;
+	if (!call_is_run_id(op.run))
+		return ml_fail(c, ML_RESOURCE_DOES_NOT_EXIST, "Run with id=%s not found", op.run);
+	return api_submit(c, &(struct api_change){ .op = &op, .keep_errors = true, .then = gone });
+}
+
+enum call_next ml_run_delete(struct call *c)
+{
+	return set_deleted(c, INGEST_DELETE);
+}
+
+enum call_next ml_run_restore(struct call *c)
+{
+	return set_deleted(c, INGEST_RESTORE);
+}
+
+enum call_next ml_tag_set(struct call *c)
+{
+	struct ingest_kv kv = { .value = "" };
+	struct tracking_op op = { .kind = TRACKING_RUN_WRITE, .end_ms = INGEST_NO_TIME, .tags = &kv, .tag_count = 1 };
+	const struct ml_field fields[] = {
+		{ "run_id", ML_STRING, true, &op.run, NULL }, { "key", ML_STRING, true, &kv.key, NULL },
+		{ "value", ML_STRING, false, &kv.value, NULL }, { 0 },
+	};
+
+	if (!ml_args(c, fields) || !ml_run_id_ok(c, op.run) || !ml_name_ok(c, "key", kv.key) ||
+	    !ml_length_ok(c, "key", KEY_CHARS, kv.key))
+		return CALL_DONE;
+	kv.value = ml_cut(c, kv.value, TAG_CHARS);
+	return ml_submit(c, &op, ml_empty);
+}
+
+enum call_next ml_tag_delete(struct call *c)
+{
+	struct tracking_op op = { .kind = TRACKING_RUN_UNTAG };
+	const struct ml_field fields[] = {
+		{ "run_id", ML_STRING, true, &op.run, NULL }, { "key", ML_STRING, true, &op.name, NULL }, { 0 },
+	};
+
+	return ml_args(c, fields) && ml_run_id_ok(c, op.run) ? ml_submit(c, &op, ml_empty) : CALL_DONE;
+}
+
+enum call_next ml_param_log(struct call *c)
+{
+	struct ingest_kv kv = { .value = "" };
+	struct tracking_op op = {
+		.kind = TRACKING_RUN_WRITE, .end_ms = INGEST_NO_TIME, .params = &kv, .param_count = 1, .single = true
+	};
+	const struct ml_field fields[] = {
+		{ "run_id", ML_STRING, true, &op.run, NULL }, { "key", ML_STRING, true, &kv.key, NULL },
+		{ "value", ML_STRING, false, &kv.value, NULL }, { 0 },
+	};
+
+	if (!ml_args(c, fields) || !ml_run_id_ok(c, op.run) || !ml_name_ok(c, "key", kv.key) ||
+	    !ml_length_ok(c, "Param key", KEY_CHARS, kv.key))
+		return CALL_DONE;
+	kv.value = ml_cut(c, kv.value, PARAM_CHARS);
+	return ml_submit(c, &op, ml_empty);
+}
+
+/* --- metrics and batches ------------------------------------------------------------------------------------ */
+
+static bool point_ok(struct call *c, const struct tracking_point *p, const char *what, size_t index)
+{
+	const char *at;
+	json_t *value;
+
+	if (what ? !ml_item_name_ok(c, what, index, "name", p->key) : !ml_name_ok(c, "name", p->key))
+		return false;
+	if (p->time_ms >= 0 && (p->dataset_name && *p->dataset_name) != (p->dataset_digest && *p->dataset_digest))
+		return ml_fail(c, ML_INVALID_PARAMETER_VALUE, "Both dataset_name and dataset_digest must be provided if one is provided"),
+		       false;
+	if (p->time_ms >= 0)
+		return ml_length_ok(c, "Metric name", KEY_CHARS, p->key);
+	at = what ? arena_printf(c->arena, "%s[%zu].timestamp", what, index) : "timestamp";
+	value = json_integer(p->time_ms);
+	ml_fail_value(c, at, value, arena_printf(c->arena, "metric '%s' (value=%g). Timestamp must be a nonnegative long (64-bit "
+		      "integer) ", p->key, p->value));
+	json_decref(value);
+	return false;
+}
+
+enum call_next ml_metric_log(struct call *c)
+{
+	struct tracking_point p = { 0 };
+	struct tracking_op op = { .kind = TRACKING_RUN_WRITE, .end_ms = INGEST_NO_TIME, .points = &p, .point_count = 1 };
+	const struct ml_field fields[] = {
+		{ "run_id", ML_STRING, true, &op.run, NULL }, { "key", ML_STRING, true, &p.key, NULL },
+		{ "value", ML_DOUBLE, true, &p.value, NULL }, { "timestamp", ML_INT, true, &p.time_ms, NULL },
+		{ "step", ML_INT, false, &p.step, NULL }, { "model_id", ML_STRING, false, &p.model, NULL },
+		{ "dataset_name", ML_STRING, false, &p.dataset_name, NULL },
+		{ "dataset_digest", ML_STRING, false, &p.dataset_digest, NULL }, { 0 },
+	};
+
+	if (!ml_args(c, fields) || !ml_run_id_ok(c, op.run) || !point_ok(c, &p, NULL, 0))
+		return CALL_DONE;
+	if (p.model && !*p.model)
+		p.model = NULL;
+	return ml_submit(c, &op, ml_empty);
+}
+
+static bool read_points(struct call *c, json_t *list, struct tracking_op *op)
+{
+	size_t n = json_array_size(list), i;
+	struct tracking_point *points = arena_array(c->arena, n + 1, sizeof(*points));
+
+	if (!points)
+		return ml_fail(c, ML_TEMPORARILY_UNAVAILABLE, "out of memory"), false;
+	for (i = 0; i < n; i++) {
+		struct tracking_point *p = &points[i];
+		const struct ml_field fields[] = {
+			{ "key", ML_STRING, true, &p->key, NULL }, { "value", ML_DOUBLE, true, &p->value, NULL },
+			{ "timestamp", ML_INT, true, &p->time_ms, NULL }, { "step", ML_INT, false, &p->step, NULL },
+			{ "model_id", ML_STRING, false, &p->model, NULL },
+			{ "dataset_name", ML_STRING, false, &p->dataset_name, NULL },
+			{ "dataset_digest", ML_STRING, false, &p->dataset_digest, NULL }, { 0 },
+		};
+
+		if (!ml_read_item(c, list, "metrics", i, fields))
+			return false;
+		if (p->model && !*p->model)
+			p->model = NULL;
+	}
+	op->points = points;
+	op->point_count = n;
+	return true;
+}
+
+static bool limit_ok(struct call *c, const char *what, size_t n, size_t max)
+{
+	if (n <= max)
+		return true;
+	ml_fail(c, ML_INVALID_PARAMETER_VALUE, "A batch logging request can contain at most %zu %s. Got %zu %s. Please split up %s "
+		"across multiple requests and try again.", max, what, n, what, what);
+	return false;
+}
+
+static bool batch_ok(struct call *c, const struct tracking_op *op)
+{
+	size_t i, k;
+
+	for (i = 0; i < op->point_count; i++)
+		if (!point_ok(c, &op->points[i], "metrics", i))
+			return false;
+	for (i = 0; i < op->param_count; i++)
+		if (!ml_length_ok(c, "Param key", KEY_CHARS, op->params[i].key))
+			return false;
+	for (i = 0; i < op->tag_count; i++)
+		if (!ml_length_ok(c, arena_printf(c->arena, "tags[%zu].key", i), KEY_CHARS, op->tags[i].key))
+			return false;
+	if (!limit_ok(c, "metrics", op->point_count, BATCH_METRICS) || !limit_ok(c, "params", op->param_count, BATCH_PARAMS) ||
+	    !limit_ok(c, "tags", op->tag_count, BATCH_TAGS) ||
+	    !limit_ok(c, "metrics, params, and tags", op->point_count + op->param_count + op->tag_count, BATCH_ALL))
+		return false;
+	for (i = 0; i < op->param_count; i++)
+		for (k = 0; k < i; k++)
+			if (!strcmp(op->params[i].key, op->params[k].key)) {
+				ml_fail(c, ML_INVALID_PARAMETER_VALUE, "Duplicate parameter keys have been submitted: ['%s']. Please "
+					"ensure the request contains only one param value per param key.", op->params[i].key);
+				return false;
+			}
+	return true;
+}
+
+enum call_next ml_batch_log(struct call *c)
+{
+	struct tracking_op op = { .kind = TRACKING_RUN_WRITE, .end_ms = INGEST_NO_TIME };
+	json_t *metrics = NULL, *params = NULL, *tags = NULL;
+	struct ingest_kv *param_kv, *tag_kv;
+	const struct ml_field fields[] = {
+		{ "run_id", ML_STRING, true, &op.run, NULL }, { "metrics", ML_LIST, false, &metrics, NULL },
+		{ "params", ML_LIST, false, &params, NULL }, { "tags", ML_LIST, false, &tags, NULL }, { 0 },
+	};
+
+	if (!ml_args(c, fields) || !read_points(c, metrics, &op) || !ml_run_id_ok(c, op.run) ||
+	    !ml_pairs(c, params, "params", PARAM_CHARS, &param_kv) || !ml_pairs(c, tags, "tags", TAG_CHARS, &tag_kv))
+		return CALL_DONE;
+	op.params = param_kv;
+	op.param_count = json_array_size(params);
+	op.tags = tag_kv;
+	op.tag_count = json_array_size(tags);
+	return batch_ok(c, &op) ? ml_submit(c, &op, ml_empty) : CALL_DONE;
+}

@@ -1,0 +1,245 @@
+/* export_runs.c: /export/runs.*: the whole table of runs, streamed. */
+#include "web/api/native/export.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { EXPORT_RUNS_BATCH = 200 };
+
+struct export_runs {
+	struct store *store;
+	struct arena *arena; /* as long as the export */
+	enum export_format format;
+	struct query_runs_opts opts;
+	struct query_keys keys;
+	const char *token; /* "": the first page */
+	char token_text[1024];
+	bool begun, ended, any;
+};
+
+static void export_runs_release(void *state)
+{
+	struct export_runs *e = state;
+
+	arena_free(e->arena);
+	free(e);
+}
+
+static const char *const run_columns[] = { "run_id", "run_name", "status", "start_time", "end_time" };
+static const char *const metric_columns[] = { "last", "min", "max", "first", "count", "min_step", "max_step",
+					      "last_step" };
+
+enum { RUN_COLUMNS = 5, METRIC_COLUMNS = 8 };
+
+static void export_runs_head(struct export_runs *e, struct buf *out)
+{
+	size_t i, k;
+
+	for (i = 0; i < RUN_COLUMNS; i++)
+		buf_addf(out, "%s%s", i ? "," : "", run_columns[i]);
+	for (i = 0; i < e->keys.param_count; i++) {
+		buf_addc(out, ',');
+		export_csv_text(out, arena_printf(e->arena, "params.%s", e->keys.params[i]));
+	}
+	for (i = 0; i < e->keys.metric_count; i++)
+		for (k = 0; k < METRIC_COLUMNS; k++) {
+			buf_addc(out, ',');
+			export_csv_text(out, arena_printf(e->arena, "metrics.%s.%s", e->keys.metrics[i], metric_columns[k]));
+		}
+	for (i = 0; i < e->keys.tag_count; i++) {
+		buf_addc(out, ',');
+		export_csv_text(out, arena_printf(e->arena, "tags.%s", e->keys.tags[i]));
+	}
+	buf_adds(out, ",experiment\n");
+}
+
+/* Both lists are sorted by key, so one walk over the columns finds every value. */
+static void export_pairs(struct export_row *r, const char *prefix, const char *const *keys, size_t n,
+			 const struct query_kv *kv)
+{
+	char name[600];
+	size_t i;
+
+	for (i = 0; i < n; i++) {
+		if (!kv->key || strcmp(kv->key, keys[i])) {
+			export_row_none(r);
+			continue;
+		}
+		snprintf(name, sizeof(name), "%s.%s", prefix, kv->key);
+		export_row_text(r, name, kv->value);
+		kv++;
+	}
+}
+
+/* A copy that ends in a NULL key, so that the walk needs no count. */
+static const struct query_kv *pairs_ended(struct arena *a, const struct query_kv *kv, size_t n)
+{
+	struct query_kv *copy = arena_array(a, n + 1, sizeof(*copy));
+
+	if (copy && n)
+		memcpy(copy, kv, n * sizeof(*kv));
+	return copy;
+}
+
+static void export_metric(struct export_row *r, const struct query_metric *m)
+{
+	const double values[] = { m->last, m->min, m->max, m->first };
+	const int64_t counts[] = { (int64_t)m->count, m->min_step, m->max_step, m->last_step };
+	char name[600];
+	size_t k;
+
+	for (k = 0; k < METRIC_COLUMNS; k++) {
+		bool extreme = k == 1 || k == 2 || k == 5 || k == 6;
+
+		snprintf(name, sizeof(name), "metrics.%s.%s", m->key, metric_columns[k]);
+		if (extreme && isnan(m->min))
+			export_row_none(r);
+		else if (k < 4)
+			export_row_double(r, name, values[k]);
+		else
+			export_row_int(r, name, counts[k - 4]);
+	}
+}
+
+static void export_metrics(struct export_row *r, const struct query_keys *keys, const struct query_run *run)
+{
+	size_t i, k, at = 0;
+
+	for (i = 0; i < keys->metric_count; i++) {
+		if (at < run->metric_count && !strcmp(run->metrics[at].key, keys->metrics[i])) {
+			export_metric(r, &run->metrics[at++]);
+			continue;
+		}
+		for (k = 0; k < METRIC_COLUMNS; k++)
+			export_row_none(r);
+	}
+}
+
+static bool export_run(struct export_runs *e, struct arena *a, struct buf *out, const struct query_run *run)
+{
+	struct export_row r = { .out = out, .format = e->format };
+	const struct query_kv *params = pairs_ended(a, run->params, run->param_count);
+	const struct query_kv *tags = pairs_ended(a, run->tags, run->tag_count);
+
+	if (!params || !tags)
+		return false;
+	if (e->any && e->format == EXPORT_JSON)
+		buf_adds(out, ",\n");
+	e->any = true;
+	export_row_open(&r);
+	export_row_text(&r, "run_id", run->id);
+	export_row_text(&r, "run_name", run->name);
+	export_row_text(&r, "status", run->status);
+	export_row_time(&r, "start_time", run->start_ms);
+	export_row_time(&r, "end_time", run->end_ms);
+	export_pairs(&r, "params", e->keys.params, e->keys.param_count, params);
+	export_metrics(&r, &e->keys, run);
+	export_pairs(&r, "tags", e->keys.tags, e->keys.tag_count, tags);
+	export_row_text(&r, "experiment", run->experiment);
+	export_row_close(&r);
+	return true;
+}
+
+static int export_runs_fill(void *state, struct buf *out, bool tick)
+{
+	struct export_runs *e = state;
+	struct arena *a = arena_new();
+	struct query_runs runs;
+	bool ok;
+	size_t i;
+
+	(void)tick;
+	if (!e->begun && e->format == EXPORT_CSV)
+		export_runs_head(e, out);
+	if (!e->begun && e->format == EXPORT_JSON)
+		buf_adds(out, "[\n");
+	e->begun = true;
+	e->opts.page_token = e->token;
+	ok = a && !query_runs(e->store, &e->opts, a, &runs, NULL);
+	for (i = 0; ok && i < runs.count; i++)
+		ok = export_run(e, a, out, &runs.items[i]);
+	if (ok)
+		e->ended = !runs.next_page_token;
+	if (ok && runs.next_page_token) {
+		snprintf(e->token_text, sizeof(e->token_text), "%s", runs.next_page_token);
+		e->token = e->token_text;
+	}
+	if (ok && e->ended && e->format == EXPORT_JSON)
+		buf_adds(out, "\n]\n");
+	arena_free(a);
+	if (!ok)
+		return -1;
+	return e->ended ? STREAM_END : STREAM_MORE;
+}
+
+/* Copies what the request named into the export's own arena. */
+static bool export_runs_args(struct call *c, struct export_runs *e)
+{
+	const char *const *values;
+	const char **names;
+	size_t n = call_arg_all(c, "experiment", &values), i;
+	const char *filter = call_arg(c, "filter"), *order = call_arg(c, "order_by");
+
+	if (!call_args_done(c))
+		return false;
+	names = arena_array(e->arena, n + 1, sizeof(*names));
+	for (i = 0; names && i < n; i++)
+		names[i] = arena_strdup(e->arena, values[i]);
+	e->opts = (struct query_runs_opts){
+		.experiments = n ? names : NULL,
+		.experiment_count = n,
+		.filter = filter ? arena_strdup(e->arena, filter) : NULL,
+		.order_by = order ? arena_strdup(e->arena, order) : NULL,
+		.limit = EXPORT_RUNS_BATCH,
+	};
+	e->token = "";
+	return true;
+}
+
+static enum call_next export_runs(struct call *c, enum export_format format)
+{
+	struct export_runs *e = calloc(1, sizeof(*e));
+	struct query_runs_opts probe;
+	struct query_runs runs;
+	struct err err = ERR_INIT;
+
+	if (e)
+		e->arena = arena_new();
+	if (!e || !e->arena) {
+		free(e);
+		return call_fail(c, CALL_busy, NULL, "out of memory");
+	}
+	e->store = c->api->store;
+	e->format = format;
+	c->stream = (struct call_stream){ .fill = export_runs_fill, .release = export_runs_release, .state = e };
+	c->type = export_type(format);
+	if (!export_runs_args(c, e))
+		return CALL_DONE;
+	/* a filter that cannot be read must fail before the first byte */
+	probe = e->opts;
+	probe.limit = 1;
+	probe.bare = true;
+	if (query_runs(e->store, &probe, c->arena, &runs, &err))
+		return api_fail_query(c, &err);
+	export_tag(c, NULL, 0, runs.rev);
+	if (query_keys(e->store, e->opts.experiment_count == 1 ? e->opts.experiments[0] : NULL, e->arena, &e->keys, &err))
+		return api_fail_query(c, &err);
+	return CALL_DONE;
+}
+
+enum call_next export_runs_csv(struct call *c)
+{
+	return export_runs(c, EXPORT_CSV);
+}
+
+enum call_next export_runs_json(struct call *c)
+{
+	return export_runs(c, EXPORT_JSON);
+}
+
+enum call_next export_runs_jsonl(struct call *c)
+{
+	return export_runs(c, EXPORT_JSONL);
+}

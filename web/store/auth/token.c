@@ -1,0 +1,375 @@
+/* token.c: the rows of tokens, their copy in memory, sessions. Comparisons look at every entry and every byte, so that
+ * time tells nothing. Knows nothing of headers or cookies. */
+#include "web/store/auth/token.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+
+#include "tracker/base/clock.h"
+#include "tracker/base/sha256.h"
+#include "web/store/auth/throttle.h"
+#include "web/store/db/readers.h"
+#include "web/store/inside.h"
+
+enum { FIXED_MAX = 4, SESSIONS_MAX = 512, DRAWN_DIGITS_MIN = 40 };
+
+#define SESSION_S (12.0 * 3600)
+
+struct token_entry {
+	char hash[TOKEN_HASH_MAX];
+	enum token_scope scope;
+	int64_t expires_ms; /* INT64_MIN: never */
+	bool revoked;
+};
+
+struct token_session {
+	char id[TOKEN_HASH_MAX];
+	char token[TOKEN_HASH_MAX];
+	double until_s;
+};
+
+struct tokens {
+	pthread_mutex_t lock;
+	atomic_bool stale;
+	atomic_uint generation;
+	bool needed;
+	struct token_entry *rows;
+	size_t row_count;
+	struct token_entry fixed[FIXED_MAX];
+	size_t fixed_count;
+	struct token_session sessions[SESSIONS_MAX];
+	struct throttle throttle;
+};
+
+int tokens_new(struct tokens **ret, struct err *err)
+{
+	struct tokens *t = calloc(1, sizeof *t);
+
+	if (!t)
+		return err_set(err, ERR_NOMEM, "store: out of memory");
+	if (getrandom(&t->throttle.seed, sizeof t->throttle.seed, 0) < 0)
+		t->throttle.seed = (uint64_t)(clock_wall_s() * 1e6); /* foreseeable, which lets one slow another's wrong guesses */
+	pthread_mutex_init(&t->lock, NULL);
+	atomic_store(&t->stale, true);
+	*ret = t;
+	return 0;
+}
+
+void tokens_free(struct tokens *t)
+{
+	if (!t)
+		return;
+	pthread_mutex_destroy(&t->lock);
+	free(t->rows);
+	free(t);
+}
+
+static int append_row(struct tokens *t, sqlite3_stmt *q, struct err *err)
+{
+	struct token_entry *grown = realloc(t->rows, (t->row_count + 1) * sizeof *grown);
+
+	if (!grown)
+		return err_set(err, ERR_NOMEM, "store: out of memory");
+	t->rows = grown;
+	grown += t->row_count++;
+	snprintf(grown->hash, sizeof grown->hash, "%s", (const char *)sqlite3_column_text(q, 1));
+	grown->scope = (enum token_scope)sqlite3_column_int(q, 2);
+	grown->expires_ms = db_time(q, 4);
+	grown->revoked = sqlite3_column_type(q, 5) != SQLITE_NULL;
+	return 0;
+}
+
+static int load_rows(struct store *s, struct err *err)
+{
+	struct tokens *t = s->tokens;
+	sqlite3_stmt *q;
+	struct db *d;
+	int rc = readers_take(s, &d, err);
+
+	if (rc)
+		return rc;
+	t->row_count = 0;
+	rc = db_start(d, &q, DB_token_list, err, "");
+	while (!rc && (rc = db_next(d, q, err)) > 0)
+		if ((rc = append_row(t, q, err)))
+			db_stop(q);
+	readers_give(s, d);
+	return rc;
+}
+
+/* Under the lock. False: the rows cannot be read, so nobody's token can be trusted. */
+static bool fresh(struct store *s)
+{
+	struct err err = ERR_INIT;
+
+	if (!atomic_exchange(&s->tokens->stale, false))
+		return true;
+	if (!load_rows(s, &err))
+		return true;
+	s->tokens->row_count = 0;
+	atomic_store(&s->tokens->stale, true);
+	return false;
+}
+
+static bool same_hash(const char *a, const char *b)
+{
+	unsigned char diff = 0;
+	size_t i;
+
+	for (i = 0; i < TOKEN_HASH_MAX; i++)
+		diff |= (unsigned char)a[i] ^ (unsigned char)b[i];
+	return !diff;
+}
+
+/* A row decides before a fixed token does: what was made for reading stays so wherever it is used. */
+static enum token_scope scope_of(const struct tokens *t, const char *hash)
+{
+	enum token_scope scope = TOKEN_NONE;
+	int64_t now = clock_wall_ms();
+	bool is_row = false;
+	size_t i;
+
+	for (i = 0; i < t->row_count; i++) {
+		const struct token_entry *e = &t->rows[i];
+
+		if (!same_hash(e->hash, hash))
+			continue;
+		is_row = true;
+		scope = e->revoked || (e->expires_ms != INT64_MIN && e->expires_ms <= now) ? TOKEN_NONE : e->scope;
+	}
+	for (i = 0; i < t->fixed_count; i++)
+		if (same_hash(t->fixed[i].hash, hash) && !is_row)
+			scope = t->fixed[i].scope;
+	return scope;
+}
+
+bool token_needed(struct store *s)
+{
+	bool needed;
+
+	pthread_mutex_lock(&s->tokens->lock);
+	needed = !fresh(s) || s->tokens->needed || s->tokens->row_count;
+	pthread_mutex_unlock(&s->tokens->lock);
+	return needed;
+}
+
+/* Many hex digits, behind dpt_ or not, as token_draw and the lock file have them; one that was cut off or typed wrong can be
+ * guessed no better. */
+static bool is_drawn(const struct token_try *t)
+{
+	size_t i = t->len > 4 && !memcmp(t->text, "dpt_", 4) ? 4 : 0;
+
+	if (t->len < i + DRAWN_DIGITS_MIN)
+		return false;
+	for (; i < t->len; i++)
+		if (!t->text[i] || !strchr("0123456789abcdef", t->text[i]))
+			return false;
+	return true;
+}
+
+enum token_scope token_check(struct store *s, struct token_try *t)
+{
+	bool limited = t->from && t->len && !is_drawn(t);
+	struct throttle *throttle = &s->tokens->throttle;
+	enum token_scope scope = TOKEN_NONE;
+	double now_s = clock_mono_s();
+	char hash[TOKEN_HASH_MAX];
+
+	sha256_hex(t->text, t->len, hash);
+	pthread_mutex_lock(&s->tokens->lock);
+	t->wait_s = limited ? throttle_wait_s(throttle, t->from, now_s) : 0;
+	if (!t->wait_s && fresh(s))
+		scope = scope_of(s->tokens, hash);
+	if (limited && !t->wait_s && scope == TOKEN_NONE)
+		throttle_wrong(throttle, t->from, now_s);
+	pthread_mutex_unlock(&s->tokens->lock);
+	return scope;
+}
+
+int token_fix(struct store *s, const char *text, enum token_scope scope, bool needed, struct err *err)
+{
+	struct tokens *t = s->tokens;
+	struct token_entry *e = &t->fixed[t->fixed_count];
+
+	if (t->fixed_count == FIXED_MAX)
+		return err_set(err, ERR_LIMIT, "more than %d fixed tokens", FIXED_MAX);
+	sha256_hex(text, strlen(text), e->hash);
+	e->scope = scope;
+	e->expires_ms = INT64_MIN;
+	t->fixed_count++;
+	t->needed = t->needed || needed;
+	return 0;
+}
+
+void token_need(struct store *s)
+{
+	s->tokens->needed = true;
+}
+
+unsigned token_generation(struct store *s)
+{
+	return atomic_load(&s->tokens->generation);
+}
+
+int token_list(struct store *s, struct arena *a, struct token_row **ret, size_t *ret_count, struct err *err)
+{
+	struct token_row *rows = NULL, *grown;
+	size_t n = 0, room = 0;
+	sqlite3_stmt *q;
+	struct db *d;
+	int rc = readers_take(s, &d, err);
+
+	if (rc)
+		return rc;
+	rc = db_start(d, &q, DB_token_list, err, "");
+	while (!rc && (rc = db_next(d, q, err)) > 0) {
+		if (n == room) {
+			room = room ? 2 * room : 16;
+			grown = arena_array(a, room, sizeof *grown);
+			if (grown && n)
+				memcpy(grown, rows, n * sizeof *grown);
+			rows = grown;
+		}
+		if (!rows) {
+			db_stop(q);
+			rc = err_set(err, ERR_NOMEM, "out of memory");
+			break;
+		}
+		rows[n++] = (struct token_row){ db_text(a, q, 0), (enum token_scope)sqlite3_column_int(q, 2),
+						sqlite3_column_int64(q, 3), db_time(q, 4), db_time(q, 5) };
+		rc = 0;
+	}
+	readers_give(s, d);
+	*ret = rows;
+	*ret_count = n;
+	return rc;
+}
+
+int token_draw(char text[TOKEN_TEXT_MAX], char hash[TOKEN_HASH_MAX], struct err *err)
+{
+	unsigned char raw[32];
+	size_t i;
+
+	if (getrandom(raw, sizeof raw, 0) != (ssize_t)sizeof raw)
+		return err_set(err, ERR_IO, "the system gives no random bytes");
+	memcpy(text, "dpt_", 4);
+	for (i = 0; i < sizeof raw; i++)
+		snprintf(text + 4 + 2 * i, 3, "%02x", raw[i]);
+	sha256_hex(text, strlen(text), hash);
+	return 0;
+}
+
+struct submitted {
+	struct tokens *tokens;
+	struct ingest_done done;
+};
+
+static void committed(void *arg, const struct ingest_result *res)
+{
+	struct submitted *p = arg;
+
+	atomic_store(&p->tokens->stale, true);
+	atomic_fetch_add(&p->tokens->generation, 1);
+	p->done.fn(p->done.arg, res);
+	free(p);
+}
+
+int token_submit(struct store *s, const struct ingest_op *op, const struct ingest_done *done,
+		 struct ingest_result *ret, struct err *err)
+{
+	struct submitted *p = malloc(sizeof *p);
+	int rc;
+
+	if (!p)
+		return err_set(err, ERR_NOMEM, "out of memory");
+	*p = (struct submitted){ s->tokens, *done };
+	rc = ingest_submit(s, op, &(struct ingest_done){ committed, p }, ret, err);
+	if (rc)
+		free(p);
+	return rc;
+}
+
+/* Under the lock: the place of a session that is still good, NULL without. */
+static struct token_session *find_session(struct tokens *t, const char *id, size_t n)
+{
+	struct token_session *found = NULL;
+	char hash[TOKEN_HASH_MAX];
+	double now = clock_mono_s();
+	size_t i;
+
+	sha256_hex(id, n, hash);
+	for (i = 0; i < SESSIONS_MAX; i++)
+		if (same_hash(t->sessions[i].id, hash) && t->sessions[i].until_s > now)
+			found = &t->sessions[i];
+	return found;
+}
+
+int token_session(struct store *s, struct token_try *given, char ret[TOKEN_TEXT_MAX], struct err *err)
+{
+	struct tokens *t = s->tokens;
+	struct token_session fresh_one = { .until_s = clock_mono_s() + SESSION_S };
+	size_t i, oldest = 0;
+	int rc;
+
+	if (token_check(s, given) == TOKEN_NONE)
+		return given->wait_s ? err_set(err, ERR_BUSY, "too many wrong tokens from this address: wait %d s", given->wait_s) :
+				       err_set(err, ERR_USAGE, "this token is not known here, or no longer good");
+	rc = token_draw(ret, fresh_one.id, err);
+	if (rc)
+		return rc;
+	sha256_hex(given->text, given->len, fresh_one.token);
+	pthread_mutex_lock(&t->lock);
+	for (i = 1; i < SESSIONS_MAX; i++)
+		if (t->sessions[i].until_s < t->sessions[oldest].until_s)
+			oldest = i;
+	t->sessions[oldest] = fresh_one;
+	pthread_mutex_unlock(&t->lock);
+	return 0;
+}
+
+enum token_scope token_session_check(struct store *s, const char *id, size_t n)
+{
+	enum token_scope scope = TOKEN_NONE;
+	struct token_session *found;
+
+	pthread_mutex_lock(&s->tokens->lock);
+	found = fresh(s) ? find_session(s->tokens, id, n) : NULL;
+	if (found)
+		scope = scope_of(s->tokens, found->token);
+	pthread_mutex_unlock(&s->tokens->lock);
+	return scope;
+}
+
+void token_session_end(struct store *s, const char *id, size_t n)
+{
+	struct token_session *found;
+
+	pthread_mutex_lock(&s->tokens->lock);
+	found = find_session(s->tokens, id, n);
+	if (found)
+		memset(found, 0, sizeof *found);
+	pthread_mutex_unlock(&s->tokens->lock);
+}
+
+static const char *const scope_names[] = { "none", "read", "write", "admin" };
+
+bool token_scope_read(const char *word, enum token_scope *ret)
+{
+	int i;
+
+	for (i = TOKEN_READ; i <= TOKEN_ADMIN; i++)
+		if (!strcmp(word, scope_names[i])) {
+			*ret = (enum token_scope)i;
+			return true;
+		}
+	return false;
+}
+
+const char *token_scope_name(enum token_scope scope)
+{
+	return scope_names[scope];
+}

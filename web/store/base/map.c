@@ -1,0 +1,180 @@
+/* map.c: open addressing over an index of entries that lie in an arena in the order of their arrival. */
+#include "web/store/base/map.h"
+
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tracker/base/arena.h"
+
+struct entry {
+	uint64_t hash;
+	size_t len;
+	/* the value follows, then the key */
+};
+
+struct map {
+	struct arena *arena;
+	struct entry **entries; /* by arrival */
+	uint32_t *slots;        /* index into entries + 1; 0: free */
+	size_t count, cap, slot_count, value_bytes;
+};
+
+#define ENTRY_VALUE(e) ((char *)(e) + sizeof(struct entry))
+
+struct map *map_new(size_t value_bytes)
+{
+	struct map *m = calloc(1, sizeof *m);
+
+	if (!m)
+		return NULL;
+	m->value_bytes = (value_bytes + 15) & ~(size_t)15;
+	m->arena = arena_new();
+	if (!m->arena) {
+		free(m);
+		return NULL;
+	}
+	return m;
+}
+
+void map_free(struct map *m)
+{
+	if (!m)
+		return;
+	arena_free(m->arena);
+	free(m->entries);
+	free(m->slots);
+	free(m);
+}
+
+void map_clear(struct map *m)
+{
+	struct arena *fresh = arena_new();
+
+	/* Without memory for a fresh arena the old one stays; only the index must forget. */
+	if (fresh) {
+		arena_free(m->arena);
+		m->arena = fresh;
+	}
+	free(m->entries);
+	free(m->slots);
+	m->entries = NULL;
+	m->slots = NULL;
+	m->count = m->cap = m->slot_count = 0;
+}
+
+size_t map_count(const struct map *m)
+{
+	return m->count;
+}
+
+static uint64_t hash_of(const unsigned char *p, size_t n)
+{
+	uint64_t h = UINT64_C(0x9e3779b97f4a7c15) ^ n, w;
+
+	for (; n >= 8; n -= 8, p += 8) {
+		memcpy(&w, p, 8);
+		h = (h ^ w) * UINT64_C(0xff51afd7ed558ccd);
+		h ^= h >> 32;
+	}
+	if (n) {
+		w = 0;
+		memcpy(&w, p, n);
+		h = (h ^ w) * UINT64_C(0xff51afd7ed558ccd);
+		h ^= h >> 32;
+	}
+	return h ^ (h >> 29);
+}
+
+static const char *entry_key(const struct map *m, const struct entry *e)
+{
+	return (const char *)e + sizeof *e + m->value_bytes;
+}
+
+static size_t find_slot(const struct map *m, uint64_t h, const void *key, size_t len)
+{
+	size_t at = h & (m->slot_count - 1);
+
+	while (m->slots[at]) {
+		const struct entry *e = m->entries[m->slots[at] - 1];
+
+		if (e->hash == h && e->len == len && !memcmp(entry_key(m, e), key, len))
+			break;
+		at = (at + 1) & (m->slot_count - 1);
+	}
+	return at;
+}
+
+void *map_get(const struct map *m, const void *key, size_t len)
+{
+	size_t at;
+
+	if (!m->count)
+		return NULL;
+	at = find_slot(m, hash_of(key, len), key, len);
+	return m->slots[at] ? ENTRY_VALUE(m->entries[m->slots[at] - 1]) : NULL;
+}
+
+static int grow(struct map *m)
+{
+	size_t cap = m->cap ? m->cap * 2 : 32, slot_count = cap * 2, i, at;
+	struct entry **entries = realloc(m->entries, cap * sizeof *entries);
+	uint32_t *slots;
+
+	if (!entries)
+		return -1;
+	m->entries = entries;
+	slots = calloc(slot_count, sizeof *slots);
+	if (!slots)
+		return -1;
+	free(m->slots);
+	m->slots = slots;
+	m->cap = cap;
+	m->slot_count = slot_count;
+	for (i = 0; i < m->count; i++) {
+		for (at = m->entries[i]->hash & (slot_count - 1); slots[at]; at = (at + 1) & (slot_count - 1))
+			;
+		slots[at] = (uint32_t)i + 1;
+	}
+	return 0;
+}
+
+void *map_put(struct map *m, const void *key, size_t len)
+{
+	uint64_t h = hash_of(key, len);
+	struct entry *e;
+	size_t at;
+
+	if (m->count == m->cap && grow(m))
+		return NULL;
+	at = find_slot(m, h, key, len);
+	if (m->slots[at])
+		return ENTRY_VALUE(m->entries[m->slots[at] - 1]);
+	e = arena_alloc(m->arena, sizeof *e + m->value_bytes + len + 1);
+	if (!e)
+		return NULL;
+	e->hash = h;
+	e->len = len;
+	memcpy((char *)e + sizeof *e + m->value_bytes, key, len);
+	m->entries[m->count++] = e;
+	m->slots[at] = (uint32_t)m->count;
+	return ENTRY_VALUE(e);
+}
+
+const char *map_text(struct map *m, const char *text)
+{
+	const char *value = map_put(m, text, strlen(text));
+
+	return value ? value + m->value_bytes : NULL;
+}
+
+void *map_at(const struct map *m, size_t i)
+{
+	return ENTRY_VALUE(m->entries[i]);
+}
+
+const void *map_key_at(const struct map *m, size_t i, size_t *ret_len)
+{
+	*ret_len = m->entries[i]->len;
+	return entry_key(m, m->entries[i]);
+}

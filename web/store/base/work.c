@@ -1,0 +1,130 @@
+/* work.c: the thread of long work and its end. It is there from the start: a thread that an answering thread made would
+ * inherit the walls around that one. */
+#include "web/store/base/work.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+
+#include "web/store/inside.h"
+#include "web/store/upkeep/upkeep.h"
+
+struct work {
+	pthread_mutex_t lock;
+	pthread_cond_t news;
+	pthread_t thread;
+	bool started; /* to be joined */
+	bool running; /* fn is to run, or runs */
+	bool ending;
+	_Atomic bool canceled;
+	void (*fn)(void *arg), (*then)(void *arg);
+	void *arg;
+};
+
+static void *work_thread(void *arg)
+{
+	struct work *w = arg;
+	void (*then)(void *arg);
+	void *done;
+
+	pthread_mutex_lock(&w->lock);
+	while (w->running || !w->ending) {
+		if (!w->running) {
+			pthread_cond_wait(&w->news, &w->lock);
+			continue;
+		}
+		pthread_mutex_unlock(&w->lock);
+		w->fn(w->arg);
+		pthread_mutex_lock(&w->lock);
+		w->running = false;
+		then = w->then;
+		done = w->arg;
+		if (!then)
+			continue;
+		/* Whoever hears of the end may begin the next piece of work at once. */
+		pthread_mutex_unlock(&w->lock);
+		then(done);
+		pthread_mutex_lock(&w->lock);
+	}
+	pthread_mutex_unlock(&w->lock);
+	return NULL;
+}
+
+struct work *work_new(void)
+{
+	struct work *w = calloc(1, sizeof *w);
+
+	if (!w)
+		return NULL;
+	pthread_mutex_init(&w->lock, NULL);
+	pthread_cond_init(&w->news, NULL);
+	w->started = !pthread_create(&w->thread, NULL, work_thread, w);
+	return w;
+}
+
+bool work_canceled(const struct store *s)
+{
+	return atomic_load(&s->work->canceled);
+}
+
+int work_start(struct work *w, void (*fn)(void *arg), void (*then)(void *arg), void *arg, struct err *err)
+{
+	int rc = 0;
+
+	pthread_mutex_lock(&w->lock);
+	if (w->ending) {
+		rc = err_set(err, ERR_CANCELED, "the store is closing");
+	} else if (w->running) {
+		rc = err_set(err, ERR_BUSY, "another gc, backup or check is under way; try again when it has ended");
+	} else if (!w->started) {
+		rc = err_set(err, ERR_IO, "cannot start a thread");
+	} else {
+		w->fn = fn;
+		w->then = then;
+		w->arg = arg;
+		w->running = true;
+		pthread_cond_signal(&w->news);
+	}
+	pthread_mutex_unlock(&w->lock);
+	return rc;
+}
+
+static void end(struct work *w)
+{
+	bool join;
+
+	atomic_store(&w->canceled, true);
+	pthread_mutex_lock(&w->lock);
+	w->ending = true;
+	join = w->started;
+	w->started = false;
+	pthread_cond_signal(&w->news);
+	pthread_mutex_unlock(&w->lock);
+	if (join)
+		pthread_join(w->thread, NULL);
+}
+
+int store_work(struct store *s, void (*fn)(void *arg), void (*then)(void *arg), void *arg, struct err *err)
+{
+	return work_start(s->work, fn, then, arg, err);
+}
+
+void store_work_stop(struct store *s)
+{
+	if (!s || !s->work)
+		return;
+	atomic_store(&s->work->canceled, true);
+	if (s->background)
+		end(s->background);
+	end(s->work);
+}
+
+void work_free(struct work *w)
+{
+	if (!w)
+		return;
+	end(w);
+	pthread_cond_destroy(&w->news);
+	pthread_mutex_destroy(&w->lock);
+	free(w);
+}

@@ -1,0 +1,116 @@
+/* readers.c: a stack of idle connections behind a lock. */
+#include "web/store/db/readers.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "web/store/inside.h"
+
+#define MAX_READERS 64
+
+struct readers {
+	char path[PATH_MAX];
+	pthread_mutex_t lock;
+	pthread_cond_t given;
+	struct db *idle[MAX_READERS];
+	int idle_count, open_count, max;
+};
+
+int readers_new(struct readers **ret, const char *path, int max, struct err *err)
+{
+	struct readers *p = calloc(1, sizeof *p);
+
+	if (!p)
+		return err_set(err, ERR_NOMEM, "store: out of memory");
+	memcpy(p->path, path, strlen(path) + 1);
+	p->max = max < 1 ? 4 : max > MAX_READERS ? MAX_READERS : max;
+	pthread_mutex_init(&p->lock, NULL);
+	pthread_cond_init(&p->given, NULL);
+	*ret = p;
+	return 0;
+}
+
+void readers_free(struct readers *p)
+{
+	int i;
+
+	if (!p)
+		return;
+	for (i = 0; i < p->idle_count; i++)
+		db_close(p->idle[i]);
+	pthread_cond_destroy(&p->given);
+	pthread_mutex_destroy(&p->lock);
+	free(p);
+}
+
+static int take_any(struct readers *p, struct db **ret, struct err *err)
+{
+	struct db *d = NULL;
+	int rc = 0;
+
+	pthread_mutex_lock(&p->lock);
+	while (!p->idle_count && p->open_count == p->max)
+		pthread_cond_wait(&p->given, &p->lock);
+	if (p->idle_count)
+		d = p->idle[--p->idle_count];
+	else
+		p->open_count++;
+	pthread_mutex_unlock(&p->lock);
+	if (!d)
+		rc = db_open_reader(&d, p->path, err);
+	if (rc) {
+		pthread_mutex_lock(&p->lock);
+		p->open_count--;
+		pthread_cond_signal(&p->given);
+		pthread_mutex_unlock(&p->lock);
+		return rc;
+	}
+	*ret = d;
+	return 0;
+}
+
+int readers_take(struct store *s, struct db **ret, struct err *err)
+{
+	struct db *d;
+	int64_t rev;
+	int rc = take_any(s->readers, &d, err);
+
+	if (rc)
+		return rc;
+	rc = db_run(d, DB_begin_read, err, "");
+	/* A deferred transaction gets its snapshot with the first read. */
+	if (!rc && (rc = db_int(d, &rev, DB_rev_get, err, "")) > 0)
+		rc = 0;
+	if (rc) {
+		readers_give(s, d);
+		return rc;
+	}
+	*ret = d;
+	return 0;
+}
+
+void readers_give(struct store *s, struct db *d)
+{
+	struct readers *p = s->readers;
+
+	if (!d)
+		return;
+	if (!sqlite3_get_autocommit(db_handle(d)))
+		db_run(d, DB_rollback, NULL, "");
+	pthread_mutex_lock(&p->lock);
+	p->idle[p->idle_count++] = d;
+	pthread_cond_signal(&p->given);
+	pthread_mutex_unlock(&p->lock);
+}
+
+int readers_missing(struct db *d, const char *uuid, struct err *err)
+{
+	int64_t id;
+	int rc = db_int(d, &id, DB_gone_get, err, "t", uuid);
+
+	if (rc < 0)
+		return rc;
+	return rc ? err_set(err, ERR_GONE, "run %s was deleted and removed for good", uuid)
+		  : err_set(err, ERR_NOENT, "there is no run %s", uuid);
+}

@@ -1,0 +1,201 @@
+/* files.c: removing and copying. */
+#include "web/store/files/files.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <linux/openat2.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#define FOLDER_FLAGS (O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)
+#define MAX_DEPTH 64
+
+int files_parent(int root_fd, const char *path, const char **ret_name)
+{
+	char segment[NAME_MAX + 1];
+	int fd = openat(root_fd, ".", FOLDER_FLAGS), next;
+	const char *slash;
+
+	while (fd >= 0 && (slash = strchr(path, '/'))) {
+		size_t n = (size_t)(slash - path);
+
+		if (n == 0 || n > NAME_MAX || (path[0] == '.' && (n == 1 || (n == 2 && path[1] == '.')))) {
+			close(fd);
+			errno = EINVAL;
+			return -1;
+		}
+		memcpy(segment, path, n);
+		segment[n] = '\0';
+		next = openat(fd, segment, FOLDER_FLAGS);
+		close(fd);
+		fd = next;
+		path = slash + 1;
+	}
+	*ret_name = path;
+	return fd;
+}
+
+static int remove_any(int at_fd, const char *name, int dry, struct files_sum *sum, int depth);
+
+/* What is mounted there belongs to somebody else: EXDEV, where the kernel can tell (5.6). */
+static int open_own_folder(int at_fd, const char *name)
+{
+	struct open_how how = { .flags = FOLDER_FLAGS, .resolve = RESOLVE_NO_XDEV };
+	int fd = (int)syscall(SYS_openat2, at_fd, name, &how, sizeof how);
+
+	return fd >= 0 || (errno != ENOSYS && errno != EPERM) ? fd : openat(at_fd, name, FOLDER_FLAGS);
+}
+
+static int remove_folder(int at_fd, const char *name, int dry, struct files_sum *sum, int depth)
+{
+	int fd = depth < MAX_DEPTH ? open_own_folder(at_fd, name) : (errno = ELOOP, -1), rc = 0;
+	DIR *d = fd < 0 ? NULL : fdopendir(fd);
+	struct dirent *e;
+
+	if (!d) {
+		rc = errno;
+		if (fd >= 0)
+			close(fd);
+		return rc;
+	}
+	while (!rc && (e = readdir(d)))
+		if (strcmp(e->d_name, ".") && strcmp(e->d_name, ".."))
+			rc = remove_any(fd, e->d_name, dry, sum, depth + 1);
+	closedir(d);
+	return rc || dry || !unlinkat(at_fd, name, AT_REMOVEDIR) ? rc : errno;
+}
+
+static int remove_any(int at_fd, const char *name, int dry, struct files_sum *sum, int depth)
+{
+	struct stat sb;
+
+	if (fstatat(at_fd, name, &sb, AT_SYMLINK_NOFOLLOW))
+		return errno == ENOENT ? 0 : errno;
+	if (S_ISDIR(sb.st_mode))
+		return remove_folder(at_fd, name, dry, sum, depth);
+	if (!dry && unlinkat(at_fd, name, 0) && errno != ENOENT)
+		return errno;
+	sum->files++;
+	sum->bytes += (uint64_t)sb.st_size;
+	return 0;
+}
+
+int files_remove(int at_fd, const char *name, int dry, struct files_sum *sum)
+{
+	return remove_any(at_fd, name, dry, sum, 0);
+}
+
+struct copy {
+	struct files_sum *sum;
+	int (*stop)(void *arg);
+	void *arg;
+	struct err *err;
+};
+
+static int copy_any(const struct copy *c, const char *from, const char *to, int depth);
+
+static int copy_bytes(const struct copy *c, int in, int out, const char *to)
+{
+	size_t room = (size_t)1 << 20, done;
+	char *bytes = malloc(room);
+	ssize_t n = bytes ? 1 : 0, part;
+	int rc = bytes ? 0 : err_set(c->err, ERR_NOMEM, "out of memory");
+
+	while (!rc && (n = read(in, bytes, room)) > 0) {
+		for (done = 0; done < (size_t)n && !rc; done += part > 0 ? (size_t)part : 0) {
+			part = write(out, bytes + done, (size_t)n - done);
+			if (part < 0 && errno != EINTR)
+				rc = err_set_errno(c->err, errno, "%s", to);
+		}
+		c->sum->bytes += (uint64_t)n;
+		if (c->stop && c->stop(c->arg))
+			rc = err_set(c->err, ERR_CANCELED, "copying was ended");
+	}
+	if (!rc && n < 0)
+		rc = err_set_errno(c->err, errno, "reading for %s", to);
+	if (!rc && fsync(out))
+		rc = err_set_errno(c->err, errno, "%s", to);
+	free(bytes);
+	return rc;
+}
+
+static int copy_file(const struct copy *c, const char *from, const char *to, const struct stat *sb)
+{
+	struct timespec times[2] = { sb->st_atim, sb->st_mtim };
+	int in = open(from, O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK), out = -1, rc = 0;
+
+	if (in < 0)
+		return errno == ENOENT ? 0 : err_set_errno(c->err, errno, "%s", from);
+	out = open(to, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, sb->st_mode & 0777);
+	rc = out < 0 ? err_set_errno(c->err, errno, "%s", to) : copy_bytes(c, in, out, to);
+	if (out >= 0) {
+		futimens(out, times);
+		close(out);
+	}
+	close(in);
+	c->sum->files += !rc;
+	return rc;
+}
+
+static int copy_folder(const struct copy *c, const char *from, const char *to, int depth)
+{
+	char below[PATH_MAX], there[PATH_MAX];
+	DIR *d = depth < MAX_DEPTH ? opendir(from) : NULL;
+	struct dirent *e;
+	int rc = 0;
+
+	if (!d)
+		return err_set_errno(c->err, errno, "%s", from);
+	if (mkdir(to, 0700))
+		rc = err_set_errno(c->err, errno, "%s", to);
+	while (!rc && (e = readdir(d))) {
+		if (!strcmp(e->d_name, ".") || !strcmp(e->d_name, ".."))
+			continue;
+		if (snprintf(below, sizeof below, "%s/%s", from, e->d_name) >= (int)sizeof below ||
+		    snprintf(there, sizeof there, "%s/%s", to, e->d_name) >= (int)sizeof there)
+			rc = err_set(c->err, ERR_USAGE, "%.200s: the path is too long", below);
+		else
+			rc = copy_any(c, below, there, depth + 1);
+	}
+	closedir(d);
+	return rc;
+}
+
+static int copy_any(const struct copy *c, const char *from, const char *to, int depth)
+{
+	struct stat sb;
+
+	if (c->stop && c->stop(c->arg))
+		return err_set(c->err, ERR_CANCELED, "copying was ended");
+	if (lstat(from, &sb))
+		return errno == ENOENT ? 0 : err_set_errno(c->err, errno, "%s", from);
+	if (S_ISDIR(sb.st_mode))
+		return copy_folder(c, from, to, depth);
+	return S_ISREG(sb.st_mode) ? copy_file(c, from, to, &sb) : 0;
+}
+
+int files_copy(const char *from, const char *to, struct files_sum *sum, int (*stop)(void *arg), void *arg, struct err *err)
+{
+	return copy_any(&(struct copy){ sum, stop, arg, err }, from, to, 0);
+}
+
+int files_sync_parent(const char *path, struct err *err)
+{
+	char folder[PATH_MAX];
+	const char *slash = strrchr(path, '/');
+	int fd, rc = 0;
+
+	snprintf(folder, sizeof folder, "%.*s", slash ? (int)(slash - path + 1) : 1, slash ? path : ".");
+	fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (fd < 0 || fsync(fd))
+		rc = err_set_errno(err, errno, "%s", folder);
+	if (fd >= 0)
+		close(fd);
+	return rc;
+}

@@ -1,0 +1,206 @@
+/* filter.c: what both search grammars share: the plan, its evaluation, the order of values. */
+#include "web/store/filter/filter_inside.h"
+
+#include <ctype.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+bool filter_number(const char *text, double *ret)
+{
+	char *end;
+	double v;
+
+	if (!*text || isspace((unsigned char)*text))
+		return false;
+	if (!strcmp(text, "NaN") || !strcmp(text, "Infinity") || !strcmp(text, "-Infinity")) {
+		*ret = text[0] == 'N' ? NAN : text[0] == '-' ? -INFINITY : INFINITY;
+		return true;
+	}
+	if (!strchr("+-.0123456789", *text) || strpbrk(text, "xXnN"))
+		return false;
+	v = strtod(text, &end);
+	if (*end)
+		return false;
+	*ret = v;
+	return true;
+}
+
+bool filter_keep_field(struct filter *f, const struct filter_field *want, size_t *ret)
+{
+	size_t i;
+
+	for (i = 0; i < f->field_count; i++)
+		if (f->fields[i].entity == want->entity && f->fields[i].attribute == want->attribute &&
+		    f->fields[i].aggregate == want->aggregate && !strcmp(f->fields[i].key, want->key))
+			break;
+	if (i == FILTER_MAX_FIELDS)
+		return false;
+	if (i == f->field_count)
+		f->fields[f->field_count++] = *want;
+	*ret = i;
+	return true;
+}
+
+size_t filter_field_count(const struct filter *f)
+{
+	return f->field_count;
+}
+
+const struct filter_field *filter_field(const struct filter *f, size_t i)
+{
+	return &f->fields[i];
+}
+
+size_t filter_order_count(const struct filter *f)
+{
+	return f->order_count;
+}
+
+const struct filter_order *filter_order(const struct filter *f, size_t i)
+{
+	return &f->order[i];
+}
+
+/* % any run of bytes, _ one character; goes back to the last % only, so the time is bounded by pattern times text. */
+static bool like(const char *pattern, const char *text, bool fold)
+{
+	const char *star = NULL, *from = NULL;
+
+	while (*text) {
+		bool same = *pattern == *text || (fold && tolower((unsigned char)*pattern) == tolower((unsigned char)*text));
+
+		if (*pattern == '%') {
+			star = ++pattern;
+			from = text;
+		} else if (*pattern == '_') {
+			pattern++;
+			text++;
+			while (((unsigned char)*text & 0xc0) == 0x80)
+				text++;
+		} else if (*pattern && same) {
+			pattern++;
+			text++;
+		} else if (star) {
+			pattern = star;
+			text = ++from;
+		} else {
+			return false;
+		}
+	}
+	while (*pattern == '%')
+		pattern++;
+	return !*pattern;
+}
+
+static bool ordered(enum compare_op op, int order)
+{
+	switch (op) {
+	case C_EQ:
+		return order == 0;
+	case C_NE:
+		return order != 0;
+	case C_LT:
+		return order < 0;
+	case C_LE:
+		return order <= 0;
+	case C_GT:
+		return order > 0;
+	default:
+		return order >= 0;
+	}
+}
+
+static bool compare(const struct filter *f, const struct node *n, const struct filter_value *have,
+		    const struct filter_value *want)
+{
+	const struct filter_field *field = &f->fields[n->field];
+	bool textual = have->text && (f->mlflow || !have->is_number || !want->is_number);
+
+	if (field->entity == FILTER_ATTRIBUTE && have->text) {
+		if (field->attribute == FILTER_STATUS && !f->mlflow)
+			return ordered(n->op, strcasecmp(have->text, want->text));
+		textual = true;
+	}
+	if (textual && want->is_number && !have->is_number && n->op != C_EQ && n->op != C_NE && !f->mlflow &&
+	    field->entity == FILTER_PARAM)
+		return false;
+	if (textual)
+		return ordered(n->op, strcmp(have->text, want->text));
+	if (isnan(have->number) || isnan(want->number))
+		return n->op == C_NE ? !(isnan(have->number) && isnan(want->number))
+				     : n->op == C_EQ && isnan(have->number) && isnan(want->number);
+	return ordered(n->op, (have->number > want->number) - (have->number < want->number));
+}
+
+static bool is_in(const struct filter *f, const struct node *n, const struct filter_value *have)
+{
+	struct node one = *n;
+	size_t i;
+
+	one.op = C_EQ;
+	for (i = 0; i < n->value_count; i++)
+		if (compare(f, &one, have, &n->values[i]))
+			return true;
+	return false;
+}
+
+/* Of several values any one may match. */
+static bool leaf(const struct filter *f, const struct node *n, const struct filter_value *have)
+{
+	bool hit;
+
+	for (; have && have->present; have = have->more) {
+		if (n->kind == N_LIKE || n->kind == N_ILIKE)
+			hit = have->text && like(n->values->text, have->text, n->kind == N_ILIKE);
+		else
+			hit = n->kind == N_IN ? is_in(f, n, have) : compare(f, n, have, n->values);
+		if (hit != n->negated)
+			return true;
+	}
+	return false;
+}
+
+static bool eval(const struct filter *f, const struct node *n, const struct filter_value *values)
+{
+	switch (n->kind) {
+	case N_AND:
+		return eval(f, n->left, values) && eval(f, n->right, values);
+	case N_OR:
+		return eval(f, n->left, values) || eval(f, n->right, values);
+	case N_NOT:
+		return !eval(f, n->left, values);
+	case N_NULL:
+		return !values[n->field].present;
+	default:
+		return leaf(f, n, &values[n->field]);
+	}
+}
+
+bool filter_match(const struct filter *f, const struct filter_value *values)
+{
+	return !f->root || eval(f, f->root, values);
+}
+
+static int class_of(const struct filter_value *v)
+{
+	if (!v->present)
+		return 3;
+	if (v->is_number)
+		return isnan(v->number) ? 2 : 0;
+	return 1;
+}
+
+int filter_compare(const struct filter_value *a, const struct filter_value *b, bool descending)
+{
+	int x = class_of(a), y = class_of(b), order;
+
+	if (x != y)
+		return descending && x < 2 && y < 2 ? y - x : x - y;
+	if (x == 0)
+		order = (a->number > b->number) - (a->number < b->number);
+	else
+		order = x == 1 ? strcmp(a->text, b->text) : 0;
+	return descending ? -order : order;
+}

@@ -1,0 +1,538 @@
+/* filter_mlflow.c: MLflow's search grammar, in its words. */
+#include <ctype.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "web/store/filter/filter_inside.h"
+
+enum token { T_END, T_WORD, T_TEXT, T_NUMBER, T_OP, T_OPEN, T_CLOSE, T_COMMA, T_BAD };
+
+struct parser {
+	struct arena *a;
+	struct filter *f;
+	const struct filter_mlflow *in;
+	const char *at, *start; /* start: of the present token */
+	enum token kind;
+	char *word;             /* of the token as it stands */
+	size_t nodes;
+	struct err *err;
+};
+
+/* What an identifier turned out to be. */
+struct ident {
+	struct filter_field field;
+	const char *entity, *key; /* for messages */
+	bool numeric;
+};
+
+static int bad(struct parser *p, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+
+static int bad(struct parser *p, const char *fmt, ...)
+{
+	va_list ap;
+
+	p->err->code = ERR_USAGE;
+	va_start(ap, fmt);
+	vsnprintf(p->err->text, sizeof(p->err->text), fmt, ap);
+	va_end(ap);
+	return ERR_USAGE;
+}
+
+static int bad_clause(struct parser *p)
+{
+	return bad(p, "Invalid clause(s) in filter string: '%.200s'", p->kind == T_WORD && p->word ? p->word : p->start);
+}
+
+static char *span(struct parser *p, const char *from, const char *to)
+{
+	char *copy = arena_alloc(p->a, (size_t)(to - from) + 1);
+
+	if (copy)
+		memcpy(copy, from, (size_t)(to - from));
+	return copy;
+}
+
+/* A single quote is part of a word behind a dot only (tags.'a b'); elsewhere a value begins there (LIKE'x'). */
+static bool opens_quotes(const char *word, const char *at)
+{
+	return *at == '"' || *at == '`' || (*at == '\'' && at > word && at[-1] == '.');
+}
+
+/* A word reaches to a space, a comparison, a bracket or a comma; quotes inside it may hold any of them. */
+static const char *word_end(const char *word)
+{
+	const char *at = word, *close;
+
+	while (*at && !isspace((unsigned char)*at) && (opens_quotes(word, at) || !strchr("=!<>(),'", *at))) {
+		close = opens_quotes(word, at) ? strchr(at + 1, *at) : at;
+		if (!close)
+			return NULL;
+		at = close + 1;
+	}
+	return at;
+}
+
+static enum token read_number(struct parser *p)
+{
+	char *end;
+
+	if (!isdigit((unsigned char)p->at[0]) && !(strchr("-+.", p->at[0]) && (isdigit((unsigned char)p->at[1]) || p->at[1] == '.')))
+		return T_END;
+	strtod(p->at, &end);
+	if (end == p->at || (*end && !isspace((unsigned char)*end) && !strchr("(),=!<>", *end)))
+		return T_END;
+	p->at = end;
+	return T_NUMBER;
+}
+
+static void next(struct parser *p)
+{
+	const char *end;
+
+	while (isspace((unsigned char)*p->at))
+		p->at++;
+	p->start = p->at;
+	p->kind = *p->at ? read_number(p) : T_END;
+	if (!*p->start)
+		return;
+	if (p->kind == T_END && strchr("(),", *p->at)) {
+		p->kind = *p->at == '(' ? T_OPEN : *p->at == ')' ? T_CLOSE : T_COMMA;
+		p->at++;
+	} else if (p->kind == T_END && strchr("=!<>", *p->at)) {
+		p->at += strspn(p->at, "=!<>");
+		p->kind = T_OP;
+	} else if (p->kind == T_END && *p->at == '\'') {
+		end = strchr(p->at + 1, '\'');
+		p->at = end ? end + 1 : p->at + strlen(p->at);
+		p->kind = end ? T_TEXT : T_BAD;
+	} else if (p->kind == T_END) {
+		end = word_end(p->at);
+		p->at = end ? end : p->at + strlen(p->at);
+		p->kind = end ? T_WORD : T_BAD;
+	}
+	p->word = span(p, p->start, p->at);
+	if (!p->word)
+		p->kind = T_BAD;
+}
+
+static bool is_word(const struct parser *p, const char *word)
+{
+	return p->kind == T_WORD && !strcasecmp(p->word, word);
+}
+
+/* Without the quotes around it, when they are of that kind. */
+static char *bare(char *text, char quote)
+{
+	size_t n = strlen(text);
+
+	if (n < 2 || text[0] != quote || text[n - 1] != quote)
+		return text;
+	text[n - 1] = '\0';
+	return text + 1;
+}
+
+/* --- identifiers -------------------------------------------------------------------------------------------- */
+
+static int entity_of(const struct parser *p, const char *word)
+{
+	static const struct {
+		const char *name;
+		enum filter_entity entity;
+		unsigned dialects;
+	} names[] = {
+		{ "metric", FILTER_METRIC, 1 }, { "metrics", FILTER_METRIC, 5 }, { "parameter", FILTER_PARAM, 1 },
+		{ "parameters", FILTER_PARAM, 1 }, { "param", FILTER_PARAM, 1 }, { "params", FILTER_PARAM, 5 },
+		{ "tag", FILTER_TAG, 3 }, { "tags", FILTER_TAG, 7 }, { "attribute", FILTER_ATTRIBUTE, 3 },
+		{ "attributes", FILTER_ATTRIBUTE, 5 }, { "attr", FILTER_ATTRIBUTE, 1 }, { "run", FILTER_ATTRIBUTE, 1 },
+		{ "dataset", FILTER_DATASET, 1 }, { "datasets", FILTER_DATASET, 1 },
+	};
+	size_t i;
+
+	for (i = 0; i < sizeof names / sizeof names[0]; i++)
+		if (!strcmp(names[i].name, word) && names[i].dialects >> p->in->dialect & 1)
+			return (int)names[i].entity;
+	return -1;
+}
+
+static const struct {
+	const char *name;
+	enum filter_attribute attribute;
+	unsigned dialects;
+	bool numeric;
+} attributes[] = {
+	{ "run_id", FILTER_RUN_ID, 1, false },		 { "run_name", FILTER_NAME, 1, false },
+	{ "run name", FILTER_NAME, 1, false },		 { "Run name", FILTER_NAME, 1, false },
+	{ "Run Name", FILTER_NAME, 1, false },		 { "user_id", FILTER_USER, 1, false },
+	{ "status", FILTER_STATUS, 5, false },		 { "artifact_uri", FILTER_ARTIFACT_URI, 1, false },
+	{ "start_time", FILTER_START_TIME, 1, true },	 { "end_time", FILTER_END_TIME, 1, true },
+	{ "created", FILTER_START_TIME, 1, true },	 { "Created", FILTER_START_TIME, 1, true },
+	{ "name", FILTER_NAME, 6, false },		 { "experiment_id", FILTER_RUN_ID, 2, false },
+	{ "creation_time", FILTER_CREATED, 6, true },	 { "last_update_time", FILTER_UPDATED, 2, true },
+	{ "model_id", FILTER_RUN_ID, 4, false },	 { "model_type", FILTER_TYPE, 4, false },
+	{ "source_run_id", FILTER_SOURCE_RUN, 4, false }, { "creation_timestamp", FILTER_CREATED, 4, true },
+	{ "last_updated_timestamp", FILTER_UPDATED, 4, true }, { "last_updated_time", FILTER_UPDATED, 4, true },
+};
+
+static int no_attribute(struct parser *p, const char *key)
+{
+	char names[400];
+	size_t n = 0, i;
+
+	for (i = 0; i < sizeof attributes / sizeof attributes[0]; i++)
+		if (attributes[i].dialects >> p->in->dialect & 1)
+			n += (size_t)snprintf(names + n, sizeof names - n, "%s'%s'", n ? ", " : "", attributes[i].name);
+	return bad(p, "Invalid attribute key '%.100s' specified. Valid keys are '{%s}'", key, names);
+}
+
+static int find_attribute(struct parser *p, struct ident *id)
+{
+	size_t i;
+
+	for (i = 0; i < sizeof attributes / sizeof attributes[0]; i++)
+		if (attributes[i].dialects >> p->in->dialect & 1 && !strcmp(attributes[i].name, id->key)) {
+			id->field.attribute = attributes[i].attribute;
+			id->field.key = "";
+			id->numeric = attributes[i].numeric;
+			return 0;
+		}
+	return no_attribute(p, id->key);
+}
+
+static int no_entity(struct parser *p, const char *word)
+{
+	if (p->in->dialect == FILTER_EXPERIMENTS)
+		return bad(p, "Invalid entity type '%.100s'. Valid entity types are ('attribute', 'tag', 'tags')", word);
+	if (p->in->dialect == FILTER_MODELS)
+		return bad(p, "Invalid entity type: '%.100s'. Expected one of ['attributes', 'metrics', 'params', 'tags'].", word);
+	return bad(p, "Invalid entity type '%.100s'. Valid values are ['metric', 'parameter', 'tag', 'attribute', 'dataset']",
+		   word);
+}
+
+static int parse_ident(struct parser *p, char *word, struct ident *ret)
+{
+	static const char *const entities[] = { "attribute", "parameter", "tag", "metric", "dataset" };
+	char *dot = strchr(word, '.');
+	int entity = FILTER_ATTRIBUTE;
+
+	*ret = (struct ident){ 0 };
+	if (dot) {
+		*dot = '\0';
+		word = bare(word, '`');
+		entity = entity_of(p, word);
+		if (entity < 0)
+			return no_entity(p, word);
+		word = dot + 1;
+	}
+	word = bare(bare(bare(word, '"'), '\''), '`');
+	ret->field.entity = (enum filter_entity)entity;
+	ret->field.key = ret->key = word;
+	ret->entity = entities[entity];
+	ret->numeric = entity == FILTER_METRIC;
+	if (entity == FILTER_ATTRIBUTE)
+		return find_attribute(p, ret);
+	if (entity == FILTER_DATASET && strcmp(word, "name") && strcmp(word, "digest") && strcmp(word, "context"))
+		return bad(p, "Invalid dataset key '%.100s' specified. Valid keys are '{'name', 'digest', 'context'}'", word);
+	return 0;
+}
+
+static int keep(struct parser *p, const struct ident *id, size_t *ret)
+{
+	if (filter_keep_field(p->f, &id->field, ret))
+		return 0;
+	return bad(p, "a search may name at most %d different fields", FILTER_MAX_FIELDS);
+}
+
+/* --- comparisons -------------------------------------------------------------------------------------------- */
+
+static const char *allowed_ops(const struct parser *p, const struct ident *id)
+{
+	if (id->numeric)
+		return "'>', '>=', '!=', '=', '<', '<='";
+	if (id->field.entity == FILTER_PARAM || id->field.entity == FILTER_TAG)
+		return p->in->dialect == FILTER_MODELS ? "'!=', '=', 'LIKE', 'ILIKE', 'IN', 'NOT IN'" :
+							 "'!=', '=', 'LIKE', 'ILIKE', 'IS NULL', 'IS NOT NULL'";
+	return "'!=', '=', 'LIKE', 'ILIKE', 'IN', 'NOT IN'";
+}
+
+static int check_op(struct parser *p, const struct ident *id, const char *op)
+{
+	const char *ops = allowed_ops(p, id);
+	char quoted[24];
+
+	snprintf(quoted, sizeof quoted, "'%.16s'", op);
+	if (strstr(ops, quoted))
+		return 0;
+	return bad(p, "Invalid comparator '%.40s' not one of '{%s}'", op, ops);
+}
+
+static int wrong_value(struct parser *p, const struct ident *id)
+{
+	if (id->field.entity == FILTER_METRIC)
+		return bad(p, "Expected numeric value type for metric. Found %.200s", p->word);
+	if (id->numeric)
+		return bad(p, "Expected numeric value type for numeric attribute: %.100s. Found %.200s", id->key, p->word);
+	if (id->field.entity == FILTER_ATTRIBUTE)
+		return bad(p, "Expected a quoted string value for attributes. Got value %.200s", p->word);
+	if (id->field.entity == FILTER_DATASET)
+		return bad(p, "Expected a quoted string value for dataset attributes. Got value %.200s", p->word);
+	return bad(p, "Expected a quoted string value for %s (e.g. 'my-value'). Got value %.200s", id->entity, p->word);
+}
+
+static int parse_value(struct parser *p, const struct ident *id, struct filter_value *ret)
+{
+	char *text = p->word;
+
+	if (p->kind == T_END || p->kind == T_BAD)
+		return bad_clause(p);
+	ret->present = true;
+	if (id->numeric) {
+		if (p->kind != T_NUMBER)
+			return wrong_value(p, id);
+		ret->is_number = true;
+		ret->number = strtod(p->word, NULL);
+	} else if (p->kind == T_TEXT) {
+		ret->text = bare(text, '\'');
+	} else if (p->kind == T_WORD && *text == '"' && bare(text, '"') != text) {
+		ret->text = text + 1;
+	} else if (p->kind == T_WORD) {
+		return bad(p, "Parameter value is either not quoted or unidentified quote types used for string value %.200s. "
+			   "Use either single or double quotes.", text);
+	} else {
+		return wrong_value(p, id);
+	}
+	next(p);
+	return 0;
+}
+
+static int parse_list(struct parser *p, const struct ident *id, struct node *n)
+{
+	int rc;
+
+	if (id->field.entity == FILTER_ATTRIBUTE && p->in->dialect != FILTER_MODELS && id->field.attribute != FILTER_RUN_ID)
+		return bad(p, "Only ['%s'] attributes support comparison with a list of quoted string values.",
+			   p->in->dialect == FILTER_RUNS ? "run_id" : "experiment_id");
+	if (p->kind != T_OPEN)
+		return bad_clause(p);
+	n->values = arena_array(p->a, FILTER_MAX_LIST, sizeof *n->values);
+	if (!n->values)
+		return err_set(p->err, ERR_NOMEM, "out of memory");
+	do {
+		next(p);
+		if (p->kind == T_CLOSE)
+			break;
+		if (n->value_count == FILTER_MAX_LIST)
+			return bad(p, "a list may hold at most %d values", FILTER_MAX_LIST);
+		rc = parse_value(p, id, &n->values[n->value_count++]);
+		if (rc)
+			return rc;
+	} while (p->kind == T_COMMA);
+	if (p->kind != T_CLOSE)
+		return bad_clause(p);
+	if (!n->value_count)
+		return bad(p, "While parsing a list in the query, expected a non-empty list of string values, but got empty list");
+	next(p);
+	return 0;
+}
+
+static struct node *add_node(struct parser *p, enum node_kind kind)
+{
+	struct node *n = p->nodes < FILTER_MAX_NODES ? arena_alloc(p->a, sizeof *n) : NULL;
+
+	p->nodes++;
+	if (n)
+		n->kind = kind;
+	else
+		bad(p, "a search may hold at most %d comparisons", FILTER_MAX_NODES / 3);
+	return n;
+}
+
+/* IS NULL, IS NOT NULL */
+static int parse_null(struct parser *p, const struct ident *id, struct node **ret)
+{
+	struct node *n = *ret, *not;
+
+	next(p);
+	n->kind = N_NULL;
+	if (is_word(p, "NOT")) {
+		not = add_node(p, N_NOT);
+		if (!not)
+			return ERR_USAGE;
+		not->left = n;
+		*ret = not;
+		next(p);
+	}
+	if (!is_word(p, "NULL"))
+		return bad_clause(p);
+	next(p);
+	if (id->field.entity == FILTER_TAG || (id->field.entity == FILTER_PARAM && p->in->dialect == FILTER_RUNS))
+		return 0;
+	if (p->in->dialect == FILTER_EXPERIMENTS)
+		return bad(p, "IS NULL / IS NOT NULL is only supported for tags, not for attribute '%.100s'", id->key);
+	return bad(p, "IS NULL / IS NOT NULL is only supported for tags and params, not for '%s' '%.100s'", id->entity, id->key);
+}
+
+static int parse_like(struct parser *p, const struct ident *id, struct node *n)
+{
+	int rc = check_op(p, id, n->kind == N_LIKE ? "LIKE" : "ILIKE");
+
+	if (rc)
+		return rc;
+	n->values = arena_alloc(p->a, sizeof *n->values);
+	if (!n->values)
+		return err_set(p->err, ERR_NOMEM, "out of memory");
+	next(p);
+	return parse_value(p, id, n->values);
+}
+
+static int parse_compare(struct parser *p, const struct ident *id, struct node *n)
+{
+	static const char *const ops[] = { "=", "!=", "<", "<=", ">", ">=" };
+	static const enum compare_op codes[] = { C_EQ, C_NE, C_LT, C_LE, C_GT, C_GE };
+	int i, rc = check_op(p, id, p->word);
+
+	for (i = 0; !rc && i < 6; i++)
+		if (!strcmp(ops[i], p->word))
+			n->op = codes[i];
+	if (rc)
+		return rc;
+	n->value_count = 1;
+	n->values = arena_alloc(p->a, sizeof *n->values);
+	if (!n->values)
+		return err_set(p->err, ERR_NOMEM, "out of memory");
+	next(p);
+	if (p->kind == T_OPEN)
+		return wrong_value(p, id);
+	return parse_value(p, id, n->values);
+}
+
+static int parse_in(struct parser *p, const struct ident *id, struct node *n)
+{
+	int rc = check_op(p, id, n->negated ? "NOT IN" : "IN");
+
+	if (rc)
+		return rc;
+	n->kind = N_IN;
+	next(p);
+	return parse_list(p, id, n);
+}
+
+static int parse_test(struct parser *p, struct node **ret)
+{
+	struct node *n = add_node(p, N_COMPARE);
+	struct ident id;
+	int rc;
+
+	if (!n)
+		return ERR_USAGE;
+	*ret = n;
+	if (p->kind != T_WORD || is_word(p, "NOT"))
+		return bad_clause(p);
+	rc = parse_ident(p, p->word, &id);
+	if (!rc)
+		rc = keep(p, &id, &n->field);
+	if (rc)
+		return rc;
+	next(p);
+	if (p->kind == T_OP)
+		return parse_compare(p, &id, n);
+	if (is_word(p, "IS"))
+		return parse_null(p, &id, ret);
+	n->negated = is_word(p, "NOT");
+	if (n->negated)
+		next(p);
+	if (is_word(p, "IN"))
+		return parse_in(p, &id, n);
+	n->kind = is_word(p, "LIKE") ? N_LIKE : N_ILIKE;
+	if ((is_word(p, "LIKE") || is_word(p, "ILIKE")) && !n->negated)
+		return parse_like(p, &id, n);
+	return p->kind == T_WORD && n->negated ? bad(p, "Invalid comparator 'NOT %.40s' not one of '{%s}'", p->word,
+						     allowed_ops(p, &id)) : bad_clause(p);
+}
+
+static int parse_all(struct parser *p)
+{
+	struct node *both;
+	int rc;
+
+	next(p);
+	if (p->kind == T_END)
+		return 0;
+	rc = parse_test(p, &p->f->root);
+	while (!rc && is_word(p, "AND")) {
+		next(p);
+		both = add_node(p, N_AND);
+		if (!both)
+			return ERR_USAGE;
+		both->left = p->f->root;
+		rc = parse_test(p, &both->right);
+		p->f->root = both;
+	}
+	return rc ? rc : p->kind == T_END ? 0 : bad_clause(p);
+}
+
+/* --- order -------------------------------------------------------------------------------------------------- */
+
+static int parse_order(struct parser *p, const char *text)
+{
+	struct filter_order *o = &p->f->order[p->f->order_count];
+	struct ident id;
+	size_t i;
+	int rc;
+
+	if (p->f->order_count == FILTER_MAX_ORDER)
+		return bad(p, "order_by: at most %d fields", FILTER_MAX_ORDER);
+	p->at = text;
+	next(p);
+	if (p->kind != T_WORD)
+		return bad(p, "Invalid order_by clause '%.200s'. Could not be parsed.", text);
+	rc = parse_ident(p, p->word, &id);
+	if (!rc && id.field.entity == FILTER_DATASET)
+		rc = bad(p, "Invalid order_by entity: %s", id.entity);
+	if (!rc && p->in->dialect == FILTER_EXPERIMENTS && id.field.entity != FILTER_ATTRIBUTE)
+		rc = bad(p, "Invalid order_by entity: %s", id.entity);
+	if (!rc)
+		rc = keep(p, &id, &o->field);
+	if (rc)
+		return rc;
+	for (i = 0; i < p->f->order_count; i++)
+		if (p->f->order[i].field == o->field)
+			return bad(p, "`order_by` contains duplicate fields: '%.200s'", text);
+	next(p);
+	o->descending = is_word(p, "DESC");
+	if (p->kind == T_WORD && !is_word(p, "ASC") && !o->descending)
+		return bad(p, "Invalid ordering key in order_by clause '%.200s'.", text);
+	if (p->kind == T_WORD)
+		next(p);
+	if (p->kind != T_END)
+		return bad(p, "Invalid order_by clause '%.200s'. Could not be parsed.", text);
+	p->f->order_count++;
+	return 0;
+}
+
+int filter_parse_mlflow(struct filter **ret, struct arena *a, const struct filter_mlflow *text, struct err *err)
+{
+	struct err local = ERR_INIT;
+	struct parser p = { .a = a, .in = text, .err = err ? err : &local };
+	size_t i;
+	int rc = 0;
+
+	p.f = arena_alloc(a, sizeof *p.f);
+	if (!p.f)
+		return err_set(err, ERR_NOMEM, "out of memory");
+	p.f->mlflow = true;
+	if (text->filter && strlen(text->filter) > FILTER_MAX_TEXT)
+		return bad(&p, "filter: longer than %d bytes", FILTER_MAX_TEXT);
+	if (text->filter && *text->filter) {
+		p.at = text->filter;
+		rc = parse_all(&p);
+	}
+	for (i = 0; i < text->order_count && !rc; i++)
+		rc = strlen(text->order[i]) > FILTER_MAX_TEXT ? bad(&p, "order_by: longer than %d bytes", FILTER_MAX_TEXT)
+							       : parse_order(&p, text->order[i]);
+	if (!rc)
+		*ret = p.f;
+	return rc;
+}

@@ -1,0 +1,506 @@
+/* filter_parse.c: lexer and recursive-descent parser of our own search grammar. */
+#include "web/store/filter/filter_inside.h"
+
+#include <ctype.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#define MAX_DEPTH 32
+
+enum token { T_END, T_WORD, T_QUOTED, T_STRING, T_NUMBER, T_OP, T_OPEN, T_CLOSE, T_COMMA, T_BAD };
+struct parser {
+	struct arena *a;
+	struct filter *f;
+	const char *what, *text, *at;
+	enum token kind;
+	char *word;        /* of the token, unquoted; fields: the whole dotted name */
+	const char *start; /* of the token */
+	int depth, nodes;
+	struct err *err;
+};
+
+static int fail(struct parser *p, const char *expected)
+{
+	return err_set(p->err, ERR_USAGE, "%s: expected %s at character %zu, near '%.40s'", p->what, expected,
+		       (size_t)(p->start - p->text) + 1, *p->start ? p->start : "the end");
+}
+
+static bool word_char(char c)
+{
+	return isalnum((unsigned char)c) || (c && strchr("_-/:.", c)) || (unsigned char)c >= 0x80;
+}
+
+static char *copy_span(struct parser *p, const char *from, size_t n)
+{
+	char *copy = arena_alloc(p->a, n + 1);
+
+	if (copy)
+		memcpy(copy, from, n);
+	return copy;
+}
+
+static void quoted(struct parser *p, enum token kind)
+{
+	const char *end = strchr(p->at + 1, *p->at);
+
+	if (!end) {
+		p->kind = T_BAD;
+		return;
+	}
+	p->word = copy_span(p, p->at + 1, (size_t)(end - p->at - 1));
+	p->at = end + 1;
+	p->kind = p->word ? kind : T_BAD;
+}
+
+static void operator_token(struct parser *p)
+{
+	size_t n = (p->at[0] && p->at[1] == '=' && strchr("!<>=", p->at[0])) || !strncmp(p->at, "<>", 2) ? 2 : 1;
+
+	p->kind = strchr("=<>", p->at[0]) || n == 2 ? T_OP : T_BAD;
+	p->word = copy_span(p, p->at, n);
+	p->at += n;
+}
+
+static void next(struct parser *p)
+{
+	char *end;
+
+	while (isspace((unsigned char)*p->at))
+		p->at++;
+	p->start = p->at;
+	p->word = NULL;
+	if (!*p->at) {
+		p->kind = T_END;
+	} else if (*p->at == '\'') {
+		quoted(p, T_STRING);
+	} else if (*p->at == '"' || *p->at == '`') {
+		quoted(p, T_QUOTED);
+	} else if (strchr("(),", *p->at)) {
+		p->kind = *p->at == '(' ? T_OPEN : *p->at == ')' ? T_CLOSE : T_COMMA;
+		p->at++;
+	} else if (isdigit((unsigned char)*p->at) || (strchr("+-.", *p->at) && (isdigit((unsigned char)p->at[1]) ||
+		   p->at[1] == '.'))) {
+		strtod(p->at, &end);
+		p->word = copy_span(p, p->at, (size_t)(end - p->at));
+		p->at = end;
+		p->kind = p->word && !word_char(*end) ? T_NUMBER : T_BAD;
+	} else if (word_char(*p->at)) {
+		while (word_char(*p->at))
+			p->at++;
+		p->word = copy_span(p, p->start, (size_t)(p->at - p->start));
+		p->kind = p->word ? T_WORD : T_BAD;
+	} else {
+		operator_token(p);
+	}
+}
+
+static bool is_word(const struct parser *p, const char *word)
+{
+	return p->kind == T_WORD && !strcasecmp(p->word, word);
+}
+
+static int entity_of(const char *word, size_t n)
+{
+	static const struct {
+		const char *name;
+		enum filter_entity entity;
+	} names[] = {
+		{ "metric", FILTER_METRIC }, { "metrics", FILTER_METRIC },
+		{ "param", FILTER_PARAM }, { "params", FILTER_PARAM },
+		{ "parameter", FILTER_PARAM }, { "parameters", FILTER_PARAM },
+		{ "tag", FILTER_TAG }, { "tags", FILTER_TAG },
+		{ "attribute", FILTER_ATTRIBUTE }, { "attributes", FILTER_ATTRIBUTE },
+		{ "attr", FILTER_ATTRIBUTE }, { "run", FILTER_ATTRIBUTE },
+	};
+	size_t i;
+
+	for (i = 0; i < sizeof names / sizeof names[0]; i++)
+		if (strlen(names[i].name) == n && !strncasecmp(names[i].name, word, n))
+			return (int)names[i].entity;
+	return -1;
+}
+
+static int attribute_of(const char *key)
+{
+	static const struct {
+		const char *name;
+		enum filter_attribute attribute;
+	} names[] = {
+		{ "run_id", FILTER_RUN_ID }, { "id", FILTER_RUN_ID }, { "name", FILTER_NAME }, { "run_name", FILTER_NAME },
+		{ "run name", FILTER_NAME }, { "status", FILTER_STATUS }, { "start_time", FILTER_START_TIME },
+		{ "created", FILTER_START_TIME }, { "end_time", FILTER_END_TIME }, { "experiment", FILTER_EXPERIMENT },
+	};
+	size_t i;
+
+	for (i = 0; i < sizeof names / sizeof names[0]; i++)
+		if (!strcasecmp(names[i].name, key))
+			return (int)names[i].attribute;
+	return -1;
+}
+
+static int aggregate_of(const char *word)
+{
+	static const char *const names[] = { "last", "first", "min", "max" };
+	int i;
+
+	for (i = 0; i < 4; i++)
+		if (!strcmp(names[i], word))
+			return i;
+	return -1;
+}
+
+/* A quoted key: what follows the dot behind it can only be an aggregate. */
+static int quoted_key(struct parser *p, struct filter_field *ret)
+{
+	int agg;
+
+	ret->key = p->word;
+	next(p);
+	if (ret->entity != FILTER_METRIC || p->kind != T_WORD || *p->word != '.')
+		return 0;
+	agg = aggregate_of(p->word + 1);
+	if (agg < 0)
+		return fail(p, ".first, .last, .min or .max");
+	ret->aggregate = (enum filter_aggregate)agg;
+	next(p);
+	return 0;
+}
+
+static void split_aggregate(struct filter_field *ret, char *key)
+{
+	char *dot = strrchr(key, '.');
+	int agg = dot && dot > key ? aggregate_of(dot + 1) : -1;
+
+	ret->key = key;
+	if (ret->entity != FILTER_METRIC || agg < 0)
+		return;
+	*dot = '\0';
+	ret->aggregate = (enum filter_aggregate)agg;
+}
+
+static int parse_key(struct parser *p, struct filter_field *ret)
+{
+	char *word = p->word, *dot = strchr(word, '.');
+	int entity = dot ? entity_of(word, (size_t)(dot - word)) : -1;
+
+	if (p->kind == T_QUOTED) {
+		ret->key = word;
+		next(p);
+		return 0;
+	}
+	if (entity < 0 && dot)
+		return fail(p, "metrics., params., tags. or attributes. before the key");
+	if (entity < 0) {
+		ret->key = word;
+		next(p);
+		return 0;
+	}
+	ret->entity = (enum filter_entity)entity;
+	if (dot[1]) {
+		split_aggregate(ret, dot + 1);
+		next(p);
+		return 0;
+	}
+	next(p);
+	return p->kind == T_QUOTED ? quoted_key(p, ret) : fail(p, "a key");
+}
+
+static int parse_field(struct parser *p, size_t *ret)
+{
+	struct filter_field field = { .entity = FILTER_ATTRIBUTE };
+	int rc, attribute;
+
+	if (p->kind != T_WORD && p->kind != T_QUOTED)
+		return fail(p, "a field such as metrics.loss, params.lr or status");
+	rc = parse_key(p, &field);
+	if (rc)
+		return rc;
+	if (!*field.key)
+		return fail(p, "a key");
+	if (field.entity == FILTER_ATTRIBUTE) {
+		attribute = attribute_of(field.key);
+		if (attribute < 0)
+			return err_set(p->err, ERR_USAGE, "%s: there is no attribute '%.60s' (run_id, name, status, start_time, "
+				       "end_time, experiment); metrics, params and tags need their prefix", p->what, field.key);
+		field.attribute = (enum filter_attribute)attribute;
+		field.key = "";
+	}
+	if (filter_keep_field(p->f, &field, ret))
+		return 0;
+	return err_set(p->err, ERR_USAGE, "%s: more than %d different fields", p->what, FILTER_MAX_FIELDS);
+}
+
+static int parse_value(struct parser *p, const struct filter_field *field, struct filter_value *ret)
+{
+	bool numeric = field->entity == FILTER_METRIC || (field->entity == FILTER_ATTRIBUTE &&
+		       (field->attribute == FILTER_START_TIME || field->attribute == FILTER_END_TIME));
+
+	if (p->kind != T_NUMBER && p->kind != T_STRING && p->kind != T_QUOTED)
+		return fail(p, numeric ? "a number" : "a value in quotes");
+	ret->present = true;
+	ret->text = p->word;
+	ret->is_number = filter_number(p->word, &ret->number);
+	if (numeric && !ret->is_number)
+		return fail(p, "a number");
+	next(p);
+	return 0;
+}
+
+static struct node *add_node(struct parser *p, enum node_kind kind)
+{
+	struct node *n = ++p->nodes > FILTER_MAX_NODES ? NULL : arena_alloc(p->a, sizeof *n);
+
+	if (n)
+		n->kind = kind;
+	else
+		err_set(p->err, p->nodes > FILTER_MAX_NODES ? ERR_USAGE : ERR_NOMEM, "%s: more than %d conditions", p->what, FILTER_MAX_NODES);
+	return n;
+}
+
+static int parse_list(struct parser *p, struct node *n)
+{
+	const struct filter_field *field = &p->f->fields[n->field];
+	int rc;
+
+	if (p->kind != T_OPEN)
+		return fail(p, "( after IN");
+	n->values = arena_array(p->a, FILTER_MAX_LIST, sizeof *n->values);
+	if (!n->values)
+		return err_set(p->err, ERR_NOMEM, "out of memory");
+	do {
+		next(p);
+		if (n->value_count == FILTER_MAX_LIST)
+			return err_set(p->err, ERR_USAGE, "%s: a list may hold at most %d values", p->what, FILTER_MAX_LIST);
+		rc = parse_value(p, field, &n->values[n->value_count++]);
+		if (rc)
+			return rc;
+	} while (p->kind == T_COMMA);
+	if (p->kind != T_CLOSE)
+		return fail(p, ", or )");
+	next(p);
+	return 0;
+}
+
+static int parse_word_test(struct parser *p, struct node *n, bool *ret_not)
+{
+	*ret_not = is_word(p, "NOT");
+	if (*ret_not)
+		next(p);
+	if (is_word(p, "IN")) {
+		n->kind = N_IN;
+		next(p);
+		return parse_list(p, n);
+	}
+	if (is_word(p, "LIKE") || is_word(p, "ILIKE")) {
+		n->kind = is_word(p, "LIKE") ? N_LIKE : N_ILIKE;
+		n->values = arena_alloc(p->a, sizeof *n->values);
+		next(p);
+		if (p->kind != T_STRING && p->kind != T_QUOTED)
+			return fail(p, "a pattern in quotes");
+		if (!n->values)
+			return err_set(p->err, ERR_NOMEM, "out of memory");
+		n->values->text = p->word;
+		next(p);
+		return 0;
+	}
+	return fail(p, "a comparison (=, !=, <, <=, >, >=, LIKE, ILIKE, IN, IS NULL)");
+}
+
+static int parse_null(struct parser *p, struct node *n, bool *ret_not)
+{
+	n->kind = N_NULL;
+	next(p);
+	*ret_not = is_word(p, "NOT");
+	if (*ret_not)
+		next(p);
+	if (!is_word(p, "NULL"))
+		return fail(p, "NULL");
+	next(p);
+	return 0;
+}
+
+static int parse_compare(struct parser *p, struct node *n)
+{
+	static const char *const ops[] = { "=", "!=", "<", "<=", ">", ">=", "==", "<>" };
+	static const enum compare_op codes[] = { C_EQ, C_NE, C_LT, C_LE, C_GT, C_GE, C_EQ, C_NE };
+	int i;
+
+	for (i = 0; i < 8 && strcmp(ops[i], p->word); i++)
+		;
+	if (i == 8)
+		return fail(p, "a comparison");
+	n->kind = N_COMPARE;
+	n->op = codes[i];
+	n->value_count = 1;
+	n->values = arena_alloc(p->a, sizeof *n->values);
+	if (!n->values)
+		return err_set(p->err, ERR_NOMEM, "out of memory");
+	next(p);
+	return parse_value(p, &p->f->fields[n->field], n->values);
+}
+
+static int negate(struct parser *p, struct node **n)
+{
+	struct node *not = add_node(p, N_NOT);
+
+	if (!not)
+		return p->err ? p->err->code : ERR_USAGE;
+	not->left = *n;
+	*n = not;
+	return 0;
+}
+
+static int parse_test(struct parser *p, struct node **ret)
+{
+	struct node *n = add_node(p, N_COMPARE), *present;
+	bool not = false;
+	int rc;
+
+	if (!n)
+		return p->err ? p->err->code : ERR_USAGE;
+	rc = parse_field(p, &n->field);
+	if (rc)
+		return rc;
+	*ret = n;
+	if (p->kind == T_OP)
+		return parse_compare(p, n);
+	rc = is_word(p, "IS") ? parse_null(p, n, &not) : parse_word_test(p, n, &not);
+	if (rc || !not)
+		return rc;
+	rc = negate(p, ret);
+	if (rc || n->kind == N_NULL)
+		return rc;
+	/* x NOT LIKE y wants an x, as != does. */
+	present = add_node(p, N_NULL);
+	if (!present)
+		return p->err ? p->err->code : ERR_USAGE;
+	present->field = n->field;
+	rc = negate(p, &present);
+	n = rc ? NULL : add_node(p, N_AND);
+	if (!n)
+		return p->err ? p->err->code : ERR_USAGE;
+	n->left = present;
+	n->right = *ret;
+	*ret = n;
+	return 0;
+}
+
+static int parse_or(struct parser *p, struct node **ret);
+
+static int parse_not(struct parser *p, struct node **ret)
+{
+	int rc;
+
+	if (++p->depth > MAX_DEPTH)
+		return err_set(p->err, ERR_USAGE, "%s: nested deeper than %d", p->what, MAX_DEPTH);
+	if (is_word(p, "NOT")) {
+		next(p);
+		rc = parse_not(p, ret);
+		if (!rc)
+			rc = negate(p, ret);
+	} else if (p->kind == T_OPEN) {
+		next(p);
+		rc = parse_or(p, ret);
+		if (!rc && p->kind != T_CLOSE)
+			rc = fail(p, ")");
+		if (!rc)
+			next(p);
+	} else {
+		rc = parse_test(p, ret);
+	}
+	p->depth--;
+	return rc;
+}
+
+
+/* One or more that the word joins. */
+static int parse_joined(struct parser *p, const char *word, struct node **ret)
+{
+	bool and = word[0] == 'A';
+	struct node *both;
+	int rc = and ? parse_not(p, ret) : parse_joined(p, "AND", ret);
+
+	while (!rc && is_word(p, word)) {
+		next(p);
+		both = add_node(p, and ? N_AND : N_OR);
+		if (!both)
+			return p->err ? p->err->code : ERR_USAGE;
+		both->left = *ret;
+		rc = and ? parse_not(p, &both->right) : parse_joined(p, "AND", &both->right);
+		*ret = both;
+	}
+	return rc;
+}
+
+static int parse_or(struct parser *p, struct node **ret)
+{
+	return parse_joined(p, "OR", ret);
+}
+
+static int parse_order(struct parser *p)
+{
+	struct filter *f = p->f;
+	size_t i;
+	int rc;
+
+	for (;;) {
+		struct filter_order *o = &f->order[f->order_count];
+
+		if (f->order_count == FILTER_MAX_ORDER)
+			return err_set(p->err, ERR_USAGE, "order_by: more than %d fields", FILTER_MAX_ORDER);
+		rc = parse_field(p, &o->field);
+		if (rc)
+			return rc;
+		for (i = 0; i < f->order_count; i++)
+			if (f->order[i].field == o->field)
+				return err_set(p->err, ERR_USAGE, "order_by: the same field stands there twice");
+		o->descending = is_word(p, "DESC");
+		f->order_count++;
+		if (is_word(p, "DESC") || is_word(p, "ASC"))
+			next(p);
+		if (p->kind == T_END)
+			return 0;
+		if (p->kind != T_COMMA)
+			return fail(p, "ASC, DESC or a comma");
+		next(p);
+	}
+}
+
+static int parse_text(struct parser *p, const char *what, const char *text)
+{
+	p->what = what;
+	p->text = p->at = p->start = text;
+	if (strlen(text) > FILTER_MAX_TEXT)
+		return err_set(p->err, ERR_USAGE, "%s: longer than %d bytes", what, FILTER_MAX_TEXT);
+	next(p);
+	return 0;
+}
+
+int filter_parse(struct filter **ret, struct arena *a, const char *filter, const char *order, struct err *err)
+{
+	struct err local = ERR_INIT;
+	struct parser p = { .a = a, .err = err ? err : &local };
+	int rc = 0;
+
+	p.f = arena_alloc(a, sizeof *p.f);
+	if (!p.f)
+		return err_set(err, ERR_NOMEM, "out of memory");
+	if (filter && *filter)
+		rc = parse_text(&p, "filter", filter);
+	if (!rc && filter && *filter && p.kind != T_END) {
+		rc = parse_or(&p, &p.f->root);
+		if (!rc && p.kind != T_END)
+			rc = fail(&p, "AND, OR or the end");
+	}
+	if (!rc && order && *order) {
+		rc = parse_text(&p, "order_by", order);
+		if (!rc && p.kind != T_END)
+			rc = parse_order(&p);
+	}
+	if (!rc)
+		*ret = p.f;
+	return rc;
+}

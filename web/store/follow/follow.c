@@ -1,0 +1,291 @@
+/* follow.c: the follower's thread: looks at the folder in steps, reads what changed, sleeps. */
+#include "web/store/follow/follow_inside.h"
+
+#include <errno.h>
+#include <math.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include "tracker/base/clock.h"
+#include "tracker/base/cond.h"
+#include "web/store/base/map.h"
+#include "web/store/inside.h"
+
+#define UNDER_WAY_MAX 64
+#define UNDER_WAY_BYTES ((size_t)16 << 20)
+#define GATHER_S 0.05 /* writes that come close together share a commit */
+#define STEP_S 0.02   /* of looking, then of reading: neither waits long for the other */
+
+void follow_wake(struct follow *f)
+{
+	uint64_t one = 1;
+
+	if (write(f->wake_fd, &one, sizeof one) < 0)
+		return;
+}
+void follow_note(struct follow *f, const char *path, const char *text)
+{
+	pthread_mutex_lock(&f->lock);
+	snprintf(f->stats.note, sizeof f->stats.note, "%.100s: %.150s", path, text);
+	pthread_mutex_unlock(&f->lock);
+}
+
+static bool stopped(struct follow *f)
+{
+	bool stop;
+
+	pthread_mutex_lock(&f->lock);
+	stop = f->stopping || (f->once && f->scanned && f->first_left == 0 && f->under_way == 0);
+	pthread_mutex_unlock(&f->lock);
+	return stop;
+}
+
+/* Others want to write as well. */
+static bool may_send(const struct follow *f)
+{
+	return f->under_way < UNDER_WAY_MAX && f->under_way_bytes < UNDER_WAY_BYTES;
+}
+
+static void pump_some(struct follow *f, double for_s)
+{
+	double until_s = clock_mono_s() + for_s;
+
+	while (may_send(f) && follow_waiting(f) && !stopped(f) && clock_mono_s() < until_s) {
+		follow_read(f, follow_dequeue(f));
+		follow_collect(f);
+	}
+}
+
+/* How far the scan is. */
+static void count_found(struct follow *f)
+{
+	pthread_mutex_lock(&f->lock);
+	f->stats.files = map_count(f->files);
+	f->stats.folders = tree_folders(f->tree);
+	pthread_mutex_unlock(&f->lock);
+}
+
+static void publish(struct follow *f, int rc, const struct err *err)
+{
+	count_found(f);
+	pthread_mutex_lock(&f->lock);
+	f->stats.scans++;
+	f->stats.polling = !tree_watching(f->tree);
+	if (rc)
+		snprintf(f->stats.note, sizeof f->stats.note, "%.250s", err->text);
+	else if (f->stats.polling && !f->poll_wanted)
+		snprintf(f->stats.note, sizeof f->stats.note, "changes cannot be watched here (fs.inotify limits); looking for them "
+			 "every %.1f s", f->poll_s);
+	if (!f->scanned) {
+		f->scan_code = rc;
+		f->scan_err = *err;
+		f->scanned = true;
+		pthread_cond_broadcast(&f->changed);
+	}
+	pthread_mutex_unlock(&f->lock);
+}
+
+static void scan_begin(struct follow *f)
+{
+	f->scan_began_s = clock_mono_s();
+	f->scanning = true;
+	tree_scan_begin(f->tree);
+}
+
+/* Some of what the store knows; what cannot be learned is asked for file by file. */
+static void learn_on(struct follow *f)
+{
+	struct err err = ERR_INIT;
+
+	if (f->knows_all)
+		return;
+	if (f->knows_newest ? follow_learn_some(f, &err) : follow_learn_newest(f, &err))
+		follow_note(f, f->root, err.text);
+}
+
+/* A piece of the scan and of new folders; what was found so far is read in between. */
+static void look_on(struct follow *f)
+{
+	struct err err = ERR_INIT;
+	int rc;
+
+	learn_on(f);
+	rc = tree_step(f->tree, STEP_S, &err);
+	f->more_to_see = rc > 0 || !f->knows_all;
+	if (rc > 0 || !f->scanning) {
+		count_found(f);
+		return;
+	}
+	f->scanning = false;
+	/* Polling takes at most a twentieth of the time. */
+	f->next_scan_s = clock_mono_s() + f->poll_s + 20 * (clock_mono_s() - f->scan_began_s);
+	publish(f, rc, &err);
+}
+
+/* Seconds until something is due without a sign from outside; negative: never. */
+static double wait_time(const struct follow *f)
+{
+	double now = clock_mono_s(), due = -1;
+
+	if (f->more_to_see || (follow_waiting(f) && may_send(f)))
+		return 0;
+	if (!tree_watching(f->tree))
+		due = f->next_scan_s;
+	if (f->glances && (due < 0 || f->next_glance_s < due))
+		due = f->next_glance_s;
+	if (f->lines[FOLLOW_REFUSED].first && (due < 0 || f->retry_at_s < due))
+		due = f->retry_at_s;
+	return due < 0 ? -1 : due > now ? due - now : 0;
+}
+
+static void sleep_until_news(struct follow *f, double wait_s)
+{
+	struct pollfd fds[2] = { { .fd = f->wake_fd, .events = POLLIN }, { .fd = tree_fd(f->tree), .events = POLLIN } };
+	uint64_t drained;
+
+	poll(fds, fds[1].fd < 0 ? 1 : 2, wait_s < 0 ? -1 : wait_s > 0 ? (int)(wait_s * 1000) + 1 : 0);
+	while (read(f->wake_fd, &drained, sizeof drained) > 0)
+		;
+	if (fds[1].revents && wait_s != 0 && f->first_left == 0)
+		clock_sleep_s(GATHER_S);
+}
+
+static void look_around(struct follow *f)
+{
+	double now = clock_mono_s();
+
+	tree_events(f->tree);
+	if (!f->scanning && !tree_watching(f->tree) && now >= f->next_scan_s)
+		scan_begin(f);
+	look_on(f);
+	if (f->glances && !f->once && now >= f->next_glance_s)
+		follow_glance(f);
+	if (now >= f->retry_at_s)
+		follow_requeue_refused(f);
+}
+
+static void *main_loop(void *arg)
+{
+	struct follow *f = arg;
+
+	scan_begin(f);
+	while (!stopped(f)) {
+		look_around(f);
+		pump_some(f, STEP_S);
+		follow_collect(f);
+		if (!stopped(f))
+			sleep_until_news(f, wait_time(f));
+		follow_collect(f);
+	}
+	pthread_mutex_lock(&f->lock);
+	while (f->under_way > 0) {
+		pthread_mutex_unlock(&f->lock);
+		sleep_until_news(f, 0.1);
+		follow_collect(f);
+		pthread_mutex_lock(&f->lock);
+	}
+	pthread_mutex_unlock(&f->lock);
+	return NULL;
+}
+
+static void follow_free(struct follow *f)
+{
+	tree_close(f->tree);
+	map_free(f->files);
+	if (f->wake_fd >= 0)
+		close(f->wake_fd);
+	pthread_cond_destroy(&f->changed);
+	pthread_mutex_destroy(&f->lock);
+	free(f);
+}
+
+static int prepare(struct follow *f, const struct follow_opts *o, struct err *err)
+{
+	const char *slash;
+
+	if (!realpath(o->logdir, f->root))
+		return err_set_errno(err, errno, "%s", o->logdir);
+	slash = strrchr(f->root, '/');
+	snprintf(f->name, sizeof f->name, "%s", slash && slash[1] ? slash + 1 : "runs");
+	f->wake_fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
+	f->files = map_new(sizeof(struct follow_file));
+	if (f->wake_fd < 0 || !f->files)
+		return err_set(err, ERR_NOMEM, "cannot follow %s: out of memory or descriptors", f->root);
+	if (tree_open(&f->tree, f->root, !o->poll && !o->once, follow_found, f, err))
+		return ERR_NOMEM;
+	return 0;
+}
+
+int follow_start(struct follow **ret, struct store *s, const struct follow_opts *o, struct err *err)
+{
+	struct follow *f = calloc(1, sizeof *f);
+	int rc, i;
+
+	if (!f)
+		return err_set(err, ERR_NOMEM, "out of memory");
+	f->s = s;
+	f->once = o->once;
+	f->poll_wanted = o->poll || o->once;
+	f->poll_s = o->poll_s > 0 ? o->poll_s : 0.5;
+	f->newest_at = (struct follow_newest){ INT64_MAX, INT64_MAX, INT64_MAX };
+	for (i = 0; i < FOLLOW_PLACES; i++)
+		f->lines[i].end = &f->lines[i].first;
+	f->wake_fd = -1;
+	pthread_mutex_init(&f->lock, NULL);
+	cond_init(&f->changed);
+	rc = prepare(f, o, err);
+	if (!rc && pthread_create(&f->thread, NULL, main_loop, f))
+		rc = err_set(err, ERR_IO, "cannot start a thread");
+	if (rc) {
+		follow_free(f);
+		return rc;
+	}
+	*ret = f;
+	return 0;
+}
+
+int follow_scan_wait(struct follow *f, double wait_s, struct err *err)
+{
+	double until_s = wait_s < 0 ? INFINITY : clock_mono_s() + wait_s;
+	bool in_time = true;
+	int rc = 0;
+
+	pthread_mutex_lock(&f->lock);
+	while (in_time && !f->stopping && (!f->scanned || f->first_left))
+		in_time = cond_wait_until(&f->changed, &f->lock, until_s);
+	if (!f->scanned || f->first_left)
+		rc = err_set(err, f->stopping ? ERR_CANCELED : ERR_BUSY, "%s is still being read", f->root);
+	else if (f->scan_code) {
+		rc = f->scan_code;
+		if (err)
+			*err = f->scan_err;
+	}
+	pthread_mutex_unlock(&f->lock);
+	return rc;
+}
+
+void follow_stats(struct follow *f, struct follow_stats *ret)
+{
+	pthread_mutex_lock(&f->lock);
+	*ret = f->stats;
+	ret->scanning = !f->scanned || f->first_left;
+	ret->files_waiting = f->first_left;
+	pthread_mutex_unlock(&f->lock);
+}
+
+void follow_stop(struct follow *f)
+{
+	if (!f)
+		return;
+	pthread_mutex_lock(&f->lock);
+	f->stopping = true;
+	pthread_cond_broadcast(&f->changed);
+	pthread_mutex_unlock(&f->lock);
+	follow_wake(f);
+	pthread_join(f->thread, NULL);
+	follow_free(f);
+}

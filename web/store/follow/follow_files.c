@@ -1,0 +1,201 @@
+/* follow_files.c: which files there are: found by the tree, or known to the store from before. */
+#include "web/store/follow/follow_inside.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "tracker/base/clock.h"
+#include "web/store/base/map.h"
+#include "web/store/db/readers.h"
+#include "web/store/inside.h"
+
+#define RANGE_BYTES ((size_t)1 << 20)
+#define LEARN_ROWS 1000 /* a step of it */
+#define NEWEST_ROWS 100 /* each may cost the disk a few reads */
+#define NEWEST_MAX 5000 /* more of them are found by the scan soon enough */
+#define GLANCE_S 0.5
+
+static void leave(struct follow *f, struct follow_file *file)
+{
+	if (!file->place)
+		return;
+	*file->back = file->next;
+	if (file->next)
+		file->next->back = file->back;
+	else
+		f->lines[file->place].end = file->back;
+	file->place = FOLLOW_NOWHERE;
+}
+
+void follow_enqueue(struct follow *f, struct follow_file *file, enum follow_place place)
+{
+	struct follow_line *l = &f->lines[place];
+
+	if (file->under_way && (!file->again || place < file->again))
+		file->again = place;
+	if (file->under_way || (file->place && file->place <= place))
+		return;
+	leave(f, file);
+	file->place = place;
+	file->next = NULL;
+	file->back = l->end;
+	*l->end = file;
+	l->end = &file->next;
+}
+
+/* Old files are read when it is known how much of them is stored: mostly all. */
+struct follow_file *follow_waiting(const struct follow *f)
+{
+	enum follow_place last = f->knows_all ? FOLLOW_REST : FOLLOW_RECENT, place = FOLLOW_URGENT;
+
+	while (place < last && !f->lines[place].first)
+		place++;
+	return f->lines[place].first;
+}
+
+struct follow_file *follow_dequeue(struct follow *f)
+{
+	struct follow_file *file = follow_waiting(f);
+
+	if (file)
+		leave(f, file);
+	return file;
+}
+
+void follow_requeue_refused(struct follow *f)
+{
+	while (f->lines[FOLLOW_REFUSED].first)
+		follow_enqueue(f, f->lines[FOLLOW_REFUSED].first, FOLLOW_REST);
+}
+
+void follow_settle(struct follow *f, struct follow_file *file)
+{
+	if (!file->first)
+		return;
+	file->first = false;
+	pthread_mutex_lock(&f->lock);
+	if (--f->first_left == 0 && f->scanned)
+		pthread_cond_broadcast(&f->changed);
+	pthread_mutex_unlock(&f->lock);
+}
+
+struct follow_file *follow_file_of(struct follow *f, const char *path)
+{
+	struct follow_file *file = map_put(f->files, path, strlen(path));
+
+	if (file && !file->f) {
+		file->f = f;
+		file->range = RANGE_BYTES;
+		file->path = map_text(f->files, path);
+	}
+	return file;
+}
+void follow_found(void *arg, const struct tree_file *found)
+{
+	struct follow *f = arg;
+	struct follow_file *file = follow_file_of(f, found->path);
+
+	if (!file)
+		return;
+	if (found->linked)
+		follow_glance_at(f, file, INFINITY);
+	else if (!tree_watching(f->tree) && found->bytes >= 0 && clock_wall_s() - (double)found->time_s < FOLLOW_GROWS_S)
+		follow_glance_at(f, file, FOLLOW_GROWS_S);
+	if (found->scanned && file->asked && !file->under_way && !file->dead && found->bytes >= 0 &&
+	    (uint64_t)found->bytes <= file->offset)
+		return; /* as it was */
+	if (!f->scanned && found->scanned && !file->first) {
+		file->first = true;
+		pthread_mutex_lock(&f->lock);
+		f->first_left++;
+		pthread_mutex_unlock(&f->lock);
+	}
+	follow_enqueue(f, file, found->scanned ? FOLLOW_REST : FOLLOW_URGENT);
+}
+
+void follow_glance_at(struct follow *f, struct follow_file *file, double for_s)
+{
+	double until_s = clock_mono_s() + for_s;
+
+	if (file->glance_until_s == 0) {
+		file->next_glance = f->glances;
+		f->glances = file;
+	}
+	file->glance_until_s = until_s > file->glance_until_s ? until_s : file->glance_until_s;
+}
+
+void follow_glance(struct follow *f)
+{
+	struct follow_file **at = &f->glances, *file;
+	double now = clock_mono_s();
+
+	f->next_glance_s = now + GLANCE_S;
+	while ((file = *at)) {
+		follow_enqueue(f, file, FOLLOW_RECENT);
+		if (file->glance_until_s > now) {
+			at = &file->next_glance;
+			continue;
+		}
+		*at = file->next_glance;
+		file->glance_until_s = 0;
+	}
+}
+
+static struct follow_file *learn(struct follow *f, sqlite3_stmt *q)
+{
+	struct follow_file *file = follow_file_of(f, (const char *)sqlite3_column_text(q, 0));
+
+	if (file && !file->asked) {
+		file->offset = (uint64_t)sqlite3_column_int64(q, 1);
+		file->asked = true;
+	}
+	return file;
+}
+
+int follow_learn_newest(struct follow *f, struct err *err)
+{
+	struct follow_newest *at = &f->newest_at;
+	struct follow_file *file;
+	size_t before = f->newest_count;
+	sqlite3_stmt *q;
+	struct db *d = NULL;
+	int rc = readers_take(f->s, &d, err);
+
+	if (!rc)
+		rc = db_start(d, &q, DB_writer_paths_newest, err, "iiii", at->rev, at->run, at->writer, (int64_t)NEWEST_ROWS);
+	while (!rc && (rc = db_next(d, q, err)) > 0) {
+		file = learn(f, q);
+		if (file) {
+			tree_watch_file(f->tree, file->path);
+			follow_enqueue(f, file, FOLLOW_RECENT);
+		}
+		*at = (struct follow_newest){ sqlite3_column_int64(q, 2), sqlite3_column_int64(q, 3), sqlite3_column_int64(q, 4) };
+		f->newest_count++;
+		rc = 0;
+	}
+	readers_give(f->s, d);
+	f->knows_newest = rc || f->newest_count == before || f->newest_count >= NEWEST_MAX;
+	return rc;
+}
+
+/* What the store knows of files by their path, so that a restart opens only those that grew: some of it. */
+int follow_learn_some(struct follow *f, struct err *err)
+{
+	int64_t before = f->learned;
+	struct db *d;
+	sqlite3_stmt *q;
+	int rc = readers_take(f->s, &d, err);
+
+	if (rc)
+		return rc;
+	rc = db_start(d, &q, DB_writer_paths, err, "ii", f->learned, (int64_t)LEARN_ROWS);
+	while (!rc && (rc = db_next(d, q, err)) > 0) {
+		learn(f, q);
+		f->learned = sqlite3_column_int64(q, 2);
+		rc = 0;
+	}
+	readers_give(f->s, d);
+	f->knows_all = rc || f->learned == before;
+	return rc;
+}

@@ -1,0 +1,262 @@
+/* follow_read.c: a range of a file at a time, whole records of it, to the writer's thread. One range of a file is under way at
+ * once; what the store says is durable is where the next one begins. */
+#include "web/store/follow/follow_inside.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "tracker/base/clock.h"
+#include "tracker/event/record.h"
+#include "web/store/write/ingest.h"
+
+#define RANGE_BYTES_MAX ((size_t)96 << 20) /* a longer record ends its file */
+#define RETRY_S 2.0
+
+/* Until it changes. */
+static void take_for_dead(struct follow *f, struct follow_file *file)
+{
+	file->dead = true;
+	file->dead_size = file->size;
+	pthread_mutex_lock(&f->lock);
+	f->stats.files_bad++;
+	pthread_mutex_unlock(&f->lock);
+	follow_settle(f, file);
+}
+
+static void kill_file(struct follow *f, struct follow_file *file, const char *why)
+{
+	follow_note(f, file->path, why);
+	take_for_dead(f, file);
+}
+
+/* What is wrong may pass. */
+static void refuse(struct follow *f, struct follow_file *file)
+{
+	if (!f->lines[FOLLOW_REFUSED].first)
+		f->retry_at_s = clock_mono_s() + RETRY_S;
+	follow_enqueue(f, file, FOLLOW_REFUSED);
+	follow_settle(f, file);
+}
+
+static void try_again(struct follow *f, struct follow_file *file, const char *why)
+{
+	follow_note(f, file->path, why);
+	refuse(f, file);
+}
+
+static void on_done(void *arg, const struct ingest_result *res)
+{
+	struct follow_file *file = arg;
+	struct follow *f = file->f;
+
+	pthread_mutex_lock(&f->lock);
+	file->result = res->code;
+	if (!res->code || res->code == ERR_EXISTS || res->code == ERR_CORRUPT)
+		file->offset = res->durable;
+	if (res->code && res->code != ERR_EXISTS && res->code != ERR_GONE)
+		snprintf(f->stats.note, sizeof f->stats.note, "%.100s: %.150s", file->path, res->err.text);
+	file->next = f->done;
+	f->done = file;
+	follow_wake(f);
+	pthread_mutex_unlock(&f->lock);
+}
+
+static int send_range(struct follow *f, struct follow_file *file, const void *bytes, size_t n, struct err *err)
+{
+	struct origin_room room;
+	struct ingest_foreign foreign;
+	struct ingest_op op = { .kind = INGEST_JOURNAL, .run = file->origin.run, .writer = file->origin.writer, .offset = file->offset,
+				.bytes = bytes, .len = n, .path = file->path };
+	struct ingest_done done = { on_done, file };
+	int rc;
+
+	if (file->origin.foreign) {
+		origin_names(file->path, f->name, &foreign, &room);
+		op.foreign = &foreign;
+	}
+	file->under_way = true;
+	file->sent = n;
+	pthread_mutex_lock(&f->lock);
+	f->under_way++;
+	f->under_way_bytes += n;
+	f->stats.bytes_read += n;
+	pthread_mutex_unlock(&f->lock);
+	rc = ingest_submit(f->s, &op, &done, NULL, err);
+	if (!rc)
+		return 0;
+	file->under_way = false;
+	pthread_mutex_lock(&f->lock);
+	f->under_way--;
+	f->under_way_bytes -= n;
+	pthread_mutex_unlock(&f->lock);
+	return rc;
+}
+
+static ssize_t read_at(int fd, void *bytes, size_t n, uint64_t offset)
+{
+	size_t got = 0;
+	ssize_t part;
+
+	while (got < n) {
+		part = pread(fd, (char *)bytes + got, n - got, (off_t)(offset + got));
+		if (part < 0 && errno == EINTR)
+			continue;
+		if (part < 0)
+			return got ? (ssize_t)got : -1;
+		if (part == 0)
+			break;
+		got += (size_t)part;
+	}
+	return (ssize_t)got;
+}
+
+static bool know_origin(struct follow *f, struct follow_file *file, int fd)
+{
+	char head[ORIGIN_HEAD_BYTES];
+	ssize_t n;
+
+	if (file->origin.known)
+		return true;
+	n = read_at(fd, head, sizeof head, 0);
+	if (n < 0)
+		try_again(f, file, strerror(errno));
+	else if (origin_find(&file->origin, file->path, head, (size_t)n) < 0)
+		kill_file(f, file, "not a journal or event file");
+	return file->origin.known;
+}
+
+/* How much of it is stored. */
+static bool know_offset(struct follow *f, struct follow_file *file)
+{
+	struct err err = ERR_INIT;
+	int rc;
+
+	if (file->asked)
+		return true;
+	rc = ingest_durable(f->s, file->origin.run, file->origin.writer, &file->offset, &err);
+	file->gone = rc == ERR_GONE;
+	file->asked = !rc || rc == ERR_NOENT;
+	if (!file->asked && !file->gone)
+		try_again(f, file, err.text);
+	return file->asked;
+}
+
+/* Of n bytes read: all, or 0 when they are less than a record. 1: more of them have to be read at once. */
+static int look_for_record(struct follow *f, struct follow_file *file, const void *bytes, ssize_t *n)
+{
+	struct record rec;
+	size_t at = 0;
+
+	if (*n <= 0 || record_whole(bytes, (size_t)*n) > 0 || record_next(bytes, (size_t)*n, &at, &rec) != RECORD_MORE)
+		return 0;
+	if ((size_t)*n < file->range) {
+		*n = 0;
+		return 0;
+	}
+	if (file->range < RANGE_BYTES_MAX) {
+		file->range *= 4;
+		return 1;
+	}
+	*n = 0;
+	kill_file(f, file, "a record is longer than 96 MiB; the file is read up to there");
+	return 0;
+}
+
+/* 1: to be called once more. */
+static int send_some(struct follow *f, struct follow_file *file, int fd)
+{
+	size_t want = file->size - file->offset < file->range ? (size_t)(file->size - file->offset) : file->range;
+	struct err err = ERR_INIT;
+	void *bytes = malloc(want);
+	ssize_t n = bytes ? read_at(fd, bytes, want, file->offset) : -1;
+	int more = look_for_record(f, file, bytes, &n), rc = 0;
+
+	if (n < 0)
+		try_again(f, file, strerror(errno));
+	else if (n > 0 && !more)
+		rc = send_range(f, file, bytes, (size_t)n, &err);
+	free(bytes);
+	if (rc && rc != ERR_CANCELED)
+		kill_file(f, file, err.text);
+	return more;
+}
+
+void follow_read(struct follow *f, struct follow_file *file)
+{
+	char full[PATH_MAX * 2];
+	struct stat sb;
+	int fd;
+
+	snprintf(full, sizeof full, "%s/%s", f->root, file->path);
+	if (file->gone || stat(full, &sb) || !S_ISREG(sb.st_mode) || (file->asked && (uint64_t)sb.st_size <= file->offset) ||
+	    (file->dead && (uint64_t)sb.st_size == file->dead_size)) {
+		follow_settle(f, file);
+		return;
+	}
+	if (!file->first && !tree_watching(f->tree))
+		follow_glance_at(f, file, FOLLOW_GROWS_S);
+	file->size = (uint64_t)sb.st_size;
+	file->dead = false;
+	fd = open(full, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+	if (fd < 0) {
+		follow_note(f, file->path, strerror(errno));
+		follow_settle(f, file);
+		return;
+	}
+	if (know_origin(f, file, fd) && know_offset(f, file) && file->size > file->offset)
+		while (send_some(f, file, fd))
+			;
+	close(fd);
+	if (!file->under_way)
+		follow_settle(f, file);
+}
+
+static void finish_file(struct follow *f, struct follow_file *file)
+{
+	enum follow_place again = file->again;
+
+	file->under_way = false;
+	file->again = FOLLOW_NOWHERE;
+	switch (file->result) {
+	case 0:
+	case ERR_EXISTS:
+		follow_enqueue(f, file, again ? again : file->first ? FOLLOW_REST : FOLLOW_URGENT);
+		break;
+	case ERR_NOSPC:
+	case ERR_IO:
+	case ERR_BUSY:
+	case ERR_NOMEM:
+		refuse(f, file);
+		break;
+	case ERR_CANCELED:
+	case ERR_GONE:
+		file->gone = file->result == ERR_GONE;
+		follow_settle(f, file);
+		break;
+	default:
+		take_for_dead(f, file);
+	}
+}
+
+void follow_collect(struct follow *f)
+{
+	struct follow_file *file, *next;
+
+	pthread_mutex_lock(&f->lock);
+	file = f->done;
+	f->done = NULL;
+	pthread_mutex_unlock(&f->lock);
+	for (; file; file = next) {
+		next = file->next;
+		pthread_mutex_lock(&f->lock);
+		f->under_way--;
+		f->under_way_bytes -= file->sent;
+		pthread_mutex_unlock(&f->lock);
+		finish_file(f, file);
+	}
+}

@@ -1,0 +1,78 @@
+/* origin.c: the first record, or the path. */
+#include "web/store/follow/origin.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "tracker/base/sha256.h"
+#include "tracker/event/event.h"
+#include "tracker/event/record.h"
+
+/* The path of a foreign run: of the folder that holds the file. */
+static void folder_of(const char *path, char ret[PATH_MAX])
+{
+	const char *slash = strrchr(path, '/');
+
+	snprintf(ret, PATH_MAX, "%.*s", slash ? (int)(slash - path) : 1, slash ? path : ".");
+}
+
+static void make_foreign(struct origin *o, const char *path)
+{
+	char folder[PATH_MAX], hex[65];
+
+	folder_of(path, folder);
+	sha256_hex(folder, strlen(folder), hex);
+	memcpy(o->run, hex, 32);
+	sha256_hex(path, strlen(path), hex);
+	/* The second half: a file at the root has its own name as its path, never a run's. */
+	memcpy(o->writer, hex + 32, 32);
+	o->run[32] = o->writer[32] = '\0';
+	o->known = o->foreign = true;
+}
+
+static void read_header(struct origin *o, const struct record *rec)
+{
+	struct event_item item;
+	struct event ev;
+
+	if (event_open(&ev, rec->payload, rec->payload_bytes))
+		return;
+	while (event_next(&ev, &item) > 0)
+		if (item.kind == EVENT_HEADER) {
+			snprintf(o->run, sizeof o->run, "%.32s", item.header->run_id.at);
+			snprintf(o->writer, sizeof o->writer, "%.32s", item.header->writer_id.at);
+			o->known = true;
+		}
+}
+
+int origin_find(struct origin *ret, const char *path, const void *head, size_t n)
+{
+	bool events = strstr(path, "tfevents") != NULL;
+	struct record rec;
+	size_t at = 0;
+	enum record_state state = record_next(head, n, &at, &rec);
+
+	*ret = (struct origin){ 0 };
+	if (state == RECORD_MORE && !(events && n >= ORIGIN_HEAD_BYTES))
+		return 0;
+	if (state == RECORD_OK)
+		read_header(ret, &rec);
+	if (!ret->known && events && (state == RECORD_OK || state == RECORD_MORE))
+		make_foreign(ret, path);
+	return ret->known ? 1 : -1;
+}
+
+void origin_names(const char *path, const char *root, struct ingest_foreign *ret, struct origin_room *room)
+{
+	const char *slash;
+
+	folder_of(path, room->folder);
+	slash = strchr(room->folder, '/');
+	ret->experiment = "Default";
+	ret->name = !strcmp(room->folder, ".") ? root : room->folder;
+	if (!slash)
+		return;
+	snprintf(room->first, PATH_MAX, "%.*s", (int)(slash - room->folder), room->folder);
+	ret->experiment = room->first;
+	ret->name = slash + 1;
+}

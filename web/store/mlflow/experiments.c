@@ -1,0 +1,265 @@
+/* experiments.c: reads of experiments. There are few, so that a search looks at all of them. */
+#include "web/store/mlflow/experiments.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tracker/base/crc32c.h"
+#include "web/store/db/readers.h"
+#include "web/store/filter/filter.h"
+
+static int no_memory(struct err *err)
+{
+	return err_set(err, ERR_NOMEM, "out of memory");
+}
+
+int page_place(const char *token, uint32_t made_for, size_t *ret, struct err *err)
+{
+	uint32_t crc;
+	size_t place;
+	int end = 0;
+
+	if (!token || !*token) {
+		*ret = 0;
+		return 0;
+	}
+	if (strlen(token) > 40 || sscanf(token, "%8" SCNx32 "-%zu%n", &crc, &place, &end) != 2 || token[end])
+		return err_set(err, ERR_USAGE, "Invalid page token: '%.60s'", token);
+	if (crc != made_for)
+		return err_set(err, ERR_USAGE, "Invalid page token: filter and order must be those of the page before");
+	*ret = place;
+	return 0;
+}
+
+const char *page_token(struct arena *a, uint32_t made_for, size_t place)
+{
+	return arena_printf(a, "%08" PRIx32 "-%zu", made_for, place);
+}
+
+static int load_tags(struct db *d, struct arena *a, struct experiment *e, struct err *err)
+{
+	sqlite3_stmt *q;
+	size_t cap = 0;
+	int rc = db_start(d, &q, DB_experiment_tags, err, "i", e->id);
+
+	while (!rc && (rc = db_next(d, q, err)) > 0) {
+		if (e->tag_count == cap) {
+			struct query_kv *grown = arena_array(a, cap = cap ? cap * 2 : 4, sizeof *grown);
+
+			if (!grown) {
+				db_stop(q);
+				return no_memory(err);
+			}
+			if (e->tag_count)
+				memcpy(grown, e->tags, e->tag_count * sizeof *grown);
+			e->tags = grown;
+		}
+		e->tags[e->tag_count++] = (struct query_kv){ db_text(a, q, 0), db_text(a, q, 1) };
+		rc = 0;
+	}
+	return rc;
+}
+
+static struct experiment row_of(struct arena *a, sqlite3_stmt *q)
+{
+	return (struct experiment){ .id = sqlite3_column_int64(q, 0), .name = db_text(a, q, 1),
+				    .created_ms = sqlite3_column_int64(q, 2), .updated_ms = sqlite3_column_int64(q, 3),
+				    .deleted = sqlite3_column_int(q, 4) };
+}
+
+int experiment_get(struct store *s, int64_t id, const char *name, struct arena *a, struct experiment *ret, struct err *err)
+{
+	struct experiment e;
+	sqlite3_stmt *q;
+	struct db *d;
+	int rc = readers_take(s, &d, err);
+
+	if (rc)
+		return rc;
+	rc = name ? db_start(d, &q, DB_experiment_row_by_name, err, "t", name) : db_start(d, &q, DB_experiment_row, err, "i", id);
+	if (!rc && (rc = db_next(d, q, err)) > 0) {
+		e = row_of(a, q);
+		db_stop(q);
+		rc = load_tags(d, a, &e, err);
+		if (!rc)
+			*ret = e;
+	} else if (!rc) {
+		rc = ERR_NOENT;
+	}
+	readers_give(s, d);
+	return rc;
+}
+
+/* --- search ------------------------------------------------------------------------------------------------- */
+
+struct hit {
+	struct experiment e;
+	struct filter_value *values;
+};
+
+struct search {
+	const struct experiments_opts *o;
+	struct db *d;
+	struct arena *a;
+	struct filter *f;
+	struct hit *hits;
+	size_t count, cap;
+	struct err *err;
+};
+
+static int tag_value(struct search *s, int64_t id, const char *key, struct filter_value *v)
+{
+	sqlite3_stmt *q;
+	int rc = db_start(s->d, &q, DB_experiment_tag_value, s->err, "it", id, key);
+
+	if (rc || (rc = db_next(s->d, q, s->err)) <= 0)
+		return rc;
+	*v = (struct filter_value){ .present = true, .text = db_text(s->a, q, 0) };
+	db_stop(q);
+	return 0;
+}
+
+static int fill(struct search *s, struct hit *h)
+{
+	size_t n = filter_field_count(s->f), i;
+	int rc = 0;
+
+	h->values = arena_array(s->a, n + 1, sizeof *h->values);
+	if (!h->values)
+		return no_memory(s->err);
+	for (i = 0; i < n && !rc; i++) {
+		const struct filter_field *ff = filter_field(s->f, i);
+		struct filter_value *v = &h->values[i];
+
+		if (ff->entity == FILTER_TAG) {
+			rc = tag_value(s, h->e.id, ff->key, v);
+			continue;
+		}
+		v->present = true;
+		v->is_number = ff->attribute == FILTER_CREATED || ff->attribute == FILTER_UPDATED;
+		v->number = (double)(ff->attribute == FILTER_CREATED ? h->e.created_ms : h->e.updated_ms);
+		if (ff->attribute == FILTER_NAME)
+			v->text = h->e.name;
+		else if (!v->is_number)
+			v->text = arena_printf(s->a, "%" PRId64, h->e.id);
+	}
+	return rc;
+}
+
+static int add_hit(struct search *s, const struct experiment *e)
+{
+	if (s->count == s->cap) {
+		struct hit *grown = realloc(s->hits, (s->cap ? s->cap * 2 : 64) * sizeof *grown);
+
+		if (!grown)
+			return no_memory(s->err);
+		s->hits = grown;
+		s->cap = s->cap ? s->cap * 2 : 64;
+	}
+	s->hits[s->count++] = (struct hit){ .e = *e };
+	return 0;
+}
+
+static int load_all(struct search *s)
+{
+	sqlite3_stmt *q;
+	size_t i, n = 0;
+	int rc = db_start(s->d, &q, DB_experiment_rows, s->err, "");
+
+	while (!rc && (rc = db_next(s->d, q, s->err)) > 0) {
+		struct experiment e = row_of(s->a, q);
+
+		rc = (e.deleted ? s->o->deleted : s->o->active) ? add_hit(s, &e) : 0;
+		if (rc)
+			db_stop(q);
+	}
+	for (i = 0; i < s->count && !rc; i++) {
+		rc = fill(s, &s->hits[i]);
+		if (!rc && filter_match(s->f, s->hits[i].values))
+			s->hits[n++] = s->hits[i];
+	}
+	s->count = n;
+	return rc;
+}
+
+static int compare_hits(const void *x, const void *y, void *arg)
+{
+	const struct search *s = arg;
+	const struct hit *a = x, *b = y;
+	size_t i;
+	int order;
+
+	for (i = 0; i < filter_order_count(s->f); i++) {
+		const struct filter_order *o = filter_order(s->f, i);
+		bool ids = filter_field(s->f, o->field)->attribute == FILTER_RUN_ID;
+
+		order = ids ? (a->e.id > b->e.id) - (a->e.id < b->e.id)
+			    : filter_compare(&a->values[o->field], &b->values[o->field], o->descending);
+		if (order)
+			return ids && o->descending ? -order : order;
+	}
+	if (filter_order_count(s->f))
+		return (a->e.id < b->e.id) - (a->e.id > b->e.id);
+	if (a->e.created_ms != b->e.created_ms)
+		return a->e.created_ms < b->e.created_ms ? 1 : -1;
+	return (a->e.id > b->e.id) - (a->e.id < b->e.id);
+}
+
+static uint32_t plan_of(const struct experiments_opts *o)
+{
+	uint32_t crc = crc32c(0, o->filter ? o->filter : "", o->filter ? strlen(o->filter) + 1 : 1);
+	size_t i;
+
+	for (i = 0; i < o->order_count; i++)
+		crc = crc32c(crc, o->order[i], strlen(o->order[i]) + 1);
+	return crc32c(crc, (unsigned char[]){ o->active, o->deleted }, 2);
+}
+
+static int take_page(struct search *s, struct arena *a, struct experiments *ret)
+{
+	size_t place = 0, i;
+	int rc = page_place(s->o->page_token, plan_of(s->o), &place, s->err);
+
+	if (rc)
+		return rc;
+	place = place < s->count ? place : s->count;
+	ret->count = s->count - place < s->o->limit ? s->count - place : s->o->limit;
+	ret->items = arena_array(a, ret->count + 1, sizeof *ret->items);
+	if (!ret->items)
+		return no_memory(s->err);
+	for (i = 0; i < ret->count && !rc; i++) {
+		ret->items[i] = s->hits[place + i].e;
+		ret->items[i].name = arena_strdup(a, ret->items[i].name);
+		rc = ret->items[i].name ? load_tags(s->d, a, &ret->items[i], s->err) : no_memory(s->err);
+	}
+	if (place + ret->count < s->count)
+		ret->next_page_token = page_token(a, plan_of(s->o), place + ret->count);
+	return rc;
+}
+
+int experiments_search(struct store *store, const struct experiments_opts *o, struct arena *a, struct experiments *ret,
+		       struct err *err)
+{
+	struct filter_mlflow text = { FILTER_EXPERIMENTS, o->filter, o->order, o->order_count };
+	struct search s = { .o = o, .a = arena_new(), .err = err };
+	struct experiments page = { 0 };
+	int rc = s.a ? filter_parse_mlflow(&s.f, s.a, &text, err) : no_memory(err);
+
+	if (!rc)
+		rc = readers_take(store, &s.d, err);
+	if (!rc) {
+		rc = load_all(&s);
+		if (!rc && s.count)
+			qsort_r(s.hits, s.count, sizeof *s.hits, compare_hits, &s);
+		if (!rc)
+			rc = take_page(&s, a, &page);
+		readers_give(store, s.d);
+	}
+	free(s.hits);
+	arena_free(s.a);
+	if (!rc)
+		*ret = page;
+	return rc;
+}

@@ -1,0 +1,125 @@
+/* links.c: what runs read and made: data sets and models; and the data sets of experiments. */
+#include <string.h>
+
+#include "web/store/base/list.h"
+#include "web/store/db/readers.h"
+#include "web/store/mlflow/models.h"
+
+#define SUMMARIES_MAX 1000
+
+static int no_memory(struct err *err)
+{
+	return err_set(err, ERR_NOMEM, "out of memory");
+}
+
+static const char *or_null(struct arena *a, sqlite3_stmt *q, int column)
+{
+	return sqlite3_column_type(q, column) == SQLITE_NULL ? NULL : db_text(a, q, column);
+}
+
+static int load_tags(struct db *d, int64_t run, int64_t dataset, struct arena *a, struct run_dataset *s, struct err *err)
+{
+	sqlite3_stmt *q;
+	int rc = db_start(d, &q, DB_run_dataset_tags, err, "ii", run, dataset);
+
+	while (!rc && (rc = db_next(d, q, err)) > 0) {
+		s->tags = list_room(a, s->tags, s->tag_count, sizeof *s->tags);
+		if (!s->tags) {
+			db_stop(q);
+			return no_memory(err);
+		}
+		s->tags[s->tag_count++] = (struct query_kv){ db_text(a, q, 0), db_text(a, q, 1) };
+		rc = 0;
+	}
+	return rc;
+}
+
+static int load_datasets(struct db *d, int64_t run, struct arena *a, struct run_links *l, struct err *err)
+{
+	sqlite3_stmt *q;
+	int rc = db_start(d, &q, DB_run_datasets, err, "i", run);
+
+	while (!rc && (rc = db_next(d, q, err)) > 0) {
+		struct run_dataset *s;
+
+		l->datasets = list_room(a, l->datasets, l->dataset_count, sizeof *l->datasets);
+		if (!l->datasets) {
+			db_stop(q);
+			return no_memory(err);
+		}
+		s = &l->datasets[l->dataset_count++];
+		*s = (struct run_dataset){ .name = db_text(a, q, 1), .digest = db_text(a, q, 2), .source_type = db_text(a, q, 3),
+					   .source = db_text(a, q, 4), .schema = or_null(a, q, 5), .profile = or_null(a, q, 6) };
+		rc = load_tags(d, run, sqlite3_column_int64(q, 0), a, s, err);
+		if (rc)
+			db_stop(q);
+	}
+	return rc;
+}
+
+static int load_models(struct db *d, int64_t run, struct arena *a, struct run_links *l, struct err *err)
+{
+	sqlite3_stmt *q;
+	int rc = db_start(d, &q, DB_run_models, err, "i", run);
+
+	while (!rc && (rc = db_next(d, q, err)) > 0) {
+		l->models = list_room(a, l->models, l->model_count, sizeof *l->models);
+		if (!l->models) {
+			db_stop(q);
+			return no_memory(err);
+		}
+		l->models[l->model_count++] = (struct run_model){ db_text(a, q, 0), sqlite3_column_int64(q, 1), sqlite3_column_int(q, 2) };
+		rc = 0;
+	}
+	return rc;
+}
+
+int run_links(struct store *s, const char *run, struct arena *a, struct run_links *ret, struct err *err)
+{
+	struct run_links l = { 0 };
+	struct db *d;
+	int64_t id;
+	int rc = readers_take(s, &d, err);
+
+	if (rc)
+		return rc;
+	rc = db_int(d, &id, DB_run_id_of, err, "t", run);
+	if (rc > 0) {
+		rc = load_datasets(d, id, a, &l, err);
+		if (!rc)
+			rc = load_models(d, id, a, &l, err);
+	}
+	readers_give(s, d);
+	if (!rc)
+		*ret = l;
+	return rc;
+}
+
+int dataset_summaries(struct store *s, const int64_t *experiments, size_t n, struct arena *a, struct dataset_summary **ret,
+		      size_t *ret_count, struct err *err)
+{
+	struct dataset_summary *list = NULL;
+	size_t count = 0, i;
+	sqlite3_stmt *q = NULL;
+	struct db *d;
+	int rc = readers_take(s, &d, err);
+
+	if (rc)
+		return rc;
+	for (i = 0; i < n && !rc; i++) {
+		rc = db_start(d, &q, DB_dataset_summaries, err, "i", experiments[i]);
+		while (!rc && count < SUMMARIES_MAX && (rc = db_next(d, q, err)) > 0) {
+			list = list_room(a, list, count, sizeof *list);
+			rc = list ? 0 : no_memory(err);
+			if (!rc)
+				list[count++] = (struct dataset_summary){ db_text(a, q, 0), db_text(a, q, 1), db_text(a, q, 2), or_null(a, q, 3) };
+		}
+		db_stop(q);
+	}
+	readers_give(s, d);
+	if (rc)
+		return rc;
+	*ret = list;
+	*ret_count = count;
+	return 0;
+}

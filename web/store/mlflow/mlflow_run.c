@@ -1,0 +1,157 @@
+/* tracking_run.c: runs by MLflow's rules: made with a start time as given, written to while active. */
+#include <stdio.h>
+#include <string.h>
+
+#include "tracker/base/buf.h"
+#include "tracker/base/clock.h"
+#include "web/store/mlflow/mlflow_apply.h"
+#include "web/store/write/apply_journal.h"
+#include "web/store/write/repeat.h"
+#include "web/store/write/segment.h"
+
+#define NAME_TAG "mlflow.runName"
+
+int tracking_need_run(struct state *st, struct apply_job *job, const char *uuid, struct state_run **ret, struct err *err)
+{
+	struct err why = ERR_INIT;
+	int rc = state_run(st, uuid, ret, &why);
+
+	if (rc == ERR_NOENT || rc == ERR_GONE)
+		return apply_refuse(job, ERR_NOENT, "Run with id=%.40s not found", uuid);
+	if (rc) {
+		if (err)
+			*err = why;
+		return rc;
+	}
+	if ((*ret)->deleted_ms != INT64_MIN)
+		return apply_refuse(job, ERR_USAGE, "The run %s must be in the 'active' state. Current state is deleted.", uuid);
+	memcpy(job->res.id, (*ret)->uuid, sizeof (*ret)->uuid);
+	return 1;
+}
+
+int tracking_run_new(struct state *st, struct apply_job *job, const struct tracking_op *op, struct err *err)
+{
+	struct state_new_run n = { .uuid = job->res.id, .experiment_id = op->experiment, .name = op->name, .status = "running",
+				   .start_ms = op->start_ms, .user = op->user };
+	struct state_run *r;
+	int rc = tracking_need_experiment(st, job, op->experiment, err);
+
+	if (rc <= 0)
+		return rc;
+	apply_draw_id(job->res.id);
+	rc = state_run_add(st, &n, &r, err);
+	if (!rc)
+		rc = segment_open(st, r, &(struct segment_open){ .start_ms = op->start_ms, .status = "running" }, err);
+	return rc ? rc : apply_tags(st, r, op->tags, op->tag_count, err);
+}
+
+/* Texts of a contradiction; params that are stored with another value. */
+static int contradicts(struct state *st, struct state_run *r, const struct tracking_op *op, struct buf *list, struct err *err)
+{
+	struct db *d = state_db(st);
+	sqlite3_stmt *q;
+	size_t i;
+	int rc = 0;
+
+	for (i = 0; i < op->param_count && rc >= 0; i++) {
+		const struct ingest_kv *kv = &op->params[i];
+
+		rc = db_start(d, &q, DB_param_by_name, err, "it", r->id, kv->key);
+		if (rc || (rc = db_next(d, q, err)) <= 0)
+			continue;
+		if (strcmp((const char *)sqlite3_column_text(q, 0), kv->value)) {
+			const char *old = (const char *)sqlite3_column_text(q, 0);
+
+			if (op->single)
+				buf_addf(list, "Param with key='%.100s' was already logged with value='%.100s' for run ID='%s'. "
+					 "Attempted logging new value '%.100s'.", kv->key, old, r->uuid, kv->value);
+			else
+				buf_addf(list, "%s{'key': '%.100s', 'old_value': '%.100s', 'new_value': '%.100s'}",
+					 list->len ? ", " : "", kv->key, old, kv->value);
+		}
+		db_stop(q);
+	}
+	return rc < 0 ? rc : 0;
+}
+
+static int check_params(struct state *st, struct apply_job *job, struct state_run *r, const struct tracking_op *op,
+			struct err *err)
+{
+	struct buf list;
+	int rc;
+
+	buf_init(&list, 1 << 20);
+	rc = contradicts(st, r, op, &list, err);
+	if (!rc && list.len && op->single)
+		apply_refuse(job, ERR_USAGE, "Changing param values is not allowed. %s", list.data);
+	else if (!rc && list.len)
+		apply_refuse(job, ERR_USAGE, "Changing param values is not allowed. Params were already logged='[%.380s]' for "
+			     "run ID='%s'.", list.data, r->uuid);
+	rc = rc ? rc : !list.len;
+	buf_done(&list);
+	return rc;
+}
+
+static int put_points(struct state *st, struct apply_job *job, struct state_run *r, const struct tracking_op *op,
+		      struct err *err)
+{
+	struct apply_points a = { .rank = 0, .segment = r->segment };
+	int rc = job->in.point_count ? repeat_drop(st, r, &job->in, err) : 0;
+
+	job->res.accepted = job->in.point_count;
+	if (!rc)
+		rc = apply_points(st, r, &a, &job->in, err);
+	return rc ? rc : tracking_model_points(st, op, err);
+}
+
+static const char *name_in(const struct tracking_op *op)
+{
+	const char *name = NULL;
+	size_t i;
+
+	for (i = 0; i < op->tag_count; i++)
+		if (!strcmp(op->tags[i].key, NAME_TAG))
+			name = op->tags[i].value;
+	return name;
+}
+
+/* A run's name stands in a tag as well; each changes the other. */
+static int put_rest(struct state *st, struct state_run *r, const struct tracking_op *op, struct err *err)
+{
+	const struct ingest_kv named = { NAME_TAG, op->name };
+	const char *name = op->name ? op->name : name_in(op);
+	struct ingest_op patch = { .name = name, .status = op->status, .end_ms = op->end_ms };
+	int rc = apply_tags(st, r, op->tags, op->tag_count, err);
+
+	if (!rc && op->name)
+		rc = apply_tags(st, r, &named, 1, err);
+	if (!rc && (name || op->status || op->end_ms != INGEST_NO_TIME))
+		rc = apply_patch(st, r, &patch, err);
+	return rc;
+}
+
+int tracking_run_write(struct state *st, struct apply_job *job, const struct tracking_op *op, struct err *err)
+{
+	struct state_run *r;
+	int rc = tracking_need_run(st, job, op->run, &r, err);
+
+	if (rc > 0 && op->param_count)
+		rc = check_params(st, job, r, op, err);
+	if (rc <= 0)
+		return rc;
+	rc = apply_params(st, r, op->params, op->param_count, err);
+	if (!rc)
+		rc = put_points(st, job, r, op, err);
+	return rc ? rc : put_rest(st, r, op, err);
+}
+
+int tracking_run_untag(struct state *st, struct apply_job *job, const struct tracking_op *op, struct err *err)
+{
+	struct state_run *r;
+	int rc = tracking_need_run(st, job, op->run, &r, err);
+
+	if (rc <= 0)
+		return rc;
+	rc = apply_untag(st, r, op->name, err);
+	return rc ? rc < 0 ? rc : 0 : apply_refuse(job, ERR_NOENT, "No tag with name: %.250s in run with id %s", op->name, r->uuid);
+}

@@ -1,0 +1,193 @@
+/* order.c: the sequence of series, guessed from the sequence so far. */
+#include "web/store/points/order.h"
+
+#include <endian.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tracker/base/crc32c.h"
+#include "tracker/base/err.h"
+
+#define FORMAT 1
+#define HEAD_BYTES 8
+
+static void put_varint(struct buf *b, uint64_t v)
+{
+	for (; v >= 0x80; v >>= 7)
+		buf_addc(b, (char)(v | 0x80));
+	buf_addc(b, (char)v);
+}
+
+/* At first each series is thought to be followed by the next new one, the last by the first. */
+static uint32_t *first_guesses(size_t n)
+{
+	uint32_t *after = calloc(n + 1, sizeof *after), i;
+
+	for (i = 0; after && i < n; i++)
+		after[i] = i + 1 < n ? i + 1 : 0;
+	return after;
+}
+
+static void put_sequence(struct buf *b, const uint32_t *place, uint32_t *after, size_t kept, const uint32_t *series,
+			 size_t count)
+{
+	uint32_t before = kept ? (uint32_t)kept - 1 : 0, now;
+	uint64_t hits = 0;
+	size_t i;
+
+	for (i = 0; i < count; i++) {
+		now = place[series[i]];
+		if (now == UINT32_MAX)
+			continue;
+		if (after[before] == now) {
+			hits++;
+		} else {
+			put_varint(b, hits);
+			put_varint(b, now);
+			hits = 0;
+		}
+		after[before] = now;
+		before = now;
+	}
+	if (hits)
+		put_varint(b, hits);
+}
+
+int order_encode(struct buf *b, const int64_t *ids, size_t id_count, const uint32_t *series, size_t count)
+{
+	uint32_t *place = calloc(id_count + 1, sizeof *place), *after = NULL, crc;
+	size_t i, kept = 0, points = 0;
+
+	for (i = 0; place && i < id_count; i++)
+		place[i] = ids[i] ? (uint32_t)kept++ : UINT32_MAX;
+	after = first_guesses(kept);
+	if (place && after) {
+		for (i = 0; i < count; i++)
+			points += place[series[i]] != UINT32_MAX;
+		buf_add_u64le(b, FORMAT);
+		put_varint(b, kept);
+		for (i = 0; i < id_count; i++)
+			if (ids[i])
+				put_varint(b, (uint64_t)ids[i]);
+		put_varint(b, points);
+		put_sequence(b, place, after, kept, series, count);
+	}
+	i = place && after && !buf_failed(b);
+	free(place);
+	free(after);
+	if (!i)
+		return ERR_NOMEM;
+	crc = htole32(crc32c(0, b->data + HEAD_BYTES, b->len - HEAD_BYTES));
+	memcpy(b->data + 4, &crc, 4);
+	return 0;
+}
+
+struct order {
+	unsigned char *bytes;
+	const unsigned char *at, *end;
+	int64_t *ids;
+	uint32_t *after;
+	size_t kept;
+	uint64_t left, hits; /* points; right guesses before the next place */
+	uint32_t before;
+	bool counted;        /* hits was read */
+};
+
+static bool get_varint(struct order *o, uint64_t *ret)
+{
+	uint64_t v = 0;
+	unsigned shift;
+
+	for (shift = 0; shift < 64 && o->at < o->end; shift += 7) {
+		v |= (uint64_t)(*o->at & 0x7f) << shift;
+		if (!(*o->at++ & 0x80)) {
+			*ret = v;
+			return true;
+		}
+	}
+	return false;
+}
+
+static int open_head(struct order *o)
+{
+	uint64_t n, id;
+	uint32_t crc;
+	size_t i;
+
+	if (o->end - o->at < HEAD_BYTES || o->at[0] != FORMAT)
+		return ERR_CORRUPT;
+	memcpy(&crc, o->at + 4, 4);
+	o->at += HEAD_BYTES;
+	if (le32toh(crc) != crc32c(0, o->at, (size_t)(o->end - o->at)) || !get_varint(o, &n) || n > (size_t)(o->end - o->at))
+		return ERR_CORRUPT;
+	o->kept = (size_t)n;
+	o->ids = calloc(o->kept + 1, sizeof *o->ids);
+	o->after = first_guesses(o->kept);
+	if (!o->ids || !o->after)
+		return ERR_NOMEM;
+	for (i = 0; i < o->kept; i++) {
+		if (!get_varint(o, &id))
+			return ERR_CORRUPT;
+		o->ids[i] = (int64_t)id;
+	}
+	o->before = o->kept ? (uint32_t)o->kept - 1 : 0;
+	return get_varint(o, &o->left) && (o->kept || !o->left) ? 0 : ERR_CORRUPT;
+}
+
+int order_open(struct order **ret, const void *bytes, size_t len)
+{
+	struct order *o = calloc(1, sizeof *o);
+	int rc = ERR_NOMEM;
+
+	if (o)
+		o->bytes = malloc(len ? len : 1);
+	if (o && o->bytes) {
+		memcpy(o->bytes, bytes, len);
+		o->at = o->bytes;
+		o->end = o->bytes + len;
+		rc = open_head(o);
+	}
+	if (rc) {
+		order_close(o);
+		return rc;
+	}
+	*ret = o;
+	return 0;
+}
+
+int order_next(struct order *o, int64_t *ret_id)
+{
+	uint32_t now;
+	uint64_t place;
+
+	if (!o->left)
+		return 0;
+	if (!o->counted && !get_varint(o, &o->hits))
+		return ERR_CORRUPT;
+	o->counted = o->hits > 0;
+	now = o->after[o->before];
+	if (o->hits) {
+		o->hits--;
+		o->counted = true;
+	} else {
+		if (!get_varint(o, &place) || place >= o->kept)
+			return ERR_CORRUPT;
+		now = (uint32_t)place;
+	}
+	o->left--;
+	o->after[o->before] = now;
+	o->before = now;
+	*ret_id = o->ids[now];
+	return 1;
+}
+
+void order_close(struct order *o)
+{
+	if (!o)
+		return;
+	free(o->ids);
+	free(o->after);
+	free(o->bytes);
+	free(o);
+}

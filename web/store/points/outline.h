@@ -1,0 +1,59 @@
+/* outline.h: what a chart needs to know of a chunk without its points: of each group of 64, and of all of them, the ends
+ * and extremes, by step and by time. Outlines of full chunks (which never change) are kept in memory, so that a chart of
+ * a long series decodes only the groups that the edge of a bucket cuts. Bounded; any thread. Private to web/store. */
+#ifndef DPT_STORE_OUTLINE_H
+#define DPT_STORE_OUTLINE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "web/store/points/chunk.h"
+#include "web/store/points/sum.h"
+
+/* Points along one axis. Of equal places the first point counts at the low end, the last one at the high end, and the
+ * lowest place of equal extremes. low is NaN when a place is. */
+struct outline_axis {
+	double low, high;   /* where the ends lie */
+	double first, last; /* the values there */
+	double min_at, max_at;
+};
+
+struct outline_part {
+	struct outline_axis by_step, by_time;
+	int64_t min_step, max_step;
+	double min, max, sum;     /* over finite values */
+	unsigned points, nonfinite; /* with nonfinite ones the values above say nothing */
+};
+
+struct outline {
+	double min_time, max_time; /* NaN times left out */
+	struct outline_part all;
+	unsigned groups;
+	struct outline_part part[CHUNK_POINTS / CHUNK_GROUP];
+	struct chunk_place place[CHUNK_POINTS / CHUNK_GROUP];
+};
+
+/* points: those of the whole chunk, as chunk_points gives them. */
+void outline_describe(struct outline *ret, const struct chunk *c, const struct sum_point *points);
+
+struct outlines;
+
+struct outlines *outlines_new(void);    /* NULL when out of memory */
+void outlines_free(struct outlines *o); /* NULL is fine */
+
+/* Ids of series may be given anew after a removal: rev is that of the newest removal in the caller's snapshot. Outlines
+ * of another rev are not given, and not kept. */
+struct outline_key {
+	int64_t rev, chunk;
+};
+
+/* Borrowed until outlines_release, which is only called after one was given; NULL: not known. */
+const struct outline *outlines_get(struct outlines *o, const struct outline_key *k);
+void outlines_release(struct outlines *o);
+
+uint64_t outlines_bytes(struct outlines *o); /* at most 10,000 outlines: the chunks of 20 million points */
+
+/* Takes outline (from malloc) over. */
+void outlines_put(struct outlines *o, const struct outline_key *k, struct outline *outline);
+
+#endif

@@ -1,0 +1,312 @@
+/* scan.c: chunks, then log rows. */
+#include "web/store/points/scan.h"
+
+#include <stdlib.h>
+
+#include "web/store/base/list.h"
+#include "web/store/points/pack.h"
+
+int scan_damaged(struct err *err, const char *what, int64_t id)
+{
+	return err_set(err, ERR_CORRUPT, "store: %s %lld is damaged; check the disk and put back a copy of the file", what, (long long)id);
+}
+
+int scan_series_chunks(struct db *d, int64_t series, scan_chunk_fn *fn, void *arg, struct err *err)
+{
+	sqlite3_stmt *q;
+	int rc = db_start(d, &q, DB_chunk_range, err, "ii", SCAN_CHUNK_ID(series, 0), SCAN_CHUNK_ID(series + 1, 0) - 1);
+
+	while (!rc && (rc = db_next(d, q, err)) > 0) {
+		struct chunk c;
+
+		if (chunk_open(&c, sqlite3_column_blob(q, 1), (size_t)sqlite3_column_bytes(q, 1)))
+			rc = scan_damaged(err, "chunk", sqlite3_column_int64(q, 0));
+		else
+			rc = fn(arg, &c, err);
+		if (rc)
+			db_stop(q);
+	}
+	return rc;
+}
+
+static int give_chunk(struct db *d, int64_t id, scan_chunk_fn *fn, void *arg, struct err *err)
+{
+	struct chunk c;
+	sqlite3_stmt *q;
+	int rc = db_start(d, &q, DB_chunk_get, err, "i", id);
+
+	if (rc || (rc = db_next(d, q, err)) <= 0)
+		return rc;
+	if (chunk_open(&c, sqlite3_column_blob(q, 0), (size_t)sqlite3_column_bytes(q, 0)))
+		rc = scan_damaged(err, "chunk", id);
+	else
+		rc = fn(arg, &c, err);
+	db_stop(q);
+	return rc;
+}
+
+int scan_series_window(struct db *d, int64_t series, const struct scan_window *w, scan_chunk_fn *fn, void *arg,
+		       struct err *err)
+{
+	sqlite3_stmt *q;
+	int rc = db_start(d, &q, DB_chunk_heads, err, "ii", SCAN_CHUNK_ID(series, 0), SCAN_CHUNK_ID(series + 1, 0) - 1);
+
+	while (!rc && (rc = db_next(d, q, err)) > 0) {
+		double early = db_real(q, 4), late = db_real(q, 5);
+
+		/* unknown times overlap everything */
+		if (sqlite3_column_int64(q, 2) > w->max_step || sqlite3_column_int64(q, 3) < w->min_step ||
+		    early > w->max_time || late < w->min_time) {
+			rc = 0;
+			continue;
+		}
+		rc = give_chunk(d, sqlite3_column_int64(q, 0), fn, arg, err);
+		if (rc)
+			db_stop(q);
+	}
+	return rc;
+}
+
+/* One chunk's bytes: all of them, or what was asked for. */
+struct scan_group_source {
+	struct db *d;
+	int64_t id;
+	sqlite3_blob *blob;
+	bool open, whole; /* blob is that of id; all of it lies in bytes */
+	unsigned char *bytes;
+	size_t cap;
+};
+
+static int open_blob(struct scan_group_source *p, struct err *err)
+{
+	int rc = SQLITE_OK;
+
+	if (!p->open)
+		rc = p->blob ? sqlite3_blob_reopen(p->blob, p->id)
+			     : sqlite3_blob_open(db_handle(p->d), "main", "chunk", "data", p->id, 0, &p->blob);
+	p->open = rc == SQLITE_OK;
+	return p->open ? 0 : db_failed(p->d, err, "opening a chunk");
+}
+
+static int read_blob(struct scan_group_source *p, size_t from, size_t n, struct err *err)
+{
+	unsigned char *grown;
+
+	if (n > p->cap) {
+		grown = realloc(p->bytes, n + 4096);
+		if (!grown)
+			return err_set(err, ERR_NOMEM, "store: out of memory");
+		p->bytes = grown;
+		p->cap = n + 4096;
+	}
+	return sqlite3_blob_read(p->blob, p->bytes, (int)n, (int)from) == SQLITE_OK ? 0 : db_failed(p->d, err, "reading a chunk");
+}
+
+static void next_chunk(struct scan_group_source *p, int64_t id)
+{
+	p->id = id;
+	p->open = p->whole = false;
+}
+
+int scan_group(struct scan_group_source *from, const struct outline *o, unsigned group, struct sum_point *ret, struct err *err)
+{
+	const struct chunk_place *at = &o->place[group];
+	int rc;
+
+	if (from->whole)
+		return chunk_place_points(at, from->bytes + at->offset, ret) ? scan_damaged(err, "chunk", from->id) : 0;
+	rc = open_blob(from, err);
+	if (!rc && (size_t)sqlite3_blob_bytes(from->blob) < (size_t)at->offset + at->len + CHUNK_PAD)
+		rc = scan_damaged(err, "chunk", from->id);
+	if (!rc)
+		rc = read_blob(from, at->offset, at->len + CHUNK_PAD, err);
+	return !rc && chunk_place_points(at, from->bytes, ret) ? scan_damaged(err, "chunk", from->id) : rc;
+}
+
+static int read_chunk(struct scan_group_source *p, struct chunk *ret, struct sum_point *points, struct err *err)
+{
+	int rc = open_blob(p, err);
+	size_t len;
+
+	if (rc)
+		return rc;
+	len = (size_t)sqlite3_blob_bytes(p->blob);
+	rc = read_blob(p, 0, len, err);
+	if (rc)
+		return rc;
+	p->whole = true;
+	return chunk_open(ret, p->bytes, len) || chunk_points(ret, points) ? scan_damaged(err, "chunk", p->id) : 0;
+}
+
+static int give_read(struct scan_group_source *p, bool full, const struct scan_parts *o, struct err *err)
+{
+	const struct outline_key key = { o->outlines_rev, p->id };
+	struct sum_point points[CHUNK_POINTS];
+	struct outline *outline;
+	struct chunk c;
+	int rc = read_chunk(p, &c, points, err);
+
+	if (rc || !full)
+		return rc ? rc : o->points(o->arg, points, c.points, err);
+	outline = malloc(sizeof *outline);
+	if (!outline)
+		return err_set(err, ERR_NOMEM, "store: out of memory");
+	outline_describe(outline, &c, points);
+	rc = o->outline(o->arg, outline, p, err);
+	outlines_put(o->outlines, &key, outline);
+	return rc;
+}
+
+/* 1 when it was given (or is not wanted), 0 when its outline is not known. */
+static int give_known(struct scan_group_source *p, const struct scan_parts *o, struct err *err)
+{
+	const struct outline *k = outlines_get(o->outlines, &(struct outline_key){ o->outlines_rev, p->id });
+	struct sum_point low, high;
+	int rc = 0;
+
+	if (!k)
+		return 0;
+	low = (struct sum_point){ k->all.min_step, k->min_time, 0 };
+	high = (struct sum_point){ k->all.max_step, k->max_time, 0 };
+	if (o->want(o->arg, &low, &high))
+		rc = o->outline(o->arg, k, p, err);
+	outlines_release(o->outlines);
+	return rc ? rc : 1;
+}
+
+static int give_row(struct scan_group_source *p, sqlite3_stmt *q, const struct scan_parts *o, struct err *err)
+{
+	struct sum_point low = { sqlite3_column_int64(q, 2), db_real(q, 4), 0 };
+	struct sum_point high = { sqlite3_column_int64(q, 3), db_real(q, 5), 0 };
+	bool full = sqlite3_column_int64(q, 1) == CHUNK_POINTS;
+	int rc;
+
+	next_chunk(p, sqlite3_column_int64(q, 0));
+	rc = full ? give_known(p, o, err) : 0;
+	if (!rc && o->want(o->arg, &low, &high))
+		rc = give_read(p, full, o, err);
+	return rc < 0 ? rc : 0;
+}
+
+/* Outlines that are known cost no look at the file; from the first unknown one on the rows are walked. */
+int scan_series_parts(struct db *d, int64_t series, uint64_t folded, const struct scan_parts *o, struct err *err)
+{
+	struct scan_group_source p = { .d = d };
+	int64_t number = 0, full = (int64_t)(folded / CHUNK_POINTS);
+	sqlite3_stmt *q;
+	int rc = 1;
+
+	while (number < full && rc > 0) {
+		next_chunk(&p, SCAN_CHUNK_ID(series, number));
+		rc = give_known(&p, o, err);
+		number += rc > 0;
+	}
+	rc = rc > 0 ? 0 : rc;
+	if (!rc && number * CHUNK_POINTS < (int64_t)folded)
+		rc = db_start(d, &q, DB_chunk_heads, err, "ii", SCAN_CHUNK_ID(series, number), SCAN_CHUNK_ID(series + 1, 0) - 1);
+	while (!rc && number * CHUNK_POINTS < (int64_t)folded && (rc = db_next(d, q, err)) > 0) {
+		rc = give_row(&p, q, o, err);
+		if (rc)
+			db_stop(q);
+	}
+	sqlite3_blob_close(p.blob);
+	free(p.bytes);
+	return rc;
+}
+
+/* From chunks to points of the series at one position of the list. */
+struct decode {
+	scan_fn *fn;
+	void *arg;
+	size_t at;
+	struct sum_point *room;
+};
+
+static int decode_chunk(void *arg, const struct chunk *c, struct err *err)
+{
+	struct decode *to = arg;
+
+	if (chunk_points(c, to->room))
+		return err_set(err, ERR_CORRUPT, "store: a chunk is damaged; check the disk and put back a copy of the file");
+	return to->fn(to->arg, to->at, to->room, c->points, err);
+}
+
+static size_t find_id(const int64_t *ids, size_t count, int64_t id)
+{
+	size_t at = list_find(ids, count, sizeof *ids, id);
+
+	return at < count && ids[at] == id ? at : SIZE_MAX;
+}
+
+static int scan_row(const void *bytes, size_t len, const int64_t *ids, size_t count, scan_fn *fn, void *arg,
+		    struct sum_point *room, struct err *err)
+{
+	struct pack_reader r;
+	int64_t id;
+	uint64_t points;
+	size_t at, n;
+	int rc;
+
+	if (pack_open(&r, bytes, len))
+		return ERR_CORRUPT;
+	while ((rc = pack_next_series(&r, &id, &points)) > 0) {
+		at = find_id(ids, count, id);
+		while (at != SIZE_MAX && rc > 0) {
+			for (n = 0; n < CHUNK_POINTS && (rc = pack_next_point(&r, &room[n])) > 0; n++)
+				;
+			if (rc < 0)
+				return rc;
+			if (!n)
+				break;
+			rc = fn(arg, at, room, n, err);
+			if (rc)
+				return rc;
+			rc = 1;
+		}
+	}
+	return rc;
+}
+
+static int scan_log_room(struct db *d, int64_t run_id, const int64_t *ids, size_t count, scan_fn *fn, void *arg,
+			 struct sum_point *room, struct err *err)
+{
+	sqlite3_stmt *q;
+	int rc = db_start(d, &q, DB_log_of_run, err, "i", run_id);
+
+	while (!rc && (rc = db_next(d, q, err)) > 0) {
+		if (err)
+			err->code = 0;
+		rc = scan_row(sqlite3_column_blob(q, 1), (size_t)sqlite3_column_bytes(q, 1), ids, count, fn, arg, room, err);
+		if (rc == ERR_CORRUPT && !(err && err->code))
+			rc = scan_damaged(err, "log row", sqlite3_column_int64(q, 0));
+		if (rc)
+			db_stop(q);
+	}
+	return rc;
+}
+
+int scan_log(struct db *d, int64_t run_id, const int64_t *ids, size_t count, scan_fn *fn, void *arg, struct err *err)
+{
+	struct sum_point *room = malloc(CHUNK_POINTS * sizeof *room);
+	int rc = room ? scan_log_room(d, run_id, ids, count, fn, arg, room, err)
+		      : err_set(err, ERR_NOMEM, "store: out of memory");
+
+	free(room);
+	return rc;
+}
+
+int scan_points(struct db *d, int64_t run_id, const int64_t *ids, size_t count, scan_fn *fn, void *arg, struct err *err)
+{
+	struct sum_point *room = malloc(CHUNK_POINTS * sizeof *room);
+	size_t i;
+	int rc = 0;
+
+	if (!room)
+		return err_set(err, ERR_NOMEM, "store: out of memory");
+	for (i = 0; i < count && !rc; i++)
+		rc = scan_series_chunks(d, ids[i], decode_chunk, &(struct decode){ fn, arg, i, room }, err);
+	if (!rc && count)
+		rc = scan_log_room(d, run_id, ids, count, fn, arg, room, err);
+	free(room);
+	return rc;
+}

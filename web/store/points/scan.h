@@ -1,0 +1,60 @@
+/* scan.h: walks every point of some series of a run: folded chunks in order, then the ingest log. Works on any
+ * connection; what it sees is that connection's snapshot. Private to web/store. */
+#ifndef DPT_STORE_SCAN_H
+#define DPT_STORE_SCAN_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "tracker/base/err.h"
+#include "web/store/db/db.h"
+#include "web/store/points/chunk.h"
+#include "web/store/points/outline.h"
+#include "web/store/points/sum.h"
+
+#define SCAN_CHUNK_ID(series, number) ((series) * (INT64_C(1) << 20) + (number))
+
+/* Called with up to CHUNK_POINTS points of the series at position `at` in the list, in order of arrival per series. */
+typedef int scan_fn(void *arg, size_t at, const struct sum_point *points, size_t n, struct err *err);
+
+/* The folded chunks of one series in order, not decoded; a chunk is good until fn returns. */
+typedef int scan_chunk_fn(void *arg, const struct chunk *c, struct err *err);
+int scan_series_chunks(struct db *d, int64_t series, scan_chunk_fn *fn, void *arg, struct err *err);
+
+/* The same for readers that decode few groups. want (with the ends of a chunk by step and by time) says which chunks to
+ * give: full ones as their outline, of which scan_group decodes a group; the last one, not full yet, as points. */
+struct scan_group_source;
+
+struct scan_parts {
+	bool (*want)(void *arg, const struct sum_point *low, const struct sum_point *high);
+	int (*outline)(void *arg, const struct outline *o, struct scan_group_source *from, struct err *err);
+	int (*points)(void *arg, const struct sum_point *points, size_t n, struct err *err);
+	void *arg;
+	struct outlines *outlines;
+	int64_t outlines_rev; /* of the newest removal in d's snapshot */
+};
+
+/* folded: how many points of the series lie in chunks. */
+int scan_series_parts(struct db *d, int64_t series, uint64_t folded, const struct scan_parts *o, struct err *err);
+
+int scan_group(struct scan_group_source *from, const struct outline *o, unsigned group, struct sum_point *ret, struct err *err);
+
+/* Those chunks alone that may hold points inside the window (inclusive), decoded by nobody yet. */
+struct scan_window {
+	int64_t min_step, max_step;
+	double min_time, max_time;
+};
+
+int scan_series_window(struct db *d, int64_t series, const struct scan_window *w, scan_chunk_fn *fn, void *arg,
+		       struct err *err);
+
+int scan_damaged(struct err *err, const char *what, int64_t id); /* the words for a row that cannot be right */
+
+/* ids: ascending. */
+int scan_points(struct db *d, int64_t run_id, const int64_t *ids, size_t count, scan_fn *fn, void *arg, struct err *err);
+
+/* The log alone. */
+int scan_log(struct db *d, int64_t run_id, const int64_t *ids, size_t count, scan_fn *fn, void *arg, struct err *err);
+
+#endif

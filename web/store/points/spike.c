@@ -1,0 +1,70 @@
+/* spike.c: one-step outliers by median and median absolute deviation. */
+#include "web/store/points/spike.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define REACH 16
+#define FEWEST 8
+
+bool spike_watches(const char *key)
+{
+	size_t n = strlen(key);
+
+	return n >= 4 && !strcmp(key + n - 4, "loss") && strncmp(key, "epoch/", 6) != 0;
+}
+
+static int by_value(const void *a, const void *b)
+{
+	double x = *(const double *)a, y = *(const double *)b;
+
+	return (x > y) - (x < y);
+}
+
+static double median(double *v, size_t n)
+{
+	qsort(v, n, sizeof *v, by_value);
+	return n & 1 ? v[n / 2] : (v[n / 2 - 1] + v[n / 2]) / 2;
+}
+
+/* How far p[i] stands above its neighbourhood; 0 when it does not count as a spike. */
+static double weigh(const struct sum_point *p, size_t n, size_t i)
+{
+	size_t from = i > REACH ? i - REACH : 0, to = i + REACH < n ? i + REACH + 1 : n, k, count = 0;
+	double around[2 * REACH], middle, spread;
+
+	for (k = from; k < to; k++)
+		if (k != i && isfinite(p[k].value))
+			around[count++] = p[k].value;
+	if (count < FEWEST)
+		return 0;
+	middle = median(around, count);
+	if (p[i].value <= 2 * fabs(middle))
+		return 0;
+	for (k = 0; k < count; k++)
+		around[k] = fabs(around[k] - middle);
+	spread = 1.4826 * median(around, count);
+	return p[i].value - middle > 6 * spread ? p[i].value - middle : 0;
+}
+
+long spike_find(const struct sum_point *p, size_t n, double *ret_weight)
+{
+	long best = -1;
+	double best_weight = 0, weight;
+	size_t i;
+
+	for (i = 1; i + 1 < n; i++) {
+		double v = p[i].value, before = p[i - 1].value, after = p[i + 1].value;
+
+		if (!isfinite(v) || !isfinite(before) || !isfinite(after) || v <= 2 * before || v <= 2 * after)
+			continue;
+		weight = weigh(p, n, i);
+		if (weight > best_weight) {
+			best_weight = weight;
+			best = (long)i;
+		}
+	}
+	*ret_weight = best_weight;
+	return best;
+}

@@ -1,0 +1,18 @@
+/* tail.h: points of one series in the order in which they came, as an array that grows: what is not folded yet. The caller's
+ * storage, all zero to begin with. Private to web/store. */
+#ifndef DPT_STORE_TAIL_H
+#define DPT_STORE_TAIL_H
+
+#include <stddef.h>
+
+#include "web/store/points/sum.h"
+
+struct tail {
+	struct sum_point *points;
+	size_t count, cap;
+};
+
+int tail_add(struct tail *t, const struct sum_point *points, size_t n); /* 0 or ERR_NOMEM */
+void tail_done(struct tail *t);
+
+#endif

@@ -1,0 +1,518 @@
+/* chart.c: M4 buckets. A first pass finds the edges (from summaries where it can), a second one sorts the
+ * points into buckets; both inside one snapshot, so lines of all runs belong together. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "web/store/db/readers.h"
+#include "web/store/inside.h"
+#include "web/store/points/outline.h"
+#include "web/store/points/scan.h"
+#include "web/store/points/tail.h"
+#include "web/store/read/pick.h"
+#include "web/store/read/points.h"
+#include "web/store/write/segment.h"
+
+#define CELLS_MAX 4000000u /* lines * buckets of one answer */
+#define BUCKETS_MAX 10000u
+
+struct cell {
+	uint32_t count, nonfinite, finite;
+	struct points_at first, min, max, last;
+	double sum, first_nonfinite_x;
+};
+
+/* One line: a range of a run's picked series. */
+struct line {
+	const struct pick_run *run;
+	size_t from, to;
+};
+
+struct chart {
+	const struct points_chart_opts *o;
+	struct db *d;
+	struct outlines *outlines;
+	int64_t outlines_rev;
+	struct arena *a;
+	struct pick_run *runs;
+	struct tail **tails; /* of each run's series: what is not folded yet */
+	size_t run_count;
+	struct line *lines;
+	size_t line_count, line_cap;
+	double from, to, width;
+	struct cell *cells;
+	struct err *err;
+};
+
+/* x = (number - shift) / scale of a step or time */
+struct axis {
+	bool time;
+	double shift, scale;
+};
+
+/* The points of one line on their way into cells or edges. */
+struct feed {
+	struct chart *c;
+	const struct line *line;
+	struct axis axis;
+	int64_t hide; /* of the series that comes in */
+	uint64_t inside;
+	double low, high;
+};
+
+static int no_memory(struct err *err)
+{
+	return err_set(err, ERR_NOMEM, "out of memory");
+}
+
+static struct axis axis_of(const struct chart *c, const struct line *l)
+{
+	struct axis x = { false, 0, 1 };
+
+	if (c->o->x == POINTS_X_TIME || c->o->x == POINTS_X_ELAPSED)
+		x.time = true;
+	if (c->o->x == POINTS_X_ELAPSED && isfinite(l->run->start_s))
+		x.shift = l->run->start_s;
+	if (c->o->x == POINTS_X_EPOCH && !segment_counts_epochs(l->run->series[l->from].key))
+		x.scale = l->run->steps_per_epoch;
+	return x;
+}
+
+static double place_on(const struct axis *x, double number)
+{
+	return (number - x->shift) / x->scale;
+}
+
+static double x_of(const struct axis *x, const struct sum_point *p)
+{
+	return place_on(x, x->time ? p->time : (double)p->step);
+}
+
+static void note_edge(struct feed *f, double x)
+{
+	f->low = fmin(f->low, x);
+	f->high = fmax(f->high, x);
+}
+
+static int edge_points(void *arg, const struct sum_point *points, size_t n, struct err *err)
+{
+	struct feed *f = arg;
+	size_t i;
+
+	(void)err;
+	for (i = 0; i < n; i++)
+		if (!segment_hides(f->hide, points[i].step))
+			note_edge(f, x_of(&f->axis, &points[i]));
+	return 0;
+}
+
+/* What has no hidden points gives its edges by its ends alone; only what is partly hidden is looked into. */
+static bool edge_ends(void *arg, const struct sum_point *low, const struct sum_point *high)
+{
+	struct feed *f = arg;
+
+	if (segment_hides(f->hide, high->step))
+		return !segment_hides(f->hide, low->step);
+	note_edge(f, x_of(&f->axis, low));
+	note_edge(f, x_of(&f->axis, high));
+	return false;
+}
+
+static int edge_outline(void *arg, const struct outline *o, struct scan_group_source *from, struct err *err)
+{
+	struct feed *f = arg;
+	struct sum_point p[CHUNK_GROUP];
+	unsigned i;
+	int rc = 0;
+
+	for (i = 0; i < o->groups && !rc; i++) {
+		if (segment_hides(f->hide, o->part[i].min_step))
+			continue;
+		rc = scan_group(from, o, i, p, err);
+		if (!rc)
+			rc = edge_points(f, p, o->part[i].points, err);
+	}
+	return rc;
+}
+
+static int scan_parts(struct feed *f, const struct pick_series *s, struct scan_parts o)
+{
+	struct chart *c = f->c;
+
+	o.arg = f;
+	o.outlines = c->outlines;
+	o.outlines_rev = c->outlines_rev;
+	return scan_series_parts(c->d, s->id, s->folded.count, &o, c->err);
+}
+
+static int edge_chunks(struct feed *f, const struct pick_series *s)
+{
+	/* The summary knows the ends by step. */
+	if (!f->axis.time && s->folded.count && !segment_hides(s->hide, s->folded.last.step)) {
+		edge_ends(f, &s->folded.first, &s->folded.last);
+		return 0;
+	}
+	return scan_parts(f, s, (struct scan_parts){ .want = edge_ends, .outline = edge_outline, .points = edge_points });
+}
+
+static const struct tail *tail_of(const struct chart *c, const struct line *l, size_t at)
+{
+	return &c->tails[l->run - c->runs][at];
+}
+
+static int line_edges(struct chart *c, const struct line *l, double *low, double *high)
+{
+	struct feed f = { .c = c, .line = l, .axis = axis_of(c, l), .low = NAN, .high = NAN };
+	size_t i;
+	int rc = 0;
+
+	for (i = l->from; i < l->to && !rc; i++) {
+		const struct pick_series *s = &l->run->series[i];
+
+		f.hide = s->hide;
+		rc = edge_chunks(&f, s);
+		if (!rc)
+			rc = edge_points(&f, tail_of(c, l, i)->points, tail_of(c, l, i)->count, c->err);
+	}
+	*low = fmin(*low, f.low);
+	*high = fmax(*high, f.high);
+	return rc;
+}
+
+static int find_edges(struct chart *c)
+{
+	double low = NAN, high = NAN;
+	size_t i;
+	int rc = 0;
+
+	c->from = c->o->from;
+	c->to = c->o->to;
+	if (isnan(c->from) || isnan(c->to))
+		for (i = 0; i < c->line_count && !rc; i++)
+			rc = line_edges(c, &c->lines[i], &low, &high);
+	if (isnan(c->from))
+		c->from = low;
+	if (isnan(c->to))
+		c->to = high;
+	c->width = (c->to - c->from) / c->o->buckets;
+	if (!(c->width > 0) || !isfinite(c->width))
+		c->width = 0;
+	return rc;
+}
+
+static void put(struct cell *b, double x, double v)
+{
+	b->count++;
+	if (!isfinite(v)) {
+		if (!b->nonfinite || x < b->first_nonfinite_x)
+			b->first_nonfinite_x = x;
+		b->nonfinite++;
+		return;
+	}
+	if (!b->finite || x < b->first.x)
+		b->first = (struct points_at){ x, v };
+	if (!b->finite || x >= b->last.x)
+		b->last = (struct points_at){ x, v };
+	if (!b->finite || v < b->min.value || (v == b->min.value && x < b->min.x))
+		b->min = (struct points_at){ x, v };
+	if (!b->finite || v > b->max.value || (v == b->max.value && x < b->max.x))
+		b->max = (struct points_at){ x, v };
+	b->sum += v;
+	b->finite++;
+}
+
+static size_t cell_of(const struct chart *c, double x)
+{
+	double last = c->o->buckets - 1, cell = c->width > 0 ? floor((x - c->from) / c->width) : 0;
+
+	return (size_t)(cell < last ? cell : last);
+}
+
+static int put_points(void *arg, const struct sum_point *points, size_t n, struct err *err)
+{
+	struct feed *f = arg;
+	struct chart *c = f->c;
+	size_t i;
+	double x;
+
+	(void)err;
+	for (i = 0; i < n; i++) {
+		x = x_of(&f->axis, &points[i]);
+		if (segment_hides(f->hide, points[i].step) || !(x >= c->from && x <= c->to))
+			continue;
+		put(&c->cells[cell_of(c, x)], x, points[i].value);
+		f->inside++;
+	}
+	return 0;
+}
+
+/* Adds a part whose points all lie in one bucket by its description. */
+static bool put_part(struct feed *f, const struct outline_part *g)
+{
+	const struct chart *c = f->c;
+	const struct outline_axis *a = f->axis.time ? &g->by_time : &g->by_step;
+	double low = place_on(&f->axis, a->low), high = place_on(&f->axis, a->high), at;
+	struct cell *b;
+	size_t cell;
+
+	if (g->nonfinite || segment_hides(f->hide, g->max_step) || !(low >= c->from && high <= c->to))
+		return false;
+	cell = cell_of(c, low);
+	if (cell != cell_of(c, high))
+		return false;
+	b = &f->c->cells[cell];
+	if (!b->finite || low < b->first.x)
+		b->first = (struct points_at){ low, a->first };
+	if (!b->finite || high >= b->last.x)
+		b->last = (struct points_at){ high, a->last };
+	at = place_on(&f->axis, a->min_at);
+	if (!b->finite || g->min < b->min.value || (g->min == b->min.value && at < b->min.x))
+		b->min = (struct points_at){ at, g->min };
+	at = place_on(&f->axis, a->max_at);
+	if (!b->finite || g->max > b->max.value || (g->max == b->max.value && at < b->max.x))
+		b->max = (struct points_at){ at, g->max };
+	b->count += g->points;
+	b->finite += g->points;
+	b->sum += g->sum;
+	f->inside += g->points;
+	return true;
+}
+
+/* Known to hold no point that is shown; places that are no numbers leave that open. */
+static bool out_of_view(const struct feed *f, const struct outline_part *g)
+{
+	const struct outline_axis *a = f->axis.time ? &g->by_time : &g->by_step;
+
+	return !isnan(a->low) && (place_on(&f->axis, a->high) < f->c->from || place_on(&f->axis, a->low) > f->c->to);
+}
+
+static int put_outline(void *arg, const struct outline *o, struct scan_group_source *from, struct err *err)
+{
+	struct feed *f = arg;
+	struct sum_point p[CHUNK_GROUP];
+	unsigned i;
+	int rc = 0;
+
+	if (put_part(f, &o->all))
+		return 0;
+	for (i = 0; i < o->groups && !rc; i++) {
+		if (put_part(f, &o->part[i]) || out_of_view(f, &o->part[i]))
+			continue;
+		rc = scan_group(from, o, i, p, err);
+		if (!rc)
+			rc = put_points(f, p, o->part[i].points, err);
+	}
+	return rc;
+}
+
+/* Whether any point of a chunk may be in the picture. */
+static bool in_view(void *arg, const struct sum_point *low, const struct sum_point *high)
+{
+	const struct feed *f = arg;
+
+	return !(x_of(&f->axis, high) < f->c->from || x_of(&f->axis, low) > f->c->to);
+}
+
+static int fill_cells(struct chart *c, const struct line *l, uint64_t *ret_inside)
+{
+	struct feed f = { .c = c, .line = l, .axis = axis_of(c, l) };
+	size_t i;
+	int rc = 0;
+
+	memset(c->cells, 0, c->o->buckets * sizeof *c->cells);
+	for (i = l->from; i < l->to && !rc; i++) {
+		const struct pick_series *s = &l->run->series[i];
+
+		f.hide = s->hide;
+		rc = scan_parts(&f, s, (struct scan_parts){ .want = in_view, .outline = put_outline, .points = put_points });
+		if (!rc)
+			rc = put_points(&f, tail_of(c, l, i)->points, tail_of(c, l, i)->count, c->err);
+	}
+	*ret_inside = f.inside;
+	return rc;
+}
+
+static int give_line(struct chart *c, const struct line *l, struct points_line *ret)
+{
+	const struct pick_series *newest = &l->run->series[l->to - 1];
+	static const struct points_at none = { NAN, NAN };
+	uint32_t i, n = 0;
+	int rc;
+
+	*ret = (struct points_line){ .run = l->run->uuid, .run_name = l->run->name, .key = newest->key,
+				     .rank = newest->rank, .segment = newest->segment };
+	rc = fill_cells(c, l, &ret->point_count);
+	if (rc)
+		return rc;
+	for (i = 0; i < c->o->buckets; i++)
+		n += c->cells[i].count > 0;
+	ret->buckets = arena_array(c->a, n ? n : 1, sizeof *ret->buckets);
+	if (!ret->buckets)
+		return no_memory(c->err);
+	for (i = 0; i < c->o->buckets; i++) {
+		const struct cell *b = &c->cells[i];
+
+		if (!b->count)
+			continue;
+		ret->buckets[ret->bucket_count++] = (struct points_bucket){
+			.index = i, .count = b->count, .nonfinite = b->nonfinite, .sum = b->sum,
+			.first = b->finite ? b->first : none, .last = b->finite ? b->last : none,
+			.min = b->finite ? b->min : none, .max = b->finite ? b->max : none,
+			.first_nonfinite_x = b->first_nonfinite_x,
+		};
+	}
+	return 0;
+}
+
+static int take_tail(void *arg, size_t at, const struct sum_point *points, size_t n, struct err *err)
+{
+	return tail_add(((struct tail **)arg)[at], points, n) ? no_memory(err) : 0;
+}
+
+struct id_at {
+	int64_t id;
+	size_t at;
+};
+
+static int by_id(const void *x, const void *y)
+{
+	const struct id_at *a = x, *b = y;
+
+	return (a->id > b->id) - (a->id < b->id);
+}
+
+/* The log is walked once for all series of a run. */
+static int load_tails(struct chart *c, const struct pick_run *r)
+{
+	struct tail *tails = arena_array(c->a, r->count + 1, sizeof *tails);
+	struct tail **order = arena_array(c->a, r->count + 1, sizeof *order);
+	struct id_at *sorted = arena_array(c->a, r->count + 1, sizeof *sorted);
+	int64_t *ids = arena_array(c->a, r->count + 1, sizeof *ids);
+	size_t i;
+
+	if (!tails || !order || !sorted || !ids)
+		return no_memory(c->err);
+	for (i = 0; i < r->count; i++) {
+		tails[i] = (struct tail){ 0 };
+		sorted[i] = (struct id_at){ r->series[i].id, i };
+	}
+	c->tails[r - c->runs] = tails;
+	if (r->count)
+		qsort(sorted, r->count, sizeof *sorted, by_id);
+	for (i = 0; i < r->count; i++) {
+		ids[i] = sorted[i].id;
+		order[i] = &tails[sorted[i].at];
+	}
+	return scan_log(c->d, r->id, ids, r->count, take_tail, order, c->err);
+}
+
+static void free_tails(struct chart *c)
+{
+	size_t run, i;
+
+	for (run = 0; run < c->run_count && c->tails; run++)
+		for (i = 0; i < c->runs[run].count && c->tails[run]; i++)
+			tail_done(&c->tails[run][i]);
+}
+
+static int add_lines(struct chart *c, const struct pick_run *r)
+{
+	size_t i, from = 0;
+
+	for (i = 1; i <= r->count; i++) {
+		if (i < r->count && !c->o->sel.all_segments && r->series[i].rank == r->series[from].rank &&
+		    !strcmp(r->series[i].key, r->series[from].key))
+			continue;
+		if (c->line_count == c->line_cap) {
+			size_t cap = c->line_cap ? c->line_cap * 2 : 16;
+			struct line *grown = realloc(c->lines, cap * sizeof *grown);
+
+			if (!grown)
+				return no_memory(c->err);
+			c->lines = grown;
+			c->line_cap = cap;
+		}
+		c->lines[c->line_count++] = (struct line){ r, from, i };
+		from = i;
+	}
+	return 0;
+}
+
+static int pick_lines(struct chart *c)
+{
+	const struct points_sel *sel = &c->o->sel;
+	size_t i;
+	int rc = 0;
+
+	c->runs = arena_array(c->a, sel->run_count + 1, sizeof *c->runs);
+	c->tails = calloc(sel->run_count + 1, sizeof *c->tails);
+	if (!c->runs || !c->tails)
+		return no_memory(c->err);
+	for (i = 0; i < sel->run_count && rc >= 0; i++) {
+		const char *uuid = arena_strdup(c->a, sel->runs[i]);
+
+		rc = uuid ? pick_run(c->d, sel, uuid, c->a, &c->runs[c->run_count], c->err) : no_memory(c->err);
+		if (rc > 0)
+			rc = add_lines(c, &c->runs[c->run_count++]);
+	}
+	if (rc >= 0 && (uint64_t)c->line_count * c->o->buckets > CELLS_MAX)
+		rc = err_set(c->err, ERR_LIMIT, "%zu lines of %u buckets are too many for one answer; ask for fewer runs, keys or "
+			     "buckets", c->line_count, (unsigned)c->o->buckets);
+	return rc < 0 ? rc : 0;
+}
+
+static int draw(struct chart *c, struct points_chart *ret)
+{
+	struct points_line *lines;
+	int64_t rev = 0;
+	size_t i;
+	int rc = pick_lines(c);
+
+	for (i = 0; i < c->run_count && !rc; i++)
+		rc = load_tails(c, &c->runs[i]);
+	if (!rc)
+		rc = find_edges(c);
+	if (!rc && db_int(c->d, &rev, DB_rev_get, c->err, "") < 0)
+		rc = c->err ? c->err->code : ERR_IO;
+	if (rc)
+		return rc;
+	lines = arena_array(c->a, c->line_count ? c->line_count : 1, sizeof *lines);
+	c->cells = calloc(c->o->buckets, sizeof *c->cells);
+	if (!lines || !c->cells)
+		return no_memory(c->err);
+	*ret = (struct points_chart){ .from = c->from, .to = c->to, .bucket_count = c->o->buckets, .width = c->width,
+				      .lines = lines, .rev = (uint64_t)rev };
+	for (i = 0; i < c->line_count && !rc; i++) {
+		rc = give_line(c, &c->lines[i], &lines[ret->line_count]);
+		ret->line_count += !rc && lines[ret->line_count].point_count > 0;
+	}
+	return rc;
+}
+
+int points_chart(struct store *s, const struct points_chart_opts *o, struct arena *a, struct points_chart *ret,
+		 struct err *err)
+{
+	struct err local = ERR_INIT;
+	struct chart c = { .o = o, .a = a, .err = err ? err : &local };
+	struct points_chart chart;
+	int rc;
+
+	if (o->buckets < 1 || o->buckets > BUCKETS_MAX)
+		return err_set(err, ERR_USAGE, "buckets must be 1 to %u", BUCKETS_MAX);
+	rc = readers_take(s, &c.d, c.err);
+	if (rc)
+		return rc;
+	c.outlines = s->outlines;
+	rc = db_int(c.d, &c.outlines_rev, DB_gone_rev_get, c.err, "");
+	rc = rc < 0 ? rc : 0;
+	if (!rc)
+		rc = draw(&c, &chart);
+	readers_give(s, c.d);
+	free_tails(&c);
+	free(c.tails);
+	free(c.lines);
+	free(c.cells);
+	if (!rc)
+		*ret = chart;
+	return rc;
+}

@@ -1,0 +1,336 @@
+/* columns.c: rows and columns of the runs in memory. */
+#include "web/store/read/columns.h"
+
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "web/store/base/list.h"
+
+#define COLUMNS_MAX (FILTER_MAX_FIELDS + 16) /* one search never drops its own */
+#define CELL_BYTES_MAX ((size_t)96 << 20) /* of all columns; the one not used for longest goes first */
+#define CHANGED_MAX 2000                  /* more changed runs than this and a quarter of all: everything is read anew */
+
+struct column {
+	enum filter_entity entity;
+	char *key;
+	int64_t key_id;
+	struct columns_cell *cells;
+	size_t cap;
+	uint64_t used; /* the search that asked for it last */
+};
+
+struct columns {
+	pthread_mutex_t lock;
+	bool loaded;
+	uint64_t rev, clock;
+	struct columns_row *rows;
+	size_t count, cap;
+	size_t changes; /* since everything was read: their old texts still take room */
+	struct arena *texts;
+	struct column columns[COLUMNS_MAX];
+	size_t column_count;
+};
+
+static int no_memory(struct err *err)
+{
+	return err_set(err, ERR_NOMEM, "store: out of memory");
+}
+
+struct columns *columns_new(void)
+{
+	struct columns *c = calloc(1, sizeof *c);
+
+	if (c)
+		pthread_mutex_init(&c->lock, NULL);
+	return c;
+}
+
+static void drop_column(struct columns *c, size_t i)
+{
+	free(c->columns[i].key);
+	free(c->columns[i].cells);
+	c->columns[i] = c->columns[--c->column_count];
+}
+
+static void drop_all(struct columns *c)
+{
+	while (c->column_count)
+		drop_column(c, c->column_count - 1);
+	free(c->rows);
+	c->rows = NULL;
+	c->count = c->cap = c->changes = 0;
+	arena_free(c->texts);
+	c->texts = NULL;
+	c->loaded = false;
+}
+
+void columns_free(struct columns *c)
+{
+	if (!c)
+		return;
+	drop_all(c);
+	pthread_mutex_destroy(&c->lock);
+	free(c);
+}
+
+/* Few different words, many rows. */
+static const char *status_word(struct arena *a, const char *text)
+{
+	static const char *const words[] = { "running", "finished", "failed", "killed", "preempted", "scheduled" };
+	size_t i;
+
+	for (i = 0; i < sizeof words / sizeof words[0]; i++)
+		if (!strcmp(words[i], text))
+			return words[i];
+	return arena_strdup(a, text);
+}
+
+bool columns_read_row(sqlite3_stmt *q, struct arena *a, struct columns_row *ret)
+{
+	const char *user = (const char *)sqlite3_column_text(q, 8);
+
+	memset(ret, 0, sizeof *ret);
+	ret->id = sqlite3_column_int64(q, 0);
+	snprintf(ret->uuid, sizeof ret->uuid, "%s", (const char *)sqlite3_column_text(q, 1));
+	ret->name = arena_strdup(a, (const char *)sqlite3_column_text(q, 2));
+	ret->status = status_word(a, (const char *)sqlite3_column_text(q, 3));
+	ret->start_ms = db_time(q, 4);
+	ret->end_ms = db_time(q, 5);
+	ret->deleted = sqlite3_column_int(q, 6);
+	ret->experiment_id = sqlite3_column_int64(q, 7);
+	ret->user = user && *user ? arena_strdup(a, user) : "";
+	return ret->name && ret->status && ret->user;
+}
+
+static int add_row(struct columns *c)
+{
+	size_t cap = c->cap ? c->cap * 2 : 256, i;
+	void *grown;
+
+	if (c->count == c->cap) {
+		grown = realloc(c->rows, cap * sizeof *c->rows);
+		if (!grown)
+			return ERR_NOMEM;
+		c->rows = grown;
+		c->cap = cap;
+	}
+	for (i = 0; i < c->column_count; i++) {
+		struct column *col = &c->columns[i];
+
+		if (c->count >= col->cap) {
+			grown = realloc(col->cells, c->cap * sizeof *col->cells);
+			if (!grown)
+				return ERR_NOMEM;
+			col->cells = grown;
+			col->cap = c->cap;
+		}
+		memset(&col->cells[c->count], 0, sizeof *col->cells);
+	}
+	c->count++;
+	return 0;
+}
+
+static int put_cell(struct columns *c, const struct column *col, size_t row, sqlite3_stmt *q)
+{
+	struct columns_cell *cell = &col->cells[row];
+	int i;
+
+	cell->present = true;
+	if (col->entity == FILTER_METRIC) {
+		cell->is_number = true;
+		for (i = 0; i < 4; i++)
+			cell->number[i] = db_real(q, 1 + i);
+		return 0;
+	}
+	cell->text = arena_strdup(c->texts, (const char *)sqlite3_column_text(q, 1));
+	cell->is_number = cell->text && col->entity == FILTER_PARAM && filter_number(cell->text, &cell->number[0]);
+	return cell->text ? 0 : ERR_NOMEM;
+}
+
+static enum db_query query_of(enum filter_entity entity, bool whole)
+{
+	if (entity == FILTER_PARAM)
+		return whole ? DB_param_column : DB_param_cell;
+	if (entity == FILTER_TAG)
+		return whole ? DB_tag_column : DB_tag_cell;
+	return whole ? DB_metric_column : DB_metric_cell;
+}
+
+static int load_cell(struct columns *c, struct db *d, const struct column *col, size_t row, struct err *err)
+{
+	sqlite3_stmt *q;
+	int rc = db_start(d, &q, query_of(col->entity, false), err, "ii", col->key_id, c->rows[row].id);
+
+	memset(&col->cells[row], 0, sizeof col->cells[row]);
+	if (!rc && (rc = db_next(d, q, err)) > 0) {
+		rc = put_cell(c, col, row, q) ? no_memory(err) : 0;
+		db_stop(q);
+	}
+	return rc;
+}
+
+static int load_cells(struct columns *c, struct db *d, const struct column *col, struct err *err)
+{
+	size_t row = 0;
+	sqlite3_stmt *q;
+	int rc = db_start(d, &q, query_of(col->entity, true), err, "i", col->key_id);
+
+	while (!rc && (rc = db_next(d, q, err)) > 0) {
+		int64_t id = sqlite3_column_int64(q, 0);
+
+		rc = 0;
+		while (row < c->count && c->rows[row].id < id)
+			row++;
+		if (row < c->count && c->rows[row].id == id && put_cell(c, col, row, q)) {
+			db_stop(q);
+			rc = no_memory(err);
+		}
+	}
+	return rc;
+}
+
+static int load_all(struct columns *c, struct db *d, struct err *err)
+{
+	sqlite3_stmt *q;
+	int rc;
+
+	drop_all(c);
+	c->texts = arena_new();
+	if (!c->texts)
+		return no_memory(err);
+	rc = db_start(d, &q, DB_runs_all, err, "");
+	while (!rc && (rc = db_next(d, q, err)) > 0) {
+		rc = 0;
+		if (add_row(c) || !columns_read_row(q, c->texts, &c->rows[c->count - 1])) {
+			db_stop(q);
+			rc = no_memory(err);
+		}
+	}
+	c->loaded = !rc;
+	return rc;
+}
+
+static int refresh_run(struct columns *c, struct db *d, sqlite3_stmt *q, struct err *err)
+{
+	size_t row = list_find(c->rows, c->count, sizeof *c->rows, sqlite3_column_int64(q, 0)), i;
+	int rc = 0;
+
+	if (row == c->count && add_row(c))
+		return no_memory(err);
+	if (!columns_read_row(q, c->texts, &c->rows[row]))
+		return no_memory(err);
+	c->changes++;
+	for (i = 0; i < c->column_count && !rc; i++)
+		rc = load_cell(c, d, &c->columns[i], row, err);
+	return rc;
+}
+
+static int refresh(struct columns *c, struct db *d, struct err *err)
+{
+	sqlite3_stmt *q;
+	size_t row;
+	int rc = db_start(d, &q, DB_runs_since, err, "i", (int64_t)c->rev);
+
+	while (!rc && (rc = db_next(d, q, err)) > 0) {
+		rc = refresh_run(c, d, q, err);
+		if (rc)
+			db_stop(q);
+	}
+	if (!rc)
+		rc = db_start(d, &q, DB_gone_since, err, "i", (int64_t)c->rev);
+	while (!rc && (rc = db_next(d, q, err)) > 0) {
+		row = list_find(c->rows, c->count, sizeof *c->rows, sqlite3_column_int64(q, 0));
+		if (row < c->count && c->rows[row].id == sqlite3_column_int64(q, 0))
+			c->rows[row].gone = true;
+		rc = 0;
+	}
+	return rc;
+}
+
+int columns_take(struct columns *c, struct db *d, struct err *err)
+{
+	int64_t rev = 0, changed = 0;
+	int rc = db_int(d, &rev, DB_rev_get, err, "");
+
+	if (rc < 0)
+		return rc;
+	pthread_mutex_lock(&c->lock);
+	rc = 0;
+	if (c->loaded && (uint64_t)rev < c->rev) {
+		pthread_mutex_unlock(&c->lock);
+		return err_set(err, ERR_BUSY, "store: an old snapshot");
+	}
+	if (c->loaded && (uint64_t)rev > c->rev && db_int(d, &changed, DB_changed_since, err, "i", (int64_t)c->rev) < 0)
+		rc = err ? err->code : ERR_IO;
+	if (!rc && (!c->loaded || (size_t)changed > CHANGED_MAX + c->count / 4 || c->changes > 1000 + 4 * c->count))
+		rc = load_all(c, d, err);
+	else if (!rc && changed)
+		rc = refresh(c, d, err);
+	c->rev = (uint64_t)rev;
+	c->clock++;
+	if (rc) {
+		drop_all(c);
+		pthread_mutex_unlock(&c->lock);
+	}
+	return rc;
+}
+
+void columns_give(struct columns *c)
+{
+	pthread_mutex_unlock(&c->lock);
+}
+
+const struct columns_row *columns_rows(const struct columns *c, size_t *ret_count)
+{
+	*ret_count = c->count;
+	return c->rows;
+}
+
+/* Room for one more; columns of the search under way stay. */
+static void make_room(struct columns *c)
+{
+	size_t fit = CELL_BYTES_MAX / ((c->cap ? c->cap : 1) * sizeof(struct columns_cell)), i, oldest;
+
+	fit = fit < 8 ? 8 : fit > COLUMNS_MAX - 1 ? COLUMNS_MAX - 1 : fit;
+	while (c->column_count > fit) {
+		for (i = 0, oldest = 0; i < c->column_count; i++)
+			if (c->columns[i].used < c->columns[oldest].used)
+				oldest = i;
+		if (c->columns[oldest].used == c->clock)
+			return;
+		drop_column(c, oldest);
+	}
+}
+
+int columns_get(struct columns *c, struct db *d, enum filter_entity entity, const char *key, const struct columns_cell **ret,
+		struct err *err)
+{
+	struct column col = { .entity = entity, .used = c->clock, .cap = c->cap };
+	size_t i;
+	int rc;
+
+	for (i = 0; i < c->column_count; i++)
+		if (c->columns[i].entity == entity && !strcmp(c->columns[i].key, key)) {
+			c->columns[i].used = c->clock;
+			*ret = c->columns[i].cells;
+			return 0;
+		}
+	*ret = NULL;
+	rc = db_int(d, &col.key_id, DB_key_by_name, err, "t", key);
+	if (rc <= 0)
+		return rc;
+	make_room(c);
+	col.cells = calloc(c->cap ? c->cap : 1, sizeof *col.cells);
+	col.key = strdup(key);
+	rc = col.cells && col.key ? load_cells(c, d, &col, err) : no_memory(err);
+	if (rc) {
+		free(col.cells);
+		free(col.key);
+		return rc;
+	}
+	c->columns[c->column_count++] = col;
+	*ret = col.cells;
+	return 0;
+}

@@ -1,0 +1,370 @@
+/* detail.c: rows of one run to structs, and the words that warn about it. */
+#include "web/store/read/detail.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "web/store/points/scan.h"
+#include "web/store/points/spike.h"
+
+#define DIVERGED_POINTS 20
+
+static int no_memory(struct err *err)
+{
+	return err_set(err, ERR_NOMEM, "out of memory");
+}
+
+/* Room for one more item in an arena array that doubles. */
+static void *more(struct arena *a, void *items, size_t count, size_t bytes_each)
+{
+	void *grown;
+
+	if (count & (count - 1))
+		return items;
+	if (count && count < 8)
+		return items;
+	grown = arena_array(a, count ? count * 2 : 8, bytes_each);
+	if (grown && count)
+		memcpy(grown, items, count * bytes_each);
+	return grown;
+}
+
+static int load_pairs(struct db *d, sqlite3_stmt *q, struct arena *a, struct query_kv **ret, size_t *ret_count,
+		      struct err *err)
+{
+	struct query_kv *items = NULL;
+	size_t n = 0;
+	int rc;
+
+	while ((rc = db_next(d, q, err)) > 0) {
+		items = more(a, items, n, sizeof *items);
+		if (!items) {
+			db_stop(q);
+			return no_memory(err);
+		}
+		items[n].key = db_text(a, q, 0);
+		items[n++].value = db_text(a, q, 1);
+	}
+	*ret = items;
+	*ret_count = n;
+	return rc;
+}
+
+static void metric_of(struct query_metric *m, const char *key, const struct sum *s)
+{
+	*m = (struct query_metric){
+		.key = key, .count = s->count, .nonfinite = s->nonfinite,
+		.first = s->first.value, .last = s->last.value, .min = s->min, .max = s->max,
+		.first_step = s->first.step, .last_step = s->last.step, .min_step = s->min_step, .max_step = s->max_step,
+		.first_time = s->first.time, .last_time = s->last.time, .first_nonfinite_step = s->nonfinite_step,
+	};
+}
+
+static int load_metrics(struct db *d, int64_t id, struct arena *a, struct query_run *r, struct err *err)
+{
+	sqlite3_stmt *q;
+	struct sum s;
+	int rc = db_start(d, &q, DB_metrics_of_run, err, "i", id);
+
+	while (!rc && (rc = db_next(d, q, err)) > 0) {
+		r->metrics = more(a, r->metrics, r->metric_count, sizeof *r->metrics);
+		if (!r->metrics) {
+			db_stop(q);
+			return no_memory(err);
+		}
+		db_sum(q, 1, &s);
+		metric_of(&r->metrics[r->metric_count++], db_text(a, q, 0), &s);
+		rc = 0;
+	}
+	return rc;
+}
+
+static bool is_loss(const char *key)
+{
+	return strstr(key, "loss") != NULL && strcmp(key, "train/loss_scale") != 0;
+}
+
+static int add_alert(struct query_run *r, struct arena *a, const struct query_alert *alert, struct err *err)
+{
+	r->alerts = more(a, r->alerts, r->alert_count, sizeof *r->alerts);
+	if (!r->alerts || !alert->text)
+		return no_memory(err);
+	r->alerts[r->alert_count++] = *alert;
+	return 0;
+}
+
+static int alert_nonfinite(struct query_run *r, struct arena *a, const struct query_metric *m, struct err *err)
+{
+	const char *word = isnan(m->last) ? "NaN" : m->last > 0 ? "infinite" : "minus infinite";
+	struct query_alert alert = { .kind = QUERY_ALERT_NAN, .kind_name = "nan", .key = m->key,
+				     .step = m->first_nonfinite_step, .value = m->last };
+
+	if (isfinite(m->last))
+		alert.text = arena_printf(a, "not finite at step %lld", (long long)alert.step);
+	else
+		alert.text = arena_printf(a, "%s from step %lld", word, (long long)alert.step);
+	return add_alert(r, a, &alert, err);
+}
+
+/* Ends well above both where it began and its best. */
+static bool has_diverged(const struct query_metric *m)
+{
+	return m->count >= DIVERGED_POINTS && !m->nonfinite && spike_watches(m->key) && m->min > 0 &&
+	       m->last > 1.5 * m->first && m->last > 3 * m->min;
+}
+
+static int alert_stored(struct db *d, int64_t id, struct query_run *r, struct arena *a, struct err *err)
+{
+	sqlite3_stmt *q;
+	int rc = db_start(d, &q, DB_alerts_of_run, err, "i", id);
+
+	while (!rc && (rc = db_next(d, q, err)) > 0) {
+		struct query_alert alert = { .kind = QUERY_ALERT_SPIKE, .kind_name = "spike", .key = db_text(a, q, 0),
+					     .step = sqlite3_column_int64(q, 2), .value = db_real(q, 3) };
+
+		alert.text = arena_printf(a, "spike %.4g at step %lld", alert.value, (long long)alert.step);
+		rc = add_alert(r, a, &alert, err);
+		if (rc)
+			db_stop(q);
+	}
+	return rc;
+}
+
+/* The step that was never recorded is the one in which it failed: the one after the last training loss, since other
+ * series may count otherwise; without any, the one after the last of everything. -1: nothing was recorded, or the last step
+ * that there is. */
+static int64_t failed_step(const struct query_run *r)
+{
+	int64_t last = -1;
+
+	for (size_t i = 0; i < r->metric_count; i++)
+		if (spike_watches(r->metrics[i].key) && r->metrics[i].last_step > last)
+			last = r->metrics[i].last_step;
+	if (last < 0)
+		last = r->last_step;
+	return last < 0 || last == INT64_MAX ? -1 : last + 1;
+}
+
+static int load_alerts(struct db *d, int64_t id, struct arena *a, struct query_run *r, struct err *err)
+{
+	int64_t step = failed_step(r);
+	struct query_alert failed = { .kind = QUERY_ALERT_FAILED, .kind_name = "failed", .key = "", .step = step, .value = NAN };
+	size_t i;
+	int rc = 0;
+
+	if (!strcmp(r->status, "failed")) {
+		failed.text = step < 0 ? "failed" : arena_printf(a, "failed at step %lld", (long long)step);
+		rc = add_alert(r, a, &failed, err);
+	}
+	for (i = 0; i < r->metric_count && !rc; i++)
+		if (r->metrics[i].nonfinite && is_loss(r->metrics[i].key))
+			rc = alert_nonfinite(r, a, &r->metrics[i], err);
+	for (i = 0; i < r->metric_count && !rc; i++) {
+		const struct query_metric *m = &r->metrics[i];
+
+		if (has_diverged(m))
+			rc = add_alert(r, a, &(struct query_alert){
+				.kind = QUERY_ALERT_DIVERGED, .kind_name = "diverged", .key = m->key, .step = m->min_step,
+				.value = m->last,
+				.text = arena_printf(a, "diverged: %.4g after %.4g at step %lld", m->last, m->min,
+						     (long long)m->min_step) }, err);
+	}
+	return rc ? rc : alert_stored(d, id, r, a, err);
+}
+
+static int load_row(struct db *d, int64_t id, struct arena *a, struct query_run *r, struct err *err)
+{
+	sqlite3_stmt *q;
+	int rc = db_start(d, &q, DB_run_detail, err, "i", id);
+
+	if (rc || (rc = db_next(d, q, err)) <= 0)
+		return rc ? rc : ERR_NOENT;
+	*r = (struct query_run){
+		.id = db_text(a, q, 0), .name = db_text(a, q, 1), .experiment = db_text(a, q, 2),
+		.experiment_id = db_text(a, q, 3), .status = db_text(a, q, 4), .status_inferred = sqlite3_column_int(q, 5),
+		.deleted = sqlite3_column_int(q, 6), .start_ms = db_time(q, 7), .end_ms = db_time(q, 8),
+		.last_step = sqlite3_column_int64(q, 9), .world_size = sqlite3_column_int(q, 10),
+		.rev = (uint64_t)sqlite3_column_int64(q, 11), .notes = db_text(a, q, 12),
+		.user = db_text(a, q, 14),
+	};
+	db_stop(q);
+	return 0;
+}
+
+int detail_load(struct db *d, int64_t run_id, bool bare, struct arena *a, struct query_run *ret, struct err *err)
+{
+	sqlite3_stmt *q;
+	int rc = load_row(d, run_id, a, ret, err);
+
+	if (rc || bare)
+		return rc;
+	rc = db_start(d, &q, DB_params_of_run, err, "i", run_id);
+	if (!rc)
+		rc = load_pairs(d, q, a, &ret->params, &ret->param_count, err);
+	if (!rc)
+		rc = db_start(d, &q, DB_tags_of_run, err, "i", run_id);
+	if (!rc)
+		rc = load_pairs(d, q, a, &ret->tags, &ret->tag_count, err);
+	if (!rc)
+		rc = load_metrics(d, run_id, a, ret, err);
+	return rc ? rc : load_alerts(d, run_id, a, ret, err);
+}
+
+static int load_segments(struct db *d, int64_t id, struct arena *a, struct query_run *r, struct err *err)
+{
+	sqlite3_stmt *q;
+	size_t i;
+	int rc = db_start(d, &q, DB_segment_list, err, "i", id);
+
+	while (!rc && (rc = db_next(d, q, err)) > 0) {
+		r->segments = more(a, r->segments, r->segment_count, sizeof *r->segments);
+		if (!r->segments) {
+			db_stop(q);
+			return no_memory(err);
+		}
+		r->segments[r->segment_count++] = (struct query_segment){
+			.number = sqlite3_column_int(q, 0), .first_step = sqlite3_column_int64(q, 1),
+			.first_epoch = sqlite3_column_int64(q, 2), .start_ms = db_time(q, 5), .end_ms = db_time(q, 6),
+			.status = db_text(a, q, 7), .world_size = sqlite3_column_int(q, 9),
+		};
+		rc = 0;
+	}
+	for (i = 0; i < r->segment_count && !rc; i++) {
+		struct query_segment *s = &r->segments[i];
+
+		rc = db_start(d, &q, DB_segment_params_of_run, err, "ii", id, (int64_t)s->number);
+		if (!rc)
+			rc = load_pairs(d, q, a, &s->params, &s->param_count, err);
+	}
+	return rc;
+}
+
+static int load_ranks(struct db *d, int64_t id, struct arena *a, struct query_run *r, struct err *err)
+{
+	sqlite3_stmt *q;
+	int rc = db_start(d, &q, DB_ranks_of_run, err, "i", id);
+
+	while (!rc && (rc = db_next(d, q, err)) > 0) {
+		r->ranks = more(a, r->ranks, r->rank_count, sizeof *r->ranks);
+		if (!r->ranks) {
+			db_stop(q);
+			return no_memory(err);
+		}
+		r->ranks[r->rank_count++] = (struct query_rank){
+			.rank = sqlite3_column_int(q, 0), .segment = sqlite3_column_int(q, 1), .host = db_text(a, q, 2),
+			.pid = sqlite3_column_int(q, 3), .last_record_ms = sqlite3_column_int64(q, 4),
+		};
+		rc = 0;
+	}
+	return rc;
+}
+
+static int load_problems(struct db *d, int64_t id, struct arena *a, struct query_run *r, struct err *err)
+{
+	sqlite3_stmt *q;
+	int rc = db_start(d, &q, DB_problems_of_run, err, "i", id);
+
+	while (!rc && (rc = db_next(d, q, err)) > 0) {
+		r->problems = more(a, r->problems, r->problem_count, sizeof *r->problems);
+		if (!r->problems) {
+			db_stop(q);
+			return no_memory(err);
+		}
+		r->problems[r->problem_count++] = (struct query_problem){
+			.time_ms = sqlite3_column_int64(q, 0), .text = db_text(a, q, 1),
+			.count = (uint64_t)sqlite3_column_int64(q, 2),
+		};
+		rc = 0;
+	}
+	return rc;
+}
+
+/* Folded sums with the log's points on top. */
+struct overlay {
+	int64_t *ids;
+	size_t *order; /* position in the list of series, by ascending id */
+	struct sum *sums;
+};
+
+static int overlay_points(void *arg, size_t at, const struct sum_point *points, size_t n, struct err *err)
+{
+	struct overlay *o = arg;
+	size_t i;
+
+	(void)err;
+	for (i = 0; i < n; i++)
+		sum_add(&o->sums[o->order[at]], &points[i]);
+	return 0;
+}
+
+static int by_id(const void *x, const void *y, void *ids)
+{
+	int64_t a = ((int64_t *)ids)[*(const size_t *)x], b = ((int64_t *)ids)[*(const size_t *)y];
+
+	return (a > b) - (a < b);
+}
+
+static int add_log(struct db *d, int64_t run_id, struct overlay *o, size_t n, struct arena *a, struct err *err)
+{
+	int64_t *sorted = arena_array(a, n ? n : 1, sizeof *sorted);
+	size_t i;
+
+	o->order = arena_array(a, n ? n : 1, sizeof *o->order);
+	if (!sorted || !o->order)
+		return no_memory(err);
+	for (i = 0; i < n; i++)
+		o->order[i] = i;
+	qsort_r(o->order, n, sizeof *o->order, by_id, o->ids);
+	for (i = 0; i < n; i++)
+		sorted[i] = o->ids[o->order[i]];
+	return scan_log(d, run_id, sorted, n, overlay_points, o, err);
+}
+
+int detail_load_series(struct db *d, int64_t run_id, struct arena *a, struct query_run *r, struct err *err)
+{
+	struct overlay o = { 0 };
+	sqlite3_stmt *q;
+	size_t n = 0, i;
+	int rc = db_start(d, &q, DB_series_of_run, err, "i", run_id);
+
+	while (!rc && (rc = db_next(d, q, err)) > 0) {
+		r->series = more(a, r->series, n, sizeof *r->series);
+		o.ids = more(a, o.ids, n, sizeof *o.ids);
+		o.sums = more(a, o.sums, n, sizeof *o.sums);
+		if (!r->series || !o.ids || !o.sums) {
+			db_stop(q);
+			return no_memory(err);
+		}
+		o.ids[n] = sqlite3_column_int64(q, 0);
+		r->series[n] = (struct query_series){ .key = db_text(a, q, 1), .rank = sqlite3_column_int(q, 2),
+						      .segment = sqlite3_column_int(q, 3) };
+		db_sum(q, 4, &o.sums[n]);
+		if (!o.sums[n].count)
+			sum_init(&o.sums[n]);
+		n++;
+		rc = 0;
+	}
+	if (!rc && n)
+		rc = add_log(d, run_id, &o, n, a, err);
+	for (i = 0; i < n && !rc; i++)
+		metric_of(&r->series[i].sum, r->series[i].key, &o.sums[i]);
+	r->series_count = n;
+	return rc;
+}
+
+int detail_load_rest(struct db *d, int64_t run_id, struct arena *a, struct query_run *run, struct err *err)
+{
+	sqlite3_stmt *q;
+	int rc = db_start(d, &q, DB_environment_of_run, err, "i", run_id);
+
+	if (!rc)
+		rc = load_pairs(d, q, a, &run->environment, &run->environment_count, err);
+	if (!rc)
+		rc = load_segments(d, run_id, a, run, err);
+	if (!rc)
+		rc = load_ranks(d, run_id, a, run, err);
+	if (!rc)
+		rc = load_problems(d, run_id, a, run, err);
+	return rc;
+}

@@ -1,0 +1,17 @@
+/* detail.h: one run with what belongs to it, from a reader's snapshot into an arena. Private to web/store. */
+#ifndef DPT_STORE_DETAIL_H
+#define DPT_STORE_DETAIL_H
+
+#include "web/store/db/db.h"
+#include "web/store/read/query.h"
+
+/* bare: the run's own columns only. ERR_NOENT without text when there is none. */
+int detail_load(struct db *d, int64_t run_id, bool bare, struct arena *a, struct query_run *ret, struct err *err);
+
+/* What only the page of one run shows: environment, segments, ranks, problems. */
+int detail_load_rest(struct db *d, int64_t run_id, struct arena *a, struct query_run *run, struct err *err);
+
+/* The series of every rank and segment: may be millions. */
+int detail_load_series(struct db *d, int64_t run_id, struct arena *a, struct query_run *run, struct err *err);
+
+#endif

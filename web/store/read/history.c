@@ -1,0 +1,313 @@
+/* history.c: pages by (time, step, value): the smallest points behind a place are kept in a heap while chunks and log pass
+ * by; chunks that cannot hold any are not read. */
+#include "web/store/read/history.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "web/store/db/readers.h"
+#include "web/store/points/scan.h"
+#include "web/store/read/pick.h"
+#include "web/store/write/segment.h"
+
+struct heap {
+	struct sum_point *points; /* the largest first */
+	size_t count, cap, max;
+	struct history_place after;
+	struct scan_window window;
+	const struct pick_series *series;
+};
+
+static int no_memory(struct err *err)
+{
+	return err_set(err, ERR_NOMEM, "out of memory");
+}
+
+int64_t history_time_ms(double wall_s)
+{
+	return wall_s > -9e15 && wall_s < 9e15 ? llround(wall_s * 1e3) : 0;
+}
+
+int history_parse(struct history_place *ret, const char *token, struct err *err)
+{
+	struct history_place p = { .begun = true };
+	uint64_t bits;
+	int end = 0;
+
+	*ret = (struct history_place){ 0 };
+	if (!token || !*token)
+		return 0;
+	if (strlen(token) >= HISTORY_TOKEN_BYTES ||
+	    sscanf(token, "%" SCNd64 ".%" SCNd64 ".%16" SCNx64 ".%" SCNu64 "%n", &p.time_ms, &p.step, &bits, &p.given, &end) != 4 ||
+	    token[end])
+		return err_set(err, ERR_USAGE, "Invalid page token: '%.60s'", token);
+	memcpy(&p.value, &bits, sizeof bits);
+	*ret = p;
+	return 0;
+}
+
+void history_token(const struct history_place *p, char ret[HISTORY_TOKEN_BYTES])
+{
+	uint64_t bits;
+
+	memcpy(&bits, &p->value, sizeof bits);
+	snprintf(ret, HISTORY_TOKEN_BYTES, "%" PRId64 ".%" PRId64 ".%016" PRIx64 ".%" PRIu64, p->time_ms, p->step, bits, p->given);
+}
+
+static int value_order(double a, double b)
+{
+	if (isnan(a) || isnan(b))
+		return (isnan(a) != 0) - (isnan(b) != 0);
+	return (a > b) - (a < b);
+}
+
+static int order(const struct sum_point *a, int64_t time_ms, int64_t step, double value)
+{
+	int64_t ms = history_time_ms(a->time);
+
+	if (ms != time_ms)
+		return ms < time_ms ? -1 : 1;
+	if (a->step != step)
+		return a->step < step ? -1 : 1;
+	return value_order(a->value, value);
+}
+
+static int by_time(const void *x, const void *y)
+{
+	const struct sum_point *a = x, *b = y;
+
+	return order(a, history_time_ms(b->time), b->step, b->value);
+}
+
+static void sift_down(struct heap *h, size_t at)
+{
+	for (;;) {
+		size_t big = at, child = 2 * at + 1, end = child + 2;
+		struct sum_point swap;
+
+		for (; child < end && child < h->count; child++)
+			if (by_time(&h->points[child], &h->points[big]) > 0)
+				big = child;
+		if (big == at)
+			return;
+		swap = h->points[at];
+		h->points[at] = h->points[big];
+		h->points[big] = swap;
+		at = big;
+	}
+}
+
+/* Beyond what can still be taken; chunks later than that are skipped. */
+static void narrow(struct heap *h)
+{
+	h->window.max_time = (double)(history_time_ms(h->points[0].time) + 1) / 1e3;
+}
+
+static int put(struct heap *h, const struct sum_point *p)
+{
+	struct sum_point *grown;
+	size_t i;
+
+	if (h->count == h->max) {
+		if (by_time(p, &h->points[0]) >= 0)
+			return 0;
+		h->points[0] = *p;
+		sift_down(h, 0);
+		narrow(h);
+		return 0;
+	}
+	if (h->count == h->cap) {
+		h->cap = h->cap ? h->cap * 2 : 1024;
+		grown = realloc(h->points, h->cap * sizeof *grown);
+		if (!grown)
+			return ERR_NOMEM;
+		h->points = grown;
+	}
+	h->points[h->count++] = *p;
+	if (h->count == h->max) {
+		for (i = h->max / 2; i-- > 0;)
+			sift_down(h, i);
+		narrow(h);
+	}
+	return 0;
+}
+
+static int take(struct heap *h, const struct pick_series *s, const struct sum_point *p, size_t n, struct err *err)
+{
+	const struct history_place *after = &h->after;
+	size_t i;
+
+	for (i = 0; i < n; i++) {
+		if (segment_hides(s->hide, p[i].step) || p[i].step < h->window.min_step || p[i].step > h->window.max_step)
+			continue;
+		if (after->begun && order(&p[i], after->time_ms, after->step, after->value) < 0)
+			continue;
+		if (put(h, &p[i]))
+			return no_memory(err);
+	}
+	return 0;
+}
+
+static int take_chunk(void *arg, const struct chunk *c, struct err *err)
+{
+	struct heap *h = arg;
+	struct sum_point room[CHUNK_POINTS];
+
+	if (chunk_points(c, room))
+		return scan_damaged(err, "a chunk of series", h->series->id);
+	return take(h, h->series, room, c->points, err);
+}
+
+struct log_arg {
+	struct heap *h;
+	const struct pick_run *run;
+	size_t *order; /* positions in run->series by ascending id */
+};
+
+static int take_log(void *arg, size_t at, const struct sum_point *points, size_t n, struct err *err)
+{
+	struct log_arg *l = arg;
+
+	return take(l->h, &l->run->series[l->order[at]], points, n, err);
+}
+
+static int by_series_id(const void *x, const void *y, void *series)
+{
+	const struct pick_series *s = series;
+	int64_t a = s[*(const size_t *)x].id, b = s[*(const size_t *)y].id;
+
+	return (a > b) - (a < b);
+}
+
+static int collect(struct db *d, struct heap *h, const struct pick_run *run, struct arena *a, struct err *err)
+{
+	int64_t *ids = arena_array(a, run->count + 1, sizeof *ids);
+	struct log_arg l = { h, run, arena_array(a, run->count + 1, sizeof *l.order) };
+	size_t i;
+	int rc = 0;
+
+	if (!ids || !l.order)
+		return no_memory(err);
+	for (i = 0; i < run->count; i++)
+		l.order[i] = i;
+	qsort_r(l.order, run->count, sizeof *l.order, by_series_id, run->series);
+	for (i = 0; i < run->count; i++)
+		ids[i] = run->series[l.order[i]].id;
+	rc = scan_log(d, run->id, ids, run->count, take_log, &l, err);
+	for (i = 0; i < run->count && !rc; i++) {
+		h->series = &run->series[i];
+		rc = scan_series_window(d, h->series->id, &h->window, take_chunk, h, err);
+	}
+	return rc;
+}
+
+/* What of the heap, in order, is the page: without those given already and the one that only tells of more. */
+static int cut(struct heap *h, const struct history_sel *sel, struct history_place *place, struct arena *a,
+	       struct sum_point **ret, size_t *ret_count, bool *ret_more)
+{
+	uint64_t skip = place->begun ? place->given : 0;
+	size_t i, n, from = 0;
+
+	if (h->count)
+		qsort(h->points, h->count, sizeof *h->points, by_time);
+	while (from < h->count && skip && !order(&h->points[from], place->time_ms, place->step, place->value)) {
+		from++;
+		skip--;
+	}
+	n = h->count - from < sel->limit ? h->count - from : sel->limit;
+	*ret_more = h->count - from > sel->limit;
+	*ret = arena_array(a, n + 1, sizeof **ret);
+	if (!*ret)
+		return ERR_NOMEM;
+	for (i = 0; i < n; i++) {
+		const struct sum_point *p = &h->points[from + i];
+
+		(*ret)[i] = *p;
+		if (!place->begun || order(p, place->time_ms, place->step, place->value))
+			*place = (struct history_place){ true, history_time_ms(p->time), p->step, p->value, 0 };
+		place->given++;
+	}
+	*ret_count = n;
+	return 0;
+}
+
+static int load(struct store *s, const char *run_id, const char *key, struct heap *h, struct err *err)
+{
+	struct points_sel sel = { .keys = &key, .key_count = 1, .rank = -1 };
+	struct arena *a = arena_new();
+	struct pick_run run;
+	struct db *d = NULL;
+	int rc = a ? readers_take(s, &d, err) : no_memory(err);
+
+	if (!rc)
+		rc = pick_run(d, &sel, run_id, a, &run, err);
+	if (rc > 0)
+		rc = run.count ? collect(d, h, &run, a, err) : 0;
+	if (d)
+		readers_give(s, d);
+	arena_free(a);
+	return rc;
+}
+
+int history_page(struct store *s, const struct history_sel *sel, struct history_place *place, struct arena *a,
+		 struct sum_point **ret, size_t *ret_count, bool *ret_more, struct err *err)
+{
+	struct heap h = { .after = *place, .window = { INT64_MIN, INT64_MAX, -INFINITY, INFINITY } };
+	int rc;
+
+	h.max = sel->limit + 1 + (place->begun ? (size_t)place->given : 0);
+	if (place->begun)
+		h.window.min_time = (double)(place->time_ms - 1) / 1e3;
+	rc = load(s, sel->run, sel->key, &h, err);
+	if (!rc && cut(&h, sel, place, a, ret, ret_count, ret_more))
+		rc = no_memory(err);
+	free(h.points);
+	return rc;
+}
+
+/* --- samples ------------------------------------------------------------------------------------------------ */
+
+static int by_step(const void *x, const void *y)
+{
+	return sum_order(x, y);
+}
+
+/* The first of each of n equal shares (the larger ones first, as NTILE cuts), and the last. */
+static size_t spread(const struct sum_point *all, size_t count, size_t n, struct sum_point *to)
+{
+	size_t share = count / n, larger = count % n, at = 0, i, out = 0;
+
+	for (i = 0; i < n && at < count; i++) {
+		to[out++] = all[at];
+		at += share + (i < larger);
+	}
+	if (!out || !sum_order(&to[out - 1], &all[count - 1]))
+		return out;
+	if (out < n)
+		out++;
+	to[out - 1] = all[count - 1];
+	return out;
+}
+
+int history_sample(struct store *s, const struct history_sample *sel, struct arena *a, struct sum_point **ret,
+		   size_t *ret_count, struct err *err)
+{
+	struct heap h = { .max = SIZE_MAX, .window = { sel->from, sel->to, -INFINITY, INFINITY } };
+	int rc = load(s, sel->run, sel->key, &h, err);
+
+	if (!rc) {
+		*ret = arena_array(a, sel->n + 1, sizeof **ret);
+		rc = *ret ? 0 : no_memory(err);
+	}
+	if (!rc && h.count) {
+		qsort(h.points, h.count, sizeof *h.points, by_step);
+		*ret_count = spread(h.points, h.count, sel->n, *ret);
+	} else if (!rc) {
+		*ret_count = 0;
+	}
+	free(h.points);
+	return rc;
+}

@@ -1,0 +1,50 @@
+/* history.h: the run-level points of one key in the order of MLflow's histories: time, step, value. */
+#ifndef DPT_STORE_HISTORY_H
+#define DPT_STORE_HISTORY_H
+
+#include <stdbool.h>
+
+#include "tracker/base/arena.h"
+#include "tracker/base/err.h"
+#include "web/store/points/sum.h"
+
+struct store;
+
+/* Where a page begins: behind this point, of which `given` equal ones were handed out already. */
+struct history_place {
+	bool begun;
+	int64_t time_ms, step;
+	double value;
+	uint64_t given;
+};
+
+#define HISTORY_TOKEN_BYTES 96
+
+int64_t history_time_ms(double wall_s);
+
+/* "" and NULL are the beginning. ERR_USAGE. */
+int history_parse(struct history_place *ret, const char *token, struct err *err);
+void history_token(const struct history_place *p, char ret[HISTORY_TOKEN_BYTES]);
+
+/* At most limit points from *place on, which moves behind them; *ret_more: there are further ones. An unknown run or key has
+ * none. Memory is bounded by limit; a page of a series in order costs only its own chunks. */
+struct history_sel {
+	const char *run, *key;
+	size_t limit;
+};
+
+int history_page(struct store *s, const struct history_sel *sel, struct history_place *place, struct arena *a,
+		 struct sum_point **ret, size_t *ret_count, bool *ret_more, struct err *err);
+
+/* About n points of the run's key, spread evenly over its points in the order of steps, the last always among them (in place
+ * of the last sample where all n are taken already); only steps in [from, to]. In order. */
+struct history_sample {
+	const char *run, *key;
+	int64_t from, to;
+	size_t n;
+};
+
+int history_sample(struct store *s, const struct history_sample *sel, struct arena *a, struct sum_point **ret,
+		   size_t *ret_count, struct err *err);
+
+#endif

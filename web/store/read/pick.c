@@ -1,0 +1,178 @@
+/* pick.c: runs and series by name, with what is hidden of them. */
+#include "web/store/read/pick.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "web/store/filter/filter.h"
+#include "web/store/write/segment.h"
+
+struct hides {
+	int number[64];
+	int64_t step[64], epoch[64];
+	size_t count;
+};
+
+static int load_hides(struct db *d, int64_t run_id, struct hides *h, struct err *err)
+{
+	sqlite3_stmt *q;
+	int rc = db_start(d, &q, DB_segment_list, err, "i", run_id);
+
+	h->count = 0;
+	while (!rc && (rc = db_next(d, q, err)) > 0) {
+		/* Of very many restarts the newest matter: what an old one hides is hidden by the next as well. */
+		if (h->count == 64) {
+			memmove(h->number, h->number + 1, 63 * sizeof h->number[0]);
+			memmove(h->step, h->step + 1, 63 * sizeof h->step[0]);
+			memmove(h->epoch, h->epoch + 1, 63 * sizeof h->epoch[0]);
+			h->count--;
+		}
+		h->number[h->count] = sqlite3_column_int(q, 0);
+		h->step[h->count] = sqlite3_column_int64(q, 3);
+		h->epoch[h->count++] = sqlite3_column_int64(q, 4);
+		rc = 0;
+	}
+	return rc;
+}
+
+static int64_t hide_of(const struct hides *h, int segment, const char *key)
+{
+	size_t i;
+
+	for (i = 0; i < h->count; i++)
+		if (h->number[i] == segment)
+			return segment_counts_epochs(key) ? h->epoch[i] : h->step[i];
+	return INT64_MAX;
+}
+
+struct picker {
+	struct db *d;
+	const struct points_sel *sel;
+	struct arena *arena;
+	struct pick_run *r;
+	struct hides hides;
+	size_t cap;
+	struct err *err;
+};
+
+static int no_memory(struct picker *p)
+{
+	return err_set(p->err, ERR_NOMEM, "out of memory");
+}
+
+static int room_for_one(struct picker *p)
+{
+	struct pick_run *r = p->r;
+	struct pick_series *grown;
+
+	if (r->count < p->cap)
+		return 0;
+	p->cap = p->cap ? p->cap * 2 : 16;
+	grown = arena_array(p->arena, p->cap, sizeof *grown);
+	if (!grown)
+		return no_memory(p);
+	if (r->count)
+		memcpy(grown, r->series, r->count * sizeof *grown);
+	r->series = grown;
+	return 0;
+}
+
+static int add_series(struct picker *p, sqlite3_stmt *q)
+{
+	const char *key = (const char *)sqlite3_column_text(q, 1);
+	struct pick_run *r = p->r;
+	struct pick_series *s;
+
+	if (p->sel->rank != POINTS_ALL_RANKS && p->sel->rank != sqlite3_column_int(q, 2))
+		return 0;
+	if (room_for_one(p))
+		return ERR_NOMEM;
+	s = &r->series[r->count];
+	s->id = sqlite3_column_int64(q, 0);
+	s->key = r->count && !strcmp(r->series[r->count - 1].key, key) ? r->series[r->count - 1].key : db_text(p->arena, q, 1);
+	s->rank = sqlite3_column_int(q, 2);
+	s->segment = sqlite3_column_int(q, 3);
+	s->hide = p->sel->all_segments ? INT64_MAX : hide_of(&p->hides, s->segment, key);
+	db_sum(q, 4, &s->folded);
+	s->ordered = sqlite3_column_int(q, 17);
+	s->chunks = sqlite3_column_int64(q, 18);
+	r->count++;
+	return 0;
+}
+
+static int take_series(struct picker *p, sqlite3_stmt *q)
+{
+	int rc = 0;
+
+	while (!rc && (rc = db_next(p->d, q, p->err)) > 0) {
+		rc = add_series(p, q);
+		if (rc)
+			db_stop(q);
+	}
+	return rc;
+}
+
+static int by_text(const void *x, const void *y)
+{
+	return strcmp(*(const char *const *)x, *(const char *const *)y);
+}
+
+/* By their names: a run may have millions of other series. */
+static int load_keys(struct picker *p)
+{
+	size_t n = p->sel->key_count, i;
+	const char **keys = arena_array(p->arena, n + 1, sizeof *keys);
+	bool all = p->sel->rank == POINTS_ALL_RANKS;
+	int64_t from = all ? INT32_MIN : p->sel->rank, to = all ? INT32_MAX : p->sel->rank;
+	sqlite3_stmt *q;
+	int rc = 0;
+
+	if (!keys)
+		return no_memory(p);
+	memcpy(keys, p->sel->keys, n * sizeof *keys);
+	qsort(keys, n, sizeof *keys, by_text);
+	for (i = 0; !rc && i < n; i++) {
+		if (i && !strcmp(keys[i], keys[i - 1]))
+			continue;
+		rc = db_start(p->d, &q, DB_series_of_run_key, p->err, "itii", p->r->id, keys[i], from, to);
+		if (!rc)
+			rc = take_series(p, q);
+	}
+	return rc;
+}
+
+static int load_series(struct picker *p)
+{
+	sqlite3_stmt *q;
+	int rc = load_hides(p->d, p->r->id, &p->hides, p->err);
+
+	if (rc || p->sel->keys)
+		return rc ? rc : load_keys(p);
+	rc = db_start(p->d, &q, DB_series_of_run, p->err, "i", p->r->id);
+	return rc ? rc : take_series(p, q);
+}
+
+int pick_run(struct db *d, const struct points_sel *sel, const char *uuid, struct arena *a, struct pick_run *ret,
+	     struct err *err)
+{
+	struct pick_run r = { .uuid = uuid, .start_s = NAN, .steps_per_epoch = 1 };
+	double per_epoch;
+	sqlite3_stmt *q;
+	int rc = db_start(d, &q, DB_run_head, err, "t", uuid);
+
+	if (rc || (rc = db_next(d, q, err)) <= 0)
+		return rc;
+	r.id = sqlite3_column_int64(q, 0);
+	r.name = db_text(a, q, 1);
+	if (db_time(q, 2) != INT64_MIN)
+		r.start_s = (double)sqlite3_column_int64(q, 2) / 1e3;
+	if (filter_number(db_text(a, q, 3), &per_epoch) && per_epoch > 0 && isfinite(per_epoch))
+		r.steps_per_epoch = per_epoch;
+	db_stop(q);
+	rc = load_series(&(struct picker){ .d = d, .sel = sel, .arena = a, .r = &r, .err = err });
+	if (rc)
+		return rc;
+	*ret = r;
+	return 1;
+}

@@ -1,0 +1,31 @@
+/* pick.h: the series of one run that a selection of points asks for. Private to web/store. */
+#ifndef DPT_STORE_PICK_H
+#define DPT_STORE_PICK_H
+
+#include "web/store/db/db.h"
+#include "web/store/read/points.h"
+
+struct pick_series {
+	int64_t id;
+	const char *key;
+	int rank, segment;
+	int64_t hide;       /* points with step >= hide are hidden; INT64_MAX: none */
+	int64_t chunks;
+	bool ordered;       /* the folded points */
+	struct sum folded;
+};
+
+struct pick_run {
+	int64_t id;
+	const char *uuid, *name;
+	double start_s;          /* NaN: unknown */
+	double steps_per_epoch;  /* 1 when the run has no such param */
+	struct pick_series *series; /* by key, rank, segment */
+	size_t count;
+};
+
+/* 1, 0 when there is no such run, or negative. */
+int pick_run(struct db *d, const struct points_sel *sel, const char *uuid, struct arena *a, struct pick_run *ret,
+	     struct err *err);
+
+#endif

@@ -1,0 +1,434 @@
+/* points.c: raw points in order. Each refill takes a fresh snapshot and finds its place again by (series, step, how many
+ * of that step were given already): points are never taken away, so that place stays right while the compactor works. */
+#include "web/store/read/points.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "web/store/base/map.h"
+#include "web/store/db/readers.h"
+#include "web/store/inside.h"
+#include "web/store/points/chunk.h"
+#include "web/store/points/scan.h"
+#include "web/store/points/tail.h"
+#include "web/store/read/pick.h"
+
+#define REFILL_POINTS 16384
+
+struct points_cursor {
+	struct store *s;
+	struct arena *sel_arena, *run_arena; /* the selection; the present run */
+	struct points_sel sel;
+	size_t run_at;          /* in sel.runs, of the present run */
+	bool run_loaded, at_end;
+	struct pick_run run;
+	size_t series_at;
+	bool series_begun, heavy, series_done;
+	int64_t step;           /* next point has this step or a later one */
+	uint64_t skip;          /* of the points with exactly this step */
+	struct tail buffer;
+	size_t at; /* in the buffer */
+	struct map *texts;      /* keys that were given out */
+};
+
+static int no_memory(struct err *err)
+{
+	return err_set(err, ERR_NOMEM, "out of memory");
+}
+
+static const char *const *copy_list(struct arena *a, const char *const *list, size_t n)
+{
+	const char **copy = arena_array(a, n ? n : 1, sizeof *copy);
+	size_t i;
+
+	for (i = 0; copy && i < n; i++) {
+		copy[i] = arena_strdup(a, list[i]);
+		if (!copy[i])
+			return NULL;
+	}
+	return copy;
+}
+
+/* Stable: points of one step keep the order of their arrival. */
+static int sort_steps(struct sum_point *p, size_t n)
+{
+	struct sum_point *spare, *from = p, *to;
+	size_t width, i, a, b, out;
+
+	for (i = 1; i < n && p[i - 1].step <= p[i].step; i++)
+		;
+	if (i >= n)
+		return 0;
+	spare = malloc(n * sizeof *spare);
+	if (!spare)
+		return ERR_NOMEM;
+	to = spare;
+	for (width = 1; width < n; width *= 2) {
+		for (i = 0; i < n; i += 2 * width) {
+			size_t mid = i + width < n ? i + width : n, end = i + 2 * width < n ? i + 2 * width : n;
+
+			for (a = i, b = mid, out = i; out < end; out++)
+				to[out] = b >= end || (a < mid && from[a].step <= from[b].step) ? from[a++] : from[b++];
+		}
+		to = from;
+		from = from == p ? spare : p;
+	}
+	if (from != p)
+		memcpy(p, from, n * sizeof *p);
+	free(spare);
+	return 0;
+}
+
+struct tail_scan {
+	struct points_cursor *c;
+	int64_t last_step;
+	bool back;
+};
+
+static int tail_points(void *arg, size_t at, const struct sum_point *points, size_t n, struct err *err)
+{
+	struct tail_scan *t = arg;
+	size_t i;
+
+	(void)at;
+	for (i = 0; i < n; i++) {
+		t->back = t->back || points[i].step < t->last_step;
+		t->last_step = points[i].step > t->last_step ? points[i].step : t->last_step;
+	}
+	return tail_add(&t->c->buffer, points, n) ? no_memory(err) : 0;
+}
+
+static int take_all(void *arg, size_t at, const struct sum_point *points, size_t n, struct err *err)
+{
+	struct points_cursor *c = arg;
+
+	(void)at;
+	return tail_add(&c->buffer, points, n) ? no_memory(err) : 0;
+}
+
+/* Drops what lies before the cursor's place, outside the range or hidden; the buffer is in order. */
+static void trim(struct points_cursor *c)
+{
+	const struct pick_series *s = &c->run.series[c->series_at];
+	int64_t to = s->hide != INT64_MAX && s->hide - 1 < c->sel.to_step ? s->hide - 1 : c->sel.to_step;
+	size_t i, n = 0;
+
+	/* In order, so nothing behind the first one too far can be wanted. */
+	if (c->buffer.count && c->buffer.points[c->buffer.count - 1].step > to)
+		c->series_done = true;
+	for (i = 0; i < c->buffer.count; i++) {
+		if (c->buffer.points[i].step < c->step || c->buffer.points[i].step > to)
+			continue;
+		c->buffer.points[n++] = c->buffer.points[i];
+	}
+	c->buffer.count = n;
+	for (i = 0; i < c->buffer.count && c->skip > 0 && c->buffer.points[i].step == c->step; i++)
+		c->skip--;
+	c->at = i;
+	/* The skipped ones stay in front of `at`, so that the place can be told again. */
+	c->skip = i;
+}
+
+static int64_t first_chunk(struct points_cursor *c, struct db *d, struct err *err)
+{
+	const struct pick_series *s = &c->run.series[c->series_at];
+	int64_t lo = 0, hi = s->chunks, step = 0;
+
+	while (lo < hi) {
+		int64_t mid = (lo + hi) / 2;
+		int rc = db_int(d, &step, DB_chunk_max_step, err, "i", SCAN_CHUNK_ID(s->id, mid));
+
+		if (rc <= 0)
+			return rc < 0 ? rc : err_set(err, ERR_CORRUPT, "store: a chunk of series %lld is missing", (long long)s->id);
+		if (step < c->step)
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	return lo;
+}
+
+/* Points at the cursor's own step that the buffer begins with do not count as progress. */
+static bool enough(const struct points_cursor *c)
+{
+	return c->buffer.count >= REFILL_POINTS + c->skip && c->buffer.points[c->buffer.count - 1].step > c->step;
+}
+
+static int load_ordered(struct points_cursor *c, struct db *d, struct err *err)
+{
+	const struct pick_series *s = &c->run.series[c->series_at];
+	struct sum_point room[CHUNK_POINTS];
+	struct tail_scan t = { .c = c, .last_step = INT64_MIN };
+	int64_t number = first_chunk(c, d, err);
+	sqlite3_stmt *q;
+	struct chunk k;
+	int rc = 0;
+
+	if (number < 0)
+		return (int)number;
+	rc = db_start(d, &q, DB_chunk_range, err, "ii", SCAN_CHUNK_ID(s->id, number), SCAN_CHUNK_ID(s->id + 1, 0) - 1);
+	while (!rc && (rc = db_next(d, q, err)) > 0) {
+		rc = 0;
+		if (chunk_open(&k, sqlite3_column_blob(q, 1), (size_t)sqlite3_column_bytes(q, 1)) || chunk_points(&k, room))
+			rc = err_set(err, ERR_CORRUPT, "store: chunk %lld is damaged; check the disk and put back a copy of the file",
+				     (long long)sqlite3_column_int64(q, 0));
+		else if (tail_add(&c->buffer, room, k.points))
+			rc = no_memory(err);
+		if (rc || enough(c)) {
+			db_stop(q);
+			return rc;
+		}
+	}
+	c->series_done = true;
+	if (!rc)
+		rc = scan_log(d, c->run.id, &s->id, 1, tail_points, &t, err);
+	return rc;
+}
+
+/* Decides, when a series is begun, whether it can be read piece by piece. */
+static int begin_series(struct points_cursor *c, struct db *d, struct err *err)
+{
+	const struct pick_series *s = &c->run.series[c->series_at];
+	struct tail_scan t = { .c = c, .last_step = s->folded.count ? s->folded.last.step : INT64_MIN };
+	int rc = 0;
+
+	c->buffer.count = 0;
+	c->heavy = !s->ordered;
+	if (!c->heavy)
+		rc = scan_log(d, c->run.id, &s->id, 1, tail_points, &t, err);
+	c->heavy = c->heavy || t.back;
+	c->series_begun = true;
+	c->buffer.count = 0;
+	return rc;
+}
+
+static int load_series(struct points_cursor *c, struct db *d, struct err *err)
+{
+	const struct pick_series *s = &c->run.series[c->series_at];
+	int rc = 0;
+
+	if (!c->series_begun)
+		rc = begin_series(c, d, err);
+	c->buffer.count = c->at = 0;
+	if (!rc && c->heavy) {
+		rc = scan_points(d, c->run.id, &s->id, 1, take_all, c, err);
+		c->series_done = true;
+	} else if (!rc) {
+		rc = load_ordered(c, d, err);
+	}
+	if (!rc && sort_steps(c->buffer.points, c->buffer.count))
+		rc = no_memory(err);
+	if (!rc)
+		trim(c);
+	return rc;
+}
+
+static void next_series(struct points_cursor *c)
+{
+	c->series_at++;
+	c->series_begun = c->series_done = false;
+	c->step = c->sel.from_step;
+	c->skip = 0;
+	c->buffer.count = c->at = 0;
+}
+
+/* What rows point at outlives the run. */
+static int keep_texts(struct points_cursor *c)
+{
+	size_t i;
+
+	c->run.name = arena_strdup(c->sel_arena, c->run.name);
+	for (i = 0; i < c->run.count; i++) {
+		c->run.series[i].key = map_text(c->texts, c->run.series[i].key);
+		if (!c->run.series[i].key)
+			return ERR_NOMEM;
+	}
+	return c->run.name ? 0 : ERR_NOMEM;
+}
+
+/* 1 there is a run, 0 there are no more. */
+static int next_run(struct points_cursor *c, struct db *d, struct err *err)
+{
+	int rc;
+
+	for (; c->run_at < c->sel.run_count; c->run_at++) {
+		arena_free(c->run_arena);
+		c->run_arena = arena_new();
+		if (!c->run_arena)
+			return no_memory(err);
+		rc = pick_run(d, &c->sel, c->sel.runs[c->run_at], c->run_arena, &c->run, err);
+		if (rc < 0)
+			return rc;
+		if (!rc || !c->run.count)
+			continue;
+		if (keep_texts(c))
+			return no_memory(err);
+		c->run_loaded = true;
+		c->series_at = (size_t)-1;
+		next_series(c);
+		return 1;
+	}
+	return 0;
+}
+
+static int refill(struct points_cursor *c, struct err *err)
+{
+	struct db *d;
+	int rc = readers_take(c->s, &d, err);
+
+	if (rc)
+		return rc;
+	while (!rc && c->at == c->buffer.count && !c->at_end) {
+		if (c->run_loaded && c->series_done)
+			next_series(c);
+		if (c->run_loaded && c->series_at == c->run.count) {
+			c->run_loaded = false;
+			c->run_at++;
+		}
+		if (!c->run_loaded) {
+			rc = next_run(c, d, err);
+			c->at_end = !rc;
+			rc = rc > 0 ? 0 : rc;
+			continue;
+		}
+		rc = load_series(c, d, err);
+	}
+	readers_give(c->s, d);
+	return rc;
+}
+
+static void give_row(struct points_cursor *c, struct points_row *row)
+{
+	const struct pick_series *s = &c->run.series[c->series_at];
+	const struct sum_point *p = &c->buffer.points[c->at++];
+
+	if (p->step != c->step) {
+		c->step = p->step;
+		c->skip = 0;
+	}
+	c->skip++;
+	*row = (struct points_row){ .run = c->run.uuid, .run_name = c->run.name, .key = s->key, .rank = s->rank,
+				    .segment = s->segment, .step = p->step, .wall_time = p->time, .value = p->value };
+}
+
+int points_next(struct points_cursor *c, struct points_row *rows, size_t max, size_t *ret_count, struct err *err)
+{
+	size_t n = 0;
+	int rc = 0;
+
+	while (n < max && !c->at_end && !rc) {
+		if (c->at == c->buffer.count)
+			rc = refill(c, err);
+		while (!rc && n < max && c->at < c->buffer.count)
+			give_row(c, &rows[n++]);
+	}
+	if (!rc)
+		*ret_count = n;
+	return rc;
+}
+
+bool points_token(struct points_cursor *c, char *ret, size_t ret_bytes)
+{
+	struct err err = ERR_INIT;
+
+	if (c->at == c->buffer.count && !c->at_end && refill(c, &err))
+		return false;
+	if (c->at_end)
+		return false;
+	return snprintf(ret, ret_bytes, "s%" PRId64 ".%" PRId64 ".%" PRIu64, c->run.series[c->series_at].id, c->step,
+			c->skip) < (int)ret_bytes;
+}
+
+static int bad_token(struct err *err)
+{
+	return err_set(err, ERR_USAGE, "page_token: not a token of this selection");
+}
+
+/* Goes to the run and series that the token names. */
+static int seek(struct points_cursor *c, struct db *d, int64_t series, struct err *err)
+{
+	char uuid[40] = "";
+	sqlite3_stmt *q;
+	size_t i;
+	int rc = db_start(d, &q, DB_run_of_series, err, "i", series);
+
+	if (!rc && (rc = db_next(d, q, err)) > 0) {
+		snprintf(uuid, sizeof uuid, "%s", (const char *)sqlite3_column_text(q, 0));
+		db_stop(q);
+	}
+	if (rc < 0)
+		return rc;
+	while (c->run_at < c->sel.run_count && strcmp(c->sel.runs[c->run_at], uuid))
+		c->run_at++;
+	rc = next_run(c, d, err);
+	if (rc <= 0 || strcmp(c->run.uuid, uuid))
+		return rc < 0 ? rc : bad_token(err);
+	for (i = 0; i < c->run.count && c->run.series[i].id != series; i++)
+		;
+	if (i == c->run.count)
+		return bad_token(err);
+	c->series_at = i;
+	return 0;
+}
+
+static int open_at(struct points_cursor *c, const char *token, struct err *err)
+{
+	int64_t series, step;
+	uint64_t skip;
+	char rest;
+	struct db *d;
+	int rc;
+
+	if (sscanf(token, "s%" SCNd64 ".%" SCNd64 ".%" SCNu64 "%c", &series, &step, &skip, &rest) != 3)
+		return bad_token(err);
+	rc = readers_take(c->s, &d, err);
+	if (rc)
+		return rc;
+	rc = seek(c, d, series, err);
+	readers_give(c->s, d);
+	c->step = step;
+	c->skip = skip;
+	return rc;
+}
+
+int points_open(struct points_cursor **ret, struct store *s, const struct points_sel *sel, const char *token,
+		struct err *err)
+{
+	struct points_cursor *c = calloc(1, sizeof *c);
+	int rc = 0;
+
+	if (!c)
+		return no_memory(err);
+	c->s = s;
+	c->sel = *sel;
+	c->step = sel->from_step;
+	c->texts = map_new(1);
+	c->sel_arena = arena_new();
+	if (c->sel_arena && c->texts) {
+		c->sel.runs = copy_list(c->sel_arena, sel->runs, sel->run_count);
+		c->sel.keys = sel->keys ? copy_list(c->sel_arena, sel->keys, sel->key_count) : NULL;
+	}
+	if (!c->sel_arena || !c->texts || !c->sel.runs || (sel->keys && !c->sel.keys))
+		rc = no_memory(err);
+	if (!rc && token && *token)
+		rc = open_at(c, token, err);
+	if (rc) {
+		points_close(c);
+		return rc;
+	}
+	*ret = c;
+	return 0;
+}
+
+void points_close(struct points_cursor *c)
+{
+	if (!c)
+		return;
+	map_free(c->texts);
+	arena_free(c->run_arena);
+	tail_done(&c->buffer);
+	arena_free(c->sel_arena);
+	free(c);
+}

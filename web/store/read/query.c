@@ -1,0 +1,274 @@
+/* query.c: experiments, one run, changes, keys. */
+#include "web/store/read/query.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "web/store/db/readers.h"
+#include "web/store/inside.h"
+#include "web/store/read/detail.h"
+
+#define CHANGES_MAX 1000
+
+static int count_runs(struct db *d, struct query_experiments *list, const int64_t *ids, struct err *err)
+{
+	sqlite3_stmt *q;
+	size_t i;
+	int rc = db_start(d, &q, DB_experiment_counts, err, "");
+
+	while (!rc && (rc = db_next(d, q, err)) > 0) {
+		rc = 0;
+		for (i = 0; i < list->count && ids[i] != sqlite3_column_int64(q, 0); i++)
+			;
+		if (i == list->count)
+			continue;
+		list->items[i].run_count = (uint64_t)sqlite3_column_int64(q, 1);
+		list->items[i].running_count = (uint64_t)sqlite3_column_int64(q, 2);
+		list->items[i].changed_ms = sqlite3_column_int64(q, 3);
+	}
+	return rc;
+}
+
+static int list_experiments(struct db *d, struct arena *a, struct query_experiments *ret, struct err *err)
+{
+	size_t cap = 0;
+	int64_t *ids = NULL;
+	sqlite3_stmt *q;
+	int rc = db_start(d, &q, DB_experiment_list, err, "");
+
+	while (!rc && (rc = db_next(d, q, err)) > 0) {
+		struct query_experiment *e;
+
+		if (ret->count == cap) {
+			struct query_experiment *items = arena_array(a, cap ? cap * 2 : 16, sizeof *items);
+			int64_t *more_ids = arena_array(a, cap ? cap * 2 : 16, sizeof *more_ids);
+
+			if (!items || !more_ids) {
+				db_stop(q);
+				return err_set(err, ERR_NOMEM, "out of memory");
+			}
+			if (cap) {
+				memcpy(items, ret->items, cap * sizeof *items);
+				memcpy(more_ids, ids, cap * sizeof *ids);
+			}
+			ret->items = items;
+			ids = more_ids;
+			cap = cap ? cap * 2 : 16;
+		}
+		ids[ret->count] = sqlite3_column_int64(q, 0);
+		e = &ret->items[ret->count++];
+		e->id = db_text(a, q, 0);
+		e->name = db_text(a, q, 1);
+		e->created_ms = sqlite3_column_int64(q, 2);
+		e->changed_ms = e->created_ms;
+		rc = 0;
+	}
+	return rc ? rc : count_runs(d, ret, ids, err);
+}
+
+int query_experiments(struct store *s, struct arena *a, struct query_experiments *ret, struct err *err)
+{
+	struct query_experiments list = { 0 };
+	struct db *d;
+	int rc = readers_take(s, &d, err);
+
+	if (rc)
+		return rc;
+	rc = list_experiments(d, a, &list, err);
+	readers_give(s, d);
+	if (!rc)
+		*ret = list;
+	return rc;
+}
+
+const char *query_mlflow_status(const char *status)
+{
+	static const char *const names[][2] = {
+		{ "running", "RUNNING" }, { "finished", "FINISHED" },	{ "failed", "FAILED" },
+		{ "killed", "KILLED" },	  { "preempted", "KILLED" },	{ "scheduled", "SCHEDULED" },
+	};
+	size_t i;
+
+	for (i = 0; i < sizeof names / sizeof names[0]; i++)
+		if (!strcmp(names[i][0], status))
+			return names[i][1];
+	return "RUNNING";
+}
+
+/* The run whose id begins with the digits given. */
+static int find_run(struct db *d, const char *id, int64_t *ret, struct err *err)
+{
+	size_t n = strlen(id);
+	char from[40], to[40];
+	sqlite3_stmt *q;
+	int rc, found = 0;
+
+	if (n < 4 || n > 32 || strspn(id, "0123456789abcdef") != n)
+		return err_set(err, ERR_NOENT, "there is no run %.40s", id);
+	snprintf(from, sizeof from, "%s", id);
+	snprintf(to, sizeof to, "%sg", id);
+	rc = db_start(d, &q, DB_run_by_prefix, err, "tt", from, to);
+	while (!rc && (rc = db_next(d, q, err)) > 0) {
+		*ret = sqlite3_column_int64(q, 0);
+		found++;
+		rc = 0;
+	}
+	if (!rc && found > 1)
+		return err_set(err, ERR_USAGE, "several runs begin with %s; give more digits", id);
+	return rc || found ? rc : readers_missing(d, id, err);
+}
+
+static int load_run(struct store *s, const char *id, bool with_series, struct arena *a, struct query_run *ret, struct err *err)
+{
+	struct query_run run = { 0 };
+	struct db *d;
+	int64_t run_id = 0;
+	int rc = readers_take(s, &d, err);
+
+	if (rc)
+		return rc;
+	rc = find_run(d, id, &run_id, err);
+	if (!rc)
+		rc = detail_load(d, run_id, false, a, &run, err);
+	if (!rc)
+		rc = detail_load_rest(d, run_id, a, &run, err);
+	if (!rc && with_series)
+		rc = detail_load_series(d, run_id, a, &run, err);
+	readers_give(s, d);
+	if (!rc)
+		*ret = run;
+	return rc;
+}
+
+int query_run(struct store *s, const char *id, struct arena *a, struct query_run *ret, struct err *err)
+{
+	return load_run(s, id, false, a, ret, err);
+}
+
+int query_run_series(struct store *s, const char *id, struct arena *a, struct query_run *ret, struct err *err)
+{
+	return load_run(s, id, true, a, ret, err);
+}
+
+/* "<first 8 digits of the store's id>-<rev>" */
+static int parse_token(const char *token, uint64_t *ret_rev, char ret_store[9], struct err *err)
+{
+	char *end;
+
+	if (strlen(token) < 10 || token[8] != '-' || strspn(token, "0123456789abcdef") < 8 ||
+	    strspn(token + 9, "0123456789") != strlen(token + 9) || strlen(token) > 28)
+		return err_set(err, ERR_USAGE, "since: '%.40s' is not a token of this call", token);
+	memcpy(ret_store, token, 8);
+	ret_store[8] = '\0';
+	*ret_rev = strtoull(token + 9, &end, 10);
+	return 0;
+}
+
+static int load_changes(struct db *d, uint64_t since, struct arena *a, struct query_changes *c, uint64_t *ret_rev,
+			struct err *err)
+{
+	const char **ids = arena_array(a, CHANGES_MAX, sizeof *ids);
+	sqlite3_stmt *q;
+	int rc;
+
+	if (!ids)
+		return err_set(err, ERR_NOMEM, "out of memory");
+	rc = db_start(d, &q, DB_changes_since, err, "i", (int64_t)since);
+	while (!rc && (rc = db_next(d, q, err)) > 0) {
+		rc = 0;
+		if (c->run_count == CHANGES_MAX) {
+			c->more = true;
+			db_stop(q);
+			break;
+		}
+		ids[c->run_count++] = db_text(a, q, 0);
+		*ret_rev = (uint64_t)sqlite3_column_int64(q, 1);
+	}
+	c->runs = ids;
+	return rc;
+}
+
+int query_changes(struct store *s, const char *since, struct arena *a, struct query_changes *ret, struct err *err)
+{
+	struct query_changes c = { 0 };
+	uint64_t from = 0, rev = 0;
+	char of_store[9];
+	int64_t now = 0;
+	struct db *d;
+	int rc = since && *since ? parse_token(since, &from, of_store, err) : 0;
+
+	if (!rc)
+		rc = readers_take(s, &d, err);
+	if (rc)
+		return rc;
+	c.reset = !since || !*since || strncmp(of_store, s->id, 8) != 0;
+	if (c.reset)
+		from = 0;
+	rc = db_int(d, &now, DB_rev_get, err, "");
+	rev = (uint64_t)now;
+	/* Counters only grow, so a token from beyond is one of a store that was put back. */
+	c.reset = c.reset || from > rev;
+	if (rc >= 0 && !c.reset)
+		rc = load_changes(d, from, a, &c, &rev, err);
+	readers_give(s, d);
+	if (rc < 0)
+		return rc;
+	c.token = arena_printf(a, "%.8s-%llu", s->id, (unsigned long long)rev);
+	if (!c.token)
+		return err_set(err, ERR_NOMEM, "out of memory");
+	*ret = c;
+	return 0;
+}
+
+static int load_keys(struct db *d, enum db_query which, int64_t experiment, struct arena *a, const char ***ret,
+		     size_t *ret_count)
+{
+	const char **items = NULL;
+	size_t n = 0, cap = 0;
+	sqlite3_stmt *q;
+	int rc = db_start(d, &q, which, NULL, "x", experiment);
+
+	while (!rc && (rc = db_next(d, q, NULL)) > 0) {
+		if (n == cap) {
+			const char **grown = arena_array(a, cap ? cap * 2 : 32, sizeof *grown);
+
+			if (!grown) {
+				db_stop(q);
+				return ERR_NOMEM;
+			}
+			if (cap)
+				memcpy(grown, items, cap * sizeof *items);
+			items = grown;
+			cap = cap ? cap * 2 : 32;
+		}
+		items[n++] = db_text(a, q, 0);
+		rc = 0;
+	}
+	*ret = items;
+	*ret_count = n;
+	return rc;
+}
+
+int query_keys(struct store *s, const char *experiment, struct arena *a, struct query_keys *ret, struct err *err)
+{
+	struct query_keys k = { 0 };
+	int64_t id = INT64_MIN;
+	struct db *d;
+	int rc = readers_take(s, &d, err);
+
+	if (rc)
+		return rc;
+	if (experiment) {
+		rc = db_int(d, &id, DB_experiment_by_name, err, "t", experiment);
+		rc = rc > 0 ? 0 : rc ? rc : err_set(err, ERR_NOENT, "there is no experiment '%.100s'", experiment);
+	}
+	if (!rc && (load_keys(d, DB_keys_of_params, id, a, &k.params, &k.param_count) ||
+		    load_keys(d, DB_keys_of_tags, id, a, &k.tags, &k.tag_count) ||
+		    load_keys(d, DB_keys_of_metrics, id, a, &k.metrics, &k.metric_count)))
+		rc = db_failed(d, err, "listing keys");
+	readers_give(s, d);
+	if (!rc)
+		*ret = k;
+	return rc;
+}

@@ -1,0 +1,381 @@
+/* apply_journal.c: a range of journal bytes, already decoded, as changes of rows. What a followed folder and a POST both
+ * bring is recognised by the journal's durable offset alone. */
+#include "web/store/write/apply_journal.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tracker/base/buf.h"
+#include "tracker/base/clock.h"
+#include "tracker/event/limits.h"
+#include "web/store/points/order.h"
+#include "web/store/write/segment.h"
+
+/* A record younger than this was written by a program that is alive now; older ones speak of their own time. */
+#define LIVE_MS INT64_C(600000)
+
+static int lies_beyond(struct apply_job *job, uint64_t durable)
+{
+	job->res.durable = durable;
+	job->res.code = err_set(&job->res.err, ERR_EXISTS,
+				"the journal is stored up to byte %llu; the bytes sent begin at %llu",
+				(unsigned long long)durable, (unsigned long long)job->op.offset);
+	return 0;
+}
+
+static int make_run(struct state *st, const struct apply_job *job, struct state_run **ret, struct err *err)
+{
+	const struct intake_header *h = job->in.header;
+	const struct ingest_foreign *f = job->op.foreign;
+	struct state_new_run n = {
+		.uuid = job->op.run,
+		.experiment = h ? h->experiment : f->experiment,
+		.name = h ? h->name : f->name,
+		.status = "running",
+		.start_ms = job->in.first_ms == INT64_MIN ? clock_wall_ms() : job->in.first_ms,
+		.beats = true,
+	};
+
+	if (!n.experiment || !*n.experiment)
+		n.experiment = "Default";
+	return state_run_add(st, &n, ret, err);
+}
+
+static int begin_writer(struct state *st, struct state_run *r, const struct apply_job *job, struct state_writer *w,
+			struct err *err)
+{
+	const struct intake_header *h = job->in.header;
+	struct segment_open o = { .start_ms = job->in.first_ms, .status = "running" };
+	int rc;
+
+	w->rank = h ? h->rank : EVENT_RANK_RUN;
+	w->segment = h ? h->segment : 0;
+	w->ordered = h && h->ordered;
+	if (h) {
+		o.number = h->segment;
+		o.first_step = h->first_step;
+		o.first_epoch = h->first_epoch;
+		o.world_size = h->world_size;
+	}
+	if (o.start_ms != INT64_MIN && (r->start_ms == INT64_MIN || o.start_ms < r->start_ms))
+		r->start_ms = o.start_ms;
+	r->beats = true;
+	rc = segment_open(st, r, &o, err);
+	if (!rc)
+		rc = db_run(state_db(st), DB_writer_add, err, "itiiititi", r->id, job->op.writer, (int64_t)w->rank,
+			    (int64_t)w->segment, r->last_ms, h ? h->host : "", h ? h->pid : INT64_C(0), job->op.path,
+			    (int64_t)w->ordered);
+	if (!rc) {
+		w->id = db_last_id(state_db(st));
+		w->durable = 0;
+		w->loaded = true;
+	}
+	return rc;
+}
+
+static int put_param(struct state *st, struct state_run *r, const struct state_writer *w, const struct intake_item *it,
+		     struct err *err)
+{
+	struct db *d = state_db(st);
+	int64_t key;
+	sqlite3_stmt *q;
+	bool differs = false;
+	int rc = state_key(st, it->key, &key, err);
+
+	if (rc)
+		return rc;
+	if (it->segment) {
+		rc = db_run(d, DB_segment_param_put, err, "iiit", r->id, (int64_t)w->segment, key, it->text);
+		return rc ? rc : db_run(d, DB_param_segment_put, err, "iiit", r->id, key, (int64_t)w->segment, it->text);
+	}
+	rc = db_start(d, &q, DB_param_by_key, err, "ii", r->id, key);
+	if (!rc && (rc = db_next(d, q, err)) > 0) {
+		differs = strcmp((const char *)sqlite3_column_text(q, 0), it->text) != 0;
+		db_stop(q);
+	}
+	if (rc < 0)
+		return rc;
+	if (!rc)
+		rc = state_count_params(st, r, err);
+	if (rc < 0)
+		return rc;
+	if (!rc && r->params >= LIMIT_params_per_run) {
+		char text[100];
+
+		snprintf(text, sizeof text, "more than %d params: some were left out", (int)LIMIT_params_per_run);
+		return apply_problem(st, r, text, 1, err);
+	}
+	if (!rc) {
+		r->params++;
+		return db_run(d, DB_param_add, err, "iit", r->id, key, it->text);
+	}
+	if (differs) {
+		char text[300];
+
+		snprintf(text, sizeof text, "param '%.100s': '%.100s' contradicts its first value", it->key, it->text);
+		return apply_problem(st, r, text, 1, err);
+	}
+	return 0;
+}
+
+static int put_status(struct state *st, struct state_run *r, const struct state_writer *w, const struct intake_item *it,
+		      struct err *err)
+{
+	struct state_segment news = { .end_ms = it->time_ms };
+	const char *name = event_status_name(it->status);
+
+	/* Of the ranks only the first speaks for the run. */
+	if (!name || w->rank > 0)
+		return 0;
+	memcpy(news.status, name, strlen(name) + 1);
+	news.final = w->rank == EVENT_RANK_LAUNCHER ? 2 : 1;
+	if (it->status == EVENT_RUNNING || it->status == EVENT_SCHEDULED) {
+		news.final = 0;
+		news.end_ms = INT64_MIN;
+	} else if (it->kind == EVENT_HPARAMS_END && it->end_ms) {
+		news.end_ms = it->end_ms;
+	}
+	return segment_status(st, r, w->segment, &news, err);
+}
+
+static bool is_note_tag(const char *tag)
+{
+	size_t n = strcspn(tag, "/");
+
+	return ((n == 4 && !strncmp(tag, "note", n)) || (n == 5 && !strncmp(tag, "notes", n))) &&
+	       (!tag[n] || !strcmp(tag + n, "/text_summary"));
+}
+
+/* Text summaries of foreign files, one below the other under their tags; a tag that says no more than note is left out. */
+static int put_text(struct state *st, struct state_run *r, const struct intake_item *it, struct err *err)
+{
+	struct db *d = state_db(st);
+	sqlite3_stmt *q;
+	struct buf note;
+	int rc = db_start(d, &q, DB_note_get, err, "i", r->id);
+
+	buf_init(&note, 4 * LIMIT_note_bytes);
+	if (!rc && (rc = db_next(d, q, err)) > 0) {
+		buf_adds(&note, (const char *)sqlite3_column_text(q, 0));
+		buf_adds(&note, "\n\n");
+		db_stop(q);
+	}
+	if (!is_note_tag(it->key))
+		buf_addf(&note, "**%s**\n\n", it->key);
+	buf_adds(&note, it->text);
+	if (rc >= 0)
+		rc = 0;
+	if (!rc && !buf_failed(&note) && note.len <= LIMIT_note_bytes)
+		rc = db_run(d, DB_note_put, err, "it", r->id, note.data);
+	buf_done(&note);
+	return rc;
+}
+
+/* A foreign writer that says at which step it begins, in a run that has come further: a restart, as with ours. */
+static int restart_foreign(struct state *st, struct state_run *r, struct state_writer *w, const struct intake_item *it,
+			   struct err *err)
+{
+	struct segment_open o = { .number = r->segment + 1, .first_step = it->step, .first_epoch = it->step,
+				  .start_ms = it->time_ms, .status = "running" };
+	int rc;
+
+	if (w->rank != EVENT_RANK_RUN || w->durable || it->step <= 0 || r->last_step < it->step)
+		return 0;
+	rc = segment_open(st, r, &o, err);
+	if (!rc)
+		rc = db_run(state_db(st), DB_writer_segment_put, err, "ii", w->id, (int64_t)o.number);
+	w->segment = o.number;
+	return rc;
+}
+
+static int put_item(struct state *st, struct state_run *r, struct state_writer *w, const struct intake_item *it,
+		    struct err *err)
+{
+	int64_t key;
+	int rc;
+
+	switch (it->kind) {
+	case EVENT_PARAM:
+		return put_param(st, r, w, it, err);
+	case EVENT_TAG:
+		rc = state_key(st, it->key, &key, err);
+		return rc ? rc : db_run(state_db(st), DB_tag_put, err, "iit", r->id, key, it->text);
+	case EVENT_ENV:
+		rc = state_key(st, it->key, &key, err);
+		return rc ? rc : db_run(state_db(st), DB_environment_put, err, "iit", r->id, key, it->text);
+	case EVENT_NOTE:
+		return db_run(state_db(st), DB_note_put, err, "it", r->id, it->text);
+	case EVENT_TEXT:
+		return put_text(st, r, it, err);
+	case EVENT_STATUS:
+	case EVENT_HPARAMS_END:
+		return put_status(st, r, w, it, err);
+	case EVENT_SESSION:
+		return restart_foreign(st, r, w, it, err);
+	case EVENT_HPARAMS_START:
+		if (it->end_ms > 0 && it->end_ms < r->start_ms)
+			r->start_ms = it->end_ms;
+		return 0;
+	default:
+		return 0;
+	}
+}
+
+/* The order across series of what an imported file brought. */
+static int put_order(struct state *st, const struct state_run *r, const struct intake *in, struct err *err)
+{
+	int64_t *ids = arena_array(in->arena, in->series_count + 1, sizeof *ids);
+	struct buf b;
+	size_t i;
+	int rc;
+
+	if (!ids)
+		return err_set(err, ERR_NOMEM, "store: out of memory");
+	for (i = 0; i < in->series_count; i++)
+		ids[i] = in->series[i].id;
+	buf_init(&b, (size_t)200 << 20);
+	rc = order_encode(&b, ids, in->series_count, in->order, in->point_count);
+	if (rc)
+		err_set(err, rc, "store: out of memory");
+	else
+		rc = db_run(state_db(st), DB_arrival_add, err, "ib", r->id, b.data, b.len);
+	buf_done(&b);
+	return rc;
+}
+
+/* Items may close the run again, so a withdrawn "killed" comes first. */
+static int put_all(struct state *st, struct state_run *r, struct state_writer *w, struct apply_job *job,
+		   struct err *err)
+{
+	const struct intake *in = &job->in;
+	struct apply_points a = { .rank = w->rank, .segment = w->segment, .tolerant = true };
+	int64_t now = clock_wall_ms(), heard = in->last_ms;
+	const struct intake_item *it;
+	const struct intake_problem *p;
+	int rc = 0;
+
+	if (in->spoke) {
+		if (heard == INT64_MIN || llabs(now - heard) < LIVE_MS)
+			heard = now;
+		r->last_ms = heard > r->last_ms ? heard : r->last_ms;
+		state_mark(st, r, false);
+		if (now - heard < SEGMENT_LOST_MS)
+			rc = segment_alive(st, r, err);
+	}
+	for (it = in->items; it && !rc; it = it->next) {
+		rc = put_item(st, r, w, it, err);
+		state_mark(st, r, true);
+	}
+	for (p = in->problems; p && !rc; p = p->next)
+		rc = apply_problem(st, r, p->text, p->count, err);
+	a.segment = w->segment;
+	if (!rc)
+		rc = apply_points(st, r, &a, in, err);
+	if (!rc && w->ordered && in->point_count)
+		rc = put_order(st, r, in, err);
+	/* An old folder is not taken for a run that goes on; a journal read later may still say how it ended. */
+	if (!rc && in->spoke && !strcmp(r->status, "running") && now - r->last_ms >= SEGMENT_LOST_MS)
+		rc = segment_lost(st, r, w->rank == EVENT_RANK_RUN ? "finished" : "killed", err);
+	return rc;
+}
+
+/* The bytes overlap what is stored: only what is new counts. */
+static int take_rest(struct apply_job *job, uint64_t durable, struct err *err)
+{
+	struct intake rest;
+	int rc = intake_init(&rest, err);
+
+	if (rc)
+		return rc;
+	job->intake_code = intake_journal(&rest, &job->op, durable, &job->intake_err);
+	if (job->intake_code && job->intake_code != ERR_CORRUPT) {
+		intake_done(&rest);
+		job->res.code = job->intake_code;
+		job->res.err = job->intake_err;
+		return 0;
+	}
+	/* The operation's own texts stay in the first arena, which is kept until the job ends. */
+	free(job->in.order);
+	rest.arena_before = job->in.arena;
+	if (job->in.arena_before) {
+		arena_free(job->in.arena);
+		rest.arena_before = job->in.arena_before;
+	}
+	job->in = rest;
+	if (!job->in.items)
+		job->in.items_end = &job->in.items;
+	return 0;
+}
+
+static void tell_damage(struct apply_job *job)
+{
+	if (!job->intake_code)
+		return;
+	job->res.code = job->intake_code;
+	job->res.err = job->intake_err;
+}
+
+static int find_writer(struct state *st, struct apply_job *job, struct state_run **ret_run, struct state_writer **ret_writer,
+		       struct err *err)
+{
+	struct err why = ERR_INIT;
+	int rc = state_run(st, job->op.run, ret_run, &why);
+
+	if (rc == ERR_GONE) {
+		job->res.code = rc;
+		job->res.err = why;
+		return 0;
+	}
+	if (rc && rc != ERR_NOENT) {
+		*err = why;
+		return rc;
+	}
+	if (rc) {
+		if (job->op.offset)
+			return lies_beyond(job, 0);
+		if (!job->in.end)
+			return 0;
+		rc = make_run(st, job, ret_run, err);
+		if (rc)
+			return rc;
+	}
+	return state_writer(st, (*ret_run)->id, job->op.writer, ret_writer, err);
+}
+
+int apply_journal(struct state *st, struct apply_job *job, struct err *err)
+{
+	struct state_run *r = NULL;
+	struct state_writer *w = NULL;
+	uint64_t durable;
+	int rc = find_writer(st, job, &r, &w, err);
+
+	if (!rc && !w && !job->res.code)
+		tell_damage(job);
+	if (rc || !w)
+		return rc;
+	durable = w->loaded ? w->durable : 0;
+	job->res.durable = durable;
+	if (job->op.offset > durable)
+		return lies_beyond(job, durable);
+	if (job->in.end > durable && job->op.offset < durable)
+		rc = take_rest(job, durable, err);
+	if (rc || job->res.code)
+		return rc;
+	if (job->in.end > durable) {
+		if (!w->loaded)
+			rc = begin_writer(st, r, job, w, err);
+		if (!rc)
+			rc = put_all(st, r, w, job, err);
+		if (!rc)
+			rc = db_run(state_db(st), DB_writer_put, err, "iii", w->id, (int64_t)job->in.end, r->last_ms);
+		if (rc)
+			return rc;
+		w->durable = job->in.end;
+		job->res.accepted = job->in.point_count;
+		job->res.rejected = job->in.rejected;
+	}
+	job->res.durable = w->durable;
+	tell_damage(job);
+	return 0;
+}

@@ -1,0 +1,455 @@
+/* intake.c: journal bytes and point lists to batches. */
+#include "web/store/write/intake.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tracker/base/utf8.h"
+#include "tracker/event/key.h"
+#include "tracker/event/limits.h"
+#include "tracker/event/record.h"
+#include "web/store/base/map.h"
+
+#define SESSION_START 1 /* of TensorFlow's SessionLog */
+
+/* Points in arrival order with the number of their series; sorted into their series at the end. */
+struct gather {
+	struct intake *in;
+	struct map *series; /* (rank, key) -> struct gather_series */
+	struct sum_point *points;
+	uint32_t *owner;
+	size_t count, cap;
+	char name[sizeof(int) + LIMIT_key_bytes + 8];
+};
+
+struct gather_series {
+	uint32_t number;
+	size_t count;
+};
+
+int intake_init(struct intake *in, struct err *err)
+{
+	memset(in, 0, sizeof *in);
+	in->items_end = &in->items;
+	in->first_ms = INT64_MIN;
+	in->last_ms = INT64_MIN;
+	in->arena = arena_new();
+	return in->arena ? 0 : err_set(err, ERR_NOMEM, "out of memory");
+}
+
+void intake_done(struct intake *in)
+{
+	arena_free(in->arena);
+	arena_free(in->arena_before);
+	free(in->order);
+	in->order = NULL;
+	in->arena = NULL;
+	in->arena_before = NULL;
+}
+
+const char *intake_number(struct arena *a, double v)
+{
+	char text[40];
+	int digits;
+
+	if (isnan(v))
+		return "NaN";
+	if (isinf(v))
+		return v > 0 ? "Infinity" : "-Infinity";
+	for (digits = 15; digits <= 17; digits++) {
+		snprintf(text, sizeof text, "%.*g", digits, v);
+		if (strtod(text, NULL) == v)
+			break;
+	}
+	return arena_strdup(a, text);
+}
+
+static void problem(struct intake *in, const char *text)
+{
+	struct intake_problem *p;
+	char *clean;
+
+	in->rejected++;
+	for (p = in->problems; p && text; p = p->next)
+		if (!strcmp(p->text, text)) {
+			p->count++;
+			return;
+		}
+	p = text ? arena_alloc(in->arena, sizeof *p) : NULL;
+	if (!p)
+		return;
+	clean = arena_alloc(in->arena, strlen(text) * 3 + 1);
+	if (!clean)
+		return;
+	/* It may quote a path. */
+	utf8_copy(clean, strlen(text) * 3 + 1, text, strlen(text), NULL);
+	p->count = 1;
+	p->text = clean;
+	p->next = in->problems;
+	in->problems = p;
+}
+
+static const char *clean_text(struct intake *in, struct event_text t, size_t max_bytes)
+{
+	size_t room = (t.len < max_bytes ? t.len : max_bytes) * 3 + 1;
+	char *copy;
+
+	if (room > max_bytes + 1)
+		room = max_bytes + 1;
+	copy = arena_alloc(in->arena, room);
+	if (copy)
+		utf8_copy(copy, room, t.at, t.len, NULL);
+	return copy;
+}
+
+/* NULL and a problem when the key is not allowed. */
+static const char *clean_key(struct intake *in, struct event_text key, const char *what)
+{
+	const char *wrong = key_check(key.at, key.len);
+	struct event_text head = { key.at, key.len < 60 ? key.len : 60 };
+	char *copy;
+
+	if (wrong) {
+		problem(in, arena_printf(in->arena, "%s key '%s%s' %s", what, clean_text(in, head, 200),
+					 key.len > 60 ? "…" : "", wrong));
+		return NULL;
+	}
+	copy = arena_alloc(in->arena, key.len + 1);
+	if (copy)
+		memcpy(copy, key.at, key.len);
+	return copy;
+}
+
+static int gather_init(struct gather *g, struct intake *in)
+{
+	memset(g, 0, sizeof *g);
+	g->in = in;
+	g->series = map_new(sizeof(struct gather_series));
+	return g->series ? 0 : ERR_NOMEM;
+}
+
+static void gather_done(struct gather *g)
+{
+	map_free(g->series);
+	free(g->points);
+	free(g->owner);
+}
+
+static int gather_room(struct gather *g)
+{
+	size_t cap = g->cap ? g->cap * 2 : 256;
+	void *grown;
+
+	if (g->count < g->cap)
+		return 0;
+	grown = realloc(g->points, cap * sizeof *g->points);
+	if (!grown)
+		return ERR_NOMEM;
+	g->points = grown;
+	grown = realloc(g->owner, cap * sizeof *g->owner);
+	if (!grown)
+		return ERR_NOMEM;
+	g->owner = grown;
+	g->cap = cap;
+	return 0;
+}
+
+/* 0 also when the key was refused (a problem then). */
+static int gather_point(struct gather *g, struct event_text key, int rank, const struct sum_point *p)
+{
+	struct gather_series *s = NULL;
+	size_t len = sizeof rank + key.len;
+
+	if (key.len <= LIMIT_key_bytes) {
+		memcpy(g->name, &rank, sizeof rank);
+		memcpy(g->name + sizeof rank, key.at, key.len);
+		s = map_get(g->series, g->name, len);
+	}
+	if (!s) {
+		if (!clean_key(g->in, key, "metric"))
+			return 0;
+		if (rank != EVENT_RANK_DEFAULT && (rank < EVENT_RANK_RUN || rank > LIMIT_rank)) {
+			problem(g->in, arena_printf(g->in->arena, "rank %d is out of range", rank));
+			return 0;
+		}
+		s = map_put(g->series, g->name, len);
+		if (!s)
+			return ERR_NOMEM;
+		s->number = (uint32_t)map_count(g->series) - 1;
+	}
+	if (gather_room(g))
+		return ERR_NOMEM;
+	g->points[g->count] = *p;
+	g->owner[g->count++] = s->number;
+	s->count++;
+	return 0;
+}
+
+static int gather_finish(struct gather *g)
+{
+	struct intake *in = g->in;
+	size_t n = map_count(g->series), i, len;
+
+	in->series = arena_array(in->arena, n ? n : 1, sizeof *in->series);
+	if (!in->series)
+		return ERR_NOMEM;
+	for (i = 0; i < n; i++) {
+		const struct gather_series *s = map_at(g->series, i);
+		const char *name = map_key_at(g->series, i, &len);
+		struct intake_series *out = &in->series[i];
+
+		memcpy(&out->rank, name, sizeof out->rank);
+		out->key = arena_strdup(in->arena, name + sizeof out->rank);
+		out->points = arena_array(in->arena, s->count, sizeof *out->points);
+		if (!out->key || !out->points)
+			return ERR_NOMEM;
+	}
+	for (i = 0; i < g->count; i++) {
+		struct intake_series *out = &in->series[g->owner[i]];
+
+		out->points[out->count++] = g->points[i];
+	}
+	in->series_count = n;
+	in->point_count = g->count;
+	in->order = g->owner;
+	g->owner = NULL;
+	return 0;
+}
+
+static struct intake_item *add_item(struct intake *in, const struct event *ev, enum event_kind kind)
+{
+	struct intake_item *it = arena_alloc(in->arena, sizeof *it);
+
+	if (!it)
+		return NULL;
+	it->kind = kind;
+	it->key = "";
+	it->text = "";
+	it->time_ms = (int64_t)(ev->wall_time * 1e3);
+	*in->items_end = it;
+	in->items_end = &it->next;
+	return it;
+}
+
+static const char *param_text(struct intake *in, const struct event_item *item)
+{
+	switch (item->type) {
+	case EVENT_TYPE_F64:
+		return intake_number(in->arena, item->value);
+	case EVENT_TYPE_I64:
+		return arena_printf(in->arena, "%lld", (long long)item->integer);
+	case EVENT_TYPE_BOOL:
+		return item->integer ? "true" : "false";
+	default:
+		return clean_text(in, item->text, LIMIT_value_bytes);
+	}
+}
+
+static int take_pair(struct intake *in, const struct event *ev, const struct event_item *item)
+{
+	const char *what = item->kind == EVENT_PARAM ? "param" : item->kind == EVENT_TAG ? "tag" : "environment";
+	const char *key = clean_key(in, item->key, what);
+	struct intake_item *it;
+
+	if (!key)
+		return 0;
+	if ((item->kind != EVENT_PARAM || item->type == EVENT_TYPE_TEXT) && item->text.len > LIMIT_value_bytes) {
+		problem(in, arena_printf(in->arena, "%s '%s': a value of %zu bytes was cut to %d", what, key,
+					 item->text.len, (int)LIMIT_value_bytes));
+		in->rejected--;
+	}
+	it = add_item(in, ev, item->kind);
+	if (!it)
+		return ERR_NOMEM;
+	it->key = key;
+	it->segment = item->kind == EVENT_PARAM && item->segment;
+	it->text = item->kind == EVENT_PARAM ? param_text(in, item) : clean_text(in, item->text, LIMIT_value_bytes);
+	return it->text ? 0 : ERR_NOMEM;
+}
+
+static int take_other(struct intake *in, const struct event *ev, const struct event_item *item)
+{
+	struct intake_item *it;
+	size_t max_bytes = item->kind == EVENT_STATUS ? LIMIT_reason_bytes : LIMIT_note_bytes;
+
+	if (item->kind == EVENT_OTHER || item->kind == EVENT_FILE_VERSION || item->kind == EVENT_HEARTBEAT ||
+	    (item->kind == EVENT_SESSION && item->integer != SESSION_START))
+		return 0;
+	it = add_item(in, ev, item->kind);
+	if (!it)
+		return ERR_NOMEM;
+	it->status = item->status;
+	it->step = ev->step;
+	if (item->kind == EVENT_NOTE || item->kind == EVENT_STATUS || item->kind == EVENT_TEXT)
+		it->text = clean_text(in, item->text, max_bytes);
+	if (item->kind == EVENT_TEXT)
+		it->key = clean_text(in, item->key, LIMIT_key_bytes);
+	if (item->kind == EVENT_HPARAMS_START || item->kind == EVENT_HPARAMS_END)
+		it->end_ms = isfinite(item->value) && fabs(item->value) < 1e14 ? (int64_t)(item->value * 1e3) : 0;
+	return it->text && it->key ? 0 : ERR_NOMEM;
+}
+
+static int take_header(struct intake *in, const struct ingest_op *op, const struct event_header *h, struct err *err)
+{
+	struct intake_header *out = arena_alloc(in->arena, sizeof *out);
+
+	if (!out)
+		return err_set(err, ERR_NOMEM, "out of memory");
+	if (op->foreign || !event_text_equal(h->run_id, op->run) || !event_text_equal(h->writer_id, op->writer))
+		return err_set(err, ERR_USAGE, "the journal's first record names run %.*s and writer %.*s, not %s and %s",
+			       (int)h->run_id.len, h->run_id.at, (int)h->writer_id.len, h->writer_id.at, op->run, op->writer);
+	if (h->format != 1)
+		return err_set(err, ERR_UNSUPPORTED, "journal format %u is newer than this server knows", h->format);
+	if (h->rank < EVENT_RANK_LAUNCHER || h->rank > LIMIT_rank || h->segment < 0 || h->segment > LIMIT_segment)
+		return err_set(err, ERR_USAGE, "the journal's first record has rank %d, segment %d", h->rank, h->segment);
+	*out = (struct intake_header){
+		.experiment = clean_text(in, h->experiment, LIMIT_name_chars),
+		.name = clean_text(in, h->run_name, LIMIT_name_chars),
+		.host = clean_text(in, h->host, 255),
+		.rank = h->rank,
+		.world_size = h->world_size,
+		.segment = h->segment,
+		.ordered = h->ordered,
+		.first_step = h->first_step,
+		.first_epoch = h->first_epoch,
+		.pid = h->pid,
+	};
+	if (!out->experiment || !out->name || !out->host)
+		return err_set(err, ERR_NOMEM, "out of memory");
+	in->header = out;
+	return 0;
+}
+
+static int take_item(struct gather *g, const struct ingest_op *op, struct event *ev, const struct event_item *item,
+		     struct err *err)
+{
+	int rc;
+
+	if (item->kind == EVENT_SCALAR) {
+		struct sum_point p = { ev->step, ev->wall_time, item->value };
+		int rank = op->foreign ? EVENT_RANK_RUN : item->rank;
+
+		rc = gather_point(g, item->key, rank, &p);
+	} else if (item->kind == EVENT_HEADER) {
+		return take_header(g->in, op, item->header, err);
+	} else if (item->kind == EVENT_PARAM || item->kind == EVENT_TAG || item->kind == EVENT_ENV) {
+		rc = take_pair(g->in, ev, item);
+	} else {
+		rc = take_other(g->in, ev, item);
+	}
+	return rc ? err_set(err, rc, "out of memory") : 0;
+}
+
+static int take_record(struct gather *g, const struct ingest_op *op, const struct record *rec, struct err *err)
+{
+	struct intake *in = g->in;
+	struct event ev;
+	struct event_item item;
+	int rc;
+
+	if (event_open(&ev, rec->payload, rec->payload_bytes)) {
+		problem(in, "a record is no Event message");
+		return 0;
+	}
+	while ((rc = event_next(&ev, &item)) > 0) {
+		rc = take_item(g, op, &ev, &item, err);
+		if (rc)
+			return rc;
+	}
+	if (rc < 0)
+		problem(in, "a record is malformed inside");
+	if (ev.wall_time > 0 && ev.wall_time < 1e14) {
+		int64_t ms = (int64_t)(ev.wall_time * 1e3);
+
+		in->first_ms = in->first_ms == INT64_MIN ? ms : in->first_ms;
+		in->last_ms = ms > in->last_ms ? ms : in->last_ms;
+	}
+	in->spoke = true;
+	return 0;
+}
+
+static int bad_bytes(struct intake *in, const struct ingest_op *op, uint64_t at, bool framed, struct err *err)
+{
+	if (!op->path)
+		return err_set(err, ERR_CORRUPT, "journal %s: the record at byte %llu fails its checksum", op->writer,
+			       (unsigned long long)at);
+	problem(in, framed ? arena_printf(in->arena, "%s: the record at byte %llu fails its checksum and was skipped",
+					  op->path, (unsigned long long)at)
+			   : arena_printf(in->arena, "%s: damaged at byte %llu, nothing behind it can be read", op->path,
+					  (unsigned long long)at));
+	in->damaged = in->damaged || !framed;
+	return 0;
+}
+
+static int walk(struct gather *g, const struct ingest_op *op, uint64_t from, struct err *err)
+{
+	struct intake *in = g->in;
+	size_t at = (size_t)(from - op->offset), before;
+	enum record_state state;
+	struct record rec;
+	int rc = 0;
+
+	for (;;) {
+		before = at;
+		state = record_next(op->bytes, op->len, &at, &rec);
+		if (state == RECORD_MORE)
+			break;
+		if (state == RECORD_OK)
+			rc = take_record(g, op, &rec, err);
+		else
+			rc = bad_bytes(in, op, op->offset + before, state == RECORD_BAD_PAYLOAD, err);
+		if (rc || in->damaged)
+			break;
+		if (state == RECORD_BAD_PAYLOAD)
+			at = before + (size_t)rec.frame_bytes;
+		if (op->offset == 0 && before == 0 && !op->foreign && !in->header)
+			return err_set(err, ERR_CORRUPT, "journal %s does not begin with a header record", op->writer);
+		in->end = op->offset + at;
+	}
+	return rc;
+}
+
+int intake_journal(struct intake *in, const struct ingest_op *op, uint64_t from, struct err *err)
+{
+	struct gather g;
+	int rc;
+
+	in->end = from;
+	if (gather_init(&g, in))
+		return err_set(err, ERR_NOMEM, "out of memory");
+	rc = walk(&g, op, from, err);
+	/* What is whole before a damaged place is stored all the same; the caller still hears of the damage. */
+	if ((!rc || rc == ERR_CORRUPT) && gather_finish(&g))
+		rc = err_set(err, ERR_NOMEM, "out of memory");
+	gather_done(&g);
+	return rc;
+}
+
+int intake_points(struct intake *in, const struct ingest_op *op, struct err *err)
+{
+	struct gather g;
+	size_t i;
+	int rc = 0;
+
+	if (gather_init(&g, in))
+		return err_set(err, ERR_NOMEM, "out of memory");
+	for (i = 0; i < op->point_count && !rc; i++) {
+		const struct ingest_point *p = &op->points[i];
+		struct event_text key = { p->key, strlen(p->key) };
+		const char *wrong = key_check(key.at, key.len);
+
+		if (wrong)
+			rc = err_set(err, ERR_USAGE, "points[%zu].key %s", i, wrong);
+		else if (p->rank < EVENT_RANK_RUN || p->rank > LIMIT_rank)
+			rc = err_set(err, ERR_USAGE, "points[%zu].rank %d is not -1 to %d", i, p->rank, (int)LIMIT_rank);
+		else if (gather_point(&g, key, p->rank, &(struct sum_point){ p->step, p->wall_time, p->value }))
+			rc = err_set(err, ERR_NOMEM, "out of memory");
+	}
+	if (!rc && gather_finish(&g))
+		rc = err_set(err, ERR_NOMEM, "out of memory");
+	in->spoke = true;
+	gather_done(&g);
+	return rc;
+}

@@ -1,0 +1,190 @@
+/* purge.c: rows of removed runs, models and experiments, and free pages. A table that holds rows of runs belongs into the list below. */
+#include "web/store/write/purge.h"
+
+#include <stdio.h>
+
+#include "tracker/base/clock.h"
+#include "web/store/points/scan.h"
+
+#define PURGE_ROWS 1000  /* of one call: some milliseconds, which commits wait for */
+#define CHUNK_ROWS 20    /* a full chunk fills several pages, so it counts as so many rows */
+
+/* Each deletes at most ?2 rows of run ?1. The journals go last: their paths are needed until the files are dealt with. */
+static const enum db_query by_run[] = {
+	DB_purge_metric, DB_purge_param, DB_purge_segment_param, DB_purge_tag, DB_purge_environment, DB_purge_segment, DB_purge_part,
+	DB_purge_alert, DB_purge_problem, DB_purge_idempotency, DB_purge_run_dataset, DB_purge_run_dataset_tag,
+	DB_purge_run_model, DB_purge_artifact, DB_purge_arrival, DB_purge_writer,
+};
+
+/* Points that are not folded yet go at once: folding must not meet a series that is no more. */
+static int drop_log(struct state *st, struct apply_job *job, int64_t run_id, struct err *err)
+{
+	sqlite3_stmt *q;
+	int rc = db_start(state_db(st), &q, DB_purge_log_totals, err, "i", run_id);
+
+	if (!rc && (rc = db_next(state_db(st), q, err)) > 0) {
+		job->log_rows_gone = (uint64_t)sqlite3_column_int64(q, 0);
+		job->log_points_gone = (uint64_t)sqlite3_column_int64(q, 1);
+		db_stop(q);
+	}
+	return rc < 0 ? rc : db_run(state_db(st), DB_purge_log, err, "i", run_id);
+}
+
+static int make_gone(struct state *st, struct apply_job *job, struct state_run *r, struct err *err)
+{
+	struct db *d = state_db(st);
+	int rc;
+
+	if (r->deleted_ms == INT64_MIN || r->deleted_ms > job->op.before_ms)
+		return apply_refuse(job, ERR_EXISTS, "the run is not deleted, or not long enough");
+	rc = drop_log(st, job, r->id, err);
+	if (!rc)
+		rc = db_run(d, DB_gone_add, err, "itii", r->id, r->uuid, r->experiment_id, clock_wall_ms());
+	if (!rc)
+		rc = db_run(d, DB_purge_note, err, "i", r->id);
+	if (!rc)
+		rc = db_run(d, DB_purge_run, err, "i", r->id);
+	r->gone = true;
+	state_mark(st, r, true);
+	job->res.more = true;
+	return rc;
+}
+
+/* 1, 0 when there are no more, or negative. points: folded ones. */
+static int next_series(struct db *d, int64_t run_id, int64_t *ret_id, int64_t *ret_points, struct err *err)
+{
+	sqlite3_stmt *q;
+	int rc = db_start(d, &q, DB_purge_series_next, err, "i", run_id);
+
+	if (rc || (rc = db_next(d, q, err)) <= 0)
+		return rc;
+	*ret_id = sqlite3_column_int64(q, 0);
+	*ret_points = sqlite3_column_int64(q, 1);
+	db_stop(q);
+	return 1;
+}
+
+/* Chunks, then the series that owned them; *left is what may still be deleted. */
+static int purge_series(struct db *d, int64_t run_id, int64_t *left, struct err *err)
+{
+	int64_t id = 0, points = 0, chunks, rows;
+	int rc = 0;
+
+	while (*left > 0 && (rc = next_series(d, run_id, &id, &points, err)) > 0) {
+		rows = points <= CHUNK_GROUP ? 1 : CHUNK_ROWS;
+		chunks = (*left + rows - 1) / rows;
+		rc = db_run(d, DB_purge_chunk, err, "iii", SCAN_CHUNK_ID(id, 0), SCAN_CHUNK_ID(id + 1, 0) - 1, chunks);
+		if (rc)
+			return rc;
+		*left -= 1 + rows * (int64_t)sqlite3_changes(db_handle(d));
+		if (sqlite3_changes(db_handle(d)) < chunks && (rc = db_run(d, DB_purge_series, err, "i", id)))
+			return rc;
+	}
+	return rc < 0 ? rc : 0;
+}
+
+/* Deletes at most *left rows of each query's table. */
+static int purge_tables(struct db *d, const enum db_query *tables, size_t n, int64_t id, int64_t *left, struct err *err)
+{
+	size_t i;
+	int rc = 0;
+
+	for (i = 0; i < n && *left > 0 && !rc; i++) {
+		rc = db_run(d, tables[i], err, "ii", id, *left);
+		*left -= sqlite3_changes(db_handle(d));
+	}
+	return rc;
+}
+
+static int purge_some(struct state *st, struct apply_job *job, int64_t run_id, struct err *err)
+{
+	struct db *d = state_db(st);
+	int64_t left = PURGE_ROWS;
+	int rc = purge_series(d, run_id, &left, err);
+
+	if (!rc)
+		rc = purge_tables(d, by_run, sizeof by_run / sizeof by_run[0], run_id, &left, err);
+	job->res.more = left <= 0;
+	if (!rc && !job->res.more)
+		rc = db_run(d, DB_gone_finish, err, "i", run_id);
+	return rc;
+}
+
+int purge_run(struct state *st, struct apply_job *job, struct err *err)
+{
+	struct err why = ERR_INIT;
+	struct state_run *r;
+	int64_t id;
+	int rc = state_run(st, job->op.run, &r, &why);
+
+	if (!rc)
+		return make_gone(st, job, r, err);
+	if (rc == ERR_NOENT)
+		return apply_refuse(job, rc, "%s", why.text);
+	if (rc != ERR_GONE) {
+		*err = why;
+		return rc;
+	}
+	rc = db_int(state_db(st), &id, DB_gone_get, err, "t", job->op.run);
+	return rc > 0 ? purge_some(st, job, id, err) : rc;
+}
+
+int purge_model(struct state *st, struct apply_job *job, struct err *err)
+{
+	static const enum db_query tables[] = {
+		DB_purge_model_metric, DB_purge_model_param, DB_purge_model_tag, DB_purge_model_artifact,
+	};
+	struct db *d = state_db(st);
+	int64_t left = PURGE_ROWS, id, final;
+	sqlite3_stmt *q;
+	int rc = db_start(d, &q, DB_model_to_purge, err, "ti", job->op.name, job->op.before_ms);
+
+	if (rc || (rc = db_next(d, q, err)) < 0)
+		return rc;
+	if (!rc)
+		return apply_refuse(job, ERR_EXISTS, "the model is not deleted, or not long enough");
+	id = sqlite3_column_int64(q, 0);
+	final = sqlite3_column_int64(q, 1);
+	db_stop(q);
+	job->res.more = true;
+	if (!final)
+		return db_run(d, DB_model_deleted_put, err, "ii", id, (int64_t)0);
+	rc = purge_tables(d, tables, sizeof tables / sizeof tables[0], id, &left, err);
+	job->res.more = left <= 0;
+	return rc || job->res.more ? rc : db_run(d, DB_purge_model, err, "i", id);
+}
+
+int purge_experiment(struct state *st, struct apply_job *job, struct err *err)
+{
+	static const enum db_query tables[] = { DB_purge_experiment_tag, DB_purge_dataset };
+	struct db *d = state_db(st);
+	int64_t left = PURGE_ROWS, id;
+	int rc = db_int(d, &id, DB_experiment_to_purge, err, "ti", job->op.name, job->op.before_ms);
+
+	if (!rc)
+		return apply_refuse(job, ERR_EXISTS, "the experiment is not deleted, not long enough, or not empty");
+	if (rc > 0)
+		rc = purge_tables(d, tables, sizeof tables / sizeof tables[0], id, &left, err);
+	job->res.more = left <= 0;
+	return rc || job->res.more ? rc : db_run(d, DB_purge_experiment, err, "i", id);
+}
+
+int purge_pages(struct state *st, struct apply_job *job, struct err *err)
+{
+	struct db *d = state_db(st);
+	int64_t before = 0, after = 0;
+	sqlite3_stmt *q;
+	int rc = db_int(d, &before, DB_free_pages, err, "");
+
+	if (rc < 0)
+		return rc;
+	rc = db_start(d, &q, DB_vacuum_some, err, "");
+	while (!rc && (rc = db_next(d, q, err)) > 0)
+		rc = 0;
+	if (!rc && db_int(d, &after, DB_free_pages, err, "") < 0)
+		rc = err->code;
+	job->res.removed = before > after ? (uint64_t)(before - after) : 0;
+	job->res.durable = (uint64_t)after;
+	job->res.more = after > 0 && job->res.removed;
+	return rc;
+}

@@ -1,0 +1,203 @@
+/* queue.c: one list in order of arrival; a group is picked from its front. */
+#include "web/store/write/queue.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tracker/base/clock.h"
+#include "tracker/base/cond.h"
+
+#define GROUP_JOBS 512
+/* Costs count points; a series is worth so many, because it may be new. */
+#define SERIES_COST 25
+#define GROUP_COST 200000
+#define SMALL_COST 3000
+#define PASSED_MAX 64 /* operations that others went ahead of */
+
+/* Which operations a group may have. */
+enum pick {
+	PICK_ANY,
+	PICK_SMALL
+};
+
+struct queue {
+	pthread_mutex_t lock;
+	pthread_cond_t work, room;
+	struct queue_job *head, **tail;
+	size_t bytes, max_bytes;
+	bool stopping, woken;
+	bool went_ahead; /* small ones did, of the large one at the front */
+};
+
+struct group {
+	struct queue_job *first, **end;
+	size_t jobs, cost;
+	const char *passed[PASSED_MAX]; /* runs of operations that stay for the next group */
+	size_t passed_count;
+};
+
+struct queue *queue_new(size_t max_bytes)
+{
+	struct queue *q = calloc(1, sizeof *q);
+
+	if (!q)
+		return NULL;
+	q->tail = &q->head;
+	q->max_bytes = max_bytes;
+	pthread_mutex_init(&q->lock, NULL);
+	cond_init(&q->work);
+	pthread_cond_init(&q->room, NULL);
+	return q;
+}
+
+void queue_free(struct queue *q)
+{
+	if (!q)
+		return;
+	pthread_cond_destroy(&q->work);
+	pthread_cond_destroy(&q->room);
+	pthread_mutex_destroy(&q->lock);
+	free(q);
+}
+
+int queue_put(struct queue *q, struct queue_job *job, struct err *err)
+{
+	pthread_mutex_lock(&q->lock);
+	while (q->bytes > q->max_bytes && !q->stopping)
+		pthread_cond_wait(&q->room, &q->lock);
+	if (q->stopping) {
+		pthread_mutex_unlock(&q->lock);
+		return err_set(err, ERR_CANCELED, "the store is closing");
+	}
+	job->next = NULL;
+	*q->tail = job;
+	q->tail = &job->next;
+	q->bytes += job->bytes;
+	pthread_cond_signal(&q->work);
+	pthread_mutex_unlock(&q->lock);
+	return 0;
+}
+
+/* It is answered when all that was put before it is stored. */
+static bool is_sync(const struct queue_job *j)
+{
+	return !j->a.fn && j->a.op.kind == INGEST_SYNC;
+}
+
+static size_t cost_of(const struct queue_job *j)
+{
+	return 1 + j->a.in.point_count + SERIES_COST * j->a.in.series_count + j->a.op.param_count + j->a.op.tag_count;
+}
+
+static bool is_passed(const struct group *g, const char *run)
+{
+	size_t i;
+
+	for (i = 0; run && i < g->passed_count; i++)
+		if (!g->passed[i] || !strcmp(g->passed[i], run))
+			return true;
+	return false;
+}
+
+static bool fits(const struct group *g, const struct queue_job *j, enum pick pick)
+{
+	size_t cost = cost_of(j);
+
+	if (is_passed(g, j->a.op.run))
+		return false;
+	if (cost <= SMALL_COST || pick == PICK_SMALL)
+		return cost <= SMALL_COST;
+	return !g->first || (!g->passed_count && g->cost + cost <= GROUP_COST);
+}
+
+static struct queue_job *unlink_job(struct queue *q, struct queue_job **at)
+{
+	struct queue_job *j = *at;
+
+	*at = j->next;
+	if (!*at)
+		q->tail = at;
+	q->bytes -= j->bytes;
+	j->next = NULL;
+	return j;
+}
+
+static struct queue_job *pick_group(struct queue *q, enum pick pick)
+{
+	struct group g = { .end = &g.first };
+	struct queue_job **at = &q->head, *j;
+
+	while ((j = *at) && g.jobs < GROUP_JOBS && g.passed_count < PASSED_MAX) {
+		if (j->step)
+			return g.first || g.passed_count || pick == PICK_SMALL ? g.first : unlink_job(q, at);
+		if (is_sync(j) && g.passed_count)
+			break;
+		if (!fits(&g, j, pick)) {
+			g.passed[g.passed_count++] = j->a.op.run;
+			at = &j->next;
+			continue;
+		}
+		g.cost += cost_of(j);
+		g.jobs++;
+		*g.end = unlink_job(q, at);
+		g.end = &j->next;
+	}
+	return g.first;
+}
+
+/* An operation that is more than a group by itself takes long. Who came while such a one was being stored has waited enough
+ * not to wait for the next one too: small ones are stored first, once. */
+static struct queue_job *next_group(struct queue *q)
+{
+	struct queue_job *group = NULL;
+
+	if (q->head && !q->head->step && !q->went_ahead && cost_of(q->head) > GROUP_COST)
+		group = pick_group(q, PICK_SMALL);
+	q->went_ahead = group != NULL;
+	return group ? group : pick_group(q, PICK_ANY);
+}
+
+struct queue_job *queue_take(struct queue *q, double wait_s, bool *ret_end)
+{
+	double until_s = clock_mono_s() + wait_s;
+	struct queue_job *group;
+
+	pthread_mutex_lock(&q->lock);
+	if (!q->head && !q->stopping && !q->woken)
+		cond_wait_until(&q->work, &q->lock, until_s);
+	q->woken = false;
+	group = next_group(q);
+	*ret_end = q->stopping && !group;
+	pthread_cond_broadcast(&q->room);
+	pthread_mutex_unlock(&q->lock);
+	return group;
+}
+
+struct queue_job *queue_take_small(struct queue *q)
+{
+	struct queue_job *group;
+
+	pthread_mutex_lock(&q->lock);
+	group = pick_group(q, PICK_SMALL);
+	pthread_cond_broadcast(&q->room);
+	pthread_mutex_unlock(&q->lock);
+	return group;
+}
+
+void queue_wake(struct queue *q)
+{
+	pthread_mutex_lock(&q->lock);
+	q->woken = true;
+	pthread_cond_signal(&q->work);
+	pthread_mutex_unlock(&q->lock);
+}
+
+void queue_stop(struct queue *q)
+{
+	pthread_mutex_lock(&q->lock);
+	q->stopping = true;
+	pthread_cond_broadcast(&q->work);
+	pthread_cond_broadcast(&q->room);
+	pthread_mutex_unlock(&q->lock);
+}

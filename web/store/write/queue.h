@@ -1,0 +1,42 @@
+/* queue.h: what waits for the writer's thread: operations, and pieces of work between commits. Handed out as groups that one
+ * commit stores. A group is bounded by what it costs, so that nobody waits long for it, and what costs little does not stand
+ * behind what costs much: it goes ahead of operations that no longer fit, but never ahead of one on the same run. Any thread
+ * puts, one takes. Private to web/store. */
+#ifndef DPT_STORE_QUEUE_H
+#define DPT_STORE_QUEUE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "web/store/write/apply.h"
+
+struct db;
+struct queue;
+
+struct queue_job {
+	struct apply_job a;
+	struct ingest_done done;
+	size_t bytes; /* of the memory that it holds while it waits */
+	struct queue_job *next;
+	/* Not NULL: no operation but a piece of work between commits, which stands in line like a group of its own. */
+	int (*step)(void *arg, struct db *d, struct err *err);
+	void *step_arg;
+};
+
+struct queue *queue_new(size_t max_bytes); /* NULL when out of memory */
+void queue_free(struct queue *q);          /* empty; NULL is fine */
+
+/* Takes the job over. Waits while more than max_bytes are queued. ERR_CANCELED: queue_stop was called. */
+int queue_put(struct queue *q, struct queue_job *job, struct err *err);
+
+/* The next group, linked by next; NULL when nothing came within wait_s, or after queue_wake. *ret_end: nothing ever will. */
+struct queue_job *queue_take(struct queue *q, double wait_s, bool *ret_end);
+
+/* Those of the waiting operations that cost little, as a group, as long as they may go ahead; NULL: there are none. For a
+ * taker that is at long work in pieces. */
+struct queue_job *queue_take_small(struct queue *q);
+
+void queue_wake(struct queue *q);
+void queue_stop(struct queue *q); /* what waits is still handed out */
+
+#endif

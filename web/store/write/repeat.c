@@ -1,0 +1,287 @@
+/* repeat.c: finds repeated points: by the summary of the series when they come in order, else by looking at the chunks
+ * that overlap them and at the run's part of the log. */
+#include "web/store/write/repeat.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "web/store/base/map.h"
+#include "web/store/points/chunk.h"
+#include "web/store/points/scan.h"
+#include "web/store/write/segment.h"
+
+/* A series of the batch with a point that is not behind all that is stored. */
+struct suspect {
+	struct intake_series *s;
+	int64_t min_step, max_step;
+	double min_time, max_time;
+};
+
+struct stored_series {
+	int64_t id, hide;
+	uint32_t suspect;
+};
+
+struct repeat {
+	struct state *st;
+	struct state_run *r;
+	struct suspect *suspects;
+	size_t suspect_count;
+	struct stored_series *series;
+	size_t series_count, series_cap;
+	struct map *points; /* struct name -> struct seen */
+	const struct stored_series *now;
+	struct err *err;
+};
+
+struct name {
+	int64_t step;
+	uint64_t time, value;
+	uint64_t suspect;
+};
+
+struct seen {
+	bool stored, given;
+};
+
+static int no_memory(struct repeat *p)
+{
+	return err_set(p->err, ERR_NOMEM, "store: out of memory");
+}
+
+static uint64_t bits(double v)
+{
+	uint64_t u;
+
+	v = isnan(v) ? NAN : v == 0 ? 0.0 : v;
+	memcpy(&u, &v, sizeof u);
+	return u;
+}
+
+static struct name name_of(uint32_t suspect, const struct sum_point *p)
+{
+	return (struct name){ .step = p->step, .time = bits(p->time), .value = bits(p->value), .suspect = suspect };
+}
+
+/* Whether every point lies behind the one before it, the first one behind what is stored. */
+static bool in_order(const struct sum *stored, const struct intake_series *s)
+{
+	struct sum_point last = stored->last;
+	bool any = stored->count > 0;
+	size_t i;
+
+	for (i = 0; i < s->count; i++) {
+		if (any && sum_order(&s->points[i], &last) <= 0)
+			return false;
+		last = s->points[i];
+		any = true;
+	}
+	return true;
+}
+
+static void add_suspect(struct repeat *p, struct intake_series *s)
+{
+	struct suspect *x = &p->suspects[p->suspect_count++];
+	size_t i;
+
+	*x = (struct suspect){ .s = s, .min_step = INT64_MAX, .max_step = INT64_MIN, .min_time = INFINITY, .max_time = -INFINITY };
+	for (i = 0; i < s->count; i++) {
+		x->min_step = s->points[i].step < x->min_step ? s->points[i].step : x->min_step;
+		x->max_step = s->points[i].step > x->max_step ? s->points[i].step : x->max_step;
+		x->min_time = fmin(x->min_time, s->points[i].time);
+		x->max_time = fmax(x->max_time, s->points[i].time);
+	}
+}
+
+static int find_suspects(struct repeat *p, struct intake *in)
+{
+	struct state_metric *m;
+	int64_t key;
+	size_t i;
+	int rc = 0;
+
+	p->suspects = calloc(in->series_count + 1, sizeof *p->suspects);
+	if (!p->suspects)
+		return no_memory(p);
+	for (i = 0; i < in->series_count && !rc; i++) {
+		rc = state_key(p->st, in->series[i].key, &key, p->err);
+		if (!rc)
+			rc = state_metric(p->st, p->r->id, key, &m, p->err);
+		if (!rc && !in_order(&m->sum, &in->series[i]))
+			add_suspect(p, &in->series[i]);
+	}
+	return rc;
+}
+
+static int add_series(struct repeat *p, uint32_t suspect, sqlite3_stmt *q)
+{
+	struct state_segment *seg = state_segment(p->r, sqlite3_column_int(q, 3));
+	struct stored_series *grown;
+
+	if (p->series_count == p->series_cap) {
+		p->series_cap = p->series_cap ? p->series_cap * 2 : 64;
+		grown = realloc(p->series, p->series_cap * sizeof *grown);
+		if (!grown)
+			return no_memory(p);
+		p->series = grown;
+	}
+	p->series[p->series_count++] = (struct stored_series){
+		.id = sqlite3_column_int64(q, 0), .suspect = suspect,
+		.hide = !seg ? INT64_MAX : segment_counts_epochs(p->suspects[suspect].s->key) ? seg->hide_epoch : seg->hide_step,
+	};
+	return 0;
+}
+
+static int by_id(const void *x, const void *y)
+{
+	const struct stored_series *a = x, *b = y;
+
+	return (a->id > b->id) - (a->id < b->id);
+}
+
+static int find_series(struct repeat *p)
+{
+	struct db *d = state_db(p->st);
+	sqlite3_stmt *q;
+	uint32_t i;
+	int rc = 0;
+
+	for (i = 0; i < p->suspect_count && !rc; i++) {
+		rc = db_start(d, &q, DB_series_of_run_key, p->err, "itii", p->r->id, p->suspects[i].s->key,
+			      (int64_t)STATE_RUN_LEVEL, (int64_t)STATE_RUN_LEVEL);
+		while (!rc && (rc = db_next(d, q, p->err)) > 0)
+			rc = add_series(p, i, q);
+		db_stop(q);
+	}
+	if (p->series_count)
+		qsort(p->series, p->series_count, sizeof *p->series, by_id);
+	return rc;
+}
+
+static int name_points(struct repeat *p)
+{
+	uint32_t i;
+	size_t k;
+
+	p->points = map_new(sizeof(struct seen));
+	for (i = 0; p->points && i < p->suspect_count; i++)
+		for (k = 0; k < p->suspects[i].s->count; k++) {
+			struct name name = name_of(i, &p->suspects[i].s->points[k]);
+
+			if (!map_put(p->points, &name, sizeof name))
+				return no_memory(p);
+		}
+	return p->points ? 0 : no_memory(p);
+}
+
+static void look_at(struct repeat *p, const struct stored_series *s, const struct sum_point *points, size_t n)
+{
+	size_t i;
+
+	for (i = 0; i < n; i++) {
+		struct name name = name_of(s->suspect, &points[i]);
+		struct seen *seen = segment_hides(s->hide, points[i].step) ? NULL : map_get(p->points, &name, sizeof name);
+
+		if (seen)
+			seen->stored = true;
+	}
+}
+
+static int log_points(void *arg, size_t at, const struct sum_point *points, size_t n, struct err *err)
+{
+	struct repeat *p = arg;
+
+	(void)err;
+	look_at(p, &p->series[at], points, n);
+	return 0;
+}
+
+static int look_in_log(struct repeat *p)
+{
+	int64_t *ids = calloc(p->series_count + 1, sizeof *ids);
+	size_t i;
+	int rc;
+
+	if (!ids)
+		return no_memory(p);
+	for (i = 0; i < p->series_count; i++)
+		ids[i] = p->series[i].id;
+	rc = scan_log(state_db(p->st), p->r->id, ids, p->series_count, log_points, p, p->err);
+	free(ids);
+	return rc;
+}
+
+static int chunk_seen(void *arg, const struct chunk *c, struct err *err)
+{
+	struct repeat *p = arg;
+	struct sum_point room[CHUNK_POINTS];
+
+	if (chunk_points(c, room))
+		return scan_damaged(err, "a chunk of series", p->now->id);
+	look_at(p, p->now, room, c->points);
+	return 0;
+}
+
+static int look_in_chunks(struct repeat *p)
+{
+	size_t i;
+	int rc = 0;
+
+	for (i = 0; i < p->series_count && !rc; i++) {
+		const struct suspect *x = &p->suspects[p->series[i].suspect];
+		struct scan_window w = { x->min_step, x->max_step, x->min_time, x->max_time };
+
+		p->now = &p->series[i];
+		rc = scan_series_window(state_db(p->st), p->now->id, &w, chunk_seen, p, p->err);
+	}
+	return rc;
+}
+
+static void take_out(struct repeat *p, struct intake *in)
+{
+	uint32_t i;
+	size_t k, n;
+
+	for (i = 0; i < p->suspect_count; i++) {
+		struct intake_series *s = p->suspects[i].s;
+
+		for (k = 0, n = 0; k < s->count; k++) {
+			struct name name = name_of(i, &s->points[k]);
+			struct seen *seen = map_get(p->points, &name, sizeof name);
+
+			if (seen->stored || seen->given)
+				continue;
+			seen->given = true;
+			s->points[n++] = s->points[k];
+		}
+		in->point_count -= s->count - n;
+		s->count = n;
+	}
+	for (k = 0, n = 0; k < in->series_count; k++)
+		if (in->series[k].count)
+			in->series[n++] = in->series[k];
+	in->series_count = n;
+}
+
+int repeat_drop(struct state *st, struct state_run *r, struct intake *in, struct err *err)
+{
+	struct repeat p = { .st = st, .r = r, .err = err };
+	int rc = find_suspects(&p, in);
+
+	if (!rc && p.suspect_count) {
+		rc = find_series(&p);
+		if (!rc)
+			rc = name_points(&p);
+		if (!rc)
+			rc = look_in_log(&p);
+		if (!rc)
+			rc = look_in_chunks(&p);
+		if (!rc)
+			take_out(&p, in);
+	}
+	map_free(p.points);
+	free(p.suspects);
+	free(p.series);
+	return rc;
+}

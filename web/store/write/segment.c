@@ -1,0 +1,218 @@
+/* segment.c: segments, hidden points and status of runs. */
+#include "web/store/write/segment.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "web/store/points/scan.h"
+
+/* The run-level series of a run, by id, for the recount of what is visible. */
+struct recount {
+	int64_t *ids, *hide;
+	struct state_metric **metrics;
+	size_t count, cap;
+};
+
+bool segment_counts_epochs(const char *key)
+{
+	return !strncmp(key, "epoch/", 6);
+}
+
+static void recount_done(struct recount *rc)
+{
+	free(rc->ids);
+	free(rc->hide);
+	free(rc->metrics);
+}
+
+static int recount_room(struct recount *rc)
+{
+	size_t cap = rc->cap ? rc->cap * 2 : 64;
+	void *a, *b, *c;
+
+	if (rc->count < rc->cap)
+		return 0;
+	a = realloc(rc->ids, cap * sizeof *rc->ids);
+	rc->ids = a ? a : rc->ids;
+	b = realloc(rc->hide, cap * sizeof *rc->hide);
+	rc->hide = b ? b : rc->hide;
+	c = realloc(rc->metrics, cap * sizeof(struct state_metric *));
+	rc->metrics = c ? c : rc->metrics;
+	if (!a || !b || !c)
+		return ERR_NOMEM;
+	rc->cap = cap;
+	return 0;
+}
+
+static int recount_load(struct recount *rc, struct state *st, struct state_run *r, struct err *err)
+{
+	struct db *d = state_db(st);
+	sqlite3_stmt *q;
+	int ret = db_start(d, &q, DB_series_run_level, err, "i", r->id);
+
+	while (!ret && (ret = db_next(d, q, err)) > 0) {
+		struct state_segment *s = state_segment(r, sqlite3_column_int(q, 2));
+		const char *key = (const char *)sqlite3_column_text(q, 3);
+		struct state_metric *m = NULL;
+
+		ret = recount_room(rc) ? err_set(err, ERR_NOMEM, "store: out of memory")
+				       : state_metric(st, r->id, sqlite3_column_int64(q, 1), &m, err);
+		if (ret) {
+			db_stop(q);
+			break;
+		}
+		sum_init(&m->sum);
+		state_metric_mark(st, m);
+		rc->ids[rc->count] = sqlite3_column_int64(q, 0);
+		rc->hide[rc->count] = !s ? INT64_MAX : segment_counts_epochs(key) ? s->hide_epoch : s->hide_step;
+		rc->metrics[rc->count++] = m;
+	}
+	return ret;
+}
+
+static int recount_points(void *arg, size_t at, const struct sum_point *points, size_t n, struct err *err)
+{
+	struct recount *rc = arg;
+	size_t i;
+
+	(void)err;
+	for (i = 0; i < n; i++)
+		if (!segment_hides(rc->hide[at], points[i].step))
+			sum_add(&rc->metrics[at]->sum, &points[i]);
+	return 0;
+}
+
+static int recount(struct state *st, struct state_run *r, struct err *err)
+{
+	struct recount rc = { 0 };
+	int ret = state_flush_metrics(st, err);
+
+	if (!ret)
+		ret = recount_load(&rc, st, r, err);
+	if (!ret)
+		ret = scan_points(state_db(st), r->id, rc.ids, rc.count, recount_points, &rc, err);
+	recount_done(&rc);
+	return ret;
+}
+
+static void follow_newest(struct state *st, struct state_run *r)
+{
+	const struct state_segment *s = &r->segments[r->segment_count - 1];
+
+	memcpy(r->status, s->status, sizeof r->status);
+	r->segment = s->number;
+	r->end_ms = s->end_ms;
+	r->inferred = false;
+	if (s->world_size)
+		r->world_size = s->world_size;
+	state_mark(st, r, true);
+}
+
+/* What later segments hide of each; *ret_changed when older points may have become hidden. */
+static int set_hides(struct state *st, struct state_run *r, bool *ret_changed, struct err *err)
+{
+	int64_t step = INT64_MAX, epoch = INT64_MAX;
+	size_t i;
+	int rc = 0;
+
+	for (i = r->segment_count; i-- > 0 && !rc;) {
+		struct state_segment *s = &r->segments[i];
+
+		if (s->hide_step != step || s->hide_epoch != epoch) {
+			s->hide_step = step;
+			s->hide_epoch = epoch;
+			*ret_changed = true;
+			rc = state_segment_save(st, r, s, err);
+		}
+		step = s->first_step < step ? s->first_step : step;
+		epoch = s->first_epoch < epoch ? s->first_epoch : epoch;
+	}
+	return rc;
+}
+
+static int heard_more(struct state *st, struct state_run *r, struct state_segment *s, const struct segment_open *o,
+		      struct err *err)
+{
+	bool changed = false;
+
+	if (o->world_size && !s->world_size) {
+		s->world_size = o->world_size;
+		changed = true;
+	}
+	if (o->start_ms != INT64_MIN && (s->start_ms == INT64_MIN || o->start_ms < s->start_ms)) {
+		s->start_ms = o->start_ms;
+		changed = true;
+	}
+	if (!changed)
+		return 0;
+	if (s->number == r->segment && s->world_size)
+		r->world_size = s->world_size;
+	state_mark(st, r, true);
+	return state_segment_save(st, r, s, err);
+}
+
+int segment_open(struct state *st, struct state_run *r, const struct segment_open *o, struct err *err)
+{
+	struct state_segment s = {
+		.number = o->number, .first_step = o->first_step, .first_epoch = o->first_epoch,
+		.hide_step = INT64_MAX, .hide_epoch = INT64_MAX, .start_ms = o->start_ms, .end_ms = INT64_MIN,
+		.world_size = o->world_size,
+	};
+	struct state_segment *old = state_segment(r, o->number);
+	bool changed = false;
+	int rc;
+
+	if (old)
+		return heard_more(st, r, old, o, err);
+	memcpy(s.status, o->status, strlen(o->status) + 1);
+	if (!state_segment_add(st, r, &s, err))
+		return err ? err->code : ERR_NOMEM;
+	rc = set_hides(st, r, &changed, err);
+	if (!rc && changed && r->segment_count > 1)
+		rc = recount(st, r, err);
+	if (!rc)
+		follow_newest(st, r);
+	return rc;
+}
+
+int segment_status(struct state *st, struct state_run *r, int number, const struct state_segment *news, struct err *err)
+{
+	struct state_segment *s = state_segment(r, number);
+
+	if (!s || news->final < s->final)
+		return 0;
+	memcpy(s->status, news->status, sizeof s->status);
+	s->final = news->final;
+	s->end_ms = news->end_ms;
+	follow_newest(st, r);
+	return state_segment_save(st, r, s, err);
+}
+
+static int set_newest(struct state *st, struct state_run *r, const char *status, int64_t end_ms, struct err *err)
+{
+	struct state_segment *s = &r->segments[r->segment_count - 1];
+
+	memset(s->status, 0, sizeof s->status);
+	memcpy(s->status, status, strlen(status));
+	s->end_ms = end_ms;
+	follow_newest(st, r);
+	return state_segment_save(st, r, s, err);
+}
+
+int segment_alive(struct state *st, struct state_run *r, struct err *err)
+{
+	if (!r->inferred || !r->segment_count)
+		return 0;
+	return set_newest(st, r, "running", INT64_MIN, err);
+}
+
+int segment_lost(struct state *st, struct state_run *r, const char *status, struct err *err)
+{
+	int rc;
+
+	if (!r->segment_count)
+		return 0;
+	rc = set_newest(st, r, status, r->last_ms, err);
+	r->inferred = true;
+	return rc;
+}

@@ -1,0 +1,148 @@
+/* state.c: the writer's memory of rows, loaded when first needed: its life, and the flush of what changed. */
+#include "web/store/write/state_inside.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define CACHE_MAX 20000 /* entries of one kind that are kept between commits */
+
+int state_new(struct state **ret, struct db *db, struct err *err)
+{
+	struct state *st = calloc(1, sizeof *st);
+
+	if (!st)
+		return err_set(err, ERR_NOMEM, "store: out of memory");
+	st->db = db;
+	st->arena = arena_new();
+	st->runs = map_new(sizeof(struct state_run));
+	st->run_uuids = map_new(sizeof(struct state_run *));
+	st->keys = map_new(sizeof(int64_t));
+	st->series = map_new(sizeof(int64_t));
+	st->run_keys = map_new(1);
+	st->metrics = map_new(sizeof(struct state_metric));
+	st->writers = map_new(sizeof(struct state_writer));
+	if (!st->arena || !st->runs || !st->run_uuids || !st->keys || !st->series || !st->run_keys || !st->metrics ||
+	    !st->writers) {
+		state_free(st);
+		return err_set(err, ERR_NOMEM, "store: out of memory");
+	}
+	*ret = st;
+	return 0;
+}
+
+void state_free(struct state *st)
+{
+	if (!st)
+		return;
+	map_free(st->runs);
+	map_free(st->run_uuids);
+	map_free(st->keys);
+	map_free(st->series);
+	map_free(st->run_keys);
+	map_free(st->metrics);
+	map_free(st->writers);
+	arena_free(st->arena);
+	free(st->dirty_runs.items);
+	free(st->dirty_metrics.items);
+	free(st);
+}
+
+struct db *state_db(struct state *st)
+{
+	return st->db;
+}
+
+void state_drop(struct state *st)
+{
+	struct arena *fresh = arena_new();
+
+	map_clear(st->runs);
+	map_clear(st->run_uuids);
+	map_clear(st->keys);
+	map_clear(st->series);
+	map_clear(st->run_keys);
+	map_clear(st->metrics);
+	map_clear(st->writers);
+	if (fresh) {
+		arena_free(st->arena);
+		st->arena = fresh;
+	}
+	st->dirty_runs.count = 0;
+	st->dirty_metrics.count = 0;
+	st->out_of_memory = false;
+}
+
+void state_trim(struct state *st)
+{
+	struct map *const alone[] = { st->keys, st->series, st->run_keys, st->metrics, st->writers };
+	size_t i;
+
+	if (map_count(st->runs) > CACHE_MAX)
+		state_drop(st);
+	for (i = 0; i < sizeof alone / sizeof alone[0]; i++)
+		if (map_count(alone[i]) > CACHE_MAX)
+			map_clear(alone[i]);
+}
+
+int state_no_memory(struct err *err)
+{
+	return err_set(err, ERR_NOMEM, "store: out of memory");
+}
+
+void state_list_add(struct state *st, struct state_list *l, void *item)
+{
+	if (l->count == l->cap) {
+		size_t cap = l->cap ? l->cap * 2 : 64;
+		void **grown = realloc(l->items, cap * sizeof *grown);
+
+		if (!grown) {
+			st->out_of_memory = true;
+			return;
+		}
+		l->items = grown;
+		l->cap = cap;
+	}
+	l->items[l->count++] = item;
+}
+
+int state_flush_metrics(struct state *st, struct err *err)
+{
+	size_t i;
+	int rc = 0;
+
+	for (i = 0; i < st->dirty_metrics.count && !rc; i++) {
+		struct state_metric *m = st->dirty_metrics.items[i];
+
+		m->marked = false;
+		if (m->sum.count)
+			rc = db_run(st->db, DB_metric_put, err, "ii" DB_SUM_FMT, m->key_id, m->run_id, DB_SUM_ARGS(&m->sum));
+		else
+			rc = db_run(st->db, DB_metric_delete, err, "ii", m->key_id, m->run_id);
+	}
+	st->dirty_metrics.count = 0;
+	return rc;
+}
+
+int state_flush(struct state *st, uint64_t *rev, struct err *err)
+{
+	size_t i;
+	int rc = state_flush_metrics(st, err);
+
+	for (i = 0; i < st->dirty_runs.count && !rc; i++) {
+		struct state_run *r = st->dirty_runs.items[i];
+
+		if (r->changed)
+			++*rev;
+		rc = r->gone ? db_run(st->db, DB_gone_rev_put, err, "ii", r->id, (int64_t)*rev) :
+			db_run(st->db, DB_run_put, err, "itiixxiiiixii", r->id, r->status, (int64_t)r->inferred,
+			    (int64_t)r->beats, r->start_ms, r->end_ms, r->last_ms, r->last_step, (int64_t)r->segment,
+			    (int64_t)r->world_size, r->deleted_ms, r->changed ? (int64_t)*rev : INT64_C(-1),
+			    r->keys);
+		r->marked = false;
+		r->changed = false;
+	}
+	st->dirty_runs.count = 0;
+	if (!rc && st->out_of_memory)
+		rc = state_no_memory(err);
+	return rc;
+}

@@ -1,0 +1,113 @@
+/* state.h: what the writer's thread remembers of the store between batches: runs, series, keys, journals, visible
+ * summaries. Changes are marked here and written by state_flush, once a commit. Private to the writer's thread. */
+#ifndef DPT_STORE_STATE_H
+#define DPT_STORE_STATE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "tracker/base/err.h"
+#include "web/store/db/db.h"
+#include "web/store/points/sum.h"
+
+#define STATE_RUN_LEVEL (-1) /* rank of a series of the run as a whole */
+
+struct state_segment {
+	int number;
+	int64_t first_step, first_epoch;
+	int64_t hide_step, hide_epoch; /* points of this segment at or beyond are hidden; INT64_MAX: none */
+	int64_t start_ms, end_ms;      /* INT64_MIN: unknown */
+	char status[16];
+	int final;                     /* 0 nobody, 1 a rank or a client, 2 the launcher */
+	int world_size;
+};
+
+struct state_run {
+	int64_t id;
+	char uuid[33];
+	int64_t experiment_id;
+	char *name;
+	char status[16];
+	bool inferred, beats;
+	int64_t start_ms, end_ms, last_ms, last_step, deleted_ms;
+	int segment, world_size;
+	struct state_segment *segments; /* by number; addresses change when one is added */
+	size_t segment_count;
+	bool marked, changed; /* marked: in the list to flush; changed: worth telling others */
+	int64_t params; /* how many it has; -1: not counted yet (state_count_params) */
+	int64_t keys;   /* of its series */
+	int rank_seen, segment_seen; /* the part that had a new series last; rank INT_MIN: none */
+	bool gone;            /* removed for good; the row is in the table gone */
+};
+
+struct state_metric {
+	int64_t run_id, key_id;
+	struct sum sum;
+	bool marked, loaded;
+};
+
+struct state_writer {
+	int64_t id;
+	int rank, segment;
+	uint64_t durable;
+	bool ordered; /* the order of its points across series is kept */
+	bool loaded;
+};
+
+struct state;
+
+int state_new(struct state **ret, struct db *db, struct err *err);
+void state_free(struct state *st);
+struct db *state_db(struct state *st);
+
+/* Forgets everything: after a rollback, or to give memory back. */
+void state_drop(struct state *st);
+void state_trim(struct state *st); /* drops only when it has grown beyond its bound; nothing may be marked */
+
+/* ERR_NOENT when there is no such run, ERR_GONE when it was removed for good. */
+int state_run(struct state *st, const char *uuid, struct state_run **ret, struct err *err);
+int state_run_by_id(struct state *st, int64_t id, struct state_run **ret, struct err *err);
+
+struct state_new_run {
+	const char *uuid, *experiment, *name, *status;
+	int64_t experiment_id; /* when experiment is NULL */
+	const char *user;      /* NULL: unknown */
+	int64_t start_ms;
+	bool beats;
+};
+
+/* Makes the run without segments. */
+int state_run_add(struct state *st, const struct state_new_run *n, struct state_run **ret, struct err *err);
+int state_run_rename(struct state *st, struct state_run *r, const char *name, struct err *err);
+void state_mark(struct state *st, struct state_run *r, bool changed);
+
+struct state_segment *state_segment(struct state_run *r, int number); /* NULL when absent */
+struct state_segment *state_segment_add(struct state *st, struct state_run *r, const struct state_segment *s,
+					struct err *err);
+int state_segment_save(struct state *st, const struct state_run *r, const struct state_segment *s, struct err *err);
+
+int state_experiment(struct state *st, const char *name, int64_t *ret, bool *ret_existed, struct err *err);
+int state_key(struct state *st, const char *name, int64_t *ret, struct err *err);
+
+struct state_series_key {
+	int64_t run_id, key_id;
+	int32_t rank, segment;
+};
+
+/* ERR_LIMIT, nothing done: the run has as many keys as it may. */
+int state_series(struct state *st, struct state_run *r, const struct state_series_key *k, int64_t *ret, struct err *err);
+
+/* Sees to it that r->params is known. */
+int state_count_params(struct state *st, struct state_run *r, struct err *err);
+int state_metric(struct state *st, int64_t run_id, int64_t key_id, struct state_metric **ret, struct err *err);
+void state_metric_mark(struct state *st, struct state_metric *m);
+
+/* *ret->loaded false: there is no such journal yet. */
+int state_writer(struct state *st, int64_t run_id, const char *uuid, struct state_writer **ret, struct err *err);
+
+/* Writes what is marked; each changed run takes the next number after *rev, which moves on. */
+int state_flush(struct state *st, uint64_t *rev, struct err *err);
+int state_flush_metrics(struct state *st, struct err *err);
+
+#endif

@@ -1,0 +1,247 @@
+/* state_run.c: runs with their segments, and experiments by name. */
+#include "web/store/write/state_inside.h"
+
+#include <limits.h>
+#include <string.h>
+
+#include "tracker/base/clock.h"
+
+static void copy_status(char to[16], const char *from)
+{
+	size_t n = strlen(from) < 15 ? strlen(from) : 15;
+
+	memcpy(to, from, n);
+	to[n] = '\0';
+}
+
+static int load_segments(struct state *st, struct state_run *r, struct err *err)
+{
+	sqlite3_stmt *q;
+	int rc = db_start(st->db, &q, DB_segment_list, err, "i", r->id);
+
+	while (!rc && (rc = db_next(st->db, q, err)) > 0) {
+		struct state_segment s = {
+			.number = sqlite3_column_int(q, 0),
+			.first_step = sqlite3_column_int64(q, 1),
+			.first_epoch = sqlite3_column_int64(q, 2),
+			.hide_step = sqlite3_column_int64(q, 3),
+			.hide_epoch = sqlite3_column_int64(q, 4),
+			.start_ms = db_time(q, 5),
+			.end_ms = db_time(q, 6),
+			.final = sqlite3_column_int(q, 8),
+			.world_size = sqlite3_column_int(q, 9),
+		};
+		struct state_segment *all = arena_array(st->arena, r->segment_count + 1, sizeof *all);
+
+		if (!all) {
+			db_stop(q);
+			return state_no_memory(err);
+		}
+		copy_status(s.status, (const char *)sqlite3_column_text(q, 7));
+		if (r->segment_count)
+			memcpy(all, r->segments, r->segment_count * sizeof *all);
+		all[r->segment_count++] = s;
+		r->segments = all;
+		rc = 0;
+	}
+	return rc;
+}
+
+static struct state_run *remember(struct state *st, int64_t id, const char *uuid)
+{
+	struct state_run *r = map_put(st->runs, &id, sizeof id);
+	struct state_run **by_uuid = map_put(st->run_uuids, uuid, 32);
+
+	if (!r || !by_uuid)
+		return NULL;
+	*by_uuid = r;
+	memset(r, 0, sizeof *r);
+	r->id = id;
+	memcpy(r->uuid, uuid, 32);
+	r->params = -1;
+	r->rank_seen = INT_MIN;
+	return r;
+}
+
+static int load_run(struct state *st, sqlite3_stmt *q, struct state_run **ret, struct err *err)
+{
+	struct state_run *r = remember(st, sqlite3_column_int64(q, 0), (const char *)sqlite3_column_text(q, 1));
+
+	if (!r)
+		return state_no_memory(err);
+	r->experiment_id = sqlite3_column_int64(q, 2);
+	r->name = arena_strdup(st->arena, (const char *)sqlite3_column_text(q, 3));
+	copy_status(r->status, (const char *)sqlite3_column_text(q, 4));
+	r->inferred = sqlite3_column_int(q, 5);
+	r->beats = sqlite3_column_int(q, 6);
+	r->start_ms = db_time(q, 7);
+	r->end_ms = db_time(q, 8);
+	r->last_ms = sqlite3_column_int64(q, 9);
+	r->last_step = sqlite3_column_int64(q, 10);
+	r->segment = sqlite3_column_int(q, 11);
+	r->world_size = sqlite3_column_int(q, 12);
+	r->deleted_ms = db_time(q, 13);
+	r->keys = sqlite3_column_int64(q, 14);
+	*ret = r;
+	return r->name ? 0 : state_no_memory(err);
+}
+
+static int fetch_run(struct state *st, sqlite3_stmt *q, struct state_run **ret, struct err *err)
+{
+	struct state_run *r = NULL;
+	int rc = db_next(st->db, q, err);
+
+	if (rc <= 0)
+		return rc < 0 ? rc : err_set(err, ERR_NOENT, "no such run");
+	rc = load_run(st, q, &r, err);
+	db_stop(q);
+	if (!rc)
+		rc = load_segments(st, r, err);
+	if (!rc)
+		*ret = r;
+	else
+		state_drop(st);
+	return rc;
+}
+
+int state_run(struct state *st, const char *uuid, struct state_run **ret, struct err *err)
+{
+	struct state_run **known = map_get(st->run_uuids, uuid, 32);
+	sqlite3_stmt *q;
+	int64_t id;
+	int rc;
+
+	if (known && !(*known)->gone) {
+		*ret = *known;
+		return 0;
+	}
+	rc = known ? 0 : db_start(st->db, &q, DB_run_by_uuid, err, "t", uuid);
+	if (!rc)
+		rc = known ? ERR_NOENT : fetch_run(st, q, ret, err);
+	if (rc != ERR_NOENT)
+		return rc;
+	rc = db_int(st->db, &id, DB_gone_get, err, "t", uuid);
+	if (rc < 0)
+		return rc;
+	return rc ? err_set(err, ERR_GONE, "run %s was deleted and removed for good", uuid)
+		  : err_set(err, ERR_NOENT, "there is no run %s", uuid);
+}
+
+int state_run_by_id(struct state *st, int64_t id, struct state_run **ret, struct err *err)
+{
+	struct state_run *known = map_get(st->runs, &id, sizeof id);
+	sqlite3_stmt *q;
+	int rc;
+
+	if (known) {
+		*ret = known;
+		return 0;
+	}
+	rc = db_start(st->db, &q, DB_run_by_id, err, "i", id);
+	return rc ? rc : fetch_run(st, q, ret, err);
+}
+
+int state_run_add(struct state *st, const struct state_new_run *n, struct state_run **ret, struct err *err)
+{
+	struct state_run *r;
+	int64_t experiment = n->experiment_id;
+	bool existed;
+	int rc = n->experiment ? state_experiment(st, n->experiment, &experiment, &existed, err) : 0;
+
+	if (!rc)
+		rc = db_run(st->db, DB_run_add, err, "tittit", n->uuid, experiment, n->name, n->status, n->start_ms,
+			    n->user ? n->user : "");
+	if (rc)
+		return rc;
+	r = remember(st, db_last_id(st->db), n->uuid);
+	if (!r)
+		return state_no_memory(err);
+	r->experiment_id = experiment;
+	r->name = arena_strdup(st->arena, n->name);
+	copy_status(r->status, n->status);
+	r->beats = n->beats;
+	r->start_ms = n->start_ms;
+	r->end_ms = INT64_MIN;
+	r->deleted_ms = INT64_MIN;
+	r->last_ms = n->beats ? 0 : clock_wall_ms();
+	r->last_step = -1;
+	if (!r->name)
+		return state_no_memory(err);
+	state_mark(st, r, true);
+	*ret = r;
+	return 0;
+}
+
+int state_run_rename(struct state *st, struct state_run *r, const char *name, struct err *err)
+{
+	char *copy = arena_strdup(st->arena, name);
+	int rc;
+
+	if (!copy)
+		return state_no_memory(err);
+	r->name = copy;
+	state_mark(st, r, true);
+	rc = db_run(st->db, DB_run_name_put, err, "it", r->id, r->name);
+	return rc ? rc : db_run(st->db, DB_run_name_tag_put, err, "it", r->id, r->name);
+}
+
+void state_mark(struct state *st, struct state_run *r, bool changed)
+{
+	r->changed = r->changed || changed;
+	if (r->marked)
+		return;
+	r->marked = true;
+	state_list_add(st, &st->dirty_runs, r);
+}
+
+struct state_segment *state_segment(struct state_run *r, int number)
+{
+	size_t i;
+
+	for (i = 0; i < r->segment_count; i++)
+		if (r->segments[i].number == number)
+			return &r->segments[i];
+	return NULL;
+}
+
+int state_segment_save(struct state *st, const struct state_run *r, const struct state_segment *s, struct err *err)
+{
+	return db_run(st->db, DB_segment_put, err, "iiiiiixxtii", r->id, (int64_t)s->number, s->first_step,
+		      s->first_epoch, s->hide_step, s->hide_epoch, s->start_ms, s->end_ms, s->status,
+		      (int64_t)s->final, (int64_t)s->world_size);
+}
+
+struct state_segment *state_segment_add(struct state *st, struct state_run *r, const struct state_segment *s,
+					struct err *err)
+{
+	struct state_segment *all = arena_array(st->arena, r->segment_count + 1, sizeof *all);
+	size_t at = 0;
+
+	if (!all) {
+		state_no_memory(err);
+		return NULL;
+	}
+	while (at < r->segment_count && r->segments[at].number < s->number)
+		at++;
+	if (r->segment_count) {
+		memcpy(all, r->segments, at * sizeof *all);
+		memcpy(all + at + 1, r->segments + at, (r->segment_count - at) * sizeof *all);
+	}
+	all[at] = *s;
+	r->segments = all;
+	r->segment_count++;
+	return state_segment_save(st, r, s, err) ? NULL : &all[at];
+}
+
+int state_experiment(struct state *st, const char *name, int64_t *ret, bool *ret_existed, struct err *err)
+{
+	int rc = db_int(st->db, ret, DB_experiment_by_name, err, "t", name);
+
+	*ret_existed = rc > 0;
+	if (rc)
+		return rc < 0 ? rc : 0;
+	rc = db_run(st->db, DB_experiment_add, err, "ti", name, clock_wall_ms());
+	if (!rc)
+		*ret = db_last_id(st->db);
+	return rc;
+}

@@ -1,0 +1,158 @@
+/* state_series.c: what lies below a run: keys, series, visible summaries, journals. */
+#include "web/store/write/state_inside.h"
+
+#include <string.h>
+
+#include "tracker/event/limits.h"
+
+int state_key(struct state *st, const char *name, int64_t *ret, struct err *err)
+{
+	int64_t *known = map_get(st->keys, name, strlen(name)), id;
+	int rc;
+
+	if (known) {
+		*ret = *known;
+		return 0;
+	}
+	rc = db_int(st->db, &id, DB_key_by_name, err, "t", name);
+	if (rc < 0)
+		return rc;
+	if (!rc) {
+		rc = db_run(st->db, DB_key_add, err, "t", name);
+		if (rc)
+			return rc;
+		id = db_last_id(st->db);
+	}
+	known = map_put(st->keys, name, strlen(name));
+	if (!known)
+		return state_no_memory(err);
+	*known = id;
+	*ret = id;
+	return 0;
+}
+
+int state_count_params(struct state *st, struct state_run *r, struct err *err)
+{
+	int rc = r->params >= 0 ? 0 : db_int(st->db, &r->params, DB_params_of_run_count, err, "i", r->id);
+
+	return rc < 0 ? rc : 0;
+}
+
+/* Counts the key of a series that is to be made, unless another rank or segment has it. */
+static int count_key(struct state *st, struct state_run *r, const struct state_series_key *k, struct err *err)
+{
+	int64_t name[2] = { k->run_id, k->key_id }, any;
+	int rc = map_get(st->run_keys, name, sizeof name) ? 1 :
+		db_int(st->db, &any, DB_series_has_key, err, "ii", k->run_id, k->key_id);
+
+	if (rc < 0)
+		return rc;
+	if (!rc && r->keys >= LIMIT_keys_per_run)
+		return err_set(err, ERR_LIMIT, "run %s has %d metric keys, and may have no more", r->uuid, (int)LIMIT_keys_per_run);
+	r->keys += !rc;
+	return map_put(st->run_keys, name, sizeof name) ? 0 : state_no_memory(err);
+}
+
+/* A new series of a part that may be new as well. */
+static int add_series(struct state *st, struct state_run *r, const struct state_series_key *k, int64_t *ret, struct err *err)
+{
+	int rc = count_key(st, r, k, err);
+
+	if (!rc && (r->rank_seen != k->rank || r->segment_seen != k->segment))
+		rc = db_run(st->db, DB_part_add, err, "iii", k->run_id, (int64_t)k->rank, (int64_t)k->segment);
+	if (!rc)
+		rc = db_run(st->db, DB_series_add, err, "iiii", k->run_id, k->key_id, (int64_t)k->rank, (int64_t)k->segment);
+	if (rc)
+		return rc;
+	r->rank_seen = k->rank;
+	r->segment_seen = k->segment;
+	*ret = db_last_id(st->db);
+	return 0;
+}
+
+int state_series(struct state *st, struct state_run *r, const struct state_series_key *k, int64_t *ret, struct err *err)
+{
+	int64_t *known = map_get(st->series, k, sizeof *k), id;
+	int rc;
+
+	if (known) {
+		*ret = *known;
+		return 0;
+	}
+	rc = db_int(st->db, &id, DB_series_find, err, "iiii", k->run_id, k->key_id, (int64_t)k->rank,
+		    (int64_t)k->segment);
+	if (rc < 0)
+		return rc;
+	if (!rc && (rc = add_series(st, r, k, &id, err)))
+		return rc;
+	known = map_put(st->series, k, sizeof *k);
+	if (!known)
+		return state_no_memory(err);
+	*known = id;
+	*ret = id;
+	return 0;
+}
+
+int state_metric(struct state *st, int64_t run_id, int64_t key_id, struct state_metric **ret, struct err *err)
+{
+	int64_t name[2] = { run_id, key_id };
+	struct state_metric *m = map_put(st->metrics, name, sizeof name);
+	sqlite3_stmt *q;
+	int rc;
+
+	if (!m)
+		return state_no_memory(err);
+	if (!m->loaded) {
+		m->run_id = run_id;
+		m->key_id = key_id;
+		sum_init(&m->sum);
+		rc = db_start(st->db, &q, DB_metric_get, err, "ii", key_id, run_id);
+		if (!rc && (rc = db_next(st->db, q, err)) > 0) {
+			db_sum(q, 0, &m->sum);
+			db_stop(q);
+		}
+		if (rc < 0)
+			return rc;
+		m->loaded = true;
+	}
+	*ret = m;
+	return 0;
+}
+
+void state_metric_mark(struct state *st, struct state_metric *m)
+{
+	if (m->marked)
+		return;
+	m->marked = true;
+	state_list_add(st, &st->dirty_metrics, m);
+}
+
+int state_writer(struct state *st, int64_t run_id, const char *uuid, struct state_writer **ret, struct err *err)
+{
+	char name[40];
+	struct state_writer *w;
+	sqlite3_stmt *q;
+	int rc;
+
+	memcpy(name, &run_id, 8);
+	memcpy(name + 8, uuid, 32);
+	w = map_put(st->writers, name, sizeof name);
+	if (!w)
+		return state_no_memory(err);
+	if (!w->loaded) {
+		rc = db_start(st->db, &q, DB_writer_get, err, "it", run_id, uuid);
+		if (!rc && (rc = db_next(st->db, q, err)) > 0) {
+			w->id = sqlite3_column_int64(q, 0);
+			w->rank = sqlite3_column_int(q, 1);
+			w->segment = sqlite3_column_int(q, 2);
+			w->durable = (uint64_t)sqlite3_column_int64(q, 3);
+			w->ordered = sqlite3_column_int(q, 4);
+			w->loaded = true;
+			db_stop(q);
+		}
+		if (rc < 0)
+			return rc;
+	}
+	*ret = w;
+	return 0;
+}

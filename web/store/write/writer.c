@@ -1,0 +1,561 @@
+/* writer.c: group commit, folding, checkpoints. */
+#include "web/store/write/writer.h"
+
+#include <malloc.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tracker/base/clock.h"
+#include "web/store/points/fold.h"
+#include "web/store/write/segment.h"
+#include "web/store/write/waiter.h"
+#include "web/store/write/watchers.h"
+
+#define QUEUE_BYTES ((size_t)32 << 20)
+#define FOLD_BUSY_POINTS 400000 /* fold although more waits */
+#define FOLD_POINTS 200000      /* of one transaction while idle */
+#define FOLD_IDLE_S 0.25
+#define FOLD_AGE_S 2.0
+#define FOLD_BUSY_AGE_S 5.0
+#define LOST_EVERY_S 5.0
+#define LOST_RUNS 200 /* of one transaction */
+#define WAL_LIMIT (8 << 20)
+#define FREE_PAGES_KEPT 2048 /* the log needs them again soon */
+#define TRIM_S 30.0          /* memory goes back to the system so often while there is no pause */
+#define SHRINK_S 1.0         /* for giving pages back when the store is closed */
+#define FREE_PAGES_STEP 512  /* given back in one transaction */
+
+struct writer {
+	pthread_t thread;
+	pthread_mutex_t lock;
+	struct queue *queue;
+	struct watchers *watchers;
+	bool no_fold;
+	_Atomic bool fold_asked;
+	/* the thread's own */
+	bool busy_since_trim;
+	struct db *db;
+	struct state *state;
+	char id[40];
+	int wal_pages, wal_limit_pages;
+	double last_commit_s, oldest_log_s, next_lost_s, fold_after_s, trimmed_s;
+	uint64_t log_rows, log_points;
+	/* shared, under lock */
+	uint64_t rev;
+	struct store_stats stats;
+};
+
+static int on_wal(void *arg, sqlite3 *h, const char *name, int pages)
+{
+	struct writer *w = arg;
+
+	(void)h;
+	(void)name;
+	w->wal_pages = pages;
+	return SQLITE_OK;
+}
+
+static int open_db(struct writer *w, const char *path, struct err *err)
+{
+	sqlite3_stmt *q;
+	int64_t rev = 0;
+	int rc = db_open_writer(&w->db, path, err);
+
+	if (rc)
+		return rc;
+	sqlite3_wal_hook(db_handle(w->db), on_wal, w);
+	rc = db_int(w->db, &rev, DB_rev_get, err, "");
+	if (rc < 0)
+		return rc;
+	w->rev = (uint64_t)rev;
+	rc = db_start(w->db, &q, DB_log_totals, err, "");
+	if (!rc && (rc = db_next(w->db, q, err)) > 0) {
+		w->log_rows = (uint64_t)sqlite3_column_int64(q, 0);
+		w->log_points = (uint64_t)sqlite3_column_int64(q, 1);
+		db_stop(q);
+	}
+	if (rc >= 0)
+		rc = db_start(w->db, &q, DB_store_id, err, "");
+	if (!rc && (rc = db_next(w->db, q, err)) > 0) {
+		snprintf(w->id, sizeof w->id, "%s", (const char *)sqlite3_column_text(q, 0));
+		db_stop(q);
+	}
+	return rc < 0 ? rc : state_new(&w->state, w->db, err);
+}
+
+static int begin(struct writer *w, struct err *err)
+{
+	int rc = db_still_there(w->db, err);
+
+	return rc ? rc : db_run(w->db, DB_begin, err, "");
+}
+
+/* Commits or, when rc says that something failed (or the commit does), undoes everything. */
+static int finish(struct writer *w, int rc, struct err *err)
+{
+	if (!rc)
+		rc = db_run(w->db, DB_commit, err, "");
+	if (rc) {
+		if (!sqlite3_get_autocommit(db_handle(w->db)))
+			db_run(w->db, DB_rollback, NULL, "");
+		state_drop(w->state);
+	}
+	return rc;
+}
+
+static void note_commit(struct writer *w, int rc, const struct err *err, uint64_t rev, uint64_t jobs)
+{
+	bool news;
+
+	pthread_mutex_lock(&w->lock);
+	news = !rc && rev != w->rev;
+	/* A refusal is the client's business. */
+	w->stats.write_error = rc == ERR_LIMIT ? w->stats.write_error : rc;
+	if (rc == ERR_LIMIT) {
+		news = false;
+	} else if (rc) {
+		snprintf(w->stats.write_error_text, sizeof w->stats.write_error_text, "%.255s", err->text);
+	} else {
+		w->rev = rev;
+		w->stats.commits++;
+		w->stats.batches += jobs;
+		w->stats.write_error_text[0] = '\0';
+	}
+	w->stats.log_rows = w->log_rows;
+	w->stats.log_points = w->log_points;
+	pthread_mutex_unlock(&w->lock);
+	if (news)
+		watchers_tell(w->watchers, rev);
+}
+
+/* Counted before anybody is told, so that who was told finds himself counted. */
+static void count_answers(struct writer *w, const struct queue_job *jobs)
+{
+	pthread_mutex_lock(&w->lock);
+	for (; jobs; jobs = jobs->next) {
+		w->stats.points += jobs->a.res.existed ? 0 : jobs->a.res.accepted;
+		w->stats.records_bad += jobs->a.res.rejected;
+	}
+	pthread_mutex_unlock(&w->lock);
+}
+
+static void answer(struct writer *w, struct queue_job *jobs)
+{
+	struct queue_job *next;
+
+	count_answers(w, jobs);
+	for (; jobs; jobs = next) {
+		next = jobs->next;
+		jobs->done.fn(jobs->done.arg, &jobs->a.res);
+		intake_done(&jobs->a.in);
+		free(jobs);
+	}
+}
+
+static uint64_t less(uint64_t from, uint64_t n)
+{
+	return from > n ? from - n : 0;
+}
+
+static int commit_group(struct writer *w, struct queue_job *jobs, struct err *err)
+{
+	uint64_t rev = w->rev, rows = 0, points = 0, count = 0, rows_gone = 0, points_gone = 0;
+	struct queue_job *j;
+	int rc = begin(w, err);
+
+	for (j = jobs; j && !rc; j = j->next) {
+		rc = apply_job(w->state, &j->a, err);
+		rows += j->a.res.accepted && !j->a.res.existed ? apply_log_rows(&j->a.in) : 0;
+		points += j->a.res.existed ? 0 : j->a.res.accepted;
+		rows_gone += j->a.log_rows_gone;
+		points_gone += j->a.log_points_gone;
+		count++;
+	}
+	if (!rc)
+		rc = state_flush(w->state, &rev, err);
+	rc = finish(w, rc, err);
+	if (!rc) {
+		if (!w->log_points && points)
+			w->oldest_log_s = clock_mono_s();
+		w->log_rows = less(w->log_rows + rows, rows_gone);
+		w->log_points = less(w->log_points + points, points_gone);
+	}
+	note_commit(w, rc, err, rev, count);
+	return rc;
+}
+
+static void fail_all(struct queue_job *jobs, int rc, const struct err *err)
+{
+	for (; jobs; jobs = jobs->next) {
+		jobs->a.res = (struct ingest_result){ .code = rc, .err = *err };
+		jobs->a.res.err.code = rc;
+	}
+}
+
+/* One bad operation must not take its neighbours down: a failed group is tried again one by one. A refused disk fails
+ * them all at once. */
+static void commit_jobs(struct writer *w, struct queue_job *jobs)
+{
+	struct err err = ERR_INIT;
+	struct queue_job *j, *next;
+	int rc = commit_group(w, jobs, &err);
+
+	w->last_commit_s = clock_mono_s();
+	w->busy_since_trim = true;
+	if (rc && (!jobs->next || rc == ERR_NOSPC || rc == ERR_IO)) {
+		fail_all(jobs, rc, &err);
+	} else if (rc) {
+		for (j = jobs; j; j = next) {
+			next = j->next;
+			j->next = NULL;
+			memset(&j->a.res, 0, sizeof j->a.res);
+			j->a.log_rows_gone = j->a.log_points_gone = 0;
+			commit_jobs(w, j);
+		}
+		return;
+	}
+	answer(w, jobs);
+}
+
+static void checkpoint(struct writer *w, bool everything)
+{
+	int log_pages = 0, done_pages = 0;
+
+	sqlite3_wal_checkpoint_v2(db_handle(w->db), NULL, everything ? SQLITE_CHECKPOINT_TRUNCATE : SQLITE_CHECKPOINT_PASSIVE,
+				  &log_pages, &done_pages);
+	w->wal_pages = log_pages > done_pages ? log_pages - done_pages : 0;
+}
+
+static void mark_alerted(struct writer *w, const struct fold_result *f)
+{
+	struct state_run *r;
+	size_t i;
+
+	for (i = 0; i < f->alerted_count; i++)
+		if (!state_run_by_id(w->state, f->alerted[i], &r, NULL))
+			state_mark(w->state, r, true);
+}
+
+static int fold(struct writer *w, uint64_t max_points)
+{
+	struct err err = ERR_INIT;
+	struct fold_result f = { 0 };
+	uint64_t rev = w->rev;
+	int rc = begin(w, &err);
+
+	if (!rc)
+		rc = fold_some(w->db, max_points, &f, &err);
+	if (!rc)
+		rc = db_run(w->db, DB_idempotency_expire, &err, "i", clock_wall_ms() - APPLY_IDEMPOTENCY_MS);
+	if (!rc) {
+		mark_alerted(w, &f);
+		rc = state_flush(w->state, &rev, &err);
+	}
+	rc = finish(w, rc, &err);
+	if (!rc) {
+		w->log_rows = less(w->log_rows, f.rows);
+		w->log_points = less(w->log_points, f.points);
+		w->oldest_log_s = clock_mono_s();
+	} else {
+		w->fold_after_s = clock_mono_s() + 5;
+	}
+	note_commit(w, rc, &err, rev, 0);
+	free(f.alerted);
+	return rc;
+}
+
+/* Some at a time: after a cut of the power there may be thousands. */
+static int lose(struct writer *w, struct err *err)
+{
+	int64_t before = clock_wall_ms() - SEGMENT_LOST_MS, ids[LOST_RUNS], ours;
+	struct state_run *r;
+	sqlite3_stmt *q;
+	size_t n = 0, i;
+	int rc = db_start(w->db, &q, DB_run_lost, err, "i", before);
+
+	while (!rc && n < LOST_RUNS && (rc = db_next(w->db, q, err)) > 0) {
+		ids[n++] = sqlite3_column_int64(q, 0);
+		rc = 0;
+	}
+	if (n == LOST_RUNS) {
+		db_stop(q);
+		w->next_lost_s = clock_mono_s();
+	}
+	for (i = 0; i < n && rc >= 0; i++) {
+		rc = db_int(w->db, &ours, DB_run_has_journal, err, "i", ids[i]);
+		if (rc >= 0 && !(state_run_by_id(w->state, ids[i], &r, err)))
+			rc = segment_lost(w->state, r, rc ? "killed" : "finished", err);
+	}
+	return rc < 0 ? rc : 0;
+}
+
+/* Runs whose journals fell silent. */
+static void check_lost(struct writer *w)
+{
+	struct err err = ERR_INIT;
+	int64_t any;
+	uint64_t rev = w->rev;
+	int rc;
+
+	w->next_lost_s = clock_mono_s() + LOST_EVERY_S;
+	if (db_int(w->db, &any, DB_run_lost, &err, "i", clock_wall_ms() - SEGMENT_LOST_MS) <= 0)
+		return;
+	rc = begin(w, &err);
+	if (!rc)
+		rc = lose(w, &err);
+	if (!rc)
+		rc = state_flush(w->state, &rev, &err);
+	rc = finish(w, rc, &err);
+	note_commit(w, rc, &err, rev, 0);
+}
+
+static bool fold_due(const struct writer *w, double now)
+{
+	if (!w->log_points || w->no_fold || now < w->fold_after_s)
+		return false;
+	if (atomic_load(&w->fold_asked))
+		return true;
+	return now - w->last_commit_s >= FOLD_IDLE_S &&
+	       (w->log_points >= 4096 || now - w->oldest_log_s >= FOLD_AGE_S);
+}
+
+/* Writers that never pause must not keep the log growing, nor alerts waiting. */
+static bool fold_pressing(const struct writer *w, double now)
+{
+	if (!w->log_points || w->no_fold || now < w->fold_after_s)
+		return false;
+	return w->log_points >= FOLD_BUSY_POINTS || now - w->oldest_log_s >= FOLD_BUSY_AGE_S;
+}
+
+/* What came is folded before more comes, but who brings little does not wait for all of it. */
+static void fold_while_pressing(struct writer *w, uint64_t points_before)
+{
+	struct queue_job *small;
+
+	while (fold_pressing(w, clock_mono_s()) && !fold(w, FOLD_BUSY_POINTS) && w->log_points > points_before) {
+		small = queue_take_small(w->queue);
+		if (small)
+			commit_jobs(w, small);
+	}
+}
+
+/* Seconds until something has to be done without being asked. */
+static double next_due(const struct writer *w, double now)
+{
+	double due = w->next_lost_s, fold_at;
+
+	if (fold_due(w, now))
+		return 0.001;
+	if (w->log_points && !w->no_fold) {
+		fold_at = w->last_commit_s + FOLD_IDLE_S;
+		if (w->log_points < 4096 && fold_at < w->oldest_log_s + FOLD_AGE_S)
+			fold_at = w->oldest_log_s + FOLD_AGE_S;
+		fold_at = fold_at < w->fold_after_s ? w->fold_after_s : fold_at;
+		due = fold_at < due ? fold_at : due;
+	}
+	if ((w->wal_pages || w->busy_since_trim) && w->last_commit_s + 1 < due)
+		due = w->last_commit_s + 1;
+	return due > now + 0.001 ? due - now : 0.001;
+}
+
+static int vacuum_some(struct writer *w, struct err *err)
+{
+	sqlite3_stmt *q;
+	int rc = db_start(w->db, &q, DB_vacuum_some, err, "");
+
+	while (!rc && (rc = db_next(w->db, q, err)) > 0)
+		rc = 0;
+	return rc;
+}
+
+/* Every thread's share of the heap keeps what its largest request took, unless it is asked for it. */
+static void trim(struct writer *w)
+{
+	malloc_trim(0);
+	w->trimmed_s = clock_mono_s();
+}
+
+/* After a burst: free pages of the file beyond a reserve, and memory, go back to the system. */
+static void give_back(struct writer *w)
+{
+	struct err err = ERR_INIT;
+	int64_t pages = 0;
+
+	if (db_int(w->db, &pages, DB_free_pages, &err, "") > 0 && pages > FREE_PAGES_KEPT) {
+		vacuum_some(w, &err);
+		w->busy_since_trim = pages > FREE_PAGES_KEPT + FREE_PAGES_STEP;
+	}
+	trim(w);
+}
+
+/* At the end nothing is kept back, as far as that is quick. */
+static void shrink(struct writer *w)
+{
+	double until_s = clock_mono_s() + SHRINK_S;
+	struct err err = ERR_INIT;
+	int64_t pages = 0;
+
+	while (!w->no_fold && db_int(w->db, &pages, DB_free_pages, &err, "") > 0 && pages > 0 && clock_mono_s() < until_s)
+		if (vacuum_some(w, &err))
+			break;
+}
+
+static void housekeep(struct writer *w)
+{
+	double now = clock_mono_s();
+
+	if (fold_due(w, now)) {
+		fold(w, FOLD_POINTS);
+		return;
+	}
+	atomic_store(&w->fold_asked, false);
+	if (now >= w->next_lost_s)
+		check_lost(w);
+	if (w->wal_pages && now - w->last_commit_s >= 1) {
+		checkpoint(w, false);
+		w->last_commit_s = now; /* readers may have held it back: try again in a second */
+	}
+	state_trim(w->state);
+	if (w->busy_since_trim && now - w->last_commit_s >= 1 && !w->wal_pages) {
+		w->busy_since_trim = false;
+		give_back(w);
+	}
+}
+
+static void run_step(struct writer *w, struct queue_job *job)
+{
+	struct ingest_result res = { 0 };
+
+	res.code = job->step(job->step_arg, w->db, &res.err);
+	job->done.fn(job->done.arg, &res);
+	free(job);
+}
+
+static void *main_loop(void *arg)
+{
+	struct writer *w = arg;
+	struct queue_job *jobs;
+	uint64_t points_before;
+	bool stop = false;
+
+	while (!stop) {
+		points_before = w->log_points;
+		jobs = queue_take(w->queue, next_due(w, clock_mono_s()), &stop);
+		if (jobs && jobs->step) {
+			run_step(w, jobs);
+		} else if (jobs) {
+			commit_jobs(w, jobs);
+			fold_while_pressing(w, points_before);
+			if (w->wal_pages >= w->wal_limit_pages)
+				checkpoint(w, false);
+			state_trim(w->state);
+			if (clock_mono_s() >= w->trimmed_s + TRIM_S)
+				trim(w);
+			if (clock_mono_s() >= w->next_lost_s)
+				check_lost(w);
+		} else if (!stop) {
+			housekeep(w);
+		}
+	}
+	while (w->log_points && !w->no_fold && !fold(w, FOLD_BUSY_POINTS))
+		;
+	shrink(w);
+	checkpoint(w, true);
+	return NULL;
+}
+
+static void writer_free(struct writer *w)
+{
+	state_free(w->state);
+	db_close(w->db);
+	queue_free(w->queue);
+	watchers_free(w->watchers);
+	pthread_mutex_destroy(&w->lock);
+	free(w);
+}
+
+int writer_start(struct writer **ret, const struct store_opts *opts, struct err *err)
+{
+	struct writer *w = calloc(1, sizeof *w);
+	int rc;
+
+	if (!w)
+		return err_set(err, ERR_NOMEM, "store: out of memory");
+	w->no_fold = opts->no_fold;
+	w->wal_limit_pages = (opts->wal_limit_bytes > 0 ? opts->wal_limit_bytes : WAL_LIMIT) / DB_PAGE_BYTES;
+	w->last_commit_s = w->oldest_log_s = clock_mono_s();
+	w->next_lost_s = w->last_commit_s + 1;
+	w->trimmed_s = w->last_commit_s;
+	pthread_mutex_init(&w->lock, NULL);
+	w->queue = queue_new(opts->queue_bytes ? opts->queue_bytes : QUEUE_BYTES);
+	w->watchers = watchers_new();
+	rc = w->queue && w->watchers ? open_db(w, opts->db_path, err) : err_set(err, ERR_NOMEM, "store: out of memory");
+	if (!rc && pthread_create(&w->thread, NULL, main_loop, w))
+		rc = err_set(err, ERR_IO, "store: cannot start a thread");
+	if (rc) {
+		writer_free(w);
+		return rc;
+	}
+	*ret = w;
+	return 0;
+}
+
+void writer_stop(struct writer *w)
+{
+	if (!w)
+		return;
+	queue_stop(w->queue);
+	pthread_join(w->thread, NULL);
+	writer_free(w);
+}
+
+struct queue *writer_queue(struct writer *w)
+{
+	return w->queue;
+}
+
+struct watchers *writer_watchers(struct writer *w)
+{
+	return w->watchers;
+}
+
+void writer_fold_soon(struct writer *w)
+{
+	atomic_store(&w->fold_asked, true);
+	queue_wake(w->queue);
+}
+
+void writer_stats(struct writer *w, struct store_stats *ret)
+{
+	pthread_mutex_lock(&w->lock);
+	*ret = w->stats;
+	pthread_mutex_unlock(&w->lock);
+}
+
+const char *writer_store_id(const struct writer *w)
+{
+	return w->id;
+}
+
+int writer_step(struct writer *w, int (*fn)(void *arg, struct db *d, struct err *err), void *arg, struct err *err)
+{
+	struct queue_job *job = calloc(1, sizeof *job);
+	struct waiter done;
+	int rc;
+
+	if (!job)
+		return err_set(err, ERR_NOMEM, "store: out of memory");
+	job->step = fn;
+	job->step_arg = arg;
+	job->done = waiter_init(&done);
+	rc = queue_put(w->queue, job, err);
+	if (rc)
+		free(job);
+	else
+		rc = waiter_wait(&done, NULL, err);
+	waiter_done(&done);
+	return rc;
+}
