@@ -14,7 +14,8 @@ BEGIN {
 		if (line ~ /^#/ || line == "") continue
 		cut = index(line, ":")
 		key = substr(line, 1, cut - 1); rest = substr(line, cut + 1)
-		if (key ~ /^</) { owner[key] = rest } else { allow[key] = rest }
+		if (sub(/^face /, "", key)) { face[key] = rest " " }
+		else if (key ~ /^</) { owner[key] = rest } else { allow[key] = rest }
 	}
 }
 {
@@ -24,6 +25,10 @@ BEGIN {
 		target = inc; sub(/^"/, "", target); sub(/".*/, "", target)
 		if (target !~ /\// ) { if (target == "config.h") next; print file ":" lineno ": include \"" target "\" must be rooted at the top folder"; bad = 1; next }
 		dir = file; sub(/\/[^\/]*$/, "", dir)
+		room = target; name = target; sub(/\/[^\/]*$/, "", room); sub(/.*\//, "", name)
+		if ((room in face) && room != dir && index(dir, room "/") != 1 && file !~ /^tests\// && !index(face[room], " " name " ")) {
+			print file ":" lineno ": " target " is no face of " room ", whose faces are" face[room]; bad = 1; next
+		}
 		if (index(target, dir "/") == 1) next
 		best = ""
 		for (k in allow) if (matches(file, k) && length(k) > length(best)) best = k
