@@ -15,7 +15,12 @@ PY_LOG_COMPILER = $(limit_test) python3
 
 dist_check_SCRIPTS =
 
-include tests/unit/local.mk
+# A C test is one word in cmocka_tests: tests/ROOM/NAME is made of tests/ROOM/NAME.c and linked with LDADD, unless its
+# fragment says otherwise.
+cmocka_tests =
+AM_CPPFLAGS += $(CMOCKA_CFLAGS)
+LDADD = libtrainer.la libtrackbase.la $(CMOCKA_LIBS)
+
 include tests/tracker/local.mk
 include tests/store/local.mk
 include tests/fault/local.mk
@@ -28,10 +33,20 @@ include tests/ops/local.mk
 include tests/graph/local.mk
 include tests/comm/local.mk
 include tests/data/local.mk
+include tests/weights/local.mk
+include tests/config/local.mk
+include tests/program/local.mk
+include tests/launch/local.mk
+include tests/backends/local.mk
 include tests/train/local.mk
 include tests/whole/local.mk
 include tests/bench/local.mk
 include tests/web/local.mk
+
+if HAVE_CMOCKA
+check_PROGRAMS += $(cmocka_tests)
+TESTS += $(cmocka_tests)
+endif
 
 # ./check runs these after `make check`, with TESTS set to them.
 print-check-extra:

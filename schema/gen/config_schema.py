@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Writes schema/config/run-config.schema.json from trainer/config/flags.def. Run it in the top folder after a change of
-the flags; tests/unit/config_test fails until then."""
+the flags; tests/config/config_test fails until then."""
 import json
 import re
 import subprocess

@@ -5,14 +5,8 @@ api_tests = tests/api/hostile.py tests/api/openapi.py tests/api/transfer.py test
 EXTRA_DIST += $(api_tests) tests/api/lib.py
 TESTS += $(api_tests)
 
-if HAVE_CMOCKA
 api_test_programs = tests/api/double_test tests/api/confine_test
-check_PROGRAMS += $(api_test_programs)
-TESTS += $(api_test_programs)
-tests_api_double_test_SOURCES = tests/api/double_test.c
-tests_api_double_test_CFLAGS = $(AM_CFLAGS) $(CMOCKA_CFLAGS) $(JANSSON_CFLAGS)
+cmocka_tests += $(api_test_programs)
+tests_api_double_test_CPPFLAGS = $(AM_CPPFLAGS) $(JANSSON_CFLAGS)
 tests_api_double_test_LDADD = libwebserver.la $(CMOCKA_LIBS)
-tests_api_confine_test_SOURCES = tests/api/confine_test.c
-tests_api_confine_test_CFLAGS = $(AM_CFLAGS) $(CMOCKA_CFLAGS)
 tests_api_confine_test_LDADD = libwebserver.la $(CMOCKA_LIBS)
-endif

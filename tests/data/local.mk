@@ -1,9 +1,21 @@
-# tests/data
-EXTRA_DIST += tests/data/lr_table.py
-EXTRA_DIST += tests/data/safetensors_golden.py tests/data/golden.safetensors
-dist_check_SCRIPTS += tests/data/bad_input.py
-TESTS += tests/data/bad_input.py
-EXTRA_DIST += tests/data/pictures.py tests/data/pictures
-dist_check_SCRIPTS += tests/data/tokens.py
-TESTS += tests/data/tokens.py
-EXTRA_DIST += tests/data/make_bpe.py tests/data/bpe
+# Data sets, pictures and words: from files to batches.
+cmocka_tests += tests/data/dataset_test tests/data/input_nomem_test tests/data/loader_test tests/data/sampler_test
+tests_data_dataset_test_SOURCES = tests/data/dataset_test.c tests/data/idx_make.h
+tests_data_dataset_test_LDADD = $(LDADD) $(ZLIB_LIBS)
+tests_data_loader_test_SOURCES = tests/data/loader_test.c tests/data/idx_make.h
+tests_data_loader_test_LDADD = $(LDADD) $(ZLIB_LIBS)
+tests_data_input_nomem_test_SOURCES = tests/data/input_nomem_test.c tests/data/idx_make.h
+tests_data_input_nomem_test_LDFLAGS = $(AM_LDFLAGS) -static \
+	-Wl,--wrap=malloc,--wrap=calloc,--wrap=realloc,--wrap=strdup,--wrap=posix_memalign
+tests_data_input_nomem_test_LDADD = $(LDADD) $(JANSSON_LIBS) $(ZLIB_LIBS)
+if HAVE_IMAGES
+cmocka_tests += tests/data/entropy_test tests/data/folder_test tests/data/picture_test
+tests_data_entropy_test_CPPFLAGS = $(AM_CPPFLAGS) $(JPEG_CFLAGS)
+tests_data_entropy_test_LDADD = $(LDADD) $(JPEG_LIBS)
+tests_data_folder_test_LDADD = $(LDADD) $(ZLIB_LIBS)
+tests_data_picture_test_LDADD = $(LDADD) $(ZLIB_LIBS)
+endif
+
+dist_check_SCRIPTS += tests/data/bad_input.py tests/data/tokens.py
+TESTS += tests/data/bad_input.py tests/data/tokens.py
+EXTRA_DIST += tests/data/pictures.py tests/data/pictures tests/data/make_bpe.py tests/data/bpe

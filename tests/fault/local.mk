@@ -2,10 +2,6 @@
 fault_scripts = tests/fault/kill.py tests/fault/disk.py
 EXTRA_DIST += $(fault_scripts)
 TESTS += $(fault_scripts)
-if HAVE_CMOCKA
-check_PROGRAMS += tests/fault/power
-TESTS += tests/fault/power
+cmocka_tests += tests/fault/power
 tests_fault_power_SOURCES = tests/fault/power.c tests/fault/cutfs.c tests/fault/cutfs.h $(store_test_helper)
-tests_fault_power_CFLAGS = $(store_test_flags)
 tests_fault_power_LDADD = $(store_test_libs)
-endif

@@ -29,17 +29,8 @@ op_cases += trainer/ops/sgd/sgd_cases.c
 op_cases += trainer/ops/xent/xent_cases.c
 EXTRA_DIST += $(op_cases)
 
-if HAVE_CMOCKA
-ops_tests = tests/ops/ops_test tests/ops/grad_test tests/ops/values_test
-check_PROGRAMS += $(ops_tests)
-TESTS += $(ops_tests)
-tests_ops_ops_test_SOURCES = tests/ops/ops_test.c tests/ops/exec.c tests/ops/exec.h $(op_cases)
-tests_ops_ops_test_CFLAGS = $(AM_CFLAGS) $(CMOCKA_CFLAGS)
-tests_ops_ops_test_LDADD = libtrainer.la libtrackbase.la $(CMOCKA_LIBS)
-tests_ops_grad_test_SOURCES = tests/ops/grad_test.c tests/ops/exec.c tests/ops/exec.h
-tests_ops_grad_test_CFLAGS = $(AM_CFLAGS) $(CMOCKA_CFLAGS)
-tests_ops_grad_test_LDADD = libtrainer.la libtrackbase.la $(CMOCKA_LIBS)
-tests_ops_values_test_SOURCES = tests/ops/values_test.c tests/ops/exec.c tests/ops/exec.h
-tests_ops_values_test_CFLAGS = $(AM_CFLAGS) $(CMOCKA_CFLAGS)
-tests_ops_values_test_LDADD = libtrainer.la libtrackbase.la $(CMOCKA_LIBS)
-endif
+cmocka_tests += tests/ops/ops_test tests/ops/grad_test tests/ops/values_test
+ops_test_exec = tests/ops/exec.c tests/ops/exec.h
+tests_ops_ops_test_SOURCES = tests/ops/ops_test.c $(ops_test_exec) $(op_cases)
+tests_ops_grad_test_SOURCES = tests/ops/grad_test.c $(ops_test_exec)
+tests_ops_values_test_SOURCES = tests/ops/values_test.c $(ops_test_exec)

@@ -1,44 +1,27 @@
 # Tests of web/store: one cmocka program a subject.
-if HAVE_CMOCKA
 store_tests = tests/store/chunk_test tests/store/store_test tests/store/follow_test \
 	tests/store/query_test tests/store/crash_test tests/store/full_test \
 	tests/store/gc_test tests/store/limits_test tests/store/queue_test tests/store/tree_test
-check_PROGRAMS += $(store_tests)
-TESTS += $(store_tests)
-store_test_flags = $(AM_CFLAGS) $(CMOCKA_CFLAGS)
+cmocka_tests += $(store_tests)
 store_test_libs = libwebstore.la $(CMOCKA_LIBS) $(SQLITE_LIBS) -lm
 store_test_helper = tests/store/helper.c tests/store/helper.h
-tests_store_chunk_test_SOURCES = tests/store/chunk_test.c
-tests_store_chunk_test_CFLAGS = $(store_test_flags)
 tests_store_chunk_test_LDADD = $(store_test_libs)
 tests_store_store_test_SOURCES = tests/store/store_test.c $(store_test_helper)
-tests_store_store_test_CFLAGS = $(store_test_flags)
 tests_store_store_test_LDADD = $(store_test_libs)
 tests_store_follow_test_SOURCES = tests/store/follow_test.c $(store_test_helper)
-tests_store_follow_test_CFLAGS = $(store_test_flags)
 tests_store_follow_test_LDADD = $(store_test_libs)
 tests_store_query_test_SOURCES = tests/store/query_test.c $(store_test_helper)
-tests_store_query_test_CFLAGS = $(store_test_flags)
 tests_store_query_test_LDADD = $(store_test_libs)
 tests_store_crash_test_SOURCES = tests/store/crash_test.c $(store_test_helper)
-tests_store_crash_test_CFLAGS = $(store_test_flags)
 tests_store_crash_test_LDADD = $(store_test_libs)
 tests_store_full_test_SOURCES = tests/store/full_test.c $(store_test_helper)
-tests_store_full_test_CFLAGS = $(store_test_flags)
 tests_store_full_test_LDADD = $(store_test_libs)
 tests_store_limits_test_SOURCES = tests/store/limits_test.c $(store_test_helper)
-tests_store_limits_test_CFLAGS = $(store_test_flags)
 tests_store_limits_test_LDADD = $(store_test_libs)
-tests_store_queue_test_SOURCES = tests/store/queue_test.c
-tests_store_queue_test_CFLAGS = $(store_test_flags)
 tests_store_queue_test_LDADD = $(store_test_libs)
-tests_store_tree_test_SOURCES = tests/store/tree_test.c
-tests_store_tree_test_CFLAGS = $(store_test_flags)
 tests_store_tree_test_LDADD = $(store_test_libs)
 tests_store_gc_test_SOURCES = tests/store/gc_test.c $(store_test_helper)
-tests_store_gc_test_CFLAGS = $(store_test_flags)
 tests_store_gc_test_LDADD = $(store_test_libs)
-endif
 
 # A store of the first version, migrated.
 EXTRA_DIST += tests/store/migrate.py tests/store/old_1.sql tests/store/old_1.csv

@@ -1,24 +1,15 @@
 # The tracking library: its file format, its behaviour under faults, its way to a server.
-if HAVE_CMOCKA
-tracker_tests = tests/tracker/event_test tests/unit/run_test
-check_PROGRAMS += $(tracker_tests)
-TESTS += $(tracker_tests)
-tests_tracker_event_test_SOURCES = tests/tracker/event_test.c
-tests_tracker_event_test_CFLAGS = $(AM_CFLAGS) $(CMOCKA_CFLAGS)
+cmocka_tests += tests/tracker/base_test tests/tracker/event_test tests/tracker/run_test
+tests_tracker_base_test_LDADD = libtrackbase.la $(CMOCKA_LIBS)
 tests_tracker_event_test_LDADD = libtracker.la $(CMOCKA_LIBS)
-tests_unit_run_test_SOURCES = tests/unit/run_test.c
-tests_unit_run_test_CFLAGS = $(AM_CFLAGS) $(CMOCKA_CFLAGS)
-tests_unit_run_test_LDADD = libtracker.la $(CMOCKA_LIBS)
-endif
+tests_tracker_run_test_LDADD = libtracker.la $(CMOCKA_LIBS)
 
 check_PROGRAMS += tests/tracker/event_fuzz
 TESTS += tests/tracker/event_fuzz
-tests_tracker_event_fuzz_SOURCES = tests/tracker/event_fuzz.c
 tests_tracker_event_fuzz_LDADD = libtracker.la
 
 # record drives the library for tests in Python; failio.so is preloaded into it.
 check_PROGRAMS += tests/tracker/record
-tests_tracker_record_SOURCES = tests/tracker/record.c
 tests_tracker_record_LDADD = libtracker.la
 check_LTLIBRARIES += tests/tracker/failio.la
 tests_tracker_failio_la_SOURCES = tests/tracker/failio.c

@@ -1,5 +1,5 @@
 """With weights of torchvision's names and shapes our ResNets compute what plain PyTorch modules computed in f64 (recorded:
-reference/make_torchvision.py). That all names and shapes agree is tests/unit/torchvision_test."""
+reference/make_torchvision.py). That all names and shapes agree is tests/weights/torchvision_test."""
 import json
 import os
 import struct

@@ -30,7 +30,7 @@ static void golden_file(void **state)
 	double v[6];
 
 	(void)state;
-	snprintf(golden, sizeof(golden), "%s/tests/data/golden.safetensors", top ? top : ".");
+	snprintf(golden, sizeof(golden), "%s/tests/weights/golden.safetensors", top ? top : ".");
 	if (safetensors_open(&s, golden, &err))
 		fail_msg("%s", err.text);
 	assert_int_equal(safetensors_count(s), 13);

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Writes tests/data/golden.safetensors with the safetensors package (0.8.0 with PyTorch 2.13.0): one tensor of
-each type, whose element i is i - 2 (booleans: i odd), which tests/unit/safetensors_test reads."""
+"""Writes tests/weights/golden.safetensors with the safetensors package (0.8.0 with PyTorch 2.13.0): one tensor of
+each type, whose element i is i - 2 (booleans: i odd), which tests/weights/safetensors_test reads."""
 import sys
 
 import torch

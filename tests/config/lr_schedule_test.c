@@ -1,4 +1,4 @@
-/* lr_schedule_test.c: learning rates against PyTorch's schedulers (tests/data/lr_table.def), and the arithmetic that
+/* lr_schedule_test.c: learning rates against PyTorch's schedulers (tests/config/lr_table.def), and the arithmetic that
  * turns flags into steps. */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -19,7 +19,7 @@ static const struct row {
 	double lr;
 } rows[] = {
 #define LR_ROW(kind, ...) { CONFIG_LR_##kind, __VA_ARGS__ },
-#include "tests/data/lr_table.def"
+#include "tests/config/lr_table.def"
 #undef LR_ROW
 };
 

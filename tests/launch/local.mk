@@ -1,0 +1,2 @@
+# How a job's end is judged.
+cmocka_tests += tests/launch/verdict_test
