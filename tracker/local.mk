@@ -10,7 +10,6 @@ libtrackbase_la_SOURCES = \
 	tracker/base/err.c tracker/base/err.h \
 	tracker/base/file_map.c tracker/base/file_map.h \
 	tracker/base/log.c tracker/base/log.h \
-	tracker/base/queue.c tracker/base/queue.h \
 	tracker/base/utf8.c tracker/base/utf8.h
 
 # libtracker: journals, runs and their way to a server; libdptrack, dptrain and dptrack are linked from it.

@@ -12,7 +12,6 @@
 #include "tracker/base/buf.h"
 #include "tracker/base/crc32c.h"
 #include "tracker/base/err.h"
-#include "tracker/base/queue.h"
 
 static void crc_known_values(void **state)
 {
@@ -67,29 +66,6 @@ static void buf_stops_at_its_maximum(void **state)
 	buf_done(&b);
 }
 
-static void queue_keeps_order_and_refuses_when_full(void **state)
-{
-	struct queue *q = queue_new(sizeof(int), 5);
-	int out[8], next_in = 0, next_out = 0;
-
-	(void)state;
-	for (int round = 0; round < 20; round++) {
-		while (queue_push(q, &next_in))
-			next_in++;
-		assert_int_equal(queue_len(q), 5);
-		size_t n = queue_pop(q, out, 1 + (size_t)round % 4, 0);
-
-		for (size_t i = 0; i < n; i++)
-			assert_int_equal(out[i], next_out++);
-	}
-	queue_close(q);
-	assert_false(queue_push(q, &next_in));
-	while (queue_pop(q, out, 1, -1))
-		assert_int_equal(out[0], next_out++);
-	assert_int_equal(next_out, next_in);
-	queue_free(q);
-}
-
 static void arena_keeps_contents(void **state)
 {
 	struct arena *a = arena_new();
@@ -122,7 +98,6 @@ int main(void)
 		cmocka_unit_test(crc_known_values),
 		cmocka_unit_test(crc_every_length_and_split),
 		cmocka_unit_test(buf_stops_at_its_maximum),
-		cmocka_unit_test(queue_keeps_order_and_refuses_when_full),
 		cmocka_unit_test(arena_keeps_contents),
 		cmocka_unit_test(err_maps_errno),
 	};

@@ -105,13 +105,6 @@ int event_next(struct event *ev, struct event_item *ret)
 	}
 }
 
-int event_scalar_rank(const struct event_item *scalar, const struct event_header *header)
-{
-	if (scalar->rank != EVENT_RANK_DEFAULT)
-		return scalar->rank;
-	return header && header->rank > 0 ? header->rank : EVENT_RANK_RUN;
-}
-
 const char *event_status_name(enum event_status s)
 {
 	return (unsigned)s < sizeof(status_names) / sizeof(status_names[0]) ? status_names[s] : NULL;

@@ -21,7 +21,7 @@
 
 #define EVENT_RANK_RUN (-1)          /* a series of the run as a whole */
 #define EVENT_RANK_LAUNCHER (-2)     /* header.rank of the launcher's journal */
-#define EVENT_RANK_DEFAULT (INT_MIN) /* the record does not say: see event_scalar_rank */
+#define EVENT_RANK_DEFAULT (INT_MIN) /* the record does not say: the journal's own where it is above 0, else the run's */
 
 struct event_text {
 	const char *at; /* not NUL-terminated; valid UTF-8 is not guaranteed */
@@ -106,9 +106,6 @@ int event_open(struct event *ret, const void *payload, size_t n);
 
 /* 1: *ret is filled (only the members named at its kind are meaningful); 0: no more; ERR_CORRUPT: malformed inside. */
 int event_next(struct event *ev, struct event_item *ret);
-
-/* The rank of a scalar's series in a journal with this header (NULL: a foreign file). */
-int event_scalar_rank(const struct event_item *scalar, const struct event_header *header);
 
 const char *event_status_name(enum event_status s); /* "running", …; NULL when out of range */
 bool event_text_equal(struct event_text t, const char *s);
