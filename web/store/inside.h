@@ -21,7 +21,7 @@ struct store {
 	struct arena *checked_arena;
 	struct columns *columns;
 	struct outlines *outlines;
-	struct writer *writer;
+	struct committer *writer;
 	struct readers *readers;
 	struct artifacts *files;
 	struct tokens *tokens;

@@ -7,7 +7,7 @@ EXTRA_DIST += $(store_sql) $(store_scripts) schema/sql/queries.sql schema/gen/sq
 
 libwebstore_la_SOURCES = \
 	web/store/write/apply.c web/store/write/apply.h \
-	web/store/write/apply_journal.c web/store/write/apply_journal.h \
+	web/store/write/change_journal.c web/store/write/change_journal.h \
 	web/store/read/arrival.c web/store/read/arrival.h \
 	web/store/files/artifacts.c web/store/files/artifacts.h \
 	web/store/upkeep/backup.c \
@@ -42,11 +42,11 @@ libwebstore_la_SOURCES = \
 	web/store/db/page.c web/store/db/page.h \
 	web/store/read/pick.c web/store/read/pick.h \
 	web/store/read/points.c web/store/read/points.h \
-	web/store/write/purge.c web/store/write/purge.h \
+	web/store/write/change_purge.c web/store/write/change_purge.h \
 	web/store/read/query.c web/store/read/query.h \
 	web/store/write/queue.c web/store/write/queue.h \
 	web/store/db/readers.c web/store/db/readers.h \
-	web/store/write/repeat.c web/store/write/repeat.h \
+	web/store/mlflow/mlflow_repeat.c web/store/mlflow/mlflow_repeat.h \
 	web/store/points/scan.c web/store/points/scan.h \
 	web/store/read/search.c \
 	web/store/write/segment.c web/store/write/segment.h \
@@ -59,7 +59,7 @@ libwebstore_la_SOURCES = \
 	web/store/auth/throttle.c web/store/auth/throttle.h \
 	web/store/auth/token.c web/store/auth/token.h \
 	web/store/mlflow/mlflow.c web/store/mlflow/mlflow.h \
-	web/store/mlflow/mlflow_apply.h \
+	web/store/mlflow/mlflow_inside.h \
 	web/store/mlflow/mlflow_experiment.c \
 	web/store/mlflow/mlflow_inputs.c \
 	web/store/mlflow/mlflow_model.c \
@@ -68,7 +68,7 @@ libwebstore_la_SOURCES = \
 	web/store/base/work.c web/store/base/work.h \
 	web/store/write/waiter.c web/store/write/waiter.h \
 	web/store/write/watchers.c web/store/write/watchers.h \
-	web/store/write/writer.c web/store/write/writer.h
+	web/store/write/committer.c web/store/write/committer.h
 libwebstore_la_CPPFLAGS = $(AM_CPPFLAGS) $(SQLITE_CFLAGS)
 libwebstore_la_LIBADD = libtracker.la libtrackbase.la $(SQLITE_LIBS) -lm
 

@@ -20,7 +20,7 @@
 #include "web/store/read/columns.h"
 #include "web/store/upkeep/upkeep.h"
 #include "web/store/write/watchers.h"
-#include "web/store/write/writer.h"
+#include "web/store/write/committer.h"
 
 static int lock_path(char ret[PATH_MAX], const char *db_path, struct err *err)
 {
@@ -151,7 +151,7 @@ int store_open(struct store **ret, const struct store_opts *opts, struct err *er
 	if (!rc)
 		rc = take_lock(s, err);
 	if (!rc)
-		rc = writer_start(&s->writer, opts, err);
+		rc = committer_start(&s->writer, opts, err);
 	if (!rc)
 		rc = readers_new(&s->readers, s->path, opts->max_readers, err);
 	if (!rc)
@@ -162,7 +162,7 @@ int store_open(struct store **ret, const struct store_opts *opts, struct err *er
 		store_close(s);
 		return rc;
 	}
-	memcpy(s->id, writer_store_id(s->writer), sizeof s->id);
+	memcpy(s->id, committer_store_id(s->writer), sizeof s->id);
 	*ret = s;
 	return 0;
 }
@@ -180,7 +180,7 @@ void store_close(struct store *s)
 	columns_free(s->columns);
 	outlines_free(s->outlines);
 	readers_free(s->readers);
-	writer_stop(s->writer);
+	committer_stop(s->writer);
 	if (s->lock_fd >= 0) {
 		if (s->writer && ftruncate(s->lock_fd, 0))
 			write_holder(s->lock_fd, "", "");
@@ -222,12 +222,12 @@ int store_holder(struct store_holder *ret, const char *db_path, struct err *err)
 
 int store_watch(struct store *s, void (*fn)(void *arg, uint64_t rev), void *arg)
 {
-	return watchers_add(writer_watchers(s->writer), fn, arg);
+	return watchers_add(committer_watchers(s->writer), fn, arg);
 }
 
 void store_unwatch(struct store *s, int handle)
 {
-	watchers_remove(writer_watchers(s->writer), handle);
+	watchers_remove(committer_watchers(s->writer), handle);
 }
 
 static uint64_t file_bytes(const char *path, const char *suffix)
@@ -244,14 +244,14 @@ void store_settle(struct store *s, double wait_s)
 	double end_s = clock_mono_s() + wait_s;
 	struct store_stats now;
 
-	writer_fold_soon(s->writer);
+	committer_fold_soon(s->writer);
 	for (store_stats(s, &now); now.log_points && clock_mono_s() < end_s; store_stats(s, &now))
 		clock_sleep_s(0.002);
 }
 
 void store_stats(struct store *s, struct store_stats *ret)
 {
-	writer_stats(s->writer, ret);
+	committer_stats(s->writer, ret);
 	ret->db_bytes = file_bytes(s->path, "");
 	ret->wal_bytes = file_bytes(s->path, "-wal");
 	ret->sqlite_bytes = (uint64_t)sqlite3_memory_used();

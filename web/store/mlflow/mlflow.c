@@ -5,8 +5,8 @@
 #include <string.h>
 
 #include "web/store/inside.h"
-#include "web/store/mlflow/mlflow_apply.h"
-#include "web/store/write/writer.h"
+#include "web/store/mlflow/mlflow_inside.h"
+#include "web/store/write/committer.h"
 
 #define JOB_BYTES ((size_t)20 << 10)
 
@@ -190,7 +190,7 @@ int tracking_submit(struct store *s, const struct tracking_op *op, const struct 
 	job->bytes = JOB_BYTES + text_bytes(op);
 	job->done = *done;
 	if (!rc)
-		rc = queue_put(writer_queue(s->writer), job, err);
+		rc = queue_put(committer_queue(s->writer), job, err);
 	if (rc)
 		job_free(job);
 	return rc;

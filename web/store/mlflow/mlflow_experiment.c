@@ -3,7 +3,7 @@
 #include <stdlib.h>
 
 #include "tracker/base/clock.h"
-#include "web/store/mlflow/mlflow_apply.h"
+#include "web/store/mlflow/mlflow_inside.h"
 
 #define NO_EXPERIMENT INT64_C(-1)
 

@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "tracker/base/clock.h"
-#include "web/store/mlflow/mlflow_apply.h"
+#include "web/store/mlflow/mlflow_inside.h"
 
 static int put_dataset(struct state *st, int64_t experiment, const struct tracking_dataset *d, int64_t *ret, struct err *err)
 {

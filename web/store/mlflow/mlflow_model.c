@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "tracker/base/clock.h"
-#include "web/store/mlflow/mlflow_apply.h"
+#include "web/store/mlflow/mlflow_inside.h"
 
 /* Deleted ones are as if they were not there. 1, 0 when it was refused, or negative. */
 static int need_model(struct state *st, struct apply_job *job, const char *uuid, int64_t *ret, struct err *err)

@@ -4,9 +4,9 @@
 
 #include "tracker/base/buf.h"
 #include "tracker/base/clock.h"
-#include "web/store/mlflow/mlflow_apply.h"
-#include "web/store/write/apply_journal.h"
-#include "web/store/write/repeat.h"
+#include "web/store/mlflow/mlflow_inside.h"
+#include "web/store/write/change_journal.h"
+#include "web/store/mlflow/mlflow_repeat.h"
 #include "web/store/write/segment.h"
 
 #define NAME_TAG "mlflow.runName"

@@ -15,7 +15,7 @@
 #include "web/store/files/files.h"
 #include "web/store/inside.h"
 #include "web/store/upkeep/upkeep.h"
-#include "web/store/write/writer.h"
+#include "web/store/write/committer.h"
 
 #define STEP_S 0.005 /* commits wait for so much of a backup, about */
 
@@ -129,7 +129,7 @@ static int end(void *arg, struct db *d, struct err *err)
 static int copy_pages(struct backup *b, struct err *err)
 {
 	struct err late = ERR_INIT;
-	int rc = writer_step(b->s->writer, begin, b, err);
+	int rc = committer_step(b->s->writer, begin, b, err);
 
 	if (rc)
 		return rc;
@@ -137,13 +137,13 @@ static int copy_pages(struct backup *b, struct err *err)
 		if (work_canceled(b->s))
 			rc = err_set(err, ERR_CANCELED, "the store is closing; the backup is not made");
 		else
-			rc = writer_step(b->s->writer, step, b, err);
+			rc = committer_step(b->s->writer, step, b, err);
 		if (b->last_step_s < STEP_S / 2 && b->pages < 4096)
 			b->pages *= 2;
 		else if (b->last_step_s > STEP_S && b->pages > 16)
 			b->pages /= 2;
 	}
-	if (writer_step(b->s->writer, end, b, &late) && b->copy)
+	if (committer_step(b->s->writer, end, b, &late) && b->copy)
 		sqlite3_backup_finish(b->copy);
 	return rc;
 }

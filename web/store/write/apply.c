@@ -9,8 +9,8 @@
 #include "tracker/base/clock.h"
 #include "tracker/event/limits.h"
 #include "web/store/points/pack.h"
-#include "web/store/write/apply_journal.h"
-#include "web/store/write/purge.h"
+#include "web/store/write/change_journal.h"
+#include "web/store/write/change_purge.h"
 #include "web/store/write/segment.h"
 
 int apply_refuse(struct apply_job *job, int code, const char *fmt, ...)

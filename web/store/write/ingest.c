@@ -10,7 +10,7 @@
 #include "web/store/db/readers.h"
 #include "web/store/inside.h"
 #include "web/store/write/waiter.h"
-#include "web/store/write/writer.h"
+#include "web/store/write/committer.h"
 
 /* What the smallest operation holds: one block of its arena and the job itself. */
 #define JOB_BYTES ((size_t)20 << 10)
@@ -224,7 +224,7 @@ static int submit_and_wait(struct store *s, struct queue_job *job, struct ingest
 	int rc;
 
 	job->done = waiter_init(&w);
-	rc = queue_put(writer_queue(s->writer), job, err);
+	rc = queue_put(committer_queue(s->writer), job, err);
 	if (rc)
 		free_job(job);
 	else
@@ -252,7 +252,7 @@ int ingest_submit(struct store *s, const struct ingest_op *op, const struct inge
 	if (!done)
 		return submit_and_wait(s, job, ret, err);
 	job->done = *done;
-	rc = queue_put(writer_queue(s->writer), job, err);
+	rc = queue_put(committer_queue(s->writer), job, err);
 	if (rc)
 		free_job(job);
 	return rc;

@@ -1,5 +1,5 @@
-/* writer.c: group commit, folding, checkpoints. */
-#include "web/store/write/writer.h"
+/* committer.c: group commit, folding, checkpoints. */
+#include "web/store/write/committer.h"
 
 #include <malloc.h>
 #include <pthread.h>
@@ -28,7 +28,7 @@
 #define SHRINK_S 1.0         /* for giving pages back when the store is closed */
 #define FREE_PAGES_STEP 512  /* given back in one transaction */
 
-struct writer {
+struct committer {
 	pthread_t thread;
 	pthread_mutex_t lock;
 	struct queue *queue;
@@ -50,7 +50,7 @@ struct writer {
 
 static int on_wal(void *arg, sqlite3 *h, const char *name, int pages)
 {
-	struct writer *w = arg;
+	struct committer *w = arg;
 
 	(void)h;
 	(void)name;
@@ -58,7 +58,7 @@ static int on_wal(void *arg, sqlite3 *h, const char *name, int pages)
 	return SQLITE_OK;
 }
 
-static int open_db(struct writer *w, const char *path, struct err *err)
+static int open_db(struct committer *w, const char *path, struct err *err)
 {
 	sqlite3_stmt *q;
 	int64_t rev = 0;
@@ -86,7 +86,7 @@ static int open_db(struct writer *w, const char *path, struct err *err)
 	return rc < 0 ? rc : state_new(&w->state, w->db, err);
 }
 
-static int begin(struct writer *w, struct err *err)
+static int begin(struct committer *w, struct err *err)
 {
 	int rc = db_still_there(w->db, err);
 
@@ -94,7 +94,7 @@ static int begin(struct writer *w, struct err *err)
 }
 
 /* Commits or, when rc says that something failed (or the commit does), undoes everything. */
-static int finish(struct writer *w, int rc, struct err *err)
+static int finish(struct committer *w, int rc, struct err *err)
 {
 	if (!rc)
 		rc = db_run(w->db, DB_commit, err, "");
@@ -106,7 +106,7 @@ static int finish(struct writer *w, int rc, struct err *err)
 	return rc;
 }
 
-static void note_commit(struct writer *w, int rc, const struct err *err, uint64_t rev, uint64_t jobs)
+static void note_commit(struct committer *w, int rc, const struct err *err, uint64_t rev, uint64_t jobs)
 {
 	bool news;
 
@@ -132,7 +132,7 @@ static void note_commit(struct writer *w, int rc, const struct err *err, uint64_
 }
 
 /* Counted before anybody is told, so that who was told finds himself counted. */
-static void count_answers(struct writer *w, const struct queue_job *jobs)
+static void count_answers(struct committer *w, const struct queue_job *jobs)
 {
 	pthread_mutex_lock(&w->lock);
 	for (; jobs; jobs = jobs->next) {
@@ -142,7 +142,7 @@ static void count_answers(struct writer *w, const struct queue_job *jobs)
 	pthread_mutex_unlock(&w->lock);
 }
 
-static void answer(struct writer *w, struct queue_job *jobs)
+static void answer(struct committer *w, struct queue_job *jobs)
 {
 	struct queue_job *next;
 
@@ -160,7 +160,7 @@ static uint64_t less(uint64_t from, uint64_t n)
 	return from > n ? from - n : 0;
 }
 
-static int commit_group(struct writer *w, struct queue_job *jobs, struct err *err)
+static int commit_group(struct committer *w, struct queue_job *jobs, struct err *err)
 {
 	uint64_t rev = w->rev, rows = 0, points = 0, count = 0, rows_gone = 0, points_gone = 0;
 	struct queue_job *j;
@@ -197,7 +197,7 @@ static void fail_all(struct queue_job *jobs, int rc, const struct err *err)
 
 /* One bad operation must not take its neighbours down: a failed group is tried again one by one. A refused disk fails
  * them all at once. */
-static void commit_jobs(struct writer *w, struct queue_job *jobs)
+static void commit_jobs(struct committer *w, struct queue_job *jobs)
 {
 	struct err err = ERR_INIT;
 	struct queue_job *j, *next;
@@ -220,7 +220,7 @@ static void commit_jobs(struct writer *w, struct queue_job *jobs)
 	answer(w, jobs);
 }
 
-static void checkpoint(struct writer *w, bool everything)
+static void checkpoint(struct committer *w, bool everything)
 {
 	int log_pages = 0, done_pages = 0;
 
@@ -229,7 +229,7 @@ static void checkpoint(struct writer *w, bool everything)
 	w->wal_pages = log_pages > done_pages ? log_pages - done_pages : 0;
 }
 
-static void mark_alerted(struct writer *w, const struct fold_result *f)
+static void mark_alerted(struct committer *w, const struct fold_result *f)
 {
 	struct state_run *r;
 	size_t i;
@@ -239,7 +239,7 @@ static void mark_alerted(struct writer *w, const struct fold_result *f)
 			state_mark(w->state, r, true);
 }
 
-static int fold(struct writer *w, uint64_t max_points)
+static int fold(struct committer *w, uint64_t max_points)
 {
 	struct err err = ERR_INIT;
 	struct fold_result f = { 0 };
@@ -268,7 +268,7 @@ static int fold(struct writer *w, uint64_t max_points)
 }
 
 /* Some at a time: after a cut of the power there may be thousands. */
-static int lose(struct writer *w, struct err *err)
+static int lose(struct committer *w, struct err *err)
 {
 	int64_t before = clock_wall_ms() - SEGMENT_LOST_MS, ids[LOST_RUNS], ours;
 	struct state_run *r;
@@ -293,7 +293,7 @@ static int lose(struct writer *w, struct err *err)
 }
 
 /* Runs whose journals fell silent. */
-static void check_lost(struct writer *w)
+static void check_lost(struct committer *w)
 {
 	struct err err = ERR_INIT;
 	int64_t any;
@@ -312,7 +312,7 @@ static void check_lost(struct writer *w)
 	note_commit(w, rc, &err, rev, 0);
 }
 
-static bool fold_due(const struct writer *w, double now)
+static bool fold_due(const struct committer *w, double now)
 {
 	if (!w->log_points || w->no_fold || now < w->fold_after_s)
 		return false;
@@ -323,7 +323,7 @@ static bool fold_due(const struct writer *w, double now)
 }
 
 /* Writers that never pause must not keep the log growing, nor alerts waiting. */
-static bool fold_pressing(const struct writer *w, double now)
+static bool fold_pressing(const struct committer *w, double now)
 {
 	if (!w->log_points || w->no_fold || now < w->fold_after_s)
 		return false;
@@ -331,7 +331,7 @@ static bool fold_pressing(const struct writer *w, double now)
 }
 
 /* What came is folded before more comes, but who brings little does not wait for all of it. */
-static void fold_while_pressing(struct writer *w, uint64_t points_before)
+static void fold_while_pressing(struct committer *w, uint64_t points_before)
 {
 	struct queue_job *small;
 
@@ -343,7 +343,7 @@ static void fold_while_pressing(struct writer *w, uint64_t points_before)
 }
 
 /* Seconds until something has to be done without being asked. */
-static double next_due(const struct writer *w, double now)
+static double next_due(const struct committer *w, double now)
 {
 	double due = w->next_lost_s, fold_at;
 
@@ -361,7 +361,7 @@ static double next_due(const struct writer *w, double now)
 	return due > now + 0.001 ? due - now : 0.001;
 }
 
-static int vacuum_some(struct writer *w, struct err *err)
+static int vacuum_some(struct committer *w, struct err *err)
 {
 	sqlite3_stmt *q;
 	int rc = db_start(w->db, &q, DB_vacuum_some, err, "");
@@ -372,14 +372,14 @@ static int vacuum_some(struct writer *w, struct err *err)
 }
 
 /* Every thread's share of the heap keeps what its largest request took, unless it is asked for it. */
-static void trim(struct writer *w)
+static void trim(struct committer *w)
 {
 	malloc_trim(0);
 	w->trimmed_s = clock_mono_s();
 }
 
 /* After a burst: free pages of the file beyond a reserve, and memory, go back to the system. */
-static void give_back(struct writer *w)
+static void give_back(struct committer *w)
 {
 	struct err err = ERR_INIT;
 	int64_t pages = 0;
@@ -392,7 +392,7 @@ static void give_back(struct writer *w)
 }
 
 /* At the end nothing is kept back, as far as that is quick. */
-static void shrink(struct writer *w)
+static void shrink(struct committer *w)
 {
 	double until_s = clock_mono_s() + SHRINK_S;
 	struct err err = ERR_INIT;
@@ -403,7 +403,7 @@ static void shrink(struct writer *w)
 			break;
 }
 
-static void housekeep(struct writer *w)
+static void housekeep(struct committer *w)
 {
 	double now = clock_mono_s();
 
@@ -425,7 +425,7 @@ static void housekeep(struct writer *w)
 	}
 }
 
-static void run_step(struct writer *w, struct queue_job *job)
+static void run_step(struct committer *w, struct queue_job *job)
 {
 	struct ingest_result res = { 0 };
 
@@ -436,7 +436,7 @@ static void run_step(struct writer *w, struct queue_job *job)
 
 static void *main_loop(void *arg)
 {
-	struct writer *w = arg;
+	struct committer *w = arg;
 	struct queue_job *jobs;
 	uint64_t points_before;
 	bool stop = false;
@@ -467,7 +467,7 @@ static void *main_loop(void *arg)
 	return NULL;
 }
 
-static void writer_free(struct writer *w)
+static void committer_free(struct committer *w)
 {
 	state_free(w->state);
 	db_close(w->db);
@@ -477,9 +477,9 @@ static void writer_free(struct writer *w)
 	free(w);
 }
 
-int writer_start(struct writer **ret, const struct store_opts *opts, struct err *err)
+int committer_start(struct committer **ret, const struct store_opts *opts, struct err *err)
 {
-	struct writer *w = calloc(1, sizeof *w);
+	struct committer *w = calloc(1, sizeof *w);
 	int rc;
 
 	if (!w)
@@ -496,51 +496,51 @@ int writer_start(struct writer **ret, const struct store_opts *opts, struct err 
 	if (!rc && pthread_create(&w->thread, NULL, main_loop, w))
 		rc = err_set(err, ERR_IO, "store: cannot start a thread");
 	if (rc) {
-		writer_free(w);
+		committer_free(w);
 		return rc;
 	}
 	*ret = w;
 	return 0;
 }
 
-void writer_stop(struct writer *w)
+void committer_stop(struct committer *w)
 {
 	if (!w)
 		return;
 	queue_stop(w->queue);
 	pthread_join(w->thread, NULL);
-	writer_free(w);
+	committer_free(w);
 }
 
-struct queue *writer_queue(struct writer *w)
+struct queue *committer_queue(struct committer *w)
 {
 	return w->queue;
 }
 
-struct watchers *writer_watchers(struct writer *w)
+struct watchers *committer_watchers(struct committer *w)
 {
 	return w->watchers;
 }
 
-void writer_fold_soon(struct writer *w)
+void committer_fold_soon(struct committer *w)
 {
 	atomic_store(&w->fold_asked, true);
 	queue_wake(w->queue);
 }
 
-void writer_stats(struct writer *w, struct store_stats *ret)
+void committer_stats(struct committer *w, struct store_stats *ret)
 {
 	pthread_mutex_lock(&w->lock);
 	*ret = w->stats;
 	pthread_mutex_unlock(&w->lock);
 }
 
-const char *writer_store_id(const struct writer *w)
+const char *committer_store_id(const struct committer *w)
 {
 	return w->id;
 }
 
-int writer_step(struct writer *w, int (*fn)(void *arg, struct db *d, struct err *err), void *arg, struct err *err)
+int committer_step(struct committer *w, int (*fn)(void *arg, struct db *d, struct err *err), void *arg, struct err *err)
 {
 	struct queue_job *job = calloc(1, sizeof *job);
 	struct waiter done;

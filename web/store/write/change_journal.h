@@ -1,6 +1,6 @@
-/* apply_journal.h: journals inside the writer's transaction: offsets, first records, items in order. */
-#ifndef DPT_STORE_APPLY_JOURNAL_H
-#define DPT_STORE_APPLY_JOURNAL_H
+/* change_journal.h: journals inside the writer's transaction: offsets, first records, items in order. */
+#ifndef DPT_STORE_CHANGE_JOURNAL_H
+#define DPT_STORE_CHANGE_JOURNAL_H
 
 #include "web/store/write/apply.h"
 

@@ -1,7 +1,7 @@
-/* purge.h: removes deleted runs, models and experiments for good, a bounded part at a time, inside the writer's transaction. A run that is removed
+/* change_purge.h: removes deleted runs, models and experiments for good, a bounded part at a time, inside the writer's transaction. A run that is removed
  * leaves its id in the table gone. Private to web/store; touches no files but the store's. */
-#ifndef DPT_STORE_PURGE_H
-#define DPT_STORE_PURGE_H
+#ifndef DPT_STORE_CHANGE_PURGE_H
+#define DPT_STORE_CHANGE_PURGE_H
 
 #include "web/store/write/apply.h"
 

@@ -1,6 +1,6 @@
-/* repeat.c: finds repeated points: by the summary of the series when they come in order, else by looking at the chunks
+/* mlflow_repeat.c: finds repeated points: by the summary of the series when they come in order, else by looking at the chunks
  * that overlap them and at the run's part of the log. */
-#include "web/store/write/repeat.h"
+#include "web/store/mlflow/mlflow_repeat.h"
 
 #include <math.h>
 #include <stdlib.h>

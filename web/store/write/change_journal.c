@@ -1,6 +1,6 @@
-/* apply_journal.c: a range of journal bytes, already decoded, as changes of rows. What a followed folder and a POST both
+/* change_journal.c: a range of journal bytes, already decoded, as changes of rows. What a followed folder and a POST both
  * bring is recognised by the journal's durable offset alone. */
-#include "web/store/write/apply_journal.h"
+#include "web/store/write/change_journal.h"
 
 #include <stdio.h>
 #include <stdlib.h>

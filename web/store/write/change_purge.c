@@ -1,5 +1,5 @@
-/* purge.c: rows of removed runs, models and experiments, and free pages. A table that holds rows of runs belongs into the list below. */
-#include "web/store/write/purge.h"
+/* change_purge.c: rows of removed runs, models and experiments, and free pages. A table that holds rows of runs belongs into the list below. */
+#include "web/store/write/change_purge.h"
 
 #include <stdio.h>
 

@@ -1,0 +1,27 @@
+/* committer.h: the one thread that owns the read-write connection. It commits what waits as one group, answers after the
+ * commit, folds the log when there is time, checkpoints, and takes silent runs for killed. */
+#ifndef DPT_STORE_COMMITTER_H
+#define DPT_STORE_COMMITTER_H
+
+#include "web/store/store.h"
+#include "web/store/write/queue.h"
+
+struct watchers;
+struct committer;
+
+/* Opens (or makes) the file, then starts the thread. */
+int committer_start(struct committer **ret, const struct store_opts *opts, struct err *err);
+void committer_stop(struct committer *w); /* finishes what waits; NULL is fine */
+
+/* What is put there is committed, then its done is called and it is freed. */
+struct queue *committer_queue(struct committer *w);
+struct watchers *committer_watchers(struct committer *w); /* told after each commit that changed something */
+
+/* Runs fn on the writer's thread, outside transactions, in its turn, and waits. */
+int committer_step(struct committer *w, int (*fn)(void *arg, struct db *d, struct err *err), void *arg, struct err *err);
+
+void committer_fold_soon(struct committer *w); /* folds what is logged now without waiting for a quiet moment */
+void committer_stats(struct committer *w, struct store_stats *ret);
+const char *committer_store_id(const struct committer *w);
+
+#endif
