@@ -11,6 +11,19 @@ ABOUT = ("Every flag of dptrain as a key; '-' and '_' are alike. null means: not
          "environment variables win over the file. The output of `dptrain config --json` is accepted too.")
 
 
+# Words that a registry owns: their name in flags.def, the registry's list, its macro.
+REGISTRIES = [("STRATEGIES", "trainer/strategies/strategies.def", "STRATEGY")]
+
+
+def preprocess(source):
+    p = subprocess.run(["cc", "-E", "-P", "-I.", "-x", "c", "-"], input=source, text=True, capture_output=True, check=True)
+    return p.stdout
+
+
+def words_of(path, macro):
+    return re.findall(r'WORD "(\w+)"', preprocess('#define %s(name, ...) WORD #name\n#include "%s"\n' % (macro, path)))
+
+
 def property_of(kind, default, least, greatest, form, about):
     types = {"INT": "integer", "REAL": "number", "BOOL": "boolean"}
     p = {"type": [types.get(kind, "string"), "null"], "description": about}
@@ -32,9 +45,10 @@ def property_of(kind, default, least, greatest, form, about):
     return p
 
 
-rows = subprocess.run(["cc", "-E", "-P", "-I.", "-x", "c", "-"], input=SOURCE, text=True, capture_output=True, check=True)
+for name, path, macro in REGISTRIES:
+    SOURCE = '#define %s "%s"\n' % (name, "|".join(words_of(path, macro))) + SOURCE
 properties = {}
-for line in rows.stdout.splitlines():
+for line in preprocess(SOURCE).splitlines():
     if line.startswith("ROW"):
         name, kind, default, least, greatest, form, _, about = re.findall(r'"((?:[^"\\]|\\.)*)"', line)
         if name not in ("config", "json"):

@@ -15,6 +15,7 @@
 
 #include "trainer/config/config.h"
 #include "trainer/config/flags.h"
+#include "trainer/strategies/strategy.h"
 
 #define WORDS_MAX 40
 
@@ -80,7 +81,7 @@ static void spellings(void **state)
 	assert_int_equal(c->origin[FLAG_sync_bn], ORIGIN_FLAG);
 	assert_int_equal(c->origin[FLAG_epochs], ORIGIN_DEFAULT);
 	assert_int_equal(c->origin[FLAG_strategy], ORIGIN_DERIVED);
-	assert_int_equal(c->strategy, CONFIG_STRATEGY_DDP);
+	assert_int_equal(c->strategy, STRATEGY_ddp);
 	config_free(c);
 	c = good("--data-path d --lr 1 --lr 2 --bf16 --precision bf16", 1); /* the last value wins */
 	config_free(c);
@@ -120,7 +121,7 @@ static void every_default_and_choice(void **state)
 	assert_int_equal(c->lr_scheduler, CONFIG_LR_CONSTANT);
 	assert_int_equal(c->backend, CONFIG_BACKEND_CUDA);
 	assert_int_equal(c->precision, CONFIG_PRECISION_BF16);
-	assert_int_equal(c->strategy, CONFIG_STRATEGY_DDP);
+	assert_int_equal(c->strategy, STRATEGY_ddp);
 	assert_int_equal(c->dump, CONFIG_DUMP_SUMMARY);
 	config_free(c);
 }
@@ -358,6 +359,23 @@ static void nearest_names(void **state)
 	assert_null(config_nearest("something-else-entirely", names, 5));
 }
 
+/* The words of a choice in their order, then null. */
+static void same_words(const json_t *words, const char *form)
+{
+	size_t n = 0;
+
+	for (; *form; n++) {
+		const char *word = json_string_value(json_array_get(words, n));
+		size_t len = strcspn(form, "|");
+
+		assert_non_null(word);
+		assert_int_equal(strlen(word), len);
+		assert_memory_equal(word, form, len);
+		form += len + (form[len] == '|');
+	}
+	assert_int_equal(json_array_size(words), n + 1);
+}
+
 /* schema/config/run-config.schema.json says of every flag what flags.def says. */
 static void schema_lists_every_flag(void **state)
 {
@@ -386,6 +404,8 @@ static void schema_lists_every_flag(void **state)
 			fail_msg("%s: no property %s", path, f->name);
 		assert_string_equal(json_string_value(json_array_get(json_object_get(p, "type"), 0)), types[f->kind]);
 		assert_string_equal(json_string_value(json_object_get(p, "description")), f->help);
+		if (f->kind == KIND_CHOICE)
+			same_words(json_object_get(p, "enum"), f->form);
 		if (f->kind == KIND_INT || f->kind == KIND_REAL) {
 			assert_true(json_number_value(json_object_get(p, low)) == f->least);
 			assert_true(json_number_value(json_object_get(p, "maximum")) == f->greatest);

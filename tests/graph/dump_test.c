@@ -106,6 +106,7 @@ static void test_shared(void **state)
 					    .training = i < 2,
 					    .precision = { DTYPE_BF16, DTYPE_F32 },
 					    .recompute = RECOMPUTE_FULL,
+					    .strategy = strategies_table[STRATEGY_ddp],
 					    .world = 2,
 					    .accumulate = true,
 					    .more_follow = i == 1 };

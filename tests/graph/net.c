@@ -10,7 +10,6 @@
 
 #include "trainer/ops/accumulate/accumulate.h"
 #include "trainer/program/optimizer.h"
-#include "trainer/strategies/strategy.h"
 
 /* From gradients to parameters, as trainer/program/program.c arranges it. */
 static int add_update(struct graph *g, const struct net_opts *o, struct err *err)
@@ -25,8 +24,8 @@ static int add_update(struct graph *g, const struct net_opts *o, struct err *err
 		return 0;
 	if (o->accumulate && accumulate_add_all(g) != 0)
 		return err_set(err, g->err.code, "%s", g->err.text);
-	if (o->world > 1)
-		rc = strategy_rewrite(strategies_table[STRATEGY_ddp], g, &sharing, err);
+	if (o->strategy)
+		rc = o->strategy->rewrite(g, &sharing, err);
 	return rc || o->more_follow ? rc : optimizer_add(g, &sgd, err);
 }
 

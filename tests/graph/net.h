@@ -5,6 +5,7 @@
 #include "trainer/graph/pass.h"
 #include "trainer/graph/plan.h"
 #include "trainer/models/models.h"
+#include "trainer/strategies/strategy.h"
 
 struct net {
 	struct graph *g;
@@ -20,7 +21,8 @@ struct net_opts {
 	bool small; /* a language model of 2 layers and 2 heads, 32 wide, 16 positions, 61 tokens, dropout 0.1 */
 	struct precision precision;
 	enum recompute recompute;
-	int world;	  /* ranks of ddp with synchronised batch norm, in buckets of 100 KB; 0: one rank */
+	const struct strategy *strategy; /* with synchronised batch norm, in buckets of 100 KB; NULL: none */
+	int world;	  /* its ranks */
 	bool accumulate;  /* a step has several micro-batches; */
 	bool more_follow; /* this one is not the last */
 };

@@ -255,7 +255,7 @@ static void test_contradiction(void **state)
 	graph_free(g[1]);
 }
 
-/* Memory that remembers, for each aligned piece, which tensor wrote it last. */
+/* Memory of one space that remembers, for each aligned piece, which tensor wrote it last; a view counts as its base. */
 struct owners {
 	int *of;
 	size_t pieces;
@@ -280,45 +280,55 @@ static bool owned_by(const struct owners *o, size_t offset, size_t bytes, int ow
 	return true;
 }
 
-static void own(struct owners *o, const struct tensor *t)
+static int owner_id(const struct tensor *t)
 {
-	own_bytes(o, t->offset, tensor_bytes(t), t->id + 1);
+	return (t->base ? t->base->id : t->id) + 1;
 }
 
-static void expect_own(const struct owners *o, const struct tensor *t, const struct node *reader)
+/* spaces: the owners by enum space. */
+static void own(struct owners *spaces, const struct tensor *t)
 {
-	if (!owned_by(o, t->offset, tensor_bytes(t), t->id + 1))
+	own_bytes(&spaces[t->space], t->offset, tensor_bytes(t), owner_id(t));
+}
+
+static void expect_own(const struct owners *spaces, const struct tensor *t, const struct node *reader)
+{
+	if (!owned_by(&spaces[t->space], t->offset, tensor_bytes(t), owner_id(t)))
 		fail_msg("%s reads %s after something else was written there", reader->name, t->name);
 }
 
 /* Runs a program on such a memory: whoever reads finds what was written for it. */
-static void simulate(const struct net *net, size_t slab_bytes)
+static void simulate(const struct net *net, const size_t *slab_bytes)
 {
-	struct owners o = { .pieces = slab_bytes / PLAN_ALIGN_BYTES + 1 };
+	struct owners o[SPACE_COUNT], *own_space = &o[SPACE_PRIVATE];
 
-	o.of = test_calloc(o.pieces, sizeof(*o.of));
+	for (int s = 0; s < SPACE_COUNT; s++) {
+		o[s].pieces = slab_bytes[s] / PLAN_ALIGN_BYTES + 1;
+		o[s].of = test_calloc(o[s].pieces, sizeof(*o[s].of));
+	}
 	for (int i = 0; i < net->g->n_tensors; i++)
 		if (lifetime_spans(net->g->tensors[i]->life) || net->g->tensors[i]->kind == TENSOR_INPUT)
-			own(&o, net->g->tensors[i]);
+			own(o, net->g->tensors[i]);
 	for (int i = 0; i < net->schedule.n; i++) {
 		const struct node *n = net->schedule.items[i].node;
 
-		own_bytes(&o, n->workspace_offset, n->workspace_bytes, OWNER_WORKSPACE);
+		own_bytes(own_space, n->workspace_offset, n->workspace_bytes, OWNER_WORKSPACE);
 		for (int k = 0; k < n->n_in; k++)
 			if (n->in[k])
-				expect_own(&o, n->in[k], n);
+				expect_own(o, n->in[k], n);
 		for (int k = 0; k < n->n_out; k++)
 			if (n->out[k])
-				own(&o, n->out[k]);
-		assert_true(owned_by(&o, n->workspace_offset, n->workspace_bytes, OWNER_WORKSPACE));
+				own(o, n->out[k]);
+		assert_true(owned_by(own_space, n->workspace_offset, n->workspace_bytes, OWNER_WORKSPACE));
 	}
 	for (int i = 0; i < net->g->n_tensors; i++) {
 		const struct tensor *t = net->g->tensors[i];
 
 		if (lifetime_spans(t->life) || t->kind == TENSOR_RESULT || t->keep)
-			expect_own(&o, t, net->g->nodes[0]);
+			expect_own(o, t, net->g->nodes[0]);
 	}
-	test_free(o.of);
+	for (int s = 0; s < SPACE_COUNT; s++)
+		test_free(o[s].of);
 }
 
 static void check_model(const struct net_opts *o)
@@ -340,8 +350,8 @@ static void check_model(const struct net_opts *o)
 		programs[i] = nets[i].program;
 	if (plan_make(&plan, programs, 2, &err) != 0)
 		fail_msg("%s: %s", o->model, err.text);
-	simulate(&nets[0], plan.slab_bytes[SPACE_PRIVATE]);
-	simulate(&nets[1], plan.slab_bytes[SPACE_PRIVATE]);
+	simulate(&nets[0], plan.slab_bytes);
+	simulate(&nets[1], plan.slab_bytes);
 	if ((double)plan.slab_bytes[SPACE_PRIVATE] > 1.05 * (double)plan.lower_bound_bytes)
 		fail_msg("%s: %zu bytes planned, at least %zu needed", o->model, plan.slab_bytes[SPACE_PRIVATE],
 			 plan.lower_bound_bytes);
@@ -381,6 +391,25 @@ static void test_models(void **state)
 	}
 }
 
+/* Every strategy, on two ranks where it takes them. */
+static void test_strategies(void **state)
+{
+	static const int most[] = {
+#define STRATEGY(name, most, ...) most,
+#include "trainer/strategies/strategies.def"
+#undef STRATEGY
+	};
+
+	(void)state;
+	for (int i = 0; i < STRATEGY_COUNT; i++)
+		check_model(&(struct net_opts){ .model = "resnet20",
+						.batch = 32,
+						.training = true,
+						.precision = BF16_F32,
+						.strategy = strategies_table[i],
+						.world = most[i] == 1 ? 1 : 2 });
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -388,7 +417,7 @@ int main(void)
 		cmocka_unit_test(test_takeover),      cmocka_unit_test(test_no_takeover),
 		cmocka_unit_test(test_views),	      cmocka_unit_test(test_streams),
 		cmocka_unit_test(test_slots),	      cmocka_unit_test(test_contradiction),
-		cmocka_unit_test(test_models),
+		cmocka_unit_test(test_models),	      cmocka_unit_test(test_strategies),
 	};
 
 	return cmocka_run_group_tests_name("plan", tests, NULL, NULL);

@@ -16,7 +16,7 @@ done
 # kind, folder, list, macro: every `const struct KIND KIND_NAME = {` of the folder is MACRO(NAME) in the list.
 check_list() {
 	for name in $(sed -n "s/^const struct $1 ${1}_\([a-z0-9_]*\) = {.*/\1/p" "$2"/*.c "$2"/*/*.c 2>/dev/null); do
-		grep -q "^$4($name)" "$3" || complain "$1_$name has no line in $3"
+		grep -q "^$4($name[,)]" "$3" || complain "$1_$name has no line in $3"
 	done
 }
 check_list op trainer/ops trainer/ops/ops.def OP

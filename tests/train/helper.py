@@ -4,6 +4,7 @@ import array
 import json
 import os
 import random
+import re
 import shutil
 import struct
 import subprocess
@@ -48,6 +49,19 @@ class Folder:
 
     def __exit__(self, *unused):
         shutil.rmtree(self.path, ignore_errors=True)
+
+
+def registered(path, macro):
+    """Lines of a registry's list: the arguments of each as texts."""
+    with open(os.path.join(SOURCE, path), encoding="utf-8") as f:
+        return [[a.strip() for a in line.split(")")[0].split(",")]
+                for line in re.findall(r"^%s\((.*)" % macro, f.read(), re.M)]
+
+
+def strategies(ranks):
+    """Names of all strategies that take so many ranks."""
+    return [name for name, most, _ in registered("trainer/strategies/strategies.def", "STRATEGY")
+            if int(most) == 0 or int(most) >= ranks]
 
 
 def environment(extra=None):

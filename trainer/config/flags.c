@@ -17,6 +17,14 @@
 #define JSON (BIT(COMMAND_CONFIG) | BIT(COMMAND_BENCH))
 #define OPEN (-1)
 
+/* Words that a registry owns, as the form of a choice: the first bar is left out. */
+static const char strategies[] =
+#define STRATEGY(name, ...) "|" #name
+#include "trainer/strategies/strategies.def"
+#undef STRATEGY
+	;
+#define STRATEGIES (strategies + 1)
+
 static const struct flag table[FLAG_COUNT] = {
 #define FLAG(field, kind_, fallback_, least_, greatest_, form_, group_, commands_, segment_, help_)                   \
 	[FLAG_##field] = { .name = #field, .kind = KIND_##kind_, .fallback = fallback_,                               \

@@ -79,7 +79,7 @@ static void add_notes(struct buf *out, enum flag_id id)
 	size_t n;
 	const struct flag_alias *a = flag_aliases(&n);
 
-	if (f->kind == KIND_CHOICE && strcmp(f->name, "strategy"))
+	if (f->kind == KIND_CHOICE)
 		buf_addf(out, ": %s", f->form);
 	if (*f->fallback && f->kind != KIND_BOOL)
 		buf_addf(out, " [%s]", f->fallback);

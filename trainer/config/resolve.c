@@ -63,17 +63,45 @@ static int resolve_precision(struct run_config *cfg, struct err *err)
 	return 0;
 }
 
+static const struct {
+	const char *name;
+	int most, from;
+} strategies[] = {
+#define STRATEGY(name_, most_, from_) { .name = #name_, .most = most_, .from = from_ },
+#include "trainer/strategies/strategies.def"
+#undef STRATEGY
+};
+
+/* The strategy of a run that names none. */
+static int usual_strategy(int world)
+{
+	int best = 0;
+
+	for (int i = 0; i < (int)(sizeof(strategies) / sizeof(strategies[0])); i++)
+		if (strategies[i].from && strategies[i].from <= world && strategies[i].from > strategies[best].from)
+			best = i;
+	return best;
+}
+
 static int resolve_strategy(struct run_config *cfg, struct err *err)
 {
+	const int usual = usual_strategy(cfg->world);
 	struct label l;
+	int most;
 
 	if (!given(cfg, FLAG_strategy)) {
-		cfg->strategy = cfg->world > 1 ? CONFIG_STRATEGY_DDP : CONFIG_STRATEGY_SINGLE;
+		cfg->strategy = usual;
 		derive(cfg, FLAG_strategy);
 	}
-	if (cfg->strategy == CONFIG_STRATEGY_SINGLE && cfg->world > 1)
-		return err_set(err, ERR_USAGE, "%s single: needs one rank, but there are %d; use ddp",
-			       say(cfg, FLAG_strategy, &l), cfg->world);
+	most = strategies[cfg->strategy].most;
+	if (most == 1 && cfg->world > 1)
+		return err_set(err, ERR_USAGE, "%s %s: needs one rank, but there are %d; use %s",
+			       say(cfg, FLAG_strategy, &l), strategies[cfg->strategy].name, cfg->world,
+			       strategies[usual].name);
+	if (most && cfg->world > most)
+		return err_set(err, ERR_USAGE, "%s %s: takes %d ranks at most, but there are %d; use %s",
+			       say(cfg, FLAG_strategy, &l), strategies[cfg->strategy].name, most, cfg->world,
+			       strategies[usual].name);
 	return 0;
 }
 

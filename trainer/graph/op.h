@@ -45,6 +45,9 @@ struct op {
 
 	enum recompute_class recompute;
 
+	/* Ranks meet in it: its time is communication, and kernel_env.comm is what they meet by. */
+	bool collective;
+
 	/* Appends attributes to a dump line (" stride=2"). NULL: none. */
 	void (*dump)(const struct node *n, struct buf *out);
 

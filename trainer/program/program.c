@@ -57,7 +57,7 @@ static int run_strategy(struct build *b, struct err *err)
 	struct strategy_opts o = b->o->sharing;
 
 	o.more_follow = b->p->kind == PROGRAM_MICRO;
-	return strategy_rewrite(b->o->strategy, b->g, &o, err);
+	return b->o->strategy->rewrite(b->g, &o, err);
 }
 
 /* Behind the strategy, so that these nodes see the gradients as the strategy leaves them. */

@@ -9,7 +9,6 @@
 #include <string.h>
 
 #include "tracker/base/clock.h"
-#include "trainer/ops/ops.h"
 
 #define SPINS 400
 
@@ -52,7 +51,7 @@ struct exec {
 
 static enum exec_time kind_of(const struct node *n)
 {
-	if (n->op == &op_allreduce)
+	if (n->op->collective)
 		return EXEC_COMM_EXPOSED;
 	switch (n->phase) {
 	case PHASE_FORWARD:
@@ -84,7 +83,7 @@ static int fill_item(struct exec *e, struct exec_item *it, const struct program 
 		.index = index,
 		.wait = s->wait,
 		.signal = s->signal,
-		.collective = n->op == &op_allreduce,
+		.collective = n->op->collective,
 		.kind = kind_of(n),
 		.node = n,
 		.args = { .in = operands,

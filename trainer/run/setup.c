@@ -190,7 +190,7 @@ static int prepare_all(struct engine *e, struct err *err)
 		.precision = engine_precision(cfg),
 		.backend = e->backend,
 		.module = e->module,
-		.strategy = strategies_table[cfg->strategy == CONFIG_STRATEGY_DDP ? STRATEGY_ddp : STRATEGY_single],
+		.strategy = strategies_table[cfg->strategy],
 		.sharing = { .world = e->seat->world,
 			     .bucket_bytes = (size_t)(cfg->bucket_cap_mb * 1048576.0),
 			     .sync_bn = cfg->sync_bn },

@@ -194,6 +194,5 @@ static int ddp_rewrite(struct graph *g, const struct strategy_opts *o, struct er
 }
 
 const struct strategy strategy_ddp = {
-	.name = "ddp",
 	.rewrite = ddp_rewrite,
 };

@@ -8,7 +8,5 @@ static int single_rewrite(struct graph *g, const struct strategy_opts *o, struct
 }
 
 const struct strategy strategy_single = {
-	.name = "single",
-	.world_max = 1,
 	.rewrite = single_rewrite,
 };

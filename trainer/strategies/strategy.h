@@ -21,21 +21,17 @@ struct strategy_opts {
 };
 
 struct strategy {
-	const char *name;
-	int world_max; /* 0: no limit */
+	/* Adds what the ranks tell each other to a training graph. o->world is what strategies.def allows. */
 	int (*rewrite)(struct graph *g, const struct strategy_opts *o, struct err *err);
 };
 
 enum strategy_id {
-#define STRATEGY(name) STRATEGY_##name,
+#define STRATEGY(name, ...) STRATEGY_##name,
 #include "trainer/strategies/strategies.def"
 #undef STRATEGY
 	STRATEGY_COUNT
 };
 
 extern const struct strategy *const strategies_table[STRATEGY_COUNT];
-
-/* Checks the number of ranks and runs the strategy's pass. */
-int strategy_rewrite(const struct strategy *s, struct graph *g, const struct strategy_opts *o, struct err *err);
 
 #endif

@@ -31,4 +31,5 @@ const struct op op_allreduce = {
 	.shape = allreduce_shape,
 	.dtype = op_dtype_keep,
 	.inplace = op_inplace_same,
+	.collective = true,
 };
