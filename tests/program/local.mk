@@ -1,2 +1,2 @@
 # How many threads load, once steps were measured.
-cmocka_tests += tests/program/settle_test
+cmocka_tests += tests/program/workers_test

@@ -2,4 +2,4 @@
 libtrainer_la_SOURCES += trainer/program/kernels.c trainer/program/kernels.h trainer/program/loading.c trainer/program/loading.h \
 	trainer/program/memory.c trainer/program/memory.h trainer/program/optimizer.c trainer/program/optimizer.h \
 	trainer/program/prepare.c trainer/program/prepare.h trainer/program/program.c trainer/program/program.h \
-	trainer/program/settle.c trainer/program/settle.h trainer/program/subject.c trainer/program/subject.h
+	trainer/program/workers.c trainer/program/workers.h trainer/program/subject.c trainer/program/subject.h

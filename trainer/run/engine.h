@@ -7,7 +7,7 @@
 #include "trainer/config/series.h"
 #include "trainer/data/loader.h"
 #include "trainer/launch/seat.h"
-#include "trainer/program/settle.h"
+#include "trainer/program/workers.h"
 #include "trainer/run/exec.h"
 #include "trainer/weights/batch.h"
 #include "trainer/weights/safetensors.h"

@@ -1,4 +1,4 @@
-/* settle.h: how many threads shall load data: measured while a run goes on, then settled. Pure logic over the times of
+/* workers.h: how many threads shall load data: measured while a run goes on, then settled. Pure logic over the times of
  * batches: knows neither loader nor clock.
  *
  * Threads that load ahead take time from those that compute, where both share cores; with none of them a batch is

@@ -1,4 +1,4 @@
-/* setup.c: from a configuration to an engine that can step. */
+/* engine.c: from a configuration to an engine that can step. */
 #include <math.h>
 #include <signal.h>
 #include <stdio.h>

@@ -1,5 +1,5 @@
-/* settle.c: climbs while it pays. */
-#include "trainer/program/settle.h"
+/* workers.c: climbs while it pays. */
+#include "trainer/program/workers.h"
 
 #define LITTLE 0.02 /* of the time: waiting that is not worth a thread */
 #define GAIN 0.03   /* of the time: what a number must win to be kept, or lose to end the search */

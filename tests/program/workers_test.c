@@ -1,4 +1,4 @@
-/* settle_test.c: --workers auto on machines that are made up: it comes to within 6 % of the best fixed number, and
+/* workers_test.c: --workers auto on machines that are made up: it comes to within 6 % of the best fixed number, and
  * stays. */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "trainer/program/settle.h"
+#include "trainer/program/workers.h"
 
 #define MANY 2000
 
