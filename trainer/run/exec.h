@@ -1,5 +1,6 @@
-/* exec.h: walks schedules. The compute stream runs in the caller's thread; on host backends the communication stream
- * has a thread of its own. Allocates nothing after exec_new and exec_profile. */
+/* exec.h: what runs the schedules of prepared programs. Callers know these functions; how nodes are run, on host threads
+ * (exec_host.c) or otherwise, is an executor's own, and so is the memory of its struct. Nothing is allocated after
+ * exec_new and exec_profile. */
 #ifndef DPT_ENGINE_EXEC_H
 #define DPT_ENGINE_EXEC_H
 
@@ -12,11 +13,32 @@ struct exec_times {
 	double comm_total;     /* in collectives on either stream, waiting for the other ranks included */
 };
 
-struct exec;
+struct exec { /* first member of each executor's own struct */
+	const struct exec_ops *ops;
+};
 
-/* Programs of p (borrowed) with their memory. */
+/* An executor. The functions below say what each of them does; slots: how many micro-batches of one schedule it keeps
+ * apart in memory. */
+struct exec_ops {
+	const char *name;
+	int slots;
+	int (*open)(struct exec **ret, const struct prepared *p, struct err *err);
+	void (*close)(struct exec *e);
+	int (*run)(struct exec *e, const struct program *p, const struct step_page *page, struct exec_times *ret,
+		   struct err *err);
+	int (*profile)(struct exec *e, struct err *err);
+	const double *(*node_seconds)(const struct exec *e, const struct program *p);
+};
+
+/* Kernels in the caller's thread, the communication stream in a thread of its own. For backends without streams. */
+extern const struct exec_ops exec_host;
+
+/* Programs of p (borrowed) with their memory, in the executor that its backend takes. */
 int exec_new(struct exec **ret, const struct prepared *p, struct err *err);
 void exec_free(struct exec *e); /* NULL is fine */
+
+/* The same in a given executor. A schedule with more slots than that keeps apart is ERR_UNSUPPORTED. */
+int exec_open(struct exec **ret, const struct exec_ops *ops, const struct prepared *p, struct err *err);
 
 /* One pass over the program's schedule. After a failure nothing more can be run, and the ranks' communicators are
  * aborted. */

@@ -1,5 +1,6 @@
-/* exec_host.c: two threads, two lists of items, one counter each: an item that must wait for the other stream waits for that
- * stream's counter to pass the item it depends on. Time is read only where the kind of work changes. */
+/* exec_host.c: the executor of host backends: two threads, two lists of items, one counter each: an item that must wait for
+ * the other stream waits for that stream's counter to pass the item it depends on. Time is read only where the kind of work
+ * changes. */
 #include "trainer/run/exec.h"
 
 #include <pthread.h>
@@ -12,7 +13,7 @@
 
 #define SPINS 400
 
-struct exec_item {
+struct host_item {
 	const struct kernel *kernel;
 	void *state;
 	struct kernel_args args;
@@ -24,16 +25,17 @@ struct exec_item {
 	double *seconds;	 /* of all runs; NULL: not asked for */
 };
 
-struct exec_program {
+struct host_program {
 	const struct program *program;
-	struct exec_item *items[STREAM_COUNT];
+	struct host_item *items[STREAM_COUNT];
 	int n[STREAM_COUNT];
 	double *node_seconds; /* by node id */
 };
 
-struct exec {
+struct host {
+	struct exec exec;
 	const struct prepared *prepared;
-	struct exec_program *programs;
+	struct host_program *programs;
 	int n_programs;
 	struct step_page page;
 
@@ -43,7 +45,7 @@ struct exec {
 	pthread_cond_t to_helper, to_main;
 	_Atomic int done[STREAM_COUNT]; /* index + 1 of the last complete item */
 	_Atomic bool failed;
-	const struct exec_program *job; /* what the helper works on; NULL: nothing */
+	const struct host_program *job; /* what the helper works on; NULL: nothing */
 	bool quit;
 	struct err helper_err;
 	double helper_comm_s;
@@ -65,7 +67,7 @@ static enum exec_time kind_of(const struct node *n)
 	}
 }
 
-static int fill_item(struct exec *e, struct exec_item *it, const struct program *p, int index, struct err *err)
+static int fill_item(struct host *e, struct host_item *it, const struct program *p, int index, struct err *err)
 {
 	const struct schedule_item *s = &p->schedule.items[index];
 	const struct node *n = s->node;
@@ -77,7 +79,7 @@ static int fill_item(struct exec *e, struct exec_item *it, const struct program 
 		operands[i] = prepared_address(e->prepared, n->in[i]);
 	for (int i = 0; i < n->n_out; i++)
 		operands[n->n_in + i] = prepared_address(e->prepared, n->out[i]);
-	*it = (struct exec_item){
+	*it = (struct host_item){
 		.kernel = program_kernel(&e->prepared->opts, n),
 		.state = p->state[n->id],
 		.index = index,
@@ -95,7 +97,7 @@ static int fill_item(struct exec *e, struct exec_item *it, const struct program 
 	return 0;
 }
 
-static int fill_program(struct exec *e, struct exec_program *ep, const struct program *p, struct err *err)
+static int fill_program(struct host *e, struct host_program *ep, const struct program *p, struct err *err)
 {
 	ep->program = p;
 	for (int s = 0; s < STREAM_COUNT; s++) {
@@ -113,7 +115,7 @@ static int fill_program(struct exec *e, struct exec_program *ep, const struct pr
 	return 0;
 }
 
-static void announce(struct exec *e, enum stream s, int index, bool signal)
+static void announce(struct host *e, enum stream s, int index, bool signal)
 {
 	atomic_store_explicit(&e->done[s], index + 1, memory_order_release);
 	if (!signal)
@@ -123,13 +125,13 @@ static void announce(struct exec *e, enum stream s, int index, bool signal)
 	pthread_mutex_unlock(&e->lock);
 }
 
-static bool reached(struct exec *e, enum stream s, int index)
+static bool reached(struct host *e, enum stream s, int index)
 {
 	return atomic_load_explicit(&e->done[s], memory_order_acquire) > index || atomic_load(&e->failed);
 }
 
 /* Until stream s has completed item index, or something failed. */
-static void await(struct exec *e, enum stream s, int index)
+static void await(struct host *e, enum stream s, int index)
 {
 	for (int i = 0; i < SPINS; i++) {
 		if (reached(e, s, index))
@@ -145,7 +147,7 @@ static void await(struct exec *e, enum stream s, int index)
 }
 
 /* Makes both threads stop; a collective that is under way fails because the ranks' communicators are aborted. */
-static void fail(struct exec *e)
+static void fail(struct host *e)
 {
 	atomic_store(&e->failed, true);
 	for (int s = 0; s < STREAM_COUNT; s++) {
@@ -160,7 +162,7 @@ static void fail(struct exec *e)
 	pthread_mutex_unlock(&e->lock);
 }
 
-static int run_item(struct exec_item *it, struct err *err)
+static int run_item(struct host_item *it, struct err *err)
 {
 	double start;
 	int rc;
@@ -173,11 +175,11 @@ static int run_item(struct exec_item *it, struct err *err)
 	return rc;
 }
 
-static void help(struct exec *e, const struct exec_program *ep)
+static void help(struct host *e, const struct host_program *ep)
 {
 	e->helper_comm_s = 0;
 	for (int i = 0; i < ep->n[STREAM_COMM]; i++) {
-		struct exec_item *it = &ep->items[STREAM_COMM][i];
+		struct host_item *it = &ep->items[STREAM_COMM][i];
 		double start;
 
 		if (it->wait >= 0)
@@ -196,11 +198,11 @@ static void help(struct exec *e, const struct exec_program *ep)
 
 static void *helper_main(void *arg)
 {
-	struct exec *e = arg;
+	struct host *e = arg;
 
 	pthread_mutex_lock(&e->lock);
 	while (!e->quit) {
-		const struct exec_program *job = e->job;
+		const struct host_program *job = e->job;
 
 		if (!job) {
 			pthread_cond_wait(&e->to_helper, &e->lock);
@@ -216,7 +218,7 @@ static void *helper_main(void *arg)
 	return NULL;
 }
 
-static int start_helper(struct exec *e, struct err *err)
+static int start_helper(struct host *e, struct err *err)
 {
 	sigset_t all, old;
 	int rc;
@@ -231,43 +233,10 @@ static int start_helper(struct exec *e, struct err *err)
 	return 0;
 }
 
-int exec_new(struct exec **ret, const struct prepared *p, struct err *err)
+static void host_close(struct exec *exec)
 {
-	struct exec *e = calloc(1, sizeof(*e));
-	bool comm = false;
-	int rc = 0;
+	struct host *e = (struct host *)exec;
 
-	if (!e)
-		return err_set(err, ERR_NOMEM, "out of memory: executor");
-	e->prepared = p;
-	pthread_mutex_init(&e->lock, NULL);
-	pthread_cond_init(&e->to_helper, NULL);
-	pthread_cond_init(&e->to_main, NULL);
-	if (p->opts.backend->streams)
-		rc = err_set(err, ERR_UNSUPPORTED, "backend %s: training on device streams is not supported yet",
-			     p->opts.backend->name);
-	e->programs = calloc((size_t)p->n_programs + 1, sizeof(*e->programs));
-	if (!rc && !e->programs)
-		rc = err_set(err, ERR_NOMEM, "out of memory: executor");
-	for (int i = 0; !rc && i < p->n_programs; i++) {
-		e->n_programs++;
-		rc = fill_program(e, &e->programs[i], p->program[i], err);
-		comm = comm || e->programs[i].n[STREAM_COMM];
-	}
-	if (!rc && comm)
-		rc = start_helper(e, err);
-	if (rc) {
-		exec_free(e);
-		return rc;
-	}
-	*ret = e;
-	return 0;
-}
-
-void exec_free(struct exec *e)
-{
-	if (!e)
-		return;
 	if (e->helper_runs) {
 		pthread_mutex_lock(&e->lock);
 		e->quit = true;
@@ -285,6 +254,37 @@ void exec_free(struct exec *e)
 	pthread_cond_destroy(&e->to_main);
 	pthread_mutex_destroy(&e->lock);
 	free(e);
+}
+
+static int host_open(struct exec **ret, const struct prepared *p, struct err *err)
+{
+	struct host *e = calloc(1, sizeof(*e));
+	bool comm = false;
+	int rc = 0;
+
+	if (!e)
+		return err_set(err, ERR_NOMEM, "out of memory: executor");
+	e->exec.ops = &exec_host;
+	e->prepared = p;
+	pthread_mutex_init(&e->lock, NULL);
+	pthread_cond_init(&e->to_helper, NULL);
+	pthread_cond_init(&e->to_main, NULL);
+	e->programs = calloc((size_t)p->n_programs + 1, sizeof(*e->programs));
+	if (!e->programs)
+		rc = err_set(err, ERR_NOMEM, "out of memory: executor");
+	for (int i = 0; !rc && i < p->n_programs; i++) {
+		e->n_programs++;
+		rc = fill_program(e, &e->programs[i], p->program[i], err);
+		comm = comm || e->programs[i].n[STREAM_COMM];
+	}
+	if (!rc && comm)
+		rc = start_helper(e, err);
+	if (rc) {
+		host_close(&e->exec);
+		return rc;
+	}
+	*ret = &e->exec;
+	return 0;
 }
 
 struct stopwatch {
@@ -305,10 +305,10 @@ static void turn_to(struct stopwatch *w, enum exec_time kind)
 	w->since = now;
 }
 
-static int compute(struct exec *e, const struct exec_program *ep, struct stopwatch *w, struct err *err)
+static int compute(struct host *e, const struct host_program *ep, struct stopwatch *w, struct err *err)
 {
 	for (int i = 0; i < ep->n[STREAM_COMPUTE]; i++) {
-		struct exec_item *it = &ep->items[STREAM_COMPUTE][i];
+		struct host_item *it = &ep->items[STREAM_COMPUTE][i];
 		int rc;
 
 		if (it->wait >= 0 && !reached(e, STREAM_COMM, it->wait)) {
@@ -336,7 +336,7 @@ static int compute(struct exec *e, const struct exec_program *ep, struct stopwat
 	return 0;
 }
 
-static const struct exec_program *find(const struct exec *e, const struct program *p)
+static const struct host_program *find(const struct host *e, const struct program *p)
 {
 	for (int i = 0; i < e->n_programs; i++)
 		if (e->programs[i].program == p)
@@ -344,7 +344,7 @@ static const struct exec_program *find(const struct exec *e, const struct progra
 	return NULL;
 }
 
-static void start_job(struct exec *e, const struct exec_program *ep)
+static void start_job(struct host *e, const struct host_program *ep)
 {
 	pthread_mutex_lock(&e->lock);
 	atomic_store(&e->done[STREAM_COMPUTE], 0);
@@ -354,7 +354,7 @@ static void start_job(struct exec *e, const struct exec_program *ep)
 	pthread_mutex_unlock(&e->lock);
 }
 
-static void finish_job(struct exec *e)
+static void finish_job(struct host *e)
 {
 	pthread_mutex_lock(&e->lock);
 	while (e->job)
@@ -362,10 +362,11 @@ static void finish_job(struct exec *e)
 	pthread_mutex_unlock(&e->lock);
 }
 
-int exec_run(struct exec *e, const struct program *p, const struct step_page *page, struct exec_times *ret,
-	     struct err *err)
+static int host_run(struct exec *exec, const struct program *p, const struct step_page *page, struct exec_times *ret,
+		    struct err *err)
 {
-	const struct exec_program *ep = find(e, p);
+	struct host *e = (struct host *)exec;
+	const struct host_program *ep = find(e, p);
 	struct exec_times times = { .comm_total = 0 };
 	struct stopwatch w = { .times = &times, .kind = EXEC_FORWARD };
 	bool helped = ep->n[STREAM_COMM] > 0;
@@ -394,7 +395,7 @@ int exec_run(struct exec *e, const struct program *p, const struct step_page *pa
 	return rc;
 }
 
-static int profile_program(struct exec_program *ep, struct err *err)
+static int profile_program(struct host_program *ep, struct err *err)
 {
 	size_t n = (size_t)ep->program->graph->n_nodes;
 
@@ -409,8 +410,9 @@ static int profile_program(struct exec_program *ep, struct err *err)
 	return 0;
 }
 
-int exec_profile(struct exec *e, struct err *err)
+static int host_profile(struct exec *exec, struct err *err)
 {
+	struct host *e = (struct host *)exec;
 	int rc = 0;
 
 	for (int i = 0; !rc && i < e->n_programs; i++)
@@ -418,9 +420,19 @@ int exec_profile(struct exec *e, struct err *err)
 	return rc;
 }
 
-const double *exec_node_seconds(const struct exec *e, const struct program *p)
+static const double *host_node_seconds(const struct exec *exec, const struct program *p)
 {
-	const struct exec_program *ep = find(e, p);
+	const struct host_program *ep = find((const struct host *)exec, p);
 
 	return ep ? ep->node_seconds : NULL;
 }
+
+const struct exec_ops exec_host = {
+	.name = "host",
+	.slots = 1,
+	.open = host_open,
+	.close = host_close,
+	.run = host_run,
+	.profile = host_profile,
+	.node_seconds = host_node_seconds,
+};
