@@ -392,10 +392,10 @@ int graph_count_uses(const struct graph *g, const struct tensor *t)
 	return uses;
 }
 
-struct node *graph_user(const struct graph *g, const struct tensor *t, const struct op *op)
+struct node *graph_user(const struct graph *g, const struct tensor *t, int op_id)
 {
 	for (int i = 0; i < g->n_nodes; i++)
-		for (int k = 0; g->nodes[i]->op == op && k < g->nodes[i]->n_in; k++)
+		for (int k = 0; g->nodes[i]->op->id == op_id && k < g->nodes[i]->n_in; k++)
 			if (g->nodes[i]->in[k] == t)
 				return g->nodes[i];
 	return NULL;
@@ -424,7 +424,7 @@ void graph_grad_add(struct graph *g, struct tensor *t, struct tensor *grad)
 	}
 	if (t->kind == TENSOR_PARAM)
 		sum = graph_param_grad(g, t);
-	n = graph_node(g, &(struct node_spec){ .op = &op_add,
+	n = graph_node(g, &(struct node_spec){ .op = g->sum,
 					       .name = graph_printf(g, "%s.dsum", t->name),
 					       NODE_IN(t->grad, grad),
 					       NODE_OUT(sum) });

@@ -129,6 +129,7 @@ struct graph {
 	const char *freeze;   /* patterns of what does not change, see graph_frozen; NULL none; borrowed */
 	enum phase phase;     /* phase of nodes that are added now */
 	int block;            /* block of nodes that are added now; set by the model, 0 outside of blocks */
+	const struct op *sum; /* adds two gradients that meet; set by pass_grad */
 	struct tensor *loss;  /* scalar-like result whose gradient starts the backward pass; set by the model */
 	struct err err;       /* first failure while building */
 	struct graph_names *names; /* index of tensor names; private to graph.c */
@@ -190,7 +191,7 @@ void graph_remove(struct graph *g, int position);
 void graph_replace_uses(struct graph *g, struct tensor *old, struct tensor *new_, int from_position);
 int graph_count_uses(const struct graph *g, const struct tensor *t); /* as an input of nodes */
 /* The first node of that op that reads t, or NULL. */
-struct node *graph_user(const struct graph *g, const struct tensor *t, const struct op *op);
+struct node *graph_user(const struct graph *g, const struct tensor *t, int op_id);
 
 /* Backward pass bookkeeping, used by op->grad: the gradient of an activation is the sum of what its consumers add. */
 struct tensor *graph_grad_get(struct graph *g, const struct tensor *t); /* NULL: nothing flows into t */

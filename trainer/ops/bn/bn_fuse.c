@@ -27,7 +27,7 @@ static bool absorb_add(struct graph *g, struct node *n, int residual)
 {
 	struct bn_attr *a = n->attr;
 	struct tensor *y = n->out[0], *other;
-	struct node *add = graph_user(g, y, &op_add);
+	struct node *add = graph_user(g, y, OP_add);
 
 	if (a->relu || a->residual || y->keep || !add || add->phase != PHASE_FORWARD || graph_count_uses(g, y) != 1)
 		return false;
@@ -50,12 +50,12 @@ static bool find_backward(const struct graph *g, const struct node *n, const str
 	struct tensor *masked;
 	int uses;
 
-	b->mask = graph_user(g, relu->out[0], &op_relu_grad);
+	b->mask = graph_user(g, relu->out[0], OP_relu_grad);
 	if (!b->mask || b->mask->in[1] != relu->out[0])
 		return false;
 	masked = b->mask->out[0];
-	b->sums = graph_user(g, n->in[1], &op_bn_grad_stats);
-	b->dx = graph_user(g, n->in[1], &op_bn_grad_apply);
+	b->sums = graph_user(g, n->in[1], OP_bn_grad_stats);
+	b->dx = graph_user(g, n->in[1], OP_bn_grad_apply);
 	if (!b->sums || b->sums->in[GRAD_DY] != masked || (b->dx && b->dx->in[0] != masked))
 		return false;
 	uses = graph_count_uses(g, masked);
@@ -97,7 +97,7 @@ static bool absorb_relu(struct graph *g, struct node *n)
 {
 	struct bn_attr *a = n->attr;
 	struct tensor *y = n->out[0];
-	struct node *relu = graph_user(g, y, &op_relu);
+	struct node *relu = graph_user(g, y, OP_relu);
 	struct backward b = { 0 };
 
 	if (a->relu || y->keep || !relu || graph_count_uses(g, y) != 1)
@@ -127,10 +127,10 @@ bool bn_fuse_grad_stats(struct graph *g, struct node *n)
 {
 	struct bn_attr *a = n->attr;
 	struct tensor *dy = n->in[GRAD_DY];
-	struct node *join = dy->producer, *dx = graph_user(g, n->in[GRAD_STAT], &op_bn_grad_apply);
+	struct node *join = dy->producer, *dx = graph_user(g, n->in[GRAD_STAT], OP_bn_grad_apply);
 	bool dx_reads = dx && dx->in[0] == dy;
 
-	if (n->in[GRAD_DY2] || !join || join->op != &op_add || graph_count_uses(g, dy) != 1 + dx_reads)
+	if (n->in[GRAD_DY2] || !join || join->op->id != OP_add || graph_count_uses(g, dy) != 1 + dx_reads)
 		return false;
 	n->in[GRAD_DY] = join->in[0];
 	n->in[GRAD_DY2] = join->in[1];
