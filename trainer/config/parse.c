@@ -25,22 +25,6 @@ const char *config_command_name(enum config_command c)
 	return commands[c];
 }
 
-const char *config_origin_name(enum config_origin o)
-{
-	static const char *const names[] = { [ORIGIN_DEFAULT] = "default",
-					     [ORIGIN_FILE] = "config file",
-					     [ORIGIN_ENVIRONMENT] = "environment",
-					     [ORIGIN_FLAG] = "flag",
-					     [ORIGIN_DERIVED] = "derived" };
-
-	return names[o];
-}
-
-bool config_given(const struct run_config *cfg, enum flag_id id)
-{
-	return cfg->origin[id] != ORIGIN_DEFAULT && cfg->origin[id] != ORIGIN_DERIVED;
-}
-
 /* As it is typed: "--batch-size". */
 static const char *spell(const char *name, char *text, size_t n)
 {
