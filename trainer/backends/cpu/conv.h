@@ -1,5 +1,4 @@
-/* conv.h: one convolution pass on the cpu: which implementation computes it, how it wants its weights packed, and
- * running it. Made from a node; nodes alike share one. Used by conv's kernels and by pack's, so that both agree. */
+/* conv.h: one convolution pass on the cpu in one implementation: how it wants its weights packed, and running it. */
 #ifndef DPT_BACKENDS_CPU_CONV_H
 #define DPT_BACKENDS_CPU_CONV_H
 
@@ -8,12 +7,7 @@
 
 struct cpu_conv;
 
-/* Borrowed from the module, which frees them when it is closed. n is a conv, conv_dgrad or conv_wgrad node. */
-int cpu_conv_get(struct cpu_conv **ret, const struct kernel_env *env, const struct node *n, struct err *err);
-void cpu_conv_free_all(struct cpu_module *m);
-
-/* One implementation by name: "own", one of the library's, or "" for its first choice. For picking; the caller frees.
- */
+/* By name: "own", one of the library's, or "" for its first choice. The caller frees. */
 int cpu_conv_make(struct cpu_conv **ret, struct cpu_module *m, const struct dnn_conv_spec *spec, int threads,
 		  const char *name, struct err *err);
 void cpu_conv_free(struct cpu_conv *c);

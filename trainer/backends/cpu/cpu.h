@@ -10,7 +10,7 @@
 enum cpu_isa { CPU_BASE, CPU_AVX2, CPU_AVX512, CPU_AVX512_BF16, CPU_ISA_COUNT };
 
 struct dnn;
-struct cpu_conv;
+struct cpu_convs;
 struct cpu_matmul;
 struct cpu_picks;
 
@@ -19,7 +19,7 @@ struct cpu_module { /* what backend->open returns */
 	int threads;
 	bool deterministic;
 	struct dnn *dnn;
-	struct cpu_conv *convs;	 /* every convolution prepared so far, shared by nodes alike */
+	struct cpu_convs *convs;	 /* every convolution prepared so far, shared by nodes alike */
 	struct cpu_matmul *matmuls; /* likewise */
 	struct cpu_picks *picks; /* implementations chosen so far; NULL when there is no memory for them */
 };

@@ -2,6 +2,8 @@
 cpu_sources = \
 	trainer/backends/cpu/conv.c \
 	trainer/backends/cpu/conv.h \
+	trainer/backends/cpu/convs.c \
+	trainer/backends/cpu/convs.h \
 	trainer/backends/cpu/cpu.h \
 	trainer/backends/cpu/dnn.c \
 	trainer/backends/cpu/dnn.h \

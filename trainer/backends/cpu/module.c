@@ -6,7 +6,7 @@
 #include <sys/mman.h>
 
 #include "trainer/backends/backend.h"
-#include "trainer/backends/cpu/conv.h"
+#include "trainer/backends/cpu/convs.h"
 #include "trainer/backends/cpu/emulate.h"
 #include "trainer/backends/cpu/matmul.h"
 #include "trainer/backends/cpu/pick.h"
@@ -55,7 +55,7 @@ static void cpu_close(void *module)
 
 	if (!m)
 		return;
-	cpu_conv_free_all(m);
+	cpu_convs_free(m);
 	cpu_matmul_free_all(m);
 	cpu_picks_free(m->picks);
 	dnn_free(m->dnn);

@@ -1,12 +1,12 @@
-/* conv_cpu.c: the three convolution ops as kernels; trainer/backends/cpu/conv.c computes them. */
-#include "trainer/backends/cpu/conv.h"
+/* conv_cpu.c: the three convolution ops as kernels; trainer/backends/cpu/convs.c has them. */
+#include "trainer/backends/cpu/convs.h"
 #include "trainer/ops/ops.h"
 
 static size_t conv_pack_bytes(const struct kernel_env *env, const struct node *n, int index)
 {
 	struct cpu_conv *c;
 
-	if (index != 1 || cpu_conv_get(&c, env, n, NULL))
+	if (index != 1 || cpu_convs_get(&c, env, n, NULL))
 		return 0;
 	return cpu_conv_packed_bytes(c);
 }
@@ -14,7 +14,7 @@ static size_t conv_pack_bytes(const struct kernel_env *env, const struct node *n
 static int conv_prepare(const struct kernel_env *env, struct node *n, void **ret_state, struct err *err)
 {
 	struct cpu_conv *c;
-	int rc = cpu_conv_get(&c, env, n, err);
+	int rc = cpu_convs_get(&c, env, n, err);
 
 	if (rc)
 		return rc;

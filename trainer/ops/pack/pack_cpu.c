@@ -1,5 +1,5 @@
 /* pack_cpu.c: brings a convolution's f32 master weights into the layout and type that its implementation wants. */
-#include "trainer/backends/cpu/conv.h"
+#include "trainer/backends/cpu/convs.h"
 #include "trainer/ops/ops.h"
 #include "trainer/ops/pack/pack.h"
 
@@ -15,7 +15,7 @@ static int pack_prepare(const struct kernel_env *env, struct node *n, void **ret
 			       a->index, a->consumer->op->name);
 	rc = cpu_want(n, n->in[0], DTYPE_F32, err);
 	if (!rc)
-		rc = cpu_conv_get(&c, env, a->consumer, err);
+		rc = cpu_convs_get(&c, env, a->consumer, err);
 	if (!rc)
 		*ret_state = c;
 	return rc;
