@@ -1,13 +1,68 @@
-# Turns schema/sql into C: `-v what=queries` gives SQL_QUERY(name, "text") a named query, `-v what=scripts` gives
-# SQL_MIGRATION(number, "text") a NNNN_*.sql file and SQL_SCRIPT(name, "text") any other file.
+# Turns schema/sql into C: `-v what=queries` gives SQL_QUERY(name, "text") a named query, `-v what=columns` gives
+# SQL_COLUMN(name, column, number) a column of a named query's rows, `-v what=scripts` gives SQL_MIGRATION(number, "text")
+# a NNNN_*.sql file and SQL_SCRIPT(name, "text") any other file.
+#
+# A column is called by its AS, else by the column that it is, a pragma's by the pragma; what has no name has no
+# SQL_COLUMN. A query `-- name: A as B` must give the columns of B in B's order, and is read by B's.
 function quoted(line) {
 	gsub(/\\/, "\\\\", line)
 	gsub(/"/, "\\\"", line)
 	return "\t\"" line "\\n\""
 }
+function failed(text) {
+	print FILENAME ":" FNR ": " open ": " text > "/dev/stderr"
+	bad = 1
+	exit 1
+}
+# Moves depth to the end of the word, which holds no blank; true when it ends outside of all brackets.
+function outside(word,   opened, closed) {
+	opened = gsub(/\(/, "(", word)
+	closed = gsub(/\)/, ")", word)
+	depth += opened - closed
+	return !depth
+}
+function add(item) {
+	sub(/^ +/, "", item)
+	sub(/ +$/, "", item)
+	sub(/^DISTINCT /, "", item)
+	if (match(item, /[^ ] AS [a-z_0-9]+$/)) sub(/.* AS /, "", item)
+	sub(/^[a-z]+\./, "", item)
+	column[count++] = item
+}
+# The list between the first SELECT and its FROM that stand in no brackets.
+function select_list(   n, i, words, word, item, at) {
+	n = split(text, words, " ")
+	for (i = 1; i <= n; i++) {
+		word = words[i]
+		if (!depth && at && word == "FROM") break
+		if (!depth && word == "SELECT" && !at) { at = 1; continue }
+		if (outside(word) && at && word ~ /,$/) { sub(/,$/, "", word); add(item " " word); item = ""; continue }
+		if (at) item = item " " word
+	}
+	sub(/;$/, "", item)
+	if (at) add(item)
+	depth = 0
+}
+function columns(   i, all) {
+	count = 0
+	sub(/^ /, "", text)
+	if (text ~ /^PRAGMA /) { sub(/^PRAGMA /, "", text); sub(/[(;].*/, "", text); add(text) }
+	else if (text ~ /^(SELECT|WITH) /) select_list()
+	for (i = 0; i < count; i++) {
+		all = all " " column[i]
+		if (column[i] == "count") sum_at = i
+		if (column[i] == "nonfinite_step" && i != sum_at + 12) failed("a summary is count to nonfinite_step, 13 columns")
+		if (column[i] ~ /^[a-z_][a-z_0-9]*$/ && like == "") print "SQL_COLUMN(" open ", " column[i] ", " i ")"
+		else if (count > 1 && column[i] !~ /^[a-z_][a-z_0-9]*$/) failed("column " i " wants a name: " column[i])
+	}
+	if (like != "" && all != list[like]) failed("its columns are not those of " like)
+	list[open] = all
+}
 function finish() {
-	if (open != "") print ")"
-	open = ""
+	if (open == "" || bad) return
+	if (what == "columns") columns()
+	else print ")"
+	open = text = ""
 }
 FNR == 1 {
 	finish()
@@ -26,15 +81,18 @@ FNR == 1 {
 		open = base
 	}
 }
-what == "queries" && /^-- name: / {
+what != "scripts" && /^-- name: / {
 	finish()
 	if ($3 !~ /^[a-z][a-z0-9_]*$/ || ($3 in seen)) { print FILENAME ":" FNR ": bad or repeated name " $3 > "/dev/stderr"; exit 1 }
+	if (NF > 3 && (NF != 5 || $4 != "as" || !($5 in seen))) { print FILENAME ":" FNR ": not `as` a query above" > "/dev/stderr"; exit 1 }
 	seen[$3] = 1
-	print "SQL_QUERY(" $3 ","
 	open = $3
+	like = $5
+	if (what == "queries") print "SQL_QUERY(" $3 ","
 	next
 }
 /^[ \t]*--/ || /^[ \t]*$/ { next }
 open == "" { print FILENAME ":" FNR ": text before the first name" > "/dev/stderr"; exit 1 }
+what == "columns" { gsub(/[ \t]+/, " "); text = text " " $0; next }
 { print quoted($0) }
 END { finish() }

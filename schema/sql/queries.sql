@@ -1,4 +1,5 @@
--- Every statement that the store runs, by name. Parameters are ?1, ?2, … in the order of binding.
+-- Every statement that the store runs, by name. Parameters are ?1, ?2, … in the order of binding. Columns have names, which C
+-- reads them by; `A as B` has the columns of B.
 
 -- name: version_get
 PRAGMA user_version;
@@ -40,7 +41,7 @@ SELECT id, name, created_ms FROM experiment WHERE deleted_ms IS NULL ORDER BY id
 -- name: run_by_uuid
 SELECT id, uuid, experiment_id, name, status, inferred, beats, start_ms, end_ms, last_ms, last_step, segment, world_size,
 	deleted_ms, keys FROM run WHERE uuid = ?1;
--- name: run_by_id
+-- name: run_by_id as run_by_uuid
 SELECT id, uuid, experiment_id, name, status, inferred, beats, start_ms, end_ms, last_ms, last_step, segment, world_size,
 	deleted_ms, keys FROM run WHERE id = ?1;
 -- name: run_id_of
@@ -183,7 +184,7 @@ DELETE FROM metric WHERE key_id = ?1 AND run_id = ?2;
 -- name: log_add
 INSERT INTO log (run_id, points, data) VALUES (?1, ?2, ?3);
 -- name: log_totals
-SELECT count(*), ifnull(sum(points), 0) FROM log;
+SELECT count(*) AS rows, ifnull(sum(points), 0) AS points FROM log;
 -- name: log_oldest
 SELECT id, points, data FROM log ORDER BY id;
 -- name: log_of_run
@@ -211,11 +212,11 @@ INSERT INTO gone (run_id, uuid, experiment_id, removed_ms, rev) VALUES (?1, ?2, 
 UPDATE gone SET rev = ?2 WHERE run_id = ?1;
 -- name: gone_finish
 UPDATE gone SET stage = 1 WHERE run_id = ?1;
--- name: gone_next
-SELECT g.uuid, g.run_id, g.experiment_id FROM gone g WHERE g.stage = 0 AND g.run_id > ?1 ORDER BY g.run_id LIMIT 1;
 -- name: deleted_next
 SELECT uuid, id, experiment_id, deleted_ms FROM run WHERE deleted_ms <= ?1 AND (deleted_ms, id) > (?2, ?3)
 ORDER BY deleted_ms, id LIMIT 1;
+-- name: gone_next as deleted_next
+SELECT g.uuid, g.run_id AS id, g.experiment_id, 0 AS deleted_ms FROM gone g WHERE g.stage = 0 AND g.run_id > ?1 ORDER BY g.run_id LIMIT 1;
 -- name: points_of_run
 SELECT ifnull((SELECT sum(count) FROM series WHERE run_id = ?1), 0) + ifnull((SELECT sum(points) FROM log WHERE run_id = ?1), 0);
 -- name: paths_of_run
@@ -223,7 +224,7 @@ SELECT path FROM writer WHERE run_id = ?1 AND path IS NOT NULL ORDER BY path;
 -- name: purge_run
 DELETE FROM run WHERE id = ?1;
 -- name: purge_log_totals
-SELECT count(*), ifnull(sum(points), 0) FROM log WHERE run_id = ?1;
+SELECT count(*) AS rows, ifnull(sum(points), 0) AS points FROM log WHERE run_id = ?1;
 -- name: purge_log
 DELETE FROM log WHERE run_id = ?1;
 -- name: purge_note
@@ -249,7 +250,7 @@ DELETE FROM artifact WHERE path IN (SELECT a.path FROM artifact a, gone g WHERE 
 SELECT m.id, m.uuid, m.experiment_id FROM model m JOIN experiment e ON e.id = m.experiment_id
 WHERE m.id > ?2 AND (m.deleted_ms <= ?1 OR e.deleted_ms <= ?1) ORDER BY m.id LIMIT 1;
 -- name: model_to_purge
-SELECT m.id, ifnull(m.deleted_ms, 1) = 0 FROM model m JOIN experiment e ON e.id = m.experiment_id
+SELECT m.id, ifnull(m.deleted_ms, 1) = 0 AS final FROM model m JOIN experiment e ON e.id = m.experiment_id
 WHERE m.uuid = ?1 AND (m.deleted_ms <= ?2 OR e.deleted_ms <= ?2);
 -- name: purge_model_metric
 DELETE FROM model_metric WHERE model_id = ?1 AND (name, time_ms, step, run) IN
@@ -263,8 +264,8 @@ DELETE FROM artifact WHERE path IN (SELECT a.path FROM artifact a, model m WHERE
 	AND a.path >= m.experiment_id || '/models/' || m.uuid || '/' AND a.path < m.experiment_id || '/models/' || m.uuid || '0' LIMIT ?2);
 -- name: purge_model
 DELETE FROM model WHERE id = ?1;
--- name: experiments_to_purge
-SELECT id FROM experiment WHERE deleted_ms <= ?1 AND id > ?2 ORDER BY id LIMIT 1;
+-- name: experiments_to_purge as models_to_purge
+SELECT id, '' AS uuid, id AS experiment_id FROM experiment WHERE deleted_ms <= ?1 AND id > ?2 ORDER BY id LIMIT 1;
 -- name: experiment_to_purge
 SELECT e.id FROM experiment e WHERE e.id = CAST(?1 AS INTEGER) AND e.id <> 0 AND e.deleted_ms <= ?2
 	AND NOT EXISTS (SELECT 1 FROM run WHERE experiment_id = e.id) AND NOT EXISTS (SELECT 1 FROM model WHERE experiment_id = e.id);
@@ -302,30 +303,30 @@ DELETE FROM idempotency WHERE run_id = ?1 AND name IN (SELECT name FROM idempote
 -- reads
 
 -- name: runs_all
-SELECT id, uuid, name, status, start_ms, end_ms, deleted_ms IS NOT NULL, experiment_id, user FROM run ORDER BY id;
--- name: runs_since
-SELECT id, uuid, name, status, start_ms, end_ms, deleted_ms IS NOT NULL, experiment_id, user FROM run WHERE rev > ?1 ORDER BY id;
+SELECT id, uuid, name, status, start_ms, end_ms, deleted_ms IS NOT NULL AS deleted, experiment_id, user FROM run ORDER BY id;
+-- name: runs_since as runs_all
+SELECT id, uuid, name, status, start_ms, end_ms, deleted_ms IS NOT NULL AS deleted, experiment_id, user FROM run WHERE rev > ?1 ORDER BY id;
 -- name: gone_rev_get
 SELECT ifnull(max(rev), 0) FROM gone;
 -- name: gone_since
 SELECT run_id FROM gone WHERE rev > ?1;
 -- name: changed_since
 SELECT (SELECT count(*) FROM run WHERE rev > ?1) + (SELECT count(*) FROM gone WHERE rev > ?1);
--- name: run_row
-SELECT id, uuid, name, status, start_ms, end_ms, deleted_ms IS NOT NULL, experiment_id, user FROM run WHERE uuid = ?1;
+-- name: run_row as runs_all
+SELECT id, uuid, name, status, start_ms, end_ms, deleted_ms IS NOT NULL AS deleted, experiment_id, user FROM run WHERE uuid = ?1;
 -- name: run_detail
-SELECT r.uuid, r.name, e.name, e.id, r.status, r.inferred, r.deleted_ms IS NOT NULL, r.start_ms, r.end_ms, r.last_step,
-	r.world_size, r.rev, n.text, r.id, r.user
+SELECT r.uuid, r.name, e.name AS experiment, e.id AS experiment_id, r.status, r.inferred, r.deleted_ms IS NOT NULL AS deleted,
+	r.start_ms, r.end_ms, r.last_step, r.world_size, r.rev, n.text AS notes, r.user
 FROM run r JOIN experiment e ON e.id = r.experiment_id LEFT JOIN note n ON n.run_id = r.id WHERE r.id = ?1;
 -- name: run_by_prefix
 SELECT id, uuid FROM run WHERE uuid >= ?1 AND uuid < ?2 LIMIT 2;
 -- name: params_of_run
 SELECT k.name, p.value FROM param p JOIN key k ON k.id = p.key_id WHERE p.run_id = ?1 ORDER BY k.name;
--- name: tags_of_run
+-- name: tags_of_run as params_of_run
 SELECT k.name, t.value FROM tag t JOIN key k ON k.id = t.key_id WHERE t.run_id = ?1 ORDER BY k.name;
--- name: environment_of_run
+-- name: environment_of_run as params_of_run
 SELECT k.name, v.value FROM environment v JOIN key k ON k.id = v.key_id WHERE v.run_id = ?1 ORDER BY k.name;
--- name: segment_params_of_run
+-- name: segment_params_of_run as params_of_run
 SELECT k.name, p.value FROM segment_param p JOIN key k ON k.id = p.key_id WHERE p.run_id = ?1 AND p.segment = ?2
 ORDER BY k.name;
 -- name: metrics_of_run
@@ -335,7 +336,7 @@ FROM metric m INDEXED BY metric_by_run JOIN key k ON k.id = m.key_id WHERE m.run
 -- name: alerts_of_run
 SELECT k.name, a.kind, a.step, a.value FROM alert a JOIN key k ON k.id = a.key_id WHERE a.run_id = ?1 ORDER BY k.name;
 -- name: ranks_of_run
-SELECT rank, max(segment), host, pid, max(last_ms) FROM writer WHERE run_id = ?1 AND rank >= 0 GROUP BY rank ORDER BY rank;
+SELECT rank, max(segment) AS segment, host, pid, max(last_ms) AS last_ms FROM writer WHERE run_id = ?1 AND rank >= 0 GROUP BY rank ORDER BY rank;
 -- name: problems_of_run
 SELECT time_ms, text, count FROM problem WHERE run_id = ?1 ORDER BY time_ms, text LIMIT 1000;
 -- name: series_of_run
@@ -343,7 +344,7 @@ SELECT s.id, k.name, s.rank, s.segment, s.count, s.nonfinite, s.first, s.last, s
 	s.min_step, s.max_step, s.first_time, s.last_time, s.nonfinite_step, s.ordered, s.chunks
 FROM series s JOIN key k ON k.id = s.key_id WHERE s.run_id = ?1 ORDER BY k.name, s.rank, s.segment;
 -- Of the ranks ?3 to ?4.
--- name: series_of_run_key
+-- name: series_of_run_key as series_of_run
 SELECT s.id, k.name, s.rank, s.segment, s.count, s.nonfinite, s.first, s.last, s.min, s.max, s.first_step, s.last_step,
 	s.min_step, s.max_step, s.first_time, s.last_time, s.nonfinite_step, s.ordered, s.chunks
 FROM key k CROSS JOIN part p CROSS JOIN series s ON s.run_id = p.run_id AND s.rank = p.rank AND s.segment = p.segment AND s.key_id = k.id
@@ -355,33 +356,34 @@ WHERE s.run_id = ?1 AND s.rank = ?2 AND s.segment = ?3 ORDER BY s.id;
 SELECT rank, segment FROM part WHERE run_id = ?1 ORDER BY rank, segment;
 -- name: param_column
 SELECT run_id, value FROM param WHERE key_id = ?1 ORDER BY run_id;
--- name: tag_column
+-- name: tag_column as param_column
 SELECT run_id, value FROM tag WHERE key_id = ?1 ORDER BY run_id;
 -- name: metric_column
 SELECT run_id, last, first, min, max FROM metric WHERE key_id = ?1 ORDER BY run_id;
--- name: param_cell
+-- name: param_cell as param_column
 SELECT run_id, value FROM param WHERE run_id = ?2 AND key_id = ?1;
--- name: tag_cell
+-- name: tag_cell as param_column
 SELECT run_id, value FROM tag WHERE run_id = ?2 AND key_id = ?1;
--- name: metric_cell
+-- name: metric_cell as metric_column
 SELECT run_id, last, first, min, max FROM metric WHERE key_id = ?1 AND run_id = ?2;
 -- name: changes_since
 SELECT uuid, rev FROM run WHERE rev > ?1 UNION ALL SELECT uuid, rev FROM gone WHERE rev > ?1 ORDER BY rev LIMIT 1001;
 -- name: experiment_counts
-SELECT experiment_id, count(*), sum(status = 'running'), max(max(ifnull(start_ms, 0), ifnull(end_ms, 0)))
+SELECT experiment_id, count(*) AS runs, sum(status = 'running') AS running,
+	max(max(ifnull(start_ms, 0), ifnull(end_ms, 0))) AS changed_ms
 FROM run INDEXED BY run_by_state WHERE deleted_ms IS NULL GROUP BY experiment_id;
 -- name: keys_of_params
 SELECT name FROM key k WHERE EXISTS (SELECT 1 FROM param p JOIN run r ON r.id = p.run_id
 	WHERE p.key_id = k.id AND (?1 IS NULL OR r.experiment_id = ?1)) ORDER BY name;
--- name: keys_of_tags
+-- name: keys_of_tags as keys_of_params
 SELECT name FROM key k WHERE EXISTS (SELECT 1 FROM tag t JOIN run r ON r.id = t.run_id
 	WHERE t.key_id = k.id AND (?1 IS NULL OR r.experiment_id = ?1)) ORDER BY name;
--- name: keys_of_metrics
+-- name: keys_of_metrics as keys_of_params
 SELECT name FROM key k WHERE EXISTS (SELECT 1 FROM metric m JOIN run r ON r.id = m.run_id
 	WHERE m.key_id = k.id AND (?1 IS NULL OR r.experiment_id = ?1)) ORDER BY name;
 -- name: run_head
 SELECT r.id, r.name, r.start_ms, (SELECT value FROM param p WHERE p.run_id = r.id
-	AND p.key_id = (SELECT id FROM key WHERE name = 'steps_per_epoch')) FROM run r WHERE r.uuid = ?1;
+	AND p.key_id = (SELECT id FROM key WHERE name = 'steps_per_epoch')) AS steps_per_epoch FROM run r WHERE r.uuid = ?1;
 -- name: run_of_series
 SELECT r.uuid FROM series s JOIN run r ON r.id = s.run_id WHERE s.id = ?1;
 -- name: chunk_heads
@@ -389,17 +391,17 @@ SELECT id, points, min_step, max_step, min_time, max_time FROM chunk WHERE id BE
 -- name: chunk_max_step
 SELECT max_step FROM chunk WHERE id = ?1;
 -- name: writer_paths
-SELECT path, durable, id FROM writer WHERE path IS NOT NULL AND id > ?1 ORDER BY id LIMIT ?2;
--- name: writer_paths_newest
-SELECT w.path, w.durable, r.rev, r.id, w.id FROM run r INDEXED BY run_by_rev CROSS JOIN writer w ON w.run_id = r.id
+SELECT path, durable, 0 AS rev, run_id, id FROM writer WHERE path IS NOT NULL AND id > ?1 ORDER BY id LIMIT ?2;
+-- name: writer_paths_newest as writer_paths
+SELECT w.path, w.durable, r.rev, r.id AS run_id, w.id FROM run r INDEXED BY run_by_rev CROSS JOIN writer w ON w.run_id = r.id
 WHERE (r.rev, r.id, w.id) < (?1, ?2, ?3) AND w.path IS NOT NULL ORDER BY r.rev DESC, r.id DESC, w.id DESC LIMIT ?4;
 
 -- mlflow
 
 -- name: experiment_state
-SELECT deleted_ms IS NOT NULL FROM experiment WHERE id = ?1;
+SELECT deleted_ms IS NOT NULL AS deleted FROM experiment WHERE id = ?1;
 -- name: experiment_name_state
-SELECT deleted_ms IS NOT NULL FROM experiment WHERE name = ?1 AND id != ?2;
+SELECT deleted_ms IS NOT NULL AS deleted FROM experiment WHERE name = ?1 AND id != ?2;
 -- name: experiment_deleted_put
 UPDATE experiment SET deleted_ms = ?2, updated_ms = ?3 WHERE id = ?1;
 -- name: experiment_name_put
@@ -412,11 +414,11 @@ SELECT 1 FROM experiment_tag WHERE experiment_id = ?1 AND name = ?2;
 -- name: experiment_tag_delete
 DELETE FROM experiment_tag WHERE experiment_id = ?1 AND name = ?2;
 -- name: experiment_rows
-SELECT id, name, created_ms, max(updated_ms, created_ms), deleted_ms IS NOT NULL FROM experiment ORDER BY id;
--- name: experiment_row
-SELECT id, name, created_ms, max(updated_ms, created_ms), deleted_ms IS NOT NULL FROM experiment WHERE id = ?1;
--- name: experiment_row_by_name
-SELECT id, name, created_ms, max(updated_ms, created_ms), deleted_ms IS NOT NULL FROM experiment WHERE name = ?1;
+SELECT id, name, created_ms, max(updated_ms, created_ms) AS updated_ms, deleted_ms IS NOT NULL AS deleted FROM experiment ORDER BY id;
+-- name: experiment_row as experiment_rows
+SELECT id, name, created_ms, max(updated_ms, created_ms) AS updated_ms, deleted_ms IS NOT NULL AS deleted FROM experiment WHERE id = ?1;
+-- name: experiment_row_by_name as experiment_rows
+SELECT id, name, created_ms, max(updated_ms, created_ms) AS updated_ms, deleted_ms IS NOT NULL AS deleted FROM experiment WHERE name = ?1;
 -- name: experiment_tags
 SELECT name, value FROM experiment_tag WHERE experiment_id = ?1 ORDER BY name;
 -- name: experiment_tag_value
@@ -425,7 +427,7 @@ SELECT value FROM experiment_tag WHERE experiment_id = ?1 AND name = ?2;
 SELECT id FROM run WHERE experiment_id = ?1 AND (deleted_ms IS NULL) = ?2;
 -- name: dataset_cells
 SELECT d.name, d.digest, (SELECT t.value FROM run_dataset_tag t WHERE t.run_id = rd.run_id AND t.dataset_id = rd.dataset_id
-	AND t.name = 'mlflow.data.context') FROM run_dataset rd JOIN dataset d ON d.id = rd.dataset_id
+	AND t.name = 'mlflow.data.context') AS context FROM run_dataset rd JOIN dataset d ON d.id = rd.dataset_id
 WHERE rd.run_id = ?1 ORDER BY rd.number;
 -- name: dataset_add
 INSERT OR IGNORE INTO dataset (experiment_id, name, digest, source_type, source, schema, profile)
@@ -472,12 +474,12 @@ VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8);
 -- name: model_row
 SELECT id, uuid, experiment_id, name, type, source_run, status, created_ms, updated_ms FROM model
 WHERE uuid = ?1 AND (?2 OR deleted_ms IS NULL);
--- name: model_rows
+-- name: model_rows as model_row
 SELECT id, uuid, experiment_id, name, type, source_run, status, created_ms, updated_ms FROM model
 WHERE experiment_id = ?1 AND deleted_ms IS NULL;
 -- name: model_params
 SELECT name, value FROM model_param WHERE model_id = ?1 ORDER BY name;
--- name: model_tags
+-- name: model_tags as model_params
 SELECT name, value FROM model_tag WHERE model_id = ?1 ORDER BY name;
 -- name: model_metrics
 SELECT name, time_ms, step, run, value, dataset_name, dataset_digest FROM model_metric WHERE model_id = ?1
@@ -491,7 +493,7 @@ SELECT name, value FROM run_dataset_tag WHERE run_id = ?1 AND dataset_id = ?2 OR
 SELECT model, step, direction FROM run_model WHERE run_id = ?1 ORDER BY direction, step, model;
 -- name: dataset_summaries
 SELECT DISTINCT d.experiment_id, d.name, d.digest, (SELECT t.value FROM run_dataset_tag t WHERE t.run_id = rd.run_id
-	AND t.dataset_id = d.id AND t.name = 'mlflow.data.context')
+	AND t.dataset_id = d.id AND t.name = 'mlflow.data.context') AS context
 FROM dataset d JOIN run_dataset rd ON rd.dataset_id = d.id WHERE d.experiment_id = ?1 ORDER BY d.name, d.digest LIMIT 1000;
 
 -- checks
@@ -499,9 +501,9 @@ FROM dataset d JOIN run_dataset rd ON rd.dataset_id = d.id WHERE d.experiment_id
 -- name: check_tables
 SELECT name FROM sqlite_master WHERE type = 'table' AND name > ?1 AND name NOT LIKE 'sqlite_%' ORDER BY name LIMIT 1;
 -- name: check_table
-SELECT * FROM pragma_quick_check(?1);
--- name: check_table_whole
-SELECT * FROM pragma_integrity_check(?1);
+SELECT quick_check AS text FROM pragma_quick_check(?1);
+-- name: check_table_whole as check_table
+SELECT integrity_check AS text FROM pragma_integrity_check(?1);
 -- name: check_last_series
 SELECT max(id) FROM series;
 -- name: check_next_series
@@ -509,11 +511,11 @@ SELECT id FROM series WHERE id > ?1 ORDER BY id LIMIT 1;
 -- name: check_unfinished
 SELECT count(*) FROM gone WHERE stage = 0;
 -- name: check_orphans
-SELECT 'log', count(*) FROM log WHERE run_id NOT IN (SELECT id FROM run)
+SELECT 'log' AS name, count(*) AS rows FROM log WHERE run_id NOT IN (SELECT id FROM run)
 UNION ALL SELECT 'segment', count(*) FROM segment WHERE run_id NOT IN (SELECT id FROM run UNION ALL SELECT run_id FROM gone WHERE stage = 0);
--- name: check_orphans_whole
+-- name: check_orphans_whole as check_orphans
 WITH owner AS (SELECT id FROM run UNION ALL SELECT run_id FROM gone WHERE stage = 0)
-SELECT 'log', count(*) FROM log WHERE run_id NOT IN (SELECT id FROM run)
+SELECT 'log' AS name, count(*) AS rows FROM log WHERE run_id NOT IN (SELECT id FROM run)
 UNION ALL SELECT 'segment', count(*) FROM segment WHERE run_id NOT IN (SELECT id FROM owner)
 UNION ALL SELECT 'series', count(*) FROM series WHERE run_id NOT IN (SELECT id FROM owner)
 UNION ALL SELECT 'part', count(*) FROM part WHERE run_id NOT IN (SELECT id FROM owner)

@@ -1,4 +1,5 @@
-# libwebstore: the only part that links SQLite. The SQL of schema/sql becomes two tables that db.c includes.
+# libwebstore: the only part that links SQLite, which web/store/db alone knows. The SQL of schema/sql becomes three tables
+# that it includes.
 noinst_LTLIBRARIES += libwebstore.la
 store_sql = schema/sql/0001_start.sql schema/sql/0002_token.sql schema/sql/0003_mlflow.sql \
 	schema/sql/0004_gone.sql schema/sql/0005_arrival.sql schema/sql/0006_parts.sql
@@ -15,7 +16,9 @@ libwebstore_la_SOURCES = \
 	web/store/upkeep/check.c web/store/upkeep/check.h \
 	web/store/points/chunk.c web/store/points/chunk.h \
 	web/store/read/columns.c web/store/read/columns.h \
-	web/store/db/db.c web/store/db/db.h \
+	web/store/db/blob.c web/store/db/blob.h \
+	web/store/db/copy.c web/store/db/copy.h \
+	web/store/db/db.c web/store/db/db.h web/store/db/db_inside.h \
 	web/store/read/detail.c web/store/read/detail.h \
 	web/store/mlflow/experiments.c web/store/mlflow/experiments.h \
 	web/store/files/files.c web/store/files/files.h \
@@ -55,6 +58,7 @@ libwebstore_la_SOURCES = \
 	web/store/write/state_inside.h web/store/write/state_run.c web/store/write/state_series.c \
 	web/store/store.c web/store/store.h \
 	web/store/points/sum.c web/store/points/sum.h \
+	web/store/points/sum_row.c web/store/points/sum_row.h \
 	web/store/points/tail.c web/store/points/tail.h \
 	web/store/auth/throttle.c web/store/auth/throttle.h \
 	web/store/auth/token.c web/store/auth/token.h \
@@ -72,11 +76,16 @@ libwebstore_la_SOURCES = \
 libwebstore_la_CPPFLAGS = $(AM_CPPFLAGS) $(SQLITE_CFLAGS)
 libwebstore_la_LIBADD = libtracker.la libtrackbase.la $(SQLITE_LIBS) -lm
 
-$(libwebstore_la_OBJECTS): web/store/db/queries.def web/store/db/scripts.def
-CLEANFILES += web/store/db/queries.def web/store/db/scripts.def
+store_defs = web/store/db/queries.def web/store/db/columns.def web/store/db/scripts.def
+$(libwebstore_la_OBJECTS): $(store_defs)
+CLEANFILES += $(store_defs)
 
 web/store/db/queries.def: schema/sql/queries.sql schema/gen/sql.awk
 	$(AM_V_GEN)$(MKDIR_P) web/store/db && $(AWK) -v what=queries -f $(srcdir)/schema/gen/sql.awk \
+		$(srcdir)/schema/sql/queries.sql >$@.tmp && mv $@.tmp $@
+
+web/store/db/columns.def: schema/sql/queries.sql schema/gen/sql.awk
+	$(AM_V_GEN)$(MKDIR_P) web/store/db && $(AWK) -v what=columns -f $(srcdir)/schema/gen/sql.awk \
 		$(srcdir)/schema/sql/queries.sql >$@.tmp && mv $@.tmp $@
 
 web/store/db/scripts.def: $(store_sql) $(store_scripts) schema/gen/sql.awk

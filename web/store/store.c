@@ -254,10 +254,10 @@ void store_stats(struct store *s, struct store_stats *ret)
 	committer_stats(s->writer, ret);
 	ret->db_bytes = file_bytes(s->path, "");
 	ret->wal_bytes = file_bytes(s->path, "-wal");
-	ret->sqlite_bytes = (uint64_t)sqlite3_memory_used();
+	ret->sqlite_bytes = db_memory_bytes();
 	ret->outline_bytes = outlines_bytes(s->outlines);
 	ret->rw_handles = 1;
-	ret->sqlite_version = sqlite3_libversion();
+	ret->sqlite_version = db_engine(NULL);
 }
 
 const char *store_id(const struct store *s)

@@ -68,7 +68,7 @@ void tokens_free(struct tokens *t)
 	free(t);
 }
 
-static int append_row(struct tokens *t, sqlite3_stmt *q, struct err *err)
+static int append_row(struct tokens *t, struct db_rows *q, struct err *err)
 {
 	struct token_entry *grown = realloc(t->rows, (t->row_count + 1) * sizeof *grown);
 
@@ -76,17 +76,17 @@ static int append_row(struct tokens *t, sqlite3_stmt *q, struct err *err)
 		return err_set(err, ERR_NOMEM, "store: out of memory");
 	t->rows = grown;
 	grown += t->row_count++;
-	snprintf(grown->hash, sizeof grown->hash, "%s", (const char *)sqlite3_column_text(q, 1));
-	grown->scope = (enum token_scope)sqlite3_column_int(q, 2);
-	grown->expires_ms = db_time(q, 4);
-	grown->revoked = sqlite3_column_type(q, 5) != SQLITE_NULL;
+	snprintf(grown->hash, sizeof grown->hash, "%s", db_str(q, COL_token_list_hash));
+	grown->scope = (enum token_scope)db_i32(q, COL_token_list_scope);
+	grown->expires_ms = db_time(q, COL_token_list_expires_ms);
+	grown->revoked = !db_null(q, COL_token_list_revoked_ms);
 	return 0;
 }
 
 static int load_rows(struct store *s, struct err *err)
 {
 	struct tokens *t = s->tokens;
-	sqlite3_stmt *q;
+	struct db_rows *q;
 	struct db *d;
 	int rc = readers_take(s, &d, err);
 
@@ -219,7 +219,7 @@ int token_list(struct store *s, struct arena *a, struct token_row **ret, size_t 
 {
 	struct token_row *rows = NULL, *grown;
 	size_t n = 0, room = 0;
-	sqlite3_stmt *q;
+	struct db_rows *q;
 	struct db *d;
 	int rc = readers_take(s, &d, err);
 
@@ -239,8 +239,11 @@ int token_list(struct store *s, struct arena *a, struct token_row **ret, size_t 
 			rc = err_set(err, ERR_NOMEM, "out of memory");
 			break;
 		}
-		rows[n++] = (struct token_row){ db_text(a, q, 0), (enum token_scope)sqlite3_column_int(q, 2),
-						sqlite3_column_int64(q, 3), db_time(q, 4), db_time(q, 5) };
+		rows[n++] = (struct token_row){ db_text(a, q, COL_token_list_name),
+						(enum token_scope)db_i32(q, COL_token_list_scope),
+						db_i64(q, COL_token_list_created_ms),
+						db_time(q, COL_token_list_expires_ms),
+						db_time(q, COL_token_list_revoked_ms) };
 		rc = 0;
 	}
 	readers_give(s, d);

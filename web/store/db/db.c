@@ -12,11 +12,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-struct db {
-	sqlite3 *h;
-	int log_fd; /* of the writer's log file; -1: not looked at yet */
-	sqlite3_stmt *stmts[DB_QUERY_COUNT];
-};
+#include "web/store/db/db_inside.h"
 
 static const char *const query_text[] = {
 #define SQL_QUERY(name, text) [DB_##name] = text,
@@ -113,13 +109,15 @@ static int script(struct db *d, const char *text, struct err *err, const char *d
 	return sqlite3_exec(d->h, text, NULL, NULL, NULL) == SQLITE_OK ? 0 : db_failed(d, err, doing);
 }
 
-static sqlite3_stmt *prepared(struct db *d, enum db_query q, struct err *err)
+static struct db_rows *prepared(struct db *d, enum db_query q, struct err *err)
 {
-	if (!d->stmts[q] && sqlite3_prepare_v3(d->h, query_text[q], -1, SQLITE_PREPARE_PERSISTENT, &d->stmts[q], NULL)) {
+	struct db_rows *r = &d->rows[q];
+
+	if (!r->st && sqlite3_prepare_v3(d->h, query_text[q], -1, SQLITE_PREPARE_PERSISTENT, &r->st, NULL)) {
 		db_failed(d, err, "preparing a query");
 		return NULL;
 	}
-	return d->stmts[q];
+	return r;
 }
 
 static int bind(sqlite3_stmt *st, const char *fmt, va_list ap)
@@ -148,81 +146,73 @@ static int bind(sqlite3_stmt *st, const char *fmt, va_list ap)
 	return rc;
 }
 
-int db_next(struct db *d, sqlite3_stmt *st, struct err *err)
+int db_next(struct db *d, struct db_rows *q, struct err *err)
 {
-	int rc = sqlite3_step(st);
+	int rc = sqlite3_step(q->st);
 
 	if (rc == SQLITE_ROW)
 		return 1;
-	if (rc != SQLITE_DONE) {
-		rc = db_failed(d, err, "reading or writing");
-		sqlite3_reset(st);
-		return rc;
-	}
-	sqlite3_reset(st);
+	rc = rc == SQLITE_DONE ? 0 : db_failed(d, err, "reading or writing");
+	sqlite3_reset(q->st);
+	return rc;
+}
+
+void db_stop(struct db_rows *q)
+{
+	if (q)
+		sqlite3_reset(q->st);
+}
+
+static int start(struct db *d, struct db_rows **ret, enum db_query q, struct err *err, const char *fmt, va_list ap)
+{
+	struct db_rows *r = prepared(d, q, err);
+
+	if (!r)
+		return err ? err->code : ERR_IO;
+	sqlite3_reset(r->st);
+	if (bind(r->st, fmt, ap) != SQLITE_OK)
+		return db_failed(d, err, "binding a query");
+	*ret = r;
 	return 0;
 }
 
-void db_stop(sqlite3_stmt *st)
+int db_start(struct db *d, struct db_rows **ret, enum db_query q, struct err *err, const char *fmt, ...)
 {
-	if (st)
-		sqlite3_reset(st);
-}
-
-int db_start(struct db *d, sqlite3_stmt **ret, enum db_query q, struct err *err, const char *fmt, ...)
-{
-	sqlite3_stmt *st = prepared(d, q, err);
 	va_list ap;
 	int rc;
 
-	if (!st)
-		return err ? err->code : ERR_IO;
-	sqlite3_reset(st);
 	va_start(ap, fmt);
-	rc = bind(st, fmt, ap);
+	rc = start(d, ret, q, err, fmt, ap);
 	va_end(ap);
-	if (rc != SQLITE_OK)
-		return db_failed(d, err, "binding a query");
-	*ret = st;
-	return 0;
-}
-
-static int step_once(struct db *d, enum db_query q, struct err *err, const char *fmt, va_list ap)
-{
-	sqlite3_stmt *st = prepared(d, q, err);
-
-	if (!st)
-		return err ? err->code : ERR_IO;
-	sqlite3_reset(st);
-	if (bind(st, fmt, ap) != SQLITE_OK)
-		return db_failed(d, err, "binding a query");
-	return db_next(d, st, err);
+	return rc;
 }
 
 int db_run(struct db *d, enum db_query q, struct err *err, const char *fmt, ...)
 {
+	struct db_rows *r = NULL;
 	va_list ap;
 	int rc;
 
 	va_start(ap, fmt);
-	rc = step_once(d, q, err, fmt, ap);
+	rc = start(d, &r, q, err, fmt, ap);
 	va_end(ap);
-	if (rc > 0)
-		sqlite3_reset(d->stmts[q]);
+	if (!rc && (rc = db_next(d, r, err)) > 0)
+		db_stop(r);
 	return rc < 0 ? rc : 0;
 }
 
 int db_int(struct db *d, int64_t *ret, enum db_query q, struct err *err, const char *fmt, ...)
 {
+	struct db_rows *r = NULL;
 	va_list ap;
 	int rc;
 
 	va_start(ap, fmt);
-	rc = step_once(d, q, err, fmt, ap);
+	rc = start(d, &r, q, err, fmt, ap);
 	va_end(ap);
-	if (rc > 0) {
-		*ret = sqlite3_column_int64(d->stmts[q], 0);
-		sqlite3_reset(d->stmts[q]);
+	if (!rc && (rc = db_next(d, r, err)) > 0) {
+		*ret = sqlite3_column_int64(r->st, 0);
+		db_stop(r);
 	}
 	return rc;
 }
@@ -248,44 +238,101 @@ int64_t db_last_id(struct db *d)
 	return sqlite3_last_insert_rowid(d->h);
 }
 
-sqlite3 *db_handle(struct db *d)
+int64_t db_changed(struct db *d)
 {
-	return d->h;
+	return sqlite3_changes64(d->h);
 }
 
-const char *db_text(struct arena *a, sqlite3_stmt *st, int column)
+bool db_in_transaction(struct db *d)
 {
-	const char *text = (const char *)sqlite3_column_text(st, column);
+	return !sqlite3_get_autocommit(d->h);
+}
+
+int64_t db_i64(struct db_rows *q, enum db_column column)
+{
+	return sqlite3_column_int64(q->st, column);
+}
+
+int db_i32(struct db_rows *q, enum db_column column)
+{
+	return sqlite3_column_int(q->st, column);
+}
+
+double db_f64(struct db_rows *q, enum db_column column)
+{
+	return db_null(q, column) ? NAN : sqlite3_column_double(q->st, column);
+}
+
+int64_t db_time(struct db_rows *q, enum db_column column)
+{
+	return db_null(q, column) ? INT64_MIN : sqlite3_column_int64(q->st, column);
+}
+
+const char *db_str(struct db_rows *q, enum db_column column)
+{
+	return (const char *)sqlite3_column_text(q->st, column);
+}
+
+const void *db_blob(struct db_rows *q, enum db_column column)
+{
+	return sqlite3_column_blob(q->st, column);
+}
+
+size_t db_bytes(struct db_rows *q, enum db_column column)
+{
+	return (size_t)sqlite3_column_bytes(q->st, column);
+}
+
+bool db_null(struct db_rows *q, enum db_column column)
+{
+	return sqlite3_column_type(q->st, column) == SQLITE_NULL;
+}
+
+const char *db_text(struct arena *a, struct db_rows *q, enum db_column column)
+{
+	const char *text = db_str(q, column);
 	const char *copy = text ? arena_strdup(a, text) : "";
 
 	return copy ? copy : "";
 }
 
-int64_t db_time(sqlite3_stmt *st, int column)
+static int on_wal(void *arg, sqlite3 *h, const char *name, int pages)
 {
-	return sqlite3_column_type(st, column) == SQLITE_NULL ? INT64_MIN : sqlite3_column_int64(st, column);
+	struct db *d = arg;
+
+	(void)h;
+	(void)name;
+	d->wal_pages = pages;
+	return SQLITE_OK;
 }
 
-double db_real(sqlite3_stmt *st, int column)
+int64_t db_wal_bytes(struct db *d)
 {
-	return sqlite3_column_type(st, column) == SQLITE_NULL ? NAN : sqlite3_column_double(st, column);
+	return (int64_t)d->wal_pages * DB_PAGE_BYTES;
 }
 
-void db_sum(sqlite3_stmt *st, int column, struct sum *ret)
+void db_checkpoint(struct db *d, bool everything)
 {
-	ret->count = (uint64_t)sqlite3_column_int64(st, column);
-	ret->nonfinite = (uint64_t)sqlite3_column_int64(st, column + 1);
-	ret->first.value = db_real(st, column + 2);
-	ret->last.value = db_real(st, column + 3);
-	ret->min = db_real(st, column + 4);
-	ret->max = db_real(st, column + 5);
-	ret->first.step = sqlite3_column_int64(st, column + 6);
-	ret->last.step = sqlite3_column_int64(st, column + 7);
-	ret->min_step = sqlite3_column_int64(st, column + 8);
-	ret->max_step = sqlite3_column_int64(st, column + 9);
-	ret->first.time = db_real(st, column + 10);
-	ret->last.time = db_real(st, column + 11);
-	ret->nonfinite_step = sqlite3_column_int64(st, column + 12);
+	int pages = 0, done = 0, how = everything ? SQLITE_CHECKPOINT_TRUNCATE : SQLITE_CHECKPOINT_PASSIVE;
+
+	sqlite3_wal_checkpoint_v2(d->h, NULL, how, &pages, &done);
+	d->wal_pages = pages > done ? pages - done : 0;
+}
+
+/* Older versions can damage a file to which two connections write at once. */
+const char *db_engine(enum db_flaw *ret)
+{
+	int n = sqlite3_libversion_number();
+	bool fixed = n >= 3051003 || (n >= 3050007 && n < 3051000) || (n >= 3044006 && n < 3045000);
+
+	if (ret)
+		*ret = !sqlite3_threadsafe() ? DB_NO_THREADS : fixed ? DB_FLAWLESS : DB_ONE_CONNECTION;
+	return sqlite3_libversion();
+}
+
+uint64_t db_memory_bytes(void)
+{
+	return (uint64_t)sqlite3_memory_used();
 }
 
 /* As it is, beside it: FILE.before-N, N being the first step that it lacks. */
@@ -372,6 +419,8 @@ int db_open_writer(struct db **ret, const char *path, struct err *err)
 		rc = script(d, script_open_writer, err, "opening");
 	if (!rc)
 		rc = migrate(d, path, err);
+	if (!rc)
+		sqlite3_wal_hook(d->h, on_wal, d);
 	umask(mask);
 	if (rc) {
 		db_close(d);
@@ -418,7 +467,7 @@ void db_close(struct db *d)
 	if (!d)
 		return;
 	for (i = 0; i < DB_QUERY_COUNT; i++)
-		sqlite3_finalize(d->stmts[i]);
+		sqlite3_finalize(d->rows[i].st);
 	sqlite3_close(d->h);
 	if (d->log_fd >= 0)
 		close(d->log_fd);

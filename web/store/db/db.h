@@ -1,16 +1,16 @@
-/* db.h: one SQLite connection with the named queries of schema/sql, prepared when first used. Private to web/store.
+/* db.h: the face of the store's engine: connections, the statements of schema/sql/queries.sql by name, rows whose columns
+ * are read by name. SQLite stands behind it, which only web/store/db knows.
  * A connection is used by one thread at a time. Formats of binding: i int64_t, x int64_t (INT64_MIN becomes NULL),
  * d double (NaN becomes NULL), t const char * (NULL becomes NULL), b const void * and size_t. */
 #ifndef DPT_STORE_DB_H
 #define DPT_STORE_DB_H
 
-#include <sqlite3.h>
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "tracker/base/arena.h"
 #include "tracker/base/err.h"
-#include "web/store/points/sum.h"
 
 enum db_query {
 #define SQL_QUERY(name, text) DB_##name,
@@ -19,44 +19,62 @@ enum db_query {
 	DB_QUERY_COUNT
 };
 
-struct db;
+/* COL_<query>_<column>; a query `A as B` has B's. */
+enum db_column {
+#define SQL_COLUMN(query, column, number) COL_##query##_##column = number,
+#include "web/store/db/columns.def"
+#undef SQL_COLUMN
+};
 
-#define DB_PAGE_BYTES 4096
+#define DB_PAGE_BYTES 4096 /* what the query free_pages counts */
+
+struct db;
+struct db_rows; /* of one query of a connection, which can be under way once at a time */
 
 /* The read-write connection makes the file and brings it to the newest version (one copy FILE.before-N beside it
  * first, unless it was empty). */
 int db_open_writer(struct db **ret, const char *path, struct err *err);
 int db_open_reader(struct db **ret, const char *path, struct err *err);
-int db_open_backup(struct db **ret, const char *path, struct err *err); /* an empty file, to be filled by a backup */
-void db_close(struct db *d); /* NULL is fine */
-sqlite3 *db_handle(struct db *d);
+int db_open_backup(struct db **ret, const char *path, struct err *err); /* an empty file, to be filled by a copy */
+void db_close(struct db *d);                                             /* NULL is fine */
 
 /* Runs a query that gives no rows. */
 int db_run(struct db *d, enum db_query q, struct err *err, const char *fmt, ...);
 
 /* Binds; db_next then steps: 1 a row, 0 the end (the statement is reset), negative failed. */
-int db_start(struct db *d, sqlite3_stmt **ret, enum db_query q, struct err *err, const char *fmt, ...);
-int db_next(struct db *d, sqlite3_stmt *st, struct err *err);
-void db_stop(sqlite3_stmt *st); /* before the end was reached */
+int db_start(struct db *d, struct db_rows **ret, enum db_query q, struct err *err, const char *fmt, ...);
+int db_next(struct db *d, struct db_rows *q, struct err *err);
+void db_stop(struct db_rows *q); /* before the end was reached */
 
 /* The first column of the first row; 1, 0 when there is no row (*ret untouched), negative failed. */
 int db_int(struct db *d, int64_t *ret, enum db_query q, struct err *err, const char *fmt, ...);
 
+/* The row that db_next came to. What is borrowed is good until the next db_next or db_stop; NULL gives NULL there. */
+int64_t db_i64(struct db_rows *q, enum db_column column); /* NULL gives 0 */
+int db_i32(struct db_rows *q, enum db_column column);
+double db_f64(struct db_rows *q, enum db_column column);       /* NULL gives NaN */
+int64_t db_time(struct db_rows *q, enum db_column column);     /* NULL gives INT64_MIN */
+const char *db_str(struct db_rows *q, enum db_column column);  /* borrowed */
+const void *db_blob(struct db_rows *q, enum db_column column); /* borrowed, of db_bytes */
+size_t db_bytes(struct db_rows *q, enum db_column column);
+bool db_null(struct db_rows *q, enum db_column column);
+const char *db_text(struct arena *a, struct db_rows *q, enum db_column column); /* a copy in the arena; NULL gives "" */
+
+int64_t db_last_id(struct db *d);
+int64_t db_changed(struct db *d); /* rows, by the statement that ran last */
+bool db_in_transaction(struct db *d);
+int db_failed(struct db *d, struct err *err, const char *doing); /* fills err from the connection's last error */
+
 /* ERR_IO when somebody deleted the file or its log while they are open: what is written from then on would be lost. */
 int db_still_there(struct db *d, struct err *err);
 
-int64_t db_last_id(struct db *d);
-int db_failed(struct db *d, struct err *err, const char *doing); /* fills err from the connection's last error */
+/* What the writer committed to its log and no checkpoint brought into the file yet. */
+int64_t db_wal_bytes(struct db *d);
+void db_checkpoint(struct db *d, bool everything); /* everything: waits for readers and empties the log */
 
-/* Columns. Text lives in the arena; NULL gives "". Summaries take 13 columns in the order of the tables. */
-const char *db_text(struct arena *a, sqlite3_stmt *st, int column);
-int64_t db_time(sqlite3_stmt *st, int column); /* NULL gives INT64_MIN */
-double db_real(sqlite3_stmt *st, int column);  /* NULL gives NaN */
-void db_sum(sqlite3_stmt *st, int column, struct sum *ret);
-#define DB_SUM_FMT "iiddddiiiiddi"
-#define DB_SUM_ARGS(s)                                                                                            \
-	(int64_t)(s)->count, (int64_t)(s)->nonfinite, (s)->first.value, (s)->last.value, (s)->min, (s)->max,        \
-		(s)->first.step, (s)->last.step, (s)->min_step, (s)->max_step, (s)->first.time, (s)->last.time,    \
-		(s)->nonfinite_step
+/* The engine: its version, what is known against it, and the memory that all connections take. */
+enum db_flaw { DB_FLAWLESS, DB_NO_THREADS, DB_ONE_CONNECTION };
+const char *db_engine(enum db_flaw *ret); /* NULL is fine */
+uint64_t db_memory_bytes(void);
 
 #endif

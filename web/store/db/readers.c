@@ -96,7 +96,7 @@ void readers_give(struct store *s, struct db *d)
 
 	if (!d)
 		return;
-	if (!sqlite3_get_autocommit(db_handle(d)))
+	if (db_in_transaction(d))
 		db_run(d, DB_rollback, NULL, "");
 	pthread_mutex_lock(&p->lock);
 	p->idle[p->idle_count++] = d;

@@ -243,7 +243,7 @@ static int not_found(struct err *err, const char *path)
 
 static int find_digest(struct store *s, const char *path, struct artifact_file *f, struct err *err)
 {
-	sqlite3_stmt *q;
+	struct db_rows *q;
 	struct db *d;
 	int rc = readers_take(s, &d, err);
 
@@ -251,8 +251,9 @@ static int find_digest(struct store *s, const char *path, struct artifact_file *
 		return rc;
 	rc = db_start(d, &q, DB_artifact_get, err, "t", path);
 	if (!rc && (rc = db_next(d, q, err)) > 0) {
-		if ((uint64_t)sqlite3_column_int64(q, 0) == f->bytes && sqlite3_column_int64(q, 1) == f->time_ns)
-			snprintf(f->sha256, sizeof f->sha256, "%s", (const char *)sqlite3_column_text(q, 2));
+		if ((uint64_t)db_i64(q, COL_artifact_get_bytes) == f->bytes &&
+		    db_i64(q, COL_artifact_get_time_ns) == f->time_ns)
+			snprintf(f->sha256, sizeof f->sha256, "%s", db_str(q, COL_artifact_get_sha256));
 		db_stop(q);
 		rc = 0;
 	}

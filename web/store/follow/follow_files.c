@@ -142,12 +142,12 @@ void follow_glance(struct follow *f)
 	}
 }
 
-static struct follow_file *learn(struct follow *f, sqlite3_stmt *q)
+static struct follow_file *learn(struct follow *f, struct db_rows *q)
 {
-	struct follow_file *file = follow_file_of(f, (const char *)sqlite3_column_text(q, 0));
+	struct follow_file *file = follow_file_of(f, db_str(q, COL_writer_paths_path));
 
 	if (file && !file->asked) {
-		file->offset = (uint64_t)sqlite3_column_int64(q, 1);
+		file->offset = (uint64_t)db_i64(q, COL_writer_paths_durable);
 		file->asked = true;
 	}
 	return file;
@@ -158,7 +158,7 @@ int follow_learn_newest(struct follow *f, struct err *err)
 	struct follow_newest *at = &f->newest_at;
 	struct follow_file *file;
 	size_t before = f->newest_count;
-	sqlite3_stmt *q;
+	struct db_rows *q;
 	struct db *d = NULL;
 	int rc = readers_take(f->s, &d, err);
 
@@ -170,7 +170,8 @@ int follow_learn_newest(struct follow *f, struct err *err)
 			tree_watch_file(f->tree, file->path);
 			follow_enqueue(f, file, FOLLOW_RECENT);
 		}
-		*at = (struct follow_newest){ sqlite3_column_int64(q, 2), sqlite3_column_int64(q, 3), sqlite3_column_int64(q, 4) };
+		*at = (struct follow_newest){ db_i64(q, COL_writer_paths_rev), db_i64(q, COL_writer_paths_run_id),
+					      db_i64(q, COL_writer_paths_id) };
 		f->newest_count++;
 		rc = 0;
 	}
@@ -184,7 +185,7 @@ int follow_learn_some(struct follow *f, struct err *err)
 {
 	int64_t before = f->learned;
 	struct db *d;
-	sqlite3_stmt *q;
+	struct db_rows *q;
 	int rc = readers_take(f->s, &d, err);
 
 	if (rc)
@@ -192,7 +193,7 @@ int follow_learn_some(struct follow *f, struct err *err)
 	rc = db_start(d, &q, DB_writer_paths, err, "ii", f->learned, (int64_t)LEARN_ROWS);
 	while (!rc && (rc = db_next(d, q, err)) > 0) {
 		learn(f, q);
-		f->learned = sqlite3_column_int64(q, 2);
+		f->learned = db_i64(q, COL_writer_paths_id);
 		rc = 0;
 	}
 	readers_give(f->s, d);

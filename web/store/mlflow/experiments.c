@@ -40,7 +40,7 @@ const char *page_token(struct arena *a, uint32_t made_for, size_t place)
 
 static int load_tags(struct db *d, struct arena *a, struct experiment *e, struct err *err)
 {
-	sqlite3_stmt *q;
+	struct db_rows *q;
 	size_t cap = 0;
 	int rc = db_start(d, &q, DB_experiment_tags, err, "i", e->id);
 
@@ -56,23 +56,26 @@ static int load_tags(struct db *d, struct arena *a, struct experiment *e, struct
 				memcpy(grown, e->tags, e->tag_count * sizeof *grown);
 			e->tags = grown;
 		}
-		e->tags[e->tag_count++] = (struct query_kv){ db_text(a, q, 0), db_text(a, q, 1) };
+		e->tags[e->tag_count++] = (struct query_kv){ db_text(a, q, COL_experiment_tags_name),
+							     db_text(a, q, COL_experiment_tags_value) };
 		rc = 0;
 	}
 	return rc;
 }
 
-static struct experiment row_of(struct arena *a, sqlite3_stmt *q)
+static struct experiment row_of(struct arena *a, struct db_rows *q)
 {
-	return (struct experiment){ .id = sqlite3_column_int64(q, 0), .name = db_text(a, q, 1),
-				    .created_ms = sqlite3_column_int64(q, 2), .updated_ms = sqlite3_column_int64(q, 3),
-				    .deleted = sqlite3_column_int(q, 4) };
+	return (struct experiment){ .id = db_i64(q, COL_experiment_rows_id),
+				    .name = db_text(a, q, COL_experiment_rows_name),
+				    .created_ms = db_i64(q, COL_experiment_rows_created_ms),
+				    .updated_ms = db_i64(q, COL_experiment_rows_updated_ms),
+				    .deleted = db_i32(q, COL_experiment_rows_deleted) };
 }
 
 int experiment_get(struct store *s, int64_t id, const char *name, struct arena *a, struct experiment *ret, struct err *err)
 {
 	struct experiment e;
-	sqlite3_stmt *q;
+	struct db_rows *q;
 	struct db *d;
 	int rc = readers_take(s, &d, err);
 
@@ -111,12 +114,12 @@ struct search {
 
 static int tag_value(struct search *s, int64_t id, const char *key, struct filter_value *v)
 {
-	sqlite3_stmt *q;
+	struct db_rows *q;
 	int rc = db_start(s->d, &q, DB_experiment_tag_value, s->err, "it", id, key);
 
 	if (rc || (rc = db_next(s->d, q, s->err)) <= 0)
 		return rc;
-	*v = (struct filter_value){ .present = true, .text = db_text(s->a, q, 0) };
+	*v = (struct filter_value){ .present = true, .text = db_text(s->a, q, COL_experiment_tag_value_value) };
 	db_stop(q);
 	return 0;
 }
@@ -164,7 +167,7 @@ static int add_hit(struct search *s, const struct experiment *e)
 
 static int load_all(struct search *s)
 {
-	sqlite3_stmt *q;
+	struct db_rows *q;
 	size_t i, n = 0;
 	int rc = db_start(s->d, &q, DB_experiment_rows, s->err, "");
 

@@ -12,14 +12,14 @@ static int no_memory(struct err *err)
 	return err_set(err, ERR_NOMEM, "out of memory");
 }
 
-static const char *or_null(struct arena *a, sqlite3_stmt *q, int column)
+static const char *or_null(struct arena *a, struct db_rows *q, enum db_column column)
 {
-	return sqlite3_column_type(q, column) == SQLITE_NULL ? NULL : db_text(a, q, column);
+	return db_null(q, column) ? NULL : db_text(a, q, column);
 }
 
 static int load_tags(struct db *d, int64_t run, int64_t dataset, struct arena *a, struct run_dataset *s, struct err *err)
 {
-	sqlite3_stmt *q;
+	struct db_rows *q;
 	int rc = db_start(d, &q, DB_run_dataset_tags, err, "ii", run, dataset);
 
 	while (!rc && (rc = db_next(d, q, err)) > 0) {
@@ -28,7 +28,8 @@ static int load_tags(struct db *d, int64_t run, int64_t dataset, struct arena *a
 			db_stop(q);
 			return no_memory(err);
 		}
-		s->tags[s->tag_count++] = (struct query_kv){ db_text(a, q, 0), db_text(a, q, 1) };
+		s->tags[s->tag_count++] = (struct query_kv){ db_text(a, q, COL_run_dataset_tags_name),
+							     db_text(a, q, COL_run_dataset_tags_value) };
 		rc = 0;
 	}
 	return rc;
@@ -36,7 +37,7 @@ static int load_tags(struct db *d, int64_t run, int64_t dataset, struct arena *a
 
 static int load_datasets(struct db *d, int64_t run, struct arena *a, struct run_links *l, struct err *err)
 {
-	sqlite3_stmt *q;
+	struct db_rows *q;
 	int rc = db_start(d, &q, DB_run_datasets, err, "i", run);
 
 	while (!rc && (rc = db_next(d, q, err)) > 0) {
@@ -48,9 +49,13 @@ static int load_datasets(struct db *d, int64_t run, struct arena *a, struct run_
 			return no_memory(err);
 		}
 		s = &l->datasets[l->dataset_count++];
-		*s = (struct run_dataset){ .name = db_text(a, q, 1), .digest = db_text(a, q, 2), .source_type = db_text(a, q, 3),
-					   .source = db_text(a, q, 4), .schema = or_null(a, q, 5), .profile = or_null(a, q, 6) };
-		rc = load_tags(d, run, sqlite3_column_int64(q, 0), a, s, err);
+		*s = (struct run_dataset){ .name = db_text(a, q, COL_run_datasets_name),
+					   .digest = db_text(a, q, COL_run_datasets_digest),
+					   .source_type = db_text(a, q, COL_run_datasets_source_type),
+					   .source = db_text(a, q, COL_run_datasets_source),
+					   .schema = or_null(a, q, COL_run_datasets_schema),
+					   .profile = or_null(a, q, COL_run_datasets_profile) };
+		rc = load_tags(d, run, db_i64(q, COL_run_datasets_id), a, s, err);
 		if (rc)
 			db_stop(q);
 	}
@@ -59,7 +64,7 @@ static int load_datasets(struct db *d, int64_t run, struct arena *a, struct run_
 
 static int load_models(struct db *d, int64_t run, struct arena *a, struct run_links *l, struct err *err)
 {
-	sqlite3_stmt *q;
+	struct db_rows *q;
 	int rc = db_start(d, &q, DB_run_models, err, "i", run);
 
 	while (!rc && (rc = db_next(d, q, err)) > 0) {
@@ -68,7 +73,9 @@ static int load_models(struct db *d, int64_t run, struct arena *a, struct run_li
 			db_stop(q);
 			return no_memory(err);
 		}
-		l->models[l->model_count++] = (struct run_model){ db_text(a, q, 0), sqlite3_column_int64(q, 1), sqlite3_column_int(q, 2) };
+		l->models[l->model_count++] = (struct run_model){ db_text(a, q, COL_run_models_model),
+								  db_i64(q, COL_run_models_step),
+								  db_i32(q, COL_run_models_direction) };
 		rc = 0;
 	}
 	return rc;
@@ -95,12 +102,20 @@ int run_links(struct store *s, const char *run, struct arena *a, struct run_link
 	return rc;
 }
 
+static struct dataset_summary summary_of(struct arena *a, struct db_rows *q)
+{
+	return (struct dataset_summary){ db_text(a, q, COL_dataset_summaries_experiment_id),
+					 db_text(a, q, COL_dataset_summaries_name),
+					 db_text(a, q, COL_dataset_summaries_digest),
+					 or_null(a, q, COL_dataset_summaries_context) };
+}
+
 int dataset_summaries(struct store *s, const int64_t *experiments, size_t n, struct arena *a, struct dataset_summary **ret,
 		      size_t *ret_count, struct err *err)
 {
 	struct dataset_summary *list = NULL;
 	size_t count = 0, i;
-	sqlite3_stmt *q = NULL;
+	struct db_rows *q = NULL;
 	struct db *d;
 	int rc = readers_take(s, &d, err);
 
@@ -112,7 +127,7 @@ int dataset_summaries(struct store *s, const int64_t *experiments, size_t n, str
 			list = list_room(a, list, count, sizeof *list);
 			rc = list ? 0 : no_memory(err);
 			if (!rc)
-				list[count++] = (struct dataset_summary){ db_text(a, q, 0), db_text(a, q, 1), db_text(a, q, 2), or_null(a, q, 3) };
+				list[count++] = summary_of(a, q);
 		}
 		db_stop(q);
 	}

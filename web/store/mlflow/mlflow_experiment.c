@@ -13,12 +13,12 @@ struct row {
 
 static int load(struct state *st, int64_t id, struct row *ret, struct err *err)
 {
-	sqlite3_stmt *q;
+	struct db_rows *q;
 	int rc = db_start(state_db(st), &q, DB_experiment_state, err, "i", id);
 
 	*ret = (struct row){ 0 };
 	if (!rc && (rc = db_next(state_db(st), q, err)) > 0) {
-		*ret = (struct row){ true, sqlite3_column_int(q, 0) };
+		*ret = (struct row){ true, db_i32(q, COL_experiment_state_deleted) };
 		db_stop(q);
 	}
 	return rc < 0 ? rc : 0;
@@ -57,13 +57,13 @@ static int put_tags(struct state *st, int64_t id, const struct tracking_op *op, 
 /* 1 no other experiment than own has the name, 0 refused. */
 static int name_free(struct state *st, struct apply_job *job, const char *name, int64_t own, struct err *err)
 {
-	sqlite3_stmt *q;
+	struct db_rows *q;
 	bool taken = false, deleted = false;
 	int rc = db_start(state_db(st), &q, DB_experiment_name_state, err, "ti", name, own);
 
 	if (!rc && (rc = db_next(state_db(st), q, err)) > 0) {
 		taken = true;
-		deleted = sqlite3_column_int(q, 0);
+		deleted = db_i32(q, COL_experiment_name_state_deleted);
 		db_stop(q);
 	}
 	if (rc < 0)
@@ -94,7 +94,7 @@ static int sweep_runs(struct state *st, int64_t id, bool delete, struct err *err
 	int64_t *ids = NULL, now = clock_wall_ms();
 	size_t n = 0, cap = 0, i;
 	struct state_run *r;
-	sqlite3_stmt *q;
+	struct db_rows *q;
 	int rc = db_start(state_db(st), &q, DB_runs_to_sweep, err, "ii", id, (int64_t)delete);
 
 	while (!rc && (rc = db_next(state_db(st), q, err)) > 0) {
@@ -108,7 +108,7 @@ static int sweep_runs(struct state *st, int64_t id, bool delete, struct err *err
 			}
 			ids = grown;
 		}
-		ids[n++] = sqlite3_column_int64(q, 0);
+		ids[n++] = db_i64(q, COL_runs_to_sweep_id);
 		rc = 0;
 	}
 	for (i = 0; i < n && !rc; i++) {

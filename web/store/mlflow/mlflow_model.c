@@ -26,7 +26,7 @@ static int put_pairs(struct state *st, enum db_query q, int64_t model, const str
 /* A param's first value holds. 1, 0 when one was refused, or negative. */
 static int need_same_params(struct state *st, struct apply_job *job, const struct tracking_op *op, int64_t model, struct err *err)
 {
-	sqlite3_stmt *q;
+	struct db_rows *q;
 	size_t i;
 
 	for (i = 0; i < op->param_count; i++) {
@@ -38,7 +38,7 @@ static int need_same_params(struct state *st, struct apply_job *job, const struc
 			return rc;
 		if (!rc)
 			continue;
-		old = (const char *)sqlite3_column_text(q, 0);
+		old = db_str(q, COL_model_param_find_value);
 		if (strcmp(old, kv->value))
 			rc = apply_refuse(job, ERR_USAGE, "Changing param values is not allowed. Param with key='%.100s' was already "
 					  "logged with value='%.100s' for logged model ID='%s'. Attempted logging new value '%.100s'.",

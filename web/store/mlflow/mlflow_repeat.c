@@ -114,9 +114,9 @@ static int find_suspects(struct repeat *p, struct intake *in)
 	return rc;
 }
 
-static int add_series(struct repeat *p, uint32_t suspect, sqlite3_stmt *q)
+static int add_series(struct repeat *p, uint32_t suspect, struct db_rows *q)
 {
-	struct state_segment *seg = state_segment(p->r, sqlite3_column_int(q, 3));
+	struct state_segment *seg = state_segment(p->r, db_i32(q, COL_series_of_run_segment));
 	struct stored_series *grown;
 
 	if (p->series_count == p->series_cap) {
@@ -127,7 +127,7 @@ static int add_series(struct repeat *p, uint32_t suspect, sqlite3_stmt *q)
 		p->series = grown;
 	}
 	p->series[p->series_count++] = (struct stored_series){
-		.id = sqlite3_column_int64(q, 0), .suspect = suspect,
+		.id = db_i64(q, COL_series_of_run_id), .suspect = suspect,
 		.hide = !seg ? INT64_MAX : segment_counts_epochs(p->suspects[suspect].s->key) ? seg->hide_epoch : seg->hide_step,
 	};
 	return 0;
@@ -143,7 +143,7 @@ static int by_id(const void *x, const void *y)
 static int find_series(struct repeat *p)
 {
 	struct db *d = state_db(p->st);
-	sqlite3_stmt *q;
+	struct db_rows *q;
 	uint32_t i;
 	int rc = 0;
 

@@ -49,7 +49,7 @@ int tracking_run_new(struct state *st, struct apply_job *job, const struct track
 static int contradicts(struct state *st, struct state_run *r, const struct tracking_op *op, struct buf *list, struct err *err)
 {
 	struct db *d = state_db(st);
-	sqlite3_stmt *q;
+	struct db_rows *q;
 	size_t i;
 	int rc = 0;
 
@@ -59,8 +59,8 @@ static int contradicts(struct state *st, struct state_run *r, const struct track
 		rc = db_start(d, &q, DB_param_by_name, err, "it", r->id, kv->key);
 		if (rc || (rc = db_next(d, q, err)) <= 0)
 			continue;
-		if (strcmp((const char *)sqlite3_column_text(q, 0), kv->value)) {
-			const char *old = (const char *)sqlite3_column_text(q, 0);
+		if (strcmp(db_str(q, COL_param_by_name_value), kv->value)) {
+			const char *old = db_str(q, COL_param_by_name_value);
 
 			if (op->single)
 				buf_addf(list, "Param with key='%.100s' was already logged with value='%.100s' for run ID='%s'. "

@@ -20,7 +20,7 @@ static int no_memory(struct err *err)
 static int load_pairs(struct db *d, enum db_query which, int64_t id, struct arena *a, struct query_kv **ret, size_t *ret_count,
 		      struct err *err)
 {
-	sqlite3_stmt *q;
+	struct db_rows *q;
 	int rc = db_start(d, &q, which, err, "i", id);
 
 	while (!rc && (rc = db_next(d, q, err)) > 0) {
@@ -29,7 +29,8 @@ static int load_pairs(struct db *d, enum db_query which, int64_t id, struct aren
 			db_stop(q);
 			return no_memory(err);
 		}
-		(*ret)[(*ret_count)++] = (struct query_kv){ db_text(a, q, 0), db_text(a, q, 1) };
+		(*ret)[(*ret_count)++] = (struct query_kv){ db_text(a, q, COL_model_params_name),
+							    db_text(a, q, COL_model_params_value) };
 		rc = 0;
 	}
 	return rc;
@@ -37,7 +38,7 @@ static int load_pairs(struct db *d, enum db_query which, int64_t id, struct aren
 
 static int load_metrics(struct db *d, int64_t id, struct arena *a, struct model *m, struct err *err)
 {
-	sqlite3_stmt *q;
+	struct db_rows *q;
 	int rc = db_start(d, &q, DB_model_metrics, err, "i", id);
 
 	while (!rc && (rc = db_next(d, q, err)) > 0) {
@@ -47,9 +48,11 @@ static int load_metrics(struct db *d, int64_t id, struct arena *a, struct model 
 			return no_memory(err);
 		}
 		m->metrics[m->metric_count++] = (struct model_metric){
-			.key = db_text(a, q, 0), .time_ms = sqlite3_column_int64(q, 1), .step = sqlite3_column_int64(q, 2),
-			.run = db_text(a, q, 3), .value = db_real(q, 4), .dataset_name = db_text(a, q, 5),
-			.dataset_digest = db_text(a, q, 6),
+			.key = db_text(a, q, COL_model_metrics_name), .time_ms = db_i64(q, COL_model_metrics_time_ms),
+			.step = db_i64(q, COL_model_metrics_step),
+			.run = db_text(a, q, COL_model_metrics_run), .value = db_f64(q, COL_model_metrics_value),
+			.dataset_name = db_text(a, q, COL_model_metrics_dataset_name),
+			.dataset_digest = db_text(a, q, COL_model_metrics_dataset_digest),
 		};
 		rc = 0;
 	}
@@ -65,19 +68,21 @@ static int load_parts(struct db *d, int64_t id, struct arena *a, struct model *m
 	return rc ? rc : load_metrics(d, id, a, m, err);
 }
 
-static struct model row_of(struct arena *a, sqlite3_stmt *q)
+static struct model row_of(struct arena *a, struct db_rows *q)
 {
 	return (struct model){
-		.id = db_text(a, q, 1), .experiment = sqlite3_column_int64(q, 2), .name = db_text(a, q, 3), .type = db_text(a, q, 4),
-		.source_run = db_text(a, q, 5), .status = db_text(a, q, 6), .created_ms = sqlite3_column_int64(q, 7),
-		.updated_ms = sqlite3_column_int64(q, 8),
+		.id = db_text(a, q, COL_model_row_uuid), .experiment = db_i64(q, COL_model_row_experiment_id),
+		.name = db_text(a, q, COL_model_row_name), .type = db_text(a, q, COL_model_row_type),
+		.source_run = db_text(a, q, COL_model_row_source_run), .status = db_text(a, q, COL_model_row_status),
+		.created_ms = db_i64(q, COL_model_row_created_ms),
+		.updated_ms = db_i64(q, COL_model_row_updated_ms),
 	};
 }
 
 int model_get(struct store *s, const char *id, bool with_deleted, struct arena *a, struct model *ret, struct err *err)
 {
 	struct model m;
-	sqlite3_stmt *q;
+	struct db_rows *q;
 	struct db *d;
 	int64_t row;
 	int rc = readers_take(s, &d, err);
@@ -86,7 +91,7 @@ int model_get(struct store *s, const char *id, bool with_deleted, struct arena *
 		return rc;
 	rc = db_start(d, &q, DB_model_row, err, "ti", id, (int64_t)with_deleted);
 	if (!rc && (rc = db_next(d, q, err)) > 0) {
-		row = sqlite3_column_int64(q, 0);
+		row = db_i64(q, COL_model_row_id);
 		m = row_of(a, q);
 		db_stop(q);
 		rc = load_parts(d, row, a, &m, err);
@@ -299,7 +304,7 @@ static int load_experiment(struct search *s, int64_t experiment)
 {
 	int64_t *ids = NULL;
 	size_t first = s->count, i, n;
-	sqlite3_stmt *q;
+	struct db_rows *q;
 	int rc = db_start(s->d, &q, DB_model_rows, s->err, "i", experiment);
 
 	while (!rc && (rc = db_next(s->d, q, s->err)) > 0) {
@@ -309,7 +314,7 @@ static int load_experiment(struct search *s, int64_t experiment)
 			db_stop(q);
 			return no_memory(s->err);
 		}
-		ids[s->count - first] = sqlite3_column_int64(q, 0);
+		ids[s->count - first] = db_i64(q, COL_model_row_id);
 		s->hits[s->count++] = (struct hit){ .m = row_of(s->a, q) };
 		rc = 0;
 	}

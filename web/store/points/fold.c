@@ -10,6 +10,7 @@
 #include "web/store/points/pack.h"
 #include "web/store/points/scan.h"
 #include "web/store/points/spike.h"
+#include "web/store/points/sum_row.h"
 #include "web/store/points/tail.h"
 
 /* A series costs a transaction about as much as a few hundred points; commits wait for it. */
@@ -62,14 +63,14 @@ static int gather_row(struct fold *f, const void *bytes, size_t len)
 
 static int gather(struct fold *f, uint64_t max_points)
 {
-	sqlite3_stmt *q;
+	struct db_rows *q;
 	int rc = db_start(f->db, &q, DB_log_oldest, f->err, "");
 
 	while (!rc && (rc = db_next(f->db, q, f->err)) > 0) {
-		f->last_row = sqlite3_column_int64(q, 0);
+		f->last_row = db_i64(q, COL_log_oldest_id);
 		f->res->rows++;
-		f->res->points += (uint64_t)sqlite3_column_int64(q, 1);
-		rc = gather_row(f, sqlite3_column_blob(q, 2), (size_t)sqlite3_column_bytes(q, 2));
+		f->res->points += (uint64_t)db_i64(q, COL_log_oldest_points);
+		rc = gather_row(f, db_blob(q, COL_log_oldest_data), db_bytes(q, COL_log_oldest_data));
 		if (rc == ERR_CORRUPT)
 			rc = err_set(f->err, rc, "store: log row %lld is damaged; check the disk and put back a copy of the file",
 				     (long long)f->last_row);
@@ -85,19 +86,19 @@ static int gather(struct fold *f, uint64_t max_points)
 
 static int load_series(struct fold *f, int64_t id, struct series_row *ret)
 {
-	sqlite3_stmt *q;
+	struct db_rows *q;
 	int rc = db_start(f->db, &q, DB_series_get, f->err, "i", id);
 
 	if (rc || (rc = db_next(f->db, q, f->err)) <= 0)
 		return rc < 0 ? rc : err_set(f->err, ERR_CORRUPT, "store: series %lld is missing", (long long)id);
 	ret->id = id;
-	ret->run_id = sqlite3_column_int64(q, 0);
-	ret->key_id = sqlite3_column_int64(q, 1);
-	ret->rank = sqlite3_column_int(q, 2);
-	ret->ordered = sqlite3_column_int(q, 3);
-	ret->chunks = sqlite3_column_int64(q, 4);
-	ret->watched = ret->rank < 0 && spike_watches((const char *)sqlite3_column_text(q, 5));
-	db_sum(q, 6, &ret->sum);
+	ret->run_id = db_i64(q, COL_series_get_run_id);
+	ret->key_id = db_i64(q, COL_series_get_key_id);
+	ret->rank = db_i32(q, COL_series_get_rank);
+	ret->ordered = db_i32(q, COL_series_get_ordered);
+	ret->chunks = db_i64(q, COL_series_get_chunks);
+	ret->watched = ret->rank < 0 && spike_watches(db_str(q, COL_series_get_name));
+	sum_row_read(q, COL_series_get_count, &ret->sum);
 	if (!ret->sum.count)
 		sum_init(&ret->sum);
 	db_stop(q);
@@ -108,13 +109,13 @@ static int load_series(struct fold *f, int64_t id, struct series_row *ret)
 static int load_chunk(struct fold *f, int64_t chunk_id, struct tail *v)
 {
 	struct sum_point room[CHUNK_POINTS];
-	sqlite3_stmt *q;
+	struct db_rows *q;
 	struct chunk c;
 	int rc = db_start(f->db, &q, DB_chunk_get, f->err, "i", chunk_id);
 
 	if (rc || (rc = db_next(f->db, q, f->err)) < 0)
 		return rc;
-	if (!rc || chunk_open(&c, sqlite3_column_blob(q, 0), (size_t)sqlite3_column_bytes(q, 0)) ||
+	if (!rc || chunk_open(&c, db_blob(q, COL_chunk_get_data), db_bytes(q, COL_chunk_get_data)) ||
 	    chunk_points(&c, room))
 		rc = err_set(f->err, ERR_CORRUPT, "store: chunk %lld is damaged; check the disk and put back a copy of the file",
 			     (long long)chunk_id);
@@ -220,8 +221,8 @@ static int fold_series(struct fold *f, int64_t id, const struct tail *fresh)
 		rc = write_chunks(f, &s, number, &all, skip);
 	}
 	if (!rc)
-		rc = db_run(f->db, DB_series_put, f->err, "iii" DB_SUM_FMT, id, (int64_t)s.ordered, s.chunks,
-			    DB_SUM_ARGS(&s.sum));
+		rc = db_run(f->db, DB_series_put, f->err, "iii" SUM_ROW_FMT, id, (int64_t)s.ordered, s.chunks,
+			    SUM_ROW_ARGS(&s.sum));
 	if (!rc && s.watched)
 		rc = watch(f, &s, all.points + context, all.count - context);
 	tail_done(&all);

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "web/store/base/list.h"
+#include "web/store/db/blob.h"
 #include "web/store/points/pack.h"
 
 int scan_damaged(struct err *err, const char *what, int64_t id)
@@ -13,14 +14,14 @@ int scan_damaged(struct err *err, const char *what, int64_t id)
 
 int scan_series_chunks(struct db *d, int64_t series, scan_chunk_fn *fn, void *arg, struct err *err)
 {
-	sqlite3_stmt *q;
+	struct db_rows *q;
 	int rc = db_start(d, &q, DB_chunk_range, err, "ii", SCAN_CHUNK_ID(series, 0), SCAN_CHUNK_ID(series + 1, 0) - 1);
 
 	while (!rc && (rc = db_next(d, q, err)) > 0) {
 		struct chunk c;
 
-		if (chunk_open(&c, sqlite3_column_blob(q, 1), (size_t)sqlite3_column_bytes(q, 1)))
-			rc = scan_damaged(err, "chunk", sqlite3_column_int64(q, 0));
+		if (chunk_open(&c, db_blob(q, COL_chunk_range_data), db_bytes(q, COL_chunk_range_data)))
+			rc = scan_damaged(err, "chunk", db_i64(q, COL_chunk_range_id));
 		else
 			rc = fn(arg, &c, err);
 		if (rc)
@@ -32,12 +33,12 @@ int scan_series_chunks(struct db *d, int64_t series, scan_chunk_fn *fn, void *ar
 static int give_chunk(struct db *d, int64_t id, scan_chunk_fn *fn, void *arg, struct err *err)
 {
 	struct chunk c;
-	sqlite3_stmt *q;
+	struct db_rows *q;
 	int rc = db_start(d, &q, DB_chunk_get, err, "i", id);
 
 	if (rc || (rc = db_next(d, q, err)) <= 0)
 		return rc;
-	if (chunk_open(&c, sqlite3_column_blob(q, 0), (size_t)sqlite3_column_bytes(q, 0)))
+	if (chunk_open(&c, db_blob(q, COL_chunk_get_data), db_bytes(q, COL_chunk_get_data)))
 		rc = scan_damaged(err, "chunk", id);
 	else
 		rc = fn(arg, &c, err);
@@ -48,19 +49,20 @@ static int give_chunk(struct db *d, int64_t id, scan_chunk_fn *fn, void *arg, st
 int scan_series_window(struct db *d, int64_t series, const struct scan_window *w, scan_chunk_fn *fn, void *arg,
 		       struct err *err)
 {
-	sqlite3_stmt *q;
+	struct db_rows *q;
 	int rc = db_start(d, &q, DB_chunk_heads, err, "ii", SCAN_CHUNK_ID(series, 0), SCAN_CHUNK_ID(series + 1, 0) - 1);
 
 	while (!rc && (rc = db_next(d, q, err)) > 0) {
-		double early = db_real(q, 4), late = db_real(q, 5);
+		double early = db_f64(q, COL_chunk_heads_min_time), late = db_f64(q, COL_chunk_heads_max_time);
 
 		/* unknown times overlap everything */
-		if (sqlite3_column_int64(q, 2) > w->max_step || sqlite3_column_int64(q, 3) < w->min_step ||
+		if (db_i64(q, COL_chunk_heads_min_step) > w->max_step ||
+		    db_i64(q, COL_chunk_heads_max_step) < w->min_step ||
 		    early > w->max_time || late < w->min_time) {
 			rc = 0;
 			continue;
 		}
-		rc = give_chunk(d, sqlite3_column_int64(q, 0), fn, arg, err);
+		rc = give_chunk(d, db_i64(q, COL_chunk_heads_id), fn, arg, err);
 		if (rc)
 			db_stop(q);
 	}
@@ -71,7 +73,7 @@ int scan_series_window(struct db *d, int64_t series, const struct scan_window *w
 struct scan_group_source {
 	struct db *d;
 	int64_t id;
-	sqlite3_blob *blob;
+	struct blob *blob;
 	bool open, whole; /* blob is that of id; all of it lies in bytes */
 	unsigned char *bytes;
 	size_t cap;
@@ -79,13 +81,10 @@ struct scan_group_source {
 
 static int open_blob(struct scan_group_source *p, struct err *err)
 {
-	int rc = SQLITE_OK;
+	int rc = p->open ? 0 : blob_open(&p->blob, p->d, "chunk", "data", p->id, err);
 
-	if (!p->open)
-		rc = p->blob ? sqlite3_blob_reopen(p->blob, p->id)
-			     : sqlite3_blob_open(db_handle(p->d), "main", "chunk", "data", p->id, 0, &p->blob);
-	p->open = rc == SQLITE_OK;
-	return p->open ? 0 : db_failed(p->d, err, "opening a chunk");
+	p->open = !rc;
+	return rc;
 }
 
 static int read_blob(struct scan_group_source *p, size_t from, size_t n, struct err *err)
@@ -99,7 +98,7 @@ static int read_blob(struct scan_group_source *p, size_t from, size_t n, struct 
 		p->bytes = grown;
 		p->cap = n + 4096;
 	}
-	return sqlite3_blob_read(p->blob, p->bytes, (int)n, (int)from) == SQLITE_OK ? 0 : db_failed(p->d, err, "reading a chunk");
+	return blob_read(p->blob, p->bytes, from, n, err);
 }
 
 static void next_chunk(struct scan_group_source *p, int64_t id)
@@ -116,7 +115,7 @@ int scan_group(struct scan_group_source *from, const struct outline *o, unsigned
 	if (from->whole)
 		return chunk_place_points(at, from->bytes + at->offset, ret) ? scan_damaged(err, "chunk", from->id) : 0;
 	rc = open_blob(from, err);
-	if (!rc && (size_t)sqlite3_blob_bytes(from->blob) < (size_t)at->offset + at->len + CHUNK_PAD)
+	if (!rc && blob_bytes(from->blob) < (size_t)at->offset + at->len + CHUNK_PAD)
 		rc = scan_damaged(err, "chunk", from->id);
 	if (!rc)
 		rc = read_blob(from, at->offset, at->len + CHUNK_PAD, err);
@@ -130,7 +129,7 @@ static int read_chunk(struct scan_group_source *p, struct chunk *ret, struct sum
 
 	if (rc)
 		return rc;
-	len = (size_t)sqlite3_blob_bytes(p->blob);
+	len = blob_bytes(p->blob);
 	rc = read_blob(p, 0, len, err);
 	if (rc)
 		return rc;
@@ -174,14 +173,14 @@ static int give_known(struct scan_group_source *p, const struct scan_parts *o, s
 	return rc ? rc : 1;
 }
 
-static int give_row(struct scan_group_source *p, sqlite3_stmt *q, const struct scan_parts *o, struct err *err)
+static int give_row(struct scan_group_source *p, struct db_rows *q, const struct scan_parts *o, struct err *err)
 {
-	struct sum_point low = { sqlite3_column_int64(q, 2), db_real(q, 4), 0 };
-	struct sum_point high = { sqlite3_column_int64(q, 3), db_real(q, 5), 0 };
-	bool full = sqlite3_column_int64(q, 1) == CHUNK_POINTS;
+	struct sum_point low = { db_i64(q, COL_chunk_heads_min_step), db_f64(q, COL_chunk_heads_min_time), 0 };
+	struct sum_point high = { db_i64(q, COL_chunk_heads_max_step), db_f64(q, COL_chunk_heads_max_time), 0 };
+	bool full = db_i64(q, COL_chunk_heads_points) == CHUNK_POINTS;
 	int rc;
 
-	next_chunk(p, sqlite3_column_int64(q, 0));
+	next_chunk(p, db_i64(q, COL_chunk_heads_id));
 	rc = full ? give_known(p, o, err) : 0;
 	if (!rc && o->want(o->arg, &low, &high))
 		rc = give_read(p, full, o, err);
@@ -193,7 +192,7 @@ int scan_series_parts(struct db *d, int64_t series, uint64_t folded, const struc
 {
 	struct scan_group_source p = { .d = d };
 	int64_t number = 0, full = (int64_t)(folded / CHUNK_POINTS);
-	sqlite3_stmt *q;
+	struct db_rows *q;
 	int rc = 1;
 
 	while (number < full && rc > 0) {
@@ -209,7 +208,7 @@ int scan_series_parts(struct db *d, int64_t series, uint64_t folded, const struc
 		if (rc)
 			db_stop(q);
 	}
-	sqlite3_blob_close(p.blob);
+	blob_close(p.blob);
 	free(p.bytes);
 	return rc;
 }
@@ -270,15 +269,16 @@ static int scan_row(const void *bytes, size_t len, const int64_t *ids, size_t co
 static int scan_log_room(struct db *d, int64_t run_id, const int64_t *ids, size_t count, scan_fn *fn, void *arg,
 			 struct sum_point *room, struct err *err)
 {
-	sqlite3_stmt *q;
+	struct db_rows *q;
 	int rc = db_start(d, &q, DB_log_of_run, err, "i", run_id);
 
 	while (!rc && (rc = db_next(d, q, err)) > 0) {
 		if (err)
 			err->code = 0;
-		rc = scan_row(sqlite3_column_blob(q, 1), (size_t)sqlite3_column_bytes(q, 1), ids, count, fn, arg, room, err);
+		rc = scan_row(db_blob(q, COL_log_of_run_data), db_bytes(q, COL_log_of_run_data), ids, count, fn, arg, room,
+			      err);
 		if (rc == ERR_CORRUPT && !(err && err->code))
-			rc = scan_damaged(err, "log row", sqlite3_column_int64(q, 0));
+			rc = scan_damaged(err, "log row", db_i64(q, COL_log_of_run_id));
 		if (rc)
 			db_stop(q);
 	}

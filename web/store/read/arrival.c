@@ -81,7 +81,7 @@ static int take_groups(struct line *l, const struct chunk *c)
 static int take_chunk(struct line *l, struct db *d, struct err *err)
 {
 	int64_t id = SCAN_CHUNK_ID(l->id, l->chunk);
-	sqlite3_stmt *q;
+	struct db_rows *q;
 	struct chunk c;
 	bool used = false;
 	int rc = db_start(d, &q, DB_chunk_get, err, "i", id);
@@ -91,7 +91,7 @@ static int take_chunk(struct line *l, struct db *d, struct err *err)
 	if (!rc)
 		return err_set(err, ERR_GONE, "points of the run are not there any more: it was removed for good meanwhile, or the "
 			       "store is damaged (dptrack doctor)");
-	if (chunk_open(&c, sqlite3_column_blob(q, 0), (size_t)sqlite3_column_bytes(q, 0)) || take_groups(l, &c)) {
+	if (chunk_open(&c, db_blob(q, COL_chunk_get_data), db_bytes(q, COL_chunk_get_data)) || take_groups(l, &c)) {
 		rc = scan_damaged(err, "chunk", id);
 	} else {
 		used = l->taken >= l->chunk_from + c.points && c.points == CHUNK_POINTS;
@@ -245,7 +245,7 @@ static struct line *line_of(const struct arrival *a, int64_t id)
 /* 1, 0 when there are no more rows, or negative. */
 static int next_order(struct arrival *a, struct err *err)
 {
-	sqlite3_stmt *q;
+	struct db_rows *q;
 	struct db *d;
 	int rc = readers_take(a->s, &d, err);
 
@@ -253,8 +253,8 @@ static int next_order(struct arrival *a, struct err *err)
 		return rc;
 	rc = db_start(d, &q, DB_arrival_next, err, "iii", a->run_id, a->order_at, a->order_last);
 	if (!rc && (rc = db_next(d, q, err)) > 0) {
-		a->order_at = sqlite3_column_int64(q, 0);
-		rc = order_open(&a->order, sqlite3_column_blob(q, 1), (size_t)sqlite3_column_bytes(q, 1));
+		a->order_at = db_i64(q, COL_arrival_next_id);
+		rc = order_open(&a->order, db_blob(q, COL_arrival_next_data), db_bytes(q, COL_arrival_next_data));
 		if (rc)
 			rc = rc == ERR_NOMEM ? no_memory(err) : scan_damaged(err, "arrival", a->order_at);
 		else
@@ -325,7 +325,7 @@ static int take_tail(void *arg, size_t at, const struct sum_point *points, size_
 
 static int load_lines(struct arrival *a, struct db *d, struct arrival_part part, struct err *err)
 {
-	sqlite3_stmt *q;
+	struct db_rows *q;
 	struct line *l;
 	int rc = db_start(d, &q, DB_series_of_part, err, "iii", a->run_id, (int64_t)part.rank, (int64_t)part.segment);
 
@@ -334,8 +334,9 @@ static int load_lines(struct arrival *a, struct db *d, struct arrival_part part,
 		if (l) {
 			a->lines = l;
 			l = &a->lines[a->line_count++];
-			*l = (struct line){ .id = sqlite3_column_int64(q, 0), .key = db_text(a->arena, q, 1),
-					    .folded = (uint64_t)sqlite3_column_int64(q, 2) };
+			*l = (struct line){ .id = db_i64(q, COL_series_of_part_id),
+					    .key = db_text(a->arena, q, COL_series_of_part_name),
+					    .folded = (uint64_t)db_i64(q, COL_series_of_part_count) };
 		}
 		rc = l && l->key ? 0 : no_memory(err);
 		if (rc)
@@ -410,7 +411,7 @@ int arrival_parts(struct store *s, const char *run, struct arena *a, struct arri
 {
 	struct arrival_part *list = NULL, *room;
 	size_t n = 0;
-	sqlite3_stmt *q;
+	struct db_rows *q;
 	struct db *d;
 	int64_t id;
 	int rc = readers_take(s, &d, err);
@@ -424,7 +425,8 @@ int arrival_parts(struct store *s, const char *run, struct arena *a, struct arri
 		rc = room ? 0 : no_memory(err);
 		if (room) {
 			list = room;
-			list[n++] = (struct arrival_part){ sqlite3_column_int(q, 0), sqlite3_column_int(q, 1) };
+			list[n++] = (struct arrival_part){ db_i32(q, COL_parts_of_run_rank),
+							   db_i32(q, COL_parts_of_run_segment) };
 		} else {
 			db_stop(q);
 		}

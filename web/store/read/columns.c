@@ -87,19 +87,19 @@ static const char *status_word(struct arena *a, const char *text)
 	return arena_strdup(a, text);
 }
 
-bool columns_read_row(sqlite3_stmt *q, struct arena *a, struct columns_row *ret)
+bool columns_read_row(struct db_rows *q, struct arena *a, struct columns_row *ret)
 {
-	const char *user = (const char *)sqlite3_column_text(q, 8);
+	const char *user = db_str(q, COL_runs_all_user);
 
 	memset(ret, 0, sizeof *ret);
-	ret->id = sqlite3_column_int64(q, 0);
-	snprintf(ret->uuid, sizeof ret->uuid, "%s", (const char *)sqlite3_column_text(q, 1));
-	ret->name = arena_strdup(a, (const char *)sqlite3_column_text(q, 2));
-	ret->status = status_word(a, (const char *)sqlite3_column_text(q, 3));
-	ret->start_ms = db_time(q, 4);
-	ret->end_ms = db_time(q, 5);
-	ret->deleted = sqlite3_column_int(q, 6);
-	ret->experiment_id = sqlite3_column_int64(q, 7);
+	ret->id = db_i64(q, COL_runs_all_id);
+	snprintf(ret->uuid, sizeof ret->uuid, "%s", db_str(q, COL_runs_all_uuid));
+	ret->name = arena_strdup(a, db_str(q, COL_runs_all_name));
+	ret->status = status_word(a, db_str(q, COL_runs_all_status));
+	ret->start_ms = db_time(q, COL_runs_all_start_ms);
+	ret->end_ms = db_time(q, COL_runs_all_end_ms);
+	ret->deleted = db_i32(q, COL_runs_all_deleted);
+	ret->experiment_id = db_i64(q, COL_runs_all_experiment_id);
 	ret->user = user && *user ? arena_strdup(a, user) : "";
 	return ret->name && ret->status && ret->user;
 }
@@ -132,7 +132,15 @@ static int add_row(struct columns *c)
 	return 0;
 }
 
-static int put_cell(struct columns *c, const struct column *col, size_t row, sqlite3_stmt *q)
+double columns_number(struct db_rows *q, enum filter_aggregate which)
+{
+	static const enum db_column at[] = { COL_metric_column_last, COL_metric_column_first, COL_metric_column_min,
+					     COL_metric_column_max };
+
+	return db_f64(q, at[which]);
+}
+
+static int put_cell(struct columns *c, const struct column *col, size_t row, struct db_rows *q)
 {
 	struct columns_cell *cell = &col->cells[row];
 	int i;
@@ -141,10 +149,10 @@ static int put_cell(struct columns *c, const struct column *col, size_t row, sql
 	if (col->entity == FILTER_METRIC) {
 		cell->is_number = true;
 		for (i = 0; i < 4; i++)
-			cell->number[i] = db_real(q, 1 + i);
+			cell->number[i] = columns_number(q, (enum filter_aggregate)i);
 		return 0;
 	}
-	cell->text = arena_strdup(c->texts, (const char *)sqlite3_column_text(q, 1));
+	cell->text = arena_strdup(c->texts, db_str(q, COL_param_column_value));
 	cell->is_number = cell->text && col->entity == FILTER_PARAM && filter_number(cell->text, &cell->number[0]);
 	return cell->text ? 0 : ERR_NOMEM;
 }
@@ -160,7 +168,7 @@ static enum db_query query_of(enum filter_entity entity, bool whole)
 
 static int load_cell(struct columns *c, struct db *d, const struct column *col, size_t row, struct err *err)
 {
-	sqlite3_stmt *q;
+	struct db_rows *q;
 	int rc = db_start(d, &q, query_of(col->entity, false), err, "ii", col->key_id, c->rows[row].id);
 
 	memset(&col->cells[row], 0, sizeof col->cells[row]);
@@ -174,11 +182,11 @@ static int load_cell(struct columns *c, struct db *d, const struct column *col, 
 static int load_cells(struct columns *c, struct db *d, const struct column *col, struct err *err)
 {
 	size_t row = 0;
-	sqlite3_stmt *q;
+	struct db_rows *q;
 	int rc = db_start(d, &q, query_of(col->entity, true), err, "i", col->key_id);
 
 	while (!rc && (rc = db_next(d, q, err)) > 0) {
-		int64_t id = sqlite3_column_int64(q, 0);
+		int64_t id = db_i64(q, COL_param_column_run_id);
 
 		rc = 0;
 		while (row < c->count && c->rows[row].id < id)
@@ -193,7 +201,7 @@ static int load_cells(struct columns *c, struct db *d, const struct column *col,
 
 static int load_all(struct columns *c, struct db *d, struct err *err)
 {
-	sqlite3_stmt *q;
+	struct db_rows *q;
 	int rc;
 
 	drop_all(c);
@@ -212,9 +220,9 @@ static int load_all(struct columns *c, struct db *d, struct err *err)
 	return rc;
 }
 
-static int refresh_run(struct columns *c, struct db *d, sqlite3_stmt *q, struct err *err)
+static int refresh_run(struct columns *c, struct db *d, struct db_rows *q, struct err *err)
 {
-	size_t row = list_find(c->rows, c->count, sizeof *c->rows, sqlite3_column_int64(q, 0)), i;
+	size_t row = list_find(c->rows, c->count, sizeof *c->rows, db_i64(q, COL_runs_all_id)), i;
 	int rc = 0;
 
 	if (row == c->count && add_row(c))
@@ -229,7 +237,7 @@ static int refresh_run(struct columns *c, struct db *d, sqlite3_stmt *q, struct 
 
 static int refresh(struct columns *c, struct db *d, struct err *err)
 {
-	sqlite3_stmt *q;
+	struct db_rows *q;
 	size_t row;
 	int rc = db_start(d, &q, DB_runs_since, err, "i", (int64_t)c->rev);
 
@@ -241,8 +249,8 @@ static int refresh(struct columns *c, struct db *d, struct err *err)
 	if (!rc)
 		rc = db_start(d, &q, DB_gone_since, err, "i", (int64_t)c->rev);
 	while (!rc && (rc = db_next(d, q, err)) > 0) {
-		row = list_find(c->rows, c->count, sizeof *c->rows, sqlite3_column_int64(q, 0));
-		if (row < c->count && c->rows[row].id == sqlite3_column_int64(q, 0))
+		row = list_find(c->rows, c->count, sizeof *c->rows, db_i64(q, COL_gone_since_run_id));
+		if (row < c->count && c->rows[row].id == db_i64(q, COL_gone_since_run_id))
 			c->rows[row].gone = true;
 		rc = 0;
 	}

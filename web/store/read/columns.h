@@ -41,6 +41,9 @@ int columns_get(struct columns *c, struct db *d, enum filter_entity entity, cons
 		struct err *err);
 
 /* A row as the queries runs_all, run_row, … give it; texts go to the arena. False: out of memory. */
-bool columns_read_row(sqlite3_stmt *q, struct arena *a, struct columns_row *ret);
+bool columns_read_row(struct db_rows *q, struct arena *a, struct columns_row *ret);
+
+/* Of a row of metric_column or metric_cell. */
+double columns_number(struct db_rows *q, enum filter_aggregate which);
 
 #endif

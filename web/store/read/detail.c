@@ -7,6 +7,7 @@
 
 #include "web/store/points/scan.h"
 #include "web/store/points/spike.h"
+#include "web/store/points/sum_row.h"
 
 #define DIVERGED_POINTS 20
 
@@ -30,7 +31,7 @@ static void *more(struct arena *a, void *items, size_t count, size_t bytes_each)
 	return grown;
 }
 
-static int load_pairs(struct db *d, sqlite3_stmt *q, struct arena *a, struct query_kv **ret, size_t *ret_count,
+static int load_pairs(struct db *d, struct db_rows *q, struct arena *a, struct query_kv **ret, size_t *ret_count,
 		      struct err *err)
 {
 	struct query_kv *items = NULL;
@@ -43,8 +44,8 @@ static int load_pairs(struct db *d, sqlite3_stmt *q, struct arena *a, struct que
 			db_stop(q);
 			return no_memory(err);
 		}
-		items[n].key = db_text(a, q, 0);
-		items[n++].value = db_text(a, q, 1);
+		items[n].key = db_text(a, q, COL_params_of_run_name);
+		items[n++].value = db_text(a, q, COL_params_of_run_value);
 	}
 	*ret = items;
 	*ret_count = n;
@@ -63,7 +64,7 @@ static void metric_of(struct query_metric *m, const char *key, const struct sum 
 
 static int load_metrics(struct db *d, int64_t id, struct arena *a, struct query_run *r, struct err *err)
 {
-	sqlite3_stmt *q;
+	struct db_rows *q;
 	struct sum s;
 	int rc = db_start(d, &q, DB_metrics_of_run, err, "i", id);
 
@@ -73,8 +74,8 @@ static int load_metrics(struct db *d, int64_t id, struct arena *a, struct query_
 			db_stop(q);
 			return no_memory(err);
 		}
-		db_sum(q, 1, &s);
-		metric_of(&r->metrics[r->metric_count++], db_text(a, q, 0), &s);
+		sum_row_read(q, COL_metrics_of_run_count, &s);
+		metric_of(&r->metrics[r->metric_count++], db_text(a, q, COL_metrics_of_run_name), &s);
 		rc = 0;
 	}
 	return rc;
@@ -116,12 +117,14 @@ static bool has_diverged(const struct query_metric *m)
 
 static int alert_stored(struct db *d, int64_t id, struct query_run *r, struct arena *a, struct err *err)
 {
-	sqlite3_stmt *q;
+	struct db_rows *q;
 	int rc = db_start(d, &q, DB_alerts_of_run, err, "i", id);
 
 	while (!rc && (rc = db_next(d, q, err)) > 0) {
-		struct query_alert alert = { .kind = QUERY_ALERT_SPIKE, .kind_name = "spike", .key = db_text(a, q, 0),
-					     .step = sqlite3_column_int64(q, 2), .value = db_real(q, 3) };
+		struct query_alert alert = { .kind = QUERY_ALERT_SPIKE, .kind_name = "spike",
+					     .key = db_text(a, q, COL_alerts_of_run_name),
+					     .step = db_i64(q, COL_alerts_of_run_step),
+					     .value = db_f64(q, COL_alerts_of_run_value) };
 
 		alert.text = arena_printf(a, "spike %.4g at step %lld", alert.value, (long long)alert.step);
 		rc = add_alert(r, a, &alert, err);
@@ -175,18 +178,21 @@ static int load_alerts(struct db *d, int64_t id, struct arena *a, struct query_r
 
 static int load_row(struct db *d, int64_t id, struct arena *a, struct query_run *r, struct err *err)
 {
-	sqlite3_stmt *q;
+	struct db_rows *q;
 	int rc = db_start(d, &q, DB_run_detail, err, "i", id);
 
 	if (rc || (rc = db_next(d, q, err)) <= 0)
 		return rc ? rc : ERR_NOENT;
 	*r = (struct query_run){
-		.id = db_text(a, q, 0), .name = db_text(a, q, 1), .experiment = db_text(a, q, 2),
-		.experiment_id = db_text(a, q, 3), .status = db_text(a, q, 4), .status_inferred = sqlite3_column_int(q, 5),
-		.deleted = sqlite3_column_int(q, 6), .start_ms = db_time(q, 7), .end_ms = db_time(q, 8),
-		.last_step = sqlite3_column_int64(q, 9), .world_size = sqlite3_column_int(q, 10),
-		.rev = (uint64_t)sqlite3_column_int64(q, 11), .notes = db_text(a, q, 12),
-		.user = db_text(a, q, 14),
+		.id = db_text(a, q, COL_run_detail_uuid), .name = db_text(a, q, COL_run_detail_name),
+		.experiment = db_text(a, q, COL_run_detail_experiment),
+		.experiment_id = db_text(a, q, COL_run_detail_experiment_id),
+		.status = db_text(a, q, COL_run_detail_status), .status_inferred = db_i32(q, COL_run_detail_inferred),
+		.deleted = db_i32(q, COL_run_detail_deleted), .start_ms = db_time(q, COL_run_detail_start_ms),
+		.end_ms = db_time(q, COL_run_detail_end_ms),
+		.last_step = db_i64(q, COL_run_detail_last_step), .world_size = db_i32(q, COL_run_detail_world_size),
+		.rev = (uint64_t)db_i64(q, COL_run_detail_rev), .notes = db_text(a, q, COL_run_detail_notes),
+		.user = db_text(a, q, COL_run_detail_user),
 	};
 	db_stop(q);
 	return 0;
@@ -194,7 +200,7 @@ static int load_row(struct db *d, int64_t id, struct arena *a, struct query_run 
 
 int detail_load(struct db *d, int64_t run_id, bool bare, struct arena *a, struct query_run *ret, struct err *err)
 {
-	sqlite3_stmt *q;
+	struct db_rows *q;
 	int rc = load_row(d, run_id, a, ret, err);
 
 	if (rc || bare)
@@ -213,7 +219,7 @@ int detail_load(struct db *d, int64_t run_id, bool bare, struct arena *a, struct
 
 static int load_segments(struct db *d, int64_t id, struct arena *a, struct query_run *r, struct err *err)
 {
-	sqlite3_stmt *q;
+	struct db_rows *q;
 	size_t i;
 	int rc = db_start(d, &q, DB_segment_list, err, "i", id);
 
@@ -224,9 +230,13 @@ static int load_segments(struct db *d, int64_t id, struct arena *a, struct query
 			return no_memory(err);
 		}
 		r->segments[r->segment_count++] = (struct query_segment){
-			.number = sqlite3_column_int(q, 0), .first_step = sqlite3_column_int64(q, 1),
-			.first_epoch = sqlite3_column_int64(q, 2), .start_ms = db_time(q, 5), .end_ms = db_time(q, 6),
-			.status = db_text(a, q, 7), .world_size = sqlite3_column_int(q, 9),
+			.number = db_i32(q, COL_segment_list_number),
+			.first_step = db_i64(q, COL_segment_list_first_step),
+			.first_epoch = db_i64(q, COL_segment_list_first_epoch),
+			.start_ms = db_time(q, COL_segment_list_start_ms),
+			.end_ms = db_time(q, COL_segment_list_end_ms),
+			.status = db_text(a, q, COL_segment_list_status),
+			.world_size = db_i32(q, COL_segment_list_world_size),
 		};
 		rc = 0;
 	}
@@ -242,7 +252,7 @@ static int load_segments(struct db *d, int64_t id, struct arena *a, struct query
 
 static int load_ranks(struct db *d, int64_t id, struct arena *a, struct query_run *r, struct err *err)
 {
-	sqlite3_stmt *q;
+	struct db_rows *q;
 	int rc = db_start(d, &q, DB_ranks_of_run, err, "i", id);
 
 	while (!rc && (rc = db_next(d, q, err)) > 0) {
@@ -252,8 +262,9 @@ static int load_ranks(struct db *d, int64_t id, struct arena *a, struct query_ru
 			return no_memory(err);
 		}
 		r->ranks[r->rank_count++] = (struct query_rank){
-			.rank = sqlite3_column_int(q, 0), .segment = sqlite3_column_int(q, 1), .host = db_text(a, q, 2),
-			.pid = sqlite3_column_int(q, 3), .last_record_ms = sqlite3_column_int64(q, 4),
+			.rank = db_i32(q, COL_ranks_of_run_rank), .segment = db_i32(q, COL_ranks_of_run_segment),
+			.host = db_text(a, q, COL_ranks_of_run_host),
+			.pid = db_i32(q, COL_ranks_of_run_pid), .last_record_ms = db_i64(q, COL_ranks_of_run_last_ms),
 		};
 		rc = 0;
 	}
@@ -262,7 +273,7 @@ static int load_ranks(struct db *d, int64_t id, struct arena *a, struct query_ru
 
 static int load_problems(struct db *d, int64_t id, struct arena *a, struct query_run *r, struct err *err)
 {
-	sqlite3_stmt *q;
+	struct db_rows *q;
 	int rc = db_start(d, &q, DB_problems_of_run, err, "i", id);
 
 	while (!rc && (rc = db_next(d, q, err)) > 0) {
@@ -272,8 +283,9 @@ static int load_problems(struct db *d, int64_t id, struct arena *a, struct query
 			return no_memory(err);
 		}
 		r->problems[r->problem_count++] = (struct query_problem){
-			.time_ms = sqlite3_column_int64(q, 0), .text = db_text(a, q, 1),
-			.count = (uint64_t)sqlite3_column_int64(q, 2),
+			.time_ms = db_i64(q, COL_problems_of_run_time_ms),
+			.text = db_text(a, q, COL_problems_of_run_text),
+			.count = (uint64_t)db_i64(q, COL_problems_of_run_count),
 		};
 		rc = 0;
 	}
@@ -324,7 +336,7 @@ static int add_log(struct db *d, int64_t run_id, struct overlay *o, size_t n, st
 int detail_load_series(struct db *d, int64_t run_id, struct arena *a, struct query_run *r, struct err *err)
 {
 	struct overlay o = { 0 };
-	sqlite3_stmt *q;
+	struct db_rows *q;
 	size_t n = 0, i;
 	int rc = db_start(d, &q, DB_series_of_run, err, "i", run_id);
 
@@ -336,10 +348,11 @@ int detail_load_series(struct db *d, int64_t run_id, struct arena *a, struct que
 			db_stop(q);
 			return no_memory(err);
 		}
-		o.ids[n] = sqlite3_column_int64(q, 0);
-		r->series[n] = (struct query_series){ .key = db_text(a, q, 1), .rank = sqlite3_column_int(q, 2),
-						      .segment = sqlite3_column_int(q, 3) };
-		db_sum(q, 4, &o.sums[n]);
+		o.ids[n] = db_i64(q, COL_series_of_run_id);
+		r->series[n] = (struct query_series){ .key = db_text(a, q, COL_series_of_run_name),
+						      .rank = db_i32(q, COL_series_of_run_rank),
+						      .segment = db_i32(q, COL_series_of_run_segment) };
+		sum_row_read(q, COL_series_of_run_count, &o.sums[n]);
 		if (!o.sums[n].count)
 			sum_init(&o.sums[n]);
 		n++;
@@ -355,7 +368,7 @@ int detail_load_series(struct db *d, int64_t run_id, struct arena *a, struct que
 
 int detail_load_rest(struct db *d, int64_t run_id, struct arena *a, struct query_run *run, struct err *err)
 {
-	sqlite3_stmt *q;
+	struct db_rows *q;
 	int rc = db_start(d, &q, DB_environment_of_run, err, "i", run_id);
 
 	if (!rc)

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "web/store/filter/filter.h"
+#include "web/store/points/sum_row.h"
 #include "web/store/write/segment.h"
 
 struct hides {
@@ -16,7 +17,7 @@ struct hides {
 
 static int load_hides(struct db *d, int64_t run_id, struct hides *h, struct err *err)
 {
-	sqlite3_stmt *q;
+	struct db_rows *q;
 	int rc = db_start(d, &q, DB_segment_list, err, "i", run_id);
 
 	h->count = 0;
@@ -28,9 +29,9 @@ static int load_hides(struct db *d, int64_t run_id, struct hides *h, struct err 
 			memmove(h->epoch, h->epoch + 1, 63 * sizeof h->epoch[0]);
 			h->count--;
 		}
-		h->number[h->count] = sqlite3_column_int(q, 0);
-		h->step[h->count] = sqlite3_column_int64(q, 3);
-		h->epoch[h->count++] = sqlite3_column_int64(q, 4);
+		h->number[h->count] = db_i32(q, COL_segment_list_number);
+		h->step[h->count] = db_i64(q, COL_segment_list_hide_step);
+		h->epoch[h->count++] = db_i64(q, COL_segment_list_hide_epoch);
 		rc = 0;
 	}
 	return rc;
@@ -78,30 +79,33 @@ static int room_for_one(struct picker *p)
 	return 0;
 }
 
-static int add_series(struct picker *p, sqlite3_stmt *q)
+static int add_series(struct picker *p, struct db_rows *q)
 {
-	const char *key = (const char *)sqlite3_column_text(q, 1);
+	const char *key = db_str(q, COL_series_of_run_name), *last;
 	struct pick_run *r = p->r;
 	struct pick_series *s;
 
-	if (p->sel->rank != POINTS_ALL_RANKS && p->sel->rank != sqlite3_column_int(q, 2))
+	if (p->sel->rank != POINTS_ALL_RANKS && p->sel->rank != db_i32(q, COL_series_of_run_rank))
 		return 0;
 	if (room_for_one(p))
 		return ERR_NOMEM;
 	s = &r->series[r->count];
-	s->id = sqlite3_column_int64(q, 0);
-	s->key = r->count && !strcmp(r->series[r->count - 1].key, key) ? r->series[r->count - 1].key : db_text(p->arena, q, 1);
-	s->rank = sqlite3_column_int(q, 2);
-	s->segment = sqlite3_column_int(q, 3);
+	s->id = db_i64(q, COL_series_of_run_id);
+	last = r->count ? r->series[r->count - 1].key : "";
+	s->key = r->count && !strcmp(last, key) ? last : arena_strdup(p->arena, key);
+	if (!s->key)
+		return ERR_NOMEM;
+	s->rank = db_i32(q, COL_series_of_run_rank);
+	s->segment = db_i32(q, COL_series_of_run_segment);
 	s->hide = p->sel->all_segments ? INT64_MAX : hide_of(&p->hides, s->segment, key);
-	db_sum(q, 4, &s->folded);
-	s->ordered = sqlite3_column_int(q, 17);
-	s->chunks = sqlite3_column_int64(q, 18);
+	sum_row_read(q, COL_series_of_run_count, &s->folded);
+	s->ordered = db_i32(q, COL_series_of_run_ordered);
+	s->chunks = db_i64(q, COL_series_of_run_chunks);
 	r->count++;
 	return 0;
 }
 
-static int take_series(struct picker *p, sqlite3_stmt *q)
+static int take_series(struct picker *p, struct db_rows *q)
 {
 	int rc = 0;
 
@@ -125,7 +129,7 @@ static int load_keys(struct picker *p)
 	const char **keys = arena_array(p->arena, n + 1, sizeof *keys);
 	bool all = p->sel->rank == POINTS_ALL_RANKS;
 	int64_t from = all ? INT32_MIN : p->sel->rank, to = all ? INT32_MAX : p->sel->rank;
-	sqlite3_stmt *q;
+	struct db_rows *q;
 	int rc = 0;
 
 	if (!keys)
@@ -144,7 +148,7 @@ static int load_keys(struct picker *p)
 
 static int load_series(struct picker *p)
 {
-	sqlite3_stmt *q;
+	struct db_rows *q;
 	int rc = load_hides(p->d, p->r->id, &p->hides, p->err);
 
 	if (rc || p->sel->keys)
@@ -158,16 +162,17 @@ int pick_run(struct db *d, const struct points_sel *sel, const char *uuid, struc
 {
 	struct pick_run r = { .uuid = uuid, .start_s = NAN, .steps_per_epoch = 1 };
 	double per_epoch;
-	sqlite3_stmt *q;
+	struct db_rows *q;
 	int rc = db_start(d, &q, DB_run_head, err, "t", uuid);
 
 	if (rc || (rc = db_next(d, q, err)) <= 0)
 		return rc;
-	r.id = sqlite3_column_int64(q, 0);
-	r.name = db_text(a, q, 1);
-	if (db_time(q, 2) != INT64_MIN)
-		r.start_s = (double)sqlite3_column_int64(q, 2) / 1e3;
-	if (filter_number(db_text(a, q, 3), &per_epoch) && per_epoch > 0 && isfinite(per_epoch))
+	r.id = db_i64(q, COL_run_head_id);
+	r.name = db_text(a, q, COL_run_head_name);
+	if (db_time(q, COL_run_head_start_ms) != INT64_MIN)
+		r.start_s = (double)db_i64(q, COL_run_head_start_ms) / 1e3;
+	if (filter_number(db_text(a, q, COL_run_head_steps_per_epoch), &per_epoch) && per_epoch > 0 &&
+	    isfinite(per_epoch))
 		r.steps_per_epoch = per_epoch;
 	db_stop(q);
 	rc = load_series(&(struct picker){ .d = d, .sel = sel, .arena = a, .r = &r, .err = err });

@@ -3,6 +3,7 @@
 #define DPT_STORE_PICK_H
 
 #include "web/store/db/db.h"
+#include "web/store/points/sum.h"
 #include "web/store/read/points.h"
 
 struct pick_series {

@@ -162,7 +162,7 @@ static int load_ordered(struct points_cursor *c, struct db *d, struct err *err)
 	struct sum_point room[CHUNK_POINTS];
 	struct tail_scan t = { .c = c, .last_step = INT64_MIN };
 	int64_t number = first_chunk(c, d, err);
-	sqlite3_stmt *q;
+	struct db_rows *q;
 	struct chunk k;
 	int rc = 0;
 
@@ -171,9 +171,10 @@ static int load_ordered(struct points_cursor *c, struct db *d, struct err *err)
 	rc = db_start(d, &q, DB_chunk_range, err, "ii", SCAN_CHUNK_ID(s->id, number), SCAN_CHUNK_ID(s->id + 1, 0) - 1);
 	while (!rc && (rc = db_next(d, q, err)) > 0) {
 		rc = 0;
-		if (chunk_open(&k, sqlite3_column_blob(q, 1), (size_t)sqlite3_column_bytes(q, 1)) || chunk_points(&k, room))
+		if (chunk_open(&k, db_blob(q, COL_chunk_range_data), db_bytes(q, COL_chunk_range_data)) ||
+		    chunk_points(&k, room))
 			rc = err_set(err, ERR_CORRUPT, "store: chunk %lld is damaged; check the disk and put back a copy of the file",
-				     (long long)sqlite3_column_int64(q, 0));
+				     (long long)db_i64(q, COL_chunk_range_id));
 		else if (tail_add(&c->buffer, room, k.points))
 			rc = no_memory(err);
 		if (rc || enough(c)) {
@@ -350,12 +351,12 @@ static int bad_token(struct err *err)
 static int seek(struct points_cursor *c, struct db *d, int64_t series, struct err *err)
 {
 	char uuid[40] = "";
-	sqlite3_stmt *q;
+	struct db_rows *q;
 	size_t i;
 	int rc = db_start(d, &q, DB_run_of_series, err, "i", series);
 
 	if (!rc && (rc = db_next(d, q, err)) > 0) {
-		snprintf(uuid, sizeof uuid, "%s", (const char *)sqlite3_column_text(q, 0));
+		snprintf(uuid, sizeof uuid, "%s", db_str(q, COL_run_of_series_uuid));
 		db_stop(q);
 	}
 	if (rc < 0)

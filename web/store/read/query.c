@@ -13,19 +13,19 @@
 
 static int count_runs(struct db *d, struct query_experiments *list, const int64_t *ids, struct err *err)
 {
-	sqlite3_stmt *q;
+	struct db_rows *q;
 	size_t i;
 	int rc = db_start(d, &q, DB_experiment_counts, err, "");
 
 	while (!rc && (rc = db_next(d, q, err)) > 0) {
 		rc = 0;
-		for (i = 0; i < list->count && ids[i] != sqlite3_column_int64(q, 0); i++)
+		for (i = 0; i < list->count && ids[i] != db_i64(q, COL_experiment_counts_experiment_id); i++)
 			;
 		if (i == list->count)
 			continue;
-		list->items[i].run_count = (uint64_t)sqlite3_column_int64(q, 1);
-		list->items[i].running_count = (uint64_t)sqlite3_column_int64(q, 2);
-		list->items[i].changed_ms = sqlite3_column_int64(q, 3);
+		list->items[i].run_count = (uint64_t)db_i64(q, COL_experiment_counts_runs);
+		list->items[i].running_count = (uint64_t)db_i64(q, COL_experiment_counts_running);
+		list->items[i].changed_ms = db_i64(q, COL_experiment_counts_changed_ms);
 	}
 	return rc;
 }
@@ -34,7 +34,7 @@ static int list_experiments(struct db *d, struct arena *a, struct query_experime
 {
 	size_t cap = 0;
 	int64_t *ids = NULL;
-	sqlite3_stmt *q;
+	struct db_rows *q;
 	int rc = db_start(d, &q, DB_experiment_list, err, "");
 
 	while (!rc && (rc = db_next(d, q, err)) > 0) {
@@ -56,11 +56,11 @@ static int list_experiments(struct db *d, struct arena *a, struct query_experime
 			ids = more_ids;
 			cap = cap ? cap * 2 : 16;
 		}
-		ids[ret->count] = sqlite3_column_int64(q, 0);
+		ids[ret->count] = db_i64(q, COL_experiment_list_id);
 		e = &ret->items[ret->count++];
-		e->id = db_text(a, q, 0);
-		e->name = db_text(a, q, 1);
-		e->created_ms = sqlite3_column_int64(q, 2);
+		e->id = db_text(a, q, COL_experiment_list_id);
+		e->name = db_text(a, q, COL_experiment_list_name);
+		e->created_ms = db_i64(q, COL_experiment_list_created_ms);
 		e->changed_ms = e->created_ms;
 		rc = 0;
 	}
@@ -101,7 +101,7 @@ static int find_run(struct db *d, const char *id, int64_t *ret, struct err *err)
 {
 	size_t n = strlen(id);
 	char from[40], to[40];
-	sqlite3_stmt *q;
+	struct db_rows *q;
 	int rc, found = 0;
 
 	if (n < 4 || n > 32 || strspn(id, "0123456789abcdef") != n)
@@ -110,7 +110,7 @@ static int find_run(struct db *d, const char *id, int64_t *ret, struct err *err)
 	snprintf(to, sizeof to, "%sg", id);
 	rc = db_start(d, &q, DB_run_by_prefix, err, "tt", from, to);
 	while (!rc && (rc = db_next(d, q, err)) > 0) {
-		*ret = sqlite3_column_int64(q, 0);
+		*ret = db_i64(q, COL_run_by_prefix_id);
 		found++;
 		rc = 0;
 	}
@@ -169,7 +169,7 @@ static int load_changes(struct db *d, uint64_t since, struct arena *a, struct qu
 			struct err *err)
 {
 	const char **ids = arena_array(a, CHANGES_MAX, sizeof *ids);
-	sqlite3_stmt *q;
+	struct db_rows *q;
 	int rc;
 
 	if (!ids)
@@ -182,8 +182,8 @@ static int load_changes(struct db *d, uint64_t since, struct arena *a, struct qu
 			db_stop(q);
 			break;
 		}
-		ids[c->run_count++] = db_text(a, q, 0);
-		*ret_rev = (uint64_t)sqlite3_column_int64(q, 1);
+		ids[c->run_count++] = db_text(a, q, COL_changes_since_uuid);
+		*ret_rev = (uint64_t)db_i64(q, COL_changes_since_rev);
 	}
 	c->runs = ids;
 	return rc;
@@ -226,7 +226,7 @@ static int load_keys(struct db *d, enum db_query which, int64_t experiment, stru
 {
 	const char **items = NULL;
 	size_t n = 0, cap = 0;
-	sqlite3_stmt *q;
+	struct db_rows *q;
 	int rc = db_start(d, &q, which, NULL, "x", experiment);
 
 	while (!rc && (rc = db_next(d, q, NULL)) > 0) {
@@ -242,7 +242,7 @@ static int load_keys(struct db *d, enum db_query which, int64_t experiment, stru
 			items = grown;
 			cap = cap ? cap * 2 : 32;
 		}
-		items[n++] = db_text(a, q, 0);
+		items[n++] = db_text(a, q, COL_keys_of_params_name);
 		rc = 0;
 	}
 	*ret = items;

@@ -62,14 +62,14 @@ static int keep_row(struct search *s, const struct columns_row *r)
 	return 0;
 }
 
-static int add_row(struct search *s, sqlite3_stmt *q)
+static int add_row(struct search *s, struct db_rows *q)
 {
 	struct columns_row *r = arena_alloc(s->a, sizeof *r);
 
 	return r && columns_read_row(q, s->a, r) ? keep_row(s, r) : no_memory(s);
 }
 
-static int read_rows(struct search *s, sqlite3_stmt *q)
+static int read_rows(struct search *s, struct db_rows *q)
 {
 	int rc;
 
@@ -139,7 +139,7 @@ static int experiment_ids(struct search *s, int64_t *ids)
 
 static int load_named(struct search *s, const int64_t *experiments)
 {
-	sqlite3_stmt *q;
+	struct db_rows *q;
 	size_t i, n = 0;
 	int rc = 0;
 
@@ -201,7 +201,7 @@ static int load_rows(struct search *s, struct store *store)
 	return rc;
 }
 
-static void put_cell(struct search *s, size_t row, size_t field, sqlite3_stmt *q)
+static void put_cell(struct search *s, size_t row, size_t field, struct db_rows *q)
 {
 	const struct filter_field *ff = filter_field(s->f, field);
 	struct filter_value *v = &s->values[row * s->fields + field];
@@ -209,10 +209,10 @@ static void put_cell(struct search *s, size_t row, size_t field, sqlite3_stmt *q
 	v->present = true;
 	if (ff->entity == FILTER_METRIC) {
 		v->is_number = true;
-		v->number = db_real(q, 1 + (int)ff->aggregate);
+		v->number = columns_number(q, ff->aggregate);
 		return;
 	}
-	v->text = db_text(s->a, q, 1);
+	v->text = db_text(s->a, q, COL_param_column_value);
 	v->is_number = !s->o->mlflow && ff->entity == FILTER_PARAM && filter_number(v->text, &v->number);
 }
 
@@ -220,7 +220,7 @@ static int load_column(struct search *s, size_t field)
 {
 	static const enum db_query cells[] = { DB_version_get, DB_param_cell, DB_tag_cell, DB_metric_cell };
 	const struct filter_field *ff = filter_field(s->f, field);
-	sqlite3_stmt *q;
+	struct db_rows *q;
 	int64_t key;
 	size_t i;
 	int rc;
@@ -242,13 +242,13 @@ static int load_column(struct search *s, size_t field)
 
 static int experiment_column(struct search *s, size_t field)
 {
-	sqlite3_stmt *q;
+	struct db_rows *q;
 	size_t i;
 	int rc = db_start(s->d, &q, DB_experiment_list, s->err, "");
 
 	while (!rc && (rc = db_next(s->d, q, s->err)) > 0) {
-		int64_t id = sqlite3_column_int64(q, 0);
-		const char *name = db_text(s->a, q, 1);
+		int64_t id = db_i64(q, COL_experiment_list_id);
+		const char *name = db_text(s->a, q, COL_experiment_list_name);
 
 		for (i = 0; i < s->row_count; i++)
 			if (s->rows[i]->experiment_id == id)
@@ -262,16 +262,18 @@ static int experiment_column(struct search *s, size_t field)
 static int dataset_cell(struct search *s, size_t row, size_t field)
 {
 	const char *key = filter_field(s->f, field)->key;
-	int column = !strcmp(key, "name") ? 0 : !strcmp(key, "digest") ? 1 : 2, rc;
+	enum db_column column = !strcmp(key, "name") ? COL_dataset_cells_name :
+				!strcmp(key, "digest") ? COL_dataset_cells_digest : COL_dataset_cells_context;
 	struct filter_value *v = &s->values[row * s->fields + field];
-	sqlite3_stmt *q;
+	struct db_rows *q;
+	int rc;
 
 	rc = db_start(s->d, &q, DB_dataset_cells, s->err, "i", s->rows[row]->id);
 	while (!rc && (rc = db_next(s->d, q, s->err)) > 0) {
 		struct filter_value *more = v->present ? arena_alloc(s->a, sizeof *more) : NULL;
 
 		rc = 0;
-		if (sqlite3_column_type(q, column) == SQLITE_NULL)
+		if (db_null(q, column))
 			continue;
 		if (v->present && !more) {
 			db_stop(q);

@@ -11,7 +11,7 @@
 
 #include "tracker/base/clock.h"
 #include "web/store/base/work.h"
-#include "web/store/db/db.h"
+#include "web/store/db/copy.h"
 #include "web/store/files/files.h"
 #include "web/store/inside.h"
 #include "web/store/upkeep/upkeep.h"
@@ -24,7 +24,7 @@ struct backup {
 	char db[PATH_MAX], partial[PATH_MAX + 16], artifacts[PATH_MAX];
 	bool made_folder;
 	struct db *to;
-	sqlite3_backup *copy;
+	struct copy *copy;
 	int pages; /* of the next step */
 	bool done;
 	double last_step_s;
@@ -96,23 +96,18 @@ static int begin(void *arg, struct db *d, struct err *err)
 {
 	struct backup *b = arg;
 
-	b->copy = sqlite3_backup_init(db_handle(b->to), "main", db_handle(d), "main");
-	return b->copy ? 0 : db_failed(b->to, err, "beginning a backup");
+	return copy_new(&b->copy, b->to, d, err);
 }
 
 static int step(void *arg, struct db *d, struct err *err)
 {
 	struct backup *b = arg;
 	double began = clock_mono_s();
-	int rc = sqlite3_backup_step(b->copy, b->pages);
+	int rc = copy_step(b->copy, b->pages, &b->done, err);
 
 	(void)d;
-	b->done = rc == SQLITE_DONE;
 	b->last_step_s = clock_mono_s() - began;
-	if (rc == SQLITE_OK || rc == SQLITE_DONE || rc == SQLITE_BUSY || rc == SQLITE_LOCKED)
-		return 0;
-	return err_set(err, (rc & 0xff) == SQLITE_FULL || (rc & 0xff) == SQLITE_IOERR ? ERR_NOSPC : ERR_IO, "%s: copying: %s",
-		       b->partial, sqlite3_errstr(rc));
+	return rc ? err_prefix(err, "%s", b->partial) : 0;
 }
 
 static int end(void *arg, struct db *d, struct err *err)
@@ -121,7 +116,7 @@ static int end(void *arg, struct db *d, struct err *err)
 
 	(void)d;
 	(void)err;
-	sqlite3_backup_finish(b->copy);
+	copy_free(b->copy);
 	b->copy = NULL;
 	return 0;
 }
@@ -144,20 +139,21 @@ static int copy_pages(struct backup *b, struct err *err)
 			b->pages /= 2;
 	}
 	if (committer_step(b->s->writer, end, b, &late) && b->copy)
-		sqlite3_backup_finish(b->copy);
+		copy_free(b->copy);
 	return rc;
 }
 
 /* A backup that cannot be read is none. */
 static int prove(struct backup *b, struct err *err)
 {
-	sqlite3_stmt *q;
+	struct db_rows *q;
 	int rc = db_start(b->to, &q, DB_quick_check, err, "");
 
 	if (!rc && (rc = db_next(b->to, q, err)) > 0) {
 		rc = 0;
-		if (strcmp((const char *)sqlite3_column_text(q, 0), "ok"))
-			rc = err_set(err, ERR_CORRUPT, "the store is damaged (%.200s): dptrack doctor says more", (const char *)sqlite3_column_text(q, 0));
+		if (strcmp(db_str(q, COL_quick_check_quick_check), "ok"))
+			rc = err_set(err, ERR_CORRUPT, "the store is damaged (%.200s): dptrack doctor says more",
+				     db_str(q, COL_quick_check_quick_check));
 		db_stop(q);
 	}
 	return rc;

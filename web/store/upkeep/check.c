@@ -16,6 +16,7 @@
 #include "web/store/points/chunk.h"
 #include "web/store/points/pack.h"
 #include "web/store/points/scan.h"
+#include "web/store/points/sum_row.h"
 
 #define SAMPLED_SERIES 200
 #define SAMPLED_CHUNKS 200 /* of one series */
@@ -77,16 +78,16 @@ __attribute__((format(printf, 4, 5))) static int add(struct check *c, enum check
 
 static int check_sqlite(struct check *c)
 {
-	int n = sqlite3_libversion_number();
-	bool fixed = n >= 3051003 || (n >= 3050007 && n < 3051000) || (n >= 3044006 && n < 3045000);
+	enum db_flaw flaw;
+	const char *version = db_engine(&flaw);
 
-	if (!sqlite3_threadsafe())
+	if (flaw == DB_NO_THREADS)
 		return add(c, CHECK_ERROR, "sqlite", "SQLite %s was built without threads; install the distribution's library",
-			   sqlite3_libversion());
-	if (fixed)
-		return add(c, CHECK_OK, "sqlite", "SQLite %s", sqlite3_libversion());
+			   version);
+	if (flaw == DB_FLAWLESS)
+		return add(c, CHECK_OK, "sqlite", "SQLite %s", version);
 	return add(c, CHECK_NOTE, "sqlite", "SQLite %s can damage a file that two connections write at once; dptrack has one. Do "
-		   "not write to the file with other programs while it is served", sqlite3_libversion());
+		   "not write to the file with other programs while it is served", version);
 }
 
 static int check_mode(struct check *c, const char *path)
@@ -149,11 +150,11 @@ static int check_writes(struct check *c)
 
 static int check_table(struct check *c, struct db *d, const char *table, bool *ret_good)
 {
-	sqlite3_stmt *q;
+	struct db_rows *q;
 	int rc = db_start(d, &q, c->full ? DB_check_table_whole : DB_check_table, c->err, "t", table);
 
 	while (!rc && (rc = db_next(d, q, c->err)) > 0) {
-		const char *text = (const char *)sqlite3_column_text(q, 0);
+		const char *text = db_str(q, COL_check_table_text);
 
 		rc = 0;
 		if (!text || !strcmp(text, "ok"))
@@ -169,12 +170,12 @@ static int check_table(struct check *c, struct db *d, const char *table, bool *r
 /* The name behind `after`; *ret NULL at the end. */
 static int next_table(struct check *c, struct db *d, const char *after, const char **ret)
 {
-	sqlite3_stmt *q;
+	struct db_rows *q;
 	int rc = db_start(d, &q, DB_check_tables, c->err, "t", after);
 
 	*ret = NULL;
 	if (!rc && (rc = db_next(d, q, c->err)) > 0) {
-		*ret = db_text(c->a, q, 0);
+		*ret = db_text(c->a, q, COL_check_tables_name);
 		db_stop(q);
 		rc = 0;
 	}
@@ -251,14 +252,14 @@ static int check_series(struct check *c, struct db *d, int64_t id, struct series
 {
 	struct err why = ERR_INIT;
 	struct sum told = { 0 };
-	sqlite3_stmt *q;
+	struct db_rows *q;
 	int64_t chunks = 0;
 	int rc = db_start(d, &q, DB_series_get, c->err, "i", id);
 
 	if (rc || (rc = db_next(d, q, c->err)) <= 0)
 		return rc;
-	chunks = sqlite3_column_int64(q, 4);
-	db_sum(q, 6, &told);
+	chunks = db_i64(q, COL_series_get_chunks);
+	sum_row_read(q, COL_series_get_count, &told);
 	db_stop(q);
 	sum_init(&sc->sum);
 	sc->chunks = 0;
@@ -311,7 +312,7 @@ static int check_points(struct check *c)
 static int check_rows(struct check *c)
 {
 	struct db *d;
-	sqlite3_stmt *q;
+	struct db_rows *q;
 	int64_t left = 0;
 	bool good = true;
 	int rc = readers_take(c->s, &d, c->err);
@@ -321,11 +322,11 @@ static int check_rows(struct check *c)
 	rc = db_start(d, &q, c->full ? DB_check_orphans_whole : DB_check_orphans, c->err, "");
 	while (!rc && (rc = db_next(d, q, c->err)) > 0) {
 		rc = 0;
-		if (!sqlite3_column_int64(q, 1))
+		if (!db_i64(q, COL_check_orphans_rows))
 			continue;
 		good = false;
-		rc = add(c, CHECK_WARNING, "rows", "table %s: %lld rows belong to nothing", (const char *)sqlite3_column_text(q, 0),
-			 (long long)sqlite3_column_int64(q, 1));
+		rc = add(c, CHECK_WARNING, "rows", "table %s: %lld rows belong to nothing",
+			 db_str(q, COL_check_orphans_name), (long long)db_i64(q, COL_check_orphans_rows));
 	}
 	if (!rc && db_int(d, &left, DB_check_unfinished, c->err, "") > 0 && left)
 		rc = add(c, CHECK_NOTE, "rows", "%lld runs are removed in part: dptrack gc finishes it", (long long)left);

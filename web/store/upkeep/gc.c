@@ -100,7 +100,7 @@ static int journal_paths(struct gc *g, const struct gc_run *r, struct arena *a, 
 {
 	const char **paths = NULL, *text;
 	size_t n = 0, cap = 0, folder, before = 0;
-	sqlite3_stmt *q;
+	struct db_rows *q;
 	struct db *d;
 	int rc = readers_take(g->s, &d, err);
 
@@ -108,7 +108,7 @@ static int journal_paths(struct gc *g, const struct gc_run *r, struct arena *a, 
 		return rc;
 	rc = db_start(d, &q, DB_paths_of_run, err, "i", r->id);
 	while (!rc && (rc = db_next(d, q, err)) > 0) {
-		text = db_text(a, q, 0);
+		text = db_text(a, q, COL_paths_of_run_path);
 		folder = strrchr(text, '/') ? (size_t)(strrchr(text, '/') - text) : 0;
 		rc = 0;
 		if (n && folder == before && !strncmp(paths[n - 1], text, folder))
@@ -207,7 +207,7 @@ static int remove_run(struct gc *g, const struct gc_run *r, bool gone, struct er
 /* 1 with the next run behind *at, 0 when there is none. */
 static int next_run(struct gc *g, bool gone, struct gc_run *at, struct err *err)
 {
-	sqlite3_stmt *q;
+	struct db_rows *q;
 	int64_t points = 0;
 	struct db *d;
 	int rc = readers_take(g->s, &d, err);
@@ -217,10 +217,10 @@ static int next_run(struct gc *g, bool gone, struct gc_run *at, struct err *err)
 	rc = gone ? db_start(d, &q, DB_gone_next, err, "i", at->id)
 		  : db_start(d, &q, DB_deleted_next, err, "iii", g->before_ms, at->deleted_ms, at->id);
 	if (!rc && (rc = db_next(d, q, err)) > 0) {
-		snprintf(at->uuid, sizeof at->uuid, "%s", (const char *)sqlite3_column_text(q, 0));
-		at->id = sqlite3_column_int64(q, 1);
-		at->experiment_id = sqlite3_column_int64(q, 2);
-		at->deleted_ms = gone ? 0 : sqlite3_column_int64(q, 3);
+		snprintf(at->uuid, sizeof at->uuid, "%s", db_str(q, COL_deleted_next_uuid));
+		at->id = db_i64(q, COL_deleted_next_id);
+		at->experiment_id = db_i64(q, COL_deleted_next_experiment_id);
+		at->deleted_ms = db_i64(q, COL_deleted_next_deleted_ms);
 		db_stop(q);
 		if (db_int(d, &points, DB_points_of_run, err, "i", at->id) < 0)
 			rc = ERR_IO;
@@ -314,7 +314,7 @@ struct gc_next {
 /* 1 with the next row behind *at, 0 when there is none. */
 static int next_row(struct gc *g, enum db_query which, struct gc_next *at, struct err *err)
 {
-	sqlite3_stmt *q;
+	struct db_rows *q;
 	struct db *d;
 	int rc = readers_take(g->s, &d, err);
 
@@ -322,11 +322,9 @@ static int next_row(struct gc *g, enum db_query which, struct gc_next *at, struc
 		return rc;
 	rc = db_start(d, &q, which, err, "ii", g->before_ms, at->id);
 	if (!rc && (rc = db_next(d, q, err)) > 0) {
-		at->id = sqlite3_column_int64(q, 0);
-		if (which == DB_models_to_purge) {
-			snprintf(at->uuid, sizeof at->uuid, "%s", (const char *)sqlite3_column_text(q, 1));
-			at->experiment = sqlite3_column_int64(q, 2);
-		}
+		at->id = db_i64(q, COL_models_to_purge_id);
+		snprintf(at->uuid, sizeof at->uuid, "%s", db_str(q, COL_models_to_purge_uuid));
+		at->experiment = db_i64(q, COL_models_to_purge_experiment_id);
 		db_stop(q);
 	}
 	readers_give(g->s, d);

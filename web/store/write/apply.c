@@ -165,7 +165,7 @@ int apply_params(struct state *st, struct state_run *r, const struct ingest_kv *
 		if (!rc)
 			rc = db_run(state_db(st), DB_param_add, err, "iit", r->id, key, kv[i].value);
 		if (!rc)
-			r->params += sqlite3_changes(db_handle(state_db(st)));
+			r->params += db_changed(state_db(st));
 		if (!rc && r->params > LIMIT_params_per_run)
 			rc = err_set(err, ERR_LIMIT, "run %s would have more than %d params", r->uuid, (int)LIMIT_params_per_run);
 	}
@@ -258,12 +258,12 @@ static int add_params(struct state *st, struct apply_job *job, struct state_run 
 	size_t i;
 
 	for (i = 0; i < op->param_count; i++) {
-		sqlite3_stmt *q;
+		struct db_rows *q;
 		bool differs = false;
 		int rc = db_start(state_db(st), &q, DB_param_by_name, err, "it", r->id, op->params[i].key);
 
 		if (!rc && (rc = db_next(state_db(st), q, err)) > 0) {
-			const char *value = (const char *)sqlite3_column_text(q, 0);
+			const char *value = db_str(q, COL_param_by_name_value);
 
 			differs = strcmp(value, op->params[i].value) != 0;
 			if (differs)

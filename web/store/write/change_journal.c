@@ -79,7 +79,7 @@ static int put_param(struct state *st, struct state_run *r, const struct state_w
 {
 	struct db *d = state_db(st);
 	int64_t key;
-	sqlite3_stmt *q;
+	struct db_rows *q;
 	bool differs = false;
 	int rc = state_key(st, it->key, &key, err);
 
@@ -91,7 +91,7 @@ static int put_param(struct state *st, struct state_run *r, const struct state_w
 	}
 	rc = db_start(d, &q, DB_param_by_key, err, "ii", r->id, key);
 	if (!rc && (rc = db_next(d, q, err)) > 0) {
-		differs = strcmp((const char *)sqlite3_column_text(q, 0), it->text) != 0;
+		differs = strcmp(db_str(q, COL_param_by_key_value), it->text) != 0;
 		db_stop(q);
 	}
 	if (rc < 0)
@@ -151,13 +151,13 @@ static bool is_note_tag(const char *tag)
 static int put_text(struct state *st, struct state_run *r, const struct intake_item *it, struct err *err)
 {
 	struct db *d = state_db(st);
-	sqlite3_stmt *q;
+	struct db_rows *q;
 	struct buf note;
 	int rc = db_start(d, &q, DB_note_get, err, "i", r->id);
 
 	buf_init(&note, 4 * LIMIT_note_bytes);
 	if (!rc && (rc = db_next(d, q, err)) > 0) {
-		buf_adds(&note, (const char *)sqlite3_column_text(q, 0));
+		buf_adds(&note, db_str(q, COL_note_get_text));
 		buf_adds(&note, "\n\n");
 		db_stop(q);
 	}

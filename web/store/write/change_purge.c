@@ -19,12 +19,12 @@ static const enum db_query by_run[] = {
 /* Points that are not folded yet go at once: folding must not meet a series that is no more. */
 static int drop_log(struct state *st, struct apply_job *job, int64_t run_id, struct err *err)
 {
-	sqlite3_stmt *q;
+	struct db_rows *q;
 	int rc = db_start(state_db(st), &q, DB_purge_log_totals, err, "i", run_id);
 
 	if (!rc && (rc = db_next(state_db(st), q, err)) > 0) {
-		job->log_rows_gone = (uint64_t)sqlite3_column_int64(q, 0);
-		job->log_points_gone = (uint64_t)sqlite3_column_int64(q, 1);
+		job->log_rows_gone = (uint64_t)db_i64(q, COL_purge_log_totals_rows);
+		job->log_points_gone = (uint64_t)db_i64(q, COL_purge_log_totals_points);
 		db_stop(q);
 	}
 	return rc < 0 ? rc : db_run(state_db(st), DB_purge_log, err, "i", run_id);
@@ -53,13 +53,13 @@ static int make_gone(struct state *st, struct apply_job *job, struct state_run *
 /* 1, 0 when there are no more, or negative. points: folded ones. */
 static int next_series(struct db *d, int64_t run_id, int64_t *ret_id, int64_t *ret_points, struct err *err)
 {
-	sqlite3_stmt *q;
+	struct db_rows *q;
 	int rc = db_start(d, &q, DB_purge_series_next, err, "i", run_id);
 
 	if (rc || (rc = db_next(d, q, err)) <= 0)
 		return rc;
-	*ret_id = sqlite3_column_int64(q, 0);
-	*ret_points = sqlite3_column_int64(q, 1);
+	*ret_id = db_i64(q, COL_purge_series_next_id);
+	*ret_points = db_i64(q, COL_purge_series_next_count);
 	db_stop(q);
 	return 1;
 }
@@ -76,8 +76,8 @@ static int purge_series(struct db *d, int64_t run_id, int64_t *left, struct err 
 		rc = db_run(d, DB_purge_chunk, err, "iii", SCAN_CHUNK_ID(id, 0), SCAN_CHUNK_ID(id + 1, 0) - 1, chunks);
 		if (rc)
 			return rc;
-		*left -= 1 + rows * (int64_t)sqlite3_changes(db_handle(d));
-		if (sqlite3_changes(db_handle(d)) < chunks && (rc = db_run(d, DB_purge_series, err, "i", id)))
+		*left -= 1 + rows * db_changed(d);
+		if (db_changed(d) < chunks && (rc = db_run(d, DB_purge_series, err, "i", id)))
 			return rc;
 	}
 	return rc < 0 ? rc : 0;
@@ -91,7 +91,7 @@ static int purge_tables(struct db *d, const enum db_query *tables, size_t n, int
 
 	for (i = 0; i < n && *left > 0 && !rc; i++) {
 		rc = db_run(d, tables[i], err, "ii", id, *left);
-		*left -= sqlite3_changes(db_handle(d));
+		*left -= db_changed(d);
 	}
 	return rc;
 }
@@ -136,15 +136,15 @@ int purge_model(struct state *st, struct apply_job *job, struct err *err)
 	};
 	struct db *d = state_db(st);
 	int64_t left = PURGE_ROWS, id, final;
-	sqlite3_stmt *q;
+	struct db_rows *q;
 	int rc = db_start(d, &q, DB_model_to_purge, err, "ti", job->op.name, job->op.before_ms);
 
 	if (rc || (rc = db_next(d, q, err)) < 0)
 		return rc;
 	if (!rc)
 		return apply_refuse(job, ERR_EXISTS, "the model is not deleted, or not long enough");
-	id = sqlite3_column_int64(q, 0);
-	final = sqlite3_column_int64(q, 1);
+	id = db_i64(q, COL_model_to_purge_id);
+	final = db_i64(q, COL_model_to_purge_final);
 	db_stop(q);
 	job->res.more = true;
 	if (!final)
@@ -173,7 +173,7 @@ int purge_pages(struct state *st, struct apply_job *job, struct err *err)
 {
 	struct db *d = state_db(st);
 	int64_t before = 0, after = 0;
-	sqlite3_stmt *q;
+	struct db_rows *q;
 	int rc = db_int(d, &before, DB_free_pages, err, "");
 
 	if (rc < 0)

@@ -40,7 +40,7 @@ struct committer {
 	struct db *db;
 	struct state *state;
 	char id[40];
-	int wal_pages, wal_limit_pages;
+	int wal_limit_bytes;
 	double last_commit_s, oldest_log_s, next_lost_s, fold_after_s, trimmed_s;
 	uint64_t log_rows, log_points;
 	/* shared, under lock */
@@ -48,39 +48,28 @@ struct committer {
 	struct store_stats stats;
 };
 
-static int on_wal(void *arg, sqlite3 *h, const char *name, int pages)
-{
-	struct committer *w = arg;
-
-	(void)h;
-	(void)name;
-	w->wal_pages = pages;
-	return SQLITE_OK;
-}
-
 static int open_db(struct committer *w, const char *path, struct err *err)
 {
-	sqlite3_stmt *q;
+	struct db_rows *q;
 	int64_t rev = 0;
 	int rc = db_open_writer(&w->db, path, err);
 
 	if (rc)
 		return rc;
-	sqlite3_wal_hook(db_handle(w->db), on_wal, w);
 	rc = db_int(w->db, &rev, DB_rev_get, err, "");
 	if (rc < 0)
 		return rc;
 	w->rev = (uint64_t)rev;
 	rc = db_start(w->db, &q, DB_log_totals, err, "");
 	if (!rc && (rc = db_next(w->db, q, err)) > 0) {
-		w->log_rows = (uint64_t)sqlite3_column_int64(q, 0);
-		w->log_points = (uint64_t)sqlite3_column_int64(q, 1);
+		w->log_rows = (uint64_t)db_i64(q, COL_log_totals_rows);
+		w->log_points = (uint64_t)db_i64(q, COL_log_totals_points);
 		db_stop(q);
 	}
 	if (rc >= 0)
 		rc = db_start(w->db, &q, DB_store_id, err, "");
 	if (!rc && (rc = db_next(w->db, q, err)) > 0) {
-		snprintf(w->id, sizeof w->id, "%s", (const char *)sqlite3_column_text(q, 0));
+		snprintf(w->id, sizeof w->id, "%s", db_str(q, COL_store_id_value));
 		db_stop(q);
 	}
 	return rc < 0 ? rc : state_new(&w->state, w->db, err);
@@ -99,7 +88,7 @@ static int finish(struct committer *w, int rc, struct err *err)
 	if (!rc)
 		rc = db_run(w->db, DB_commit, err, "");
 	if (rc) {
-		if (!sqlite3_get_autocommit(db_handle(w->db)))
+		if (db_in_transaction(w->db))
 			db_run(w->db, DB_rollback, NULL, "");
 		state_drop(w->state);
 	}
@@ -220,15 +209,6 @@ static void commit_jobs(struct committer *w, struct queue_job *jobs)
 	answer(w, jobs);
 }
 
-static void checkpoint(struct committer *w, bool everything)
-{
-	int log_pages = 0, done_pages = 0;
-
-	sqlite3_wal_checkpoint_v2(db_handle(w->db), NULL, everything ? SQLITE_CHECKPOINT_TRUNCATE : SQLITE_CHECKPOINT_PASSIVE,
-				  &log_pages, &done_pages);
-	w->wal_pages = log_pages > done_pages ? log_pages - done_pages : 0;
-}
-
 static void mark_alerted(struct committer *w, const struct fold_result *f)
 {
 	struct state_run *r;
@@ -272,12 +252,12 @@ static int lose(struct committer *w, struct err *err)
 {
 	int64_t before = clock_wall_ms() - SEGMENT_LOST_MS, ids[LOST_RUNS], ours;
 	struct state_run *r;
-	sqlite3_stmt *q;
+	struct db_rows *q;
 	size_t n = 0, i;
 	int rc = db_start(w->db, &q, DB_run_lost, err, "i", before);
 
 	while (!rc && n < LOST_RUNS && (rc = db_next(w->db, q, err)) > 0) {
-		ids[n++] = sqlite3_column_int64(q, 0);
+		ids[n++] = db_i64(q, COL_run_lost_id);
 		rc = 0;
 	}
 	if (n == LOST_RUNS) {
@@ -356,14 +336,14 @@ static double next_due(const struct committer *w, double now)
 		fold_at = fold_at < w->fold_after_s ? w->fold_after_s : fold_at;
 		due = fold_at < due ? fold_at : due;
 	}
-	if ((w->wal_pages || w->busy_since_trim) && w->last_commit_s + 1 < due)
+	if ((db_wal_bytes(w->db) || w->busy_since_trim) && w->last_commit_s + 1 < due)
 		due = w->last_commit_s + 1;
 	return due > now + 0.001 ? due - now : 0.001;
 }
 
 static int vacuum_some(struct committer *w, struct err *err)
 {
-	sqlite3_stmt *q;
+	struct db_rows *q;
 	int rc = db_start(w->db, &q, DB_vacuum_some, err, "");
 
 	while (!rc && (rc = db_next(w->db, q, err)) > 0)
@@ -414,12 +394,12 @@ static void housekeep(struct committer *w)
 	atomic_store(&w->fold_asked, false);
 	if (now >= w->next_lost_s)
 		check_lost(w);
-	if (w->wal_pages && now - w->last_commit_s >= 1) {
-		checkpoint(w, false);
+	if (db_wal_bytes(w->db) && now - w->last_commit_s >= 1) {
+		db_checkpoint(w->db, false);
 		w->last_commit_s = now; /* readers may have held it back: try again in a second */
 	}
 	state_trim(w->state);
-	if (w->busy_since_trim && now - w->last_commit_s >= 1 && !w->wal_pages) {
+	if (w->busy_since_trim && now - w->last_commit_s >= 1 && !db_wal_bytes(w->db)) {
 		w->busy_since_trim = false;
 		give_back(w);
 	}
@@ -449,8 +429,8 @@ static void *main_loop(void *arg)
 		} else if (jobs) {
 			commit_jobs(w, jobs);
 			fold_while_pressing(w, points_before);
-			if (w->wal_pages >= w->wal_limit_pages)
-				checkpoint(w, false);
+			if (db_wal_bytes(w->db) >= w->wal_limit_bytes)
+				db_checkpoint(w->db, false);
 			state_trim(w->state);
 			if (clock_mono_s() >= w->trimmed_s + TRIM_S)
 				trim(w);
@@ -463,7 +443,7 @@ static void *main_loop(void *arg)
 	while (w->log_points && !w->no_fold && !fold(w, FOLD_BUSY_POINTS))
 		;
 	shrink(w);
-	checkpoint(w, true);
+	db_checkpoint(w->db, true);
 	return NULL;
 }
 
@@ -485,7 +465,7 @@ int committer_start(struct committer **ret, const struct store_opts *opts, struc
 	if (!w)
 		return err_set(err, ERR_NOMEM, "store: out of memory");
 	w->no_fold = opts->no_fold;
-	w->wal_limit_pages = (opts->wal_limit_bytes > 0 ? opts->wal_limit_bytes : WAL_LIMIT) / DB_PAGE_BYTES;
+	w->wal_limit_bytes = opts->wal_limit_bytes > 0 ? opts->wal_limit_bytes : WAL_LIMIT;
 	w->last_commit_s = w->oldest_log_s = clock_mono_s();
 	w->next_lost_s = w->last_commit_s + 1;
 	w->trimmed_s = w->last_commit_s;

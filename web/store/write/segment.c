@@ -47,23 +47,23 @@ static int recount_room(struct recount *rc)
 static int recount_load(struct recount *rc, struct state *st, struct state_run *r, struct err *err)
 {
 	struct db *d = state_db(st);
-	sqlite3_stmt *q;
+	struct db_rows *q;
 	int ret = db_start(d, &q, DB_series_run_level, err, "i", r->id);
 
 	while (!ret && (ret = db_next(d, q, err)) > 0) {
-		struct state_segment *s = state_segment(r, sqlite3_column_int(q, 2));
-		const char *key = (const char *)sqlite3_column_text(q, 3);
+		struct state_segment *s = state_segment(r, db_i32(q, COL_series_run_level_segment));
+		const char *key = db_str(q, COL_series_run_level_name);
 		struct state_metric *m = NULL;
 
 		ret = recount_room(rc) ? err_set(err, ERR_NOMEM, "store: out of memory")
-				       : state_metric(st, r->id, sqlite3_column_int64(q, 1), &m, err);
+				       : state_metric(st, r->id, db_i64(q, COL_series_run_level_key_id), &m, err);
 		if (ret) {
 			db_stop(q);
 			break;
 		}
 		sum_init(&m->sum);
 		state_metric_mark(st, m);
-		rc->ids[rc->count] = sqlite3_column_int64(q, 0);
+		rc->ids[rc->count] = db_i64(q, COL_series_run_level_id);
 		rc->hide[rc->count] = !s ? INT64_MAX : segment_counts_epochs(key) ? s->hide_epoch : s->hide_step;
 		rc->metrics[rc->count++] = m;
 	}

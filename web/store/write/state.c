@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "web/store/points/sum_row.h"
+
 #define CACHE_MAX 20000 /* entries of one kind that are kept between commits */
 
 int state_new(struct state **ret, struct db *db, struct err *err)
@@ -115,7 +117,8 @@ int state_flush_metrics(struct state *st, struct err *err)
 
 		m->marked = false;
 		if (m->sum.count)
-			rc = db_run(st->db, DB_metric_put, err, "ii" DB_SUM_FMT, m->key_id, m->run_id, DB_SUM_ARGS(&m->sum));
+			rc = db_run(st->db, DB_metric_put, err, "ii" SUM_ROW_FMT, m->key_id, m->run_id,
+				    SUM_ROW_ARGS(&m->sum));
 		else
 			rc = db_run(st->db, DB_metric_delete, err, "ii", m->key_id, m->run_id);
 	}

@@ -16,20 +16,20 @@ static void copy_status(char to[16], const char *from)
 
 static int load_segments(struct state *st, struct state_run *r, struct err *err)
 {
-	sqlite3_stmt *q;
+	struct db_rows *q;
 	int rc = db_start(st->db, &q, DB_segment_list, err, "i", r->id);
 
 	while (!rc && (rc = db_next(st->db, q, err)) > 0) {
 		struct state_segment s = {
-			.number = sqlite3_column_int(q, 0),
-			.first_step = sqlite3_column_int64(q, 1),
-			.first_epoch = sqlite3_column_int64(q, 2),
-			.hide_step = sqlite3_column_int64(q, 3),
-			.hide_epoch = sqlite3_column_int64(q, 4),
-			.start_ms = db_time(q, 5),
-			.end_ms = db_time(q, 6),
-			.final = sqlite3_column_int(q, 8),
-			.world_size = sqlite3_column_int(q, 9),
+			.number = db_i32(q, COL_segment_list_number),
+			.first_step = db_i64(q, COL_segment_list_first_step),
+			.first_epoch = db_i64(q, COL_segment_list_first_epoch),
+			.hide_step = db_i64(q, COL_segment_list_hide_step),
+			.hide_epoch = db_i64(q, COL_segment_list_hide_epoch),
+			.start_ms = db_time(q, COL_segment_list_start_ms),
+			.end_ms = db_time(q, COL_segment_list_end_ms),
+			.final = db_i32(q, COL_segment_list_final),
+			.world_size = db_i32(q, COL_segment_list_world_size),
 		};
 		struct state_segment *all = arena_array(st->arena, r->segment_count + 1, sizeof *all);
 
@@ -37,7 +37,7 @@ static int load_segments(struct state *st, struct state_run *r, struct err *err)
 			db_stop(q);
 			return state_no_memory(err);
 		}
-		copy_status(s.status, (const char *)sqlite3_column_text(q, 7));
+		copy_status(s.status, db_str(q, COL_segment_list_status));
 		if (r->segment_count)
 			memcpy(all, r->segments, r->segment_count * sizeof *all);
 		all[r->segment_count++] = s;
@@ -63,30 +63,30 @@ static struct state_run *remember(struct state *st, int64_t id, const char *uuid
 	return r;
 }
 
-static int load_run(struct state *st, sqlite3_stmt *q, struct state_run **ret, struct err *err)
+static int load_run(struct state *st, struct db_rows *q, struct state_run **ret, struct err *err)
 {
-	struct state_run *r = remember(st, sqlite3_column_int64(q, 0), (const char *)sqlite3_column_text(q, 1));
+	struct state_run *r = remember(st, db_i64(q, COL_run_by_uuid_id), db_str(q, COL_run_by_uuid_uuid));
 
 	if (!r)
 		return state_no_memory(err);
-	r->experiment_id = sqlite3_column_int64(q, 2);
-	r->name = arena_strdup(st->arena, (const char *)sqlite3_column_text(q, 3));
-	copy_status(r->status, (const char *)sqlite3_column_text(q, 4));
-	r->inferred = sqlite3_column_int(q, 5);
-	r->beats = sqlite3_column_int(q, 6);
-	r->start_ms = db_time(q, 7);
-	r->end_ms = db_time(q, 8);
-	r->last_ms = sqlite3_column_int64(q, 9);
-	r->last_step = sqlite3_column_int64(q, 10);
-	r->segment = sqlite3_column_int(q, 11);
-	r->world_size = sqlite3_column_int(q, 12);
-	r->deleted_ms = db_time(q, 13);
-	r->keys = sqlite3_column_int64(q, 14);
+	r->experiment_id = db_i64(q, COL_run_by_uuid_experiment_id);
+	r->name = arena_strdup(st->arena, db_str(q, COL_run_by_uuid_name));
+	copy_status(r->status, db_str(q, COL_run_by_uuid_status));
+	r->inferred = db_i32(q, COL_run_by_uuid_inferred);
+	r->beats = db_i32(q, COL_run_by_uuid_beats);
+	r->start_ms = db_time(q, COL_run_by_uuid_start_ms);
+	r->end_ms = db_time(q, COL_run_by_uuid_end_ms);
+	r->last_ms = db_i64(q, COL_run_by_uuid_last_ms);
+	r->last_step = db_i64(q, COL_run_by_uuid_last_step);
+	r->segment = db_i32(q, COL_run_by_uuid_segment);
+	r->world_size = db_i32(q, COL_run_by_uuid_world_size);
+	r->deleted_ms = db_time(q, COL_run_by_uuid_deleted_ms);
+	r->keys = db_i64(q, COL_run_by_uuid_keys);
 	*ret = r;
 	return r->name ? 0 : state_no_memory(err);
 }
 
-static int fetch_run(struct state *st, sqlite3_stmt *q, struct state_run **ret, struct err *err)
+static int fetch_run(struct state *st, struct db_rows *q, struct state_run **ret, struct err *err)
 {
 	struct state_run *r = NULL;
 	int rc = db_next(st->db, q, err);
@@ -107,7 +107,7 @@ static int fetch_run(struct state *st, sqlite3_stmt *q, struct state_run **ret, 
 int state_run(struct state *st, const char *uuid, struct state_run **ret, struct err *err)
 {
 	struct state_run **known = map_get(st->run_uuids, uuid, 32);
-	sqlite3_stmt *q;
+	struct db_rows *q;
 	int64_t id;
 	int rc;
 
@@ -130,7 +130,7 @@ int state_run(struct state *st, const char *uuid, struct state_run **ret, struct
 int state_run_by_id(struct state *st, int64_t id, struct state_run **ret, struct err *err)
 {
 	struct state_run *known = map_get(st->runs, &id, sizeof id);
-	sqlite3_stmt *q;
+	struct db_rows *q;
 	int rc;
 
 	if (known) {

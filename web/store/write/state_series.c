@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "tracker/event/limits.h"
+#include "web/store/points/sum_row.h"
 
 int state_key(struct state *st, const char *name, int64_t *ret, struct err *err)
 {
@@ -97,7 +98,7 @@ int state_metric(struct state *st, int64_t run_id, int64_t key_id, struct state_
 {
 	int64_t name[2] = { run_id, key_id };
 	struct state_metric *m = map_put(st->metrics, name, sizeof name);
-	sqlite3_stmt *q;
+	struct db_rows *q;
 	int rc;
 
 	if (!m)
@@ -108,7 +109,7 @@ int state_metric(struct state *st, int64_t run_id, int64_t key_id, struct state_
 		sum_init(&m->sum);
 		rc = db_start(st->db, &q, DB_metric_get, err, "ii", key_id, run_id);
 		if (!rc && (rc = db_next(st->db, q, err)) > 0) {
-			db_sum(q, 0, &m->sum);
+			sum_row_read(q, COL_metric_get_count, &m->sum);
 			db_stop(q);
 		}
 		if (rc < 0)
@@ -131,7 +132,7 @@ int state_writer(struct state *st, int64_t run_id, const char *uuid, struct stat
 {
 	char name[40];
 	struct state_writer *w;
-	sqlite3_stmt *q;
+	struct db_rows *q;
 	int rc;
 
 	memcpy(name, &run_id, 8);
@@ -142,11 +143,11 @@ int state_writer(struct state *st, int64_t run_id, const char *uuid, struct stat
 	if (!w->loaded) {
 		rc = db_start(st->db, &q, DB_writer_get, err, "it", run_id, uuid);
 		if (!rc && (rc = db_next(st->db, q, err)) > 0) {
-			w->id = sqlite3_column_int64(q, 0);
-			w->rank = sqlite3_column_int(q, 1);
-			w->segment = sqlite3_column_int(q, 2);
-			w->durable = (uint64_t)sqlite3_column_int64(q, 3);
-			w->ordered = sqlite3_column_int(q, 4);
+			w->id = db_i64(q, COL_writer_get_id);
+			w->rank = db_i32(q, COL_writer_get_rank);
+			w->segment = db_i32(q, COL_writer_get_segment);
+			w->durable = (uint64_t)db_i64(q, COL_writer_get_durable);
+			w->ordered = db_i32(q, COL_writer_get_ordered);
 			w->loaded = true;
 			db_stop(q);
 		}

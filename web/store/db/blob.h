@@ -1,0 +1,20 @@
+/* blob.h: parts of the bytes in one column of one row, without reading the rest of them. Used as its connection is, inside
+ * one snapshot. Knows nothing of what the bytes mean. */
+#ifndef DPT_STORE_BLOB_H
+#define DPT_STORE_BLOB_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "web/store/db/db.h"
+
+struct blob;
+
+/* *io is NULL or a blob of the same column, which moves to the row, cheaply. On failure it still wants blob_close. */
+int blob_open(struct blob **io, struct db *d, const char *table, const char *column, int64_t id, struct err *err);
+void blob_close(struct blob *b); /* NULL is fine */
+
+size_t blob_bytes(const struct blob *b);
+int blob_read(struct blob *b, void *to, size_t from, size_t n, struct err *err);
+
+#endif

@@ -1,0 +1,18 @@
+/* sum_row.h: a summary as the 13 columns `count` to `nonfinite_step` that the tables of series and metrics have. */
+#ifndef DPT_STORE_SUM_ROW_H
+#define DPT_STORE_SUM_ROW_H
+
+#include "web/store/db/db.h"
+#include "web/store/points/sum.h"
+
+/* count: the column so called; schema/gen/sql.awk sees to the order of the other 12 behind it. */
+void sum_row_read(struct db_rows *q, enum db_column count, struct sum *ret);
+
+/* For binding. */
+#define SUM_ROW_FMT "iiddddiiiiddi"
+#define SUM_ROW_ARGS(s)                                                                                           \
+	(int64_t)(s)->count, (int64_t)(s)->nonfinite, (s)->first.value, (s)->last.value, (s)->min, (s)->max,        \
+		(s)->first.step, (s)->last.step, (s)->min_step, (s)->max_step, (s)->first.time, (s)->last.time,    \
+		(s)->nonfinite_step
+
+#endif
