@@ -60,7 +60,7 @@ const page = {
 };
 const pure = {
 	absWorkingDir: here,
-	entryPoints: { pure: 'src/base/index.ts' },
+	entryPoints: { pure: 'src/pure.ts' },
 	outdir: out,
 	outExtension: { '.js': '.mjs' },
 	bundle: true,

@@ -3,25 +3,32 @@
 # web/ui/prebuilt beside it. Nothing is ever written below a read-only source folder: node_modules lie in the build tree.
 ui_files = \
 	web/ui/package.json web/ui/package-lock.json web/ui/.npmrc web/ui/tsconfig.json web/ui/build.mjs \
-	web/ui/src/index.html web/ui/src/style.css web/ui/src/css.d.ts \
-	web/ui/src/main.tsx web/ui/src/api.ts \
-	web/ui/src/state/index.ts web/ui/src/state/view.ts web/ui/src/state/runs.ts web/ui/src/state/series.ts \
-	web/ui/src/state/load.ts web/ui/src/state/live.ts web/ui/src/state/parts.ts web/ui/src/state/removal.ts web/ui/src/state/tags.ts \
-	web/ui/src/base/index.ts web/ui/src/base/types.ts web/ui/src/base/colour.ts web/ui/src/base/format.ts \
-	web/ui/src/base/goal.ts web/ui/src/base/heat.ts web/ui/src/base/markdown.ts \
-	web/ui/src/base/nest.ts web/ui/src/base/order.ts web/ui/src/base/params.ts web/ui/src/base/rank.ts web/ui/src/base/series.ts \
-	web/ui/src/base/url.ts web/ui/src/base/words.ts \
-	web/ui/src/charts/index.ts web/ui/src/charts/axes.ts web/ui/src/charts/chart.ts web/ui/src/charts/cursor.ts \
-	web/ui/src/charts/geometry.ts web/ui/src/charts/heat.ts web/ui/src/charts/ink.ts web/ui/src/charts/line.ts web/ui/src/charts/lines.ts web/ui/src/charts/marks.ts \
-	web/ui/src/charts/names.ts web/ui/src/charts/pane.ts web/ui/src/charts/parallel.ts \
-	web/ui/src/charts/scale.ts web/ui/src/charts/spark.ts web/ui/src/charts/stack.ts \
-	web/ui/src/charts/ticks.ts \
-	web/ui/src/views/index.ts web/ui/src/views/bits.tsx web/ui/src/views/bulktag.tsx web/ui/src/views/cards.tsx \
-	web/ui/src/views/chartcard.tsx web/ui/src/views/chartlines.ts web/ui/src/views/chartgrid.tsx web/ui/src/views/columns.tsx \
-	web/ui/src/views/compare.tsx web/ui/src/views/experiments.tsx web/ui/src/views/family.tsx web/ui/src/views/header.tsx \
-	web/ui/src/views/jump.ts web/ui/src/views/lazy.tsx web/ui/src/views/parallel.tsx web/ui/src/views/phases.tsx web/ui/src/views/picker.tsx web/ui/src/views/markdown.tsx \
-	web/ui/src/views/rankbars.tsx web/ui/src/views/rankcharts.tsx web/ui/src/views/ranks.tsx web/ui/src/views/run.tsx web/ui/src/views/runhead.tsx web/ui/src/views/steptime.tsx \
-	web/ui/src/views/table.tsx web/ui/src/views/tags.tsx
+	web/ui/src/base/colour.ts web/ui/src/base/format.ts web/ui/src/base/goal.ts web/ui/src/base/heat.ts \
+	web/ui/src/base/markdown.ts web/ui/src/base/nest.ts web/ui/src/base/order.ts web/ui/src/base/params.ts \
+	web/ui/src/base/rank.ts web/ui/src/base/series.ts web/ui/src/base/types.ts web/ui/src/base/url.ts \
+	web/ui/src/base/words.ts \
+	web/ui/src/charts/base/chart.ts web/ui/src/charts/base/ink.ts web/ui/src/charts/base/ticks.ts \
+	web/ui/src/charts/heat.ts web/ui/src/charts/parallel.ts web/ui/src/charts/scale.ts \
+	web/ui/src/charts/spark.ts web/ui/src/charts/stack.ts \
+	web/ui/src/charts/line/axes.ts web/ui/src/charts/line/cursor.ts web/ui/src/charts/line/geometry.ts \
+	web/ui/src/charts/line/index.ts web/ui/src/charts/line/line.ts web/ui/src/charts/line/lines.ts \
+	web/ui/src/charts/line/marks.ts web/ui/src/charts/line/names.ts web/ui/src/charts/line/pane.ts \
+	web/ui/src/css.d.ts web/ui/src/index.html web/ui/src/main.tsx web/ui/src/pure.ts web/ui/src/style.css \
+	web/ui/src/state/api.ts web/ui/src/state/index.ts web/ui/src/state/live.ts web/ui/src/state/load.ts \
+	web/ui/src/state/parts.ts web/ui/src/state/removal.ts web/ui/src/state/runs.ts web/ui/src/state/series.ts \
+	web/ui/src/state/tags.ts web/ui/src/state/view.ts \
+	web/ui/src/views/base/bits.tsx web/ui/src/views/base/jump.ts web/ui/src/views/base/lazy.tsx \
+	web/ui/src/views/base/phases.tsx \
+	web/ui/src/views/charts/card.tsx web/ui/src/views/charts/grid.tsx web/ui/src/views/charts/lines.ts \
+	web/ui/src/views/compare/compare.tsx web/ui/src/views/compare/parallel.tsx \
+	web/ui/src/views/compare/steptime.tsx \
+	web/ui/src/views/experiments.tsx web/ui/src/views/index.ts \
+	web/ui/src/views/header/bulktag.tsx web/ui/src/views/header/header.tsx \
+	web/ui/src/views/run/family.tsx web/ui/src/views/run/head.tsx web/ui/src/views/run/markdown.tsx \
+	web/ui/src/views/run/rankbars.tsx web/ui/src/views/run/rankcharts.tsx web/ui/src/views/run/ranks.tsx \
+	web/ui/src/views/run/run.tsx web/ui/src/views/run/tags.tsx \
+	web/ui/src/views/table/cards.tsx web/ui/src/views/table/columns.tsx web/ui/src/views/table/picker.tsx \
+	web/ui/src/views/table/table.tsx
 EXTRA_DIST += $(ui_files) \
 	web/ui/pictures/compare.png web/ui/pictures/compare-dark.png web/ui/pictures/compare-hover.png \
 	web/ui/pictures/run.png web/ui/pictures/phone.png

@@ -6,7 +6,7 @@ import * as s from './state/index.ts';
 import { Compare, Experiments, Header, lazy, theme } from './views/index.ts';
 
 const AHEAD_MS = 300;
-const RunPage = lazy(() => import('./views/run.tsx').then((m) => m.RunPage));
+const RunPage = lazy(() => import('./views/run/run.tsx').then((m) => m.RunPage));
 
 /** The most serious thing that stands between the reader and the server. */
 function Banner() {

@@ -1,7 +1,7 @@
 // Parallel coordinates: an axis for each value, a line for each run. A range of an axis can be brushed; what lies outside a
 // brush stands back. Knows nothing of runs: places in, events out. drawn() says what is on the screen.
-import { Chart } from './chart.ts';
-import { blank, cut, disc, FONT, halo } from './ink.ts';
+import { Chart } from './base/chart.ts';
+import { blank, cut, disc, FONT, halo } from './base/ink.ts';
 
 export interface ParallelLine {
 	id: string;

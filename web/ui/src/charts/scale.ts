@@ -1,5 +1,5 @@
 // One axis for values of a kind: numbers, evenly or by their logarithm, or words, one place each. No canvas, no DOM.
-import { evenTicks, logTicks, tickTexts } from './ticks.ts';
+import { evenTicks, logTicks, tickTexts } from './base/ticks.ts';
 
 export type Value = number | string | null;
 

@@ -1,7 +1,7 @@
 // What changes while the page is open: runs that the server names are read again, points are added to their curves; and
 // what is done while the server does not answer.
 import { effect, signal } from '@preact/signals';
-import * as api from '../api.ts';
+import * as api from './api.ts';
 import type { Run } from '../base/types.ts';
 import { followLink, loadExperiments, loadRuns, reloadRuns, serverFilter, viewExperiment, viewPage } from './load.ts';
 import { away, drawn, experiment, experiments, problem, report, runs, session } from './runs.ts';

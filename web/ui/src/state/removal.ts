@@ -1,6 +1,6 @@
 // Runs that are deleted leave the page at once and can be had back as long as it says so.
 import { batch, signal } from '@preact/signals';
-import * as api from '../api.ts';
+import * as api from './api.ts';
 import type { Run } from '../base/types.ts';
 import { report, runs } from './runs.ts';
 import { go } from './view.ts';

@@ -1,6 +1,6 @@
 // The points that the charts draw: which series something on the screen needs, what of them is there, what is asked for.
 import { computed, signal } from '@preact/signals';
-import * as api from '../api.ts';
+import * as api from './api.ts';
 import type { Run, RunDetail, Series } from '../base/types.ts';
 import { appendBuckets, seriesOf } from '../base/series.ts';
 import type { View } from '../base/url.ts';

@@ -1,6 +1,6 @@
 // Changes of tags: at once on the page, taken back where the server refuses them.
 import { batch, computed, signal } from '@preact/signals';
-import * as api from '../api.ts';
+import * as api from './api.ts';
 import type { Run } from '../base/types.ts';
 import { opened, runs } from './runs.ts';
 

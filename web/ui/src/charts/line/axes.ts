@@ -1,0 +1,64 @@
+// The axes of a line chart: where the box between them lies, the grid, the ticks with their words.
+import type { Range } from './geometry.ts';
+import { FONT } from '../base/ink.ts';
+import type { Box, LineData, Pane } from './pane.ts';
+import { evenTicks, logTicks, tickTexts } from '../base/ticks.ts';
+
+const TOP = 8;
+const BOTTOM = 24;
+const LEFT = 50;
+const RIGHT = 10;
+/** Pixels between ticks, at least; across, words need more where they are long. */
+const APART_X = 56;
+const APART_Y = 32;
+
+function ticksY(d: LineData, range: Range, height: number): number[] {
+	const most = height / APART_Y;
+	return d.log ? logTicks(range.lo, range.hi, most) : evenTicks(range.lo, range.hi, most);
+}
+
+/** The box for the lines; lanes is the height of the words above it. */
+export function boxOf(g: CanvasRenderingContext2D, d: LineData, range: Range, size: { width: number; height: number; lanes: number },
+	formatY: (y: number) => string): Box {
+	const height = Math.max(10, size.height - TOP - size.lanes - BOTTOM);
+	g.font = FONT;
+	const widest = Math.max(0, ...tickTexts(ticksY(d, range, height), d.log, formatY).map((t) => g.measureText(t).width));
+	const left = Math.min(size.width / 3, Math.max(LEFT, Math.ceil(widest) + 12));
+	return { left, top: TOP + size.lanes, width: Math.max(10, size.width - left - (d.gutter || RIGHT)), height };
+}
+
+function drawX(g: CanvasRenderingContext2D, p: Pane): void {
+	const { box: b, d } = p;
+	const ticks = (apart: number) => evenTicks(d.from, d.to, b.width / apart, d.whole);
+	const widest = Math.max(0, ...ticks(APART_X).map((v) => g.measureText(p.formatX(v)).width));
+	for (const v of ticks(Math.max(APART_X, widest + 14))) {
+		const x = p.x(v);
+		g.fillRect(Math.round(x), b.top, 1, b.height);
+		const text = p.formatX(v);
+		const w = g.measureText(text).width;
+		g.fillStyle = p.theme.dim;
+		g.fillText(text, Math.min(p.width - w - 1, Math.max(0, x - w / 2)), b.top + b.height + 12);
+		g.fillStyle = p.theme.grid;
+	}
+}
+
+function drawY(g: CanvasRenderingContext2D, p: Pane): void {
+	const b = p.box;
+	const ticks = ticksY(p.d, p.range, b.height);
+	const texts = tickTexts(ticks, p.d.log, p.formatY);
+	ticks.forEach((v, i) => {
+		const y = p.y(v);
+		g.fillRect(b.left, Math.round(y), b.width, 1);
+		g.fillStyle = p.theme.dim;
+		g.fillText(texts[i]!, b.left - 5 - g.measureText(texts[i]!).width, y);
+		g.fillStyle = p.theme.grid;
+	});
+}
+
+export function drawAxes(g: CanvasRenderingContext2D, p: Pane): void {
+	g.fillStyle = p.theme.grid;
+	drawX(g, p);
+	drawY(g, p);
+	g.fillStyle = p.theme.dim;
+	if (p.d.gutter > 40) g.fillText(p.d.xLabel, p.box.left + p.box.width + 20, p.box.top + p.box.height + 12);
+}

@@ -1,0 +1,257 @@
+// A line chart of many runs on three canvases: axes, lines, and what follows the pointer, so that a hover never redraws all
+// lines. Knows nothing of runs, state or requests: lines in, events out. drawn() says what is on the screen, for tests and
+// for the text alternative.
+import { boxOf, drawAxes } from './axes.ts';
+import { Chart } from '../base/chart.ts';
+import { drawCursor, drawSelection } from './cursor.ts';
+import { distanceTo, fitRange, snapX, type ChartLine } from './geometry.ts';
+import { blank, FONT } from '../base/ink.ts';
+import { drawEnd, drawLine } from './lines.ts';
+import { drawFlags, drawNotOnLog, drawOutside, flagRows, LANE } from './marks.ts';
+import { drawLabel, labelsOf, type Label } from './names.ts';
+import { clip, mapsOf, type Box, type LineData, type LineEvents, type Mark, type Pane } from './pane.ts';
+
+export interface Drawn {
+	lo: number;
+	hi: number;
+	from: number;
+	to: number;
+	/** Where the cursor stands. */
+	at: number | null;
+	/** Inside the axes, in pixels of the element. */
+	box: Box;
+	/** Pixels are counted from the top of the box. */
+	lines: { id: string; colour: string; dash: number[]; points: number; top: number; topX: number; topPixel: number; bottom: number }[];
+	marks: Mark[];
+	names: string[];
+}
+
+const NEAR_PX = 24;
+const SNAP_PX = 12;
+const TITLE_PX = 24;
+/** Shorter drags are clicks. */
+const DRAG_PX = 4;
+
+function drawnLine(l: ChartLine, p: Pane): Drawn['lines'][number] {
+	let top = -Infinity;
+	let topX = NaN;
+	let bottom = Infinity;
+	let points = 0;
+	for (let i = 0; i < l.ys.length; i++) {
+		const y = l.ys[i]!;
+		if (!Number.isFinite(y) || l.xs[i]! < p.d.from || l.xs[i]! > p.d.to) continue;
+		points++;
+		bottom = Math.min(bottom, y);
+		if (y > top) {
+			top = y;
+			topX = l.xs[i]!;
+		}
+	}
+	return { id: l.id, colour: l.colour, dash: l.dash, points, top, topX, topPixel: points ? p.y(top) - p.box.top : NaN, bottom };
+}
+
+export class LineChart extends Chart<LineData, LineEvents> {
+	private pane: Pane | null = null;
+	private readonly axes: HTMLCanvasElement;
+	private labels: Label[] = [];
+	private marks: Mark[] = [];
+	private at: number | null = null;
+	private rows = 0;
+	/** Pixels between which the pointer is held down. */
+	private drag: [number, number] | null = null;
+
+	constructor(el: HTMLElement, ev: LineEvents) {
+		super(el, ev);
+		this.axes = this.layer('chart-axes');
+		el.prepend(this.axes);
+		this.listen({ keydown: this.key, pointermove: this.move, pointerleave: this.leave, pointerdown: this.down, pointerup: this.up,
+			pointercancel: this.cancel, dblclick: this.reset, click: this.click });
+	}
+
+	/** Shows the cursor at x, wherever it came from. */
+	cursor(x: number | null): void {
+		if (x === this.at) return;
+		this.at = x;
+		this.drawOver();
+	}
+
+	override destroy(): void {
+		super.destroy();
+		this.pane = null;
+	}
+
+	drawn(): Drawn | null {
+		const p = this.pane;
+		return p && { lo: p.range.lo, hi: p.range.hi, from: p.d.from, to: p.d.to, at: this.at, box: p.box, lines: p.d.lines.map((l) => drawnLine(l, p)),
+			marks: this.marks, names: this.labels.map((l) => l.text) };
+	}
+
+	/** The chart as a PNG with a title above it; null before it is drawn. */
+	picture(title: string): Promise<Blob | null> {
+		const p = this.pane;
+		if (!p) return Promise.resolve(null);
+		const c = document.createElement('canvas');
+		const g = blank(c, p.width, p.height + TITLE_PX);
+		g.fillStyle = p.theme.back;
+		g.fillRect(0, 0, p.width, p.height + TITLE_PX);
+		g.fillStyle = p.theme.text;
+		g.font = 'bold ' + FONT;
+		g.fillText(title, 8, TITLE_PX / 2 + 2);
+		for (const part of [this.axes, this.base]) g.drawImage(part, 0, TITLE_PX, p.width, p.height);
+		return new Promise((done) => c.toBlob(done));
+	}
+
+	/** Fits the axis to the lines and the element, and draws. */
+	protected draw(): void {
+		const d = this.data;
+		const width = this.el.clientWidth;
+		const height = this.el.clientHeight;
+		if (!d || width < 40 || height < 40) return;
+		const g = this.axes.getContext('2d')!;
+		const range = fitRange(d.lines, d.from, d.to, d.log, d.full);
+		this.rows = flagRows(g, d, width);
+		const box = boxOf(g, d, range, { width, height, lanes: this.rows * LANE }, this.ev.formatY);
+		const { formatX, formatY } = this.ev;
+		this.pane = { d, range, box, width, height, theme: this.theme, formatX, formatY, ...mapsOf(d, range, box) };
+		this.drawPane(this.pane);
+	}
+
+	private drawPane(p: Pane): void {
+		drawAxes(blank(this.axes, p.width, p.height), p);
+		const g = blank(this.base, p.width, p.height);
+		g.save();
+		clip(g, p.box);
+		for (let i = p.d.lines.length - 1; i >= 0; i--) drawLine(g, p, p.d.lines[i]!, 1.4);
+		g.restore();
+		this.marks = [...p.d.lines.flatMap((l) => drawEnd(g, p, l)), ...drawOutside(g, p), ...drawNotOnLog(g, p),
+			...drawFlags(g, p, this.rows, null)];
+		this.labels = labelsOf(p);
+		for (const l of this.labels) drawLabel(g, p, l, false);
+		this.drawOver();
+		this.el.dataset.drawn = String(Number(this.el.dataset.drawn ?? 0) + 1);
+	}
+
+	/** The run in front, the cursor and the points under it, the selection. */
+	protected drawOver(): void {
+		const p = this.pane;
+		if (!p) return;
+		const g = blank(this.over, p.width, p.height);
+		const line = this.front(p.d.lines, '0.28');
+		if (this.drag) drawSelection(g, p, this.drag);
+		if (line) this.drawFront(g, p, line);
+		if (this.at !== null && this.at >= p.d.from && this.at <= p.d.to) drawCursor(g, p, this.at, line ?? null);
+	}
+
+	private drawFront(g: CanvasRenderingContext2D, p: Pane, line: ChartLine): void {
+		g.save();
+		clip(g, p.box);
+		drawLine(g, p, line, 2.6);
+		g.restore();
+		drawEnd(g, p, line);
+		drawFlags(g, p, this.rows, line.id);
+		const label = this.labels.find((l) => l.id === line.id);
+		if (label) drawLabel(g, p, label, true);
+	}
+
+	private valueAt(px: number, p: Pane): number {
+		return p.d.from + ((px - p.box.left) / p.box.width) * (p.d.to - p.d.from);
+	}
+
+	private readonly move = (e: PointerEvent): void => {
+		const p = this.pane;
+		if (!p) return;
+		const [px, py] = this.placeOf(e);
+		const x = this.valueAt(px, p);
+		const b = p.box;
+		if (this.drag) {
+			this.drag = [this.drag[0], Math.min(b.left + b.width, Math.max(b.left, px))];
+			this.drawOver();
+		}
+		if (px > b.left + b.width + 4 && !this.drag) return this.hover(this.labels.find((k) => Math.abs(k.at - py) < 7)?.id ?? null);
+		if (px < b.left || px > b.left + b.width + 4 || py < b.top - 20 || py > b.top + b.height + 20) return;
+		const id = this.closest(p, x, px, py);
+		const line = p.d.lines.find((l) => l.id === id) ?? p.d.lines[0];
+		const at = { x, px, py, reach: this.reach(p, SNAP_PX) };
+		this.ev.onCursor(line ? snapX(line.xs, line.ys, at, p.x, id === null ? () => py : p.y) : x);
+		this.hover(id);
+	};
+
+	/** Pixels as a length on the x axis. */
+	private reach(p: Pane, px: number): number {
+		return ((p.d.to - p.d.from) * px) / p.box.width;
+	}
+
+	private closest(p: Pane, x: number, px: number, py: number): string | null {
+		let best: string | null = null;
+		let dist = NEAR_PX;
+		const at = { x, px, py, reach: this.reach(p, NEAR_PX) };
+		for (const l of p.d.lines) {
+			const { xs, ys } = l.smooth ?? l;
+			const d = distanceTo(xs, ys, at, p.x, p.y);
+			if (d < dist) {
+				dist = d;
+				best = l.id;
+			}
+		}
+		return best;
+	}
+
+	protected override hover(id: string | null): void {
+		this.el.style.cursor = id !== null ? 'pointer' : '';
+		super.hover(id);
+	}
+
+	private readonly leave = (): void => {
+		if (this.drag) return;
+		this.ev.onCursor(null);
+		this.hover(null);
+	};
+
+	/** A finger reads values and scrolls; only a mouse or a pen selects. */
+	private readonly down = (e: PointerEvent): void => {
+		const p = this.pane;
+		if (!p || e.button !== 0 || e.pointerType === 'touch') return;
+		const [px, py] = this.placeOf(e);
+		if (px < p.box.left || px > p.box.left + p.box.width || py < p.box.top || py > p.box.top + p.box.height) return;
+		this.drag = [px, px];
+		this.el.setPointerCapture(e.pointerId);
+	};
+
+	private readonly up = (): void => {
+		const p = this.pane;
+		const drag = this.drag;
+		this.cancel();
+		if (!p || !drag || Math.abs(drag[1] - drag[0]) < DRAG_PX) return;
+		this.hover(null); // a click follows, and opens what is hovered
+		this.ev.onZoom(this.valueAt(Math.min(...drag), p), this.valueAt(Math.max(...drag), p));
+	};
+
+	private readonly cancel = (): void => {
+		this.drag = null;
+		this.drawOver();
+	};
+
+	private readonly reset = (): void => this.ev.onReset();
+
+	private readonly click = (e: MouseEvent): void => {
+		const p = this.pane;
+		if (p && this.placeOf(e)[0] > p.box.left + p.box.width + 4 && this.hoverId !== null) this.ev.onOpen(this.hoverId);
+	};
+
+	private readonly key = (e: KeyboardEvent): void => {
+		const d = this.data;
+		if (!d || e.ctrlKey || e.metaKey || e.altKey) return;
+		const width = d.to - d.from;
+		const step = width / (e.shiftKey ? 20 : 200);
+		const at = this.at ?? (d.from + d.to) / 2;
+		if (e.key === 'ArrowLeft') this.ev.onCursor(Math.max(d.from, at - step));
+		else if (e.key === 'ArrowRight') this.ev.onCursor(Math.min(d.to, at + step));
+		else if (e.key === 'Home') this.ev.onCursor(d.from);
+		else if (e.key === 'End') this.ev.onCursor(d.to);
+		else if (e.key === '+' || e.key === '=') this.ev.onZoom(at - width / 4, at + width / 4);
+		else if (e.key === 'Escape' && this.drag) this.cancel();
+		else if (e.key === '-' || e.key === 'Escape') this.ev.onReset();
+		else return;
+		e.preventDefault();
+	};
+}

@@ -1,0 +1,55 @@
+// Names at the ends of the lines, instead of a legend.
+import { spreadLabels, yAt } from './geometry.ts';
+import { cut, FONT, inkOf, segment } from '../base/ink.ts';
+import type { Pane } from './pane.ts';
+
+export interface Label {
+	id: string;
+	/** Where the line ends, and where its name stands. */
+	x: number;
+	y: number;
+	at: number;
+	text: string;
+	colour: string;
+}
+
+const LABELS_MAX = 24;
+const APART = 13;
+/** A line that ends before this share of the axis and has a flag is named by the flag, not at the right edge. */
+const EARLY = 0.96;
+/** Pixels between a line's end and the edge from which on dots lead from one to the other. */
+const LONG = 24;
+
+/** The names of the lines, moved apart so that none overlap; none where there is no room for them. */
+export function labelsOf(p: Pane): Label[] {
+	const { d, box: b } = p;
+	if (d.gutter < 40) return [];
+	const want: Label[] = [];
+	for (const l of d.lines) {
+		const { xs, ys } = l.smooth ?? l;
+		let i = ys.length - 1;
+		while (i >= 0 && (!Number.isFinite(ys[i]!) || xs[i]! > d.to)) i--;
+		if (i < 0) continue;
+		if (l.flags.length && xs[i]! < d.from + (d.to - d.from) * EARLY) continue;
+		const edge = xs[ys.length - 1]! > d.to ? yAt(xs, ys, d.to) : null;
+		const y = Math.min(b.top + b.height, Math.max(b.top, p.y(edge ?? ys[i]!)));
+		if (Number.isFinite(y)) want.push({ id: l.id, x: Math.min(b.left + b.width, p.x(xs[i]!)), y, at: y, text: l.name, colour: l.colour });
+	}
+	const shown = want.slice(0, Math.min(LABELS_MAX, Math.floor(b.height / 11) + 1));
+	const at = spreadLabels(shown.map((l) => l.y), APART, b.top + 2, b.top + b.height - 4);
+	return shown.map((l, i) => ({ ...l, at: at[i]! }));
+}
+
+export function drawLabel(g: CanvasRenderingContext2D, p: Pane, l: Label, strong: boolean): void {
+	const x = p.box.left + p.box.width;
+	g.strokeStyle = l.colour;
+	g.globalAlpha = strong ? 1 : 0.5;
+	g.lineWidth = 1;
+	if (l.x < x - LONG) segment(g, [l.x + 6, l.y], [x, l.y], [1, 4]);
+	segment(g, [x + 2, l.y], [x + 10, l.at]);
+	g.globalAlpha = 1;
+	g.font = strong ? 'bold ' + FONT : FONT;
+	g.fillStyle = inkOf(p.theme, l.colour);
+	g.fillText(cut(g, l.text, p.d.gutter - 16), x + 13, l.at);
+	g.font = FONT;
+}

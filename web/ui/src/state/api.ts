@@ -1,0 +1,275 @@
+// The only place that talks to the server: requests of /api/v1, decoded into the types of base/types.ts.
+// Addresses are relative to the page, so that it works below any prefix of a proxy.
+import type { Artifact, Alert, BucketColumns, Experiment, Metric, Run, RunDetail, Status } from '../base/types.ts';
+
+export class ApiError extends Error {
+	constructor(message: string, readonly status: number, readonly field: string | null) {
+		super(message);
+	}
+}
+
+type Json = Record<string, unknown>;
+
+async function request(path: string, body?: unknown, method = body === undefined ? 'GET' : 'POST'): Promise<Json> {
+	let reply: Response;
+	try {
+		reply = await fetch('api/v1/' + path, body === undefined ? { method } : {
+			method, headers: { 'Content-Type': 'application/json' }, body: JSON.stringify(body),
+		});
+	} catch {
+		throw new ApiError('The server does not answer. Is dptrack serve still running?', 0, null);
+	}
+	const text = await reply.text();
+	let json: Json | null = null;
+	try {
+		json = JSON.parse(text) as Json;
+	} catch {
+		// a proxy's page instead of JSON; the status says enough
+	}
+	if (!reply.ok || json === null) {
+		const e = json?.error as { message?: string; field?: string } | undefined;
+		throw new ApiError(e?.message ?? `The server replied ${reply.status}`, reply.status, e?.field ?? null);
+	}
+	return json;
+}
+
+/** A number of the API: JSON cannot say NaN or the infinities, so they come as words. */
+function num(v: unknown): number {
+	return typeof v === 'number' ? v : v === 'Infinity' ? Infinity : v === '-Infinity' ? -Infinity : NaN;
+}
+
+function numOrNull(v: unknown): number | null {
+	return v === null || v === undefined ? null : num(v);
+}
+
+function metric(m: Json): Metric {
+	const nullIfNaN = (v: unknown) => {
+		const n = numOrNull(v);
+		return n === null || Number.isNaN(n) ? null : n;
+	};
+	return {
+		count: num(m.count), first: num(m.first), last: num(m.last), min: nullIfNaN(m.min), max: nullIfNaN(m.max),
+		first_step: num(m.first_step), last_step: num(m.last_step),
+		min_step: numOrNull(m.min_step), max_step: numOrNull(m.max_step),
+		first_nonfinite_step: numOrNull(m.first_nonfinite_step),
+	};
+}
+
+function alertOf(a: Json): Alert {
+	return {
+		kind: a.kind as Alert['kind'], key: (a.key as string) || null, step: numOrNull(a.step),
+		value: numOrNull(a.value), text: String(a.text ?? ''),
+	};
+}
+
+function textMap(v: unknown): Record<string, string> {
+	const out: Record<string, string> = {};
+	for (const [k, x] of Object.entries((v ?? {}) as Json)) out[k] = typeof x === 'string' ? x : JSON.stringify(x);
+	return out;
+}
+
+function runOf(r: Json): Run {
+	const metrics: Record<string, Metric> = {};
+	for (const [k, m] of Object.entries((r.metrics ?? {}) as Record<string, Json>)) metrics[k] = metric(m);
+	return {
+		id: String(r.id), name: String(r.name ?? ''), experiment: String(r.experiment ?? ''),
+		status: (r.status ?? 'finished') as Status, start_time: numOrNull(r.start_time), end_time: numOrNull(r.end_time),
+		params: textMap(r.params), tags: textMap(r.tags), metrics, notes: String(r.notes ?? ''),
+		alerts: ((r.alerts ?? []) as Json[]).map(alertOf),
+	};
+}
+
+export async function getExperiments(): Promise<Experiment[]> {
+	const r = await request('experiments');
+	return (r.experiments as Json[]).map((e) => ({
+		id: String(e.id), name: String(e.name), run_count: num(e.run_count), running_count: Number(e.running_count ?? 0),
+		last_time: numOrNull(e.changed_time ?? e.created_time),
+	}));
+}
+
+export interface RunQuery {
+	experiment?: string;
+	filter?: string;
+	limit: number;
+	page?: string;
+	ids?: readonly string[];
+}
+
+export async function getRuns(q: RunQuery): Promise<{ runs: Run[]; next: string | null }> {
+	const p = new URLSearchParams({ limit: String(q.limit) });
+	if (q.experiment !== undefined) p.set('experiment', q.experiment);
+	if (q.filter) p.set('filter', q.filter);
+	if (q.page) p.set('page_token', q.page);
+	for (const id of q.ids ?? []) p.append('run', id);
+	const r = await request('runs?' + p);
+	return { runs: (r.runs as Json[]).map(runOf), next: (r.next_page_token as string | undefined) || null };
+}
+
+function artifactsOf(list: unknown): Artifact[] {
+	return ((list ?? []) as Json[]).map((a) => ({ path: String(a.path), folder: a.folder === true, bytes: numOrNull(a.bytes) }));
+}
+
+/** What lies in one folder of a run's artifacts. */
+export async function getArtifacts(run: string, folder: string): Promise<Artifact[]> {
+	const r = await request(`runs/${encodeURIComponent(run)}/artifacts?path=${encodeURIComponent(folder)}`);
+	return artifactsOf(r.files);
+}
+
+export function artifactAddress(run: string, path: string): string {
+	return `api/v1/runs/${encodeURIComponent(run)}/artifacts/${path.split('/').map(encodeURIComponent).join('/')}`;
+}
+
+export async function getRun(id: string): Promise<RunDetail> {
+	const r = await request('runs/' + encodeURIComponent(id));
+	const segments = ((r.segments ?? []) as Json[]).map((s) => ({
+		segment: num(s.number ?? s.segment ?? 0), first_step: numOrNull(s.first_step),
+	}));
+	const ranks = ((r.ranks ?? []) as (Json | number)[]).map((x) => typeof x === 'number' ? x : num(x.rank));
+	return { ...runOf(r), environment: textMap(r.environment), ranks, segments, artifacts: artifactsOf(r.artifacts),
+		problems: ((r.problems ?? []) as Json[]).map((p) => String(p.text) + (num(p.count) > 1 ? ` (${num(p.count)} times)` : '')) };
+}
+
+/** The run that logged a model, null when none did. */
+export async function runOfModel(model: string): Promise<string | null> {
+	const r = await request('../../ajax-api/2.0/mlflow/logged-models/' + encodeURIComponent(model));
+	return ((r.model as Json | undefined)?.info as Json | undefined)?.source_run_id as string | undefined ?? null;
+}
+
+export interface Session {
+	/** Whether this browser has signed in with a token. */
+	signedIn: boolean;
+	mayWrite: boolean;
+}
+
+export async function getSession(): Promise<Session> {
+	const r = await request('session');
+	return { signedIn: r.signed_in === true, mayWrite: r.scope !== 'read' };
+}
+
+export async function endSession(): Promise<void> {
+	await request('session', undefined, 'DELETE');
+}
+
+/** Whether the server has another version of this page than the one that runs here. */
+export async function pageIsOther(): Promise<boolean> {
+	const own = document.querySelector('script[type=module]')?.getAttribute('src');
+	return !(await (await fetch('./', { cache: 'no-store' })).text()).includes(`"${own}"`);
+}
+
+/** Keys that a run records for its ranks. */
+export async function getRankKeys(id: string): Promise<string[]> {
+	const r = await request(`runs/${encodeURIComponent(id)}?include=series`);
+	const keys = ((r.series ?? []) as Json[]).filter((t) => num(t.rank) >= 0).map((t) => String(t.key));
+	return [...new Set(keys)].sort((a, b) => a.localeCompare(b, 'en', { numeric: true }));
+}
+
+export async function changeRun(id: string, change: { notes?: string; name?: string }): Promise<Run> {
+	return runOf(await request('runs/' + encodeURIComponent(id), change, 'PATCH'));
+}
+
+export async function deleteRun(id: string): Promise<void> {
+	await request('runs/' + encodeURIComponent(id), undefined, 'DELETE');
+}
+
+export async function restoreRun(id: string): Promise<Run> {
+	return runOf(await request(`runs/${encodeURIComponent(id)}/restore`, {}));
+}
+
+function tagAddress(id: string, key: string): string {
+	return `runs/${encodeURIComponent(id)}/tags/${encodeURIComponent(key)}`;
+}
+
+export async function setTag(id: string, key: string, value: string): Promise<Run> {
+	return runOf(await request(tagAddress(id, key), { value }, 'PUT'));
+}
+
+export async function removeTag(id: string, key: string): Promise<Run> {
+	return runOf(await request(tagAddress(id, key), undefined, 'DELETE'));
+}
+
+export interface SeriesQuery {
+	runs: readonly string[];
+	keys: readonly string[];
+	/** null asks for every rank. */
+	rank: number | null;
+	buckets: number;
+	x: 'step' | 'elapsed' | 'epoch';
+	/** all: also what restarts took back, a series for each segment. */
+	segments?: 'all';
+	from?: number;
+	to?: number;
+}
+
+export interface SeriesReply {
+	run: string;
+	key: string;
+	rank: number;
+	segment: number;
+	columns: BucketColumns;
+}
+
+const COLUMNS = ['x_first', 'first', 'x_min', 'min', 'x_max', 'max', 'x_last', 'last', 'sum', 'count', 'nonfinite'] as const;
+
+/** Columns of numbers; null stays null, except where the true value is one that JSON lacks. */
+function columns(b: Record<string, unknown[]>): BucketColumns {
+	const out: Record<string, unknown[]> = { i: b.i ?? [] };
+	for (const c of COLUMNS) out[c] = (b[c] ?? []).map((v) => typeof v === 'number' ? v : numOrNull(v));
+	if (b.x_nonfinite) out.x_nonfinite = b.x_nonfinite.map(numOrNull);
+	return out as unknown as BucketColumns;
+}
+
+export async function querySeries(q: SeriesQuery): Promise<SeriesReply[]> {
+	const body: Json = { runs: q.runs, keys: q.keys, buckets: q.buckets, x: q.x };
+	if (q.rank !== null) body.rank = q.rank;
+	if (q.segments) body.segments = q.segments;
+	if (q.from !== undefined) body.from = q.from;
+	if (q.to !== undefined) body.to = q.to;
+	const r = await request('series/query', body);
+	return (r.series as Json[]).map((s) => ({
+		run: String(s.run), key: String(s.key), rank: num(s.rank ?? -1), segment: Number(s.segment ?? 0),
+		columns: columns(s.buckets as Record<string, unknown[]>),
+	}));
+}
+
+export async function getChanges(since: string | null): Promise<{ token: string; runs: string[] }> {
+	const r = await request('changes' + (since === null ? '' : '?since=' + encodeURIComponent(since)));
+	return { token: String(r.token), runs: (r.runs ?? []) as string[] };
+}
+
+export interface EventHandlers {
+	onRuns(ids: string[]): void;
+	onOpen(): void;
+	/** The connection is lost; the browser tries again by itself. */
+	onDrop(): void;
+	/** The server replied, but offers no events. */
+	onRefused(): void;
+}
+
+/** One open connection that names runs as they change; returns what closes it. */
+export function openEvents(on: EventHandlers): () => void {
+	const es = new EventSource('api/v1/events');
+	const take = (e: MessageEvent<string>) => {
+		try {
+			const m = JSON.parse(e.data) as { runs?: string[] };
+			if (m.runs?.length) on.onRuns(m.runs);
+		} catch {
+			// a comment or a word that this page does not know
+		}
+	};
+	es.onopen = () => on.onOpen();
+	es.onmessage = take;
+	es.addEventListener('changes', take);
+	es.onerror = () => {
+		if (es.readyState !== EventSource.CLOSED) return on.onDrop();
+		on.onRefused();
+	};
+	return () => es.close();
+}
+
+export function exportAddress(experiment: string): string {
+	return 'api/v1/export/runs.csv?experiment=' + encodeURIComponent(experiment);
+}
+
+export function seriesAddress(run: string): string {
+	return 'api/v1/export/series.csv?run=' + encodeURIComponent(run);
+}

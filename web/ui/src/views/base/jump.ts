@@ -1,0 +1,18 @@
+// From a word about a run to its place in the charts: zooms the axis there and brings the run forward.
+import type { Alert, Run } from '../../base/types.ts';
+import * as s from '../../state/index.ts';
+import { lastStep } from './bits.tsx';
+
+/** Shows the run if it is hidden, zooms to the alert's step with some steps around it, marks the step. */
+export function jumpTo(r: Run, a: Alert): void {
+	const step = a.step;
+	if (step === null) return;
+	if (!s.isShown(r.id)) s.toggleShown(r.id);
+	const key = a.key ?? s.curve.value ?? s.goal.value?.key;
+	const last = Math.max(lastStep(r) ?? step, step);
+	const around = Math.max(5, Math.round((key?.startsWith('epoch/') ? last : Math.max(last, 100)) * 0.08));
+	s.go({ x: 'step', zoom: [Math.max(0, step - around), step + around], full: a.kind === 'spike' || s.view.value.full });
+	s.lit.value = r.id;
+	if (key) s.cursor.value = { key, x: step };
+	document.querySelector(`[data-chart="${CSS.escape(key ?? '')}"]`)?.scrollIntoView({ block: 'nearest' });
+}

@@ -1,0 +1,108 @@
+// What a chart of one metric over some runs draws: runs and series as the plain lines that charts/ takes, with the words that
+// belong to places on them; the range of the axis, and what x says.
+import { lastPoint, type ChartLine, type Flag } from '../../charts/line/index.ts';
+import type { Alert, Run, Series } from '../../base/types.ts';
+import { count, short } from '../../base/format.ts';
+import { fellOut, recovered } from '../../base/goal.ts';
+import { smooth } from '../../base/series.ts';
+import * as s from '../../state/index.ts';
+import { colourOf } from '../base/bits.tsx';
+
+/** Points below which an average would only lag behind. */
+const SMOOTH_FROM = 30;
+
+/** Where an alert lies in the chart's unit: found in the series itself, so that it fits every axis. */
+function flagX(a: Alert, t: Series, unit: string): number | null {
+	if (a.kind === 'nan' && t.badX !== null) return t.badX;
+	if (a.kind === 'failed') return t.xs[lastPoint(t.ys)] ?? null;
+	if (a.value !== null) {
+		const i = t.ys.findIndex((y) => y === a.value);
+		if (i >= 0) return t.xs[i]!;
+	}
+	return unit === 'step' ? a.step : null;
+}
+
+function flagsOf(r: Run, key: string, t: Series, unit: string): Flag[] {
+	const out: Flag[] = [];
+	for (const a of r.alerts) {
+		if (a.kind === 'failed' ? key.startsWith('epoch/') && unit === 'epoch' : a.key !== key) continue;
+		if (a.kind === 'diverged' && r.alerts.some((b) => b.kind === 'nan' && b.key === key)) continue;
+		const x = flagX(a, t, unit);
+		if (x === null) continue;
+		const at = unit === 'step' && a.step !== null ? ' ' + a.step : '';
+		const i = t.xs.indexOf(x);
+		const y = a.kind === 'failed' ? t.ys[i] ?? null : a.value !== null && Number.isFinite(a.value) ? a.value : null;
+		const text = a.kind === 'spike' && a.value !== null ? 'spike ' + short(a.value)
+			: a.kind === 'nan' ? (recovered(a) ? 'not finite' : 'NaN from') + at : a.kind + at;
+		out.push({ x, y, kind: a.kind, text });
+	}
+	return out;
+}
+
+/** What restarts of a run took back, as thin dashes behind its curve. */
+function takenBackLines(r: Run, key: string): ChartLine[] {
+	const back = s.takenBack.value;
+	const list = back?.run === r.id ? back.series.get(key) ?? [] : [];
+	return list.map((t, i) => ({
+		id: `${r.id}:${i}`, name: `before restart ${i + 1}`, colour: colourOf(s.looks.value.byRun.get(r.id)), dash: [2, 4],
+		xs: t.xs, ys: t.ys, smooth: null, fit: true, badX: t.badX, badToEnd: t.badToEnd, end: 'none' as const, flags: [],
+	}));
+}
+
+/** The drawn lines of a metric, in the order of the table. */
+export function linesOf(key: string, list: readonly Run[]): ChartLine[] {
+	const alpha = s.view.value.smooth;
+	const unit = s.unitOf(key);
+	const out: ChartLine[] = [];
+	for (const r of list) {
+		const t = s.seriesFor(r.id, key);
+		if (!t || (!t.xs.length && t.badX === null)) continue;
+		const look = s.looks.value.byRun.get(r.id);
+		out.push({
+			id: r.id, name: r.name || r.id.slice(0, 8), colour: colourOf(look), dash: list.length === 1 ? [] : look?.dash ?? [],
+			xs: t.xs, ys: t.ys, smooth: alpha > 0 && t.count >= SMOOTH_FROM ? smooth(t, alpha) : null, fit: !fellOut(r) || list.length === 1,
+			badX: t.badX, badToEnd: t.badToEnd,
+			end: r.status === 'failed' || r.status === 'killed' ? 'failed' : r.status === 'running' ? 'running' : 'none',
+			flags: flagsOf(r, key, t, unit),
+		});
+		out.push(...takenBackLines(r, key));
+	}
+	return out;
+}
+
+export function rangeOf(key: string, lines: readonly ChartLine[]): [number, number] {
+	const z = s.view.value.zoom;
+	const a = z ? s.toUnit(key, z[0]) : null;
+	const b = z ? s.toUnit(key, z[1]) : null;
+	if (a !== null && b !== null) return [a, b];
+	let from = Infinity;
+	let to = -Infinity;
+	for (const l of lines) {
+		if (!l.xs.length) continue;
+		from = Math.min(from, l.xs[0]!);
+		to = Math.max(to, l.xs[l.xs.length - 1]!, l.badX ?? -Infinity);
+	}
+	if (!(from <= to)) return [0, 1];
+	return from === to ? [from - 0.5, to + 0.5] : [from, to];
+}
+
+export function stepText(x: number): string {
+	return x >= 1e6 ? short(x / 1e6) + 'M' : x >= 1e4 ? short(Number((x / 1e3).toFixed(1))) + 'k' : String(Math.round(x * 100) / 100);
+}
+
+export function formatX(key: string, x: number): string {
+	const unit = s.unitOf(key);
+	if (unit === 'time') return x >= 600 ? (x / 60).toFixed(x >= 6000 ? 0 : 1).replace(/\.0$/, '') + ' min' : short(Number(x.toFixed(2))) + ' s';
+	if (unit === 'epoch') return short(Number(x.toFixed(2)));
+	return stepText(x);
+}
+
+/** Words for those who do not see the lines. */
+export function summary(key: string, lines: readonly ChartLine[]): string {
+	const bits = lines.slice(0, 30).map((l) => {
+		const i = lastPoint(l.ys);
+		const words = l.flags.map((f) => f.text).join(', ');
+		return `${l.name}: ends at ${i < 0 ? 'no number' : short(l.ys[i]!)}${words ? ' (' + words + ')' : ''}`;
+	});
+	return `${key}, ${count(lines.length, 'run')}. ${bits.join('; ')}`;
+}

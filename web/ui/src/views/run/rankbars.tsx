@@ -1,0 +1,52 @@
+// Where the time of a step goes by rank: a bar for each on one scale, the rank that the others wait for named in words.
+import { stack } from '../../charts/stack.ts';
+import { count, seconds } from '../../base/format.ts';
+import { Bar, PhaseLegend, PHASE_KEYS, shares, type RankPhases } from '../base/phases.tsx';
+
+const BARS_MAX = 16;
+
+/** Phases in which a rank works rather than waits. */
+const OWN = PHASE_KEYS.filter((k) => k !== 'comm_exposed');
+
+function own(r: RankPhases): number {
+	return OWN.reduce((a, k) => a + (r.seconds[k] ?? 0), 0);
+}
+
+/** The rank that the others wait for: most time of its own, least waiting. Null when they are within 5 %. */
+export function straggler(ranks: readonly RankPhases[]): { rank: number; more: number; phase: string } | null {
+	if (ranks.length < 2) return null;
+	const sorted = [...ranks].sort((a, b) => own(b) - own(a));
+	const slow = sorted[0]!;
+	const usual = sorted[Math.ceil(sorted.length / 2)] ?? sorted[sorted.length - 1]!;
+	const more = own(slow) / own(usual) - 1;
+	if (!(more > 0.05)) return null;
+	const gain = (k: string) => (slow.seconds[k] ?? 0) - (usual.seconds[k] ?? 0);
+	const phase = [...OWN].sort((a, b) => gain(b) - gain(a))[0]!;
+	return { rank: slow.rank, more, phase };
+}
+
+export function RankBars({ ranks }: { ranks: readonly RankPhases[] }) {
+	const total = (r: RankPhases) => PHASE_KEYS.reduce((a, k) => a + (r.seconds[k] ?? 0), 0);
+	const whole = Math.max(...ranks.map(total));
+	const slow = straggler(ranks);
+	const list = ranks.length <= BARS_MAX ? ranks : [...ranks].sort((a, b) => own(b) - own(a)).slice(0, BARS_MAX);
+	return (
+		<div class="rankbars">
+			{slow && <p class="warn">Rank {slow.rank} is {Math.round(slow.more * 100)} % slower than the usual rank,
+				mostly in {slow.phase}; the others wait for it.</p>}
+			{list.map((r) => {
+				const segs = stack(Object.entries(r.seconds).filter(([k]) => PHASE_KEYS.includes(k))
+					.map(([name, value]) => ({ name, value })), whole);
+				return (
+					<div class="rankbar" key={r.rank}>
+						<span>{r.rank < 0 ? 'run' : 'rank ' + r.rank}</span>
+						<Bar segments={segs} label={shares(segs)} />
+						<span class="num">{seconds(total(r))}</span>
+					</div>
+				);
+			})}
+			{list.length < ranks.length && <p class="dim">the slowest {BARS_MAX} of {count(ranks.length, 'rank')}</p>}
+			<PhaseLegend names={PHASE_KEYS.filter((k) => ranks.some((r) => (r.seconds[k] ?? 0) > 0))} />
+		</div>
+	);
+}
