@@ -1,6 +1,5 @@
 # TESTS run in `make check`: hermetic and fast. CHECK_EXTRA run in ./check: browser, real readers, packages
 # from PyPI and npm. Exit 77 means skipped, with the reason on the last line.
-EXTRA_DIST += tests/lint/allowed.txt
 
 # The leak checker walks thread-local storage of loaded modules' threads (the cpu backend's) and falls over it. Some tests
 # fork with threads, which the thread sanitizer would refuse.

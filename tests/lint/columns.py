@@ -1,0 +1,22 @@
+"""At most 120 columns a line of C, with a tab to the next multiple of eight. Lists (.def) are tables, an entry a line, and
+may be wider."""
+import tree
+
+LIMIT = 120
+
+
+def main():
+    wide = 0
+    sources = tree.files(".c", ".h", ".cu", ".cuh")
+    for path in sources:
+        for at, line in enumerate(tree.read(path).split("\n"), 1):
+            columns = len(line.expandtabs(8))
+            if columns > LIMIT:
+                print(f"{path}:{at}: {columns} columns, {LIMIT} at most: break the line")
+                wide += 1
+    verdict = tree.Verdict("columns")
+    verdict.rule("columns", wide)
+    verdict.end(f"{len(sources)} files")
+
+
+main()

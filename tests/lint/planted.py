@@ -1,0 +1,143 @@
+"""Each lint finds what it is for: a copy of the tree passes, and fails, naming the place, with one fault planted in it.
+Nothing of the build is made again: of what is planted, only that is compiled."""
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+
+import tree
+
+LINTS = ("includes.sh", "banned.sh", "functions.sh", "circles.py", "calls.py", "folders.py", "columns.py", "page.py")
+HEAD = "/* planted.c: a fault. */\n"
+
+
+class Copy:
+    """The tree without git, objects and packages; what is planted in it is taken out again."""
+
+    def __init__(self, folder):
+        self.folder, self.planted = folder, []
+        for path in tree.files(""):
+            if "/corpus/" not in path:
+                os.makedirs(os.path.dirname(f"{folder}/{path}"), exist_ok=True)
+                shutil.copy(f"{tree.SRC}/{path}", f"{folder}/{path}")
+
+    def write(self, path, text):
+        os.makedirs(os.path.dirname(f"{self.folder}/{path}"), exist_ok=True)
+        with open(f"{self.folder}/{path}", "w", encoding="utf-8") as f:
+            f.write(text)
+        self.planted.append(path)
+
+    def compile(self, path, text):
+        """Plants a source; SOURCE=OBJECT for calls.py."""
+        self.write(path, HEAD + text)
+        at = f"{self.folder}/{path}"
+        subprocess.run([os.environ.get("CC", "cc"), "-c", "-o", f"{at}.o", at], check=True)
+        self.planted.append(f"{path}.o")
+        return f"{path}={at}.o"
+
+    def lint(self, name, *args):
+        """What a lint says of the copy; None where it passes or does not exist."""
+        at = f"{self.folder}/tests/lint/{name}"
+        if not os.path.exists(at):
+            return None
+        env = dict(os.environ, srcdir=self.folder, builddir=os.path.abspath(tree.BUILD), PYTHONDONTWRITEBYTECODE="1")
+        done = subprocess.run(["sh" if name.endswith(".sh") else sys.executable, at, *args], env=env, capture_output=True,
+                              text=True, check=False)
+        return None if done.returncode in (0, 77) else done.stdout + done.stderr
+
+    def clear(self):
+        for path in self.planted:
+            os.unlink(f"{self.folder}/{path}")
+        self.planted = []
+
+
+def past_a_face(copy):
+    copy.write("tracker/base/planted.h", "/* planted.h: no face. */\n")
+    copy.write("web/api/planted.c", HEAD + '#include "tracker/base/planted.h"\n')
+    return copy.lint("includes.sh"), "web/api/planted.c:2: tracker/base/planted.h is no face of tracker/base"
+
+
+def sqlite_outside(copy):
+    copy.write("web/api/planted.c", HEAD + "int planted(void *s) { return sqlite3_step(s); }\n")
+    return copy.lint("banned.sh"), "web/api/planted.c:2:"
+
+
+def circle_by_calls(copy):
+    a = copy.compile("trainer/graph/planted_a.c", "void planted_b(void);\nvoid planted_a(void) { planted_b(); }\n")
+    b = copy.compile("trainer/graph/planted_b.c", "void planted_a(void);\nvoid planted_b(void) { planted_a(); }\n")
+    return copy.lint("calls.py", a, b), "trainer/graph/planted_a.c -> trainer/graph/planted_b.c: uses planted_b"
+
+
+def circle_of_rooms_by_calls(copy):
+    a = copy.compile("trainer/graph/planted_a.c", "void planted_b(void);\nvoid planted_a(void) { planted_b(); }\n")
+    b = copy.compile("trainer/models/planted_b.c", "void planted_c(void);\nvoid planted_b(void) { planted_c(); }\n")
+    c = copy.compile("trainer/graph/planted_c.c", "void planted_c(void) { }\n")
+    return copy.lint("calls.py", a, b, c), "trainer/graph/planted_a.c uses planted_b of trainer/models/planted_b.c"
+
+
+def symbol_twice(copy):
+    a = copy.compile("trainer/graph/planted_a.c", "void planted(void) { }\n")
+    b = copy.compile("web/api/planted_b.c", "void planted(void) { }\n")
+    return copy.lint("calls.py", a, b), "planted is exported by trainer/graph/planted_a.c and web/api/planted_b.c"
+
+
+def circle_of_headers(copy):
+    for one, other in ("ab", "ba"):
+        copy.write(f"trainer/graph/planted_{one}.h", HEAD + f'#include "trainer/graph/planted_{other}.h"\n')
+    return copy.lint("circles.py"), "trainer/graph/planted_a.h -> trainer/graph/planted_b.h"
+
+
+def circle_of_rooms(copy):
+    copy.write("trainer/graph/planted.c", HEAD + '#include "trainer/models/models.h"\n')
+    return copy.lint("circles.py"), "trainer/graph/planted.c includes trainer/models/models.h"
+
+
+def module_too_many(copy):
+    for at in range(26):
+        copy.write(f"tests/planted/m{at}.py", "")
+    return copy.lint("folders.py"), "tests/planted: 26 modules"
+
+
+def line_too_wide(copy):
+    copy.write("trainer/graph/planted.c", HEAD + "\t/*" + "x" * 108 + "*/\n\t/*" + "x" * 109 + "*/\n")
+    return copy.lint("columns.py"), "trainer/graph/planted.c:3: 121 columns"
+
+
+def script_function_too_long(copy):
+    copy.write("web/ui/src/base/planted.ts", "export function planted() {\n" + "  void 0;\n" * 71 + "}\n")
+    return copy.lint("page.py"), "web/ui/src/base/planted.ts:1"
+
+
+def fetch_outside(copy):
+    copy.write("web/ui/src/base/planted.ts", 'export const planted = () => fetch("/api/v1/runs");\n')
+    return copy.lint("page.py"), "web/ui/src/base/planted.ts:1"
+
+
+PLANTS = (past_a_face, sqlite_outside, circle_by_calls, circle_of_rooms_by_calls, symbol_twice, circle_of_headers,
+          circle_of_rooms, module_too_many, line_too_wide)
+if os.path.exists(f"{tree.SRC}/tests/lint/page.py"):
+    PLANTS += (script_function_too_long, fetch_outside)
+
+
+def check(copy):
+    bad = [f"{name} of the clean tree: {said}" for name in LINTS if (said := copy.lint(name))]
+    # What the tree does not keep everywhere yet must be found as well.
+    if os.path.exists(f"{copy.folder}/tests/lint/pending.txt"):
+        os.unlink(f"{copy.folder}/tests/lint/pending.txt")
+    for plant in PLANTS:
+        said, place = plant(copy)
+        if place not in (said or ""):
+            bad.append(f"{plant.__name__}: no lint failed with \"{place}\", but said: {said}")
+        copy.clear()
+    return bad
+
+
+def main():
+    with tempfile.TemporaryDirectory() as folder:
+        bad = check(Copy(folder))
+    print("\n".join(bad) or f"planted: {len(PLANTS)} faults, each found")
+    sys.exit(1 if bad else 0)
+
+
+main()
