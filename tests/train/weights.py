@@ -93,9 +93,27 @@ def fine_tunes(tmp, path):
         check(safetensors(out)["fc.weight"][0] == [5, 64], "the new head has 5 classes")
 
 
+def first_gains(tmp, data):
+    """A step of length 0 leaves the weights that were drawn: every gain is 1, the last of each block 0 on request. A run goes on
+    with either, for the flag says nothing about what comes after the start."""
+    common = ["--data-path", data, "--model", "resnet20", "-b", 20, "--lr", 0]
+    for flags, last in (([], 1), (["--zero-init-residual"], 0)):
+        name, out = " ".join(["first weights", *flags]), os.path.join(tmp, "first.safetensors")
+        runs = os.path.join(tmp, "first-%d" % last)
+        train(name, *common, *flags, "--max-steps", 1, "--runs-dir", runs, "--save-weights", out)
+        gains = {n: set(v) for n, (shape, v) in safetensors(out).items() if n.endswith(".weight") and len(shape) == 1}
+        check(len(gains) == 21, "%s: %d gains" % (name, len(gains)))
+        for n, values in gains.items():
+            check(values == {last if ".bn2." in n else 1}, "%s: %s is %s" % (name, n, sorted(values)[:3]))
+        other = ["--zero-init-residual" if last else "--no-zero-init-residual"]
+        train(name + ", gone on with", *common, *other, "--max-steps", 2, "--runs-dir", runs, "--resume", read_run(runs)["folder"],
+              says="goes on after step 1")
+
+
 def main():
     with Folder() as tmp:
         data = make_set(tmp, 40, 20)
+        first_gains(tmp, data)
         path = leaves_weights(tmp, data)
         foreign(tmp, data, path)
         normalises_alike(tmp, path)

@@ -181,14 +181,8 @@ static int resnet_build(const struct model *m, struct graph *g, const struct mod
 	return graph_failed(g) ? err_set(err, g->err.code, "%s: %s", m->name, g->err.text) : 0;
 }
 
-#define IMAGENET                                                                                                       \
-	{                                                                                                              \
-		.classes = 1000, .in_channels = 3, .image_h = 224, .image_w = 224, .zero_init_residual = true          \
-	}
-#define CIFAR                                                                                                          \
-	{                                                                                                              \
-		.classes = 10, .in_channels = 3, .image_h = 32, .image_w = 32, .zero_init_residual = true              \
-	}
+#define IMAGENET { .classes = 1000, .in_channels = 3, .image_h = 224, .image_w = 224 }
+#define CIFAR { .classes = 10, .in_channels = 3, .image_h = 32, .image_w = 32 }
 #define SPEC(...)                                                                                                      \
 	&(const struct resnet)                                                                                         \
 	{                                                                                                              \
