@@ -46,6 +46,23 @@ def foreseen(line):
         check("memory of a rank: " in p.stdout and "activations" in p.stdout, "the plan is printed: %s" % p.stdout)
 
 
+def beside_data():
+    """What opening a data set takes for a moment, here twice its 31 MB, is none of what was planned."""
+    with Folder() as tmp:
+        record = bytes([1]) + bytes(range(256)) * 12
+        for name in ["data_batch_%d.bin" % i for i in range(1, 6)] + ["test_batch.bin"]:
+            with open(os.path.join(tmp, name), "wb") as f:
+                f.write(record * 2000)
+        p = dptrain("--data-path", tmp, "--model", "resnet20", "-b", 8, "--nproc-per-node", 2, "--max-steps", 2, *fast(), "--runs-dir",
+                    os.path.join(tmp, "runs"))
+        check(p.returncode == 0, "CIFAR-10: exit %d: %s" % (p.returncode, p.stderr))
+        series = read_run(os.path.join(tmp, "runs"))["series"]
+        for rank in range(2):
+            planned, used = (series.get(("memory/%s_bytes" % k, rank), {2: 0})[2] / 2**20 for k in ("planned", "used"))
+            check(0 < planned < 25 and abs(used - planned) <= 0.1 * planned + 2,
+                  "CIFAR-10, rank %d: %.1f MiB planned, %.1f used" % (rank, planned, used))
+
+
 def models():
     text = re.search(r"network to train: (.*?)\n +--act", dptrain("plan", "--help").stdout, re.S).group(1)
     return sorted(set(re.findall(r"\b(?:resnet|gpt2?-)[a-z0-9.]+", text)))
@@ -104,6 +121,7 @@ def main():
         print("memory used: not with a sanitizer's own memory")
     else:
         limited()
+        beside_data()
         for line in MANY if full else [BIG]:
             if sys.argv[-1] in line or not full or sys.argv[-1] == "--full":
                 foreseen(line)

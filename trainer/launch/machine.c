@@ -73,14 +73,9 @@ static int64_t status_bytes(const char *key)
 	return find_line("/proc/self/status", key, value, sizeof(value)) ? strtoll(value, NULL, 10) * 1024 : 0;
 }
 
-int64_t machine_resident_bytes(void)
+int64_t machine_held_bytes(void)
 {
-	return status_bytes("RssAnon") + status_bytes("RssShmem");
-}
-
-int64_t machine_peak_own_bytes(void)
-{
-	return status_bytes("VmHWM") - status_bytes("RssFile");
+	return status_bytes("RssAnon") + status_bytes("RssShmem") + status_bytes("VmSwap");
 }
 
 static int read_first_line(const char *path, char *text, size_t n)

@@ -12,7 +12,8 @@ int64_t memory_planned(const struct engine *e);
  * (a container's limit counts). Needs programs and plan, no tensor memory; not collective. */
 int memory_check(const struct engine *e, struct err *err);
 
-/* Memory used since memory_begin, at its highest: what memory_planned foresaw. 0 when the system does not tell. */
+/* What the process holds now beyond what it held at memory_begin, when the data set was open: what memory_planned foresaw,
+ * while nothing of it has been given back. Pages of mapped files do not count. 0 when the system does not tell. */
 void memory_begin(struct engine *e);
 int64_t memory_used(const struct engine *e);
 
