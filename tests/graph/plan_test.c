@@ -11,6 +11,7 @@
 
 #include "tests/graph/net.h"
 #include "trainer/graph/rng.h"
+#include "trainer/graph/slab.h"
 #include "trainer/ops/add/add.h"
 #include "trainer/ops/allreduce/allreduce.h"
 #include "trainer/ops/ops.h"
@@ -30,7 +31,7 @@
 		DTYPE_F64, DTYPE_F64                                                                                   \
 	}
 
-static bool collide(const struct plan_range *a, const struct plan_range *b)
+static bool collide(const struct slab_range *a, const struct slab_range *b)
 {
 	bool in_time = a->first <= b->last && b->first <= a->last;
 	bool in_space = a->offset < b->offset + b->bytes && b->offset < a->offset + a->bytes;
@@ -38,7 +39,7 @@ static bool collide(const struct plan_range *a, const struct plan_range *b)
 	return in_time && in_space && a->bytes && b->bytes;
 }
 
-static int draw_ranges(struct plan_range *r, uint64_t seed)
+static int draw_ranges(struct slab_range *r, uint64_t seed)
 {
 	struct rng_key key = { seed, 1 };
 	int n = (int)rng_below(key, 0, RANGES_MAX + 1);
@@ -46,7 +47,7 @@ static int draw_ranges(struct plan_range *r, uint64_t seed)
 	for (int i = 0; i < n; i++) {
 		uint64_t at = (uint64_t)i * 4;
 
-		r[i] = (struct plan_range){ .bytes = rng_below(key, at + 1, 5) ? rng_below(key, at + 2, 5000) : 0,
+		r[i] = (struct slab_range){ .bytes = rng_below(key, at + 1, 5) ? rng_below(key, at + 2, 5000) : 0,
 					    .first = (int)rng_below(key, at + 3, 40) };
 		r[i].last = r[i].first + (int)rng_below(key, at + 4, 20);
 	}
@@ -57,13 +58,13 @@ static void test_random_ranges(void **state)
 {
 	(void)state;
 	for (uint64_t seed = 0; seed < 3000; seed++) {
-		struct plan_range r[RANGES_MAX], again[RANGES_MAX];
+		struct slab_range r[RANGES_MAX], again[RANGES_MAX];
 		int n = draw_ranges(r, seed);
 		size_t end = 0, size;
 
 		memcpy(again, r, sizeof(r));
-		size = plan_place(r, n, 64);
-		assert_int_equal(plan_place(again, n, 64), size);
+		size = slab_place(r, n, 64);
+		assert_int_equal(slab_place(again, n, 64), size);
 		for (int i = 0; i < n; i++) {
 			assert_int_equal(r[i].offset, again[i].offset);
 			assert_int_equal(r[i].offset % 64, 0);
@@ -79,13 +80,13 @@ static void test_random_ranges(void **state)
 
 static void test_known_ranges(void **state)
 {
-	struct plan_range disjoint[] = { { 100, 0, 1, 0 }, { 100, 2, 3, 0 }, { 100, 4, 5, 0 } };
-	struct plan_range together[] = { { 64, 0, 5, 0 }, { 128, 5, 5, 0 }, { 0, 0, 9, 0 } };
+	struct slab_range disjoint[] = { { 100, 0, 1, 0 }, { 100, 2, 3, 0 }, { 100, 4, 5, 0 } };
+	struct slab_range together[] = { { 64, 0, 5, 0 }, { 128, 5, 5, 0 }, { 0, 0, 9, 0 } };
 
 	(void)state;
-	assert_int_equal(plan_place(disjoint, 3, 64), 128);
-	assert_int_equal(plan_place(together, 3, 64), 192);
-	assert_int_equal(plan_place(NULL, 0, 64), 0);
+	assert_int_equal(slab_place(disjoint, 3, 64), 128);
+	assert_int_equal(slab_place(together, 3, 64), 192);
+	assert_int_equal(slab_place(NULL, 0, 64), 0);
 }
 
 static struct tensor *tensor(struct graph *g, const char *name, enum tensor_kind kind, enum lifetime life, int64_t n)

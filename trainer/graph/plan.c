@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "trainer/graph/live.h"
+#include "trainer/graph/slab.h"
 
 struct peak { /* when most is live */
 	size_t bytes;
@@ -29,11 +30,6 @@ const char *plan_category_name(enum plan_category c)
 								"snapshot" };
 
 	return names[c];
-}
-
-size_t plan_align(size_t bytes, size_t align)
-{
-	return (bytes + align - 1) / align * align;
 }
 
 static enum plan_category category(const struct tensor *t)
@@ -72,8 +68,8 @@ static int place_persistent(struct planner *p, int program, struct tensor *t, st
 
 	if (!same) {
 		t->offset = p->persistent[t->space];
-		p->persistent[t->space] += plan_align(tensor_bytes(t), PLAN_ALIGN_BYTES);
-		p->by_category[category(t)] += plan_align(tensor_bytes(t), PLAN_ALIGN_BYTES);
+		p->persistent[t->space] += slab_align(tensor_bytes(t), PLAN_ALIGN_BYTES);
+		p->by_category[category(t)] += slab_align(tensor_bytes(t), PLAN_ALIGN_BYTES);
 		return 0;
 	}
 	if (tensor_bytes(same) != tensor_bytes(t) || same->space != t->space)
@@ -120,7 +116,7 @@ static bool find_peak(const struct live *l, enum space space, int moments, struc
 	if (!live)
 		return false;
 	for (int i = 0; i < l->n; i++) {
-		size_t bytes = live_space(&l->buffers[i]) == space ? plan_align(l->buffers[i].bytes, PLAN_ALIGN_BYTES) : 0;
+		size_t bytes = live_space(&l->buffers[i]) == space ? slab_align(l->buffers[i].bytes, PLAN_ALIGN_BYTES) : 0;
 
 		live[l->buffers[i].first] += bytes;
 		live[l->buffers[i].last + 1] -= bytes;
@@ -136,7 +132,7 @@ static bool find_peak(const struct live *l, enum space space, int moments, struc
 
 		if (live_space(b) == space && b->first <= at && at <= b->last)
 			ret->by_category[b->tensor ? category(b->tensor) : PLAN_WORKSPACE] +=
-				plan_align(b->bytes, PLAN_ALIGN_BYTES);
+				slab_align(b->bytes, PLAN_ALIGN_BYTES);
 	}
 	return true;
 }
@@ -144,7 +140,7 @@ static bool find_peak(const struct live *l, enum space space, int moments, struc
 /* Offsets of one space's buffers; returns the bytes that they need, SIZE_MAX when out of memory. */
 static size_t place_space(struct live *l, enum space space, size_t start)
 {
-	struct plan_range *ranges = calloc((size_t)l->n + 1, sizeof(*ranges));
+	struct slab_range *ranges = calloc((size_t)l->n + 1, sizeof(*ranges));
 	size_t bytes;
 	int n = 0;
 
@@ -152,10 +148,10 @@ static size_t place_space(struct live *l, enum space space, size_t start)
 		return SIZE_MAX;
 	for (int i = 0; i < l->n; i++)
 		if (live_space(&l->buffers[i]) == space)
-			ranges[n++] = (struct plan_range){ .bytes = l->buffers[i].bytes,
+			ranges[n++] = (struct slab_range){ .bytes = l->buffers[i].bytes,
 							   .first = l->buffers[i].first,
 							   .last = l->buffers[i].last };
-	bytes = n ? plan_place(ranges, n, PLAN_ALIGN_BYTES) : 0;
+	bytes = n ? slab_place(ranges, n, PLAN_ALIGN_BYTES) : 0;
 	n = 0;
 	for (int i = 0; i < l->n; i++)
 		if (live_space(&l->buffers[i]) == space)

@@ -34,21 +34,8 @@ struct plan {
 	size_t lower_bound_bytes;                     /* their sum: no placement needs less */
 };
 
-/* Writes ->offset of every tensor and ->workspace_offset of every node. The placement itself (ranges with first and
- * last moment → offsets) is plan_place, tested on hand-made lifetimes. */
+/* Writes ->offset of every tensor and ->workspace_offset of every node. */
 int plan_make(struct plan *ret, struct plan_program *programs, int n_programs, struct err *err);
-
-struct plan_range {
-	size_t bytes;
-	int first, last; /* moments, inclusive */
-	size_t offset;   /* out */
-};
-
-/* Offsets such that no two ranges that are live together overlap; returns the slab's size, SIZE_MAX when out of memory.
- * ranges may be in any order. place.c. */
-size_t plan_place(struct plan_range *ranges, int n, size_t align);
-
-size_t plan_align(size_t bytes, size_t align); /* rounded up */
 
 void plan_dump(const struct plan *p, const struct plan_program *programs, int n_programs, struct buf *out);
 

@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "trainer/graph/slab.h"
+
 struct program *prepared_program(const struct prepared *p, enum program_kind kind, int64_t batch)
 {
 	for (int i = 0; i < p->n_programs; i++)
@@ -40,7 +42,7 @@ static size_t add_pinned(struct prepared *p, size_t bytes, enum plan_category ca
 static void plan_pinned(struct prepared *p, const struct prepare_shapes *shapes)
 {
 	for (int s = 0; s < SPLIT_COUNT; s++) {
-		p->loader_bytes[s] = plan_align(shapes->loader_bytes[s], PLAN_ALIGN_BYTES);
+		p->loader_bytes[s] = slab_align(shapes->loader_bytes[s], PLAN_ALIGN_BYTES);
 		p->loader_offset[s] = add_pinned(p, p->loader_bytes[s], PLAN_INPUTS);
 	}
 	if (!shapes->snapshot)

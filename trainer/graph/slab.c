@@ -1,15 +1,15 @@
-/* place.c: ranges with first and last moment → offsets. Finding the smallest slab is NP-hard; a few greedy orders,
+/* slab.c: ranges with first and last moment → offsets. Finding the smallest slab is NP-hard; a few greedy orders,
  * each taking the tightest gap, come within some percent of the lower bound on networks, and the best of them is kept. */
+#include "trainer/graph/slab.h"
+
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "trainer/graph/plan.h"
-
 enum order { ORDER_SIZE, ORDER_AREA, ORDER_LENGTH, ORDER_START, ORDER_COUNT };
 
 struct entry {
-	const struct plan_range *range;
+	const struct slab_range *range;
 	size_t bytes; /* rounded up */
 	size_t offset;
 	int index;
@@ -44,7 +44,7 @@ static int compare(const void *a, const void *b)
 	return x->index - y->index;
 }
 
-static int live_together(const struct plan_range *a, const struct plan_range *b)
+static int live_together(const struct slab_range *a, const struct slab_range *b)
 {
 	return a->first <= b->last && b->first <= a->last;
 }
@@ -92,7 +92,12 @@ static size_t place_all(struct entry *entries, struct entry **by_offset, int n, 
 	return size;
 }
 
-size_t plan_place(struct plan_range *ranges, int n, size_t align)
+size_t slab_align(size_t bytes, size_t align)
+{
+	return (bytes + align - 1) / align * align;
+}
+
+size_t slab_place(struct slab_range *ranges, int n, size_t align)
 {
 	struct entry *entries = calloc((size_t)n + 1, sizeof(*entries));
 	struct entry **by_offset = calloc((size_t)n + 1, sizeof(*by_offset));
@@ -102,7 +107,7 @@ size_t plan_place(struct plan_range *ranges, int n, size_t align)
 		goto out;
 	for (int i = 0; i < n; i++)
 		entries[i] =
-			(struct entry){ .range = &ranges[i], .index = i, .bytes = plan_align(ranges[i].bytes, align) };
+			(struct entry){ .range = &ranges[i], .index = i, .bytes = slab_align(ranges[i].bytes, align) };
 	for (int o = 0; o < ORDER_COUNT; o++) {
 		size_t size = place_all(entries, by_offset, n, (enum order)o);
 

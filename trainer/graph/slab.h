@@ -1,0 +1,20 @@
+/* slab.h: where in a slab things lie that need bytes from one moment to another, so that those which are there together do
+ * not overlap. Knows nothing of tensors, programs or kernels; same input, same output. */
+#ifndef DPT_GRAPH_SLAB_H
+#define DPT_GRAPH_SLAB_H
+
+#include <stddef.h>
+
+struct slab_range {
+	size_t bytes;
+	int first, last; /* moments, inclusive */
+	size_t offset;   /* out */
+};
+
+/* Offsets such that no two ranges that are live together overlap; returns the slab's size, SIZE_MAX when out of memory.
+ * ranges may be in any order. */
+size_t slab_place(struct slab_range *ranges, int n, size_t align);
+
+size_t slab_align(size_t bytes, size_t align); /* rounded up */
+
+#endif
