@@ -14,7 +14,8 @@
 #define DIES(number) (number)
 #define RANKS 3
 
-static const struct err told = { ERR_PEER, "rank 1 died" }, bad = { ERR_USAGE, "no such model" }, full = { ERR_NOSPC, "disk full" };
+static const struct err told = { .code = ERR_PEER, .text = "rank 1 died" }, bad = { .code = ERR_USAGE, .text = "no such model" },
+			full = { .code = ERR_NOSPC, .text = "disk full" };
 
 static const struct {
 	const char *name;

@@ -92,6 +92,20 @@ static void err_maps_errno(void **state)
 	assert_string_equal(e.text, "rank 3: write x: No space left on device");
 }
 
+static void err_names_its_field(void **state)
+{
+	struct err e = ERR_INIT;
+
+	(void)state;
+	err_set(&e, ERR_USAGE, "points[3].key is empty");
+	assert_int_equal(err_field(&e, "points[%d].key", 3), ERR_USAGE);
+	assert_string_equal(e.field, "points[3].key");
+	err_prefix(&e, "batch");
+	assert_string_equal(e.field, "points[3].key");
+	err_set(&e, ERR_NOMEM, "out of memory");
+	assert_string_equal(e.field, "");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -100,6 +114,7 @@ int main(void)
 		cmocka_unit_test(buf_stops_at_its_maximum),
 		cmocka_unit_test(arena_keeps_contents),
 		cmocka_unit_test(err_maps_errno),
+		cmocka_unit_test(err_names_its_field),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -12,6 +12,7 @@ int err_set(struct err *e, int code, const char *fmt, ...)
 	if (!e)
 		return code;
 	e->code = code;
+	e->field[0] = '\0';
 	va_start(ap, fmt);
 	vsnprintf(e->text, sizeof(e->text), fmt, ap);
 	va_end(ap);
@@ -34,12 +35,25 @@ int err_set_errno(struct err *e, int errno_value, const char *fmt, ...)
 	if (!e)
 		return code;
 	e->code = code;
+	e->field[0] = '\0';
 	va_start(ap, fmt);
 	vsnprintf(e->text, sizeof(e->text), fmt, ap);
 	va_end(ap);
 	used = strlen(e->text);
 	snprintf(e->text + used, sizeof(e->text) - used, ": %s", strerror_r(errno_value, reason, sizeof(reason)));
 	return code;
+}
+
+int err_field(struct err *e, const char *fmt, ...)
+{
+	va_list ap;
+
+	if (!e)
+		return 0;
+	va_start(ap, fmt);
+	vsnprintf(e->field, sizeof(e->field), fmt, ap);
+	va_end(ap);
+	return e->code;
 }
 
 int err_prefix(struct err *e, const char *fmt, ...)

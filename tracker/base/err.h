@@ -25,15 +25,19 @@ enum err_code {
 struct err {
 	int code;       /* enum err_code; 0 while nothing failed */
 	char text[504]; /* one line: what, where, what to do; never ends in a newline */
+	char field[80]; /* the member or argument of a request that is at fault ("points[3].key"); "": none */
 };
 
-#define ERR_INIT { 0, "" }
+#define ERR_INIT { .code = 0 }
 
 /* Fills e (NULL is fine) and returns code, so that callers can `return err_set(...)`. */
 int err_set(struct err *e, int code, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
 
 /* As err_set, with ": " and the text of errno_value appended; ENOSPC, EDQUOT and EFBIG give ERR_NOSPC. */
 int err_set_errno(struct err *e, int errno_value, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
+
+/* Names the field of an error that is already set; returns its code. err_set forgets what an earlier one named. */
+int err_field(struct err *e, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
 /* Puts "context: " before the text of an error that is already set; returns its code. */
 int err_prefix(struct err *e, const char *fmt, ...) __attribute__((format(printf, 2, 3)));

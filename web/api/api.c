@@ -85,12 +85,8 @@ void api_write_time(struct js *j, const char *key, int64_t ms)
 
 enum call_next api_fail_query(struct call *c, const struct err *err)
 {
-	static const char *const fields[] = { "filter", "order_by", "page_token" };
-	size_t i;
-
-	for (i = 0; i < sizeof(fields) / sizeof(fields[0]); i++)
-		if (err->code == ERR_USAGE && !strncmp(err->text, fields[i], strlen(fields[i])))
-			return call_fail(c, i == 0 ? CALL_bad_filter : CALL_bad_value, fields[i], "%s", err->text);
+	if (err->code == ERR_USAGE && !strcmp(err->field, "filter"))
+		return call_fail(c, CALL_bad_filter, err->field, "%s", err->text);
 	if (err->code == ERR_NOENT)
 		return call_fail(c, CALL_not_found, "experiment", "%s", err->text);
 	return call_fail_err(c, NULL, err);

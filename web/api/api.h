@@ -83,7 +83,7 @@ void api_write_findings(struct js *j, const struct check_report *r, bool texts);
 /* Milliseconds since 1970, or null for INT64_MIN. */
 void api_write_time(struct js *j, const char *key, int64_t ms);
 
-/* Fails the call for what the query layer said: "filter: …", "order_by: …" and "page_token: …" name their field. */
+/* Fails the call for what the query layer said; a bad filter has a code of its own. */
 enum call_next api_fail_query(struct call *c, const struct err *err);
 
 /* {"k": "v", …} to pairs in the call's arena; numbers and booleans become their text. False after failing the call. */

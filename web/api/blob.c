@@ -25,7 +25,7 @@ struct work {
 
 static enum call_next out_of_memory(struct call *c, enum call_next (*fail)(struct call *c, const struct err *err))
 {
-	return fail(c, &(struct err){ ERR_NOMEM, "out of memory" });
+	return fail(c, &(struct err){ .code = ERR_NOMEM, .text = "out of memory" });
 }
 
 static void *work_main(void *arg)

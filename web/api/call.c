@@ -100,18 +100,6 @@ enum call_next call_fail(struct call *c, enum call_error code, const char *field
 	return CALL_DONE;
 }
 
-/* The field that a message of the store begins with ("points[0].key is empty", "name must be …"); NULL: another word. */
-static const char *named_field(struct call *c, const char *text)
-{
-	static const char *const fields[] = { "points", "params", "tags", "name", "notes", "status", "start_time", "end_time", "path" };
-	size_t n = strspn(text, "abcdefghijklmnopqrstuvwxyz_"), all = n + strspn(text + n, "[]0123456789.abcdefghijklmnopqrstuvwxyz_"), i;
-
-	for (i = 0; i < sizeof(fields) / sizeof(fields[0]); i++)
-		if (n == strlen(fields[i]) && !strncmp(text, fields[i], n))
-			return arena_printf(c->arena, "%.*s", (int)all, text);
-	return NULL;
-}
-
 enum call_next call_fail_err(struct call *c, const char *field, const struct err *err)
 {
 	static const struct {
@@ -132,8 +120,8 @@ enum call_next call_fail_err(struct call *c, const char *field, const struct err
 			code = map[i].code;
 	if (code == CALL_busy)
 		c->retry_after_s = err->code == ERR_IO ? 10 : 1;
-	if (!field && code == CALL_bad_value)
-		field = named_field(c, err->text);
+	if (!field && err->field[0])
+		field = err->field;
 	return call_fail(c, code, field, "%s", err->text);
 }
 

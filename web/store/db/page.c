@@ -121,8 +121,10 @@ int page_read(const char *token, uint32_t plan, size_t key_count, struct arena *
 
 	for (i = 0; ok && i < key_count; i++)
 		ok = take_key(&p, &left, a, &place.keys[i]);
-	if (!ok || !take(&p, &left, &place.start_ms, 8) || !take(&p, &left, place.uuid, 32) || left)
-		return err_set(err, ERR_USAGE, "page_token: not a token of this search (filter and order must be the same)");
+	if (!ok || !take(&p, &left, &place.start_ms, 8) || !take(&p, &left, place.uuid, 32) || left) {
+		err_set(err, ERR_USAGE, "page_token: not a token of this search (filter and order must be the same)");
+		return err_field(err, "page_token");
+	}
 	*ret = place;
 	return 0;
 }

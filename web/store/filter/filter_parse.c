@@ -479,27 +479,33 @@ static int parse_text(struct parser *p, const char *what, const char *text)
 	return 0;
 }
 
+static int parse_both(struct parser *p, const char *filter, const char *order)
+{
+	int rc = filter && *filter ? parse_text(p, "filter", filter) : 0;
+
+	if (!rc && filter && *filter && p->kind != T_END) {
+		rc = parse_or(p, &p->f->root);
+		if (!rc && p->kind != T_END)
+			rc = fail(p, "AND, OR or the end");
+	}
+	if (!rc && order && *order) {
+		rc = parse_text(p, "order_by", order);
+		if (!rc && p->kind != T_END)
+			rc = parse_order(p);
+	}
+	return rc == ERR_USAGE ? err_field(p->err, "%s", p->what) : rc;
+}
+
 int filter_parse(struct filter **ret, struct arena *a, const char *filter, const char *order, struct err *err)
 {
 	struct err local = ERR_INIT;
 	struct parser p = { .a = a, .err = err ? err : &local };
-	int rc = 0;
+	int rc;
 
 	p.f = arena_alloc(a, sizeof *p.f);
 	if (!p.f)
 		return err_set(err, ERR_NOMEM, "out of memory");
-	if (filter && *filter)
-		rc = parse_text(&p, "filter", filter);
-	if (!rc && filter && *filter && p.kind != T_END) {
-		rc = parse_or(&p, &p.f->root);
-		if (!rc && p.kind != T_END)
-			rc = fail(&p, "AND, OR or the end");
-	}
-	if (!rc && order && *order) {
-		rc = parse_text(&p, "order_by", order);
-		if (!rc && p.kind != T_END)
-			rc = parse_order(&p);
-	}
+	rc = parse_both(&p, filter, order);
 	if (!rc)
 		*ret = p.f;
 	return rc;

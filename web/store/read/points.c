@@ -344,7 +344,8 @@ bool points_token(struct points_cursor *c, char *ret, size_t ret_bytes)
 
 static int bad_token(struct err *err)
 {
-	return err_set(err, ERR_USAGE, "page_token: not a token of this selection");
+	err_set(err, ERR_USAGE, "page_token: not a token of this selection");
+	return err_field(err, "page_token");
 }
 
 /* Goes to the run and series that the token names. */

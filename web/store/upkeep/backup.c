@@ -57,8 +57,10 @@ static int name_files(struct backup *b, const char *path, struct err *err)
 	char folder[PATH_MAX];
 	int n;
 
-	if (*path != '/' || strlen(path) > PATH_MAX - 64)
-		return err_set(err, ERR_USAGE, "path: want an absolute path, or a name beside the store that begins with dptrack.db.");
+	if (*path != '/' || strlen(path) > PATH_MAX - 64) {
+		err_set(err, ERR_USAGE, "path: want an absolute path, or a name beside the store that begins with dptrack.db.");
+		return err_field(err, "path");
+	}
 	if (among_artifacts(b->s, path))
 		return err_set(err, ERR_USAGE, "%s lies among the artifacts that are to be copied; name another place", path);
 	if (!file && mkdir(path, 0700))

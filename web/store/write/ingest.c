@@ -30,13 +30,14 @@ static bool is_status(const char *status)
 	return false;
 }
 
-static int check_name(const char *name, const char *what, struct err *err)
+static int check_name(const char *name, const char *what, const char *field, struct err *err)
 {
 	size_t len = strlen(name);
 
-	if (!len || !utf8_valid(name, len) || utf8_chars(name) > LIMIT_name_chars)
-		return err_set(err, ERR_USAGE, "%s must be 1 to %d characters of UTF-8", what, (int)LIMIT_name_chars);
-	return 0;
+	if (len && utf8_valid(name, len) && utf8_chars(name) <= LIMIT_name_chars)
+		return 0;
+	err_set(err, ERR_USAGE, "%s must be 1 to %d characters of UTF-8", what, (int)LIMIT_name_chars);
+	return err_field(err, "%s", field);
 }
 
 static int check_pairs(const struct ingest_kv *kv, size_t n, const char *what, struct err *err)
@@ -46,11 +47,15 @@ static int check_pairs(const struct ingest_kv *kv, size_t n, const char *what, s
 
 	for (i = 0; i < n; i++) {
 		wrong = key_check(kv[i].key, strlen(kv[i].key));
-		if (wrong)
-			return err_set(err, ERR_USAGE, "%s: the key '%.60s' %s", what, kv[i].key, wrong);
-		if (strlen(kv[i].value) > LIMIT_value_bytes || !utf8_valid(kv[i].value, strlen(kv[i].value)))
-			return err_set(err, ERR_USAGE, "%s.%.60s: the value must be at most %d bytes of UTF-8", what, kv[i].key,
-				       (int)LIMIT_value_bytes);
+		if (wrong) {
+			err_set(err, ERR_USAGE, "%s: the key '%.60s' %s", what, kv[i].key, wrong);
+			return err_field(err, "%s", what);
+		}
+		if (strlen(kv[i].value) > LIMIT_value_bytes || !utf8_valid(kv[i].value, strlen(kv[i].value))) {
+			err_set(err, ERR_USAGE, "%s.%.60s: the value must be at most %d bytes of UTF-8", what, kv[i].key,
+				(int)LIMIT_value_bytes);
+			return err_field(err, "%s.%.60s", what, kv[i].key);
+		}
 	}
 	return 0;
 }
@@ -69,23 +74,33 @@ static int check_ids(const struct ingest_op *op, struct err *err)
 	return 0;
 }
 
+static int check_words(const struct ingest_op *op, struct err *err)
+{
+	if (op->status && !is_status(op->status)) {
+		err_set(err, ERR_USAGE, "status '%.40s' is none of running, finished, failed, killed, preempted, scheduled", op->status);
+		return err_field(err, "status");
+	}
+	if (op->notes && (strlen(op->notes) > LIMIT_note_bytes || !utf8_valid(op->notes, strlen(op->notes)))) {
+		err_set(err, ERR_USAGE, "notes must be at most %d bytes of UTF-8", (int)LIMIT_note_bytes);
+		return err_field(err, "notes");
+	}
+	return 0;
+}
+
 static int check(const struct ingest_op *op, struct err *err)
 {
 	int rc = check_ids(op, err);
 
 	if (!rc && op->kind == INGEST_EXPERIMENT)
-		rc = check_name(op->name ? op->name : "", "the experiment's name", err);
+		rc = check_name(op->name ? op->name : "", "the experiment's name", "name", err);
 	if (!rc && op->kind == INGEST_TOKEN)
-		rc = check_name(op->name ? op->name : "", "the token's name", err);
+		rc = check_name(op->name ? op->name : "", "the token's name", "name", err);
 	if (!rc && (op->kind == INGEST_RUN || op->kind == INGEST_PATCH) && op->name)
-		rc = check_name(op->name, "name", err);
+		rc = check_name(op->name, "name", "name", err);
 	if (!rc && op->experiment && *op->experiment)
-		rc = check_name(op->experiment, "experiment", err);
-	if (!rc && op->status && !is_status(op->status))
-		rc = err_set(err, ERR_USAGE, "status '%.40s' is none of running, finished, failed, killed, preempted, scheduled",
-			     op->status);
-	if (!rc && op->notes && (strlen(op->notes) > LIMIT_note_bytes || !utf8_valid(op->notes, strlen(op->notes))))
-		rc = err_set(err, ERR_USAGE, "notes must be at most %d bytes of UTF-8", (int)LIMIT_note_bytes);
+		rc = check_name(op->experiment, "experiment", "experiment", err);
+	if (!rc)
+		rc = check_words(op, err);
 	if (!rc)
 		rc = check_pairs(op->params, op->param_count, "params", err);
 	if (!rc)

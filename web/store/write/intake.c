@@ -427,6 +427,15 @@ int intake_journal(struct intake *in, const struct ingest_op *op, uint64_t from,
 	return rc;
 }
 
+static int refuse_point(const struct ingest_point *p, size_t i, const char *wrong_key, struct err *err)
+{
+	if (wrong_key)
+		err_set(err, ERR_USAGE, "points[%zu].key %s", i, wrong_key);
+	else
+		err_set(err, ERR_USAGE, "points[%zu].rank %d is not -1 to %d", i, p->rank, (int)LIMIT_rank);
+	return err_field(err, "points[%zu].%s", i, wrong_key ? "key" : "rank");
+}
+
 int intake_points(struct intake *in, const struct ingest_op *op, struct err *err)
 {
 	struct gather g;
@@ -440,10 +449,8 @@ int intake_points(struct intake *in, const struct ingest_op *op, struct err *err
 		struct event_text key = { p->key, strlen(p->key) };
 		const char *wrong = key_check(key.at, key.len);
 
-		if (wrong)
-			rc = err_set(err, ERR_USAGE, "points[%zu].key %s", i, wrong);
-		else if (p->rank < EVENT_RANK_RUN || p->rank > LIMIT_rank)
-			rc = err_set(err, ERR_USAGE, "points[%zu].rank %d is not -1 to %d", i, p->rank, (int)LIMIT_rank);
+		if (wrong || p->rank < EVENT_RANK_RUN || p->rank > LIMIT_rank)
+			rc = refuse_point(p, i, wrong, err);
 		else if (gather_point(&g, key, p->rank, &(struct sum_point){ p->step, p->wall_time, p->value }))
 			rc = err_set(err, ERR_NOMEM, "out of memory");
 	}
