@@ -41,7 +41,7 @@ def compare(doc):
             lib.check(limit > 0, f"{key}: has a body, but routes.def allows none")
         names = set(re.findall(r"\{(\w+)\}", key[1]))
         lib.equal({p["name"] for p in op.get("parameters", []) if p["in"] == "path"}, names, f"{key}: path parameters")
-    codes = dict(re.findall(r"^API_ERROR\((\w+), (\d+)\)", load("errors.def"), re.M))
+    codes = dict(re.findall(r"^API_ERROR\((\w+), (\d+), \w+\)", load("errors.def"), re.M))
     lib.check(len(codes) > 10, "errors.def is read")
     return seen
 

@@ -31,7 +31,7 @@ struct api {
 };
 
 /* Handlers, by the names of routes.def. */
-#define ROUTE(method, pattern, handler, scope, body_max) enum call_next handler(struct call *c);
+#define ROUTE(dialect, method, pattern, handler, scope, body_max) enum call_next handler(struct call *c);
 #include "schema/api/routes.def"
 #undef ROUTE
 

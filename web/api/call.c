@@ -12,8 +12,9 @@
 static const struct {
 	const char *name;
 	int status;
+	const char *mlflow;
 } call_errors[] = {
-#define API_ERROR(name, status) { #name, status },
+#define API_ERROR(name, status, mlflow) { #name, status, #mlflow },
 #include "schema/api/errors.def"
 #undef API_ERROR
 };
@@ -41,32 +42,39 @@ const char *call_method_name(enum call_method method)
 	return names[method];
 }
 
-/* The name that MLflow's clients know for a status; a full disk is to be tried again. */
-static const char *mlflow_code(struct call *c)
+static void write_error(struct call *c, enum call_error code, const char *field, const char *text)
 {
-	static const struct {
-		int status;
-		const char *name;
-	} names[] = {
-		{ 400, "INVALID_PARAMETER_VALUE" }, { 401, "UNAUTHENTICATED" },      { 403, "PERMISSION_DENIED" },
-		{ 404, "ENDPOINT_NOT_FOUND" },	    { 409, "RESOURCE_CONFLICT" },    { 429, "REQUEST_LIMIT_EXCEEDED" },
-		{ 500, "INTERNAL_ERROR" },	    { 501, "NOT_IMPLEMENTED" },	     { 503, "TEMPORARILY_UNAVAILABLE" },
-	};
-	size_t i;
+	struct js j = { .out = &c->out };
 
-	if (c->status == 507) {
-		c->status = 503;
+	js_open(&j, '{');
+	js_key(&j, "error");
+	js_open(&j, '{');
+	js_key_str(&j, "code", call_error_name(code));
+	js_key_str(&j, "message", text);
+	js_key_str(&j, "field", field);
+	js_close(&j, '}');
+	js_close(&j, '}');
+	buf_addc(&c->out, '\n');
+}
+
+/* MLflow's clients try a 503 again, and nothing else: a full disk is one. */
+static void write_mlflow_error(struct call *c, enum call_error code, const char *text)
+{
+	struct js j = { .out = &c->out };
+
+	if (code == CALL_disk_full) {
+		c->status = call_error_status(CALL_busy);
 		c->retry_after_s = c->retry_after_s ? c->retry_after_s : 10;
 	}
-	for (i = 0; i < sizeof(names) / sizeof(names[0]); i++)
-		if (names[i].status == c->status)
-			return names[i].name;
-	return "BAD_REQUEST";
+	js_open(&j, '{');
+	js_key_str(&j, "error_code", call_errors[code].mlflow);
+	js_key_str(&j, "message", text);
+	js_close(&j, '}');
+	buf_addc(&c->out, '\n');
 }
 
 enum call_next call_fail(struct call *c, enum call_error code, const char *field, const char *fmt, ...)
 {
-	struct js j = { .out = &c->out };
 	char text[512];
 	va_list ap;
 
@@ -83,20 +91,10 @@ enum call_next call_fail(struct call *c, enum call_error code, const char *field
 	c->status = call_error_status(code);
 	c->type = "application/json";
 	buf_reset(&c->out);
-	js_open(&j, '{');
-	if (c->mlflow) {
-		js_key_str(&j, "error_code", mlflow_code(c));
-		js_key_str(&j, "message", text);
-	} else {
-		js_key(&j, "error");
-		js_open(&j, '{');
-		js_key_str(&j, "code", call_error_name(code));
-		js_key_str(&j, "message", text);
-		js_key_str(&j, "field", field);
-		js_close(&j, '}');
-	}
-	js_close(&j, '}');
-	buf_addc(&c->out, '\n');
+	if (c->dialect == DIALECT_MLFLOW)
+		write_mlflow_error(c, code, text);
+	else
+		write_error(c, code, field, text);
 	return CALL_DONE;
 }
 

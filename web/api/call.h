@@ -21,6 +21,7 @@ struct call_cleanup;
 struct store;
 
 enum call_method { METHOD_GET, METHOD_POST, METHOD_PUT, METHOD_PATCH, METHOD_DELETE };
+enum call_dialect { DIALECT_V1, DIALECT_MLFLOW }; /* how a refusal is written */
 enum call_scope { SCOPE_OPEN, SCOPE_READ, SCOPE_WRITE, SCOPE_ADMIN };
 
 /* CALL_DONE: the reply (or the failure) is complete. CALL_WAIT: another thread will call call_wake, after which
@@ -32,7 +33,7 @@ enum call_next { CALL_DONE, CALL_WAIT, CALL_BODY };
 #define CALL_BUFFERED_MAX ((size_t)64 << 20)
 
 enum call_error {
-#define API_ERROR(name, status) CALL_##name,
+#define API_ERROR(name, status, mlflow) CALL_##name,
 #include "schema/api/errors.def"
 #undef API_ERROR
 	CALL_ERROR_COUNT
@@ -43,6 +44,7 @@ enum call_error {
 
 /* One line of schema/api/routes.def. */
 struct route {
+	enum call_dialect dialect;
 	enum call_method method;
 	const char *pattern; /* segments; {name} matches one; a last segment * matches the rest */
 	enum call_next (*handler)(struct call *c);
@@ -105,7 +107,7 @@ struct call {
 	size_t body_len;
 	bool accepts_gzip;
 	bool secure; /* came encrypted, here or at a proxy */
-	bool mlflow; /* the address is MLflow's: errors have its shape */
+	enum call_dialect dialect; /* the route's, or of the address where it has none */
 	uint64_t from; /* who asks: a number made of the address; 0: ourselves */
 	enum token_scope has; /* what the token or session sent along allows; TOKEN_NONE: none was needed */
 	/* reply */

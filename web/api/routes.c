@@ -2,8 +2,8 @@
 #include "web/api/api.h"
 
 const struct route route_table[] = {
-#define ROUTE(method, pattern, handler, scope, body_max) \
-	{ METHOD_##method, pattern, handler, #handler, SCOPE_##scope, body_max },
+#define ROUTE(dialect, method, pattern, handler, scope, body_max) \
+	{ DIALECT_##dialect, METHOD_##method, pattern, handler, #handler, SCOPE_##scope, body_max },
 #include "schema/api/routes.def"
 #undef ROUTE
 };

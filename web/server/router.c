@@ -153,6 +153,27 @@ static bool router_query(struct call *c, const char *query)
 	return c->args != NULL;
 }
 
+/* Whose the addresses below a prefix are where they are no routes: a line of spaces.def. */
+struct space {
+	enum call_dialect dialect;
+	const char *prefix;
+	const char *missing, *undecoded; /* why */
+};
+
+static const struct space *space_of(const char *target)
+{
+	static const struct space spaces[] = {
+#define SPACE(dialect, prefix, missing, undecoded) { DIALECT_##dialect, prefix, missing, undecoded },
+#include "schema/api/spaces.def"
+#undef SPACE
+	};
+	size_t i, last = sizeof(spaces) / sizeof(spaces[0]) - 1;
+
+	for (i = 0; i < last && strncmp(target, spaces[i].prefix, strlen(spaces[i].prefix)); i++)
+		;
+	return &spaces[i];
+}
+
 /* The catch-all serves the page's files; an unknown address of the API is not one of them. */
 static bool router_skips(const struct router_match *m, const struct router_path *p, const struct route *r)
 {
@@ -161,33 +182,17 @@ static bool router_skips(const struct router_match *m, const struct router_path 
 	return m->methods || (p->count && (!strcmp(p->segment[0], "api") || !strcmp(p->segment[0], "ajax-api")));
 }
 
-static bool is_mlflow(const char *target)
-{
-	return !strncmp(target, "/ajax-api/", 10) || !strncmp(target, "/api/2.0/", 9) || !strncmp(target, "/api/3.0/", 9);
-}
-
-/* Why there is nothing at an address: of MLflow's, what is not kept here. */
-static const char *missing(const char *target)
-{
-	if (!is_mlflow(target))
-		return "no such address";
-	if (strstr(target, "/registered-models/") || strstr(target, "/model-versions/"))
-		return "dptrack keeps no model registry: a model belongs to the run that logged it";
-	return "no such address: of MLflow's interface dptrack serves experiments, runs, metrics, artifacts and logged models";
-}
-
 bool router_find(struct router_match *ret, struct call *c, enum call_method method, const char *target)
 {
 	size_t path_len = strcspn(target, "?"), i;
+	const struct space *space = space_of(target);
 	struct router_path path;
 
-	c->mlflow = is_mlflow(target);
-	*ret = (struct router_match){ .code = CALL_bad_request, .why = "the address cannot be decoded" };
-	if (!router_split(&path, c->arena, target, path_len)) {
-		if (strstr(target, "mlflow-artifacts"))
-			ret->why = "Invalid path"; /* as MLflow's clients and tests know it */
+	c->dialect = space->dialect;
+	*ret = (struct router_match){ .code = CALL_bad_request, .why = space->undecoded };
+	if (!router_split(&path, c->arena, target, path_len))
 		return false;
-	}
+	ret->why = "the address cannot be decoded";
 	if (target[path_len] == '?' && !router_query(c, target + path_len + 1))
 		return false;
 	for (i = 0; i < route_count; i++) {
@@ -196,15 +201,17 @@ bool router_find(struct router_match *ret, struct call *c, enum call_method meth
 		if (router_skips(ret, &path, r) || !router_pattern(c, &path, r->pattern))
 			continue;
 		ret->methods |= 1u << r->method;
+		c->dialect = r->dialect;
 		if (r->method == method && !ret->route)
 			ret->route = r;
 	}
 	if (ret->route) {
+		c->dialect = ret->route->dialect;
 		router_pattern(c, &path, ret->route->pattern);
 		return true;
 	}
 	ret->code = ret->methods ? CALL_method_not_allowed : CALL_not_found;
-	ret->why = ret->methods ? "this address does not know that method" : missing(target);
+	ret->why = ret->methods ? "this address does not know that method" : space->missing;
 	return ret->methods != 0;
 }
 

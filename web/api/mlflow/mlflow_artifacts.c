@@ -190,7 +190,6 @@ enum call_next ml_artifact_get(struct call *c)
 {
 	const char *place = NULL;
 
-	c->mlflow = true;
 	return of_run(c, &place) ? reply_file(c, place) : CALL_DONE;
 }
 
@@ -199,7 +198,6 @@ enum call_next ml_version_artifact_get(struct call *c)
 {
 	const char *path = call_arg(c, "path"), *name = call_arg(c, "name");
 
-	c->mlflow = true;
 	if (!path_ok(c, path))
 		return CALL_DONE;
 	return ml_fail(c, ML_RESOURCE_DOES_NOT_EXIST, "Registered Model with name=%s not found", name ? name : "");
