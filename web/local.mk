@@ -20,7 +20,7 @@ libwebapi_la_SOURCES = \
 	web/api/native/export_series.c \
 	web/api/native/journal.c \
 	web/api/json.c web/api/json.h \
-	web/api/meta.c \
+	web/api/native/meta.c \
 	web/api/native/login.c \
 	web/api/native/metrics.c \
 	web/api/mlflow/mlflow.c web/api/mlflow/mlflow.h \
@@ -32,8 +32,7 @@ libwebapi_la_SOURCES = \
 	web/api/mlflow/mlflow_names.c \
 	web/api/mlflow/mlflow_runs.c \
 	web/api/mlflow/mlflow_search.c \
-	web/api/page.c \
-	web/api/routes.c \
+	web/api/native/page.c \
 	web/api/native/runs.c \
 	web/api/native/series.c \
 	web/api/native/tokens.c \
@@ -46,14 +45,15 @@ libwebserver_la_SOURCES = \
 	web/server/confine.c web/server/confine.h \
 	web/server/conns.c web/server/conns.h \
 	web/server/exchange.c web/server/exchange.h \
-	web/server/feed.c web/server/feed.h \
+	web/server/stream.c web/server/stream.h \
 	web/server/gate.c web/server/gate.h \
 	web/server/gzip.c web/server/gzip.h \
 	web/server/http.c web/server/server.h \
 	web/server/listen.c web/server/listen.h \
 	web/server/local.c web/server/local.h \
 	web/server/reply.c web/server/reply.h \
-	web/server/router.c web/server/router.h
+	web/server/router.c web/server/router.h \
+	web/server/routes.c
 nodist_libwebserver_la_SOURCES = web/server/assets.c
 libwebserver_la_CPPFLAGS = $(AM_CPPFLAGS) $(MHD_CFLAGS) $(GNUTLS_CFLAGS) $(ZLIB_CFLAGS) $(JANSSON_CFLAGS)
 libwebserver_la_LIBADD = libwebapi.la $(MHD_LIBS) $(GNUTLS_LIBS) $(ZLIB_LIBS)
@@ -70,7 +70,7 @@ libwebcli_la_SOURCES = \
 	web/cli/import.c \
 	web/cli/journals.c web/cli/journals.h \
 	web/cli/ls.c \
-	web/cli/pick.c web/cli/pick.h \
+	web/cli/choose.c web/cli/choose.h \
 	web/cli/rm.c \
 	web/cli/serve.c \
 	web/cli/show.c \

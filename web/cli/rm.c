@@ -5,7 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "web/cli/pick.h"
+#include "web/cli/choose.h"
 #include "web/cli/table.h"
 
 enum { RM_SHOWN = 20 };

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "web/cli/pick.h"
+#include "web/cli/choose.h"
 #include "web/cli/table.h"
 
 struct tag {

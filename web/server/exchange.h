@@ -1,5 +1,5 @@
 /* exchange.h: one request on its connection, from its first line to the end of its reply, and what all of a server's requests
- * share. Private to web/server; exchange.c, reply.c and feed.c work on it for libmicrohttpd, which http.c starts. */
+ * share. Private to web/server; exchange.c, reply.c and stream.c work on it for libmicrohttpd, which http.c starts. */
 #ifndef DPT_SERVER_EXCHANGE_H
 #define DPT_SERVER_EXCHANGE_H
 

@@ -9,7 +9,7 @@
 
 #include "tracker/base/clock.h"
 #include "web/server/confine.h"
-#include "web/server/feed.h"
+#include "web/server/stream.h"
 #include "web/store/auth/token.h"
 
 enum {

@@ -13,7 +13,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "web/server/feed.h"
+#include "web/server/stream.h"
 #include "web/server/router.h"
 
 enum { REPLY_GZIP_MIN = 1024 };

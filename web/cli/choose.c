@@ -1,5 +1,5 @@
-/* pick.c: names, beginnings of ids and filters to runs. */
-#include "web/cli/pick.h"
+/* choose.c: names, beginnings of ids and filters to runs. */
+#include "web/cli/choose.h"
 
 #include <string.h>
 

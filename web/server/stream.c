@@ -1,5 +1,5 @@
-/* feed.c: replies that come piece by piece: exports, and event streams, which sleep suspended until the store changes. */
-#include "web/server/feed.h"
+/* stream.c: replies that come piece by piece: exports, and event streams, which sleep suspended until the store changes. */
+#include "web/server/stream.h"
 
 #include <errno.h>
 #include <stdlib.h>

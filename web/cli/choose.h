@@ -1,4 +1,4 @@
-/* pick.h: which runs a command means: those named, and those that a filter finds. One thread. */
+/* choose.h: which runs a command means: those named, and those that a filter finds. One thread. */
 #ifndef DPT_CLI_PICK_H
 #define DPT_CLI_PICK_H
 

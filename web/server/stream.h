@@ -1,4 +1,4 @@
-/* feed.h: replies that come piece by piece. Private to web/server. */
+/* stream.h: replies that come piece by piece. Private to web/server. */
 #ifndef DPT_SERVER_FEED_H
 #define DPT_SERVER_FEED_H
 
