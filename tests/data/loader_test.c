@@ -120,6 +120,33 @@ static void values_are_normalised_pixels(void **state)
 	}
 }
 
+/* A run may normalise its own way; the set stays as it was opened. */
+static void normalises_as_asked(void **state)
+{
+	const struct dataset_norm before = dataset_norm(set), asked = { .mean = { 0.25 }, .std = { 0.5 } };
+	struct loader_opts o = opts(1, 0, 2);
+	struct loader_batch b;
+	struct order order;
+	struct loader *l;
+
+	(void)state;
+	o.norm = &asked;
+	o.dtype = DTYPE_F64;
+	l = opened(&o);
+	assert_int_equal(order_init(&order, &o.sampler, NULL), 0);
+	order_make(&order, &o.sampler, 0);
+	assert_int_equal(loader_next(l, &b, NULL), 1);
+	for (int64_t i = 0; i < b.count * EACH; i++) {
+		int sample = (int)order_at(&order, &o.sampler, i / EACH);
+
+		assert_true(((const double *)b.inputs)[i] == (idx_pixel(0, sample, (int)(i % EACH)) / 255.0 - 0.25) / 0.5);
+	}
+	loader_release(l, &b);
+	loader_close(l);
+	order_done(&order);
+	assert_true(set->mean[0] == before.mean[0] && set->std[0] == before.std[0] && before.mean[0] != 0.25);
+}
+
 static void same_for_any_workers_and_ranks(void **state)
 {
 	(void)state;
@@ -450,6 +477,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(values_are_normalised_pixels),
+		cmocka_unit_test(normalises_as_asked),
 		cmocka_unit_test(same_for_any_workers_and_ranks),
 		cmocka_unit_test(begins_anywhere),
 		cmocka_unit_test(moves_are_even),

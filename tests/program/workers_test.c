@@ -33,12 +33,12 @@ static double batch_s(const struct machine *m, int n, double *ret_wait)
 	return m->compute_s * over + late;
 }
 
-static struct settle run(const struct machine *m, int *ret_batches)
+static struct workers run(const struct machine *m, int *ret_batches)
 {
-	struct settle s;
+	struct workers s;
 	unsigned noise = 1;
 
-	settle_init(&s, m->most);
+	workers_init(&s, m->most);
 	for (*ret_batches = 0; !s.done && *ret_batches < MANY; ++*ret_batches) {
 		double wait, all = batch_s(m, s.n, &wait);
 
@@ -47,7 +47,7 @@ static struct settle run(const struct machine *m, int *ret_batches)
 		if (*ret_batches % 24 == 7)
 			all *= 5; /* a checkpoint */
 		assert_in_range(s.n, 0, m->most);
-		settle_batch(&s, wait, all);
+		workers_batch(&s, wait, all);
 	}
 	assert_true(s.done);
 	return s;
@@ -65,7 +65,7 @@ static void comes_near_the_best(void **state)
 	for (size_t i = 0; i < sizeof(machines) / sizeof(machines[0]); i++) {
 		const struct machine *m = &machines[i];
 		int batches;
-		struct settle s = run(m, &batches);
+		struct workers s = run(m, &batches);
 		double wait, got = batch_s(m, s.n, &wait), best = got;
 
 		for (int n = 0; n <= m->most; n++) {
@@ -81,26 +81,26 @@ static void comes_near_the_best(void **state)
 
 static void little_waiting_adds_nothing(void **state)
 {
-	struct settle s;
+	struct workers s;
 
 	(void)state;
-	settle_init(&s, 8);
-	for (int i = 0; i < SETTLE_SKIPPED + SETTLE_WINDOW - 1; i++)
-		assert_false(settle_batch(&s, 0.001, 1));
-	assert_true(settle_batch(&s, 0.001, 1));
+	workers_init(&s, 8);
+	for (int i = 0; i < WORKERS_SKIPPED + WORKERS_WINDOW - 1; i++)
+		assert_false(workers_batch(&s, 0.001, 1));
+	assert_true(workers_batch(&s, 0.001, 1));
 	assert_true(s.done);
 	assert_int_equal(s.n, 0);
-	assert_false(settle_batch(&s, 1, 2));
+	assert_false(workers_batch(&s, 1, 2));
 }
 
 static void what_does_not_help_is_taken_back(void **state)
 {
-	struct settle s;
+	struct workers s;
 
 	(void)state;
-	settle_init(&s, 8);
+	workers_init(&s, 8);
 	for (int i = 0; !s.done && i < MANY; i++)
-		settle_batch(&s, 0.5, 1);
+		workers_batch(&s, 0.5, 1);
 	assert_true(s.done);
 	assert_int_equal(s.n, 0);
 	assert_true(s.wait_share > 0.49 && s.wait_share < 0.51);

@@ -100,6 +100,15 @@ int64_t dataset_broken(const struct dataset *d)
 	return d->ops->broken ? d->ops->broken(d) : 0;
 }
 
+struct dataset_norm dataset_norm(const struct dataset *d)
+{
+	struct dataset_norm n;
+
+	memcpy(n.mean, d->mean, sizeof(n.mean));
+	memcpy(n.std, d->std, sizeof(n.std));
+	return n;
+}
+
 bool dataset_notice(struct dataset *d, char *ret, size_t bytes)
 {
 	return d->ops->notice && d->ops->notice(d, ret, bytes);

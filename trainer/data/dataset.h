@@ -29,6 +29,11 @@ enum sample_kind {
 
 const char *sample_kind_name(enum sample_kind k); /* "images", "tokens" */
 
+/* A u8 pixel v of channel c becomes (v/255 - mean[c]) / std[c]. */
+struct dataset_norm {
+	double mean[DATASET_CHANNELS_MAX], std[DATASET_CHANNELS_MAX];
+};
+
 struct dataset { /* first member of each format's own struct */
 	const struct dataset_ops *ops;
 	enum sample_kind kind;
@@ -38,7 +43,7 @@ struct dataset { /* first member of each format's own struct */
 	int classes;                  /* labels are in [0, classes) */
 	int64_t seq_len, vocab;       /* token sets: length of a sample; tokens are in [0, vocab) */
 	bool endless;                 /* training has no epochs: position p stands for sample p modulo n_samples */
-	/* Type of the pixels that read gives: DTYPE_U8, to be normalised as (v/255 - mean[c]) / std[c], or DTYPE_F32 or
+	/* Type of the pixels that read gives: DTYPE_U8, to be normalised, or DTYPE_F32 or
 	 * DTYPE_F64, used as they are. */
 	enum dtype dtype;
 	/* Of the training images, exact: sums in integers; a channel that is constant has std 1. */
@@ -109,6 +114,7 @@ void dataset_close(struct dataset *d); /* NULL is fine */
 int dataset_read(const struct dataset *d, const struct dataset_read *r, struct err *err);
 int64_t dataset_broken(const struct dataset *d); /* files that could not be read so far */
 bool dataset_notice(struct dataset *d, char *ret, size_t bytes);
+struct dataset_norm dataset_norm(const struct dataset *d); /* by what the set says of itself */
 int64_t dataset_weight(const struct dataset *d, enum split split, int64_t index);
 
 struct dataset_synthetic_opts {

@@ -9,7 +9,7 @@
 void fill_init(struct fill *f)
 {
 	if (f->dataset->kind == SAMPLE_IMAGE)
-		pixels_table(&f->table, f->dataset);
+		pixels_table(&f->table, f->dataset->channels, &f->norm);
 }
 
 size_t fill_input_bytes(const struct fill *f)

@@ -8,6 +8,7 @@
 
 struct fill {
 	const struct dataset *dataset;
+	struct dataset_norm norm;
 	enum split split;
 	enum dtype dtype; /* of delivered images: DTYPE_F32 or DTYPE_F64 */
 	unsigned augment; /* bits of enum loader_augment */
@@ -15,7 +16,7 @@ struct fill {
 	struct pixels_table table;
 };
 
-void fill_init(struct fill *f); /* the table, from the dataset; the rest is the caller's */
+void fill_init(struct fill *f); /* the table, from dataset and norm; the rest is the caller's */
 
 size_t fill_input_bytes(const struct fill *f); /* of one delivered input */
 size_t fill_targets(const struct dataset *d);  /* numbers of its target */

@@ -19,6 +19,7 @@ struct loader;
 
 struct loader_opts {
 	const struct dataset *dataset; /* borrowed until close */
+	const struct dataset_norm *norm; /* of u8 pixels; NULL: the set's own. Read by loader_open alone */
 	enum split split;
 	struct sampler sampler;
 	int rank;

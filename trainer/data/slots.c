@@ -11,6 +11,7 @@ static size_t round_up(size_t n)
 struct fill slots_fill(const struct loader_opts *o)
 {
 	return (struct fill){ .dataset = o->dataset,
+			      .norm = o->norm ? *o->norm : dataset_norm(o->dataset),
 			      .split = o->split,
 			      .dtype = o->dtype,
 			      .augment = o->augment,

@@ -23,6 +23,7 @@ static struct loader_opts opts_of(const struct engine *e, enum split split)
 	bool training = split == SPLIT_TRAIN;
 
 	return (struct loader_opts){ .dataset = e->data,
+				     .norm = &e->norm,
 				     .split = split,
 				     .sampler = training ? e->train : e->eval,
 				     .rank = e->seat->rank,

@@ -5,26 +5,26 @@
 #define GAIN 0.03   /* of the time: what a number must win to be kept, or lose to end the search */
 #define IN_VAIN 3   /* numbers in a row that win little, then it is over: the first thread of many brings not much */
 
-void settle_init(struct settle *s, int most)
+void workers_init(struct workers *s, int most)
 {
-	*s = (struct settle){ .most = most, .done = most < 1 };
+	*s = (struct workers){ .most = most, .done = most < 1 };
 }
 
-static void begin_window(struct settle *s, int n)
+static void begin_window(struct workers *s, int n)
 {
 	s->n = n;
 	s->seen = 0;
 	s->wait_s = s->all_s = s->longest_s = 0;
 }
 
-static int next(const struct settle *s)
+static int next(const struct workers *s)
 {
 	int n = s->n ? 2 * s->n : 1;
 
 	return n < s->most ? n : s->most;
 }
 
-static void judge(struct settle *s, double batch_s, double wait_share)
+static void judge(struct workers *s, double batch_s, double wait_share)
 {
 	bool better = !s->any || batch_s < s->best_s * (1 - GAIN), worse = s->any && batch_s > s->best_s * (1 + GAIN);
 
@@ -40,15 +40,15 @@ static void judge(struct settle *s, double batch_s, double wait_share)
 }
 
 /* The longest batch of a window is left out: something else may have held it up (a checkpoint, another program). */
-bool settle_batch(struct settle *s, double wait_s, double all_s)
+bool workers_batch(struct workers *s, double wait_s, double all_s)
 {
-	if (s->done || ++s->seen <= SETTLE_SKIPPED)
+	if (s->done || ++s->seen <= WORKERS_SKIPPED)
 		return false;
 	s->wait_s += wait_s;
 	s->all_s += all_s;
 	s->longest_s = all_s > s->longest_s ? all_s : s->longest_s;
-	if (s->seen < SETTLE_SKIPPED + SETTLE_WINDOW)
+	if (s->seen < WORKERS_SKIPPED + WORKERS_WINDOW)
 		return false;
-	judge(s, (s->all_s - s->longest_s) / (SETTLE_WINDOW - 1), s->all_s > 0 ? s->wait_s / s->all_s : 0);
+	judge(s, (s->all_s - s->longest_s) / (WORKERS_WINDOW - 1), s->all_s > 0 ? s->wait_s / s->all_s : 0);
 	return true;
 }

@@ -166,7 +166,7 @@ static void draw(struct console *c, const struct step_result *r)
 /* What --workers auto has come to; none, as with sets in memory, is worth a line where it costs time. */
 static void print_workers(struct console *c)
 {
-	const struct settle *s = &c->e->loading[SPLIT_TRAIN];
+	const struct workers *s = &c->e->loading[SPLIT_TRAIN];
 
 	if (s->n || s->wait_share > 0.05)
 		printf("%s--workers auto: %d loader thread%s work%s ahead; %.0f %% of a step goes by waiting for data\n",
@@ -177,7 +177,7 @@ void console_step(struct console *c, const struct step_result *r)
 {
 	double now = clock_mono_s(), wall = fmax(r->seconds[TIME_STEP], 1e-9);
 
-	if (r->settled)
+	if (r->workers_found)
 		print_workers(c);
 	/* The first step warms caches up; it would spoil the means for long. */
 	if (r->step <= 2) {

@@ -247,6 +247,8 @@ static int open_described(struct engine *e, struct err *err)
 	int rc = m ? subject_open_data(e, m, err) : err->code;
 
 	if (!rc)
+		e->norm = dataset_norm(e->data);
+	if (!rc)
 		rc = check_data(e, m, err);
 	if (!rc)
 		rc = initial_given(e, err);
@@ -275,7 +277,7 @@ int engine_open(struct engine **ret, const struct job *job, struct seat *seat, s
 		return err_set(err, ERR_NOMEM, "out of memory: engine");
 	read_test_hooks(e);
 	for (int s = 0; s < SPLIT_COUNT && e->cfg->workers < 0; s++)
-		settle_init(&e->loading[s], loading_workers(e));
+		workers_init(&e->loading[s], loading_workers(e));
 	rc = open_lanes(e, err); /* first: from now on a rank that ends is missed by the others */
 	if (!rc)
 		rc = open_described(e, err);

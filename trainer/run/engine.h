@@ -30,9 +30,10 @@ struct engine {
 	void *module;
 	const struct model *model;
 	struct dataset *data;
+	struct dataset_norm norm; /* of its pixels in this run: the set's own, or what flags or the weights' file say */
 	struct sampler train, eval;
 	struct loader *loader; /* of training; opened by engine_begin */
-	struct settle loading[SPLIT_COUNT]; /* --workers auto: of training, of evaluation */
+	struct workers loading[SPLIT_COUNT]; /* --workers auto: of training, of evaluation */
 	struct prepared prepared;
 	struct exec *exec;
 	struct lr_schedule lr;
@@ -108,7 +109,7 @@ struct step_result {
 	int64_t skipped;    /* optimiser steps so far, this one included, that changed nothing: not finite */
 	int64_t in_a_row;   /* of these, those since the last good one */
 	int workers;	    /* loader threads from now on */
-	bool settled;	    /* … as --workers auto has settled with this step */
+	bool workers_found;  /* … as --workers auto has settled with this step */
 	bool epoch_ends;
 	bool stop; /* somebody asked the job to end; all ranks see it at the same step */
 	double seconds[TIME_COUNT];

@@ -129,12 +129,12 @@ static int evaluate_batch(struct engine *e, const struct loader_batch *b, double
 }
 
 /* Evaluation needs more threads than training does: its steps are shorter. */
-static void settle_loading(struct engine *e, struct loader *loader, double wait_s, double *mark_s)
+static void adjust_loading(struct engine *e, struct loader *loader, double wait_s, double *mark_s)
 {
-	struct settle *s = &e->loading[SPLIT_VAL];
+	struct workers *s = &e->loading[SPLIT_VAL];
 	double now = clock_mono_s();
 
-	if (e->cfg->workers < 0 && settle_batch(s, wait_s, now - *mark_s))
+	if (e->cfg->workers < 0 && workers_batch(s, wait_s, now - *mark_s))
 		loader_set_active(loader, s->n);
 	*mark_s = now;
 }
@@ -155,7 +155,7 @@ static int evaluate_part(struct engine *e, double sums[SUMS], double *outputs, s
 	while (!rc && !sums[SUM_STOPPED] && (rc = loader_next(loader, &b, err)) == 1) {
 		rc = evaluate_batch(e, &b, sums, outputs, err);
 		loader_release(loader, &b);
-		settle_loading(e, loader, b.wait_s, &mark_s);
+		adjust_loading(e, loader, b.wait_s, &mark_s);
 		sums[SUM_STOPPED] = seat_stop(e->seat) != 0;
 	}
 	loader_close(loader);

@@ -169,13 +169,13 @@ static void begin_step(struct engine *e, const struct loader_batch *b, struct st
 	r->stop = seat_stop(e->seat) != 0;
 }
 
-static void settle_loading(struct engine *e, struct step_result *r)
+static void adjust_loading(struct engine *e, struct step_result *r)
 {
-	struct settle *s = &e->loading[SPLIT_TRAIN];
+	struct workers *s = &e->loading[SPLIT_TRAIN];
 
-	if (e->cfg->workers < 0 && settle_batch(s, r->seconds[TIME_DATA_WAIT], r->seconds[TIME_STEP])) {
+	if (e->cfg->workers < 0 && workers_batch(s, r->seconds[TIME_DATA_WAIT], r->seconds[TIME_STEP])) {
 		loader_set_active(e->loader, s->n);
-		r->settled = s->done;
+		r->workers_found = s->done;
 	}
 	r->workers = e->cfg->workers < 0 ? s->n : (int)e->cfg->workers;
 }
@@ -202,7 +202,7 @@ int step_run(struct engine *e, struct step_result *ret, struct err *err)
 	e->step++;
 	e->stats_shared = false;
 	close_account(e, &r);
-	settle_loading(e, &r);
+	adjust_loading(e, &r);
 	*ret = r;
 	return 1;
 }

@@ -84,8 +84,8 @@ static void say_images(const struct engine *e, struct files_meta *ret, size_t *u
 	say(ret, used, "in_channels", "%d", d->channels);
 	say(ret, used, "image_size", "%dx%d", d->height, d->width);
 	if (d->dtype == DTYPE_U8) {
-		say_channels(ret, used, "mean", d->mean, d->channels);
-		say_channels(ret, used, "std", d->std, d->channels);
+		say_channels(ret, used, "mean", e->norm.mean, d->channels);
+		say_channels(ret, used, "std", e->norm.std, d->channels);
 	}
 }
 

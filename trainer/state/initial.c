@@ -154,16 +154,16 @@ int initial_given(struct engine *e, struct err *err)
 	if (e->data->kind != SAMPLE_IMAGE || e->data->dtype != DTYPE_U8)
 		return err_set(err, ERR_USAGE, "--mean, --std: %.200s is used as it is and not normalised", e->data->path);
 	if (cfg->mean)
-		rc = read_given(e, FLAG_mean, cfg->mean, e->data->mean, err);
+		rc = read_given(e, FLAG_mean, cfg->mean, e->norm.mean, err);
 	if (!rc && cfg->std)
-		rc = read_given(e, FLAG_std, cfg->std, e->data->std, err);
+		rc = read_given(e, FLAG_std, cfg->std, e->norm.std, err);
 	return rc;
 }
 
 int initial_normalize(struct engine *e, const char *path, struct err *err)
 {
-	struct dataset *d = e->data;
-	double mean[DATASET_CHANNELS_MAX], std[DATASET_CHANNELS_MAX];
+	const struct dataset *d = e->data;
+	struct dataset_norm norm = e->norm;
 	const char *m, *v;
 	struct safetensors *s;
 	int rc;
@@ -176,13 +176,12 @@ int initial_normalize(struct engine *e, const char *path, struct err *err)
 	m = safetensors_meta(s, "mean");
 	v = safetensors_meta(s, "std");
 	if (m && v && d->kind == SAMPLE_IMAGE && d->dtype == DTYPE_U8) {
-		bool fine = read_channels(m, d->channels, mean) && read_channels(v, d->channels, std);
+		bool fine = read_channels(m, d->channels, norm.mean) && read_channels(v, d->channels, norm.std);
 
 		for (int i = 0; fine && i < d->channels; i++)
-			fine = std[i] > 0;
+			fine = norm.std[i] > 0;
 		if (fine) {
-			memcpy(d->mean, mean, sizeof(mean));
-			memcpy(d->std, std, sizeof(std));
+			e->norm = norm;
 		} else {
 			rc = err_set(err, ERR_USAGE,
 				     "%.300s: its mean and std are not %d numbers each, one for each channel of %.100s", path,

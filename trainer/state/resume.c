@@ -338,7 +338,7 @@ int resume_kernels(struct engine *e, struct err *err)
 struct told {
 	struct err err;
 	struct resume resume;
-	double mean[DATASET_CHANNELS_MAX], std[DATASET_CHANNELS_MAX]; /* images go on being normalised as they were */
+	struct dataset_norm norm; /* images go on being normalised as they were */
 };
 
 static int load_root(struct engine *e, const struct resume *r, struct err *err)
@@ -389,15 +389,12 @@ int resume_open(struct resume *ret, struct engine *e, struct err *err)
 	if (engine_is_root(e) && find_root(e, &told->resume, &told->err) && !told->err.code)
 		told->err.code = ERR_IO;
 	lock_fd = told->resume.lock_fd;
-	memcpy(told->mean, e->data->mean, sizeof(told->mean));
-	memcpy(told->std, e->data->std, sizeof(told->std));
+	told->norm = e->norm;
 	rc = c->ops->broadcast(c, told, sizeof(*told), 0, err);
 	if (!rc && told->err.code)
 		rc = err_set(err, told->err.code, "%s", told->err.text);
-	if (!rc) {
-		memcpy(e->data->mean, told->mean, sizeof(told->mean));
-		memcpy(e->data->std, told->std, sizeof(told->std));
-	}
+	if (!rc)
+		e->norm = told->norm;
 	*ret = told->resume;
 	ret->lock_fd = lock_fd;
 	free(told);

@@ -56,12 +56,12 @@ static float fused_value(const struct pixels_table *t, int lane, int v)
 }
 
 /* Numbers are cut where 24 bits end below the largest value, so that v*a[0] + b[0] is exact. */
-static void fuse(struct pixels_table *t, const struct dataset *d)
+static void fuse(struct pixels_table *t, int channels, const struct dataset_norm *n)
 {
-	t->fused = PIXELS_LANES % d->channels == 0;
+	t->fused = PIXELS_LANES % channels == 0;
 	for (int i = 0; i < PIXELS_LANES && t->fused; i++) {
-		int c = i % d->channels;
-		double a = 1 / (255 * d->std[c]), b = -d->mean[c] / d->std[c];
+		int c = i % channels;
+		double a = 1 / (255 * n->std[c]), b = -n->mean[c] / n->std[c];
 		double unit = ldexp(1, ilogb(fmax(fabs(b), fabs(255 * a + b))) + 1 - 24);
 
 		t->a[0][i] = (float)(rint(a / unit) * unit);
@@ -73,14 +73,14 @@ static void fuse(struct pixels_table *t, const struct dataset *d)
 	}
 }
 
-void pixels_table(struct pixels_table *ret, const struct dataset *d)
+void pixels_table(struct pixels_table *ret, int channels, const struct dataset_norm *n)
 {
-	for (int c = 0; c < d->channels; c++)
+	for (int c = 0; c < channels; c++)
 		for (int v = 0; v < 256; v++) {
-			ret->f64[c][v] = (v / 255.0 - d->mean[c]) / d->std[c];
+			ret->f64[c][v] = (v / 255.0 - n->mean[c]) / n->std[c];
 			ret->f32[c][v] = (float)ret->f64[c][v];
 		}
-	fuse(ret, d);
+	fuse(ret, channels, n);
 	ret->fused = ret->fused && simd_avx2();
 }
 

@@ -26,7 +26,7 @@ struct pixels_table {
 	float a[2][PIXELS_LANES], b[2][PIXELS_LANES];
 };
 
-void pixels_table(struct pixels_table *ret, const struct dataset *d);
+void pixels_table(struct pixels_table *ret, int channels, const struct dataset_norm *n);
 
 /* to[i] = table of u8 from[i] (dataset of u8), or the value converted (f32, f64 sets); to is f32 or f64. */
 void pixels_deliver(const struct dataset *d, const struct pixels_table *t, const void *from, enum dtype to_type, void *to);
