@@ -33,7 +33,7 @@ static struct loader_opts opts_of(const struct engine *e, enum split split)
 				     .slots = cfg->workers < 0 ? AUTO_SLOTS : 0,
 				     .augment = training ? cfg->augment : 0,
 				     .epochs = training ? 0 : 1,
-				     .slow_s = training ? e->slow_batch_s : 0 };
+				     .slow_s = training ? e->hooks.slow_batch_s : 0 };
 }
 
 size_t loading_bytes(const struct engine *e, enum split split)

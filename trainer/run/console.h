@@ -3,7 +3,7 @@
 #ifndef DPT_ENGINE_CONSOLE_H
 #define DPT_ENGINE_CONSOLE_H
 
-#include "trainer/run/engine.h"
+#include "trainer/run/points.h"
 
 struct console;
 
@@ -14,13 +14,6 @@ void console_heading(struct console *c, const char *run_dir); /* run_dir: NULL w
 void console_step(struct console *c, const struct step_result *r);
 
 void console_validation(struct console *c, int64_t step, const struct evaluation *v); /* --eval-steps */
-
-struct epoch_summary {
-	int64_t epoch;
-	double train_loss, seconds, samples_per_s;
-	bool evaluated;
-	struct evaluation val;
-};
 
 void console_epoch(struct console *c, const struct epoch_summary *s);
 void console_evaluation(struct console *c, const struct evaluation *v); /* --test-only */

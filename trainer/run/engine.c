@@ -1,6 +1,5 @@
 /* engine.c: from a configuration to an engine that can step. */
 #include <math.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -224,23 +223,6 @@ int engine_plan(struct engine *e, struct err *err)
 	return rc ? rc : prepare_all(e, err);
 }
 
-static void read_test_hooks(struct engine *e)
-{
-	const char *slow = getenv("DPTRAIN_TEST_SLOW_RANK"), *loader = getenv("DPTRAIN_TEST_SLOW_LOADER");
-	const char *die = getenv("DPTRAIN_TEST_DIE"), *step = die ? strchr(die, ':') : NULL;
-	char *end;
-
-	if (slow && strtol(slow, &end, 10) == e->seat->rank && *end == ':')
-		e->slow_step_s = strtod(end + 1, NULL) / 1000;
-	if (loader)
-		e->slow_batch_s = strtod(loader, NULL) / 1000;
-	if (step) {
-		e->die_rank = strncmp(die, "launcher", 8) ? (int)strtol(die, NULL, 10) : -1;
-		e->die_step = strtoll(step + 1, &end, 10);
-		e->die_signal = *end == ':' ? (int)strtol(end + 1, NULL, 10) : SIGKILL;
-	}
-}
-
 static int open_described(struct engine *e, struct err *err)
 {
 	const struct model *m = subject_model(e->cfg->model, err);
@@ -275,7 +257,7 @@ int engine_open(struct engine **ret, const struct job *job, struct seat *seat, s
 
 	if (!e)
 		return err_set(err, ERR_NOMEM, "out of memory: engine");
-	read_test_hooks(e);
+	e->hooks = hooks_read(seat->rank);
 	for (int s = 0; s < SPLIT_COUNT && e->cfg->workers < 0; s++)
 		workers_init(&e->loading[s], loading_workers(e));
 	rc = open_lanes(e, err); /* first: from now on a rank that ends is missed by the others */

@@ -9,6 +9,7 @@
 #include "trainer/launch/seat.h"
 #include "trainer/program/workers.h"
 #include "trainer/run/exec.h"
+#include "trainer/run/hooks.h"
 #include "trainer/weights/batch.h"
 #include "trainer/weights/safetensors.h"
 
@@ -41,11 +42,7 @@ struct engine {
 	int64_t steps_total;	 /* INT64_MAX: no limit */
 	int64_t step;		 /* optimiser steps done */
 	double mark_s;		 /* when the last step ended */
-	double slow_step_s;	 /* test hook: DPTRAIN_TEST_SLOW_RANK=rank:ms */
-	double slow_batch_s;	 /* test hook: DPTRAIN_TEST_SLOW_LOADER=ms */
-	int die_rank;		 /* test hook: DPTRAIN_TEST_DIE=rank:step[:signal] or launcher:… (-1); right after that step */
-	int64_t die_step;	 /* 0: nobody dies */
-	int die_signal;
+	struct hooks hooks;
 	int64_t resident_before; /* memory.c: bytes of this process before the slabs */
 	bool stats_shared;	 /* running statistics are rank 0's on every rank */
 };

@@ -3,7 +3,6 @@
 
 #include "trainer/run/report.h"
 
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -22,8 +21,6 @@ struct report {
 	int rank;
 	int lock_fd; /* rank 0 */
 	bool reopened;
-	bool has_metric;
-	double metric;
 	int64_t broken; /* images that could not be read, as last logged */
 	int workers;	/* of the loader, as last logged; -1 not yet */
 };
@@ -249,15 +246,6 @@ void report_flush(struct report *r, double wait_s)
 	dptrack_flush(r->run, wait_s);
 }
 
-bool report_metric(struct report *r, double *ret)
-{
-	bool had = r->has_metric;
-
-	*ret = r->metric;
-	r->has_metric = false;
-	return had;
-}
-
 /* step: of the optimiser or the epoch, as the series is numbered. Series of the run as a whole are rank 0's to write. */
 static void point(struct report *r, enum series_id id, int64_t step, double value)
 {
@@ -268,10 +256,6 @@ static void point(struct report *r, enum series_id id, int64_t step, double valu
 		return;
 	}
 	dptrack_log(r->run, step, s->key, value);
-	if (!r->e->cfg->save_best || strcmp(s->key, r->e->cfg->save_best))
-		return;
-	r->has_metric = true;
-	r->metric = value;
 }
 
 void report_saved(struct report *r, int64_t step, double copy_s, double cpu_s, double wall_s)
@@ -316,40 +300,23 @@ void report_step(struct report *r, const struct step_result *s)
 	report_data(r, s->step);
 }
 
-void report_evaluation(struct report *r, int64_t step, const struct evaluation *v)
-{
-	if (r->rank != 0)
-		return;
-	point(r, SERIES_val_loss, step, v->loss);
-	if (r->e->data->kind == SAMPLE_TOKENS)
-		point(r, SERIES_val_perplexity, step, exp(v->loss));
-	else
-		point(r, SERIES_val_top1, step, v->top1);
-}
-
 void report_memory(struct report *r, int64_t step)
 {
 	point(r, SERIES_memory_planned_bytes, step, (double)memory_planned(r->e));
 	point(r, SERIES_memory_used_bytes, step, (double)memory_used(r->e));
 }
 
-void report_epoch(struct report *r, const struct epoch_summary *s)
+void report_points(struct report *r, const struct points *p)
 {
-	point(r, SERIES_memory_peak_bytes, s->epoch, (double)machine_peak_bytes());
+	for (int i = 0; r->rank == 0 && i < p->n; i++)
+		point(r, p->point[i].id, p->at, p->point[i].value);
+}
+
+void report_epoch(struct report *r, const struct points *p)
+{
+	point(r, SERIES_memory_peak_bytes, p->at, (double)machine_peak_bytes());
 	report_data(r, r->e->step);
-	if (r->rank != 0)
-		return;
-	point(r, SERIES_epoch_train_loss, s->epoch, s->train_loss);
-	point(r, SERIES_epoch_seconds, s->epoch, s->seconds);
-	point(r, SERIES_epoch_samples_per_s, s->epoch, s->samples_per_s);
-	if (!s->evaluated)
-		return;
-	point(r, SERIES_epoch_val_loss, s->epoch, s->val.loss);
-	point(r, SERIES_epoch_eval_seconds, s->epoch, s->val.seconds);
-	if (r->e->data->kind == SAMPLE_TOKENS)
-		return;
-	point(r, SERIES_epoch_top1, s->epoch, s->val.top1);
-	point(r, SERIES_epoch_top5, s->epoch, s->val.top5);
+	report_points(r, p);
 }
 
 void report_close(struct report *r, enum dptrack_status status)

@@ -4,8 +4,8 @@
 #define DPT_ENGINE_REPORT_H
 
 #include "tracker/dptrack.h"
-#include "trainer/run/console.h"
 #include "trainer/run/engine.h"
+#include "trainer/run/points.h"
 #include "trainer/state/resume.h"
 
 struct report;
@@ -15,16 +15,13 @@ struct report;
 int report_open(struct report **ret, struct engine *e, struct resume *resume, struct err *err);
 
 void report_step(struct report *r, const struct step_result *s);
-void report_evaluation(struct report *r, int64_t step, const struct evaluation *v); /* of --eval-steps */
+void report_points(struct report *r, const struct points *p); /* of the run as a whole: rank 0 records them */
 void report_memory(struct report *r, int64_t step); /* planned and used, at the end */
-void report_epoch(struct report *r, const struct epoch_summary *s);
+void report_epoch(struct report *r, const struct points *p); /* the end of one: its points, and each rank's own */
 
 const char *report_dir(const struct report *r); /* the run's folder */
 const char *report_run_id(const struct report *r);
 int report_segment(const struct report *r);
-
-/* Whether --save-best's series has got a point since the last call; *ret is its value. */
-bool report_metric(struct report *r, double *ret);
 
 /* Of a checkpoint that was written: copying into the snapshot, the writer's CPU, and until it lay on the disk. Any
  * thread. */

@@ -113,16 +113,6 @@ static void close_account(struct engine *e, struct step_result *r)
 	e->mark_s = now;
 }
 
-static void slow_down(const struct engine *e, struct step_result *r)
-{
-	double start = clock_mono_s();
-
-	if (e->slow_step_s <= 0)
-		return;
-	clock_sleep_s(e->slow_step_s);
-	r->seconds[TIME_FORWARD] += clock_mono_s() - start;
-}
-
 static const struct program *program_for(const struct engine *e, const struct loader_batch *b)
 {
 	return prepared_program(&e->prepared, b->micro + 1 < b->n_micro ? PROGRAM_MICRO : PROGRAM_STEP, b->count);
@@ -150,7 +140,7 @@ static int compute(struct engine *e, const struct loader_batch *b, struct step_r
 	if (rc)
 		return rc;
 	if (b->micro == 0)
-		slow_down(e, r);
+		r->seconds[TIME_FORWARD] += hooks_slow_step(&e->hooks);
 	rc = exec_run(e->exec, p, &page, &times, err);
 	if (rc)
 		return rc;

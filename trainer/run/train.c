@@ -8,6 +8,7 @@
 
 #include "tracker/base/clock.h"
 #include "tracker/base/log.h"
+#include "trainer/run/console.h"
 #include "trainer/run/saver.h"
 
 struct training {
@@ -22,6 +23,8 @@ struct training {
 	double epoch_start_s;
 	struct evaluation val; /* the last one, after val_step steps */
 	int64_t val_step;      /* 0: none yet */
+	bool has_metric; /* --save-best's series has got a point since a checkpoint was last thought of: metric */
+	double metric;
 	bool stopped; /* somebody asked for it */
 	int stop_code;
 };
@@ -41,6 +44,20 @@ static double epoch_seconds(const struct training *t)
 	return t->at.seconds + clock_mono_s() - t->epoch_start_s;
 }
 
+static bool of_words(const struct training *t)
+{
+	return t->e->data->kind == SAMPLE_TOKENS;
+}
+
+/* --save-best chooses by points that are recorded, but not through the record. */
+static void note_metric(struct training *t, const struct points *p)
+{
+	const char *key = t->e->cfg->save_best;
+
+	if (key && points_find(p, key, &t->metric))
+		t->has_metric = true;
+}
+
 /* The evaluation set, once for a step that asks for it twice. */
 static int evaluate_now(struct training *t)
 {
@@ -55,6 +72,7 @@ static int evaluate_when_due(struct training *t)
 {
 	int64_t every = t->e->cfg->eval_steps;
 	double start = clock_mono_s();
+	struct points points;
 	int rc;
 
 	if (!every || t->at.step % every)
@@ -64,7 +82,9 @@ static int evaluate_when_due(struct training *t)
 	if (rc || t->stopped)
 		return rc;
 	t->at.evaluation_is_open = false;
-	report_evaluation(t->report, t->at.step, &t->val);
+	points = points_of_evaluation(&t->val, of_words(t), t->at.step);
+	report_points(t->report, &points);
+	note_metric(t, &points);
 	if (t->console)
 		console_validation(t->console, t->at.step, &t->val);
 	return 0;
@@ -73,6 +93,7 @@ static int evaluate_when_due(struct training *t)
 static int end_epoch(struct training *t)
 {
 	struct epoch_summary s = { .epoch = t->at.epoch + 1 };
+	struct points points;
 	int rc = 0;
 
 	s.seconds = epoch_seconds(t);
@@ -84,7 +105,9 @@ static int end_epoch(struct training *t)
 	s.val = t->val;
 	if (rc || t->stopped)
 		return rc;
-	report_epoch(t->report, &s);
+	points = points_of_epoch(&s, of_words(t));
+	report_epoch(t->report, &points);
+	note_metric(t, &points);
 	if (t->console)
 		console_epoch(t->console, &s);
 	t->at.epoch++;
@@ -96,10 +119,11 @@ static int end_epoch(struct training *t)
 /* Whether --save-best's series has got better than ever. */
 static bool is_best(struct training *t)
 {
-	double value;
-	bool less;
+	const double value = t->metric;
+	bool less, has = t->has_metric;
 
-	if (!report_metric(t->report, &value) || isnan(value))
+	t->has_metric = false;
+	if (!has || isnan(value))
 		return false;
 	less = series_best(t->e->cfg->save_best)->best == SERIES_BEST_LESS;
 	if (t->at.has_best && (less ? value >= t->at.best : value <= t->at.best))
@@ -134,17 +158,6 @@ static int save_when_due(struct training *t)
 	return saver_save(t->saver, &at, t->err);
 }
 
-/* Test hook: a process gets its signal at a step that the test knows. */
-static void die_when_told(const struct engine *e)
-{
-	if (e->die_step != e->step)
-		return;
-	if (e->die_rank == e->seat->rank)
-		raise(e->die_signal);
-	if (e->die_rank < 0 && engine_is_root(e))
-		kill(getppid(), e->die_signal);
-}
-
 static int after_step(struct training *t, const struct step_result *r)
 {
 	int rc = 0;
@@ -160,7 +173,7 @@ static int after_step(struct training *t, const struct step_result *r)
 	report_step(t->report, r);
 	if (t->console)
 		console_step(t->console, r);
-	die_when_told(t->e);
+	hooks_after_step(&t->e->hooks, t->e->seat, t->e->step);
 	rc = step_check(t->e, r, t->err);
 	if (rc)
 		return rc;

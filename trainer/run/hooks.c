@@ -1,0 +1,57 @@
+/* hooks.c: the environment of tests. */
+#include "trainer/run/hooks.h"
+
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "tracker/base/clock.h"
+
+static void read_death(struct hooks *h, const char *die)
+{
+	const char *step = strchr(die, ':');
+	char *end;
+
+	if (!step)
+		return;
+	h->die_rank = strncmp(die, "launcher", 8) ? (int)strtol(die, NULL, 10) : -1;
+	h->die_step = strtoll(step + 1, &end, 10);
+	h->die_signal = *end == ':' ? (int)strtol(end + 1, NULL, 10) : SIGKILL;
+}
+
+struct hooks hooks_read(int rank)
+{
+	const char *slow = getenv("DPTRAIN_TEST_SLOW_RANK"), *loader = getenv("DPTRAIN_TEST_SLOW_LOADER");
+	const char *die = getenv("DPTRAIN_TEST_DIE");
+	struct hooks h = { .die_step = 0 };
+	char *end;
+
+	if (slow && strtol(slow, &end, 10) == rank && *end == ':')
+		h.slow_step_s = strtod(end + 1, NULL) / 1000;
+	if (loader)
+		h.slow_batch_s = strtod(loader, NULL) / 1000;
+	if (die)
+		read_death(&h, die);
+	return h;
+}
+
+double hooks_slow_step(const struct hooks *h)
+{
+	double start = clock_mono_s();
+
+	if (h->slow_step_s <= 0)
+		return 0;
+	clock_sleep_s(h->slow_step_s);
+	return clock_mono_s() - start;
+}
+
+void hooks_after_step(const struct hooks *h, const struct seat *seat, int64_t step)
+{
+	if (h->die_step != step)
+		return;
+	if (h->die_rank == seat->rank)
+		raise(h->die_signal);
+	if (h->die_rank < 0 && seat->rank == 0)
+		kill(getppid(), h->die_signal);
+}

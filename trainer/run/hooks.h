@@ -1,0 +1,22 @@
+/* hooks.h: what tests ask of a run through the environment: to be slow, to be killed at a step that the test knows. Nothing
+ * else reads DPTRAIN_TEST_* of a rank. Without those variables everything here does nothing. */
+#ifndef DPT_RUN_HOOKS_H
+#define DPT_RUN_HOOKS_H
+
+#include <stdint.h>
+
+#include "trainer/launch/seat.h"
+
+struct hooks {
+	double slow_step_s;  /* DPTRAIN_TEST_SLOW_RANK=rank:ms */
+	double slow_batch_s; /* DPTRAIN_TEST_SLOW_LOADER=ms: what a batch takes at least to be loaded */
+	int die_rank;	     /* DPTRAIN_TEST_DIE=rank:step[:signal] or launcher:… (-1); right after that step */
+	int64_t die_step;    /* 0: nobody dies */
+	int die_signal;
+};
+
+struct hooks hooks_read(int rank);
+double hooks_slow_step(const struct hooks *h); /* sleeps in a step's forward pass; how long it took */
+void hooks_after_step(const struct hooks *h, const struct seat *seat, int64_t step);
+
+#endif
