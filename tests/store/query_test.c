@@ -453,6 +453,41 @@ static void charts_join_segments(void **state)
 	buf_done(&b);
 }
 
+/* Segment n logs the steps 10 n to 10 n + 14, the last five of which the next segment hides. */
+static void many_restarts_hide_alike(void **state)
+{
+	enum { SEGMENTS = 100, STEPS = 15, SHOWN = 10 * (SEGMENTS - 1) + STEPS };
+	static struct points_row rows[SEGMENTS * STEPS];
+	struct helper *h = *state;
+	const char *run = HELPER_RUN;
+	struct points_chart_opts o = { .sel = { .runs = &run, .run_count = 1, .rank = -1 }, .buckets = 4, .from = NAN,
+				       .to = NAN };
+	struct points_chart chart;
+	struct ingest_result res;
+	struct query_run r;
+	char writer[33];
+	struct buf b;
+	int n, i;
+
+	for (n = 0; n < SEGMENTS; n++) {
+		struct event_header header = helper_header(0, n, 10 * n);
+
+		snprintf(writer, sizeof writer, "%032x", n + 1);
+		header.writer_id = helper_text(writer);
+		buf_init(&b, 1 << 20);
+		encode_header(&b, 1.7e9 + n, &header);
+		for (i = 0; i < STEPS; i++)
+			helper_scalar(&b, "loss", 10 * n + i, n);
+		assert_int_equal(helper_post(h, run, writer, 0, &b, 0, &res), 0);
+		buf_done(&b);
+	}
+	r = helper_run(h, run);
+	assert_int_equal(helper_metric(&r, "loss")->count, SHOWN);
+	assert_int_equal(helper_rows(h, run, "loss", -1, false, rows, SEGMENTS * STEPS), SHOWN);
+	assert_int_equal(points_chart(h->s, &o, h->a, &chart, NULL), 0);
+	assert_int_equal(chart.lines[0].point_count, SHOWN);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -463,6 +498,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(raw_points, helper_setup, helper_teardown),
 		cmocka_unit_test_setup_teardown(charts, helper_setup, helper_teardown),
 		cmocka_unit_test_setup_teardown(charts_join_segments, helper_setup, helper_teardown),
+		cmocka_unit_test_setup_teardown(many_restarts_hide_alike, helper_setup, helper_teardown),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -9,7 +9,7 @@
 #include "web/store/base/map.h"
 #include "web/store/points/chunk.h"
 #include "web/store/points/scan.h"
-#include "web/store/write/segment.h"
+#include "web/store/write/state.h"
 
 /* A series of the batch with a point that is not behind all that is stored. */
 struct suspect {
@@ -128,7 +128,7 @@ static int add_series(struct repeat *p, uint32_t suspect, struct db_rows *q)
 	}
 	p->series[p->series_count++] = (struct stored_series){
 		.id = db_i64(q, COL_series_of_run_id), .suspect = suspect,
-		.hide = !seg ? INT64_MAX : segment_counts_epochs(p->suspects[suspect].s->key) ? seg->hide_epoch : seg->hide_step,
+		.hide = hide_from(seg ? &seg->hide : NULL, p->suspects[suspect].s->key),
 	};
 	return 0;
 }
@@ -181,7 +181,7 @@ static void look_at(struct repeat *p, const struct stored_series *s, const struc
 
 	for (i = 0; i < n; i++) {
 		struct name name = name_of(s->suspect, &points[i]);
-		struct seen *seen = segment_hides(s->hide, points[i].step) ? NULL : map_get(p->points, &name, sizeof name);
+		struct seen *seen = hide_has(s->hide, points[i].step) ? NULL : map_get(p->points, &name, sizeof name);
 
 		if (seen)
 			seen->stored = true;

@@ -6,12 +6,12 @@
 
 #include "web/store/db/readers.h"
 #include "web/store/inside.h"
+#include "web/store/points/hide.h"
 #include "web/store/points/outline.h"
 #include "web/store/points/scan.h"
 #include "web/store/points/tail.h"
 #include "web/store/read/pick.h"
 #include "web/store/read/points.h"
-#include "web/store/write/segment.h"
 
 #define CELLS_MAX 4000000u /* lines * buckets of one answer */
 #define BUCKETS_MAX 10000u
@@ -73,7 +73,7 @@ static struct axis axis_of(const struct chart *c, const struct line *l)
 		x.time = true;
 	if (c->o->x == POINTS_X_ELAPSED && isfinite(l->run->start_s))
 		x.shift = l->run->start_s;
-	if (c->o->x == POINTS_X_EPOCH && !segment_counts_epochs(l->run->series[l->from].key))
+	if (c->o->x == POINTS_X_EPOCH && !hide_counts_epochs(l->run->series[l->from].key))
 		x.scale = l->run->steps_per_epoch;
 	return x;
 }
@@ -101,7 +101,7 @@ static int edge_points(void *arg, const struct sum_point *points, size_t n, stru
 
 	(void)err;
 	for (i = 0; i < n; i++)
-		if (!segment_hides(f->hide, points[i].step))
+		if (!hide_has(f->hide, points[i].step))
 			note_edge(f, x_of(&f->axis, &points[i]));
 	return 0;
 }
@@ -111,8 +111,8 @@ static bool edge_ends(void *arg, const struct sum_point *low, const struct sum_p
 {
 	struct feed *f = arg;
 
-	if (segment_hides(f->hide, high->step))
-		return !segment_hides(f->hide, low->step);
+	if (hide_has(f->hide, high->step))
+		return !hide_has(f->hide, low->step);
 	note_edge(f, x_of(&f->axis, low));
 	note_edge(f, x_of(&f->axis, high));
 	return false;
@@ -126,7 +126,7 @@ static int edge_outline(void *arg, const struct outline *o, struct scan_group_so
 	int rc = 0;
 
 	for (i = 0; i < o->groups && !rc; i++) {
-		if (segment_hides(f->hide, o->part[i].min_step))
+		if (hide_has(f->hide, o->part[i].min_step))
 			continue;
 		rc = scan_group(from, o, i, p, err);
 		if (!rc)
@@ -148,7 +148,7 @@ static int scan_parts(struct feed *f, const struct pick_series *s, struct scan_p
 static int edge_chunks(struct feed *f, const struct pick_series *s)
 {
 	/* The summary knows the ends by step. */
-	if (!f->axis.time && s->folded.count && !segment_hides(s->hide, s->folded.last.step)) {
+	if (!f->axis.time && s->folded.count && !hide_has(s->hide, s->folded.last.step)) {
 		edge_ends(f, &s->folded.first, &s->folded.last);
 		return 0;
 	}
@@ -238,7 +238,7 @@ static int put_points(void *arg, const struct sum_point *points, size_t n, struc
 	(void)err;
 	for (i = 0; i < n; i++) {
 		x = x_of(&f->axis, &points[i]);
-		if (segment_hides(f->hide, points[i].step) || !(x >= c->from && x <= c->to))
+		if (hide_has(f->hide, points[i].step) || !(x >= c->from && x <= c->to))
 			continue;
 		put(&c->cells[cell_of(c, x)], x, points[i].value);
 		f->inside++;
@@ -255,7 +255,7 @@ static bool put_part(struct feed *f, const struct outline_part *g)
 	struct cell *b;
 	size_t cell;
 
-	if (g->nonfinite || segment_hides(f->hide, g->max_step) || !(low >= c->from && high <= c->to))
+	if (g->nonfinite || hide_has(f->hide, g->max_step) || !(low >= c->from && high <= c->to))
 		return false;
 	cell = cell_of(c, low);
 	if (cell != cell_of(c, high))

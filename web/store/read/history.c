@@ -9,9 +9,9 @@
 #include <string.h>
 
 #include "web/store/db/readers.h"
+#include "web/store/points/hide.h"
 #include "web/store/points/scan.h"
 #include "web/store/read/pick.h"
-#include "web/store/write/segment.h"
 
 struct heap {
 	struct sum_point *points; /* the largest first */
@@ -141,7 +141,7 @@ static int take(struct heap *h, const struct pick_series *s, const struct sum_po
 	size_t i;
 
 	for (i = 0; i < n; i++) {
-		if (segment_hides(s->hide, p[i].step) || p[i].step < h->window.min_step || p[i].step > h->window.max_step)
+		if (hide_has(s->hide, p[i].step) || p[i].step < h->window.min_step || p[i].step > h->window.max_step)
 			continue;
 		if (after->begun && order(&p[i], after->time_ms, after->step, after->value) < 0)
 			continue;

@@ -6,53 +6,15 @@
 #include <string.h>
 
 #include "web/store/filter/filter.h"
+#include "web/store/points/hide.h"
 #include "web/store/points/sum_row.h"
-#include "web/store/write/segment.h"
-
-struct hides {
-	int number[64];
-	int64_t step[64], epoch[64];
-	size_t count;
-};
-
-static int load_hides(struct db *d, int64_t run_id, struct hides *h, struct err *err)
-{
-	struct db_rows *q;
-	int rc = db_start(d, &q, DB_segment_list, err, "i", run_id);
-
-	h->count = 0;
-	while (!rc && (rc = db_next(d, q, err)) > 0) {
-		/* Of very many restarts the newest matter: what an old one hides is hidden by the next as well. */
-		if (h->count == 64) {
-			memmove(h->number, h->number + 1, 63 * sizeof h->number[0]);
-			memmove(h->step, h->step + 1, 63 * sizeof h->step[0]);
-			memmove(h->epoch, h->epoch + 1, 63 * sizeof h->epoch[0]);
-			h->count--;
-		}
-		h->number[h->count] = db_i32(q, COL_segment_list_number);
-		h->step[h->count] = db_i64(q, COL_segment_list_hide_step);
-		h->epoch[h->count++] = db_i64(q, COL_segment_list_hide_epoch);
-		rc = 0;
-	}
-	return rc;
-}
-
-static int64_t hide_of(const struct hides *h, int segment, const char *key)
-{
-	size_t i;
-
-	for (i = 0; i < h->count; i++)
-		if (h->number[i] == segment)
-			return segment_counts_epochs(key) ? h->epoch[i] : h->step[i];
-	return INT64_MAX;
-}
 
 struct picker {
 	struct db *d;
 	const struct points_sel *sel;
 	struct arena *arena;
 	struct pick_run *r;
-	struct hides hides;
+	struct hide_list hides;
 	size_t cap;
 	struct err *err;
 };
@@ -97,7 +59,7 @@ static int add_series(struct picker *p, struct db_rows *q)
 		return ERR_NOMEM;
 	s->rank = db_i32(q, COL_series_of_run_rank);
 	s->segment = db_i32(q, COL_series_of_run_segment);
-	s->hide = p->sel->all_segments ? INT64_MAX : hide_of(&p->hides, s->segment, key);
+	s->hide = p->sel->all_segments ? HIDE_NONE : hide_from(hide_get(&p->hides, s->segment), key);
 	sum_row_read(q, COL_series_of_run_count, &s->folded);
 	s->ordered = db_i32(q, COL_series_of_run_ordered);
 	s->chunks = db_i64(q, COL_series_of_run_chunks);
@@ -149,7 +111,7 @@ static int load_keys(struct picker *p)
 static int load_series(struct picker *p)
 {
 	struct db_rows *q;
-	int rc = load_hides(p->d, p->r->id, &p->hides, p->err);
+	int rc = hide_load(&p->hides, p->d, p->r->id, p->arena, p->err);
 
 	if (rc || p->sel->keys)
 		return rc ? rc : load_keys(p);

@@ -10,7 +10,7 @@ struct pick_series {
 	int64_t id;
 	const char *key;
 	int rank, segment;
-	int64_t hide;       /* points with step >= hide are hidden; INT64_MAX: none */
+	int64_t hide;       /* from there on points are hidden: hide_has, hide_last */
 	int64_t chunks;
 	bool ordered;       /* the folded points */
 	struct sum folded;

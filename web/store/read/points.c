@@ -10,6 +10,7 @@
 #include "web/store/base/map.h"
 #include "web/store/db/readers.h"
 #include "web/store/inside.h"
+#include "web/store/points/hide.h"
 #include "web/store/points/chunk.h"
 #include "web/store/points/scan.h"
 #include "web/store/points/tail.h"
@@ -112,7 +113,7 @@ static int take_all(void *arg, size_t at, const struct sum_point *points, size_t
 static void trim(struct points_cursor *c)
 {
 	const struct pick_series *s = &c->run.series[c->series_at];
-	int64_t to = s->hide != INT64_MAX && s->hide - 1 < c->sel.to_step ? s->hide - 1 : c->sel.to_step;
+	int64_t shown = hide_last(s->hide), to = shown < c->sel.to_step ? shown : c->sel.to_step;
 	size_t i, n = 0;
 
 	/* In order, so nothing behind the first one too far can be wanted. */

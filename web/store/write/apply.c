@@ -46,7 +46,7 @@ static int put_series(struct state *st, struct state_run *r, const struct apply_
 {
 	struct state_series_key k = { .run_id = r->id, .rank = s->rank, .segment = a->segment };
 	const struct state_segment *seg = state_segment(r, a->segment);
-	bool epochs = segment_counts_epochs(s->key);
+	bool epochs = hide_counts_epochs(s->key);
 	int64_t id, hide;
 	struct state_metric *m;
 	size_t i;
@@ -66,9 +66,9 @@ static int put_series(struct state *st, struct state_run *r, const struct apply_
 	rc = state_metric(st, r->id, k.key_id, &m, err);
 	if (rc)
 		return rc;
-	hide = !seg ? INT64_MAX : epochs ? seg->hide_epoch : seg->hide_step;
+	hide = hide_from(seg ? &seg->hide : NULL, s->key);
 	for (i = 0; i < s->count; i++) {
-		if (segment_hides(hide, s->points[i].step))
+		if (hide_has(hide, s->points[i].step))
 			continue;
 		sum_add(&m->sum, &s->points[i]);
 		if (!epochs && s->points[i].step > r->last_step)

@@ -13,11 +13,6 @@ struct recount {
 	size_t count, cap;
 };
 
-bool segment_counts_epochs(const char *key)
-{
-	return !strncmp(key, "epoch/", 6);
-}
-
 static void recount_done(struct recount *rc)
 {
 	free(rc->ids);
@@ -64,7 +59,7 @@ static int recount_load(struct recount *rc, struct state *st, struct state_run *
 		sum_init(&m->sum);
 		state_metric_mark(st, m);
 		rc->ids[rc->count] = db_i64(q, COL_series_run_level_id);
-		rc->hide[rc->count] = !s ? INT64_MAX : segment_counts_epochs(key) ? s->hide_epoch : s->hide_step;
+		rc->hide[rc->count] = hide_from(s ? &s->hide : NULL, key);
 		rc->metrics[rc->count++] = m;
 	}
 	return ret;
@@ -77,7 +72,7 @@ static int recount_points(void *arg, size_t at, const struct sum_point *points, 
 
 	(void)err;
 	for (i = 0; i < n; i++)
-		if (!segment_hides(rc->hide[at], points[i].step))
+		if (!hide_has(rc->hide[at], points[i].step))
 			sum_add(&rc->metrics[at]->sum, &points[i]);
 	return 0;
 }
@@ -111,21 +106,19 @@ static void follow_newest(struct state *st, struct state_run *r)
 /* What later segments hide of each; *ret_changed when older points may have become hidden. */
 static int set_hides(struct state *st, struct state_run *r, bool *ret_changed, struct err *err)
 {
-	int64_t step = INT64_MAX, epoch = INT64_MAX;
+	struct hide hide = { HIDE_NONE, HIDE_NONE };
 	size_t i;
 	int rc = 0;
 
 	for (i = r->segment_count; i-- > 0 && !rc;) {
 		struct state_segment *s = &r->segments[i];
 
-		if (s->hide_step != step || s->hide_epoch != epoch) {
-			s->hide_step = step;
-			s->hide_epoch = epoch;
+		if (s->hide.step != hide.step || s->hide.epoch != hide.epoch) {
+			s->hide = hide;
 			*ret_changed = true;
 			rc = state_segment_save(st, r, s, err);
 		}
-		step = s->first_step < step ? s->first_step : step;
-		epoch = s->first_epoch < epoch ? s->first_epoch : epoch;
+		hide_beyond(&hide, s->first_step, s->first_epoch);
 	}
 	return rc;
 }
@@ -155,7 +148,7 @@ int segment_open(struct state *st, struct state_run *r, const struct segment_ope
 {
 	struct state_segment s = {
 		.number = o->number, .first_step = o->first_step, .first_epoch = o->first_epoch,
-		.hide_step = INT64_MAX, .hide_epoch = INT64_MAX, .start_ms = o->start_ms, .end_ms = INT64_MIN,
+		.hide = { HIDE_NONE, HIDE_NONE }, .start_ms = o->start_ms, .end_ms = INT64_MIN,
 		.world_size = o->world_size,
 	};
 	struct state_segment *old = state_segment(r, o->number);

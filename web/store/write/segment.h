@@ -30,13 +30,4 @@ int segment_alive(struct state *st, struct state_run *r, struct err *err);
 /* Nothing was heard: killed (or, for foreign folders, finished), until it speaks again. */
 int segment_lost(struct state *st, struct state_run *r, const char *status, struct err *err);
 
-/* Whether a restart at hide (INT64_MAX: there was none) hides what an older segment has at step. */
-static inline bool segment_hides(int64_t hide, int64_t step)
-{
-	return step >= hide && hide != INT64_MAX;
-}
-
-/* Whether keys of that name count epochs instead of steps. */
-bool segment_counts_epochs(const char *key);
-
 #endif

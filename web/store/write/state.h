@@ -9,6 +9,7 @@
 
 #include "tracker/base/err.h"
 #include "web/store/db/db.h"
+#include "web/store/points/hide.h"
 #include "web/store/points/sum.h"
 
 #define STATE_RUN_LEVEL (-1) /* rank of a series of the run as a whole */
@@ -16,10 +17,10 @@
 struct state_segment {
 	int number;
 	int64_t first_step, first_epoch;
-	int64_t hide_step, hide_epoch; /* points of this segment at or beyond are hidden; INT64_MAX: none */
-	int64_t start_ms, end_ms;      /* INT64_MIN: unknown */
+	struct hide hide;
+	int64_t start_ms, end_ms; /* INT64_MIN: unknown */
 	char status[16];
-	int final;                     /* 0 nobody, 1 a rank or a client, 2 the launcher */
+	int final;                /* 0 nobody, 1 a rank or a client, 2 the launcher */
 	int world_size;
 };
 

@@ -24,8 +24,7 @@ static int load_segments(struct state *st, struct state_run *r, struct err *err)
 			.number = db_i32(q, COL_segment_list_number),
 			.first_step = db_i64(q, COL_segment_list_first_step),
 			.first_epoch = db_i64(q, COL_segment_list_first_epoch),
-			.hide_step = db_i64(q, COL_segment_list_hide_step),
-			.hide_epoch = db_i64(q, COL_segment_list_hide_epoch),
+			.hide = { db_i64(q, COL_segment_list_hide_step), db_i64(q, COL_segment_list_hide_epoch) },
 			.start_ms = db_time(q, COL_segment_list_start_ms),
 			.end_ms = db_time(q, COL_segment_list_end_ms),
 			.final = db_i32(q, COL_segment_list_final),
@@ -207,7 +206,7 @@ struct state_segment *state_segment(struct state_run *r, int number)
 int state_segment_save(struct state *st, const struct state_run *r, const struct state_segment *s, struct err *err)
 {
 	return db_run(st->db, DB_segment_put, err, "iiiiiixxtii", r->id, (int64_t)s->number, s->first_step,
-		      s->first_epoch, s->hide_step, s->hide_epoch, s->start_ms, s->end_ms, s->status,
+		      s->first_epoch, s->hide.step, s->hide.epoch, s->start_ms, s->end_ms, s->status,
 		      (int64_t)s->final, (int64_t)s->world_size);
 }
 
