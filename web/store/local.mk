@@ -31,7 +31,7 @@ libwebstore_la_SOURCES = \
 	web/store/read/history.c web/store/read/history.h \
 	web/store/upkeep/gc.c web/store/upkeep/upkeep.h \
 	web/store/write/ingest.c web/store/write/ingest.h \
-	web/store/inside.h \
+	web/store/base/parts.h \
 	web/store/write/intake.c web/store/write/intake.h \
 	web/store/mlflow/links.c \
 	web/store/base/list.h \
@@ -43,7 +43,7 @@ libwebstore_la_SOURCES = \
 	web/store/follow/origin.c web/store/follow/origin.h \
 	web/store/points/outline.c web/store/points/outline.h \
 	web/store/points/pack.c web/store/points/pack.h \
-	web/store/db/page.c web/store/db/page.h \
+	web/store/read/page.c web/store/read/page.h \
 	web/store/read/pick.c web/store/read/pick.h \
 	web/store/read/points.c web/store/read/points.h \
 	web/store/write/change_purge.c web/store/write/change_purge.h \

@@ -12,15 +12,15 @@
 
 #include "tracker/base/clock.h"
 #include "web/store/auth/token.h"
+#include "web/store/base/parts.h"
 #include "web/store/base/work.h"
 #include "web/store/db/readers.h"
 #include "web/store/files/artifacts.h"
-#include "web/store/inside.h"
 #include "web/store/points/outline.h"
 #include "web/store/read/columns.h"
 #include "web/store/upkeep/upkeep.h"
-#include "web/store/write/watchers.h"
 #include "web/store/write/committer.h"
+#include "web/store/write/watchers.h"
 
 static int lock_path(char ret[PATH_MAX], const char *db_path, struct err *err)
 {

@@ -12,8 +12,8 @@
 #include "tracker/base/clock.h"
 #include "tracker/base/sha256.h"
 #include "web/store/auth/throttle.h"
+#include "web/store/base/parts.h"
 #include "web/store/db/readers.h"
-#include "web/store/inside.h"
 
 enum { FIXED_MAX = 4, SESSIONS_MAX = 512, DRAWN_DIGITS_MIN = 40 };
 

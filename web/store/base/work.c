@@ -6,7 +6,7 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 
-#include "web/store/inside.h"
+#include "web/store/base/parts.h"
 #include "web/store/upkeep/upkeep.h"
 
 struct work {

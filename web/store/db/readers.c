@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "web/store/inside.h"
+#include "web/store/base/parts.h"
 
 #define MAX_READERS 64
 

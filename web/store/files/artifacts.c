@@ -17,9 +17,9 @@
 
 #include "tracker/base/sha256.h"
 #include "tracker/base/utf8.h"
+#include "web/store/base/parts.h"
 #include "web/store/db/readers.h"
 #include "web/store/files/files.h"
-#include "web/store/inside.h"
 
 #define DEPTH_MAX 64
 #define PATH_BYTES 4000

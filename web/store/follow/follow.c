@@ -13,7 +13,7 @@
 #include "tracker/base/clock.h"
 #include "tracker/base/cond.h"
 #include "web/store/base/map.h"
-#include "web/store/inside.h"
+#include "web/store/base/parts.h"
 
 #define UNDER_WAY_MAX 64
 #define UNDER_WAY_BYTES ((size_t)16 << 20)

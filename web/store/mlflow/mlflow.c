@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "web/store/inside.h"
+#include "web/store/base/parts.h"
 #include "web/store/mlflow/mlflow_inside.h"
 #include "web/store/write/committer.h"
 

@@ -4,8 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "web/store/base/parts.h"
 #include "web/store/db/readers.h"
-#include "web/store/inside.h"
 #include "web/store/points/hide.h"
 #include "web/store/points/outline.h"
 #include "web/store/points/scan.h"

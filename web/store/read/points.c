@@ -8,10 +8,10 @@
 #include <string.h>
 
 #include "web/store/base/map.h"
+#include "web/store/base/parts.h"
 #include "web/store/db/readers.h"
-#include "web/store/inside.h"
-#include "web/store/points/hide.h"
 #include "web/store/points/chunk.h"
+#include "web/store/points/hide.h"
 #include "web/store/points/scan.h"
 #include "web/store/points/tail.h"
 #include "web/store/read/pick.h"

@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "web/store/base/parts.h"
 #include "web/store/db/readers.h"
-#include "web/store/inside.h"
 #include "web/store/read/detail.h"
 
 #define CHANGES_MAX 1000

@@ -7,12 +7,12 @@
 #include <string.h>
 
 #include "tracker/base/buf.h"
-#include "web/store/db/page.h"
+#include "web/store/base/parts.h"
 #include "web/store/db/readers.h"
 #include "web/store/filter/filter.h"
-#include "web/store/inside.h"
 #include "web/store/read/columns.h"
 #include "web/store/read/detail.h"
+#include "web/store/read/page.h"
 #include "web/store/read/query.h"
 
 #define LIMIT_DEFAULT 100

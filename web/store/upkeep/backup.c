@@ -10,10 +10,10 @@
 #include <unistd.h>
 
 #include "tracker/base/clock.h"
+#include "web/store/base/parts.h"
 #include "web/store/base/work.h"
 #include "web/store/db/copy.h"
 #include "web/store/files/files.h"
-#include "web/store/inside.h"
 #include "web/store/upkeep/upkeep.h"
 #include "web/store/write/committer.h"
 

@@ -10,9 +10,9 @@
 #include <unistd.h>
 
 #include "tracker/base/clock.h"
+#include "web/store/base/parts.h"
 #include "web/store/base/work.h"
 #include "web/store/db/readers.h"
-#include "web/store/inside.h"
 #include "web/store/points/chunk.h"
 #include "web/store/points/pack.h"
 #include "web/store/points/scan.h"

@@ -13,10 +13,10 @@
 #include "tracker/base/clock.h"
 #include "tracker/event/event.h"
 #include "tracker/event/record.h"
+#include "web/store/base/parts.h"
 #include "web/store/base/work.h"
 #include "web/store/db/readers.h"
 #include "web/store/files/files.h"
-#include "web/store/inside.h"
 #include "web/store/upkeep/upkeep.h"
 #include "web/store/write/ingest.h"
 

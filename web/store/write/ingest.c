@@ -7,10 +7,10 @@
 #include "tracker/base/utf8.h"
 #include "tracker/event/key.h"
 #include "tracker/event/limits.h"
+#include "web/store/base/parts.h"
 #include "web/store/db/readers.h"
-#include "web/store/inside.h"
-#include "web/store/write/waiter.h"
 #include "web/store/write/committer.h"
+#include "web/store/write/waiter.h"
 
 /* What the smallest operation holds: one block of its arena and the job itself. */
 #define JOB_BYTES ((size_t)20 << 10)

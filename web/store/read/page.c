@@ -1,5 +1,5 @@
 /* page.c: hex of: plan, for each key its class, number and cut text; start; then the id. */
-#include "web/store/db/page.h"
+#include "web/store/read/page.h"
 
 #include <string.h>
 
