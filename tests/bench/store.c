@@ -178,7 +178,7 @@ static void searches(struct bench *b)
 	rows_print(&b->rows, "fill: runs/s (10 params, 10 metrics)", "runs/s", (double)b->runs / (clock_mono_s() - began), 0);
 	if (query_experiments(b->s, a, &e, &b->err) || e.items[1].run_count + e.items[2].run_count != (uint64_t)b->runs)
 		die(b, "the runs are not all there");
-	store_settle(b->s, 600);
+	store_fold(b->s, 600);
 	search(b, "search: filter on a param and a metric", "params.p1 = 'gpt2' AND metrics.m3 > 0.5", NULL, false);
 	search(b, "search: order by a metric", NULL, "metrics.m1 DESC", false);
 	search(b, "search: name LIKE", "attributes.name LIKE '%99%'", NULL, false);
@@ -250,7 +250,7 @@ static void long_series(struct bench *b)
 	open_store(b);
 	fill_series(b, false);
 	rows_print(&b->rows, "one series: points/s", "pts/s", n / (clock_mono_s() - began), 0);
-	store_settle(b->s, 600);
+	store_fold(b->s, 600);
 	rows_print(&b->rows, "chart of the whole: 2000 buckets", "ms p50", view(b, 2000, NAN, NAN, POINTS_X_STEP), 20);
 	rows_print(&b->rows, "chart of the whole: 300 buckets", "ms p50", view(b, 300, NAN, NAN, POINTS_X_STEP), 20);
 	rows_print(&b->rows, "chart of a tenth: 2000 buckets", "ms p50", view(b, 2000, n * 0.45, n * 0.55, POINTS_X_STEP), 20);
@@ -260,7 +260,7 @@ static void long_series(struct bench *b)
 	clear(b);
 	open_store(b);
 	fill_series(b, true);
-	store_settle(b->s, 600);
+	store_fold(b->s, 600);
 	rows_print(&b->rows, "chart of the whole, out of order: 2000 buckets", "ms p50", view(b, 2000, NAN, NAN, POINTS_X_STEP), 100);
 	close_store(b);
 	clear(b);
@@ -294,7 +294,7 @@ static void bytes_per_point(struct bench *b, bool f32, long per_series, double b
 		submit(b, &(struct ingest_op){ .kind = INGEST_POINTS, .run = LONG_RUN, .points = points, .point_count = SERIES });
 	}
 	sync_all(b);
-	store_settle(b->s, 600);
+	store_fold(b->s, 600);
 	close_store(b);
 	open_store(b); /* gives free pages back while it idles */
 	clock_sleep_s(3);

@@ -128,7 +128,7 @@ static void fill(struct helper *h)
 						       .params = &pair, .param_count = 1 }).code, 0);
 	assert_int_equal(submit(h, (struct ingest_op){ .kind = INGEST_POINTS, .run = OTHER, .points = points,
 						       .point_count = 4000 }).code, 0);
-	store_settle(h->s, 10);
+	store_fold(h->s, 10);
 	assert_int_equal(submit(h, (struct ingest_op){ .kind = INGEST_POINTS, .run = HELPER_RUN, .points = points,
 						       .point_count = 10 }).code, 0);
 }
@@ -286,7 +286,7 @@ static void interrupted(void **state)
 	assert_true(submit(h, (struct ingest_op){ .kind = INGEST_PURGE, .run = HELPER_RUN, .before_ms = INT64_MAX }).more);
 	open_with_folders(h);
 	check_gone(h);
-	store_settle(h->s, 10);
+	store_fold(h->s, 10);
 	assert_int_equal(gc(h, (struct store_gc_opts){ 0 }).runs, 1);
 	check_rows(h, id, false);
 	assert_false(is_there(h->folder, "dptrack.artifacts/1/" HELPER_RUN));

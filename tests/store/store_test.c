@@ -419,7 +419,7 @@ static void many_series_at_once(void **state)
 		assert_int_equal(helper_run(h, res.id).series_count, SERIES);
 		helper_reopen(h); /* folds it at the end */
 	}
-	store_settle(h->s, 30);
+	store_fold(h->s, 30);
 	store_stats(h->s, &stats);
 	assert_int_equal(stats.log_rows, 0);
 	assert_int_equal(stats.log_points, 0);

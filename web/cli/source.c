@@ -15,7 +15,7 @@ enum { SOURCE_TRIES = 20 };
 
 #define SOURCE_REPLY_MAX ((size_t)1 << 30)
 
-#define SETTLE_S 2.0
+#define FOLD_S 2.0
 
 struct source {
 	struct api api;    /* its store is ours to ask */
@@ -85,7 +85,7 @@ int source_open(struct source **ret, const struct source_opts *o, struct err *er
 	if (!rc && s->api.follow)
 		rc = follow_scan_wait(s->api.follow, -1, err);
 	if (!rc && s->api.follow)
-		store_settle(s->api.store, SETTLE_S);
+		store_fold(s->api.store, FOLD_S);
 	if (rc) {
 		source_close(s);
 		return rc;

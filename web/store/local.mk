@@ -27,7 +27,8 @@ libwebstore_la_SOURCES = \
 	web/store/filter/filter_parse.c \
 	web/store/points/fold.c web/store/points/fold.h \
 	web/store/follow/follow.c web/store/follow/follow.h \
-	web/store/follow/follow_inside.h web/store/follow/follow_files.c web/store/follow/follow_read.c \
+	web/store/follow/follow_inside.h web/store/follow/follow_files.c web/store/follow/follow_note.c \
+	web/store/follow/follow_read.c \
 	web/store/read/history.c web/store/read/history.h \
 	web/store/upkeep/gc.c web/store/upkeep/upkeep.h \
 	web/store/write/ingest.c web/store/write/ingest.h \

@@ -18,7 +18,6 @@
 #include "web/store/files/artifacts.h"
 #include "web/store/points/outline.h"
 #include "web/store/read/columns.h"
-#include "web/store/upkeep/upkeep.h"
 #include "web/store/write/committer.h"
 #include "web/store/write/watchers.h"
 
@@ -189,6 +188,21 @@ void store_close(struct store *s)
 	free(s);
 }
 
+int store_work(struct store *s, void (*fn)(void *arg), void (*then)(void *arg), void *arg, struct err *err)
+{
+	return work_start(s->work, fn, then, arg, err);
+}
+
+void store_work_stop(struct store *s)
+{
+	if (!s || !s->work)
+		return;
+	work_cancel(s->work);
+	if (s->background)
+		work_end(s->background);
+	work_end(s->work);
+}
+
 int store_publish(struct store *s, const char *address, const char *token, struct err *err)
 {
 	int rc;
@@ -239,7 +253,7 @@ static uint64_t file_bytes(const char *path, const char *suffix)
 	return stat(name, &sb) ? 0 : (uint64_t)sb.st_size;
 }
 
-void store_settle(struct store *s, double wait_s)
+void store_fold(struct store *s, double wait_s)
 {
 	double end_s = clock_mono_s() + wait_s;
 	struct store_stats now;

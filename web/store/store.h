@@ -59,12 +59,24 @@ int store_publish(struct store *s, const char *address, const char *token, struc
 /* Who holds the store of db_path now. ERR_NOENT: nobody (then store_open will succeed). */
 int store_holder(struct store_holder *ret, const char *db_path, struct err *err);
 
+/* Only the lock of a store, for those who work on its file; store_close releases it. */
+int store_lock(struct store **ret, const char *db_path, struct err *err);
+
 /* --- change notices --------------------------------------------------------------------------------------- */
 
 /* fn runs on the writer's thread after each commit that changed something; it must only signal. rev grows with
  * every change. Returns a handle >= 0 for store_unwatch, or ERR_LIMIT (64 watchers). */
 int store_watch(struct store *s, void (*fn)(void *arg, uint64_t rev), void *arg);
 void store_unwatch(struct store *s, int handle); /* when it returns, fn is not running and never will again */
+
+/* --- long work -------------------------------------------------------------------------------------------- */
+
+/* Runs fn, then (NULL: nothing) when other work may begin, on a thread of the store's. ERR_BUSY: other work is under way.
+ * ERR_CANCELED: closing. */
+int store_work(struct store *s, void (*fn)(void *arg), void (*then)(void *arg), void *arg, struct err *err);
+
+/* Ends the work that runs (it returns ERR_CANCELED, what it did so far stays done) and waits; no other begins. */
+void store_work_stop(struct store *s);
 
 /* --- health ----------------------------------------------------------------------------------------------- */
 
@@ -84,7 +96,7 @@ void store_stats(struct store *s, struct store_stats *ret);
 
 /* Folds what is logged without waiting for a quiet moment, so that alerts found while folding (spikes) are there; for
  * commands that open a folder, look once and leave. At most wait_s seconds; what is not folded by then shows later. */
-void store_settle(struct store *s, double wait_s);
+void store_fold(struct store *s, double wait_s);
 
 /* The store's own 32-digit id, drawn when the file was made; borrowed from s. */
 const char *store_id(const struct store *s);

@@ -1,14 +1,13 @@
-/* inside.h: what the modules of web/store share about an open store. */
-#ifndef DPT_STORE_INSIDE_H
-#define DPT_STORE_INSIDE_H
+/* parts.h: what an open store consists of. Each part is a pointer that its own room defines and alone looks into; store.c
+ * makes and frees them. Private to web/store. */
+#ifndef DPT_STORE_PARTS_H
+#define DPT_STORE_PARTS_H
 
 #include <limits.h>
 #include <pthread.h>
 #include <stdint.h>
 
 #include "tracker/base/arena.h"
-#include "web/store/store.h"
-#include "web/store/upkeep/check.h"
 
 struct store {
 	char path[PATH_MAX];
@@ -17,8 +16,8 @@ struct store {
 	int lock_fd;
 	struct work *work, *background;
 	pthread_mutex_t checked_lock; /* of the last background check */
-	struct check_report checked;
-	struct arena *checked_arena;
+	const struct check_report *checked; /* NULL: there was none yet */
+	struct arena *checked_arena;        /* in which it lies */
 	struct columns *columns;
 	struct outlines *outlines;
 	struct committer *writer;
@@ -26,8 +25,5 @@ struct store {
 	struct artifacts *files;
 	struct tokens *tokens;
 };
-
-/* Only the lock of a store, for those who work on its file; store_close releases it. */
-int store_lock(struct store **ret, const char *db_path, struct err *err);
 
 #endif

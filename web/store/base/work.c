@@ -6,9 +6,6 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 
-#include "web/store/base/parts.h"
-#include "web/store/upkeep/upkeep.h"
-
 struct work {
 	pthread_mutex_t lock;
 	pthread_cond_t news;
@@ -62,9 +59,9 @@ struct work *work_new(void)
 	return w;
 }
 
-bool work_canceled(const struct store *s)
+bool work_canceled(const struct work *w)
 {
-	return atomic_load(&s->work->canceled);
+	return atomic_load(&w->canceled);
 }
 
 int work_start(struct work *w, void (*fn)(void *arg), void (*then)(void *arg), void *arg, struct err *err)
@@ -89,11 +86,16 @@ int work_start(struct work *w, void (*fn)(void *arg), void (*then)(void *arg), v
 	return rc;
 }
 
-static void end(struct work *w)
+void work_cancel(struct work *w)
+{
+	atomic_store(&w->canceled, true);
+}
+
+void work_end(struct work *w)
 {
 	bool join;
 
-	atomic_store(&w->canceled, true);
+	work_cancel(w);
 	pthread_mutex_lock(&w->lock);
 	w->ending = true;
 	join = w->started;
@@ -104,26 +106,11 @@ static void end(struct work *w)
 		pthread_join(w->thread, NULL);
 }
 
-int store_work(struct store *s, void (*fn)(void *arg), void (*then)(void *arg), void *arg, struct err *err)
-{
-	return work_start(s->work, fn, then, arg, err);
-}
-
-void store_work_stop(struct store *s)
-{
-	if (!s || !s->work)
-		return;
-	atomic_store(&s->work->canceled, true);
-	if (s->background)
-		end(s->background);
-	end(s->work);
-}
-
 void work_free(struct work *w)
 {
 	if (!w)
 		return;
-	end(w);
+	work_end(w);
 	pthread_cond_destroy(&w->news);
 	pthread_mutex_destroy(&w->lock);
 	free(w);

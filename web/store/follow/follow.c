@@ -20,20 +20,6 @@
 #define GATHER_S 0.05 /* writes that come close together share a commit */
 #define STEP_S 0.02   /* of looking, then of reading: neither waits long for the other */
 
-void follow_wake(struct follow *f)
-{
-	uint64_t one = 1;
-
-	if (write(f->wake_fd, &one, sizeof one) < 0)
-		return;
-}
-void follow_note(struct follow *f, const char *path, const char *text)
-{
-	pthread_mutex_lock(&f->lock);
-	snprintf(f->stats.note, sizeof f->stats.note, "%.100s: %.150s", path, text);
-	pthread_mutex_unlock(&f->lock);
-}
-
 static bool stopped(struct follow *f)
 {
 	bool stop;
@@ -232,7 +218,7 @@ int follow_start(struct follow **ret, struct store *s, const struct follow_opts 
 	f->poll_wanted = o->poll || o->once;
 	f->poll_s = o->poll_s > 0 ? o->poll_s : 0.5;
 	f->newest_at = (struct follow_newest){ INT64_MAX, INT64_MAX, INT64_MAX };
-	for (i = 0; i < FOLLOW_PLACES; i++)
+	for (i = 0; i < FOLLOW_TURNS; i++)
 		f->lines[i].end = &f->lines[i].first;
 	f->wake_fd = -1;
 	pthread_mutex_init(&f->lock, NULL);

@@ -18,26 +18,26 @@
 
 static void leave(struct follow *f, struct follow_file *file)
 {
-	if (!file->place)
+	if (!file->turn)
 		return;
 	*file->back = file->next;
 	if (file->next)
 		file->next->back = file->back;
 	else
-		f->lines[file->place].end = file->back;
-	file->place = FOLLOW_NOWHERE;
+		f->lines[file->turn].end = file->back;
+	file->turn = FOLLOW_NOWHERE;
 }
 
-void follow_enqueue(struct follow *f, struct follow_file *file, enum follow_place place)
+void follow_enqueue(struct follow *f, struct follow_file *file, enum follow_turn turn)
 {
-	struct follow_line *l = &f->lines[place];
+	struct follow_line *l = &f->lines[turn];
 
-	if (file->under_way && (!file->again || place < file->again))
-		file->again = place;
-	if (file->under_way || (file->place && file->place <= place))
+	if (file->under_way && (!file->again || turn < file->again))
+		file->again = turn;
+	if (file->under_way || (file->turn && file->turn <= turn))
 		return;
 	leave(f, file);
-	file->place = place;
+	file->turn = turn;
 	file->next = NULL;
 	file->back = l->end;
 	*l->end = file;
@@ -47,11 +47,11 @@ void follow_enqueue(struct follow *f, struct follow_file *file, enum follow_plac
 /* Old files are read when it is known how much of them is stored: mostly all. */
 struct follow_file *follow_waiting(const struct follow *f)
 {
-	enum follow_place last = f->knows_all ? FOLLOW_REST : FOLLOW_RECENT, place = FOLLOW_URGENT;
+	enum follow_turn last = f->knows_all ? FOLLOW_REST : FOLLOW_RECENT, turn = FOLLOW_URGENT;
 
-	while (place < last && !f->lines[place].first)
-		place++;
-	return f->lines[place].first;
+	while (turn < last && !f->lines[turn].first)
+		turn++;
+	return f->lines[turn].first;
 }
 
 struct follow_file *follow_dequeue(struct follow *f)
@@ -69,7 +69,7 @@ void follow_requeue_refused(struct follow *f)
 		follow_enqueue(f, f->lines[FOLLOW_REFUSED].first, FOLLOW_REST);
 }
 
-void follow_settle(struct follow *f, struct follow_file *file)
+void follow_first_done(struct follow *f, struct follow_file *file)
 {
 	if (!file->first)
 		return;

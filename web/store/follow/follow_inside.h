@@ -1,4 +1,4 @@
-/* follow_inside.h: what follow.c, follow_read.c and follow_files.c share: the follower and what it knows of each file. All of it
+/* follow_inside.h: what the files of this folder that are called follow share: the follower and what it knows of each file. All of it
  * belongs to the follower's thread but for what stands behind the lock. Private to them. */
 #ifndef DPT_STORE_FOLLOW_INSIDE_H
 #define DPT_STORE_FOLLOW_INSIDE_H
@@ -10,21 +10,21 @@
 #include "web/store/follow/origin.h"
 #include "web/store/follow/tree.h"
 
-/* Where a file waits: it moves forward when it is wanted sooner. */
-enum follow_place {
+/* When a file is read: it moves forward when it is wanted sooner. */
+enum follow_turn {
 	FOLLOW_NOWHERE,
 	FOLLOW_URGENT,  /* it changed just now */
 	FOLLOW_RECENT,  /* it may grow soon: its run changed last, or no watch tells of it */
 	FOLLOW_REST,
 	FOLLOW_REFUSED, /* by the disk, until it is time to try again */
-	FOLLOW_PLACES
+	FOLLOW_TURNS
 };
 
 struct follow_file {
 	struct follow *f;
 	struct follow_file *next, **back; /* where it waits; next also among those that are done */
-	enum follow_place place;
-	enum follow_place again;       /* wanted there while it was under way */
+	enum follow_turn turn;
+	enum follow_turn again;       /* wanted there while it was under way */
 	const char *path;
 	struct origin origin;
 	uint64_t offset;        /* stored up to here */
@@ -63,7 +63,7 @@ struct follow {
 	bool knows_newest, knows_all, scanning, more_to_see;
 	double scan_began_s, next_scan_s;
 	struct map *files;      /* path -> struct follow_file */
-	struct follow_line lines[FOLLOW_PLACES];
+	struct follow_line lines[FOLLOW_TURNS];
 	double retry_at_s;
 	struct follow_file *glances;   /* files that no watch tells of */
 	double next_glance_s;
@@ -84,17 +84,19 @@ struct follow {
 
 #define FOLLOW_GROWS_S 600.0 /* so long after its last growth a file is taken for one that goes on growing */
 
-void follow_wake(struct follow *f); /* any thread */
+/* --- follow_note.c: any thread ----------------------------------------------------------------------------- */
+
+void follow_wake(struct follow *f);
 void follow_note(struct follow *f, const char *path, const char *text);
 
 /* --- follow_files.c: which files there are ------------------------------------------------------------------- */
 
 struct follow_file *follow_file_of(struct follow *f, const char *path); /* made when it is new; NULL when out of memory */
-void follow_enqueue(struct follow *f, struct follow_file *file, enum follow_place place);
+void follow_enqueue(struct follow *f, struct follow_file *file, enum follow_turn turn);
 struct follow_file *follow_waiting(const struct follow *f); /* the one that is wanted soonest; NULL: none is to be read now */
 struct follow_file *follow_dequeue(struct follow *f);       /* the same, taken out */
 void follow_requeue_refused(struct follow *f);
-void follow_settle(struct follow *f, struct follow_file *file); /* what it held at the start is stored, or cannot be */
+void follow_first_done(struct follow *f, struct follow_file *file); /* what it held at the start is stored, or cannot be */
 void follow_found(void *arg, const struct tree_file *found); /* a tree_found; arg: the follower */
 
 /* From the store, some at a time: the files of runs that changed last, to be looked at before a scan comes to them

@@ -25,7 +25,7 @@ static void take_for_dead(struct follow *f, struct follow_file *file)
 	pthread_mutex_lock(&f->lock);
 	f->stats.files_bad++;
 	pthread_mutex_unlock(&f->lock);
-	follow_settle(f, file);
+	follow_first_done(f, file);
 }
 
 static void kill_file(struct follow *f, struct follow_file *file, const char *why)
@@ -40,7 +40,7 @@ static void refuse(struct follow *f, struct follow_file *file)
 	if (!f->lines[FOLLOW_REFUSED].first)
 		f->retry_at_s = clock_mono_s() + RETRY_S;
 	follow_enqueue(f, file, FOLLOW_REFUSED);
-	follow_settle(f, file);
+	follow_first_done(f, file);
 }
 
 static void try_again(struct follow *f, struct follow_file *file, const char *why)
@@ -195,7 +195,7 @@ void follow_read(struct follow *f, struct follow_file *file)
 	snprintf(full, sizeof full, "%s/%s", f->root, file->path);
 	if (file->gone || stat(full, &sb) || !S_ISREG(sb.st_mode) || (file->asked && (uint64_t)sb.st_size <= file->offset) ||
 	    (file->dead && (uint64_t)sb.st_size == file->dead_size)) {
-		follow_settle(f, file);
+		follow_first_done(f, file);
 		return;
 	}
 	if (!file->first && !tree_watching(f->tree))
@@ -205,7 +205,7 @@ void follow_read(struct follow *f, struct follow_file *file)
 	fd = open(full, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
 	if (fd < 0) {
 		follow_note(f, file->path, strerror(errno));
-		follow_settle(f, file);
+		follow_first_done(f, file);
 		return;
 	}
 	if (know_origin(f, file, fd) && know_offset(f, file) && file->size > file->offset)
@@ -213,12 +213,12 @@ void follow_read(struct follow *f, struct follow_file *file)
 			;
 	close(fd);
 	if (!file->under_way)
-		follow_settle(f, file);
+		follow_first_done(f, file);
 }
 
 static void finish_file(struct follow *f, struct follow_file *file)
 {
-	enum follow_place again = file->again;
+	enum follow_turn again = file->again;
 
 	file->under_way = false;
 	file->again = FOLLOW_NOWHERE;
@@ -236,7 +236,7 @@ static void finish_file(struct follow *f, struct follow_file *file)
 	case ERR_CANCELED:
 	case ERR_GONE:
 		file->gone = file->result == ERR_GONE;
-		follow_settle(f, file);
+		follow_first_done(f, file);
 		break;
 	default:
 		take_for_dead(f, file);

@@ -352,7 +352,7 @@ static int get_column(const unsigned char **p, const unsigned char *end, uint64_
 	return 0;
 }
 
-void chunk_group_place(const struct chunk *c, unsigned group, struct chunk_place *ret)
+void chunk_group_span(const struct chunk *c, unsigned group, struct chunk_span *ret)
 {
 	struct chunk_group g, next;
 	size_t end = c->len - CHUNK_PAD;
@@ -362,10 +362,10 @@ void chunk_group_place(const struct chunk *c, unsigned group, struct chunk_place
 		chunk_group_get(c, group + 1, &next);
 		end = next.offset < end ? next.offset : end;
 	}
-	*ret = (struct chunk_place){ g.offset, g.offset < end ? (uint32_t)(end - g.offset) : 0, g.crc, g.points };
+	*ret = (struct chunk_span){ g.offset, g.offset < end ? (uint32_t)(end - g.offset) : 0, g.crc, g.points };
 }
 
-int chunk_place_points(const struct chunk_place *at, const void *bytes, struct sum_point *ret)
+int chunk_span_points(const struct chunk_span *at, const void *bytes, struct sum_point *ret)
 {
 	const unsigned char *p = bytes, *end = p + at->len;
 	uint64_t w[CHUNK_GROUP];
@@ -388,10 +388,10 @@ int chunk_place_points(const struct chunk_place *at, const void *bytes, struct s
 
 int chunk_group_points(const struct chunk *c, unsigned group, struct sum_point *ret)
 {
-	struct chunk_place at;
+	struct chunk_span at;
 
-	chunk_group_place(c, group, &at);
-	return at.len ? chunk_place_points(&at, c->bytes + at.offset, ret) : ERR_CORRUPT;
+	chunk_group_span(c, group, &at);
+	return at.len ? chunk_span_points(&at, c->bytes + at.offset, ret) : ERR_CORRUPT;
 }
 
 int chunk_points(const struct chunk *c, struct sum_point *ret)

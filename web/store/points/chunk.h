@@ -37,7 +37,7 @@ struct chunk {
 };
 
 /* Where a group lies in its chunk, and how it is known to be whole. */
-struct chunk_place {
+struct chunk_span {
 	uint32_t offset, len, crc;
 	uint8_t points;
 };
@@ -55,9 +55,9 @@ void chunk_group_get(const struct chunk *c, unsigned group, struct chunk_group *
 /* Decodes one group (at most CHUNK_GROUP points). 0 or ERR_CORRUPT. */
 int chunk_group_points(const struct chunk *c, unsigned group, struct sum_point *ret);
 
-/* The same from the group's bytes alone, with CHUNK_PAD more behind them. The place is to be trusted. */
-void chunk_group_place(const struct chunk *c, unsigned group, struct chunk_place *ret);
-int chunk_place_points(const struct chunk_place *at, const void *bytes, struct sum_point *ret);
+/* The same from the group's bytes alone, with CHUNK_PAD more behind them. The span is to be trusted. */
+void chunk_group_span(const struct chunk *c, unsigned group, struct chunk_span *ret);
+int chunk_span_points(const struct chunk_span *at, const void *bytes, struct sum_point *ret);
 
 /* All points; ret has room for c->points. */
 int chunk_points(const struct chunk *c, struct sum_point *ret);

@@ -82,8 +82,8 @@ void outline_describe(struct outline *ret, const struct chunk *c, const struct s
 	}
 	describe_part(&ret->all, points, c->points);
 	for (i = 0; i < c->groups; i++) {
-		chunk_group_place(c, i, &ret->place[i]);
-		describe_part(&ret->part[i], points + (size_t)i * CHUNK_GROUP, ret->place[i].points);
+		chunk_group_span(c, i, &ret->span[i]);
+		describe_part(&ret->part[i], points + (size_t)i * CHUNK_GROUP, ret->span[i].points);
 	}
 }
 

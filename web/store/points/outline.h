@@ -30,7 +30,7 @@ struct outline {
 	struct outline_part all;
 	unsigned groups;
 	struct outline_part part[CHUNK_POINTS / CHUNK_GROUP];
-	struct chunk_place place[CHUNK_POINTS / CHUNK_GROUP];
+	struct chunk_span span[CHUNK_POINTS / CHUNK_GROUP];
 };
 
 /* points: those of the whole chunk, as chunk_points gives them. */

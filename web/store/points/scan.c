@@ -109,17 +109,17 @@ static void next_chunk(struct scan_group_source *p, int64_t id)
 
 int scan_group(struct scan_group_source *from, const struct outline *o, unsigned group, struct sum_point *ret, struct err *err)
 {
-	const struct chunk_place *at = &o->place[group];
+	const struct chunk_span *at = &o->span[group];
 	int rc;
 
 	if (from->whole)
-		return chunk_place_points(at, from->bytes + at->offset, ret) ? scan_damaged(err, "chunk", from->id) : 0;
+		return chunk_span_points(at, from->bytes + at->offset, ret) ? scan_damaged(err, "chunk", from->id) : 0;
 	rc = open_blob(from, err);
 	if (!rc && blob_bytes(from->blob) < (size_t)at->offset + at->len + CHUNK_PAD)
 		rc = scan_damaged(err, "chunk", from->id);
 	if (!rc)
 		rc = read_blob(from, at->offset, at->len + CHUNK_PAD, err);
-	return !rc && chunk_place_points(at, from->bytes, ret) ? scan_damaged(err, "chunk", from->id) : rc;
+	return !rc && chunk_span_points(at, from->bytes, ret) ? scan_damaged(err, "chunk", from->id) : rc;
 }
 
 static int read_chunk(struct scan_group_source *p, struct chunk *ret, struct sum_point *points, struct err *err)

@@ -67,17 +67,3 @@ void sum_add(struct sum *s, const struct sum_point *p)
 	take_max(s, p->value, p->step);
 	take_nonfinite(s, !isfinite(p->value), p->step);
 }
-
-void sum_merge(struct sum *to, const struct sum *from)
-{
-	if (!from->count)
-		return;
-	if (!to->count || sum_order(&from->first, &to->first) < 0)
-		to->first = from->first;
-	if (!to->count || sum_order(&from->last, &to->last) >= 0)
-		to->last = from->last;
-	to->count += from->count;
-	take_min(to, from->min, from->min_step);
-	take_max(to, from->max, from->max_step);
-	take_nonfinite(to, from->nonfinite, from->nonfinite_step);
-}

@@ -1,5 +1,5 @@
-/* sum.h: a series in numbers: how many points, the first, last, smallest and largest one. Adding and merging are
- * independent of order, so that folded points, the log and hidden parts can be summed apart and joined. */
+/* sum.h: a series in numbers: how many points, the first, last, smallest and largest one. Adding is independent of
+ * order. */
 #ifndef DPT_STORE_SUM_H
 #define DPT_STORE_SUM_H
 
@@ -24,7 +24,6 @@ struct sum {
 
 void sum_init(struct sum *s);
 void sum_add(struct sum *s, const struct sum_point *p);
-void sum_merge(struct sum *to, const struct sum *from);
 
 /* By step, time, value; NaN after every number. */
 int sum_order(const struct sum_point *a, const struct sum_point *b);

@@ -51,7 +51,7 @@ struct axis {
 };
 
 /* The points of one line on their way into cells or edges. */
-struct feed {
+struct sweep {
 	struct chart *c;
 	const struct line *line;
 	struct axis axis;
@@ -88,7 +88,7 @@ static double x_of(const struct axis *x, const struct sum_point *p)
 	return place_on(x, x->time ? p->time : (double)p->step);
 }
 
-static void note_edge(struct feed *f, double x)
+static void note_edge(struct sweep *f, double x)
 {
 	f->low = fmin(f->low, x);
 	f->high = fmax(f->high, x);
@@ -96,7 +96,7 @@ static void note_edge(struct feed *f, double x)
 
 static int edge_points(void *arg, const struct sum_point *points, size_t n, struct err *err)
 {
-	struct feed *f = arg;
+	struct sweep *f = arg;
 	size_t i;
 
 	(void)err;
@@ -109,7 +109,7 @@ static int edge_points(void *arg, const struct sum_point *points, size_t n, stru
 /* What has no hidden points gives its edges by its ends alone; only what is partly hidden is looked into. */
 static bool edge_ends(void *arg, const struct sum_point *low, const struct sum_point *high)
 {
-	struct feed *f = arg;
+	struct sweep *f = arg;
 
 	if (hide_has(f->hide, high->step))
 		return !hide_has(f->hide, low->step);
@@ -120,7 +120,7 @@ static bool edge_ends(void *arg, const struct sum_point *low, const struct sum_p
 
 static int edge_outline(void *arg, const struct outline *o, struct scan_group_source *from, struct err *err)
 {
-	struct feed *f = arg;
+	struct sweep *f = arg;
 	struct sum_point p[CHUNK_GROUP];
 	unsigned i;
 	int rc = 0;
@@ -135,7 +135,7 @@ static int edge_outline(void *arg, const struct outline *o, struct scan_group_so
 	return rc;
 }
 
-static int scan_parts(struct feed *f, const struct pick_series *s, struct scan_parts o)
+static int scan_parts(struct sweep *f, const struct pick_series *s, struct scan_parts o)
 {
 	struct chart *c = f->c;
 
@@ -145,7 +145,7 @@ static int scan_parts(struct feed *f, const struct pick_series *s, struct scan_p
 	return scan_series_parts(c->d, s->id, s->folded.count, &o, c->err);
 }
 
-static int edge_chunks(struct feed *f, const struct pick_series *s)
+static int edge_chunks(struct sweep *f, const struct pick_series *s)
 {
 	/* The summary knows the ends by step. */
 	if (!f->axis.time && s->folded.count && !hide_has(s->hide, s->folded.last.step)) {
@@ -162,7 +162,7 @@ static const struct tail *tail_of(const struct chart *c, const struct line *l, s
 
 static int line_edges(struct chart *c, const struct line *l, double *low, double *high)
 {
-	struct feed f = { .c = c, .line = l, .axis = axis_of(c, l), .low = NAN, .high = NAN };
+	struct sweep f = { .c = c, .line = l, .axis = axis_of(c, l), .low = NAN, .high = NAN };
 	size_t i;
 	int rc = 0;
 
@@ -230,7 +230,7 @@ static size_t cell_of(const struct chart *c, double x)
 
 static int put_points(void *arg, const struct sum_point *points, size_t n, struct err *err)
 {
-	struct feed *f = arg;
+	struct sweep *f = arg;
 	struct chart *c = f->c;
 	size_t i;
 	double x;
@@ -247,7 +247,7 @@ static int put_points(void *arg, const struct sum_point *points, size_t n, struc
 }
 
 /* Adds a part whose points all lie in one bucket by its description. */
-static bool put_part(struct feed *f, const struct outline_part *g)
+static bool put_part(struct sweep *f, const struct outline_part *g)
 {
 	const struct chart *c = f->c;
 	const struct outline_axis *a = f->axis.time ? &g->by_time : &g->by_step;
@@ -279,7 +279,7 @@ static bool put_part(struct feed *f, const struct outline_part *g)
 }
 
 /* Known to hold no point that is shown; places that are no numbers leave that open. */
-static bool out_of_view(const struct feed *f, const struct outline_part *g)
+static bool out_of_view(const struct sweep *f, const struct outline_part *g)
 {
 	const struct outline_axis *a = f->axis.time ? &g->by_time : &g->by_step;
 
@@ -288,7 +288,7 @@ static bool out_of_view(const struct feed *f, const struct outline_part *g)
 
 static int put_outline(void *arg, const struct outline *o, struct scan_group_source *from, struct err *err)
 {
-	struct feed *f = arg;
+	struct sweep *f = arg;
 	struct sum_point p[CHUNK_GROUP];
 	unsigned i;
 	int rc = 0;
@@ -308,14 +308,14 @@ static int put_outline(void *arg, const struct outline *o, struct scan_group_sou
 /* Whether any point of a chunk may be in the picture. */
 static bool in_view(void *arg, const struct sum_point *low, const struct sum_point *high)
 {
-	const struct feed *f = arg;
+	const struct sweep *f = arg;
 
 	return !(x_of(&f->axis, high) < f->c->from || x_of(&f->axis, low) > f->c->to);
 }
 
 static int fill_cells(struct chart *c, const struct line *l, uint64_t *ret_inside)
 {
-	struct feed f = { .c = c, .line = l, .axis = axis_of(c, l) };
+	struct sweep f = { .c = c, .line = l, .axis = axis_of(c, l) };
 	size_t i;
 	int rc = 0;
 
@@ -438,7 +438,7 @@ static int add_lines(struct chart *c, const struct pick_run *r)
 	return 0;
 }
 
-static int pick_lines(struct chart *c)
+static int choose_lines(struct chart *c)
 {
 	const struct points_sel *sel = &c->o->sel;
 	size_t i;
@@ -466,7 +466,7 @@ static int draw(struct chart *c, struct points_chart *ret)
 	struct points_line *lines;
 	int64_t rev = 0;
 	size_t i;
-	int rc = pick_lines(c);
+	int rc = choose_lines(c);
 
 	for (i = 0; i < c->run_count && !rc; i++)
 		rc = load_tails(c, &c->runs[i]);

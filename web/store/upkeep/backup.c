@@ -14,6 +14,7 @@
 #include "web/store/base/work.h"
 #include "web/store/db/copy.h"
 #include "web/store/files/files.h"
+#include "web/store/store.h"
 #include "web/store/upkeep/upkeep.h"
 #include "web/store/write/committer.h"
 
@@ -131,7 +132,7 @@ static int copy_pages(struct backup *b, struct err *err)
 	if (rc)
 		return rc;
 	for (b->pages = 64; !rc && !b->done;) {
-		if (work_canceled(b->s))
+		if (work_canceled(b->s->work))
 			rc = err_set(err, ERR_CANCELED, "the store is closing; the backup is not made");
 		else
 			rc = committer_step(b->s->writer, step, b, err);

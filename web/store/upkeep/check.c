@@ -17,6 +17,7 @@
 #include "web/store/points/pack.h"
 #include "web/store/points/scan.h"
 #include "web/store/points/sum_row.h"
+#include "web/store/store.h"
 
 #define SAMPLED_SERIES 200
 #define SAMPLED_CHUNKS 200 /* of one series */
@@ -184,7 +185,7 @@ static int next_table(struct check *c, struct db *d, const char *after, const ch
 
 static int canceled(struct check *c)
 {
-	return work_canceled(c->s) ? err_set(c->err, ERR_CANCELED, "the store is closing") : 0;
+	return work_canceled(c->s->work) ? err_set(c->err, ERR_CANCELED, "the store is closing") : 0;
 }
 
 /* Reading all of a long file takes minutes and everybody's disk. */
@@ -251,7 +252,7 @@ static bool same_sum(const struct sum *a, const struct sum *b)
 static int check_series(struct check *c, struct db *d, int64_t id, struct series_check *sc)
 {
 	struct err why = ERR_INIT;
-	struct sum told = { 0 };
+	struct sum stored = { 0 };
 	struct db_rows *q;
 	int64_t chunks = 0;
 	int rc = db_start(d, &q, DB_series_get, c->err, "i", id);
@@ -259,7 +260,7 @@ static int check_series(struct check *c, struct db *d, int64_t id, struct series
 	if (rc || (rc = db_next(d, q, c->err)) <= 0)
 		return rc;
 	chunks = db_i64(q, COL_series_get_chunks);
-	sum_row_read(q, COL_series_get_count, &told);
+	sum_row_read(q, COL_series_get_count, &stored);
 	db_stop(q);
 	sum_init(&sc->sum);
 	sc->chunks = 0;
@@ -270,9 +271,9 @@ static int check_series(struct check *c, struct db *d, int64_t id, struct series
 		return add(c, CHECK_ERROR, "points", "series %lld: %.200s: put a backup back", (long long)id, why.text);
 	if (rc)
 		return rc;
-	if (sc->chunks != chunks || !same_sum(&sc->sum, &told))
+	if (sc->chunks != chunks || !same_sum(&sc->sum, &stored))
 		return add(c, CHECK_ERROR, "points", "series %lld says %llu points in %lld chunks, %llu in %lld are there, or its summary "
-			   "differs: put a backup back", (long long)id, (unsigned long long)told.count, (long long)chunks,
+			   "differs: put a backup back", (long long)id, (unsigned long long)stored.count, (long long)chunks,
 			   (unsigned long long)sc->sum.count, (long long)sc->chunks);
 	return 1;
 }
@@ -372,11 +373,9 @@ static void background(void *arg)
 	struct store *s = arg;
 	struct arena *a = arena_new(), *old;
 	struct err err = ERR_INIT;
-	struct check_report r = { 0 };
+	struct check_report *r = a ? arena_alloc(a, sizeof *r) : NULL;
 
-	if (!a)
-		return;
-	if (check_store(s, false, a, &r, &err)) {
+	if (!r || check_store(s, false, a, r, &err)) {
 		arena_free(a);
 		return;
 	}
@@ -395,16 +394,17 @@ int check_background(struct store *s, struct err *err)
 
 int check_last(struct store *s, struct arena *a, struct check_report *ret)
 {
-	struct check_report r;
+	struct check_report r = { 0 };
 	size_t i;
 	int rc = 0;
 
 	pthread_mutex_lock(&s->checked_lock);
-	r = s->checked;
+	if (s->checked)
+		r = *s->checked;
 	r.items = arena_array(a, r.count ? r.count : 1, sizeof *r.items);
 	for (i = 0; i < r.count && r.items && !rc; i++) {
-		r.items[i] = s->checked.items[i];
-		r.items[i].text = arena_strdup(a, s->checked.items[i].text);
+		r.items[i] = s->checked->items[i];
+		r.items[i].text = arena_strdup(a, s->checked->items[i].text);
 		rc = r.items[i].text ? 0 : ERR_NOMEM;
 	}
 	pthread_mutex_unlock(&s->checked_lock);

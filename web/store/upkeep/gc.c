@@ -176,7 +176,7 @@ static int purge(struct gc *g, const struct gc_run *r, bool once, struct err *er
 	int rc = 0;
 
 	while (res.more && !rc) {
-		if (work_canceled(g->s))
+		if (work_canceled(g->s->work))
 			return err_set(err, ERR_CANCELED, "the store is closing; the rest is left for the next gc");
 		rc = ingest_submit(g->s, &op, NULL, &res, err);
 		if (once)
@@ -245,7 +245,7 @@ static int remove_runs(struct gc *g, bool gone, struct err *err)
 
 static int submit_purge(struct gc *g, enum ingest_kind kind, const char *name, struct ingest_result *res, struct err *err)
 {
-	if (work_canceled(g->s))
+	if (work_canceled(g->s->work))
 		return err_set(err, ERR_CANCELED, "the store is closing; the rest is left for the next gc");
 	return ingest_submit(g->s, &(struct ingest_op){ .kind = kind, .name = name, .before_ms = g->before_ms }, NULL, res, err);
 }
@@ -355,7 +355,7 @@ static int shrink(struct gc *g, struct err *err)
 	int rc = 0;
 
 	while (res.more && pages < target && !rc) {
-		if (work_canceled(g->s))
+		if (work_canceled(g->s->work))
 			return err_set(err, ERR_CANCELED, "the store is closing; the rest is left for the next gc");
 		rc = ingest_submit(g->s, &(struct ingest_op){ .kind = INGEST_VACUUM }, NULL, &res, err);
 		if (target == UINT64_MAX)

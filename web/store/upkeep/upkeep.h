@@ -10,13 +10,6 @@
 
 struct store;
 
-/* Runs fn, then (NULL: nothing) when other work may begin, on a thread of the store's. ERR_BUSY: other work is under way.
- * ERR_CANCELED: closing. */
-int store_work(struct store *s, void (*fn)(void *arg), void (*then)(void *arg), void *arg, struct err *err);
-
-/* Ends the work that runs (it returns ERR_CANCELED, what it did so far stays done) and waits; no other begins. */
-void store_work_stop(struct store *s);
-
 struct store_gc_opts {
 	int64_t older_than_ms; /* only what was deleted so long ago */
 	bool journals;         /* also the journals below logdir that libdptrack wrote for those runs */

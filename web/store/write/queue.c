@@ -1,4 +1,4 @@
-/* queue.c: one list in order of arrival; a group is picked from its front. */
+/* queue.c: one list in order of arrival; a group is cut from its front. */
 #include "web/store/write/queue.h"
 
 #include <pthread.h>
@@ -16,9 +16,9 @@
 #define PASSED_MAX 64 /* operations that others went ahead of */
 
 /* Which operations a group may have. */
-enum pick {
-	PICK_ANY,
-	PICK_SMALL
+enum size {
+	SIZE_ANY,
+	SIZE_SMALL
 };
 
 struct queue {
@@ -100,13 +100,13 @@ static bool is_passed(const struct group *g, const char *run)
 	return false;
 }
 
-static bool fits(const struct group *g, const struct queue_job *j, enum pick pick)
+static bool fits(const struct group *g, const struct queue_job *j, enum size size)
 {
 	size_t cost = cost_of(j);
 
 	if (is_passed(g, j->a.op.run))
 		return false;
-	if (cost <= SMALL_COST || pick == PICK_SMALL)
+	if (cost <= SMALL_COST || size == SIZE_SMALL)
 		return cost <= SMALL_COST;
 	return !g->first || (!g->passed_count && g->cost + cost <= GROUP_COST);
 }
@@ -123,17 +123,17 @@ static struct queue_job *unlink_job(struct queue *q, struct queue_job **at)
 	return j;
 }
 
-static struct queue_job *pick_group(struct queue *q, enum pick pick)
+static struct queue_job *cut_group(struct queue *q, enum size size)
 {
 	struct group g = { .end = &g.first };
 	struct queue_job **at = &q->head, *j;
 
 	while ((j = *at) && g.jobs < GROUP_JOBS && g.passed_count < PASSED_MAX) {
 		if (j->step)
-			return g.first || g.passed_count || pick == PICK_SMALL ? g.first : unlink_job(q, at);
+			return g.first || g.passed_count || size == SIZE_SMALL ? g.first : unlink_job(q, at);
 		if (is_sync(j) && g.passed_count)
 			break;
-		if (!fits(&g, j, pick)) {
+		if (!fits(&g, j, size)) {
 			g.passed[g.passed_count++] = j->a.op.run;
 			at = &j->next;
 			continue;
@@ -153,9 +153,9 @@ static struct queue_job *next_group(struct queue *q)
 	struct queue_job *group = NULL;
 
 	if (q->head && !q->head->step && !q->went_ahead && cost_of(q->head) > GROUP_COST)
-		group = pick_group(q, PICK_SMALL);
+		group = cut_group(q, SIZE_SMALL);
 	q->went_ahead = group != NULL;
-	return group ? group : pick_group(q, PICK_ANY);
+	return group ? group : cut_group(q, SIZE_ANY);
 }
 
 struct queue_job *queue_take(struct queue *q, double wait_s, bool *ret_end)
@@ -179,7 +179,7 @@ struct queue_job *queue_take_small(struct queue *q)
 	struct queue_job *group;
 
 	pthread_mutex_lock(&q->lock);
-	group = pick_group(q, PICK_SMALL);
+	group = cut_group(q, SIZE_SMALL);
 	pthread_cond_broadcast(&q->room);
 	pthread_mutex_unlock(&q->lock);
 	return group;
