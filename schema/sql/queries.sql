@@ -190,7 +190,7 @@ SELECT id, points, data FROM log ORDER BY id;
 -- name: log_of_run
 SELECT id, data FROM log WHERE run_id = ?1 ORDER BY id;
 -- name: log_delete
-DELETE FROM log WHERE id <= ?1;
+DELETE FROM log WHERE id BETWEEN ?1 AND ?2;
 -- name: chunk_get
 SELECT data FROM chunk WHERE id = ?1;
 -- name: chunk_range

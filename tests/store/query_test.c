@@ -6,6 +6,7 @@
 
 #include <cmocka.h>
 #include <math.h>
+#include <sqlite3.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -453,6 +454,38 @@ static void charts_join_segments(void **state)
 	buf_done(&b);
 }
 
+static void execute(struct helper *h, const char *sql)
+{
+	sqlite3 *d;
+
+	assert_int_equal(sqlite3_open(h->db, &d), SQLITE_OK);
+	if (sqlite3_exec(d, sql, NULL, NULL, NULL))
+		fail_msg("%s: %s", sql, sqlite3_errmsg(d));
+	sqlite3_close(d);
+}
+
+/* Ids need not come in order: what searches keep in memory must not take the new run for another one. */
+static void searches_take_any_new_id(void **state)
+{
+	struct helper *h = *state;
+	struct query_runs r;
+	size_t before, i, early = 0, first = 0;
+
+	fill(h);
+	before = search(h, "params.model = 'mlp'", NULL, 100, &r);
+	execute(h, "INSERT INTO run (id, uuid, experiment_id, name, status, start_ms, rev) SELECT -5, "
+		   "'eeeeeeeeeeeeeeeeeeeeeeeeeeeeeeee', experiment_id, 'early', 'running', 1, (SELECT max(rev) + 1 FROM run) "
+		   "FROM run WHERE id = 1; INSERT INTO param (run_id, key_id, segment, value) "
+		   "SELECT -5, id, -1, 'mlp' FROM key WHERE name = 'model'");
+	assert_int_equal(search(h, "params.model = 'mlp'", NULL, 100, &r), before + 1);
+	for (i = 0; i < r.count; i++) {
+		early += !strcmp(r.items[i].name, "early");
+		first += !strcmp(r.items[i].name, "r0");
+	}
+	assert_int_equal(early, 1);
+	assert_int_equal(first, 1);
+}
+
 /* Segment n logs the steps 10 n to 10 n + 14, the last five of which the next segment hides. */
 static void many_restarts_hide_alike(void **state)
 {
@@ -498,6 +531,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(raw_points, helper_setup, helper_teardown),
 		cmocka_unit_test_setup_teardown(charts, helper_setup, helper_teardown),
 		cmocka_unit_test_setup_teardown(charts_join_segments, helper_setup, helper_teardown),
+		cmocka_unit_test_setup_teardown(searches_take_any_new_id, helper_setup, helper_teardown),
 		cmocka_unit_test_setup_teardown(many_restarts_hide_alike, helper_setup, helper_teardown),
 	};
 

@@ -16,11 +16,17 @@
 /* A series costs a transaction about as much as a few hundred points; commits wait for it. */
 #define FOLD_SERIES 4000
 
+/* All log rows from one to the other. */
+struct row_range {
+	int64_t first, last;
+};
+
 struct fold {
 	struct db *db;
 	struct map *series; /* id -> struct tail of new points */
 	struct buf blob;
-	int64_t last_row;
+	struct row_range *read; /* the log rows that were gathered */
+	size_t read_count;
 	struct fold_result *res;
 	struct err *err;
 };
@@ -61,19 +67,49 @@ static int gather_row(struct fold *f, const void *bytes, size_t len)
 	return rc;
 }
 
+static int note_row(struct fold *f, int64_t id)
+{
+	struct row_range *grown = f->read_count ? &f->read[f->read_count - 1] : NULL;
+
+	if (grown && grown->last + 1 == id) {
+		grown->last = id;
+		return 0;
+	}
+	grown = realloc(f->read, (f->read_count + 1) * sizeof *grown);
+	if (!grown)
+		return ERR_NOMEM;
+	f->read = grown;
+	f->read[f->read_count++] = (struct row_range){ id, id };
+	return 0;
+}
+
+/* Those alone: what came into the log meanwhile is folded later. */
+static int delete_rows(struct fold *f)
+{
+	size_t i;
+	int rc = 0;
+
+	for (i = 0; i < f->read_count && !rc; i++)
+		rc = db_run(f->db, DB_log_delete, f->err, "ii", f->read[i].first, f->read[i].last);
+	return rc;
+}
+
 static int gather(struct fold *f, uint64_t max_points)
 {
 	struct db_rows *q;
+	int64_t id;
 	int rc = db_start(f->db, &q, DB_log_oldest, f->err, "");
 
 	while (!rc && (rc = db_next(f->db, q, f->err)) > 0) {
-		f->last_row = db_i64(q, COL_log_oldest_id);
+		id = db_i64(q, COL_log_oldest_id);
 		f->res->rows++;
 		f->res->points += (uint64_t)db_i64(q, COL_log_oldest_points);
-		rc = gather_row(f, db_blob(q, COL_log_oldest_data), db_bytes(q, COL_log_oldest_data));
+		rc = note_row(f, id);
+		if (!rc)
+			rc = gather_row(f, db_blob(q, COL_log_oldest_data), db_bytes(q, COL_log_oldest_data));
 		if (rc == ERR_CORRUPT)
 			rc = err_set(f->err, rc, "store: log row %lld is damaged; check the disk and put back a copy of the file",
-				     (long long)f->last_row);
+				     (long long)id);
 		else if (rc)
 			no_memory(f->err);
 		if (rc || f->res->points >= max_points || map_count(f->series) >= FOLD_SERIES) {
@@ -245,11 +281,12 @@ int fold_some(struct db *d, uint64_t max_points, struct fold_result *ret, struct
 		memcpy(&id, map_key_at(f.series, i, &len), sizeof id);
 		rc = fold_series(&f, id, map_at(f.series, i));
 	}
-	if (!rc && ret->rows)
-		rc = db_run(d, DB_log_delete, err, "i", f.last_row);
+	if (!rc)
+		rc = delete_rows(&f);
 	for (i = 0; i < map_count(f.series); i++)
 		tail_done(map_at(f.series, i));
 	map_free(f.series);
+	free(f.read);
 	buf_done(&f.blob);
 	return rc;
 }

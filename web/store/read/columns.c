@@ -132,6 +132,24 @@ static int add_row(struct columns *c)
 	return 0;
 }
 
+/* Room for a run at this place, before those that lie there and behind it. */
+static int insert_row(struct columns *c, size_t row)
+{
+	size_t i, behind = c->count - row;
+
+	if (add_row(c))
+		return ERR_NOMEM;
+	memmove(&c->rows[row + 1], &c->rows[row], behind * sizeof *c->rows);
+	memset(&c->rows[row], 0, sizeof c->rows[row]);
+	for (i = 0; i < c->column_count; i++) {
+		struct columns_cell *cells = c->columns[i].cells;
+
+		memmove(&cells[row + 1], &cells[row], behind * sizeof *cells);
+		memset(&cells[row], 0, sizeof cells[row]);
+	}
+	return 0;
+}
+
 double columns_number(struct db_rows *q, enum filter_aggregate which)
 {
 	static const enum db_column at[] = { COL_metric_column_last, COL_metric_column_first, COL_metric_column_min,
@@ -222,10 +240,11 @@ static int load_all(struct columns *c, struct db *d, struct err *err)
 
 static int refresh_run(struct columns *c, struct db *d, struct db_rows *q, struct err *err)
 {
-	size_t row = list_find(c->rows, c->count, sizeof *c->rows, db_i64(q, COL_runs_all_id)), i;
+	int64_t id = db_i64(q, COL_runs_all_id);
+	size_t row = list_find(c->rows, c->count, sizeof *c->rows, id), i;
 	int rc = 0;
 
-	if (row == c->count && add_row(c))
+	if ((row == c->count || c->rows[row].id != id) && insert_row(c, row))
 		return no_memory(err);
 	if (!columns_read_row(q, c->texts, &c->rows[row]))
 		return no_memory(err);
