@@ -6,37 +6,46 @@ noinst_LTLIBRARIES += libwebapi.la libwebserver.la libwebcli.la
 EXTRA_DIST += web/server/stub.html
 libwebapi_la_SOURCES = \
 	web/api/api.c web/api/api.h \
-	web/api/native/artifacts.c \
-	web/api/asset.h \
 	web/api/blob.c web/api/blob.h \
 	web/api/call.c web/api/call.h \
+	web/api/double.c web/api/double.h \
+	web/api/js.c web/api/js.h \
+	web/api/json.c web/api/json.h \
+	web/api/session.c web/api/session.h \
+	web/api/asset.h \
+	web/api/handlers.h \
+	web/api/native/artifacts.c \
 	web/api/native/changes.c \
 	web/api/native/compare.c \
-	web/api/double.c web/api/double.h \
 	web/api/native/experiments.c \
 	web/api/native/export.c web/api/native/export.h \
 	web/api/native/export_events.c \
 	web/api/native/export_runs.c \
 	web/api/native/export_series.c \
+	web/api/native/findings.c web/api/native/findings.h \
 	web/api/native/journal.c \
-	web/api/json.c web/api/json.h \
-	web/api/native/meta.c \
 	web/api/native/login.c \
+	web/api/native/meta.c \
 	web/api/native/metrics.c \
-	web/api/mlflow/mlflow.c web/api/mlflow/mlflow.h \
+	web/api/native/page.c \
+	web/api/native/request.c web/api/native/request.h \
+	web/api/native/run_json.c web/api/native/run_json.h \
+	web/api/native/runs.c \
+	web/api/native/series.c \
+	web/api/native/tokens.c \
+	web/api/native/upkeep.c \
+	web/api/mlflow/mlflow.c \
 	web/api/mlflow/mlflow_artifacts.c \
 	web/api/mlflow/mlflow_experiments.c \
 	web/api/mlflow/mlflow_inputs.c \
 	web/api/mlflow/mlflow_metrics.c \
 	web/api/mlflow/mlflow_models.c \
 	web/api/mlflow/mlflow_names.c \
+	web/api/mlflow/mlflow_request.c \
+	web/api/mlflow/mlflow_run_json.c \
 	web/api/mlflow/mlflow_runs.c \
 	web/api/mlflow/mlflow_search.c \
-	web/api/native/page.c \
-	web/api/native/runs.c \
-	web/api/native/series.c \
-	web/api/native/tokens.c \
-	web/api/native/upkeep.c
+	web/api/mlflow/mlflow.h
 libwebapi_la_CPPFLAGS = $(AM_CPPFLAGS) $(JANSSON_CFLAGS)
 libwebapi_la_LIBADD = libwebstore.la $(JANSSON_LIBS)
 
@@ -53,14 +62,15 @@ libwebserver_la_SOURCES = \
 	web/server/local.c web/server/local.h \
 	web/server/reply.c web/server/reply.h \
 	web/server/router.c web/server/router.h \
-	web/server/routes.c
+	web/server/routes.c web/server/routes.h
 nodist_libwebserver_la_SOURCES = web/server/assets.c
 libwebserver_la_CPPFLAGS = $(AM_CPPFLAGS) $(MHD_CFLAGS) $(GNUTLS_CFLAGS) $(ZLIB_CFLAGS) $(JANSSON_CFLAGS)
 libwebserver_la_LIBADD = libwebapi.la $(MHD_LIBS) $(GNUTLS_LIBS) $(ZLIB_LIBS)
 
 libwebcli_la_SOURCES = \
 	web/cli/backup.c \
-	web/cli/cli.c web/cli/cli.h web/cli/commands.def \
+	web/cli/cli.c web/cli/cli.h \
+	web/cli/commands.c web/cli/commands.h web/cli/commands.def \
 	web/cli/compare.c \
 	web/cli/doctor.c \
 	web/cli/export.c \

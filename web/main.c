@@ -1,9 +1,9 @@
 /* main.c: the `dptrack` program. */
 #include "tracker/base/log.h"
-#include "web/cli/cli.h"
+#include "web/cli/commands.h"
 
 int main(int argc, char **argv)
 {
 	log_init("dptrack", LOG_INFO);
-	return cli_main(argc, argv);
+	return commands_run(argc, argv);
 }

@@ -50,12 +50,12 @@ static size_t digits_needed(double v)
 
 static void expect_back(double v)
 {
-	char text[JSON_DOUBLE_MAX];
-	size_t n = json_print_double(text, v);
+	char text[JS_DOUBLE_MAX];
+	size_t n = js_print_double(text, v);
 	double back = strtod(text, NULL);
 
 	assert_int_equal(n, strlen(text));
-	assert_true(n < JSON_DOUBLE_MAX);
+	assert_true(n < JS_DOUBLE_MAX);
 	if (memcmp(&back, &v, sizeof(v)))
 		fail_msg("%.17g was printed as %s", v, text);
 }
@@ -85,7 +85,7 @@ static void test_back(void **state)
 static void test_short(void **state)
 {
 	uint64_t seed = 7, bits;
-	char text[JSON_DOUBLE_MAX];
+	char text[JS_DOUBLE_MAX];
 	size_t i, longer = 0;
 	double v;
 
@@ -93,7 +93,7 @@ static void test_short(void **state)
 	for (i = 0; i < 20000; i++) {
 		bits = next_random(&seed);
 		v = i % 2 ? (double)(bits % 100000) / 1000 + 0.001 : (double)(bits >> 11) * 0x1p-53 + 1e-9;
-		json_print_double(text, v);
+		js_print_double(text, v);
 		assert_true(digits_of(text) <= 17);
 		longer += digits_of(text) > digits_needed(v);
 	}
@@ -102,20 +102,20 @@ static void test_short(void **state)
 
 static void test_words(void **state)
 {
-	char text[JSON_DOUBLE_MAX];
+	char text[JS_DOUBLE_MAX];
 
 	(void)state;
-	json_print_double(text, NAN);
+	js_print_double(text, NAN);
 	assert_string_equal(text, "NaN");
-	json_print_double(text, -INFINITY);
+	js_print_double(text, -INFINITY);
 	assert_string_equal(text, "-Infinity");
-	json_print_double(text, -0.0);
+	js_print_double(text, -0.0);
 	assert_string_equal(text, "-0.0");
-	json_print_double(text, 100);
+	js_print_double(text, 100);
 	assert_string_equal(text, "100");
-	json_print_double(text, 0.0001);
+	js_print_double(text, 0.0001);
 	assert_string_equal(text, "0.0001");
-	json_print_double(text, 1.5e300);
+	js_print_double(text, 1.5e300);
 	assert_string_equal(text, "1.5e300");
 }
 

@@ -4,10 +4,11 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "web/api/json.h"
+#include "web/api/js.h"
 
 static const struct {
 	const char *name;

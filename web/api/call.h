@@ -53,9 +53,6 @@ struct route {
 	size_t body_max; /* decoded bytes; 0: takes no body */
 };
 
-extern const struct route route_table[];
-extern const size_t route_count;
-
 struct call_arg {
 	const char *name;
 	const char *value;

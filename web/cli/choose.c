@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-enum { PICK_PAGE = 1000, PICK_SHOWN = 5 };
+enum { CHOOSE_PAGE = 1000, CHOOSE_SHOWN = 5 };
 
 static bool has(json_t *runs, const char *id)
 {
@@ -41,19 +41,19 @@ static int add_listed(struct source *s, struct buf *target, json_t *to, struct e
 	return rc;
 }
 
-static void begin(struct buf *target, const struct pick_opts *o)
+static void begin(struct buf *target, const struct choose_opts *o)
 {
 	char limit[16];
 
 	buf_init(target, 1 << 20);
 	buf_adds(target, "/api/v1/runs");
-	snprintf(limit, sizeof(limit), "%d", PICK_PAGE);
+	snprintf(limit, sizeof(limit), "%d", CHOOSE_PAGE);
 	source_arg(target, "limit", limit);
 	source_arg(target, "deleted", o->deleted ? "only" : "no");
 }
 
 /* Each run whose id begins so or whose name it is, in its place. */
-static int add_named(struct source *s, const struct pick_opts *o, const char *name, json_t *to, struct err *err)
+static int add_named(struct source *s, const struct choose_opts *o, const char *name, json_t *to, struct err *err)
 {
 	bool id = strlen(name) >= 4 && strlen(name) <= 32 && strspn(name, "0123456789abcdef") == strlen(name);
 	json_t *found = json_array();
@@ -90,7 +90,7 @@ static int add_named(struct source *s, const struct pick_opts *o, const char *na
 	return rc;
 }
 
-int pick_runs(struct source *s, const struct pick_opts *o, json_t **ret, struct err *err)
+int choose_runs(struct source *s, const struct choose_opts *o, json_t **ret, struct err *err)
 {
 	json_t *runs = json_array();
 	struct buf target;

@@ -1,94 +1,9 @@
-/* cli.c: the table of commands, help, and what the commands share. */
-#include "config.h"
-
+/* cli.c: what the commands share: their line, their help, runs by name, replies onto stdout. Knows no command. */
 #include "web/cli/cli.h"
 
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include "tracker/base/log.h"
-#include "web/api/call.h"
-
-static const struct cli_command *const commands[] = {
-#define COMMAND(name) &cli_##name,
-#include "web/cli/commands.def"
-#undef COMMAND
-};
-
-enum { COMMAND_COUNT = sizeof(commands) / sizeof(commands[0]) };
-
-static void print_help(void)
-{
-	const char *group = "";
-	size_t i;
-
-	printf("dptrack keeps, shows and compares training runs.\n\n"
-	       "usage: dptrack COMMAND [FLAGS]      dptrack COMMAND --help\n");
-	for (i = 0; i < COMMAND_COUNT; i++) {
-		if (strcmp(group, commands[i]->group))
-			printf("\n%s\n", commands[i]->group);
-		group = commands[i]->group;
-		printf("  %-8s %s\n", commands[i]->name, commands[i]->summary);
-	}
-	printf("\n  --version prints the version\n\n"
-	       "DPTRACK_TOKEN holds the token of a server that wants one, DPTRACK_CA names a file of certificates to trust.\n");
-}
-
-static const struct cli_command *find_command(const char *name)
-{
-	const char *names[COMMAND_COUNT], *near;
-	size_t i;
-
-	for (i = 0; i < COMMAND_COUNT; i++) {
-		names[i] = commands[i]->name;
-		if (!strcmp(name, names[i]))
-			return commands[i];
-	}
-	near = flags_nearest(name, names, COMMAND_COUNT);
-	if (near)
-		log_error("unknown command %s; did you mean %s?", name, near);
-	else
-		log_error("unknown command %s; dptrack --help lists them", name);
-	return NULL;
-}
-
-static int exit_code(int code)
-{
-	return code == ERR_USAGE || code == ERR_NOENT || code == ERR_BUSY || code == ERR_LIMIT ? 2 : 1;
-}
-
-int cli_main(int argc, char **argv)
-{
-	const struct cli_command *cmd;
-	struct err err = ERR_INIT;
-	int rc;
-
-	signal(SIGXFSZ, SIG_IGN); /* ulimit -f: as a full disk, an error of the write */
-	if (argc < 2) {
-		print_help();
-		return 2;
-	}
-	if (!strcmp(argv[1], "--help") || !strcmp(argv[1], "-h") || !strcmp(argv[1], "help")) {
-		print_help();
-		return 0;
-	}
-	if (!strcmp(argv[1], "--version")) {
-		printf("dptrack %s\n", PACKAGE_VERSION);
-		return 0;
-	}
-	cmd = find_command(argv[1]);
-	if (!cmd)
-		return 2;
-	rc = cmd->run(argc - 2, argv + 2, &err);
-	if (!rc && (fflush(stdout) || ferror(stdout)))
-		rc = err_set(&err, ERR_IO, "cannot write to standard output");
-	if (!rc)
-		return 0;
-	log_error("%s", err.text);
-	return exit_code(err.code);
-}
 
 static void print_command_help(const struct cli_command *cmd, const struct flag *table)
 {

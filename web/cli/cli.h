@@ -1,4 +1,4 @@
-/* cli.h: the commands of `dptrack`, by table, and what they share. */
+/* cli.h: what a command of `dptrack` is, and what the commands share. */
 #ifndef DPT_CLI_CLI_H
 #define DPT_CLI_CLI_H
 
@@ -16,9 +16,6 @@ struct cli_command {
 	const char *summary; /* one line */
 	int (*run)(int argc, char **argv, struct err *err);
 };
-
-/* Runs argv[1]; prints errors; returns the exit code: 0, 1 failed, 2 bad usage or input. */
-int cli_main(int argc, char **argv);
 
 /* What every reading command takes. */
 struct cli_common {

@@ -12,7 +12,7 @@ enum { RM_SHOWN = 20 };
 
 struct rm {
 	struct cli_common common;
-	struct pick_opts pick;
+	struct choose_opts pick;
 	bool yes, restore;
 };
 
@@ -120,7 +120,7 @@ static int act(struct rm *o, struct err *err)
 	int rc = source_open(&s, &o->common.source, err), yes = 0;
 
 	if (!rc)
-		rc = pick_runs(s, &o->pick, &runs, err);
+		rc = choose_runs(s, &o->pick, &runs, err);
 	if (!rc && json_array_size(runs))
 		yes = rc = ask(o, runs, err);
 	if (rc > 0)
@@ -144,7 +144,7 @@ static int run_either(int argc, char **argv, bool restore, struct err *err)
 {
 	struct rm o = { .restore = restore, .pick = { .deleted = restore } };
 	const struct flag table[] = {
-		PICK_FLAGS(&o.pick),
+		CHOOSE_FLAGS(&o.pick),
 		{ "yes", FLAG_SWITCH, "", "do not ask", &o.yes, 0, 0 },
 		CLI_COMMON_FLAGS(&o.common),
 		{ 0 },

@@ -9,7 +9,7 @@
 
 struct tag {
 	struct cli_common common;
-	struct pick_opts pick;
+	struct choose_opts pick;
 	struct flag_list removed;
 	const char **sets; /* KEY=VALUE */
 	size_t set_count;
@@ -122,7 +122,7 @@ static int act(const struct tag *o, struct err *err)
 	int rc = source_open(&s, &o->common.source, err);
 
 	if (!rc)
-		rc = pick_runs(s, &o->pick, &runs, err);
+		rc = choose_runs(s, &o->pick, &runs, err);
 	if (!rc && (o->set_count || o->removed.count))
 		rc = change(s, o, runs, err);
 	else if (!rc && o->common.json)
@@ -159,7 +159,7 @@ static int tag_run(int argc, char **argv, struct err *err)
 	struct tag o = { .sets = calloc((size_t)argc + 1, sizeof(*o.sets)),
 			 .removed = { .items = calloc((size_t)argc + 1, sizeof(*o.removed.items)) } };
 	const struct flag table[] = {
-		PICK_FLAGS(&o.pick),
+		CHOOSE_FLAGS(&o.pick),
 		{ "remove", FLAG_LIST, "KEY", "take this tag away; may be given again", &o.removed, 0, 0 },
 		CLI_COMMON_FLAGS(&o.common),
 		{ 0 },

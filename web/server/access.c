@@ -6,6 +6,7 @@
 #include <strings.h>
 
 #include "web/api/api.h"
+#include "web/api/session.h"
 #include "web/store/auth/token.h"
 
 /* Length of the name in "name[:port]" or "[v6][:port]"; 0 when it is not of that form. */
@@ -181,7 +182,7 @@ static enum token_scope cookie_scope(const struct access *a, const struct access
 
 	if (q->pass->method != METHOD_GET && !gate_find(q->req, "Origin") && !gate_find(q->req, "Sec-Fetch-Site"))
 		return TOKEN_NONE;
-	session = api_cookie_value(cookies ? cookies->value : NULL, q->cookie, &len);
+	session = session_cookie_value(cookies ? cookies->value : NULL, q->cookie, &len);
 	return session ? token_session_check(a->store, session, len) : TOKEN_NONE;
 }
 

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "web/api/session.h"
 #include "web/server/reply.h"
 #include "web/server/router.h"
 #include "web/store/auth/token.h"
@@ -22,7 +23,7 @@ static struct exchange *exchange_of(const struct call *c)
 	return (struct exchange *)((char *)(uintptr_t)c - offsetof(struct exchange, call));
 }
 
-const char *exchange_header(const struct call *c, const char *name)
+static const char *exchange_header(const struct call *c, const char *name)
 {
 	const struct gate_header *h = gate_find(&exchange_of(c)->req, name);
 
@@ -123,7 +124,7 @@ static bool begin_access(struct exchange *x)
 {
 	/* OPTIONS of an address that cannot be read has no route of its own */
 	struct access_query q = {
-		.req = &x->req, .pass = &x->pass, .cookie = api_cookie_name(&x->call),
+		.req = &x->req, .pass = &x->pass, .cookie = session_cookie_name(&x->call),
 		.scope = x->call.route ? x->call.route->scope : SCOPE_READ, .from = x->call.from
 	};
 	struct access_answer answer;
@@ -136,7 +137,7 @@ static bool begin_access(struct exchange *x)
 	x->call.retry_after_s = answer.retry_s;
 	refuse(x, answer.code, answer.why);
 	if (answer.code == CALL_unauthorized && x->pass.method == METHOD_GET && wants_page(x))
-		api_login_form(&x->call, x->target + strcspn(x->target, "?") + (strchr(x->target, '?') != NULL), NULL);
+		session_form(&x->call, x->target + strcspn(x->target, "?") + (strchr(x->target, '?') != NULL), NULL);
 	return false;
 }
 

@@ -30,8 +30,8 @@ struct server {
 	atomic_size_t bodies; /* bytes of request bodies held now */
 	atomic_int in_flight; /* requests between their head and their end */
 	atomic_bool changed, stopping, drained;
-	pthread_mutex_t lock; /* feeds and what they say of themselves */
-	struct feed *feeds;
+	pthread_mutex_t lock; /* streams and what they say of themselves */
+	struct stream *streams;
 };
 
 enum wait_state { WAIT_RUNNING, WAIT_SUSPENDED, WAIT_WOKEN };
@@ -55,8 +55,6 @@ struct exchange {
 	bool cut; /* the reply went out while the body was still coming: nothing more may be sent */
 	atomic_int wait;
 };
-
-const char *exchange_header(const struct call *c, const char *name); /* NULL: not sent */
 
 /* The library's callbacks: the first line is there; the head, a piece of the body or its end is there (or a handler that
  * waited was woken); the request is over. */

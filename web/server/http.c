@@ -57,7 +57,7 @@ static void *ticker_main(void *arg)
 		bool all = atomic_exchange(&s->changed, false) || atomic_load(&s->stopping) || now != tokens;
 
 		tokens = now;
-		feed_nudge(s, (all ? FEED_NUDGE_ALL : 0) | (++ticks % HTTP_PROBE_TICKS ? 0 : FEED_NUDGE_PROBE));
+		stream_nudge(s, (all ? STREAM_NUDGE_ALL : 0) | (++ticks % HTTP_PROBE_TICKS ? 0 : STREAM_NUDGE_PROBE));
 		conns_tick(s->conns);
 		nanosleep(&pause, NULL);
 	}
@@ -219,7 +219,7 @@ void server_stop(struct server *s)
 	atomic_store(&s->stopping, true);
 	if (s->daemon) {
 		MHD_quiesce_daemon(s->daemon);
-		feed_nudge(s, FEED_NUDGE_ALL);
+		stream_nudge(s, STREAM_NUDGE_ALL);
 		drain(s);
 	}
 	atomic_store(&s->drained, true);

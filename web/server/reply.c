@@ -130,7 +130,7 @@ static struct MHD_Response *reply_body(struct exchange *x)
 		return MHD_create_response_from_callback(MHD_SIZE_UNKNOWN, REPLY_GZIP_MIN, read_nothing, NULL, NULL);
 	}
 	if (c->stream.fill)
-		return feed_response(x, gzip && !c->stream.events);
+		return stream_response(x, gzip && !c->stream.events);
 	if (c->file.set)
 		return reply_file(&c->file);
 	if (c->fixed) {
@@ -155,7 +155,7 @@ static void reply_tag(struct call *c)
 
 static bool reply_unchanged(struct exchange *x)
 {
-	const char *have = exchange_header(&x->call, "If-None-Match");
+	const char *have = x->call.host->header(&x->call, "If-None-Match");
 	const char *tag = x->call.etag;
 
 	/* the comparison is the weak one */

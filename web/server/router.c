@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "tracker/base/utf8.h"
+#include "web/server/routes.h"
 
 enum { ROUTER_SEGMENTS_MAX = 64, ROUTER_SEGMENT_MAX = 1024 };
 

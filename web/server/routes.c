@@ -1,9 +1,11 @@
 /* routes.c: the route table, made from schema/api/routes.def. */
-#include "web/api/api.h"
+#include "web/server/routes.h"
+
+#include "web/api/handlers.h"
 
 const struct route route_table[] = {
 #define ROUTE(dialect, method, pattern, handler, scope, body_max) \
-	{ DIALECT_##dialect, METHOD_##method, pattern, handler, #handler, SCOPE_##scope, body_max },
+	{ DIALECT_##dialect, METHOD_##method, pattern, on_##handler, #handler, SCOPE_##scope, body_max },
 #include "schema/api/routes.def"
 #undef ROUTE
 };

@@ -9,11 +9,11 @@
 #include "tracker/base/clock.h"
 #include "web/store/auth/token.h"
 
-enum { FEED_BLOCK_BYTES = 65536, FEED_HEARTBEAT_S = 15 };
+enum { STREAM_BLOCK_BYTES = 65536, STREAM_HEARTBEAT_S = 15 };
 
 /* A reply that comes piece by piece. It outlives the exchange, which may end first. */
-struct feed {
-	struct feed *next, *prev; /* event streams only */
+struct stream {
+	struct stream *next, *prev; /* event streams only */
 	struct server *srv;
 	struct MHD_Connection *conn;
 	struct call_stream src;
@@ -26,16 +26,16 @@ struct feed {
 	bool ended, suspended, nudged, tick, gone;
 };
 
-static void feed_free(void *cls)
+static void stream_free(void *cls)
 {
-	struct feed *f = cls;
+	struct stream *f = cls;
 
 	if (f->src.events) {
 		pthread_mutex_lock(&f->srv->lock);
 		if (f->prev)
 			f->prev->next = f->next;
 		else
-			f->srv->feeds = f->next;
+			f->srv->streams = f->next;
 		if (f->next)
 			f->next->prev = f->prev;
 		pthread_mutex_unlock(&f->srv->lock);
@@ -49,7 +49,7 @@ static void feed_free(void *cls)
 }
 
 /* Suspends an event stream that has nothing to say; false when it was nudged meanwhile. */
-static bool feed_sleep(struct feed *f)
+static bool stream_sleep(struct stream *f)
 {
 	bool sleeps;
 
@@ -65,7 +65,7 @@ static bool feed_sleep(struct feed *f)
 }
 
 /* Fetches the next piece into f->out; returns an enum stream_next, or a negative code. */
-static int feed_fill(struct feed *f)
+static int stream_fill(struct stream *f)
 {
 	struct buf *to = f->gzip ? &f->piece : &f->out;
 	bool tick = f->tick;
@@ -83,34 +83,34 @@ static int feed_fill(struct feed *f)
 	f->ended = rc == STREAM_END;
 	if (f->src.events && f->out.len) {
 		pthread_mutex_lock(&f->srv->lock);
-		f->tick_at_s = clock_mono_s() + FEED_HEARTBEAT_S;
+		f->tick_at_s = clock_mono_s() + STREAM_HEARTBEAT_S;
 		pthread_mutex_unlock(&f->srv->lock);
 	}
 	return rc;
 }
 
 /* Tokens changed: whoever still may read comes again. */
-static bool feed_outlived(const struct feed *f)
+static bool stream_outlived(const struct stream *f)
 {
 	return f->tokens != token_generation(f->srv->api.store);
 }
 
-static ssize_t feed_read(void *cls, uint64_t pos, char *to, size_t max)
+static ssize_t stream_read(void *cls, uint64_t pos, char *to, size_t max)
 {
-	struct feed *f = cls;
+	struct stream *f = cls;
 	size_t n;
 	int rc;
 
 	(void)pos;
 	while (f->sent == f->out.len) {
-		if (f->ended || (f->src.events && (atomic_load(&f->srv->stopping) || feed_outlived(f))))
+		if (f->ended || (f->src.events && (atomic_load(&f->srv->stopping) || stream_outlived(f))))
 			return MHD_CONTENT_READER_END_OF_STREAM;
 		if (f->gone)
 			return MHD_CONTENT_READER_END_WITH_ERROR;
-		rc = feed_fill(f);
+		rc = stream_fill(f);
 		if (rc < 0)
 			return MHD_CONTENT_READER_END_WITH_ERROR;
-		if (rc == STREAM_IDLE && !f->out.len && feed_sleep(f))
+		if (rc == STREAM_IDLE && !f->out.len && stream_sleep(f))
 			return 0;
 	}
 	n = f->out.len - f->sent < max ? f->out.len - f->sent : max;
@@ -128,20 +128,20 @@ static bool peer_gone(int fd)
 	return n == 0 || (n < 0 && errno != EAGAIN && errno != EINTR);
 }
 
-void feed_nudge(struct server *s, int how)
+void stream_nudge(struct server *s, int how)
 {
 	double now = clock_mono_s();
-	struct feed *f;
+	struct stream *f;
 
 	pthread_mutex_lock(&s->lock);
-	for (f = s->feeds; f; f = f->next) {
+	for (f = s->streams; f; f = f->next) {
 		/* while it is suspended its socket is open, and its worker reads none of this */
-		bool due = now >= f->tick_at_s, gone = (how & FEED_NUDGE_PROBE) && f->suspended && peer_gone(f->fd);
+		bool due = now >= f->tick_at_s, gone = (how & STREAM_NUDGE_PROBE) && f->suspended && peer_gone(f->fd);
 
-		if (!(how & FEED_NUDGE_ALL) && !due && !gone)
+		if (!(how & STREAM_NUDGE_ALL) && !due && !gone)
 			continue;
 		if (due)
-			f->tick_at_s = now + FEED_HEARTBEAT_S;
+			f->tick_at_s = now + STREAM_HEARTBEAT_S;
 		if (f->suspended) {
 			f->tick = due;
 			f->gone = gone;
@@ -154,10 +154,10 @@ void feed_nudge(struct server *s, int how)
 	pthread_mutex_unlock(&s->lock);
 }
 
-struct MHD_Response *feed_response(struct exchange *x, bool gzip)
+struct MHD_Response *stream_response(struct exchange *x, bool gzip)
 {
 	const union MHD_ConnectionInfo *info = MHD_get_connection_info(x->conn, MHD_CONNECTION_INFO_CONNECTION_FD);
-	struct feed *f = calloc(1, sizeof(*f));
+	struct stream *f = calloc(1, sizeof(*f));
 	struct MHD_Response *r;
 
 	if (!f) {
@@ -170,23 +170,23 @@ struct MHD_Response *feed_response(struct exchange *x, bool gzip)
 	f->fd = info ? info->connect_fd : -1;
 	f->src = x->call.stream;
 	f->tokens = x->tokens;
-	f->tick_at_s = clock_mono_s() + FEED_HEARTBEAT_S;
+	f->tick_at_s = clock_mono_s() + STREAM_HEARTBEAT_S;
 	x->call.stream = (struct call_stream){ 0 };
 	buf_init(&f->piece, EXCHANGE_OUT_MAX);
 	buf_init(&f->out, EXCHANGE_OUT_MAX);
 	f->gzip = gzip ? gzip_new(1) : NULL;
 	if (f->src.events) {
 		pthread_mutex_lock(&x->srv->lock);
-		f->next = x->srv->feeds;
+		f->next = x->srv->streams;
 		if (f->next)
 			f->next->prev = f;
-		x->srv->feeds = f;
+		x->srv->streams = f;
 		pthread_mutex_unlock(&x->srv->lock);
 		atomic_fetch_add(&x->srv->counters.streams, 1);
 	}
-	r = MHD_create_response_from_callback(MHD_SIZE_UNKNOWN, FEED_BLOCK_BYTES, feed_read, f, feed_free);
+	r = MHD_create_response_from_callback(MHD_SIZE_UNKNOWN, STREAM_BLOCK_BYTES, stream_read, f, stream_free);
 	if (!r)
-		feed_free(f);
+		stream_free(f);
 	else if (f->gzip)
 		MHD_add_response_header(r, "Content-Encoding", "gzip");
 	return r;

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "web/api/blob.h"
+#include "web/api/handlers.h"
 #include "web/store/mlflow/models.h"
 
 /* "" is the root. False after failing the call. */
@@ -76,7 +77,7 @@ static bool write_files(struct call *c, struct js *j, const char *folder, const 
 
 /* --- the proxy ---------------------------------------------------------------------------------------------- */
 
-enum call_next ml_proxy_list(struct call *c)
+enum call_next on_ml_proxy_list(struct call *c)
 {
 	const char *path = trim(c, call_arg(c, "path"));
 	struct js j = { .out = &c->out };
@@ -89,12 +90,12 @@ enum call_next ml_proxy_list(struct call *c)
 	return CALL_DONE;
 }
 
-enum call_next ml_proxy_get(struct call *c)
+enum call_next on_ml_proxy_get(struct call *c)
 {
 	const char *path = c->rest;
 
 	if (!*path)
-		return ml_proxy_list(c);
+		return on_ml_proxy_list(c);
 	return path_ok(c, path) ? reply_file(c, path) : CALL_DONE;
 }
 
@@ -104,7 +105,7 @@ static enum call_next stored(struct call *c, const struct artifact_file *file)
 	return ml_empty(c, NULL);
 }
 
-enum call_next ml_proxy_put(struct call *c)
+enum call_next on_ml_proxy_put(struct call *c)
 {
 	if (!*c->rest)
 		return ml_fail(c, ML_INVALID_PARAMETER_VALUE, "Invalid path");
@@ -116,24 +117,24 @@ static enum call_next gone(struct call *c)
 	return ml_empty(c, NULL);
 }
 
-enum call_next ml_proxy_delete(struct call *c)
+enum call_next on_ml_proxy_delete(struct call *c)
 {
 	if (!*c->rest)
 		return ml_fail(c, ML_INVALID_PARAMETER_VALUE, "Invalid path");
 	return path_ok(c, c->rest) ? blob_remove(c, &(struct blob_remove){ c->rest, fail, gone }) : CALL_DONE;
 }
 
-enum call_next ml_multipart(struct call *c)
+enum call_next on_ml_multipart(struct call *c)
 {
 	return ml_fail(c, ML_NOT_IMPLEMENTED, "Multipart upload is not supported for the current artifact repository");
 }
 
-enum call_next ml_presigned(struct call *c)
+enum call_next on_ml_presigned(struct call *c)
 {
 	return ml_fail(c, ML_NOT_IMPLEMENTED, "Multipart download is not supported for the current artifact repository");
 }
 
-enum call_next ml_presigned_upload(struct call *c)
+enum call_next on_ml_presigned_upload(struct call *c)
 {
 	return ml_fail(c, ML_INVALID_PARAMETER_VALUE, "Presigned upload is not supported for proxied artifact storage (artifact URI "
 		       "scheme: mlflow-artifacts). This endpoint requires a direct cloud storage artifact URI.");
@@ -150,7 +151,7 @@ static const char *run_folder(struct call *c, const char *id, const char *path)
 	return arena_printf(c->arena, "%s/%s/artifacts%s%s", run.experiment_id, run.id, *path ? "/" : "", path);
 }
 
-enum call_next ml_artifact_list(struct call *c)
+enum call_next on_ml_artifact_list(struct call *c)
 {
 	const char *id = NULL, *path = NULL, *folder;
 	const struct ml_field fields[] = {
@@ -186,7 +187,7 @@ static bool of_run(struct call *c, const char **ret_place)
 	return *ret_place != NULL;
 }
 
-enum call_next ml_artifact_get(struct call *c)
+enum call_next on_ml_artifact_get(struct call *c)
 {
 	const char *place = NULL;
 
@@ -194,7 +195,7 @@ enum call_next ml_artifact_get(struct call *c)
 }
 
 /* The path is looked at before anything else. */
-enum call_next ml_version_artifact_get(struct call *c)
+enum call_next on_ml_version_artifact_get(struct call *c)
 {
 	const char *path = call_arg(c, "path"), *name = call_arg(c, "name");
 
@@ -217,7 +218,7 @@ static bool has_body(struct call *c)
 	return length ? strcmp(length, "0") != 0 : c->host->header(c, "Transfer-Encoding") != NULL;
 }
 
-enum call_next ml_artifact_upload(struct call *c)
+enum call_next on_ml_artifact_upload(struct call *c)
 {
 	const char *id = call_arg(c, "run_uuid"), *path = call_arg(c, "path"), *place;
 
@@ -248,7 +249,7 @@ static const char *model_folder(struct call *c, const char *path)
 	return NULL;
 }
 
-enum call_next ml_model_artifact_list(struct call *c)
+enum call_next on_ml_model_artifact_list(struct call *c)
 {
 	const char *path = trim(c, call_arg(c, "artifact_directory_path")), *folder;
 	struct js j = { .out = &c->out };
@@ -263,7 +264,7 @@ enum call_next ml_model_artifact_list(struct call *c)
 	return CALL_DONE;
 }
 
-enum call_next ml_model_artifact_get(struct call *c)
+enum call_next on_ml_model_artifact_get(struct call *c)
 {
 	const char *path = call_arg(c, "artifact_file_path"), *place;
 

@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "web/api/handlers.h"
 #include "web/store/mlflow/experiments.h"
 
 enum { EXPERIMENT_NAME_CHARS = 500, EXPERIMENT_TAG_CHARS = 20000, KEY_CHARS = 250, PAGE_MAX = 50000 };
@@ -57,7 +58,7 @@ static bool location_ok(struct call *c, const char *location)
 	return false;
 }
 
-enum call_next ml_experiment_create(struct call *c)
+enum call_next on_ml_experiment_create(struct call *c)
 {
 	const char *location = NULL;
 	json_t *tags = NULL;
@@ -85,7 +86,7 @@ static enum call_next no_such(struct call *c, int rc, const struct err *err, con
 	return rc == ERR_NOENT ? ml_fail(c, ML_RESOURCE_DOES_NOT_EXIST, "%s", text) : ml_fail_err(c, err);
 }
 
-enum call_next ml_experiment_get(struct call *c)
+enum call_next on_ml_experiment_get(struct call *c)
 {
 	const char *id = NULL;
 	const struct ml_field fields[] = { { "experiment_id", ML_STRING, true, &id, NULL }, { 0 } };
@@ -100,7 +101,7 @@ enum call_next ml_experiment_get(struct call *c)
 	return rc ? no_such(c, rc, &err, arena_printf(c->arena, "No Experiment with id=%s exists", id)) : reply_one(c, &e);
 }
 
-enum call_next ml_experiment_by_name(struct call *c)
+enum call_next on_ml_experiment_by_name(struct call *c)
 {
 	const char *name = NULL;
 	const struct ml_field fields[] = { { "experiment_name", ML_STRING, true, &name, NULL }, { 0 } };
@@ -130,27 +131,27 @@ static enum call_next change(struct call *c, struct tracking_op *op, const char 
 	return ml_submit(c, op, ml_empty);
 }
 
-enum call_next ml_experiment_delete(struct call *c)
+enum call_next on_ml_experiment_delete(struct call *c)
 {
 	return change(c, &(struct tracking_op){ .kind = TRACKING_EXPERIMENT_DELETE }, NULL);
 }
 
-enum call_next ml_experiment_restore(struct call *c)
+enum call_next on_ml_experiment_restore(struct call *c)
 {
 	return change(c, &(struct tracking_op){ .kind = TRACKING_EXPERIMENT_RESTORE }, NULL);
 }
 
-enum call_next ml_experiment_update(struct call *c)
+enum call_next on_ml_experiment_update(struct call *c)
 {
 	return change(c, &(struct tracking_op){ .kind = TRACKING_EXPERIMENT_RENAME }, "new_name");
 }
 
-enum call_next ml_experiment_untag(struct call *c)
+enum call_next on_ml_experiment_untag(struct call *c)
 {
 	return change(c, &(struct tracking_op){ .kind = TRACKING_EXPERIMENT_UNTAG }, "key");
 }
 
-enum call_next ml_experiment_tag(struct call *c)
+enum call_next on_ml_experiment_tag(struct call *c)
 {
 	struct ingest_kv kv = { .value = "" };
 	struct tracking_op op = { .kind = TRACKING_EXPERIMENT_TAG, .tags = &kv, .tag_count = 1 };
@@ -187,7 +188,7 @@ static bool read_limit(struct call *c, int64_t limit, struct experiments_opts *o
 	return limit >= 1 && limit <= PAGE_MAX;
 }
 
-enum call_next ml_experiment_search(struct call *c)
+enum call_next on_ml_experiment_search(struct call *c)
 {
 	struct experiments_opts o = { 0 };
 	struct ml_strings order = { 0 };

@@ -1,83 +1,15 @@
-/* mlflow_inputs.c: what a run read and made: data sets and logged models. */
+/* mlflow_inputs.c: what a run reads and makes is logged: data sets and logged models. */
 #include "web/api/mlflow/mlflow.h"
 
 #include <string.h>
 
+#include "web/api/handlers.h"
 #include "web/store/mlflow/models.h"
 
 enum { NAME_CHARS = 500, DIGEST_CHARS = 36, SOURCE_CHARS = 65535, SCHEMA_CHARS = 1048575, PROFILE_CHARS = 16777215 };
 enum { TAG_KEY_CHARS = 255, TAG_VALUE_CHARS = 500, SEARCH_EXPERIMENTS = 20, HISTORY_CHARS = 8000 };
 
 #define HISTORY_TAG "mlflow.log-model.history"
-
-static void write_dataset(struct js *j, const struct run_dataset *d)
-{
-	js_open(j, '{');
-	ml_write_tag_list(j, "tags", d->tags, d->tag_count);
-	js_key(j, "dataset");
-	js_open(j, '{');
-	js_key_str(j, "name", d->name);
-	js_key_str(j, "digest", d->digest);
-	js_key_str(j, "source_type", d->source_type);
-	js_key_str(j, "source", d->source);
-	if (d->schema)
-		js_key_str(j, "schema", d->schema);
-	if (d->profile)
-		js_key_str(j, "profile", d->profile);
-	js_close(j, '}');
-	js_close(j, '}');
-}
-
-static void write_models(struct js *j, const char *key, const struct run_links *l, bool made)
-{
-	bool any = false;
-	size_t i;
-
-	for (i = 0; i < l->model_count; i++) {
-		if (l->models[i].made != made)
-			continue;
-		if (!any) {
-			js_key(j, key);
-			js_open(j, '[');
-		}
-		any = true;
-		js_open(j, '{');
-		js_key_str(j, "model_id", l->models[i].id);
-		if (made)
-			js_key_int(j, "step", l->models[i].step);
-		js_close(j, '}');
-	}
-	if (any)
-		js_close(j, ']');
-}
-
-bool ml_write_links(struct call *c, struct js *j, const struct query_run *run)
-{
-	struct run_links l;
-	struct err err = ERR_INIT;
-	size_t i;
-
-	if (run_links(c->api->store, run->id, c->arena, &l, &err)) {
-		ml_fail_err(c, &err);
-		return false;
-	}
-	js_key(j, "inputs");
-	js_open(j, '{');
-	if (l.dataset_count) {
-		js_key(j, "dataset_inputs");
-		js_open(j, '[');
-		for (i = 0; i < l.dataset_count; i++)
-			write_dataset(j, &l.datasets[i]);
-		js_close(j, ']');
-	}
-	write_models(j, "model_inputs", &l, false);
-	js_close(j, '}');
-	js_key(j, "outputs");
-	js_open(j, '{');
-	write_models(j, "model_outputs", &l, true);
-	js_close(j, '}');
-	return true;
-}
 
 /* --- logged ------------------------------------------------------------------------------------------------- */
 
@@ -138,7 +70,7 @@ static bool read_models(struct call *c, json_t *list, struct tracking_op *op)
 	return models != NULL;
 }
 
-enum call_next ml_inputs_log(struct call *c)
+enum call_next on_ml_inputs_log(struct call *c)
 {
 	struct tracking_op op = { .kind = TRACKING_RUN_INPUTS };
 	json_t *datasets = NULL, *models = NULL;
@@ -162,7 +94,7 @@ enum call_next ml_inputs_log(struct call *c)
 	return ml_submit(c, &op, ml_empty);
 }
 
-enum call_next ml_outputs_log(struct call *c)
+enum call_next on_ml_outputs_log(struct call *c)
 {
 	struct tracking_op op = { .kind = TRACKING_RUN_OUTPUTS };
 	json_t *models = NULL;
@@ -219,7 +151,7 @@ static const char *longer_history(struct call *c, const struct query_run *run, j
 	return copy;
 }
 
-enum call_next ml_model_record(struct call *c)
+enum call_next on_ml_model_record(struct call *c)
 {
 	struct ingest_kv kv = { .key = HISTORY_TAG };
 	struct tracking_op op = { .kind = TRACKING_RUN_WRITE, .end_ms = INGEST_NO_TIME, .tags = &kv, .tag_count = 1 };
@@ -267,7 +199,7 @@ static bool experiments_ok(struct call *c, const struct ml_strings *ids, int64_t
 	return *ret != NULL;
 }
 
-enum call_next ml_dataset_search(struct call *c)
+enum call_next on_ml_dataset_search(struct call *c)
 {
 	struct ml_strings ids = { 0 };
 	const struct ml_field fields[] = { { "experiment_ids", ML_STRINGS, false, &ids, NULL }, { 0 } };

@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "web/api/handlers.h"
 #include "web/store/read/history.h"
 
 enum { HISTORY_PAGE = 25000, BULK_RUNS = 100, BULK_POINTS = 25000, SAMPLE_POINTS = 2500 };
@@ -101,7 +102,7 @@ static bool limit_ok(struct call *c, int64_t limit)
 	return false;
 }
 
-enum call_next ml_history_get(struct call *c)
+enum call_next on_ml_history_get(struct call *c)
 {
 	struct history_sel sel = { 0 };
 	struct history_place place;
@@ -166,7 +167,7 @@ static bool bulk_ok(struct call *c, const struct ml_strings *runs, const char *k
 	return false;
 }
 
-enum call_next ml_history_bulk(struct call *c)
+enum call_next on_ml_history_bulk(struct call *c)
 {
 	struct ml_strings runs = { 0 };
 	int64_t limit = BULK_POINTS;
@@ -229,7 +230,7 @@ static bool sample_ok(struct call *c, size_t runs, int64_t limit)
 	return false;
 }
 
-enum call_next ml_history_interval(struct call *c)
+enum call_next on_ml_history_interval(struct call *c)
 {
 	struct history_sample sel = { .from = INT64_MIN, .to = INT64_MAX };
 	struct ml_strings runs = { 0 };

@@ -5,6 +5,7 @@
 #include <string.h>
 #include <sys/random.h>
 
+#include "web/api/handlers.h"
 #include "web/store/mlflow/models.h"
 
 enum { MODEL_NAME_CHARS = 500, SEARCH_PAGE = 50, SEARCH_MAX = 50000 };
@@ -127,7 +128,7 @@ static bool model_name_ok(struct call *c, const char *name)
 	return false;
 }
 
-enum call_next ml_model_create(struct call *c)
+enum call_next on_ml_model_create(struct call *c)
 {
 	struct tracking_op op = { .kind = TRACKING_MODEL_NEW, .name = "", .type = "", .source_run = "" };
 	const char *experiment = NULL;
@@ -149,14 +150,14 @@ enum call_next ml_model_create(struct call *c)
 	return ml_submit(c, &op, changed);
 }
 
-enum call_next ml_model_get(struct call *c)
+enum call_next on_ml_model_get(struct call *c)
 {
 	const char *deleted = call_arg(c, "allow_deleted");
 
 	return reply_model(c, c->vars[0], deleted && !strcasecmp(deleted, "true"));
 }
 
-enum call_next ml_model_finish(struct call *c)
+enum call_next on_ml_model_finish(struct call *c)
 {
 	static const char *const names[] = { "LOGGED_MODEL_PENDING", "LOGGED_MODEL_READY", "LOGGED_MODEL_UPLOAD_FAILED" };
 	struct tracking_op op = { .kind = TRACKING_MODEL_STATUS, .model = c->vars[0] };
@@ -180,12 +181,12 @@ enum call_next ml_model_finish(struct call *c)
 	return ml_submit(c, &op, changed);
 }
 
-enum call_next ml_model_delete(struct call *c)
+enum call_next on_ml_model_delete(struct call *c)
 {
 	return ml_submit(c, &(struct tracking_op){ .kind = TRACKING_MODEL_DELETE, .model = c->vars[0] }, ml_empty);
 }
 
-enum call_next ml_model_tag(struct call *c)
+enum call_next on_ml_model_tag(struct call *c)
 {
 	struct tracking_op op = { .kind = TRACKING_MODEL_TAGS, .model = c->vars[0] };
 	json_t *tags = NULL;
@@ -196,12 +197,12 @@ enum call_next ml_model_tag(struct call *c)
 	return ml_submit(c, &op, ml_empty);
 }
 
-enum call_next ml_model_untag(struct call *c)
+enum call_next on_ml_model_untag(struct call *c)
 {
 	return ml_submit(c, &(struct tracking_op){ .kind = TRACKING_MODEL_UNTAG, .model = c->vars[0], .name = c->vars[1] }, ml_empty);
 }
 
-enum call_next ml_model_params(struct call *c)
+enum call_next on_ml_model_params(struct call *c)
 {
 	struct tracking_op op = { .kind = TRACKING_MODEL_PARAMS, .model = c->vars[0] };
 	json_t *params = NULL;
@@ -296,7 +297,7 @@ static enum call_next reply_models(struct call *c, const struct models *list)
 	return CALL_DONE;
 }
 
-enum call_next ml_model_search(struct call *c)
+enum call_next on_ml_model_search(struct call *c)
 {
 	struct models_opts o = { 0 };
 	struct ml_strings ids = { 0 };
@@ -318,7 +319,7 @@ enum call_next ml_model_search(struct call *c)
 
 /* --- the server as such ------------------------------------------------------------------------------------- */
 
-enum call_next ml_server_info(struct call *c)
+enum call_next on_ml_server_info(struct call *c)
 {
 	buf_adds(&c->out, "{\"store_type\":\"SqlStore\",\"workspaces_enabled\":false,\"trace_archival_enabled\":false,"
 		 "\"multipart_uploads_enabled\":false,\"multipart_downloads_enabled\":false,"

@@ -1,102 +1,14 @@
 /* mlflow_runs.c: MLflow's /runs: made, read, changed, deleted. */
 #include "web/api/mlflow/mlflow.h"
 
-#include <math.h>
 #include <string.h>
 
-#include "web/store/filter/filter.h"
+#include "web/api/handlers.h"
 
 enum { KEY_CHARS = 250, TAG_CHARS = 8000, PARAM_CHARS = 6000 };
 enum { BATCH_METRICS = 1000, BATCH_PARAMS = 100, BATCH_TAGS = 100, BATCH_ALL = 1000 };
 
 #define NAME_TAG "mlflow.runName"
-
-void ml_write_tag_list(struct js *j, const char *key, const struct query_kv *kv, size_t n)
-{
-	size_t i;
-
-	if (!n)
-		return;
-	js_key(j, key);
-	js_open(j, '[');
-	for (i = 0; i < n; i++) {
-		js_open(j, '{');
-		js_key_str(j, "key", kv[i].key);
-		js_key_str(j, "value", kv[i].value);
-		js_close(j, '}');
-	}
-	js_close(j, ']');
-}
-
-void ml_write_info(struct call *c, struct js *j, const struct query_run *run)
-{
-	js_open(j, '{');
-	js_key_str(j, "run_uuid", run->id);
-	js_key_str(j, "experiment_id", run->experiment_id);
-	js_key_str(j, "user_id", run->user);
-	js_key_str(j, "status", query_mlflow_status(run->status));
-	js_key_int(j, "start_time", run->start_ms == INT64_MIN ? 0 : run->start_ms);
-	if (run->end_ms != INT64_MIN)
-		js_key_int(j, "end_time", run->end_ms);
-	js_key_str(j, "artifact_uri",
-		   arena_printf(c->arena, "mlflow-artifacts:/%s/%s/artifacts", run->experiment_id, run->id));
-	js_key_str(j, "lifecycle_stage", run->deleted ? "deleted" : "active");
-	js_key_str(j, "run_id", run->id);
-	js_key_str(j, "run_name", run->name);
-	js_close(j, '}');
-}
-
-static void write_metrics(struct js *j, const struct query_run *run)
-{
-	size_t i;
-
-	if (!run->metric_count)
-		return;
-	js_key(j, "metrics");
-	js_open(j, '[');
-	for (i = 0; i < run->metric_count; i++) {
-		const struct query_metric *m = &run->metrics[i];
-
-		js_open(j, '{');
-		js_key_str(j, "key", m->key);
-		js_key_double(j, "value", m->last);
-		js_key_int(j, "timestamp", ml_time_ms(m->last_time));
-		js_key_int(j, "step", m->last_step);
-		js_close(j, '}');
-	}
-	js_close(j, ']');
-}
-
-void ml_write_run(struct call *c, struct js *j, const struct query_run *run)
-{
-	js_key(j, "info");
-	ml_write_info(c, j, run);
-	js_key(j, "data");
-	js_open(j, '{');
-	write_metrics(j, run);
-	ml_write_tag_list(j, "params", run->params, run->param_count);
-	ml_write_tag_list(j, "tags", run->tags, run->tag_count);
-	js_close(j, '}');
-}
-
-bool ml_find_run(struct call *c, const char *id, struct query_run *ret)
-{
-	struct filter_mlflow none = { FILTER_RUNS, NULL, NULL, 0 };
-	struct query_runs_opts o = { .ids = &id, .id_count = 1, .with_deleted = true, .limit = 1, .mlflow = &none };
-	struct err err = ERR_INIT;
-	struct query_runs runs;
-
-	if (query_runs(c->api->store, &o, c->arena, &runs, &err)) {
-		ml_fail_err(c, &err);
-		return false;
-	}
-	if (!runs.count) {
-		ml_fail(c, ML_RESOURCE_DOES_NOT_EXIST, "Run with id=%s not found", id);
-		return false;
-	}
-	*ret = runs.items[0];
-	return true;
-}
 
 /* --- made --------------------------------------------------------------------------------------------------- */
 
@@ -140,7 +52,7 @@ static bool name_run(struct call *c, struct tracking_op *op, struct ingest_kv *k
 	return op->name != NULL;
 }
 
-enum call_next ml_run_create(struct call *c)
+enum call_next on_ml_run_create(struct call *c)
 {
 	struct tracking_op op = { .kind = TRACKING_RUN_NEW, .user = "" };
 	const char *experiment = NULL;
@@ -165,7 +77,7 @@ enum call_next ml_run_create(struct call *c)
 
 /* --- read --------------------------------------------------------------------------------------------------- */
 
-enum call_next ml_run_get(struct call *c)
+enum call_next on_ml_run_get(struct call *c)
 {
 	const char *id = NULL;
 	const struct ml_field fields[] = { { "run_id", ML_STRING, true, &id, NULL }, { 0 } };
@@ -221,7 +133,7 @@ static const char *read_status(struct call *c, json_t *value)
 	return NULL;
 }
 
-enum call_next ml_run_update(struct call *c)
+enum call_next on_ml_run_update(struct call *c)
 {
 	struct tracking_op op = { .kind = TRACKING_RUN_WRITE, .end_ms = INGEST_NO_TIME };
 	const struct ml_field fields[] = {
@@ -260,17 +172,17 @@ static enum call_next set_deleted(struct call *c, enum ingest_kind kind)
 	return api_submit(c, &(struct api_change){ .op = &op, .keep_errors = true, .then = gone });
 }
 
-enum call_next ml_run_delete(struct call *c)
+enum call_next on_ml_run_delete(struct call *c)
 {
 	return set_deleted(c, INGEST_DELETE);
 }
 
-enum call_next ml_run_restore(struct call *c)
+enum call_next on_ml_run_restore(struct call *c)
 {
 	return set_deleted(c, INGEST_RESTORE);
 }
 
-enum call_next ml_tag_set(struct call *c)
+enum call_next on_ml_tag_set(struct call *c)
 {
 	struct ingest_kv kv = { .value = "" };
 	struct tracking_op op = { .kind = TRACKING_RUN_WRITE, .end_ms = INGEST_NO_TIME, .tags = &kv, .tag_count = 1 };
@@ -286,7 +198,7 @@ enum call_next ml_tag_set(struct call *c)
 	return ml_submit(c, &op, ml_empty);
 }
 
-enum call_next ml_tag_delete(struct call *c)
+enum call_next on_ml_tag_delete(struct call *c)
 {
 	struct tracking_op op = { .kind = TRACKING_RUN_UNTAG };
 	const struct ml_field fields[] = {
@@ -296,7 +208,7 @@ enum call_next ml_tag_delete(struct call *c)
 	return ml_args(c, fields) && ml_run_id_ok(c, op.run) ? ml_submit(c, &op, ml_empty) : CALL_DONE;
 }
 
-enum call_next ml_param_log(struct call *c)
+enum call_next on_ml_param_log(struct call *c)
 {
 	struct ingest_kv kv = { .value = "" };
 	struct tracking_op op = {
@@ -336,7 +248,7 @@ static bool point_ok(struct call *c, const struct tracking_point *p, const char 
 	return false;
 }
 
-enum call_next ml_metric_log(struct call *c)
+enum call_next on_ml_metric_log(struct call *c)
 {
 	struct tracking_point p = { 0 };
 	struct tracking_op op = { .kind = TRACKING_RUN_WRITE, .end_ms = INGEST_NO_TIME, .points = &p, .point_count = 1 };
@@ -418,7 +330,7 @@ static bool batch_ok(struct call *c, const struct tracking_op *op)
 	return true;
 }
 
-enum call_next ml_batch_log(struct call *c)
+enum call_next on_ml_batch_log(struct call *c)
 {
 	struct tracking_op op = { .kind = TRACKING_RUN_WRITE, .end_ms = INGEST_NO_TIME };
 	json_t *metrics = NULL, *params = NULL, *tags = NULL;

@@ -1,6 +1,7 @@
 /* mlflow_search.c: MLflow's /runs/search. */
 #include "web/api/mlflow/mlflow.h"
 
+#include "web/api/handlers.h"
 #include "web/store/filter/filter.h"
 
 enum { SEARCH_PAGE = 1000, SEARCH_MAX = 50000 };
@@ -62,7 +63,7 @@ static enum call_next reply(struct call *c, const struct query_runs *runs)
 	return CALL_DONE;
 }
 
-enum call_next ml_run_search(struct call *c)
+enum call_next on_ml_run_search(struct call *c)
 {
 	struct ml_strings ids = { 0 }, order = { 0 };
 	struct filter_mlflow text = { FILTER_RUNS, NULL, NULL, 0 };

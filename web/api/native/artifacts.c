@@ -3,8 +3,11 @@
 
 #include <string.h>
 
+#include "web/api/handlers.h"
+#include "web/api/native/run_json.h"
+
 /* The run's folder, or the path inside it, below the root; NULL after failing the call. */
-static const char *place_of(struct call *c, const char *path)
+static const char *stored_path(struct call *c, const char *path)
 {
 	const char *id = call_run_id(c, 0);
 	struct query_runs_opts o = { .ids = &id, .id_count = 1, .with_deleted = true, .bare = true, .limit = 1 };
@@ -35,42 +38,7 @@ static enum call_next fail(struct call *c, const struct err *err)
 	return call_fail_err(c, "path", err);
 }
 
-static void write_entries(struct call *c, struct js *j, const char *path, const struct artifact_entry *list, size_t n)
-{
-	size_t i;
-
-	js_open(j, '[');
-	for (i = 0; i < n; i++) {
-		js_open(j, '{');
-		js_key_str(j, "path", *path ? arena_printf(c->arena, "%s/%s", path, list[i].name) : list[i].name);
-		js_key(j, "folder");
-		js_bool(j, list[i].folder);
-		js_key(j, "bytes");
-		if (list[i].folder)
-			js_null(j);
-		else
-			js_int(j, (int64_t)list[i].bytes);
-		js_close(j, '}');
-	}
-	js_close(j, ']');
-}
-
-bool api_write_artifacts(struct call *c, struct js *j, const char *experiment, const char *run, const char *path)
-{
-	const char *place = arena_printf(c->arena, "%s/%s/artifacts%s%s", experiment, run, *path ? "/" : "", path);
-	struct artifact_entry *list;
-	struct err err = ERR_INIT;
-	size_t n;
-
-	if (artifact_list(store_artifacts(c->api->store), place, c->arena, &list, &n, &err)) {
-		call_fail_err(c, NULL, &err);
-		return false;
-	}
-	write_entries(c, j, path, list, n);
-	return true;
-}
-
-enum call_next artifact_list_get(struct call *c)
+enum call_next on_artifact_list_get(struct call *c)
 {
 	const char *path = call_arg(c, "path"), *place;
 	struct js j = { .out = &c->out };
@@ -79,25 +47,25 @@ enum call_next artifact_list_get(struct call *c)
 	size_t n;
 
 	path = path ? path : "";
-	if (!call_args_done(c) || !(place = place_of(c, path)))
+	if (!call_args_done(c) || !(place = stored_path(c, path)))
 		return CALL_DONE;
 	if (artifact_list(store_artifacts(c->api->store), place, c->arena, &list, &n, &err))
 		return call_fail_err(c, NULL, &err);
 	js_open(&j, '{');
 	js_key_str(&j, "path", path);
 	js_key(&j, "files");
-	write_entries(c, &j, path, list, n);
+	run_json_files(c, &j, path, list, n);
 	js_close(&j, '}');
 	buf_addc(&c->out, '\n');
 	return CALL_DONE;
 }
 
-enum call_next artifact_get(struct call *c)
+enum call_next on_artifact_get(struct call *c)
 {
 	const char *place;
 	struct err err = ERR_INIT;
 
-	if (!call_args_done(c) || !(place = place_of(c, c->rest)))
+	if (!call_args_done(c) || !(place = stored_path(c, c->rest)))
 		return CALL_DONE;
 	return blob_reply(c, place, false, &err) ? CALL_DONE : call_fail_err(c, "path", &err);
 }
@@ -115,7 +83,7 @@ static enum call_next stored(struct call *c, const struct artifact_file *file)
 	return CALL_DONE;
 }
 
-enum call_next artifact_put(struct call *c)
+enum call_next on_artifact_put(struct call *c)
 {
 	const char *place;
 
@@ -123,7 +91,7 @@ enum call_next artifact_put(struct call *c)
 		return CALL_DONE;
 	if (!*c->rest)
 		return call_fail(c, CALL_bad_value, "path", "path: name the file");
-	place = place_of(c, c->rest);
+	place = stored_path(c, c->rest);
 	return place ? blob_put(c, &(struct blob_put){ place, fail, stored }) : CALL_DONE;
 }
 
@@ -133,11 +101,11 @@ static enum call_next gone(struct call *c)
 	return CALL_DONE;
 }
 
-enum call_next artifact_delete(struct call *c)
+enum call_next on_artifact_delete(struct call *c)
 {
 	const char *place;
 
-	if (!call_args_done(c) || !(place = place_of(c, c->rest)))
+	if (!call_args_done(c) || !(place = stored_path(c, c->rest)))
 		return CALL_DONE;
 	if (!*c->rest)
 		return call_fail(c, CALL_bad_value, "path", "path: name the file or folder");

@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "web/api/handlers.h"
+
 static void write_changes(struct buf *out, const struct query_changes *ch)
 {
 	struct js j = { .out = out };
@@ -23,7 +25,7 @@ static void write_changes(struct buf *out, const struct query_changes *ch)
 	js_close(&j, '}');
 }
 
-enum call_next changes_get(struct call *c)
+enum call_next on_changes_get(struct call *c)
 {
 	const char *since = call_arg(c, "since");
 	struct query_changes ch;
@@ -67,7 +69,7 @@ static int events_fill(void *state, struct buf *out, bool tick)
 	return rc;
 }
 
-enum call_next events_get(struct call *c)
+enum call_next on_events_get(struct call *c)
 {
 	const char *since = call_arg(c, "since"), *last = c->host->header(c, "Last-Event-ID");
 	struct query_changes ch;

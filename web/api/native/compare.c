@@ -5,6 +5,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "web/api/handlers.h"
+#include "web/api/native/request.h"
+#include "web/api/native/run_json.h"
+
 enum { COMPARE_RUNS_MAX = 1000 };
 
 static int by_text(const void *a, const void *b)
@@ -71,9 +75,9 @@ static void write_heads(struct js *j, const struct query_runs *runs)
 		js_key_str(j, "name", r->name);
 		js_key_str(j, "experiment", r->experiment);
 		js_key_str(j, "status", r->status);
-		api_write_time(j, "start_time", r->start_ms);
-		api_write_time(j, "end_time", r->end_ms);
-		api_write_alerts(j, r);
+		run_json_time(j, "start_time", r->start_ms);
+		run_json_time(j, "end_time", r->end_ms);
+		run_json_alerts(j, r);
 		js_close(j, '}');
 	}
 	js_close(j, ']');
@@ -202,10 +206,10 @@ static enum call_next compare(struct call *c, const char *const *ids, size_t n, 
 
 	if (n > COMPARE_RUNS_MAX)
 		return call_fail(c, CALL_bad_value, field, "%s: at most %d runs", field, COMPARE_RUNS_MAX);
-	if (!api_run_ids_ok(c, field, ids, n))
+	if (!request_run_ids(c, field, ids, n))
 		return CALL_DONE;
 	if (query_runs(c->api->store, &o, c->arena, &runs, &err))
-		return api_fail_query(c, &err);
+		return request_refused(c, &err);
 	missing = order_as_asked(c, &runs, ids, n);
 	if (missing)
 		return call_fail(c, CALL_not_found, field, "no run %s", missing);
@@ -218,7 +222,7 @@ static enum call_next compare(struct call *c, const char *const *ids, size_t n, 
 	return CALL_DONE;
 }
 
-enum call_next compare_get(struct call *c)
+enum call_next on_compare_get(struct call *c)
 {
 	const char *const *ids;
 	size_t n = call_arg_all(c, "run", &ids);
@@ -226,7 +230,7 @@ enum call_next compare_get(struct call *c)
 	return call_args_done(c) ? compare(c, ids, n, "run") : CALL_DONE;
 }
 
-enum call_next compare_post(struct call *c)
+enum call_next on_compare_post(struct call *c)
 {
 	json_t *array = NULL, *body = json_body(c);
 	const struct json_field fields[] = { { "runs", JSON_KIND_ARRAY, true, &array, NULL }, { 0 } };

@@ -3,6 +3,10 @@
 
 #include <string.h>
 
+#include "web/api/handlers.h"
+#include "web/api/native/request.h"
+#include "web/api/native/run_json.h"
+
 static void write_experiment(struct js *j, const struct query_experiment *e)
 {
 	js_open(j, '{');
@@ -10,12 +14,12 @@ static void write_experiment(struct js *j, const struct query_experiment *e)
 	js_key_str(j, "name", e->name);
 	js_key_int(j, "run_count", (int64_t)e->run_count);
 	js_key_int(j, "running_count", (int64_t)e->running_count);
-	api_write_time(j, "created_time", e->created_ms);
-	api_write_time(j, "changed_time", e->changed_ms);
+	run_json_time(j, "created_time", e->created_ms);
+	run_json_time(j, "changed_time", e->changed_ms);
 	js_close(j, '}');
 }
 
-enum call_next experiment_list(struct call *c)
+enum call_next on_experiment_list(struct call *c)
 {
 	struct js j = { .out = &c->out };
 	struct query_experiments list;
@@ -56,7 +60,7 @@ static enum call_next experiment_created(struct call *c, const struct ingest_res
 	return CALL_DONE;
 }
 
-enum call_next experiment_create(struct call *c)
+enum call_next on_experiment_create(struct call *c)
 {
 	const char *name = NULL;
 	const struct json_field fields[] = { { "name", JSON_KIND_STRING, true, &name, NULL }, { 0 } };
@@ -86,7 +90,7 @@ static void write_names(struct js *j, const char *key, const char *const *names,
 	js_close(j, ']');
 }
 
-enum call_next key_list(struct call *c)
+enum call_next on_key_list(struct call *c)
 {
 	struct js j = { .out = &c->out };
 	const char *experiment = call_arg(c, "experiment");
@@ -96,7 +100,7 @@ enum call_next key_list(struct call *c)
 	if (!call_args_done(c))
 		return CALL_DONE;
 	if (query_keys(c->api->store, experiment, c->arena, &keys, &err))
-		return api_fail_query(c, &err);
+		return request_refused(c, &err);
 	js_open(&j, '{');
 	write_names(&j, "params", keys.params, keys.param_count);
 	write_names(&j, "tags", keys.tags, keys.tag_count);

@@ -94,11 +94,11 @@ void export_row_int(struct export_row *r, const char *name, int64_t v)
 
 void export_row_double(struct export_row *r, const char *name, double v)
 {
-	char text[JSON_DOUBLE_MAX];
+	char text[JS_DOUBLE_MAX];
 
 	if (r->format == EXPORT_CSV) {
 		row_sep(r);
-		buf_add(r->out, text, json_print_double(text, v));
+		buf_add(r->out, text, js_print_double(text, v));
 	} else {
 		js_key_double(&r->js, name, v);
 	}

@@ -8,6 +8,8 @@
 
 #include "tracker/event/encode.h"
 #include "tracker/event/limits.h"
+#include "web/api/handlers.h"
+#include "web/api/native/request.h"
 #include "web/store/read/arrival.h"
 
 enum { EVENTS_BATCH = 256, EVENTS_PIECE_BYTES = 32768, EVENTS_PARAMS_MAX = 1000 };
@@ -25,10 +27,10 @@ static bool read_run(struct call *c, const char **ret)
 	*ret = call_arg(c, "run");
 	if (!*ret)
 		return call_fail(c, CALL_bad_value, "run", "run: name a run"), false;
-	return api_run_ids_ok(c, "run", ret, 1);
+	return request_run_ids(c, "run", ret, 1);
 }
 
-enum call_next export_parts_json(struct call *c)
+enum call_next on_export_parts_json(struct call *c)
 {
 	struct js j = { .out = &c->out };
 	struct arrival_part *parts = NULL;
@@ -166,7 +168,7 @@ static enum call_next open_stream(struct call *c, const char *id, struct arrival
 	return CALL_DONE;
 }
 
-enum call_next export_series_tfevents(struct call *c)
+enum call_next on_export_series_tfevents(struct call *c)
 {
 	int64_t rank = EVENT_RANK_RUN, segment = 0;
 	const char *run;

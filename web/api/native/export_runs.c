@@ -6,6 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "web/api/handlers.h"
+#include "web/api/native/request.h"
+
 enum { EXPORT_RUNS_BATCH = 200 };
 
 struct export_runs {
@@ -222,24 +225,24 @@ static enum call_next export_runs(struct call *c, enum export_format format)
 	probe.limit = 1;
 	probe.bare = true;
 	if (query_runs(e->store, &probe, c->arena, &runs, &err))
-		return api_fail_query(c, &err);
+		return request_refused(c, &err);
 	export_tag(c, NULL, 0, runs.rev);
 	if (query_keys(e->store, e->opts.experiment_count == 1 ? e->opts.experiments[0] : NULL, e->arena, &e->keys, &err))
-		return api_fail_query(c, &err);
+		return request_refused(c, &err);
 	return CALL_DONE;
 }
 
-enum call_next export_runs_csv(struct call *c)
+enum call_next on_export_runs_csv(struct call *c)
 {
 	return export_runs(c, EXPORT_CSV);
 }
 
-enum call_next export_runs_json(struct call *c)
+enum call_next on_export_runs_json(struct call *c)
 {
 	return export_runs(c, EXPORT_JSON);
 }
 
-enum call_next export_runs_jsonl(struct call *c)
+enum call_next on_export_runs_jsonl(struct call *c)
 {
 	return export_runs(c, EXPORT_JSONL);
 }

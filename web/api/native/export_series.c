@@ -4,6 +4,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "web/api/handlers.h"
+#include "web/api/native/request.h"
+
 enum { EXPORT_POINTS_BATCH = 512, EXPORT_PIECE_BYTES = 32768 };
 
 struct export_series {
@@ -86,7 +89,7 @@ static bool export_series_runs(struct call *c, struct points_sel *sel)
 	if (!o.experiments && !o.filter)
 		return call_fail(c, CALL_bad_value, "run", "run: name at least one run, or an experiment"), false;
 	if (query_runs(c->api->store, &o, c->arena, &runs, &err))
-		return api_fail_query(c, &err), false;
+		return request_refused(c, &err), false;
 	ids = arena_array(c->arena, runs.count + 1, sizeof(*ids));
 	for (i = 0; ids && i < runs.count; i++)
 		ids[i] = runs.items[i].id;
@@ -105,13 +108,13 @@ static bool export_series_args(struct call *c, struct points_sel *sel)
 	sel->key_count = call_arg_all(c, "key", &values);
 	sel->keys = sel->key_count ? values : NULL;
 	sel->rank = POINTS_ALL_RANKS;
-	if (!api_read_rank(c, call_arg(c, "rank"), &sel->rank) || !call_arg_int(c, "from", &from, INT64_MIN, INT64_MAX) ||
+	if (!request_rank(c, call_arg(c, "rank"), &sel->rank) || !call_arg_int(c, "from", &from, INT64_MIN, INT64_MAX) ||
 	    !call_arg_int(c, "to", &to, INT64_MIN, INT64_MAX) ||
-	    !api_read_segments(c, call_arg(c, "segments"), &sel->all_segments) || !call_args_done(c))
+	    !request_segments(c, call_arg(c, "segments"), &sel->all_segments) || !call_args_done(c))
 		return false;
 	sel->from_step = from;
 	sel->to_step = to;
-	return !sel->run_count || api_run_ids_ok(c, "run", sel->runs, sel->run_count);
+	return !sel->run_count || request_run_ids(c, "run", sel->runs, sel->run_count);
 }
 
 /* A run that does not exist is an error here, not an empty table. */
@@ -124,7 +127,7 @@ static bool export_runs_exist(struct call *c, const struct points_sel *sel)
 	size_t i, k;
 
 	if (query_runs(c->api->store, &o, c->arena, &runs, &err))
-		return api_fail_query(c, &err), false;
+		return request_refused(c, &err), false;
 	for (i = 0; i < sel->run_count; i++) {
 		for (k = 0; k < runs.count && strcmp(runs.items[k].id, sel->runs[i]); k++)
 			;
@@ -156,17 +159,17 @@ static enum call_next export_series(struct call *c, enum export_format format)
 	return CALL_DONE;
 }
 
-enum call_next export_series_csv(struct call *c)
+enum call_next on_export_series_csv(struct call *c)
 {
 	return export_series(c, EXPORT_CSV);
 }
 
-enum call_next export_series_json(struct call *c)
+enum call_next on_export_series_json(struct call *c)
 {
 	return export_series(c, EXPORT_JSON);
 }
 
-enum call_next export_series_jsonl(struct call *c)
+enum call_next on_export_series_jsonl(struct call *c)
 {
 	return export_series(c, EXPORT_JSONL);
 }

@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "web/api/handlers.h"
+
 static void write_durable(struct call *c, uint64_t durable)
 {
 	struct js j = { .out = &c->out };
@@ -50,7 +52,7 @@ static const char *journal_writer(struct call *c)
 	return NULL;
 }
 
-enum call_next journal_post(struct call *c)
+enum call_next on_journal_post(struct call *c)
 {
 	struct ingest_op op = { .kind = INGEST_JOURNAL, .start_ms = INGEST_NO_TIME, .end_ms = INGEST_NO_TIME };
 	int64_t offset = -1;
@@ -67,7 +69,7 @@ enum call_next journal_post(struct call *c)
 	return api_submit(c, &(struct api_change){ .op = &op, .keep_errors = true, .then = journal_stored });
 }
 
-enum call_next journal_get(struct call *c)
+enum call_next on_journal_get(struct call *c)
 {
 	const char *run = call_run_id(c, 0), *writer = run ? journal_writer(c) : NULL;
 	struct err err = ERR_INIT;

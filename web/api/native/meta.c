@@ -9,6 +9,8 @@
 
 #include "tracker/base/clock.h"
 #include "web/api/asset.h"
+#include "web/api/handlers.h"
+#include "web/api/native/findings.h"
 #include "web/store/upkeep/check.h"
 
 static void write_folder(struct js *j, struct follow *follow)
@@ -46,13 +48,13 @@ static enum call_next health_verbose(struct call *c, const struct store_stats *s
 	js_bool(&j, !s->write_error);
 	if (c->api->follow)
 		write_folder(&j, c->api->follow);
-	api_write_findings(&j, &r, false);
+	findings_write(&j, &r, false);
 	js_close(&j, '}');
 	buf_addc(&c->out, '\n');
 	return CALL_DONE;
 }
 
-enum call_next health_get(struct call *c)
+enum call_next on_health_get(struct call *c)
 {
 	int64_t verbose = 0;
 	struct store_stats s;
@@ -74,7 +76,7 @@ enum call_next health_get(struct call *c)
 }
 
 /* MLflow's clients ask here for the version whose interface is spoken. */
-enum call_next version_text_get(struct call *c)
+enum call_next on_version_text_get(struct call *c)
 {
 	if (!call_args_done(c))
 		return CALL_DONE;
@@ -83,7 +85,7 @@ enum call_next version_text_get(struct call *c)
 	return CALL_DONE;
 }
 
-enum call_next version_get(struct call *c)
+enum call_next on_version_get(struct call *c)
 {
 	struct js j = { .out = &c->out };
 	struct store_stats s;
@@ -102,7 +104,7 @@ enum call_next version_get(struct call *c)
 	return CALL_DONE;
 }
 
-enum call_next openapi_get(struct call *c)
+enum call_next on_openapi_get(struct call *c)
 {
 	const struct asset *a = asset_find("/api/v1/openapi.json");
 
@@ -118,9 +120,9 @@ enum call_next openapi_get(struct call *c)
 
 static void metric(struct buf *out, const char *name, const char *type, const char *help, double value)
 {
-	char text[JSON_DOUBLE_MAX];
+	char text[JS_DOUBLE_MAX];
 
-	json_print_double(text, value);
+	js_print_double(text, value);
 	buf_addf(out, "# HELP %s %s\n# TYPE %s %s\n%s %s\n", name, help, name, type, name, text);
 }
 
@@ -170,7 +172,7 @@ static void store_metrics(struct buf *out, const struct store_stats *s)
 	metric(out, "dptrack_store_write_error", "gauge", "1 while the last commit failed.", s->write_error ? 1 : 0);
 }
 
-enum call_next metrics_text_get(struct call *c)
+enum call_next on_metrics_text_get(struct call *c)
 {
 	struct follow_stats f;
 	struct store_stats s;

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "tracker/base/clock.h"
+#include "web/api/handlers.h"
 
 enum { METRICS_POINTS_MAX = 100000 };
 
@@ -63,7 +64,7 @@ static enum call_next points_stored(struct call *c, const struct ingest_result *
 	return CALL_DONE;
 }
 
-enum call_next run_metrics_post(struct call *c)
+enum call_next on_run_metrics_post(struct call *c)
 {
 	struct ingest_op op = { .kind = INGEST_POINTS, .start_ms = INGEST_NO_TIME, .end_ms = INGEST_NO_TIME };
 	json_t *points = NULL, *body;

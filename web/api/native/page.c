@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "web/api/asset.h"
+#include "web/api/handlers.h"
 
 const struct asset *asset_find(const char *path)
 {
@@ -23,7 +24,7 @@ const struct asset *asset_find(const char *path)
 	return NULL;
 }
 
-enum call_next page_get(struct call *c)
+enum call_next on_page_get(struct call *c)
 {
 	const char *path = c->rest[0] ? arena_printf(c->arena, "/%s", c->rest) : "/index.html";
 	const struct asset *a = path ? asset_find(path) : NULL;

@@ -5,6 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "web/api/handlers.h"
+#include "web/api/native/request.h"
+
 enum { SERIES_PAGE_DEFAULT = 10000, SERIES_PAGE_MAX = 100000, SERIES_BATCH = 512 };
 
 static const char *const series_x_names[] = { "step", "time", "elapsed", "epoch", NULL };
@@ -215,7 +218,7 @@ static enum call_next series_answer(struct call *c, struct series_query *q)
 	return q->buckets ? series_chart(c, q) : series_raw(c, q);
 }
 
-enum call_next series_get(struct call *c)
+enum call_next on_series_get(struct call *c)
 {
 	struct series_query q = { .sel.rank = POINTS_ALL_RANKS, .from = NAN, .to = NAN, .limit = SERIES_PAGE_DEFAULT };
 	const char *const *values;
@@ -226,11 +229,11 @@ enum call_next series_get(struct call *c)
 	q.sel.key_count = call_arg_all(c, "key", &values);
 	q.sel.keys = q.sel.key_count ? values : NULL;
 	q.page_token = call_arg(c, "page_token");
-	if (!api_read_rank(c, call_arg(c, "rank"), &q.sel.rank) ||
-	    !api_read_segments(c, call_arg(c, "segments"), &q.sel.all_segments) ||
+	if (!request_rank(c, call_arg(c, "rank"), &q.sel.rank) ||
+	    !request_segments(c, call_arg(c, "segments"), &q.sel.all_segments) ||
 	    !call_arg_word(c, "x", series_x_names, &q.x) || !call_arg_int(c, "buckets", &q.buckets, 1, 10000) ||
 	    !call_arg_int(c, "limit", &q.limit, 1, SERIES_PAGE_MAX) || !call_arg_double(c, "from", &q.from, &given) ||
-	    !call_arg_double(c, "to", &q.to, &given) || !call_args_done(c) || !api_run_ids_ok(c, "run", q.sel.runs, q.sel.run_count))
+	    !call_arg_double(c, "to", &q.to, &given) || !call_args_done(c) || !request_run_ids(c, "run", q.sel.runs, q.sel.run_count))
 		return CALL_DONE;
 	return series_answer(c, &q);
 }
@@ -284,11 +287,11 @@ static bool series_read(struct call *c, json_t *body, struct series_body *b, str
 		rank = "?";
 	return read_names(c, "runs", b->runs, &q->sel.runs, &q->sel.run_count) &&
 	       read_names(c, "keys", b->keys, &q->sel.keys, &q->sel.key_count) &&
-	       api_read_rank(c, rank, &q->sel.rank) && api_read_segments(c, b->segments, &q->sel.all_segments) &&
-	       api_run_ids_ok(c, "runs", q->sel.runs, q->sel.run_count);
+	       request_rank(c, rank, &q->sel.rank) && request_segments(c, b->segments, &q->sel.all_segments) &&
+	       request_run_ids(c, "runs", q->sel.runs, q->sel.run_count);
 }
 
-enum call_next series_query(struct call *c)
+enum call_next on_series_query(struct call *c)
 {
 	struct series_query q = { .sel.rank = POINTS_ALL_RANKS, .from = NAN, .to = NAN, .limit = SERIES_PAGE_DEFAULT };
 	struct series_body b = { 0 };

@@ -2,6 +2,8 @@
 #include "web/api/api.h"
 
 #include "tracker/base/clock.h"
+#include "web/api/handlers.h"
+#include "web/api/native/run_json.h"
 #include "web/store/auth/token.h"
 
 static const char *state_of(const struct token_row *row)
@@ -17,9 +19,9 @@ static void write_token(struct js *j, const struct token_row *row, const char *t
 	js_key_str(j, "name", row->name);
 	js_key_str(j, "scope", token_scope_name(row->scope));
 	js_key_str(j, "state", state_of(row));
-	api_write_time(j, "created_time", row->created_ms);
-	api_write_time(j, "expires_time", row->expires_ms);
-	api_write_time(j, "revoked_time", row->revoked_ms);
+	run_json_time(j, "created_time", row->created_ms);
+	run_json_time(j, "expires_time", row->expires_ms);
+	run_json_time(j, "revoked_time", row->revoked_ms);
 	if (text)
 		js_key_str(j, "token", text);
 	js_close(j, '}');
@@ -45,7 +47,7 @@ static enum call_next reply_list(struct call *c)
 	return CALL_DONE;
 }
 
-enum call_next tokens_get(struct call *c)
+enum call_next on_tokens_get(struct call *c)
 {
 	return call_args_done(c) ? reply_list(c) : CALL_DONE;
 }
@@ -83,7 +85,7 @@ static enum call_next submit(struct call *c, struct made *m)
 				     .op = &op, .field = "name", .submit = token_submit, .then = token_made });
 }
 
-enum call_next tokens_post(struct call *c)
+enum call_next on_tokens_post(struct call *c)
 {
 	struct made *m = arena_alloc(c->arena, sizeof(*m));
 	const char *name = NULL, *scope = NULL;
@@ -134,12 +136,12 @@ static enum call_next revoke(struct call *c, const char *name)
 				     .field = "name", .submit = token_submit, .then = revoked });
 }
 
-enum call_next token_delete(struct call *c)
+enum call_next on_token_delete(struct call *c)
 {
 	return revoke(c, c->vars[0]);
 }
 
-enum call_next tokens_delete(struct call *c)
+enum call_next on_tokens_delete(struct call *c)
 {
 	return revoke(c, NULL);
 }

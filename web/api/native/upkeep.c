@@ -1,6 +1,8 @@
 /* upkeep.c: /gc, /backup, /doctor: long work on the store, on a thread of the store's; the call sleeps until it has ended. */
 #include "web/api/api.h"
 
+#include "web/api/handlers.h"
+#include "web/api/native/findings.h"
 #include "web/store/upkeep/check.h"
 #include "web/store/upkeep/upkeep.h"
 
@@ -89,7 +91,7 @@ static enum call_next work(struct call *c, void (*fn)(void *arg), void *arg, enu
 	return store_work(c->api->store, fn, wake, arg, &err) ? call_fail_err(c, NULL, &err) : CALL_WAIT;
 }
 
-enum call_next gc_post(struct call *c)
+enum call_next on_gc_post(struct call *c)
 {
 	struct upkeep_gc *g = arena_alloc(c->arena, sizeof(*g));
 	json_t *body = call_args_done(c) ? json_body(c) : NULL;
@@ -140,7 +142,7 @@ static enum call_next backup_done(struct call *c)
 	return CALL_DONE;
 }
 
-enum call_next backup_post(struct call *c)
+enum call_next on_backup_post(struct call *c)
 {
 	struct upkeep_backup *b = arena_alloc(c->arena, sizeof(*b));
 	json_t *body = call_args_done(c) ? json_body(c) : NULL;
@@ -169,29 +171,6 @@ struct upkeep_doctor {
 	int rc;
 };
 
-void api_write_findings(struct js *j, const struct check_report *r, bool texts)
-{
-	size_t i;
-
-	js_key_str(j, "worst", check_level_name(r->worst));
-	js_key(j, "checked_time");
-	if (r->time_ms)
-		js_int(j, r->time_ms);
-	else
-		js_null(j);
-	js_key(j, "findings");
-	js_open(j, '[');
-	for (i = 0; i < r->count; i++) {
-		js_open(j, '{');
-		js_key_str(j, "level", check_level_name(r->items[i].level));
-		js_key_str(j, "check", r->items[i].name);
-		if (texts)
-			js_key_str(j, "text", r->items[i].text);
-		js_close(j, '}');
-	}
-	js_close(j, ']');
-}
-
 static void doctor_work(void *arg)
 {
 	struct upkeep_doctor *d = arg;
@@ -207,13 +186,13 @@ static enum call_next doctor_done(struct call *c)
 	if (d->rc)
 		return call_fail_err(c, NULL, &d->err);
 	js_open(&j, '{');
-	api_write_findings(&j, &d->report, true);
+	findings_write(&j, &d->report, true);
 	js_close(&j, '}');
 	buf_addc(&c->out, '\n');
 	return CALL_DONE;
 }
 
-enum call_next doctor_post(struct call *c)
+enum call_next on_doctor_post(struct call *c)
 {
 	struct upkeep_doctor *d = arena_alloc(c->arena, sizeof(*d));
 	json_t *body = call_args_done(c) ? json_body(c) : NULL, *full = NULL;

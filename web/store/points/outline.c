@@ -117,14 +117,14 @@ void outlines_free(struct outlines *o)
 }
 
 /* Chunks of one series lie side by side. */
-static size_t place_of(int64_t chunk)
+static size_t stored_path(int64_t chunk)
 {
 	return (size_t)((uint64_t)chunk + ((uint64_t)chunk >> 20) * 2654435761u) % PLACES;
 }
 
 const struct outline *outlines_get(struct outlines *o, const struct outline_key *k)
 {
-	const struct kept *p = &o->places[place_of(k->chunk)];
+	const struct kept *p = &o->places[stored_path(k->chunk)];
 
 	pthread_rwlock_rdlock(&o->lock);
 	if (p->outline && p->chunk == k->chunk && o->rev == k->rev)
@@ -150,7 +150,7 @@ uint64_t outlines_bytes(struct outlines *o)
 
 void outlines_put(struct outlines *o, const struct outline_key *k, struct outline *outline)
 {
-	struct kept *p = &o->places[place_of(k->chunk)];
+	struct kept *p = &o->places[stored_path(k->chunk)];
 
 	pthread_rwlock_wrlock(&o->lock);
 	if (k->rev > o->rev) {

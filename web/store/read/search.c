@@ -490,7 +490,7 @@ static int select_hits(struct search *s)
 	return 0;
 }
 
-static struct page_place place_of(const struct search *s, size_t row)
+static struct page_place stored_path(const struct search *s, size_t row)
 {
 	const struct columns_row *r = s->rows[row];
 	struct page_place p = { .start_ms = r->start_ms };
@@ -526,7 +526,7 @@ static int load_page(struct search *s, struct arena *a, struct query_runs *ret)
 	ret->count = s->hit_count < limit ? s->hit_count : limit;
 	ret->items = arena_array(a, ret->count ? ret->count : 1, sizeof *ret->items);
 	if (s->hit_count > limit) {
-		last = place_of(s, s->hits[limit - 1]);
+		last = stored_path(s, s->hits[limit - 1]);
 		ret->next_page_token = page_write(s->plan, &last, filter_order_count(s->f), a);
 	}
 	if (!ids || !ret->items || (s->hit_count > limit && !ret->next_page_token))

@@ -1,0 +1,12 @@
+/* handlers.h: the handlers, by the names of routes.def, which are openapi.json's operations. They are defined in native/ and
+ * mlflow/, and only the table of routes calls them. */
+#ifndef DPT_API_HANDLERS_H
+#define DPT_API_HANDLERS_H
+
+#include "web/api/call.h"
+
+#define ROUTE(dialect, method, pattern, handler, scope, body_max) enum call_next on_##handler(struct call *c);
+#include "schema/api/routes.def"
+#undef ROUTE
+
+#endif

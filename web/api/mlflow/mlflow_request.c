@@ -1,0 +1,353 @@
+/* mlflow_request.c: MLflow's requests, read as protobuf's JSON is: numbers as text, names in two spellings, unknown members
+ * passed over. Knows no route. */
+#include "web/api/mlflow/mlflow.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* --- the request as an object ------------------------------------------------------------------------------ */
+
+static void drop_json(void *arg)
+{
+	json_decref(arg);
+}
+
+static json_t *keep(struct call *c, json_t *value)
+{
+	if (value && call_defer(c, drop_json, value))
+		return value;
+	ml_fail(c, ML_TEMPORARILY_UNAVAILABLE, "out of memory");
+	return NULL;
+}
+
+static json_t *from_args(struct call *c)
+{
+	json_t *root = json_object(), *have;
+	size_t i;
+
+	for (i = 0; root && i < c->arg_count; i++) {
+		json_t *value = json_string(c->args[i].value);
+
+		have = json_object_get(root, c->args[i].name);
+		if (!have)
+			json_object_set_new(root, c->args[i].name, value);
+		else if (json_is_array(have))
+			json_array_append_new(have, value);
+		else
+			json_object_set_new(root, c->args[i].name, json_pack("[O, o]", have, value));
+	}
+	return keep(c, root);
+}
+
+static bool media_type_ok(struct call *c)
+{
+	const char *type = c->host->header(c, "Content-Type");
+
+	if (c->route->method != METHOD_POST && c->route->method != METHOD_PUT)
+		return true;
+	if (!type) {
+		ml_fail(c, ML_INVALID_PARAMETER_VALUE, "Bad Request. Content-Type header is missing.");
+		return false;
+	}
+	if (!strncasecmp(type, "application/json", 16) && (!type[16] || type[16] == ';' || type[16] == ' '))
+		return true;
+	ml_fail(c, ML_INVALID_PARAMETER_VALUE, "Bad Request. Content-Type must be one of ['application/json'].");
+	return false;
+}
+
+/* Python writes NaN and Infinity bare, which MLflow's server reads: the same with quotes around them; NULL: there are none. */
+static char *quote_words(struct call *c)
+{
+	static const char *const words[] = { "NaN", "-Infinity", "Infinity" };
+	char *out = arena_alloc(c->arena, 2 * c->body_len + 1), *to = out;
+	const char *at = c->body, *end = at + c->body_len;
+	bool inside = false, any = false;
+	size_t i, n;
+
+	for (; out && at < end; at += n) {
+		for (i = 0, n = 0; !inside && !n && i < 3; i++)
+			if ((size_t)(end - at) >= strlen(words[i]) && !memcmp(at, words[i], strlen(words[i])))
+				n = strlen(words[i]);
+		any |= n > 0;
+		if (n) {
+			*to++ = '"';
+			to = mempcpy(to, at, n);
+			*to++ = '"';
+			continue;
+		}
+		inside ^= *at == '"';
+		n = inside && *at == '\\' && end - at > 1 ? 2 : 1;
+		to = mempcpy(to, at, n);
+	}
+	if (out)
+		*to = '\0';
+	return any ? out : NULL;
+}
+
+/* JSON that holds what nothing here can hold. */
+static bool cannot_hold(const json_error_t *problem)
+{
+	switch (json_error_code(problem)) {
+	case json_error_numeric_overflow:
+	case json_error_null_character:
+	case json_error_null_byte_in_key:
+		return true;
+	default:
+		return false;
+	}
+}
+
+/* A body that is not JSON counts as empty; a text that holds JSON is what very old clients send. */
+static json_t *from_body(struct call *c)
+{
+	const char *why = json_too_much(c->body, c->body_len);
+	json_error_t problem = { 0 };
+	json_t *root, *inner;
+	char *quoted;
+
+	if (why)
+		return ml_fail(c, ML_INVALID_PARAMETER_VALUE, "the request body: %s", why), NULL;
+	root = json_loadb(c->body, c->body_len, JSON_DECODE_ANY, &problem);
+	quoted = root || json_error_code(&problem) != json_error_invalid_syntax ? NULL : quote_words(c);
+	if (quoted)
+		root = json_loads(quoted, JSON_DECODE_ANY, &problem);
+	if (!root && cannot_hold(&problem))
+		return ml_fail(c, ML_INVALID_PARAMETER_VALUE, "Invalid value in the request body: %s", problem.text), NULL;
+	if (json_is_string(root)) {
+		inner = json_loads(json_string_value(root), JSON_DECODE_ANY, NULL);
+		json_decref(root);
+		root = inner;
+	}
+	if (!root || json_is_null(root)) {
+		json_decref(root);
+		root = json_object();
+	}
+	if (root && !json_is_object(root)) {
+		json_decref(root);
+		return ml_fail(c, ML_INVALID_PARAMETER_VALUE, "the request body must be a JSON object"), NULL;
+	}
+	return keep(c, root);
+}
+
+json_t *ml_request(struct call *c)
+{
+	if (c->route->method == METHOD_GET && (c->arg_count || !c->body_len))
+		return from_args(c);
+	return media_type_ok(c) ? from_body(c) : NULL;
+}
+
+/* --- members ------------------------------------------------------------------------------------------------ */
+
+static const char *python_type(json_t *value)
+{
+	static const char *const names[] = {
+		[JSON_OBJECT] = "dict", [JSON_ARRAY] = "list", [JSON_STRING] = "str", [JSON_INTEGER] = "int",
+		[JSON_REAL] = "float",	[JSON_TRUE] = "bool",  [JSON_FALSE] = "bool", [JSON_NULL] = "NoneType",
+	};
+
+	return value ? names[json_typeof(value)] : "NoneType";
+}
+
+bool ml_fail_value(struct call *c, const char *path, json_t *value, const char *hint)
+{
+	char *text = json_dumps(value, JSON_ENCODE_ANY | JSON_COMPACT | JSON_SORT_KEYS | JSON_ENSURE_ASCII);
+
+	ml_fail(c, ML_INVALID_PARAMETER_VALUE, "Invalid value %s for parameter '%s' supplied%s%s", text ? text : "?", path,
+		*hint ? ": " : ".", hint);
+	free(text);
+	return false;
+}
+
+static bool to_int(json_t *value, int64_t *ret)
+{
+	const char *text = json_string_value(value);
+	char *end;
+	double v;
+
+	if (json_is_integer(value)) {
+		*ret = json_integer_value(value);
+		return true;
+	}
+	if (json_is_real(value)) {
+		v = json_real_value(value);
+		if (v != floor(v) || fabs(v) >= 0x1p63)
+			return false;
+		*ret = (int64_t)v;
+		return true;
+	}
+	if (!text || !*text || isspace((unsigned char)*text))
+		return false;
+	errno = 0;
+	*ret = strtoll(text, &end, 10);
+	if (!errno && !*end)
+		return true;
+	v = strtod(text, &end);
+	if (*end || v != floor(v) || !(fabs(v) < 0x1p63))
+		return false;
+	*ret = (int64_t)v;
+	return true;
+}
+
+static bool to_double(json_t *value, double *ret)
+{
+	const char *text = json_string_value(value);
+	char *end;
+
+	if (json_is_boolean(value)) {
+		*ret = json_is_true(value);
+		return true;
+	}
+	if (json_to_double(value, ret))
+		return true;
+	if (!text || !*text || isspace((unsigned char)*text) || strpbrk(text, "xXnN"))
+		return false;
+	*ret = strtod(text, &end);
+	return !*end;
+}
+
+static bool to_bool(json_t *value, bool *ret)
+{
+	const char *text = json_string_value(value);
+
+	if (text && strcasecmp(text, "true") && strcasecmp(text, "false"))
+		return false;
+	*ret = text ? !strcasecmp(text, "true") : json_is_true(value);
+	return text || json_is_boolean(value);
+}
+
+static bool to_strings(struct call *c, json_t *value, struct ml_strings *ret)
+{
+	size_t n = json_is_array(value) ? json_array_size(value) : 1, i;
+	const char **items = arena_array(c->arena, n + 1, sizeof(*items));
+
+	for (i = 0; items && i < n; i++) {
+		items[i] = json_string_value(json_is_array(value) ? json_array_get(value, i) : value);
+		if (!items[i])
+			return false;
+	}
+	*ret = (struct ml_strings){ items, n };
+	return items && (json_is_array(value) || c->route->method == METHOD_GET);
+}
+
+static bool convert(struct call *c, const struct ml_field *f, json_t *value)
+{
+	switch (f->kind) {
+	case ML_STRING:
+		*(const char **)f->into = json_string_value(value);
+		return json_is_string(value);
+	case ML_INT:
+		return to_int(value, f->into);
+	case ML_DOUBLE:
+		return to_double(value, f->into);
+	case ML_BOOL:
+		return to_bool(value, f->into);
+	case ML_STRINGS:
+		return to_strings(c, value, f->into);
+	case ML_LIST:
+		*(json_t **)f->into = value;
+		return json_is_array(value);
+	default:
+		*(json_t **)f->into = value;
+		return json_is_object(value);
+	}
+}
+
+/* max_results as maxResults; only where a member may be missing, as MLflow does it. */
+static json_t *find_camel(json_t *object, const char *name)
+{
+	char camel[64];
+	size_t n = 0;
+
+	for (; *name && n < sizeof(camel) - 1; name++) {
+		if (*name == '_' && name[1])
+			camel[n++] = (char)toupper((unsigned char)*++name);
+		else
+			camel[n++] = *name;
+	}
+	camel[n] = '\0';
+	return json_object_get(object, camel);
+}
+
+static json_t *find(json_t *object, const struct ml_field *f)
+{
+	json_t *value = json_object_get(object, f->name);
+
+	if ((!value || json_is_null(value)) && !strcmp(f->name, "run_id"))
+		value = json_object_get(object, "run_uuid");
+	if (!value && !f->required && strchr(f->name, '_'))
+		value = find_camel(object, f->name);
+	return value && !json_is_null(value) ? value : NULL;
+}
+
+/* Where a member stands: its list and its number there. */
+struct position {
+	const char *what;
+	size_t index;
+};
+
+static bool read_members(struct call *c, json_t *object, const struct position *at, const struct ml_field *fields)
+{
+	const struct ml_field *f;
+	const char *path;
+
+	for (f = fields; f->name; f++) {
+		json_t *value = find(object, f);
+		bool missing = f->required && (!value || (json_is_string(value) && !*json_string_value(value)));
+
+		if (!missing && (!value || convert(c, f, value))) {
+			if (f->given)
+				*f->given = value != NULL;
+			continue;
+		}
+		path = at ? arena_printf(c->arena, "%s[%zu].%s", at->what, at->index, f->name) : f->name;
+		if (missing) {
+			ml_fail(c, ML_INVALID_PARAMETER_VALUE, "Missing value for required parameter '%s'.%s", path, ML_SEE_DOCS);
+			return false;
+		}
+		return ml_fail_value(c, path, value, arena_printf(c->arena, " Hint: Value was of type '%s'." ML_SEE_DOCS,
+								  python_type(value)));
+	}
+	return true;
+}
+
+bool ml_read(struct call *c, json_t *object, const struct ml_field *fields)
+{
+	return read_members(c, object, NULL, fields);
+}
+
+bool ml_read_item(struct call *c, json_t *list, const char *what, size_t index, const struct ml_field *fields)
+{
+	json_t *item = json_array_get(list, index);
+
+	if (json_is_object(item))
+		return read_members(c, item, &(struct position){ what, index }, fields);
+	return ml_fail_value(c, what, list, " Hint: Value was of type 'list'." ML_SEE_DOCS);
+}
+
+bool ml_args(struct call *c, const struct ml_field *fields)
+{
+	json_t *request = ml_request(c);
+
+	return request && ml_read(c, request, fields);
+}
+
+int ml_view_type(struct call *c, json_t *value, const char *path)
+{
+	static const char *const names[] = { "ACTIVE_ONLY", "DELETED_ONLY", "ALL" };
+	const char *text = json_string_value(value);
+	int64_t number;
+	int i;
+
+	if (!value || json_is_null(value))
+		return ML_VIEW_ACTIVE;
+	for (i = 0; text && i < 3; i++)
+		if (!strcmp(names[i], text))
+			return i;
+	if (to_int(value, &number) && number >= 1 && number <= 3)
+		return (int)number - 1;
+	ml_fail_value(c, path, value, "");
+	return -1;
+}

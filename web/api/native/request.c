@@ -1,0 +1,103 @@
+/* request.c: what several routes of v1 read from a request, alike, and how a refused query is told. */
+#include "web/api/native/request.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "web/store/read/points.h"
+
+enum call_next request_refused(struct call *c, const struct err *err)
+{
+	if (err->code == ERR_USAGE && !strcmp(err->field, "filter"))
+		return call_fail(c, CALL_bad_filter, err->field, "%s", err->text);
+	if (err->code == ERR_NOENT)
+		return call_fail(c, CALL_not_found, "experiment", "%s", err->text);
+	return call_fail_err(c, NULL, err);
+}
+
+/* Text of a scalar JSON value in the arena, NULL when it is none. */
+static const char *pair_text(struct call *c, json_t *value)
+{
+	char text[JS_DOUBLE_MAX];
+
+	switch (json_typeof(value)) {
+	case JSON_STRING:
+		return arena_strdup(c->arena, json_string_value(value));
+	case JSON_INTEGER:
+		return arena_printf(c->arena, "%lld", (long long)json_integer_value(value));
+	case JSON_REAL:
+		js_print_double(text, json_real_value(value));
+		return arena_strdup(c->arena, text);
+	case JSON_TRUE:
+		return "true";
+	case JSON_FALSE:
+		return "false";
+	default:
+		return NULL;
+	}
+}
+
+bool request_pairs(struct call *c, const char *field, json_t *object, struct ingest_kv **ret, size_t *ret_count)
+{
+	struct ingest_kv *kv;
+	const char *key, *where;
+	json_t *value;
+	size_t n = 0;
+
+	*ret = NULL;
+	*ret_count = 0;
+	if (!object)
+		return true;
+	kv = arena_array(c->arena, json_object_size(object) + 1, sizeof(*kv));
+	json_object_foreach(object, key, value) {
+		where = arena_printf(c->arena, "%s.%s", field, key);
+		if (!kv)
+			break;
+		kv[n].key = arena_strdup(c->arena, key);
+		kv[n].value = pair_text(c, value);
+		if (!kv[n].value)
+			return call_fail(c, CALL_bad_value, where, "%s: want a string, a number or a boolean", where), false;
+		n++;
+	}
+	*ret = kv;
+	*ret_count = n;
+	return true;
+}
+
+bool request_rank(struct call *c, const char *text, int *rank)
+{
+	char *end;
+	long v;
+
+	if (!text)
+		return true;
+	if (!strcmp(text, "all")) {
+		*rank = POINTS_ALL_RANKS;
+		return true;
+	}
+	v = strtol(text, &end, 10);
+	if (end == text || *end || v < -1 || v > INT32_MAX)
+		return call_fail(c, CALL_bad_value, "rank", "rank: want a rank, -1 (the run as a whole) or all"), false;
+	*rank = (int)v;
+	return true;
+}
+
+bool request_segments(struct call *c, const char *text, bool *all)
+{
+	*all = text && !strcmp(text, "all");
+	if (text && !*all && strcmp(text, "visible"))
+		return call_fail(c, CALL_bad_value, "segments", "segments: want visible or all"), false;
+	return true;
+}
+
+bool request_run_ids(struct call *c, const char *field, const char *const *ids, size_t n)
+{
+	size_t i;
+
+	if (!n)
+		return call_fail(c, CALL_bad_value, field, "%s: name at least one run", field), false;
+	for (i = 0; i < n; i++)
+		if (!call_is_run_id(ids[i]))
+			return call_fail(c, CALL_bad_value, field, "%s: a run id is 32 lower-case hex digits", field), false;
+	return true;
+}

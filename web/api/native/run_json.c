@@ -1,0 +1,259 @@
+/* run_json.c: a run as v1 writes it, whole or as a line of a list. Knows no route. */
+#include "web/api/native/run_json.h"
+
+#include <math.h>
+
+void run_json_time(struct js *j, const char *key, int64_t ms)
+{
+	js_key(j, key);
+	if (ms == INT64_MIN)
+		js_null(j);
+	else
+		js_int(j, ms);
+}
+
+void run_json_files(struct call *c, struct js *j, const char *path, const struct artifact_entry *list, size_t n)
+{
+	size_t i;
+
+	js_open(j, '[');
+	for (i = 0; i < n; i++) {
+		js_open(j, '{');
+		js_key_str(j, "path", *path ? arena_printf(c->arena, "%s/%s", path, list[i].name) : list[i].name);
+		js_key(j, "folder");
+		js_bool(j, list[i].folder);
+		js_key(j, "bytes");
+		if (list[i].folder)
+			js_null(j);
+		else
+			js_int(j, (int64_t)list[i].bytes);
+		js_close(j, '}');
+	}
+	js_close(j, ']');
+}
+
+static void write_pairs(struct js *j, const char *key, const struct query_kv *kv, size_t n)
+{
+	size_t i;
+
+	js_key(j, key);
+	js_open(j, '{');
+	for (i = 0; i < n; i++)
+		js_key_str(j, kv[i].key, kv[i].value);
+	js_close(j, '}');
+}
+
+static void write_extreme(struct js *j, const char *key, const char *step_key, double value, int64_t step)
+{
+	js_key(j, key);
+	if (isnan(value))
+		js_null(j);
+	else
+		js_double(j, value);
+	js_key(j, step_key);
+	if (isnan(value))
+		js_null(j);
+	else
+		js_int(j, step);
+}
+
+static void write_summary(struct js *j, const struct query_metric *m)
+{
+	js_key_int(j, "count", (int64_t)m->count);
+	js_key_double(j, "first", m->first);
+	js_key_double(j, "last", m->last);
+	js_key_int(j, "first_step", m->first_step);
+	js_key_int(j, "last_step", m->last_step);
+	write_extreme(j, "min", "min_step", m->min, m->min_step);
+	write_extreme(j, "max", "max_step", m->max, m->max_step);
+	js_key_double(j, "first_time", m->first_time);
+	js_key_double(j, "last_time", m->last_time);
+	js_key_int(j, "nonfinite", (int64_t)m->nonfinite);
+	js_key(j, "first_nonfinite_step");
+	if (m->nonfinite)
+		js_int(j, m->first_nonfinite_step);
+	else
+		js_null(j);
+}
+
+static void write_metrics(struct js *j, const struct query_run *run)
+{
+	size_t i;
+
+	js_key(j, "metrics");
+	js_open(j, '{');
+	for (i = 0; i < run->metric_count; i++) {
+		js_key(j, run->metrics[i].key);
+		js_open(j, '{');
+		write_summary(j, &run->metrics[i]);
+		js_close(j, '}');
+	}
+	js_close(j, '}');
+}
+
+void run_json_alerts(struct js *j, const struct query_run *run)
+{
+	size_t i;
+
+	js_key(j, "alerts");
+	js_open(j, '[');
+	for (i = 0; i < run->alert_count; i++) {
+		const struct query_alert *a = &run->alerts[i];
+
+		js_open(j, '{');
+		js_key_str(j, "kind", a->kind_name);
+		js_key_str(j, "key", a->key);
+		js_key_int(j, "step", a->step);
+		js_key_double(j, "value", a->value);
+		js_key_str(j, "text", a->text);
+		js_close(j, '}');
+	}
+	js_close(j, ']');
+}
+
+static void write_segments(struct js *j, const struct query_run *run)
+{
+	size_t i;
+
+	js_key(j, "segments");
+	js_open(j, '[');
+	for (i = 0; i < run->segment_count; i++) {
+		const struct query_segment *s = &run->segments[i];
+
+		js_open(j, '{');
+		js_key_int(j, "number", s->number);
+		js_key_int(j, "first_step", s->first_step);
+		js_key_int(j, "first_epoch", s->first_epoch);
+		run_json_time(j, "start_time", s->start_ms);
+		run_json_time(j, "end_time", s->end_ms);
+		js_key_str(j, "status", s->status);
+		js_key_int(j, "world_size", s->world_size);
+		write_pairs(j, "params", s->params, s->param_count);
+		js_close(j, '}');
+	}
+	js_close(j, ']');
+}
+
+static void write_ranks(struct js *j, const struct query_run *run)
+{
+	size_t i;
+
+	js_key(j, "ranks");
+	js_open(j, '[');
+	for (i = 0; i < run->rank_count; i++) {
+		const struct query_rank *r = &run->ranks[i];
+
+		js_open(j, '{');
+		js_key_int(j, "rank", r->rank);
+		js_key_str(j, "host", r->host);
+		js_key_int(j, "pid", r->pid);
+		js_key_int(j, "segment", r->segment);
+		run_json_time(j, "last_record_time", r->last_record_ms);
+		js_close(j, '}');
+	}
+	js_close(j, ']');
+}
+
+static void write_problems(struct js *j, const struct query_run *run)
+{
+	size_t i;
+
+	js_key(j, "problems");
+	js_open(j, '[');
+	for (i = 0; i < run->problem_count; i++) {
+		js_open(j, '{');
+		run_json_time(j, "time", run->problems[i].time_ms);
+		js_key_str(j, "text", run->problems[i].text);
+		js_key_int(j, "count", (int64_t)run->problems[i].count);
+		js_close(j, '}');
+	}
+	js_close(j, ']');
+}
+
+static void write_series_list(struct js *j, const struct query_run *run)
+{
+	size_t i;
+
+	js_key(j, "series");
+	js_open(j, '[');
+	for (i = 0; i < run->series_count; i++) {
+		js_open(j, '{');
+		js_key_str(j, "key", run->series[i].key);
+		js_key_int(j, "rank", run->series[i].rank);
+		js_key_int(j, "segment", run->series[i].segment);
+		write_summary(j, &run->series[i].sum);
+		js_close(j, '}');
+	}
+	js_close(j, ']');
+}
+
+/* The files that lie at the top of a run's folder; false after failing the call. */
+static bool write_artifacts(struct call *c, struct js *j, const struct query_run *run)
+{
+	const char *folder = arena_printf(c->arena, "%s/%s/artifacts", run->experiment_id, run->id);
+	struct artifact_entry *list;
+	struct err err = ERR_INIT;
+	size_t n;
+
+	if (artifact_list(store_artifacts(c->api->store), folder, c->arena, &list, &n, &err)) {
+		call_fail_err(c, NULL, &err);
+		return false;
+	}
+	js_key(j, "artifacts");
+	run_json_files(c, j, "", list, n);
+	return true;
+}
+
+void run_json_write(struct call *c, struct js *j, const struct query_run *run, enum run_json_detail detail)
+{
+	js_open(j, '{');
+	js_key_str(j, "id", run->id);
+	js_key_str(j, "name", run->name);
+	js_key_str(j, "experiment", run->experiment);
+	js_key_str(j, "experiment_id", run->experiment_id);
+	js_key_str(j, "status", run->status);
+	js_key(j, "status_inferred");
+	js_bool(j, run->status_inferred);
+	js_key(j, "deleted");
+	js_bool(j, run->deleted);
+	run_json_time(j, "start_time", run->start_ms);
+	run_json_time(j, "end_time", run->end_ms);
+	js_key_int(j, "last_step", run->last_step);
+	js_key_int(j, "world_size", run->world_size);
+	js_key_int(j, "rev", (int64_t)run->rev);
+	js_key_str(j, "notes", run->notes);
+	write_pairs(j, "params", run->params, run->param_count);
+	write_pairs(j, "tags", run->tags, run->tag_count);
+	write_metrics(j, run);
+	run_json_alerts(j, run);
+	if (detail >= RUN_JSON_FULL) {
+		write_pairs(j, "environment", run->environment, run->environment_count);
+		write_segments(j, run);
+		write_ranks(j, run);
+		write_problems(j, run);
+		if (!write_artifacts(c, j, run))
+			return;
+	}
+	if (detail == RUN_JSON_SERIES)
+		write_series_list(j, run);
+	js_close(j, '}');
+}
+
+enum call_next run_json_reply(struct call *c, const char *id, enum run_json_detail detail)
+{
+	struct js j = { .out = &c->out };
+	struct err err = ERR_INIT;
+	struct query_run run;
+
+	if ((detail == RUN_JSON_SERIES ? query_run_series : query_run)(c->api->store, id, c->arena, &run, &err))
+		return call_fail_err(c, "run", &err);
+	run_json_write(c, &j, &run, detail);
+	if (c->status < 300)
+		buf_addc(&c->out, '\n');
+	return CALL_DONE;
+}
+
+enum call_next run_json_changed(struct call *c, const struct ingest_result *res)
+{
+	return run_json_reply(c, res->id[0] ? res->id : c->vars[0], RUN_JSON_FULL);
+}
