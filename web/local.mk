@@ -3,7 +3,7 @@ include web/ui/local.mk
 
 # libwebapi: the handlers. libwebserver: HTTP around them. libwebcli: the commands.
 noinst_LTLIBRARIES += libwebapi.la libwebserver.la libwebcli.la
-EXTRA_DIST += web/server/stub.html
+EXTRA_DIST += web/assets/stub.html
 libwebapi_la_SOURCES = \
 	web/api/api.c web/api/api.h \
 	web/api/blob.c web/api/blob.h \
@@ -12,7 +12,6 @@ libwebapi_la_SOURCES = \
 	web/api/js.c web/api/js.h \
 	web/api/json.c web/api/json.h \
 	web/api/session.c web/api/session.h \
-	web/api/asset.h \
 	web/api/handlers.h \
 	web/api/native/artifacts.c \
 	web/api/native/changes.c \
@@ -50,6 +49,7 @@ libwebapi_la_CPPFLAGS = $(AM_CPPFLAGS) $(JANSSON_CFLAGS)
 libwebapi_la_LIBADD = libwebstore.la $(JANSSON_LIBS)
 
 libwebserver_la_SOURCES = \
+	web/assets/asset.h \
 	web/server/access.c web/server/access.h \
 	web/server/confine.c web/server/confine.h \
 	web/server/conns.c web/server/conns.h \
@@ -63,7 +63,7 @@ libwebserver_la_SOURCES = \
 	web/server/reply.c web/server/reply.h \
 	web/server/router.c web/server/router.h \
 	web/server/routes.c web/server/routes.h
-nodist_libwebserver_la_SOURCES = web/server/assets.c
+nodist_libwebserver_la_SOURCES = web/assets/table.c
 libwebserver_la_CPPFLAGS = $(AM_CPPFLAGS) $(MHD_CFLAGS) $(GNUTLS_CFLAGS) $(ZLIB_CFLAGS) $(JANSSON_CFLAGS)
 libwebserver_la_LIBADD = libwebapi.la $(MHD_LIBS) $(GNUTLS_LIBS) $(ZLIB_LIBS)
 
@@ -93,20 +93,20 @@ libwebcli_la_CPPFLAGS = $(AM_CPPFLAGS) $(JANSSON_CFLAGS)
 libwebcli_la_LIBADD = libwebserver.la libtracker.la
 
 # The page and openapi.json travel inside the program.
-noinst_PROGRAMS += web/server/embed
-web_server_embed_SOURCES = web/server/embed.c
-web_server_embed_LDADD = $(ZLIB_LIBS)
+noinst_PROGRAMS += web/assets/embed
+web_assets_embed_SOURCES = web/assets/embed.c
+web_assets_embed_LDADD = $(ZLIB_LIBS)
 if WITH_UI
 embed_page = $(UI_DIST_DIR)
 embed_needs = $(UI_DIST_STAMP)
 else
-embed_page = /index.html=$(srcdir)/web/server/stub.html
-embed_needs = web/server/stub.html
+embed_page = /index.html=$(srcdir)/web/assets/stub.html
+embed_needs = web/assets/stub.html
 endif
-web/server/assets.c: web/server/embed$(EXEEXT) schema/api/openapi.json $(embed_needs)
-	$(AM_V_GEN)web/server/embed$(EXEEXT) $@.tmp $(embed_page) \
+web/assets/table.c: web/assets/embed$(EXEEXT) schema/api/openapi.json $(embed_needs)
+	$(AM_V_GEN)web/assets/embed$(EXEEXT) $@.tmp $(embed_page) \
 		/api/v1/openapi.json=$(srcdir)/schema/api/openapi.json && mv $@.tmp $@
-CLEANFILES += web/server/assets.c
+CLEANFILES += web/assets/table.c
 
 bashcompletiondir = $(datadir)/bash-completion/completions
 EXTRA_DIST += web/cli/dptrack.bash

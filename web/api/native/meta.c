@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #include "tracker/base/clock.h"
-#include "web/api/asset.h"
+#include "web/assets/asset.h"
 #include "web/api/handlers.h"
 #include "web/api/native/findings.h"
 #include "web/store/upkeep/check.h"

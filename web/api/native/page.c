@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "web/api/asset.h"
+#include "web/assets/asset.h"
 #include "web/api/handlers.h"
 
 const struct asset *asset_find(const char *path)

@@ -1,4 +1,4 @@
-/* embed.c: build tool. Writes the table of web/api/asset.h as C:
+/* embed.c: build tool. Writes the table of web/assets/asset.h as C:
  *   embed OUT.c [DIR] [/address=FILE]...
  * Every file below DIR is served under its relative name; text is also kept compressed when that saves a tenth. */
 #include <ctype.h>
@@ -201,7 +201,7 @@ int main(int argc, char **argv)
 	table = open_memstream(&table_text, &table_len);
 	if (!out || !table)
 		die("cannot write", argv[1]);
-	fprintf(out, "/* Made by web/server/embed.c. */\n#include \"web/api/asset.h\"\n");
+	fprintf(out, "/* Made by web/assets/embed.c. */\n#include \"web/assets/asset.h\"\n");
 	for (i = 0; i < n; i++)
 		write_file(out, table, &files[i], i);
 	fclose(table);
