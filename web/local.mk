@@ -49,7 +49,7 @@ libwebapi_la_CPPFLAGS = $(AM_CPPFLAGS) $(JANSSON_CFLAGS)
 libwebapi_la_LIBADD = libwebstore.la $(JANSSON_LIBS)
 
 libwebserver_la_SOURCES = \
-	web/assets/asset.h \
+	web/assets/asset.c web/assets/asset.h \
 	web/server/access.c web/server/access.h \
 	web/server/confine.c web/server/confine.h \
 	web/server/conns.c web/server/conns.h \

@@ -1,28 +1,10 @@
-/* page.c: the files of the page. The table is sorted by path. */
+/* page.c: the files of the page. */
 #include "web/api/api.h"
 
 #include <string.h>
 
 #include "web/assets/asset.h"
 #include "web/api/handlers.h"
-
-const struct asset *asset_find(const char *path)
-{
-	size_t low = 0, high = asset_count, mid;
-	int order;
-
-	while (low < high) {
-		mid = low + (high - low) / 2;
-		order = strcmp(path, asset_table[mid].path);
-		if (!order)
-			return &asset_table[mid];
-		if (order < 0)
-			high = mid;
-		else
-			low = mid + 1;
-	}
-	return NULL;
-}
 
 enum call_next on_page_get(struct call *c)
 {
