@@ -60,6 +60,7 @@ libwebserver_la_SOURCES = \
 	web/server/http.c web/server/server.h \
 	web/server/listen.c web/server/listen.h \
 	web/server/local.c web/server/local.h \
+	web/server/pages.c \
 	web/server/reply.c web/server/reply.h \
 	web/server/router.c web/server/router.h \
 	web/server/routes.c web/server/routes.h

@@ -1,5 +1,6 @@
 """Requests that are malformed, ambiguous or too large: each gets the stated status, exactly one reply, and where said
 the connection is closed behind it; the server answers as before afterwards."""
+import json
 import sys
 sys.dont_write_bytecode = True
 import lib
@@ -106,6 +107,12 @@ TABLE = [
     ("fragment in the address", get(b"/health#x") + SECOND, 400, CLOSE),
     ("backslash in the address", get(b"/..\\health") + SECOND, 400, CLOSE),
     ("high byte in the address", get(b"/h\xe9alth") + SECOND, 400, CLOSE),
+    ("2000 query arguments", get(b"/health?" + b"&".join([b"a"] * 2000)), 400, KEEP),
+    ("4000 query arguments", get(b"/health?" + b"&".join([b"a"] * 4000)), 400, KEEP),
+    ("600 query arguments with values", get(b"/api/v1/runs?" + b"&".join([b"run=0123456"] * 600)), 400, KEEP),
+    ("9000 query arguments", get(b"/health?" + b"&".join([b"a"] * 9000)), 414, CLOSE),
+    ("a head of 40 KB", get(b"/health", b"X: " + b"a" * 40000 + b"\r\n"), 431, CLOSE),
+    ("a head of 500 fields", get(b"/health", b"X: a\r\n" * 500), 431, CLOSE),
     ("8 KiB of address", get(b"/health?" + b"a" * 8200) + SECOND, 414, CLOSE),
     ("100 KiB of address", get(b"/health?" + b"a" * 100000), 414, CLOSE),
     ("60 KiB of header", get(b"/health", b"X: " + b"a" * 60000 + b"\r\n"), 431, CLOSE),
@@ -169,7 +176,7 @@ def attempt(server, name, raw, want, close):
         if not data.startswith(b"HTTP/1.1 4"):
             lib.check(False, f"{name}: {e}")
             return
-        got = [(int(data.split()[1]), {}, b"")]  # the library's own page, cut off
+        got = [(int(data.split()[1]), {}, b"")]  # cut off: the client was still sending
     statuses = [r[0] for r in got]
     if want is not ANY:
         allowed = want if isinstance(want, tuple) else (want,)
@@ -178,7 +185,9 @@ def attempt(server, name, raw, want, close):
         lib.check(statuses[1:] == [200] and closed, f"{name}: the connection is not in step: {statuses}, closed {closed}")
     elif close is CLOSE:
         lib.check(len(statuses) <= 1 and closed, f"{name}: {statuses}, connection {'closed' if closed else 'open'}")
-    if statuses and got[0][1].get("content-type") == "application/json":
+    if got and statuses[0] >= 400 and got[0][1]:
+        lib.equal(got[0][1].get("content-type"), "application/json", f"{name}: type")
+        lib.check("error" in json.loads(got[0][2]), f"{name}: {got[0][2]!r}")
         lib.equal(got[0][1].get("x-content-type-options"), "nosniff", f"{name}: header")
 
 

@@ -125,15 +125,17 @@ static bool router_pattern(struct call *c, const struct router_path *p, const ch
 	}
 }
 
-static bool router_query(struct call *c, const char *query)
+/* NULL, or why not. */
+static const char *router_query(struct call *c, const char *query)
 {
+	static const char undecoded[] = "the address cannot be decoded";
 	const char *at = query, *end, *eq;
 	size_t max = 1;
 
 	for (end = query; *end; end++)
 		max += *end == '&';
 	if (max > CALL_ARGS_MAX)
-		return false;
+		return "more than 2048 query arguments; use the POST form of the query";
 	c->args = arena_array(c->arena, max, sizeof(*c->args));
 	while (c->args && *at) {
 		size_t n = strcspn(at, "&");
@@ -146,12 +148,12 @@ static bool router_query(struct call *c, const char *query)
 			a->name = router_decode(c->arena, at, (size_t)((eq ? eq : end) - at), true);
 			a->value = eq ? router_decode(c->arena, eq + 1, (size_t)(end - eq - 1), true) : "";
 			if (!a->name || !a->value)
-				return false;
+				return undecoded;
 			c->arg_count++;
 		}
 		at = *end ? end + 1 : end;
 	}
-	return c->args != NULL;
+	return c->args ? NULL : "out of memory";
 }
 
 /* Whose the addresses below a prefix are where they are no routes: a line of spaces.def. */
@@ -193,8 +195,8 @@ bool router_find(struct router_match *ret, struct call *c, enum call_method meth
 	*ret = (struct router_match){ .code = CALL_bad_request, .why = space->undecoded };
 	if (!router_split(&path, c->arena, target, path_len))
 		return false;
-	ret->why = "the address cannot be decoded";
-	if (target[path_len] == '?' && !router_query(c, target + path_len + 1))
+	ret->why = target[path_len] == '?' ? router_query(c, target + path_len + 1) : NULL;
+	if (ret->why)
 		return false;
 	for (i = 0; i < route_count; i++) {
 		const struct route *r = &route_table[i];
