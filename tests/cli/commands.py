@@ -9,6 +9,7 @@ import io
 import json
 import os
 import pty
+import signal
 import struct
 import subprocess
 import tempfile
@@ -192,8 +193,29 @@ def misuse(folder):
         lib.check("dptrack" in good(*args), " ".join(args))
 
 
+@contextlib.contextmanager
+def stopped():
+    """Commands that ask a server which does not go on end by themselves, with one line that says so."""
+    with lib.fresh() as server:
+        server.process.send_signal(signal.SIGSTOP)
+        asked = [(place, subprocess.Popen([lib.PROGRAM, "ls", *place], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True))
+                 for place in (("--url", server.url), ("--logdir", server.logdir))]
+        yield
+        for place, process in asked:
+            out, errors = process.communicate(timeout=60)
+            lib.equal((process.returncode, out, errors.count("\n")), (1, "", 1), f"a stopped server, {place}: {errors!r}")
+            lib.check(server.url in errors and "no answer for 30 s" in errors, f"a stopped server, {place}: {errors!r}")
+        server.process.send_signal(signal.SIGCONT)
+
+
 def main():
     lib.bound(300)
+    with stopped():
+        rest()
+    lib.finish("commands")
+
+
+def rest():
     with tempfile.TemporaryDirectory(prefix="dptrack-test.") as folder:
         runs = os.path.join(folder, "runs")
         server = lib.Server(runs)
@@ -212,7 +234,6 @@ def main():
         server = lib.Server(runs)
         quoted(server, ("--logdir", runs))
         lib.equal(server.stop(), 0, "exit code")
-    lib.finish("commands")
 
 
 main()
