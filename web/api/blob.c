@@ -169,6 +169,20 @@ enum call_next blob_remove(struct call *c, const struct blob_remove *remove)
 
 /* --- out ---------------------------------------------------------------------------------------------------- */
 
+void blob_page(struct blob_page *page, struct artifact_entry **entries, size_t *count)
+{
+	struct artifact_entry *at = *entries, *end = at + *count;
+
+	while (page->token && at < end && strcmp(at->name, page->token) <= 0)
+		at++;
+	*entries = at;
+	*count = (size_t)(end - at);
+	if (*count > (uint64_t)page->limit) {
+		*count = (size_t)page->limit;
+		page->next = at[*count - 1].name;
+	}
+}
+
 const char *blob_type(const char *path)
 {
 	static const struct {

@@ -34,6 +34,17 @@ bool blob_reply(struct call *c, const char *path, bool download, struct err *err
 enum blob_range { BLOB_WHOLE, BLOB_PART, BLOB_BAD };
 enum blob_range blob_range(const char *text, uint64_t bytes, uint64_t *from, uint64_t *count);
 
+/* Cuts a folder's entries, which stand by name, to one page of at most limit behind the token, the name that ended the page
+ * before (NULL or "": the first page). next: the token of the next one, NULL where none follows. */
+#define BLOB_PAGE_MAX 50000
+struct blob_page {
+	const char *token;
+	int64_t limit;
+	const char *next;
+};
+
+void blob_page(struct blob_page *page, struct artifact_entry **entries, size_t *count);
+
 /* text/plain and the like by the name's end; MLflow's choice. */
 const char *blob_type(const char *path);
 

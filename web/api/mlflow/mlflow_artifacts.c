@@ -27,6 +27,26 @@ static const char *trim(struct call *c, const char *path)
 	return copy ? copy : "";
 }
 
+/* Without "." and empty parts, which lead nowhere. A path that begins with a slash stays as it is, and is refused. */
+static const char *plain(struct call *c, const char *path)
+{
+	char *copy = arena_alloc(c->arena, strlen(path) + 1), *to = copy;
+	size_t n;
+
+	if (!copy || *path == '/')
+		return path;
+	for (; *path; path += n + (path[n] == '/')) {
+		n = strcspn(path, "/");
+		if (!n || (n == 1 && *path == '.'))
+			continue;
+		if (to > copy)
+			*to++ = '/';
+		to = mempcpy(to, path, n);
+	}
+	*to = '\0';
+	return copy;
+}
+
 static enum call_next fail(struct call *c, const struct err *err)
 {
 	if (err->code == ERR_EXISTS)
@@ -47,17 +67,21 @@ static enum call_next reply_file(struct call *c, const char *path)
 	return fail(c, &err);
 }
 
-/* prefix: what stands before each name. */
+/* prefix: what stands before each name. page_token and, which MLflow's own server does not have, max_results: a part. */
 static bool write_files(struct call *c, struct js *j, const char *folder, const char *prefix)
 {
+	struct blob_page page = { .token = call_arg(c, "page_token"), .limit = INT64_MAX };
 	struct artifact_entry *list;
 	struct err err = ERR_INIT;
 	size_t n, i;
 
+	if (!call_arg_int(c, "max_results", &page.limit, 1, BLOB_PAGE_MAX))
+		return false;
 	if (artifact_list(store_artifacts(c->api->store), folder, c->arena, &list, &n, &err)) {
 		ml_fail_err(c, &err);
 		return false;
 	}
+	blob_page(&page, &list, &n);
 	if (!n)
 		return true;
 	js_key(j, "files");
@@ -72,6 +96,8 @@ static bool write_files(struct call *c, struct js *j, const char *folder, const 
 		js_close(j, '}');
 	}
 	js_close(j, ']');
+	if (page.next)
+		js_key_str(j, "next_page_token", page.next);
 	return true;
 }
 
@@ -79,7 +105,7 @@ static bool write_files(struct call *c, struct js *j, const char *folder, const 
 
 enum call_next on_ml_proxy_list(struct call *c)
 {
-	const char *path = trim(c, call_arg(c, "path"));
+	const char *path = plain(c, trim(c, call_arg(c, "path")));
 	struct js j = { .out = &c->out };
 
 	if (!path_ok(c, path))
@@ -162,7 +188,7 @@ enum call_next on_ml_artifact_list(struct call *c)
 	if (!ml_args(c, fields))
 		return CALL_DONE;
 	path = trim(c, path);
-	if (!path_ok(c, path) || !(folder = run_folder(c, id, path)))
+	if (!path_ok(c, plain(c, path)) || !(folder = run_folder(c, id, plain(c, path))))
 		return CALL_DONE;
 	js_open(&j, '{');
 	js_key_str(&j, "root_uri", arena_printf(c->arena, "mlflow-artifacts:/%.*s", (int)(strstr(folder, "/artifacts") - folder) + 10,
@@ -180,7 +206,7 @@ static bool of_run(struct call *c, const char **ret_place)
 	id = id ? id : call_arg(c, "run_uuid");
 	if (!path || !*path)
 		ml_fail(c, ML_INVALID_PARAMETER_VALUE, "Request must specify path.");
-	else if (path_ok(c, path) && (!id || !*id))
+	else if (path_ok(c, path = plain(c, path)) && (!id || !*id))
 		ml_fail(c, ML_INVALID_PARAMETER_VALUE, "Request must specify run_id.");
 	else if (c->status == 200)
 		*ret_place = run_folder(c, id, path);
@@ -226,9 +252,12 @@ enum call_next on_ml_artifact_upload(struct call *c)
 		return ml_fail(c, ML_INVALID_PARAMETER_VALUE, "Request must specify run_uuid.");
 	if (!path || !*path)
 		return ml_fail(c, ML_INVALID_PARAMETER_VALUE, "Request must specify path.");
-	if (!has_body(c))
-		return ml_fail(c, ML_INVALID_PARAMETER_VALUE, "Request must specify data.");
-	place = path_ok(c, path) ? run_folder(c, id, path) : NULL;
+	path = plain(c, path);
+	if (!path_ok(c, path))
+		return CALL_DONE;
+	if (!*path || !has_body(c))
+		return ml_fail(c, ML_INVALID_PARAMETER_VALUE, *path ? "Request must specify data." : "Invalid path");
+	place = run_folder(c, id, path);
 	return place ? blob_put(c, &(struct blob_put){ place, fail, uploaded }) : CALL_DONE;
 }
 
@@ -254,7 +283,7 @@ enum call_next on_ml_model_artifact_list(struct call *c)
 	const char *path = trim(c, call_arg(c, "artifact_directory_path")), *folder;
 	struct js j = { .out = &c->out };
 
-	if (!path_ok(c, path) || !(folder = model_folder(c, path)))
+	if (!path_ok(c, plain(c, path)) || !(folder = model_folder(c, plain(c, path))))
 		return CALL_DONE;
 	js_open(&j, '{');
 	js_key_str(&j, "root_uri", arena_printf(c->arena, "mlflow-artifacts:/%.*s", (int)(strstr(folder, "/artifacts") - folder) + 10,
@@ -270,6 +299,7 @@ enum call_next on_ml_model_artifact_get(struct call *c)
 
 	if (!path || !*path)
 		return ml_fail(c, ML_BAD_REQUEST, "Request must include the \"artifact_file_path\" query parameter.");
+	path = plain(c, path);
 	place = path_ok(c, path) ? model_folder(c, path) : NULL;
 	return place ? reply_file(c, place) : CALL_DONE;
 }

@@ -41,20 +41,23 @@ static enum call_next fail(struct call *c, const struct err *err)
 enum call_next on_artifact_list_get(struct call *c)
 {
 	const char *path = call_arg(c, "path"), *place;
+	struct blob_page page = { .token = call_arg(c, "page_token"), .limit = INT64_MAX };
 	struct js j = { .out = &c->out };
 	struct artifact_entry *list;
 	struct err err = ERR_INIT;
 	size_t n;
 
 	path = path ? path : "";
-	if (!call_args_done(c) || !(place = stored_path(c, path)))
+	if (!call_arg_int(c, "limit", &page.limit, 1, BLOB_PAGE_MAX) || !call_args_done(c) || !(place = stored_path(c, path)))
 		return CALL_DONE;
 	if (artifact_list(store_artifacts(c->api->store), place, c->arena, &list, &n, &err))
 		return call_fail_err(c, NULL, &err);
+	blob_page(&page, &list, &n);
 	js_open(&j, '{');
 	js_key_str(&j, "path", path);
 	js_key(&j, "files");
 	run_json_files(c, &j, path, list, n);
+	js_key_str(&j, "next_page_token", page.next);
 	js_close(&j, '}');
 	buf_addc(&c->out, '\n');
 	return CALL_DONE;
