@@ -114,6 +114,12 @@ def runs(m, experiment):
     info = m.ok("POST", "/runs/update", {"run_id": id, "status": "FINISHED", "end_time": 5678, "run_name": "new"})["run_info"]
     lib.equal((info["status"], info["end_time"], info["run_name"]), ("FINISHED", 5678, "new"), "runs/update")
     lib.check({"key": "mlflow.runName", "value": "new"} in m.ok("GET", "/runs/get", run_id=id)["run"]["data"]["tags"], "the tag follows")
+    other = m.ok("POST", "/runs/create", {"experiment_id": experiment})["run"]["info"]["run_id"]
+    info = m.ok("POST", "/runs/update", {"run_id": other, "status": "FINISHED"})["run_info"]
+    lib.equal((info["status"], "end_time" in info), ("FINISHED", False), "an end that is not told")
+    for status, end in (("RUNNING", 99), ("FAILED", None), ("RUNNING", None)):
+        info = m.ok("POST", "/runs/update", dict({"run_id": other, "status": status}, **({"end_time": end} if end else {})))["run_info"]
+        lib.equal((info["status"], info["end_time"]), (status, 99), "an end stays")
     lib.equal(m.ok("POST", "/runs/update", {"run_id": id, "status": "5"})["run_info"]["status"], "KILLED", "status by number")
     m.bad("INVALID_PARAMETER_VALUE", "POST", "/runs/update", {"run_id": id, "status": "LOST"})
     lib.equal(m.ok("POST", "/runs/set-tag", {"run_id": id, "key": "mlflow.runName", "value": "third"}), {}, "set-tag")
@@ -291,8 +297,9 @@ def search(m):
         else:
             lib.equal(found(filter=text, order_by=["start_time"])[0], want, text)
     lib.equal(found(filter=f"run_id IN ('{ids['a']}', '{ids['c']}')", order_by=["start_time"])[0], "ac", "run_id IN")
+    m.ok("POST", "/runs/update", {"run_id": ids["c"], "status": "FINISHED"})  # without an end: last in either order
     for order, want in (([], "dcba"), (["metrics.loss"], "bacd"), (["metrics.loss DESC"], "abcd"), (["params.lr desc", "start_time ASC"], "cabd"),
-                        (["attributes.end_time", "attributes.start_time"], "dabc"), (["tags.`my tag` ASC"], "adcb"), (["`metrics`.loss"], "bacd")):
+                        (["attributes.end_time", "attributes.start_time"], "dabc"), (["attributes.end_time DESC", "attributes.start_time"], "dabc"), (["tags.`my tag` ASC"], "adcb"), (["`metrics`.loss"], "bacd")):
         lib.equal(found(order_by=order)[0], want, f"order by {order}")
     for order in (["metrics.loss", "metrics.loss DESC"], ["metrics.loss UP"], ["x.y"], ["attribute.nope"], ["a b c"], [""]):
         m.bad("INVALID_PARAMETER_VALUE", "POST", "/runs/search", {"experiment_ids": [experiment], "order_by": order})

@@ -120,7 +120,7 @@ static int put_rest(struct state *st, struct state_run *r, const struct tracking
 {
 	const struct ingest_kv named = { NAME_TAG, op->name };
 	const char *name = op->name ? op->name : name_in(op);
-	struct ingest_op patch = { .name = name, .status = op->status, .end_ms = op->end_ms };
+	struct ingest_op patch = { .name = name, .status = op->status, .end_ms = op->end_ms, .end_kept = true };
 	int rc = apply_tags(st, r, op->tags, op->tag_count, err);
 
 	if (!rc && op->name)

@@ -248,7 +248,7 @@ int apply_patch(struct state *st, struct state_run *r, const struct ingest_op *o
 	memcpy(news.status, op->status ? op->status : r->status, strlen(op->status ? op->status : r->status) + 1);
 	ended = strcmp(news.status, "running") && strcmp(news.status, "scheduled");
 	if (op->end_ms == INGEST_NO_TIME)
-		news.end_ms = !ended ? INT64_MIN : r->end_ms != INT64_MIN ? r->end_ms : clock_wall_ms();
+		news.end_ms = op->end_kept ? r->end_ms : !ended ? INT64_MIN : r->end_ms != INT64_MIN ? r->end_ms : clock_wall_ms();
 	return segment_status(st, r, r->segment, &news, err);
 }
 

@@ -64,6 +64,7 @@ struct ingest_op {
 	const char *notes;
 	int64_t start_ms;       /* INGEST_RUN: 0 or INGEST_NO_TIME: now */
 	int64_t end_ms;
+	bool end_kept;          /* INGEST_PATCH: a status alone neither sets nor clears the end, as MLflow has it */
 	int64_t before_ms;      /* INGEST_PURGE */
 	const struct ingest_kv *params;
 	size_t param_count;
