@@ -6,6 +6,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include <cmocka.h>
 
@@ -76,6 +77,114 @@ static void test_random_ranges(void **state)
 		}
 		assert_true(end <= size && size < end + 64);
 	}
+}
+
+#define MANY 30000
+
+/* Like a network: half of them nested from forward to backward pass, the others short; few sizes, all of them aligned. */
+static void draw_network(struct slab_range *r, int n, uint64_t seed)
+{
+	struct rng_key key = { seed, 2 };
+
+	for (int i = 0; i < n; i++) {
+		uint64_t at = (uint64_t)i * 4;
+
+		r[i] = (struct slab_range){ .bytes = 64 + 640 * rng_below(key, at, 8), .first = i, .last = i + 2 };
+		if (rng_below(key, at + 1, 2))
+			r[i].last = 2 * n - i;
+		else if (rng_below(key, at + 2, 2))
+			r[i] = (struct slab_range){ .bytes = r[i].bytes, .first = 2 * n - i, .last = 2 * n - i + 3 };
+	}
+}
+
+static int larger_first(const void *a, const void *b)
+{
+	const struct slab_range *x = *(struct slab_range *const *)a, *y = *(struct slab_range *const *)b;
+
+	if (x->bytes != y->bytes)
+		return x->bytes < y->bytes ? 1 : -1;
+	return x < y ? -1 : x > y;
+}
+
+/* Into the tightest gap between the n ranges of low, which are sorted by offset; by looking at each of them. */
+static size_t place_plainly(struct slab_range *e, struct slab_range **low, int n)
+{
+	size_t best = SIZE_MAX, tightest = SIZE_MAX, end = 0;
+
+	for (int i = 0; i < n; i++) {
+		const struct slab_range *p = low[i];
+
+		if (p->last < e->first || p->first > e->last)
+			continue;
+		if (p->offset > end && p->offset - end >= e->bytes && p->offset - end < tightest) {
+			tightest = p->offset - end;
+			best = end;
+		}
+		end = p->offset + p->bytes > end ? p->offset + p->bytes : end;
+	}
+	e->offset = best == SIZE_MAX ? end : best;
+	for (; n > 0 && low[n - 1]->offset > e->offset; n--)
+		low[n] = low[n - 1];
+	low[n] = e;
+	return e->offset + e->bytes;
+}
+
+/* Largest first; returns the slab's size. */
+static size_t place_all_plainly(struct slab_range *r, int n)
+{
+	struct slab_range **order = calloc((size_t)n, sizeof(*order)), **low = calloc((size_t)n, sizeof(*low));
+	size_t size = 0, end;
+
+	assert_non_null(order);
+	assert_non_null(low);
+	for (int i = 0; i < n; i++)
+		order[i] = &r[i];
+	qsort(order, (size_t)n, sizeof(*order), larger_first);
+	for (int i = 0; i < n; i++) {
+		end = place_plainly(order[i], low, i);
+		size = end > size ? end : size;
+	}
+	free(order);
+	free(low);
+	return size;
+}
+
+/* A placement is the best of several orders, so it is no larger than that of one of them. */
+static void test_no_larger_than_plainly(void **state)
+{
+	enum { N = 400 };
+
+	(void)state;
+	for (uint64_t seed = 0; seed < 50; seed++) {
+		struct slab_range r[N], plain[N];
+
+		draw_network(r, N, seed);
+		memcpy(plain, r, sizeof(r));
+		assert_true(slab_place(r, N, 64) <= place_all_plainly(plain, N));
+		for (int i = 0; i < N; i++)
+			for (int j = 0; j < i; j++)
+				assert_false(collide(&r[i], &r[j]));
+	}
+}
+
+/* About as many as a network of a thousand layers has: several orders take little more than a plain one. */
+static void test_many_ranges(void **state)
+{
+	struct slab_range *r = calloc(MANY, sizeof(*r));
+	clock_t start = clock(), quick, plain;
+	size_t size;
+
+	(void)state;
+	assert_non_null(r);
+	draw_network(r, MANY, 1);
+	size = slab_place(r, MANY, 64);
+	quick = clock() - start;
+	assert_true(size <= place_all_plainly(r, MANY));
+	plain = clock() - start - quick;
+	print_message("%d ranges: %.2f s, one order plainly %.2f s\n", MANY, (double)quick / CLOCKS_PER_SEC,
+		      (double)plain / CLOCKS_PER_SEC);
+	assert_true(quick < 2 * plain);
+	free(r);
 }
 
 static void test_known_ranges(void **state)
@@ -414,7 +523,10 @@ static void test_strategies(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_random_ranges), cmocka_unit_test(test_known_ranges),
+		cmocka_unit_test(test_random_ranges),
+		cmocka_unit_test(test_no_larger_than_plainly),
+		cmocka_unit_test(test_many_ranges),
+		cmocka_unit_test(test_known_ranges),
 		cmocka_unit_test(test_takeover),      cmocka_unit_test(test_no_takeover),
 		cmocka_unit_test(test_views),	      cmocka_unit_test(test_streams),
 		cmocka_unit_test(test_slots),	      cmocka_unit_test(test_contradiction),

@@ -1,24 +1,157 @@
-/* slab.c: ranges with first and last moment → offsets. Finding the smallest slab is NP-hard; a few greedy orders,
- * each taking the tightest gap, come within some percent of the lower bound on networks, and the best of them is kept. */
+/* slab.c: ranges with first and last moment → offsets. Finding the smallest slab is NP-hard; a few greedy orders, each
+ * taking the tightest gap, come within some percent of the lower bound on networks, and the best of them is kept. What is
+ * placed lies in groups of neighbours, which are passed over as one where all of a group, or none of it, is in the way. */
 #include "trainer/graph/slab.h"
 
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
+#define GROUP 64
+
 enum order { ORDER_SIZE, ORDER_AREA, ORDER_LENGTH, ORDER_START, ORDER_COUNT };
 
 struct entry {
-	const struct slab_range *range;
+	int first, last;
 	size_t bytes; /* rounded up */
 	size_t offset;
 	int index;
 	double key;
 };
 
+struct piece {
+	int first, last;
+	size_t offset, end;
+};
+
+/* Neighbours by offset. From moment latest_first to earliest_last all of them are live. */
+struct group {
+	int n, earliest_first, latest_first, earliest_last, latest_last;
+	size_t gap, end; /* while all are live: the widest gap between them, and the highest end */
+	struct piece *piece; /* GROUP of them, by offset */
+};
+
+struct placer {
+	struct entry *entries;
+	int n;
+	struct group *groups; /* by offset, none of them empty */
+	int n_groups;
+	struct piece *pieces; /* room for all groups */
+	size_t best; /* size of the smallest placement so far */
+};
+
+/* The tightest gap so far that takes some entry. */
+struct search {
+	const struct entry *e;
+	size_t end; /* of all that is in the way below */
+	size_t gap, offset;
+};
+
+/* ---- what is placed ---- */
+
+static void summarise(struct group *g)
+{
+	const struct piece *p = g->piece;
+
+	g->earliest_first = g->latest_first = p->first;
+	g->earliest_last = g->latest_last = p->last;
+	g->gap = 0;
+	g->end = p->end;
+	for (int i = 1; i < g->n; i++) {
+		p = &g->piece[i];
+		g->earliest_first = p->first < g->earliest_first ? p->first : g->earliest_first;
+		g->latest_first = p->first > g->latest_first ? p->first : g->latest_first;
+		g->earliest_last = p->last < g->earliest_last ? p->last : g->earliest_last;
+		g->latest_last = p->last > g->latest_last ? p->last : g->latest_last;
+		if (p->offset > g->end && p->offset - g->end > g->gap)
+			g->gap = p->offset - g->end;
+		g->end = p->end > g->end ? p->end : g->end;
+	}
+}
+
+/* The upper half of a full group becomes the next one. */
+static void split(struct placer *p, int at)
+{
+	struct group *g = &p->groups[at];
+
+	memmove(g + 2, g + 1, (size_t)(p->n_groups - at - 1) * sizeof(*g));
+	g[1].piece = p->pieces + (size_t)p->n_groups * GROUP;
+	g[1].n = GROUP - GROUP / 2;
+	g[0].n = GROUP / 2;
+	memcpy(g[1].piece, g[0].piece + g[0].n, (size_t)g[1].n * sizeof(*g[1].piece));
+	p->n_groups++;
+	summarise(&g[0]);
+	summarise(&g[1]);
+}
+
+/* Behind what has the same offset. */
+static void insert(struct placer *p, const struct entry *e)
+{
+	int at = p->n_groups - 1, i;
+	struct group *g;
+
+	while (at > 0 && p->groups[at].piece[0].offset > e->offset)
+		at--;
+	if (p->groups[at].n == GROUP) {
+		split(p, at);
+		at += p->groups[at + 1].piece[0].offset <= e->offset;
+	}
+	g = &p->groups[at];
+	for (i = g->n++; i > 0 && g->piece[i - 1].offset > e->offset; i--)
+		g->piece[i] = g->piece[i - 1];
+	g->piece[i] = (struct piece){ e->first, e->last, e->offset, e->offset + e->bytes };
+	summarise(g);
+}
+
+/* ---- where the next one goes ---- */
+
+static void pass(struct search *s, size_t offset, size_t end)
+{
+	if (offset > s->end && offset - s->end >= s->e->bytes && offset - s->end < s->gap) {
+		s->gap = offset - s->end;
+		s->offset = s->end;
+	}
+	s->end = end > s->end ? end : s->end;
+}
+
+static void pass_group(struct search *s, const struct group *g)
+{
+	const struct entry *e = s->e;
+
+	if (g->earliest_first > e->last || g->latest_last < e->first)
+		return;
+	if (g->latest_first <= e->last && g->earliest_last >= e->first && g->gap < e->bytes) {
+		pass(s, g->piece[0].offset, g->end);
+		return;
+	}
+	for (int i = 0; i < g->n; i++)
+		if (g->piece[i].first <= e->last && g->piece[i].last >= e->first)
+			pass(s, g->piece[i].offset, g->piece[i].end);
+}
+
+/* Into the tightest gap between what is live together with e. */
+static void place_one(struct placer *p, struct entry *e)
+{
+	struct search s = { .e = e, .gap = SIZE_MAX };
+
+	for (int i = 0; i < p->n_groups && s.gap > e->bytes; i++)
+		pass_group(&s, &p->groups[i]);
+	e->offset = s.gap == SIZE_MAX ? s.end : s.offset;
+	if (p->n_groups) {
+		insert(p, e);
+		return;
+	}
+	p->groups[0] = (struct group){ .n = 1, .piece = p->pieces };
+	p->pieces[0] = (struct piece){ e->first, e->last, e->offset, e->offset + e->bytes };
+	summarise(&p->groups[p->n_groups++]);
+}
+
+/* ---- orders ---- */
+
 static double entry_key(const struct entry *e, enum order o)
 {
-	double length = (double)e->range->last - e->range->first + 1;
+	double length = (double)e->last - e->first + 1;
 
 	switch (o) {
 	case ORDER_SIZE:
@@ -28,7 +161,7 @@ static double entry_key(const struct entry *e, enum order o)
 	case ORDER_LENGTH:
 		return length;
 	default:
-		return -(double)e->range->first;
+		return -(double)e->first;
 	}
 }
 
@@ -44,52 +177,67 @@ static int compare(const void *a, const void *b)
 	return x->index - y->index;
 }
 
-static int live_together(const struct slab_range *a, const struct slab_range *b)
-{
-	return a->first <= b->last && b->first <= a->last;
-}
-
-/* by_offset: what is placed, in order of offset. Takes the tightest gap between ranges that live together with e. */
-static void place_one(struct entry *e, struct entry **by_offset, int n)
-{
-	size_t end = 0, best = SIZE_MAX, best_gap = SIZE_MAX;
-	int at;
-
-	for (int i = 0; i < n; i++) {
-		const struct entry *p = by_offset[i];
-
-		if (!live_together(e->range, p->range))
-			continue;
-		if (p->offset > end && p->offset - end >= e->bytes && p->offset - end < best_gap) {
-			best_gap = p->offset - end;
-			best = end;
-		}
-		if (p->offset + p->bytes > end)
-			end = p->offset + p->bytes;
-	}
-	e->offset = best == SIZE_MAX ? end : best;
-	for (at = n; at > 0 && by_offset[at - 1]->offset > e->offset; at--)
-		by_offset[at] = by_offset[at - 1];
-	by_offset[at] = e;
-}
-
-static size_t place_all(struct entry *entries, struct entry **by_offset, int n, enum order o)
+/* The slab's size; as soon as it is no better than the best one, that is enough. */
+static size_t place_all(struct placer *p, enum order o)
 {
 	size_t size = 0;
-	int placed = 0;
 
-	for (int i = 0; i < n; i++)
-		entries[i].key = entry_key(&entries[i], o);
-	qsort(entries, (size_t)n, sizeof(*entries), compare);
-	for (int i = 0; i < n; i++) {
-		if (entries[i].bytes)
-			place_one(&entries[i], by_offset, placed++);
-		else
-			entries[i].offset = 0;
-		if (entries[i].offset + entries[i].bytes > size)
-			size = entries[i].offset + entries[i].bytes;
+	p->n_groups = 0;
+	for (int i = 0; i < p->n; i++)
+		p->entries[i].key = entry_key(&p->entries[i], o);
+	qsort(p->entries, (size_t)p->n, sizeof(*p->entries), compare);
+	for (int i = 0; i < p->n && size < p->best; i++) {
+		struct entry *e = &p->entries[i];
+
+		e->offset = 0;
+		if (e->bytes)
+			place_one(p, e);
+		if (e->offset + e->bytes > size)
+			size = e->offset + e->bytes;
 	}
 	return size;
+}
+
+/* The most that is live at one moment: no placement needs less. SIZE_MAX when out of memory. */
+static size_t lower_bound(const struct placer *p)
+{
+	size_t *live, now = 0, most = 0;
+	int end = 0;
+
+	for (int i = 0; i < p->n; i++)
+		end = p->entries[i].last > end ? p->entries[i].last : end;
+	live = calloc((size_t)end + 2, sizeof(*live));
+	if (!live)
+		return SIZE_MAX;
+	for (int i = 0; i < p->n; i++) {
+		live[p->entries[i].first] += p->entries[i].bytes;
+		live[p->entries[i].last + 1] -= p->entries[i].bytes;
+	}
+	for (int m = 0; m <= end; m++) {
+		now += live[m];
+		most = now > most ? now : most;
+	}
+	free(live);
+	return most;
+}
+
+static bool placer_init(struct placer *p, const struct slab_range *ranges, int n, size_t align)
+{
+	size_t groups = (size_t)n / (GROUP / 2) + 2;
+
+	p->n = n;
+	p->best = SIZE_MAX;
+	p->entries = calloc((size_t)n + 1, sizeof(*p->entries));
+	p->groups = calloc(groups, sizeof(*p->groups));
+	p->pieces = calloc(groups, GROUP * sizeof(*p->pieces));
+	if (!p->entries || !p->groups || !p->pieces)
+		return false;
+	for (int i = 0; i < n; i++)
+		p->entries[i] = (struct entry){ .first = ranges[i].first,
+						.last = ranges[i].last,
+						.bytes = slab_align(ranges[i].bytes, align),
+						.index = i };
+	return true;
 }
 
 size_t slab_align(size_t bytes, size_t align)
@@ -99,26 +247,20 @@ size_t slab_align(size_t bytes, size_t align)
 
 size_t slab_place(struct slab_range *ranges, int n, size_t align)
 {
-	struct entry *entries = calloc((size_t)n + 1, sizeof(*entries));
-	struct entry **by_offset = calloc((size_t)n + 1, sizeof(*by_offset));
-	size_t best = SIZE_MAX;
+	struct placer p = { NULL };
+	size_t bound = placer_init(&p, ranges, n, align) ? lower_bound(&p) : SIZE_MAX;
 
-	if (!entries || !by_offset)
-		goto out;
-	for (int i = 0; i < n; i++)
-		entries[i] =
-			(struct entry){ .range = &ranges[i], .index = i, .bytes = slab_align(ranges[i].bytes, align) };
-	for (int o = 0; o < ORDER_COUNT; o++) {
-		size_t size = place_all(entries, by_offset, n, (enum order)o);
+	for (int o = 0; o < ORDER_COUNT && bound < p.best; o++) {
+		size_t size = place_all(&p, (enum order)o);
 
-		if (size >= best)
+		if (size >= p.best)
 			continue;
-		best = size;
+		p.best = size;
 		for (int i = 0; i < n; i++)
-			ranges[entries[i].index].offset = entries[i].offset;
+			ranges[p.entries[i].index].offset = p.entries[i].offset;
 	}
-out:
-	free(entries);
-	free(by_offset);
-	return best;
+	free(p.entries);
+	free(p.groups);
+	free(p.pieces);
+	return p.best;
 }
