@@ -54,9 +54,11 @@ def other_ranks(tmp):
 
 
 def edit_state(path, change):
+    """As a checkpoint without a checksum of its own, which those of old are."""
     with open(os.path.join(path, "state.json"), encoding="utf-8") as f:
         state = json.load(f)
     change(state)
+    del state["crc32c"]
     with open(os.path.join(path, "state.json"), "w", encoding="utf-8") as f:
         json.dump(state, f)
 
@@ -99,6 +101,11 @@ def what_is_refused(tmp, data, common):
         f.truncate(1000)
     run("truncated, by its path", *more, "--resume", newest, code=2, says=("model.safetensors: is damaged",))
     run("truncated, auto", *more, "--resume", "auto", says=("skipped: ", "is damaged", "goes on after step 2"))
+    with open(os.path.join(folder_of(runs), "checkpoints", "step-6", "state.json"), "r+", encoding="utf-8") as f:
+        text = f.read()
+        f.seek(0)
+        f.write(text.replace('"samples": ', '"samples":1'))
+    run("another state, auto", *more, "--resume", "auto", says=("step-6/state.json: is damaged: its checksum", "goes on after step 2"))
     for folder in ("step-2", "step-6"):
         edit_state(os.path.join(folder_of(runs), "checkpoints", folder), lambda s: s.update(run_id="f" * 32))
     run("foreign, auto", *more, "--resume", "auto", says=("belongs to another run", "begins again"))

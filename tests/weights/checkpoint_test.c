@@ -281,6 +281,67 @@ static void damage_is_seen(void **state)
 	}
 }
 
+static char *state_read(size_t *ret_n)
+{
+	char path[400], *text = malloc(10000);
+	FILE *f;
+
+	snprintf(path, sizeof(path), "%s/step-1/state.json", folder);
+	f = fopen(path, "r");
+	assert_true(f && text);
+	*ret_n = fread(text, 1, 9999, f);
+	text[*ret_n] = '\0';
+	fclose(f);
+	return text;
+}
+
+static void state_write(const char *text, size_t n)
+{
+	char path[400];
+	FILE *f;
+
+	snprintf(path, sizeof(path), "%s/step-1/state.json", folder);
+	f = fopen(path, "w");
+	assert_non_null(f);
+	assert_int_equal(fwrite(text, 1, n, f), n);
+	fclose(f);
+}
+
+/* Another digit of any value in state.json is seen; one without a checksum, as they used to be, is believed. */
+static void state_is_checked(void **state)
+{
+	struct err err = ERR_INIT;
+	char *text, *own;
+	size_t n;
+	int digits = 0;
+
+	(void)state;
+	must_write(1, 0, 1);
+	text = state_read(&n);
+	own = strstr(text, ",\n \"crc32c\"");
+	assert_non_null(own);
+	for (size_t i = 0; i < n; i++) {
+		char was = text[i];
+
+		if (was < '0' || was > '9' || (text + i >= own && text + i < strchr(own, ':')))
+			continue;
+		err = (struct err)ERR_INIT;
+		text[i] = was == '7' ? '6' : '7';
+		state_write(text, n);
+		if (look(1, 1, NULL, &err) != ERR_USAGE || strchr(err.text, '\n') || !strstr(err.text, "state.json"))
+			fail_msg("another digit at %zu: %d %s", i, err.code, err.text);
+		text[i] = was;
+		digits++;
+	}
+	assert_true(digits > 100);
+	snprintf(own, (size_t)(text + 9999 - own), "\n}");
+	state_write(text, strlen(text));
+	err = (struct err)ERR_INIT;
+	if (look(1, 1, NULL, &err))
+		fail_msg("without a checksum: %s", err.text);
+	free(text);
+}
+
 /* A run that saves step 2 beside step 1, replaces it, and removes step 1. */
 static void save_some(void)
 {
@@ -358,6 +419,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(reads_back, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(newest_first, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(damage_is_seen, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(state_is_checked, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(death_at_every_call, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(full_disk_at_every_call, set_up, tear_down),
 	};

@@ -1,6 +1,8 @@
-/* state.c: state.json. Doubles are written so that they read back bit for bit. */
+/* state.c: state.json. Doubles are written so that they read back bit for bit. Its last line is the checksum of all that
+ * stands before that line. */
 #include "trainer/weights/state.h"
 
+#include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -8,8 +10,11 @@
 
 #include <jansson.h>
 
+#include "tracker/base/crc32c.h"
+
 #define FORMAT "dptrain checkpoint"
 #define VERSION 1
+#define SEAL ",\n \"crc32c\": %" PRIu32 "\n}" /* in place of the last "\n}" */
 
 static json_t *real(double v)
 {
@@ -72,6 +77,32 @@ static json_t *best(const struct checkpoint_state *s)
 			     json_null();
 }
 
+/* Takes text over. */
+static char *seal(char *text)
+{
+	size_t n = text ? strlen(text) : 0, room = n + sizeof(SEAL) + 10;
+	char *sealed = text ? realloc(text, room) : NULL;
+
+	if (!sealed) {
+		free(text);
+		return NULL;
+	}
+	n -= strlen("\n}");
+	snprintf(sealed + n, room - n, SEAL, crc32c(0, sealed, n));
+	return sealed;
+}
+
+/* A checkpoint of a time when states had no checksum is believed. */
+static bool is_sealed(const json_t *root, const char *text, size_t n)
+{
+	const json_t *v = json_object_get(root, "crc32c");
+	uint32_t crc = (uint32_t)json_integer_value(v);
+	char end[sizeof(SEAL) + 10];
+	size_t k = (size_t)snprintf(end, sizeof(end), SEAL, crc);
+
+	return !v || (n > k && !memcmp(text + n - k, end, k) && crc32c(0, text, n - k) == crc);
+}
+
 char *state_text(const struct checkpoint_write_opts *o, const struct st_sum sum[STATE_FILES])
 {
 	const struct checkpoint_state *s = o->state;
@@ -89,7 +120,7 @@ char *state_text(const struct checkpoint_write_opts *o, const struct st_sum sum[
 	char *text = root ? json_dumps(root, JSON_INDENT(1)) : NULL;
 
 	json_decref(root);
-	return text;
+	return seal(text);
 }
 
 static int damaged(const char *path, const char *what, struct err *err)
@@ -204,6 +235,8 @@ int state_parse(struct state_file *ret, const char *path, const char *text, size
 	else if (version != VERSION)
 		rc = err_set(err, ERR_USAGE, "%.300s: has format version %lld; this dptrain reads version %d", path,
 			     (long long)version, VERSION);
+	else if (!is_sealed(root, text, n))
+		rc = damaged(path, "its checksum is wrong", err);
 	else if ((why = read_all(root, &f)) || !json_is_object(json_object_get(root, "config")))
 		rc = damaged(path, why ? why : "config is missing", err);
 	if (!rc) {
