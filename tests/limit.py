@@ -1,10 +1,38 @@
-"""limit.py COMMAND…: runs a test and ends it after DPT_TEST_LIMIT seconds (600): a test that hangs fails like another one,
-and says which of its processes stood where. Exits as the test did; with 1 when it had to be ended."""
+"""limit.py COMMAND…: runs a test and ends it when it took too long: a test that hangs fails like another one, and says
+which of its processes stood where. Exits as the test did; with 1 when it had to be ended. The limits of all tests stand
+here; DPT_TEST_LIMIT sets another. Under make, what the test took is added to tests/seconds of the build."""
 import os
+import resource
 import shutil
 import signal
 import subprocess
 import sys
+import time
+
+# Seconds, by the longest beginning of a test's name that fits. Servers answer at once; what computes may be slow under a
+# sanitizer.
+LIMITS = {"": 600, "tests/api/": 300, "tests/cli/": 300, "tests/fault/": 400, "tests/lint/": 120, "tests/mlflow/": 300}
+
+
+def name_of(command):
+    """A test as the make fragments name it, whichever folder it lies in."""
+    paths = [os.path.abspath(word) for word in command]
+    return next((path[path.rfind("/tests/") + 1:] for path in paths if "/tests/" in path), command[-1])
+
+
+def limit_of(name):
+    default = LIMITS[max((start for start in LIMITS if name.startswith(start)), key=len)]
+    return int(os.environ.get("DPT_TEST_LIMIT") or default)
+
+
+def note_seconds(name, started):
+    """Adds a line "wall seconds, processor seconds, name"; each line is one write, so that tests that end together do not mix."""
+    build = os.environ.get("builddir")
+    if build and os.path.isdir(f"{build}/tests"):
+        used = resource.getrusage(resource.RUSAGE_CHILDREN)
+        line = f"{time.monotonic() - started:.1f} {used.ru_utime + used.ru_stime:.1f} {name}\n"
+        with open(f"{build}/tests/seconds", "a", encoding="utf-8") as f:
+            f.write(line)
 
 
 def read(path):
@@ -46,27 +74,32 @@ def describe(pid):
 
 
 def end(test):
-    """A Python test prints where it is when it is aborted; the others cannot be asked."""
+    """Python processes print where they are when they are aborted; the others cannot be asked."""
     processes = family(test.pid)
     for pid in processes:
         describe(pid)
     sys.stdout.flush()
-    test.send_signal(signal.SIGABRT)
+    for pid in processes:
+        if os.path.basename(os.path.realpath(f"/proc/{pid}/exe")).startswith("python"):
+            send(pid, signal.SIGABRT)
     try:
         test.wait(10)
     except subprocess.TimeoutExpired:
         pass
     for pid in processes:
-        try:
-            os.kill(pid, signal.SIGKILL)
-        except OSError:
-            pass
+        send(pid, signal.SIGKILL)
     test.wait()
 
 
-def main():
-    seconds = int(os.environ.get("DPT_TEST_LIMIT", "600"))
-    test = subprocess.Popen(sys.argv[1:], env=dict(os.environ, PYTHONFAULTHANDLER="1"))
+def send(pid, number):
+    try:
+        os.kill(pid, number)
+    except OSError:
+        pass
+
+
+def run(command, seconds):
+    test = subprocess.Popen(command, env=dict(os.environ, PYTHONFAULTHANDLER="1"))
     try:
         code = test.wait(seconds)
     except subprocess.TimeoutExpired:
@@ -77,6 +110,15 @@ def main():
         test.wait()
         return 130
     return code if code >= 0 else 128 - code
+
+
+def main():
+    command = sys.argv[1:]
+    name = name_of(command)
+    started = time.monotonic()
+    code = run(command, limit_of(name))
+    note_seconds(name, started)
+    return code
 
 
 sys.exit(main())

@@ -22,7 +22,8 @@ export ASAN_OPTIONS="log_path=$reports/address intercept_tls_get_addr=0"
 failed=0
 make -C "build-$1" check-web || failed=1
 for way in '' tls; do
-	srcdir=$(pwd) builddir=$dir python3 tests/api/load.py "${2:-60}" $way || failed=1
+	srcdir=$(pwd) builddir=$dir DPT_TEST_LIMIT=$((${2:-60} * 3 + 300)) python3 tests/limit.py \
+		python3 tests/api/load.py "${2:-60}" $way || failed=1
 done
 cat "$reports"/* 2>/dev/null && failed=1
 [ $failed = 0 ] && echo "sanitizers: no report of $1"

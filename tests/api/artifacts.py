@@ -255,7 +255,6 @@ def cut_off(server, run):
 
 
 def main():
-    lib.bound(120)
     with tempfile.TemporaryDirectory(prefix="dptrack-test.") as folder:
         runs, root = os.path.join(folder, "runs"), os.path.join(folder, "files")
         server = lib.Server(runs, "--artifacts", root, "--max-artifact-mib", "2")

@@ -121,7 +121,6 @@ def secrets():
 
 
 def main():
-    lib.bound(200)
     secrets()
     with lib.fresh() as server:
         run = lib.make_run(server)

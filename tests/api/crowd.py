@@ -146,7 +146,6 @@ def drip():
 
 def main():
     full = "--full" in sys.argv
-    lib.bound(300)
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
     many = 512 if hard == resource.RLIM_INFINITY or hard > 700 else 200

@@ -105,7 +105,6 @@ def refusals():
 
 
 def main():
-    lib.bound(300)
     with lib.fresh() as server:
         told_of_changes(server)
     limited()

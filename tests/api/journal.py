@@ -92,7 +92,6 @@ def refusals(server):
 
 
 def main():
-    lib.bound(300)
     if not os.path.exists(lib.RECORD):
         print(f"{lib.RECORD} is not built")
         sys.exit(77)

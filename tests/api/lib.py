@@ -34,12 +34,6 @@ def routes(mlflow=True):
                 yield method, prefix + path, handler, scope, int(limit)
 
 
-def bound(seconds):
-    """No test may hang: it dies with a traceback of where it stood."""
-    import faulthandler
-    faulthandler.dump_traceback_later(seconds, exit=True)
-
-
 def check(ok, what):
     if not ok:
         failures.append(what)

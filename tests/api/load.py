@@ -174,7 +174,6 @@ def certificate(folder):
 
 def main():
     seconds = float(sys.argv[1]) if len(sys.argv) > 1 else 2
-    lib.bound(int(seconds) * 3 + 300)
     with tempfile.TemporaryDirectory(prefix="dptrack-test.") as folder:
         options, context = certificate(folder) if "tls" in sys.argv else ([], None)
         with lib.fresh(*options) as server:

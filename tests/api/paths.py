@@ -112,7 +112,6 @@ def traps(runs, run, folder):
 
 
 def main():
-    lib.bound(300)
     corpus = spellings()
     lib.check(len(corpus) >= 300, f"{len(corpus)} spellings")
     with tempfile.TemporaryDirectory(prefix="dptrack-test.") as folder:

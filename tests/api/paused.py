@@ -53,7 +53,6 @@ def download(server, path):
 
 
 def main():
-    lib.bound(300)
     with lib.fresh() as server:
         run = lib.make_run(server)
         data = os.urandom(1 << 16) * 256

@@ -136,7 +136,6 @@ def behind_proxy(folder):
 
 
 def main():
-    lib.bound(300)
     if not shutil.which("openssl"):
         print("tls: openssl is not installed, which makes the certificate")
         sys.exit(77)

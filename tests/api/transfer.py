@@ -233,7 +233,6 @@ def errors(server, run):
 
 
 def main():
-    lib.bound(300)
     with lib.fresh() as server:
         run = round_trip(server)
         table(server, run)

@@ -128,7 +128,6 @@ def refused(folder):
 
 
 def main():
-    lib.bound(300)
     with tempfile.TemporaryDirectory(prefix="dptrack-test.") as folder:
         into, want = imported(folder)
         deep(folder)

@@ -209,7 +209,6 @@ def stopped():
 
 
 def main():
-    lib.bound(300)
     with stopped():
         rest()
     lib.finish("commands")

@@ -187,7 +187,6 @@ def wait_folded(server):
 
 
 def main():
-    lib.bound(300)
     rng = random.Random(4)
     with tempfile.TemporaryDirectory(prefix="dptrack-test.") as folder:
         damaged(folder)

@@ -179,7 +179,6 @@ def doctor(folder):
 
 
 def main():
-    lib.bound(120)
     with tempfile.TemporaryDirectory(prefix="dptrack-test.") as folder:
         collect(os.path.join(folder, "runs"))
         backups(folder)

@@ -94,7 +94,6 @@ def one_round(runs, clients, number, dice):
 
 def main():
     rounds = int(sys.argv[1]) if len(sys.argv) > 1 else 20
-    lib.bound(120 + 10 * rounds)
     dice = random.Random(1)
     clients = [Client(i, None) for i in range(CLIENTS)]
     with tempfile.TemporaryDirectory(prefix="dptrack-test.") as folder:

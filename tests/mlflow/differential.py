@@ -179,7 +179,6 @@ def dig(reply, where):
 
 
 def main():
-    lib.bound(1200)
     show = "--show" in sys.argv[1:]
     python = os.environ.get("MLFLOW_PYTHON") or install.client(lib.BUILD)
     asked = meant = 0

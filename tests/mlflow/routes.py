@@ -461,7 +461,6 @@ def prefixes(server):
 
 
 def main():
-    lib.bound(120)
     with lib.fresh() as server:
         m = Mlflow(server)
         experiment = experiments(m)
