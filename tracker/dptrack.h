@@ -117,8 +117,8 @@ int dptrack_find(struct dptrack_found *ret, const struct dptrack_run_opts *opts,
 
 /* Writes everything that is queued and the status, waits for the disk and at most close_wait_s for the server, then
  * frees the run (NULL is fine). DPTRACK_RUNNING leaves the status as it is (a rank that ends before others).
- * 0, or the code of what could not be completed (DPTRACK_IO too when the journal was removed meanwhile); the run is gone
- * in either case. */
+ * 0, or the code of what could not be completed (DPTRACK_IO too when the journal was removed meanwhile); the run is
+ * gone in either case. */
 int dptrack_run_close(struct dptrack_run *run, enum dptrack_status status);
 
 /* Waits until everything logged before is in the journal file (for a follower to see); at most wait_s seconds.

@@ -21,8 +21,8 @@
 struct place {
 	char top[64], inside[128], beside[128], readable[128];
 	bool confined, child;
-	int inside_errno, made_errno, renamed_errno, beside_errno, made_beside_errno, read_errno, written_errno, passwd_errno,
-		exec_errno, connect_errno;
+	int inside_errno, made_errno, renamed_errno, beside_errno, made_beside_errno, read_errno, written_errno,
+		passwd_errno, exec_errno, connect_errno;
 };
 
 static int try_open(const char *path, int flags)
@@ -36,7 +36,8 @@ static int try_open(const char *path, int flags)
 
 static int try_connect(void)
 {
-	struct sockaddr_in to = { .sin_family = AF_INET, .sin_port = htons(1), .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+	struct sockaddr_in to = { .sin_family = AF_INET, .sin_port = htons(1),
+				  .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
 	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
 	int saved = connect(fd, (struct sockaddr *)&to, sizeof(to)) ? errno : 0;
 
@@ -78,7 +79,8 @@ static void *child_main(void *arg)
 static void *confined_main(void *arg)
 {
 	struct place *p = arg;
-	const struct confine_path paths[] = { { p->inside, true }, { p->readable, false }, { "/nowhere/at/all", true } };
+	const struct confine_path paths[] = { { p->inside, true }, { p->readable, false },
+					      { "/nowhere/at/all", true } };
 	pthread_t child;
 
 	p->confined = confine_thread(paths, 3);

@@ -56,7 +56,8 @@ static void exec_server(const struct client_server *s, int out, bool slow)
 
 void client_make_folder(struct client_server *s, const char *dir)
 {
-	if (snprintf(s->folder, sizeof s->folder, "%s/dptrack-bench-XXXXXX", dir) >= (int)sizeof s->folder || !mkdtemp(s->folder))
+	if (snprintf(s->folder, sizeof s->folder, "%s/dptrack-bench-XXXXXX", dir) >= (int)sizeof s->folder ||
+	    !mkdtemp(s->folder))
 		client_die(s->folder, strerror(errno));
 }
 
@@ -89,7 +90,8 @@ void client_wait_line(struct client_server *s)
 	size_t have = 0;
 	ssize_t n;
 
-	while (have < sizeof line - 1 && !memchr(line, '\n', have) && (n = read(s->out, line + have, sizeof line - 1 - have)) > 0)
+	while (have < sizeof line - 1 && !memchr(line, '\n', have) &&
+	       (n = read(s->out, line + have, sizeof line - 1 - have)) > 0)
 		have += (size_t)n;
 	close(s->out);
 	colon = strrchr(line, ':');
@@ -143,7 +145,8 @@ double client_resident_mb(const struct client_server *s, bool highest)
 
 void client_connect(struct client *c, const struct client_server *s, int number)
 {
-	struct sockaddr_in to = { .sin_family = AF_INET, .sin_port = htons((uint16_t)s->port), .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+	struct sockaddr_in to = { .sin_family = AF_INET, .sin_port = htons((uint16_t)s->port),
+				  .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
 	int one = 1;
 
 	c->server = s;
@@ -198,10 +201,12 @@ static const char *receive(struct client *c)
 	return body + 4;
 }
 
-const char *client_request(struct client *c, const char *method, const char *path, const struct buf *body, const char *type)
+const char *client_request(struct client *c, const char *method, const char *path, const struct buf *body,
+			   const char *type)
 {
 	char head[600];
-	int n = snprintf(head, sizeof head, "%s %s HTTP/1.1\r\nHost: 127.0.0.1:%d\r\nContent-Type: %s\r\nContent-Length: %zu\r\n\r\n",
+	int n = snprintf(head, sizeof head,
+			 "%s %s HTTP/1.1\r\nHost: 127.0.0.1:%d\r\nContent-Type: %s\r\nContent-Length: %zu\r\n\r\n",
 			 method, path, c->server->port, type, body ? body->len : 0);
 	struct iovec v[2] = { { head, (size_t)n }, { body ? body->data : head, body ? body->len : 0 } };
 

@@ -1,5 +1,5 @@
-/* client.h: what the benchmarks in C share about a server: one started on a fresh folder and removed again, and clients that
- * cost it little. What fails ends the program: a benchmark that goes on would measure something else. */
+/* client.h: what the benchmarks in C share about a server: one started on a fresh folder and removed again, and clients
+ * that cost it little. What fails ends the program: a benchmark that goes on would measure something else. */
 #ifndef DPT_BENCH_CLIENT_H
 #define DPT_BENCH_CLIENT_H
 
@@ -47,7 +47,8 @@ void client_connect(struct client *c, const struct client_server *s, int number)
 void client_close(struct client *c);
 
 /* The body of the reply, in c->reply; body NULL: none. */
-const char *client_request(struct client *c, const char *method, const char *path, const struct buf *body, const char *type);
+const char *client_request(struct client *c, const char *method, const char *path, const struct buf *body,
+			   const char *type);
 
 void client_make_run(struct client *c);          /* c->run */
 uint64_t client_stored(struct client *c);        /* points of the run-level series of c->run */

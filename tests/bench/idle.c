@@ -1,10 +1,11 @@
-/* idle.c: a folder of very many idle runs: how soon a server of it answers, how long and how much work it takes until it has
- * looked at all of it, what it costs from then on, and how soon a new point of the one active run can be read, while the
- * folder is looked at and after.
+/* idle.c: a folder of very many idle runs: how soon a server of it answers, how long and how much work it takes until
+ * it has looked at all of it, what it costs from then on, and how soon a new point of the one active run can be read,
+ * while the folder is looked at and after.
  *
  *	tests/bench/idle [--json] [--runs 100000] [--cold] [--dir DIR]
  *
- * Each run has one journal with a few points. --cold: the kernel forgets its caches before the second start (wants root).
+ * Each run has one journal with a few points. --cold: the kernel forgets its caches before the second start (wants
+ * root).
  * --dir: where the folder is made (default: $TMPDIR or /tmp); it is removed at the end. */
 #include <errno.h>
 #include <fcntl.h>
@@ -51,7 +52,8 @@ static void append(const struct bench *b, int number, const struct buf *bytes)
 
 static void encode_point(struct buf *out, int64_t step)
 {
-	encode_scalar(out, &(struct encode_scalar){ .key = client_text("loss"), .step = step, .wall_time = clock_wall_s(),
+	encode_scalar(out, &(struct encode_scalar){ .key = client_text("loss"), .step = step,
+						    .wall_time = clock_wall_s(),
 						    .rank = EVENT_RANK_RUN, .value = 1.0 / (double)(step + 1) });
 }
 
@@ -74,7 +76,8 @@ static void make_run(const struct bench *b, int number, struct buf *bytes)
 	buf_reset(bytes);
 	encode_header(bytes, 1.7e9, &(struct event_header){
 		.format = 1, .run_id = client_text(run), .writer_id = client_text(writer), .rank = 0, .world_size = 1,
-		.experiment = client_text("idle"), .run_name = client_text(name), .segment = 0, .first_step = 1, .first_epoch = 1,
+		.experiment = client_text("idle"), .run_name = client_text(name), .segment = 0, .first_step = 1,
+		.first_epoch = 1,
 		.host = client_text("here"), .version = client_text("1"),
 	});
 	for (i = 0; i < POINTS; i++)

@@ -1,11 +1,12 @@
-/* ingest.c: how many points a server takes durably over HTTP, by a client that costs little: JSON batches (v1 and MLflow's
- * log-batch), the same with a slow disk (10 ms more in every fdatasync), and journals in ranges of 1 MiB from 4 writers of
- * 200 series. What was acknowledged is read back and counted; each row beside its bound.
+/* ingest.c: how many points a server takes durably over HTTP, by a client that costs little: JSON batches (v1 and
+ * MLflow's log-batch), the same with a slow disk (10 ms more in every fdatasync), and journals in ranges of 1 MiB from
+ * 4 writers of 200 series. What was acknowledged is read back and counted; each row beside its bound.
  *
  *	tests/bench/ingest [--json] [--seconds 60] [--batches 100] [--only TEXT] [--dir DIR]
  *
- * --seconds: of the journals. --only: rows whose name has this in it. --dir: where the stores are made (default: $TMPDIR or
- * /tmp); they are removed at the end. The slow disk wants tests/tracker/failio.la made (make check makes it). */
+ * --seconds: of the journals. --only: rows whose name has this in it. --dir: where the stores are made (default:
+ * $TMPDIR or /tmp); they are removed at the end. The slow disk wants tests/tracker/failio.la made (make check makes
+ * it). */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -107,7 +108,8 @@ static void batches(struct bench *b, bool mlflow, int clients, int size, bool sl
 	struct worker *w;
 	char name[80], p[100];
 
-	snprintf(name, sizeof name, "%s %d x %d%s", mlflow ? "log-batch" : "metrics", clients, size, slow ? ", slow disk" : "");
+	snprintf(name, sizeof name, "%s %d x %d%s", mlflow ? "log-batch" : "metrics", clients, size,
+		 slow ? ", slow disk" : "");
 	if (b->only && !strstr(name, b->only))
 		return;
 	client_start(&b->server, b->dir, slow);
@@ -141,8 +143,10 @@ static void begin_journal(struct worker *w, struct buf *b, const char *writer)
 {
 	snprintf(w->c.run, sizeof w->c.run, "%032x", 0xa00 + w->c.number);
 	encode_header(b, clock_wall_s(), &(struct event_header){
-		.format = 1, .run_id = client_text(w->c.run), .writer_id = client_text(writer), .rank = 0, .world_size = 1, .experiment = client_text("bench"),
-		.run_name = client_text("journal"), .segment = 0, .first_step = 1, .first_epoch = 1, .host = client_text("here"), .version = client_text("1"),
+		.format = 1, .run_id = client_text(w->c.run), .writer_id = client_text(writer), .rank = 0,
+		.world_size = 1, .experiment = client_text("bench"),
+		.run_name = client_text("journal"), .segment = 0, .first_step = 1, .first_epoch = 1,
+		.host = client_text("here"), .version = client_text("1"),
 	});
 }
 
@@ -155,7 +159,8 @@ static void encode_step(struct buf *b, int64_t step)
 
 	for (k = 0; k < SERIES; k++) {
 		snprintf(key, sizeof key, "layer/%03d/norm", k);
-		encode_scalar(b, &(struct encode_scalar){ .key = client_text(key), .step = step, .wall_time = now, .rank = EVENT_RANK_RUN,
+		encode_scalar(b, &(struct encode_scalar){ .key = client_text(key), .step = step, .wall_time = now,
+							  .rank = EVENT_RANK_RUN,
 							  .value = (double)(float)(1.0 / (double)(step + k)) });
 	}
 }
@@ -176,7 +181,8 @@ static void *send_journal(void *arg)
 			encode_step(&b, ++step);
 			pending += SERIES;
 		}
-		snprintf(path, sizeof path, "/api/v1/runs/%s/journal?writer=%s&offset=%llu", w->c.run, writer, (unsigned long long)offset);
+		snprintf(path, sizeof path, "/api/v1/runs/%s/journal?writer=%s&offset=%llu", w->c.run, writer,
+			 (unsigned long long)offset);
 		client_request(&w->c, "POST", path, &b, "application/octet-stream");
 		offset += b.len;
 		w->points += pending;
@@ -236,7 +242,9 @@ int main(int argc, char **argv)
 		else if (!strcmp(argv[i], "--dir") && i + 1 < argc)
 			b.dir = argv[++i];
 		else
-			return fprintf(stderr, "usage: ingest [--json] [--seconds S] [--batches N] [--only TEXT] [--dir DIR]\n"), 2;
+			return fprintf(stderr,
+				       "usage: ingest [--json] [--seconds S] [--batches N] [--only TEXT] [--dir "
+				       "DIR]\n"), 2;
 	}
 	if (b.batches < 1 || b.batches > 100000 || !(b.seconds > 0))
 		return fprintf(stderr, "ingest: 1 to 100000 batches, for some seconds\n"), 2;

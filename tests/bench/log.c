@@ -1,7 +1,7 @@
-/* log.c: what one log call costs the calling thread: 10^7 calls in bursts of 10^4 from 1 and from 2 threads, median over
- * the bursts, beside the least that a queue can cost in the same run (read the clock, copy the point into a ring of the
- * thread's own). The writer catches up between bursts, outside the measurement, so that nothing is dropped. Also the
- * points per second that the writer thread brings to the file, and the bytes of a point there.
+/* log.c: what one log call costs the calling thread: 10^7 calls in bursts of 10^4 from 1 and from 2 threads, median
+ * over the bursts, beside the least that a queue can cost in the same run (read the clock, copy the point into a ring
+ * of the thread's own). The writer catches up between bursts, outside the measurement, so that nothing is dropped. Also
+ * the points per second that the writer thread brings to the file, and the bytes of a point there.
  * --json: one object on stdout and nothing else. */
 #include <pthread.h>
 #include <stdbool.h>

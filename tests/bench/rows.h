@@ -13,7 +13,8 @@ struct rows {
 static inline void rows_print(struct rows *r, const char *name, const char *unit, double value, double bound)
 {
 	if (r->json)
-		printf("%s\"%s\":{\"value\":%.6g,\"unit\":\"%s\",\"bound\":%.6g}", r->began ? "," : "{", name, value, unit, bound);
+		printf("%s\"%s\":{\"value\":%.6g,\"unit\":\"%s\",\"bound\":%.6g}", r->began ? "," : "{", name, value,
+		       unit, bound);
 	else
 		printf("%-52s %12.2f %-6s bound %g\n", name, value, unit, bound);
 	r->began = true;

@@ -1,12 +1,12 @@
 /* wide.c: one run of many metrics on many ranks: how fast its series come into being, and what everybody else waits
- * meanwhile. Each rank sends its journal (or, with --json-batches, one JSON batch) with one point of every metric, over a few
- * connections that never pause. Beside them one client posts single points to a run of its own and one reads: that run, its
- * chart, a search. Everything is read back: the count, and a chart of one metric on every rank.
+ * meanwhile. Each rank sends its journal (or, with --json-batches, one JSON batch) with one point of every metric, over
+ * a few connections that never pause. Beside them one client posts single points to a run of its own and one reads:
+ * that run, its chart, a search. Everything is read back: the count, and a chart of one metric on every rank.
  *
  *	tests/bench/wide [--json] [--metrics 2000] [--ranks 1024] [--connections 4] [--json-batches] [--dir DIR]
  *
- * series/s: acknowledged, and until the last of them is compacted. others: the single points and the reads, until the last
- * series is acknowledged. --dir: where the store is made (default: $TMPDIR or /tmp); it is removed at the end. */
+ * series/s: acknowledged, and until the last of them is compacted. others: the single points and the reads, until the
+ * last series is acknowledged. --dir: where the store is made (default: $TMPDIR or /tmp); it is removed at the end. */
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -45,13 +45,16 @@ static void write_journal(const struct bench *b, struct buf *out, int rank, cons
 	int k;
 
 	encode_header(out, clock_wall_s(), &(struct event_header){
-		.format = 1, .run_id = client_text(RUN), .writer_id = client_text(writer), .rank = rank, .world_size = b->ranks,
-		.experiment = client_text("bench"), .run_name = client_text("wide"), .segment = 0, .first_step = 1, .first_epoch = 1,
+		.format = 1, .run_id = client_text(RUN), .writer_id = client_text(writer), .rank = rank,
+		.world_size = b->ranks,
+		.experiment = client_text("bench"), .run_name = client_text("wide"), .segment = 0, .first_step = 1,
+		.first_epoch = 1,
 		.host = client_text("here"), .version = client_text("1"),
 	});
 	for (k = 0; k < b->metrics; k++) {
 		snprintf(key, sizeof key, "layer/%05d/grad_norm", k);
-		encode_scalar(out, &(struct encode_scalar){ .key = client_text(key), .step = 1, .wall_time = clock_wall_s(), .rank = rank,
+		encode_scalar(out, &(struct encode_scalar){ .key = client_text(key), .step = 1,
+							    .wall_time = clock_wall_s(), .rank = rank,
 							    .value = rank + k * 0.001 });
 	}
 }
@@ -62,8 +65,8 @@ static void write_batch(const struct bench *b, struct buf *out, int rank)
 
 	buf_adds(out, "{\"points\":[");
 	for (k = 0; k < b->metrics; k++)
-		buf_addf(out, "%s{\"key\":\"layer/%05d/grad_norm\",\"step\":1,\"rank\":%d,\"value\":%.17g}", k ? "," : "", k, rank,
-			 rank + k * 0.001);
+		buf_addf(out, "%s{\"key\":\"layer/%05d/grad_norm\",\"step\":1,\"rank\":%d,\"value\":%.17g}",
+			 k ? "," : "", k, rank, rank + k * 0.001);
 	buf_adds(out, "]}");
 }
 
@@ -168,7 +171,8 @@ static void read_back(struct bench *b, struct client *c, const char *run)
 	double began = clock_mono_s();
 	int lines = 0;
 
-	snprintf(path, sizeof path, "/api/v1/series?run=%s&key=layer%%2F%05d%%2Fgrad_norm&rank=all&buckets=1", run, b->metrics - 1);
+	snprintf(path, sizeof path, "/api/v1/series?run=%s&key=layer%%2F%05d%%2Fgrad_norm&rank=all&buckets=1", run,
+		 b->metrics - 1);
 	at = client_request(c, "GET", path, NULL, "text/plain");
 	rows_print(&b->rows, "a chart of one metric on all ranks", "ms", (clock_mono_s() - began) * 1e3, 0);
 	snprintf(value, sizeof value, "%.7g", b->ranks - 1 + (b->metrics - 1) * 0.001);
@@ -233,10 +237,14 @@ int main(int argc, char **argv)
 		else if (!strcmp(argv[i], "--dir") && i + 1 < argc)
 			b.dir = argv[++i];
 		else
-			return fprintf(stderr, "usage: wide [--json] [--metrics N] [--ranks N] [--connections N] [--json-batches] [--dir DIR]\n"), 2;
+			return fprintf(stderr,
+				       "usage: wide [--json] [--metrics N] [--ranks N] [--connections N] "
+				       "[--json-batches] [--dir DIR]\n"), 2;
 	}
-	if (!w || b.metrics < 1 || b.metrics > 50000 || b.ranks < 1 || b.ranks > 100000 || b.connections < 1 || b.connections > WORKERS_MAX - 2)
-		return fprintf(stderr, "wide: 1 to 50000 metrics, 1 to 100000 ranks, 1 to %d connections\n", WORKERS_MAX - 2), 2;
+	if (!w || b.metrics < 1 || b.metrics > 50000 || b.ranks < 1 || b.ranks > 100000 || b.connections < 1 ||
+	    b.connections > WORKERS_MAX - 2)
+		return fprintf(stderr, "wide: 1 to 50000 metrics, 1 to 100000 ranks, 1 to %d connections\n",
+			       WORKERS_MAX - 2), 2;
 	client_find_build(&b.server, argv[0]);
 	client_start(&b.server, b.dir, false);
 	b.at_work = b.connections;

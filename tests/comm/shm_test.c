@@ -406,8 +406,10 @@ struct meeting {
 /* 0: the rank was told what it must be. */
 static int meet(const struct meeting *m, int rank)
 {
-	static const char *const said[] = { NULL, "no room", "rank 2 of 3 did not start", "two processes claim rank 1" };
-	struct rendezvous_opts o = { .job = m->job, .rank = rank, .world = m->world, .wait_s = m->trouble == ONE_IS_MISSING ? 1 : 30 };
+	static const char *const said[] = { NULL, "no room", "rank 2 of 3 did not start",
+					    "two processes claim rank 1" };
+	struct rendezvous_opts o = { .job = m->job, .rank = rank, .world = m->world,
+				     .wait_s = m->trouble == ONE_IS_MISSING ? 1 : 30 };
 	struct err err = ERR_INIT, failure = ERR_INIT;
 	int fd = rank == 0 && m->trouble != NO_MEMORY ? make(m->world) : -1, rc;
 
@@ -422,7 +424,8 @@ static int meet(const struct meeting *m, int rank)
 		return rc && strstr(err.text, said[m->trouble]) ? 0 : 1;
 	if (rc)
 		return 2;
-	return run_rank(&(struct comm_shm_opts){ .fd = fd, .rank = rank, .world = m->world, .timeout_s = 20 }, allreduce_rank);
+	return run_rank(&(struct comm_shm_opts){ .fd = fd, .rank = rank, .world = m->world, .timeout_s = 20 },
+			allreduce_rank);
 }
 
 static void expect_meeting(enum trouble trouble, int world)
@@ -467,10 +470,12 @@ static void test_rank_ends_at_the_start(void **state)
 	guest = fork();
 	if (guest == 0) {
 		alarm(1);
-		rendezvous(&(struct rendezvous_opts){ .job = job, .rank = 1, .world = 3, .wait_s = 50 }, NULL, &fd, 1, &err);
+		rendezvous(&(struct rendezvous_opts){ .job = job, .rank = 1, .world = 3, .wait_s = 50 }, NULL, &fd, 1,
+			   &err);
 		_exit(0);
 	}
-	assert_int_equal(rendezvous(&(struct rendezvous_opts){ .job = job, .world = 3, .wait_s = 50 }, NULL, &fd, 1, &err), ERR_PEER);
+	assert_int_equal(rendezvous(&(struct rendezvous_opts){ .job = job, .world = 3, .wait_s = 50 }, NULL, &fd, 1,
+				    &err), ERR_PEER);
 	assert_non_null(strstr(err.text, "rank 1 ended"));
 	assert_true(clock_mono_s() - start_s < 30);
 	waitpid(guest, &status, 0);

@@ -1,4 +1,5 @@
-/* config_test.c: command lines, environment and files to a resolved configuration; what is refused, and with which words. */
+/* config_test.c: command lines, environment and files to a resolved configuration; what is refused, and with which
+ * words. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -105,7 +106,8 @@ static void every_default_and_choice(void **state)
 
 		assert_non_null(f->help);
 		for (int k = 0; f->kind == KIND_CHOICE && *form; k++) {
-			char word[40], *end = word + snprintf(word, sizeof(word), "%.*s", (int)strcspn(form, "|"), form);
+			char word[40],
+				*end = word + snprintf(word, sizeof(word), "%.*s", (int)strcspn(form, "|"), form);
 
 			(void)end;
 			assert_int_equal(flag_store(c, (enum flag_id)i, "x", word, NULL), 0);
@@ -116,7 +118,8 @@ static void every_default_and_choice(void **state)
 	}
 	config_free(c);
 	/* The enums of config.h stand in the order of the choices. */
-	c = good("config --act gelu --lr-scheduler constant --backend cuda --precision bf16 --strategy ddp --dump summary", 2);
+	c = good("config --act gelu --lr-scheduler constant --backend cuda --precision bf16 --strategy ddp --dump "
+		 "summary", 2);
 	assert_int_equal(c->act, CONFIG_ACT_GELU);
 	assert_int_equal(c->lr_scheduler, CONFIG_LR_CONSTANT);
 	assert_int_equal(c->backend, CONFIG_BACKEND_CUDA);
@@ -178,7 +181,8 @@ static void what_is_refused(void **state)
 		{ "--data-path d --precision fp64 --backend cpu", "only the backend ref computes in fp64", 1 },
 		{ "--data-path d --precision bf16 --backend ref", "computes in fp64 only", 1 },
 		{ "--data-path d --strategy single", "needs one rank, but there are 3", 3 },
-		{ "--data-path d -b 3 --grad-accum-steps 2 --global-batch-size 13", "contradicts batch size 3 x 2 passes", 2 },
+		{ "--data-path d -b 3 --grad-accum-steps 2 --global-batch-size 13",
+		  "contradicts batch size 3 x 2 passes", 2 },
 		{ "--data-path d --grad-accum-steps 3 --global-batch-size 10", "2 passes of 2 would do", 3 },
 		{ "--data-path d -b 1048576 --grad-accum-steps 65536", "a global batch of more than", 1 },
 		{ "--data-path d --nesterov --momentum 0", "needs a --momentum above 0", 1 },
@@ -265,7 +269,8 @@ static void ranks_of_origins(void **state)
 
 	(void)state;
 	snprintf(line, sizeof(line), "--data-path d -b 4 --config %s",
-		 file_with("{\"batch-size\": 8, \"lr\": 0.5, \"threads\": 7, \"augment\": \"crop\", \"sync_bn\": true, \"run_name\": null}"));
+		 file_with("{\"batch-size\": 8, \"lr\": 0.5, \"threads\": 7, \"augment\": \"crop\", \"sync_bn\": true, "
+			   "\"run_name\": null}"));
 	setenv("OMP_NUM_THREADS", "3,2", 1);
 	setenv("DPTRACK_URL", "http://h:1", 1);
 	c = good(line, 1);
@@ -322,7 +327,8 @@ static void environment_is_checked(void **state)
 /* What `config --json` prints gives the same configuration when it is read back. */
 static void printed_reads_back(void **state)
 {
-	struct run_config *a = good("config --data-path d --lr 0.30000000000000004 --augment crop --sync-bn -b 6", 2), *b;
+	struct run_config *a = good("config --data-path d --lr 0.30000000000000004 --augment crop --sync-bn -b 6", 2),
+		*b;
 	struct buf text, again;
 	char line[200];
 
@@ -465,9 +471,12 @@ static void quotas_are_found(void **state)
 		{ "0::/\n", { "cpu.max" }, { "max 100000\n" }, 1 << 20 },
 		{ "0::/\n", { "cpu.max" }, { "150000 100000\n" }, 2 },
 		{ "0::/a.slice/job\n", { "a.slice/job/cpu.max" }, { "50000 100000\n" }, 1 },
-		{ "0::/a.slice/job\n", { "a.slice/job/cpu.max", "a.slice/cpu.max" }, { "max 100000\n", "300000 100000\n" }, 3 },
-		{ "5:memory:/m\n4:cpu,cpuacct:/d/x\n", { "cpu/d/cpu.cfs_quota_us", "cpu/d/cpu.cfs_period_us" }, { "400000\n", "100000\n" }, 4 },
-		{ "4:cpu,cpuacct:/d\n", { "cpu/d/cpu.cfs_quota_us", "cpu/d/cpu.cfs_period_us" }, { "-1\n", "100000\n" }, 1 << 20 },
+		{ "0::/a.slice/job\n", { "a.slice/job/cpu.max", "a.slice/cpu.max" },
+		  { "max 100000\n", "300000 100000\n" }, 3 },
+		{ "5:memory:/m\n4:cpu,cpuacct:/d/x\n", { "cpu/d/cpu.cfs_quota_us", "cpu/d/cpu.cfs_period_us" },
+		  { "400000\n", "100000\n" }, 4 },
+		{ "4:cpu,cpuacct:/d\n", { "cpu/d/cpu.cfs_quota_us", "cpu/d/cpu.cfs_period_us" }, { "-1\n", "100000\n" },
+		  1 << 20 },
 		{ "nonsense\n", { "cpu.max" }, { "100000 100000\n" }, 1 << 20 },
 	};
 

@@ -33,14 +33,15 @@ static void equals_torch(void **state)
 
 		/* torch chains its factors step by step: a few hundred roundings at most. */
 		if (fabs(lr - r->lr) > 1e-13)
-			fail_msg("row %zu: kind %d warm-up %d step %d: %.17g, torch has %.17g", i, r->kind, r->warmup, r->step,
-				 lr, r->lr);
+			fail_msg("row %zu: kind %d warm-up %d step %d: %.17g, torch has %.17g", i, r->kind, r->warmup,
+				 r->step, lr, r->lr);
 	}
 }
 
 static void ends_stay(void **state)
 {
-	struct lr_schedule s = { .kind = CONFIG_LR_COSINE, .lr = 1, .min_lr = 0.25, .steps_total = 10, .steps_warmup = 2 };
+	struct lr_schedule s = { .kind = CONFIG_LR_COSINE, .lr = 1, .min_lr = 0.25, .steps_total = 10,
+				 .steps_warmup = 2 };
 
 	(void)state;
 	assert_true(fabs(lr_schedule_at(&s, 11) - 0.25) < 1e-15);
@@ -62,7 +63,8 @@ static struct run_config *parsed(char *const *args, int n)
 	return cfg;
 }
 
-#define PARSED(...) parsed((char *[]){ "dptrain", "train", __VA_ARGS__ }, 2 + (int)(sizeof((char *[]){ __VA_ARGS__ }) / sizeof(char *)))
+#define PARSED(...) parsed((char *[]){ "dptrain", "train", __VA_ARGS__ }, \
+			   2 + (int)(sizeof((char *[]){ __VA_ARGS__ }) / sizeof(char *)))
 
 static void totals(void **state)
 {

@@ -104,9 +104,10 @@ static bool same(struct reader *a, struct reader *b, const char *name, const uin
 {
 	bool read_a = decode(a, data, n, way, false), read_b = decode(b, data, n, way, true);
 
-	if (read_a != read_b || a->n != b->n || memcmp(a->pixels, b->pixels, a->n) || a->short_of_data != b->short_of_data)
-		fail_msg("%s (%zu bytes, way %d): read %d and %d, %zu and %zu bytes, short %d and %d", name, n, way, read_a,
-			 read_b, a->n, b->n, a->short_of_data, b->short_of_data);
+	if (read_a != read_b || a->n != b->n || memcmp(a->pixels, b->pixels, a->n) ||
+	    a->short_of_data != b->short_of_data)
+		fail_msg("%s (%zu bytes, way %d): read %d and %d, %zu and %zu bytes, short %d and %d", name, n, way,
+			 read_a, read_b, a->n, b->n, a->short_of_data, b->short_of_data);
 	return b->taken;
 }
 

@@ -86,8 +86,8 @@ static void like_pillow(void **state)
 			fail_msg("%s: %s", name, err.text);
 		d = compare(got, want, n);
 		if (d.worst > (lossless ? 1 : 4) || d.beyond > (lossless ? 0 : 0.001))
-			fail_msg("%s, box %g %g %g %g to %d x %d: off by %d, %.3f %% by more than 1", name, v.x, v.y, v.width,
-				 v.height, v.out_width, v.out_height, d.worst, d.beyond * 100);
+			fail_msg("%s, box %g %g %g %g to %d x %d: off by %d, %.3f %% by more than 1", name, v.x, v.y,
+				 v.width, v.height, v.out_width, v.out_height, d.worst, d.beyond * 100);
 		views++;
 	}
 	assert_true(views > 50);

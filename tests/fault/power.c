@@ -1,5 +1,5 @@
-/* power.c: power cuts under load. Clients keep a ledger of what was acknowledged; the store that a cut leaves behind must
- * hold all of it, and nothing twice, after the clients sent again what they had no answer for. The same with
+/* power.c: power cuts under load. Clients keep a ledger of what was acknowledged; the store that a cut leaves behind
+ * must hold all of it, and nothing twice, after the clients sent again what they had no answer for. The same with
  * synchronous=NORMAL must lose something, or this test sees nothing.
  *
  *	tests/fault/power            20 cuts (make check)
@@ -57,7 +57,8 @@ static void fill_journal(struct ledger *l, int number)
 	buf_init(&l->journal[number], 1 << 26);
 	encode_header(&l->journal[number], 1.7e9, &header);
 	for (i = 1; i <= JOURNAL_POINTS; i++)
-		encode_scalar(&l->journal[number], &(struct encode_scalar){ .key = helper_text("a"), .step = i, .wall_time = i,
+		encode_scalar(&l->journal[number], &(struct encode_scalar){ .key = helper_text("a"), .step = i,
+									    .wall_time = i,
 									    .value = i * 0.5, .rank = number,
 									    .journal_rank = number });
 }
@@ -73,7 +74,8 @@ static void *send_journal(void *arg)
 	ingest_durable(c->s, HELPER_RUN, c->l->writer[c->number], &at, NULL);
 	while (at < j->len) {
 		size_t n = 500 + (size_t)rand_r(&seed) % 4000;
-		struct ingest_op op = { .kind = INGEST_JOURNAL, .run = HELPER_RUN, .writer = c->l->writer[c->number], .offset = at,
+		struct ingest_op op = { .kind = INGEST_JOURNAL, .run = HELPER_RUN, .writer = c->l->writer[c->number],
+					.offset = at,
 					.bytes = j->data + at, .len = j->len - at < n ? j->len - at : n };
 
 		if (ingest_submit(c->s, &op, NULL, &res, NULL))
@@ -94,7 +96,8 @@ static void *send_batches(void *arg)
 
 	while (c->l->batches < BATCHES_MAX) {
 		for (i = 0; i < BATCH; i++)
-			points[i] = (struct ingest_point){ "b", c->l->batches * BATCH + i, 1, (double)c->l->batches, -1 };
+			points[i] = (struct ingest_point){ "b", c->l->batches * BATCH + i, 1, (double)c->l->batches,
+							   -1 };
 		snprintf(name, sizeof name, "%lld", (long long)c->l->batches);
 		if (ingest_submit(c->s, &(struct ingest_op){ .kind = INGEST_POINTS, .run = POSTER, .points = points,
 				  .point_count = BATCH, .idempotency = name }, NULL, &res, NULL))
@@ -156,8 +159,8 @@ static void check_whole(const struct ledger *l)
 
 	folder_name(l, l->folder, path);
 	snprintf(path + strlen(path), sizeof path - strlen(path), "/dptrack.db");
-	if (sqlite3_open_v2(path, &d, SQLITE_OPEN_READONLY, NULL) || sqlite3_prepare_v2(d, "PRAGMA integrity_check", -1, &q, NULL) ||
-	    sqlite3_step(q) != SQLITE_ROW)
+	if (sqlite3_open_v2(path, &d, SQLITE_OPEN_READONLY, NULL) ||
+	    sqlite3_prepare_v2(d, "PRAGMA integrity_check", -1, &q, NULL) || sqlite3_step(q) != SQLITE_ROW)
 		die("the store cannot be read");
 	if (strcmp((const char *)sqlite3_column_text(q, 0), "ok"))
 		die((const char *)sqlite3_column_text(q, 0));
@@ -177,7 +180,8 @@ static void audit(struct ledger *l, struct store *s)
 	for (i = 0; i < JOURNALS; i++) {
 		durable = 0;
 		ingest_durable(s, HELPER_RUN, l->writer[i], &durable, NULL);
-		for (at = 0, want = 0; at < durable && record_next(l->journal[i].data, durable, &at, &rec) == RECORD_OK;)
+		for (at = 0, want = 0;
+		     at < durable && record_next(l->journal[i].data, durable, &at, &rec) == RECORD_OK;)
 			want++;
 		n = count_rows(s, HELPER_RUN, "a", i, &gap);
 		if (at != durable || gap >= 0 || n != (want ? want - 1 : 0))
@@ -252,7 +256,8 @@ static int64_t cuts(unsigned rounds, bool relaxed)
 	int i;
 
 	memset(&l, 0, sizeof l);
-	snprintf(l.root, sizeof l.root, "%s/dptrack-power-XXXXXX", tmp ? tmp : access("/dev/shm", W_OK) ? "/tmp" : "/dev/shm");
+	snprintf(l.root, sizeof l.root, "%s/dptrack-power-XXXXXX",
+		 tmp ? tmp : access("/dev/shm", W_OK) ? "/tmp" : "/dev/shm");
 	if (!mkdtemp(l.root))
 		die("cannot make a folder");
 	folder_name(&l, 0, folder);

@@ -45,13 +45,16 @@ static void must(int rc, const struct err *err)
 #define RUN "0123456789abcdef0123456789abcdef"
 
 static const char *const content[][2] = {
-	{ "/api/v1/runs", "{\"id\":\"" RUN "\",\"name\":\"fuzz\",\"experiment\":\"e\",\"params\":{\"lr\":\"0.1\",\"name\":\"x\"},"
+	{ "/api/v1/runs",
+	  "{\"id\":\"" RUN "\",\"name\":\"fuzz\",\"experiment\":\"e\",\"params\":{\"lr\":\"0.1\",\"name\":\"x\"},"
 			  "\"tags\":{\"t\":\"v\"}}" },
 	{ "/api/v1/runs/" RUN "/metrics", "{\"points\":[{\"key\":\"train/loss\",\"step\":1,\"value\":1.5},"
-					  "{\"key\":\"m\",\"step\":2,\"value\":\"NaN\"},{\"key\":\"m\",\"step\":3,\"value\":2}]}" },
+					  "{\"key\":\"m\",\"step\":2,\"value\":\"NaN\"},{\"key\":\"m\",\"step\":3,"
+					  "\"value\":2}]}" },
 	{ "/api/2.0/mlflow/logged-models", "{\"experiment_id\":\"1\",\"name\":\"model\",\"source_run_id\":\"" RUN "\","
 					   "\"params\":[{\"key\":\"a\",\"value\":\"b\"}]}" },
-	{ "/api/2.0/mlflow/runs/log-inputs", "{\"run_id\":\"" RUN "\",\"datasets\":[{\"dataset\":{\"name\":\"d\",\"digest\":\"1\","
+	{ "/api/2.0/mlflow/runs/log-inputs",
+	  "{\"run_id\":\"" RUN "\",\"datasets\":[{\"dataset\":{\"name\":\"d\",\"digest\":\"1\","
 					     "\"source_type\":\"local\",\"source\":\"{}\"}}]}" },
 };
 
@@ -112,7 +115,7 @@ int api_ask(enum call_method method, const char *target, const char *body, struc
 		api_renew();
 		api.store = store;
 	}
-	local_request(&api, &(struct local_opts){ .method = call_method_name(method), .target = target, .body = body }, &status,
-		      &(struct local_sink){ take, reply }, &err);
+	local_request(&api, &(struct local_opts){ .method = call_method_name(method), .target = target, .body = body },
+		      &status, &(struct local_sink){ take, reply }, &err);
 	return status;
 }

@@ -1,5 +1,5 @@
-/* api.h: requests without a network for the targets that need a store: handlers and store run in the target's process, on
- * a folder of its own that is made anew from time to time. */
+/* api.h: requests without a network for the targets that need a store: handlers and store run in the target's process,
+ * on a folder of its own that is made anew from time to time. */
 #ifndef DPT_FUZZ_API_H
 #define DPT_FUZZ_API_H
 

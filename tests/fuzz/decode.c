@@ -1,6 +1,6 @@
-/* decode.c: bytes as the head of a request: first line and header fields through the gate, the address through the router, Host,
- * Origin and credentials through the access check. Whatever passes is one reading: no dot segments, no control characters, no
- * broken UTF-8, our own name, the one token that is good. */
+/* decode.c: bytes as the head of a request: first line and header fields through the gate, the address through the
+ * router, Host, Origin and credentials through the access check. Whatever passes is one reading: no dot segments, no
+ * control characters, no broken UTF-8, our own name, the one token that is good. */
 #include <regex.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -74,18 +74,21 @@ static bool is(const regex_t *what, const struct gate_header *h)
 /* Who gets in has named us, comes from our own page or from none, and has the token, or wants what is open to all. */
 static void access(const struct gate_request *req, const struct gate_pass *pass)
 {
-	const struct gate_header *host = gate_find(req, "Host"), *origin = gate_find(req, "Origin"), *auth = gate_find(req, "Authorization");
+	const struct gate_header *host = gate_find(req, "Host"), *origin = gate_find(req, "Origin"),
+		*auth = gate_find(req, "Authorization");
 	struct access_answer answer;
 	int scope;
 
 	for (scope = SCOPE_OPEN; scope <= SCOPE_ADMIN; scope++) {
-		struct access_query q = { .req = req, .pass = pass, .cookie = "dptrack", .scope = (enum call_scope)scope };
+		struct access_query q = { .req = req, .pass = pass, .cookie = "dptrack",
+					  .scope = (enum call_scope)scope };
 
 		if (!access_check(&door, &q, &answer)) {
 			FUZZ_HOLDS(answer.why && call_error_status(answer.code) >= 400);
 			continue;
 		}
-		FUZZ_HOLDS(scope != SCOPE_ADMIN && (!host || is(&own_host, host)) && (!origin || is(&own_origin, origin)));
+		FUZZ_HOLDS(scope != SCOPE_ADMIN && (!host || is(&own_host, host)) &&
+			   (!origin || is(&own_origin, origin)));
 		FUZZ_HOLDS(scope == SCOPE_OPEN || (auth && is(&good_token, auth)));
 	}
 	access_browser(req);

@@ -1,5 +1,5 @@
-/* grammar.c: bytes as a filter and, behind a line break, an order, in our words and in MLflow's: parsed, planned and evaluated
- * over a store. */
+/* grammar.c: bytes as a filter and, behind a line break, an order, in our words and in MLflow's: parsed, planned and
+ * evaluated over a store. */
 #include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -74,6 +74,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n)
 		return 0;
 	ours(bytes, filter, order, order_n);
 	theirs("/api/2.0/mlflow/runs/search", bytes, filter, order, order_n);
-	theirs(n % 2 ? "/api/2.0/mlflow/experiments/search" : "/api/2.0/mlflow/logged-models/search", bytes, filter, NULL, 0);
+	theirs(n % 2 ? "/api/2.0/mlflow/experiments/search" : "/api/2.0/mlflow/logged-models/search", bytes, filter,
+	       NULL, 0);
 	return 0;
 }

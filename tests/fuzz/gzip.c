@@ -1,4 +1,5 @@
-/* gzip.c: bytes as a compressed body: whole and in pieces give the same, within the limit; what was packed comes back. */
+/* gzip.c: bytes as a compressed body: whole and in pieces give the same, within the limit; what was packed comes
+ * back. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -40,7 +41,8 @@ static void round_trip(const uint8_t *bytes, size_t n)
 	int complete;
 
 	buf_init(&packed, LIMIT);
-	FUZZ_HOLDS(z && gzip_feed(z, bytes, n / 2, false, &packed) && gzip_feed(z, bytes + n / 2, n - n / 2, true, &packed));
+	FUZZ_HOLDS(z && gzip_feed(z, bytes, n / 2, false, &packed) &&
+		   gzip_feed(z, bytes + n / 2, n - n / 2, true, &packed));
 	gzip_free(z);
 	FUZZ_HOLDS(!inflate_all(&back, (const uint8_t *)packed.data, packed.len, 7, &complete) && complete);
 	FUZZ_HOLDS(back.len == n && (!n || !memcmp(back.data, bytes, n)));
@@ -51,7 +53,8 @@ static void round_trip(const uint8_t *bytes, size_t n)
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n)
 {
 	struct buf whole, pieces;
-	int a, b, whole_rc = inflate_all(&whole, bytes, n, n ? n : 1, &a), pieces_rc = inflate_all(&pieces, bytes, n, 3, &b);
+	int a, b, whole_rc = inflate_all(&whole, bytes, n, n ? n : 1, &a),
+		pieces_rc = inflate_all(&pieces, bytes, n, 3, &b);
 
 	FUZZ_HOLDS(whole_rc == pieces_rc && (whole_rc || (a == b && whole.len == pieces.len)));
 	buf_done(&whole);

@@ -43,6 +43,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n)
 	look((struct picture_view){ .width = size.width, .height = size.height, .cut = true });
 	look((struct picture_view){ .x = size.width / 2, .y = size.height / 2, .width = (size.width + 1) / 2,
 				    .height = (size.height + 1) / 2, .cut = true, .flip = true });
-	look((struct picture_view){ .x = size.width * 0.1, .y = size.height * 0.3, .width = size.width * 0.5, .height = size.height * 0.25 });
+	look((struct picture_view){ .x = size.width * 0.1, .y = size.height * 0.3, .width = size.width * 0.5,
+				    .height = size.height * 0.25 });
 	return 0;
 }

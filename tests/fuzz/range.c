@@ -1,5 +1,5 @@
-/* range.c: bytes as a Range header over a file of a size that the first eight bytes say: what is taken lies in the file and
- * is what a plain reading of the header says. */
+/* range.c: bytes as a Range header over a file of a size that the first eight bytes say: what is taken lies in the file
+ * and is what a plain reading of the header says. */
 #include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,5 +1,6 @@
-/* request.c: bytes as a request that has passed the door: method and target in the first line, the body behind it. Handlers
- * answer on a store of this process; whatever is asked, the reply is whole JSON where it says so, and no 500. */
+/* request.c: bytes as a request that has passed the door: method and target in the first line, the body behind it.
+ * Handlers answer on a store of this process; whatever is asked, the reply is whole JSON where it says so, and no
+ * 500. */
 #include <jansson.h>
 #include <stdio.h>
 #include <stdlib.h>

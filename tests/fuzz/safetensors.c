@@ -24,7 +24,8 @@ static void look(const struct safetensors *s, const uint8_t *bytes, size_t n)
 		FUZZ_HOLDS((size_t)t->count * st_dtype_bytes(t->dtype) == t->bytes);
 		FUZZ_HOLDS(safetensors_find(s, t->name) == t);
 		if (i)
-			FUZZ_HOLDS((const uint8_t *)safetensors_at(s, i - 1)->data + safetensors_at(s, i - 1)->bytes <= data);
+			FUZZ_HOLDS((const uint8_t *)safetensors_at(s, i - 1)->data + safetensors_at(s, i - 1)->bytes <=
+				   data);
 		for (int64_t k = 0; k < t->count; k++) {
 			safetensors_f64(t, k, 1, &v);
 			sum += v;

@@ -58,7 +58,8 @@ void net_make(struct net *ret, const struct net_opts *o)
 	    add_update(g, o, &err) || pass_shape(g, &err) || schedule_make(&ret->schedule, g, &err))
 		fail_msg("%s: %s", o->model, err.text);
 	ret->g = g;
-	ret->program = (struct plan_program){ !o->training ? "eval" : o->more_follow ? "micro" : "train", g, &ret->schedule };
+	ret->program = (struct plan_program){ !o->training ? "eval" : o->more_follow ? "micro" : "train", g,
+					      &ret->schedule };
 }
 
 void net_free(struct net *n)

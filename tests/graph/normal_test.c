@@ -27,7 +27,8 @@ static void compare(int64_t n, struct rng_key key, uint64_t first, double scale)
 			float want = (float)(scale * rng_normal(key, first + (uint64_t)i));
 
 			if (memcmp(&got[i], &want, sizeof(want)))
-				fail_msg("%s: draw %lld is %.9g, not %.9g", sets[s], (long long)i, (double)got[i], (double)want);
+				fail_msg("%s: draw %lld is %.9g, not %.9g", sets[s], (long long)i, (double)got[i],
+					 (double)want);
 		}
 	}
 	unsetenv("DPTRAIN_CPU_ISA");

@@ -2,10 +2,11 @@
  * of its table, against ref fed the same rounded inputs. `ops_test [WORD]` runs the tests whose name holds the word.
  *
  * Tolerance of one element: 2 u |want| + min(n + 2, 10 sqrt(n) + 2) 2^-24 T, u = unit roundoff of the output's type
- * (f32 2^-24, bf16 2^-8, f16 2^-11), n = roundings behind the element, T = the sum of its absolute terms. The first part is the
- * rounding of the result; the second is the error of a sum in f32: n u T bounds any order, 10 sqrt(n) u T is what
- * independent roundings stay within (ten standard deviations), which keeps long sums from passing when they are wrong.
- * Where an op's products take intermediate results in the low type (rounds_inside), u of that type times T joins.
+ * (f32 2^-24, bf16 2^-8, f16 2^-11), n = roundings behind the element, T = the sum of its absolute terms. The first
+ * part is the rounding of the result; the second is the error of a sum in f32: n u T bounds any order, 10 sqrt(n) u T
+ * is what independent roundings stay within (ten standard deviations), which keeps long sums from passing when they are
+ * wrong. Where an op's products take intermediate results in the low type (rounds_inside), u of that type times T
+ * joins.
  */
 #include <math.h>
 #include <setjmp.h>
@@ -290,7 +291,8 @@ static void test_subject(void **state)
 	const struct subject *s = *state;
 	struct err err = ERR_INIT;
 
-	for (int threads = 1; threads <= (s->precision.low == DTYPE_F16 ? 1 : 2); threads++) { /* emulated: no loops of its own */
+	/* emulated: no loops of its own */
+	for (int threads = 1; threads <= (s->precision.low == DTYPE_F16 ? 1 : 2); threads++) {
 		struct rig r;
 
 		if (rig_open(&r, s->backend, threads, &s->precision, &err) != 0)

@@ -28,7 +28,8 @@ static double batch_s(const struct machine *m, int n, double *ret_wait)
 
 	if (ahead > m->load_s)
 		ahead = m->load_s;
-	late = (m->load_s - ahead) / (m->most + 1) * (m->busy * (m->most + 1) / m->cores > 1 ? m->busy * (m->most + 1) / m->cores : 1);
+	late = (m->load_s - ahead) / (m->most + 1);
+	late *= m->busy * (m->most + 1) / m->cores > 1 ? m->busy * (m->most + 1) / m->cores : 1;
 	*ret_wait = late;
 	return m->compute_s * over + late;
 }
@@ -58,7 +59,8 @@ static void comes_near_the_best(void **state)
 	static const struct machine machines[] = {
 		{ 1, 0.01, 1, 2, 4, 0.1, false }, { 1, 0.1, 1, 2, 4, 0.1, false }, { 1, 2, 1, 2, 4, 0.5, false },
 		{ 0.1, 4, 1, 2, 4, 0.3, false },  { 1, 3, 0.02, 2, 4, 0.01, false }, { 1, 30, 0.02, 2, 4, 0.01, false },
-		{ 0.05, 0.8, 1, 16, 32, 0, true }, { 0.05, 0.4, 0.5, 64, 128, 0, true }, { 1, 0.9, 1, 1, 4, 0.5, false },
+		{ 0.05, 0.8, 1, 16, 32, 0, true }, { 0.05, 0.4, 0.5, 64, 128, 0, true },
+		{ 1, 0.9, 1, 1, 4, 0.5, false },
 	};
 
 	(void)state;

@@ -75,7 +75,8 @@ static void arena_keeps_contents(void **state)
 	for (int i = 0; i < 500; i++)
 		texts[i] = arena_printf(a, "%0*d", 1 + i * 20 % 9000, i);
 	for (int i = 0; i < 500; i++) {
-		assert_int_equal(strlen(texts[i]), (size_t)(1 + i * 20 % 9000 < 3 ? strlen(texts[i]) : 1 + (size_t)i * 20 % 9000));
+		assert_int_equal(strlen(texts[i]),
+				 (size_t)(1 + i * 20 % 9000 < 3 ? strlen(texts[i]) : 1 + (size_t)i * 20 % 9000));
 		assert_int_equal((uintptr_t)texts[i] % 16, 0);
 	}
 	assert_null(arena_array(a, SIZE_MAX / 4, 8));

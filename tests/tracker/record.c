@@ -4,7 +4,8 @@
  *
  *	log STEP KEY VALUE            rank RANK STEP KEY VALUE       at RANK STEP KEY VALUE TIME
  *	burst N KEY FIRST_STEP        param|tag|env|segparam KEY VALUE     f64|i64|bool KEY VALUE
- *	note TEXT                     status CODE REASON             sleep S    flush S    close CODE    abort    fork */
+ *	note TEXT                     status CODE REASON             sleep S    flush S    close CODE    abort
+ * fork */
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -7,7 +7,8 @@ int main(void)
 	struct dptrack_run *run;
 	struct dptrack_error error;
 
-	if (dptrack_run_open(&run, &(struct dptrack_run_opts){ .experiment = "outside", .run_name = "twenty" }, &error)) {
+	if (dptrack_run_open(&run, &(struct dptrack_run_opts){ .experiment = "outside", .run_name = "twenty" },
+			     &error)) {
 		fprintf(stderr, "%s\n", error.text);
 		return 1;
 	}

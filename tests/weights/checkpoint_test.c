@@ -67,9 +67,15 @@ static struct graph *small_graph(void)
 {
 	struct graph *g = graph_new(true);
 
-	graph_tensor(g, &(struct tensor){ .name = "w", .kind = TENSOR_PARAM, .dtype = DTYPE_F32, .shape = SHAPE(2, 3, 1, 4) });
-	graph_tensor(g, &(struct tensor){ .name = "mean", .kind = TENSOR_STAT, .dtype = DTYPE_F64, .shape = SHAPE(COUNT) });
-	graph_tensor(g, &(struct tensor){ .name = "w.momentum", .kind = TENSOR_MOMENT, .dtype = DTYPE_F32, .shape = SHAPE(2, 3, 1, 4) });
+	graph_tensor(g,
+		     &(struct tensor){ .name = "w", .kind = TENSOR_PARAM, .dtype = DTYPE_F32,
+				       .shape = SHAPE(2, 3, 1, 4) });
+	graph_tensor(g,
+		     &(struct tensor){ .name = "mean", .kind = TENSOR_STAT, .dtype = DTYPE_F64,
+				       .shape = SHAPE(COUNT) });
+	graph_tensor(g,
+		     &(struct tensor){ .name = "w.momentum", .kind = TENSOR_MOMENT, .dtype = DTYPE_F32,
+				       .shape = SHAPE(2, 3, 1, 4) });
 	assert_false(graph_failed(g));
 	return g;
 }
@@ -267,8 +273,8 @@ static void damage_is_seen(void **state)
 		long at;
 		bool cut;
 	} kinds[] = { { CHECKPOINT_MODEL, -5, false }, { CHECKPOINT_MODEL, 100, true },	 { CHECKPOINT_MODEL, 0, true },
-		      { CHECKPOINT_OPTIMIZER, 4, false }, { CHECKPOINT_OPTIMIZER, 60, true }, { "state.json", 50, true },
-		      { "state.json", 0, true },	  { "state.json", 3, false } };
+		      { CHECKPOINT_OPTIMIZER, 4, false }, { CHECKPOINT_OPTIMIZER, 60, true },
+		      { "state.json", 50, true }, { "state.json", 0, true },	  { "state.json", 3, false } };
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {

@@ -117,24 +117,28 @@ static void what_is_refused(void **state)
 		{ "{ ", "damaged header" },
 		{ "[1]", "is not a safetensors file" },
 		{ "{\"a\":1}", "has the type (none)" },
-		{ "{\"a\":{\"dtype\":\"F8\",\"shape\":[1],\"data_offsets\":[0,1]}}", "has the type F8, which is not known" },
+		{ "{\"a\":{\"dtype\":\"F8\",\"shape\":[1],\"data_offsets\":[0,1]}}",
+		  "has the type F8, which is not known" },
 		{ "{\"a\":{\"dtype\":\"U8\",\"shape\":[-1],\"data_offsets\":[0,1]}}", "its shape" },
 		{ "{\"a\":{\"dtype\":\"U8\",\"shape\":[1.5],\"data_offsets\":[0,1]}}", "its shape" },
 		{ "{\"a\":{\"dtype\":\"U8\",\"shape\":1,\"data_offsets\":[0,1]}}", "its shape" },
 		{ "{\"a\":{\"dtype\":\"U8\",\"shape\":[1,1,1,1,1,1,1,1,1],\"data_offsets\":[0,1]}}", "its shape" },
 		{ "{\"a\":{\"dtype\":\"F64\",\"shape\":[4294967296,4294967296],\"data_offsets\":[0,0]}}", "its shape" },
 		{ "{\"a\":{\"dtype\":\"F64\",\"shape\":[2305843009213693952],\"data_offsets\":[0,0]}}", "its shape" },
-		{ "{\"a\":{\"dtype\":\"U8\",\"shape\":[9223372036854775807],\"data_offsets\":[0,9223372036854775807]}}", "outside of" },
-		{ "{\"a\":{\"dtype\":\"U8\",\"shape\":[17],\"data_offsets\":[0,17]}}", "outside of the file's 16 bytes" },
+		{ "{\"a\":{\"dtype\":\"U8\",\"shape\":[9223372036854775807],\"data_offsets\":[0,9223372036854775807]}}",
+		  "outside of" },
+		{ "{\"a\":{\"dtype\":\"U8\",\"shape\":[17],\"data_offsets\":[0,17]}}",
+		  "outside of the file's 16 bytes" },
 		{ "{\"a\":{\"dtype\":\"U8\",\"shape\":[1],\"data_offsets\":[-1,0]}}", "outside of" },
 		{ "{\"a\":{\"dtype\":\"U8\",\"shape\":[1],\"data_offsets\":[3,2]}}", "outside of" },
 		{ "{\"a\":{\"dtype\":\"U8\",\"shape\":[1],\"data_offsets\":[0]}}", "outside of" },
 		{ "{\"a\":{\"dtype\":\"U8\",\"shape\":[1]}}", "outside of" },
-		{ "{\"a\":{\"dtype\":\"F32\",\"shape\":[2],\"data_offsets\":[0,7]}}", "hold 7 bytes, shape and type need 8" },
-		{ "{\"a\":{\"dtype\":\"U8\",\"shape\":[4],\"data_offsets\":[0,4]},\"b\\n\":{\"dtype\":\"U8\",\"shape\":[4],\"data_offsets\":[3,7]}}",
-		  "'a' and 'b?' overlap" },
-		{ "{\"a\":{\"dtype\":\"U8\",\"shape\":[4],\"data_offsets\":[0,4]},\"a\":{\"dtype\":\"U8\",\"shape\":[4],\"data_offsets\":[4,8]}}",
-		  "duplicate" },
+		{ "{\"a\":{\"dtype\":\"F32\",\"shape\":[2],\"data_offsets\":[0,7]}}",
+		  "hold 7 bytes, shape and type need 8" },
+		{ "{\"a\":{\"dtype\":\"U8\",\"shape\":[4],\"data_offsets\":[0,4]},\"b\\n\":{\"dtype\":\"U8\","
+		  "\"shape\":[4],\"data_offsets\":[3,7]}}", "'a' and 'b?' overlap" },
+		{ "{\"a\":{\"dtype\":\"U8\",\"shape\":[4],\"data_offsets\":[0,4]},\"a\":{\"dtype\":\"U8\","
+		  "\"shape\":[4],\"data_offsets\":[4,8]}}", "duplicate" },
 		{ "{\"__metadata__\":[]}", "__metadata__ is not an object" },
 		{ "{\"__metadata__\":{\"a\":1}}", "not a text" },
 		{ "{} x", "damaged header" },
@@ -157,7 +161,8 @@ static void what_is_refused(void **state)
 }
 
 static const char good_header[] =
-	"{\"__metadata__\":{\"model\":\"m\"},\"conv.weight\":{\"dtype\":\"F32\",\"shape\":[2,1,2,2],\"data_offsets\":[0,32]},"
+	"{\"__metadata__\":{\"model\":\"m\"},\"conv.weight\":{\"dtype\":\"F32\",\"shape\":[2,1,2,2],"
+	"\"data_offsets\":[0,32]},"
 	"\"fc.bias\":{\"dtype\":\"BF16\",\"shape\":[3],\"data_offsets\":[32,38]},"
 	"\"n\":{\"dtype\":\"I64\",\"shape\":[],\"data_offsets\":[40,48]}}";
 
@@ -208,7 +213,8 @@ static int open_and_read(const uint8_t *b, size_t n)
 			const struct st_tensor *t = safetensors_at(s, i);
 			double *v = malloc((size_t)t->count * sizeof(*v) + 1);
 
-			assert_true((const uint8_t *)t->data >= exact && (const uint8_t *)t->data + t->bytes <= exact + n);
+			assert_true((const uint8_t *)t->data >= exact &&
+				    (const uint8_t *)t->data + t->bytes <= exact + n);
 			safetensors_f64(t, 0, t->count, v);
 			assert_ptr_equal(safetensors_find(s, t->name), t);
 			free(v);
@@ -221,8 +227,9 @@ static int open_and_read(const uint8_t *b, size_t n)
 
 static void mutated_headers_do_no_harm(void **state)
 {
-	static const char *const pieces[] = { "0", "9", "-1", "99999999999999999999", "4611686018427387904", "[", "]", "{", "}",
-					      ",", "\"", "\\u0000", "null", "1e99", "\"F64\"", "\"BOOL\"", "[0,48]", "\xff" };
+	static const char *const pieces[] = { "0", "9", "-1", "99999999999999999999", "4611686018427387904", "[", "]",
+					      "{", "}", ",", "\"", "\\u0000", "null", "1e99", "\"F64\"", "\"BOOL\"",
+					      "[0,48]", "\xff" };
 	struct rng_key key = { 7, rng_stream("mutations") };
 	uint64_t draw = 0;
 	int opened = 0;
@@ -235,7 +242,8 @@ static void mutated_headers_do_no_harm(void **state)
 
 		memcpy(m, b, n);
 		while (changes--) {
-			size_t at = rng_below(key, draw++, 8 + sizeof(good_header) - 1), kind = rng_below(key, draw++, 4);
+			size_t at = rng_below(key, draw++, 8 + sizeof(good_header) - 1),
+				kind = rng_below(key, draw++, 4);
 			const char *piece = pieces[rng_below(key, draw++, sizeof(pieces) / sizeof(pieces[0]))];
 			size_t len = strlen(piece);
 
@@ -279,7 +287,8 @@ static int write_it(struct source *s, const char *to, struct err *err)
 {
 	static const struct st_meta meta[] = { { "model", "resnet20" }, { "mean", "0.5" } };
 
-	return safetensors_write(&(struct st_write_opts){ .path = to, .tensors = described, .n_tensors = 3, .meta = meta,
+	return safetensors_write(&(struct st_write_opts){ .path = to, .tensors = described, .n_tensors = 3,
+							  .meta = meta,
 							  .n_meta = 2, .fetch = fetch, .user = s }, err);
 }
 

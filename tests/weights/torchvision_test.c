@@ -62,8 +62,8 @@ static void add(void *user, const struct entry *e)
 		shape = "7,3,2";
 	for (const char *p = shape; *p; p += strcspn(p, ",") + (p[strcspn(p, ",")] == ','))
 		bytes *= strtoll(p, NULL, 10);
-	buf_addf(&h->text, "%s\"%s\":{\"dtype\":\"%s\",\"shape\":[%s],\"data_offsets\":[%lld,%lld]}", h->at ? "," : "{", e->name,
-		 number ? "I64" : "F32", shape, h->at, h->at + bytes);
+	buf_addf(&h->text, "%s\"%s\":{\"dtype\":\"%s\",\"shape\":[%s],\"data_offsets\":[%lld,%lld]}", h->at ? "," : "{",
+		 e->name, number ? "I64" : "F32", shape, h->at, h->at + bytes);
 	h->at += bytes;
 }
 

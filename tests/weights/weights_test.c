@@ -73,7 +73,8 @@ static void write_file(struct file *f)
 
 	for (size_t i = 0; i < f->n; i++)
 		list[i] = f->tensor[i].t;
-	if (safetensors_write(&(struct st_write_opts){ .path = path, .tensors = list, .n_tensors = f->n, .fetch = fetch, .user = f },
+	if (safetensors_write(&(struct st_write_opts){ .path = path, .tensors = list, .n_tensors = f->n, .fetch = fetch,
+						       .user = f },
 			      &err))
 		fail_msg("%s", err.text);
 }
@@ -93,11 +94,21 @@ static struct graph *small_graph(enum dtype type)
 {
 	struct graph *g = graph_new(true);
 
-	graph_tensor(g, &(struct tensor){ .name = "conv1.weight", .kind = TENSOR_PARAM, .dtype = type, .shape = SHAPE(K, R, S, C) });
-	graph_tensor(g, &(struct tensor){ .name = "bn1.running_mean", .kind = TENSOR_STAT, .dtype = type, .shape = SHAPE(K) });
-	graph_tensor(g, &(struct tensor){ .name = "fc.weight", .kind = TENSOR_PARAM, .dtype = type, .shape = SHAPE(2, 3) });
-	graph_tensor(g, &(struct tensor){ .name = "fc.weight.momentum", .kind = TENSOR_MOMENT, .dtype = type, .shape = SHAPE(2, 3) });
-	graph_tensor(g, &(struct tensor){ .name = "x", .kind = TENSOR_ACT, .life = LIFE_MICRO, .dtype = type, .shape = SHAPE(9) });
+	graph_tensor(g,
+		     &(struct tensor){ .name = "conv1.weight", .kind = TENSOR_PARAM, .dtype = type,
+				       .shape = SHAPE(K, R, S, C) });
+	graph_tensor(g,
+		     &(struct tensor){ .name = "bn1.running_mean", .kind = TENSOR_STAT, .dtype = type,
+				       .shape = SHAPE(K) });
+	graph_tensor(g,
+		     &(struct tensor){ .name = "fc.weight", .kind = TENSOR_PARAM, .dtype = type,
+				       .shape = SHAPE(2, 3) });
+	graph_tensor(g,
+		     &(struct tensor){ .name = "fc.weight.momentum", .kind = TENSOR_MOMENT, .dtype = type,
+				       .shape = SHAPE(2, 3) });
+	graph_tensor(g,
+		     &(struct tensor){ .name = "x", .kind = TENSOR_ACT, .life = LIFE_MICRO, .dtype = type,
+				       .shape = SHAPE(9) });
 	assert_false(graph_failed(g));
 	return g;
 }
@@ -144,7 +155,8 @@ static void loads_every_type(void **state)
 		const struct tensor *t;
 
 		write_file(&f);
-		if (weights_load(g, &(struct weights_load_opts){ .path = path }, &(struct weights_access){ put, get, .user = &m }, &err))
+		if (weights_load(g, &(struct weights_load_opts){ .path = path },
+				 &(struct weights_access){ put, get, .user = &m }, &err))
 			fail_msg("%s", err.text);
 		assert_int_equal(m.puts, 3);
 		t = graph_find(g, "conv1.weight");
@@ -175,7 +187,8 @@ static void saves_what_it_loads(void **state)
 	(void)state;
 	write_file(&f);
 	assert_int_equal(weights_load(g, &(struct weights_load_opts){ .path = path }, &a, &err), 0);
-	assert_int_equal(weights_save(g, &(struct weights_save_opts){ .path = path, .meta = &meta, .n_meta = 1 }, &a, &err), 0);
+	assert_int_equal(weights_save(g, &(struct weights_save_opts){ .path = path, .meta = &meta, .n_meta = 1 }, &a,
+				      &err), 0);
 	assert_int_equal(safetensors_open(&s, path, &err), 0);
 	assert_int_equal(safetensors_count(s), 3);
 	assert_string_equal(safetensors_meta(s, "model"), "tiny");
@@ -201,7 +214,8 @@ static void refused(struct file *f, const char *words)
 	int rc;
 
 	write_file(f);
-	rc = weights_load(g, &(struct weights_load_opts){ .path = path }, &(struct weights_access){ put, get, .user = &m }, &err);
+	rc = weights_load(g, &(struct weights_load_opts){ .path = path },
+			  &(struct weights_access){ put, get, .user = &m }, &err);
 	if (rc != ERR_USAGE || m.puts || !strstr(err.text, words) || strchr(err.text, '\n'))
 		fail_msg("code %d, %d put, says: %s\n  expected: %s", rc, m.puts, err.text, words);
 	graph_free(g);

@@ -27,14 +27,17 @@ static void mix(uint32_t h[8], const unsigned char *p)
 	int i;
 
 	for (i = 0; i < 16; i++)
-		w[i] = (uint32_t)p[4 * i] << 24 | (uint32_t)p[4 * i + 1] << 16 | (uint32_t)p[4 * i + 2] << 8 | p[4 * i + 3];
+		w[i] = (uint32_t)p[4 * i] << 24 | (uint32_t)p[4 * i + 1] << 16 | (uint32_t)p[4 * i + 2] << 8 |
+			p[4 * i + 3];
 	for (; i < 64; i++)
 		w[i] = w[i - 16] + w[i - 7] + (turn(w[i - 15], 7) ^ turn(w[i - 15], 18) ^ w[i - 15] >> 3) +
 		       (turn(w[i - 2], 17) ^ turn(w[i - 2], 19) ^ w[i - 2] >> 10);
 	memcpy(a, h, sizeof a);
 	for (i = 0; i < 64; i++) {
-		t1 = a[7] + (turn(a[4], 6) ^ turn(a[4], 11) ^ turn(a[4], 25)) + ((a[4] & a[5]) ^ (~a[4] & a[6])) + K[i] + w[i];
-		t2 = (turn(a[0], 2) ^ turn(a[0], 13) ^ turn(a[0], 22)) + ((a[0] & a[1]) ^ (a[0] & a[2]) ^ (a[1] & a[2]));
+		t1 = a[7] + (turn(a[4], 6) ^ turn(a[4], 11) ^ turn(a[4], 25)) + ((a[4] & a[5]) ^ (~a[4] & a[6])) +
+			K[i] + w[i];
+		t2 = (turn(a[0], 2) ^ turn(a[0], 13) ^ turn(a[0], 22)) +
+			((a[0] & a[1]) ^ (a[0] & a[2]) ^ (a[1] & a[2]));
 		memmove(a + 1, a, 7 * sizeof a[0]);
 		a[4] += t1;
 		a[0] = t1 + t2;

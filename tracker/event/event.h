@@ -21,7 +21,8 @@
 
 #define EVENT_RANK_RUN (-1)          /* a series of the run as a whole */
 #define EVENT_RANK_LAUNCHER (-2)     /* header.rank of the launcher's journal */
-#define EVENT_RANK_DEFAULT (INT_MIN) /* the record does not say: the journal's own where it is above 0, else the run's */
+/* the record does not say: the journal's own where it is above 0, else the run's */
+#define EVENT_RANK_DEFAULT (INT_MIN)
 
 struct event_text {
 	const char *at; /* not NUL-terminated; valid UTF-8 is not guaranteed */
@@ -53,7 +54,8 @@ enum event_kind {
 	EVENT_HPARAMS_START, /* value = start time in seconds, text = group name; its EVENT_PARAM items follow */
 	EVENT_HPARAMS_END,  /* value = end time in seconds (0: unknown), status */
 	EVENT_TEXT,         /* key, text: first string of a foreign text summary */
-	EVENT_OTHER,        /* key = tag, text = plugin name (may be empty): histogram, image, graph, … left uninterpreted */
+	/* key = tag, text = plugin name (may be empty): histogram, image, graph, … left uninterpreted */
+	EVENT_OTHER,
 };
 
 /* Who writes the journal; texts point into the payload. */

@@ -84,7 +84,8 @@ static bool visit_folder(const char *dir, const char *run_id,
 	bool found = false;
 
 	while (d && (e = readdir(d)))
-		if (is_journal(e->d_name) && (size_t)snprintf(path, sizeof(path), "%s/%s", dir, e->d_name) < sizeof(path))
+		if (is_journal(e->d_name) &&
+		    (size_t)snprintf(path, sizeof(path), "%s/%s", dir, e->d_name) < sizeof(path))
 			found |= visit_file(path, run_id, visit, user);
 	if (d)
 		closedir(d);

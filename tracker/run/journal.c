@@ -72,8 +72,8 @@ static int make_file(struct journal *j, struct err *err)
 	if (now <= newest)
 		now = newest + 1;
 	for (unsigned n = 0; n < NAME_TRIES; n++) {
-		int len = snprintf(j->path, sizeof(j->path), "%s/%s%010lld.%s.%lld.%u%s", j->opts.dir, prefix, now, j->host,
-				   (long long)getpid(), n, j->opts.header.rank == 0 ? "" : ".journal");
+		int len = snprintf(j->path, sizeof(j->path), "%s/%s%010lld.%s.%lld.%u%s", j->opts.dir, prefix, now,
+				   j->host, (long long)getpid(), n, j->opts.header.rank == 0 ? "" : ".journal");
 
 		if (len < 0 || (size_t)len >= sizeof(j->path))
 			return err_set(err, ERR_USAGE, "%.200s…: path of the journal is too long", j->opts.dir);

@@ -267,7 +267,8 @@ int dptrack_run_close(struct dptrack_run *run, enum dptrack_status status)
 		status = DPTRACK_RUNNING;
 	rc = writer_stop(run->writer, (enum event_status)status, &lost, &err);
 	if (lost || rc == ERR_BUSY) /* the rest has been told already */
-		warn_post(run->warn, WARN_DISK, "%s; %llu points or more were lost", err.text, (unsigned long long)lost);
+		warn_post(run->warn, WARN_DISK, "%s; %llu points or more were lost", err.text,
+			  (unsigned long long)lost);
 	if (rc == ERR_BUSY) { /* the writer thread still uses the run: it stays */
 		warn_deliver(run->warn, true);
 		warn_mute(run->warn);

@@ -19,8 +19,8 @@ bool syncer_due(struct syncer *s);
 /* Syncs the file behind fd, which now belongs to the syncer; only when one was due. */
 void syncer_post(struct syncer *s, int fd);
 
-/* Waits for the one under way, syncs the file behind fd (which now belongs to the syncer; -1: none), ends. ERR_IO when that
- * file has no name any more; a disk that cannot sync is only warned of. */
+/* Waits for the one under way, syncs the file behind fd (which now belongs to the syncer; -1: none), ends. ERR_IO when
+ * that file has no name any more; a disk that cannot sync is only warned of. */
 int syncer_stop(struct syncer *s, int fd, struct err *err);
 
 #endif

@@ -19,8 +19,8 @@ struct http_request {
 	const char *content_type; /* of the body; NULL: application/octet-stream */
 	bool gzip;                /* compress the body */
 	double deadline_s;        /* on clock_mono_s's clock; 0: none but that of a stalled connection (30 s) */
-	/* NULL: the reply's body is collected in reply.body (64 MiB at most). Else called for each piece of a 2xx reply;
-	 * anything but 0 ends the transfer. */
+	/* NULL: the reply's body is collected in reply.body (64 MiB at most). Else called for each piece of a 2xx
+	 * reply; anything but 0 ends the transfer. */
 	int (*piece)(void *user, const void *bytes, size_t n);
 	void *user;
 };
@@ -31,8 +31,8 @@ struct http_reply {
 	double retry_after_s; /* 0: the server did not say */
 };
 
-/* url: http://host[:port][/prefix] or https://…; token NULL or "": none. The file that DPTRACK_CA names (PEM) is trusted
- * instead of the system's certificates. */
+/* url: http://host[:port][/prefix] or https://…; token NULL or "": none. The file that DPTRACK_CA names (PEM) is
+ * trusted instead of the system's certificates. */
 int http_open(struct http **ret, const char *url, const char *token, struct err *err);
 
 /* Trusts the certificate whatever it says, for a server that is known to be this user's own. */

@@ -164,7 +164,8 @@ static bool wait_for_work(struct uplink *u, double next_s, bool backing_off, uns
 			due_s = now;
 		if (waiting && now >= due_s)
 			return true;
-		cond_wait_until(&u->changed, &u->lock, !waiting ? now + IDLE_S : u->stop && u->deadline_s < due_s ? u->deadline_s : due_s);
+		cond_wait_until(&u->changed, &u->lock,
+				!waiting ? now + IDLE_S : u->stop && u->deadline_s < due_s ? u->deadline_s : due_s);
 	}
 }
 

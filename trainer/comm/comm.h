@@ -14,16 +14,20 @@ struct comm;
 
 struct comm_ops {
 	const char *name; /* self, shm, mpi, nccl */
-	int (*allreduce)(struct comm *c, void *data, int64_t count, enum dtype dtype, struct err *err); /* sum, in place */
-	int (*reduce_scatter)(struct comm *c, void *data, int64_t count_each, enum dtype dtype, struct err *err); /* in place: rank r's slice at r*count_each */
-	int (*all_gather)(struct comm *c, void *data, int64_t bytes_each, struct err *err); /* in place: own slice at rank*bytes_each */
+	/* sum, in place */
+	int (*allreduce)(struct comm *c, void *data, int64_t count, enum dtype dtype, struct err *err);
+	/* in place: rank r's slice at r*count_each */
+	int (*reduce_scatter)(struct comm *c, void *data, int64_t count_each, enum dtype dtype, struct err *err);
+	/* in place: own slice at rank*bytes_each */
+	int (*all_gather)(struct comm *c, void *data, int64_t bytes_each, struct err *err);
 	int (*broadcast)(struct comm *c, void *data, size_t bytes, int root, struct err *err);
 	int (*send)(struct comm *c, const void *data, size_t bytes, int to, struct err *err);
 	int (*recv)(struct comm *c, void *data, size_t bytes, int from, struct err *err);
 	int (*barrier)(struct comm *c, struct err *err);
 	/* Collective, same size everywhere: a buffer that collectives use without copying. Lives until close. */
 	int (*alloc)(struct comm *c, size_t bytes, void **ret, struct err *err);
-	void (*limit)(struct comm *c, double seconds); /* of later waits for a rank, as timeout_s below; between collectives */
+	/* of later waits for a rank, as timeout_s below; between collectives */
+	void (*limit)(struct comm *c, double seconds);
 	void (*abort)(struct comm *c); /* any thread: makes every rank's pending and later collectives fail */
 	void (*close)(struct comm *c);
 };
@@ -36,8 +40,8 @@ struct comm { /* first member of each transport's own struct */
 
 int comm_self_open(struct comm **ret, struct err *err); /* world 1 */
 
-/* Memory for one communicator of that many ranks, who inherit the descriptor or are sent it (rendezvous.h). It has no name
- * and is gone with its last process. The caller's to close once the ranks have opened it. */
+/* Memory for one communicator of that many ranks, who inherit the descriptor or are sent it (rendezvous.h). It has no
+ * name and is gone with its last process. The caller's to close once the ranks have opened it. */
 int comm_shm_make(int *ret_fd, int world, struct err *err);
 
 struct comm_shm_opts {

@@ -1,5 +1,5 @@
-/* rendezvous.c: rank 0 listens, hears from every other rank, then answers all of them. A rank that ends while it waits is
- * seen by its socket. */
+/* rendezvous.c: rank 0 listens, hears from every other rank, then answers all of them. A rank that ends while it waits
+ * is seen by its socket. */
 #include "trainer/comm/rendezvous.h"
 
 #include <errno.h>
@@ -118,7 +118,8 @@ static int welcome(struct host *h, struct err *err)
 	int fd = accept4(h->listener, NULL, NULL, SOCK_CLOEXEC);
 
 	if (fd < 0)
-		return errno == EMFILE || errno == ENFILE ? err_set_errno(err, errno, "cannot hear the other ranks") : 0;
+		return errno == EMFILE || errno == ENFILE ? err_set_errno(err, errno, "cannot hear the other ranks")
+			: 0;
 	setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof(limit));
 	if (!is_own_user(fd) || recv(fd, &hello, sizeof(hello), 0) != (ssize_t)sizeof(hello) || hello.magic != MAGIC ||
 	    hello.world != h->o->world || hello.rank < 0 || hello.rank >= h->o->world) {
@@ -178,7 +179,8 @@ static int be_host(const struct rendezvous_opts *o, const struct err *failure, c
 	h.poll = calloc((size_t)o->world, sizeof(*h.poll));
 	for (int r = 0; h.peer && r < o->world; r++)
 		h.peer[r] = -1;
-	rc = h.peer && h.poll ? listen_as(&h, &verdict) : err_set(&verdict, ERR_NOMEM, "out of memory: start of the ranks");
+	rc = h.peer && h.poll ? listen_as(&h, &verdict)
+		: err_set(&verdict, ERR_NOMEM, "out of memory: start of the ranks");
 	if (!rc)
 		rc = gather(&h, &verdict);
 	if (failure && failure->code)

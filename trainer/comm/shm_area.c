@@ -242,7 +242,8 @@ int shm_area_grow(struct shm_area *a, size_t bytes, int *ret_region, struct err 
 	if (rc)
 		return rc;
 	if (a->head->grow_errno)
-		return err_set_errno(err, a->head->grow_errno, "cannot get %zu bytes of shared memory", each * (size_t)a->world);
+		return err_set_errno(err, a->head->grow_errno, "cannot get %zu bytes of shared memory",
+				     each * (size_t)a->world);
 	rc = map_region(a, at, each, err);
 	if (!rc)
 		*ret_region = a->n_regions - 1;
@@ -349,7 +350,8 @@ static int wait_all_joined(struct shm_area *a, double until_s, struct err *err)
 		if (rc)
 			return rc;
 		if (clock_mono_s() > until_s)
-			return err_set(err, ERR_PEER, "rank %d of %d did not start in time", first_missing(a), a->world);
+			return err_set(err, ERR_PEER, "rank %d of %d did not start in time", first_missing(a),
+				       a->world);
 		clock_sleep_s(0.0005);
 	}
 	return 0;
@@ -364,7 +366,8 @@ static int check_head(const struct shm_area *a, struct err *err)
 {
 	if (a->rank >= 0 && a->rank < a->world && a->head->world == (uint32_t)a->world)
 		return 0;
-	return err_set(err, ERR_USAGE, "rank %d of %d: the shared memory is for %u ranks", a->rank, a->world, a->head->world);
+	return err_set(err, ERR_USAGE, "rank %d of %d: the shared memory is for %u ranks", a->rank, a->world,
+		       a->head->world);
 }
 
 int shm_area_open(struct shm_area *ret, const struct comm_shm_opts *o, struct err *err)

@@ -1,5 +1,5 @@
-/* batch.h: the file of --batch-from: one global batch as safetensors: `images` F32 or F64 [N,C,H,W] and `labels` I64 [N],
- * or `tokens` I64 [N,T+1]. Held in memory as the trainer wants it: NHWC, labels and tokens i32. */
+/* batch.h: the file of --batch-from: one global batch as safetensors: `images` F32 or F64 [N,C,H,W] and `labels` I64
+ * [N], or `tokens` I64 [N,T+1]. Held in memory as the trainer wants it: NHWC, labels and tokens i32. */
 #ifndef DPT_WEIGHTS_BATCH_H
 #define DPT_WEIGHTS_BATCH_H
 

@@ -88,7 +88,8 @@ void checkpoint_sweep(const char *folder)
 	const struct dirent *e;
 
 	while (d && (e = readdir(d)))
-		if ((!strncmp(e->d_name, WRITING, strlen(WRITING)) || !strncmp(e->d_name, REMOVING, strlen(REMOVING))) &&
+		if ((!strncmp(e->d_name, WRITING, strlen(WRITING)) ||
+		     !strncmp(e->d_name, REMOVING, strlen(REMOVING))) &&
 		    !join(path, sizeof(path), folder, e->d_name, NULL))
 			remove_folder(path, NULL);
 	if (d)
@@ -160,7 +161,8 @@ static int write_files(const struct checkpoint_write_opts *o, const char *path, 
 		return rc;
 	text = state_text(o, sum);
 	if (!text)
-		return err_set(err, ERR_NOMEM, "%.300s: cannot be made (no memory, or a value that is not UTF-8)", file);
+		return err_set(err, ERR_NOMEM, "%.300s: cannot be made (no memory, or a value that is not UTF-8)",
+			       file);
 	rc = write_text(file, text, err);
 	free(text);
 	return rc ? rc : sync_folder(path, err);
@@ -270,7 +272,8 @@ const struct checkpoint_state *checkpoint_state(const struct checkpoint *c)
 	return &c->file.state;
 }
 
-void checkpoint_kernels(const struct checkpoint *c, void (*fn)(void *user, const char *key, const char *name), void *user)
+void checkpoint_kernels(const struct checkpoint *c, void (*fn)(void *user, const char *key, const char *name),
+			void *user)
 {
 	const char *key;
 	json_t *v;

@@ -73,7 +73,8 @@ void checkpoint_close(struct checkpoint *c); /* NULL is fine */
 const struct checkpoint_state *checkpoint_state(const struct checkpoint *c);
 const char *checkpoint_config(const struct checkpoint *c, const char *name); /* NULL: not recorded */
 /* Calls fn for each of the kernels that were written. */
-void checkpoint_kernels(const struct checkpoint *c, void (*fn)(void *user, const char *key, const char *name), void *user);
+void checkpoint_kernels(const struct checkpoint *c, void (*fn)(void *user, const char *key, const char *name),
+			void *user);
 
 /* Whether the files are as they were written, and hold what g wants: of a graph without training the model alone.
  * Reads them whole. */

@@ -102,18 +102,21 @@ static int parse_tensor(struct safetensors *s, size_t data_at, struct st_tensor 
 		const char *type = json_string_value(json_object_get(v, "dtype"));
 		struct shown type_shown;
 
-		return err_set(err, ERR_USAGE, "%.200s: tensor '%s' has the type %s, which is not known", s->path, name.text,
-			       show(type ? type : "(none)", &type_shown));
+		return err_set(err, ERR_USAGE, "%.200s: tensor '%s' has the type %s, which is not known", s->path,
+			       name.text, show(type ? type : "(none)", &type_shown));
 	}
 	if (parse_shape(json_object_get(v, "shape"), t))
-		return err_set(err, ERR_USAGE, "%.200s: tensor '%s': its shape is not a list of at most %d sizes that fit into memory",
+		return err_set(err, ERR_USAGE,
+			       "%.200s: tensor '%s': its shape is not a list of at most %d sizes that fit into memory",
 			       s->path, name.text, SAFETENSORS_DIMS_MAX);
-	if (!json_is_array(offsets) || json_array_size(offsets) != 2 || !json_is_integer(b) || !json_is_integer(e) || begin < 0 ||
-	    begin > end || (uint64_t)end > s->n_bytes - data_at)
-		return err_set(err, ERR_USAGE, "%.200s: tensor '%s': its data_offsets lie outside of the file's %zu bytes of data",
+	if (!json_is_array(offsets) || json_array_size(offsets) != 2 || !json_is_integer(b) || !json_is_integer(e) ||
+	    begin < 0 || begin > end || (uint64_t)end > s->n_bytes - data_at)
+		return err_set(err, ERR_USAGE,
+			       "%.200s: tensor '%s': its data_offsets lie outside of the file's %zu bytes of data",
 			       s->path, name.text, s->n_bytes - data_at);
 	if ((uint64_t)(end - begin) != t->bytes)
-		return err_set(err, ERR_USAGE, "%.200s: tensor '%s': its data_offsets hold %lld bytes, shape and type need %zu",
+		return err_set(err, ERR_USAGE,
+			       "%.200s: tensor '%s': its data_offsets hold %lld bytes, shape and type need %zu",
 			       s->path, name.text, (long long)(end - begin), t->bytes);
 	t->data = s->bytes + data_at + begin;
 	return 0;
@@ -128,7 +131,8 @@ static int check_meta(const struct safetensors *s, json_t *meta, struct err *err
 		return err_set(err, ERR_USAGE, "%.200s: __metadata__ is not an object", s->path);
 	json_object_foreach(meta, key, v)
 		if (!json_is_string(v))
-			return err_set(err, ERR_USAGE, "%.200s: __metadata__ holds something that is not a text", s->path);
+			return err_set(err, ERR_USAGE, "%.200s: __metadata__ holds something that is not a text",
+				       s->path);
 	return 0;
 }
 
@@ -155,8 +159,8 @@ static int check_overlaps(const struct safetensors *s, struct err *err)
 		struct shown x, y;
 
 		if ((const char *)a->data + a->bytes > (const char *)b->data)
-			return err_set(err, ERR_USAGE, "%.200s: the tensors '%s' and '%s' overlap", s->path, show(a->name, &x),
-				       show(b->name, &y));
+			return err_set(err, ERR_USAGE, "%.200s: the tensors '%s' and '%s' overlap", s->path,
+				       show(a->name, &x), show(b->name, &y));
 	}
 	return 0;
 }
@@ -198,7 +202,8 @@ static int foreign(const struct safetensors *s, struct err *err)
 
 	if (!ours && s->n_bytes >= 4 && (!memcmp(s->bytes, "PK\3\4", 4) || (s->bytes[0] == 0x80 && s->bytes[1] <= 5)))
 		return err_set(err, ERR_USAGE,
-			       "%.120s: is a PyTorch file; convert it: python3 -c \"import torch, safetensors.torch as s; "
+			       "%.120s: is a PyTorch file; convert it: python3 -c \"import torch, safetensors.torch as "
+			       "s; "
 			       "s.save_file(torch.load('%.120s', weights_only=True), 'weights.safetensors')\"",
 			       s->path, s->path);
 	return 0;
@@ -218,8 +223,8 @@ static int parse(struct safetensors *s, struct err *err)
 	for (int i = 7; i >= 0; i--)
 		header = header << 8 | s->bytes[i];
 	if (header > SAFETENSORS_HEADER_MAX || header < 2 || (s->n_bytes > 8 && s->bytes[8] != '{'))
-		return err_set(err, ERR_USAGE, "%.200s: is not a safetensors file (a header of %llu bytes; at most %u)", s->path,
-			       (unsigned long long)header, SAFETENSORS_HEADER_MAX);
+		return err_set(err, ERR_USAGE, "%.200s: is not a safetensors file (a header of %llu bytes; at most %u)",
+			       s->path, (unsigned long long)header, SAFETENSORS_HEADER_MAX);
 	if (header > s->n_bytes - 8)
 		return err_set(err, ERR_USAGE, "%.200s: truncated: a header of %llu bytes, found are %zu", s->path,
 			       (unsigned long long)header, s->n_bytes - 8);

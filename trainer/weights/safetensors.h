@@ -15,7 +15,8 @@
 #define SAFETENSORS_DIMS_MAX 8
 #define SAFETENSORS_HEADER_MAX (16u << 20)
 
-enum st_dtype { ST_F64, ST_F32, ST_F16, ST_BF16, ST_I64, ST_I32, ST_I16, ST_I8, ST_U64, ST_U32, ST_U16, ST_U8, ST_BOOL, ST_DTYPE_COUNT };
+enum st_dtype { ST_F64, ST_F32, ST_F16, ST_BF16, ST_I64, ST_I32, ST_I16, ST_I8, ST_U64, ST_U32, ST_U16, ST_U8, ST_BOOL,
+		ST_DTYPE_COUNT };
 
 const char *st_dtype_name(enum st_dtype t); /* "F32" */
 size_t st_dtype_bytes(enum st_dtype t);

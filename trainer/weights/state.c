@@ -107,14 +107,15 @@ char *state_text(const struct checkpoint_write_opts *o, const struct st_sum sum[
 {
 	const struct checkpoint_state *s = o->state;
 	json_t *root = json_pack(
-		"{s:s, s:i, s:s, s:s, s:s, s:i, s:i, s:I, s:I, s:I, s:I, s:I, s:{s:b, s:o, s:I, s:o}, s:b, s:o, s:o, s:o, "
+		"{s:s, s:i, s:s, s:s, s:s, s:i, s:i, s:I, s:I, s:I, s:I, s:I, s:{s:b, s:o, s:I, s:o}, s:b, s:o, s:o, "
+		"s:o, "
 		"s:o, s:[o, o]}",
 		"format", FORMAT, "version", VERSION, "run_id", s->run_id, "model", s->model, "data_hash", s->data_hash,
 		"segment", s->segment, "world_size", s->world, "global_batch", (json_int_t)s->global_batch, "seed",
 		(json_int_t)s->seed, "step", (json_int_t)s->step, "epoch", (json_int_t)s->epoch, "batches_of_epoch",
 		(json_int_t)s->in_epoch, "open_epoch", "is_open", (int)s->epoch_is_open, "loss_sum", real(s->loss_sum),
-		"samples", (json_int_t)s->samples, "seconds", real(s->seconds), "evaluation_is_open", (int)s->evaluation_is_open,
-		"best", best(s), "values", values(s),
+		"samples", (json_int_t)s->samples, "seconds", real(s->seconds), "evaluation_is_open",
+		(int)s->evaluation_is_open, "best", best(s), "values", values(s),
 		"config", texts(o->config, o->n_config), "kernels", texts(o->kernels, o->n_kernels), "files",
 		file(CHECKPOINT_MODEL, &sum[STATE_MODEL]), file(CHECKPOINT_OPTIMIZER, &sum[STATE_OPTIMIZER]));
 	char *text = root ? json_dumps(root, JSON_INDENT(1)) : NULL;
@@ -196,9 +197,9 @@ static const char *read_all(const json_t *root, struct state_file *f)
 	if (!read_text(root, "model", s->model, sizeof(s->model)) ||
 	    !read_text(root, "data_hash", s->data_hash, sizeof(s->data_hash)))
 		return "model or data_hash is missing";
-	if (!read_whole(root, "segment", 0, &segment) || segment > INT32_MAX || !read_whole(root, "world_size", 1, &world) ||
-	    world > INT32_MAX || !read_whole(root, "global_batch", 1, &s->global_batch) ||
-	    !read_whole(root, "seed", 0, &seed))
+	if (!read_whole(root, "segment", 0, &segment) || segment > INT32_MAX ||
+	    !read_whole(root, "world_size", 1, &world) || world > INT32_MAX ||
+	    !read_whole(root, "global_batch", 1, &s->global_batch) || !read_whole(root, "seed", 0, &seed))
 		return "segment, world_size, global_batch or seed is missing or out of range";
 	if (!read_whole(root, "step", 0, &s->step) || !read_whole(root, "epoch", 0, &s->epoch) ||
 	    !read_whole(root, "batches_of_epoch", 0, &s->in_epoch) || s->step == INT64_MAX || s->epoch == INT64_MAX)

@@ -216,7 +216,8 @@ static size_t collect(const struct graph *g, enum weights_part part, const struc
 	return n;
 }
 
-int weights_save(const struct graph *g, const struct weights_save_opts *o, const struct weights_access *a, struct err *err)
+int weights_save(const struct graph *g, const struct weights_save_opts *o, const struct weights_access *a,
+		 struct err *err)
 {
 	struct saving s = { .access = a };
 	struct st_tensor *described = calloc((size_t)g->n_tensors + 1, sizeof(*described));

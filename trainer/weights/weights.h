@@ -32,11 +32,12 @@ struct weights_load_opts {
 };
 
 /* Loads every tensor of the part. F64, F32, F16 and BF16 are converted; What layout.h calls
- * ignorable is. Names that are missing, not expected or of another shape: ERR_USAGE, one line with the first and how many;
- * nothing is put then. */
+ * ignorable is. Names that are missing, not expected or of another shape: ERR_USAGE, one line with the first and how
+ * many; nothing is put then. */
 int weights_load(const struct graph *g, const struct weights_load_opts *o, const struct weights_access *a,
 		 struct err *err);
-int weights_check(const struct graph *g, const struct weights_load_opts *o, struct err *err); /* the same, without put */
+/* the same, without put */
+int weights_check(const struct graph *g, const struct weights_load_opts *o, struct err *err);
 
 /* Writes every tensor of the part in its own type, in the graph's order. */
 struct weights_save_opts {
@@ -47,6 +48,7 @@ struct weights_save_opts {
 	struct st_sum *ret_sum; /* of the file; may be NULL */
 };
 
-int weights_save(const struct graph *g, const struct weights_save_opts *o, const struct weights_access *a, struct err *err);
+int weights_save(const struct graph *g, const struct weights_save_opts *o, const struct weights_access *a,
+		 struct err *err);
 
 #endif

@@ -110,7 +110,9 @@ static int write_contents(struct out *out, const struct st_write_opts *o, struct
 
 	if (!header || n > SAFETENSORS_HEADER_MAX) {
 		free(header);
-		return err_set(err, ERR_LIMIT, "%.300s: the header cannot be made (names twice, not UTF-8, too many, or no memory)", o->path);
+		return err_set(err, ERR_LIMIT,
+			       "%.300s: the header cannot be made (names twice, not UTF-8, too many, or no memory)",
+			       o->path);
 	}
 	for (int i = 0; i < 8; i++)
 		length[i] = (unsigned char)((uint64_t)n >> 8 * i);
