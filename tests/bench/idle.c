@@ -15,8 +15,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "tests/bench/client.h"
-#include "tests/bench/rows.h"
+#include "tests/bench/parts/client.h"
+#include "tests/bench/parts/rows.h"
 #include "tracker/base/clock.h"
 #include "tracker/event/encode.h"
 

@@ -14,7 +14,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "tests/bench/rows.h"
+#include "tests/bench/parts/rows.h"
 #include "tracker/base/arena.h"
 #include "tracker/base/clock.h"
 #include "web/store/read/points.h"

@@ -11,5 +11,5 @@ endif
 EXTRA_PROGRAMS += tests/bench/fma_peak
 tests_bench_fma_peak_SOURCES = tests/bench/fma_peak.c
 tests_bench_fma_peak_LDADD = -lpthread
-EXTRA_DIST += tests/bench/compare-pytorch tests/bench/pytorch_step.py
-EXTRA_DIST += tests/bench/accuracy tests/bench/accuracy.json tests/bench/pytorch_accuracy.py
+EXTRA_DIST += tests/bench/compare-pytorch tests/bench/parts/pytorch_step.py
+EXTRA_DIST += tests/bench/accuracy tests/bench/accuracy.json tests/bench/parts/pytorch_accuracy.py

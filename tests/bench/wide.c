@@ -12,8 +12,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "tests/bench/client.h"
-#include "tests/bench/rows.h"
+#include "tests/bench/parts/client.h"
+#include "tests/bench/parts/rows.h"
 #include "tracker/base/clock.h"
 #include "tracker/event/encode.h"
 

@@ -1,7 +1,7 @@
 """PyTorch's side of tests/bench/accuracy: trains ResNet-20 on Fashion-MNIST in bf16 under as many seeds as asked for, and
 appends what each reached on the test images to a file. Runs in the Python that has torch 2.13.0 and numpy.
 
-    python3 tests/bench/pytorch_accuracy.py [--seeds 8] [--epochs 1] [--lr 0.1] [--threads 2] [--data-path DIR] [--out FILE]
+    python3 tests/bench/parts/pytorch_accuracy.py [--seeds 8] [--epochs 1] [--lr 0.1] [--threads 2] [--data-path DIR] [--out FILE]
 
 The model is that of pytorch_step.py with torchvision's initial values; cross entropy, SGD with momentum 0.9, decay 1e-4 (not
 of norms and biases), linear warm-up over a tenth of the steps, then cosine; no augmentation. Seeds that the file has
@@ -83,7 +83,7 @@ def main():
     p.add_argument("--lr", type=float, default=0.1)
     p.add_argument("--threads", type=int, default=2)
     p.add_argument("--data-path", default="/usr/share/datasets/fashion-mnist")
-    p.add_argument("--out", default=os.path.join(HERE, "accuracy.json"))
+    p.add_argument("--out", default=os.path.join(HERE, "..", "accuracy.json"))
     o = p.parse_args()
     torch.set_num_threads(o.threads)
     x, y = split(o.data_path, "train")

@@ -1,5 +1,5 @@
 /* client.c: HTTP/1.1 over one kept connection, as little of it as the server's replies need. */
-#include "tests/bench/client.h"
+#include "tests/bench/parts/client.h"
 
 #include <errno.h>
 #include <netinet/in.h>
