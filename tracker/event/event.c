@@ -109,8 +109,3 @@ const char *event_status_name(enum event_status s)
 {
 	return (unsigned)s < sizeof(status_names) / sizeof(status_names[0]) ? status_names[s] : NULL;
 }
-
-bool event_text_equal(struct event_text t, const char *s)
-{
-	return strlen(s) == t.len && !memcmp(t.at, s, t.len);
-}

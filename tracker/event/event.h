@@ -18,6 +18,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 #define EVENT_RANK_RUN (-1)          /* a series of the run as a whole */
 #define EVENT_RANK_LAUNCHER (-2)     /* header.rank of the launcher's journal */
@@ -110,6 +111,10 @@ int event_open(struct event *ret, const void *payload, size_t n);
 int event_next(struct event *ev, struct event_item *ret);
 
 const char *event_status_name(enum event_status s); /* "running", …; NULL when out of range */
-bool event_text_equal(struct event_text t, const char *s);
+
+static inline bool event_text_equal(struct event_text t, const char *s)
+{
+	return strlen(s) == t.len && !memcmp(t.at, s, t.len);
+}
 
 #endif
