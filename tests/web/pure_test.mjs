@@ -88,13 +88,19 @@ test('a new run changes no colour', () => {
 	for (const r of list) assert.deepEqual(after.get(r.id), before.get(r.id));
 });
 
+/** Smallest and largest drawn value; null when nothing is drawn. */
+function extent({ ys }) {
+	const drawn = ys.filter(Number.isFinite);
+	return drawn.length ? { lo: Math.min(...drawn), hi: Math.max(...drawn) } : null;
+}
+
 test('M4: the drawn line holds every extreme, whatever the number of buckets', () => {
 	const spike = twelve.find((r) => r.run.name === 'cnn-base-s3').series['train/loss'];
 	for (const n of [1, 7, 50, 333, 1200]) {
 		const s = p.seriesOf('r', 'k', -1, buckets(spike, (q) => q.s, 0, 599, n));
-		assert.deepEqual(p.extent(s).hi, 4.85, `${n} buckets`);
+		assert.deepEqual(extent(s).hi, 4.85, `${n} buckets`);
 		assert.equal(s.xs[s.ys.indexOf(4.85)], 337);
-		assert.equal(p.extent(s).lo, Math.min(...spike.map((q) => q.v)));
+		assert.equal(extent(s).lo, Math.min(...spike.map((q) => q.v)));
 		assert.ok(s.xs.every((x, i) => i === 0 || x >= s.xs[i - 1]), 'x in order');
 		assert.equal(s.count, 600);
 	}
@@ -109,7 +115,7 @@ test('random series: extremes of every window of buckets are on the line', () =>
 		const list = Array.from({ length: 1 + Math.floor(rnd() * 400) }, (_, i) => ({ s: i, v: rnd() < 0.02 ? NaN : Math.exp(8 * rnd()) }));
 		const s = p.seriesOf('r', 'k', -1, buckets(list, (q) => q.s, 0, list.length - 1, 1 + Math.floor(rnd() * 60)));
 		const fin = list.map((q) => q.v).filter(Number.isFinite);
-		const e = p.extent(s);
+		const e = extent(s);
 		if (!fin.length) assert.equal(e, null);
 		else assert.deepEqual([e.lo, e.hi], [Math.min(...fin), Math.max(...fin)]);
 		const bad = list.findIndex((q) => Number.isNaN(q.v));
@@ -211,10 +217,10 @@ test('expressions go to the server, words do not', () => {
 test('addresses as MLflow prints them', () => {
 	const id = 'a'.repeat(32);
 	assert.equal(p.linkedQuery(`#/experiments/3/runs/${id}/artifacts`), '?r=' + id);
-	assert.equal(p.linkedPlace(`#/experiments/3/runs/${id}`), null);
-	assert.deepEqual(p.linkedPlace('#/experiments/3'), { experiment: '3', model: null });
-	assert.deepEqual(p.linkedPlace('#/experiments/3/models/m-0f'), { experiment: '3', model: 'm-0f' });
-	assert.equal(p.linkedPlace('#/compare-runs'), null);
+	assert.equal(p.linkedTarget(`#/experiments/3/runs/${id}`), null);
+	assert.deepEqual(p.linkedTarget('#/experiments/3'), { experiment: '3', model: null });
+	assert.deepEqual(p.linkedTarget('#/experiments/3/models/m-0f'), { experiment: '3', model: 'm-0f' });
+	assert.equal(p.linkedTarget('#/compare-runs'), null);
 });
 
 test('counts and short times', () => {

@@ -12,22 +12,31 @@ const RunPage = lazy(() => import('./views/run/run.tsx').then((m) => m.RunPage))
 function Banner() {
 	const again = (word: string) => <button type="button" onClick={() => location.reload()}>{word}</button>;
 	if (s.signedOut.value)
-		return <p class="banner" role="alert">You are signed out: the session has ended or its token was revoked. {again('sign in')}</p>;
+		return <p class="banner" role="alert">You are signed out: the session has ended or its token was revoked.
+			{' '}{again('sign in')}</p>;
 	if (s.away.value)
 		return <p class="banner" role="alert">The server does not answer. The page goes on by itself once it does.</p>;
 	if (s.problem.value !== null) return <p class="banner" role="alert">{s.problem.value} {again('try again')}</p>;
 	const gone = s.removed.value;
 	return gone && (
-		<p class="banner told" role="status">{gone.name} is deleted. <button type="button" onClick={() => void s.undoRemoval()}>undo</button>
+		<p class="banner told" role="status">{gone.name} is deleted. <button type="button"
+			onClick={() => void s.undoRemoval()}>undo</button>
 			<button type="button" class="quiet" aria-label="close" onClick={() => (s.removed.value = null)}>✕</button></p>
 	);
+}
+
+function Page() {
+	const { page, run } = s.view.value;
+	if (page === 'run' && run !== null)
+		return <RunPage key={run} id={run} meanwhile={<><main class="wait" aria-busy="true" /><Header /></>} />;
+	return page === 'experiments' ? <Experiments /> : <Compare />;
 }
 
 function App() {
 	const v = s.view.value;
 	return (
 		<div class={'app ' + v.page} data-ready={s.settled.value}>
-			{v.page === 'run' && v.run !== null ? <RunPage key={v.run} id={v.run} meanwhile={<><main class="wait" aria-busy="true" /><Header /></>} /> : v.page === 'experiments' ? <Experiments /> : <Compare />}
+			<Page />
 			<Banner />
 		</div>
 	);

@@ -12,7 +12,7 @@ export interface Look {
 	dash: number[];
 }
 
-export interface Looks {
+interface Looks {
 	byRun: Map<string, Look>;
 	hueParam: string | null;
 	dashParam: string | null;
@@ -20,7 +20,7 @@ export interface Looks {
 
 type Lab = [number, number, number];
 
-export const DASHES: number[][] = [[], [7, 3], [2, 2.5], [10, 3, 2, 3]];
+const DASHES: number[][] = [[], [7, 3], [2, 2.5], [10, 3, 2, 3]];
 
 /** Hues in degrees: blue, orange, green, magenta, gold, violet, cyan, red; apart for colour-blind eyes in this order. */
 const HUES = [255, 52, 160, 345, 92, 300, 215, 25];
@@ -85,7 +85,7 @@ function toLab(hex: string): Lab {
 	];
 }
 
-export function distance(a: string, b: string): number {
+function distance(a: string, b: string): number {
 	const [p, q] = [hexToLab(a), hexToLab(b)];
 	return Math.hypot(p[0] - q[0], p[1] - q[1], p[2] - q[2]);
 }

@@ -82,7 +82,7 @@ export function fellOut(r: Run): boolean {
 /** Best run by the goal among those that did not fall out, else among all. */
 export function bestRun(runs: readonly Run[], goal: Goal | null): Run | null {
 	if (!goal) return null;
-	const pick = (list: readonly Run[]) => {
+	const bestIn = (list: readonly Run[]) => {
 		let best: Run | null = null;
 		let top = NaN;
 		for (const r of list) {
@@ -95,7 +95,7 @@ export function bestRun(runs: readonly Run[], goal: Goal | null): Run | null {
 		}
 		return best;
 	};
-	return pick(runs.filter((r) => !fellOut(r))) ?? pick(runs);
+	return bestIn(runs.filter((r) => !fellOut(r))) ?? bestIn(runs);
 }
 
 /** Accuracies between 0 and 1 differ in points of a percent; everything else differs in its own unit. */

@@ -8,7 +8,7 @@ export interface ChartGroup {
 	keys: string[];
 }
 
-export interface ChartOrder {
+interface ChartOrder {
 	first: string[];
 	groups: ChartGroup[];
 }

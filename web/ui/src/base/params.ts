@@ -2,7 +2,7 @@
 import type { Run } from './types.ts';
 import { natural } from './format.ts';
 
-export interface ParamSplit {
+interface ParamSplit {
 	/** Names whose values differ, the most telling first. */
 	differ: string[];
 	/** [name, value] pairs that every run shares. */

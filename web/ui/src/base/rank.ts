@@ -7,7 +7,7 @@ import type { Metric, Run } from './types.ts';
 type Cell = string | number | undefined;
 
 /** Column ids: name, status, start, time, notes, p:PARAM, t:TAG, m:WHAT:KEY with WHAT best, last, min, max or first. */
-export interface MetricColumn {
+interface MetricColumn {
 	what: 'best' | 'last' | 'min' | 'max' | 'first';
 	key: string;
 }

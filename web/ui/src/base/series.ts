@@ -1,4 +1,4 @@
-// Turns bucket columns into the polyline that a chart draws, and answers questions about it (range, nearest point,
+// Turns bucket columns into the polyline that a chart draws, and answers questions about it (nearest point,
 // smoothing). A bucket's smallest and largest point are always on the line, so no extreme can be lost on the way.
 import type { BucketColumns, Series } from './types.ts';
 
@@ -26,7 +26,7 @@ function bucketPoints(c: BucketColumns, b: number): Point[] {
 	return all.filter((p, i) => i === 0 || p.x !== all[i - 1]!.x || !Object.is(p.y, all[i - 1]!.y));
 }
 
-export function emptySeries(run: string, key: string, rank: number): Series {
+function emptySeries(run: string, key: string, rank: number): Series {
 	return { run, key, rank, count: 0, xs: [], ys: [], mx: [], mean: [], weight: [], badX: null, badToEnd: false };
 }
 
@@ -57,25 +57,6 @@ export function seriesOf(run: string, key: string, rank: number, c: BucketColumn
 	const s = emptySeries(run, key, rank);
 	appendBuckets(s, c, scale);
 	return s;
-}
-
-export interface Extent {
-	lo: number;
-	hi: number;
-}
-
-/** Smallest and largest drawn value within [from, to], null when nothing is drawn there. */
-export function extent(s: Series, from = -Infinity, to = Infinity, positive = false): Extent | null {
-	let lo = Infinity;
-	let hi = -Infinity;
-	for (let i = 0; i < s.ys.length; i++) {
-		const y = s.ys[i]!;
-		const x = s.xs[i]!;
-		if (!Number.isFinite(y) || x < from || x > to || (positive && y <= 0)) continue;
-		if (y < lo) lo = y;
-		if (y > hi) hi = y;
-	}
-	return lo <= hi ? { lo, hi } : null;
 }
 
 /** Index of the drawn point whose x is nearest, -1 when the series has none; gaps are skipped. */

@@ -14,7 +14,7 @@ export interface Metric {
 	first_nonfinite_step?: number | null;
 }
 
-export type AlertKind = 'spike' | 'nan' | 'failed' | 'diverged';
+type AlertKind = 'spike' | 'nan' | 'failed' | 'diverged';
 
 /** Something about a run that a reader must see in words; key and step say where in the charts. */
 export interface Alert {

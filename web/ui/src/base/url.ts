@@ -2,7 +2,7 @@
 import type { Direction } from './goal.ts';
 
 export type Page = 'compare' | 'run' | 'experiments';
-export type XAxis = 'step' | 'time' | 'epoch';
+type XAxis = 'step' | 'time' | 'epoch';
 
 export interface View {
 	page: Page;
@@ -54,7 +54,7 @@ export function linkedQuery(hash: string): string | null {
 }
 
 /** What else such an address names: an experiment, or a model that a run logged. */
-export function linkedPlace(hash: string): { experiment: string; model: string | null } | null {
+export function linkedTarget(hash: string): { experiment: string; model: string | null } | null {
 	const m = /^#\/experiments\/(\d+)(?:\/models\/(m-[0-9a-z-]+))?(?:[/?].*)?$/.exec(hash);
 	return m && linkedQuery(hash) === null ? { experiment: m[1]!, model: m[2] ?? null } : null;
 }

@@ -1,7 +1,7 @@
 // A heat map on one canvas: rows of cells, coloured by how far they lie from a reference or between two ends. Rows beyond the
 // height share pixels; a shared pixel shows its furthest cell, so no slow rank can be lost.
 
-export interface HeatData {
+interface HeatData {
 	cells: readonly (readonly number[])[];
 	/** -1 to 1 for a cell: 0 is the colour of the panel, 1 full warm, -1 full cold; NaN leaves it empty. */
 	shade(value: number, column: number): number;

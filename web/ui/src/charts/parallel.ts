@@ -3,7 +3,7 @@
 import { Chart } from './base/chart.ts';
 import { blank, cut, disc, FONT, halo } from './base/ink.ts';
 
-export interface ParallelLine {
+interface ParallelLine {
 	id: string;
 	name: string;
 	colour: string;
@@ -14,7 +14,7 @@ export interface ParallelLine {
 	back: boolean;
 }
 
-export interface ParallelAxis {
+interface ParallelAxis {
 	title: string;
 	ticks: { at: number; text: string }[];
 	brush: [number, number] | null;
@@ -26,7 +26,7 @@ export interface ParallelData {
 	lines: ParallelLine[];
 }
 
-export interface ParallelEvents {
+interface ParallelEvents {
 	onHover(id: string | null): void;
 	onOpen(id: string): void;
 	/** null: no brush on that axis. */
@@ -181,7 +181,7 @@ export class ParallelChart extends Chart<ParallelData, ParallelEvents> {
 
 	private readonly move = (e: PointerEvent): void => {
 		if (!this.data) return;
-		const [px, py] = this.placeOf(e);
+		const [px, py] = this.pixelsOf(e);
 		if (this.drag) {
 			this.drag.to = Math.min(TOP + this.height, Math.max(TOP, py));
 			return this.drawOver();
@@ -196,7 +196,7 @@ export class ParallelChart extends Chart<ParallelData, ParallelEvents> {
 	};
 
 	private readonly down = (e: PointerEvent): void => {
-		const [px, py] = this.placeOf(e);
+		const [px, py] = this.pixelsOf(e);
 		const axis = this.data && e.button === 0 ? this.axisAt(px) : null;
 		if (axis === null) return;
 		this.drag = { axis, from: py, to: py };
@@ -219,7 +219,7 @@ export class ParallelChart extends Chart<ParallelData, ParallelEvents> {
 	};
 
 	private readonly click = (e: MouseEvent): void => {
-		const [px] = this.placeOf(e);
+		const [px] = this.pixelsOf(e);
 		if (this.data && this.axisAt(px) === null && this.hoverId !== null) this.ev.onOpen(this.hoverId);
 	};
 

@@ -13,7 +13,7 @@ export interface Scale {
 	at(v: Value): number | null;
 }
 
-export interface ScaleOptions {
+interface ScaleOptions {
 	format(v: number): string;
 	/** The smallest number is at the top. */
 	flip?: boolean;

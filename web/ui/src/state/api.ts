@@ -1,6 +1,7 @@
-// The only place that talks to the server: requests of /api/v1, decoded into the types of base/types.ts.
+// How the page talks to the server: requests of /api/v1, decoded into the types of base/types.ts; here what the first screen
+// needs, in run.ts and tagging.ts what is asked for later.
 // Addresses are relative to the page, so that it works below any prefix of a proxy.
-import type { Artifact, Alert, BucketColumns, Experiment, Metric, Run, RunDetail, Status } from '../base/types.ts';
+import type { Alert, BucketColumns, Experiment, Metric, Run, Status } from '../base/types.ts';
 
 export class ApiError extends Error {
 	constructor(message: string, readonly status: number, readonly field: string | null) {
@@ -8,9 +9,9 @@ export class ApiError extends Error {
 	}
 }
 
-type Json = Record<string, unknown>;
+export type Json = Record<string, unknown>;
 
-async function request(path: string, body?: unknown, method = body === undefined ? 'GET' : 'POST'): Promise<Json> {
+export async function request(path: string, body?: unknown, method = body === undefined ? 'GET' : 'POST'): Promise<Json> {
 	let reply: Response;
 	try {
 		reply = await fetch('api/v1/' + path, body === undefined ? { method } : {
@@ -34,11 +35,11 @@ async function request(path: string, body?: unknown, method = body === undefined
 }
 
 /** A number of the API: JSON cannot say NaN or the infinities, so they come as words. */
-function num(v: unknown): number {
+export function num(v: unknown): number {
 	return typeof v === 'number' ? v : v === 'Infinity' ? Infinity : v === '-Infinity' ? -Infinity : NaN;
 }
 
-function numOrNull(v: unknown): number | null {
+export function numOrNull(v: unknown): number | null {
 	return v === null || v === undefined ? null : num(v);
 }
 
@@ -62,13 +63,13 @@ function alertOf(a: Json): Alert {
 	};
 }
 
-function textMap(v: unknown): Record<string, string> {
+export function textMap(v: unknown): Record<string, string> {
 	const out: Record<string, string> = {};
 	for (const [k, x] of Object.entries((v ?? {}) as Json)) out[k] = typeof x === 'string' ? x : JSON.stringify(x);
 	return out;
 }
 
-function runOf(r: Json): Run {
+export function runOf(r: Json): Run {
 	const metrics: Record<string, Metric> = {};
 	for (const [k, m] of Object.entries((r.metrics ?? {}) as Record<string, Json>)) metrics[k] = metric(m);
 	return {
@@ -87,7 +88,7 @@ export async function getExperiments(): Promise<Experiment[]> {
 	}));
 }
 
-export interface RunQuery {
+interface RunQuery {
 	experiment?: string;
 	filter?: string;
 	limit: number;
@@ -103,30 +104,6 @@ export async function getRuns(q: RunQuery): Promise<{ runs: Run[]; next: string 
 	for (const id of q.ids ?? []) p.append('run', id);
 	const r = await request('runs?' + p);
 	return { runs: (r.runs as Json[]).map(runOf), next: (r.next_page_token as string | undefined) || null };
-}
-
-function artifactsOf(list: unknown): Artifact[] {
-	return ((list ?? []) as Json[]).map((a) => ({ path: String(a.path), folder: a.folder === true, bytes: numOrNull(a.bytes) }));
-}
-
-/** What lies in one folder of a run's artifacts. */
-export async function getArtifacts(run: string, folder: string): Promise<Artifact[]> {
-	const r = await request(`runs/${encodeURIComponent(run)}/artifacts?path=${encodeURIComponent(folder)}`);
-	return artifactsOf(r.files);
-}
-
-export function artifactAddress(run: string, path: string): string {
-	return `api/v1/runs/${encodeURIComponent(run)}/artifacts/${path.split('/').map(encodeURIComponent).join('/')}`;
-}
-
-export async function getRun(id: string): Promise<RunDetail> {
-	const r = await request('runs/' + encodeURIComponent(id));
-	const segments = ((r.segments ?? []) as Json[]).map((s) => ({
-		segment: num(s.number ?? s.segment ?? 0), first_step: numOrNull(s.first_step),
-	}));
-	const ranks = ((r.ranks ?? []) as (Json | number)[]).map((x) => typeof x === 'number' ? x : num(x.rank));
-	return { ...runOf(r), environment: textMap(r.environment), ranks, segments, artifacts: artifactsOf(r.artifacts),
-		problems: ((r.problems ?? []) as Json[]).map((p) => String(p.text) + (num(p.count) > 1 ? ` (${num(p.count)} times)` : '')) };
 }
 
 /** The run that logged a model, null when none did. */
@@ -156,38 +133,11 @@ export async function pageIsOther(): Promise<boolean> {
 	return !(await (await fetch('./', { cache: 'no-store' })).text()).includes(`"${own}"`);
 }
 
-/** Keys that a run records for its ranks. */
-export async function getRankKeys(id: string): Promise<string[]> {
-	const r = await request(`runs/${encodeURIComponent(id)}?include=series`);
-	const keys = ((r.series ?? []) as Json[]).filter((t) => num(t.rank) >= 0).map((t) => String(t.key));
-	return [...new Set(keys)].sort((a, b) => a.localeCompare(b, 'en', { numeric: true }));
-}
-
-export async function changeRun(id: string, change: { notes?: string; name?: string }): Promise<Run> {
-	return runOf(await request('runs/' + encodeURIComponent(id), change, 'PATCH'));
-}
-
-export async function deleteRun(id: string): Promise<void> {
-	await request('runs/' + encodeURIComponent(id), undefined, 'DELETE');
-}
-
 export async function restoreRun(id: string): Promise<Run> {
 	return runOf(await request(`runs/${encodeURIComponent(id)}/restore`, {}));
 }
 
-function tagAddress(id: string, key: string): string {
-	return `runs/${encodeURIComponent(id)}/tags/${encodeURIComponent(key)}`;
-}
-
-export async function setTag(id: string, key: string, value: string): Promise<Run> {
-	return runOf(await request(tagAddress(id, key), { value }, 'PUT'));
-}
-
-export async function removeTag(id: string, key: string): Promise<Run> {
-	return runOf(await request(tagAddress(id, key), undefined, 'DELETE'));
-}
-
-export interface SeriesQuery {
+interface SeriesQuery {
 	runs: readonly string[];
 	keys: readonly string[];
 	/** null asks for every rank. */
@@ -236,7 +186,7 @@ export async function getChanges(since: string | null): Promise<{ token: string;
 	return { token: String(r.token), runs: (r.runs ?? []) as string[] };
 }
 
-export interface EventHandlers {
+interface EventHandlers {
 	onRuns(ids: string[]): void;
 	onOpen(): void;
 	/** The connection is lost; the browser tries again by itself. */
@@ -268,8 +218,4 @@ export function openEvents(on: EventHandlers): () => void {
 
 export function exportAddress(experiment: string): string {
 	return 'api/v1/export/runs.csv?experiment=' + encodeURIComponent(experiment);
-}
-
-export function seriesAddress(run: string): string {
-	return 'api/v1/export/series.csv?run=' + encodeURIComponent(run);
 }

@@ -1,9 +1,15 @@
-// All state of the page, as signals. Views read it and call its functions; nothing else changes it.
+// All state of the page, as signals. Views read it and call its functions; nothing else changes it. What is loaded with
+// later parts of the page stands in faces of its own: run.ts, tagging.ts.
 export * from './view.ts';
 export * from './runs.ts';
-export * from './series.ts';
+export * from './axis.ts';
+export * from './cursor.ts';
 export * from './parts.ts';
+export * from './phases.ts';
 export * from './removal.ts';
-export * from './tags.ts';
-export { loadExperiments } from './load.ts';
+export * from './series.ts';
+export { isReserved, tagKeys, tagsOf } from './tags.ts';
+export * from './takenback.ts';
+export { endSession, exportAddress, getRuns } from './api.ts';
+export { askRanks } from './points.ts';
 export { liveRev, start } from './live.ts';

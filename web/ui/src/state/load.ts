@@ -3,7 +3,7 @@ import { batch, computed } from '@preact/signals';
 import * as api from './api.ts';
 import type { Run } from '../base/types.ts';
 import { chartOrder, frontKeys, openAtFirst } from '../base/order.ts';
-import { emptyView, isExpression, linkedPlace } from '../base/url.ts';
+import { emptyView, isExpression, linkedTarget } from '../base/url.ts';
 import { curve, experiments, filterProblem, goal, loading, loadingMore, metricKeys, notHeld, problem, report, runs } from './runs.ts';
 import { fill, unwant, want } from './series.ts';
 import { go, view } from './view.ts';
@@ -112,15 +112,15 @@ export function reloadRuns(): Promise<void> {
 
 /** Goes where an address of MLflow's clients leads that names no run: to the experiment, or the run that logged the model. */
 export async function followLink(hash: string): Promise<void> {
-	const place = linkedPlace(hash);
-	if (!place) return;
+	const target = linkedTarget(hash);
+	if (!target) return;
 	try {
-		const [all, run] = await Promise.all([api.getExperiments(), place.model ? api.runOfModel(place.model) : null]);
+		const [all, run] = await Promise.all([api.getExperiments(), target.model ? api.runOfModel(target.model) : null]);
 		experiments.value = all;
-		const experiment = all.find((e) => e.id === place.experiment)?.name;
+		const experiment = all.find((e) => e.id === target.experiment)?.name;
 		if (run) go({ ...emptyView, page: 'run', run, experiment: experiment ?? null });
 		else if (experiment !== undefined) go({ ...emptyView, experiment });
-		else problem.value = `There is no experiment ${place.experiment} here.`;
+		else problem.value = `There is no experiment ${target.experiment} here.`;
 	} catch (e) {
 		report(e);
 	}

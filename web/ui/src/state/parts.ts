@@ -5,7 +5,7 @@ import { effect, signal, type ReadonlySignal } from '@preact/signals';
 import * as api from './api.ts';
 import { away } from './runs.ts';
 
-export type Lost = 'newer' | 'failed';
+type Lost = 'newer' | 'failed';
 
 export interface Part<T> {
 	/** null until it is there. */

@@ -1,28 +1,17 @@
 // Runs that are deleted leave the page at once and can be had back as long as it says so.
 import { batch, signal } from '@preact/signals';
-import * as api from './api.ts';
+import { restoreRun } from './api.ts';
 import type { Run } from '../base/types.ts';
 import { report, runs } from './runs.ts';
-import { go } from './view.ts';
 
 /** The run that was deleted last, while that can be undone with a button. */
 export const removed = signal<Run | null>(null);
-
-/** Deletes a run and goes to the others; throws when the server refuses. */
-export async function removeRun(r: Run): Promise<void> {
-	await api.deleteRun(r.id);
-	batch(() => {
-		removed.value = r;
-		runs.value = runs.value.filter((o) => o.id !== r.id);
-		go({ page: 'compare', run: null }, true);
-	});
-}
 
 export async function undoRemoval(): Promise<void> {
 	const r = removed.value;
 	if (!r) return;
 	try {
-		const back = await api.restoreRun(r.id);
+		const back = await restoreRun(r.id);
 		batch(() => {
 			removed.value = null;
 			if (!runs.value.some((o) => o.id === r.id)) runs.value = [back, ...runs.value];

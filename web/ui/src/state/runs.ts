@@ -3,7 +3,7 @@ import { computed, signal } from '@preact/signals';
 import { ApiError, type Session } from './api.ts';
 import type { Experiment, Run, RunDetail } from '../base/types.ts';
 import { assignLooks } from '../base/colour.ts';
-import { defaultCurve, defaultGoal, directionOf, type Goal } from '../base/goal.ts';
+import { bestRun, defaultCurve, defaultGoal, directionOf, type Goal } from '../base/goal.ts';
 import { parentOf } from '../base/nest.ts';
 import { splitParams } from '../base/params.ts';
 import { orderRuns, partition } from '../base/rank.ts';
@@ -70,6 +70,9 @@ export const rows = computed<Run[]>(() => {
 			...r.alerts.map((a) => a.text)]));
 	return orderRuns(list, goal.value, view.value.sort, view.value.desc);
 });
+
+/** The best run of the table by the goal. */
+export const best = computed(() => bestRun(rows.value, goal.value));
 
 /** A run's name, or the beginning of its id where it is not here. */
 export function nameOf(id: string): string {

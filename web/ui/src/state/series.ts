@@ -1,10 +1,11 @@
 // The points that the charts draw: which series something on the screen needs, what of them is there, what is asked for.
-import { computed, signal } from '@preact/signals';
-import * as api from './api.ts';
-import type { Run, RunDetail, Series } from '../base/types.ts';
-import { appendBuckets, seriesOf } from '../base/series.ts';
-import type { View } from '../base/url.ts';
-import { drawn, loading, metricKeys, report, runs } from './runs.ts';
+import { signal } from '@preact/signals';
+import type { Metric, Run, Series } from '../base/types.ts';
+import { appendBuckets } from '../base/series.ts';
+import { zoomOf } from './axis.ts';
+import { askCurves, askNewer, type CurveQuestion } from './points.ts';
+import { drawn, loading, metricKeys, report } from './runs.ts';
+import { takenBack } from './takenback.ts';
 import { view } from './view.ts';
 
 /** Grows with every change of the series below. */
@@ -21,55 +22,18 @@ const complete = new Set<string>();
 /** In how many buckets a series was asked for; a chart that has grown well beyond that asks again. */
 const askedFor = new Map<string, number>();
 const GROWN = 1.3;
+/** Questions for what is new at once; what is left is asked for with the next change. */
+const TAILS_MAX = 8;
 let cacheSign = '';
 let asking = 0;
 let bucketWidth = 0;
 
-export function seriesKey(run: string, key: string, rank = -1): string {
+function seriesKey(run: string, key: string, rank = -1): string {
 	return run + '|' + key + '|' + rank;
 }
 
 export function seriesFor(run: string, key: string, rank = -1): Series | null {
 	return cache.get(seriesKey(run, key, rank)) ?? null;
-}
-
-/** steps_per_epoch of a run; null when it has none. */
-export function stepsPerEpoch(r: Run | undefined): number | null {
-	const n = Number(r?.params.steps_per_epoch);
-	return n > 0 ? n : null;
-}
-
-/** The x of a chart: series named epoch/… of runs that say how long an epoch is count epochs. */
-export function unitOf(key: string): 'step' | 'time' | 'epoch' {
-	const x = view.value.x;
-	if (x === 'step' && key.startsWith('epoch/') && runs.value.some((r) => stepsPerEpoch(r) !== null)) return 'epoch';
-	return x;
-}
-
-/** Steps in one epoch when all shown runs agree, for moving a cursor or a zoom between the two units. */
-export const commonEpoch = computed(() => {
-	const set = new Set(drawn.value.map(stepsPerEpoch));
-	const [only] = set;
-	return set.size === 1 ? only ?? null : null;
-});
-
-/** Moves x from the unit of the view to that of a chart; null when there is no way. */
-export function toUnit(key: string, x: number): number | null {
-	if (unitOf(key) === view.value.x) return x;
-	return commonEpoch.value === null ? null : x / commonEpoch.value;
-}
-
-export function fromUnit(key: string, x: number): number | null {
-	if (unitOf(key) === view.value.x) return x;
-	return commonEpoch.value === null ? null : x * commonEpoch.value;
-}
-
-function zoomFor(key: string): [number, number] | null {
-	const z = view.value.zoom;
-	if (!z) return null;
-	const a = toUnit(key, z[0]);
-	const b = toUnit(key, z[1]);
-	return a === null || b === null ? null : [a, b];
 }
 
 /** A chart says that it is visible and how wide; the series it lacks are asked for together with those of others. */
@@ -97,17 +61,15 @@ export function schedule(): void {
 	});
 }
 
-/** Zoomed series carry a point beyond each edge, so that lines run to the border. */
+/** What the series of the cache were asked for under. */
 function sign(): string {
 	const v = view.value;
 	return v.x + (v.zoom ? v.zoom.join('~') : '');
 }
 
-interface Batch {
+interface Batch extends CurveQuestion {
 	runs: Set<string>;
 	keys: string[];
-	zoom: [number, number] | null;
-	buckets: number;
 }
 
 function isLacking(id: string, buckets: number): boolean {
@@ -121,7 +83,7 @@ function missing(): Batch[] {
 		const most = Math.max(...widths.values());
 		const lack = drawn.value.filter((r) => r.metrics[key] && isLacking(seriesKey(r.id, key), most));
 		if (!lack.length) continue;
-		const zoom = zoomFor(key);
+		const zoom = zoomOf(key);
 		const name = zoom ? zoom.join('~') : '';
 		const b = groups.get(name) ?? { runs: new Set<string>(), keys: [], zoom, buckets: 0 };
 		lack.forEach((r) => b.runs.add(r.id));
@@ -150,32 +112,6 @@ export async function fill(): Promise<void> {
 	schedule();
 }
 
-function axisOf(x: View['x']): 'step' | 'elapsed' | 'epoch' {
-	return x === 'time' ? 'elapsed' : x;
-}
-
-/** What restarts of one run took back: the run, and its older segments by metric; asked for with a button. */
-export const takenBack = signal<{ run: string; series: Map<string, Series[]> } | null>(null);
-
-export async function showTakenBack(r: RunDetail | null): Promise<void> {
-	if (!r) {
-		takenBack.value = null;
-		return;
-	}
-	const newest = Math.max(...r.segments.map((g) => g.segment));
-	const series = new Map<string, Series[]>();
-	try {
-		const list = await api.querySeries({
-			runs: [r.id], keys: Object.keys(r.metrics), rank: -1, buckets: 400, x: axisOf(view.value.x), segments: 'all',
-		});
-		for (const g of list)
-			if (g.segment < newest) series.set(g.key, [...(series.get(g.key) ?? []), seriesOf(g.run, g.key, g.rank, g.columns)]);
-		takenBack.value = { run: r.id, series };
-	} catch (e) {
-		report(e);
-	}
-}
-
 function keep(s: Series, everything: boolean): void {
 	const id = seriesKey(s.run, s.key, s.rank);
 	cache.set(id, s);
@@ -193,13 +129,9 @@ async function ask(b: Batch): Promise<void> {
 		}
 	asking++;
 	try {
-		const margin = b.zoom ? (b.zoom[1] - b.zoom[0]) * 0.02 : 0;
-		const list = await api.querySeries({
-			runs: [...b.runs], keys: b.keys, rank: -1, buckets: b.buckets, x: axisOf(view.value.x),
-			...(b.zoom ? { from: b.zoom[0] - margin, to: b.zoom[1] + margin } : {}),
-		});
+		const list = await askCurves(b);
 		if (at !== cacheSign) return;
-		for (const s of list) keep(seriesOf(s.run, s.key, s.rank, s.columns), b.zoom === null);
+		for (const s of list) keep(s, b.zoom === null);
 		bucketWidth = b.buckets;
 	} catch (e) {
 		report(e);
@@ -209,53 +141,55 @@ async function ask(b: Batch): Promise<void> {
 	}
 }
 
+function drop(id: string): void {
+	cache.delete(id);
+	complete.delete(id);
+}
+
 /** Of runs that changed: what nothing on the screen needs now is read again when it is. */
 function forget(list: readonly Run[], kept: ReadonlySet<string>): void {
 	const ids = new Set(list.map((r) => r.id));
-	for (const [id, s] of cache)
-		if (s && ids.has(s.run) && !kept.has(id)) {
-			cache.delete(id);
-			complete.delete(id);
-		}
+	for (const [id, s] of cache) if (s && ids.has(s.run) && !kept.has(id)) drop(id);
+}
+
+/** What a series needs whose run has changed: nothing, what lies behind its last drawn step, or to be read again. */
+function needOf(s: Series | null | undefined, m: Metric): 'nothing' | 'tail' | 'all' {
+	const last = s?.xs[s.xs.length - 1];
+	if (!s || last === undefined || view.value.x !== 'step' || view.value.zoom) return 'all';
+	if (m.last_step < last || s.xs.length > 6 * bucketWidth || m.count < s.count) return 'all';
+	return m.last_step > last ? 'tail' : 'nothing';
 }
 
 /**
- * Takes in that runs have changed. Of those that are drawn only what lies behind the last drawn step is asked for; other axes
- * and restarted runs are read again.
+ * Takes in that runs have changed. Of those that are drawn only what lies behind the last drawn step is asked for; other
+ * axes and restarted runs are read again.
  */
 export async function grow(changed: readonly Run[]): Promise<void> {
 	const on = new Set(drawn.value.map((r) => r.id));
 	const list = changed.filter((r) => on.has(r.id));
 	const keys = [...wanted.keys()];
-	const again = new Set<string>();
-	const tails = new Map<number, { runs: string[]; keys: Set<string> }>();
+	const tails = new Map<number, { runs: Set<string>; keys: Set<string> }>();
 	forget(changed, new Set(list.flatMap((r) => keys.map((k) => seriesKey(r.id, k)))));
 	for (const r of list)
 		for (const k of keys) {
-			const s = cache.get(seriesKey(r.id, k));
-			const m = r.metrics[k];
-			if (!m) continue;
-			const last = s?.xs[s.xs.length - 1];
-			if (!s || last === undefined || view.value.x !== 'step' || view.value.zoom || m.last_step < last
-				|| s.xs.length > 6 * bucketWidth || m.count < s.count) again.add(seriesKey(r.id, k));
-			else if (m.last_step > last) {
-				const t = tails.get(last) ?? { runs: [], keys: new Set<string>() };
-				t.runs.push(r.id);
-				t.keys.add(k);
-				tails.set(last, t);
-			}
+			const id = seriesKey(r.id, k);
+			const s = cache.get(id);
+			const need = r.metrics[k] ? needOf(s, r.metrics[k]) : 'nothing';
+			if (need === 'all') drop(id);
+			if (need !== 'tail') continue;
+			const last = s!.xs[s!.xs.length - 1]!;
+			const t = tails.get(last) ?? { runs: new Set<string>(), keys: new Set<string>() };
+			t.runs.add(r.id);
+			t.keys.add(k);
+			tails.set(last, t);
 		}
-	for (const id of again) {
-		cache.delete(id);
-		complete.delete(id);
-	}
-	await Promise.all([...tails].slice(0, 8).map(([last, t]) => tail(last, t.runs, [...t.keys])));
+	await Promise.all([...tails].slice(0, TAILS_MAX).map(([last, t]) => tail(last, [...t.runs], [...t.keys])));
 	schedule();
 }
 
 async function tail(last: number, ids: string[], keys: string[]): Promise<void> {
 	const at = cacheSign;
-	const list = await api.querySeries({ runs: ids, keys, rank: -1, buckets: 100, x: 'step', from: last + 1 });
+	const list = await askNewer(ids, keys, last);
 	if (at !== cacheSign) return;
 	for (const t of list) {
 		const s = cache.get(seriesKey(t.run, t.key, t.rank));

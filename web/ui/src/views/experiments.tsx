@@ -3,8 +3,8 @@ import { useEffect } from 'preact/hooks';
 import * as s from '../state/index.ts';
 import { when } from '../base/format.ts';
 import { emptyView } from '../base/url.ts';
-import { Header } from './header/header.tsx';
 import { Empty } from './base/bits.tsx';
+import { Header } from './header/header.tsx';
 
 export function Experiments() {
 	useEffect(() => {

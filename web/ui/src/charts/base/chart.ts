@@ -82,7 +82,7 @@ export abstract class Chart<Data, Events extends { onHover(id: string | null): v
 	}
 
 	/** Where an event lies in the element. */
-	protected placeOf(e: MouseEvent): [number, number] {
+	protected pixelsOf(e: MouseEvent): [number, number] {
 		const r = this.el.getBoundingClientRect();
 		return [e.clientX - r.left, e.clientY - r.top];
 	}

@@ -82,9 +82,9 @@ function usualSpan(lines: readonly ChartLine[], from: number, to: number, log: b
 }
 
 /** How much a lone spike may stretch the axis before it is clipped and gets an arrow instead. */
-export const STRETCH_SPIKE = 6;
+const STRETCH_SPIKE = 6;
 /** How much a run that fell out may stretch it. */
-export const STRETCH_FALLEN = 1.25;
+const STRETCH_FALLEN = 1.25;
 
 function limit(span: Span, inner: Span, factor: number, log: boolean): Span {
 	const t = log ? Math.log : (v: number) => v;
@@ -207,7 +207,7 @@ function toSegment(px: number, py: number, ax: number, ay: number, bx: number, b
 }
 
 /** First index whose x is at least v. */
-export function lowerBound(xs: readonly number[], v: number): number {
+function lowerBound(xs: readonly number[], v: number): number {
 	let lo = 0;
 	let hi = xs.length;
 	while (lo < hi) {

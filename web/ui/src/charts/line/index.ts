@@ -2,3 +2,4 @@
 export { LineChart } from './line.ts';
 export { fitRange, lastPoint } from './geometry.ts';
 export type { ChartLine, Flag } from './geometry.ts';
+export type { LineData } from './pane.ts';

@@ -11,7 +11,7 @@ import { drawFlags, drawNotOnLog, drawOutside, flagRows, LANE } from './marks.ts
 import { drawLabel, labelsOf, type Label } from './names.ts';
 import { clip, mapsOf, type Box, type LineData, type LineEvents, type Mark, type Pane } from './pane.ts';
 
-export interface Drawn {
+interface Drawn {
 	lo: number;
 	hi: number;
 	from: number;
@@ -160,7 +160,7 @@ export class LineChart extends Chart<LineData, LineEvents> {
 	private readonly move = (e: PointerEvent): void => {
 		const p = this.pane;
 		if (!p) return;
-		const [px, py] = this.placeOf(e);
+		const [px, py] = this.pixelsOf(e);
 		const x = this.valueAt(px, p);
 		const b = p.box;
 		if (this.drag) {
@@ -211,7 +211,7 @@ export class LineChart extends Chart<LineData, LineEvents> {
 	private readonly down = (e: PointerEvent): void => {
 		const p = this.pane;
 		if (!p || e.button !== 0 || e.pointerType === 'touch') return;
-		const [px, py] = this.placeOf(e);
+		const [px, py] = this.pixelsOf(e);
 		if (px < p.box.left || px > p.box.left + p.box.width || py < p.box.top || py > p.box.top + p.box.height) return;
 		this.drag = [px, px];
 		this.el.setPointerCapture(e.pointerId);
@@ -235,7 +235,7 @@ export class LineChart extends Chart<LineData, LineEvents> {
 
 	private readonly click = (e: MouseEvent): void => {
 		const p = this.pane;
-		if (p && this.placeOf(e)[0] > p.box.left + p.box.width + 4 && this.hoverId !== null) this.ev.onOpen(this.hoverId);
+		if (p && this.pixelsOf(e)[0] > p.box.left + p.box.width + 4 && this.hoverId !== null) this.ev.onOpen(this.hoverId);
 	};
 
 	private readonly key = (e: KeyboardEvent): void => {

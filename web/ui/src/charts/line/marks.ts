@@ -67,14 +67,14 @@ export function drawNotOnLog(g: CanvasRenderingContext2D, p: Pane): Mark[] {
 	return [{ id: '', kind: 'not-on-log', x: p.d.from, y: null, text }];
 }
 
-interface Placed {
+interface FlagWords {
 	line: ChartLine;
 	flag: ChartLine['flags'][number];
 	words: string;
 	width: number;
 }
 
-function flagsOf(g: CanvasRenderingContext2D, d: LineData): Placed[] {
+function flagsOf(g: CanvasRenderingContext2D, d: LineData): FlagWords[] {
 	g.font = FONT;
 	return d.lines.flatMap((line) => line.flags.filter((f) => f.x >= d.from && f.x <= d.to).map((flag) => {
 		const words = d.lines.length > 1 ? line.name + ' ' + flag.text : flag.text;

@@ -1,44 +1,9 @@
-// Small pieces that several pages share: a run's key (colour and dash), its status in words and shape, theme.
-import { signal } from '@preact/signals';
+// Small pieces that several pages share: a run's key (colour and dash), its name, a shape for how it ended, a page without
+// anything on it, the head of a group, a panel that a button opens, a link that the page follows itself.
 import type { ComponentChildren } from 'preact';
-import type { Alert, Run } from '../../base/types.ts';
+import { useEffect, useRef } from 'preact/hooks';
 import type { Look } from '../../base/colour.ts';
-import { short } from '../../base/format.ts';
-import { plainText } from '../../base/words.ts';
-
-export type Theme = 'light' | 'dark';
-
-const query = matchMedia('(prefers-color-scheme: dark)');
-const saved = (): Theme | null => {
-	try {
-		const t = localStorage.getItem('dptrack-theme');
-		return t === 'light' || t === 'dark' ? t : null;
-	} catch {
-		return null;
-	}
-};
-const chosenTheme = signal<Theme | null>(saved());
-const systemDark = signal(query.matches);
-query.addEventListener('change', (e) => (systemDark.value = e.matches));
-
-export function theme(): Theme {
-	return chosenTheme.value ?? (systemDark.value ? 'dark' : 'light');
-}
-
-export function toggleTheme(): void {
-	const next = theme() === 'dark' ? 'light' : 'dark';
-	chosenTheme.value = next === (systemDark.value ? 'dark' : 'light') ? null : next;
-	try {
-		if (chosenTheme.value) localStorage.setItem('dptrack-theme', next);
-		else localStorage.removeItem('dptrack-theme');
-	} catch {
-		// without storage the choice lasts as long as the page
-	}
-}
-
-export function colourOf(look: Look | undefined): string {
-	return look ? (theme() === 'dark' ? look.dark : look.light) : 'currentColor';
-}
+import { colourOf } from './theme.ts';
 
 /** The run's line as it is drawn in the charts; hollow when it is hidden there. */
 export function Key({ look, on }: { look: Look | undefined; on: boolean }) {
@@ -78,55 +43,6 @@ export function Shape({ kind }: { kind: string }) {
 	);
 }
 
-/** One short phrase for an alert, the same wherever it stands. */
-export function alertText(a: Alert): string {
-	if (a.kind === 'spike' && a.value !== null && a.step !== null) return `spike ${short(a.value)} at ${a.step}`;
-	if (a.kind === 'failed' && a.step !== null) return `failed at step ${a.step}`;
-	if (a.kind === 'diverged' && a.step !== null) return `diverged at step ${a.step}`;
-	return a.text;
-}
-
-/** What to say about a run, the most serious first, one entry per kind. */
-export function statements(r: Run): { kind: string; text: string; alert: Alert | null }[] {
-	const out: { kind: string; text: string; alert: Alert | null }[] = [];
-	const seen = new Set<string>();
-	const weight: Record<string, number> = { failed: 0, nan: 1, diverged: 2, spike: 3 };
-	const early = [...r.alerts].sort((a, b) => weight[a.kind]! - weight[b.kind]! || keyRank(a) - keyRank(b)
-		|| (a.step ?? 0) - (b.step ?? 0));
-	for (const a of early) {
-		if (seen.has(a.kind) || (a.kind === 'diverged' && seen.has('nan'))) continue;
-		seen.add(a.kind);
-		out.push({ kind: a.kind, text: alertText(a), alert: a });
-	}
-	if (!(r.status === 'failed' && seen.has('failed')) && (r.status !== 'finished' || !out.length))
-		out.unshift({ kind: r.status, text: statusText(r), alert: null });
-	return out;
-}
-
-/** Alerts of the training curve speak in optimiser steps and come before those that count epochs. */
-function keyRank(a: Alert): number {
-	return a.key === 'train/loss' ? 0 : a.key?.startsWith('epoch/') ? 2 : 1;
-}
-
-export function lastStep(r: Run): number | null {
-	let last: number | null = null;
-	for (const [k, m] of Object.entries(r.metrics))
-		if (!k.startsWith('epoch/') && (last === null || m.last_step > last)) last = m.last_step;
-	return last;
-}
-
-function statusText(r: Run): string {
-	const step = lastStep(r);
-	if (r.status === 'running' && step !== null) return `running, step ${step}`;
-	if ((r.status === 'failed' || r.status === 'killed') && step !== null) return `${r.status} after step ${step}`;
-	return r.status;
-}
-
-/** The beginning of a note in one line, without the heading that an imported text carries. */
-export function firstWords(notes: string): string {
-	return plainText(notes.slice(0, 600).replace(/^\*\*[^*\n]+\*\*\s*/, ''));
-}
-
 export function Empty({ title, children }: { title: string; children?: ComponentChildren }) {
 	return (
 		<div class="empty">
@@ -134,4 +50,44 @@ export function Empty({ title, children }: { title: string; children?: Component
 			{children}
 		</div>
 	);
+}
+
+/** The head of a part of the page that can be folded away; count says how much is in it. */
+export function GroupHead({ open, toggle, name, count }: { open: boolean; toggle: () => void; name: string; count: ComponentChildren }) {
+	return (
+		<h2>
+			<button type="button" class="quiet" aria-expanded={open} onClick={toggle}>
+				<span aria-hidden="true">{open ? '▾' : '▸'}</span> {name} <span class="dim">{count}</span>
+			</button>
+		</h2>
+	);
+}
+
+/** A panel below the button before it; Escape and a press elsewhere close it. Its first field has the focus. */
+export function Panel({ label, close, children }: { label: string; close: () => void; children: ComponentChildren }) {
+	const box = useRef<HTMLDivElement>(null);
+	useEffect(() => {
+		box.current?.querySelector('input')?.focus();
+		const away = (e: MouseEvent) => {
+			if (!box.current?.parentElement?.contains(e.target as Node)) close();
+		};
+		addEventListener('mousedown', away);
+		return () => removeEventListener('mousedown', away);
+	}, []);
+	return (
+		<div class="picker" ref={box} role="dialog" aria-label={label} onKeyDown={(e) => {
+			if (e.key !== 'Escape') return;
+			close();
+			(box.current?.parentElement?.querySelector('button') as HTMLElement | null)?.focus();
+		}}>{children}</div>
+	);
+}
+
+/** What a link of the page does when it is clicked; with a key held down the browser opens a tab of its own. */
+export function followed(act: () => void): (e: MouseEvent) => void {
+	return (e) => {
+		if (e.ctrlKey || e.metaKey || e.shiftKey) return;
+		e.preventDefault();
+		act();
+	};
 }

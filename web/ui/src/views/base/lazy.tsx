@@ -4,14 +4,14 @@ import { useEffect } from 'preact/hooks';
 import { part, type Part } from '../../state/index.ts';
 
 /** The line that says so, with the button that helps. */
-export function LostPart({ of }: { of: Part<unknown> }) {
+function LostPart({ of }: { of: Part<unknown> }) {
 	if (of.lost.value === null) return null;
 	return <p class="lost" role="alert">{of.lost.value === 'newer'
 		? 'The server has a newer version of this page.' : 'A part of this page could not be loaded.'} <button type="button" onClick={() => of.again()}>
 		{of.lost.value === 'newer' ? 'reload' : 'try again'}</button></p>;
 }
 
-export interface Lazy<P> {
+interface Lazy<P> {
 	(props: P & { meanwhile?: ComponentChildren }): ComponentChildren;
 	/** Loads it before it is shown. */
 	ahead(): Promise<void>;

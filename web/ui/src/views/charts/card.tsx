@@ -1,16 +1,18 @@
 // One chart of one metric over the shown runs: a line chart whose events go back into the state; enlarged on demand, saved as
 // a picture.
+import type { RefObject } from 'preact';
 import { useEffect, useRef } from 'preact/hooks';
-import { signal, useComputed, useSignalEffect } from '@preact/signals';
-import { LineChart } from '../../charts/line/index.ts';
+import { signal, useComputed, useSignalEffect, type ReadonlySignal } from '@preact/signals';
+import { LineChart, type ChartLine } from '../../charts/line/index.ts';
 import { valueText } from '../../base/format.ts';
 import * as s from '../../state/index.ts';
-import { theme } from '../base/bits.tsx';
+import { theme } from '../base/theme.ts';
 import { formatX, linesOf, rangeOf, summary } from './lines.ts';
-import { byCursor } from '../table/columns.tsx';
 
-const DWELL_MS = 150;
+/** Pixels for the names at the lines' ends, where there is room; those beside the axes are not points either. */
 const GUTTER = 128;
+const GUTTER_NARROW = 84;
+const BESIDE = 50;
 /** The metric whose chart takes the whole width. */
 const large = signal<string | null>(null);
 
@@ -19,20 +21,10 @@ function whole(a: number, b: number): [number, number] {
 	return s.view.value.x === 'step' && b - a > 2 ? [Math.round(a), Math.round(b)] : [a, b];
 }
 
-let dwell = 0;
-
-function setCursor(key: string, x: number | null): void {
-	s.cursor.value = x === null ? null : { key, x };
-	if (x === null) {
-		clearTimeout(dwell);
-		dwell = 0;
-		byCursor.value = false;
-	} else if (!dwell && !byCursor.value) {
-		dwell = window.setTimeout(() => {
-			dwell = 0;
-			byCursor.value = s.cursor.value !== null;
-		}, DWELL_MS);
-	}
+function zoomTo(metric: string, from: number, to: number): void {
+	const a = s.fromUnit(metric, from);
+	const b = s.fromUnit(metric, to);
+	if (a !== null && b !== null) s.go({ zoom: whole(a, b) });
 }
 
 async function save(metric: string, chart: LineChart | null): Promise<void> {
@@ -45,69 +37,101 @@ async function save(metric: string, chart: LineChart | null): Promise<void> {
 	setTimeout(() => URL.revokeObjectURL(a.href), 60000);
 }
 
-export function ChartCard({ metric, note }: { metric: string; note?: string }) {
-	const box = useRef<HTMLDivElement>(null);
-	const chart = useRef<LineChart | null>(null);
-	const lines = useComputed(() => {
-		void s.seriesRev.value;
-		void theme();
-		return linesOf(metric, s.drawn.value);
+/** Makes the chart in its element and asks for its points while it can be seen; returns what ends both. */
+function begin(metric: string, el: HTMLElement, chart: { current: LineChart | null }): () => void {
+	const c = new LineChart(el, {
+		formatX: (x) => formatX(metric, x),
+		formatY: valueText(metric),
+		onCursor: (x) => s.setCursor(metric, x),
+		onHover: (id) => (s.lit.value = id),
+		onZoom: (from, to) => zoomTo(metric, from, to),
+		onReset: s.resetZoom,
+		onOpen: (id) => s.openRun(id),
 	});
+	chart.current = c;
+	let visible = false;
+	const ask = () => (visible ? s.want(metric, el.clientWidth - BESIDE - GUTTER, c) : s.unwant(metric, c));
+	const seen = new IntersectionObserver((e) => {
+		visible = e[e.length - 1]!.isIntersecting;
+		ask();
+	}, { rootMargin: '120px' });
+	const size = new ResizeObserver(ask);
+	seen.observe(el);
+	size.observe(el);
+	return () => {
+		seen.disconnect();
+		size.disconnect();
+		s.unwant(metric, c);
+		c.destroy();
+		chart.current = null;
+	};
+}
 
-	useEffect(() => {
-		const el = box.current!;
-		const toView = (x: number) => s.fromUnit(metric, x);
-		const c = new LineChart(el, {
-			formatX: (x) => formatX(metric, x),
-			formatY: valueText(metric),
-			onCursor: (x) => setCursor(metric, x),
-			onHover: (id) => (s.lit.value = id),
-			onZoom: (from, to) => {
-				const a = toView(from);
-				const b = toView(to);
-				if (a !== null && b !== null) s.go({ zoom: whole(a, b) });
-			},
-			onReset: s.resetZoom,
-			onOpen: (id) => s.openRun(id),
-		});
-		chart.current = c;
-		let visible = false;
-		const ask = () => (visible ? s.want(metric, el.clientWidth - 50 - GUTTER, c) : s.unwant(metric, c));
-		const seen = new IntersectionObserver((e) => {
-			visible = e[e.length - 1]!.isIntersecting;
-			ask();
-		}, { rootMargin: '120px' });
-		const size = new ResizeObserver(ask);
-		seen.observe(el);
-		size.observe(el);
-		return () => {
-			seen.disconnect();
-			size.disconnect();
-			s.unwant(metric, c);
-			c.destroy();
-			chart.current = null;
-		};
-	}, [metric]);
+/** x of the state's cursor in the unit of a metric's chart; null where it has no place there. */
+function cursorIn(metric: string): number | null {
+	const c = s.cursor.value;
+	if (!c || c.key === metric) return c && c.x;
+	const x = s.fromUnit(c.key, c.x);
+	return x === null ? null : s.toUnit(metric, x);
+}
+
+/** The chart in the element; it follows its lines, the view, the line in front and the cursor. */
+function useChart(metric: string, box: RefObject<HTMLDivElement | null>, lines: ReadonlySignal<ChartLine[]>): RefObject<LineChart | null> {
+	const chart = useRef<LineChart | null>(null);
+	useEffect(() => begin(metric, box.current!, chart), [metric]);
 	useSignalEffect(() => {
-		const v = s.view.value;
+		const { log, full } = s.view.value;
 		const l = lines.value;
 		const [from, to] = rangeOf(metric, l);
+		const unit = s.unitOf(metric);
 		void theme();
 		const width = box.current?.clientWidth ?? 0;
-		chart.current?.set({ lines: l, from, to, log: v.log, full: v.full, xLabel: s.unitOf(metric),
-			whole: s.unitOf(metric) === 'step' || metric.startsWith('epoch/') && s.unitOf(metric) === 'epoch',
-			gutter: l.length > 1 && width > 300 ? (width > 430 ? GUTTER : 84) : 0 });
+		chart.current?.set({
+			lines: l, from, to, log, full, xLabel: unit,
+			whole: unit === 'step' || metric.startsWith('epoch/') && unit === 'epoch',
+			gutter: l.length > 1 && width > 300 ? (width > 430 ? GUTTER : GUTTER_NARROW) : 0,
+		});
 	});
 	useSignalEffect(() => {
 		const id = s.lit.value;
 		chart.current?.highlight(id);
 	});
 	useSignalEffect(() => {
-		const c = s.cursor.value;
-		const base = c ? s.fromUnit(c.key, c.x) : null;
-		chart.current?.cursor(c === null ? null : c.key === metric ? c.x : base === null ? null : s.toUnit(metric, base));
+		const x = cursorIn(metric);
+		chart.current?.cursor(x);
 	});
+	return chart;
+}
 
+function Caption({ metric, note, smooth, onSave }: { metric: string; note: string | undefined; smooth: boolean; onSave: () => void }) {
+	const v = s.view.value;
+	const big = large.value === metric;
+	return (
+		<figcaption>
+			<b title={metric}>{metric}</b>
+			{note && <span class="dim">{note}</span>}
+			{smooth && <span class="dim">smoothed {v.smooth}, raw behind</span>}
+			{v.zoom && <button type="button" class="quiet" onClick={s.resetZoom}>reset zoom</button>}
+			<span class="grow" />
+			<span class="acts">
+				<button type="button" class="quiet" aria-pressed={big} aria-label={`enlarge ${metric}`}
+					title={big ? 'back to its place' : 'enlarge'}
+					onClick={() => (large.value = big ? null : metric)}>{big ? '⤡' : '⤢'}</button>
+				<button type="button" class="quiet" aria-label={`save ${metric} as a picture`} title="save as a picture"
+					onClick={onSave}>PNG</button>
+			</span>
+		</figcaption>
+	);
+}
+
+export function ChartCard({ metric, note }: { metric: string; note?: string }) {
+	const box = useRef<HTMLDivElement>(null);
+	const lines = useComputed(() => {
+		void s.seriesRev.value;
+		void theme();
+		return linesOf(metric, s.drawn.value);
+	});
+	const chart = useChart(metric, box, lines);
 	const v = s.view.value;
 	const big = large.value === metric;
 	const none = !s.drawn.value.some((r) => r.metrics[metric]);
@@ -115,22 +139,10 @@ export function ChartCard({ metric, note }: { metric: string; note?: string }) {
 		<figure class={'card chart' + (big ? ' large' : '')} onKeyDown={(e) => {
 			if (e.key === 'Escape' && big && !v.zoom) large.value = null;
 		}}>
-			<figcaption>
-				<b title={metric}>{metric}</b>
-				{note && <span class="dim">{note}</span>}
-				{v.smooth > 0 && lines.value.some((l) => l.smooth) && <span class="dim">smoothed {v.smooth}, raw behind</span>}
-				{v.zoom && <button type="button" class="quiet" onClick={s.resetZoom}>reset zoom</button>}
-				<span class="grow" />
-				<span class="acts">
-					<button type="button" class="quiet" aria-pressed={big} aria-label={`enlarge ${metric}`} title={big ? 'back to its place' : 'enlarge'}
-						onClick={() => (large.value = big ? null : metric)}>{big ? '⤡' : '⤢'}</button>
-					<button type="button" class="quiet" aria-label={`save ${metric} as a picture`} title="save as a picture"
-						onClick={() => void save(metric, chart.current)}>PNG</button>
-				</span>
-			</figcaption>
+			<Caption metric={metric} note={note} smooth={v.smooth > 0 && lines.value.some((l) => l.smooth)}
+				onSave={() => void save(metric, chart.current)} />
 			<div class="plot" ref={box} tabIndex={0} role="group" data-chart={metric} aria-label={summary(metric, lines.value)} />
 			{none && <p class="nothing">no points of the shown runs</p>}
 		</figure>
 	);
 }
-

@@ -4,28 +4,39 @@ import { signal } from '@preact/signals';
 import type { ComponentChildren } from 'preact';
 import * as s from '../../state/index.ts';
 import { natural } from '../../base/format.ts';
+import type { Run } from '../../base/types.ts';
 import { AT_ONCE, chartOrder, frontKeys, openAtFirst, type ChartGroup } from '../../base/order.ts';
-import { Key } from '../base/bits.tsx';
+import { GroupHead, Key } from '../base/bits.tsx';
 import { ChartCard } from './card.tsx';
+
+/** Values of a param that the legend names. */
+const LEGEND_MAX = 6;
 
 const open = signal<Record<string, number>>({});
 const find = signal('');
+/** A dash that is every hue's. */
+const DIM = { light: 'var(--dim)', dark: 'var(--dim)' };
+
+/** Values of a param with the first run of each. */
+function values(key: string | null): [string, Run][] {
+	const seen = new Map<string, Run>();
+	if (key !== null) for (const r of [...s.drawn.value].reverse()) seen.set(r.params[key] ?? '–', r);
+	return [...seen].sort((a, b) => natural(a[0], b[0])).slice(0, LEGEND_MAX);
+}
 
 /** What colours and dashes mean, with the first run's look of each value. */
 function Legend() {
 	const { hueParam, dashParam, byRun } = s.looks.value;
-	const values = (key: string | null) => {
-		const seen = new Map<string, (typeof s.runs.value)[number]>();
-		if (key !== null) for (const r of [...s.drawn.value].reverse()) seen.set(r.params[key] ?? '–', r);
-		return [...seen].sort((a, b) => natural(a[0], b[0])).slice(0, 6);
-	};
 	return (
 		<span class="looks wide">
 			{hueParam && <b>{hueParam.replace(/_/g, ' ')}</b>}
-			{values(hueParam).map(([v, r]) => <span key={v} title={`${hueParam} ${v}`}><Key look={{ ...byRun.get(r.id)!, dash: [] }} on />{v}</span>)}
+			{values(hueParam).map(([v, r]) => (
+				<span key={v} title={`${hueParam} ${v}`}><Key look={{ ...byRun.get(r.id)!, dash: [] }} on />{v}</span>
+			))}
 			{dashParam && <b>{dashParam.replace(/_/g, ' ')}</b>}
-			{values(dashParam).map(([v, r]) => <span key={v} title={`${dashParam} ${v}`}><Key look={{ light: 'var(--dim)', dark: 'var(--dim)',
-				dash: byRun.get(r.id)?.dash ?? [] }} on />{v}</span>)}
+			{values(dashParam).map(([v, r]) => (
+				<span key={v} title={`${dashParam} ${v}`}><Key look={{ ...DIM, dash: byRun.get(r.id)?.dash ?? [] }} on />{v}</span>
+			))}
 		</span>
 	);
 }
@@ -62,12 +73,8 @@ function Group({ group }: { group: ChartGroup }) {
 	const n = open.value[name] ?? (find.value ? AT_ONCE : openAtFirst(group));
 	return (
 		<section class="group" aria-label={name}>
-			<h2>
-				<button type="button" class="quiet" aria-expanded={n > 0}
-					onClick={() => (open.value = { ...open.value, [name]: n > 0 ? 0 : Math.min(AT_ONCE, keys.length) })}>
-					<span aria-hidden="true">{n > 0 ? '▾' : '▸'}</span> {name} <span class="dim">{keys.length}</span>
-				</button>
-			</h2>
+			<GroupHead open={n > 0} name={name} count={keys.length}
+				toggle={() => (open.value = { ...open.value, [name]: n > 0 ? 0 : Math.min(AT_ONCE, keys.length) })} />
 			{n > 0 && <div class="charts">{keys.slice(0, n).map((k) => <ChartCard key={k} metric={k} />)}</div>}
 			{n > 0 && n < keys.length && (
 				<button type="button" onClick={() => (open.value = { ...open.value, [name]: n + AT_ONCE })}>

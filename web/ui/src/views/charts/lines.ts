@@ -1,12 +1,12 @@
-// What a chart of one metric over some runs draws: runs and series as the plain lines that charts/ takes, with the words that
-// belong to places on them; the range of the axis, and what x says.
+// What a chart of one metric over some runs draws: runs and series as the plain lines that charts/line takes, with the words
+// that belong to places on them; the range of the axis, and what x says.
 import { lastPoint, type ChartLine, type Flag } from '../../charts/line/index.ts';
 import type { Alert, Run, Series } from '../../base/types.ts';
 import { count, short } from '../../base/format.ts';
 import { fellOut, recovered } from '../../base/goal.ts';
 import { smooth } from '../../base/series.ts';
 import * as s from '../../state/index.ts';
-import { colourOf } from '../base/bits.tsx';
+import { colourOf } from '../base/theme.ts';
 
 /** Points below which an average would only lag behind. */
 const SMOOTH_FROM = 30;
@@ -71,10 +71,8 @@ export function linesOf(key: string, list: readonly Run[]): ChartLine[] {
 }
 
 export function rangeOf(key: string, lines: readonly ChartLine[]): [number, number] {
-	const z = s.view.value.zoom;
-	const a = z ? s.toUnit(key, z[0]) : null;
-	const b = z ? s.toUnit(key, z[1]) : null;
-	if (a !== null && b !== null) return [a, b];
+	const zoom = s.zoomOf(key);
+	if (zoom) return zoom;
 	let from = Infinity;
 	let to = -Infinity;
 	for (const l of lines) {

@@ -1,16 +1,17 @@
-// Which params make a run good: an axis for each param that differs and one for the goal, a line for each run. Brushing
-// axes picks runs; those can be made the ones that the charts show.
-import { useSignal, useSignalEffect } from '@preact/signals';
+// Which params make a run good: an axis for each param that differs and one for the goal, a line for each run. Runs within
+// the brushes of the axes can be made the ones that the charts show.
+import { useSignal, useSignalEffect, type Signal } from '@preact/signals';
+import type { RefObject } from 'preact';
 import { useEffect, useRef } from 'preact/hooks';
 import type { Run } from '../../base/types.ts';
 import { count, natural, paramText, short } from '../../base/format.ts';
 import { bestOf, fellOut } from '../../base/goal.ts';
 import { tellingParams } from '../../base/params.ts';
-import { isBrushed, ParallelChart, type ParallelAxis, type ParallelLine } from '../../charts/parallel.ts';
+import { isBrushed, ParallelChart, type ParallelData } from '../../charts/parallel.ts';
 import { scaleOf, type Value } from '../../charts/scale.ts';
 import * as s from '../../state/index.ts';
-import { colourOf, theme } from '../base/bits.tsx';
-import { shortKey } from '../table/columns.tsx';
+import { shortKey } from '../base/says.ts';
+import { colourOf, theme } from '../base/theme.ts';
 
 const AXIS_PX = 92;
 const AXES_MAX = 10;
@@ -18,6 +19,11 @@ const AXES_MAX = 10;
 const OWN_COLOURS = 24;
 /** Lines that share a value lie beside each other, over this share of the axis. */
 const BESIDE = 0.035;
+/** Runs that the charts are given at most. */
+const SHOW_MAX = 100;
+
+/** Ranges of axes by their titles. */
+type Brushes = Record<string, [number, number]>;
 
 interface Axis {
 	title: string;
@@ -31,7 +37,8 @@ interface Axis {
 const isThere = (v: Value) => v !== null && !(typeof v === 'number' && !Number.isFinite(v));
 
 function paramAxis(key: string, list: readonly Run[]): Axis {
-	const numeric = list.every((r) => r.params[key] === undefined || (r.params[key] !== '' && !Number.isNaN(Number(r.params[key]))));
+	const isNumber = (v: string | undefined) => v === undefined || (v !== '' && !Number.isNaN(Number(v)));
+	const numeric = list.every((r) => isNumber(r.params[key]));
 	return {
 		title: key.replace(/_/g, ' '), flip: false, fit: () => true, format: (v) => paramText(String(v)),
 		value: (r) => (r.params[key] === undefined ? null : numeric ? Number(r.params[key]) : r.params[key]!),
@@ -42,21 +49,60 @@ function axesOf(list: readonly Run[], width: number): Axis[] {
 	const g = s.goal.value;
 	const most = Math.max(2, Math.min(AXES_MAX, Math.floor((width - 114) / AXIS_PX)));
 	const out = tellingParams(s.split.value, most).map((k) => paramAxis(k, list));
-	if (g) out.push({ title: shortKey(g.key), flip: g.dir === 'min', value: (r) => bestOf(r.metrics[g.key], g.dir), fit: (r) => !fellOut(r), format: short });
+	if (g) out.push({
+		title: shortKey(g.key), flip: g.dir === 'min', format: short, fit: (r) => !fellOut(r),
+		value: (r) => bestOf(r.metrics[g.key], g.dir),
+	});
 	return out;
 }
 
-/** From pale to strong by the place among the others: 0 is the worst. */
-function gradeOf(place: number): string {
+/** From pale to strong by the share of the others that are worse. */
+function gradeOf(share: number): string {
 	const [from, to] = theme() === 'dark' ? [[70, 80, 92], [125, 184, 242]] : [[196, 206, 217], [10, 95, 180]];
-	return '#' + from!.map((v, i) => Math.round(v + (to![i]! - v) * place ** 2).toString(16).padStart(2, '0')).join('');
+	const part = (v: number, i: number) => Math.round(v + (to![i]! - v) * share ** 2).toString(16).padStart(2, '0');
+	return '#' + from!.map(part).join('');
 }
 
-export function Parallel() {
-	const box = useRef<HTMLDivElement>(null);
+/** What is drawn: the best in front, at the end. */
+function pictureOf(list: readonly Run[], axes: readonly Axis[], brushes: Brushes): ParallelData {
+	const scales = axes.map((a) => scaleOf(
+		list.filter(a.fit).map(a.value).sort((x, y) => natural(String(x ?? ''), String(y ?? ''))),
+		{ format: a.format, flip: a.flip, missing: list.some((r) => !isThere(a.value(r))) },
+	));
+	const last = list.length - 1;
+	const lookOf = (r: Run, i: number) => {
+		if (list.length > OWN_COLOURS) return { colour: gradeOf(i / last), dash: [] };
+		const look = s.looks.value.byRun.get(r.id);
+		return { colour: colourOf(look), dash: look?.dash ?? [] };
+	};
+	const placeOf = (r: Run, i: number, k: number) => {
+		const at = scales[k]!.at(axes[k]!.value(r));
+		return at !== null && scales[k]!.discrete && last > 0 ? at + (i / last - 0.5) * BESIDE : at;
+	};
+	return {
+		axes: axes.map((a, k) => ({
+			title: a.title + (scales[k]!.log ? ' (log)' : ''), ticks: scales[k]!.ticks, brush: brushes[a.title] ?? null,
+		})),
+		lines: list.map((r, i) => ({
+			id: r.id, name: r.name || r.id.slice(0, 8), back: fellOut(r), at: axes.map((_, k) => placeOf(r, i, k)), ...lookOf(r, i),
+		})),
+	};
+}
+
+/** What the brushes leave, and what can be done with it. */
+function Brushed({ ids, clear }: { ids: readonly string[]; clear: () => void }) {
+	const most = ids.length > SHOW_MAX;
+	return (
+		<><b>{count(ids.length, 'run')}</b> within the brushes
+			<button type="button" disabled={!ids.length} onClick={() => s.setShown(new Set(ids.slice(0, SHOW_MAX)))}>
+				show {most ? `${SHOW_MAX} of them` : 'only these'} in the charts</button>
+			<button type="button" onClick={clear}>clear</button></>
+	);
+}
+
+/** The chart in the element, drawn again with the runs and the brushes; brushed gets the runs within them. */
+function useParallel(box: RefObject<HTMLDivElement | null>, brushes: Signal<Brushes>, brushed: Signal<string[]>): void {
 	const chart = useRef<ParallelChart | null>(null);
-	const brushes = useSignal<Record<string, [number, number]>>({});
-	const picked = useSignal<string[]>([]);
 	const titles = useRef<string[]>([]);
 	useEffect(() => {
 		const c = new ParallelChart(box.current!, {
@@ -70,38 +116,33 @@ export function Parallel() {
 		return () => c.destroy();
 	}, []);
 	useSignalEffect(() => {
-		// the best in front, at the end
 		const list = [...s.rows.value].reverse();
 		const axes = axesOf(list, box.current?.clientWidth ?? 1000);
 		titles.current = axes.map((a) => a.title);
-		const scales = axes.map((a) => scaleOf(list.filter(a.fit).map(a.value).sort((x, y) => natural(String(x ?? ''), String(y ?? ''))),
-			{ format: a.format, flip: a.flip, missing: list.some((r) => !isThere(a.value(r))) }));
-		const beside = (i: number) => (list.length > 1 ? (i / (list.length - 1) - 0.5) * BESIDE : 0);
-		const lines: ParallelLine[] = list.map((r, i) => ({
-			id: r.id, name: r.name || r.id.slice(0, 8), back: fellOut(r),
-			at: axes.map((a, k) => {
-				const at = scales[k]!.at(a.value(r));
-				return at !== null && scales[k]!.discrete ? at + beside(i) : at;
-			}),
-			...(list.length > OWN_COLOURS ? { colour: gradeOf(i / (list.length - 1)), dash: [] }
-				: { colour: colourOf(s.looks.value.byRun.get(r.id)), dash: s.looks.value.byRun.get(r.id)?.dash ?? [] }),
-		}));
-		const shown: ParallelAxis[] = axes.map((a, k) => ({ title: a.title + (scales[k]!.log ? ' (log)' : ''), ticks: scales[k]!.ticks, brush: brushes.value[a.title] ?? null }));
-		chart.current?.set({ axes: shown, lines });
-		picked.value = Object.keys(brushes.value).length ? lines.filter((l) => isBrushed(shown, l)).map((l) => l.id) : [];
+		const picture = pictureOf(list, axes, brushes.value);
+		chart.current?.set(picture);
+		brushed.value = picture.lines.filter((l) => isBrushed(picture.axes, l)).map((l) => l.id);
 	});
-	useSignalEffect(() => chart.current?.highlight(s.lit.value));
-	const any = Object.keys(brushes.value).length > 0;
+	useSignalEffect(() => {
+		const id = s.lit.value;
+		chart.current?.highlight(id);
+	});
+}
+
+export function Parallel() {
+	const box = useRef<HTMLDivElement>(null);
+	const brushes = useSignal<Brushes>({});
+	const brushed = useSignal<string[]>([]);
+	useParallel(box, brushes, brushed);
 	const lit = s.lit.value === null ? undefined : s.runs.value.find((r) => r.id === s.lit.value);
 	return (
 		<div class="card chart parallel">
 			<p class="options">
-				{any ? <><b>{count(picked.value.length, 'run')}</b> within the brushes
-					<button type="button" disabled={!picked.value.length} onClick={() => s.setShown(new Set(picked.value.slice(0, 100)))}>show {picked.value.length > 100 ? '100 of them' : 'only these'} in the charts</button>
-					<button type="button" onClick={() => (brushes.value = {})}>clear</button></>
+				{Object.keys(brushes.value).length > 0 ? <Brushed ids={brushed.value} clear={() => (brushes.value = {})} />
 					: <span class="dim">drag along an axis to pick runs; the goal's best is at the top</span>}
 			</p>
-			<div class="plot" ref={box} tabIndex={0} role="group" data-parallel aria-label={`Params and goal of ${count(s.rows.value.length, 'run')}; arrows walk through the runs`} />
+			<div class="plot" ref={box} tabIndex={0} role="group" data-parallel
+				aria-label={`Params and goal of ${count(s.rows.value.length, 'run')}; arrows walk through the runs`} />
 			<span class="unseen" aria-live="polite">{lit?.name}</span>
 		</div>
 	);

@@ -1,58 +1,70 @@
 // One tag for many runs at once: those in the charts, or all that the table lists.
 import { useSignal } from '@preact/signals';
-import { useEffect, useRef } from 'preact/hooks';
-import * as s from '../../state/index.ts';
 import { count } from '../../base/format.ts';
-import { keyProblem } from '../run/tags.tsx';
+import * as s from '../../state/index.ts';
+import { changeTag, keyProblem } from '../../state/tagging.ts';
+import { Panel } from '../base/bits.tsx';
+
+interface Outcome {
+	text: string;
+	bad: boolean;
+}
+
+/** Sets the tag of the runs that are meant, or removes it (null) where it is; says how it went. */
+async function change(all: boolean, key: string, value: string | null, onDone: (n: number) => void): Promise<Outcome> {
+	const list = all ? s.rows.value : s.shown.value;
+	const ids = list.filter((r) => value !== null || s.tagsOf(r)[key] !== undefined).map((r) => r.id);
+	const refused = await changeTag(ids, key, value, onDone);
+	if (refused.length) return { text: `${count(refused.length, 'run')} refused: ${refused[0]!.why}`, bad: true };
+	return { text: `${value === null ? 'removed from' : 'set on'} ${count(ids.length, 'run')}`, bad: false };
+}
+
+/** Which runs are meant. */
+function Which({ all, set }: { all: boolean; set: (all: boolean) => void }) {
+	return (
+		<>
+			<label><input type="radio" name="of" checked={!all}
+				onChange={() => set(false)} /> the {count(s.shown.value.length, 'run')} in the charts</label>
+			<label><input type="radio" name="of" checked={all}
+				onChange={() => set(true)} /> all {count(s.rows.value.length, 'run')} of the table</label>
+		</>
+	);
+}
 
 export function BulkTag({ close }: { close: () => void }) {
-	const box = useRef<HTMLDivElement>(null);
 	const key = useSignal('');
 	const value = useSignal('');
-	const whole = useSignal(false);
+	const all = useSignal(false);
 	const done = useSignal<number | null>(null);
-	const said = useSignal<{ text: string; bad: boolean } | null>(null);
-	useEffect(() => {
-		box.current?.querySelector('input')?.focus();
-		const away = (e: MouseEvent) => {
-			if (!box.current?.parentElement?.contains(e.target as Node)) close();
-		};
-		addEventListener('mousedown', away);
-		return () => removeEventListener('mousedown', away);
-	}, []);
-	const list = whole.value ? s.rows.value : s.shown.value;
-	const change = async (v: string | null) => {
+	const outcome = useSignal<Outcome | null>(null);
+	const size = (all.value ? s.rows.value : s.shown.value).length;
+	const off = done.value !== null || !size;
+	const begin = async (v: string | null) => {
 		const wrong = keyProblem(key.value);
-		if (wrong) return void (said.value = { text: wrong, bad: true });
-		const k = key.value.trim();
-		const ids = list.filter((r) => v !== null || s.tagsOf(r)[k] !== undefined).map((r) => r.id);
+		if (wrong) return void (outcome.value = { text: wrong, bad: true });
 		done.value = 0;
-		said.value = null;
-		const refused = await s.changeTag(ids, k, v, (n) => (done.value = n));
+		outcome.value = null;
+		const how = await change(all.value, key.value.trim(), v, (n) => (done.value = n));
 		done.value = null;
-		said.value = refused.length ? { text: `${count(refused.length, 'run')} refused: ${refused[0]!.why}`, bad: true }
-			: { text: `${v === null ? 'removed from' : 'set on'} ${count(ids.length, 'run')}`, bad: false };
+		outcome.value = how;
 	};
 	return (
-		<div class="picker" ref={box} role="dialog" aria-label="Tag runs" onKeyDown={(e) => {
-			if (e.key !== 'Escape') return;
-			close();
-			(box.current?.parentElement?.querySelector('button') as HTMLElement | null)?.focus();
-		}}><form class="bulktag" onSubmit={(e) => {
+		<Panel label="Tag runs" close={close}><form class="bulktag" onSubmit={(e) => {
 			e.preventDefault();
-			void change(value.value);
+			void begin(value.value);
 		}}>
-			<input aria-label="Tag" placeholder="tag" list="bulkkeys" value={key.value} onInput={(e) => (key.value = e.currentTarget.value)} />
-			<input aria-label="Value" placeholder="value" value={value.value} onInput={(e) => (value.value = e.currentTarget.value)} />
+			<input aria-label="Tag" placeholder="tag" list="bulkkeys" value={key.value}
+				onInput={(e) => (key.value = e.currentTarget.value)} />
+			<input aria-label="Value" placeholder="value" value={value.value}
+				onInput={(e) => (value.value = e.currentTarget.value)} />
 			<datalist id="bulkkeys">{s.tagKeys.value.map((k) => <option key={k} value={k} />)}</datalist>
-			<label><input type="radio" name="of" checked={!whole.value} onChange={() => (whole.value = false)} /> the {count(s.shown.value.length, 'run')} in the charts</label>
-			<label><input type="radio" name="of" checked={whole.value} onChange={() => (whole.value = true)} /> all {count(s.rows.value.length, 'run')} of the table</label>
+			<Which all={all.value} set={(v) => (all.value = v)} />
 			<span class="options">
-				<button type="submit" disabled={done.value !== null || !list.length}>set</button>
-				<button type="button" disabled={done.value !== null || !list.length} onClick={() => void change(null)}>remove</button>
-				<span role="status">{done.value !== null && <span class="dim">{done.value} of {list.length}</span>}
-					{said.value && <span class={said.value.bad ? 'problem' : 'dim'}>{said.value.text}</span>}</span>
+				<button type="submit" disabled={off}>set</button>
+				<button type="button" disabled={off} onClick={() => void begin(null)}>remove</button>
+				<span role="status">{done.value !== null && <span class="dim">{done.value} of {size}</span>}
+					{outcome.value && <span class={outcome.value.bad ? 'problem' : 'dim'}>{outcome.value.text}</span>}</span>
 			</span>
-		</form></div>
+		</form></Panel>
 	);
 }

@@ -1,32 +1,30 @@
 // The line above everything: where one is, the filter, the goal, columns, export, theme.
-import { signal } from '@preact/signals';
+import { signal, type Signal } from '@preact/signals';
+import type { ComponentChildren, RefObject } from 'preact';
 import { useEffect, useRef } from 'preact/hooks';
-import * as api from '../../state/api.ts';
 import * as s from '../../state/index.ts';
 import { directionOf } from '../../base/goal.ts';
-import { theme, toggleTheme } from '../base/bits.tsx';
+import { followed } from '../base/bits.tsx';
 import { lazy } from '../base/lazy.tsx';
+import { theme, toggleTheme } from '../base/theme.ts';
 import { Picker } from '../table/picker.tsx';
 
 const picking = signal(false);
 const tagging = signal(false);
 const BulkTag = lazy(() => import('./bulktag.tsx').then((m) => m.BulkTag));
 const FILTER_MS = 250;
+const FILTER_HINT = 'Words are looked for in names, params, tags and notes. Or an expression: '
+	+ 'params.lr = \'0.1\' AND metrics."epoch/top1".max > 0.9   ( / comes here )';
 
-function link(patch: Parameters<typeof s.go>[0], e: MouseEvent): void {
-	if (e.ctrlKey || e.metaKey || e.shiftKey) return;
-	e.preventDefault();
-	s.go(patch, true);
-}
-
-function Places() {
+/** The way to all experiments, and from one to another. */
+function Where() {
 	const list = s.experiments.value;
 	const here = s.experiment.value;
 	const names = list ? list.map((e) => e.name) : [];
 	if (here !== null && !names.includes(here)) names.unshift(here);
 	return (
 		<>
-			<a class="brand" href="?all" onClick={(e) => link({ page: 'experiments' }, e)} title="All experiments">
+			<a class="brand" href="?all" onClick={followed(() => s.go({ page: 'experiments' }, true))} title="All experiments">
 				<svg width="18" height="18" viewBox="0 0 16 16" aria-hidden="true">
 					<path d="M1 3c4 9 7 9 14 10" class="b1" /><path d="M1 13C6 5 9 4 15 3" class="b2" />
 				</svg>
@@ -41,9 +39,8 @@ function Places() {
 	);
 }
 
-function Filter() {
-	const box = useRef<HTMLInputElement>(null);
-	const timer = useRef(0);
+/** A slash brings the focus to the box, unless it is being written somewhere. */
+function useSlash(box: RefObject<HTMLInputElement | null>): void {
 	useEffect(() => {
 		const key = (e: KeyboardEvent) => {
 			const t = e.target as HTMLElement;
@@ -55,12 +52,17 @@ function Filter() {
 		addEventListener('keydown', key);
 		return () => removeEventListener('keydown', key);
 	}, []);
+}
+
+function Filter() {
+	const box = useRef<HTMLInputElement>(null);
+	const timer = useRef(0);
+	useSlash(box);
 	const wrong = s.filterProblem.value;
 	return (
 		<span class="filter">
 			<input ref={box} type="search" aria-label="Filter runs" placeholder={'filter: words, or metrics."epoch/top1".max > 0.9'}
-				title={'Words are looked for in names, params, tags and notes. Or an expression: params.lr = \'0.1\' AND metrics."epoch/top1".max > 0.9   ( / comes here )'}
-				value={s.view.value.filter} aria-invalid={wrong !== null} onInput={(e) => {
+				title={FILTER_HINT} value={s.view.value.filter} aria-invalid={wrong !== null} onInput={(e) => {
 					const text = e.currentTarget.value;
 					clearTimeout(timer.current);
 					timer.current = window.setTimeout(() => s.go({ filter: text }), FILTER_MS);
@@ -76,7 +78,7 @@ function Filter() {
 	);
 }
 
-function GoalPick() {
+function GoalSelect() {
 	const g = s.goal.value;
 	const keys = s.metricKeys.value.filter((k) => !k.startsWith('phase/'));
 	if (!keys.length) return null;
@@ -95,29 +97,34 @@ function GoalPick() {
 	);
 }
 
+/** A button with the panel that it opens. */
+function Opener({ word, open, panel }: { word: string; open: Signal<boolean>; panel: (close: () => void) => ComponentChildren }) {
+	return (
+		<span class="pop">
+			<button type="button" aria-expanded={open.value} onClick={() => (open.value = !open.value)}>{word}</button>
+			{open.value && panel(() => (open.value = false))}
+		</span>
+	);
+}
+
+function signOut(): void {
+	void s.endSession().then(() => location.reload(), s.report);
+}
+
 export function Header() {
 	const compare = s.view.value.page === 'compare';
 	const here = s.experiment.value;
+	const mayTag = compare && s.session.value?.mayWrite === true && s.runs.value.length > 0;
 	return (
 		<header class="head">
-			<Places />
+			<Where />
 			{compare && <Filter />}
-			{compare && <GoalPick />}
-			{compare && (
-				<span class="pop">
-					<button type="button" aria-expanded={picking.value} onClick={() => (picking.value = !picking.value)}>columns</button>
-					{picking.value && <Picker close={() => (picking.value = false)} />}
-				</span>
-			)}
-			{compare && s.session.value?.mayWrite === true && s.runs.value.length > 0 && (
-				<span class="pop">
-					<button type="button" aria-expanded={tagging.value} onClick={() => (tagging.value = !tagging.value)}>tag</button>
-					{tagging.value && <BulkTag close={() => (tagging.value = false)} />}
-				</span>
-			)}
+			{compare && <GoalSelect />}
+			{compare && <Opener word="columns" open={picking} panel={(close) => <Picker close={close} />} />}
+			{mayTag && <Opener word="tag" open={tagging} panel={(close) => <BulkTag close={close} />} />}
 			<span class="grow" />
-			{compare && here !== null && <a class="button" href={api.exportAddress(here)} download>CSV</a>}
-			{s.session.value?.signedIn && <button type="button" onClick={() => void api.endSession().then(() => location.reload(), s.report)}>sign out</button>}
+			{compare && here !== null && <a class="button" href={s.exportAddress(here)} download>CSV</a>}
+			{s.session.value?.signedIn && <button type="button" onClick={signOut}>sign out</button>}
 			<button type="button" title="light or dark" aria-label={`Theme: ${theme()}`} onClick={toggleTheme}>
 				{theme() === 'dark' ? '☀' : '☾'}
 			</button>

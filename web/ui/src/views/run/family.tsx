@@ -1,23 +1,20 @@
 // What a run belongs to and what belongs to it, as MLflow's clients nest runs: links both ways.
 import { useSignal } from '@preact/signals';
 import { useEffect } from 'preact/hooks';
-import * as api from '../../state/api.ts';
 import type { Run } from '../../base/types.ts';
 import { short } from '../../base/format.ts';
 import { bestOf } from '../../base/goal.ts';
 import { PARENT_TAG, parentOf } from '../../base/nest.ts';
 import * as s from '../../state/index.ts';
-import { Key, Name, Shape, statements } from '../base/bits.tsx';
+import { followed, Key, Name, Shape } from '../base/bits.tsx';
+import { statements } from '../base/says.ts';
 
 const AT_MOST = 100;
 
 function RunLink({ r }: { r: Run }) {
 	return (
-		<a href={s.addressOf({ page: 'run', run: r.id.slice(0, 12) })} onClick={(e) => {
-			if (e.ctrlKey || e.metaKey || e.shiftKey) return;
-			e.preventDefault();
-			s.openRun(r.id);
-		}}><Name text={r.name || r.id.slice(0, 8)} /></a>
+		<a href={s.addressOf({ page: 'run', run: r.id.slice(0, 12) })}
+			onClick={followed(() => s.openRun(r.id))}><Name text={r.name || r.id.slice(0, 8)} /></a>
 	);
 }
 
@@ -38,33 +35,55 @@ function Child({ r }: { r: Run }) {
 /** The filter that finds a run's children. */
 const childrenOf = (id: string) => `tags."${PARENT_TAG}" = '${id}'`;
 
-export function Family({ r }: { r: Run }) {
+interface Relatives {
+	/** null: it has one that is not here; undefined: not known yet. */
+	parent: Run | null | undefined;
+	children: Run[];
+	/** There are more children than these. */
+	more: boolean;
+}
+
+/** Reads a run's parent and its children, again as runs change. */
+function useRelatives(r: Run): Relatives {
 	const parent = useSignal<Run | null | undefined>(undefined);
-	const children = useSignal<{ runs: Run[]; more: boolean } | null>(null);
+	const children = useSignal<{ runs: Run[]; more: boolean }>({ runs: [], more: false });
 	const up = parentOf(r);
 	const rev = s.liveRev.value;
 	useEffect(() => {
 		let here = true;
-		api.getRuns({ filter: childrenOf(r.id), limit: AT_MOST })
+		s.getRuns({ filter: childrenOf(r.id), limit: AT_MOST })
 			.then((l) => here && (children.value = { runs: l.runs, more: l.next !== null }), s.report);
-		if (up !== null) api.getRuns({ ids: [up], limit: 1 }).then((l) => here && (parent.value = l.runs[0] ?? null), () => here && (parent.value = null));
+		if (up !== null)
+			s.getRuns({ ids: [up], limit: 1 }).then((l) => l.runs[0] ?? null, () => null).then((p) => here && (parent.value = p));
 		return () => {
 			here = false;
 		};
 	}, [r.id, up, rev]);
-	const list = children.value?.runs ?? [];
-	if (up === null && !list.length) return null;
+	return { parent: parent.value, children: children.value.runs, more: children.value.more };
+}
+
+/** The way to a comparison of a run's children. */
+function CompareThem({ r, count, more }: { r: Run; count: number; more: boolean }) {
+	const to = { page: 'compare', run: null, filter: childrenOf(r.id) } as const;
+	return (
+		<p><a href={s.addressOf(to)} onClick={followed(() => s.go(to, true))}>
+			compare {more ? 'all of them' : count === 1 ? 'it' : `these ${count}`}</a></p>
+	);
+}
+
+export function Family({ r }: { r: Run }) {
+	const { parent, children, more } = useRelatives(r);
+	const up = parentOf(r);
+	const any = children.length > 0;
+	if (up === null && !any) return null;
 	const g = s.goal.value;
 	return (
 		<section class="box family">
-			<h2>Nested runs {list.length > 0 && g && <span class="dim">by {g.key}</span>}</h2>
-			{up !== null && <p>belongs to {parent.value ? <RunLink r={parent.value} /> : <span class="dim">{up.slice(0, 8)}{parent.value === null && ', which is not here'}</span>}</p>}
-			{list.length > 0 && <ul class="files">{[...list].sort(byGoal).map((c) => <Child key={c.id} r={c} />)}</ul>}
-			{list.length > 0 && <p><a href={s.addressOf({ page: 'compare', run: null, filter: childrenOf(r.id) })} onClick={(e) => {
-				if (e.ctrlKey || e.metaKey || e.shiftKey) return;
-				e.preventDefault();
-				s.go({ page: 'compare', run: null, filter: childrenOf(r.id) }, true);
-			}}>compare {children.value!.more ? 'all of them' : list.length === 1 ? 'it' : `these ${list.length}`}</a></p>}
+			<h2>Nested runs {any && g && <span class="dim">by {g.key}</span>}</h2>
+			{up !== null && <p>belongs to {parent ? <RunLink r={parent} />
+				: <span class="dim">{up.slice(0, 8)}{parent === null && ', which is not here'}</span>}</p>}
+			{any && <ul class="files">{[...children].sort(byGoal).map((c) => <Child key={c.id} r={c} />)}</ul>}
+			{any && <CompareThem r={r} count={children.length} more={more} />}
 		</section>
 	);
 }

@@ -1,11 +1,12 @@
 // The head of a run's page: its name and how it ended; for those who may write, another name, and the end of it.
 import { useSignal } from '@preact/signals';
 import { useEffect, useRef } from 'preact/hooks';
-import * as api from '../../state/api.ts';
 import type { RunDetail } from '../../base/types.ts';
 import * as s from '../../state/index.ts';
-import { Key, Shape, statements } from '../base/bits.tsx';
-import { jumpTo } from '../base/jump.ts';
+import { changeRun, removeRun, seriesAddress } from '../../state/run.ts';
+import { Key } from '../base/bits.tsx';
+import { Says } from '../base/jump.tsx';
+import { statements } from '../base/says.ts';
 
 function Rename({ r, close }: { r: RunDetail; close: () => void }) {
 	const text = useSignal(r.name);
@@ -15,7 +16,7 @@ function Rename({ r, close }: { r: RunDetail; close: () => void }) {
 	const save = async () => {
 		if (text.value.trim() === '') return void (wrong.value = 'A run needs a name.');
 		try {
-			s.opened.value = { ...r, ...(await api.changeRun(r.id, { name: text.value.trim() })) };
+			s.opened.value = { ...r, ...(await changeRun(r.id, { name: text.value.trim() })) };
 			close();
 		} catch (e) {
 			wrong.value = (e as Error).message;
@@ -39,16 +40,15 @@ export function Head({ r }: { r: RunDetail }) {
 	const wrong = useSignal('');
 	const remove = async () => {
 		try {
-			await s.removeRun(r);
+			await removeRun(r);
 		} catch (e) {
 			wrong.value = `It was not deleted: ${(e as Error).message}`;
 		}
 	};
 	return (
-		<h1><Key look={s.looks.value.byRun.get(r.id)} on />{naming.value ? <Rename r={r} close={() => (naming.value = false)} /> : r.name}
-			<span class="says">{statements(r).map((t) => t.alert
-				? <button type="button" class={'say ' + t.kind} onClick={() => jumpTo(r, t.alert!)}><Shape kind={t.kind} />{t.text}</button>
-				: <span class={'say ' + t.kind}><Shape kind={t.kind} />{t.text}</span>)}</span>
+		<h1><Key look={s.looks.value.byRun.get(r.id)} on />
+			{naming.value ? <Rename r={r} close={() => (naming.value = false)} /> : r.name}
+			<Says r={r} list={statements(r)} />
 			{wrong.value && <span class="say problem" role="alert">{wrong.value}</span>}
 			<span class="buttons">
 				{s.session.value?.mayWrite === true && <>
@@ -59,7 +59,7 @@ export function Head({ r }: { r: RunDetail }) {
 					e.preventDefault();
 					s.go({ page: 'compare', run: null }, true);
 				}}>all runs</a>
-				<a class="button" href={api.seriesAddress(r.id)} download>CSV</a>
+				<a class="button" href={seriesAddress(r.id)} download>CSV</a>
 			</span>
 		</h1>
 	);

@@ -11,7 +11,8 @@ function all(t: MarkedToken, imageOf: ImageOf): ComponentChildren {
 }
 
 function cell(c: Tokens.TableCell, imageOf: ImageOf) {
-	return createElement(c.header ? 'th' : 'td', { class: c.align ?? undefined }, c.tokens.map((t) => draw(t as MarkedToken, imageOf)));
+	const inner = c.tokens.map((t) => draw(t as MarkedToken, imageOf));
+	return createElement(c.header ? 'th' : 'td', { class: c.align ?? undefined }, inner);
 }
 
 function table(t: Tokens.Table, imageOf: ImageOf) {

@@ -1,7 +1,8 @@
 // Where the time of a step goes by rank: a bar for each on one scale, the rank that the others wait for named in words.
 import { stack } from '../../charts/stack.ts';
 import { count, seconds } from '../../base/format.ts';
-import { Bar, PhaseLegend, PHASE_KEYS, shares, type RankPhases } from '../base/phases.tsx';
+import { PHASE_KEYS, type RankPhases } from '../../state/index.ts';
+import { Bar, PhaseLegend, shares } from '../base/phases.tsx';
 
 const BARS_MAX = 16;
 
@@ -13,7 +14,7 @@ function own(r: RankPhases): number {
 }
 
 /** The rank that the others wait for: most time of its own, least waiting. Null when they are within 5 %. */
-export function straggler(ranks: readonly RankPhases[]): { rank: number; more: number; phase: string } | null {
+function straggler(ranks: readonly RankPhases[]): { rank: number; more: number; phase: string } | null {
 	if (ranks.length < 2) return null;
 	const sorted = [...ranks].sort((a, b) => own(b) - own(a));
 	const slow = sorted[0]!;

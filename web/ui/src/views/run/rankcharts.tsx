@@ -1,17 +1,18 @@
-// What a run records for each rank, as curves: a line for each rank. Charts exist while the group is open and ask when they are
-// on the screen; a zoom is this chart's own.
+// What a run records for each rank, as curves: a line for each rank. Charts exist while the group is open and ask when they
+// are on the screen; a zoom is this chart's own.
 import { useSignal, useSignalEffect } from '@preact/signals';
+import type { RefObject } from 'preact';
 import { useEffect, useRef } from 'preact/hooks';
-import * as api from '../../state/api.ts';
 import { lookAt } from '../../base/colour.ts';
 import type { RunDetail, Series } from '../../base/types.ts';
 import * as s from '../../state/index.ts';
+import { getRankKeys } from '../../state/run.ts';
 import { valueText } from '../../base/format.ts';
 import { AT_ONCE } from '../../base/order.ts';
 import { seriesOf } from '../../base/series.ts';
-import { LineChart, type ChartLine } from '../../charts/line/index.ts';
-import { theme } from '../base/bits.tsx';
-import { rankPhases } from '../base/phases.tsx';
+import { LineChart, type ChartLine, type LineData } from '../../charts/line/index.ts';
+import { GroupHead } from '../base/bits.tsx';
+import { theme } from '../base/theme.ts';
 import { stepText } from '../charts/lines.ts';
 
 const GUTTER = 70;
@@ -34,19 +35,25 @@ function chosen(list: readonly Series[]): Series[] {
 function lineOf(t: Series, i: number): ChartLine {
 	const look = lookAt(i);
 	return {
-		id: String(t.rank), name: 'rank ' + t.rank, colour: theme() === 'dark' ? look.dark : look.light, dash: look.dash, xs: t.xs, ys: t.ys, smooth: null, fit: true,
-		badX: t.badX, badToEnd: t.badToEnd, end: 'none', flags: [],
+		id: String(t.rank), name: 'rank ' + t.rank, colour: theme() === 'dark' ? look.dark : look.light, dash: look.dash,
+		xs: t.xs, ys: t.ys, smooth: null, fit: true, badX: t.badX, badToEnd: t.badToEnd, end: 'none', flags: [],
 	};
 }
 
-function RankChart({ run, metric, ranks, rev }: { run: string; metric: string; ranks: number; rev: number }) {
-	const box = useRef<HTMLDivElement>(null);
+interface Options {
+	run: string;
+	metric: string;
+	/** How many there are. */
+	ranks: number;
+	/** Grows as the run does. */
+	rev: number;
+}
+
+/** Whether the element is on the screen, and the chart in it with the range that it is zoomed to. */
+function useRankChart({ run, metric }: Options, box: RefObject<HTMLDivElement | null>) {
 	const chart = useRef<LineChart | null>(null);
-	const series = useSignal<Series[]>([]);
 	const zoom = useSignal<[number, number] | null>(null);
 	const visible = useSignal(false);
-	const newest = useSignal(rev);
-	newest.value = rev;
 	useEffect(() => {
 		const el = box.current!;
 		const c = new LineChart(el, {
@@ -62,32 +69,53 @@ function RankChart({ run, metric, ranks, rev }: { run: string; metric: string; r
 			chart.current = null;
 		};
 	}, [run, metric]);
+	return { chart, zoom, visible };
+}
+
+/** The axis over all points of the lines; a single point stands in its middle. */
+function wholeRange(list: readonly Series[]): [number, number] {
+	return [Math.min(...list.map((t) => t.xs[0] ?? Infinity)), Math.max(...list.map((t) => t.xs.at(-1) ?? -Infinity))];
+}
+
+function pictureOf(list: readonly Series[], zoom: [number, number] | null): LineData {
+	const { log, full } = s.view.value;
+	const [from, to] = zoom ?? wholeRange(list);
+	const beside = from === to ? 0.5 : 0;
+	return {
+		lines: list.map(lineOf), from: from - beside, to: to + beside, log, full, xLabel: 'step', whole: true,
+		gutter: list.length > 1 ? GUTTER : 0,
+	};
+}
+
+function RankChart(o: Options) {
+	const box = useRef<HTMLDivElement>(null);
+	const series = useSignal<Series[]>([]);
+	const newest = useSignal(o.rev);
+	newest.value = o.rev;
+	const { chart, zoom, visible } = useRankChart(o, box);
 	useSignalEffect(() => {
 		void newest.value;
 		const z = zoom.value;
 		if (!visible.value) return;
 		const width = Math.max(100, box.current!.clientWidth - 50 - GUTTER);
-		const buckets = Math.max(10, Math.min(1200, width, Math.floor(POINTS_MAX / ranks)));
-		api.querySeries({ runs: [run], keys: [metric], rank: null, buckets, x: 'step', ...(z ? { from: z[0], to: z[1] } : {}) })
-			.then((list) => (series.value = list.filter((t) => t.rank >= 0).map((t) => seriesOf(t.run, t.key, t.rank, t.columns))), s.report);
+		const buckets = Math.max(10, Math.min(1200, width, Math.floor(POINTS_MAX / o.ranks)));
+		s.askRanks(o.run, [o.metric], buckets, z).then((list) => (series.value = list.filter((t) => t.rank >= 0)
+			.map((t) => seriesOf(t.run, t.key, t.rank, t.columns))), s.report);
 	});
 	useSignalEffect(() => {
-		const v = s.view.value;
 		const list = chosen(series.value);
-		const [from, to] = zoom.value ?? [Math.min(...list.map((t) => t.xs[0] ?? Infinity)), Math.max(...list.map((t) => t.xs.at(-1) ?? -Infinity))];
-		const one = from === to;
-		if (list.length) chart.current?.set({ lines: list.map(lineOf), from: one ? from - 0.5 : from, to: one ? to + 0.5 : to, log: v.log, full: v.full,
-			xLabel: 'step', whole: true, gutter: list.length > 1 ? GUTTER : 0 });
+		const picture = pictureOf(list, zoom.value);
+		if (list.length) chart.current?.set(picture);
 	});
 	const all = series.value.length;
 	return (
 		<figure class="card chart">
 			<figcaption>
-				<b>{metric}</b>
+				<b>{o.metric}</b>
 				{all > HIGH + LOW && <span class="dim">the {HIGH} highest and the {LOW} lowest of {all} ranks</span>}
 				{zoom.value && <button type="button" class="quiet" onClick={() => (zoom.value = null)}>reset zoom</button>}
 			</figcaption>
-			<div class="plot" ref={box} tabIndex={0} role="group" data-rank-chart={metric} aria-label={`${metric} by rank`} />
+			<div class="plot" ref={box} tabIndex={0} role="group" data-rank-chart={o.metric} aria-label={`${o.metric} by rank`} />
 		</figure>
 	);
 }
@@ -95,21 +123,21 @@ function RankChart({ run, metric, ranks, rev }: { run: string; metric: string; r
 export function RankCharts({ r }: { r: RunDetail }) {
 	const shown = useSignal(0);
 	const keys = useSignal<string[] | null>(null);
-	const ranks = Math.max(new Set(r.ranks).size, rankPhases(r.id)?.length ?? 0);
+	const ranks = Math.max(new Set(r.ranks).size, s.rankPhases(r.id)?.length ?? 0);
 	const open = () => {
 		shown.value = shown.value ? 0 : AT_ONCE;
-		if (shown.value && !keys.value) api.getRankKeys(r.id).then((list) => (keys.value = list), s.report);
+		if (shown.value && !keys.value) getRankKeys(r.id).then((list) => (keys.value = list), s.report);
 	};
 	if (!ranks) return null;
 	const rev = r.status === 'running' ? s.liveRev.value : 0;
 	const rest = (keys.value?.length ?? 0) - shown.value;
 	return (
 		<section class="group" aria-label="By rank">
-			<h2><button type="button" class="quiet" aria-expanded={shown.value > 0} onClick={open}>
-				<span aria-hidden="true">{shown.value ? '▾' : '▸'}</span> by rank <span class="dim">{keys.value?.length ?? ''}</span></button></h2>
+			<GroupHead open={shown.value > 0} toggle={open} name="by rank" count={keys.value?.length ?? ''} />
 			{shown.value > 0 && <div class="charts">{(keys.value ?? []).slice(0, shown.value).map((k) => (
 				<RankChart key={k} run={r.id} metric={k} ranks={ranks} rev={rev} />))}</div>}
-			{shown.value > 0 && rest > 0 && <button type="button" onClick={() => (shown.value += AT_ONCE)}>{Math.min(AT_ONCE, rest)} more of {rest}</button>}
+			{shown.value > 0 && rest > 0 && <button type="button"
+				onClick={() => (shown.value += AT_ONCE)}>{Math.min(AT_ONCE, rest)} more of {rest}</button>}
 			{keys.value?.length === 0 && <p class="nothing">nothing was recorded by rank</p>}
 		</section>
 	);

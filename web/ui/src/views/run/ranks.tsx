@@ -1,14 +1,13 @@
 // Rank by step: how long each rank took for its own part of a step, as a heat map beside the usual rank, the straggler named.
-import { useComputed, useSignal } from '@preact/signals';
+import { useComputed, useSignal, type ReadonlySignal, type Signal } from '@preact/signals';
+import type { RefObject } from 'preact';
 import { useEffect, useRef } from 'preact/hooks';
-import * as api from '../../state/api.ts';
 import type { RunDetail } from '../../base/types.ts';
 import * as s from '../../state/index.ts';
 import { bytes, count, seconds } from '../../base/format.ts';
 import { heatOf, mostOftenSlow, type Heat, type RankSeries } from '../../base/heat.ts';
 import { cellAt, drawHeat } from '../../charts/heat.ts';
-import { theme } from '../base/bits.tsx';
-import { rankPhases } from '../base/phases.tsx';
+import { theme } from '../base/theme.ts';
 
 /** What can be shown: the series that it is made of, with their signs. */
 const MEASURES: { id: string; label: string; sign: Record<string, number> }[] = [
@@ -26,6 +25,10 @@ const FULL_MIN = 0.2;
 const FULL_MAX = 1;
 /** Rows that are named beside the map, in pixels from its ends: there stand the first and the last. */
 const NAMED_FROM = 24;
+
+function measureOf(id: string) {
+	return MEASURES.find((x) => x.id === id)!;
+}
 
 /** Small differences are there in every cell; they stand back behind the large ones. */
 function faint(v: number): number {
@@ -50,18 +53,24 @@ function words(h: Heat, measure: string, [row, column]: [number, number]): strin
 	const where = `rank ${h.ranks[row]}, ${a === b ? `${unit} ${a}` : `${unit}s ${a} to ${b}`}`;
 	if (Number.isNaN(v)) return where + ': no point';
 	const more = Math.round((v / usual - 1) * 100);
-	return `${where}: ${say(measure, v)}${usual > 0 && h.ranks.length > 1 ? `, ${Math.abs(more)} % ${more < 0 ? 'less' : 'more'} than the usual rank` : ''}`;
+	const beside = `, ${Math.abs(more)} % ${more < 0 ? 'less' : 'more'} than the usual rank`;
+	return `${where}: ${say(measure, v)}${usual > 0 && h.ranks.length > 1 ? beside : ''}`;
 }
 
-function Map({ h, measure, against, slow }: { h: Heat; measure: string; against: boolean; slow: number | null }) {
-	const box = useRef<HTMLCanvasElement>(null);
-	const at = useSignal<[number, number] | null>(null);
-	const rows = h.ranks.length;
-	const columns = h.usual.length;
-	const full = fullOf(h);
-	const height = Math.min(320, Math.max(36, rows * (rows > 24 ? 8 : 16)));
+interface MapOptions {
+	h: Heat;
+	measure: string;
+	/** Beside the usual rank, not by the value itself. */
+	against: boolean;
+	/** The rank that is named. */
+	slow: number | null;
+}
+
+/** Keeps the heat map drawn in its canvas. */
+function useHeat(box: RefObject<HTMLCanvasElement | null>, h: Heat, against: boolean, height: number): void {
 	useEffect(() => {
 		const canvas = box.current!;
+		const full = fullOf(h);
 		const top = Math.max(...h.cells.map((r) => Math.max(...r.filter(Number.isFinite), 0)));
 		const draw = () => {
 			const css = getComputedStyle(canvas);
@@ -75,51 +84,84 @@ function Map({ h, measure, against, slow }: { h: Heat; measure: string; against:
 		watch.observe(canvas);
 		return () => watch.disconnect();
 	}, [h, against, theme()]);
+}
+
+/** The cell beside another that an arrow key leads to; null for other keys. */
+function step(key: string, [r, c]: [number, number], h: Heat): [number, number] | null {
+	const to: Record<string, [number, number]> = {
+		ArrowUp: [r - 1, c], ArrowDown: [r + 1, c], ArrowLeft: [r, c - 1], ArrowRight: [r, c + 1],
+	};
+	const t = to[key];
+	const last = [h.ranks.length - 1, h.usual.length - 1] as const;
+	return t ? [Math.min(last[0], Math.max(0, t[0])), Math.min(last[1], Math.max(0, t[1]))] : null;
+}
+
+/** What the cell under the pointer says, or what the colours do. */
+function Readout({ at, o }: { at: [number, number] | null; o: MapOptions }) {
+	const full = Math.round(fullOf(o.h) * 100);
+	const colours = o.against ? `warm: slower than the usual rank at that step; cold: faster; full colour at ${full} %`
+		: 'the darker, the more';
+	return <p class="readout" aria-live="polite">{at ? words(o.h, o.measure, at) : <span class="dim">{colours}</span>}</p>;
+}
+
+function Map(o: MapOptions) {
+	const { h, slow } = o;
+	const box = useRef<HTMLCanvasElement>(null);
+	const at = useSignal<[number, number] | null>(null);
+	const rows = h.ranks.length;
+	const columns = h.usual.length;
+	const height = Math.min(320, Math.max(36, rows * (rows > 24 ? 8 : 16)));
+	useHeat(box, h, o.against, height);
 	const slowAt = slow === null ? 0 : ((h.ranks.indexOf(slow) + 0.5) / rows) * height;
-	const move = (key: string): boolean => {
-		const [r, c] = at.value ?? [0, 0];
-		const to: Record<string, [number, number]> = { ArrowUp: [r - 1, c], ArrowDown: [r + 1, c], ArrowLeft: [r, c - 1], ArrowRight: [r, c + 1] };
-		const t = to[key];
-		if (t) at.value = [Math.min(rows - 1, Math.max(0, t[0])), Math.min(columns - 1, Math.max(0, t[1]))];
-		return t !== undefined;
+	const onKey = (e: KeyboardEvent) => {
+		const to = step(e.key, at.value ?? [0, 0], h);
+		if (!to) return;
+		at.value = to;
+		e.preventDefault();
 	};
 	return (
 		<>
 			<div class="heat">
 				<span class="dim">rank {h.ranks[0]}</span>
-				<canvas ref={box} role="img" tabIndex={0} style={{ height: height + 'px' }} aria-label={`${count(rows, 'rank')} over ${count(columns, 'column')} of steps; arrows read cells`}
-					onMouseMove={(e) => (at.value = cellAt({ rows, columns, width: e.currentTarget.clientWidth, height }, e.offsetX, e.offsetY))}
-					onMouseLeave={() => (at.value = null)} onKeyDown={(e) => move(e.key) && e.preventDefault()} />
-				{slowAt > NAMED_FROM && slowAt < height - NAMED_FROM && <span class="warn slow" style={{ top: slowAt - 9 + 'px' }}>rank {slow}</span>}
+				<canvas ref={box} role="img" tabIndex={0} style={{ height: height + 'px' }}
+					aria-label={`${count(rows, 'rank')} over ${count(columns, 'column')} of steps; arrows read cells`}
+					onMouseMove={({ currentTarget: { clientWidth }, offsetX, offsetY }) =>
+						(at.value = cellAt({ rows, columns, width: clientWidth, height }, offsetX, offsetY))}
+					onMouseLeave={() => (at.value = null)} onKeyDown={onKey} />
+				{slowAt > NAMED_FROM && slowAt < height - NAMED_FROM
+					&& <span class="warn slow" style={{ top: slowAt - 9 + 'px' }}>rank {slow}</span>}
 				<span class="dim last">{rows > 1 ? `rank ${h.ranks[rows - 1]}` : ''}</span>
 				<span class="dim from">{h.from[0]}</span><span class="dim to">{h.to[columns - 1]}</span>
 			</div>
-			<p class="readout" aria-live="polite">{at.value ? words(h, measure, at.value) : <span class="dim">{against
-				? `warm: slower than the usual rank at that step; cold: faster; full colour at ${Math.round(full * 100)} %` : 'the darker, the more'}</span>}</p>
+			<Readout at={at.value} o={o} />
 		</>
 	);
+}
+
+/** The run's heat map of a measure, read again as the run grows. */
+function useRanks(r: RunDetail, measure: Signal<string>, ranks: number): ReadonlySignal<Heat> {
+	const series = useSignal<RankSeries[]>([]);
+	const m = measureOf(measure.value);
+	const rev = r.status === 'running' ? s.liveRev.value : 0;
+	useEffect(() => {
+		let here = ranks > 1;
+		if (!here) return undefined;
+		const buckets = Math.max(10, Math.min(COLUMNS_MAX, Math.floor(CELLS_MAX / Math.max(1, ranks))));
+		s.askRanks(r.id, Object.keys(m.sign), buckets).then((list) => here && (series.value = list), s.report);
+		return () => {
+			here = false;
+		};
+	}, [r.id, m, ranks, rev]);
+	return useComputed(() => heatOf(series.value, measureOf(measure.value).sign));
 }
 
 export function Ranks({ r }: { r: RunDetail }) {
 	const measure = useSignal('own');
 	const against = useSignal(true);
-	const series = useSignal<RankSeries[]>([]);
-	const m = MEASURES.find((x) => x.id === measure.value)!;
-	const n = Math.max(new Set(r.ranks).size, rankPhases(r.id)?.length ?? 0);
-	const rev = r.status === 'running' ? s.liveRev.value : 0;
-	useEffect(() => {
-		let here = n > 1;
-		if (!here) return undefined;
-		const buckets = Math.max(10, Math.min(COLUMNS_MAX, Math.floor(CELLS_MAX / Math.max(1, n))));
-		api.querySeries({ runs: [r.id], keys: Object.keys(m.sign), rank: null, buckets, x: 'step' })
-			.then((list) => here && (series.value = list), s.report);
-		return () => {
-			here = false;
-		};
-	}, [r.id, m, n, rev]);
-	const h = useComputed(() => heatOf(series.value, MEASURES.find((x) => x.id === measure.value)!.sign));
-	if (n < 2) return null;
-	const slow = measure.value === 'own' ? mostOftenSlow(h.value) : null;
+	const ranks = Math.max(new Set(r.ranks).size, s.rankPhases(r.id)?.length ?? 0);
+	const h = useRanks(r, measure, ranks).value;
+	if (ranks < 2) return null;
+	const slow = measure.value === 'own' ? mostOftenSlow(h) : null;
 	return (
 		<section class="box ranks" aria-label="Ranks over steps">
 			<h2>Ranks over steps</h2>
@@ -127,11 +169,13 @@ export function Ranks({ r }: { r: RunDetail }) {
 				<select aria-label="What is shown" value={measure.value} onChange={(e) => (measure.value = e.currentTarget.value)}>
 					{MEASURES.map((x) => <option key={x.id} value={x.id}>{x.label}</option>)}
 				</select>
-				<label><input type="checkbox" checked={against.value} onChange={() => (against.value = !against.value)} /> against the usual rank</label>
+				<label><input type="checkbox" checked={against.value}
+					onChange={() => (against.value = !against.value)} /> against the usual rank</label>
 				{slow && <span class={slow.share > 0.5 ? 'warn' : 'dim'}>Rank {slow.rank} was more than 5 % slower than the usual rank
 					in {Math.round(slow.share * 100)} % of the time.</span>}
 			</p>
-			{h.value.ranks.length ? <Map h={h.value} measure={measure.value} against={against.value} slow={slow?.rank ?? null} /> : <p class="dim">no points</p>}
+			{h.ranks.length ? <Map h={h} measure={measure.value} against={against.value} slow={slow?.rank ?? null} />
+				: <p class="dim">no points</p>}
 		</section>
 	);
 }

@@ -1,9 +1,10 @@
 // A run's tags on its page: added, changed and removed in place by those who may write; readers see the words alone.
-import { useSignal } from '@preact/signals';
+import { useSignal, type Signal } from '@preact/signals';
 import { useEffect, useRef } from 'preact/hooks';
 import type { Run } from '../../base/types.ts';
 import { natural } from '../../base/format.ts';
 import * as s from '../../state/index.ts';
+import { changeTag, keyProblem } from '../../state/tagging.ts';
 
 /** A tag as it is being written; was is the key of the one that is changed, null for a new one. */
 interface Draft {
@@ -13,15 +14,17 @@ interface Draft {
 	wrong: string;
 }
 
-/** Why a key cannot be; '' when it can. */
-export function keyProblem(key: string): string {
-	if (key.trim() === '') return 'A tag needs a name.';
-	return s.isReserved(key) ? 'Names that begin with “mlflow.” belong to MLflow\'s clients.' : '';
+interface FormOptions {
+	draft: Draft;
+	set: (d: Draft) => void;
+	save: () => void;
+	cancel: () => void;
 }
 
-export function TagForm({ draft, set, save, cancel }: { draft: Draft; set: (d: Draft) => void; save: () => void; cancel: () => void }) {
+function TagForm({ draft, set, save, cancel }: FormOptions) {
 	const box = useRef<HTMLFormElement>(null);
-	useEffect(() => box.current?.querySelector<HTMLElement>(draft.was === null ? 'input' : 'input[name=value]')?.focus(), []);
+	const first = draft.was === null ? 'input' : 'input[name=value]';
+	useEffect(() => box.current?.querySelector<HTMLElement>(first)?.focus(), []);
 	return (
 		<form class="tagform" ref={box} onSubmit={(e) => {
 			e.preventDefault();
@@ -39,44 +42,63 @@ export function TagForm({ draft, set, save, cancel }: { draft: Draft; set: (d: D
 	);
 }
 
+/** A tag; change and remove are undefined for those who may only read. */
+function Tag({ k, v, change, remove }: { k: string; v: string; change?: () => void; remove?: () => void }) {
+	return (
+		<>
+			<dt>{k}</dt>
+			<dd><span>{v}</span>{change && <span class="acts">
+				<button type="button" class="quiet" aria-label={`change ${k}`} onClick={change}>change</button>
+				<button type="button" class="quiet" aria-label={`remove ${k}`} onClick={remove}>remove</button>
+			</span>}</dd>
+		</>
+	);
+}
+
+/** What the server refused last, with what to try again. */
+interface Refusal {
+	text: string;
+	again: () => void;
+}
+
+async function change(r: Run, key: string, value: string | null, refused: Signal<Refusal | null>): Promise<void> {
+	refused.value = null;
+	const [no] = await changeTag([r.id], key, value);
+	if (no) refused.value = {
+		text: `“${key}” was not ${value === null ? 'removed' : 'saved'}: ${no.why}`,
+		again: () => void change(r, key, value, refused),
+	};
+}
+
 export function Tags({ r }: { r: Run }) {
 	const draft = useSignal<Draft | null>(null);
-	/** What the server refused last, with what to try again. */
-	const refused = useSignal<{ text: string; again: () => void } | null>(null);
+	const refused = useSignal<Refusal | null>(null);
 	const mayWrite = s.session.value?.mayWrite === true;
 	const tags = Object.entries(s.tagsOf(r)).filter(([k]) => !s.isReserved(k)).sort((a, b) => natural(a[0], b[0]));
 	if (!tags.length && !mayWrite) return null;
-	const change = async (key: string, value: string | null) => {
-		refused.value = null;
-		const [no] = await s.changeTag([r.id], key, value);
-		if (no) refused.value = { text: `“${key}” was not ${value === null ? 'removed' : 'saved'}: ${no.why}`, again: () => void change(key, value) };
-	};
+	const begin = (was: string | null, value = '') => () => (draft.value = { was, key: was ?? '', value, wrong: '' });
 	const save = () => {
 		const d = draft.value!;
 		const wrong = d.was === null ? keyProblem(d.key) : '';
 		if (wrong) draft.value = { ...d, wrong };
 		else {
 			draft.value = null;
-			void change(d.key.trim(), d.value);
+			void change(r, d.key.trim(), d.value, refused);
 		}
 	};
 	const form = () => <TagForm draft={draft.value!} set={(d) => (draft.value = d)} save={save} cancel={() => (draft.value = null)} />;
+	const acts = (k: string, v: string) => (mayWrite ? { change: begin(k, v), remove: () => void change(r, k, null, refused) } : {});
 	return (
 		<section class="box tags">
 			<h2>Tags {mayWrite && draft.value?.was !== null && <button type="button" class="quiet" aria-label="add a tag"
-				onClick={() => (draft.value = { was: null, key: '', value: '', wrong: '' })}>add</button>}</h2>
+				onClick={begin(null)}>add</button>}</h2>
 			{draft.value?.was === null && form()}
 			<dl class="pairs">{tags.map(([k, v]) => (
-				<div key={k}>{draft.value?.was === k ? <dd class="whole">{form()}</dd> : <>
-					<dt>{k}</dt>
-					<dd><span>{v}</span>{mayWrite && <span class="acts">
-						<button type="button" class="quiet" aria-label={`change ${k}`} onClick={() => (draft.value = { was: k, key: k, value: v, wrong: '' })}>change</button>
-						<button type="button" class="quiet" aria-label={`remove ${k}`} onClick={() => void change(k, null)}>remove</button>
-					</span>}</dd>
-				</>}</div>
+				<div key={k}>{draft.value?.was === k ? <dd class="whole">{form()}</dd> : <Tag k={k} v={v} {...acts(k, v)} />}</div>
 			))}</dl>
 			{!tags.length && draft.value === null && <p class="dim">none</p>}
-			{refused.value && <p class="problem" role="alert">{refused.value.text} <button type="button" onClick={refused.value.again}>try again</button></p>}
+			{refused.value && <p class="problem" role="alert">{refused.value.text} <button type="button"
+				onClick={refused.value.again}>try again</button></p>}
 		</section>
 	);
 }

@@ -4,14 +4,16 @@ import { computed } from '@preact/signals';
 import { fitRange } from '../../charts/line/index.ts';
 import { sparkPath } from '../../charts/spark.ts';
 import type { Run } from '../../base/types.ts';
-import * as s from '../../state/index.ts';
 import { count, decimalsFor, fixed, paramText, signed } from '../../base/format.ts';
-import { bestOf, inPoints } from '../../base/goal.ts';
+import { bestOf, fellOut, inPoints } from '../../base/goal.ts';
 import { tellingParams } from '../../base/params.ts';
-import { colourOf, Key, Name, Shape, statements } from '../base/bits.tsx';
+import * as s from '../../state/index.ts';
+import { Key, Name } from '../base/bits.tsx';
+import { Says } from '../base/jump.tsx';
+import { statements } from '../base/says.ts';
+import { colourOf } from '../base/theme.ts';
 import { linesOf } from '../charts/lines.ts';
-import { best, isFallen, visibleRows } from './columns.tsx';
-import { jumpTo } from '../base/jump.ts';
+import { visibleRows } from './rows.ts';
 
 const W = 92;
 const H = 34;
@@ -44,6 +46,60 @@ function Spark({ r }: { r: Run }) {
 	);
 }
 
+/** How the goal's values are said: with which decimals, and the difference to the best run's in which unit. */
+interface Scale {
+	value(r: Run): number | null;
+	decimals: number | null;
+	points: boolean;
+	/** The best run's value. */
+	best: number | null;
+}
+
+function scaleOf(list: readonly Run[]): Scale {
+	const g = s.goal.value;
+	const value = (r: Run) => (g ? bestOf(r.metrics[g.key], g.dir) : null);
+	const values = list.map((r) => value(r) ?? NaN);
+	return {
+		value, decimals: decimalsFor(values), points: g !== null && inPoints(g.key, values),
+		best: s.best.value ? value(s.best.value) : null,
+	};
+}
+
+function Value({ r, scale }: { r: Run; scale: Scale }) {
+	const v = scale.value(r);
+	const text = fixed(v, scale.decimals);
+	if (s.best.value?.id === r.id) return <span class="value"><b class="best">{text}</b></span>;
+	const delta = v === null || scale.best === null ? null : (v - scale.best) * (scale.points ? 100 : 1);
+	return (
+		<span class="value">
+			{text}
+			{delta !== null && <small>{signed(delta, scale.points ? 1 : scale.decimals)}</small>}
+		</span>
+	);
+}
+
+function Card({ r, scale, params, divide }: { r: Run; scale: Scale; params: readonly string[]; divide: boolean }) {
+	const look = s.looks.value.byRun.get(r.id);
+	const open = (e: MouseEvent) => {
+		e.preventDefault();
+		s.openRun(r.id);
+	};
+	return (
+		<li class={'card run' + (divide ? ' divide' : '') + (fellOut(r) ? ' fallen' : '')}>
+			<button type="button" class="eye" aria-pressed={s.isShown(r.id)} aria-label={`${r.name} in the charts`}
+				onClick={() => s.toggleShown(r.id)}><Key look={look} on={s.isShown(r.id)} /></button>
+			<a class="name" href={s.addressOf({ page: 'run', run: r.id.slice(0, 12) })}
+				onClick={open}><Name text={r.name || r.id.slice(0, 8)} /></a>
+			<Value r={r} scale={scale} />
+			<span class="what">{params.map((k) => r.params[k] === undefined ? null : (
+				<span key={k}>{cut(k.replace(/_/g, ' '))} <b>{cut(paramText(r.params[k]!))}</b></span>
+			))}</span>
+			<Spark r={r} />
+			<Says r={r} list={statements(r).filter((t) => t.kind !== 'finished')} />
+		</li>
+	);
+}
+
 export function Cards() {
 	const key = s.goal.value?.key;
 	useEffect(() => {
@@ -52,41 +108,15 @@ export function Cards() {
 		return () => s.unwant(key, Cards);
 	}, [key]);
 	const list = visibleRows.value;
-	const g = s.goal.value;
-	const top = best.value;
-	const value = (r: Run) => (g ? bestOf(r.metrics[g.key], g.dir) : null);
-	const values = list.map((r) => value(r) ?? NaN);
-	const d = decimalsFor(values);
-	const scale = g && inPoints(g.key, values) ? 100 : 1;
+	const scale = scaleOf(list);
 	const params = tellingParams(s.split.value, 8);
-	const ref = top ? value(top) : null;
+	const more = list.length - FIRST;
 	return (
 		<ol class="cards" aria-label="Runs">
-			{list.slice(0, FIRST).map((r, i) => {
-				const v = value(r);
-				return (
-					<li key={r.id} class={'card run' + (i === s.fallenFrom.value && i > 0 ? ' divide' : '') + (isFallen(r) ? ' fallen' : '')}>
-						<button type="button" class="eye" aria-pressed={s.isShown(r.id)} aria-label={`${r.name} in the charts`}
-							onClick={() => s.toggleShown(r.id)}><Key look={s.looks.value.byRun.get(r.id)} on={s.isShown(r.id)} /></button>
-						<a class="name" href={s.addressOf({ page: 'run', run: r.id.slice(0, 12) })} onClick={(e) => {
-							e.preventDefault();
-							s.openRun(r.id);
-						}}><Name text={r.name || r.id.slice(0, 8)} /></a>
-						<span class="value">
-							{top?.id === r.id ? <b class="best">{fixed(v, d)}</b> : fixed(v, d)}
-							{ref !== null && v !== null && top?.id !== r.id && <small>{signed((v - ref) * scale, scale === 100 ? 1 : d)}</small>}
-						</span>
-						<span class="what">{params.map((k) => r.params[k] === undefined ? null : (
-							<span key={k}>{cut(k.replace(/_/g, ' '))} <b>{cut(paramText(r.params[k]!))}</b></span>
-						))}</span>
-						<Spark r={r} />
-						<span class="says">{statements(r).filter((t) => t.kind !== 'finished').map((t) => t.alert
-							? <button type="button" class={'say ' + t.kind} onClick={() => jumpTo(r, t.alert!)}><Shape kind={t.kind} />{t.text}</button>
-							: <span class={'say ' + t.kind}><Shape kind={t.kind} />{t.text}</span>)}</span>
-					</li>
-				);
-			})}
-			{list.length > FIRST && <li class="dim">{count(list.length - FIRST, 'more run')}: filter to see {list.length - FIRST === 1 ? 'it' : 'them'}</li>}
+			{list.slice(0, FIRST).map((r, i) => (
+				<Card key={r.id} r={r} scale={scale} params={params} divide={i > 0 && i === s.fallenFrom.value} />
+			))}
+			{more > 0 && <li class="dim">{count(more, 'more run')}: filter to see {more === 1 ? 'it' : 'them'}</li>}
 		</ol>
 	);
 }

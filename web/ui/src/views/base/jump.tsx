@@ -1,7 +1,8 @@
-// From a word about a run to its place in the charts: zooms the axis there and brings the run forward.
+// Words about a run, and the way from them to their place in the charts: zooms the axis there and brings the run forward.
 import type { Alert, Run } from '../../base/types.ts';
 import * as s from '../../state/index.ts';
-import { lastStep } from './bits.tsx';
+import { Shape } from './bits.tsx';
+import { lastStep, type Statement } from './says.ts';
 
 /** Shows the run if it is hidden, zooms to the alert's step with some steps around it, marks the step. */
 export function jumpTo(r: Run, a: Alert): void {
@@ -15,4 +16,13 @@ export function jumpTo(r: Run, a: Alert): void {
 	s.lit.value = r.id;
 	if (key) s.cursor.value = { key, x: step };
 	document.querySelector(`[data-chart="${CSS.escape(key ?? '')}"]`)?.scrollIntoView({ block: 'nearest' });
+}
+
+/** Statements about a run; those of an alert lead to its place. */
+export function Says({ r, list }: { r: Run; list: readonly Statement[] }) {
+	return (
+		<span class="says">{list.map((t) => t.alert ? (
+			<button type="button" class={'say ' + t.kind} onClick={() => jumpTo(r, t.alert!)}><Shape kind={t.kind} />{t.text}</button>
+		) : <span class={'say ' + t.kind}><Shape kind={t.kind} />{t.text}</span>)}</span>
+	);
 }

@@ -1,0 +1,77 @@
+// Where the time of a step goes: mean seconds by phase of runs as a whole, and of each of their ranks.
+import { signal } from '@preact/signals';
+import type { Run } from '../base/types.ts';
+import { askMeans } from './points.ts';
+
+export const PHASE_KEYS = ['data_wait', 'h2d', 'forward', 'backward', 'comm_exposed', 'optimizer', 'other'];
+/** Also recorded, but no share of a step. */
+const NO_SHARE = ['comm_total', 'step'];
+const PREFIX = 'phase/';
+
+export interface RankPhases {
+	rank: number;
+	/** Mean seconds by phase name. */
+	seconds: Record<string, number>;
+}
+
+/** Per-rank means of runs that log phases by rank; absent while asked for. */
+const byRank = new Map<string, RankPhases[]>();
+/** When a run's phases were asked for, and what its status was: a running run is asked for again. */
+const asked = new Map<string, { at: number; status: string }>();
+const AGAIN_MS = 10000;
+const rev = signal(0);
+let queue: string[] = [];
+
+/** Phases that the run logs as a whole, from its summaries: the newest value of each. */
+function ownPhases(r: Run): Record<string, number> | null {
+	const own = Object.entries(r.metrics).map(([k, m]): [string, number] => [k, m.last])
+		.filter(([k, v]) => k.startsWith(PREFIX) && !NO_SHARE.includes(k.slice(PREFIX.length)) && Number.isFinite(v));
+	return own.length ? Object.fromEntries(own.map(([k, v]) => [k.slice(PREFIX.length), v])) : null;
+}
+
+export function rankPhases(id: string): RankPhases[] | null {
+	void rev.value;
+	return byRank.get(id) ?? null;
+}
+
+/** Seconds by phase of a run as a whole; null when it logs no phases or they are not there yet. */
+export function phaseSeconds(r: Run): Record<string, number> | null {
+	const own = ownPhases(r);
+	if (own) return own;
+	const ranks = rankPhases(r.id);
+	if (!ranks?.length) return null;
+	const mean: Record<string, number> = {};
+	for (const k of ranks)
+		for (const [n, v] of Object.entries(k.seconds))
+			if (PHASE_KEYS.includes(n)) mean[n] = (mean[n] ?? 0) + v / ranks.length;
+	return mean;
+}
+
+/** Asks for the per-rank phases of runs that do not log them as a whole; one request for all asked in one turn. */
+export function wantPhases(list: readonly Run[]): void {
+	const now = Date.now();
+	for (const r of list) {
+		const last = asked.get(r.id);
+		const stale = last && (last.status !== r.status || (r.status === 'running' && now - last.at > AGAIN_MS));
+		if ((last && !stale) || ownPhases(r)) continue;
+		asked.set(r.id, { at: now, status: r.status });
+		queue.push(r.id);
+	}
+	if (queue.length) queueMicrotask(() => void ask());
+}
+
+async function ask(): Promise<void> {
+	const ids = [...new Set(queue)];
+	queue = [];
+	if (!ids.length) return;
+	const list = await askMeans(ids, [...PHASE_KEYS, ...NO_SHARE].map((k) => PREFIX + k)).catch(() => []);
+	const found = new Map<string, Map<number, RankPhases>>();
+	for (const { of: t, mean } of list) {
+		const ranks = found.get(t.run) ?? new Map<number, RankPhases>();
+		const one = ranks.get(t.rank) ?? { rank: t.rank, seconds: {} };
+		one.seconds[t.key.slice(PREFIX.length)] = mean;
+		found.set(t.run, ranks.set(t.rank, one));
+	}
+	for (const id of ids) byRank.set(id, [...(found.get(id)?.values() ?? [])].sort((a, b) => a.rank - b.rank));
+	rev.value++;
+}

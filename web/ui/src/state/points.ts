@@ -1,0 +1,78 @@
+// The one place that asks the server for points: what each part of the page asks for, and how the answer is read. Holds
+// nothing: what came is kept by those who asked.
+import { seriesOf } from '../base/series.ts';
+import type { BucketColumns, RunDetail, Series } from '../base/types.ts';
+import { querySeries, type SeriesReply } from './api.ts';
+import { view } from './view.ts';
+
+/** Zoomed curves carry a point beyond each edge, so that lines run to the border. */
+const MARGIN = 0.02;
+const TAIL_BUCKETS = 100;
+const TAKEN_BACK_BUCKETS = 400;
+
+/** Curves of the runs as a whole. */
+export interface CurveQuestion {
+	runs: Iterable<string>;
+	keys: readonly string[];
+	/** As many points as there are pixels. */
+	buckets: number;
+	/** In the unit of the axis. */
+	zoom: [number, number] | null;
+}
+
+function viewAxis(): 'step' | 'elapsed' | 'epoch' {
+	const x = view.value.x;
+	return x === 'time' ? 'elapsed' : x;
+}
+
+function drawable(t: SeriesReply): Series {
+	return seriesOf(t.run, t.key, t.rank, t.columns);
+}
+
+/** Under the view's axis. */
+export async function askCurves({ runs, keys, buckets, zoom }: CurveQuestion): Promise<Series[]> {
+	const margin = zoom ? (zoom[1] - zoom[0]) * MARGIN : 0;
+	const list = await querySeries({
+		runs: [...runs], keys, rank: -1, buckets, x: viewAxis(),
+		...(zoom ? { from: zoom[0] - margin, to: zoom[1] + margin } : {}),
+	});
+	return list.map(drawable);
+}
+
+/** What lies behind a step. */
+export function askNewer(runs: readonly string[], keys: readonly string[], step: number): Promise<SeriesReply[]> {
+	return querySeries({ runs, keys, rank: -1, buckets: TAIL_BUCKETS, x: 'step', from: step + 1 });
+}
+
+/** What restarts of a run took back, by metric: the series of all its segments but the newest, under the view's axis. */
+export async function askTakenBack(r: RunDetail): Promise<Map<string, Series[]>> {
+	const newest = Math.max(...r.segments.map((g) => g.segment));
+	const list = await querySeries({
+		runs: [r.id], keys: Object.keys(r.metrics), rank: -1, buckets: TAKEN_BACK_BUCKETS, x: viewAxis(), segments: 'all',
+	});
+	const back = new Map<string, Series[]>();
+	for (const t of list) if (t.segment < newest) back.set(t.key, [...(back.get(t.key) ?? []), drawable(t)]);
+	return back;
+}
+
+/** One mean of each series of each rank. The first step is left out: it pays for what later ones find ready. */
+export async function askMeans(runs: readonly string[],
+	keys: readonly string[]): Promise<{ of: SeriesReply; mean: number }[]> {
+	const list = await querySeries({ runs, keys, rank: null, buckets: 1, x: 'step', from: 2 });
+	return list.flatMap((of) => {
+		const mean = meanOf(of.columns);
+		return mean === null ? [] : [{ of, mean }];
+	});
+}
+
+function meanOf(c: BucketColumns): number | null {
+	const n = c.count.reduce((a, v) => a + v, 0) - c.nonfinite.reduce((a, v) => a + v, 0);
+	return n > 0 ? c.sum.reduce((a: number, v) => a + (v ?? 0), 0) / n : null;
+}
+
+/** Every rank's series of a run over its steps, in buckets. */
+export function askRanks(run: string, keys: readonly string[], buckets: number,
+	zoom: [number, number] | null = null): Promise<SeriesReply[]> {
+	const range = zoom ? { from: zoom[0], to: zoom[1] } : {};
+	return querySeries({ runs: [run], keys, rank: null, buckets, x: 'step', ...range });
+}

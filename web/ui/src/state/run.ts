@@ -1,0 +1,58 @@
+// What only the page of one run asks for and changes; loaded with it.
+import { batch } from '@preact/signals';
+import type { Artifact, Run, RunDetail } from '../base/types.ts';
+import { num, numOrNull, request, runOf, textMap, type Json } from './api.ts';
+import { removed } from './removal.ts';
+import { runs } from './runs.ts';
+import { go } from './view.ts';
+
+function artifactsOf(list: unknown): Artifact[] {
+	return ((list ?? []) as Json[])
+		.map((a) => ({ path: String(a.path), folder: a.folder === true, bytes: numOrNull(a.bytes) }));
+}
+
+/** What lies in one folder of a run's artifacts. */
+export async function getArtifacts(run: string, folder: string): Promise<Artifact[]> {
+	const r = await request(`runs/${encodeURIComponent(run)}/artifacts?path=${encodeURIComponent(folder)}`);
+	return artifactsOf(r.files);
+}
+
+export function artifactAddress(run: string, path: string): string {
+	return `api/v1/runs/${encodeURIComponent(run)}/artifacts/${path.split('/').map(encodeURIComponent).join('/')}`;
+}
+
+export async function getRun(id: string): Promise<RunDetail> {
+	const r = await request('runs/' + encodeURIComponent(id));
+	const segments = ((r.segments ?? []) as Json[]).map((s) => ({
+		segment: num(s.number ?? s.segment ?? 0), first_step: numOrNull(s.first_step),
+	}));
+	const ranks = ((r.ranks ?? []) as (Json | number)[]).map((x) => typeof x === 'number' ? x : num(x.rank));
+	const problems = ((r.problems ?? []) as Json[])
+		.map((p) => String(p.text) + (num(p.count) > 1 ? ` (${num(p.count)} times)` : ''));
+	return { ...runOf(r), environment: textMap(r.environment), ranks, segments, artifacts: artifactsOf(r.artifacts), problems };
+}
+
+/** Keys that a run records for its ranks. */
+export async function getRankKeys(id: string): Promise<string[]> {
+	const r = await request(`runs/${encodeURIComponent(id)}?include=series`);
+	const keys = ((r.series ?? []) as Json[]).filter((t) => num(t.rank) >= 0).map((t) => String(t.key));
+	return [...new Set(keys)].sort((a, b) => a.localeCompare(b, 'en', { numeric: true }));
+}
+
+export async function changeRun(id: string, change: { notes?: string; name?: string }): Promise<Run> {
+	return runOf(await request('runs/' + encodeURIComponent(id), change, 'PATCH'));
+}
+
+/** Deletes a run and goes to the others; throws when the server refuses. */
+export async function removeRun(r: Run): Promise<void> {
+	await request('runs/' + encodeURIComponent(r.id), undefined, 'DELETE');
+	batch(() => {
+		removed.value = r;
+		runs.value = runs.value.filter((o) => o.id !== r.id);
+		go({ page: 'compare', run: null }, true);
+	});
+}
+
+export function seriesAddress(run: string): string {
+	return 'api/v1/export/series.csv?run=' + encodeURIComponent(run);
+}

@@ -1,0 +1,73 @@
+// Changes of tags: at once on the page, taken back where the server refuses them. Loaded where somebody writes tags.
+import { batch } from '@preact/signals';
+import type { Run } from '../base/types.ts';
+import { request, runOf } from './api.ts';
+import { opened, runs } from './runs.ts';
+import { isReserved, waiting, type Edit } from './tags.ts';
+
+/** Requests under way at once. */
+const AT_ONCE = 6;
+
+/** Why a key cannot be; '' when it can. */
+export function keyProblem(key: string): string {
+	if (key.trim() === '') return 'A tag needs a name.';
+	return isReserved(key) ? 'Names that begin with “mlflow.” belong to MLflow\'s clients.' : '';
+}
+
+/** Notes the change for all of the runs; once the server has answered, forgets it where no newer one has taken its place. */
+function note(ids: readonly string[], key: string, edit: Edit, answered: boolean): void {
+	const all = new Map(waiting.value);
+	for (const id of ids) {
+		const own = new Map(all.get(id));
+		if (!answered) own.set(key, edit);
+		else if (own.get(key) === edit) own.delete(key);
+		if (own.size) all.set(id, own);
+		else all.delete(id);
+	}
+	waiting.value = all;
+}
+
+/** What the server says the runs' tags are now. */
+function take(said: ReadonlyMap<string, Run>): void {
+	if (runs.value.some((r) => said.has(r.id)))
+		runs.value = runs.value.map((r) => (said.has(r.id) ? { ...r, tags: said.get(r.id)!.tags } : r));
+	const one = opened.value;
+	if (one && said.has(one.id)) opened.value = { ...one, tags: said.get(one.id)!.tags };
+}
+
+/** The run as it is after a request for one of its tags. */
+async function ask(id: string, key: string, value: string | null): Promise<Run> {
+	const address = `runs/${encodeURIComponent(id)}/tags/${encodeURIComponent(key)}`;
+	return runOf(await (value === null ? request(address, undefined, 'DELETE') : request(address, { value }, 'PUT')));
+}
+
+interface Refused {
+	id: string;
+	why: string;
+}
+
+/** Sets a tag of runs, or removes it (null); resolves to what was refused. onDone hears how many are done. */
+export async function changeTag(ids: readonly string[], key: string, value: string | null,
+	onDone: (done: number) => void = () => undefined): Promise<Refused[]> {
+	const edit: Edit = { to: value };
+	const refused: Refused[] = [];
+	const said = new Map<string, Run>();
+	let next = 0;
+	note(ids, key, edit, false);
+	const one = async () => {
+		for (let id = ids[next++]; id !== undefined; id = ids[next++]) {
+			try {
+				said.set(id, await ask(id, key, value));
+			} catch (e) {
+				refused.push({ id, why: (e as Error).message });
+			}
+			onDone(said.size + refused.length);
+		}
+	};
+	await Promise.all(Array.from({ length: AT_ONCE }, one));
+	batch(() => {
+		take(said);
+		note(ids, key, edit, true);
+	});
+	return refused;
+}

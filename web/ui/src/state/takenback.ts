@@ -1,0 +1,20 @@
+// What restarts of one run took back, shown behind its curves while a button says so.
+import { signal } from '@preact/signals';
+import type { RunDetail, Series } from '../base/types.ts';
+import { askTakenBack } from './points.ts';
+import { report } from './runs.ts';
+
+/** The run, and its older segments by metric; null while none are shown. */
+export const takenBack = signal<{ run: string; series: Map<string, Series[]> } | null>(null);
+
+export async function showTakenBack(r: RunDetail | null): Promise<void> {
+	if (!r) {
+		takenBack.value = null;
+		return;
+	}
+	try {
+		takenBack.value = { run: r.id, series: await askTakenBack(r) };
+	} catch (e) {
+		report(e);
+	}
+}

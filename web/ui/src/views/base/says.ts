@@ -1,0 +1,69 @@
+// What the page says about a run and about a metric, in few words, the same wherever it stands.
+import type { Alert, Run } from '../../base/types.ts';
+import { short } from '../../base/format.ts';
+import { plainText } from '../../base/words.ts';
+import * as s from '../../state/index.ts';
+
+/** One thing to say about a run. */
+export interface Statement {
+	kind: string;
+	text: string;
+	/** What it is said of, where that is an alert. */
+	alert: Alert | null;
+}
+
+/** One short phrase for an alert, the same wherever it stands. */
+export function alertText(a: Alert): string {
+	if (a.kind === 'spike' && a.value !== null && a.step !== null) return `spike ${short(a.value)} at ${a.step}`;
+	if (a.kind === 'failed' && a.step !== null) return `failed at step ${a.step}`;
+	if (a.kind === 'diverged' && a.step !== null) return `diverged at step ${a.step}`;
+	return a.text;
+}
+
+/** What to say about a run, the most serious first, one entry per kind. */
+export function statements(r: Run): Statement[] {
+	const out: Statement[] = [];
+	const seen = new Set<string>();
+	const weight: Record<string, number> = { failed: 0, nan: 1, diverged: 2, spike: 3 };
+	const early = [...r.alerts].sort((a, b) => weight[a.kind]! - weight[b.kind]! || keyRank(a) - keyRank(b)
+		|| (a.step ?? 0) - (b.step ?? 0));
+	for (const a of early) {
+		if (seen.has(a.kind) || (a.kind === 'diverged' && seen.has('nan'))) continue;
+		seen.add(a.kind);
+		out.push({ kind: a.kind, text: alertText(a), alert: a });
+	}
+	if (!(r.status === 'failed' && seen.has('failed')) && (r.status !== 'finished' || !out.length))
+		out.unshift({ kind: r.status, text: statusText(r), alert: null });
+	return out;
+}
+
+/** Alerts of the training curve speak in optimiser steps and come before those that count epochs. */
+function keyRank(a: Alert): number {
+	return a.key === 'train/loss' ? 0 : a.key?.startsWith('epoch/') ? 2 : 1;
+}
+
+export function lastStep(r: Run): number | null {
+	let last: number | null = null;
+	for (const [k, m] of Object.entries(r.metrics))
+		if (!k.startsWith('epoch/') && (last === null || m.last_step > last)) last = m.last_step;
+	return last;
+}
+
+function statusText(r: Run): string {
+	const step = lastStep(r);
+	if (r.status === 'running' && step !== null) return `running, step ${step}`;
+	if ((r.status === 'failed' || r.status === 'killed') && step !== null) return `${r.status} after step ${step}`;
+	return r.status;
+}
+
+/** The beginning of a note in one line, without the heading that an imported text carries. */
+export function firstWords(notes: string): string {
+	return plainText(notes.slice(0, 600).replace(/^\*\*[^*\n]+\*\*\s*/, ''));
+}
+
+/** Last part of a key unless two shown keys share it. */
+export function shortKey(key: string): string {
+	const tail = key.slice(key.lastIndexOf('/') + 1);
+	const clash = s.metricKeys.value.some((k) => k !== key && k.endsWith('/' + tail) && !k.startsWith('phase/'));
+	return clash || key.startsWith('train/') ? key.replace(/^epoch\//, '') : tail;
+}

@@ -1,0 +1,37 @@
+// Light or dark: the reader's choice, else the system's; and the colour of a run in it.
+import { signal } from '@preact/signals';
+import type { Look } from '../../base/colour.ts';
+
+type Theme = 'light' | 'dark';
+
+const query = matchMedia('(prefers-color-scheme: dark)');
+const saved = (): Theme | null => {
+	try {
+		const t = localStorage.getItem('dptrack-theme');
+		return t === 'light' || t === 'dark' ? t : null;
+	} catch {
+		return null;
+	}
+};
+const chosenTheme = signal<Theme | null>(saved());
+const systemDark = signal(query.matches);
+query.addEventListener('change', (e) => (systemDark.value = e.matches));
+
+export function theme(): Theme {
+	return chosenTheme.value ?? (systemDark.value ? 'dark' : 'light');
+}
+
+export function toggleTheme(): void {
+	const next = theme() === 'dark' ? 'light' : 'dark';
+	chosenTheme.value = next === (systemDark.value ? 'dark' : 'light') ? null : next;
+	try {
+		if (chosenTheme.value) localStorage.setItem('dptrack-theme', next);
+		else localStorage.removeItem('dptrack-theme');
+	} catch {
+		// without storage the choice lasts as long as the page
+	}
+}
+
+export function colourOf(look: Look | undefined): string {
+	return look ? (theme() === 'dark' ? look.dark : look.light) : 'currentColor';
+}

@@ -1,0 +1,70 @@
+// One line above the table: how many runs, how many need a look, what is the same in all.
+import { count } from '../../base/format.ts';
+import { fellOut } from '../../base/goal.ts';
+import type { Run } from '../../base/types.ts';
+import * as s from '../../state/index.ts';
+
+const SAME_SHOWN = 14;
+const VALUE_MAX = 24;
+const SHOW_MAX = 100;
+
+const cut = (v: string) => (v.length > VALUE_MAX ? v.slice(0, VALUE_MAX - 1) + '…' : v);
+
+/** How many runs of the list there are of each kind that is worth a word. */
+function Kinds({ list }: { list: readonly Run[] }) {
+	const by = (f: (r: Run) => boolean) => list.filter(f).length;
+	const failed = by((r) => r.status === 'failed');
+	const lost = by((r) => r.status !== 'failed' && fellOut(r));
+	const running = by((r) => r.status === 'running');
+	return (
+		<>
+			{running > 0 && <span class="running">{running} running</span>}
+			{failed > 0 && <span class="failed">{failed} failed</span>}
+			{lost > 0 && <span class="nan">{lost} diverged</span>}
+		</>
+	);
+}
+
+/** What can be shown otherwise: more runs in the charts, runs below their parents. */
+function Choices({ list }: { list: readonly Run[] }) {
+	const on = s.shown.value.length;
+	const { nest, shown } = s.view.value;
+	const showAll = () => s.setShown(new Set(list.slice(0, SHOW_MAX).map((r) => r.id)));
+	return (
+		<>
+			{on < list.length && <span>{on} in the charts <button type="button" class="quiet"
+				onClick={showAll}>{list.length <= SHOW_MAX ? 'show all' : 'show ' + SHOW_MAX}</button></span>}
+			{s.haveParents.value && <button type="button" class="quiet" aria-pressed={nest}
+				onClick={() => s.go({ nest: !nest })}>{nest ? 'in one list' : 'below their parents'}</button>}
+			{shown !== null && <button type="button" class="quiet" onClick={() => s.setShown(null)}>default choice</button>}
+		</>
+	);
+}
+
+function Same() {
+	const { differ, same } = s.split.value;
+	const text = same.map(([k, v]) => `${k} ${v}`).join(' · ');
+	const none = !differ.length ? '' : differ.length === 1 ? 'the one param differs' : `all ${differ.length} params differ`;
+	return (
+		<span class="same" title={text}>
+			{s.runs.value.length < 2 ? '' : !same.length ? none : <>same in all: {same.slice(0, SAME_SHOWN).map(([k, v]) => (
+				<span key={k}>{k.replace(/_/g, ' ')} <b>{cut(v)}</b> </span>
+			))}{same.length > SAME_SHOWN && `+ ${same.length - SAME_SHOWN} more`}</>}
+		</span>
+	);
+}
+
+export function Facts() {
+	const list = s.rows.value;
+	const all = s.runs.value.length;
+	return (
+		<p class="facts">
+			<b>{list.length === all ? count(all, 'run') : `${list.length} of ${count(all, 'run')}`}</b>
+			{s.loadingMore.value && <span>more are coming</span>}
+			{s.notHeld.value && <span>the newest ones; a filter such as <code>params.lr = 0.1</code> reaches the others</span>}
+			<Kinds list={list} />
+			<Choices list={list} />
+			<Same />
+		</p>
+	);
+}

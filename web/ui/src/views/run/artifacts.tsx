@@ -1,0 +1,42 @@
+// A run's files, folder by folder.
+import { useSignal } from '@preact/signals';
+import { bytes } from '../../base/format.ts';
+import type { Artifact, RunDetail } from '../../base/types.ts';
+import { artifactAddress, getArtifacts } from '../../state/run.ts';
+
+/** The folder around one; '' is the topmost. */
+function above(folder: string): string {
+	return folder.split('/').slice(0, -1).join('/');
+}
+
+function Entry({ run, f, open }: { run: string; f: Artifact; open: (folder: string) => Promise<void> }) {
+	const name = f.path.split('/').pop()!;
+	if (f.folder) return <button type="button" class="quiet" onClick={() => void open(f.path)}>{name}/</button>;
+	return <><a href={artifactAddress(run, f.path)}>{name}</a> <span class="dim">{bytes(f.bytes ?? 0)}</span></>;
+}
+
+export function Artifacts({ r }: { r: RunDetail }) {
+	const folder = useSignal('');
+	const files = useSignal<Artifact[]>(r.artifacts);
+	const wrong = useSignal('');
+	const open = async (path: string) => {
+		try {
+			files.value = path ? await getArtifacts(r.id, path) : r.artifacts;
+			folder.value = path;
+			wrong.value = '';
+		} catch (e) {
+			wrong.value = (e as Error).message;
+		}
+	};
+	if (!r.artifacts.length) return null;
+	return (
+		<section class="box artifacts">
+			<h2>Artifacts {folder.value && <span class="dim">{folder.value}</span>}</h2>
+			<ul class="files">
+				{folder.value && <li><button type="button" class="quiet" onClick={() => void open(above(folder.value))}>…</button></li>}
+				{files.value.map((f) => <li key={f.path}><Entry run={r.id} f={f} open={open} /></li>)}
+			</ul>
+			{wrong.value && <span class="problem" role="alert">{wrong.value}</span>}
+		</section>
+	);
+}

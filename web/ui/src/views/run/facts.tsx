@@ -1,0 +1,40 @@
+// One line below a run's name: where it stands among the others, when it ran and how far it came.
+import { count, duration, short, when } from '../../base/format.ts';
+import { bestOf } from '../../base/goal.ts';
+import { runTime } from '../../base/rank.ts';
+import type { Run, RunDetail } from '../../base/types.ts';
+import * as s from '../../state/index.ts';
+import { lastStep } from '../base/says.ts';
+
+/** Where the run stands among the others of its experiment. */
+function standing(r: Run): string {
+	const g = s.goal.value;
+	const top = s.best.value;
+	if (!g || !r.metrics[g.key]) return '';
+	const v = bestOf(r.metrics[g.key], g.dir);
+	const rank = s.rows.value.findIndex((x) => x.id === r.id);
+	const of = s.rows.value.length;
+	const ahead = top && top.id === r.id ? 'the best' : rank >= 0 && s.view.value.sort === null ? `number ${rank + 1}` : '';
+	return `${g.key} ${v === null ? '–' : short(v)}${ahead && of > 1 ? `, ${ahead} of ${of} runs` : ''}`;
+}
+
+/** A switch for what restarts took back; the curves alone are what counts. */
+function TakenBack({ r }: { r: RunDetail }) {
+	const shown = s.takenBack.value?.run === r.id;
+	if (r.segments.length < 2) return null;
+	return <button type="button" class="quiet" aria-pressed={shown} onClick={() => void s.showTakenBack(shown ? null : r)}>
+		{shown ? 'hide' : 'show'} what restarts took back</button>;
+}
+
+export function Facts({ r }: { r: RunDetail }) {
+	const t = runTime(r);
+	const step = lastStep(r);
+	const ranks = new Set(r.ranks).size;
+	const restarts = r.segments.length - 1;
+	const facts = [
+		standing(r), when(r.start_time), t === undefined ? '' : duration(t), step === null ? '' : `step ${step}`,
+		ranks > 1 ? `${ranks} ranks` : '',
+		restarts > 0 ? `restarted ${restarts === 1 ? 'once' : count(restarts, 'time')}` : '', r.id.slice(0, 8),
+	].filter(Boolean);
+	return <p class="dim">{facts.join(' · ')} <TakenBack r={r} /></p>;
+}

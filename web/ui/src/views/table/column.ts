@@ -1,0 +1,48 @@
+// What a column of the table is, and how wide: by the texts that it shows, in the page's own font.
+import type { ComponentChildren } from 'preact';
+import type { Run } from '../../base/types.ts';
+
+export interface Column {
+	id: string;
+	title: string;
+	/** Second, smaller line of the header's meaning, for the title attribute. */
+	hint: string;
+	width: number;
+	/** Width that it takes where there is room. */
+	wanted?: number;
+	number: boolean;
+	sortable: boolean;
+	cell(r: Run): ComponentChildren;
+	/** Whole value for the title attribute and for copying. */
+	full(r: Run): string;
+}
+
+const PAD = 14;
+/** Runs whose texts say how wide a column is. */
+const SAMPLE = 300;
+const ruler = document.createElement('canvas').getContext('2d')!;
+
+/** A header in one or two lines, broken near its middle. */
+export function twoLines(title: string): string[] {
+	const words = title.split(' ');
+	if (words.length < 2) return [title];
+	let best = 1;
+	const long = (i: number) => Math.max(words.slice(0, i).join(' ').length, words.slice(i).join(' ').length);
+	for (let i = 2; i < words.length; i++) if (long(i) < long(best)) best = i;
+	return [words.slice(0, best).join(' '), words.slice(best).join(' ')];
+}
+
+/** Column width from the texts that it shows, in the page's own font. */
+export function widthOf(title: string, texts: Iterable<string>, max: number): number {
+	const family = getComputedStyle(document.documentElement).fontFamily;
+	ruler.font = '600 11.5px ' + family;
+	let n = 0;
+	for (const line of twoLines(title)) n = Math.max(n, ruler.measureText(line).width + 2);
+	ruler.font = '600 12.5px ' + family;
+	for (const t of new Set(texts)) n = Math.max(n, ruler.measureText(t).width);
+	return Math.ceil(Math.min(max, Math.max(34, n + PAD)));
+}
+
+export function* sample<T>(list: readonly Run[], f: (r: Run) => T): Generator<T> {
+	for (let i = 0; i < Math.min(list.length, SAMPLE); i++) yield f(list[i]!);
+}

@@ -1,0 +1,95 @@
+// The one cell of the table that is in the tab order: where it is, how keys move it, and what they do there.
+import { batch, signal } from '@preact/signals';
+import { directionOf } from '../../base/goal.ts';
+import { metricColumn } from '../../base/rank.ts';
+import type { Run } from '../../base/types.ts';
+import * as s from '../../state/index.ts';
+import { jumpTo } from '../base/jump.tsx';
+import { statements } from '../base/says.ts';
+import type { Column } from './column.ts';
+import { columns } from './columns.tsx';
+import { isFolded, nesting, toggleFold, visibleRows } from './rows.ts';
+
+/** The cell that has or would get the focus; row -1 is the header. */
+export const active = signal({ row: 0, col: 0 });
+/** The whole text of a focused cell that shows only its beginning. */
+export const tip = signal<{ text: string; left: number; top: number } | null>(null);
+
+/** Its place as data-cell says it: row and column. */
+const CELL = /^(-?\d+):(\d+)$/;
+
+/** The whole text of the cell around an element; '' outside of the rows. */
+export function fullText(el: HTMLElement): string {
+	const m = CELL.exec(el.closest<HTMLElement>('[data-cell]')?.dataset.cell ?? '');
+	const r = m ? visibleRows.value[Number(m[1])] : undefined;
+	return (r && columns.value[Number(m![2])]?.full(r)) ?? '';
+}
+
+function showTip(cell: HTMLElement): void {
+	const text = cell.scrollWidth > cell.clientWidth ? fullText(cell) : '';
+	const box = cell.getBoundingClientRect();
+	tip.value = text === '' ? null : { text, left: Math.max(8, Math.min(box.left, innerWidth - 428)), top: box.bottom + 2 };
+}
+
+/** A cell has got the focus. */
+export function focused(cell: HTMLElement): void {
+	const m = CELL.exec(cell.dataset.cell ?? '');
+	if (!m) return;
+	const at = { row: Number(m[1]), col: Number(m[2]) };
+	showTip(cell);
+	batch(() => {
+		if (at.row !== active.value.row || at.col !== active.value.col) active.value = at;
+		if (at.row >= 0) s.lit.value = visibleRows.value[at.row]?.id ?? null;
+	});
+}
+
+export function sortBy(c: Column): void {
+	const v = s.view.value;
+	const g = s.goal.value;
+	const m = metricColumn(c.id);
+	if (m?.what === 'best' && g?.key === m.key && v.sort !== null) return s.go({ sort: null, desc: false });
+	const start = m ? directionOf(m.key) === 'max' : false;
+	if (v.sort !== c.id) s.go({ sort: c.id, desc: start });
+	else if (v.desc === start) s.go({ desc: !start });
+	else s.go({ sort: null, desc: false });
+}
+
+/** Whether the runs below one are shown; undefined where there are none. */
+export function expanded(r: Run): boolean | undefined {
+	return nesting.value?.get(r.id)?.below ? !isFolded(r.id) : undefined;
+}
+
+/** Acts on the cell; true when the key meant something. */
+export function act(key: string, n: number, col: number): boolean {
+	const c = columns.value[col];
+	if (n < 0) {
+		if ((key === 'Enter' || key === ' ') && c?.sortable) sortBy(c);
+		return key === 'Enter' || key === ' ';
+	}
+	const r = visibleRows.value[n];
+	if (!r) return false;
+	if (key === ' ') s.toggleShown(r.id);
+	else if ((key === '+' || key === '-') && expanded(r) === (key === '-')) toggleFold(r.id);
+	else if (key === 'Enter') {
+		const say = c?.id === 'status' ? statements(r).find((t) => t.alert) : undefined;
+		if (say) jumpTo(r, say.alert!);
+		else s.openRun(r.id);
+	} else return false;
+	return true;
+}
+
+/** Moves the cell by a key, page rows at a time where it says so; true when the key meant a move. */
+export function move(key: string, page: number): boolean {
+	const { row, col } = active.value;
+	const rows = visibleRows.value.length - 1;
+	const cols = columns.value.length - 1;
+	const to: Record<string, [number, number]> = {
+		ArrowDown: [row + 1, col], j: [row + 1, col], ArrowUp: [row - 1, col], k: [row - 1, col],
+		ArrowLeft: [row, col - 1], ArrowRight: [row, col + 1], Home: [row, 0], End: [row, cols],
+		PageDown: [row + page, col], PageUp: [Math.max(0, row - page), col],
+	};
+	const t = to[key];
+	if (!t) return false;
+	active.value = { row: Math.min(rows, Math.max(-1, t[0])), col: Math.min(cols, Math.max(0, t[1])) };
+	return true;
+}

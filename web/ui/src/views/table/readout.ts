@@ -1,0 +1,40 @@
+// What the runs' curves say where the pointer stands in a chart.
+import { computed } from '@preact/signals';
+import type { Run } from '../../base/types.ts';
+import { decimalsFor, duration, fixed, short } from '../../base/format.ts';
+import { valueAt } from '../../base/series.ts';
+import * as s from '../../state/index.ts';
+import { shortKey } from '../base/says.ts';
+
+/** Values under the cursor by run, and their decimals, from what the chart shows; null without a cursor. */
+export const readout = computed(() => {
+	const c = s.cursor.value;
+	void s.seriesRev.value;
+	if (!c) return null;
+	const by = new Map<string, number | null>();
+	for (const r of s.shown.value) {
+		const series = s.seriesFor(r.id, c.key);
+		by.set(r.id, series ? valueAt(series, c.x) : null);
+	}
+	const values = [...by.values()].filter((v): v is number => v !== null && Number.isFinite(v)).sort((a, b) => a - b);
+	// a lone spike must not take the digits from the others
+	return { key: c.key, x: c.x, by, decimals: decimalsFor(values.slice(0, Math.ceil(values.length * 0.8))) };
+});
+
+export const cursorTitle = computed(() => {
+	const c = s.cursor.value;
+	if (!c) return 'at cursor';
+	const unit = s.unitOf(c.key);
+	const x = unit === 'time' ? duration(c.x * 1000) : unit === 'epoch' ? 'epoch ' + short(Number(c.x.toFixed(1)))
+		: String(Math.round(c.x));
+	return `${shortKey(c.key)} @ ${x}`;
+});
+
+export function reading(r: Run): string {
+	const c = readout.value;
+	const v = c?.by.get(r.id);
+	return c && v !== undefined && v !== null ? fixed(v, c.decimals) : '';
+}
+
+/** The read-out has a column of its own when the user picked it; else it takes the place of the difference. */
+export const cursorColumnShown = computed(() => s.view.value.columns?.includes('cursor') ?? false);

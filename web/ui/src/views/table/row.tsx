@@ -1,0 +1,88 @@
+// The rows of the table: its header, and one for each run on the screen.
+import type { Run } from '../../base/types.ts';
+import { parentOf } from '../../base/nest.ts';
+import * as s from '../../state/index.ts';
+import { fellOut } from '../../base/goal.ts';
+import { followed, Key, Name } from '../base/bits.tsx';
+import { twoLines, type Column } from './column.ts';
+import { active, expanded, sortBy } from './focus.ts';
+import { cursorColumnShown, cursorTitle } from './readout.ts';
+import { DEEPEST, INDENT, isFolded, nesting, toggleFold } from './rows.ts';
+
+/** Pixels of a row. */
+export const ROW = 27;
+
+function ariaSort(c: Column): 'ascending' | 'descending' | 'none' {
+	const v = s.view.value;
+	const g = s.goal.value;
+	const id = v.sort ?? (g ? 'm:best:' + g.key : 'start');
+	if (id !== c.id) return 'none';
+	return (v.sort === null ? g?.dir !== 'min' : v.desc) ? 'descending' : 'ascending';
+}
+
+export function HeadCell({ c, i }: { c: Column; i: number }) {
+	const order = ariaSort(c);
+	const on = active.value.row === -1 && active.value.col === i;
+	const reads = c.id === 'cursor' || (c.id === 'delta' && !cursorColumnShown.value && s.cursor.value !== null);
+	const title = reads ? cursorTitle.value : c.title;
+	const kind = (c.number ? ' num' : '') + (c.id === 'name' ? ' first' : '') + (reads ? ' reading' : '');
+	return (
+		<div role="columnheader" class={'cell' + kind} aria-colindex={i + 1} aria-sort={c.sortable ? order : undefined}
+			title={c.hint} data-cell={'-1:' + i} tabIndex={on ? 0 : -1} onClick={() => c.sortable && sortBy(c)}>
+			<span class="lines">{twoLines(title).map((l) => <span key={l}>{l}</span>)}</span>
+			{order !== 'none' && <span class="arrow" aria-hidden="true">{order === 'descending' ? '▾' : '▴'}</span>}
+		</div>
+	);
+}
+
+function level(r: Run): number | undefined {
+	const own = nesting.value?.get(r.id);
+	return own ? own.depth + 1 : undefined;
+}
+
+/** Where a run stands among parents and children: an indent and a switch. */
+function Fold({ r }: { r: Run }) {
+	const own = nesting.value?.get(r.id);
+	const folded = isFolded(r.id);
+	return !own ? null : (
+		<span class="fold" style={{ paddingLeft: Math.min(own.depth, DEEPEST) * INDENT + 'px' }}>
+			{own.below > 0 && <span class="eye" onClick={() => toggleFold(r.id)}
+				title={`${folded ? 'show' : 'hide'} the ${own.below} below (+ and − on the keyboard)`}>{folded ? '▸' : '▾'}</span>}
+		</span>
+	);
+}
+
+/** The first cell: the run's key, which shows or hides it in the charts, and its name, which leads to its page. */
+function NameCell({ r, shown }: { r: Run; shown: boolean }) {
+	const parent = parentOf(r);
+	return (
+		<>
+			<Fold r={r} />
+			<span class="eye" title={shown ? 'shown in the charts' : 'hidden in the charts'}
+				onClick={() => s.toggleShown(r.id)}><Key look={s.looks.value.byRun.get(r.id)} on={shown} /></span>
+			<a href={s.addressOf({ page: 'run', run: r.id.slice(0, 12) })} tabIndex={-1}
+				onClick={followed(() => s.openRun(r.id))}><Name text={r.name || r.id.slice(0, 8)} /></a>
+			{!nesting.value && parent !== null && <span class="child" title={`belongs to ${s.nameOf(parent)}`}>↳</span>}
+		</>
+	);
+}
+
+/** n is its place in the list; divide: the first of those that fell out. */
+export function Row({ r, n, cols, divide }: { r: Run; n: number; cols: Column[]; divide: boolean }) {
+	const a = active.value;
+	const shown = s.isShown(r.id);
+	const kind = (s.lit.value === r.id ? ' lit' : '') + (divide ? ' divide' : '') + (shown ? '' : ' off') + (fellOut(r) ? ' fallen' : '');
+	return (
+		<div role="row" class={'row' + kind} aria-rowindex={n + 2} aria-selected={shown} aria-level={level(r)}
+			aria-expanded={expanded(r)} data-run={r.id} style={{ top: n * ROW + 'px' }} onMouseEnter={() => (s.lit.value = r.id)}>
+			{cols.map((c, i) => (
+				<div key={c.id} role={i === 0 ? 'rowheader' : 'gridcell'} aria-colindex={i + 1} data-cell={n + ':' + i}
+					class={'cell c-' + c.id.replace(/:.*/, '') + (c.number ? ' num' : '') + (i === 0 ? ' first' : '')}
+					tabIndex={a.row === n && a.col === i ? 0 : -1} title={c.full(r)}
+					onClick={() => i > 0 && (active.value = { row: n, col: i })}>
+					{i === 0 ? <NameCell r={r} shown={shown} /> : c.cell(r)}
+				</div>
+			))}
+		</div>
+	);
+}

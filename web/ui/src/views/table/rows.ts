@@ -1,0 +1,45 @@
+// Which runs the table lists, in which order: as the state says, below their parents, or by the values under the pointer.
+import { computed, signal } from '@preact/signals';
+import type { Run } from '../../base/types.ts';
+import { natural } from '../../base/format.ts';
+import { directionOf } from '../../base/goal.ts';
+import { nest, type Nested } from '../../base/nest.ts';
+import * as s from '../../state/index.ts';
+import { readout } from './readout.ts';
+
+/** Pixels for each parent above a run; the deepest stand no further in, names need the room. */
+export const INDENT = 14;
+export const DEEPEST = 6;
+
+/** Parents whose children are folded away. */
+const folded = signal<ReadonlySet<string>>(new Set());
+
+export function toggleFold(id: string): void {
+	const set = new Set(folded.value);
+	if (!set.delete(id)) set.add(id);
+	folded.value = set;
+}
+
+export function isFolded(id: string): boolean {
+	return folded.value.has(id);
+}
+
+/** Runs below their parents, by id; null while the rows are in one list. */
+export const nesting = computed<ReadonlyMap<string, Nested> | null>(() => {
+	if (!s.view.value.nest || s.byCursor.value || !s.haveParents.value) return null;
+	return new Map(nest(s.rows.value, folded.value).map((n) => [n.run.id, n]));
+});
+
+export const visibleRows = computed<Run[]>(() => {
+	const list = s.rows.value;
+	if (nesting.value) return [...nesting.value.values()].map((n) => n.run);
+	const at = s.byCursor.value ? readout.value?.by : null;
+	const c = s.cursor.value;
+	if (!at || !c) return list;
+	const down = directionOf(c.key) === 'max';
+	const rank = (r: Run) => {
+		const v = at.get(r.id);
+		return v === undefined || v === null ? Infinity : Number.isNaN(v) ? 1e308 : down ? -v : v;
+	};
+	return [...list].sort((a, b) => rank(a) - rank(b) || natural(a.name, b.name));
+});

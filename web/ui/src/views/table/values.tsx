@@ -1,0 +1,81 @@
+// Columns of values that runs can be compared by: params, tags, metrics, and the difference to the best run.
+import { decimalsFor, fixed, paramText, signed } from '../../base/format.ts';
+import { bestOf, bestStep, directionOf, inPoints } from '../../base/goal.ts';
+import { metricColumn, metricValue } from '../../base/rank.ts';
+import type { Run } from '../../base/types.ts';
+import * as s from '../../state/index.ts';
+import { shortKey } from '../base/says.ts';
+import { sample, widthOf, type Column } from './column.ts';
+import { cursorColumnShown, reading, readout } from './readout.ts';
+
+export function paramColumn(key: string): Column {
+	const list = s.rows.value;
+	const numeric = list.every((r) => r.params[key] === undefined || !Number.isNaN(Number(r.params[key])));
+	return {
+		id: 'p:' + key, title: key.replace(/_/g, ' '), hint: 'param ' + key, number: numeric, sortable: true,
+		width: widthOf(key.replace(/_/g, ' ').slice(0, 18), sample(list, (r) => paramText(r.params[key] ?? '')), 150),
+		cell: (r) => paramText(r.params[key] ?? ''),
+		full: (r) => r.params[key] ?? '',
+	};
+}
+
+export function tagColumn(key: string): Column {
+	const text = (r: Run) => s.tagsOf(r)[key] ?? '';
+	return {
+		id: 't:' + key, title: key, hint: 'tag ' + key, number: false, sortable: true,
+		width: widthOf(key.slice(0, 18), sample(s.rows.value, text), 150), cell: text, full: text,
+	};
+}
+
+export function valueColumn(id: string): Column | null {
+	const c = metricColumn(id);
+	if (!c) return null;
+	const dir = s.goal.value?.key === c.key ? s.goal.value.dir : directionOf(c.key);
+	const list = s.rows.value;
+	const values = [...sample(list, (r) => metricValue(r.metrics[c.key], c.what, dir) ?? NaN)];
+	const d = decimalsFor(values);
+	const what = c.what === 'best' ? (dir === 'max' ? 'max' : 'min') : c.what;
+	const top = c.what === 'best' && s.goal.value?.key === c.key ? s.best.value : null;
+	return {
+		id, title: `${shortKey(c.key)} ${c.what}`, hint: `${c.key}, ${what}`, number: true, sortable: true,
+		width: widthOf(`${shortKey(c.key)} ${c.what}`.slice(0, 16), values.map((v) => fixed(v, d)), 130),
+		cell: (r) => {
+			const v = metricValue(r.metrics[c.key], c.what, dir);
+			if (v === undefined) return <span class="none">–</span>;
+			const text = fixed(v, d);
+			return top && r.id === top.id ? <b class="best">{text}</b> : Number.isNaN(v) ? <span class="bad">NaN</span> : text;
+		},
+		full: (r) => {
+			const m = r.metrics[c.key];
+			const v = metricValue(m, c.what, dir);
+			if (v === undefined) return '';
+			const at = c.what === 'best' ? bestStep(m, dir) : c.what === 'last' ? m!.last_step : null;
+			return fixed(v, null) === '' ? '' : String(v) + (at === null ? '' : ` at step ${at}`);
+		},
+	};
+}
+
+export function deltaColumn(): Column | null {
+	const g = s.goal.value;
+	const top = s.best.value;
+	const ref = top ? bestOf(top.metrics[g!.key], g!.dir) : null;
+	if (!g || ref === null) return null;
+	const list = s.rows.value;
+	const points = inPoints(g.key, [...sample(list, (r) => bestOf(r.metrics[g.key], g.dir) ?? NaN)]);
+	const delta = (r: Run) => {
+		const v = bestOf(r.metrics[g.key], g.dir);
+		return v === null ? null : (v - ref) * (points ? 100 : 1);
+	};
+	const d = decimalsFor([...sample(list, (r) => delta(r) ?? NaN)].filter((v) => v !== 0).map(Math.abs));
+	const digits = d === null ? null : Math.min(d, points ? 1 : 6);
+	return {
+		id: 'delta', title: points ? 'Δ points' : 'Δ best', number: true, sortable: false, width: 74,
+		hint: `difference to the best run's ${g.key}` + (points ? ', in hundredths' : '') + '; while the pointer is in a chart, the value under it',
+		cell: (r) => {
+			if (readout.value && !cursorColumnShown.value) return <span class="reading">{reading(r)}</span>;
+			const v = delta(r);
+			return v === null ? <span class="none">–</span> : top!.id === r.id ? <span class="best">best</span> : signed(v, digits);
+		},
+		full: (r) => String(delta(r) ?? ''),
+	};
+}
