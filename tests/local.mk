@@ -19,16 +19,24 @@ dist_check_SCRIPTS =
 cmocka_tests =
 AM_CPPFLAGS += $(CMOCKA_CFLAGS)
 LDADD = libtrainer.la libtrackbase.la $(CMOCKA_LIBS)
+if HAVE_CMOCKA
+check_PROGRAMS += $(cmocka_tests)
+TESTS += $(cmocka_tests)
+endif
 
+# Tests start in this order: kernels and whole trainings, which take longest, first; at the end no core waits for one of them.
+include tests/ops/local.mk
+include tests/backends/local.mk
+include tests/train/local.mk
 include tests/tracker/local.mk
-include tests/store/local.mk
+include tests/whole/local.mk
 include tests/fault/local.mk
 include tests/api/local.mk
-include tests/mlflow/local.mk
 include tests/cli/local.mk
+include tests/mlflow/local.mk
+include tests/web/local.mk
+include tests/store/local.mk
 include tests/fuzz/local.mk
-include tests/lint/local.mk
-include tests/ops/local.mk
 include tests/graph/local.mk
 include tests/comm/local.mk
 include tests/data/local.mk
@@ -36,21 +44,26 @@ include tests/weights/local.mk
 include tests/config/local.mk
 include tests/program/local.mk
 include tests/launch/local.mk
-include tests/backends/local.mk
-include tests/train/local.mk
-include tests/whole/local.mk
+include tests/lint/local.mk
 include tests/bench/local.mk
-include tests/web/local.mk
 
-if HAVE_CMOCKA
-check_PROGRAMS += $(cmocka_tests)
-TESTS += $(cmocka_tests)
-endif
+# What ./check runs in which build; it says why. From a tarball: the rules that look at the tree, and one program of each
+# kind that reads files of it.
+dist_programs = tests/tracker/base_test tests/store/chunk_test tests/graph/dump_test tests/weights/safetensors_test
+dist_tests = $(dist_programs) tests/tracker/installed.sh tests/tracker/manual.sh tests/store/migrate.py \
+	tests/api/openapi.py tests/cli/commands.py tests/data/tokens.py tests/train/refusals.py tests/whole/foreign.py \
+	tests/web/imports.sh $(lint_tests)
+# Without page and cuda module: what asks for the page, lists the backends, or looks at what was linked.
+plain_tests = tests/api/access.py tests/api/hostile.py tests/api/openapi.py tests/api/paths.py tests/api/tls.py \
+	tests/cli/commands.py tests/train/launcher.py tests/train/refusals.py tests/lint/exports.sh tests/lint/calls.py
+unsanitized_tests = $(lint_tests) tests/tracker/manual.sh tests/web/imports.sh tests/web/pure.sh
+sanitized_tests = $(filter-out $(unsanitized_tests),$(TESTS))
+print-tests:
+	@echo $($(NAMES))
+.PHONY: print-tests
 
-# ./check runs these after `make check`, with TESTS set to them.
-print-check-extra:
-	@echo $(CHECK_EXTRA)
-.PHONY: print-check-extra
+# tests/limit.py adds what each test took.
+CLEANFILES += tests/seconds
 
 # The server, the store and the commands alone: what tests/sanitizers.sh runs.
 web_tests = $(api_tests) $(cli_tests) $(fault_scripts) tests/mlflow/routes.py

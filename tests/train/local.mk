@@ -1,11 +1,11 @@
-# Whole runs of dptrain, started as a user does.
-train_tests = tests/train/accumulation.py tests/train/gpt_reference.py tests/train/launcher.py tests/train/phases.py tests/train/ranks.py tests/train/reference.py \
-	tests/train/resume.py tests/train/stops.py
-train_tests += tests/train/determinism.py tests/train/memory.py tests/train/recompute.py tests/train/refusals.py
-train_tests += tests/train/checkpoints.py tests/train/torchvision.py tests/train/weights.py
+# Whole runs of dptrain, started as a user does; the longest first.
+train_tests = tests/train/ranks.py tests/train/resnet18.py tests/train/averages.py tests/train/stops.py \
+	tests/train/memory.py tests/train/checkpoints.py tests/train/phases.py tests/train/accumulation.py \
+	tests/train/optimizers.py tests/train/determinism.py tests/train/launcher.py tests/train/reference.py \
+	tests/train/gpt_reference.py tests/train/resume.py tests/train/recompute.py tests/train/refusals.py \
+	tests/train/torchvision.py tests/train/weights.py
 EXTRA_DIST += tests/train/pattern.py tests/train/reference/make_torchvision.py tests/train/reference/resnet_outputs.json \
 	tests/train/reference/torchvision_resnets.txt
-train_tests += tests/train/averages.py tests/train/optimizers.py tests/train/resnet18.py
 TESTS += $(train_tests)
 EXTRA_DIST += $(train_tests) tests/train/helper.py tests/train/reference/make_resnet20.py tests/train/reference/make_accumulation.py \
 	tests/train/reference/accumulation.json tests/train/reference/reference.json \
