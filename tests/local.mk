@@ -51,12 +51,12 @@ include tests/bench/local.mk
 # kind that reads files of it.
 dist_programs = tests/tracker/base_test tests/store/chunk_test tests/graph/dump_test tests/weights/safetensors_test
 dist_tests = $(dist_programs) tests/tracker/installed.sh tests/tracker/manual.sh tests/store/migrate.py \
-	tests/api/openapi.py tests/cli/commands.py tests/data/tokens.py tests/train/refusals.py tests/whole/foreign.py \
-	tests/web/imports.sh $(lint_tests)
+	tests/api/openapi.py tests/cli/upkeep.py tests/data/tokens.py tests/train/refusals.py tests/whole/foreign.py \
+	$(lint_tests)
 # Without page and cuda module: what asks for the page, lists the backends, or looks at what was linked.
 plain_tests = tests/api/access.py tests/api/hostile.py tests/api/openapi.py tests/api/paths.py tests/api/tls.py \
-	tests/cli/commands.py tests/train/launcher.py tests/train/refusals.py tests/lint/exports.sh tests/lint/calls.py
-unsanitized_tests = $(lint_tests) tests/tracker/manual.sh tests/web/imports.sh tests/web/pure.sh
+	tests/cli/upkeep.py tests/train/launcher.py tests/train/refusals.py tests/lint/exports.sh tests/lint/calls.py
+unsanitized_tests = $(lint_tests) tests/tracker/manual.sh tests/web/pure.sh
 sanitized_tests = $(filter-out $(unsanitized_tests),$(TESTS))
 print-tests:
 	@echo $($(NAMES))
