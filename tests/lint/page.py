@@ -74,15 +74,16 @@ def head_end(lines, first):
 def inner_lines(lines, first):
     """Lines inside the function that begins in a line; 0 where none does. It ends where the indent comes back."""
     line = lines[first].rstrip()
-    opened = line.endswith(("{", "(", "[")) or lines[head_end(lines, first)].rstrip().endswith("{")
+    head = first if line.endswith(("{", "(", "[")) else head_end(lines, first)
+    opened = lines[head].rstrip().endswith(("{", "(", "["))
     if COMMENT.match(line) or not (FUNCTION.search(line) or (METHOD.match(line) and opened)):
         return 0
     indent = len(line) - len(line.lstrip())
-    for at in range(first + 1, len(lines)):
+    for at in range(head + 1, len(lines)):
         text = lines[at].lstrip()
         if text and len(lines[at]) - len(text) <= indent and (not opened or text[0] in "})]"):
-            return at - first - 1
-    return len(lines) - first - 1
+            return at - head - 1
+    return 0
 
 
 def functions(page):

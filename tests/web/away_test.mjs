@@ -1,5 +1,5 @@
-// The server goes away and comes back while the page is open: it says so, goes on by itself, and shows what changed meanwhile.
-// What is filtered follows changes too, and a run that is deleted leaves the table.
+// The server goes away and comes back while the page is open: it says so, goes on by itself, and shows what changed
+// meanwhile. What is filtered follows changes too, and a run that is deleted leaves the table.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { charted, loaded, says } from './browser.mjs';
@@ -9,7 +9,8 @@ import { stage } from './stage.mjs';
 const WAIT = { timeout: 30000 };
 const here = stage();
 const create = (name) => here.ask('POST', 'runs', { experiment: 'here', name, params: { lr: '0.1' } });
-const log = (id, from, to) => here.ask('POST', `runs/${id}/metrics`, { points: Array.from({ length: to - from }, (_, i) => ({
+const log = (id, from, to) =>
+	here.ask('POST', `runs/${id}/metrics`, { points: Array.from({ length: to - from }, (_, i) => ({
 	key: 'train/loss', step: from + i, value: 3 - (from + i) / 100, wall_time: 1.8e9 + from + i })) });
 
 async function open(t, query) {
@@ -18,7 +19,8 @@ async function open(t, query) {
 	return page;
 }
 
-const rows = (page, n) => page.waitForFunction((k) => document.querySelectorAll('.grid .body .row').length === k, n, WAIT);
+const rows = (page, n) =>
+	page.waitForFunction((k) => document.querySelectorAll('.grid .body .row').length === k, n, WAIT);
 const points = (page, n) => charted(page, 'train/loss', (d) => d.lines[0]?.points === n);
 
 test('away and back', async (t) => {
@@ -43,7 +45,8 @@ test('away and back', async (t) => {
 });
 
 test('more runs than one page, of one experiment alone', async (t) => {
-	for (let i = 0; i < 230; i++) await here.ask('POST', 'runs', { experiment: 'many', name: 'a-name-that-is-longer-than-its-column-number-' + i });
+	for (let i = 0; i < 230; i++) await here.ask('POST', 'runs',
+		{ experiment: 'many', name: 'a-name-that-is-longer-than-its-column-number-' + i });
 	const page = await open(t, '?e=many');
 	await page.waitForFunction(() => document.querySelector('.grid')?.ariaRowCount === '231', null, WAIT);
 	assert.equal(await page.locator('.banner').count(), 0);

@@ -1,4 +1,5 @@
-// Debian's chromium behind playwright-core: one browser, a fresh context per test, everything that a page does recorded.
+// Debian's chromium behind playwright-core: one browser, a fresh context per test, everything that a page does
+// recorded.
 import assert from 'node:assert/strict';
 import { createRequire } from 'node:module';
 import path from 'node:path';
@@ -18,7 +19,8 @@ export function launch() {
 
 /** A page that notes its requests and complaints. */
 export async function open(browser, address, { width = 1280, height = 800, colorScheme = 'light' } = {}) {
-	const context = await browser.newContext({ viewport: { width, height }, colorScheme, deviceScaleFactor: 1, locale: 'en-GB',
+	const context = await browser.newContext({ viewport: { width, height }, colorScheme, deviceScaleFactor: 1,
+		locale: 'en-GB',
 		timezoneId: 'UTC', reducedMotion: 'reduce' });
 	const page = await context.newPage();
 	const seen = { requests: [], complaints: [] };
@@ -34,14 +36,16 @@ export async function open(browser, address, { width = 1280, height = 800, color
 export async function drawn(page) {
 	await page.waitForSelector('.app[data-ready="true"]', { timeout: WAIT_MS });
 	await page.waitForFunction(() => {
-		const shown = [...document.querySelectorAll('[data-chart]')].filter((c) => c.getBoundingClientRect().top < innerHeight);
+		const shown = [...document.querySelectorAll('[data-chart]')]
+			.filter((c) => c.getBoundingClientRect().top < innerHeight);
 		return shown.every((c) => c.chart?.drawn()?.lines.length > 0);
 	}, null, { timeout: WAIT_MS });
 }
 
 /** What a chart has drawn; null as long as it is not there: an element stands before its chart does. */
 export function chart(page, key) {
-	return page.evaluate((k) => document.querySelector(`[data-chart="${k}"], [data-rank-chart="${k}"]`)?.chart?.drawn() ?? null, key);
+	return page.evaluate((k) =>
+		document.querySelector(`[data-chart="${k}"], [data-rank-chart="${k}"]`)?.chart?.drawn() ?? null, key);
 }
 
 /** Asks until test(await look()) holds; resolves to what was seen then. */
@@ -50,7 +54,8 @@ export async function until(look, test, what = String(test)) {
 	for (;;) {
 		const seen = await look();
 		if (test(seen)) return seen;
-		assert.ok(Date.now() < end, `not within ${WAIT_MS / 1000} s: ${what}; seen last: ${JSON.stringify(seen)}`);
+		assert.ok(Date.now() < end,
+			`not within ${WAIT_MS / 1000} s: ${what}; seen last: ${JSON.stringify(seen)}`);
 		await new Promise((done) => setTimeout(done, 50));
 	}
 }
@@ -62,11 +67,14 @@ export function charted(page, key, test) {
 
 /** Waits until the text of the first element that the selector finds matches; resolves to the text. */
 export function says(page, selector, pattern) {
-	return until(() => page.evaluate((q) => document.querySelector(q)?.textContent ?? '', selector), (s) => pattern.test(s), `${selector} says ${pattern}`);
+	return until(() => page.evaluate((q) => document.querySelector(q)?.textContent ?? '', selector),
+		(s) => pattern.test(s), `${selector} says ${pattern}`);
 }
 
-/** Waits for something in a later part of the page; asks again as often as the page says that the part could not be had, for a
- * browser may remember that. A page that is loaded again meanwhile answers nothing. */
+/**
+ * Waits for something in a later part of the page; asks again as often as the page says that the part could not be had,
+ * for a browser may remember that. A page that is loaded again meanwhile answers nothing.
+ */
 export function loaded(page, selector) {
 	return until(() => page.evaluate((q) => {
 		document.querySelector('.lost button')?.click();

@@ -1,5 +1,6 @@
-// What reaches the canvas: a value too large for it, points between gaps, zero on a log axis; ticks in several units; zooming
-// by mouse and keyboard, reading by finger. Pixels are looked at where what is said to be drawn would not be proof.
+// What reaches the canvas: a value too large for it, points between gaps, zero on a log axis; ticks in several units;
+// zooming by mouse and keyboard, reading by finger. Pixels are looked at where what is said to be drawn would not be
+// proof.
 import assert from 'node:assert/strict';
 import { readFile } from 'node:fs/promises';
 import { test } from 'node:test';
@@ -11,7 +12,8 @@ const here = stage();
 
 async function run(experiment, name, values, key = KEY) {
 	const { id } = await here.ask('POST', 'runs', { experiment, name, params: { lr: '0.1', name } });
-	await here.ask('POST', `runs/${id}/metrics`, { points: values.map((v, i) => ({ key, step: i + 1, wall_time: 1.8e9 + i,
+	await here.ask('POST', `runs/${id}/metrics`,
+		{ points: values.map((v, i) => ({ key, step: i + 1, wall_time: 1.8e9 + i,
 		value: Number.isFinite(v) ? v : String(v) })) });
 	await here.ask('PATCH', 'runs/' + id, { status: 'finished' });
 	return id;
@@ -22,9 +24,11 @@ const inked = (page, x) => page.evaluate(([key, at]) => {
 	const el = document.querySelector(`[data-chart="${key}"]`);
 	const { box, from, to } = el.chart.drawn();
 	const px = Math.round(box.left + ((at - from) / (to - from)) * box.width);
-	const { data, width } = el.querySelector('.chart-lines').getContext('2d').getImageData(px - 3, box.top, 7, box.height);
+	const { data, width } =
+		el.querySelector('.chart-lines').getContext('2d').getImageData(px - 3, box.top, 7, box.height);
 	let rows = 0;
-	for (let y = 0; y < data.length / 4 / width; y++) rows += Number(Array.from({ length: width }, (_, c) => data[4 * (y * width + c) + 3]).some((a) => a > 60));
+	for (let y = 0; y < data.length / 4 / width; y++) rows += Number(Array.from({ length: width },
+		(_, c) => data[4 * (y * width + c) + 3]).some((a) => a > 60));
 	return rows / box.height;
 }, [KEY, x]);
 const place = async (page, d, share, up = 0.5) => {
@@ -40,7 +44,8 @@ test('a spike of any size is drawn to the edge, and said', async (t) => {
 		const page = await here.open(t, '?e=' + experiment);
 		const d = await charted(page, KEY, (c) => c.lines.length === 1);
 		assert.ok(d.lines[0][spike > 0 ? 'top' : 'bottom'] === spike);
-		assert.ok(d.marks.some((m) => m.kind === (spike > 0 ? 'arrow-top' : 'arrow-bottom') && m.y === spike), JSON.stringify(d.marks));
+		assert.ok(d.marks.some((m) => m.kind === (spike > 0 ? 'arrow-top' : 'arrow-bottom') && m.y === spike),
+			JSON.stringify(d.marks));
 		const share = await until(() => inked(page, 201), (s) => s > 0);
 		const whole = spike > 0 ? 0.85 : 0.02;
 		assert.ok(share >= whole, `${spike}: ${share} of the height`);
@@ -56,7 +61,8 @@ test('points between gaps are dots, zero and below are counted on a log axis', a
 	for (const x of [21, 61, 121, 181]) await until(() => inked(page, x), (share) => share > 0, `a dot at ${x}`);
 	await page.click('button:has-text("log y")');
 	const d = await charted(page, KEY, (c) => c.lo > 0);
-	assert.ok(d.marks.some((m) => m.kind === 'not-on-log' && m.text === '5 points are not above 0'), JSON.stringify(d.marks));
+	assert.ok(d.marks.some((m) => m.kind === 'not-on-log' && m.text === '5 points are not above 0'),
+		JSON.stringify(d.marks));
 });
 
 test('zoom by mouse and keys, and back', async (t) => {
@@ -96,10 +102,12 @@ test('a finger reads values and selects nothing', async (t) => {
 	const page = await here.open(t, '?e=touch');
 	const d = await charted(page, KEY, (c) => c.lines.length === 2);
 	const [x, y] = await place(page, d, 0.5, 0.1);
-	const point = (type, clientX) => page.dispatchEvent(`[data-chart="${KEY}"]`, type, { pointerType: 'touch', pointerId: 7, button: 0, clientX, clientY: y, bubbles: true });
+	const point = (type, clientX) => page.dispatchEvent(`[data-chart="${KEY}"]`, type,
+		{ pointerType: 'touch', pointerId: 7, button: 0, clientX, clientY: y, bubbles: true });
 	await point('pointerdown', x - 60);
 	await point('pointermove', x);
-	await until(() => page.textContent('.grid .head .reading').catch(() => ''), (s) => /@\s*5[01]/.test(s.replace(/\s+/g, '')));
+	await until(() => page.textContent('.grid .head .reading').catch(() => ''),
+		(s) => /@\s*5[01]/.test(s.replace(/\s+/g, '')));
 	await point('pointerup', x);
 	assert.ok(!/[?&]z=/.test(page.url()));
 });
@@ -111,8 +119,10 @@ test('a chart is enlarged, asks for as much detail as it can show, and is saved 
 	const small = await charted(page, KEY, (c) => c.lines[0]?.points > 100);
 	await page.hover(`[data-chart="${KEY}"]`);
 	await page.click(`button[aria-label="enlarge ${KEY}"]`);
-	await charted(page, KEY, (c) => c.box.width > 1.5 * small.box.width && c.lines[0].points > 1.4 * small.lines[0].points);
-	const [saved] = await Promise.all([page.waitForEvent('download', { timeout: 30000 }), page.click(`button[aria-label="save ${KEY} as a picture"]`)]);
+	await charted(page, KEY,
+		(c) => c.box.width > 1.5 * small.box.width && c.lines[0].points > 1.4 * small.lines[0].points);
+	const [saved] = await Promise.all([page.waitForEvent('download', { timeout: 30000 }),
+		page.click(`button[aria-label="save ${KEY} as a picture"]`)]);
 	assert.equal(saved.suggestedFilename(), 'train-loss.png');
 	assert.equal((await readFile(await saved.path())).subarray(1, 4).toString(), 'PNG');
 	await page.keyboard.press('Escape');
@@ -120,21 +130,26 @@ test('a chart is enlarged, asks for as much detail as it can show, and is saved 
 });
 
 test('a value that was not finite once is said and does not take the run out of the comparison', async (t) => {
-	const once = await run('once', 'once', Array.from({ length: 100 }, (_, i) => (i === 49 ? Infinity : 2 - i / 100)));
-	const nan = await run('once', 'to-the-end', Array.from({ length: 100 }, (_, i) => (i > 49 ? NaN : 2 - i / 100)));
+	const once =
+		await run('once', 'once', Array.from({ length: 100 }, (_, i) => (i === 49 ? Infinity : 2 - i / 100)));
+	const nan =
+		await run('once', 'to-the-end', Array.from({ length: 100 }, (_, i) => (i > 49 ? NaN : 2 - i / 100)));
 	const page = await here.open(t, '?e=once');
 	await says(page, `[data-run="${once}"] .c-status`, /not finite at step 50/);
 	await says(page, `[data-run="${nan}"] .c-status`, /NaN from step 51/);
 	await says(page, '.facts', /1 diverged/);
 	const d = await charted(page, KEY, (c) => c.lines.length === 2);
-	assert.deepEqual(d.marks.filter((m) => m.kind === 'flag-nan').map((m) => m.text).sort(), ['NaN from 51', 'not finite 50']);
+	assert.deepEqual(d.marks.filter((m) => m.kind === 'flag-nan').map((m) => m.text).sort(),
+		['NaN from 51', 'not finite 50']);
 	assert.equal(await page.locator('.row.fallen').count(), 1);
 });
 
 test('parallel coordinates: from the goal back to the params, and into the charts', async (t) => {
 	const make = async (lr, model, loss) => {
-		const { id } = await here.ask('POST', 'runs', { experiment: 'axes', name: model + lr, params: { lr: String(lr), model } });
-		await here.ask('POST', `runs/${id}/metrics`, { points: [{ key: KEY, step: 1, value: loss, wall_time: 1.8e9 }] });
+		const { id } = await here.ask('POST', 'runs',
+			{ experiment: 'axes', name: model + lr, params: { lr: String(lr), model } });
+		await here.ask('POST', `runs/${id}/metrics`,
+			{ points: [{ key: KEY, step: 1, value: loss, wall_time: 1.8e9 }] });
 		await here.ask('PATCH', 'runs/' + id, { status: 'finished' });
 		return id;
 	};
@@ -167,15 +182,19 @@ test('parallel coordinates: from the goal back to the params, and into the chart
 	await says(page, 'h1', /cnn0.1/);
 });
 
-test('parallel coordinates: words stay clear of lines, the last axis counts beyond it, a brush opens nothing', async (t) => {
+test('parallel coordinates: words stay clear of lines, the last axis counts beyond it, a brush opens nothing',
+	async (t) => {
 	const make = async (seed, loss) => {
-		const { id } = await here.ask('POST', 'runs', { experiment: 'bundle', name: 'seed-' + seed, params: { lr: '0.05', model: 'cnn', seed: String(seed) } });
-		await here.ask('POST', `runs/${id}/metrics`, { points: [{ key: KEY, step: 1, value: loss, wall_time: 1.8e9 }] });
+		const { id } = await here.ask('POST', 'runs', { experiment: 'bundle', name: 'seed-' + seed,
+			params: { lr: '0.05', model: 'cnn', seed: String(seed) } });
+		await here.ask('POST', `runs/${id}/metrics`,
+			{ points: [{ key: KEY, step: 1, value: loss, wall_time: 1.8e9 }] });
 		await here.ask('PATCH', 'runs/' + id, { status: 'finished' });
 		return id;
 	};
 	for (let i = 1; i <= 10; i++) await make(i, 1 / i);
-	const other = await here.ask('POST', 'runs', { experiment: 'bundle', name: 'else', params: { lr: '0.4', model: 'mlp', seed: '1' } });
+	const other = await here.ask('POST', 'runs',
+		{ experiment: 'bundle', name: 'else', params: { lr: '0.4', model: 'mlp', seed: '1' } });
 	const page = await here.open(t, '?e=bundle');
 	await page.click('button:has-text("params and goal")');
 	const plot = page.locator('[data-parallel]');
@@ -190,7 +209,8 @@ test('parallel coordinates: words stay clear of lines, the last axis counts beyo
 	const coloured = ([x, y]) => plot.evaluate((e, [left, top]) => {
 		const g = e.querySelector('.chart-lines').getContext('2d');
 		const { data } = g.getImageData(left, top - 3, Math.floor(g.measureText('0.05').width) - 4, 6);
-		return Array.from({ length: data.length / 4 }, (_, i) => [...data.subarray(4 * i, 4 * i + 3)]).filter((c) => Math.max(...c) - Math.min(...c) > 60).length;
+		return Array.from({ length: data.length / 4 }, (_, i) => [...data.subarray(4 * i, 4 * i + 3)])
+			.filter((c) => Math.max(...c) - Math.min(...c) > 60).length;
 	}, [x, y]);
 	const [x, y] = [d.axes[lr].x, Math.round(lines.reduce((a, l) => a + l.ys[lr], 0) / lines.length)];
 	await until(() => coloured([x - 30, y]), (n) => n > 0, 'lines on the way to the axis');

@@ -1,5 +1,5 @@
-// The page of a server that wants a token, in a real browser: a form instead of the page, a session that carries reads, live
-// changes and changes by the reader, and its end when the token is revoked.
+// The page of a server that wants a token, in a real browser: a form instead of the page, a session that carries reads,
+// live changes and changes by the reader, and its end when the token is revoked.
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
 import path from 'node:path';
@@ -15,7 +15,8 @@ const dptrack = (...words) => execFileSync(path.join(builddir, 'dptrack'), [...w
 test('a reader is offered no changes; addresses of MLflow\'s clients lead to experiments too', async (t) => {
 	const token = dptrack('token', 'add', 'reader', '--scope', 'read').trim();
 	const auth = { headers: { Authorization: 'Bearer ' + token } };
-	const [experiment] = (await (await fetch(here.server.url + 'api/v1/experiments', auth)).json()).experiments.filter((e) => e.name === 'fashion');
+	const [experiment] = (await (await fetch(here.server.url + 'api/v1/experiments',
+		auth)).json()).experiments.filter((e) => e.name === 'fashion');
 	const page = await here.open(t, `#/experiments/${experiment.id}`);
 	await page.fill('#token', token);
 	await page.click('button');
@@ -46,7 +47,8 @@ test('signing in', async (t) => {
 
 	const run = await page.evaluate(async () => (await (await fetch('api/v1/runs?limit=1')).json()).runs[0].id);
 	const patch = (body) => page.evaluate(async ([id, b]) => (await fetch('api/v1/runs/' + id,
-		{ method: 'PATCH', headers: { 'Content-Type': 'application/json' }, body: JSON.stringify(b) })).status, [run, body]);
+		{ method: 'PATCH', headers: { 'Content-Type': 'application/json' }, body: JSON.stringify(b) })).status,
+		[run, body]);
 	assert.equal(await patch({ notes: 'seen' }), 200, 'the page may change what its token may');
 	const told = page.evaluate(() => new Promise((done) => {
 		const es = new EventSource('api/v1/events');
@@ -55,7 +57,8 @@ test('signing in', async (t) => {
 	await new Promise((done) => setTimeout(done, 500));
 	assert.equal(await patch({ notes: 'seen again' }), 200);
 	assert.equal(await told, true, 'live with a session');
-	assert.equal(await page.evaluate(async () => (await fetch('api/v1/tokens')).status), 403, 'no more than the token');
+	assert.equal(await page.evaluate(async () => (await fetch('api/v1/tokens')).status), 403,
+		'no more than the token');
 
 	await page.goto(`${here.server.url}#/experiments/1/runs/${run}`);
 	await page.waitForSelector('.runpage h1', WAIT);

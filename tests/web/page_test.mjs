@@ -57,17 +57,24 @@ test('the first screen answers which run is best and what differs, without a cli
 	const names = await rowNames(p);
 	assert.equal(names.length, 12);
 	assert.equal(names[0], 'resnet-base');
-	assert.deepEqual(new Set(names.slice(10)), new Set(['resnet-ddp2', 'cnn-ddp4-lr0.8']), 'those that fell out stand below');
+	assert.deepEqual(new Set(names.slice(10)), new Set(['resnet-ddp2', 'cnn-ddp4-lr0.8']),
+		'those that fell out stand below');
 	assert.equal(await p.textContent('.grid b.best'), '0.932');
-	const heads = await p.$$eval('.grid .head .cell', (l) => l.map((c) => ({ text: c.textContent, right: c.getBoundingClientRect().right })));
+	const heads = await p.$$eval('.grid .head .cell',
+		(l) => l.map((c) => ({ text: c.textContent, right: c.getBoundingClientRect().right })));
 	for (const k of ['model', 'strategy', 'worldsize', 'precision', 'batchsize', 'lr', 'seed', 'top1best'])
-		assert.ok(heads.some((h) => h.text.replace(/[\s▾▴]/g, '') === k && h.right <= 1280), `column ${k} is on the screen`);
+		assert.ok(heads.some((h) => h.text.replace(/[\s▾▴]/g, '') === k && h.right <= 1280),
+			`column ${k} is on the screen`);
 	assert.ok(heads.findIndex((h) => h.text === 'model') === 1, 'params come right after the name');
-	const last = await p.$$eval('.grid .body .row', (l) => Math.max(...l.map((r) => r.getBoundingClientRect().bottom)));
-	const charts = await p.$$eval('[data-chart]', (l) => l.slice(0, 2).map((c) => ({ key: c.dataset.chart, ...c.getBoundingClientRect().toJSON() })));
+	const last =
+		await p.$$eval('.grid .body .row', (l) => Math.max(...l.map((r) => r.getBoundingClientRect().bottom)));
+	const charts = await p.$$eval('[data-chart]',
+		(l) => l.slice(0, 2).map((c) => ({ key: c.dataset.chart, ...c.getBoundingClientRect().toJSON() })));
 	assert.deepEqual(charts.map((c) => c.key), ['train/loss', 'epoch/top1']);
-	for (const c of charts) assert.ok(c.top > last && c.bottom <= 800 && c.height > 200 && c.width > 400, JSON.stringify(c));
-	assert.ok(data <= DATA_REQUESTS, `${data} data requests: ${seen.requests.filter(isData).map((r) => r.url).join(' ')}`);
+	for (const c of charts)
+		assert.ok(c.top > last && c.bottom <= 800 && c.height > 200 && c.width > 400, JSON.stringify(c));
+	assert.ok(data <= DATA_REQUESTS,
+		`${data} data requests: ${seen.requests.filter(isData).map((r) => r.url).join(' ')}`);
 });
 
 test('no foreign host, and nothing travels while nothing runs', async (t) => {
@@ -127,14 +134,16 @@ for (const colorScheme of ['light', 'dark'])
 		for (const a of lines)
 			for (const b of lines)
 				if (a.id < b.id)
-					assert.ok(a.dash.join() !== b.dash.join() || far(a.colour, b.colour) > 30, `${a.colour} ${b.colour}`);
+					assert.ok(a.dash.join() !== b.dash.join() || far(a.colour, b.colour) > 30,
+						`${a.colour} ${b.colour}`);
 	});
 
 test('a row and its lines stand out together, and the pointer reads all values', async (t) => {
 	const { page: p } = await page(t);
 	const id = await idOf(p, 'mlp-base');
 	await p.hover(`[data-run="${id}"] .c-p`);
-	await p.waitForFunction((i) => [...document.querySelectorAll('[data-chart]')].slice(0, 2).every((c) => c.dataset.lit === i), id);
+	await p.waitForFunction((i) => [...document.querySelectorAll('[data-chart]')].slice(0, 2)
+		.every((c) => c.dataset.lit === i), id);
 	const d = await chart(p, 'train/loss');
 	const spike = await idOf(p, 'cnn-base-s3');
 	const at = await p.locator('[data-chart="train/loss"]').boundingBox();
@@ -145,19 +154,24 @@ test('a row and its lines stand out together, and the pointer reads all values',
 	await says(p, '.grid .head .reading', /train\/\s*loss\s*@\s*337/);
 	await says(p, `[data-run="${spike}"] .reading`, /4\.85/);
 	const read = () => p.$$eval('.grid .body .row', (rows) => rows.sort((a, b) => a.ariaRowIndex - b.ariaRowIndex)
-		.map((r) => [r.querySelector('a').textContent, r.querySelector('.reading').textContent]).filter(([, v]) => v !== ''));
-	const rows = await until(read, (l) => l.every(([, v], i) => !i || Number(l[i - 1][1]) <= Number(v)), 'rows are in the order of the values');
+		.map((r) => [r.querySelector('a').textContent, r.querySelector('.reading').textContent])
+		.filter(([, v]) => v !== ''));
+	const rows = await until(read, (l) => l.every(([, v], i) => !i || Number(l[i - 1][1]) <= Number(v)),
+		'rows are in the order of the values');
 	assert.equal(rows.at(-1)[0], 'cnn-base-s3');
 	await p.mouse.move(5, 5);
-	await p.waitForFunction(() => document.querySelector('.grid .body .row[aria-rowindex="2"] a').textContent === 'resnet-base');
+	await p.waitForFunction(() =>
+		document.querySelector('.grid .body .row[aria-rowindex="2"] a').textContent === 'resnet-base');
 });
 
 /** Whether the focused element shows an outline or a ring of its own. */
 const focusInfo = (p) => p.evaluate(() => {
 	const e = document.activeElement;
 	const s = getComputedStyle(e);
-	return { tag: e.tagName, cls: e.className, name: e.getAttribute('aria-label') ?? e.textContent.slice(0, 30), grid: !!e.closest('.grid'),
-		body: e === document.body, visible: (s.outlineStyle !== 'none' && parseFloat(s.outlineWidth) >= 1) || s.boxShadow !== 'none' };
+	return { tag: e.tagName, cls: e.className, name: e.getAttribute('aria-label') ?? e.textContent.slice(0, 30),
+		grid: !!e.closest('.grid'),
+		body: e === document.body,
+		visible: (s.outlineStyle !== 'none' && parseFloat(s.outlineWidth) >= 1) || s.boxShadow !== 'none' };
 });
 
 test('keyboard: Tab reaches the table, focus is always visible, keys do what they say', async (t) => {
@@ -169,7 +183,8 @@ test('keyboard: Tab reaches the table, focus is always visible, keys do what the
 	} while (presses < 20 && !(await focusInfo(p)).grid);
 	console.log(`# Tab presses to the table: ${presses}`);
 	assert.ok(presses <= TABS, `${presses} presses`);
-	for (const key of ['ArrowDown', 'ArrowDown', 'ArrowRight', 'ArrowUp', 'ArrowLeft', 'End', 'Home', 'PageDown', 'PageUp']) {
+	for (const key of ['ArrowDown', 'ArrowDown', 'ArrowRight', 'ArrowUp', 'ArrowLeft', 'End', 'Home', 'PageDown',
+		'PageUp']) {
 		await p.keyboard.press(key);
 		await until(() => focusInfo(p), (f) => f.grid && f.visible, `${key}: focus is seen in the table`);
 	}
@@ -203,27 +218,34 @@ test('keyboard: Tab reaches the table, focus is always visible, keys do what the
 
 for (const [name, query] of [['comparison', ''], ['run', 'run'], ['experiments', '?all']])
 	test(`390 px: nothing scrolls sideways (${name})`, async (t) => {
-		const { page: p } = await page(t, { width: 390, height: 844, query: query === 'run' ? '' : query, wait: query !== '?all' });
+		const { page: p } = await page(t,
+			{ width: 390, height: 844, query: query === 'run' ? '' : query, wait: query !== '?all' });
 		if (query === 'run') await p.click('.cards .name >> nth=4');
 		await p.waitForTimeout(500);
-		const w = await p.evaluate(() => [document.documentElement.scrollWidth, document.body.scrollWidth, innerWidth]);
+		const w = await p.evaluate(() =>
+			[document.documentElement.scrollWidth, document.body.scrollWidth, innerWidth]);
 		assert.ok(w[0] <= 390 && w[1] <= 390, String(w));
-		const wide = await p.$$eval('body *', (l) => l.filter((e) => e.getBoundingClientRect().right > 391 && !e.closest('.pairs, table, pre, svg'))
+		const wide = await p.$$eval('body *', (l) =>
+			l.filter((e) => e.getBoundingClientRect().right > 391 && !e.closest('.pairs, table, pre, svg'))
 			.map((e) => e.className || e.tagName));
 		assert.deepEqual(wide, []);
 		if (query !== '') return;
 		const card = await p.textContent('.cards .card');
-		for (const word of ['resnet-base', '0.932', 'model', 'strategy', 'lr']) assert.ok(card.includes(word), word);
+		for (const word of ['resnet-base', '0.932', 'model', 'strategy', 'lr'])
+			assert.ok(card.includes(word), word);
 		assert.ok(await p.$eval('.cards .spark path', (e) => e.getAttribute('d').length > 20));
 	});
 
 test('a narrow window: the header shrinks and stays whole', async (t) => {
-	const { page: p } = await standinPage(t, standin.load().map((r) => ({ ...r, run: { ...r.run, experiment: 'an-experiment-with-quite-a-long-name' } })));
+	const { page: p } = await standinPage(t, standin.load()
+		.map((r) => ({ ...r, run: { ...r.run, experiment: 'an-experiment-with-quite-a-long-name' } })));
 	await drawn(p);
 	for (const width of [730, 800, 1000]) {
 		await p.setViewportSize({ width, height: 800 });
-		const sides = await until(() => p.$$eval('.app > .head > *, .goal > *', (l) => [innerWidth, l.filter((e) => !e.matches('.goal, .grow'))
-			.map((e) => e.getBoundingClientRect()).flatMap((r) => [r.left, r.right])]), ([w]) => w === width);
+		const sides = await until(() => p.$$eval('.app > .head > *, .goal > *',
+			(l) => [innerWidth, l.filter((e) => !e.matches('.goal, .grow'))
+			.map((e) => e.getBoundingClientRect()).flatMap((r) => [r.left, r.right])]),
+			([w]) => w === width);
 		const places = [...sides[1], width];
 		assert.ok(places.every((x, i) => i === 0 || x >= places[i - 1]), `${width}: ${places}`);
 	}
@@ -234,11 +256,14 @@ test('what colours and dashes mean is legible in every window', async (t) => {
 	for (const width of [730, 800, 1000, 1200, 1400]) {
 		await p.setViewportSize({ width, height: 800 });
 		const wrong = await until(() => p.evaluate(() => {
-			const others = [...document.querySelectorAll('.toolbar > :not(.looks, .grow)')].map((e) => e.getBoundingClientRect());
-			const meets = (r, o) => r.right > o.left + 1 && o.right > r.left + 1 && r.bottom > o.top + 1 && o.bottom > r.top + 1;
+			const others = [...document.querySelectorAll('.toolbar > :not(.looks, .grow)')]
+				.map((e) => e.getBoundingClientRect());
+			const meets = (r, o) => r.right > o.left + 1 && o.right > r.left + 1 && r.bottom > o.top + 1
+				&& o.bottom > r.top + 1;
 			const words = [...document.querySelectorAll('.looks > *')];
 			return [innerWidth, words.length, words.filter((e) => { const r = e.getBoundingClientRect();
-				return r.left < 0 || r.right > innerWidth || others.some((o) => meets(r, o)); }).map((e) => e.textContent)];
+				return r.left < 0 || r.right > innerWidth || others.some((o) => meets(r, o));
+					}).map((e) => e.textContent)];
 		}), ([w]) => w === width);
 		assert.ok(wrong[1] > 4, `${width}: ${wrong}`);
 		assert.deepEqual(wrong[2], [], `${width}`);
@@ -247,9 +272,12 @@ test('what colours and dashes mean is legible in every window', async (t) => {
 
 test('a name that is too long for its bar ends in dots', async (t) => {
 	const { page: p } = await page(t, { width: 390, height: 844 });
-	const names = await until(() => p.$$eval('.steptime .name', (l) => l.map((e) => ({ whole: e.scrollWidth <= e.clientWidth,
-		dots: [...e.querySelectorAll('.cut > span')].some((c) => c.scrollWidth > c.clientWidth) }))), (l) => l.length === 12);
-	assert.ok(names.every((n) => n.whole) && names.some((n) => n.dots) && names.some((n) => !n.dots), JSON.stringify(names));
+	const names = await until(() =>
+		p.$$eval('.steptime .name', (l) => l.map((e) => ({ whole: e.scrollWidth <= e.clientWidth,
+		dots: [...e.querySelectorAll('.cut > span')].some((c) => c.scrollWidth > c.clientWidth) }))),
+		(l) => l.length === 12);
+	assert.ok(names.every((n) => n.whole) && names.some((n) => n.dots) && names.some((n) => !n.dots),
+		JSON.stringify(names));
 });
 
 for (const colorScheme of ['light', 'dark'])
@@ -267,9 +295,12 @@ for (const colorScheme of ['light', 'dark'])
 					await p.waitForTimeout(300);
 				}
 				await p.evaluate(axe);
-				const { violations } = await p.evaluate(() => globalThis.axe.run(document, { runOnly: ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'best-practice'] }));
+				const { violations } = await p.evaluate(() => globalThis.axe.run(document,
+					{ runOnly: ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'best-practice'] }));
+				const where = ({ nodes }) => nodes.slice(0, 3)
+					.map((n) => n.target + ' ' + n.failureSummary).join(' | ');
 				const serious = violations.filter((v) => ['serious', 'critical'].includes(v.impact))
-					.map((v) => `${v.id}: ${v.nodes.slice(0, 3).map((n) => n.target + ' ' + n.failureSummary).join(' | ')}`);
+					.map((v) => `${v.id}: ${where(v)}`);
 				assert.deepEqual(serious, [], `${query || 'comparison'} ${width} ${step}`);
 			}
 		}
@@ -283,7 +314,9 @@ test('a link shows the same view to somebody else', async (t) => {
 	await p.click('.grid .body .row .eye');
 	await charted(p, 'train/loss', (d) => d.lines.length === 11 && d.to < 300 && d.to > 100);
 	await p.waitForURL(/[?&]o=/);
-	const seen = async (q) => [await rowNames(q), (await chart(q, 'train/loss')).lines.map((l) => [l.id, l.colour, l.dash]), await q.locator('.grid .head').textContent()];
+	const seen = async (q) => [await rowNames(q),
+		(await chart(q, 'train/loss')).lines.map((l) => [l.id, l.colour, l.dash]),
+		await q.locator('.grid .head').textContent()];
 	const { page: other } = await page(t, { query: new URL(p.url()).search });
 	assert.deepEqual(await seen(other), await seen(p));
 	assert.ok(new URL(p.url()).search.length < 200, p.url());
@@ -294,20 +327,24 @@ test('a link shows the same view to somebody else', async (t) => {
 test('sort, columns and the filter', async (t) => {
 	const { page: p } = await page(t);
 	await p.click('.grid .head .cell:has-text("lr")');
-	await p.waitForFunction(() => document.querySelector('.grid .head .cell[aria-sort="ascending"]')?.textContent.includes('lr'));
-	const lr = await p.$$eval('.grid .body .row', (rows) => rows.sort((a, b) => a.ariaRowIndex - b.ariaRowIndex).map((r) => Number(r.children[6].textContent)));
+	await p.waitForFunction(() =>
+		document.querySelector('.grid .head .cell[aria-sort="ascending"]')?.textContent.includes('lr'));
+	const lr = await p.$$eval('.grid .body .row', (rows) => rows.sort((a, b) => a.ariaRowIndex - b.ariaRowIndex)
+		.map((r) => Number(r.children[6].textContent)));
 	assert.deepEqual(lr, [...lr].sort((a, b) => a - b));
 	await p.click('button:has-text("columns")');
 	await p.fill('.picker input[type=search]', 'train/loss min');
 	await p.click('.picker .line >> nth=0');
-	await p.waitForFunction(() => [...document.querySelectorAll('.grid .head .cell')].some((c) => /loss\s*min/.test(c.textContent)));
+	await p.waitForFunction(() => [...document.querySelectorAll('.grid .head .cell')]
+		.some((c) => /loss\s*min/.test(c.textContent)));
 	await p.keyboard.press('Escape');
 	await p.fill('input[aria-label="Filter runs"]', 'ddp bf16');
 	await p.waitForFunction(() => document.querySelectorAll('.grid .body .row').length === 3);
 	await p.waitForURL(/q=ddp\+bf16/);
 });
 
-test('a filter expression goes to the server, its error comes back in words', { skip: !real && 'needs dptrack serve' }, async (t) => {
+test('a filter expression goes to the server, its error comes back in words', { skip: !real && 'needs dptrack serve' },
+	async (t) => {
 	const { page: p, seen } = await page(t);
 	await p.fill('input[aria-label="Filter runs"]', 'metrics."epoch/top1".max > 0.91 AND params.world_size = 1');
 	await p.waitForFunction(() => document.querySelectorAll('.grid .body .row').length === 3);
@@ -333,7 +370,8 @@ async function standinPage(t, all) {
 
 test('more than 10,000 runs: the newest are held, which is said; few rows exist, the table answers', async (t) => {
 	const { page: p } = await standinPage(t, standin.many(11500));
-	await p.waitForFunction(() => document.querySelector('.grid')?.getAttribute('aria-rowcount') === '10001', null, { timeout: 20000 });
+	await p.waitForFunction(() => document.querySelector('.grid')?.getAttribute('aria-rowcount') === '10001', null,
+		{ timeout: 20000 });
 	await drawn(p);
 	await p.waitForSelector('.facts:has-text("a filter such as")', { timeout: 20000 });
 	assert.ok(await p.locator('.grid .body .row').count() < 60);
@@ -354,15 +392,20 @@ test('more than 10,000 runs: the newest are held, which is said; few rows exist,
 
 /** A run with the given series, each of a few points. */
 function made(name, series, o = {}) {
-	const list = Object.fromEntries(Object.entries(series).map(([k, ys]) => [k, ys.map((v, i) => ({ s: i + 1, w: 1e9 + i, v }))]));
-	const metrics = Object.fromEntries(Object.entries(list).map(([k, l]) => [k, { count: l.length, first: l[0].v, last: l.at(-1).v,
-		min: Math.min(...l.map((q) => q.v)), max: Math.max(...l.map((q) => q.v)), first_step: 1, last_step: l.length, min_step: 1, max_step: 1 }]));
-	return { series: list, run: { id: Buffer.from(name.padEnd(16, '0').slice(0, 16)).toString('hex'), name, experiment: 'odd', status: 'finished', start_time: 1e12, end_time: 1e12 + 60000,
+	const list = Object.fromEntries(Object.entries(series)
+		.map(([k, ys]) => [k, ys.map((v, i) => ({ s: i + 1, w: 1e9 + i, v }))]));
+	const metrics = Object.fromEntries(Object.entries(list)
+		.map(([k, l]) => [k, { count: l.length, first: l[0].v, last: l.at(-1).v,
+		min: Math.min(...l.map((q) => q.v)), max: Math.max(...l.map((q) => q.v)), first_step: 1,
+		last_step: l.length, min_step: 1, max_step: 1 }]));
+	return { series: list, run: { id: Buffer.from(name.padEnd(16, '0').slice(0, 16)).toString('hex'), name,
+		experiment: 'odd', status: 'finished', start_time: 1e12, end_time: 1e12 + 60000,
 		params: {}, tags: {}, metrics, notes: '', alerts: [], ...o } };
 }
 
 test('runs without accuracy, one run, a run without anything, 2000 metrics', async (t) => {
-	const gpt = [made('gpt-a', { 'train/loss': [9, 5, 4], 'val/loss': [5, 4.2] }), made('gpt-b', { 'train/loss': [9, 6, 3.9] })];
+	const gpt = [made('gpt-a', { 'train/loss': [9, 5, 4], 'val/loss': [5, 4.2] }),
+		made('gpt-b', { 'train/loss': [9, 6, 3.9] })];
 	const { page: p } = await standinPage(t, gpt);
 	await drawn(p);
 	assert.equal(await p.inputValue('.goal select'), 'val/loss');
@@ -372,7 +415,8 @@ test('runs without accuracy, one run, a run without anything, 2000 metrics', asy
 	const bare = await standinPage(t, [made('bare', {}, { status: 'running' })]);
 	await bare.page.waitForSelector('.grid .body .row');
 	assert.match(await bare.page.textContent('.grid .c-status'), /running/);
-	const wide = Object.fromEntries(Array.from({ length: 2000 }, (_, i) => [`group${i % 20}/metric${i}`, [1, 2, i]]));
+	const wide =
+		Object.fromEntries(Array.from({ length: 2000 }, (_, i) => [`group${i % 20}/metric${i}`, [1, 2, i]]));
 	const many = await standinPage(t, [made('wide', wide), made('wider', wide)]);
 	await many.page.waitForSelector('.grid .body .row');
 	await many.page.waitForTimeout(300);
@@ -383,20 +427,25 @@ test('runs without accuracy, one run, a run without anything, 2000 metrics', asy
 });
 
 async function post(url, path_, body) {
-	const r = await fetch(url + 'api/v1/' + path_, { method: 'POST', headers: { 'content-type': 'application/json' }, body: JSON.stringify(body) });
+	const r = await fetch(url + 'api/v1/' + path_,
+		{ method: 'POST', headers: { 'content-type': 'application/json' }, body: JSON.stringify(body) });
 	const json = await r.json();
 	assert.ok(r.ok, JSON.stringify(json));
 	return json;
 }
 
-test('a running run appears and grows by itself, and only what is new travels', { skip: !real && 'needs dptrack serve' }, async (t) => {
+test('a running run appears and grows by itself, and only what is new travels',
+	{ skip: !real && 'needs dptrack serve' }, async (t) => {
 	const s = await serve();
 	const { page: p, seen } = await page(t, { address: s.url });
 	t.after(() => s.close());
-	const run = await post(s.url, 'runs', { experiment: 'fashion', name: 'live', params: { model: 'cnn', lr: '0.3' } });
-	const log = (from, to) => post(s.url, `runs/${run.id}/metrics`, { points: Array.from({ length: to - from }, (_, i) => ({
+	const run =
+		await post(s.url, 'runs', { experiment: 'fashion', name: 'live', params: { model: 'cnn', lr: '0.3' } });
+	const log = (from, to) =>
+		post(s.url, `runs/${run.id}/metrics`, { points: Array.from({ length: to - from }, (_, i) => ({
 		key: 'train/loss', step: from + i, value: 2 - (from + i) / 1000, wall_time: 1.8e9 + from + i })) });
-	const points = (test) => charted(p, 'train/loss', (d) => test(d.lines.find((l) => l.id === run.id)?.points ?? 0));
+	const points = (test) =>
+		charted(p, 'train/loss', (d) => test(d.lines.find((l) => l.id === run.id)?.points ?? 0));
 	await log(0, 200);
 	await points((n) => n > 50);
 	await p.waitForSelector(`[data-run="${run.id}"] .c-status:has-text("running, step 199")`);

@@ -1,5 +1,5 @@
-// What the first screen loads and what comes later; what a reader sees when a later part cannot be had: the server is away,
-// has a newer page, or this once something went wrong.
+// What the first screen loads and what comes later; what a reader sees when a later part cannot be had: the server is
+// away, has a newer page, or this once something went wrong.
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import path from 'node:path';
@@ -31,7 +31,8 @@ const withNotes = async () => {
 };
 /** Answers the page's script that asks for the page itself with one that has another script in it. */
 const newer = (route) => (route.request().resourceType() === 'fetch'
-	? route.fulfill({ contentType: 'text/html', body: '<script type="module" src="page-NEW00000.js"></script>' }) : route.fallback());
+	? route.fulfill({ contentType: 'text/html', body: '<script type="module" src="page-NEW00000.js"></script>' })
+	: route.fallback());
 
 test('the first screen loads little, and nothing twice', async (t) => {
 	const html = readFileSync(path.join(dist, 'index.html'), 'utf8');
@@ -51,7 +52,8 @@ test('a note is never shown first as text, then as Markdown', async (t) => {
 	let pre = false;
 	const { page, scripts } = await open(t, '?r=' + await withNotes(), async (p) => {
 		await p.exposeFunction('sawText', () => (pre = true));
-		await p.addInitScript(() => new MutationObserver(() => document.querySelector('.notes pre') && globalThis.sawText())
+		await p.addInitScript(() =>
+			new MutationObserver(() => document.querySelector('.notes pre') && globalThis.sawText())
 			.observe(document, { childList: true, subtree: true }));
 	});
 	await page.waitForSelector('.notes .markdown', WAIT);
@@ -83,7 +85,8 @@ test('a server with a newer page asks for a reload', async (t) => {
 test('a part waits for a server that is away', async (t) => {
 	const { page } = await open(t, '?r=' + await withNotes(), async (p) => {
 		await p.route(MARKDOWN, (r) => r.abort());
-		await p.route(here.server.url, (r) => (r.request().resourceType() === 'fetch' ? r.abort() : r.fallback()));
+		await p.route(here.server.url,
+			(r) => (r.request().resourceType() === 'fetch' ? r.abort() : r.fallback()));
 	});
 	await page.waitForSelector('.banner:has-text("does not answer")', WAIT);
 	await page.waitForSelector('.notes pre', WAIT);

@@ -1,5 +1,5 @@
-// Takes the pictures of web/ui/pictures again: node tests/web/pictures.mjs [FOLDER], after a build with chromium and the
-// packages of tests/web in place (tests/web/page.sh puts them there).
+// Takes the pictures of web/ui/pictures again: node tests/web/pictures.mjs [FOLDER], after a build with chromium and
+// the packages of tests/web in place (tests/web/page.sh puts them there).
 import { mkdirSync } from 'node:fs';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -12,10 +12,12 @@ const out = process.argv[2] ?? path.join(here, '../../web/ui/pictures');
 async function overLine(p, name, step) {
 	const at = await p.evaluate(([n, x]) => {
 		const c = document.querySelector('[data-chart="train/loss"]');
-		const id = [...document.querySelectorAll('.grid .body .row')].find((r) => r.querySelector('a').textContent === n).dataset.run;
+		const id = [...document.querySelectorAll('.grid .body .row')].find((r) =>
+			r.querySelector('a').textContent === n).dataset.run;
 		const d = c.chart.drawn();
 		const o = c.getBoundingClientRect();
-		return { x: o.left + d.box.left + (d.box.width * (x - d.from)) / (d.to - d.from), y: o.top + d.box.top + d.lines.find((l) => l.id === id).topPixel + 12 };
+		return { x: o.left + d.box.left + (d.box.width * (x - d.from)) / (d.to - d.from),
+			y: o.top + d.box.top + d.lines.find((l) => l.id === id).topPixel + 12 };
 	}, [name, step]);
 	await p.mouse.move(at.x, at.y);
 	await p.waitForTimeout(500);

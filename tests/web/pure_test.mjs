@@ -7,8 +7,10 @@ import { buckets, load } from './devserver.mjs';
 
 const p = await import(pathToFileURL(path.join(process.env.builddir ?? 'build', 'web/ui/pure.mjs')).href);
 
-const metric = (o) => ({ count: 1, first: 0, last: 0, min: 0, max: 0, first_step: 0, last_step: 0, min_step: 0, max_step: 0, ...o });
-const run = (id, o = {}) => ({ id, name: id, experiment: 'e', status: 'finished', start_time: Number(o.n ?? 0), end_time: 1,
+const metric = (o) =>
+	({ count: 1, first: 0, last: 0, min: 0, max: 0, first_step: 0, last_step: 0, min_step: 0, max_step: 0, ...o });
+const run = (id, o = {}) =>
+	({ id, name: id, experiment: 'e', status: 'finished', start_time: Number(o.n ?? 0), end_time: 1,
 	params: {}, tags: {}, metrics: {}, notes: '', alerts: [], ...o });
 const twelve = load().map((r) => ({ ...r, run: { ...r.run, metrics: Object.fromEntries(Object.entries(r.run.metrics)
 	.map(([k, m]) => [k, { ...m, last: Number(m.last), max: Number(m.max), min: Number(m.min) }])) } }));
@@ -35,8 +37,10 @@ test('text orders naturally', () => {
 });
 
 test('the goal is an accuracy where there is one, else a held-out loss, else any loss', () => {
-	const of = (...keys) => p.defaultGoal([run('a', { metrics: Object.fromEntries(keys.map((k) => [k, metric()])) })]);
-	assert.deepEqual(of('train/loss', 'epoch/val_loss', 'epoch/top1', 'epoch/top5'), { key: 'epoch/top1', dir: 'max' });
+	const of = (...keys) =>
+		p.defaultGoal([run('a', { metrics: Object.fromEntries(keys.map((k) => [k, metric()])) })]);
+	assert.deepEqual(of('train/loss', 'epoch/val_loss', 'epoch/top1', 'epoch/top5'),
+		{ key: 'epoch/top1', dir: 'max' });
 	assert.deepEqual(of('train/loss', 'epoch/val_loss'), { key: 'epoch/val_loss', dir: 'min' });
 	assert.deepEqual(of('train/loss', 'train/lr'), { key: 'train/loss', dir: 'min' });
 	assert.deepEqual(of('accuracy', 'loss'), { key: 'accuracy', dir: 'max' });
@@ -57,34 +61,39 @@ test('rows: best first, runs that fell out below, missing last', () => {
 	assert.deepEqual(rows.slice(10).map((r) => r.name), ['resnet-ddp2', 'cnn-ddp4-lr0.8']);
 	for (const desc of [false, true]) {
 		const lacks = run('z', { params: {} });
-		const sorted = p.orderRuns([lacks, run('a', { params: { lr: '0.1' } }), run('b', { params: { lr: '1e-3' } })], null, 'p:lr', desc);
+		const sorted = p.orderRuns([lacks, run('a', { params: { lr: '0.1' } }),
+			run('b', { params: { lr: '1e-3' } })], null, 'p:lr', desc);
 		assert.equal(sorted[2].id, 'z');
 		assert.equal(sorted[0].id, desc ? 'a' : 'b');
 	}
 });
 
 test('params are split into those that differ and those that are the same in all', () => {
-	const s = p.splitParams([run('a', { params: { model: 'm', lr: '1', host: 'x' } }), run('b', { params: { model: 'm', lr: '2', host: 'y' } })]);
+	const s = p.splitParams([run('a', { params: { model: 'm', lr: '1', host: 'x' } }),
+		run('b', { params: { model: 'm', lr: '2', host: 'y' } })]);
 	assert.deepEqual(s.same, [['model', 'm']]);
 	assert.deepEqual(s.differ, ['lr', 'host']);
 	assert.deepEqual(p.tellingParams(s, 8), ['lr']);
 });
 
 test('no two of the twelve look alike, nor of 60 runs that differ in their seed alone', () => {
-	const seeds = Array.from({ length: 60 }, (_, i) => run('r' + i, { n: i, params: { model: 'a', seed: String(i) } }));
+	const seeds =
+		Array.from({ length: 60 }, (_, i) => run('r' + i, { n: i, params: { model: 'a', seed: String(i) } }));
 	const alone = Array.from({ length: 40 }, (_, i) => run('r' + i, { n: i }));
 	for (const list of [twelve.map((r) => r.run), seeds, alone]) {
 		const looks = p.assignLooks(list).byRun;
 		for (const a of list)
 			for (const b of list)
-				if (a.id < b.id) assert.ok(p.differ(looks.get(a.id), looks.get(b.id)), `${a.name} and ${b.name}`);
+				if (a.id < b.id) assert.ok(p.differ(looks.get(a.id), looks.get(b.id)),
+					`${a.name} and ${b.name}`);
 	}
 });
 
 test('a new run changes no colour', () => {
 	const list = twelve.map((r) => r.run);
 	const before = p.assignLooks(list).byRun;
-	const after = p.assignLooks([...list, run('new', { start_time: 4e12, params: { ...list[3].params, seed: '9' } })]).byRun;
+	const after = p.assignLooks([...list, run('new',
+		{ start_time: 4e12, params: { ...list[3].params, seed: '9' } })]).byRun;
 	for (const r of list) assert.deepEqual(after.get(r.id), before.get(r.id));
 });
 
@@ -112,8 +121,10 @@ test('random series: extremes of every window of buckets are on the line', () =>
 	let seed = 1;
 	const rnd = () => (seed = (seed * 16807) % 2147483647) / 2147483647;
 	for (let t = 0; t < 300; t++) {
-		const list = Array.from({ length: 1 + Math.floor(rnd() * 400) }, (_, i) => ({ s: i, v: rnd() < 0.02 ? NaN : Math.exp(8 * rnd()) }));
-		const s = p.seriesOf('r', 'k', -1, buckets(list, (q) => q.s, 0, list.length - 1, 1 + Math.floor(rnd() * 60)));
+		const list = Array.from({ length: 1 + Math.floor(rnd() * 400) },
+			(_, i) => ({ s: i, v: rnd() < 0.02 ? NaN : Math.exp(8 * rnd()) }));
+		const s = p.seriesOf('r', 'k', -1,
+			buckets(list, (q) => q.s, 0, list.length - 1, 1 + Math.floor(rnd() * 60)));
 		const fin = list.map((q) => q.v).filter(Number.isFinite);
 		const e = extent(s);
 		if (!fin.length) assert.equal(e, null);
@@ -144,7 +155,8 @@ test('smoothing does not depend on the number of buckets and keeps a constant', 
 	assert.ok(Math.abs(end(4000) - end(800)) < 5, 'within a bucket');
 });
 
-const line = (id, ys, o = {}) => ({ id, name: id, colour: '#000', dash: [], xs: ys.map((_, i) => i), ys, smooth: null, fit: true,
+const line = (id, ys, o = {}) =>
+	({ id, name: id, colour: '#000', dash: [], xs: ys.map((_, i) => i), ys, smooth: null, fit: true,
 	badX: null, badToEnd: false, end: 'none', flags: [], ...o });
 
 test('the axis shows a spike in full, but a run that fell out does not flatten the rest', () => {
@@ -162,14 +174,16 @@ test('the axis shows a spike in full, but a run that fell out does not flatten t
 	assert.ok(w.hi < 100 && w.outside[0].y === 1e6, 'an absurd spike gets an arrow');
 	const zero = p.fitRange([line('a', [0, 0.1, 0.5])], 0, 2, true, false);
 	assert.deepEqual(zero.outside, [{ id: 'a', x: 0, y: 0, side: 'bottom' }]);
-	assert.equal(p.fitRange([line('a', [-1, -2])], 0, 2, true, false).outside[0].y, -2, 'nothing above zero on a log axis');
+	assert.equal(p.fitRange([line('a', [-1, -2])], 0, 2, true, false).outside[0].y, -2,
+		'nothing above zero on a log axis');
 });
 
 test('axis ranges of odd data', () => {
 	for (const log of [false, true])
 		for (const ys of [[], [NaN], [0], [5], [-1, 1], [1e-300, 1e300], [0, 0, 0]]) {
 			const r = p.fitRange([line('a', ys)], 0, 10, log, false);
-			assert.ok(r.lo < r.hi && Number.isFinite(r.lo) && Number.isFinite(r.hi), JSON.stringify([log, ys, r]));
+			assert.ok(r.lo < r.hi && Number.isFinite(r.lo) && Number.isFinite(r.hi),
+				JSON.stringify([log, ys, r]));
 			if (log) assert.ok(r.lo > 0);
 		}
 });
@@ -188,27 +202,35 @@ test('labels keep their order and their distance', () => {
 	assert.ok(Math.min(...at) >= 0 && Math.max(...at) <= 100);
 	assert.equal(at.indexOf(Math.min(...at)), 3);
 	assert.equal(p.spreadLabels(Array(40).fill(5), 12, 0, 100).length, 40);
-	assert.deepEqual(p.packRows([{ left: 0, width: 50 }, { left: 20, width: 50 }, { left: 80, width: 10 }], 2), [0, 1, 0]);
+	assert.deepEqual(p.packRows([{ left: 0, width: 50 }, { left: 20, width: 50 }, { left: 80, width: 10 }], 2),
+		[0, 1, 0]);
 });
 
 test('the address: only what differs from the default, and back', () => {
 	assert.equal(p.viewQuery(p.emptyView), '');
-	const v = { ...p.emptyView, experiment: 'a b', goal: 'epoch/val_loss', dir: 'min', sort: 'p:lr', desc: true, x: 'time', log: true,
-		smooth: 0.6, zoom: [300, 360.5], shown: ['0123abcd', 'ffff0000'], filter: 'params.lr > 0.1', columns: ['p:lr', 'm:best:epoch/top1'] };
+	const v = { ...p.emptyView, experiment: 'a b', goal: 'epoch/val_loss', dir: 'min', sort: 'p:lr', desc: true,
+		x: 'time', log: true,
+		smooth: 0.6, zoom: [300, 360.5], shown: ['0123abcd', 'ffff0000'], filter: 'params.lr > 0.1',
+		columns: ['p:lr', 'm:best:epoch/top1'] };
 	assert.deepEqual(p.parseView(p.viewQuery(v)), v);
 	assert.equal(p.viewQuery({ ...p.emptyView, experiment: 'fashion' }), '?e=fashion');
 	assert.ok(p.viewQuery(v).length < 200);
 	assert.equal(p.parseView('?z=9~3').zoom, null);
 	const id = '0123456789abcdef'.repeat(2);
-	assert.deepEqual([p.linkedQuery('#/experiments/1/runs/' + id), p.linkedQuery('#/experiments/1'), p.linkedQuery('')], ['?r=' + id, null, null]);
+	assert.deepEqual([p.linkedQuery('#/experiments/1/runs/' + id), p.linkedQuery('#/experiments/1'),
+		p.linkedQuery('')], ['?r=' + id, null, null]);
 	assert.equal(p.parseView('?sm=7&x=frog').smooth, 0.99);
 });
 
 test('expressions go to the server, words do not', () => {
-	for (const e of ["params.lr = '0.1'", 'metrics."epoch/top1".max > 0.9', "status = 'failed'", "tags.x LIKE 'a%'", 'metrics."a b" > 1',
-		'params.lr=0.1', "NOT (status != 'failed')", "params.opt NOT LIKE 's%'", "params.opt not in ('a', 'b')", 'tags.owner IS NULL',
-		'params.`a b` is not null', '(metrics.loss.min<1)', "attributes.run_name = 'x'"]) assert.ok(p.isExpression(e), e);
-	for (const e of ['resnet bf16', 'lr=0.1', 'model=cnn', 'name', 'name of it', 'status', 'in', 'params', 'cnn ddp']) assert.ok(!p.isExpression(e), e);
+	for (const e of ["params.lr = '0.1'", 'metrics."epoch/top1".max > 0.9', "status = 'failed'", "tags.x LIKE 'a%'",
+		'metrics."a b" > 1',
+		'params.lr=0.1', "NOT (status != 'failed')", "params.opt NOT LIKE 's%'", "params.opt not in ('a', 'b')",
+		'tags.owner IS NULL',
+		'params.`a b` is not null', '(metrics.loss.min<1)',
+		"attributes.run_name = 'x'"]) assert.ok(p.isExpression(e), e);
+	for (const e of ['resnet bf16', 'lr=0.1', 'model=cnn', 'name', 'name of it', 'status', 'in', 'params',
+		'cnn ddp']) assert.ok(!p.isExpression(e), e);
 	assert.ok(!p.isExpression('params.' + '"'.repeat(20000)));
 	assert.ok(p.matchesWords('cnn  LR=0.1', ['cnn-ddp4', 'lr=0.1']));
 	assert.ok(!p.matchesWords('cnn mlp', ['cnn-ddp4', 'lr=0.1']));
@@ -224,24 +246,29 @@ test('addresses as MLflow prints them', () => {
 });
 
 test('counts and short times', () => {
-	assert.deepEqual([p.count(0, 'run'), p.count(1, 'run'), p.count(2, 'more run')], ['0 runs', '1 run', '2 more runs']);
+	assert.deepEqual([p.count(0, 'run'), p.count(1, 'run'), p.count(2, 'more run')],
+		['0 runs', '1 run', '2 more runs']);
 	assert.deepEqual([3.2e-6, 4.25e-5, 4.2e-4, 0.00312, 0.0312, 0.312, 3.12, 312].map(p.seconds),
 		['3.20 µs', '42.5 µs', '420 µs', '3.12 ms', '31.2 ms', '312 ms', '3.1 s', '5 min']);
 });
 
 test('Markdown: blocks and words, and nothing that runs', () => {
 	const kinds = (s) => p.parseMarkdown(s).map((t) => t.type).filter((k) => k !== 'space');
-	assert.deepEqual(kinds('# a\n\ntext\nmore\n\n- x\n- y\n\n1. z\n\n> q\n\n```\n# no\n```\n\n| a | b |\n|--:|:-:|\n| 1 | 2 |\n\n---\n'),
+	assert.deepEqual(kinds('# a\n\ntext\nmore\n\n- x\n- y\n\n1. z\n\n> q\n\n```\n# no\n```\n\n'
+		+ '| a | b |\n|--:|:-:|\n| 1 | 2 |\n\n---\n'),
 		['heading', 'paragraph', 'list', 'list', 'blockquote', 'code', 'table', 'hr']);
 	assert.ok(p.safeLink('https://x.org') && p.safeLink('mailto:a@b.org'));
-	for (const s of ['javascript:alert(1)', 'data:text/html,1', ' javascript:x', '//host/y', 'x.html', 'JaVaScRiPt:x'])
+	for (const s of ['javascript:alert(1)', 'data:text/html,1', ' javascript:x', '//host/y', 'x.html',
+		'JaVaScRiPt:x'])
 		assert.ok(!p.safeLink(s), s);
 	for (const s of ['> '.repeat(8000), 'x'.repeat(20000)]) // nested too deep, too long: as it is
 		assert.deepEqual(p.parseMarkdown(s).map((t) => [t.type, t.text]), [['code', s]]);
 	assert.equal(p.plainText('# A\n\n**b** [c](https://d.org)\n- e'), 'A b c e');
 	assert.equal(p.plainText('loss: 3 * 4 ** 5'), 'loss: 3 * 4 ** 5');
-	for (const [text, words] of [['> quoted _word_ of snake_case_name', 'quoted word of snake_case_name'], ['1. a\n2. [x] b', 'a [x] b'],
-		['- [x] done `x*y*z`', 'done x*y*z'], ['| a | b |\n|---|:-:|\n| 1 | 2 |', 'a b 1 2'], ['```\ncode\n```\n---\n![pic](a.png "t")', 'code pic'],
+	for (const [text, words] of [['> quoted _word_ of snake_case_name', 'quoted word of snake_case_name'],
+		['1. a\n2. [x] b', 'a [x] b'],
+		['- [x] done `x*y*z`', 'done x*y*z'], ['| a | b |\n|---|:-:|\n| 1 | 2 |', 'a b 1 2'],
+		['```\ncode\n```\n---\n![pic](a.png "t")', 'code pic'],
 		['~~old~~ __new__ \\*star', 'old new *star'], ['lr -1e-4', 'lr -1e-4'], ['- ', ''], ['', '']])
 		assert.equal(p.plainText(text), words, text);
 	const t0 = performance.now();
@@ -253,10 +280,12 @@ test('Markdown: blocks and words, and nothing that runs', () => {
 });
 
 test('rank by step: own time beside the usual rank, the slow one named', () => {
-	const series = (key, rank, values) => ({ key, rank, columns: { i: values.map((_, i) => i), x_first: values.map((_, i) => i * 2 + 1), x_last: values.map((_, i) => i * 2 + 2),
+	const series = (key, rank, values) => ({ key, rank, columns: { i: values.map((_, i) => i),
+		x_first: values.map((_, i) => i * 2 + 1), x_last: values.map((_, i) => i * 2 + 2),
 		sum: values.map((v) => v * 2), count: values.map(() => 2), nonfinite: values.map(() => 0) } });
 	const sign = { 'phase/step': 1, 'phase/comm_exposed': -1 };
-	const h = p.heatOf([0, 1, 2].flatMap((r) => [series('phase/step', r, [10, 10, 10]), series('phase/comm_exposed', r, r === 1 ? [1, 1, 5] : [5, 5, 5])]), sign);
+	const h = p.heatOf([0, 1, 2].flatMap((r) => [series('phase/step', r, [10, 10, 10]),
+		series('phase/comm_exposed', r, r === 1 ? [1, 1, 5] : [5, 5, 5])]), sign);
 	assert.deepEqual(h.ranks, [0, 1, 2]);
 	assert.deepEqual(h.cells, [[5, 5, 5], [9, 9, 5], [5, 5, 5]]);
 	assert.deepEqual(h.usual, [5, 5, 5]);
@@ -268,20 +297,24 @@ test('rank by step: own time beside the usual rank, the slow one named', () => {
 
 test('runs below their parents: order, folding, parents that are missing, circles, deep chains', () => {
 	const run = (id, parent) => ({ id, tags: parent ? { 'mlflow.parentRunId': parent } : {} });
-	const lines = (list, closed = []) => p.nest(list, new Set(closed)).map((n) => `${n.depth}${n.run.id}${n.below || ''}`).join(' ');
+	const lines = (list, closed = []) => p.nest(list, new Set(closed))
+		.map((n) => `${n.depth}${n.run.id}${n.below || ''}`).join(' ');
 	const list = [run('c', 'b'), run('x'), run('b', 'a'), run('d', 'a'), run('a'), run('e', 'gone')];
 	assert.equal(lines(list), '0a3 1b1 2c 1d 0x 0e', 'a tree stands where its first run stood');
 	assert.equal(lines(list, ['b']), '0a3 1b1 1d 0x 0e');
 	assert.equal(lines(list, ['a']), '0a3 0x 0e');
-	assert.equal(lines([run('p', 'q'), run('q', 'p'), run('s', 's'), run('y', 'p')]).replace(/\d/g, '').split(' ').sort().join(' '), 'p q s y');
+	assert.equal(lines([run('p', 'q'), run('q', 'p'), run('s', 's'), run('y', 'p')]).replace(/\d/g, '').split(' ')
+		.sort().join(' '), 'p q s y');
 	const chain = Array.from({ length: 20000 }, (_, i) => run(String(i), i ? String(i - 1) : null)).reverse();
 	const t0 = performance.now();
 	const deep = p.nest(chain, new Set());
-	assert.ok(deep.length === 20000 && deep[19999].depth === 19999 && deep[0].below === 19999 && performance.now() - t0 < 4000);
+	assert.ok(deep.length === 20000 && deep[19999].depth === 19999 && deep[0].below === 19999
+		&& performance.now() - t0 < 4000);
 });
 
 test('a param in a cell', () => {
-	for (const [v, shown] of [['0.30000000000000004', '0.3'], ['0.1', '0.1'], ['1e-4', '1e-4'], ['12345678901', '12345678901'], ['0.0000123456789', '0.0000123457'],
+	for (const [v, shown] of [['0.30000000000000004', '0.3'], ['0.1', '0.1'], ['1e-4', '1e-4'],
+		['12345678901', '12345678901'], ['0.0000123456789', '0.0000123457'],
 		['v1.2.3-rc.45678', 'v1.2.3-rc.45678'], ['', '']])
 		assert.equal(p.paramText(v), shown);
 });
@@ -297,8 +330,10 @@ test('ticks: round, whole, never too many, and their words tell them apart', () 
 		const hi = lo + Math.abs(lo) * 10 ** (Math.random() * 8 - 6) + 1e-30;
 		const most = 2 + Math.floor(Math.random() * 12);
 		const t = p.evenTicks(lo, hi, most);
-		assert.ok(t.length <= most + 1 && t.every((v) => v >= lo - (hi - lo) * 1e-6 && v <= hi + (hi - lo) * 1e-6), `${lo} ${hi} ${most}: ${t}`);
-		assert.equal(new Set(p.tickTexts(t, false, p.short)).size, t.length, `${t}: ${p.tickTexts(t, false, p.short)}`);
+		assert.ok(t.length <= most + 1 && t.every((v) => v >= lo - (hi - lo) * 1e-6
+			&& v <= hi + (hi - lo) * 1e-6), `${lo} ${hi} ${most}: ${t}`);
+		assert.equal(new Set(p.tickTexts(t, false, p.short)).size, t.length,
+			`${t}: ${p.tickTexts(t, false, p.short)}`);
 	}
 	assert.deepEqual(p.tickTexts([0, 0.5, 1], false, p.short), ['0.0', '0.5', '1.0']);
 	assert.deepEqual(p.tickTexts([-1, 0], false, p.short), ['−1', '0']);
@@ -314,7 +349,8 @@ test('axes of parallel coordinates: words, numbers, logarithms, what is missing'
 	const lr = p.scaleOf([0.001, 0.1, 0.01], o);
 	assert.ok(lr.log && Math.abs(lr.at(0.01) - 0.5) < 1e-9 && lr.at(5) === lr.at(0.1) && lr.at(0) === lr.at(0.001));
 	const goal = p.scaleOf([0.9, 0.901, 0.93, NaN], { ...o, flip: true, missing: true });
-	assert.ok(!goal.discrete && goal.at(0.9) > goal.at(0.93) && goal.at(NaN) < goal.at(0.93) && goal.at(null) === goal.at(Infinity));
+	assert.ok(!goal.discrete && goal.at(0.9) > goal.at(0.93) && goal.at(NaN) < goal.at(0.93)
+		&& goal.at(null) === goal.at(Infinity));
 	assert.equal(goal.ticks[0].text, '–');
 	const even = p.scaleOf([0.88, 0.931, 0.932], o).ticks.map((k) => k.text);
 	assert.ok(even.includes('0.90') && even.every((s) => s.length === 4), `one number of decimals: ${even}`);

@@ -11,17 +11,23 @@ import { stage } from './stage.mjs';
 let id;
 const here = stage((logdir) => {
 	const record = (script, ...options) => execFileSync(path.join(builddir, 'tests/tracker/record'),
-		['runs_dir=' + logdir, 'experiment=again', 'run_name=twice', 'url=', ...options], { input: script, encoding: 'utf8' });
+		['runs_dir=' + logdir, 'experiment=again', 'run_name=twice', 'url=', ...options],
+		{ input: script, encoding: 'utf8' });
 	id = record('burst 100 train/loss 1\nclose 3\n').split(' ')[1];
 	record('burst 80 train/loss 41\nclose 1\n', 'run_id=' + id, 'reopen=1', 'first_step=41');
 });
 
 test('notes are Markdown, ranks are compared step by step', async (t) => {
-	const points = [0, 1, 2].flatMap((rank) => Array.from({ length: 40 }, (_, i) => [['phase/step', 1], ['phase/forward', rank === 1 ? 0.7 : 0.5],
-		['phase/comm_exposed', rank === 1 ? 0.3 : 0.5]].map(([key, value]) => ({ key, rank, step: i + 1, value, wall_time: 1e9 + i })))).flat();
+	const points = [0, 1, 2].flatMap((rank) =>
+		Array.from({ length: 40 }, (_, i) => [['phase/step', 1], ['phase/forward', rank === 1 ? 0.7 : 0.5],
+		['phase/comm_exposed', rank === 1 ? 0.3 : 0.5]]
+			.map(([key, value]) => ({ key, rank, step: i + 1, value, wall_time: 1e9 + i })))).flat();
 	const made = await here.ask('POST', 'runs', { experiment: 'again', name: 'three' });
 	await here.ask('POST', `runs/${made.id}/metrics`, { points });
-	await here.ask('PATCH', 'runs/' + made.id, { notes: '## Why\n\n- **slow** disk, see [there](https://example.org/x)\n- <i>no</i> [x](javascript:alert(1)) [y](//host/y)\n- [x] done\n\n| a | b |\n|--:|---|\n| 1 | `2` |\n' });
+	const notes = '## Why\n\n- **slow** disk, see [there](https://example.org/x)\n'
+		+ '- <i>no</i> [x](javascript:alert(1)) [y](//host/y)\n- [x] done\n\n'
+		+ '| a | b |\n|--:|---|\n| 1 | `2` |\n';
+	await here.ask('PATCH', 'runs/' + made.id, { notes });
 	const page = await here.open(t, '?r=' + made.id);
 	await page.waitForSelector('.markdown li strong');
 	assert.equal(await page.textContent('.markdown h4'), 'Why');
@@ -36,7 +42,8 @@ test('notes are Markdown, ranks are compared step by step', async (t) => {
 	await page.focus('.heat canvas');
 	await page.keyboard.press('ArrowDown');
 	await says(page, '.readout', /^rank 1, step 1: 700 ms, 40 % more than the usual rank$/);
-	const inks = () => page.$eval('.heat canvas', (c) => [0.2, 0.5, 0.8].map((y) => c.getContext('2d').getImageData(c.width / 2, c.height * y, 1, 1).data[3]));
+	const inks = () => page.$eval('.heat canvas', (c) => [0.2, 0.5, 0.8]
+		.map((y) => c.getContext('2d').getImageData(c.width / 2, c.height * y, 1, 1).data[3]));
 	await until(inks, (ink) => ink[1] > 50 && !ink[0] && !ink[2], 'the slow rank alone has ink');
 	await page.click('.group button:has-text("by rank")');
 	const drawn = await charted(page, 'phase/forward', (d) => d.lines.length === 3);
@@ -46,7 +53,9 @@ test('notes are Markdown, ranks are compared step by step', async (t) => {
 
 test('what a restart took back, and artifacts', async (t) => {
 	for (const [name, body] of [['notes/a b.txt', 'hello'], ['top.txt', 'x']]) {
-		const r = await fetch(`${here.server.url}api/v1/runs/${id}/artifacts/${name.split('/').map(encodeURIComponent).join('/')}`, { method: 'PUT', body });
+		const place = name.split('/').map(encodeURIComponent).join('/');
+		const address = `${here.server.url}api/v1/runs/${id}/artifacts/${place}`;
+		const r = await fetch(address, { method: 'PUT', body });
 		assert.ok(r.ok, `PUT ${name}: ${r.status}`);
 	}
 	const page = await here.open(t, '?e=again');

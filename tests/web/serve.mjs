@@ -21,7 +21,8 @@ export const real = existsSync(program) && !process.env.DPT_STANDIN;
 
 /** Runs `dptrack serve` on a folder; resolves to {url, logdir, close}. */
 export async function serveFolder(logdir, port = 0) {
-	const child = spawn(program, ['serve', '--logdir', logdir, '--port', String(port)], { stdio: ['ignore', 'pipe', 'pipe'] });
+	const child = spawn(program, ['serve', '--logdir', logdir, '--port', String(port)],
+		{ stdio: ['ignore', 'pipe', 'pipe'] });
 	let said = '';
 	const url = await new Promise((done, fail) => {
 		const late = setTimeout(() => fail(new Error('dptrack serve says no address: ' + said)), START_MS);
@@ -53,7 +54,8 @@ function temporary() {
 /** As event files, or with DPT_RECORDER naming that program through libdptrack. */
 export function writeTwelve(logdir) {
 	const recorder = process.env.DPT_RECORDER;
-	const lines = execFileSync('python3', [path.join(here, 'twelve.py'), ...(recorder ? ['--record'] : ['--events', logdir])],
+	const lines = execFileSync('python3',
+		[path.join(here, 'twelve.py'), ...(recorder ? ['--record'] : ['--events', logdir])],
 		{ maxBuffer: 64 << 20 });
 	if (recorder) execFileSync(recorder, [logdir], { input: lines });
 }

@@ -1,5 +1,5 @@
-// What the tests of a file play on: a browser and `dptrack serve` on a folder of its own, made before the first and closed
-// after the last. A page whose script throws fails its test.
+// What the tests of a file play on: a browser and `dptrack serve` on a folder of its own, made before the first and
+// closed after the last. A page whose script throws fails its test.
 import assert from 'node:assert/strict';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -37,7 +37,8 @@ export function stage(fill = () => {}) {
 	};
 	/** The JSON of a REST v1 call that must succeed. */
 	s.ask = async (method, address, body) => {
-		const r = await fetch(s.server.url + 'api/v1/' + address, { method, headers: { 'content-type': 'application/json' }, body: JSON.stringify(body) });
+		const r = await fetch(s.server.url + 'api/v1/' + address,
+			{ method, headers: { 'content-type': 'application/json' }, body: JSON.stringify(body) });
 		assert.ok(r.ok, `${method} ${address}: ${r.status}`);
 		return r.json();
 	};

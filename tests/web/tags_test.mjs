@@ -1,6 +1,6 @@
-// Tags are added, changed and removed on a run's page and for many runs at once, stand there before the server has answered
-// and are taken back in words when it refuses; a reader is offered none of it. Runs that belong to another run are linked both
-// ways and stand below it in the table. Runs are renamed, deleted and brought back.
+// Tags are added, changed and removed on a run's page and for many runs at once, stand there before the server has
+// answered and are taken back in words when it refuses; a reader is offered none of it. Runs that belong to another run
+// are linked both ways and stand below it in the table. Runs are renamed, deleted and brought back.
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
 import path from 'node:path';
@@ -11,10 +11,12 @@ import { stage } from './stage.mjs';
 
 const WAIT = { timeout: 30000 };
 const here = stage();
-const made = (experiment, name, tags = {}) => here.ask('POST', 'runs', { experiment, name, tags, params: { lr: '0.1' } });
+const made = (experiment, name, tags = {}) =>
+	here.ask('POST', 'runs', { experiment, name, tags, params: { lr: '0.1' } });
 const tagsOf = async (id) => (await here.ask('GET', 'runs/' + id)).tags;
 const tagged = (id, test) => until(() => tagsOf(id), test);
-const shown = (page) => page.$$eval('.tags .pairs > div', (l) => l.map((d) => [d.querySelector('dt')?.textContent, d.querySelector('dd span')?.textContent]));
+const shown = (page) => page.$$eval('.tags .pairs > div',
+	(l) => l.map((d) => [d.querySelector('dt')?.textContent, d.querySelector('dd span')?.textContent]));
 
 test('add, change, remove', async (t) => {
 	const { id } = await made('one', 'a', { stage: 'draft', 'mlflow.user': 'somebody' });
@@ -52,7 +54,8 @@ test('what the server refuses was there at once and is taken back in words', asy
 	const held = new Promise((done) => (answer = done));
 	await page.route(/\/tags\/stage$/, async (r) => {
 		await held;
-		await r.fulfill({ status: 507, contentType: 'application/json', body: '{"error":{"code":"full","message":"the disk is full"}}' });
+		await r.fulfill({ status: 507, contentType: 'application/json',
+			body: '{"error":{"code":"full","message":"the disk is full"}}' });
 	});
 	await page.click('button[aria-label="change stage"]', WAIT);
 	await page.fill('.tagform input[name=value]', 'final');
@@ -68,7 +71,8 @@ test('what the server refuses was there at once and is taken back in words', asy
 });
 
 test('many runs at once, as a column of the table', async (t) => {
-	const runs = await Promise.all(['a', 'b', 'c', 'd'].map((n) => made('many', n, n === 'd' ? { sweep: 'old' } : {})));
+	const runs =
+		await Promise.all(['a', 'b', 'c', 'd'].map((n) => made('many', n, n === 'd' ? { sweep: 'old' } : {})));
 	const page = await here.open(t, '?e=many&c=t:sweep');
 	await page.waitForFunction(() => document.querySelectorAll('.grid .body .row').length === 4, null, WAIT);
 	await page.click(`[data-run="${runs[0].id}"] .eye`);
@@ -80,7 +84,8 @@ test('many runs at once, as a column of the table', async (t) => {
 	await says(page, '.bulktag [role=status]', /set on 3 runs/);
 	await tagged(runs[3].id, (g) => g.sweep === 'lr');
 	assert.equal((await tagsOf(runs[0].id)).sweep, undefined);
-	await until(() => page.$$eval('.grid .c-t', (l) => l.map((c) => c.textContent).sort().join()), (s) => s === ',lr,lr,lr');
+	await until(() => page.$$eval('.grid .c-t', (l) => l.map((c) => c.textContent).sort().join()),
+		(s) => s === ',lr,lr,lr');
 	await page.click('.bulktag label:has-text("all 4 runs")');
 	await page.click('.bulktag button:has-text("remove")');
 	await says(page, '.bulktag [role=status]', /removed from 3 runs/);
@@ -99,7 +104,8 @@ test('parents and children', async (t) => {
 	await page.waitForSelector('.grid[role=treegrid]', WAIT);
 	const rows = () => page.$$eval('.grid .body .row', (l) => l.sort((a, b) => a.ariaRowIndex - b.ariaRowIndex)
 		.map((r) => r.ariaLevel + r.querySelector('a').textContent).join(' '));
-	const order = (s) => s.replace('1loner', '').trim() === '1search 2other 2trial 3fold' || s.replace('1loner', '').trim() === '1search 2trial 3fold 2other';
+	const order = (s) => s.replace('1loner', '').trim() === '1search 2other 2trial 3fold'
+		|| s.replace('1loner', '').trim() === '1search 2trial 3fold 2other';
 	await until(rows, order);
 	await page.waitForURL(/[?&]nest/);
 	await page.focus(`[data-run="${trial.id}"] [role=rowheader]`);
@@ -139,7 +145,8 @@ test('another name, deleted and back', async (t) => {
 	await page.waitForSelector('.banner', { ...WAIT, state: 'detached' });
 	assert.equal((await here.ask('GET', 'runs/' + id)).deleted, false);
 	await page.route(/\/runs\/[0-9a-f]+$/, (r) => (r.request().method() === 'DELETE'
-		? r.fulfill({ status: 403, contentType: 'application/json', body: '{"error":{"code":"forbidden","message":"not yours"}}' }) : r.fallback()));
+		? r.fulfill({ status: 403, contentType: 'application/json',
+		body: '{"error":{"code":"forbidden","message":"not yours"}}' }) : r.fallback()));
 	await page.click(`[data-run="${id}"] a`);
 	await page.click('h1 button:has-text("delete")', WAIT);
 	await says(page, 'h1 .problem', /It was not deleted: not yours/);
@@ -147,7 +154,8 @@ test('another name, deleted and back', async (t) => {
 
 test('a reader sees tags and no way to change them', async (t) => {
 	const { id } = await made('read', 'a', { stage: 'draft' });
-	const token = execFileSync(path.join(builddir, 'dptrack'), ['token', 'add', 'reader', '--scope', 'read', '--logdir', here.logdir],
+	const token = execFileSync(path.join(builddir, 'dptrack'),
+		['token', 'add', 'reader', '--scope', 'read', '--logdir', here.logdir],
 		{ stdio: ['ignore', 'pipe', 'ignore'], encoding: 'utf8' }).trim();
 	const page = await here.open(t, '?r=' + id);
 	await page.fill('#token', token);

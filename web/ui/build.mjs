@@ -25,7 +25,8 @@ async function index(meta) {
 	const html = (await readFile(path.join(here, 'src/index.html'), 'utf8'))
 		.replace('{{css}}', names.find((n) => n.endsWith('.css')))
 		.replace('{{js}}', path.basename(entry))
-		.replace('{{parts}}', [...parts].map((f) => `<link rel="modulepreload" href="${path.basename(f)}">\n`).join(''));
+		.replace('{{parts}}',
+			[...parts].map((f) => `<link rel="modulepreload" href="${path.basename(f)}">\n`).join(''));
 	const keep = new Set([...names, 'index.html', 'index.html.new']);
 	await writeFile(path.join(dist, 'index.html.new'), html);
 	for (const old of await readdir(dist))

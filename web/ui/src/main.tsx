@@ -1,6 +1,6 @@
 // Starts the page: the state, then the view that the address names.
 import { effect } from '@preact/signals';
-import { render } from 'preact';
+import { render, type ComponentChildren } from 'preact';
 import './style.css';
 import * as s from './state/index.ts';
 import { Compare, Experiments, Header, lazy, theme } from './views/index.ts';
@@ -10,18 +10,19 @@ const RunPage = lazy(() => import('./views/run/run.tsx').then((m) => m.RunPage))
 
 /** The most serious thing that stands between the reader and the server. */
 function Banner() {
+	const alarm = (text: ComponentChildren) => <p class="banner" role="alert">{text}</p>;
 	const again = (word: string) => <button type="button" onClick={() => location.reload()}>{word}</button>;
 	if (s.signedOut.value)
-		return <p class="banner" role="alert">You are signed out: the session has ended or its token was revoked.
-			{' '}{again('sign in')}</p>;
-	if (s.away.value)
-		return <p class="banner" role="alert">The server does not answer. The page goes on by itself once it does.</p>;
-	if (s.problem.value !== null) return <p class="banner" role="alert">{s.problem.value} {again('try again')}</p>;
+		return alarm(<>You are signed out: the session has ended or its token was revoked. {again('sign in')}
+			</>);
+	if (s.away.value) return alarm('The server does not answer. The page goes on by itself once it does.');
+	if (s.problem.value !== null) return alarm(<>{s.problem.value} {again('try again')}</>);
 	const gone = s.removed.value;
 	return gone && (
 		<p class="banner told" role="status">{gone.name} is deleted. <button type="button"
 			onClick={() => void s.undoRemoval()}>undo</button>
-			<button type="button" class="quiet" aria-label="close" onClick={() => (s.removed.value = null)}>✕</button></p>
+			<button type="button" class="quiet" aria-label="close"
+				onClick={() => (s.removed.value = null)}>✕</button></p>
 	);
 }
 

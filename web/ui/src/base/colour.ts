@@ -22,10 +22,13 @@ type Lab = [number, number, number];
 
 const DASHES: number[][] = [[], [7, 3], [2, 2.5], [10, 3, 2, 3]];
 
-/** Hues in degrees: blue, orange, green, magenta, gold, violet, cyan, red; apart for colour-blind eyes in this order. */
+/**
+ * Hues in degrees: blue, orange, green, magenta, gold, violet, cyan, red; apart for colour-blind eyes in this order.
+ */
 const HUES = [255, 52, 160, 345, 92, 300, 215, 25];
 /** Steps of lightness and hue within one base hue. */
-const SHADES: [number, number][] = [[0, 0], [0.13, 10], [-0.13, -8], [0.05, 32], [-0.06, -30], [0.17, -14], [-0.17, 18]];
+const SHADES: [number, number][] =
+	[[0, 0], [0.13, 10], [-0.13, -8], [0.05, 32], [-0.06, -30], [0.17, -14], [-0.17, 18]];
 const LIMIT = 64;
 /** Smallest distance in Oklab between two lines with the same dash. */
 export const APART = 0.075;
@@ -177,8 +180,10 @@ export function assignLooks(all: readonly Run[]): Looks {
 	const used: Look[] = [];
 	runs.forEach((r, n) => {
 		const hue = hueParam === null ? n : hues.get(r.params[hueParam])!;
-		const dash = dashParam === null ? (hueParam === null ? Math.floor(n / 16) : 0) : dashes.get(r.params[dashParam])!;
-		const got = (used.length < LIMIT ? choose(used, hue, dash) : undefined) ?? look(HUES[n % HUES.length]!, n >> 3, n >> 5);
+		const dash = dashParam === null ? (hueParam === null ? Math.floor(n / 16) : 0)
+			: dashes.get(r.params[dashParam])!;
+		const got = (used.length < LIMIT ? choose(used, hue, dash) : undefined)
+			?? look(HUES[n % HUES.length]!, n >> 3, n >> 5);
 		if (used.length < LIMIT) used.push(got);
 		byRun.set(r.id, got);
 	});

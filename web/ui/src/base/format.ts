@@ -77,7 +77,8 @@ export function bytes(n: number): string {
 
 /** How values of a metric are said: counts of bytes with their unit. */
 export function valueText(key: string): (v: number) => string {
-	return /(^|[/_.])bytes$/.test(key) ? (v) => (Number.isFinite(v) ? (v < 0 ? '−' : '') + bytes(Math.abs(v)) : short(v)) : short;
+	return /(^|[/_.])bytes$/.test(key)
+		? (v) => (Number.isFinite(v) ? (v < 0 ? '−' : '') + bytes(Math.abs(v)) : short(v)) : short;
 }
 
 /** Date and time in the reader's zone, without seconds. */

@@ -8,7 +8,9 @@ export interface Goal {
 	dir: Direction;
 }
 
-const HIGHER = /(^|[/_.\-])(top[-_]?\d+|acc|accuracy|f1|auc|auroc|map|bleu|rouge\w*|iou|dice|precision|recall|score|reward|psnr|ssim|samples_per_s\w*|tokens_per_s\w*|images_per_s\w*|throughput)\d*($|[/_.\-@])/i;
+const HIGHER =
+	new RegExp('(^|[/_.-])(top[-_]?\\d+|acc|accuracy|f1|auc|auroc|map|bleu|rouge\\w*|iou|dice|precision|recall'
+	+ '|score|reward|psnr|ssim|(samples|tokens|images)_per_s\\w*|throughput)\\d*($|[/_.@-])', 'i');
 const LOSS = /loss|nll|perplexity|error|cer|wer|rmse|mse|mae/i;
 const HELD_OUT = /(^|[/_.\-])(val|valid|validation|test|eval|dev)($|[/_.\-])/i;
 
@@ -76,7 +78,8 @@ export function recovered(a: Alert): boolean {
 
 /** A run whose result does not count among the others': it failed, or its numbers ended as NaN or diverged. */
 export function fellOut(r: Run): boolean {
-	return r.status === 'failed' || r.alerts.some((a) => (a.kind === 'nan' && !recovered(a)) || a.kind === 'diverged');
+	return r.status === 'failed'
+		|| r.alerts.some((a) => (a.kind === 'nan' && !recovered(a)) || a.kind === 'diverged');
 }
 
 /** Best run by the goal among those that did not fall out, else among all. */

@@ -38,7 +38,8 @@ export function heatOf(series: readonly RankSeries[], sign: Readonly<Record<stri
 			if (n <= 0 || s.columns.sum[b] == null) return;
 			row.set(i, (row.get(i) ?? 0) + (weight * s.columns.sum[b]!) / n);
 			const span = spans.get(i) ?? [Infinity, -Infinity];
-			spans.set(i, [Math.min(span[0], s.columns.x_first[b] ?? Infinity), Math.max(span[1], s.columns.x_last[b] ?? -Infinity)]);
+			const [first, last] = [s.columns.x_first[b] ?? Infinity, s.columns.x_last[b] ?? -Infinity];
+			spans.set(i, [Math.min(span[0], first), Math.max(span[1], last)]);
 		});
 	}
 	const ranks = [...rows.keys()].sort((a, b) => a - b);
@@ -50,7 +51,10 @@ export function heatOf(series: readonly RankSeries[], sign: Readonly<Record<stri
 	};
 }
 
-/** The rank that is most often clearly (more than `margin`) above the usual one, and in what share of the columns; null for none. */
+/**
+ * The rank that is most often clearly (more than `margin`) above the usual one, and in what share of the columns; null
+ * for none.
+ */
 export function mostOftenSlow(h: Heat, margin = 0.05): { rank: number; share: number } | null {
 	let best: { rank: number; share: number } | null = null;
 	h.ranks.forEach((rank, r) => {

@@ -1,5 +1,5 @@
-// Markdown of notes as marked's tokens (GitHub's flavour). They are drawn as elements, never as HTML: markup that a note
-// contains stays text, and only links that cannot run anything become links.
+// Markdown of notes as marked's tokens (GitHub's flavour). They are drawn as elements, never as HTML: markup that a
+// note contains stays text, and only links that cannot run anything become links.
 import { lexer, type MarkedToken } from 'marked';
 
 /** Longer notes are shown as they are: hostile emphasis takes time that grows with the square, here half a second. */

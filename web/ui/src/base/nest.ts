@@ -36,9 +36,9 @@ function parentsIn(list: readonly Run[]): Map<Run, Run | null> {
 }
 
 /**
- * The list with every run below its parent. The order stays that of the list: a tree stands where its first run stood, and
- * so do the branches within it. A parent that is not in the list counts for nothing, and a circle of parents is cut. Runs below
- * one whose id is in closed are left out.
+ * The list with every run below its parent. The order stays that of the list: a tree stands where its first run stood,
+ * and so do the branches within it. A parent that is not in the list counts for nothing, and a circle of parents is
+ * cut. Runs below one whose id is in closed are left out.
  */
 export function nest(list: readonly Run[], closed: ReadonlySet<string>): Nested[] {
 	const under = parentsIn(list);
@@ -49,13 +49,15 @@ export function nest(list: readonly Run[], closed: ReadonlySet<string>): Nested[
 		if (brothers) brothers.push(r);
 		else children.set(parent, [r]);
 	}
-	for (const [r, parent] of [...under].reverse()) if (parent) below.set(parent, (below.get(parent) ?? 0) + 1 + (below.get(r) ?? 0));
+	for (const [r, parent] of [...under].reverse())
+		if (parent) below.set(parent, (below.get(parent) ?? 0) + 1 + (below.get(r) ?? 0));
 	const out: Nested[] = [];
 	const stack: [Run, number][] = (children.get(null) ?? []).map((r): [Run, number] => [r, 0]).reverse();
 	for (let top = stack.pop(); top; top = stack.pop()) {
 		const [run, depth] = top;
 		out.push({ run, depth, below: below.get(run) ?? 0 });
-		if (!closed.has(run.id)) for (const c of (children.get(run) ?? []).reverse()) stack.push([c, depth + 1]);
+		if (!closed.has(run.id))
+			for (const c of (children.get(run) ?? []).reverse()) stack.push([c, depth + 1]);
 	}
 	return out;
 }

@@ -29,7 +29,8 @@ export function frontKeys(curve: string | null, goal: string | null | undefined)
 }
 
 /** words narrows the keys; with words nothing stands apart in front. */
-export function chartOrder(keys: readonly string[], front: readonly (string | null | undefined)[], words = ''): ChartOrder {
+export function chartOrder(keys: readonly string[], front: readonly (string | null | undefined)[],
+	words = ''): ChartOrder {
 	const first = words ? [] : front.filter((k): k is string => !!k && keys.includes(k));
 	const groups = new Map<string, string[]>();
 	for (const k of keys) {

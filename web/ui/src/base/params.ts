@@ -11,7 +11,9 @@ interface ParamSplit {
 
 const FIRST = ['model', 'arch', 'strategy', 'world_size', 'precision', 'batch_size', 'global_batch_size',
 	'opt', 'optimizer', 'lr', 'learning_rate', 'lr_scheduler', 'wd', 'weight_decay', 'epochs', 'seed'];
-const NOISE = /^(nproc_per_node|run[-_]?name|name|host|hostname|pid|command(_line)?|argv|start(ed)?|time|date|git_.*|.*_time|.*dir|.*path)$/;
+const NOISE =
+	new RegExp('^(nproc_per_node|run[-_]?name|name|host|hostname|pid|command(_line)?|argv|start(ed)?|time|date'
+	+ '|git_.*|.*_time|.*dir|.*path)$');
 
 function order(a: string, b: string): number {
 	const x = FIRST.indexOf(a);

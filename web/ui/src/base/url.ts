@@ -31,7 +31,8 @@ export interface View {
 
 export const emptyView: View = {
 	page: 'compare', experiment: null, run: null, goal: null, dir: null, sort: null, desc: false, columns: null,
-	filter: '', x: 'step', log: false, smooth: 0, full: false, zoom: null, nest: false, parallel: false, shown: null,
+	filter: '', x: 'step', log: false, smooth: 0, full: false, zoom: null, nest: false, parallel: false,
+	shown: null,
 };
 
 function num(s: string | null): number | null {
@@ -112,7 +113,8 @@ export function viewQuery(v: View): string {
 
 /** A filter in the grammar of the API (it goes to the server) rather than words to look for (done here). */
 export function isExpression(s: string): boolean {
-	const entity = /(?:metrics?|params?|parameters?|tags?|attributes?|attr|run|datasets?)\.(?:"[^"]*"|`[^`]*`|[^\s=<>!"'`()])+/.source;
+	const kind = /(?:metrics?|params?|parameters?|tags?|attributes?|attr|run|datasets?)/.source;
+	const entity = kind + /\.(?:"[^"]*"|`[^`]*`|[^\s=<>!"'`()])+/.source;
 	const known = /(?:run_id|run_name|name|status|start_time|end_time|created|experiment|notes)/.source;
 	const compared = /\s*(?:[=<>]|!=|\b(?:not\s+)?(?:i?like|in)\b|\bis\s+(?:not\s+)?null\b)/.source;
 	return new RegExp(`(?:^|[\\s(])(?:${entity}|${known})${compared}`, 'i').test(s);

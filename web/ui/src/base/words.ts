@@ -1,5 +1,5 @@
-// The words of a Markdown text without its marks, for one line of the table. Only the marks that people write are known;
-// what is not one of them stays as it is.
+// The words of a Markdown text without its marks, for one line of the table. Only the marks that people write are
+// known; what is not one of them stays as it is.
 
 const LINE_MARKS = /^\s*(?:>\s?|#{1,6}\s+|[-*+]\s+(?:\[[ xX]\]\s+)?|\d{1,9}[.)]\s+)*/;
 const NO_WORDS = /^\s*(?:(?:```|~~~).*|[-*_=](?:\s*[-*_=])*|\|?[\s:|-]+\|?)\s*$/;

@@ -1,5 +1,5 @@
-// A heat map on one canvas: rows of cells, coloured by how far they lie from a reference or between two ends. Rows beyond the
-// height share pixels; a shared pixel shows its furthest cell, so no slow rank can be lost.
+// A heat map on one canvas: rows of cells, coloured by how far they lie from a reference or between two ends. Rows
+// beyond the height share pixels; a shared pixel shows its furthest cell, so no slow rank can be lost.
 
 interface HeatData {
 	cells: readonly (readonly number[])[];
@@ -10,7 +10,8 @@ interface HeatData {
 }
 
 /** Row and column of a place in a canvas of that size, null outside. */
-export function cellAt(d: { rows: number; columns: number; width: number; height: number }, x: number, y: number): [number, number] | null {
+export function cellAt(d: { rows: number; columns: number; width: number; height: number }, x: number,
+	y: number): [number, number] | null {
 	const [row, column] = [Math.floor((y / d.height) * d.rows), Math.floor((x / d.width) * d.columns)];
 	return row >= 0 && row < d.rows && column >= 0 && column < d.columns ? [row, column] : null;
 }
@@ -34,14 +35,17 @@ export function drawHeat(canvas: HTMLCanvasElement, d: HeatData, width: number, 
 	const lines = Math.min(rows, canvas.height);
 	for (let line = 0; line < lines; line++) {
 		const [first, last] = [Math.floor((line * rows) / lines), Math.ceil(((line + 1) * rows) / lines) - 1];
-		const [top, bottom] = [Math.round((line * canvas.height) / lines), Math.round(((line + 1) * canvas.height) / lines)];
+		const top = Math.round((line * canvas.height) / lines);
+		const bottom = Math.round(((line + 1) * canvas.height) / lines);
 		for (let c = 0; c < columns; c++) {
 			const s = furthest(d, first, last, c);
 			if (!Number.isFinite(s)) continue;
-			const [left, right] = [Math.round((c * canvas.width) / columns), Math.round(((c + 1) * canvas.width) / columns)];
+			const left = Math.round((c * canvas.width) / columns);
+			const right = Math.round(((c + 1) * canvas.width) / columns);
 			g.globalAlpha = Math.min(1, Math.abs(s));
 			g.fillStyle = s > 0 ? d.warm : d.cold;
-			g.fillRect(left, top, right - left, bottom - top - (rows <= 64 && scale * height / rows > 4 ? 1 : 0));
+			g.fillRect(left, top, right - left,
+				bottom - top - (rows <= 64 && scale * height / rows > 4 ? 1 : 0));
 		}
 	}
 }

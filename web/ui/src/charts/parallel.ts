@@ -1,5 +1,5 @@
-// Parallel coordinates: an axis for each value, a line for each run. A range of an axis can be brushed; what lies outside a
-// brush stands back. Knows nothing of runs: places in, events out. drawn() says what is on the screen.
+// Parallel coordinates: an axis for each value, a line for each run. A range of an axis can be brushed; what lies
+// outside a brush stands back. Knows nothing of runs: places in, events out. drawn() says what is on the screen.
 import { Chart } from './base/chart.ts';
 import { blank, cut, disc, FONT, halo } from './base/ink.ts';
 
@@ -33,6 +33,11 @@ interface ParallelEvents {
 	onBrush(axis: number, range: [number, number] | null): void;
 }
 
+interface Drawn {
+	axes: { title: string; x: number; top: number; height: number; ticks: string[] }[];
+	lines: { id: string; ys: (number | null)[]; back: boolean }[];
+}
+
 const TOP = 34;
 const BOTTOM = 14;
 const LEFT = 40;
@@ -49,7 +54,8 @@ interface Drag {
 
 /** Whether a line passes through all brushes. */
 export function isBrushed(axes: readonly ParallelAxis[], l: ParallelLine): boolean {
-	return axes.every(({ brush }, i) => !brush || (l.at[i] != null && l.at[i]! >= brush[0] && l.at[i]! <= brush[1]));
+	return axes.every(({ brush }, i) => !brush
+		|| (l.at[i] != null && l.at[i]! >= brush[0] && l.at[i]! <= brush[1]));
 }
 
 export class ParallelChart extends Chart<ParallelData, ParallelEvents> {
@@ -57,15 +63,24 @@ export class ParallelChart extends Chart<ParallelData, ParallelEvents> {
 
 	constructor(el: HTMLElement, ev: ParallelEvents) {
 		super(el, ev);
-		this.listen({ keydown: this.key, pointermove: this.move, pointerleave: this.leave, pointerdown: this.down, pointerup: this.up,
-			pointercancel: this.cancel, click: this.click });
+		this.listen({
+			keydown: this.key, pointermove: this.move, pointerleave: this.leave, pointerdown: this.down,
+			pointerup: this.up, pointercancel: this.cancel, click: this.click,
+		});
 	}
 
 	/** Axes with their pixels, lines with those of their points. */
-	drawn(): { axes: { title: string; x: number; top: number; height: number; ticks: string[] }[]; lines: { id: string; ys: (number | null)[]; back: boolean }[] } | null {
+	drawn(): Drawn | null {
 		const d = this.data;
-		return d && { axes: d.axes.map((a, i) => ({ title: a.title, x: this.x(i), top: TOP, height: this.height, ticks: a.ticks.map((t) => t.text) })),
-			lines: d.lines.map((l) => ({ id: l.id, ys: l.at.map((v) => (v === null ? null : this.y(v))), back: this.isBack(l) })) };
+		return d && {
+			axes: d.axes.map((a, i) => ({
+				title: a.title, x: this.x(i), top: TOP, height: this.height,
+				ticks: a.ticks.map((t) => t.text),
+			})),
+			lines: d.lines.map((l) => ({
+				id: l.id, ys: l.at.map((v) => (v === null ? null : this.y(v))), back: this.isBack(l),
+			})),
+		};
 	}
 
 	private get height(): number {
@@ -124,11 +139,15 @@ export class ParallelChart extends Chart<ParallelData, ParallelEvents> {
 		g.fillStyle = this.theme.dim;
 		g.fillRect(Math.round(x), TOP, 1, this.height);
 		if (a.brush) this.drawBrush(g, i, this.y(a.brush[1]), this.y(a.brush[0]));
-		for (const t of a.ticks) halo(g, this.theme, cut(g, t.text, i === this.data!.axes.length - 1 ? RIGHT - 10 : room), { x: x + 6, y: this.y(t.at), colour: this.theme.dim });
+		const roomOfTicks = i === this.data!.axes.length - 1 ? RIGHT - 10 : room;
+		for (const t of a.ticks)
+			halo(g, this.theme, cut(g, t.text, roomOfTicks),
+				{ x: x + 6, y: this.y(t.at), colour: this.theme.dim });
 		g.font = 'bold ' + FONT;
 		const title = cut(g, a.title, room);
 		g.fillStyle = this.theme.text;
-		g.fillText(title, Math.max(2, Math.min(x - g.measureText(title).width / 2, this.el.clientWidth - g.measureText(title).width - 2)), TOP - 18);
+		const { width } = g.measureText(title);
+		g.fillText(title, Math.max(2, Math.min(x - width / 2, this.el.clientWidth - width - 2)), TOP - 18);
 		g.font = FONT;
 	}
 
@@ -144,13 +163,15 @@ export class ParallelChart extends Chart<ParallelData, ParallelEvents> {
 		if (!d || this.el.clientWidth < 60) return;
 		const g = blank(this.over, this.el.clientWidth, this.el.clientHeight);
 		const line = this.front(d.lines, '0.45');
-		if (this.drag) this.drawBrush(g, this.drag.axis, Math.min(this.drag.from, this.drag.to), Math.max(this.drag.from, this.drag.to));
+		const drag = this.drag;
+		if (drag) this.drawBrush(g, drag.axis, Math.min(drag.from, drag.to), Math.max(drag.from, drag.to));
 		if (!line) return;
 		this.trace(g, line, 3);
 		const end = line.at[line.at.length - 1];
 		g.font = 'bold ' + FONT;
 		const x = Math.max(2, this.el.clientWidth - g.measureText(line.name).width - 6);
-		halo(g, this.theme, line.name, { x, y: end == null ? TOP : Math.max(TOP - 4, this.y(end) - 12), colour: line.colour });
+		halo(g, this.theme, line.name,
+			{ x, y: end == null ? TOP : Math.max(TOP - 4, this.y(end) - 12), colour: line.colour });
 		g.font = FONT;
 	}
 
@@ -209,7 +230,8 @@ export class ParallelChart extends Chart<ParallelData, ParallelEvents> {
 		this.cancel();
 		this.hover(null); // a click follows, and opens what is hovered
 		const place = (py: number) => 1 - (py - TOP) / this.height;
-		const range: [number, number] = [place(Math.max(drag.from, drag.to)), place(Math.min(drag.from, drag.to))];
+		const range: [number, number] =
+			[place(Math.max(drag.from, drag.to)), place(Math.min(drag.from, drag.to))];
 		this.ev.onBrush(drag.axis, Math.abs(drag.to - drag.from) < DRAG_PX ? null : range);
 	};
 

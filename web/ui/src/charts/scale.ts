@@ -35,7 +35,8 @@ const ABOVE_MISSING = 0.13;
 function wordScale(words: readonly string[], floor: number): Omit<Scale, 'at'> & { place: Map<string, number> } {
 	const place = new Map(words.map((w, i) => [w, floor + (1 - floor) * ((i + 0.5) / words.length)]));
 	const jump = Math.ceil(words.length / WORDS);
-	return { log: false, discrete: true, place, ticks: words.filter((_, i) => i % jump === 0).map((text) => ({ at: place.get(text)!, text })) };
+	return { log: false, discrete: true, place,
+		ticks: words.filter((_, i) => i % jump === 0).map((text) => ({ at: place.get(text)!, text })) };
 }
 
 function numberScale(numbers: readonly number[], floor: number, o: ScaleOptions): Scale {
@@ -64,6 +65,7 @@ export function scaleOf(values: readonly Value[], o: ScaleOptions): Scale {
 		: numberScale((there as number[]).filter(Number.isFinite).sort((a, b) => a - b), floor, o);
 	return {
 		log: own.log, discrete: own.discrete, ticks: o.missing ? [MISSING, ...own.ticks] : own.ticks,
-		at: (v) => (v === null || (typeof v === 'number' && !Number.isFinite(v)) ? (o.missing ? MISSING.at : null) : own.at(v)),
+		at: (v) => (v === null || (typeof v === 'number' && !Number.isFinite(v))
+			? (o.missing ? MISSING.at : null) : own.at(v)),
 	};
 }

@@ -1,7 +1,8 @@
 // A sparkline: one small polyline without axes, as the path of an SVG. For the cards of narrow screens.
 
 /** SVG path of a polyline scaled into width x height; gaps stay gaps. */
-export function sparkPath(xs: readonly number[], ys: readonly number[], range: { from: number; to: number; lo: number; hi: number },
+export function sparkPath(xs: readonly number[], ys: readonly number[],
+	range: { from: number; to: number; lo: number; hi: number },
 	width: number, height: number): string {
 	const w = range.to - range.from || 1;
 	const h = range.hi - range.lo || 1;

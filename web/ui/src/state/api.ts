@@ -1,6 +1,6 @@
-// How the page talks to the server: requests of /api/v1, decoded into the types of base/types.ts; here what the first screen
-// needs, in run.ts and tagging.ts what is asked for later.
-// Addresses are relative to the page, so that it works below any prefix of a proxy.
+// How the page talks to the server: requests of /api/v1, decoded into the types of base/types.ts; here what the first
+// screen needs, in run.ts and tagging.ts what is asked for later. Addresses are relative to the page, so that it works
+// below any prefix of a proxy.
 import type { Alert, BucketColumns, Experiment, Metric, Run, Status } from '../base/types.ts';
 
 export class ApiError extends Error {
@@ -11,7 +11,8 @@ export class ApiError extends Error {
 
 export type Json = Record<string, unknown>;
 
-export async function request(path: string, body?: unknown, method = body === undefined ? 'GET' : 'POST'): Promise<Json> {
+export async function request(path: string, body?: unknown,
+	method = body === undefined ? 'GET' : 'POST'): Promise<Json> {
 	let reply: Response;
 	try {
 		reply = await fetch('api/v1/' + path, body === undefined ? { method } : {
@@ -49,7 +50,8 @@ function metric(m: Json): Metric {
 		return n === null || Number.isNaN(n) ? null : n;
 	};
 	return {
-		count: num(m.count), first: num(m.first), last: num(m.last), min: nullIfNaN(m.min), max: nullIfNaN(m.max),
+		count: num(m.count), first: num(m.first), last: num(m.last), min: nullIfNaN(m.min),
+		max: nullIfNaN(m.max),
 		first_step: num(m.first_step), last_step: num(m.last_step),
 		min_step: numOrNull(m.min_step), max_step: numOrNull(m.max_step),
 		first_nonfinite_step: numOrNull(m.first_nonfinite_step),
@@ -74,7 +76,8 @@ export function runOf(r: Json): Run {
 	for (const [k, m] of Object.entries((r.metrics ?? {}) as Record<string, Json>)) metrics[k] = metric(m);
 	return {
 		id: String(r.id), name: String(r.name ?? ''), experiment: String(r.experiment ?? ''),
-		status: (r.status ?? 'finished') as Status, start_time: numOrNull(r.start_time), end_time: numOrNull(r.end_time),
+		status: (r.status ?? 'finished') as Status, start_time: numOrNull(r.start_time),
+		end_time: numOrNull(r.end_time),
 		params: textMap(r.params), tags: textMap(r.tags), metrics, notes: String(r.notes ?? ''),
 		alerts: ((r.alerts ?? []) as Json[]).map(alertOf),
 	};
@@ -83,7 +86,8 @@ export function runOf(r: Json): Run {
 export async function getExperiments(): Promise<Experiment[]> {
 	const r = await request('experiments');
 	return (r.experiments as Json[]).map((e) => ({
-		id: String(e.id), name: String(e.name), run_count: num(e.run_count), running_count: Number(e.running_count ?? 0),
+		id: String(e.id), name: String(e.name), run_count: num(e.run_count),
+		running_count: Number(e.running_count ?? 0),
 		last_time: numOrNull(e.changed_time ?? e.created_time),
 	}));
 }
@@ -158,7 +162,8 @@ export interface SeriesReply {
 	columns: BucketColumns;
 }
 
-const COLUMNS = ['x_first', 'first', 'x_min', 'min', 'x_max', 'max', 'x_last', 'last', 'sum', 'count', 'nonfinite'] as const;
+const COLUMNS =
+	['x_first', 'first', 'x_min', 'min', 'x_max', 'max', 'x_last', 'last', 'sum', 'count', 'nonfinite'] as const;
 
 /** Columns of numbers; null stays null, except where the true value is one that JSON lacks. */
 function columns(b: Record<string, unknown[]>): BucketColumns {

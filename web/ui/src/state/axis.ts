@@ -13,7 +13,8 @@ export function stepsPerEpoch(r: Run | undefined): number | null {
 /** The x of a chart: series named epoch/… of runs that say how long an epoch is count epochs. */
 export function unitOf(key: string): 'step' | 'time' | 'epoch' {
 	const x = view.value.x;
-	if (x === 'step' && key.startsWith('epoch/') && runs.value.some((r) => stepsPerEpoch(r) !== null)) return 'epoch';
+	if (x === 'step' && key.startsWith('epoch/') && runs.value.some((r) => stepsPerEpoch(r) !== null))
+		return 'epoch';
 	return x;
 }
 

@@ -21,7 +21,8 @@ let tookAt = 0;
 
 function onRuns(ids: string[]): void {
 	ids.forEach((id) => changed.add(id));
-	if (!liveTimer) liveTimer = window.setTimeout(() => void takeChanges(), Math.max(SOON_MS, tookAt + LIVE_MS - Date.now()));
+	if (!liveTimer) liveTimer =
+		window.setTimeout(() => void takeChanges(), Math.max(SOON_MS, tookAt + LIVE_MS - Date.now()));
 }
 
 /** Reads the runs that changed and the points they have gained. */
@@ -77,7 +78,8 @@ async function poll(): Promise<void> {
 			return;
 		}
 	}
-	if (runs.value.some((r) => r.status === 'running')) pollTimer = window.setTimeout(() => void poll(), 2 * LIVE_MS);
+	if (runs.value.some((r) => r.status === 'running'))
+		pollTimer = window.setTimeout(() => void poll(), 2 * LIVE_MS);
 }
 
 function unfollow(): void {

@@ -4,7 +4,8 @@ import * as api from './api.ts';
 import type { Run } from '../base/types.ts';
 import { chartOrder, frontKeys, openAtFirst } from '../base/order.ts';
 import { emptyView, isExpression, linkedTarget } from '../base/url.ts';
-import { curve, experiments, filterProblem, goal, loading, loadingMore, metricKeys, notHeld, problem, report, runs } from './runs.ts';
+import { curve, experiments, filterProblem, goal, loading, loadingMore, metricKeys, notHeld, problem, report,
+	runs } from './runs.ts';
 import { fill, unwant, want } from './series.ts';
 import { go, view } from './view.ts';
 
@@ -56,7 +57,8 @@ export async function loadRuns(name: string | null, filter: string): Promise<voi
 		const any = name === null || (firstLoad && filter === '');
 		if (firstLoad && !any) void api.getRuns({ limit: FIRST_PAGE }).catch(() => undefined);
 		firstLoad = false;
-		let { runs: list, next } = await api.getRuns({ experiment: any ? undefined : name, filter, limit: FIRST_PAGE });
+		let { runs: list, next } =
+			await api.getRuns({ experiment: any ? undefined : name, filter, limit: FIRST_PAGE });
 		if (!mine()) return;
 		const newest = name ?? list[0]?.experiment;
 		list = list.filter((r) => r.experiment === newest);
@@ -69,7 +71,8 @@ export async function loadRuns(name: string | null, filter: string): Promise<voi
 			runs.value = list;
 			loading.value = false;
 			loaded = (newest ?? '') + '\n' + filter;
-			if (name === null && newest !== undefined && view.value.page === 'compare') go({ experiment: newest });
+			if (name === null && newest !== undefined && view.value.page === 'compare')
+				go({ experiment: newest });
 		});
 		ahead();
 		if (next !== null && any) {
@@ -110,12 +113,16 @@ export function reloadRuns(): Promise<void> {
 	return loadRuns(viewExperiment.value, serverFilter.value);
 }
 
-/** Goes where an address of MLflow's clients leads that names no run: to the experiment, or the run that logged the model. */
+/**
+ * Goes where an address of MLflow's clients leads that names no run: to the experiment, or the run that logged the
+ * model.
+ */
 export async function followLink(hash: string): Promise<void> {
 	const target = linkedTarget(hash);
 	if (!target) return;
 	try {
-		const [all, run] = await Promise.all([api.getExperiments(), target.model ? api.runOfModel(target.model) : null]);
+		const [all, run] =
+			await Promise.all([api.getExperiments(), target.model ? api.runOfModel(target.model) : null]);
 		experiments.value = all;
 		const experiment = all.find((e) => e.id === target.experiment)?.name;
 		if (run) go({ ...emptyView, page: 'run', run, experiment: experiment ?? null });

@@ -14,7 +14,10 @@ export interface Part<T> {
 	lost: ReadonlySignal<Lost | null>;
 	/** Loads it unless it is there; never fails, lost says how it went. */
 	load(): Promise<void>;
-	/** For a reader who asks again: a browser may remember that a script could not be had, then the page is loaded again. */
+	/**
+	 * For a reader who asks again: a browser may remember that a script could not be had, then the page is loaded
+	 * again.
+	 */
 	again(): void;
 }
 

@@ -25,7 +25,8 @@ let queue: string[] = [];
 /** Phases that the run logs as a whole, from its summaries: the newest value of each. */
 function ownPhases(r: Run): Record<string, number> | null {
 	const own = Object.entries(r.metrics).map(([k, m]): [string, number] => [k, m.last])
-		.filter(([k, v]) => k.startsWith(PREFIX) && !NO_SHARE.includes(k.slice(PREFIX.length)) && Number.isFinite(v));
+		.filter(([k, v]) => k.startsWith(PREFIX) && !NO_SHARE.includes(k.slice(PREFIX.length))
+		&& Number.isFinite(v));
 	return own.length ? Object.fromEntries(own.map(([k, v]) => [k.slice(PREFIX.length), v])) : null;
 }
 
@@ -52,7 +53,8 @@ export function wantPhases(list: readonly Run[]): void {
 	const now = Date.now();
 	for (const r of list) {
 		const last = asked.get(r.id);
-		const stale = last && (last.status !== r.status || (r.status === 'running' && now - last.at > AGAIN_MS));
+		const stale = last
+			&& (last.status !== r.status || (r.status === 'running' && now - last.at > AGAIN_MS));
 		if ((last && !stale) || ownPhases(r)) continue;
 		asked.set(r.id, { at: now, status: r.status });
 		queue.push(r.id);

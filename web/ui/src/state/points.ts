@@ -44,11 +44,14 @@ export function askNewer(runs: readonly string[], keys: readonly string[], step:
 	return querySeries({ runs, keys, rank: -1, buckets: TAIL_BUCKETS, x: 'step', from: step + 1 });
 }
 
-/** What restarts of a run took back, by metric: the series of all its segments but the newest, under the view's axis. */
+/**
+ * What restarts of a run took back, by metric: the series of all its segments but the newest, under the view's axis.
+ */
 export async function askTakenBack(r: RunDetail): Promise<Map<string, Series[]>> {
 	const newest = Math.max(...r.segments.map((g) => g.segment));
 	const list = await querySeries({
-		runs: [r.id], keys: Object.keys(r.metrics), rank: -1, buckets: TAKEN_BACK_BUCKETS, x: viewAxis(), segments: 'all',
+		runs: [r.id], keys: Object.keys(r.metrics), rank: -1, buckets: TAKEN_BACK_BUCKETS, x: viewAxis(),
+		segments: 'all',
 	});
 	const back = new Map<string, Series[]>();
 	for (const t of list) if (t.segment < newest) back.set(t.key, [...(back.get(t.key) ?? []), drawable(t)]);

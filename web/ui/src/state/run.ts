@@ -29,7 +29,8 @@ export async function getRun(id: string): Promise<RunDetail> {
 	const ranks = ((r.ranks ?? []) as (Json | number)[]).map((x) => typeof x === 'number' ? x : num(x.rank));
 	const problems = ((r.problems ?? []) as Json[])
 		.map((p) => String(p.text) + (num(p.count) > 1 ? ` (${num(p.count)} times)` : ''));
-	return { ...runOf(r), environment: textMap(r.environment), ranks, segments, artifacts: artifactsOf(r.artifacts), problems };
+	return { ...runOf(r), environment: textMap(r.environment), ranks, segments, artifacts: artifactsOf(r.artifacts),
+		problems };
 }
 
 /** Keys that a run records for its ranks. */

@@ -39,17 +39,22 @@ export function report(e: unknown): void {
 
 export const experiment = computed(() => view.value.experiment ?? runs.value[0]?.experiment ?? null);
 
-export const metricKeys = computed(() => {
+/** The names that any of the runs has something under. */
+export function keysOf(of: (r: Run) => object): string[] {
 	const set = new Set<string>();
-	for (const r of runs.value) for (const k in r.metrics) set.add(k);
+	for (const r of runs.value) for (const k in of(r)) set.add(k);
 	return [...set].sort((a, b) => a.localeCompare(b, 'en', { numeric: true }));
-});
+}
 
-export const paramKeys = computed(() => {
-	const set = new Set<string>();
-	for (const r of runs.value) for (const k in r.params) set.add(k);
-	return [...set].sort((a, b) => a.localeCompare(b, 'en', { numeric: true }));
-});
+export const metricKeys = computed(() => keysOf((r) => r.metrics));
+/** Last part of a key unless two shown keys share it. */
+export function shortKey(key: string): string {
+	const tail = key.slice(key.lastIndexOf('/') + 1);
+	const clash = metricKeys.value.some((k) => k !== key && k.endsWith('/' + tail) && !k.startsWith('phase/'));
+	return clash || key.startsWith('train/') ? key.replace(/^epoch\//, '') : tail;
+}
+
+export const paramKeys = computed(() => keysOf((r) => r.params));
 
 export const goal = computed<Goal | null>(() => {
 	const v = view.value;
@@ -74,9 +79,9 @@ export const rows = computed<Run[]>(() => {
 /** The best run of the table by the goal. */
 export const best = computed(() => bestRun(rows.value, goal.value));
 
-/** A run's name, or the beginning of its id where it is not here. */
-export function nameOf(id: string): string {
-	return runs.value.find((r) => r.id === id)?.name || id.slice(0, 8);
+/** What a run is called: its name, or the beginning of its id where it has none or is not here. */
+export function nameOf(id: string, r: Run | undefined = runs.value.find((o) => o.id === id)): string {
+	return r?.name || id.slice(0, 8);
 }
 
 /** Whether any of the runs belongs to another that is here. */

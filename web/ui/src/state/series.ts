@@ -1,4 +1,5 @@
-// The points that the charts draw: which series something on the screen needs, what of them is there, what is asked for.
+// The points that the charts draw: which series something on the screen needs, what of them is there, what is asked
+// for.
 import { signal } from '@preact/signals';
 import type { Metric, Run, Series } from '../base/types.ts';
 import { appendBuckets } from '../base/series.ts';
@@ -161,8 +162,8 @@ function needOf(s: Series | null | undefined, m: Metric): 'nothing' | 'tail' | '
 }
 
 /**
- * Takes in that runs have changed. Of those that are drawn only what lies behind the last drawn step is asked for; other
- * axes and restarted runs are read again.
+ * Takes in that runs have changed. Of those that are drawn only what lies behind the last drawn step is asked for;
+ * other axes and restarted runs are read again.
  */
 export async function grow(changed: readonly Run[]): Promise<void> {
 	const on = new Set(drawn.value.map((r) => r.id));

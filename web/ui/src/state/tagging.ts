@@ -14,7 +14,10 @@ export function keyProblem(key: string): string {
 	return isReserved(key) ? 'Names that begin with “mlflow.” belong to MLflow\'s clients.' : '';
 }
 
-/** Notes the change for all of the runs; once the server has answered, forgets it where no newer one has taken its place. */
+/**
+ * Notes the change for all of the runs; once the server has answered, forgets it where no newer one has taken its
+ * place.
+ */
 function note(ids: readonly string[], key: string, edit: Edit, answered: boolean): void {
 	const all = new Map(waiting.value);
 	for (const id of ids) {
@@ -38,7 +41,8 @@ function take(said: ReadonlyMap<string, Run>): void {
 /** The run as it is after a request for one of its tags. */
 async function ask(id: string, key: string, value: string | null): Promise<Run> {
 	const address = `runs/${encodeURIComponent(id)}/tags/${encodeURIComponent(key)}`;
-	return runOf(await (value === null ? request(address, undefined, 'DELETE') : request(address, { value }, 'PUT')));
+	return runOf(await (value === null ? request(address, undefined, 'DELETE')
+		: request(address, { value }, 'PUT')));
 }
 
 interface Refused {

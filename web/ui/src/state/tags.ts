@@ -1,7 +1,7 @@
 // The tags of runs as the reader has left them, whether or not the server has confirmed it.
 import { computed, signal } from '@preact/signals';
 import type { Run } from '../base/types.ts';
-import { runs } from './runs.ts';
+import { keysOf } from './runs.ts';
 
 export interface Edit {
 	/** null removes. */
@@ -23,11 +23,7 @@ export function tagsOf(r: Run): Record<string, string> {
 }
 
 /** Tags of the runs that are here, without those that MLflow's clients keep for themselves. */
-export const tagKeys = computed(() => {
-	const set = new Set<string>();
-	for (const r of runs.value) for (const k in tagsOf(r)) if (!isReserved(k)) set.add(k);
-	return [...set].sort((a, b) => a.localeCompare(b, 'en', { numeric: true }));
-});
+export const tagKeys = computed(() => keysOf(tagsOf).filter((k) => !isReserved(k)));
 
 export function isReserved(key: string): boolean {
 	return key.startsWith('mlflow.');

@@ -43,10 +43,19 @@ export function resetZoom(): void {
 	go({ zoom: null, full: false });
 }
 
+/** The view of a run's page; the beginning of an id is enough to find it. */
+function pageOf(id: string): Partial<View> {
+	return { page: 'run', run: id.slice(0, 12) };
+}
+
 export function openRun(id: string): void {
 	lit.value = null;
 	cursor.value = null;
-	go({ page: 'run', run: id.slice(0, 12) }, true);
+	go(pageOf(id), true);
+}
+
+export function runAddress(id: string): string {
+	return addressOf(pageOf(id));
 }
 
 export function openExperiment(name: string): void {

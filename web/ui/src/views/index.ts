@@ -1,5 +1,5 @@
-// The pages. A new page is a room (or a module beside this one), a line here (or in main.tsx, where it is loaded when it is
-// wanted) and a name in base/url.ts.
+// The pages. A new page is a room (or a module beside this one), a line here (or in main.tsx, where it is loaded when
+// it is wanted) and a name in base/url.ts.
 export { Compare } from './compare/compare.tsx';
 export { Experiments } from './experiments.tsx';
 export { Header } from './header/header.tsx';

@@ -1,5 +1,6 @@
-// What every chart does: canvases above each other that fill its element, data drawn in the next frame and again when the size
-// changes, one line in front of the others, word of the line under the pointer. How it looks is the chart's own.
+// What every chart does: canvases above each other that fill its element, data drawn in the next frame and again when
+// the size changes, one line in front of the others, word of the line under the pointer. How it looks is the chart's
+// own.
 import { themeOf, type Theme } from './ink.ts';
 
 type Listeners = { [K in keyof HTMLElementEventMap]?: (e: HTMLElementEventMap[K]) => void };
@@ -64,7 +65,8 @@ export abstract class Chart<Data, Events extends { onHover(id: string | null): v
 
 	/** Hears its element until it is destroyed. */
 	protected listen(to: Listeners): void {
-		for (const [type, f] of Object.entries(to)) this.el.addEventListener(type, f as EventListener, { signal: this.gone.signal });
+		for (const [type, f] of Object.entries(to))
+			this.el.addEventListener(type, f as EventListener, { signal: this.gone.signal });
 	}
 
 	/** The line in front; the others stay as strong as said behind it. */

@@ -8,7 +8,8 @@ export interface Theme {
 	accent: string;
 }
 
-export const FONT = '11px -apple-system, "Segoe UI", Roboto, "Helvetica Neue", "Noto Sans", "Liberation Sans", Arial, sans-serif';
+export const FONT =
+	'11px -apple-system, "Segoe UI", Roboto, "Helvetica Neue", "Noto Sans", "Liberation Sans", Arial, sans-serif';
 /** Share of the text colour in a name, so that pale lines have readable names. */
 const INK = 0.28;
 /** Wide enough that no line shows between two digits, where it would read as a sign. */
@@ -17,14 +18,16 @@ const HALO = 5;
 export function themeOf(el: HTMLElement): Theme {
 	const css = getComputedStyle(el);
 	const get = (n: string) => css.getPropertyValue(n).trim();
-	return { text: get('--text'), dim: get('--dim'), grid: get('--grid'), back: get('--panel'), accent: get('--accent') };
+	return { text: get('--text'), dim: get('--dim'), grid: get('--grid'), back: get('--panel'),
+		accent: get('--accent') };
 }
 
 /** Both colours as #rrggbb; anything else comes back unchanged. */
 function mix(a: string, b: string, share: number): string {
 	if (!/^#[0-9a-f]{6}$/i.test(a) || !/^#[0-9a-f]{6}$/i.test(b)) return a;
 	const part = (s: string, i: number) => parseInt(s.slice(i, i + 2), 16);
-	return '#' + [1, 3, 5].map((i) => Math.round(part(a, i) * (1 - share) + part(b, i) * share).toString(16).padStart(2, '0')).join('');
+	const mixed = (i: number) => Math.round(part(a, i) * (1 - share) + part(b, i) * share);
+	return '#' + [1, 3, 5].map((i) => mixed(i).toString(16).padStart(2, '0')).join('');
 }
 
 /** The colour of words about a line. */
@@ -33,7 +36,8 @@ export function inkOf(t: Theme, colour: string): string {
 }
 
 /** Words with the background around them, so that they can be read over lines. */
-export function halo(g: CanvasRenderingContext2D, t: Theme, text: string, at: { x: number; y: number; colour: string }): void {
+export function halo(g: CanvasRenderingContext2D, t: Theme, text: string,
+	at: { x: number; y: number; colour: string }): void {
 	g.lineWidth = HALO;
 	g.strokeStyle = t.back;
 	g.strokeText(text, at.x, at.y);
@@ -44,7 +48,8 @@ export function halo(g: CanvasRenderingContext2D, t: Theme, text: string, at: { 
 /** Leaves out the middle: names differ at their ends more often than at their beginnings. */
 export function cut(g: CanvasRenderingContext2D, text: string, width: number): string {
 	if (g.measureText(text).width <= width) return text;
-	const short = (n: number) => text.slice(0, Math.floor(n / 2)) + '…' + text.slice(text.length - Math.ceil(n / 2));
+	const short = (n: number) => text.slice(0, Math.floor(n / 2)) + '…'
+		+ text.slice(text.length - Math.ceil(n / 2));
 	let n = text.length - 1;
 	while (n > 2 && g.measureText(short(n)).width > width) n--;
 	return short(n);
@@ -57,7 +62,8 @@ export function disc(g: CanvasRenderingContext2D, x: number, y: number, radius: 
 }
 
 /** A straight line between two places. */
-export function segment(g: CanvasRenderingContext2D, from: [number, number], to: [number, number], dash: number[] = []): void {
+export function segment(g: CanvasRenderingContext2D, from: [number, number], to: [number, number],
+	dash: number[] = []): void {
 	g.setLineDash(dash);
 	g.beginPath();
 	g.moveTo(...from);

@@ -8,9 +8,11 @@ export function evenTicks(lo: number, hi: number, most: number, whole = false): 
 	const raw = (hi - lo) / Math.max(1, most);
 	if (!(raw > 0) || !Number.isFinite(raw)) return [];
 	const mag = 10 ** Math.floor(Math.log10(raw));
-	const step = Math.max(whole ? 1 : 0, mag * ((whole ? [1, 2, 5] : [1, 2, 2.5, 5]).find((m) => m * mag >= raw) ?? 10));
+	const steps = whole ? [1, 2, 5] : [1, 2, 2.5, 5];
+	const step = Math.max(whole ? 1 : 0, mag * (steps.find((m) => m * mag >= raw) ?? 10));
 	const out: number[] = [];
-	for (let k = Math.ceil(lo / step - 1e-9), v = k * step; v <= hi + step * 1e-9 && out.length < TICKS_MAX; v = ++k * step)
+	const end = hi + step * 1e-9;
+	for (let k = Math.ceil(lo / step - 1e-9), v = k * step; v <= end && out.length < TICKS_MAX; v = ++k * step)
 		out.push(Number(v.toPrecision(12)) || 0);
 	return out;
 }
@@ -23,7 +25,8 @@ export function logTicks(lo: number, hi: number, most: number): number[] {
 	const jump = Math.max(1, Math.ceil(decades / Math.max(1, most)));
 	const out: number[] = [];
 	for (let e = Math.floor(Math.log10(lo)); e <= Math.log10(hi); e += jump)
-		for (const s of steps) if (s * 10 ** e >= lo && s * 10 ** e <= hi) out.push(Number((s * 10 ** e).toPrecision(12)));
+		for (const s of steps)
+			if (s * 10 ** e >= lo && s * 10 ** e <= hi) out.push(Number((s * 10 ** e).toPrecision(12)));
 	return out;
 }
 
@@ -33,15 +36,17 @@ function digitsAfter(v: number): number {
 }
 
 /**
- * What the ticks of a value axis say: one number of decimals for all of them; values that would read the same are told by
- * what they lie above the lowest. Values that need exponents, and those of a log axis over decades, are left to format.
+ * What the ticks of a value axis say: one number of decimals for all of them; values that would read the same are told
+ * by what they lie above the lowest. Values that need exponents, and those of a log axis over decades, are left to
+ * format.
  */
 export function tickTexts(ticks: readonly number[], log: boolean, format: (v: number) => string): string[] {
 	const step = ticks.length > 1 ? ticks[1]! - ticks[0]! : 1;
 	const decade = log && Math.max(...ticks) < 10 * Math.min(...ticks);
 	const own = log ? !decade : step < 1e-6;
 	const digits = Math.max(0, ...ticks.map(digitsAfter));
-	const out = ticks.map((v) => (own || Math.abs(v) >= 1e6 ? format(v) : v.toFixed(Math.min(20, digits)).replace('-', '−')));
+	const out = ticks.map((v) =>
+		(own || Math.abs(v) >= 1e6 ? format(v) : v.toFixed(Math.min(20, digits)).replace('-', '−')));
 	if (new Set(out).size === ticks.length) return out;
 	return ticks.map((v) => (v === ticks[0] ? format(v) : '+' + format(v - ticks[0]!)));
 }

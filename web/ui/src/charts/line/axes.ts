@@ -18,11 +18,13 @@ function ticksY(d: LineData, range: Range, height: number): number[] {
 }
 
 /** The box for the lines; lanes is the height of the words above it. */
-export function boxOf(g: CanvasRenderingContext2D, d: LineData, range: Range, size: { width: number; height: number; lanes: number },
+export function boxOf(g: CanvasRenderingContext2D, d: LineData, range: Range,
+	size: { width: number; height: number; lanes: number },
 	formatY: (y: number) => string): Box {
 	const height = Math.max(10, size.height - TOP - size.lanes - BOTTOM);
 	g.font = FONT;
-	const widest = Math.max(0, ...tickTexts(ticksY(d, range, height), d.log, formatY).map((t) => g.measureText(t).width));
+	const widest =
+		Math.max(0, ...tickTexts(ticksY(d, range, height), d.log, formatY).map((t) => g.measureText(t).width));
 	const left = Math.min(size.width / 3, Math.max(LEFT, Math.ceil(widest) + 12));
 	return { left, top: TOP + size.lanes, width: Math.max(10, size.width - left - (d.gutter || RIGHT)), height };
 }

@@ -1,5 +1,5 @@
-// The place under the pointer: a line across the box, the points of the lines there, x in words below; and the range that
-// is being selected.
+// The place under the pointer: a line across the box, the points of the lines there, x in words below; and the range
+// that is being selected.
 import { yAt, type ChartLine } from './geometry.ts';
 import { disc, halo, segment } from '../base/ink.ts';
 import { isInside, type Pane } from './pane.ts';
@@ -13,7 +13,8 @@ function drawValue(g: CanvasRenderingContext2D, p: Pane, x: number, front: Chart
 	const w = g.measureText(text).width;
 	const px = p.x(x);
 	const right = px + 8 + w <= p.box.left + p.box.width;
-	halo(g, p.theme, text, { x: right ? px + 8 : Math.max(p.box.left + 2, px - 8 - w), y: Math.max(p.box.top + 7, p.y(y) - 10), colour: l.colour });
+	halo(g, p.theme, text, { x: right ? px + 8 : Math.max(p.box.left + 2, px - 8 - w),
+		y: Math.max(p.box.top + 7, p.y(y) - 10), colour: l.colour });
 }
 
 /** front is the line that stands before the others. */

@@ -108,7 +108,8 @@ function outsideOf(lines: readonly ChartLine[], s: Span, from: number, to: numbe
 			if (!visible(l, i, from, to, false)) continue;
 			const y = l.ys[i]!;
 			if (y > s.hi && (!top || y > top.y)) top = { id: l.id, x: l.xs[i]!, y, side: 'top' };
-			if (y < s.lo && (!bottom || y < bottom.y)) bottom = { id: l.id, x: l.xs[i]!, y, side: 'bottom' };
+			if (y < s.lo && (!bottom || y < bottom.y))
+				bottom = { id: l.id, x: l.xs[i]!, y, side: 'bottom' };
 		}
 		if (top) out.push(top);
 		if (bottom) out.push(bottom);
@@ -222,7 +223,8 @@ function lowerBound(xs: readonly number[], v: number): number {
  * Distance in pixels from a place to a polyline, looking only at what lies within `reach` in x, so that it is cheap
  * for long lines; sx and sy map values to pixels. Infinity when nothing is near.
  */
-export function distanceTo(xs: readonly number[], ys: readonly number[], at: { x: number; px: number; py: number; reach: number },
+export function distanceTo(xs: readonly number[], ys: readonly number[],
+	at: { x: number; px: number; py: number; reach: number },
 	sx: (x: number) => number, sy: (y: number) => number): number {
 	let best = Infinity;
 	const first = Math.max(0, lowerBound(xs, at.x - at.reach) - 1);
@@ -235,10 +237,11 @@ export function distanceTo(xs: readonly number[], ys: readonly number[], at: { x
 }
 
 /**
- * x of the drawn point nearest to a place, in pixels both ways, so that the tip of a spike can be hit; the place's own x
- * where no point is within reach.
+ * x of the drawn point nearest to a place, in pixels both ways, so that the tip of a spike can be hit; the place's own
+ * x where no point is within reach.
  */
-export function snapX(xs: readonly number[], ys: readonly number[], at: { x: number; px: number; py: number; reach: number },
+export function snapX(xs: readonly number[], ys: readonly number[],
+	at: { x: number; px: number; py: number; reach: number },
 	sx: (x: number) => number, sy: (y: number) => number): number {
 	let best = at.x;
 	let dist = Infinity;

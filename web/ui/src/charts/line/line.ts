@@ -1,6 +1,6 @@
-// A line chart of many runs on three canvases: axes, lines, and what follows the pointer, so that a hover never redraws all
-// lines. Knows nothing of runs, state or requests: lines in, events out. drawn() says what is on the screen, for tests and
-// for the text alternative.
+// A line chart of many runs on three canvases: axes, lines, and what follows the pointer, so that a hover never redraws
+// all lines. Knows nothing of runs, state or requests: lines in, events out. drawn() says what is on the screen, for
+// tests and for the text alternative.
 import { boxOf, drawAxes } from './axes.ts';
 import { Chart } from '../base/chart.ts';
 import { drawCursor, drawSelection } from './cursor.ts';
@@ -11,6 +11,18 @@ import { drawFlags, drawNotOnLog, drawOutside, flagRows, LANE } from './marks.ts
 import { drawLabel, labelsOf, type Label } from './names.ts';
 import { clip, mapsOf, type Box, type LineData, type LineEvents, type Mark, type Pane } from './pane.ts';
 
+interface DrawnLine {
+	id: string;
+	colour: string;
+	dash: number[];
+	points: number;
+	top: number;
+	topX: number;
+	/** From the top of the box. */
+	topPixel: number;
+	bottom: number;
+}
+
 interface Drawn {
 	lo: number;
 	hi: number;
@@ -20,8 +32,7 @@ interface Drawn {
 	at: number | null;
 	/** Inside the axes, in pixels of the element. */
 	box: Box;
-	/** Pixels are counted from the top of the box. */
-	lines: { id: string; colour: string; dash: number[]; points: number; top: number; topX: number; topPixel: number; bottom: number }[];
+	lines: DrawnLine[];
 	marks: Mark[];
 	names: string[];
 }
@@ -32,7 +43,7 @@ const TITLE_PX = 24;
 /** Shorter drags are clicks. */
 const DRAG_PX = 4;
 
-function drawnLine(l: ChartLine, p: Pane): Drawn['lines'][number] {
+function drawnLine(l: ChartLine, p: Pane): DrawnLine {
 	let top = -Infinity;
 	let topX = NaN;
 	let bottom = Infinity;
@@ -47,7 +58,8 @@ function drawnLine(l: ChartLine, p: Pane): Drawn['lines'][number] {
 			topX = l.xs[i]!;
 		}
 	}
-	return { id: l.id, colour: l.colour, dash: l.dash, points, top, topX, topPixel: points ? p.y(top) - p.box.top : NaN, bottom };
+	const topPixel = points ? p.y(top) - p.box.top : NaN;
+	return { id: l.id, colour: l.colour, dash: l.dash, points, top, topX, topPixel, bottom };
 }
 
 export class LineChart extends Chart<LineData, LineEvents> {
@@ -64,8 +76,10 @@ export class LineChart extends Chart<LineData, LineEvents> {
 		super(el, ev);
 		this.axes = this.layer('chart-axes');
 		el.prepend(this.axes);
-		this.listen({ keydown: this.key, pointermove: this.move, pointerleave: this.leave, pointerdown: this.down, pointerup: this.up,
-			pointercancel: this.cancel, dblclick: this.reset, click: this.click });
+		this.listen({
+			keydown: this.key, pointermove: this.move, pointerleave: this.leave, pointerdown: this.down,
+			pointerup: this.up, pointercancel: this.cancel, dblclick: this.reset, click: this.click,
+		});
 	}
 
 	/** Shows the cursor at x, wherever it came from. */
@@ -82,8 +96,11 @@ export class LineChart extends Chart<LineData, LineEvents> {
 
 	drawn(): Drawn | null {
 		const p = this.pane;
-		return p && { lo: p.range.lo, hi: p.range.hi, from: p.d.from, to: p.d.to, at: this.at, box: p.box, lines: p.d.lines.map((l) => drawnLine(l, p)),
-			marks: this.marks, names: this.labels.map((l) => l.text) };
+		return p && {
+			lo: p.range.lo, hi: p.range.hi, from: p.d.from, to: p.d.to, at: this.at, box: p.box,
+			marks: this.marks,
+			lines: p.d.lines.map((l) => drawnLine(l, p)), names: this.labels.map((l) => l.text),
+		};
 	}
 
 	/** The chart as a PNG with a title above it; null before it is drawn. */
@@ -112,7 +129,8 @@ export class LineChart extends Chart<LineData, LineEvents> {
 		this.rows = flagRows(g, d, width);
 		const box = boxOf(g, d, range, { width, height, lanes: this.rows * LANE }, this.ev.formatY);
 		const { formatX, formatY } = this.ev;
-		this.pane = { d, range, box, width, height, theme: this.theme, formatX, formatY, ...mapsOf(d, range, box) };
+		this.pane =
+			{ d, range, box, width, height, theme: this.theme, formatX, formatY, ...mapsOf(d, range, box) };
 		this.drawPane(this.pane);
 	}
 
@@ -123,8 +141,10 @@ export class LineChart extends Chart<LineData, LineEvents> {
 		clip(g, p.box);
 		for (let i = p.d.lines.length - 1; i >= 0; i--) drawLine(g, p, p.d.lines[i]!, 1.4);
 		g.restore();
-		this.marks = [...p.d.lines.flatMap((l) => drawEnd(g, p, l)), ...drawOutside(g, p), ...drawNotOnLog(g, p),
-			...drawFlags(g, p, this.rows, null)];
+		this.marks = [
+			...p.d.lines.flatMap((l) => drawEnd(g, p, l)), ...drawOutside(g, p), ...drawNotOnLog(g, p),
+			...drawFlags(g, p, this.rows, null),
+		];
 		this.labels = labelsOf(p);
 		for (const l of this.labels) drawLabel(g, p, l, false);
 		this.drawOver();
@@ -139,7 +159,8 @@ export class LineChart extends Chart<LineData, LineEvents> {
 		const line = this.front(p.d.lines, '0.28');
 		if (this.drag) drawSelection(g, p, this.drag);
 		if (line) this.drawFront(g, p, line);
-		if (this.at !== null && this.at >= p.d.from && this.at <= p.d.to) drawCursor(g, p, this.at, line ?? null);
+		if (this.at !== null && this.at >= p.d.from && this.at <= p.d.to)
+			drawCursor(g, p, this.at, line ?? null);
 	}
 
 	private drawFront(g: CanvasRenderingContext2D, p: Pane, line: ChartLine): void {
@@ -167,7 +188,8 @@ export class LineChart extends Chart<LineData, LineEvents> {
 			this.drag = [this.drag[0], Math.min(b.left + b.width, Math.max(b.left, px))];
 			this.drawOver();
 		}
-		if (px > b.left + b.width + 4 && !this.drag) return this.hover(this.labels.find((k) => Math.abs(k.at - py) < 7)?.id ?? null);
+		if (px > b.left + b.width + 4 && !this.drag)
+			return this.hover(this.labels.find((k) => Math.abs(k.at - py) < 7)?.id ?? null);
 		if (px < b.left || px > b.left + b.width + 4 || py < b.top - 20 || py > b.top + b.height + 20) return;
 		const id = this.closest(p, x, px, py);
 		const line = p.d.lines.find((l) => l.id === id) ?? p.d.lines[0];
@@ -212,7 +234,8 @@ export class LineChart extends Chart<LineData, LineEvents> {
 		const p = this.pane;
 		if (!p || e.button !== 0 || e.pointerType === 'touch') return;
 		const [px, py] = this.pixelsOf(e);
-		if (px < p.box.left || px > p.box.left + p.box.width || py < p.box.top || py > p.box.top + p.box.height) return;
+		if (px < p.box.left || px > p.box.left + p.box.width || py < p.box.top || py > p.box.top + p.box.height)
+			return;
 		this.drag = [px, px];
 		this.el.setPointerCapture(e.pointerId);
 	};
@@ -235,7 +258,8 @@ export class LineChart extends Chart<LineData, LineEvents> {
 
 	private readonly click = (e: MouseEvent): void => {
 		const p = this.pane;
-		if (p && this.pixelsOf(e)[0] > p.box.left + p.box.width + 4 && this.hoverId !== null) this.ev.onOpen(this.hoverId);
+		if (p && this.pixelsOf(e)[0] > p.box.left + p.box.width + 4 && this.hoverId !== null)
+			this.ev.onOpen(this.hoverId);
 	};
 
 	private readonly key = (e: KeyboardEvent): void => {

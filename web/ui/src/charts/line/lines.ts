@@ -1,4 +1,5 @@
-// The lines of a chart and their ends: a run that turned NaN ends hollow, with a cross on the axis; a failed one with a cross.
+// The lines of a chart and their ends: a run that turned NaN ends hollow, with a cross on the axis; a failed one with a
+// cross.
 import { FEW, lastPoint, type ChartLine } from './geometry.ts';
 import { disc, segment } from '../base/ink.ts';
 import { isInside, type Mark, type Pane } from './pane.ts';

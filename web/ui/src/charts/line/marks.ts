@@ -1,5 +1,5 @@
-// What a chart says beside its lines: arrows at the edge for what the axis leaves out, and flags, the words in the lane above
-// the box that belong to a place on a line.
+// What a chart says beside its lines: arrows at the edge for what the axis leaves out, and flags, the words in the lane
+// above the box that belong to a place on a line.
 import { packRows, type ChartLine, type Outside } from './geometry.ts';
 import { FONT, halo, segment } from '../base/ink.ts';
 import { isInside, type LineData, type Mark, type Pane } from './pane.ts';
@@ -52,18 +52,21 @@ export function drawOutside(g: CanvasRenderingContext2D, p: Pane): Mark[] {
 	if (!out.length) return [];
 	const colours = new Map(p.d.lines.map((l) => [l.id, l.colour]));
 	const taken = out.map((o) => drawArrow(g, p, o, colours.get(o.id)!));
-	return [...out.map((o) => ({ id: o.id, kind: 'arrow-' + o.side, x: o.x, y: o.y, text: p.formatY(o.y) })), sayOutside(g, p, taken)];
+	return [...out.map((o) => ({ id: o.id, kind: 'arrow-' + o.side, x: o.x, y: o.y, text: p.formatY(o.y) })),
+		sayOutside(g, p, taken)];
 }
 
 /** A log axis has no place for zero and below: says how many points that concerns. */
 export function drawNotOnLog(g: CanvasRenderingContext2D, p: Pane): Mark[] {
 	if (!p.d.log) return [];
 	let n = 0;
-	for (const l of p.d.lines) l.ys.forEach((y, i) => (n += Number(y <= 0 && l.xs[i]! >= p.d.from && l.xs[i]! <= p.d.to)));
+	for (const l of p.d.lines)
+		l.ys.forEach((y, i) => (n += Number(y <= 0 && l.xs[i]! >= p.d.from && l.xs[i]! <= p.d.to)));
 	if (!n) return [];
 	const text = `${n === 1 ? '1 point is' : n + ' points are'} not above 0`;
 	const b = p.box;
-	halo(g, p.theme, text, { x: b.left + b.width - g.measureText(text).width - 6, y: b.top + 7, colour: p.theme.text });
+	halo(g, p.theme, text,
+		{ x: b.left + b.width - g.measureText(text).width - 6, y: b.top + 7, colour: p.theme.text });
 	return [{ id: '', kind: 'not-on-log', x: p.d.from, y: null, text }];
 }
 
@@ -86,16 +89,20 @@ function flagsOf(g: CanvasRenderingContext2D, d: LineData): FlagWords[] {
 export function flagRows(g: CanvasRenderingContext2D, d: LineData, width: number): number {
 	const room = width - 56 - d.gutter;
 	const boxes = flagsOf(g, d).map((f) => ({
-		left: Math.max(0, Math.min(((f.flag.x - d.from) / (d.to - d.from)) * room, width - 60 - f.width)), width: f.width,
+		left: Math.max(0, Math.min(((f.flag.x - d.from) / (d.to - d.from)) * room, width - 60 - f.width)),
+		width: f.width,
 	}));
 	return Math.min(LANES, new Set(packRows(boxes, LANES)).size);
 }
 
-/** Words in the lane, with a thin dotted line down to the place they speak of; of one line alone where only names it. */
+/**
+ * Words in the lane, with a thin dotted line down to the place they speak of; of one line alone where only names it.
+ */
 export function drawFlags(g: CanvasRenderingContext2D, p: Pane, rows: number, only: string | null): Mark[] {
 	const b = p.box;
 	const list = flagsOf(g, p.d);
-	const boxes = list.map((f) => ({ left: Math.max(b.left, Math.min(p.x(f.flag.x) - 4, p.width - f.width - 2)), width: f.width }));
+	const boxes = list.map((f) =>
+		({ left: Math.max(b.left, Math.min(p.x(f.flag.x) - 4, p.width - f.width - 2)), width: f.width }));
 	const row = packRows(boxes, Math.max(1, rows));
 	const marks: Mark[] = [];
 	list.forEach(({ line, flag, words }, i) => {

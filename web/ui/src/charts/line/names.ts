@@ -33,7 +33,8 @@ export function labelsOf(p: Pane): Label[] {
 		if (l.flags.length && xs[i]! < d.from + (d.to - d.from) * EARLY) continue;
 		const edge = xs[ys.length - 1]! > d.to ? yAt(xs, ys, d.to) : null;
 		const y = Math.min(b.top + b.height, Math.max(b.top, p.y(edge ?? ys[i]!)));
-		if (Number.isFinite(y)) want.push({ id: l.id, x: Math.min(b.left + b.width, p.x(xs[i]!)), y, at: y, text: l.name, colour: l.colour });
+		if (Number.isFinite(y)) want.push({ id: l.id, x: Math.min(b.left + b.width, p.x(xs[i]!)), y, at: y,
+			text: l.name, colour: l.colour });
 	}
 	const shown = want.slice(0, Math.min(LABELS_MAX, Math.floor(b.height / 11) + 1));
 	const at = spreadLabels(shown.map((l) => l.y), APART, b.top + 2, b.top + b.height - 4);

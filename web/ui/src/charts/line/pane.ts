@@ -70,7 +70,8 @@ export function mapsOf(d: LineData, range: Range, box: Box): Pick<Pane, 'x' | 'y
 	const lo = t(range.lo);
 	const ky = box.height / (t(range.hi) - lo || 1);
 	const bottom = box.top + box.height;
-	return { x: (v) => box.left + (v - d.from) * kx, y: (v) => bottom - Math.min(FAR_PX, Math.max(-FAR_PX, (t(v) - lo) * ky)) };
+	return { x: (v) => box.left + (v - d.from) * kx,
+		y: (v) => bottom - Math.min(FAR_PX, Math.max(-FAR_PX, (t(v) - lo) * ky)) };
 }
 
 export function isInside(p: Pane, x: number, y: number): boolean {

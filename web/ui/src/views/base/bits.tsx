@@ -1,5 +1,5 @@
-// Small pieces that several pages share: a run's key (colour and dash), its name, a shape for how it ended, a page without
-// anything on it, the head of a group, a panel that a button opens, a link that the page follows itself.
+// Small pieces that several pages share: a run's key (colour and dash), its name, a shape for how it ended, a page
+// without anything on it, the head of a group, a panel that a button opens, a link that the page follows itself.
 import type { ComponentChildren } from 'preact';
 import { useEffect, useRef } from 'preact/hooks';
 import type { Look } from '../../base/colour.ts';
@@ -9,7 +9,8 @@ import { colourOf } from './theme.ts';
 export function Key({ look, on }: { look: Look | undefined; on: boolean }) {
 	return (
 		<svg class="key" width="24" height="12" viewBox="0 0 24 12" aria-hidden="true">
-			<line x1="1" y1="6" x2="23" y2="6" stroke={on ? colourOf(look) : 'var(--faint)'} stroke-width={on ? 3 : 1.5}
+			<line x1="1" y1="6" x2="23" y2="6" stroke={on ? colourOf(look) : 'var(--faint)'}
+				stroke-width={on ? 3 : 1.5}
 				stroke-dasharray={(look?.dash ?? []).join(' ')} />
 		</svg>
 	);
@@ -17,7 +18,10 @@ export function Key({ look, on }: { look: Look | undefined; on: boolean }) {
 
 const TAIL = 12;
 
-/** A name that is cut in the middle where it does not fit: names differ at their ends more often than at their beginnings. */
+/**
+ * A name that is cut in the middle where it does not fit: names differ at their ends more often than at their
+ * beginnings.
+ */
 export function Name({ text }: { text: string }) {
 	const at = text.length > 2 * TAIL ? text.length - TAIL : text.length;
 	return <span class="cut"><span>{text.slice(0, at)}</span>{text.slice(at)}</span>;
@@ -52,14 +56,20 @@ export function Empty({ title, children }: { title: string; children?: Component
 	);
 }
 
-/** The head of a part of the page that can be folded away; count says how much is in it. */
-export function GroupHead({ open, toggle, name, count }: { open: boolean; toggle: () => void; name: string; count: ComponentChildren }) {
+interface GroupOptions {
+	open: boolean;
+	toggle: () => void;
+	name: string;
+	/** How much is in it. */
+	count: ComponentChildren;
+}
+
+/** The head of a part of the page that can be folded away. */
+export function GroupHead({ open, toggle, name, count }: GroupOptions) {
 	return (
-		<h2>
-			<button type="button" class="quiet" aria-expanded={open} onClick={toggle}>
-				<span aria-hidden="true">{open ? '▾' : '▸'}</span> {name} <span class="dim">{count}</span>
-			</button>
-		</h2>
+		<h2><button type="button" class="quiet" aria-expanded={open} onClick={toggle}>
+			<span aria-hidden="true">{open ? '▾' : '▸'}</span> {name} <span class="dim">{count}</span>
+		</button></h2>
 	);
 }
 

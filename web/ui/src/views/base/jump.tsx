@@ -1,4 +1,5 @@
-// Words about a run, and the way from them to their place in the charts: zooms the axis there and brings the run forward.
+// Words about a run, and the way from them to their place in the charts: zooms the axis there and brings the run
+// forward.
 import type { Alert, Run } from '../../base/types.ts';
 import * as s from '../../state/index.ts';
 import { Shape } from './bits.tsx';
@@ -12,7 +13,8 @@ export function jumpTo(r: Run, a: Alert): void {
 	const key = a.key ?? s.curve.value ?? s.goal.value?.key;
 	const last = Math.max(lastStep(r) ?? step, step);
 	const around = Math.max(5, Math.round((key?.startsWith('epoch/') ? last : Math.max(last, 100)) * 0.08));
-	s.go({ x: 'step', zoom: [Math.max(0, step - around), step + around], full: a.kind === 'spike' || s.view.value.full });
+	s.go({ x: 'step', zoom: [Math.max(0, step - around), step + around],
+		full: a.kind === 'spike' || s.view.value.full });
 	s.lit.value = r.id;
 	if (key) s.cursor.value = { key, x: step };
 	document.querySelector(`[data-chart="${CSS.escape(key ?? '')}"]`)?.scrollIntoView({ block: 'nearest' });
@@ -22,7 +24,8 @@ export function jumpTo(r: Run, a: Alert): void {
 export function Says({ r, list }: { r: Run; list: readonly Statement[] }) {
 	return (
 		<span class="says">{list.map((t) => t.alert ? (
-			<button type="button" class={'say ' + t.kind} onClick={() => jumpTo(r, t.alert!)}><Shape kind={t.kind} />{t.text}</button>
+			<button type="button" class={'say ' + t.kind}
+				onClick={() => jumpTo(r, t.alert!)}><Shape kind={t.kind} />{t.text}</button>
 		) : <span class={'say ' + t.kind}><Shape kind={t.kind} />{t.text}</span>)}</span>
 	);
 }

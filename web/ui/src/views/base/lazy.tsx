@@ -7,7 +7,8 @@ import { part, type Part } from '../../state/index.ts';
 function LostPart({ of }: { of: Part<unknown> }) {
 	if (of.lost.value === null) return null;
 	return <p class="lost" role="alert">{of.lost.value === 'newer'
-		? 'The server has a newer version of this page.' : 'A part of this page could not be loaded.'} <button type="button" onClick={() => of.again()}>
+		? 'The server has a newer version of this page.'
+		: 'A part of this page could not be loaded.'} <button type="button" onClick={() => of.again()}>
 		{of.lost.value === 'newer' ? 'reload' : 'try again'}</button></p>;
 }
 

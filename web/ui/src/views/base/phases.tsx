@@ -17,7 +17,8 @@ export function Bar({ segments, label }: { segments: readonly Segment[]; label: 
 	return (
 		<span class="phases" role="img" aria-label={label} title={label}>
 			{segments.map((p) => (
-				<span key={p.name} class={'ph ' + phaseClass(p.name)} style={{ width: (p.share * 100).toFixed(2) + '%' }} />
+				<span key={p.name} class={'ph ' + phaseClass(p.name)}
+					style={{ width: (p.share * 100).toFixed(2) + '%' }} />
 			))}
 		</span>
 	);
@@ -32,7 +33,8 @@ export function PhaseLegend({ names }: { names: readonly string[] }) {
 	const order = stack(names.map((name) => ({ name, value: 1 })));
 	return (
 		<p class="legend">
-			{order.map((p) => <span key={p.name}><i class={'ph ' + phaseClass(p.name)} />{p.name.replace(/_/g, ' ')}</span>)}
+			{order.map((p) => <span key={p.name}><i class={'ph ' + phaseClass(p.name)} />
+				{p.name.replace(/_/g, ' ')}</span>)}
 		</p>
 	);
 }

@@ -1,8 +1,7 @@
-// What the page says about a run and about a metric, in few words, the same wherever it stands.
+// What the page says about a run, in few words, the same wherever it stands.
 import type { Alert, Run } from '../../base/types.ts';
 import { short } from '../../base/format.ts';
 import { plainText } from '../../base/words.ts';
-import * as s from '../../state/index.ts';
 
 /** One thing to say about a run. */
 export interface Statement {
@@ -59,11 +58,4 @@ function statusText(r: Run): string {
 /** The beginning of a note in one line, without the heading that an imported text carries. */
 export function firstWords(notes: string): string {
 	return plainText(notes.slice(0, 600).replace(/^\*\*[^*\n]+\*\*\s*/, ''));
-}
-
-/** Last part of a key unless two shown keys share it. */
-export function shortKey(key: string): string {
-	const tail = key.slice(key.lastIndexOf('/') + 1);
-	const clash = s.metricKeys.value.some((k) => k !== key && k.endsWith('/' + tail) && !k.startsWith('phase/'));
-	return clash || key.startsWith('train/') ? key.replace(/^epoch\//, '') : tail;
 }

@@ -1,5 +1,5 @@
-// One chart of one metric over the shown runs: a line chart whose events go back into the state; enlarged on demand, saved as
-// a picture.
+// One chart of one metric over the shown runs: a line chart whose events go back into the state; enlarged on demand,
+// saved as a picture.
 import type { RefObject } from 'preact';
 import { useEffect, useRef } from 'preact/hooks';
 import { signal, useComputed, useSignalEffect, type ReadonlySignal } from '@preact/signals';
@@ -76,7 +76,8 @@ function cursorIn(metric: string): number | null {
 }
 
 /** The chart in the element; it follows its lines, the view, the line in front and the cursor. */
-function useChart(metric: string, box: RefObject<HTMLDivElement | null>, lines: ReadonlySignal<ChartLine[]>): RefObject<LineChart | null> {
+function useChart(metric: string, box: RefObject<HTMLDivElement | null>,
+	lines: ReadonlySignal<ChartLine[]>): RefObject<LineChart | null> {
 	const chart = useRef<LineChart | null>(null);
 	useEffect(() => begin(metric, box.current!, chart), [metric]);
 	useSignalEffect(() => {
@@ -103,7 +104,15 @@ function useChart(metric: string, box: RefObject<HTMLDivElement | null>, lines: 
 	return chart;
 }
 
-function Caption({ metric, note, smooth, onSave }: { metric: string; note: string | undefined; smooth: boolean; onSave: () => void }) {
+interface CaptionOptions {
+	metric: string;
+	note: string | undefined;
+	/** Whether any line is smoothed. */
+	smooth: boolean;
+	onSave: () => void;
+}
+
+function Caption({ metric, note, smooth, onSave }: CaptionOptions) {
 	const v = s.view.value;
 	const big = large.value === metric;
 	return (
@@ -117,7 +126,8 @@ function Caption({ metric, note, smooth, onSave }: { metric: string; note: strin
 				<button type="button" class="quiet" aria-pressed={big} aria-label={`enlarge ${metric}`}
 					title={big ? 'back to its place' : 'enlarge'}
 					onClick={() => (large.value = big ? null : metric)}>{big ? '⤡' : '⤢'}</button>
-				<button type="button" class="quiet" aria-label={`save ${metric} as a picture`} title="save as a picture"
+				<button type="button" class="quiet" aria-label={`save ${metric} as a picture`}
+					title="save as a picture"
 					onClick={onSave}>PNG</button>
 			</span>
 		</figcaption>
@@ -141,7 +151,8 @@ export function ChartCard({ metric, note }: { metric: string; note?: string }) {
 		}}>
 			<Caption metric={metric} note={note} smooth={v.smooth > 0 && lines.value.some((l) => l.smooth)}
 				onSave={() => void save(metric, chart.current)} />
-			<div class="plot" ref={box} tabIndex={0} role="group" data-chart={metric} aria-label={summary(metric, lines.value)} />
+			<div class="plot" ref={box} tabIndex={0} role="group" data-chart={metric}
+				aria-label={summary(metric, lines.value)} />
 			{none && <p class="nothing">no points of the shown runs</p>}
 		</figure>
 	);

@@ -31,11 +31,13 @@ function Legend() {
 		<span class="looks wide">
 			{hueParam && <b>{hueParam.replace(/_/g, ' ')}</b>}
 			{values(hueParam).map(([v, r]) => (
-				<span key={v} title={`${hueParam} ${v}`}><Key look={{ ...byRun.get(r.id)!, dash: [] }} on />{v}</span>
+				<span key={v} title={`${hueParam} ${v}`}>
+					<Key look={{ ...byRun.get(r.id)!, dash: [] }} on />{v}</span>
 			))}
 			{dashParam && <b>{dashParam.replace(/_/g, ' ')}</b>}
 			{values(dashParam).map(([v, r]) => (
-				<span key={v} title={`${dashParam} ${v}`}><Key look={{ ...DIM, dash: byRun.get(r.id)?.dash ?? [] }} on />{v}</span>
+				<span key={v} title={`${dashParam} ${v}`}>
+					<Key look={{ ...DIM, dash: byRun.get(r.id)?.dash ?? [] }} on />{v}</span>
 			))}
 		</span>
 	);
@@ -45,12 +47,14 @@ export function Toolbar() {
 	const v = s.view.value;
 	const hasEpoch = s.runs.value.some((r) => s.stepsPerEpoch(r) !== null);
 	const axis = (x: 'step' | 'epoch' | 'time', off = false) => (
-		<button type="button" aria-pressed={v.x === x} disabled={off} title={off ? 'needs the param steps_per_epoch' : undefined}
+		<button type="button" aria-pressed={v.x === x} disabled={off}
+			title={off ? 'needs the param steps_per_epoch' : undefined}
 			onClick={() => s.go({ x, zoom: null })}>{x}</button>
 	);
 	return (
 		<div class="toolbar" role="toolbar" aria-label="Charts">
-			<span class="segmented" role="group" aria-label="x axis">{axis('step')}{axis('epoch', !hasEpoch)}{axis('time')}</span>
+			<span class="segmented" role="group"
+				aria-label="x axis">{axis('step')}{axis('epoch', !hasEpoch)}{axis('time')}</span>
 			<button type="button" aria-pressed={v.log} onClick={() => s.go({ log: !v.log })}>log y</button>
 			<button type="button" aria-pressed={v.full} title="let runs that fell out stretch the axis too"
 				onClick={() => s.go({ full: !v.full })}>full range</button>
@@ -62,7 +66,8 @@ export function Toolbar() {
 			{v.zoom && <button type="button" onClick={s.resetZoom}>reset zoom</button>}
 			<span class="grow" />
 			<Legend />
-			<input class="find" type="search" placeholder="find a chart" aria-label="Find a chart" value={find.value}
+			<input class="find" type="search" placeholder="find a chart" aria-label="Find a chart"
+				value={find.value}
 				onInput={(e) => (find.value = e.currentTarget.value)} />
 		</div>
 	);
@@ -71,13 +76,15 @@ export function Toolbar() {
 function Group({ group }: { group: ChartGroup }) {
 	const { name, keys } = group;
 	const n = open.value[name] ?? (find.value ? AT_ONCE : openAtFirst(group));
+	const show = (count: number) => (open.value = { ...open.value, [name]: count });
 	return (
 		<section class="group" aria-label={name}>
 			<GroupHead open={n > 0} name={name} count={keys.length}
-				toggle={() => (open.value = { ...open.value, [name]: n > 0 ? 0 : Math.min(AT_ONCE, keys.length) })} />
-			{n > 0 && <div class="charts">{keys.slice(0, n).map((k) => <ChartCard key={k} metric={k} />)}</div>}
+				toggle={() => show(n > 0 ? 0 : Math.min(AT_ONCE, keys.length))} />
+			{n > 0 && <div class="charts">
+				{keys.slice(0, n).map((k) => <ChartCard key={k} metric={k} />)}</div>}
 			{n > 0 && n < keys.length && (
-				<button type="button" onClick={() => (open.value = { ...open.value, [name]: n + AT_ONCE })}>
+				<button type="button" onClick={() => show(n + AT_ONCE)}>
 					{Math.min(AT_ONCE, keys.length - n)} more of {keys.length - n}
 				</button>
 			)}
@@ -93,7 +100,8 @@ export function ChartGrid({ keys, after }: { keys: readonly string[]; after?: Co
 	return (
 		<>
 			<div class={'charts first n' + first.length}>
-				{first.map((k) => <ChartCard key={k} metric={k} note={k === g?.key ? `goal: ${g.dir}` : undefined} />)}
+				{first.map((k) => <ChartCard key={k} metric={k}
+					note={k === g?.key ? `goal: ${g.dir}` : undefined} />)}
 			</div>
 			{!words && after}
 			{groups.map((c) => <Group key={c.name} group={c} />)}

@@ -1,5 +1,5 @@
-// What a chart of one metric over some runs draws: runs and series as the plain lines that charts/line takes, with the words
-// that belong to places on them; the range of the axis, and what x says.
+// What a chart of one metric over some runs draws: runs and series as the plain lines that charts/line takes, with the
+// words that belong to places on them; the range of the axis, and what x says.
 import { lastPoint, type ChartLine, type Flag } from '../../charts/line/index.ts';
 import type { Alert, Run, Series } from '../../base/types.ts';
 import { count, short } from '../../base/format.ts';
@@ -31,7 +31,8 @@ function flagsOf(r: Run, key: string, t: Series, unit: string): Flag[] {
 		if (x === null) continue;
 		const at = unit === 'step' && a.step !== null ? ' ' + a.step : '';
 		const i = t.xs.indexOf(x);
-		const y = a.kind === 'failed' ? t.ys[i] ?? null : a.value !== null && Number.isFinite(a.value) ? a.value : null;
+		const y = a.kind === 'failed' ? t.ys[i] ?? null : a.value !== null && Number.isFinite(a.value) ? a.value
+			: null;
 		const text = a.kind === 'spike' && a.value !== null ? 'spike ' + short(a.value)
 			: a.kind === 'nan' ? (recovered(a) ? 'not finite' : 'NaN from') + at : a.kind + at;
 		out.push({ x, y, kind: a.kind, text });
@@ -44,8 +45,10 @@ function takenBackLines(r: Run, key: string): ChartLine[] {
 	const back = s.takenBack.value;
 	const list = back?.run === r.id ? back.series.get(key) ?? [] : [];
 	return list.map((t, i) => ({
-		id: `${r.id}:${i}`, name: `before restart ${i + 1}`, colour: colourOf(s.looks.value.byRun.get(r.id)), dash: [2, 4],
-		xs: t.xs, ys: t.ys, smooth: null, fit: true, badX: t.badX, badToEnd: t.badToEnd, end: 'none' as const, flags: [],
+		id: `${r.id}:${i}`, name: `before restart ${i + 1}`, colour: colourOf(s.looks.value.byRun.get(r.id)),
+		dash: [2, 4],
+		xs: t.xs, ys: t.ys, smooth: null, fit: true, badX: t.badX, badToEnd: t.badToEnd, end: 'none' as const,
+		flags: [],
 	}));
 }
 
@@ -59,10 +62,13 @@ export function linesOf(key: string, list: readonly Run[]): ChartLine[] {
 		if (!t || (!t.xs.length && t.badX === null)) continue;
 		const look = s.looks.value.byRun.get(r.id);
 		out.push({
-			id: r.id, name: r.name || r.id.slice(0, 8), colour: colourOf(look), dash: list.length === 1 ? [] : look?.dash ?? [],
-			xs: t.xs, ys: t.ys, smooth: alpha > 0 && t.count >= SMOOTH_FROM ? smooth(t, alpha) : null, fit: !fellOut(r) || list.length === 1,
+			id: r.id, name: s.nameOf(r.id, r), colour: colourOf(look),
+			dash: list.length === 1 ? [] : look?.dash ?? [],
+			xs: t.xs, ys: t.ys, smooth: alpha > 0 && t.count >= SMOOTH_FROM ? smooth(t, alpha) : null,
+			fit: !fellOut(r) || list.length === 1,
 			badX: t.badX, badToEnd: t.badToEnd,
-			end: r.status === 'failed' || r.status === 'killed' ? 'failed' : r.status === 'running' ? 'running' : 'none',
+			end: r.status === 'failed' || r.status === 'killed' ? 'failed'
+				: r.status === 'running' ? 'running' : 'none',
 			flags: flagsOf(r, key, t, unit),
 		});
 		out.push(...takenBackLines(r, key));
@@ -85,12 +91,14 @@ export function rangeOf(key: string, lines: readonly ChartLine[]): [number, numb
 }
 
 export function stepText(x: number): string {
-	return x >= 1e6 ? short(x / 1e6) + 'M' : x >= 1e4 ? short(Number((x / 1e3).toFixed(1))) + 'k' : String(Math.round(x * 100) / 100);
+	return x >= 1e6 ? short(x / 1e6) + 'M' : x >= 1e4 ? short(Number((x / 1e3).toFixed(1))) + 'k'
+		: String(Math.round(x * 100) / 100);
 }
 
 export function formatX(key: string, x: number): string {
 	const unit = s.unitOf(key);
-	if (unit === 'time') return x >= 600 ? (x / 60).toFixed(x >= 6000 ? 0 : 1).replace(/\.0$/, '') + ' min' : short(Number(x.toFixed(2))) + ' s';
+	if (unit === 'time') return x >= 600 ? (x / 60).toFixed(x >= 6000 ? 0 : 1).replace(/\.0$/, '') + ' min'
+		: short(Number(x.toFixed(2))) + ' s';
 	if (unit === 'epoch') return short(Number(x.toFixed(2)));
 	return stepText(x);
 }

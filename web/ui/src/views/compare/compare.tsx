@@ -26,17 +26,22 @@ const SHARE_MAX = 0.9;
 /** Runs at the top of the table whose phases are asked for. */
 const PHASES_OF = 40;
 
+function HowToStart({ name }: { name: string }) {
+	return (
+		<>
+			<p>Start one beside the served folder; it appears here by itself:</p>
+			<pre>dptrain --experiment {name} --model resnet20 --data-path DATA</pre>
+			<p>Event files that TensorBoard reads can be put below the served folder too.</p>
+		</>
+	);
+}
+
 function NoRuns() {
-	const name = s.experiment.value ?? 'first';
 	return (
 		<Empty title={s.view.value.filter ? 'No run matches the filter' : 'No runs yet'}>
-			{s.view.value.filter ? <button type="button" onClick={() => s.go({ filter: '' })}>clear the filter</button> : (
-				<>
-					<p>Start one beside the served folder; it appears here by itself:</p>
-					<pre>dptrain --experiment {name} --model resnet20 --data-path DATA</pre>
-					<p>Event files that TensorBoard reads can be put below the served folder too.</p>
-				</>
-			)}
+			{s.view.value.filter
+				? <button type="button" onClick={() => s.go({ filter: '' })}>clear the filter</button>
+				: <HowToStart name={s.experiment.value ?? 'first'} />}
 		</Empty>
 	);
 }
@@ -54,8 +59,10 @@ function Handle() {
 		el.addEventListener('pointerup', () => el.removeEventListener('pointermove', move), { once: true });
 	};
 	return (
-		<div class="handle" role="separator" aria-label="Height of the table" aria-orientation="horizontal" tabIndex={0}
-			aria-valuenow={Math.round(tableShare.value * 100)} aria-valuemin={SHARE_MIN * 100} aria-valuemax={SHARE_MAX * 100} onPointerDown={drag}
+		<div class="handle" role="separator" aria-label="Height of the table" aria-orientation="horizontal"
+			tabIndex={0}
+			aria-valuenow={Math.round(tableShare.value * 100)} aria-valuemin={SHARE_MIN * 100}
+			aria-valuemax={SHARE_MAX * 100} onPointerDown={drag}
 			onKeyDown={(e) => {
 				if (e.key !== 'ArrowUp' && e.key !== 'ArrowDown') return;
 				e.preventDefault();
@@ -70,7 +77,8 @@ function ParamsAndGoal() {
 	if (s.rows.value.length < 2 || !s.split.value.differ.length) return null;
 	return (
 		<section class="group" aria-label="Params and goal">
-			<GroupHead open={open} toggle={() => s.go({ parallel: !open })} name="params and goal" count={s.rows.value.length} />
+			<GroupHead open={open} toggle={() => s.go({ parallel: !open })} name="params and goal"
+				count={s.rows.value.length} />
 			{open && <Parallel meanwhile={<div class="card chart parallel" />} />}
 		</section>
 	);
@@ -86,7 +94,10 @@ export function Compare() {
 		document.title = (s.experiment.value ?? 'runs') + ' · dptrack';
 	});
 	if (!s.runs.value.length)
-		return <>{s.loading.value ? <main class="wait" aria-busy="true" /> : <main><NoRuns /></main>}<Header /></>;
+		return (
+			<>{s.loading.value ? <main class="wait" aria-busy="true" /> : <main><NoRuns /></main>}
+				<Header /></>
+		);
 	return (
 		<>
 			<main class="tablepane">

@@ -32,11 +32,15 @@ function Choices({ list }: { list: readonly Run[] }) {
 	const showAll = () => s.setShown(new Set(list.slice(0, SHOW_MAX).map((r) => r.id)));
 	return (
 		<>
-			{on < list.length && <span>{on} in the charts <button type="button" class="quiet"
-				onClick={showAll}>{list.length <= SHOW_MAX ? 'show all' : 'show ' + SHOW_MAX}</button></span>}
+			{on < list.length && (
+				<span>{on} in the charts <button type="button" class="quiet" onClick={showAll}>
+					{list.length <= SHOW_MAX ? 'show all' : 'show ' + SHOW_MAX}</button></span>
+			)}
 			{s.haveParents.value && <button type="button" class="quiet" aria-pressed={nest}
-				onClick={() => s.go({ nest: !nest })}>{nest ? 'in one list' : 'below their parents'}</button>}
-			{shown !== null && <button type="button" class="quiet" onClick={() => s.setShown(null)}>default choice</button>}
+				onClick={() => s.go({ nest: !nest })}>
+				{nest ? 'in one list' : 'below their parents'}</button>}
+			{shown !== null && <button type="button" class="quiet"
+				onClick={() => s.setShown(null)}>default choice</button>}
 		</>
 	);
 }
@@ -44,10 +48,12 @@ function Choices({ list }: { list: readonly Run[] }) {
 function Same() {
 	const { differ, same } = s.split.value;
 	const text = same.map(([k, v]) => `${k} ${v}`).join(' · ');
-	const none = !differ.length ? '' : differ.length === 1 ? 'the one param differs' : `all ${differ.length} params differ`;
+	const none = !differ.length ? '' : differ.length === 1 ? 'the one param differs'
+		: `all ${differ.length} params differ`;
 	return (
 		<span class="same" title={text}>
-			{s.runs.value.length < 2 ? '' : !same.length ? none : <>same in all: {same.slice(0, SAME_SHOWN).map(([k, v]) => (
+			{s.runs.value.length < 2 ? '' : !same.length ? none
+				: <>same in all: {same.slice(0, SAME_SHOWN).map(([k, v]) => (
 				<span key={k}>{k.replace(/_/g, ' ')} <b>{cut(v)}</b> </span>
 			))}{same.length > SAME_SHOWN && `+ ${same.length - SAME_SHOWN} more`}</>}
 		</span>
@@ -61,7 +67,8 @@ export function Facts() {
 		<p class="facts">
 			<b>{list.length === all ? count(all, 'run') : `${list.length} of ${count(all, 'run')}`}</b>
 			{s.loadingMore.value && <span>more are coming</span>}
-			{s.notHeld.value && <span>the newest ones; a filter such as <code>params.lr = 0.1</code> reaches the others</span>}
+			{s.notHeld.value && <span>the newest ones;
+				a filter such as <code>params.lr = 0.1</code> reaches the others</span>}
 			<Kinds list={list} />
 			<Choices list={list} />
 			<Same />

@@ -1,5 +1,5 @@
-// Which params make a run good: an axis for each param that differs and one for the goal, a line for each run. Runs within
-// the brushes of the axes can be made the ones that the charts show.
+// Which params make a run good: an axis for each param that differs and one for the goal, a line for each run. Runs
+// within the brushes of the axes can be made the ones that the charts show.
 import { useSignal, useSignalEffect, type Signal } from '@preact/signals';
 import type { RefObject } from 'preact';
 import { useEffect, useRef } from 'preact/hooks';
@@ -10,7 +10,6 @@ import { tellingParams } from '../../base/params.ts';
 import { isBrushed, ParallelChart, type ParallelData } from '../../charts/parallel.ts';
 import { scaleOf, type Value } from '../../charts/scale.ts';
 import * as s from '../../state/index.ts';
-import { shortKey } from '../base/says.ts';
 import { colourOf, theme } from '../base/theme.ts';
 
 const AXIS_PX = 92;
@@ -50,7 +49,7 @@ function axesOf(list: readonly Run[], width: number): Axis[] {
 	const most = Math.max(2, Math.min(AXES_MAX, Math.floor((width - 114) / AXIS_PX)));
 	const out = tellingParams(s.split.value, most).map((k) => paramAxis(k, list));
 	if (g) out.push({
-		title: shortKey(g.key), flip: g.dir === 'min', format: short, fit: (r) => !fellOut(r),
+		title: s.shortKey(g.key), flip: g.dir === 'min', format: short, fit: (r) => !fellOut(r),
 		value: (r) => bestOf(r.metrics[g.key], g.dir),
 	});
 	return out;
@@ -81,10 +80,12 @@ function pictureOf(list: readonly Run[], axes: readonly Axis[], brushes: Brushes
 	};
 	return {
 		axes: axes.map((a, k) => ({
-			title: a.title + (scales[k]!.log ? ' (log)' : ''), ticks: scales[k]!.ticks, brush: brushes[a.title] ?? null,
+			title: a.title + (scales[k]!.log ? ' (log)' : ''), ticks: scales[k]!.ticks,
+			brush: brushes[a.title] ?? null,
 		})),
 		lines: list.map((r, i) => ({
-			id: r.id, name: r.name || r.id.slice(0, 8), back: fellOut(r), at: axes.map((_, k) => placeOf(r, i, k)), ...lookOf(r, i),
+			id: r.id, name: s.nameOf(r.id, r), back: fellOut(r),
+			at: axes.map((_, k) => placeOf(r, i, k)), ...lookOf(r, i),
 		})),
 	};
 }
@@ -92,9 +93,10 @@ function pictureOf(list: readonly Run[], axes: readonly Axis[], brushes: Brushes
 /** What the brushes leave, and what can be done with it. */
 function Brushed({ ids, clear }: { ids: readonly string[]; clear: () => void }) {
 	const most = ids.length > SHOW_MAX;
+	const show = () => s.setShown(new Set(ids.slice(0, SHOW_MAX)));
 	return (
 		<><b>{count(ids.length, 'run')}</b> within the brushes
-			<button type="button" disabled={!ids.length} onClick={() => s.setShown(new Set(ids.slice(0, SHOW_MAX)))}>
+			<button type="button" disabled={!ids.length} onClick={show}>
 				show {most ? `${SHOW_MAX} of them` : 'only these'} in the charts</button>
 			<button type="button" onClick={clear}>clear</button></>
 	);
@@ -135,14 +137,17 @@ export function Parallel() {
 	const brushed = useSignal<string[]>([]);
 	useParallel(box, brushes, brushed);
 	const lit = s.lit.value === null ? undefined : s.runs.value.find((r) => r.id === s.lit.value);
+	const label = `Params and goal of ${count(s.rows.value.length, 'run')}; arrows walk through the runs`;
 	return (
 		<div class="card chart parallel">
 			<p class="options">
-				{Object.keys(brushes.value).length > 0 ? <Brushed ids={brushed.value} clear={() => (brushes.value = {})} />
-					: <span class="dim">drag along an axis to pick runs; the goal's best is at the top</span>}
+				{Object.keys(brushes.value).length > 0
+					? <Brushed ids={brushed.value} clear={() => (brushes.value = {})} />
+					: <span class="dim">
+						drag along an axis to pick runs; the goal's best is at the top</span>}
 			</p>
 			<div class="plot" ref={box} tabIndex={0} role="group" data-parallel
-				aria-label={`Params and goal of ${count(s.rows.value.length, 'run')}; arrows walk through the runs`} />
+				aria-label={label} />
 			<span class="unseen" aria-live="polite">{lit?.name}</span>
 		</div>
 	);

@@ -45,14 +45,17 @@ export function StepTime() {
 	const whole = Math.max(...list.map((x) => total(x.parts) / per(x.r)));
 	return (
 		<section class="group" aria-label="Time by phase">
-			<GroupHead open={open.value} toggle={() => (open.value = !open.value)} name="time by phase" count={all.length} />
+			<GroupHead open={open.value} toggle={() => (open.value = !open.value)} name="time by phase"
+				count={all.length} />
 			{open.value && (
 				<div class="card steptime">
 					{bySample && <label><input type="checkbox" checked={each.value}
 						onChange={() => (each.value = !each.value)} /> per sample</label>}
 					{list.map((x) => <RunBar key={x.r.id} of={x} per={per(x.r)} whole={whole} />)}
-					{all.length > FIRST && <p class="dim">{count(all.length - FIRST, 'more run')} shown in the charts</p>}
-					<PhaseLegend names={[...new Set(list.flatMap((x) => x.parts.map((p) => p.name)))]} />
+					{all.length > FIRST && <p class="dim">
+						{count(all.length - FIRST, 'more run')} shown in the charts</p>}
+					<PhaseLegend
+						names={[...new Set(list.flatMap((x) => x.parts.map((p) => p.name)))]} />
 				</div>
 			)}
 		</section>

@@ -21,12 +21,11 @@ async function change(all: boolean, key: string, value: string | null, onDone: (
 
 /** Which runs are meant. */
 function Which({ all, set }: { all: boolean; set: (all: boolean) => void }) {
+	const radio = (of: boolean) => <input type="radio" name="of" checked={all === of} onChange={() => set(of)} />;
 	return (
 		<>
-			<label><input type="radio" name="of" checked={!all}
-				onChange={() => set(false)} /> the {count(s.shown.value.length, 'run')} in the charts</label>
-			<label><input type="radio" name="of" checked={all}
-				onChange={() => set(true)} /> all {count(s.rows.value.length, 'run')} of the table</label>
+			<label>{radio(false)} the {count(s.shown.value.length, 'run')} in the charts</label>
+			<label>{radio(true)} all {count(s.rows.value.length, 'run')} of the table</label>
 		</>
 	);
 }
@@ -62,8 +61,10 @@ export function BulkTag({ close }: { close: () => void }) {
 			<span class="options">
 				<button type="submit" disabled={off}>set</button>
 				<button type="button" disabled={off} onClick={() => void begin(null)}>remove</button>
-				<span role="status">{done.value !== null && <span class="dim">{done.value} of {size}</span>}
-					{outcome.value && <span class={outcome.value.bad ? 'problem' : 'dim'}>{outcome.value.text}</span>}</span>
+				<span role="status">
+					{done.value !== null && <span class="dim">{done.value} of {size}</span>}
+					{outcome.value && <span class={outcome.value.bad ? 'problem' : 'dim'}>
+						{outcome.value.text}</span>}</span>
 			</span>
 		</form></Panel>
 	);

@@ -24,14 +24,17 @@ function Where() {
 	if (here !== null && !names.includes(here)) names.unshift(here);
 	return (
 		<>
-			<a class="brand" href="?all" onClick={followed(() => s.go({ page: 'experiments' }, true))} title="All experiments">
+			<a class="brand" href="?all" onClick={followed(() => s.go({ page: 'experiments' }, true))}
+				title="All experiments">
 				<svg width="18" height="18" viewBox="0 0 16 16" aria-hidden="true">
-					<path d="M1 3c4 9 7 9 14 10" class="b1" /><path d="M1 13C6 5 9 4 15 3" class="b2" />
+					<path d="M1 3c4 9 7 9 14 10" class="b1" />
+					<path d="M1 13C6 5 9 4 15 3" class="b2" />
 				</svg>
 				dptrack
 			</a>
 			{s.view.value.page !== 'experiments' && here !== null && (
-				<select aria-label="Experiment" value={here} onChange={(e) => s.openExperiment(e.currentTarget.value)}>
+				<select aria-label="Experiment" value={here}
+					onChange={(e) => s.openExperiment(e.currentTarget.value)}>
 					{names.map((n) => <option key={n} value={n}>{n}</option>)}
 				</select>
 			)}
@@ -44,7 +47,8 @@ function useSlash(box: RefObject<HTMLInputElement | null>): void {
 	useEffect(() => {
 		const key = (e: KeyboardEvent) => {
 			const t = e.target as HTMLElement;
-			if (e.key !== '/' || e.ctrlKey || e.metaKey || /^(INPUT|SELECT|TEXTAREA)$/.test(t.tagName)) return;
+			if (e.key !== '/' || e.ctrlKey || e.metaKey || /^(INPUT|SELECT|TEXTAREA)$/.test(t.tagName))
+				return;
 			e.preventDefault();
 			box.current?.focus();
 			box.current?.select();
@@ -61,8 +65,10 @@ function Filter() {
 	const wrong = s.filterProblem.value;
 	return (
 		<span class="filter">
-			<input ref={box} type="search" aria-label="Filter runs" placeholder={'filter: words, or metrics."epoch/top1".max > 0.9'}
-				title={FILTER_HINT} value={s.view.value.filter} aria-invalid={wrong !== null} onInput={(e) => {
+			<input ref={box} type="search" aria-label="Filter runs"
+				placeholder={'filter: words, or metrics."epoch/top1".max > 0.9'}
+				title={FILTER_HINT} value={s.view.value.filter} aria-invalid={wrong !== null}
+				onInput={(e) => {
 					const text = e.currentTarget.value;
 					clearTimeout(timer.current);
 					timer.current = window.setTimeout(() => s.go({ filter: text }), FILTER_MS);
@@ -97,11 +103,18 @@ function GoalSelect() {
 	);
 }
 
+interface OpenerOptions {
+	word: string;
+	open: Signal<boolean>;
+	panel: (close: () => void) => ComponentChildren;
+}
+
 /** A button with the panel that it opens. */
-function Opener({ word, open, panel }: { word: string; open: Signal<boolean>; panel: (close: () => void) => ComponentChildren }) {
+function Opener({ word, open, panel }: OpenerOptions) {
 	return (
 		<span class="pop">
-			<button type="button" aria-expanded={open.value} onClick={() => (open.value = !open.value)}>{word}</button>
+			<button type="button" aria-expanded={open.value}
+				onClick={() => (open.value = !open.value)}>{word}</button>
 			{open.value && panel(() => (open.value = false))}
 		</span>
 	);
@@ -120,12 +133,14 @@ export function Header() {
 			<Where />
 			{compare && <Filter />}
 			{compare && <GoalSelect />}
-			{compare && <Opener word="columns" open={picking} panel={(close) => <Picker close={close} />} />}
+			{compare
+				&& <Opener word="columns" open={picking} panel={(close) => <Picker close={close} />} />}
 			{mayTag && <Opener word="tag" open={tagging} panel={(close) => <BulkTag close={close} />} />}
 			<span class="grow" />
 			{compare && here !== null && <a class="button" href={s.exportAddress(here)} download>CSV</a>}
 			{s.session.value?.signedIn && <button type="button" onClick={signOut}>sign out</button>}
-			<button type="button" title="light or dark" aria-label={`Theme: ${theme()}`} onClick={toggleTheme}>
+			<button type="button" title="light or dark" aria-label={`Theme: ${theme()}`}
+				onClick={toggleTheme}>
 				{theme() === 'dark' ? '☀' : '☾'}
 			</button>
 		</header>

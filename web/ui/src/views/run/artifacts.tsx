@@ -33,7 +33,8 @@ export function Artifacts({ r }: { r: RunDetail }) {
 		<section class="box artifacts">
 			<h2>Artifacts {folder.value && <span class="dim">{folder.value}</span>}</h2>
 			<ul class="files">
-				{folder.value && <li><button type="button" class="quiet" onClick={() => void open(above(folder.value))}>…</button></li>}
+				{folder.value && <li><button type="button" class="quiet"
+					onClick={() => void open(above(folder.value))}>…</button></li>}
 				{files.value.map((f) => <li key={f.path}><Entry run={r.id} f={f} open={open} /></li>)}
 			</ul>
 			{wrong.value && <span class="problem" role="alert">{wrong.value}</span>}

@@ -14,7 +14,8 @@ function standing(r: Run): string {
 	const v = bestOf(r.metrics[g.key], g.dir);
 	const rank = s.rows.value.findIndex((x) => x.id === r.id);
 	const of = s.rows.value.length;
-	const ahead = top && top.id === r.id ? 'the best' : rank >= 0 && s.view.value.sort === null ? `number ${rank + 1}` : '';
+	const ahead = top && top.id === r.id ? 'the best'
+		: rank >= 0 && s.view.value.sort === null ? `number ${rank + 1}` : '';
 	return `${g.key} ${v === null ? '–' : short(v)}${ahead && of > 1 ? `, ${ahead} of ${of} runs` : ''}`;
 }
 
@@ -22,7 +23,8 @@ function standing(r: Run): string {
 function TakenBack({ r }: { r: RunDetail }) {
 	const shown = s.takenBack.value?.run === r.id;
 	if (r.segments.length < 2) return null;
-	return <button type="button" class="quiet" aria-pressed={shown} onClick={() => void s.showTakenBack(shown ? null : r)}>
+	return <button type="button" class="quiet" aria-pressed={shown}
+		onClick={() => void s.showTakenBack(shown ? null : r)}>
 		{shown ? 'hide' : 'show'} what restarts took back</button>;
 }
 
@@ -32,7 +34,8 @@ export function Facts({ r }: { r: RunDetail }) {
 	const ranks = new Set(r.ranks).size;
 	const restarts = r.segments.length - 1;
 	const facts = [
-		standing(r), when(r.start_time), t === undefined ? '' : duration(t), step === null ? '' : `step ${step}`,
+		standing(r), when(r.start_time), t === undefined ? '' : duration(t),
+		step === null ? '' : `step ${step}`,
 		ranks > 1 ? `${ranks} ranks` : '',
 		restarts > 0 ? `restarted ${restarts === 1 ? 'once' : count(restarts, 'time')}` : '', r.id.slice(0, 8),
 	].filter(Boolean);

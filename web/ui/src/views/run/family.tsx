@@ -13,8 +13,8 @@ const AT_MOST = 100;
 
 function RunLink({ r }: { r: Run }) {
 	return (
-		<a href={s.addressOf({ page: 'run', run: r.id.slice(0, 12) })}
-			onClick={followed(() => s.openRun(r.id))}><Name text={r.name || r.id.slice(0, 8)} /></a>
+		<a href={s.runAddress(r.id)}
+			onClick={followed(() => s.openRun(r.id))}><Name text={s.nameOf(r.id, r)} /></a>
 	);
 }
 
@@ -27,7 +27,9 @@ function Child({ r }: { r: Run }) {
 			<Key look={s.looks.value.byRun.get(r.id)} on /> <RunLink r={r} />
 			<span class="grow" />
 			{v !== null && <span class="num">{short(v)}</span>}
-			{first && <span class={'say ' + first.kind} title={first.text}><Shape kind={first.kind} /></span>}
+			{first && (
+				<span class={'say ' + first.kind} title={first.text}><Shape kind={first.kind} /></span>
+			)}
 		</li>
 	);
 }
@@ -54,12 +56,18 @@ function useRelatives(r: Run): Relatives {
 		s.getRuns({ filter: childrenOf(r.id), limit: AT_MOST })
 			.then((l) => here && (children.value = { runs: l.runs, more: l.next !== null }), s.report);
 		if (up !== null)
-			s.getRuns({ ids: [up], limit: 1 }).then((l) => l.runs[0] ?? null, () => null).then((p) => here && (parent.value = p));
+			s.getRuns({ ids: [up], limit: 1 }).then((l) => l.runs[0] ?? null, () => null)
+				.then((p) => here && (parent.value = p));
 		return () => {
 			here = false;
 		};
 	}, [r.id, up, rev]);
 	return { parent: parent.value, children: children.value.runs, more: children.value.more };
+}
+
+function Parent({ run, id }: { run: Relatives['parent']; id: string }) {
+	if (run) return <RunLink r={run} />;
+	return <span class="dim">{id.slice(0, 8)}{run === null && ', which is not here'}</span>;
 }
 
 /** The way to a comparison of a run's children. */
@@ -80,9 +88,12 @@ export function Family({ r }: { r: Run }) {
 	return (
 		<section class="box family">
 			<h2>Nested runs {any && g && <span class="dim">by {g.key}</span>}</h2>
-			{up !== null && <p>belongs to {parent ? <RunLink r={parent} />
-				: <span class="dim">{up.slice(0, 8)}{parent === null && ', which is not here'}</span>}</p>}
-			{any && <ul class="files">{[...children].sort(byGoal).map((c) => <Child key={c.id} r={c} />)}</ul>}
+			{up !== null && <p>belongs to <Parent run={parent} id={up} /></p>}
+			{any && (
+				<ul class="files">
+					{[...children].sort(byGoal).map((c) => <Child key={c.id} r={c} />)}
+				</ul>
+			)}
 			{any && <CompareThem r={r} count={children.length} more={more} />}
 		</section>
 	);

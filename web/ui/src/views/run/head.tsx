@@ -27,7 +27,8 @@ function Rename({ r, close }: { r: RunDetail; close: () => void }) {
 			e.preventDefault();
 			void save();
 		}} onKeyDown={(e) => e.key === 'Escape' && close()}>
-			<input ref={box} aria-label="Name" value={text.value} onInput={(e) => (text.value = e.currentTarget.value)} />
+			<input ref={box} aria-label="Name" value={text.value}
+				onInput={(e) => (text.value = e.currentTarget.value)} />
 			<button type="submit">save</button>
 			<button type="button" class="quiet" onClick={close}>cancel</button>
 			{wrong.value && <span class="problem" role="alert">{wrong.value}</span>}
@@ -52,7 +53,8 @@ export function Head({ r }: { r: RunDetail }) {
 			{wrong.value && <span class="say problem" role="alert">{wrong.value}</span>}
 			<span class="buttons">
 				{s.session.value?.mayWrite === true && <>
-					<button type="button" onClick={() => (naming.value = !naming.value)}>rename</button>
+					<button type="button"
+						onClick={() => (naming.value = !naming.value)}>rename</button>
 					<button type="button" onClick={() => void remove()}>delete</button>
 				</>}
 				<a class="button" href={s.addressOf({ page: 'compare', run: null })} onClick={(e) => {

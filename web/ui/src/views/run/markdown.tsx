@@ -44,7 +44,8 @@ function draw(t: MarkedToken, imageOf: ImageOf): ComponentChildren {
 	case 'br': return <br />;
 	case 'strong': case 'em': case 'del': return createElement(t.type, null, all(t, imageOf));
 	case 'link':
-		return safeLink(t.href) ? <a href={t.href} target="_blank" rel="noopener noreferrer">{all(t, imageOf)}</a> : t.raw;
+		if (!safeLink(t.href)) return t.raw;
+		return <a href={t.href} target="_blank" rel="noopener noreferrer">{all(t, imageOf)}</a>;
 	case 'image': return image(t, imageOf);
 	case 'text': return t.tokens ? all(t, imageOf) : t.text;
 	case 'escape': return t.text;

@@ -16,7 +16,8 @@ function Line({ k, m }: { k: string; m: Metric }) {
 	const dir = directionOf(k);
 	return (
 		<tr>
-			<td>{k}</td><td class="num">{text(k, bestOf(m, dir))}</td><td class="num dim">{bestStep(m, dir) ?? ''}</td>
+			<td>{k}</td><td class="num">{text(k, bestOf(m, dir))}</td>
+			<td class="num dim">{bestStep(m, dir) ?? ''}</td>
 			<td class={'num' + (Number.isNaN(m.last) ? ' bad' : '')}>{text(k, m.last)}</td>
 			<td class="num dim">{m.last_step}</td><td class="num dim">{m.count}</td>
 		</tr>
@@ -35,11 +36,14 @@ export function Metrics({ r }: { r: Run }) {
 			<h2>Metrics {keys.length > FIRST && <input type="search" aria-label="Find a metric"
 				placeholder={`find among ${keys.length}`} value={words.value}
 				onInput={(e) => (words.value = e.currentTarget.value)} />}</h2>
-			<div class="long" tabIndex={keys.length > LONG ? 0 : undefined} role="group" aria-label="Metrics"><table>
-				<thead><tr><th>metric</th><th>best</th><th>at</th><th>last</th><th>at</th><th>points</th></tr></thead>
+			<div class="long" tabIndex={keys.length > LONG ? 0 : undefined} role="group"
+				aria-label="Metrics"><table>
+				<thead><tr><th>metric</th><th>best</th><th>at</th><th>last</th><th>at</th>
+					<th>points</th></tr></thead>
 				<tbody>{list.map((k) => <Line key={k} k={k} m={r.metrics[k]!} />)}</tbody>
 			</table></div>
-			{list.length < found.length && <button type="button" onClick={() => (all.value = true)}>all {found.length}</button>}
+			{list.length < found.length
+				&& <button type="button" onClick={() => (all.value = true)}>all {found.length}</button>}
 		</section>
 	);
 }

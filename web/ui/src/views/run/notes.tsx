@@ -32,7 +32,8 @@ function Editor({ r, done }: { r: Run; done: (r: Run) => void }) {
 	const rows = Math.min(ROWS_MAX, Math.max(ROWS_MIN, text.value.split('\n').length + 1));
 	return (
 		<>
-			<textarea aria-label="Notes" rows={rows} value={text.value} onInput={(e) => (text.value = e.currentTarget.value)} />
+			<textarea aria-label="Notes" rows={rows} value={text.value}
+				onInput={(e) => (text.value = e.currentTarget.value)} />
 			<button type="button" onClick={() => void save()}>save</button>
 			{wrong.value && <span class="problem" role="alert">{wrong.value}</span>}
 			<span class="dim"> Markdown</span>
@@ -42,6 +43,7 @@ function Editor({ r, done }: { r: Run; done: (r: Run) => void }) {
 
 export function Notes({ r, done }: { r: Run; done: (r: Run) => void }) {
 	const editing = useSignal(false);
+	const word = editing.value ? 'cancel' : r.notes ? 'edit' : 'add';
 	const saved = (changed: Run) => {
 		done(changed);
 		editing.value = false;
@@ -49,10 +51,11 @@ export function Notes({ r, done }: { r: Run; done: (r: Run) => void }) {
 	return (
 		<section class="box notes">
 			<h2>Notes {s.session.value?.mayWrite === true && <button type="button" class="quiet"
-				onClick={() => (editing.value = !editing.value)}>{editing.value ? 'cancel' : r.notes ? 'edit' : 'add'}</button>}</h2>
+				onClick={() => (editing.value = !editing.value)}>{word}</button>}</h2>
 			{editing.value ? <Editor r={r} done={saved} />
 				: !r.notes ? <p class="dim">none</p>
-				: <Markdown text={r.notes} meanwhile={<pre>{r.notes}</pre>} imageOf={(src) => imageOf(r, src)} />}
+				: <Markdown text={r.notes} meanwhile={<pre>{r.notes}</pre>}
+					imageOf={(src) => imageOf(r, src)} />}
 		</section>
 	);
 }

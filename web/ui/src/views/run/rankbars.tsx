@@ -33,8 +33,8 @@ export function RankBars({ ranks }: { ranks: readonly RankPhases[] }) {
 	const list = ranks.length <= BARS_MAX ? ranks : [...ranks].sort((a, b) => own(b) - own(a)).slice(0, BARS_MAX);
 	return (
 		<div class="rankbars">
-			{slow && <p class="warn">Rank {slow.rank} is {Math.round(slow.more * 100)} % slower than the usual rank,
-				mostly in {slow.phase}; the others wait for it.</p>}
+			{slow && <p class="warn">Rank {slow.rank} is {Math.round(slow.more * 100)} % slower
+				than the usual rank, mostly in {slow.phase}; the others wait for it.</p>}
 			{list.map((r) => {
 				const segs = stack(Object.entries(r.seconds).filter(([k]) => PHASE_KEYS.includes(k))
 					.map(([name, value]) => ({ name, value })), whole);
@@ -46,7 +46,8 @@ export function RankBars({ ranks }: { ranks: readonly RankPhases[] }) {
 					</div>
 				);
 			})}
-			{list.length < ranks.length && <p class="dim">the slowest {BARS_MAX} of {count(ranks.length, 'rank')}</p>}
+			{list.length < ranks.length
+				&& <p class="dim">the slowest {BARS_MAX} of {count(ranks.length, 'rank')}</p>}
 			<PhaseLegend names={PHASE_KEYS.filter((k) => ranks.some((r) => (r.seconds[k] ?? 0) > 0))} />
 		</div>
 	);

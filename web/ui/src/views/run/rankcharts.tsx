@@ -1,5 +1,5 @@
-// What a run records for each rank, as curves: a line for each rank. Charts exist while the group is open and ask when they
-// are on the screen; a zoom is this chart's own.
+// What a run records for each rank, as curves: a line for each rank. Charts exist while the group is open and ask when
+// they are on the screen; a zoom is this chart's own.
 import { useSignal, useSignalEffect } from '@preact/signals';
 import type { RefObject } from 'preact';
 import { useEffect, useRef } from 'preact/hooks';
@@ -35,7 +35,8 @@ function chosen(list: readonly Series[]): Series[] {
 function lineOf(t: Series, i: number): ChartLine {
 	const look = lookAt(i);
 	return {
-		id: String(t.rank), name: 'rank ' + t.rank, colour: theme() === 'dark' ? look.dark : look.light, dash: look.dash,
+		id: String(t.rank), name: 'rank ' + t.rank, colour: theme() === 'dark' ? look.dark : look.light,
+		dash: look.dash,
 		xs: t.xs, ys: t.ys, smooth: null, fit: true, badX: t.badX, badToEnd: t.badToEnd, end: 'none', flags: [],
 	};
 }
@@ -57,11 +58,14 @@ function useRankChart({ run, metric }: Options, box: RefObject<HTMLDivElement | 
 	useEffect(() => {
 		const el = box.current!;
 		const c = new LineChart(el, {
-			formatX: stepText, formatY: valueText(metric), onCursor: (x) => c.cursor(x), onHover: (id) => c.highlight(id),
-			onZoom: (a, b) => (zoom.value = [a, b]), onReset: () => (zoom.value = null), onOpen: () => undefined,
+			formatX: stepText, formatY: valueText(metric), onCursor: (x) => c.cursor(x),
+			onHover: (id) => c.highlight(id),
+			onZoom: (a, b) => (zoom.value = [a, b]), onReset: () => (zoom.value = null),
+			onOpen: () => undefined,
 		});
 		chart.current = c;
-		const seen = new IntersectionObserver((e) => (visible.value = e.some((i) => i.isIntersecting)), { rootMargin: '120px' });
+		const seen = new IntersectionObserver((e) => (visible.value = e.some((i) => i.isIntersecting)),
+			{ rootMargin: '120px' });
 		seen.observe(el);
 		return () => {
 			seen.disconnect();
@@ -74,7 +78,8 @@ function useRankChart({ run, metric }: Options, box: RefObject<HTMLDivElement | 
 
 /** The axis over all points of the lines; a single point stands in its middle. */
 function wholeRange(list: readonly Series[]): [number, number] {
-	return [Math.min(...list.map((t) => t.xs[0] ?? Infinity)), Math.max(...list.map((t) => t.xs.at(-1) ?? -Infinity))];
+	return [Math.min(...list.map((t) => t.xs[0] ?? Infinity)),
+		Math.max(...list.map((t) => t.xs.at(-1) ?? -Infinity))];
 }
 
 function pictureOf(list: readonly Series[], zoom: [number, number] | null): LineData {
@@ -112,10 +117,14 @@ function RankChart(o: Options) {
 		<figure class="card chart">
 			<figcaption>
 				<b>{o.metric}</b>
-				{all > HIGH + LOW && <span class="dim">the {HIGH} highest and the {LOW} lowest of {all} ranks</span>}
-				{zoom.value && <button type="button" class="quiet" onClick={() => (zoom.value = null)}>reset zoom</button>}
+				{all > HIGH + LOW && (
+					<span class="dim">the {HIGH} highest and the {LOW} lowest of {all} ranks</span>
+				)}
+				{zoom.value && <button type="button" class="quiet"
+					onClick={() => (zoom.value = null)}>reset zoom</button>}
 			</figcaption>
-			<div class="plot" ref={box} tabIndex={0} role="group" data-rank-chart={o.metric} aria-label={`${o.metric} by rank`} />
+			<div class="plot" ref={box} tabIndex={0} role="group" data-rank-chart={o.metric}
+				aria-label={`${o.metric} by rank`} />
 		</figure>
 	);
 }
@@ -133,11 +142,14 @@ export function RankCharts({ r }: { r: RunDetail }) {
 	const rest = (keys.value?.length ?? 0) - shown.value;
 	return (
 		<section class="group" aria-label="By rank">
-			<GroupHead open={shown.value > 0} toggle={open} name="by rank" count={keys.value?.length ?? ''} />
+			<GroupHead open={shown.value > 0} toggle={open} name="by rank"
+				count={keys.value?.length ?? ''} />
 			{shown.value > 0 && <div class="charts">{(keys.value ?? []).slice(0, shown.value).map((k) => (
 				<RankChart key={k} run={r.id} metric={k} ranks={ranks} rev={rev} />))}</div>}
-			{shown.value > 0 && rest > 0 && <button type="button"
-				onClick={() => (shown.value += AT_ONCE)}>{Math.min(AT_ONCE, rest)} more of {rest}</button>}
+			{shown.value > 0 && rest > 0 && (
+				<button type="button" onClick={() => (shown.value += AT_ONCE)}>
+					{Math.min(AT_ONCE, rest)} more of {rest}</button>
+			)}
 			{keys.value?.length === 0 && <p class="nothing">nothing was recorded by rank</p>}
 		</section>
 	);

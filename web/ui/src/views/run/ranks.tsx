@@ -1,4 +1,5 @@
-// Rank by step: how long each rank took for its own part of a step, as a heat map beside the usual rank, the straggler named.
+// Rank by step: how long each rank took for its own part of a step, as a heat map beside the usual rank, the straggler
+// named.
 import { useComputed, useSignal, type ReadonlySignal, type Signal } from '@preact/signals';
 import type { RefObject } from 'preact';
 import { useEffect, useRef } from 'preact/hooks';
@@ -11,7 +12,8 @@ import { theme } from '../base/theme.ts';
 
 /** What can be shown: the series that it is made of, with their signs. */
 const MEASURES: { id: string; label: string; sign: Record<string, number> }[] = [
-	{ id: 'own', label: 'own time (step less waiting for others)', sign: { 'phase/step': 1, 'phase/comm_exposed': -1 } },
+	{ id: 'own', label: 'own time (step less waiting for others)',
+		sign: { 'phase/step': 1, 'phase/comm_exposed': -1 } },
 	...['step', 'data_wait', 'h2d', 'forward', 'backward', 'comm_exposed', 'optimizer', 'other'].map((n) => ({
 		id: n, label: n.replace(/_/g, ' '), sign: { ['phase/' + n]: 1 },
 	})),
@@ -20,7 +22,9 @@ const MEASURES: { id: string; label: string; sign: Record<string, number> }[] = 
 /** Cells that one view may hold, over all ranks. */
 const CELLS_MAX = 24000;
 const COLUMNS_MAX = 240;
-/** What has the full colour: the furthest cell, but at least a fifth and at most the whole of the usual time beside it. */
+/**
+ * What has the full colour: the furthest cell, but at least a fifth and at most the whole of the usual time beside it.
+ */
 const FULL_MIN = 0.2;
 const FULL_MAX = 1;
 /** Rows that are named beside the map, in pixels from its ends: there stand the first and the last. */
@@ -75,7 +79,8 @@ function useHeat(box: RefObject<HTMLCanvasElement | null>, h: Heat, against: boo
 		const draw = () => {
 			const css = getComputedStyle(canvas);
 			drawHeat(canvas, {
-				cells: h.cells, warm: css.getPropertyValue('--comm_exposed').trim(), cold: css.getPropertyValue('--forward').trim(),
+				cells: h.cells, warm: css.getPropertyValue('--comm_exposed').trim(),
+				cold: css.getPropertyValue('--forward').trim(),
 				shade: (v, c) => (against ? faint((v / h.usual[c]! - 1) / full) : v / top),
 			}, canvas.clientWidth, height);
 		};
@@ -99,9 +104,11 @@ function step(key: string, [r, c]: [number, number], h: Heat): [number, number] 
 /** What the cell under the pointer says, or what the colours do. */
 function Readout({ at, o }: { at: [number, number] | null; o: MapOptions }) {
 	const full = Math.round(fullOf(o.h) * 100);
-	const colours = o.against ? `warm: slower than the usual rank at that step; cold: faster; full colour at ${full} %`
+	const colours = o.against
+		? `warm: slower than the usual rank at that step; cold: faster; full colour at ${full} %`
 		: 'the darker, the more';
-	return <p class="readout" aria-live="polite">{at ? words(o.h, o.measure, at) : <span class="dim">{colours}</span>}</p>;
+	return <p class="readout" aria-live="polite">
+		{at ? words(o.h, o.measure, at) : <span class="dim">{colours}</span>}</p>;
 }
 
 function Map(o: MapOptions) {
@@ -113,6 +120,11 @@ function Map(o: MapOptions) {
 	const height = Math.min(320, Math.max(36, rows * (rows > 24 ? 8 : 16)));
 	useHeat(box, h, o.against, height);
 	const slowAt = slow === null ? 0 : ((h.ranks.indexOf(slow) + 0.5) / rows) * height;
+	const label = `${count(rows, 'rank')} over ${count(columns, 'column')} of steps; arrows read cells`;
+	const named = slowAt > NAMED_FROM && slowAt < height - NAMED_FROM;
+	const onMove = (e: MouseEvent) => {
+		at.value = cellAt({ rows, columns, width: box.current!.clientWidth, height }, e.offsetX, e.offsetY);
+	};
 	const onKey = (e: KeyboardEvent) => {
 		const to = step(e.key, at.value ?? [0, 0], h);
 		if (!to) return;
@@ -124,12 +136,9 @@ function Map(o: MapOptions) {
 			<div class="heat">
 				<span class="dim">rank {h.ranks[0]}</span>
 				<canvas ref={box} role="img" tabIndex={0} style={{ height: height + 'px' }}
-					aria-label={`${count(rows, 'rank')} over ${count(columns, 'column')} of steps; arrows read cells`}
-					onMouseMove={({ currentTarget: { clientWidth }, offsetX, offsetY }) =>
-						(at.value = cellAt({ rows, columns, width: clientWidth, height }, offsetX, offsetY))}
-					onMouseLeave={() => (at.value = null)} onKeyDown={onKey} />
-				{slowAt > NAMED_FROM && slowAt < height - NAMED_FROM
-					&& <span class="warn slow" style={{ top: slowAt - 9 + 'px' }}>rank {slow}</span>}
+					aria-label={label}
+					onMouseMove={onMove} onMouseLeave={() => (at.value = null)} onKeyDown={onKey} />
+				{named && <span class="warn slow" style={{ top: slowAt - 9 + 'px' }}>rank {slow}</span>}
 				<span class="dim last">{rows > 1 ? `rank ${h.ranks[rows - 1]}` : ''}</span>
 				<span class="dim from">{h.from[0]}</span><span class="dim to">{h.to[columns - 1]}</span>
 			</div>
@@ -162,19 +171,25 @@ export function Ranks({ r }: { r: RunDetail }) {
 	const h = useRanks(r, measure, ranks).value;
 	if (ranks < 2) return null;
 	const slow = measure.value === 'own' ? mostOftenSlow(h) : null;
+	const turn = () => (against.value = !against.value);
 	return (
 		<section class="box ranks" aria-label="Ranks over steps">
 			<h2>Ranks over steps</h2>
 			<p class="options">
-				<select aria-label="What is shown" value={measure.value} onChange={(e) => (measure.value = e.currentTarget.value)}>
+				<select aria-label="What is shown" value={measure.value}
+					onChange={(e) => (measure.value = e.currentTarget.value)}>
 					{MEASURES.map((x) => <option key={x.id} value={x.id}>{x.label}</option>)}
 				</select>
 				<label><input type="checkbox" checked={against.value}
-					onChange={() => (against.value = !against.value)} /> against the usual rank</label>
-				{slow && <span class={slow.share > 0.5 ? 'warn' : 'dim'}>Rank {slow.rank} was more than 5 % slower than the usual rank
-					in {Math.round(slow.share * 100)} % of the time.</span>}
+					onChange={turn} /> against the usual rank</label>
+				{slow && (
+					<span class={slow.share > 0.5 ? 'warn' : 'dim'}>
+						Rank {slow.rank} was more than 5 % slower than the usual rank
+						in {Math.round(slow.share * 100)} % of the time.</span>
+				)}
 			</p>
-			{h.ranks.length ? <Map h={h} measure={measure.value} against={against.value} slow={slow?.rank ?? null} />
+			{h.ranks.length ? <Map h={h} measure={measure.value} against={against.value}
+				slow={slow?.rank ?? null} />
 				: <p class="dim">no points</p>}
 		</section>
 	);

@@ -26,7 +26,8 @@ function Pairs({ title, pairs, mark }: { title: string; pairs: [string, string][
 			<h2>{title}</h2>
 			<dl class="pairs">
 				{pairs.map(([k, v]) => (
-					<div key={k} class={mark?.has(k) ? 'differs' : ''}><dt>{k}</dt><dd title={v}>{v}</dd></div>
+					<div key={k} class={mark?.has(k) ? 'differs' : ''}><dt>{k}</dt>
+						<dd title={v}>{v}</dd></div>
 				))}
 			</dl>
 		</section>
@@ -87,7 +88,8 @@ function Params({ r }: { r: Run }) {
 	const order = s.split.value.differ;
 	const at = (k: string) => (order.includes(k) ? order.indexOf(k) : order.length);
 	const pairs = Object.entries(r.params).sort((a, b) => at(a[0]) - at(b[0]) || natural(a[0], b[0]));
-	return <Pairs title={order.length ? 'Params (those that differ between runs first)' : 'Params'} pairs={pairs} mark={new Set(order)} />;
+	return <Pairs title={order.length ? 'Params (those that differ between runs first)' : 'Params'} pairs={pairs}
+		mark={new Set(order)} />;
 }
 
 function Boxes({ run }: { run: RunDetail }) {

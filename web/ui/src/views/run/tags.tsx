@@ -30,8 +30,9 @@ function TagForm({ draft, set, save, cancel }: FormOptions) {
 			e.preventDefault();
 			save();
 		}} onKeyDown={(e) => e.key === 'Escape' && cancel()}>
-			{draft.was === null ? <input name="key" aria-label="Tag" placeholder="tag" list="tagkeys" value={draft.key}
-				onInput={(e) => set({ ...draft, key: e.currentTarget.value, wrong: '' })} /> : <span class="dim">{draft.key}</span>}
+			{draft.was !== null ? <span class="dim">{draft.key}</span>
+				: <input name="key" aria-label="Tag" placeholder="tag" list="tagkeys" value={draft.key}
+					onInput={(e) => set({ ...draft, key: e.currentTarget.value, wrong: '' })} />}
 			<input name="value" aria-label="Value" placeholder="value" value={draft.value}
 				onInput={(e) => set({ ...draft, value: e.currentTarget.value, wrong: '' })} />
 			<button type="submit">save</button>
@@ -48,8 +49,10 @@ function Tag({ k, v, change, remove }: { k: string; v: string; change?: () => vo
 		<>
 			<dt>{k}</dt>
 			<dd><span>{v}</span>{change && <span class="acts">
-				<button type="button" class="quiet" aria-label={`change ${k}`} onClick={change}>change</button>
-				<button type="button" class="quiet" aria-label={`remove ${k}`} onClick={remove}>remove</button>
+				<button type="button" class="quiet" aria-label={`change ${k}`}
+					onClick={change}>change</button>
+				<button type="button" class="quiet" aria-label={`remove ${k}`}
+					onClick={remove}>remove</button>
 			</span>}</dd>
 		</>
 	);
@@ -76,7 +79,8 @@ export function Tags({ r }: { r: Run }) {
 	const mayWrite = s.session.value?.mayWrite === true;
 	const tags = Object.entries(s.tagsOf(r)).filter(([k]) => !s.isReserved(k)).sort((a, b) => natural(a[0], b[0]));
 	if (!tags.length && !mayWrite) return null;
-	const begin = (was: string | null, value = '') => () => (draft.value = { was, key: was ?? '', value, wrong: '' });
+	const begin = (was: string | null, value = '') => () =>
+		(draft.value = { was, key: was ?? '', value, wrong: '' });
 	const save = () => {
 		const d = draft.value!;
 		const wrong = d.was === null ? keyProblem(d.key) : '';
@@ -86,15 +90,20 @@ export function Tags({ r }: { r: Run }) {
 			void change(r, d.key.trim(), d.value, refused);
 		}
 	};
-	const form = () => <TagForm draft={draft.value!} set={(d) => (draft.value = d)} save={save} cancel={() => (draft.value = null)} />;
-	const acts = (k: string, v: string) => (mayWrite ? { change: begin(k, v), remove: () => void change(r, k, null, refused) } : {});
+	const form = () => <TagForm draft={draft.value!} set={(d) => (draft.value = d)} save={save}
+		cancel={() => (draft.value = null)} />;
+	const acts = (k: string, v: string) =>
+		(mayWrite ? { change: begin(k, v), remove: () => void change(r, k, null, refused) } : {});
 	return (
 		<section class="box tags">
-			<h2>Tags {mayWrite && draft.value?.was !== null && <button type="button" class="quiet" aria-label="add a tag"
-				onClick={begin(null)}>add</button>}</h2>
+			<h2>Tags {mayWrite && draft.value?.was !== null && (
+				<button type="button" class="quiet" aria-label="add a tag"
+					onClick={begin(null)}>add</button>
+			)}</h2>
 			{draft.value?.was === null && form()}
 			<dl class="pairs">{tags.map(([k, v]) => (
-				<div key={k}>{draft.value?.was === k ? <dd class="whole">{form()}</dd> : <Tag k={k} v={v} {...acts(k, v)} />}</div>
+				<div key={k}>{draft.value?.was === k ? <dd class="whole">{form()}</dd>
+					: <Tag k={k} v={v} {...acts(k, v)} />}</div>
 			))}</dl>
 			{!tags.length && draft.value === null && <p class="dim">none</p>}
 			{refused.value && <p class="problem" role="alert">{refused.value.text} <button type="button"

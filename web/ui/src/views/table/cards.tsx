@@ -86,10 +86,11 @@ function Card({ r, scale, params, divide }: { r: Run; scale: Scale; params: read
 	};
 	return (
 		<li class={'card run' + (divide ? ' divide' : '') + (fellOut(r) ? ' fallen' : '')}>
-			<button type="button" class="eye" aria-pressed={s.isShown(r.id)} aria-label={`${r.name} in the charts`}
+			<button type="button" class="eye" aria-pressed={s.isShown(r.id)}
+				aria-label={`${r.name} in the charts`}
 				onClick={() => s.toggleShown(r.id)}><Key look={look} on={s.isShown(r.id)} /></button>
-			<a class="name" href={s.addressOf({ page: 'run', run: r.id.slice(0, 12) })}
-				onClick={open}><Name text={r.name || r.id.slice(0, 8)} /></a>
+			<a class="name" href={s.runAddress(r.id)}
+				onClick={open}><Name text={s.nameOf(r.id, r)} /></a>
 			<Value r={r} scale={scale} />
 			<span class="what">{params.map((k) => r.params[k] === undefined ? null : (
 				<span key={k}>{cut(k.replace(/_/g, ' '))} <b>{cut(paramText(r.params[k]!))}</b></span>
@@ -114,9 +115,11 @@ export function Cards() {
 	return (
 		<ol class="cards" aria-label="Runs">
 			{list.slice(0, FIRST).map((r, i) => (
-				<Card key={r.id} r={r} scale={scale} params={params} divide={i > 0 && i === s.fallenFrom.value} />
+				<Card key={r.id} r={r} scale={scale} params={params}
+					divide={i > 0 && i === s.fallenFrom.value} />
 			))}
-			{more > 0 && <li class="dim">{count(more, 'more run')}: filter to see {more === 1 ? 'it' : 'them'}</li>}
+			{more > 0 && <li class="dim">
+				{count(more, 'more run')}: filter to see {more === 1 ? 'it' : 'them'}</li>}
 		</ol>
 	);
 }

@@ -27,10 +27,13 @@ function cursorColumn(): Column {
 
 function statusColumn(): Column {
 	return {
-		id: 'status', title: 'status', hint: 'how the run ended, and what to look at', number: false, sortable: true,
-		width: widthOf('status', sample(s.rows.value, (r) => statements(r).map((t) => t.text + 'xxxx').join('')), 280),
+		id: 'status', title: 'status', hint: 'how the run ended, and what to look at', number: false,
+		sortable: true,
+		width: widthOf('status',
+			sample(s.rows.value, (r) => statements(r).map((t) => t.text + 'xxxx').join('')), 280),
 		cell: (r) => statements(r).map((t) => t.alert ? (
-			<button type="button" class={'say ' + t.kind} tabIndex={-1} title={t.alert.text || alertText(t.alert)}
+			<button type="button" class={'say ' + t.kind} tabIndex={-1}
+				title={t.alert.text || alertText(t.alert)}
 				onClick={(e) => {
 					e.stopPropagation();
 					jumpTo(r, t.alert!);
@@ -42,7 +45,8 @@ function statusColumn(): Column {
 
 function notesColumn(): Column {
 	return {
-		id: 'notes', title: 'notes', hint: 'first words; the whole note on the run\'s page', number: false, sortable: true,
+		id: 'notes', title: 'notes', hint: 'first words; the whole note on the run\'s page', number: false,
+		sortable: true,
 		width: 100, cell: (r) => firstWords(r.notes), full: (r) => r.notes,
 	};
 }
@@ -68,12 +72,13 @@ function phaseColumn(): Column {
 
 function nameColumn(): Column {
 	let indent = s.haveParents.value ? 14 : 0;
-	for (const n of nesting.value?.values() ?? []) indent = Math.max(indent, INDENT + Math.min(n.depth, DEEPEST) * INDENT + 7);
+	for (const n of nesting.value?.values() ?? [])
+		indent = Math.max(indent, INDENT + Math.min(n.depth, DEEPEST) * INDENT + 7);
 	const wanted = 36 + indent + widthOf('run', sample(s.rows.value, (r) => r.name), 600);
 	return {
 		id: 'name', title: 'run', hint: 'name; Enter opens the run', number: false, sortable: true,
 		width: Math.min(36 + indent + NAME_MAX, wanted), wanted,
-		cell: (r) => r.name || r.id.slice(0, 8), full: (r) => r.name,
+		cell: (r) => s.nameOf(r.id, r), full: (r) => r.name,
 	};
 }
 
@@ -99,7 +104,8 @@ const defaultColumns = computed<string[]>(() => {
 	const g = s.goal.value;
 	const ids = tellingParams(s.split.value, 8).map((k) => 'p:' + k);
 	if (g) ids.push('m:best:' + g.key, 'delta', 'm:last:' + g.key);
-	const extra = [...keys].filter((k) => k !== g?.key && /^(epoch|val|eval|test)\//.test(k) && /loss|perplexity/.test(k)
+	const extra = [...keys]
+		.filter((k) => k !== g?.key && /^(epoch|val|eval|test)\//.test(k) && /loss|perplexity/.test(k)
 		&& !/train/.test(k)).slice(0, 1).map((k) => 'm:best:' + k);
 	if (!extra.length && s.curve.value && isLoss(s.curve.value)) extra.push('m:last:' + s.curve.value);
 	if (keys.has('epoch/samples_per_s')) extra.push('m:last:epoch/samples_per_s');

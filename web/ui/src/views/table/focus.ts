@@ -28,7 +28,8 @@ export function fullText(el: HTMLElement): string {
 function showTip(cell: HTMLElement): void {
 	const text = cell.scrollWidth > cell.clientWidth ? fullText(cell) : '';
 	const box = cell.getBoundingClientRect();
-	tip.value = text === '' ? null : { text, left: Math.max(8, Math.min(box.left, innerWidth - 428)), top: box.bottom + 2 };
+	tip.value = text === '' ? null
+		: { text, left: Math.max(8, Math.min(box.left, innerWidth - 428)), top: box.bottom + 2 };
 }
 
 /** A cell has got the focus. */

@@ -25,14 +25,17 @@ export function Picker({ close }: { close: () => void }) {
 	};
 	return (
 		<Panel label="Columns" close={close}>
-			<input type="search" placeholder={`find among ${pickable.value.length} columns`} aria-label="Find a column"
+			<input type="search" placeholder={`find among ${pickable.value.length} columns`}
+				aria-label="Find a column"
 				value={words.value} onInput={(e) => (words.value = e.currentTarget.value)} />
 			<div class="lines" tabIndex={-1} onScroll={(e) => (top.value = e.currentTarget.scrollTop)}
 				style={{ height: Math.min(list.length, LINES) * LINE + 'px' }}>
 				<div class="tall" style={{ height: list.length * LINE + 'px' }}>
 					{list.slice(from, from + LINES + 8).map((c, i) => (
-						<label key={c.id} class="line" style={{ top: (from + i) * LINE + 'px' }}>
-							<input type="checkbox" checked={on.has(c.id)} onChange={() => toggle(c.id)} />{c.label}
+						<label key={c.id} class="line"
+							style={{ top: (from + i) * LINE + 'px' }}>
+							<input type="checkbox" checked={on.has(c.id)}
+								onChange={() => toggle(c.id)} />{c.label}
 						</label>
 					))}
 				</div>

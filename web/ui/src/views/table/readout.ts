@@ -4,7 +4,6 @@ import type { Run } from '../../base/types.ts';
 import { decimalsFor, duration, fixed, short } from '../../base/format.ts';
 import { valueAt } from '../../base/series.ts';
 import * as s from '../../state/index.ts';
-import { shortKey } from '../base/says.ts';
 
 /** Values under the cursor by run, and their decimals, from what the chart shows; null without a cursor. */
 export const readout = computed(() => {
@@ -16,7 +15,8 @@ export const readout = computed(() => {
 		const series = s.seriesFor(r.id, c.key);
 		by.set(r.id, series ? valueAt(series, c.x) : null);
 	}
-	const values = [...by.values()].filter((v): v is number => v !== null && Number.isFinite(v)).sort((a, b) => a - b);
+	const values = [...by.values()].filter((v): v is number => v !== null && Number.isFinite(v))
+		.sort((a, b) => a - b);
 	// a lone spike must not take the digits from the others
 	return { key: c.key, x: c.x, by, decimals: decimalsFor(values.slice(0, Math.ceil(values.length * 0.8))) };
 });
@@ -27,7 +27,7 @@ export const cursorTitle = computed(() => {
 	const unit = s.unitOf(c.key);
 	const x = unit === 'time' ? duration(c.x * 1000) : unit === 'epoch' ? 'epoch ' + short(Number(c.x.toFixed(1)))
 		: String(Math.round(c.x));
-	return `${shortKey(c.key)} @ ${x}`;
+	return `${s.shortKey(c.key)} @ ${x}`;
 });
 
 export function reading(r: Run): string {

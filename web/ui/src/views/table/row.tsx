@@ -27,10 +27,14 @@ export function HeadCell({ c, i }: { c: Column; i: number }) {
 	const title = reads ? cursorTitle.value : c.title;
 	const kind = (c.number ? ' num' : '') + (c.id === 'name' ? ' first' : '') + (reads ? ' reading' : '');
 	return (
-		<div role="columnheader" class={'cell' + kind} aria-colindex={i + 1} aria-sort={c.sortable ? order : undefined}
-			title={c.hint} data-cell={'-1:' + i} tabIndex={on ? 0 : -1} onClick={() => c.sortable && sortBy(c)}>
+		<div role="columnheader" class={'cell' + kind} aria-colindex={i + 1}
+			aria-sort={c.sortable ? order : undefined}
+			title={c.hint} data-cell={'-1:' + i} tabIndex={on ? 0 : -1}
+			onClick={() => c.sortable && sortBy(c)}>
 			<span class="lines">{twoLines(title).map((l) => <span key={l}>{l}</span>)}</span>
-			{order !== 'none' && <span class="arrow" aria-hidden="true">{order === 'descending' ? '▾' : '▴'}</span>}
+			{order !== 'none' && (
+				<span class="arrow" aria-hidden="true">{order === 'descending' ? '▾' : '▴'}</span>
+			)}
 		</div>
 	);
 }
@@ -44,10 +48,11 @@ function level(r: Run): number | undefined {
 function Fold({ r }: { r: Run }) {
 	const own = nesting.value?.get(r.id);
 	const folded = isFolded(r.id);
+	const title = `${folded ? 'show' : 'hide'} the ${own?.below} below (+ and − on the keyboard)`;
 	return !own ? null : (
 		<span class="fold" style={{ paddingLeft: Math.min(own.depth, DEEPEST) * INDENT + 'px' }}>
-			{own.below > 0 && <span class="eye" onClick={() => toggleFold(r.id)}
-				title={`${folded ? 'show' : 'hide'} the ${own.below} below (+ and − on the keyboard)`}>{folded ? '▸' : '▾'}</span>}
+			{own.below > 0 && <span class="eye" title={title} onClick={() => toggleFold(r.id)}>
+				{folded ? '▸' : '▾'}</span>}
 		</span>
 	);
 }
@@ -59,25 +64,33 @@ function NameCell({ r, shown }: { r: Run; shown: boolean }) {
 		<>
 			<Fold r={r} />
 			<span class="eye" title={shown ? 'shown in the charts' : 'hidden in the charts'}
-				onClick={() => s.toggleShown(r.id)}><Key look={s.looks.value.byRun.get(r.id)} on={shown} /></span>
-			<a href={s.addressOf({ page: 'run', run: r.id.slice(0, 12) })} tabIndex={-1}
-				onClick={followed(() => s.openRun(r.id))}><Name text={r.name || r.id.slice(0, 8)} /></a>
-			{!nesting.value && parent !== null && <span class="child" title={`belongs to ${s.nameOf(parent)}`}>↳</span>}
+				onClick={() => s.toggleShown(r.id)}>
+				<Key look={s.looks.value.byRun.get(r.id)} on={shown} /></span>
+			<a href={s.runAddress(r.id)} tabIndex={-1}
+				onClick={followed(() => s.openRun(r.id))}><Name text={s.nameOf(r.id, r)} /></a>
+			{!nesting.value && parent !== null
+				&& <span class="child" title={`belongs to ${s.nameOf(parent)}`}>↳</span>}
 		</>
 	);
+}
+
+function kindOf(c: Column, i: number): string {
+	return 'cell c-' + c.id.replace(/:.*/, '') + (c.number ? ' num' : '') + (i === 0 ? ' first' : '');
 }
 
 /** n is its place in the list; divide: the first of those that fell out. */
 export function Row({ r, n, cols, divide }: { r: Run; n: number; cols: Column[]; divide: boolean }) {
 	const a = active.value;
 	const shown = s.isShown(r.id);
-	const kind = (s.lit.value === r.id ? ' lit' : '') + (divide ? ' divide' : '') + (shown ? '' : ' off') + (fellOut(r) ? ' fallen' : '');
+	const kind = (s.lit.value === r.id ? ' lit' : '') + (divide ? ' divide' : '') + (shown ? '' : ' off')
+		+ (fellOut(r) ? ' fallen' : '');
 	return (
 		<div role="row" class={'row' + kind} aria-rowindex={n + 2} aria-selected={shown} aria-level={level(r)}
-			aria-expanded={expanded(r)} data-run={r.id} style={{ top: n * ROW + 'px' }} onMouseEnter={() => (s.lit.value = r.id)}>
+			aria-expanded={expanded(r)} data-run={r.id} style={{ top: n * ROW + 'px' }}
+			onMouseEnter={() => (s.lit.value = r.id)}>
 			{cols.map((c, i) => (
-				<div key={c.id} role={i === 0 ? 'rowheader' : 'gridcell'} aria-colindex={i + 1} data-cell={n + ':' + i}
-					class={'cell c-' + c.id.replace(/:.*/, '') + (c.number ? ' num' : '') + (i === 0 ? ' first' : '')}
+				<div key={c.id} role={i === 0 ? 'rowheader' : 'gridcell'} aria-colindex={i + 1}
+					data-cell={n + ':' + i} class={kindOf(c, i)}
 					tabIndex={a.row === n && a.col === i ? 0 : -1} title={c.full(r)}
 					onClick={() => i > 0 && (active.value = { row: n, col: i })}>
 					{i === 0 ? <NameCell r={r} shown={shown} /> : c.cell(r)}

@@ -1,4 +1,5 @@
-// Which runs the table lists, in which order: as the state says, below their parents, or by the values under the pointer.
+// Which runs the table lists, in which order: as the state says, below their parents, or by the values under the
+// pointer.
 import { computed, signal } from '@preact/signals';
 import type { Run } from '../../base/types.ts';
 import { natural } from '../../base/format.ts';

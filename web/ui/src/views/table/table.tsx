@@ -1,5 +1,5 @@
-// The comparison table: an ARIA grid whose rows exist only while they are on the screen, with a fixed row height.
-// One cell is in the tab order; arrows move it, space shows or hides the run, Enter opens it or does what the cell says.
+// The comparison table: an ARIA grid whose rows exist only while they are on the screen, with a fixed row height. One
+// cell is in the tab order; arrows move it, space shows or hides the run, Enter opens it or does what the cell says.
 import { signal } from '@preact/signals';
 import type { RefObject } from 'preact';
 import { useEffect, useLayoutEffect, useRef } from 'preact/hooks';
@@ -37,8 +37,8 @@ function reveal(el: HTMLElement, n: number): void {
 }
 
 /**
- * What keys do in the table. A key that moves the active cell has the focus follow it once the cell's row is there: from is
- * the first row that is.
+ * What keys do in the table. A key that moves the active cell has the focus follow it once the cell's row is there:
+ * from is the first row that is.
  */
 function useKeys(box: RefObject<HTMLDivElement | null>, from: number): (e: KeyboardEvent) => void {
 	const chase = useRef(false);
@@ -82,7 +82,9 @@ function template(cols: readonly Column[]): string {
 	return widths.join(' ') + (cols.some((c) => c.id === 'notes') ? '' : ' 1fr');
 }
 
-/** Places in the list whose rows are made: those on the screen, and that of the active cell, which the tab order needs. */
+/**
+ * Places in the list whose rows are made: those on the screen, and that of the active cell, which the tab order needs.
+ */
 function made(count: number): { from: number; indexes: number[] } {
 	const { top, height } = scrolled.value;
 	const from = Math.max(0, Math.floor(top / ROW) - OVERSCAN);
@@ -99,22 +101,27 @@ export function Table() {
 	const { from, indexes } = made(list.length);
 	useScrolled(box);
 	useEffect(() => {
-		if (active.value.row >= list.length) active.value = { row: Math.max(0, list.length - 1), col: active.value.col };
+		if (active.value.row >= list.length)
+			active.value = { row: Math.max(0, list.length - 1), col: active.value.col };
 	}, [list.length]);
 	const onKey = useKeys(box, from);
 	const divide = s.byCursor.value || nesting.value ? 0 : s.fallenFrom.value;
 	return (
-		<div class="grid" role={nesting.value ? 'treegrid' : 'grid'} ref={box} aria-label="Runs" aria-rowcount={list.length + 1}
+		<div class="grid" role={nesting.value ? 'treegrid' : 'grid'} ref={box} aria-label="Runs"
+			aria-rowcount={list.length + 1}
 			aria-colcount={cols.length} aria-multiselectable="true" onKeyDown={onKey} onCopy={onCopy}
 			onFocusIn={(e) => focused(e.target as HTMLElement)} onFocusOut={() => (tip.value = null)}
 			onScroll={() => (tip.value = null)} onMouseLeave={() => (s.lit.value = null)}
 			style={{ '--cols': template(cols), '--min': cols.reduce((w, c) => w + c.width, 0) + 'px' }}>
-			<div class="row head" role="row" aria-rowindex={1}>{cols.map((c, i) => <HeadCell key={c.id} c={c} i={i} />)}</div>
+			<div class="row head" role="row"
+				aria-rowindex={1}>{cols.map((c, i) => <HeadCell key={c.id} c={c} i={i} />)}</div>
 			<div class="body" role="rowgroup" style={{ height: list.length * ROW + 'px' }}>
-				{indexes.map((n) => <Row key={list[n]!.id} r={list[n]!} n={n} cols={cols} divide={n > 0 && n === divide} />)}
+				{indexes.map((n) => <Row key={list[n]!.id} r={list[n]!} n={n} cols={cols}
+					divide={n > 0 && n === divide} />)}
 			</div>
 			{tip.value && <div class="tip" role="tooltip"
-				style={{ left: tip.value.left + 'px', top: tip.value.top + 'px' }}>{tip.value.text}</div>}
+				style={{ left: tip.value.left + 'px',
+				top: tip.value.top + 'px' }}>{tip.value.text}</div>}
 		</div>
 	);
 }

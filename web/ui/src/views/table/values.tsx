@@ -4,7 +4,6 @@ import { bestOf, bestStep, directionOf, inPoints } from '../../base/goal.ts';
 import { metricColumn, metricValue } from '../../base/rank.ts';
 import type { Run } from '../../base/types.ts';
 import * as s from '../../state/index.ts';
-import { shortKey } from '../base/says.ts';
 import { sample, widthOf, type Column } from './column.ts';
 import { cursorColumnShown, reading, readout } from './readout.ts';
 
@@ -13,7 +12,8 @@ export function paramColumn(key: string): Column {
 	const numeric = list.every((r) => r.params[key] === undefined || !Number.isNaN(Number(r.params[key])));
 	return {
 		id: 'p:' + key, title: key.replace(/_/g, ' '), hint: 'param ' + key, number: numeric, sortable: true,
-		width: widthOf(key.replace(/_/g, ' ').slice(0, 18), sample(list, (r) => paramText(r.params[key] ?? '')), 150),
+		width: widthOf(key.replace(/_/g, ' ').slice(0, 18), sample(list, (r) => paramText(r.params[key] ?? '')),
+			150),
 		cell: (r) => paramText(r.params[key] ?? ''),
 		full: (r) => r.params[key] ?? '',
 	};
@@ -37,13 +37,14 @@ export function valueColumn(id: string): Column | null {
 	const what = c.what === 'best' ? (dir === 'max' ? 'max' : 'min') : c.what;
 	const top = c.what === 'best' && s.goal.value?.key === c.key ? s.best.value : null;
 	return {
-		id, title: `${shortKey(c.key)} ${c.what}`, hint: `${c.key}, ${what}`, number: true, sortable: true,
-		width: widthOf(`${shortKey(c.key)} ${c.what}`.slice(0, 16), values.map((v) => fixed(v, d)), 130),
+		id, title: `${s.shortKey(c.key)} ${c.what}`, hint: `${c.key}, ${what}`, number: true, sortable: true,
+		width: widthOf(`${s.shortKey(c.key)} ${c.what}`.slice(0, 16), values.map((v) => fixed(v, d)), 130),
 		cell: (r) => {
 			const v = metricValue(r.metrics[c.key], c.what, dir);
 			if (v === undefined) return <span class="none">–</span>;
 			const text = fixed(v, d);
-			return top && r.id === top.id ? <b class="best">{text}</b> : Number.isNaN(v) ? <span class="bad">NaN</span> : text;
+			return top && r.id === top.id ? <b class="best">{text}</b>
+				: Number.isNaN(v) ? <span class="bad">NaN</span> : text;
 		},
 		full: (r) => {
 			const m = r.metrics[c.key];
@@ -70,11 +71,13 @@ export function deltaColumn(): Column | null {
 	const digits = d === null ? null : Math.min(d, points ? 1 : 6);
 	return {
 		id: 'delta', title: points ? 'Δ points' : 'Δ best', number: true, sortable: false, width: 74,
-		hint: `difference to the best run's ${g.key}` + (points ? ', in hundredths' : '') + '; while the pointer is in a chart, the value under it',
+		hint: `difference to the best run's ${g.key}` + (points ? ', in hundredths' : '')
+			+ '; while the pointer is in a chart, the value under it',
 		cell: (r) => {
 			if (readout.value && !cursorColumnShown.value) return <span class="reading">{reading(r)}</span>;
 			const v = delta(r);
-			return v === null ? <span class="none">–</span> : top!.id === r.id ? <span class="best">best</span> : signed(v, digits);
+			return v === null ? <span class="none">–</span>
+				: top!.id === r.id ? <span class="best">best</span> : signed(v, digits);
 		},
 		full: (r) => String(delta(r) ?? ''),
 	};
