@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 #include "tracker/base/clock.h"
-#include "trainer/data/loader.h"
+#include "trainer/data/loader/loader.h"
 
 static double cpu_s(void)
 {

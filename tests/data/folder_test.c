@@ -11,7 +11,7 @@
 
 #include <cmocka.h>
 
-#include "trainer/data/loader.h"
+#include "trainer/data/loader/loader.h"
 
 #define SIDE 24
 #define PIXELS (SIDE * SIDE * 3)

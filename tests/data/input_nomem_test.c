@@ -16,7 +16,7 @@
 
 #include "tests/data/idx_make.h"
 #include "trainer/config/config.h"
-#include "trainer/data/loader.h"
+#include "trainer/data/loader/loader.h"
 #include "trainer/weights/batch.h"
 #include "trainer/weights/weights.h"
 

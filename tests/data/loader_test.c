@@ -16,7 +16,7 @@
 #include "tests/data/idx_make.h"
 #include "tracker/base/buf.h"
 #include "tracker/base/clock.h"
-#include "trainer/data/loader.h"
+#include "trainer/data/loader/loader.h"
 #include "trainer/data/pictures/pixels.h"
 
 #define N_TRAIN 53

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "trainer/data/sampler.h"
+#include "trainer/data/loader/sampler.h"
 
 /* Deals positions out one by one, as the definition says: larger parts first, micro-batches of `micro`. */
 static void check_step(const struct sampler *s, int64_t step, int64_t begin, int64_t end)

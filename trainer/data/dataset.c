@@ -9,7 +9,7 @@
 
 static const struct dataset_ops *const formats[] = {
 #define DATASET(name) &dataset_##name,
-#include "trainer/data/datasets.def"
+#include "trainer/data/formats/datasets.def"
 #undef DATASET
 };
 

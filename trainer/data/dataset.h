@@ -105,7 +105,7 @@ struct dataset_ops {
 };
 
 #define DATASET(name) extern const struct dataset_ops dataset_##name;
-#include "trainer/data/datasets.def"
+#include "trainer/data/formats/datasets.def"
 #undef DATASET
 
 /* Opens the folder with the first format that recognises it. */

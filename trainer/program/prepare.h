@@ -4,7 +4,7 @@
 #define DPT_ENGINE_PREPARE_H
 
 #include "trainer/data/dataset.h"
-#include "trainer/data/sampler.h"
+#include "trainer/data/loader/sampler.h"
 #include "trainer/graph/plan.h"
 #include "trainer/program/program.h"
 

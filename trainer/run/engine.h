@@ -5,7 +5,7 @@
 #include "trainer/config/config.h"
 #include "trainer/config/lr_schedule.h"
 #include "trainer/config/series.h"
-#include "trainer/data/loader.h"
+#include "trainer/data/loader/loader.h"
 #include "trainer/launch/seat.h"
 #include "trainer/program/workers.h"
 #include "trainer/run/exec.h"

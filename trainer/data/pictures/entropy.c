@@ -14,7 +14,7 @@
 #endif
 #include <jerror.h>
 
-#include "trainer/data/pictures/room.h"
+#include "trainer/data/pictures/grow.h"
 
 #define LOOK 10	   /* bits that are looked up at once */
 #define PAD 4096   /* zeros behind the data: more than one MCU can ask for */

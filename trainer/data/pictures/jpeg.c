@@ -11,7 +11,7 @@
 
 #include "trainer/data/pictures/codec.h"
 #include "trainer/data/pictures/entropy.h"
-#include "trainer/data/pictures/room.h"
+#include "trainer/data/pictures/grow.h"
 
 #define MARGIN 16     /* columns beside the wanted ones that smooth upsampling of colour looks at, with room */
 #define TAIL_BYTES 4096 /* an end mark is looked for in so many bytes at the end */

@@ -11,8 +11,8 @@
 #include <unistd.h>
 
 #include "trainer/data/pictures/codec.h"
+#include "trainer/data/pictures/grow.h"
 #include "trainer/data/pictures/resize.h"
-#include "trainer/data/pictures/room.h"
 
 static const struct codec *const codecs[] = {
 #ifdef HAVE_IMAGES

@@ -4,7 +4,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "trainer/data/loader.h"
+#include "trainer/data/loader/loader.h"
 #include "trainer/data/pictures/simd.h"
 
 #if defined(__x86_64__)

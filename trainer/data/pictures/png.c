@@ -8,8 +8,8 @@
 #include <png.h>
 
 #include "trainer/data/pictures/codec.h"
+#include "trainer/data/pictures/grow.h"
 #include "trainer/data/pictures/picture.h"
-#include "trainer/data/pictures/room.h"
 
 struct png {
 	jmp_buf jump;

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "trainer/data/pictures/room.h"
+#include "trainer/data/pictures/grow.h"
 #include "trainer/data/pictures/simd.h"
 
 #if defined(__x86_64__)

@@ -3,8 +3,8 @@
 #ifndef DPT_DATA_SLOTS_H
 #define DPT_DATA_SLOTS_H
 
-#include "trainer/data/fill.h"
-#include "trainer/data/loader.h"
+#include "trainer/data/loader/fill.h"
+#include "trainer/data/loader/loader.h"
 
 #define SLOTS_ALIGN_BYTES 64
 

@@ -1,5 +1,5 @@
 /* sampler.c: order and division of samples. */
-#include "trainer/data/sampler.h"
+#include "trainer/data/loader/sampler.h"
 
 #include <stdlib.h>
 

@@ -1,4 +1,4 @@
-/* room.h: buffers that are kept from picture to picture and only ever grow. */
+/* grow.h: buffers that are kept from picture to picture and only ever grow. */
 #ifndef DPT_DATA_ROOM_H
 #define DPT_DATA_ROOM_H
 

@@ -3,7 +3,7 @@
  * One slot at a time is being handed out in chunks of samples (`current`); workers claim chunks under the lock and fill
  * them without it. Slots stand in `line` in the order of the batches; the caller gets the first of the line once it is
  * full. A slot is free, in line, or held by the caller. */
-#include "trainer/data/loader.h"
+#include "trainer/data/loader/loader.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -14,7 +14,7 @@
 
 #include "tracker/base/clock.h"
 #include "tracker/base/cond.h"
-#include "trainer/data/slots.h"
+#include "trainer/data/loader/slots.h"
 
 #define WORKERS_MAX 1024
 

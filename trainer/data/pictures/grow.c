@@ -1,5 +1,5 @@
-/* room.c: realloc, where it is needed. */
-#include "trainer/data/pictures/room.h"
+/* grow.c: realloc, where it is needed. */
+#include "trainer/data/pictures/grow.h"
 
 #include <stdlib.h>
 

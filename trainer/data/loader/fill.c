@@ -1,10 +1,10 @@
 /* fill.c: the way of one sample. */
-#include "trainer/data/fill.h"
+#include "trainer/data/loader/fill.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#include "trainer/data/loader.h"
+#include "trainer/data/loader/loader.h"
 
 void fill_init(struct fill *f)
 {

@@ -13,7 +13,7 @@
 #include <stdint.h>
 
 #include "trainer/data/dataset.h"
-#include "trainer/data/sampler.h"
+#include "trainer/data/loader/sampler.h"
 
 struct loader;
 

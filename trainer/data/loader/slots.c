@@ -1,5 +1,5 @@
 /* slots.c: sizes of batch slots. */
-#include "trainer/data/slots.h"
+#include "trainer/data/loader/slots.h"
 
 #define CHUNK_NUMBERS 65536
 
