@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "tracker/base/clock.h"
+#include "trainer/data/formats/formats.h"
 #include "trainer/data/loader/loader.h"
 
 static double cpu_s(void)
@@ -59,7 +60,7 @@ int main(int argc, char **argv)
 		fprintf(stderr, "usage: loader_rate FOLDER WORKERS [EPOCHS] [SIDE]\n");
 		return 2;
 	}
-	rc = dataset_open(&d, &(struct dataset_opts){ .path = argv[1], .image_size = side }, &err);
+	rc = formats_open(&d, &(struct dataset_opts){ .path = argv[1], .image_size = side }, &err);
 	if (!rc)
 		rc = loader_open(&l,
 				 &(struct loader_opts){ .dataset = d,
@@ -71,7 +72,7 @@ int main(int argc, char **argv)
 								     .shuffle = true },
 							.dtype = DTYPE_F32,
 							.workers = (int)strtol(argv[2], NULL, 10),
-							.augment = LOADER_RANDOM_BOX | LOADER_FLIP },
+							.augment = DATASET_RANDOM_BOX | DATASET_FLIP },
 				 &err);
 	for (long i = 0; !rc && i < epochs; i++)
 		rc = epoch(l, d->n_samples[SPLIT_TRAIN], &err);

@@ -12,7 +12,8 @@
 #include <unistd.h>
 
 #include "tests/data/idx_make.h"
-#include "trainer/data/dataset.h"
+#include "trainer/data/formats/formats.h"
+#include "trainer/data/formats/made.h"
 
 static char dir[64];
 
@@ -21,7 +22,7 @@ static struct dataset *open_good(int classes)
 	struct dataset *d = NULL;
 	struct err err = ERR_INIT;
 
-	if (dataset_open(&d, &(struct dataset_opts){ .path = dir, .classes = classes }, &err))
+	if (formats_open(&d, &(struct dataset_opts){ .path = dir, .classes = classes }, &err))
 		fail_msg("%s", err.text);
 	return d;
 }
@@ -30,7 +31,7 @@ static void open_bad(const char *what, const char *words)
 {
 	struct dataset *d = NULL;
 	struct err err = ERR_INIT;
-	int rc = dataset_open(&d, &(struct dataset_opts){ .path = dir }, &err);
+	int rc = formats_open(&d, &(struct dataset_opts){ .path = dir }, &err);
 
 	assert_null(d);
 	if (rc != ERR_USAGE || !strstr(err.text, words) || strchr(err.text, '\n') || !strstr(err.text, dir))
@@ -195,7 +196,7 @@ static void every_flipped_gzip_bit_is_noticed(void **state)
 
 			b[i] ^= (uint8_t)(1 << bit);
 			idx_write_file(dir, name, b, n, 0);
-			if (dataset_open(&d, &(struct dataset_opts){ .path = dir }, NULL)) {
+			if (formats_open(&d, &(struct dataset_opts){ .path = dir }, NULL)) {
 				open_bad(name, name);
 			} else {
 				check_contents(d, &s);
@@ -299,7 +300,7 @@ static void mismatches(void **state)
 	free(b);
 	open_bad("images as labels", "3 dimensions; labels have 1");
 	idx_make(&s);
-	assert_int_equal(dataset_open(&d, &(struct dataset_opts){ .path = dir, .classes = 8 }, &err), ERR_USAGE);
+	assert_int_equal(formats_open(&d, &(struct dataset_opts){ .path = dir, .classes = 8 }, &err), ERR_USAGE);
 	assert_non_null(strstr(err.text, "train-labels-idx1-ubyte: label 8 of sample 4: must be below 8 classes"));
 	d = open_good(12);
 	assert_int_equal(d->classes, 12);
@@ -391,7 +392,7 @@ static void fashion_mnist(void **state)
 		print_message("dataset-fashion-mnist is not installed\n");
 		skip();
 	}
-	assert_int_equal(dataset_open(&d, &(struct dataset_opts){ .path = path }, NULL), 0);
+	assert_int_equal(formats_open(&d, &(struct dataset_opts){ .path = path }, NULL), 0);
 	assert_int_equal(d->n_samples[SPLIT_TRAIN], 60000);
 	assert_int_equal(d->n_samples[SPLIT_VAL], 10000);
 	assert_int_equal(d->classes, 10);

@@ -11,6 +11,7 @@
 
 #include <cmocka.h>
 
+#include "trainer/data/formats/formats.h"
 #include "trainer/data/loader/loader.h"
 
 #define SIDE 24
@@ -52,7 +53,7 @@ static struct dataset *open_set(const char *path, bool strict)
 	struct dataset *d = NULL;
 	struct err err = ERR_INIT;
 
-	if (dataset_open(&d, &(struct dataset_opts){ .path = path, .image_size = SIDE, .val_share = 0.5, .strict = strict },
+	if (formats_open(&d, &(struct dataset_opts){ .path = path, .image_size = SIDE, .val_share = 0.5, .strict = strict },
 			 &err))
 		fail_msg("%s", err.text);
 	return d;
@@ -63,7 +64,7 @@ static void refused(const char *path, const char *words)
 	struct dataset *d = NULL;
 	struct err err = ERR_INIT;
 
-	assert_int_equal(dataset_open(&d, &(struct dataset_opts){ .path = path, .image_size = SIDE }, &err), ERR_USAGE);
+	assert_int_equal(formats_open(&d, &(struct dataset_opts){ .path = path, .image_size = SIDE }, &err), ERR_USAGE);
 	if (!strstr(err.text, words))
 		fail_msg("'%s' is not in '%s'", words, err.text);
 }
@@ -79,7 +80,7 @@ static struct loader_opts opts_of(const struct dataset *d, enum split split, int
 						  .seed = 5,
 						  .shuffle = split == SPLIT_TRAIN },
 				     .dtype = DTYPE_F32,
-				     .augment = split == SPLIT_TRAIN ? LOADER_RANDOM_BOX | LOADER_FLIP : 0,
+				     .augment = split == SPLIT_TRAIN ? DATASET_RANDOM_BOX | DATASET_FLIP : 0,
 				     .epochs = 2 };
 }
 
@@ -290,7 +291,7 @@ static void check_cifar(const char *dir, int records)
 	struct err err = ERR_INIT;
 	struct dataset *d = NULL;
 
-	if (dataset_open(&d, &(struct dataset_opts){ .path = dir }, &err))
+	if (formats_open(&d, &(struct dataset_opts){ .path = dir }, &err))
 		fail_msg("%s", err.text);
 	assert_int_equal(d->n_samples[SPLIT_TRAIN], 5 * records);
 	assert_int_equal(d->n_samples[SPLIT_VAL], 2);

@@ -16,6 +16,8 @@
 
 #include "tests/data/idx_make.h"
 #include "trainer/config/config.h"
+#include "trainer/data/formats/formats.h"
+#include "trainer/data/formats/made.h"
 #include "trainer/data/loader/loader.h"
 #include "trainer/weights/batch.h"
 #include "trainer/weights/weights.h"
@@ -129,7 +131,7 @@ static int load(struct err *err)
 	struct dataset *d = NULL;
 	struct loader *l = NULL;
 	struct loader_batch b;
-	int rc = dataset_open(&d, &(struct dataset_opts){ .path = dir }, err);
+	int rc = formats_open(&d, &(struct dataset_opts){ .path = dir }, err);
 
 	if (!rc)
 		rc = loader_open(&l, &(struct loader_opts){ .dataset = d, .rank = 0, .dtype = DTYPE_F32, .augment = 3, .epochs = 1,

@@ -16,6 +16,8 @@
 #include "tests/data/idx_make.h"
 #include "tracker/base/buf.h"
 #include "tracker/base/clock.h"
+#include "trainer/data/formats/formats.h"
+#include "trainer/data/formats/made.h"
 #include "trainer/data/loader/loader.h"
 #include "trainer/data/pictures/pixels.h"
 
@@ -180,7 +182,7 @@ static void begins_anywhere(void **state)
 	struct buf all, tail;
 
 	(void)state;
-	o.augment = LOADER_CROP | LOADER_FLIP;
+	o.augment = DATASET_CROP | DATASET_FLIP;
 	collect(o, &all);
 	o.first_epoch = 1;
 	o.first_step = 3;
@@ -226,7 +228,7 @@ static void moves_are_even(void **state)
 		struct rng_key key = { 11, rng_stream("augment") ^ (uint64_t)(i % 7) };
 		int m;
 
-		pixels_move(set, pixels_draw(key, i / 7, LOADER_CROP | LOADER_FLIP), from, to);
+		pixels_move(set, pixels_draw(key, i / 7, DATASET_CROP | DATASET_FLIP), from, to);
 		m = which_move(from, to);
 		assert_in_range(m, 0, 161);
 		count[m]++;
@@ -246,8 +248,8 @@ static void augment_changes_with_the_epoch(void **state)
 		struct pixels_draw x = pixels_draw(a, i, 3), y = pixels_draw(b, i, 3);
 
 		same += x.dx == y.dx && x.dy == y.dy && x.flip == y.flip;
-		assert_int_equal(pixels_draw(a, i, LOADER_FLIP).dx, 0);
-		assert_false(pixels_draw(a, i, LOADER_CROP).flip);
+		assert_int_equal(pixels_draw(a, i, DATASET_FLIP).dx, 0);
+		assert_false(pixels_draw(a, i, DATASET_CROP).flip);
 	}
 	assert_in_range(same, 0, 25); /* 1000/162 = 6 expected */
 }
@@ -348,7 +350,7 @@ static void endless_and_plain_floats(void **state)
 		loader_release(l, &b);
 	}
 	loader_close(l);
-	o.augment = LOADER_FLIP;
+	o.augment = DATASET_FLIP;
 	assert_int_equal(loader_open(&l, &o, NULL), ERR_USAGE);
 	dataset_close(d);
 }
@@ -496,7 +498,7 @@ int main(void)
 
 	snprintf(dir, sizeof(dir), "loader_test.%ld", (long)getpid());
 	idx_make(&(struct idx_spec){ dir, { N_TRAIN, 7 }, SIDE, SIDE, 1, 0 });
-	if (dataset_open(&set, &(struct dataset_opts){ .path = dir }, &err)) {
+	if (formats_open(&set, &(struct dataset_opts){ .path = dir }, &err)) {
 		fprintf(stderr, "%s\n", err.text);
 		return 1;
 	}

@@ -1,19 +1,7 @@
-/* dataset.c: finds the format of a folder; checks what every format's read must keep. */
+/* dataset.c: checks what every format's read must keep. It must not know which formats there are. */
 #include "trainer/data/dataset.h"
 
-#include <errno.h>
 #include <string.h>
-#include <sys/stat.h>
-
-#include "tracker/base/buf.h"
-
-static const struct dataset_ops *const formats[] = {
-#define DATASET(name) &dataset_##name,
-#include "trainer/data/formats/datasets.def"
-#undef DATASET
-};
-
-#define N_FORMATS (sizeof(formats) / sizeof(formats[0]))
 
 const char *split_name(enum split s)
 {
@@ -23,34 +11,6 @@ const char *split_name(enum split s)
 const char *sample_kind_name(enum sample_kind k)
 {
 	return k == SAMPLE_IMAGE ? "images" : "tokens";
-}
-
-static int not_recognised(const char *path, struct err *err)
-{
-	struct buf b;
-	int rc;
-
-	buf_init(&b, 400);
-	for (size_t i = 0; i < N_FORMATS; i++)
-		if (formats[i]->expects)
-			buf_addf(&b, "%s%s", b.len ? "; or " : "", formats[i]->expects);
-	rc = err_set(err, ERR_USAGE, "%.200s: no data set recognised; expected are %s", path, b.data ? b.data : "");
-	buf_done(&b);
-	return rc;
-}
-
-int dataset_open(struct dataset **ret, const struct dataset_opts *o, struct err *err)
-{
-	struct stat st;
-
-	if (stat(o->path, &st))
-		return err_set(err, ERR_USAGE, "data path %.200s: %s", o->path, strerror(errno));
-	if (!S_ISDIR(st.st_mode))
-		return err_set(err, ERR_USAGE, "data path %.200s: is not a folder", o->path);
-	for (size_t i = 0; i < N_FORMATS; i++)
-		if (formats[i]->probe && formats[i]->probe(o->path))
-			return formats[i]->open(ret, o, err);
-	return not_recognised(o->path, err);
 }
 
 void dataset_close(struct dataset *d)

@@ -1,5 +1,5 @@
-/* dataset.h: a set of samples behind one index: labelled images, or windows of a text's tokens. Formats are registered in
- * datasets.def; each reads its own files and knows nothing of batches, ranks, order or augmentation.
+/* dataset.h: a set of samples behind one index: labelled images, or windows of a text's tokens. Formats lie in
+ * formats/; each reads its own files and knows nothing of batches, ranks, order or augmentation.
  *
  * A dataset is immutable once open: dataset_read may be called from any thread. Failures of files are ERR_USAGE (the
  * user named something missing or damaged): one line with file, what, expected and found. */
@@ -59,6 +59,11 @@ struct dataset_sight {
 	struct rng_key key;
 };
 
+/* How training images are varied, as bits. Crop: the image padded by 4 black pixels on each side, cut at a random place. Flip: left and right change with
+ * probability 1/2. Random box (sets that decode pictures): a part of the picture, brought to the set's size; without it
+ * the middle. Draws are keyed by (seed, epoch, sample). */
+enum dataset_augment { DATASET_CROP = 1, DATASET_FLIP = 2, DATASET_RANDOM_BOX = 4 };
+
 /* Where one sample goes. */
 struct dataset_read {
 	enum split split;
@@ -104,50 +109,11 @@ struct dataset_ops {
 	int64_t (*weight)(const struct dataset *d, enum split split, int64_t index);
 };
 
-#define DATASET(name) extern const struct dataset_ops dataset_##name;
-#include "trainer/data/formats/datasets.def"
-#undef DATASET
-
-/* Opens the folder with the first format that recognises it. */
-int dataset_open(struct dataset **ret, const struct dataset_opts *o, struct err *err);
 void dataset_close(struct dataset *d); /* NULL is fine */
 int dataset_read(const struct dataset *d, const struct dataset_read *r, struct err *err);
 int64_t dataset_broken(const struct dataset *d); /* files that could not be read so far */
 bool dataset_notice(struct dataset *d, char *ret, size_t bytes);
 struct dataset_norm dataset_norm(const struct dataset *d); /* by what the set says of itself */
 int64_t dataset_weight(const struct dataset *d, enum split split, int64_t index);
-
-struct dataset_synthetic_opts {
-	int height, width, channels, classes;
-	uint64_t seed;
-};
-
-/* Endless: up to 64 MiB of random u8 images and labels, made once; the same for every rank. */
-int dataset_synthetic_open(struct dataset **ret, const struct dataset_synthetic_opts *o, struct err *err);
-
-/* Samples that lie in memory (a batch from a file), as both the training and the validation split; used as they are,
- * neither normalised nor shuffled (endless). images: n*h*w*c elements of dtype (F32 or F64), NHWC. */
-struct dataset_memory_opts {
-	const char *path; /* where they came from, for messages; copied */
-	const void *images;    /* borrowed until close */
-	const int32_t *labels; /* borrowed until close */
-	enum dtype dtype;
-	int64_t n;
-	int height, width, channels;
-	int classes; /* 0: largest label + 1 */
-};
-
-int dataset_memory_open(struct dataset **ret, const struct dataset_memory_opts *o, struct err *err);
-
-/* The same two kinds of sets for tokens. tokens: n rows of seq_len + 1, borrowed until close; NULL: random ones, made
- * from seed. A token of -1 is padding: nothing is learnt from what stands before it. */
-struct dataset_tokens_opts {
-	const char *path;
-	const int32_t *tokens;
-	int64_t n, seq_len, vocab;
-	uint64_t seed;
-};
-
-int dataset_tokens_open(struct dataset **ret, const struct dataset_tokens_opts *o, struct err *err);
 
 #endif

@@ -1,20 +1,36 @@
-# Data sets, sampler, loader threads.
-libtrainer_la_SOURCES += trainer/data/dataset.h trainer/data/loader/sampler.h trainer/data/loader/loader.h trainer/data/pictures/pixels.h \
-	trainer/data/formats/idx_file.h trainer/data/formats/datasets.def \
-	trainer/data/dataset.c trainer/data/formats/idx.c trainer/data/formats/idx_file.c trainer/data/formats/made.c trainer/data/formats/made_tokens.c trainer/data/pictures/pixels.c \
-	trainer/data/words/tokenizer.h trainer/data/words/tokenizer.c trainer/data/words/bpe.h trainer/data/words/bpe.c trainer/data/words/merge.h \
-	trainer/data/words/merge.c trainer/data/words/words.c trainer/data/words/unicode.def trainer/data/words/token_file.h trainer/data/words/token_file.c \
-	trainer/data/words/tokenize.h trainer/data/words/tokenize.c trainer/data/formats/tokens.h trainer/data/formats/tokens.c trainer/data/formats/text.c \
-	trainer/data/loader/sampler.c trainer/data/loader/loader.c trainer/data/loader/slots.c trainer/data/loader/slots.h trainer/data/loader/fill.h trainer/data/loader/fill.c \
-	trainer/data/formats/folder.h trainer/data/formats/folder.c trainer/data/formats/folder_scan.c trainer/data/formats/cifar.c trainer/data/formats/tar.h trainer/data/formats/tar.c \
-	trainer/data/pictures/picture.h trainer/data/pictures/picture.c trainer/data/pictures/resize.h trainer/data/pictures/resize.c trainer/data/pictures/codec.h trainer/data/pictures/simd.h \
-	trainer/data/pictures/grow.h trainer/data/pictures/grow.c
+# Data sets: what a set is, pictures, words, formats, and the loader.
+# What a set is.
+libtrainer_la_SOURCES += trainer/data/dataset.c trainer/data/dataset.h
+# Pixels and pictures.
+libtrainer_la_SOURCES += trainer/data/pictures/codec.h trainer/data/pictures/grow.c trainer/data/pictures/grow.h
+libtrainer_la_SOURCES += trainer/data/pictures/picture.c trainer/data/pictures/picture.h
+libtrainer_la_SOURCES += trainer/data/pictures/pixels.c trainer/data/pictures/pixels.h
+libtrainer_la_SOURCES += trainer/data/pictures/resize.c trainer/data/pictures/resize.h trainer/data/pictures/simd.h
+# Texts and tokens.
+libtrainer_la_SOURCES += trainer/data/words/bpe.c trainer/data/words/bpe.h trainer/data/words/merge.c
+libtrainer_la_SOURCES += trainer/data/words/merge.h trainer/data/words/token_file.c trainer/data/words/token_file.h
+libtrainer_la_SOURCES += trainer/data/words/tokenize.c trainer/data/words/tokenize.h trainer/data/words/tokenizer.c
+libtrainer_la_SOURCES += trainer/data/words/tokenizer.h trainer/data/words/unicode.def trainer/data/words/words.c
+# One file a format, or a few; formats.def lists them.
+libtrainer_la_SOURCES += trainer/data/formats/cifar.c trainer/data/formats/folder.c trainer/data/formats/folder.h
+libtrainer_la_SOURCES += trainer/data/formats/folder_scan.c trainer/data/formats/formats.c
+libtrainer_la_SOURCES += trainer/data/formats/formats.def trainer/data/formats/formats.h trainer/data/formats/idx.c
+libtrainer_la_SOURCES += trainer/data/formats/idx_file.c trainer/data/formats/idx_file.h trainer/data/formats/made.c
+libtrainer_la_SOURCES += trainer/data/formats/made.h trainer/data/formats/made_tokens.c trainer/data/formats/tar.c
+libtrainer_la_SOURCES += trainer/data/formats/tar.h trainer/data/formats/text.c trainer/data/formats/tokens.c
+libtrainer_la_SOURCES += trainer/data/formats/tokens.h
+# Batches: order, slots, threads.
+libtrainer_la_SOURCES += trainer/data/loader/fill.c trainer/data/loader/fill.h trainer/data/loader/loader.c
+libtrainer_la_SOURCES += trainer/data/loader/loader.h trainer/data/loader/sampler.c trainer/data/loader/sampler.h
+libtrainer_la_SOURCES += trainer/data/loader/slots.c trainer/data/loader/slots.h
+picture_codecs = trainer/data/pictures/jpeg.c trainer/data/pictures/entropy.h trainer/data/pictures/entropy.c \
+	trainer/data/pictures/png.c
 if HAVE_IMAGES
-libtrainer_la_SOURCES += trainer/data/pictures/jpeg.c trainer/data/pictures/entropy.h trainer/data/pictures/entropy.c trainer/data/pictures/png.c
+libtrainer_la_SOURCES += $(picture_codecs)
 libtrainer_la_CPPFLAGS += -DHAVE_IMAGES $(JPEG_CFLAGS) $(PNG_CFLAGS)
 libtrainer_la_LIBADD += $(JPEG_LIBS) $(PNG_LIBS)
 else
-EXTRA_DIST += trainer/data/pictures/jpeg.c trainer/data/pictures/entropy.h trainer/data/pictures/entropy.c trainer/data/pictures/png.c
+EXTRA_DIST += $(picture_codecs)
 endif
 libtrainer_la_CPPFLAGS += $(ZLIB_CFLAGS)
 libtrainer_la_LIBADD += $(ZLIB_LIBS)

@@ -4,6 +4,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "trainer/data/formats/formats.h"
+#include "trainer/data/formats/made.h"
 #include "trainer/data/words/tokenizer.h"
 
 const struct model *subject_model(const char *name, struct err *err)
@@ -101,7 +103,7 @@ static int open_folder(struct engine *e, const struct model *m, struct err *err)
 
 	if (!(cfg->eval_transform & CONFIG_EVAL_RESIZE))
 		return err_set(err, ERR_USAGE, "--eval-transform: resize, or resize,center-crop");
-	rc = dataset_open(&e->data, &o, err);
+	rc = formats_open(&e->data, &o, err);
 	if (rc)
 		return rc;
 	if (e->data->ops->hand_new && !config_given(cfg, FLAG_augment)) {

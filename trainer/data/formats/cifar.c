@@ -9,7 +9,7 @@
 #include <sys/stat.h>
 
 #include "tracker/base/crc32c.h"
-#include "trainer/data/dataset.h"
+#include "trainer/data/formats/formats.h"
 #include "trainer/data/formats/tar.h"
 #include "trainer/data/pictures/pixels.h"
 

@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "tracker/base/crc32c.h"
+#include "trainer/data/formats/formats.h"
 #include "trainer/data/pictures/picture.h"
 
 #define CHANNELS 3

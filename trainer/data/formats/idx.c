@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "tracker/base/crc32c.h"
-#include "trainer/data/dataset.h"
+#include "trainer/data/formats/formats.h"
 #include "trainer/data/formats/idx_file.h"
 #include "trainer/data/pictures/pixels.h"
 

@@ -4,7 +4,8 @@
 #include <string.h>
 
 #include "tracker/base/crc32c.h"
-#include "trainer/data/dataset.h"
+#include "trainer/data/formats/formats.h"
+#include "trainer/data/formats/made.h"
 #include "trainer/data/pictures/pixels.h"
 
 #define POOL_BYTES_MAX (64u << 20)

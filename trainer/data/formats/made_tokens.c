@@ -4,7 +4,8 @@
 #include <string.h>
 
 #include "tracker/base/crc32c.h"
-#include "trainer/data/dataset.h"
+#include "trainer/data/formats/formats.h"
+#include "trainer/data/formats/made.h"
 #include "trainer/graph/rng.h"
 
 #define POOL_BYTES_MAX (INT64_C(64) << 20)

@@ -13,6 +13,7 @@
 
 #include "tracker/base/buf.h"
 #include "tracker/base/sha256.h"
+#include "trainer/data/formats/formats.h"
 #include "trainer/data/formats/tokens.h"
 #include "trainer/data/words/tokenize.h"
 

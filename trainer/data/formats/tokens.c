@@ -7,6 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "trainer/data/formats/formats.h"
 #include "trainer/data/words/token_file.h"
 
 #define PATH_BYTES 4200

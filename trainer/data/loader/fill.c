@@ -56,10 +56,10 @@ void fill_hand_done(const struct fill *f, struct fill_hand *h)
 /* What is done to the picture: sets with hands crop and mirror while they decode. */
 static struct dataset_sight sight_of(const struct fill *f, const struct fill_place *p, struct pixels_draw *draw)
 {
-	struct dataset_sight s = { .random = f->augment & LOADER_RANDOM_BOX,
+	struct dataset_sight s = { .random = f->augment & DATASET_RANDOM_BOX,
 				   .key = { f->seed, rng_stream("random box") ^ (uint64_t)p->epoch } };
 
-	if (!f->dataset->ops->hand_new || f->augment & LOADER_CROP)
+	if (!f->dataset->ops->hand_new || f->augment & DATASET_CROP)
 		return s;
 	s.flip = draw->flip;
 	draw->flip = false;

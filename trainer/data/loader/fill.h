@@ -11,7 +11,7 @@ struct fill {
 	struct dataset_norm norm;
 	enum split split;
 	enum dtype dtype; /* of delivered images: DTYPE_F32 or DTYPE_F64 */
-	unsigned augment; /* bits of enum loader_augment */
+	unsigned augment; /* bits of enum dataset_augment */
 	uint64_t seed;
 	struct pixels_table table;
 };

@@ -27,7 +27,7 @@ struct loader_opts {
 	int workers;          /* threads; 0: loader_next does the work itself */
 	bool fewer;           /* makes do with as many threads as the system gives */
 	int slots;            /* batches in flight, those that the caller holds included; 0: enough for all workers, at least 4 */
-	unsigned augment;     /* bits of enum loader_augment */
+	unsigned augment;     /* bits of enum dataset_augment */
 	int64_t first_epoch, first_step; /* where to begin, from 0; O(1) but for the epoch's order */
 	int64_t epochs;       /* ends after so many epochs, the first one (even from its middle) included; 0: never */
 	double slow_s;        /* tests of data_wait: every batch takes at least so long to fill */
@@ -35,11 +35,6 @@ struct loader_opts {
 	 * until close. NULL: the loader allocates. */
 	void *memory;
 };
-
-/* Crop: the image padded by 4 black pixels on each side, cut at a random place. Flip: left and right change with
- * probability 1/2. Random box (sets that decode pictures): a part of the picture, brought to the set's size; without it
- * the middle. Draws are keyed by (sampler.seed, epoch, sample). */
-enum loader_augment { LOADER_CROP = 1, LOADER_FLIP = 2, LOADER_RANDOM_BOX = 4 };
 
 struct loader_batch {
 	int64_t epoch, step;        /* from 0; step within the epoch */

@@ -241,7 +241,7 @@ static bool unstuff(struct entropy *e, const uint8_t *from, size_t n)
 	const uint8_t *end = from + n;
 	uint8_t *to;
 
-	if (room_make(&e->data, &e->capacity, n + PAD, "a picture's data", NULL))
+	if (grow_to(&e->data, &e->capacity, n + PAD, "a picture's data", NULL))
 		return false;
 	to = e->data;
 	while (from < end) {

@@ -3,7 +3,7 @@
 
 #include <stdlib.h>
 
-int room_make(void *buffer, size_t *have, size_t bytes, const char *what, struct err *err)
+int grow_to(void *buffer, size_t *have, size_t bytes, const char *what, struct err *err)
 {
 	void **b = buffer, *p;
 

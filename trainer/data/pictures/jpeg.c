@@ -226,7 +226,7 @@ static int jpeg_rows(void *state, const struct codec_input *in, const struct cod
 												JCS_EXT_RGBX;
 	jpeg_start_decompress(&j->d);
 	entropy_take(j->entropy, &j->d); /* or else the library's own decoder */
-	rc = room_make(&j->line, &j->line_bytes, ((size_t)j->d.output_width + MARGIN) * 4 + 16, "a row of pixels", err);
+	rc = grow_to(&j->line, &j->line_bytes, ((size_t)j->d.output_width + MARGIN) * 4 + 16, "a row of pixels", err);
 	if (rc)
 		return rc;
 	read_rows(j, w, !has_end(in));

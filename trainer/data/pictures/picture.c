@@ -112,7 +112,7 @@ static int read_file(struct picture *p, int fd, const char *path, size_t *ret_n,
 		return err_set(err, ERR_CORRUPT, "%.300s: %s", path,
 			       !S_ISREG(st.st_mode) ? "is no file" : st.st_size ? "is too large for a picture" : "is empty");
 	n = (size_t)st.st_size;
-	if (room_make(&p->file, &p->file_bytes, n, path, err))
+	if (grow_to(&p->file, &p->file_bytes, n, path, err))
 		return ERR_NOMEM;
 	while (done < n) {
 		ssize_t got = read(fd, p->file + done, n - done);

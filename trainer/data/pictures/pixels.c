@@ -4,7 +4,6 @@
 #include <math.h>
 #include <string.h>
 
-#include "trainer/data/loader/loader.h"
 #include "trainer/data/pictures/simd.h"
 
 #if defined(__x86_64__)
@@ -164,11 +163,11 @@ struct pixels_draw pixels_draw(struct rng_key key, int64_t sample, unsigned augm
 	uint32_t bits[4];
 
 	rng_block(key, (uint64_t)sample, bits);
-	if (augment & LOADER_CROP) {
+	if (augment & DATASET_CROP) {
 		draw.dx = (int)((uint64_t)bits[0] * (2 * CROP_PAD + 1) >> 32) - CROP_PAD;
 		draw.dy = (int)((uint64_t)bits[1] * (2 * CROP_PAD + 1) >> 32) - CROP_PAD;
 	}
-	draw.flip = augment & LOADER_FLIP && bits[2] >> 31;
+	draw.flip = augment & DATASET_FLIP && bits[2] >> 31;
 	return draw;
 }
 

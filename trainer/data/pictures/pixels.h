@@ -36,7 +36,7 @@ struct pixels_draw { /* what is done to one image */
 	bool flip;
 };
 
-/* bits of enum loader_augment; key.stream is rng_stream("augment") ^ epoch. */
+/* bits of enum dataset_augment; key.stream is rng_stream("augment") ^ epoch. */
 struct pixels_draw pixels_draw(struct rng_key key, int64_t sample, unsigned augment);
 void pixels_move(const struct dataset *d, struct pixels_draw draw, const uint8_t *from, uint8_t *to);
 

@@ -136,11 +136,11 @@ static void to_rgbx(struct png *s)
 static int allocate(struct png *s, bool interlaced, struct err *err)
 {
 	size_t line = (size_t)png_get_rowbytes(s->p, s->info), n = png_get_image_height(s->p, s->info);
-	int rc = room_make(&s->pixels, &s->pixels_bytes, line * (interlaced ? n : 1) + 16, "a PNG", err);
+	int rc = grow_to(&s->pixels, &s->pixels_bytes, line * (interlaced ? n : 1) + 16, "a PNG", err);
 
 	if (rc || !interlaced)
 		return rc;
-	rc = room_make(&s->row, &s->row_bytes, n * sizeof(*s->row), "a PNG", err);
+	rc = grow_to(&s->row, &s->row_bytes, n * sizeof(*s->row), "a PNG", err);
 	for (size_t y = 0; !rc && y < n; y++)
 		s->row[y] = s->pixels + y * line;
 	return rc;

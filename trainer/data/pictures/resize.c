@@ -72,11 +72,11 @@ void resize_free(struct resize *r)
 static int axis_room(struct axis *a, struct err *err)
 {
 	size_t have_n = (size_t)a->cap_n * sizeof(*a->first), have_w = (size_t)a->cap_weights * sizeof(*a->weight);
-	int rc = room_make(&a->first, &have_n, (size_t)a->room * sizeof(*a->first), "scaling a picture", err);
+	int rc = grow_to(&a->first, &have_n, (size_t)a->room * sizeof(*a->first), "scaling a picture", err);
 
 	a->cap_n = (int)(have_n / sizeof(*a->first));
 	if (!rc)
-		rc = room_make(&a->weight, &have_w, (size_t)a->room * (size_t)a->taps * sizeof(*a->weight), "scaling a picture", err);
+		rc = grow_to(&a->weight, &have_w, (size_t)a->room * (size_t)a->taps * sizeof(*a->weight), "scaling a picture", err);
 	a->cap_weights = (int)(have_w / sizeof(*a->weight));
 	return rc;
 }
@@ -184,11 +184,11 @@ int resize_begin(struct resize *r, const struct resize_opts *o, struct err *err)
 		rc = axis_make(&r->y, &o->y, err);
 	r->stride = ((size_t)o->x.out * RESIZE_PIXEL_BYTES + 31) / 32 * 32;
 	if (!rc)
-		rc = room_make(&r->ring, &r->ring_bytes, r->stride * (size_t)r->y.taps, "scaling a picture", err);
+		rc = grow_to(&r->ring, &r->ring_bytes, r->stride * (size_t)r->y.taps, "scaling a picture", err);
 	if (!rc)
-		rc = room_make(&r->rows, &r->rows_bytes, (size_t)r->y.taps * sizeof(*r->rows), "scaling a picture", err);
+		rc = grow_to(&r->rows, &r->rows_bytes, (size_t)r->y.taps * sizeof(*r->rows), "scaling a picture", err);
 	if (!rc)
-		rc = room_make(&r->out, &r->out_bytes, r->stride * (size_t)r->y.n, "scaling a picture", err);
+		rc = grow_to(&r->out, &r->out_bytes, r->stride * (size_t)r->y.n, "scaling a picture", err);
 	r->row = r->y.begin;
 	r->done = 0;
 	return rc;

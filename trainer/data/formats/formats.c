@@ -1,0 +1,42 @@
+/* formats.c: the table of formats, and the search for the one of a folder. */
+#include "trainer/data/formats/formats.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "tracker/base/buf.h"
+
+const struct dataset_ops *const formats_table[FORMATS_COUNT] = {
+#define FORMAT(name) [FORMATS_##name] = &dataset_##name,
+#include "trainer/data/formats/formats.def"
+#undef FORMAT
+};
+
+static int not_recognised(const char *path, struct err *err)
+{
+	struct buf b;
+	int rc;
+
+	buf_init(&b, 400);
+	for (int i = 0; i < FORMATS_COUNT; i++)
+		if (formats_table[i]->expects)
+			buf_addf(&b, "%s%s", b.len ? "; or " : "", formats_table[i]->expects);
+	rc = err_set(err, ERR_USAGE, "%.200s: no data set recognised; expected are %s", path, b.data ? b.data : "");
+	buf_done(&b);
+	return rc;
+}
+
+int formats_open(struct dataset **ret, const struct dataset_opts *o, struct err *err)
+{
+	struct stat st;
+
+	if (stat(o->path, &st))
+		return err_set(err, ERR_USAGE, "data path %.200s: %s", o->path, strerror(errno));
+	if (!S_ISDIR(st.st_mode))
+		return err_set(err, ERR_USAGE, "data path %.200s: is not a folder", o->path);
+	for (int i = 0; i < FORMATS_COUNT; i++)
+		if (formats_table[i]->probe && formats_table[i]->probe(o->path))
+			return formats_table[i]->open(ret, o, err);
+	return not_recognised(o->path, err);
+}
