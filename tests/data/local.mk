@@ -9,7 +9,9 @@ tests_data_input_nomem_test_LDFLAGS = $(AM_LDFLAGS) -static \
 	-Wl,--wrap=malloc,--wrap=calloc,--wrap=realloc,--wrap=strdup,--wrap=posix_memalign
 tests_data_input_nomem_test_LDADD = $(LDADD) $(JANSSON_LIBS) $(ZLIB_LIBS)
 if HAVE_IMAGES
-cmocka_tests += tests/data/entropy_test tests/data/folder_test tests/data/picture_test
+cmocka_tests += tests/data/entropy_test tests/data/folder_test tests/data/format_test tests/data/picture_test
+tests_data_format_test_SOURCES = tests/data/format_test.c tests/data/idx_make.h
+tests_data_format_test_LDADD = $(LDADD) $(ZLIB_LIBS)
 tests_data_entropy_test_CPPFLAGS = $(AM_CPPFLAGS) $(JPEG_CFLAGS)
 tests_data_entropy_test_LDADD = $(LDADD) $(JPEG_LIBS)
 tests_data_folder_test_LDADD = $(LDADD) $(ZLIB_LIBS)
