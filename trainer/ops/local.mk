@@ -1,92 +1,121 @@
-# One folder per op: headers, descriptions and ref kernels here; *_cpu.c and *_cuda.cu belong to the modules.
-libtrainer_la_SOURCES += trainer/ops/accumulate/accumulate.h
-libtrainer_la_SOURCES += trainer/ops/add/add.h
-libtrainer_la_SOURCES += trainer/ops/adamw/adamw.h
-libtrainer_la_SOURCES += trainer/ops/allreduce/allreduce.h
-libtrainer_la_SOURCES += trainer/ops/attend/attend.h
-libtrainer_la_SOURCES += trainer/ops/attention/attention.h
-libtrainer_la_SOURCES += trainer/ops/avgpool/avgpool.h
-libtrainer_la_SOURCES += trainer/ops/bn/bn.h
-libtrainer_la_SOURCES += trainer/ops/bn/bn_fuse.h
-libtrainer_la_SOURCES += trainer/ops/bn/bn_math.h
-libtrainer_la_SOURCES += trainer/ops/cast/cast.h
-libtrainer_la_SOURCES += trainer/ops/conv/conv.h
-libtrainer_la_SOURCES += trainer/ops/dropout/dropout.h
-libtrainer_la_SOURCES += trainer/ops/embed/embed.h
-libtrainer_la_SOURCES += trainer/ops/gelu/gelu.h
-libtrainer_la_SOURCES += trainer/ops/lamb/lamb.h
-libtrainer_la_SOURCES += trainer/ops/lamb/lamb_math.h
-libtrainer_la_SOURCES += trainer/ops/lars/lars.h
-libtrainer_la_SOURCES += trainer/ops/lars/lars_math.h
-libtrainer_la_SOURCES += trainer/ops/layernorm/layernorm.h
-libtrainer_la_SOURCES += trainer/ops/ema/ema.h
-libtrainer_la_SOURCES += trainer/ops/ema/ema_math.h
-libtrainer_la_SOURCES += trainer/ops/guard/guard.h
-libtrainer_la_SOURCES += trainer/ops/guard/guard_math.h
-libtrainer_la_SOURCES += trainer/ops/linear/linear.h
-libtrainer_la_SOURCES += trainer/ops/lmhead/lmhead.h
-libtrainer_la_SOURCES += trainer/ops/maxpool/maxpool.h
-libtrainer_la_SOURCES += trainer/ops/norm/norm.h
-libtrainer_la_SOURCES += trainer/ops/pack/pack.h
-libtrainer_la_SOURCES += trainer/ops/relu/relu.h
-libtrainer_la_SOURCES += trainer/ops/sgd/sgd.h
-libtrainer_la_SOURCES += trainer/ops/xent/xent.h
-libtrainer_la_SOURCES += trainer/ops/ops.h
-libtrainer_la_SOURCES += trainer/ops/ops.def
-libtrainer_la_SOURCES += trainer/ops/ops.c
-libtrainer_la_SOURCES += trainer/ops/accumulate/accumulate.c
-libtrainer_la_SOURCES += trainer/ops/add/add.c
-libtrainer_la_SOURCES += trainer/ops/adamw/adamw.c
-libtrainer_la_SOURCES += trainer/ops/allreduce/allreduce.c
-libtrainer_la_SOURCES += trainer/ops/attend/attend.c
-libtrainer_la_SOURCES += trainer/ops/attention/attention.c
-libtrainer_la_SOURCES += trainer/ops/avgpool/avgpool.c
-libtrainer_la_SOURCES += trainer/ops/bn/bn.c
-libtrainer_la_SOURCES += trainer/ops/bn/bn_fuse.c
-libtrainer_la_SOURCES += trainer/ops/cast/cast.c
-libtrainer_la_SOURCES += trainer/ops/conv/conv.c
-libtrainer_la_SOURCES += trainer/ops/dropout/dropout.c
-libtrainer_la_SOURCES += trainer/ops/embed/embed.c
-libtrainer_la_SOURCES += trainer/ops/gelu/gelu.c
-libtrainer_la_SOURCES += trainer/ops/lamb/lamb.c
-libtrainer_la_SOURCES += trainer/ops/lars/lars.c
-libtrainer_la_SOURCES += trainer/ops/layernorm/layernorm.c
-libtrainer_la_SOURCES += trainer/ops/ema/ema.c
-libtrainer_la_SOURCES += trainer/ops/guard/guard.c
-libtrainer_la_SOURCES += trainer/ops/linear/linear.c
-libtrainer_la_SOURCES += trainer/ops/lmhead/lmhead.c
-libtrainer_la_SOURCES += trainer/ops/maxpool/maxpool.c
-libtrainer_la_SOURCES += trainer/ops/norm/norm.c
-libtrainer_la_SOURCES += trainer/ops/pack/pack.c
-libtrainer_la_SOURCES += trainer/ops/relu/relu.c
-libtrainer_la_SOURCES += trainer/ops/sgd/sgd.c
-libtrainer_la_SOURCES += trainer/ops/xent/xent.c
-libtrainer_la_SOURCES += trainer/ops/ref.h
-libtrainer_la_SOURCES += trainer/ops/ref.c
-libtrainer_la_SOURCES += trainer/ops/cast/float16.h
+# One folder per op, one paragraph each: what every program has, what the cpu module has, the cases that tests have.
+# *_cuda.cu belong to the cuda module.
+libtrainer_la_SOURCES += trainer/ops/ops.h trainer/ops/ops.def trainer/ops/ops.c trainer/ops/ref.h trainer/ops/ref.c
+op_cpu =
+op_cases = trainer/ops/cases.h trainer/ops/cases.c
+
+libtrainer_la_SOURCES += trainer/ops/accumulate/accumulate.h trainer/ops/accumulate/accumulate.c
 libtrainer_la_SOURCES += trainer/ops/accumulate/accumulate_ref.c
-libtrainer_la_SOURCES += trainer/ops/add/add_ref.c
-libtrainer_la_SOURCES += trainer/ops/adamw/adamw_ref.c
+op_cpu += trainer/ops/accumulate/accumulate_cpu.c
+op_cases += trainer/ops/accumulate/accumulate_cases.c
+
+libtrainer_la_SOURCES += trainer/ops/adamw/adamw.h trainer/ops/adamw/adamw.c trainer/ops/adamw/adamw_ref.c
+op_cpu += trainer/ops/adamw/adamw_cpu.c
+op_cases += trainer/ops/adamw/adamw_cases.c
+
+libtrainer_la_SOURCES += trainer/ops/add/add.h trainer/ops/add/add.c trainer/ops/add/add_ref.c
+op_cpu += trainer/ops/add/add_cpu.c
+op_cases += trainer/ops/add/add_cases.c
+
+libtrainer_la_SOURCES += trainer/ops/allreduce/allreduce.h trainer/ops/allreduce/allreduce.c
 libtrainer_la_SOURCES += trainer/ops/allreduce/allreduce_ref.c
-libtrainer_la_SOURCES += trainer/ops/attend/attend_ref.c
+op_cpu += trainer/ops/allreduce/allreduce_cpu.c
+op_cases += trainer/ops/allreduce/allreduce_cases.c
+
+libtrainer_la_SOURCES += trainer/ops/attend/attend.h trainer/ops/attend/attend.c trainer/ops/attend/attend_ref.c
+op_cpu += trainer/ops/attend/attend_cpu.c
+op_cases += trainer/ops/attend/attend_cases.c
+
+libtrainer_la_SOURCES += trainer/ops/attention/attention.h trainer/ops/attention/attention.c
 libtrainer_la_SOURCES += trainer/ops/attention/attention_ref.c
-libtrainer_la_SOURCES += trainer/ops/avgpool/avgpool_ref.c
-libtrainer_la_SOURCES += trainer/ops/bn/bn_ref.c
+op_cpu += trainer/ops/attention/attention_bf16_cpu.c trainer/ops/attention/attention_cpu.c
+op_cpu += trainer/ops/attention/attention_cpu.h
+op_cases += trainer/ops/attention/attention_cases.c
+
+libtrainer_la_SOURCES += trainer/ops/avgpool/avgpool.h trainer/ops/avgpool/avgpool.c trainer/ops/avgpool/avgpool_ref.c
+op_cpu += trainer/ops/avgpool/avgpool_cpu.c
+op_cases += trainer/ops/avgpool/avgpool_cases.c
+
+libtrainer_la_SOURCES += trainer/ops/bn/bn.h trainer/ops/bn/bn_fuse.h trainer/ops/bn/bn_math.h trainer/ops/bn/bn.c
+libtrainer_la_SOURCES += trainer/ops/bn/bn_fuse.c trainer/ops/bn/bn_ref.c
+op_cpu += trainer/ops/bn/bn_channels_cpu.c trainer/ops/bn/bn_cpu.c trainer/ops/bn/bn_cpu.h
+op_cpu += trainer/ops/bn/bn_sums_cpu.c trainer/ops/bn/bn_tile.h
+op_cases += trainer/ops/bn/bn_cases.c
+
+libtrainer_la_SOURCES += trainer/ops/cast/cast.h trainer/ops/cast/float16.h trainer/ops/cast/cast.c
 libtrainer_la_SOURCES += trainer/ops/cast/cast_ref.c
-libtrainer_la_SOURCES += trainer/ops/conv/conv_ref.c
-libtrainer_la_SOURCES += trainer/ops/dropout/dropout_ref.c
-libtrainer_la_SOURCES += trainer/ops/embed/embed_ref.c
-libtrainer_la_SOURCES += trainer/ops/gelu/gelu_ref.c
-libtrainer_la_SOURCES += trainer/ops/lamb/lamb_ref.c
-libtrainer_la_SOURCES += trainer/ops/lars/lars_ref.c
-libtrainer_la_SOURCES += trainer/ops/layernorm/layernorm_ref.c
+op_cpu += trainer/ops/cast/cast_cpu.c
+op_cases += trainer/ops/cast/cast_cases.c
+
+libtrainer_la_SOURCES += trainer/ops/conv/conv.h trainer/ops/conv/conv.c trainer/ops/conv/conv_ref.c
+op_cpu += trainer/ops/conv/conv_cpu.c
+op_cases += trainer/ops/conv/conv_cases.c
+
+libtrainer_la_SOURCES += trainer/ops/dropout/dropout.h trainer/ops/dropout/dropout.c trainer/ops/dropout/dropout_ref.c
+op_cpu += trainer/ops/dropout/dropout_cpu.c
+op_cases += trainer/ops/dropout/dropout_cases.c
+
+libtrainer_la_SOURCES += trainer/ops/ema/ema.h trainer/ops/ema/ema_math.h trainer/ops/ema/ema.c
 libtrainer_la_SOURCES += trainer/ops/ema/ema_ref.c
+op_cpu += trainer/ops/ema/ema_cpu.c
+op_cases += trainer/ops/ema/ema_cases.c
+
+libtrainer_la_SOURCES += trainer/ops/embed/embed.h trainer/ops/embed/embed.c trainer/ops/embed/embed_ref.c
+op_cpu += trainer/ops/embed/embed_cpu.c
+op_cases += trainer/ops/embed/embed_cases.c
+
+libtrainer_la_SOURCES += trainer/ops/gelu/gelu.h trainer/ops/gelu/gelu.c trainer/ops/gelu/gelu_ref.c
+op_cpu += trainer/ops/gelu/gelu_cpu.c
+op_cases += trainer/ops/gelu/gelu_cases.c
+
+libtrainer_la_SOURCES += trainer/ops/guard/guard.h trainer/ops/guard/guard_math.h trainer/ops/guard/guard.c
 libtrainer_la_SOURCES += trainer/ops/guard/guard_ref.c
-libtrainer_la_SOURCES += trainer/ops/linear/linear_ref.c
-libtrainer_la_SOURCES += trainer/ops/lmhead/lmhead_ref.c
-libtrainer_la_SOURCES += trainer/ops/maxpool/maxpool_ref.c
-libtrainer_la_SOURCES += trainer/ops/norm/norm_ref.c
-libtrainer_la_SOURCES += trainer/ops/pack/pack_ref.c
-libtrainer_la_SOURCES += trainer/ops/relu/relu_ref.c
-libtrainer_la_SOURCES += trainer/ops/sgd/sgd_ref.c
-libtrainer_la_SOURCES += trainer/ops/xent/xent_ref.c
+op_cpu += trainer/ops/guard/guard_cpu.c
+op_cases += trainer/ops/guard/guard_cases.c
+
+libtrainer_la_SOURCES += trainer/ops/lamb/lamb.h trainer/ops/lamb/lamb_math.h trainer/ops/lamb/lamb.c
+libtrainer_la_SOURCES += trainer/ops/lamb/lamb_ref.c
+op_cpu += trainer/ops/lamb/lamb_cpu.c
+op_cases += trainer/ops/lamb/lamb_cases.c
+
+libtrainer_la_SOURCES += trainer/ops/lars/lars.h trainer/ops/lars/lars_math.h trainer/ops/lars/lars.c
+libtrainer_la_SOURCES += trainer/ops/lars/lars_ref.c
+op_cpu += trainer/ops/lars/lars_cpu.c
+op_cases += trainer/ops/lars/lars_cases.c
+
+libtrainer_la_SOURCES += trainer/ops/layernorm/layernorm.h trainer/ops/layernorm/layernorm.c
+libtrainer_la_SOURCES += trainer/ops/layernorm/layernorm_ref.c
+op_cpu += trainer/ops/layernorm/layernorm_cpu.c
+op_cases += trainer/ops/layernorm/layernorm_cases.c
+
+libtrainer_la_SOURCES += trainer/ops/linear/linear.h trainer/ops/linear/linear.c trainer/ops/linear/linear_ref.c
+op_cpu += trainer/ops/linear/linear_cpu.c
+op_cases += trainer/ops/linear/linear_cases.c
+
+libtrainer_la_SOURCES += trainer/ops/lmhead/lmhead.h trainer/ops/lmhead/lmhead.c trainer/ops/lmhead/lmhead_ref.c
+op_cpu += trainer/ops/lmhead/lmhead_cpu.c
+op_cases += trainer/ops/lmhead/lmhead_cases.c
+
+libtrainer_la_SOURCES += trainer/ops/maxpool/maxpool.h trainer/ops/maxpool/maxpool.c trainer/ops/maxpool/maxpool_ref.c
+op_cpu += trainer/ops/maxpool/maxpool_cpu.c
+op_cases += trainer/ops/maxpool/maxpool_cases.c
+
+libtrainer_la_SOURCES += trainer/ops/norm/norm.h trainer/ops/norm/norm.c trainer/ops/norm/norm_ref.c
+op_cpu += trainer/ops/norm/norm_cpu.c
+op_cases += trainer/ops/norm/norm_cases.c
+
+libtrainer_la_SOURCES += trainer/ops/pack/pack.h trainer/ops/pack/pack.c trainer/ops/pack/pack_ref.c
+op_cpu += trainer/ops/pack/pack_cpu.c
+op_cases += trainer/ops/pack/pack_cases.c
+
+libtrainer_la_SOURCES += trainer/ops/relu/relu.h trainer/ops/relu/relu.c trainer/ops/relu/relu_ref.c
+op_cpu += trainer/ops/relu/relu_cpu.c
+op_cases += trainer/ops/relu/relu_cases.c
+
+libtrainer_la_SOURCES += trainer/ops/sgd/sgd.h trainer/ops/sgd/sgd.c trainer/ops/sgd/sgd_ref.c
+op_cpu += trainer/ops/sgd/sgd_cpu.c
+op_cases += trainer/ops/sgd/sgd_cases.c
+
+libtrainer_la_SOURCES += trainer/ops/xent/xent.h trainer/ops/xent/xent.c trainer/ops/xent/xent_ref.c
+op_cpu += trainer/ops/xent/xent_cpu.c
+op_cases += trainer/ops/xent/xent_cases.c

@@ -24,38 +24,7 @@ cpu_sources = \
 	trainer/backends/cpu/vec.h \
 	trainer/backends/cpu/wgrad_bf16.c \
 	trainer/backends/cpu/wgrad_bf16.h \
-	trainer/ops/accumulate/accumulate_cpu.c \
-	trainer/ops/add/add_cpu.c \
-	trainer/ops/adamw/adamw_cpu.c \
-	trainer/ops/allreduce/allreduce_cpu.c \
-	trainer/ops/attend/attend_cpu.c \
-	trainer/ops/attention/attention_bf16_cpu.c \
-	trainer/ops/attention/attention_cpu.c \
-	trainer/ops/attention/attention_cpu.h \
-	trainer/ops/avgpool/avgpool_cpu.c \
-	trainer/ops/bn/bn_channels_cpu.c \
-	trainer/ops/bn/bn_cpu.c \
-	trainer/ops/bn/bn_cpu.h \
-	trainer/ops/bn/bn_sums_cpu.c \
-	trainer/ops/bn/bn_tile.h \
-	trainer/ops/cast/cast_cpu.c \
-	trainer/ops/conv/conv_cpu.c \
-	trainer/ops/dropout/dropout_cpu.c \
-	trainer/ops/embed/embed_cpu.c \
-	trainer/ops/gelu/gelu_cpu.c \
-	trainer/ops/lamb/lamb_cpu.c \
-	trainer/ops/lars/lars_cpu.c \
-	trainer/ops/layernorm/layernorm_cpu.c \
-	trainer/ops/ema/ema_cpu.c \
-	trainer/ops/guard/guard_cpu.c \
-	trainer/ops/linear/linear_cpu.c \
-	trainer/ops/lmhead/lmhead_cpu.c \
-	trainer/ops/maxpool/maxpool_cpu.c \
-	trainer/ops/norm/norm_cpu.c \
-	trainer/ops/pack/pack_cpu.c \
-	trainer/ops/relu/relu_cpu.c \
-	trainer/ops/sgd/sgd_cpu.c \
-	trainer/ops/xent/xent_cpu.c
+	$(op_cpu)
 EXTRA_DIST += $(cpu_sources)
 
 if HAVE_ONEDNN
