@@ -13,6 +13,7 @@ dptrain_LDADD = libtrainer.la libtracker.la libtrackbase.la
 
 include trainer/graph/local.mk
 include trainer/ops/local.mk
+include trainer/optimizers/local.mk
 include trainer/models/local.mk
 include trainer/config/local.mk
 include trainer/data/local.mk

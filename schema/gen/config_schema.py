@@ -12,7 +12,8 @@ ABOUT = ("Every flag of dptrain as a key; '-' and '_' are alike. null means: not
 
 
 # Words that a registry owns: their name in flags.def, the registry's list, its macro.
-REGISTRIES = [("STRATEGIES", "trainer/strategies/strategies.def", "STRATEGY")]
+REGISTRIES = [("STRATEGIES", "trainer/strategies/strategies.def", "STRATEGY"),
+              ("OPTIMIZERS", "trainer/optimizers/optimizers.def", "OPTIMIZER")]
 
 
 def preprocess(source):

@@ -17,7 +17,7 @@ static int add_update(struct graph *g, const struct net_opts *o, struct err *err
 	const struct strategy_opts sharing = {
 		.world = o->world, .bucket_bytes = 100000, .sync_bn = true, .more_follow = o->more_follow
 	};
-	const struct optimizer_opts sgd = { .kind = CONFIG_OPT_SGD, .momentum = 0.9, .weight_decay = 1e-4 };
+	const struct optimizer_opts sgd = { .kind = OPTIMIZER_sgd, .momentum = 0.9, .weight_decay = 1e-4 };
 	int rc = 0;
 
 	if (!o->training)

@@ -13,14 +13,16 @@ for dir in trainer/ops/*/; do
 	done
 done
 
-# kind, folder, list, macro: every `const struct KIND KIND_NAME = {` of the folder is MACRO(NAME) in the list.
+# kind, folder, list, macro, prefix: every `const struct KIND PREFIX_NAME = {` of the folder is MACRO(NAME) in the list.
 check_list() {
-	for name in $(sed -n "s/^const struct $1 ${1}_\([a-z0-9_]*\) = {.*/\1/p" "$2"/*.c "$2"/*/*.c 2>/dev/null); do
-		grep -q "^$4($name[,)]" "$3" || complain "$1_$name has no line in $3"
+	for name in $(sed -n "s/^const struct $1 ${5:-$1}_\([a-z0-9_]*\) = {.*/\1/p" "$2"/*.c "$2"/*/*.c 2>/dev/null); do
+		grep -q "^$4($name[,)]" "$3" || complain "${5:-$1}_$name has no line in $3"
 	done
 }
 check_list op trainer/ops trainer/ops/ops.def OP
 check_list model trainer/models trainer/models/models.def MODEL
+check_list optimizer trainer/ops trainer/optimizers/optimizers.def OPTIMIZER
+check_list dataset_ops trainer/data/formats trainer/data/formats/formats.def FORMAT dataset
 check_list strategy trainer/strategies trainer/strategies/strategies.def STRATEGY
 
 fragments=$(find . -name '*.mk' -not -path './build*' -not -path '*/node_modules/*' -print)
@@ -34,4 +36,4 @@ for file in $(find tracker trainer web tests -name node_modules -prune -o \( -na
 done
 
 [ "$bad" = 0 ] || exit 1
-echo "tables: ops, models, strategies and make fragments are complete"
+echo "tables: ops, models, optimisers, strategies, formats and make fragments are complete"

@@ -23,10 +23,9 @@ enum config_command { COMMAND_TRAIN, COMMAND_CONFIG, COMMAND_BACKENDS, COMMAND_P
 
 const char *config_command_name(enum config_command c);
 
-/* Values of CHOICE flags, in the order of their form in flags.def. Where a registry owns the words (strategy), the value
+/* Values of CHOICE flags, in the order of their form in flags.def. Where a registry owns the words (strategy, opt), the value
  * is the number of the line in the registry's .def, from 0. */
 enum config_act { CONFIG_ACT_RELU, CONFIG_ACT_GELU };
-enum config_opt { CONFIG_OPT_SGD, CONFIG_OPT_ADAMW, CONFIG_OPT_ADAM, CONFIG_OPT_LARS, CONFIG_OPT_LAMB, CONFIG_OPT_COUNT };
 enum config_lr_scheduler { CONFIG_LR_COSINE, CONFIG_LR_STEP, CONFIG_LR_LINEAR, CONFIG_LR_POLYNOMIAL, CONFIG_LR_CONSTANT };
 enum config_backend { CONFIG_BACKEND_AUTO, CONFIG_BACKEND_REF, CONFIG_BACKEND_CPU, CONFIG_BACKEND_CUDA };
 enum config_precision { CONFIG_PRECISION_FP32, CONFIG_PRECISION_BF16, CONFIG_PRECISION_FP16, CONFIG_PRECISION_FP64 };

@@ -25,6 +25,13 @@ static const char strategies[] =
 	;
 #define STRATEGIES (strategies + 1)
 
+static const char optimizers[] =
+#define OPTIMIZER(name, ...) "|" #name
+#include "trainer/optimizers/optimizers.def"
+#undef OPTIMIZER
+	;
+#define OPTIMIZERS (optimizers + 1)
+
 static const struct flag table[FLAG_COUNT] = {
 #define FLAG(field, kind_, fallback_, least_, greatest_, form_, group_, commands_, segment_, help_)                   \
 	[FLAG_##field] = { .name = #field, .kind = KIND_##kind_, .fallback = fallback_,                               \

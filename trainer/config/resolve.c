@@ -204,16 +204,16 @@ static int resolve_length(struct run_config *cfg, struct err *err)
 	return 0;
 }
 
-/* What each optimiser starts from when nobody says otherwise; eps 0: it has no betas. */
-static const struct opt_defaults {
+enum { MOMENTUM = 1, NESTEROV = 2, BETAS = 4, TRUST = 8 }; /* what an optimiser takes */
+
+static const struct optimizer {
 	const char *name;
+	unsigned takes;
 	double lr, wd, beta1, beta2, eps;
-} opt_defaults[CONFIG_OPT_COUNT] = {
-	[CONFIG_OPT_SGD] = { "sgd", .lr = 0.1, .wd = 1e-4 },
-	[CONFIG_OPT_ADAMW] = { "adamw", .lr = 1e-3, .wd = 1e-2, .beta1 = 0.9, .beta2 = 0.999, .eps = 1e-8 },
-	[CONFIG_OPT_ADAM] = { "adam", .lr = 1e-3, .beta1 = 0.9, .beta2 = 0.999, .eps = 1e-8 },
-	[CONFIG_OPT_LARS] = { "lars", .lr = 1, .wd = 1e-4 },
-	[CONFIG_OPT_LAMB] = { "lamb", .lr = 5e-3, .wd = 1e-2, .beta1 = 0.9, .beta2 = 0.999, .eps = 1e-6 },
+} optimizers[] = {
+#define OPTIMIZER(name, takes, ...) { #name, takes, __VA_ARGS__ },
+#include "trainer/optimizers/optimizers.def"
+#undef OPTIMIZER
 };
 
 static void fill_in(struct run_config *cfg, enum flag_id id, double *value, double fallback)
@@ -224,29 +224,45 @@ static void fill_in(struct run_config *cfg, enum flag_id id, double *value, doub
 	derive(cfg, id);
 }
 
-/* A flag that the optimiser does not have. */
-static int check_opt_flags(const struct run_config *cfg, const struct opt_defaults *d, struct err *err)
+static int only_others(const struct run_config *cfg, enum flag_id id, unsigned what, struct err *err)
 {
-	static const enum flag_id betas[] = { FLAG_beta1, FLAG_beta2, FLAG_eps };
-	static const enum flag_id momenta[] = { FLAG_momentum, FLAG_nesterov };
-	const enum flag_id *foreign = d->eps > 0 ? momenta : betas;
-	size_t n = d->eps > 0 ? 2 : 3;
+	char names[160] = "";
+	struct label l;
+	size_t n = 0;
+
+	for (size_t i = 0; i < sizeof(optimizers) / sizeof(optimizers[0]) && n < sizeof(names); i++)
+		if (optimizers[i].takes & what)
+			n += (size_t)snprintf(names + n, sizeof(names) - n, "%s%s", n ? ", " : "", optimizers[i].name);
+	return err_set(err, ERR_USAGE, "%s: only --opt %s has %s", say(cfg, id, &l), names,
+		       what == NESTEROV ? "it" : "one");
+}
+
+/* A flag that the optimiser does not have. */
+static int check_opt_flags(const struct run_config *cfg, const struct optimizer *o, struct err *err)
+{
+	static const struct {
+		unsigned what;
+		enum flag_id id;
+	} flags[] = {
+		{ MOMENTUM, FLAG_momentum }, { MOMENTUM, FLAG_nesterov }, { BETAS, FLAG_beta1 },
+		{ BETAS, FLAG_beta2 },	     { BETAS, FLAG_eps },
+	};
 	struct label l;
 
-	for (size_t i = 0; i < n; i++)
-		if (given(cfg, foreign[i]))
-			return err_set(err, ERR_USAGE, "%s: --opt %s has none", say(cfg, foreign[i], &l), d->name);
-	if (given(cfg, FLAG_nesterov) && cfg->nesterov && cfg->opt != CONFIG_OPT_SGD)
-		return err_set(err, ERR_USAGE, "%s: only --opt sgd has it", say(cfg, FLAG_nesterov, &l));
-	if (given(cfg, FLAG_trust_coef) && cfg->opt != CONFIG_OPT_LARS)
-		return err_set(err, ERR_USAGE, "%s: only --opt lars has one", say(cfg, FLAG_trust_coef, &l));
+	for (size_t i = 0; i < sizeof(flags) / sizeof(flags[0]); i++)
+		if (!(o->takes & flags[i].what) && given(cfg, flags[i].id))
+			return err_set(err, ERR_USAGE, "%s: --opt %s has none", say(cfg, flags[i].id, &l), o->name);
+	if (given(cfg, FLAG_nesterov) && cfg->nesterov && !(o->takes & NESTEROV))
+		return only_others(cfg, FLAG_nesterov, NESTEROV, err);
+	if (given(cfg, FLAG_trust_coef) && !(o->takes & TRUST))
+		return only_others(cfg, FLAG_trust_coef, TRUST, err);
 	return 0;
 }
 
 static int resolve_optimiser(struct run_config *cfg, struct err *err)
 {
 	bool falls = cfg->lr_scheduler != CONFIG_LR_CONSTANT && cfg->lr_scheduler != CONFIG_LR_STEP;
-	const struct opt_defaults *d = &opt_defaults[cfg->opt];
+	const struct optimizer *d = &optimizers[cfg->opt];
 	struct label l;
 	int rc = check_opt_flags(cfg, d, err);
 
@@ -254,7 +270,7 @@ static int resolve_optimiser(struct run_config *cfg, struct err *err)
 		return rc;
 	fill_in(cfg, FLAG_lr, &cfg->lr, d->lr);
 	fill_in(cfg, FLAG_wd, &cfg->wd, d->wd);
-	if (d->eps > 0) {
+	if (d->takes & BETAS) {
 		fill_in(cfg, FLAG_beta1, &cfg->beta1, d->beta1);
 		fill_in(cfg, FLAG_beta2, &cfg->beta2, d->beta2);
 		fill_in(cfg, FLAG_eps, &cfg->eps, d->eps);

@@ -1,19 +1,15 @@
-/* optimizer.c: which nodes each optimiser is made of. */
+/* optimizer.c: what stands around the steps of the parameters: norm, guard, statistics, averages. */
 #include "trainer/program/optimizer.h"
 
-#include "trainer/ops/adamw/adamw.h"
 #include "trainer/ops/bn/bn.h"
 #include "trainer/ops/ema/ema.h"
 #include "trainer/ops/guard/guard.h"
-#include "trainer/ops/lamb/lamb.h"
-#include "trainer/ops/lars/lars.h"
 #include "trainer/ops/norm/norm.h"
 #include "trainer/ops/ops.h"
-#include "trainer/ops/sgd/sgd.h"
 
 struct optimizer_opts optimizer_opts_of(const struct run_config *cfg)
 {
-	return (struct optimizer_opts){ .kind = (enum config_opt)cfg->opt,
+	return (struct optimizer_opts){ .kind = (enum optimizer_id)cfg->opt,
 					.momentum = cfg->momentum,
 					.beta1 = cfg->beta1,
 					.beta2 = cfg->beta2,
@@ -30,31 +26,17 @@ struct optimizer_opts optimizer_opts_of(const struct run_config *cfg)
 
 static void add_step(struct graph *g, struct tensor *p, struct tensor *step, const struct optimizer_opts *o)
 {
-	const double decay = p->decay ? o->weight_decay : p->of_norm ? o->norm_decay : o->bias_decay;
-	const struct sgd_attr sgd = { .momentum = o->momentum, .weight_decay = decay, .nesterov = o->nesterov };
-	const struct adamw_attr adamw = { .beta1 = o->beta1,
+	const struct optimizer_attr a = { .momentum = o->momentum,
+					  .beta1 = o->beta1,
 					  .beta2 = o->beta2,
 					  .eps = o->eps,
-					  .weight_decay = decay,
-					  .coupled = o->kind == CONFIG_OPT_ADAM };
+					  .trust = o->trust,
+					  .weight_decay = p->decay ? o->weight_decay :
+							  p->of_norm ? o->norm_decay : o->bias_decay,
+					  .nesterov = o->nesterov,
+					  .adapts = p->decay };
 
-	const struct lars_attr lars = { .momentum = o->momentum, .weight_decay = decay, .trust = o->trust };
-	const struct lamb_attr lamb = { .beta1 = o->beta1, .beta2 = o->beta2, .eps = o->eps, .weight_decay = decay };
-
-	switch (o->kind) {
-	case CONFIG_OPT_LARS:
-		lars_add(g, p, step, p->decay, &lars);
-		break;
-	case CONFIG_OPT_LAMB:
-		lamb_add(g, p, step, p->decay, &lamb);
-		break;
-	case CONFIG_OPT_ADAMW:
-	case CONFIG_OPT_ADAM:
-		adamw_add(g, p, step, &adamw);
-		break;
-	default:
-		sgd_add(g, p, step, &sgd);
-	}
+	optimizers_table[o->kind]->add(g, p, step, &a);
 }
 
 static bool is_averaged(const struct tensor *t)

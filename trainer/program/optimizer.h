@@ -5,9 +5,10 @@
 
 #include "trainer/config/config.h"
 #include "trainer/graph/graph.h"
+#include "trainer/optimizers/optimizers.h"
 
 struct optimizer_opts {
-	enum config_opt kind;
+	enum optimizer_id kind;
 	double momentum, beta1, beta2, eps, trust;
 	double weight_decay, norm_decay, bias_decay; /* of matrices; of norms' gains and biases; of other biases */
 	bool nesterov;

@@ -2,6 +2,7 @@
 #include "trainer/ops/adamw/adamw.h"
 
 #include "trainer/ops/ops.h"
+#include "trainer/optimizers/optimizers.h"
 
 struct node *adamw_add(struct graph *g, struct tensor *p, struct tensor *step, const struct adamw_attr *attr)
 {
@@ -48,3 +49,25 @@ const struct op op_adamw = {
 	.inplace = adamw_inplace,
 	.dump = adamw_dump,
 };
+
+static struct adamw_attr attr_of(const struct optimizer_attr *a, bool coupled)
+{
+	return (struct adamw_attr){ a->beta1, a->beta2, a->eps, a->weight_decay, coupled };
+}
+
+static void adamw_step(struct graph *g, struct tensor *p, struct tensor *step, const struct optimizer_attr *a)
+{
+	const struct adamw_attr attr = attr_of(a, false);
+
+	adamw_add(g, p, step, &attr);
+}
+
+static void adam_step(struct graph *g, struct tensor *p, struct tensor *step, const struct optimizer_attr *a)
+{
+	const struct adamw_attr attr = attr_of(a, true);
+
+	adamw_add(g, p, step, &attr);
+}
+
+const struct optimizer optimizer_adamw = { .add = adamw_step };
+const struct optimizer optimizer_adam = { .add = adam_step };

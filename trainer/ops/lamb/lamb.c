@@ -3,6 +3,7 @@
 
 #include "trainer/ops/norm/norm.h"
 #include "trainer/ops/ops.h"
+#include "trainer/optimizers/optimizers.h"
 
 struct node *lamb_add(struct graph *g, struct tensor *p, struct tensor *step, bool adapts, const struct lamb_attr *attr)
 {
@@ -72,3 +73,10 @@ const struct op op_lamb = {
 	.dtype = op_dtype_keep,
 	.inplace = op_inplace_same,
 };
+
+static void lamb_step(struct graph *g, struct tensor *p, struct tensor *step, const struct optimizer_attr *a)
+{
+	lamb_add(g, p, step, a->adapts, &(struct lamb_attr){ a->beta1, a->beta2, a->eps, a->weight_decay });
+}
+
+const struct optimizer optimizer_lamb = { .add = lamb_step };

@@ -3,6 +3,7 @@
 
 #include "trainer/ops/norm/norm.h"
 #include "trainer/ops/ops.h"
+#include "trainer/optimizers/optimizers.h"
 
 struct node *lars_add(struct graph *g, struct tensor *p, struct tensor *step, bool adapts, const struct lars_attr *attr)
 {
@@ -50,3 +51,10 @@ const struct op op_lars = {
 	.inplace = lars_inplace,
 	.dump = lars_dump,
 };
+
+static void lars_step(struct graph *g, struct tensor *p, struct tensor *step, const struct optimizer_attr *a)
+{
+	lars_add(g, p, step, a->adapts, &(struct lars_attr){ a->momentum, a->weight_decay, a->trust });
+}
+
+const struct optimizer optimizer_lars = { .add = lars_step };

@@ -2,6 +2,7 @@
 #include "trainer/ops/sgd/sgd.h"
 
 #include "trainer/ops/ops.h"
+#include "trainer/optimizers/optimizers.h"
 
 struct node *sgd_add(struct graph *g, struct tensor *p, struct tensor *step, const struct sgd_attr *attr)
 {
@@ -46,3 +47,11 @@ const struct op op_sgd = {
 	.inplace = sgd_inplace,
 	.dump = sgd_dump,
 };
+
+static void sgd_step(struct graph *g, struct tensor *p, struct tensor *step, const struct optimizer_attr *a)
+{
+	sgd_add(g, p, step,
+		&(struct sgd_attr){ .momentum = a->momentum, .weight_decay = a->weight_decay, .nesterov = a->nesterov });
+}
+
+const struct optimizer optimizer_sgd = { .add = sgd_step };

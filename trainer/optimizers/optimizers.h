@@ -1,0 +1,33 @@
+/* optimizers.h: the optimisers of optimizers.def: each adds the nodes that turn one parameter's gradient into its new
+ * value. They share one set of numbers, of which each uses those that it has. */
+#ifndef DPT_OPS_OPTIMIZERS_H
+#define DPT_OPS_OPTIMIZERS_H
+
+#include "trainer/graph/graph.h"
+
+struct optimizer_attr {
+	double momentum, beta1, beta2, eps, trust;
+	double weight_decay; /* of this parameter */
+	bool nesterov;
+	bool adapts; /* the parameter is neither a gain nor a bias: layer-wise rates apply */
+};
+
+struct optimizer {
+	/* step: guard's output. Failures are the graph's. */
+	void (*add)(struct graph *g, struct tensor *p, struct tensor *step, const struct optimizer_attr *a);
+};
+
+enum optimizer_id {
+#define OPTIMIZER(name, ...) OPTIMIZER_##name,
+#include "trainer/optimizers/optimizers.def"
+#undef OPTIMIZER
+	OPTIMIZER_COUNT
+};
+
+#define OPTIMIZER(name, ...) extern const struct optimizer optimizer_##name;
+#include "trainer/optimizers/optimizers.def"
+#undef OPTIMIZER
+
+extern const struct optimizer *const optimizers_table[OPTIMIZER_COUNT];
+
+#endif
