@@ -1,5 +1,13 @@
 /* each.h: compiles the file named by CPU_BODY once per instruction set. That file includes this one and guards its
- * loops with CPU_PASS; the loops' names are wrapped in V(), and simd.h's vectors are lowered to what the set has. */
+ * loops with CPU_PASS; the loops' names are wrapped in V(), and simd.h's vectors are lowered to what the set has.
+ *
+ * Compiling each file several times by the make fragments, with other flags, would take twice as many files (loops
+ * apart from what chooses among them), a library for each set, and a header that declares each loop four times; and
+ * whatever such a file inlines from a shared header would be compiled for that set too, where the linker may keep that
+ * copy for all. Here only what stands between push and pop is.
+ *
+ * The order of the two includes in each block is part of the meaning: formatters sort them. */
+/* clang-format off */
 #define CPU_CAT2(a, b) a##b
 #define CPU_CAT(a, b) CPU_CAT2(a, b)
 #define V(name) CPU_CAT(name, CPU_SUFFIX)
@@ -40,3 +48,4 @@
 #pragma GCC pop_options
 #endif
 #undef CPU_PASS
+/* clang-format on */
