@@ -43,6 +43,7 @@ include tests/data/local.mk
 include tests/weights/local.mk
 include tests/config/local.mk
 include tests/program/local.mk
+include tests/state/local.mk
 include tests/launch/local.mk
 include tests/lint/local.mk
 include tests/bench/local.mk

@@ -9,9 +9,13 @@
 #include "tracker/base/log.h"
 #include "trainer/launch/launch.h"
 #include "trainer/launch/place.h"
-#include "trainer/run/engine.h"
 #include "trainer/run/report.h"
+#include "trainer/run/train.h"
 #include "trainer/state/initial.h"
+#include "trainer/state/resume.h"
+#include "trainer/tools/bench.h"
+#include "trainer/tools/describe.h"
+#include "trainer/tools/sample.h"
 
 #define TEXT_MAX ((size_t)1 << 30)
 

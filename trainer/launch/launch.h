@@ -1,8 +1,8 @@
 /* launch.h: starts the ranks of this machine and watches them until all have ended. The launcher is no rank, has no
  * threads, and its only children are the ranks, forked in rank order. A rank that fails ends the job within 5 s. It
  * prints (it is the program's mouth for what goes wrong): which rank failed, how, and its last lines. */
-#ifndef DPT_ENGINE_LAUNCH_H
-#define DPT_ENGINE_LAUNCH_H
+#ifndef DPT_LAUNCH_LAUNCH_H
+#define DPT_LAUNCH_LAUNCH_H
 
 #include "trainer/launch/seat.h"
 

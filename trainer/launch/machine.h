@@ -1,6 +1,6 @@
 /* machine.h: facts about the machine, the process and the source tree, for the record of a run. */
-#ifndef DPT_ENGINE_MACHINE_H
-#define DPT_ENGINE_MACHINE_H
+#ifndef DPT_LAUNCH_MACHINE_H
+#define DPT_LAUNCH_MACHINE_H
 
 #include <stddef.h>
 #include <stdint.h>

@@ -1,7 +1,7 @@
 /* place.h: which rank of how many this process is, found in the environment that torchrun, Open MPI, MPICH or Slurm
  * give to the processes that they start. Knows nothing of our own launcher. */
-#ifndef DPT_ENGINE_PLACE_H
-#define DPT_ENGINE_PLACE_H
+#ifndef DPT_LAUNCH_PLACE_H
+#define DPT_LAUNCH_PLACE_H
 
 #include <stdbool.h>
 

@@ -1,7 +1,7 @@
 /* seat.h: what a rank knows of its job whatever started it: its number, where it meets the others, whether somebody
  * asked it to stop, and the board on which it leaves its last words for the launcher. */
-#ifndef DPT_ENGINE_SEAT_H
-#define DPT_ENGINE_SEAT_H
+#ifndef DPT_LAUNCH_SEAT_H
+#define DPT_LAUNCH_SEAT_H
 
 #include <signal.h>
 #include <stdatomic.h>

@@ -1,7 +1,7 @@
 /* verdict.h: how a job ended, from how its ranks did: which of them is to blame, the exit code, the line that says why.
  * Knows of no processes; prints nothing. */
-#ifndef DPT_ENGINE_VERDICT_H
-#define DPT_ENGINE_VERDICT_H
+#ifndef DPT_LAUNCH_VERDICT_H
+#define DPT_LAUNCH_VERDICT_H
 
 #include <stdbool.h>
 #include <stddef.h>

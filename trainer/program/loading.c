@@ -8,64 +8,65 @@
 #define AUTO_SLOTS 4 /* a plan does not depend on the cores of the machine */
 
 /* A thread that waits for a disk needs no core: there may be twice as many. */
-int loading_workers(const struct engine *e)
+int loading_workers(const struct run_config *cfg)
 {
-	int cores = config_cores(e->cfg), most = 2 * cores;
+	int cores = config_cores(cfg), most = 2 * cores;
 
-	if (e->cfg->workers >= 0)
-		return (int)e->cfg->workers;
+	if (cfg->workers >= 0)
+		return (int)cfg->workers;
 	return most < WORKERS_LEAST ? WORKERS_LEAST : most < WORKERS_MOST ? most : WORKERS_MOST;
 }
 
-static struct loader_opts opts_of(const struct engine *e, enum split split)
+static struct loader_opts opts_of(const struct loading_opts *o)
 {
-	const struct run_config *cfg = e->cfg;
-	bool training = split == SPLIT_TRAIN;
+	const struct run_config *cfg = o->rank->cfg;
+	bool training = o->split == SPLIT_TRAIN;
 
-	return (struct loader_opts){ .dataset = e->data,
-				     .norm = &e->norm,
-				     .split = split,
-				     .sampler = training ? e->train : e->eval,
-				     .rank = e->seat->rank,
-				     .dtype = engine_precision(cfg).master,
-				     .workers = loading_workers(e),
+	return (struct loader_opts){ .dataset = o->subject->data,
+				     .norm = &o->subject->norm,
+				     .split = o->split,
+				     .sampler = training ? o->course->train : o->course->eval,
+				     .rank = o->rank->seat->rank,
+				     .dtype = rank_precision(o->rank).master,
+				     .workers = loading_workers(cfg),
 				     .fewer = cfg->workers < 0,
 				     .slots = cfg->workers < 0 ? AUTO_SLOTS : 0,
 				     .augment = training ? cfg->augment : 0,
 				     .epochs = training ? 0 : 1,
-				     .slow_s = training ? e->hooks.slow_batch_s : 0 };
+				     .slow_s = o->slow_s,
+				     .memory = o->memory };
 }
 
-size_t loading_bytes(const struct engine *e, enum split split)
+size_t loading_bytes(const struct loading_opts *o)
 {
-	const struct loader_opts o = opts_of(e, split);
+	const struct loader_opts l = opts_of(o);
 
-	return loader_bytes(&o);
+	return loader_bytes(&l);
 }
 
-static void warn_of_crowding(const struct engine *e)
+static void warn_of_crowding(const struct rank *r)
 {
-	int cores = config_cores(e->cfg);
+	const struct run_config *cfg = r->cfg;
+	int cores = config_cores(cfg);
 
-	if (engine_is_root(e) && e->cfg->workers > cores && e->cfg->local_world > 1)
+	if (rank_is_root(r) && cfg->workers > cores && cfg->local_world > 1)
 		log_warn("--workers %lld on each of %d ranks: there %s %d core%s for each; the ranks' threads will take time "
-			 "from each other", (long long)e->cfg->workers, e->cfg->local_world, cores > 1 ? "are" : "is", cores,
+			 "from each other", (long long)cfg->workers, cfg->local_world, cores > 1 ? "are" : "is", cores,
 			 cores > 1 ? "s" : "");
 }
 
-int loading_open(struct loader **ret, struct engine *e, enum split split, struct err *err)
+int loading_open(struct loader **ret, const struct loading_opts *o, struct err *err)
 {
-	struct loader_opts o = opts_of(e, split);
+	struct loader_opts l = opts_of(o);
 	int rc;
 
-	if (split == SPLIT_TRAIN) {
-		warn_of_crowding(e);
-		o.first_epoch = e->step / e->steps_per_epoch;
-		o.first_step = e->step % e->steps_per_epoch;
+	if (o->split == SPLIT_TRAIN) {
+		warn_of_crowding(o->rank);
+		l.first_epoch = o->step / o->course->steps_per_epoch;
+		l.first_step = o->step % o->course->steps_per_epoch;
 	}
-	o.memory = prepared_loader(&e->prepared, split);
-	rc = loader_open(ret, &o, err);
-	if (!rc && e->cfg->workers < 0)
-		loader_set_active(*ret, e->loading[split].n);
+	rc = loader_open(ret, &l, err);
+	if (!rc && o->rank->cfg->workers < 0)
+		loader_set_active(*ret, o->active);
 	return rc;
 }

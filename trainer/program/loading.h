@@ -1,15 +1,27 @@
 /* loading.h: the loader of a run's samples: how many threads it has, where its batches lie. */
-#ifndef DPT_ENGINE_LOADING_H
-#define DPT_ENGINE_LOADING_H
+#ifndef DPT_PROGRAM_LOADING_H
+#define DPT_PROGRAM_LOADING_H
 
-#include "trainer/run/engine.h"
+#include "trainer/data/loader/loader.h"
+#include "trainer/program/course.h"
+#include "trainer/program/rank.h"
+#include "trainer/program/subject.h"
 
-int loading_workers(const struct engine *e); /* threads, at most */
+int loading_workers(const struct run_config *cfg); /* threads, at most */
 
-/* Of all batches that are in flight at once: what is planned for them. The samplers are made. */
-size_t loading_bytes(const struct engine *e, enum split split);
+struct loading_opts {
+	const struct rank *rank;
+	const struct subject *subject;
+	const struct course *course;
+	enum split split; /* of training: on and on from step; of evaluation: once through */
+	int64_t step;	  /* optimiser steps that are done */
+	int active;	  /* threads that work ahead at first, with --workers auto */
+	void *memory;	  /* that was planned; NULL: none */
+	double slow_s;	  /* a batch takes at least so long */
+};
 
-/* Of training: from e->step on; of evaluation: once through. In the memory that was planned, if there is any. */
-int loading_open(struct loader **ret, struct engine *e, enum split split, struct err *err);
+/* Of all batches that are in flight at once: what is planned for them. */
+size_t loading_bytes(const struct loading_opts *o);
+int loading_open(struct loader **ret, const struct loading_opts *o, struct err *err);
 
 #endif

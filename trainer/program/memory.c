@@ -4,80 +4,78 @@
 
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "trainer/launch/machine.h"
+#include "trainer/program/planning.h"
 
 #define MIB 1048576.0
 #define ADVICE_BYTES 300
 
 /* Of each other rank's communicator memory a rank touches its own share, where it leaves what it has summed. */
-int64_t memory_planned(const struct engine *e)
+int64_t memory_planned(const struct plan *p, int world)
 {
-	const struct plan *p = &e->prepared.plan;
-	int64_t comm = (int64_t)p->slab_bytes[SPACE_COMM], world = e->seat->world;
+	int64_t comm = (int64_t)p->slab_bytes[SPACE_COMM];
 
 	return (int64_t)(p->slab_bytes[SPACE_PRIVATE] + p->slab_bytes[SPACE_PINNED]) + comm + comm / world * (world - 1);
 }
 
 /* Of all ranks on this machine; shared memory is there once for each. */
-static int64_t needed(const struct engine *e)
+static int64_t needed(const struct plan *p, const struct seat *seat)
 {
 	int64_t own = 0;
 
 	for (int s = 0; s < SPACE_COUNT; s++)
-		own += (int64_t)e->prepared.plan.slab_bytes[s];
-	return own * e->seat->local_world;
+		own += (int64_t)p->slab_bytes[s];
+	return own * seat->local_world;
 }
 
 /* For all ranks. A process that may map little (ulimit -v) maps the others' shared memory too, and each loader thread a
  * stack: those are not reckoned with, so that nothing is refused that would run. */
-static int64_t available(const struct engine *e, const char **ret_whose)
+static int64_t available(const struct seat *seat, const char **ret_whose)
 {
 	const char *hook = getenv("DPTRAIN_TEST_MEMORY");
 	int64_t machine = hook ? strtoll(hook, NULL, 10) : machine_available_bytes(), own = machine_mappable_bytes();
 
 	*ret_whose = "this machine has";
-	if (own > INT64_MAX / e->seat->local_world || (machine > 0 && machine <= own * e->seat->local_world))
+	if (own > INT64_MAX / seat->local_world || (machine > 0 && machine <= own * seat->local_world))
 		return machine;
 	*ret_whose = "the limit of its processes (ulimit -v) leaves";
-	return own * e->seat->local_world;
+	return own * seat->local_world;
 }
 
 /* Bytes that the run would need with other settings; -1 when they cannot be planned. */
-static int64_t needed_with(const struct engine *e, struct run_config *cfg)
+static int64_t needed_with(const struct rank *like, const struct subject *s, const struct run_config *cfg)
 {
-	struct engine probe = *e;
-	struct backend_opts o = { .threads = (int)cfg->threads, .local_rank = e->seat->local_rank, .deterministic = true };
+	struct rank r = { .cfg = cfg, .seat = like->seat, .backend = like->backend, .by_rule = true };
+	struct backend_opts o = { .threads = (int)cfg->threads, .local_rank = r.seat->local_rank, .deterministic = true };
 	struct err ignored = ERR_INIT;
+	struct prepared p;
+	struct course c;
 	int64_t bytes = -1;
 
-	probe.cfg = cfg;
-	probe.module = NULL;
-	memset(&probe.prepared, 0, sizeof(probe.prepared));
-	memset(probe.lane, 0, sizeof(probe.lane));
-	if (e->backend->open(&o, &probe.module, &ignored))
+	if (r.backend->open(&o, &r.module, &ignored))
 		return -1;
-	if (!engine_plan(&probe, &ignored)) {
-		bytes = needed(&probe);
-		prepare_done(&probe.prepared);
+	if (!planning_make(&c, &p, &r, s, &ignored)) {
+		bytes = needed(&p.plan, r.seat);
+		prepare_done(&p);
 	}
-	if (e->backend->close)
-		e->backend->close(probe.module);
+	if (r.backend->close)
+		r.backend->close(r.module);
 	return bytes;
 }
 
 struct advice {
-	const struct engine *e;
+	const struct rank *rank;
+	const struct subject *subject;
 	int64_t limit;
 	char text[ADVICE_BYTES];
 	size_t used;
 	int count;
 };
 
-static bool advise(struct advice *a, struct run_config *cfg, const char *flags)
+static bool advise(struct advice *a, const struct run_config *cfg, const char *flags)
 {
-	int64_t bytes = needed_with(a->e, cfg);
+	int64_t bytes = needed_with(a->rank, a->subject, cfg);
 	int n;
 
 	if (bytes < 0 || bytes > a->limit)
@@ -114,31 +112,31 @@ static bool advise_batch(struct advice *a, const struct run_config *like, const 
 
 static void find_advice(struct advice *a)
 {
-	struct run_config cfg = *a->e->cfg;
+	struct run_config cfg = *a->rank->cfg;
 	const struct precision bf16 = { DTYPE_BF16, DTYPE_F32 };
 
 	if (cfg.activation_checkpointing != CONFIG_RECOMPUTE_FULL) {
 		cfg.activation_checkpointing = CONFIG_RECOMPUTE_FULL;
 		advise(a, &cfg, "--activation-checkpointing full");
 	}
-	cfg = *a->e->cfg;
+	cfg = *a->rank->cfg;
 	advise_batch(a, &cfg, "");
-	if (cfg.precision == CONFIG_PRECISION_FP32 && a->e->backend->takes && a->e->backend->takes(&bf16)) {
+	if (cfg.precision == CONFIG_PRECISION_FP32 && a->rank->backend->takes && a->rank->backend->takes(&bf16)) {
 		cfg.precision = CONFIG_PRECISION_BF16;
 		advise(a, &cfg, "--precision bf16");
 	}
-	cfg = *a->e->cfg;
+	cfg = *a->rank->cfg;
 	cfg.activation_checkpointing = CONFIG_RECOMPUTE_FULL;
 	if (!a->count)
 		advise_batch(a, &cfg, " --activation-checkpointing full");
 }
 
-int memory_check(const struct engine *e, struct err *err)
+int memory_check(const struct plan *p, const struct rank *r, const struct subject *s, struct err *err)
 {
 	const char *whose;
-	struct advice a = { .e = e, .limit = available(e, &whose) };
-	int64_t bytes = needed(e);
-	int ranks = e->seat->local_world;
+	struct advice a = { .rank = r, .subject = s, .limit = available(r->seat, &whose) };
+	int64_t bytes = needed(p, r->seat);
+	int ranks = r->seat->local_world;
 
 	if (a.limit <= 0 || bytes <= a.limit)
 		return 0;
@@ -149,24 +147,22 @@ int memory_check(const struct engine *e, struct err *err)
 		       a.count ? a.text : "");
 }
 
-void memory_begin(struct engine *e)
+int64_t memory_begin(void)
 {
-	e->resident_before = machine_held_bytes();
+	return machine_held_bytes();
 }
 
 /* Slabs stay until the run ends, and so does what was touched of them. The process's peak says less: what opening a data
  * set took for a moment, and files that were mapped then, lie in it. */
-int64_t memory_used(const struct engine *e)
+int64_t memory_used(int64_t before)
 {
 	int64_t now = machine_held_bytes();
 
-	return now > e->resident_before && e->resident_before ? now - e->resident_before : 0;
+	return now > before && before ? now - before : 0;
 }
 
-void memory_table(const struct engine *e, struct buf *out)
+void memory_table(const struct plan *p, struct buf *out)
 {
-	const struct plan *p = &e->prepared.plan;
-
 	for (int c = 0; c < PLAN_CATEGORY_COUNT; c++)
 		if (p->category_bytes[c])
 			buf_addf(out, "  %-12s %10.1f MiB\n", plan_category_name((enum plan_category)c),

@@ -1,7 +1,7 @@
 /* optimizer.h: the nodes of a training graph that turn gradients into new parameters, as a configuration asks for them.
  * It knows ops and graphs, nothing of memory, ranks or the loop. */
-#ifndef DPT_ENGINE_OPTIMIZER_H
-#define DPT_ENGINE_OPTIMIZER_H
+#ifndef DPT_PROGRAM_OPTIMIZER_H
+#define DPT_PROGRAM_OPTIMIZER_H
 
 #include "trainer/config/config.h"
 #include "trainer/graph/graph.h"

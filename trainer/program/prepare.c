@@ -39,6 +39,21 @@ static size_t add_pinned(struct prepared *p, size_t bytes, enum plan_category ca
 	return offset;
 }
 
+/* Of all persistent tensors, whole; with a strategy that gives every rank all of them, they are at the start of the private
+ * slab, and their copy is in the same order. */
+static size_t persistent_bytes(const struct prepared *p)
+{
+	struct prepared_at at = { 0 };
+	const struct tensor *t;
+	size_t bytes = 0;
+
+	if (!p->opts.strategy->holds)
+		return p->plan.persistent_bytes;
+	while ((t = prepared_next(p, &at)))
+		bytes += slab_align((size_t)shape_count(&t->shape) * dtype_bytes(t->dtype), PLAN_ALIGN_BYTES);
+	return bytes;
+}
+
 static void plan_pinned(struct prepared *p, const struct prepare_shapes *shapes)
 {
 	for (int s = 0; s < SPLIT_COUNT; s++) {
@@ -47,7 +62,7 @@ static void plan_pinned(struct prepared *p, const struct prepare_shapes *shapes)
 	}
 	if (!shapes->snapshot)
 		return;
-	p->snapshot_bytes = p->plan.persistent_bytes;
+	p->snapshot_bytes = persistent_bytes(p);
 	p->snapshot_offset = add_pinned(p, p->snapshot_bytes, PLAN_SNAPSHOT);
 }
 
@@ -77,6 +92,29 @@ int prepare_programs(struct prepared *ret, const struct program_opts *opts, cons
 	return rc;
 }
 
+static bool is_known_before(const struct prepared *p, int program, const char *name)
+{
+	for (int i = 0; i < program; i++)
+		if (graph_find(p->program[i]->graph, name))
+			return true;
+	return false;
+}
+
+const struct tensor *prepared_next(const struct prepared *p, struct prepared_at *at)
+{
+	for (; at->program < p->n_programs; at->program++, at->tensor = 0) {
+		const struct graph *g = p->program[at->program]->graph;
+
+		while (at->tensor < g->n_tensors) {
+			const struct tensor *t = g->tensors[at->tensor++];
+
+			if (t->life == LIFE_PERSISTENT && !t->base && !is_known_before(p, at->program, t->name))
+				return t;
+		}
+	}
+	return NULL;
+}
+
 void *prepared_address(const struct prepared *p, const struct tensor *t)
 {
 	return t ? p->slab[t->space] + t->offset : NULL;
@@ -95,17 +133,6 @@ int prepared_get(const struct prepared *p, const struct tensor *t, void *to, siz
 void *prepared_loader(const struct prepared *p, enum split split)
 {
 	return p->loader_bytes[split] ? p->slab[SPACE_PINNED] + p->loader_offset[split] : NULL;
-}
-
-int prepared_snapshot(const struct prepared *p, struct err *err)
-{
-	return p->opts.backend->copy(p->opts.module, p->slab[SPACE_PINNED] + p->snapshot_offset, p->slab[SPACE_PRIVATE],
-				     p->snapshot_bytes, err);
-}
-
-const void *prepared_in_snapshot(const struct prepared *p, const struct tensor *t)
-{
-	return p->slab[SPACE_PINNED] + p->snapshot_offset + t->offset;
 }
 
 /* The ranks' plans may differ by a batch size; communicator memory is of the same size everywhere. */

@@ -1,7 +1,7 @@
 /* prepare.h: everything that happens once: a program for every shape that the run will meet, one plan over all, one
  * slab per space. Afterwards nothing is allocated. */
-#ifndef DPT_ENGINE_PREPARE_H
-#define DPT_ENGINE_PREPARE_H
+#ifndef DPT_PROGRAM_PREPARE_H
+#define DPT_PROGRAM_PREPARE_H
 
 #include "trainer/data/dataset.h"
 #include "trainer/data/loader/sampler.h"
@@ -17,7 +17,7 @@ struct prepared {
 	struct plan plan;
 	unsigned char *slab[SPACE_COUNT]; /* NULL until prepare_memory */
 	size_t slab_bytes[SPACE_COUNT];
-	size_t snapshot_bytes;	/* 0: none; as many as the persistent ones at the start of the private slab */
+	size_t snapshot_bytes;	/* 0: none; room for every persistent tensor, whole (trainer/state/snapshot.h) */
 	size_t snapshot_offset; /* in the pinned slab */
 	size_t loader_bytes[SPLIT_COUNT], loader_offset[SPLIT_COUNT]; /* the same of the loaders' slots */
 };
@@ -40,17 +40,21 @@ void prepare_done(struct prepared *p); /* a zeroed struct is fine */
 /* NULL: not prepared. */
 struct program *prepared_program(const struct prepared *p, enum program_kind kind, int64_t batch);
 
+/* The persistent tensors of all programs, each name once, in the order of the programs; *at begins zeroed. NULL: no
+ * more. */
+struct prepared_at {
+	int program, tensor;
+};
+
+const struct tensor *prepared_next(const struct prepared *p, struct prepared_at *at);
+
 /* Address of a tensor's memory in the backend (host backends: plain memory). */
 void *prepared_address(const struct prepared *p, const struct tensor *t);
 
-/* Copies between host and a tensor; complete on return. */
+/* Copies between host and a tensor of one program (persistent ones: trainer/state/tensors.h); complete on return. */
 int prepared_put(const struct prepared *p, const struct tensor *t, const void *from, size_t bytes, struct err *err);
 int prepared_get(const struct prepared *p, const struct tensor *t, void *to, size_t bytes, struct err *err);
 
 void *prepared_loader(const struct prepared *p, enum split split); /* memory of a loader's slots; NULL: none was planned */
-
-/* Copies everything persistent into the snapshot; and where a tensor lies there. */
-int prepared_snapshot(const struct prepared *p, struct err *err);
-const void *prepared_in_snapshot(const struct prepared *p, const struct tensor *t);
 
 #endif

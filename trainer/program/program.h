@@ -1,7 +1,7 @@
 /* program.h: a model at one batch size, taken through the passes until it is a schedule of prepared kernels. It has no
  * memory yet. */
-#ifndef DPT_ENGINE_PROGRAM_H
-#define DPT_ENGINE_PROGRAM_H
+#ifndef DPT_PROGRAM_PROGRAM_H
+#define DPT_PROGRAM_PROGRAM_H
 
 #include "trainer/backends/backend.h"
 #include "trainer/comm/comm.h"

@@ -8,7 +8,7 @@
 #include "trainer/data/formats/made.h"
 #include "trainer/data/words/tokenizer.h"
 
-const struct model *subject_model(const char *name, struct err *err)
+static const struct model *find_model(const char *name, struct err *err)
 {
 	const struct model *m = model_find(name);
 	const char *names[MODEL_COUNT], *near;
@@ -23,15 +23,23 @@ const struct model *subject_model(const char *name, struct err *err)
 	return NULL;
 }
 
-static int open_image_batch(struct engine *e, const struct model *m, struct err *err)
+/* What is being opened. */
+struct opening {
+	struct subject *s;
+	struct run_config *cfg;
+	const struct batch_file *batch;
+};
+
+static int open_image_batch(struct opening *o, struct err *err)
 {
-	const struct run_config *cfg = e->cfg;
-	const struct batch_file *b = e->job->batch;
+	const struct run_config *cfg = o->cfg;
+	const struct model *m = o->s->model;
+	const struct batch_file *b = o->batch;
 	int classes = cfg->classes ? (int)cfg->classes : b->classes > 2 ? b->classes : 2;
 
 	if (!cfg->classes && b->classes < m->defaults.classes)
 		classes = m->defaults.classes;
-	return dataset_memory_open(&e->data,
+	return dataset_memory_open(&o->s->data,
 				   &(struct dataset_memory_opts){ .path = cfg->batch_from,
 								  .images = b->images,
 								  .labels = b->labels,
@@ -44,13 +52,13 @@ static int open_image_batch(struct engine *e, const struct model *m, struct err 
 				   err);
 }
 
-static int open_random_images(struct engine *e, const struct model *m, struct err *err)
+static int open_random_images(struct opening *o, struct err *err)
 {
-	const struct run_config *cfg = e->cfg;
-	const struct model_config *d = &m->defaults;
+	const struct run_config *cfg = o->cfg;
+	const struct model_config *d = &o->s->model->defaults;
 
 	return dataset_synthetic_open(
-		&e->data,
+		&o->s->data,
 		&(struct dataset_synthetic_opts){ .height = cfg->image_size ? (int)cfg->image_size : d->image_h,
 						  .width = cfg->image_size ? (int)cfg->image_size : d->image_w,
 						  .channels = cfg->in_channels ? (int)cfg->in_channels : d->in_channels,
@@ -64,57 +72,55 @@ static int64_t given_or(int64_t given, int64_t fallback)
 	return given ? given : fallback;
 }
 
-static int64_t sample_length(const struct engine *e, const struct model *m)
+static int64_t sample_length(const struct run_config *cfg, const struct model *m)
 {
-	const struct run_config *cfg = e->cfg;
-
 	return given_or(cfg->seq_len, given_or(cfg->block_size, m->defaults.context));
 }
 
-static int open_made_tokens(struct engine *e, const struct model *m, struct err *err)
+static int open_made_tokens(struct opening *o, struct err *err)
 {
-	const struct run_config *cfg = e->cfg;
-	const struct batch_file *b = e->job->batch;
+	const struct run_config *cfg = o->cfg;
+	const struct model *m = o->s->model;
+	const struct batch_file *b = o->batch;
 
-	return dataset_tokens_open(&e->data,
+	return dataset_tokens_open(&o->s->data,
 				   &(struct dataset_tokens_opts){ .path = b ? cfg->batch_from : "--synthetic",
 								  .tokens = b ? b->tokens : NULL,
 								  .n = b ? b->n : 0,
-								  .seq_len = b ? b->seq_len : sample_length(e, m),
+								  .seq_len = b ? b->seq_len : sample_length(cfg, m),
 								  .vocab = given_or(cfg->vocab_size, m->defaults.vocab),
 								  .seed = (uint64_t)cfg->seed },
 				   err);
 }
 
-static int open_folder(struct engine *e, const struct model *m, struct err *err)
+static int open_folder(struct opening *opening, struct err *err)
 {
-	struct run_config *cfg = e->cfg;
-	struct dataset_opts o = { .path = cfg->data_path,
+	struct run_config *cfg = opening->cfg;
+	const struct model *m = opening->s->model;
+	struct dataset **data = &opening->s->data;
+	const struct dataset_opts o = { .path = cfg->data_path,
 				  .classes = (int)cfg->classes,
-				  .seq_len = m->reads_tokens ? sample_length(e, m) : 0,
+				  .seq_len = m->reads_tokens ? sample_length(cfg, m) : 0,
 				  .image_size = (int)given_or(cfg->image_size, m->defaults.image_h),
 				  .eval_resize = (int)cfg->eval_resize,
 				  .squeeze = cfg->eval_transform == CONFIG_EVAL_RESIZE,
 				  .val_share = cfg->val_split,
 				  .tokenizer = cfg->tokenizer,
 				  .strict = cfg->strict };
-	char text[512];
 	int rc;
 
 	if (!(cfg->eval_transform & CONFIG_EVAL_RESIZE))
 		return err_set(err, ERR_USAGE, "--eval-transform: resize, or resize,center-crop");
-	rc = formats_open(&e->data, &o, err);
+	rc = formats_open(data, &o, err);
 	if (rc)
 		return rc;
-	if (e->data->ops->hand_new && !config_given(cfg, FLAG_augment)) {
+	if ((*data)->ops->hand_new && !config_given(cfg, FLAG_augment)) {
 		cfg->augment = CONFIG_AUGMENT_RRC | CONFIG_AUGMENT_FLIP;
 		cfg->origin[FLAG_augment] = ORIGIN_DERIVED;
 	}
-	if (cfg->augment & CONFIG_AUGMENT_RRC && !e->data->ops->hand_new)
+	if (cfg->augment & CONFIG_AUGMENT_RRC && !(*data)->ops->hand_new)
 		return err_set(err, ERR_USAGE, "--augment rrc is for folders of pictures; %.200s holds images of one size",
 			       cfg->data_path);
-	while (!engine_is_root(e) && dataset_notice(e->data, text, sizeof(text)))
-		; /* rank 0 says what concerns the set as a whole */
 	return 0;
 }
 
@@ -127,22 +133,37 @@ static int check_kind(const struct model *m, bool tokens, const char *path, stru
 		       sample_kind_name(m->reads_tokens ? SAMPLE_TOKENS : SAMPLE_IMAGE));
 }
 
-int subject_open_data(struct engine *e, const struct model *m, struct err *err)
+static int open_data(struct opening *o, struct err *err)
 {
-	const struct run_config *cfg = e->cfg;
+	const struct run_config *cfg = o->cfg;
+	const struct model *m = o->s->model;
 	int rc = 0;
 
 	if (cfg->command != COMMAND_BENCH && cfg->data_path)
-		rc = open_folder(e, m, err);
-	else if (e->job->batch)
-		rc = check_kind(m, e->job->batch->tokens != NULL, cfg->batch_from, err);
+		rc = open_folder(o, err);
+	else if (o->batch)
+		rc = check_kind(m, o->batch->tokens != NULL, cfg->batch_from, err);
 	if (rc)
 		return rc;
-	if (e->data)
-		return check_kind(m, e->data->kind == SAMPLE_TOKENS, cfg->data_path, err);
+	if (o->s->data)
+		return check_kind(m, o->s->data->kind == SAMPLE_TOKENS, cfg->data_path, err);
 	if (m->reads_tokens)
-		return open_made_tokens(e, m, err);
-	return e->job->batch ? open_image_batch(e, m, err) : open_random_images(e, m, err);
+		return open_made_tokens(o, err);
+	return o->batch ? open_image_batch(o, err) : open_random_images(o, err);
+}
+
+static int check_amount(const struct run_config *cfg, const struct dataset *d, struct err *err)
+{
+	if (!d->endless && d->n_samples[SPLIT_TRAIN] < cfg->global_batch_size && !cfg->test_only)
+		return err_set(err, ERR_USAGE,
+			       "a global batch of %lld samples is larger than the training set of %s (%lld samples); "
+			       "lower --batch-size",
+			       (long long)cfg->global_batch_size, d->path, (long long)d->n_samples[SPLIT_TRAIN]);
+	if (cfg->eval_steps && !d->n_samples[SPLIT_VAL] && !cfg->test_only)
+		return err_set(err, ERR_USAGE, "--eval-steps: %s has no samples to evaluate", d->path);
+	if (cfg->test_only && !d->n_samples[SPLIT_VAL])
+		return err_set(err, ERR_USAGE, "--test-only: %s has no samples to evaluate", d->path);
+	return 0;
 }
 
 /* Flags that say nothing to the other family are refused: silently ignored, they would mislead. A configuration file
@@ -167,10 +188,8 @@ static int refuse_foreign(const struct run_config *cfg, const struct model *m, s
 	return 0;
 }
 
-static int settle_images(struct engine *e, struct err *err)
+static int settle_images(struct run_config *cfg, const struct dataset *d, struct err *err)
 {
-	struct run_config *cfg = e->cfg;
-	const struct dataset *d = e->data;
 	char source[240];
 	int rc;
 
@@ -184,29 +203,29 @@ static int settle_images(struct engine *e, struct err *err)
 }
 
 /* Tokens that were made before keep the tokenizer that made them. */
-static int check_tokenizer(const struct engine *e, struct err *err)
+static int check_tokenizer(const struct run_config *cfg, const struct dataset *d, struct err *err)
 {
 	struct tokenizer *t;
 	bool same;
 	int rc;
 
-	if (!e->cfg->tokenizer || !e->data->tokenizer[0])
+	if (!cfg->tokenizer || !d->tokenizer[0])
 		return 0;
-	rc = tokenizer_open(&t, e->cfg->tokenizer, err);
+	rc = tokenizer_open(&t, cfg->tokenizer, err);
 	if (rc)
 		return rc;
-	same = !strcmp(tokenizer_name(t), e->data->tokenizer);
+	same = !strcmp(tokenizer_name(t), d->tokenizer);
 	tokenizer_close(t);
 	return same ? 0
 		    : err_set(err, ERR_USAGE,
 			      "--tokenizer %.200s: the tokens of %.200s were made with another one (%s)",
-			      e->cfg->tokenizer, e->data->path, e->data->tokenizer);
+			      cfg->tokenizer, d->path, d->tokenizer);
 }
 
-static int settle_words(struct engine *e, const struct model *m, struct err *err)
+static int settle_words(struct run_config *cfg, const struct subject *s, struct err *err)
 {
-	struct run_config *cfg = e->cfg;
-	const struct model_config *d = &m->defaults;
+	const struct model_config *d = &s->model->defaults;
+	const struct dataset *data = s->data;
 	const struct {
 		enum flag_id id;
 		int64_t given, fallback;
@@ -214,17 +233,17 @@ static int settle_words(struct engine *e, const struct model *m, struct err *err
 		      { FLAG_n_head, cfg->n_head, d->heads },
 		      { FLAG_n_embd, cfg->n_embd, d->width },
 		      { FLAG_block_size, cfg->block_size, d->context },
-		      { FLAG_vocab_size, cfg->vocab_size, e->data->vocab } };
+		      { FLAG_vocab_size, cfg->vocab_size, data->vocab } };
 	char source[240];
 	int rc;
 
-	if (cfg->vocab_size && cfg->vocab_size < e->data->vocab)
+	if (cfg->vocab_size && cfg->vocab_size < data->vocab)
 		return err_set(err, ERR_USAGE, "--vocab-size %lld: the tokens of %.200s reach up to %lld",
-			       (long long)cfg->vocab_size, e->data->path, (long long)e->data->vocab);
-	snprintf(source, sizeof(source), "the tokens of %.200s", e->data->path);
-	rc = config_settle(cfg, FLAG_seq_len, e->data->seq_len, source, err);
+			       (long long)cfg->vocab_size, data->path, (long long)data->vocab);
+	snprintf(source, sizeof(source), "the tokens of %.200s", data->path);
+	rc = config_settle(cfg, FLAG_seq_len, data->seq_len, source, err);
 	for (size_t i = 0; !rc && i < sizeof(sizes) / sizeof(*sizes); i++)
-		rc = config_settle(cfg, sizes[i].id, given_or(sizes[i].given, sizes[i].fallback), m->name, err);
+		rc = config_settle(cfg, sizes[i].id, given_or(sizes[i].given, sizes[i].fallback), s->model->name, err);
 	if (!rc && cfg->seq_len > cfg->block_size)
 		return err_set(
 			err, ERR_USAGE,
@@ -232,7 +251,7 @@ static int settle_words(struct engine *e, const struct model *m, struct err *err
 			"--seq-len",
 			(long long)cfg->seq_len, (long long)cfg->block_size);
 	if (!rc)
-		rc = check_tokenizer(e, err);
+		rc = check_tokenizer(cfg, data, err);
 	if (cfg->origin[FLAG_tie_weights] == ORIGIN_DEFAULT) {
 		cfg->tie_weights = d->tied;
 		cfg->origin[FLAG_tie_weights] = ORIGIN_DERIVED;
@@ -240,25 +259,24 @@ static int settle_words(struct engine *e, const struct model *m, struct err *err
 	return rc;
 }
 
-int subject_settle(struct engine *e, const struct model *m, struct err *err)
+static int settle(struct run_config *cfg, const struct subject *s, struct err *err)
 {
-	int rc = refuse_foreign(e->cfg, m, err);
+	int rc = refuse_foreign(cfg, s->model, err);
 
 	if (rc)
 		return rc;
-	return m->reads_tokens ? settle_words(e, m, err) : settle_images(e, err);
+	return s->model->reads_tokens ? settle_words(cfg, s, err) : settle_images(cfg, s->data, err);
 }
 
-struct model_config subject_config(const struct engine *e, const struct model *m)
+static struct model_config config_of(const struct run_config *cfg, const struct subject *s)
 {
-	const struct run_config *cfg = e->cfg;
-	struct model_config c = m->defaults;
+	struct model_config c = s->model->defaults;
 
-	if (!m->reads_tokens) {
-		c.classes = e->data->classes;
-		c.in_channels = e->data->channels;
-		c.image_h = e->data->height;
-		c.image_w = e->data->width;
+	if (!s->model->reads_tokens) {
+		c.classes = s->data->classes;
+		c.in_channels = s->data->channels;
+		c.image_h = s->data->height;
+		c.image_w = s->data->width;
 		c.act = cfg->act == CONFIG_ACT_GELU ? MODEL_GELU : MODEL_RELU;
 		c.label_smoothing = cfg->label_smoothing;
 		c.zero_init_residual = cfg->zero_init_residual;
@@ -274,4 +292,35 @@ struct model_config subject_config(const struct engine *e, const struct model *m
 	c.dropout = cfg->dropout;
 	c.keep_logits = cfg->save_outputs != NULL;
 	return c;
+}
+
+int subject_open(struct subject *ret, struct run_config *cfg, const struct batch_file *batch, struct err *err)
+{
+	struct subject s = { .model = find_model(cfg->model, err) };
+	struct opening o = { &s, cfg, batch };
+	int rc = s.model ? open_data(&o, err) : err->code;
+
+	if (!rc)
+		rc = check_amount(cfg, s.data, err);
+	if (!rc)
+		rc = settle(cfg, &s, err);
+	if (rc) {
+		subject_close(&s);
+		return rc;
+	}
+	s.norm = dataset_norm(s.data);
+	s.config = config_of(cfg, &s);
+	*ret = s;
+	return 0;
+}
+
+void subject_close(struct subject *s)
+{
+	dataset_close(s->data);
+	s->data = NULL;
+}
+
+bool subject_reads_words(const struct subject *s)
+{
+	return s->model->reads_tokens;
 }

@@ -1,18 +1,26 @@
 /* subject.h: what a run is about: which model in which size, on which data. Flags come first, then the data, then the
- * model's own defaults; what was left open in the configuration is settled. */
-#ifndef DPT_ENGINE_SUBJECT_H
-#define DPT_ENGINE_SUBJECT_H
+ * model's own defaults. Knows nothing of ranks, backends and steps. */
+#ifndef DPT_PROGRAM_SUBJECT_H
+#define DPT_PROGRAM_SUBJECT_H
 
-#include "trainer/run/engine.h"
+#include "trainer/config/config.h"
+#include "trainer/data/dataset.h"
+#include "trainer/models/models.h"
+#include "trainer/weights/batch.h"
 
-const struct model *subject_model(const char *name, struct err *err); /* NULL, and err names the nearest */
+struct subject {
+	const struct model *model;
+	struct model_config config;
+	struct dataset *data;
+	struct dataset_norm norm; /* of its pixels in this run: the set's own, until flags or the weights' file say otherwise */
+};
 
-/* Opens e->data: the folder of --data-path, the batch of --batch-from, or random samples of the kind that m reads. */
-int subject_open_data(struct engine *e, const struct model *m, struct err *err);
+/* Finds the model, opens the folder of --data-path, the batch of --batch-from (NULL: none, borrowed) or random samples of
+ * the kind that the model reads, and checks that data and flags fit. The last one to write *cfg: what flags left open
+ * becomes what data and model say. */
+int subject_open(struct subject *ret, struct run_config *cfg, const struct batch_file *batch, struct err *err);
+void subject_close(struct subject *s); /* a zeroed struct is fine */
 
-/* Checks that data and flags fit the model and settles what they leave open. */
-int subject_settle(struct engine *e, const struct model *m, struct err *err);
-
-struct model_config subject_config(const struct engine *e, const struct model *m);
+bool subject_reads_words(const struct subject *s); /* of a language model */
 
 #endif

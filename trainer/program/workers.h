@@ -4,8 +4,8 @@
  * Threads that load ahead take time from those that compute, where both share cores; with none of them a batch is
  * loaded by everybody when it is needed. So it begins with none, adds some as long as batches come late and that makes
  * the run faster, and takes back what did not. */
-#ifndef DPT_ENGINE_WORKERS_H
-#define DPT_ENGINE_WORKERS_H
+#ifndef DPT_PROGRAM_WORKERS_H
+#define DPT_PROGRAM_WORKERS_H
 
 #include <stdbool.h>
 

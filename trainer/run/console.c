@@ -49,7 +49,7 @@ static void print_plan(const struct engine *e)
 {
 	const struct plan *p = &e->prepared.plan;
 
-	printf("memory of a rank: %.1f MiB planned:", (double)memory_planned(e) / 1048576);
+	printf("memory of a rank: %.1f MiB planned:", (double)memory_planned(p, e->rank.seat->world) / 1048576);
 	for (int i = 0, n = 0; i < PLAN_CATEGORY_COUNT; i++)
 		if (p->category_bytes[i])
 			printf("%s %s %.1f", n++ ? "," : "", plan_category_name((enum plan_category)i),
@@ -59,33 +59,33 @@ static void print_plan(const struct engine *e)
 
 void console_memory(struct console *c)
 {
-	int64_t used = memory_used(c->e);
+	int64_t planned = memory_planned(&c->e->prepared.plan, c->e->rank.seat->world);
+	int64_t used = memory_used(c->e->resident_before);
 
 	if (used)
-		printf("memory of rank 0: %.1f MiB planned, %.1f MiB used\n", (double)memory_planned(c->e) / 1048576,
-		       (double)used / 1048576);
+		printf("memory of rank 0: %.1f MiB planned, %.1f MiB used\n", (double)planned / 1048576, (double)used / 1048576);
 	fflush(stdout);
 }
 
 void console_heading(struct console *c, const char *run_dir)
 {
-	const struct run_config *cfg = c->e->cfg;
-	const struct dataset *d = c->e->data;
+	const struct run_config *cfg = c->e->rank.cfg;
+	const struct dataset *d = c->e->subject.data;
 	char version[160] = "";
 
-	if (c->e->backend->version)
-		c->e->backend->version(version, sizeof(version));
+	if (c->e->rank.backend->version)
+		c->e->rank.backend->version(version, sizeof(version));
 	printf("%s on %s: %lld training and %lld evaluation ", cfg->model, d->path,
 	       (long long)d->n_samples[SPLIT_TRAIN], (long long)(d->endless ? 0 : d->n_samples[SPLIT_VAL]));
 	if (d->kind == SAMPLE_TOKENS)
 		printf("samples of %lld tokens, vocabulary of %lld\n", (long long)d->seq_len, (long long)d->vocab);
 	else
 		printf("images of %dx%dx%d, %d classes\n", d->height, d->width, d->channels, d->classes);
-	printf("backend %s%s%s%s, %s, %d rank%s of %lld thread%s, global batch %lld\n", c->e->backend->name,
+	printf("backend %s%s%s%s, %s, %d rank%s of %lld thread%s, global batch %lld\n", c->e->rank.backend->name,
 	       version[0] ? " (" : "", version, version[0] ? ")" : "", dtype_name(c->e->prepared.opts.precision.low),
-	       c->e->seat->world, c->e->seat->world > 1 ? "s" : "", (long long)cfg->threads,
+	       c->e->rank.seat->world, c->e->rank.seat->world > 1 ? "s" : "", (long long)cfg->threads,
 	       cfg->threads > 1 ? "s" : "", (long long)cfg->global_batch_size);
-	if (c->e->prepared.opts.precision.low == DTYPE_F16 && c->e->backend->emulate_f16)
+	if (c->e->prepared.opts.precision.low == DTYPE_F16 && c->e->rank.backend->emulate_f16)
 		printf("fp16 is emulated here, for correctness only: values are rounded to fp16, the arithmetic is f32\n");
 	if (run_dir)
 		printf("recorded in %s\n", run_dir);
@@ -115,11 +115,11 @@ static void add_bar(struct buf *line, double share)
 
 static void add_progress(const struct console *c, const struct step_result *r, bool bar, struct buf *line)
 {
-	int64_t per_epoch = c->e->steps_per_epoch, total = c->e->steps_total;
+	int64_t per_epoch = c->e->course.steps_per_epoch, total = c->e->course.steps_total;
 
 	buf_addf(line, "epoch %lld", (long long)r->epoch);
-	if (c->e->cfg->epochs && per_epoch != INT64_MAX && total == c->e->cfg->epochs * per_epoch)
-		buf_addf(line, "/%lld", (long long)c->e->cfg->epochs);
+	if (c->e->rank.cfg->epochs && per_epoch != INT64_MAX && total == c->e->rank.cfg->epochs * per_epoch)
+		buf_addf(line, "/%lld", (long long)c->e->rank.cfg->epochs);
 	buf_addc(line, ' ');
 	if (bar && per_epoch != INT64_MAX)
 		add_bar(line, (double)r->in_epoch / (double)per_epoch);
@@ -130,7 +130,7 @@ static void add_progress(const struct console *c, const struct step_result *r, b
 	else
 		buf_addf(line, " step %lld", (long long)r->step);
 	buf_addf(line, "  loss %.4f  lr %.4g  %.0f %s/s", r->loss, r->lr, c->mean_rate,
-		 sample_kind_name(c->e->data->kind));
+		 sample_kind_name(c->e->subject.data->kind));
 	if (c->e->prepared.opts.precision.low == DTYPE_F16)
 		buf_addf(line, "  scale %g", r->loss_scale);
 	if (r->skipped)
@@ -190,8 +190,8 @@ void console_step(struct console *c, const struct step_result *r)
 		draw(c, r);
 		fflush(stdout);
 		c->drawn_s = now;
-	} else if (!c->tty && (r->in_epoch % c->e->cfg->print_freq == 0 || r->epoch_ends || r->step == 1 ||
-				r->step == c->e->steps_total)) {
+	} else if (!c->tty && (r->in_epoch % c->e->rank.cfg->print_freq == 0 || r->epoch_ends || r->step == 1 ||
+				r->step == c->e->course.steps_total)) {
 		buf_reset(&c->line);
 		add_progress(c, r, false, &c->line);
 		if (!buf_failed(&c->line))
@@ -202,7 +202,7 @@ void console_step(struct console *c, const struct step_result *r)
 
 static bool of_words(const struct console *c)
 {
-	return c->e->data->kind == SAMPLE_TOKENS;
+	return c->e->subject.data->kind == SAMPLE_TOKENS;
 }
 
 static void print_summary(const struct console *c, const struct epoch_summary *s)
@@ -215,7 +215,7 @@ static void print_summary(const struct console *c, const struct epoch_summary *s
 	printf(", %.1f s", s->seconds);
 	if (s->evaluated)
 		printf(" + %.1f s evaluation", s->val.seconds);
-	printf(", %.0f %s/s\n", s->samples_per_s, sample_kind_name(c->e->data->kind));
+	printf(", %.0f %s/s\n", s->samples_per_s, sample_kind_name(c->e->subject.data->kind));
 }
 
 void console_epoch(struct console *c, const struct epoch_summary *s)

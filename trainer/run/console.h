@@ -1,9 +1,10 @@
 /* console.h: what a person sees of a run on stdout: a bar on a terminal, else plain lines; a table at the end. Rank 0
  * alone has one. Not a library's part: it prints. */
-#ifndef DPT_ENGINE_CONSOLE_H
-#define DPT_ENGINE_CONSOLE_H
+#ifndef DPT_RUN_CONSOLE_H
+#define DPT_RUN_CONSOLE_H
 
 #include "trainer/run/points.h"
+#include "trainer/run/step.h"
 
 struct console;
 

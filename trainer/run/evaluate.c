@@ -1,12 +1,13 @@
 /* evaluate.c: the whole evaluation set once, each rank its part; sums are added over the ranks once, at the end. */
+#include "trainer/run/evaluate.h"
+
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "tracker/base/clock.h"
 #include "trainer/ops/xent/xent.h"
-#include "trainer/program/loading.h"
-#include "trainer/run/engine.h"
+#include "trainer/state/files.h"
 
 /* What is added over the ranks: the results, and how many ranks were asked to stop. */
 enum { SUM_STOPPED = XENT_RESULTS, SUMS };
@@ -14,64 +15,19 @@ enum { SUM_STOPPED = XENT_RESULTS, SUMS };
 /* Logits of one sample. */
 int64_t evaluate_outputs(const struct engine *e)
 {
-	const struct model_config *c = &e->prepared.opts.config;
+	const struct model_config *c = &e->subject.config;
 
-	return e->model->reads_tokens ? c->seq_len * c->vocab : e->data->classes;
-}
-
-static int share_one(struct engine *e, const struct tensor *t, struct err *err)
-{
-	size_t bytes = tensor_bytes(t);
-	struct comm *c = e->lane[STREAM_COMPUTE];
-	void *copy = malloc(bytes ? bytes : 1);
-	int rc;
-
-	if (!copy)
-		return err_set(err, ERR_NOMEM, "out of memory: %s", t->name);
-	rc = prepared_get(&e->prepared, t, copy, bytes, err);
-	if (!rc)
-		rc = c->ops->broadcast(c, copy, bytes, 0, err);
-	if (!rc)
-		rc = prepared_put(&e->prepared, t, copy, bytes, err);
-	free(copy);
-	return rc;
-}
-
-static int share_stats_of(struct engine *e, const struct graph *g, struct err *err)
-{
-	for (int i = 0; i < g->n_tensors; i++) {
-		int rc = g->tensors[i]->kind == TENSOR_STAT && g->tensors[i]->life == LIFE_PERSISTENT
-				 ? share_one(e, g->tensors[i], err)
-				 : 0;
-
-		if (rc)
-			return rc;
-	}
-	return 0;
+	return subject_reads_words(&e->subject) ? c->seq_len * c->vocab : e->subject.data->classes;
 }
 
 int evaluate_share_stats(struct engine *e, struct err *err)
 {
-	const struct prepared *p = &e->prepared;
 	int rc;
 
-	if (e->seat->world == 1 || e->cfg->sync_bn || e->stats_shared)
+	if (e->rank.seat->world == 1 || e->rank.cfg->sync_bn || e->stats_shared)
 		return 0;
-	rc = share_stats_of(e, p->program[0]->graph, err);
-	if (!rc && p->opts.optimizer.ema_decay > 0) /* evaluation has averages of them */
-		rc = share_stats_of(e, p->program[p->n_programs - 1]->graph, err);
+	rc = tensors_share_stats(&e->tensors, err);
 	e->stats_shared = !rc;
-	return rc;
-}
-
-int evaluate_share_all(struct engine *e, struct err *err)
-{
-	const struct graph *g = e->prepared.program[0]->graph;
-	int rc = 0;
-
-	for (int i = 0; !rc && e->seat->world > 1 && i < g->n_tensors; i++)
-		if (g->tensors[i]->life == LIFE_PERSISTENT && !g->tensors[i]->base)
-			rc = share_one(e, g->tensors[i], err);
 	return rc;
 }
 
@@ -79,7 +35,7 @@ int evaluate_share_all(struct engine *e, struct err *err)
 static int keep_outputs(struct engine *e, const struct program *p, const struct loader_batch *b, double *outputs,
 			struct err *err)
 {
-	struct range part = sampler_part(&e->eval, b->step, e->seat->rank);
+	struct range part = sampler_part(&e->course.eval, b->step, e->rank.seat->rank);
 	int64_t each = evaluate_outputs(e), count = b->count * each;
 	double *to = outputs + part.begin * each;
 	float *single;
@@ -105,7 +61,7 @@ static int evaluate_batch(struct engine *e, const struct loader_batch *b, double
 	const struct program *p = prepared_program(&e->prepared, PROGRAM_EVAL, b->count);
 	struct step_page page = { .step = e->step,
 				  .epoch = b->epoch,
-				  .seed = (uint64_t)e->cfg->seed,
+				  .seed = (uint64_t)e->rank.cfg->seed,
 				  .inv_count = 1,
 				  .loss_scale = 1 };
 	double own[XENT_RESULTS];
@@ -134,7 +90,7 @@ static void adjust_loading(struct engine *e, struct loader *loader, double wait_
 	struct workers *s = &e->loading[SPLIT_VAL];
 	double now = clock_mono_s();
 
-	if (e->cfg->workers < 0 && workers_batch(s, wait_s, now - *mark_s))
+	if (e->rank.cfg->workers < 0 && workers_batch(s, wait_s, now - *mark_s))
 		loader_set_active(loader, s->n);
 	*mark_s = now;
 }
@@ -151,12 +107,12 @@ static int evaluate_part(struct engine *e, double sums[SUMS], double *outputs, s
 		planned |= e->prepared.program[i]->kind == PROGRAM_EVAL;
 	if (!planned)
 		return err_set(err, ERR_UNSUPPORTED, "this run has no evaluation set");
-	rc = loading_open(&loader, e, SPLIT_VAL, err);
+	rc = engine_load(&loader, e, SPLIT_VAL, err);
 	while (!rc && !sums[SUM_STOPPED] && (rc = loader_next(loader, &b, err)) == 1) {
 		rc = evaluate_batch(e, &b, sums, outputs, err);
 		loader_release(loader, &b);
 		adjust_loading(e, loader, b.wait_s, &mark_s);
-		sums[SUM_STOPPED] = seat_stop(e->seat) != 0;
+		sums[SUM_STOPPED] = seat_stop(e->rank.seat) != 0;
 	}
 	loader_close(loader);
 	return rc;
@@ -165,7 +121,7 @@ static int evaluate_part(struct engine *e, double sums[SUMS], double *outputs, s
 int evaluate_run(struct engine *e, double *outputs, struct evaluation *ret, struct err *err)
 {
 	double sums[SUMS] = { 0 }, start = clock_mono_s();
-	struct comm *c = e->lane[STREAM_COMPUTE];
+	struct comm *c = rank_comm(&e->rank);
 	int rc = evaluate_share_stats(e, err);
 
 	if (!rc)
@@ -173,7 +129,7 @@ int evaluate_run(struct engine *e, double *outputs, struct evaluation *ret, stru
 	if (!rc)
 		rc = c->ops->allreduce(c, sums, SUMS, DTYPE_F64, err);
 	if (!rc && outputs)
-		rc = c->ops->allreduce(c, outputs, e->eval.n_samples * evaluate_outputs(e), DTYPE_F64, err);
+		rc = c->ops->allreduce(c, outputs, e->course.eval.n_samples * evaluate_outputs(e), DTYPE_F64, err);
 	if (rc)
 		return rc;
 	*ret = (struct evaluation){
@@ -186,4 +142,20 @@ int evaluate_run(struct engine *e, double *outputs, struct evaluation *ret, stru
 	e->mark_s = clock_mono_s();
 	ret->seconds = e->mark_s - start;
 	return 0;
+}
+
+int evaluate_save_outputs(struct engine *e, const char *path, struct err *err)
+{
+	int64_t n = e->course.eval.n_samples;
+	double *outputs = calloc((size_t)(n * evaluate_outputs(e)) + 1, sizeof(*outputs));
+	struct evaluation ignored;
+	int rc;
+
+	if (!outputs)
+		return err_set(err, ERR_NOMEM, "out of memory: outputs of %lld samples", (long long)n);
+	rc = evaluate_run(e, outputs, &ignored, err);
+	if (!rc && engine_is_root(e))
+		rc = files_save_outputs(&e->subject, outputs, n, path, err);
+	free(outputs);
+	return rc;
 }

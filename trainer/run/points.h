@@ -3,7 +3,8 @@
 #ifndef DPT_RUN_POINTS_H
 #define DPT_RUN_POINTS_H
 
-#include "trainer/run/engine.h"
+#include "trainer/config/series.h"
+#include "trainer/run/evaluate.h"
 
 #define POINTS_MAX 8
 

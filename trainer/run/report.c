@@ -85,17 +85,17 @@ static void record_params(struct report *r)
 	const struct engine *e = r->e;
 	char text[32];
 
-	config_each(e->cfg, record_item, r);
-	snprintf(text, sizeof(text), "%d", e->seat->world);
+	config_each(e->rank.cfg, record_item, r);
+	snprintf(text, sizeof(text), "%d", e->rank.seat->world);
 	dptrack_segment_param(r->run, "world_size", text);
 	if (r->reopened)
 		return;
-	if (e->steps_per_epoch != INT64_MAX)
-		record_number(r, "steps_per_epoch", e->steps_per_epoch);
+	if (e->course.steps_per_epoch != INT64_MAX)
+		record_number(r, "steps_per_epoch", e->course.steps_per_epoch);
 	record_number(r, "parameters", model_parameter_count(e->prepared.program[0]->graph));
-	if (e->data->hash[0])
-		dptrack_param(r->run, "data_hash", e->data->hash);
-	dptrack_param(r->run, "backend_used", e->backend->name);
+	if (e->subject.data->hash[0])
+		dptrack_param(r->run, "data_hash", e->subject.data->hash);
+	dptrack_param(r->run, "backend_used", e->rank.backend->name);
 }
 
 static void record_environment(struct report *r)
@@ -118,8 +118,8 @@ static void record_environment(struct report *r)
 	dptrack_environment(r->run, "command", text);
 	dptrack_environment(r->run, "dptrain", PACKAGE_VERSION);
 	text[0] = '\0';
-	if (r->e->backend->version)
-		r->e->backend->version(text, 400);
+	if (r->e->rank.backend->version)
+		r->e->rank.backend->version(text, 400);
 	if (text[0])
 		dptrack_environment(r->run, "backend", text);
 }
@@ -141,7 +141,7 @@ static int open_root(struct report *r, const struct resume *resume, struct openi
 		memcpy(o->id, resume->run_id, sizeof(o->id));
 	else if (dptrack_draw_id(o->id))
 		return -1;
-	opts = run_opts(r->e->cfg, o->id, 0, r->e->seat->world);
+	opts = run_opts(r->e->rank.cfg, o->id, 0, r->e->rank.seat->world);
 	opts.reopen = resume->reopens;
 	opts.first_step = o->first_step;
 	opts.first_epoch = o->first_epoch;
@@ -167,7 +167,7 @@ static void tell_launcher(struct board *b, const struct opening *o)
 
 static int join_run(struct report *r, const struct opening *o, struct err *err)
 {
-	struct dptrack_run_opts opts = run_opts(r->e->cfg, o->id, r->rank, r->e->seat->world);
+	struct dptrack_run_opts opts = run_opts(r->e->rank.cfg, o->id, r->rank, r->e->rank.seat->world);
 	struct dptrack_error error = { 0, "" };
 
 	opts.segment = o->segment;
@@ -180,7 +180,7 @@ static int join_run(struct report *r, const struct opening *o, struct err *err)
 
 static int open_run(struct report *r, const struct resume *resume, struct err *err)
 {
-	struct comm *c = r->e->lane[STREAM_COMPUTE];
+	struct comm *c = rank_comm(&r->e->rank);
 	struct opening o = { .code = 0 };
 	int rc;
 
@@ -200,7 +200,7 @@ static int open_run(struct report *r, const struct resume *resume, struct err *e
 		return join_run(r, &o, err);
 	record_params(r);
 	record_environment(r);
-	tell_launcher(r->e->seat->board, &o);
+	tell_launcher(r->e->rank.seat->board, &o);
 	return 0;
 }
 
@@ -212,7 +212,7 @@ int report_open(struct report **ret, struct engine *e, struct resume *resume, st
 	if (!r)
 		return err_set(err, ERR_NOMEM, "out of memory: report");
 	r->e = e;
-	r->rank = e->seat->rank;
+	r->rank = e->rank.seat->rank;
 	r->reopened = resume->reopens;
 	r->workers = -1;
 	r->lock_fd = resume->lock_fd;
@@ -268,10 +268,10 @@ void report_saved(struct report *r, int64_t step, double copy_s, double cpu_s, d
 /* What the data set has to say: files that could not be read are named once and counted. */
 static void report_data(struct report *r, int64_t step)
 {
-	int64_t broken = dataset_broken(r->e->data);
+	int64_t broken = dataset_broken(r->e->subject.data);
 	char text[512];
 
-	while (dataset_notice(r->e->data, text, sizeof(text)))
+	while (dataset_notice(r->e->subject.data, text, sizeof(text)))
 		log_warn("%s", text);
 	if (broken == r->broken)
 		return;
@@ -294,7 +294,7 @@ void report_step(struct report *r, const struct step_result *s)
 	}
 	for (int t = 0; t < TIME_COUNT; t++)
 		point(r, step_time_series((enum step_time)t), s->step, s->seconds[t]);
-	if (r->e->cfg->workers < 0 && s->workers != r->workers)
+	if (r->e->rank.cfg->workers < 0 && s->workers != r->workers)
 		point(r, SERIES_data_workers, s->step, s->workers);
 	r->workers = s->workers;
 	report_data(r, s->step);
@@ -302,8 +302,8 @@ void report_step(struct report *r, const struct step_result *s)
 
 void report_memory(struct report *r, int64_t step)
 {
-	point(r, SERIES_memory_planned_bytes, step, (double)memory_planned(r->e));
-	point(r, SERIES_memory_used_bytes, step, (double)memory_used(r->e));
+	point(r, SERIES_memory_planned_bytes, step, (double)memory_planned(&r->e->prepared.plan, r->e->rank.seat->world));
+	point(r, SERIES_memory_used_bytes, step, (double)memory_used(r->e->resident_before));
 }
 
 void report_points(struct report *r, const struct points *p)

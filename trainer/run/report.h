@@ -1,11 +1,11 @@
 /* report.h: what a rank records of its run through libdptrack: params and environment (rank 0), the run's series
  * (rank 0), its own phases and memory. Logging only queues. */
-#ifndef DPT_ENGINE_REPORT_H
-#define DPT_ENGINE_REPORT_H
+#ifndef DPT_RUN_REPORT_H
+#define DPT_RUN_REPORT_H
 
 #include "tracker/dptrack.h"
-#include "trainer/run/engine.h"
 #include "trainer/run/points.h"
+#include "trainer/run/step.h"
 #include "trainer/state/resume.h"
 
 struct report;

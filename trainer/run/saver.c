@@ -11,6 +11,8 @@
 #include "tracker/base/arena.h"
 #include "tracker/base/clock.h"
 #include "tracker/base/log.h"
+#include "trainer/state/files.h"
+#include "trainer/state/snapshot.h"
 
 #define FLUSH_WAIT_S 10.0
 #define NICE 10 /* of the writing thread: computing threads wait for each other, so one that is held up holds up all */
@@ -40,12 +42,7 @@ struct saver {
 
 static const void *peek_snapshot(void *user, const struct tensor *t)
 {
-	return prepared_in_snapshot(&((struct engine *)user)->prepared, t);
-}
-
-static int get_tensor(void *user, const struct tensor *t, void *data, struct err *err)
-{
-	return prepared_get(&((struct engine *)user)->prepared, t, data, tensor_bytes(t), err);
+	return snapshot_peek(user, t);
 }
 
 /* The points up to this step reach the journal before the checkpoint has its name: a run that goes on from here lacks
@@ -57,7 +54,7 @@ static void points_first(void *user)
 
 static void prune(struct saver *s, const struct checkpoint_state *at)
 {
-	const struct run_config *cfg = s->e->cfg;
+	const struct run_config *cfg = s->e->rank.cfg;
 	struct checkpoint_entry *list;
 	struct err err = ERR_INIT;
 	int64_t kept = 0;
@@ -86,7 +83,7 @@ static int write_now(struct saver *s, const struct checkpoint_state *at, const s
 	struct files_meta meta;
 	int rc;
 
-	files_meta(s->e, false, &meta);
+	files_meta(&s->e->subject, s->e->rank.cfg, false, &meta);
 	rc = checkpoint_write(&(struct checkpoint_write_opts){ .folder = s->folder,
 							       .state = at,
 							       .config = s->config,
@@ -95,7 +92,7 @@ static int write_now(struct saver *s, const struct checkpoint_state *at, const s
 							       .n_kernels = s->n_kernels,
 							       .meta = meta.entry,
 							       .n_meta = meta.n,
-							       .graph = s->e->prepared.program[0]->graph,
+							       .graph = files_graph(&s->e->tensors),
 							       .access = access,
 							       .ready = points_first,
 							       .user = s },
@@ -118,7 +115,7 @@ static double thread_cpu_s(void)
 
 static void write_snapshot(struct saver *s)
 {
-	const struct weights_access access = { .peek = peek_snapshot, .user = s->e };
+	const struct weights_access access = { .peek = peek_snapshot, .user = &s->e->tensors };
 	double cpu_s = thread_cpu_s(), start_s = clock_mono_s();
 	struct err err = ERR_INIT;
 
@@ -168,7 +165,7 @@ int saver_save(struct saver *s, const struct checkpoint_state *at, struct err *e
 
 	wait_idle(s);
 	start_s = clock_mono_s();
-	rc = prepared_snapshot(&s->e->prepared, err);
+	rc = snapshot_take(&s->e->tensors, err);
 	if (rc)
 		return rc;
 	s->copy_s = clock_mono_s() - start_s;
@@ -182,10 +179,13 @@ int saver_save(struct saver *s, const struct checkpoint_state *at, struct err *e
 
 int saver_finish(struct saver *s, const struct checkpoint_state *at, struct err *err)
 {
-	const struct weights_access access = { .get = get_tensor, .user = s->e };
+	const struct weights_access access = files_access(&s->e->tensors);
+	int rc = 0;
 
 	wait_idle(s);
-	return s->newest_step == at->step ? 0 : write_now(s, at, &access, err);
+	if (s->newest_step != at->step)
+		rc = write_now(s, at, &access, err);
+	return tensors_helped(&s->e->tensors, rc, err);
 }
 
 /* ---- open, close ---- */
@@ -227,16 +227,16 @@ static void add_kernel(void *user, const char *key, const char *name)
 static int collect(struct saver *s, struct err *err)
 {
 	struct collecting c = { .s = s };
-	const struct backend *b = s->e->backend;
+	const struct backend *b = s->e->rank.backend;
 	size_t n = 0;
 
 	if (b->choices)
-		b->choices(s->e->module, count_kernel, &n);
+		b->choices(s->e->rank.module, count_kernel, &n);
 	s->config = arena_array(s->arena, FLAG_COUNT, sizeof(*s->config));
 	s->kernels = arena_array(s->arena, n + 1, sizeof(*s->kernels));
 	if (s->kernels && b->choices)
-		b->choices(s->e->module, add_kernel, &c);
-	if (!s->config || !s->kernels || config_each(s->e->cfg, add_config, &c) || c.failed)
+		b->choices(s->e->rank.module, add_kernel, &c);
+	if (!s->config || !s->kernels || config_each(s->e->rank.cfg, add_config, &c) || c.failed)
 		return err_set(err, ERR_NOMEM, "out of memory: checkpoints");
 	return 0;
 }

@@ -1,4 +1,6 @@
 /* step.c: one optimiser step of one rank, and where its time went. */
+#include "trainer/run/step.h"
+
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -6,7 +8,6 @@
 #include "tracker/base/clock.h"
 #include "trainer/ops/guard/guard.h"
 #include "trainer/ops/xent/xent.h"
-#include "trainer/run/engine.h"
 
 /* Steps in a row that may change nothing before the run is given up. */
 #define SKIPPED_MAX 100	/* while a loss scale is searched */
@@ -81,13 +82,13 @@ static int next_scale(struct engine *e, const struct program *p, double *ret, st
 
 static struct step_page page_for(const struct engine *e, const struct loader_batch *b, const struct step_result *r)
 {
-	struct range own = sampler_micro(&e->train, b->step, e->seat->rank, b->micro);
+	struct range own = sampler_micro(&e->course.train, b->step, e->rank.seat->rank, b->micro);
 
 	return (struct step_page){ .step = e->step + 1,
 				   .epoch = b->epoch + 1,
-				   .first_sample = own.begin - sampler_global(&e->train, b->step).begin,
+				   .first_sample = own.begin - sampler_global(&e->course.train, b->step).begin,
 				   .micro = b->micro,
-				   .seed = (uint64_t)e->cfg->seed,
+				   .seed = (uint64_t)e->rank.cfg->seed,
 				   .lr = r->lr,
 				   .inv_count = 1.0 / (double)b->global_weight,
 				   .loss_scale = r->loss_scale };
@@ -154,20 +155,20 @@ static void begin_step(struct engine *e, const struct loader_batch *b, struct st
 	r->epoch = b->epoch + 1;
 	r->in_epoch = b->step + 1;
 	r->count = b->global_weight;
-	r->lr = lr_schedule_at(&e->lr, r->step);
-	r->epoch_ends = b->step + 1 == e->steps_per_epoch;
-	r->stop = seat_stop(e->seat) != 0;
+	r->lr = lr_schedule_at(&e->course.lr, r->step);
+	r->epoch_ends = b->step + 1 == e->course.steps_per_epoch;
+	r->stop = seat_stop(e->rank.seat) != 0;
 }
 
 static void adjust_loading(struct engine *e, struct step_result *r)
 {
 	struct workers *s = &e->loading[SPLIT_TRAIN];
 
-	if (e->cfg->workers < 0 && workers_batch(s, r->seconds[TIME_DATA_WAIT], r->seconds[TIME_STEP])) {
+	if (e->rank.cfg->workers < 0 && workers_batch(s, r->seconds[TIME_DATA_WAIT], r->seconds[TIME_STEP])) {
 		loader_set_active(e->loader, s->n);
 		r->workers_found = s->done;
 	}
-	r->workers = e->cfg->workers < 0 ? s->n : (int)e->cfg->workers;
+	r->workers = e->rank.cfg->workers < 0 ? s->n : (int)e->rank.cfg->workers;
 }
 
 int step_run(struct engine *e, struct step_result *ret, struct err *err)
@@ -199,8 +200,8 @@ int step_run(struct engine *e, struct step_result *ret, struct err *err)
 
 const struct program *step_program(const struct engine *e, int64_t in_epoch)
 {
-	int64_t step = in_epoch - 1, last = sampler_micros(&e->train, step) - 1;
-	struct range r = sampler_micro(&e->train, step, e->seat->rank, last);
+	int64_t step = in_epoch - 1, last = sampler_micros(&e->course.train, step) - 1;
+	struct range r = sampler_micro(&e->course.train, step, e->rank.seat->rank, last);
 
 	return prepared_program(&e->prepared, PROGRAM_STEP, r.end - r.begin);
 }
@@ -208,7 +209,7 @@ const struct program *step_program(const struct engine *e, int64_t in_epoch)
 static int explain_loss(struct engine *e, const struct step_result *r, struct err *err)
 {
 	const struct program *p = step_program(e, r->in_epoch);
-	struct comm *c = e->lane[STREAM_COMPUTE];
+	struct comm *c = rank_comm(&e->rank);
 	double *loss = calloc((size_t)c->world, sizeof(*loss));
 	int rc = 0, rank = -1;
 

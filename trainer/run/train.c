@@ -1,4 +1,6 @@
 /* train.c: the loop of one rank, from opening to the last word. */
+#include "trainer/run/train.h"
+
 #include <math.h>
 #include <signal.h>
 #include <stdio.h>
@@ -10,6 +12,8 @@
 #include "tracker/base/log.h"
 #include "trainer/run/console.h"
 #include "trainer/run/saver.h"
+#include "trainer/state/draw.h"
+#include "trainer/state/files.h"
 
 struct training {
 	struct engine *e;
@@ -46,13 +50,13 @@ static double epoch_seconds(const struct training *t)
 
 static bool of_words(const struct training *t)
 {
-	return t->e->data->kind == SAMPLE_TOKENS;
+	return t->e->subject.data->kind == SAMPLE_TOKENS;
 }
 
 /* --save-best chooses by points that are recorded, but not through the record. */
 static void note_metric(struct training *t, const struct points *p)
 {
-	const char *key = t->e->cfg->save_best;
+	const char *key = t->e->rank.cfg->save_best;
 
 	if (key && points_find(p, key, &t->metric))
 		t->has_metric = true;
@@ -70,7 +74,7 @@ static int evaluate_now(struct training *t)
 
 static int evaluate_when_due(struct training *t)
 {
-	int64_t every = t->e->cfg->eval_steps;
+	int64_t every = t->e->rank.cfg->eval_steps;
 	double start = clock_mono_s();
 	struct points points;
 	int rc;
@@ -99,7 +103,7 @@ static int end_epoch(struct training *t)
 	s.seconds = epoch_seconds(t);
 	s.train_loss = t->at.loss_sum / (double)t->at.samples;
 	s.samples_per_s = (double)t->at.samples / s.seconds;
-	s.evaluated = t->e->data->n_samples[SPLIT_VAL] > 0 && !t->e->data->endless;
+	s.evaluated = t->e->subject.data->n_samples[SPLIT_VAL] > 0 && !t->e->subject.data->endless;
 	if (s.evaluated)
 		rc = evaluate_now(t);
 	s.val = t->val;
@@ -116,7 +120,7 @@ static int end_epoch(struct training *t)
 	return 0;
 }
 
-/* Whether --save-best's series has got better than ever. */
+/* Whether --save-best's series has got better than ever; on every rank alike. */
 static bool is_best(struct training *t)
 {
 	const double value = t->metric;
@@ -125,7 +129,7 @@ static bool is_best(struct training *t)
 	t->has_metric = false;
 	if (!has || isnan(value))
 		return false;
-	less = series_best(t->e->cfg->save_best)->best == SERIES_BEST_LESS;
+	less = series_best(t->e->rank.cfg->save_best)->best == SERIES_BEST_LESS;
 	if (t->at.has_best && (less ? value >= t->at.best : value <= t->at.best))
 		return false;
 	t->at.has_best = true;
@@ -145,15 +149,17 @@ static struct checkpoint_state standing(const struct training *t)
 
 static int save_when_due(struct training *t)
 {
-	const struct run_config *cfg = t->e->cfg;
+	const struct run_config *cfg = t->e->rank.cfg;
 	struct checkpoint_state at;
 	bool best;
 
-	if (!t->saver)
+	if (!t->e->course.saves)
 		return 0;
 	best = is_best(t);
 	if (!best && (!cfg->save_steps || t->at.step % cfg->save_steps))
 		return 0;
+	if (!t->saver)
+		return tensors_help(&t->e->tensors, t->err);
 	at = standing(t);
 	return saver_save(t->saver, &at, t->err);
 }
@@ -165,7 +171,7 @@ static int after_step(struct training *t, const struct step_result *r)
 	t->at.step = r->step;
 	t->at.in_epoch = r->in_epoch;
 	t->at.epoch_is_open = true;
-	t->at.evaluation_is_open = t->e->cfg->eval_steps && r->step % t->e->cfg->eval_steps == 0;
+	t->at.evaluation_is_open = t->e->rank.cfg->eval_steps && r->step % t->e->rank.cfg->eval_steps == 0;
 	if (isfinite(r->loss)) {
 		t->at.loss_sum += r->loss_sum;
 		t->at.samples += r->count;
@@ -173,12 +179,12 @@ static int after_step(struct training *t, const struct step_result *r)
 	report_step(t->report, r);
 	if (t->console)
 		console_step(t->console, r);
-	hooks_after_step(&t->e->hooks, t->e->seat, t->e->step);
+	hooks_after_step(&t->e->hooks, t->e->rank.seat, t->e->step);
 	rc = step_check(t->e, r, t->err);
 	if (rc)
 		return rc;
-	if (r->step == 1 && t->e->cfg->dump_grads && engine_is_root(t->e))
-		rc = files_save_grads(t->e, t->e->cfg->dump_grads, t->err);
+	if (r->step == 1 && t->e->rank.cfg->dump_grads && engine_is_root(t->e))
+		rc = files_save_grads(&t->e->prepared, step_program(t->e, 1)->graph, t->e->rank.cfg->dump_grads, t->err);
 	if (rc)
 		return rc;
 	t->stopped = r->stop;
@@ -192,7 +198,7 @@ static int after_step(struct training *t, const struct step_result *r)
 /* What was due after the step that a resumed run goes on from, when it was stopped before. */
 static int catch_up(struct training *t)
 {
-	bool evaluates = t->at.evaluation_is_open, ends = t->at.epoch_is_open && t->at.in_epoch == t->e->steps_per_epoch;
+	bool evaluates = t->at.evaluation_is_open, ends = t->at.epoch_is_open && t->at.in_epoch == t->e->course.steps_per_epoch;
 	int rc = evaluates ? evaluate_when_due(t) : 0;
 
 	if (!rc && ends && !t->stopped)
@@ -209,7 +215,7 @@ static int run_steps(struct training *t)
 	t->epoch_start_s = clock_mono_s();
 	if (!rc)
 		rc = catch_up(t);
-	while (!rc && e->step < e->steps_total && !t->stopped) {
+	while (!rc && e->step < e->course.steps_total && !t->stopped) {
 		rc = step_run(e, &r, t->err);
 		if (rc == 0)
 			return 0; /* no more data */
@@ -218,18 +224,25 @@ static int run_steps(struct training *t)
 	return rc;
 }
 
+static int save_weights(struct training *t, const char *path, struct err *err)
+{
+	const struct files_weights w = { &t->e->tensors, &t->e->subject, t->e->rank.cfg };
+
+	return files_save_weights(&w, path, err);
+}
+
 static int save(struct training *t)
 {
-	const struct run_config *cfg = t->e->cfg;
+	const struct run_config *cfg = t->e->rank.cfg;
 	int rc = 0;
 
 	if (cfg->save_weights) {
 		rc = evaluate_share_stats(t->e, t->err);
-		if (!rc && engine_is_root(t->e))
-			rc = files_save_weights(t->e, cfg->save_weights, t->err);
+		if (!rc)
+			rc = save_weights(t, cfg->save_weights, t->err);
 	}
 	if (!rc && cfg->save_outputs && !t->stopped)
-		rc = files_save_outputs(t->e, cfg->save_outputs, t->err);
+		rc = evaluate_save_outputs(t->e, cfg->save_outputs, t->err);
 	return rc;
 }
 
@@ -247,7 +260,7 @@ static int test_only(struct training *t)
 	int rc = evaluate_run(t->e, NULL, &s.val, t->err);
 
 	t->stopped = s.val.stopped;
-	t->stop_code = code_of(seat_stop(t->e->seat), false);
+	t->stop_code = code_of(seat_stop(t->e->rank.seat), false);
 	if (rc || t->stopped)
 		return rc;
 	if (t->console)
@@ -255,16 +268,16 @@ static int test_only(struct training *t)
 	return save(t);
 }
 
-/* The last checkpoint, written while nobody waits for anything else. */
+/* The last checkpoint, written while nobody waits for anything else: whether rank 0 has it. */
 static bool save_last(struct training *t)
 {
 	struct checkpoint_state at = standing(t);
 	struct err err = ERR_INIT;
 
-	if (!t->saver)
+	if (!t->e->course.saves)
 		return false;
-	if (!saver_finish(t->saver, &at, &err))
-		return true;
+	if (!(t->saver ? saver_finish(t->saver, &at, &err) : tensors_help(&t->e->tensors, &err)))
+		return t->saver != NULL;
 	log_warn("no checkpoint of step %lld: %s", (long long)at.step, err.text);
 	return false;
 }
@@ -274,23 +287,23 @@ static int leave_weights(struct training *t, struct err *err)
 {
 	char path[4200];
 
-	if (!t->saver)
+	if (!t->e->course.saves)
 		return 0;
 	snprintf(path, sizeof(path), "%s/weights.safetensors", report_dir(t->report));
-	return files_save_weights(t->e, path, err);
+	return save_weights(t, path, err);
 }
 
 /* All ranks leave with the same code, whichever of them the signal reached. */
 static int end_stopped(struct training *t)
 {
-	struct comm *c = t->e->lane[STREAM_COMPUTE];
+	struct comm *c = rank_comm(&t->e->rank);
 	int64_t *all = calloc((size_t)c->world * 2, sizeof(*all));
 	struct err ignored = ERR_INIT;
 	int signal_number = 0, rc;
 
 	if (!all)
 		return err_set(t->err, ERR_NOMEM, "out of memory: end of the run");
-	all[2 * c->rank] = seat_stop(t->e->seat);
+	all[2 * c->rank] = seat_stop(t->e->rank.seat);
 	all[2 * c->rank + 1] = save_last(t);
 	rc = c->ops->all_gather(c, all, 2 * sizeof(*all), t->err);
 	for (int r = 0; r < c->world; r++)
@@ -321,14 +334,27 @@ static int open_record(struct training *t)
 	if (t->resume.loads)
 		t->at = t->resume.at;
 	snprintf(t->at.run_id, sizeof(t->at.run_id), "%s", report_run_id(t->report));
-	snprintf(t->at.model, sizeof(t->at.model), "%s", e->cfg->model);
-	snprintf(t->at.data_hash, sizeof(t->at.data_hash), "%s", e->data->hash);
+	snprintf(t->at.model, sizeof(t->at.model), "%s", e->rank.cfg->model);
+	snprintf(t->at.data_hash, sizeof(t->at.data_hash), "%s", e->subject.data->hash);
 	t->at.segment = report_segment(t->report);
-	t->at.world = e->seat->world;
-	t->at.global_batch = e->cfg->global_batch_size;
-	t->at.seed = (uint64_t)e->cfg->seed;
-	if (engine_is_root(e) && engine_saves(e->cfg))
+	t->at.world = e->rank.seat->world;
+	t->at.global_batch = e->rank.cfg->global_batch_size;
+	t->at.seed = (uint64_t)e->rank.cfg->seed;
+	if (engine_is_root(e) && e->course.saves)
 		rc = saver_open(&t->saver, e, t->report, t->resume.loads && t->resume.reopens ? t->at.step : -1, t->err);
+	return rc;
+}
+
+/* What --resume asks for; first values where there is no checkpoint. */
+static int restore(struct training *t)
+{
+	struct engine *e = t->e;
+	int rc = resume_open(&t->resume, &e->rank, &e->subject, &e->tensors, t->err);
+
+	if (!rc && e->rank.cfg->resume && !t->resume.loads)
+		rc = draw_values(&e->tensors, e->rank.cfg, e->subject.model, t->err);
+	if (!rc)
+		e->step = t->resume.at.step;
 	return rc;
 }
 
@@ -341,17 +367,17 @@ static int run(struct training *t)
 		if (!t->console)
 			return err_set(t->err, ERR_NOMEM, "out of memory: console");
 	}
-	rc = resume_open(&t->resume, t->e, t->err);
+	rc = restore(t);
 	if (rc)
 		return rc;
-	rc = t->e->cfg->test_only ? 0 : open_record(t);
+	rc = t->e->rank.cfg->test_only ? 0 : open_record(t);
 	if (!rc && engine_is_root(t->e))
-		rc = files_check(t->e->cfg, t->err); /* some may lie in the runs' folder, which is there now */
+		rc = files_check(t->e->rank.cfg, t->err); /* some may lie in the runs' folder, which is there now */
 	if (rc)
 		return rc;
-	if (t->e->cfg->test_only)
+	if (t->e->rank.cfg->test_only)
 		return test_only(t);
-	if (t->console && t->resume.loads && t->at.step >= t->e->steps_total)
+	if (t->console && t->resume.loads && t->at.step >= t->e->course.steps_total)
 		log_info("nothing is left to train: %lld steps are done; a larger --epochs or --max-steps goes on",
 			 (long long)t->at.step);
 	if (t->console)
@@ -390,7 +416,7 @@ int train_main(const struct job *job, struct seat *seat)
 		code = t.stop_code;
 	if (rc && t.e && err.code != ERR_PEER && err.code != ERR_CANCELED) /* what the others do not know yet */
 		for (int i = 0; i < SEAT_LANES; i++)
-			t.e->lane[i]->ops->abort(t.e->lane[i]);
+			t.e->rank.lane[i]->ops->abort(t.e->rank.lane[i]);
 	saver_close(t.saver);
 	report_close(t.report, status_of(&t, rc));
 	resume_close(&t.resume);

@@ -36,53 +36,40 @@ static void fill_f32(float *to, int64_t n, const struct init *init, struct rng_k
 		to[i] = (float)value(init, key, first + i);
 }
 
-static int draw_tensor(struct prepared *p, const struct tensor *t, uint64_t seed, struct err *err)
+static int draw_tensor(const struct tensors *s, const struct tensor *t, uint64_t seed, struct err *err)
 {
+	const struct strategy_part held = tensors_held(s, t, s->comm->rank);
 	struct rng_key key = { seed, rng_stream(t->name) };
-	int64_t count = shape_count(&t->shape);
-	size_t each = dtype_bytes(t->dtype);
 	union {
 		double f64[PIECE];
 		float f32[PIECE];
 	} piece;
+	int rc = 0;
 
 	if (t->init.kind == INIT_ZERO)
 		return 0;
 	if (t->dtype != DTYPE_F64 && t->dtype != DTYPE_F32)
 		return err_set(err, ERR_UNSUPPORTED, "%s: no initial values of type %s", t->name, dtype_name(t->dtype));
-	for (int64_t at = 0; at < count; at += PIECE) {
-		int64_t n = count - at < PIECE ? count - at : PIECE;
-		int rc;
+	for (int64_t at = held.begin; !rc && at < held.end; at += PIECE) {
+		int64_t n = held.end - at < PIECE ? held.end - at : PIECE;
 
 		if (t->dtype == DTYPE_F64)
 			fill_f64(piece.f64, n, &t->init, key, at);
 		else
 			fill_f32(piece.f32, n, &t->init, key, at);
-		rc = p->opts.backend->copy(p->opts.module, (char *)prepared_address(p, t) + (size_t)at * each, &piece,
-					   (size_t)n * each, err);
-		if (rc)
-			return rc;
+		rc = tensors_put(s, t, (struct strategy_part){ at, at + n }, &piece, err);
 	}
-	return 0;
+	return rc;
 }
 
-int draw_values(struct engine *e, struct err *err)
+int draw_values(const struct tensors *s, const struct run_config *cfg, const struct model *m, struct err *err)
 {
-	struct prepared *p = &e->prepared;
+	struct prepared_at at = { 0 };
+	const struct tensor *t;
+	int rc = 0;
 
-	for (int i = 0; i < p->n_programs; i++) {
-		const struct graph *g = p->program[i]->graph;
-
-		for (int k = 0; k < g->n_tensors; k++) {
-			const struct tensor *t = g->tensors[k];
-			int rc = 0;
-
-			if (t->life == LIFE_PERSISTENT && !t->base && !initial_gives(e, t) &&
-			    (i == 0 || !graph_find(p->program[0]->graph, t->name)))
-				rc = draw_tensor(p, t, (uint64_t)e->cfg->seed, err);
-			if (rc)
-				return rc;
-		}
-	}
-	return 0;
+	while (!rc && (t = prepared_next(s->prepared, &at)))
+		if (!initial_gives(cfg, m, t))
+			rc = draw_tensor(s, t, (uint64_t)cfg->seed, err);
+	return rc;
 }

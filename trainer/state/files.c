@@ -1,34 +1,38 @@
 /* files.c: weights, gradients and outputs to and from safetensors files. */
 #include "config.h"
 
+#include "trainer/state/files.h"
+
 #include <stdarg.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
-#include "trainer/run/engine.h"
-#include "trainer/weights/checkpoint.h"
 #include "trainer/weights/hf_config.h"
 
-static const struct graph *any_graph(const struct engine *e)
+const struct graph *files_graph(const struct tensors *s)
 {
-	return e->prepared.program[0]->graph;
+	return s->prepared->program[0]->graph;
 }
 
-int files_put(void *user, const struct tensor *t, const void *data, struct err *err)
+static int put_tensor(void *user, const struct tensor *t, const void *data, struct err *err)
 {
-	return prepared_put(&((struct engine *)user)->prepared, t, data, tensor_bytes(t), err);
+	return tensors_put(user, t, tensors_all(t), data, err);
 }
 
 static int get_tensor(void *user, const struct tensor *t, void *data, struct err *err)
 {
-	return prepared_get(&((struct engine *)user)->prepared, t, data, tensor_bytes(t), err);
+	return tensors_get(user, t, tensors_all(t), data, err);
+}
+
+struct weights_access files_access(const struct tensors *s)
+{
+	return (struct weights_access){ .put = put_tensor, .get = get_tensor, .user = (void *)s };
 }
 
 /* A parameter's or statistic's average in the place of its value. */
 static int get_average(void *user, const struct tensor *t, void *data, struct err *err)
 {
-	const struct prepared *p = &((const struct engine *)user)->prepared;
+	const struct prepared *p = ((const struct tensors *)user)->prepared;
 	const struct tensor *average = NULL;
 	char name[300];
 
@@ -38,15 +42,11 @@ static int get_average(void *user, const struct tensor *t, void *data, struct er
 	return get_tensor(user, average ? average : t, data, err);
 }
 
-/* A parameter's gradient in the place of its value. */
-static int get_gradient(void *user, const struct tensor *t, void *data, struct err *err)
+int files_load_weights(const struct tensors *s, const struct weights_load_opts *o, struct err *err)
 {
-	return get_tensor(user, t->grad ? t->grad : t, data, err);
-}
+	const struct weights_access access = files_access(s);
 
-int files_load_checkpoint(struct engine *e, const struct checkpoint *c, struct err *err)
-{
-	return checkpoint_load(c, any_graph(e), &(struct weights_access){ files_put, get_tensor, .user = e }, err);
+	return weights_load(files_graph(s), o, &access, err);
 }
 
 /* One entry, its value in what is left of ret->text. */
@@ -75,23 +75,23 @@ static void say_channels(struct files_meta *ret, size_t *used, const char *key, 
 	say(ret, used, key, "%s", text);
 }
 
-static void say_images(const struct engine *e, struct files_meta *ret, size_t *used)
+static void say_images(const struct subject *s, struct files_meta *ret, size_t *used)
 {
-	const struct dataset *d = e->data;
+	const struct dataset *d = s->data;
 
-	say(ret, used, "act", "%s", e->prepared.opts.config.act == MODEL_GELU ? "gelu" : "relu");
+	say(ret, used, "act", "%s", s->config.act == MODEL_GELU ? "gelu" : "relu");
 	say(ret, used, "classes", "%d", d->classes);
 	say(ret, used, "in_channels", "%d", d->channels);
 	say(ret, used, "image_size", "%dx%d", d->height, d->width);
 	if (d->dtype == DTYPE_U8) {
-		say_channels(ret, used, "mean", e->norm.mean, d->channels);
-		say_channels(ret, used, "std", e->norm.std, d->channels);
+		say_channels(ret, used, "mean", s->norm.mean, d->channels);
+		say_channels(ret, used, "std", s->norm.std, d->channels);
 	}
 }
 
-static void say_words(const struct engine *e, struct files_meta *ret, size_t *used)
+static void say_words(const struct subject *s, struct files_meta *ret, size_t *used)
 {
-	const struct model_config *c = &e->prepared.opts.config;
+	const struct model_config *c = &s->config;
 
 	say(ret, used, "n_layer", "%lld", (long long)c->layers);
 	say(ret, used, "heads", "%lld", (long long)c->heads);
@@ -99,31 +99,29 @@ static void say_words(const struct engine *e, struct files_meta *ret, size_t *us
 	say(ret, used, "block_size", "%lld", (long long)c->context);
 	say(ret, used, "vocab_size", "%lld", (long long)c->vocab);
 	say(ret, used, "tie_weights", "%s", c->tied ? "yes" : "no");
-	if (e->data->tokenizer[0])
-		say(ret, used, "tokenizer", "%s", e->data->tokenizer);
+	if (s->data->tokenizer[0])
+		say(ret, used, "tokenizer", "%s", s->data->tokenizer);
 }
 
-void files_meta(const struct engine *e, bool averages, struct files_meta *ret)
+void files_meta(const struct subject *subject, const struct run_config *cfg, bool averages, struct files_meta *ret)
 {
 	size_t used = 0;
 
 	ret->n = 0;
 	say(ret, &used, "format", "pt"); /* whose names and shapes: other readers ask for it */
 	say(ret, &used, "dptrain", "%s", PACKAGE_VERSION);
-	say(ret, &used, "model", "%s", e->cfg->model);
+	say(ret, &used, "model", "%s", cfg->model);
 	say(ret, &used, "weights", "%s", averages ? "ema" : "raw");
 	if (averages)
-		say(ret, &used, "ema_decay", "%.17g", e->cfg->model_ema_decay);
-	if (e->model->reads_tokens)
-		say_words(e, ret, &used);
+		say(ret, &used, "ema_decay", "%.17g", cfg->model_ema_decay);
+	if (subject_reads_words(subject))
+		say_words(subject, ret, &used);
 	else
-		say_images(e, ret, &used);
+		say_images(subject, ret, &used);
 }
 
-static int save_description(const struct engine *e, const char *path, struct err *err)
+static int save_description(const struct model_config *c, const char *path, struct err *err)
 {
-	const struct model_config *c = &e->prepared.opts.config;
-
 	return hf_config_write(&(struct hf_config){ .layers = c->layers,
 						    .heads = c->heads,
 						    .width = c->width,
@@ -134,20 +132,22 @@ static int save_description(const struct engine *e, const char *path, struct err
 			       path, err);
 }
 
-static int save_values(struct engine *e, const char *path, bool averages, struct err *err)
+static int save_values(const struct files_weights *w, const char *path, bool averages, struct err *err)
 {
-	const struct weights_access access = { files_put, averages ? get_average : get_tensor, .user = e };
 	struct weights_save_opts o = { .path = path };
+	struct weights_access access = files_access(w->tensors);
 	struct files_meta meta;
 
-	files_meta(e, averages, &meta);
+	if (averages)
+		access.get = get_average;
+	files_meta(w->subject, w->cfg, averages, &meta);
 	o.meta = meta.entry;
 	o.n_meta = meta.n;
-	return weights_save(any_graph(e), &o, &access, err);
+	return weights_save(files_graph(w->tensors), &o, &access, err);
 }
 
 /* "-ema" in front of the ending of path's last component. */
-static int save_averages(struct engine *e, const char *path, struct err *err)
+static int save_averages(const struct files_weights *w, const char *path, struct err *err)
 {
 	const char *slash = strrchr(path, '/'), *dot = strrchr(slash ? slash : path, '.');
 	const size_t stem = dot ? (size_t)(dot - path) : strlen(path);
@@ -156,7 +156,7 @@ static int save_averages(struct engine *e, const char *path, struct err *err)
 
 	if (n < 0 || (size_t)n >= sizeof(other))
 		return err_set(err, ERR_USAGE, "%.300s…: the name is too long", path);
-	return save_values(e, other, true, err);
+	return save_values(w, other, true, err);
 }
 
 int files_check(const struct run_config *cfg, struct err *err)
@@ -170,23 +170,37 @@ int files_check(const struct run_config *cfg, struct err *err)
 	return rc;
 }
 
-int files_save_weights(struct engine *e, const char *path, struct err *err)
+static int save_all(const struct files_weights *w, const char *path, struct err *err)
 {
-	int rc = save_values(e, path, false, err);
+	int rc = save_values(w, path, false, err);
 
-	if (!rc && e->prepared.opts.optimizer.ema_decay > 0)
-		rc = save_averages(e, path, err);
-	if (!rc && e->model->reads_tokens)
-		rc = save_description(e, path, err);
+	if (!rc && w->tensors->prepared->opts.optimizer.ema_decay > 0)
+		rc = save_averages(w, path, err);
+	if (!rc && subject_reads_words(w->subject))
+		rc = save_description(&w->subject->config, path, err);
 	return rc;
 }
 
-int files_save_grads(struct engine *e, const char *path, struct err *err)
+int files_save_weights(const struct files_weights *w, const char *path, struct err *err)
 {
-	const struct program *p = step_program(e, 1);
+	if (w->tensors->comm->rank > 0)
+		return tensors_help(w->tensors, err);
+	return tensors_helped(w->tensors, save_all(w, path, err), err);
+}
+
+/* A parameter's gradient in the place of its value. */
+static int get_gradient(void *user, const struct tensor *t, void *data, struct err *err)
+{
+	const struct tensor *from = t->grad ? t->grad : t;
+
+	return prepared_get(user, from, data, tensor_bytes(from), err);
+}
+
+int files_save_grads(const struct prepared *p, const struct graph *g, const char *path, struct err *err)
+{
 	const struct weights_save_opts o = { .path = path };
 
-	return weights_save(p->graph, &o, &(struct weights_access){ files_put, get_gradient, .user = e }, err);
+	return weights_save(g, &o, &(struct weights_access){ .get = get_gradient, .user = (void *)p }, err);
 }
 
 static int fetch_outputs(void *user, size_t i, const void **ret, struct err *err)
@@ -196,26 +210,19 @@ static int fetch_outputs(void *user, size_t i, const void **ret, struct err *err
 	return 0;
 }
 
-int files_save_outputs(struct engine *e, const char *path, struct err *err)
+int files_save_outputs(const struct subject *subject, const double *outputs, int64_t n, const char *path, struct err *err)
 {
-	int64_t n = e->eval.n_samples, each = evaluate_outputs(e);
+	const bool words = subject_reads_words(subject);
 	struct st_tensor t = { .name = "logits", .dtype = ST_F64 };
-	double *outputs = calloc((size_t)(n * each) + 1, sizeof(*outputs));
-	struct evaluation ignored;
-	int rc;
 
 	t.dim[t.ndim++] = n;
-	if (e->model->reads_tokens)
-		t.dim[t.ndim++] = e->prepared.opts.config.seq_len;
-	t.dim[t.ndim++] = e->model->reads_tokens ? e->prepared.opts.config.vocab : each;
-	if (!outputs)
-		return err_set(err, ERR_NOMEM, "out of memory: outputs of %lld samples", (long long)n);
-	rc = evaluate_run(e, outputs, &ignored, err);
-	if (!rc && engine_is_root(e))
-		rc = safetensors_write(
-			&(struct st_write_opts){
-				.path = path, .tensors = &t, .n_tensors = 1, .fetch = fetch_outputs, .user = outputs },
-			err);
-	free(outputs);
-	return rc;
+	if (words)
+		t.dim[t.ndim++] = subject->config.seq_len;
+	t.dim[t.ndim++] = words ? subject->config.vocab : subject->data->classes;
+	return safetensors_write(&(struct st_write_opts){ .path = path,
+							  .tensors = &t,
+							  .n_tensors = 1,
+							  .fetch = fetch_outputs,
+							  .user = (void *)outputs },
+				 err);
 }

@@ -11,7 +11,7 @@
 
 #include "tracker/base/arena.h"
 #include "trainer/weights/checkpoint.h"
-#include "trainer/weights/weights.h"
+#include "trainer/state/files.h"
 
 static bool is_file(const char *path)
 {
@@ -66,10 +66,10 @@ int initial_locate(struct run_config *cfg, struct err *err)
 }
 
 /* What a file's metadata may settle, by the name of the flag. */
-static const enum flag_id told[] = { FLAG_model,  FLAG_act,	   FLAG_n_layer,    FLAG_n_head,
-				     FLAG_n_embd, FLAG_block_size, FLAG_vocab_size, FLAG_tie_weights };
+static const enum flag_id in_metadata[] = { FLAG_model,	 FLAG_act,	  FLAG_n_layer,	   FLAG_n_head,
+					    FLAG_n_embd, FLAG_block_size, FLAG_vocab_size, FLAG_tie_weights };
 
-struct telling {
+struct settling {
 	const struct safetensors *file;
 	struct run_config *cfg;
 	const char *path;
@@ -79,14 +79,14 @@ struct telling {
 
 static void take_item(void *user, const struct config_item *item)
 {
-	struct telling *t = user;
+	struct settling *t = user;
 	const char *value = safetensors_meta(t->file, item->id == FLAG_n_head ? "heads" : item->name);
-	bool is_told = false;
+	bool has = false;
 	char label[400];
 
-	for (size_t i = 0; i < sizeof(told) / sizeof(told[0]); i++)
-		is_told |= told[i] == item->id;
-	if (t->rc || !is_told || !value || config_given(t->cfg, item->id))
+	for (size_t i = 0; i < sizeof(in_metadata) / sizeof(in_metadata[0]); i++)
+		has |= in_metadata[i] == item->id;
+	if (t->rc || !has || !value || config_given(t->cfg, item->id))
 		return;
 	snprintf(label, sizeof(label), "%.300s: %s", t->path, item->name);
 	t->rc = config_put(t->cfg, item->id, label, value, t->err);
@@ -94,7 +94,7 @@ static void take_item(void *user, const struct config_item *item)
 
 int initial_settle(struct run_config *cfg, struct err *err)
 {
-	struct telling t = { .cfg = cfg, .err = err };
+	struct settling t = { .cfg = cfg, .err = err };
 	struct safetensors *s;
 	int rc = initial_locate(cfg, err);
 
@@ -128,67 +128,80 @@ static bool read_channels(const char *text, int n, double *ret)
 	return true;
 }
 
-static int read_given(const struct engine *e, enum flag_id id, const char *text, double *to, struct err *err)
+struct given { /* --mean or --std, for the images of d */
+	const struct run_config *cfg;
+	const struct dataset *d;
+	enum flag_id id;
+	const char *text;
+};
+
+static int read_given(const struct given *g, double *to, struct err *err)
 {
+	const struct dataset *d = g->d;
 	double v[DATASET_CHANNELS_MAX];
 	char label[300];
-	bool fine = read_channels(text, e->data->channels, v);
+	bool fine = read_channels(g->text, d->channels, v);
 
-	for (int i = 0; fine && id == FLAG_std && i < e->data->channels; i++)
+	for (int i = 0; fine && g->id == FLAG_std && i < d->channels; i++)
 		fine = v[i] > 0;
 	if (!fine)
 		return err_set(err, ERR_USAGE, "%s '%.100s': must be %d %snumber%s with commas between, one for each channel of %.200s",
-			       config_label(e->cfg, id, label, sizeof(label)), text, e->data->channels,
-			       id == FLAG_std ? "positive " : "", e->data->channels > 1 ? "s" : "", e->data->path);
-	memcpy(to, v, (size_t)e->data->channels * sizeof(*to));
+			       config_label(g->cfg, g->id, label, sizeof(label)), g->text, d->channels,
+			       g->id == FLAG_std ? "positive " : "", d->channels > 1 ? "s" : "", d->path);
+	memcpy(to, v, (size_t)d->channels * sizeof(*to));
 	return 0;
 }
 
-int initial_given(struct engine *e, struct err *err)
+int initial_given(struct subject *s, const struct run_config *cfg, struct err *err)
 {
-	const struct run_config *cfg = e->cfg;
+	const struct dataset *d = s->data;
 	int rc = 0;
 
 	if (!cfg->mean && !cfg->std)
 		return 0;
-	if (e->data->kind != SAMPLE_IMAGE || e->data->dtype != DTYPE_U8)
-		return err_set(err, ERR_USAGE, "--mean, --std: %.200s is used as it is and not normalised", e->data->path);
+	if (d->kind != SAMPLE_IMAGE || d->dtype != DTYPE_U8)
+		return err_set(err, ERR_USAGE, "--mean, --std: %.200s is used as it is and not normalised", d->path);
 	if (cfg->mean)
-		rc = read_given(e, FLAG_mean, cfg->mean, e->norm.mean, err);
+		rc = read_given(&(struct given){ cfg, d, FLAG_mean, cfg->mean }, s->norm.mean, err);
 	if (!rc && cfg->std)
-		rc = read_given(e, FLAG_std, cfg->std, e->norm.std, err);
+		rc = read_given(&(struct given){ cfg, d, FLAG_std, cfg->std }, s->norm.std, err);
 	return rc;
 }
 
-int initial_normalize(struct engine *e, const char *path, struct err *err)
+/* Texts of a file's metadata. */
+static int take_norm(struct subject *s, const char *path, const char *mean, const char *std, struct err *err)
 {
-	const struct dataset *d = e->data;
-	struct dataset_norm norm = e->norm;
+	const int channels = s->data->channels;
+	struct dataset_norm norm = s->norm;
+	bool fine = read_channels(mean, channels, norm.mean) && read_channels(std, channels, norm.std);
+
+	for (int i = 0; fine && i < channels; i++)
+		fine = norm.std[i] > 0;
+	if (!fine)
+		return err_set(err, ERR_USAGE,
+			       "%.300s: its mean and std are not %d numbers each, one for each channel of %.100s", path,
+			       channels, s->data->path);
+	s->norm = norm;
+	return 0;
+}
+
+int initial_normalize(struct subject *s, const struct run_config *cfg, const char *path, struct err *err)
+{
+	const struct dataset *d = s->data;
+	struct safetensors *file;
 	const char *m, *v;
-	struct safetensors *s;
 	int rc;
 
-	if (e->cfg->mean || e->cfg->std)
+	if (cfg->mean || cfg->std)
 		return 0;
-	rc = safetensors_open(&s, path, err);
+	rc = safetensors_open(&file, path, err);
 	if (rc)
 		return rc;
-	m = safetensors_meta(s, "mean");
-	v = safetensors_meta(s, "std");
-	if (m && v && d->kind == SAMPLE_IMAGE && d->dtype == DTYPE_U8) {
-		bool fine = read_channels(m, d->channels, norm.mean) && read_channels(v, d->channels, norm.std);
-
-		for (int i = 0; fine && i < d->channels; i++)
-			fine = norm.std[i] > 0;
-		if (fine) {
-			e->norm = norm;
-		} else {
-			rc = err_set(err, ERR_USAGE,
-				     "%.300s: its mean and std are not %d numbers each, one for each channel of %.100s", path,
-				     d->channels, d->path);
-		}
-	}
-	safetensors_close(s);
+	m = safetensors_meta(file, "mean");
+	v = safetensors_meta(file, "std");
+	if (m && v && d->kind == SAMPLE_IMAGE && d->dtype == DTYPE_U8)
+		rc = take_norm(s, path, m, v, err);
+	safetensors_close(file);
 	return rc;
 }
 
@@ -197,24 +210,24 @@ static bool is_subject(const struct tensor *t)
 	return t->kind == TENSOR_PARAM || t->kind == TENSOR_STAT;
 }
 
-bool initial_gives(const struct engine *e, const struct tensor *t)
+bool initial_gives(const struct run_config *cfg, const struct model *m, const struct tensor *t)
 {
-	const char *anew = e->cfg->reset_head ? e->model->head : NULL;
+	const char *anew = cfg->reset_head ? m->head : NULL;
 
-	return e->cfg->init_from && is_subject(t) && !(anew && !strncmp(t->name, anew, strlen(anew)));
+	return cfg->init_from && is_subject(t) && !(anew && !strncmp(t->name, anew, strlen(anew)));
 }
 
-int initial_load(struct engine *e, struct err *err)
+int initial_load(const struct tensors *s, const struct run_config *cfg, struct subject *subject, struct err *err)
 {
-	const struct run_config *cfg = e->cfg;
-	const char *head = e->model->head;
-	struct weights_load_opts o = { .path = cfg->init_from, .head = head, .skip = cfg->reset_head ? head : NULL };
+	const char *head = subject->model->head;
 	int rc;
 
 	if (cfg->reset_head && !head)
-		return err_set(err, ERR_USAGE, "--reset-head: %s has no classifier of its own", e->model->name);
-	rc = weights_load(e->prepared.program[0]->graph, &o, &(struct weights_access){ .put = files_put, .user = e }, err);
-	return rc ? rc : initial_normalize(e, cfg->init_from, err);
+		return err_set(err, ERR_USAGE, "--reset-head: %s has no classifier of its own", subject->model->name);
+	rc = files_load_weights(
+		s, &(struct weights_load_opts){ .path = cfg->init_from, .head = head, .skip = cfg->reset_head ? head : NULL },
+		err);
+	return rc ? rc : initial_normalize(subject, cfg, cfg->init_from, err);
 }
 
 static bool names_some(const struct graph *g, const char *pattern)
@@ -225,10 +238,9 @@ static bool names_some(const struct graph *g, const char *pattern)
 	return false;
 }
 
-int initial_check_freeze(const struct engine *e, struct err *err)
+int initial_check_freeze(const struct graph *g, const struct run_config *cfg, const struct model *m, struct err *err)
 {
-	const struct graph *g = e->prepared.program[0]->graph;
-	const char *at = e->cfg->freeze;
+	const char *at = cfg->freeze;
 	bool trains = false;
 
 	for (; at && *at; at += strcspn(at, ",") + (at[strcspn(at, ",")] == ',')) {
@@ -237,11 +249,11 @@ int initial_check_freeze(const struct engine *e, struct err *err)
 		snprintf(one, sizeof(one), "%.*s", (int)strcspn(at, ",") - (*at == '!'), at + (*at == '!'));
 		if (!names_some(g, one))
 			return err_set(err, ERR_USAGE, "--freeze %.100s: nothing in %s has such a name", one,
-				       e->model->name);
+				       m->name);
 	}
 	for (int i = 0; i < g->n_tensors; i++)
 		trains |= g->tensors[i]->kind == TENSOR_PARAM && !g->tensors[i]->frozen;
-	if (!trains && !e->cfg->test_only)
-		return err_set(err, ERR_USAGE, "--freeze %.200s: nothing is left to train", e->cfg->freeze);
+	if (!trains && !cfg->test_only)
+		return err_set(err, ERR_USAGE, "--freeze %.200s: nothing is left to train", cfg->freeze);
 	return 0;
 }

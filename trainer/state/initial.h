@@ -1,9 +1,10 @@
 /* initial.h: where a run's weights begin: what the file of --init-from says about itself, its tensors, and what --freeze
  * keeps as it is. */
-#ifndef DPT_ENGINE_INITIAL_H
-#define DPT_ENGINE_INITIAL_H
+#ifndef DPT_STATE_INITIAL_H
+#define DPT_STATE_INITIAL_H
 
-#include "trainer/run/engine.h"
+#include "trainer/program/subject.h"
+#include "trainer/state/tensors.h"
 
 /* A folder that --init-from names becomes the file in it: a run's weights.safetensors, a checkpoint's (or Hugging Face's)
  * model.safetensors, or that of the newest checkpoint of a run that was cut off. */
@@ -13,19 +14,19 @@ int initial_locate(struct run_config *cfg, struct err *err);
  * when neither the file nor the command line names the model. */
 int initial_settle(struct run_config *cfg, struct err *err);
 
-/* Loads --init-from into every rank; images are then normalised as they were for those weights. */
-int initial_load(struct engine *e, struct err *err);
+/* Loads --init-from, into every rank what it holds; images are then normalised as they were for those weights. */
+int initial_load(const struct tensors *s, const struct run_config *cfg, struct subject *subject, struct err *err);
 
 /* Whether initial_load fills this tensor. */
-bool initial_gives(const struct engine *e, const struct tensor *t);
+bool initial_gives(const struct run_config *cfg, const struct model *m, const struct tensor *t);
 
-/* Every pattern of --freeze names something, and something is left to train. */
-int initial_check_freeze(const struct engine *e, struct err *err);
+/* Every pattern of --freeze names something in g, and something is left to train. */
+int initial_check_freeze(const struct graph *g, const struct run_config *cfg, const struct model *m, struct err *err);
 
 /* --mean and --std; with neither of them nothing happens. */
-int initial_given(struct engine *e, struct err *err);
+int initial_given(struct subject *s, const struct run_config *cfg, struct err *err);
 
 /* Takes the normalisation from a weights file that tells one, unless --mean or --std does. */
-int initial_normalize(struct engine *e, const char *path, struct err *err);
+int initial_normalize(struct subject *s, const struct run_config *cfg, const char *path, struct err *err);
 
 #endif

@@ -1,4 +1,4 @@
-/* resume.c: rank 0 looks for the checkpoint and checks it; what it finds is told to all. */
+/* resume.c: rank 0 looks for the checkpoint and checks it; what it finds goes to all. */
 #include "trainer/state/resume.h"
 
 #include <errno.h>
@@ -14,7 +14,7 @@
 #include "tracker/base/log.h"
 #include "tracker/dptrack.h"
 #include "trainer/program/kernels.h"
-#include "trainer/state/draw.h"
+#include "trainer/state/files.h"
 #include "trainer/state/initial.h"
 
 #define LOCK "lock"
@@ -31,7 +31,9 @@ static const enum flag_id may_change[] = {
 };
 
 struct search {
-	struct engine *e;
+	const struct run_config *cfg;
+	const struct dataset *data;
+	const struct graph *graph; /* that wants the tensors */
 	struct resume *r;
 	struct err *err;
 };
@@ -103,13 +105,13 @@ static int check_fits(struct search *s, const struct checkpoint *c, const char *
 	const struct checkpoint_state *at = checkpoint_state(c);
 	struct comparison k = { .c = c, .path = path, .err = s->err };
 
-	if (config_each(s->e->cfg, compare_item, &k))
+	if (config_each(s->cfg, compare_item, &k))
 		return err_set(s->err, ERR_NOMEM, "out of memory: configuration");
 	if (k.rc)
 		return k.rc;
-	if (strcmp(at->data_hash, s->e->data->hash))
+	if (strcmp(at->data_hash, s->data->hash))
 		return err_set(s->err, ERR_USAGE, "%.200s: the run was begun on other data than %.200s holds", path,
-			       s->e->data->path);
+			       s->data->path);
 	return 0;
 }
 
@@ -122,22 +124,21 @@ static bool same_choice(const char *now, const char *was)
 /* Fills s->r. *ret_damaged tells a checkpoint that cannot be used from a run that was begun differently. */
 static int try_checkpoint(struct search *s, const char *path, bool *ret_damaged)
 {
-	const struct graph *g = s->e->prepared.program[0]->graph;
 	struct checkpoint *c = NULL;
 	int rc = checkpoint_open(&c, path, s->err);
 
 	*ret_damaged = true;
 	if (!rc && s->r->run_id[0] && strcmp(checkpoint_state(c)->run_id, s->r->run_id))
 		rc = err_set(s->err, ERR_USAGE, "%.300s: belongs to another run", path);
-	if (!rc && !s->e->cfg->test_only) {
+	if (!rc && !s->cfg->test_only) {
 		rc = check_fits(s, c, path);
 		*ret_damaged = !rc;
 	}
 	if (!rc)
-		rc = checkpoint_verify(c, g, s->err);
+		rc = checkpoint_verify(c, s->graph, s->err);
 	if (!rc) {
 		s->r->at = *checkpoint_state(c);
-		s->r->at.has_best &= same_choice(s->e->cfg->save_best, checkpoint_config(c, "save_best"));
+		s->r->at.has_best &= same_choice(s->cfg->save_best, checkpoint_config(c, "save_best"));
 		s->r->loads = true;
 		snprintf(s->r->path, sizeof(s->r->path), "%s", path);
 		snprintf(s->r->run_id, sizeof(s->r->run_id), "%s", s->r->at.run_id);
@@ -192,7 +193,7 @@ static int hold(struct search *s, const char *dir)
 {
 	int rc;
 
-	if (s->e->cfg->test_only)
+	if (s->cfg->test_only)
 		return 0;
 	rc = resume_lock(&s->r->lock_fd, dir, LOCK_WAIT_S, s->err);
 	return rc == ERR_BUSY ? s->err->code = ERR_USAGE : rc;
@@ -200,7 +201,7 @@ static int hold(struct search *s, const char *dir)
 
 static int find_auto(struct search *s)
 {
-	const struct run_config *cfg = s->e->cfg;
+	const struct run_config *cfg = s->cfg;
 	struct dptrack_found found;
 	char folder[4200];
 	int rc = find_run(s,
@@ -234,7 +235,7 @@ static bool is_there(const char *path, const char *name)
 
 static int find_path(struct search *s)
 {
-	const struct run_config *cfg = s->e->cfg;
+	const struct run_config *cfg = s->cfg;
 	struct dptrack_found found;
 	char folder[4200];
 	bool damaged;
@@ -314,95 +315,133 @@ static struct checkpoint *peek(const struct run_config *cfg)
 	return c;
 }
 
-int resume_kernels(struct engine *e, struct err *err)
+int resume_kernels(const struct rank *r, struct err *err)
 {
 	struct checkpoint *newest = NULL;
 	struct buf text;
 	int rc;
 
-	if (!e->cfg->resume || !e->backend->choose)
+	if (!r->cfg->resume || !r->backend->choose)
 		return 0;
 	buf_init(&text, KERNELS_BYTES_MAX);
-	if (engine_is_root(e))
-		newest = peek(e->cfg);
+	if (rank_is_root(r))
+		newest = peek(r->cfg);
 	if (newest)
 		checkpoint_kernels(newest, kernels_add, &text);
 	checkpoint_close(newest);
-	rc = kernels_share(e, &text, err);
+	rc = kernels_share(r, &text, err);
 	buf_done(&text);
 	return rc;
 }
 
 /* ---- all ranks ---- */
 
-struct told {
+struct finding { /* no pointers: rank 0 sends it to the others */
 	struct err err;
 	struct resume resume;
 	struct dataset_norm norm; /* images go on being normalised as they were */
 };
 
-static int load_root(struct engine *e, const struct resume *r, struct err *err)
+static void say_where(const struct resume *r)
 {
-	struct checkpoint *c;
+	if (r->loads)
+		log_info("goes on after step %lld, from %s", (long long)r->at.step, r->path);
+	else if (r->reopens)
+		log_info("run %s has no checkpoint that can be used: it begins again", r->run_id);
+}
+
+static int normalize(struct subject *subject, const struct run_config *cfg, const struct resume *r, struct err *err)
+{
 	char file[4200];
-	int rc = checkpoint_open(&c, r->path, err);
+
+	if ((size_t)snprintf(file, sizeof(file), "%s/" CHECKPOINT_MODEL, r->path) >= sizeof(file))
+		return 0;
+	return initial_normalize(subject, cfg, file, err);
+}
+
+static int find_root(struct search *s, struct subject *subject)
+{
+	const struct resume *r = s->r;
+	int rc = strcmp(s->cfg->resume, "auto") ? find_path(s) : find_auto(s);
+
+	if (!rc && r->loads)
+		rc = normalize(subject, s->cfg, r, s->err);
+	else if (!rc && r->reopens && s->cfg->test_only)
+		return err_set(s->err, ERR_USAGE, "--resume %.300s: run %s has no checkpoint to test", s->cfg->resume, r->run_id);
+	if (!rc)
+		say_where(r);
+	return rc;
+}
+
+/* What rank 0 finds, on every rank. */
+static int find_together(struct finding *f, const struct rank *r, struct subject *subject, const struct tensors *s,
+			 struct err *err)
+{
+	struct search search = { r->cfg, subject->data, files_graph(s), &f->resume, &f->err };
+	int rc, lock_fd;
+
+	f->resume.lock_fd = -1;
+	if (rank_is_root(r) && find_root(&search, subject) && !f->err.code)
+		f->err.code = ERR_IO;
+	lock_fd = f->resume.lock_fd;
+	f->norm = subject->norm;
+	rc = s->comm->ops->broadcast(s->comm, f, sizeof(*f), 0, err);
+	f->resume.lock_fd = lock_fd;
+	if (!rc && f->err.code)
+		rc = err_set(err, f->err.code, "%s", f->err.text);
+	if (!rc)
+		subject->norm = f->norm;
+	return rc;
+}
+
+static int give(void *user, const struct tensor *t, const void *data, struct err *err)
+{
+	return tensors_give(user, t, data, err);
+}
+
+static int load_root(const struct tensors *s, const char *path, struct err *err)
+{
+	struct weights_access access = files_access(s);
+	struct checkpoint *c;
+	int rc = checkpoint_open(&c, path, err);
 
 	if (rc)
 		return rc;
-	rc = files_load_checkpoint(e, c, err);
+	access.put = give;
+	rc = checkpoint_load(c, files_graph(s), &access, err);
 	checkpoint_close(c);
-	if (!rc && (size_t)snprintf(file, sizeof(file), "%s/" CHECKPOINT_MODEL, r->path) < sizeof(file))
-		rc = initial_normalize(e, file, err);
 	return rc;
 }
 
-static int find_root(struct engine *e, struct resume *r, struct err *err)
+static int load_together(const struct tensors *s, const char *path, struct err *err)
 {
-	struct search s = { e, r, err };
-	int rc = strcmp(e->cfg->resume, "auto") ? find_path(&s) : find_auto(&s);
+	struct err ignored = ERR_INIT;
+	int rc;
 
-	if (!rc && r->loads)
-		rc = load_root(e, r, err);
-	if (!rc && r->loads)
-		log_info("goes on after step %lld, from %s", (long long)r->at.step, r->path);
-	else if (!rc && r->reopens && e->cfg->test_only)
-		return err_set(err, ERR_USAGE, "--resume %.300s: run %s has no checkpoint to test", e->cfg->resume, r->run_id);
-	else if (!rc && r->reopens)
-		log_info("run %s has no checkpoint that can be used: it begins again", r->run_id);
-	return rc;
+	if (s->comm->rank > 0)
+		return tensors_follow(s, err);
+	rc = load_root(s, path, err);
+	if (rc)
+		tensors_end(s, err, &ignored);
+	return rc ? rc : tensors_end(s, NULL, err);
 }
 
-int resume_open(struct resume *ret, struct engine *e, struct err *err)
+int resume_open(struct resume *ret, const struct rank *r, struct subject *subject, const struct tensors *s, struct err *err)
 {
-	struct comm *c = e->lane[STREAM_COMPUTE];
-	struct told *told;
-	int rc, lock_fd;
+	struct finding *f;
+	int rc;
 
 	memset(ret, 0, sizeof(*ret));
 	ret->lock_fd = -1;
-	if (!e->cfg->resume)
+	if (!r->cfg->resume)
 		return 0;
-	told = calloc(1, sizeof(*told));
-	if (!told)
+	f = calloc(1, sizeof(*f));
+	if (!f)
 		return err_set(err, ERR_NOMEM, "out of memory: --resume");
-	told->resume.lock_fd = -1;
-	if (engine_is_root(e) && find_root(e, &told->resume, &told->err) && !told->err.code)
-		told->err.code = ERR_IO;
-	lock_fd = told->resume.lock_fd;
-	told->norm = e->norm;
-	rc = c->ops->broadcast(c, told, sizeof(*told), 0, err);
-	if (!rc && told->err.code)
-		rc = err_set(err, told->err.code, "%s", told->err.text);
-	if (!rc)
-		e->norm = told->norm;
-	*ret = told->resume;
-	ret->lock_fd = lock_fd;
-	free(told);
-	if (!rc)
-		rc = ret->loads ? evaluate_share_all(e, err) : draw_values(e, err);
-	if (!rc)
-		e->step = ret->at.step;
-	return rc;
+	rc = find_together(f, r, subject, s, err);
+	*ret = f->resume;
+	free(f);
+	return rc || !ret->loads ? rc : load_together(s, ret->path, err);
 }
 
 void resume_close(struct resume *r)

@@ -1,8 +1,9 @@
 /* resume.h: --resume: which run goes on, and from where. */
-#ifndef DPT_ENGINE_RESUME_H
-#define DPT_ENGINE_RESUME_H
+#ifndef DPT_STATE_RESUME_H
+#define DPT_STATE_RESUME_H
 
-#include "trainer/run/engine.h"
+#include "trainer/program/subject.h"
+#include "trainer/state/tensors.h"
 #include "trainer/weights/checkpoint.h"
 
 struct resume { /* no pointers: rank 0 sends it to the others */
@@ -20,11 +21,12 @@ int resume_settle(struct run_config *cfg, struct err *err);
 
 /* Collective, before anything is prepared: the backend gets the kernels that the run chose when it began, so that it goes
  * on with the same bits. What cannot be found or read is resume_open's to tell. */
-int resume_kernels(struct engine *e, struct err *err);
+int resume_kernels(const struct rank *r, struct err *err);
 
-/* Collective. Finds, checks and loads what --resume asks for, and sets e->step; zeroed without it. Damaged and foreign
- * checkpoints are skipped with a warning (auto, or a run's folder) or refused (a checkpoint by its path). */
-int resume_open(struct resume *ret, struct engine *e, struct err *err);
+/* Collective. Finds and checks what --resume asks for, and where a checkpoint can be used loads it into every rank, with the
+ * normalisation that it was trained with; zeroed without --resume. Damaged and foreign checkpoints are skipped with a
+ * warning (auto, or a run's folder) or refused (a checkpoint by its path). */
+int resume_open(struct resume *ret, const struct rank *r, struct subject *subject, const struct tensors *s, struct err *err);
 void resume_close(struct resume *r); /* lets go of the run's folder */
 
 /* Takes the run's folder for this process, until it ends or closes *ret_fd. ERR_BUSY when another one has it for

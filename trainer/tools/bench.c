@@ -1,5 +1,7 @@
 /* bench.c: `dptrain bench`: whole training steps on synthetic data, exactly as many as asked for, and what they cost.
  */
+#include "trainer/tools/bench.h"
+
 #include <jansson.h>
 #include <math.h>
 #include <stdio.h>
@@ -8,6 +10,7 @@
 
 #include "trainer/launch/machine.h"
 #include "trainer/program/memory.h"
+#include "trainer/run/step.h"
 #include "trainer/tools/bench_ops.h"
 
 #define OPS_SHOWN 10
@@ -64,10 +67,10 @@ static int run_steps(struct bench *b, struct err *err)
 {
 	int rc = engine_begin(b->e, err);
 
-	b->steps = calloc((size_t)b->e->cfg->steps, sizeof(*b->steps));
+	b->steps = calloc((size_t)b->e->rank.cfg->steps, sizeof(*b->steps));
 	if (!rc && !b->steps)
-		rc = err_set(err, ERR_NOMEM, "out of memory: %lld steps", (long long)b->e->cfg->steps);
-	while (!rc && b->n < b->e->cfg->steps) {
+		rc = err_set(err, ERR_NOMEM, "out of memory: %lld steps", (long long)b->e->rank.cfg->steps);
+	while (!rc && b->n < b->e->rank.cfg->steps) {
 		struct step_result *r = &b->steps[b->n];
 
 		rc = profile(b, err);
@@ -94,7 +97,7 @@ static void collect_ops(struct bench *b)
 
 static int gather_shares(struct bench *b, struct err *err)
 {
-	struct comm *c = b->e->lane[STREAM_COMPUTE];
+	struct comm *c = rank_comm(&b->e->rank);
 	struct share *all = calloc((size_t)c->world, sizeof(*all));
 	int rc;
 
@@ -102,7 +105,7 @@ static int gather_shares(struct bench *b, struct err *err)
 		return err_set(err, ERR_NOMEM, "out of memory: bench");
 	all[c->rank].peak_bytes = machine_peak_bytes();
 	all[c->rank].flops = b->ops.flops;
-	all[c->rank].planned_bytes = memory_planned(b->e);
+	all[c->rank].planned_bytes = memory_planned(&b->e->prepared.plan, b->e->rank.seat->world);
 	rc = c->ops->barrier(c, err); /* all ranks measure at once, as they compute */
 	if (!rc)
 		rc = bench_matmul(&all[c->rank].peak_flops, b->e, err);
@@ -156,7 +159,7 @@ static const char *phase_name_of(enum step_time t)
 static void print_json(const struct bench *b)
 {
 	json_t *o = json_object(), *phases = json_object(), *losses = json_array(), *seconds = json_array();
-	const struct run_config *cfg = b->e->cfg;
+	const struct run_config *cfg = b->e->rank.cfg;
 
 	for (int t = TIME_DATA_WAIT; t < TIME_COUNT; t++)
 		json_object_set_new(phases, phase_name_of((enum step_time)t),
@@ -166,8 +169,8 @@ static void print_json(const struct bench *b)
 		json_array_append_new(seconds, real_or_null(b->steps[i].seconds[TIME_STEP]));
 	}
 	json_object_set_new(o, "model", json_string(cfg->model));
-	json_object_set_new(o, "backend", json_string(b->e->backend->name));
-	json_object_set_new(o, "ranks", json_integer(b->e->seat->world));
+	json_object_set_new(o, "backend", json_string(b->e->rank.backend->name));
+	json_object_set_new(o, "ranks", json_integer(b->e->rank.seat->world));
 	json_object_set_new(o, "threads", json_integer(cfg->threads));
 	json_object_set_new(o, "global_batch_size", json_integer(cfg->global_batch_size));
 	json_object_set_new(o, "samples_per_s", real_or_null(rate(b)));
@@ -203,13 +206,13 @@ static void print_ops(const struct bench *b)
 
 static void print_table(const struct bench *b)
 {
-	const struct run_config *cfg = b->e->cfg;
+	const struct run_config *cfg = b->e->rank.cfg;
 	double step = median(b, TIME_STEP);
 
 	printf("%s, global batch %lld, %s, backend %s, %d rank(s) x %lld thread(s): %lld steps\n", cfg->model,
-	       (long long)cfg->global_batch_size, dtype_name(b->e->prepared.opts.precision.low), b->e->backend->name,
-	       b->e->seat->world, (long long)cfg->threads, (long long)b->n);
-	printf("%12.1f %s/s (median step %.4f s, first %.4f s)\n", rate(b), sample_kind_name(b->e->data->kind), step,
+	       (long long)cfg->global_batch_size, dtype_name(b->e->prepared.opts.precision.low), b->e->rank.backend->name,
+	       b->e->rank.seat->world, (long long)cfg->threads, (long long)b->n);
+	printf("%12.1f %s/s (median step %.4f s, first %.4f s)\n", rate(b), sample_kind_name(b->e->subject.data->kind), step,
 	       b->n ? b->steps[0].seconds[TIME_STEP] : NAN);
 	printf("%12.1f GFLOP/s in matrix products and convolutions; a product alone %.1f (%.1f %%)\n",
 	       1e-9 * b->flops / step, 1e-9 * b->peak_flops, 100 * b->flops / step / b->peak_flops);

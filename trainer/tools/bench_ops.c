@@ -46,11 +46,11 @@ static void add_seconds(struct bench_ops *ops, const struct graph *g, const doub
 
 void bench_ops_collect(struct bench_ops *ret, const struct engine *e, int64_t steps)
 {
-	int64_t micros = sampler_micros(&e->train, 0);
+	int64_t micros = sampler_micros(&e->course.train, 0);
 
 	memset(ret, 0, sizeof(*ret));
 	for (int64_t m = 0; m < micros; m++) {
-		struct range r = sampler_micro(&e->train, 0, e->seat->rank, m);
+		struct range r = sampler_micro(&e->course.train, 0, e->rank.seat->rank, m);
 		const struct program *p = prepared_program(
 			&e->prepared, m + 1 < micros ? PROGRAM_MICRO : PROGRAM_STEP, r.end - r.begin);
 

@@ -1,6 +1,6 @@
 /* bench_ops.h: where the time of measured steps went, op by op, and what a matrix product reaches on this machine. */
-#ifndef DPT_ENGINE_BENCH_OPS_H
-#define DPT_ENGINE_BENCH_OPS_H
+#ifndef DPT_TOOLS_BENCH_OPS_H
+#define DPT_TOOLS_BENCH_OPS_H
 
 #include "trainer/run/engine.h"
 

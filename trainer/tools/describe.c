@@ -1,10 +1,12 @@
 /* describe.c: commands that run nothing and start no rank: `dptrain plan`, `backends`, `tokenize`. */
+#include "trainer/tools/describe.h"
+
 #include <stdlib.h>
 #include <string.h>
 
 #include "trainer/data/words/tokenize.h"
 #include "trainer/program/memory.h"
-#include "trainer/program/subject.h"
+#include "trainer/state/initial.h"
 
 static void summarize(const struct engine *e, struct buf *out)
 {
@@ -12,9 +14,9 @@ static void summarize(const struct engine *e, struct buf *out)
 	int64_t parameters = model_parameter_count(e->prepared.program[0]->graph);
 	size_t total = 0;
 
-	buf_addf(out, "model %s: %lld parameters\n", e->cfg->model, (long long)parameters);
-	buf_addf(out, "global batch %lld, %d rank%s, %lld on the largest\n", (long long)e->cfg->global_batch_size,
-		 e->seat->world, e->seat->world > 1 ? "s" : "", (long long)e->cfg->batch_size);
+	buf_addf(out, "model %s: %lld parameters\n", e->rank.cfg->model, (long long)parameters);
+	buf_addf(out, "global batch %lld, %d rank%s, %lld on the largest\n", (long long)e->rank.cfg->global_batch_size,
+		 e->rank.seat->world, e->rank.seat->world > 1 ? "s" : "", (long long)e->rank.cfg->batch_size);
 	for (int i = 0; i < e->prepared.n_programs; i++)
 		buf_addf(out, "program %s: %d nodes, %d tensors\n", e->prepared.program[i]->name,
 			 e->prepared.program[i]->graph->n_nodes, e->prepared.program[i]->graph->n_tensors);
@@ -22,7 +24,7 @@ static void summarize(const struct engine *e, struct buf *out)
 		total += p->slab_bytes[s];
 	buf_addf(out, "memory of a rank: %.1f MiB planned, lower bound %.1f MiB\n", (double)total / 1048576,
 		 (double)p->lower_bound_bytes / 1048576);
-	memory_table(e, out);
+	memory_table(p, out);
 }
 
 int describe_plan(const struct job *job, struct buf *out, struct err *err)
@@ -57,21 +59,18 @@ int describe_plan(const struct job *job, struct buf *out, struct err *err)
 
 int describe_parameters(const struct job *job, int64_t *ret, struct err *err)
 {
-	struct board board = { .stop_signal = 0 };
-	struct seat seat = { .world = job->cfg->world, .local_world = job->cfg->world, .board = &board };
 	struct graph *g = graph_new(false);
-	struct model_config c;
-	struct engine *e = NULL;
-	int rc = g ? engine_open_described(&e, job, &seat, err) : err_set(err, ERR_NOMEM, "out of memory: graph");
+	struct subject s = { .data = NULL };
+	int rc = g ? subject_open(&s, job->cfg, job->batch, err) : err_set(err, ERR_NOMEM, "out of memory: graph");
 
-	if (!rc) {
-		c = subject_config(e, e->model);
-		rc = model_build(e->model, g, &c, 1, err);
-	}
+	if (!rc)
+		rc = initial_given(&s, job->cfg, err);
+	if (!rc)
+		rc = model_build(s.model, g, &s.config, 1, err);
 	if (!rc)
 		*ret = model_parameter_count(g);
 	graph_free(g);
-	engine_close(e);
+	subject_close(&s);
 	return rc;
 }
 

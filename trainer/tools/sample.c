@@ -1,5 +1,7 @@
 /* sample.c: `dptrain sample`: a text from a trained language model, token by token, on programs that keep the keys and
  * values of what has been read. When the context is full, the later half of the text is read anew. */
+#include "trainer/tools/sample.h"
+
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -7,7 +9,6 @@
 
 #include "trainer/data/words/tokenizer.h"
 #include "trainer/graph/rng.h"
-#include "trainer/run/engine.h"
 #include "trainer/state/initial.h"
 #include "trainer/weights/gpt_file.h"
 
@@ -69,7 +70,7 @@ static int get_logits(struct sampling *s, const struct program *p, int64_t n, st
 	const struct tensor *t = p->logits;
 	size_t bytes = (size_t)s->model.vocab * dtype_bytes(t->dtype);
 	const char *from = (const char *)prepared_address(&s->e->prepared, t) + (size_t)(n - 1) * bytes;
-	int rc = s->e->backend->copy(s->e->module, s->raw, from, bytes, err);
+	int rc = s->e->rank.backend->copy(s->e->rank.module, s->raw, from, bytes, err);
 
 	for (int64_t i = 0; !rc && i < s->model.vocab; i++)
 		s->logits[i] = t->dtype == DTYPE_F64 ? ((double *)s->raw)[i] : (double)((float *)s->raw)[i];
@@ -256,7 +257,7 @@ static int read_positions(struct sampling *s, struct err *err)
 	s->sorted = malloc((size_t)s->model.vocab * sizeof(double));
 	if (!s->positions || !s->raw || !s->logits || !s->sorted)
 		return err_set(err, ERR_NOMEM, "out of memory: a vocabulary of %lld", (long long)s->model.vocab);
-	return prepared_get(&s->e->prepared, t, s->positions, tensor_bytes(t), err);
+	return tensors_get(&s->e->tensors, t, tensors_all(t), s->positions, err);
 }
 
 int sample_main(const struct job *job, struct err *err)
@@ -273,10 +274,9 @@ int sample_main(const struct job *job, struct err *err)
 		rc = engine_open_evaluation(&s.e,
 					    &(struct engine_evaluation){ .job = job,
 									 .seat = &seat,
-									 .model = &model_gpt2_124m,
-									 .config = s.model,
-									 .sizes = sizes,
-									 .n = s.model.context < CHUNK ? 1 : 2 },
+									 .subject = { .model = &model_gpt2_124m,
+										      .config = s.model },
+									 .sizes = { sizes, s.model.context < CHUNK ? 1 : 2 } },
 					    err);
 	if (!rc)
 		rc = read_positions(&s, err);

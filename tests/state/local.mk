@@ -1,0 +1,2 @@
+# Persistent tensors whose ranks hold parts of them.
+cmocka_tests += tests/state/tensors_test

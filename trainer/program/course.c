@@ -1,0 +1,52 @@
+/* course.c: samplers and lengths. */
+#include "trainer/program/course.h"
+
+#include <string.h>
+
+static bool evaluates(const struct run_config *cfg, const struct dataset *d)
+{
+	if (!d->n_samples[SPLIT_VAL] || cfg->command == COMMAND_BENCH)
+		return false;
+	return !d->endless || cfg->test_only || cfg->save_outputs;
+}
+
+static bool saves(const struct run_config *cfg)
+{
+	bool none = config_given(cfg, FLAG_save_total_limit) && !cfg->save_total_limit;
+
+	return cfg->command != COMMAND_BENCH && !cfg->test_only && !none;
+}
+
+int course_make(struct course *ret, const struct run_config *cfg, const struct dataset *d, struct err *err)
+{
+	struct course c = { .evaluates = evaluates(cfg, d), .saves = saves(cfg) };
+	int rc;
+
+	c.train = (struct sampler){ .n_samples = d->n_samples[SPLIT_TRAIN],
+				    .global_batch = cfg->global_batch_size,
+				    .micro = cfg->batch_size,
+				    .world = cfg->world,
+				    .seed = (uint64_t)cfg->seed,
+				    .shuffle = !d->endless,
+				    .endless = d->endless };
+	c.eval = (struct sampler){ .n_samples = d->n_samples[SPLIT_VAL],
+				   .global_batch = cfg->batch_size * cfg->world,
+				   .micro = cfg->batch_size,
+				   .world = cfg->world };
+	c.steps_per_epoch = cfg->test_only ? 1 : sampler_steps(&c.train);
+	c.lr = lr_schedule_make(cfg, c.steps_per_epoch);
+	c.steps_total = lr_schedule_steps_total(cfg, c.steps_per_epoch);
+	rc = lr_schedule_check(cfg, c.steps_per_epoch, err);
+	if (!rc)
+		*ret = c;
+	return rc;
+}
+
+int course_check_best(const struct course *c, const struct run_config *cfg, const struct dataset *d, struct err *err)
+{
+	const char *series = cfg->save_best;
+
+	if (!series || c->evaluates || !strcmp(series, "epoch/train_loss"))
+		return 0;
+	return err_set(err, ERR_USAGE, "--save-best %s: %.200s has nothing to evaluate", series, d->path);
+}

@@ -1,0 +1,26 @@
+/* course.h: the course of a run: in which order samples come, how many steps there are and at which learning rate, whether
+ * it evaluates and saves. Follows from configuration and data alone. */
+#ifndef DPT_PROGRAM_COURSE_H
+#define DPT_PROGRAM_COURSE_H
+
+#include "trainer/config/config.h"
+#include "trainer/config/lr_schedule.h"
+#include "trainer/data/dataset.h"
+#include "trainer/data/loader/sampler.h"
+
+struct course {
+	struct sampler train, eval;
+	struct lr_schedule lr;
+	int64_t steps_per_epoch; /* INT64_MAX when endless */
+	int64_t steps_total;	 /* INT64_MAX: no limit */
+	bool evaluates;		 /* sets without an end are only evaluated when somebody asks for it */
+	bool saves;		 /* checkpoints are written, at the end if not before */
+};
+
+/* ERR_USAGE when the configuration asks for what such a set has not. */
+int course_make(struct course *ret, const struct run_config *cfg, const struct dataset *d, struct err *err);
+
+/* A series that the run will never write cannot choose the best checkpoint. */
+int course_check_best(const struct course *c, const struct run_config *cfg, const struct dataset *d, struct err *err);
+
+#endif

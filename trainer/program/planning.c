@@ -1,0 +1,100 @@
+/* planning.c: a configuration as options of programs and shapes of batches. */
+#include "trainer/program/planning.h"
+
+#include "trainer/program/kernels.h"
+#include "trainer/program/loading.h"
+
+static struct program_opts opts_of(const struct rank *r, const struct subject *s)
+{
+	const struct run_config *cfg = r->cfg;
+	struct program_opts o = {
+		.model = s->model,
+		.config = s->config,
+		.precision = rank_precision(r),
+		.backend = r->backend,
+		.module = r->module,
+		.strategy = strategies_table[cfg->strategy],
+		.sharing = { .world = r->seat->world,
+			     .bucket_bytes = (size_t)(cfg->bucket_cap_mb * 1048576.0),
+			     .sync_bn = cfg->sync_bn },
+		.optimizer = optimizer_opts_of(cfg),
+		.freeze = cfg->freeze,
+		.keep_grads = cfg->dump_grads != NULL,
+		.recompute = (enum recompute)cfg->activation_checkpointing,
+	};
+
+	rank_env(r, o.env);
+	return o;
+}
+
+static struct prepare_shapes shapes_of(const struct rank *r, const struct subject *s, const struct course *c)
+{
+	const struct run_config *cfg = r->cfg;
+	struct prepare_shapes shapes = { .snapshot = rank_is_root(r) && c->saves && (cfg->save_steps || cfg->save_best) };
+	struct loading_opts l = { .rank = r, .subject = s, .course = c, .split = SPLIT_TRAIN };
+
+	if (!cfg->test_only) {
+		shapes.n_train = sampler_shapes(&c->train, shapes.train);
+		shapes.loader_bytes[SPLIT_TRAIN] = loading_bytes(&l);
+	}
+	if (c->evaluates) {
+		l.split = SPLIT_VAL;
+		shapes.n_eval = sampler_shapes(&c->eval, shapes.eval);
+		shapes.loader_bytes[SPLIT_VAL] = loading_bytes(&l);
+	}
+	return shapes;
+}
+
+int planning_make(struct course *ret_course, struct prepared *ret, const struct rank *r, const struct subject *s,
+		  struct err *err)
+{
+	const struct program_opts o = opts_of(r, s);
+	struct prepare_shapes shapes;
+	struct course c;
+	int rc = course_make(&c, r->cfg, s->data, err);
+
+	if (rc)
+		return rc;
+	shapes = shapes_of(r, s, &c);
+	*ret_course = c;
+	return prepare_programs(ret, &o, &shapes, err);
+}
+
+int planning_together(struct course *ret_course, struct prepared *ret, const struct rank *r, const struct subject *s,
+		      struct err *err)
+{
+	struct buf text;
+	int rc = 0;
+
+	if (r->seat->world == 1 || !r->backend->choose || r->by_rule)
+		return planning_make(ret_course, ret, r, s, err);
+	buf_init(&text, KERNELS_BYTES_MAX);
+	if (rank_is_root(r)) {
+		rc = planning_make(ret_course, ret, r, s, err);
+		r->backend->choices(r->module, kernels_add, &text);
+	}
+	if (!rc)
+		rc = kernels_share(r, &text, err);
+	if (!rc && !rank_is_root(r))
+		rc = planning_make(ret_course, ret, r, s, err);
+	buf_done(&text);
+	return rc;
+}
+
+int planning_evaluation(struct prepared *ret, const struct rank *r, const struct subject *s,
+			const struct planning_sizes *sizes, struct err *err)
+{
+	struct prepare_shapes shapes = { .n_eval = sizes->n };
+	struct program_opts o = { .model = s->model,
+				  .config = s->config,
+				  .precision = rank_precision(r),
+				  .backend = r->backend,
+				  .module = r->module,
+				  .strategy = strategies_table[STRATEGY_single],
+				  .sharing = { .world = 1 } };
+
+	for (int i = 0; i < sizes->n; i++)
+		shapes.eval[i] = (struct micro_shape){ .size = sizes->batch[i], .last = true };
+	rank_env(r, o.env);
+	return prepare_programs(ret, &o, &shapes, err);
+}

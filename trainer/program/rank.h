@@ -1,0 +1,32 @@
+/* rank.h: what one rank of a run works with: its configuration, its seat, its communicators and its backend. Knows neither
+ * models nor data, and nothing of steps. */
+#ifndef DPT_PROGRAM_RANK_H
+#define DPT_PROGRAM_RANK_H
+
+#include "trainer/backends/backend.h"
+#include "trainer/comm/comm.h"
+#include "trainer/config/config.h"
+#include "trainer/launch/seat.h"
+
+struct rank {
+	const struct run_config *cfg;
+	const struct seat *seat;
+	struct comm *lane[SEAT_LANES]; /* by enum stream; NULL: it meets no others (a plan) */
+	const struct backend *backend; /* NULL until rank_open_backend */
+	void *module;
+	bool by_rule; /* kernels are never chosen by the clock: --deterministic, or nothing will be run */
+};
+
+struct rank rank_of(const struct run_config *cfg, const struct seat *seat); /* both are borrowed; nothing is open yet */
+int rank_meet(struct rank *r, struct err *err); /* opens the communicators; a rank that ends is missed by the others from now on */
+int rank_open_backend(struct rank *r, struct err *err);
+void rank_close(struct rank *r);
+
+bool rank_is_root(const struct rank *r);
+struct comm *rank_comm(const struct rank *r); /* for collectives that the host asks for, between programs */
+struct precision rank_precision(const struct rank *r);
+
+/* Of kernels on each stream. */
+void rank_env(const struct rank *r, struct kernel_env env[STREAM_COUNT]);
+
+#endif

@@ -1,0 +1,51 @@
+/* step.h: one optimiser step of one rank, and where its time went. */
+#ifndef DPT_RUN_STEP_H
+#define DPT_RUN_STEP_H
+
+#include "trainer/config/series.h"
+#include "trainer/run/engine.h"
+
+enum step_time {
+	TIME_STEP,
+	TIME_DATA_WAIT,
+	TIME_H2D,
+	TIME_FORWARD,
+	TIME_BACKWARD,
+	TIME_COMM_EXPOSED,
+	TIME_OPTIMIZER,
+	TIME_OTHER,
+	TIME_COMM_TOTAL,
+	TIME_COUNT
+};
+
+enum series_id step_time_series(enum step_time t);
+
+struct step_result {
+	int64_t step;	  /* from 1 */
+	int64_t epoch;	  /* from 1 */
+	int64_t in_epoch; /* from 1 */
+	int64_t count;	  /* samples (or tokens) that the loss is the mean of, of the global batch */
+	double loss;	  /* mean over the global batch */
+	double loss_sum;
+	double lr, grad_norm;
+	double loss_scale;  /* by which the losses' gradients were multiplied in this step */
+	int64_t skipped;    /* optimiser steps so far, this one included, that changed nothing: not finite */
+	int64_t in_a_row;   /* of these, those since the last good one */
+	int workers;	    /* loader threads from now on */
+	bool workers_found;  /* … as --workers auto has settled with this step */
+	bool epoch_ends;
+	bool stop; /* somebody asked the job to end; all ranks see it at the same step */
+	double seconds[TIME_COUNT];
+};
+
+/* 1: a step was done; 0: no more data; negative: failed. */
+int step_run(struct engine *e, struct step_result *ret, struct err *err);
+
+/* What ended this rank's part of a step of the epoch, counted from 1. */
+const struct program *step_program(const struct engine *e, int64_t in_epoch);
+
+/* Collective: ERR_CANCELED when the run cannot go on after a step that was skipped: its loss is not finite (then the rank
+ * whose samples did it is named; with a loss scale that may be an overflow, and goes on), or too many were. */
+int step_check(struct engine *e, const struct step_result *r, struct err *err);
+
+#endif

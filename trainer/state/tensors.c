@@ -1,0 +1,294 @@
+/* tensors.c: pieces of tensors between ranks. What is asked for travels as a request with the tensor's name, because the
+ * ranks' programs may have other batch sizes and their tensors other numbers. */
+#include "trainer/state/tensors.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum request_kind { REQUEST_END, REQUEST_GET, REQUEST_GIVE };
+
+struct request { /* no pointers: rank 0 sends it to the others */
+	enum request_kind kind;
+	struct strategy_part part;
+	char name[256];
+	struct err failure; /* of rank 0, with REQUEST_END */
+};
+
+struct tensors tensors_of(const struct prepared *p, const struct rank *r)
+{
+	return (struct tensors){ .prepared = p, .comm = rank_comm(r) };
+}
+
+/* ---- who holds what ---- */
+
+struct strategy_part tensors_all(const struct tensor *t)
+{
+	return (struct strategy_part){ 0, shape_count(&t->shape) };
+}
+
+size_t tensors_bytes(const struct tensor *t)
+{
+	return (size_t)shape_count(&t->shape) * dtype_bytes(t->dtype);
+}
+
+struct strategy_part tensors_held(const struct tensors *s, const struct tensor *t, int rank)
+{
+	const struct program_opts *o = &s->prepared->opts;
+
+	return o->strategy->holds ? o->strategy->holds(t, &o->sharing, rank) : tensors_all(t);
+}
+
+static struct strategy_part common(struct strategy_part a, struct strategy_part b)
+{
+	struct strategy_part c = { a.begin > b.begin ? a.begin : b.begin, a.end < b.end ? a.end : b.end };
+
+	return c.begin < c.end ? c : (struct strategy_part){ 0, 0 };
+}
+
+bool tensors_at_root(const struct tensors *s)
+{
+	struct prepared_at at = { 0 };
+	const struct tensor *t;
+
+	if (!s->prepared->opts.strategy->holds)
+		return true;
+	while ((t = prepared_next(s->prepared, &at))) {
+		struct strategy_part held = tensors_held(s, t, 0);
+
+		if (held.begin > 0 || held.end < shape_count(&t->shape))
+			return false;
+	}
+	return true;
+}
+
+/* The lowest rank that holds the first element of part, and how much of it; -1: nobody. */
+static int holder_of(const struct tensors *s, const struct tensor *t, struct strategy_part part,
+		     struct strategy_part *ret)
+{
+	for (int r = 0; r < s->comm->world; r++) {
+		struct strategy_part held = common(tensors_held(s, t, r), part);
+
+		if (held.begin != part.begin || held.end <= held.begin)
+			continue;
+		*ret = held;
+		return r;
+	}
+	return -1;
+}
+
+static const struct tensor *find(const struct tensors *s, const char *name)
+{
+	const struct tensor *t = NULL;
+
+	for (int i = 0; !t && i < s->prepared->n_programs; i++)
+		t = graph_find(s->prepared->program[i]->graph, name);
+	return t;
+}
+
+/* ---- this rank's memory ---- */
+
+/* Where element i of t lies: a rank's memory of a tensor begins with the first element that it holds. */
+static void *address(const struct tensors *s, const struct tensor *t, int64_t i)
+{
+	int64_t first = tensors_held(s, t, s->comm->rank).begin;
+
+	return (char *)prepared_address(s->prepared, t) + (size_t)(i - first) * dtype_bytes(t->dtype);
+}
+
+static int copy(const struct tensors *s, void *to, const void *from, size_t bytes, struct err *err)
+{
+	const struct program_opts *o = &s->prepared->opts;
+
+	return bytes ? o->backend->copy(o->module, to, from, bytes, err) : 0;
+}
+
+static size_t bytes_of(const struct tensor *t, struct strategy_part part)
+{
+	return (size_t)(part.end - part.begin) * dtype_bytes(t->dtype);
+}
+
+int tensors_put(const struct tensors *s, const struct tensor *t, struct strategy_part part, const void *from, struct err *err)
+{
+	struct strategy_part mine = common(tensors_held(s, t, s->comm->rank), part);
+	size_t skipped = (size_t)(mine.begin - part.begin) * dtype_bytes(t->dtype);
+
+	if (mine.end <= mine.begin)
+		return 0;
+	return copy(s, address(s, t, mine.begin), (const char *)from + skipped, bytes_of(t, mine), err);
+}
+
+/* ---- requests ---- */
+
+static int ask(const struct tensors *s, enum request_kind kind, const struct tensor *t, struct strategy_part part,
+	       struct err *err)
+{
+	struct request q = { .kind = kind, .part = part };
+
+	if ((size_t)snprintf(q.name, sizeof(q.name), "%s", t->name) >= sizeof(q.name))
+		return err_set(err, ERR_LIMIT, "%.200s…: the name is too long", t->name);
+	return s->comm->ops->broadcast(s->comm, &q, sizeof(q), 0, err);
+}
+
+static int get_piece(const struct tensors *s, const struct tensor *t, struct strategy_part piece, int rank, void *to,
+		     struct err *err)
+{
+	if (rank == s->comm->rank)
+		return copy(s, to, address(s, t, piece.begin), bytes_of(t, piece), err);
+	return s->comm->ops->recv(s->comm, to, bytes_of(t, piece), rank, err);
+}
+
+int tensors_get(const struct tensors *s, const struct tensor *t, struct strategy_part part, void *to, struct err *err)
+{
+	struct strategy_part rest = part, piece = { 0, 0 };
+	bool asked = false;
+	int rc = 0;
+
+	while (!rc && rest.begin < rest.end) {
+		int rank = holder_of(s, t, rest, &piece);
+
+		if (rank < 0)
+			return err_set(err, ERR_UNSUPPORTED, "%s: no rank holds element %lld", t->name, (long long)rest.begin);
+		if (rank > 0 && !asked)
+			rc = ask(s, REQUEST_GET, t, rest, err);
+		asked |= rank > 0;
+		if (!rc)
+			rc = get_piece(s, t, piece, rank, (char *)to + bytes_of(t, (struct strategy_part){ part.begin, piece.begin }), err);
+		rest.begin = piece.end;
+	}
+	return rc;
+}
+
+/* The pieces that rank 0 takes from this rank, in the order in which it does. */
+static int answer_get(const struct tensors *s, const struct tensor *t, struct strategy_part rest, struct err *err)
+{
+	struct strategy_part piece = { 0, 0 };
+	int rc = 0;
+
+	while (!rc && rest.begin < rest.end) {
+		int rank = holder_of(s, t, rest, &piece);
+		void *own;
+
+		if (rank < 0)
+			return 0; /* rank 0 says so */
+		rest.begin = piece.end;
+		if (rank != s->comm->rank)
+			continue;
+		own = malloc(bytes_of(t, piece));
+		if (!own)
+			return err_set(err, ERR_NOMEM, "out of memory: %s", t->name);
+		rc = copy(s, own, address(s, t, piece.begin), bytes_of(t, piece), err);
+		if (!rc)
+			rc = s->comm->ops->send(s->comm, own, bytes_of(t, piece), 0, err);
+		free(own);
+	}
+	return rc;
+}
+
+/* Whole tensors travel one at a time, so that any strategy can keep what it holds of each. */
+static int pass_on(const struct tensors *s, const struct tensor *t, const void *from, struct err *err)
+{
+	const size_t bytes = tensors_bytes(t);
+	void *whole = malloc(bytes ? bytes : 1);
+	int rc;
+
+	if (!whole)
+		return err_set(err, ERR_NOMEM, "out of memory: %s", t->name);
+	if (from)
+		memcpy(whole, from, bytes);
+	rc = s->comm->ops->broadcast(s->comm, whole, bytes, 0, err);
+	if (!rc)
+		rc = tensors_put(s, t, tensors_all(t), whole, err);
+	free(whole);
+	return rc;
+}
+
+int tensors_give(const struct tensors *s, const struct tensor *t, const void *from, struct err *err)
+{
+	int rc;
+
+	if (s->comm->world == 1)
+		return tensors_put(s, t, tensors_all(t), from, err);
+	rc = ask(s, REQUEST_GIVE, t, tensors_all(t), err);
+	return rc ? rc : pass_on(s, t, from, err);
+}
+
+int tensors_end(const struct tensors *s, const struct err *failure, struct err *err)
+{
+	struct request q = { .kind = REQUEST_END };
+
+	if (s->comm->world == 1)
+		return 0;
+	if (failure)
+		q.failure = *failure;
+	return s->comm->ops->broadcast(s->comm, &q, sizeof(q), 0, err);
+}
+
+int tensors_follow(const struct tensors *s, struct err *err)
+{
+	struct request q;
+	int rc = 0;
+
+	while (!rc && s->comm->world > 1) {
+		const struct tensor *t;
+
+		rc = s->comm->ops->broadcast(s->comm, &q, sizeof(q), 0, err);
+		if (!rc && q.kind == REQUEST_END)
+			return q.failure.code ? err_set(err, q.failure.code, "%s", q.failure.text) : 0;
+		t = rc ? NULL : find(s, q.name);
+		if (!rc && !t)
+			rc = err_set(err, ERR_UNSUPPORTED, "rank 0 speaks of a tensor that this rank has not: %.200s", q.name);
+		else if (!rc)
+			rc = q.kind == REQUEST_GET ? answer_get(s, t, q.part, err) : pass_on(s, t, NULL, err);
+	}
+	return rc;
+}
+
+int tensors_helped(const struct tensors *s, int rc, struct err *err)
+{
+	struct err ignored = ERR_INIT;
+	int ended = tensors_at_root(s) ? 0 : tensors_end(s, NULL, rc ? &ignored : err);
+
+	return rc ? rc : ended;
+}
+
+int tensors_help(const struct tensors *s, struct err *err)
+{
+	return tensors_at_root(s) ? 0 : tensors_follow(s, err);
+}
+
+/* ---- statistics ---- */
+
+static int share_one(const struct tensors *s, const struct tensor *t, struct err *err)
+{
+	void *whole = malloc(tensors_bytes(t) + 1);
+	int rc = whole ? tensors_get(s, t, tensors_all(t), whole, err) : err_set(err, ERR_NOMEM, "out of memory: %s", t->name);
+
+	if (!rc)
+		rc = tensors_give(s, t, whole, err);
+	free(whole);
+	return rc;
+}
+
+static int share_stats_of(const struct tensors *s, const struct graph *g, struct err *err)
+{
+	int rc = 0;
+
+	for (int i = 0; !rc && i < g->n_tensors; i++)
+		if (g->tensors[i]->kind == TENSOR_STAT && g->tensors[i]->life == LIFE_PERSISTENT)
+			rc = share_one(s, g->tensors[i], err);
+	return rc;
+}
+
+int tensors_share_stats(const struct tensors *s, struct err *err)
+{
+	const struct prepared *p = s->prepared;
+	int rc;
+
+	if (s->comm->rank > 0)
+		return tensors_follow(s, err);
+	rc = share_stats_of(s, p->program[0]->graph, err);
+	if (!rc && p->opts.optimizer.ema_decay > 0) /* evaluation has averages of them */
+		rc = share_stats_of(s, p->program[p->n_programs - 1]->graph, err);
+	return rc ? rc : tensors_end(s, NULL, err);
+}

@@ -1,0 +1,9 @@
+/* bench.h: `dptrain bench` in a rank's process. */
+#ifndef DPT_TOOLS_BENCH_H
+#define DPT_TOOLS_BENCH_H
+
+#include "trainer/run/engine.h"
+
+int bench_main(const struct job *job, struct seat *seat); /* the exit code; a failure is left on the seat's board */
+
+#endif
