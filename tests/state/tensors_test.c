@@ -1,5 +1,6 @@
-/* tensors_test.c: strategies that are made up, whose ranks hold ranges of each tensor only: what is drawn, written, read and
- * given is what one rank that holds everything has, bit by bit, and nothing is written beside a rank's own range. */
+/* tensors_test.c: strategies that are made up, whose ranks hold ranges of each tensor only: what is drawn, written,
+ * read and given is what one rank that holds everything has, bit by bit, and nothing is written beside a rank's own
+ * range. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -64,14 +65,18 @@ struct held { /* by one rank, or by one that is alone */
 
 static void open_held(struct held *h, const struct strategy *strategy, struct comm *c)
 {
-	struct program_opts o = { .model = &model_gpt2_124m,
-				  .config = { .layers = 1, .heads = 2, .width = 6, .context = 8, .seq_len = 8, .vocab = 11 },
-				  .precision = { DTYPE_F64, DTYPE_F64 },
-				  .backend = &backend_ref,
-				  .strategy = strategy,
-				  .sharing = { .world = c->world },
-				  .optimizer = { .kind = CONFIG_OPT_ADAMW, .beta1 = 0.9, .beta2 = 0.9, .eps = 1e-8 } };
-	const struct prepare_shapes shapes = { .train = { { .size = 2, .last = true } }, .n_train = 1, .snapshot = true };
+	struct program_opts o = {
+		.model = &model_gpt2_124m,
+		.config = { .layers = 1, .heads = 2, .width = 6, .context = 8, .seq_len = 8, .vocab = 11 },
+		.precision = { DTYPE_F64, DTYPE_F64 },
+		.backend = &backend_ref,
+		.strategy = strategy,
+		.sharing = { .world = c->world },
+		.optimizer = { .kind = CONFIG_OPT_ADAMW, .beta1 = 0.9, .beta2 = 0.9, .eps = 1e-8 }
+	};
+	const struct prepare_shapes shapes = { .train = { { .size = 2, .last = true } },
+					       .n_train = 1,
+					       .snapshot = true };
 	struct err err = ERR_INIT;
 
 	CHECK(backend_ref.open(&(struct backend_opts){ .threads = 1 }, &o.module, &err) == 0);
@@ -112,8 +117,10 @@ static void same_as(const struct held *h, const struct held *want)
 		CHECK(tensors_get(&h->tensors, t, tensors_all(t), got, &err) == 0);
 		CHECK(memcmp(got, prepared_address(&want->prepared, alone), tensors_bytes(t)) == 0);
 		memset(got, 0xff, tensors_bytes(t));
-		CHECK(tensors_get(&h->tensors, t, (struct strategy_part){ half, shape_count(&t->shape) }, got + begin, &err) == 0);
-		CHECK(memcmp(got + begin, (char *)prepared_address(&want->prepared, alone) + begin, tensors_bytes(t) - begin) == 0);
+		CHECK(tensors_get(&h->tensors, t, (struct strategy_part){ half, shape_count(&t->shape) }, got + begin,
+				  &err) == 0);
+		CHECK(memcmp(got + begin, (char *)prepared_address(&want->prepared, alone) + begin,
+			     tensors_bytes(t) - begin) == 0);
 		for (size_t i = 0; i < begin; i++)
 			CHECK(got[i] == 0xff);
 		free(got);
@@ -186,9 +193,10 @@ static void give_all(const struct held *h, const struct held *from)
 		return;
 	}
 	while ((t = prepared_next(&h->prepared, &at)))
-		CHECK(tensors_give(&h->tensors, t,
-				   prepared_address(&from->prepared, graph_find(from->prepared.program[0]->graph, t->name)),
-				   &err) == 0);
+		CHECK(tensors_give(
+			      &h->tensors, t,
+			      prepared_address(&from->prepared, graph_find(from->prepared.program[0]->graph, t->name)),
+			      &err) == 0);
 	CHECK(tensors_end(&h->tensors, NULL, &err) == 0);
 }
 

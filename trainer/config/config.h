@@ -64,8 +64,10 @@ struct run_config {
 
 	/* One member per line of flags.def. After config_resolve these are final: batch_size (largest micro-batch of a
 	 * rank), global_batch_size, grad_accum_steps, strategy, threads, precision, backend (stays auto), max_steps
-	 * (0: no limit), epochs (0: no limit). workers: -1 is auto. classes, in_channels and image_size stay 0 until the caller who knows
-	 * data and model calls config_settle. report_to: a URL (DPTRACK_URL's included), "none" for no server, or NULL. */
+	 * (0: no limit), epochs (0: no limit). workers: -1 is auto. What files say is put between config_resolve and the start of
+	 * the ranks (runs_dir, init_from, the model and its sizes: config_put). What data and model say is settled in each rank
+	 * while these are opened (classes, in_channels, image_size, seq_len, the sizes of a language model, augment:
+	 * config_settle, by trainer/program/subject.h); from then on the configuration is final. report_to: a URL (DPTRACK_URL's included), "none" for no server, or NULL. */
 #define FLAG(field, kind, ...) FLAG_TYPE_##kind field;
 #include "trainer/config/flags.def"
 #undef FLAG

@@ -14,8 +14,8 @@ void machine_command(int argc, char *const argv[], char *text, size_t n); /* as 
 
 int64_t machine_peak_bytes(void); /* peak resident memory of this process; 0 unknown */
 
-/* What this process holds now, without files that are mapped: its own pages, those it shares with other ranks, and what was
- * swapped out. 0 unknown. */
+/* What this process holds now, without files that are mapped: its own pages, those it shares with other ranks, and what
+ * was swapped out. 0 unknown. */
 int64_t machine_held_bytes(void);
 
 /* What processes can still allocate here: of the machine and of every control group above this one. 0 unknown. */

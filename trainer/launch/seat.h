@@ -36,8 +36,8 @@ struct seat {
 	struct board *board;
 };
 
-/* The seat of a process that something else started (place.h): meets the others (rendezvous.h), binds itself to its cores,
- * takes the stop signals. seat_close gives back what it holds; NULL board is fine. */
+/* The seat of a process that something else started (place.h): meets the others (rendezvous.h), binds itself to its
+ * cores, takes the stop signals. seat_close gives back what it holds; NULL board is fine. */
 struct place;
 int seat_open(struct seat *ret, const struct place *p, int threads, struct err *err);
 void seat_close(struct seat *s);

@@ -1,5 +1,5 @@
-/* course.h: the course of a run: in which order samples come, how many steps there are and at which learning rate, whether
- * it evaluates and saves. Follows from configuration and data alone. */
+/* course.h: the course of a run: in which order samples come, how many steps there are and at which learning rate,
+ * whether it evaluates and saves. Follows from configuration and data alone. */
 #ifndef DPT_PROGRAM_COURSE_H
 #define DPT_PROGRAM_COURSE_H
 

@@ -11,7 +11,8 @@
 /* Choices as texts behind one another, each with its 0: adds one to the struct buf at user. */
 void kernels_add(void *user, const char *key, const char *name);
 
-/* Rank 0's text becomes every rank's choices; that of the others is not looked at. Collective; the backend has choose. */
+/* Rank 0's text becomes every rank's choices; that of the others is not looked at. Collective; the backend has choose.
+ */
 int kernels_share(const struct rank *r, const struct buf *text, struct err *err);
 
 #endif

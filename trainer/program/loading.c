@@ -50,8 +50,9 @@ static void warn_of_crowding(const struct rank *r)
 	int cores = config_cores(cfg);
 
 	if (rank_is_root(r) && cfg->workers > cores && cfg->local_world > 1)
-		log_warn("--workers %lld on each of %d ranks: there %s %d core%s for each; the ranks' threads will take time "
-			 "from each other", (long long)cfg->workers, cfg->local_world, cores > 1 ? "are" : "is", cores,
+		log_warn("--workers %lld on each of %d ranks: there %s %d core%s for each; the ranks' threads will "
+			 "take time from each other",
+			 (long long)cfg->workers, cfg->local_world, cores > 1 ? "are" : "is", cores,
 			 cores > 1 ? "s" : "");
 }
 

@@ -16,7 +16,8 @@ int64_t memory_planned(const struct plan *p, int world)
 {
 	int64_t comm = (int64_t)p->slab_bytes[SPACE_COMM];
 
-	return (int64_t)(p->slab_bytes[SPACE_PRIVATE] + p->slab_bytes[SPACE_PINNED]) + comm + comm / world * (world - 1);
+	return (int64_t)(p->slab_bytes[SPACE_PRIVATE] + p->slab_bytes[SPACE_PINNED]) + comm +
+	       comm / world * (world - 1);
 }
 
 /* Of all ranks on this machine; shared memory is there once for each. */
@@ -47,7 +48,9 @@ static int64_t available(const struct seat *seat, const char **ret_whose)
 static int64_t needed_with(const struct rank *like, const struct subject *s, const struct run_config *cfg)
 {
 	struct rank r = { .cfg = cfg, .seat = like->seat, .backend = like->backend, .by_rule = true };
-	struct backend_opts o = { .threads = (int)cfg->threads, .local_rank = r.seat->local_rank, .deterministic = true };
+	struct backend_opts o = { .threads = (int)cfg->threads,
+				  .local_rank = r.seat->local_rank,
+				  .deterministic = true };
 	struct err ignored = ERR_INIT;
 	struct prepared p;
 	struct course c;
@@ -152,8 +155,8 @@ int64_t memory_begin(void)
 	return machine_held_bytes();
 }
 
-/* Slabs stay until the run ends, and so does what was touched of them. The process's peak says less: what opening a data
- * set took for a moment, and files that were mapped then, lie in it. */
+/* Slabs stay until the run ends, and so does what was touched of them. The process's peak says less: what opening a
+ * data set took for a moment, and files that were mapped then, lie in it. */
 int64_t memory_used(int64_t before)
 {
 	int64_t now = machine_held_bytes();

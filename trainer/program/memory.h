@@ -16,9 +16,9 @@ int64_t memory_planned(const struct plan *p, int world);
  * (a container's limit counts). p is the plan of r->cfg; others are made here for other settings. Not collective. */
 int memory_check(const struct plan *p, const struct rank *r, const struct subject *s, struct err *err);
 
-/* What the process holds now beyond what it held at memory_begin (which says how much), when the data set was open: what
- * memory_planned foresaw, while nothing of it has been given back. Pages of mapped files do not count. 0 when the system
- * does not tell. */
+/* What the process holds now beyond what it held at memory_begin (which says how much), when the data set was open:
+ * what memory_planned foresaw, while nothing of it has been given back. Pages of mapped files do not count. 0 when the
+ * system does not tell. */
 int64_t memory_begin(void);
 int64_t memory_used(int64_t before);
 

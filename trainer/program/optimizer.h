@@ -20,8 +20,9 @@ struct optimizer_opts {
 
 struct optimizer_opts optimizer_opts_of(const struct run_config *cfg);
 
-/* Appends them, behind what a strategy did to the gradients: the norm of all gradients ("grad_norm"), the decision on the
- * step (trainer/ops/guard), then one step per parameter that has a gradient, the running statistics, the averages. */
+/* Appends them, behind what a strategy did to the gradients: the norm of all gradients ("grad_norm"), the decision on
+ * the step (trainer/ops/guard), then one step per parameter that has a gradient, the running statistics, the averages.
+ */
 int optimizer_add(struct graph *g, const struct optimizer_opts *o, struct err *err);
 
 /* Makes an evaluation graph use the averages, when they are kept: its parameters and statistics get their names. */

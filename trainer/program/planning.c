@@ -30,7 +30,8 @@ static struct program_opts opts_of(const struct rank *r, const struct subject *s
 static struct prepare_shapes shapes_of(const struct rank *r, const struct subject *s, const struct course *c)
 {
 	const struct run_config *cfg = r->cfg;
-	struct prepare_shapes shapes = { .snapshot = rank_is_root(r) && c->saves && (cfg->save_steps || cfg->save_best) };
+	bool saves_on_the_way = c->saves && (cfg->save_steps || cfg->save_best);
+	struct prepare_shapes shapes = { .snapshot = rank_is_root(r) && saves_on_the_way };
 	struct loading_opts l = { .rank = r, .subject = s, .course = c, .split = SPLIT_TRAIN };
 
 	if (!cfg->test_only) {

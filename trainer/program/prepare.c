@@ -39,8 +39,8 @@ static size_t add_pinned(struct prepared *p, size_t bytes, enum plan_category ca
 	return offset;
 }
 
-/* Of all persistent tensors, whole; with a strategy that gives every rank all of them, they are at the start of the private
- * slab, and their copy is in the same order. */
+/* Of all persistent tensors, whole; with a strategy that gives every rank all of them, they are at the start of the
+ * private slab, and their copy is in the same order. */
 static size_t persistent_bytes(const struct prepared *p)
 {
 	struct prepared_at at = { 0 };
@@ -166,8 +166,8 @@ static int alloc_comm(struct prepared *p, size_t bytes, struct err *err)
 	return rc;
 }
 
-/* The system gives pages when they are touched: now, not while the first copy holds up a step or when --workers auto first
- * tries more slots, and memory that others have taken meanwhile is missed at the start. */
+/* The system gives pages when they are touched: now, not while the first copy holds up a step or when --workers auto
+ * first tries more slots, and memory that others have taken meanwhile is missed at the start. */
 static void touch(struct prepared *p, size_t offset, size_t bytes)
 {
 	if (bytes)

@@ -55,6 +55,7 @@ void *prepared_address(const struct prepared *p, const struct tensor *t);
 int prepared_put(const struct prepared *p, const struct tensor *t, const void *from, size_t bytes, struct err *err);
 int prepared_get(const struct prepared *p, const struct tensor *t, void *to, size_t bytes, struct err *err);
 
-void *prepared_loader(const struct prepared *p, enum split split); /* memory of a loader's slots; NULL: none was planned */
+/* Memory of a loader's slots; NULL: none was planned. */
+void *prepared_loader(const struct prepared *p, enum split split);
 
 #endif

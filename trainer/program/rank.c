@@ -50,7 +50,9 @@ void rank_env(const struct rank *r, struct kernel_env env[STREAM_COUNT])
 int rank_meet(struct rank *r, struct err *err)
 {
 	const struct seat *s = r->seat;
-	struct comm_shm_opts o = { .rank = s->rank, .world = s->world, .timeout_s = fmax(SETUP_LIMIT_S, r->cfg->ddp_timeout) };
+	struct comm_shm_opts o = { .rank = s->rank,
+				   .world = s->world,
+				   .timeout_s = fmax(SETUP_LIMIT_S, r->cfg->ddp_timeout) };
 	int rc = 0;
 
 	for (int i = 0; !rc && i < SEAT_LANES; i++) {
@@ -105,7 +107,8 @@ static void warn_of_crowding(const struct rank *r)
 	char label[300];
 
 	if (rank_is_root(r) && r->cfg->threads > cores)
-		log_warn("%s %lld: there %s %d core%s for each rank; more threads than that make steps slower, not faster",
+		log_warn("%s %lld: there %s %d core%s for each rank; more threads than that make steps slower, not "
+			 "faster",
 			 config_label(r->cfg, FLAG_threads, label, sizeof(label)), (long long)r->cfg->threads,
 			 cores > 1 ? "are" : "is", cores, cores > 1 ? "s" : "");
 }

@@ -1,5 +1,5 @@
-/* rank.h: what one rank of a run works with: its configuration, its seat, its communicators and its backend. Knows neither
- * models nor data, and nothing of steps. */
+/* rank.h: what one rank of a run works with: its configuration, its seat, its communicators and its backend. Knows
+ * neither models nor data, and nothing of steps. */
 #ifndef DPT_PROGRAM_RANK_H
 #define DPT_PROGRAM_RANK_H
 
@@ -18,7 +18,8 @@ struct rank {
 };
 
 struct rank rank_of(const struct run_config *cfg, const struct seat *seat); /* both are borrowed; nothing is open yet */
-int rank_meet(struct rank *r, struct err *err); /* opens the communicators; a rank that ends is missed by the others from now on */
+/* Opens the communicators: a rank that ends is missed by the others from now on. */
+int rank_meet(struct rank *r, struct err *err);
 int rank_open_backend(struct rank *r, struct err *err);
 void rank_close(struct rank *r);
 

@@ -119,7 +119,8 @@ static int open_folder(struct opening *opening, struct err *err)
 		cfg->origin[FLAG_augment] = ORIGIN_DERIVED;
 	}
 	if (cfg->augment & CONFIG_AUGMENT_RRC && !(*data)->ops->hand_new)
-		return err_set(err, ERR_USAGE, "--augment rrc is for folders of pictures; %.200s holds images of one size",
+		return err_set(err, ERR_USAGE,
+			       "--augment rrc is for folders of pictures; %.200s holds images of one size",
 			       cfg->data_path);
 	return 0;
 }
@@ -173,9 +174,10 @@ static int refuse_foreign(const struct run_config *cfg, const struct model *m, s
 	static const enum flag_id words[] = { FLAG_n_layer,    FLAG_n_head,	FLAG_n_embd,
 					      FLAG_block_size, FLAG_vocab_size, FLAG_tie_weights,
 					      FLAG_dropout,    FLAG_seq_len,	FLAG_tokenizer };
-	static const enum flag_id images[] = { FLAG_classes, FLAG_in_channels, FLAG_image_size,
-					       FLAG_act,     FLAG_augment,     FLAG_label_smoothing,
-					       FLAG_eval_transform, FLAG_eval_resize, FLAG_strict, FLAG_zero_init_residual };
+	static const enum flag_id images[] = {
+		FLAG_classes,	      FLAG_in_channels,	   FLAG_image_size,  FLAG_act,	  FLAG_augment,
+		FLAG_label_smoothing, FLAG_eval_transform, FLAG_eval_resize, FLAG_strict, FLAG_zero_init_residual
+	};
 	const enum flag_id *foreign = m->reads_tokens ? images : words;
 	char label[300];
 	size_t n = m->reads_tokens ? sizeof(images) / sizeof(*images) : sizeof(words) / sizeof(*words);

@@ -12,12 +12,12 @@ struct subject {
 	const struct model *model;
 	struct model_config config;
 	struct dataset *data;
-	struct dataset_norm norm; /* of its pixels in this run: the set's own, until flags or the weights' file say otherwise */
+	struct dataset_norm norm; /* in this run: the set's own, until flags or the weights' file say otherwise */
 };
 
-/* Finds the model, opens the folder of --data-path, the batch of --batch-from (NULL: none, borrowed) or random samples of
- * the kind that the model reads, and checks that data and flags fit. The last one to write *cfg: what flags left open
- * becomes what data and model say. */
+/* Finds the model, opens the folder of --data-path, the batch of --batch-from (NULL: none, borrowed) or random samples
+ * of the kind that the model reads, and checks that data and flags fit. The last one to write *cfg: what flags left
+ * open becomes what data and model say. */
 int subject_open(struct subject *ret, struct run_config *cfg, const struct batch_file *batch, struct err *err);
 void subject_close(struct subject *s); /* a zeroed struct is fine */
 

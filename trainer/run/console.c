@@ -63,7 +63,8 @@ void console_memory(struct console *c)
 	int64_t used = memory_used(c->e->resident_before);
 
 	if (used)
-		printf("memory of rank 0: %.1f MiB planned, %.1f MiB used\n", (double)planned / 1048576, (double)used / 1048576);
+		printf("memory of rank 0: %.1f MiB planned, %.1f MiB used\n", (double)planned / 1048576,
+		       (double)used / 1048576);
 	fflush(stdout);
 }
 
@@ -86,7 +87,8 @@ void console_heading(struct console *c, const char *run_dir)
 	       c->e->rank.seat->world, c->e->rank.seat->world > 1 ? "s" : "", (long long)cfg->threads,
 	       cfg->threads > 1 ? "s" : "", (long long)cfg->global_batch_size);
 	if (c->e->prepared.opts.precision.low == DTYPE_F16 && c->e->rank.backend->emulate_f16)
-		printf("fp16 is emulated here, for correctness only: values are rounded to fp16, the arithmetic is f32\n");
+		printf("fp16 is emulated here, for correctness only: values are rounded to fp16, the arithmetic is "
+		       "f32\n");
 	if (run_dir)
 		printf("recorded in %s\n", run_dir);
 	print_plan(c->e);
@@ -169,7 +171,8 @@ static void print_workers(struct console *c)
 	const struct workers *s = &c->e->loading[SPLIT_TRAIN];
 
 	if (s->n || s->wait_share > 0.05)
-		printf("%s--workers auto: %d loader thread%s work%s ahead; %.0f %% of a step goes by waiting for data\n",
+		printf("%s--workers auto: %d loader thread%s work%s ahead; %.0f %% of a step goes by waiting for "
+		       "data\n",
 		       c->tty ? "\r\033[K" : "", s->n, s->n == 1 ? "" : "s", s->n == 1 ? "s" : "", 100 * s->wait_share);
 }
 
@@ -268,7 +271,8 @@ static void print_words_table(const struct console *c)
 
 		printf("%6lld %12.4f ", (long long)s->epoch, s->train_loss);
 		if (s->evaluated)
-			printf("%10.4f %12.2f %10.1f %10.1f", s->val.loss, exp(s->val.loss), s->seconds, s->val.seconds);
+			printf("%10.4f %12.2f %10.1f %10.1f", s->val.loss, exp(s->val.loss), s->seconds,
+			       s->val.seconds);
 		else
 			printf("%10s %12s %10.1f %10s", "-", "-", s->seconds, "-");
 		printf(" %10.0f\n", s->samples_per_s);

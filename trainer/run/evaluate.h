@@ -11,7 +11,8 @@ struct evaluation {
 	bool stopped; /* somebody asked the job to end: the numbers are not those of the whole set */
 };
 
-/* outputs: NULL, or room for the logits of every sample, [n_samples, evaluate_outputs] f64, zeroed; complete on every rank. */
+/* outputs: NULL, or room for the logits of every sample, [n_samples, evaluate_outputs] f64, zeroed; complete on every
+ * rank. */
 int evaluate_run(struct engine *e, double *outputs, struct evaluation *ret, struct err *err);
 int64_t evaluate_outputs(const struct engine *e); /* logits of one sample */
 

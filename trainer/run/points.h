@@ -1,5 +1,5 @@
-/* points.h: what an evaluation and an epoch come to, as points of the run's series. Knows neither who records them nor who
- * chooses a checkpoint by them. */
+/* points.h: what an evaluation and an epoch come to, as points of the run's series. Knows neither who records them nor
+ * who chooses a checkpoint by them. */
 #ifndef DPT_RUN_POINTS_H
 #define DPT_RUN_POINTS_H
 

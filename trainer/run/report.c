@@ -246,7 +246,8 @@ void report_flush(struct report *r, double wait_s)
 	dptrack_flush(r->run, wait_s);
 }
 
-/* step: of the optimiser or the epoch, as the series is numbered. Series of the run as a whole are rank 0's to write. */
+/* step: of the optimiser or the epoch, as the series is numbered. Series of the run as a whole are rank 0's to write.
+ */
 static void point(struct report *r, enum series_id id, int64_t step, double value)
 {
 	const struct series *s = series_get(id);
@@ -302,7 +303,8 @@ void report_step(struct report *r, const struct step_result *s)
 
 void report_memory(struct report *r, int64_t step)
 {
-	point(r, SERIES_memory_planned_bytes, step, (double)memory_planned(&r->e->prepared.plan, r->e->rank.seat->world));
+	point(r, SERIES_memory_planned_bytes, step,
+	      (double)memory_planned(&r->e->prepared.plan, r->e->rank.seat->world));
 	point(r, SERIES_memory_used_bytes, step, (double)memory_used(r->e->resident_before));
 }
 

@@ -10,8 +10,8 @@
 
 struct report;
 
-/* Collective: rank 0 opens the run, or the segment of it that resume asks for, and tells the others its id. Rank 0 holds
- * the run's folder until report_close; a hold that resume has is taken over. */
+/* Collective: rank 0 opens the run, or the segment of it that resume asks for, and tells the others its id. Rank 0
+ * holds the run's folder until report_close; a hold that resume has is taken over. */
 int report_open(struct report **ret, struct engine *e, struct resume *resume, struct err *err);
 
 void report_step(struct report *r, const struct step_result *s);

@@ -15,7 +15,8 @@ struct saver;
 int saver_open(struct saver **ret, struct engine *e, struct report *report, int64_t have_step, struct err *err);
 void saver_close(struct saver *s); /* waits for the thread; NULL is fine */
 
-/* Takes a snapshot, with the other ranks in tensors_help, and returns; waits first while the one before is still being written. */
+/* Takes a snapshot, with the other ranks in tensors_help, and returns; waits first while the one before is still being
+ * written. */
 int saver_save(struct saver *s, const struct checkpoint_state *at, struct err *err);
 
 /* Writes a checkpoint of this moment unless there is one, with the other ranks in tensors_help; complete on return. */

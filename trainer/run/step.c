@@ -226,11 +226,12 @@ static int explain_loss(struct engine *e, const struct step_result *r, struct er
 	free(loss);
 	if (rc)
 		return rc;
-	return err_set(err, ERR_CANCELED,
-		       "the loss is %s at step %lld, in the samples of rank %d of batch %lld of epoch %lld; the step "
-		       "changed nothing. A lower --lr or a warm-up may help, or the data hold values that are not finite",
-		       isnan(r->loss) ? "nan" : "infinite", (long long)r->step, rank, (long long)r->in_epoch,
-		       (long long)r->epoch);
+	return err_set(
+		err, ERR_CANCELED,
+		"the loss is %s at step %lld, in the samples of rank %d of batch %lld of epoch %lld; the step "
+		"changed nothing. A lower --lr or a warm-up may help, or the data hold values that are not finite",
+		isnan(r->loss) ? "nan" : "infinite", (long long)r->step, rank, (long long)r->in_epoch,
+		(long long)r->epoch);
 }
 
 int step_check(struct engine *e, const struct step_result *r, struct err *err)
@@ -242,8 +243,9 @@ int step_check(struct engine *e, const struct step_result *r, struct err *err)
 		return explain_loss(e, r, err);
 	if (r->in_a_row < most)
 		return 0;
-	return err_set(err, ERR_CANCELED,
-		       "the gradients were not finite in %lld steps in a row, the last of them step %lld (epoch %lld), "
-		       "loss %g; nothing was changed by them. A lower --lr, --clip-grad-norm or another --precision may help",
-		       (long long)r->in_a_row, (long long)r->step, (long long)r->epoch, r->loss);
+	return err_set(
+		err, ERR_CANCELED,
+		"the gradients were not finite in %lld steps in a row, the last of them step %lld (epoch %lld), "
+		"loss %g; nothing was changed by them. A lower --lr, --clip-grad-norm or another --precision may help",
+		(long long)r->in_a_row, (long long)r->step, (long long)r->epoch, r->loss);
 }

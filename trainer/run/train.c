@@ -184,7 +184,8 @@ static int after_step(struct training *t, const struct step_result *r)
 	if (rc)
 		return rc;
 	if (r->step == 1 && t->e->rank.cfg->dump_grads && engine_is_root(t->e))
-		rc = files_save_grads(&t->e->prepared, step_program(t->e, 1)->graph, t->e->rank.cfg->dump_grads, t->err);
+		rc = files_save_grads(&t->e->prepared, step_program(t->e, 1)->graph, t->e->rank.cfg->dump_grads,
+				      t->err);
 	if (rc)
 		return rc;
 	t->stopped = r->stop;
@@ -198,7 +199,8 @@ static int after_step(struct training *t, const struct step_result *r)
 /* What was due after the step that a resumed run goes on from, when it was stopped before. */
 static int catch_up(struct training *t)
 {
-	bool evaluates = t->at.evaluation_is_open, ends = t->at.epoch_is_open && t->at.in_epoch == t->e->course.steps_per_epoch;
+	bool evaluates = t->at.evaluation_is_open,
+	     ends = t->at.epoch_is_open && t->at.in_epoch == t->e->course.steps_per_epoch;
 	int rc = evaluates ? evaluate_when_due(t) : 0;
 
 	if (!rc && ends && !t->stopped)
@@ -341,7 +343,8 @@ static int open_record(struct training *t)
 	t->at.global_batch = e->rank.cfg->global_batch_size;
 	t->at.seed = (uint64_t)e->rank.cfg->seed;
 	if (engine_is_root(e) && e->course.saves)
-		rc = saver_open(&t->saver, e, t->report, t->resume.loads && t->resume.reopens ? t->at.step : -1, t->err);
+		rc = saver_open(&t->saver, e, t->report, t->resume.loads && t->resume.reopens ? t->at.step : -1,
+				t->err);
 	return rc;
 }
 

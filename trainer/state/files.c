@@ -210,7 +210,8 @@ static int fetch_outputs(void *user, size_t i, const void **ret, struct err *err
 	return 0;
 }
 
-int files_save_outputs(const struct subject *subject, const double *outputs, int64_t n, const char *path, struct err *err)
+int files_save_outputs(const struct subject *subject, const double *outputs, int64_t n, const char *path,
+		       struct err *err)
 {
 	const bool words = subject_reads_words(subject);
 	struct st_tensor t = { .name = "logits", .dtype = ST_F64 };

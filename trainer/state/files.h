@@ -15,8 +15,8 @@ struct files_meta {
 
 void files_meta(const struct subject *subject, const struct run_config *cfg, bool averages, struct files_meta *ret);
 
-/* What the weights of this graph are read from and written to: the whole tensors of s, at rank 0 (put: on every rank what it
- * holds). */
+/* What the weights of this graph are read from and written to: the whole tensors of s, at rank 0 (put: on every rank
+ * what it holds). */
 struct weights_access files_access(const struct tensors *s);
 const struct graph *files_graph(const struct tensors *s); /* that has every tensor of a checkpoint */
 
@@ -39,6 +39,7 @@ int files_save_weights(const struct files_weights *w, const char *path, struct e
 int files_save_grads(const struct prepared *p, const struct graph *g, const char *path, struct err *err);
 
 /* Rank 0: logits of n samples, f64, in the evaluation set's order. */
-int files_save_outputs(const struct subject *subject, const double *outputs, int64_t n, const char *path, struct err *err);
+int files_save_outputs(const struct subject *subject, const double *outputs, int64_t n, const char *path,
+		       struct err *err);
 
 #endif

@@ -59,8 +59,10 @@ int initial_locate(struct run_config *cfg, struct err *err)
 	if (!found)
 		found = newest_weights(cfg);
 	if (!found)
-		return err_set(err, ERR_USAGE, "--init-from %.300s: no weights.safetensors, model.safetensors or checkpoint "
-			       "in that folder", cfg->init_from);
+		return err_set(err, ERR_USAGE,
+			       "--init-from %.300s: no weights.safetensors, model.safetensors or checkpoint "
+			       "in that folder",
+			       cfg->init_from);
 	cfg->init_from = found;
 	return 0;
 }
@@ -109,7 +111,8 @@ int initial_settle(struct run_config *cfg, struct err *err)
 	if (!rc)
 		rc = t.rc;
 	if (!rc && !config_given(cfg, FLAG_model) && !safetensors_meta(s, "model"))
-		rc = err_set(err, ERR_USAGE, "%.300s does not say which model it is of; add --model NAME", cfg->init_from);
+		rc = err_set(err, ERR_USAGE, "%.300s does not say which model it is of; add --model NAME",
+			     cfg->init_from);
 	safetensors_close(s);
 	return rc;
 }
@@ -145,7 +148,8 @@ static int read_given(const struct given *g, double *to, struct err *err)
 	for (int i = 0; fine && g->id == FLAG_std && i < d->channels; i++)
 		fine = v[i] > 0;
 	if (!fine)
-		return err_set(err, ERR_USAGE, "%s '%.100s': must be %d %snumber%s with commas between, one for each channel of %.200s",
+		return err_set(err, ERR_USAGE,
+			       "%s '%.100s': must be %d %snumber%s with commas between, one for each channel of %.200s",
 			       config_label(g->cfg, g->id, label, sizeof(label)), g->text, d->channels,
 			       g->id == FLAG_std ? "positive " : "", d->channels > 1 ? "s" : "", d->path);
 	memcpy(to, v, (size_t)d->channels * sizeof(*to));
@@ -224,9 +228,10 @@ int initial_load(const struct tensors *s, const struct run_config *cfg, struct s
 
 	if (cfg->reset_head && !head)
 		return err_set(err, ERR_USAGE, "--reset-head: %s has no classifier of its own", subject->model->name);
-	rc = files_load_weights(
-		s, &(struct weights_load_opts){ .path = cfg->init_from, .head = head, .skip = cfg->reset_head ? head : NULL },
-		err);
+	rc = files_load_weights(s,
+				&(struct weights_load_opts){
+					.path = cfg->init_from, .head = head, .skip = cfg->reset_head ? head : NULL },
+				err);
 	return rc ? rc : initial_normalize(subject, cfg, cfg->init_from, err);
 }
 

@@ -211,7 +211,8 @@ static int find_auto(struct search *s)
 			  &found);
 
 	if (rc == ERR_NOENT && cfg->test_only)
-		return err_set(s->err, ERR_USAGE, "--resume auto: there is no run %.100s of experiment %.100s in %.200s to test",
+		return err_set(s->err, ERR_USAGE,
+			       "--resume auto: there is no run %.100s of experiment %.100s in %.200s to test",
 			       cfg->run_name, cfg->experiment, cfg->runs_dir);
 	if (rc == ERR_NOENT)
 		return 0;
@@ -245,7 +246,8 @@ static int find_path(struct search *s)
 		snprintf(folder, sizeof(folder), "%s/%s", cfg->resume, FOLDER);
 		rc = try_folder(s, folder);
 		if (!rc && !s->r->loads)
-			rc = err_set(s->err, ERR_USAGE, "--resume %.300s: no checkpoint there can be used", cfg->resume);
+			rc = err_set(s->err, ERR_USAGE, "--resume %.300s: no checkpoint there can be used",
+				     cfg->resume);
 	} else {
 		rc = try_checkpoint(s, cfg->resume, &damaged);
 	}
@@ -269,8 +271,9 @@ int resume_settle(struct run_config *cfg, struct err *err)
 	if (!cfg->resume || !strcmp(cfg->resume, "auto"))
 		return 0;
 	if (!realpath(cfg->resume, path))
-		return err_set(err, ERR_USAGE, "--resume %.300s: %s; give the folder of a run or of a checkpoint, or auto",
-			       cfg->resume, strerror(errno));
+		return err_set(err, ERR_USAGE,
+			       "--resume %.300s: %s; give the folder of a run or of a checkpoint, or auto", cfg->resume,
+			       strerror(errno));
 	if (config_given(cfg, FLAG_runs_dir))
 		return 0;
 	up = is_there(path, FOLDER) ? 2 : 4;
@@ -292,7 +295,9 @@ int resume_settle(struct run_config *cfg, struct err *err)
 /* The newest checkpoint that can be opened of what --resume names; NULL: none. */
 static struct checkpoint *peek(const struct run_config *cfg)
 {
-	struct dptrack_run_opts o = { .runs_dir = cfg->runs_dir, .experiment = cfg->experiment, .run_name = cfg->run_name };
+	struct dptrack_run_opts o = { .runs_dir = cfg->runs_dir,
+				      .experiment = cfg->experiment,
+				      .run_name = cfg->run_name };
 	struct dptrack_error ignored = { 0, "" };
 	struct checkpoint_entry *list = NULL;
 	struct checkpoint *c = NULL;
@@ -367,7 +372,8 @@ static int find_root(struct search *s, struct subject *subject)
 	if (!rc && r->loads)
 		rc = normalize(subject, s->cfg, r, s->err);
 	else if (!rc && r->reopens && s->cfg->test_only)
-		return err_set(s->err, ERR_USAGE, "--resume %.300s: run %s has no checkpoint to test", s->cfg->resume, r->run_id);
+		return err_set(s->err, ERR_USAGE, "--resume %.300s: run %s has no checkpoint to test", s->cfg->resume,
+			       r->run_id);
 	if (!rc)
 		say_where(r);
 	return rc;
@@ -426,7 +432,8 @@ static int load_together(const struct tensors *s, const char *path, struct err *
 	return rc ? rc : tensors_end(s, NULL, err);
 }
 
-int resume_open(struct resume *ret, const struct rank *r, struct subject *subject, const struct tensors *s, struct err *err)
+int resume_open(struct resume *ret, const struct rank *r, struct subject *subject, const struct tensors *s,
+		struct err *err)
 {
 	struct finding *f;
 	int rc;

@@ -19,14 +19,15 @@ struct resume { /* no pointers: rank 0 sends it to the others */
  * does. */
 int resume_settle(struct run_config *cfg, struct err *err);
 
-/* Collective, before anything is prepared: the backend gets the kernels that the run chose when it began, so that it goes
- * on with the same bits. What cannot be found or read is resume_open's to tell. */
+/* Collective, before anything is prepared: the backend gets the kernels that the run chose when it began, so that it
+ * goes on with the same bits. What cannot be found or read is resume_open's to tell. */
 int resume_kernels(const struct rank *r, struct err *err);
 
-/* Collective. Finds and checks what --resume asks for, and where a checkpoint can be used loads it into every rank, with the
- * normalisation that it was trained with; zeroed without --resume. Damaged and foreign checkpoints are skipped with a
- * warning (auto, or a run's folder) or refused (a checkpoint by its path). */
-int resume_open(struct resume *ret, const struct rank *r, struct subject *subject, const struct tensors *s, struct err *err);
+/* Collective. Finds and checks what --resume asks for, and where a checkpoint can be used loads it into every rank,
+ * with the normalisation that it was trained with; zeroed without --resume. Damaged and foreign checkpoints are skipped
+ * with a warning (auto, or a run's folder) or refused (a checkpoint by its path). */
+int resume_open(struct resume *ret, const struct rank *r, struct subject *subject, const struct tensors *s,
+		struct err *err);
 void resume_close(struct resume *r); /* lets go of the run's folder */
 
 /* Takes the run's folder for this process, until it ends or closes *ret_fd. ERR_BUSY when another one has it for

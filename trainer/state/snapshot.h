@@ -1,5 +1,5 @@
-/* snapshot.h: a copy of everything persistent at rank 0, in memory that the plan has set aside, so that it can be written
- * while training goes on. */
+/* snapshot.h: a copy of everything persistent at rank 0, in memory that the plan has set aside, so that it can be
+ * written while training goes on. */
 #ifndef DPT_STATE_SNAPSHOT_H
 #define DPT_STATE_SNAPSHOT_H
 

@@ -1,5 +1,5 @@
-/* tensors.c: pieces of tensors between ranks. What is asked for travels as a request with the tensor's name, because the
- * ranks' programs may have other batch sizes and their tensors other numbers. */
+/* tensors.c: pieces of tensors between ranks. What is asked for travels as a request with the tensor's name, because
+ * the ranks' programs may have other batch sizes and their tensors other numbers. */
 #include "trainer/state/tensors.h"
 
 #include <stdio.h>
@@ -108,7 +108,8 @@ static size_t bytes_of(const struct tensor *t, struct strategy_part part)
 	return (size_t)(part.end - part.begin) * dtype_bytes(t->dtype);
 }
 
-int tensors_put(const struct tensors *s, const struct tensor *t, struct strategy_part part, const void *from, struct err *err)
+int tensors_put(const struct tensors *s, const struct tensor *t, struct strategy_part part, const void *from,
+		struct err *err)
 {
 	struct strategy_part mine = common(tensors_held(s, t, s->comm->rank), part);
 	size_t skipped = (size_t)(mine.begin - part.begin) * dtype_bytes(t->dtype);
@@ -148,12 +149,15 @@ int tensors_get(const struct tensors *s, const struct tensor *t, struct strategy
 		int rank = holder_of(s, t, rest, &piece);
 
 		if (rank < 0)
-			return err_set(err, ERR_UNSUPPORTED, "%s: no rank holds element %lld", t->name, (long long)rest.begin);
+			return err_set(err, ERR_UNSUPPORTED, "%s: no rank holds element %lld", t->name,
+				       (long long)rest.begin);
 		if (rank > 0 && !asked)
 			rc = ask(s, REQUEST_GET, t, rest, err);
 		asked |= rank > 0;
 		if (!rc)
-			rc = get_piece(s, t, piece, rank, (char *)to + bytes_of(t, (struct strategy_part){ part.begin, piece.begin }), err);
+			rc = get_piece(s, t, piece, rank,
+				       (char *)to + bytes_of(t, (struct strategy_part){ part.begin, piece.begin }),
+				       err);
 		rest.begin = piece.end;
 	}
 	return rc;
@@ -237,7 +241,8 @@ int tensors_follow(const struct tensors *s, struct err *err)
 			return q.failure.code ? err_set(err, q.failure.code, "%s", q.failure.text) : 0;
 		t = rc ? NULL : find(s, q.name);
 		if (!rc && !t)
-			rc = err_set(err, ERR_UNSUPPORTED, "rank 0 speaks of a tensor that this rank has not: %.200s", q.name);
+			rc = err_set(err, ERR_UNSUPPORTED, "rank 0 speaks of a tensor that this rank has not: %.200s",
+				     q.name);
 		else if (!rc)
 			rc = q.kind == REQUEST_GET ? answer_get(s, t, q.part, err) : pass_on(s, t, NULL, err);
 	}
@@ -262,7 +267,8 @@ int tensors_help(const struct tensors *s, struct err *err)
 static int share_one(const struct tensors *s, const struct tensor *t, struct err *err)
 {
 	void *whole = malloc(tensors_bytes(t) + 1);
-	int rc = whole ? tensors_get(s, t, tensors_all(t), whole, err) : err_set(err, ERR_NOMEM, "out of memory: %s", t->name);
+	int rc = whole ? tensors_get(s, t, tensors_all(t), whole, err)
+		       : err_set(err, ERR_NOMEM, "out of memory: %s", t->name);
 
 	if (!rc)
 		rc = tensors_give(s, t, whole, err);

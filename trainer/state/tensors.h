@@ -1,5 +1,5 @@
-/* tensors.h: the persistent tensors of a run as whole ones: by name, in ranges of elements, whichever ranks hold them. It
- * alone asks a strategy who holds what, and through it alone they are read and written between steps.
+/* tensors.h: the persistent tensors of a run as whole ones: by name, in ranges of elements, whichever ranks hold them.
+ * It alone asks a strategy who holds what, and through it alone they are read and written between steps.
  *
  * Reading and giving are led by rank 0; the others answer until it says that it has done:
  *
@@ -25,7 +25,8 @@ struct strategy_part tensors_held(const struct tensors *s, const struct tensor *
 size_t tensors_bytes(const struct tensor *t); /* of the whole tensor */
 
 /* Elements [part.begin, part.end) lie at `from`: this rank keeps what it holds of them. */
-int tensors_put(const struct tensors *s, const struct tensor *t, struct strategy_part part, const void *from, struct err *err);
+int tensors_put(const struct tensors *s, const struct tensor *t, struct strategy_part part, const void *from,
+		struct err *err);
 
 /* Rank 0: elements [part.begin, part.end) to `to`, from whoever holds them. */
 int tensors_get(const struct tensors *s, const struct tensor *t, struct strategy_part part, void *to, struct err *err);

@@ -196,8 +196,8 @@ static void print_ops(const struct bench *b)
 	for (int i = 0; i < b->ops.n && i < OPS_SHOWN; i++) {
 		const struct bench_op *o = &b->ops.op[i];
 
-		printf("  %-18s %10.3f ms %6.1f %% %7d", o->name, 1e3 * o->seconds, 100 * o->seconds / b->op_step_seconds,
-		       o->nodes);
+		printf("  %-18s %10.3f ms %6.1f %% %7d", o->name, 1e3 * o->seconds,
+		       100 * o->seconds / b->op_step_seconds, o->nodes);
 		if (o->flops > 0)
 			printf(" %9.1f", 1e-9 * o->flops / o->seconds);
 		putchar('\n');
@@ -210,10 +210,10 @@ static void print_table(const struct bench *b)
 	double step = median(b, TIME_STEP);
 
 	printf("%s, global batch %lld, %s, backend %s, %d rank(s) x %lld thread(s): %lld steps\n", cfg->model,
-	       (long long)cfg->global_batch_size, dtype_name(b->e->prepared.opts.precision.low), b->e->rank.backend->name,
-	       b->e->rank.seat->world, (long long)cfg->threads, (long long)b->n);
-	printf("%12.1f %s/s (median step %.4f s, first %.4f s)\n", rate(b), sample_kind_name(b->e->subject.data->kind), step,
-	       b->n ? b->steps[0].seconds[TIME_STEP] : NAN);
+	       (long long)cfg->global_batch_size, dtype_name(b->e->prepared.opts.precision.low),
+	       b->e->rank.backend->name, b->e->rank.seat->world, (long long)cfg->threads, (long long)b->n);
+	printf("%12.1f %s/s (median step %.4f s, first %.4f s)\n", rate(b), sample_kind_name(b->e->subject.data->kind),
+	       step, b->n ? b->steps[0].seconds[TIME_STEP] : NAN);
 	printf("%12.1f GFLOP/s in matrix products and convolutions; a product alone %.1f (%.1f %%)\n",
 	       1e-9 * b->flops / step, 1e-9 * b->peak_flops, 100 * b->flops / step / b->peak_flops);
 	printf("%12.1f %% of the step is neither\n", 100 * other_share(b));

@@ -58,7 +58,8 @@ void bench_ops_collect(struct bench_ops *ret, const struct engine *e, int64_t st
 			add_work(ret, p->graph);
 	}
 	for (int i = 0; i < e->prepared.n_programs; i++)
-		add_seconds(ret, e->prepared.program[i]->graph, exec_node_seconds(e->exec, e->prepared.program[i]), steps);
+		add_seconds(ret, e->prepared.program[i]->graph, exec_node_seconds(e->exec, e->prepared.program[i]),
+			    steps);
 	for (int i = 0; i < OP_COUNT; i++)
 		if (ret->op[i].nodes && ret->op[i].name)
 			ret->op[ret->n++] = ret->op[i];

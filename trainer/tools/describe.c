@@ -125,7 +125,8 @@ int describe_tokenize(const struct run_config *cfg, struct buf *out, struct err 
 	int rc = 0;
 
 	if (!cfg->data_path || !cfg->out)
-		return err_set(err, ERR_USAGE, "dptrain tokenize needs %s", cfg->data_path ? "--out DIR" : "--data-path DIR");
+		return err_set(err, ERR_USAGE, "dptrain tokenize needs %s",
+			       cfg->data_path ? "--out DIR" : "--data-path DIR");
 	rc = texts_find(&texts, cfg->data_path, err);
 	if (!rc)
 		rc = tokenizer_open(&tokenizer, cfg->tokenizer ? cfg->tokenizer : "bytes", err);
@@ -136,9 +137,11 @@ int describe_tokenize(const struct run_config *cfg, struct buf *out, struct err 
 						       .val_share = cfg->val_split },
 			      count, err);
 	if (!rc)
-		buf_addf(out, "%s: %lld training and %lld evaluation tokens of %d text%s, vocabulary of %lld, tokenizer %s\n",
-			 cfg->out, (long long)count[SPLIT_TRAIN], (long long)count[SPLIT_VAL], texts.n,
-			 texts.n > 1 ? "s" : "", (long long)tokenizer_vocab(tokenizer), tokenizer_name(tokenizer));
+		buf_addf(
+			out,
+			"%s: %lld training and %lld evaluation tokens of %d text%s, vocabulary of %lld, tokenizer %s\n",
+			cfg->out, (long long)count[SPLIT_TRAIN], (long long)count[SPLIT_VAL], texts.n,
+			texts.n > 1 ? "s" : "", (long long)tokenizer_vocab(tokenizer), tokenizer_name(tokenizer));
 	tokenizer_close(tokenizer);
 	texts_done(&texts);
 	return rc;

@@ -271,13 +271,13 @@ int sample_main(const struct job *job, struct err *err)
 	if (!rc)
 		rc = begin_text(&s, err);
 	if (!rc)
-		rc = engine_open_evaluation(&s.e,
-					    &(struct engine_evaluation){ .job = job,
-									 .seat = &seat,
-									 .subject = { .model = &model_gpt2_124m,
-										      .config = s.model },
-									 .sizes = { sizes, s.model.context < CHUNK ? 1 : 2 } },
-					    err);
+		rc = engine_open_evaluation(
+			&s.e,
+			&(struct engine_evaluation){ .job = job,
+						     .seat = &seat,
+						     .subject = { .model = &model_gpt2_124m, .config = s.model },
+						     .sizes = { sizes, s.model.context < CHUNK ? 1 : 2 } },
+			err);
 	if (!rc)
 		rc = read_positions(&s, err);
 	if (!rc && s.n > s.model.context)
