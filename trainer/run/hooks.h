@@ -1,5 +1,5 @@
 /* hooks.h: what tests ask of a run through the environment: to be slow, to be killed at a step that the test knows.
- * Nothing else reads DPTRAIN_TEST_* of a rank. Without those variables everything here does nothing. */
+ * Without those variables nothing here does anything. */
 #ifndef DPT_RUN_HOOKS_H
 #define DPT_RUN_HOOKS_H
 
