@@ -453,6 +453,31 @@ static void deleted_under_way(void **state)
 	}
 }
 
+static void replaced_under_way(void **state)
+{
+	struct helper *h = *state;
+	struct ingest_point p = { "a", 1, 1.7e9, 1, -1 };
+	struct ingest_op op = { .kind = INGEST_POINTS, .points = &p, .point_count = 1 };
+	char other[PATH_MAX + 16];
+	struct ingest_result res;
+	struct store_stats stats;
+	FILE *f;
+
+	res = submit(h, (struct ingest_op){ .kind = INGEST_RUN, .name = "n" });
+	op.run = res.id;
+	assert_int_equal(submit(h, op).code, 0);
+	snprintf(other, sizeof other, "%s.other", h->db);
+	f = fopen(other, "w");
+	assert_non_null(f);
+	fclose(f);
+	assert_int_equal(rename(other, h->db), 0);
+	assert_int_equal(ingest_submit(h->s, &op, NULL, &(struct ingest_result){ 0 }, NULL), ERR_IO);
+	store_stats(h->s, &stats);
+	assert_non_null(strstr(stats.write_error_text, "was replaced"));
+	helper_reopen(h);
+	assert_int_equal(submit(h, (struct ingest_op){ .kind = INGEST_RUN, .name = "n" }).code, 0);
+}
+
 static void json_writes(void **state)
 {
 	struct helper *h = *state;
@@ -593,6 +618,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(launcher_has_the_last_word, helper_setup, helper_teardown),
 		cmocka_unit_test_setup_teardown(many_series_at_once, helper_setup, helper_teardown),
 		cmocka_unit_test_setup_teardown(deleted_under_way, helper_setup, helper_teardown),
+		cmocka_unit_test_setup_teardown(replaced_under_way, helper_setup, helper_teardown),
 		cmocka_unit_test_setup_teardown(json_writes, helper_setup, helper_teardown),
 		cmocka_unit_test_setup_teardown(bad_records_are_listed, helper_setup, helper_teardown),
 		cmocka_unit_test_setup_teardown(changes_tell_once, helper_setup, helper_teardown),

@@ -217,20 +217,31 @@ int db_int(struct db *d, int64_t *ret, enum db_query q, struct err *err, const c
 	return rc;
 }
 
+/* What lies at the path now. */
+static const char *fate_of_file(struct db *d, const char *file)
+{
+	struct stat sb;
+
+	if (stat(file, &sb))
+		return errno == ENOENT ? "deleted" : NULL;
+	return sb.st_dev == d->device && sb.st_ino == d->inode ? NULL : "replaced";
+}
+
 /* Of the log a link count tells: a new reader makes another one of its name. */
 int db_still_there(struct db *d, struct err *err)
 {
-	const char *file = sqlite3_db_filename(d->h, "main"), *log = sqlite3_filename_wal(file);
+	const char *file = sqlite3_db_filename(d->h, "main"), *log = sqlite3_filename_wal(file), *lost = NULL, *fate;
 	struct stat sb;
 
 	if (d->log_fd < 0)
 		d->log_fd = open(log, O_RDONLY | O_CLOEXEC);
-	if (d->log_fd < 0 || fstat(d->log_fd, &sb) || sb.st_nlink)
-		log = NULL;
-	if (access(file, F_OK) && errno == ENOENT)
-		log = file;
-	return !log ? 0 : err_set(err, ERR_IO, "%s was deleted while it is in use: nothing more can be stored; stop this process, "
-				  "then see what dptrack doctor says", log);
+	if (d->log_fd >= 0 && !fstat(d->log_fd, &sb) && !sb.st_nlink)
+		lost = log;
+	fate = fate_of_file(d, file);
+	if (fate)
+		lost = file;
+	return !lost ? 0 : err_set(err, ERR_IO, "%s was %s while it is in use: nothing more can be stored; stop this process, then "
+				   "see what dptrack doctor says", lost, fate ? fate : "deleted");
 }
 
 int64_t db_last_id(struct db *d)
@@ -409,6 +420,18 @@ static int open_any(struct db **ret, const char *path, int flags, struct err *er
 	return 0;
 }
 
+/* By which another file of the same name is noticed. */
+static int know_file(struct db *d, const char *path, struct err *err)
+{
+	struct stat sb;
+
+	if (stat(path, &sb))
+		return err_set_errno(err, errno, "%s", path);
+	d->device = sb.st_dev;
+	d->inode = sb.st_ino;
+	return 0;
+}
+
 int db_open_writer(struct db **ret, const char *path, struct err *err)
 {
 	struct db *d = NULL;
@@ -419,6 +442,8 @@ int db_open_writer(struct db **ret, const char *path, struct err *err)
 		rc = script(d, script_open_writer, err, "opening");
 	if (!rc)
 		rc = migrate(d, path, err);
+	if (!rc)
+		rc = know_file(d, path, err);
 	if (!rc)
 		sqlite3_wal_hook(d->h, on_wal, d);
 	umask(mask);

@@ -65,7 +65,8 @@ int64_t db_changed(struct db *d); /* rows, by the statement that ran last */
 bool db_in_transaction(struct db *d);
 int db_failed(struct db *d, struct err *err, const char *doing); /* fills err from the connection's last error */
 
-/* ERR_IO when somebody deleted the file or its log while they are open: what is written from then on would be lost. */
+/* Of the writer. ERR_IO when somebody deleted the file or its log, or put another file in its place, while they are open:
+ * what is written from then on would be lost. */
 int db_still_there(struct db *d, struct err *err);
 
 /* What the writer committed to its log and no checkpoint brought into the file yet. */
