@@ -7,6 +7,7 @@
 #include <sys/stat.h>
 
 #include "tracker/base/clock.h"
+#include "tracker/base/log.h"
 #include "tracker/sink/http.h"
 #include "web/store/follow/follow.h"
 #include "web/store/store.h"
@@ -53,7 +54,12 @@ static int source_hold(struct source *s, const struct source_opts *o, struct err
 		if (!store_holder(&holder, paths.db, NULL) && holder.address[0])
 			return open_holder(s, &holder, err);
 		rc = store_open(&s->api.store, &(struct store_opts){ .db_path = paths.db, .logdir = o->logdir,
-				.artifacts = paths.artifacts }, err);
+				.artifacts = paths.artifacts, .read_when_full = true }, err);
+		if (!rc && store_only_reads(s->api.store)) {
+			log_warn("no space left on the disk of %s: what it holds is shown, what is new in %s is not",
+				 paths.db, o->logdir);
+			return 0;
+		}
 		if (!rc)
 			return follow_start(&s->api.follow, s->api.store,
 					    &(struct follow_opts){ .logdir = o->logdir, .poll = true, .once = true }, err);

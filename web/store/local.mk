@@ -3,7 +3,8 @@
 noinst_LTLIBRARIES += libwebstore.la
 store_sql = schema/sql/0001_start.sql schema/sql/0002_token.sql schema/sql/0003_mlflow.sql \
 	schema/sql/0004_gone.sql schema/sql/0005_arrival.sql schema/sql/0006_parts.sql
-store_scripts = schema/sql/open_writer.sql schema/sql/open_reader.sql schema/sql/open_backup.sql
+store_scripts = schema/sql/open_writer.sql schema/sql/open_reader.sql schema/sql/open_backup.sql \
+	schema/sql/open_alone.sql
 EXTRA_DIST += $(store_sql) $(store_scripts) schema/sql/queries.sql schema/gen/sql.awk
 
 libwebstore_la_SOURCES = \

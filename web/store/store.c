@@ -135,6 +135,42 @@ static int open_artifacts(struct store *s, const struct store_opts *opts, struct
 	return artifacts_new(&s->files, opts->artifacts ? opts->artifacts : beside, opts->artifact_max, err);
 }
 
+bool store_only_reads(const struct store *s)
+{
+	return !s->writer;
+}
+
+static int open_to_read(struct store *s)
+{
+	struct db_rows *q;
+	struct db *d;
+	int rc = readers_new_alone(&s->readers, s->path, NULL);
+
+	if (!rc)
+		rc = readers_take(s, &d, NULL);
+	if (rc)
+		return rc;
+	rc = db_start(d, &q, DB_store_id, NULL, "");
+	if (!rc && (rc = db_next(d, q, NULL)) > 0) {
+		snprintf(s->id, sizeof s->id, "%s", db_str(q, COL_store_id_value));
+		db_stop(q);
+	}
+	readers_give(s, d);
+	return rc < 0 ? rc : 0;
+}
+
+static int open_both(struct store *s, const struct store_opts *opts, struct err *err)
+{
+	int rc = committer_start(&s->writer, opts, err);
+
+	if (rc == ERR_NOSPC && opts->read_when_full)
+		return open_to_read(s) ? rc : 0;
+	if (rc)
+		return rc;
+	memcpy(s->id, committer_store_id(s->writer), sizeof s->id);
+	return readers_new(&s->readers, s->path, opts->max_readers, err);
+}
+
 int store_open(struct store **ret, const struct store_opts *opts, struct err *err)
 {
 	struct store *s = calloc(1, sizeof *s);
@@ -150,9 +186,7 @@ int store_open(struct store **ret, const struct store_opts *opts, struct err *er
 	if (!rc)
 		rc = take_lock(s, err);
 	if (!rc)
-		rc = committer_start(&s->writer, opts, err);
-	if (!rc)
-		rc = readers_new(&s->readers, s->path, opts->max_readers, err);
+		rc = open_both(s, opts, err);
 	if (!rc)
 		rc = tokens_new(&s->tokens, err);
 	if (!rc)
@@ -161,7 +195,6 @@ int store_open(struct store **ret, const struct store_opts *opts, struct err *er
 		store_close(s);
 		return rc;
 	}
-	memcpy(s->id, committer_store_id(s->writer), sizeof s->id);
 	*ret = s;
 	return 0;
 }
@@ -236,12 +269,13 @@ int store_holder(struct store_holder *ret, const char *db_path, struct err *err)
 
 int store_watch(struct store *s, void (*fn)(void *arg, uint64_t rev), void *arg)
 {
-	return watchers_add(committer_watchers(s->writer), fn, arg);
+	return s->writer ? watchers_add(committer_watchers(s->writer), fn, arg) : ERR_NOSPC;
 }
 
 void store_unwatch(struct store *s, int handle)
 {
-	watchers_remove(committer_watchers(s->writer), handle);
+	if (s->writer)
+		watchers_remove(committer_watchers(s->writer), handle);
 }
 
 static uint64_t file_bytes(const char *path, const char *suffix)
@@ -258,6 +292,8 @@ void store_fold(struct store *s, double wait_s)
 	double end_s = clock_mono_s() + wait_s;
 	struct store_stats now;
 
+	if (!s->writer)
+		return;
 	committer_fold_soon(s->writer);
 	for (store_stats(s, &now); now.log_points && clock_mono_s() < end_s; store_stats(s, &now))
 		clock_sleep_s(0.002);
@@ -265,7 +301,11 @@ void store_fold(struct store *s, double wait_s)
 
 void store_stats(struct store *s, struct store_stats *ret)
 {
-	committer_stats(s->writer, ret);
+	if (s->writer)
+		committer_stats(s->writer, ret);
+	else
+		*ret = (struct store_stats){ .write_error = ERR_NOSPC,
+					     .write_error_text = "no space left on the disk" };
 	ret->db_bytes = file_bytes(s->path, "");
 	ret->wal_bytes = file_bytes(s->path, "-wal");
 	ret->sqlite_bytes = db_memory_bytes();

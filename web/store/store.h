@@ -22,12 +22,15 @@ struct store_opts {
 	int max_readers;       /* read-only connections kept; 0: 4 */
 	int wal_limit_bytes;   /* checkpoint when the log file is longer; 0: 8 MiB */
 	size_t queue_bytes;    /* of operations that wait for the disk; beyond it callers wait too; 0: 32 MiB */
+	bool read_when_full;   /* when the disk has no room to open it, only read: changes are ERR_NOSPC */
 	bool no_fold;          /* tests only: leave the ingest log unfolded */
 };
 
 /* ERR_BUSY: another process holds it (the text names its address where it published one).
  * ERR_CORRUPT: not a store, damaged, or made by a newer version. */
 int store_open(struct store **ret, const struct store_opts *opts, struct err *err);
+
+bool store_only_reads(const struct store *s); /* see read_when_full */
 
 /* Finishes what was submitted, folds and checkpoints, then releases the lock. NULL is fine. No other call may be
  * running, and follow_stop has been called. */

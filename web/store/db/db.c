@@ -470,6 +470,26 @@ int db_open_reader(struct db **ret, const char *path, struct err *err)
 	return 0;
 }
 
+int db_open_alone(struct db **ret, const char *path, struct err *err)
+{
+	struct db *d = NULL;
+	int64_t version = 0;
+	int rc = open_any(&d, path, SQLITE_OPEN_READWRITE, err);
+
+	if (!rc)
+		rc = script(d, script_open_alone, err, "opening for reading");
+	if (!rc && (rc = db_int(d, &version, DB_version_get, err, "")) > 0)
+		rc = version == migrations[MIGRATION_COUNT - 1].number ? 0 :
+		     err_set(err, ERR_NOSPC, "%s: no space left to bring it to this version of dptrack", path);
+	if (rc) {
+		db_close(d);
+		return rc;
+	}
+	sqlite3_db_config(d->h, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, NULL);
+	*ret = d;
+	return 0;
+}
+
 int db_open_backup(struct db **ret, const char *path, struct err *err)
 {
 	struct db *d = NULL;

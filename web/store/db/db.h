@@ -36,6 +36,7 @@ struct db_rows; /* of one query of a connection, which can be under way once at 
 int db_open_writer(struct db **ret, const char *path, struct err *err);
 int db_open_reader(struct db **ret, const char *path, struct err *err);
 int db_open_backup(struct db **ret, const char *path, struct err *err); /* an empty file, to be filled by a copy */
+int db_open_alone(struct db **ret, const char *path, struct err *err);  /* reads, needs no room and all others gone */
 void db_close(struct db *d);                                             /* NULL is fine */
 
 /* Runs a query that gives no rows. */

@@ -31,6 +31,25 @@ int readers_new(struct readers **ret, const char *path, int max, struct err *err
 	return 0;
 }
 
+int readers_new_alone(struct readers **ret, const char *path, struct err *err)
+{
+	struct readers *p;
+	struct db *d;
+	int rc = db_open_alone(&d, path, err);
+
+	if (rc)
+		return rc;
+	rc = readers_new(&p, path, 1, err);
+	if (rc) {
+		db_close(d);
+		return rc;
+	}
+	p->idle[p->idle_count++] = d;
+	p->open_count = 1;
+	*ret = p;
+	return 0;
+}
+
 void readers_free(struct readers *p)
 {
 	int i;

@@ -9,6 +9,8 @@ struct readers;
 struct store;
 
 int readers_new(struct readers **ret, const char *path, int max, struct err *err);
+/* One reader, of a file that nobody else has open; needs no room on the disk. */
+int readers_new_alone(struct readers **ret, const char *path, struct err *err);
 void readers_free(struct readers *p); /* all must have been given back; NULL is fine */
 
 /* Waits for a free one when all are out. */

@@ -494,7 +494,7 @@ void committer_stop(struct committer *w)
 
 struct queue *committer_queue(struct committer *w)
 {
-	return w->queue;
+	return w ? w->queue : NULL;
 }
 
 struct watchers *committer_watchers(struct committer *w)
@@ -531,7 +531,7 @@ int committer_step(struct committer *w, int (*fn)(void *arg, struct db *d, struc
 	job->step = fn;
 	job->step_arg = arg;
 	job->done = waiter_init(&done);
-	rc = queue_put(w->queue, job, err);
+	rc = queue_put(committer_queue(w), job, err);
 	if (rc)
 		free(job);
 	else

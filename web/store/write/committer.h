@@ -14,7 +14,7 @@ int committer_start(struct committer **ret, const struct store_opts *opts, struc
 void committer_stop(struct committer *w); /* finishes what waits; NULL is fine */
 
 /* What is put there is committed, then its done is called and it is freed. */
-struct queue *committer_queue(struct committer *w);
+struct queue *committer_queue(struct committer *w); /* NULL of NULL, a store that is only read */
 struct watchers *committer_watchers(struct committer *w); /* told after each commit that changed something */
 
 /* Runs fn on the writer's thread, outside transactions, in its turn, and waits. */

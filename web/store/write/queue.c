@@ -63,6 +63,8 @@ void queue_free(struct queue *q)
 
 int queue_put(struct queue *q, struct queue_job *job, struct err *err)
 {
+	if (!q)
+		return err_set(err, ERR_NOSPC, "no space left on the disk: the store is only read");
 	pthread_mutex_lock(&q->lock);
 	while (q->bytes > q->max_bytes && !q->stopping)
 		pthread_cond_wait(&q->room, &q->lock);

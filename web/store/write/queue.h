@@ -26,7 +26,8 @@ struct queue_job {
 struct queue *queue_new(size_t max_bytes); /* NULL when out of memory */
 void queue_free(struct queue *q);          /* empty; NULL is fine */
 
-/* Takes the job over. Waits while more than max_bytes are queued. ERR_CANCELED: queue_stop was called. */
+/* Takes the job over. Waits while more than max_bytes are queued. ERR_CANCELED: queue_stop was called. q NULL:
+ * ERR_NOSPC, because the store is only read. */
 int queue_put(struct queue *q, struct queue_job *job, struct err *err);
 
 /* The next group, linked by next; NULL when nothing came within wait_s, or after queue_wake. *ret_end: nothing ever will. */
