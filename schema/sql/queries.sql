@@ -316,7 +316,7 @@ SELECT (SELECT count(*) FROM run WHERE rev > ?1) + (SELECT count(*) FROM gone WH
 SELECT id, uuid, name, status, start_ms, end_ms, deleted_ms IS NOT NULL AS deleted, experiment_id, user FROM run WHERE uuid = ?1;
 -- name: run_detail
 SELECT r.uuid, r.name, e.name AS experiment, e.id AS experiment_id, r.status, r.inferred, r.deleted_ms IS NOT NULL AS deleted,
-	r.start_ms, r.end_ms, r.last_step, r.world_size, r.rev, n.text AS notes, r.user
+	r.start_ms, r.end_ms, r.last_step, r.world_size, r.rev, n.text AS notes, r.user, e.location
 FROM run r JOIN experiment e ON e.id = r.experiment_id LEFT JOIN note n ON n.run_id = r.id WHERE r.id = ?1;
 -- name: run_by_prefix
 SELECT id, uuid FROM run WHERE uuid >= ?1 AND uuid < ?2 LIMIT 2;
@@ -414,11 +414,15 @@ SELECT 1 FROM experiment_tag WHERE experiment_id = ?1 AND name = ?2;
 -- name: experiment_tag_delete
 DELETE FROM experiment_tag WHERE experiment_id = ?1 AND name = ?2;
 -- name: experiment_rows
-SELECT id, name, created_ms, max(updated_ms, created_ms) AS updated_ms, deleted_ms IS NOT NULL AS deleted FROM experiment ORDER BY id;
+SELECT id, name, created_ms, max(updated_ms, created_ms) AS updated_ms, deleted_ms IS NOT NULL AS deleted, location FROM experiment ORDER BY id;
 -- name: experiment_row as experiment_rows
-SELECT id, name, created_ms, max(updated_ms, created_ms) AS updated_ms, deleted_ms IS NOT NULL AS deleted FROM experiment WHERE id = ?1;
+SELECT id, name, created_ms, max(updated_ms, created_ms) AS updated_ms, deleted_ms IS NOT NULL AS deleted, location FROM experiment WHERE id = ?1;
 -- name: experiment_row_by_name as experiment_rows
-SELECT id, name, created_ms, max(updated_ms, created_ms) AS updated_ms, deleted_ms IS NOT NULL AS deleted FROM experiment WHERE name = ?1;
+SELECT id, name, created_ms, max(updated_ms, created_ms) AS updated_ms, deleted_ms IS NOT NULL AS deleted, location FROM experiment WHERE name = ?1;
+-- name: experiment_location
+SELECT location FROM experiment WHERE id = ?1;
+-- name: experiment_location_put
+UPDATE experiment SET location = ?2 WHERE id = ?1;
 -- name: experiment_tags
 SELECT name, value FROM experiment_tag WHERE experiment_id = ?1 ORDER BY name;
 -- name: experiment_tag_value

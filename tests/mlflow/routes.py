@@ -39,6 +39,31 @@ def make(m, experiment="0", **more):
     return m.ok("POST", "/runs/create", dict(experiment_id=experiment, start_time=1000, **more))["run"]["info"]["run_id"]
 
 
+def locations(m):
+    """Artifacts that lie elsewhere: the address is kept and handed out as MLflow's server does."""
+    for i, (told, kept, run_at) in enumerate((
+            ("s3://bucket/a", "s3://bucket/a", "s3://bucket/a/{}"), ("s3://bucket/a/", "s3://bucket/a/", "s3://bucket/a/{}"), ("s3://bucket", "s3://bucket", "s3://bucket/{}"),
+            ("/data/runs", "/data/runs", "/data/runs/{}"), ("file:///data/x", "file:///data/x", "file:///data/x/{}"),
+            ("postgresql://db/x?key=1", "postgresql://db/x?key=1", "postgresql://db/x/{}?key=1"), ("./here", os.getcwd() + "/here", os.getcwd() + "/here/{}"),
+            ("", None, None))):
+        id = m.ok("POST", "/experiments/create", {"name": f"at {i}", "artifact_location": told})["experiment_id"]
+        kept, run_at = kept or f"mlflow-artifacts:/{id}", run_at or f"mlflow-artifacts:/{id}/{{}}"
+        lib.equal(m.ok("GET", "/experiments/get", experiment_id=id)["experiment"]["artifact_location"], kept, told)
+        info = m.ok("POST", "/runs/create", {"experiment_id": id})["run"]["info"]
+        run, uri = info["run_id"], run_at.format(info["run_id"] + "/artifacts")
+        lib.equal(info["artifact_uri"], uri, told)
+        found = m.ok("POST", "/runs/search", {"experiment_ids": [id], "filter": f"artifact_uri = '{uri}'"})["runs"]
+        lib.equal([r["info"]["artifact_uri"] for r in found], [uri], f"{told}: searched")
+        lib.equal(m.ok("GET", "/artifacts/list", run_id=run), {"root_uri": uri}, f"{told}: artifacts/list")
+        model = m.ok("POST", "/logged-models", {"experiment_id": id, "name": "n"})["model"]["info"]
+        lib.equal(model["artifact_uri"], run_at.format(f"models/{model['model_id']}/artifacts"), f"{told}: a model")
+        status, reply = m.server.json("POST", f"{AJAX}/upload-artifact?run_uuid={run}&path=x", b"x")
+        lib.equal(status, 400 if told else 200, f"{told}: upload-artifact {reply}")
+    for told, words in (("s3://b/x#y", "fragments or params"), ("runs:/x", "runs:/ URI"), ("s3://b?x=../y", "Invalid query string"), ("https://h/x", "'https' scheme"),
+                        ("sftp://h/x", "'sftp' scheme"), ("s3://" + "x" * 2048, "cannot be greater than 2048")):
+        m.bad("INVALID_PARAMETER_VALUE", "POST", "/experiments/create", {"name": "refused", "artifact_location": told}, words)
+
+
 def experiments(m):
     id = m.ok("POST", "/experiments/create", {"name": "e/1 é", "tags": [{"key": "k", "value": "v"}], "unknown": 1})["experiment_id"]
     lib.check(isinstance(id, str) and id.isdigit(), "an id is text")
@@ -54,7 +79,7 @@ def experiments(m):
     m.bad("INVALID_PARAMETER_VALUE", "POST", "/experiments/create", {"name": 3},
           "Invalid value 3 for parameter 'name' supplied:  Hint: Value was of type 'int'." + DOCS)
     m.bad("INVALID_PARAMETER_VALUE", "POST", "/experiments/create", {"name": "x" * 501}, "'name' exceeds the maximum length of 500")
-    m.bad("INVALID_PARAMETER_VALUE", "POST", "/experiments/create", {"name": "y", "artifact_location": "s3://b"}, "mlflow-artifacts:/")
+    m.bad("INVALID_PARAMETER_VALUE", "POST", "/experiments/create", {"name": "y", "artifact_location": "mlflow-artifacts:/7"}, "mlflow-artifacts:/")
     m.bad("RESOURCE_DOES_NOT_EXIST", "GET", "/experiments/get", experiment_id="999", text="No Experiment with id=999 exists")
     m.bad("INVALID_PARAMETER_VALUE", "GET", "/experiments/get", experiment_id="x", text="Invalid experiment ID 'x'.")
     m.bad("RESOURCE_DOES_NOT_EXIST", "GET", "/experiments/get-by-name", experiment_name="no", text="Could not find experiment with name 'no'")
@@ -474,6 +499,7 @@ def main():
         models(m, experiment)
         requests(m, server)
         journals(m, server)
+        locations(m)
         prefixes(server)
         elsewhere = {("GET", "/artifacts/list"), ("POST", "/upload-artifact")}  # tests/api/artifacts.py
         for method, path, _, _, _ in lib.routes():

@@ -2,12 +2,13 @@
 # that it includes.
 noinst_LTLIBRARIES += libwebstore.la
 store_sql = schema/sql/0001_start.sql schema/sql/0002_token.sql schema/sql/0003_mlflow.sql \
-	schema/sql/0004_gone.sql schema/sql/0005_arrival.sql schema/sql/0006_parts.sql
+	schema/sql/0004_gone.sql schema/sql/0005_arrival.sql schema/sql/0006_parts.sql schema/sql/0007_location.sql
 store_scripts = schema/sql/open_writer.sql schema/sql/open_reader.sql schema/sql/open_backup.sql \
 	schema/sql/open_alone.sql
 EXTRA_DIST += $(store_sql) $(store_scripts) schema/sql/queries.sql schema/gen/sql.awk
 
 libwebstore_la_SOURCES = \
+	web/store/base/location.c web/store/base/location.h \
 	web/store/write/apply.c web/store/write/apply.h \
 	web/store/write/change_journal.c web/store/write/change_journal.h \
 	web/store/read/arrival.c web/store/read/arrival.h \

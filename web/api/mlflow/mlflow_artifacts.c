@@ -1,10 +1,13 @@
 /* mlflow_artifacts.c: MLflow's artifact routes: through the proxy, of a run, of a logged model. */
 #include "web/api/mlflow/mlflow.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "web/api/blob.h"
 #include "web/api/handlers.h"
+#include "web/store/base/location.h"
+#include "web/store/mlflow/experiments.h"
 #include "web/store/mlflow/models.h"
 
 /* "" is the root. False after failing the call. */
@@ -101,6 +104,24 @@ static bool write_files(struct call *c, struct js *j, const char *folder, const 
 	return true;
 }
 
+/* Where a client said that the artifacts of a folder's experiment lie; "": here. */
+static const char *elsewhere(struct call *c, const char *folder)
+{
+	const char *location = "";
+	struct err err = ERR_INIT;
+
+	experiment_location(c->api->store, atoll(folder), c->arena, &location, &err);
+	return location;
+}
+
+static void write_root(struct call *c, struct js *j, const char *folder)
+{
+	const char *below = strchr(folder, '/') + 1;
+	int n = (int)(strstr(below, "/artifacts") - below) + 10;
+
+	js_key_str(j, "root_uri", location_of(c->arena, elsewhere(c, folder), atoll(folder), arena_printf(c->arena, "%.*s", n, below)));
+}
+
 /* --- the proxy ---------------------------------------------------------------------------------------------- */
 
 enum call_next on_ml_proxy_list(struct call *c)
@@ -191,8 +212,7 @@ enum call_next on_ml_artifact_list(struct call *c)
 	if (!path_ok(c, plain(c, path)) || !(folder = run_folder(c, id, plain(c, path))))
 		return CALL_DONE;
 	js_open(&j, '{');
-	js_key_str(&j, "root_uri", arena_printf(c->arena, "mlflow-artifacts:/%.*s", (int)(strstr(folder, "/artifacts") - folder) + 10,
-						folder));
+	write_root(c, &j, folder);
 	if (write_files(c, &j, folder, path))
 		js_close(&j, '}');
 	return CALL_DONE;
@@ -258,6 +278,9 @@ enum call_next on_ml_artifact_upload(struct call *c)
 	if (!*path || !has_body(c))
 		return ml_fail(c, ML_INVALID_PARAMETER_VALUE, *path ? "Request must specify data." : "Invalid path");
 	place = run_folder(c, id, path);
+	if (place && *elsewhere(c, place))
+		return ml_fail(c, ML_INVALID_PARAMETER_VALUE, "The artifacts of run %s lie at %s, which its clients write to themselves.", id,
+			       elsewhere(c, place));
 	return place ? blob_put(c, &(struct blob_put){ place, fail, uploaded }) : CALL_DONE;
 }
 
@@ -286,8 +309,7 @@ enum call_next on_ml_model_artifact_list(struct call *c)
 	if (!path_ok(c, plain(c, path)) || !(folder = model_folder(c, plain(c, path))))
 		return CALL_DONE;
 	js_open(&j, '{');
-	js_key_str(&j, "root_uri", arena_printf(c->arena, "mlflow-artifacts:/%.*s", (int)(strstr(folder, "/artifacts") - folder) + 10,
-						folder));
+	write_root(c, &j, folder);
 	if (write_files(c, &j, folder, path))
 		js_close(&j, '}');
 	return CALL_DONE;

@@ -1,12 +1,16 @@
 /* mlflow_experiments.c: MLflow's /experiments. */
 #include "web/api/mlflow/mlflow.h"
 
+#include <limits.h>
 #include <string.h>
+#include <strings.h>
+#include <unistd.h>
 
+#include "tracker/base/utf8.h"
 #include "web/api/handlers.h"
 #include "web/store/mlflow/experiments.h"
 
-enum { EXPERIMENT_NAME_CHARS = 500, EXPERIMENT_TAG_CHARS = 20000, KEY_CHARS = 250, PAGE_MAX = 50000 };
+enum { EXPERIMENT_NAME_CHARS = 500, EXPERIMENT_TAG_CHARS = 20000, KEY_CHARS = 250, PAGE_MAX = 50000, LOCATION_CHARS = 2048 };
 
 static void write_experiment(struct js *j, const struct experiment *e)
 {
@@ -17,7 +21,7 @@ static void write_experiment(struct js *j, const struct experiment *e)
 	js_key_str(j, "experiment_id", text);
 	js_key_str(j, "name", e->name);
 	snprintf(text, sizeof(text), "mlflow-artifacts:/%lld", (long long)e->id);
-	js_key_str(j, "artifact_location", text);
+	js_key_str(j, "artifact_location", *e->location ? e->location : text);
 	js_key_str(j, "lifecycle_stage", e->deleted ? "deleted" : "active");
 	js_key_int(j, "last_update_time", e->updated_ms);
 	js_key_int(j, "creation_time", e->created_ms);
@@ -48,19 +52,61 @@ static enum call_next created(struct call *c, const struct ingest_result *res)
 	return CALL_DONE;
 }
 
-/* Artifacts lie below one root here; anywhere else the client would write to its own disk. */
+/* False after failing the call: these make whoever reads them connect to a host that a client named. */
+static bool scheme_ok(struct call *c, const char *location)
+{
+	static const char *const hosts[] = { "ftp", "sftp", "hdfs", "viewfs", "http", "https", "r2", "b2", "abfss" };
+	size_t n = strcspn(location, ":"), i;
+
+	for (i = 0; location[n] && i < sizeof(hosts) / sizeof(hosts[0]); i++)
+		if (strlen(hosts[i]) == n && !strncasecmp(location, hosts[i], n) && !strncmp(location + n, "://", 3)) {
+			ml_fail(c, ML_INVALID_PARAMETER_VALUE, "'artifact_location' cannot use the '%s' scheme: the '%s' scheme addresses a host "
+				"other than the tracking server's configured artifact storage, so the server would connect to the host named in "
+				"the URI.", hosts[i], hosts[i]);
+			return false;
+		}
+	if (strncasecmp(location, "mlflow-artifacts:", 17))
+		return true;
+	ml_fail(c, ML_INVALID_PARAMETER_VALUE, "Invalid artifact_location '%s': this server hands out what it keeps itself as "
+		"mlflow-artifacts:/<experiment>/<run>/artifacts; leave artifact_location out.", location);
+	return false;
+}
+
 static bool location_ok(struct call *c, const char *location)
 {
-	if (!location || !*location)
-		return true;
-	ml_fail(c, ML_INVALID_PARAMETER_VALUE, "Invalid artifact_location '%s': this server keeps artifacts itself and hands them out "
-		"as mlflow-artifacts:/<experiment>/<run>/artifacts; leave artifact_location out.", location);
+	const char *query = strchr(location, '?'), *params = strrchr(location, '/');
+
+	params = strchr(params ? params : location, ';');
+	if (strchr(location, '#') || (params && params[1] && !strstr(location, "://")))
+		ml_fail(c, ML_INVALID_PARAMETER_VALUE, "'artifact_location' URL can't include fragments or params.");
+	else if (query && strstr(query, ".."))
+		ml_fail(c, ML_INVALID_PARAMETER_VALUE, "Invalid query string");
+	else if (!strncmp(location, "runs:", 5))
+		ml_fail(c, ML_INVALID_PARAMETER_VALUE, "Artifact location cannot be a runs:/ URI. Given: '%s'", location);
+	else if (utf8_chars(location) > LOCATION_CHARS)
+		ml_fail(c, ML_INVALID_PARAMETER_VALUE, "Invalid artifact path length. The length of the artifact path cannot be greater than "
+			"%d characters. To configure this limit, please set the MLFLOW_ARTIFACT_LOCATION_MAX_LENGTH environment variable.",
+			LOCATION_CHARS);
+	else
+		return scheme_ok(c, location);
 	return false;
+}
+
+/* A path of this machine that does not begin with a slash is one below where the server was started. */
+static const char *absolute(struct call *c, const char *location)
+{
+	char here[PATH_MAX];
+
+	if (!*location || *location == '/' || strchr(location, ':') || !getcwd(here, sizeof(here)))
+		return location;
+	while (!strncmp(location, "./", 2))
+		location += 2;
+	return arena_printf(c->arena, "%s/%s", here, location);
 }
 
 enum call_next on_ml_experiment_create(struct call *c)
 {
-	const char *location = NULL;
+	const char *location = "";
 	json_t *tags = NULL;
 	struct ingest_kv *kv;
 	struct tracking_op op = { .kind = TRACKING_EXPERIMENT_NEW };
@@ -73,6 +119,7 @@ enum call_next on_ml_experiment_create(struct call *c)
 	if (!ml_args(c, fields) || !ml_length_ok(c, "name", EXPERIMENT_NAME_CHARS, op.name) || !location_ok(c, location) ||
 	    !ml_pairs(c, tags, "tags", SIZE_MAX, &kv))
 		return CALL_DONE;
+	op.location = absolute(c, location);
 	op.tags = kv;
 	op.tag_count = json_array_size(tags);
 	for (i = 0; i < op.tag_count; i++)

@@ -6,6 +6,8 @@
 #include <sys/random.h>
 
 #include "web/api/handlers.h"
+#include "web/store/base/location.h"
+#include "web/store/mlflow/experiments.h"
 #include "web/store/mlflow/models.h"
 
 enum { MODEL_NAME_CHARS = 500, SEARCH_PAGE = 50, SEARCH_MAX = 50000 };
@@ -37,6 +39,16 @@ static void write_metrics(struct js *j, const struct model *m)
 	js_close(j, ']');
 }
 
+/* Beside the runs of its experiment. */
+static const char *artifact_uri(struct call *c, const struct model *m)
+{
+	const char *location = "";
+	struct err err = ERR_INIT;
+
+	experiment_location(c->api->store, m->experiment, c->arena, &location, &err);
+	return location_of(c->arena, location, m->experiment, arena_printf(c->arena, "models/%s/artifacts", m->id));
+}
+
 static void write_model(struct call *c, struct js *j, const struct model *m)
 {
 	js_open(j, '{');
@@ -47,8 +59,7 @@ static void write_model(struct call *c, struct js *j, const struct model *m)
 	js_key_str(j, "name", m->name);
 	js_key_int(j, "creation_timestamp_ms", m->created_ms);
 	js_key_int(j, "last_updated_timestamp_ms", m->updated_ms);
-	js_key_str(j, "artifact_uri",
-		   arena_printf(c->arena, "mlflow-artifacts:/%lld/models/%s/artifacts", (long long)m->experiment, m->id));
+	js_key_str(j, "artifact_uri", artifact_uri(c, m));
 	js_key_str(j, "status", m->status);
 	js_key_str(j, "model_type", m->type);
 	js_key_str(j, "source_run_id", m->source_run);

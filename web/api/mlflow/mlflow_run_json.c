@@ -1,6 +1,9 @@
 /* mlflow_run_json.c: a run as MLflow's routes write it, with what it read and made. Knows no route. */
 #include "web/api/mlflow/mlflow.h"
 
+#include <stdlib.h>
+
+#include "web/store/base/location.h"
 #include "web/store/filter/filter.h"
 #include "web/store/mlflow/models.h"
 
@@ -32,7 +35,7 @@ void ml_write_info(struct call *c, struct js *j, const struct query_run *run)
 	if (run->end_ms != INT64_MIN)
 		js_key_int(j, "end_time", run->end_ms);
 	js_key_str(j, "artifact_uri",
-		   arena_printf(c->arena, "mlflow-artifacts:/%s/%s/artifacts", run->experiment_id, run->id));
+		   location_of(c->arena, run->location, atoll(run->experiment_id), arena_printf(c->arena, "%s/artifacts", run->id)));
 	js_key_str(j, "lifecycle_stage", run->deleted ? "deleted" : "active");
 	js_key_str(j, "run_id", run->id);
 	js_key_str(j, "run_name", run->name);

@@ -69,7 +69,8 @@ static struct experiment row_of(struct arena *a, struct db_rows *q)
 				    .name = db_text(a, q, COL_experiment_rows_name),
 				    .created_ms = db_i64(q, COL_experiment_rows_created_ms),
 				    .updated_ms = db_i64(q, COL_experiment_rows_updated_ms),
-				    .deleted = db_i32(q, COL_experiment_rows_deleted) };
+				    .deleted = db_i32(q, COL_experiment_rows_deleted),
+				    .location = db_text(a, q, COL_experiment_rows_location) };
 }
 
 int experiment_get(struct store *s, int64_t id, const char *name, struct arena *a, struct experiment *ret, struct err *err)
@@ -92,6 +93,27 @@ int experiment_get(struct store *s, int64_t id, const char *name, struct arena *
 		rc = ERR_NOENT;
 	}
 	readers_give(s, d);
+	return rc;
+}
+
+int experiment_location(struct store *s, int64_t id, struct arena *a, const char **ret, struct err *err)
+{
+	const char *location = "";
+	struct db_rows *q;
+	struct db *d;
+	int rc = readers_take(s, &d, err);
+
+	if (rc)
+		return rc;
+	rc = db_start(d, &q, DB_experiment_location, err, "i", id);
+	if (!rc && (rc = db_next(d, q, err)) > 0) {
+		location = db_text(a, q, COL_experiment_location_location);
+		db_stop(q);
+		rc = location ? 0 : no_memory(err);
+	}
+	readers_give(s, d);
+	if (!rc)
+		*ret = location;
 	return rc;
 }
 
@@ -235,7 +257,8 @@ static int take_page(struct search *s, struct arena *a, struct experiments *ret)
 	for (i = 0; i < ret->count && !rc; i++) {
 		ret->items[i] = s->hits[place + i].e;
 		ret->items[i].name = arena_strdup(a, ret->items[i].name);
-		rc = ret->items[i].name ? load_tags(s->d, a, &ret->items[i], s->err) : no_memory(s->err);
+		ret->items[i].location = arena_strdup(a, ret->items[i].location);
+		rc = ret->items[i].name && ret->items[i].location ? load_tags(s->d, a, &ret->items[i], s->err) : no_memory(s->err);
 	}
 	if (place + ret->count < s->count)
 		ret->next_page_token = page_token(a, plan_of(s->o), place + ret->count);

@@ -9,12 +9,16 @@ struct experiment {
 	const char *name;
 	int64_t created_ms, updated_ms;
 	bool deleted;
+	const char *location;  /* of its artifacts; "": here, see location_of */
 	struct query_kv *tags; /* by key */
 	size_t tag_count;
 };
 
 /* By name when it is not NULL. ERR_NOENT without text when there is none. */
 int experiment_get(struct store *s, int64_t id, const char *name, struct arena *a, struct experiment *ret, struct err *err);
+
+/* Where the artifacts of an experiment lie, "" where they are kept here or there is no such experiment. */
+int experiment_location(struct store *s, int64_t id, struct arena *a, const char **ret, struct err *err);
 
 struct experiments_opts {
 	const char *filter;

@@ -100,6 +100,7 @@ static const struct tracking_op *copy_op(const struct tracking_op *from, struct 
 	to->type = dup(a, from->type, &failed);
 	to->source_run = dup(a, from->source_run, &failed);
 	to->sha256 = dup(a, from->sha256, &failed);
+	to->location = dup(a, from->location, &failed);
 	to->params = dup_pairs(a, from->params, from->param_count, &failed);
 	to->tags = dup_pairs(a, from->tags, from->tag_count, &failed);
 	to->points = dup_points(a, from, &to->point_count, &failed);

@@ -7,7 +7,7 @@
 #include "web/store/write/ingest.h"
 
 enum tracking_kind {
-	TRACKING_EXPERIMENT_NEW,     /* name, tags; ERR_EXISTS when the name is taken, by a deleted one too */
+	TRACKING_EXPERIMENT_NEW,     /* name, tags, location (NULL or "": here); ERR_EXISTS when the name is taken, by a deleted one too */
 	TRACKING_EXPERIMENT_RENAME,  /* experiment, name */
 	TRACKING_EXPERIMENT_DELETE,  /* experiment; its runs with it */
 	TRACKING_EXPERIMENT_RESTORE, /* experiment; its runs with it */
@@ -52,7 +52,7 @@ struct tracking_op {
 	enum tracking_kind kind;
 	const char *run, *model;
 	int64_t experiment;
-	const char *name, *user, *status, *type, *source_run, *sha256;
+	const char *name, *user, *status, *type, *source_run, *sha256, *location;
 	int64_t start_ms, end_ms; /* end_ms: INGEST_NO_TIME: unchanged */
 	int64_t bytes, time_ns;
 	bool single; /* RUN_WRITE: one param by itself, which words a contradiction otherwise */

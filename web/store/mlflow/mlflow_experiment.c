@@ -85,6 +85,8 @@ int tracking_experiment_new(struct state *st, struct apply_job *job, const struc
 	rc = state_experiment(st, op->name, &id, &existed, err);
 	if (!rc)
 		snprintf(job->res.id, sizeof job->res.id, "%lld", (long long)id);
+	if (!rc && op->location && *op->location)
+		rc = db_run(state_db(st), DB_experiment_location_put, err, "it", id, op->location);
 	return rc ? rc : put_tags(st, id, op, err);
 }
 

@@ -192,7 +192,7 @@ static int load_row(struct db *d, int64_t id, struct arena *a, struct query_run 
 		.end_ms = db_time(q, COL_run_detail_end_ms),
 		.last_step = db_i64(q, COL_run_detail_last_step), .world_size = db_i32(q, COL_run_detail_world_size),
 		.rev = (uint64_t)db_i64(q, COL_run_detail_rev), .notes = db_text(a, q, COL_run_detail_notes),
-		.user = db_text(a, q, COL_run_detail_user),
+		.user = db_text(a, q, COL_run_detail_user), .location = db_text(a, q, COL_run_detail_location),
 	};
 	db_stop(q);
 	return 0;

@@ -92,6 +92,7 @@ struct query_run {
 	const char *name;
 	const char *experiment;
 	const char *experiment_id;
+	const char *location;     /* of the experiment's artifacts; "": here, see location_of */
 	const char *user;         /* what MLflow's client said; "" */
 	const char *status;
 	bool status_inferred;     /* killed because nothing was heard for 60 s; withdrawn when it speaks */

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "tracker/base/buf.h"
+#include "web/store/base/location.h"
 #include "web/store/base/parts.h"
 #include "web/store/db/readers.h"
 #include "web/store/filter/filter.h"
@@ -296,6 +297,18 @@ static int dataset_column(struct search *s, size_t field)
 	return rc;
 }
 
+static const char *artifact_uri(struct search *s, const struct columns_row *r)
+{
+	const char *location = "";
+	struct db_rows *q;
+
+	if (!db_start(s->d, &q, DB_experiment_location, s->err, "i", r->experiment_id) && db_next(s->d, q, s->err) > 0) {
+		location = db_text(s->a, q, COL_experiment_location_location);
+		db_stop(q);
+	}
+	return location_of(s->a, location ? location : "", r->experiment_id, arena_printf(s->a, "%s/artifacts", r->uuid));
+}
+
 static const char *attribute_text(struct search *s, const struct columns_row *r, enum filter_attribute which)
 {
 	switch (which) {
@@ -308,7 +321,7 @@ static const char *attribute_text(struct search *s, const struct columns_row *r,
 	case FILTER_USER:
 		return r->user;
 	case FILTER_ARTIFACT_URI:
-		return arena_printf(s->a, "mlflow-artifacts:/%lld/%s/artifacts", (long long)r->experiment_id, r->uuid);
+		return artifact_uri(s, r);
 	default:
 		return NULL;
 	}
