@@ -40,7 +40,6 @@ KNOWN = {
     "POST /logged-models/search bad": "400, not 500",
     "POST /runs/update bad": "refused, not ignored",
     "POST /experiments/update of a deleted one": "INVALID_STATE is 400, not 500",
-    "POST /experiments/create elsewhere": "artifacts lie below one root",
     "POST /runs/search twice the same field": "400, not 500",
     "POST /runs/search a list as a body": "400, not 500",
     "GET /metrics/get-history a page": "tokens are ours",

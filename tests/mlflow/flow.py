@@ -122,6 +122,8 @@ def artifacts():
         names = [f.path for f in client.list_artifacts(id, "sub")]
         expect(names == ["sub/50%.png", "sub/a b+c.txt", "sub/zero"], names)
         back = mlflow.artifacts.download_artifacts(run_id=id, dst_path=os.path.join(folder, "back"))
+        whole = mlflow.artifacts.download_artifacts(run_id=id, artifact_path=".", dst_path=os.path.join(folder, "whole"))
+        expect(os.path.exists(os.path.join(whole, "sub", "50%.png")), "all of it, by its dot")
         with open(os.path.join(back, "data.bin"), "rb") as f:
             expect(f.read() == data, "the bytes")
         with open(os.path.join(back, "sub", "50%.png"), "rb") as f:
@@ -256,7 +258,11 @@ def lifecycle():
     expect(client.get_run(run.info.run_id).info.lifecycle_stage == "active", "restored with its runs")
     expect([e.name for e in client.search_experiments(filter_string="tags.team = 'a' AND name LIKE 'liv%'")] == ["lives"], "search")
     expect(mlflow.get_experiment_by_name("nowhere") is None, "an experiment that is not there")
-    refused("INVALID_PARAMETER_VALUE", mlflow.create_experiment, "elsewhere", artifact_location="s3://bucket/x")
+    elsewhere = mlflow.create_experiment("elsewhere", artifact_location="s3://bucket/x")
+    info = client.create_run(elsewhere).info
+    expect(client.get_experiment(elsewhere).artifact_location == "s3://bucket/x" and
+           info.artifact_uri == f"s3://bucket/x/{info.run_id}/artifacts", f"artifacts elsewhere: {info.artifact_uri}")
+    refused("INVALID_PARAMETER_VALUE", mlflow.create_experiment, "ours", artifact_location="mlflow-artifacts:/0")
 
 
 def pages():
