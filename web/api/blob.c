@@ -1,5 +1,5 @@
-/* blob.c: the way of a file into the store and out of it. What waits for the disk runs on a thread of its own, so that no
- * other connection of the worker waits with it. */
+/* blob.c: the way of a file into the store and out of it. What waits for the disk runs on a thread of its own, so that
+ * no other connection of the worker waits with it. */
 #include "web/api/blob.h"
 
 #include <errno.h>
@@ -188,13 +188,15 @@ const char *blob_type(const char *path)
 	static const struct {
 		const char *end, *type;
 	} types[] = {
-		{ "png", "image/png" }, { "jpg", "image/jpeg" }, { "jpeg", "image/jpeg" }, { "gif", "image/gif" },
-		{ "webp", "image/webp" }, { "bmp", "image/bmp" }, { "svg", "image/svg+xml" }, { "html", "text/html" },
-		{ "htm", "text/html" }, { "pdf", "application/pdf" }, { "zip", "application/zip" }, { "gz", "application/gzip" },
-		{ "mp4", "video/mp4" }, { "wav", "audio/x-wav" }, { "mp3", "audio/mpeg" },
+		{ "png", "image/png" },	      { "jpg", "image/jpeg" },	    { "jpeg", "image/jpeg" },
+		{ "gif", "image/gif" },	      { "webp", "image/webp" },	    { "bmp", "image/bmp" },
+		{ "svg", "image/svg+xml" },   { "html", "text/html" },	    { "htm", "text/html" },
+		{ "pdf", "application/pdf" }, { "zip", "application/zip" }, { "gz", "application/gzip" },
+		{ "mp4", "video/mp4" },	      { "wav", "audio/x-wav" },	    { "mp3", "audio/mpeg" },
 	};
-	static const char plain[] = " txt log err cfg conf cnf cf ini properties prop hocon toml yaml yml xml json js py py3 csv tsv md "
-				    "rst jsonl mlmodel mlproject ";
+	static const char plain[] =
+		" txt log err cfg conf cnf cf ini properties prop hocon toml yaml yml xml json js py py3 csv tsv md "
+		"rst jsonl mlmodel mlproject ";
 	const char *name = strrchr(path, '/') ? strrchr(path, '/') + 1 : path, *dot = strrchr(name, '.');
 	char word[16] = " ";
 	size_t n = 1, i;
@@ -220,7 +222,8 @@ static bool shown(const char *type)
 
 static bool attr_char(unsigned char ch)
 {
-	return (ch >= '0' && ch <= '9') || (ch >= 'A' && ch <= 'Z') || (ch >= 'a' && ch <= 'z') || (ch && strchr("!#$&+-.^_`|~", ch));
+	return (ch >= '0' && ch <= '9') || (ch >= 'A' && ch <= 'Z') || (ch >= 'a' && ch <= 'z') ||
+	       (ch && strchr("!#$&+-.^_`|~", ch));
 }
 
 static const char *disposition(struct call *c, const char *path, bool download)
@@ -325,8 +328,9 @@ static void apply_range(struct call *c, uint64_t bytes)
 	kind = blob_range(range, bytes, &c->file.from, &c->file.bytes);
 	if (kind == BLOB_PART) {
 		c->status = 206;
-		call_header(c, "Content-Range", arena_printf(c->arena, "bytes %" PRIu64 "-%" PRIu64 "/%" PRIu64, c->file.from,
-							     c->file.from + c->file.bytes - 1, bytes));
+		call_header(c, "Content-Range",
+			    arena_printf(c->arena, "bytes %" PRIu64 "-%" PRIu64 "/%" PRIu64, c->file.from,
+					 c->file.from + c->file.bytes - 1, bytes));
 	} else if (kind == BLOB_BAD) {
 		call_fail(c, CALL_range, NULL, "Range: the file has %" PRIu64 " bytes", bytes);
 		call_header(c, "Content-Range", arena_printf(c->arena, "bytes */%" PRIu64, bytes));

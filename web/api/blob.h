@@ -1,13 +1,13 @@
-/* blob.h: files of runs in and out, for v1's routes and MLflow's: a body streamed to a file, a file as a reply with ranges.
- * Knows no route. */
+/* blob.h: files of runs in and out, for v1's routes and MLflow's: a body streamed to a file, a file as a reply with
+ * ranges. Knows no route. */
 #ifndef DPT_API_BLOB_H
 #define DPT_API_BLOB_H
 
 #include "web/api/api.h"
 #include "web/store/files/artifacts.h"
 
-/* For a route whose body is streamed: takes it as the file at path (below the root of artifacts; already checked), durably,
- * then calls then. fail words what went wrong. */
+/* For a route whose body is streamed: takes it as the file at path (below the root of artifacts; already checked),
+ * durably, then calls then. fail words what went wrong. */
 struct blob_put {
 	const char *path;
 	enum call_next (*fail)(struct call *c, const struct err *err);
@@ -29,13 +29,14 @@ enum call_next blob_remove(struct call *c, const struct blob_remove *remove);
  * attachment. False: it could not be opened, err says why. */
 bool blob_reply(struct call *c, const char *path, bool download, struct err *err);
 
-/* A Range header's one range of a file: BLOB_PART fills from and count (at least one byte, inside the file); BLOB_BAD: it
- * lies outside. Several ranges, other units and what cannot be read are BLOB_WHOLE, as if the header were not there. */
+/* A Range header's one range of a file: BLOB_PART fills from and count (at least one byte, inside the file); BLOB_BAD:
+ * it lies outside. Several ranges, other units and what cannot be read are BLOB_WHOLE, as if the header were not there.
+ */
 enum blob_range { BLOB_WHOLE, BLOB_PART, BLOB_BAD };
 enum blob_range blob_range(const char *text, uint64_t bytes, uint64_t *from, uint64_t *count);
 
-/* Cuts a folder's entries, which stand by name, to one page of at most limit behind the token, the name that ended the page
- * before (NULL or "": the first page). next: the token of the next one, NULL where none follows. */
+/* Cuts a folder's entries, which stand by name, to one page of at most limit behind the token, the name that ended the
+ * page before (NULL or "": the first page). next: the token of the next one, NULL where none follows. */
 #define BLOB_PAGE_MAX 50000
 struct blob_page {
 	const char *token;

@@ -25,8 +25,8 @@ enum call_dialect { DIALECT_V1, DIALECT_MLFLOW }; /* how a refusal is written */
 enum call_scope { SCOPE_OPEN, SCOPE_READ, SCOPE_WRITE, SCOPE_ADMIN };
 
 /* CALL_DONE: the reply (or the failure) is complete. CALL_WAIT: another thread will call call_wake, after which
- * call->resume is called on the call's own thread; it returns the same two values. CALL_BODY: the handler of a route whose
- * body is streamed wants it: call->take gets its pieces, then call->resume is called. */
+ * call->resume is called on the call's own thread; it returns the same two values. CALL_BODY: the handler of a route
+ * whose body is streamed wants it: call->take gets its pieces, then call->resume is called. */
 enum call_next { CALL_DONE, CALL_WAIT, CALL_BODY };
 
 /* A route that takes more than this has its body streamed: its handler is called before the body, with body NULL. */

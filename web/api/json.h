@@ -23,8 +23,8 @@ struct json_field {
 /* Parses the body as one JSON object. *ret is the caller's (json_decref); NULL after failing the call. */
 json_t *json_body(struct call *c);
 
-/* NULL, or why n bytes of JSON may not be parsed: Jansson spends up to 72 bytes of heap a byte of text, so depth and number
- * of values are bounded before it sees them. */
+/* NULL, or why n bytes of JSON may not be parsed: Jansson spends up to 72 bytes of heap a byte of text, so depth and
+ * number of values are bounded before it sees them. */
 const char *json_too_much(const char *text, size_t n);
 
 /* Reads an object's members by table; an unknown, missing or mistyped one fails the call with its name. at is put

@@ -1,16 +1,18 @@
-/* session.c: how a browser that has no token is asked for one, and the cookie that it has afterwards. Knows no sockets and no
- * route. */
+/* session.c: how a browser that has no token is asked for one, and the cookie that it has afterwards. Knows no sockets
+ * and no route. */
 #include "web/api/session.h"
 
 #include <string.h>
 
 #include "web/api/api.h"
 
-/* What stands behind # in an address is not sent, but a browser carries it over a redirect: links into the page survive. */
+/* What stands behind # in an address is not sent, but a browser carries it over a redirect: links into the page
+ * survive. */
 #define LOGIN_SCRIPT "<script>document.forms[0].action = \"login\" + location.hash</script>\n"
-#define LOGIN_CSP                                                                                                          \
-	"default-src 'none'; style-src 'unsafe-inline'; "                                                                  \
-	"script-src 'sha256-7LuvNIZpUQcO+AYL4kwiJgDNvcjVKddn+TyCsla/JpU='; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
+#define LOGIN_CSP                                                                                                      \
+	"default-src 'none'; style-src 'unsafe-inline'; "                                                              \
+	"script-src 'sha256-7LuvNIZpUQcO+AYL4kwiJgDNvcjVKddn+TyCsla/JpU='; form-action 'self'; base-uri 'none'; "      \
+	"frame-ancestors 'none'"
 
 static const char head[] =
 	"<!doctype html>\n<html lang=\"en\"><meta charset=\"utf-8\"><title>dptrack: sign in</title>\n"
@@ -27,7 +29,8 @@ static const char tail[] =
 	"<label for=\"token\">This server asks for a token</label>\n"
 	"<input id=\"token\" name=\"token\" type=\"password\" autocomplete=\"current-password\" required autofocus>\n"
 	"<button>Sign in</button>\n"
-	"<p><small>Whoever runs the server makes one with <code>dptrack token add NAME --scope read</code>.</small></p>\n"
+	"<p><small>Whoever runs the server makes one with <code>dptrack token add NAME --scope "
+	"read</code>.</small></p>\n"
 	"</form>\n" LOGIN_SCRIPT "</html>\n";
 
 static void add_escaped(struct buf *out, const char *text)

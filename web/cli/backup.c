@@ -81,7 +81,8 @@ static int put_back(const struct backup *b, const char *from, struct err *err)
 	int rc;
 
 	if (o->url)
-		return err_set(err, ERR_USAGE, "--restore works on a folder that no server holds: name it with --logdir");
+		return err_set(err, ERR_USAGE,
+			       "--restore works on a folder that no server holds: name it with --logdir");
 	rc = store_locate(&paths, o->logdir ? o->logdir : "runs", o->db, err);
 	if (!rc)
 		rc = store_restore(from, &paths, err);
@@ -94,7 +95,8 @@ static int backup_run(int argc, char **argv, struct err *err)
 {
 	struct backup b = { 0 };
 	const struct flag table[] = {
-		{ "restore", FLAG_SWITCH, "", "put the backup DIR|FILE in the place of the store (stop its server first)", &b.restore, 0, 0 },
+		{ "restore", FLAG_SWITCH, "",
+		  "put the backup DIR|FILE in the place of the store (stop its server first)", &b.restore, 0, 0 },
 		CLI_COMMON_FLAGS(&b.common),
 		{ 0 },
 	};

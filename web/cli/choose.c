@@ -30,7 +30,8 @@ static int add_listed(struct source *s, struct buf *target, json_t *to, struct e
 			source_arg(target, "page_token", token);
 		json_decref(page);
 		page = NULL;
-		rc = buf_failed(target) ? err_set(err, ERR_NOMEM, "out of memory") : cli_get_json(s, target->data, &page, err);
+		rc = buf_failed(target) ? err_set(err, ERR_NOMEM, "out of memory")
+					: cli_get_json(s, target->data, &page, err);
 		json_array_foreach(json_object_get(page, "runs"), i, run)
 			if (!has(to, cli_text(run, "id")))
 				json_array_append(to, run);
@@ -82,8 +83,10 @@ static int add_named(struct source *s, const struct choose_opts *o, const char *
 		rc = err_set(err, ERR_NOENT, "no %srun %s: name it by its id, the first digits of it, or its name",
 			     o->deleted ? "deleted " : "", name);
 	else if (!rc && json_array_size(found) > 1)
-		rc = err_set(err, ERR_USAGE, "%zu runs answer to %s: name one by its id (dptrack ls shows it), or take all with --filter",
-			     json_array_size(found), name);
+		rc = err_set(
+			err, ERR_USAGE,
+			"%zu runs answer to %s: name one by its id (dptrack ls shows it), or take all with --filter",
+			json_array_size(found), name);
 	else if (!rc && !has(to, cli_text(json_array_get(found, 0), "id")))
 		json_array_append(to, json_array_get(found, 0));
 	json_decref(found);

@@ -91,7 +91,8 @@ static int find_by_name(struct source *s, const char *text, char *ret, struct er
 	if (!json_array_size(runs))
 		rc = err_set(err, ERR_NOENT, "no run %s: name it by its id, the first digits of it, or its name", text);
 	else if (json_array_size(runs) > 1)
-		rc = err_set(err, ERR_USAGE, "more than one run is named %s: name it by its id (dptrack ls shows it)", text);
+		rc = err_set(err, ERR_USAGE, "more than one run is named %s: name it by its id (dptrack ls shows it)",
+			     text);
 	else
 		snprintf(ret, 33, "%s", cli_text(json_array_get(runs, 0), "id"));
 out:

@@ -1,4 +1,5 @@
-/* commands.c: the table of commands, the help that lists them, and the way from argv to one. Only this file knows them all. */
+/* commands.c: the table of commands, the help that lists them, and the way from argv to one. Only this file knows them
+ * all. */
 #include "config.h"
 
 #include "web/cli/commands.h"
@@ -32,7 +33,8 @@ static void print_help(void)
 		printf("  %-8s %s\n", commands[i]->name, commands[i]->summary);
 	}
 	printf("\n  --version prints the version\n\n"
-	       "DPTRACK_TOKEN holds the token of a server that wants one, DPTRACK_CA names a file of certificates to trust.\n");
+	       "DPTRACK_TOKEN holds the token of a server that wants one, DPTRACK_CA names a file of certificates to "
+	       "trust.\n");
 }
 
 static const struct cli_command *find_command(const char *name)

@@ -149,7 +149,9 @@ static int print_table(json_t *root, const struct compare *o, struct err *err)
 	goal.metric = pick_goal(json_object_get(root, "metrics"), o->metric, &goal.up);
 	if (o->metric && !goal.metric) {
 		table_free(t);
-		return err_set(err, ERR_USAGE, "--metric %s: none of the runs has it; dptrack show RUN lists what a run has", o->metric);
+		return err_set(err, ERR_USAGE,
+			       "--metric %s: none of the runs has it; dptrack show RUN lists what a run has",
+			       o->metric);
 	}
 	places = ranking(&goal, n);
 	if (!t || !places) {
@@ -248,11 +250,14 @@ static int compare_run(int argc, char **argv, struct err *err)
 	struct compare o = { 0 };
 	const struct flag table[] = {
 		{ "experiment", FLAG_TEXT, "NAME", "all runs of this experiment", &o.experiment, 0, 0 },
-		{ "metric", FLAG_TEXT, "KEY", "the goal (default: accuracy or loss, whichever is there)", &o.metric, 0, 0 },
+		{ "metric", FLAG_TEXT, "KEY", "the goal (default: accuracy or loss, whichever is there)", &o.metric, 0,
+		  0 },
 		CLI_COMMON_FLAGS(&o.common),
 		{ 0 },
 	};
-	struct cli_line line = { .cmd = &cli_compare, .table = table, .help = &o.common.help, .words_max = COMPARE_RUNS_MAX };
+	struct cli_line line = {
+		.cmd = &cli_compare, .table = table, .help = &o.common.help, .words_max = COMPARE_RUNS_MAX
+	};
 	struct source *s = NULL;
 	int rc = cli_line_read(&line, argc, argv, err);
 

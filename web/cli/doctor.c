@@ -56,8 +56,8 @@ static int print_closed(const struct doctor *d, const struct err *why, struct er
 	if (!rc)
 		rc = check_file(paths.db, a, &r, err);
 	for (i = 0; i < r.count; i++)
-		json_array_append_new(list, json_pack("{s:s,s:s,s:s}", "level", check_level_name(r.items[i].level), "check",
-						      r.items[i].name, "text", r.items[i].text));
+		json_array_append_new(list, json_pack("{s:s,s:s,s:s}", "level", check_level_name(r.items[i].level),
+						      "check", r.items[i].name, "text", r.items[i].text));
 	json_array_append_new(list, json_pack("{s:s,s:s,s:s}", "level", "error", "check", "open", "text", why->text));
 	reply = json_pack("{s:s,s:o}", "worst", "error", "findings", list);
 	if (!rc)
@@ -109,6 +109,8 @@ static int doctor_run(int argc, char **argv, struct err *err)
 	return rc > 0 ? 0 : rc;
 }
 
-const struct cli_command cli_doctor = {
-	.name = "doctor", .group = "Keep", .words = "", .summary = "check the store and say what to do", .run = doctor_run
-};
+const struct cli_command cli_doctor = { .name = "doctor",
+					.group = "Keep",
+					.words = "",
+					.summary = "check the store and say what to do",
+					.run = doctor_run };

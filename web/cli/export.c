@@ -100,11 +100,15 @@ static int export_files(struct source *s, const struct export *o, const struct f
 static int check_flags(const struct export *o, const struct flag_list *words, struct err *err)
 {
 	if (words->count && !o->series && !o->events)
-		return err_set(err, ERR_USAGE, "export: runs are named with --series; the table takes --experiment and --filter");
+		return err_set(err, ERR_USAGE,
+			       "export: runs are named with --series; the table takes --experiment and --filter");
 	if (!o->series && (o->key || o->rank || o->segments))
-		return err_set(err, ERR_USAGE, "export: --key, --rank and --segments choose points; say --series with them");
+		return err_set(err, ERR_USAGE,
+			       "export: --key, --rank and --segments choose points; say --series with them");
 	if (o->events && (o->series || o->jsonl || o->common.json || o->common.csv))
-		return err_set(err, ERR_USAGE, "export: --events writes every point to files; --series, --csv, --json and --jsonl print");
+		return err_set(
+			err, ERR_USAGE,
+			"export: --events writes every point to files; --series, --csv, --json and --jsonl print");
 	if (o->jsonl + o->common.json + o->common.csv > 1)
 		return err_set(err, ERR_USAGE, "export: one of --csv, --json and --jsonl");
 	return 0;
@@ -120,7 +124,8 @@ static int export_run(int argc, char **argv, struct err *err)
 		{ "key", FLAG_TEXT, "KEY", "with --series: only this metric", &o.key, 0, 0 },
 		{ "rank", FLAG_TEXT, "RANK", "with --series: only this rank (-1: the run as a whole)", &o.rank, 0, 0 },
 		{ "segments", FLAG_TEXT, "all", "with --series: also what restarts took back", &o.segments, 0, 0 },
-		{ "events", FLAG_PATH, "DIR", "TensorBoard event files below DIR: every point, bit for bit", &o.events, 0, 0 },
+		{ "events", FLAG_PATH, "DIR", "TensorBoard event files below DIR: every point, bit for bit", &o.events,
+		  0, 0 },
 		{ "jsonl", FLAG_SWITCH, "", "JSON lines", &o.jsonl, 0, 0 },
 		CLI_COMMON_FLAGS(&o.common),
 		{ 0 },

@@ -51,7 +51,8 @@ static int fetch(struct writer *w, const char *target, const char *path, struct 
 
 	if (!f.to)
 		return failed(err, path);
-	rc = source_send(w->source, &(struct local_opts){ .method = "GET", .target = target }, &(struct local_sink){ take, &f }, err);
+	rc = source_send(w->source, &(struct local_opts){ .method = "GET", .target = target },
+			 &(struct local_sink){ take, &f }, err);
 	if (!rc && (fflush(f.to) || fsync(fileno(f.to))))
 		rc = failed(err, path);
 	if (fclose(f.to) && !rc)
@@ -67,9 +68,11 @@ static int write_part(struct writer *w, int rank, int segment, struct err *err)
 
 	if (rank >= 0)
 		snprintf(folder, sizeof(folder), "rank-%d/", rank);
-	snprintf(whole, sizeof(whole), "%s/%sevents.out.tfevents.%010lld.dptrack.%06d", w->dir, folder, w->start_s, segment);
+	snprintf(whole, sizeof(whole), "%s/%sevents.out.tfevents.%010lld.dptrack.%06d", w->dir, folder, w->start_s,
+		 segment);
 	snprintf(path, sizeof(path), "%s/%s.part-%06d", w->dir, folder, segment);
-	snprintf(target, sizeof(target), "/api/v1/export/series.tfevents?run=%s&rank=%d&segment=%d", w->id, rank, segment);
+	snprintf(target, sizeof(target), "/api/v1/export/series.tfevents?run=%s&rank=%d&segment=%d", w->id, rank,
+		 segment);
 	rc = make_folders(path, err);
 	if (!rc)
 		rc = fetch(w, target, path, err);
@@ -102,10 +105,12 @@ static int write_parts(struct writer *w, json_t *parts, struct err *err)
 static void plain(struct buf *to, const char *text)
 {
 	for (; *text; text++)
-		buf_addc(to, strchr("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-", *text) ? *text : '_');
+		buf_addc(to, strchr("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-", *text) ? *text
+														: '_');
 }
 
-/* Where a run's files go. A name that is a folder's own or its parent's gets the id behind it, an experiment an underscore. */
+/* Where a run's files go. A name that is a folder's own or its parent's gets the id behind it, an experiment an
+ * underscore. */
 static int place(struct writer *w, json_t *run, const char *dir, struct err *err)
 {
 	const char *experiment = cli_text(run, "experiment");

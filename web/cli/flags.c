@@ -100,7 +100,8 @@ static int store_value(const struct flag *f, const char *value, struct err *err)
 		errno = 0;
 		v = strtol(value, &end, 10);
 		if (errno || end == value || *end || v < f->min || v > f->max)
-			return err_set(err, ERR_USAGE, "--%s %s: want a number from %d to %d", f->name, value, f->min, f->max);
+			return err_set(err, ERR_USAGE, "--%s %s: want a number from %d to %d", f->name, value, f->min,
+				       f->max);
 		*(int *)f->into = (int)v;
 		return 0;
 	case FLAG_SWITCH:

@@ -29,7 +29,8 @@ static void print(json_t *reply, bool dry_run, bool journals)
 {
 	char a[64], b[64];
 
-	printf("%s %s with %s, ", dry_run ? "would remove" : "removed", count(a, reply, "runs"), count(b, reply, "points"));
+	printf("%s %s with %s, ", dry_run ? "would remove" : "removed", count(a, reply, "runs"),
+	       count(b, reply, "points"));
 	if (number(reply, "models") || number(reply, "experiments"))
 		printf("%s, %s, ", count(a, reply, "models"), count(b, reply, "experiments"));
 	printf("%s (%.1f MB)", count(a, reply, "artifacts"), (double)number(reply, "artifact_bytes") * 1e-6);
@@ -70,8 +71,10 @@ static int gc_run(int argc, char **argv, struct err *err)
 	double days = 0;
 	char *end;
 	const struct flag table[] = {
-		{ "older-than", FLAG_TEXT, "DAYS", "only what was deleted so many days ago or earlier (default: 0)", &g.older_than, 0, 0 },
-		{ "journals", FLAG_SWITCH, "", "also their journals below DIR (only what libdptrack wrote)", &g.journals, 0, 0 },
+		{ "older-than", FLAG_TEXT, "DAYS", "only what was deleted so many days ago or earlier (default: 0)",
+		  &g.older_than, 0, 0 },
+		{ "journals", FLAG_SWITCH, "", "also their journals below DIR (only what libdptrack wrote)",
+		  &g.journals, 0, 0 },
 		{ "dry-run", FLAG_SWITCH, "", "only say what would be removed", &g.dry_run, 0, 0 },
 		CLI_COMMON_FLAGS(&g.common),
 		{ 0 },
@@ -93,6 +96,9 @@ static int gc_run(int argc, char **argv, struct err *err)
 }
 
 const struct cli_command cli_gc = {
-	.name = "gc", .group = "Keep", .words = "", .summary = "remove deleted runs, models and experiments for good and give their bytes back",
+	.name = "gc",
+	.group = "Keep",
+	.words = "",
+	.summary = "remove deleted runs, models and experiments for good and give their bytes back",
 	.run = gc_run
 };

@@ -176,8 +176,8 @@ static int read_whole(const char *path, struct buf *to, struct err *err)
 
 static bool put(FILE *f, const struct buf *head, const struct buf *records)
 {
-	return fwrite(head->data, 1, head->len, f) != head->len || fwrite(records->data, 1, records->len, f) != records->len ||
-	       fflush(f);
+	return fwrite(head->data, 1, head->len, f) != head->len ||
+	       fwrite(records->data, 1, records->len, f) != records->len || fflush(f);
 }
 
 static int write_journal(const char *path, const struct buf *head, const struct buf *records, struct err *err)
@@ -204,7 +204,8 @@ static void plain_name(char *to, size_t room, const char *name)
 	size_t n = 0;
 
 	for (; *name && n + 1 < room; name++)
-		to[n++] = strchr("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-", *name) ? *name : '_';
+		to[n++] = strchr("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-", *name) ? *name
+													     : '_';
 	to[n] = 0;
 }
 
@@ -243,11 +244,13 @@ static int keep(const struct import *im, const struct import_run *run, const cha
 	return rc ? rc : write_journal(to, head, records, err);
 }
 
-static int send(const struct import *im, const struct import_run *run, const struct buf *head, const struct buf *records,
-		struct err *err)
+static int send(const struct import *im, const struct import_run *run, const struct buf *head,
+		const struct buf *records, struct err *err)
 {
 	char path[64];
-	struct journal_push push = { .http = im->http, .path = path, .run = run->id, .writer = run->writer, .patience_s = 60 };
+	struct journal_push push = {
+		.http = im->http, .path = path, .run = run->id, .writer = run->writer, .patience_s = 60
+	};
 	uint64_t bytes;
 	bool failed;
 	FILE *f;
@@ -338,7 +341,8 @@ static void say_left_out(const struct import *im)
 		size_t len;
 
 		printf("%s %llu times %s\n", im->http ? "left out:" : "kept in the file, left out of the run:",
-		       (unsigned long long)*(uint64_t *)map_at(im->left_out, i), (const char *)map_key_at(im->left_out, i, &len));
+		       (unsigned long long)*(uint64_t *)map_at(im->left_out, i),
+		       (const char *)map_key_at(im->left_out, i, &len));
 	}
 	if (n > LEFT_SHOWN)
 		printf("… and %zu more tags that are no scalars\n", n - LEFT_SHOWN);
@@ -357,17 +361,21 @@ static int import_all(struct import *im, struct err *err)
 		return rc;
 	if (!im->files && !im->ours && !im->damaged)
 		return err_set(err, ERR_USAGE, "%s holds no event files (events.out.tfevents.…)", im->from);
-	printf("%s, %s, %s\n", cli_count(a, im->runs, "run"), cli_count(b, im->files, "file"), cli_count(c, im->scalars, "scalar"));
+	printf("%s, %s, %s\n", cli_count(a, im->runs, "run"), cli_count(b, im->files, "file"),
+	       cli_count(c, im->scalars, "scalar"));
 	say_left_out(im);
 	if (im->ours)
 		printf("left out: %s of dptrack; `dptrack sync` sends them\n", cli_count(a, im->ours, "journal"));
 	if (im->malformed)
-		printf("left out: %s damaged, malformed inside, or not an event with a time\n", cli_count(a, im->malformed, "record"));
+		printf("left out: %s damaged, malformed inside, or not an event with a time\n",
+		       cli_count(a, im->malformed, "record"));
 	if (im->cut)
 		printf("left out: the end of %s, behind a damaged length\n", cli_count(a, im->cut, "file"));
 	if (im->damaged)
 		printf("left out: %s without a whole record\n", cli_count(a, im->damaged, "file"));
-	return im->files ? 0 : err_set(err, ERR_USAGE, "%s holds no event files (events.out.tfevents.…) of other programs", im->from);
+	return im->files ? 0
+			 : err_set(err, ERR_USAGE, "%s holds no event files (events.out.tfevents.…) of other programs",
+				   im->from);
 }
 
 static int open_target(struct import *im, const char *url, struct err *err)
@@ -391,7 +399,8 @@ static int import_run(int argc, char **argv, struct err *err)
 	const struct flag table[] = {
 		{ "logdir", FLAG_PATH, "DIR", "folder of runs that they are put into (default: runs)", &im.into, 0, 0 },
 		{ "url", FLAG_TEXT, "URL", "send them to the server there instead", &url, 0, 0 },
-		{ "experiment", FLAG_TEXT, "NAME", "of all of them (default: first part of a run's path)", &im.experiment, 0, 0 },
+		{ "experiment", FLAG_TEXT, "NAME", "of all of them (default: first part of a run's path)",
+		  &im.experiment, 0, 0 },
 		{ "help", FLAG_SWITCH, "", "this text", &help, 0, 0 },
 		{ 0 },
 	};

@@ -112,7 +112,8 @@ static int send_all(struct sender *s, const struct journal_push *p, uint64_t byt
 			break;
 		}
 		if (clock_mono_s() - last > p->patience_s)
-			return err_set(err, ERR_PEER, "%s: %s; what is left is sent when you call again", p->path, why.text);
+			return err_set(err, ERR_PEER, "%s: %s; what is left is sent when you call again", p->path,
+				       why.text);
 		clock_sleep_s(asked > 0 && asked < PAUSE_MOST_S ? asked : pause);
 		pause = pause * 2 < PAUSE_MOST_S ? pause * 2 : PAUSE_MOST_S;
 	}

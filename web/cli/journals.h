@@ -18,12 +18,13 @@ struct journal_id {
 /* ERR_CORRUPT: no event file at all. */
 int journal_identify(const char *path, struct journal_id *ret, struct err *err);
 
-/* Calls fn for every event file and journal below root in the order of names, paths below root. A failure of fn ends it. */
+/* Calls fn for every event file and journal below root in the order of names, paths below root. A failure of fn ends
+ * it. */
 typedef int journal_fn(void *user, const char *path, struct err *err);
 int journals_each(const char *root, journal_fn *fn, void *user, struct err *err);
 
-/* Sends what the server lacks of a journal. *ret_bytes: what it has now. A server that does not answer is asked again for
- * patience_s after the last progress. A torn last record is left for its writer. */
+/* Sends what the server lacks of a journal. *ret_bytes: what it has now. A server that does not answer is asked again
+ * for patience_s after the last progress. A torn last record is left for its writer. */
 struct journal_push {
 	struct http *http;
 	const char *path, *run, *writer;

@@ -144,7 +144,8 @@ static int list_runs(struct source *s, const struct ls *o, struct err *err)
 	snprintf(limit, sizeof(limit), "%d", o->limit);
 	if (o->common.json)
 		source_arg(&target, "limit", limit);
-	rc = o->common.csv || o->common.json ? cli_get_print(s, target.data, err) : print_runs(s, &target, o->limit, err);
+	rc = o->common.csv || o->common.json ? cli_get_print(s, target.data, err)
+					     : print_runs(s, &target, o->limit, err);
 	buf_done(&target);
 	return rc;
 }
@@ -156,7 +157,8 @@ static int ls_run(int argc, char **argv, struct err *err)
 		{ "experiments", FLAG_SWITCH, "", "list experiments instead of runs", &o.experiments, 0, 0 },
 		{ "deleted", FLAG_SWITCH, "", "list deleted runs, which restore brings back", &o.deleted, 0, 0 },
 		{ "experiment", FLAG_TEXT, "NAME", "the same as the word", &o.experiment, 0, 0 },
-		{ "filter", FLAG_TEXT, "TEXT", "such as: metrics.\"epoch/top1\".max > 90 AND params.lr = '0.1'", &o.filter, 0, 0 },
+		{ "filter", FLAG_TEXT, "TEXT", "such as: metrics.\"epoch/top1\".max > 90 AND params.lr = '0.1'",
+		  &o.filter, 0, 0 },
 		{ "order-by", FLAG_TEXT, "KEYS", "such as: metrics.\"epoch/top1\".max DESC", &o.order_by, 0, 0 },
 		{ "limit", FLAG_NUMBER, "N", "at most N runs (default: 100); --csv writes all", &o.limit, 1, 50000 },
 		CLI_COMMON_FLAGS(&o.common),

@@ -53,9 +53,11 @@ static int ask(const struct rm *o, json_t *runs, struct err *err)
 	if (o->yes)
 		return 1;
 	if (!isatty(STDIN_FILENO))
-		return err_set(err, ERR_USAGE, "%s: give --yes where nobody can be asked", o->restore ? "restore" : "rm");
+		return err_set(err, ERR_USAGE, "%s: give --yes where nobody can be asked",
+			       o->restore ? "restore" : "rm");
 	show(runs);
-	fprintf(stderr, "%s %s? [y/N] ", o->restore ? "restore" : "delete", cli_count(text, json_array_size(runs), "run"));
+	fprintf(stderr, "%s %s? [y/N] ", o->restore ? "restore" : "delete",
+		cli_count(text, json_array_size(runs), "run"));
 	if (!fgets(answer, sizeof(answer), stdin))
 		return 0;
 	return answer[0] == 'y' || answer[0] == 'Y';
@@ -108,7 +110,8 @@ static void report(const struct rm *o, json_t *done)
 	} else if (o->restore) {
 		printf("%zu run%s restored\n", n, n == 1 ? "" : "s");
 	} else {
-		printf("%zu run%s deleted; dptrack restore brings back what gc has not removed\n", n, n == 1 ? "" : "s");
+		printf("%zu run%s deleted; dptrack restore brings back what gc has not removed\n", n,
+		       n == 1 ? "" : "s");
 	}
 }
 
@@ -171,10 +174,14 @@ static int restore_run(int argc, char **argv, struct err *err)
 	return run_either(argc, argv, true, err);
 }
 
-const struct cli_command cli_rm = {
-	.name = "rm", .group = "Change", .words = "[RUN...]", .summary = "delete runs; they can be restored", .run = rm_run
-};
+const struct cli_command cli_rm = { .name = "rm",
+				    .group = "Change",
+				    .words = "[RUN...]",
+				    .summary = "delete runs; they can be restored",
+				    .run = rm_run };
 
-const struct cli_command cli_restore = {
-	.name = "restore", .group = "Change", .words = "[RUN...]", .summary = "bring deleted runs back", .run = restore_run
-};
+const struct cli_command cli_restore = { .name = "restore",
+					 .group = "Change",
+					 .words = "[RUN...]",
+					 .summary = "bring deleted runs back",
+					 .run = restore_run };

@@ -45,7 +45,8 @@ static void print_head(json_t *run)
 		printf("  took        %s\n",
 		       table_duration(text, (double)(json_integer_value(end) - json_integer_value(start)) / 1000));
 	if (json_array_size(json_object_get(run, "segments")) > 1)
-		printf("  restarted   %s\n", cli_count(text, json_array_size(json_object_get(run, "segments")) - 1, "time"));
+		printf("  restarted   %s\n",
+		       cli_count(text, json_array_size(json_object_get(run, "segments")) - 1, "time"));
 	if (json_integer_value(json_object_get(run, "world_size")) > 1)
 		printf("  ranks       %lld\n", (long long)json_integer_value(json_object_get(run, "world_size")));
 }
@@ -76,7 +77,8 @@ static void print_lists(json_t *run)
 	if (json_array_size(json_object_get(run, "problems")))
 		printf("\nnot taken from the journal\n");
 	json_array_foreach(json_object_get(run, "problems"), i, one) {
-		snprintf(times, sizeof(times), " (%lld times)", (long long)json_integer_value(json_object_get(one, "count")));
+		snprintf(times, sizeof(times), " (%lld times)",
+			 (long long)json_integer_value(json_object_get(one, "count")));
 		print_line("  ", cli_text(one, "text"), times);
 	}
 	if (json_array_size(json_object_get(run, "artifacts")))
@@ -151,7 +153,8 @@ static int show_run(int argc, char **argv, struct err *err)
 	if (!rc)
 		rc = cli_find_run(s, line.words.items[0], id, err);
 	if (!rc) {
-		snprintf(target, sizeof(target), o.common.csv ? "/api/v1/export/series.csv?run=%s" : "/api/v1/runs/%s", id);
+		snprintf(target, sizeof(target), o.common.csv ? "/api/v1/export/series.csv?run=%s" : "/api/v1/runs/%s",
+			 id);
 		if (o.common.json || o.common.csv)
 			rc = cli_get_print(s, target, err);
 		else
@@ -172,6 +175,8 @@ static int show_run(int argc, char **argv, struct err *err)
 	return rc > 0 ? 0 : rc;
 }
 
-const struct cli_command cli_show = {
-	.name = "show", .group = "Look", .words = "RUN", .summary = "one run: params, environment, metrics", .run = show_run
-};
+const struct cli_command cli_show = { .name = "show",
+				      .group = "Look",
+				      .words = "RUN",
+				      .summary = "one run: params, environment, metrics",
+				      .run = show_run };

@@ -62,7 +62,8 @@ static int source_hold(struct source *s, const struct source_opts *o, struct err
 		}
 		if (!rc)
 			return follow_start(&s->api.follow, s->api.store,
-					    &(struct follow_opts){ .logdir = o->logdir, .poll = true, .once = true }, err);
+					    &(struct follow_opts){ .logdir = o->logdir, .poll = true, .once = true },
+					    err);
 		if (rc != ERR_BUSY)
 			return rc;
 		rc = 0;
@@ -85,7 +86,8 @@ int source_open(struct source **ret, const struct source_opts *o, struct err *er
 	else if (o->url)
 		rc = http_open(&s->http, o->url, getenv("DPTRACK_TOKEN"), err);
 	else if (stat(logdir, &st) || !S_ISDIR(st.st_mode))
-		rc = err_set(err, ERR_USAGE, "no folder %s: name the folder of runs with --logdir, or a server with --url", logdir);
+		rc = err_set(err, ERR_USAGE,
+			     "no folder %s: name the folder of runs with --logdir, or a server with --url", logdir);
 	else
 		rc = source_hold(s, &(struct source_opts){ .logdir = logdir, .db = o->db }, err);
 	if (!rc && s->api.follow)

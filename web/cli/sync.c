@@ -49,9 +49,11 @@ static int sync_all(struct sync *s, struct err *err)
 
 	if (rc)
 		return rc;
-	printf("%s, %s: %s has all of it\n", cli_count(a, s->files, "journal"), cli_count(b, s->bytes, "byte"), http_url(s->http));
+	printf("%s, %s: %s has all of it\n", cli_count(a, s->files, "journal"), cli_count(b, s->bytes, "byte"),
+	       http_url(s->http));
 	if (s->foreign)
-		printf("left out: %s of other programs; `dptrack import` takes them\n", cli_count(a, s->foreign, "event file"));
+		printf("left out: %s of other programs; `dptrack import` takes them\n",
+		       cli_count(a, s->foreign, "event file"));
 	if (s->damaged)
 		printf("left out: %s without a whole record\n", cli_count(a, s->damaged, "file"));
 	if (!s->files && s->only)
@@ -67,8 +69,8 @@ static int sync_run(int argc, char **argv, struct err *err)
 	const struct flag table[] = {
 		{ "logdir", FLAG_PATH, "DIR", "folder of runs (default: runs)", &s.root, 0, 0 },
 		{ "url", FLAG_TEXT, "URL", "the server (default: DPTRACK_URL)", &url, 0, 0 },
-		{ "patience", FLAG_NUMBER, "SECONDS", "how long to wait for a server that does not answer (default: 60)",
-		  &s.patience_s, 0, 86400 },
+		{ "patience", FLAG_NUMBER, "SECONDS",
+		  "how long to wait for a server that does not answer (default: 60)", &s.patience_s, 0, 86400 },
 		{ "help", FLAG_SWITCH, "", "this text", &help, 0, 0 },
 		{ 0 },
 	};

@@ -138,8 +138,8 @@ static size_t widest(const struct table *t)
 	return best;
 }
 
-/* Cuts long words first, then leaves out columns from the last but one on, so that a row stays one line: the first two name
- * the row, the last says how it stands. How many were left out. */
+/* Cuts long words first, then leaves out columns from the last but one on, so that a row stays one line: the first two
+ * name the row, the last says how it stands. How many were left out. */
 static size_t fit(struct table *t, size_t width)
 {
 	size_t i, hidden = 0;
@@ -215,8 +215,8 @@ void table_print(struct table *t, FILE *out, bool csv)
 		else
 			print_cell(out, t, i % t->columns, t->cells[i]);
 	if (hidden)
-		fprintf(out, "(%zu column%s left out: a wider terminal, --csv or --json shows %s)\n", hidden, hidden == 1 ? "" : "s",
-			hidden == 1 ? "it" : "them");
+		fprintf(out, "(%zu column%s left out: a wider terminal, --csv or --json shows %s)\n", hidden,
+			hidden == 1 ? "" : "s", hidden == 1 ? "it" : "them");
 }
 
 const char *table_exact(char *text, double v)

@@ -16,7 +16,8 @@ void table_column(struct table *t, const char *title, bool right); /* before the
 void table_cell(struct table *t, const char *text);                /* row by row; NULL: a dash */
 void table_cellf(struct table *t, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
-/* Prints titles and rows; as CSV when csv is set. On a terminal what would not fit into a line is cut, which is said. */
+/* Prints titles and rows; as CSV when csv is set. On a terminal what would not fit into a line is cut, which is said.
+ */
 void table_print(struct table *t, FILE *out, bool csv);
 
 /* Text for people, into storage of at least 32 bytes. */

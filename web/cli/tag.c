@@ -38,7 +38,8 @@ static int set_tag(struct source *s, json_t *run, const char *set, struct err *e
 	if (!text)
 		rc = err_set(err, ERR_USAGE, "tag: the value of %.*s must be UTF-8", (int)(eq - set), set);
 	else
-		rc = source_json(s, &(struct local_opts){ .method = "PUT", .target = target.data, .body = text }, &reply, err);
+		rc = source_json(s, &(struct local_opts){ .method = "PUT", .target = target.data, .body = text },
+				 &reply, err);
 	json_decref(reply);
 	json_decref(body);
 	free(text);
@@ -165,7 +166,8 @@ static int tag_run(int argc, char **argv, struct err *err)
 		{ 0 },
 	};
 	struct cli_line line = { .cmd = &cli_tag, .table = table, .help = &o.common.help, .words_max = (size_t)argc };
-	int rc = o.sets && o.removed.items ? cli_line_read(&line, argc, argv, err) : err_set(err, ERR_NOMEM, "out of memory");
+	int rc = o.sets && o.removed.items ? cli_line_read(&line, argc, argv, err)
+					   : err_set(err, ERR_NOMEM, "out of memory");
 
 	if (!rc)
 		rc = sort_words(&o, &line.words, err);
@@ -177,7 +179,8 @@ static int tag_run(int argc, char **argv, struct err *err)
 	return rc > 0 ? 0 : rc;
 }
 
-const struct cli_command cli_tag = {
-	.name = "tag", .group = "Change", .words = "[RUN...] [KEY=VALUE...]", .summary = "set, remove or list tags of runs",
-	.run = tag_run
-};
+const struct cli_command cli_tag = { .name = "tag",
+				     .group = "Change",
+				     .words = "[RUN...] [KEY=VALUE...]",
+				     .summary = "set, remove or list tags of runs",
+				     .run = tag_run };

@@ -29,7 +29,8 @@ static int read_expiry(const char *text, int64_t *ret_ms, struct err *err)
 	}
 	end = strptime(text, "%Y-%m-%d", &tm);
 	if (!end || *end)
-		return err_set(err, ERR_USAGE, "--expires %s: want a time such as 12h, 30d or 8w, or a date such as 2027-01-31", text);
+		return err_set(err, ERR_USAGE,
+			       "--expires %s: want a time such as 12h, 30d or 8w, or a date such as 2027-01-31", text);
 	*ret_ms = (int64_t)mktime(&tm) * 1000;
 	return 0;
 }
@@ -70,7 +71,8 @@ static int add(struct source *s, const struct token *t, const char *name, struct
 		return rc;
 	printf("%s\n", cli_text(reply, "token"));
 	fflush(stdout);
-	log_info("this is token %s (%s); it is shown this once: keep it where programs find it as DPTRACK_TOKEN", name, t->scope);
+	log_info("this is token %s (%s); it is shown this once: keep it where programs find it as DPTRACK_TOKEN", name,
+		 t->scope);
 	json_decref(reply);
 	return 0;
 }
@@ -148,7 +150,8 @@ static int act(const struct token *t, const struct flag_list *words, struct err 
 	if (adds && !t->scope)
 		return err_set(err, ERR_USAGE, "token add %s: choose --scope read, write or admin", name);
 	if (adds && !scope_known(t->scope))
-		return err_set(err, ERR_USAGE, "--scope %s: want read, write (and read) or admin (everything)", t->scope);
+		return err_set(err, ERR_USAGE, "--scope %s: want read, write (and read) or admin (everything)",
+			       t->scope);
 	rc = source_open(&s, &t->common.source, err);
 	if (!rc)
 		rc = adds ? add(s, t, name, err) : lists ? list(s, t, err) : revoke(s, t, name, err);
@@ -161,8 +164,10 @@ static int token_run(int argc, char **argv, struct err *err)
 	struct token t = { 0 };
 	const struct flag table[] = {
 		{ "scope", FLAG_TEXT, "SCOPE", "add: read, write (and read) or admin (everything)", &t.scope, 0, 0 },
-		{ "expires", FLAG_TEXT, "WHEN", "add: 12h, 30d, 8w or a date; without it the token holds until it is revoked", &t.expires, 0, 0 },
-		{ "all", FLAG_SWITCH, "", "revoke: forget every token, so that none is needed on a loopback address", &t.all, 0, 0 },
+		{ "expires", FLAG_TEXT, "WHEN",
+		  "add: 12h, 30d, 8w or a date; without it the token holds until it is revoked", &t.expires, 0, 0 },
+		{ "all", FLAG_SWITCH, "", "revoke: forget every token, so that none is needed on a loopback address",
+		  &t.all, 0, 0 },
 		CLI_COMMON_FLAGS(&t.common),
 		{ 0 },
 	};

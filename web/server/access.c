@@ -41,15 +41,16 @@ static bool host_allowed(const struct access *a, const char *host)
 	return a->any_host;
 }
 
-/* The last item of a list, which may stand in several fields of the name, is what the proxy next to us said; what stands
- * before it the client may have made up. "": none */
+/* The last item of a list, which may stand in several fields of the name, is what the proxy next to us said; what
+ * stands before it the client may have made up. "": none */
 static const char *last_item(const struct gate_request *req, const char *name)
 {
 	const char *at = "", *comma;
 	size_t i;
 
 	for (i = 0; i < req->header_count; i++)
-		if (strlen(name) == req->headers[i].name_len && !strncasecmp(req->headers[i].name, name, req->headers[i].name_len))
+		if (strlen(name) == req->headers[i].name_len &&
+		    !strncasecmp(req->headers[i].name, name, req->headers[i].name_len))
 			at = req->headers[i].value;
 	comma = strrchr(at, ',');
 	at = comma ? comma + 1 : at;
@@ -83,7 +84,8 @@ uint64_t access_from(const struct access *a, const struct gate_request *req, con
 	if (peer && peer->sa_family == AF_INET)
 		return number_of(&((const struct sockaddr_in *)peer)->sin_addr, 4);
 	if (peer && peer->sa_family == AF_INET6)
-		return IN6_IS_ADDR_V4MAPPED(&v6->sin6_addr) ? number_of(v6->sin6_addr.s6_addr + 12, 4) : number_of(&v6->sin6_addr, 8);
+		return IN6_IS_ADDR_V4MAPPED(&v6->sin6_addr) ? number_of(v6->sin6_addr.s6_addr + 12, 4)
+							    : number_of(&v6->sin6_addr, 8);
 	return 1;
 }
 
@@ -197,10 +199,13 @@ static const char *scope_refusal(enum token_scope has, enum call_scope want)
 static struct access_answer credentials_refusal(enum token_scope has, enum call_scope want, int wait_s)
 {
 	if (wait_s)
-		return (struct access_answer){ has, CALL_too_many, "too many wrong tokens from this address: wait a moment", wait_s };
+		return (struct access_answer){ has, CALL_too_many,
+					       "too many wrong tokens from this address: wait a moment", wait_s };
 	if (has == TOKEN_NONE)
-		return (struct access_answer){ has, CALL_unauthorized, "a token is needed: Authorization: Bearer TOKEN (programs "
-					       "read DPTRACK_TOKEN, MLflow's clients MLFLOW_TRACKING_TOKEN)", 0 };
+		return (struct access_answer){ has, CALL_unauthorized,
+					       "a token is needed: Authorization: Bearer TOKEN (programs "
+					       "read DPTRACK_TOKEN, MLflow's clients MLFLOW_TRACKING_TOKEN)",
+					       0 };
 	return (struct access_answer){ has, CALL_forbidden, scope_refusal(has, want), 0 };
 }
 
@@ -231,5 +236,6 @@ bool access_browser(const struct gate_request *req)
 {
 	const struct gate_header *accept = gate_find(req, "Accept");
 
-	return gate_find(req, "Sec-Fetch-Mode") || gate_find(req, "Cookie") || (accept && strstr(accept->value, "text/html"));
+	return gate_find(req, "Sec-Fetch-Mode") || gate_find(req, "Cookie") ||
+	       (accept && strstr(accept->value, "text/html"));
 }

@@ -38,7 +38,8 @@ bool access_check(const struct access *a, const struct access_query *q, struct a
 
 struct sockaddr;
 
-/* Who asks, as a number made of the address (of IPv6 its first half): the peer's, or what a proxy that is believed says. */
+/* Who asks, as a number made of the address (of IPv6 its first half): the peer's, or what a proxy that is believed
+ * says. */
 uint64_t access_from(const struct access *a, const struct gate_request *req, const struct sockaddr *peer);
 
 /* Whether a proxy that is believed got the request encrypted. */

@@ -1,5 +1,5 @@
-/* confine.h: a second wall around the threads that answer requests: the kernel (Landlock) lets them open the store's files
- * and nothing else, run no program and connect to nobody. What they start inherits it. */
+/* confine.h: a second wall around the threads that answer requests: the kernel (Landlock) lets them open the store's
+ * files and nothing else, run no program and connect to nobody. What they start inherits it. */
 #ifndef DPT_SERVER_CONFINE_H
 #define DPT_SERVER_CONFINE_H
 

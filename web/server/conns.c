@@ -192,7 +192,8 @@ static bool conn_late(struct conn *c, double now, double age_s)
 		c->late = age_s > CONNS_IDLE_S && !unread(c, age_s);
 		break;
 	case CONN_BODY:
-		c->late = (age_s > CONNS_BODY_GRACE_S && c->body_bytes < CONNS_BODY_BYTES_PER_S * age_s && !unread(c, age_s)) ||
+		c->late = (age_s > CONNS_BODY_GRACE_S && c->body_bytes < CONNS_BODY_BYTES_PER_S * age_s &&
+			   !unread(c, age_s)) ||
 			  peer_left(c);
 		break;
 	case CONN_BUSY:

@@ -1,7 +1,7 @@
 /* conns.h: the open connections and their deadlines. The HTTP library has an inactivity timer only, so a client that
  * drips one byte a second would keep its place for ever; here each connection must finish its request head within
- * 10 s, send its body and take its reply at 1 KiB/s, and when places grow scarce the oldest without a whole head go first.
- * Closing is shutdown(2): the library then sees the end and cleans up. Any thread. */
+ * 10 s, send its body and take its reply at 1 KiB/s, and when places grow scarce the oldest without a whole head go
+ * first. Closing is shutdown(2): the library then sees the end and cleans up. Any thread. */
 #ifndef DPT_SERVER_CONNS_H
 #define DPT_SERVER_CONNS_H
 

@@ -1,5 +1,5 @@
-/* exchange.c: the life of a request. What it may do is decided elsewhere, in this order: gate, router, access; only then is
- * its body read, inflated and bounded, and its handler called, which may wait suspended for the disk. */
+/* exchange.c: the life of a request. What it may do is decided elsewhere, in this order: gate, router, access; only
+ * then is its body read, inflated and bounded, and its handler called, which may wait suspended for the disk. */
 #include "web/server/exchange.h"
 
 #include <stdlib.h>
@@ -11,8 +11,10 @@
 #include "web/store/auth/token.h"
 
 enum {
-	SWALLOW_MAX = 1 << 20,  /* a body of this size that is refused before it came is read away, and the connection goes on */
-	REST_MAX = 16 << 20,    /* the same for the rest of one that is refused on its way */
+	SWALLOW_MAX =
+		1
+		<< 20, /* a body of this size that is refused before it came is read away, and the connection goes on */
+	REST_MAX = 16 << 20,	/* the same for the rest of one that is refused on its way */
 	DISCARD_MAX = 64 << 20, /* of longer ones so much is read behind the reply, so that the reply gets through */
 };
 
@@ -148,7 +150,8 @@ static void begin_body(struct exchange *x)
 	x->streamed = limit > CALL_BUFFERED_MAX;
 	buf_init(&x->body, x->streamed ? CALL_BUFFERED_MAX : limit);
 	if (x->pass.content_length > (int64_t)limit || (x->pass.chunked && !limit)) {
-		refuse(x, CALL_too_large, limit ? "the body is larger than this address takes" : "this address takes no body");
+		refuse(x, CALL_too_large,
+		       limit ? "the body is larger than this address takes" : "this address takes no body");
 		return;
 	}
 	if (x->pass.gzip_body && (x->pass.chunked || x->pass.content_length > 0)) {
@@ -166,7 +169,8 @@ static void begin(struct exchange *x, const char *method, const char *version)
 	x->begun = true;
 	atomic_fetch_add(&x->srv->counters.requests, 1);
 	if (begin_gate(x, method, version)) {
-		const union MHD_ConnectionInfo *info = MHD_get_connection_info(x->conn, MHD_CONNECTION_INFO_CLIENT_ADDRESS);
+		const union MHD_ConnectionInfo *info =
+			MHD_get_connection_info(x->conn, MHD_CONNECTION_INFO_CLIENT_ADDRESS);
 
 		x->call.from = access_from(&x->srv->access, &x->req, info ? info->client_addr : NULL);
 		x->call.secure = x->srv->listen.cert || access_forwarded_tls(&x->srv->access, &x->req);
@@ -185,8 +189,8 @@ static void begin(struct exchange *x, const char *method, const char *version)
 	conns_phase(x->srv->conns, x->slot, x->pass.chunked || x->pass.content_length > 0 ? CONN_BODY : CONN_BUSY);
 }
 
-/* A refused request is answered at once unless its body is small enough to be read away, or there is none. What the client
- * sends behind the answer is still read for a while: a close would take the answer with it. */
+/* A refused request is answered at once unless its body is small enough to be read away, or there is none. What the
+ * client sends behind the answer is still read for a while: a close would take the answer with it. */
 static bool answer_at_once(struct exchange *x)
 {
 	bool no_body = !x->pass.chunked && x->pass.content_length <= 0;
@@ -197,7 +201,8 @@ static bool answer_at_once(struct exchange *x)
 		return true;
 	if (no_body)
 		return false;
-	if (!exchange_header(&x->call, "Expect") && ((!x->pass.chunked && x->pass.content_length <= SWALLOW_MAX) || reply_cut(x)))
+	if (!exchange_header(&x->call, "Expect") &&
+	    ((!x->pass.chunked && x->pass.content_length <= SWALLOW_MAX) || reply_cut(x)))
 		return false;
 	x->close = true;
 	return true;
@@ -290,8 +295,8 @@ static enum MHD_Result dispatch(struct exchange *x)
 	return advance(x, c->route->handler(c));
 }
 
-enum MHD_Result exchange_go(void *server, struct MHD_Connection *conn, const char *url, const char *method, const char *version,
-			    const char *data, size_t *size, void **con_cls)
+enum MHD_Result exchange_go(void *server, struct MHD_Connection *conn, const char *url, const char *method,
+			    const char *version, const char *data, size_t *size, void **con_cls)
 {
 	struct exchange *x = *con_cls;
 
@@ -320,8 +325,8 @@ enum MHD_Result exchange_go(void *server, struct MHD_Connection *conn, const cha
 	return dispatch(x);
 }
 
-/* The router reads the query. The library would, too, behind this call, into its buffer for the head, and gives up without a
- * reply where some hundred arguments do not fit: in that buffer the query ends where it begins. */
+/* The router reads the query. The library would, too, behind this call, into its buffer for the head, and gives up
+ * without a reply where some hundred arguments do not fit: in that buffer the query ends where it begins. */
 static void hide_query(const char *uri)
 {
 	char *mark = strchr((char *)(uintptr_t)uri, '?');

@@ -1,5 +1,6 @@
-/* exchange.h: one request on its connection, from its first line to the end of its reply, and what all of a server's requests
- * share. Private to web/server; exchange.c, reply.c and stream.c work on it for libmicrohttpd, which http.c starts. */
+/* exchange.h: one request on its connection, from its first line to the end of its reply, and what all of a server's
+ * requests share. Private to web/server; exchange.c, reply.c and stream.c work on it for libmicrohttpd, which http.c
+ * starts. */
 #ifndef DPT_SERVER_EXCHANGE_H
 #define DPT_SERVER_EXCHANGE_H
 
@@ -56,11 +57,11 @@ struct exchange {
 	atomic_int wait;
 };
 
-/* The library's callbacks: the first line is there; the head, a piece of the body or its end is there (or a handler that
- * waited was woken); the request is over. */
+/* The library's callbacks: the first line is there; the head, a piece of the body or its end is there (or a handler
+ * that waited was woken); the request is over. */
 void *exchange_open(void *server, const char *uri, struct MHD_Connection *conn);
-enum MHD_Result exchange_go(void *server, struct MHD_Connection *conn, const char *url, const char *method, const char *version,
-			    const char *data, size_t *size, void **con_cls);
+enum MHD_Result exchange_go(void *server, struct MHD_Connection *conn, const char *url, const char *method,
+			    const char *version, const char *data, size_t *size, void **con_cls);
 void exchange_end(void *server, struct MHD_Connection *conn, void **con_cls, enum MHD_RequestTerminationCode why);
 
 #endif

@@ -101,7 +101,8 @@ static bool check_line(struct gate_pass *p, const struct gate_request *req, stru
 	if (strcmp(req->version, "HTTP/1.1") && strcmp(req->version, "HTTP/1.0"))
 		return refuse(r, CALL_http_version, "HTTP/1.1 and HTTP/1.0 are spoken here");
 	if (strlen(req->target) > GATE_TARGET_MAX)
-		return refuse(r, CALL_uri_too_long, "the address is longer than 8192 bytes; use the POST form of the query");
+		return refuse(r, CALL_uri_too_long,
+			      "the address is longer than 8192 bytes; use the POST form of the query");
 	for (s = req->target; *s; s++)
 		if ((unsigned char)*s <= 0x20 || (unsigned char)*s >= 0x7f || *s == '#' || *s == '\\')
 			return refuse(r, CALL_bad_request, "the address holds a byte that must be percent-encoded");
@@ -200,7 +201,8 @@ bool gate_check(struct gate_pass *ret, const struct gate_request *req, enum call
 	struct gate_refusal r = { CALL_bad_request, "" };
 
 	/* Field syntax comes first: with a scrambled name nothing else can be trusted. */
-	if (check_fields(req, &r) && check_ends(req, &r) && check_framing(ret, req, &r) && check_line(ret, req, &r) && check_rest(ret, req, &r))
+	if (check_fields(req, &r) && check_ends(req, &r) && check_framing(ret, req, &r) && check_line(ret, req, &r) &&
+	    check_rest(ret, req, &r))
 		return true;
 	*code = r.code;
 	*why = r.why;

@@ -13,7 +13,8 @@
 #include "web/store/auth/token.h"
 
 enum {
-	HTTP_WORKER_CONNECTIONS = 125, /* epoll stalls when exactly 128 events are ready: stay below, listener included */
+	HTTP_WORKER_CONNECTIONS =
+		125, /* epoll stalls when exactly 128 events are ready: stay below, listener included */
 	HTTP_WORKERS_MIN = 4,
 	HTTP_IDLE_TIMEOUT_S = 70,
 	HTTP_TICK_MS = 250,
@@ -91,7 +92,8 @@ int server_bind(struct server **ret, const struct server_opts *o, struct err *er
 		snprintf(s->files[3], PATH_MAX, "%s", o->artifacts_path);
 	}
 	if ((o->tls_cert || o->tls_key) && MHD_is_feature_supported(MHD_FEATURE_TLS) != MHD_YES)
-		rc = err_set(err, ERR_UNSUPPORTED, "--tls-cert: this libmicrohttpd was built without TLS; let a proxy encrypt and "
+		rc = err_set(err, ERR_UNSUPPORTED,
+			     "--tls-cert: this libmicrohttpd was built without TLS; let a proxy encrypt and "
 			     "give --behind-proxy");
 	else
 		rc = listen_open(&s->listen, o, err);
@@ -138,13 +140,13 @@ static void start_daemon(struct server *s)
 		tls[0].option = MHD_OPTION_END;
 	if (workers < HTTP_WORKERS_MIN)
 		workers = n < HTTP_WORKERS_MIN ? (unsigned)n : HTTP_WORKERS_MIN;
-	s->daemon = MHD_start_daemon(flags, 0, NULL, NULL,
-				exchange_go, s, MHD_OPTION_LISTEN_SOCKET, s->listen.fd, MHD_OPTION_THREAD_POOL_SIZE,
-				workers > 1 ? workers : 0, MHD_OPTION_CONNECTION_LIMIT, (unsigned)n,
-				MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)HTTP_IDLE_TIMEOUT_S,
-				MHD_OPTION_STRICT_FOR_CLIENT, 1, MHD_OPTION_UNESCAPE_CALLBACK, keep_escaped, NULL,
-				MHD_OPTION_URI_LOG_CALLBACK, exchange_open, s, MHD_OPTION_NOTIFY_COMPLETED, exchange_end, s,
-				MHD_OPTION_NOTIFY_CONNECTION, on_connection, s, MHD_OPTION_ARRAY, tls, MHD_OPTION_END);
+	s->daemon = MHD_start_daemon(
+		flags, 0, NULL, NULL, exchange_go, s, MHD_OPTION_LISTEN_SOCKET, s->listen.fd,
+		MHD_OPTION_THREAD_POOL_SIZE, workers > 1 ? workers : 0, MHD_OPTION_CONNECTION_LIMIT, (unsigned)n,
+		MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)HTTP_IDLE_TIMEOUT_S, MHD_OPTION_STRICT_FOR_CLIENT, 1,
+		MHD_OPTION_UNESCAPE_CALLBACK, keep_escaped, NULL, MHD_OPTION_URI_LOG_CALLBACK, exchange_open, s,
+		MHD_OPTION_NOTIFY_COMPLETED, exchange_end, s, MHD_OPTION_NOTIFY_CONNECTION, on_connection, s,
+		MHD_OPTION_ARRAY, tls, MHD_OPTION_END);
 }
 
 /* The library's threads are started by one that has been confined, and so are confined too; the store's own are not. */
@@ -188,9 +190,10 @@ int server_run(struct server *s, const struct api *api, struct err *err)
 	if (start_confined(s, err))
 		return err->code;
 	if (!s->daemon)
-		return s->listen.cert ? err_set(err, ERR_USAGE, "cannot serve with this --tls-cert and --tls-key: they must belong "
-						"together, the key without a password") :
-					err_set(err, ERR_IO, "cannot start the HTTP threads");
+		return s->listen.cert ? err_set(err, ERR_USAGE,
+						"cannot serve with this --tls-cert and --tls-key: they must belong "
+						"together, the key without a password")
+				      : err_set(err, ERR_IO, "cannot start the HTTP threads");
 	if (pthread_create(&s->ticker, NULL, ticker_main, s))
 		return err_set(err, ERR_NOMEM, "cannot start a thread");
 	s->ticking = true;

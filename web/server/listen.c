@@ -105,8 +105,10 @@ static int listen_checked(struct listen *l, const struct addrinfo *ai, const str
 	l->public = !is_loopback(ai->ai_addr);
 	l->wildcard = is_wildcard(ai->ai_addr);
 	if (l->public && !o->has_token)
-		return err_set(err, ERR_USAGE, "%s can be reached from other machines: make a token first (dptrack token add NAME "
-			       "--scope admin), or set one in DPTRACK_TOKEN or a file named by --token-file", o->host);
+		return err_set(err, ERR_USAGE,
+			       "%s can be reached from other machines: make a token first (dptrack token add NAME "
+			       "--scope admin), or set one in DPTRACK_TOKEN or a file named by --token-file",
+			       o->host);
 	rc = listen_on(&l->fd, ai, o, err);
 	return rc ? rc : bound_address(l, o, err);
 }
@@ -123,7 +125,8 @@ int listen_open(struct listen *ret, const struct server_opts *o, struct err *err
 	if (rc)
 		rc = err_set(err, ERR_USAGE, "--host %s: %s", o->host, gai_strerror(rc));
 	else if (o->behind_proxy && !o->has_token)
-		rc = err_set(err, ERR_USAGE, "--behind-proxy: whoever reaches the proxy reaches the runs: make a token first "
+		rc = err_set(err, ERR_USAGE,
+			     "--behind-proxy: whoever reaches the proxy reaches the runs: make a token first "
 			     "(dptrack token add NAME --scope admin)");
 	else
 		rc = read_tls(&l, o, err);

@@ -1,7 +1,7 @@
 /* pages.c: the library's own error pages, said as everything else here is: as JSON.
- * It refuses by itself what does not fit into its buffer, or what it cannot parse, before anything of ours is called, and it
- * offers no way to word that. It queues those pages through its public function, however, and the dynamic linker lets a
- * program stand in for one. Knows no request: only the status is known here. */
+ * It refuses by itself what does not fit into its buffer, or what it cannot parse, before anything of ours is called,
+ * and it offers no way to word that. It queues those pages through its public function, however, and the dynamic linker
+ * lets a program stand in for one. Knows no request: only the status is known here. */
 #include <dlfcn.h>
 #include <microhttpd.h>
 #include <pthread.h>
@@ -58,7 +58,8 @@ static struct MHD_Response *page(unsigned status)
 	if (r) {
 		MHD_add_response_header(r, "Content-Type", "application/json");
 		MHD_add_response_header(r, "X-Content-Type-Options", "nosniff");
-		MHD_add_response_header(r, "Content-Security-Policy", "default-src 'none'; frame-ancestors 'none'; sandbox");
+		MHD_add_response_header(r, "Content-Security-Policy",
+					"default-src 'none'; frame-ancestors 'none'; sandbox");
 		MHD_add_response_header(r, "Cache-Control", "no-store");
 	}
 	return r;

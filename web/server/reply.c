@@ -179,7 +179,8 @@ enum MHD_Result reply_send(struct exchange *x)
 
 	if (buf_failed(&c->out) && !c->fixed && !c->stream.fill)
 		call_fail(c, CALL_busy, NULL, "the reply does not fit into memory: ask for less");
-	if (x->pass.method == METHOD_GET && c->status == 200 && !c->stream.fill && !c->file.set && !c->etag && !c->cache && !x->refused && !x->options)
+	if (x->pass.method == METHOD_GET && c->status == 200 && !c->stream.fill && !c->file.set && !c->etag &&
+	    !c->cache && !x->refused && !x->options)
 		reply_tag(c);
 	if (c->status == 200 && !x->refused && x->pass.method == METHOD_GET && reply_unchanged(x)) {
 		c->status = MHD_HTTP_NOT_MODIFIED;
@@ -222,11 +223,12 @@ static struct buf reply_text(struct exchange *x, struct MHD_Response *headers)
 	return text;
 }
 
-/* Past the library, on the thread that it uses the connection from. A fresh connection has room for so little; who gets none
- * of it sees the end. Over TLS the library says that nothing more follows, when it closes. */
+/* Past the library, on the thread that it uses the connection from. A fresh connection has room for so little; who gets
+ * none of it sees the end. Over TLS the library says that nothing more follows, when it closes. */
 static bool send_last(struct exchange *x, const struct buf *text)
 {
-	const enum MHD_ConnectionInfoType what = x->srv->listen.cert ? MHD_CONNECTION_INFO_GNUTLS_SESSION : MHD_CONNECTION_INFO_CONNECTION_FD;
+	const enum MHD_ConnectionInfoType what =
+		x->srv->listen.cert ? MHD_CONNECTION_INFO_GNUTLS_SESSION : MHD_CONNECTION_INFO_CONNECTION_FD;
 	const union MHD_ConnectionInfo *info = MHD_get_connection_info(x->conn, what);
 
 	if (!info || buf_failed(text))

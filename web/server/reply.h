@@ -7,8 +7,9 @@
 /* Queues the reply; MHD_NO when it cannot be made, which closes the connection. */
 enum MHD_Result reply_send(struct exchange *x);
 
-/* Sends the (failed) call's reply while its body is still coming, so that a client which sends for hours hears at once; then
- * nothing but reading may follow, and the connection closes. False: not possible here (TLS without GnuTLS, no room). */
+/* Sends the (failed) call's reply while its body is still coming, so that a client which sends for hours hears at once;
+ * then nothing but reading may follow, and the connection closes. False: not possible here (TLS without GnuTLS, no
+ * room). */
 bool reply_cut(struct exchange *x);
 
 #endif

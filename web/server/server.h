@@ -20,7 +20,8 @@ struct server_opts {
 	bool has_token;          /* somebody has one: addresses beyond loopback may be served */
 };
 
-/* ERR_USAGE: the host is unknown, or other machines can reach it and nobody has a token, or the certificate is no good. ERR_BUSY: the port is taken. */
+/* ERR_USAGE: the host is unknown, or other machines can reach it and nobody has a token, or the certificate is no good.
+ * ERR_BUSY: the port is taken. */
 int server_bind(struct server **ret, const struct server_opts *o, struct err *err);
 
 const char *server_address(const struct server *s); /* http://HOST:PORT or https:// */

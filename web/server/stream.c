@@ -1,4 +1,5 @@
-/* stream.c: replies that come piece by piece: exports, and event streams, which sleep suspended until the store changes. */
+/* stream.c: replies that come piece by piece: exports, and event streams, which sleep suspended until the store
+ * changes. */
 #include "web/server/stream.h"
 
 #include <errno.h>

@@ -9,8 +9,8 @@ struct MHD_Response *stream_response(struct exchange *x, bool gzip);
 
 enum { STREAM_NUDGE_ALL = 1, STREAM_NUDGE_PROBE = 2 };
 
-/* Wakes event streams: all of them after a change, else those whose heartbeat is due or (PROBE) whose client has left. Any
- * thread. */
+/* Wakes event streams: all of them after a change, else those whose heartbeat is due or (PROBE) whose client has left.
+ * Any thread. */
 void stream_nudge(struct server *s, int how);
 
 #endif

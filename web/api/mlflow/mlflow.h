@@ -39,8 +39,8 @@ struct ml_field {
 /* The request as an object: the body, or a GET's arguments. NULL after failing the call. */
 json_t *ml_request(struct call *c);
 
-/* Reads members by table (ends with a zeroed entry); unknown ones are ignored. The second reads the index-th item of the
- * list `what`, which messages then name ("metrics[3].key"). False after failing the call. */
+/* Reads members by table (ends with a zeroed entry); unknown ones are ignored. The second reads the index-th item of
+ * the list `what`, which messages then name ("metrics[3].key"). False after failing the call. */
 bool ml_read(struct call *c, json_t *object, const struct ml_field *fields);
 bool ml_read_item(struct call *c, json_t *list, const char *what, size_t index, const struct ml_field *fields);
 

@@ -66,11 +66,13 @@ static enum call_next reply_file(struct call *c, const char *path)
 	if (err.code == ERR_NOENT)
 		return ml_fail(c, ML_RESOURCE_DOES_NOT_EXIST, "No such artifact: '%s'", path);
 	if (err.code == ERR_USAGE)
-		return ml_fail(c, ML_INVALID_PARAMETER_VALUE, "Artifact path refers to a directory, not a file: '%s'", path);
+		return ml_fail(c, ML_INVALID_PARAMETER_VALUE, "Artifact path refers to a directory, not a file: '%s'",
+			       path);
 	return fail(c, &err);
 }
 
-/* prefix: what stands before each name. page_token and, which MLflow's own server does not have, max_results: a part. */
+/* prefix: what stands before each name. page_token and, which MLflow's own server does not have, max_results: a part.
+ */
 static bool write_files(struct call *c, struct js *j, const char *folder, const char *prefix)
 {
 	struct blob_page page = { .token = call_arg(c, "page_token"), .limit = INT64_MAX };
@@ -119,7 +121,9 @@ static void write_root(struct call *c, struct js *j, const char *folder)
 	const char *below = strchr(folder, '/') + 1;
 	int n = (int)(strstr(below, "/artifacts") - below) + 10;
 
-	js_key_str(j, "root_uri", location_of(c->arena, elsewhere(c, folder), atoll(folder), arena_printf(c->arena, "%.*s", n, below)));
+	js_key_str(
+		j, "root_uri",
+		location_of(c->arena, elsewhere(c, folder), atoll(folder), arena_printf(c->arena, "%.*s", n, below)));
 }
 
 /* --- the proxy ---------------------------------------------------------------------------------------------- */
@@ -178,12 +182,14 @@ enum call_next on_ml_multipart(struct call *c)
 
 enum call_next on_ml_presigned(struct call *c)
 {
-	return ml_fail(c, ML_NOT_IMPLEMENTED, "Multipart download is not supported for the current artifact repository");
+	return ml_fail(c, ML_NOT_IMPLEMENTED,
+		       "Multipart download is not supported for the current artifact repository");
 }
 
 enum call_next on_ml_presigned_upload(struct call *c)
 {
-	return ml_fail(c, ML_INVALID_PARAMETER_VALUE, "Presigned upload is not supported for proxied artifact storage (artifact URI "
+	return ml_fail(c, ML_INVALID_PARAMETER_VALUE,
+		       "Presigned upload is not supported for proxied artifact storage (artifact URI "
 		       "scheme: mlflow-artifacts). This endpoint requires a direct cloud storage artifact URI.");
 }
 
@@ -279,7 +285,8 @@ enum call_next on_ml_artifact_upload(struct call *c)
 		return ml_fail(c, ML_INVALID_PARAMETER_VALUE, *path ? "Request must specify data." : "Invalid path");
 	place = run_folder(c, id, path);
 	if (place && *elsewhere(c, place))
-		return ml_fail(c, ML_INVALID_PARAMETER_VALUE, "The artifacts of run %s lie at %s, which its clients write to themselves.", id,
+		return ml_fail(c, ML_INVALID_PARAMETER_VALUE,
+			       "The artifacts of run %s lie at %s, which its clients write to themselves.", id,
 			       elsewhere(c, place));
 	return place ? blob_put(c, &(struct blob_put){ place, fail, uploaded }) : CALL_DONE;
 }
@@ -293,7 +300,8 @@ static const char *model_folder(struct call *c, const char *path)
 	int rc = model_get(c->api->store, c->vars[0], false, c->arena, &m, &err);
 
 	if (!rc)
-		return arena_printf(c->arena, "%lld/models/%s/artifacts%s%s", (long long)m.experiment, m.id, *path ? "/" : "", path);
+		return arena_printf(c->arena, "%lld/models/%s/artifacts%s%s", (long long)m.experiment, m.id,
+				    *path ? "/" : "", path);
 	if (rc == ERR_NOENT)
 		ml_fail(c, ML_RESOURCE_DOES_NOT_EXIST, "Logged model with ID '%s' not found.", c->vars[0]);
 	else

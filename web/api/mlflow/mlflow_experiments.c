@@ -10,7 +10,13 @@
 #include "web/api/handlers.h"
 #include "web/store/mlflow/experiments.h"
 
-enum { EXPERIMENT_NAME_CHARS = 500, EXPERIMENT_TAG_CHARS = 20000, KEY_CHARS = 250, PAGE_MAX = 50000, LOCATION_CHARS = 2048 };
+enum {
+	EXPERIMENT_NAME_CHARS = 500,
+	EXPERIMENT_TAG_CHARS = 20000,
+	KEY_CHARS = 250,
+	PAGE_MAX = 50000,
+	LOCATION_CHARS = 2048
+};
 
 static void write_experiment(struct js *j, const struct experiment *e)
 {
@@ -60,15 +66,20 @@ static bool scheme_ok(struct call *c, const char *location)
 
 	for (i = 0; location[n] && i < sizeof(hosts) / sizeof(hosts[0]); i++)
 		if (strlen(hosts[i]) == n && !strncasecmp(location, hosts[i], n) && !strncmp(location + n, "://", 3)) {
-			ml_fail(c, ML_INVALID_PARAMETER_VALUE, "'artifact_location' cannot use the '%s' scheme: the '%s' scheme addresses a host "
-				"other than the tracking server's configured artifact storage, so the server would connect to the host named in "
-				"the URI.", hosts[i], hosts[i]);
+			ml_fail(c, ML_INVALID_PARAMETER_VALUE,
+				"'artifact_location' cannot use the '%s' scheme: the '%s' scheme addresses a host "
+				"other than the tracking server's configured artifact storage, so the server would "
+				"connect to the host named in "
+				"the URI.",
+				hosts[i], hosts[i]);
 			return false;
 		}
 	if (strncasecmp(location, "mlflow-artifacts:", 17))
 		return true;
-	ml_fail(c, ML_INVALID_PARAMETER_VALUE, "Invalid artifact_location '%s': this server hands out what it keeps itself as "
-		"mlflow-artifacts:/<experiment>/<run>/artifacts; leave artifact_location out.", location);
+	ml_fail(c, ML_INVALID_PARAMETER_VALUE,
+		"Invalid artifact_location '%s': this server hands out what it keeps itself as "
+		"mlflow-artifacts:/<experiment>/<run>/artifacts; leave artifact_location out.",
+		location);
 	return false;
 }
 
@@ -82,10 +93,13 @@ static bool location_ok(struct call *c, const char *location)
 	else if (query && strstr(query, ".."))
 		ml_fail(c, ML_INVALID_PARAMETER_VALUE, "Invalid query string");
 	else if (!strncmp(location, "runs:", 5))
-		ml_fail(c, ML_INVALID_PARAMETER_VALUE, "Artifact location cannot be a runs:/ URI. Given: '%s'", location);
+		ml_fail(c, ML_INVALID_PARAMETER_VALUE, "Artifact location cannot be a runs:/ URI. Given: '%s'",
+			location);
 	else if (utf8_chars(location) > LOCATION_CHARS)
-		ml_fail(c, ML_INVALID_PARAMETER_VALUE, "Invalid artifact path length. The length of the artifact path cannot be greater than "
-			"%d characters. To configure this limit, please set the MLFLOW_ARTIFACT_LOCATION_MAX_LENGTH environment variable.",
+		ml_fail(c, ML_INVALID_PARAMETER_VALUE,
+			"Invalid artifact path length. The length of the artifact path cannot be greater than "
+			"%d characters. To configure this limit, please set the MLFLOW_ARTIFACT_LOCATION_MAX_LENGTH "
+			"environment variable.",
 			LOCATION_CHARS);
 	else
 		return scheme_ok(c, location);
@@ -116,14 +130,15 @@ enum call_next on_ml_experiment_create(struct call *c)
 	};
 	size_t i;
 
-	if (!ml_args(c, fields) || !ml_length_ok(c, "name", EXPERIMENT_NAME_CHARS, op.name) || !location_ok(c, location) ||
-	    !ml_pairs(c, tags, "tags", SIZE_MAX, &kv))
+	if (!ml_args(c, fields) || !ml_length_ok(c, "name", EXPERIMENT_NAME_CHARS, op.name) ||
+	    !location_ok(c, location) || !ml_pairs(c, tags, "tags", SIZE_MAX, &kv))
 		return CALL_DONE;
 	op.location = absolute(c, location);
 	op.tags = kv;
 	op.tag_count = json_array_size(tags);
 	for (i = 0; i < op.tag_count; i++)
-		if (!ml_length_ok(c, "key", KEY_CHARS, kv[i].key) || !ml_length_ok(c, "value", EXPERIMENT_TAG_CHARS, kv[i].value))
+		if (!ml_length_ok(c, "key", KEY_CHARS, kv[i].key) ||
+		    !ml_length_ok(c, "value", EXPERIMENT_TAG_CHARS, kv[i].value))
 			return CALL_DONE;
 	return ml_submit(c, &op, created);
 }
@@ -145,7 +160,8 @@ enum call_next on_ml_experiment_get(struct call *c)
 	if (!ml_args(c, fields) || !ml_experiment_id(c, id, &number))
 		return CALL_DONE;
 	rc = experiment_get(c->api->store, number, NULL, c->arena, &e, &err);
-	return rc ? no_such(c, rc, &err, arena_printf(c->arena, "No Experiment with id=%s exists", id)) : reply_one(c, &e);
+	return rc ? no_such(c, rc, &err, arena_printf(c->arena, "No Experiment with id=%s exists", id))
+		  : reply_one(c, &e);
 }
 
 enum call_next on_ml_experiment_by_name(struct call *c)
@@ -226,10 +242,13 @@ static bool read_view(struct call *c, json_t *value, struct experiments_opts *o)
 static bool read_limit(struct call *c, int64_t limit, struct experiments_opts *o)
 {
 	if (limit < 1)
-		ml_fail(c, ML_INVALID_PARAMETER_VALUE, "Invalid value %lld for parameter 'max_results' supplied. It must be a positive "
-			"integer", (long long)limit);
+		ml_fail(c, ML_INVALID_PARAMETER_VALUE,
+			"Invalid value %lld for parameter 'max_results' supplied. It must be a positive "
+			"integer",
+			(long long)limit);
 	else if (limit > PAGE_MAX)
-		ml_fail(c, ML_INVALID_PARAMETER_VALUE, "Invalid value %lld for parameter 'max_results' supplied. It must be at most %d",
+		ml_fail(c, ML_INVALID_PARAMETER_VALUE,
+			"Invalid value %lld for parameter 'max_results' supplied. It must be at most %d",
 			(long long)limit, PAGE_MAX);
 	o->limit = (size_t)limit;
 	return limit >= 1 && limit <= PAGE_MAX;

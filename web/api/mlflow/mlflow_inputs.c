@@ -19,9 +19,9 @@ static bool read_tags(struct call *c, json_t *list, struct tracking_dataset *d)
 	struct ingest_kv *kv = arena_array(c->arena, n + 1, sizeof(*kv));
 
 	for (i = 0; kv && i < n; i++) {
-		const struct ml_field fields[] = {
-			{ "key", ML_STRING, true, &kv[i].key, NULL }, { "value", ML_STRING, false, &kv[i].value, NULL }, { 0 }
-		};
+		const struct ml_field fields[] = { { "key", ML_STRING, true, &kv[i].key, NULL },
+						   { "value", ML_STRING, false, &kv[i].value, NULL },
+						   { 0 } };
 
 		kv[i].value = "";
 		if (!ml_read_item(c, list, "tags", i, fields) || !ml_length_ok(c, "key", TAG_KEY_CHARS, kv[i].key) ||
@@ -40,15 +40,20 @@ static bool read_dataset(struct call *c, json_t *list, size_t index, struct trac
 		{ "dataset", ML_OBJECT, true, &dataset, NULL }, { "tags", ML_LIST, false, &tags, NULL }, { 0 }
 	};
 	const struct ml_field inner[] = {
-		{ "name", ML_STRING, true, &d->name, NULL }, { "digest", ML_STRING, true, &d->digest, NULL },
-		{ "source_type", ML_STRING, false, &d->source_type, NULL }, { "source", ML_STRING, false, &d->source, NULL },
-		{ "schema", ML_STRING, false, &d->schema, NULL }, { "profile", ML_STRING, false, &d->profile, NULL }, { 0 },
+		{ "name", ML_STRING, true, &d->name, NULL },
+		{ "digest", ML_STRING, true, &d->digest, NULL },
+		{ "source_type", ML_STRING, false, &d->source_type, NULL },
+		{ "source", ML_STRING, false, &d->source, NULL },
+		{ "schema", ML_STRING, false, &d->schema, NULL },
+		{ "profile", ML_STRING, false, &d->profile, NULL },
+		{ 0 },
 	};
 
 	d->source_type = d->source = "";
 	return ml_read_item(c, list, "datasets", index, outer) && ml_read(c, dataset, inner) &&
 	       ml_length_ok(c, "name", NAME_CHARS, d->name) && ml_length_ok(c, "digest", DIGEST_CHARS, d->digest) &&
-	       ml_length_ok(c, "source", SOURCE_CHARS, d->source) && ml_length_ok(c, "schema", SCHEMA_CHARS, d->schema) &&
+	       ml_length_ok(c, "source", SOURCE_CHARS, d->source) &&
+	       ml_length_ok(c, "schema", SCHEMA_CHARS, d->schema) &&
 	       ml_length_ok(c, "profile", PROFILE_CHARS, d->profile) && read_tags(c, tags, d);
 }
 
@@ -58,9 +63,9 @@ static bool read_models(struct call *c, json_t *list, struct tracking_op *op)
 	struct tracking_model *models = arena_array(c->arena, n + 1, sizeof(*models));
 
 	for (i = 0; models && i < n; i++) {
-		const struct ml_field fields[] = {
-			{ "model_id", ML_STRING, true, &models[i].id, NULL }, { "step", ML_INT, false, &models[i].step, NULL }, { 0 }
-		};
+		const struct ml_field fields[] = { { "model_id", ML_STRING, true, &models[i].id, NULL },
+						   { "step", ML_INT, false, &models[i].step, NULL },
+						   { 0 } };
 
 		if (!ml_read_item(c, list, "models", i, fields))
 			return false;
@@ -181,10 +186,13 @@ static bool experiments_ok(struct call *c, const struct ml_strings *ids, int64_t
 	size_t i, k, n = 0;
 
 	if (!ids->count)
-		ml_fail(c, ML_INVALID_PARAMETER_VALUE, "SearchDatasets request must specify at least one experiment_id.");
+		ml_fail(c, ML_INVALID_PARAMETER_VALUE,
+			"SearchDatasets request must specify at least one experiment_id.");
 	else if (ids->count > SEARCH_EXPERIMENTS)
-		ml_fail(c, ML_INVALID_PARAMETER_VALUE, "SearchDatasets request cannot specify more than %d experiment_ids. Received %zu "
-			"experiment_ids.", SEARCH_EXPERIMENTS, ids->count);
+		ml_fail(c, ML_INVALID_PARAMETER_VALUE,
+			"SearchDatasets request cannot specify more than %d experiment_ids. Received %zu "
+			"experiment_ids.",
+			SEARCH_EXPERIMENTS, ids->count);
 	if (!ids->count || ids->count > SEARCH_EXPERIMENTS)
 		return false;
 	*ret = arena_array(c->arena, ids->count, sizeof(**ret));

@@ -84,7 +84,9 @@ static enum call_next reply_whole(struct call *c, const char *run, const char *k
 		arena_free(a);
 		return ml_fail(c, ML_TEMPORARILY_UNAVAILABLE, "out of memory");
 	}
-	*w = (struct whole){ .store = c->api->store, .arena = a, .sel = { arena_strdup(a, run), arena_strdup(a, key), 1000 } };
+	*w = (struct whole){ .store = c->api->store,
+			     .arena = a,
+			     .sel = { arena_strdup(a, run), arena_strdup(a, key), 1000 } };
 	if (!w->sel.run || !w->sel.key) {
 		arena_free(a);
 		return ml_fail(c, ML_TEMPORARILY_UNAVAILABLE, "out of memory");
@@ -97,7 +99,8 @@ static bool limit_ok(struct call *c, int64_t limit)
 {
 	if (limit >= 1)
 		return true;
-	ml_fail(c, ML_INVALID_PARAMETER_VALUE, "Invalid value %lld for parameter 'max_results' supplied. It must be a positive integer.",
+	ml_fail(c, ML_INVALID_PARAMETER_VALUE,
+		"Invalid value %lld for parameter 'max_results' supplied. It must be a positive integer.",
 		(long long)limit);
 	return false;
 }
@@ -110,8 +113,11 @@ enum call_next on_ml_history_get(struct call *c)
 	int64_t limit = 0;
 	bool limited = false, more = false;
 	const struct ml_field fields[] = {
-		{ "run_id", ML_STRING, true, &sel.run, NULL }, { "metric_key", ML_STRING, true, &sel.key, NULL },
-		{ "page_token", ML_STRING, false, &token, NULL }, { "max_results", ML_INT, false, &limit, &limited }, { 0 },
+		{ "run_id", ML_STRING, true, &sel.run, NULL },
+		{ "metric_key", ML_STRING, true, &sel.key, NULL },
+		{ "page_token", ML_STRING, false, &token, NULL },
+		{ "max_results", ML_INT, false, &limit, &limited },
+		{ 0 },
 	};
 	struct js j = { .out = &c->out };
 	struct sum_point *points;
@@ -156,8 +162,8 @@ static bool bulk_ok(struct call *c, const struct ml_strings *runs, const char *k
 	static const char name[] = "GetMetricHistoryBulk request";
 
 	if (runs->count > BULK_RUNS)
-		ml_fail(c, ML_INVALID_PARAMETER_VALUE, "%s cannot specify more than %d run_ids. Received %zu run_ids.", name, BULK_RUNS,
-			runs->count);
+		ml_fail(c, ML_INVALID_PARAMETER_VALUE, "%s cannot specify more than %d run_ids. Received %zu run_ids.",
+			name, BULK_RUNS, runs->count);
 	else if (!runs->count)
 		ml_fail(c, ML_INVALID_PARAMETER_VALUE, "%s must specify at least one run_id.", name);
 	else if (!key)
@@ -209,10 +215,13 @@ enum call_next on_ml_history_bulk(struct call *c)
 static bool steps_ok(struct call *c, const struct history_sample *sel, bool from, bool to)
 {
 	if (from != to)
-		ml_fail(c, ML_INVALID_PARAMETER_VALUE, "If either start step or end step are specified, both must be specified.");
+		ml_fail(c, ML_INVALID_PARAMETER_VALUE,
+			"If either start step or end step are specified, both must be specified.");
 	else if (from && sel->from > sel->to)
-		ml_fail(c, ML_INVALID_PARAMETER_VALUE, "end_step must be greater than start_step. Found start_step=%lld and "
-			"end_step=%lld.", (long long)sel->from, (long long)sel->to);
+		ml_fail(c, ML_INVALID_PARAMETER_VALUE,
+			"end_step must be greater than start_step. Found start_step=%lld and "
+			"end_step=%lld.",
+			(long long)sel->from, (long long)sel->to);
 	else
 		return true;
 	return false;
@@ -221,10 +230,13 @@ static bool steps_ok(struct call *c, const struct history_sample *sel, bool from
 static bool sample_ok(struct call *c, size_t runs, int64_t limit)
 {
 	if (runs > BULK_RUNS)
-		ml_fail(c, ML_INVALID_PARAMETER_VALUE, "GetMetricHistoryBulkInterval request must specify at most %d run_ids. Received %zu "
-			"run_ids." ML_SEE_DOCS, BULK_RUNS, runs);
+		ml_fail(c, ML_INVALID_PARAMETER_VALUE,
+			"GetMetricHistoryBulkInterval request must specify at most %d run_ids. Received %zu "
+			"run_ids." ML_SEE_DOCS,
+			BULK_RUNS, runs);
 	else if (limit < 1 || limit > SAMPLE_POINTS)
-		ml_fail(c, ML_INVALID_PARAMETER_VALUE, "max_results must be between 1 and %d." ML_SEE_DOCS, SAMPLE_POINTS);
+		ml_fail(c, ML_INVALID_PARAMETER_VALUE, "max_results must be between 1 and %d." ML_SEE_DOCS,
+			SAMPLE_POINTS);
 	else
 		return true;
 	return false;

@@ -111,15 +111,16 @@ static const char *draw_id(struct call *c)
 	return arena_strdup(c->arena, text);
 }
 
-static bool pairs_as_they_are(struct call *c, json_t *list, const char *what, const struct ingest_kv **ret, size_t *ret_count)
+static bool pairs_as_they_are(struct call *c, json_t *list, const char *what, const struct ingest_kv **ret,
+			      size_t *ret_count)
 {
 	size_t n = json_array_size(list), i;
 	struct ingest_kv *kv = arena_array(c->arena, n + 1, sizeof(*kv));
 
 	for (i = 0; kv && i < n; i++) {
-		const struct ml_field fields[] = {
-			{ "key", ML_STRING, true, &kv[i].key, NULL }, { "value", ML_STRING, false, &kv[i].value, NULL }, { 0 }
-		};
+		const struct ml_field fields[] = { { "key", ML_STRING, true, &kv[i].key, NULL },
+						   { "value", ML_STRING, false, &kv[i].value, NULL },
+						   { 0 } };
 
 		kv[i].value = "";
 		if (!ml_read_item(c, list, what, i, fields))
@@ -134,8 +135,10 @@ static bool model_name_ok(struct call *c, const char *name)
 {
 	if (!strpbrk(name, "/:.%\"'"))
 		return ml_length_ok(c, "name", MODEL_NAME_CHARS, name);
-	ml_fail(c, ML_INVALID_PARAMETER_VALUE, "Invalid model name ('%s') provided. Model name must be a non-empty string and cannot "
-		"contain the following characters: ('/', ':', '.', '%%', '\"', \"'\")", name);
+	ml_fail(c, ML_INVALID_PARAMETER_VALUE,
+		"Invalid model name ('%s') provided. Model name must be a non-empty string and cannot "
+		"contain the following characters: ('/', ':', '.', '%%', '\"', \"'\")",
+		name);
 	return false;
 }
 
@@ -145,9 +148,13 @@ enum call_next on_ml_model_create(struct call *c)
 	const char *experiment = NULL;
 	json_t *params = NULL, *tags = NULL;
 	const struct ml_field fields[] = {
-		{ "experiment_id", ML_STRING, true, &experiment, NULL }, { "name", ML_STRING, false, &op.name, NULL },
-		{ "model_type", ML_STRING, false, &op.type, NULL }, { "source_run_id", ML_STRING, false, &op.source_run, NULL },
-		{ "params", ML_LIST, false, &params, NULL }, { "tags", ML_LIST, false, &tags, NULL }, { 0 },
+		{ "experiment_id", ML_STRING, true, &experiment, NULL },
+		{ "name", ML_STRING, false, &op.name, NULL },
+		{ "model_type", ML_STRING, false, &op.type, NULL },
+		{ "source_run_id", ML_STRING, false, &op.source_run, NULL },
+		{ "params", ML_LIST, false, &params, NULL },
+		{ "tags", ML_LIST, false, &tags, NULL },
+		{ 0 },
 	};
 
 	if (!ml_args(c, fields) || !ml_experiment_id(c, experiment, &op.experiment) || !model_name_ok(c, op.name) ||
@@ -170,7 +177,8 @@ enum call_next on_ml_model_get(struct call *c)
 
 enum call_next on_ml_model_finish(struct call *c)
 {
-	static const char *const names[] = { "LOGGED_MODEL_PENDING", "LOGGED_MODEL_READY", "LOGGED_MODEL_UPLOAD_FAILED" };
+	static const char *const names[] = { "LOGGED_MODEL_PENDING", "LOGGED_MODEL_READY",
+					     "LOGGED_MODEL_UPLOAD_FAILED" };
 	struct tracking_op op = { .kind = TRACKING_MODEL_STATUS, .model = c->vars[0] };
 	json_t *request = ml_request(c), *status;
 	const char *text;
@@ -186,7 +194,8 @@ enum call_next on_ml_model_finish(struct call *c)
 		if ((text && !strcmp(names[i], text)) || number == (json_int_t)i + 1)
 			op.status = names[i];
 	if (!status || json_is_null(status) || (text && !*text))
-		return ml_fail(c, ML_INVALID_PARAMETER_VALUE, "Missing value for required parameter 'status'." ML_SEE_DOCS);
+		return ml_fail(c, ML_INVALID_PARAMETER_VALUE,
+			       "Missing value for required parameter 'status'." ML_SEE_DOCS);
 	if (!op.status)
 		return ml_fail_value(c, "status", status, ""), CALL_DONE;
 	return ml_submit(c, &op, changed);
@@ -210,7 +219,9 @@ enum call_next on_ml_model_tag(struct call *c)
 
 enum call_next on_ml_model_untag(struct call *c)
 {
-	return ml_submit(c, &(struct tracking_op){ .kind = TRACKING_MODEL_UNTAG, .model = c->vars[0], .name = c->vars[1] }, ml_empty);
+	return ml_submit(c,
+			 &(struct tracking_op){ .kind = TRACKING_MODEL_UNTAG, .model = c->vars[0], .name = c->vars[1] },
+			 ml_empty);
 }
 
 enum call_next on_ml_model_params(struct call *c)
@@ -233,14 +244,16 @@ static bool read_datasets(struct call *c, json_t *list, struct models_opts *o)
 
 	for (i = 0; d && i < n; i++) {
 		const struct ml_field fields[] = {
-			{ "dataset_name", ML_STRING, false, &d[i].name, NULL }, { "dataset_digest", ML_STRING, false, &d[i].digest, NULL },
+			{ "dataset_name", ML_STRING, false, &d[i].name, NULL },
+			{ "dataset_digest", ML_STRING, false, &d[i].digest, NULL },
 			{ 0 },
 		};
 
 		if (!ml_read_item(c, list, "datasets", i, fields))
 			return false;
 		if (!d[i].name || !*d[i].name) {
-			ml_fail(c, ML_INVALID_PARAMETER_VALUE, "`dataset_name` in the `datasets` clause must be specified.");
+			ml_fail(c, ML_INVALID_PARAMETER_VALUE,
+				"`dataset_name` in the `datasets` clause must be specified.");
 			return false;
 		}
 		d[i].digest = d[i].digest && *d[i].digest ? d[i].digest : NULL;
@@ -258,9 +271,11 @@ static bool read_order(struct call *c, json_t *list, struct models_opts *o)
 	for (i = 0; order && i < n; i++) {
 		bool ascending = true;
 		const struct ml_field fields[] = {
-			{ "field_name", ML_STRING, true, &order[i].field, NULL }, { "ascending", ML_BOOL, false, &ascending, NULL },
+			{ "field_name", ML_STRING, true, &order[i].field, NULL },
+			{ "ascending", ML_BOOL, false, &ascending, NULL },
 			{ "dataset_name", ML_STRING, false, &order[i].dataset.name, NULL },
-			{ "dataset_digest", ML_STRING, false, &order[i].dataset.digest, NULL }, { 0 },
+			{ "dataset_digest", ML_STRING, false, &order[i].dataset.digest, NULL },
+			{ 0 },
 		};
 
 		if (!ml_read_item(c, list, "order_by", i, fields))
@@ -315,14 +330,19 @@ enum call_next on_ml_model_search(struct call *c)
 	json_t *datasets = NULL, *order = NULL;
 	int64_t limit = 0;
 	const struct ml_field fields[] = {
-		{ "experiment_ids", ML_STRINGS, true, &ids, NULL }, { "filter", ML_STRING, false, &o.filter, NULL },
-		{ "datasets", ML_LIST, false, &datasets, NULL }, { "max_results", ML_INT, false, &limit, NULL },
-		{ "order_by", ML_LIST, false, &order, NULL }, { "page_token", ML_STRING, false, &o.page_token, NULL }, { 0 },
+		{ "experiment_ids", ML_STRINGS, true, &ids, NULL },
+		{ "filter", ML_STRING, false, &o.filter, NULL },
+		{ "datasets", ML_LIST, false, &datasets, NULL },
+		{ "max_results", ML_INT, false, &limit, NULL },
+		{ "order_by", ML_LIST, false, &order, NULL },
+		{ "page_token", ML_STRING, false, &o.page_token, NULL },
+		{ 0 },
 	};
 	struct models list;
 	struct err err = ERR_INIT;
 
-	if (!ml_args(c, fields) || !read_experiments(c, &ids, &o) || !read_datasets(c, datasets, &o) || !read_order(c, order, &o))
+	if (!ml_args(c, fields) || !read_experiments(c, &ids, &o) || !read_datasets(c, datasets, &o) ||
+	    !read_order(c, order, &o))
 		return CALL_DONE;
 	o.limit = limit < 1 ? SEARCH_PAGE : limit < SEARCH_MAX ? (size_t)limit : SEARCH_MAX;
 	return models_search(c->api->store, &o, c->arena, &list, &err) ? ml_fail_err(c, &err) : reply_models(c, &list);

@@ -1,5 +1,5 @@
-/* mlflow_request.c: MLflow's requests, read as protobuf's JSON is: numbers as text, names in two spellings, unknown members
- * passed over. Knows no route. */
+/* mlflow_request.c: MLflow's requests, read as protobuf's JSON is: numbers as text, names in two spellings, unknown
+ * members passed over. Knows no route. */
 #include "web/api/mlflow/mlflow.h"
 
 #include <ctype.h>
@@ -58,7 +58,8 @@ static bool media_type_ok(struct call *c)
 	return false;
 }
 
-/* Python writes NaN and Infinity bare, which MLflow's server reads: the same with quotes around them; NULL: there are none. */
+/* Python writes NaN and Infinity bare, which MLflow's server reads: the same with quotes around them; NULL: there are
+ * none. */
 static char *quote_words(struct call *c)
 {
 	static const char *const words[] = { "NaN", "-Infinity", "Infinity" };
@@ -115,7 +116,8 @@ static json_t *from_body(struct call *c)
 	if (quoted)
 		root = json_loads(quoted, JSON_DECODE_ANY, &problem);
 	if (!root && cannot_hold(&problem))
-		return ml_fail(c, ML_INVALID_PARAMETER_VALUE, "Invalid value in the request body: %s", problem.text), NULL;
+		return ml_fail(c, ML_INVALID_PARAMETER_VALUE, "Invalid value in the request body: %s", problem.text),
+		       NULL;
 	if (json_is_string(root)) {
 		inner = json_loads(json_string_value(root), JSON_DECODE_ANY, NULL);
 		json_decref(root);
@@ -155,8 +157,8 @@ bool ml_fail_value(struct call *c, const char *path, json_t *value, const char *
 {
 	char *text = json_dumps(value, JSON_ENCODE_ANY | JSON_COMPACT | JSON_SORT_KEYS | JSON_ENSURE_ASCII);
 
-	ml_fail(c, ML_INVALID_PARAMETER_VALUE, "Invalid value %s for parameter '%s' supplied%s%s", text ? text : "?", path,
-		*hint ? ": " : ".", hint);
+	ml_fail(c, ML_INVALID_PARAMETER_VALUE, "Invalid value %s for parameter '%s' supplied%s%s", text ? text : "?",
+		path, *hint ? ": " : ".", hint);
 	free(text);
 	return false;
 }
@@ -304,11 +306,13 @@ static bool read_members(struct call *c, json_t *object, const struct position *
 		}
 		path = at ? arena_printf(c->arena, "%s[%zu].%s", at->what, at->index, f->name) : f->name;
 		if (missing) {
-			ml_fail(c, ML_INVALID_PARAMETER_VALUE, "Missing value for required parameter '%s'.%s", path, ML_SEE_DOCS);
+			ml_fail(c, ML_INVALID_PARAMETER_VALUE, "Missing value for required parameter '%s'.%s", path,
+				ML_SEE_DOCS);
 			return false;
 		}
-		return ml_fail_value(c, path, value, arena_printf(c->arena, " Hint: Value was of type '%s'." ML_SEE_DOCS,
-								  python_type(value)));
+		return ml_fail_value(
+			c, path, value,
+			arena_printf(c->arena, " Hint: Value was of type '%s'." ML_SEE_DOCS, python_type(value)));
 	}
 	return true;
 }

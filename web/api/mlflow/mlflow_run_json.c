@@ -35,7 +35,8 @@ void ml_write_info(struct call *c, struct js *j, const struct query_run *run)
 	if (run->end_ms != INT64_MIN)
 		js_key_int(j, "end_time", run->end_ms);
 	js_key_str(j, "artifact_uri",
-		   location_of(c->arena, run->location, atoll(run->experiment_id), arena_printf(c->arena, "%s/artifacts", run->id)));
+		   location_of(c->arena, run->location, atoll(run->experiment_id),
+			       arena_printf(c->arena, "%s/artifacts", run->id)));
 	js_key_str(j, "lifecycle_stage", run->deleted ? "deleted" : "active");
 	js_key_str(j, "run_id", run->id);
 	js_key_str(j, "run_name", run->name);

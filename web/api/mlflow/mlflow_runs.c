@@ -40,8 +40,10 @@ static bool name_run(struct call *c, struct tracking_op *op, struct ingest_kv *k
 		if (!strcmp(kv[i].key, NAME_TAG))
 			tagged = kv[i].value;
 	if (op->name && *op->name && tagged && strcmp(op->name, tagged)) {
-		ml_fail(c, ML_INVALID_PARAMETER_VALUE, "Both 'run_name' argument and '" NAME_TAG "' tag are specified, but with different "
-			"values (run_name='%s', " NAME_TAG "='%s').", op->name, tagged);
+		ml_fail(c, ML_INVALID_PARAMETER_VALUE,
+			"Both 'run_name' argument and '" NAME_TAG "' tag are specified, but with different "
+			"values (run_name='%s', " NAME_TAG "='%s').",
+			op->name, tagged);
 		return false;
 	}
 	if (!op->name || !*op->name)
@@ -59,9 +61,12 @@ enum call_next on_ml_run_create(struct call *c)
 	json_t *tags = NULL;
 	struct ingest_kv *kv;
 	const struct ml_field fields[] = {
-		{ "experiment_id", ML_STRING, false, &experiment, NULL }, { "start_time", ML_INT, false, &op.start_ms, NULL },
-		{ "run_name", ML_STRING, false, &op.name, NULL }, { "user_id", ML_STRING, false, &op.user, NULL },
-		{ "tags", ML_LIST, false, &tags, NULL }, { 0 },
+		{ "experiment_id", ML_STRING, false, &experiment, NULL },
+		{ "start_time", ML_INT, false, &op.start_ms, NULL },
+		{ "run_name", ML_STRING, false, &op.name, NULL },
+		{ "user_id", ML_STRING, false, &op.user, NULL },
+		{ "tags", ML_LIST, false, &tags, NULL },
+		{ 0 },
 	};
 
 	if (!ml_args(c, fields))
@@ -236,14 +241,18 @@ static bool point_ok(struct call *c, const struct tracking_point *p, const char 
 	if (what ? !ml_item_name_ok(c, what, index, "name", p->key) : !ml_name_ok(c, "name", p->key))
 		return false;
 	if (p->time_ms >= 0 && (p->dataset_name && *p->dataset_name) != (p->dataset_digest && *p->dataset_digest))
-		return ml_fail(c, ML_INVALID_PARAMETER_VALUE, "Both dataset_name and dataset_digest must be provided if one is provided"),
+		return ml_fail(c, ML_INVALID_PARAMETER_VALUE,
+			       "Both dataset_name and dataset_digest must be provided if one is provided"),
 		       false;
 	if (p->time_ms >= 0)
 		return ml_length_ok(c, "Metric name", KEY_CHARS, p->key);
 	at = what ? arena_printf(c->arena, "%s[%zu].timestamp", what, index) : "timestamp";
 	value = json_integer(p->time_ms);
-	ml_fail_value(c, at, value, arena_printf(c->arena, "metric '%s' (value=%g). Timestamp must be a nonnegative long (64-bit "
-		      "integer) ", p->key, p->value));
+	ml_fail_value(c, at, value,
+		      arena_printf(c->arena,
+				   "metric '%s' (value=%g). Timestamp must be a nonnegative long (64-bit "
+				   "integer) ",
+				   p->key, p->value));
 	json_decref(value);
 	return false;
 }
@@ -251,7 +260,9 @@ static bool point_ok(struct call *c, const struct tracking_point *p, const char 
 enum call_next on_ml_metric_log(struct call *c)
 {
 	struct tracking_point p = { 0 };
-	struct tracking_op op = { .kind = TRACKING_RUN_WRITE, .end_ms = INGEST_NO_TIME, .points = &p, .point_count = 1 };
+	struct tracking_op op = {
+		.kind = TRACKING_RUN_WRITE, .end_ms = INGEST_NO_TIME, .points = &p, .point_count = 1
+	};
 	const struct ml_field fields[] = {
 		{ "run_id", ML_STRING, true, &op.run, NULL }, { "key", ML_STRING, true, &p.key, NULL },
 		{ "value", ML_DOUBLE, true, &p.value, NULL }, { "timestamp", ML_INT, true, &p.time_ms, NULL },
@@ -298,8 +309,10 @@ static bool limit_ok(struct call *c, const char *what, size_t n, size_t max)
 {
 	if (n <= max)
 		return true;
-	ml_fail(c, ML_INVALID_PARAMETER_VALUE, "A batch logging request can contain at most %zu %s. Got %zu %s. Please split up %s "
-		"across multiple requests and try again.", max, what, n, what, what);
+	ml_fail(c, ML_INVALID_PARAMETER_VALUE,
+		"A batch logging request can contain at most %zu %s. Got %zu %s. Please split up %s "
+		"across multiple requests and try again.",
+		max, what, n, what, what);
 	return false;
 }
 
@@ -316,15 +329,17 @@ static bool batch_ok(struct call *c, const struct tracking_op *op)
 	for (i = 0; i < op->tag_count; i++)
 		if (!ml_length_ok(c, arena_printf(c->arena, "tags[%zu].key", i), KEY_CHARS, op->tags[i].key))
 			return false;
-	if (!limit_ok(c, "metrics", op->point_count, BATCH_METRICS) || !limit_ok(c, "params", op->param_count, BATCH_PARAMS) ||
-	    !limit_ok(c, "tags", op->tag_count, BATCH_TAGS) ||
+	if (!limit_ok(c, "metrics", op->point_count, BATCH_METRICS) ||
+	    !limit_ok(c, "params", op->param_count, BATCH_PARAMS) || !limit_ok(c, "tags", op->tag_count, BATCH_TAGS) ||
 	    !limit_ok(c, "metrics, params, and tags", op->point_count + op->param_count + op->tag_count, BATCH_ALL))
 		return false;
 	for (i = 0; i < op->param_count; i++)
 		for (k = 0; k < i; k++)
 			if (!strcmp(op->params[i].key, op->params[k].key)) {
-				ml_fail(c, ML_INVALID_PARAMETER_VALUE, "Duplicate parameter keys have been submitted: ['%s']. Please "
-					"ensure the request contains only one param value per param key.", op->params[i].key);
+				ml_fail(c, ML_INVALID_PARAMETER_VALUE,
+					"Duplicate parameter keys have been submitted: ['%s']. Please "
+					"ensure the request contains only one param value per param key.",
+					op->params[i].key);
 				return false;
 			}
 	return true;

@@ -13,12 +13,15 @@ static bool limit_ok(struct call *c, int64_t limit)
 	if (limit >= 1 && limit <= SEARCH_MAX)
 		return true;
 	if (limit < 1) {
-		ml_fail(c, ML_INVALID_PARAMETER_VALUE, "Invalid value %lld for parameter 'max_results' supplied. It must be a positive "
-			"integer", (long long)limit);
+		ml_fail(c, ML_INVALID_PARAMETER_VALUE,
+			"Invalid value %lld for parameter 'max_results' supplied. It must be a positive "
+			"integer",
+			(long long)limit);
 		return false;
 	}
 	value = json_integer(limit);
-	ml_fail_value(c, "max_results", value, " Hint: Value was of type 'int'. See the API docs for more information about "
+	ml_fail_value(c, "max_results", value,
+		      " Hint: Value was of type 'int'. See the API docs for more information about "
 		      "request parameters.");
 	json_decref(value);
 	return false;

@@ -17,7 +17,8 @@ static const char *stored_path(struct call *c, const char *path)
 	if (!id)
 		return NULL;
 	if (path && *path && !artifact_path_ok(path)) {
-		call_fail(c, CALL_bad_value, "path", "path: names divided by single slashes, without .., backslashes and control "
+		call_fail(c, CALL_bad_value, "path",
+			  "path: names divided by single slashes, without .., backslashes and control "
 			  "characters");
 		return NULL;
 	}
@@ -26,8 +27,8 @@ static const char *stored_path(struct call *c, const char *path)
 	else if (!runs.count)
 		call_fail(c, CALL_not_found, "run", "there is no run %s", id);
 	else
-		return arena_printf(c->arena, "%s/%s/artifacts%s%s", runs.items[0].experiment_id, id, path && *path ? "/" : "",
-				    path ? path : "");
+		return arena_printf(c->arena, "%s/%s/artifacts%s%s", runs.items[0].experiment_id, id,
+				    path && *path ? "/" : "", path ? path : "");
 	return NULL;
 }
 
@@ -48,7 +49,8 @@ enum call_next on_artifact_list_get(struct call *c)
 	size_t n;
 
 	path = path ? path : "";
-	if (!call_arg_int(c, "limit", &page.limit, 1, BLOB_PAGE_MAX) || !call_args_done(c) || !(place = stored_path(c, path)))
+	if (!call_arg_int(c, "limit", &page.limit, 1, BLOB_PAGE_MAX) || !call_args_done(c) ||
+	    !(place = stored_path(c, path)))
 		return CALL_DONE;
 	if (artifact_list(store_artifacts(c->api->store), place, c->arena, &list, &n, &err))
 		return call_fail_err(c, NULL, &err);

@@ -1,5 +1,5 @@
-/* export.c: rows as CSV, JSON or JSON lines. Every format carries the same columns under the same names; doubles read back
- * bit for bit. */
+/* export.c: rows as CSV, JSON or JSON lines. Every format carries the same columns under the same names; doubles read
+ * back bit for bit. */
 #include "web/api/native/export.h"
 
 #include <inttypes.h>

@@ -8,11 +8,12 @@ enum export_format { EXPORT_CSV, EXPORT_JSON, EXPORT_JSONL };
 
 const char *export_type(enum export_format format); /* media type */
 
-/* Gives the call an entity tag for what its stream will hold, without making it: the request and the state of what it reads.
- * The stream may come out newer than its tag says, never older. */
+/* Gives the call an entity tag for what its stream will hold, without making it: the request and the state of what it
+ * reads. The stream may come out newer than its tag says, never older. */
 void export_tag(struct call *c, const struct query_run *runs, size_t count, uint64_t rev);
 
-/* One row in the making. CSV needs every column, JSON leaves out what is not there. Set out and format, zero the rest. */
+/* One row in the making. CSV needs every column, JSON leaves out what is not there. Set out and format, zero the rest.
+ */
 struct export_row {
 	struct buf *out;
 	struct js js;

@@ -1,5 +1,5 @@
-/* export_events.c: /export/parts.json and /export/series.tfevents: a run back as event files that TensorBoard and others
- * read, one for each rank and segment, every bit of every scalar in it. Params become hparams, notes a text. */
+/* export_events.c: /export/parts.json and /export/series.tfevents: a run back as event files that TensorBoard and
+ * others read, one for each rank and segment, every bit of every scalar in it. Params become hparams, notes a text. */
 #include "web/api/api.h"
 
 #include <inttypes.h>
@@ -157,7 +157,8 @@ static enum call_next open_stream(struct call *c, const char *id, struct arrival
 	buf_init(&e->head, 16 << 20);
 	buf_init(&e->tail, 1 << 16);
 	c->stream = (struct call_stream){ .fill = fill, .release = release, .state = e };
-	if (query_run(c->api->store, id, c->arena, &run, &err) || arrival_open(&e->points, c->api->store, id, part, &err))
+	if (query_run(c->api->store, id, c->arena, &run, &err) ||
+	    arrival_open(&e->points, c->api->store, id, part, &err))
 		return call_fail_err(c, "run", &err);
 	put_ends(e, &run, part, c->arena);
 	if (buf_failed(&e->head) || buf_failed(&e->tail))

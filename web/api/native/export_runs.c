@@ -49,7 +49,8 @@ static void export_runs_head(struct export_runs *e, struct buf *out)
 	for (i = 0; i < e->keys.metric_count; i++)
 		for (k = 0; k < METRIC_COLUMNS; k++) {
 			buf_addc(out, ',');
-			export_csv_text(out, arena_printf(e->arena, "metrics.%s.%s", e->keys.metrics[i], metric_columns[k]));
+			export_csv_text(out,
+					arena_printf(e->arena, "metrics.%s.%s", e->keys.metrics[i], metric_columns[k]));
 		}
 	for (i = 0; i < e->keys.tag_count; i++) {
 		buf_addc(out, ',');
@@ -227,7 +228,8 @@ static enum call_next export_runs(struct call *c, enum export_format format)
 	if (query_runs(e->store, &probe, c->arena, &runs, &err))
 		return request_refused(c, &err);
 	export_tag(c, NULL, 0, runs.rev);
-	if (query_keys(e->store, e->opts.experiment_count == 1 ? e->opts.experiments[0] : NULL, e->arena, &e->keys, &err))
+	if (query_keys(e->store, e->opts.experiment_count == 1 ? e->opts.experiments[0] : NULL, e->arena, &e->keys,
+		       &err))
 		return request_refused(c, &err);
 	return CALL_DONE;
 }

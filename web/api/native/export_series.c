@@ -80,7 +80,8 @@ static bool export_series_runs(struct call *c, struct points_sel *sel)
 	sel->run_count = call_arg_all(c, "run", &values);
 	sel->runs = values;
 	if (sel->run_count && (call_arg(c, "experiment") || call_arg(c, "filter")))
-		return call_fail(c, CALL_bad_value, "run", "run: names the runs; leave out experiment and filter"), false;
+		return call_fail(c, CALL_bad_value, "run", "run: names the runs; leave out experiment and filter"),
+		       false;
 	if (sel->run_count)
 		return true;
 	o.experiment_count = call_arg_all(c, "experiment", &values);
@@ -108,7 +109,8 @@ static bool export_series_args(struct call *c, struct points_sel *sel)
 	sel->key_count = call_arg_all(c, "key", &values);
 	sel->keys = sel->key_count ? values : NULL;
 	sel->rank = POINTS_ALL_RANKS;
-	if (!request_rank(c, call_arg(c, "rank"), &sel->rank) || !call_arg_int(c, "from", &from, INT64_MIN, INT64_MAX) ||
+	if (!request_rank(c, call_arg(c, "rank"), &sel->rank) ||
+	    !call_arg_int(c, "from", &from, INT64_MIN, INT64_MAX) ||
 	    !call_arg_int(c, "to", &to, INT64_MIN, INT64_MAX) ||
 	    !request_segments(c, call_arg(c, "segments"), &sel->all_segments) || !call_args_done(c))
 		return false;

@@ -1,5 +1,5 @@
-/* login.c: what the form that asks for a token sends. The token becomes a session in a cookie that scripts cannot read and
- * other sites cannot use. */
+/* login.c: what the form that asks for a token sends. The token becomes a session in a cookie that scripts cannot read
+ * and other sites cannot use. */
 #include "web/api/api.h"
 
 #include <string.h>
@@ -59,8 +59,8 @@ static const char *safe_query(const char *query)
 /* No script reads it, no other site's request carries it. more: further attributes. */
 static const char *cookie(struct call *c, const char *value, const char *more)
 {
-	return arena_printf(c->arena, "%s=%s; Path=/; HttpOnly; SameSite=Strict%s%s", session_cookie_name(c), value, more,
-			    c->secure ? "; Secure" : "");
+	return arena_printf(c->arena, "%s=%s; Path=/; HttpOnly; SameSite=Strict%s%s", session_cookie_name(c), value,
+			    more, c->secure ? "; Secure" : "");
 }
 
 enum call_next on_login_post(struct call *c)

@@ -146,13 +146,14 @@ static void counter_metrics(struct buf *out, const struct api_counters *n)
 	metric(out, "dptrack_http_requests_total", "counter", "Requests begun.", (double)n->requests);
 	metric(out, "dptrack_http_body_bytes_total", "counter", "Bytes of request bodies.", (double)n->body_bytes);
 	metric(out, "dptrack_http_connections", "gauge", "Open connections.", (double)n->connections);
-	metric(out, "dptrack_http_confined", "gauge", "1 where the kernel keeps the answering threads inside the store.",
-	       n->confined ? 1 : 0);
+	metric(out, "dptrack_http_confined", "gauge",
+	       "1 where the kernel keeps the answering threads inside the store.", n->confined ? 1 : 0);
 	metric(out, "dptrack_http_event_streams", "gauge", "Open event streams.", (double)n->streams);
 	buf_adds(out, "# HELP dptrack_http_replies_total Replies by class of status.\n"
 		      "# TYPE dptrack_http_replies_total counter\n");
 	for (i = 2; i < 6; i++)
-		buf_addf(out, "dptrack_http_replies_total{class=\"%dxx\"} %llu\n", i, (unsigned long long)n->by_class[i]);
+		buf_addf(out, "dptrack_http_replies_total{class=\"%dxx\"} %llu\n", i,
+			 (unsigned long long)n->by_class[i]);
 }
 
 static void store_metrics(struct buf *out, const struct store_stats *s)
@@ -163,10 +164,10 @@ static void store_metrics(struct buf *out, const struct store_stats *s)
 	       (double)s->log_points);
 	metric(out, "dptrack_store_bytes", "gauge", "Bytes of the store's file.", (double)s->db_bytes);
 	metric(out, "dptrack_store_wal_bytes", "gauge", "Bytes of the write-ahead log.", (double)s->wal_bytes);
-	metric(out, "dptrack_store_sqlite_memory_bytes", "gauge", "Memory of SQLite: connections and the pages they keep.",
-	       (double)s->sqlite_bytes);
-	metric(out, "dptrack_store_outline_memory_bytes", "gauge", "Memory of what charts keep of folded points; at most 48 MB.",
-	       (double)s->outline_bytes);
+	metric(out, "dptrack_store_sqlite_memory_bytes", "gauge",
+	       "Memory of SQLite: connections and the pages they keep.", (double)s->sqlite_bytes);
+	metric(out, "dptrack_store_outline_memory_bytes", "gauge",
+	       "Memory of what charts keep of folded points; at most 48 MB.", (double)s->outline_bytes);
 	metric(out, "dptrack_store_records_bad_total", "counter", "Journal records kept but not applied.",
 	       (double)s->records_bad);
 	metric(out, "dptrack_store_write_error", "gauge", "1 while the last commit failed.", s->write_error ? 1 : 0);

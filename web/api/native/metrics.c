@@ -41,7 +41,8 @@ static bool read_points(struct call *c, json_t *items, struct ingest_op *op)
 	struct ingest_point *points;
 
 	if (n > METRICS_POINTS_MAX)
-		return call_fail(c, CALL_bad_value, "points", "points: at most %d a request", METRICS_POINTS_MAX), false;
+		return call_fail(c, CALL_bad_value, "points", "points: at most %d a request", METRICS_POINTS_MAX),
+		       false;
 	points = arena_array(c->arena, n + 1, sizeof(*points));
 	if (!points)
 		return call_fail(c, CALL_busy, NULL, "out of memory"), false;

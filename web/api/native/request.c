@@ -56,7 +56,8 @@ bool request_pairs(struct call *c, const char *field, json_t *object, struct ing
 		kv[n].key = arena_strdup(c->arena, key);
 		kv[n].value = pair_text(c, value);
 		if (!kv[n].value)
-			return call_fail(c, CALL_bad_value, where, "%s: want a string, a number or a boolean", where), false;
+			return call_fail(c, CALL_bad_value, where, "%s: want a string, a number or a boolean", where),
+			       false;
 		n++;
 	}
 	*ret = kv;
@@ -98,6 +99,7 @@ bool request_run_ids(struct call *c, const char *field, const char *const *ids, 
 		return call_fail(c, CALL_bad_value, field, "%s: name at least one run", field), false;
 	for (i = 0; i < n; i++)
 		if (!call_is_run_id(ids[i]))
-			return call_fail(c, CALL_bad_value, field, "%s: a run id is 32 lower-case hex digits", field), false;
+			return call_fail(c, CALL_bad_value, field, "%s: a run id is 32 lower-case hex digits", field),
+			       false;
 	return true;
 }

@@ -233,7 +233,8 @@ enum call_next on_series_get(struct call *c)
 	    !request_segments(c, call_arg(c, "segments"), &q.sel.all_segments) ||
 	    !call_arg_word(c, "x", series_x_names, &q.x) || !call_arg_int(c, "buckets", &q.buckets, 1, 10000) ||
 	    !call_arg_int(c, "limit", &q.limit, 1, SERIES_PAGE_MAX) || !call_arg_double(c, "from", &q.from, &given) ||
-	    !call_arg_double(c, "to", &q.to, &given) || !call_args_done(c) || !request_run_ids(c, "run", q.sel.runs, q.sel.run_count))
+	    !call_arg_double(c, "to", &q.to, &given) || !call_args_done(c) ||
+	    !request_run_ids(c, "run", q.sel.runs, q.sel.run_count))
 		return CALL_DONE;
 	return series_answer(c, &q);
 }
@@ -281,8 +282,8 @@ static bool series_read(struct call *c, json_t *body, struct series_body *b, str
 	if (!json_read(c, body, "", fields))
 		return false;
 	if (b->rank)
-		rank = json_is_integer(b->rank) ? arena_printf(c->arena, "%lld", (long long)json_integer_value(b->rank)) :
-						  json_string_value(b->rank);
+		rank = json_is_integer(b->rank) ? arena_printf(c->arena, "%lld", (long long)json_integer_value(b->rank))
+						: json_string_value(b->rank);
 	if (b->rank && !rank)
 		rank = "?";
 	return read_names(c, "runs", b->runs, &q->sel.runs, &q->sel.run_count) &&

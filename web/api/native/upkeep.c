@@ -1,4 +1,5 @@
-/* upkeep.c: /gc, /backup, /doctor: long work on the store, on a thread of the store's; the call sleeps until it has ended. */
+/* upkeep.c: /gc, /backup, /doctor: long work on the store, on a thread of the store's; the call sleeps until it has
+ * ended. */
 #include "web/api/api.h"
 
 #include "web/api/handlers.h"
