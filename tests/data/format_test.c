@@ -1,6 +1,6 @@
-/* format_test.c: what every format of formats.def promises, whatever its files are: a folder is recognised, two openings
- * and many threads read the same, indices outside are refused, and a file that is cut short is named or makes the set
- * smaller. A format that is found by a path needs a maker here. */
+/* format_test.c: what every format of formats.def promises, whatever its files are: a folder is recognised, two
+ * openings and many threads read the same, indices outside are refused, and a file that is cut short is named or makes
+ * the set smaller. A format that is found by a path needs a maker here. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -76,7 +76,8 @@ static void make_folder(const char *dir)
 
 	run("cd %s && mkdir -p train/a train/b val/a val/b", dir);
 	run("cd %s/tests/data/pictures && cp plain.jpg photo.jpg %s/train/a && cp photo.png noise.png %s/train/b && "
-	    "cp grey.jpg %s/val/a && cp grey.png %s/val/b && chmod -R u+w %s", src ? src : ".", dir, dir, dir, dir, dir);
+	    "cp grey.jpg %s/val/a && cp grey.png %s/val/b && chmod -R u+w %s",
+	    src ? src : ".", dir, dir, dir, dir, dir);
 }
 
 static void make_text(const char *dir)
@@ -115,7 +116,9 @@ static void (*const makers[FORMATS_COUNT])(const char *dir) = {
 
 static int open_set(struct dataset **ret, const char *dir, struct err *err)
 {
-	const struct dataset_opts o = { .path = dir, .seq_len = 8, .image_size = SIDE, .val_share = 0.25, .strict = true };
+	const struct dataset_opts o = {
+		.path = dir, .seq_len = 8, .image_size = SIDE, .val_share = 0.25, .strict = true
+	};
 
 	return formats_open(ret, &o, err);
 }
@@ -211,7 +214,8 @@ static void check_edges(const struct dataset *d)
 		assert_int_equal(read_sample(d, NULL, (enum split)s, d->n_samples[s], bytes), ERR_USAGE);
 		for (int64_t i = 0; d->ops->peek && i < d->n_samples[s]; i++) {
 			assert_int_equal(read_sample(d, NULL, (enum split)s, i, bytes), 0);
-			assert_memory_equal(d->ops->peek(d, (enum split)s, i), bytes, sample_bytes(d) - sizeof(int32_t));
+			assert_memory_equal(d->ops->peek(d, (enum split)s, i), bytes,
+					    sample_bytes(d) - sizeof(int32_t));
 		}
 		assert_true(dataset_weight(d, (enum split)s, 0) > 0);
 	}

@@ -1,6 +1,6 @@
-/* exec_host.c: the executor of host backends: two threads, two lists of items, one counter each: an item that must wait for
- * the other stream waits for that stream's counter to pass the item it depends on. Time is read only where the kind of work
- * changes. */
+/* exec_host.c: the executor of host backends: two threads, two lists of items, one counter each: an item that must wait
+ * for the other stream waits for that stream's counter to pass the item it depends on. Time is read only where the kind
+ * of work changes. */
 #include "trainer/run/exec.h"
 
 #include <pthread.h>

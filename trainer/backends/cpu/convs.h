@@ -4,8 +4,8 @@
 
 #include "trainer/backends/cpu/conv.h"
 
-/* n is a conv, conv_dgrad or conv_wgrad node; nodes alike share one. Borrowed from the module, which frees them when it is
- * closed. */
+/* n is a conv, conv_dgrad or conv_wgrad node; nodes alike share one. Borrowed from the module, which frees them when it
+ * is closed. */
 int cpu_convs_get(struct cpu_conv **ret, const struct kernel_env *env, const struct node *n, struct err *err);
 void cpu_convs_free(struct cpu_module *m);
 
