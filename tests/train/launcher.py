@@ -1,13 +1,16 @@
 """The launcher: ranks that die, people who press ctrl-C, launchers of others, and bad input: what is said, the exit code,
 the recorded status, and that nothing remains."""
+import fcntl
 import os
+import pty
 import resource
 import signal
 import subprocess
+import termios
 import time
 
-from helper import (DPTRAIN, FAILED, FINISHED, KILLED, LAUNCHER, PREEMPTED, Folder, alive, check, children, dptrain, fast, finish,
-                    make_set, read_run, shared_objects, start)
+from helper import (DPTRAIN, FAILED, FINISHED, KILLED, LAUNCHER, PREEMPTED, Folder, alive, check, children, dptrain, environment, fast,
+                    finish, make_set, read_run, shared_objects, start)
 
 FAST = fast()
 
@@ -152,6 +155,37 @@ def hung_up():
         p.stderr.close()
 
 
+def closed_terminal():
+    """A run in the foreground of a terminal that goes away ends after a checkpoint, though it can print no more."""
+    with Folder() as runs:
+        master, slave = pty.openpty()
+        p = subprocess.Popen([DPTRAIN, *map(str, ("--synthetic", "--model", "resnet20", "--classes", 10, "-b", 4, "--max-steps", 10**6, "--print-freq", 1,
+                                                  "--nproc-per-node", 2, "--runs-dir", runs, *FAST))], env=environment(), stdin=slave, stdout=slave,
+                             stderr=slave, start_new_session=True, preexec_fn=lambda: fcntl.ioctl(0, termios.TIOCSCTTY, 0))
+        os.close(slave)
+        text = b""
+        while b"images/s" not in text:
+            text += os.read(master, 4096)
+        os.close(master)
+        check(p.wait(timeout=60) == 75, "a closed terminal: exit code %s" % p.returncode)
+        check(read_run(runs)["status"].get(LAUNCHER) == PREEMPTED, "a closed terminal: status %s" % read_run(runs)["status"])
+
+
+def hung_up_placed():
+    """Ranks of another launcher, which get the signal themselves."""
+    with Folder() as runs:
+        place = lambda r: {"RANK": str(r), "WORLD_SIZE": "2", "LOCAL_RANK": str(r), "LOCAL_WORLD_SIZE": "2", "MASTER_PORT": "h%d" % os.getpid()}
+        procs = [endless(runs, 2, env=place(r)) for r in range(2)]
+        wait_for_steps(procs[0], 2)
+        for _ in range(2):
+            for p in procs:
+                p.send_signal(signal.SIGHUP)
+            time.sleep(0.05)
+        for r, p in enumerate(procs):
+            _, _, err = ended(p, 60, "SIGHUP to rank %d" % r)
+            check(p.returncode == 75, "SIGHUP twice to rank %d: exit code %s: %s" % (r, p.returncode, err))
+
+
 def killed_launcher():
     with Folder() as runs:
         p = endless(runs, 2)
@@ -287,7 +321,11 @@ def main():
     interrupted(signal.SIGTERM, 75, False, PREEMPTED)
     interrupted(signal.SIGUSR1, 75, False, PREEMPTED)
     interrupted(signal.SIGTERM, 1, False, KILLED, ("--save-total-limit", 0))
+    interrupted(signal.SIGHUP, 75, False, PREEMPTED)
+    interrupted(signal.SIGHUP, 75, True, PREEMPTED)
     hung_up()
+    hung_up_placed()
+    closed_terminal()
     killed_launcher()
     placed("torchrun", lambda r: {"RANK": str(r), "WORLD_SIZE": "2", "LOCAL_RANK": str(r), "LOCAL_WORLD_SIZE": "2",
                                   "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(os.getpid())})

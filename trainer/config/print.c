@@ -170,8 +170,12 @@ void config_help(enum config_command c, struct buf *out)
 			buf_addf(out, "\n%s\n", group = f->group);
 		add_flag_help(out, (enum flag_id)i);
 	}
-	if (c == COMMAND_TRAIN)
+	if (c == COMMAND_TRAIN) {
 		add_series(out);
+		buf_adds(out, "\nSIGTERM, SIGUSR1 and SIGHUP (terminal or ssh connection gone; nohup keeps the run from it) end a run\n"
+			      "after its step and a checkpoint, with exit code 75, to go on with --resume; ctrl-C does the same\n"
+			      "with 130. A second one, but for SIGHUP, ends it at once.\n");
+	}
 	buf_adds(out, "\n'-' and '_' are alike in names; --flag=value and --flag value too. [x] is the default.\n"
 		      "Exit codes: 0 done, 1 failed while running, 2 bad usage or input, 75 preempted after a checkpoint,\n"
 		      "130 interrupted.\n");

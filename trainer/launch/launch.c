@@ -174,8 +174,8 @@ static void read_signal(struct launcher *l)
 	struct signalfd_siginfo info;
 
 	while (read(l->signal_fd, &info, sizeof(info)) == (ssize_t)sizeof(info)) {
-		if (info.ssi_signo == SIGCHLD)
-			continue;
+		if (info.ssi_signo == SIGCHLD || (info.ssi_signo == SIGHUP && l->stop_count))
+			continue; /* of a terminal that goes away both kernel and shell tell */
 		if (l->stop_count++ == 0) {
 			l->stop_signal = (int)info.ssi_signo;
 			atomic_store(&l->board->stop_signal, l->stop_signal);

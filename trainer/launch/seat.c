@@ -118,6 +118,7 @@ int seat_stop(const struct seat *s)
 	if (s->signal_fd >= 0 && read(s->signal_fd, &info, sizeof(info)) == (ssize_t)sizeof(info)) {
 		atomic_store(&s->board->stop_signal, (int)info.ssi_signo);
 		seat_stop_signals(&set);
+		sigdelset(&set, SIGHUP); /* a terminal that goes away may say so twice */
 		sigprocmask(SIG_UNBLOCK, &set, NULL);
 	}
 	return atomic_load(&s->board->stop_signal);

@@ -253,7 +253,7 @@ static int code_of(int signal_number, bool saved)
 {
 	if (signal_number == 0 || signal_number == SIGINT)
 		return 130;
-	return saved && (signal_number == SIGTERM || signal_number == SIGUSR1) ? SEAT_PREEMPTED : 1;
+	return saved ? SEAT_PREEMPTED : 1;
 }
 
 static int test_only(struct training *t)
