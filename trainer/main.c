@@ -156,6 +156,16 @@ static int print_backends(void)
 	return print_text(&text);
 }
 
+/* Ranks of another launcher wait for this one, which will not come. */
+static void tell_ranks(const struct err *why)
+{
+	struct err ignored = ERR_INIT;
+	struct place place;
+
+	if (!place_find(&place, &ignored) && place.found && place.world > 1)
+		seat_refuse(&place, why);
+}
+
 /* How many ranks there are, and all that follows from it. */
 static int resolve(struct job *job, struct place *place, struct err *err)
 {
@@ -207,6 +217,8 @@ static int run(struct job *job, struct err *err)
 	if (cfg->command == COMMAND_SAMPLE)
 		return run_sample(job, err);
 	rc = resolve(job, &place, err);
+	if (rc && (cfg->command == COMMAND_TRAIN || cfg->command == COMMAND_BENCH))
+		tell_ranks(err);
 	if (rc)
 		return rc;
 	if (cfg->command == COMMAND_CONFIG)
@@ -227,6 +239,8 @@ int main(int argc, char *argv[])
 	rc = config_parse(&job.cfg, argc, argv, &err);
 	if (!rc)
 		rc = run(&job, &err);
+	else
+		tell_ranks(&err);
 	if (rc < 0)
 		rc = say(&err);
 	batch_file_close(job.batch);

@@ -249,6 +249,24 @@ def one_without_data():
             check(p.returncode == code and words in err, "one without data: exit %d, wanted %d: %s" % (p.returncode, code, err))
 
 
+def one_not_starting():
+    """A rank that refuses its flags is not waited for, whether it or the others came first; rank 0's reason is everybody's."""
+    for broken, first in ((0, 0), (0, 1), (1, 0), (1, 1)):
+        with Folder() as tmp:
+            place = lambda r: {"RANK": str(r), "WORLD_SIZE": "3", "LOCAL_RANK": str(r), "LOCAL_WORLD_SIZE": "3",
+                               "MASTER_PORT": "n%d-%d%d" % (os.getpid(), broken, first)}
+            flags = lambda r: ["--synthetic", "--model", "resnet20", "--max-steps", 1, "--runs-dir", tmp, *(["--lr", "x"] if r == broken else []), *FAST]
+            procs = {}
+            for r in sorted(range(3), key=lambda r: (r != broken) if first else (r == broken)):
+                procs[r] = start(*flags(r), env=place(r))
+                time.sleep(0.3)
+            for r, p in procs.items():
+                seconds, _, err = ended(p, 20, "rank %d refuses, rank %d" % (broken, r))
+                words = "--lr 'x'" if r == broken or not broken else "rank 1 could not start"
+                check(p.returncode == (2 if "--lr" in words else 1) and len(err.splitlines()) == 1 and words in err,
+                      "rank %d refuses, rank %d: exit %d after %.1f s: %s" % (broken, r, p.returncode, seconds, err))
+
+
 def refused(name, flags, words, env=None, code=2):
     with Folder() as runs:
         p = dptrain(*flags, "--runs-dir", runs, env=env)
@@ -336,6 +354,7 @@ def main():
     closed_output()
     without_memory()
     one_without_data()
+    one_not_starting()
     bad_input()
     diverging()
     finish("launcher")

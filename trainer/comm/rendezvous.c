@@ -1,5 +1,5 @@
 /* rendezvous.c: rank 0 listens, hears from every other rank, then answers all of them. A rank that ends while it waits
- * is seen by its socket. */
+ * is seen by its socket; one that cannot take part comes to say so. */
 #include "trainer/comm/rendezvous.h"
 
 #include <errno.h>
@@ -20,16 +20,20 @@
 #define MAGIC 0x64707432u
 #define RETRY_S 0.01
 #define HELLO_WAIT_S 5 /* a process that connects says its rank at once */
+#define LINGER_S 3.0   /* ranks that come this much later still hear why there is nothing to come to */
+#define ABSENT (-1)
+#define TOLD (-2)
 
 struct hello {
 	uint32_t magic;
 	int32_t rank, world;
+	int32_t failed; /* it only says that it cannot take part */
 };
 
 struct host {
 	const struct rendezvous_opts *o;
 	int listener;
-	int *peer;	    /* by rank; -1: has not come */
+	int *peer;	    /* by rank; or ABSENT, TOLD */
 	struct pollfd *poll; /* the listener, then the peers */
 	double until_s;
 };
@@ -133,7 +137,7 @@ static int welcome(struct host *h, struct err *err)
 		return err->code;
 	}
 	h->peer[hello.rank] = fd;
-	return 0;
+	return hello.failed ? err_set(err, ERR_PEER, "rank %d could not start; it says why", hello.rank) : 0;
 }
 
 static int first_missing(const struct host *h)
@@ -169,6 +173,32 @@ static int gather(struct host *h, struct err *err)
 	return rc;
 }
 
+/* Tells why to all who have come, and for a while to those who still come. */
+static void refuse(struct host *h, const struct err *why)
+{
+	double until_s = clock_mono_s() + LINGER_S;
+	struct err known = ERR_INIT; /* why is what they hear */
+
+	for (;;) {
+		struct pollfd p = { .fd = h->listener, .events = POLLIN };
+		double left_s = until_s - clock_mono_s();
+		int missing = 0;
+
+		for (int r = 1; r < h->o->world; r++) {
+			if (h->peer[r] >= 0) {
+				answer(h->peer[r], why, NULL, 0);
+				close(h->peer[r]);
+				h->peer[r] = TOLD;
+			}
+			missing += h->peer[r] == ABSENT;
+		}
+		if (!missing || left_s <= 0)
+			return;
+		if (poll(&p, 1, (int)(left_s * 1000) + 1) > 0)
+			welcome(h, &known);
+	}
+}
+
 static int be_host(const struct rendezvous_opts *o, const struct err *failure, const int *fd, int n, struct err *err)
 {
 	struct host h = { .o = o, .listener = -1, .until_s = clock_mono_s() + o->wait_s };
@@ -178,13 +208,15 @@ static int be_host(const struct rendezvous_opts *o, const struct err *failure, c
 	h.peer = malloc((size_t)o->world * sizeof(*h.peer));
 	h.poll = calloc((size_t)o->world, sizeof(*h.poll));
 	for (int r = 0; h.peer && r < o->world; r++)
-		h.peer[r] = -1;
+		h.peer[r] = ABSENT;
 	rc = h.peer && h.poll ? listen_as(&h, &verdict)
 		: err_set(&verdict, ERR_NOMEM, "out of memory: start of the ranks");
-	if (!rc)
-		rc = gather(&h, &verdict);
 	if (failure && failure->code)
 		verdict = *failure;
+	else if (!rc)
+		gather(&h, &verdict);
+	if (verdict.code && !rc) /* it listens */
+		refuse(&h, &verdict);
 	for (int r = 1; h.peer && r < o->world; r++)
 		if (h.peer[r] >= 0) {
 			answer(h.peer[r], &verdict, fd, n);
@@ -200,9 +232,9 @@ static int be_host(const struct rendezvous_opts *o, const struct err *failure, c
 /* ---- the others ---- */
 
 /* *ret: connected to rank 0, which may be later than this one. */
-static int find_host(const struct rendezvous_opts *o, int *ret, struct err *err)
+static int find_host(const struct rendezvous_opts *o, bool failed, int *ret, struct err *err)
 {
-	const struct hello hello = { MAGIC, o->rank, o->world };
+	const struct hello hello = { MAGIC, o->rank, o->world, failed };
 	double until_s = clock_mono_s() + o->wait_s;
 	struct sockaddr_un a;
 	socklen_t n = address_of(o->job, &a);
@@ -223,18 +255,19 @@ static int find_host(const struct rendezvous_opts *o, int *ret, struct err *err)
 	return err_set(err, ERR_PEER, "rank 0 of %d did not start within %.0f s", o->world, o->wait_s);
 }
 
-static int be_guest(const struct rendezvous_opts *o, int *fd, int n, struct err *err)
+static int be_guest(const struct rendezvous_opts *o, const struct err *failure, int *fd, int n, struct err *err)
 {
-	int host = -1, rc = find_host(o, &host, err);
+	bool failed = failure && failure->code;
+	int host = -1, rc = find_host(o, failed, &host, err);
 
 	if (rc)
 		return rc;
-	rc = hear(host, fd, n, err);
+	rc = failed ? err_set(err, failure->code, "%s", failure->text) : hear(host, fd, n, err);
 	close(host);
 	return rc;
 }
 
 int rendezvous(const struct rendezvous_opts *o, const struct err *failure, int *fd, int n, struct err *err)
 {
-	return o->rank == 0 ? be_host(o, failure, fd, n, err) : be_guest(o, fd, n, err);
+	return o->rank == 0 ? be_host(o, failure, fd, n, err) : be_guest(o, failure, fd, n, err);
 }

@@ -16,8 +16,8 @@ struct rendezvous_opts {
 };
 
 /* fd[n]: made by rank 0 and received by the others (close-on-exec, the caller's to close). rank 0 comes with failure
- * set (code not 0) when it could not make them: then all ranks return it. ERR_PEER when a rank does not come or
- * ends. */
+ * set (code not 0) when it could not make them: then all ranks return it. Another rank that comes with one has it back,
+ * and the others ERR_PEER, as when a rank does not come or ends. */
 int rendezvous(const struct rendezvous_opts *o, const struct err *failure, int *fd, int n, struct err *err);
 
 #endif

@@ -14,6 +14,7 @@
 #include "trainer/launch/place.h"
 
 #define START_WAIT_S 120.0 /* at most, for the other ranks to start */
+#define REFUSE_WAIT_S 3.0  /* for a rank 0 that could be told */
 
 void seat_bind(const struct seat *s, int threads)
 {
@@ -61,6 +62,14 @@ static int share_lanes(struct seat *s, const char *job, struct err *err)
 		if (comm_shm_make(&s->lane_fd[i], s->world, &failure))
 			err_prefix(&failure, "rank 0");
 	return rendezvous(&o, &failure, s->lane_fd, SEAT_LANES, err);
+}
+
+void seat_refuse(const struct place *p, const struct err *why)
+{
+	const struct rendezvous_opts o = { .job = p->job, .rank = p->rank, .world = p->world, .wait_s = REFUSE_WAIT_S };
+	struct err told = ERR_INIT;
+
+	rendezvous(&o, why, NULL, 0, &told);
 }
 
 static int take_signals(struct seat *s, struct err *err)
