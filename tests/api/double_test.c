@@ -11,7 +11,7 @@
 
 #include <cmocka.h>
 
-#include "web/api/json.h"
+#include "web/api/js.h"
 
 static uint64_t next_random(uint64_t *state)
 {

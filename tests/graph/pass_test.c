@@ -191,7 +191,7 @@ static void test_layout(void **state)
 	static const struct kernel plain = { 0 }, packing = { .pack_bytes = weight_pack };
 	const struct kernel *kernels[OP_COUNT];
 	struct kernel_env env = { 0 };
-	struct layout_backend b = { .kernels = kernels, .env = &env, .pack = &op_pack };
+	struct layout_backend b = { .kernels = kernels, .env = &env, .pack = &op_pack, .cast = &op_cast };
 	struct net_opts o = { .model = "resnet20", .batch = 2, .training = true, .precision = BF16_F32 };
 	struct net net;
 	struct err err = ERR_INIT;
@@ -263,7 +263,7 @@ static void test_first_failure(void **state)
 	assert_true(graph_failed(g));
 	assert_non_null(strstr(g->err.text, "c (conv): the weights"));
 	assert_null(conv_add(g, y, w, 1, 1));
-	assert_int_equal(pass_grad(g, &err), ERR_USAGE);
+	assert_int_equal(pass_grad(g, &op_add, &err), ERR_USAGE);
 	assert_string_equal(err.text, g->err.text);
 	graph_free(g);
 }

@@ -142,6 +142,7 @@ static void run(struct built *b, const struct rig *r, bool in_place, double *con
 	struct layout_backend layout = { .kernels = r->backend->kernel,
 					 .env = &r->env,
 					 .pack = &op_pack,
+					 .cast = &op_cast,
 					 .plain_f16 = r->backend->emulate_f16 };
 	struct err err = ERR_INIT;
 	struct exec *e = NULL;

@@ -14,6 +14,7 @@
 #include <cmocka.h>
 
 #include "tracker/base/file_map.h"
+#include "trainer/data/formats/made.h"
 #include "trainer/state/draw.h"
 #include "trainer/state/files.h"
 #include "trainer/state/snapshot.h"
@@ -72,7 +73,7 @@ static void open_held(struct held *h, const struct strategy *strategy, struct co
 		.backend = &backend_ref,
 		.strategy = strategy,
 		.sharing = { .world = c->world },
-		.optimizer = { .kind = CONFIG_OPT_ADAMW, .beta1 = 0.9, .beta2 = 0.9, .eps = 1e-8 }
+		.optimizer = { .kind = OPTIMIZER_adamw, .beta1 = 0.9, .beta2 = 0.9, .eps = 1e-8 }
 	};
 	const struct prepare_shapes shapes = { .train = { { .size = 2, .last = true } },
 					       .n_train = 1,

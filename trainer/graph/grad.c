@@ -26,7 +26,7 @@ static void mark_wanted(struct graph *g)
 	}
 }
 
-int pass_grad(struct graph *g, struct err *err)
+int pass_grad(struct graph *g, const struct op *sum, struct err *err)
 {
 	enum phase before = g->phase;
 
@@ -34,7 +34,7 @@ int pass_grad(struct graph *g, struct err *err)
 		graph_fail(g, ERR_USAGE, "the graph has no loss to differentiate");
 	if (!graph_failed(g)) {
 		mark_wanted(g);
-		g->sum = &op_add;
+		g->sum = sum;
 		g->phase = PHASE_BACKWARD;
 		for (int i = g->loss->producer->id; i >= 0 && !graph_failed(g); i--) {
 			struct node *n = g->nodes[i];

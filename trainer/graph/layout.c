@@ -14,17 +14,17 @@ static size_t packed_bytes(const struct layout_backend *b, const struct node *n,
 }
 
 /* A pack converts types by itself, so it reads what a cast in front of it would read. */
-static struct tensor *pack_source(struct tensor *t)
+static struct tensor *pack_source(const struct layout_backend *b, struct tensor *t)
 {
 	const struct node *n = t->producer;
 
-	return n && n->op == &op_cast ? n->in[0] : t;
+	return n && n->op == b->cast ? n->in[0] : t;
 }
 
 static int pack_input(struct graph *g, const struct layout_backend *b, struct node *n, int index, size_t bytes)
 {
 	struct pack_attr attr = { .consumer = n, .index = index };
-	struct tensor *t = n->in[index], *from = pack_source(t);
+	struct tensor *t = n->in[index], *from = pack_source(b, t);
 	struct tensor *out = graph_act(g, t->dtype, t->shape, "%s.pack.%s", from->name, n->op->name);
 	struct node *pack;
 

@@ -64,8 +64,4 @@ int op_inplace_same(const struct node *n, int out);
 /* Adds optimiser state "<param>.<suffix>" of the parameter's shape and type, zero at first. */
 struct tensor *op_moment(struct graph *g, const struct tensor *param, const char *suffix);
 
-/* The two ops that passes insert by themselves: sums of gradients that meet, changes of type. */
-extern const struct op op_add;
-extern const struct op op_cast;
-
 #endif

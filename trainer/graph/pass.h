@@ -9,8 +9,9 @@
 /* Runs every node's shape rule again: outputs exist and agree. */
 int pass_shape(struct graph *g, struct err *err);
 
-/* Appends the backward nodes of g->loss in reverse order; sets ->grad of every parameter that it reaches. */
-int pass_grad(struct graph *g, struct err *err);
+/* Appends the backward nodes of g->loss in reverse order; sets ->grad of every parameter that it reaches. sum: the op that
+ * adds gradients that meet. */
+int pass_grad(struct graph *g, const struct op *sum, struct err *err);
 
 /* Lets ops absorb their neighbours until nothing changes; removes what became dead. */
 int pass_fuse(struct graph *g, struct err *err);
@@ -18,8 +19,8 @@ int pass_fuse(struct graph *g, struct err *err);
 /* Removes nodes whose results nobody needs: no use, not kept, not persistent, no gradient of a parameter, no result. */
 int pass_dead(struct graph *g, struct err *err);
 
-/* Gives each operand the type its op asks for; inserts one cast per tensor and type. */
-int pass_precision(struct graph *g, const struct precision *p, struct err *err);
+/* Gives each operand the type its op asks for; inserts one node of the op cast per tensor and type. */
+int pass_precision(struct graph *g, const struct precision *p, const struct op *cast, struct err *err);
 
 /* Which activations are computed again in the backward pass: none; what ops call cheap; all but what crosses from one
  * block of the model to another. */
@@ -37,6 +38,7 @@ struct layout_backend {
 	const struct kernel *const *kernels; /* indexed by op id */
 	const struct kernel_env *env;
 	const struct op *pack; /* the op of pack nodes */
+	const struct op *cast; /* of the nodes that pass_precision put in */
 	bool plain_f16;	       /* nodes with f16 operands take everything as it is */
 };
 

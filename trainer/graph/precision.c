@@ -8,6 +8,7 @@
 
 /* The casts made so far: [tensor id][type]. Casts are themselves tensors, but are never cast again. */
 struct casts {
+	const struct op *op;
 	struct tensor *(*of)[DTYPES];
 	int n;
 };
@@ -41,14 +42,14 @@ static void set_types(struct graph *g, const struct precision *p)
 	}
 }
 
-static struct tensor *cast_before(struct graph *g, struct tensor *t, enum dtype to, struct node *user)
+static struct tensor *cast_before(struct graph *g, const struct op *cast, struct tensor *t, enum dtype to, struct node *user)
 {
 	struct tensor *out = graph_act(g, to, t->shape, "%s.%s", t->name, dtype_name(to));
 	struct node *n;
 
 	if (!out)
 		return NULL;
-	n = graph_node(g, &(struct node_spec){ .op = &op_cast, .name = out->name, NODE_IN(t), NODE_OUT(out) });
+	n = graph_node(g, &(struct node_spec){ .op = cast, .name = out->name, NODE_IN(t), NODE_OUT(out) });
 	if (!n)
 		return NULL;
 	n->phase = user->phase;
@@ -66,14 +67,14 @@ static void cast_operands(struct graph *g, const struct precision *p, struct cas
 		if (!t || t->dtype == want || t->id >= casts->n)
 			continue;
 		if (!casts->of[t->id][want])
-			casts->of[t->id][want] = cast_before(g, t, want, n);
+			casts->of[t->id][want] = cast_before(g, casts->op, t, want, n);
 		n->in[k] = casts->of[t->id][want];
 	}
 }
 
-int pass_precision(struct graph *g, const struct precision *p, struct err *err)
+int pass_precision(struct graph *g, const struct precision *p, const struct op *cast, struct err *err)
 {
-	struct casts casts = { .n = g->n_tensors };
+	struct casts casts = { .op = cast, .n = g->n_tensors };
 
 	casts.of = calloc((size_t)casts.n + 1, sizeof(*casts.of));
 	if (!casts.of)

@@ -27,7 +27,7 @@ static int run_shape(struct build *b, struct err *err)
 
 static int run_grad(struct build *b, struct err *err)
 {
-	return pass_grad(b->g, err);
+	return pass_grad(b->g, &op_add, err);
 }
 
 static int run_fuse(struct build *b, struct err *err)
@@ -37,7 +37,7 @@ static int run_fuse(struct build *b, struct err *err)
 
 static int run_precision(struct build *b, struct err *err)
 {
-	return pass_precision(b->g, &b->o->precision, err);
+	return pass_precision(b->g, &b->o->precision, &op_cast, err);
 }
 
 static int run_recompute(struct build *b, struct err *err)
@@ -84,6 +84,7 @@ static int run_layout(struct build *b, struct err *err)
 	const struct layout_backend l = { .kernels = b->o->backend->kernel,
 					  .env = &b->o->env[STREAM_COMPUTE],
 					  .pack = &op_pack,
+					  .cast = &op_cast,
 					  .plain_f16 = b->o->backend->emulate_f16 };
 
 	return pass_layout(b->g, &l, err);
