@@ -6,6 +6,7 @@ sys.dont_write_bytecode = True
 import csv
 import io
 import os
+import re
 import tempfile
 import time
 import lib
@@ -78,6 +79,29 @@ def same_by_three_ways(folder, runs, follower):
         lib.equal(server.stop(), 0, "exit code")
 
 
+def overlapping(folder, runs):
+    """A range that begins before what is stored counts from there on."""
+    r = lib.Recorder(runs, url="")
+    r.say("burst 100 train/loss 0")
+    r.say("flush 1")
+    r.close()
+    file = next(os.path.join(at, name) for at, _, names in os.walk(runs) for name in names if "tfevents" in name and r.id[:8] in at)
+    with open(file, "rb") as f:
+        journal = f.read()
+    writer = next(x.decode() for x in re.findall(rb"[0-9a-f]{32}", journal[:1000]) if x.decode() != r.id)
+    server = lib.Server(os.path.join(folder, "overlapping"))
+    path = f"/api/v1/runs/{r.id}/journal?writer={writer}&offset="
+    octets = {"Content-Type": "application/octet-stream"}
+    _, reply = server.json("POST", path + "0", journal[:len(journal) // 2], octets)
+    part = reply["durable"]
+    lib.check(0 < part < len(journal), f"the first half is stored up to {part}")
+    for again in range(2):
+        status, reply = server.json("POST", path + "0", journal, octets)
+        lib.equal((status, reply.get("durable")), (200, len(journal)), f"all of it, {again}")
+    lib.equal(len(rows(server, r.id)), 100, "rows")
+    lib.equal(server.stop(), 0, "exit code")
+
+
 def refusals(server):
     run, writer = "ab" * 16, "cd" * 16
     path = f"/api/v1/runs/{run}/journal?writer={writer}"
@@ -100,6 +124,7 @@ def main():
         follower = lib.Server(runs)
         worst = visible_soon(follower, runs)
         same_by_three_ways(folder, runs, follower)
+        overlapping(folder, runs)
         refusals(follower)
         lib.equal(follower.stop(), 0, "exit code")
     print(f"a new point is seen after {worst:.2f} s at most")

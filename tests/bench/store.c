@@ -56,7 +56,7 @@ static void submit(struct bench *b, const struct ingest_op *op)
 
 static void sync_all(struct bench *b)
 {
-	if (ingest_submit(b->s, &(struct ingest_op){ .kind = INGEST_SYNC }, NULL, NULL, &b->err) || b->failed)
+	if (ingest_submit(b->s, &(struct ingest_op){ .kind = &change_sync }, NULL, NULL, &b->err) || b->failed)
 		die(b, "waiting");
 }
 
@@ -112,10 +112,10 @@ static void add_run(struct bench *b, long i, uint64_t *dice)
 		params[k] = (struct ingest_kv){ keys[k], values[k] };
 		points[k] = (struct ingest_point){ metrics[k], 1, 1.7e9 + (double)i, noise(dice), -1 };
 	}
-	submit(b, &(struct ingest_op){ .kind = INGEST_RUN, .run = id, .experiment = i % 10 ? "big" : "small", .name = name,
+	submit(b, &(struct ingest_op){ .kind = &change_run_new, .run = id, .experiment = i % 10 ? "big" : "small", .name = name,
 				       .status = "finished", .start_ms = 1700000000000 + i * 1000, .params = params,
 				       .param_count = KEYS });
-	submit(b, &(struct ingest_op){ .kind = INGEST_POINTS, .run = id, .points = points, .point_count = KEYS });
+	submit(b, &(struct ingest_op){ .kind = &change_points, .run = id, .points = points, .point_count = KEYS });
 }
 
 static int by_size(const void *x, const void *y)
@@ -207,13 +207,13 @@ static void fill_series(struct bench *b, bool late)
 	long at, n;
 	int i;
 
-	submit(b, &(struct ingest_op){ .kind = INGEST_RUN, .run = LONG_RUN, .name = "long" });
+	submit(b, &(struct ingest_op){ .kind = &change_run_new, .run = LONG_RUN, .name = "long" });
 	for (at = 0; at < b->points; at += n) {
 		n = b->points - at < BATCH ? b->points - at : BATCH;
 		for (i = 0; i < n; i++)
 			points[i] = (struct ingest_point){ "loss", late ? at + i / 1000 * 1000 + i * 7919 % 1000 : at + i, 1.7e9 + 0.01 * (double)(at + i),
 							   (double)(float)(2 + noise(&dice)), -1 };
-		submit(b, &(struct ingest_op){ .kind = INGEST_POINTS, .run = LONG_RUN, .points = points, .point_count = (size_t)n });
+		submit(b, &(struct ingest_op){ .kind = &change_points, .run = LONG_RUN, .points = points, .point_count = (size_t)n });
 	}
 	sync_all(b);
 	free(points);
@@ -282,7 +282,7 @@ static void bytes_per_point(struct bench *b, bool f32, long per_series, double b
 	int k;
 
 	open_store(b);
-	submit(b, &(struct ingest_op){ .kind = INGEST_RUN, .run = LONG_RUN, .name = "bytes" });
+	submit(b, &(struct ingest_op){ .kind = &change_run_new, .run = LONG_RUN, .name = "bytes" });
 	for (k = 0; k < SERIES; k++)
 		snprintf(keys[k], sizeof keys[k], "loss/%03d", k);
 	for (i = 0; i < per_series; i++) {
@@ -291,7 +291,7 @@ static void bytes_per_point(struct bench *b, bool f32, long per_series, double b
 			value = 2.5 * exp(-(double)i / 4000) + 0.2 * (noise(&dice) + noise(&dice) - 1);
 			points[k] = (struct ingest_point){ keys[k], i, time, f32 ? (double)(float)value : value, -1 };
 		}
-		submit(b, &(struct ingest_op){ .kind = INGEST_POINTS, .run = LONG_RUN, .points = points, .point_count = SERIES });
+		submit(b, &(struct ingest_op){ .kind = &change_points, .run = LONG_RUN, .points = points, .point_count = SERIES });
 	}
 	sync_all(b);
 	store_fold(b->s, 600);

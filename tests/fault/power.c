@@ -74,7 +74,7 @@ static void *send_journal(void *arg)
 	ingest_durable(c->s, HELPER_RUN, c->l->writer[c->number], &at, NULL);
 	while (at < j->len) {
 		size_t n = 500 + (size_t)rand_r(&seed) % 4000;
-		struct ingest_op op = { .kind = INGEST_JOURNAL, .run = HELPER_RUN, .writer = c->l->writer[c->number],
+		struct ingest_op op = { .kind = &change_journal, .run = HELPER_RUN, .writer = c->l->writer[c->number],
 					.offset = at,
 					.bytes = j->data + at, .len = j->len - at < n ? j->len - at : n };
 
@@ -99,7 +99,7 @@ static void *send_batches(void *arg)
 			points[i] = (struct ingest_point){ "b", c->l->batches * BATCH + i, 1, (double)c->l->batches,
 							   -1 };
 		snprintf(name, sizeof name, "%lld", (long long)c->l->batches);
-		if (ingest_submit(c->s, &(struct ingest_op){ .kind = INGEST_POINTS, .run = POSTER, .points = points,
+		if (ingest_submit(c->s, &(struct ingest_op){ .kind = &change_points, .run = POSTER, .points = points,
 				  .point_count = BATCH, .idempotency = name }, NULL, &res, NULL))
 			break;
 		c->l->batches++;
@@ -208,7 +208,7 @@ static void run_until_cut(struct ledger *l, unsigned round)
 
 	if (!s)
 		return;
-	ingest_submit(s, &(struct ingest_op){ .kind = INGEST_RUN, .run = POSTER, .name = "poster" }, NULL, NULL, NULL);
+	ingest_submit(s, &(struct ingest_op){ .kind = &change_run_new, .run = POSTER, .name = "poster" }, NULL, NULL, NULL);
 	for (i = 0; i <= JOURNALS; i++) {
 		clients[i] = (struct client){ l, s, i };
 		if (pthread_create(&threads[i], NULL, i < JOURNALS ? send_journal : send_batches, &clients[i]))

@@ -35,7 +35,7 @@ static void look(const struct intake *in, const struct ingest_op *op)
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n)
 {
 	const struct ingest_foreign foreign = { .experiment = "e", .name = "n" };
-	struct ingest_op op = { .kind = INGEST_JOURNAL, .run = "0123456789abcdef0123456789abcdef",
+	struct ingest_op op = { .kind = &change_journal, .run = "0123456789abcdef0123456789abcdef",
 				.writer = "0123456789abcdef0123456789abcdef" };
 	int how;
 
@@ -50,7 +50,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n)
 		op.foreign = how == 2 ? &foreign : NULL;
 		if (intake_init(&in, &err))
 			abort();
-		if (!intake_journal(&in, &op, op.offset, &err))
+		if (!intake_journal(&in, &op, &err))
 			look(&in, &op);
 		intake_done(&in);
 	}

@@ -25,6 +25,14 @@ check_list optimizer trainer/ops trainer/optimizers/optimizers.def OPTIMIZER
 check_list dataset_ops trainer/data/formats trainer/data/formats/formats.def FORMAT dataset
 check_list strategy trainer/strategies trainer/strategies/strategies.def STRATEGY
 
+# Kinds of changes: each is in the list of its room.
+for file in web/store/*/*.c; do
+	for name in $(sed -n 's/^const struct change_ops \([a-z0-9_]*\) = {.*/\1/p' "$file"); do
+		grep -q "^CHANGE($name)" "$(dirname "$file")/changes.def" 2>/dev/null ||
+			complain "$name of $file has no line in $(dirname "$file")/changes.def"
+	done
+done
+
 fragments=$(find . -name '*.mk' -not -path './build*' -not -path '*/node_modules/*' -print)
 for file in $(find tracker trainer web tests -name node_modules -prune -o \( -name '*.c' -o -name '*.h' -o -name '*.cu' -o -name '*.def' \) -print); do
 	case $file in

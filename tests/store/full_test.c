@@ -29,7 +29,7 @@ static int log_batch(struct helper *h, const char *run, int64_t from)
 
 	for (i = 0; i < BATCH; i++)
 		points[i] = (struct ingest_point){ i & 1 ? "a" : "b", from + i, (double)i, (double)rand(), -1 };
-	return ingest_submit(h->s, &(struct ingest_op){ .kind = INGEST_POINTS, .run = run, .points = points,
+	return ingest_submit(h->s, &(struct ingest_op){ .kind = &change_points, .run = run, .points = points,
 							.point_count = BATCH }, NULL, &res, &err);
 }
 
@@ -88,7 +88,7 @@ static void fills_and_recovers(void **state)
 	(void)state;
 	snprintf(h.db, sizeof h.db, "%s/dptrack.db", folder);
 	helper_reopen(&h);
-	if (ingest_submit(h.s, &(struct ingest_op){ .kind = INGEST_RUN, .name = "r" }, NULL, &res, &err))
+	if (ingest_submit(h.s, &(struct ingest_op){ .kind = &change_run_new, .name = "r" }, NULL, &res, &err))
 		fail_msg("%s", err.text);
 	for (round = 0; round < 3; round++) {
 		snprintf(ballast, sizeof ballast, "%s/ballast%d", folder, round);

@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "tests/store/helper.h"
+#include "web/store/files/artifacts.h"
 #include "web/store/follow/follow.h"
 #include "web/store/mlflow/mlflow.h"
 #include "web/store/upkeep/upkeep.h"
@@ -116,20 +117,20 @@ static void fill(struct helper *h)
 	for (i = 0; i < 4000; i++)
 		points[i] = (struct ingest_point){ i & 1 ? "a" : "b", i, i, i, i % 3 - 1 };
 	for (i = 0; i < 20; i++)
-		assert_int_equal(submit(h, (struct ingest_op){ .kind = INGEST_POINTS, .run = HELPER_RUN, .points = points,
+		assert_int_equal(submit(h, (struct ingest_op){ .kind = &change_points, .run = HELPER_RUN, .points = points,
 							       .point_count = 4000, .idempotency = i ? NULL : "once" }).code, 0);
-	assert_int_equal(submit(h, (struct ingest_op){ .kind = INGEST_PARAMS, .run = HELPER_RUN, .params = &pair,
+	assert_int_equal(submit(h, (struct ingest_op){ .kind = &change_run_params, .run = HELPER_RUN, .params = &pair,
 						       .param_count = 1 }).code, 0);
-	assert_int_equal(submit(h, (struct ingest_op){ .kind = INGEST_TAGS, .run = HELPER_RUN, .tags = &pair,
+	assert_int_equal(submit(h, (struct ingest_op){ .kind = &change_run_tags, .run = HELPER_RUN, .tags = &pair,
 						       .tag_count = 1 }).code, 0);
-	assert_int_equal(submit(h, (struct ingest_op){ .kind = INGEST_PATCH, .run = HELPER_RUN, .notes = "n",
+	assert_int_equal(submit(h, (struct ingest_op){ .kind = &change_run_patch, .run = HELPER_RUN, .notes = "n",
 						       .end_ms = INGEST_NO_TIME }).code, 0);
-	assert_int_equal(submit(h, (struct ingest_op){ .kind = INGEST_RUN, .run = OTHER, .experiment = "exp", .name = "other",
+	assert_int_equal(submit(h, (struct ingest_op){ .kind = &change_run_new, .run = OTHER, .experiment = "exp", .name = "other",
 						       .params = &pair, .param_count = 1 }).code, 0);
-	assert_int_equal(submit(h, (struct ingest_op){ .kind = INGEST_POINTS, .run = OTHER, .points = points,
+	assert_int_equal(submit(h, (struct ingest_op){ .kind = &change_points, .run = OTHER, .points = points,
 						       .point_count = 4000 }).code, 0);
 	store_fold(h->s, 10);
-	assert_int_equal(submit(h, (struct ingest_op){ .kind = INGEST_POINTS, .run = HELPER_RUN, .points = points,
+	assert_int_equal(submit(h, (struct ingest_op){ .kind = &change_points, .run = HELPER_RUN, .points = points,
 						       .point_count = 10 }).code, 0);
 }
 
@@ -190,8 +191,8 @@ static void check_gone(struct helper *h)
 
 	assert_int_equal(query_run(h->s, HELPER_RUN, h->a, &r, &err), ERR_GONE);
 	assert_int_equal(ingest_durable(h->s, HELPER_RUN, HELPER_WRITER, &durable, &err), ERR_GONE);
-	assert_int_equal(submit(h, (struct ingest_op){ .kind = INGEST_RESTORE, .run = HELPER_RUN }).code, ERR_GONE);
-	assert_int_equal(submit(h, (struct ingest_op){ .kind = INGEST_RUN, .run = HELPER_RUN, .name = "x" }).code, ERR_GONE);
+	assert_int_equal(submit(h, (struct ingest_op){ .kind = &change_run_restore, .run = HELPER_RUN }).code, ERR_GONE);
+	assert_int_equal(submit(h, (struct ingest_op){ .kind = &change_run_new, .run = HELPER_RUN, .name = "x" }).code, ERR_GONE);
 }
 
 static void removed_for_good(void **state)
@@ -207,7 +208,7 @@ static void removed_for_good(void **state)
 	fill(h);
 	id = id_of(h);
 	assert_int_equal(gc(h, (struct store_gc_opts){ .journals = true }).runs, 0);
-	assert_int_equal(submit(h, (struct ingest_op){ .kind = INGEST_DELETE, .run = HELPER_RUN }).code, 0);
+	assert_int_equal(submit(h, (struct ingest_op){ .kind = &change_run_delete, .run = HELPER_RUN }).code, 0);
 	assert_int_equal(gc(h, (struct store_gc_opts){ .older_than_ms = 3600000 }).runs, 0);
 	sum = gc(h, (struct store_gc_opts){ .journals = true, .dry_run = true });
 	assert_int_equal(sum.runs, 1);
@@ -235,7 +236,7 @@ static void removed_for_good(void **state)
 	assert_int_equal(helper_post(h, HELPER_RUN, HELPER_WRITER, 0, &journal, 0, &res), ERR_GONE);
 	buf_done(&journal);
 	assert_int_equal(helper_metric(&(struct query_run[]){ helper_run(h, OTHER) }[0], "a")->count, 667);
-	assert_int_equal(submit(h, (struct ingest_op){ .kind = INGEST_RUN, .name = "next" }).code, 0);
+	assert_int_equal(submit(h, (struct ingest_op){ .kind = &change_run_new, .name = "next" }).code, 0);
 	check_rows(h, id, false);
 }
 
@@ -246,7 +247,7 @@ static void journals_go_when_asked(void **state)
 
 	open_with_folders(h);
 	fill(h);
-	assert_int_equal(submit(h, (struct ingest_op){ .kind = INGEST_DELETE, .run = HELPER_RUN }).code, 0);
+	assert_int_equal(submit(h, (struct ingest_op){ .kind = &change_run_delete, .run = HELPER_RUN }).code, 0);
 	sum = gc(h, (struct store_gc_opts){ .journals = true });
 	assert_int_equal(sum.journals, 1);
 	assert_false(is_there(h->folder, "exp/first-01234567/events.out.tfevents.1.h.1.0"));
@@ -263,7 +264,7 @@ static void changes_tell(void **state)
 
 	open_with_folders(h);
 	fill(h);
-	assert_int_equal(submit(h, (struct ingest_op){ .kind = INGEST_DELETE, .run = HELPER_RUN }).code, 0);
+	assert_int_equal(submit(h, (struct ingest_op){ .kind = &change_run_delete, .run = HELPER_RUN }).code, 0);
 	assert_int_equal(query_changes(h->s, NULL, h->a, &before, &err), 0);
 	gc(h, (struct store_gc_opts){ 0 });
 	open_with_folders(h);
@@ -282,8 +283,8 @@ static void interrupted(void **state)
 	open_with_folders(h);
 	fill(h);
 	id = id_of(h);
-	assert_int_equal(submit(h, (struct ingest_op){ .kind = INGEST_DELETE, .run = HELPER_RUN }).code, 0);
-	assert_true(submit(h, (struct ingest_op){ .kind = INGEST_PURGE, .run = HELPER_RUN, .before_ms = INT64_MAX }).more);
+	assert_int_equal(submit(h, (struct ingest_op){ .kind = &change_run_delete, .run = HELPER_RUN }).code, 0);
+	assert_true(submit(h, (struct ingest_op){ .kind = &change_purge_run, .run = HELPER_RUN, .before_ms = INT64_MAX }).more);
 	open_with_folders(h);
 	check_gone(h);
 	store_fold(h->s, 10);
@@ -309,14 +310,16 @@ static void wake(void *arg, const struct ingest_result *res)
 	*(struct ingest_result *)arg = *res;
 }
 
-static struct ingest_result track(struct helper *h, struct tracking_op op)
+static struct ingest_result track(struct helper *h, struct mlflow_op op)
 {
 	struct ingest_result res = { 0 };
 	struct err err = ERR_INIT;
+	struct ingest_op change;
 
 	op.end_ms = INGEST_NO_TIME;
-	assert_int_equal(tracking_submit(h->s, &op, &(struct ingest_done){ wake, &res }, &err), 0);
-	assert_int_equal(submit(h, (struct ingest_op){ .kind = INGEST_SYNC }).code, 0);
+	change = mlflow_op(&op);
+	assert_int_equal(ingest_submit(h->s, &change, &(struct ingest_done){ wake, &res }, NULL, &err), 0);
+	assert_int_equal(submit(h, (struct ingest_op){ .kind = &change_sync }).code, 0);
 	assert_int_equal(res.code, 0);
 	return res;
 }
@@ -326,20 +329,21 @@ static int64_t fill_models(struct helper *h)
 {
 	static const char *const ids[] = { "m-0000000000000000000000000000000a", "m-0000000000000000000000000000000b" };
 	static const struct ingest_kv pair = { "k", "v" };
-	int64_t id = strtol(track(h, (struct tracking_op){ .kind = TRACKING_EXPERIMENT_NEW, .name = "modelled", .tags = &pair,
+	int64_t id = strtol(track(h, (struct mlflow_op){ .kind = &mlflow_experiment_new, .name = "modelled", .tags = &pair,
 							  .tag_count = 1 }).id, NULL, 10);
 	char path[100];
 	int i;
 
 	for (i = 0; i < 2; i++) {
-		track(h, (struct tracking_op){ .kind = TRACKING_MODEL_NEW, .model = ids[i], .experiment = id, .name = "m", .type = "",
+		track(h, (struct mlflow_op){ .kind = &mlflow_model_new, .model = ids[i], .experiment = id, .name = "m", .type = "",
 					       .source_run = "", .params = &pair, .param_count = 1, .tags = &pair, .tag_count = 1 });
 		snprintf(path, sizeof path, "%lld/models/%s/artifacts/w", (long long)id, ids[i]);
-		track(h, (struct tracking_op){ .kind = TRACKING_ARTIFACT_PUT, .name = path, .bytes = 5, .sha256 = "x" });
+		assert_int_equal(submit(h, (struct ingest_op){ .kind = &artifact_change_put,
+			.more = &(struct artifact_digest){ .path = path, .bytes = 5, .sha256 = "x" } }).code, 0);
 		snprintf(path, sizeof path, "dptrack.artifacts/%lld/models/%s/artifacts/w", (long long)id, ids[i]);
 		put_file(h->folder, path, "12345", 5);
 	}
-	track(h, (struct tracking_op){ .kind = TRACKING_MODEL_DELETE, .model = ids[0] });
+	track(h, (struct mlflow_op){ .kind = &mlflow_model_delete, .model = ids[0] });
 	return id;
 }
 
@@ -361,7 +365,7 @@ static void models_and_experiments(void **state)
 	assert_int_equal(sum.experiments, 0);
 	assert_int_equal(count(h, "SELECT (SELECT count(*) FROM model) + (SELECT count(*) FROM model_param) + (SELECT count(*) FROM "
 				  "model_tag) + (SELECT count(*) FROM artifact)"), 4);
-	track(h, (struct tracking_op){ .kind = TRACKING_EXPERIMENT_DELETE, .experiment = id });
+	track(h, (struct mlflow_op){ .kind = &mlflow_experiment_delete, .experiment = id });
 	assert_int_equal(gc(h, (struct store_gc_opts){ .older_than_ms = 3600000 }).experiments, 0);
 	assert_true(is_there(h->folder, path));
 	sum = gc(h, (struct store_gc_opts){ 0 });
@@ -380,9 +384,9 @@ static void taken_back(void **state)
 
 	open_with_folders(h);
 	fill(h);
-	assert_int_equal(submit(h, (struct ingest_op){ .kind = INGEST_DELETE, .run = HELPER_RUN }).code, 0);
-	assert_int_equal(submit(h, (struct ingest_op){ .kind = INGEST_RESTORE, .run = HELPER_RUN }).code, 0);
-	assert_int_equal(submit(h, (struct ingest_op){ .kind = INGEST_PURGE, .run = HELPER_RUN, .before_ms = INT64_MAX }).code,
+	assert_int_equal(submit(h, (struct ingest_op){ .kind = &change_run_delete, .run = HELPER_RUN }).code, 0);
+	assert_int_equal(submit(h, (struct ingest_op){ .kind = &change_run_restore, .run = HELPER_RUN }).code, 0);
+	assert_int_equal(submit(h, (struct ingest_op){ .kind = &change_purge_run, .run = HELPER_RUN, .before_ms = INT64_MAX }).code,
 			 ERR_EXISTS);
 	assert_int_equal(gc(h, (struct store_gc_opts){ .journals = true }).runs, 0);
 	assert_int_equal(helper_metric(&(struct query_run[]){ helper_run(h, HELPER_RUN) }[0], "train/loss")->count, 100);

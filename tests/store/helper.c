@@ -86,7 +86,7 @@ int helper_post(struct helper *h, const char *run, const char *writer, uint64_t 
 		struct ingest_result *ret)
 {
 	struct err err = ERR_INIT;
-	struct ingest_op op = { .kind = INGEST_JOURNAL, .run = run, .writer = writer, .offset = offset,
+	struct ingest_op op = { .kind = &change_journal, .run = run, .writer = writer, .offset = offset,
 				.bytes = b->data + from, .len = b->len - from };
 
 	memset(ret, 0, sizeof *ret);

@@ -35,7 +35,7 @@ static void characters_of_a_name(void **state)
 {
 	struct helper *h = *state;
 	char name[2 * LIMIT_name_chars + 2 + 1] = "";
-	struct ingest_op op = { .kind = INGEST_RUN, .run = HELPER_RUN, .name = name };
+	struct ingest_op op = { .kind = &change_run_new, .run = HELPER_RUN, .name = name };
 	struct err err = ERR_INIT;
 
 	for (int i = 0; i <= LIMIT_name_chars; i++)
@@ -61,16 +61,16 @@ static void params_per_run(void **state)
 		snprintf(names[i], sizeof names[i], "p%d", i);
 		kv[i] = (struct ingest_kv){ names[i], "1" };
 	}
-	assert_int_equal(submit(h, (struct ingest_op){ .kind = INGEST_RUN, .run = HELPER_RUN, .name = "r" }, &err), 0);
-	assert_int_equal(submit(h, (struct ingest_op){ .kind = INGEST_PARAMS, .run = HELPER_RUN, .params = kv,
+	assert_int_equal(submit(h, (struct ingest_op){ .kind = &change_run_new, .run = HELPER_RUN, .name = "r" }, &err), 0);
+	assert_int_equal(submit(h, (struct ingest_op){ .kind = &change_run_params, .run = HELPER_RUN, .params = kv,
 						       .param_count = LIMIT_params_per_run + 1 }, &err), ERR_LIMIT);
 	assert_int_equal(helper_run(h, HELPER_RUN).param_count, 0);
-	assert_int_equal(submit(h, (struct ingest_op){ .kind = INGEST_PARAMS, .run = HELPER_RUN, .params = kv,
+	assert_int_equal(submit(h, (struct ingest_op){ .kind = &change_run_params, .run = HELPER_RUN, .params = kv,
 						       .param_count = LIMIT_params_per_run }, &err), 0);
-	assert_int_equal(submit(h, (struct ingest_op){ .kind = INGEST_PARAMS, .run = HELPER_RUN, .params = kv + LIMIT_params_per_run,
+	assert_int_equal(submit(h, (struct ingest_op){ .kind = &change_run_params, .run = HELPER_RUN, .params = kv + LIMIT_params_per_run,
 						       .param_count = 1 }, &err), ERR_LIMIT);
 	assert_non_null(strstr(err.text, "params"));
-	assert_int_equal(submit(h, (struct ingest_op){ .kind = INGEST_PARAMS, .run = HELPER_RUN, .params = kv, .param_count = 5 },
+	assert_int_equal(submit(h, (struct ingest_op){ .kind = &change_run_params, .run = HELPER_RUN, .params = kv, .param_count = 5 },
 				&err), 0);
 	store_stats(h->s, &stats);
 	assert_int_equal(stats.write_error, 0);
@@ -101,13 +101,13 @@ static void keys_per_run(void **state)
 		snprintf(names[i], sizeof names[i], "k%d", i);
 		points[i] = (struct ingest_point){ names[i], 1, 1, 1, 0 };
 	}
-	assert_int_equal(submit(h, (struct ingest_op){ .kind = INGEST_RUN, .run = HELPER_RUN, .name = "r" }, &err), 0);
-	assert_int_equal(submit(h, (struct ingest_op){ .kind = INGEST_POINTS, .run = HELPER_RUN, .points = points,
+	assert_int_equal(submit(h, (struct ingest_op){ .kind = &change_run_new, .run = HELPER_RUN, .name = "r" }, &err), 0);
+	assert_int_equal(submit(h, (struct ingest_op){ .kind = &change_points, .run = HELPER_RUN, .points = points,
 						       .point_count = LIMIT_keys_per_run }, &err), 0);
-	assert_int_equal(submit(h, (struct ingest_op){ .kind = INGEST_POINTS, .run = HELPER_RUN,
+	assert_int_equal(submit(h, (struct ingest_op){ .kind = &change_points, .run = HELPER_RUN,
 						       .points = points + LIMIT_keys_per_run, .point_count = 1 }, &err), ERR_LIMIT);
 	points[0].rank = 5; /* another rank of a key that is there */
-	assert_int_equal(submit(h, (struct ingest_op){ .kind = INGEST_POINTS, .run = HELPER_RUN, .points = points,
+	assert_int_equal(submit(h, (struct ingest_op){ .kind = &change_points, .run = HELPER_RUN, .points = points,
 						       .point_count = 1 }, &err), 0);
 	begin_journal(&journal);
 	helper_scalar(&journal, "one more", 1, 1);

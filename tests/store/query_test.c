@@ -45,15 +45,15 @@ static void fill(struct helper *h)
 
 		snprintf(lr, sizeof lr, "%.1f", i / 10.0);
 		snprintf(name, sizeof name, "r%d", i);
-		put(h, (struct ingest_op){ .kind = INGEST_RUN, .experiment = i < 50 ? "main" : "side", .name = name,
+		put(h, (struct ingest_op){ .kind = &change_run_new, .experiment = i < 50 ? "main" : "side", .name = name,
 					   .params = params, .param_count = 2, .tags = &tag, .tag_count = i & 1,
 					   .start_ms = 1000 + i }, &res);
 		if (i == 8)
 			points[1].value = NAN;
 		if (i % 5)
-			put(h, (struct ingest_op){ .kind = INGEST_POINTS, .run = res.id, .points = points, .point_count = 2 }, &res);
+			put(h, (struct ingest_op){ .kind = &change_points, .run = res.id, .points = points, .point_count = 2 }, &res);
 		if (i % 3 == 0)
-			put(h, (struct ingest_op){ .kind = INGEST_PATCH, .run = res.id, .status = i % 2 ? "failed" : "finished",
+			put(h, (struct ingest_op){ .kind = &change_run_patch, .run = res.id, .status = i % 2 ? "failed" : "finished",
 						   .end_ms = 2000 + i }, &res);
 	}
 }
@@ -241,7 +241,7 @@ static void log_points(struct helper *h, const char *run, struct truth *t, size_
 		if (kind != 3 && draw() % 40 == 0)
 			t->p[t->count].value = draw() & 1 ? NAN : INFINITY;
 	}
-	put(h, (struct ingest_op){ .kind = INGEST_POINTS, .run = run, .points = t->p + from, .point_count = n }, &res);
+	put(h, (struct ingest_op){ .kind = &change_points, .run = run, .points = t->p + from, .point_count = n }, &res);
 }
 
 static void check_rows(struct helper *h, const char *run, const struct truth *t, size_t page, bool tokens)
@@ -296,7 +296,7 @@ static void raw_points(void **state)
 		for (i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
 			char run[40];
 
-			put(h, (struct ingest_op){ .kind = INGEST_RUN, .name = "r" }, &res);
+			put(h, (struct ingest_op){ .kind = &change_run_new, .name = "r" }, &res);
 			memcpy(run, res.id, sizeof run);
 			t.count = 0;
 			if (sizes[i])
@@ -393,7 +393,7 @@ static void charts(void **state)
 		int kind = round % 25 ? round % 3 : round % 50 ? 3 : round / 50 % 4;
 		char run[40];
 
-		put(h, (struct ingest_op){ .kind = INGEST_RUN, .name = "r" }, &res);
+		put(h, (struct ingest_op){ .kind = &change_run_new, .name = "r" }, &res);
 		memcpy(run, res.id, sizeof run);
 		t.count = 0;
 		log_points(h, run, &t, 1 + draw() % 60, kind);

@@ -20,9 +20,9 @@ static void put(struct queue *q, uint64_t number, const char *run, size_t points
 {
 	struct queue_job *j = calloc(1, sizeof *j);
 
-	j->a.op = (struct ingest_op){ .kind = INGEST_POINTS, .run = run, .offset = number };
-	j->a.in.point_count = points;
-	j->a.in.series_count = series;
+	j->change.op = (struct ingest_op){ .kind = &change_points, .run = run, .offset = number };
+	j->change.in.point_count = points;
+	j->change.in.series_count = series;
 	j->bytes = 1;
 	assert_int_equal(queue_put(q, j, NULL), 0);
 }
@@ -39,7 +39,7 @@ static void put_other(struct queue *q, uint64_t number, bool step)
 {
 	struct queue_job *j = calloc(1, sizeof *j);
 
-	j->a.op = (struct ingest_op){ .kind = INGEST_SYNC, .offset = number };
+	j->change.op = (struct ingest_op){ .kind = &change_sync, .offset = number };
 	j->step = step ? no_step : NULL;
 	assert_int_equal(queue_put(q, j, NULL), 0);
 }
@@ -53,7 +53,7 @@ static void expect(struct queue *q, const char *want)
 
 	for (j = queue_take(q, 0.001, &end); j; j = next) {
 		next = j->next;
-		snprintf(have + strlen(have), sizeof have - strlen(have), "%d ", (int)j->a.op.offset);
+		snprintf(have + strlen(have), sizeof have - strlen(have), "%d ", (int)j->change.op.offset);
 		free(j);
 	}
 	assert_string_equal(have, want);
@@ -132,7 +132,7 @@ static void small_alone(void **state)
 	assert_null(queue_take_small(q));
 	put(q, 3, RUN_B, 1, 1);
 	j = queue_take_small(q);
-	assert_true(j && j->a.op.offset == 3 && !j->next);
+	assert_true(j && j->change.op.offset == 3 && !j->next);
 	free(j);
 	put_other(q, 4, true);
 	put(q, 5, RUN_B, 1, 1); /* behind a step */

@@ -387,7 +387,7 @@ static void launcher_has_the_last_word(void **state)
 	assert_int_equal(r.end_ms, INT64_C(1700000010000));
 	assert_int_equal(r.alert_count, 1);
 	assert_string_equal(r.alerts[0].text, "failed at step 4");
-	submit(h, (struct ingest_op){ .kind = INGEST_POINTS, .run = HELPER_RUN, .points = &elsewhere, .point_count = 1 });
+	submit(h, (struct ingest_op){ .kind = &change_points, .run = HELPER_RUN, .points = &elsewhere, .point_count = 1 });
 	r = helper_run(h, HELPER_RUN);
 	assert_string_equal(r.alerts[0].text, "failed at step 4"); /* a series that counts otherwise moves nothing */
 	buf_done(&b);
@@ -407,8 +407,8 @@ static void many_series_at_once(void **state)
 	helper_reopen_with(h, &(struct store_opts){ .db_path = h->db, .no_fold = true });
 	for (i = 0; i < SERIES; i++)
 		points[i] = (struct ingest_point){ "a", 7, 1.7e9, i, i };
-	res = submit(h, (struct ingest_op){ .kind = INGEST_RUN, .name = "n" });
-	assert_int_equal(submit(h, (struct ingest_op){ .kind = INGEST_POINTS, .run = res.id, .points = points,
+	res = submit(h, (struct ingest_op){ .kind = &change_run_new, .name = "n" });
+	assert_int_equal(submit(h, (struct ingest_op){ .kind = &change_points, .run = res.id, .points = points,
 						       .point_count = SERIES }).accepted, SERIES);
 	store_stats(h->s, &stats);
 	assert_int_equal(stats.log_rows, 3);
@@ -431,7 +431,7 @@ static void deleted_under_way(void **state)
 	static const char *const endings[] = { "-wal", "" };
 	struct helper *h = *state;
 	struct ingest_point p = { "a", 1, 1.7e9, 1, -1 };
-	struct ingest_op op = { .kind = INGEST_POINTS, .points = &p, .point_count = 1 };
+	struct ingest_op op = { .kind = &change_points, .points = &p, .point_count = 1 };
 	struct points_row row;
 	char path[PATH_MAX + 16];
 	struct ingest_result res;
@@ -439,7 +439,7 @@ static void deleted_under_way(void **state)
 	size_t i;
 
 	for (i = 0; i < 2; i++) {
-		res = submit(h, (struct ingest_op){ .kind = INGEST_RUN, .name = "n" });
+		res = submit(h, (struct ingest_op){ .kind = &change_run_new, .name = "n" });
 		op.run = res.id;
 		assert_int_equal(submit(h, op).code, 0);
 		snprintf(path, sizeof path, "%s%s", h->db, endings[i]);
@@ -457,13 +457,13 @@ static void replaced_under_way(void **state)
 {
 	struct helper *h = *state;
 	struct ingest_point p = { "a", 1, 1.7e9, 1, -1 };
-	struct ingest_op op = { .kind = INGEST_POINTS, .points = &p, .point_count = 1 };
+	struct ingest_op op = { .kind = &change_points, .points = &p, .point_count = 1 };
 	char other[PATH_MAX + 16];
 	struct ingest_result res;
 	struct store_stats stats;
 	FILE *f;
 
-	res = submit(h, (struct ingest_op){ .kind = INGEST_RUN, .name = "n" });
+	res = submit(h, (struct ingest_op){ .kind = &change_run_new, .name = "n" });
 	op.run = res.id;
 	assert_int_equal(submit(h, op).code, 0);
 	snprintf(other, sizeof other, "%s.other", h->db);
@@ -475,7 +475,7 @@ static void replaced_under_way(void **state)
 	store_stats(h->s, &stats);
 	assert_non_null(strstr(stats.write_error_text, "was replaced"));
 	helper_reopen(h);
-	assert_int_equal(submit(h, (struct ingest_op){ .kind = INGEST_RUN, .name = "n" }).code, 0);
+	assert_int_equal(submit(h, (struct ingest_op){ .kind = &change_run_new, .name = "n" }).code, 0);
 }
 
 static void json_writes(void **state)
@@ -487,27 +487,27 @@ static void json_writes(void **state)
 	struct query_run r;
 	char id[40];
 
-	res = submit(h, (struct ingest_op){ .kind = INGEST_EXPERIMENT, .name = "new" });
+	res = submit(h, (struct ingest_op){ .kind = &change_experiment, .name = "new" });
 	assert_int_equal(res.code, 0);
 	assert_string_equal(res.id, "1");
 	assert_false(res.existed);
-	assert_true(submit(h, (struct ingest_op){ .kind = INGEST_EXPERIMENT, .name = "new" }).existed);
-	res = submit(h, (struct ingest_op){ .kind = INGEST_RUN, .experiment = "new", .name = "n", .params = params,
+	assert_true(submit(h, (struct ingest_op){ .kind = &change_experiment, .name = "new" }).existed);
+	res = submit(h, (struct ingest_op){ .kind = &change_run_new, .experiment = "new", .name = "n", .params = params,
 					    .param_count = 2, .tags = &tag, .tag_count = 1, .start_ms = 5 });
 	assert_int_equal(res.code, 0);
 	memcpy(id, res.id, sizeof id);
-	res = submit(h, (struct ingest_op){ .kind = INGEST_POINTS, .run = id, .points = points, .point_count = 3,
+	res = submit(h, (struct ingest_op){ .kind = &change_points, .run = id, .points = points, .point_count = 3,
 					    .idempotency = "once" });
 	assert_int_equal(res.accepted, 3);
-	res = submit(h, (struct ingest_op){ .kind = INGEST_POINTS, .run = id, .points = points, .point_count = 3,
+	res = submit(h, (struct ingest_op){ .kind = &change_points, .run = id, .points = points, .point_count = 3,
 					    .idempotency = "once" });
 	assert_int_equal(res.accepted, 3);
 	assert_true(res.existed);
-	res = submit(h, (struct ingest_op){ .kind = INGEST_PARAMS, .run = id, .params = &other, .param_count = 1 });
+	res = submit(h, (struct ingest_op){ .kind = &change_run_params, .run = id, .params = &other, .param_count = 1 });
 	assert_int_equal(res.code, ERR_EXISTS);
-	assert_int_equal(submit(h, (struct ingest_op){ .kind = INGEST_PARAMS, .run = id, .params = params,
+	assert_int_equal(submit(h, (struct ingest_op){ .kind = &change_run_params, .run = id, .params = params,
 						       .param_count = 2 }).code, 0);
-	res = submit(h, (struct ingest_op){ .kind = INGEST_PATCH, .run = id, .status = "finished", .notes = "# hi",
+	res = submit(h, (struct ingest_op){ .kind = &change_run_patch, .run = id, .status = "finished", .notes = "# hi",
 					    .end_ms = 99, .name = "renamed" });
 	assert_int_equal(res.code, 0);
 	r = helper_run(h, id);
@@ -523,15 +523,15 @@ static void json_writes(void **state)
 	assert_int_equal(r.series_count, 2);
 	assert_int_equal(r.alert_count, 1);
 	assert_string_equal(r.alerts[0].text, "NaN from step 2");
-	assert_int_equal(submit(h, (struct ingest_op){ .kind = INGEST_TAG_DELETE, .run = id, .name = "t" }).code, 0);
-	assert_int_equal(submit(h, (struct ingest_op){ .kind = INGEST_TAG_DELETE, .run = id, .name = "t" }).code, ERR_NOENT);
-	assert_int_equal(submit(h, (struct ingest_op){ .kind = INGEST_DELETE, .run = id }).code, 0);
+	assert_int_equal(submit(h, (struct ingest_op){ .kind = &change_run_untag, .run = id, .name = "t" }).code, 0);
+	assert_int_equal(submit(h, (struct ingest_op){ .kind = &change_run_untag, .run = id, .name = "t" }).code, ERR_NOENT);
+	assert_int_equal(submit(h, (struct ingest_op){ .kind = &change_run_delete, .run = id }).code, 0);
 	assert_true(helper_run(h, id).deleted);
-	assert_int_equal(submit(h, (struct ingest_op){ .kind = INGEST_RESTORE, .run = id }).code, 0);
-	assert_int_equal(submit(h, (struct ingest_op){ .kind = INGEST_PATCH, .run = HELPER_RUN, .name = "x",
+	assert_int_equal(submit(h, (struct ingest_op){ .kind = &change_run_restore, .run = id }).code, 0);
+	assert_int_equal(submit(h, (struct ingest_op){ .kind = &change_run_patch, .run = HELPER_RUN, .name = "x",
 						       .end_ms = INGEST_NO_TIME }).code, ERR_NOENT);
-	assert_int_equal(submit(h, (struct ingest_op){ .kind = INGEST_PATCH, .run = "zz" }).code, ERR_USAGE);
-	assert_int_equal(submit(h, (struct ingest_op){ .kind = INGEST_PATCH, .run = id, .status = "good" }).code, ERR_USAGE);
+	assert_int_equal(submit(h, (struct ingest_op){ .kind = &change_run_patch, .run = "zz" }).code, ERR_USAGE);
+	assert_int_equal(submit(h, (struct ingest_op){ .kind = &change_run_patch, .run = id, .status = "good" }).code, ERR_USAGE);
 }
 
 static void bad_records_are_listed(void **state)

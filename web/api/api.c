@@ -44,10 +44,7 @@ enum call_next api_submit(struct call *c, const struct api_change *change)
 	*p = (struct api_pending){ .call = c, .change = *change };
 	c->waiting = p;
 	c->resume = api_resumed;
-	if (change->tracking)
-		rc = tracking_submit(c->api->store, change->tracking, &done, &err);
-	else
-		rc = (change->submit ? change->submit : ingest_submit)(c->api->store, change->op, &done, NULL, &err);
+	rc = ingest_submit(c->api->store, change->op, &done, NULL, &err);
 	if (!rc)
 		return CALL_WAIT; /* the result may be there already: p is the writer's until the wake */
 	p->res.code = rc;

@@ -35,11 +35,8 @@ struct api {
  * (field names what is blamed, or NULL; fail, where set, words it) unless keep_errors is set. op is copied. */
 struct api_change {
 	const struct ingest_op *op;
-	const struct tracking_op *tracking; /* instead of op */
 	const char *field;
 	bool keep_errors;
-	int (*submit)(struct store *s, const struct ingest_op *op, const struct ingest_done *done,
-		      struct ingest_result *ret, struct err *err); /* NULL: ingest_submit */
 	enum call_next (*fail)(struct call *c, const struct err *err);
 	enum call_next (*then)(struct call *c, const struct ingest_result *res);
 };

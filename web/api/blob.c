@@ -90,12 +90,13 @@ static enum call_next put_stored(struct call *c, const struct ingest_result *res
 static enum call_next put_committed(struct call *c)
 {
 	struct work *w = c->own;
-	struct tracking_op op = { .kind = TRACKING_ARTIFACT_PUT, .name = w->put.path, .bytes = (int64_t)w->file.bytes,
-				  .time_ns = w->file.time_ns, .sha256 = w->file.sha256 };
+	const struct artifact_digest d = { .path = w->put.path, .bytes = (int64_t)w->file.bytes, .time_ns = w->file.time_ns,
+					   .sha256 = w->file.sha256 };
+	const struct ingest_op op = { .kind = &artifact_change_put, .more = &d };
 
 	if (w->rc)
 		return w->put.fail(c, &w->err);
-	return api_submit(c, &(struct api_change){ .tracking = &op, .keep_errors = true, .then = put_stored });
+	return api_submit(c, &(struct api_change){ .op = &op, .keep_errors = true, .then = put_stored });
 }
 
 static enum call_next put_whole(struct call *c)
@@ -149,11 +150,11 @@ static enum call_next remove_stored(struct call *c, const struct ingest_result *
 static enum call_next removed(struct call *c)
 {
 	struct work *w = c->own;
-	struct tracking_op op = { .kind = TRACKING_ARTIFACT_DELETE, .name = w->remove.path };
+	const struct ingest_op op = { .kind = &artifact_change_delete, .name = w->remove.path };
 
 	if (w->rc)
 		return w->remove.fail(c, &w->err);
-	return api_submit(c, &(struct api_change){ .tracking = &op, .keep_errors = true, .then = remove_stored });
+	return api_submit(c, &(struct api_change){ .op = &op, .keep_errors = true, .then = remove_stored });
 }
 
 enum call_next blob_remove(struct call *c, const struct blob_remove *remove)

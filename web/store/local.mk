@@ -10,9 +10,14 @@ EXTRA_DIST += $(store_sql) $(store_scripts) schema/sql/queries.sql schema/gen/sq
 libwebstore_la_SOURCES = \
 	web/store/base/location.c web/store/base/location.h \
 	web/store/write/apply.c web/store/write/apply.h \
-	web/store/write/change_journal.c web/store/write/change_journal.h \
+	web/store/write/change.c web/store/write/change.h web/store/write/changes.def \
+	web/store/write/change_experiment.c \
+	web/store/write/change_journal.c \
+	web/store/write/change_points.c \
+	web/store/write/change_run.c \
 	web/store/read/arrival.c web/store/read/arrival.h \
 	web/store/files/artifacts.c web/store/files/artifacts.h \
+	web/store/files/artifact_change.c web/store/files/changes.def \
 	web/store/upkeep/backup.c \
 	web/store/read/chart.c \
 	web/store/upkeep/check.c web/store/upkeep/check.h \
@@ -49,7 +54,7 @@ libwebstore_la_SOURCES = \
 	web/store/read/page.c web/store/read/page.h \
 	web/store/read/pick.c web/store/read/pick.h \
 	web/store/read/points.c web/store/read/points.h \
-	web/store/write/change_purge.c web/store/write/change_purge.h \
+	web/store/write/change_purge.c \
 	web/store/read/query.c web/store/read/query.h \
 	web/store/write/queue.c web/store/write/queue.h \
 	web/store/db/readers.c web/store/db/readers.h \
@@ -66,7 +71,8 @@ libwebstore_la_SOURCES = \
 	web/store/points/tail.c web/store/points/tail.h \
 	web/store/auth/throttle.c web/store/auth/throttle.h \
 	web/store/auth/token.c web/store/auth/token.h \
-	web/store/mlflow/mlflow.c web/store/mlflow/mlflow.h \
+	web/store/auth/token_change.c web/store/auth/changes.def \
+	web/store/mlflow/mlflow.c web/store/mlflow/mlflow.h web/store/mlflow/changes.def \
 	web/store/mlflow/mlflow_inside.h \
 	web/store/mlflow/mlflow_experiment.c \
 	web/store/mlflow/mlflow_inputs.c \

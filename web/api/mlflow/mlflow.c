@@ -57,10 +57,12 @@ enum call_next ml_fail_err(struct call *c, const struct err *err)
 	return ml_fail(c, code, "%s", err->text);
 }
 
-enum call_next ml_submit(struct call *c, const struct tracking_op *op,
+enum call_next ml_submit(struct call *c, const struct mlflow_op *op,
 			 enum call_next (*then)(struct call *c, const struct ingest_result *res))
 {
-	return api_submit(c, &(struct api_change){ .tracking = op, .fail = ml_fail_err, .then = then });
+	const struct ingest_op change = mlflow_op(op);
+
+	return api_submit(c, &(struct api_change){ .op = &change, .fail = ml_fail_err, .then = then });
 }
 
 enum call_next ml_empty(struct call *c, const struct ingest_result *res)

@@ -48,7 +48,7 @@ bool ml_read_item(struct call *c, json_t *list, const char *what, size_t index, 
 bool ml_args(struct call *c, const struct ml_field *fields);
 
 /* Submits the change; then replies. ml_empty: with {}. */
-enum call_next ml_submit(struct call *c, const struct tracking_op *op,
+enum call_next ml_submit(struct call *c, const struct mlflow_op *op,
 			 enum call_next (*then)(struct call *c, const struct ingest_result *res));
 enum call_next ml_empty(struct call *c, const struct ingest_result *res);
 

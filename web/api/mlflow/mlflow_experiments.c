@@ -123,7 +123,7 @@ enum call_next on_ml_experiment_create(struct call *c)
 	const char *location = "";
 	json_t *tags = NULL;
 	struct ingest_kv *kv;
-	struct tracking_op op = { .kind = TRACKING_EXPERIMENT_NEW };
+	struct mlflow_op op = { .kind = &mlflow_experiment_new };
 	const struct ml_field fields[] = {
 		{ "name", ML_STRING, true, &op.name, NULL }, { "artifact_location", ML_STRING, false, &location, NULL },
 		{ "tags", ML_LIST, false, &tags, NULL }, { 0 },
@@ -180,7 +180,7 @@ enum call_next on_ml_experiment_by_name(struct call *c)
 }
 
 /* Changes that name an experiment and perhaps one thing more. */
-static enum call_next change(struct call *c, struct tracking_op *op, const char *field)
+static enum call_next change(struct call *c, struct mlflow_op *op, const char *field)
 {
 	const char *id = NULL;
 	const struct ml_field fields[] = {
@@ -189,35 +189,35 @@ static enum call_next change(struct call *c, struct tracking_op *op, const char 
 
 	if (!ml_args(c, fields) || !ml_experiment_id(c, id, &op->experiment))
 		return CALL_DONE;
-	if (op->kind == TRACKING_EXPERIMENT_RENAME && !ml_length_ok(c, "name", EXPERIMENT_NAME_CHARS, op->name))
+	if (op->kind == &mlflow_experiment_rename && !ml_length_ok(c, "name", EXPERIMENT_NAME_CHARS, op->name))
 		return CALL_DONE;
 	return ml_submit(c, op, ml_empty);
 }
 
 enum call_next on_ml_experiment_delete(struct call *c)
 {
-	return change(c, &(struct tracking_op){ .kind = TRACKING_EXPERIMENT_DELETE }, NULL);
+	return change(c, &(struct mlflow_op){ .kind = &mlflow_experiment_delete }, NULL);
 }
 
 enum call_next on_ml_experiment_restore(struct call *c)
 {
-	return change(c, &(struct tracking_op){ .kind = TRACKING_EXPERIMENT_RESTORE }, NULL);
+	return change(c, &(struct mlflow_op){ .kind = &mlflow_experiment_restore }, NULL);
 }
 
 enum call_next on_ml_experiment_update(struct call *c)
 {
-	return change(c, &(struct tracking_op){ .kind = TRACKING_EXPERIMENT_RENAME }, "new_name");
+	return change(c, &(struct mlflow_op){ .kind = &mlflow_experiment_rename }, "new_name");
 }
 
 enum call_next on_ml_experiment_untag(struct call *c)
 {
-	return change(c, &(struct tracking_op){ .kind = TRACKING_EXPERIMENT_UNTAG }, "key");
+	return change(c, &(struct mlflow_op){ .kind = &mlflow_experiment_untag }, "key");
 }
 
 enum call_next on_ml_experiment_tag(struct call *c)
 {
 	struct ingest_kv kv = { .value = "" };
-	struct tracking_op op = { .kind = TRACKING_EXPERIMENT_TAG, .tags = &kv, .tag_count = 1 };
+	struct mlflow_op op = { .kind = &mlflow_experiment_tag, .tags = &kv, .tag_count = 1 };
 	const char *id = NULL;
 	const struct ml_field fields[] = {
 		{ "experiment_id", ML_STRING, true, &id, NULL }, { "key", ML_STRING, true, &kv.key, NULL },

@@ -13,7 +13,7 @@ enum { TAG_KEY_CHARS = 255, TAG_VALUE_CHARS = 500, SEARCH_EXPERIMENTS = 20, HIST
 
 /* --- logged ------------------------------------------------------------------------------------------------- */
 
-static bool read_tags(struct call *c, json_t *list, struct tracking_dataset *d)
+static bool read_tags(struct call *c, json_t *list, struct mlflow_dataset *d)
 {
 	size_t n = json_array_size(list), i;
 	struct ingest_kv *kv = arena_array(c->arena, n + 1, sizeof(*kv));
@@ -33,7 +33,7 @@ static bool read_tags(struct call *c, json_t *list, struct tracking_dataset *d)
 	return kv != NULL;
 }
 
-static bool read_dataset(struct call *c, json_t *list, size_t index, struct tracking_dataset *d)
+static bool read_dataset(struct call *c, json_t *list, size_t index, struct mlflow_dataset *d)
 {
 	json_t *dataset = NULL, *tags = NULL;
 	const struct ml_field outer[] = {
@@ -57,10 +57,10 @@ static bool read_dataset(struct call *c, json_t *list, size_t index, struct trac
 	       ml_length_ok(c, "profile", PROFILE_CHARS, d->profile) && read_tags(c, tags, d);
 }
 
-static bool read_models(struct call *c, json_t *list, struct tracking_op *op)
+static bool read_models(struct call *c, json_t *list, struct mlflow_op *op)
 {
 	size_t n = json_array_size(list), i;
-	struct tracking_model *models = arena_array(c->arena, n + 1, sizeof(*models));
+	struct mlflow_model *models = arena_array(c->arena, n + 1, sizeof(*models));
 
 	for (i = 0; models && i < n; i++) {
 		const struct ml_field fields[] = { { "model_id", ML_STRING, true, &models[i].id, NULL },
@@ -77,9 +77,9 @@ static bool read_models(struct call *c, json_t *list, struct tracking_op *op)
 
 enum call_next on_ml_inputs_log(struct call *c)
 {
-	struct tracking_op op = { .kind = TRACKING_RUN_INPUTS };
+	struct mlflow_op op = { .kind = &mlflow_inputs_read };
 	json_t *datasets = NULL, *models = NULL;
-	struct tracking_dataset *d;
+	struct mlflow_dataset *d;
 	const struct ml_field fields[] = {
 		{ "run_id", ML_STRING, true, &op.run, NULL }, { "datasets", ML_LIST, false, &datasets, NULL },
 		{ "models", ML_LIST, false, &models, NULL }, { 0 },
@@ -101,7 +101,7 @@ enum call_next on_ml_inputs_log(struct call *c)
 
 enum call_next on_ml_outputs_log(struct call *c)
 {
-	struct tracking_op op = { .kind = TRACKING_RUN_OUTPUTS };
+	struct mlflow_op op = { .kind = &mlflow_inputs_made };
 	json_t *models = NULL;
 	const struct ml_field fields[] = {
 		{ "run_id", ML_STRING, true, &op.run, NULL }, { "models", ML_LIST, true, &models, NULL }, { 0 }
@@ -159,7 +159,7 @@ static const char *longer_history(struct call *c, const struct query_run *run, j
 enum call_next on_ml_model_record(struct call *c)
 {
 	struct ingest_kv kv = { .key = HISTORY_TAG };
-	struct tracking_op op = { .kind = TRACKING_RUN_WRITE, .end_ms = INGEST_NO_TIME, .tags = &kv, .tag_count = 1 };
+	struct mlflow_op op = { .kind = &mlflow_run_write, .end_ms = INGEST_NO_TIME, .tags = &kv, .tag_count = 1 };
 	const char *text = NULL;
 	const struct ml_field fields[] = {
 		{ "run_id", ML_STRING, true, &op.run, NULL }, { "model_json", ML_STRING, true, &text, NULL }, { 0 }

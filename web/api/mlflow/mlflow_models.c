@@ -144,7 +144,7 @@ static bool model_name_ok(struct call *c, const char *name)
 
 enum call_next on_ml_model_create(struct call *c)
 {
-	struct tracking_op op = { .kind = TRACKING_MODEL_NEW, .name = "", .type = "", .source_run = "" };
+	struct mlflow_op op = { .kind = &mlflow_model_new, .name = "", .type = "", .source_run = "" };
 	const char *experiment = NULL;
 	json_t *params = NULL, *tags = NULL;
 	const struct ml_field fields[] = {
@@ -179,7 +179,7 @@ enum call_next on_ml_model_finish(struct call *c)
 {
 	static const char *const names[] = { "LOGGED_MODEL_PENDING", "LOGGED_MODEL_READY",
 					     "LOGGED_MODEL_UPLOAD_FAILED" };
-	struct tracking_op op = { .kind = TRACKING_MODEL_STATUS, .model = c->vars[0] };
+	struct mlflow_op op = { .kind = &mlflow_model_status, .model = c->vars[0] };
 	json_t *request = ml_request(c), *status;
 	const char *text;
 	json_int_t number;
@@ -203,12 +203,12 @@ enum call_next on_ml_model_finish(struct call *c)
 
 enum call_next on_ml_model_delete(struct call *c)
 {
-	return ml_submit(c, &(struct tracking_op){ .kind = TRACKING_MODEL_DELETE, .model = c->vars[0] }, ml_empty);
+	return ml_submit(c, &(struct mlflow_op){ .kind = &mlflow_model_delete, .model = c->vars[0] }, ml_empty);
 }
 
 enum call_next on_ml_model_tag(struct call *c)
 {
-	struct tracking_op op = { .kind = TRACKING_MODEL_TAGS, .model = c->vars[0] };
+	struct mlflow_op op = { .kind = &mlflow_model_tags, .model = c->vars[0] };
 	json_t *tags = NULL;
 	const struct ml_field fields[] = { { "tags", ML_LIST, false, &tags, NULL }, { 0 } };
 
@@ -220,13 +220,13 @@ enum call_next on_ml_model_tag(struct call *c)
 enum call_next on_ml_model_untag(struct call *c)
 {
 	return ml_submit(c,
-			 &(struct tracking_op){ .kind = TRACKING_MODEL_UNTAG, .model = c->vars[0], .name = c->vars[1] },
+			 &(struct mlflow_op){ .kind = &mlflow_model_untag, .model = c->vars[0], .name = c->vars[1] },
 			 ml_empty);
 }
 
 enum call_next on_ml_model_params(struct call *c)
 {
-	struct tracking_op op = { .kind = TRACKING_MODEL_PARAMS, .model = c->vars[0] };
+	struct mlflow_op op = { .kind = &mlflow_model_params, .model = c->vars[0] };
 	json_t *params = NULL;
 	const struct ml_field fields[] = { { "params", ML_LIST, false, &params, NULL }, { 0 } };
 

@@ -31,7 +31,7 @@ static enum call_next created(struct call *c, const struct ingest_result *res)
 }
 
 /* The name is given, stands in a tag, or is made up; the tag holds it in the end. */
-static bool name_run(struct call *c, struct tracking_op *op, struct ingest_kv *kv)
+static bool name_run(struct call *c, struct mlflow_op *op, struct ingest_kv *kv)
 {
 	const char *tagged = NULL;
 	size_t i;
@@ -56,7 +56,7 @@ static bool name_run(struct call *c, struct tracking_op *op, struct ingest_kv *k
 
 enum call_next on_ml_run_create(struct call *c)
 {
-	struct tracking_op op = { .kind = TRACKING_RUN_NEW, .user = "" };
+	struct mlflow_op op = { .kind = &mlflow_run_new, .user = "" };
 	const char *experiment = NULL;
 	json_t *tags = NULL;
 	struct ingest_kv *kv;
@@ -140,7 +140,7 @@ static const char *read_status(struct call *c, json_t *value)
 
 enum call_next on_ml_run_update(struct call *c)
 {
-	struct tracking_op op = { .kind = TRACKING_RUN_WRITE, .end_ms = INGEST_NO_TIME };
+	struct mlflow_op op = { .kind = &mlflow_run_write, .end_ms = INGEST_NO_TIME };
 	const struct ml_field fields[] = {
 		{ "run_id", ML_STRING, true, &op.run, NULL }, { "end_time", ML_INT, false, &op.end_ms, NULL },
 		{ "run_name", ML_STRING, false, &op.name, NULL }, { 0 },
@@ -164,7 +164,7 @@ static enum call_next gone(struct call *c, const struct ingest_result *res)
 	return res->code ? ml_fail_err(c, &res->err) : ml_empty(c, res);
 }
 
-static enum call_next set_deleted(struct call *c, enum ingest_kind kind)
+static enum call_next set_deleted(struct call *c, const struct change_ops *kind)
 {
 	struct ingest_op op = { .kind = kind, .start_ms = INGEST_NO_TIME, .end_ms = INGEST_NO_TIME };
 	const struct ml_field fields[] = { { "run_id", ML_STRING, true, &op.run, NULL }, { 0 } };
@@ -179,18 +179,18 @@ static enum call_next set_deleted(struct call *c, enum ingest_kind kind)
 
 enum call_next on_ml_run_delete(struct call *c)
 {
-	return set_deleted(c, INGEST_DELETE);
+	return set_deleted(c, &change_run_delete);
 }
 
 enum call_next on_ml_run_restore(struct call *c)
 {
-	return set_deleted(c, INGEST_RESTORE);
+	return set_deleted(c, &change_run_restore);
 }
 
 enum call_next on_ml_tag_set(struct call *c)
 {
 	struct ingest_kv kv = { .value = "" };
-	struct tracking_op op = { .kind = TRACKING_RUN_WRITE, .end_ms = INGEST_NO_TIME, .tags = &kv, .tag_count = 1 };
+	struct mlflow_op op = { .kind = &mlflow_run_write, .end_ms = INGEST_NO_TIME, .tags = &kv, .tag_count = 1 };
 	const struct ml_field fields[] = {
 		{ "run_id", ML_STRING, true, &op.run, NULL }, { "key", ML_STRING, true, &kv.key, NULL },
 		{ "value", ML_STRING, false, &kv.value, NULL }, { 0 },
@@ -205,7 +205,7 @@ enum call_next on_ml_tag_set(struct call *c)
 
 enum call_next on_ml_tag_delete(struct call *c)
 {
-	struct tracking_op op = { .kind = TRACKING_RUN_UNTAG };
+	struct mlflow_op op = { .kind = &mlflow_run_untag };
 	const struct ml_field fields[] = {
 		{ "run_id", ML_STRING, true, &op.run, NULL }, { "key", ML_STRING, true, &op.name, NULL }, { 0 },
 	};
@@ -216,8 +216,8 @@ enum call_next on_ml_tag_delete(struct call *c)
 enum call_next on_ml_param_log(struct call *c)
 {
 	struct ingest_kv kv = { .value = "" };
-	struct tracking_op op = {
-		.kind = TRACKING_RUN_WRITE, .end_ms = INGEST_NO_TIME, .params = &kv, .param_count = 1, .single = true
+	struct mlflow_op op = {
+		.kind = &mlflow_run_write, .end_ms = INGEST_NO_TIME, .params = &kv, .param_count = 1, .single = true
 	};
 	const struct ml_field fields[] = {
 		{ "run_id", ML_STRING, true, &op.run, NULL }, { "key", ML_STRING, true, &kv.key, NULL },
@@ -233,7 +233,7 @@ enum call_next on_ml_param_log(struct call *c)
 
 /* --- metrics and batches ------------------------------------------------------------------------------------ */
 
-static bool point_ok(struct call *c, const struct tracking_point *p, const char *what, size_t index)
+static bool point_ok(struct call *c, const struct mlflow_point *p, const char *what, size_t index)
 {
 	const char *at;
 	json_t *value;
@@ -259,9 +259,9 @@ static bool point_ok(struct call *c, const struct tracking_point *p, const char 
 
 enum call_next on_ml_metric_log(struct call *c)
 {
-	struct tracking_point p = { 0 };
-	struct tracking_op op = {
-		.kind = TRACKING_RUN_WRITE, .end_ms = INGEST_NO_TIME, .points = &p, .point_count = 1
+	struct mlflow_point p = { 0 };
+	struct mlflow_op op = {
+		.kind = &mlflow_run_write, .end_ms = INGEST_NO_TIME, .points = &p, .point_count = 1
 	};
 	const struct ml_field fields[] = {
 		{ "run_id", ML_STRING, true, &op.run, NULL }, { "key", ML_STRING, true, &p.key, NULL },
@@ -278,15 +278,15 @@ enum call_next on_ml_metric_log(struct call *c)
 	return ml_submit(c, &op, ml_empty);
 }
 
-static bool read_points(struct call *c, json_t *list, struct tracking_op *op)
+static bool read_points(struct call *c, json_t *list, struct mlflow_op *op)
 {
 	size_t n = json_array_size(list), i;
-	struct tracking_point *points = arena_array(c->arena, n + 1, sizeof(*points));
+	struct mlflow_point *points = arena_array(c->arena, n + 1, sizeof(*points));
 
 	if (!points)
 		return ml_fail(c, ML_TEMPORARILY_UNAVAILABLE, "out of memory"), false;
 	for (i = 0; i < n; i++) {
-		struct tracking_point *p = &points[i];
+		struct mlflow_point *p = &points[i];
 		const struct ml_field fields[] = {
 			{ "key", ML_STRING, true, &p->key, NULL }, { "value", ML_DOUBLE, true, &p->value, NULL },
 			{ "timestamp", ML_INT, true, &p->time_ms, NULL }, { "step", ML_INT, false, &p->step, NULL },
@@ -316,7 +316,7 @@ static bool limit_ok(struct call *c, const char *what, size_t n, size_t max)
 	return false;
 }
 
-static bool batch_ok(struct call *c, const struct tracking_op *op)
+static bool batch_ok(struct call *c, const struct mlflow_op *op)
 {
 	size_t i, k;
 
@@ -347,7 +347,7 @@ static bool batch_ok(struct call *c, const struct tracking_op *op)
 
 enum call_next on_ml_batch_log(struct call *c)
 {
-	struct tracking_op op = { .kind = TRACKING_RUN_WRITE, .end_ms = INGEST_NO_TIME };
+	struct mlflow_op op = { .kind = &mlflow_run_write, .end_ms = INGEST_NO_TIME };
 	json_t *metrics = NULL, *params = NULL, *tags = NULL;
 	struct ingest_kv *param_kv, *tag_kv;
 	const struct ml_field fields[] = {

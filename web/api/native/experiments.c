@@ -71,7 +71,7 @@ enum call_next on_experiment_create(struct call *c)
 		return CALL_DONE;
 	if (call_args_done(c) && json_read(c, body, "", fields))
 		next = api_submit(c, &(struct api_change){
-					     .op = &(struct ingest_op){ .kind = INGEST_EXPERIMENT, .name = name },
+					     .op = &(struct ingest_op){ .kind = &change_experiment, .name = name },
 					     .field = "name",
 					     .then = experiment_created,
 				     });

@@ -17,10 +17,14 @@ static void write_durable(struct call *c, uint64_t durable)
 	buf_addc(&c->out, '\n');
 }
 
+static enum call_next journal_submit(struct call *c, struct ingest_op op);
+
 static enum call_next journal_stored(struct call *c, const struct ingest_result *res)
 {
 	struct js j = { .out = &c->out };
 
+	if (res->overtaken)
+		return journal_submit(c, ingest_rest(c->own, res->durable));
 	if (!res->code) {
 		write_durable(c, res->durable);
 		return CALL_DONE;
@@ -42,6 +46,18 @@ static enum call_next journal_stored(struct call *c, const struct ingest_result 
 	return CALL_DONE;
 }
 
+/* Kept with the call, as is its body: the rest of a range may have to be submitted again. */
+static enum call_next journal_submit(struct call *c, struct ingest_op op)
+{
+	struct ingest_op *kept = arena_alloc(c->arena, sizeof(*kept));
+
+	if (!kept)
+		return call_fail(c, CALL_busy, NULL, "out of memory");
+	*kept = op;
+	c->own = kept;
+	return api_submit(c, &(struct api_change){ .op = kept, .keep_errors = true, .then = journal_stored });
+}
+
 static const char *journal_writer(struct call *c)
 {
 	const char *writer = call_arg(c, "writer");
@@ -54,7 +70,7 @@ static const char *journal_writer(struct call *c)
 
 enum call_next on_journal_post(struct call *c)
 {
-	struct ingest_op op = { .kind = INGEST_JOURNAL, .start_ms = INGEST_NO_TIME, .end_ms = INGEST_NO_TIME };
+	struct ingest_op op = { .kind = &change_journal, .start_ms = INGEST_NO_TIME, .end_ms = INGEST_NO_TIME };
 	int64_t offset = -1;
 
 	op.run = call_run_id(c, 0);
@@ -66,7 +82,7 @@ enum call_next on_journal_post(struct call *c)
 	op.offset = (uint64_t)offset;
 	op.bytes = c->body;
 	op.len = c->body_len;
-	return api_submit(c, &(struct api_change){ .op = &op, .keep_errors = true, .then = journal_stored });
+	return journal_submit(c, op);
 }
 
 enum call_next on_journal_get(struct call *c)

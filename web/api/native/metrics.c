@@ -67,7 +67,7 @@ static enum call_next points_stored(struct call *c, const struct ingest_result *
 
 enum call_next on_run_metrics_post(struct call *c)
 {
-	struct ingest_op op = { .kind = INGEST_POINTS, .start_ms = INGEST_NO_TIME, .end_ms = INGEST_NO_TIME };
+	struct ingest_op op = { .kind = &change_points, .start_ms = INGEST_NO_TIME, .end_ms = INGEST_NO_TIME };
 	json_t *points = NULL, *body;
 	enum call_next next = CALL_DONE;
 	const struct json_field fields[] = { { "points", JSON_KIND_ARRAY, true, &points, NULL }, { 0 } };

@@ -76,7 +76,7 @@ static enum call_next run_created(struct call *c, const struct ingest_result *re
 
 enum call_next on_run_create(struct call *c)
 {
-	struct ingest_op op = { .kind = INGEST_RUN, .start_ms = INGEST_NO_TIME, .end_ms = INGEST_NO_TIME };
+	struct ingest_op op = { .kind = &change_run_new, .start_ms = INGEST_NO_TIME, .end_ms = INGEST_NO_TIME };
 	json_t *params = NULL, *tags = NULL, *body = json_body(c);
 	struct ingest_kv *param_kv, *tag_kv;
 	enum call_next next = CALL_DONE;
@@ -105,7 +105,7 @@ enum call_next on_run_create(struct call *c)
 
 enum call_next on_run_patch(struct call *c)
 {
-	struct ingest_op op = { .kind = INGEST_PATCH, .start_ms = INGEST_NO_TIME, .end_ms = INGEST_NO_TIME };
+	struct ingest_op op = { .kind = &change_run_patch, .start_ms = INGEST_NO_TIME, .end_ms = INGEST_NO_TIME };
 	json_t *body;
 	enum call_next next = CALL_DONE;
 	const struct json_field fields[] = {
@@ -127,7 +127,7 @@ enum call_next on_run_patch(struct call *c)
 }
 
 /* Changes of a run that need nothing but its id. */
-static enum call_next run_simple(struct call *c, enum ingest_kind kind)
+static enum call_next run_simple(struct call *c, const struct change_ops *kind)
 {
 	struct ingest_op op = { .kind = kind, .start_ms = INGEST_NO_TIME, .end_ms = INGEST_NO_TIME };
 
@@ -139,17 +139,17 @@ static enum call_next run_simple(struct call *c, enum ingest_kind kind)
 
 enum call_next on_run_delete(struct call *c)
 {
-	return run_simple(c, INGEST_DELETE);
+	return run_simple(c, &change_run_delete);
 }
 
 enum call_next on_run_restore(struct call *c)
 {
-	return run_simple(c, INGEST_RESTORE);
+	return run_simple(c, &change_run_restore);
 }
 
 enum call_next on_run_params_post(struct call *c)
 {
-	struct ingest_op op = { .kind = INGEST_PARAMS, .start_ms = INGEST_NO_TIME, .end_ms = INGEST_NO_TIME };
+	struct ingest_op op = { .kind = &change_run_params, .start_ms = INGEST_NO_TIME, .end_ms = INGEST_NO_TIME };
 	json_t *params = NULL, *body;
 	struct ingest_kv *kv;
 	enum call_next next = CALL_DONE;
@@ -171,7 +171,7 @@ enum call_next on_run_params_post(struct call *c)
 enum call_next on_run_tag_put(struct call *c)
 {
 	struct ingest_kv kv = { .key = c->vars[1] };
-	struct ingest_op op = { .kind = INGEST_TAGS, .tags = &kv, .tag_count = 1, .start_ms = INGEST_NO_TIME,
+	struct ingest_op op = { .kind = &change_run_tags, .tags = &kv, .tag_count = 1, .start_ms = INGEST_NO_TIME,
 				.end_ms = INGEST_NO_TIME };
 	json_t *body;
 	enum call_next next = CALL_DONE;
@@ -189,7 +189,7 @@ enum call_next on_run_tag_put(struct call *c)
 
 enum call_next on_run_tag_delete(struct call *c)
 {
-	struct ingest_op op = { .kind = INGEST_TAG_DELETE, .name = c->vars[1], .start_ms = INGEST_NO_TIME,
+	struct ingest_op op = { .kind = &change_run_untag, .name = c->vars[1], .start_ms = INGEST_NO_TIME,
 				.end_ms = INGEST_NO_TIME };
 
 	op.run = call_run_id(c, 0);

@@ -75,14 +75,14 @@ static enum call_next token_made(struct call *c, const struct ingest_result *res
 static enum call_next submit(struct call *c, struct made *m)
 {
 	struct err err = ERR_INIT;
-	const struct ingest_op op = { .kind = INGEST_TOKEN, .name = m->row.name, .token_hash = m->hash,
-				      .token_scope = (int)m->row.scope, .end_ms = m->row.expires_ms };
+	const struct token_new made = { .name = m->row.name, .hash = m->hash, .scope = m->row.scope,
+					.expires_ms = m->row.expires_ms };
+	const struct ingest_op op = { .kind = &token_change_new, .more = &made };
 
 	if (token_draw(m->text, m->hash, &err))
 		return call_fail_err(c, NULL, &err);
 	c->own = m;
-	return api_submit(c, &(struct api_change){
-				     .op = &op, .field = "name", .submit = token_submit, .then = token_made });
+	return api_submit(c, &(struct api_change){ .op = &op, .field = "name", .then = token_made });
 }
 
 enum call_next on_tokens_post(struct call *c)
@@ -132,8 +132,8 @@ static enum call_next revoke(struct call *c, const char *name)
 	if (!call_args_done(c))
 		return CALL_DONE;
 	return api_submit(c, &(struct api_change){
-				     .op = &(struct ingest_op){ .kind = INGEST_TOKEN_REVOKE, .name = name },
-				     .field = "name", .submit = token_submit, .then = revoked });
+				     .op = &(struct ingest_op){ .kind = &token_change_revoke, .name = name },
+				     .field = "name", .then = revoked });
 }
 
 enum call_next on_token_delete(struct call *c)

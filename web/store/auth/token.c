@@ -266,34 +266,10 @@ int token_draw(char text[TOKEN_TEXT_MAX], char hash[TOKEN_HASH_MAX], struct err 
 	return 0;
 }
 
-struct submitted {
-	struct tokens *tokens;
-	struct ingest_done done;
-};
-
-static void committed(void *arg, const struct ingest_result *res)
+void token_changed(struct store *s)
 {
-	struct submitted *p = arg;
-
-	atomic_store(&p->tokens->stale, true);
-	atomic_fetch_add(&p->tokens->generation, 1);
-	p->done.fn(p->done.arg, res);
-	free(p);
-}
-
-int token_submit(struct store *s, const struct ingest_op *op, const struct ingest_done *done,
-		 struct ingest_result *ret, struct err *err)
-{
-	struct submitted *p = malloc(sizeof *p);
-	int rc;
-
-	if (!p)
-		return err_set(err, ERR_NOMEM, "out of memory");
-	*p = (struct submitted){ s->tokens, *done };
-	rc = ingest_submit(s, op, &(struct ingest_done){ committed, p }, ret, err);
-	if (rc)
-		free(p);
-	return rc;
+	atomic_store(&s->tokens->stale, true);
+	atomic_fetch_add(&s->tokens->generation, 1);
 }
 
 /* Under the lock: the place of a session that is still good, NULL without. */

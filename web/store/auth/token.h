@@ -37,9 +37,18 @@ int token_list(struct store *s, struct arena *a, struct token_row **ret, size_t 
 /* A new token of 256 random bits, and what is stored of it. */
 int token_draw(char text[TOKEN_TEXT_MAX], char hash[TOKEN_HASH_MAX], struct err *err);
 
-/* ingest_submit for INGEST_TOKEN and INGEST_TOKEN_REVOKE: checks see the change before done is told. */
-int token_submit(struct store *s, const struct ingest_op *op, const struct ingest_done *done,
-		 struct ingest_result *ret, struct err *err);
+#define CHANGE(name) extern const struct change_ops name;
+#include "web/store/auth/changes.def"
+#undef CHANGE
+
+struct token_new {
+	const char *name, *hash;
+	enum token_scope scope;
+	int64_t expires_ms; /* INT64_MIN: never */
+};
+
+/* Checks from now on see what stands in the rows. Any thread. */
+void token_changed(struct store *s);
 
 /* A token that is no row; needed: from now on everybody needs one. Before threads ask. */
 int token_fix(struct store *s, const char *text, enum token_scope scope, bool needed, struct err *err);

@@ -10,6 +10,7 @@
 
 #include "tracker/base/arena.h"
 #include "tracker/base/err.h"
+#include "web/store/write/ingest.h"
 
 struct store;
 struct artifacts;
@@ -44,7 +45,7 @@ struct artifact_entry {
 int artifact_list(struct artifacts *a, const char *path, struct arena *arena, struct artifact_entry **ret, size_t *ret_count,
 		  struct err *err);
 
-/* With everything below it; fine when it is missing. Not the digests: TRACKING_ARTIFACT_DELETE. */
+/* With everything below it; fine when it is missing. Not the digests: artifact_change_delete. */
 int artifact_remove(struct artifacts *a, const char *path, struct err *err);
 
 /* ERR_LIMIT: larger than a file may be. */
@@ -56,5 +57,15 @@ int artifact_begin(struct artifact_upload **ret, struct artifacts *a, const char
 int artifact_write(struct artifact_upload *u, const void *bytes, size_t n, struct err *err);
 int artifact_commit(struct artifact_upload *u, struct artifact_file *ret, struct err *err); /* ret->fd is -1 */
 void artifact_end(struct artifact_upload *u); /* drops what was not committed; NULL is fine */
+
+/* What the store keeps of a file: the digest holds for as long as size and time do. */
+struct artifact_digest {
+	const char *path, *sha256;
+	int64_t bytes, time_ns;
+};
+
+#define CHANGE(name) extern const struct change_ops name;
+#include "web/store/files/changes.def"
+#undef CHANGE
 
 #endif

@@ -70,7 +70,7 @@ static int send_range(struct follow *f, struct follow_file *file, const void *by
 {
 	struct origin_room room;
 	struct ingest_foreign foreign;
-	struct ingest_op op = { .kind = INGEST_JOURNAL, .run = file->origin.run, .writer = file->origin.writer, .offset = file->offset,
+	struct ingest_op op = { .kind = &change_journal, .run = file->origin.run, .writer = file->origin.writer, .offset = file->offset,
 				.bytes = bytes, .len = n, .path = file->path };
 	struct ingest_done done = { on_done, file };
 	int rc;

@@ -1,38 +1,14 @@
-/* tracking.c: copies an operation of MLflow's calls and hands it to the writer's thread. */
+/* mlflow.c: copies an operation of MLflow's calls on its way through the door. Knows no kind. */
 #include "web/store/mlflow/mlflow.h"
 
-#include <stdlib.h>
 #include <string.h>
 
-#include "web/store/base/parts.h"
 #include "web/store/mlflow/mlflow_inside.h"
-#include "web/store/write/committer.h"
-
-#define JOB_BYTES ((size_t)20 << 10)
-
-static const char *dup(struct arena *a, const char *text, bool *failed)
-{
-	const char *copy = text ? arena_strdup(a, text) : NULL;
-
-	*failed = *failed || (text && !copy);
-	return copy;
-}
-
-static const struct ingest_kv *dup_pairs(struct arena *a, const struct ingest_kv *kv, size_t n, bool *failed)
-{
-	struct ingest_kv *copy = arena_array(a, n + 1, sizeof *copy);
-	size_t i;
-
-	*failed = *failed || !copy;
-	for (i = 0; copy && i < n; i++)
-		copy[i] = (struct ingest_kv){ dup(a, kv[i].key, failed), dup(a, kv[i].value, failed) };
-	return copy;
-}
 
 /* Those without a model are in the intake already. */
-static const struct tracking_point *dup_points(struct arena *a, const struct tracking_op *op, size_t *ret_count, bool *failed)
+static const struct mlflow_point *dup_points(struct arena *a, const struct mlflow_op *op, size_t *ret_count, bool *failed)
 {
-	struct tracking_point *copy;
+	struct mlflow_point *copy;
 	size_t i, n = 0;
 
 	for (i = 0; i < op->point_count; i++)
@@ -40,69 +16,68 @@ static const struct tracking_point *dup_points(struct arena *a, const struct tra
 	copy = arena_array(a, n + 1, sizeof *copy);
 	*failed = *failed || !copy;
 	for (i = 0, n = 0; copy && i < op->point_count; i++) {
-		const struct tracking_point *p = &op->points[i];
+		const struct mlflow_point *p = &op->points[i];
 
 		if (!p->model)
 			continue;
 		copy[n] = *p;
-		copy[n].key = dup(a, p->key, failed);
-		copy[n].model = dup(a, p->model, failed);
-		copy[n].dataset_name = dup(a, p->dataset_name, failed);
-		copy[n++].dataset_digest = dup(a, p->dataset_digest, failed);
+		copy[n].key = change_dup(a, p->key, failed);
+		copy[n].model = change_dup(a, p->model, failed);
+		copy[n].dataset_name = change_dup(a, p->dataset_name, failed);
+		copy[n++].dataset_digest = change_dup(a, p->dataset_digest, failed);
 	}
 	*ret_count = n;
 	return copy;
 }
 
-static const struct tracking_dataset *dup_datasets(struct arena *a, const struct tracking_op *op, bool *failed)
+static const struct mlflow_dataset *dup_datasets(struct arena *a, const struct mlflow_op *op, bool *failed)
 {
-	struct tracking_dataset *copy = arena_array(a, op->dataset_count + 1, sizeof *copy);
+	struct mlflow_dataset *copy = arena_array(a, op->dataset_count + 1, sizeof *copy);
 	size_t i;
 
 	*failed = *failed || !copy;
 	for (i = 0; copy && i < op->dataset_count; i++) {
-		const struct tracking_dataset *d = &op->datasets[i];
+		const struct mlflow_dataset *d = &op->datasets[i];
 
-		copy[i] = (struct tracking_dataset){
-			.name = dup(a, d->name, failed), .digest = dup(a, d->digest, failed),
-			.source_type = dup(a, d->source_type, failed), .source = dup(a, d->source, failed),
-			.schema = dup(a, d->schema, failed), .profile = dup(a, d->profile, failed),
-			.tags = dup_pairs(a, d->tags, d->tag_count, failed), .tag_count = d->tag_count,
+		copy[i] = (struct mlflow_dataset){
+			.name = change_dup(a, d->name, failed), .digest = change_dup(a, d->digest, failed),
+			.source_type = change_dup(a, d->source_type, failed), .source = change_dup(a, d->source, failed),
+			.schema = change_dup(a, d->schema, failed), .profile = change_dup(a, d->profile, failed),
+			.tags = change_dup_pairs(a, d->tags, d->tag_count, failed), .tag_count = d->tag_count,
 		};
 	}
 	return copy;
 }
 
-static const struct tracking_model *dup_models(struct arena *a, const struct tracking_op *op, bool *failed)
+static const struct mlflow_model *dup_models(struct arena *a, const struct mlflow_op *op, bool *failed)
 {
-	struct tracking_model *copy = arena_array(a, op->model_count + 1, sizeof *copy);
+	struct mlflow_model *copy = arena_array(a, op->model_count + 1, sizeof *copy);
 	size_t i;
 
 	*failed = *failed || !copy;
 	for (i = 0; copy && i < op->model_count; i++)
-		copy[i] = (struct tracking_model){ dup(a, op->models[i].id, failed), op->models[i].step };
+		copy[i] = (struct mlflow_model){ change_dup(a, op->models[i].id, failed), op->models[i].step };
 	return copy;
 }
 
-static const struct tracking_op *copy_op(const struct tracking_op *from, struct arena *a)
+static const struct mlflow_op *copy_op(const struct mlflow_op *from, struct arena *a)
 {
-	struct tracking_op *to = arena_alloc(a, sizeof *to);
+	struct mlflow_op *to = arena_alloc(a, sizeof *to);
 	bool failed = false;
 
 	if (!to)
 		return NULL;
 	*to = *from;
-	to->run = dup(a, from->run, &failed);
-	to->model = dup(a, from->model, &failed);
-	to->name = dup(a, from->name, &failed);
-	to->user = dup(a, from->user, &failed);
-	to->status = dup(a, from->status, &failed);
-	to->type = dup(a, from->type, &failed);
-	to->source_run = dup(a, from->source_run, &failed);
-	to->sha256 = dup(a, from->sha256, &failed);
-	to->location = dup(a, from->location, &failed);
-	to->params = dup_pairs(a, from->params, from->param_count, &failed);
-	to->tags = dup_pairs(a, from->tags, from->tag_count, &failed);
+	to->run = change_dup(a, from->run, &failed);
+	to->model = change_dup(a, from->model, &failed);
+	to->name = change_dup(a, from->name, &failed);
+	to->user = change_dup(a, from->user, &failed);
+	to->status = change_dup(a, from->status, &failed);
+	to->type = change_dup(a, from->type, &failed);
+	to->source_run = change_dup(a, from->source_run, &failed);
+	to->location = change_dup(a, from->location, &failed);
+	to->params = change_dup_pairs(a, from->params, from->param_count, &failed);
+	to->tags = change_dup_pairs(a, from->tags, from->tag_count, &failed);
 	to->points = dup_points(a, from, &to->point_count, &failed);
 	to->datasets = dup_datasets(a, from, &failed);
 	to->models = dup_models(a, from, &failed);
@@ -110,10 +85,10 @@ static const struct tracking_op *copy_op(const struct tracking_op *from, struct 
 }
 
 /* Groups the points by series, as every batch of points is. */
-static int take_points(struct intake *in, const struct tracking_op *op, struct err *err)
+static int take_points(struct intake *in, const struct mlflow_op *op, struct err *err)
 {
 	struct ingest_point *points = arena_array(in->arena, op->point_count + 1, sizeof *points);
-	struct ingest_op all = { .kind = INGEST_POINTS, .points = points, .point_count = op->point_count };
+	struct ingest_op all = { .points = points, .point_count = op->point_count };
 	size_t i;
 
 	if (!points)
@@ -124,37 +99,9 @@ static int take_points(struct intake *in, const struct tracking_op *op, struct e
 	return intake_points(in, &all, err);
 }
 
-static int apply_any(struct state *st, struct apply_job *job, struct err *err)
+static size_t text_bytes(const struct mlflow_op *op)
 {
-	static tracking_fn *const by_kind[] = {
-		[TRACKING_EXPERIMENT_NEW] = tracking_experiment_new,
-		[TRACKING_EXPERIMENT_RENAME] = tracking_experiment_change,
-		[TRACKING_EXPERIMENT_DELETE] = tracking_experiment_change,
-		[TRACKING_EXPERIMENT_RESTORE] = tracking_experiment_change,
-		[TRACKING_EXPERIMENT_TAG] = tracking_experiment_change,
-		[TRACKING_EXPERIMENT_UNTAG] = tracking_experiment_change,
-		[TRACKING_RUN_NEW] = tracking_run_new,
-		[TRACKING_RUN_WRITE] = tracking_run_write,
-		[TRACKING_RUN_UNTAG] = tracking_run_untag,
-		[TRACKING_RUN_INPUTS] = tracking_inputs,
-		[TRACKING_RUN_OUTPUTS] = tracking_outputs,
-		[TRACKING_MODEL_NEW] = tracking_model_new,
-		[TRACKING_MODEL_STATUS] = tracking_model_change,
-		[TRACKING_MODEL_DELETE] = tracking_model_change,
-		[TRACKING_MODEL_TAGS] = tracking_model_change,
-		[TRACKING_MODEL_UNTAG] = tracking_model_change,
-		[TRACKING_MODEL_PARAMS] = tracking_model_change,
-		[TRACKING_ARTIFACT_PUT] = tracking_artifact,
-		[TRACKING_ARTIFACT_DELETE] = tracking_artifact,
-	};
-	const struct tracking_op *op = job->arg;
-
-	return by_kind[op->kind](st, job, op, err);
-}
-
-static size_t text_bytes(const struct tracking_op *op)
-{
-	size_t bytes = op->point_count * sizeof(struct sum_point), i;
+	size_t bytes = 0, i;
 
 	for (i = 0; i < op->tag_count; i++)
 		bytes += strlen(op->tags[i].value);
@@ -163,36 +110,18 @@ static size_t text_bytes(const struct tracking_op *op)
 	return bytes;
 }
 
-static void job_free(struct queue_job *job)
+int mlflow_copy(struct change *c, const struct ingest_op *op, struct err *err)
 {
-	intake_done(&job->a.in);
-	free(job);
+	const struct mlflow_op *from = op->more, *copy = copy_op(from, c->in.arena);
+
+	if (!copy)
+		return err_set(err, ERR_NOMEM, "out of memory");
+	c->op = (struct ingest_op){ .kind = op->kind, .run = copy->run, .more = copy };
+	c->text_bytes = text_bytes(from);
+	return from->point_count ? take_points(&c->in, from, err) : 0;
 }
 
-int tracking_submit(struct store *s, const struct tracking_op *op, const struct ingest_done *done, struct err *err)
+struct ingest_op mlflow_op(const struct mlflow_op *op)
 {
-	struct queue_job *job = calloc(1, sizeof *job);
-	const struct tracking_op *copy;
-	int rc = job ? intake_init(&job->a.in, err) : err_set(err, ERR_NOMEM, "out of memory");
-
-	if (rc) {
-		free(job);
-		return rc;
-	}
-	job->a.fn = apply_any;
-	copy = copy_op(op, job->a.in.arena);
-	job->a.arg = copy;
-	if (copy)
-		job->a.op.run = copy->run; /* the order of what changes one run is kept */
-	else
-		rc = err_set(err, ERR_NOMEM, "out of memory");
-	if (!rc && op->point_count)
-		rc = take_points(&job->a.in, op, err);
-	job->bytes = JOB_BYTES + text_bytes(op);
-	job->done = *done;
-	if (!rc)
-		rc = queue_put(committer_queue(s->writer), job, err);
-	if (rc)
-		job_free(job);
-	return rc;
+	return (struct ingest_op){ .kind = op->kind, .run = op->run, .more = op };
 }

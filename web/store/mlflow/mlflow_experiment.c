@@ -1,4 +1,4 @@
-/* tracking_experiment.c: experiments by MLflow's rules: made, renamed, tagged, deleted with their runs, restored. */
+/* mlflow_experiment.c: experiments by MLflow's rules: made, renamed, tagged, deleted with their runs, restored. */
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -24,12 +24,12 @@ static int load(struct state *st, int64_t id, struct row *ret, struct err *err)
 	return rc < 0 ? rc : 0;
 }
 
-static int no_such(struct apply_job *job, int64_t id)
+static int no_such(struct change *c, int64_t id)
 {
-	return apply_refuse(job, ERR_NOENT, "No Experiment with id=%lld exists", (long long)id);
+	return change_refuse(c, ERR_NOENT, "No Experiment with id=%lld exists", (long long)id);
 }
 
-int tracking_need_experiment(struct state *st, struct apply_job *job, int64_t id, struct err *err)
+int mlflow_experiment_need(struct state *st, struct change *c, int64_t id, struct err *err)
 {
 	struct row row;
 	int rc = load(st, id, &row, err);
@@ -37,14 +37,14 @@ int tracking_need_experiment(struct state *st, struct apply_job *job, int64_t id
 	if (rc)
 		return rc;
 	if (!row.found)
-		return no_such(job, id);
+		return no_such(c, id);
 	if (row.deleted)
-		return apply_refuse(job, ERR_USAGE, "The experiment %lld must be in the 'active' state. Current state is deleted.",
+		return change_refuse(c, ERR_USAGE, "The experiment %lld must be in the 'active' state. Current state is deleted.",
 				    (long long)id);
 	return 1;
 }
 
-static int put_tags(struct state *st, int64_t id, const struct tracking_op *op, struct err *err)
+static int put_tags(struct state *st, int64_t id, const struct mlflow_op *op, struct err *err)
 {
 	size_t i;
 	int rc = 0;
@@ -55,7 +55,7 @@ static int put_tags(struct state *st, int64_t id, const struct tracking_op *op, 
 }
 
 /* 1 no other experiment than own has the name, 0 refused. */
-static int name_free(struct state *st, struct apply_job *job, const char *name, int64_t own, struct err *err)
+static int name_free(struct state *st, struct change *c, const char *name, int64_t own, struct err *err)
 {
 	struct db_rows *q;
 	bool taken = false, deleted = false;
@@ -70,25 +70,28 @@ static int name_free(struct state *st, struct apply_job *job, const char *name, 
 		return rc;
 	if (!taken)
 		return 1;
-	return apply_refuse(job, ERR_EXISTS, "Experiment(name=%.200s) already exists.%s", name,
+	return change_refuse(c, ERR_EXISTS, "Experiment(name=%.200s) already exists.%s", name,
 			    deleted ? " It is in deleted state: restore it, or choose another name." : "");
 }
 
-int tracking_experiment_new(struct state *st, struct apply_job *job, const struct tracking_op *op, struct err *err)
+static int make(struct state *st, struct change *c, struct err *err)
 {
+	const struct mlflow_op *op = c->op.more;
 	int64_t id;
 	bool existed;
-	int rc = name_free(st, job, op->name, NO_EXPERIMENT, err);
+	int rc = name_free(st, c, op->name, NO_EXPERIMENT, err);
 
 	if (rc <= 0)
 		return rc;
 	rc = state_experiment(st, op->name, &id, &existed, err);
 	if (!rc)
-		snprintf(job->res.id, sizeof job->res.id, "%lld", (long long)id);
+		snprintf(c->res.id, sizeof c->res.id, "%lld", (long long)id);
 	if (!rc && op->location && *op->location)
 		rc = db_run(state_db(st), DB_experiment_location_put, err, "it", id, op->location);
 	return rc ? rc : put_tags(st, id, op, err);
 }
+
+const struct change_ops mlflow_experiment_new = { .name = "mlflow_experiment_new", .copy = mlflow_copy, .apply = make };
 
 /* Marks every run of the experiment deleted, or active again. */
 static int sweep_runs(struct state *st, int64_t id, bool delete, struct err *err)
@@ -124,9 +127,9 @@ static int sweep_runs(struct state *st, int64_t id, bool delete, struct err *err
 	return rc;
 }
 
-static int set_deleted(struct state *st, struct apply_job *job, const struct tracking_op *op, struct err *err)
+static int set_deleted(struct state *st, struct change *c, bool delete, struct err *err)
 {
-	bool delete = op->kind == TRACKING_EXPERIMENT_DELETE;
+	const struct mlflow_op *op = c->op.more;
 	int64_t now = clock_wall_ms();
 	struct row row;
 	int rc = load(st, op->experiment, &row, err);
@@ -134,49 +137,75 @@ static int set_deleted(struct state *st, struct apply_job *job, const struct tra
 	if (rc)
 		return rc;
 	if (!row.found || row.deleted == delete)
-		return no_such(job, op->experiment);
+		return no_such(c, op->experiment);
 	rc = db_run(state_db(st), DB_experiment_deleted_put, err, "ixi", op->experiment, delete ? now : INT64_MIN, now);
 	return rc ? rc : sweep_runs(st, op->experiment, delete, err);
 }
 
-static int rename_it(struct state *st, struct apply_job *job, const struct tracking_op *op, struct err *err)
+static int delete(struct state *st, struct change *c, struct err *err)
 {
+	return set_deleted(st, c, true, err);
+}
+
+static int restore(struct state *st, struct change *c, struct err *err)
+{
+	return set_deleted(st, c, false, err);
+}
+
+const struct change_ops mlflow_experiment_delete = {
+	.name = "mlflow_experiment_delete", .copy = mlflow_copy, .apply = delete
+};
+const struct change_ops mlflow_experiment_restore = {
+	.name = "mlflow_experiment_restore", .copy = mlflow_copy, .apply = restore
+};
+
+static int rename_it(struct state *st, struct change *c, struct err *err)
+{
+	const struct mlflow_op *op = c->op.more;
 	struct row row;
 	int rc = load(st, op->experiment, &row, err);
 
 	if (rc)
 		return rc;
 	if (!row.found)
-		return no_such(job, op->experiment);
+		return no_such(c, op->experiment);
 	if (row.deleted)
-		return apply_refuse(job, ERR_UNSUPPORTED, "Cannot rename a non-active experiment.");
-	rc = name_free(st, job, op->name, op->experiment, err);
+		return change_refuse(c, ERR_UNSUPPORTED, "Cannot rename a non-active experiment.");
+	rc = name_free(st, c, op->name, op->experiment, err);
 	return rc <= 0 ? rc : db_run(state_db(st), DB_experiment_name_put, err, "iti", op->experiment, op->name, clock_wall_ms());
 }
 
-static int untag(struct state *st, struct apply_job *job, const struct tracking_op *op, struct err *err)
-{
-	int64_t there;
-	int rc = db_int(state_db(st), &there, DB_experiment_tag_find, err, "it", op->experiment, op->name);
+const struct change_ops mlflow_experiment_rename = {
+	.name = "mlflow_experiment_rename", .copy = mlflow_copy, .apply = rename_it
+};
 
+static int tag(struct state *st, struct change *c, struct err *err)
+{
+	const struct mlflow_op *op = c->op.more;
+	int rc = mlflow_experiment_need(st, c, op->experiment, err);
+
+	return rc <= 0 ? rc : put_tags(st, op->experiment, op, err);
+}
+
+const struct change_ops mlflow_experiment_tag = { .name = "mlflow_experiment_tag", .copy = mlflow_copy, .apply = tag };
+
+static int untag(struct state *st, struct change *c, struct err *err)
+{
+	const struct mlflow_op *op = c->op.more;
+	int64_t there;
+	int rc = mlflow_experiment_need(st, c, op->experiment, err);
+
+	if (rc <= 0)
+		return rc;
+	rc = db_int(state_db(st), &there, DB_experiment_tag_find, err, "it", op->experiment, op->name);
 	if (rc < 0)
 		return rc;
 	if (!rc)
-		return apply_refuse(job, ERR_NOENT, "No tag with name: %.250s in experiment with id %lld", op->name,
-				    (long long)op->experiment);
+		return change_refuse(c, ERR_NOENT, "No tag with name: %.250s in experiment with id %lld", op->name,
+				     (long long)op->experiment);
 	return db_run(state_db(st), DB_experiment_tag_delete, err, "it", op->experiment, op->name);
 }
 
-int tracking_experiment_change(struct state *st, struct apply_job *job, const struct tracking_op *op, struct err *err)
-{
-	int rc;
-
-	if (op->kind == TRACKING_EXPERIMENT_DELETE || op->kind == TRACKING_EXPERIMENT_RESTORE)
-		return set_deleted(st, job, op, err);
-	if (op->kind == TRACKING_EXPERIMENT_RENAME)
-		return rename_it(st, job, op, err);
-	rc = tracking_need_experiment(st, job, op->experiment, err);
-	if (rc <= 0)
-		return rc;
-	return op->kind == TRACKING_EXPERIMENT_TAG ? put_tags(st, op->experiment, op, err) : untag(st, job, op, err);
-}
+const struct change_ops mlflow_experiment_untag = {
+	.name = "mlflow_experiment_untag", .copy = mlflow_copy, .apply = untag
+};

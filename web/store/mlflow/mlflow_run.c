@@ -1,52 +1,56 @@
-/* tracking_run.c: runs by MLflow's rules: made with a start time as given, written to while active. */
+/* mlflow_run.c: runs by MLflow's rules: made with a start time as given, written to while active. */
 #include <stdio.h>
 #include <string.h>
 
 #include "tracker/base/buf.h"
 #include "tracker/base/clock.h"
 #include "web/store/mlflow/mlflow_inside.h"
-#include "web/store/write/change_journal.h"
 #include "web/store/mlflow/mlflow_repeat.h"
+#include "web/store/write/apply.h"
 #include "web/store/write/segment.h"
 
 #define NAME_TAG "mlflow.runName"
 
-int tracking_need_run(struct state *st, struct apply_job *job, const char *uuid, struct state_run **ret, struct err *err)
+int mlflow_run_need(struct state *st, struct change *c, struct state_run **ret, struct err *err)
 {
+	const char *uuid = c->op.run;
 	struct err why = ERR_INIT;
 	int rc = state_run(st, uuid, ret, &why);
 
 	if (rc == ERR_NOENT || rc == ERR_GONE)
-		return apply_refuse(job, ERR_NOENT, "Run with id=%.40s not found", uuid);
+		return change_refuse(c, ERR_NOENT, "Run with id=%.40s not found", uuid);
 	if (rc) {
 		if (err)
 			*err = why;
 		return rc;
 	}
 	if ((*ret)->deleted_ms != INT64_MIN)
-		return apply_refuse(job, ERR_USAGE, "The run %s must be in the 'active' state. Current state is deleted.", uuid);
-	memcpy(job->res.id, (*ret)->uuid, sizeof (*ret)->uuid);
+		return change_refuse(c, ERR_USAGE, "The run %s must be in the 'active' state. Current state is deleted.", uuid);
+	memcpy(c->res.id, (*ret)->uuid, sizeof (*ret)->uuid);
 	return 1;
 }
 
-int tracking_run_new(struct state *st, struct apply_job *job, const struct tracking_op *op, struct err *err)
+static int make(struct state *st, struct change *c, struct err *err)
 {
-	struct state_new_run n = { .uuid = job->res.id, .experiment_id = op->experiment, .name = op->name, .status = "running",
+	const struct mlflow_op *op = c->op.more;
+	struct state_new_run n = { .uuid = c->res.id, .experiment_id = op->experiment, .name = op->name, .status = "running",
 				   .start_ms = op->start_ms, .user = op->user };
 	struct state_run *r;
-	int rc = tracking_need_experiment(st, job, op->experiment, err);
+	int rc = mlflow_experiment_need(st, c, op->experiment, err);
 
 	if (rc <= 0)
 		return rc;
-	apply_draw_id(job->res.id);
+	apply_draw_id(c->res.id);
 	rc = state_run_add(st, &n, &r, err);
 	if (!rc)
 		rc = segment_open(st, r, &(struct segment_open){ .start_ms = op->start_ms, .status = "running" }, err);
 	return rc ? rc : apply_tags(st, r, op->tags, op->tag_count, err);
 }
 
+const struct change_ops mlflow_run_new = { .name = "mlflow_run_new", .copy = mlflow_copy, .apply = make };
+
 /* Texts of a contradiction; params that are stored with another value. */
-static int contradicts(struct state *st, struct state_run *r, const struct tracking_op *op, struct buf *list, struct err *err)
+static int contradicts(struct state *st, struct state_run *r, const struct mlflow_op *op, struct buf *list, struct err *err)
 {
 	struct db *d = state_db(st);
 	struct db_rows *q;
@@ -74,7 +78,7 @@ static int contradicts(struct state *st, struct state_run *r, const struct track
 	return rc < 0 ? rc : 0;
 }
 
-static int check_params(struct state *st, struct apply_job *job, struct state_run *r, const struct tracking_op *op,
+static int check_params(struct state *st, struct change *c, struct state_run *r, const struct mlflow_op *op,
 			struct err *err)
 {
 	struct buf list;
@@ -83,28 +87,28 @@ static int check_params(struct state *st, struct apply_job *job, struct state_ru
 	buf_init(&list, 1 << 20);
 	rc = contradicts(st, r, op, &list, err);
 	if (!rc && list.len && op->single)
-		apply_refuse(job, ERR_USAGE, "Changing param values is not allowed. %s", list.data);
+		change_refuse(c, ERR_USAGE, "Changing param values is not allowed. %s", list.data);
 	else if (!rc && list.len)
-		apply_refuse(job, ERR_USAGE, "Changing param values is not allowed. Params were already logged='[%.380s]' for "
+		change_refuse(c, ERR_USAGE, "Changing param values is not allowed. Params were already logged='[%.380s]' for "
 			     "run ID='%s'.", list.data, r->uuid);
 	rc = rc ? rc : !list.len;
 	buf_done(&list);
 	return rc;
 }
 
-static int put_points(struct state *st, struct apply_job *job, struct state_run *r, const struct tracking_op *op,
+static int put_points(struct state *st, struct change *c, struct state_run *r, const struct mlflow_op *op,
 		      struct err *err)
 {
 	struct apply_points a = { .rank = 0, .segment = r->segment };
-	int rc = job->in.point_count ? repeat_drop(st, r, &job->in, err) : 0;
+	int rc = c->in.point_count ? repeat_drop(st, r, &c->in, err) : 0;
 
-	job->res.accepted = job->in.point_count;
+	c->res.accepted = c->in.point_count;
 	if (!rc)
-		rc = apply_points(st, r, &a, &job->in, err);
-	return rc ? rc : tracking_model_points(st, op, err);
+		rc = apply_points(st, r, &a, &c->in, err);
+	return rc ? rc : mlflow_model_points(st, op, err);
 }
 
-static const char *name_in(const struct tracking_op *op)
+static const char *name_in(const struct mlflow_op *op)
 {
 	const char *name = NULL;
 	size_t i;
@@ -116,7 +120,7 @@ static const char *name_in(const struct tracking_op *op)
 }
 
 /* A run's name stands in a tag as well; each changes the other. */
-static int put_rest(struct state *st, struct state_run *r, const struct tracking_op *op, struct err *err)
+static int put_rest(struct state *st, struct state_run *r, const struct mlflow_op *op, struct err *err)
 {
 	const struct ingest_kv named = { NAME_TAG, op->name };
 	const char *name = op->name ? op->name : name_in(op);
@@ -130,28 +134,34 @@ static int put_rest(struct state *st, struct state_run *r, const struct tracking
 	return rc;
 }
 
-int tracking_run_write(struct state *st, struct apply_job *job, const struct tracking_op *op, struct err *err)
+static int write_all(struct state *st, struct change *c, struct err *err)
 {
+	const struct mlflow_op *op = c->op.more;
 	struct state_run *r;
-	int rc = tracking_need_run(st, job, op->run, &r, err);
+	int rc = mlflow_run_need(st, c, &r, err);
 
 	if (rc > 0 && op->param_count)
-		rc = check_params(st, job, r, op, err);
+		rc = check_params(st, c, r, op, err);
 	if (rc <= 0)
 		return rc;
 	rc = apply_params(st, r, op->params, op->param_count, err);
 	if (!rc)
-		rc = put_points(st, job, r, op, err);
+		rc = put_points(st, c, r, op, err);
 	return rc ? rc : put_rest(st, r, op, err);
 }
 
-int tracking_run_untag(struct state *st, struct apply_job *job, const struct tracking_op *op, struct err *err)
+const struct change_ops mlflow_run_write = { .name = "mlflow_run_write", .copy = mlflow_copy, .apply = write_all };
+
+static int untag(struct state *st, struct change *c, struct err *err)
 {
+	const struct mlflow_op *op = c->op.more;
 	struct state_run *r;
-	int rc = tracking_need_run(st, job, op->run, &r, err);
+	int rc = mlflow_run_need(st, c, &r, err);
 
 	if (rc <= 0)
 		return rc;
 	rc = apply_untag(st, r, op->name, err);
-	return rc ? rc < 0 ? rc : 0 : apply_refuse(job, ERR_NOENT, "No tag with name: %.250s in run with id %s", op->name, r->uuid);
+	return rc ? rc < 0 ? rc : 0 : change_refuse(c, ERR_NOENT, "No tag with name: %.250s in run with id %s", op->name, r->uuid);
 }
+
+const struct change_ops mlflow_run_untag = { .name = "mlflow_run_untag", .copy = mlflow_copy, .apply = untag };

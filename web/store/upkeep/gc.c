@@ -171,7 +171,7 @@ static int remove_artifacts(struct gc *g, const struct gc_run *r, struct err *er
 
 static int purge(struct gc *g, const struct gc_run *r, bool once, struct err *err)
 {
-	struct ingest_op op = { .kind = INGEST_PURGE, .run = r->uuid, .before_ms = g->before_ms };
+	struct ingest_op op = { .kind = &change_purge_run, .run = r->uuid, .before_ms = g->before_ms };
 	struct ingest_result res = { .more = true };
 	int rc = 0;
 
@@ -243,7 +243,8 @@ static int remove_runs(struct gc *g, bool gone, struct err *err)
 	return rc;
 }
 
-static int submit_purge(struct gc *g, enum ingest_kind kind, const char *name, struct ingest_result *res, struct err *err)
+static int submit_purge(struct gc *g, const struct change_ops *kind, const char *name, struct ingest_result *res,
+			struct err *err)
 {
 	if (work_canceled(g->s->work))
 		return err_set(err, ERR_CANCELED, "the store is closing; the rest is left for the next gc");
@@ -256,7 +257,7 @@ static int remove_model(struct gc *g, int64_t experiment, const char *uuid, stru
 	struct ingest_result res = { .more = true };
 	struct files_sum sum = { 0 };
 	char folder[64];
-	int fd, rc = g->o->dry_run ? 0 : submit_purge(g, INGEST_PURGE_MODEL, uuid, &res, err);
+	int fd, rc = g->o->dry_run ? 0 : submit_purge(g, &change_purge_model, uuid, &res, err);
 
 	/* Its experiment was restored meanwhile. */
 	if (rc == ERR_EXISTS)
@@ -271,7 +272,7 @@ static int remove_model(struct gc *g, int64_t experiment, const char *uuid, stru
 		g->sum.artifact_bytes += sum.bytes;
 	}
 	while (!rc && !g->o->dry_run && res.more)
-		rc = submit_purge(g, INGEST_PURGE_MODEL, uuid, &res, err);
+		rc = submit_purge(g, &change_purge_model, uuid, &res, err);
 	g->sum.models += !rc;
 	return rc;
 }
@@ -297,7 +298,7 @@ static int remove_experiment(struct gc *g, int64_t id, struct err *err)
 
 	snprintf(name, sizeof name, "%lld", (long long)id);
 	while (!rc && !g->o->dry_run && res.more)
-		rc = submit_purge(g, INGEST_PURGE_EXPERIMENT, name, &res, err);
+		rc = submit_purge(g, &change_purge_experiment, name, &res, err);
 	if (rc == ERR_EXISTS)
 		return 0;
 	g->sum.experiments += !rc;
@@ -357,7 +358,7 @@ static int shrink(struct gc *g, struct err *err)
 	while (res.more && pages < target && !rc) {
 		if (work_canceled(g->s->work))
 			return err_set(err, ERR_CANCELED, "the store is closing; the rest is left for the next gc");
-		rc = ingest_submit(g->s, &(struct ingest_op){ .kind = INGEST_VACUUM }, NULL, &res, err);
+		rc = ingest_submit(g->s, &(struct ingest_op){ .kind = &change_purge_pages }, NULL, &res, err);
 		if (target == UINT64_MAX)
 			target = res.removed + res.durable;
 		pages += res.removed;

@@ -1,7 +1,5 @@
-/* change_journal.c: a range of journal bytes, already decoded, as changes of rows. What a followed folder and a POST both
- * bring is recognised by the journal's durable offset alone. */
-#include "web/store/write/change_journal.h"
-
+/* change_journal.c: a range of journal bytes: decoded on the caller's thread, as changes of rows on the writer's. What
+ * a followed folder and a POST both bring is recognised by the journal's durable offset alone. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,30 +8,62 @@
 #include "tracker/base/clock.h"
 #include "tracker/event/limits.h"
 #include "web/store/points/order.h"
+#include "web/store/write/apply.h"
+#include "web/store/write/change.h"
 #include "web/store/write/segment.h"
 
 /* A record younger than this was written by a program that is alive now; older ones speak of their own time. */
 #define LIVE_MS INT64_C(600000)
 
-static int lies_beyond(struct apply_job *job, uint64_t durable)
+static int check(const struct ingest_op *op, struct err *err)
 {
-	job->res.durable = durable;
-	job->res.code = err_set(&job->res.err, ERR_EXISTS,
-				"the journal is stored up to byte %llu; the bytes sent begin at %llu",
-				(unsigned long long)durable, (unsigned long long)job->op.offset);
+	int rc = change_check_run(op, err);
+
+	if (!rc && !change_is_id(op->writer))
+		rc = err_set(err, ERR_USAGE, "'%.40s' is not a writer id (32 lower-case hex digits)",
+			     op->writer ? op->writer : "");
+	return rc;
+}
+
+/* The first damage ends a journal from a client; what is whole before it is stored and counts. */
+static int copy(struct change *c, const struct ingest_op *op, struct err *err)
+{
+	int rc = change_copy(c, op, err);
+
+	if (rc)
+		return rc;
+	rc = intake_journal(&c->in, op, &c->intake_err);
+	if (rc && rc != ERR_CORRUPT) {
+		if (err)
+			*err = c->intake_err;
+		return rc;
+	}
+	if (!rc && c->in.damaged)
+		rc = err_set(&c->intake_err, ERR_CORRUPT, "%s: damaged at byte %llu", op->path ? op->path : op->writer,
+			     (unsigned long long)c->in.end);
+	c->intake_code = rc;
 	return 0;
 }
 
-static int make_run(struct state *st, const struct apply_job *job, struct state_run **ret, struct err *err)
+static int lies_beyond(struct change *c, uint64_t durable)
 {
-	const struct intake_header *h = job->in.header;
-	const struct ingest_foreign *f = job->op.foreign;
+	c->res.durable = durable;
+	c->res.code = err_set(&c->res.err, ERR_EXISTS,
+				"the journal is stored up to byte %llu; the bytes sent begin at %llu",
+				(unsigned long long)durable, (unsigned long long)c->op.offset);
+	return 0;
+}
+
+static int make_run(struct state *st, const struct change *c, struct state_run **ret, struct err *err)
+{
+	const struct intake_header *h = c->in.header;
+	const struct ingest_foreign *f = c->op.foreign;
 	struct state_new_run n = {
-		.uuid = job->op.run,
+		.uuid = c->op.run,
 		.experiment = h ? h->experiment : f->experiment,
 		.name = h ? h->name : f->name,
 		.status = "running",
-		.start_ms = job->in.first_ms == INT64_MIN ? clock_wall_ms() : job->in.first_ms,
+		.start_ms = c->in.first_ms == INT64_MIN ? clock_wall_ms() : c->in.first_ms,
 		.beats = true,
 	};
 
@@ -42,11 +72,11 @@ static int make_run(struct state *st, const struct apply_job *job, struct state_
 	return state_run_add(st, &n, ret, err);
 }
 
-static int begin_writer(struct state *st, struct state_run *r, const struct apply_job *job, struct state_writer *w,
+static int begin_writer(struct state *st, struct state_run *r, const struct change *c, struct state_writer *w,
 			struct err *err)
 {
-	const struct intake_header *h = job->in.header;
-	struct segment_open o = { .start_ms = job->in.first_ms, .status = "running" };
+	const struct intake_header *h = c->in.header;
+	struct segment_open o = { .start_ms = c->in.first_ms, .status = "running" };
 	int rc;
 
 	w->rank = h ? h->rank : EVENT_RANK_RUN;
@@ -63,8 +93,8 @@ static int begin_writer(struct state *st, struct state_run *r, const struct appl
 	r->beats = true;
 	rc = segment_open(st, r, &o, err);
 	if (!rc)
-		rc = db_run(state_db(st), DB_writer_add, err, "itiiititi", r->id, job->op.writer, (int64_t)w->rank,
-			    (int64_t)w->segment, r->last_ms, h ? h->host : "", h ? h->pid : INT64_C(0), job->op.path,
+		rc = db_run(state_db(st), DB_writer_add, err, "itiiititi", r->id, c->op.writer, (int64_t)w->rank,
+			    (int64_t)w->segment, r->last_ms, h ? h->host : "", h ? h->pid : INT64_C(0), c->op.path,
 			    (int64_t)w->ordered);
 	if (!rc) {
 		w->id = db_last_id(state_db(st));
@@ -245,10 +275,10 @@ static int put_order(struct state *st, const struct state_run *r, const struct i
 }
 
 /* Items may close the run again, so a withdrawn "killed" comes first. */
-static int put_all(struct state *st, struct state_run *r, struct state_writer *w, struct apply_job *job,
+static int put_all(struct state *st, struct state_run *r, struct state_writer *w, struct change *c,
 		   struct err *err)
 {
-	const struct intake *in = &job->in;
+	const struct intake *in = &c->in;
 	struct apply_points a = { .rank = w->rank, .segment = w->segment, .tolerant = true };
 	int64_t now = clock_wall_ms(), heard = in->last_ms;
 	const struct intake_item *it;
@@ -280,51 +310,23 @@ static int put_all(struct state *st, struct state_run *r, struct state_writer *w
 	return rc;
 }
 
-/* The bytes overlap what is stored: only what is new counts. */
-static int take_rest(struct apply_job *job, uint64_t durable, struct err *err)
+static void tell_damage(struct change *c)
 {
-	struct intake rest;
-	int rc = intake_init(&rest, err);
-
-	if (rc)
-		return rc;
-	job->intake_code = intake_journal(&rest, &job->op, durable, &job->intake_err);
-	if (job->intake_code && job->intake_code != ERR_CORRUPT) {
-		intake_done(&rest);
-		job->res.code = job->intake_code;
-		job->res.err = job->intake_err;
-		return 0;
-	}
-	/* The operation's own texts stay in the first arena, which is kept until the job ends. */
-	free(job->in.order);
-	rest.arena_before = job->in.arena;
-	if (job->in.arena_before) {
-		arena_free(job->in.arena);
-		rest.arena_before = job->in.arena_before;
-	}
-	job->in = rest;
-	if (!job->in.items)
-		job->in.items_end = &job->in.items;
-	return 0;
-}
-
-static void tell_damage(struct apply_job *job)
-{
-	if (!job->intake_code)
+	if (!c->intake_code)
 		return;
-	job->res.code = job->intake_code;
-	job->res.err = job->intake_err;
+	c->res.code = c->intake_code;
+	c->res.err = c->intake_err;
 }
 
-static int find_writer(struct state *st, struct apply_job *job, struct state_run **ret_run, struct state_writer **ret_writer,
+static int find_writer(struct state *st, struct change *c, struct state_run **ret_run, struct state_writer **ret_writer,
 		       struct err *err)
 {
 	struct err why = ERR_INIT;
-	int rc = state_run(st, job->op.run, ret_run, &why);
+	int rc = state_run(st, c->op.run, ret_run, &why);
 
 	if (rc == ERR_GONE) {
-		job->res.code = rc;
-		job->res.err = why;
+		c->res.code = rc;
+		c->res.err = why;
 		return 0;
 	}
 	if (rc && rc != ERR_NOENT) {
@@ -332,50 +334,58 @@ static int find_writer(struct state *st, struct apply_job *job, struct state_run
 		return rc;
 	}
 	if (rc) {
-		if (job->op.offset)
-			return lies_beyond(job, 0);
-		if (!job->in.end)
+		if (c->op.offset)
+			return lies_beyond(c, 0);
+		if (!c->in.end)
 			return 0;
-		rc = make_run(st, job, ret_run, err);
+		rc = make_run(st, c, ret_run, err);
 		if (rc)
 			return rc;
 	}
-	return state_writer(st, (*ret_run)->id, job->op.writer, ret_writer, err);
+	return state_writer(st, (*ret_run)->id, c->op.writer, ret_writer, err);
 }
 
-int apply_journal(struct state *st, struct apply_job *job, struct err *err)
+/* The bytes lie at the durable offset: they are stored, and it moves behind them. */
+static int append(struct state *st, struct state_run *r, struct state_writer *w, struct change *c, struct err *err)
+{
+	int rc = w->loaded ? 0 : begin_writer(st, r, c, w, err);
+
+	if (!rc)
+		rc = put_all(st, r, w, c, err);
+	if (!rc)
+		rc = db_run(state_db(st), DB_writer_put, err, "iii", w->id, (int64_t)c->in.end, r->last_ms);
+	if (rc)
+		return rc;
+	w->durable = c->in.end;
+	c->res.accepted = c->in.point_count;
+	c->res.rejected = c->in.rejected;
+	return 0;
+}
+
+static int apply(struct state *st, struct change *c, struct err *err)
 {
 	struct state_run *r = NULL;
 	struct state_writer *w = NULL;
-	uint64_t durable;
-	int rc = find_writer(st, job, &r, &w, err);
+	int rc = find_writer(st, c, &r, &w, err);
 
-	if (!rc && !w && !job->res.code)
-		tell_damage(job);
+	if (!rc && !w && !c->res.code)
+		tell_damage(c);
 	if (rc || !w)
 		return rc;
-	durable = w->loaded ? w->durable : 0;
-	job->res.durable = durable;
-	if (job->op.offset > durable)
-		return lies_beyond(job, durable);
-	if (job->in.end > durable && job->op.offset < durable)
-		rc = take_rest(job, durable, err);
-	if (rc || job->res.code)
-		return rc;
-	if (job->in.end > durable) {
-		if (!w->loaded)
-			rc = begin_writer(st, r, job, w, err);
-		if (!rc)
-			rc = put_all(st, r, w, job, err);
-		if (!rc)
-			rc = db_run(state_db(st), DB_writer_put, err, "iii", w->id, (int64_t)job->in.end, r->last_ms);
+	c->res.durable = w->loaded ? w->durable : 0;
+	if (c->op.offset > c->res.durable)
+		return lies_beyond(c, c->res.durable);
+	if (c->in.end > c->res.durable) {
+		c->res.overtaken = c->op.offset < c->res.durable;
+		if (c->res.overtaken)
+			return 0;
+		rc = append(st, r, w, c, err);
 		if (rc)
 			return rc;
-		w->durable = job->in.end;
-		job->res.accepted = job->in.point_count;
-		job->res.rejected = job->in.rejected;
+		c->res.durable = w->durable;
 	}
-	job->res.durable = w->durable;
-	tell_damage(job);
+	tell_damage(c);
 	return 0;
 }
+
+const struct change_ops change_journal = { .name = "journal", .check = check, .copy = copy, .apply = apply };

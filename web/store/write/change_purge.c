@@ -1,10 +1,10 @@
-/* change_purge.c: rows of removed runs, models and experiments, and free pages. A table that holds rows of runs belongs into the list below. */
-#include "web/store/write/change_purge.h"
-
-#include <stdio.h>
+/* change_purge.c: removes deleted runs, models and experiments for good, a bounded part at a time, and gives free pages
+ * back. A run that is removed leaves its id in the table gone. Touches no files but the store's. A table that holds rows
+ * of runs belongs into the list below. */
 
 #include "tracker/base/clock.h"
 #include "web/store/points/scan.h"
+#include "web/store/write/change.h"
 
 #define PURGE_ROWS 1000  /* of one call: some milliseconds, which commits wait for */
 #define CHUNK_ROWS 20    /* a full chunk fills several pages, so it counts as so many rows */
@@ -17,27 +17,27 @@ static const enum db_query by_run[] = {
 };
 
 /* Points that are not folded yet go at once: folding must not meet a series that is no more. */
-static int drop_log(struct state *st, struct apply_job *job, int64_t run_id, struct err *err)
+static int drop_log(struct state *st, struct change *c, int64_t run_id, struct err *err)
 {
 	struct db_rows *q;
 	int rc = db_start(state_db(st), &q, DB_purge_log_totals, err, "i", run_id);
 
 	if (!rc && (rc = db_next(state_db(st), q, err)) > 0) {
-		job->log_rows_gone = (uint64_t)db_i64(q, COL_purge_log_totals_rows);
-		job->log_points_gone = (uint64_t)db_i64(q, COL_purge_log_totals_points);
+		c->log_rows_gone = (uint64_t)db_i64(q, COL_purge_log_totals_rows);
+		c->log_points_gone = (uint64_t)db_i64(q, COL_purge_log_totals_points);
 		db_stop(q);
 	}
 	return rc < 0 ? rc : db_run(state_db(st), DB_purge_log, err, "i", run_id);
 }
 
-static int make_gone(struct state *st, struct apply_job *job, struct state_run *r, struct err *err)
+static int make_gone(struct state *st, struct change *c, struct state_run *r, struct err *err)
 {
 	struct db *d = state_db(st);
 	int rc;
 
-	if (r->deleted_ms == INT64_MIN || r->deleted_ms > job->op.before_ms)
-		return apply_refuse(job, ERR_EXISTS, "the run is not deleted, or not long enough");
-	rc = drop_log(st, job, r->id, err);
+	if (r->deleted_ms == INT64_MIN || r->deleted_ms > c->op.before_ms)
+		return change_refuse(c, ERR_EXISTS, "the run is not deleted, or not long enough");
+	rc = drop_log(st, c, r->id, err);
 	if (!rc)
 		rc = db_run(d, DB_gone_add, err, "itii", r->id, r->uuid, r->experiment_id, clock_wall_ms());
 	if (!rc)
@@ -46,7 +46,7 @@ static int make_gone(struct state *st, struct apply_job *job, struct state_run *
 		rc = db_run(d, DB_purge_run, err, "i", r->id);
 	r->gone = true;
 	state_mark(st, r, true);
-	job->res.more = true;
+	c->res.more = true;
 	return rc;
 }
 
@@ -96,7 +96,7 @@ static int purge_tables(struct db *d, const enum db_query *tables, size_t n, int
 	return rc;
 }
 
-static int purge_some(struct state *st, struct apply_job *job, int64_t run_id, struct err *err)
+static int purge_some(struct state *st, struct change *c, int64_t run_id, struct err *err)
 {
 	struct db *d = state_db(st);
 	int64_t left = PURGE_ROWS;
@@ -104,32 +104,36 @@ static int purge_some(struct state *st, struct apply_job *job, int64_t run_id, s
 
 	if (!rc)
 		rc = purge_tables(d, by_run, sizeof by_run / sizeof by_run[0], run_id, &left, err);
-	job->res.more = left <= 0;
-	if (!rc && !job->res.more)
+	c->res.more = left <= 0;
+	if (!rc && !c->res.more)
 		rc = db_run(d, DB_gone_finish, err, "i", run_id);
 	return rc;
 }
 
-int purge_run(struct state *st, struct apply_job *job, struct err *err)
+/* The first call makes a deleted run gone and leaves its rows; each further one deletes some of them. */
+static int apply_run(struct state *st, struct change *c, struct err *err)
 {
 	struct err why = ERR_INIT;
 	struct state_run *r;
 	int64_t id;
-	int rc = state_run(st, job->op.run, &r, &why);
+	int rc = state_run(st, c->op.run, &r, &why);
 
 	if (!rc)
-		return make_gone(st, job, r, err);
+		return make_gone(st, c, r, err);
 	if (rc == ERR_NOENT)
-		return apply_refuse(job, rc, "%s", why.text);
+		return change_refuse(c, rc, "%s", why.text);
 	if (rc != ERR_GONE) {
 		*err = why;
 		return rc;
 	}
-	rc = db_int(state_db(st), &id, DB_gone_get, err, "t", job->op.run);
-	return rc > 0 ? purge_some(st, job, id, err) : rc;
+	rc = db_int(state_db(st), &id, DB_gone_get, err, "t", c->op.run);
+	return rc > 0 ? purge_some(st, c, id, err) : rc;
 }
 
-int purge_model(struct state *st, struct apply_job *job, struct err *err)
+const struct change_ops change_purge_run = { .name = "purge_run", .check = change_check_run, .apply = apply_run };
+
+/* The first call makes the deletion final (an experiment that is restored does not bring it back). */
+static int apply_model(struct state *st, struct change *c, struct err *err)
 {
 	static const enum db_query tables[] = {
 		DB_purge_model_metric, DB_purge_model_param, DB_purge_model_tag, DB_purge_model_artifact,
@@ -137,39 +141,45 @@ int purge_model(struct state *st, struct apply_job *job, struct err *err)
 	struct db *d = state_db(st);
 	int64_t left = PURGE_ROWS, id, final;
 	struct db_rows *q;
-	int rc = db_start(d, &q, DB_model_to_purge, err, "ti", job->op.name, job->op.before_ms);
+	int rc = db_start(d, &q, DB_model_to_purge, err, "ti", c->op.name, c->op.before_ms);
 
 	if (rc || (rc = db_next(d, q, err)) < 0)
 		return rc;
 	if (!rc)
-		return apply_refuse(job, ERR_EXISTS, "the model is not deleted, or not long enough");
+		return change_refuse(c, ERR_EXISTS, "the model is not deleted, or not long enough");
 	id = db_i64(q, COL_model_to_purge_id);
 	final = db_i64(q, COL_model_to_purge_final);
 	db_stop(q);
-	job->res.more = true;
+	c->res.more = true;
 	if (!final)
 		return db_run(d, DB_model_deleted_put, err, "ii", id, (int64_t)0);
 	rc = purge_tables(d, tables, sizeof tables / sizeof tables[0], id, &left, err);
-	job->res.more = left <= 0;
-	return rc || job->res.more ? rc : db_run(d, DB_purge_model, err, "i", id);
+	c->res.more = left <= 0;
+	return rc || c->res.more ? rc : db_run(d, DB_purge_model, err, "i", id);
 }
 
-int purge_experiment(struct state *st, struct apply_job *job, struct err *err)
+const struct change_ops change_purge_model = { .name = "purge_model", .apply = apply_model };
+
+/* Only an empty one, and never Default; its runs and models go first. */
+static int apply_experiment(struct state *st, struct change *c, struct err *err)
 {
 	static const enum db_query tables[] = { DB_purge_experiment_tag, DB_purge_dataset };
 	struct db *d = state_db(st);
 	int64_t left = PURGE_ROWS, id;
-	int rc = db_int(d, &id, DB_experiment_to_purge, err, "ti", job->op.name, job->op.before_ms);
+	int rc = db_int(d, &id, DB_experiment_to_purge, err, "ti", c->op.name, c->op.before_ms);
 
 	if (!rc)
-		return apply_refuse(job, ERR_EXISTS, "the experiment is not deleted, not long enough, or not empty");
+		return change_refuse(c, ERR_EXISTS, "the experiment is not deleted, not long enough, or not empty");
 	if (rc > 0)
 		rc = purge_tables(d, tables, sizeof tables / sizeof tables[0], id, &left, err);
-	job->res.more = left <= 0;
-	return rc || job->res.more ? rc : db_run(d, DB_purge_experiment, err, "i", id);
+	c->res.more = left <= 0;
+	return rc || c->res.more ? rc : db_run(d, DB_purge_experiment, err, "i", id);
 }
 
-int purge_pages(struct state *st, struct apply_job *job, struct err *err)
+const struct change_ops change_purge_experiment = { .name = "purge_experiment", .apply = apply_experiment };
+
+/* res.removed pages go back to the system; res.durable are left. */
+static int apply_pages(struct state *st, struct change *c, struct err *err)
 {
 	struct db *d = state_db(st);
 	int64_t before = 0, after = 0;
@@ -183,8 +193,10 @@ int purge_pages(struct state *st, struct apply_job *job, struct err *err)
 		rc = 0;
 	if (!rc && db_int(d, &after, DB_free_pages, err, "") < 0)
 		rc = err->code;
-	job->res.removed = before > after ? (uint64_t)(before - after) : 0;
-	job->res.durable = (uint64_t)after;
-	job->res.more = after > 0 && job->res.removed;
+	c->res.removed = before > after ? (uint64_t)(before - after) : 0;
+	c->res.durable = (uint64_t)after;
+	c->res.more = after > 0 && c->res.removed;
 	return rc;
 }
+
+const struct change_ops change_purge_pages = { .name = "purge_pages", .apply = apply_pages };

@@ -10,6 +10,7 @@
 
 #include "tracker/base/clock.h"
 #include "web/store/points/fold.h"
+#include "web/store/write/apply.h"
 #include "web/store/write/segment.h"
 #include "web/store/write/waiter.h"
 #include "web/store/write/watchers.h"
@@ -125,8 +126,8 @@ static void count_answers(struct committer *w, const struct queue_job *jobs)
 {
 	pthread_mutex_lock(&w->lock);
 	for (; jobs; jobs = jobs->next) {
-		w->stats.points += jobs->a.res.existed ? 0 : jobs->a.res.accepted;
-		w->stats.records_bad += jobs->a.res.rejected;
+		w->stats.points += jobs->change.res.existed ? 0 : jobs->change.res.accepted;
+		w->stats.records_bad += jobs->change.res.rejected;
 	}
 	pthread_mutex_unlock(&w->lock);
 }
@@ -137,9 +138,13 @@ static void answer(struct committer *w, struct queue_job *jobs)
 
 	count_answers(w, jobs);
 	for (; jobs; jobs = next) {
+		const struct change_ops *kind = jobs->change.op.kind;
+
 		next = jobs->next;
-		jobs->done.fn(jobs->done.arg, &jobs->a.res);
-		intake_done(&jobs->a.in);
+		if (kind->settled)
+			kind->settled(jobs->change.store);
+		jobs->done.fn(jobs->done.arg, &jobs->change.res);
+		intake_done(&jobs->change.in);
 		free(jobs);
 	}
 }
@@ -156,11 +161,13 @@ static int commit_group(struct committer *w, struct queue_job *jobs, struct err 
 	int rc = begin(w, err);
 
 	for (j = jobs; j && !rc; j = j->next) {
-		rc = apply_job(w->state, &j->a, err);
-		rows += j->a.res.accepted && !j->a.res.existed ? apply_log_rows(&j->a.in) : 0;
-		points += j->a.res.existed ? 0 : j->a.res.accepted;
-		rows_gone += j->a.log_rows_gone;
-		points_gone += j->a.log_points_gone;
+		struct change *c = &j->change;
+
+		rc = c->op.kind->apply(w->state, c, err);
+		rows += c->res.accepted && !c->res.existed ? apply_log_rows(&c->in) : 0;
+		points += c->res.existed ? 0 : c->res.accepted;
+		rows_gone += c->log_rows_gone;
+		points_gone += c->log_points_gone;
 		count++;
 	}
 	if (!rc)
@@ -179,8 +186,8 @@ static int commit_group(struct committer *w, struct queue_job *jobs, struct err 
 static void fail_all(struct queue_job *jobs, int rc, const struct err *err)
 {
 	for (; jobs; jobs = jobs->next) {
-		jobs->a.res = (struct ingest_result){ .code = rc, .err = *err };
-		jobs->a.res.err.code = rc;
+		jobs->change.res = (struct ingest_result){ .code = rc, .err = *err };
+		jobs->change.res.err.code = rc;
 	}
 }
 
@@ -200,8 +207,8 @@ static void commit_jobs(struct committer *w, struct queue_job *jobs)
 		for (j = jobs; j; j = next) {
 			next = j->next;
 			j->next = NULL;
-			memset(&j->a.res, 0, sizeof j->a.res);
-			j->a.log_rows_gone = j->a.log_points_gone = 0;
+			memset(&j->change.res, 0, sizeof j->change.res);
+			j->change.log_rows_gone = j->change.log_points_gone = 0;
 			commit_jobs(w, j);
 		}
 		return;

@@ -1,6 +1,7 @@
-/* ingest.h: everything that changes the store. Each operation is copied, queued to the writer's thread, committed
- * together with what else waits (group commit) and answered after the commit: what was answered survives kill -9
- * and power loss, once. Decoding happens on the calling thread. */
+/* ingest.h: the one door to everything that changes the store. Each operation is checked, decoded and copied on the
+ * calling thread, queued to the writer's thread, committed together with what else waits (group commit) and answered
+ * after the commit: what was answered survives kill -9 and power loss, once. What kinds there are stands in the
+ * changes.def of web/store/write and of the rooms above it; how one is made, in change.h. */
 #ifndef DPT_STORE_INGEST_H
 #define DPT_STORE_INGEST_H
 
@@ -10,6 +11,7 @@
 
 #include "tracker/base/err.h"
 
+struct change_ops;
 struct store;
 
 struct ingest_kv {
@@ -25,27 +27,9 @@ struct ingest_point {
 	int rank;         /* -1: the run as a whole */
 };
 
-enum ingest_kind {
-	INGEST_JOURNAL,     /* run, writer, offset, bytes/len (whole records; a torn rest is left out), source */
-	INGEST_EXPERIMENT,  /* name; ret id is the new or existing experiment's, existed says which */
-	INGEST_RUN,         /* experiment, name, params, tags, start_ms, run (NULL: drawn); ret id is the run's */
-	INGEST_PATCH,       /* run; any of name, status, end_ms, notes (NULL or INGEST_NO_TIME: unchanged) */
-	INGEST_PARAMS,      /* run, params; ERR_EXISTS when one contradicts its first value (then none is stored) */
-	INGEST_TAGS,        /* run, tags: set or replaced */
-	INGEST_TAG_DELETE,  /* run, name = key; ERR_NOENT when absent */
-	INGEST_POINTS,      /* run, points, idempotency (NULL: none) */
-	INGEST_DELETE,      /* run: soft; takes its journal on */
-	INGEST_RESTORE,     /* run */
-	INGEST_TOKEN,       /* name, token_hash, token_scope, end_ms (INGEST_NO_TIME: for ever); see token_submit */
-	INGEST_TOKEN_REVOKE, /* name; NULL: forget them all; see token_submit */
-	INGEST_PURGE,       /* run, before_ms: removes for good a run deleted by then, a bounded part of its rows; more tells
-	                     * whether to ask again. ERR_EXISTS: it is not deleted (any more) */
-	INGEST_PURGE_MODEL, /* name (a logged model's id), before_ms: the same for a model that was deleted by then, or whose
-	                     * experiment was */
-	INGEST_PURGE_EXPERIMENT, /* name (its id in decimal), before_ms: the same; ERR_EXISTS also while anything lies in it */
-	INGEST_VACUUM,      /* gives some free pages of the file back; more as above */
-	INGEST_SYNC,        /* answered when all that was submitted before is durable */
-};
+#define CHANGE(name) extern const struct change_ops name;
+#include "web/store/write/changes.def"
+#undef CHANGE
 
 #define INGEST_NO_TIME INT64_MIN
 
@@ -56,16 +40,16 @@ struct ingest_foreign {
 };
 
 struct ingest_op {
-	enum ingest_kind kind;
+	const struct change_ops *kind;
 	const char *run;        /* 32 hex digits */
 	const char *experiment; /* by name; NULL or "": Default */
 	const char *name;
 	const char *status;     /* running finished failed killed preempted scheduled */
 	const char *notes;
-	int64_t start_ms;       /* INGEST_RUN: 0 or INGEST_NO_TIME: now */
+	int64_t start_ms;       /* change_run_new: 0 or INGEST_NO_TIME: now */
 	int64_t end_ms;
-	bool end_kept;          /* INGEST_PATCH: a status alone neither sets nor clears the end, as MLflow has it */
-	int64_t before_ms;      /* INGEST_PURGE */
+	bool end_kept;          /* change_run_patch: a status alone neither sets nor clears the end, as MLflow has it */
+	int64_t before_ms;      /* change_purge_* */
 	const struct ingest_kv *params;
 	size_t param_count;
 	const struct ingest_kv *tags;
@@ -73,8 +57,6 @@ struct ingest_op {
 	const struct ingest_point *points;
 	size_t point_count;
 	const char *idempotency; /* a repeat within 7 days changes nothing and gives the first answer */
-	const char *token_hash;
-	int token_scope;
 	/* journals */
 	const char *writer;      /* 32 hex digits, as in the first record */
 	uint64_t offset;         /* of bytes[0] in the uncompressed journal */
@@ -82,19 +64,22 @@ struct ingest_op {
 	size_t len;
 	const char *path;        /* below the followed folder; NULL: not from a file */
 	const struct ingest_foreign *foreign; /* NULL: our own journal */
+	const void *more;        /* what a kind of another room takes */
 };
 
 struct ingest_result {
 	int code;            /* 0 or what failed; text in err */
 	struct err err;
-	uint64_t durable;    /* INGEST_JOURNAL: the offset up to which this writer's bytes are stored. Also filled with
+	uint64_t durable;    /* change_journal: the offset up to which this writer's bytes are stored. Also filled with
 	                      * ERR_EXISTS, which says that offset lies beyond it (HTTP 409) */
 	uint64_t accepted;   /* points stored (of a repeat: what the first answer said) */
 	uint64_t rejected;   /* records kept but not applied; listed as the run's problems */
 	char id[40];         /* run or experiment */
 	bool existed;
-	bool more;           /* INGEST_PURGE, INGEST_VACUUM */
-	uint64_t removed;    /* INGEST_VACUUM: pages; durable says how many are left */
+	bool more;           /* change_purge_* */
+	uint64_t removed;    /* change_purge_pages: pages; durable says how many are left */
+	bool overtaken;      /* change_journal with done: nothing was stored, because by now a part of the bytes had come
+	                      * by another way; what is behind durable (ingest_rest) is to be submitted again */
 };
 
 /* Called on the writer's thread after the commit (or the failure); must not block nor call ingest_* with done NULL. */
@@ -107,9 +92,13 @@ struct ingest_done {
  * called exactly once (maybe before this returns), or returns a negative code at once and fn is never called.
  * Codes: ERR_USAGE bad ids, names, statuses or a first record that names another run or writer; ERR_NOENT no such
  * run; ERR_EXISTS see above; ERR_CORRUPT bytes that are not records (a checksum that fails: durable is before it);
- * ERR_NOSPC disk full; ERR_GONE the run was removed for good; ERR_LIMIT; ERR_IO, ERR_BUSY; ERR_CANCELED when closing. A full queue makes callers wait. */
+ * ERR_NOSPC disk full; ERR_GONE the run was removed for good; ERR_LIMIT; ERR_IO, ERR_BUSY;
+ * ERR_CANCELED when closing. A full queue makes callers wait. */
 int ingest_submit(struct store *s, const struct ingest_op *op, const struct ingest_done *done,
 		  struct ingest_result *ret, struct err *err);
+
+/* The part of a journal's operation that lies behind durable; its bytes are still the caller's. */
+struct ingest_op ingest_rest(const struct ingest_op *op, uint64_t durable);
 
 /* The durable offset of a writer of a run: 0 when it never wrote. ERR_NOENT: no such run; ERR_GONE: removed
  * for good. */

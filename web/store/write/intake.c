@@ -42,11 +42,9 @@ int intake_init(struct intake *in, struct err *err)
 void intake_done(struct intake *in)
 {
 	arena_free(in->arena);
-	arena_free(in->arena_before);
 	free(in->order);
 	in->order = NULL;
 	in->arena = NULL;
-	in->arena_before = NULL;
 }
 
 const char *intake_number(struct arena *a, double v)
@@ -383,10 +381,10 @@ static int bad_bytes(struct intake *in, const struct ingest_op *op, uint64_t at,
 	return 0;
 }
 
-static int walk(struct gather *g, const struct ingest_op *op, uint64_t from, struct err *err)
+static int walk(struct gather *g, const struct ingest_op *op, struct err *err)
 {
 	struct intake *in = g->in;
-	size_t at = (size_t)(from - op->offset), before;
+	size_t at = 0, before;
 	enum record_state state;
 	struct record rec;
 	int rc = 0;
@@ -411,15 +409,15 @@ static int walk(struct gather *g, const struct ingest_op *op, uint64_t from, str
 	return rc;
 }
 
-int intake_journal(struct intake *in, const struct ingest_op *op, uint64_t from, struct err *err)
+int intake_journal(struct intake *in, const struct ingest_op *op, struct err *err)
 {
 	struct gather g;
 	int rc;
 
-	in->end = from;
+	in->end = op->offset;
 	if (gather_init(&g, in))
 		return err_set(err, ERR_NOMEM, "out of memory");
-	rc = walk(&g, op, from, err);
+	rc = walk(&g, op, err);
 	/* What is whole before a damaged place is stored all the same; the caller still hears of the damage. */
 	if ((!rc || rc == ERR_CORRUPT) && gather_finish(&g))
 		rc = err_set(err, ERR_NOMEM, "out of memory");

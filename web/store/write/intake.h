@@ -1,6 +1,7 @@
 /* intake.h: turns what a client sent (journal bytes, points) into one batch that the writer's thread can store without
- * looking at bytes again: points grouped by series, the rest as a list in order. Runs on the caller's thread.
- * Private to web/store; knows no SQL. */
+ * looking at bytes again: points grouped by series, the rest as a list in order. Runs on the caller's thread, always: a
+ * batch that begins before what is durable by the time it is to be stored is not cut there but asked for again
+ * (ingest_rest). Knows no SQL. */
 #ifndef DPT_STORE_INTAKE_H
 #define DPT_STORE_INTAKE_H
 
@@ -50,7 +51,6 @@ struct intake_header {
 
 struct intake {
 	struct arena *arena;
-	struct arena *arena_before; /* freed with it; NULL: none */
 	struct intake_header *header; /* NULL: the bytes do not begin with one */
 	struct intake_series *series;
 	size_t series_count;
@@ -66,9 +66,9 @@ struct intake {
 	int64_t last_ms;     /* newest record's time */
 };
 
-/* Decodes op->bytes from byte offset `from` (>= op->offset) on. Journals from a file skip damaged records and list them;
+/* Decodes op->bytes. Journals from a file skip damaged records and list them;
  * others end with ERR_CORRUPT there. Everything lives in the intake's arena. */
-int intake_journal(struct intake *in, const struct ingest_op *op, uint64_t from, struct err *err);
+int intake_journal(struct intake *in, const struct ingest_op *op, struct err *err);
 
 int intake_points(struct intake *in, const struct ingest_op *op, struct err *err);
 

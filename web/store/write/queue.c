@@ -81,15 +81,16 @@ int queue_put(struct queue *q, struct queue_job *job, struct err *err)
 	return 0;
 }
 
-/* It is answered when all that was put before it is stored. */
 static bool is_sync(const struct queue_job *j)
 {
-	return !j->a.fn && j->a.op.kind == INGEST_SYNC;
+	return j->change.op.kind->after_all;
 }
 
 static size_t cost_of(const struct queue_job *j)
 {
-	return 1 + j->a.in.point_count + SERIES_COST * j->a.in.series_count + j->a.op.param_count + j->a.op.tag_count;
+	const struct change *c = &j->change;
+
+	return 1 + c->in.point_count + SERIES_COST * c->in.series_count + c->op.param_count + c->op.tag_count;
 }
 
 static bool is_passed(const struct group *g, const char *run)
@@ -106,7 +107,7 @@ static bool fits(const struct group *g, const struct queue_job *j, enum size siz
 {
 	size_t cost = cost_of(j);
 
-	if (is_passed(g, j->a.op.run))
+	if (is_passed(g, j->change.op.run))
 		return false;
 	if (cost <= SMALL_COST || size == SIZE_SMALL)
 		return cost <= SMALL_COST;
@@ -136,7 +137,7 @@ static struct queue_job *cut_group(struct queue *q, enum size size)
 		if (is_sync(j) && g.passed_count)
 			break;
 		if (!fits(&g, j, size)) {
-			g.passed[g.passed_count++] = j->a.op.run;
+			g.passed[g.passed_count++] = j->change.op.run;
 			at = &j->next;
 			continue;
 		}

@@ -8,17 +8,18 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "web/store/write/apply.h"
+#include "web/store/write/change.h"
 
 struct db;
 struct queue;
 
 struct queue_job {
-	struct apply_job a;
+	struct change change;
 	struct ingest_done done;
 	size_t bytes; /* of the memory that it holds while it waits */
 	struct queue_job *next;
-	/* Not NULL: no operation but a piece of work between commits, which stands in line like a group of its own. */
+	/* Not NULL: no operation but a piece of work between commits, which stands in line like a group of its own. It is no
+	 * kind of change because it must not run inside a transaction, as a page of a backup is copied, and changes nothing. */
 	int (*step)(void *arg, struct db *d, struct err *err);
 	void *step_arg;
 };

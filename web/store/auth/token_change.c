@@ -1,0 +1,58 @@
+/* token_change.c: tokens made, revoked and forgotten, as kinds of changes. Knows hashes, never a token's text. */
+#include "tracker/base/clock.h"
+#include "web/store/auth/token.h"
+#include "web/store/write/change.h"
+
+static int check_new(const struct ingest_op *op, struct err *err)
+{
+	const struct token_new *t = op->more;
+
+	return change_check_name(t->name ? t->name : "", "the token's name", "name", err);
+}
+
+static int copy_new(struct change *c, const struct ingest_op *op, struct err *err)
+{
+	const struct token_new *from = op->more;
+	struct token_new *t = arena_alloc(c->in.arena, sizeof *t);
+	bool failed = !t;
+
+	if (t) {
+		*t = *from;
+		t->name = change_dup(c->in.arena, from->name, &failed);
+		t->hash = change_dup(c->in.arena, from->hash, &failed);
+	}
+	c->op = (struct ingest_op){ .kind = op->kind, .more = t };
+	return failed ? err_set(err, ERR_NOMEM, "out of memory") : 0;
+}
+
+static int put(struct state *st, struct change *c, struct err *err)
+{
+	const struct token_new *t = c->op.more;
+	int64_t there;
+	int rc = db_int(state_db(st), &there, DB_token_in_force, err, "t", t->name);
+
+	if (rc > 0)
+		return change_refuse(c, ERR_EXISTS, "there is a token named '%.100s' already: revoke it or choose "
+				     "another name", t->name);
+	return rc ? rc : db_run(state_db(st), DB_token_put, err, "ttiix", t->name, t->hash, (int64_t)t->scope,
+				clock_wall_ms(), t->expires_ms);
+}
+
+static int revoke(struct state *st, struct change *c, struct err *err)
+{
+	const char *name = c->op.name;
+	int64_t there;
+	int rc;
+
+	if (!name)
+		return db_run(state_db(st), DB_token_clear, err, "");
+	rc = db_int(state_db(st), &there, DB_token_in_force, err, "t", name);
+	if (!rc)
+		return change_refuse(c, ERR_NOENT, "there is no token '%.100s' to revoke", name);
+	return rc < 0 ? rc : db_run(state_db(st), DB_token_revoke, err, "ti", name, clock_wall_ms());
+}
+
+const struct change_ops token_change_new = {
+	.name = "token_new", .check = check_new, .copy = copy_new, .apply = put, .settled = token_changed
+};
+const struct change_ops token_change_revoke = { .name = "token_revoke", .apply = revoke, .settled = token_changed };

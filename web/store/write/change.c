@@ -1,0 +1,197 @@
+/* change.c: what kinds of changes share: checks, copies, refusals; and the change that only waits. Knows no kind. */
+#include "web/store/write/change.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "tracker/base/utf8.h"
+#include "tracker/event/key.h"
+#include "tracker/event/limits.h"
+
+bool change_is_id(const char *id)
+{
+	return id && strlen(id) == 32 && strspn(id, "0123456789abcdef") == 32;
+}
+
+int change_check_run(const struct ingest_op *op, struct err *err)
+{
+	if (!change_is_id(op->run))
+		return err_set(err, ERR_USAGE, "'%.40s' is not a run id (32 lower-case hex digits)",
+			       op->run ? op->run : "");
+	return 0;
+}
+
+int change_check_name(const char *name, const char *what, const char *field, struct err *err)
+{
+	size_t len = strlen(name);
+
+	if (len && utf8_valid(name, len) && utf8_chars(name) <= LIMIT_name_chars)
+		return 0;
+	err_set(err, ERR_USAGE, "%s must be 1 to %d characters of UTF-8", what, (int)LIMIT_name_chars);
+	return err_field(err, "%s", field);
+}
+
+static bool is_status(const char *status)
+{
+	enum event_status s;
+
+	for (s = EVENT_RUNNING; s <= EVENT_SCHEDULED; s++)
+		if (!strcmp(event_status_name(s), status))
+			return true;
+	return false;
+}
+
+static int check_pairs(const struct ingest_kv *kv, size_t n, const char *what, struct err *err)
+{
+	const char *wrong;
+	size_t i;
+
+	for (i = 0; i < n; i++) {
+		wrong = key_check(kv[i].key, strlen(kv[i].key));
+		if (wrong) {
+			err_set(err, ERR_USAGE, "%s: the key '%.60s' %s", what, kv[i].key, wrong);
+			return err_field(err, "%s", what);
+		}
+		if (strlen(kv[i].value) > LIMIT_value_bytes || !utf8_valid(kv[i].value, strlen(kv[i].value))) {
+			err_set(err, ERR_USAGE, "%s.%.60s: the value must be at most %d bytes of UTF-8", what, kv[i].key,
+				(int)LIMIT_value_bytes);
+			return err_field(err, "%s.%.60s", what, kv[i].key);
+		}
+	}
+	return 0;
+}
+
+static int check_words(const struct ingest_op *op, struct err *err)
+{
+	if (op->status && !is_status(op->status)) {
+		err_set(err, ERR_USAGE, "status '%.40s' is none of running, finished, failed, killed, preempted, scheduled",
+			op->status);
+		return err_field(err, "status");
+	}
+	if (op->notes && (strlen(op->notes) > LIMIT_note_bytes || !utf8_valid(op->notes, strlen(op->notes)))) {
+		err_set(err, ERR_USAGE, "notes must be at most %d bytes of UTF-8", (int)LIMIT_note_bytes);
+		return err_field(err, "notes");
+	}
+	return 0;
+}
+
+int change_check_given(const struct ingest_op *op, struct err *err)
+{
+	int rc = 0;
+
+	if (op->experiment && *op->experiment)
+		rc = change_check_name(op->experiment, "experiment", "experiment", err);
+	if (!rc)
+		rc = check_words(op, err);
+	if (!rc)
+		rc = check_pairs(op->params, op->param_count, "params", err);
+	if (!rc)
+		rc = check_pairs(op->tags, op->tag_count, "tags", err);
+	if (!rc && op->idempotency && (!*op->idempotency || strlen(op->idempotency) > 255))
+		rc = err_set(err, ERR_USAGE, "Idempotency-Key must have 1 to 255 characters");
+	return rc;
+}
+
+const char *change_dup(struct arena *a, const char *text, bool *failed)
+{
+	const char *copy = text ? arena_strdup(a, text) : NULL;
+
+	*failed = *failed || (text && !copy);
+	return copy;
+}
+
+const struct ingest_kv *change_dup_pairs(struct arena *a, const struct ingest_kv *kv, size_t n, bool *failed)
+{
+	struct ingest_kv *copy = arena_array(a, n ? n : 1, sizeof *copy);
+	size_t i;
+
+	*failed = *failed || !copy;
+	for (i = 0; copy && i < n; i++)
+		copy[i] = (struct ingest_kv){ change_dup(a, kv[i].key, failed), change_dup(a, kv[i].value, failed) };
+	return copy;
+}
+
+/* Names that come from a path need not be UTF-8. */
+static const char *dup_clean(struct arena *a, const char *text, bool *failed)
+{
+	size_t room = strlen(text) * 3 + 1;
+	char *copy = arena_alloc(a, room);
+
+	*failed = *failed || !copy;
+	if (copy)
+		utf8_copy(copy, room < 4 * LIMIT_name_chars ? room : 4 * LIMIT_name_chars, text, strlen(text), NULL);
+	return copy;
+}
+
+static const struct ingest_foreign *dup_foreign(struct arena *a, const struct ingest_foreign *from, bool *failed)
+{
+	struct ingest_foreign *copy = from ? arena_alloc(a, sizeof *copy) : NULL;
+
+	*failed = *failed || (from && !copy);
+	if (copy)
+		*copy = (struct ingest_foreign){ dup_clean(a, from->experiment, failed),
+						 dup_clean(a, from->name, failed) };
+	return copy;
+}
+
+int change_copy(struct change *c, const struct ingest_op *op, struct err *err)
+{
+	struct arena *a = c->in.arena;
+	struct ingest_op *to = &c->op;
+	bool failed = false;
+
+	*to = *op;
+	to->bytes = NULL;
+	to->points = NULL;
+	to->more = NULL;
+	to->run = change_dup(a, op->run, &failed);
+	to->experiment = change_dup(a, op->experiment && *op->experiment ? op->experiment : "Default", &failed);
+	to->name = change_dup(a, op->name, &failed);
+	to->status = change_dup(a, op->status, &failed);
+	to->notes = change_dup(a, op->notes, &failed);
+	to->params = change_dup_pairs(a, op->params, op->param_count, &failed);
+	to->tags = change_dup_pairs(a, op->tags, op->tag_count, &failed);
+	to->idempotency = change_dup(a, op->idempotency, &failed);
+	to->writer = change_dup(a, op->writer, &failed);
+	to->path = change_dup(a, op->path, &failed);
+	to->foreign = dup_foreign(a, op->foreign, &failed);
+	return failed ? err_set(err, ERR_NOMEM, "out of memory") : 0;
+}
+
+int change_refuse(struct change *c, int code, const char *fmt, ...)
+{
+	va_list ap;
+
+	c->res.code = code;
+	c->res.err.code = code;
+	va_start(ap, fmt);
+	vsnprintf(c->res.err.text, sizeof c->res.err.text, fmt, ap);
+	va_end(ap);
+	return 0;
+}
+
+int change_need_run(struct state *st, struct change *c, struct state_run **ret, struct err *err)
+{
+	struct err why = ERR_INIT;
+	int rc = state_run(st, c->op.run, ret, &why);
+
+	if (rc == ERR_NOENT || rc == ERR_GONE)
+		return change_refuse(c, rc, "%s", why.text);
+	if (rc && err)
+		*err = why;
+	if (rc)
+		return rc;
+	memcpy(c->res.id, (*ret)->uuid, sizeof (*ret)->uuid);
+	return 1;
+}
+
+static int wait_only(struct state *st, struct change *c, struct err *err)
+{
+	(void)st;
+	(void)c;
+	(void)err;
+	return 0;
+}
+
+const struct change_ops change_sync = { .name = "sync", .after_all = true, .apply = wait_only };

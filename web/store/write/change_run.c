@@ -1,0 +1,171 @@
+/* change_run.c: runs that clients make and write to: made, patched, given params and tags, deleted, restored. */
+#include <string.h>
+
+#include "tracker/base/clock.h"
+#include "web/store/write/apply.h"
+#include "web/store/write/change.h"
+#include "web/store/write/segment.h"
+
+/* --- made --------------------------------------------------------------------------------------------------- */
+
+static int check_name(const struct ingest_op *op, struct err *err)
+{
+	return op->name ? change_check_name(op->name, "name", "name", err) : 0;
+}
+
+static int check_new(const struct ingest_op *op, struct err *err)
+{
+	int rc = op->run ? change_check_run(op, err) : 0;
+
+	return rc ? rc : check_name(op, err);
+}
+
+static int copy_new(struct change *c, const struct ingest_op *op, struct err *err)
+{
+	int rc = change_copy(c, op, err);
+
+	if (!c->op.name)
+		c->op.name = "run";
+	return rc;
+}
+
+/* 1: nobody has the id, which is drawn where none was given; 0 refused. */
+static int id_free(struct state *st, struct change *c, struct err *err)
+{
+	struct state_run *r;
+	int rc;
+
+	if (!c->op.run) {
+		apply_draw_id(c->res.id);
+		return 1;
+	}
+	memcpy(c->res.id, c->op.run, 33);
+	rc = state_run(st, c->op.run, &r, err);
+	if (!rc)
+		return change_refuse(c, ERR_EXISTS, "run %s is there already", c->op.run);
+	if (rc == ERR_GONE)
+		return change_refuse(c, ERR_GONE, "run %s was deleted and removed for good", c->op.run);
+	return rc == ERR_NOENT ? 1 : rc;
+}
+
+static int make(struct state *st, struct change *c, struct err *err)
+{
+	const struct ingest_op *op = &c->op;
+	int64_t start = op->start_ms && op->start_ms != INGEST_NO_TIME ? op->start_ms : clock_wall_ms();
+	const char *status = op->status ? op->status : "running";
+	struct state_new_run n = { .uuid = c->res.id, .experiment = op->experiment, .name = op->name, .status = status,
+				   .start_ms = start };
+	struct state_run *r;
+	int rc = id_free(st, c, err);
+
+	if (rc <= 0)
+		return rc;
+	rc = state_run_add(st, &n, &r, err);
+	if (!rc)
+		rc = segment_open(st, r, &(struct segment_open){ .start_ms = start, .status = status }, err);
+	if (!rc)
+		rc = apply_params(st, r, op->params, op->param_count, err);
+	return rc ? rc : apply_tags(st, r, op->tags, op->tag_count, err);
+}
+
+const struct change_ops change_run_new = { .name = "run_new", .check = check_new, .copy = copy_new, .apply = make };
+
+/* --- written to --------------------------------------------------------------------------------------------- */
+
+static int check_patch(const struct ingest_op *op, struct err *err)
+{
+	int rc = change_check_run(op, err);
+
+	return rc ? rc : check_name(op, err);
+}
+
+static int patch(struct state *st, struct change *c, struct err *err)
+{
+	struct state_run *r;
+	int rc = change_need_run(st, c, &r, err);
+
+	return rc <= 0 ? rc : apply_patch(st, r, &c->op, err);
+}
+
+const struct change_ops change_run_patch = { .name = "run_patch", .check = check_patch, .apply = patch };
+
+/* 1: the param is new, or has that value; 0 refused. */
+static int agrees(struct state *st, struct change *c, const struct state_run *r, const struct ingest_kv *kv,
+		  struct err *err)
+{
+	const char *value;
+	struct db_rows *q;
+	int rc = db_start(state_db(st), &q, DB_param_by_name, err, "it", r->id, kv->key);
+
+	if (rc || (rc = db_next(state_db(st), q, err)) <= 0)
+		return rc ? rc : 1;
+	value = db_str(q, COL_param_by_name_value);
+	if (strcmp(value, kv->value))
+		rc = change_refuse(c, ERR_EXISTS, "param '%.100s' is '%.100s' already; a param's first value holds",
+				   kv->key, value);
+	db_stop(q);
+	return rc;
+}
+
+static int add_params(struct state *st, struct change *c, struct err *err)
+{
+	struct state_run *r;
+	size_t i;
+	int rc = change_need_run(st, c, &r, err);
+
+	for (i = 0; i < c->op.param_count && rc > 0; i++)
+		rc = agrees(st, c, r, &c->op.params[i], err);
+	return rc <= 0 ? rc : apply_params(st, r, c->op.params, c->op.param_count, err);
+}
+
+const struct change_ops change_run_params = { .name = "run_params", .check = change_check_run, .apply = add_params };
+
+static int put_tags(struct state *st, struct change *c, struct err *err)
+{
+	struct state_run *r;
+	int rc = change_need_run(st, c, &r, err);
+
+	return rc <= 0 ? rc : apply_tags(st, r, c->op.tags, c->op.tag_count, err);
+}
+
+const struct change_ops change_run_tags = { .name = "run_tags", .check = change_check_run, .apply = put_tags };
+
+static int drop_tag(struct state *st, struct change *c, struct err *err)
+{
+	struct state_run *r;
+	int rc = change_need_run(st, c, &r, err);
+
+	if (rc <= 0)
+		return rc;
+	rc = apply_untag(st, r, c->op.name, err);
+	return rc ? rc < 0 ? rc : 0 : change_refuse(c, ERR_NOENT, "run %s has no tag '%.100s'", r->uuid, c->op.name);
+}
+
+const struct change_ops change_run_untag = { .name = "run_untag", .check = change_check_run, .apply = drop_tag };
+
+/* --- deleted, restored ---------------------------------------------------------------------------------------- */
+
+static int set_deleted(struct state *st, struct change *c, int64_t deleted_ms, struct err *err)
+{
+	struct state_run *r;
+	int rc = change_need_run(st, c, &r, err);
+
+	if (rc <= 0)
+		return rc;
+	r->deleted_ms = deleted_ms;
+	state_mark(st, r, true);
+	return 0;
+}
+
+static int delete(struct state *st, struct change *c, struct err *err)
+{
+	return set_deleted(st, c, clock_wall_ms(), err);
+}
+
+static int restore(struct state *st, struct change *c, struct err *err)
+{
+	return set_deleted(st, c, INT64_MIN, err);
+}
+
+const struct change_ops change_run_delete = { .name = "run_delete", .check = change_check_run, .apply = delete };
+const struct change_ops change_run_restore = { .name = "run_restore", .check = change_check_run, .apply = restore };
