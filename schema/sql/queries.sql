@@ -30,9 +30,10 @@ SELECT max((SELECT ifnull(max(rev), 0) FROM run), (SELECT ifnull(max(rev), 0) FR
 
 -- name: experiment_by_name
 SELECT id FROM experiment WHERE name = ?1;
+-- name: experiment_next_id
+SELECT 1 + max((SELECT ifnull(max(id), 0) FROM experiment), (SELECT ifnull(max(experiment_id), 0) FROM gone));
 -- name: experiment_add
-INSERT INTO experiment (id, name, created_ms)
-VALUES (1 + max((SELECT max(id) FROM experiment), ifnull((SELECT max(experiment_id) FROM gone), 0)), ?1, ?2);
+INSERT INTO experiment (id, name, created_ms) VALUES (?1, ?2, ?3);
 -- name: experiment_list
 SELECT id, name, created_ms FROM experiment WHERE deleted_ms IS NULL ORDER BY id <> 0, name;
 
@@ -46,9 +47,10 @@ SELECT id, uuid, experiment_id, name, status, inferred, beats, start_ms, end_ms,
 	deleted_ms, keys FROM run WHERE id = ?1;
 -- name: run_id_of
 SELECT id FROM run WHERE uuid = ?1;
+-- name: run_next_id
+SELECT 1 + max((SELECT ifnull(max(id), 0) FROM run), (SELECT ifnull(max(run_id), 0) FROM gone));
 -- name: run_add
-INSERT INTO run (id, uuid, experiment_id, name, status, start_ms, rev, user) VALUES
-	(1 + max((SELECT ifnull(max(id), 0) FROM run), (SELECT ifnull(max(run_id), 0) FROM gone)), ?1, ?2, ?3, ?4, ?5, 0, ?6);
+INSERT INTO run (id, uuid, experiment_id, name, status, start_ms, rev, user) VALUES (?1, ?2, ?3, ?4, ?5, ?6, 0, ?7);
 -- name: run_put
 UPDATE run SET status = ?2, inferred = ?3, beats = ?4, start_ms = ?5, end_ms = ?6, last_ms = ?7, last_step = ?8,
 	segment = ?9, world_size = ?10, deleted_ms = ?11, rev = CASE WHEN ?12 < 0 THEN rev ELSE ?12 END, keys = ?13 WHERE id = ?1;

@@ -45,22 +45,16 @@ struct committer {
 	double last_commit_s, oldest_log_s, next_lost_s, fold_after_s, trimmed_s;
 	uint64_t log_rows, log_points;
 	/* shared, under lock */
-	uint64_t rev;
 	struct store_stats stats;
 };
 
 static int open_db(struct committer *w, const char *path, struct err *err)
 {
 	struct db_rows *q;
-	int64_t rev = 0;
 	int rc = db_open_writer(&w->db, path, err);
 
 	if (rc)
 		return rc;
-	rc = db_int(w->db, &rev, DB_rev_get, err, "");
-	if (rc < 0)
-		return rc;
-	w->rev = (uint64_t)rev;
 	rc = db_start(w->db, &q, DB_log_totals, err, "");
 	if (!rc && (rc = db_next(w->db, q, err)) > 0) {
 		w->log_rows = (uint64_t)db_i64(q, COL_log_totals_rows);
@@ -96,12 +90,13 @@ static int finish(struct committer *w, int rc, struct err *err)
 	return rc;
 }
 
+/* rev: of the last change in it; 0: there was none that others want to hear of. */
 static void note_commit(struct committer *w, int rc, const struct err *err, uint64_t rev, uint64_t jobs)
 {
 	bool news;
 
 	pthread_mutex_lock(&w->lock);
-	news = !rc && rev != w->rev;
+	news = !rc && rev;
 	/* A refusal is the client's business. */
 	w->stats.write_error = rc == ERR_LIMIT ? w->stats.write_error : rc;
 	if (rc == ERR_LIMIT) {
@@ -109,7 +104,6 @@ static void note_commit(struct committer *w, int rc, const struct err *err, uint
 	} else if (rc) {
 		snprintf(w->stats.write_error_text, sizeof w->stats.write_error_text, "%.255s", err->text);
 	} else {
-		w->rev = rev;
 		w->stats.commits++;
 		w->stats.batches += jobs;
 		w->stats.write_error_text[0] = '\0';
@@ -156,7 +150,7 @@ static uint64_t less(uint64_t from, uint64_t n)
 
 static int commit_group(struct committer *w, struct queue_job *jobs, struct err *err)
 {
-	uint64_t rev = w->rev, rows = 0, points = 0, count = 0, rows_gone = 0, points_gone = 0;
+	uint64_t rev = 0, rows = 0, points = 0, count = 0, rows_gone = 0, points_gone = 0;
 	struct queue_job *j;
 	int rc = begin(w, err);
 
@@ -230,7 +224,7 @@ static int fold(struct committer *w, uint64_t max_points)
 {
 	struct err err = ERR_INIT;
 	struct fold_result f = { 0 };
-	uint64_t rev = w->rev;
+	uint64_t rev = 0;
 	int rc = begin(w, &err);
 
 	if (!rc)
@@ -284,7 +278,7 @@ static void check_lost(struct committer *w)
 {
 	struct err err = ERR_INIT;
 	int64_t any;
-	uint64_t rev = w->rev;
+	uint64_t rev = 0;
 	int rc;
 
 	w->next_lost_s = clock_mono_s() + LOST_EVERY_S;

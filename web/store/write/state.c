@@ -15,6 +15,7 @@ int state_new(struct state **ret, struct db *db, struct err *err)
 	if (!st)
 		return err_set(err, ERR_NOMEM, "store: out of memory");
 	st->db = db;
+	st->rev = -1;
 	st->arena = arena_new();
 	st->runs = map_new(sizeof(struct state_run));
 	st->run_uuids = map_new(sizeof(struct state_run *));
@@ -71,6 +72,7 @@ void state_drop(struct state *st)
 	}
 	st->dirty_runs.count = 0;
 	st->dirty_metrics.count = 0;
+	st->rev = -1;
 	st->out_of_memory = false;
 }
 
@@ -126,21 +128,41 @@ int state_flush_metrics(struct state *st, struct err *err)
 	return rc;
 }
 
-int state_flush(struct state *st, uint64_t *rev, struct err *err)
+/* The one count of changes, which every changed or removed run takes a number of. */
+static int next_rev(struct state *st, int64_t *ret, struct err *err)
 {
+	int rc = st->rev < 0 ? db_int(st->db, &st->rev, DB_rev_get, err, "") : 0;
+
+	if (rc < 0)
+		return rc;
+	*ret = ++st->rev;
+	return 0;
+}
+
+static int put_run(struct state *st, const struct state_run *r, int64_t rev, struct err *err)
+{
+	if (r->gone)
+		return db_run(st->db, DB_gone_rev_put, err, "ii", r->id, rev);
+	return db_run(st->db, DB_run_put, err, "itiixxiiiixii", r->id, r->status, (int64_t)r->inferred, (int64_t)r->beats,
+		      r->start_ms, r->end_ms, r->last_ms, r->last_step, (int64_t)r->segment, (int64_t)r->world_size,
+		      r->deleted_ms, r->changed ? rev : INT64_C(-1), r->keys);
+}
+
+int state_flush(struct state *st, uint64_t *ret_rev, struct err *err)
+{
+	int64_t rev = -1;
 	size_t i;
 	int rc = state_flush_metrics(st, err);
 
+	*ret_rev = 0;
 	for (i = 0; i < st->dirty_runs.count && !rc; i++) {
 		struct state_run *r = st->dirty_runs.items[i];
 
+		rc = r->changed ? next_rev(st, &rev, err) : 0;
+		if (!rc)
+			rc = put_run(st, r, rev, err);
 		if (r->changed)
-			++*rev;
-		rc = r->gone ? db_run(st->db, DB_gone_rev_put, err, "ii", r->id, (int64_t)*rev) :
-			db_run(st->db, DB_run_put, err, "itiixxiiiixii", r->id, r->status, (int64_t)r->inferred,
-			    (int64_t)r->beats, r->start_ms, r->end_ms, r->last_ms, r->last_step, (int64_t)r->segment,
-			    (int64_t)r->world_size, r->deleted_ms, r->changed ? (int64_t)*rev : INT64_C(-1),
-			    r->keys);
+			*ret_rev = (uint64_t)rev;
 		r->marked = false;
 		r->changed = false;
 	}

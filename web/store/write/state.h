@@ -107,8 +107,9 @@ void state_metric_mark(struct state *st, struct state_metric *m);
 /* *ret->loaded false: there is no such journal yet. */
 int state_writer(struct state *st, int64_t run_id, const char *uuid, struct state_writer **ret, struct err *err);
 
-/* Writes what is marked; each changed run takes the next number after *rev, which moves on. */
-int state_flush(struct state *st, uint64_t *rev, struct err *err);
+/* Writes what is marked; each changed run takes the next number of the store's one count of changes. *ret_rev: the last
+ * one that was given, 0 when nothing changed. */
+int state_flush(struct state *st, uint64_t *ret_rev, struct err *err);
 int state_flush_metrics(struct state *st, struct err *err);
 
 #endif

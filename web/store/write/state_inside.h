@@ -16,6 +16,7 @@ struct state {
 	struct map *runs, *run_uuids, *keys, *series, *metrics, *writers;
 	struct map *run_keys; /* (run, key) that have series */
 	struct state_list dirty_runs, dirty_metrics;
+	int64_t rev; /* the number that was given last; -1: it stands in the rows alone */
 	bool out_of_memory;
 };
 

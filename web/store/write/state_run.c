@@ -140,19 +140,30 @@ int state_run_by_id(struct state *st, int64_t id, struct state_run **ret, struct
 	return rc ? rc : fetch_run(st, q, ret, err);
 }
 
+/* Above all ids that are or ever were, also of what is gone: nothing that remembers one may take another for it. */
+static int next_id(struct state *st, enum db_query above, int64_t *ret, struct err *err)
+{
+	int rc = db_int(st->db, ret, above, err, "");
+
+	return rc < 0 ? rc : 0;
+}
+
 int state_run_add(struct state *st, const struct state_new_run *n, struct state_run **ret, struct err *err)
 {
 	struct state_run *r;
 	int64_t experiment = n->experiment_id;
 	bool existed;
+	int64_t id = 0;
 	int rc = n->experiment ? state_experiment(st, n->experiment, &experiment, &existed, err) : 0;
 
 	if (!rc)
-		rc = db_run(st->db, DB_run_add, err, "tittit", n->uuid, experiment, n->name, n->status, n->start_ms,
+		rc = next_id(st, DB_run_next_id, &id, err);
+	if (!rc)
+		rc = db_run(st->db, DB_run_add, err, "itittit", id, n->uuid, experiment, n->name, n->status, n->start_ms,
 			    n->user ? n->user : "");
 	if (rc)
 		return rc;
-	r = remember(st, db_last_id(st->db), n->uuid);
+	r = remember(st, id, n->uuid);
 	if (!r)
 		return state_no_memory(err);
 	r->experiment_id = experiment;
@@ -239,8 +250,6 @@ int state_experiment(struct state *st, const char *name, int64_t *ret, bool *ret
 	*ret_existed = rc > 0;
 	if (rc)
 		return rc < 0 ? rc : 0;
-	rc = db_run(st->db, DB_experiment_add, err, "ti", name, clock_wall_ms());
-	if (!rc)
-		*ret = db_last_id(st->db);
-	return rc;
+	rc = next_id(st, DB_experiment_next_id, ret, err);
+	return rc ? rc : db_run(st->db, DB_experiment_add, err, "iti", *ret, name, clock_wall_ms());
 }
