@@ -1,10 +1,11 @@
 # Tests of web/store: one cmocka program a subject.
-store_tests = tests/store/chunk_test tests/store/store_test tests/store/follow_test \
+store_tests = tests/store/change_test tests/store/chunk_test tests/store/store_test tests/store/follow_test \
 	tests/store/query_test tests/store/crash_test tests/store/full_test \
 	tests/store/gc_test tests/store/limits_test tests/store/queue_test tests/store/tree_test
 cmocka_tests += $(store_tests)
 store_test_libs = libwebstore.la $(CMOCKA_LIBS) $(SQLITE_LIBS) -lm
 store_test_helper = tests/store/helper.c tests/store/helper.h
+tests_store_change_test_LDADD = $(store_test_libs)
 tests_store_chunk_test_LDADD = $(store_test_libs)
 tests_store_store_test_SOURCES = tests/store/store_test.c $(store_test_helper)
 tests_store_store_test_LDADD = $(store_test_libs)

@@ -19,7 +19,6 @@
 #include "web/store/points/outline.h"
 #include "web/store/read/columns.h"
 #include "web/store/write/committer.h"
-#include "web/store/write/watchers.h"
 
 static int lock_path(char ret[PATH_MAX], const char *db_path, struct err *err)
 {
@@ -269,13 +268,13 @@ int store_holder(struct store_holder *ret, const char *db_path, struct err *err)
 
 int store_watch(struct store *s, void (*fn)(void *arg, uint64_t rev), void *arg)
 {
-	return s->writer ? watchers_add(committer_watchers(s->writer), fn, arg) : ERR_NOSPC;
+	return s->writer ? committer_watch(s->writer, fn, arg) : ERR_NOSPC;
 }
 
 void store_unwatch(struct store *s, int handle)
 {
 	if (s->writer)
-		watchers_remove(committer_watchers(s->writer), handle);
+		committer_unwatch(s->writer, handle);
 }
 
 static uint64_t file_bytes(const char *path, const char *suffix)

@@ -9,7 +9,6 @@
 #include "web/store/base/map.h"
 #include "web/store/points/chunk.h"
 #include "web/store/points/scan.h"
-#include "web/store/write/state.h"
 
 /* A series of the batch with a point that is not behind all that is stored. */
 struct suspect {
@@ -264,7 +263,7 @@ static void take_out(struct repeat *p, struct intake *in)
 	in->series_count = n;
 }
 
-int repeat_drop(struct state *st, struct state_run *r, struct intake *in, struct err *err)
+int mlflow_repeat_drop(struct state *st, struct state_run *r, struct intake *in, struct err *err)
 {
 	struct repeat p = { .st = st, .r = r, .err = err };
 	int rc = find_suspects(&p, in);

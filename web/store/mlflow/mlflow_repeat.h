@@ -3,10 +3,9 @@
 #ifndef DPT_STORE_MLFLOW_REPEAT_H
 #define DPT_STORE_MLFLOW_REPEAT_H
 
-#include "web/store/write/intake.h"
-#include "web/store/write/state.h"
+#include "web/store/write/change.h"
 
 /* Takes repeated run-level points, also those inside the batch itself, out of in. */
-int repeat_drop(struct state *st, struct state_run *r, struct intake *in, struct err *err);
+int mlflow_repeat_drop(struct state *st, struct state_run *r, struct intake *in, struct err *err);
 
 #endif

@@ -100,7 +100,7 @@ static int put_points(struct state *st, struct change *c, struct state_run *r, c
 		      struct err *err)
 {
 	struct apply_points a = { .rank = 0, .segment = r->segment };
-	int rc = c->in.point_count ? repeat_drop(st, r, &c->in, err) : 0;
+	int rc = c->in.point_count ? mlflow_repeat_drop(st, r, &c->in, err) : 0;
 
 	c->res.accepted = c->in.point_count;
 	if (!rc)

@@ -11,6 +11,7 @@
 #include "tracker/base/clock.h"
 #include "web/store/points/fold.h"
 #include "web/store/write/apply.h"
+#include "web/store/write/queue.h"
 #include "web/store/write/segment.h"
 #include "web/store/write/waiter.h"
 #include "web/store/write/watchers.h"
@@ -498,9 +499,14 @@ struct queue *committer_queue(struct committer *w)
 	return w ? w->queue : NULL;
 }
 
-struct watchers *committer_watchers(struct committer *w)
+int committer_watch(struct committer *w, void (*fn)(void *arg, uint64_t rev), void *arg)
 {
-	return w->watchers;
+	return watchers_add(w->watchers, fn, arg);
+}
+
+void committer_unwatch(struct committer *w, int handle)
+{
+	watchers_remove(w->watchers, handle);
 }
 
 void committer_fold_soon(struct committer *w)

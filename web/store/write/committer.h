@@ -4,9 +4,9 @@
 #define DPT_STORE_COMMITTER_H
 
 #include "web/store/store.h"
-#include "web/store/write/queue.h"
 
-struct watchers;
+struct db;
+struct queue;
 struct committer;
 
 /* Opens (or makes) the file, then starts the thread. */
@@ -15,7 +15,10 @@ void committer_stop(struct committer *w); /* finishes what waits; NULL is fine *
 
 /* What is put there is committed, then its done is called and it is freed. */
 struct queue *committer_queue(struct committer *w); /* NULL of NULL, a store that is only read */
-struct watchers *committer_watchers(struct committer *w); /* told after each commit that changed something */
+
+/* What store_watch and store_unwatch promise. */
+int committer_watch(struct committer *w, void (*fn)(void *arg, uint64_t rev), void *arg);
+void committer_unwatch(struct committer *w, int handle);
 
 /* Runs fn on the writer's thread, outside transactions, in its turn, and waits. */
 int committer_step(struct committer *w, int (*fn)(void *arg, struct db *d, struct err *err), void *arg, struct err *err);

@@ -9,6 +9,7 @@
 #include "web/store/db/readers.h"
 #include "web/store/write/change.h"
 #include "web/store/write/committer.h"
+#include "web/store/write/queue.h"
 #include "web/store/write/waiter.h"
 
 /* What the smallest operation holds: one block of its arena and the job itself. */

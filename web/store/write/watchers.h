@@ -1,4 +1,4 @@
-/* watchers.h: who wants to hear of changes. Private to web/store; what store_watch promises is kept here. */
+/* watchers.h: who wants to hear of changes. The committer's own; what store_watch promises is kept here. */
 #ifndef DPT_STORE_WATCHERS_H
 #define DPT_STORE_WATCHERS_H
 
