@@ -73,7 +73,8 @@ static struct experiment row_of(struct arena *a, struct db_rows *q)
 				    .location = db_text(a, q, COL_experiment_rows_location) };
 }
 
-int experiment_get(struct store *s, int64_t id, const char *name, struct arena *a, struct experiment *ret, struct err *err)
+int experiment_get(struct store *s, int64_t id, const char *name, struct arena *a, struct experiment *ret,
+		   struct err *err)
 {
 	struct experiment e;
 	struct db_rows *q;
@@ -82,7 +83,8 @@ int experiment_get(struct store *s, int64_t id, const char *name, struct arena *
 
 	if (rc)
 		return rc;
-	rc = name ? db_start(d, &q, DB_experiment_row_by_name, err, "t", name) : db_start(d, &q, DB_experiment_row, err, "i", id);
+	rc = name ? db_start(d, &q, DB_experiment_row_by_name, err, "t", name)
+		  : db_start(d, &q, DB_experiment_row, err, "i", id);
 	if (!rc && (rc = db_next(d, q, err)) > 0) {
 		e = row_of(a, q);
 		db_stop(q);
@@ -258,7 +260,8 @@ static int take_page(struct search *s, struct arena *a, struct experiments *ret)
 		ret->items[i] = s->hits[place + i].e;
 		ret->items[i].name = arena_strdup(a, ret->items[i].name);
 		ret->items[i].location = arena_strdup(a, ret->items[i].location);
-		rc = ret->items[i].name && ret->items[i].location ? load_tags(s->d, a, &ret->items[i], s->err) : no_memory(s->err);
+		rc = ret->items[i].name && ret->items[i].location ? load_tags(s->d, a, &ret->items[i], s->err)
+								  : no_memory(s->err);
 	}
 	if (place + ret->count < s->count)
 		ret->next_page_token = page_token(a, plan_of(s->o), place + ret->count);

@@ -15,7 +15,8 @@ struct experiment {
 };
 
 /* By name when it is not NULL. ERR_NOENT without text when there is none. */
-int experiment_get(struct store *s, int64_t id, const char *name, struct arena *a, struct experiment *ret, struct err *err);
+int experiment_get(struct store *s, int64_t id, const char *name, struct arena *a, struct experiment *ret,
+		   struct err *err);
 
 /* Where the artifacts of an experiment lie, "" where they are kept here or there is no such experiment. */
 int experiment_location(struct store *s, int64_t id, struct arena *a, const char **ret, struct err *err);

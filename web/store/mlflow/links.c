@@ -17,7 +17,8 @@ static const char *or_null(struct arena *a, struct db_rows *q, enum db_column co
 	return db_null(q, column) ? NULL : db_text(a, q, column);
 }
 
-static int load_tags(struct db *d, int64_t run, int64_t dataset, struct arena *a, struct run_dataset *s, struct err *err)
+static int load_tags(struct db *d, int64_t run, int64_t dataset, struct arena *a, struct run_dataset *s,
+		     struct err *err)
 {
 	struct db_rows *q;
 	int rc = db_start(d, &q, DB_run_dataset_tags, err, "ii", run, dataset);
@@ -110,8 +111,8 @@ static struct dataset_summary summary_of(struct arena *a, struct db_rows *q)
 					 or_null(a, q, COL_dataset_summaries_context) };
 }
 
-int dataset_summaries(struct store *s, const int64_t *experiments, size_t n, struct arena *a, struct dataset_summary **ret,
-		      size_t *ret_count, struct err *err)
+int dataset_summaries(struct store *s, const int64_t *experiments, size_t n, struct arena *a,
+		      struct dataset_summary **ret, size_t *ret_count, struct err *err)
 {
 	struct dataset_summary *list = NULL;
 	size_t count = 0, i;

@@ -6,7 +6,8 @@
 #include "web/store/mlflow/mlflow_inside.h"
 
 /* Those without a model are in the intake already. */
-static const struct mlflow_point *dup_points(struct arena *a, const struct mlflow_op *op, size_t *ret_count, bool *failed)
+static const struct mlflow_point *dup_points(struct arena *a, const struct mlflow_op *op, size_t *ret_count,
+					     bool *failed)
 {
 	struct mlflow_point *copy;
 	size_t i, n = 0;
@@ -40,10 +41,14 @@ static const struct mlflow_dataset *dup_datasets(struct arena *a, const struct m
 		const struct mlflow_dataset *d = &op->datasets[i];
 
 		copy[i] = (struct mlflow_dataset){
-			.name = change_dup(a, d->name, failed), .digest = change_dup(a, d->digest, failed),
-			.source_type = change_dup(a, d->source_type, failed), .source = change_dup(a, d->source, failed),
-			.schema = change_dup(a, d->schema, failed), .profile = change_dup(a, d->profile, failed),
-			.tags = change_dup_pairs(a, d->tags, d->tag_count, failed), .tag_count = d->tag_count,
+			.name = change_dup(a, d->name, failed),
+			.digest = change_dup(a, d->digest, failed),
+			.source_type = change_dup(a, d->source_type, failed),
+			.source = change_dup(a, d->source, failed),
+			.schema = change_dup(a, d->schema, failed),
+			.profile = change_dup(a, d->profile, failed),
+			.tags = change_dup_pairs(a, d->tags, d->tag_count, failed),
+			.tag_count = d->tag_count,
 		};
 	}
 	return copy;
@@ -94,8 +99,9 @@ static int take_points(struct intake *in, const struct mlflow_op *op, struct err
 	if (!points)
 		return err_set(err, ERR_NOMEM, "out of memory");
 	for (i = 0; i < op->point_count; i++)
-		points[i] = (struct ingest_point){ op->points[i].key, op->points[i].step, (double)op->points[i].time_ms / 1e3,
-						   op->points[i].value, STATE_RUN_LEVEL };
+		points[i] = (struct ingest_point){ op->points[i].key, op->points[i].step,
+						   (double)op->points[i].time_ms / 1e3, op->points[i].value,
+						   STATE_RUN_LEVEL };
 	return intake_points(in, &all, err);
 }
 
@@ -106,7 +112,8 @@ static size_t text_bytes(const struct mlflow_op *op)
 	for (i = 0; i < op->tag_count; i++)
 		bytes += strlen(op->tags[i].value);
 	for (i = 0; i < op->dataset_count; i++)
-		bytes += strlen(op->datasets[i].source) + (op->datasets[i].profile ? strlen(op->datasets[i].profile) : 0);
+		bytes += strlen(op->datasets[i].source) +
+			 (op->datasets[i].profile ? strlen(op->datasets[i].profile) : 0);
 	return bytes;
 }
 

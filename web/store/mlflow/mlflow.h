@@ -47,8 +47,8 @@ struct mlflow_op {
 	size_t model_count;
 };
 
-/* op as ingest_submit takes it; borrows it. Codes: ERR_USAGE, ERR_NOENT, ERR_EXISTS (a name), ERR_UNSUPPORTED (the state
- * forbids it), and those of a disk. */
+/* op as ingest_submit takes it; borrows it. Codes: ERR_USAGE, ERR_NOENT, ERR_EXISTS (a name), ERR_UNSUPPORTED (the
+ * state forbids it), and those of a disk. */
 struct ingest_op mlflow_op(const struct mlflow_op *op);
 
 #endif

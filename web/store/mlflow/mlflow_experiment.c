@@ -39,8 +39,9 @@ int mlflow_experiment_need(struct state *st, struct change *c, int64_t id, struc
 	if (!row.found)
 		return no_such(c, id);
 	if (row.deleted)
-		return change_refuse(c, ERR_USAGE, "The experiment %lld must be in the 'active' state. Current state is deleted.",
-				    (long long)id);
+		return change_refuse(c, ERR_USAGE,
+				     "The experiment %lld must be in the 'active' state. Current state is deleted.",
+				     (long long)id);
 	return 1;
 }
 
@@ -172,7 +173,9 @@ static int rename_it(struct state *st, struct change *c, struct err *err)
 	if (row.deleted)
 		return change_refuse(c, ERR_UNSUPPORTED, "Cannot rename a non-active experiment.");
 	rc = name_free(st, c, op->name, op->experiment, err);
-	return rc <= 0 ? rc : db_run(state_db(st), DB_experiment_name_put, err, "iti", op->experiment, op->name, clock_wall_ms());
+	return rc <= 0 ? rc
+		       : db_run(state_db(st), DB_experiment_name_put, err, "iti", op->experiment, op->name,
+				clock_wall_ms());
 }
 
 const struct change_ops mlflow_experiment_rename = {

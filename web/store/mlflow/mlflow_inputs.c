@@ -1,14 +1,15 @@
-/* mlflow_inputs.c: data sets that a run read, models that it read or made. A data set is one of its experiment by name and
- * digest; what is said about one first holds. */
+/* mlflow_inputs.c: data sets that a run read, models that it read or made. A data set is one of its experiment by name
+ * and digest; what is said about one first holds. */
 #include <string.h>
 
 #include "tracker/base/clock.h"
 #include "web/store/mlflow/mlflow_inside.h"
 
-static int put_dataset(struct state *st, int64_t experiment, const struct mlflow_dataset *d, int64_t *ret, struct err *err)
+static int put_dataset(struct state *st, int64_t experiment, const struct mlflow_dataset *d, int64_t *ret,
+		       struct err *err)
 {
-	int rc = db_run(state_db(st), DB_dataset_add, err, "itttttt", experiment, d->name, d->digest, d->source_type, d->source,
-			d->schema, d->profile);
+	int rc = db_run(state_db(st), DB_dataset_add, err, "itttttt", experiment, d->name, d->digest, d->source_type,
+			d->source, d->schema, d->profile);
 
 	if (rc)
 		return rc;
@@ -30,7 +31,8 @@ static int put_input(struct state *st, struct state_run *r, const struct mlflow_
 		return rc < 0 ? rc : 0;
 	rc = db_run(state_db(st), DB_run_dataset_add, err, "ii", r->id, dataset);
 	for (i = 0; i < d->tag_count && !rc; i++)
-		rc = db_run(state_db(st), DB_run_dataset_tag_add, err, "iitt", r->id, dataset, d->tags[i].key, d->tags[i].value);
+		rc = db_run(state_db(st), DB_run_dataset_tag_add, err, "iitt", r->id, dataset, d->tags[i].key,
+			    d->tags[i].value);
 	return rc;
 }
 

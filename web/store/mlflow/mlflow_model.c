@@ -16,7 +16,8 @@ static int need_model(struct state *st, struct change *c, int64_t *ret, struct e
 	return rc ? rc : change_refuse(c, ERR_NOENT, "Logged model with ID '%.60s' not found.", op->model);
 }
 
-static int put_pairs(struct state *st, enum db_query q, int64_t model, const struct ingest_kv *kv, size_t n, struct err *err)
+static int put_pairs(struct state *st, enum db_query q, int64_t model, const struct ingest_kv *kv, size_t n,
+		     struct err *err)
 {
 	size_t i;
 	int rc = 0;
@@ -44,9 +45,11 @@ static int need_same_params(struct state *st, struct change *c, int64_t model, s
 			continue;
 		old = db_str(q, COL_model_param_find_value);
 		if (strcmp(old, kv->value))
-			rc = change_refuse(c, ERR_USAGE, "Changing param values is not allowed. Param with key='%.100s' was already "
-					  "logged with value='%.100s' for logged model ID='%s'. Attempted logging new value '%.100s'.",
-					  kv->key, old, op->model, kv->value);
+			rc = change_refuse(c, ERR_USAGE,
+					   "Changing param values is not allowed. Param with key='%.100s' was already "
+					   "logged with value='%.100s' for logged model ID='%s'. Attempted logging new "
+					   "value '%.100s'.",
+					   kv->key, old, op->model, kv->value);
 		db_stop(q);
 		if (!rc)
 			return 0;
@@ -63,8 +66,8 @@ static int make(struct state *st, struct change *c, struct err *err)
 	if (rc <= 0)
 		return rc;
 	snprintf(c->res.id, sizeof c->res.id, "%s", op->model);
-	rc = db_run(state_db(st), DB_model_add, err, "tittti", op->model, op->experiment, op->name, op->type, op->source_run,
-		    clock_wall_ms());
+	rc = db_run(state_db(st), DB_model_add, err, "tittti", op->model, op->experiment, op->name, op->type,
+		    op->source_run, clock_wall_ms());
 	id = db_last_id(state_db(st));
 	if (!rc)
 		rc = put_pairs(st, DB_model_param_put, id, op->params, op->param_count, err);
@@ -82,7 +85,9 @@ static int set_status(struct state *st, struct change *c, struct err *err)
 	return rc <= 0 ? rc : db_run(state_db(st), DB_model_status_put, err, "iti", id, op->status, clock_wall_ms());
 }
 
-const struct change_ops mlflow_model_status = { .name = "mlflow_model_status", .copy = mlflow_copy, .apply = set_status };
+const struct change_ops mlflow_model_status = { .name = "mlflow_model_status",
+						.copy = mlflow_copy,
+						.apply = set_status };
 
 static int delete(struct state *st, struct change *c, struct err *err)
 {
@@ -115,7 +120,8 @@ static int untag(struct state *st, struct change *c, struct err *err)
 		return rc;
 	rc = db_int(state_db(st), &there, DB_model_tag_find, err, "it", id, op->name);
 	if (!rc)
-		return change_refuse(c, ERR_NOENT, "No tag with key '%.250s' found for model with ID '%s'.", op->name, op->model);
+		return change_refuse(c, ERR_NOENT, "No tag with key '%.250s' found for model with ID '%s'.", op->name,
+				     op->model);
 	return rc < 0 ? rc : db_run(state_db(st), DB_model_tag_delete, err, "it", id, op->name);
 }
 
@@ -132,7 +138,9 @@ static int add_params(struct state *st, struct change *c, struct err *err)
 	return rc <= 0 ? rc : put_pairs(st, DB_model_param_put, id, op->params, op->param_count, err);
 }
 
-const struct change_ops mlflow_model_params = { .name = "mlflow_model_params", .copy = mlflow_copy, .apply = add_params };
+const struct change_ops mlflow_model_params = { .name = "mlflow_model_params",
+						.copy = mlflow_copy,
+						.apply = add_params };
 
 int mlflow_model_points(struct state *st, const struct mlflow_op *op, struct err *err)
 {
@@ -145,8 +153,9 @@ int mlflow_model_points(struct state *st, const struct mlflow_op *op, struct err
 
 		rc = db_int(state_db(st), &id, DB_model_active, err, "t", p->model);
 		if (rc > 0)
-			rc = db_run(state_db(st), DB_model_metric_put, err, "itiitdtt", id, p->key, p->time_ms, p->step, op->run, p->value,
-				    p->dataset_name ? p->dataset_name : "", p->dataset_digest ? p->dataset_digest : "");
+			rc = db_run(state_db(st), DB_model_metric_put, err, "itiitdtt", id, p->key, p->time_ms, p->step,
+				    op->run, p->value, p->dataset_name ? p->dataset_name : "",
+				    p->dataset_digest ? p->dataset_digest : "");
 	}
 	return rc < 0 ? rc : 0;
 }

@@ -1,5 +1,5 @@
-/* mlflow_repeat.c: finds repeated points: by the summary of the series when they come in order, else by looking at the chunks
- * that overlap them and at the run's part of the log. */
+/* mlflow_repeat.c: finds repeated points: by the summary of the series when they come in order, else by looking at the
+ * chunks that overlap them and at the run's part of the log. */
 #include "web/store/mlflow/mlflow_repeat.h"
 
 #include <math.h>
@@ -84,7 +84,9 @@ static void add_suspect(struct repeat *p, struct intake_series *s)
 	struct suspect *x = &p->suspects[p->suspect_count++];
 	size_t i;
 
-	*x = (struct suspect){ .s = s, .min_step = INT64_MAX, .max_step = INT64_MIN, .min_time = INFINITY, .max_time = -INFINITY };
+	*x = (struct suspect){
+		.s = s, .min_step = INT64_MAX, .max_step = INT64_MIN, .min_time = INFINITY, .max_time = -INFINITY
+	};
 	for (i = 0; i < s->count; i++) {
 		x->min_step = s->points[i].step < x->min_step ? s->points[i].step : x->min_step;
 		x->max_step = s->points[i].step > x->max_step ? s->points[i].step : x->max_step;

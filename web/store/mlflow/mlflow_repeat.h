@@ -1,5 +1,6 @@
-/* mlflow_repeat.h: drops points that are stored already, the same run, key, time, step and value: a client that got no answer
- * sends its batch again. Points behind everything stored, the usual case, cost one comparison. Writer's thread. */
+/* mlflow_repeat.h: drops points that are stored already, the same run, key, time, step and value: a client that got no
+ * answer sends its batch again. Points behind all that is stored, the usual case, cost one comparison. Writer's
+ * thread. */
 #ifndef DPT_STORE_MLFLOW_REPEAT_H
 #define DPT_STORE_MLFLOW_REPEAT_H
 

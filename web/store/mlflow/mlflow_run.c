@@ -25,7 +25,8 @@ int mlflow_run_need(struct state *st, struct change *c, struct state_run **ret, 
 		return rc;
 	}
 	if ((*ret)->deleted_ms != INT64_MIN)
-		return change_refuse(c, ERR_USAGE, "The run %s must be in the 'active' state. Current state is deleted.", uuid);
+		return change_refuse(c, ERR_USAGE,
+				     "The run %s must be in the 'active' state. Current state is deleted.", uuid);
 	memcpy(c->res.id, (*ret)->uuid, sizeof (*ret)->uuid);
 	return 1;
 }
@@ -33,8 +34,12 @@ int mlflow_run_need(struct state *st, struct change *c, struct state_run **ret, 
 static int make(struct state *st, struct change *c, struct err *err)
 {
 	const struct mlflow_op *op = c->op.more;
-	struct state_new_run n = { .uuid = c->res.id, .experiment_id = op->experiment, .name = op->name, .status = "running",
-				   .start_ms = op->start_ms, .user = op->user };
+	struct state_new_run n = { .uuid = c->res.id,
+				   .experiment_id = op->experiment,
+				   .name = op->name,
+				   .status = "running",
+				   .start_ms = op->start_ms,
+				   .user = op->user };
 	struct state_run *r;
 	int rc = mlflow_experiment_need(st, c, op->experiment, err);
 
@@ -50,7 +55,8 @@ static int make(struct state *st, struct change *c, struct err *err)
 const struct change_ops mlflow_run_new = { .name = "mlflow_run_new", .copy = mlflow_copy, .apply = make };
 
 /* Texts of a contradiction; params that are stored with another value. */
-static int contradicts(struct state *st, struct state_run *r, const struct mlflow_op *op, struct buf *list, struct err *err)
+static int contradicts(struct state *st, struct state_run *r, const struct mlflow_op *op, struct buf *list,
+		       struct err *err)
 {
 	struct db *d = state_db(st);
 	struct db_rows *q;
@@ -67,8 +73,11 @@ static int contradicts(struct state *st, struct state_run *r, const struct mlflo
 			const char *old = db_str(q, COL_param_by_name_value);
 
 			if (op->single)
-				buf_addf(list, "Param with key='%.100s' was already logged with value='%.100s' for run ID='%s'. "
-					 "Attempted logging new value '%.100s'.", kv->key, old, r->uuid, kv->value);
+				buf_addf(list,
+					 "Param with key='%.100s' was already logged with value='%.100s' for run "
+					 "ID='%s'. "
+					 "Attempted logging new value '%.100s'.",
+					 kv->key, old, r->uuid, kv->value);
 			else
 				buf_addf(list, "%s{'key': '%.100s', 'old_value': '%.100s', 'new_value': '%.100s'}",
 					 list->len ? ", " : "", kv->key, old, kv->value);
@@ -89,8 +98,10 @@ static int check_params(struct state *st, struct change *c, struct state_run *r,
 	if (!rc && list.len && op->single)
 		change_refuse(c, ERR_USAGE, "Changing param values is not allowed. %s", list.data);
 	else if (!rc && list.len)
-		change_refuse(c, ERR_USAGE, "Changing param values is not allowed. Params were already logged='[%.380s]' for "
-			     "run ID='%s'.", list.data, r->uuid);
+		change_refuse(c, ERR_USAGE,
+			      "Changing param values is not allowed. Params were already logged='[%.380s]' for "
+			      "run ID='%s'.",
+			      list.data, r->uuid);
 	rc = rc ? rc : !list.len;
 	buf_done(&list);
 	return rc;
@@ -161,7 +172,8 @@ static int untag(struct state *st, struct change *c, struct err *err)
 	if (rc <= 0)
 		return rc;
 	rc = apply_untag(st, r, op->name, err);
-	return rc ? rc < 0 ? rc : 0 : change_refuse(c, ERR_NOENT, "No tag with name: %.250s in run with id %s", op->name, r->uuid);
+	return rc ? rc < 0 ? rc : 0
+		  : change_refuse(c, ERR_NOENT, "No tag with name: %.250s in run with id %s", op->name, r->uuid);
 }
 
 const struct change_ops mlflow_run_untag = { .name = "mlflow_run_untag", .copy = mlflow_copy, .apply = untag };

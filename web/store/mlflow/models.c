@@ -17,8 +17,8 @@ static int no_memory(struct err *err)
 	return err_set(err, ERR_NOMEM, "out of memory");
 }
 
-static int load_pairs(struct db *d, enum db_query which, int64_t id, struct arena *a, struct query_kv **ret, size_t *ret_count,
-		      struct err *err)
+static int load_pairs(struct db *d, enum db_query which, int64_t id, struct arena *a, struct query_kv **ret,
+		      size_t *ret_count, struct err *err)
 {
 	struct db_rows *q;
 	int rc = db_start(d, &q, which, err, "i", id);
@@ -160,7 +160,9 @@ static int metric_values(struct search *s, const struct model *m, const char *ke
 			return no_memory(s->err);
 		if (more)
 			*more = *v;
-		*v = (struct filter_value){ .present = true, .is_number = true, .number = m->metrics[i].value, .more = more };
+		*v = (struct filter_value){
+			.present = true, .is_number = true, .number = m->metrics[i].value, .more = more
+		};
 	}
 	return 0;
 }
@@ -221,7 +223,8 @@ static void order_metric(const struct model *m, const struct models_order *o, st
 	for (i = 0; i < m->metric_count; i++) {
 		const struct model_metric *p = &m->metrics[i];
 
-		if (!strcmp(p->key, o->field + 8) && (!o->dataset.name || on_dataset(p, &o->dataset)) && (!last || later(p, last)))
+		if (!strcmp(p->key, o->field + 8) && (!o->dataset.name || on_dataset(p, &o->dataset)) &&
+		    (!last || later(p, last)))
 			last = p;
 	}
 	if (last)
@@ -232,10 +235,17 @@ static const struct {
 	const char *name;
 	enum filter_attribute attribute;
 } order_names[] = {
-	{ "name", FILTER_NAME }, { "model_id", FILTER_RUN_ID }, { "model_type", FILTER_TYPE }, { "status", FILTER_STATUS },
-	{ "source_run_id", FILTER_SOURCE_RUN }, { "creation_time", FILTER_CREATED }, { "creation_timestamp", FILTER_CREATED },
-	{ "creation_timestamp_ms", FILTER_CREATED }, { "last_updated_time", FILTER_UPDATED },
-	{ "last_updated_timestamp", FILTER_UPDATED }, { "last_updated_timestamp_ms", FILTER_UPDATED },
+	{ "name", FILTER_NAME },
+	{ "model_id", FILTER_RUN_ID },
+	{ "model_type", FILTER_TYPE },
+	{ "status", FILTER_STATUS },
+	{ "source_run_id", FILTER_SOURCE_RUN },
+	{ "creation_time", FILTER_CREATED },
+	{ "creation_timestamp", FILTER_CREATED },
+	{ "creation_timestamp_ms", FILTER_CREATED },
+	{ "last_updated_time", FILTER_UPDATED },
+	{ "last_updated_timestamp", FILTER_UPDATED },
+	{ "last_updated_timestamp_ms", FILTER_UPDATED },
 };
 
 static int order_attribute(const char *field)
@@ -256,7 +266,9 @@ static int check_order(const struct models_opts *o, struct err *err)
 		if (!strncmp(o->order[i].field, "metrics.", 8))
 			continue;
 		if (strchr(o->order[i].field, '.'))
-			return err_set(err, ERR_USAGE, "Invalid order by field name: %.100s. Only metrics are supported.", o->order[i].field);
+			return err_set(err, ERR_USAGE,
+				       "Invalid order by field name: %.100s. Only metrics are supported.",
+				       o->order[i].field);
 		if (order_attribute(o->order[i].field) < 0)
 			return err_set(err, ERR_USAGE, "Invalid order by field name: %.100s", o->order[i].field);
 	}
@@ -367,7 +379,8 @@ static int take_page(struct search *s, struct arena *a, struct models *ret)
 	return 0;
 }
 
-int models_search(struct store *store, const struct models_opts *o, struct arena *a, struct models *ret, struct err *err)
+int models_search(struct store *store, const struct models_opts *o, struct arena *a, struct models *ret,
+		  struct err *err)
 {
 	struct filter_mlflow text = { FILTER_MODELS, o->filter, NULL, 0 };
 	struct search s = { .o = o, .a = a, .err = err };

@@ -88,7 +88,7 @@ struct dataset_summary {
 	const char *context; /* NULL: none */
 };
 
-int dataset_summaries(struct store *s, const int64_t *experiments, size_t n, struct arena *a, struct dataset_summary **ret,
-		      size_t *ret_count, struct err *err);
+int dataset_summaries(struct store *s, const int64_t *experiments, size_t n, struct arena *a,
+		      struct dataset_summary **ret, size_t *ret_count, struct err *err);
 
 #endif

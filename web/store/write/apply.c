@@ -58,13 +58,14 @@ static int put_or_leave(struct state *st, struct state_run *r, const struct appl
 
 	if (rc != ERR_LIMIT || !a->tolerant)
 		return rc;
-	snprintf(text, sizeof text, "more than %d metric keys: the points of some were left out", (int)LIMIT_keys_per_run);
+	snprintf(text, sizeof text, "more than %d metric keys: the points of some were left out",
+		 (int)LIMIT_keys_per_run);
 	return apply_problem(st, r, text, s->count, err);
 }
 
 /* One row of the ingest log: the n series from `from` on. */
-static int put_row(struct state *st, struct state_run *r, const struct apply_points *a, const struct intake *in, size_t from,
-		   size_t n, struct err *err)
+static int put_row(struct state *st, struct state_run *r, const struct apply_points *a, const struct intake *in,
+		   size_t from, size_t n, struct err *err)
 {
 	struct buf pack;
 	int64_t points = 0;
@@ -128,7 +129,8 @@ int apply_params(struct state *st, struct state_run *r, const struct ingest_kv *
 		if (!rc)
 			r->params += db_changed(state_db(st));
 		if (!rc && r->params > LIMIT_params_per_run)
-			rc = err_set(err, ERR_LIMIT, "run %s would have more than %d params", r->uuid, (int)LIMIT_params_per_run);
+			rc = err_set(err, ERR_LIMIT, "run %s would have more than %d params", r->uuid,
+				     (int)LIMIT_params_per_run);
 	}
 	if (n)
 		state_mark(st, r, true);
@@ -180,7 +182,10 @@ int apply_patch(struct state *st, struct state_run *r, const struct ingest_op *o
 	memcpy(news.status, op->status ? op->status : r->status, strlen(op->status ? op->status : r->status) + 1);
 	ended = strcmp(news.status, "running") && strcmp(news.status, "scheduled");
 	if (op->end_ms == INGEST_NO_TIME)
-		news.end_ms = op->end_kept ? r->end_ms : !ended ? INT64_MIN : r->end_ms != INT64_MIN ? r->end_ms : clock_wall_ms();
+		news.end_ms = op->end_kept	       ? r->end_ms
+			      : !ended		       ? INT64_MIN
+			      : r->end_ms != INT64_MIN ? r->end_ms
+						       : clock_wall_ms();
 	return segment_status(st, r, r->segment, &news, err);
 }
 

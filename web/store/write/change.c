@@ -54,8 +54,8 @@ static int check_pairs(const struct ingest_kv *kv, size_t n, const char *what, s
 			return err_field(err, "%s", what);
 		}
 		if (strlen(kv[i].value) > LIMIT_value_bytes || !utf8_valid(kv[i].value, strlen(kv[i].value))) {
-			err_set(err, ERR_USAGE, "%s.%.60s: the value must be at most %d bytes of UTF-8", what, kv[i].key,
-				(int)LIMIT_value_bytes);
+			err_set(err, ERR_USAGE, "%s.%.60s: the value must be at most %d bytes of UTF-8", what,
+				kv[i].key, (int)LIMIT_value_bytes);
 			return err_field(err, "%s.%.60s", what, kv[i].key);
 		}
 	}
@@ -65,7 +65,8 @@ static int check_pairs(const struct ingest_kv *kv, size_t n, const char *what, s
 static int check_words(const struct ingest_op *op, struct err *err)
 {
 	if (op->status && !is_status(op->status)) {
-		err_set(err, ERR_USAGE, "status '%.40s' is none of running, finished, failed, killed, preempted, scheduled",
+		err_set(err, ERR_USAGE,
+			"status '%.40s' is none of running, finished, failed, killed, preempted, scheduled",
 			op->status);
 		return err_field(err, "status");
 	}

@@ -117,7 +117,8 @@ static int put_param(struct state *st, struct state_run *r, const struct state_w
 		return rc;
 	if (it->segment) {
 		rc = db_run(d, DB_segment_param_put, err, "iiit", r->id, (int64_t)w->segment, key, it->text);
-		return rc ? rc : db_run(d, DB_param_segment_put, err, "iiit", r->id, key, (int64_t)w->segment, it->text);
+		return rc ? rc
+			  : db_run(d, DB_param_segment_put, err, "iiit", r->id, key, (int64_t)w->segment, it->text);
 	}
 	rc = db_start(d, &q, DB_param_by_key, err, "ii", r->id, key);
 	if (!rc && (rc = db_next(d, q, err)) > 0) {
@@ -177,7 +178,7 @@ static bool is_note_tag(const char *tag)
 	       (!tag[n] || !strcmp(tag + n, "/text_summary"));
 }
 
-/* Text summaries of foreign files, one below the other under their tags; a tag that says no more than note is left out. */
+/* Text summaries of foreign files, one below the other under their tags; a tag that says only note is left out. */
 static int put_text(struct state *st, struct state_run *r, const struct intake_item *it, struct err *err)
 {
 	struct db *d = state_db(st);

@@ -1,6 +1,6 @@
 /* change_purge.c: removes deleted runs, models and experiments for good, a bounded part at a time, and gives free pages
- * back. A run that is removed leaves its id in the table gone. Touches no files but the store's. A table that holds rows
- * of runs belongs into the list below. */
+ * back. A run that is removed leaves its id in the table gone. Touches no files but the store's. A table that holds
+ * rows of runs belongs into the list below. */
 
 #include "tracker/base/clock.h"
 #include "web/store/points/scan.h"
@@ -9,11 +9,11 @@
 #define PURGE_ROWS 1000  /* of one call: some milliseconds, which commits wait for */
 #define CHUNK_ROWS 20    /* a full chunk fills several pages, so it counts as so many rows */
 
-/* Each deletes at most ?2 rows of run ?1. The journals go last: their paths are needed until the files are dealt with. */
+/* Each deletes at most ?2 rows of run ?1. Journals go last: their paths are needed until the files are dealt with. */
 static const enum db_query by_run[] = {
-	DB_purge_metric, DB_purge_param, DB_purge_segment_param, DB_purge_tag, DB_purge_environment, DB_purge_segment, DB_purge_part,
-	DB_purge_alert, DB_purge_problem, DB_purge_idempotency, DB_purge_run_dataset, DB_purge_run_dataset_tag,
-	DB_purge_run_model, DB_purge_artifact, DB_purge_arrival, DB_purge_writer,
+	DB_purge_metric, DB_purge_param, DB_purge_segment_param, DB_purge_tag, DB_purge_environment, DB_purge_segment,
+	DB_purge_part, DB_purge_alert, DB_purge_problem, DB_purge_idempotency, DB_purge_run_dataset,
+	DB_purge_run_dataset_tag, DB_purge_run_model, DB_purge_artifact, DB_purge_arrival, DB_purge_writer,
 };
 
 /* Points that are not folded yet go at once: folding must not meet a series that is no more. */

@@ -380,7 +380,8 @@ static void shrink(struct committer *w)
 	struct err err = ERR_INIT;
 	int64_t pages = 0;
 
-	while (!w->no_fold && db_int(w->db, &pages, DB_free_pages, &err, "") > 0 && pages > 0 && clock_mono_s() < until_s)
+	while (!w->no_fold && db_int(w->db, &pages, DB_free_pages, &err, "") > 0 && pages > 0 &&
+	       clock_mono_s() < until_s)
 		if (vacuum_some(w, &err))
 			break;
 }

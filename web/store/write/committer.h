@@ -1,5 +1,5 @@
-/* committer.h: the one thread that owns the read-write connection. It commits what waits as one group, answers after the
- * commit, folds the log when there is time, checkpoints, and takes silent runs for killed. */
+/* committer.h: the one thread that owns the read-write connection. It commits what waits as one group, answers after
+ * the commit, folds the log when there is time, checkpoints, and takes silent runs for killed. */
 #ifndef DPT_STORE_COMMITTER_H
 #define DPT_STORE_COMMITTER_H
 
@@ -21,7 +21,8 @@ int committer_watch(struct committer *w, void (*fn)(void *arg, uint64_t rev), vo
 void committer_unwatch(struct committer *w, int handle);
 
 /* Runs fn on the writer's thread, outside transactions, in its turn, and waits. */
-int committer_step(struct committer *w, int (*fn)(void *arg, struct db *d, struct err *err), void *arg, struct err *err);
+int committer_step(struct committer *w, int (*fn)(void *arg, struct db *d, struct err *err), void *arg,
+		   struct err *err);
 
 void committer_fold_soon(struct committer *w); /* folds what is logged now without waiting for a quiet moment */
 void committer_stats(struct committer *w, struct store_stats *ret);

@@ -78,8 +78,8 @@ struct ingest_result {
 	bool existed;
 	bool more;           /* change_purge_* */
 	uint64_t removed;    /* change_purge_pages: pages; durable says how many are left */
-	bool overtaken;      /* change_journal with done: nothing was stored, because by now a part of the bytes had come
-	                      * by another way; what is behind durable (ingest_rest) is to be submitted again */
+	bool overtaken; /* change_journal with done: nothing was stored, because by now a part of the bytes had come
+			 * by another way; what is behind durable (ingest_rest) is to be submitted again */
 };
 
 /* Called on the writer's thread after the commit (or the failure); must not block nor call ingest_* with done NULL. */

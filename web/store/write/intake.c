@@ -296,12 +296,14 @@ static int take_header(struct intake *in, const struct ingest_op *op, const stru
 	if (!out)
 		return err_set(err, ERR_NOMEM, "out of memory");
 	if (op->foreign || !event_text_equal(h->run_id, op->run) || !event_text_equal(h->writer_id, op->writer))
-		return err_set(err, ERR_USAGE, "the journal's first record names run %.*s and writer %.*s, not %s and %s",
-			       (int)h->run_id.len, h->run_id.at, (int)h->writer_id.len, h->writer_id.at, op->run, op->writer);
+		return err_set(
+			err, ERR_USAGE, "the journal's first record names run %.*s and writer %.*s, not %s and %s",
+			(int)h->run_id.len, h->run_id.at, (int)h->writer_id.len, h->writer_id.at, op->run, op->writer);
 	if (h->format != 1)
 		return err_set(err, ERR_UNSUPPORTED, "journal format %u is newer than this server knows", h->format);
 	if (h->rank < EVENT_RANK_LAUNCHER || h->rank > LIMIT_rank || h->segment < 0 || h->segment > LIMIT_segment)
-		return err_set(err, ERR_USAGE, "the journal's first record has rank %d, segment %d", h->rank, h->segment);
+		return err_set(err, ERR_USAGE, "the journal's first record has rank %d, segment %d", h->rank,
+			       h->segment);
 	*out = (struct intake_header){
 		.experiment = clean_text(in, h->experiment, LIMIT_name_chars),
 		.name = clean_text(in, h->run_name, LIMIT_name_chars),
@@ -375,8 +377,8 @@ static int bad_bytes(struct intake *in, const struct ingest_op *op, uint64_t at,
 			       (unsigned long long)at);
 	problem(in, framed ? arena_printf(in->arena, "%s: the record at byte %llu fails its checksum and was skipped",
 					  op->path, (unsigned long long)at)
-			   : arena_printf(in->arena, "%s: damaged at byte %llu, nothing behind it can be read", op->path,
-					  (unsigned long long)at));
+			   : arena_printf(in->arena, "%s: damaged at byte %llu, nothing behind it can be read",
+					  op->path, (unsigned long long)at));
 	in->damaged = in->damaged || !framed;
 	return 0;
 }

@@ -149,8 +149,8 @@ static struct queue_job *cut_group(struct queue *q, enum size size)
 	return g.first;
 }
 
-/* An operation that is more than a group by itself takes long. Who came while such a one was being stored has waited enough
- * not to wait for the next one too: small ones are stored first, once. */
+/* An operation that is more than a group by itself takes long. Who came while such a one was being stored has waited
+ * enough not to wait for the next one too: small ones are stored first, once. */
 static struct queue_job *next_group(struct queue *q)
 {
 	struct queue_job *group = NULL;

@@ -22,7 +22,8 @@ struct segment_open {
 int segment_open(struct state *st, struct state_run *r, const struct segment_open *o, struct err *err);
 
 /* weight: 1 a rank or a client, 2 the launcher, whose word is final. end_ms INT64_MIN: none. */
-int segment_status(struct state *st, struct state_run *r, int number, const struct state_segment *news, struct err *err);
+int segment_status(struct state *st, struct state_run *r, int number, const struct state_segment *news,
+		   struct err *err);
 
 /* The journal speaks again after the run was taken for killed. */
 int segment_alive(struct state *st, struct state_run *r, struct err *err);

@@ -143,9 +143,9 @@ static int put_run(struct state *st, const struct state_run *r, int64_t rev, str
 {
 	if (r->gone)
 		return db_run(st->db, DB_gone_rev_put, err, "ii", r->id, rev);
-	return db_run(st->db, DB_run_put, err, "itiixxiiiixii", r->id, r->status, (int64_t)r->inferred, (int64_t)r->beats,
-		      r->start_ms, r->end_ms, r->last_ms, r->last_step, (int64_t)r->segment, (int64_t)r->world_size,
-		      r->deleted_ms, r->changed ? rev : INT64_C(-1), r->keys);
+	return db_run(st->db, DB_run_put, err, "itiixxiiiixii", r->id, r->status, (int64_t)r->inferred,
+		      (int64_t)r->beats, r->start_ms, r->end_ms, r->last_ms, r->last_step, (int64_t)r->segment,
+		      (int64_t)r->world_size, r->deleted_ms, r->changed ? rev : INT64_C(-1), r->keys);
 }
 
 int state_flush(struct state *st, uint64_t *ret_rev, struct err *err)

@@ -97,7 +97,8 @@ struct state_series_key {
 };
 
 /* ERR_LIMIT, nothing done: the run has as many keys as it may. */
-int state_series(struct state *st, struct state_run *r, const struct state_series_key *k, int64_t *ret, struct err *err);
+int state_series(struct state *st, struct state_run *r, const struct state_series_key *k, int64_t *ret,
+		 struct err *err);
 
 /* Sees to it that r->params is known. */
 int state_count_params(struct state *st, struct state_run *r, struct err *err);

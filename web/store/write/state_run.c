@@ -159,8 +159,8 @@ int state_run_add(struct state *st, const struct state_new_run *n, struct state_
 	if (!rc)
 		rc = next_id(st, DB_run_next_id, &id, err);
 	if (!rc)
-		rc = db_run(st->db, DB_run_add, err, "itittit", id, n->uuid, experiment, n->name, n->status, n->start_ms,
-			    n->user ? n->user : "");
+		rc = db_run(st->db, DB_run_add, err, "itittit", id, n->uuid, experiment, n->name, n->status,
+			    n->start_ms, n->user ? n->user : "");
 	if (rc)
 		return rc;
 	r = remember(st, id, n->uuid);

@@ -49,20 +49,23 @@ static int count_key(struct state *st, struct state_run *r, const struct state_s
 	if (rc < 0)
 		return rc;
 	if (!rc && r->keys >= LIMIT_keys_per_run)
-		return err_set(err, ERR_LIMIT, "run %s has %d metric keys, and may have no more", r->uuid, (int)LIMIT_keys_per_run);
+		return err_set(err, ERR_LIMIT, "run %s has %d metric keys, and may have no more", r->uuid,
+			       (int)LIMIT_keys_per_run);
 	r->keys += !rc;
 	return map_put(st->run_keys, name, sizeof name) ? 0 : state_no_memory(err);
 }
 
 /* A new series of a part that may be new as well. */
-static int add_series(struct state *st, struct state_run *r, const struct state_series_key *k, int64_t *ret, struct err *err)
+static int add_series(struct state *st, struct state_run *r, const struct state_series_key *k, int64_t *ret,
+		      struct err *err)
 {
 	int rc = count_key(st, r, k, err);
 
 	if (!rc && (r->rank_seen != k->rank || r->segment_seen != k->segment))
 		rc = db_run(st->db, DB_part_add, err, "iii", k->run_id, (int64_t)k->rank, (int64_t)k->segment);
 	if (!rc)
-		rc = db_run(st->db, DB_series_add, err, "iiii", k->run_id, k->key_id, (int64_t)k->rank, (int64_t)k->segment);
+		rc = db_run(st->db, DB_series_add, err, "iiii", k->run_id, k->key_id, (int64_t)k->rank,
+			    (int64_t)k->segment);
 	if (rc)
 		return rc;
 	r->rank_seen = k->rank;
