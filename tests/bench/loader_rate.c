@@ -1,6 +1,6 @@
 /* loader_rate.c: images a second that the loader brings from a folder of JPEGs to normalised f32: random box, flip.
- * usage: loader_rate FOLDER WORKERS EPOCHS SIDE. Prints one line an epoch: images/s of wall clock, images/s of a busy core,
- * resident bytes. Part of tests/bench/loader. */
+ * usage: loader_rate FOLDER WORKERS EPOCHS SIDE. Prints one line an epoch: images/s of wall clock, images/s of a busy
+ * core, resident bytes. Part of tests/bench/loader. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/resource.h>
@@ -15,7 +15,8 @@ static double cpu_s(void)
 	struct rusage u;
 
 	getrusage(RUSAGE_SELF, &u);
-	return (double)(u.ru_utime.tv_sec + u.ru_stime.tv_sec) + (double)(u.ru_utime.tv_usec + u.ru_stime.tv_usec) * 1e-6;
+	return (double)(u.ru_utime.tv_sec + u.ru_stime.tv_sec) + (double)(u.ru_utime.tv_usec + u.ru_stime.tv_usec) *
+		1e-6;
 }
 
 static long resident_bytes(void)

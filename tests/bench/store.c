@@ -1,10 +1,10 @@
-/* store.c: speed of the store alone, on a fresh one in a folder of its own; each row beside its bound. What was written is
- * read back and counted.
+/* store.c: speed of the store alone, on a fresh one in a folder of its own; each row beside its bound. What was written
+ * is read back and counted.
  *
  *	tests/bench/store [--json] [--runs N] [--points N] [--dir DIR]
  *
- * --runs: of the searches (100000; 10 params and 10 metrics each). --points: of the long series (10000000). --dir: where
- * the stores are made (default: $TMPDIR or /tmp); they are removed at the end. */
+ * --runs: of the searches (100000; 10 params and 10 metrics each). --points: of the long series (10000000). --dir:
+ * where the stores are made (default: $TMPDIR or /tmp); they are removed at the end. */
 #include <math.h>
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -112,7 +112,8 @@ static void add_run(struct bench *b, long i, uint64_t *dice)
 		params[k] = (struct ingest_kv){ keys[k], values[k] };
 		points[k] = (struct ingest_point){ metrics[k], 1, 1.7e9 + (double)i, noise(dice), -1 };
 	}
-	submit(b, &(struct ingest_op){ .kind = &change_run_new, .run = id, .experiment = i % 10 ? "big" : "small", .name = name,
+	submit(b, &(struct ingest_op){ .kind = &change_run_new, .run = id, .experiment = i % 10 ? "big" : "small",
+				       .name = name,
 				       .status = "finished", .start_ms = 1700000000000 + i * 1000, .params = params,
 				       .param_count = KEYS });
 	submit(b, &(struct ingest_op){ .kind = &change_points, .run = id, .points = points, .point_count = KEYS });
@@ -175,7 +176,8 @@ static void searches(struct bench *b)
 	for (i = 0; i < b->runs; i++)
 		add_run(b, i, &dice);
 	sync_all(b);
-	rows_print(&b->rows, "fill: runs/s (10 params, 10 metrics)", "runs/s", (double)b->runs / (clock_mono_s() - began), 0);
+	rows_print(&b->rows, "fill: runs/s (10 params, 10 metrics)", "runs/s",
+		   (double)b->runs / (clock_mono_s() - began), 0);
 	if (query_experiments(b->s, a, &e, &b->err) || e.items[1].run_count + e.items[2].run_count != (uint64_t)b->runs)
 		die(b, "the runs are not all there");
 	store_fold(b->s, 600);
@@ -211,9 +213,12 @@ static void fill_series(struct bench *b, bool late)
 	for (at = 0; at < b->points; at += n) {
 		n = b->points - at < BATCH ? b->points - at : BATCH;
 		for (i = 0; i < n; i++)
-			points[i] = (struct ingest_point){ "loss", late ? at + i / 1000 * 1000 + i * 7919 % 1000 : at + i, 1.7e9 + 0.01 * (double)(at + i),
+			points[i] = (struct ingest_point){ "loss",
+							   late ? at + i / 1000 * 1000 + i * 7919 % 1000 : at + i,
+							   1.7e9 + 0.01 * (double)(at + i),
 							   (double)(float)(2 + noise(&dice)), -1 };
-		submit(b, &(struct ingest_op){ .kind = &change_points, .run = LONG_RUN, .points = points, .point_count = (size_t)n });
+		submit(b, &(struct ingest_op){ .kind = &change_points, .run = LONG_RUN, .points = points,
+					       .point_count = (size_t)n });
 	}
 	sync_all(b);
 	free(points);
@@ -222,7 +227,8 @@ static void fill_series(struct bench *b, bool late)
 static double view(struct bench *b, uint32_t buckets, double from, double to, enum points_x x)
 {
 	const char *run = LONG_RUN, *key = "loss";
-	struct points_chart_opts o = { .sel = { .runs = &run, .run_count = 1, .keys = &key, .key_count = 1, .rank = -1 }, .x = x,
+	struct points_chart_opts o =
+		{ .sel = { .runs = &run, .run_count = 1, .keys = &key, .key_count = 1, .rank = -1 }, .x = x,
 				       .from = from, .to = to, .buckets = buckets };
 	double took[REPEATS / 4];
 	size_t i;
@@ -253,15 +259,19 @@ static void long_series(struct bench *b)
 	store_fold(b->s, 600);
 	rows_print(&b->rows, "chart of the whole: 2000 buckets", "ms p50", view(b, 2000, NAN, NAN, POINTS_X_STEP), 20);
 	rows_print(&b->rows, "chart of the whole: 300 buckets", "ms p50", view(b, 300, NAN, NAN, POINTS_X_STEP), 20);
-	rows_print(&b->rows, "chart of a tenth: 2000 buckets", "ms p50", view(b, 2000, n * 0.45, n * 0.55, POINTS_X_STEP), 20);
-	rows_print(&b->rows, "chart of a thousandth: 2000 buckets", "ms p50", view(b, 2000, n * 0.5, n * 0.501, POINTS_X_STEP), 20);
-	rows_print(&b->rows, "chart of the whole by time: 2000 buckets", "ms p50", view(b, 2000, NAN, NAN, POINTS_X_TIME), 100);
+	rows_print(&b->rows, "chart of a tenth: 2000 buckets", "ms p50",
+		   view(b, 2000, n * 0.45, n * 0.55, POINTS_X_STEP), 20);
+	rows_print(&b->rows, "chart of a thousandth: 2000 buckets", "ms p50",
+		   view(b, 2000, n * 0.5, n * 0.501, POINTS_X_STEP), 20);
+	rows_print(&b->rows, "chart of the whole by time: 2000 buckets", "ms p50",
+		   view(b, 2000, NAN, NAN, POINTS_X_TIME), 100);
 	close_store(b);
 	clear(b);
 	open_store(b);
 	fill_series(b, true);
 	store_fold(b->s, 600);
-	rows_print(&b->rows, "chart of the whole, out of order: 2000 buckets", "ms p50", view(b, 2000, NAN, NAN, POINTS_X_STEP), 100);
+	rows_print(&b->rows, "chart of the whole, out of order: 2000 buckets", "ms p50",
+		   view(b, 2000, NAN, NAN, POINTS_X_STEP), 100);
 	close_store(b);
 	clear(b);
 }
@@ -291,7 +301,8 @@ static void bytes_per_point(struct bench *b, bool f32, long per_series, double b
 			value = 2.5 * exp(-(double)i / 4000) + 0.2 * (noise(&dice) + noise(&dice) - 1);
 			points[k] = (struct ingest_point){ keys[k], i, time, f32 ? (double)(float)value : value, -1 };
 		}
-		submit(b, &(struct ingest_op){ .kind = &change_points, .run = LONG_RUN, .points = points, .point_count = SERIES });
+		submit(b, &(struct ingest_op){ .kind = &change_points, .run = LONG_RUN, .points = points,
+					       .point_count = SERIES });
 	}
 	sync_all(b);
 	store_fold(b->s, 600);
@@ -326,7 +337,8 @@ int main(int argc, char **argv)
 	}
 	snprintf(b.folder, sizeof b.folder, "%s/dptrack-bench-XXXXXX", dir);
 	if (b.runs < 100 || b.points < 10000 || !mkdtemp(b.folder))
-		return fprintf(stderr, "store: at least 100 runs and 10000 points, in a folder that can be written\n"), 2;
+		return fprintf(stderr, "store: at least 100 runs and 10000 points, in a folder that can be written\n"),
+			2;
 	searches(&b);
 	long_series(&b);
 	bytes_per_point(&b, true, 10000, 9);

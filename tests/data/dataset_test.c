@@ -50,7 +50,8 @@ static void check_contents(const struct dataset *d, const struct idx_spec *s)
 		assert_int_equal(d->n_samples[split], s->n[split]);
 		for (int i = 0; i < s->n[split]; i++) {
 			int32_t label = -1;
-			struct dataset_read r = { .split = (enum split)split, .index = i, .pixels = pixels, .label = &label };
+			struct dataset_read r = { .split = (enum split)split, .index = i, .pixels = pixels,
+						  .label = &label };
 
 			assert_int_equal(dataset_read(d, &r, NULL), 0);
 			assert_int_equal(label, idx_label(split, i));
@@ -178,7 +179,8 @@ static void every_cut_is_refused(void **state)
 	}
 }
 
-/* A changed bit anywhere in gzip'd data, its checksum or its length is noticed, but for the few that pad its last byte. */
+/* A changed bit anywhere in gzip'd data, its checksum or its length is noticed, but for the few that pad its last
+ * byte. */
 static void every_flipped_gzip_bit_is_noticed(void **state)
 {
 	int harmless = 0;
@@ -255,8 +257,8 @@ static void lying_headers(void **state)
 static void huge_promises_are_not_allocated(void **state)
 {
 	static const uint8_t huge[] = { 0, 0, 8, 3, 0, 0xff, 0xff, 0xff, 0, 0, 0xff, 0xff, 0, 0, 0xff, 0xff };
-	static const uint8_t beyond[] = { 0, 0, 8, 4, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff,
-					  0xff, 0xff, 0xff, 0xff };
+	static const uint8_t beyond[] = { 0, 0, 8, 4, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff,
+					  0xff, 0xff, 0xff, 0xff, 0xff };
 	struct idx_spec s = { dir, { 6, 3 }, 3, 5, 1, 0 };
 
 	(void)state;
@@ -336,7 +338,9 @@ static void synthetic_is_the_same_everywhere(void **state)
 	for (int64_t i = 0; i < a->n_samples[SPLIT_TRAIN]; i++) {
 		int32_t label;
 
-		assert_int_equal(dataset_read(a, &(struct dataset_read){ .split = SPLIT_TRAIN, .index = i, .pixels = NULL, .label = &label }, NULL), 0);
+		assert_int_equal(dataset_read(a,
+					      &(struct dataset_read){ .split = SPLIT_TRAIN, .index = i, .pixels = NULL,
+								      .label = &label }, NULL), 0);
 		seen[label]++;
 	}
 	for (int i = 0; i < 10; i++) /* 4096 samples: 410 a class, six deviations of 19 either way */
@@ -368,10 +372,14 @@ static void memory_sets(void **state)
 	assert_int_equal(dataset_memory_open(&d, &o, &err), 0);
 	assert_int_equal(d->classes, 5);
 	assert_int_equal(d->n_samples[SPLIT_VAL], 2);
-	assert_int_equal(dataset_read(d, &(struct dataset_read){ .split = SPLIT_VAL, .index = 1, .pixels = got, .label = &label }, &err), 0);
+	assert_int_equal(dataset_read(d,
+				      &(struct dataset_read){ .split = SPLIT_VAL, .index = 1, .pixels = got,
+							      .label = &label }, &err), 0);
 	assert_memory_equal(got, images + 6, sizeof(got));
 	assert_int_equal(label, 1);
-	assert_int_equal(dataset_read(d, &(struct dataset_read){ .split = SPLIT_VAL, .index = 2, .pixels = got, .label = &label }, &err), ERR_USAGE);
+	assert_int_equal(dataset_read(d,
+				      &(struct dataset_read){ .split = SPLIT_VAL, .index = 2, .pixels = got,
+							      .label = &label }, &err), ERR_USAGE);
 	dataset_close(d);
 	o.classes = 4;
 	assert_int_equal(dataset_memory_open(&d, &o, &err), ERR_USAGE);
@@ -397,7 +405,9 @@ static void fashion_mnist(void **state)
 	assert_int_equal(d->n_samples[SPLIT_VAL], 10000);
 	assert_int_equal(d->classes, 10);
 	assert_true(fabs(d->mean[0] - 0.2860) < 5e-5 && fabs(d->std[0] - 0.3530) < 5e-5);
-	assert_int_equal(dataset_read(d, &(struct dataset_read){ .split = SPLIT_TRAIN, .index = 0, .pixels = NULL, .label = &label }, NULL), 0);
+	assert_int_equal(dataset_read(d,
+				      &(struct dataset_read){ .split = SPLIT_TRAIN, .index = 0, .pixels = NULL,
+							      .label = &label }, NULL), 0);
 	assert_int_equal(label, 9); /* an ankle boot */
 	dataset_close(d);
 }

@@ -1,5 +1,5 @@
-/* folder_test.c: folders of images and the CIFAR files: which files are samples of which class, what broken ones do, and
- * that ranks and workers change nothing of what is delivered. */
+/* folder_test.c: folders of images and the CIFAR files: which files are samples of which class, what broken ones do,
+ * and that ranks and workers change nothing of what is delivered. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -38,12 +38,12 @@ static const char *make_set(const char *name)
 
 	snprintf(path, sizeof(path), "%s/%s", root, name);
 	run("rm -rf %s && mkdir -p %s/train/a/deep %s/train/b %s/val/a %s/val/b", path, path, path, path, path);
-	run("cd %s/tests/data/pictures && cp turned*.jpg photo.jpg plain.jpg %s/train/a && mv %s/train/a/photo.jpg %s/train/a/deep",
-	    src ? src : ".", path, path, path);
-	run("cd %s/tests/data/pictures && cp noise.png photo.png grey.png palette.png bits.png alpha.png deep.png %s/train/b",
-	    src ? src : ".", path);
-	run("cd %s/tests/data/pictures && cp turned2.jpg turned3.jpg cmyk.jpg %s/val/a && cp grey.jpg noise.png %s/val/b",
-	    src ? src : ".", path, path);
+	run("cd %s/tests/data/pictures && cp turned*.jpg photo.jpg plain.jpg %s/train/a && mv %s/train/a/photo.jpg "
+	    "%s/train/a/deep", src ? src : ".", path, path, path);
+	run("cd %s/tests/data/pictures && cp noise.png photo.png grey.png palette.png bits.png alpha.png deep.png "
+	    "%s/train/b", src ? src : ".", path);
+	run("cd %s/tests/data/pictures && cp turned2.jpg turned3.jpg cmyk.jpg %s/val/a && cp grey.jpg noise.png "
+	    "%s/val/b", src ? src : ".", path, path);
 	run("touch %s/train/a/notes.txt %s/train/a/.hidden.jpg; chmod -R u+w %s", path, path, path);
 	return path;
 }
@@ -53,7 +53,8 @@ static struct dataset *open_set(const char *path, bool strict)
 	struct dataset *d = NULL;
 	struct err err = ERR_INIT;
 
-	if (formats_open(&d, &(struct dataset_opts){ .path = path, .image_size = SIDE, .val_share = 0.5, .strict = strict },
+	if (formats_open(&d,
+			 &(struct dataset_opts){ .path = path, .image_size = SIDE, .val_share = 0.5, .strict = strict },
 			 &err))
 		fail_msg("%s", err.text);
 	return d;
@@ -155,7 +156,8 @@ static void files_and_classes(void **state)
 	for (int64_t i = 0; i < n; i++)
 		ones += labels[i];
 	assert_int_equal(ones, 2 * 7);
-	assert_memory_not_equal(images, images + n / 2 * PIXELS, (size_t)n / 2 * PIXELS * sizeof(float)); /* new draws */
+	/* new draws */
+	assert_memory_not_equal(images, images + n / 2 * PIXELS, (size_t)n / 2 * PIXELS * sizeof(float));
 	free(images);
 	same_for_any_ranks_and_workers(d, SPLIT_TRAIN);
 	same_for_any_ranks_and_workers(d, SPLIT_VAL);
@@ -174,9 +176,11 @@ static void broken_ones(void **state)
 	float *images;
 
 	(void)state;
-	run("head -c 900 %s/train/a/plain.jpg > %s/train/a/x && mv %s/train/a/x %s/train/a/plain.jpg", path, path, path, path);
+	run("head -c 900 %s/train/a/plain.jpg > %s/train/a/x && mv %s/train/a/x %s/train/a/plain.jpg", path, path, path,
+	    path);
 	run("rm %s/train/b/bits.png && mkfifo %s/train/b/bits.png", path, path);
-	run("echo nothing > %s/train/b/grey.png; rm %s/val/b/grey.jpg; ln -s nowhere.jpg %s/val/b/grey.jpg", path, path, path);
+	run("echo nothing > %s/train/b/grey.png; rm %s/val/b/grey.jpg; ln -s nowhere.jpg %s/val/b/grey.jpg", path, path,
+	    path);
 	d = open_set(path, false);
 	same_for_any_ranks_and_workers(d, SPLIT_TRAIN);
 	o = opts_of(d, SPLIT_TRAIN, 1);
@@ -192,7 +196,8 @@ static void broken_ones(void **state)
 	assert_int_equal(blank, 2); /* one in each of two epochs */
 	assert_int_equal(dataset_broken(d), 4);
 	while (dataset_notice(d, text, sizeof(text)))
-		said += strstr(text, "plain.jpg") || strstr(text, "bits.png") || strstr(text, "grey.png") || strstr(text, "grey.jpg");
+		said += strstr(text, "plain.jpg") || strstr(text, "bits.png") || strstr(text, "grey.png") ||
+			strstr(text, "grey.jpg");
 	assert_int_equal(said, 4); /* each once, however often it was met */
 	dataset_close(d);
 }
@@ -253,7 +258,8 @@ static void dealt_by_name(void **state)
 	dataset_close(d);
 	assert_int_equal(train + val, 16);
 	assert_true(val >= 3 && val <= 13);
-	run("mkdir %s/c && cp %s/b/noise.png %s/c/one.png && cp %s/b/noise.png %s/c/two.png", path, path, path, path, path);
+	run("mkdir %s/c && cp %s/b/noise.png %s/c/one.png && cp %s/b/noise.png %s/c/two.png", path, path, path, path,
+	    path);
 	d = open_set(path, false);
 	assert_true(d->n_samples[SPLIT_TRAIN] - train >= 0 && d->n_samples[SPLIT_TRAIN] - train <= 2);
 	assert_int_equal(d->n_samples[SPLIT_TRAIN] + d->n_samples[SPLIT_VAL], 18);
@@ -321,10 +327,11 @@ static void cifar_files_and_archive(void **state)
 	run("mkdir -p %s/cifar-10-batches-bin", dir);
 	make_cifar(dir, 3);
 	check_cifar(dir, 3);
-	run("cd %s && mv *.bin cifar-10-batches-bin && tar czf cifar-10-binary.tar.gz cifar-10-batches-bin && rm -r cifar-10-batches-bin",
-	    dir);
+	run("cd %s && mv *.bin cifar-10-batches-bin && tar czf cifar-10-binary.tar.gz cifar-10-batches-bin && rm -r "
+	    "cifar-10-batches-bin", dir);
 	check_cifar(dir, 3);
-	run("cd %s && head -c $(($(stat -c %%s cifar-10-binary.tar.gz) / 2)) cifar-10-binary.tar.gz > x && mv x cifar-10-binary.tar.gz", dir);
+	run("cd %s && head -c $(($(stat -c %%s cifar-10-binary.tar.gz) / 2)) cifar-10-binary.tar.gz > x && mv x "
+	    "cifar-10-binary.tar.gz", dir);
 	refused(dir, "damaged archive");
 	run("cd %s && rm *.gz", dir);
 	make_cifar(dir, 1);

@@ -1,5 +1,6 @@
 /* input_nomem_test.c: configuration, data and weights when the n-th allocation fails, for every n: an error with its
- * text, or success, never a crash (nor, under the address sanitizer, a leak). Linked with --wrap for malloc and its like. */
+ * text, or success, never a crash (nor, under the address sanitizer, a leak). Linked with --wrap for malloc and its
+ * like. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -134,7 +135,8 @@ static int load(struct err *err)
 	int rc = formats_open(&d, &(struct dataset_opts){ .path = dir }, err);
 
 	if (!rc)
-		rc = loader_open(&l, &(struct loader_opts){ .dataset = d, .rank = 0, .dtype = DTYPE_F32, .augment = 3, .epochs = 1,
+		rc = loader_open(&l, &(struct loader_opts){ .dataset = d, .rank = 0, .dtype = DTYPE_F32, .augment = 3,
+							    .epochs = 1,
 			.sampler = { .n_samples = 10, .global_batch = 4, .world = 1, .shuffle = true } }, err);
 	while (!rc && (rc = loader_next(l, &b, err)) > 0) {
 		loader_release(l, &b);
@@ -173,7 +175,8 @@ static int keep_weights(struct err *err)
 {
 	struct weights_access a = { put, get, .user = NULL };
 	struct st_meta meta = { "k", "v" };
-	int rc = weights_save(graph, &(struct weights_save_opts){ .path = weights_path, .meta = &meta, .n_meta = 1 }, &a, err);
+	int rc = weights_save(graph, &(struct weights_save_opts){ .path = weights_path, .meta = &meta, .n_meta = 1 },
+			      &a, err);
 
 	return rc ? rc : weights_load(graph, &(struct weights_load_opts){ .path = weights_path }, &a, err);
 }
@@ -224,11 +227,15 @@ static void weights(void **state)
 
 	(void)state;
 	graph = graph_new(true);
-	graph_tensor(graph, &(struct tensor){ .name = "w", .kind = TENSOR_PARAM, .dtype = DTYPE_F32, .shape = SHAPE(2, 3, 3, 1) });
-	graph_tensor(graph, &(struct tensor){ .name = "b", .kind = TENSOR_STAT, .dtype = DTYPE_F32, .shape = SHAPE(2) });
+	graph_tensor(graph,
+		     &(struct tensor){ .name = "w", .kind = TENSOR_PARAM, .dtype = DTYPE_F32,
+				       .shape = SHAPE(2, 3, 3, 1) });
+	graph_tensor(graph,
+		     &(struct tensor){ .name = "b", .kind = TENSOR_STAT, .dtype = DTYPE_F32, .shape = SHAPE(2) });
 	assert_true(each_allocation(keep_weights, "weights") > 10);
 	graph_free(graph);
-	assert_int_equal(safetensors_write(&(struct st_write_opts){ .path = batch_path, .tensors = batch, .n_tensors = 2, .fetch = fetch }, NULL), 0);
+	assert_int_equal(safetensors_write(&(struct st_write_opts){ .path = batch_path, .tensors = batch,
+								    .n_tensors = 2, .fetch = fetch }, NULL), 0);
 	assert_true(each_allocation(read_batch, "batch") > 5);
 }
 

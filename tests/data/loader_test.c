@@ -1,4 +1,5 @@
-/* loader_test.c: what the loader delivers, against the definition, for every number of workers and ranks; how it ends. */
+/* loader_test.c: what the loader delivers, against the definition, for every number of workers and ranks; how it
+ * ends. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -75,7 +76,8 @@ static void collect(struct loader_opts o, struct buf *out)
 				assert_int_equal(b.micro, m);
 				assert_int_equal((uintptr_t)b.inputs % 64, 0);
 				buf_add(out, b.inputs, (size_t)b.count * EACH * dtype_bytes(o.dtype));
-				buf_add(out, b.targets, (size_t)b.count * sizeof(int32_t) * (size_t)(o.sampler.micro == 0));
+				buf_add(out, b.targets,
+					(size_t)b.count * sizeof(int32_t) * (size_t)(o.sampler.micro == 0));
 				loader_release(l[r], &b);
 			}
 		}
@@ -107,7 +109,8 @@ static void values_are_normalised_pixels(void **state)
 			assert_int_equal(b.global_count, b.step < 4 ? 12 : 5);
 			for (int64_t i = 0; i < b.count * EACH; i++) {
 				int sample = (int)order_at(&order, &o.sampler, at + i / EACH);
-				double want = (idx_pixel(0, sample, (int)(i % EACH)) / 255.0 - set->mean[0]) / set->std[0];
+				double want = (idx_pixel(0, sample, (int)(i % EACH)) / 255.0 - set->mean[0]) /
+					set->std[0];
 
 				if (f64)
 					assert_true(((const double *)b.inputs)[i] == want);
@@ -141,7 +144,8 @@ static void normalises_as_asked(void **state)
 	for (int64_t i = 0; i < b.count * EACH; i++) {
 		int sample = (int)order_at(&order, &o.sampler, i / EACH);
 
-		assert_true(((const double *)b.inputs)[i] == (idx_pixel(0, sample, (int)(i % EACH)) / 255.0 - 0.25) / 0.5);
+		assert_true(((const double *)b.inputs)[i] == (idx_pixel(0, sample, (int)(i % EACH)) / 255.0 - 0.25) /
+			    0.5);
 	}
 	loader_release(l, &b);
 	loader_close(l);
@@ -256,7 +260,8 @@ static void augment_changes_with_the_epoch(void **state)
 
 static void evaluation_is_in_order(void **state)
 {
-	struct loader_opts o = { .dataset = set, .split = SPLIT_VAL, .rank = 1, .dtype = DTYPE_F32, .workers = 1, .epochs = 1,
+	struct loader_opts o = { .dataset = set, .split = SPLIT_VAL, .rank = 1, .dtype = DTYPE_F32, .workers = 1,
+				 .epochs = 1,
 				 .sampler = { .n_samples = 7, .global_batch = 4, .world = 3 } };
 	static const int counts[] = { 1, 1 }, first[] = { 2, 5 };
 	struct loader *l = opened(&o);
@@ -337,7 +342,9 @@ static void endless_and_plain_floats(void **state)
 	(void)state;
 	for (int i = 0; i < 20; i++)
 		images[i] = i / 7.0;
-	assert_int_equal(dataset_memory_open(&d, &(struct dataset_memory_opts){ "m", images, labels, DTYPE_F64, 5, 2, 2, 1, 0 }, NULL), 0);
+	assert_int_equal(dataset_memory_open(&d,
+					     &(struct dataset_memory_opts){ "m", images, labels, DTYPE_F64, 5, 2, 2, 1,
+									    0 }, NULL), 0);
 	o.dataset = d;
 	l = opened(&o);
 	for (int k = 0; k < 40; k++) {
@@ -389,7 +396,8 @@ static void what_cannot_be_read_is_named(void **state)
 			}
 			assert_int_equal(rc, ERR_USAGE);
 			assert_int_equal(n, classes == 10 ? 0 : 2);
-			assert_non_null(strstr(err.text, classes == 10 ? "label 10 of train sample 41: must be below 10 classes" :
+			assert_non_null(strstr(err.text,
+					       classes == 10 ? "label 10 of train sample 41: must be below 10 classes" :
 									 "sample 30 is broken"));
 			assert_int_equal(loader_next(l, &b, &err), ERR_USAGE);
 			loader_close(l);

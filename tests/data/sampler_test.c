@@ -58,7 +58,8 @@ static void every_division(void **state)
 
 					assert_int_equal(sampler_steps(&s), steps);
 					for (int64_t k = 0; k < steps; k++)
-						check_step(&s, k, k * global, (k + 1) * global < n ? (k + 1) * global : n);
+						check_step(&s, k, k * global,
+							   (k + 1) * global < n ? (k + 1) * global : n);
 				}
 }
 

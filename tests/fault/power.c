@@ -208,7 +208,8 @@ static void run_until_cut(struct ledger *l, unsigned round)
 
 	if (!s)
 		return;
-	ingest_submit(s, &(struct ingest_op){ .kind = &change_run_new, .run = POSTER, .name = "poster" }, NULL, NULL, NULL);
+	ingest_submit(s, &(struct ingest_op){ .kind = &change_run_new, .run = POSTER, .name = "poster" }, NULL, NULL,
+		      NULL);
 	for (i = 0; i <= JOURNALS; i++) {
 		clients[i] = (struct client){ l, s, i };
 		if (pthread_create(&threads[i], NULL, i < JOURNALS ? send_journal : send_batches, &clients[i]))

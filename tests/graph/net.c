@@ -54,8 +54,9 @@ void net_make(struct net *ret, const struct net_opts *o)
 		c.image_h = c.image_w = o->image;
 	if (o->small)
 		make_small(&c);
-	if (model_build(m, g, &c, o->batch, &err) || pass_shape(g, &err) || (o->training && pass_grad(g, &op_add, &err)) ||
-	    pass_fuse(g, &err) || pass_precision(g, &o->precision, &op_cast, &err) || pass_recompute(g, o->recompute, &err) ||
+	if (model_build(m, g, &c, o->batch, &err) || pass_shape(g, &err) ||
+	    (o->training && pass_grad(g, &op_add, &err)) || pass_fuse(g, &err) ||
+	    pass_precision(g, &o->precision, &op_cast, &err) || pass_recompute(g, o->recompute, &err) ||
 	    add_update(g, o, &err) || pass_shape(g, &err) || schedule_make(&ret->schedule, g, &err))
 		fail_msg("%s: %s", o->model, err.text);
 	ret->g = g;

@@ -81,7 +81,8 @@ static void test_random_ranges(void **state)
 
 #define MANY 30000
 
-/* Like a network: half of them nested from forward to backward pass, the others short; few sizes, all of them aligned. */
+/* Like a network: half of them nested from forward to backward pass, the others short; few sizes, all of them
+ * aligned. */
 static void draw_network(struct slab_range *r, int n, uint64_t seed)
 {
 	struct rng_key key = { seed, 2 };
@@ -489,7 +490,8 @@ static void test_models(void **state)
 		{ .model = "gpt2-124m", .batch = 1, .precision = F32_F32 },
 		{ .model = "gpt2-124m", .batch = 4, .precision = BF16_F32, .recompute = RECOMPUTE_SELECTIVE },
 		{ .model = "gpt2-350m", .batch = 4, .precision = BF16_F32, .recompute = RECOMPUTE_FULL },
-		{ .model = "resnet20", .batch = 32, .precision = F32_F32, .accumulate = true, .recompute = RECOMPUTE_FULL },
+		{ .model = "resnet20", .batch = 32, .precision = F32_F32, .accumulate = true,
+		  .recompute = RECOMPUTE_FULL },
 	};
 
 	(void)state;

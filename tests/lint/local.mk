@@ -4,4 +4,4 @@ lint_tests = tests/lint/includes.sh tests/lint/functions.sh tests/lint/banned.sh
 	tests/lint/page.py tests/lint/planted.py
 dist_check_SCRIPTS += $(lint_tests)
 TESTS += $(lint_tests)
-EXTRA_DIST += tests/lint/allowed.txt tests/lint/tree.py tests/lint/pending.txt
+EXTRA_DIST += tests/lint/allowed.txt tests/lint/tree.py

@@ -118,9 +118,6 @@ PLANTS = (past_a_face, sqlite_outside, circle_by_calls, circle_of_rooms_by_calls
 
 def check(copy):
     bad = [f"{name} of the clean tree: {said}" for name in LINTS if (said := copy.lint(name))]
-    # What the tree does not keep everywhere yet must be found as well.
-    if os.path.exists(f"{copy.folder}/tests/lint/pending.txt"):
-        os.unlink(f"{copy.folder}/tests/lint/pending.txt")
     for plant in PLANTS:
         said, place = plant(copy)
         if place not in (said or ""):

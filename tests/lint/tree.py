@@ -1,5 +1,5 @@
-"""What the lints in Python share: which sources the tree holds, which room each belongs to, how circles are found, and
-which rules the tree does not keep yet. It knows no rule itself."""
+"""What the lints in Python share: which sources the tree holds, which room each belongs to, and how circles are found. It
+knows no rule itself."""
 import fnmatch
 import os
 import subprocess
@@ -119,24 +119,17 @@ def has_room(group):
 
 
 class Verdict:
-    """Counts what breaks each rule. A rule named in pending.txt is printed only: the tree does not keep it everywhere."""
+    """Counts what breaks each rule."""
 
     def __init__(self, name):
-        self.name, self.bad, self.held, self.later = name, 0, [], []
-        path = "tests/lint/pending.txt"
-        self.pending = read(path).split() if os.path.exists(f"{SRC}/{path}") else []
+        self.name, self.bad, self.held = name, 0, []
 
     def rule(self, name, broken):
-        if name in self.pending:
-            self.later.append(f"{name}: {broken} (pending)" if broken else f"{name}: none, its word in pending.txt can go")
-        elif broken:
-            self.bad += broken
-        else:
+        self.bad += broken
+        if not broken:
             self.held.append(name)
 
     def end(self, said):
-        for line in self.later:
-            print(f"{self.name}: {line}")
         if self.bad:
             sys.exit(1)
         print(f"{self.name}: {said}; kept: {', '.join(self.held) or 'none'}")

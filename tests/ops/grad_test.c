@@ -208,7 +208,8 @@ static struct graph *make(const struct net *net, bool fused)
 
 	assert_non_null(g);
 	net->build(g);
-	if (pass_grad(g, &op_add, &err) || (fused && pass_fuse(g, &err)) || pass_precision(g, &f64, &op_cast, &err) || pass_shape(g, &err))
+	if (pass_grad(g, &op_add, &err) || (fused && pass_fuse(g, &err)) || pass_precision(g, &f64, &op_cast, &err) ||
+	    pass_shape(g, &err))
 		fail_msg("%s: %s", net->name, err.text);
 	return g;
 }

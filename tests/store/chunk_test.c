@@ -71,7 +71,8 @@ static void chunk_round_trip(void **state)
 	for (round = 0; round < 400; round++) {
 		struct chunk c;
 
-		n = round < 8 ? (unsigned[]){ 1, 2, 63, 64, 65, 128, 2047, 2048 }[round] : 1 + (unsigned)(draw() % CHUNK_POINTS);
+		n = round < 8 ? (unsigned[]){ 1, 2, 63, 64, 65, 128, 2047, 2048 }[round]
+			: 1 + (unsigned)(draw() % CHUNK_POINTS);
 		memset(in, 0, sizeof in);
 		for (i = 0; i < n; i++)
 			in[i] = make_point(round & 3, i);
@@ -187,7 +188,8 @@ static void sums_do_not_depend_on_order(void **state)
 		assert_int_equal(all.nonfinite, right.nonfinite);
 		assert_int_equal(all.first.step, right.first.step);
 		assert_int_equal(all.last.step, right.last.step);
-		assert_true(all.first.value == right.first.value || (isnan(all.first.value) && isnan(right.first.value)));
+		assert_true(all.first.value == right.first.value ||
+			    (isnan(all.first.value) && isnan(right.first.value)));
 		assert_true(all.last.value == right.last.value || (isnan(all.last.value) && isnan(right.last.value)));
 		assert_true(all.min == right.min && all.max == right.max);
 		assert_int_equal(all.min_step, right.min_step);

@@ -148,7 +148,8 @@ static void killed_while_ingesting(void **state)
 	munmap(acked, 4096);
 }
 
-/* What this program does when it is started with the path of a database: 0 when the store is refused as it should be. */
+/* What this program does when it is started with the path of a database: 0 when the store is refused as it should
+ * be. */
 static int second_process(const char *db)
 {
 	struct store *s = NULL;

@@ -21,7 +21,8 @@
 static const char foreign_hex[] =
 	"1800000000000000a37f4b220900000040fc54d9411a0d627261696e2e4576656e743a32eced8f9d"
 	"1a00000000000000129bd82d0900004040fc54d94110072a0d0a0b0a046c6f7373150000003f368fc084"
-	"2e00000000000000c5cb57fa0900004040fc54d94110072a210a1f0a046c6f7373420a080112002a040000003f4a0b0a090a077363616c61727350b0f7d0";
+	"2e00000000000000c5cb57fa0900004040fc54d94110072a210a1f0a046c6f7373420a080112002a040000003f4a0b0a090"
+	"a077363616c61727350b0f7d0";
 
 static void make_folder(const struct helper *h, const char *path)
 {
@@ -161,7 +162,8 @@ static void polled(void **state)
 	our_journals(state, &(struct follow_opts){ .poll = true, .poll_s = 0.1 });
 }
 
-/* Where no watch tells of changes, files that grow are looked at between the scans of a large folder, which are far apart. */
+/* Where no watch tells of changes, files that grow are looked at between the scans of a large folder, which are far
+ * apart. */
 static void polled_between_scans(void **state)
 {
 	struct helper *h = *state;
@@ -203,7 +205,8 @@ static void posted_and_followed(void **state)
 	for (i = 1; i <= 100; i++)
 		helper_scalar(&b, "a", i, i);
 	half = record_whole(b.data, b.len / 2);
-	assert_int_equal(helper_post(h, HELPER_RUN, HELPER_WRITER, 0, &(struct buf){ .data = b.data, .len = half }, 0, &res), 0);
+	assert_int_equal(helper_post(h, HELPER_RUN, HELPER_WRITER, 0, &(struct buf){ .data = b.data, .len = half }, 0,
+				     &res), 0);
 	append(h, "x.journal", b.data, b.len);
 	f = start(h, &(struct follow_opts){ .once = true });
 	assert_int_equal(count_of(h, HELPER_RUN, "a"), 100);

@@ -53,7 +53,8 @@ static void read_when_full(struct helper *h, const char *run, size_t stored)
 	int fd;
 
 	store_close(h->s);
-	/* It stays when the end could not bring all of the log into the file; connections share it, and it wants room. */
+	/* It stays when the end could not bring all of the log into the file; connections share it, and it wants
+	 * room. */
 	snprintf(path, sizeof path, "%s-shm", h->db);
 	unlink(path);
 	snprintf(path, sizeof path, "%s/rest", folder);

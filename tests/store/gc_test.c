@@ -1,5 +1,5 @@
-/* gc_test.c: removing for good: every table forgets the run, its files go as asked and no others, its journal is refused
- * from then on, ids are not given again, an interrupted removal is finished by the next one. */
+/* gc_test.c: removing for good: every table forgets the run, its files go as asked and no others, its journal is
+ * refused from then on, ids are not given again, an interrupted removal is finished by the next one. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -117,15 +117,18 @@ static void fill(struct helper *h)
 	for (i = 0; i < 4000; i++)
 		points[i] = (struct ingest_point){ i & 1 ? "a" : "b", i, i, i, i % 3 - 1 };
 	for (i = 0; i < 20; i++)
-		assert_int_equal(submit(h, (struct ingest_op){ .kind = &change_points, .run = HELPER_RUN, .points = points,
-							       .point_count = 4000, .idempotency = i ? NULL : "once" }).code, 0);
+		assert_int_equal(submit(h, (struct ingest_op){ .kind = &change_points, .run = HELPER_RUN,
+							       .points = points,
+							       .point_count = 4000,
+							       .idempotency = i ? NULL : "once" }).code, 0);
 	assert_int_equal(submit(h, (struct ingest_op){ .kind = &change_run_params, .run = HELPER_RUN, .params = &pair,
 						       .param_count = 1 }).code, 0);
 	assert_int_equal(submit(h, (struct ingest_op){ .kind = &change_run_tags, .run = HELPER_RUN, .tags = &pair,
 						       .tag_count = 1 }).code, 0);
 	assert_int_equal(submit(h, (struct ingest_op){ .kind = &change_run_patch, .run = HELPER_RUN, .notes = "n",
 						       .end_ms = INGEST_NO_TIME }).code, 0);
-	assert_int_equal(submit(h, (struct ingest_op){ .kind = &change_run_new, .run = OTHER, .experiment = "exp", .name = "other",
+	assert_int_equal(submit(h, (struct ingest_op){ .kind = &change_run_new, .run = OTHER, .experiment = "exp",
+						       .name = "other",
 						       .params = &pair, .param_count = 1 }).code, 0);
 	assert_int_equal(submit(h, (struct ingest_op){ .kind = &change_points, .run = OTHER, .points = points,
 						       .point_count = 4000 }).code, 0);
@@ -158,7 +161,8 @@ static void check_rows(struct helper *h, int64_t run_id, bool want)
 	assert_int_equal(sqlite3_prepare_v2(d, "SELECT m.name FROM sqlite_master m JOIN pragma_table_info(m.name) c "
 		"WHERE m.type = 'table' AND c.name = 'run_id' AND m.name <> 'gone'", -1, &q, NULL), SQLITE_OK);
 	while (sqlite3_step(q) == SQLITE_ROW) {
-		snprintf(sql, sizeof sql, "SELECT count(*) FROM %s WHERE run_id = %lld", sqlite3_column_text(q, 0), (long long)run_id);
+		snprintf(sql, sizeof sql, "SELECT count(*) FROM %s WHERE run_id = %lld", sqlite3_column_text(q, 0),
+			 (long long)run_id);
 		rows += number(d, sql);
 		if (!want && number(d, sql))
 			fail_msg("%s still has rows of the run", sqlite3_column_text(q, 0));
@@ -191,8 +195,10 @@ static void check_gone(struct helper *h)
 
 	assert_int_equal(query_run(h->s, HELPER_RUN, h->a, &r, &err), ERR_GONE);
 	assert_int_equal(ingest_durable(h->s, HELPER_RUN, HELPER_WRITER, &durable, &err), ERR_GONE);
-	assert_int_equal(submit(h, (struct ingest_op){ .kind = &change_run_restore, .run = HELPER_RUN }).code, ERR_GONE);
-	assert_int_equal(submit(h, (struct ingest_op){ .kind = &change_run_new, .run = HELPER_RUN, .name = "x" }).code, ERR_GONE);
+	assert_int_equal(submit(h, (struct ingest_op){ .kind = &change_run_restore, .run = HELPER_RUN }).code,
+			 ERR_GONE);
+	assert_int_equal(submit(h, (struct ingest_op){ .kind = &change_run_new, .run = HELPER_RUN, .name = "x" }).code,
+			 ERR_GONE);
 }
 
 static void removed_for_good(void **state)
@@ -284,7 +290,9 @@ static void interrupted(void **state)
 	fill(h);
 	id = id_of(h);
 	assert_int_equal(submit(h, (struct ingest_op){ .kind = &change_run_delete, .run = HELPER_RUN }).code, 0);
-	assert_true(submit(h, (struct ingest_op){ .kind = &change_purge_run, .run = HELPER_RUN, .before_ms = INT64_MAX }).more);
+	assert_true(submit(h,
+			   (struct ingest_op){ .kind = &change_purge_run, .run = HELPER_RUN,
+					       .before_ms = INT64_MAX }).more);
 	open_with_folders(h);
 	check_gone(h);
 	store_fold(h->s, 10);
@@ -329,14 +337,17 @@ static int64_t fill_models(struct helper *h)
 {
 	static const char *const ids[] = { "m-0000000000000000000000000000000a", "m-0000000000000000000000000000000b" };
 	static const struct ingest_kv pair = { "k", "v" };
-	int64_t id = strtol(track(h, (struct mlflow_op){ .kind = &mlflow_experiment_new, .name = "modelled", .tags = &pair,
+	int64_t id = strtol(track(h, (struct mlflow_op){ .kind = &mlflow_experiment_new, .name = "modelled",
+							 .tags = &pair,
 							  .tag_count = 1 }).id, NULL, 10);
 	char path[100];
 	int i;
 
 	for (i = 0; i < 2; i++) {
-		track(h, (struct mlflow_op){ .kind = &mlflow_model_new, .model = ids[i], .experiment = id, .name = "m", .type = "",
-					       .source_run = "", .params = &pair, .param_count = 1, .tags = &pair, .tag_count = 1 });
+		track(h, (struct mlflow_op){ .kind = &mlflow_model_new, .model = ids[i], .experiment = id, .name = "m",
+					     .type = "",
+					       .source_run = "", .params = &pair, .param_count = 1, .tags = &pair,
+					       .tag_count = 1 });
 		snprintf(path, sizeof path, "%lld/models/%s/artifacts/w", (long long)id, ids[i]);
 		assert_int_equal(submit(h, (struct ingest_op){ .kind = &artifact_change_put,
 			.more = &(struct artifact_digest){ .path = path, .bytes = 5, .sha256 = "x" } }).code, 0);
@@ -363,7 +374,9 @@ static void models_and_experiments(void **state)
 	assert_int_equal(sum.models, 1);
 	assert_int_equal(sum.artifacts, 1);
 	assert_int_equal(sum.experiments, 0);
-	assert_int_equal(count(h, "SELECT (SELECT count(*) FROM model) + (SELECT count(*) FROM model_param) + (SELECT count(*) FROM "
+	assert_int_equal(count(h,
+			       "SELECT (SELECT count(*) FROM model) + (SELECT count(*) FROM model_param) + (SELECT "
+			       "count(*) FROM "
 				  "model_tag) + (SELECT count(*) FROM artifact)"), 4);
 	track(h, (struct mlflow_op){ .kind = &mlflow_experiment_delete, .experiment = id });
 	assert_int_equal(gc(h, (struct store_gc_opts){ .older_than_ms = 3600000 }).experiments, 0);
@@ -372,8 +385,11 @@ static void models_and_experiments(void **state)
 	assert_int_equal(sum.models, 1);
 	assert_int_equal(sum.experiments, 1);
 	assert_false(is_there(h->folder, path));
-	assert_int_equal(count(h, "SELECT (SELECT count(*) FROM model) + (SELECT count(*) FROM model_param) + (SELECT count(*) FROM "
-				  "model_tag) + (SELECT count(*) FROM artifact) + (SELECT count(*) FROM experiment_tag)"), 0);
+	assert_int_equal(count(h,
+			       "SELECT (SELECT count(*) FROM model) + (SELECT count(*) FROM model_param) + (SELECT "
+			       "count(*) FROM "
+				  "model_tag) + (SELECT count(*) FROM artifact) + (SELECT count(*) FROM "
+				  "experiment_tag)"), 0);
 	assert_int_equal(count(h, "SELECT count(*) FROM experiment"), 1);
 	assert_int_equal(gc(h, (struct store_gc_opts){ 0 }).experiments, 0);
 }
@@ -386,10 +402,13 @@ static void taken_back(void **state)
 	fill(h);
 	assert_int_equal(submit(h, (struct ingest_op){ .kind = &change_run_delete, .run = HELPER_RUN }).code, 0);
 	assert_int_equal(submit(h, (struct ingest_op){ .kind = &change_run_restore, .run = HELPER_RUN }).code, 0);
-	assert_int_equal(submit(h, (struct ingest_op){ .kind = &change_purge_run, .run = HELPER_RUN, .before_ms = INT64_MAX }).code,
+	assert_int_equal(submit(h,
+				(struct ingest_op){ .kind = &change_purge_run, .run = HELPER_RUN,
+						    .before_ms = INT64_MAX }).code,
 			 ERR_EXISTS);
 	assert_int_equal(gc(h, (struct store_gc_opts){ .journals = true }).runs, 0);
-	assert_int_equal(helper_metric(&(struct query_run[]){ helper_run(h, HELPER_RUN) }[0], "train/loss")->count, 100);
+	assert_int_equal(helper_metric(&(struct query_run[]){ helper_run(h, HELPER_RUN) }[0], "train/loss")->count,
+			 100);
 }
 
 int main(void)

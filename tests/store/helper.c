@@ -82,8 +82,8 @@ void helper_scalar(struct buf *b, const char *key, int64_t step, double value)
 						  .rank = EVENT_RANK_RUN, .journal_rank = 0 });
 }
 
-int helper_post(struct helper *h, const char *run, const char *writer, uint64_t offset, const struct buf *b, size_t from,
-		struct ingest_result *ret)
+int helper_post(struct helper *h, const char *run, const char *writer, uint64_t offset, const struct buf *b,
+		size_t from, struct ingest_result *ret)
 {
 	struct err err = ERR_INIT;
 	struct ingest_op op = { .kind = &change_journal, .run = run, .writer = writer, .offset = offset,
@@ -123,11 +123,12 @@ const char *helper_param(const struct query_run *r, const char *key)
 	return NULL;
 }
 
-size_t helper_rows(struct helper *h, const char *run, const char *key, int rank, bool all_segments, struct points_row *rows,
-		   size_t max)
+size_t helper_rows(struct helper *h, const char *run, const char *key, int rank, bool all_segments,
+		   struct points_row *rows, size_t max)
 {
 	struct points_sel sel = { .runs = &run, .run_count = 1, .keys = key ? &key : NULL, .key_count = key ? 1 : 0,
-				  .rank = rank, .from_step = INT64_MIN, .to_step = INT64_MAX, .all_segments = all_segments };
+				  .rank = rank, .from_step = INT64_MIN, .to_step = INT64_MAX,
+				  .all_segments = all_segments };
 	struct points_cursor *c;
 	struct err err = ERR_INIT;
 	size_t n = 0, got;

@@ -36,15 +36,15 @@ struct event_header helper_header(int rank, int segment, int64_t first_step);
 void helper_scalar(struct buf *b, const char *key, int64_t step, double value);
 
 /* Submits bytes; returns the code, *ret filled. */
-int helper_post(struct helper *h, const char *run, const char *writer, uint64_t offset, const struct buf *b, size_t from,
-		struct ingest_result *ret);
+int helper_post(struct helper *h, const char *run, const char *writer, uint64_t offset, const struct buf *b,
+		size_t from, struct ingest_result *ret);
 
 struct query_run helper_run(struct helper *h, const char *id);
 const struct query_metric *helper_metric(const struct query_run *r, const char *key); /* NULL when absent */
 const char *helper_param(const struct query_run *r, const char *key);
 
 /* All rows of the run, or of one key. */
-size_t helper_rows(struct helper *h, const char *run, const char *key, int rank, bool all_segments, struct points_row *rows,
-		   size_t max);
+size_t helper_rows(struct helper *h, const char *run, const char *key, int rank, bool all_segments,
+		   struct points_row *rows, size_t max);
 
 #endif

@@ -1,6 +1,6 @@
-/* limits_test.c: a name has so many characters; a run may hold so many params and metric keys: a client is refused whole,
- * a journal's surplus is listed and never blocks it; and health stays as it was. Journals that are cut, or damaged, at
- * every byte. */
+/* limits_test.c: a name has so many characters; a run may hold so many params and metric keys: a client is refused
+ * whole, a journal's surplus is listed and never blocks it; and health stays as it was. Journals that are cut, or
+ * damaged, at every byte. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -61,21 +61,26 @@ static void params_per_run(void **state)
 		snprintf(names[i], sizeof names[i], "p%d", i);
 		kv[i] = (struct ingest_kv){ names[i], "1" };
 	}
-	assert_int_equal(submit(h, (struct ingest_op){ .kind = &change_run_new, .run = HELPER_RUN, .name = "r" }, &err), 0);
+	assert_int_equal(submit(h, (struct ingest_op){ .kind = &change_run_new, .run = HELPER_RUN, .name = "r" }, &err),
+			 0);
 	assert_int_equal(submit(h, (struct ingest_op){ .kind = &change_run_params, .run = HELPER_RUN, .params = kv,
 						       .param_count = LIMIT_params_per_run + 1 }, &err), ERR_LIMIT);
 	assert_int_equal(helper_run(h, HELPER_RUN).param_count, 0);
 	assert_int_equal(submit(h, (struct ingest_op){ .kind = &change_run_params, .run = HELPER_RUN, .params = kv,
 						       .param_count = LIMIT_params_per_run }, &err), 0);
-	assert_int_equal(submit(h, (struct ingest_op){ .kind = &change_run_params, .run = HELPER_RUN, .params = kv + LIMIT_params_per_run,
+	assert_int_equal(submit(h, (struct ingest_op){ .kind = &change_run_params, .run = HELPER_RUN,
+						       .params = kv + LIMIT_params_per_run,
 						       .param_count = 1 }, &err), ERR_LIMIT);
 	assert_non_null(strstr(err.text, "params"));
-	assert_int_equal(submit(h, (struct ingest_op){ .kind = &change_run_params, .run = HELPER_RUN, .params = kv, .param_count = 5 },
+	assert_int_equal(submit(h,
+				(struct ingest_op){ .kind = &change_run_params, .run = HELPER_RUN, .params = kv,
+						    .param_count = 5 },
 				&err), 0);
 	store_stats(h->s, &stats);
 	assert_int_equal(stats.write_error, 0);
 	begin_journal(&journal);
-	encode_param(&journal, 1.7e9, &(struct encode_param){ .key = helper_text("another"), .type = EVENT_TYPE_I64, .integer = 1 });
+	encode_param(&journal, 1.7e9,
+		     &(struct encode_param){ .key = helper_text("another"), .type = EVENT_TYPE_I64, .integer = 1 });
 	helper_scalar(&journal, "loss", 1, 1);
 	assert_int_equal(helper_post(h, HELPER_RUN, HELPER_WRITER, 0, &journal, 0, &res), 0);
 	assert_int_equal(res.durable, journal.len);
@@ -101,11 +106,13 @@ static void keys_per_run(void **state)
 		snprintf(names[i], sizeof names[i], "k%d", i);
 		points[i] = (struct ingest_point){ names[i], 1, 1, 1, 0 };
 	}
-	assert_int_equal(submit(h, (struct ingest_op){ .kind = &change_run_new, .run = HELPER_RUN, .name = "r" }, &err), 0);
+	assert_int_equal(submit(h, (struct ingest_op){ .kind = &change_run_new, .run = HELPER_RUN, .name = "r" }, &err),
+			 0);
 	assert_int_equal(submit(h, (struct ingest_op){ .kind = &change_points, .run = HELPER_RUN, .points = points,
 						       .point_count = LIMIT_keys_per_run }, &err), 0);
 	assert_int_equal(submit(h, (struct ingest_op){ .kind = &change_points, .run = HELPER_RUN,
-						       .points = points + LIMIT_keys_per_run, .point_count = 1 }, &err), ERR_LIMIT);
+						       .points = points + LIMIT_keys_per_run, .point_count = 1 }, &err),
+						       ERR_LIMIT);
 	points[0].rank = 5; /* another rank of a key that is there */
 	assert_int_equal(submit(h, (struct ingest_op){ .kind = &change_points, .run = HELPER_RUN, .points = points,
 						       .point_count = 1 }, &err), 0);

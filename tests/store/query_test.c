@@ -32,7 +32,8 @@ static void put(struct helper *h, struct ingest_op op, struct ingest_result *res
 		fail_msg("%s", err.text);
 }
 
-/* 60 runs r0..r59: lr i/10, model by parity, acc with last i%7 and max 100-i (none for every fifth), tag odd, NaN at r8. */
+/* 60 runs r0..r59: lr i/10, model by parity, acc with last i%7 and max 100-i (none for every fifth), tag odd, NaN at
+ * r8. */
 static void fill(struct helper *h)
 {
 	struct ingest_result res;
@@ -40,20 +41,25 @@ static void fill(struct helper *h)
 
 	for (i = 0; i < 60; i++) {
 		char lr[16], name[16];
-		struct ingest_kv params[2] = { { "lr", lr }, { "model", i & 1 ? "resnet" : "mlp" } }, tag = { "odd one", "yes" };
-		struct ingest_point points[2] = { { "epoch/acc", 1, 10, 100 - i, -1 }, { "epoch/acc", 2, 11, i % 7, -1 } };
+		struct ingest_kv params[2] = { { "lr", lr }, { "model", i & 1 ? "resnet" : "mlp" } },
+			tag = { "odd one", "yes" };
+		struct ingest_point points[2] = { { "epoch/acc", 1, 10, 100 - i, -1 },
+						  { "epoch/acc", 2, 11, i % 7, -1 } };
 
 		snprintf(lr, sizeof lr, "%.1f", i / 10.0);
 		snprintf(name, sizeof name, "r%d", i);
-		put(h, (struct ingest_op){ .kind = &change_run_new, .experiment = i < 50 ? "main" : "side", .name = name,
+		put(h, (struct ingest_op){ .kind = &change_run_new, .experiment = i < 50 ? "main" : "side",
+					   .name = name,
 					   .params = params, .param_count = 2, .tags = &tag, .tag_count = i & 1,
 					   .start_ms = 1000 + i }, &res);
 		if (i == 8)
 			points[1].value = NAN;
 		if (i % 5)
-			put(h, (struct ingest_op){ .kind = &change_points, .run = res.id, .points = points, .point_count = 2 }, &res);
+			put(h, (struct ingest_op){ .kind = &change_points, .run = res.id, .points = points,
+						   .point_count = 2 }, &res);
 		if (i % 3 == 0)
-			put(h, (struct ingest_op){ .kind = &change_run_patch, .run = res.id, .status = i % 2 ? "failed" : "finished",
+			put(h, (struct ingest_op){ .kind = &change_run_patch, .run = res.id,
+						   .status = i % 2 ? "failed" : "finished",
 						   .end_ms = 2000 + i }, &res);
 	}
 }
@@ -61,7 +67,8 @@ static void fill(struct helper *h)
 static size_t search(struct helper *h, const char *filter, const char *order, size_t limit, struct query_runs *ret)
 {
 	static const char *const experiments[] = { "main" };
-	struct query_runs_opts o = { .experiments = experiments, .experiment_count = 1, .filter = filter, .order_by = order,
+	struct query_runs_opts o = { .experiments = experiments, .experiment_count = 1, .filter = filter,
+				     .order_by = order,
 				     .limit = limit };
 	struct err err = ERR_INIT;
 
@@ -112,9 +119,9 @@ static void filters(void **state)
 		{ "experiment = 'main' AND run_name LIKE 'r_'", 10 },
 	};
 	static const char *const bad[] = {
-		"params.lr =", "params.lr", "= 3", "params. = '1'", "foo = 'x'", "foo.bar = 1", "metrics.a > 'x'", "(name = 'a'",
-		"name = 'a' name", "name IN ()", "name IN ('a'", "name LIKE 3", "name = 'unterminated", "name ~ 'a'",
-		"NOT", "AND", "metrics.\"a\".median > 1", "name IS 3", "start_time > 'late'",
+		"params.lr =", "params.lr", "= 3", "params. = '1'", "foo = 'x'", "foo.bar = 1", "metrics.a > 'x'",
+		"(name = 'a'", "name = 'a' name", "name IN ()", "name IN ('a'", "name LIKE 3", "name = 'unterminated",
+		"name ~ 'a'", "NOT", "AND", "metrics.\"a\".median > 1", "name IS 3", "start_time > 'late'",
 	};
 	struct helper *h = *state;
 	struct query_runs r;
@@ -183,7 +190,8 @@ static void orders(void **state)
 /* Pages of every size give each run once, in the order of the whole. */
 static void pages(void **state)
 {
-	static const char *const orders_of[] = { NULL, "metrics.\"epoch/acc\" DESC", "params.model, name DESC", "end_time" };
+	static const char *const orders_of[] = { NULL, "metrics.\"epoch/acc\" DESC", "params.model, name DESC",
+						 "end_time" };
 	struct helper *h = *state;
 	struct query_runs all, part;
 	struct err err = ERR_INIT;
@@ -191,7 +199,8 @@ static void pages(void **state)
 
 	fill(h);
 	for (o = 0; o < 4; o++) {
-		assert_int_equal(query_runs(h->s, &(struct query_runs_opts){ .order_by = orders_of[o] }, h->a, &all, &err), 0);
+		assert_int_equal(query_runs(h->s, &(struct query_runs_opts){ .order_by = orders_of[o] }, h->a, &all,
+					    &err), 0);
 		assert_int_equal(all.count, 60);
 		for (limit = 1; limit < 62; limit += 7) {
 			struct query_runs_opts opts = { .order_by = orders_of[o], .limit = limit, .bare = true };
@@ -208,9 +217,11 @@ static void pages(void **state)
 		}
 	}
 	search(h, NULL, NULL, 5, &part);
-	assert_int_equal(query_runs(h->s, &(struct query_runs_opts){ .page_token = part.next_page_token, .order_by = "name" },
+	assert_int_equal(query_runs(h->s,
+				    &(struct query_runs_opts){ .page_token = part.next_page_token, .order_by = "name" },
 				    h->a, &all, &err), ERR_USAGE);
-	assert_int_equal(query_runs(h->s, &(struct query_runs_opts){ .page_token = "00" }, h->a, &all, &err), ERR_USAGE);
+	assert_int_equal(query_runs(h->s, &(struct query_runs_opts){ .page_token = "00" }, h->a, &all, &err),
+			 ERR_USAGE);
 }
 
 #define POINTS_MAX 12000
@@ -246,7 +257,8 @@ static void log_points(struct helper *h, const char *run, struct truth *t, size_
 
 static void check_rows(struct helper *h, const char *run, const struct truth *t, size_t page, bool tokens)
 {
-	struct points_sel sel = { .runs = &run, .run_count = 1, .rank = -1, .from_step = INT64_MIN, .to_step = INT64_MAX };
+	struct points_sel sel = { .runs = &run, .run_count = 1, .rank = -1, .from_step = INT64_MIN,
+				  .to_step = INT64_MAX };
 	const struct ingest_point **sorted = calloc(t->count + 1, sizeof *sorted);
 	struct points_row *rows = calloc(page, sizeof *rows);
 	struct points_cursor *c;
@@ -312,7 +324,8 @@ static void raw_points(void **state)
 }
 
 /* The same buckets by the plainest means. */
-static void check_bucket(const struct truth *t, const struct points_chart *chart, const struct points_bucket *b, bool time)
+static void check_bucket(const struct truth *t, const struct points_chart *chart, const struct points_bucket *b,
+			 bool time)
 {
 	struct points_at first = { NAN, NAN }, last = first, low = first, high = first;
 	uint32_t count = 0, bad = 0;
@@ -356,7 +369,8 @@ static void check_bucket(const struct truth *t, const struct points_chart *chart
 static void check_chart(struct helper *h, const char *run, const struct truth *t, uint32_t buckets, bool time, bool cut)
 {
 	struct points_chart_opts o = { .sel = { .runs = &run, .run_count = 1, .rank = -1 }, .buckets = buckets,
-				       .x = time ? POINTS_X_TIME : POINTS_X_STEP, .from = cut ? 10 : NAN, .to = cut ? 33 : NAN };
+				       .x = time ? POINTS_X_TIME : POINTS_X_STEP, .from = cut ? 10 : NAN,
+				       .to = cut ? 33 : NAN };
 	struct arena *a = arena_new();
 	struct points_chart chart;
 	struct err err = ERR_INIT;
@@ -474,7 +488,8 @@ static void searches_take_any_new_id(void **state)
 	fill(h);
 	before = search(h, "params.model = 'mlp'", NULL, 100, &r);
 	execute(h, "INSERT INTO run (id, uuid, experiment_id, name, status, start_ms, rev) SELECT -5, "
-		   "'eeeeeeeeeeeeeeeeeeeeeeeeeeeeeeee', experiment_id, 'early', 'running', 1, (SELECT max(rev) + 1 FROM run) "
+		   "'eeeeeeeeeeeeeeeeeeeeeeeeeeeeeeee', experiment_id, 'early', 'running', 1, (SELECT max(rev) + 1 "
+		   "FROM run) "
 		   "FROM run WHERE id = 1; INSERT INTO param (run_id, key_id, segment, value) "
 		   "SELECT -5, id, -1, 'mlp' FROM key WHERE name = 'model'");
 	assert_int_equal(search(h, "params.model = 'mlp'", NULL, 100, &r), before + 1);

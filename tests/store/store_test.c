@@ -25,7 +25,8 @@ static void make_journal(struct buf *b, int points)
 
 	buf_init(b, 1 << 24);
 	encode_header(b, 1.7e9, &header);
-	encode_param(b, 1.7e9, &(struct encode_param){ .key = helper_text("lr"), .type = EVENT_TYPE_F64, .value = 0.1 });
+	encode_param(b, 1.7e9,
+		     &(struct encode_param){ .key = helper_text("lr"), .type = EVENT_TYPE_F64, .value = 0.1 });
 	encode_param(b, 1.7e9, &(struct encode_param){ .key = helper_text("model"), .type = EVENT_TYPE_TEXT,
 						       .text = helper_text("resnet20") });
 	encode_tag(b, 1.7e9, helper_text("team"), helper_text("a"));
@@ -201,7 +202,8 @@ static void check_segments(struct helper *h, bool fold)
 	header.writer_id = helper_text("bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb");
 	buf_init(&b, 1 << 20);
 	encode_header(&b, 1.7e9 + 500, &header);
-	encode_param(&b, 1.7e9, &(struct encode_param){ .key = helper_text("threads"), .type = EVENT_TYPE_I64, .integer = 2,
+	encode_param(&b, 1.7e9, &(struct encode_param){ .key = helper_text("threads"), .type = EVENT_TYPE_I64,
+							.integer = 2,
 							.segment = true });
 	for (i = 51; i <= 60; i++)
 		helper_scalar(&b, "train/loss", i, 7);
@@ -387,7 +389,8 @@ static void launcher_has_the_last_word(void **state)
 	assert_int_equal(r.end_ms, INT64_C(1700000010000));
 	assert_int_equal(r.alert_count, 1);
 	assert_string_equal(r.alerts[0].text, "failed at step 4");
-	submit(h, (struct ingest_op){ .kind = &change_points, .run = HELPER_RUN, .points = &elsewhere, .point_count = 1 });
+	submit(h, (struct ingest_op){ .kind = &change_points, .run = HELPER_RUN, .points = &elsewhere,
+				      .point_count = 1 });
 	r = helper_run(h, HELPER_RUN);
 	assert_string_equal(r.alerts[0].text, "failed at step 4"); /* a series that counts otherwise moves nothing */
 	buf_done(&b);
@@ -425,7 +428,8 @@ static void many_series_at_once(void **state)
 	assert_int_equal(stats.log_points, 0);
 }
 
-/* What is written into a deleted file is lost: it must not be acknowledged. With the log alone what was stored is safe. */
+/* What is written into a deleted file is lost: it must not be acknowledged. With the log alone what was stored is
+ * safe. */
 static void deleted_under_way(void **state)
 {
 	static const char *const endings[] = { "-wal", "" };
@@ -482,7 +486,8 @@ static void json_writes(void **state)
 {
 	struct helper *h = *state;
 	struct ingest_kv params[] = { { "lr", "0.1" }, { "opt", "sgd" } }, tag = { "t", "v" }, other = { "lr", "0.2" };
-	struct ingest_point points[] = { { "loss", 1, 1.7e9, 2.5, -1 }, { "loss", 2, 1.7e9, NAN, -1 }, { "r", 1, 1, 1, 3 } };
+	struct ingest_point points[] = { { "loss", 1, 1.7e9, 2.5, -1 }, { "loss", 2, 1.7e9, NAN, -1 },
+					 { "r", 1, 1, 1, 3 } };
 	struct ingest_result res;
 	struct query_run r;
 	char id[40];
@@ -503,7 +508,8 @@ static void json_writes(void **state)
 					    .idempotency = "once" });
 	assert_int_equal(res.accepted, 3);
 	assert_true(res.existed);
-	res = submit(h, (struct ingest_op){ .kind = &change_run_params, .run = id, .params = &other, .param_count = 1 });
+	res = submit(h,
+		     (struct ingest_op){ .kind = &change_run_params, .run = id, .params = &other, .param_count = 1 });
 	assert_int_equal(res.code, ERR_EXISTS);
 	assert_int_equal(submit(h, (struct ingest_op){ .kind = &change_run_params, .run = id, .params = params,
 						       .param_count = 2 }).code, 0);
@@ -524,14 +530,16 @@ static void json_writes(void **state)
 	assert_int_equal(r.alert_count, 1);
 	assert_string_equal(r.alerts[0].text, "NaN from step 2");
 	assert_int_equal(submit(h, (struct ingest_op){ .kind = &change_run_untag, .run = id, .name = "t" }).code, 0);
-	assert_int_equal(submit(h, (struct ingest_op){ .kind = &change_run_untag, .run = id, .name = "t" }).code, ERR_NOENT);
+	assert_int_equal(submit(h, (struct ingest_op){ .kind = &change_run_untag, .run = id, .name = "t" }).code,
+			 ERR_NOENT);
 	assert_int_equal(submit(h, (struct ingest_op){ .kind = &change_run_delete, .run = id }).code, 0);
 	assert_true(helper_run(h, id).deleted);
 	assert_int_equal(submit(h, (struct ingest_op){ .kind = &change_run_restore, .run = id }).code, 0);
 	assert_int_equal(submit(h, (struct ingest_op){ .kind = &change_run_patch, .run = HELPER_RUN, .name = "x",
 						       .end_ms = INGEST_NO_TIME }).code, ERR_NOENT);
 	assert_int_equal(submit(h, (struct ingest_op){ .kind = &change_run_patch, .run = "zz" }).code, ERR_USAGE);
-	assert_int_equal(submit(h, (struct ingest_op){ .kind = &change_run_patch, .run = id, .status = "good" }).code, ERR_USAGE);
+	assert_int_equal(submit(h, (struct ingest_op){ .kind = &change_run_patch, .run = id, .status = "good" }).code,
+			 ERR_USAGE);
 }
 
 static void bad_records_are_listed(void **state)
@@ -546,7 +554,8 @@ static void bad_records_are_listed(void **state)
 	long_key[299] = '\0';
 	make_journal(&b, 2);
 	helper_scalar(&b, long_key, 1, 1);
-	encode_param(&b, 1.7e9, &(struct encode_param){ .key = helper_text("lr"), .type = EVENT_TYPE_F64, .value = 0.3 });
+	encode_param(&b, 1.7e9,
+		     &(struct encode_param){ .key = helper_text("lr"), .type = EVENT_TYPE_F64, .value = 0.3 });
 	helper_scalar(&b, "train/loss", 3, 3);
 	assert_int_equal(helper_post(h, HELPER_RUN, HELPER_WRITER, 0, &b, 0, &res), 0);
 	assert_int_equal(res.durable, b.len);

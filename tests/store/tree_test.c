@@ -1,4 +1,5 @@
-/* What a walk below a folder finds, and in which order: level by level, newest folders first, in steps, no loops, what comes meanwhile too. */
+/* What a walk below a folder finds, and in which order: level by level, newest folders first, in steps, no loops, what
+ * comes meanwhile too. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

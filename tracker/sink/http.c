@@ -235,8 +235,10 @@ static int perform(struct http *h, const char *url, struct curl_slist *headers, 
 	code = h->so.easy_perform(h->easy);
 	if (code == CURLE_ABORTED_BY_CALLBACK)
 		return err_set(err, ERR_CANCELED, "%s: no answer in time", h->shown);
-	if (code == CURLE_OPERATION_TIMEDOUT && h->so.easy_getinfo(h->easy, CURLINFO_PRETRANSFER_TIME_T, &sent) == CURLE_OK && sent > 0)
-		return err_set(err, ERR_PEER, "%s: no answer for %ld s: the server is stopped, or has too much to do", h->shown, STALLED_S);
+	if (code == CURLE_OPERATION_TIMEDOUT &&
+	    h->so.easy_getinfo(h->easy, CURLINFO_PRETRANSFER_TIME_T, &sent) == CURLE_OK && sent > 0)
+		return err_set(err, ERR_PEER, "%s: no answer for %ld s: the server is stopped, or has too much to do",
+			       h->shown, STALLED_S);
 	if (code)
 		return err_set(err, ERR_PEER, "%s: %s", h->shown,
 			       h->message[0] ? h->message : h->so.easy_strerror(code));

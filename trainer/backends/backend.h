@@ -31,17 +31,19 @@ struct backend {
 	int (*open)(const struct backend_opts *o, void **ret_module, struct err *err);
 	void (*close)(void *module);
 
-	int (*alloc)(void *module, enum space space, size_t bytes, void **ret, struct err *err); /* zeroed, 64-byte aligned */
+	/* zeroed, 64-byte aligned */
+	int (*alloc)(void *module, enum space space, size_t bytes, void **ret, struct err *err);
 	void (*release)(void *module, enum space space, void *memory, size_t bytes);
-	int (*copy)(void *module, void *to, const void *from, size_t bytes, struct err *err); /* host <-> device, complete on return */
+	/* host <-> device, complete on return */
+	int (*copy)(void *module, void *to, const void *from, size_t bytes, struct err *err);
 
 	/* NULL on host backends, whose kernels are complete when run returns. */
 	const struct backend_streams *streams;
 
 	const struct kernel *kernel[OP_COUNT]; /* never NULL; .run NULL: not offered */
 
-	/* Optional, together: what this module's kernels chose by the clock, for a run that goes on later; and such a choice
-	 * given back, before anything is prepared. Keys tell machine, library and shapes. */
+	/* Optional, together: what this module's kernels chose by the clock, for a run that goes on later; and such a
+	 * choice given back, before anything is prepared. Keys tell machine, library and shapes. */
 	void (*choices)(void *module, void (*fn)(void *user, const char *key, const char *name), void *user);
 	int (*choose)(void *module, const char *key, const char *name, struct err *err);
 

@@ -45,7 +45,8 @@ static bool find_module(const char *name, char *path, size_t n)
 		return is_file(path);
 	}
 	exe_folder(exe, sizeof(exe));
-	static const char *const below[] = { "/.libs", "", "/../lib/dptrack", "/../.libs", "/../../.libs", "/../../../.libs" };
+	static const char *const below[] = { "/.libs", "", "/../lib/dptrack", "/../.libs", "/../../.libs",
+					     "/../../../.libs" };
 	for (size_t i = 0; exe[0] && i < sizeof(below) / sizeof(below[0]); i++) {
 		snprintf(path, n, "%s%s/dptrain_%.8s.so", exe, below[i], name);
 		if (is_file(path))

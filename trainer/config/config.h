@@ -19,14 +19,16 @@
 #include "tracker/base/buf.h"
 #include "tracker/base/err.h"
 
-enum config_command { COMMAND_TRAIN, COMMAND_CONFIG, COMMAND_BACKENDS, COMMAND_PLAN, COMMAND_BENCH, COMMAND_TOKENIZE, COMMAND_SAMPLE, COMMAND_COUNT };
+enum config_command { COMMAND_TRAIN, COMMAND_CONFIG, COMMAND_BACKENDS, COMMAND_PLAN, COMMAND_BENCH, COMMAND_TOKENIZE,
+		      COMMAND_SAMPLE, COMMAND_COUNT };
 
 const char *config_command_name(enum config_command c);
 
-/* Values of CHOICE flags, in the order of their form in flags.def. Where a registry owns the words (strategy, opt), the value
- * is the number of the line in the registry's .def, from 0. */
+/* Values of CHOICE flags, in the order of their form in flags.def. Where a registry owns the words (strategy, opt), the
+ * value is the number of the line in the registry's .def, from 0. */
 enum config_act { CONFIG_ACT_RELU, CONFIG_ACT_GELU };
-enum config_lr_scheduler { CONFIG_LR_COSINE, CONFIG_LR_STEP, CONFIG_LR_LINEAR, CONFIG_LR_POLYNOMIAL, CONFIG_LR_CONSTANT };
+enum config_lr_scheduler { CONFIG_LR_COSINE, CONFIG_LR_STEP, CONFIG_LR_LINEAR, CONFIG_LR_POLYNOMIAL,
+			   CONFIG_LR_CONSTANT };
 enum config_backend { CONFIG_BACKEND_AUTO, CONFIG_BACKEND_REF, CONFIG_BACKEND_CPU, CONFIG_BACKEND_CUDA };
 enum config_precision { CONFIG_PRECISION_FP32, CONFIG_PRECISION_BF16, CONFIG_PRECISION_FP16, CONFIG_PRECISION_FP64 };
 enum config_opt_level { CONFIG_LEVEL_O0, CONFIG_LEVEL_O1, CONFIG_LEVEL_O2, CONFIG_LEVEL_O3 };
@@ -64,10 +66,11 @@ struct run_config {
 
 	/* One member per line of flags.def. After config_resolve these are final: batch_size (largest micro-batch of a
 	 * rank), global_batch_size, grad_accum_steps, strategy, threads, precision, backend (stays auto), max_steps
-	 * (0: no limit), epochs (0: no limit). workers: -1 is auto. What files say is put between config_resolve and the start of
-	 * the ranks (runs_dir, init_from, the model and its sizes: config_put). What data and model say is settled in each rank
-	 * while these are opened (classes, in_channels, image_size, seq_len, the sizes of a language model, augment:
-	 * config_settle, by trainer/program/subject.h); from then on the configuration is final. report_to: a URL (DPTRACK_URL's included), "none" for no server, or NULL. */
+	 * (0: no limit), epochs (0: no limit). workers: -1 is auto. What files say is put between config_resolve and
+	 * the start of the ranks (runs_dir, init_from, the model and its sizes: config_put). What data and model say is
+	 * settled in each rank while these are opened (classes, in_channels, image_size, seq_len, the sizes of a
+	 * language model, augment: config_settle, by trainer/program/subject.h); from then on the configuration is
+	 * final. report_to: a URL (DPTRACK_URL's included), "none" for no server, or NULL. */
 #define FLAG(field, kind, ...) FLAG_TYPE_##kind field;
 #include "trainer/config/flags.def"
 #undef FLAG

@@ -30,7 +30,8 @@ static int quota_of(const char *folder, bool unified)
 		n += fscanf(f, "%lld", &period) == 1;
 		fclose(f);
 	}
-	return n == 2 && quota > 0 && period > 0 && quota / period < NO_LIMIT ? (int)((quota + period - 1) / period) : NO_LIMIT;
+	return n == 2 && quota > 0 && period > 0 && quota / period < NO_LIMIT ? (int)((quota + period - 1) / period)
+		: NO_LIMIT;
 }
 
 /* Of the group and those above it, up to the root of what is mounted: a container sees its own group there. */
@@ -68,7 +69,8 @@ int config_quota_cores(const char *groups, const char *mount)
 		*group++ = '\0';
 		group[strcspn(group, "\n")] = '\0';
 		snprintf(root, sizeof(root), "%s%s", mount, unified ? "" : "/cpu");
-		n = unified || !strncmp(names, ":cpu", 4) || strstr(names, ",cpu") ? least_quota(root, group, unified) : NO_LIMIT;
+		n = unified || !strncmp(names, ":cpu", 4) || strstr(names, ",cpu") ? least_quota(root, group, unified)
+			: NO_LIMIT;
 		least = n < least ? n : least;
 	}
 	if (f)

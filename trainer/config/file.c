@@ -32,9 +32,10 @@ static int read_text(const char *path, struct buf *out, struct err *err)
 
 static const char *type_name(const json_t *v)
 {
-	static const char *const names[] = { [JSON_OBJECT] = "an object", [JSON_ARRAY] = "a list", [JSON_STRING] = "a text",
-					     [JSON_INTEGER] = "a number", [JSON_REAL] = "a number", [JSON_TRUE] = "true",
-					     [JSON_FALSE] = "false",      [JSON_NULL] = "null" };
+	static const char *const names[] = { [JSON_OBJECT] = "an object", [JSON_ARRAY] = "a list",
+					     [JSON_STRING] = "a text", [JSON_INTEGER] = "a number",
+					     [JSON_REAL] = "a number", [JSON_TRUE] = "true", [JSON_FALSE] = "false",
+					     [JSON_NULL] = "null" };
 
 	return names[json_typeof(v)];
 }
@@ -88,7 +89,8 @@ static int apply(struct run_config *cfg, const char *path, const char *key, cons
 	text = typed_value(flag_get(id), v, scratch, sizeof(scratch));
 	if (!text)
 		return err_set(err, ERR_USAGE, "%s is %s: must be %s", label, type_name(v),
-			       flag_get(id)->kind == KIND_BOOL                                        ? "true or false" :
+			       flag_get(id)->kind == KIND_BOOL
+				       ? "true or false" :
 			       flag_get(id)->kind == KIND_INT || flag_get(id)->kind == KIND_REAL ? "a number" :
 												       "a text");
 	/* One file may serve training and bench: what this command does not know is checked and left. */

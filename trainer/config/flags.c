@@ -35,7 +35,8 @@ static const char optimizers[] =
 static const struct flag table[FLAG_COUNT] = {
 #define FLAG(field, kind_, fallback_, least_, greatest_, form_, group_, commands_, segment_, help_)                   \
 	[FLAG_##field] = { .name = #field, .kind = KIND_##kind_, .fallback = fallback_,                               \
-			   .least = (least_) < 0 ? 0 : (least_), .greatest = (double)(greatest_), .above = (least_) < 0, \
+			   .least = (least_) < 0 ? 0 : (least_), .greatest = (double)(greatest_), \
+			   .above = (least_) < 0, \
 			   .form = form_, .group = group_, .commands = commands_, .segment = segment_, .help = help_, \
 			   .offset = offsetof(struct run_config, field) },
 #include "trainer/config/flags.def"
@@ -56,7 +57,8 @@ static const struct flag_alias aliases[] = {
 	{ "max_grad_norm", FLAG_clip_grad_norm, NULL },
 };
 
-/* What other programs call it (torchvision, timm, Hugging Face, Lightning, llm.c), where that is no spelling of ours. */
+/* What other programs call it (torchvision, timm, Hugging Face, Lightning, llm.c), where that is no spelling of
+ * ours. */
 static const struct {
 	const char *name;
 	enum flag_id id;
@@ -212,9 +214,9 @@ static int bad_number(const struct flag *f, const char *label, const char *text,
 {
 	const char *word = flag_word(f);
 
-	return err_set(err, ERR_USAGE, "%s '%.60s': must be %s%sa %snumber %s %.16g%s%.16g", label, text, word ? word : "",
-		       word ? " or " : "", f->kind == KIND_INT ? "whole " : "", f->above ? "above" : "from", f->least,
-		       f->above ? " and at most " : " to ", f->greatest);
+	return err_set(err, ERR_USAGE, "%s '%.60s': must be %s%sa %snumber %s %.16g%s%.16g", label, text,
+		       word ? word : "", word ? " or " : "", f->kind == KIND_INT ? "whole " : "",
+		       f->above ? "above" : "from", f->least, f->above ? " and at most " : " to ", f->greatest);
 }
 
 static int parse_bool(const char *text, bool *ret)
@@ -278,7 +280,8 @@ static int bad_choice(const struct flag *f, const char *label, const char *text,
 	return err_set(err, ERR_USAGE, "%s '%.60s': must be one of: %s", label, text, list);
 }
 
-static int store_text(struct run_config *cfg, const struct flag *f, const char *label, const char *text, struct err *err)
+static int store_text(struct run_config *cfg, const struct flag *f, const char *label, const char *text,
+		      struct err *err)
 {
 	char *copy;
 

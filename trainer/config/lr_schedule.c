@@ -21,10 +21,12 @@ int lr_schedule_check(const struct run_config *cfg, int64_t steps_per_epoch, str
 	if (steps_per_epoch != INT64_MAX || cfg->command == COMMAND_BENCH)
 		return 0;
 	if (cfg->lr_warmup_epochs > 0)
-		return err_set(err, ERR_USAGE, "--lr-warmup-epochs %g: these inputs have no epochs; --warmup-steps N counts steps",
+		return err_set(err, ERR_USAGE,
+			       "--lr-warmup-epochs %g: these inputs have no epochs; --warmup-steps N counts steps",
 			       cfg->lr_warmup_epochs);
 	if (cfg->lr_scheduler == CONFIG_LR_STEP)
-		return err_set(err, ERR_USAGE, "--lr-scheduler step: it falls every %g epochs, and these inputs have none",
+		return err_set(err, ERR_USAGE,
+			       "--lr-scheduler step: it falls every %g epochs, and these inputs have none",
 			       cfg->lr_step_size);
 	return 0;
 }

@@ -26,7 +26,8 @@ struct lr_schedule {
 /* A warm-up or a fall that is counted in epochs of a set without an end would never come: ERR_USAGE. */
 int lr_schedule_check(const struct run_config *cfg, int64_t steps_per_epoch, struct err *err);
 
-/* From the flags; steps_per_epoch > 0, INT64_MAX for a set without an end. T is the nearer of --max-steps and epochs * steps_per_epoch. */
+/* From the flags; steps_per_epoch > 0, INT64_MAX for a set without an end. T is the nearer of --max-steps and epochs *
+ * steps_per_epoch. */
 struct lr_schedule lr_schedule_make(const struct run_config *cfg, int64_t steps_per_epoch);
 
 /* step counts from 1; beyond the total the last value stays. */

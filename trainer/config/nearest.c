@@ -32,7 +32,8 @@ static int distance(const char *a, const char *b)
 			int change = folded(a[i - 1]) != folded(b[j - 1]);
 
 			now[j] = least(least(last[j], now[j - 1]) + 1, last[j - 1] + change);
-			if (i > 1 && j > 1 && folded(a[i - 1]) == folded(b[j - 2]) && folded(a[i - 2]) == folded(b[j - 1]))
+			if (i > 1 && j > 1 && folded(a[i - 1]) == folded(b[j - 2]) &&
+			    folded(a[i - 2]) == folded(b[j - 1]))
 				now[j] = least(now[j], before[j - 2] + 1);
 		}
 		before = last;

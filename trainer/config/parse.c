@@ -140,7 +140,8 @@ static int parse_long(struct parse *p, const char *arg, struct err *err)
 	if (!typed)
 		return err_set(err, ERR_NOMEM, "out of memory");
 	if (!flag_find(typed + 2, &id, &alias) || (alias && !alias->name[1])) {
-		no = (!strncmp(typed, "--no-", 5) || !strncmp(typed, "--no_", 5)) && flag_find(typed + 5, &id, &alias) &&
+		no = (!strncmp(typed, "--no-", 5) || !strncmp(typed, "--no_", 5)) &&
+			flag_find(typed + 5, &id, &alias) &&
 		     !alias && flag_get(id)->kind == KIND_BOOL;
 		if (!no)
 			return unknown_flag(p, typed, err);
@@ -230,11 +231,12 @@ static int read_environment(struct run_config *cfg, struct err *err)
 		char text[FLAG_TEXT_MAX + 2];
 		int rc;
 
-		if (!value || !*value || cfg->origin[e[i].id] != ORIGIN_DEFAULT || !flag_known_to(e[i].id, cfg->command))
+		if (!value || !*value || cfg->origin[e[i].id] != ORIGIN_DEFAULT ||
+		    !flag_known_to(e[i].id, cfg->command))
 			continue;
 		/* OMP_NUM_THREADS may be a list by nesting level: the first counts. */
-		snprintf(text, sizeof(text), "%.*s", e[i].id == FLAG_threads ? (int)strcspn(value, ",") : (int)strlen(value),
-			 value);
+		snprintf(text, sizeof(text), "%.*s",
+			 e[i].id == FLAG_threads ? (int)strcspn(value, ",") : (int)strlen(value), value);
 		rc = flag_store(cfg, e[i].id, e[i].variable, text, err);
 		if (rc)
 			return rc;

@@ -27,13 +27,16 @@ static const struct command_help helps[COMMAND_COUNT] = {
 			    "  dptrain sample     text from a trained language model\n"
 			    "  dptrain backends   what can compute on this machine, and why the others cannot\n" },
 	[COMMAND_CONFIG] = { "dptrain config [flags of dptrain train] [--json]",
-			     "Prints every value that `dptrain train` would use with these flags, and where it came from:\n"
-			     "default, config file, environment, flag or derived. --config reads the JSON output back.\n" },
+			     "Prints every value that `dptrain train` would use with these flags, and where it came "
+			     "from:\n"
+			     "default, config file, environment, flag or derived. --config reads the JSON output "
+			     "back.\n" },
 	[COMMAND_BACKENDS] = { "dptrain backends", "Lists the backends with their versions, or why one cannot run.\n" },
 	[COMMAND_PLAN] = { "dptrain plan [flags of dptrain train]",
 			   "Prepares the program of a run and prints the memory that it will use.\n" },
 	[COMMAND_TOKENIZE] = { "dptrain tokenize --data-path DIR|FILE --out DIR [--tokenizer bytes|DIR]",
-			       "Turns *.txt files (or one file) into train.tokens and val.tokens, which --data-path takes.\n" },
+			       "Turns *.txt files (or one file) into train.tokens and val.tokens, which --data-path "
+			       "takes.\n" },
 	[COMMAND_SAMPLE] = { "dptrain sample --init-from FILE [--tokenizer bytes|DIR] --prompt TEXT [flags]",
 			     "Goes on with a text, as a language model that was trained would.\n" },
 	[COMMAND_BENCH] = { "dptrain bench --model NAME -b N [flags]",
@@ -172,12 +175,16 @@ void config_help(enum config_command c, struct buf *out)
 	}
 	if (c == COMMAND_TRAIN) {
 		add_series(out);
-		buf_adds(out, "\nSIGTERM, SIGUSR1 and SIGHUP (terminal or ssh connection gone; nohup keeps the run from it) end a run\n"
-			      "after its step and a checkpoint, with exit code 75, to go on with --resume; ctrl-C does the same\n"
+		buf_adds(out,
+			 "\nSIGTERM, SIGUSR1 and SIGHUP (terminal or ssh connection gone; nohup keeps the run from it) "
+			 "end a run\n"
+			      "after its step and a checkpoint, with exit code 75, to go on with --resume; ctrl-C does "
+			      "the same\n"
 			      "with 130. A second one, but for SIGHUP, ends it at once.\n");
 	}
 	buf_adds(out, "\n'-' and '_' are alike in names; --flag=value and --flag value too. [x] is the default.\n"
-		      "Exit codes: 0 done, 1 failed while running, 2 bad usage or input, 75 preempted after a checkpoint,\n"
+		      "Exit codes: 0 done, 1 failed while running, 2 bad usage or input, 75 preempted after a "
+		      "checkpoint,\n"
 		      "130 interrupted.\n");
 }
 
@@ -231,7 +238,8 @@ static void add_row(void *user, const struct config_item *item)
 	if (strcmp(t->group, f->group))
 		buf_addf(t->out, "%s%s\n", *t->group ? "\n" : "", f->group);
 	t->group = f->group;
-	buf_addf(t->out, "  %-20s %-24s %s", item->name, *item->value ? item->value : "-", config_origin_name(item->origin));
+	buf_addf(t->out, "  %-20s %-24s %s", item->name, *item->value ? item->value : "-",
+		 config_origin_name(item->origin));
 	if (item->origin == ORIGIN_ENVIRONMENT)
 		buf_addf(t->out, " %s", flag_label(t->cfg, item->id, label, sizeof(label)));
 	if (item->origin == ORIGIN_FILE)
@@ -275,8 +283,8 @@ static void print_json(const struct run_config *cfg, int64_t parameters, struct 
 
 	if (config_each(cfg, add_member, &o))
 		o.failed = true;
-	root = json_pack("{s:s, s:i, s:o, s:o}", "command", config_command_name(cfg->command), "world", cfg->world, "values",
-			 o.values, "origins", o.origins);
+	root = json_pack("{s:s, s:i, s:o, s:o}", "command", config_command_name(cfg->command), "world", cfg->world,
+			 "values", o.values, "origins", o.origins);
 	if (root && parameters && json_object_set_new(root, "parameters", json_integer(parameters)))
 		o.failed = true;
 	if (!root || o.failed || json_dump_callback(root, append, out, JSON_INDENT(1) | JSON_PRESERVE_ORDER))

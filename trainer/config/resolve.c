@@ -57,9 +57,11 @@ static int resolve_precision(struct run_config *cfg, struct err *err)
 		derive(cfg, FLAG_backend);
 	}
 	if (f64 && cfg->backend != CONFIG_BACKEND_REF)
-		return err_set(err, ERR_USAGE, "%s: only the backend ref computes in fp64", say(cfg, FLAG_precision, &l));
+		return err_set(err, ERR_USAGE, "%s: only the backend ref computes in fp64",
+			       say(cfg, FLAG_precision, &l));
 	if (!f64 && cfg->backend == CONFIG_BACKEND_REF)
-		return err_set(err, ERR_USAGE, "%s: the backend ref computes in fp64 only", say(cfg, FLAG_precision, &l));
+		return err_set(err, ERR_USAGE, "%s: the backend ref computes in fp64 only",
+			       say(cfg, FLAG_precision, &l));
 	return 0;
 }
 
@@ -116,8 +118,9 @@ static int split_global(struct run_config *cfg, struct err *err)
 		derive(cfg, FLAG_batch_size);
 		if (ceil_div(part, cfg->batch_size) != cfg->grad_accum_steps)
 			return err_set(err, ERR_USAGE,
-				       "%s %lld: the %lld samples of a rank cannot be split so; %lld passes of %lld would do",
-				       say(cfg, FLAG_grad_accum_steps, &l), (long long)cfg->grad_accum_steps,
+				       "%s %lld: the %lld samples of a rank cannot be split so; %lld passes of %lld "
+				       "would do", say(cfg, FLAG_grad_accum_steps, &l),
+					       (long long)cfg->grad_accum_steps,
 				       (long long)part, (long long)ceil_div(part, cfg->batch_size),
 				       (long long)cfg->batch_size);
 		return 0;
@@ -129,8 +132,8 @@ static int split_global(struct run_config *cfg, struct err *err)
 	}
 	if (ceil_div(part, cfg->batch_size) != cfg->grad_accum_steps)
 		return err_set(err, ERR_USAGE,
-			       "%s %lld contradicts batch size %lld x %lld passes x %d ranks; leave one of the three away",
-			       say(cfg, FLAG_global_batch_size, &l), (long long)cfg->global_batch_size,
+			       "%s %lld contradicts batch size %lld x %lld passes x %d ranks; leave one of the three "
+			       "away", say(cfg, FLAG_global_batch_size, &l), (long long)cfg->global_batch_size,
 			       (long long)cfg->batch_size, (long long)cfg->grad_accum_steps, cfg->world);
 	return 0;
 }
@@ -169,8 +172,8 @@ static int resolve_data(struct run_config *cfg, struct err *err)
 		if (!used[i])
 			continue;
 		if (first >= 0)
-			return err_set(err, ERR_USAGE, "%s and %s contradict: one source of data", say(cfg, sources[first], &a),
-				       say(cfg, sources[i], &b));
+			return err_set(err, ERR_USAGE, "%s and %s contradict: one source of data",
+				       say(cfg, sources[first], &a), say(cfg, sources[i], &b));
 		first = i;
 	}
 	if (first < 0 && cfg->command == COMMAND_TRAIN && cfg->dump == CONFIG_DUMP_NONE)
@@ -193,8 +196,10 @@ static int resolve_length(struct run_config *cfg, struct err *err)
 		return err_set(err, ERR_USAGE, "%s: the data has no evaluation set", say(cfg, FLAG_eval_steps, &l));
 
 	if (endless && given(cfg, FLAG_epochs))
-		return err_set(err, ERR_USAGE, "%s: the data has no epochs; use --max-steps", say(cfg, FLAG_epochs, &l));
-	if (endless && !cfg->max_steps && !cfg->test_only && cfg->command == COMMAND_TRAIN && cfg->dump == CONFIG_DUMP_NONE)
+		return err_set(err, ERR_USAGE, "%s: the data has no epochs; use --max-steps",
+			       say(cfg, FLAG_epochs, &l));
+	if (endless && !cfg->max_steps && !cfg->test_only && cfg->command == COMMAND_TRAIN &&
+	    cfg->dump == CONFIG_DUMP_NONE)
 		return err_set(err, ERR_USAGE, "%s is endless: --max-steps N is needed",
 			       say(cfg, cfg->synthetic ? FLAG_synthetic : FLAG_batch_from, &l));
 	if (endless || (cfg->max_steps && !given(cfg, FLAG_epochs))) {
@@ -278,10 +283,12 @@ static int resolve_optimiser(struct run_config *cfg, struct err *err)
 	if (cfg->nesterov && cfg->momentum == 0)
 		return err_set(err, ERR_USAGE, "%s needs a --momentum above 0", say(cfg, FLAG_nesterov, &l));
 	if (cfg->warmup_steps > 0 && cfg->lr_warmup_epochs > 0)
-		return err_set(err, ERR_USAGE, "%s: the warm-up is already --lr-warmup-epochs %g long; give one of them",
+		return err_set(err, ERR_USAGE,
+			       "%s: the warm-up is already --lr-warmup-epochs %g long; give one of them",
 			       say(cfg, FLAG_warmup_steps, &l), cfg->lr_warmup_epochs);
 	if (has(cfg, FLAG_min_lr) && falls && cfg->min_lr > cfg->lr)
-		return err_set(err, ERR_USAGE, "%s %g is above --lr %g", say(cfg, FLAG_min_lr, &l), cfg->min_lr, cfg->lr);
+		return err_set(err, ERR_USAGE, "%s %g is above --lr %g", say(cfg, FLAG_min_lr, &l), cfg->min_lr,
+			       cfg->lr);
 	return 0;
 }
 
@@ -313,8 +320,9 @@ static int no_such_series(struct run_config *cfg, struct err *err)
 		if (series_get((enum series_id)i)->best != SERIES_BEST_NONE)
 			keys[n++] = series_get((enum series_id)i)->key;
 	near = config_nearest(cfg->save_best, keys, n);
-	return err_set(err, ERR_USAGE, "%s %.60s: no series to choose by; %s%s%s", say(cfg, FLAG_save_best, &l), cfg->save_best,
-		       near ? "did you mean " : "epoch/val_loss is one", near ? near : "", near ? "?" : "");
+	return err_set(err, ERR_USAGE, "%s %.60s: no series to choose by; %s%s%s", say(cfg, FLAG_save_best, &l),
+		       cfg->save_best, near ? "did you mean " : "epoch/val_loss is one", near ? near : "",
+		       near ? "?" : "");
 }
 
 static int resolve_checkpoints(struct run_config *cfg, struct err *err)
@@ -324,7 +332,8 @@ static int resolve_checkpoints(struct run_config *cfg, struct err *err)
 	if (cfg->save_best && !series_best(cfg->save_best))
 		return no_such_series(cfg, err);
 	if (cfg->resume && !strcmp(cfg->resume, "auto") && !cfg->run_name)
-		return err_set(err, ERR_USAGE, "%s: needs the run's name; add --run-name NAME", say(cfg, FLAG_resume, &l));
+		return err_set(err, ERR_USAGE, "%s: needs the run's name; add --run-name NAME",
+			       say(cfg, FLAG_resume, &l));
 	return 0;
 }
 
@@ -387,8 +396,8 @@ int config_settle(struct run_config *cfg, enum flag_id id, int64_t value, const 
 	struct label l;
 
 	if (config_given(cfg, id) && *at != value)
-		return err_set(err, ERR_USAGE, "%s %lld contradicts %.200s, which has %lld", say(cfg, id, &l), (long long)*at,
-			       source, (long long)value);
+		return err_set(err, ERR_USAGE, "%s %lld contradicts %.200s, which has %lld", say(cfg, id, &l),
+			       (long long)*at, source, (long long)value);
 	if (config_given(cfg, id))
 		return 0;
 	*at = value;

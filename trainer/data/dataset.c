@@ -26,8 +26,9 @@ static int check_tokens(const struct dataset *d, const struct dataset_read *r, s
 
 		if (!fits || r->targets[i] >= d->vocab)
 			return err_set(err, ERR_USAGE,
-				       "%.200s: token %d in %s sample %lld: must be below the vocabulary's %lld", d->path,
-				       fits ? r->targets[i] : r->tokens[i], split_name(r->split), (long long)r->index, (long long)d->vocab);
+				       "%.200s: token %d in %s sample %lld: must be below the vocabulary's %lld",
+				       d->path, fits ? r->targets[i] : r->tokens[i], split_name(r->split),
+				       (long long)r->index, (long long)d->vocab);
 	}
 	return 0;
 }

@@ -48,7 +48,8 @@ struct dataset { /* first member of each format's own struct */
 	enum dtype dtype;
 	/* Of the training images, exact: sums in integers; a channel that is constant has std 1. */
 	double mean[DATASET_CHANNELS_MAX], std[DATASET_CHANNELS_MAX];
-	char tokenizer[72];           /* token sets: "bytes", or the SHA-256 of the BPE's files; "" when it is not known */
+	/* token sets: "bytes", or the SHA-256 of the BPE's files; "" when it is not known */
+	char tokenizer[72];
 	char hash[64];                /* of all pixels and labels: two sets with the same content have the same text */
 };
 
@@ -59,9 +60,9 @@ struct dataset_sight {
 	struct rng_key key;
 };
 
-/* How training images are varied, as bits. Crop: the image padded by 4 black pixels on each side, cut at a random place. Flip: left and right change with
- * probability 1/2. Random box (sets that decode pictures): a part of the picture, brought to the set's size; without it
- * the middle. Draws are keyed by (seed, epoch, sample). */
+/* How training images are varied, as bits. Crop: the image padded by 4 black pixels on each side, cut at a random
+ * place. Flip: left and right change with probability 1/2. Random box (sets that decode pictures): a part of the
+ * picture, brought to the set's size; without it the middle. Draws are keyed by (seed, epoch, sample). */
 enum dataset_augment { DATASET_CROP = 1, DATASET_FLIP = 2, DATASET_RANDOM_BOX = 4 };
 
 /* Where one sample goes. */
@@ -91,7 +92,8 @@ struct dataset_opts {
 struct dataset_ops {
 	const char *name;
 	const char *expects; /* the files that make a folder this format, for messages; NULL: never found by a path */
-	/* Whether the folder's file names look like this format; what the files hold is checked by open. NULL as expects. */
+	/* Whether the folder's file names look like this format; what the files hold is checked by open. NULL as
+	 * expects. */
 	bool (*probe)(const char *path);
 	int (*open)(struct dataset **ret, const struct dataset_opts *o, struct err *err); /* NULL as expects */
 	int (*read)(const struct dataset *d, const struct dataset_read *r, struct err *err);

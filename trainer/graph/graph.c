@@ -173,7 +173,8 @@ static int check_shape(struct graph *g, const struct tensor *t)
 		if (t->shape.dim[i] < 0)
 			graph_fail(g, ERR_USAGE, "tensor %s would have a negative dimension", t->name);
 		else if (__builtin_mul_overflow(n, t->shape.dim[i], &n) || n > GRAPH_TENSOR_MAX)
-			graph_fail(g, ERR_USAGE, "tensor %s would have more than 2^40 elements; a smaller batch or model is needed",
+			graph_fail(g, ERR_USAGE,
+				   "tensor %s would have more than 2^40 elements; a smaller batch or model is needed",
 				   t->name);
 	}
 	return g->err.code;

@@ -1,6 +1,6 @@
 /* normal_lanes.h: draws side by side in the compiler's own vector notation; normal.c includes it once for each
- * instruction set (no include guard on purpose) with LANES(name), the width of a vector and what the notation lacks, all
- * undefined at the end.
+ * instruction set (no include guard on purpose) with LANES(name), the width of a vector and what the notation lacks,
+ * all undefined at the end.
  * Logarithm, sine and cosine are fdlibm's polynomials (Sun Microsystems, 1993). */
 
 typedef double LANES(f64) __attribute__((vector_size(LANES_BYTES)));
@@ -17,7 +17,8 @@ typedef int32_t LANES(i32) __attribute__((vector_size(LANES_BYTES / 2)));
 	 ((VD)(((low)&0xFFFFFFFFu) >> 11 | TWO_52_BITS) - 0x1p52) * 0x1p-53)
 
 /* rng_block; of each lane's 64 bits the lower 32 count. */
-static inline __attribute__((always_inline)) void LANES(uniform)(struct rng_key key, uint64_t first, VD *ret_u, VD *ret_v)
+static inline __attribute__((always_inline)) void LANES(uniform)(struct rng_key key, uint64_t first, VD *ret_u,
+								 VD *ret_v)
 {
 	const VU a = (VU){ 0 } + 0xD2511F53u, b = (VU){ 0 } + 0xCD9E8D57u;
 	VU c0 = first + (VU)LANES_STEP, c1 = c0 >> 32, c2 = (VU){ 0 } + key.stream, c3 = c2 >> 32;
@@ -60,10 +61,12 @@ static inline __attribute__((always_inline)) void LANES(cos_turns)(VD *x)
 	VD sine, cosine;
 
 	sine = -2.50507602534068634195e-08 + z * 1.58969099521155010221e-10;
-	sine = 8.33333333332248946124e-03 + z * (-1.98412698298579493134e-04 + z * (2.75573137070700676789e-06 + z * sine));
+	sine = 8.33333333332248946124e-03 + z *
+		(-1.98412698298579493134e-04 + z * (2.75573137070700676789e-06 + z * sine));
 	sine = w + w * z * (-1.66666666666666324348e-01 + z * sine);
 	cosine = -2.75573143513906633035e-07 + z * (2.08757232129817482790e-09 + z * -1.13596475577881948265e-11);
-	cosine = 4.16666666666666019037e-02 + z * (-1.38888888888741095749e-03 + z * (2.48015872894767294178e-05 + z * cosine));
+	cosine = 4.16666666666666019037e-02 + z *
+		(-1.38888888888741095749e-03 + z * (2.48015872894767294178e-05 + z * cosine));
 	cosine = 1 - (0.5 * z - z * z * cosine);
 	*x = (VD)((((VU)sine & odd) | ((VU)cosine & ~odd)) ^ sign);
 }

@@ -9,8 +9,8 @@
 /* Runs every node's shape rule again: outputs exist and agree. */
 int pass_shape(struct graph *g, struct err *err);
 
-/* Appends the backward nodes of g->loss in reverse order; sets ->grad of every parameter that it reaches. sum: the op that
- * adds gradients that meet. */
+/* Appends the backward nodes of g->loss in reverse order; sets ->grad of every parameter that it reaches. sum: the op
+ * that adds gradients that meet. */
 int pass_grad(struct graph *g, const struct op *sum, struct err *err);
 
 /* Lets ops absorb their neighbours until nothing changes; removes what became dead. */

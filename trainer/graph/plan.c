@@ -116,7 +116,8 @@ static bool find_peak(const struct live *l, enum space space, int moments, struc
 	if (!live)
 		return false;
 	for (int i = 0; i < l->n; i++) {
-		size_t bytes = live_space(&l->buffers[i]) == space ? slab_align(l->buffers[i].bytes, PLAN_ALIGN_BYTES) : 0;
+		size_t bytes = live_space(&l->buffers[i]) == space ? slab_align(l->buffers[i].bytes, PLAN_ALIGN_BYTES)
+			: 0;
 
 		live[l->buffers[i].first] += bytes;
 		live[l->buffers[i].last + 1] -= bytes;
@@ -290,7 +291,8 @@ static void dump_persistent(const struct plan_program *programs, int program, st
 	const struct graph *g = programs[program].graph;
 
 	for (int i = 0; i < g->n_tensors; i++)
-		if (lifetime_spans(g->tensors[i]->life) && !g->tensors[i]->base && !in_earlier(programs, program, g->tensors[i]->name))
+		if (lifetime_spans(g->tensors[i]->life) && !g->tensors[i]->base &&
+		    !in_earlier(programs, program, g->tensors[i]->name))
 			buf_addf(out, "  persistent %zu+%zu %s\n", g->tensors[i]->offset, tensor_bytes(g->tensors[i]),
 				 g->tensors[i]->name);
 }

@@ -30,7 +30,8 @@ struct plan_program {
 struct plan {
 	size_t slab_bytes[SPACE_COUNT];
 	size_t persistent_bytes;                      /* at the start of the private slab */
-	size_t category_bytes[PLAN_CATEGORY_COUNT];   /* of each space at its peak in the program that needs most of it */
+	/* of each space at its peak in the program that needs most of it */
+	size_t category_bytes[PLAN_CATEGORY_COUNT];
 	size_t lower_bound_bytes;                     /* their sum: no placement needs less */
 };
 

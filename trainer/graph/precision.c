@@ -42,7 +42,8 @@ static void set_types(struct graph *g, const struct precision *p)
 	}
 }
 
-static struct tensor *cast_before(struct graph *g, const struct op *cast, struct tensor *t, enum dtype to, struct node *user)
+static struct tensor *cast_before(struct graph *g, const struct op *cast, struct tensor *t, enum dtype to,
+				  struct node *user)
 {
 	struct tensor *out = graph_act(g, to, t->shape, "%s.%s", t->name, dtype_name(to));
 	struct node *n;

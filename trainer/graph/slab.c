@@ -1,6 +1,7 @@
 /* slab.c: ranges with first and last moment → offsets. Finding the smallest slab is NP-hard; a few greedy orders, each
- * taking the tightest gap, come within some percent of the lower bound on networks, and the best of them is kept. What is
- * placed lies in groups of neighbours, which are passed over as one where all of a group, or none of it, is in the way. */
+ * taking the tightest gap, come within some percent of the lower bound on networks, and the best of them is kept. What
+ * is placed lies in groups of neighbours, which are passed over as one where all of a group, or none of it, is in the
+ * way. */
 #include "trainer/graph/slab.h"
 
 #include <stdbool.h>

@@ -1,5 +1,5 @@
-/* slab.h: where in a slab things lie that need bytes from one moment to another, so that those which are there together do
- * not overlap. Knows nothing of tensors, programs or kernels; same input, same output. */
+/* slab.h: where in a slab things lie that need bytes from one moment to another, so that those which are there together
+ * do not overlap. Knows nothing of tensors, programs or kernels; same input, same output. */
 #ifndef DPT_GRAPH_SLAB_H
 #define DPT_GRAPH_SLAB_H
 

@@ -42,8 +42,8 @@ struct place;
 int seat_open(struct seat *ret, const struct place *p, int threads, struct err *err);
 void seat_close(struct seat *s);
 
-/* Instead of seat_open, of a rank that cannot take part: the others end at once, those of rank 0 with its reason. Takes a
- * moment when they do not come. */
+/* Instead of seat_open, of a rank that cannot take part: the others end at once, those of rank 0 with its reason. Takes
+ * a moment when they do not come. */
 void seat_refuse(const struct place *p, const struct err *why);
 
 /* Binds the process to its share of the cores, so that ranks do not push each other around. Not when ranks or threads

@@ -24,8 +24,8 @@ struct model_config {
 	int64_t vocab;
 	bool tied;	    /* the classifier is the table of the token embedding */
 	double dropout;	    /* of embeddings, attention's probabilities and what each block adds */
-	bool decode;	    /* evaluation goes on with one text: batch is then the number of new positions; inputs "positions"
-			     * (their rows of the position table) and "first" (i32 [1]: the first one's number) */
+	bool decode;	    /* evaluation goes on with one text: batch is then the number of new positions; inputs
+			     * "positions" (their rows of the position table) and "first" (i32 [1], the first one) */
 	bool keep_logits;   /* evaluation leaves "logits" for the host, [batch * seq_len, vocab] */
 };
 

@@ -32,8 +32,8 @@ struct op_case {
 
 	bool exact; /* results must be ref's, rounded once */
 
-	/* A bit for each output whose terms, in 16-bit runs, are products with intermediate results that were rounded to
-	 * that type: half a unit in its last place, at most, more of the terms' sum. */
+	/* A bit for each output whose terms, in 16-bit runs, are products with intermediate results that were rounded
+	 * to that type: half a unit in its last place, at most, more of the terms' sum. */
 	unsigned rounds_inside;
 	int64_t size[CASE_SIZES_MAX]; /* meaning private to build and fill */
 };

@@ -8,7 +8,8 @@ int exec_open(struct exec **ret, const struct exec_ops *ops, const struct prepar
 
 		if (program->schedule.slots > ops->slots)
 			return err_set(err, ERR_UNSUPPORTED,
-				       "program %s: its schedule has %d micro-batch slots, which executor %s does not keep "
+				       "program %s: its schedule has %d micro-batch slots, which executor %s does not "
+				       "keep "
 				       "apart in memory (it has %d)",
 				       program->name, program->schedule.slots, ops->name, ops->slots);
 	}

@@ -1,6 +1,6 @@
-/* exec.h: what runs the schedules of prepared programs. Callers know these functions; how nodes are run, on host threads
- * (exec_host.c) or otherwise, is an executor's own, and so is the memory of its struct. Nothing is allocated after
- * exec_new and exec_profile. */
+/* exec.h: what runs the schedules of prepared programs. Callers know these functions; how nodes are run, on host
+ * threads (exec_host.c) or otherwise, is an executor's own, and so is the memory of its struct. Nothing is allocated
+ * after exec_new and exec_profile. */
 #ifndef DPT_RUN_EXEC_H
 #define DPT_RUN_EXEC_H
 

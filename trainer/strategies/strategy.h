@@ -28,9 +28,10 @@ struct strategy_part {
 struct strategy {
 	/* Adds what the ranks tell each other to a training graph. o->world is what strategies.def allows. */
 	int (*rewrite)(struct graph *g, const struct strategy_opts *o, struct err *err);
-	/* Optional: what that rank holds of a persistent tensor of this name and (whole) shape, between steps; its memory of
-	 * the tensor begins with the first of these elements. Together the ranks hold all of it; several may hold the same.
-	 * Answers alike on every rank. NULL: every rank holds everything. trainer/state/tensors.c asks. */
+	/* Optional: what that rank holds of a persistent tensor of this name and (whole) shape, between steps; its
+	 * memory of the tensor begins with the first of these elements. Together the ranks hold all of it; several may
+	 * hold the same. Answers alike on every rank. NULL: every rank holds everything. trainer/state/tensors.c
+	 * asks. */
 	struct strategy_part (*holds)(const struct tensor *t, const struct strategy_opts *o, int rank);
 };
 

@@ -2,7 +2,8 @@
  *
  *	model.safetensors      parameters and statistics, named and shaped as in any weights file
  *	optimizer.safetensors  everything else that lives as long as the run, by tensor name
- *	state.json             where the run stands, its configuration, sizes and CRC-32C of the two files, its own CRC-32C
+ *	state.json             where the run stands, its configuration, sizes and CRC-32C of the two files, its own
+ * CRC-32C
  *
  * Tensors are whole, unpadded and in the type that the run keeps them in, so that any number of ranks can read them. A
  * folder is written under a hidden name, made durable and renamed: it is whole or not there. Knows nothing of ranks,

@@ -1,5 +1,5 @@
-/* state.c: state.json. Doubles are written so that they read back bit for bit. Its last line is the checksum of all that
- * stands before that line. */
+/* state.c: state.json. Doubles are written so that they read back bit for bit. Its last line is the checksum of all
+ * that stands before that line. */
 #include "trainer/weights/state.h"
 
 #include <inttypes.h>

@@ -90,7 +90,8 @@ static enum call_next put_stored(struct call *c, const struct ingest_result *res
 static enum call_next put_committed(struct call *c)
 {
 	struct work *w = c->own;
-	const struct artifact_digest d = { .path = w->put.path, .bytes = (int64_t)w->file.bytes, .time_ns = w->file.time_ns,
+	const struct artifact_digest d = { .path = w->put.path, .bytes = (int64_t)w->file.bytes,
+					   .time_ns = w->file.time_ns,
 					   .sha256 = w->file.sha256 };
 	const struct ingest_op op = { .kind = &artifact_change_put, .more = &d };
 

@@ -22,7 +22,8 @@
 #include "web/store/upkeep/check.h"
 #include "web/store/upkeep/upkeep.h"
 
-/* More than all bodies that the server holds: its threads never wait for the disk here, readers would wait with them. */
+/* More than all bodies that the server holds: its threads never wait for the disk here, readers would wait with
+ * them. */
 #define QUEUE_BYTES ((size_t)512 << 20)
 
 #define SCAN_WAIT_S 3.0
@@ -59,7 +60,8 @@ static int read_token(struct serve *o, struct err *err)
 	fclose(f);
 	o->token[strcspn(o->token, "\r\n")] = '\0';
 	if (strlen(o->token) < 16)
-		return err_set(err, ERR_USAGE, "--token-file %s: the first line must hold a token of 16 characters or more",
+		return err_set(err, ERR_USAGE,
+			       "--token-file %s: the first line must hold a token of 16 characters or more",
 			       o->token_file);
 	return 0;
 }
@@ -72,7 +74,8 @@ static int fix_tokens(struct serve *o, struct err *err)
 
 	if (rc)
 		return rc;
-	snprintf(o->owner_token, sizeof(o->owner_token), "%s", text + 4); /* one of a kind: its beginning says nothing */
+	/* one of a kind: its beginning says nothing */
+	snprintf(o->owner_token, sizeof(o->owner_token), "%s", text + 4);
 	rc = token_fix(o->store, o->owner_token, TOKEN_ADMIN, false, err);
 	if (!rc && o->token[0])
 		rc = token_fix(o->store, o->token, TOKEN_ADMIN, true, err);
@@ -93,7 +96,8 @@ static int open_store(struct serve *o, struct err *err)
 		.artifacts = o->artifacts ? o->artifacts : o->paths.artifacts,
 		.artifact_max = (uint64_t)o->artifact_mib << 20, .queue_bytes = QUEUE_BYTES }, err);
 	if (rc == ERR_BUSY && !store_holder(&holder, o->paths.db, NULL) && holder.address[0])
-		return err_set(err, ERR_BUSY, "%s is served already, at %s (process %d)", o->logdir, holder.address, holder.pid);
+		return err_set(err, ERR_BUSY, "%s is served already, at %s (process %d)", o->logdir, holder.address,
+			       holder.pid);
 	return rc;
 }
 
@@ -130,8 +134,8 @@ static int scan(struct serve *o, bool *ret_stop, struct err *err)
 		return rc == ERR_BUSY ? 0 : rc;
 	follow_stats(o->follow, &stats);
 	if (stats.scanning)
-		log_info("%s is still being read (%llu folders so far); /health?verbose=1 says how far it is", o->logdir,
-			 (unsigned long long)stats.folders);
+		log_info("%s is still being read (%llu folders so far); /health?verbose=1 says how far it is",
+			 o->logdir, (unsigned long long)stats.folders);
 	if (stats.note[0])
 		log_warn("%s", stats.note);
 	return 0;
@@ -158,7 +162,8 @@ static int start(struct serve *o, bool *ret_stop, struct err *err)
 	if (!rc)
 		rc = server_bind(&o->server, &so, err);
 	if (!rc)
-		rc = follow_start(&o->follow, o->store, &(struct follow_opts){ .logdir = o->logdir, .poll = o->paths.poll }, err);
+		rc = follow_start(&o->follow, o->store,
+				  &(struct follow_opts){ .logdir = o->logdir, .poll = o->paths.poll }, err);
 	if (rc)
 		return rc;
 	api.store = o->store;
@@ -180,7 +185,8 @@ static int count_other_people(void)
 	int n = 0;
 
 	while (f && (p = fgetpwent(f)))
-		n += p->pw_uid >= 1000 && p->pw_uid < 60000 && p->pw_uid != getuid() && !strstr(p->pw_shell, "nologin") &&
+		n += p->pw_uid >= 1000 && p->pw_uid < 60000 && p->pw_uid != getuid() &&
+			!strstr(p->pw_shell, "nologin") &&
 		     !strstr(p->pw_shell, "/false");
 	if (f)
 		fclose(f);
@@ -192,14 +198,17 @@ static void say_who_may(const struct serve *o)
 	int others;
 
 	if (token_needed(o->store)) {
-		log_info("requests need a token (Authorization: Bearer, or as the password of any user; the page asks for it)");
+		log_info("requests need a token (Authorization: Bearer, or as the password of any user; the page asks "
+			 "for it)");
 		if (server_public(o->server) && !o->tls_cert && !o->behind_proxy)
-			log_warn("tokens and data travel unencrypted: give --tls-cert and --tls-key, or stand behind a proxy that encrypts");
+			log_warn("tokens and data travel unencrypted: give --tls-cert and --tls-key, or stand behind a "
+				 "proxy that encrypts");
 		return;
 	}
 	others = count_other_people();
 	if (others)
-		log_warn("%d other account%s of this machine can read and change the runs: dptrack token add NAME --scope admin "
+		log_warn("%d other account%s of this machine can read and change the runs: dptrack token add NAME "
+			 "--scope admin "
 			 "makes the server ask for a token", others, others == 1 ? "" : "s");
 }
 
@@ -231,17 +240,23 @@ static int serve_run(int argc, char **argv, struct err *err)
 {
 	struct serve o = { .logdir = "runs", .host = "127.0.0.1", .port = 6007, .max_connections = 500 };
 	const struct flag table[] = {
-		{ "logdir", FLAG_PATH, "DIR", "folder of runs, followed while they grow (default: runs)", &o.logdir, 0, 0 },
+		{ "logdir", FLAG_PATH, "DIR", "folder of runs, followed while they grow (default: runs)", &o.logdir, 0,
+		  0 },
 		{ "host", FLAG_TEXT, "HOST", "address to listen on (default: 127.0.0.1)", &o.host, 0, 0 },
 		{ "port", FLAG_NUMBER, "PORT", "default: 6007; 0: any free one", &o.port, 0, 65535 },
 		{ "db", FLAG_PATH, "FILE", "the store (default: DIR/dptrack.db)", &o.db, 0, 0 },
 		{ "artifacts", FLAG_PATH, "DIR", "artifacts (default: beside the store)", &o.artifacts, 0, 0 },
-		{ "max-artifact-mib", FLAG_NUMBER, "N", "largest artifact taken, in MiB (default: 1048576)", &o.artifact_mib, 1, 1048576 },
-		{ "tls-cert", FLAG_PATH, "FILE", "serve HTTPS with this certificate (PEM, its chain behind it)", &o.tls_cert, 0, 0 },
+		{ "max-artifact-mib", FLAG_NUMBER, "N", "largest artifact taken, in MiB (default: 1048576)",
+		  &o.artifact_mib, 1, 1048576 },
+		{ "tls-cert", FLAG_PATH, "FILE", "serve HTTPS with this certificate (PEM, its chain behind it)",
+		  &o.tls_cert, 0, 0 },
 		{ "tls-key", FLAG_PATH, "FILE", "the certificate's private key (PEM)", &o.tls_key, 0, 0 },
-		{ "behind-proxy", FLAG_SWITCH, "", "a reverse proxy stands before the server: believe its X-Forwarded-Host and -Proto", &o.behind_proxy, 0, 0 },
+		{ "behind-proxy", FLAG_SWITCH, "",
+		  "a reverse proxy stands before the server: believe its X-Forwarded-Host and -Proto", &o.behind_proxy,
+		  0, 0 },
 		{ "max-connections", FLAG_NUMBER, "N", "default: 500", &o.max_connections, 4, 100000 },
-		{ "token-file", FLAG_PATH, "FILE", "its first line is the token that requests need", &o.token_file, 0, 0 },
+		{ "token-file", FLAG_PATH, "FILE", "its first line is the token that requests need", &o.token_file, 0,
+		  0 },
 		{ "help", FLAG_SWITCH, "", "this text", &o.help, 0, 0 },
 		{ 0 },
 	};

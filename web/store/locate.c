@@ -13,8 +13,8 @@
 
 /* Filesystems whose changes other machines make (so that they cannot be watched) or whose locks cannot be trusted. */
 static const unsigned long network[] = { NFS_SUPER_MAGIC, SMB_SUPER_MAGIC, 0xff534d42 /* cifs */, 0xfe534d42 /* smb2 */,
-	0x65735546 /* fuse */, 0x01021997 /* 9p */, 0x00c36400 /* ceph */, 0x0bd00bd0 /* lustre */, 0x47504653 /* gpfs */,
-	AFS_SUPER_MAGIC, CODA_SUPER_MAGIC, 0x19830326 /* beegfs */ };
+	0x65735546 /* fuse */, 0x01021997 /* 9p */, 0x00c36400 /* ceph */, 0x0bd00bd0 /* lustre */,
+	0x47504653 /* gpfs */, AFS_SUPER_MAGIC, CODA_SUPER_MAGIC, 0x19830326 /* beegfs */ };
 
 static int make_folders(const char *path, mode_t mode, struct err *err)
 {
@@ -60,7 +60,8 @@ static int state_folder(char *ret, size_t room, const char *logdir, struct err *
 	else if (home && *home == '/')
 		n = snprintf(ret, room, "%s/.local/state/dptrack/%.16s", home, digest);
 	else
-		return err_set(err, ERR_USAGE, "%s cannot be written and neither XDG_STATE_HOME nor HOME is set: name a "
+		return err_set(err, ERR_USAGE,
+			       "%s cannot be written and neither XDG_STATE_HOME nor HOME is set: name a "
 			       "place with --db", logdir);
 	if (n < 0 || (size_t)n >= room)
 		return err_set(err, ERR_USAGE, "XDG_STATE_HOME is too long");

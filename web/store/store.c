@@ -102,7 +102,8 @@ static int keep_folders(struct store *s, const struct store_opts *o, struct err 
 	if (!s->work || !s->background || !s->columns || !s->outlines)
 		return err_set(err, ERR_NOMEM, "store: out of memory");
 	if (snprintf(s->logdir, sizeof s->logdir, "%s", o->logdir ? o->logdir : "") >= (int)sizeof s->logdir ||
-	    snprintf(s->artifacts, sizeof s->artifacts, "%s", o->artifacts ? o->artifacts : "") >= (int)sizeof s->artifacts)
+	    snprintf(s->artifacts, sizeof s->artifacts, "%s", o->artifacts ? o->artifacts : "") >=
+		    (int)sizeof s->artifacts)
 		return err_set(err, ERR_USAGE, "the path of the runs or artifacts is too long");
 	return 0;
 }

@@ -17,7 +17,8 @@ struct store;
 struct store_opts {
 	const char *db_path;   /* required; file and lock are made when absent, the folder must exist */
 	const char *logdir;    /* the folder of runs, for gc and backup; NULL: none */
-	const char *artifacts; /* their folder; NULL: dptrack.artifacts beside the file, which gc and backup leave alone */
+	/* their folder; NULL: dptrack.artifacts beside the file, which gc and backup leave alone */
+	const char *artifacts;
 	uint64_t artifact_max; /* bytes of one; 0: 1 TiB */
 	int max_readers;       /* read-only connections kept; 0: 4 */
 	int wal_limit_bytes;   /* checkpoint when the log file is longer; 0: 8 MiB */
@@ -74,8 +75,8 @@ void store_unwatch(struct store *s, int handle); /* when it returns, fn is not r
 
 /* --- long work -------------------------------------------------------------------------------------------- */
 
-/* Runs fn, then (NULL: nothing) when other work may begin, on a thread of the store's. ERR_BUSY: other work is under way.
- * ERR_CANCELED: closing. */
+/* Runs fn, then (NULL: nothing) when other work may begin, on a thread of the store's. ERR_BUSY: other work is under
+ * way. ERR_CANCELED: closing. */
 int store_work(struct store *s, void (*fn)(void *arg), void (*then)(void *arg), void *arg, struct err *err);
 
 /* Ends the work that runs (it returns ERR_CANCELED, what it did so far stays done) and waits; no other begins. */

@@ -87,8 +87,8 @@ struct cpu_update_opts {
 	size_t bytes; /* of the whole state */
 };
 
-int cpu_update_new(const struct kernel_env *env, const struct node *n, const struct cpu_update_opts *o, void **ret_state,
-		   struct err *err);
+int cpu_update_new(const struct kernel_env *env, const struct node *n, const struct cpu_update_opts *o,
+		   void **ret_state, struct err *err);
 
 /* Table of one loop's versions, for each.h's users: CPU_PICK(env, add) is add as compiled for the machine. */
 #if defined(__x86_64__)

@@ -53,16 +53,19 @@ static dnnl_status_t walk_open(struct pd_walk *w, struct dnn *d, enum dnn_pass p
 
 	w->first = true;
 	if (pass == DNN_FORWARD)
-		st = dnnl_convolution_forward_desc_init(&w->op.conv, dnnl_forward_training, dnnl_convolution_direct, &s->src,
-							&s->weights, NULL, &s->dst, s->strides, s->pad_low,
+		st = dnnl_convolution_forward_desc_init(&w->op.conv, dnnl_forward_training, dnnl_convolution_direct,
+							&s->src, &s->weights, NULL, &s->dst, s->strides, s->pad_low,
 							s->pad_high);
 	else if (pass == DNN_DGRAD)
-		st = dnnl_convolution_backward_data_desc_init(&w->op.conv, dnnl_convolution_direct, &s->src, &s->weights,
-							      &s->dst, s->strides, s->pad_low, s->pad_high);
+		st = dnnl_convolution_backward_data_desc_init(&w->op.conv, dnnl_convolution_direct, &s->src,
+							      &s->weights, &s->dst, s->strides, s->pad_low,
+							      s->pad_high);
 	else
-		st = dnnl_convolution_backward_weights_desc_init(&w->op.conv, dnnl_convolution_direct, &s->src, &s->weights,
-								 NULL, &s->dst, s->strides, s->pad_low, s->pad_high);
-	return st == dnnl_success ? dnnl_primitive_desc_iterator_create(&w->it, &w->op.conv, d->attr, d->engine, w->hint)
+		st = dnnl_convolution_backward_weights_desc_init(&w->op.conv, dnnl_convolution_direct, &s->src,
+								 &s->weights, NULL, &s->dst, s->strides, s->pad_low,
+								 s->pad_high);
+	return st == dnnl_success
+		? dnnl_primitive_desc_iterator_create(&w->it, &w->op.conv, d->attr, d->engine, w->hint)
 				  : st;
 }
 #endif

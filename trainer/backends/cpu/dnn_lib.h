@@ -1,5 +1,5 @@
-/* dnn_lib.h: what the files that talk to oneDNN share: its versions 2.6 to 3.x under one set of names, and the walk over
- * the implementations of an operation. For dnn*.c alone. */
+/* dnn_lib.h: what the files that talk to oneDNN share: its versions 2.6 to 3.x under one set of names, and the walk
+ * over the implementations of an operation. For dnn*.c alone. */
 #ifndef DPT_BACKENDS_CPU_DNN_LIB_H
 #define DPT_BACKENDS_CPU_DNN_LIB_H
 

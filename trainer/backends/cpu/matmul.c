@@ -127,9 +127,10 @@ static void describe(const struct dnn_matmul_spec *s, char *what, size_t n)
 
 	if (s->a_step || s->out_step)
 		snprintf(steps, sizeof(steps), " step %lld,%lld", (long long)s->a_step, (long long)s->out_step);
-	snprintf(what, n, "matmul %s%s %lldx%lldx%lld%s%s%s%s%s", s->bf16 ? "bf16" : "f32", s->out_bf16 ? ">bf16" : ">f32",
-		 (long long)s->m, (long long)s->n, (long long)s->k, s->a_turned ? " at" : "", s->b_turned ? " bt" : "",
-		 s->bias ? " bias" : "", s->add ? " add" : "", steps);
+	snprintf(what, n, "matmul %s%s %lldx%lldx%lld%s%s%s%s%s", s->bf16 ? "bf16" : "f32",
+		 s->out_bf16 ? ">bf16" : ">f32", (long long)s->m, (long long)s->n, (long long)s->k,
+		 s->a_turned ? " at" : "", s->b_turned ? " bt" : "", s->bias ? " bias" : "", s->add ? " add" : "",
+		 steps);
 }
 
 static void pick(struct cpu_module *m, const struct dnn_matmul_spec *s, int threads, char *name)

@@ -22,8 +22,8 @@ void cpu_pick_key(char *key, const struct cpu_module *m, int threads, const char
 bool cpu_pick_recall(struct cpu_module *m, const char *key, char *name);
 void cpu_pick_keep(struct cpu_module *m, const char *key, const char *name);
 
-/* The choices that were recalled or kept since the module was opened; and one that is recalled from now on, whatever the
- * file says. Of struct backend. */
+/* The choices that were recalled or kept since the module was opened; and one that is recalled from now on, whatever
+ * the file says. Of struct backend. */
 void cpu_pick_choices(void *module, void (*fn)(void *user, const char *key, const char *name), void *user);
 int cpu_pick_choose(void *module, const char *key, const char *name, struct err *err);
 

@@ -6,8 +6,8 @@
 #include "trainer/backends/cpu/conv.h"
 #include "trainer/backends/cpu/pick.h"
 
-/* Of one timed run, about: a part of a large batch tells as much as the whole. Of a gradient of weights a larger part, as
- * the sums over threads and the order of the result cost the same for any batch. */
+/* Of one timed run, about: a part of a large batch tells as much as the whole. Of a gradient of weights a larger part,
+ * as the sums over threads and the order of the result cost the same for any batch. */
 #define TRIAL_FLOPS 1.5e9
 #define TRIAL_FLOPS_WGRAD 4e9
 

@@ -154,8 +154,8 @@ int cpu_elems_run(void *state, const struct kernel_args *args, struct err *err)
 	return 0;
 }
 
-int cpu_update_new(const struct kernel_env *env, const struct node *n, const struct cpu_update_opts *o, void **ret_state,
-		   struct err *err)
+int cpu_update_new(const struct kernel_env *env, const struct node *n, const struct cpu_update_opts *o,
+		   void **ret_state, struct err *err)
 {
 	void *state = NULL;
 	int rc = 0;

@@ -5,8 +5,8 @@
  * memory. Both are laid out once per band of rows and then used by every tap. A tile of results (16 or 32 filters, the
  * taps of one kernel row, 4 to 8 channels) stays in registers over all bands of a chunk.
  *
- * With one tap, x is laid out at the pixels that have an output, and at stride 1 the images are one line of pixels, which
- * is cut into rows of an even length. */
+ * With one tap, x is laid out at the pixels that have an output, and at stride 1 the images are one line of pixels,
+ * which is cut into rows of an even length. */
 #include <string.h>
 #if defined(__x86_64__)
 #include <immintrin.h>
@@ -155,7 +155,8 @@ INLINE const uint16_t *pixel(const struct dnn_conv_spec *s, const uint16_t *row,
 	return at >= 0 && at < s->w ? row + at * s->c : NULL;
 }
 
-/* x of one unit: every column with the one that lies `stride` further; with one tap, the columns of a pair of outputs. */
+/* x of one unit: every column with the one that lies `stride` further; with one tap, the columns of a pair of
+ * outputs. */
 static void lay_x(const struct wgrad *w, const struct unit *u, const struct laid *l)
 {
 	const struct dnn_conv_spec *s = &w->s;

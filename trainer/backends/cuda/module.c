@@ -12,7 +12,8 @@ struct cuda_module {
 
 static int fail(struct err *err, cudaError_t rc, const char *what)
 {
-	return err_set(err, rc == cudaErrorMemoryAllocation ? ERR_NOMEM : ERR_IO, "cuda: %s: %s", what, cudaGetErrorString(rc));
+	return err_set(err, rc == cudaErrorMemoryAllocation ? ERR_NOMEM : ERR_IO, "cuda: %s: %s", what,
+		       cudaGetErrorString(rc));
 }
 
 static void cuda_version(char *text, size_t n)
@@ -21,7 +22,8 @@ static void cuda_version(char *text, size_t n)
 
 	cudaDriverGetVersion(&driver);
 	cudaRuntimeGetVersion(&runtime);
-	snprintf(text, n, "CUDA runtime %d.%d, driver %d.%d", runtime / 1000, runtime % 1000 / 10, driver / 1000, driver % 1000 / 10);
+	snprintf(text, n, "CUDA runtime %d.%d, driver %d.%d", runtime / 1000, runtime % 1000 / 10, driver / 1000,
+		 driver % 1000 / 10);
 }
 
 static int cuda_probe(char *reason, size_t n)

@@ -48,7 +48,8 @@ static bool exists(const char *dir, const char *name)
 	char path[PATH_MAX];
 	struct stat st;
 
-	return snprintf(path, sizeof(path), "%s/%s", dir, name) < (int)sizeof(path) && !stat(path, &st) && S_ISREG(st.st_mode);
+	return snprintf(path, sizeof(path), "%s/%s", dir, name) < (int)sizeof(path) && !stat(path, &st) &&
+		S_ISREG(st.st_mode);
 }
 
 /* Which set lies in the folder: any of its files, or its archive. */
@@ -92,7 +93,8 @@ static int take_records(struct cifar *d, enum split s, const uint8_t *from, int6
 	labels = realloc(d->labels[s], (size_t)(have + records));
 	d->labels[s] = labels ? labels : d->labels[s];
 	if (!images || !labels)
-		return err_set(err, ERR_NOMEM, "out of memory: %lld images of %.200s", (long long)(have + records), d->base.path);
+		return err_set(err, ERR_NOMEM, "out of memory: %lld images of %.200s", (long long)(have + records),
+			       d->base.path);
 	for (int64_t i = 0; i < records; i++, from += label_bytes + IMAGE) {
 		uint8_t *to = images + (size_t)(have + i) * IMAGE;
 
@@ -110,7 +112,8 @@ static int take_file(struct cifar *d, int file, const uint8_t *bytes, size_t n, 
 	size_t record = (size_t)d->kind->label_bytes + IMAGE;
 
 	if (!n || n % record || n / record > FILE_RECORDS_MAX)
-		return err_set(err, ERR_USAGE, "%.200s/%s: %zu bytes; a file of 1 to %d records of %zu bytes was expected",
+		return err_set(err, ERR_USAGE,
+			       "%.200s/%s: %zu bytes; a file of 1 to %d records of %zu bytes was expected",
 			       d->base.path, d->kind->file[file], n, FILE_RECORDS_MAX, record);
 	return take_records(d, file < d->kind->n_train ? SPLIT_TRAIN : SPLIT_VAL, bytes, (int64_t)(n / record), err);
 }
@@ -212,7 +215,8 @@ static int check_labels(const struct cifar *d, struct err *err)
 	for (int s = 0; s < SPLIT_COUNT; s++)
 		for (int64_t i = 0; i < d->base.n_samples[s]; i++)
 			if (d->labels[s][i] >= d->base.classes)
-				return err_set(err, ERR_USAGE, "%.200s: label %d of %s sample %lld: must be below %d classes",
+				return err_set(err, ERR_USAGE,
+					       "%.200s: label %d of %s sample %lld: must be below %d classes",
 					       d->base.path, d->labels[s][i], split_name((enum split)s), (long long)i,
 					       d->base.classes);
 	return 0;

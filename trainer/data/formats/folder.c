@@ -133,7 +133,8 @@ static int describe(struct folder *d, const struct dataset_opts *o, struct err *
 	d->squeeze = o->squeeze;
 	d->resize = o->eval_resize ? o->eval_resize : (side * 256 + 112) / 224;
 	if (d->resize < side)
-		return err_set(err, ERR_USAGE, "--eval-resize %d is smaller than the images of %d pixels that are cut out of "
+		return err_set(err, ERR_USAGE,
+			       "--eval-resize %d is smaller than the images of %d pixels that are cut out of "
 			       "them", d->resize, side);
 	if (o->classes && o->classes < b->classes)
 		return err_set(err, ERR_USAGE, "%.300s: %d class folders, more than --classes %d", b->path, b->classes,
@@ -204,7 +205,8 @@ static void random_box(const struct dataset_sight *s, int64_t sample, struct pic
 static void middle_box(const struct folder *d, struct picture_size size, struct picture_view *v)
 {
 	int shorter = size.width < size.height ? size.width : size.height;
-	int width = (int)((int64_t)size.width * d->resize / shorter), height = (int)((int64_t)size.height * d->resize / shorter);
+	int width = (int)((int64_t)size.width * d->resize / shorter),
+		height = (int)((int64_t)size.height * d->resize / shorter);
 	double x = rint((width - v->out_width) / 2.0), y = rint((height - v->out_height) / 2.0);
 
 	v->cut = false;

@@ -164,12 +164,13 @@ static int walk_class(struct scan *s, const char *part, const char *class_name)
 	s->found = 0;
 	s->label = find_label(s->f, class_name);
 	if (s->label < 0)
-		return err_set(s->err, ERR_USAGE, "%.200s/%s/%.100s: a class that the training images do not have", s->root,
-			       part, class_name);
+		return err_set(s->err, ERR_USAGE, "%.200s/%s/%.100s: a class that the training images do not have",
+			       s->root, part, class_name);
 	snprintf(below, sizeof(below), "%s%s%s", part, *part ? "/" : "", class_name);
 	rc = walk(s, below, 0);
 	if (!rc && !s->found && s->split == SPLIT_TRAIN)
-		return err_set(s->err, ERR_USAGE, "%.200s/%.200s: a class without images (.jpg, .jpeg, .png): remove the folder "
+		return err_set(s->err, ERR_USAGE,
+			       "%.200s/%.200s: a class without images (.jpg, .jpeg, .png): remove the folder "
 			       "or fill it", s->root, below);
 	return rc;
 }

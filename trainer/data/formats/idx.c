@@ -40,8 +40,9 @@ static int take_name(char *have, const char *name, const char *dir, struct err *
 	size_t a = stem_length(have), b = stem_length(name);
 
 	if (*have && (a != b || memcmp(have, name, a)))
-		return err_set(err, ERR_USAGE, "%.200s: holds both %.60s and %.60s: put each data set into a folder of its own",
-			       dir, have, name);
+		return err_set(err, ERR_USAGE,
+			       "%.200s: holds both %.60s and %.60s: put each data set into a folder of its own", dir,
+			       have, name);
 	if (!*have || name[b] == 0)
 		snprintf(have, NAME_BYTES, "%s", name);
 	return 0;
@@ -94,21 +95,24 @@ static int check_images(struct idx *d, enum split s, const struct names *n, stru
 	const char *name = n->images[s];
 
 	if (f->ndim < 3)
-		return err_set(err, ERR_USAGE, "%.200s/%.80s: %d dimensions; images have 3 (or 4 with channels)", d->base.path,
-			       name, f->ndim);
-	if (f->dim[0] < 1 || f->dim[0] > DATASET_SAMPLES_MAX || f->dim[1] < 1 || f->dim[1] > SIDE_MAX || f->dim[2] < 1 ||
-	    f->dim[2] > SIDE_MAX || c < 1 || c > DATASET_CHANNELS_MAX)
-		return err_set(err, ERR_USAGE, "%.200s/%.80s: %lld images of %lld x %lld x %lld: at least one image, sides of 1 "
+		return err_set(err, ERR_USAGE, "%.200s/%.80s: %d dimensions; images have 3 (or 4 with channels)",
+			       d->base.path, name, f->ndim);
+	if (f->dim[0] < 1 || f->dim[0] > DATASET_SAMPLES_MAX || f->dim[1] < 1 || f->dim[1] > SIDE_MAX ||
+	    f->dim[2] < 1 || f->dim[2] > SIDE_MAX || c < 1 || c > DATASET_CHANNELS_MAX)
+		return err_set(err, ERR_USAGE,
+			       "%.200s/%.80s: %lld images of %lld x %lld x %lld: at least one image, sides of 1 "
 			       "to %d and 1 to %d channels are needed", d->base.path, name, (long long)f->dim[0],
-			       (long long)f->dim[1], (long long)f->dim[2], (long long)c, SIDE_MAX, DATASET_CHANNELS_MAX);
+			       (long long)f->dim[1], (long long)f->dim[2], (long long)c, SIDE_MAX,
+			       DATASET_CHANNELS_MAX);
 	if (s == SPLIT_TRAIN) {
 		d->base.height = (int)f->dim[1];
 		d->base.width = (int)f->dim[2];
 		d->base.channels = (int)c;
 	} else if (d->base.height != f->dim[1] || d->base.width != f->dim[2] || d->base.channels != c) {
-		return err_set(err, ERR_USAGE, "%.200s/%.80s: images of %lld x %lld x %lld, those of training have %d x %d x %d",
-			       d->base.path, name, (long long)f->dim[1], (long long)f->dim[2], (long long)c, d->base.height,
-			       d->base.width, d->base.channels);
+		return err_set(err, ERR_USAGE,
+			       "%.200s/%.80s: images of %lld x %lld x %lld, those of training have %d x %d x %d",
+			       d->base.path, name, (long long)f->dim[1], (long long)f->dim[2], (long long)c,
+			       d->base.height, d->base.width, d->base.channels);
 	}
 	d->base.n_samples[s] = f->dim[0];
 	return 0;
@@ -120,10 +124,11 @@ static int check_labels(struct idx *d, enum split s, const struct names *n, int 
 	const char *name = n->labels[s];
 
 	if (f->ndim != 1)
-		return err_set(err, ERR_USAGE, "%.200s/%.80s: %d dimensions; labels have 1", d->base.path, name, f->ndim);
+		return err_set(err, ERR_USAGE, "%.200s/%.80s: %d dimensions; labels have 1", d->base.path, name,
+			       f->ndim);
 	if (f->dim[0] != d->base.n_samples[s])
-		return err_set(err, ERR_USAGE, "%.200s/%.80s: %lld labels, but %.80s has %lld images", d->base.path, name,
-			       (long long)f->dim[0], n->images[s], (long long)d->base.n_samples[s]);
+		return err_set(err, ERR_USAGE, "%.200s/%.80s: %lld labels, but %.80s has %lld images", d->base.path,
+			       name, (long long)f->dim[0], n->images[s], (long long)d->base.n_samples[s]);
 	for (size_t i = 0; i < f->bytes; i++) {
 		if (classes && f->data[i] >= classes)
 			return err_set(err, ERR_USAGE, "%.200s/%.80s: label %d of sample %zu: must be below %d classes",

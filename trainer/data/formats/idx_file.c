@@ -29,8 +29,8 @@ static int parse_header(struct idx_file *f, const char *path, const uint8_t *h, 
 	if (n < 4 || h[0] || h[1])
 		return err_set(err, ERR_USAGE, "%.300s: is not an IDX file (it must begin with two zero bytes)", path);
 	if (h[2] != TYPE_U8)
-		return err_set(err, ERR_USAGE, "%.300s: elements of type 0x%02x; only unsigned bytes (0x08) are read", path,
-			       h[2]);
+		return err_set(err, ERR_USAGE, "%.300s: elements of type 0x%02x; only unsigned bytes (0x08) are read",
+			       path, h[2]);
 	if (h[3] < 1 || h[3] > IDX_DIMS_MAX)
 		return err_set(err, ERR_USAGE, "%.300s: %d dimensions; expected 1 to %d", path, h[3], IDX_DIMS_MAX);
 	f->ndim = h[3];
@@ -60,7 +60,8 @@ static int feed(struct source *s)
 	return s->zs.avail_in > 0;
 }
 
-/* After the end of a gzip member: 1 when another one follows (it continues the data), 0 at the end, negative for junk. */
+/* After the end of a gzip member: 1 when another one follows (it continues the data), 0 at the end, negative for
+ * junk. */
 static int next_member(struct source *s, struct err *err)
 {
 	const uint8_t *rest;
@@ -74,7 +75,8 @@ static int next_member(struct source *s, struct err *err)
 		return inflateReset(&s->zs) == Z_OK ? 1 : err_set(err, ERR_USAGE, "%.300s: damaged gzip data", s->path);
 	for (size_t i = 0; i < left; i++)
 		if (rest[i])
-			return err_set(err, ERR_USAGE, "%.300s: %zu bytes that are not gzip follow its end", s->path, left);
+			return err_set(err, ERR_USAGE, "%.300s: %zu bytes that are not gzip follow its end", s->path,
+				       left);
 	return 0;
 }
 
@@ -88,8 +90,8 @@ static int inflate_some(struct source *s, uint8_t *to, size_t n, size_t *ret_n, 
 		int rc, more;
 
 		if (!feed(s))
-			return err_set(err, ERR_USAGE, "%.300s: truncated: its gzip data stops after %lld bytes", s->path,
-				       (long long)s->produced);
+			return err_set(err, ERR_USAGE, "%.300s: truncated: its gzip data stops after %lld bytes",
+				       s->path, (long long)s->produced);
 		s->zs.next_out = to + done;
 		s->zs.avail_out = room;
 		rc = inflate(&s->zs, Z_NO_FLUSH);
@@ -116,14 +118,16 @@ static int inflate_body(struct idx_file *f, struct source *s, struct err *err)
 	int rc;
 
 	if (f->bytes / DEFLATE_RATIO_MAX > s->file.n)
-		return err_set(err, ERR_USAGE, "%.300s: its header promises %zu bytes, more than %zu bytes of gzip can hold",
-			       s->path, f->bytes, s->file.n);
+		return err_set(err, ERR_USAGE,
+			       "%.300s: its header promises %zu bytes, more than %zu bytes of gzip can hold", s->path,
+			       f->bytes, s->file.n);
 	f->memory = malloc(f->bytes ? f->bytes : 1);
 	if (!f->memory)
 		return err_set(err, ERR_NOMEM, "%.300s: no memory for %zu bytes", s->path, f->bytes);
 	rc = inflate_some(s, f->memory, f->bytes, &got, err);
 	if (!rc && got < f->bytes)
-		rc = err_set(err, ERR_USAGE, "%.300s: its header promises %zu bytes, found are %zu", s->path, f->bytes, got);
+		rc = err_set(err, ERR_USAGE, "%.300s: its header promises %zu bytes, found are %zu", s->path, f->bytes,
+			     got);
 	if (!rc) /* also makes zlib compare the checksum at the end */
 		rc = inflate_some(s, &extra, 1, &got, err);
 	if (!rc && got)

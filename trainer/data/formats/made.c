@@ -47,8 +47,10 @@ static int made_read(const struct dataset *base, const struct dataset_read *r, s
 	return 0;
 }
 
-const struct dataset_ops dataset_synthetic = { .name = "synthetic", .read = made_read, .close = made_close, .peek = made_peek };
-const struct dataset_ops dataset_memory = { .name = "memory", .read = made_read, .close = made_close, .peek = made_peek };
+const struct dataset_ops dataset_synthetic = { .name = "synthetic", .read = made_read, .close = made_close,
+					       .peek = made_peek };
+const struct dataset_ops dataset_memory = { .name = "memory", .read = made_read, .close = made_close,
+					    .peek = made_peek };
 
 static struct made *made_new(const char *path, int height, int width, int channels)
 {
@@ -69,7 +71,8 @@ static struct made *made_new(const char *path, int height, int width, int channe
 
 static void draw_all(struct made *d, uint64_t seed, size_t bytes, int64_t n)
 {
-	struct rng_key pixels = { seed, rng_stream("synthetic images") }, labels = { seed, rng_stream("synthetic labels") };
+	struct rng_key pixels = { seed, rng_stream("synthetic images") },
+		labels = { seed, rng_stream("synthetic labels") };
 	uint8_t *images = d->owned_images;
 	int32_t *label = d->owned_labels;
 
@@ -90,7 +93,8 @@ int dataset_synthetic_open(struct dataset **ret, const struct dataset_synthetic_
 
 	if (o->height < 1 || o->width < 1 || o->channels < 1 || o->channels > DATASET_CHANNELS_MAX || o->classes < 1 ||
 	    o->height > 65535 || o->width > 65535)
-		return err_set(err, ERR_USAGE, "--synthetic: images of %d x %d x %d in %d classes cannot be made; at most %d channels",
+		return err_set(err, ERR_USAGE,
+			       "--synthetic: images of %d x %d x %d in %d classes cannot be made; at most %d channels",
 			       o->height, o->width, o->channels, o->classes, DATASET_CHANNELS_MAX);
 	d = made_new("--synthetic", o->height, o->width, o->channels);
 	if (!d)
@@ -121,8 +125,8 @@ int dataset_memory_open(struct dataset **ret, const struct dataset_memory_opts *
 	size_t bytes;
 
 	if (o->channels < 1 || o->channels > DATASET_CHANNELS_MAX)
-		return err_set(err, ERR_USAGE, "%.200s: images of %d channels; at most %d are known", o->path, o->channels,
-			       DATASET_CHANNELS_MAX);
+		return err_set(err, ERR_USAGE, "%.200s: images of %d channels; at most %d are known", o->path,
+			       o->channels, DATASET_CHANNELS_MAX);
 	d = made_new(o->path, o->height, o->width, o->channels);
 	if (!d)
 		return err_set(err, ERR_NOMEM, "out of memory");
@@ -138,8 +142,8 @@ int dataset_memory_open(struct dataset **ret, const struct dataset_memory_opts *
 		if (o->labels[i] >= 0 && o->labels[i] < d->base.classes)
 			continue;
 		made_close(&d->base);
-		return err_set(err, ERR_USAGE, "%.200s: label %d of sample %lld: must be from 0 and below %d classes", o->path,
-			       o->labels[i], (long long)i, o->classes);
+		return err_set(err, ERR_USAGE, "%.200s: label %d of sample %lld: must be from 0 and below %d classes",
+			       o->path, o->labels[i], (long long)i, o->classes);
 	}
 	for (int c = 0; c < o->channels && c < DATASET_CHANNELS_MAX; c++)
 		d->base.std[c] = 1;

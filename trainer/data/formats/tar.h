@@ -1,5 +1,5 @@
-/* tar.h: reads a tar archive front to back, plain or gzip'd (POSIX ustar, GNU long names passed over). Sizes are checked
- * against what the caller allows before anything is read. */
+/* tar.h: reads a tar archive front to back, plain or gzip'd (POSIX ustar, GNU long names passed over). Sizes are
+ * checked against what the caller allows before anything is read. */
 #ifndef DPT_DATA_TAR_H
 #define DPT_DATA_TAR_H
 

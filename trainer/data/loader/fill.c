@@ -16,7 +16,8 @@ size_t fill_input_bytes(const struct fill *f)
 {
 	const struct dataset *d = f->dataset;
 
-	return d->kind == SAMPLE_TOKENS ? (size_t)d->seq_len * sizeof(int32_t) : pixels_count(d) * dtype_bytes(f->dtype);
+	return d->kind == SAMPLE_TOKENS ? (size_t)d->seq_len * sizeof(int32_t)
+		: pixels_count(d) * dtype_bytes(f->dtype);
 }
 
 size_t fill_targets(const struct dataset *d)

@@ -136,7 +136,8 @@ static int64_t sample_at(struct loader *l, const struct slot *slot, int64_t posi
 }
 
 /* A training sample that cannot be read leaves its place to the next readable one of the epoch's order. */
-static int replace(struct loader *l, struct slot *slot, struct fill_place *p, const struct fill_hand *hand, struct err *err)
+static int replace(struct loader *l, struct slot *slot, struct fill_place *p, const struct fill_hand *hand,
+		   struct err *err)
 {
 	int64_t n = l->o.sampler.n_samples, first = slot->first + (p->target - slot->targets);
 	int rc = ERR_CORRUPT;
@@ -147,7 +148,8 @@ static int replace(struct loader *l, struct slot *slot, struct fill_place *p, co
 			return err_set(err, ERR_NOMEM, "out of memory: the order of %lld samples", (long long)n);
 		rc = fill_sample(&l->fill, hand, p, err);
 	}
-	return rc == ERR_CORRUPT ? err_set(err, ERR_USAGE, "%.300s: none of the images can be read", l->o.dataset->path) : rc;
+	return rc == ERR_CORRUPT ? err_set(err, ERR_USAGE, "%.300s: none of the images can be read", l->o.dataset->path)
+		: rc;
 }
 
 static int fill_one(struct loader *l, struct slot *slot, int64_t i, const struct fill_hand *hand, struct err *err)
@@ -317,14 +319,16 @@ static int check_opts(const struct loader_opts *o, struct err *err)
 
 	if (o->sampler.n_samples != d->n_samples[o->split] || o->sampler.n_samples < 1)
 		return err_set(err, ERR_USAGE, "%.200s: has %lld samples in the %s split, %lld were expected", d->path,
-			       (long long)d->n_samples[o->split], split_name(o->split), (long long)o->sampler.n_samples);
+			       (long long)d->n_samples[o->split], split_name(o->split),
+			       (long long)o->sampler.n_samples);
 	if (d->kind == SAMPLE_IMAGE && o->dtype != DTYPE_F32 && o->dtype != DTYPE_F64)
 		return err_set(err, ERR_UNSUPPORTED, "the loader delivers f32 or f64, not %s", dtype_name(o->dtype));
 	if (o->augment && (d->dtype != DTYPE_U8 || d->kind != SAMPLE_IMAGE))
 		return err_set(err, ERR_USAGE, "%.200s: is used as it is and cannot be augmented", d->path);
 	if (o->workers < 0 || o->workers > WORKERS_MAX || o->slots > 1 << 16 || o->sampler.global_batch < 1 ||
 	    o->rank < 0 || o->rank >= o->sampler.world)
-		return err_set(err, ERR_USAGE, "loader: %d workers, %d slots, global batch %lld, rank %d of %d make no sense",
+		return err_set(err, ERR_USAGE,
+			       "loader: %d workers, %d slots, global batch %lld, rank %d of %d make no sense",
 			       o->workers, o->slots, (long long)o->sampler.global_batch, o->rank, o->sampler.world);
 	if (!loader_bytes(o))
 		return err_set(err, ERR_USAGE, "batches of %lld samples are beyond any memory",
@@ -347,8 +351,8 @@ static int allocate(struct loader *l, struct err *err)
 	l->threads = calloc((size_t)l->o.workers + 1, sizeof(*l->threads));
 	l->hands = calloc((size_t)l->o.workers + 1, sizeof(*l->hands));
 	if (!at || !l->slots || !l->line || !l->free_slots || !l->threads || !l->hands)
-		return err_set(err, ERR_NOMEM, "no memory for %zu batches of %zu bytes; fewer samples a batch are needed", n,
-			       each);
+		return err_set(err, ERR_NOMEM,
+			       "no memory for %zu batches of %zu bytes; fewer samples a batch are needed", n, each);
 	for (int rc; l->n_hands <= l->o.workers; l->n_hands++) {
 		rc = fill_hand_init(&l->fill, &l->hands[l->n_hands], err);
 		if (rc)
@@ -360,7 +364,8 @@ static int allocate(struct loader *l, struct err *err)
 		l->slots[i].index = calloc((size_t)l->size.capacity, sizeof(int64_t));
 		l->free_slots[l->n_free++] = (int)(n - 1 - i);
 		if (!l->slots[i].index)
-			return err_set(err, ERR_NOMEM, "no memory for a batch of %lld samples", (long long)l->size.capacity);
+			return err_set(err, ERR_NOMEM, "no memory for a batch of %lld samples",
+				       (long long)l->size.capacity);
 	}
 	return 0;
 }
@@ -380,7 +385,8 @@ static int start_workers(struct loader *l, struct err *err)
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
 	if (!rc || l->o.fewer)
 		return 0;
-	return err_set_errno(err, rc, "loader: cannot start thread %d of %d; fewer --workers, or larger limits (ulimit -u, -v)",
+	return err_set_errno(err, rc,
+			     "loader: cannot start thread %d of %d; fewer --workers, or larger limits (ulimit -u, -v)",
 			     l->n_threads + 1, wanted);
 }
 

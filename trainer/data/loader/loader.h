@@ -26,7 +26,8 @@ struct loader_opts {
 	enum dtype dtype;     /* of the delivered images: DTYPE_F32 or DTYPE_F64; nothing to token sets */
 	int workers;          /* threads; 0: loader_next does the work itself */
 	bool fewer;           /* makes do with as many threads as the system gives */
-	int slots;            /* batches in flight, those that the caller holds included; 0: enough for all workers, at least 4 */
+	/* batches in flight, those that the caller holds included; 0: enough for all workers, at least 4 */
+	int slots;
 	unsigned augment;     /* bits of enum dataset_augment */
 	int64_t first_epoch, first_step; /* where to begin, from 0; O(1) but for the epoch's order */
 	int64_t epochs;       /* ends after so many epochs, the first one (even from its middle) included; 0: never */

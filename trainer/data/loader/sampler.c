@@ -113,9 +113,11 @@ int order_init(struct order *o, const struct sampler *s, struct err *err)
 	if (!s->shuffle || s->endless)
 		return 0;
 	if (s->n_samples > (int64_t)UINT32_MAX)
-		return err_set(err, ERR_USAGE, "%lld samples are more than an epoch can shuffle", (long long)s->n_samples);
+		return err_set(err, ERR_USAGE, "%lld samples are more than an epoch can shuffle",
+			       (long long)s->n_samples);
 	o->index = malloc((size_t)s->n_samples * sizeof(*o->index));
-	return o->index ? 0 : err_set(err, ERR_NOMEM, "no memory for the order of %lld samples", (long long)s->n_samples);
+	return o->index ? 0
+		: err_set(err, ERR_NOMEM, "no memory for the order of %lld samples", (long long)s->n_samples);
 }
 
 void order_make(struct order *o, const struct sampler *s, int64_t epoch)

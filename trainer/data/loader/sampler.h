@@ -1,5 +1,5 @@
-/* sampler.h: which samples a rank takes at a step: pure functions of (seed, epoch, step, rank, world), so that a run can
- * be continued anywhere, with any number of ranks.
+/* sampler.h: which samples a rank takes at a step: pure functions of (seed, epoch, step, rank, world), so that a run
+ * can be continued anywhere, with any number of ranks.
  *
  * Step k (from 0) of epoch e takes positions [k*G, min((k+1)*G, N)) of the epoch's order, G being the global batch. The
  * order is a Fisher-Yates shuffle keyed by (seed, "shuffle", e), or 0, 1, 2, … without shuffling (evaluation). A
@@ -31,7 +31,8 @@ struct range {
 int64_t sampler_steps(const struct sampler *s); /* per epoch: ceil(N/G); INT64_MAX when endless */
 struct range sampler_global(const struct sampler *s, int64_t step);            /* positions of the whole step */
 struct range sampler_part(const struct sampler *s, int64_t step, int rank);    /* positions of one rank; may be empty */
-int64_t sampler_micros(const struct sampler *s, int64_t step); /* micro-batches of the step: the same on every rank, >= 1 */
+/* micro-batches of the step: the same on every rank, >= 1 */
+int64_t sampler_micros(const struct sampler *s, int64_t step);
 struct range sampler_micro(const struct sampler *s, int64_t step, int rank, int64_t micro); /* may be empty */
 
 /* Every shape that a micro-batch of any rank can have with this sampler, without repetition, the last ones of a step
@@ -56,7 +57,8 @@ struct order {
 };
 
 int order_init(struct order *o, const struct sampler *s, struct err *err); /* allocates for N samples */
-void order_make(struct order *o, const struct sampler *s, int64_t epoch);  /* O(N) when the epoch changes, no allocation */
+/* O(N) when the epoch changes, no allocation */
+void order_make(struct order *o, const struct sampler *s, int64_t epoch);
 int64_t order_at(const struct order *o, const struct sampler *s, int64_t position); /* sample index */
 void order_done(struct order *o);
 

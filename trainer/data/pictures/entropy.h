@@ -1,6 +1,6 @@
 /* entropy.h: a Huffman decoder that takes the place of libjpeg-turbo's own, where most of the time of a JPEG goes: the
- * same coefficients in about two thirds of the time (ITU-T T.81, annex F.2). It knows baseline files of one scan without
- * restart markers; every other file stays with the library. Private to jpeg.c. */
+ * same coefficients in about two thirds of the time (ITU-T T.81, annex F.2). It knows baseline files of one scan
+ * without restart markers; every other file stays with the library. Private to jpeg.c. */
 #ifndef DPT_DATA_ENTROPY_H
 #define DPT_DATA_ENTROPY_H
 
@@ -14,9 +14,9 @@ struct entropy;
 struct entropy *entropy_new(void); /* NULL: out of memory */
 void entropy_free(struct entropy *e); /* NULL is fine */
 
-/* Right after jpeg_start_decompress, with jpeg_mem_src as the source, and until the decompressor is aborted or finished;
- * d->client_data becomes e. False when the file is not one for this decoder, or there is no memory. Data that end too
- * early are the library's warning JWRN_HIT_MARKER, once. */
+/* Right after jpeg_start_decompress, with jpeg_mem_src as the source, and until the decompressor is aborted or
+ * finished; d->client_data becomes e. False when the file is not one for this decoder, or there is no memory. Data that
+ * end too early are the library's warning JWRN_HIT_MARKER, once. */
 bool entropy_take(struct entropy *e, struct jpeg_decompress_struct *d);
 
 #endif

@@ -89,13 +89,14 @@ int picture_load_memory(struct picture *p, const char *name, const void *bytes, 
 		;
 	if (p->codec == N_CODECS)
 		return err_set(err, ERR_CORRUPT, "%.300s: %s", name,
-			       N_CODECS ? "is neither JPEG nor PNG" : "this program was built without libjpeg and libpng");
+			       N_CODECS ? "is neither JPEG nor PNG"
+				       : "this program was built without libjpeg and libpng");
 	rc = codecs[p->codec]->header(p->state[p->codec], &p->in, h, err);
 	if (rc)
 		return rc;
 	if (h->width < 1 || h->height < 1 || (int64_t)h->width * h->height > PICTURE_PIXELS_MAX)
-		return err_set(err, ERR_CORRUPT, "%.300s: %d x %d pixels; at most %lld in all are read", name, h->width, h->height,
-			       (long long)PICTURE_PIXELS_MAX);
+		return err_set(err, ERR_CORRUPT, "%.300s: %d x %d pixels; at most %lld in all are read", name, h->width,
+			       h->height, (long long)PICTURE_PIXELS_MAX);
 	*ret = turned(h->orientation) ? (struct picture_size){ h->height, h->width } :
 					(struct picture_size){ h->width, h->height };
 	return 0;
@@ -110,7 +111,8 @@ static int read_file(struct picture *p, int fd, const char *path, size_t *ret_n,
 		return err_set(err, ERR_CORRUPT, "%.300s: %s", path, strerror(errno));
 	if (!S_ISREG(st.st_mode) || st.st_size < 1 || (size_t)st.st_size > PICTURE_FILE_MAX)
 		return err_set(err, ERR_CORRUPT, "%.300s: %s", path,
-			       !S_ISREG(st.st_mode) ? "is no file" : st.st_size ? "is too large for a picture" : "is empty");
+			       !S_ISREG(st.st_mode) ? "is no file" : st.st_size ? "is too large for a picture"
+				       : "is empty");
 	n = (size_t)st.st_size;
 	if (grow_to(&p->file, &p->file_bytes, n, path, err))
 		return ERR_NOMEM;
@@ -165,8 +167,8 @@ static struct stored to_stored(const struct codec_header *h, const struct pictur
 	return s;
 }
 
-/* Half, a quarter or an eighth where the box keeps at least KEEP times the pixels that are wanted of it in each direction:
- * the mean that a smaller transform gives is then lost in the mean that scaling takes. */
+/* Half, a quarter or an eighth where the box keeps at least KEEP times the pixels that are wanted of it in each
+ * direction: the mean that a smaller transform gives is then lost in the mean that scaling takes. */
 static int shrink_of(const struct codec_header *h, const struct stored *s)
 {
 	int shrink = 8;

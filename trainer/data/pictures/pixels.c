@@ -84,7 +84,8 @@ void pixels_table(struct pixels_table *ret, int channels, const struct dataset_n
 }
 
 #define LOOK_UP(type, field)                                                                                          \
-	static void look_up_##field(const struct pixels_table *t, const uint8_t *from, size_t n, int channels, type *to) \
+	static void look_up_##field(const struct pixels_table *t, const uint8_t *from, size_t n, int channels, \
+				    type *to) \
 	{                                                                                                             \
 		if (channels == 1) {                                                                                  \
 			for (size_t i = 0; i < n; i++)                                                                \
@@ -102,8 +103,8 @@ LOOK_UP(double, f64)
 #if defined(__x86_64__)
 
 /* A multiple of PIXELS_LANES elements. */
-__attribute__((target("avx2,fma"))) static void deliver_fused(const struct pixels_table *t, const uint8_t *from, size_t n,
-							      float *to)
+__attribute__((target("avx2,fma"))) static void deliver_fused(const struct pixels_table *t, const uint8_t *from,
+							      size_t n, float *to)
 {
 	for (size_t i = 0; i < n; i += PIXELS_LANES)
 		for (size_t k = 0; k < PIXELS_LANES; k += 8) {
@@ -147,7 +148,8 @@ static void convert(const struct dataset *d, const void *from, enum dtype to_typ
 			((float *)to)[i] = (float)((const double *)from)[i];
 }
 
-void pixels_deliver(const struct dataset *d, const struct pixels_table *t, const void *from, enum dtype to_type, void *to)
+void pixels_deliver(const struct dataset *d, const struct pixels_table *t, const void *from, enum dtype to_type,
+		    void *to)
 {
 	if (d->dtype != DTYPE_U8)
 		convert(d, from, to_type, to);

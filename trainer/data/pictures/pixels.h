@@ -20,8 +20,8 @@ void pixels_stats(struct dataset *d, const uint8_t *images, int64_t n);
 struct pixels_table {
 	float f32[DATASET_CHANNELS_MAX][256];
 	double f64[DATASET_CHANNELS_MAX][256];
-	/* The same f32 values by arithmetic, v*a + b, each in two parts of which the first ones add up exactly; in the order
-	 * of the channels. Where one of them comes out different, `fused` is false. */
+	/* The same f32 values by arithmetic, v*a + b, each in two parts of which the first ones add up exactly; in the
+	 * order of the channels. Where one of them comes out different, `fused` is false. */
 	bool fused;
 	float a[2][PIXELS_LANES], b[2][PIXELS_LANES];
 };
@@ -29,7 +29,8 @@ struct pixels_table {
 void pixels_table(struct pixels_table *ret, int channels, const struct dataset_norm *n);
 
 /* to[i] = table of u8 from[i] (dataset of u8), or the value converted (f32, f64 sets); to is f32 or f64. */
-void pixels_deliver(const struct dataset *d, const struct pixels_table *t, const void *from, enum dtype to_type, void *to);
+void pixels_deliver(const struct dataset *d, const struct pixels_table *t, const void *from, enum dtype to_type,
+		    void *to);
 
 struct pixels_draw { /* what is done to one image */
 	int dx, dy; /* the image moves by this many pixels; what is then outside it is black */

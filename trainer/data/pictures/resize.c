@@ -76,7 +76,8 @@ static int axis_room(struct axis *a, struct err *err)
 
 	a->cap_n = (int)(have_n / sizeof(*a->first));
 	if (!rc)
-		rc = grow_to(&a->weight, &have_w, (size_t)a->room * (size_t)a->taps * sizeof(*a->weight), "scaling a picture", err);
+		rc = grow_to(&a->weight, &have_w, (size_t)a->room * (size_t)a->taps * sizeof(*a->weight),
+			     "scaling a picture", err);
 	a->cap_weights = (int)(have_w / sizeof(*a->weight));
 	return rc;
 }
@@ -108,7 +109,8 @@ struct span {
 	int first, n;
 };
 
-/* Pillow's rule: the triangle's half width is the scale (at least one pixel); pixels whose middle lies under it count. */
+/* Pillow's rule: the triangle's half width is the scale (at least one pixel); pixels whose middle lies under it
+ * count. */
 static struct span span_of(const struct resize_axis *o, int i)
 {
 	double scale = o->size / o->out;
@@ -123,7 +125,8 @@ static struct span span_of(const struct resize_axis *o, int i)
 	return s;
 }
 
-/* Weights stand so that no tap, those of weight 0 included, lies more than SLACK pixels behind the last source pixel. */
+/* Weights stand so that no tap, those of weight 0 included, lies more than SLACK pixels behind the last source
+ * pixel. */
 static void pixel_weights(struct axis *a, const struct resize_axis *o, int i, double *w)
 {
 	struct span s = span_of(o, i);
@@ -239,10 +242,12 @@ static void mix_rows(const uint8_t *const *rows, const int16_t *weight, int taps
 #define AVX2 __attribute__((target("avx2")))
 
 /* Sums of two output pixels, a in the low half and b in the high one: four taps at a time. */
-AVX2 static inline __m256i two_pixels(const uint8_t *a, const uint8_t *b, const int16_t *wa, const int16_t *wb, int taps)
+AVX2 static inline __m256i two_pixels(const uint8_t *a, const uint8_t *b, const int16_t *wa, const int16_t *wb,
+				      int taps)
 {
 	/* pixels 0 and 1 (then 2 and 3) channel by channel, widened to 16 bits */
-	const __m256i first = _mm256_broadcastsi128_si256(_mm_setr_epi8(0, -1, 4, -1, 1, -1, 5, -1, 2, -1, 6, -1, 3, -1, 7, -1));
+	const __m256i first =
+		_mm256_broadcastsi128_si256(_mm_setr_epi8(0, -1, 4, -1, 1, -1, 5, -1, 2, -1, 6, -1, 3, -1, 7, -1));
 	const __m256i second = _mm256_add_epi8(first, _mm256_set1_epi16(8));
 	__m256i sum = _mm256_set1_epi32(HALF);
 
@@ -254,8 +259,12 @@ AVX2 static inline __m256i two_pixels(const uint8_t *a, const uint8_t *b, const 
 			_mm256_castsi128_si256(_mm_loadl_epi64((const __m128i *)(const void *)(wa + k))),
 			_mm_loadl_epi64((const __m128i *)(const void *)(wb + k)), 1);
 
-		sum = _mm256_add_epi32(sum, _mm256_madd_epi16(_mm256_shuffle_epi8(four, first), _mm256_shuffle_epi32(w, 0x00)));
-		sum = _mm256_add_epi32(sum, _mm256_madd_epi16(_mm256_shuffle_epi8(four, second), _mm256_shuffle_epi32(w, 0x55)));
+		sum = _mm256_add_epi32(sum,
+				       _mm256_madd_epi16(_mm256_shuffle_epi8(four, first),
+							 _mm256_shuffle_epi32(w, 0x00)));
+		sum = _mm256_add_epi32(sum,
+				       _mm256_madd_epi16(_mm256_shuffle_epi8(four, second),
+							 _mm256_shuffle_epi32(w, 0x55)));
 	}
 	return _mm256_srai_epi32(sum, SHIFT);
 }
@@ -269,7 +278,8 @@ AVX2 static void scale_row_avx2(const struct axis *x, const uint8_t *row, uint8_
 		const int *at = x->first + i;
 		const int16_t *w = x->weight + (size_t)i * taps;
 		__m256i even = two_pixels(from + 4 * (size_t)at[0], from + 4 * (size_t)at[2], w, w + 2 * taps, x->taps);
-		__m256i odd = two_pixels(from + 4 * (size_t)at[1], from + 4 * (size_t)at[3], w + taps, w + 3 * taps, x->taps);
+		__m256i odd = two_pixels(from + 4 * (size_t)at[1], from + 4 * (size_t)at[3], w + taps, w + 3 * taps,
+					 x->taps);
 		__m256i bytes = _mm256_packs_epi32(even, odd); /* 0 1 | 2 3 */
 
 		bytes = _mm256_permute4x64_epi64(_mm256_packus_epi16(bytes, bytes), 0x08);

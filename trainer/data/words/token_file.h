@@ -35,7 +35,8 @@ uint32_t token_file_sum(const struct token_file *f);
 struct token_writer;
 
 struct token_writer_opts {
-	const char *path; /* written beside it, where that can be without a name, and put there by token_writer_commit */
+	/* written beside it, where that can be without a name, and put there by token_writer_commit */
+	const char *path;
 	const char *tokenizer;
 	int64_t vocab;
 };

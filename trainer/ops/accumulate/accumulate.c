@@ -23,7 +23,8 @@ static struct tensor *sum_over_micros(struct graph *g, struct tensor *t)
 
 	like.name = graph_printf(g, "%s.acc", t->name);
 	sum = like.name ? graph_tensor(g, &like) : NULL;
-	n = graph_node(g, &(struct node_spec){ .op = &op_accumulate, .name = like.name, NODE_IN(sum, t), NODE_OUT(sum) });
+	n = graph_node(g,
+		       &(struct node_spec){ .op = &op_accumulate, .name = like.name, NODE_IN(sum, t), NODE_OUT(sum) });
 	if (!n)
 		return NULL;
 	n->phase = at >= 0 ? g->nodes[at]->phase : n->phase;

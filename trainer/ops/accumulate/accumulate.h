@@ -1,5 +1,6 @@
-/* accumulate.h: sum over the micro-batches of an optimiser step: at the first one (page.micro 0) s = x, later s = s + x.
- * in s, x; out s (the same tensor, updated). s outlives the micro-batches (LIFE_ACROSS); x may be f32 or f64, as s. */
+/* accumulate.h: sum over the micro-batches of an optimiser step: at the first one (page.micro 0) s = x, later s = s +
+ * x. in s, x; out s (the same tensor, updated). s outlives the micro-batches (LIFE_ACROSS); x may be f32 or f64, as
+ * s. */
 #ifndef DPT_OPS_ACCUMULATE_H
 #define DPT_OPS_ACCUMULATE_H
 

@@ -1,7 +1,7 @@
 /* adamw.h: AdamW (Loshchilov and Hutter 2019) as PyTorch's: p = p (1 - lr decay); m = b1 m + (1 - b1) g; v = b2 v +
- * (1 - b2) g^2; p = p - lr / (1 - b1^t) * m / (sqrt(v) / sqrt(1 - b2^t) + eps). With `coupled` it is Adam: g = g + decay
- * p instead of the first. in p, g, m, v, step out p, m, v (the same tensors, updated). lr from the step page; step is
- * guard's: g is multiplied by its factor, t is its count of updates, and a skipped step leaves everything. */
+ * (1 - b2) g^2; p = p - lr / (1 - b1^t) * m / (sqrt(v) / sqrt(1 - b2^t) + eps). With `coupled` it is Adam: g = g +
+ * decay p instead of the first. in p, g, m, v, step out p, m, v (the same tensors, updated). lr from the step page;
+ * step is guard's: g is multiplied by its factor, t is its count of updates, and a skipped step leaves everything. */
 #ifndef DPT_OPS_ADAMW_H
 #define DPT_OPS_ADAMW_H
 

@@ -32,7 +32,8 @@ static struct node *add_stats(struct graph *g, struct tensor *x, const struct bn
 
 static struct tensor *next_of(struct graph *g, const struct tensor *running)
 {
-	struct tensor like = { .kind = TENSOR_MOMENT, .dtype = running->dtype, .shape = running->shape, .life = LIFE_ACROSS };
+	struct tensor like = { .kind = TENSOR_MOMENT, .dtype = running->dtype, .shape = running->shape,
+			       .life = LIFE_ACROSS };
 
 	like.name = graph_printf(g, "%s.next", running->name);
 	return like.name ? graph_tensor(g, &like) : NULL;

@@ -78,7 +78,8 @@ static struct node *build_running(struct graph *g, const struct op_case *c)
 	return graph_node(g, &(struct node_spec){ .op = &op_bn_running,
 						  NODE_OUT(next_mean, next_var),
 						  NODE_ATTR(attr),
-						  NODE_IN(sums(g, "stat", 2 * ch + 1), mean, var, next_mean, next_var) });
+						  NODE_IN(sums(g, "stat", 2 * ch + 1), mean, var, next_mean,
+							  next_var) });
 }
 
 static struct node *build_keep(struct graph *g, const struct op_case *c)
@@ -88,8 +89,9 @@ static struct node *build_keep(struct graph *g, const struct op_case *c)
 
 	return graph_node(g, &(struct node_spec){ .op = &op_bn_keep,
 						  NODE_OUT(mean, var),
-						  NODE_IN(sums(g, "step", GUARD_STEP_VALUES), vector(g, "next_mean", ch),
-							  vector(g, "next_var", ch), mean, var) });
+						  NODE_IN(sums(g, "step", GUARD_STEP_VALUES),
+							  vector(g, "next_mean", ch), vector(g, "next_var", ch), mean,
+							  var) });
 }
 
 static struct node *build_fixed(struct graph *g, const struct op_case *c)

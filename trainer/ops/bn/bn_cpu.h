@@ -1,5 +1,5 @@
-/* bn_cpu.h: what the cpu kernels of batch norm share: their state, and the coefficients that statistics become. The loops
- * over data are in bn_sums_cpu.c and bn_cpu.c, what is done once a channel in bn_channels_cpu.c. */
+/* bn_cpu.h: what the cpu kernels of batch norm share: their state, and the coefficients that statistics become. The
+ * loops over data are in bn_sums_cpu.c and bn_cpu.c, what is done once a channel in bn_channels_cpu.c. */
 #ifndef DPT_OPS_BN_CPU_H
 #define DPT_OPS_BN_CPU_H
 
@@ -22,8 +22,8 @@ struct bn_state {
 	double *sums;	 /* [parts][2c] in the workspace */
 };
 
-/* State of a node. large: how many of its operands are whole activations, all of one type; the last of those it reads is
- * the tensor that is normalised. */
+/* State of a node. large: how many of its operands are whole activations, all of one type; the last of those it reads
+ * is the tensor that is normalised. */
 int bn_cpu_new(const struct kernel_env *env, struct node *n, struct cpu_operands large, struct bn_state **ret,
 	       struct err *err);
 

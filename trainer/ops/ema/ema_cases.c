@@ -13,7 +13,8 @@ static struct node *build(struct graph *g, const struct op_case *c)
 	struct tensor *ema = case_input(g, "ema", DTYPE_F32, SHAPE(c->size[0]));
 	struct tensor *step = case_input(g, "step", DTYPE_F64, SHAPE(GUARD_STEP_VALUES));
 
-	return graph_node(g, &(struct node_spec){ .op = &op_ema, NODE_IN(x, ema, step), NODE_OUT(ema), NODE_ATTR(attr) });
+	return graph_node(g,
+			  &(struct node_spec){ .op = &op_ema, NODE_IN(x, ema, step), NODE_OUT(ema), NODE_ATTR(attr) });
 }
 
 static void fill(const struct op_case *c, struct case_values *v)

@@ -1,8 +1,9 @@
-/* guard.h: decides in the graph, once per optimiser step, whether the step happens and by what gradients are multiplied.
- * in norm, losses?, state out step, state (the same tensor, updated). norm: f64 [1] as norm.h leaves it. losses: f64 of
- * any length, summed over the ranks. When one of these numbers is not finite, the step is skipped: nodes that take
- * `step` as an operand then leave parameters and moments as they are. All ranks decide alike because norm and losses
- * are the same numbers on all of them. Clipping as PyTorch's clip_grad_norm_: factor min(1, max_norm / (norm + 1e-6)).
+/* guard.h: decides in the graph, once per optimiser step, whether the step happens and by what gradients are
+ * multiplied. in norm, losses?, state out step, state (the same tensor, updated). norm: f64 [1] as norm.h leaves it.
+ * losses: f64 of any length, summed over the ranks. When one of these numbers is not finite, the step is skipped: nodes
+ * that take `step` as an operand then leave parameters and moments as they are. All ranks decide alike because norm and
+ * losses are the same numbers on all of them. Clipping as PyTorch's clip_grad_norm_: factor min(1, max_norm / (norm +
+ * 1e-6)).
  *
  * With attr.scaling the state also holds the loss scale of the next step, as PyTorch's GradScaler finds it: halved by a
  * step that was skipped, doubled after 2000 in a row that were not. The scale of this step is page.loss_scale, by which

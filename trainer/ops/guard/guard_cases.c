@@ -10,7 +10,8 @@ enum { PLAIN, NAN_NORM, INFINITE_LOSS };
 static struct node *build(struct graph *g, const struct op_case *c)
 {
 	struct guard_attr attr = { .max_norm = (double)c->size[0] / 100, .scaling = c->size[1] };
-	struct tensor *norm = case_input(g, "norm", DTYPE_F64, SHAPE(1)), *losses = case_input(g, "losses", DTYPE_F64, SHAPE(4));
+	struct tensor *norm = case_input(g, "norm", DTYPE_F64, SHAPE(1)),
+		*losses = case_input(g, "losses", DTYPE_F64, SHAPE(4));
 	struct tensor *step = guard_add(g, norm, losses, &attr);
 
 	return step ? step->producer : NULL;

@@ -18,6 +18,7 @@ struct lamb_attr { /* of lamb_update */
 };
 
 /* Adds the step of p with the moments "<p>.exp_avg" and "<p>.exp_avg_sq"; adapts: with its norms. */
-struct node *lamb_add(struct graph *g, struct tensor *p, struct tensor *step, bool adapts, const struct lamb_attr *attr);
+struct node *lamb_add(struct graph *g, struct tensor *p, struct tensor *step, bool adapts,
+		      const struct lamb_attr *attr);
 
 #endif

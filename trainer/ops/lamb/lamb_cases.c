@@ -42,7 +42,8 @@ static double bound_update(const struct case_values *v, int k, double *terms)
 
 		terms[i] = k == 1   ? m
 			   : k == 2 ? square
-				    : m / (1 - pow(a->beta1, t)) / (root + a->eps) + a->weight_decay * fabs(v->in[1][i]);
+				    : m / (1 - pow(a->beta1, t)) / (root + a->eps) + a->weight_decay *
+					    fabs(v->in[1][i]);
 	}
 	return 8;
 }
@@ -78,7 +79,8 @@ static double bound_lamb(const struct case_values *v, int k, double *terms)
 
 const struct op_case cases_lamb_update[] = {
 	{ "no elements", .build = build_update, .fill = fill_update, .bound = bound_update, .size = { 0, 100, 3 } },
-	{ "first step", .build = build_update, .fill = fill_update, .bound = bound_update, .size = { 1037, 100000, 1 } },
+	{ "first step", .build = build_update, .fill = fill_update, .bound = bound_update,
+	  .size = { 1037, 100000, 1 } },
 	{ "decay", .build = build_update, .fill = fill_update, .bound = bound_update, .size = { 70001, 100000, 30 } },
 	{ "skipped", .build = build_update, .fill = fill_update, .exact = true, .size = { 37, 100000, 0 } },
 	{ NULL },

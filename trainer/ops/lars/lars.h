@@ -15,6 +15,7 @@ struct lars_attr {
 };
 
 /* Adds the step of p, with the moment "<p>.momentum"; adapts: with its norms. */
-struct node *lars_add(struct graph *g, struct tensor *p, struct tensor *step, bool adapts, const struct lars_attr *attr);
+struct node *lars_add(struct graph *g, struct tensor *p, struct tensor *step, bool adapts,
+		      const struct lars_attr *attr);
 
 #endif

@@ -1,6 +1,6 @@
 /* lmhead_cpu.c: the classifier with its loss, a block of rows at a time: logits, then their gradients in the operands'
- * type. The two products that use the gradients take a group of blocks at once where the gradients have a place of their
- * own (bf16): each group reads w, and reads and writes dw, once. */
+ * type. The two products that use the gradients take a group of blocks at once where the gradients have a place of
+ * their own (bf16): each group reads w, and reads and writes dw, once. */
 #ifndef CPU_PASS
 #include <math.h>
 
@@ -116,8 +116,8 @@ static int64_t rows_within(int64_t bytes, int64_t row_bytes, int64_t most)
 	return rows < ROWS_MIN ? ROWS_MIN : rows > most ? most : rows;
 }
 
-/* Blocks and groups of one size, as few as the bytes allow: a small last one would cost a pass over w, or over w and dw,
- * for little work. A group is whole blocks. */
+/* Blocks and groups of one size, as few as the bytes allow: a small last one would cost a pass over w, or over w and
+ * dw, for little work. A group is whole blocks. */
 static void share_out(struct lmhead_state *s, bool grads)
 {
 	int64_t logits = s->bf16 && grads ? LOGITS_BYTES_BF16 : LOGITS_BYTES;

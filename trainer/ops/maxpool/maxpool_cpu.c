@@ -199,7 +199,8 @@ VEC_INLINE void V(maxpool_grad_row)(const struct maxpool_state *s, int64_t n, in
 
 		cover.q = (int)(qs.end - qs.begin);
 		cover.at = ((n * s->p + ps.begin) * s->q + qs.begin) * s->c;
-		cover.place = (int)((h + s->pad - ps.begin * s->stride) * s->kernel + w + s->pad - qs.begin * s->stride);
+		cover.place =
+			(int)((h + s->pad - ps.begin * s->stride) * s->kernel + w + s->pad - qs.begin * s->stride);
 		for (; c + LANES <= s->c; c += LANES, cover.at += LANES)
 			V(maxpool_grad_lanes)(s, &cover, to + c, LANES, bf);
 		if (c < s->c)

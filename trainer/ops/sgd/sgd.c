@@ -51,7 +51,8 @@ const struct op op_sgd = {
 static void sgd_step(struct graph *g, struct tensor *p, struct tensor *step, const struct optimizer_attr *a)
 {
 	sgd_add(g, p, step,
-		&(struct sgd_attr){ .momentum = a->momentum, .weight_decay = a->weight_decay, .nesterov = a->nesterov });
+		&(struct sgd_attr){ .momentum = a->momentum, .weight_decay = a->weight_decay,
+				    .nesterov = a->nesterov });
 }
 
 const struct optimizer optimizer_sgd = { .add = sgd_step };

@@ -17,7 +17,8 @@ static struct node *build(struct graph *g, const struct op_case *c)
 	struct tensor *step = case_input(g, "step", DTYPE_F64, SHAPE(GUARD_STEP_VALUES));
 
 	return graph_node(g,
-			  &(struct node_spec){ .op = &op_sgd, NODE_IN(p, grad, m, step), NODE_OUT(p, m), NODE_ATTR(attr) });
+			  &(struct node_spec){ .op = &op_sgd, NODE_IN(p, grad, m, step), NODE_OUT(p, m),
+					       NODE_ATTR(attr) });
 }
 
 static void fill(const struct op_case *c, struct case_values *v)

@@ -49,8 +49,8 @@ static uint32_t next_char(const unsigned char **at)
 	return ch;
 }
 
-/* Beyond ASCII letters and digits of any script are allowed: what is left out are the blocks of punctuation, symbols and
- * pictures. */
+/* Beyond ASCII letters and digits of any script are allowed: what is left out are the blocks of punctuation, symbols
+ * and pictures. */
 static bool char_ok(uint32_t ch)
 {
 	static const struct {
@@ -131,10 +131,13 @@ bool ml_name_ok(struct call *c, const char *path, const char *name)
 		return true;
 	value = json_string(name);
 	if (!ok)
-		ml_fail_value(c, path, value, "Names may only contain alphanumerics, underscores (_), dashes (-), periods (.), "
+		ml_fail_value(c, path, value,
+			      "Names may only contain alphanumerics, underscores (_), dashes (-), periods (.), "
 			      "spaces ( ), colon(:) and slashes (/).");
 	else
-		ml_fail_value(c, path, value, arena_printf(c->arena, "Names may be treated as files in certain cases, and must not "
+		ml_fail_value(c, path, value, arena_printf(c->arena,
+							   "Names may be treated as files in certain cases, and must "
+							   "not "
 			      "resolve to other names when treated as such. This name would resolve to '%s'",
 			      normal_path(c, name)));
 	json_decref(value);
@@ -157,7 +160,8 @@ bool ml_pairs(struct call *c, json_t *list, const char *what, size_t value_max, 
 		return ml_fail(c, ML_TEMPORARILY_UNAVAILABLE, "out of memory"), false;
 	for (i = 0; i < n; i++) {
 		const struct ml_field fields[] = {
-			{ "key", ML_STRING, true, &kv[i].key, NULL }, { "value", ML_STRING, false, &kv[i].value, NULL }, { 0 }
+			{ "key", ML_STRING, true, &kv[i].key, NULL }, { "value", ML_STRING, false, &kv[i].value, NULL },
+			{ 0 }
 		};
 
 		kv[i].value = "";
@@ -196,25 +200,26 @@ bool ml_experiment_id(struct call *c, const char *text, int64_t *ret)
 	*ret = strtoll(text, &end, 10);
 	if (*text && !isspace((unsigned char)*text) && !*end && !errno)
 		return true;
-	ml_fail(c, ML_INVALID_PARAMETER_VALUE, "Invalid experiment ID '%s'. Experiment ID must be a valid integer.", text);
+	ml_fail(c, ML_INVALID_PARAMETER_VALUE, "Invalid experiment ID '%s'. Experiment ID must be a valid integer.",
+		text);
 	return false;
 }
 
 const char *ml_random_name(struct call *c)
 {
 	static const char *const adjectives[] = {
-		"able", "amber", "brave", "bright", "calm", "clean", "clever", "cool", "crisp", "eager", "early", "fair",
-		"fast", "fine", "fresh", "gentle", "glad", "golden", "grand", "green", "happy", "honest", "keen", "kind",
-		"lively", "loud", "lucky", "mellow", "merry", "mild", "neat", "noble", "patient", "plain", "proud", "quick",
-		"quiet", "rapid", "rare", "ready", "round", "sharp", "shiny", "silent", "smooth", "solid", "steady", "swift",
-		"tidy", "vivid", "warm", "wise", "witty", "young",
+		"able", "amber", "brave", "bright", "calm", "clean", "clever", "cool", "crisp", "eager", "early",
+		"fair", "fast", "fine", "fresh", "gentle", "glad", "golden", "grand", "green", "happy", "honest",
+		"keen", "kind", "lively", "loud", "lucky", "mellow", "merry", "mild", "neat", "noble", "patient",
+		"plain", "proud", "quick", "quiet", "rapid", "rare", "ready", "round", "sharp", "shiny", "silent",
+		"smooth", "solid", "steady", "swift", "tidy", "vivid", "warm", "wise", "witty", "young",
 	};
 	static const char *const nouns[] = {
-		"ant", "badger", "bat", "bear", "bee", "bird", "boar", "carp", "cat", "cod", "crab", "crane", "crow", "deer",
-		"doe", "dog", "dove", "duck", "eel", "elk", "falcon", "finch", "fish", "fox", "frog", "goat", "goose", "gull",
-		"hare", "hawk", "hen", "heron", "horse", "jay", "koi", "lamb", "lark", "lynx", "mole", "moose", "moth", "mouse",
-		"newt", "otter", "owl", "perch", "pike", "quail", "rat", "raven", "robin", "seal", "shrew", "snail", "stork",
-		"swan", "toad", "trout", "vole", "wolf", "wren",
+		"ant", "badger", "bat", "bear", "bee", "bird", "boar", "carp", "cat", "cod", "crab", "crane", "crow",
+		"deer", "doe", "dog", "dove", "duck", "eel", "elk", "falcon", "finch", "fish", "fox", "frog", "goat",
+		"goose", "gull", "hare", "hawk", "hen", "heron", "horse", "jay", "koi", "lamb", "lark", "lynx", "mole",
+		"moose", "moth", "mouse", "newt", "otter", "owl", "perch", "pike", "quail", "rat", "raven", "robin",
+		"seal", "shrew", "snail", "stork", "swan", "toad", "trout", "vole", "wolf", "wren",
 	};
 	uint32_t r[3] = { 0 };
 

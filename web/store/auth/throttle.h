@@ -1,5 +1,6 @@
 /* throttle.h: how often somebody may guess wrong: ten times at once, then once every five seconds. Memory is constant:
- * addresses share a fixed number of places, by a hash that outsiders cannot foresee. The caller locks. Private to web/store. */
+ * addresses share a fixed number of places, by a hash that outsiders cannot foresee. The caller locks. Private to
+ * web/store. */
 #ifndef DPT_STORE_THROTTLE_H
 #define DPT_STORE_THROTTLE_H
 

@@ -52,7 +52,8 @@ int tokens_new(struct tokens **ret, struct err *err)
 	if (!t)
 		return err_set(err, ERR_NOMEM, "store: out of memory");
 	if (getrandom(&t->throttle.seed, sizeof t->throttle.seed, 0) < 0)
-		t->throttle.seed = (uint64_t)(clock_wall_s() * 1e6); /* foreseeable, which lets one slow another's wrong guesses */
+		/* foreseeable, which lets one slow another's wrong guesses */
+		t->throttle.seed = (uint64_t)(clock_wall_s() * 1e6);
 	pthread_mutex_init(&t->lock, NULL);
 	atomic_store(&t->stale, true);
 	*ret = t;
@@ -157,8 +158,8 @@ bool token_needed(struct store *s)
 	return needed;
 }
 
-/* Many hex digits, behind dpt_ or not, as token_draw and the lock file have them; one that was cut off or typed wrong can be
- * guessed no better. */
+/* Many hex digits, behind dpt_ or not, as token_draw and the lock file have them; one that was cut off or typed wrong
+ * can be guessed no better. */
 static bool is_drawn(const struct token_try *t)
 {
 	size_t i = t->len > 4 && !memcmp(t->text, "dpt_", 4) ? 4 : 0;
@@ -295,7 +296,8 @@ int token_session(struct store *s, struct token_try *given, char ret[TOKEN_TEXT_
 	int rc;
 
 	if (token_check(s, given) == TOKEN_NONE)
-		return given->wait_s ? err_set(err, ERR_BUSY, "too many wrong tokens from this address: wait %d s", given->wait_s) :
+		return given->wait_s
+			? err_set(err, ERR_BUSY, "too many wrong tokens from this address: wait %d s", given->wait_s) :
 				       err_set(err, ERR_USAGE, "this token is not known here, or no longer good");
 	rc = token_draw(ret, fresh_one.id, err);
 	if (rc)

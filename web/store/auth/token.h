@@ -57,8 +57,8 @@ void token_need(struct store *s); /* as if a row existed */
 /* Whether a token is needed: once a row exists, revoked or not. */
 bool token_needed(struct store *s);
 
-/* What somebody says is a token. Who is often wrong must wait (see throttle.h) and is not heard meanwhile; but not who shows
- * a token of the form that token_draw makes: those cannot be guessed, so their owners are never locked out. */
+/* What somebody says is a token. Who is often wrong must wait (see throttle.h) and is not heard meanwhile; but not who
+ * shows a token of the form that token_draw makes: those cannot be guessed, so their owners are never locked out. */
 struct token_try {
 	uint64_t from; /* who, a number made of the address; 0: not limited */
 	const char *text;
@@ -69,8 +69,8 @@ struct token_try {
 /* What a token allows now; TOKEN_NONE when it is unknown, revoked or expired. */
 enum token_scope token_check(struct store *s, struct token_try *t);
 
-/* A session of 12 hours that allows what the token allows at each moment. ERR_USAGE: the token is not valid; ERR_BUSY: see
- * t->wait_s. */
+/* A session of 12 hours that allows what the token allows at each moment. ERR_USAGE: the token is not valid; ERR_BUSY:
+ * see t->wait_s. */
 int token_session(struct store *s, struct token_try *t, char ret[TOKEN_TEXT_MAX], struct err *err);
 enum token_scope token_session_check(struct store *s, const char *id, size_t n);
 void token_session_end(struct store *s, const char *id, size_t n);

@@ -1,4 +1,5 @@
-/* list.h: arrays in the order of ids: room for one more item, in an arena, and the search for one. Private to web/store. */
+/* list.h: arrays in the order of ids: room for one more item, in an arena, and the search for one. Private to
+ * web/store. */
 #ifndef DPT_STORE_LIST_H
 #define DPT_STORE_LIST_H
 

@@ -9,5 +9,6 @@ const char *location_of(struct arena *a, const char *location, int64_t experimen
 
 	if (!all)
 		return arena_printf(a, "mlflow-artifacts:/%lld/%s", (long long)experiment, below);
-	return arena_printf(a, "%.*s%s%s%s", (int)n, location, n && location[n - 1] == '/' ? "" : "/", below, location + n);
+	return arena_printf(a, "%.*s%s%s%s", (int)n, location, n && location[n - 1] == '/' ? "" : "/", below,
+			    location + n);
 }

@@ -6,8 +6,8 @@
 
 #include "tracker/base/arena.h"
 
-/* The address of what lies at below ("<run>/artifacts"), in the arena. location: the experiment's, "" where artifacts are kept
- * here. A query of the location stays at its end. NULL: out of memory. */
+/* The address of what lies at below ("<run>/artifacts"), in the arena. location: the experiment's, "" where artifacts
+ * are kept here. A query of the location stays at its end. NULL: out of memory. */
 const char *location_of(struct arena *a, const char *location, int64_t experiment, const char *below);
 
 #endif

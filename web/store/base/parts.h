@@ -1,5 +1,5 @@
-/* parts.h: what an open store consists of. Each part is a pointer that its own room defines and alone looks into; store.c
- * makes and frees them. Private to web/store. */
+/* parts.h: what an open store consists of. Each part is a pointer that its own room defines and alone looks into;
+ * store.c makes and frees them. Private to web/store. */
 #ifndef DPT_STORE_PARTS_H
 #define DPT_STORE_PARTS_H
 

@@ -19,7 +19,8 @@ int blob_open(struct blob **io, struct db *d, const char *table, const char *col
 	if (!*io)
 		return err_set(err, ERR_NOMEM, "store: out of memory");
 	(*io)->d = d;
-	rc = (*io)->h ? sqlite3_blob_reopen((*io)->h, id) : sqlite3_blob_open(d->h, "main", table, column, id, 0, &(*io)->h);
+	rc = (*io)->h ? sqlite3_blob_reopen((*io)->h, id)
+		: sqlite3_blob_open(d->h, "main", table, column, id, 0, &(*io)->h);
 	return rc == SQLITE_OK ? 0 : db_failed(d, err, "opening a blob");
 }
 

@@ -1,5 +1,5 @@
-/* blob.h: parts of the bytes in one column of one row, without reading the rest of them. Used as its connection is, inside
- * one snapshot. Knows nothing of what the bytes mean. */
+/* blob.h: parts of the bytes in one column of one row, without reading the rest of them. Used as its connection is,
+ * inside one snapshot. Knows nothing of what the bytes mean. */
 #ifndef DPT_STORE_BLOB_H
 #define DPT_STORE_BLOB_H
 

@@ -41,6 +41,6 @@ int copy_step(struct copy *c, int pages, bool *ret_done, struct err *err)
 	*ret_done = rc == SQLITE_DONE;
 	if (rc == SQLITE_OK || rc == SQLITE_DONE || rc == SQLITE_BUSY || rc == SQLITE_LOCKED)
 		return 0;
-	return err_set(err, (rc & 0xff) == SQLITE_FULL || (rc & 0xff) == SQLITE_IOERR ? ERR_NOSPC : ERR_IO, "copying: %s",
-		       sqlite3_errstr(rc));
+	return err_set(err, (rc & 0xff) == SQLITE_FULL || (rc & 0xff) == SQLITE_IOERR ? ERR_NOSPC : ERR_IO,
+		       "copying: %s", sqlite3_errstr(rc));
 }

@@ -1,5 +1,5 @@
-/* copy.h: one store's file copied into another, some pages at a time, while the source goes on being written by the same
- * connection between the steps. */
+/* copy.h: one store's file copied into another, some pages at a time, while the source goes on being written by the
+ * same connection between the steps. */
 #ifndef DPT_STORE_COPY_H
 #define DPT_STORE_COPY_H
 

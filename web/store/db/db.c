@@ -240,7 +240,8 @@ int db_still_there(struct db *d, struct err *err)
 	fate = fate_of_file(d, file);
 	if (fate)
 		lost = file;
-	return !lost ? 0 : err_set(err, ERR_IO, "%s was %s while it is in use: nothing more can be stored; stop this process, then "
+	return !lost ? 0 : err_set(err, ERR_IO,
+				   "%s was %s while it is in use: nothing more can be stored; stop this process, then "
 				   "see what dptrack doctor says", lost, fate ? fate : "deleted");
 }
 
@@ -377,8 +378,9 @@ static int migrate(struct db *d, const char *path, struct err *err)
 	if ((rc = db_int(d, &version, DB_version_get, err, "")) < 0)
 		return rc;
 	if (version > migrations[MIGRATION_COUNT - 1].number)
-		return err_set(err, ERR_CORRUPT, "%s was written by a newer dptrack (store version %lld, this one knows %d)",
-			       path, (long long)version, migrations[MIGRATION_COUNT - 1].number);
+		return err_set(err, ERR_CORRUPT,
+			       "%s was written by a newer dptrack (store version %lld, this one knows %d)", path,
+			       (long long)version, migrations[MIGRATION_COUNT - 1].number);
 	for (i = 0; i < MIGRATION_COUNT; i++) {
 		if (migrations[i].number <= version)
 			continue;

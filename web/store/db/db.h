@@ -1,5 +1,5 @@
-/* db.h: the face of the store's engine: connections, the statements of schema/sql/queries.sql by name, rows whose columns
- * are read by name. SQLite stands behind it, which only web/store/db knows.
+/* db.h: the face of the store's engine: connections, the statements of schema/sql/queries.sql by name, rows whose
+ * columns are read by name. SQLite stands behind it, which only web/store/db knows.
  * A connection is used by one thread at a time. Formats of binding: i int64_t, x int64_t (INT64_MIN becomes NULL),
  * d double (NaN becomes NULL), t const char * (NULL becomes NULL), b const void * and size_t. */
 #ifndef DPT_STORE_DB_H
@@ -66,8 +66,8 @@ int64_t db_changed(struct db *d); /* rows, by the statement that ran last */
 bool db_in_transaction(struct db *d);
 int db_failed(struct db *d, struct err *err, const char *doing); /* fills err from the connection's last error */
 
-/* Of the writer. ERR_IO when somebody deleted the file or its log, or put another file in its place, while they are open:
- * what is written from then on would be lost. */
+/* Of the writer. ERR_IO when somebody deleted the file or its log, or put another file in its place, while they are
+ * open: what is written from then on would be lost. */
 int db_still_there(struct db *d, struct err *err);
 
 /* What the writer committed to its log and no checkpoint brought into the file yet. */

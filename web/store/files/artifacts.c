@@ -1,5 +1,5 @@
-/* artifacts.c: paths from clients to files, segment by segment beneath one root. openat2 resolves a whole path where the
- * kernel has it; else every folder is opened by itself, symbolic links never followed. */
+/* artifacts.c: paths from clients to files, segment by segment beneath one root. openat2 resolves a whole path where
+ * the kernel has it; else every folder is opened by itself, symbolic links never followed. */
 #include "web/store/files/artifacts.h"
 
 #include <dirent.h>
@@ -105,7 +105,8 @@ static bool segments_ok(const char *path)
 
 static int hex(char c)
 {
-	return c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
+	return c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : c >= 'A' && c <= 'F'
+		? c - 'A' + 10 : -1;
 }
 
 /* Undoes percent signs in place; a percent sign without two hex digits is one. False when there was nothing to undo. */
@@ -143,7 +144,8 @@ bool artifact_path_ok(const char *path)
 	while (decode(copy))
 		if (!segments_ok(copy))
 			return false;
-	return strncmp(path, UPLOADS, sizeof UPLOADS - 1) != 0 || (path[sizeof UPLOADS - 1] && path[sizeof UPLOADS - 1] != '/');
+	return strncmp(path, UPLOADS, sizeof UPLOADS - 1) != 0 ||
+		(path[sizeof UPLOADS - 1] && path[sizeof UPLOADS - 1] != '/');
 }
 
 /* What an upload left when the process was killed. */
@@ -212,7 +214,8 @@ static int walk(int root, char *path, bool make, const char **ret_name)
 static int open_beneath(int root, const char *path, int flags)
 {
 	struct open_how how = {
-		.flags = (uint64_t)(flags | O_CLOEXEC | O_NOFOLLOW), .resolve = RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS
+		.flags = (uint64_t)(flags | O_CLOEXEC | O_NOFOLLOW),
+		.resolve = RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS
 	};
 	int fd = (int)syscall(SYS_openat2, root, path, &how, sizeof how), folder;
 	const char *name;
@@ -269,7 +272,9 @@ int artifact_open(struct store *s, const char *path, struct artifact_file *ret, 
 
 	if (root >= 0)
 		f.fd = open_beneath(root, path, O_RDONLY | O_NONBLOCK | O_NOCTTY);
-	if (f.fd < 0 && (root < 0 || errno == ENOENT || errno == ENOTDIR || errno == ELOOP || errno == EXDEV || errno == ENAMETOOLONG))
+	if (f.fd < 0 &&
+	    (root < 0 || errno == ENOENT || errno == ENOTDIR || errno == ELOOP || errno == EXDEV ||
+	     errno == ENAMETOOLONG))
 		return not_found(err, path);
 	if (f.fd < 0 || fstat(f.fd, &st))
 		rc = err_set_errno(err, errno, "%.200s", path);
@@ -311,15 +316,17 @@ static int add_entry(DIR *dir, const struct dirent *e, struct arena *arena, stru
 			memcpy(grown, *list, *n * sizeof *grown);
 		*list = grown;
 	}
-	(*list)[*n] = (struct artifact_entry){ arena_strdup(arena, e->d_name), S_ISDIR(st.st_mode), (uint64_t)st.st_size };
+	(*list)[*n] = (struct artifact_entry){ arena_strdup(arena, e->d_name), S_ISDIR(st.st_mode),
+					       (uint64_t)st.st_size };
 	return (*list)[(*n)++].name ? 0 : ERR_NOMEM;
 }
 
-int artifact_list(struct artifacts *a, const char *path, struct arena *arena, struct artifact_entry **ret, size_t *ret_count,
-		  struct err *err)
+int artifact_list(struct artifacts *a, const char *path, struct arena *arena, struct artifact_entry **ret,
+		  size_t *ret_count, struct err *err)
 {
 	struct artifact_entry *list = NULL;
-	int root = open_root(a, false), fd = root < 0 ? -1 : open_beneath(root, path && *path ? path : ".", O_RDONLY | O_DIRECTORY), rc = 0;
+	int root = open_root(a, false),
+		fd = root < 0 ? -1 : open_beneath(root, path && *path ? path : ".", O_RDONLY | O_DIRECTORY), rc = 0;
 	struct dirent *e;
 	size_t n = 0;
 	DIR *dir;

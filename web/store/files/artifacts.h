@@ -21,8 +21,8 @@ int artifacts_new(struct artifacts **ret, const char *root, uint64_t max_bytes, 
 void artifacts_free(struct artifacts *a); /* NULL is fine */
 struct artifacts *store_artifacts(struct store *s); /* borrowed */
 
-/* Names divided by single slashes; none is empty, "." or "..", holds a backslash or a control character, or would be any of
- * that after more decoding of percent signs. "" is not a path. */
+/* Names divided by single slashes; none is empty, "." or "..", holds a backslash or a control character, or would be
+ * any of that after more decoding of percent signs. "" is not a path. */
 bool artifact_path_ok(const char *path);
 
 struct artifact_file {
@@ -42,8 +42,8 @@ struct artifact_entry {
 };
 
 /* One level, by name; what is missing or no folder has none. */
-int artifact_list(struct artifacts *a, const char *path, struct arena *arena, struct artifact_entry **ret, size_t *ret_count,
-		  struct err *err);
+int artifact_list(struct artifacts *a, const char *path, struct arena *arena, struct artifact_entry **ret,
+		  size_t *ret_count, struct err *err);
 
 /* With everything below it; fine when it is missing. Not the digests: artifact_change_delete. */
 int artifact_remove(struct artifacts *a, const char *path, struct err *err);

@@ -180,7 +180,8 @@ static int copy_any(const struct copy *c, const char *from, const char *to, int 
 	return S_ISREG(sb.st_mode) ? copy_file(c, from, to, &sb) : 0;
 }
 
-int files_copy(const char *from, const char *to, struct files_sum *sum, int (*stop)(void *arg), void *arg, struct err *err)
+int files_copy(const char *from, const char *to, struct files_sum *sum, int (*stop)(void *arg), void *arg,
+	       struct err *err)
 {
 	return copy_any(&(struct copy){ sum, stop, arg, err }, from, to, 0);
 }

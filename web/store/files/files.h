@@ -16,13 +16,14 @@ struct files_sum {
  * A descriptor, or -1 with errno. */
 int files_parent(int root_fd, const char *path, const char **ret_name);
 
-/* Removes (with dry set: counts) name below at_fd with everything in it, but nothing that is mounted there. 0, also when
- * it is not there; else an errno. */
+/* Removes (with dry set: counts) name below at_fd with everything in it, but nothing that is mounted there. 0, also
+ * when it is not there; else an errno. */
 int files_remove(int at_fd, const char *name, int dry, struct files_sum *sum);
 
-/* Copies a file or a folder with everything in it (links and special files aside) to a name that is not there yet, synced.
- * stop (NULL: never) is asked between files and pieces. */
-int files_copy(const char *from, const char *to, struct files_sum *sum, int (*stop)(void *arg), void *arg, struct err *err);
+/* Copies a file or a folder with everything in it (links and special files aside) to a name that is not there yet,
+ * synced. stop (NULL: never) is asked between files and pieces. */
+int files_copy(const char *from, const char *to, struct files_sum *sum, int (*stop)(void *arg), void *arg,
+	       struct err *err);
 
 int files_sync_parent(const char *path, struct err *err); /* the folder's entry of path is on the disk then */
 

@@ -69,7 +69,8 @@ static bool like(const char *pattern, const char *text, bool fold)
 	const char *star = NULL, *from = NULL;
 
 	while (*text) {
-		bool same = *pattern == *text || (fold && tolower((unsigned char)*pattern) == tolower((unsigned char)*text));
+		bool same = *pattern == *text ||
+			(fold && tolower((unsigned char)*pattern) == tolower((unsigned char)*text));
 
 		if (*pattern == '%') {
 			star = ++pattern;

@@ -1,5 +1,5 @@
-/* filter.h: the search grammar: reads `filter` and `order_by` into a plan over named fields, and evaluates it over their
- * values. No SQL, no I/O.
+/* filter.h: the search grammar: reads `filter` and `order_by` into a plan over named fields, and evaluates it over
+ * their values. No SQL, no I/O.
  *
  *	filter := and { OR and }            and := not { AND not }          not := [NOT] ( '(' filter ')' | test )
  *	test   := field ( = != < <= > >= ) value | field [NOT] (LIKE | ILIKE) 'text'
@@ -7,8 +7,8 @@
  *	field  := [entity '.'] key ['.' aggregate]      order := field [ASC | DESC] { , field [ASC | DESC] }
  *
  * Entities metric(s), param(s), parameter(s), tag(s), attribute(s), attr, run; without one: attribute. A key with other
- * characters than letters, digits and _ - / : . stands in double quotes or backticks. Words are case-insensitive, values
- * are not. A test on something that a run does not have is false (IS NULL aside). */
+ * characters than letters, digits and _ - / : . stands in double quotes or backticks. Words are case-insensitive,
+ * values are not. A test on something that a run does not have is false (IS NULL aside). */
 #ifndef DPT_STORE_FILTER_H
 #define DPT_STORE_FILTER_H
 
@@ -65,10 +65,11 @@ struct filter;
 /* filter and order may be NULL. ERR_USAGE with the place. */
 int filter_parse(struct filter **ret, struct arena *a, const char *filter, const char *order, struct err *err);
 
-/* MLflow's grammar: comparisons joined by AND, `entity.key` split at its first dot, quoted text or bare numbers; params and
- * tags compare as text; no aggregates. order: one `field [ASC | DESC]` each. ERR_USAGE in MLflow's words.
+/* MLflow's grammar: comparisons joined by AND, `entity.key` split at its first dot, quoted text or bare numbers; params
+ * and tags compare as text; no aggregates. order: one `field [ASC | DESC]` each. ERR_USAGE in MLflow's words.
  *
- *	FILTER_RUNS         metrics, params, tags, attributes (run_id, run_name, user_id, status, artifact_uri, start_time,
+ *	FILTER_RUNS         metrics, params, tags, attributes (run_id, run_name, user_id, status, artifact_uri,
+ * start_time,
  *	                    end_time), datasets (name, digest, context)
  *	FILTER_EXPERIMENTS  tags, attribute (name, experiment_id, creation_time, last_update_time)
  *	FILTER_MODELS       metrics, params, tags, attributes (name, model_id, model_type, status, source_run_id,

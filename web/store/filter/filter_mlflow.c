@@ -43,7 +43,8 @@ static int bad(struct parser *p, const char *fmt, ...)
 
 static int bad_clause(struct parser *p)
 {
-	return bad(p, "Invalid clause(s) in filter string: '%.200s'", p->kind == T_WORD && p->word ? p->word : p->start);
+	return bad(p, "Invalid clause(s) in filter string: '%.200s'",
+		   p->kind == T_WORD && p->word ? p->word : p->start);
 }
 
 static char *span(struct parser *p, const char *from, const char *to)
@@ -79,7 +80,8 @@ static enum token read_number(struct parser *p)
 {
 	char *end;
 
-	if (!isdigit((unsigned char)p->at[0]) && !(strchr("-+.", p->at[0]) && (isdigit((unsigned char)p->at[1]) || p->at[1] == '.')))
+	if (!isdigit((unsigned char)p->at[0]) &&
+	    !(strchr("-+.", p->at[0]) && (isdigit((unsigned char)p->at[1]) || p->at[1] == '.')))
 		return T_END;
 	strtod(p->at, &end);
 	if (end == p->at || (*end && !isspace((unsigned char)*end) && !strchr("(),=!<>", *end)))
@@ -204,11 +206,15 @@ static int find_attribute(struct parser *p, struct ident *id)
 static int no_entity(struct parser *p, const char *word)
 {
 	if (p->in->dialect == FILTER_EXPERIMENTS)
-		return bad(p, "Invalid entity type '%.100s'. Valid entity types are ('attribute', 'tag', 'tags')", word);
+		return bad(p, "Invalid entity type '%.100s'. Valid entity types are ('attribute', 'tag', 'tags')",
+			   word);
 	if (p->in->dialect == FILTER_MODELS)
-		return bad(p, "Invalid entity type: '%.100s'. Expected one of ['attributes', 'metrics', 'params', 'tags'].", word);
-	return bad(p, "Invalid entity type '%.100s'. Valid values are ['metric', 'parameter', 'tag', 'attribute', 'dataset']",
-		   word);
+		return bad(p,
+			   "Invalid entity type: '%.100s'. Expected one of ['attributes', 'metrics', 'params', "
+			   "'tags'].", word);
+	return bad(p,
+		   "Invalid entity type '%.100s'. Valid values are ['metric', 'parameter', 'tag', 'attribute', "
+		   "'dataset']", word);
 }
 
 static int parse_ident(struct parser *p, char *word, struct ident *ret)
@@ -234,7 +240,8 @@ static int parse_ident(struct parser *p, char *word, struct ident *ret)
 	if (entity == FILTER_ATTRIBUTE)
 		return find_attribute(p, ret);
 	if (entity == FILTER_DATASET && strcmp(word, "name") && strcmp(word, "digest") && strcmp(word, "context"))
-		return bad(p, "Invalid dataset key '%.100s' specified. Valid keys are '{'name', 'digest', 'context'}'", word);
+		return bad(p, "Invalid dataset key '%.100s' specified. Valid keys are '{'name', 'digest', 'context'}'",
+			   word);
 	return 0;
 }
 
@@ -273,7 +280,8 @@ static int wrong_value(struct parser *p, const struct ident *id)
 	if (id->field.entity == FILTER_METRIC)
 		return bad(p, "Expected numeric value type for metric. Found %.200s", p->word);
 	if (id->numeric)
-		return bad(p, "Expected numeric value type for numeric attribute: %.100s. Found %.200s", id->key, p->word);
+		return bad(p, "Expected numeric value type for numeric attribute: %.100s. Found %.200s", id->key,
+			   p->word);
 	if (id->field.entity == FILTER_ATTRIBUTE)
 		return bad(p, "Expected a quoted string value for attributes. Got value %.200s", p->word);
 	if (id->field.entity == FILTER_DATASET)
@@ -298,7 +306,9 @@ static int parse_value(struct parser *p, const struct ident *id, struct filter_v
 	} else if (p->kind == T_WORD && *text == '"' && bare(text, '"') != text) {
 		ret->text = text + 1;
 	} else if (p->kind == T_WORD) {
-		return bad(p, "Parameter value is either not quoted or unidentified quote types used for string value %.200s. "
+		return bad(p,
+			   "Parameter value is either not quoted or unidentified quote types used for string value "
+			   "%.200s. "
 			   "Use either single or double quotes.", text);
 	} else {
 		return wrong_value(p, id);
@@ -311,7 +321,8 @@ static int parse_list(struct parser *p, const struct ident *id, struct node *n)
 {
 	int rc;
 
-	if (id->field.entity == FILTER_ATTRIBUTE && p->in->dialect != FILTER_MODELS && id->field.attribute != FILTER_RUN_ID)
+	if (id->field.entity == FILTER_ATTRIBUTE && p->in->dialect != FILTER_MODELS &&
+	    id->field.attribute != FILTER_RUN_ID)
 		return bad(p, "Only ['%s'] attributes support comparison with a list of quoted string values.",
 			   p->in->dialect == FILTER_RUNS ? "run_id" : "experiment_id");
 	if (p->kind != T_OPEN)
@@ -332,7 +343,9 @@ static int parse_list(struct parser *p, const struct ident *id, struct node *n)
 	if (p->kind != T_CLOSE)
 		return bad_clause(p);
 	if (!n->value_count)
-		return bad(p, "While parsing a list in the query, expected a non-empty list of string values, but got empty list");
+		return bad(p,
+			   "While parsing a list in the query, expected a non-empty list of string values, but got "
+			   "empty list");
 	next(p);
 	return 0;
 }
@@ -371,7 +384,8 @@ static int parse_null(struct parser *p, const struct ident *id, struct node **re
 		return 0;
 	if (p->in->dialect == FILTER_EXPERIMENTS)
 		return bad(p, "IS NULL / IS NOT NULL is only supported for tags, not for attribute '%.100s'", id->key);
-	return bad(p, "IS NULL / IS NOT NULL is only supported for tags and params, not for '%s' '%.100s'", id->entity, id->key);
+	return bad(p, "IS NULL / IS NOT NULL is only supported for tags and params, not for '%s' '%.100s'", id->entity,
+		   id->key);
 }
 
 static int parse_like(struct parser *p, const struct ident *id, struct node *n)
@@ -530,7 +544,8 @@ int filter_parse_mlflow(struct filter **ret, struct arena *a, const struct filte
 		rc = parse_all(&p);
 	}
 	for (i = 0; i < text->order_count && !rc; i++)
-		rc = strlen(text->order[i]) > FILTER_MAX_TEXT ? bad(&p, "order_by: longer than %d bytes", FILTER_MAX_TEXT)
+		rc = strlen(text->order[i]) > FILTER_MAX_TEXT
+			? bad(&p, "order_by: longer than %d bytes", FILTER_MAX_TEXT)
 							       : parse_order(&p, text->order[i]);
 	if (!rc)
 		*ret = p.f;

@@ -129,9 +129,10 @@ static int attribute_of(const char *key)
 		const char *name;
 		enum filter_attribute attribute;
 	} names[] = {
-		{ "run_id", FILTER_RUN_ID }, { "id", FILTER_RUN_ID }, { "name", FILTER_NAME }, { "run_name", FILTER_NAME },
-		{ "run name", FILTER_NAME }, { "status", FILTER_STATUS }, { "start_time", FILTER_START_TIME },
-		{ "created", FILTER_START_TIME }, { "end_time", FILTER_END_TIME }, { "experiment", FILTER_EXPERIMENT },
+		{ "run_id", FILTER_RUN_ID }, { "id", FILTER_RUN_ID }, { "name", FILTER_NAME },
+		{ "run_name", FILTER_NAME }, { "run name", FILTER_NAME }, { "status", FILTER_STATUS },
+		{ "start_time", FILTER_START_TIME }, { "created", FILTER_START_TIME }, { "end_time", FILTER_END_TIME },
+		{ "experiment", FILTER_EXPERIMENT },
 	};
 	size_t i;
 
@@ -223,8 +224,10 @@ static int parse_field(struct parser *p, size_t *ret)
 	if (field.entity == FILTER_ATTRIBUTE) {
 		attribute = attribute_of(field.key);
 		if (attribute < 0)
-			return err_set(p->err, ERR_USAGE, "%s: there is no attribute '%.60s' (run_id, name, status, start_time, "
-				       "end_time, experiment); metrics, params and tags need their prefix", p->what, field.key);
+			return err_set(p->err, ERR_USAGE,
+				       "%s: there is no attribute '%.60s' (run_id, name, status, start_time, "
+				       "end_time, experiment); metrics, params and tags need their prefix", p->what,
+					       field.key);
 		field.attribute = (enum filter_attribute)attribute;
 		field.key = "";
 	}
@@ -256,7 +259,8 @@ static struct node *add_node(struct parser *p, enum node_kind kind)
 	if (n)
 		n->kind = kind;
 	else
-		err_set(p->err, p->nodes > FILTER_MAX_NODES ? ERR_USAGE : ERR_NOMEM, "%s: more than %d conditions", p->what, FILTER_MAX_NODES);
+		err_set(p->err, p->nodes > FILTER_MAX_NODES ? ERR_USAGE : ERR_NOMEM, "%s: more than %d conditions",
+			p->what, FILTER_MAX_NODES);
 	return n;
 }
 
@@ -273,7 +277,8 @@ static int parse_list(struct parser *p, struct node *n)
 	do {
 		next(p);
 		if (n->value_count == FILTER_MAX_LIST)
-			return err_set(p->err, ERR_USAGE, "%s: a list may hold at most %d values", p->what, FILTER_MAX_LIST);
+			return err_set(p->err, ERR_USAGE, "%s: a list may hold at most %d values", p->what,
+				       FILTER_MAX_LIST);
 		rc = parse_value(p, field, &n->values[n->value_count++]);
 		if (rc)
 			return rc;

@@ -64,7 +64,8 @@ static void publish(struct follow *f, int rc, const struct err *err)
 	if (rc)
 		snprintf(f->stats.note, sizeof f->stats.note, "%.250s", err->text);
 	else if (f->stats.polling && !f->poll_wanted)
-		snprintf(f->stats.note, sizeof f->stats.note, "changes cannot be watched here (fs.inotify limits); looking for them "
+		snprintf(f->stats.note, sizeof f->stats.note,
+			 "changes cannot be watched here (fs.inotify limits); looking for them "
 			 "every %.1f s", f->poll_s);
 	if (!f->scanned) {
 		f->scan_code = rc;

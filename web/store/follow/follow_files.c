@@ -100,7 +100,8 @@ void follow_found(void *arg, const struct tree_file *found)
 		return;
 	if (found->linked)
 		follow_glance_at(f, file, INFINITY);
-	else if (!tree_watching(f->tree) && found->bytes >= 0 && clock_wall_s() - (double)found->time_s < FOLLOW_GROWS_S)
+	else if (!tree_watching(f->tree) && found->bytes >= 0 &&
+		 clock_wall_s() - (double)found->time_s < FOLLOW_GROWS_S)
 		follow_glance_at(f, file, FOLLOW_GROWS_S);
 	if (found->scanned && file->asked && !file->under_way && !file->dead && found->bytes >= 0 &&
 	    (uint64_t)found->bytes <= file->offset)
@@ -163,7 +164,8 @@ int follow_learn_newest(struct follow *f, struct err *err)
 	int rc = readers_take(f->s, &d, err);
 
 	if (!rc)
-		rc = db_start(d, &q, DB_writer_paths_newest, err, "iiii", at->rev, at->run, at->writer, (int64_t)NEWEST_ROWS);
+		rc = db_start(d, &q, DB_writer_paths_newest, err, "iiii", at->rev, at->run, at->writer,
+			      (int64_t)NEWEST_ROWS);
 	while (!rc && (rc = db_next(d, q, err)) > 0) {
 		file = learn(f, q);
 		if (file) {

@@ -1,5 +1,5 @@
-/* follow_inside.h: what the files of this folder that are called follow share: the follower and what it knows of each file. All of it
- * belongs to the follower's thread but for what stands behind the lock. Private to them. */
+/* follow_inside.h: what the files of this folder that are called follow share: the follower and what it knows of each
+ * file. All of it belongs to the follower's thread but for what stands behind the lock. Private to them. */
 #ifndef DPT_STORE_FOLLOW_INSIDE_H
 #define DPT_STORE_FOLLOW_INSIDE_H
 
@@ -34,7 +34,8 @@ struct follow_file {
 	bool under_way;
 	size_t sent;            /* bytes under way */
 	bool dead;
-	double glance_until_s;         /* 0: its growth is noticed by others; else it is looked at every so often until then */
+	/* 0: its growth is noticed by others; else it is looked at every so often until then */
+	double glance_until_s;
 	struct follow_file *next_glance;
 	bool gone;              /* of a run that was removed for good: never read again */
 	uint64_t dead_size;     /* a dead file is looked at again when its size changes */
@@ -91,12 +92,15 @@ void follow_note(struct follow *f, const char *path, const char *text);
 
 /* --- follow_files.c: which files there are ------------------------------------------------------------------- */
 
-struct follow_file *follow_file_of(struct follow *f, const char *path); /* made when it is new; NULL when out of memory */
+/* made when it is new; NULL when out of memory */
+struct follow_file *follow_file_of(struct follow *f, const char *path);
 void follow_enqueue(struct follow *f, struct follow_file *file, enum follow_turn turn);
-struct follow_file *follow_waiting(const struct follow *f); /* the one that is wanted soonest; NULL: none is to be read now */
+/* the one that is wanted soonest; NULL: none is to be read now */
+struct follow_file *follow_waiting(const struct follow *f);
 struct follow_file *follow_dequeue(struct follow *f);       /* the same, taken out */
 void follow_requeue_refused(struct follow *f);
-void follow_first_done(struct follow *f, struct follow_file *file); /* what it held at the start is stored, or cannot be */
+/* what it held at the start is stored, or cannot be */
+void follow_first_done(struct follow *f, struct follow_file *file);
 void follow_found(void *arg, const struct tree_file *found); /* a tree_found; arg: the follower */
 
 /* From the store, some at a time: the files of runs that changed last, to be looked at before a scan comes to them
@@ -104,7 +108,8 @@ void follow_found(void *arg, const struct tree_file *found); /* a tree_found; ar
 int follow_learn_newest(struct follow *f, struct err *err);
 int follow_learn_some(struct follow *f, struct err *err);
 
-/* No watch tells of this file: it is to be looked at every so often, at least for_s seconds from now on (INFINITY is fine). */
+/* No watch tells of this file: it is to be looked at every so often, at least for_s seconds from now on (INFINITY is
+ * fine). */
 void follow_glance_at(struct follow *f, struct follow_file *file, double for_s);
 void follow_glance(struct follow *f); /* at all of them */
 

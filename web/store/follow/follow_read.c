@@ -1,5 +1,5 @@
-/* follow_read.c: a range of a file at a time, whole records of it, to the writer's thread. One range of a file is under way at
- * once; what the store says is durable is where the next one begins. */
+/* follow_read.c: a range of a file at a time, whole records of it, to the writer's thread. One range of a file is under
+ * way at once; what the store says is durable is where the next one begins. */
 #include "web/store/follow/follow_inside.h"
 
 #include <errno.h>
@@ -70,7 +70,8 @@ static int send_range(struct follow *f, struct follow_file *file, const void *by
 {
 	struct origin_room room;
 	struct ingest_foreign foreign;
-	struct ingest_op op = { .kind = &change_journal, .run = file->origin.run, .writer = file->origin.writer, .offset = file->offset,
+	struct ingest_op op = { .kind = &change_journal, .run = file->origin.run, .writer = file->origin.writer,
+				.offset = file->offset,
 				.bytes = bytes, .len = n, .path = file->path };
 	struct ingest_done done = { on_done, file };
 	int rc;
@@ -193,7 +194,8 @@ void follow_read(struct follow *f, struct follow_file *file)
 	int fd;
 
 	snprintf(full, sizeof full, "%s/%s", f->root, file->path);
-	if (file->gone || stat(full, &sb) || !S_ISREG(sb.st_mode) || (file->asked && (uint64_t)sb.st_size <= file->offset) ||
+	if (file->gone || stat(full, &sb) || !S_ISREG(sb.st_mode) ||
+	    (file->asked && (uint64_t)sb.st_size <= file->offset) ||
 	    (file->dead && (uint64_t)sb.st_size == file->dead_size)) {
 		follow_first_done(f, file);
 		return;

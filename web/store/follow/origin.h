@@ -1,5 +1,5 @@
-/* origin.h: whose run a file below the followed folder belongs to. Our journals say so in their first record; of files that
- * others wrote the folder is the run and its path gives the names. Private to web/store. */
+/* origin.h: whose run a file below the followed folder belongs to. Our journals say so in their first record; of files
+ * that others wrote the folder is the run and its path gives the names. Private to web/store. */
 #ifndef DPT_STORE_ORIGIN_H
 #define DPT_STORE_ORIGIN_H
 
@@ -16,11 +16,12 @@ struct origin {
 
 #define ORIGIN_HEAD_BYTES 4096 /* of a file's beginning; our first records are shorter */
 
-/* head: the first n bytes, ORIGIN_HEAD_BYTES of them when there are so many. 1, 0 too short yet, -1 not a file of runs. */
+/* head: the first n bytes, ORIGIN_HEAD_BYTES of them when there are so many. 1, 0 too short yet, -1 not a file of
+ * runs. */
 int origin_find(struct origin *ret, const char *path, const void *head, size_t n);
 
-/* Names for a run of files that others wrote; root: the followed folder's own name, for files that lie in it. The texts lie
- * in room or are borrowed. */
+/* Names for a run of files that others wrote; root: the followed folder's own name, for files that lie in it. The texts
+ * lie in room or are borrowed. */
 struct origin_room {
 	char folder[PATH_MAX], first[PATH_MAX];
 };

@@ -1,5 +1,5 @@
-/* tree.c: walks with one inotify watch a folder (none a file: idle files cost nothing). A folder is watched as soon as it is
- * found, long before a large walk comes to list it: what grows in it is heard of from then on. */
+/* tree.c: walks with one inotify watch a folder (none a file: idle files cost nothing). A folder is watched as soon as
+ * it is found, long before a large walk comes to list it: what grows in it is heard of from then on. */
 #include "web/store/follow/tree.h"
 
 #include <dirent.h>
@@ -171,7 +171,8 @@ static int walk_ready(struct walk *w)
 	return w->paths && w->seen ? 0 : ERR_NOMEM;
 }
 
-/* Watches it before it is listed: what is made in between is seen twice, never missed. Once a walk; path lies in its arena. */
+/* Watches it before it is listed: what is made in between is seen twice, never missed. Once a walk; path lies in its
+ * arena. */
 static void walk_add(struct tree *t, struct walk *w, const char *path, const struct stat *sb, int depth)
 {
 	uint64_t id[2] = { (uint64_t)sb->st_dev, (uint64_t)sb->st_ino };
@@ -179,7 +180,8 @@ static void walk_add(struct tree *t, struct walk *w, const char *path, const str
 	if (map_get(w->seen, id, sizeof id) || !map_put(w->seen, id, sizeof id))
 		return;
 	watch(t, path);
-	heap_push(w, (struct pending){ .time_ns = (int64_t)sb->st_mtim.tv_sec * 1000000000 + sb->st_mtim.tv_nsec, .path = path,
+	heap_push(w, (struct pending){ .time_ns = (int64_t)sb->st_mtim.tv_sec * 1000000000 + sb->st_mtim.tv_nsec,
+				       .path = path,
 				       .depth = depth });
 }
 
@@ -218,7 +220,8 @@ static void look_at_entry(struct tree *t, struct walk *w, const struct entry *e)
 	if (S_ISDIR(target.st_mode))
 		walk_add(t, w, e->path, &target, w->depth + 1);
 	else if (S_ISREG(target.st_mode) && is_run_file(e->name))
-		t->fn(t->arg, &(struct tree_file){ .path = e->path, .bytes = target.st_size, .time_s = target.st_mtim.tv_sec,
+		t->fn(t->arg, &(struct tree_file){ .path = e->path, .bytes = target.st_size,
+						   .time_s = target.st_mtim.tv_sec,
 						   .linked = S_ISLNK(sb.st_mode), .scanned = w == &t->scan });
 }
 
@@ -232,7 +235,8 @@ static int list_entries(struct walk *w, const char *path)
 		if (!is_wanted(found))
 			continue;
 		e = arena_alloc(w->paths, sizeof *e);
-		if (!e || !(e->path = *path ? arena_printf(w->paths, "%s/%s", path, found->d_name) : arena_strdup(w->paths, found->d_name)))
+		if (!e || !(e->path = *path ? arena_printf(w->paths, "%s/%s", path, found->d_name)
+			    : arena_strdup(w->paths, found->d_name)))
 			return ERR_NOMEM;
 		e->name = e->path + (*path ? strlen(path) + 1 : 0);
 		e->inode = found->d_ino;
@@ -386,7 +390,8 @@ static void look_at_new(struct tree *t, const char *path)
 	if (S_ISDIR(target.st_mode) && !walk_ready(&t->news) && (copy = arena_strdup(t->news.paths, path)))
 		walk_add(t, &t->news, copy, &target, 0);
 	else if (S_ISREG(target.st_mode) && is_run_file(slash ? slash + 1 : path))
-		t->fn(t->arg, &(struct tree_file){ .path = path, .bytes = target.st_size, .time_s = target.st_mtim.tv_sec,
+		t->fn(t->arg, &(struct tree_file){ .path = path, .bytes = target.st_size,
+						   .time_s = target.st_mtim.tv_sec,
 						   .linked = S_ISLNK(sb.st_mode) });
 }
 
@@ -397,7 +402,8 @@ static void handle(struct tree *t, const struct inotify_event *e)
 
 	if (e->mask & IN_Q_OVERFLOW)
 		t->overflow = true;
-	if (!f || !f->path || !e->len || e->name[0] == '.' || join(path, sizeof path, f->path, e->name) || is_ours(path))
+	if (!f || !f->path || !e->len || e->name[0] == '.' || join(path, sizeof path, f->path, e->name) ||
+	    is_ours(path))
 		return;
 	if (e->mask & (IN_ISDIR | IN_CREATE | IN_MOVED_TO))
 		look_at_new(t, path);

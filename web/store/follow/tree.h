@@ -27,12 +27,12 @@ void tree_close(struct tree *t);
 /* Hears of changes in the folder of this file before a scan reaches it. */
 void tree_watch_file(struct tree *t, const char *path);
 
-/* Begins to look at everything anew, level by level. Folders of one level go newest first by the time of their last change,
- * files of one folder by name. */
+/* Begins to look at everything anew, level by level. Folders of one level go newest first by the time of their last
+ * change, files of one folder by name. */
 void tree_scan_begin(struct tree *t);
 
-/* Looks at what a scan or new folders left, for about so many seconds; calls fn. 1 when more is left, 0, or negative: the root
- * cannot be read. */
+/* Looks at what a scan or new folders left, for about so many seconds; calls fn. 1 when more is left, 0, or negative:
+ * the root cannot be read. */
 int tree_step(struct tree *t, double for_s, struct err *err);
 
 int tree_scan(struct tree *t, struct err *err); /* both, to the end */

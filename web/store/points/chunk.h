@@ -2,7 +2,8 @@
  * from the group's smallest, as many bits as the largest needs) and described in a table in front, so that a reader
  * can skip or decode single groups. Points keep their order and every bit, NaN payloads included.
  *
- * Bytes, little-endian: u8 format (1), u8 flags (1: steps never go back, 2: every time is a number), u16 points, u32 crc32c of the table; the
+ * Bytes, little-endian: u8 format (1), u8 flags (1: steps never go back, 2: every time is a number), u16 points, u32
+ * crc32c of the table; the
  * table: an entry a group (struct chunk_group in the order of its members; offsets count from the chunk's start); the
  * groups; 8 zero bytes. Each group has a checksum of its own, so that a part can be read and trusted alone. */
 #ifndef DPT_STORE_CHUNK_H

@@ -108,7 +108,8 @@ static int gather(struct fold *f, uint64_t max_points)
 		if (!rc)
 			rc = gather_row(f, db_blob(q, COL_log_oldest_data), db_bytes(q, COL_log_oldest_data));
 		if (rc == ERR_CORRUPT)
-			rc = err_set(f->err, rc, "store: log row %lld is damaged; check the disk and put back a copy of the file",
+			rc = err_set(f->err, rc,
+				     "store: log row %lld is damaged; check the disk and put back a copy of the file",
 				     (long long)id);
 		else if (rc)
 			no_memory(f->err);
@@ -153,7 +154,8 @@ static int load_chunk(struct fold *f, int64_t chunk_id, struct tail *v)
 		return rc;
 	if (!rc || chunk_open(&c, db_blob(q, COL_chunk_get_data), db_bytes(q, COL_chunk_get_data)) ||
 	    chunk_points(&c, room))
-		rc = err_set(f->err, ERR_CORRUPT, "store: chunk %lld is damaged; check the disk and put back a copy of the file",
+		rc = err_set(f->err, ERR_CORRUPT,
+			     "store: chunk %lld is damaged; check the disk and put back a copy of the file",
 			     (long long)chunk_id);
 	else
 		rc = tail_add(v, room, c.points) ? no_memory(f->err) : 0;
@@ -190,7 +192,8 @@ static int watch(struct fold *f, const struct series_row *s, const struct sum_po
 
 	if (at < 0)
 		return 0;
-	rc = db_run(f->db, DB_alert_put, f->err, "iitidd", s->run_id, s->key_id, "spike", p[at].step, p[at].value, weight);
+	rc = db_run(f->db, DB_alert_put, f->err, "iitidd", s->run_id, s->key_id, "spike", p[at].step, p[at].value,
+		    weight);
 	if (rc)
 		return rc;
 	grown = realloc(f->res->alerted, (f->res->alerted_count + 1) * sizeof *grown);

@@ -1,6 +1,6 @@
-/* hide.h: what a restart hides. A segment's points at or beyond the place where a later segment began are hidden, by step or,
- * for keys that count epochs, by epoch: everywhere, in summaries as in charts. Knows nothing of what is kept of segments
- * besides. */
+/* hide.h: what a restart hides. A segment's points at or beyond the place where a later segment began are hidden, by
+ * step or, for keys that count epochs, by epoch: everywhere, in summaries as in charts. Knows nothing of what is kept
+ * of segments besides. */
 #ifndef DPT_STORE_HIDE_H
 #define DPT_STORE_HIDE_H
 

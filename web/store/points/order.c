@@ -119,7 +119,8 @@ static int open_head(struct order *o)
 		return ERR_CORRUPT;
 	memcpy(&crc, o->at + 4, 4);
 	o->at += HEAD_BYTES;
-	if (le32toh(crc) != crc32c(0, o->at, (size_t)(o->end - o->at)) || !get_varint(o, &n) || n > (size_t)(o->end - o->at))
+	if (le32toh(crc) != crc32c(0, o->at, (size_t)(o->end - o->at)) || !get_varint(o, &n) ||
+	    n > (size_t)(o->end - o->at))
 		return ERR_CORRUPT;
 	o->kept = (size_t)n;
 	o->ids = calloc(o->kept + 1, sizeof *o->ids);

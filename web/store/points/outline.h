@@ -1,6 +1,7 @@
-/* outline.h: what a chart needs to know of a chunk without its points: of each group of 64, and of all of them, the ends
- * and extremes, by step and by time. Outlines of full chunks (which never change) are kept in memory, so that a chart of
- * a long series decodes only the groups that the edge of a bucket cuts. Bounded; any thread. Private to web/store. */
+/* outline.h: what a chart needs to know of a chunk without its points: of each group of 64, and of all of them, the
+ * ends and extremes, by step and by time. Outlines of full chunks (which never change) are kept in memory, so that a
+ * chart of a long series decodes only the groups that the edge of a bucket cuts. Bounded; any thread. Private to
+ * web/store. */
 #ifndef DPT_STORE_OUTLINE_H
 #define DPT_STORE_OUTLINE_H
 

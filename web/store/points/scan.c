@@ -9,7 +9,8 @@
 
 int scan_damaged(struct err *err, const char *what, int64_t id)
 {
-	return err_set(err, ERR_CORRUPT, "store: %s %lld is damaged; check the disk and put back a copy of the file", what, (long long)id);
+	return err_set(err, ERR_CORRUPT, "store: %s %lld is damaged; check the disk and put back a copy of the file",
+		       what, (long long)id);
 }
 
 int scan_series_chunks(struct db *d, int64_t series, scan_chunk_fn *fn, void *arg, struct err *err)
@@ -107,7 +108,8 @@ static void next_chunk(struct scan_group_source *p, int64_t id)
 	p->open = p->whole = false;
 }
 
-int scan_group(struct scan_group_source *from, const struct outline *o, unsigned group, struct sum_point *ret, struct err *err)
+int scan_group(struct scan_group_source *from, const struct outline *o, unsigned group, struct sum_point *ret,
+	       struct err *err)
 {
 	const struct chunk_span *at = &o->span[group];
 	int rc;
@@ -202,7 +204,8 @@ int scan_series_parts(struct db *d, int64_t series, uint64_t folded, const struc
 	}
 	rc = rc > 0 ? 0 : rc;
 	if (!rc && number * CHUNK_POINTS < (int64_t)folded)
-		rc = db_start(d, &q, DB_chunk_heads, err, "ii", SCAN_CHUNK_ID(series, number), SCAN_CHUNK_ID(series + 1, 0) - 1);
+		rc = db_start(d, &q, DB_chunk_heads, err, "ii", SCAN_CHUNK_ID(series, number),
+			      SCAN_CHUNK_ID(series + 1, 0) - 1);
 	while (!rc && number * CHUNK_POINTS < (int64_t)folded && (rc = db_next(d, q, err)) > 0) {
 		rc = give_row(&p, q, o, err);
 		if (rc)
@@ -226,7 +229,8 @@ static int decode_chunk(void *arg, const struct chunk *c, struct err *err)
 	struct decode *to = arg;
 
 	if (chunk_points(c, to->room))
-		return err_set(err, ERR_CORRUPT, "store: a chunk is damaged; check the disk and put back a copy of the file");
+		return err_set(err, ERR_CORRUPT,
+			       "store: a chunk is damaged; check the disk and put back a copy of the file");
 	return to->fn(to->arg, to->at, to->room, c->points, err);
 }
 
@@ -275,8 +279,8 @@ static int scan_log_room(struct db *d, int64_t run_id, const int64_t *ids, size_
 	while (!rc && (rc = db_next(d, q, err)) > 0) {
 		if (err)
 			err->code = 0;
-		rc = scan_row(db_blob(q, COL_log_of_run_data), db_bytes(q, COL_log_of_run_data), ids, count, fn, arg, room,
-			      err);
+		rc = scan_row(db_blob(q, COL_log_of_run_data), db_bytes(q, COL_log_of_run_data), ids, count, fn, arg,
+			      room, err);
 		if (rc == ERR_CORRUPT && !(err && err->code))
 			rc = scan_damaged(err, "log row", db_i64(q, COL_log_of_run_id));
 		if (rc)

@@ -38,7 +38,8 @@ struct scan_parts {
 /* folded: how many points of the series lie in chunks. */
 int scan_series_parts(struct db *d, int64_t series, uint64_t folded, const struct scan_parts *o, struct err *err);
 
-int scan_group(struct scan_group_source *from, const struct outline *o, unsigned group, struct sum_point *ret, struct err *err);
+int scan_group(struct scan_group_source *from, const struct outline *o, unsigned group, struct sum_point *ret,
+	       struct err *err);
 
 /* Those chunks alone that may hold points inside the window (inclusive), decoded by nobody yet. */
 struct scan_window {
@@ -52,7 +53,8 @@ int scan_series_window(struct db *d, int64_t series, const struct scan_window *w
 int scan_damaged(struct err *err, const char *what, int64_t id); /* the words for a row that cannot be right */
 
 /* ids: ascending. */
-int scan_points(struct db *d, int64_t run_id, const int64_t *ids, size_t count, scan_fn *fn, void *arg, struct err *err);
+int scan_points(struct db *d, int64_t run_id, const int64_t *ids, size_t count, scan_fn *fn, void *arg,
+		struct err *err);
 
 /* The log alone. */
 int scan_log(struct db *d, int64_t run_id, const int64_t *ids, size_t count, scan_fn *fn, void *arg, struct err *err);

@@ -1,5 +1,5 @@
-/* arrival.c: one line of points a series; what is folded comes from its chunks window by window, what is not is taken along
- * at the start. Folding only appends, so a place in a series stays right while the compactor works. */
+/* arrival.c: one line of points a series; what is folded comes from its chunks window by window, what is not is taken
+ * along at the start. Folding only appends, so a place in a series stays right while the compactor works. */
 #include "web/store/read/arrival.h"
 
 #include <stdlib.h>
@@ -89,7 +89,8 @@ static int take_chunk(struct line *l, struct db *d, struct err *err)
 	if (rc || (rc = db_next(d, q, err)) < 0)
 		return rc;
 	if (!rc)
-		return err_set(err, ERR_GONE, "points of the run are not there any more: it was removed for good meanwhile, or the "
+		return err_set(err, ERR_GONE,
+			       "points of the run are not there any more: it was removed for good meanwhile, or the "
 			       "store is damaged (dptrack doctor)");
 	if (chunk_open(&c, db_blob(q, COL_chunk_get_data), db_bytes(q, COL_chunk_get_data)) || take_groups(l, &c)) {
 		rc = scan_damaged(err, "chunk", id);

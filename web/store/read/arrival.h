@@ -1,6 +1,6 @@
-/* arrival.h: all points of one part of a run (a rank's points of one segment) across its keys, hidden ones included, every
- * bit of them, in the order in which they came. Where a file was imported that is the order of its records; of other
- * writers the order across keys is not known, and wall times decide. */
+/* arrival.h: all points of one part of a run (a rank's points of one segment) across its keys, hidden ones included,
+ * every bit of them, in the order in which they came. Where a file was imported that is the order of its records; of
+ * other writers the order across keys is not known, and wall times decide. */
 #ifndef DPT_STORE_ARRIVAL_H
 #define DPT_STORE_ARRIVAL_H
 

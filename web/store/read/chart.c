@@ -152,7 +152,8 @@ static int edge_chunks(struct sweep *f, const struct pick_series *s)
 		edge_ends(f, &s->folded.first, &s->folded.last);
 		return 0;
 	}
-	return scan_parts(f, s, (struct scan_parts){ .want = edge_ends, .outline = edge_outline, .points = edge_points });
+	return scan_parts(f, s,
+			  (struct scan_parts){ .want = edge_ends, .outline = edge_outline, .points = edge_points });
 }
 
 static const struct tail *tail_of(const struct chart *c, const struct line *l, size_t at)
@@ -324,7 +325,8 @@ static int fill_cells(struct chart *c, const struct line *l, uint64_t *ret_insid
 		const struct pick_series *s = &l->run->series[i];
 
 		f.hide = s->hide;
-		rc = scan_parts(&f, s, (struct scan_parts){ .want = in_view, .outline = put_outline, .points = put_points });
+		rc = scan_parts(&f, s,
+				(struct scan_parts){ .want = in_view, .outline = put_outline, .points = put_points });
 		if (!rc)
 			rc = put_points(&f, tail_of(c, l, i)->points, tail_of(c, l, i)->count, c->err);
 	}
@@ -456,7 +458,8 @@ static int choose_lines(struct chart *c)
 			rc = add_lines(c, &c->runs[c->run_count++]);
 	}
 	if (rc >= 0 && (uint64_t)c->line_count * c->o->buckets > CELLS_MAX)
-		rc = err_set(c->err, ERR_LIMIT, "%zu lines of %u buckets are too many for one answer; ask for fewer runs, keys or "
+		rc = err_set(c->err, ERR_LIMIT,
+			     "%zu lines of %u buckets are too many for one answer; ask for fewer runs, keys or "
 			     "buckets", c->line_count, (unsigned)c->o->buckets);
 	return rc < 0 ? rc : 0;
 }

@@ -10,7 +10,8 @@
 
 #define COLUMNS_MAX (FILTER_MAX_FIELDS + 16) /* one search never drops its own */
 #define CELL_BYTES_MAX ((size_t)96 << 20) /* of all columns; the one not used for longest goes first */
-#define CHANGED_MAX 2000                  /* more changed runs than this and a quarter of all: everything is read anew */
+/* more changed runs than this and a quarter of all: everything is read anew */
+#define CHANGED_MAX 2000
 
 struct column {
 	enum filter_entity entity;
@@ -331,8 +332,8 @@ static void make_room(struct columns *c)
 	}
 }
 
-int columns_get(struct columns *c, struct db *d, enum filter_entity entity, const char *key, const struct columns_cell **ret,
-		struct err *err)
+int columns_get(struct columns *c, struct db *d, enum filter_entity entity, const char *key,
+		const struct columns_cell **ret, struct err *err)
 {
 	struct column col = { .entity = entity, .used = c->clock, .cap = c->cap };
 	size_t i;

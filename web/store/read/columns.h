@@ -1,5 +1,6 @@
-/* columns.h: what searches look at, kept in memory: one row a run and one column a param, tag or metric that was asked for.
- * Filled when first needed, brought up to date by the runs that changed since (run.rev), bounded. Private to web/store. */
+/* columns.h: what searches look at, kept in memory: one row a run and one column a param, tag or metric that was asked
+ * for. Filled when first needed, brought up to date by the runs that changed since (run.rev), bounded. Private to
+ * web/store. */
 #ifndef DPT_STORE_COLUMNS_H
 #define DPT_STORE_COLUMNS_H
 
@@ -29,16 +30,16 @@ struct columns_cell {
 struct columns *columns_new(void); /* NULL when out of memory */
 void columns_free(struct columns *c); /* NULL is fine */
 
-/* Takes the columns for one search, as they are in the snapshot of d or later. They stay as they are until columns_give.
- * ERR_BUSY: they are newer than the snapshot; take another one. */
+/* Takes the columns for one search, as they are in the snapshot of d or later. They stay as they are until
+ * columns_give. ERR_BUSY: they are newer than the snapshot; take another one. */
 int columns_take(struct columns *c, struct db *d, struct err *err);
 void columns_give(struct columns *c);
 
 const struct columns_row *columns_rows(const struct columns *c, size_t *ret_count); /* by id */
 
 /* A cell a row; *ret NULL when no run can have that key. entity: param, tag or metric. */
-int columns_get(struct columns *c, struct db *d, enum filter_entity entity, const char *key, const struct columns_cell **ret,
-		struct err *err);
+int columns_get(struct columns *c, struct db *d, enum filter_entity entity, const char *key,
+		const struct columns_cell **ret, struct err *err);
 
 /* A row as the queries runs_all, run_row, … give it; texts go to the arena. False: out of memory. */
 bool columns_read_row(struct db_rows *q, struct arena *a, struct columns_row *ret);

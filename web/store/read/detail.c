@@ -57,7 +57,8 @@ static void metric_of(struct query_metric *m, const char *key, const struct sum 
 	*m = (struct query_metric){
 		.key = key, .count = s->count, .nonfinite = s->nonfinite,
 		.first = s->first.value, .last = s->last.value, .min = s->min, .max = s->max,
-		.first_step = s->first.step, .last_step = s->last.step, .min_step = s->min_step, .max_step = s->max_step,
+		.first_step = s->first.step, .last_step = s->last.step, .min_step = s->min_step,
+		.max_step = s->max_step,
 		.first_time = s->first.time, .last_time = s->last.time, .first_nonfinite_step = s->nonfinite_step,
 	};
 }
@@ -135,8 +136,8 @@ static int alert_stored(struct db *d, int64_t id, struct query_run *r, struct ar
 }
 
 /* The step that was never recorded is the one in which it failed: the one after the last training loss, since other
- * series may count otherwise; without any, the one after the last of everything. -1: nothing was recorded, or the last step
- * that there is. */
+ * series may count otherwise; without any, the one after the last of everything. -1: nothing was recorded, or the last
+ * step that there is. */
 static int64_t failed_step(const struct query_run *r)
 {
 	int64_t last = -1;
@@ -152,7 +153,8 @@ static int64_t failed_step(const struct query_run *r)
 static int load_alerts(struct db *d, int64_t id, struct arena *a, struct query_run *r, struct err *err)
 {
 	int64_t step = failed_step(r);
-	struct query_alert failed = { .kind = QUERY_ALERT_FAILED, .kind_name = "failed", .key = "", .step = step, .value = NAN };
+	struct query_alert failed = { .kind = QUERY_ALERT_FAILED, .kind_name = "failed", .key = "", .step = step,
+				      .value = NAN };
 	size_t i;
 	int rc = 0;
 
@@ -168,7 +170,8 @@ static int load_alerts(struct db *d, int64_t id, struct arena *a, struct query_r
 
 		if (has_diverged(m))
 			rc = add_alert(r, a, &(struct query_alert){
-				.kind = QUERY_ALERT_DIVERGED, .kind_name = "diverged", .key = m->key, .step = m->min_step,
+				.kind = QUERY_ALERT_DIVERGED, .kind_name = "diverged", .key = m->key,
+				.step = m->min_step,
 				.value = m->last,
 				.text = arena_printf(a, "diverged: %.4g after %.4g at step %lld", m->last, m->min,
 						     (long long)m->min_step) }, err);

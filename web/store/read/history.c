@@ -1,5 +1,5 @@
-/* history.c: pages by (time, step, value): the smallest points behind a place are kept in a heap while chunks and log pass
- * by; chunks that cannot hold any are not read. */
+/* history.c: pages by (time, step, value): the smallest points behind a place are kept in a heap while chunks and log
+ * pass by; chunks that cannot hold any are not read. */
 #include "web/store/read/history.h"
 
 #include <inttypes.h>
@@ -41,7 +41,8 @@ int history_parse(struct history_place *ret, const char *token, struct err *err)
 	if (!token || !*token)
 		return 0;
 	if (strlen(token) >= HISTORY_TOKEN_BYTES ||
-	    sscanf(token, "%" SCNd64 ".%" SCNd64 ".%16" SCNx64 ".%" SCNu64 "%n", &p.time_ms, &p.step, &bits, &p.given, &end) != 4 ||
+	    sscanf(token, "%" SCNd64 ".%" SCNd64 ".%16" SCNx64 ".%" SCNu64 "%n", &p.time_ms, &p.step, &bits, &p.given,
+		   &end) != 4 ||
 	    token[end])
 		return err_set(err, ERR_USAGE, "Invalid page token: '%.60s'", token);
 	memcpy(&p.value, &bits, sizeof bits);
@@ -54,7 +55,8 @@ void history_token(const struct history_place *p, char ret[HISTORY_TOKEN_BYTES])
 	uint64_t bits;
 
 	memcpy(&bits, &p->value, sizeof bits);
-	snprintf(ret, HISTORY_TOKEN_BYTES, "%" PRId64 ".%" PRId64 ".%016" PRIx64 ".%" PRIu64, p->time_ms, p->step, bits, p->given);
+	snprintf(ret, HISTORY_TOKEN_BYTES, "%" PRId64 ".%" PRId64 ".%016" PRIx64 ".%" PRIu64, p->time_ms, p->step, bits,
+		 p->given);
 }
 
 static int value_order(double a, double b)

@@ -26,8 +26,8 @@ int64_t history_time_ms(double wall_s);
 int history_parse(struct history_place *ret, const char *token, struct err *err);
 void history_token(const struct history_place *p, char ret[HISTORY_TOKEN_BYTES]);
 
-/* At most limit points from *place on, which moves behind them; *ret_more: there are further ones. An unknown run or key has
- * none. Memory is bounded by limit; a page of a series in order costs only its own chunks. */
+/* At most limit points from *place on, which moves behind them; *ret_more: there are further ones. An unknown run or
+ * key has none. Memory is bounded by limit; a page of a series in order costs only its own chunks. */
 struct history_sel {
 	const char *run, *key;
 	size_t limit;
@@ -36,8 +36,8 @@ struct history_sel {
 int history_page(struct store *s, const struct history_sel *sel, struct history_place *place, struct arena *a,
 		 struct sum_point **ret, size_t *ret_count, bool *ret_more, struct err *err);
 
-/* About n points of the run's key, spread evenly over its points in the order of steps, the last always among them (in place
- * of the last sample where all n are taken already); only steps in [from, to]. In order. */
+/* About n points of the run's key, spread evenly over its points in the order of steps, the last always among them (in
+ * place of the last sample where all n are taken already); only steps in [from, to]. In order. */
 struct history_sample {
 	const char *run, *key;
 	int64_t from, to;

@@ -110,7 +110,8 @@ static bool take_key(const unsigned char **p, size_t *left, struct arena *a, str
 	return true;
 }
 
-int page_read(const char *token, uint32_t plan, size_t key_count, struct arena *a, struct page_place *ret, struct err *err)
+int page_read(const char *token, uint32_t plan, size_t key_count, struct arena *a, struct page_place *ret,
+	      struct err *err)
 {
 	size_t n = strlen(token), left = n / 2, i;
 	unsigned char *bytes = n > TOKEN_BYTES_MAX || n % 2 ? NULL : arena_alloc(a, left + 1);

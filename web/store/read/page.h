@@ -1,5 +1,5 @@
-/* page.h: page tokens of searches: the place of a page's last run in the order, as text that a client brings back. A token is
- * only good with the search that it was made for. Private to web/store. */
+/* page.h: page tokens of searches: the place of a page's last run in the order, as text that a client brings back. A
+ * token is only good with the search that it was made for. Private to web/store. */
 #ifndef DPT_STORE_PAGE_H
 #define DPT_STORE_PAGE_H
 
@@ -22,6 +22,7 @@ uint32_t page_plan(const struct query_runs_opts *o); /* tells searches apart */
 const char *page_write(uint32_t plan, const struct page_place *p, size_t key_count, struct arena *a);
 
 /* texts live in the arena. ERR_USAGE: not a token of this search. */
-int page_read(const char *token, uint32_t plan, size_t key_count, struct arena *a, struct page_place *ret, struct err *err);
+int page_read(const char *token, uint32_t plan, size_t key_count, struct arena *a, struct page_place *ret,
+	      struct err *err);
 
 #endif

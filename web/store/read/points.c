@@ -1,5 +1,6 @@
-/* points.c: raw points in order. Each refill takes a fresh snapshot and finds its place again by (series, step, how many
- * of that step were given already): points are never taken away, so that place stays right while the compactor works. */
+/* points.c: raw points in order. Each refill takes a fresh snapshot and finds its place again by (series, step, how
+ * many of that step were given already): points are never taken away, so that place stays right while the compactor
+ * works. */
 #include "web/store/read/points.h"
 
 #include <inttypes.h>
@@ -142,7 +143,8 @@ static int64_t first_chunk(struct points_cursor *c, struct db *d, struct err *er
 		int rc = db_int(d, &step, DB_chunk_max_step, err, "i", SCAN_CHUNK_ID(s->id, mid));
 
 		if (rc <= 0)
-			return rc < 0 ? rc : err_set(err, ERR_CORRUPT, "store: a chunk of series %lld is missing", (long long)s->id);
+			return rc < 0 ? rc : err_set(err, ERR_CORRUPT, "store: a chunk of series %lld is missing",
+						     (long long)s->id);
 		if (step < c->step)
 			lo = mid + 1;
 		else
@@ -174,7 +176,8 @@ static int load_ordered(struct points_cursor *c, struct db *d, struct err *err)
 		rc = 0;
 		if (chunk_open(&k, db_blob(q, COL_chunk_range_data), db_bytes(q, COL_chunk_range_data)) ||
 		    chunk_points(&k, room))
-			rc = err_set(err, ERR_CORRUPT, "store: chunk %lld is damaged; check the disk and put back a copy of the file",
+			rc = err_set(err, ERR_CORRUPT,
+				     "store: chunk %lld is damaged; check the disk and put back a copy of the file",
 				     (long long)db_i64(q, COL_chunk_range_id));
 		else if (tail_add(&c->buffer, room, k.points))
 			rc = no_memory(err);

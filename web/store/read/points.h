@@ -71,7 +71,8 @@ struct points_at {
 
 /* first, min, max, last and sum are over the finite points; when there is none the four are NaN and sum is 0. */
 struct points_bucket {
-	uint32_t index;      /* 0 .. bucket_count-1: [from + index*width, from + (index+1)*width), the last one closed */
+	/* 0 .. bucket_count-1: [from + index*width, from + (index+1)*width), the last one closed */
+	uint32_t index;
 	uint32_t count;      /* of all points */
 	uint32_t nonfinite;
 	struct points_at first, min, max, last;

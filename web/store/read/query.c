@@ -119,7 +119,8 @@ static int find_run(struct db *d, const char *id, int64_t *ret, struct err *err)
 	return rc || found ? rc : readers_missing(d, id, err);
 }
 
-static int load_run(struct store *s, const char *id, bool with_series, struct arena *a, struct query_run *ret, struct err *err)
+static int load_run(struct store *s, const char *id, bool with_series, struct arena *a, struct query_run *ret,
+		    struct err *err)
 {
 	struct query_run run = { 0 };
 	struct db *d;

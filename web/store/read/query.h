@@ -150,7 +150,8 @@ struct query_runs {
 int query_experiments(struct store *s, struct arena *a, struct query_experiments *ret, struct err *err);
 
 /* ERR_USAGE: filter, order or token cannot be read; the text says where, the error's field which of them: "filter",
- * "order_by" or "page_token". ERR_NOENT: an experiment of that name does not exist. Ids that do not exist are left out. */
+ * "order_by" or "page_token". ERR_NOENT: an experiment of that name does not exist. Ids that do not exist are left
+ * out. */
 int query_runs(struct store *s, const struct query_runs_opts *o, struct arena *a, struct query_runs *ret,
 	       struct err *err);
 

@@ -1,6 +1,6 @@
 /* search.c: query_runs. Rows of the runs and one column a field named in filter or order come from the store's columns
- * (searches that name their runs read them one by one); filter, order and page are decided in memory, and only the page's
- * runs are loaded whole. Points are never touched. */
+ * (searches that name their runs read them one by one); filter, order and page are decided in memory, and only the
+ * page's runs are loaded whole. Points are never touched. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -253,7 +253,8 @@ static int experiment_column(struct search *s, size_t field)
 
 		for (i = 0; i < s->row_count; i++)
 			if (s->rows[i]->experiment_id == id)
-				s->values[i * s->fields + field] = (struct filter_value){ .present = true, .text = name };
+				s->values[i * s->fields + field] = (struct filter_value){ .present = true,
+											  .text = name };
 		rc = 0;
 	}
 	return rc;
@@ -302,11 +303,13 @@ static const char *artifact_uri(struct search *s, const struct columns_row *r)
 	const char *location = "";
 	struct db_rows *q;
 
-	if (!db_start(s->d, &q, DB_experiment_location, s->err, "i", r->experiment_id) && db_next(s->d, q, s->err) > 0) {
+	if (!db_start(s->d, &q, DB_experiment_location, s->err, "i", r->experiment_id) &&
+	    db_next(s->d, q, s->err) > 0) {
 		location = db_text(s->a, q, COL_experiment_location_location);
 		db_stop(q);
 	}
-	return location_of(s->a, location ? location : "", r->experiment_id, arena_printf(s->a, "%s/artifacts", r->uuid));
+	return location_of(s->a, location ? location : "", r->experiment_id,
+			   arena_printf(s->a, "%s/artifacts", r->uuid));
 }
 
 static const char *attribute_text(struct search *s, const struct columns_row *r, enum filter_attribute which)
@@ -327,7 +330,8 @@ static const char *attribute_text(struct search *s, const struct columns_row *r,
 	}
 }
 
-static void attribute_cell(struct search *s, const struct columns_row *r, enum filter_attribute which, struct filter_value *v)
+static void attribute_cell(struct search *s, const struct columns_row *r, enum filter_attribute which,
+			   struct filter_value *v)
 {
 	int64_t time = which == FILTER_START_TIME ? r->start_ms : r->end_ms;
 

@@ -1,5 +1,6 @@
 /* backup.c: the store's file is copied page by page through the writer's own connection, which carries over what it
- * commits meanwhile, so that a backup under load ends; then the artifacts. The copy gets its name when all is synced. */
+ * commits meanwhile, so that a backup under load ends; then the artifacts. The copy gets its name when all is
+ * synced. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -59,11 +60,13 @@ static int name_files(struct backup *b, const char *path, struct err *err)
 	int n;
 
 	if (*path != '/' || strlen(path) > PATH_MAX - 64) {
-		err_set(err, ERR_USAGE, "path: want an absolute path, or a name beside the store that begins with dptrack.db.");
+		err_set(err, ERR_USAGE,
+			"path: want an absolute path, or a name beside the store that begins with dptrack.db.");
 		return err_field(err, "path");
 	}
 	if (among_artifacts(b->s, path))
-		return err_set(err, ERR_USAGE, "%s lies among the artifacts that are to be copied; name another place", path);
+		return err_set(err, ERR_USAGE, "%s lies among the artifacts that are to be copied; name another place",
+			       path);
 	if (!file && mkdir(path, 0700))
 		return errno == EEXIST ? err_set(err, ERR_EXISTS, "%s is there already; name a new place", path)
 				       : err_set_errno(err, errno, "making the folder %s", path);
@@ -75,7 +78,8 @@ static int name_files(struct backup *b, const char *path, struct err *err)
 	snprintf(b->partial, sizeof b->partial, "%s.partial", b->db);
 	snprintf(b->artifacts, sizeof b->artifacts, "%.*s/dptrack.artifacts", PATH_MAX - 32, folder);
 	if (!access(b->db, F_OK) || !access(b->artifacts, F_OK))
-		return err_set(err, ERR_EXISTS, "%s is there already; name a new place", access(b->db, F_OK) ? b->artifacts : b->db);
+		return err_set(err, ERR_EXISTS, "%s is there already; name a new place",
+			       access(b->db, F_OK) ? b->artifacts : b->db);
 	return 0;
 }
 
@@ -224,7 +228,8 @@ static const char *beside_store(const struct store *s, const char *path, char ro
 {
 	const char *slash = strrchr(s->path, '/');
 
-	if (strncmp(path, "dptrack.db.", 11) || strchr(path, '/') || !slash || strlen(s->path) + strlen(path) > PATH_MAX - 64)
+	if (strncmp(path, "dptrack.db.", 11) || strchr(path, '/') || !slash ||
+	    strlen(s->path) + strlen(path) > PATH_MAX - 64)
 		return path;
 	snprintf(room, PATH_MAX, "%.*s/%s", (int)(slash - s->path), s->path, path);
 	return room;
@@ -273,7 +278,8 @@ static int find_backup(const char *path, char db[PATH_MAX], char artifacts[PATH_
 		return err_set(err, ERR_USAGE, "the path is too long");
 	snprintf(db, PATH_MAX, "%s%s", path, file ? "" : "/dptrack.db");
 	if (file)
-		snprintf(artifacts, PATH_MAX, "%.*s/dptrack.artifacts", slash ? (int)(slash - path) : 1, slash ? path : ".");
+		snprintf(artifacts, PATH_MAX, "%.*s/dptrack.artifacts", slash ? (int)(slash - path) : 1,
+			 slash ? path : ".");
 	else
 		snprintf(artifacts, PATH_MAX, "%s/dptrack.artifacts", path);
 	return access(db, R_OK) ? err_set_errno(err, errno, "%s", db) : 0;

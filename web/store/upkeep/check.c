@@ -83,11 +83,12 @@ static int check_sqlite(struct check *c)
 	const char *version = db_engine(&flaw);
 
 	if (flaw == DB_NO_THREADS)
-		return add(c, CHECK_ERROR, "sqlite", "SQLite %s was built without threads; install the distribution's library",
-			   version);
+		return add(c, CHECK_ERROR, "sqlite",
+			   "SQLite %s was built without threads; install the distribution's library", version);
 	if (flaw == DB_FLAWLESS)
 		return add(c, CHECK_OK, "sqlite", "SQLite %s", version);
-	return add(c, CHECK_NOTE, "sqlite", "SQLite %s can damage a file that two connections write at once; dptrack has one. Do "
+	return add(c, CHECK_NOTE, "sqlite",
+		   "SQLite %s can damage a file that two connections write at once; dptrack has one. Do "
 		   "not write to the file with other programs while it is served", version);
 }
 
@@ -101,8 +102,8 @@ static int check_mode(struct check *c, const char *path)
 		return add(c, CHECK_WARNING, "place", "%s can be read by others (mode %03o): chmod 600", path,
 			   (unsigned)(sb.st_mode & 0777));
 	if (sb.st_uid != geteuid())
-		return add(c, CHECK_WARNING, "place", "%s belongs to user %u, not to you (%u)", path, (unsigned)sb.st_uid,
-			   (unsigned)geteuid());
+		return add(c, CHECK_WARNING, "place", "%s belongs to user %u, not to you (%u)", path,
+			   (unsigned)sb.st_uid, (unsigned)geteuid());
 	return 0;
 }
 
@@ -130,9 +131,10 @@ static int check_place(struct check *c)
 		return add(c, CHECK_ERROR, "place", "%s cannot be written", folder);
 	if (free_bytes < wants)
 		return add(c, free_bytes < 16e6 ? CHECK_ERROR : CHECK_WARNING, "place",
-			   "%.0f MB are free where the store lies (%.0f MB): make room, or dptrack gc", free_bytes * 1e-6,
-			   (double)sb.st_size * 1e-6);
-	return add(c, CHECK_OK, "place", "%s: %.1f MB, %.0f MB are free", c->path, (double)sb.st_size * 1e-6, free_bytes * 1e-6);
+			   "%.0f MB are free where the store lies (%.0f MB): make room, or dptrack gc",
+			   free_bytes * 1e-6, (double)sb.st_size * 1e-6);
+	return add(c, CHECK_OK, "place", "%s: %.1f MB, %.0f MB are free", c->path, (double)sb.st_size * 1e-6,
+		   free_bytes * 1e-6);
 }
 
 static int check_writes(struct check *c)
@@ -143,10 +145,11 @@ static int check_writes(struct check *c)
 	if (st.write_error)
 		return add(c, CHECK_ERROR, "writes", "the last commit failed: %s", st.write_error_text);
 	if (st.log_points > LOG_POINTS_MANY)
-		return add(c, CHECK_WARNING, "log", "%llu points wait to be folded: more arrive than this machine keeps up with",
+		return add(c, CHECK_WARNING, "log",
+			   "%llu points wait to be folded: more arrive than this machine keeps up with",
 			   (unsigned long long)st.log_points);
-	return add(c, CHECK_OK, "log", "%llu points in %llu batches wait to be folded", (unsigned long long)st.log_points,
-		   (unsigned long long)st.log_rows);
+	return add(c, CHECK_OK, "log", "%llu points in %llu batches wait to be folded",
+		   (unsigned long long)st.log_points, (unsigned long long)st.log_rows);
 }
 
 static int check_table(struct check *c, struct db *d, const char *table, bool *ret_good)
@@ -161,7 +164,8 @@ static int check_table(struct check *c, struct db *d, const char *table, bool *r
 		if (!text || !strcmp(text, "ok"))
 			continue;
 		*ret_good = false;
-		rc = add(c, CHECK_ERROR, "structure", "table %s: %.200s: put a backup back (dptrack backup --restore)", table, text);
+		rc = add(c, CHECK_ERROR, "structure", "table %s: %.200s: put a backup back (dptrack backup --restore)",
+			 table, text);
 		db_stop(q);
 		break;
 	}
@@ -218,7 +222,8 @@ static int check_structure(struct check *c)
 			rc = canceled(c);
 	}
 	if (rc == ERR_CORRUPT)
-		return add(c, CHECK_ERROR, "structure", "%.300s: put a backup back (dptrack backup --restore)", c->err->text);
+		return add(c, CHECK_ERROR, "structure", "%.300s: put a backup back (dptrack backup --restore)",
+			   c->err->text);
 	return rc || !good ? rc : add(c, CHECK_OK, "structure", "%d tables are whole", tables);
 }
 
@@ -245,7 +250,8 @@ static bool same_sum(const struct sum *a, const struct sum *b)
 	if (a->count != b->count || a->nonfinite != b->nonfinite)
 		return false;
 	return !a->count || (same(a->min, b->min) && same(a->max, b->max) && same(a->first.value, b->first.value) &&
-			     same(a->last.value, b->last.value) && a->first.step == b->first.step && a->last.step == b->last.step);
+			     same(a->last.value, b->last.value) && a->first.step == b->first.step &&
+			     a->last.step == b->last.step);
 }
 
 /* Every point of one series against what the series says of itself. 1 it is well, 0 it is not. */
@@ -272,8 +278,10 @@ static int check_series(struct check *c, struct db *d, int64_t id, struct series
 	if (rc)
 		return rc;
 	if (sc->chunks != chunks || !same_sum(&sc->sum, &stored))
-		return add(c, CHECK_ERROR, "points", "series %lld says %llu points in %lld chunks, %llu in %lld are there, or its summary "
-			   "differs: put a backup back", (long long)id, (unsigned long long)stored.count, (long long)chunks,
+		return add(c, CHECK_ERROR, "points",
+			   "series %lld says %llu points in %lld chunks, %llu in %lld are there, or its summary "
+			   "differs: put a backup back", (long long)id, (unsigned long long)stored.count,
+				   (long long)chunks,
 			   (unsigned long long)sc->sum.count, (long long)sc->chunks);
 	return 1;
 }
@@ -306,7 +314,8 @@ static int check_points(struct check *c)
 		if ((rc = canceled(c)))
 			return rc;
 	}
-	return rc < 0 || good < seen ? rc : add(c, CHECK_OK, "points", "%lld series%s have the points and summaries that they say",
+	return rc < 0 || good < seen ? rc : add(c, CHECK_OK, "points",
+						"%lld series%s have the points and summaries that they say",
 						(long long)seen, c->full ? "" : " (a sample)");
 }
 
@@ -330,7 +339,8 @@ static int check_rows(struct check *c)
 			 db_str(q, COL_check_orphans_name), (long long)db_i64(q, COL_check_orphans_rows));
 	}
 	if (!rc && db_int(d, &left, DB_check_unfinished, c->err, "") > 0 && left)
-		rc = add(c, CHECK_NOTE, "rows", "%lld runs are removed in part: dptrack gc finishes it", (long long)left);
+		rc = add(c, CHECK_NOTE, "rows", "%lld runs are removed in part: dptrack gc finishes it",
+			 (long long)left);
 	readers_give(c->s, d);
 	return rc || !good ? rc : add(c, CHECK_OK, "rows", "all rows belong to a run");
 }

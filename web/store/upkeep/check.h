@@ -1,5 +1,5 @@
-/* check.h: looks a store over: the SQLite in use, the file's place, its structure, points against their summaries. Reads
- * only, in many short snapshots, so that it may run while everything else goes on. Any thread. */
+/* check.h: looks a store over: the SQLite in use, the file's place, its structure, points against their summaries.
+ * Reads only, in many short snapshots, so that it may run while everything else goes on. Any thread. */
 #ifndef DPT_STORE_CHECK_H
 #define DPT_STORE_CHECK_H
 
@@ -16,7 +16,8 @@ enum check_level { CHECK_OK, CHECK_NOTE, CHECK_WARNING, CHECK_ERROR };
 
 struct check_finding {
 	enum check_level level;
-	const char *name; /* of the check: "sqlite", "place", "schema", "structure", "points", "rows", "log", "writes" */
+	/* of the check: "sqlite", "place", "schema", "structure", "points", "rows", "log", "writes" */
+	const char *name;
 	const char *text; /* what is so, and what to do when it is wrong */
 };
 
@@ -29,8 +30,8 @@ struct check_report {
 
 const char *check_level_name(enum check_level level); /* "ok" "note" "warning" "error" */
 
-/* full: every series and every table's indexes instead of samples. Negative only when it could not be carried out; what is
- * wrong stands in the report, whose texts live in the arena. */
+/* full: every series and every table's indexes instead of samples. Negative only when it could not be carried out; what
+ * is wrong stands in the report, whose texts live in the arena. */
 int check_store(struct store *s, bool full, struct arena *a, struct check_report *ret, struct err *err);
 
 /* The same without an open store, for one that cannot be opened: what can be said of the file at db_path. */

@@ -1,5 +1,5 @@
-/* gc.c: removes what was deleted for good. Runs, one after the other: first the run becomes one that is gone (its journals are
- * refused from then on), then its files go, then its rows, some at a time. */
+/* gc.c: removes what was deleted for good. Runs, one after the other: first the run becomes one that is gone (its
+ * journals are refused from then on), then its files go, then its rows, some at a time. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -43,7 +43,8 @@ static bool names_run(int fd, const char *uuid)
 	size_t at = 0;
 	ssize_t n = pread(fd, head, sizeof head, 0);
 
-	if (n <= 0 || record_next(head, (size_t)n, &at, &rec) != RECORD_OK || event_open(&ev, rec.payload, rec.payload_bytes))
+	if (n <= 0 || record_next(head, (size_t)n, &at, &rec) != RECORD_OK ||
+	    event_open(&ev, rec.payload, rec.payload_bytes))
 		return false;
 	while (event_next(&ev, &item) > 0)
 		if (item.kind == EVENT_HEADER)
@@ -96,7 +97,8 @@ static int remove_journals_beside(struct gc *g, const char *path, const char *uu
 }
 
 /* The folders of a run's journals, each once. */
-static int journal_paths(struct gc *g, const struct gc_run *r, struct arena *a, const char ***ret, size_t *ret_n, struct err *err)
+static int journal_paths(struct gc *g, const struct gc_run *r, struct arena *a, const char ***ret, size_t *ret_n,
+			 struct err *err)
 {
 	const char **paths = NULL, *text;
 	size_t n = 0, cap = 0, folder, before = 0;
@@ -248,7 +250,8 @@ static int submit_purge(struct gc *g, const struct change_ops *kind, const char 
 {
 	if (work_canceled(g->s->work))
 		return err_set(err, ERR_CANCELED, "the store is closing; the rest is left for the next gc");
-	return ingest_submit(g->s, &(struct ingest_op){ .kind = kind, .name = name, .before_ms = g->before_ms }, NULL, res, err);
+	return ingest_submit(g->s, &(struct ingest_op){ .kind = kind, .name = name, .before_ms = g->before_ms }, NULL,
+			     res, err);
 }
 
 /* First its deletion becomes final, then its files go, then its rows. */
@@ -263,7 +266,8 @@ static int remove_model(struct gc *g, int64_t experiment, const char *uuid, stru
 	if (rc == ERR_EXISTS)
 		return 0;
 	snprintf(folder, sizeof folder, "%lld/models", (long long)experiment);
-	fd = rc || g->artifacts_fd < 0 ? -1 : openat(g->artifacts_fd, folder, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	fd = rc || g->artifacts_fd < 0 ? -1
+		: openat(g->artifacts_fd, folder, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	if (fd >= 0) {
 		rc = files_remove(fd, uuid, g->o->dry_run, &sum);
 		close(fd);
