@@ -1,6 +1,8 @@
 """limit.py COMMAND…: runs a test and ends it when it took too long: a test that hangs fails like another one, and says
 which of its processes stood where. Exits as the test did; with 1 when it had to be ended. The limits of all tests stand
-here; DPT_TEST_LIMIT sets another. Under make, what the test took is added to tests/seconds of the build."""
+here; DPT_TEST_LIMIT sets another. Signals that whoever calls ignores (nohup, a shell's background) reach tests as usual, and
+what a failed test leaves running is ended with it. Under make, what the test took is added to tests/seconds of the build."""
+import ctypes
 import os
 import resource
 import shutil
@@ -98,7 +100,26 @@ def send(pid, number):
         pass
 
 
+PR_SET_CHILD_SUBREAPER = 36
+
+
+def adopt():
+    """Processes whose parents have ended become children of this one."""
+    ctypes.CDLL(None, use_errno=True).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+
+
+def end_what_is_left():
+    for pid in family(os.getpid())[1:]:
+        if read(f"/proc/{pid}/cmdline"):
+            print(f"limit.py: left running: {pid}: {read(f'/proc/{pid}/cmdline')[:200]}")
+            send(pid, signal.SIGKILL)
+
+
 def run(command, seconds):
+    adopt()
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    for number in (signal.SIGHUP, signal.SIGQUIT, signal.SIGTERM):
+        signal.signal(number, signal.SIG_DFL)
     test = subprocess.Popen(command, env=dict(os.environ, PYTHONFAULTHANDLER="1"))
     try:
         code = test.wait(seconds)
@@ -109,6 +130,8 @@ def run(command, seconds):
     except KeyboardInterrupt:  # which the test received as well
         test.wait()
         return 130
+    if code not in (0, 77):
+        end_what_is_left()
     return code if code >= 0 else 128 - code
 
 

@@ -112,7 +112,7 @@ def log_folder(folder):
 
 def secrets():
     """Timing cannot be measured in a test; what compares can be read: hashes, never texts, and by a function that does not stop early."""
-    with open(os.path.join(lib.SOURCE, "web", "store", "token.c"), encoding="utf-8") as f:
+    with open(os.path.join(lib.SOURCE, "web", "store", "auth", "token.c"), encoding="utf-8") as f:
         source = f.read()
     body = re.search(r"^static bool same_hash\(.*?^}", source, re.M | re.S)[0]
     lib.check("|=" in body and body.count("return") == 1 and "break" not in body, "same_hash looks at every byte")
