@@ -405,6 +405,23 @@ def models(m, experiment):
     lib.equal(find(datasets=[{"dataset_name": "d"}]), ["first"], "with metrics on a data set")
     page = m.ok("POST", "/logged-models/search", {"experiment_ids": [experiment], "max_results": 1})
     lib.equal(len(m.ok("POST", "/logged-models/search", {"experiment_ids": [experiment], "max_results": 1, "page_token": page["next_page_token"]})["models"]), 1, "pages")
+    m.ok("POST", "/runs/log-batch", {"run_id": run, "metrics": [
+        {"key": "f1", "value": value, "timestamp": 1 + (name == "e"), "step": 1, "model_id": of, "dataset_name": name, "dataset_digest": digest}
+        for of, value, name, digest in ((id, 1, "d", "g"), (id, 9, "e", "h"), (second["model_id"], 2, "d", "g"), (second["model_id"], 8, "e", "h"))]})
+    for dataset, want in (({"dataset_name": "d"}, "first"), ({"dataset_digest": "g"}, "first"), ({"dataset_name": "e"}, second["name"])):
+        lib.equal(find(order_by=[{"field_name": "metrics.f1", "ascending": True, **dataset}])[0], want, f"ordered by a metric on {dataset}")
+        lib.equal(find(order_by=[{"field_name": "metrics.f1", "ascending": False, **dataset}])[1], want, f"backwards on {dataset}")
+    follow = {"experiment_ids": [experiment], "max_results": 1, "page_token": page["next_page_token"]}
+    for change, text in (
+            ({"experiment_ids": ["0", experiment]}, "Experiment IDs in the page token do not match the requested experiment IDs. "
+             f"Expected: ['0', '{experiment}']. Found: ['{experiment}']"),
+            ({"filter": "name = 'first'"}, "Filter string in the page token does not match the requested filter string."),
+            ({"order_by": [{"field_name": "name"}]}, "Order by in the page token does not match the requested order by.")):
+        m.bad("INVALID_PARAMETER_VALUE", "POST", "/logged-models/search", {**follow, **change}, text=text)
+    one = {**follow, "order_by": [{"field_name": "metrics.f1", "dataset_name": "d"}], "page_token": ""}
+    token = m.ok("POST", "/logged-models/search", one)["next_page_token"]
+    m.bad("INVALID_PARAMETER_VALUE", "POST", "/logged-models/search", {**one, "order_by": [{"field_name": "metrics.f1", "dataset_name": "e"}], "page_token": token},
+          text="Order by in the page token does not match the requested order by.")
     for bad in ({"experiment_ids": []}, {"experiment_ids": [experiment], "filter": "x = 1"}, {"experiment_ids": [experiment], "order_by": [{"field_name": "params.a"}]},
                 {"experiment_ids": [experiment], "datasets": [{}]}):
         if bad != {"experiment_ids": []}:

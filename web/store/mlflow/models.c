@@ -3,6 +3,7 @@
 
 #include <inttypes.h>
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -118,12 +119,14 @@ struct search {
 	struct filter *f;
 	struct hit *hits;
 	size_t count;
+	size_t place; /* the models before the page */
 	struct err *err;
 };
 
 static bool on_dataset(const struct model_metric *m, const struct models_dataset *d)
 {
-	return !strcmp(m->dataset_name, d->name) && (!d->digest || !strcmp(m->dataset_digest, d->digest));
+	return (!d->name || !strcmp(m->dataset_name, d->name)) &&
+	       (!d->digest || !strcmp(m->dataset_digest, d->digest));
 }
 
 static bool on_any(const struct search *s, const struct model_metric *m)
@@ -223,8 +226,7 @@ static void order_metric(const struct model *m, const struct models_order *o, st
 	for (i = 0; i < m->metric_count; i++) {
 		const struct model_metric *p = &m->metrics[i];
 
-		if (!strcmp(p->key, o->field + 8) && (!o->dataset.name || on_dataset(p, &o->dataset)) &&
-		    (!last || later(p, last)))
+		if (!strcmp(p->key, o->field + 8) && on_dataset(p, &o->dataset) && (!last || later(p, last)))
 			last = p;
 	}
 	if (last)
@@ -345,29 +347,95 @@ static int load_experiment(struct search *s, int64_t experiment)
 	return rc;
 }
 
-static uint32_t plan_of(const struct models_opts *o)
+static uint32_t sum_text(uint32_t crc, const char *text)
 {
-	uint32_t crc = crc32c(0, o->filter ? o->filter : "", o->filter ? strlen(o->filter) + 1 : 1);
+	return crc32c(crc, text ? text : "", text ? strlen(text) + 1 : 1);
+}
+
+static uint32_t sum_order(const struct models_opts *o)
+{
+	uint32_t crc = 0;
 	size_t i;
 
-	crc = crc32c(crc, o->experiments, o->experiment_count * sizeof *o->experiments);
 	for (i = 0; i < o->order_count; i++) {
-		crc = crc32c(crc, o->order[i].field, strlen(o->order[i].field) + 1);
+		crc = sum_text(crc, o->order[i].field);
 		crc = crc32c(crc, &(char){ (char)o->order[i].descending }, 1);
+		crc = sum_text(sum_text(crc, o->order[i].dataset.name), o->order[i].dataset.digest);
 	}
 	return crc;
 }
 
+/* "1,2" */
+static const char *ids_of(struct arena *a, const struct models_opts *o)
+{
+	size_t room = o->experiment_count * 21 + 1, used = 0, i;
+	char *text = arena_alloc(a, room);
+
+	if (!text)
+		return NULL;
+	*text = '\0';
+	for (i = 0; i < o->experiment_count; i++)
+		used += (size_t)snprintf(text + used, room - used, "%s%" PRId64, i ? "," : "", o->experiments[i]);
+	return text;
+}
+
+/* "1,2" as MLflow prints it: ['1', '2'] */
+static const char *ids_printed(struct arena *a, const char *ids)
+{
+	char *text = arena_alloc(a, strlen(ids) * 4 + 5), *end = text;
+
+	if (!text)
+		return "[]";
+	end = stpcpy(end, "['");
+	for (; *ids; ids++)
+		if (*ids == ',')
+			end = stpcpy(end, "', '");
+		else
+			*end++ = *ids;
+	stpcpy(end, "']");
+	return text;
+}
+
+/* A token is FILTER-ORDER-PLACE-IDS: the sums of the filter and the order that it was made for, the models before it,
+ * and the experiments. */
+static const char *write_token(const struct search *s, size_t place)
+{
+	return arena_printf(s->a, "%08" PRIx32 "-%08" PRIx32 "-%zu-%s", sum_text(0, s->o->filter), sum_order(s->o),
+			    place, ids_of(s->a, s->o));
+}
+
+static int read_token(struct search *s)
+{
+	const char *token = s->o->page_token, *ids = ids_of(s->a, s->o);
+	uint32_t filter, order;
+	int end = 0;
+
+	if (!token || !*token)
+		return 0;
+	if (!ids)
+		return no_memory(s->err);
+	if (sscanf(token, "%8" SCNx32 "-%8" SCNx32 "-%zu-%n", &filter, &order, &s->place, &end) != 3 || !end ||
+	    token[end + (int)strspn(token + end, "0123456789,")])
+		return err_set(s->err, ERR_USAGE, "Invalid page token: '%.60s'", token);
+	if (strcmp(token + end, ids) != 0)
+		return err_set(s->err, ERR_USAGE,
+			       "Experiment IDs in the page token do not match the requested experiment IDs. "
+			       "Expected: %s. Found: %s",
+			       ids_printed(s->a, ids), ids_printed(s->a, token + end));
+	if (filter != sum_text(0, s->o->filter))
+		return err_set(s->err, ERR_USAGE,
+			       "Filter string in the page token does not match the requested filter string.");
+	if (order != sum_order(s->o))
+		return err_set(s->err, ERR_USAGE, "Order by in the page token does not match the requested order by.");
+	return 0;
+}
+
 static int take_page(struct search *s, struct arena *a, struct models *ret)
 {
-	size_t place = 0, i;
-	int rc = page_place(s->o->page_token, plan_of(s->o), &place, s->err);
+	size_t place = s->place < s->count ? s->place : s->count, i;
 
-	if (rc)
-		return rc;
 	if (s->count)
 		qsort_r(s->hits, s->count, sizeof *s->hits, compare_hits, (void *)(uintptr_t)s->o);
-	place = place < s->count ? place : s->count;
 	ret->count = s->count - place < s->o->limit ? s->count - place : s->o->limit;
 	ret->items = arena_array(a, ret->count + 1, sizeof *ret->items);
 	if (!ret->items)
@@ -375,7 +443,7 @@ static int take_page(struct search *s, struct arena *a, struct models *ret)
 	for (i = 0; i < ret->count; i++)
 		ret->items[i] = s->hits[place + i].m;
 	if (place + ret->count < s->count)
-		ret->next_page_token = page_token(a, plan_of(s->o), place + ret->count);
+		ret->next_page_token = write_token(s, place + ret->count);
 	return 0;
 }
 
@@ -386,8 +454,10 @@ int models_search(struct store *store, const struct models_opts *o, struct arena
 	struct search s = { .o = o, .a = a, .err = err };
 	struct models page = { 0 };
 	size_t i, k;
-	int rc = check_order(o, err);
+	int rc = read_token(&s);
 
+	if (!rc)
+		rc = check_order(o, err);
 	if (!rc)
 		rc = filter_parse_mlflow(&s.f, s.a, &text, err);
 	if (!rc)
