@@ -411,6 +411,10 @@ def models(m, experiment):
     for dataset, want in (({"dataset_name": "d"}, "first"), ({"dataset_digest": "g"}, "first"), ({"dataset_name": "e"}, second["name"])):
         lib.equal(find(order_by=[{"field_name": "metrics.f1", "ascending": True, **dataset}])[0], want, f"ordered by a metric on {dataset}")
         lib.equal(find(order_by=[{"field_name": "metrics.f1", "ascending": False, **dataset}])[1], want, f"backwards on {dataset}")
+    for text, words in (("metrics.acc LIKE 'x'", "Invalid comparison operator for metrics.acc: 'LIKE'. Expected one of ('<', '<=', '>', '>=', '=', '!=')."),
+                        ("params.b > '1'", "Invalid comparison operator for params.b: '>'. Expected one of ('=', '!=', 'LIKE', 'ILIKE', 'IN', 'NOT IN')."),
+                        ("name", "Invalid filter string: 'name'. Expected a list of comparisons separated by 'AND' (e.g. 'metrics.loss > 0.1 AND params.lr = 0.01').")):
+        m.bad("INVALID_PARAMETER_VALUE", "POST", "/logged-models/search", {"experiment_ids": [experiment], "filter": text}, text=words)
     follow = {"experiment_ids": [experiment], "max_results": 1, "page_token": page["next_page_token"]}
     for change, text in (
             ({"experiment_ids": ["0", experiment]}, "Experiment IDs in the page token do not match the requested experiment IDs. "

@@ -43,6 +43,10 @@ static int bad(struct parser *p, const char *fmt, ...)
 
 static int bad_clause(struct parser *p)
 {
+	if (p->in->dialect == FILTER_MODELS)
+		return bad(p,
+			   "Invalid filter string: '%.200s'. Expected a list of comparisons separated by 'AND' (e.g. "
+			   "'metrics.loss > 0.1 AND params.lr = 0.01').", p->in->filter);
 	return bad(p, "Invalid clause(s) in filter string: '%.200s'",
 		   p->kind == T_WORD && p->word ? p->word : p->start);
 }
@@ -264,6 +268,20 @@ static const char *allowed_ops(const struct parser *p, const struct ident *id)
 	return "'!=', '=', 'LIKE', 'ILIKE', 'IN', 'NOT IN'";
 }
 
+static int bad_op(struct parser *p, const struct ident *id, const char *op)
+{
+	static const char *const models[] = { "attributes", "params", "tags", "metrics" };
+	static const enum filter_entity entities[] = { FILTER_ATTRIBUTE, FILTER_PARAM, FILTER_TAG, FILTER_METRIC };
+	size_t i = 0;
+
+	if (p->in->dialect != FILTER_MODELS)
+		return bad(p, "Invalid comparator '%.40s' not one of '{%s}'", op, allowed_ops(p, id));
+	while (i < 3 && entities[i] != id->field.entity)
+		i++;
+	return bad(p, "Invalid comparison operator for %s.%.100s: '%.40s'. Expected one of (%s).", models[i], id->key,
+		   op, id->numeric ? "'<', '<=', '>', '>=', '=', '!='" : "'=', '!=', 'LIKE', 'ILIKE', 'IN', 'NOT IN'");
+}
+
 static int check_op(struct parser *p, const struct ident *id, const char *op)
 {
 	const char *ops = allowed_ops(p, id);
@@ -272,7 +290,7 @@ static int check_op(struct parser *p, const struct ident *id, const char *op)
 	snprintf(quoted, sizeof quoted, "'%.16s'", op);
 	if (strstr(ops, quoted))
 		return 0;
-	return bad(p, "Invalid comparator '%.40s' not one of '{%s}'", op, ops);
+	return bad_op(p, id, op);
 }
 
 static int wrong_value(struct parser *p, const struct ident *id)
