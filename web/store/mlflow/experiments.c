@@ -15,7 +15,8 @@ static int no_memory(struct err *err)
 	return err_set(err, ERR_NOMEM, "out of memory");
 }
 
-int page_place(const char *token, uint32_t made_for, size_t *ret, struct err *err)
+/* A token names a place in a list and what it was made for (a CRC); "" gives 0. */
+static int page_place(const char *token, uint32_t made_for, size_t *ret, struct err *err)
 {
 	uint32_t crc;
 	size_t place;
@@ -33,7 +34,7 @@ int page_place(const char *token, uint32_t made_for, size_t *ret, struct err *er
 	return 0;
 }
 
-const char *page_token(struct arena *a, uint32_t made_for, size_t place)
+static const char *page_token(struct arena *a, uint32_t made_for, size_t place)
 {
 	return arena_printf(a, "%08" PRIx32 "-%zu", made_for, place);
 }

@@ -40,10 +40,4 @@ struct experiments {
 int experiments_search(struct store *s, const struct experiments_opts *o, struct arena *a, struct experiments *ret,
 		       struct err *err);
 
-/* --- pages by number, for lists that are short ------------------------------------------------------------- */
-
-/* A token that names a place in a list and what it was made for (a CRC); "" gives 0. ERR_USAGE. */
-int page_place(const char *token, uint32_t made_for, size_t *ret, struct err *err);
-const char *page_token(struct arena *a, uint32_t made_for, size_t place);
-
 #endif

@@ -11,7 +11,6 @@
 #include "web/store/base/list.h"
 #include "web/store/db/readers.h"
 #include "web/store/filter/filter.h"
-#include "web/store/mlflow/experiments.h"
 
 static int no_memory(struct err *err)
 {
