@@ -5,12 +5,40 @@
 
 #include "trainer/backends/cpu/conv.h"
 #include "trainer/backends/cpu/wgrad_bf16.h"
+#include "trainer/backends/cpu/winograd.h"
+
+/* An implementation of this module's own. */
+struct own {
+	const char *name, *impl;
+	bool (*takes)(const struct cpu_module *m, const struct dnn_conv_spec *s);
+	size_t (*packed_bytes)(const struct dnn_conv_spec *s); /* NULL: it packs nothing */
+	size_t (*workspace_bytes)(const struct dnn_conv_spec *s, int threads);
+	void (*pack)(const struct dnn_conv_spec *s, int threads, const void *krsc_f32, void *packed);
+	void (*run)(const struct dnn_conv_spec *s, int threads, const struct dnn_conv_args *args);
+};
+
+/* In the order of preference where nothing is timed. */
+static const struct own owns[] = {
+	{ .name = "own",
+	  .impl = "own:avx512_bf16",
+	  .takes = wgrad_bf16_takes,
+	  .workspace_bytes = wgrad_bf16_workspace_bytes,
+	  .run = wgrad_bf16_run },
+	{ .name = "winograd",
+	  .impl = "winograd_4x3:avx512",
+	  .takes = winograd_takes,
+	  .packed_bytes = winograd_packed_bytes,
+	  .workspace_bytes = winograd_workspace_bytes,
+	  .pack = winograd_pack,
+	  .run = winograd_run },
+};
 
 struct cpu_conv {
 	struct dnn_conv_spec spec; /* n at least 1 */
 	bool empty;		   /* the batch holds no sample */
 	int threads;
-	struct dnn_conv *dnn; /* NULL: "own" */
+	const struct own *own; /* NULL: the library's */
+	struct dnn_conv *dnn;
 };
 
 /* The library asks OpenMP how many threads it may use; that number belongs to the calling thread. */
@@ -20,9 +48,20 @@ static void use_threads(const struct cpu_conv *c)
 		omp_set_num_threads(c->threads);
 }
 
-bool cpu_conv_own(const struct cpu_module *m, const struct dnn_conv_spec *spec)
+const char *cpu_conv_own(const struct cpu_module *m, const struct dnn_conv_spec *spec, int i)
 {
-	return wgrad_bf16_takes(m, spec);
+	for (size_t k = 0; k < sizeof(owns) / sizeof(owns[0]); k++)
+		if (owns[k].takes(m, spec) && i-- == 0)
+			return owns[k].name;
+	return NULL;
+}
+
+static const struct own *own_by_name(const struct cpu_module *m, const struct dnn_conv_spec *spec, const char *name)
+{
+	for (size_t k = 0; k < sizeof(owns) / sizeof(owns[0]); k++)
+		if (strcmp(owns[k].name, name) == 0 && owns[k].takes(m, spec))
+			return &owns[k];
+	return NULL;
 }
 
 int cpu_conv_make(struct cpu_conv **ret, struct cpu_module *m, const struct dnn_conv_spec *spec, int threads,
@@ -37,7 +76,8 @@ int cpu_conv_make(struct cpu_conv **ret, struct cpu_module *m, const struct dnn_
 	c->empty = spec->n == 0;
 	c->spec.n = c->empty ? 1 : spec->n;
 	c->threads = threads;
-	if (strcmp(name, "own") == 0 && cpu_conv_own(m, &c->spec)) {
+	c->own = own_by_name(m, &c->spec, name);
+	if (c->own) {
 		*ret = c;
 		return 0;
 	}
@@ -60,19 +100,21 @@ void cpu_conv_free(struct cpu_conv *c)
 
 size_t cpu_conv_packed_bytes(const struct cpu_conv *c)
 {
-	return c->dnn ? dnn_conv_packed_bytes(c->dnn) : 0;
+	if (c->own)
+		return c->own->packed_bytes ? c->own->packed_bytes(&c->spec) : 0;
+	return dnn_conv_packed_bytes(c->dnn);
 }
 
 size_t cpu_conv_workspace_bytes(const struct cpu_conv *c)
 {
 	if (c->empty)
 		return 0;
-	return c->dnn ? dnn_conv_workspace_bytes(c->dnn) : wgrad_bf16_workspace_bytes(&c->spec, c->threads);
+	return c->own ? c->own->workspace_bytes(&c->spec, c->threads) : dnn_conv_workspace_bytes(c->dnn);
 }
 
 const char *cpu_conv_impl(const struct cpu_conv *c)
 {
-	return c->dnn ? dnn_conv_impl(c->dnn) : "own:avx512_bf16";
+	return c->own ? c->own->impl : dnn_conv_impl(c->dnn);
 }
 
 int cpu_conv_run(struct cpu_conv *c, const struct dnn_conv_args *args, struct err *err)
@@ -84,8 +126,8 @@ int cpu_conv_run(struct cpu_conv *c, const struct dnn_conv_args *args, struct er
 			memset(args->out, 0, (size_t)(s->k * s->kernel * s->kernel * s->c) * sizeof(float));
 		return 0;
 	}
-	if (!c->dnn) {
-		wgrad_bf16_run(&c->spec, c->threads, args);
+	if (c->own) {
+		c->own->run(s, c->threads, args);
 		return 0;
 	}
 	use_threads(c);
@@ -94,6 +136,10 @@ int cpu_conv_run(struct cpu_conv *c, const struct dnn_conv_args *args, struct er
 
 int cpu_conv_pack(struct cpu_conv *c, const void *krsc_f32, void *packed, struct err *err)
 {
+	if (c->own) {
+		c->own->pack(&c->spec, c->threads, krsc_f32, packed);
+		return 0;
+	}
 	use_threads(c);
 	return dnn_conv_pack(c->dnn, krsc_f32, packed, err);
 }

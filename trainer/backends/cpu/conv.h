@@ -7,11 +7,13 @@
 
 struct cpu_conv;
 
-/* By name: "own", one of the library's, or "" for its first choice. The caller frees. */
+/* By name: an own one, one of the library's, or "" for its first choice. The caller frees. */
 int cpu_conv_make(struct cpu_conv **ret, struct cpu_module *m, const struct dnn_conv_spec *spec, int threads,
 		  const char *name, struct err *err);
 void cpu_conv_free(struct cpu_conv *c);
-bool cpu_conv_own(const struct cpu_module *m, const struct dnn_conv_spec *spec); /* whether "own" can */
+
+/* The name of own implementation i of those that can, the preferred one first; NULL beyond the last. */
+const char *cpu_conv_own(const struct cpu_module *m, const struct dnn_conv_spec *spec, int i);
 
 size_t cpu_conv_packed_bytes(const struct cpu_conv *c);
 size_t cpu_conv_workspace_bytes(const struct cpu_conv *c);

@@ -21,9 +21,13 @@ cpu_sources = \
 	trainer/backends/cpu/pick_conv.c \
 	trainer/backends/cpu/simd.h \
 	trainer/backends/cpu/team.c \
+	trainer/backends/cpu/turn16.h \
 	trainer/backends/cpu/vec.h \
 	trainer/backends/cpu/wgrad_bf16.c \
 	trainer/backends/cpu/wgrad_bf16.h \
+	trainer/backends/cpu/winograd.c \
+	trainer/backends/cpu/winograd.h \
+	trainer/backends/cpu/winograd_turn.h \
 	$(op_cpu)
 EXTRA_DIST += $(cpu_sources)
 

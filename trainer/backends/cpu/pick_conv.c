@@ -76,10 +76,11 @@ static double run_once(void *arg, int i)
 static int candidates(struct trial *t, char names[][PICK_NAME_BYTES], struct cpu_module *m,
 		      const struct dnn_conv_spec *spec)
 {
+	const char *own;
 	int n = 0;
 
-	if (cpu_conv_own(m, spec)) {
-		snprintf(names[n], PICK_NAME_BYTES, "own");
+	for (int i = 0; (own = cpu_conv_own(m, spec, i)) != NULL; i++) {
+		snprintf(names[n], PICK_NAME_BYTES, "%s", own);
 		n += cpu_conv_make(&t->list[n], m, spec, t->threads, names[n], NULL) == 0;
 	}
 	for (int i = 0; n < PICK_CANDIDATES; i++) {
@@ -147,11 +148,11 @@ static const char *rule(const struct dnn_conv_spec *s)
 
 static void pick_by_rule(struct cpu_module *m, const struct dnn_conv_spec *spec, char *name)
 {
-	const char *part = m->isa >= CPU_AVX512 ? rule(spec) : NULL;
+	const char *part = m->isa >= CPU_AVX512 ? rule(spec) : NULL, *own = cpu_conv_own(m, spec, 0);
 
 	name[0] = '\0';
-	if (cpu_conv_own(m, spec)) {
-		snprintf(name, PICK_NAME_BYTES, "own");
+	if (own) {
+		snprintf(name, PICK_NAME_BYTES, "%s", own);
 		return;
 	}
 	for (int i = 0; part && dnn_conv_candidate(m->dnn, spec, i, name, PICK_NAME_BYTES); i++)

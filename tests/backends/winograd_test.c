@@ -1,0 +1,172 @@
+/* winograd_test.c: the three passes of winograd.c against plain f64 loops, at odd sizes: within ten times the distance
+ * that plain f32 sums have, and the same bits for any number of threads. */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "trainer/backends/cpu/winograd.h"
+
+struct shape_case {
+	int64_t n, h, w, c, k, pad;
+};
+
+static const struct shape_case cases[] = {
+	{ 2, 8, 8, 16, 16, 1 },	  { 2, 7, 5, 3, 17, 1 },   { 3, 9, 14, 17, 3, 0 },  { 2, 13, 11, 96, 96, 2 },
+	{ 1, 4, 4, 48, 80, 1 },	  { 2, 14, 14, 64, 128, 1 }, { 2, 30, 31, 16, 32, 1 }, { 1, 6, 6, 1, 1, 1 },
+	{ 40, 4, 5, 33, 16, 1 },
+};
+
+/* What the passes read and write; truth in f64 beside plain sums in f32. */
+struct fixture {
+	struct dnn_conv_spec spec;
+	int64_t count[3];	   /* of y, x, w: what forward, dgrad and wgrad write */
+	float *in[3], *plain[3];   /* y's gradient, x, w */
+	double *exact[3];
+};
+
+static float noise(uint64_t *seed)
+{
+	*seed = *seed * 6364136223846793005u + 1442695040888963407u;
+	return (float)((double)(int64_t)(*seed >> 11) / (double)(1LL << 52) - 1);
+}
+
+static void *room(int64_t bytes)
+{
+	void *p = NULL;
+
+	assert_int_equal(posix_memalign(&p, 64, (size_t)bytes + 64), 0);
+	memset(p, 0xff, (size_t)bytes + 64);
+	return p;
+}
+
+/* One product of forward, which is one of both gradients too. */
+static void add(struct fixture *f, int64_t y, int64_t x, int64_t w)
+{
+	const int64_t at[3] = { y, x, w };
+
+	for (int i = 0; i < 3; i++) {
+		float a = f->in[(i + 1) % 3][at[(i + 1) % 3]], b = f->in[(i + 2) % 3][at[(i + 2) % 3]];
+
+		f->plain[i][at[i]] += a * b;
+		f->exact[i][at[i]] += (double)a * (double)b;
+	}
+}
+
+static void loops(struct fixture *f)
+{
+	const struct dnn_conv_spec *s = &f->spec;
+
+	for (int64_t i = 0; i < f->count[0]; i++)
+		for (int64_t tap = 0; tap < 9; tap++) {
+			int64_t k = i % s->k, pixel = i / s->k, n = pixel / s->q / s->p;
+			int64_t h = pixel / s->q % s->p - s->pad + tap / 3, w = pixel % s->q - s->pad + tap % 3;
+
+			for (int64_t c = 0; h >= 0 && w >= 0 && h < s->h && w < s->w && c < s->c; c++)
+				add(f, i, ((n * s->h + h) * s->w + w) * s->c + c, (k * 9 + tap) * s->c + c);
+		}
+}
+
+static void open_case(struct fixture *f, const struct shape_case *sc)
+{
+	uint64_t seed = 7;
+
+	f->spec = (struct dnn_conv_spec){ .n = sc->n, .h = sc->h, .w = sc->w, .c = sc->c, .k = sc->k, .kernel = 3,
+					  .stride = 1,
+					  .pad = sc->pad, .p = sc->h + 2 * sc->pad - 2, .q = sc->w + 2 * sc->pad - 2 };
+	f->count[0] = f->spec.n * f->spec.p * f->spec.q * f->spec.k;
+	f->count[1] = f->spec.n * f->spec.h * f->spec.w * f->spec.c;
+	f->count[2] = f->spec.k * 9 * f->spec.c;
+	for (int i = 0; i < 3; i++) {
+		f->in[i] = room(f->count[i] * 4);
+		f->plain[i] = calloc((size_t)f->count[i], sizeof(float));
+		f->exact[i] = calloc((size_t)f->count[i], sizeof(double));
+		for (int64_t j = 0; j < f->count[i]; j++)
+			f->in[i][j] = noise(&seed);
+	}
+	loops(f);
+}
+
+static void close_case(struct fixture *f)
+{
+	for (int i = 0; i < 3; i++) {
+		free(f->in[i]);
+		free(f->plain[i]);
+		free(f->exact[i]);
+	}
+}
+
+/* What a pass writes with so many threads; the caller frees. */
+static float *run(struct fixture *f, enum dnn_pass pass, int threads)
+{
+	float *out = room(f->count[pass] * 4), *packed;
+	void *workspace;
+
+	f->spec.pass = pass;
+	packed = room((int64_t)winograd_packed_bytes(&f->spec));
+	workspace = room((int64_t)winograd_workspace_bytes(&f->spec, threads));
+	if (pass != DNN_WGRAD)
+		winograd_pack(&f->spec, threads, f->in[2], packed);
+	winograd_run(&f->spec, threads,
+		     &(struct dnn_conv_args){ f->in[pass == DNN_DGRAD ? 0 : 1], pass == DNN_WGRAD ? f->in[0] : packed,
+					      out, workspace });
+	free(packed);
+	free(workspace);
+	return out;
+}
+
+static double distance(const float *got, const double *want, int64_t n)
+{
+	double sum = 0, size = 0;
+
+	for (int64_t i = 0; i < n; i++) {
+		sum += (got[i] - want[i]) * (got[i] - want[i]);
+		size += want[i] * want[i];
+	}
+	return sqrt(sum / size);
+}
+
+static void check_pass(struct fixture *f, enum dnn_pass pass)
+{
+	float *one = run(f, pass, 1), *three = run(f, pass, 3);
+	double far = distance(one, f->exact[pass], f->count[pass]);
+	double plain = distance(f->plain[pass], f->exact[pass], f->count[pass]);
+
+	if (!(far <= 10 * plain && far < 3e-6))
+		fail_msg("%lldx%lldx%lldx%lld to %lld, pass %d: %.2g from f64, plain sums %.2g", (long long)f->spec.n,
+			 (long long)f->spec.h, (long long)f->spec.w, (long long)f->spec.c, (long long)f->spec.k,
+			 (int)pass, far, plain);
+	assert_memory_equal(one, three, (size_t)f->count[pass] * sizeof(float));
+	free(one);
+	free(three);
+}
+
+static void test_passes(void **state)
+{
+	(void)state;
+	if (cpu_isa_detect() < CPU_AVX512) {
+		print_message("this processor has no AVX-512: nothing was tested\n");
+		skip();
+	}
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct fixture f;
+
+		open_case(&f, &cases[i]);
+		check_pass(&f, DNN_FORWARD);
+		check_pass(&f, DNN_DGRAD);
+		check_pass(&f, DNN_WGRAD);
+		close_case(&f);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = { cmocka_unit_test(test_passes) };
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
