@@ -3,8 +3,8 @@
  * Of a block of tiles, every input is transformed, 16 channels at a time, into 36 matrices [tile][channel]; each is
  * multiplied by its matrix of transformed weights [channel][result channel], a panel of at most 64 result channels at a
  * time, so that the 36 products of a panel are still near when they are transformed into results. dgrad is the same
- * with turned weights. For wgrad both activations are transformed and the 36 products sum over tiles: dw = G^T [sum (A
- * dy A^T) . (B^T x B)] G. */
+ * with turned weights. For wgrad both activations are transformed and the 36 products sum over tiles:
+ * dw = G^T [sum (A dy A^T) . (B^T x B)] G. */
 #include <string.h>
 #if defined(__x86_64__)
 #include <immintrin.h>
@@ -115,11 +115,13 @@ size_t winograd_workspace_bytes(const struct dnn_conv_spec *s, int threads)
 }
 
 #if defined(__x86_64__)
+/* Where there are fewer results or channels than a tile and a vector hold, most of the work would be padding. */
 bool winograd_takes(const struct cpu_module *m, const struct dnn_conv_spec *s)
 {
-	return m->isa >= CPU_AVX512 && !s->bf16 && s->kernel == 3 && s->stride == 1 && s->pad <= 2 && s->p >= TILE &&
-		s->q >= TILE &&
-	       s->c >= LANES && s->k >= LANES;
+	bool fits = !s->bf16 && s->kernel == 3 && s->stride == 1 && s->pad <= 2;
+	bool pays = s->p >= TILE && s->q >= TILE && s->c >= LANES && s->k >= LANES;
+
+	return m->isa >= CPU_AVX512 && fits && pays;
 }
 
 #pragma GCC push_options
@@ -141,11 +143,12 @@ static void square_of_tile(struct square *s, const struct grid *g, const float *
 	s->row = g->w * g->c;
 	s->col = g->c;
 	for (int64_t i = 0; i < PATCH; i++)
-		for (int64_t j = 0; j < PATCH; j++)
-			s->mask[i][j] = i < g->side && j < g->side && y + i >= 0 && y + i < g->h && x + j >= 0 &&
-				x + j < g->w ?
-						0xffff :
-						0;
+		for (int64_t j = 0; j < PATCH; j++) {
+			bool row = i < g->side && y + i >= 0 && y + i < g->h;
+			bool col = j < g->side && x + j >= 0 && x + j < g->w;
+
+			s->mask[i][j] = row && col ? 0xffff : 0;
+		}
 }
 
 /* Where the transformed tiles of a tensor lie: 36 matrices, `step` floats apart, each cut into panels of at most
