@@ -11,9 +11,7 @@
 #include "web/store/auth/token.h"
 
 enum {
-	SWALLOW_MAX =
-		1
-		<< 20, /* a body of this size that is refused before it came is read away, and the connection goes on */
+	SWALLOW_MAX = 1 << 20,	/* of a body that is refused before it came: read away, and the connection goes on */
 	REST_MAX = 16 << 20,	/* the same for the rest of one that is refused on its way */
 	DISCARD_MAX = 64 << 20, /* of longer ones so much is read behind the reply, so that the reply gets through */
 };

@@ -13,8 +13,7 @@
 #include "web/store/auth/token.h"
 
 enum {
-	HTTP_WORKER_CONNECTIONS =
-		125, /* epoll stalls when exactly 128 events are ready: stay below, listener included */
+	HTTP_WORKER_CONNECTIONS = 125, /* epoll stalls when exactly 128 events are ready, the listener included */
 	HTTP_WORKERS_MIN = 4,
 	HTTP_IDLE_TIMEOUT_S = 70,
 	HTTP_TICK_MS = 250,
