@@ -6,9 +6,9 @@ static size_t packed_bytes(const struct layout_backend *b, const struct node *n,
 {
 	const struct kernel *k = b->kernels[n->op->id];
 
-	if (b->plain_f16 && node_has_dtype(n, DTYPE_F16))
-		return 0;
 	if (!n->in[index] || n->in[index]->opaque_bytes || !k || !k->pack_bytes)
+		return 0;
+	if (b->plain_f16 && node_has_dtype(n, DTYPE_F16))
 		return 0;
 	return k->pack_bytes(b->env, n, index);
 }
