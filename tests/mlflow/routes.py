@@ -413,19 +413,24 @@ def models(m, experiment):
         lib.equal(find(order_by=[{"field_name": "metrics.f1", "ascending": False, **dataset}])[1], want, f"backwards on {dataset}")
     for text, words in (("metrics.acc LIKE 'x'", "Invalid comparison operator for metrics.acc: 'LIKE'. Expected one of ('<', '<=', '>', '>=', '=', '!=')."),
                         ("params.b > '1'", "Invalid comparison operator for params.b: '>'. Expected one of ('=', '!=', 'LIKE', 'ILIKE', 'IN', 'NOT IN')."),
+                        ("name not like 'x%'", "Invalid comparison operator for attributes.name: 'NOT LIKE'. Expected one of ('=', '!=', 'LIKE', 'ILIKE', 'IN', 'NOT IN')."),
                         ("name", "Invalid filter string: 'name'. Expected a list of comparisons separated by 'AND' (e.g. 'metrics.loss > 0.1 AND params.lr = 0.01').")):
         m.bad("INVALID_PARAMETER_VALUE", "POST", "/logged-models/search", {"experiment_ids": [experiment], "filter": text}, text=words)
     follow = {"experiment_ids": [experiment], "max_results": 1, "page_token": page["next_page_token"]}
     for change, text in (
             ({"experiment_ids": ["0", experiment]}, "Experiment IDs in the page token do not match the requested experiment IDs. "
              f"Expected: ['0', '{experiment}']. Found: ['{experiment}']"),
-            ({"filter": "name = 'first'"}, "Filter string in the page token does not match the requested filter string."),
-            ({"order_by": [{"field_name": "name"}]}, "Order by in the page token does not match the requested order by.")):
+            ({"filter": "name = 'first'"}, "Filter string in the page token does not match the requested filter string. Expected: name = 'first'. Found: None"),
+            ({"order_by": [{"field_name": "name"}]}, "Order by in the page token does not match the requested order by. "
+             "Expected: [{'field_name': 'name', 'ascending': True, 'dataset_name': None, 'dataset_digest': None}]. Found: None")):
         m.bad("INVALID_PARAMETER_VALUE", "POST", "/logged-models/search", {**follow, **change}, text=text)
     one = {**follow, "order_by": [{"field_name": "metrics.f1", "dataset_name": "d"}], "page_token": ""}
     token = m.ok("POST", "/logged-models/search", one)["next_page_token"]
     m.bad("INVALID_PARAMETER_VALUE", "POST", "/logged-models/search", {**one, "order_by": [{"field_name": "metrics.f1", "dataset_name": "e"}], "page_token": token},
-          text="Order by in the page token does not match the requested order by.")
+          text="Order by in the page token does not match the requested order by. "
+          "Expected: [{'field_name': 'metrics.f1', 'ascending': True, 'dataset_name': 'e', 'dataset_digest': None}]. "
+          "Found: [{'field_name': 'metrics.f1', 'ascending': True, 'dataset_name': 'd', 'dataset_digest': None}]")
+    m.bad("INVALID_PARAMETER_VALUE", "POST", "/logged-models/search", {**follow, "page_token": "x"}, text="Invalid page token: 'x'")
     for bad in ({"experiment_ids": []}, {"experiment_ids": [experiment], "filter": "x = 1"}, {"experiment_ids": [experiment], "order_by": [{"field_name": "params.a"}]},
                 {"experiment_ids": [experiment], "datasets": [{}]}):
         if bad != {"experiment_ids": []}:

@@ -46,6 +46,7 @@ libwebstore_la_SOURCES = \
 	web/store/locate.c \
 	web/store/base/map.c web/store/base/map.h \
 	web/store/mlflow/models.c web/store/mlflow/models.h \
+	web/store/mlflow/models_token.c web/store/mlflow/models_token.h \
 	web/store/points/hide.c web/store/points/hide.h \
 	web/store/points/order.c web/store/points/order.h \
 	web/store/follow/origin.c web/store/follow/origin.h \

@@ -480,6 +480,8 @@ static int parse_test(struct parser *p, struct node **ret)
 	n->kind = is_word(p, "LIKE") ? N_LIKE : N_ILIKE;
 	if ((is_word(p, "LIKE") || is_word(p, "ILIKE")) && !n->negated)
 		return parse_like(p, &id, n);
+	if ((is_word(p, "LIKE") || is_word(p, "ILIKE")) && p->in->dialect == FILTER_MODELS)
+		return bad_op(p, &id, is_word(p, "LIKE") ? "NOT LIKE" : "NOT ILIKE");
 	return p->kind == T_WORD && n->negated ? bad(p, "Invalid comparator 'NOT %.40s' not one of '{%s}'", p->word,
 						     allowed_ops(p, &id)) : bad_clause(p);
 }

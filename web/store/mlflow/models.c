@@ -1,16 +1,15 @@
 /* models.c: logged models: one, and a search over those of some experiments. */
 #include "web/store/mlflow/models.h"
 
-#include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "tracker/base/crc32c.h"
 #include "web/store/base/list.h"
 #include "web/store/db/readers.h"
 #include "web/store/filter/filter.h"
+#include "web/store/mlflow/models_token.h"
 
 static int no_memory(struct err *err)
 {
@@ -346,89 +345,6 @@ static int load_experiment(struct search *s, int64_t experiment)
 	return rc;
 }
 
-static uint32_t sum_text(uint32_t crc, const char *text)
-{
-	return crc32c(crc, text ? text : "", text ? strlen(text) + 1 : 1);
-}
-
-static uint32_t sum_order(const struct models_opts *o)
-{
-	uint32_t crc = 0;
-	size_t i;
-
-	for (i = 0; i < o->order_count; i++) {
-		crc = sum_text(crc, o->order[i].field);
-		crc = crc32c(crc, &(char){ (char)o->order[i].descending }, 1);
-		crc = sum_text(sum_text(crc, o->order[i].dataset.name), o->order[i].dataset.digest);
-	}
-	return crc;
-}
-
-/* "1,2" */
-static const char *ids_of(struct arena *a, const struct models_opts *o)
-{
-	size_t room = o->experiment_count * 21 + 1, used = 0, i;
-	char *text = arena_alloc(a, room);
-
-	if (!text)
-		return NULL;
-	*text = '\0';
-	for (i = 0; i < o->experiment_count; i++)
-		used += (size_t)snprintf(text + used, room - used, "%s%" PRId64, i ? "," : "", o->experiments[i]);
-	return text;
-}
-
-/* "1,2" as MLflow prints it: ['1', '2'] */
-static const char *ids_printed(struct arena *a, const char *ids)
-{
-	char *text = arena_alloc(a, strlen(ids) * 4 + 5), *end = text;
-
-	if (!text)
-		return "[]";
-	end = stpcpy(end, "['");
-	for (; *ids; ids++)
-		if (*ids == ',')
-			end = stpcpy(end, "', '");
-		else
-			*end++ = *ids;
-	stpcpy(end, "']");
-	return text;
-}
-
-/* A token is FILTER-ORDER-PLACE-IDS: the sums of the filter and the order that it was made for, the models before it,
- * and the experiments. */
-static const char *write_token(const struct search *s, size_t place)
-{
-	return arena_printf(s->a, "%08" PRIx32 "-%08" PRIx32 "-%zu-%s", sum_text(0, s->o->filter), sum_order(s->o),
-			    place, ids_of(s->a, s->o));
-}
-
-static int read_token(struct search *s)
-{
-	const char *token = s->o->page_token, *ids = ids_of(s->a, s->o);
-	uint32_t filter, order;
-	int end = 0;
-
-	if (!token || !*token)
-		return 0;
-	if (!ids)
-		return no_memory(s->err);
-	if (sscanf(token, "%8" SCNx32 "-%8" SCNx32 "-%zu-%n", &filter, &order, &s->place, &end) != 3 || !end ||
-	    token[end + (int)strspn(token + end, "0123456789,")])
-		return err_set(s->err, ERR_USAGE, "Invalid page token: '%.60s'", token);
-	if (strcmp(token + end, ids) != 0)
-		return err_set(s->err, ERR_USAGE,
-			       "Experiment IDs in the page token do not match the requested experiment IDs. "
-			       "Expected: %s. Found: %s",
-			       ids_printed(s->a, ids), ids_printed(s->a, token + end));
-	if (filter != sum_text(0, s->o->filter))
-		return err_set(s->err, ERR_USAGE,
-			       "Filter string in the page token does not match the requested filter string.");
-	if (order != sum_order(s->o))
-		return err_set(s->err, ERR_USAGE, "Order by in the page token does not match the requested order by.");
-	return 0;
-}
-
 static int take_page(struct search *s, struct arena *a, struct models *ret)
 {
 	size_t place = s->place < s->count ? s->place : s->count, i;
@@ -442,7 +358,7 @@ static int take_page(struct search *s, struct arena *a, struct models *ret)
 	for (i = 0; i < ret->count; i++)
 		ret->items[i] = s->hits[place + i].m;
 	if (place + ret->count < s->count)
-		ret->next_page_token = write_token(s, place + ret->count);
+		ret->next_page_token = models_token_write(a, s->o, place + ret->count);
 	return 0;
 }
 
@@ -453,7 +369,7 @@ int models_search(struct store *store, const struct models_opts *o, struct arena
 	struct search s = { .o = o, .a = a, .err = err };
 	struct models page = { 0 };
 	size_t i, k;
-	int rc = read_token(&s);
+	int rc = models_token_read(&s.place, o, err);
 
 	if (!rc)
 		rc = check_order(o, err);
