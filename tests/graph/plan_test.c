@@ -314,9 +314,10 @@ static void test_streams(void **state)
 	make_plan(&plan, g, &s);
 	assert_false(overlap(a, b));
 	assert_false(overlap(a, c));
-	assert_int_equal(s.items[1].wait, 0);
-	assert_true(s.items[0].signal && s.items[1].signal);
-	assert_int_equal(s.items[4].wait, 1);
+	assert_int_equal(s.items[1].wait[STREAM_COMPUTE], 1);
+	assert_int_equal(s.items[0].signal, 1u << STREAM_COMM);
+	assert_int_equal(s.items[1].signal, 1u << STREAM_COMPUTE);
+	assert_int_equal(s.items[4].wait[STREAM_COMM], 2);
 	assert_int_equal(d->offset, c->offset);
 	graph_free(g);
 }
@@ -334,7 +335,7 @@ static void test_slots(void **state)
 
 	(void)state;
 	for (int i = 0; i < 6; i++)
-		items[i] = (struct schedule_item){ .node = g->nodes[i / 2], .slot = i % 2, .wait = -1 };
+		items[i] = (struct schedule_item){ .node = g->nodes[i / 2], .slot = i % 2 };
 	assert_int_equal(plan_make(&plan, &p, 1, NULL), 0);
 	assert_non_null(a->slot_offset);
 	assert_int_not_equal(a->slot_offset[0], a->slot_offset[1]);

@@ -58,8 +58,10 @@ static void dump_node(const struct node *n, struct buf *out)
 			dump_type(n->out[i], out);
 		}
 	}
-	if (n->stream == STREAM_COMM)
-		buf_adds(out, " stream=comm");
+	if (n->stream != STREAM_COMPUTE)
+		buf_addf(out, " stream=%s", stream_name(n->stream));
+	for (int i = 0; i < n->n_after; i++)
+		buf_addf(out, "%s%d", i ? "," : " after=", n->after[i]->id);
 	if (n->bucket >= 0)
 		buf_addf(out, " bucket=%d", n->bucket);
 	if (n->op->dump)

@@ -23,6 +23,13 @@ const char *phase_name(enum phase p)
 	return names[p];
 }
 
+const char *stream_name(enum stream s)
+{
+	static const char *const names[STREAM_COUNT] = { "compute", "comm", "gather", "copy-in", "copy-out" };
+
+	return names[s];
+}
+
 struct graph *graph_new(bool training)
 {
 	struct arena *arena = arena_new();
@@ -363,10 +370,60 @@ void graph_move(struct graph *g, int from, int to)
 	renumber(g, from < to ? from : to, from < to ? to : from);
 }
 
+static bool is_after(const struct node *n, const struct node *before)
+{
+	for (int i = 0; i < n->n_after; i++)
+		if (n->after[i] == before)
+			return true;
+	return false;
+}
+
+void node_after(struct graph *g, struct node *n, struct node *before)
+{
+	struct node **after;
+
+	if (graph_failed(g) || !n || !before || n == before || is_after(n, before))
+		return;
+	after = or_fail(g, arena_array(g->arena, (size_t)n->n_after + 1, sizeof(struct node *)));
+	if (!after)
+		return;
+	if (n->n_after)
+		memcpy(after, n->after, (size_t)n->n_after * sizeof(struct node *));
+	after[n->n_after++] = before;
+	n->after = after;
+}
+
+static void drop_edge(struct node *n, const struct node *before)
+{
+	int kept = 0;
+
+	for (int i = 0; i < n->n_after; i++)
+		if (n->after[i] != before)
+			n->after[kept++] = n->after[i];
+	n->n_after = kept;
+}
+
+/* What was after gone is after the one in front of it. */
+static void pass_edges_on(struct graph *g, const struct node *gone)
+{
+	struct node *front = NULL;
+
+	for (int i = gone->id - 1; i >= 0 && !front; i--)
+		if (g->nodes[i]->stream == gone->stream)
+			front = g->nodes[i];
+	for (int i = 0; i < g->n_nodes; i++) {
+		if (!is_after(g->nodes[i], gone))
+			continue;
+		drop_edge(g->nodes[i], gone);
+		node_after(g, g->nodes[i], front);
+	}
+}
+
 void graph_remove(struct graph *g, int position)
 {
 	const struct node *n = g->nodes[position];
 
+	pass_edges_on(g, n);
 	for (int i = 0; i < n->n_out; i++)
 		if (n->out[i] && n->out[i]->producer == n)
 			n->out[i]->producer = NULL;

@@ -96,9 +96,18 @@ size_t tensor_bytes(const struct tensor *t); /* of the storage, unpadded */
 
 enum phase { PHASE_FORWARD, PHASE_BACKWARD, PHASE_COMM, PHASE_OPTIMIZER, PHASE_COUNT };
 
-enum stream { STREAM_COMPUTE, STREAM_COMM, STREAM_COUNT };
+/* Nodes of one stream run in program order, those of different streams beside each other. */
+enum stream {
+	STREAM_COMPUTE, /* kernels, and what they wait for on the spot */
+	STREAM_COMM,	/* reductions, beside the backward pass */
+	STREAM_GATHER,	/* parts of other ranks, ahead of their use */
+	STREAM_COPY_IN, /* from and to another space */
+	STREAM_COPY_OUT,
+	STREAM_COUNT
+};
 
 const char *phase_name(enum phase p);
+const char *stream_name(enum stream s);
 
 struct op;
 
@@ -110,6 +119,8 @@ struct node {
 	enum stream stream;
 	int n_in, n_out;
 	struct tensor **in, **out; /* NULL entries where the op's header says "optional" */
+	struct node **after;       /* [n_after]: must be complete before this one begins; see node_after */
+	int n_after;
 	void *attr;                /* struct <op>_attr of the op's folder, in the arena; NULL when it has none */
 	int block;                 /* part of the model, from 1, between whose activations are kept; 0: none */
 	int bucket;                /* gradient bucket that the node belongs to, -1 none; labels for dumps */
@@ -178,6 +189,11 @@ struct node *graph_node(struct graph *g, const struct node_spec *spec);
 /* Appends a node that computes the same from operands `in`: the same op and attributes, fresh outputs whose names have
  * ".<suffix>" appended. NULL once the graph failed. */
 struct node *graph_clone(struct graph *g, const struct node *n, struct tensor *const *in, const char *suffix);
+
+/* n begins when `before` is complete, though it needs nothing of it: what reads parameters alone could start, and hold
+ * its memory, from the first moment on. before: a node in front of n when the schedule is made; NULL is fine. When it
+ * is removed, the one in front of it on its stream takes its place. */
+void node_after(struct graph *g, struct node *n, struct node *before);
 
 /* For shape rules. graph_out makes output `index` when it is NULL, named after the node with suffix appended, and
  * otherwise checks that its shape is `shape`. graph_expect fails the graph unless `ok`, naming the node. Both return 0

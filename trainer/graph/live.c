@@ -1,7 +1,8 @@
-/* live.c: lifetimes. Moments are positions in the schedule. The compute stream runs its items at their own moments; an
- * item of the other stream may run at any moment after the one that it waited for and before the compute stream has
- * waited for it, so its operands are held for that whole span. The moment behind the last item stands for "until the
- * program has ended". */
+/* live.c: lifetimes. Two moments for each position in the schedule: before the item there, and the item. The compute
+ * stream runs its items at their own moments; an item of another stream may run at any moment from behind the compute
+ * item that is known to be complete before it starts to before the first one that is known to start after it, so its
+ * operands are held for that whole span: memory passes from one use to the next by way of the compute stream. The
+ * moment behind the last item stands for "until the program has ended". */
 #include "trainer/graph/live.h"
 
 #include <stdlib.h>
@@ -15,7 +16,8 @@ struct span {
 struct maker {
 	const struct plan_program *p;
 	struct live live;
-	struct span *spans; /* of each item */
+	struct schedule_clock *clocks; /* of each item */
+	struct span *spans;	       /* the same */
 	bool *viewed;	    /* [id]: other tensors are views of it */
 };
 
@@ -47,25 +49,34 @@ enum space live_space(const struct live_buffer *b)
 	return b->tensor ? b->tensor->space : SPACE_PRIVATE;
 }
 
-/* Spans of all items: compute items sit at their own moment; the others reach from their wait to their release. */
+static int before(int position)
+{
+	return 2 * position;
+}
+
+static int at(int position)
+{
+	return 2 * position + 1;
+}
+
+/* Spans of all items: compute items sit at their own moment. */
 static void find_spans(struct maker *m)
 {
 	const struct schedule *s = m->p->schedule;
-	int waited = -1, released = 0;
+	int released[STREAM_COUNT] = { 0 };
 
+	schedule_clocks(m->clocks, s);
 	for (int i = 0; i < s->n; i++) {
-		const struct schedule_item *it = &s->items[i];
+		const struct schedule_clock *c = &m->clocks[i];
 
-		m->spans[i] = (struct span){ i, i };
-		if (it->stream == STREAM_COMPUTE) {
-			for (; it->wait >= 0 && released <= it->wait; released++)
-				if (s->items[released].stream != STREAM_COMPUTE)
-					m->spans[released].last = i;
+		m->spans[i] = (struct span){ before(c->before[STREAM_COMPUTE]), before(s->n) };
+		if (s->items[i].stream != STREAM_COMPUTE)
 			continue;
-		}
-		if (it->wait > waited)
-			waited = it->wait;
-		m->spans[i] = (struct span){ waited + 1, s->n };
+		m->spans[i] = (struct span){ at(i), at(i) };
+		for (int k = STREAM_COMPUTE + 1; k < STREAM_COUNT; k++)
+			for (; released[k] < c->before[k]; released[k]++)
+				if ((int)s->items[released[k]].stream == k)
+					m->spans[released[k]].last = before(i);
 	}
 }
 
@@ -125,7 +136,7 @@ static void hold_to_the_end(struct maker *m)
 			struct live_buffer *b = live_get(&m->live, g->tensors[i], slot);
 
 			if (b)
-				b->last = m->p->schedule->n;
+				b->last = before(m->p->schedule->n);
 		}
 }
 
@@ -158,7 +169,7 @@ static void take_over(struct maker *m, int item, int out)
 	from = n->in[k];
 	a = live_get(&m->live, from, it->slot);
 	b = live_get(&m->live, to, it->slot);
-	if (!a || !b || a == b || a->last != item || b->first != item || occurrences(n, from) != 1 ||
+	if (!a || !b || a == b || a->last != at(item) || b->first != at(item) || occurrences(n, from) != 1 ||
 	    slot_of(from, it->slot) != slot_of(to, it->slot) || from->space != to->space || from->life != to->life)
 		return;
 	if (tensor_bytes(to) > tensor_bytes(from))
@@ -190,9 +201,10 @@ static int maker_init(struct maker *m)
 	m->live.n_tensors = g->n_tensors;
 	m->live.buffers = calloc(instances + (size_t)s->n + 1, sizeof(*m->live.buffers));
 	m->live.of = calloc(instances + 1, sizeof(*m->live.of));
+	m->clocks = calloc((size_t)s->n + 1, sizeof(*m->clocks));
 	m->spans = calloc((size_t)s->n + 1, sizeof(*m->spans));
 	m->viewed = calloc((size_t)g->n_tensors + 1, sizeof(*m->viewed));
-	if (!m->live.buffers || !m->live.of || !m->spans || !m->viewed)
+	if (!m->live.buffers || !m->live.of || !m->clocks || !m->spans || !m->viewed)
 		return ERR_NOMEM;
 	for (size_t i = 0; i < instances; i++)
 		m->live.of[i] = -1;
@@ -240,6 +252,7 @@ int live_make(struct live *ret, const struct plan_program *p, struct err *err)
 	m.live = (struct live){ 0 };
 out:
 	live_done(&m.live);
+	free(m.clocks);
 	free(m.spans);
 	free(m.viewed);
 	return rc;

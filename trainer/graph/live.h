@@ -10,7 +10,7 @@ struct live_buffer {
 	struct node *node;
 	int slot;
 	size_t bytes;
-	int first, last; /* moments: indices of schedule items; their count: until the end */
+	int first, last; /* moments: 2 i before schedule item i, 2 i + 1 while it runs; 2 n: until the end */
 	size_t offset;   /* filled by plan.c: in the slab of its space */
 };
 

@@ -207,7 +207,7 @@ static int place_program(struct planner *p, int program, struct err *err)
 		size_t bytes = place_space(&l, (enum space)s, p->persistent[s]);
 		struct peak peak = { 0 };
 
-		if (bytes == SIZE_MAX || !find_peak(&l, (enum space)s, prog->schedule->n + 1, &peak))
+		if (bytes == SIZE_MAX || !find_peak(&l, (enum space)s, 2 * prog->schedule->n + 1, &peak))
 			rc = err_set(err, ERR_NOMEM, "out of memory for the plan of %s", prog->name);
 		else if (p->persistent[s] + bytes > p->plan.slab_bytes[s])
 			p->plan.slab_bytes[s] = p->persistent[s] + bytes;
@@ -269,8 +269,8 @@ static void dump_buffers(const struct live *l, const struct graph *g, struct buf
 
 		if (!b->bytes)
 			continue;
-		buf_addf(out, "  %s %zu+%zu live %d-%d %s%s", spaces[live_space(b)], offset, b->bytes, b->first,
-			 b->last, b->tensor ? "" : "workspace of ", b->tensor ? b->tensor->name : b->node->name);
+		buf_addf(out, "  %s %zu+%zu live %d-%d %s%s", spaces[live_space(b)], offset, b->bytes, b->first / 2,
+			 b->last / 2, b->tensor ? "" : "workspace of ", b->tensor ? b->tensor->name : b->node->name);
 		if (b->slot)
 			buf_addf(out, " slot %d", b->slot);
 		dump_sharers(l, i, g, out);

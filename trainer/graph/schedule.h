@@ -7,10 +7,10 @@
 
 struct schedule_item {
 	struct node *node;
-	int slot;          /* micro-batch slot */
+	int slot; /* micro-batch slot */
 	enum stream stream;
-	int wait;   /* index of an item on another stream that must be complete first; -1 none */
-	bool signal; /* an item on another stream waits for this one */
+	int wait[STREAM_COUNT]; /* items of each other stream before this position must be complete first; 0: no wait */
+	unsigned signal;	/* the streams that wait for this one, a bit (1 << stream) each */
 };
 
 struct schedule {
@@ -19,8 +19,17 @@ struct schedule {
 	int slots;
 };
 
-/* Program order, one slot; items of STREAM_COMM run beside those of STREAM_COMPUTE and waits are placed before the
- * first consumer (several waits on one stream reduce to the latest, since a stream runs in order). */
+/* Program order, one slot. Items of different streams run beside each other: one waits where an operand, or
+ * node->after, asks for it and nothing that it comes after has waited for that already. A node that shall be after a
+ * later one is ERR_USAGE. */
 int schedule_make(struct schedule *ret, struct graph *g, struct err *err);
+
+/* What is known to be complete when an item starts: on each stream, the items before a position. */
+struct schedule_clock {
+	int before[STREAM_COUNT];
+};
+
+/* Of every item, by the order of the streams and the waits; ret[s->n]. */
+void schedule_clocks(struct schedule_clock *ret, const struct schedule *s);
 
 #endif

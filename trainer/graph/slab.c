@@ -152,7 +152,7 @@ static void place_one(struct placer *p, struct entry *e)
 
 static double entry_key(const struct entry *e, enum order o)
 {
-	double length = (double)e->last - e->first + 1;
+	double length = (double)e->last - e->first + 2; /* to the moment behind that of its last use */
 
 	switch (o) {
 	case ORDER_SIZE:

@@ -43,7 +43,7 @@ void rank_env(const struct rank *r, struct kernel_env env[STREAM_COUNT])
 	for (int s = 0; s < STREAM_COUNT; s++)
 		env[s] = (struct kernel_env){ .threads = (int)r->cfg->threads,
 					      .deterministic = r->by_rule,
-					      .comm = r->lane[s],
+					      .comm = s < SEAT_LANES ? r->lane[s] : NULL,
 					      .module = r->module };
 }
 

@@ -9,8 +9,8 @@
 enum exec_time { EXEC_FORWARD, EXEC_BACKWARD, EXEC_COMM_EXPOSED, EXEC_OPTIMIZER, EXEC_TIMES };
 
 struct exec_times {
-	double by[EXEC_TIMES]; /* seconds of the compute stream, waits for the other stream in EXEC_COMM_EXPOSED */
-	double comm_total;     /* in collectives on either stream, waiting for the other ranks included */
+	double by[EXEC_TIMES]; /* seconds of the compute stream, waits for other streams in EXEC_COMM_EXPOSED */
+	double comm_total;     /* in collectives on all streams, waiting for the other ranks included */
 };
 
 struct exec { /* first member of each executor's own struct */
@@ -30,7 +30,7 @@ struct exec_ops {
 	const double *(*node_seconds)(const struct exec *e, const struct program *p);
 };
 
-/* Kernels in the caller's thread, the communication stream in a thread of its own. For backends without streams. */
+/* Kernels in the caller's thread, every other stream in a thread of its own. For backends without streams. */
 extern const struct exec_ops exec_host;
 
 /* Programs of p (borrowed) with their memory, in the executor that its backend takes. */

@@ -1,6 +1,7 @@
-/* exec_host.c: the executor of host backends: two threads, two lists of items, one counter each: an item that must wait
- * for the other stream waits for that stream's counter to pass the item it depends on. Time is read only where the kind
- * of work changes. */
+/* exec_host.c: the executor of host backends: a list of items and a counter for each stream, the compute stream's in
+ * the caller's thread, every other's in a thread of its own, which is there when some program uses the stream. An item
+ * that must wait for another stream waits for that stream's counter to pass the item it depends on. Time is read only
+ * where the kind of work changes. */
 #include "trainer/run/exec.h"
 
 #include <pthread.h>
@@ -17,9 +18,10 @@ struct host_item {
 	const struct kernel *kernel;
 	void *state;
 	struct kernel_args args;
-	int index; /* in the schedule */
-	int wait;  /* index on the other stream, -1 none */
-	bool signal, collective;
+	int index;	       /* in the schedule */
+	const int *wait;       /* by stream: what its counter must have reached; NULL: nothing to wait for */
+	unsigned signal;       /* streams that wait for it */
+	bool collective;
 	enum exec_time kind;
 	const struct node *node; /* for messages */
 	double *seconds;	 /* of all runs; NULL: not asked for */
@@ -32,6 +34,20 @@ struct host_program {
 	double *node_seconds; /* by node id */
 };
 
+struct host;
+
+struct lane { /* a stream and its thread; the compute stream's is the caller */
+	struct host *host;
+	enum stream stream;
+	pthread_t thread;
+	bool runs;
+	pthread_cond_t wake;		/* something that it waits for may have happened */
+	_Atomic int done;		/* position behind the last complete item */
+	const struct host_program *job; /* what it works on; NULL: nothing */
+	struct err err;
+	double comm_s; /* in collectives, of the last job */
+};
+
 struct host {
 	struct exec exec;
 	const struct prepared *prepared;
@@ -39,16 +55,10 @@ struct host {
 	int n_programs;
 	struct step_page page;
 
-	pthread_t helper;
-	bool helper_runs;
+	struct lane lane[STREAM_COUNT];
 	pthread_mutex_t lock;
-	pthread_cond_t to_helper, to_main;
-	_Atomic int done[STREAM_COUNT]; /* index + 1 of the last complete item */
 	_Atomic bool failed;
-	const struct host_program *job; /* what the helper works on; NULL: nothing */
 	bool quit;
-	struct err helper_err;
-	double helper_comm_s;
 };
 
 static enum exec_time kind_of(const struct node *n)
@@ -67,6 +77,14 @@ static enum exec_time kind_of(const struct node *n)
 	}
 }
 
+static bool waits(const struct schedule_item *s)
+{
+	for (int k = 0; k < STREAM_COUNT; k++)
+		if (s->wait[k])
+			return true;
+	return false;
+}
+
 static int fill_item(struct host *e, struct host_item *it, const struct program *p, int index, struct err *err)
 {
 	const struct schedule_item *s = &p->schedule.items[index];
@@ -83,7 +101,7 @@ static int fill_item(struct host *e, struct host_item *it, const struct program 
 		.kernel = program_kernel(&e->prepared->opts, n),
 		.state = p->state[n->id],
 		.index = index,
-		.wait = s->wait,
+		.wait = waits(s) ? s->wait : NULL,
 		.signal = s->signal,
 		.collective = n->op->collective,
 		.kind = kind_of(n),
@@ -115,38 +133,48 @@ static int fill_program(struct host *e, struct host_program *ep, const struct pr
 	return 0;
 }
 
-static void announce(struct host *e, enum stream s, int index, bool signal)
+/* Wakes the streams in the mask. */
+static void wake(struct host *e, unsigned streams)
 {
-	atomic_store_explicit(&e->done[s], index + 1, memory_order_release);
-	if (!signal)
-		return;
 	pthread_mutex_lock(&e->lock);
-	pthread_cond_broadcast(s == STREAM_COMPUTE ? &e->to_helper : &e->to_main);
+	for (int s = 0; s < STREAM_COUNT; s++)
+		if (streams & 1u << s)
+			pthread_cond_broadcast(&e->lane[s].wake);
 	pthread_mutex_unlock(&e->lock);
 }
 
-static bool reached(struct host *e, enum stream s, int index)
+static void announce(struct host *e, enum stream s, const struct host_item *it)
 {
-	return atomic_load_explicit(&e->done[s], memory_order_acquire) > index || atomic_load(&e->failed);
+	atomic_store_explicit(&e->lane[s].done, it->index + 1, memory_order_release);
+	if (it->signal)
+		wake(e, it->signal);
 }
 
-/* Until stream s has completed item index, or something failed. */
-static void await(struct host *e, enum stream s, int index)
+static bool reached(const struct host *e, const int *wait)
+{
+	for (int s = 0; s < STREAM_COUNT; s++)
+		if (atomic_load_explicit(&e->lane[s].done, memory_order_acquire) < wait[s])
+			return atomic_load(&e->failed);
+	return true;
+}
+
+/* In the thread of stream s, until the others have done what is waited for, or something failed. */
+static void await(struct host *e, enum stream s, const int *wait)
 {
 	for (int i = 0; i < SPINS; i++) {
-		if (reached(e, s, index))
+		if (reached(e, wait))
 			return;
 #if defined(__x86_64__)
 		__builtin_ia32_pause();
 #endif
 	}
 	pthread_mutex_lock(&e->lock);
-	while (!reached(e, s, index))
-		pthread_cond_wait(s == STREAM_COMPUTE ? &e->to_helper : &e->to_main, &e->lock);
+	while (!reached(e, wait))
+		pthread_cond_wait(&e->lane[s].wake, &e->lock);
 	pthread_mutex_unlock(&e->lock);
 }
 
-/* Makes both threads stop; a collective that is under way fails because the ranks' communicators are aborted. */
+/* Makes all threads stop; a collective that is under way fails because the ranks' communicators are aborted. */
 static void fail(struct host *e)
 {
 	atomic_store(&e->failed, true);
@@ -156,10 +184,7 @@ static void fail(struct host *e)
 		if (c)
 			c->ops->abort(c);
 	}
-	pthread_mutex_lock(&e->lock);
-	pthread_cond_broadcast(&e->to_helper);
-	pthread_cond_broadcast(&e->to_main);
-	pthread_mutex_unlock(&e->lock);
+	wake(e, ~0u);
 }
 
 static int run_item(struct host_item *it, struct err *err)
@@ -175,61 +200,75 @@ static int run_item(struct host_item *it, struct err *err)
 	return rc;
 }
 
-static void help(struct host *e, const struct host_program *ep)
+/* A collective's time; of the compute stream's too, where the rank waits in it. */
+static int run_timed(struct lane *l, struct host_item *it, struct err *err)
 {
-	e->helper_comm_s = 0;
-	for (int i = 0; i < ep->n[STREAM_COMM]; i++) {
-		struct host_item *it = &ep->items[STREAM_COMM][i];
-		double start;
+	double start;
+	int rc;
 
-		if (it->wait >= 0)
-			await(e, STREAM_COMPUTE, it->wait);
+	if (!it->collective)
+		return run_item(it, err);
+	start = clock_mono_s();
+	rc = run_item(it, err);
+	l->comm_s += clock_mono_s() - start;
+	return rc;
+}
+
+static void help(struct lane *l)
+{
+	struct host *e = l->host;
+	const struct host_program *ep = l->job;
+
+	for (int i = 0; i < ep->n[l->stream]; i++) {
+		struct host_item *it = &ep->items[l->stream][i];
+
+		if (it->wait)
+			await(e, l->stream, it->wait);
 		if (atomic_load(&e->failed))
 			return;
-		start = clock_mono_s();
-		if (run_item(it, &e->helper_err)) {
+		if (run_timed(l, it, &l->err)) {
 			fail(e);
 			return;
 		}
-		e->helper_comm_s += clock_mono_s() - start;
-		announce(e, STREAM_COMM, it->index, it->signal || i == ep->n[STREAM_COMM] - 1);
+		announce(e, l->stream, it);
 	}
 }
 
-static void *helper_main(void *arg)
+static void *lane_main(void *arg)
 {
-	struct host *e = arg;
+	struct lane *l = arg;
+	struct host *e = l->host;
 
 	pthread_mutex_lock(&e->lock);
 	while (!e->quit) {
-		const struct host_program *job = e->job;
-
-		if (!job) {
-			pthread_cond_wait(&e->to_helper, &e->lock);
+		if (!l->job) {
+			pthread_cond_wait(&l->wake, &e->lock);
 			continue;
 		}
 		pthread_mutex_unlock(&e->lock);
-		help(e, job);
+		help(l);
 		pthread_mutex_lock(&e->lock);
-		e->job = NULL;
-		pthread_cond_broadcast(&e->to_main);
+		l->job = NULL;
+		pthread_cond_broadcast(&e->lane[STREAM_COMPUTE].wake);
 	}
 	pthread_mutex_unlock(&e->lock);
 	return NULL;
 }
 
-static int start_helper(struct host *e, struct err *err)
+static int start_lane(struct lane *l, struct err *err)
 {
 	sigset_t all, old;
 	int rc;
 
+	if (l->runs)
+		return 0;
 	sigfillset(&all);
 	pthread_sigmask(SIG_BLOCK, &all, &old);
-	rc = pthread_create(&e->helper, NULL, helper_main, e);
+	rc = pthread_create(&l->thread, NULL, lane_main, l);
 	pthread_sigmask(SIG_SETMASK, &old, NULL);
 	if (rc)
-		return err_set_errno(err, rc, "cannot start the communication thread");
-	e->helper_runs = true;
+		return err_set_errno(err, rc, "cannot start the thread of stream %s", stream_name(l->stream));
+	l->runs = true;
 	return 0;
 }
 
@@ -237,48 +276,67 @@ static void host_close(struct exec *exec)
 {
 	struct host *e = (struct host *)exec;
 
-	if (e->helper_runs) {
-		pthread_mutex_lock(&e->lock);
-		e->quit = true;
-		pthread_cond_broadcast(&e->to_helper);
-		pthread_mutex_unlock(&e->lock);
-		pthread_join(e->helper, NULL);
-	}
+	pthread_mutex_lock(&e->lock);
+	e->quit = true;
+	pthread_mutex_unlock(&e->lock);
+	wake(e, ~0u);
+	for (int s = 0; s < STREAM_COUNT; s++)
+		if (e->lane[s].runs)
+			pthread_join(e->lane[s].thread, NULL);
 	for (int i = 0; i < e->n_programs; i++) {
 		for (int s = 0; s < STREAM_COUNT; s++)
 			free(e->programs[i].items[s]);
 		free(e->programs[i].node_seconds);
 	}
 	free(e->programs);
-	pthread_cond_destroy(&e->to_helper);
-	pthread_cond_destroy(&e->to_main);
+	for (int s = 0; s < STREAM_COUNT; s++)
+		pthread_cond_destroy(&e->lane[s].wake);
 	pthread_mutex_destroy(&e->lock);
 	free(e);
 }
 
-static int host_open(struct exec **ret, const struct prepared *p, struct err *err)
+static struct host *host_new(const struct prepared *p)
 {
 	struct host *e = calloc(1, sizeof(*e));
-	bool comm = false;
+
+	if (!e)
+		return NULL;
+	e->programs = calloc((size_t)p->n_programs + 1, sizeof(*e->programs));
+	if (!e->programs) {
+		free(e);
+		return NULL;
+	}
+	e->exec.ops = &exec_host;
+	e->prepared = p;
+	pthread_mutex_init(&e->lock, NULL);
+	for (int s = 0; s < STREAM_COUNT; s++) {
+		e->lane[s].host = e;
+		e->lane[s].stream = (enum stream)s;
+		pthread_cond_init(&e->lane[s].wake, NULL);
+	}
+	return e;
+}
+
+static int add_program(struct host *e, const struct program *p, struct err *err)
+{
+	struct host_program *ep = &e->programs[e->n_programs++];
+	int rc = fill_program(e, ep, p, err);
+
+	for (int s = STREAM_COMPUTE + 1; !rc && s < STREAM_COUNT; s++)
+		if (ep->n[s])
+			rc = start_lane(&e->lane[s], err);
+	return rc;
+}
+
+static int host_open(struct exec **ret, const struct prepared *p, struct err *err)
+{
+	struct host *e = host_new(p);
 	int rc = 0;
 
 	if (!e)
 		return err_set(err, ERR_NOMEM, "out of memory: executor");
-	e->exec.ops = &exec_host;
-	e->prepared = p;
-	pthread_mutex_init(&e->lock, NULL);
-	pthread_cond_init(&e->to_helper, NULL);
-	pthread_cond_init(&e->to_main, NULL);
-	e->programs = calloc((size_t)p->n_programs + 1, sizeof(*e->programs));
-	if (!e->programs)
-		rc = err_set(err, ERR_NOMEM, "out of memory: executor");
-	for (int i = 0; !rc && i < p->n_programs; i++) {
-		e->n_programs++;
-		rc = fill_program(e, &e->programs[i], p->program[i], err);
-		comm = comm || e->programs[i].n[STREAM_COMM];
-	}
-	if (!rc && comm)
-		rc = start_helper(e, err);
+	for (int i = 0; !rc && i < p->n_programs; i++)
+		rc = add_program(e, p->program[i], err);
 	if (rc) {
 		host_close(&e->exec);
 		return rc;
@@ -307,31 +365,26 @@ static void turn_to(struct stopwatch *w, enum exec_time kind)
 
 static int compute(struct host *e, const struct host_program *ep, struct stopwatch *w, struct err *err)
 {
+	struct lane *own = &e->lane[STREAM_COMPUTE];
+
 	for (int i = 0; i < ep->n[STREAM_COMPUTE]; i++) {
 		struct host_item *it = &ep->items[STREAM_COMPUTE][i];
 		int rc;
 
-		if (it->wait >= 0 && !reached(e, STREAM_COMM, it->wait)) {
+		if (it->wait && !reached(e, it->wait)) {
 			turn_to(w, EXEC_COMM_EXPOSED);
-			await(e, STREAM_COMM, it->wait);
+			await(e, STREAM_COMPUTE, it->wait);
 		}
 		if (atomic_load_explicit(&e->failed, memory_order_relaxed))
-			return e->helper_err.code;
+			return ERR_PEER; /* finish_job says why */
 		turn_to(w, it->kind);
-		if (it->collective) {
-			double start = clock_mono_s();
-
-			rc = run_item(it, err);
-			w->times->comm_total += clock_mono_s() - start;
-		} else {
-			rc = run_item(it, err);
-		}
+		rc = run_timed(own, it, err);
 		if (rc) {
 			err_prefix(err, "%s", it->node->name);
 			fail(e);
 			return rc;
 		}
-		announce(e, STREAM_COMPUTE, it->index, it->signal);
+		announce(e, STREAM_COMPUTE, it);
 	}
 	return 0;
 }
@@ -344,22 +397,45 @@ static const struct host_program *find(const struct host *e, const struct progra
 	return NULL;
 }
 
-static void start_job(struct host *e, const struct host_program *ep)
+/* Whether the program runs on other streams too. */
+static bool start_job(struct host *e, const struct host_program *ep)
 {
+	bool helped = false;
+
 	pthread_mutex_lock(&e->lock);
-	atomic_store(&e->done[STREAM_COMPUTE], 0);
-	atomic_store(&e->done[STREAM_COMM], 0);
-	e->job = ep;
-	pthread_cond_broadcast(&e->to_helper);
+	for (int s = 0; s < STREAM_COUNT; s++) {
+		struct lane *l = &e->lane[s];
+
+		atomic_store(&l->done, 0);
+		l->comm_s = 0;
+		if (s == STREAM_COMPUTE || !ep->n[s])
+			continue;
+		l->job = ep;
+		pthread_cond_broadcast(&l->wake);
+		helped = true;
+	}
 	pthread_mutex_unlock(&e->lock);
+	return helped;
 }
 
 static void finish_job(struct host *e)
 {
 	pthread_mutex_lock(&e->lock);
-	while (e->job)
-		pthread_cond_wait(&e->to_main, &e->lock);
+	for (int s = 0; s < STREAM_COUNT; s++)
+		while (e->lane[s].job)
+			pthread_cond_wait(&e->lane[STREAM_COMPUTE].wake, &e->lock);
 	pthread_mutex_unlock(&e->lock);
+}
+
+/* What failed in a stream's own thread; the compute stream's error goes first. */
+static int gather_errors(const struct host *e, int rc, struct err *err)
+{
+	for (int s = 0; s < STREAM_COUNT; s++)
+		if (e->lane[s].err.code && (rc == 0 || !err->code)) {
+			*err = e->lane[s].err;
+			rc = err->code;
+		}
+	return rc;
 }
 
 static int host_run(struct exec *exec, const struct program *p, const struct step_page *page, struct exec_times *ret,
@@ -369,30 +445,24 @@ static int host_run(struct exec *exec, const struct program *p, const struct ste
 	const struct host_program *ep = find(e, p);
 	struct exec_times times = { .comm_total = 0 };
 	struct stopwatch w = { .times = &times, .kind = EXEC_FORWARD };
-	bool helped = ep->n[STREAM_COMM] > 0;
 	int rc;
 
 	if (atomic_load(&e->failed))
 		return err_set(err, ERR_PEER, "a collective failed before");
 	e->page = *page;
 	w.since = clock_mono_s();
-	if (helped)
-		start_job(e, ep);
-	else
-		atomic_store(&e->done[STREAM_COMPUTE], 0);
-	rc = compute(e, ep, &w, err);
-	if (helped) {
+	if (start_job(e, ep)) {
+		rc = compute(e, ep, &w, err);
 		turn_to(&w, EXEC_COMM_EXPOSED);
 		finish_job(e);
-		times.comm_total += e->helper_comm_s;
+	} else {
+		rc = compute(e, ep, &w, err);
 	}
 	times.by[w.kind] += clock_mono_s() - w.since;
-	if (helped && e->helper_err.code && (rc == 0 || !err->code)) {
-		*err = e->helper_err;
-		rc = err->code;
-	}
+	for (int s = 0; s < STREAM_COUNT; s++)
+		times.comm_total += e->lane[s].comm_s;
 	*ret = times;
-	return rc;
+	return gather_errors(e, rc, err);
 }
 
 static int profile_program(struct host_program *ep, struct err *err)
