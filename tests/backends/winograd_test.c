@@ -164,9 +164,29 @@ static void test_passes(void **state)
 	}
 }
 
+/* --conv-algo direct, bf16 and other shapes are left to others. */
+static void test_takes(void **state)
+{
+	const struct dnn_conv_spec fits = {
+		.n = 1, .h = 8, .w = 8, .c = 16, .k = 16, .p = 8, .q = 8, .kernel = 3, .stride = 1, .pad = 1
+	};
+	struct dnn_conv_spec strided = fits, low = fits;
+	struct cpu_module m = { .isa = CPU_AVX512 };
+
+	(void)state;
+	strided.stride = 2;
+	low.bf16 = true;
+#if defined(__x86_64__)
+	assert_true(winograd_takes(&m, &fits));
+#endif
+	assert_false(winograd_takes(&m, &strided) || winograd_takes(&m, &low));
+	m.direct = true;
+	assert_false(winograd_takes(&m, &fits));
+}
+
 int main(void)
 {
-	const struct CMUnitTest tests[] = { cmocka_unit_test(test_passes) };
+	const struct CMUnitTest tests[] = { cmocka_unit_test(test_passes), cmocka_unit_test(test_takes) };
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

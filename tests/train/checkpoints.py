@@ -89,7 +89,8 @@ def what_is_refused(tmp, data, common):
     run("the run", *common, "--max-steps", 4, "--save-steps", 2)
     newest = os.path.join(folder_of(runs), "checkpoints", "step-4")
     more = [*common, "--max-steps", 6]
-    for flag, value in (("--lr", 0.2), ("--seed", 3), ("--momentum", 0.5), ("--model", "resnet56"), ("--label-smoothing", 0.1)):
+    for flag, value in (("--lr", 0.2), ("--seed", 3), ("--momentum", 0.5), ("--model", "resnet56"), ("--label-smoothing", 0.1),
+                        ("--conv-algo", "direct")):
         run(flag, *more, flag, value, "--resume", "auto", code=2, says=("begun with " + flag,))
     run("another global batch", *more, "--global-batch-size", 10, "--resume", "auto", code=2, says=("--global-batch-size 20",))
     os.mkdir(os.path.join(tmp, "others"))

@@ -7,7 +7,7 @@
 #include "trainer/graph/kernel.h"
 #include "trainer/ops/ops.h"
 
-#define BACKEND_ABI 3
+#define BACKEND_ABI 4
 #define BACKEND_SYMBOL "dptrain_backend_v1"
 #define BACKEND_EXPORT __attribute__((visibility("default")))
 
@@ -15,6 +15,7 @@ struct backend_opts {
 	int threads;       /* of this rank */
 	int local_rank;    /* picks the device */
 	bool deterministic;
+	bool direct;	   /* convolutions as sums of plain products alone */
 };
 
 struct backend {

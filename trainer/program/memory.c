@@ -50,7 +50,8 @@ static int64_t needed_with(const struct rank *like, const struct subject *s, con
 	struct rank r = { .cfg = cfg, .seat = like->seat, .backend = like->backend, .by_rule = true };
 	struct backend_opts o = { .threads = (int)cfg->threads,
 				  .local_rank = r.seat->local_rank,
-				  .deterministic = true };
+				  .deterministic = true,
+				  .direct = cfg->conv_algo == CONFIG_CONV_DIRECT };
 	struct err ignored = ERR_INIT;
 	struct prepared p;
 	struct course c;

@@ -125,7 +125,8 @@ int rank_open_backend(struct rank *r, struct err *err)
 		return rc;
 	return r->backend->open(&(struct backend_opts){ .threads = (int)r->cfg->threads,
 							.local_rank = r->seat->local_rank,
-							.deterministic = r->by_rule },
+							.deterministic = r->by_rule,
+							.direct = r->cfg->conv_algo == CONFIG_CONV_DIRECT },
 				&r->module, err);
 }
 

@@ -17,7 +17,7 @@ struct cpu_picks;
 struct cpu_module { /* what backend->open returns */
 	enum cpu_isa isa;
 	int threads;
-	bool deterministic;
+	bool deterministic, direct; /* as in struct backend_opts */
 	struct dnn *dnn;
 	struct cpu_convs *convs;	 /* every convolution prepared so far, shared by nodes alike */
 	struct cpu_matmul *matmuls; /* likewise */

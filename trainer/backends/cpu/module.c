@@ -71,6 +71,7 @@ static int cpu_open(const struct backend_opts *o, void **ret_module, struct err 
 		return err_set(err, ERR_NOMEM, "backend cpu: out of memory");
 	m->threads = o->threads > 0 ? o->threads : 1;
 	m->deterministic = o->deterministic;
+	m->direct = o->direct;
 	m->isa = cpu_isa_detect();
 	rc = dnn_new(&m->dnn, err);
 	if (!rc && !m->deterministic)

@@ -16,7 +16,8 @@ static void key_of(char *key, const struct cpu_module *m, const struct dnn_conv_
 	static const char *const passes[] = { "fwd", "dgrad", "wgrad" };
 	char what[160];
 
-	snprintf(what, sizeof(what), "%s %s %lldx%lldx%lldx%lld k%lld r%lld s%lld p%lld", passes[s->pass],
+	snprintf(what, sizeof(what), "%s%s %s %lldx%lldx%lldx%lld k%lld r%lld s%lld p%lld",
+		 m->direct ? "direct " : "", passes[s->pass],
 		 s->bf16 ? "bf16" : "f32", (long long)s->n, (long long)s->h, (long long)s->w, (long long)s->c,
 		 (long long)s->k, (long long)s->kernel, (long long)s->stride, (long long)s->pad);
 	cpu_pick_key(key, m, threads, what);

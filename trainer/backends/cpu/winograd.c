@@ -121,7 +121,7 @@ bool winograd_takes(const struct cpu_module *m, const struct dnn_conv_spec *s)
 	bool fits = !s->bf16 && s->kernel == 3 && s->stride == 1 && s->pad <= 2;
 	bool pays = s->p >= TILE && s->q >= TILE && s->c >= LANES && s->k >= LANES;
 
-	return m->isa >= CPU_AVX512 && fits && pays;
+	return !m->direct && m->isa >= CPU_AVX512 && fits && pays;
 }
 
 #pragma GCC push_options
