@@ -29,6 +29,7 @@ include tests/ops/local.mk
 include tests/backends/local.mk
 include tests/train/local.mk
 include tests/tracker/local.mk
+include tests/insight/local.mk
 include tests/whole/local.mk
 include tests/fault/local.mk
 include tests/api/local.mk

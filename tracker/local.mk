@@ -12,6 +12,17 @@ libtrackbase_la_SOURCES = \
 	tracker/base/log.c tracker/base/log.h \
 	tracker/base/utf8.c tracker/base/utf8.h
 
+# libinsight: statistics of runs and what they say, for dptrain and dptrack.
+noinst_LTLIBRARIES += libinsight.la
+libinsight_la_SOURCES = \
+	schema/insight/phases.def \
+	tracker/insight/change.c tracker/insight/change.h \
+	tracker/insight/pace.c tracker/insight/pace.h \
+	tracker/insight/spread.c tracker/insight/spread.h \
+	tracker/insight/student.c tracker/insight/student.h \
+	tracker/insight/warmup.c tracker/insight/warmup.h
+libinsight_la_LIBADD = libtrackbase.la -lm
+
 # libtracker: journals, runs and their way to a server; libdptrack, dptrain and dptrack are linked from it.
 noinst_LTLIBRARIES += libtracker.la
 libtracker_la_SOURCES = \

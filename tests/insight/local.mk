@@ -1,0 +1,11 @@
+# Statistics of runs: against other libraries, draws and theory; what intervals hold.
+cmocka_tests += tests/insight/statistics_test tests/insight/intervals_test
+tests_insight_statistics_test_LDADD = libinsight.la $(CMOCKA_LIBS)
+tests_insight_intervals_test_SOURCES = tests/insight/intervals_test.c tests/insight/simulate.c tests/insight/simulate.h
+tests_insight_intervals_test_LDADD = libinsight.la $(CMOCKA_LIBS)
+EXTRA_DIST += tests/insight/student_table.py tests/insight/student_table.def
+
+# make tests/bench/intervals && tests/bench/intervals
+EXTRA_PROGRAMS += tests/bench/intervals
+tests_bench_intervals_SOURCES = tests/bench/intervals.c tests/insight/simulate.c tests/insight/simulate.h
+tests_bench_intervals_LDADD = libinsight.la
