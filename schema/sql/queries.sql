@@ -335,6 +335,10 @@ ORDER BY k.name;
 SELECT k.name, m.count, m.nonfinite, m.first, m.last, m.min, m.max, m.first_step, m.last_step, m.min_step, m.max_step,
 	m.first_time, m.last_time, m.nonfinite_step
 FROM metric m INDEXED BY metric_by_run JOIN key k ON k.id = m.key_id WHERE m.run_id = ?1 ORDER BY k.name;
+-- name: metric_keys_of_run
+SELECT key_id FROM metric INDEXED BY metric_by_run WHERE run_id = ?1;
+-- name: key_name
+SELECT name FROM key WHERE id = ?1;
 -- name: alerts_of_run
 SELECT k.name, a.kind, a.step, a.value FROM alert a JOIN key k ON k.id = a.key_id WHERE a.run_id = ?1 ORDER BY k.name;
 -- name: ranks_of_run

@@ -135,6 +135,12 @@ function body(req) {
 	});
 }
 
+/** With the last step of what counts optimiser steps. */
+function whole(run) {
+	const steps = Object.entries(run.metrics).filter(([k]) => !k.startsWith('epoch/')).map(([, m]) => m.last_step);
+	return { last_step: steps.length ? Math.max(...steps) : -1, ...run };
+}
+
 async function api(req, url, all) {
 	const p = url.pathname.replace('/api/v1/', '');
 	const runs = all.map((r) => r.run).sort((a, b) => b.start_time - a.start_time);
@@ -148,7 +154,7 @@ async function api(req, url, all) {
 		const list = runs.filter((r) => !asked.length || asked.includes(r.experiment));
 		const end = Number(url.searchParams.get('page_token') ?? 0)
 			+ Number(url.searchParams.get('limit') ?? 100);
-		return { runs: list.slice(Number(url.searchParams.get('page_token') ?? 0), end),
+		return { runs: list.slice(Number(url.searchParams.get('page_token') ?? 0), end).map(whole),
 			next_page_token: end < list.length ? String(end) : '' };
 	}
 	if (p === 'series/query') return query(all, await body(req));
@@ -158,7 +164,7 @@ async function api(req, url, all) {
 		const r = runs.find((x) => x.id.startsWith(p.slice(5)));
 		const ranks = Object.keys(all.find((x) => x.run === r)?.ranked?.['phase/step'] ?? {})
 			.map((n) => ({ rank: Number(n), host: 'node1' }));
-		return r ? { ...r, environment: r.environment ?? {}, ranks, segments: [] } : null;
+		return r ? { ...whole(r), environment: r.environment ?? {}, ranks, segments: [] } : null;
 	}
 	return null;
 }

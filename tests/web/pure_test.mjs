@@ -36,9 +36,16 @@ test('text orders naturally', () => {
 	assert.deepEqual(['0.1', '0.05', '1e-3'].sort(p.natural), ['1e-3', '0.05', '0.1']);
 });
 
+/** How many of the runs have each metric. */
+function keysOf(runs) {
+	const all = new Map();
+	for (const r of runs) for (const k in r.metrics) all.set(k, (all.get(k) ?? 0) + 1);
+	return all;
+}
+
 test('the goal is an accuracy where there is one, else a held-out loss, else any loss', () => {
 	const of = (...keys) =>
-		p.defaultGoal([run('a', { metrics: Object.fromEntries(keys.map((k) => [k, metric()])) })]);
+		p.defaultGoal(new Map(keys.map((k) => [k, 1])), 1);
 	assert.deepEqual(of('train/loss', 'epoch/val_loss', 'epoch/top1', 'epoch/top5'),
 		{ key: 'epoch/top1', dir: 'max' });
 	assert.deepEqual(of('train/loss', 'epoch/val_loss'), { key: 'epoch/val_loss', dir: 'min' });
@@ -52,7 +59,7 @@ test('the goal is an accuracy where there is one, else a held-out loss, else any
 
 test('rows: best first, runs that fell out below, missing last', () => {
 	const runs = twelve.map((r) => r.run);
-	const goal = p.defaultGoal(runs);
+	const goal = p.defaultGoal(keysOf(runs), runs.length);
 	assert.deepEqual(goal, { key: 'epoch/top1', dir: 'max' });
 	const rows = p.orderRuns(runs, goal, null, false);
 	assert.equal(rows[0].name, 'resnet-base');

@@ -22,6 +22,7 @@ libwebstore_la_SOURCES = \
 	web/store/read/chart.c \
 	web/store/upkeep/check.c web/store/upkeep/check.h \
 	web/store/points/chunk.c web/store/points/chunk.h \
+	web/store/read/chosen.c web/store/read/chosen.h \
 	web/store/read/columns.c web/store/read/columns.h \
 	web/store/db/blob.c web/store/db/blob.h \
 	web/store/db/copy.c web/store/db/copy.h \
@@ -52,6 +53,7 @@ libwebstore_la_SOURCES = \
 	web/store/follow/origin.c web/store/follow/origin.h \
 	web/store/points/outline.c web/store/points/outline.h \
 	web/store/points/pack.c web/store/points/pack.h \
+	web/store/read/metric.c web/store/read/metric.h \
 	web/store/read/page.c web/store/read/page.h \
 	web/store/read/pick.c web/store/read/pick.h \
 	web/store/read/points.c web/store/read/points.h \

@@ -1,10 +1,50 @@
-/* page.c: the files of the page. */
+/* page.c: the files of the page, and what the browser is told to ask for while it reads the first of them. */
 #include "web/api/api.h"
 
 #include <string.h>
 
 #include "web/assets/asset.h"
 #include "web/api/handlers.h"
+
+/* What the page asks for first (getRuns and FIRST_PAGE, METRICS_MAX in web/ui/src/state), as URLSearchParams has it. */
+#define FIRST "api/v1/runs?limit=200&include=keys&metrics_max=48"
+
+static const char *form_encoded(struct call *c, const char *text)
+{
+	static const char hex[] = "0123456789ABCDEF";
+	char *out = arena_array(c->arena, strlen(text) * 3 + 1, 1);
+	size_t n = 0;
+
+	for (; out && *text; text++) {
+		unsigned char b = (unsigned char)*text;
+
+		if ((b >= '0' && b <= '9') || (b >= 'a' && b <= 'z') || (b >= 'A' && b <= 'Z') || strchr("*-._", b)) {
+			out[n++] = (char)b;
+		} else if (b == ' ') {
+			out[n++] = '+';
+		} else {
+			out[n++] = '%';
+			out[n++] = hex[b >> 4];
+			out[n++] = hex[b & 15];
+		}
+	}
+	if (out)
+		out[n] = '\0';
+	return out;
+}
+
+/* A filter is asked for with other words, which the page alone knows. */
+static void ask_ahead(struct call *c)
+{
+	const char *experiment = call_arg(c, "e"), *name;
+
+	if (call_arg(c, "q"))
+		return;
+	name = experiment ? form_encoded(c, experiment) : "";
+	if (name)
+		call_header(c, "Link", arena_printf(c->arena, "<" FIRST "%s%s>; rel=preload; as=fetch; crossorigin",
+						    experiment ? "&experiment=" : "", name));
+}
 
 enum call_next on_page_get(struct call *c)
 {
@@ -14,6 +54,8 @@ enum call_next on_page_get(struct call *c)
 	/* openapi.json has a route of its own */
 	if (!a || !strncmp(path, "/api/", 5))
 		return call_fail(c, CALL_not_found, NULL, "no such address");
+	if (!strcmp(path, "/index.html"))
+		ask_ahead(c);
 	c->type = a->mime;
 	c->etag = a->etag;
 	c->page = true;

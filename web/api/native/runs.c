@@ -7,6 +7,45 @@
 #include "web/api/native/request.h"
 #include "web/api/native/run_json.h"
 
+/* Which parts of the runs and which of their metrics are given. */
+static bool list_columns(struct call *c, struct query_runs_opts *o)
+{
+	static const char *const includes[] = { "keys", NULL };
+	static const char *const parts[] = { "params", "tags", "metrics", "alerts" };
+	const char *const *values;
+	int64_t most = 0;
+	int include = -1;
+	size_t n = call_arg_all(c, "fields", &values), i, k;
+
+	for (i = 0; i < n; i++) {
+		for (k = 0; k < 4 && strcmp(parts[k], values[i]); k++)
+			;
+		if (k == 4)
+			return call_fail(c, CALL_bad_value, "fields", "fields: want params, tags, metrics or alerts"),
+			       false;
+		o->parts |= 1u << k;
+	}
+	o->metric_count = call_arg_all(c, "metrics", &o->metrics);
+	o->some_metrics = o->metric_count > 0;
+	if (!call_arg_word(c, "include", includes, &include) || !call_arg_int(c, "metrics_max", &most, 1, 100000))
+		return false;
+	o->metrics_max = (size_t)most;
+	o->with_keys = include == 0;
+	return true;
+}
+
+/* How many of the listed runs have each metric. */
+static void write_keys(struct js *j, const struct query_runs *runs)
+{
+	size_t i;
+
+	js_key(j, "metric_keys");
+	js_open(j, '{');
+	for (i = 0; i < runs->key_count; i++)
+		js_key_int(j, runs->keys[i].key, runs->keys[i].runs);
+	js_close(j, '}');
+}
+
 static bool list_args(struct call *c, struct query_runs_opts *o)
 {
 	static const char *const words[] = { "no", "only", "all", NULL };
@@ -21,6 +60,8 @@ static bool list_args(struct call *c, struct query_runs_opts *o)
 	o->filter = call_arg(c, "filter");
 	o->order_by = call_arg(c, "order_by");
 	o->page_token = call_arg(c, "page_token");
+	if (!list_columns(c, o))
+		return false;
 	if (!call_arg_int(c, "limit", &limit, 1, 50000) || !call_arg_word(c, "deleted", words, &deleted))
 		return false;
 	if (o->id_count && !request_run_ids(c, "run", values, o->id_count))
@@ -50,6 +91,12 @@ enum call_next on_run_list(struct call *c)
 		run_json_write(c, &j, &runs.items[i], RUN_JSON_LISTED);
 	js_close(&j, ']');
 	js_key_str(&j, "next_page_token", runs.next_page_token);
+	if (o.with_keys)
+		write_keys(&j, &runs);
+	if (runs.metrics_left_out) {
+		js_key(&j, "metrics_left_out");
+		js_bool(&j, true);
+	}
 	js_close(&j, '}');
 	buf_addc(&c->out, '\n');
 	return CALL_DONE;

@@ -8,6 +8,8 @@
 #include "web/store/points/scan.h"
 #include "web/store/points/spike.h"
 #include "web/store/points/sum_row.h"
+#include "web/store/read/chosen.h"
+#include "web/store/read/metric.h"
 
 #define DIVERGED_POINTS 20
 
@@ -52,17 +54,6 @@ static int load_pairs(struct db *d, struct db_rows *q, struct arena *a, struct q
 	return rc;
 }
 
-static void metric_of(struct query_metric *m, const char *key, const struct sum *s)
-{
-	*m = (struct query_metric){
-		.key = key, .count = s->count, .nonfinite = s->nonfinite,
-		.first = s->first.value, .last = s->last.value, .min = s->min, .max = s->max,
-		.first_step = s->first.step, .last_step = s->last.step, .min_step = s->min_step,
-		.max_step = s->max_step,
-		.first_time = s->first.time, .last_time = s->last.time, .first_nonfinite_step = s->nonfinite_step,
-	};
-}
-
 static int load_metrics(struct db *d, int64_t id, struct arena *a, struct query_run *r, struct err *err)
 {
 	struct db_rows *q;
@@ -80,11 +71,6 @@ static int load_metrics(struct db *d, int64_t id, struct arena *a, struct query_
 		rc = 0;
 	}
 	return rc;
-}
-
-static bool is_loss(const char *key)
-{
-	return strstr(key, "loss") != NULL && strcmp(key, "train/loss_scale") != 0;
 }
 
 static int add_alert(struct query_run *r, struct arena *a, const struct query_alert *alert, struct err *err)
@@ -163,7 +149,7 @@ static int load_alerts(struct db *d, int64_t id, struct arena *a, struct query_r
 		rc = add_alert(r, a, &failed, err);
 	}
 	for (i = 0; i < r->metric_count && !rc; i++)
-		if (r->metrics[i].nonfinite && is_loss(r->metrics[i].key))
+		if (r->metrics[i].nonfinite && metric_is_loss(r->metrics[i].key))
 			rc = alert_nonfinite(r, a, &r->metrics[i], err);
 	for (i = 0; i < r->metric_count && !rc; i++) {
 		const struct query_metric *m = &r->metrics[i];
@@ -201,23 +187,30 @@ static int load_row(struct db *d, int64_t id, struct arena *a, struct query_run 
 	return 0;
 }
 
-int detail_load(struct db *d, int64_t run_id, bool bare, struct arena *a, struct query_run *ret, struct err *err)
+int detail_load(struct db *d, int64_t run_id, const struct detail_want *want, struct arena *a, struct query_run *ret,
+		struct err *err)
 {
 	struct db_rows *q;
 	int rc = load_row(d, run_id, a, ret, err);
 
-	if (rc || bare)
-		return rc;
-	rc = db_start(d, &q, DB_params_of_run, err, "i", run_id);
-	if (!rc)
-		rc = load_pairs(d, q, a, &ret->params, &ret->param_count, err);
-	if (!rc)
+	if (!rc && want->parts & QUERY_PARAMS) {
+		rc = db_start(d, &q, DB_params_of_run, err, "i", run_id);
+		rc = rc ? rc : load_pairs(d, q, a, &ret->params, &ret->param_count, err);
+	}
+	if (!rc && want->parts & QUERY_TAGS) {
 		rc = db_start(d, &q, DB_tags_of_run, err, "i", run_id);
-	if (!rc)
-		rc = load_pairs(d, q, a, &ret->tags, &ret->tag_count, err);
-	if (!rc)
-		rc = load_metrics(d, run_id, a, ret, err);
-	return rc ? rc : load_alerts(d, run_id, a, ret, err);
+		rc = rc ? rc : load_pairs(d, q, a, &ret->tags, &ret->tag_count, err);
+	}
+	if (!rc && want->parts & (QUERY_METRICS | QUERY_ALERTS))
+		rc = want->chosen && !want->chosen->all ? chosen_load(want->chosen, d, run_id, a, ret, err)
+							: load_metrics(d, run_id, a, ret, err);
+	if (!rc && want->parts & QUERY_ALERTS)
+		rc = load_alerts(d, run_id, a, ret, err);
+	if (want->chosen)
+		chosen_trim(want->chosen, ret);
+	if (!(want->parts & QUERY_METRICS))
+		ret->metric_count = 0;
+	return rc;
 }
 
 static int load_segments(struct db *d, int64_t id, struct arena *a, struct query_run *r, struct err *err)

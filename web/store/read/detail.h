@@ -5,8 +5,17 @@
 #include "web/store/db/db.h"
 #include "web/store/read/query.h"
 
-/* bare: the run's own columns only. ERR_NOENT without text when there is none. */
-int detail_load(struct db *d, int64_t run_id, bool bare, struct arena *a, struct query_run *ret, struct err *err);
+struct chosen;
+
+/* What of a run is loaded besides its own columns. */
+struct detail_want {
+	unsigned parts;              /* of enum query_part */
+	const struct chosen *chosen; /* NULL: every metric */
+};
+
+/* ERR_NOENT without text when there is none. */
+int detail_load(struct db *d, int64_t run_id, const struct detail_want *want, struct arena *a, struct query_run *ret,
+		struct err *err);
 
 /* What only the page of one run shows: environment, segments, ranks, problems. */
 int detail_load_rest(struct db *d, int64_t run_id, struct arena *a, struct query_run *run, struct err *err);

@@ -131,7 +131,7 @@ static int load_run(struct store *s, const char *id, bool with_series, struct ar
 		return rc;
 	rc = find_run(d, id, &run_id, err);
 	if (!rc)
-		rc = detail_load(d, run_id, false, a, &run, err);
+		rc = detail_load(d, run_id, &(struct detail_want){ .parts = QUERY_PARTS }, a, &run, err);
 	if (!rc)
 		rc = detail_load_rest(d, run_id, a, &run, err);
 	if (!rc && with_series)

@@ -124,6 +124,13 @@ struct query_run {
 	size_t series_count;
 };
 
+enum query_part { QUERY_PARAMS = 1, QUERY_TAGS = 2, QUERY_METRICS = 4, QUERY_ALERTS = 8, QUERY_PARTS = 15 };
+
+struct query_key_runs {
+	const char *key;
+	uint32_t runs;
+};
+
 struct query_runs_opts {
 	const char *const *experiments; /* names; NULL: all */
 	const int64_t *experiment_ids;  /* instead of names; those that do not exist give nothing */
@@ -138,6 +145,12 @@ struct query_runs_opts {
 	bool only_deleted;
 	const struct filter_mlflow *mlflow; /* MLflow's grammar, instead of filter and order_by */
 	bool bare;                      /* leave params, tags, metrics and alerts out */
+	unsigned parts;                 /* of enum query_part; 0: all */
+	const char *const *metrics;     /* with some_metrics or beyond metrics_max: only these */
+	size_t metric_count;
+	bool some_metrics;
+	size_t metrics_max;             /* 0: none; else all where the page's runs have at most so many keys */
+	bool with_keys;                 /* fill keys of the result */
 };
 
 struct query_runs {
@@ -145,6 +158,10 @@ struct query_runs {
 	size_t count;
 	const char *next_page_token; /* NULL on the last page */
 	uint64_t rev;                /* of the snapshot, for an ETag or the next `changes` */
+	/* with_keys: every metric key that any of the items has, and how many have it, sorted */
+	struct query_key_runs *keys;
+	size_t key_count;
+	bool metrics_left_out;       /* more than metrics_max keys */
 };
 
 int query_experiments(struct store *s, struct arena *a, struct query_experiments *ret, struct err *err);

@@ -11,6 +11,7 @@
 #include "web/store/base/parts.h"
 #include "web/store/db/readers.h"
 #include "web/store/filter/filter.h"
+#include "web/store/read/chosen.h"
 #include "web/store/read/columns.h"
 #include "web/store/read/detail.h"
 #include "web/store/read/page.h"
@@ -529,6 +530,24 @@ static int read_token(struct search *s)
 	return s->has_after ? page_read(token, s->plan, filter_order_count(s->f), s->a, &s->after, s->err) : 0;
 }
 
+static int load_runs(struct search *s, const int64_t *ids, struct arena *a, struct query_runs *ret)
+{
+	const struct query_runs_opts *o = s->o;
+	bool choose = o->some_metrics || o->metrics_max || o->with_keys;
+	struct chosen chosen = { 0 };
+	struct detail_want want = { o->bare ? 0 : o->parts ? o->parts : QUERY_PARTS, choose ? &chosen : NULL };
+	size_t i;
+	int rc = choose ? chosen_begin(&chosen, s->d, o, ids, ret->count, s->err) : 0;
+
+	for (i = 0; i < ret->count && !rc; i++)
+		rc = detail_load(s->d, ids[i], &want, a, &ret->items[i], s->err);
+	if (!rc && o->with_keys)
+		rc = chosen_keys(&chosen, a, ret, s->err);
+	ret->metrics_left_out = o->metrics_max && !chosen.all;
+	chosen_end(&chosen);
+	return rc;
+}
+
 /* The runs in full; the columns are given back before, so that other searches go on meanwhile. */
 static int load_page(struct search *s, struct arena *a, struct query_runs *ret)
 {
@@ -551,9 +570,7 @@ static int load_page(struct search *s, struct arena *a, struct query_runs *ret)
 	for (i = 0; i < ret->count; i++)
 		ids[i] = s->rows[s->hits[i]]->id;
 	give_columns(s);
-	for (i = 0, rc = 0; i < ret->count && !rc; i++)
-		rc = detail_load(s->d, ids[i], s->o->bare, a, &ret->items[i], s->err);
-	return rc;
+	return load_runs(s, ids, a, ret);
 }
 
 int query_runs(struct store *store, const struct query_runs_opts *o, struct arena *a, struct query_runs *ret,

@@ -30,14 +30,12 @@ function merit(key: string): number {
 	return 2;
 }
 
-/** The default goal: the accuracy-like series that most runs have, else a held-out loss, else any loss. */
-export function defaultGoal(runs: readonly Run[]): Goal | null {
-	const seen = new Map<string, number>();
-	for (const r of runs) for (const k in r.metrics) seen.set(k, (seen.get(k) ?? 0) + 1);
+/** The default goal: the accuracy-like series that most of n runs have, else a held-out loss, else any loss. */
+export function defaultGoal(seen: ReadonlyMap<string, number>, n: number): Goal | null {
 	let best: string | null = null;
 	let score = 0;
-	for (const [k, n] of seen) {
-		const common = n * 2 >= runs.length ? 1 : 0.3;
+	for (const [k, have] of seen) {
+		const common = have * 2 >= n ? 1 : 0.3;
 		const m = merit(k) * common;
 		if (m > score || (m === score && best !== null && m > 0 && k < best)) {
 			score = m;

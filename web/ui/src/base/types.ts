@@ -39,6 +39,9 @@ export interface Run {
 	metrics: Record<string, Metric>;
 	notes: string;
 	alerts: Alert[];
+	/** Of the series that count optimiser steps; null without any. */
+	last_step: number | null;
+	deleted: boolean;
 }
 
 export interface RunDetail extends Run {

@@ -80,6 +80,8 @@ export function runOf(r: Json): Run {
 		end_time: numOrNull(r.end_time),
 		params: textMap(r.params), tags: textMap(r.tags), metrics, notes: String(r.notes ?? ''),
 		alerts: ((r.alerts ?? []) as Json[]).map(alertOf),
+		last_step: typeof r.last_step === 'number' && r.last_step >= 0 ? r.last_step : null,
+		deleted: r.deleted === true,
 	};
 }
 
@@ -92,22 +94,54 @@ export async function getExperiments(): Promise<Experiment[]> {
 	}));
 }
 
+function keysIn(runs: readonly Run[]): Map<string, number> {
+	const count = new Map<string, number>();
+	for (const r of runs) for (const k in r.metrics) count.set(k, (count.get(k) ?? 0) + 1);
+	return count;
+}
+
 interface RunQuery {
 	experiment?: string;
 	filter?: string;
 	limit: number;
 	page?: string;
 	ids?: readonly string[];
+	/** Only these metrics; with most: all of them where the listed runs have at most so many keys. */
+	metrics?: readonly string[];
+	most?: number;
+	/** Also how many of the listed runs have each metric. */
+	keys?: boolean;
+	/** Only these parts of the runs. */
+	fields?: readonly string[];
 }
 
-export async function getRuns(q: RunQuery): Promise<{ runs: Run[]; next: string | null }> {
+interface RunList {
+	runs: Run[];
+	next: string | null;
+	/** How many of the listed runs have each metric, where that was asked for. */
+	keys: ReadonlyMap<string, number>;
+	/** Only the metrics that were asked for are here. */
+	leftOut: boolean;
+}
+
+/** The first question of a page: web/api/native/page.c tells the browser to begin with it. */
+export async function getRuns(q: RunQuery): Promise<RunList> {
 	const p = new URLSearchParams({ limit: String(q.limit) });
+	if (q.keys) p.set('include', 'keys');
+	if (q.most !== undefined) p.set('metrics_max', String(q.most));
 	if (q.experiment !== undefined) p.set('experiment', q.experiment);
+	for (const k of q.metrics ?? []) p.append('metrics', k);
+	for (const k of q.fields ?? []) p.append('fields', k);
 	if (q.filter) p.set('filter', q.filter);
 	if (q.page) p.set('page_token', q.page);
 	for (const id of q.ids ?? []) p.append('run', id);
 	const r = await request('runs?' + p);
-	return { runs: (r.runs as Json[]).map(runOf), next: (r.next_page_token as string | undefined) || null };
+	const runs = (r.runs as Json[]).map(runOf);
+	return {
+		runs, next: (r.next_page_token as string | undefined) || null,
+		keys: r.metric_keys ? new Map(Object.entries(r.metric_keys as Record<string, number>)) : keysIn(runs),
+		leftOut: r.metrics_left_out === true,
+	};
 }
 
 /** The run that logged a model, null when none did. */

@@ -13,3 +13,4 @@ export * from './takenback.ts';
 export { endSession, exportAddress, getRuns } from './api.ts';
 export { askRanks } from './points.ts';
 export { liveRev, start } from './live.ts';
+export { needMetrics } from './load.ts';

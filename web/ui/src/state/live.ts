@@ -4,8 +4,9 @@ import { effect, signal } from '@preact/signals';
 import * as api from './api.ts';
 import type { Run } from '../base/types.ts';
 import { followLink, loadExperiments, loadRuns, reloadRuns, serverFilter, viewExperiment, viewPage } from './load.ts';
-import { away, drawn, experiment, experiments, problem, report, runs, session } from './runs.ts';
-import { grow, schedule, settled } from './series.ts';
+import { away, countKeys, drawn, experiment, experiments, heldMetrics, keyRuns, problem, report, runs,
+	session } from './runs.ts';
+import { grow, schedule, settled, wantedKeys } from './series.ts';
 import { view } from './view.ts';
 
 /** Changes are taken at once, but not more often than this. */
@@ -31,9 +32,14 @@ async function takeChanges(): Promise<void> {
 	ids.forEach((id) => changed.delete(id));
 	tookAt = Date.now();
 	try {
-		const found = (await api.getRuns({ ids, filter: serverFilter.value, limit: 1000 })).runs;
+		const held = heldMetrics.value;
+		const metrics = held ? [...new Set([...held, ...wantedKeys()])] : undefined;
+		const { runs: found, keys } = await api.getRuns({
+			ids, filter: serverFilter.value, limit: 1000, keys: true, metrics,
+		});
 		problem.value = null;
 		const fresh = found.filter((r) => r.experiment === experiment.value || experiment.value === null);
+		countNew(keys);
 		mergeRuns(ids, fresh);
 		await grow(fresh);
 	} catch (e) {
@@ -42,6 +48,12 @@ async function takeChanges(): Promise<void> {
 		liveTimer = changed.size ? window.setTimeout(() => void takeChanges(), LIVE_MS) : 0;
 		liveRev.value++;
 	}
+}
+
+/** Metrics that no run had until now. */
+function countNew(keys: ReadonlyMap<string, number>): void {
+	const fresh = [...keys].filter(([k]) => !keyRuns.value.has(k));
+	if (fresh.length) countKeys(new Map(fresh));
 }
 
 /** Grows whenever something of a run may have changed, for pages that hold more than the list does. */

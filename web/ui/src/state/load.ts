@@ -2,22 +2,24 @@
 import { batch, computed } from '@preact/signals';
 import * as api from './api.ts';
 import type { Run } from '../base/types.ts';
+import { defaultCurve, defaultGoal } from '../base/goal.ts';
 import { chartOrder, frontKeys, openAtFirst } from '../base/order.ts';
+import { metricColumn } from '../base/rank.ts';
 import { emptyView, isExpression, linkedTarget } from '../base/url.ts';
-import { curve, experiments, filterProblem, goal, loading, loadingMore, metricKeys, notHeld, problem, report,
-	runs } from './runs.ts';
+import { countKeys, curve, experiments, filterProblem, goal, heldMetrics, keyRuns, loading, loadingMore, metricKeys,
+	notHeld, problem, report, runs } from './runs.ts';
 import { fill, unwant, want } from './series.ts';
 import { go, view } from './view.ts';
 
-/** As in src/index.html, which asks for the first page before this script is there. */
+/** Runs of the first question, and the metrics that all come with it: as in web/api/native/page.c. */
 const FIRST_PAGE = 200;
+const METRICS_MAX = 48;
+const PHASES_MAX = 12;
 const NEXT_PAGE = 1000;
 /** Runs that the page holds at most; a filter reaches the others. */
 const HELD_MAX = 10000;
 
 let loadSeq = 0;
-/** The first request asks for the newest runs of all experiments: the browser has begun it with the page. */
-let firstLoad = true;
 /** What runs holds: the experiment and filter of the last load. */
 let loaded = '';
 
@@ -47,6 +49,58 @@ function ahead(): void {
 	void fill().then(() => keys.forEach((k) => unwant(k, ahead)));
 }
 
+/** What the page asks of a list of runs: with few metrics all of them come, else those that it holds. */
+function question(more: { experiment?: string; filter: string; limit: number; page?: string }) {
+	const held = heldMetrics.value;
+	return { ...more, keys: true, ...(held ? { metrics: [...held] } : { most: METRICS_MAX }) };
+}
+
+interface Load {
+	name: string | null;
+	filter: string;
+	/** False once another load has begun. */
+	mine(): boolean;
+}
+
+/** The newest runs of an experiment (of the one that was written to last without a name), with the metrics in front. */
+async function firstPage({ name, filter, mine }: Load): Promise<{ list: Run[]; next: string | null } | null> {
+	heldMetrics.value = null;
+	const got = await api.getRuns(question({ experiment: name ?? undefined, filter, limit: FIRST_PAGE }));
+	if (!mine()) return null;
+	let { runs: list, next } = got;
+	const newest = name ?? list[0]?.experiment;
+	if (list.some((r) => r.experiment !== newest)) {
+		list = list.filter((r) => r.experiment === newest);
+		next = '';
+	} else if (name === null && next !== null) next = '';
+	countKeys(got.keys, true);
+	if (got.leftOut) {
+		const keys = frontMetrics(list.length);
+		const front = await api.getRuns({ experiment: newest, filter, limit: FIRST_PAGE, metrics: keys,
+			fields: ['metrics'] });
+		if (!mine()) return null;
+		list = withMetrics(list, front.runs);
+		heldMetrics.value = new Set(keys);
+	}
+	return { list, next };
+}
+
+/** Metrics that the table and the charts of the first screen are about, as far as the state knows. */
+function frontMetrics(n: number): string[] {
+	const keys = keyRuns.value;
+	const v = view.value;
+	const goalKey = v.goal ?? defaultGoal(keys, n)?.key;
+	const columns = [...v.columns ?? [], v.sort ?? ''].map((id) => metricColumn(id)?.key);
+	const phases = [...keys.keys()].filter((k) => k.startsWith('phase/')).slice(0, PHASES_MAX);
+	const own = defaultCurve([...keys.keys()], goalKey ?? null);
+	return [...new Set([goalKey, own, ...columns, ...phases])].filter((k): k is string => !!k && keys.has(k));
+}
+
+function withMetrics(list: readonly Run[], more: readonly Run[]): Run[] {
+	const byId = new Map(more.map((r) => [r.id, r.metrics]));
+	return list.map((r) => (byId.has(r.id) ? { ...r, metrics: { ...r.metrics, ...byId.get(r.id) } } : r));
+}
+
 export async function loadRuns(name: string | null, filter: string): Promise<void> {
 	if (name !== null && loaded === name + '\n' + filter) return;
 	const seq = ++loadSeq;
@@ -54,33 +108,20 @@ export async function loadRuns(name: string | null, filter: string): Promise<voi
 	loading.value = true;
 	problem.value = null;
 	try {
-		const any = name === null || (firstLoad && filter === '');
-		if (firstLoad && !any) void api.getRuns({ limit: FIRST_PAGE }).catch(() => undefined);
-		firstLoad = false;
-		let { runs: list, next } =
-			await api.getRuns({ experiment: any ? undefined : name, filter, limit: FIRST_PAGE });
-		if (!mine()) return;
-		const newest = name ?? list[0]?.experiment;
-		list = list.filter((r) => r.experiment === newest);
-		if (!list.length && next !== null && name !== null) {
-			({ runs: list, next } = await api.getRuns({ experiment: name, filter, limit: FIRST_PAGE }));
-			if (!mine()) return;
-		}
+		const page = await firstPage({ name, filter, mine });
+		if (!page) return;
+		const newest = name ?? page.list[0]?.experiment;
 		batch(() => {
 			filterProblem.value = null;
-			runs.value = list;
+			runs.value = page.list;
 			loading.value = false;
 			loaded = (newest ?? '') + '\n' + filter;
 			if (name === null && newest !== undefined && view.value.page === 'compare')
 				go({ experiment: newest });
 		});
 		ahead();
-		if (next !== null && any) {
-			// a page's token belongs to the question that gave it
-			list = [];
-			next = '';
-		}
-		await loadRest(newest, filter, list, next, mine);
+		// a page's token belongs to the question that gave it
+		await loadRest(newest, filter, page.next === '' ? [] : page.list, page.next, mine);
 	} catch (e) {
 		if (!mine()) return;
 		const err = e as api.ApiError;
@@ -96,15 +137,62 @@ async function loadRest(name: string | undefined, filter: string, list: Run[], n
 	loadingMore.value = next !== null;
 	notHeld.value = false;
 	while (next !== null && mine()) {
-		const more: { runs: Run[]; next: string | null } = await api.getRuns({ experiment: name, filter,
-			limit: NEXT_PAGE, page: next });
+		const q = { experiment: name, filter, limit: NEXT_PAGE, page: next };
+		let more = await api.getRuns(question(q));
 		if (!mine()) return;
+		if (more.leftOut) {
+			heldMetrics.value = new Set(keyRuns.value.keys());
+			more = await api.getRuns(question(q));
+			if (!mine()) return;
+		}
+		countKeys(more.keys, list.length === 0);
 		list = list.concat(more.runs);
 		runs.value = list;
 		next = list.length < HELD_MAX ? more.next : null;
 		if (more.next !== null && next === null) notHeld.value = true;
 	}
 	if (mine()) loadingMore.value = false;
+	void needMetrics([]);
+}
+
+/** Metrics that something on the page shows numbers of, and that are not here for all of its runs. */
+const lacking = new Set<string>();
+let fetching = false;
+
+/** Asks for the numbers of these metrics for all runs; columns are filled when they are there. */
+export async function needMetrics(keys: readonly string[]): Promise<void> {
+	const held = heldMetrics.value;
+	if (held) for (const k of keys) if (!held.has(k) && keyRuns.value.has(k)) lacking.add(k);
+	if (!held || !lacking.size || fetching || loading.value || loadingMore.value) return;
+	const now = [...lacking].slice(0, METRICS_MAX);
+	const of = loaded;
+	fetching = true;
+	try {
+		await fetchMetrics(now, () => of === loaded);
+	} catch (e) {
+		report(e);
+	} finally {
+		now.forEach((k) => lacking.delete(k));
+		fetching = false;
+	}
+	if (lacking.size) void needMetrics([]);
+}
+
+async function fetchMetrics(keys: readonly string[], mine: () => boolean): Promise<void> {
+	const [experiment, filter] = loaded.split('\n') as [string, string];
+	const found: Run[] = [];
+	let next: string | null = '';
+	while (next !== null && found.length < runs.value.length) {
+		const more: Awaited<ReturnType<typeof api.getRuns>> = await api.getRuns({ experiment, filter,
+			limit: NEXT_PAGE, page: next, metrics: keys, fields: ['metrics'] });
+		if (!mine()) return;
+		found.push(...more.runs);
+		next = more.next;
+	}
+	batch(() => {
+		runs.value = withMetrics(runs.value, found);
+		heldMetrics.value = heldMetrics.value && new Set([...heldMetrics.value, ...keys]);
+	});
 }
 
 /** The list again, after the server was away. */

@@ -46,7 +46,25 @@ export function keysOf(of: (r: Run) => object): string[] {
 	return [...set].sort((a, b) => a.localeCompare(b, 'en', { numeric: true }));
 }
 
-export const metricKeys = computed(() => keysOf((r) => r.metrics));
+/** How many of the runs have each metric. */
+export const keyRuns = signal<ReadonlyMap<string, number>>(new Map());
+/** Metrics whose numbers are here for every run; null: all of them are. */
+export const heldMetrics = signal<ReadonlySet<string> | null>(null);
+
+export const metricKeys = computed(() =>
+	[...keyRuns.value.keys()].sort((a, b) => a.localeCompare(b, 'en', { numeric: true })));
+
+/** Adds what a list of runs says of its metrics. */
+export function countKeys(more: ReadonlyMap<string, number>, anew = false): void {
+	const all = new Map(anew ? [] : keyRuns.value);
+	for (const [k, n] of more) all.set(k, (all.get(k) ?? 0) + n);
+	keyRuns.value = all;
+}
+
+/** Whether the run has points of the metric, as far as the page knows. */
+export function mayHave(r: Run, key: string): boolean {
+	return r.metrics[key] !== undefined || (heldMetrics.value !== null && !heldMetrics.value.has(key));
+}
 /** Last part of a key unless two shown keys share it. */
 export function shortKey(key: string): string {
 	const tail = key.slice(key.lastIndexOf('/') + 1);
@@ -59,7 +77,7 @@ export const paramKeys = computed(() => keysOf((r) => r.params));
 export const goal = computed<Goal | null>(() => {
 	const v = view.value;
 	if (v.goal !== null) return { key: v.goal, dir: v.dir ?? directionOf(v.goal) };
-	return defaultGoal(runs.value);
+	return defaultGoal(keyRuns.value, runs.value.length);
 });
 
 export const curve = computed(() => defaultCurve(metricKeys.value, goal.value?.key ?? null));

@@ -5,7 +5,7 @@ import type { Metric, Run, Series } from '../base/types.ts';
 import { appendBuckets } from '../base/series.ts';
 import { zoomOf } from './axis.ts';
 import { askCurves, askNewer, type CurveQuestion } from './points.ts';
-import { drawn, loading, metricKeys, report } from './runs.ts';
+import { drawn, heldMetrics, loading, mayHave, metricKeys, report } from './runs.ts';
 import { takenBack } from './takenback.ts';
 import { view } from './view.ts';
 
@@ -31,6 +31,18 @@ let bucketWidth = 0;
 
 function seriesKey(run: string, key: string, rank = -1): string {
 	return run + '|' + key + '|' + rank;
+}
+
+/** Metrics that something on the screen needs. */
+export function wantedKeys(): string[] {
+	return [...wanted.keys()];
+}
+
+/** Whether none of the drawn runs has points of the metric; false as long as that is not known. */
+export function isBare(key: string): boolean {
+	void seriesRev.value;
+	return drawn.value.every((r) => heldMetrics.value === null || r.metrics[key] ? !r.metrics[key]
+		: cache.get(seriesKey(r.id, key)) === null && !asking);
 }
 
 export function seriesFor(run: string, key: string, rank = -1): Series | null {
@@ -82,7 +94,7 @@ function missing(): Batch[] {
 	const groups = new Map<string, Batch>();
 	for (const [key, widths] of wanted) {
 		const most = Math.max(...widths.values());
-		const lack = drawn.value.filter((r) => r.metrics[key] && isLacking(seriesKey(r.id, key), most));
+		const lack = drawn.value.filter((r) => mayHave(r, key) && isLacking(seriesKey(r.id, key), most));
 		if (!lack.length) continue;
 		const zoom = zoomOf(key);
 		const name = zoom ? zoom.join('~') : '';

@@ -42,10 +42,7 @@ function keyRank(a: Alert): number {
 }
 
 export function lastStep(r: Run): number | null {
-	let last: number | null = null;
-	for (const [k, m] of Object.entries(r.metrics))
-		if (!k.startsWith('epoch/') && (last === null || m.last_step > last)) last = m.last_step;
-	return last;
+	return r.last_step;
 }
 
 function statusText(r: Run): string {

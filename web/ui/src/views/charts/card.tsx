@@ -144,7 +144,7 @@ export function ChartCard({ metric, note }: { metric: string; note?: string }) {
 	const chart = useChart(metric, box, lines);
 	const v = s.view.value;
 	const big = large.value === metric;
-	const none = !s.drawn.value.some((r) => r.metrics[metric]);
+	const none = s.isBare(metric);
 	return (
 		<figure class={'card chart' + (big ? ' large' : '')} onKeyDown={(e) => {
 			if (e.key === 'Escape' && big && !v.zoom) large.value = null;

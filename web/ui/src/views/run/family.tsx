@@ -50,18 +50,19 @@ function useRelatives(r: Run): Relatives {
 	const parent = useSignal<Run | null | undefined>(undefined);
 	const children = useSignal<{ runs: Run[]; more: boolean }>({ runs: [], more: false });
 	const up = parentOf(r);
+	const goal = s.goal.value?.key;
 	const rev = s.liveRev.value;
 	useEffect(() => {
 		let here = true;
-		s.getRuns({ filter: childrenOf(r.id), limit: AT_MOST })
+		s.getRuns({ filter: childrenOf(r.id), limit: AT_MOST, metrics: goal === undefined ? [''] : [goal] })
 			.then((l) => here && (children.value = { runs: l.runs, more: l.next !== null }), s.report);
 		if (up !== null)
-			s.getRuns({ ids: [up], limit: 1 }).then((l) => l.runs[0] ?? null, () => null)
+			s.getRuns({ ids: [up], limit: 1, metrics: [''] }).then((l) => l.runs[0] ?? null, () => null)
 				.then((p) => here && (parent.value = p));
 		return () => {
 			here = false;
 		};
-	}, [r.id, up, rev]);
+	}, [r.id, up, rev, goal]);
 	return { parent: parent.value, children: children.value.runs, more: children.value.more };
 }
 

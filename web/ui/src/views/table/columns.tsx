@@ -4,7 +4,7 @@ import type { Run } from '../../base/types.ts';
 import { duration, when } from '../../base/format.ts';
 import { isLoss } from '../../base/goal.ts';
 import { tellingParams } from '../../base/params.ts';
-import { runTime } from '../../base/rank.ts';
+import { metricColumn, runTime } from '../../base/rank.ts';
 import * as s from '../../state/index.ts';
 import { Shape } from '../base/bits.tsx';
 import { jumpTo } from '../base/jump.tsx';
@@ -121,6 +121,13 @@ const defaultColumns = computed<string[]>(() => {
 export const columns = computed<Column[]>(() => {
 	const ids = ['name', ...(s.view.value.columns ?? defaultColumns.value)];
 	return ids.map(make).filter((c): c is Column => c !== null);
+});
+
+/** Metrics whose numbers the table shows, is sorted by, or measures the runs with. */
+export const shownMetrics = computed<string[]>(() => {
+	const ids = [...s.view.value.columns ?? defaultColumns.value, s.view.value.sort ?? ''];
+	const keys = ids.map((id) => metricColumn(id)?.key).filter((k): k is string => k !== undefined);
+	return [...new Set(s.goal.value ? [s.goal.value.key, ...keys] : keys)];
 });
 
 /** Every column that can be picked, in groups. */

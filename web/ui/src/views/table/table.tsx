@@ -1,11 +1,11 @@
 // The comparison table: an ARIA grid whose rows exist only while they are on the screen, with a fixed row height. One
 // cell is in the tab order; arrows move it, space shows or hides the run, Enter opens it or does what the cell says.
-import { signal } from '@preact/signals';
+import { signal, useSignalEffect } from '@preact/signals';
 import type { RefObject } from 'preact';
 import { useEffect, useLayoutEffect, useRef } from 'preact/hooks';
 import * as s from '../../state/index.ts';
 import type { Column } from './column.ts';
-import { columns } from './columns.tsx';
+import { columns, shownMetrics } from './columns.tsx';
 import { act, active, focused, fullText, move, tip } from './focus.ts';
 import { HeadCell, Row, ROW } from './row.tsx';
 import { nesting, visibleRows } from './rows.ts';
@@ -100,6 +100,7 @@ export function Table() {
 	const cols = columns.value;
 	const { from, indexes } = made(list.length);
 	useScrolled(box);
+	useSignalEffect(() => void s.needMetrics(shownMetrics.value));
 	useEffect(() => {
 		if (active.value.row >= list.length)
 			active.value = { row: Math.max(0, list.length - 1), col: active.value.col };

@@ -1,0 +1,64 @@
+// Runs of hundreds of metrics beside an experiment of one run: what travels, what stands in the table, what is found.
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { drawn, says, until } from './browser.mjs';
+import { stage } from './stage.mjs';
+
+const RUNS = 70;
+const KEYS = 150;
+const ROW_BYTES = 6000;
+
+const s = stage();
+const key = (i) => `layer${i % 20}/head${i} ${i % 3 ? 'alive' : 'dead'}`;
+
+async function fill() {
+	for (let r = 0; r < RUNS; r++) {
+		const run = await s.ask('POST', 'runs', { experiment: 'wide', name: `wide-${r}`,
+			params: { lr: String(0.1 * (r + 1)), model: ['a', 'b', 'c'][r % 3] }, start_time: 1.7e12 + r });
+		const of = (k, v) => [1, 2, 3]
+			.map((step) => ({ key: k, step, value: v + step, wall_time: 1.7e9 + step }));
+		await s.ask('POST', `runs/${run.id}/metrics`, { points: [
+			...Array.from({ length: KEYS }, (_, i) => of(key(i), i)).flat(),
+			...of('train/loss', 1), ...of('epoch/top1', r)] });
+		await s.ask('PATCH', `runs/${run.id}`, { status: 'finished' });
+	}
+	const one = await s.ask('POST', 'runs', { experiment: 'small', name: 'only', params: { lr: '1' } });
+	await s.ask('POST', `runs/${one.id}/metrics`, { points: [1, 2, 3].map((step) =>
+		({ key: 'loss', step, value: step, wall_time: 1.7e9 + step })) });
+	await s.ask('PATCH', `runs/${one.id}`, { status: 'finished' });
+}
+let filled = null;
+
+/** What the page asked of /runs, and how much came. */
+async function watched(t, address) {
+	await (filled ??= fill());
+	const page = await s.open(t, 'health');
+	const asked = [];
+	page.on('response', async (r) => {
+		if (!r.url().includes('/api/v1/runs?')) return;
+		asked.push({ url: new URL(r.url()), bytes: (await r.body().catch(() => '')).length });
+	});
+	await page.goto(s.server.url + address);
+	await drawn(page);
+	return { page, asked };
+}
+
+test('an experiment of one run does not pay for the wide one beside it', async (t) => {
+	const { page, asked } = await watched(t, '?e=small');
+	await page.waitForTimeout(300);
+	for (const a of asked) assert.deepEqual(a.url.searchParams.getAll('experiment'), ['small'], a.url.search);
+	assert.ok(asked.reduce((n, a) => n + a.bytes, 0) < 20000, JSON.stringify(asked));
+});
+
+test('of wide runs only the columns travel that are shown; others come when they are picked', async (t) => {
+	const { page, asked } = await watched(t, '?e=wide');
+	await says(page, '.grid b.best', /^72$/);
+	assert.equal(await page.textContent('.grid .body .row[aria-rowindex="2"] a'), 'wide-69');
+	const bytes = asked.reduce((n, a) => n + a.bytes, 0);
+	assert.ok(bytes < RUNS * ROW_BYTES, `${bytes} bytes of runs`);
+	await page.click('button:has-text("columns")');
+	await page.fill('.picker input[type=search]', 'head7 alive last');
+	await page.click('.picker .line >> nth=0');
+	await until(() => page.$$eval('.grid .body .row', (l) => l.map((r) => r.textContent)),
+		(l) => l.length > 10 && l.every((x) => x.includes('10')), 'the picked column has its numbers');
+});

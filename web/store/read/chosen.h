@@ -1,0 +1,31 @@
+/* chosen.h: the metrics of a list's runs where only some are asked for, and how many of the runs have each key: rows
+ * of thousands of metrics are counted by their keys alone. Private to web/store. */
+#ifndef DPT_STORE_CHOSEN_H
+#define DPT_STORE_CHOSEN_H
+
+#include "web/store/db/db.h"
+#include "web/store/read/query.h"
+
+struct map;
+
+struct chosen {
+	struct map *keys; /* int64 id of a key -> what is known of it */
+	bool all;         /* every metric is loaded */
+};
+
+/* Counts the keys of the runs and marks those that are loaded: what o asks for, and what alerts are made of. */
+int chosen_begin(struct chosen *c, struct db *d, const struct query_runs_opts *o, const int64_t *runs, size_t n,
+		 struct err *err);
+void chosen_end(struct chosen *c); /* zeroed is fine */
+
+/* Fills r->metrics with the marked ones that the run has, sorted by key. */
+int chosen_load(const struct chosen *c, struct db *d, int64_t run_id, struct arena *a, struct query_run *r,
+		struct err *err);
+
+/* Leaves only those that were asked for. */
+void chosen_trim(const struct chosen *c, struct query_run *r);
+
+/* Every key that any of the runs has, with the number of those that have it, sorted. */
+int chosen_keys(const struct chosen *c, struct arena *a, struct query_runs *ret, struct err *err);
+
+#endif
