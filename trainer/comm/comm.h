@@ -24,8 +24,13 @@ struct comm_ops {
 	int (*send)(struct comm *c, const void *data, size_t bytes, int to, struct err *err);
 	int (*recv)(struct comm *c, void *data, size_t bytes, int from, struct err *err);
 	int (*barrier)(struct comm *c, struct err *err);
-	/* Collective, same size everywhere: a buffer that collectives use without copying. Lives until close. */
+	/* Collective: a zeroed buffer, of any size on each rank, that the collectives of c, and of what was split from
+	 * it, use without copying. Lives until close. Not of a communicator that was split from another. */
 	int (*alloc)(struct comm *c, size_t bytes, void **ret, struct err *err);
+	/* Collective over c: ranks that name the same color >= 0 get a communicator of their own, numbered in c's
+	 * order; with color -1 *ret is NULL. Its calls may run beside c's, in a thread of their own. Not of one that
+	 * was split itself; closed before c. Aborting one aborts the job. */
+	int (*split)(struct comm *c, int color, struct comm **ret, struct err *err);
 	/* of later waits for a rank, as timeout_s below; between collectives */
 	void (*limit)(struct comm *c, double seconds);
 	void (*abort)(struct comm *c); /* any thread: makes every rank's pending and later collectives fail */

@@ -63,6 +63,15 @@ static int self_alloc(struct comm *c, size_t bytes, void **ret, struct err *err)
 	return 0;
 }
 
+static int self_split(struct comm *c, int color, struct comm **ret, struct err *err)
+{
+	(void)c;
+	if (color >= 0)
+		return comm_self_open(ret, err);
+	*ret = NULL;
+	return 0;
+}
+
 static void self_abort(struct comm *c)
 {
 	(void)c;
@@ -94,6 +103,7 @@ static const struct comm_ops self_ops = {
 	.recv = self_recv,
 	.barrier = self_barrier,
 	.alloc = self_alloc,
+	.split = self_split,
 	.limit = self_limit,
 	.abort = self_abort,
 	.close = self_close,

@@ -24,14 +24,22 @@ static struct shm_area *area_of(struct comm *c)
 	return &((struct shm *)c)->area;
 }
 
+/* A rank's part of a buffer that the root's alloc gave. */
+static unsigned char *part_of(const struct shm_area *a, int region, int r)
+{
+	const struct shm_region *g = &a->root->region[region];
+
+	return g->base + (size_t)a->root_rank[r] * g->stride_bytes;
+}
+
 static int find_region(const struct shm_area *a, const void *data, size_t bytes)
 {
 	const unsigned char *p = data;
 
-	for (int i = 0; i < a->n_regions; i++) {
-		const unsigned char *own = a->region[i].base + (size_t)a->rank * a->region[i].stride_bytes;
+	for (int i = 0; i < a->root->n_regions; i++) {
+		const unsigned char *own = part_of(a, i, a->rank);
 
-		if (p >= own && p + bytes <= own + a->region[i].stride_bytes)
+		if (p >= own && p + bytes <= own + a->root->region[i].stride_bytes)
 			return i;
 	}
 	return -1;
@@ -42,8 +50,7 @@ static struct shm_call describe(const struct shm_area *a, const void *data, size
 	struct shm_call call = { .region = find_region(a, data, bytes), .root = -1 };
 
 	if (call.region >= 0)
-		call.offset = (uint64_t)((const unsigned char *)data - a->region[call.region].base) -
-			      (uint64_t)a->rank * a->region[call.region].stride_bytes;
+		call.offset = (uint64_t)((const unsigned char *)data - part_of(a, call.region, a->rank));
 	return call;
 }
 
@@ -51,7 +58,7 @@ static unsigned char *peer_buffer(const struct shm_area *a, int r)
 {
 	const struct shm_call *call = shm_area_call(a, r);
 
-	return a->region[call->region].base + (size_t)r * a->region[call->region].stride_bytes + call->offset;
+	return part_of(a, call->region, r) + call->offset;
 }
 
 /* Enters a collective: meets the others and checks that all mean the same one. *ret_direct: all buffers are shared. */
@@ -65,7 +72,7 @@ static int begin(struct shm_area *a, const struct shm_call *own, bool *ret_direc
 	for (int r = 0; r < a->world; r++) {
 		const struct shm_call *peer = shm_area_call(a, r);
 
-		direct = direct && peer->region >= 0 && peer->region < a->n_regions;
+		direct = direct && peer->region >= 0 && peer->region < a->root->n_regions;
 		if (peer->op == own->op && peer->count == own->count && peer->dtype == own->dtype &&
 		    peer->root == own->root)
 			continue;
@@ -73,7 +80,8 @@ static int begin(struct shm_area *a, const struct shm_call *own, bool *ret_direc
 		return err_set(err, ERR_PEER,
 			       "ranks disagree at meeting %u: rank %d calls %s of %lld elements, rank %d another "
 			       "collective or size (%lld)",
-			       a->meeting, a->rank, own->what, (long long)own->count, r, (long long)peer->count);
+			       a->meeting, a->root_rank[a->rank], own->what, (long long)own->count, a->root_rank[r],
+			       (long long)peer->count);
 	}
 	*ret_direct = direct;
 	return 0;
@@ -374,7 +382,26 @@ static int shm_alloc(struct comm *c, size_t bytes, void **ret, struct err *err)
 	int rc = shm_area_grow(a, bytes, &region, err);
 
 	if (!rc)
-		*ret = a->region[region].base + (size_t)c->rank * a->region[region].stride_bytes;
+		*ret = part_of(a, region, c->rank);
+	return rc;
+}
+
+static const struct comm_ops shm_ops;
+
+static int shm_split(struct comm *c, int color, struct comm **ret, struct err *err)
+{
+	struct shm *s = calloc(1, sizeof(*s));
+	bool in = false;
+	int rc;
+
+	if (!s)
+		return err_set(err, ERR_NOMEM, "out of memory: communicator of a group");
+	rc = shm_area_split(&s->area, area_of(c), color, &in, err);
+	s->comm = (struct comm){ .ops = &shm_ops, .rank = s->area.rank, .world = s->area.world };
+	if (rc || !in)
+		free(s);
+	if (!rc)
+		*ret = in ? &s->comm : NULL;
 	return rc;
 }
 
@@ -406,6 +433,7 @@ static const struct comm_ops shm_ops = {
 	.recv = shm_recv,
 	.barrier = shm_barrier,
 	.alloc = shm_alloc,
+	.split = shm_split,
 	.limit = shm_limit,
 	.abort = shm_abort,
 	.close = shm_close,

@@ -73,15 +73,10 @@ void shm_area_count(struct shm_count *c)
 		shm_area_wake(c);
 }
 
-void shm_area_abort(struct shm_area *a, int culprit)
+static void wake_all(struct shm_area *a)
 {
-	int32_t nobody = -1;
-
-	if (culprit >= 0)
-		atomic_compare_exchange_strong(&a->head->culprit, &nobody, culprit);
-	atomic_store(&a->head->aborted, 1);
-	for (int r = 0; r < a->world; r++) {
-		shm_area_wake(&a->head->rank[r].arrived);
+	shm_area_wake(&a->head->met);
+	for (int r = 0; r < a->world; r++)
 		for (int to = 0; to < a->world; to++) {
 			struct shm_mail *m = shm_area_mail(a, r, to);
 
@@ -90,7 +85,19 @@ void shm_area_abort(struct shm_area *a, int culprit)
 				shm_area_wake(&m->taken);
 			}
 		}
-	}
+}
+
+/* Of the whole job: other groups see it in the root when they next look. */
+void shm_area_abort(struct shm_area *a, int culprit)
+{
+	int32_t nobody = -1;
+
+	if (culprit >= 0)
+		atomic_compare_exchange_strong(&a->root->head->culprit, &nobody, a->root_rank[culprit]);
+	atomic_store(&a->root->head->aborted, 1);
+	wake_all(a);
+	if (a->root != a)
+		wake_all(a->root);
 }
 
 /* A mutex that is free although its rank is in has lost its owner. */
@@ -113,27 +120,55 @@ static bool rank_died(struct shm_area *a, int r)
 
 static int check_peers(struct shm_area *a, struct err *err)
 {
+	const struct shm_head *job = a->root->head;
 	int culprit;
 
-	if (!atomic_load(&a->head->aborted)) {
+	if (!atomic_load(&job->aborted)) {
 		for (int r = 0; r < a->world; r++)
 			if (rank_died(a, r))
 				shm_area_abort(a, r);
 	}
-	if (!atomic_load(&a->head->aborted))
+	if (!atomic_load(&job->aborted))
 		return 0;
-	culprit = atomic_load(&a->head->culprit);
+	culprit = atomic_load(&job->culprit);
 	if (culprit >= 0)
 		return err_set(err, ERR_PEER, "rank %d died", culprit);
 	return err_set(err, ERR_PEER, "the job was aborted by another rank");
 }
 
-/* Whether rank `on` has left for good without doing what is waited for. */
+/* The first that has not come to the meeting yet, from the one behind this rank on; -1 none. */
+static int first_late(const struct shm_area *a)
+{
+	for (int i = 1; i < a->world; i++) {
+		int r = (a->rank + i) % a->world;
+
+		if ((int32_t)(atomic_load(&a->head->rank[r].arrived) - a->meeting) < 0)
+			return r;
+	}
+	return -1;
+}
+
+/* Whether who is waited for (on; -1: any that is late) has left for good without doing it. */
 static int check_left(struct shm_area *a, const struct shm_count *c, uint32_t seen, int on, struct err *err)
 {
-	if (!atomic_load(&a->head->rank[on].left) || atomic_load(&c->value) != seen)
-		return 0;
-	return err_set(err, ERR_PEER, "rank %d has ended already", on);
+	for (int r = 0; r < a->world; r++) {
+		const struct shm_rank *peer = &a->head->rank[r];
+		bool meant = on < 0 ? (int32_t)(atomic_load(&peer->arrived) - a->meeting) < 0 : r == on;
+
+		if (meant && atomic_load(&peer->left) && atomic_load(&c->value) == seen)
+			return err_set(err, ERR_PEER, "rank %d has ended already", a->root_rank[r]);
+	}
+	return 0;
+}
+
+/* rank `on` (-1: the first that is late) was waited for too long. */
+static int too_late(const struct shm_area *a, int on, struct err *err)
+{
+	const char *what = shm_area_call(a, a->rank)->what;
+	int late = on < 0 ? first_late(a) : on;
+
+	return err_set(err, ERR_PEER, "rank %d did not come to meeting %u (%s) within %.0f s",
+		       a->root_rank[late < 0 ? a->rank : late], a->meeting, what ? what : "start", a->timeout_s);
 }
 
 static void relax(void)
@@ -164,10 +199,7 @@ int shm_area_wait(struct shm_area *a, struct shm_count *c, uint32_t seen, int on
 		if (rc)
 			return rc;
 		if (a->timeout_s > 0 && waited_s > a->timeout_s)
-			return err_set(err, ERR_PEER, "rank %d did not come to meeting %u (%s) within %.0f s", on,
-				       a->meeting,
-				       shm_area_call(a, a->rank)->what ? shm_area_call(a, a->rank)->what : "start",
-				       a->timeout_s);
+			return too_late(a, on, err);
 		atomic_fetch_add(&c->sleepers, 1);
 		futex_wait(&c->value, seen, NAP_S);
 		atomic_fetch_sub(&c->sleepers, 1);
@@ -177,32 +209,41 @@ int shm_area_wait(struct shm_area *a, struct shm_count *c, uint32_t seen, int on
 	return 0;
 }
 
+/* The last one to come. */
+static void complete(struct shm_area *a, uint32_t goal)
+{
+	struct shm_count *met = &a->head->met;
+
+	atomic_store(&met->value, goal);
+	if (atomic_load(&met->sleepers))
+		shm_area_wake(met);
+}
+
 int shm_area_meet(struct shm_area *a, const struct shm_call *call, struct err *err)
 {
 	struct shm_rank *own = &a->head->rank[a->rank];
+	struct shm_count *met = &a->head->met;
 	uint32_t goal = ++a->meeting;
 
 	if (call)
 		own->call[goal & 1] = *call;
-	if (atomic_load(&a->head->aborted))
+	if (atomic_load(&a->root->head->aborted))
 		return check_peers(a, err);
-	shm_area_count(&own->arrived); /* to goal */
-	for (int i = 1; i < a->world; i++) {
-		int r = (a->rank + i) % a->world;
-		struct shm_rank *peer = &a->head->rank[r];
-
-		for (;;) {
-			uint32_t seen = atomic_load_explicit(&peer->arrived.value, memory_order_acquire);
-			int rc;
-
-			if ((int32_t)(seen - goal) >= 0)
-				break;
-			rc = shm_area_wait(a, &peer->arrived, seen, r, err);
-			if (rc)
-				return rc;
-		}
+	atomic_store(&own->arrived, goal);
+	if (atomic_fetch_add(&a->head->come, 1) + 1 == goal * (uint32_t)a->world) {
+		complete(a, goal);
+		return 0;
 	}
-	return 0;
+	for (;;) {
+		uint32_t seen = atomic_load_explicit(&met->value, memory_order_acquire);
+		int rc;
+
+		if ((int32_t)(seen - goal) >= 0)
+			return 0;
+		rc = shm_area_wait(a, met, seen, -1, err);
+		if (rc)
+			return rc;
+	}
 }
 
 static int map_region(struct shm_area *a, size_t at, size_t each, struct err *err)
@@ -216,29 +257,54 @@ static int map_region(struct shm_area *a, size_t at, size_t each, struct err *er
 	return 0;
 }
 
+/* The longest part of a buffer that a rank has just asked for: the distance of all of them. */
+static size_t longest_part(const struct shm_area *a)
+{
+	int64_t most = 0;
+
+	for (int r = 0; r < a->world; r++)
+		if (shm_area_call(a, r)->count > most)
+			most = shm_area_call(a, r)->count;
+	return (size_t)most;
+}
+
+static int first_without_part(const struct shm_area *a)
+{
+	for (int r = 0; r < a->world; r++)
+		if (a->head->rank[r].grow_errno)
+			return r;
+	return -1;
+}
+
+/* Every rank takes its own part, and as much as it asks for: what lies between the parts is never there. */
 int shm_area_grow(struct shm_area *a, size_t bytes, int *ret_region, struct err *err)
 {
-	size_t each = round_up(bytes ? bytes : 1, 4096), at;
-	int rc;
+	size_t own = round_up(bytes ? bytes : 1, 4096), each, at;
+	int rc, without;
 
+	if (a->root != a)
+		return err_set(err, ERR_UNSUPPORTED, "a group has no communication buffers of its own");
 	if (a->n_regions == SHM_REGIONS_MAX)
 		return err_set(err, ERR_LIMIT, "more than %d communication buffers", SHM_REGIONS_MAX);
-	rc = shm_area_meet(a, &(struct shm_call){ .what = "alloc", .op = UINT32_MAX, .count = (int64_t)each }, err);
-	for (int r = 0; !rc && r < a->world; r++)
-		if (shm_area_call(a, r)->count != (int64_t)each)
-			rc = err_set(err, ERR_USAGE,
-				     "communication buffers differ: rank %d asks for %zu bytes, rank %d for %lld",
-				     a->rank, each, r, (long long)shm_area_call(a, r)->count);
+	rc = shm_area_meet(a, &(struct shm_call){ .what = "alloc", .op = UINT32_MAX, .count = (int64_t)own }, err);
 	if (rc)
 		return rc;
+	each = longest_part(a);
 	at = a->head->size_bytes;
+	a->head->rank[a->rank].grow_errno =
+		posix_fallocate(a->fd, (off_t)(at + each * (size_t)a->rank), (off_t)own);
 	rc = shm_area_meet(a, NULL, err); /* all have read the size */
-	if (!rc && a->rank == 0) {
-		a->head->grow_errno = posix_fallocate(a->fd, (off_t)at, (off_t)(each * (size_t)a->world));
+	if (rc)
+		return rc;
+	without = first_without_part(a);
+	if (without >= 0)
+		return err_set_errno(err, a->head->rank[without].grow_errno, "cannot get %zu bytes of shared memory",
+				     each * (size_t)a->world);
+	if (a->rank == 0)
 		a->head->size_bytes = at + each * (size_t)a->world;
-	}
-	if (!rc)
-		rc = shm_area_meet(a, NULL, err);
+	if (a->rank == 0 && ftruncate(a->fd, (off_t)a->head->size_bytes))
+		a->head->grow_errno = errno;
+	rc = shm_area_meet(a, NULL, err);
 	if (rc)
 		return rc;
 	if (a->head->grow_errno)
@@ -264,10 +330,11 @@ static int init_alive(pthread_mutex_t *m)
 	return rc;
 }
 
-static int map_head(struct shm_area *a, struct err *err)
+/* at: where the area begins in the file. */
+static int map_head(struct shm_area *a, size_t at, struct err *err)
 {
 	size_t bytes = area_bytes(a->world);
-	void *p = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, a->fd, 0);
+	void *p = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, a->fd, (off_t)at);
 
 	if (p == MAP_FAILED)
 		return err_set_errno(err, errno, "cannot map %zu bytes of shared memory", bytes);
@@ -283,54 +350,57 @@ static void forget_head(struct shm_area *a)
 	a->head = NULL;
 }
 
-/* The file is new and all zero. */
-static int fill_head(struct shm_area *a, struct err *err)
+/* An area at the end of the file, which is zero from there on. */
+static int fill_head(int fd, size_t at, int world, struct err *err)
 {
-	size_t bytes = area_bytes(a->world);
-	int rc = ftruncate(a->fd, (off_t)bytes) ? errno : 0;
+	struct shm_area a = { .fd = fd, .world = world };
+	size_t bytes = area_bytes(world);
+	int rc = ftruncate(fd, (off_t)(at + bytes)) ? errno : 0;
 
 	if (!rc) /* stages too: what is written in every step must not turn out to be missing */
-		rc = posix_fallocate(a->fd, 0, (off_t)(head_bytes(a->world) + (size_t)a->world * SHM_STAGE_BYTES));
+		rc = posix_fallocate(fd, (off_t)at, (off_t)(head_bytes(world) + (size_t)world * SHM_STAGE_BYTES));
 	if (rc)
 		return err_set_errno(err, rc, "cannot get %zu bytes of shared memory", bytes);
-	rc = map_head(a, err);
+	rc = map_head(&a, at, err);
 	if (rc)
 		return rc;
-	a->head->world = (uint32_t)a->world;
-	a->head->size_bytes = bytes;
-	atomic_store(&a->head->culprit, -1);
-	for (int r = 0; r < a->world; r++)
-		if (init_alive(&a->head->rank[r].alive))
-			return err_set(err, ERR_UNSUPPORTED, "robust mutexes are not available");
-	return 0;
+	a.head->world = (uint32_t)world;
+	a.head->size_bytes = bytes;
+	atomic_store(&a.head->culprit, -1);
+	for (int r = 0; !rc && r < world; r++)
+		if (init_alive(&a.head->rank[r].alive))
+			rc = err_set(err, ERR_UNSUPPORTED, "robust mutexes are not available");
+	forget_head(&a);
+	return rc;
 }
 
 int comm_shm_make(int *ret_fd, int world, struct err *err)
 {
-	struct shm_area a = { .world = world };
-	int rc;
+	int fd, rc;
 
 	if (world < 1 || world > SHM_WORLD_MAX)
 		return err_set(err, ERR_USAGE, "%d ranks: shared memory takes 1 to %d", world, SHM_WORLD_MAX);
-	a.fd = memfd_create("dptrain", MFD_CLOEXEC);
-	if (a.fd < 0)
+	fd = memfd_create("dptrain", MFD_CLOEXEC);
+	if (fd < 0)
 		return err_set_errno(err, errno, "cannot make shared memory");
-	rc = fill_head(&a, err);
-	forget_head(&a);
+	rc = fill_head(fd, 0, world, err);
 	if (rc) {
-		close(a.fd);
+		close(fd);
 		return rc;
 	}
-	*ret_fd = a.fd;
+	*ret_fd = fd;
 	return 0;
 }
 
 static int enter(struct shm_area *a, struct err *err)
 {
 	struct shm_rank *own = &a->head->rank[a->rank];
+	struct shm_count *joined = &a->head->joined;
 
 	if (pthread_mutex_trylock(&own->alive) || atomic_exchange(&own->joined, 1))
-		return err_set(err, ERR_EXISTS, "two processes claim rank %d of the job", a->rank);
+		return err_set(err, ERR_EXISTS, "two processes claim rank %d of the job", a->root_rank[a->rank]);
+	if (atomic_fetch_add(&joined->value, 1) + 1 == (uint32_t)a->world)
+		shm_area_wake(joined);
 	return 0;
 }
 
@@ -344,7 +414,10 @@ static int first_missing(const struct shm_area *a)
 
 static int wait_all_joined(struct shm_area *a, double until_s, struct err *err)
 {
-	while (first_missing(a) >= 0) {
+	struct shm_count *joined = &a->head->joined;
+	uint32_t seen;
+
+	while ((seen = atomic_load(&joined->value)) < (uint32_t)a->world) {
 		int rc = check_peers(a, err);
 
 		if (rc)
@@ -352,7 +425,7 @@ static int wait_all_joined(struct shm_area *a, double until_s, struct err *err)
 		if (clock_mono_s() > until_s)
 			return err_set(err, ERR_PEER, "rank %d of %d did not start in time", first_missing(a),
 				       a->world);
-		clock_sleep_s(0.0005);
+		futex_wait(&joined->value, seen, NAP_S);
 	}
 	return 0;
 }
@@ -370,46 +443,138 @@ static int check_head(const struct shm_area *a, struct err *err)
 		       a->head->world);
 }
 
-int shm_area_open(struct shm_area *ret, const struct comm_shm_opts *o, struct err *err)
-{
-	struct shm_area a = { .fd = fcntl(o->fd, F_DUPFD_CLOEXEC, 0),
-			      .rank = o->rank,
-			      .world = o->world,
-			      .timeout_s = o->timeout_s,
-			      .spins = spins_for(o->world) };
-	double wait_s = o->timeout_s > 0 && o->timeout_s < OPEN_WAIT_S ? o->timeout_s : OPEN_WAIT_S;
-	int rc;
-
-	if (a.fd < 0)
-		return err_set_errno(err, errno, "cannot use the job's shared memory");
-	rc = map_head(&a, err);
-	if (!rc)
-		rc = check_head(&a, err);
-	if (!rc)
-		rc = enter(&a, err);
-	if (rc) {
-		forget_head(&a);
-		close(a.fd);
-		return rc;
-	}
-	rc = wait_all_joined(&a, clock_mono_s() + wait_s, err);
-	if (rc) {
-		shm_area_close(&a);
-		return rc;
-	}
-	*ret = a;
-	return 0;
-}
-
-void shm_area_close(struct shm_area *a)
+static void leave(struct shm_area *a)
 {
 	struct shm_rank *own = &a->head->rank[a->rank];
 
 	atomic_store(&own->left, 1);
-	shm_area_wake(&own->arrived);
+	shm_area_wake(&a->head->met);
 	pthread_mutex_unlock(&own->alive);
+	forget_head(a);
+}
+
+/* Into the area that lies there in the file; ret stays as it is when that fails. */
+static int join(struct shm_area *a, size_t at, struct err *err)
+{
+	double wait_s = a->timeout_s > 0 && a->timeout_s < OPEN_WAIT_S ? a->timeout_s : OPEN_WAIT_S;
+	int rc = map_head(a, at, err);
+
+	if (!rc)
+		rc = check_head(a, err);
+	if (!rc)
+		rc = enter(a, err);
+	if (rc) {
+		forget_head(a);
+		return rc;
+	}
+	rc = wait_all_joined(a, clock_mono_s() + wait_s, err);
+	if (rc)
+		leave(a);
+	return rc;
+}
+
+int shm_area_open(struct shm_area *ret, const struct comm_shm_opts *o, struct err *err)
+{
+	int rc;
+
+	*ret = (struct shm_area){ .fd = fcntl(o->fd, F_DUPFD_CLOEXEC, 0),
+				  .root = ret,
+				  .rank = o->rank,
+				  .world = o->world,
+				  .timeout_s = o->timeout_s,
+				  .spins = spins_for(o->world) };
+	if (ret->fd < 0)
+		return err_set_errno(err, errno, "cannot use the job's shared memory");
+	for (int r = 0; r < SHM_WORLD_MAX; r++)
+		ret->root_rank[r] = r;
+	rc = join(ret, 0, err);
+	if (rc)
+		close(ret->fd);
+	return rc;
+}
+
+/* Groups by color, in the order of their first ranks: who is in this rank's, and where each lies from `at` on. */
+struct groups {
+	int first[SHM_WORLD_MAX], world[SHM_WORLD_MAX]; /* of each group */
+	size_t at[SHM_WORLD_MAX], end;
+	int n, own; /* own: index of this rank's; -1 none */
+};
+
+static int color_of(const struct shm_area *a, int r)
+{
+	return (int)shm_area_call(a, r)->count;
+}
+
+static void find_groups(struct groups *g, const struct shm_area *root, size_t at)
+{
+	*g = (struct groups){ .own = -1 };
+	for (int r = 0; r < root->world; r++) {
+		int i = 0;
+
+		if (color_of(root, r) < 0)
+			continue;
+		while (i < g->n && color_of(root, g->first[i]) != color_of(root, r))
+			i++;
+		if (i == g->n)
+			g->first[g->n++] = r;
+		g->world[i]++;
+		if (r == root->rank)
+			g->own = i;
+	}
+	for (int i = 0; i < g->n; i++) {
+		g->at[i] = at;
+		at += area_bytes(g->world[i]);
+	}
+	g->end = at;
+}
+
+static void list_members(struct shm_area *ret, const struct shm_area *root, int color)
+{
+	for (int r = 0; r < root->world; r++)
+		if (color_of(root, r) == color) {
+			ret->rank = r == root->rank ? ret->world : ret->rank;
+			ret->root_rank[ret->world++] = r;
+		}
+}
+
+static int fill_groups(const struct shm_area *root, const struct groups *g, struct err *err)
+{
+	int rc = 0;
+
+	for (int i = 0; !rc && i < g->n; i++)
+		rc = fill_head(root->fd, g->at[i], g->world[i], err);
+	root->head->size_bytes = g->end;
+	return rc;
+}
+
+int shm_area_split(struct shm_area *ret, struct shm_area *root, int color, bool *ret_in, struct err *err)
+{
+	struct shm_call call = { .what = "split", .op = UINT32_MAX - 1, .count = color };
+	struct groups g;
+	int rc = shm_area_meet(root, &call, err);
+
+	if (rc)
+		return rc;
+	find_groups(&g, root, root->head->size_bytes);
+	*ret = (struct shm_area){ .fd = root->fd, .root = root, .timeout_s = root->timeout_s, .spins = root->spins };
+	list_members(ret, root, color);
+	rc = shm_area_meet(root, NULL, err); /* all have read the size */
+	if (!rc && root->rank == 0)
+		rc = fill_groups(root, &g, err);
+	if (rc) {
+		shm_area_abort(root, -1);
+		return rc;
+	}
+	rc = shm_area_meet(root, NULL, err);
+	*ret_in = g.own >= 0;
+	return rc || g.own < 0 ? rc : join(ret, g.at[g.own], err);
+}
+
+void shm_area_close(struct shm_area *a)
+{
 	for (int i = 0; i < a->n_regions; i++)
 		munmap(a->region[i].base, a->region[i].length_bytes);
-	forget_head(a);
-	close(a->fd);
+	leave(a);
+	if (a->root == a)
+		close(a->fd);
 }

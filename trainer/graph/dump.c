@@ -60,6 +60,8 @@ static void dump_node(const struct node *n, struct buf *out)
 	}
 	if (n->stream != STREAM_COMPUTE)
 		buf_addf(out, " stream=%s", stream_name(n->stream));
+	if (n->group != GROUP_WORLD)
+		buf_addf(out, " group=%s", group_name(n->group));
 	for (int i = 0; i < n->n_after; i++)
 		buf_addf(out, "%s%d", i ? "," : " after=", n->after[i]->id);
 	if (n->bucket >= 0)

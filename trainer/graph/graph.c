@@ -30,6 +30,13 @@ const char *stream_name(enum stream s)
 	return names[s];
 }
 
+const char *group_name(enum group g)
+{
+	static const char *const names[GROUP_COUNT] = { "world", "shard", "replica", "pipeline", "ends" };
+
+	return names[g];
+}
+
 struct graph *graph_new(bool training)
 {
 	struct arena *arena = arena_new();

@@ -106,8 +106,19 @@ enum stream {
 	STREAM_COUNT
 };
 
+/* Whom a rank meets in a collective node. */
+enum group {
+	GROUP_WORLD,
+	GROUP_SHARD,	/* those who hold the parts of one whole */
+	GROUP_REPLICA,	/* those who hold the same part */
+	GROUP_PIPELINE, /* the stages of one pipeline, in their order */
+	GROUP_ENDS,	/* its first and its last */
+	GROUP_COUNT
+};
+
 const char *phase_name(enum phase p);
 const char *stream_name(enum stream s);
+const char *group_name(enum group g);
 
 struct op;
 
@@ -117,6 +128,7 @@ struct node {
 	const char *name;
 	enum phase phase;
 	enum stream stream;
+	enum group group; /* of a collective op */
 	int n_in, n_out;
 	struct tensor **in, **out; /* NULL entries where the op's header says "optional" */
 	struct node **after;       /* [n_after]: must be complete before this one begins; see node_after */

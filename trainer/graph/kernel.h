@@ -23,7 +23,7 @@ struct step_page {
 struct kernel_env {
 	int threads; /* that run may use */
 	bool deterministic;
-	struct comm *comm; /* for collective nodes; NULL when planning without ranks */
+	struct comm *comm; /* of a collective node: of its stream and group; NULL when planning without ranks */
 	void *module;      /* what backend->open returned */
 };
 

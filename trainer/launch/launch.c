@@ -337,7 +337,7 @@ static int start_all(struct launcher *l, struct err *err)
 
 int launch_run(const struct launch_opts *o, struct err *err)
 {
-	struct launcher l = { .o = o, .n = o->nproc, .lane_fd = { -1, -1 }, .signal_fd = -1 };
+	struct launcher l = { .o = o, .n = o->nproc, .lane_fd = { -1 }, .signal_fd = -1 };
 	int rc = prepare(&l, err);
 
 	if (!rc)

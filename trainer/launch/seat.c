@@ -88,7 +88,7 @@ int seat_open(struct seat *ret, const struct place *p, int threads, struct err *
 			  .world = p->world,
 			  .local_rank = p->local_rank,
 			  .local_world = p->local_world,
-			  .lane_fd = { -1, -1 },
+			  .lane_fd = { -1 },
 			  .signal_fd = -1 };
 	cpu_set_t all;
 	int rc;

@@ -11,7 +11,7 @@
 #include "tracker/base/err.h"
 
 #define SEAT_PREEMPTED 75 /* exit code: ended on request, after a checkpoint */
-#define SEAT_LANES 2 /* communicators of a rank: one for each stream */
+#define SEAT_LANES 1 /* communicators that the ranks meet with; groups and streams are split from it */
 
 struct board_rank {
 	_Atomic int said; /* err is complete */

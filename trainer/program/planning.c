@@ -1,6 +1,8 @@
 /* planning.c: a configuration as options of programs and shapes of batches. */
 #include "trainer/program/planning.h"
 
+#include <string.h>
+
 #include "trainer/program/kernels.h"
 #include "trainer/program/loading.h"
 
@@ -14,16 +16,16 @@ static struct program_opts opts_of(const struct rank *r, const struct subject *s
 		.backend = r->backend,
 		.module = r->module,
 		.strategy = strategies_table[cfg->strategy],
-		.sharing = { .world = r->seat->world,
-			     .bucket_bytes = (size_t)(cfg->bucket_cap_mb * 1048576.0),
-			     .sync_bn = cfg->sync_bn },
+		.sharing = rank_sharing(r),
 		.optimizer = optimizer_opts_of(cfg),
 		.freeze = cfg->freeze,
 		.keep_grads = cfg->dump_grads != NULL,
 		.recompute = (enum recompute)cfg->activation_checkpointing,
+		.env = rank_env(r),
+		.comm = r->comm,
 	};
 
-	rank_env(r, o.env);
+	memcpy(o.lane, r->lane, sizeof(o.lane));
 	return o;
 }
 
@@ -92,10 +94,11 @@ int planning_evaluation(struct prepared *ret, const struct rank *r, const struct
 				  .backend = r->backend,
 				  .module = r->module,
 				  .strategy = strategies_table[STRATEGY_single],
-				  .sharing = { .world = 1 } };
+				  .sharing = { .world = 1 },
+				  .env = rank_env(r),
+				  .comm = r->comm };
 
 	for (int i = 0; i < sizes->n; i++)
 		shapes.eval[i] = (struct micro_shape){ .size = sizes->batch[i], .last = true };
-	rank_env(r, o.env);
 	return prepare_programs(ret, &o, &shapes, err);
 }

@@ -135,37 +135,6 @@ void *prepared_loader(const struct prepared *p, enum split split)
 	return p->loader_bytes[split] ? p->slab[SPACE_PINNED] + p->loader_offset[split] : NULL;
 }
 
-/* The ranks' plans may differ by a batch size; communicator memory is of the same size everywhere. */
-static int agree_on_size(struct comm *c, size_t *bytes, struct err *err)
-{
-	int64_t *all = calloc((size_t)c->world, sizeof(*all));
-	int rc;
-
-	if (!all)
-		return err_set(err, ERR_NOMEM, "out of memory: start of the rank");
-	all[c->rank] = (int64_t)*bytes;
-	rc = c->ops->all_gather(c, all, sizeof(*all), err);
-	for (int r = 0; !rc && r < c->world; r++)
-		if ((size_t)all[r] > *bytes)
-			*bytes = (size_t)all[r];
-	free(all);
-	return rc;
-}
-
-static int alloc_comm(struct prepared *p, size_t bytes, struct err *err)
-{
-	struct comm *c = p->opts.env[STREAM_COMM].comm;
-	void *memory;
-	int rc = agree_on_size(c, &bytes, err);
-
-	if (rc || bytes == 0)
-		return rc;
-	rc = c->ops->alloc(c, bytes, &memory, err);
-	if (!rc)
-		p->slab[SPACE_COMM] = memory;
-	return rc;
-}
-
 /* The system gives pages when they are touched: now, not while the first copy holds up a step or when --workers auto
  * first tries more slots, and memory that others have taken meanwhile is missed at the start. */
 static void touch(struct prepared *p, size_t offset, size_t bytes)
@@ -180,10 +149,11 @@ int prepare_memory(struct prepared *p, struct err *err)
 		void *memory;
 		int rc;
 
-		if (s == SPACE_COMM && p->opts.env[STREAM_COMM].comm) {
-			rc = alloc_comm(p, p->plan.slab_bytes[s], err);
+		if (s == SPACE_COMM && p->opts.comm) {
+			rc = p->opts.comm->ops->alloc(p->opts.comm, p->plan.slab_bytes[s], &memory, err);
 			if (rc)
 				return rc;
+			p->slab[s] = memory;
 			continue;
 		}
 		if (!p->plan.slab_bytes[s])

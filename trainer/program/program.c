@@ -82,7 +82,7 @@ static int run_averages(struct build *b, struct err *err)
 static int run_layout(struct build *b, struct err *err)
 {
 	const struct layout_backend l = { .kernels = b->o->backend->kernel,
-					  .env = &b->o->env[STREAM_COMPUTE],
+					  .env = &b->o->env,
 					  .pack = &op_pack,
 					  .cast = &op_cast,
 					  .plain_f16 = b->o->backend->emulate_f16 };
@@ -93,6 +93,32 @@ static int run_layout(struct build *b, struct err *err)
 const struct kernel *program_kernel(const struct program_opts *o, const struct node *n)
 {
 	return backend_kernel(o->backend, n);
+}
+
+/* With the communicator of n's stream and group. A sum over fewer ranks than were meant would go unnoticed. */
+static int env_of(const struct program_opts *o, const struct node *n, struct kernel_env *ret, struct err *err)
+{
+	*ret = o->env;
+	if (!n->op->collective || !o->comm || o->comm->world == 1)
+		return 0;
+	ret->comm = o->lane[n->stream][n->group];
+	return ret->comm ? 0
+			 : err_set(err, ERR_UNSUPPORTED,
+				   "node %s meets group %s on stream %s, where its strategy has no communicator",
+				   n->name, group_name(n->group), stream_name(n->stream));
+}
+
+static int prepare_kernel(struct build *b, struct node *n, const struct kernel *k, struct err *err)
+{
+	struct kernel_env env;
+	int rc = env_of(b->o, n, &env, err);
+
+	if (rc || !k->prepare)
+		return rc;
+	rc = k->prepare(&env, n, &b->p->state[n->id], err);
+	if (rc)
+		err_prefix(err, "backend %s, %s (node %s)", b->o->backend->name, n->op->name, n->name);
+	return rc;
 }
 
 static int run_kernels(struct build *b, struct err *err)
@@ -108,11 +134,9 @@ static int run_kernels(struct build *b, struct err *err)
 		if (!k || !k->run)
 			return err_set(err, ERR_UNSUPPORTED, "backend %s has no kernel for %s (node %s)",
 				       b->o->backend->name, n->op->name, n->name);
-		rc = k->prepare ? k->prepare(&b->o->env[n->stream], n, &b->p->state[i], err) : 0;
-		if (rc) {
-			err_prefix(err, "backend %s, %s (node %s)", b->o->backend->name, n->op->name, n->name);
+		rc = prepare_kernel(b, n, k, err);
+		if (rc)
 			return rc;
-		}
 	}
 	return 0;
 }

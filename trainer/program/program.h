@@ -31,7 +31,9 @@ struct program_opts {
 	bool keep_grads;		     /* gradients can be read after the step */
 	enum recompute recompute;
 	bool accumulate;		     /* some step has several micro-batches */
-	struct kernel_env env[STREAM_COUNT]; /* of kernels on each stream: each has its own communicator */
+	struct kernel_env env;		     /* of kernels that meet nobody */
+	struct comm *comm;		     /* of all ranks; NULL: there are none to meet (a plan) */
+	struct comm *lane[STREAM_COUNT][GROUP_COUNT]; /* whom nodes of a stream and group meet */
 };
 
 struct program {

@@ -21,7 +21,7 @@ bool rank_is_root(const struct rank *r)
 
 struct comm *rank_comm(const struct rank *r)
 {
-	return r->lane[STREAM_COMPUTE];
+	return r->comm;
 }
 
 struct precision rank_precision(const struct rank *r)
@@ -38,28 +38,64 @@ struct precision rank_precision(const struct rank *r)
 	}
 }
 
-void rank_env(const struct rank *r, struct kernel_env env[STREAM_COUNT])
+struct strategy_opts rank_sharing(const struct rank *r)
 {
-	for (int s = 0; s < STREAM_COUNT; s++)
-		env[s] = (struct kernel_env){ .threads = (int)r->cfg->threads,
-					      .deterministic = r->by_rule,
-					      .comm = s < SEAT_LANES ? r->lane[s] : NULL,
-					      .module = r->module };
+	return (struct strategy_opts){ .world = r->seat->world,
+				       .bucket_bytes = (size_t)(r->cfg->bucket_cap_mb * 1048576.0),
+				       .sync_bn = r->cfg->sync_bn };
+}
+
+struct kernel_env rank_env(const struct rank *r)
+{
+	return (struct kernel_env){ .threads = (int)r->cfg->threads,
+				    .deterministic = r->by_rule,
+				    .module = r->module };
+}
+
+/* Communicators of every stream and group that the strategy's nodes meet on: split in the same order everywhere. */
+static int open_lanes(struct rank *r, struct err *err)
+{
+	const struct strategy *s = strategies_table[r->cfg->strategy];
+	const struct strategy_opts o = rank_sharing(r);
+	int rc = 0;
+
+	for (int i = 0; i < STREAM_COUNT * GROUP_COUNT && !rc; i++) {
+		int stream = i / GROUP_COUNT, group = i % GROUP_COUNT;
+		int color = group == GROUP_WORLD ? 0 : s->group_of ? s->group_of(&o, (enum group)group, r->seat->rank)
+			: -1;
+
+		if (s->groups[stream] & STRATEGY_GROUP(group))
+			rc = r->comm->ops->split(r->comm, color, &r->lane[stream][group], err);
+	}
+	return rc;
 }
 
 int rank_meet(struct rank *r, struct err *err)
 {
 	const struct seat *s = r->seat;
-	struct comm_shm_opts o = { .rank = s->rank,
-				   .world = s->world,
-				   .timeout_s = fmax(SETUP_LIMIT_S, r->cfg->ddp_timeout) };
-	int rc = 0;
+	const struct comm_shm_opts o = { .fd = s->lane_fd[0],
+					 .rank = s->rank,
+					 .world = s->world,
+					 .timeout_s = fmax(SETUP_LIMIT_S, r->cfg->ddp_timeout) };
+	int rc = s->world == 1 ? comm_self_open(&r->comm, err) : comm_shm_open(&r->comm, &o, err);
 
-	for (int i = 0; !rc && i < SEAT_LANES; i++) {
-		o.fd = s->lane_fd[i];
-		rc = s->world == 1 ? comm_self_open(&r->lane[i], err) : comm_shm_open(&r->lane[i], &o, err);
+	return rc || s->world == 1 ? rc : open_lanes(r, err);
+}
+
+void rank_limit(struct rank *r, double seconds)
+{
+	r->comm->ops->limit(r->comm, seconds);
+	for (int i = 0; i < STREAM_COUNT * GROUP_COUNT; i++) {
+		struct comm *c = r->lane[i / GROUP_COUNT][i % GROUP_COUNT];
+
+		if (c)
+			c->ops->limit(c, seconds);
 	}
-	return rc;
+}
+
+void rank_abort(struct rank *r)
+{
+	r->comm->ops->abort(r->comm);
 }
 
 /* What is set for the threads of a backend's libraries before they are loaded. A user's own setting stays. A thread
@@ -134,7 +170,12 @@ void rank_close(struct rank *r)
 {
 	if (r->module && r->backend->close)
 		r->backend->close(r->module);
-	for (int i = SEAT_LANES - 1; i >= 0; i--)
-		if (r->lane[i])
-			r->lane[i]->ops->close(r->lane[i]);
+	for (int i = STREAM_COUNT * GROUP_COUNT - 1; i >= 0; i--) {
+		struct comm *c = r->lane[i / GROUP_COUNT][i % GROUP_COUNT];
+
+		if (c)
+			c->ops->close(c);
+	}
+	if (r->comm)
+		r->comm->ops->close(r->comm);
 }

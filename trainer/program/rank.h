@@ -7,11 +7,13 @@
 #include "trainer/comm/comm.h"
 #include "trainer/config/config.h"
 #include "trainer/launch/seat.h"
+#include "trainer/strategies/strategy.h"
 
 struct rank {
 	const struct run_config *cfg;
 	const struct seat *seat;
-	struct comm *lane[SEAT_LANES]; /* by enum stream; NULL: it meets no others (a plan) */
+	struct comm *comm; /* of all ranks; NULL: it meets no others (a plan) */
+	struct comm *lane[STREAM_COUNT][GROUP_COUNT]; /* split from it, as the strategy asks; else NULL */
 	const struct backend *backend; /* NULL until rank_open_backend */
 	void *module;
 	bool by_rule; /* kernels are never chosen by the clock: --deterministic, or nothing will be run */
@@ -27,7 +29,10 @@ bool rank_is_root(const struct rank *r);
 struct comm *rank_comm(const struct rank *r); /* for collectives that the host asks for, between programs */
 struct precision rank_precision(const struct rank *r);
 
-/* Of kernels on each stream. */
-void rank_env(const struct rank *r, struct kernel_env env[STREAM_COUNT]);
+struct strategy_opts rank_sharing(const struct rank *r); /* what the ranks' strategy is asked for */
+struct kernel_env rank_env(const struct rank *r);	 /* of kernels that meet nobody */
+
+void rank_limit(struct rank *r, double seconds); /* of later waits for another rank */
+void rank_abort(struct rank *r);		 /* makes the others' collectives fail */
 
 #endif

@@ -161,8 +161,7 @@ int engine_begin(struct engine *e, struct err *err)
 {
 	int rc = engine_load(&e->loader, e, SPLIT_TRAIN, err);
 
-	for (int i = 0; i < SEAT_LANES; i++)
-		e->rank.lane[i]->ops->limit(e->rank.lane[i], e->rank.cfg->ddp_timeout);
+	rank_limit(&e->rank, e->rank.cfg->ddp_timeout);
 	e->mark_s = clock_mono_s();
 	return rc;
 }

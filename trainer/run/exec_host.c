@@ -174,16 +174,14 @@ static void await(struct host *e, enum stream s, const int *wait)
 	pthread_mutex_unlock(&e->lock);
 }
 
-/* Makes all threads stop; a collective that is under way fails because the ranks' communicators are aborted. */
+/* Makes all threads stop; a collective that is under way fails because the job is aborted. */
 static void fail(struct host *e)
 {
-	atomic_store(&e->failed, true);
-	for (int s = 0; s < STREAM_COUNT; s++) {
-		struct comm *c = e->prepared->opts.env[s].comm;
+	struct comm *job = e->prepared->opts.comm;
 
-		if (c)
-			c->ops->abort(c);
-	}
+	atomic_store(&e->failed, true);
+	if (job)
+		job->ops->abort(job);
 	wake(e, ~0u);
 }
 

@@ -418,8 +418,7 @@ int train_main(const struct job *job, struct seat *seat)
 	else if (t.stopped)
 		code = t.stop_code;
 	if (rc && t.e && err.code != ERR_PEER && err.code != ERR_CANCELED) /* what the others do not know yet */
-		for (int i = 0; i < SEAT_LANES; i++)
-			t.e->rank.lane[i]->ops->abort(t.e->rank.lane[i]);
+		rank_abort(&t.e->rank);
 	saver_close(t.saver);
 	report_close(t.report, status_of(&t, rc));
 	resume_close(&t.resume);

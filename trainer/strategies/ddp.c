@@ -195,4 +195,5 @@ static int ddp_rewrite(struct graph *g, const struct strategy_opts *o, struct er
 
 const struct strategy strategy_ddp = {
 	.rewrite = ddp_rewrite,
+	.groups = { [STREAM_COMPUTE] = STRATEGY_GROUP(GROUP_WORLD), [STREAM_COMM] = STRATEGY_GROUP(GROUP_WORLD) },
 };

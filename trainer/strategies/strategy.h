@@ -25,6 +25,8 @@ struct strategy_part {
 	int64_t begin, end;
 };
 
+#define STRATEGY_GROUP(group) (1u << (group))
+
 struct strategy {
 	/* Adds what the ranks tell each other to a training graph. o->world is what strategies.def allows. */
 	int (*rewrite)(struct graph *g, const struct strategy_opts *o, struct err *err);
@@ -33,6 +35,12 @@ struct strategy {
 	 * hold the same. Answers alike on every rank. NULL: every rank holds everything. trainer/state/tensors.c
 	 * asks. */
 	struct strategy_part (*holds)(const struct tensor *t, const struct strategy_opts *o, int rank);
+	/* The groups that its nodes on each stream meet, a bit (STRATEGY_GROUP) each: every one has a communicator of
+	 * its own. A collective node that meets another is refused. */
+	unsigned groups[STREAM_COUNT];
+	/* Optional: the number of that rank's group among those of a kind other than GROUP_WORLD; -1: it is in none.
+	 * Inside, ranks are numbered in the world's order. Answers alike on every rank. */
+	int (*group_of)(const struct strategy_opts *o, enum group kind, int rank);
 };
 
 enum strategy_id {

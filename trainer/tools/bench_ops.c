@@ -107,7 +107,7 @@ static int product_new(struct product *p, const struct program_opts *o, int64_t 
 	if (!n)
 		return err_set(err, p->g->err.code, "%s", p->g->err.text);
 	p->kernel = program_kernel(o, n);
-	rc = p->kernel->prepare(&o->env[STREAM_COMPUTE], n, &p->state, err);
+	rc = p->kernel->prepare(&o->env, n, &p->state, err);
 	p->bytes = 3 * matrix + n->workspace_bytes;
 	if (!rc)
 		rc = o->backend->alloc(o->module, SPACE_PRIVATE, p->bytes, &p->memory, err);
