@@ -13,21 +13,32 @@
 #include "trainer/program/optimizer.h"
 
 /* From gradients to parameters, as trainer/program/program.c arranges it. */
-static int add_update(struct graph *g, const struct net_opts *o, struct err *err)
+static int add_update(struct graph *g, const struct net_opts *o, struct graph *model, struct err *err)
 {
-	const struct strategy_opts sharing = {
-		.world = o->world, .bucket_bytes = 100000, .sync_bn = true, .more_follow = o->more_follow
-	};
+	const struct strategy_opts sharing = { .world = o->world,
+					       .bucket_bytes = 100000,
+					       .sync_bn = true,
+					       .zero_stage = o->zero_stage,
+					       .shard_degree = o->world,
+					       .reshard = true,
+					       .gather_prefetch = 1,
+					       .sync_each_batch = o->zero_stage >= 2,
+					       .model = model,
+					       .more_follow = o->more_follow };
 	const struct optimizer_opts sgd = { .kind = OPTIMIZER_sgd, .momentum = 0.9, .weight_decay = 1e-4 };
 	int rc = 0;
 
-	if (!o->training)
-		return 0;
-	if (o->accumulate && accumulate_add_all(g) != 0)
+	if (o->accumulate && o->training) {
+		accumulate_grads(g);
+		accumulate_loss(g);
+	}
+	if (graph_failed(g))
 		return err_set(err, g->err.code, "%s", g->err.text);
-	if (o->strategy)
+	if (model)
+		rc = o->strategy->lay(model, &sharing, err);
+	if (!rc && o->strategy)
 		rc = o->strategy->rewrite(g, &sharing, err);
-	return rc || o->more_follow ? rc : optimizer_add(g, &sgd, err);
+	return rc || o->more_follow || !o->training ? rc : optimizer_add(g, &sgd, err);
 }
 
 static void make_small(struct model_config *c)
@@ -39,12 +50,13 @@ static void make_small(struct model_config *c)
 	c->dropout = 0.1;
 }
 
-void net_make(struct net *ret, const struct net_opts *o)
+/* As far as one rank's model goes. */
+static struct graph *make_typed(const struct net_opts *o)
 {
 	const struct model *m = model_find(o->model);
-	struct model_config c;
-	struct err err = ERR_INIT;
 	struct graph *g = graph_new(o->training);
+	struct err err = ERR_INIT;
+	struct model_config c;
 
 	assert_non_null(m);
 	assert_non_null(g);
@@ -56,8 +68,19 @@ void net_make(struct net *ret, const struct net_opts *o)
 		make_small(&c);
 	if (model_build(m, g, &c, o->batch, &err) || pass_shape(g, &err) ||
 	    (o->training && pass_grad(g, &op_add, &err)) || pass_fuse(g, &err) ||
-	    pass_precision(g, &o->precision, &op_cast, &err) || pass_recompute(g, o->recompute, &err) ||
-	    add_update(g, o, &err) || pass_shape(g, &err) || schedule_make(&ret->schedule, g, &err))
+	    pass_precision(g, &o->precision, &op_cast, &err))
+		fail_msg("%s: %s", o->model, err.text);
+	return g;
+}
+
+void net_make(struct net *ret, const struct net_opts *o)
+{
+	struct graph *g = make_typed(o);
+	struct err err = ERR_INIT;
+
+	ret->model = o->strategy && o->strategy->lay ? make_typed(o) : NULL;
+	if (pass_recompute(g, o->recompute, &err) || add_update(g, o, ret->model, &err) || pass_shape(g, &err) ||
+	    schedule_make(&ret->schedule, g, &err))
 		fail_msg("%s: %s", o->model, err.text);
 	ret->g = g;
 	ret->program = (struct plan_program){ !o->training ? "eval" : o->more_follow ? "micro" : "train", g,
@@ -66,5 +89,6 @@ void net_make(struct net *ret, const struct net_opts *o)
 
 void net_free(struct net *n)
 {
+	graph_free(n->model);
 	graph_free(n->g);
 }

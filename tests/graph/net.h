@@ -9,6 +9,7 @@
 
 struct net {
 	struct graph *g;
+	struct graph *model; /* of strategies that lay ranges out; else NULL */
 	struct schedule schedule;
 	struct plan_program program;
 };
@@ -23,6 +24,7 @@ struct net_opts {
 	enum recompute recompute;
 	const struct strategy *strategy; /* with synchronised batch norm, in buckets of 100 KB; NULL: none */
 	int world;	  /* its ranks */
+	int zero_stage;	  /* of the strategies that have any */
 	bool accumulate;  /* a step has several micro-batches; */
 	bool more_follow; /* this one is not the last */
 };

@@ -104,13 +104,13 @@ static void close_held(struct held *h)
 /* Rank 0, the others in tensors_help: what the ranks hold together is what `want` holds alone. */
 static void same_as(const struct held *h, const struct held *want)
 {
-	struct prepared_at at = { 0 };
+	int at = 0;
 	struct err err = ERR_INIT;
 	const struct tensor *t;
 	int n = 0;
 
 	while ((t = prepared_next(&h->prepared, &at))) {
-		const struct tensor *alone = graph_find(want->prepared.program[0]->graph, t->name);
+		const struct tensor *alone = prepared_own(&want->prepared, t->name);
 		unsigned char *got = malloc(tensors_bytes(t) + 1);
 		const int64_t half = shape_count(&t->shape) / 2;
 		const size_t begin = (size_t)half * dtype_bytes(t->dtype);
@@ -144,13 +144,13 @@ static void compare(const struct held *h, const struct held *want)
 /* Memory behind what this rank holds of each tensor is as it was allocated: zeroed. */
 static void nothing_beside(const struct held *h)
 {
-	struct prepared_at at = { 0 };
+	int at = 0;
 	struct err err = ERR_INIT;
 	const struct tensor *t;
 
 	while ((t = prepared_next(&h->prepared, &at))) {
 		const struct strategy_part mine = tensors_held(&h->tensors, t, h->tensors.comm->rank);
-		const unsigned char *memory = prepared_address(&h->prepared, t);
+		const unsigned char *memory = prepared_address(&h->prepared, prepared_own(&h->prepared, t->name));
 
 		for (size_t i = (size_t)(mine.end - mine.begin) * dtype_bytes(t->dtype); i < tensors_bytes(t); i++)
 			CHECK(memory[i] == 0);
@@ -185,7 +185,7 @@ static void save(const struct held *h, const char *path)
 /* Everything at once: the optimiser's state too, which no weights file holds. */
 static void give_all(const struct held *h, const struct held *from)
 {
-	struct prepared_at at = { 0 };
+	int at = 0;
 	struct err err = ERR_INIT;
 	const struct tensor *t;
 
@@ -196,14 +196,14 @@ static void give_all(const struct held *h, const struct held *from)
 	while ((t = prepared_next(&h->prepared, &at)))
 		CHECK(tensors_give(
 			      &h->tensors, t,
-			      prepared_address(&from->prepared, graph_find(from->prepared.program[0]->graph, t->name)),
+			      prepared_address(&from->prepared, prepared_own(&from->prepared, t->name)),
 			      &err) == 0);
 	CHECK(tensors_end(&h->tensors, NULL, &err) == 0);
 }
 
 static void snapshot(const struct held *h, const struct held *want)
 {
-	struct prepared_at at = { 0 };
+	int at = 0;
 	struct err err = ERR_INIT;
 	const struct tensor *t;
 
@@ -214,7 +214,7 @@ static void snapshot(const struct held *h, const struct held *want)
 	CHECK(snapshot_take(&h->tensors, &err) == 0);
 	while ((t = prepared_next(&h->prepared, &at)))
 		CHECK(!memcmp(snapshot_peek(&h->tensors, t),
-			      prepared_address(&want->prepared, graph_find(want->prepared.program[0]->graph, t->name)),
+			      prepared_address(&want->prepared, prepared_own(&want->prepared, t->name)),
 			      tensors_bytes(t)));
 }
 

@@ -65,6 +65,12 @@ static int resolve_precision(struct run_config *cfg, struct err *err)
 	return 0;
 }
 
+enum strategy_number {
+#define STRATEGY(name, ...) STRATEGY_##name,
+#include "trainer/strategies/strategies.def"
+#undef STRATEGY
+};
+
 static const struct {
 	const char *name;
 	int most, from;
@@ -105,6 +111,48 @@ static int resolve_strategy(struct run_config *cfg, struct err *err)
 			       say(cfg, FLAG_strategy, &l), strategies[cfg->strategy].name, most, cfg->world,
 			       strategies[usual].name);
 	return 0;
+}
+
+static int check_stage(const struct run_config *cfg, enum flag_id id, int least, struct err *err)
+{
+	struct label l;
+
+	if (!given(cfg, id))
+		return 0;
+	if (cfg->strategy != STRATEGY_fsdp)
+		return err_set(err, ERR_USAGE, "%s: only --strategy fsdp shares parameters out", say(cfg, id, &l));
+	if (cfg->zero_stage < least)
+		return err_set(err, ERR_USAGE, "%s: stage %lld of ZeRO has no use for it; --zero-stage %d%s has",
+			       say(cfg, id, &l), (long long)cfg->zero_stage, least, least < 3 ? " or 3" : "");
+	return 0;
+}
+
+static int resolve_sharing(struct run_config *cfg, struct err *err)
+{
+	static const struct {
+		enum flag_id id;
+		int least; /* stage */
+	} flags[] = {
+		{ FLAG_zero_stage, 1 },	     { FLAG_fsdp_unit, 1 },	 { FLAG_reshard_after_forward, 3 },
+		{ FLAG_gather_prefetch, 3 }, { FLAG_sync_each_batch, 2 },     { FLAG_shard_degree, 1 },
+	};
+	struct label l;
+	int rc = 0;
+
+	for (size_t i = 0; !rc && i < sizeof(flags) / sizeof(flags[0]); i++)
+		rc = check_stage(cfg, flags[i].id, flags[i].least, err);
+	if (!rc && !given(cfg, FLAG_shard_degree)) {
+		cfg->shard_degree = cfg->world;
+		derive(cfg, FLAG_shard_degree);
+	}
+	if (!rc && cfg->world % cfg->shard_degree)
+		return err_set(err, ERR_USAGE, "%s %lld: %d ranks are no multiple of it", say(cfg, FLAG_shard_degree, &l),
+			       (long long)cfg->shard_degree, cfg->world);
+	if (!rc && !given(cfg, FLAG_sync_each_batch)) {
+		cfg->sync_each_batch = cfg->strategy == STRATEGY_fsdp && cfg->zero_stage >= 2;
+		derive(cfg, FLAG_sync_each_batch);
+	}
+	return rc;
 }
 
 /* The global batch is known: what a rank does of it, in how many passes. */
@@ -366,6 +414,8 @@ int config_resolve(struct run_config *cfg, const struct config_world *w, struct 
 	}
 	if (!rc)
 		rc = resolve_strategy(cfg, err);
+	if (!rc)
+		rc = resolve_sharing(cfg, err);
 	if (!rc)
 		rc = resolve_batch(cfg, w->batch_from_samples, err);
 	if (!rc && has(cfg, FLAG_data_path))

@@ -16,6 +16,8 @@ static void dump_type(const struct tensor *t, struct buf *out)
 		buf_addf(out, " in=%s+%zu", t->base->name, t->base_offset);
 	if (t->keep)
 		buf_adds(out, " keep");
+	if (t->shard.each)
+		buf_addf(out, " unit=%d+%lld/%lld", t->shard.unit, (long long)t->shard.at, (long long)t->shard.each);
 }
 
 static void dump_init(const struct tensor *t, struct buf *out)
@@ -29,7 +31,8 @@ static void dump_init(const struct tensor *t, struct buf *out)
 
 static const char *kind_name(enum tensor_kind k)
 {
-	static const char *const names[] = { "input", "param", "stat", "moment", "grad", "act", "result" };
+	static const char *const names[] = { "input", "param",    "stat",   "moment", "grad",
+					     "gathered", "bucket", "act",    "result" };
 
 	return names[k];
 }

@@ -38,6 +38,8 @@ enum tensor_kind {
 	TENSOR_STAT,   /* persistent but not trained by gradient: running mean and variance */
 	TENSOR_MOMENT, /* optimiser state; persistent */
 	TENSOR_GRAD,   /* gradient of a parameter */
+	TENSOR_GATHERED, /* flat: parameters of which each rank holds a range, of all ranks, to be read */
+	TENSOR_BUCKET,   /* flat: gradients of which each rank gets a range, until they are summed */
 	TENSOR_ACT,    /* everything computed on the way */
 	TENSOR_RESULT, /* small, read by the host after the step: loss sum, counts, norms; always f64 */
 };
@@ -67,6 +69,15 @@ struct init {
 
 bool lifetime_spans(enum lifetime l); /* longer than one program: its memory is the same in all that have it */
 
+/* A tensor of which ranks hold ranges lies flat, behind others, in a unit; each rank that shares it holds the same
+ * number of the unit's elements, in order. */
+struct shard {
+	int unit;     /* from 1 */
+	int64_t at;   /* of the unit's elements, this tensor's first one */
+	int64_t each; /* of the unit's elements, how many a rank holds; 0: the tensor is whole on every rank */
+	enum dtype dtype; /* in which nodes read the unit */
+};
+
 struct node;
 
 struct tensor {
@@ -78,6 +89,8 @@ struct tensor {
 	enum lifetime life;
 	enum space space;
 	struct init init;      /* persistent tensors */
+	struct shard shard;    /* persistent tensors, gradients: shape is then of the range that this rank holds
+				* (in a model, which is of no rank, of the whole tensor) */
 	bool decay;            /* parameters: weight decay applies (not for norm gains, biases) */
 	bool of_norm;          /* parameters: gain or bias of a normalisation */
 	bool frozen;           /* parameters and statistics: never changed; set by graph_tensor */

@@ -21,11 +21,30 @@ static struct tensor *pack_source(const struct layout_backend *b, struct tensor 
 	return n && n->op == b->cast ? n->in[0] : t;
 }
 
+/* Packs read the types that parameters are kept in; what was gathered in 16 bits is widened for them, for a moment. */
+static struct tensor *widened(struct graph *g, const struct op *cast, struct tensor *t, const struct node *user)
+{
+	struct tensor *out;
+	struct node *n;
+
+	if (dtype_bytes(t->dtype) != 2)
+		return t;
+	out = graph_act(g, DTYPE_F32, t->shape, "%s.wide", t->name);
+	if (!out)
+		return NULL;
+	n = graph_node(g, &(struct node_spec){ .op = cast, .name = out->name, NODE_IN(t), NODE_OUT(out) });
+	if (!n)
+		return NULL;
+	n->phase = user->phase;
+	graph_move(g, n->id, user->id);
+	return out;
+}
+
 static int pack_input(struct graph *g, const struct layout_backend *b, struct node *n, int index, size_t bytes)
 {
 	struct pack_attr attr = { .consumer = n, .index = index };
-	struct tensor *t = n->in[index], *from = pack_source(b, t);
-	struct tensor *out = graph_act(g, t->dtype, t->shape, "%s.pack.%s", from->name, n->op->name);
+	struct tensor *t = n->in[index], *from = widened(g, b->cast, pack_source(b, t), n);
+	struct tensor *out = from ? graph_act(g, t->dtype, t->shape, "%s.pack.%s", from->name, n->op->name) : NULL;
 	struct node *pack;
 
 	if (!out)

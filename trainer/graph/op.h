@@ -61,7 +61,7 @@ enum dtype_class op_dtype_keep(const struct node *n, bool is_out, int index);
 enum dtype_class op_dtype_sums(const struct node *n, bool is_out, int index);
 int op_inplace_same(const struct node *n, int out);
 
-/* Adds optimiser state "<param>.<suffix>" of the parameter's shape and type, zero at first. */
+/* Adds optimiser state "<param>.<suffix>" of the parameter's shape, range and type, zero at first. */
 struct tensor *op_moment(struct graph *g, const struct tensor *param, const char *suffix);
 
 #endif

@@ -27,6 +27,7 @@ const char *plan_category_name(enum plan_category c)
 {
 	static const char *const names[PLAN_CATEGORY_COUNT] = { "parameters",  "gradients", "optimizer",
 								"activations", "workspace", "inputs",
+								"shards",      "gathered",  "buckets",
 								"snapshot" };
 
 	return names[c];
@@ -36,8 +37,13 @@ static enum plan_category category(const struct tensor *t)
 {
 	switch (t->kind) {
 	case TENSOR_PARAM:
+		return t->shard.each ? PLAN_SHARDS : PLAN_PARAMETERS;
 	case TENSOR_STAT:
 		return PLAN_PARAMETERS;
+	case TENSOR_GATHERED:
+		return PLAN_GATHERED;
+	case TENSOR_BUCKET:
+		return PLAN_BUCKETS;
 	case TENSOR_GRAD:
 		return PLAN_GRADIENTS;
 	case TENSOR_MOMENT:
@@ -91,8 +97,9 @@ static enum tensor_kind placed_as(const struct planner *p, int program, const st
 /* By kind, so that all parameters, then all statistics, then all moments are neighbours. */
 static int place_lifetime(struct planner *p, enum lifetime life, struct err *err)
 {
-	static const enum tensor_kind order[] = { TENSOR_PARAM, TENSOR_STAT, TENSOR_MOMENT, TENSOR_INPUT,
-						  TENSOR_GRAD,	TENSOR_ACT,  TENSOR_RESULT };
+	static const enum tensor_kind order[] = { TENSOR_PARAM, TENSOR_STAT, TENSOR_MOMENT,   TENSOR_INPUT,
+						  TENSOR_GRAD,	TENSOR_ACT,  TENSOR_RESULT, TENSOR_GATHERED,
+						  TENSOR_BUCKET };
 
 	for (size_t k = 0; k < sizeof(order) / sizeof(order[0]); k++)
 		for (int i = 0; i < p->n; i++)
@@ -305,7 +312,7 @@ void plan_dump(const struct plan *p, const struct plan_program *programs, int n_
 		 p->slab_bytes[SPACE_PRIVATE], p->slab_bytes[SPACE_COMM], p->slab_bytes[SPACE_PINNED],
 		 p->persistent_bytes, p->lower_bound_bytes);
 	for (int c = 0; c < PLAN_CATEGORY_COUNT; c++)
-		if (c != PLAN_SNAPSHOT || p->category_bytes[c])
+		if (c <= PLAN_INPUTS || p->category_bytes[c])
 			buf_addf(out, "%s%s=%zu", c ? " " : "", plan_category_name((enum plan_category)c),
 				 p->category_bytes[c]);
 	buf_addc(out, '\n');

@@ -15,6 +15,9 @@ enum plan_category {
 	PLAN_ACTIVATIONS,
 	PLAN_WORKSPACE,
 	PLAN_INPUTS,
+	PLAN_SHARDS,   /* ranges of parameters that other ranks hold the rest of */
+	PLAN_GATHERED, /* parameters of all ranks, to be read */
+	PLAN_BUCKETS,  /* gradients on their way to the ranks that hold them */
 	PLAN_SNAPSHOT, /* room for a copy of everything persistent, to be saved while training goes on */
 	PLAN_CATEGORY_COUNT
 };

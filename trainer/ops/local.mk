@@ -116,6 +116,11 @@ libtrainer_la_SOURCES += trainer/ops/sgd/sgd.h trainer/ops/sgd/sgd.c trainer/ops
 op_cpu += trainer/ops/sgd/sgd_cpu.c
 op_cases += trainer/ops/sgd/sgd_cases.c
 
+libtrainer_la_SOURCES += trainer/ops/shares/shares.h trainer/ops/shares/shares_host.h trainer/ops/shares/shares.c
+libtrainer_la_SOURCES += trainer/ops/shares/shares_ref.c
+op_cpu += trainer/ops/shares/shares_cpu.c
+op_cases += trainer/ops/shares/shares_cases.c
+
 libtrainer_la_SOURCES += trainer/ops/xent/xent.h trainer/ops/xent/xent.c trainer/ops/xent/xent_ref.c
 op_cpu += trainer/ops/xent/xent_cpu.c
 op_cases += trainer/ops/xent/xent_cases.c

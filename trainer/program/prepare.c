@@ -43,9 +43,9 @@ static size_t add_pinned(struct prepared *p, size_t bytes, enum plan_category ca
  * private slab, and their copy is in the same order. */
 static size_t persistent_bytes(const struct prepared *p)
 {
-	struct prepared_at at = { 0 };
 	const struct tensor *t;
 	size_t bytes = 0;
+	int at = 0;
 
 	if (!p->opts.strategy->holds)
 		return p->plan.persistent_bytes;
@@ -66,6 +66,15 @@ static void plan_pinned(struct prepared *p, const struct prepare_shapes *shapes)
 	p->snapshot_offset = add_pinned(p, p->snapshot_bytes, PLAN_SNAPSHOT);
 }
 
+static int make_model(struct prepared *p, const struct prepare_shapes *shapes, struct err *err)
+{
+	const int64_t batch = shapes->n_train ? shapes->train[0].size : shapes->n_eval ? shapes->eval[0].size : 1;
+	int rc = program_model(&p->model, &p->opts, batch, shapes->n_train ? PROGRAM_STEP : PROGRAM_EVAL, err);
+
+	p->opts.sharing.model = p->model;
+	return rc;
+}
+
 int prepare_programs(struct prepared *ret, const struct program_opts *opts, const struct prepare_shapes *shapes,
 		     struct err *err)
 {
@@ -76,6 +85,7 @@ int prepare_programs(struct prepared *ret, const struct program_opts *opts, cons
 	ret->opts = *opts;
 	for (int i = 0; i < shapes->n_train; i++)
 		ret->opts.accumulate |= !shapes->train[i].last;
+	rc = make_model(ret, shapes, err);
 	for (int i = 0; !rc && i < shapes->n_train; i++)
 		rc = add_program(ret, shapes->train[i].size, shapes->train[i].last ? PROGRAM_STEP : PROGRAM_MICRO, err);
 	for (int i = 0; !rc && i < shapes->n_eval; i++)
@@ -92,27 +102,33 @@ int prepare_programs(struct prepared *ret, const struct program_opts *opts, cons
 	return rc;
 }
 
-static bool is_known_before(const struct prepared *p, int program, const char *name)
+const struct tensor *prepared_next(const struct prepared *p, int *at)
 {
-	for (int i = 0; i < program; i++)
-		if (graph_find(p->program[i]->graph, name))
-			return true;
-	return false;
-}
+	while (*at < p->model->n_tensors) {
+		const struct tensor *t = p->model->tensors[(*at)++];
 
-const struct tensor *prepared_next(const struct prepared *p, struct prepared_at *at)
-{
-	for (; at->program < p->n_programs; at->program++, at->tensor = 0) {
-		const struct graph *g = p->program[at->program]->graph;
-
-		while (at->tensor < g->n_tensors) {
-			const struct tensor *t = g->tensors[at->tensor++];
-
-			if (t->life == LIFE_PERSISTENT && !t->base && !is_known_before(p, at->program, t->name))
-				return t;
-		}
+		if (t->life == LIFE_PERSISTENT)
+			return t;
 	}
 	return NULL;
+}
+
+const struct tensor *prepared_own(const struct prepared *p, const char *name)
+{
+	const struct tensor *t = NULL;
+
+	for (int i = 0; !t && i < p->n_programs; i++)
+		t = graph_find(p->program[i]->graph, name);
+	return t;
+}
+
+bool prepared_meets(const struct prepared *p, enum program_kind kind)
+{
+	for (int i = 0; i < p->n_programs; i++)
+		for (int k = 0; p->program[i]->kind == kind && k < p->program[i]->schedule.n; k++)
+			if (p->program[i]->schedule.items[k].node->op->collective)
+				return true;
+	return false;
 }
 
 void *prepared_address(const struct prepared *p, const struct tensor *t)
@@ -175,6 +191,8 @@ void prepare_done(struct prepared *p)
 	for (int i = 0; i < p->n_programs; i++)
 		program_free(p->program[i], &p->opts);
 	p->n_programs = 0;
+	graph_free(p->model);
+	p->model = NULL;
 	for (int s = 0; s < SPACE_COUNT; s++)
 		if (p->slab[s] && p->slab_bytes[s])
 			p->opts.backend->release(p->opts.module, (enum space)s, p->slab[s], p->slab_bytes[s]);

@@ -12,6 +12,7 @@
 
 struct prepared {
 	struct program_opts opts;
+	struct graph *model; /* every persistent tensor, whole (program_model) */
 	struct program *program[PROGRAMS_MAX]; /* training first */
 	int n_programs;
 	struct plan plan;
@@ -40,13 +41,14 @@ void prepare_done(struct prepared *p); /* a zeroed struct is fine */
 /* NULL: not prepared. */
 struct program *prepared_program(const struct prepared *p, enum program_kind kind, int64_t batch);
 
-/* The persistent tensors of all programs, each name once, in the order of the programs; *at begins zeroed. NULL: no
- * more. */
-struct prepared_at {
-	int program, tensor;
-};
+/* The next persistent tensor of the model; *at begins with 0. NULL: no more. */
+const struct tensor *prepared_next(const struct prepared *p, int *at);
 
-const struct tensor *prepared_next(const struct prepared *p, struct prepared_at *at);
+/* What this rank's programs have in the place of a tensor of the model; NULL: nothing. */
+const struct tensor *prepared_own(const struct prepared *p, const char *name);
+
+/* Whether ranks meet in programs of that kind: then all of them run as many. */
+bool prepared_meets(const struct prepared *p, enum program_kind kind);
 
 /* Address of a tensor's memory in the backend (host backends: plain memory). */
 void *prepared_address(const struct prepared *p, const struct tensor *t);

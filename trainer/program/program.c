@@ -11,13 +11,15 @@
 
 struct build {
 	const struct program_opts *o;
-	struct program *p;
+	int64_t batch;
+	enum program_kind kind;
 	struct graph *g;
+	struct program *p; /* NULL: the model */
 };
 
 static int run_model(struct build *b, struct err *err)
 {
-	return model_build(b->o->model, b->g, &b->o->config, b->p->batch, err);
+	return model_build(b->o->model, b->g, &b->o->config, b->batch, err);
 }
 
 static int run_shape(struct build *b, struct err *err)
@@ -45,19 +47,32 @@ static int run_recompute(struct build *b, struct err *err)
 	return pass_recompute(b->g, b->o->recompute, err);
 }
 
+/* What each micro-batch sends is added behind the strategy, as it comes back. */
 static int run_accumulate(struct build *b, struct err *err)
 {
-	if (b->o->accumulate && accumulate_add_all(b->g) != 0)
-		return err_set(err, b->g->err.code, "%s", b->g->err.text);
-	return 0;
+	if (b->o->accumulate && !b->o->sharing.sync_each_batch)
+		accumulate_grads(b->g);
+	if (b->o->accumulate)
+		accumulate_loss(b->g);
+	return graph_failed(b->g) ? err_set(err, b->g->err.code, "%s", b->g->err.text) : 0;
 }
 
 static int run_strategy(struct build *b, struct err *err)
 {
 	struct strategy_opts o = b->o->sharing;
+	int rc;
 
-	o.more_follow = b->p->kind == PROGRAM_MICRO;
-	return b->o->strategy->rewrite(b->g, &o, err);
+	o.more_follow = b->kind == PROGRAM_MICRO;
+	o.averages = b->kind == PROGRAM_EVAL && b->o->optimizer.ema_decay > 0;
+	rc = b->o->strategy->rewrite(b->g, &o, err);
+	if (!rc && b->g->training && b->o->accumulate && o.sync_each_batch)
+		accumulate_grads(b->g);
+	return rc || !graph_failed(b->g) ? rc : err_set(err, b->g->err.code, "%s", b->g->err.text);
+}
+
+static int run_lay(struct build *b, struct err *err)
+{
+	return b->o->strategy->lay ? b->o->strategy->lay(b->g, &b->o->sharing, err) : 0;
 }
 
 /* Behind the strategy, so that these nodes see the gradients as the strategy leaves them. */
@@ -76,7 +91,7 @@ static int run_optimizer(struct build *b, struct err *err)
 
 static int run_averages(struct build *b, struct err *err)
 {
-	return b->p->kind == PROGRAM_EVAL ? optimizer_use_averages(b->g, &b->o->optimizer, err) : 0;
+	return b->kind == PROGRAM_EVAL ? optimizer_use_averages(b->g, &b->o->optimizer, err) : 0;
 }
 
 static int run_layout(struct build *b, struct err *err)
@@ -147,26 +162,59 @@ static int run_schedule(struct build *b, struct err *err)
 }
 
 enum { STEP = 1 << PROGRAM_STEP, TRAINING = STEP | 1 << PROGRAM_MICRO, ALL = TRAINING | 1 << PROGRAM_EVAL };
+enum { PROGRAMS = 1, MODEL, BOTH };
 
 static const struct {
 	const char *name;
 	unsigned kinds; /* of programs that it is run for */
+	unsigned of;	/* programs, the model */
 	int (*run)(struct build *b, struct err *err);
 } passes[] = {
-	{ "model", ALL, run_model },
-	{ "shape", ALL, run_shape },
-	{ "grad", TRAINING, run_grad },
-	{ "fuse", ALL, run_fuse },
-	{ "precision", ALL, run_precision },
-	{ "recompute", TRAINING, run_recompute },
-	{ "accumulate", TRAINING, run_accumulate },
-	{ "strategy", TRAINING, run_strategy },
-	{ "optimizer", STEP, run_optimizer },
-	{ "averages", ALL, run_averages },
-	{ "layout", ALL, run_layout },
-	{ "kernels", ALL, run_kernels },
-	{ "schedule", ALL, run_schedule },
+	{ "model", ALL, BOTH, run_model },
+	{ "shape", ALL, BOTH, run_shape },
+	{ "grad", TRAINING, BOTH, run_grad },
+	{ "fuse", ALL, BOTH, run_fuse },
+	{ "precision", ALL, BOTH, run_precision },
+	{ "lay", ALL, MODEL, run_lay },
+	{ "recompute", TRAINING, PROGRAMS, run_recompute },
+	{ "accumulate", TRAINING, PROGRAMS, run_accumulate },
+	{ "strategy", ALL, PROGRAMS, run_strategy },
+	{ "optimizer", STEP, BOTH, run_optimizer },
+	{ "averages", ALL, PROGRAMS, run_averages },
+	{ "layout", ALL, PROGRAMS, run_layout },
+	{ "kernels", ALL, PROGRAMS, run_kernels },
+	{ "schedule", ALL, PROGRAMS, run_schedule },
 };
+
+/* A new graph in b, taken through the passes; freed by the caller, also after a failure. */
+static int run_passes(struct build *b, unsigned of, struct err *err)
+{
+	int rc = 0;
+
+	b->g = graph_new(b->kind != PROGRAM_EVAL);
+	if (!b->g)
+		return err_set(err, ERR_NOMEM, "out of memory: graph");
+	if (b->p)
+		b->p->graph = b->g;
+	b->g->freeze = b->o->freeze;
+	for (size_t i = 0; !rc && i < sizeof(passes) / sizeof(passes[0]); i++)
+		if (passes[i].kinds & 1u << b->kind && passes[i].of & of)
+			rc = passes[i].run(b, err);
+	return rc;
+}
+
+int program_model(struct graph **ret, const struct program_opts *o, int64_t batch, enum program_kind kind,
+		  struct err *err)
+{
+	struct build b = { .o = o, .batch = batch, .kind = kind };
+	int rc = run_passes(&b, MODEL, err);
+
+	if (rc)
+		graph_free(b.g);
+	else
+		*ret = b.g;
+	return rc;
+}
 
 static void find_tensors(struct program *p)
 {
@@ -192,23 +240,15 @@ int program_new(struct program **ret, const struct program_opts *o, int64_t batc
 {
 	static const char *const names[] = { "train", "micro", "eval" };
 	struct program *p = calloc(1, sizeof(*p));
-	struct build b = { .o = o, .p = p };
-	int rc = 0;
+	struct build b = { .o = o, .batch = batch, .kind = kind, .p = p };
+	int rc;
 
 	if (!p)
 		return err_set(err, ERR_NOMEM, "out of memory: program");
 	p->batch = batch;
 	p->kind = kind;
 	snprintf(p->name, sizeof(p->name), "%s-%lld", names[kind], (long long)batch);
-	p->graph = b.g = graph_new(kind != PROGRAM_EVAL);
-	if (!p->graph) {
-		rc = err_set(err, ERR_NOMEM, "out of memory: graph");
-		goto out;
-	}
-	p->graph->freeze = o->freeze;
-	for (size_t i = 0; !rc && i < sizeof(passes) / sizeof(passes[0]); i++)
-		if (passes[i].kinds & 1u << kind)
-			rc = passes[i].run(&b, err);
+	rc = run_passes(&b, PROGRAMS, err);
 	if (rc)
 		goto out;
 	find_tensors(p);

@@ -53,6 +53,11 @@ struct program {
 	struct tensor *vote, *votes;
 };
 
+/* The model as one rank would hold it: a graph with every persistent tensor of a run whole, and what the strategy says
+ * of its ranges; it has no memory and is not run. kind: PROGRAM_STEP of a run that trains, else PROGRAM_EVAL. */
+int program_model(struct graph **ret, const struct program_opts *o, int64_t batch, enum program_kind kind,
+		  struct err *err);
+
 /* o is borrowed until program_free. */
 int program_new(struct program **ret, const struct program_opts *o, int64_t batch, enum program_kind kind,
 		struct err *err);

@@ -40,9 +40,18 @@ struct precision rank_precision(const struct rank *r)
 
 struct strategy_opts rank_sharing(const struct rank *r)
 {
-	return (struct strategy_opts){ .world = r->seat->world,
-				       .bucket_bytes = (size_t)(r->cfg->bucket_cap_mb * 1048576.0),
-				       .sync_bn = r->cfg->sync_bn };
+	const struct run_config *cfg = r->cfg;
+
+	return (struct strategy_opts){ .rank = r->seat->rank,
+				       .world = r->seat->world,
+				       .bucket_bytes = (size_t)(cfg->bucket_cap_mb * 1048576.0),
+				       .sync_bn = cfg->sync_bn,
+				       .zero_stage = (int)cfg->zero_stage,
+				       .unit_is_layer = cfg->fsdp_unit == CONFIG_UNIT_LAYER,
+				       .reshard = cfg->reshard_after_forward,
+				       .shard_degree = (int)cfg->shard_degree,
+				       .gather_prefetch = (int)cfg->gather_prefetch,
+				       .sync_each_batch = cfg->sync_each_batch };
 }
 
 struct kernel_env rank_env(const struct rank *r)

@@ -64,7 +64,7 @@ static int plan(struct engine *e, struct err *err)
 		rc = memory_check(&e->prepared.plan, &e->rank, &e->subject, err);
 	e->resident_before = memory_begin();
 	if (!rc)
-		rc = initial_check_freeze(e->prepared.program[0]->graph, cfg, e->subject.model, err);
+		rc = initial_check_freeze(e->prepared.model, cfg, e->subject.model, err);
 	return rc ? rc : course_check_best(&e->course, cfg, e->subject.data, err);
 }
 

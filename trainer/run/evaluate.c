@@ -61,6 +61,7 @@ static int evaluate_batch(struct engine *e, const struct loader_batch *b, double
 	const struct program *p = prepared_program(&e->prepared, PROGRAM_EVAL, b->count);
 	struct step_page page = { .step = e->step,
 				  .epoch = b->epoch,
+				  .micro = b->step, /* what is gathered once is so in the first batch */
 				  .seed = (uint64_t)e->rank.cfg->seed,
 				  .inv_count = 1,
 				  .loss_scale = 1 };
@@ -82,6 +83,16 @@ static int evaluate_batch(struct engine *e, const struct loader_batch *b, double
 	if (!rc && outputs)
 		rc = keep_outputs(e, p, b, outputs, err);
 	return rc;
+}
+
+/* Ranks that meet in every batch leave the loop together. */
+static int vote_to_stop(const struct engine *e, double *stopped, struct err *err)
+{
+	struct comm *c = rank_comm(&e->rank);
+
+	*stopped = seat_stop(e->rank.seat) != 0;
+	return prepared_meets(&e->prepared, PROGRAM_EVAL) ?
+		       c->ops->allreduce(c, stopped, 1, DTYPE_F64, err) : 0;
 }
 
 /* Evaluation needs more threads than training does: its steps are shorter. */
@@ -112,7 +123,8 @@ static int evaluate_part(struct engine *e, double sums[SUMS], double *outputs, s
 		rc = evaluate_batch(e, &b, sums, outputs, err);
 		loader_release(loader, &b);
 		adjust_loading(e, loader, b.wait_s, &mark_s);
-		sums[SUM_STOPPED] = seat_stop(e->rank.seat) != 0;
+		if (!rc)
+			rc = vote_to_stop(e, &sums[SUM_STOPPED], err);
 	}
 	loader_close(loader);
 	return rc;

@@ -92,7 +92,7 @@ static void record_params(struct report *r)
 		return;
 	if (e->course.steps_per_epoch != INT64_MAX)
 		record_number(r, "steps_per_epoch", e->course.steps_per_epoch);
-	record_number(r, "parameters", model_parameter_count(e->prepared.program[0]->graph));
+	record_number(r, "parameters", model_parameter_count(e->prepared.model));
 	if (e->subject.data->hash[0])
 		dptrack_param(r->run, "data_hash", e->subject.data->hash);
 	dptrack_param(r->run, "backend_used", e->rank.backend->name);

@@ -64,7 +64,7 @@ static int draw_tensor(const struct tensors *s, const struct tensor *t, uint64_t
 
 int draw_values(const struct tensors *s, const struct run_config *cfg, const struct model *m, struct err *err)
 {
-	struct prepared_at at = { 0 };
+	int at = 0;
 	const struct tensor *t;
 	int rc = 0;
 

@@ -11,7 +11,7 @@
 
 const struct graph *files_graph(const struct tensors *s)
 {
-	return s->prepared->program[0]->graph;
+	return s->prepared->model;
 }
 
 static int put_tensor(void *user, const struct tensor *t, const void *data, struct err *err)
@@ -32,13 +32,8 @@ struct weights_access files_access(const struct tensors *s)
 /* A parameter's or statistic's average in the place of its value. */
 static int get_average(void *user, const struct tensor *t, void *data, struct err *err)
 {
-	const struct prepared *p = ((const struct tensors *)user)->prepared;
-	const struct tensor *average = NULL;
-	char name[300];
+	const struct tensor *average = tensors_average(user, t);
 
-	snprintf(name, sizeof(name), "%s.ema", t->name);
-	for (int i = 0; !average && i < p->n_programs; i++)
-		average = graph_find(p->program[i]->graph, name);
 	return get_tensor(user, average ? average : t, data, err);
 }
 

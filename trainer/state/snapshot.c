@@ -13,7 +13,7 @@ static unsigned char *base(const struct prepared *p)
 int snapshot_take(const struct tensors *s, struct err *err)
 {
 	const struct prepared *p = s->prepared;
-	struct prepared_at at = { 0 };
+	int at = 0;
 	const struct tensor *t;
 	size_t offset = 0;
 	int rc = 0;
@@ -29,12 +29,12 @@ int snapshot_take(const struct tensors *s, struct err *err)
 
 const void *snapshot_peek(const struct tensors *s, const struct tensor *t)
 {
-	struct prepared_at at = { 0 };
+	int at = 0;
 	const struct tensor *other;
 	size_t offset = 0;
 
 	if (!s->prepared->opts.strategy->holds)
-		return base(s->prepared) + t->offset;
+		return base(s->prepared) + prepared_own(s->prepared, t->name)->offset;
 	while ((other = prepared_next(s->prepared, &at)) && strcmp(other->name, t->name) != 0)
 		offset += slab_align(tensors_bytes(other), PLAN_ALIGN_BYTES);
 	return base(s->prepared) + offset;

@@ -48,8 +48,8 @@ static struct strategy_part common(struct strategy_part a, struct strategy_part 
 
 bool tensors_at_root(const struct tensors *s)
 {
-	struct prepared_at at = { 0 };
 	const struct tensor *t;
+	int at = 0;
 
 	if (!s->prepared->opts.strategy->holds)
 		return true;
@@ -77,15 +77,6 @@ static int holder_of(const struct tensors *s, const struct tensor *t, struct str
 	return -1;
 }
 
-static const struct tensor *find(const struct tensors *s, const char *name)
-{
-	const struct tensor *t = NULL;
-
-	for (int i = 0; !t && i < s->prepared->n_programs; i++)
-		t = graph_find(s->prepared->program[i]->graph, name);
-	return t;
-}
-
 /* ---- this rank's memory ---- */
 
 /* Where element i of t lies: a rank's memory of a tensor begins with the first element that it holds. */
@@ -93,7 +84,8 @@ static void *address(const struct tensors *s, const struct tensor *t, int64_t i)
 {
 	int64_t first = tensors_held(s, t, s->comm->rank).begin;
 
-	return (char *)prepared_address(s->prepared, t) + (size_t)(i - first) * dtype_bytes(t->dtype);
+	return (char *)prepared_address(s->prepared, prepared_own(s->prepared, t->name)) +
+	       (size_t)(i - first) * dtype_bytes(t->dtype);
 }
 
 static int copy(const struct tensors *s, void *to, const void *from, size_t bytes, struct err *err)
@@ -239,7 +231,7 @@ int tensors_follow(const struct tensors *s, struct err *err)
 		rc = s->comm->ops->broadcast(s->comm, &q, sizeof(q), 0, err);
 		if (!rc && q.kind == REQUEST_END)
 			return q.failure.code ? err_set(err, q.failure.code, "%s", q.failure.text) : 0;
-		t = rc ? NULL : find(s, q.name);
+		t = rc ? NULL : graph_find(s->prepared->model, q.name);
 		if (!rc && !t)
 			rc = err_set(err, ERR_UNSUPPORTED, "rank 0 speaks of a tensor that this rank has not: %.200s",
 				     q.name);
@@ -264,6 +256,14 @@ int tensors_help(const struct tensors *s, struct err *err)
 
 /* ---- statistics ---- */
 
+const struct tensor *tensors_average(const struct tensors *s, const struct tensor *t)
+{
+	char name[300];
+
+	snprintf(name, sizeof(name), "%s.ema", t->name);
+	return graph_find(s->prepared->model, name);
+}
+
 static int share_one(const struct tensors *s, const struct tensor *t, struct err *err)
 {
 	void *whole = malloc(tensors_bytes(t) + 1);
@@ -276,25 +276,22 @@ static int share_one(const struct tensors *s, const struct tensor *t, struct err
 	return rc;
 }
 
-static int share_stats_of(const struct tensors *s, const struct graph *g, struct err *err)
-{
-	int rc = 0;
-
-	for (int i = 0; !rc && i < g->n_tensors; i++)
-		if (g->tensors[i]->kind == TENSOR_STAT && g->tensors[i]->life == LIFE_PERSISTENT)
-			rc = share_one(s, g->tensors[i], err);
-	return rc;
-}
-
 int tensors_share_stats(const struct tensors *s, struct err *err)
 {
-	const struct prepared *p = s->prepared;
-	int rc;
+	const bool averages = s->prepared->opts.optimizer.ema_decay > 0; /* evaluation has those of statistics */
+	const struct tensor *t;
+	int rc = 0, at = 0;
 
 	if (s->comm->rank > 0)
 		return tensors_follow(s, err);
-	rc = share_stats_of(s, p->program[0]->graph, err);
-	if (!rc && p->opts.optimizer.ema_decay > 0) /* evaluation has averages of them */
-		rc = share_stats_of(s, p->program[p->n_programs - 1]->graph, err);
+	while (!rc && (t = prepared_next(s->prepared, &at))) {
+		const struct tensor *average = averages ? tensors_average(s, t) : NULL;
+
+		if (t->kind != TENSOR_STAT)
+			continue;
+		rc = share_one(s, t, err);
+		if (!rc && average)
+			rc = share_one(s, average, err);
+	}
 	return rc ? rc : tensors_end(s, NULL, err);
 }

@@ -1,4 +1,5 @@
-/* tensors.h: the persistent tensors of a run as whole ones: by name, in ranges of elements, whichever ranks hold them.
+/* tensors.h: the persistent tensors of a run as whole ones, those of its model (prepare.h), in ranges of elements,
+ * whichever ranks hold them.
  * It alone asks a strategy who holds what, and through it alone they are read and written between steps.
  *
  * Reading and giving are led by rank 0; the others answer until it says that it has done:
@@ -23,6 +24,7 @@ struct tensors tensors_of(const struct prepared *p, const struct rank *r);
 struct strategy_part tensors_all(const struct tensor *t);
 struct strategy_part tensors_held(const struct tensors *s, const struct tensor *t, int rank);
 size_t tensors_bytes(const struct tensor *t); /* of the whole tensor */
+const struct tensor *tensors_average(const struct tensors *s, const struct tensor *t); /* NULL: none is kept */
 
 /* Elements [part.begin, part.end) lie at `from`: this rank keeps what it holds of them. */
 int tensors_put(const struct tensors *s, const struct tensor *t, struct strategy_part part, const void *from,

@@ -14,10 +14,22 @@
 #define STRATEGY_VOTES "vote.sum"
 
 struct strategy_opts {
-	int world;
+	int rank, world;
 	size_t bucket_bytes; /* at most, unless one gradient is larger */
 	bool sync_bn;
-	bool more_follow; /* the program is a micro-batch before a step's last: gradients are placed, not summed yet */
+
+	/* Where parameters are shared out (fsdp). */
+	int zero_stage;	       /* 1: moments, 2: gradients too, 3: parameters too */
+	bool unit_is_layer;    /* each matrix is a unit of its own; else each block of the model is one */
+	int shard_degree;      /* ranks that hold one copy together; neighbours */
+	bool reshard;	       /* what was gathered for the forward pass is dropped, and gathered again */
+	int gather_prefetch;   /* units ahead of the one that is computed */
+	bool sync_each_batch;  /* of several micro-batches each sends its gradients (stages 2 and 3) */
+	const struct graph *model; /* as lay left it */
+
+	/* Of the program. */
+	bool more_follow; /* it is a micro-batch before a step's last: gradients are placed, not summed yet */
+	bool averages;	  /* it evaluates with averages in the place of the parameters */
 };
 
 /* Elements [begin, end) of a tensor, in storage order. */
@@ -28,12 +40,15 @@ struct strategy_part {
 #define STRATEGY_GROUP(group) (1u << (group))
 
 struct strategy {
-	/* Adds what the ranks tell each other to a training graph. o->world is what strategies.def allows. */
+	/* Optional: writes into the parameters of the model, a training graph of one rank that holds everything (or an
+	 * evaluation's, where nothing is trained), which ranges ranks hold: tensor->shard. Moments follow them. */
+	int (*lay)(struct graph *model, const struct strategy_opts *o, struct err *err);
+	/* Adds what the ranks tell each other to a graph of training or evaluation. o->world is what strategies.def
+	 * allows. */
 	int (*rewrite)(struct graph *g, const struct strategy_opts *o, struct err *err);
-	/* Optional: what that rank holds of a persistent tensor of this name and (whole) shape, between steps; its
-	 * memory of the tensor begins with the first of these elements. Together the ranks hold all of it; several may
-	 * hold the same. Answers alike on every rank. NULL: every rank holds everything. trainer/state/tensors.c
-	 * asks. */
+	/* Optional: what that rank holds of a persistent tensor of the model, between steps; its memory of the tensor
+	 * begins with the first of these elements. Together the ranks hold all of it; several may hold the same.
+	 * Answers alike on every rank. NULL: every rank holds everything. trainer/state/tensors.c asks. */
 	struct strategy_part (*holds)(const struct tensor *t, const struct strategy_opts *o, int rank);
 	/* The groups that its nodes on each stream meet, a bit (STRATEGY_GROUP) each: every one has a communicator of
 	 * its own. A collective node that meets another is refused. */

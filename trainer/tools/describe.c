@@ -11,7 +11,7 @@
 static void summarize(const struct engine *e, struct buf *out)
 {
 	const struct plan *p = &e->prepared.plan;
-	int64_t parameters = model_parameter_count(e->prepared.program[0]->graph);
+	int64_t parameters = model_parameter_count(e->prepared.model);
 	size_t total = 0;
 
 	buf_addf(out, "model %s: %lld parameters\n", e->rank.cfg->model, (long long)parameters);

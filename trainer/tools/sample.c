@@ -249,7 +249,7 @@ static int describe(struct sampling *s, struct err *err)
 /* The position table, which the host hands to the programs row by row. */
 static int read_positions(struct sampling *s, struct err *err)
 {
-	const struct tensor *t = graph_find(s->e->prepared.program[0]->graph, "transformer.wpe.weight");
+	const struct tensor *t = graph_find(s->e->prepared.model, "transformer.wpe.weight");
 
 	s->positions = malloc(tensor_bytes(t));
 	s->raw = malloc((size_t)s->model.vocab * sizeof(double));

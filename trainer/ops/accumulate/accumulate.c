@@ -17,7 +17,8 @@ static int last_writer(const struct graph *g, const struct tensor *t)
 static struct tensor *sum_over_micros(struct graph *g, struct tensor *t)
 {
 	int at = last_writer(g, t);
-	struct tensor like = { .kind = t->kind, .dtype = t->dtype, .shape = t->shape, .life = LIFE_ACROSS };
+	struct tensor like = { .kind = t->kind, .dtype = t->dtype, .shape = t->shape, .life = LIFE_ACROSS,
+			       .shard = t->shard };
 	struct tensor *sum;
 	struct node *n;
 
@@ -32,18 +33,21 @@ static struct tensor *sum_over_micros(struct graph *g, struct tensor *t)
 	return sum;
 }
 
-int accumulate_add_all(struct graph *g)
+void accumulate_grads(struct graph *g)
 {
 	int n = g->n_tensors; /* the sums come behind */
-	struct tensor *sum;
 
 	for (int i = 0; i < n && !graph_failed(g); i++)
 		if (g->tensors[i]->kind == TENSOR_PARAM && g->tensors[i]->grad)
 			g->tensors[i]->grad = sum_over_micros(g, g->tensors[i]->grad);
-	sum = graph_failed(g) || !g->loss ? NULL : sum_over_micros(g, g->loss);
+}
+
+void accumulate_loss(struct graph *g)
+{
+	struct tensor *sum = graph_failed(g) || !g->loss ? NULL : sum_over_micros(g, g->loss);
+
 	if (sum)
 		g->loss = sum;
-	return g->err.code;
 }
 
 static int accumulate_shape(struct graph *g, struct node *n)

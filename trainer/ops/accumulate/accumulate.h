@@ -6,9 +6,10 @@
 
 #include "trainer/graph/graph.h"
 
-/* Sums of every parameter's gradient, "<param>.grad.acc", which becomes the parameter's gradient, and of the loss's
- * results, which become g->loss: for programs that are one of several micro-batches of a step. Runs behind the backward
- * pass and before strategies. Returns 0 or the graph's error code. */
-int accumulate_add_all(struct graph *g);
+/* Of programs that are one of several micro-batches of a step, behind the backward pass: the sum of every parameter's
+ * gradient, "<gradient>.acc", which becomes the parameter's gradient; of the loss's results, which become g->loss.
+ * Failures are the graph's. */
+void accumulate_grads(struct graph *g);
+void accumulate_loss(struct graph *g);
 
 #endif

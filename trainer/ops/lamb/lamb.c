@@ -18,6 +18,7 @@ struct node *lamb_add(struct graph *g, struct tensor *p, struct tensor *step, bo
 	if (!n)
 		return NULL;
 	u = n->out[0];
+	u->shard = p->shard;
 	psum = adapts ? norm_sumsq(g, p) : NULL;
 	usum = adapts ? norm_sumsq(g, u) : NULL;
 	return graph_node(g, &(struct node_spec){ .op = &op_lamb,

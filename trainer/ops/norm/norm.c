@@ -1,31 +1,86 @@
 /* norm.c: sums of squares and the norm of all gradients together. */
 #include "trainer/ops/norm/norm.h"
 
+#include "trainer/ops/allreduce/allreduce.h"
 #include "trainer/ops/ops.h"
+
+static struct tensor *add_sumsq(struct graph *g, struct tensor *t, struct tensor *out)
+{
+	struct node *n = graph_node(g, &(struct node_spec){ .op = &op_sumsq,
+							    .name = graph_printf(g, "%s.sumsq", t->name),
+							    NODE_IN(t),
+							    NODE_OUT(out) });
+
+	return n ? n->out[0] : NULL;
+}
+
+static void add_over_ranks(struct graph *g, struct tensor *t)
+{
+	struct node *n = allreduce_add(g, t, STREAM_COMPUTE);
+
+	if (n)
+		n->group = GROUP_SHARD;
+}
 
 struct tensor *norm_sumsq(struct graph *g, struct tensor *t)
 {
 	const char *name = t ? graph_printf(g, "%s.sumsq", t->name) : NULL;
-	struct tensor *known = name ? graph_find(g, name) : NULL;
-	struct node *n;
+	struct tensor *known = name ? graph_find(g, name) : NULL, *sum;
 
 	if (known || !name)
 		return known;
-	n = graph_node(g, &(struct node_spec){ .op = &op_sumsq, .name = name, NODE_IN(t), NODE_OUT(NULL) });
-	return n ? n->out[0] : NULL;
+	sum = add_sumsq(g, t, NULL);
+	if (sum && t->shard.each)
+		add_over_ranks(g, sum);
+	return sum;
+}
+
+#define ROOM_BYTES 64 /* of one sum: as far apart as any tensors are */
+
+/* Room for the sums of what is shared out, behind one another, so that they are added over the ranks at once. */
+static struct tensor *add_room(struct graph *g, int count)
+{
+	struct tensor like = { .name = "grad_norm.sums",
+			       .kind = TENSOR_ACT,
+			       .dtype = DTYPE_F64,
+			       .shape = SHAPE(count * (ROOM_BYTES / 8)),
+			       .life = LIFE_STEP,
+			       .space = SPACE_COMM };
+
+	return graph_tensor(g, &like);
+}
+
+static struct tensor *sum_in(struct graph *g, struct tensor *room, int at, struct tensor *t)
+{
+	struct tensor like = { .kind = TENSOR_ACT, .dtype = DTYPE_F64, .shape = SHAPE(1), .life = LIFE_STEP,
+			       .space = SPACE_COMM, .base = room, .base_offset = (size_t)at * ROOM_BYTES,
+			       .name = graph_printf(g, "%s.sumsq", t->name) };
+	struct tensor *out = like.name ? graph_tensor(g, &like) : NULL;
+
+	return out ? add_sumsq(g, t, out) : NULL;
+}
+
+static bool wants(const struct tensor *p)
+{
+	return p->kind == TENSOR_PARAM && p->grad;
 }
 
 static int collect(struct graph *g, struct tensor **sums, int max)
 {
-	int n = 0;
+	struct tensor *room = NULL;
+	int n = 0, shared = 0, at = 0;
 
+	for (int i = 0; i < max; i++)
+		shared += wants(g->tensors[i]) && g->tensors[i]->grad->shard.each;
+	room = shared ? add_room(g, shared) : NULL;
 	for (int i = 0; i < max && !graph_failed(g); i++) {
 		struct tensor *p = g->tensors[i];
 
-		if (p->kind != TENSOR_PARAM || !p->grad)
-			continue;
-		sums[n++] = norm_sumsq(g, p->grad);
+		if (wants(p))
+			sums[n++] = p->grad->shard.each ? sum_in(g, room, at++, p->grad) : norm_sumsq(g, p->grad);
 	}
+	if (room && !graph_failed(g))
+		add_over_ranks(g, room);
 	return n;
 }
 

@@ -5,10 +5,12 @@
 
 #include "trainer/graph/graph.h"
 
-/* "<t>.sumsq" of a tensor, added when it is not there yet; NULL once the graph failed. */
+/* "<t>.sumsq" of a tensor, added when it is not there yet; NULL once the graph failed. Of a range of a tensor it is the
+ * sum of the whole one: over the ranks that hold it. */
 struct tensor *norm_sumsq(struct graph *g, struct tensor *t);
 
-/* Adds sumsq of every parameter's gradient and the norm node; returns "grad_norm", NULL once the graph failed. */
+/* Adds sumsq of every parameter's gradient, sums over ranks where these hold ranges, and the norm node; returns
+ * "grad_norm", NULL once the graph failed. */
 struct tensor *norm_add_all(struct graph *g);
 
 #endif

@@ -1,0 +1,293 @@
+/* gather.c: where and for how long a unit is gathered. A region is a stretch of the program that reads one unit from
+ * one flat tensor: each rank writes its own range there, in the type that nodes read (a copy, or a cast), then the
+ * ranges are exchanged, on the communication stream. Since the copy is a node of the compute stream that stands where
+ * the memory of an earlier region has become free, a region begins no earlier, and holds no memory before. */
+#include "trainer/strategies/gather.h"
+
+#include "trainer/ops/ops.h"
+#include "trainer/ops/shares/shares.h"
+
+struct region {
+	const struct unit *unit;
+	int place, pass; /* part of the model; 0 forward, 1 behind the loss */
+	enum dtype dtype;
+	bool mixed; /* read in several types */
+	struct node *first, *last;
+	struct tensor *flat;
+};
+
+struct gatherer {
+	struct graph *g;
+	const struct units *units;
+	const struct strategy_opts *o;
+	bool kept;	/* units stay gathered until the step ends */
+	int last_place; /* its units are not dropped between forward and backward pass: nothing lies between */
+	struct unit_use *uses;
+	int n_uses;
+	int *region_of; /* by use */
+	struct region *regions; /* by first use */
+	int n;
+	int at; /* position that the next node goes to */
+};
+
+/* ---- regions ---- */
+
+/* The latest region of that unit; NULL none. */
+static struct region *latest(struct gatherer *f, int unit)
+{
+	for (int i = f->n - 1; i >= 0; i--)
+		if (f->regions[i].unit->number == unit)
+			return &f->regions[i];
+	return NULL;
+}
+
+static bool goes_on(const struct gatherer *f, const struct region *r, const struct unit_use *u)
+{
+	if (f->kept || (f->g->training && !f->o->reshard))
+		return true;
+	if (u->place >= 0)
+		return r->pass == 0 && r->place == u->place;
+	return r->pass == 1 || r->place == f->last_place;
+}
+
+static void add_use(struct gatherer *f, int i)
+{
+	const struct unit_use *u = &f->uses[i];
+	struct region *r = latest(f, u->param->shard.unit);
+
+	if (!r || !goes_on(f, r, u)) {
+		const struct unit *unit = &f->units->unit[u->param->shard.unit - 1];
+
+		r = &f->regions[f->n++];
+		*r = (struct region){ .unit = unit, .place = u->place >= 0 ? u->place : unit->place,
+				      .pass = u->place < 0, .dtype = u->dtype, .first = u->node };
+	}
+	r->last = u->node;
+	r->mixed |= u->dtype != r->dtype;
+	f->region_of[i] = (int)(r - f->regions);
+}
+
+static bool find_regions(struct gatherer *f)
+{
+	f->uses = units_uses(f->g, &f->n_uses);
+	if (!f->uses)
+		return false;
+	f->region_of = arena_array(f->g->arena, (size_t)f->n_uses + 1, sizeof(*f->region_of));
+	f->regions = arena_array(f->g->arena, (size_t)f->n_uses + 1, sizeof(*f->regions));
+	if (!f->region_of || !f->regions) {
+		graph_fail(f->g, ERR_NOMEM, "out of memory: units");
+		return false;
+	}
+	for (int i = 0; i < f->n_uses; i++)
+		add_use(f, i);
+	for (int i = 0; i < f->n; i++) {
+		struct region *r = &f->regions[i];
+
+		if (f->kept) /* the same memory in every program */
+			r->dtype = r->unit->dtype;
+		else if (r->mixed)
+			r->dtype = r->unit->param[0]->dtype;
+	}
+	return true;
+}
+
+/* ---- memory ---- */
+
+/* Elements [first, first + shape) of a flat tensor as one of their own. */
+static struct tensor *view(struct gatherer *f, struct tensor *flat, int64_t first, const struct tensor *like)
+{
+	struct tensor *t;
+
+	if (graph_failed(f->g))
+		return NULL;
+	t = graph_act(f->g, flat->dtype, like->shape, "%s", like->name);
+	if (!t)
+		return NULL;
+	t->space = flat->space;
+	t->base = flat;
+	t->base_offset = (size_t)first * dtype_bytes(flat->dtype);
+	return t;
+}
+
+/* Kept units whose masters nodes read: these are parts of what is gathered. */
+static bool holds_masters(const struct gatherer *f, const struct region *r)
+{
+	return f->kept && r->dtype == r->unit->param[0]->dtype;
+}
+
+static void make_flat(struct gatherer *f, struct region *r)
+{
+	struct tensor like = { .kind = TENSOR_GATHERED,
+			       .dtype = r->dtype,
+			       .shape = SHAPE(r->unit->each * f->units->ranks),
+			       .life = LIFE_MICRO,
+			       .space = SPACE_COMM };
+
+	if (f->kept)
+		like.life = holds_masters(f, r) ? LIFE_PERSISTENT : LIFE_ACROSS;
+	like.name = graph_printf(f->g, f->kept ? "unit.%d" : "unit.%d.%d", r->unit->number, (int)(r - f->regions));
+	r->flat = like.name ? graph_tensor(f->g, &like) : NULL;
+}
+
+static void put(struct gatherer *f, struct node *n, enum phase phase)
+{
+	if (!n)
+		return;
+	n->phase = phase;
+	graph_move(f->g, n->id, f->at++);
+}
+
+/* A parameter's own range to its place in the flat tensor. */
+static void copy_in(struct gatherer *f, const struct region *r, struct tensor *p)
+{
+	const struct strategy_part own = units_own(f->units, p, f->o);
+	struct tensor like = { .shape = p->shape, .name = graph_printf(f->g, "%s.own", p->name) };
+	struct tensor *to;
+
+	if (own.begin == own.end || !like.name)
+		return;
+	if (holds_masters(f, r)) {
+		p->base = r->flat;
+		p->base_offset = (size_t)(p->shard.at + own.begin) * dtype_bytes(r->dtype);
+		p->space = r->flat->space;
+		return;
+	}
+	to = view(f, r->flat, p->shard.at + own.begin, &like);
+	put(f, graph_node(f->g, &(struct node_spec){ .op = &op_cast, .name = like.name, NODE_IN(p), NODE_OUT(to) }),
+	    r->pass ? PHASE_BACKWARD : PHASE_FORWARD);
+}
+
+static void gather_region(struct gatherer *f, struct region *r)
+{
+	struct node *n;
+
+	make_flat(f, r);
+	for (int i = 0; i < r->unit->n && !graph_failed(f->g); i++)
+		copy_in(f, r, r->unit->param[i]);
+	n = graph_failed(f->g) ? NULL : all_gather_add(f->g, r->flat, f->kept);
+	put(f, n, PHASE_COMM);
+}
+
+/* ---- reading ---- */
+
+struct reads { /* of one parameter in one region */
+	struct tensor *whole, *cast; /* cast: in another type than the region's; NULL until wanted */
+};
+
+static struct tensor *cast_for(struct gatherer *f, struct tensor *whole, const struct unit_use *u)
+{
+	struct tensor *out = graph_act(f->g, u->dtype, whole->shape, "%s.%s", whole->name, dtype_name(u->dtype));
+	struct node *n;
+
+	if (!out)
+		return NULL;
+	n = graph_node(f->g, &(struct node_spec){ .op = &op_cast, .name = out->name, NODE_IN(whole), NODE_OUT(out) });
+	if (!n)
+		return NULL;
+	n->block = u->node->block;
+	f->at = u->node->id;
+	put(f, n, u->node->phase);
+	return out;
+}
+
+static void redirect(struct gatherer *f, const struct unit_use *u, const struct region *r, struct reads *reads)
+{
+	const struct tensor like = { .shape = units_shape(f->o, u->param), .name = graph_printf(f->g, "%s.whole",
+												u->param->name) };
+
+	if (!reads->whole && like.name)
+		reads->whole = view(f, r->flat, u->param->shard.at, &like);
+	if (u->dtype == r->dtype) {
+		u->node->in[u->index] = reads->whole;
+		return;
+	}
+	if (dtype_bytes(r->dtype) < dtype_bytes(u->dtype)) {
+		graph_fail(f->g, ERR_UNSUPPORTED, "%s: %s reads it in another type than training does",
+			   u->param->name, u->node->name);
+		return;
+	}
+	if (!reads->cast && reads->whole)
+		reads->cast = cast_for(f, reads->whole, u);
+	u->node->in[u->index] = reads->cast;
+}
+
+static void redirect_all(struct gatherer *f)
+{
+	struct reads *reads;
+
+	for (int k = 0; k < f->n; k++) {
+		reads = arena_array(f->g->arena, (size_t)f->g->n_tensors + 1, sizeof(*reads));
+		if (!reads) {
+			graph_fail(f->g, ERR_NOMEM, "out of memory: units");
+			return;
+		}
+		for (int i = 0; i < f->n_uses && !graph_failed(f->g); i++)
+			if (f->region_of[i] == k)
+				redirect(f, &f->uses[i], &f->regions[k], &reads[f->uses[i].param->id]);
+	}
+}
+
+/* ---- order ---- */
+
+struct group { /* regions of one part of the model and pass: they are gathered together */
+	int place, pass;
+	struct node *first, *last;
+};
+
+static int find_groups(const struct gatherer *f, struct group *groups)
+{
+	int n = 0;
+
+	for (int i = 0; i < f->n; i++) {
+		const struct region *r = &f->regions[i];
+		int k = 0;
+
+		while (k < n && (groups[k].place != r->place || groups[k].pass != r->pass))
+			k++;
+		if (k == n)
+			groups[n++] = (struct group){ r->place, r->pass, r->first, r->last };
+		if (r->last->id > groups[k].last->id)
+			groups[k].last = r->last;
+	}
+	return n;
+}
+
+/* Group k is gathered once the one that stands so many units before it has been computed. */
+static void gather_groups(struct gatherer *f)
+{
+	struct group *groups = arena_array(f->g->arena, (size_t)f->n + 1, sizeof(*groups));
+	int n, front = 0;
+
+	if (!groups) {
+		graph_fail(f->g, ERR_NOMEM, "out of memory: units");
+		return;
+	}
+	n = find_groups(f, groups);
+	for (int k = 0; k < n; k++) {
+		int before = k - 1 - f->o->gather_prefetch;
+
+		f->at = before < 0 ? front : groups[before].last->id + 1;
+		if (f->at > groups[k].first->id)
+			f->at = groups[k].first->id;
+		for (int i = 0; i < f->n && !graph_failed(f->g); i++)
+			if (f->regions[i].place == groups[k].place && f->regions[i].pass == groups[k].pass)
+				gather_region(f, &f->regions[i]);
+		front = before < 0 ? f->at : front;
+	}
+}
+
+void gather_params(struct graph *g, const struct units *u, const struct strategy_opts *o)
+{
+	struct gatherer f = { .g = g, .units = u, .o = o, .kept = o->zero_stage < 3 && !o->averages,
+			      .last_place = units_last_place(g) };
+
+	if (!find_regions(&f))
+		return;
+	if (f.kept)
+		for (int i = 0; i < f.n && !graph_failed(g); i++)
+			gather_region(&f, &f.regions[i]);
+	else
+		gather_groups(&f);
+	if (!graph_failed(g))
+		redirect_all(&f);
+}

@@ -1,0 +1,196 @@
+/* scatter.c: a unit's gradients lie as views in one flat tensor, which is reduced and scattered on the communication
+ * stream as soon as the last of them is there. Where gradients are shared out, the rank's own range is then copied out;
+ * the copy is a node of the compute stream that stands before the next but one unit's gradients begin, so that two
+ * neighbours' are there at most: one being filled, one on its way. */
+#include "trainer/strategies/scatter.h"
+
+#include "trainer/ops/allreduce/allreduce.h"
+#include "trainer/ops/ops.h"
+#include "trainer/ops/shares/shares.h"
+
+struct bucket {
+	const struct unit *unit;
+	struct tensor *flat;
+	struct node *first, *last; /* that make its gradients */
+	int place;
+};
+
+struct scatterer {
+	struct graph *g;
+	const struct units *units;
+	const struct strategy_opts *o;
+	bool whole; /* gradients stay whole until the step's end */
+	struct bucket *buckets; /* in the order in which they are full */
+	int n;
+};
+
+bool scatter_keeps_whole(const struct strategy_opts *o)
+{
+	return o->zero_stage < 2 || !o->sync_each_batch;
+}
+
+/* Buckets of all units that have gradients; parameters of a unit that are frozen have none. */
+static void find_buckets(struct scatterer *s)
+{
+	for (int i = 0; i < s->units->n; i++) {
+		const struct unit *u = &s->units->unit[i];
+		struct bucket b = { .unit = u, .place = u->place };
+		int at = s->n;
+
+		for (int k = 0; k < u->n; k++) {
+			struct node *maker = u->param[k]->grad ? u->param[k]->grad->producer : NULL;
+
+			if (maker && (!b.first || maker->id < b.first->id))
+				b.first = maker;
+			if (maker && (!b.last || maker->id > b.last->id))
+				b.last = maker;
+		}
+		if (!b.first)
+			continue;
+		for (; at > 0 && s->buckets[at - 1].last->id > b.last->id; at--)
+			s->buckets[at] = s->buckets[at - 1];
+		s->buckets[at] = b;
+		s->n++;
+	}
+}
+
+static void fill_bucket(struct scatterer *s, struct bucket *b)
+{
+	struct tensor like = { .kind = s->whole ? TENSOR_GRAD : TENSOR_BUCKET,
+			       .shape = SHAPE(b->unit->each * s->units->ranks),
+			       .life = LIFE_STEP,
+			       .space = SPACE_COMM,
+			       .name = graph_printf(s->g, "bucket.%d", b->unit->number) };
+
+	for (int i = 0; i < b->unit->n; i++)
+		if (b->unit->param[i]->grad) {
+			like.dtype = b->unit->param[i]->grad->dtype;
+			like.life = b->unit->param[i]->grad->life;
+		}
+	b->flat = like.name ? graph_tensor(s->g, &like) : NULL;
+	for (int i = 0; i < b->unit->n && b->flat; i++) {
+		const struct tensor *p = b->unit->param[i];
+
+		if (!p->grad)
+			continue;
+		p->grad->base = b->flat;
+		p->grad->base_offset = (size_t)p->shard.at * dtype_bytes(like.dtype);
+		p->grad->space = SPACE_COMM;
+		p->grad->producer->bucket = b->unit->number;
+	}
+}
+
+/* The own range of the whole unit, to the ranks that hold the same one. */
+static struct node *send_on(struct scatterer *s, const struct bucket *b, const struct node *behind)
+{
+	struct tensor like = { .kind = b->flat->kind,
+			       .dtype = b->flat->dtype,
+			       .shape = SHAPE(b->unit->each),
+			       .life = b->flat->life,
+			       .space = b->flat->space,
+			       .base = b->flat,
+			       .base_offset = (size_t)(s->units->own * b->unit->each) * dtype_bytes(b->flat->dtype),
+			       .name = graph_printf(s->g, "%s.own", b->flat->name) };
+	struct tensor *own = like.name ? graph_tensor(s->g, &like) : NULL;
+	struct node *n = own ? allreduce_add(s->g, own, STREAM_COMM) : NULL;
+
+	if (!n)
+		return NULL;
+	n->group = GROUP_REPLICA;
+	n->bucket = b->unit->number;
+	graph_move(s->g, n->id, behind->id + 1);
+	return n;
+}
+
+static struct node *send(struct scatterer *s, const struct bucket *b)
+{
+	struct node *n = graph_failed(s->g) ? NULL : reduce_scatter_add(s->g, b->flat);
+
+	if (!n)
+		return NULL;
+	n->bucket = b->unit->number;
+	graph_move(s->g, n->id, b->last->id + 1);
+	return s->o->shard_degree < s->o->world ? send_on(s, b, n) : n;
+}
+
+/* The own range of p's gradient in its bucket. */
+static struct tensor *own_range(struct scatterer *s, const struct tensor *p)
+{
+	const struct strategy_part own = units_own(s->units, p, s->o);
+	struct tensor like = { .kind = TENSOR_GRAD,
+			       .dtype = p->grad->dtype,
+			       .shape = p->shape,
+			       .life = LIFE_STEP,
+			       .space = SPACE_COMM,
+			       .shard = p->shard,
+			       .base = p->grad->base,
+			       .name = graph_printf(s->g, "%s.own", p->grad->name) };
+
+	if (own.begin < own.end)
+		like.base_offset = (size_t)(p->shard.at + own.begin) * dtype_bytes(like.dtype);
+	return like.name ? graph_tensor(s->g, &like) : NULL;
+}
+
+/* … in memory of its own, from position *at on. */
+static struct tensor *copied(struct scatterer *s, const struct tensor *p, struct tensor *range, int *at)
+{
+	struct tensor like = *range, *out;
+	struct node *n;
+
+	like.name = graph_printf(s->g, "%s.sum", p->grad->name);
+	like.space = SPACE_PRIVATE;
+	like.base = NULL;
+	like.base_offset = 0;
+	out = like.name ? graph_tensor(s->g, &like) : NULL;
+	if (!out || shape_count(&out->shape) == 0)
+		return out;
+	n = graph_node(s->g, &(struct node_spec){ .op = &op_cast, .name = like.name, NODE_IN(range), NODE_OUT(out) });
+	if (!n)
+		return NULL;
+	n->phase = PHASE_BACKWARD;
+	graph_move(s->g, n->id, (*at)++);
+	return out;
+}
+
+static void take_out(struct scatterer *s, const struct bucket *b, int *at)
+{
+	for (int i = 0; i < b->unit->n && !graph_failed(s->g); i++) {
+		struct tensor *p = b->unit->param[i], *range = p->grad ? own_range(s, p) : NULL;
+
+		if (range)
+			p->grad = s->whole ? range : copied(s, p, range, at);
+	}
+}
+
+/* The first node that fills a bucket of the next part of the model but one behind bucket i's; NULL: none. */
+static const struct node *next_but_one(const struct scatterer *s, int i)
+{
+	int parts = 0;
+
+	for (int k = i + 1; k < s->n; k++) {
+		parts += s->buckets[k].place != s->buckets[k - 1].place;
+		if (parts == 2)
+			return s->buckets[k].first;
+	}
+	return NULL;
+}
+
+void scatter_grads(struct graph *g, const struct units *u, const struct strategy_opts *o)
+{
+	struct scatterer s = { .g = g, .units = u, .o = o, .whole = scatter_keeps_whole(o) };
+
+	s.buckets = arena_array(g->arena, (size_t)u->n + 1, sizeof(*s.buckets));
+	if (!s.buckets) {
+		graph_fail(g, ERR_NOMEM, "out of memory: units");
+		return;
+	}
+	find_buckets(&s);
+	for (int i = 0; i < s.n && !graph_failed(g); i++)
+		fill_bucket(&s, &s.buckets[i]);
+	for (int i = 0; i < s.n && !graph_failed(g) && !(s.whole && o->more_follow); i++) {
+		const struct node *sent = send(&s, &s.buckets[i]), *later = next_but_one(&s, i);
+		int at = later && sent && later->id > sent->id ? later->id : g->n_nodes;
+
+		take_out(&s, &s.buckets[i], &at);
+	}
+}

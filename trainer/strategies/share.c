@@ -1,0 +1,75 @@
+/* share.c: see share.h. */
+#include <stdio.h>
+
+#include "trainer/ops/allreduce/allreduce.h"
+#include "trainer/ops/bn/bn.h"
+#include "trainer/ops/ops.h"
+#include "trainer/strategies/share.h"
+
+int share_failed(const struct graph *g, struct err *err)
+{
+	if (!graph_failed(g))
+		return 0;
+	*err = g->err;
+	return err->code;
+}
+
+/* Appends an all-reduce from t into a new tensor and moves it behind position `after`. */
+static struct tensor *sum_into(struct graph *g, struct tensor *t, const char *name, enum stream stream, int after)
+{
+	struct tensor like = *t, *sum;
+	struct node *n;
+
+	like.name = name;
+	like.producer = NULL;
+	like.base = NULL;
+	like.space = SPACE_COMM;
+	if (like.life == LIFE_ACROSS)
+		like.life = LIFE_STEP;
+	if (t->kind == TENSOR_INPUT)
+		like.kind = TENSOR_RESULT;
+	sum = graph_tensor(g, &like);
+	n = graph_node(g, &(struct node_spec){ .op = &op_allreduce, .in = &t, .out = &sum, .n_in = 1, .n_out = 1 });
+	if (!n)
+		return NULL;
+	n->stream = stream;
+	n->phase = PHASE_COMM;
+	graph_move(g, g->n_nodes - 1, after + 1);
+	return sum;
+}
+
+int share_batch_norms(struct graph *g, struct err *err)
+{
+	for (int i = 0; i < g->n_nodes; i++) {
+		struct node *n = g->nodes[i];
+		char name[160];
+		struct tensor *own, *sum;
+
+		if (n->op != &op_bn_stats && n->op != &op_bn_grad_stats)
+			continue;
+		own = n->out[0];
+		snprintf(name, sizeof(name), "%s.sum", own->name);
+		sum = sum_into(g, own, arena_strdup(g->arena, name), STREAM_COMPUTE, i);
+		if (!sum)
+			break;
+		graph_replace_uses(g, own, sum, i + 2);
+		for (int k = i + 2; k < g->n_nodes; k++)
+			if (g->nodes[k]->op == &op_bn_grad_params && g->nodes[k]->in[0] == sum)
+				g->nodes[k]->in[0] = own;
+		i++;
+	}
+	return share_failed(g, err);
+}
+
+int share_results(struct graph *g, struct err *err)
+{
+	struct tensor like = {
+		.name = STRATEGY_VOTE, .kind = TENSOR_INPUT, .dtype = DTYPE_F64, .shape = SHAPE(1), .life = LIFE_STEP
+	};
+	struct tensor *vote = graph_tensor(g, &like);
+	int at = g->loss->producer->id;
+
+	if (vote && sum_into(g, vote, STRATEGY_VOTES, STREAM_COMM, at))
+		sum_into(g, g->loss, STRATEGY_RESULT_SUM, STREAM_COMM, at);
+	return share_failed(g, err);
+}

@@ -1,0 +1,18 @@
+/* share.h: what strategies with several ranks have in common: sums over the ranks beside those of gradients. Failures
+ * are the graph's. */
+#ifndef DPT_STRATEGIES_SHARE_H
+#define DPT_STRATEGIES_SHARE_H
+
+#include "trainer/strategies/strategy.h"
+
+/* 0, or the graph's failure in err. */
+int share_failed(const struct graph *g, struct err *err);
+
+/* Batch norm over the samples of all ranks: the sums behind the statistics, and behind their gradient, are summed over
+ * the ranks before they are used. Parameter gradients take the rank's own sums: they are summed with the others. */
+int share_batch_norms(struct graph *g, struct err *err);
+
+/* The loss's sums, and a vote of the host that all ranks hear together (somebody was asked to stop). */
+int share_results(struct graph *g, struct err *err);
+
+#endif

@@ -1,0 +1,273 @@
+/* units.c: see units.h. */
+#include "trainer/strategies/units.h"
+
+#include "trainer/ops/ops.h"
+
+static bool is_param(const struct tensor *t)
+{
+	return t && t->kind == TENSOR_PARAM && t->life == LIFE_PERSISTENT;
+}
+
+/* Where a node stands among the parts of the model; the model's blocks lie between two parts that have no number. */
+struct parts {
+	int first, last; /* position of the first node of a block; number of the last block */
+	int turn;	 /* position of the loss */
+};
+
+static struct parts find_parts(const struct graph *g)
+{
+	struct parts p = { .first = g->n_nodes, .turn = g->loss && g->loss->producer ? g->loss->producer->id
+			   : g->n_nodes };
+
+	for (int i = 0; i < g->n_nodes; i++) {
+		if (g->nodes[i]->block == 0)
+			continue;
+		p.first = p.first == g->n_nodes ? i : p.first;
+		p.last = g->nodes[i]->block > p.last ? g->nodes[i]->block : p.last;
+	}
+	return p;
+}
+
+static int place_of(const struct parts *p, const struct node *n)
+{
+	if (n->id > p->turn)
+		return -1;
+	if (n->block > 0)
+		return n->block;
+	return n->id < p->first ? 0 : p->last + 1;
+}
+
+int units_last_place(const struct graph *g)
+{
+	return find_parts(g).last + 1;
+}
+
+/* The parameter that a node's input is, or is a cast of; NULL: neither. */
+static struct tensor *param_behind(struct tensor *t)
+{
+	if (is_param(t))
+		return t;
+	if (t && t->producer && t->producer->op == &op_cast && is_param(t->producer->in[0]))
+		return t->producer->in[0];
+	return NULL;
+}
+
+struct unit_use *units_uses(struct graph *g, int *ret_n)
+{
+	const struct parts parts = find_parts(g);
+	struct unit_use *uses;
+	int most = 0, n = 0;
+
+	for (int i = 0; i < g->n_nodes; i++)
+		most += g->nodes[i]->n_in;
+	uses = graph_failed(g) ? NULL : arena_array(g->arena, (size_t)most + 1, sizeof(*uses));
+	if (!uses) {
+		graph_fail(g, ERR_NOMEM, "out of memory: units");
+		return NULL;
+	}
+	for (int i = 0; i < g->n_nodes; i++)
+		for (int k = 0; k < g->nodes[i]->n_in; k++) {
+			struct node *node = g->nodes[i];
+			struct tensor *p = param_behind(node->in[k]);
+
+			if (p && !(node->op == &op_cast && is_param(node->in[k])))
+				uses[n++] = (struct unit_use){ node, k, p, node->in[k]->dtype, place_of(&parts, node) };
+		}
+	*ret_n = n;
+	return uses;
+}
+
+/* ---- laying ---- */
+
+struct reading { /* of one parameter, by all its uses */
+	int place;  /* the first one */
+	bool used, several; /* by several parts */
+	bool cast;  /* never in its own type */
+	enum dtype dtype;
+};
+
+struct kind { /* of a unit: what its parameters have in common */
+	int place, alone; /* alone: id of the only parameter, -1 */
+	enum dtype dtype;
+	int64_t size;
+	bool has_matrix;
+};
+
+struct laying {
+	struct graph *g;
+	const struct strategy_opts *o;
+	struct reading *read; /* by tensor id */
+	struct kind *kinds; /* by unit */
+	int n;
+};
+
+static void find_readings(struct laying *l)
+{
+	int n = 0;
+	const struct unit_use *uses = units_uses(l->g, &n);
+
+	for (int i = 0; i < n; i++) {
+		const struct unit_use *u = &uses[i];
+		struct reading *r = &l->read[u->param->id];
+
+		if (!r->used)
+			*r = (struct reading){ .used = true, .place = u->place, .cast = true, .dtype = u->dtype };
+		r->several |= u->place >= 0 && r->place != u->place;
+		r->cast &= u->dtype != u->param->dtype;
+	}
+}
+
+/* The unit that p goes into; a new one when there is none. With units of layers a part's later matrix begins another
+ * one, which takes the vectors behind it. */
+static struct kind *unit_of(struct laying *l, const struct tensor *p)
+{
+	const struct reading *r = &l->read[p->id];
+	struct kind want = { .place = r->place, .alone = r->several ? p->id : -1,
+			     .dtype = r->used && r->cast ? r->dtype : p->dtype };
+
+	for (int i = l->n - 1; i >= 0; i--) {
+		const struct kind *u = &l->kinds[i];
+
+		if (u->place != want.place || u->alone != want.alone || u->dtype != want.dtype)
+			continue;
+		if (l->o->unit_is_layer && u->has_matrix && p->decay)
+			break;
+		return &l->kinds[i];
+	}
+	l->kinds[l->n] = want;
+	return &l->kinds[l->n++];
+}
+
+static int64_t align_up(int64_t n)
+{
+	return (n + UNIT_ALIGN - 1) / UNIT_ALIGN * UNIT_ALIGN;
+}
+
+static void lay_all(struct laying *l)
+{
+	const int degree = l->o->shard_degree;
+
+	for (int i = 0; i < l->g->n_tensors; i++) {
+		struct tensor *p = l->g->tensors[i];
+		struct kind *u = is_param(p) ? unit_of(l, p) : NULL;
+
+		if (!u)
+			continue;
+		p->shard = (struct shard){ .unit = (int)(u - l->kinds) + 1, .at = u->size, .dtype = u->dtype };
+		u->size += align_up(shape_count(&p->shape));
+		u->has_matrix |= p->decay;
+	}
+	for (int i = 0; i < l->g->n_tensors; i++) {
+		struct shard *s = &l->g->tensors[i]->shard;
+
+		if (s->unit)
+			s->each = align_up((l->kinds[s->unit - 1].size + degree - 1) / degree);
+	}
+}
+
+int units_lay(struct graph *model, const struct strategy_opts *o, struct err *err)
+{
+	struct laying l = { .g = model, .o = o };
+
+	l.read = arena_array(model->arena, (size_t)model->n_tensors + 1, sizeof(*l.read));
+	l.kinds = arena_array(model->arena, (size_t)model->n_tensors + 1, sizeof(*l.kinds));
+	if (!l.read || !l.kinds)
+		return err_set(err, ERR_NOMEM, "out of memory: units");
+	find_readings(&l);
+	if (graph_failed(model))
+		return err_set(err, model->err.code, "%s", model->err.text);
+	lay_all(&l);
+	return 0;
+}
+
+struct strategy_part units_part(const struct shard *s, int64_t count, int n)
+{
+	int64_t begin = s->each * n - s->at, end = begin + s->each;
+
+	if (!s->each)
+		return (struct strategy_part){ 0, count };
+	begin = begin < 0 ? 0 : begin > count ? count : begin;
+	end = end < begin ? begin : end > count ? count : end;
+	return (struct strategy_part){ begin, end };
+}
+
+/* ---- one program ---- */
+
+struct shape units_shape(const struct strategy_opts *o, const struct tensor *p)
+{
+	return graph_find(o->model, p->name)->shape;
+}
+
+static void cut(struct graph *g, struct tensor *p, const struct strategy_opts *o, int own)
+{
+	const struct tensor *whole = o->model ? graph_find(o->model, p->name) : NULL;
+	struct strategy_part part;
+
+	if (!whole || !shape_equal(&whole->shape, &p->shape)) {
+		graph_fail(g, ERR_UNSUPPORTED, "%s: the model has no such parameter to share out", p->name);
+		return;
+	}
+	p->shard = whole->shard;
+	part = units_part(&p->shard, shape_count(&whole->shape), own);
+	p->shape = SHAPE(part.end - part.begin);
+}
+
+static int count_units(const struct graph *g)
+{
+	int n = 0;
+
+	for (int i = 0; i < g->n_tensors; i++)
+		if (is_param(g->tensors[i]) && g->tensors[i]->shard.unit > n)
+			n = g->tensors[i]->shard.unit;
+	return n;
+}
+
+static bool make_lists(struct units *u, struct graph *g)
+{
+	struct tensor **params = arena_array(g->arena, (size_t)g->n_tensors + 1, sizeof(*params));
+
+	u->unit = arena_array(g->arena, (size_t)u->n + 1, sizeof(*u->unit));
+	if (!params || !u->unit)
+		return false;
+	for (int k = 0; k < u->n; k++) {
+		struct unit *unit = &u->unit[k];
+
+		*unit = (struct unit){ .number = k + 1, .param = params, .place = -1 };
+		for (int i = 0; i < g->n_tensors; i++) {
+			struct tensor *p = g->tensors[i];
+
+			if (!is_param(p) || p->shard.unit != unit->number)
+				continue;
+			unit->param[unit->n++] = p;
+			unit->each = p->shard.each;
+			unit->dtype = p->shard.dtype;
+		}
+		params += unit->n;
+	}
+	return true;
+}
+
+void units_cut(struct units *ret, struct graph *g, const struct strategy_opts *o)
+{
+	const struct unit_use *uses;
+	int n = 0;
+
+	*ret = (struct units){ .ranks = o->shard_degree, .own = o->rank % o->shard_degree };
+	for (int i = 0; i < g->n_tensors && !graph_failed(g); i++)
+		if (is_param(g->tensors[i]))
+			cut(g, g->tensors[i], o, ret->own);
+	ret->n = count_units(g);
+	if (!graph_failed(g) && !make_lists(ret, g))
+		graph_fail(g, ERR_NOMEM, "out of memory: units");
+	uses = graph_failed(g) ? NULL : units_uses(g, &n);
+	for (int i = n - 1; uses && i >= 0; i--)
+		if (uses[i].place >= 0)
+			ret->unit[uses[i].param->shard.unit - 1].place = uses[i].place;
+}
+
+struct strategy_part units_own(const struct units *u, const struct tensor *p, const struct strategy_opts *o)
+{
+	const struct shape whole = units_shape(o, p);
+
+	return units_part(&p->shard, shape_count(&whole), u->own);
+}
