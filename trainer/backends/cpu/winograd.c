@@ -18,10 +18,12 @@
 #define POINTS 36 /* PATCH * PATCH */
 #define PANEL 64  /* result channels of a panel, at most */
 #define GAP LANES /* floats between matrices, so that those of one tile do not share a set of the cache */
+#define STRIP_FLOATS (LANES * PANEL + GAP)
 #define BLOCK_GRAIN 24 /* tiles; a multiple of the rows of every product below */
 #define BLOCK_BYTES ((int64_t)640 << 10) /* of the transformed inputs of a block */
-#define SHARED_BYTES ((int64_t)4 << 20) /* of both transformed activations of a block of wgrad */
+#define SHARED_BYTES ((int64_t)512 << 10) /* of both transformed activations of a block of wgrad */
 #define SHARED_TILES_LEAST 128
+#define STRIP_TILES 128 /* of wgrad, at most: all of them are transformed at once, and sums stay near */
 
 /* How a tensor [n,h,w,c] is cut into tiles. */
 struct grid {
@@ -35,7 +37,9 @@ struct grid {
 struct winograd {
 	struct grid in, out; /* inputs, 6 x 6, and results, 4 x 4; of wgrad x and dy */
 	int64_t tiles, block, step_in, step_out; /* step: floats from one of the 36 matrices of a block to the next */
-	int64_t part_floats; /* workspace of one part; of all for wgrad */
+	int64_t part_floats; /* workspace of one part; of all for wgrad, shared_floats of it for the activations */
+	int64_t shared_floats;
+	bool strips; /* wgrad: sums of LANES filters and a panel of channels at a time, else of all */
 	const float *a, *b;
 	float *result, *workspace;
 	int64_t begin, count; /* wgrad: the tiles of the block that is worked on */
@@ -76,10 +80,13 @@ static void plan(struct winograd *w, const struct dnn_conv_spec *s, int threads)
 	if (s->pass == DNN_WGRAD) {
 		bytes = POINTS * (w->in.lanes + w->out.lanes) * 4;
 		w->block = SHARED_BYTES / bytes > SHARED_TILES_LEAST ? SHARED_BYTES / bytes : SHARED_TILES_LEAST;
+		w->strips = w->tiles <= STRIP_TILES;
 		w->block = least(w->block, w->tiles);
 		w->step_in = w->block * w->in.lanes + GAP;
 		w->step_out = w->block * w->out.lanes + GAP;
-		w->part_floats = POINTS * (w->step_in + w->step_out + w->in.lanes * w->out.lanes);
+		w->shared_floats = POINTS * (w->step_in + w->step_out);
+		w->part_floats = w->shared_floats +
+				 POINTS * (w->strips ? threads * STRIP_FLOATS : w->in.lanes * w->out.lanes);
 		return;
 	}
 	bytes = POINTS * w->in.lanes * 4;
@@ -132,23 +139,62 @@ bool winograd_takes(const struct cpu_module *m, const struct dnn_conv_spec *s)
 #include "trainer/backends/cpu/turn16.h"
 #include "trainer/backends/cpu/winograd_turn.h"
 
-/* The square that a tile covers of a tensor; what lies outside has no lanes. */
-static void square_of_tile(struct square *s, const struct grid *g, const float *tensor, int64_t tile)
-{
-	int64_t per_image = g->rows * g->cols, in_image = tile % per_image;
-	int64_t y = in_image / g->cols * TILE - g->before, x = in_image % g->cols * TILE - g->before;
-	int64_t place = ((tile / per_image * g->h + y) * g->w + x) * g->c;
+/* A tile by its image, row and column. */
+struct place {
+	int64_t image, row, col;
+};
 
-	s->at = (float *)tensor + place;
+static struct place place_at(const struct grid *g, int64_t tile)
+{
+	return (struct place){ tile / g->cols / g->rows, tile / g->cols % g->rows, tile % g->cols };
+}
+
+static void place_next(struct place *p, const struct grid *g)
+{
+	if (++p->col < g->cols)
+		return;
+	p->col = 0;
+	if (++p->row < g->rows)
+		return;
+	p->row = 0;
+	p->image++;
+}
+
+/* Which of the lines from `at` on lie within [0, n), as masks; of `side` lines, the others do not. */
+static void lines_there(__mmask16 *masks, int64_t at, int64_t n, int64_t side)
+{
+	unsigned first = at < 0 ? (unsigned)-at : 0, end = (unsigned)least(side, n - at);
+	unsigned there = ((1u << end) - 1) >> first << first;
+
+	for (int i = 0; i < PATCH; i++)
+		masks[i] = (__mmask16) - (there >> i & 1);
+}
+
+/* The square that a tile covers of a tensor, all lanes; what lies outside is missing. */
+static void square_of_tile(struct square *s, const struct grid *g, const float *tensor, const struct place *p)
+{
+	int64_t y = p->row * TILE - g->before, x = p->col * TILE - g->before;
+
+	s->at = (float *)tensor + ((p->image * g->h + y) * g->w + x) * g->c;
 	s->row = g->w * g->c;
 	s->col = g->c;
-	for (int64_t i = 0; i < PATCH; i++)
-		for (int64_t j = 0; j < PATCH; j++) {
-			bool row = i < g->side && y + i >= 0 && y + i < g->h;
-			bool col = j < g->side && x + j >= 0 && x + j < g->w;
+	s->whole = y >= 0 && x >= 0 && y + g->side <= g->h && x + g->side <= g->w;
+	if (s->whole) {
+		memset(s->rows, 0xff, sizeof(s->rows));
+		memset(s->cols, 0xff, sizeof(s->cols));
+		return;
+	}
+	lines_there(s->rows, y, g->h, g->side);
+	lines_there(s->cols, x, g->w, g->side);
+}
 
-			s->mask[i][j] = row && col ? 0xffff : 0;
-		}
+/* Its lanes are those of the channels from `channel` on. */
+INLINE void square_lanes(struct square *s, int64_t channel, int64_t channels, bool whole)
+{
+	int64_t left = channels - channel;
+
+	s->lanes = (__mmask16)(left >= LANES ? 0xffff : (1u << left) - 1);
+	s->whole = whole && left >= LANES;
 }
 
 /* Where the transformed tiles of a tensor lie: 36 matrices, `step` floats apart, each cut into panels of at most
@@ -160,31 +206,55 @@ struct laid {
 	int64_t step, block, panel;
 };
 
-INLINE int64_t place_of(const struct laid *l, int64_t tile, int64_t channel)
+/* Of the first tile. */
+static int64_t place_of(const struct laid *l, int64_t channel)
 {
-	int64_t in_panel = channel % l->panel, first = channel - in_panel, left = l->grid->lanes - first;
+	int64_t in_panel = channel % l->panel;
 
-	return first * l->block + tile * (left < l->panel ? left : l->panel) + in_panel;
+	return (channel - in_panel) * l->block + in_panel;
 }
 
-INLINE __mmask16 lanes_from(int64_t channel, int64_t channels)
+/* What the tile below will be the first to touch: memory answers before its turn comes. Beyond the image lies the next
+ * one. */
+INLINE void fetch_below(const struct square *s, int64_t side, const int write)
 {
-	return (__mmask16)(channels - channel >= LANES ? 0xffff : (1u << (channels - channel)) - 1);
+#pragma GCC unroll 4
+	for (int64_t i = 0; i < TILE; i++)
+#pragma GCC unroll 4
+		for (int64_t j = 0; j < TILE; j++)
+			__builtin_prefetch(s->at + (side + i) * s->row + j * s->col, write, 3);
+}
+
+/* One tile of a panel's channels, which begin at `to`. */
+INLINE void turn_panel(const enum turn t, const struct laid *l, struct square *from, float *to, struct cpu_range c)
+{
+	const struct grid *g = l->grid;
+	const bool whole = from->whole;
+	struct square into;
+
+	square_whole(&into, to, PATCH * l->step, l->step);
+	for (int64_t i = c.begin; i < c.end && i < g->c; i += LANES, from->at += LANES, into.at += LANES) {
+		square_lanes(from, i, g->c, whole);
+		fetch_below(from, g->side, 0);
+		turn_square(t, from, &into);
+	}
+	from->whole = whole;
 }
 
 /* Tiles of a tensor into the 36 matrices of a block, which begin at `to` with the first of them. */
 INLINE void turn_tiles(const enum turn t, const struct laid *l, struct cpu_range tiles, int64_t first)
 {
 	const struct grid *g = l->grid;
-	struct square from, into;
+	struct place place = place_at(g, tiles.begin);
+	struct square from;
 
-	square_whole(&into, NULL, PATCH * l->step, l->step);
-	for (int64_t i = tiles.begin; i < tiles.end; i++) {
-		square_of_tile(&from, g, l->tensor, i);
-		for (int64_t c = 0; c < g->c; c += LANES, from.at += LANES) {
-			from.lanes = lanes_from(c, g->c);
-			into.at = l->to + place_of(l, i - first, c);
-			turn_square(t, &from, &into);
+	for (int64_t i = tiles.begin; i < tiles.end; i++, place_next(&place, g)) {
+		square_of_tile(&from, g, l->tensor, &place);
+		for (int64_t c = 0; c < g->lanes; c += l->panel) {
+			int64_t width = least(l->panel, g->lanes - c);
+
+			turn_panel(t, l, &from, l->to + c * l->block + (i - first) * width,
+				   (struct cpu_range){ c, c + width });
 		}
 	}
 }
@@ -250,17 +320,20 @@ static void product_rows(struct product p, int64_t rows, int64_t width)
 /* The results of a panel from their 36 products. */
 static void finish_panel(const struct winograd *w, struct cpu_range tiles, int64_t first, int64_t width)
 {
-	struct square from, to;
 	const float *products = w->workspace + POINTS * w->step_in;
+	struct place place = place_at(&w->out, tiles.begin);
+	struct square from, to;
 
 	square_whole(&from, NULL, PATCH * w->step_out, w->step_out);
-	for (int64_t i = tiles.begin; i < tiles.end; i++) {
-		square_of_tile(&to, &w->out, w->result, i);
+	for (int64_t i = tiles.begin; i < tiles.end; i++, place_next(&place, &w->out)) {
+		square_of_tile(&to, &w->out, w->result, &place);
 		to.at += first;
 		from.at = (float *)products + (i - tiles.begin) * width;
-		for (int64_t c = first; c < first + width; c += LANES, to.at += LANES, from.at += LANES) {
-			to.lanes = lanes_from(c, w->out.c);
+		for (int64_t c = first, whole = to.whole; c < first + width; c += LANES) {
+			square_lanes(&to, c, w->out.c, whole);
+			fetch_below(&to, TILE, 1);
 			turn_square(TURN_RESULT, &from, &to);
+			to.at += LANES, from.at += LANES;
 		}
 	}
 }
@@ -312,9 +385,20 @@ static struct laid laid_dy(const struct winograd *w)
 	return (struct laid){ &w->out, w->b, w->workspace + POINTS * w->step_in, w->step_out, w->block, LANES };
 }
 
-static float *sums_of(const struct winograd *w)
+/* Sums over tiles: 36 matrices of filters and channels, which begin with those of a pair of ranges. */
+struct sums {
+	float *at;
+	int64_t row, step; /* floats from one filter, and from one matrix, to the next */
+	struct cpu_range k, c;
+};
+
+static struct sums sums_all(const struct winograd *w)
 {
-	return w->workspace + POINTS * (w->step_in + w->step_out);
+	return (struct sums){ .at = w->workspace + w->shared_floats,
+			      .row = w->in.lanes,
+			      .step = w->in.lanes * w->out.lanes,
+			      .k = { 0, w->out.lanes },
+			      .c = { 0, w->in.lanes } };
 }
 
 static void wgrad_turn(void *arg, int part, int parts)
@@ -328,22 +412,22 @@ static void wgrad_turn(void *arg, int part, int parts)
 	turn_tiles(TURN_GRADIENT, &dy, r, w->begin);
 }
 
-/* The sums of one point and panel: rows are filters, 16 of which lie together. */
-static void wgrad_panel(const struct winograd *w, int64_t point, int64_t first)
+/* The sums of one point and of a panel of channels, the range c of s; 16 filters lie together. */
+static void wgrad_panel(const struct winograd *w, const struct sums *s, int64_t point)
 {
 	const struct laid x = laid_x(w), dy = laid_dy(w);
-	int64_t width = least(PANEL, w->in.lanes - first), rows = width >= 48 ? 4 : width == 32 ? 8 : 16;
-	struct product p = { .b = x.to + point * x.step + place_of(&x, 0, first),
+	int64_t width = s->c.end - s->c.begin, rows = width >= 48 ? 4 : width == 32 ? 8 : 16;
+	struct product p = { .b = x.to + point * x.step + place_of(&x, s->c.begin),
+			     .out = s->at + point * s->step,
 			     .a_row = 1,
 			     .a_next = LANES,
 			     .b_next = width,
-			     .out_row = w->in.lanes,
+			     .out_row = s->row,
 			     .depth = w->count,
 			     .add = w->begin > 0 };
 
-	for (int64_t k = 0; k < w->out.lanes; k += rows) {
-		p.a = dy.to + point * dy.step + place_of(&dy, 0, k);
-		p.out = sums_of(w) + (point * w->out.lanes + k) * w->in.lanes + first;
+	for (int64_t k = s->k.begin; k < s->k.end; k += rows, p.out += rows * s->row) {
+		p.a = dy.to + point * dy.step + place_of(&dy, k);
 		switch (width / LANES) {
 		case 4:
 			product_tile(&p, 4, 4);
@@ -360,32 +444,71 @@ static void wgrad_panel(const struct winograd *w, int64_t point, int64_t first)
 	}
 }
 
+/* The gradient of filters r, of which s has the sums. */
+static void wgrad_filters(const struct winograd *w, const struct sums *s, struct cpu_range r)
+{
+	int64_t channels = w->in.c;
+	struct square from, to;
+
+	square_whole(&from, NULL, PATCH * s->step, s->step);
+	square_whole(&to, NULL, 3 * channels, channels);
+	for (int64_t k = r.begin; k < least(r.end, w->out.c); k++)
+		for (int64_t c = s->c.begin; c < least(s->c.end, channels); c += LANES) {
+			from.at = s->at + (k - s->k.begin) * s->row + c - s->c.begin;
+			to.at = w->result + k * 9 * channels + c;
+			square_lanes(&to, c, channels, true);
+			turn_square(TURN_DW, &from, &to);
+		}
+}
+
 static void wgrad_sum(void *arg, int part, int parts)
 {
 	const struct winograd *w = arg;
+	struct sums s = sums_all(w);
 	int64_t panels = (w->in.lanes + PANEL - 1) / PANEL;
 	struct cpu_range r = cpu_split(POINTS * panels, 1, part, parts);
 
-	for (int64_t i = r.begin; i < r.end; i++)
-		wgrad_panel(w, i / panels, i % panels * PANEL);
+	for (int64_t i = r.begin; i < r.end; i++) {
+		s.c.begin = i % panels * PANEL;
+		s.c.end = least(s.c.begin + PANEL, w->in.lanes);
+		s.at = sums_all(w).at + s.c.begin;
+		wgrad_panel(w, &s, i / panels);
+	}
 }
 
 static void wgrad_finish(void *arg, int part, int parts)
 {
 	const struct winograd *w = arg;
-	struct cpu_range r = cpu_split(w->out.c, 1, part, parts);
-	int64_t channels = w->in.c, step = w->in.lanes * w->out.lanes;
-	struct square from, to;
+	const struct sums s = sums_all(w);
 
-	square_whole(&from, NULL, PATCH * step, step);
-	square_whole(&to, NULL, 3 * channels, channels);
-	for (int64_t k = r.begin; k < r.end; k++)
-		for (int64_t c = 0; c < channels; c += LANES) {
-			from.at = sums_of(w) + k * w->in.lanes + c;
-			to.at = w->result + k * 9 * channels + c;
-			to.lanes = lanes_from(c, channels);
-			turn_square(TURN_DW, &from, &to);
+	wgrad_filters(w, &s, cpu_split(w->out.c, 1, part, parts));
+}
+
+/* Sums and gradients of 16 filters and a panel of channels at a time. */
+static void wgrad_strips(void *arg, int part, int parts)
+{
+	const struct winograd *w = arg;
+	int64_t strips = w->out.lanes / LANES, panels = (w->in.lanes + PANEL - 1) / PANEL;
+	struct sums s = { .at = w->workspace + w->shared_floats + part * POINTS * STRIP_FLOATS,
+			  .row = PANEL,
+			  .step = STRIP_FLOATS };
+	const struct laid dy = laid_dy(w);
+	struct cpu_range r = cpu_split(strips * panels, 1, part, parts);
+
+	for (int64_t i = r.begin; i < r.end; i++) {
+		s.c.begin = i / strips * PANEL;
+		s.c.end = least(s.c.begin + PANEL, w->in.lanes);
+		s.k.begin = i % strips * LANES;
+		s.k.end = s.k.begin + LANES;
+		for (int64_t point = 0; point < POINTS; point++) {
+			const float *next = dy.to + (point + 1) * dy.step + place_of(&dy, s.k.begin);
+
+			for (int64_t j = 0; j < w->count; j++)
+				__builtin_prefetch(next + j * LANES);
+			wgrad_panel(w, &s, point);
 		}
+		wgrad_filters(w, &s, s.k);
+	}
 }
 
 /* --- weights --------------------------------------------------------------------------------------------------- */
@@ -419,7 +542,8 @@ static void pack_back(void *arg, int part, int parts)
 			int64_t step = packed_at(p, 1, k, c) - packed_at(p, 0, k, c);
 
 			from.at = (float *)p->krsc + (k * 9 + 8) * p->channels + c;
-			from.lanes = k < p->filters ? lanes_from(c, p->channels) : 0;
+			square_lanes(&from, c, p->channels, k < p->filters);
+			from.lanes = k < p->filters ? from.lanes : 0;
 			square_whole(&to, packed_at(p, 0, k, c), PATCH * step, step);
 			turn_square(TURN_WEIGHTS, &from, &to);
 		}
@@ -434,7 +558,8 @@ static void pack_block(const struct packing *p, int64_t k, int64_t c)
 	square_whole(&from, NULL, 3 * p->channels, p->channels);
 	for (int64_t i = 0; i < LANES; i++) {
 		from.at = (float *)p->krsc + (k + i) * 9 * p->channels + c;
-		from.lanes = k + i < p->filters ? lanes_from(c, p->channels) : 0;
+		square_lanes(&from, c, p->channels, k + i < p->filters);
+		from.lanes = k + i < p->filters ? from.lanes : 0;
 		square_whole(&to, (float *)&turned[0][i], PATCH * LANES * LANES, LANES * LANES);
 		turn_square(TURN_WEIGHTS, &from, &to);
 	}
@@ -481,9 +606,10 @@ void winograd_run(const struct dnn_conv_spec *s, int threads, const struct dnn_c
 	for (; w.begin < w.tiles; w.begin += w.count) {
 		w.count = least(w.block, w.tiles - w.begin);
 		cpu_parallel(threads, wgrad_turn, &w);
-		cpu_parallel(threads, wgrad_sum, &w);
+		cpu_parallel(threads, w.strips ? wgrad_strips : wgrad_sum, &w);
 	}
-	cpu_parallel(threads, wgrad_finish, &w);
+	if (!w.strips)
+		cpu_parallel(threads, wgrad_finish, &w);
 }
 #else
 bool winograd_takes(const struct cpu_module *m, const struct dnn_conv_spec *s)

@@ -108,16 +108,43 @@ INLINE void turn_line(const enum turn t, const vec *from, vec *to)
 	}
 }
 
-/* A square of vectors in memory: where element (i, j) lies, whether it is there, and which of its lanes are. */
+/* A square of vectors in memory: where element (0, 0) lies, how far it is to the next row and column, and which rows,
+ * columns and lanes of the vectors there are; the others read as zero and are not written. */
 struct square {
 	float *at;
 	int64_t row, col;
 	__mmask16 lanes;
-	__mmask16 mask[PATCH][PATCH]; /* all lanes or none */
+	__mmask16 rows[PATCH], cols[PATCH]; /* all lanes or none */
+	bool whole;			    /* nothing is missing */
 };
 
+static void square_whole(struct square *s, float *at, int64_t row, int64_t col)
+{
+	*s = (struct square){ .at = at, .row = row, .col = col, .lanes = 0xffff, .whole = true };
+	memset(s->rows, 0xff, sizeof(s->rows));
+	memset(s->cols, 0xff, sizeof(s->cols));
+}
+
+INLINE __m512 square_get(const struct square *s, int i, int j, const bool whole)
+{
+	const float *at = s->at + i * s->row + j * s->col;
+
+	return whole ? _mm512_loadu_ps(at) : _mm512_maskz_loadu_ps(s->rows[i] & s->cols[j] & s->lanes, at);
+}
+
+INLINE void square_put(const struct square *s, int i, int j, __m512 v, const bool whole)
+{
+	float *at = s->at + i * s->row + j * s->col;
+
+	if (whole)
+		_mm512_storeu_ps(at, v);
+	else
+		_mm512_mask_storeu_ps(at, s->rows[i] & s->cols[j] & s->lanes, v);
+}
+
 /* Both directions: columns first, the middle on the stack. */
-INLINE void turn_square(const enum turn t, const struct square *from, const struct square *to)
+INLINE void turn_both(const enum turn t, const struct square *from, const struct square *to, const bool from_whole,
+		      const bool to_whole)
 {
 	vec middle[PATCH][PATCH], line[PATCH], done[PATCH];
 	const int in = turn_in(t), out = turn_out(t);
@@ -126,8 +153,7 @@ INLINE void turn_square(const enum turn t, const struct square *from, const stru
 	for (int j = 0; j < in; j++) {
 #pragma GCC unroll 6
 		for (int i = 0; i < in; i++)
-			line[i] = (vec)_mm512_maskz_loadu_ps(from->mask[i][j] & from->lanes,
-							     from->at + i * from->row + j * from->col);
+			line[i] = (vec)square_get(from, i, j, from_whole);
 		turn_line(t, line, done);
 #pragma GCC unroll 6
 		for (int i = 0; i < out; i++)
@@ -138,15 +164,19 @@ INLINE void turn_square(const enum turn t, const struct square *from, const stru
 		turn_line(t, middle[i], done);
 #pragma GCC unroll 6
 		for (int j = 0; j < out; j++)
-			_mm512_mask_storeu_ps(to->at + i * to->row + j * to->col, to->mask[i][j] & to->lanes,
-					      (__m512)done[j]);
+			square_put(to, i, j, (__m512)done[j], to_whole);
 	}
 }
 
-static void square_whole(struct square *s, float *at, int64_t row, int64_t col)
+/* Results are put where some may be missing, all others are got from there. */
+INLINE void turn_square(const enum turn t, const struct square *from, const struct square *to)
 {
-	*s = (struct square){ .at = at, .row = row, .col = col, .lanes = 0xffff };
-	memset(s->mask, 0xff, sizeof(s->mask));
+	const bool puts = t == TURN_RESULT || t == TURN_DW;
+
+	if (puts ? to->whole : from->whole)
+		turn_both(t, from, to, true, true);
+	else
+		turn_both(t, from, to, puts, !puts);
 }
 
 #endif
