@@ -549,7 +549,8 @@ static void pack_back(void *arg, int part, int parts)
 		}
 }
 
-/* 16 filters and 16 channels, turned so that filters lie side by side. */
+/* 16 filters and 16 channels, turned so that filters lie side by side. Written past the caches, which would get every
+ * line from memory first and have dropped it again before all are packed. */
 static void pack_block(const struct packing *p, int64_t k, int64_t c)
 {
 	__m512 turned[POINTS][LANES];
@@ -566,7 +567,7 @@ static void pack_block(const struct packing *p, int64_t k, int64_t c)
 	for (int64_t point = 0; point < POINTS; point++) {
 		turn_16(turned[point]);
 		for (int64_t i = 0; i < LANES; i++)
-			_mm512_storeu_ps(packed_at(p, point, c + i, k), turned[point][i]);
+			_mm512_stream_ps(packed_at(p, point, c + i, k), turned[point][i]);
 	}
 }
 
@@ -578,6 +579,7 @@ static void pack_forward(void *arg, int part, int parts)
 	for (int64_t k = r.begin; k < r.end; k += LANES)
 		for (int64_t c = 0; c < p->channels; c += LANES)
 			pack_block(p, k, c);
+	_mm_sfence();
 }
 
 #pragma GCC pop_options
