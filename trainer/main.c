@@ -16,6 +16,7 @@
 #include "trainer/tools/bench.h"
 #include "trainer/tools/describe.h"
 #include "trainer/tools/sample.h"
+#include "trainer/tools/shard.h"
 
 #define TEXT_MAX ((size_t)1 << 30)
 
@@ -133,13 +134,14 @@ static int print_help(const struct run_config *cfg)
 	return print_text(&text);
 }
 
-static int run_tokenize(const struct run_config *cfg, struct err *err)
+/* Commands that make files and say what they hold. */
+static int run_maker(const struct run_config *cfg, struct err *err)
 {
 	struct buf text;
 	int rc;
 
 	buf_init(&text, TEXT_MAX);
-	rc = describe_tokenize(cfg, &text, err);
+	rc = cfg->command == COMMAND_SHARD ? shard_main(cfg, &text, err) : describe_tokenize(cfg, &text, err);
 	if (rc) {
 		buf_done(&text);
 		return rc;
@@ -212,8 +214,8 @@ static int run(struct job *job, struct err *err)
 		return print_help(cfg);
 	if (cfg->command == COMMAND_BACKENDS)
 		return print_backends();
-	if (cfg->command == COMMAND_TOKENIZE)
-		return run_tokenize(cfg, err);
+	if (cfg->command == COMMAND_TOKENIZE || cfg->command == COMMAND_SHARD)
+		return run_maker(cfg, err);
 	if (cfg->command == COMMAND_SAMPLE)
 		return run_sample(job, err);
 	rc = resolve(job, &place, err);

@@ -90,7 +90,7 @@ def sets(cwd):
 
     images = idx([12, 28, 28], bytes(12 * 784))
     run(["--data-path", "absent", "--model", "resnet20"], "absent: No such file", cwd)
-    run(["--data-path", "bad.json", "--model", "resnet20"], "is not a folder", cwd)
+    run(["--data-path", "bad.json", "--model", "resnet20"], "is neither a folder", cwd)
     os.mkdir(os.path.join(cwd, "empty"))
     run(["--data-path", "empty", "--model", "resnet20"], "no data set recognised", cwd)
     check("truncated", train_images=images[:-1])

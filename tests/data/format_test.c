@@ -17,6 +17,8 @@
 #include <unistd.h>
 
 #include "tests/data/idx_make.h"
+#include "tracker/base/file_map.h"
+#include "trainer/data/container/shard_writer.h"
 #include "trainer/data/formats/formats.h"
 #include "trainer/data/words/token_file.h"
 
@@ -80,6 +82,41 @@ static void make_folder(const char *dir)
 	    src ? src : ".", dir, dir, dir, dir, dir);
 }
 
+static void add_picture(struct shard_writer *w, int key, const char *name)
+{
+	const char *src = getenv("srcdir");
+	char path[400], number[16];
+	struct file_map map;
+	struct shard_item items[2];
+
+	snprintf(path, sizeof(path), "%s/tests/data/pictures/%s", src ? src : ".", name);
+	assert_int_equal(file_map_open(&map, path, NULL), 0);
+	snprintf(number, sizeof(number), "%d", key);
+	items[0] = (struct shard_item){ strrchr(name, '.') + 1, map.bytes, map.n };
+	items[1] = (struct shard_item){ "cls", number, strlen(number) };
+	assert_int_equal(shard_writer_add(w, number, items, 2, NULL), 0);
+	file_map_close(&map);
+}
+
+static void make_shards(const char *dir)
+{
+	static const char *const names[SPLIT_COUNT][4] = { { "plain.jpg", "photo.jpg", "photo.png", "noise.png" },
+							   { "grey.jpg", "grey.png" } };
+
+	for (int s = 0; s < SPLIT_COUNT; s++) {
+		struct shard_writer *w;
+		const struct shard_writer_opts o = { .folder = dir,
+						     .part = split_name((enum split)s),
+						     .shard_bytes = 30000 };
+
+		assert_int_equal(shard_writer_new(&w, &o, NULL), 0);
+		for (int i = 0; i < 4 && names[s][i]; i++)
+			add_picture(w, i, names[s][i]);
+		assert_int_equal(shard_writer_end(w, NULL), 0);
+		shard_writer_free(w);
+	}
+}
+
 static void make_text(const char *dir)
 {
 	FILE *f = create(dir, "story.txt");
@@ -110,8 +147,8 @@ static void make_tokens(const char *dir)
 
 /* Fills an empty folder with a small set of the format. */
 static void (*const makers[FORMATS_COUNT])(const char *dir) = {
-	[FORMATS_cifar] = make_cifar, [FORMATS_folder] = make_folder, [FORMATS_idx] = make_idx,
-	[FORMATS_text] = make_text,   [FORMATS_tokens] = make_tokens,
+	[FORMATS_cifar] = make_cifar,	[FORMATS_folder] = make_folder, [FORMATS_idx] = make_idx,
+	[FORMATS_shards] = make_shards, [FORMATS_text] = make_text,	[FORMATS_tokens] = make_tokens,
 };
 
 static int open_set(struct dataset **ret, const char *dir, struct err *err)

@@ -18,6 +18,10 @@ tests_data_folder_test_LDADD = $(LDADD) $(ZLIB_LIBS)
 tests_data_picture_test_LDADD = $(LDADD) $(ZLIB_LIBS)
 endif
 
-dist_check_SCRIPTS += tests/data/bad_input.py tests/data/tokens.py
+check_PROGRAMS += tests/data/deliver
+dist_check_SCRIPTS += tests/data/bad_input.py tests/data/shards.py tests/data/tokens.py
 TESTS += tests/data/bad_input.py tests/data/tokens.py
+if HAVE_IMAGES
+TESTS += tests/data/shards.py
+endif
 EXTRA_DIST += tests/data/pictures.py tests/data/pictures tests/data/make_bpe.py tests/data/bpe

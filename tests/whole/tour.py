@@ -58,7 +58,7 @@ def main():
         assert p.returncode == 0, "exit %d\n%s\n%s" % (p.returncode, script, p.stdout)
         runs = glob.glob(os.path.join(tmp, "runs", "tour", "*"))
         names = sorted(re.sub("-[0-9a-f]{8}$", "", os.path.basename(r)) for r in runs)
-        assert names == ["day", "text", "tuned"], names
+        assert names == ["day", "shards", "text", "tuned"], names
         assert len(glob.glob(os.path.join(tmp, "runs", "tour", "day-*", "events*"))) >= 2, "the run was continued"
         for run in runs:
             assert os.path.exists(os.path.join(run, "weights.safetensors")), run

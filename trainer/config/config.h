@@ -20,7 +20,7 @@
 #include "tracker/base/err.h"
 
 enum config_command { COMMAND_TRAIN, COMMAND_CONFIG, COMMAND_BACKENDS, COMMAND_PLAN, COMMAND_BENCH, COMMAND_TOKENIZE,
-		      COMMAND_SAMPLE, COMMAND_COUNT };
+		      COMMAND_SAMPLE, COMMAND_SHARD, COMMAND_COUNT };
 
 const char *config_command_name(enum config_command c);
 
@@ -35,6 +35,7 @@ enum config_opt_level { CONFIG_LEVEL_O0, CONFIG_LEVEL_O1, CONFIG_LEVEL_O2, CONFI
 enum config_recompute { CONFIG_RECOMPUTE_NONE, CONFIG_RECOMPUTE_SELECTIVE, CONFIG_RECOMPUTE_FULL };
 enum config_conv_algo { CONFIG_CONV_AUTO, CONFIG_CONV_DIRECT };
 enum config_unit { CONFIG_UNIT_BLOCK, CONFIG_UNIT_LAYER };
+enum config_order { CONFIG_ORDER_SHUFFLED, CONFIG_ORDER_KEPT };
 enum config_dump { CONFIG_DUMP_NONE, CONFIG_DUMP_GRAPH, CONFIG_DUMP_PLAN, CONFIG_DUMP_SUMMARY };
 
 /* Bits of the SET flag augment. */

@@ -24,6 +24,7 @@ static const struct command_help helps[COMMAND_COUNT] = {
 			    "  dptrain plan       print the memory plan of a run\n"
 			    "  dptrain bench      time whole training steps on random inputs\n"
 			    "  dptrain tokenize   turn texts into token files, once\n"
+			    "  dptrain shard      pack a set into tar shards\n"
 			    "  dptrain sample     text from a trained language model\n"
 			    "  dptrain backends   what can compute on this machine, and why the others cannot\n" },
 	[COMMAND_CONFIG] = { "dptrain config [flags of dptrain train] [--json]",
@@ -37,6 +38,10 @@ static const struct command_help helps[COMMAND_COUNT] = {
 	[COMMAND_TOKENIZE] = { "dptrain tokenize --data-path DIR|FILE --out DIR [--tokenizer bytes|DIR]",
 			       "Turns *.txt files (or one file) into train.tokens and val.tokens, which --data-path "
 			       "takes.\n" },
+	[COMMAND_SHARD] = { "dptrain shard --data-path SET --out DIR [--shard-size BYTES] [--order shuffled|kept]",
+			    "Packs pictures (their files as they are) or images into tar shards, which --data-path "
+			    "takes, and\nso do other readers of WebDataset's format. The same set gives the same "
+			    "bytes.\n" },
 	[COMMAND_SAMPLE] = { "dptrain sample --init-from FILE [--tokenizer bytes|DIR] --prompt TEXT [flags]",
 			     "Goes on with a text, as a language model that was trained would.\n" },
 	[COMMAND_BENCH] = { "dptrain bench --model NAME -b N [flags]",

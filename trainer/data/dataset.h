@@ -9,6 +9,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "tracker/base/buf.h"
 #include "tracker/base/err.h"
 #include "trainer/graph/graph.h"
 #include "trainer/graph/rng.h"
@@ -41,6 +42,8 @@ struct dataset { /* first member of each format's own struct */
 	int64_t n_samples[SPLIT_COUNT]; /* 0: the set has no such split */
 	int height, width, channels;
 	int classes;                  /* labels are in [0, classes) */
+	const char *const *class_names; /* n_class_names of them, by label; NULL: only numbers are known */
+	int n_class_names;
 	int64_t seq_len, vocab;       /* token sets: length of a sample; tokens are in [0, vocab) */
 	bool endless;                 /* training has no epochs: position p stands for sample p modulo n_samples */
 	/* Type of the pixels that read gives: DTYPE_U8, to be normalised, or DTYPE_F32 or
@@ -76,8 +79,15 @@ struct dataset_read {
 	void *hand;                        /* of this thread; sets with hands */
 };
 
+/* The file that a sample's pixels come from. */
+struct dataset_file {
+	struct buf bytes;  /* initialised by the caller; what it held is replaced */
+	const char *ending; /* "jpg", "png" */
+	int32_t label;
+};
+
 struct dataset_opts {
-	const char *path; /* folder */
+	const char *path; /* folder; shards: as shard_list.h says */
 	int classes;      /* 0: as many as the labels say; else labels at or above it are refused */
 	int64_t seq_len;  /* of token sets */
 	const char *tokenizer; /* of texts: "bytes" (NULL), or a folder (tokenizer.h) */
@@ -87,6 +97,10 @@ struct dataset_opts {
 	int eval_resize;  /* shorter side before the middle is cut out, for evaluation; 0: 256/224 of image_size */
 	double val_share; /* of the files, where there is no folder of validation images; of each text */
 	bool strict;      /* a file that cannot be read ends everything (ERR_USAGE) */
+	double max_broken; /* share of the set that may be broken; 10 samples always may. 0: any */
+	/* Of shards. */
+	const char *val_path; /* of validation; NULL: by the shards' names, or val_share of the keys */
+	const char *image_field, *label_field; /* webdataset.h; NULL: as usual */
 };
 
 struct dataset_ops {
@@ -107,6 +121,8 @@ struct dataset_ops {
 	void (*hand_free)(void *hand);
 	int64_t (*broken)(const struct dataset *d);
 	bool (*notice)(struct dataset *d, char *ret, size_t bytes);
+	/* Optional: the file of a sample, undecoded. */
+	int (*file)(const struct dataset *d, const struct dataset_read *r, struct dataset_file *ret, struct err *err);
 	/* Optional: what a sample counts for in a mean: its targets. NULL: 1 for images, seq_len for tokens. */
 	int64_t (*weight)(const struct dataset *d, enum split split, int64_t index);
 };

@@ -1,6 +1,6 @@
 # Data sets: what a set is, pictures, words, formats, and the loader.
 # What a set is.
-libtrainer_la_SOURCES += trainer/data/dataset.c trainer/data/dataset.h
+libtrainer_la_SOURCES += trainer/data/dataset.c trainer/data/dataset.h trainer/data/permute.c trainer/data/permute.h
 # Pixels and pictures.
 libtrainer_la_SOURCES += trainer/data/pictures/codec.h trainer/data/pictures/grow.c trainer/data/pictures/grow.h
 libtrainer_la_SOURCES += trainer/data/pictures/picture.c trainer/data/pictures/picture.h
@@ -11,10 +11,23 @@ libtrainer_la_SOURCES += trainer/data/words/bpe.c trainer/data/words/bpe.h train
 libtrainer_la_SOURCES += trainer/data/words/merge.h trainer/data/words/token_file.c trainer/data/words/token_file.h
 libtrainer_la_SOURCES += trainer/data/words/tokenize.c trainer/data/words/tokenize.h trainer/data/words/tokenizer.c
 libtrainer_la_SOURCES += trainer/data/words/tokenizer.h trainer/data/words/unicode.def trainer/data/words/words.c
+# Bytes behind addresses, and where samples lie in them.
+libtrainer_la_SOURCES += trainer/data/store/objects.c trainer/data/store/objects.h
+libtrainer_la_SOURCES += trainer/data/container/md5.c trainer/data/container/md5.h
+libtrainer_la_SOURCES += trainer/data/container/samples.c trainer/data/container/samples.h
+libtrainer_la_SOURCES += trainer/data/container/shard_index.c trainer/data/container/shard_index.h
+libtrainer_la_SOURCES += trainer/data/container/shard_list.c trainer/data/container/shard_list.h
+libtrainer_la_SOURCES += trainer/data/container/shard_writer.c trainer/data/container/shard_writer.h
+libtrainer_la_SOURCES += trainer/data/container/tar_block.c trainer/data/container/tar_block.h
+libtrainer_la_SOURCES += trainer/data/container/tar_walk.c trainer/data/container/tar_walk.h
+libtrainer_la_SOURCES += trainer/data/container/webdataset.c trainer/data/container/webdataset.h
 # One file a format, or a few; formats.def lists them.
 libtrainer_la_SOURCES += trainer/data/formats/cifar.c trainer/data/formats/folder.c trainer/data/formats/folder.h
 libtrainer_la_SOURCES += trainer/data/formats/folder_scan.c trainer/data/formats/formats.c
 libtrainer_la_SOURCES += trainer/data/formats/formats.def trainer/data/formats/formats.h trainer/data/formats/idx.c
+libtrainer_la_SOURCES += trainer/data/formats/image_set.c trainer/data/formats/image_set.h
+libtrainer_la_SOURCES += trainer/data/formats/keep.c trainer/data/formats/keep.h trainer/data/formats/npy.c
+libtrainer_la_SOURCES += trainer/data/formats/npy.h trainer/data/formats/shards.c
 libtrainer_la_SOURCES += trainer/data/formats/idx_file.c trainer/data/formats/idx_file.h trainer/data/formats/made.c
 libtrainer_la_SOURCES += trainer/data/formats/made.h trainer/data/formats/made_tokens.c trainer/data/formats/tar.c
 libtrainer_la_SOURCES += trainer/data/formats/tar.h trainer/data/formats/text.c trainer/data/formats/tokens.c

@@ -106,7 +106,11 @@ static int open_folder(struct opening *opening, struct err *err)
 				  .squeeze = cfg->eval_transform == CONFIG_EVAL_RESIZE,
 				  .val_share = cfg->val_split,
 				  .tokenizer = cfg->tokenizer,
-				  .strict = cfg->strict };
+				  .strict = cfg->strict,
+				  .max_broken = cfg->max_broken,
+				  .val_path = cfg->val_path,
+				  .image_field = cfg->image_field,
+				  .label_field = cfg->label_field };
 	int rc;
 
 	if (!(cfg->eval_transform & CONFIG_EVAL_RESIZE))

@@ -30,13 +30,18 @@ static int not_recognised(const char *path, struct err *err)
 int formats_open(struct dataset **ret, const struct dataset_opts *o, struct err *err)
 {
 	struct stat st;
+	bool folder = !stat(o->path, &st) && S_ISDIR(st.st_mode);
 
+	for (int i = 0; i < FORMATS_COUNT; i++)
+		if ((folder || i == FORMATS_shards) && formats_table[i]->probe && formats_table[i]->probe(o->path))
+			return o->val_path && i != FORMATS_shards
+				? err_set(err, ERR_USAGE,
+					  "--val-path goes with shards; %.200s holds its own validation samples, or "
+					  "--val-split of them", o->path)
+				: formats_table[i]->open(ret, o, err);
 	if (stat(o->path, &st))
 		return err_set(err, ERR_USAGE, "data path %.200s: %s", o->path, strerror(errno));
-	if (!S_ISDIR(st.st_mode))
-		return err_set(err, ERR_USAGE, "data path %.200s: is not a folder", o->path);
-	for (int i = 0; i < FORMATS_COUNT; i++)
-		if (formats_table[i]->probe && formats_table[i]->probe(o->path))
-			return formats_table[i]->open(ret, o, err);
+	if (!folder)
+		return err_set(err, ERR_USAGE, "data path %.200s: is neither a folder nor a shard", o->path);
 	return not_recognised(o->path, err);
 }

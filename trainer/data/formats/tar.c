@@ -1,15 +1,14 @@
-/* tar.c: POSIX.1-1988 ustar headers: 512-byte blocks, sizes in octal. */
+/* tar.c: header by header through zlib. */
 #include "trainer/data/formats/tar.h"
 
 #include <errno.h>
-#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include <zlib.h>
 
-#define BLOCK 512
+#include "trainer/data/container/tar_block.h"
 
 struct tar {
 	gzFile file;
@@ -78,64 +77,30 @@ static int skip(struct tar *t, struct err *err)
 	return rc;
 }
 
-/* Octal digits up to a space or NUL; false when something else stands there. */
-static bool octal(const char *text, size_t n, uint64_t *ret)
-{
-	uint64_t v = 0;
-	size_t i = 0;
-
-	while (i < n && text[i] == ' ')
-		i++;
-	for (; i < n && text[i] && text[i] != ' '; i++) {
-		if (text[i] < '0' || text[i] > '7' || v >> 60)
-			return false;
-		v = v * 8 + (uint64_t)(text[i] - '0');
-	}
-	*ret = v;
-	return true;
-}
-
-/* The header's own checksum: all its bytes, the checksum's counted as spaces. */
-static bool sum_fits(const char *block)
-{
-	uint64_t sum = 0, said;
-
-	for (int i = 0; i < BLOCK; i++)
-		sum += i >= 148 && i < 156 ? ' ' : (unsigned char)block[i];
-	return octal(block + 148, 8, &said) && sum == said;
-}
-
-static bool all_zero(const char *block)
-{
-	for (int i = 0; i < BLOCK; i++)
-		if (block[i])
-			return false;
-	return true;
-}
-
 int tar_next(struct tar *t, struct tar_entry *ret, struct err *err)
 {
-	char block[BLOCK];
-	uint64_t bytes;
+	char block[TAR_BLOCK];
+	struct tar_block b;
 
 	for (;;) {
 		int rc = skip(t, err);
 
 		if (rc)
 			return rc;
-		t->left = BLOCK;
-		rc = tar_read(t, block, BLOCK, err);
+		t->left = TAR_BLOCK;
+		rc = tar_read(t, block, TAR_BLOCK, err);
 		if (rc)
 			return rc;
-		if (all_zero(block))
+		tar_block_parse(block, &b);
+		if (b.kind == TAR_END)
 			return 0;
-		if (!sum_fits(block) || !octal(block + 124, 12, &bytes) || bytes > (uint64_t)1 << 50)
+		if (b.kind == TAR_DAMAGED)
 			return damaged(t, "a header is wrong", err);
-		t->left = (bytes + BLOCK - 1) / BLOCK * BLOCK;
-		if (block[156] && block[156] != '0')
+		t->left = tar_block_padded(b.bytes);
+		if (b.kind != TAR_FILE)
 			continue;
-		snprintf(ret->name, sizeof(ret->name), "%.155s%s%.100s", block + 345, block[345] ? "/" : "", block);
-		ret->bytes = bytes;
+		snprintf(ret->name, sizeof(ret->name), "%s", b.name);
+		ret->bytes = b.bytes;
 		return 1;
 	}
 }

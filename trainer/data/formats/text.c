@@ -1,23 +1,21 @@
 /* text.c: a folder of *.txt files. It is tokenised once, into a folder named after tokenizer and texts (names, sizes
  * and times) below its .dptrain, or below the user's cache where that cannot be written; then it is a folder of tokens.
  */
-#include <dirent.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "tracker/base/buf.h"
 #include "tracker/base/sha256.h"
 #include "trainer/data/formats/formats.h"
+#include "trainer/data/formats/keep.h"
 #include "trainer/data/formats/tokens.h"
 #include "trainer/data/words/tokenize.h"
 
-#define PATH_BYTES 4200
+#define PATH_BYTES KEEP_PATH_BYTES
 
 static bool text_probe(const char *path)
 {
@@ -58,44 +56,20 @@ static int cache_key(const struct texts *t, const struct tokenizer *tokenizer, d
 	return rc;
 }
 
-static bool can_make(const char *folder)
-{
-	return (mkdir(folder, 0777) == 0 || errno == EEXIST) && access(folder, W_OK | X_OK) == 0;
-}
-
-static bool join(char ret[PATH_BYTES], const char *folder, const char *name)
-{
-	return snprintf(ret, PATH_BYTES, "%s/%s", folder, name) < PATH_BYTES;
-}
-
-/* The user's cache: $XDG_CACHE_HOME/dptrain/<folder's hash>, $HOME/.cache/… */
-static bool users_cache(const char *path, char ret[PATH_BYTES])
-{
-	const char *xdg = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
-	char *real = realpath(path, NULL), hex[65], base[PATH_BYTES], ours[PATH_BYTES];
-
-	sha256_hex(real ? real : path, strlen(real ? real : path), hex);
-	free(real);
-	hex[16] = '\0';
-	if (xdg && *xdg ? !join(base, xdg, "") : !join(base, home ? home : "", ".cache"))
-		return false;
-	return can_make(base) && join(ours, base, "dptrain") && can_make(ours) && join(ret, ours, hex) && can_make(ret);
-}
-
 /* Tokenises unless another rank, or an earlier run, has done so; one at a time. */
 static int fill_cache(const struct tokenize_opts *o, const char *parent, struct err *err)
 {
-	char lock[PATH_BYTES], train[PATH_BYTES];
+	char train[PATH_BYTES];
 	int64_t count[SPLIT_COUNT];
 	int fd, rc = 0;
 
-	if (!join(lock, parent, "lock") || !join(train, o->out, TOKENS_TRAIN))
+	if (!keep_join(train, o->out, TOKENS_TRAIN))
 		return err_set(err, ERR_USAGE, "%.300s…: the path is too long", parent);
 	if (access(train, F_OK) == 0)
 		return 0;
-	fd = open(lock, O_RDWR | O_CREAT | O_CLOEXEC, 0666);
-	if (fd < 0 || flock(fd, LOCK_EX))
-		rc = err_set_errno(err, errno, "lock %.300s", lock);
+	fd = keep_lock(parent);
+	if (fd < 0)
+		rc = err_set_errno(err, errno, "lock %.300s/lock", parent);
 	if (!rc && access(train, F_OK))
 		rc = tokenize(o, count, err);
 	if (fd >= 0)
@@ -107,7 +81,8 @@ static int fill_cache(const struct tokenize_opts *o, const char *parent, struct 
 static int tokens_of(const struct dataset_opts *o, const struct texts *t, char ret[PATH_BYTES], struct err *err)
 {
 	struct tokenizer *tokenizer;
-	char parent[PATH_BYTES], key[17], train[PATH_BYTES];
+	char parent[PATH_BYTES] = "", key[17], train[PATH_BYTES];
+	bool beside;
 	int rc = tokenizer_open(&tokenizer, o->tokenizer ? o->tokenizer : "bytes", err);
 
 	if (rc)
@@ -115,11 +90,12 @@ static int tokens_of(const struct dataset_opts *o, const struct texts *t, char r
 	rc = cache_key(t, tokenizer, o->val_share, key, err);
 	if (rc)
 		goto out;
-	if (!join(parent, o->path, ".dptrain") || !join(ret, parent, key) || !join(train, ret, TOKENS_TRAIN)) {
+	beside = keep_beside(o->path, parent);
+	if (!keep_join(ret, parent, key) || !keep_join(train, ret, TOKENS_TRAIN)) {
 		rc = err_set(err, ERR_USAGE, "%.300s…: the path is too long", o->path);
 		goto out;
 	}
-	if (!can_make(parent) && access(train, F_OK) && !(users_cache(o->path, parent) && join(ret, parent, key))) {
+	if (!beside && access(train, F_OK) && !(keep_in_cache(o->path, parent) && keep_join(ret, parent, key))) {
 		rc = err_set(err, ERR_USAGE,
 			     "%.200s: its tokens can be kept neither there nor in the user's cache; make one of them "
 			     "writable, or run dptrain tokenize",

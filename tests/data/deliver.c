@@ -1,0 +1,137 @@
+/* deliver.c: what loaders deliver, for tests in Python:
+ *   deliver SET [name=value]…
+ * ranks, workers, batch (global), epochs, seed, first (step), side, val (1: that split), shuffle (1), val_path,
+ * image_field, label_field, val_share, max_broken, plain (1: no augmentation), list (1: a line for each sample with its
+ * label and the SHA-256 of its input). Prints "samples N" and the SHA-256 over inputs and labels of all steps in the
+ * order of ranks, then "broken N" and the notices. Exits 1 with the error's line. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tracker/base/sha256.h"
+#include "trainer/data/formats/formats.h"
+#include "trainer/data/loader/loader.h"
+
+#define RANKS_MAX 64
+
+static char **words;
+
+static const char *text(const char *name)
+{
+	size_t n = strlen(name);
+
+	for (char **w = words; *w; w++)
+		if (!strncmp(*w, name, n) && (*w)[n] == '=')
+			return *w + n + 1;
+	return NULL;
+}
+
+static double number(const char *name, double fallback)
+{
+	const char *t = text(name);
+
+	return t ? strtod(t, NULL) : fallback;
+}
+
+static int end(const struct err *e)
+{
+	fprintf(stderr, "%s\n", e->text);
+	return 1;
+}
+
+static struct loader_opts opts_of(const struct dataset *d)
+{
+	enum split split = number("val", 0) ? SPLIT_VAL : SPLIT_TRAIN;
+	bool plain = number("plain", 0) || split == SPLIT_VAL;
+
+	return (struct loader_opts){ .dataset = d,
+				     .split = split,
+				     .sampler = { .n_samples = d->n_samples[split],
+						  .global_batch = (int64_t)number("batch", 8),
+						  .world = (int)number("ranks", 1),
+						  .seed = (uint64_t)number("seed", 0),
+						  .shuffle = number("shuffle", 1) },
+				     .dtype = DTYPE_F32,
+				     .workers = (int)number("workers", 0),
+				     .augment = plain ? 0 : d->ops->hand_new ? DATASET_RANDOM_BOX | DATASET_FLIP : 0,
+				     .first_step = (int64_t)number("first", 0),
+				     .epochs = (int64_t)number("epochs", 1) };
+}
+
+static void take(const struct loader_batch *b, size_t bytes, struct sha256 *all)
+{
+	char hex[65];
+
+	for (int64_t i = 0; i < b->count; i++) {
+		sha256_add(all, (const char *)b->inputs + (size_t)i * bytes, bytes);
+		sha256_add(all, &b->targets[i], sizeof(b->targets[i]));
+		if (!number("list", 0))
+			continue;
+		sha256_hex((const char *)b->inputs + (size_t)i * bytes, bytes, hex);
+		printf("%d %s\n", b->targets[i], hex);
+	}
+}
+
+static int deliver(const struct dataset *d, struct err *err)
+{
+	struct loader_opts o = opts_of(d);
+	size_t bytes = (size_t)d->height * (size_t)d->width * (size_t)d->channels * sizeof(float);
+	struct loader *l[RANKS_MAX];
+	struct sha256 all;
+	char hex[65];
+	int64_t n = 0;
+	int rc = 0, world = o.sampler.world, more = 1;
+
+	sha256_init(&all);
+	for (o.rank = 0; o.rank < world; o.rank++)
+		if (loader_open(&l[o.rank], &o, err))
+			return err->code;
+	while (more > 0)
+		for (int r = 0; r < world && more >= 0; r++) {
+			struct loader_batch b;
+
+			more = loader_next(l[r], &b, err);
+			if (more < 0)
+				rc = err->code;
+			if (more <= 0)
+				continue;
+			n += b.count;
+			take(&b, bytes, &all);
+			loader_release(l[r], &b);
+		}
+	for (int r = 0; r < world; r++)
+		loader_close(l[r]);
+	sha256_end(&all, hex);
+	if (!rc)
+		printf("samples %lld\n%s\n", (long long)n, hex);
+	return rc;
+}
+
+int main(int argc, char *argv[])
+{
+	struct err err = ERR_INIT;
+	struct dataset *d;
+	char line[512];
+	int rc;
+
+	if (argc < 2)
+		return 2;
+	words = argv + 2;
+	rc = formats_open(&d,
+			  &(struct dataset_opts){ .path = argv[1],
+						  .image_size = (int)number("side", 24),
+						  .val_share = number("val_share", 0),
+						  .max_broken = number("max_broken", 0.01),
+						  .val_path = text("val_path"),
+						  .image_field = text("image_field"),
+						  .label_field = text("label_field") },
+			  &err);
+	if (rc)
+		return end(&err);
+	rc = deliver(d, &err);
+	printf("broken %lld\n", (long long)dataset_broken(d));
+	while (dataset_notice(d, line, sizeof(line)))
+		printf("%s\n", line);
+	dataset_close(d);
+	return rc ? end(&err) : 0;
+}

@@ -1,0 +1,47 @@
+/* tar.c: bytes as a tar archive of samples: every sample lies within it, whatever headers say, and a walk ends. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tests/fuzz/fuzz.h"
+#include "trainer/data/container/webdataset.h"
+
+struct archive {
+	const uint8_t *bytes;
+	size_t n;
+};
+
+int LLVMFuzzerInitialize(int *argc, char ***argv)
+{
+	(void)argc;
+	(void)argv;
+	return 0;
+}
+
+static int read_some(void *user, uint64_t at, void *to, size_t n, struct err *err)
+{
+	const struct archive *a = user;
+
+	(void)err;
+	FUZZ_HOLDS(at <= a->n && n <= a->n - at);
+	memcpy(to, a->bytes + at, n);
+	return 0;
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n)
+{
+	struct archive a = { bytes, n };
+	struct tar_walk_source source = { .bytes = n, .read = read_some, .user = &a, .name = "input" };
+	struct webdataset_fields fields = { "jpg;png;npy", "cls;json:label" };
+	struct err err = ERR_INIT;
+	struct samples s;
+
+	samples_init(&s);
+	FUZZ_HOLDS(!webdataset_scan(&s, &source, 0, &fields, &err) && !samples_end(&s, &err));
+	for (int64_t i = 0; i < s.n; i++) {
+		FUZZ_HOLDS(s.at[i].offset <= n && s.at[i].bytes <= n - s.at[i].offset && s.at[i].label >= 0);
+		FUZZ_HOLDS(*samples_name(&s, i) && (size_t)s.n <= n / 1024 + 1);
+	}
+	samples_done(&s);
+	return 0;
+}

@@ -1,0 +1,18 @@
+/* md5.h: MD5 (RFC 1321), for the sums that indexes of shards have always held; nothing is kept secret by it. */
+#ifndef DPT_DATA_MD5_H
+#define DPT_DATA_MD5_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+struct md5 {
+	uint32_t h[4];
+	uint64_t bytes;
+	unsigned char rest[64];
+};
+
+void md5_init(struct md5 *m);
+void md5_add(struct md5 *m, const void *bytes, size_t n);
+void md5_end(struct md5 *m, char ret[33]); /* 32 lower-case hex digits */
+
+#endif

@@ -1,0 +1,97 @@
+/* shard_index.c: threads that take one shard after another. */
+#include "trainer/data/container/shard_index.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#define THREADS_MAX 32
+
+struct scan {
+	struct objects *store;
+	const struct webdataset_fields *fields;
+	struct samples *part; /* [object] */
+	_Atomic int next;
+	pthread_mutex_t lock;
+	int failed; /* first object that could not be read, by number; -1 */
+	struct err err;
+};
+
+struct source {
+	struct objects *store;
+	int object;
+};
+
+static int read_source(void *user, uint64_t at, void *to, size_t n, struct err *err)
+{
+	const struct source *s = user;
+
+	return objects_read(s->store, s->object, at, to, n, err);
+}
+
+static void scan_one(struct scan *s, int object)
+{
+	struct source source = { s->store, object };
+	struct tar_walk_source archive = { .bytes = objects_bytes(s->store, object),
+					   .read = read_source,
+					   .user = &source,
+					   .name = objects_name(s->store, object) };
+	struct err err = ERR_INIT;
+
+	if (!webdataset_scan(&s->part[object], &archive, (uint32_t)object, s->fields, &err))
+		return;
+	pthread_mutex_lock(&s->lock);
+	if (s->failed < 0 || object < s->failed) {
+		s->failed = object;
+		s->err = err;
+	}
+	pthread_mutex_unlock(&s->lock);
+}
+
+static void *scan_some(void *arg)
+{
+	struct scan *s = arg;
+	int object;
+
+	while ((object = atomic_fetch_add(&s->next, 1)) < objects_count(s->store))
+		scan_one(s, object);
+	return NULL;
+}
+
+static void scan_all(struct scan *s)
+{
+	pthread_t thread[THREADS_MAX];
+	long cores = sysconf(_SC_NPROCESSORS_ONLN);
+	int n = 0, most = cores < 1 ? 1 : cores > THREADS_MAX ? THREADS_MAX : (int)cores;
+
+	while (n < most - 1 && n < objects_count(s->store) - 1 && !pthread_create(&thread[n], NULL, scan_some, s))
+		n++;
+	scan_some(s);
+	while (n-- > 0)
+		pthread_join(thread[n], NULL);
+}
+
+int shard_index(struct samples *ret, struct objects *store, const struct webdataset_fields *f, struct err *err)
+{
+	int n = objects_count(store), rc = 0;
+	struct scan s = { .store = store, .fields = f, .failed = -1 };
+
+	s.part = calloc((size_t)n + 1, sizeof(*s.part));
+	if (!s.part)
+		return err_set(err, ERR_NOMEM, "out of memory: %d shards", n);
+	for (int i = 0; i < n; i++)
+		samples_init(&s.part[i]);
+	pthread_mutex_init(&s.lock, NULL);
+	scan_all(&s);
+	samples_init(ret);
+	for (int i = 0; i < n; i++) {
+		samples_append(ret, &s.part[i]);
+		samples_done(&s.part[i]);
+	}
+	free(s.part);
+	pthread_mutex_destroy(&s.lock);
+	if (s.failed >= 0)
+		rc = err_set(err, s.err.code, "%s", s.err.text);
+	return rc ? rc : samples_end(ret, err);
+}

@@ -1,0 +1,308 @@
+/* shard_list.c: folders, braces and index files. */
+#include "trainer/data/container/shard_list.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <limits.h>
+#include <math.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <jansson.h>
+
+#define KIND "wids-shard-index-v1"
+#define DIGITS_MAX 18
+
+static bool ends_in(const char *text, const char *end)
+{
+	size_t n = strlen(text), m = strlen(end);
+
+	return n >= m && !strcmp(text + n - m, end);
+}
+
+static bool is_folder(const char *path)
+{
+	struct stat st;
+
+	return !stat(path, &st) && S_ISDIR(st.st_mode);
+}
+
+static int add(struct shard_list *l, const char *address, struct err *err)
+{
+	char **more = l->address;
+
+	if (l->n >= SHARD_LIST_MAX)
+		return err_set(err, ERR_USAGE, "%.200s: more than %d shards", address, SHARD_LIST_MAX);
+	if (l->n == l->cap) {
+		l->cap = l->cap ? 2 * l->cap : 64;
+		more = realloc(l->address, (size_t)l->cap * sizeof(*more));
+	}
+	if (!more)
+		return err_set(err, ERR_NOMEM, "out of memory: the names of %d shards", l->cap);
+	l->address = more;
+	l->address[l->n] = strdup(address);
+	return l->address[l->n++] ? 0 : err_set(err, ERR_NOMEM, "out of memory: the names of %d shards", l->cap);
+}
+
+void shard_list_done(struct shard_list *l)
+{
+	for (int i = 0; i < l->n; i++)
+		free(l->address[i]);
+	free(l->address);
+	*l = (struct shard_list){ .n = 0 };
+}
+
+static int by_name(const struct dirent **a, const struct dirent **b)
+{
+	return strcmp((*a)->d_name, (*b)->d_name);
+}
+
+static int is_shard(const struct dirent *e)
+{
+	return e->d_name[0] != '.' && ends_in(e->d_name, SHARD_SUFFIX);
+}
+
+static enum shard_part part_of(const char *name)
+{
+	static const char *const val[] = { "val", "valid", "validation", "test" };
+
+	if (!strncmp(name, "train", 5) && strchr("-_.", name[5]))
+		return SHARDS_TRAIN;
+	for (size_t i = 0; i < sizeof(val) / sizeof(*val); i++)
+		if (!strncmp(name, val[i], strlen(val[i])) && strchr("-_.", name[strlen(val[i])]))
+			return SHARDS_VAL;
+	return SHARDS_ALL;
+}
+
+/* A folder without shards that are named after a part is one of training. */
+static bool wanted(enum shard_part part, const char *name, bool parted)
+{
+	return part == SHARDS_ALL || (parted ? part_of(name) == part : part == SHARDS_TRAIN);
+}
+
+static int read_index(struct shard_list *l, const char *path, bool facts_only, struct err *err);
+
+/* The index file that `dptrain shard` writes beside the shards of a part: what it knows of classes and pixels. */
+static int read_facts(struct shard_list *l, const char *folder, enum shard_part part, struct err *err)
+{
+	char path[PATH_MAX];
+
+	snprintf(path, sizeof(path), "%.4000s/%s.json", folder, part == SHARDS_VAL ? "val" : "train");
+	return part == SHARDS_ALL || access(path, F_OK) ? 0 : read_index(l, path, true, err);
+}
+
+static int add_folder(struct shard_list *l, const char *folder, enum shard_part part, struct err *err)
+{
+	struct dirent **list;
+	char path[PATH_MAX];
+	int n = scandir(folder, &list, is_shard, by_name), before = l->n, rc = 0;
+	bool parted = false;
+
+	if (n < 0)
+		return err_set(err, ERR_USAGE, "%.300s: %s", folder, strerror(errno));
+	for (int i = 0; i < n; i++)
+		parted |= part_of(list[i]->d_name) == SHARDS_TRAIN;
+	for (int i = 0; i < n; i++) {
+		snprintf(path, sizeof(path), "%.3800s%s%.255s", folder, ends_in(folder, "/") ? "" : "/",
+			 list[i]->d_name);
+		if (!rc && wanted(part, list[i]->d_name, parted))
+			rc = add(l, path, err);
+		free(list[i]);
+	}
+	free(list);
+	if (!rc && l->n == before && part != SHARDS_VAL)
+		return err_set(err, ERR_USAGE, "%.300s: no shards (*" SHARD_SUFFIX ") to %s", folder,
+			       part == SHARDS_TRAIN ? "train on" : "read");
+	return rc ? rc : read_facts(l, folder, part, err);
+}
+
+static void take_numbers(const json_t *from, const char *name, double ret[4])
+{
+	const json_t *list = json_object_get(from, name);
+
+	for (size_t i = 0; i < 4 && i < json_array_size(list); i++)
+		ret[i] = json_number_value(json_array_get(list, i));
+}
+
+static void take_facts(struct shard_list *l, const json_t *root)
+{
+	const json_t *ours = json_object_get(root, "dptrain");
+	size_t classes = json_array_size(json_object_get(root, "classes")),
+	       channels = json_array_size(json_object_get(ours, "mean"));
+
+	l->facts = (struct shard_facts){ .classes = classes < INT_MAX ? (int)classes : 0,
+					 .channels = channels <= 4 ? (int)channels : 0 };
+	take_numbers(ours, "mean", l->facts.mean);
+	take_numbers(ours, "std", l->facts.std);
+	for (int i = 0; i < l->facts.channels; i++)
+		if (!(l->facts.std[i] > 0 && l->facts.std[i] < 1e6 && fabs(l->facts.mean[i]) < 1e6))
+			l->facts.channels = 0;
+}
+
+/* Names in an index are relative to its folder. */
+static int add_listed(struct shard_list *l, const char *index, const char *url, struct err *err)
+{
+	const char *slash = strrchr(index, '/');
+	int folder = slash ? (int)(slash + 1 - index) : 0;
+	char path[PATH_MAX];
+
+	if (*url == '/' || strstr(url, "://"))
+		return add(l, url, err);
+	if (snprintf(path, sizeof(path), "%.*s%s", folder, index, url) >= (int)sizeof(path))
+		return err_set(err, ERR_USAGE, "%.300s: a shard's name is too long", index);
+	return add(l, path, err);
+}
+
+static int read_index(struct shard_list *l, const char *path, bool facts_only, struct err *err)
+{
+	json_error_t where;
+	json_t *root = json_load_file(path, JSON_REJECT_DUPLICATES, &where);
+	const json_t *list = json_object_get(root, "shardlist");
+	const char *kind = json_string_value(json_object_get(root, "__kind__"));
+	int rc = 0;
+
+	if (!root)
+		rc = err_set(err, ERR_USAGE, "%.300s:%d: %.100s", path, where.line, where.text);
+	else if (!kind || strcmp(kind, KIND) || !json_array_size(list))
+		rc = err_set(err, ERR_USAGE,
+			     "%.300s: is no index of shards (__kind__ is not " KIND ", or no shardlist)", path);
+	for (size_t i = 0; !rc && !facts_only && i < json_array_size(list); i++) {
+		const char *url = json_string_value(json_object_get(json_array_get(list, i), "url"));
+
+		rc = url ? add_listed(l, path, url, err)
+			 : err_set(err, ERR_USAGE, "%.300s: shard %zu has no url", path, i);
+	}
+	if (!rc)
+		take_facts(l, root);
+	json_decref(root);
+	return rc;
+}
+
+static int add_one(struct shard_list *l, const char *spec, enum shard_part part, struct err *err)
+{
+	if (is_folder(spec))
+		return add_folder(l, spec, part, err);
+	if (part == SHARDS_VAL) /* shards that are named one by one have no part */
+		return 0;
+	if (ends_in(spec, ".json"))
+		return read_index(l, spec, false, err);
+	if (ends_in(spec, ".gz") || ends_in(spec, ".zst") || ends_in(spec, ".tgz"))
+		return err_set(err, ERR_USAGE, "%.300s: is packed; shards are read in place: unpack it first", spec);
+	return add(l, spec, err);
+}
+
+/* A range "000..146" at text: its ends, and how many digits its numbers have at least. */
+static bool is_range(const char *text, size_t n, uint64_t ret[2], int *ret_digits)
+{
+	size_t first = strspn(text, "0123456789"), second;
+
+	if (!first || first > DIGITS_MAX || strncmp(text + first, "..", 2))
+		return false;
+	second = strspn(text + first + 2, "0123456789");
+	if (!second || second > DIGITS_MAX || first + 2 + second != n)
+		return false;
+	ret[0] = strtoull(text, NULL, 10);
+	ret[1] = strtoull(text + first + 2, NULL, 10);
+	*ret_digits = text[0] == '0' || text[first + 2] == '0' ? (int)first : 1;
+	return true;
+}
+
+static int add_braced(struct shard_list *l, const char *spec, enum shard_part part, struct err *err);
+
+/* head, one choice of the braces, and what stands behind them. */
+static int add_choice(struct shard_list *l, const char *spec, const char *choice, enum shard_part part, struct err *err)
+{
+	const char *open = strchr(spec, '{');
+	char text[PATH_MAX];
+
+	if (snprintf(text, sizeof(text), "%.*s%s%s", (int)(open - spec), spec, choice, strchr(open, '}') + 1) >=
+	    (int)sizeof(text))
+		return err_set(err, ERR_USAGE, "%.300s: is too long", spec);
+	return add_braced(l, text, part, err);
+}
+
+static int add_range(struct shard_list *l, const char *spec, const uint64_t ends[2], int digits, struct err *err)
+{
+	char choice[32];
+	int rc = 0;
+
+	if (ends[0] > ends[1] || ends[1] - ends[0] >= SHARD_LIST_MAX)
+		return err_set(err, ERR_USAGE, "%.300s: a range goes up, over %d shards at most", spec, SHARD_LIST_MAX);
+	for (uint64_t i = ends[0]; !rc && i <= ends[1]; i++) {
+		snprintf(choice, sizeof(choice), "%0*llu", digits, (unsigned long long)i);
+		rc = add_choice(l, spec, choice, SHARDS_ALL, err);
+	}
+	return rc;
+}
+
+static int add_braced(struct shard_list *l, const char *spec, enum shard_part part, struct err *err)
+{
+	const char *open = strchr(spec, '{'), *close = open ? strchr(open, '}') : NULL;
+	char choice[PATH_MAX];
+	uint64_t ends[2];
+	int digits, rc = 0;
+
+	if (!open)
+		return add_one(l, spec, part, err);
+	if (!close)
+		return err_set(err, ERR_USAGE, "%.300s: a brace is not closed", spec);
+	if (is_range(open + 1, (size_t)(close - open - 1), ends, &digits))
+		return add_range(l, spec, ends, digits, err);
+	for (const char *at = open + 1; !rc && at <= close; at += strcspn(at, ",}") + 1) {
+		snprintf(choice, sizeof(choice), "%.*s", (int)strcspn(at, ",}"), at);
+		rc = add_choice(l, spec, choice, part, err);
+	}
+	return rc;
+}
+
+int shard_list_add(struct shard_list *l, const char *spec, enum shard_part part, struct err *err)
+{
+	int rc = 0;
+
+	while (!rc && *spec) {
+		const char *end = strstr(spec, "::");
+		size_t n = end ? (size_t)(end - spec) : strlen(spec);
+		char one[PATH_MAX];
+
+		if (n >= sizeof(one))
+			return err_set(err, ERR_USAGE, "%.300s: is too long", spec);
+		memcpy(one, spec, n);
+		one[n] = '\0';
+		if (n)
+			rc = add_braced(l, one, part, err);
+		spec += end ? n + 2 : n;
+	}
+	return rc;
+}
+
+static bool is_index(const char *path)
+{
+	json_t *root = ends_in(path, ".json") ? json_load_file(path, 0, NULL) : NULL;
+	const char *kind = json_string_value(json_object_get(root, "__kind__"));
+	bool found = kind && !strcmp(kind, KIND);
+
+	json_decref(root);
+	return found;
+}
+
+bool shard_list_probe(const char *spec)
+{
+	struct dirent **list;
+	int n;
+
+	if (strstr(spec, "::") || strchr(spec, '{'))
+		return true;
+	if (!is_folder(spec))
+		return ends_in(spec, SHARD_SUFFIX) || ends_in(spec, SHARD_SUFFIX ".gz") ||
+		       ends_in(spec, SHARD_SUFFIX ".zst") || is_index(spec);
+	n = scandir(spec, &list, is_shard, by_name);
+	for (int i = 0; i < n; i++)
+		free(list[i]);
+	if (n >= 0)
+		free(list);
+	return n > 0;
+}

@@ -1,0 +1,37 @@
+/* shard_list.h: what a user names as shards becomes a list of addresses: folders, brace ranges
+ * (train-{000000..000146}.tar, {a,b}), wids' index files, joined by "::". */
+#ifndef DPT_DATA_SHARD_LIST_H
+#define DPT_DATA_SHARD_LIST_H
+
+#include <stdbool.h>
+
+#include "tracker/base/err.h"
+
+#define SHARD_LIST_MAX 1000000
+#define SHARD_SUFFIX ".tar"
+
+/* What an index file says besides its shards; zeros where it does not. */
+struct shard_facts {
+	int classes;
+	int channels; /* of images that are stored as they are */
+	double mean[4], std[4];
+};
+
+struct shard_list {
+	char **address;
+	int n, cap;
+	struct shard_facts facts; /* of the last index file */
+};
+
+/* Which shards of a folder: those named train-…, those named val-… (or valid, validation, test), or all. */
+enum shard_part { SHARDS_ALL, SHARDS_TRAIN, SHARDS_VAL };
+
+/* Adds the shards that spec names. ERR_USAGE for what cannot be read and for a folder without shards of that part; for
+ * SHARDS_VAL such a folder, and what is no folder, adds nothing. */
+int shard_list_add(struct shard_list *l, const char *spec, enum shard_part part, struct err *err);
+void shard_list_done(struct shard_list *l); /* a zeroed one is fine */
+
+/* Whether spec looks like shards: the name of one, an index file, a list, or a folder with shards in it. */
+bool shard_list_probe(const char *spec);
+
+#endif

@@ -1,0 +1,236 @@
+/* tar_walk.c: header by header through a window of the archive. */
+#include "trainer/data/container/tar_walk.h"
+
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "trainer/data/container/tar_block.h"
+
+#define WINDOW ((size_t)1 << 18)
+#define GLANCE ((size_t)1 << 11) /* of large entries: a header, and the small entry that may stand behind it */
+#define RECORDS_MAX ((uint64_t)1 << 16)
+
+struct tar_walk {
+	struct tar_walk_source s;
+	uint64_t at; /* of the next header */
+	uint64_t from; /* window: where it begins */
+	size_t have;   /* … and what it holds */
+	bool small;    /* entries are: whole windows are read */
+	uint64_t damage; /* where it began; UINT64_MAX: none */
+	/* what extended headers say of the entry behind them */
+	char name[TAR_WALK_NAME_MAX + 1];
+	bool has_name, has_bytes;
+	uint64_t bytes;
+	char window[WINDOW];
+};
+
+int tar_walk_new(struct tar_walk **ret, const struct tar_walk_source *s, struct err *err)
+{
+	struct tar_walk *w = malloc(sizeof(*w));
+
+	if (!w)
+		return err_set(err, ERR_NOMEM, "out of memory: headers of %.300s", s->name);
+	memset(w, 0, offsetof(struct tar_walk, window));
+	w->s = *s;
+	w->damage = UINT64_MAX;
+	*ret = w;
+	return 0;
+}
+
+void tar_walk_free(struct tar_walk *w)
+{
+	free(w);
+}
+
+int tar_walk_bytes(struct tar_walk *w, uint64_t offset, size_t n, const char **ret, struct err *err)
+{
+	uint64_t left = w->s.bytes - offset;
+	size_t want = w->small ? WINDOW : GLANCE;
+	int rc;
+
+	if (offset > w->s.bytes || n > left || n > WINDOW)
+		return err_set(err, ERR_CORRUPT, "%.300s: ends too early", w->s.name);
+	if (offset < w->from || offset + n > w->from + w->have) {
+		want = want < n ? n : want;
+		want = want > left ? (size_t)left : want;
+		w->have = 0;
+		rc = w->s.read(w->s.user, offset, w->window, want, err);
+		if (rc)
+			return rc;
+		w->from = offset;
+		w->have = want;
+	}
+	*ret = w->window + (offset - w->from);
+	return 0;
+}
+
+/* A run of digits up to `end`; false when there is anything else. */
+static bool digits(const char *at, const char *end, uint64_t *ret)
+{
+	uint64_t v = 0;
+
+	if (at == end)
+		return false;
+	for (; at < end; at++) {
+		if (*at < '0' || *at > '9' || v > TAR_BYTES_MAX)
+			return false;
+		v = v * 10 + (uint64_t)(*at - '0');
+	}
+	*ret = v;
+	return true;
+}
+
+static bool take_name(struct tar_walk *w, const char *text, size_t n)
+{
+	n = strnlen(text, n);
+	if (!n || n > TAR_WALK_NAME_MAX)
+		return false;
+	memcpy(w->name, text, n);
+	w->name[n] = '\0';
+	w->has_name = true;
+	return true;
+}
+
+/* "LENGTH KEY=VALUE\n", LENGTH being that of the whole record. Of its keys only two matter here. */
+static bool take_record(struct tar_walk *w, const char *record, size_t n)
+{
+	const char *key = memchr(record, ' ', n), *value, *end = record + n - 1;
+
+	if (!key++ || *end != '\n' || !(value = memchr(key, '=', (size_t)(end - key))))
+		return false;
+	value++;
+	if (value - key == 5 && !memcmp(key, "path=", 5))
+		return take_name(w, value, (size_t)(end - value));
+	if (value - key == 5 && !memcmp(key, "size=", 5))
+		return w->has_bytes = digits(value, end, &w->bytes);
+	return true;
+}
+
+static bool take_records(struct tar_walk *w, const char *text, size_t n)
+{
+	while (n) {
+		const char *space = memchr(text, ' ', n);
+		uint64_t length;
+
+		if (!space || !digits(text, space, &length) || length > n || length < (uint64_t)(space - text) + 3 ||
+		    !take_record(w, text, (size_t)length))
+			return false;
+		text += length;
+		n -= (size_t)length;
+	}
+	return true;
+}
+
+/* An entry that says something of the one behind it. false: it is damaged. */
+static int take_extension(struct tar_walk *w, const struct tar_block *b, bool *ret_whole, struct err *err)
+{
+	const char *text;
+	int rc;
+
+	*ret_whole = b->bytes && b->bytes <= RECORDS_MAX && b->bytes <= w->s.bytes - w->at - TAR_BLOCK;
+	if (!*ret_whole)
+		return 0;
+	rc = tar_walk_bytes(w, w->at + TAR_BLOCK, (size_t)b->bytes, &text, err);
+	if (rc)
+		return rc;
+	*ret_whole = b->kind == TAR_PAX ? take_records(w, text, (size_t)b->bytes)
+					: take_name(w, text, (size_t)b->bytes);
+	return 0;
+}
+
+static void give_damage(struct tar_walk *w, struct tar_walk_entry *ret)
+{
+	*ret = (struct tar_walk_entry){ .offset = w->damage, .bytes = w->at - w->damage };
+	w->damage = UINT64_MAX;
+}
+
+/* A header that is whole: 1 when *ret is filled, 0 when there is nothing to give yet. */
+static int take_block(struct tar_walk *w, struct tar_block *b, struct tar_walk_entry *ret, struct err *err)
+{
+	uint64_t room = w->s.bytes - w->at - TAR_BLOCK;
+	bool whole = true, extends = b->kind == TAR_PAX || b->kind == TAR_LONG_NAME;
+	int rc;
+
+	if (extends) {
+		rc = take_extension(w, b, &whole, err);
+		if (rc)
+			return rc;
+	} else if (w->has_bytes) {
+		b->bytes = w->bytes;
+	}
+	if (!whole || b->bytes > room) {
+		w->damage = w->at;
+		w->at += TAR_BLOCK;
+		w->has_name = w->has_bytes = false;
+		return 0;
+	}
+	if (!w->has_name)
+		snprintf(w->name, sizeof(w->name), "%s", b->name);
+	*ret = (struct tar_walk_entry){ w->name, w->at + TAR_BLOCK, b->bytes };
+	w->at += TAR_BLOCK + tar_block_padded(b->bytes);
+	w->at = w->at > w->s.bytes ? w->s.bytes : w->at;
+	w->small = b->bytes < WINDOW / 4;
+	if (!extends)
+		w->has_name = w->has_bytes = false;
+	return b->kind == TAR_FILE;
+}
+
+/* Where zeros end: at the end of the archive, if nothing stands behind its last entry. */
+static int skip_zeros(struct tar_walk *w, struct err *err)
+{
+	uint64_t began = w->at;
+	const char *text;
+
+	w->small = true;
+	for (; w->s.bytes - w->at >= TAR_BLOCK; w->at += TAR_BLOCK) {
+		int rc = tar_walk_bytes(w, w->at, TAR_BLOCK, &text, err);
+
+		if (rc)
+			return rc;
+		for (int i = 0; i < TAR_BLOCK; i++)
+			if (text[i]) {
+				w->damage = w->damage == UINT64_MAX ? began : w->damage;
+				return 0;
+			}
+	}
+	w->at = w->s.bytes;
+	return 0;
+}
+
+int tar_walk_next(struct tar_walk *w, struct tar_walk_entry *ret, struct err *err)
+{
+	while (w->s.bytes - w->at >= TAR_BLOCK) {
+		struct tar_block b;
+		const char *block;
+		int rc = tar_walk_bytes(w, w->at, TAR_BLOCK, &block, err);
+
+		if (rc)
+			return rc;
+		tar_block_parse(block, &b);
+		if (w->damage != UINT64_MAX && b.kind != TAR_DAMAGED && b.kind != TAR_END) {
+			give_damage(w, ret);
+			return 1;
+		}
+		if (b.kind == TAR_END) {
+			rc = skip_zeros(w, err);
+		} else if (b.kind == TAR_DAMAGED) {
+			w->damage = w->damage == UINT64_MAX ? w->at : w->damage;
+			w->at += TAR_BLOCK;
+			w->small = true;
+			w->has_name = w->has_bytes = false;
+		} else {
+			rc = take_block(w, &b, ret, err);
+		}
+		if (rc)
+			return rc;
+	}
+	if (w->s.bytes > w->at && w->damage == UINT64_MAX)
+		w->damage = w->at;
+	w->at = w->s.bytes;
+	if (w->damage == UINT64_MAX)
+		return 0;
+	give_damage(w, ret);
+	return 1;
+}

@@ -1,0 +1,219 @@
+/* webdataset.c: grouping of entries, and labels out of their text. */
+#include "trainer/data/container/webdataset.h"
+
+#include <ctype.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include <jansson.h>
+
+#define NO_RANK 1000 /* of a field that is not in the list */
+
+/* The sample whose entries are being met. */
+struct group {
+	char key[TAR_WALK_NAME_MAX + 1];
+	char name[TAR_WALK_NAME_MAX + 1]; /* of its picture's entry */
+	bool open, twice;
+	char fields[512]; /* ";jpg;cls;" */
+	struct sample sample;
+	int image_rank, label_rank; /* places in the lists, the best so far */
+	const char *wrong;	    /* of its label */
+};
+
+struct scan {
+	struct samples *to;
+	struct tar_walk *walk;
+	const struct tar_walk_source *archive;
+	const struct webdataset_fields *fields;
+	struct group group;
+};
+
+/* "__x__": what programs write beside samples. */
+static bool is_marker(const char *part, size_t n)
+{
+	return n >= 4 && !memcmp(part, "__", 2) && !memcmp(part + n - 2, "__", 2);
+}
+
+bool webdataset_split(const char *name, size_t *ret_key, char ret_field[WEBDATASET_FIELD_MAX])
+{
+	const char *base = strrchr(name, '/') ? strrchr(name, '/') + 1 : name, *dot = strchr(base, '.');
+	size_t n = dot ? strlen(dot + 1) : 0;
+
+	if (!dot || dot == base || !n || n >= WEBDATASET_FIELD_MAX || strchr(dot, ';') ||
+	    is_marker(name, strcspn(name, "/")))
+		return false;
+	for (size_t i = 0; i <= n; i++)
+		ret_field[i] = (char)tolower((unsigned char)dot[1 + i]);
+	*ret_key = (size_t)(dot - name);
+	return true;
+}
+
+/* Place of a field in a list, NO_RANK when it is not there. *ret_member: what stands behind its colon, "" nothing. */
+static int rank_of(const char *list, const char *field, char ret_member[WEBDATASET_FIELD_MAX])
+{
+	size_t n = strlen(field);
+
+	for (int rank = 0; *list; rank++) {
+		size_t length = strcspn(list, ";"), word = strcspn(list, ";:");
+
+		if (word == n && !strncasecmp(list, field, n)) {
+			if (ret_member)
+				snprintf(ret_member, WEBDATASET_FIELD_MAX, "%.*s",
+					 (int)(length > word ? length - word - 1 : 0), list + word + 1);
+			return rank;
+		}
+		list += length;
+		list += *list == ';';
+	}
+	return NO_RANK;
+}
+
+/* A whole number from 0, with spaces around it. */
+static bool number(const char *text, size_t n, int32_t *ret)
+{
+	int64_t v = 0;
+	size_t i = 0, digits = 0;
+
+	while (i < n && isspace((unsigned char)text[i]))
+		i++;
+	for (; i < n && isdigit((unsigned char)text[i]) && v < INT32_MAX; i++, digits++)
+		v = v * 10 + (text[i] - '0');
+	while (i < n && isspace((unsigned char)text[i]))
+		i++;
+	*ret = (int32_t)v;
+	return digits && i == n && v < INT32_MAX;
+}
+
+static bool json_number(const char *text, size_t n, const char *member, int32_t *ret)
+{
+	json_t *root = json_loadb(text, n, JSON_REJECT_DUPLICATES, NULL), *v = json_object_get(root, member);
+	json_int_t i = json_integer_value(v);
+	bool fits = json_is_integer(v) && i >= 0 && i < INT32_MAX;
+
+	*ret = fits ? (int32_t)i : 0;
+	json_decref(root);
+	return fits;
+}
+
+static int take_label(struct scan *s, const struct tar_walk_entry *e, const char *member, struct err *err)
+{
+	struct group *g = &s->group;
+	const char *text;
+	bool good;
+	int rc;
+
+	g->wrong = "its label is too long";
+	if (e->bytes > WEBDATASET_LABEL_MAX)
+		return 0;
+	rc = tar_walk_bytes(s->walk, e->offset, (size_t)e->bytes, &text, err);
+	if (rc)
+		return rc;
+	good = *member ? json_number(text, (size_t)e->bytes, member, &g->sample.label)
+		       : number(text, (size_t)e->bytes, &g->sample.label);
+	g->wrong = good ? NULL : *member ? "its JSON has no such label, a whole number from 0"
+					 : "its label is no whole number from 0";
+	return 0;
+}
+
+static void finish(struct scan *s)
+{
+	struct group *g = &s->group;
+	const char *wrong = g->twice ? "a field is there twice"
+			    : g->image_rank == NO_RANK ? "has no picture (--image-field)"
+			    : g->label_rank == NO_RANK ? "has no label (--label-field)"
+						       : g->wrong;
+
+	if (g->open && wrong)
+		samples_lose(s->to, "%.200s: sample %.200s: %s", s->archive->name, g->key, wrong);
+	else if (g->open)
+		samples_add(s->to, &g->sample, g->name);
+	g->open = false;
+}
+
+static void begin(struct group *g, const char *name, size_t key, uint32_t object)
+{
+	g->open = true;
+	g->twice = false;
+	g->wrong = NULL;
+	g->image_rank = g->label_rank = NO_RANK;
+	g->sample = (struct sample){ .object = object };
+	memcpy(g->key, name, key);
+	g->key[key] = '\0';
+	snprintf(g->fields, sizeof(g->fields), ";");
+}
+
+/* Remembers a field; true when the sample has it already. Beyond the room for names nothing is found to be twice. */
+static bool seen(struct group *g, const char *field)
+{
+	char word[WEBDATASET_FIELD_MAX + 2];
+	size_t n = strlen(g->fields);
+
+	snprintf(word, sizeof(word), ";%s;", field);
+	if (strstr(g->fields, word))
+		return true;
+	if (n + strlen(word) < sizeof(g->fields))
+		memcpy(g->fields + n, word + 1, strlen(word));
+	return false;
+}
+
+static int take_entry(struct scan *s, const struct tar_walk_entry *e, uint32_t object, struct err *err)
+{
+	struct group *g = &s->group;
+	char field[WEBDATASET_FIELD_MAX], member[WEBDATASET_FIELD_MAX];
+	size_t key;
+	int rank;
+
+	if (!webdataset_split(e->name, &key, field))
+		return 0;
+	if (!g->open || strncmp(g->key, e->name, key) || g->key[key]) {
+		finish(s);
+		begin(g, e->name, key, object);
+	}
+	g->twice |= seen(g, field);
+	rank = rank_of(s->fields->image, field, NULL);
+	if (rank < g->image_rank && e->bytes <= UINT32_MAX) {
+		g->image_rank = rank;
+		g->sample.offset = e->offset;
+		g->sample.bytes = (uint32_t)e->bytes;
+		snprintf(g->name, sizeof(g->name), "%s", e->name);
+	}
+	rank = rank_of(s->fields->label, field, member);
+	if (rank >= g->label_rank)
+		return 0;
+	g->label_rank = rank;
+	return take_label(s, e, member, err);
+}
+
+int webdataset_scan(struct samples *to, const struct tar_walk_source *archive, uint32_t object,
+		    const struct webdataset_fields *f, struct err *err)
+{
+	struct scan *s = calloc(1, sizeof(*s));
+	struct tar_walk_entry e;
+	int rc = s ? tar_walk_new(&s->walk, archive, err) : err_set(err, ERR_NOMEM, "out of memory");
+
+	if (rc)
+		goto out;
+	s->to = to;
+	s->archive = archive;
+	s->fields = f;
+	while ((rc = tar_walk_next(s->walk, &e, err)) > 0) {
+		if (!e.name) {
+			finish(s);
+			samples_lose(to, "%.200s: damaged from byte %llu to %llu: the samples there are lost",
+				     archive->name, (unsigned long long)e.offset,
+				     (unsigned long long)(e.offset + e.bytes));
+			continue;
+		}
+		rc = take_entry(s, &e, object, err);
+		if (rc)
+			goto out;
+	}
+	if (!rc)
+		finish(s);
+out:
+	tar_walk_free(s ? s->walk : NULL);
+	free(s);
+	return rc;
+}

@@ -1,0 +1,31 @@
+/* webdataset.h: the entries of a tar archive as samples, by WebDataset's conventions: a key is folder and name up to
+ * the first dot of the name, the field is what follows it, in lower case; neighbours with one key are a sample
+ * (https://github.com/webdataset/webdataset, tariterators.py). Of every sample one picture and one label are taken.
+ * No name becomes a path. */
+#ifndef DPT_DATA_WEBDATASET_H
+#define DPT_DATA_WEBDATASET_H
+
+#include <stdbool.h>
+
+#include "trainer/data/container/samples.h"
+#include "trainer/data/container/tar_walk.h"
+
+#define WEBDATASET_FIELD_MAX 64
+#define WEBDATASET_LABEL_MAX ((size_t)1 << 16) /* bytes of an entry that holds a label */
+
+/* Lists of fields, the first one that a sample has being taken; "json:NAME" is member NAME of the field json. */
+struct webdataset_fields {
+	const char *image; /* "jpg;jpeg;png;npy" */
+	const char *label; /* "cls;json:label" */
+};
+
+/* Where the key of an entry's name ends (the dot) and its field; false for entries that belong to no sample: folders'
+ * and programs' own (__x__, ._x), names without a field. */
+bool webdataset_split(const char *name, size_t *ret_key, char ret_field[WEBDATASET_FIELD_MAX]);
+
+/* Adds the samples of an archive, which is number `object` of its store. What is damaged or has no picture or label is
+ * noted in *to and passed over. Fails only where the archive cannot be read. */
+int webdataset_scan(struct samples *to, const struct tar_walk_source *archive, uint32_t object,
+		    const struct webdataset_fields *f, struct err *err);
+
+#endif

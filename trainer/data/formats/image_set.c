@@ -1,0 +1,188 @@
+/* image_set.c: boxes of pictures, broken ones, notices. */
+#include "trainer/data/formats/image_set.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define CHANNELS 3
+#define BROKEN_LEAST 10 /* that are always borne */
+
+static const double imagenet_mean[CHANNELS] = { 0.485, 0.456, 0.406 }, imagenet_std[CHANNELS] = { 0.229, 0.224, 0.225 };
+
+int image_set_init(struct image_set *s, const char *path, struct err *err)
+{
+	s->base.path = strdup(path);
+	pthread_mutex_init(&s->lock, NULL);
+	return s->base.path ? 0 : err_set(err, ERR_NOMEM, "out of memory");
+}
+
+void image_set_done(struct image_set *s)
+{
+	for (int i = 0; i < SPLIT_COUNT; i++)
+		free((void *)s->broken[i]);
+	pthread_mutex_destroy(&s->lock);
+	free(s->base.path);
+}
+
+void image_set_note(struct image_set *s, const char *text)
+{
+	pthread_mutex_lock(&s->lock);
+	if (s->n_notices < IMAGE_SET_NOTICES)
+		snprintf(s->notice[s->n_notices++], sizeof(s->notice[0]), "%s", text);
+	else
+		s->n_unsaid++;
+	pthread_mutex_unlock(&s->lock);
+}
+
+bool image_set_notice(struct dataset *base, char *ret, size_t bytes)
+{
+	struct image_set *s = (struct image_set *)base;
+	bool any;
+
+	pthread_mutex_lock(&s->lock);
+	any = s->n_notices || s->n_unsaid;
+	if (s->n_notices) {
+		snprintf(ret, bytes, "%s", s->notice[0]);
+		s->n_notices--;
+		memmove(s->notice[0], s->notice[1], (size_t)s->n_notices * sizeof(s->notice[0]));
+	} else if (s->n_unsaid) {
+		snprintf(ret, bytes, "%.300s: %d more images could not be read", s->base.path, s->n_unsaid);
+		s->n_unsaid = 0;
+	}
+	pthread_mutex_unlock(&s->lock);
+	return any;
+}
+
+int64_t image_set_broken(const struct dataset *base)
+{
+	return atomic_load(&((struct image_set *)base)->n_broken);
+}
+
+static int take_sizes(struct image_set *s, const struct dataset_opts *o, struct err *err)
+{
+	struct dataset *b = &s->base;
+	int side = o->image_size ? o->image_size : 224;
+
+	b->dtype = DTYPE_U8;
+	b->height = b->width = side;
+	b->channels = CHANNELS;
+	s->squeeze = o->squeeze;
+	s->resize = o->eval_resize ? o->eval_resize : (side * 256 + 112) / 224;
+	if (s->resize < side)
+		return err_set(err, ERR_USAGE,
+			       "--eval-resize %d is smaller than the images of %d pixels that are cut out of "
+			       "them", s->resize, side);
+	memcpy(b->mean, imagenet_mean, sizeof(imagenet_mean));
+	memcpy(b->std, imagenet_std, sizeof(imagenet_std));
+	return 0;
+}
+
+int image_set_describe(struct image_set *s, const struct dataset_opts *o, int classes, const char *what,
+		       struct err *err)
+{
+	struct dataset *b = &s->base;
+	int rc = take_sizes(s, o, err);
+
+	if (rc)
+		return rc;
+	s->strict = o->strict;
+	s->max_broken = o->max_broken;
+	if (o->classes && o->classes < classes)
+		return err_set(err, ERR_USAGE, "%.300s: %d %s, more than --classes %d", b->path, classes, what,
+			       o->classes);
+	b->classes = o->classes ? o->classes : classes;
+	for (int i = 0; i < SPLIT_COUNT; i++) {
+		s->broken[i] = calloc((size_t)b->n_samples[i] + 1, sizeof(*s->broken[i]));
+		if (!s->broken[i])
+			return err_set(err, ERR_NOMEM, "out of memory: %lld images", (long long)b->n_samples[i]);
+	}
+	if (!b->n_samples[SPLIT_TRAIN])
+		return err_set(err, ERR_USAGE, "%.300s: no images to train on", b->path);
+	return 0;
+}
+
+/* torchvision's RandomResizedCrop: 8 to 100 % of the area, sides from 3:4 to 4:3, ten attempts, else the middle. */
+static void random_box(const struct dataset_sight *s, int64_t sample, struct picture_size size, struct picture_view *v)
+{
+	double area = (double)size.width * size.height, low = log(3.0 / 4), high = log(4.0 / 3), ratio;
+
+	for (uint64_t attempt = 0; attempt < 10; attempt++) {
+		uint64_t at = (uint64_t)sample * 40 + attempt * 4;
+		double part = area * (0.08 + 0.92 * rng_uniform(s->key, at));
+		double aspect = exp(low + (high - low) * rng_uniform(s->key, at + 1));
+
+		v->width = rint(sqrt(part * aspect));
+		v->height = rint(sqrt(part / aspect));
+		if (v->width < 1 || v->height < 1 || v->width > size.width || v->height > size.height)
+			continue;
+		v->x = (double)rng_below(s->key, at + 2, (uint64_t)(size.width - v->width) + 1);
+		v->y = (double)rng_below(s->key, at + 3, (uint64_t)(size.height - v->height) + 1);
+		return;
+	}
+	ratio = (double)size.width / size.height;
+	v->width = ratio > 4.0 / 3 ? rint(size.height * 4.0 / 3) : size.width;
+	v->height = ratio < 3.0 / 4 ? rint(size.width * 4.0 / 3) : size.height;
+	v->x = floor((size.width - v->width) / 2);
+	v->y = floor((size.height - v->height) / 2);
+}
+
+/* The shorter side becomes `resize`, then the middle is cut out: as one box of the file. */
+static void middle_box(const struct image_set *s, struct picture_size size, struct picture_view *v)
+{
+	int shorter = size.width < size.height ? size.width : size.height;
+	int width = (int)((int64_t)size.width * s->resize / shorter),
+		height = (int)((int64_t)size.height * s->resize / shorter);
+	double x = rint((width - v->out_width) / 2.0), y = rint((height - v->out_height) / 2.0);
+
+	v->cut = false;
+	v->x = x * size.width / width;
+	v->y = y * size.height / height;
+	v->width = (double)v->out_width * size.width / width;
+	v->height = (double)v->out_height * size.height / height;
+}
+
+int image_set_render(const struct image_set *s, const struct dataset_read *r, struct picture *p,
+		     struct picture_size size, struct err *err)
+{
+	struct picture_view v = { .width = size.width,
+				  .height = size.height,
+				  .out_width = s->base.width,
+				  .out_height = s->base.height,
+				  .cut = true };
+
+	if (r->sight && r->sight->random)
+		random_box(r->sight, r->index, size, &v);
+	else if (!s->squeeze)
+		middle_box(s, size, &v);
+	v.flip = r->sight && r->sight->flip;
+	return picture_render(p, &v, r->pixels, err);
+}
+
+int image_set_lost(struct image_set *s, int64_t n, struct err *err)
+{
+	int64_t broken = atomic_fetch_add(&s->n_broken, n) + n;
+	double all = (double)(s->base.n_samples[SPLIT_TRAIN] + s->base.n_samples[SPLIT_VAL]);
+	double most = s->max_broken * all;
+
+	if (broken <= BROKEN_LEAST || !s->max_broken || (double)broken <= most)
+		return 0;
+	return err_set(err, ERR_LIMIT,
+		       "%.200s: %lld samples cannot be read, more than %.0f (--max-broken %g of %.0f, at least %d); "
+		       "the warnings above name some", s->base.path, (long long)broken,
+		       most > BROKEN_LEAST ? most : BROKEN_LEAST, s->max_broken, all, BROKEN_LEAST);
+}
+
+int image_set_failed(struct image_set *s, const struct dataset_read *r, const struct err *why, struct err *err)
+{
+	int rc = 0;
+
+	if (why->code == ERR_CORRUPT && s->strict)
+		return err_set(err, ERR_USAGE, "%s", why->text);
+	if (why->code == ERR_CORRUPT && !atomic_exchange(&s->broken[r->split][r->index], 1)) {
+		image_set_note(s, why->text);
+		rc = image_set_lost(s, 1, err);
+	}
+	return rc ? rc : err_set(err, why->code, "%s", why->text);
+}

@@ -1,0 +1,58 @@
+/* keep.c: the two places for what is kept of a set. */
+#include "trainer/data/formats/keep.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "tracker/base/sha256.h"
+
+static bool can_make(const char *folder)
+{
+	return (mkdir(folder, 0777) == 0 || errno == EEXIST) && access(folder, W_OK | X_OK) == 0;
+}
+
+bool keep_join(char ret[KEEP_PATH_BYTES], const char *folder, const char *name)
+{
+	return snprintf(ret, KEEP_PATH_BYTES, "%s/%s", folder, name) < KEEP_PATH_BYTES;
+}
+
+bool keep_beside(const char *path, char ret[KEEP_PATH_BYTES])
+{
+	return keep_join(ret, path, ".dptrain") && can_make(ret);
+}
+
+bool keep_in_cache(const char *path, char ret[KEEP_PATH_BYTES])
+{
+	const char *xdg = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
+	char *real = realpath(path, NULL), hex[65], base[KEEP_PATH_BYTES], ours[KEEP_PATH_BYTES];
+
+	sha256_hex(real ? real : path, strlen(real ? real : path), hex);
+	free(real);
+	hex[16] = '\0';
+	if (xdg && *xdg ? !keep_join(base, xdg, "") : !keep_join(base, home ? home : "", ".cache"))
+		return false;
+	return can_make(base) && keep_join(ours, base, "dptrain") && can_make(ours) && keep_join(ret, ours, hex) &&
+		can_make(ret);
+}
+
+int keep_lock(const char *folder)
+{
+	char path[KEEP_PATH_BYTES];
+	int fd, rc;
+
+	if (!keep_join(path, folder, "lock"))
+		return -1;
+	fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0666);
+	do
+		rc = fd < 0 ? -1 : flock(fd, LOCK_EX);
+	while (rc && fd >= 0 && errno == EINTR);
+	if (rc && fd >= 0)
+		close(fd);
+	return rc ? -1 : fd;
+}

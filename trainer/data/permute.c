@@ -1,0 +1,42 @@
+/* permute.c: the network. */
+#include "trainer/data/permute.h"
+
+void permute_init(struct permute *p, struct rng_key key, uint64_t n)
+{
+	*p = (struct permute){ .n = n };
+	while (n > 1 && (n - 1) >> (2 * p->half))
+		p->half++;
+	for (int i = 0; i < PERMUTE_ROUNDS; i++)
+		p->key[i] = rng_u64(key, (uint64_t)i);
+}
+
+/* Every bit of x changes half of the result's (the finaliser of SplitMix64, Steele et al. 2014). */
+static uint64_t mix(uint64_t x)
+{
+	x = (x ^ x >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
+	x = (x ^ x >> 27) * UINT64_C(0x94d049bb133111eb);
+	return x ^ x >> 31;
+}
+
+static uint64_t once(const struct permute *p, uint64_t x)
+{
+	uint64_t mask = (UINT64_C(1) << p->half) - 1, left = x >> p->half, right = x & mask;
+
+	for (int i = 0; i < PERMUTE_ROUNDS; i++) {
+		uint64_t next = left ^ (mix(right + p->key[i]) & mask);
+
+		left = right;
+		right = next;
+	}
+	return left << p->half | right;
+}
+
+uint64_t permute_at(const struct permute *p, uint64_t place)
+{
+	if (p->n < 2)
+		return 0;
+	do
+		place = once(p, place);
+	while (place >= p->n);
+	return place;
+}

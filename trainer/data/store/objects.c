@@ -1,0 +1,175 @@
+/* objects.c: objects that are local files. As many as may be stay open. */
+#include "trainer/data/store/objects.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define OPEN_MOST 4096
+#define OPEN_LEAST 16
+
+struct object {
+	char *address;
+	uint64_t bytes;
+	struct timespec changed;
+	uint64_t node;
+	_Atomic int fd; /* -1: not open */
+};
+
+struct objects {
+	struct object *object;
+	int n, cap;
+	int keep; /* files that may be open at once */
+	_Atomic int n_open;
+};
+
+int objects_open(struct objects **ret, struct err *err)
+{
+	struct objects *s = calloc(1, sizeof(*s));
+	struct rlimit limit = { .rlim_cur = 0 };
+
+	if (!s)
+		return err_set(err, ERR_NOMEM, "out of memory");
+	getrlimit(RLIMIT_NOFILE, &limit);
+	s->keep = limit.rlim_cur / 4 > OPEN_MOST ? OPEN_MOST : (int)(limit.rlim_cur / 4);
+	s->keep = s->keep < OPEN_LEAST ? 0 : s->keep;
+	*ret = s;
+	return 0;
+}
+
+void objects_close(struct objects *s)
+{
+	if (!s)
+		return;
+	for (int i = 0; i < s->n; i++) {
+		if (s->object[i].fd >= 0)
+			close(s->object[i].fd);
+		free(s->object[i].address);
+	}
+	free(s->object);
+	free(s);
+}
+
+static int grow(struct objects *s, struct err *err)
+{
+	int cap = s->cap ? 2 * s->cap : 64;
+	struct object *more;
+
+	if (s->n < s->cap)
+		return 0;
+	more = realloc(s->object, (size_t)cap * sizeof(*more));
+	if (!more)
+		return err_set(err, ERR_NOMEM, "out of memory: the names of %d files", cap);
+	s->object = more;
+	s->cap = cap;
+	return 0;
+}
+
+int objects_add(struct objects *s, const char *address, struct err *err)
+{
+	struct stat st;
+	char *copy;
+
+	if (stat(address, &st))
+		return err_set(err, ERR_USAGE, "%.300s: %s", address, strerror(errno));
+	if (!S_ISREG(st.st_mode))
+		return err_set(err, ERR_USAGE, "%.300s: is no file", address);
+	if (grow(s, err))
+		return ERR_NOMEM;
+	copy = strdup(address);
+	if (!copy)
+		return err_set(err, ERR_NOMEM, "out of memory");
+	s->object[s->n] = (struct object){ .address = copy,
+					   .bytes = (uint64_t)st.st_size,
+					   .changed = st.st_mtim,
+					   .node = (uint64_t)st.st_ino,
+					   .fd = -1 };
+	return s->n++;
+}
+
+int objects_count(const struct objects *s)
+{
+	return s->n;
+}
+
+const char *objects_address(const struct objects *s, int object)
+{
+	return s->object[object].address;
+}
+
+const char *objects_name(const struct objects *s, int object)
+{
+	const char *address = s->object[object].address, *slash = strrchr(address, '/');
+
+	return slash && slash[1] ? slash + 1 : address;
+}
+
+uint64_t objects_bytes(const struct objects *s, int object)
+{
+	return s->object[object].bytes;
+}
+
+void objects_stamp(const struct objects *s, int object, struct buf *to)
+{
+	const struct object *o = &s->object[object];
+
+	buf_addf(to, "%s %llu %lld.%09ld %llu\n", o->address, (unsigned long long)o->bytes,
+		 (long long)o->changed.tv_sec, o->changed.tv_nsec, (unsigned long long)o->node);
+}
+
+/* The file's descriptor, and whether it stays open behind the caller. */
+static int take_fd(struct objects *s, struct object *o, bool *ret_stays)
+{
+	int fd = atomic_load(&o->fd), none = -1;
+
+	*ret_stays = true;
+	if (fd >= 0)
+		return fd;
+	fd = open(o->address, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return -1;
+	if (atomic_fetch_add(&s->n_open, 1) < s->keep && atomic_compare_exchange_strong(&o->fd, &none, fd))
+		return fd;
+	atomic_fetch_sub(&s->n_open, 1);
+	*ret_stays = false;
+	return fd;
+}
+
+static int read_all(const struct object *o, int fd, uint64_t at, void *to, size_t n, struct err *err)
+{
+	char *into = to;
+
+	while (n) {
+		ssize_t got = pread(fd, into, n, (off_t)at);
+
+		if (got < 0 && errno == EINTR)
+			continue;
+		if (got < 0)
+			return err_set(err, ERR_IO, "%.300s: %s", o->address, strerror(errno));
+		if (!got)
+			return err_set(err, ERR_IO, "%.300s: has become shorter than it was", o->address);
+		into += got;
+		at += (uint64_t)got;
+		n -= (size_t)got;
+	}
+	return 0;
+}
+
+int objects_read(struct objects *s, int object, uint64_t at, void *to, size_t n, struct err *err)
+{
+	struct object *o = &s->object[object];
+	bool stays;
+	int fd = take_fd(s, o, &stays), rc;
+
+	if (fd < 0)
+		return err_set(err, ERR_IO, "%.300s: %s", o->address, strerror(errno));
+	rc = read_all(o, fd, at, to, n, err);
+	if (!stays)
+		close(fd);
+	return rc;
+}

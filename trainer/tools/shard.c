@@ -1,0 +1,229 @@
+/* shard.c: `dptrain shard`. Each picture goes into the shards as the file it is; images of sets that hold no files as
+ * NumPy arrays. They are dealt out by the seed, so that neighbours have nothing in common. */
+#include "trainer/tools/shard.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "tracker/base/log.h"
+#include "trainer/data/container/shard_writer.h"
+#include "trainer/data/formats/formats.h"
+#include "trainer/data/formats/npy.h"
+#include "trainer/data/permute.h"
+
+#define PATH_BYTES 4100
+#define SAMPLE_BYTES_MAX ((size_t)1 << 31)
+#define SHARD_BYTES_MAX 1e15
+
+struct job_of_shards {
+	const struct run_config *cfg;
+	struct dataset *data;
+	uint64_t shard_bytes;
+	char folder[PATH_BYTES]; /* until it gets its name */
+	struct dataset_file file;
+	struct buf *out;
+};
+
+/* "256MiB", "1.5G", "3e9": bytes. */
+static int parse_size(const char *text, uint64_t *ret, struct err *err)
+{
+	static const struct {
+		const char *unit;
+		double factor;
+	} units[] = { { "", 1 },	 { "B", 1 },	     { "k", 1e3 },     { "kB", 1e3 },	{ "KiB", 1024 },
+		      { "M", 1e6 },	 { "MB", 1e6 },	     { "MiB", 1 << 20 }, { "G", 1e9 },	{ "GB", 1e9 },
+		      { "GiB", 1 << 30 } };
+	char *end;
+	double v = strtod(text, &end);
+
+	for (size_t i = 0; end != text && i < sizeof(units) / sizeof(*units); i++)
+		if (!strcasecmp(end, units[i].unit) && v * units[i].factor >= 1 &&
+		    v * units[i].factor <= SHARD_BYTES_MAX) {
+			*ret = (uint64_t)(v * units[i].factor);
+			return 0;
+		}
+	return err_set(err, ERR_USAGE, "--shard-size %.60s: must be a number of bytes, such as 256MiB or 1G", text);
+}
+
+static int open_set(struct job_of_shards *j, struct err *err)
+{
+	const struct run_config *cfg = j->cfg;
+	int rc = formats_open(&j->data,
+			      &(struct dataset_opts){ .path = cfg->data_path,
+						      .val_share = cfg->val_split,
+						      .image_field = cfg->image_field,
+						      .label_field = cfg->label_field },
+			      err);
+
+	if (rc)
+		return rc;
+	if (j->data->kind != SAMPLE_IMAGE || j->data->dtype != DTYPE_U8)
+		return err_set(err, ERR_USAGE, "%.300s: holds %s; shards are made of pictures and images",
+			       cfg->data_path, sample_kind_name(j->data->kind));
+	return 0;
+}
+
+/* An image of a set without files, as an array. */
+static int take_array(struct job_of_shards *j, const struct dataset_read *r, struct err *err)
+{
+	const struct dataset *d = j->data;
+	size_t n = (size_t)d->height * (size_t)d->width * (size_t)d->channels;
+	struct npy a = { d->height, d->width, d->channels, 0 };
+	struct dataset_read with = *r;
+	char *room;
+	int rc;
+
+	buf_reset(&j->file.bytes);
+	room = buf_reserve(&j->file.bytes, NPY_HEAD_BYTES + n);
+	if (!room)
+		return err_set(err, ERR_NOMEM, "out of memory: a sample of %zu bytes", n);
+	npy_head(&a, room);
+	with.pixels = room + NPY_HEAD_BYTES;
+	with.label = &j->file.label;
+	rc = dataset_read(d, &with, err);
+	j->file.bytes.len = rc ? 0 : NPY_HEAD_BYTES + n;
+	j->file.ending = "npy";
+	return rc;
+}
+
+static int add_sample(struct job_of_shards *j, struct shard_writer *w, const struct dataset_read *r, struct err *err)
+{
+	char key[32], label[32];
+	struct shard_item items[2];
+	int rc = j->data->ops->file ? j->data->ops->file(j->data, r, &j->file, err) : take_array(j, r, err);
+
+	if (rc)
+		return rc;
+	snprintf(key, sizeof(key), "%09lld", (long long)r->index);
+	snprintf(label, sizeof(label), "%d", j->file.label);
+	items[0] = (struct shard_item){ j->file.ending, j->file.bytes.data, j->file.bytes.len };
+	items[1] = (struct shard_item){ "cls", label, strlen(label) };
+	return shard_writer_add(w, key, items, 2, err);
+}
+
+static struct shard_writer_opts writer_opts(const struct job_of_shards *j, enum split split)
+{
+	const struct dataset *d = j->data;
+	struct shard_writer_opts o = { .folder = j->folder,
+				       .part = split_name(split),
+				       .shard_bytes = j->shard_bytes,
+				       .classes = d->class_names,
+				       .n_classes = d->n_class_names,
+				       .channels = d->ops->file ? 0 : d->channels };
+
+	memcpy(o.mean, d->mean, sizeof(o.mean));
+	memcpy(o.std, d->std, sizeof(o.std));
+	return o;
+}
+
+static int write_split(struct job_of_shards *j, enum split split, struct err *err)
+{
+	const struct shard_writer_opts o = writer_opts(j, split);
+	int64_t n = j->data->n_samples[split];
+	struct shard_writer *w;
+	struct permute order;
+	int rc = shard_writer_new(&w, &o, err);
+
+	if (rc)
+		return rc;
+	permute_init(&order, (struct rng_key){ (uint64_t)j->cfg->seed, rng_stream("shard") ^ (uint64_t)split },
+		     (uint64_t)n);
+	for (int64_t i = 0; !rc && i < n; i++) {
+		int64_t from = j->cfg->order == CONFIG_ORDER_KEPT ? i : (int64_t)permute_at(&order, (uint64_t)i);
+
+		rc = add_sample(j, w, &(struct dataset_read){ .split = split, .index = from }, err);
+	}
+	if (!rc)
+		rc = shard_writer_end(w, err);
+	if (!rc)
+		buf_addf(j->out, "%s: %lld %s samples in %d shard%s, %.1f MiB\n", j->cfg->out, (long long)n,
+			 split == SPLIT_TRAIN ? "training" : "validation", shard_writer_shards(w),
+			 shard_writer_shards(w) > 1 ? "s" : "", (double)shard_writer_bytes(w) / 1048576);
+	shard_writer_free(w);
+	return rc;
+}
+
+/* What was written so far goes. */
+static void remove_folder(const char *folder)
+{
+	DIR *d = opendir(folder);
+	const struct dirent *e;
+
+	while (d && (e = readdir(d)))
+		if (e->d_name[0] != '.')
+			unlinkat(dirfd(d), e->d_name, 0);
+	if (d)
+		closedir(d);
+	rmdir(folder);
+}
+
+/* A folder beside --out, whose name may stand in an empty folder's place. */
+static int make_folder(struct job_of_shards *j, struct err *err)
+{
+	char out[PATH_BYTES];
+	size_t n;
+
+	snprintf(out, sizeof(out), "%.4000s", j->cfg->out);
+	for (n = strlen(out); n > 1 && out[n - 1] == '/'; n--)
+		out[n - 1] = '\0';
+	if (rmdir(out) && errno != ENOENT)
+		return err_set(err, ERR_USAGE, "--out %.300s: %s", out,
+			       errno == ENOTEMPTY || errno == EEXIST
+				       ? "is not empty; shards want a folder of their own" : strerror(errno));
+	snprintf(j->folder, sizeof(j->folder), "%.4000s.XXXXXX", out);
+	if (!mkdtemp(j->folder)) {
+		j->folder[0] = '\0';
+		return err_set_errno(err, errno, "create a folder beside %.300s", out);
+	}
+	return chmod(j->folder, 0755) ? err_set_errno(err, errno, "%.300s", j->folder) : 0;
+}
+
+static int name_folder(struct job_of_shards *j, struct err *err)
+{
+	int fd = open(j->folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+	if (fd >= 0) {
+		fsync(fd);
+		close(fd);
+	}
+	if (rename(j->folder, j->cfg->out))
+		return err_set_errno(err, errno, "rename %.300s to %.200s", j->folder, j->cfg->out);
+	j->folder[0] = '\0';
+	return 0;
+}
+
+int shard_main(const struct run_config *cfg, struct buf *out, struct err *err)
+{
+	struct job_of_shards j = { .cfg = cfg, .out = out };
+	char notice[512];
+	int rc;
+
+	if (!cfg->data_path || !cfg->out)
+		return err_set(err, ERR_USAGE, "dptrain shard needs %s",
+			       cfg->data_path ? "--out DIR" : "--data-path SET");
+	buf_init(&j.file.bytes, SAMPLE_BYTES_MAX);
+	rc = parse_size(cfg->shard_size, &j.shard_bytes, err);
+	if (!rc)
+		rc = open_set(&j, err);
+	if (!rc)
+		rc = make_folder(&j, err);
+	for (int s = 0; !rc && s < SPLIT_COUNT; s++)
+		if (j.data->n_samples[s])
+			rc = write_split(&j, (enum split)s, err);
+	if (!rc)
+		rc = name_folder(&j, err);
+	while (j.data && dataset_notice(j.data, notice, sizeof(notice)))
+		log_warn("%s", notice);
+	if (j.folder[0])
+		remove_folder(j.folder);
+	dataset_close(j.data);
+	buf_done(&j.file.bytes);
+	return rc;
+}
