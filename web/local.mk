@@ -33,6 +33,9 @@ libwebapi_la_SOURCES = \
 	web/api/native/series.c \
 	web/api/native/tokens.c \
 	web/api/native/upkeep.c \
+	web/api/native/why.c web/api/native/why.h \
+	web/api/native/why_read.c web/api/native/why_read.h \
+	web/api/native/why_text.c \
 	web/api/mlflow/mlflow.c \
 	web/api/mlflow/mlflow_artifacts.c \
 	web/api/mlflow/mlflow_experiments.c \
@@ -46,7 +49,7 @@ libwebapi_la_SOURCES = \
 	web/api/mlflow/mlflow_search.c \
 	web/api/mlflow/mlflow.h
 libwebapi_la_CPPFLAGS = $(AM_CPPFLAGS) $(JANSSON_CFLAGS)
-libwebapi_la_LIBADD = libwebstore.la $(JANSSON_LIBS)
+libwebapi_la_LIBADD = libwebstore.la libinsight.la $(JANSSON_LIBS)
 
 libwebserver_la_SOURCES = \
 	web/assets/asset.c web/assets/asset.h \
@@ -89,7 +92,8 @@ libwebcli_la_SOURCES = \
 	web/cli/sync.c \
 	web/cli/table.c web/cli/table.h \
 	web/cli/tag.c \
-	web/cli/token.c
+	web/cli/token.c \
+	web/cli/why.c web/cli/why.h
 libwebcli_la_CPPFLAGS = $(AM_CPPFLAGS) $(JANSSON_CFLAGS)
 libwebcli_la_LIBADD = libwebserver.la libtracker.la
 

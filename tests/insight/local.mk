@@ -3,7 +3,9 @@ cmocka_tests += tests/insight/statistics_test tests/insight/intervals_test
 tests_insight_statistics_test_LDADD = libinsight.la $(CMOCKA_LIBS)
 tests_insight_intervals_test_SOURCES = tests/insight/intervals_test.c tests/insight/simulate.c tests/insight/simulate.h
 tests_insight_intervals_test_LDADD = libinsight.la $(CMOCKA_LIBS)
-EXTRA_DIST += tests/insight/student_table.py tests/insight/student_table.def
+insight_tests = tests/insight/why.py
+TESTS += $(insight_tests)
+EXTRA_DIST += $(insight_tests) tests/insight/student_table.py tests/insight/student_table.def
 
 # make tests/bench/intervals && tests/bench/intervals
 EXTRA_PROGRAMS += tests/bench/intervals

@@ -7,7 +7,7 @@
 #include "tracker/insight/student.h"
 
 struct estimate {
-	double mean, variance; /* of the mean */
+	double variance; /* of the mean */
 	double df;
 };
 
@@ -88,6 +88,11 @@ static double welch_df(const struct estimate *e)
 	return parts > 0 ? sum * sum / parts : e[0].df + e[1].df;
 }
 
+static double half_of_estimates(const struct estimate *e)
+{
+	return student_quantile(CHANGE_CONFIDENCE, welch_df(e)) * sqrt(e[0].variance + e[1].variance);
+}
+
 /* Half the width of the interval of the difference of two quantities. */
 static double half_width(const struct change_side *s, struct quantity q)
 {
@@ -96,10 +101,32 @@ static double half_width(const struct change_side *s, struct quantity q)
 	for (int i = 0; i < 2; i++) {
 		double n = (double)s[i].n;
 
-		e[i].df = n - 1;
-		e[i].variance = squares_of(s[i], q) / (n - 1) / n;
+		e[i] = (struct estimate){ .df = n - 1, .variance = squares_of(s[i], q) / (n - 1) / n };
 	}
-	return student_quantile(CHANGE_CONFIDENCE, welch_df(e)) * sqrt(e[0].variance + e[1].variance);
+	return half_of_estimates(e);
+}
+
+static struct estimate estimate_of(const double *v, size_t n)
+{
+	struct estimate e = { .df = (double)n - 1 };
+	double mean = 0;
+
+	for (size_t i = 0; i < n; i++)
+		mean += v[i] / (double)n;
+	for (size_t i = 0; i < n; i++)
+		e.variance += pow(v[i] - mean, 2) / e.df / (double)n;
+	return e;
+}
+
+double change_half_width(const double *a, size_t n_a, const double *b, size_t n_b)
+{
+	struct estimate e[2];
+
+	if (n_a < 2 || n_b < 2)
+		return NAN;
+	e[0] = estimate_of(a, n_a);
+	e[1] = estimate_of(b, n_b);
+	return half_of_estimates(e);
 }
 
 /* With a borrowed spread: variance of one run from the pool, and what a shorter or more restless run adds to it. */
@@ -152,7 +179,7 @@ static void steps_interval(const struct change_side *s, struct change *c)
 	}
 	if (c->basis == CHANGE_TOO_FEW)
 		return;
-	half = student_quantile(CHANGE_CONFIDENCE, welch_df(e)) * sqrt(e[0].variance + e[1].variance);
+	half = half_of_estimates(e);
 	c->steps_low = c->factor * exp(-half);
 	c->steps_high = c->factor * exp(half);
 }

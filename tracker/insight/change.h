@@ -53,6 +53,9 @@ struct change {
 	struct change_part phase[PACE_PHASES]; /* the seconds sum to the whole's */
 };
 
+/* Half the width of the 95 % interval of the difference of two means (Welch); NaN with fewer than two values a side. */
+double change_half_width(const double *a, size_t n_a, const double *b, size_t n_b);
+
 /* Both sides have a run, each with steps. pool: of further groups than the two sides. */
 void change_of(struct change_side a, struct change_side b, const struct change_pool *pool, struct change *ret);
 

@@ -7,22 +7,24 @@
 #include <string.h>
 
 #include "web/cli/table.h"
+#include "web/cli/why.h"
 
 enum { COMPARE_RUNS_MAX = 1000, COMPARE_PARAMS_MAX = 12 };
 
 struct compare {
 	struct cli_common common;
 	const char *experiment, *metric;
+	bool why, markdown, svg;
 };
 
-/* The best known goals, most telling first; best is the largest where up. */
+/* Best is the largest where up. */
 static const struct {
 	const char *key;
 	bool up;
 } goals[] = {
-	{ "epoch/top1", true },   { "val/top1", true },  { "top1", true },     { "val_acc", true },
-	{ "val/accuracy", true }, { "accuracy", true },  { "epoch/val_loss", false }, { "val/loss", false },
-	{ "val_loss", false },    { "train/loss", false }, { "loss", false },
+#define GOAL(key, more) { key, more },
+#include "schema/insight/goals.def"
+#undef GOAL
 };
 
 static json_t *metric_of(json_t *metrics, const char *key)
@@ -245,6 +247,32 @@ static int compare_with(struct source *s, const struct compare *o, const struct 
 	return rc;
 }
 
+static int explain(struct source *s, const struct compare *o, const struct flag_list *words, struct err *err)
+{
+	const struct why_opts w = { .json = o->common.json, .csv = o->common.csv, .markdown = o->markdown,
+				    .svg = o->svg };
+
+	return why_print(s, &w, words, err);
+}
+
+/* What was asked for in one breath and would be passed over. */
+static int check_flags(const struct compare *o, const struct flag_list *words, struct err *err)
+{
+	if (o->experiment && words->count)
+		return err_set(err, ERR_USAGE, "compare: name runs or --experiment, not both");
+	if ((o->markdown || o->svg) && !o->why)
+		return err_set(err, ERR_USAGE,
+			       "compare: --markdown and --svg print what --why finds; say --why with them");
+	if (!o->why)
+		return 0;
+	if (words->count < 2 || o->metric)
+		return err_set(err, ERR_USAGE, "compare --why: name two or more runs, in the order of the changes%s",
+			       o->metric ? ", without --metric" : "");
+	if (o->markdown + o->svg + o->common.json + o->common.csv > 1)
+		return err_set(err, ERR_USAGE, "compare --why: one of --json, --csv, --markdown and --svg");
+	return 0;
+}
+
 static int compare_run(int argc, char **argv, struct err *err)
 {
 	struct compare o = { 0 };
@@ -252,6 +280,10 @@ static int compare_run(int argc, char **argv, struct err *err)
 		{ "experiment", FLAG_TEXT, "NAME", "all runs of this experiment", &o.experiment, 0, 0 },
 		{ "metric", FLAG_TEXT, "KEY", "the goal (default: accuracy or loss, whichever is there)", &o.metric, 0,
 		  0 },
+		{ "why", FLAG_SWITCH, "", "how much faster each run is than the one before it, and in which phases",
+		  &o.why, 0, 0 },
+		{ "markdown", FLAG_SWITCH, "", "with --why: a Markdown table", &o.markdown, 0, 0 },
+		{ "svg", FLAG_SWITCH, "", "with --why: a waterfall as a picture", &o.svg, 0, 0 },
 		CLI_COMMON_FLAGS(&o.common),
 		{ 0 },
 	};
@@ -261,12 +293,12 @@ static int compare_run(int argc, char **argv, struct err *err)
 	struct source *s = NULL;
 	int rc = cli_line_read(&line, argc, argv, err);
 
-	if (!rc && o.experiment && line.words.count)
-		rc = err_set(err, ERR_USAGE, "compare: name runs or --experiment, not both");
+	if (!rc)
+		rc = check_flags(&o, &line.words, err);
 	if (!rc)
 		rc = source_open(&s, &o.common.source, err);
 	if (!rc)
-		rc = compare_with(s, &o, &line.words, err);
+		rc = o.why ? explain(s, &o, &line.words, err) : compare_with(s, &o, &line.words, err);
 	source_close(s);
 	cli_line_done(&line);
 	return rc > 0 ? 0 : rc;

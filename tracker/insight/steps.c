@@ -1,0 +1,243 @@
+/* steps.c: a table of steps by ranks, filled point by point. */
+#include "tracker/insight/steps.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct cell {
+	bool stepped, marked;
+	int segment;
+	double seconds, wall;
+	double phase[PACE_PHASES];
+};
+
+struct steps {
+	int64_t first, settled;
+	size_t span, lanes; /* lane 0 is the run's, the others the ranks' */
+	struct cell *cells;
+};
+
+int steps_new(struct steps **ret, const struct steps_opts *o, struct err *err)
+{
+	struct steps *s = calloc(1, sizeof(*s));
+	int64_t most = STEPS_CELLS_MAX / ((int64_t)o->ranks + 1);
+
+	most = most > STEPS_MAX ? STEPS_MAX : most < 1 ? 1 : most;
+	if (s) {
+		s->first = o->last - o->first < most ? o->first : o->last - most + 1;
+		s->span = (size_t)(o->last - s->first + 1);
+		s->lanes = (size_t)o->ranks + 1;
+		s->settled = INT64_MIN;
+		s->cells = calloc(s->span * s->lanes, sizeof(*s->cells));
+	}
+	if (!s || !s->cells) {
+		free(s);
+		return err_set(err, ERR_NOMEM, "out of memory: steps of a run");
+	}
+	*ret = s;
+	return 0;
+}
+
+void steps_free(struct steps *s)
+{
+	if (s)
+		free(s->cells);
+	free(s);
+}
+
+int64_t steps_first(const struct steps *s)
+{
+	return s->first;
+}
+
+size_t steps_span(const struct steps *s)
+{
+	return s->span;
+}
+
+static const char *const keys[STEPS_MARK] = {
+#define PHASE(name, help) [PACE_##name] = "phase/" #name,
+#include "schema/insight/phases.def"
+#undef PHASE
+	[STEPS_STEP] = "phase/step",
+	[STEPS_WORKERS] = "data/workers",
+};
+
+const char *steps_key(int series)
+{
+	if (series < 0 || series >= STEPS_MARK || series == PACE_other || series == PACE_between)
+		return NULL; /* other is what is left, as is whatever else a run calls a phase */
+	return keys[series];
+}
+
+int steps_series(const char *key)
+{
+	for (int i = 0; i < STEPS_MARK; i++)
+		if (steps_key(i) && !strcmp(keys[i], key))
+			return i;
+	return -1;
+}
+
+static struct cell *cell_of(const struct steps *s, size_t at, size_t lane)
+{
+	return &s->cells[at * s->lanes + lane];
+}
+
+/* What a restart did again stands for what it took back. */
+static struct cell *open_cell(struct steps *s, const struct steps_point *p)
+{
+	struct cell *c = cell_of(s, (size_t)(p->step - s->first), (size_t)(p->rank + 1));
+
+	if (p->segment > c->segment)
+		*c = (struct cell){ .segment = p->segment };
+	return p->segment < c->segment ? NULL : c;
+}
+
+void steps_add(struct steps *s, const struct steps_point *p)
+{
+	struct cell *c;
+
+	if (p->series == STEPS_WORKERS && p->step > s->settled)
+		s->settled = p->step;
+	if (p->step < s->first || p->step - s->first >= (int64_t)s->span || p->rank < -1 ||
+	    p->rank + 1 >= (int)s->lanes || p->series == STEPS_WORKERS)
+		return;
+	c = open_cell(s, p);
+	if (!c || !isfinite(p->wall_time))
+		return;
+	if (p->series == STEPS_MARK) {
+		c->marked = true;
+		c->wall = p->wall_time;
+	} else if (!isfinite(p->value)) {
+		return;
+	} else if (p->series == STEPS_STEP) {
+		c->stepped = p->value > 0;
+		c->seconds = p->value;
+		c->wall = p->wall_time;
+	} else {
+		c->phase[p->series] = p->value;
+	}
+}
+
+int64_t steps_settled(const struct steps *s)
+{
+	return s->settled;
+}
+
+/* The lowest lane that has the step; NULL: none. */
+static const struct cell *lowest(const struct steps *s, size_t at)
+{
+	for (size_t lane = 0; lane < s->lanes; lane++)
+		if (cell_of(s, at, lane)->stepped)
+			return cell_of(s, at, lane);
+	return NULL;
+}
+
+/* The lane that the others waited for. */
+static size_t critical(const struct steps *s, size_t at)
+{
+	size_t best = 0;
+	double longest = -INFINITY;
+
+	for (size_t lane = 0; lane < s->lanes; lane++) {
+		const struct cell *c = cell_of(s, at, lane);
+		double own = c->seconds - c->phase[PACE_comm_exposed];
+
+		if (c->stepped && own > longest) {
+			longest = own;
+			best = lane;
+		}
+	}
+	return best;
+}
+
+static double samples_of(const struct steps_batch *b, int64_t step)
+{
+	bool last = b->steps_per_epoch > 0 && b->last > 0 && step % b->steps_per_epoch == 0;
+
+	return last ? b->last : b->global;
+}
+
+static void fill_row(const struct steps *s, size_t at, double between, struct pace_step *row)
+{
+	size_t lane = critical(s, at);
+	const struct cell *c = cell_of(s, at, lane);
+	double known = 0;
+
+	row->rank = (int)lane - 1;
+	for (int k = 0; k < PACE_PHASES; k++) {
+		row->phase[k] = c->phase[k];
+		known += c->phase[k];
+	}
+	row->phase[PACE_other] = c->seconds - known;
+	row->phase[PACE_between] = between;
+	row->seconds = c->seconds + between;
+}
+
+/* Clocks of runs that were copied or imported may tell nothing: then nothing lies between. */
+static void drop_between(struct pace_step *rows, size_t n)
+{
+	double sum = 0;
+
+	for (size_t i = 0; i < n; i++)
+		sum += rows[i].phase[PACE_between];
+	for (size_t i = 0; sum < 0 && i < n; i++) {
+		rows[i].seconds -= rows[i].phase[PACE_between];
+		rows[i].phase[PACE_between] = 0;
+	}
+}
+
+static size_t take_steps(const struct steps *s, const struct steps_batch *batch, struct pace_step *ret)
+{
+	const struct cell *before = NULL, *c;
+	size_t n = 0;
+
+	for (size_t at = 0; at < s->span; at++, before = c) {
+		double between = 0;
+
+		c = lowest(s, at);
+		if (!c)
+			continue;
+		if (before && before->segment == c->segment)
+			between = c->wall - before->wall - c->seconds;
+		ret[n] = (struct pace_step){ .step = s->first + (int64_t)at };
+		ret[n].samples = samples_of(batch, ret[n].step);
+		fill_row(s, at, between, &ret[n++]);
+	}
+	drop_between(ret, n);
+	return n;
+}
+
+/* From mark to mark. */
+static size_t take_marks(const struct steps *s, const struct steps_batch *batch, struct pace_step *ret)
+{
+	const struct cell *before = NULL;
+	int64_t last = 0;
+	size_t n = 0;
+
+	for (size_t at = 0; at < s->span; at++) {
+		const struct cell *c = cell_of(s, at, 0);
+		double seconds;
+
+		if (!c->marked)
+			continue;
+		seconds = before && before->segment == c->segment ? c->wall - before->wall : 0;
+		if (seconds > 0) {
+			ret[n] = (struct pace_step){ .step = s->first + (int64_t)at, .rank = -1, .seconds = seconds };
+			ret[n].samples = batch->global * (double)(s->first + (int64_t)at - last);
+			ret[n++].phase[PACE_other] = seconds;
+		}
+		before = c;
+		last = s->first + (int64_t)at;
+	}
+	return n;
+}
+
+size_t steps_take(const struct steps *s, const struct steps_batch *batch, struct pace_step *ret)
+{
+	size_t n = take_steps(s, batch, ret);
+
+	return n ? n : take_marks(s, batch, ret);
+}

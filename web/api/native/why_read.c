@@ -1,0 +1,406 @@
+/* why_read.c: runs, those equal to them, and what a sample of each costs, read from the store. What equal means is
+ * decided here; what the numbers say is tracker/insight's. */
+#include "web/api/native/why_read.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tracker/insight/steps.h"
+#include "web/api/native/request.h"
+
+enum { WHY_REPEATS_MAX = 20, WHY_CANDIDATES_MAX = 200, WHY_POOL_MAX = 30, WHY_READS_MAX = 150,
+       WHY_ROWS = 512 };
+
+bool why_is_own(const struct query_kv *p)
+{
+	static const char made[] = "synthetic-";
+
+	return !strcmp(p->key, "run_name") || !strcmp(p->key, "seed") ||
+	       (!strcmp(p->key, "data_hash") && !strncmp(p->value, made, sizeof(made) - 1));
+}
+
+static const char *value_of(const struct query_kv *kv, size_t n, const char *key)
+{
+	for (size_t i = 0; i < n; i++)
+		if (!strcmp(kv[i].key, key))
+			return kv[i].value;
+	return NULL;
+}
+
+const char *why_param(const struct query_run *run, const char *key)
+{
+	return value_of(run->params, run->param_count, key);
+}
+
+/* Both lists are sorted by key. */
+static bool same_params(const struct query_run *a, const struct query_run *b)
+{
+	size_t i = 0, k = 0;
+
+	for (;;) {
+		while (i < a->param_count && why_is_own(&a->params[i]))
+			i++;
+		while (k < b->param_count && why_is_own(&b->params[k]))
+			k++;
+		if (i == a->param_count || k == b->param_count)
+			return i == a->param_count && k == b->param_count;
+		if (strcmp(a->params[i].key, b->params[k].key) || strcmp(a->params[i].value, b->params[k].value))
+			return false;
+		i++;
+		k++;
+	}
+}
+
+/* The same machine, and with code set the same program. Both runs were read whole. */
+static bool same_place(const struct query_run *a, const struct query_run *b, bool code)
+{
+	static const char *const facts[] = { "host", "cpu", "dptrain", "backend", "git_commit" };
+
+	for (size_t i = 0; i < (code ? 5 : 2); i++) {
+		const char *x = value_of(a->environment, a->environment_count, facts[i]);
+		const char *y = value_of(b->environment, b->environment_count, facts[i]);
+
+		if (!x != !y || (x && strcmp(x, y)))
+			return false;
+	}
+	return true;
+}
+
+static double param_number(const struct query_run *run, const char *key, double fallback)
+{
+	const char *text = why_param(run, key);
+	double v = text ? strtod(text, NULL) : 0;
+
+	return v > 0 && isfinite(v) ? v : fallback;
+}
+
+static const struct query_metric *metric_of(const struct query_run *run, const char *key)
+{
+	for (size_t i = 0; i < run->metric_count; i++)
+		if (!strcmp(run->metrics[i].key, key))
+			return &run->metrics[i];
+	return NULL;
+}
+
+/* Samples of a step; of an epoch's last one from what an epoch had in all, which is in tokens where samples are
+ * texts. */
+static struct steps_batch batch_of(const struct query_run *run)
+{
+	const struct query_metric *rate = metric_of(run, "epoch/samples_per_s"),
+		*time = metric_of(run, "epoch/seconds");
+	struct steps_batch b = { .global = param_number(run, "global_batch_size", param_number(run, "batch_size", 1)) };
+	double epoch, whole;
+
+	b.steps_per_epoch = (int64_t)param_number(run, "steps_per_epoch", 0);
+	whole = (double)(b.steps_per_epoch - 1) * b.global;
+	if (!rate || !time || b.steps_per_epoch < 1)
+		return b;
+	epoch = round(rate->last * time->last);
+	if (epoch > whole + b.global)
+		epoch /= param_number(run, "seq_len", 1);
+	if (epoch > whole && epoch <= whole + b.global)
+		b.last = epoch - whole;
+	return b;
+}
+
+/* The series whose points' times stand for steps, where a run has no phase/step. */
+static const char *mark_of(const struct query_run *run)
+{
+	const struct query_metric *best = NULL;
+
+	for (size_t i = 0; i < run->metric_count; i++) {
+		const struct query_metric *m = &run->metrics[i];
+
+		if (m->last_step == run->last_step && (!best || m->count > best->count))
+			best = m;
+	}
+	return best ? best->key : NULL;
+}
+
+static int read_points(struct call *c, struct steps *s, const struct points_sel *sel, const char *mark)
+{
+	struct points_row *rows = arena_array(c->arena, WHY_ROWS, sizeof(*rows));
+	struct points_cursor *cursor;
+	struct err err = ERR_INIT;
+	size_t n = 1;
+	int rc = rows ? points_open(&cursor, c->api->store, sel, NULL, &err)
+		: err_set(&err, ERR_NOMEM, "out of memory");
+
+	if (rc)
+		return call_fail_err(c, NULL, &err), -1;
+	while (n && !(rc = points_next(cursor, rows, WHY_ROWS, &n, &err))) {
+		for (size_t i = 0; i < n; i++) {
+			const struct points_row *r = &rows[i];
+			int series = steps_series(r->key);
+
+			steps_add(s,
+				  &(struct steps_point){ series, r->rank, r->segment, r->step, r->wall_time,
+							 r->value });
+			if (!strcmp(r->key, mark))
+				steps_add(s,
+					  &(struct steps_point){ STEPS_MARK, r->rank, r->segment, r->step, r->wall_time,
+								 0 });
+		}
+	}
+	points_close(cursor);
+	return rc ? (call_fail_err(c, NULL, &err), -1) : 0;
+}
+
+static int fill_steps(struct call *c, struct steps *s, const struct query_run *run)
+{
+	const char *keys[STEPS_SERIES], *mark = mark_of(run);
+	struct points_sel sel = { .runs = &run->id, .run_count = 1, .keys = keys, .rank = POINTS_ALL_RANKS };
+
+	for (int i = 0; i < STEPS_MARK; i++)
+		if (steps_key(i))
+			keys[sel.key_count++] = steps_key(i);
+	if (mark)
+		keys[sel.key_count++] = mark;
+	sel.from_step = steps_first(s);
+	sel.to_step = INT64_MAX;
+	return read_points(c, s, &sel, mark ? mark : "");
+}
+
+/* Its steps are 0 when the run has none that can be timed. */
+static int read_pace(struct call *c, const struct query_run *run, struct pace *ret)
+{
+	struct steps_opts o = { .first = 0, .last = run->last_step,
+				.ranks = run->world_size > 0 ? run->world_size : 1 };
+	struct steps_batch batch = batch_of(run);
+	struct pace_step *rows = NULL;
+	struct steps *s = NULL;
+	struct err err = ERR_INIT;
+	int rc = 0;
+
+	if (o.last < 0)
+		o.last = STEPS_MAX;
+	rc = steps_new(&s, &o, &err);
+	if (!rc && !(rows = calloc(steps_span(s) + 1, sizeof(*rows))))
+		rc = err_set(&err, ERR_NOMEM, "out of memory: steps of a run");
+	if (rc)
+		call_fail_err(c, NULL, &err);
+	if (!rc)
+		rc = fill_steps(c, s, run);
+	if (!rc && pace_of(rows, steps_take(s, &batch, rows), steps_settled(s), ret, &err)) {
+		call_fail_err(c, NULL, &err);
+		rc = -1;
+	}
+	free(rows);
+	steps_free(s);
+	return rc;
+}
+
+static int read_run(struct call *c, const char *id, struct query_run *ret)
+{
+	struct err err = ERR_INIT;
+
+	if (!query_run(c->api->store, id, c->arena, ret, &err))
+		return 0;
+	call_fail_err(c, "run", &err);
+	return -1;
+}
+
+static double best_of(const struct query_run *run, const struct why *w)
+{
+	const struct query_metric *m = w->metric ? metric_of(run, w->metric) : NULL;
+
+	return !m ? NAN : w->more ? m->max : m->min;
+}
+
+static void pick_metric(struct why *w)
+{
+	static const struct {
+		const char *key;
+		bool more;
+	} goals[] = {
+#define GOAL(key, more) { key, more },
+#include "schema/insight/goals.def"
+#undef GOAL
+	};
+
+	for (size_t i = 0; !w->metric && i < sizeof(goals) / sizeof(goals[0]); i++) {
+		size_t k = 0;
+
+		while (k < w->n && metric_of(w->sides[k].run, goals[i].key))
+			k++;
+		if (k == w->n) {
+			w->metric = goals[i].key;
+			w->more = goals[i].more;
+		}
+	}
+}
+
+static int read_named(struct call *c, const char *const *ids, struct why *w)
+{
+	for (size_t i = 0; i < w->n; i++) {
+		struct why_side *s = &w->sides[i];
+		struct query_run *run = arena_alloc(c->arena, sizeof(*run));
+
+		s->repeats = arena_array(c->arena, WHY_REPEATS_MAX, sizeof(*s->repeats));
+		s->paces = arena_array(c->arena, WHY_REPEATS_MAX + 1, sizeof(*s->paces));
+		s->metrics = arena_array(c->arena, WHY_REPEATS_MAX + 1, sizeof(*s->metrics));
+		if (!run || !s->repeats || !s->paces || !s->metrics)
+			return call_fail(c, CALL_busy, NULL, "out of memory"), -1;
+		if (read_run(c, ids[i], run) || read_pace(c, run, &s->paces[0]))
+			return -1;
+		if (!s->paces[0].steps)
+			return call_fail(c, CALL_bad_value, "run",
+					 "run %s has no steps that can be timed: it needs phase/step, or two points of "
+					 "a "
+					 "series by step",
+					 run->name),
+			       -1;
+		s->run = run;
+		s->n = 1;
+	}
+	pick_metric(w);
+	for (size_t i = 0; i < w->n; i++)
+		w->sides[i].metrics[0] = best_of(w->sides[i].run, w);
+	return 0;
+}
+
+static bool is_named(const struct why *w, const char *id)
+{
+	for (size_t i = 0; i < w->n; i++)
+		if (!strcmp(w->sides[i].run->id, id))
+			return true;
+	return false;
+}
+
+/* Named runs that are equal to each other are compared alone: the other repeats tell their spread. */
+static bool stands_alone(const struct why *w, size_t side)
+{
+	for (size_t i = 0; i < w->n; i++)
+		if (i != side && same_params(w->sides[i].run, w->sides[side].run) &&
+		    same_place(w->sides[i].run, w->sides[side].run, true))
+			return true;
+	return false;
+}
+
+/* Runs of the same experiments, newest first. */
+static int read_candidates(struct call *c, const struct why *w, struct query_runs *ret)
+{
+	const char **names = arena_array(c->arena, w->n, sizeof(*names));
+	struct query_runs_opts o = { .experiments = names, .limit = WHY_CANDIDATES_MAX };
+	struct err err = ERR_INIT;
+
+	for (size_t i = 0; names && i < w->n; i++)
+		names[o.experiment_count++] = w->sides[i].run->experiment;
+	if (!names)
+		return call_fail(c, CALL_busy, NULL, "out of memory"), -1;
+	if (!query_runs(c->api->store, &o, c->arena, ret, &err))
+		return 0;
+	request_refused(c, &err);
+	return -1;
+}
+
+static bool may_count(const struct query_run *run)
+{
+	return strcmp(run->status, "failed") && strcmp(run->status, "scheduled");
+}
+
+/* Reads a run that may be one more of the group around `like`. 1: it is; 0: it is of another machine or program, too
+ * short, or enough runs were read; negative after failing the call. */
+static int take_run(struct call *c, struct why *w, const struct query_run *like, struct query_run *run,
+		    struct pace *ret)
+{
+	if (w->reads++ >= WHY_READS_MAX)
+		return 0;
+	if (read_run(c, run->id, run))
+		return -1;
+	if (!same_place(run, like, true))
+		return 0;
+	if (read_pace(c, run, ret))
+		return -1;
+	return ret->effective >= CHANGE_EFFECTIVE_LEAST;
+}
+
+/* The repeats of one side among the candidates. */
+static int find_repeats(struct call *c, struct why *w, size_t side, const struct query_runs *all, bool *used)
+{
+	struct why_side *s = &w->sides[side];
+
+	for (size_t i = 0; i < all->count && s->n <= WHY_REPEATS_MAX && !stands_alone(w, side); i++) {
+		struct query_run run = all->items[i];
+		int taken;
+
+		if (used[i] || is_named(w, all->items[i].id) || !may_count(&all->items[i]) ||
+		    !same_params(&all->items[i], s->run))
+			continue;
+		taken = take_run(c, w, s->run, &run, &s->paces[s->n]);
+		if (taken < 0)
+			return -1;
+		if (!taken)
+			continue;
+		used[i] = true;
+		s->repeats[s->n - 1] = run.id;
+		s->metrics[s->n++] = best_of(&run, w);
+	}
+	return 0;
+}
+
+/* One more group of equal runs on the named runs' machine, of which the candidate `first` is one. */
+static int pool_group(struct call *c, struct why *w, size_t first, const struct query_runs *all, bool *used)
+{
+	struct pace paces[WHY_POOL_MAX];
+	struct query_run leader, run;
+	size_t n = 0;
+	int taken;
+
+	if (read_run(c, all->items[first].id, &leader))
+		return -1;
+	for (size_t i = first; i < all->count && n < WHY_POOL_MAX && same_place(&leader, w->sides[0].run, false); i++) {
+		if (used[i] || is_named(w, all->items[i].id) || !may_count(&all->items[i]) ||
+		    !same_params(&all->items[i], &leader))
+			continue;
+		run = all->items[i];
+		taken = take_run(c, w, &leader, &run, &paces[n]);
+		if (taken < 0)
+			return -1;
+		used[i] = true;
+		n += (size_t)taken;
+	}
+	change_pool_add(&w->pool, (struct change_side){ paces, n });
+	return 0;
+}
+
+/* The spread of equal runs that a side of one run borrows. Runs that have no equal are not read. */
+static int find_pool(struct call *c, struct why *w, const struct query_runs *all, bool *used)
+{
+	for (size_t i = 0; i < all->count && w->pool.runs < WHY_POOL_MAX; i++) {
+		size_t k = i + 1;
+
+		if (used[i] || is_named(w, all->items[i].id))
+			continue;
+		while (k < all->count && (used[k] || !same_params(&all->items[i], &all->items[k])))
+			k++;
+		if (k < all->count && pool_group(c, w, i, all, used))
+			return -1;
+	}
+	return 0;
+}
+
+int why_read(struct call *c, const char *const *ids, size_t n, struct why *ret)
+{
+	struct why w = { .sides = arena_array(c->arena, n, sizeof(*w.sides)), .n = n };
+	struct query_runs all;
+	bool *used, single = false;
+
+	if (!w.sides)
+		return call_fail(c, CALL_busy, NULL, "out of memory"), -1;
+	if (read_named(c, ids, &w) || read_candidates(c, &w, &all))
+		return -1;
+	used = arena_array(c->arena, all.count + 1, sizeof(*used));
+	if (!used)
+		return call_fail(c, CALL_busy, NULL, "out of memory"), -1;
+	for (size_t i = 0; i < n; i++) {
+		if (find_repeats(c, &w, i, &all, used))
+			return -1;
+		single = single || w.sides[i].n == 1;
+	}
+	if (single && find_pool(c, &w, &all, used))
+		return -1;
+	*ret = w;
+	return 0;
+}

@@ -1,0 +1,226 @@
+/* why_text.c: /compare/why for other programs and for documents: CSV, a Markdown table, a waterfall as SVG. The numbers
+ * are those of the JSON. */
+#include "web/api/native/why.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "web/api/native/export.h"
+
+static void row_number(struct export_row *r, double v)
+{
+	if (isnan(v))
+		export_row_none(r);
+	else
+		export_row_double(r, "", v);
+}
+
+/* "lr 0.1 -> 0.2; workers 4 -> 8" */
+static void add_params(struct buf *out, const struct why_pair *p, const char *arrow)
+{
+	for (size_t i = 0; i < p->param_count; i++) {
+		const char *a = why_param(p->a->run, p->params[i]), *b = why_param(p->b->run, p->params[i]);
+
+		buf_addf(out, "%s%s %s %s %s", i ? "; " : "", p->params[i], a ? a : "none", arrow, b ? b : "none");
+	}
+}
+
+static const char *params_text(struct call *c, const struct why_pair *p)
+{
+	const char *text;
+	struct buf b;
+
+	buf_init(&b, 1 << 20);
+	add_params(&b, p, "->");
+	text = b.data ? arena_strdup(c->arena, b.data) : "";
+	buf_done(&b);
+	return text ? text : "";
+}
+
+void why_csv(struct call *c, const struct why_report *r)
+{
+	buf_adds(&c->out, "a,b,a_name,b_name,factor,low,high,product,a_seconds,b_seconds,difference");
+	for (int k = 0; k < PACE_PHASES; k++)
+		buf_addf(&c->out, ",%s", pace_phase_name((enum pace_phase)k));
+	buf_adds(&c->out, ",params,metric,a_metric,b_metric,worse,sentence\n");
+	for (size_t i = 0; i < r->n; i++) {
+		const struct why_pair *p = &r->pairs[i];
+		struct export_row row = { .out = &c->out, .format = EXPORT_CSV };
+		const double numbers[] = { p->change.factor,	 p->change.low,		p->change.high,
+					   p->product,		 p->change.seconds[0], p->change.seconds[1],
+					   p->change.whole.seconds };
+
+		export_row_open(&row);
+		export_row_text(&row, "", p->a->run->id);
+		export_row_text(&row, "", p->b->run->id);
+		export_row_text(&row, "", p->a->run->name);
+		export_row_text(&row, "", p->b->run->name);
+		for (size_t k = 0; k < sizeof(numbers) / sizeof(numbers[0]); k++)
+			row_number(&row, numbers[k]);
+		for (int k = 0; k < PACE_PHASES; k++)
+			row_number(&row, p->change.phase[k].seconds);
+		export_row_text(&row, "", params_text(c, p));
+		export_row_text(&row, "", r->why->metric);
+		row_number(&row, p->metric[0]);
+		row_number(&row, p->metric[1]);
+		export_row_text(&row, "", p->worse < 0 ? NULL : p->worse ? "true" : "false");
+		export_row_text(&row, "", p->sentence);
+		export_row_close(&row);
+	}
+}
+
+/* Text in a table's cell: no bar ends it, nothing starts markup or a line. */
+static void add_cell(struct buf *out, const char *text)
+{
+	for (; *text; text++) {
+		if (strchr("|\\`*_<>[]", *text))
+			buf_addc(out, '\\');
+		buf_addc(out, (unsigned char)*text < 0x20 ? ' ' : *text);
+	}
+}
+
+static void add_factor(struct buf *out, const struct change *c)
+{
+	buf_addf(out, "%.2f", c->factor);
+	if (!isnan(c->low))
+		buf_addf(out, " (%.2f-%.2f)", c->low, c->high);
+}
+
+/* Phases that make at least a twentieth of the difference; milliseconds a sample, with signs. */
+static void add_phases(struct buf *out, const struct change *c)
+{
+	bool any = false;
+
+	for (int k = 0; k < PACE_PHASES; k++) {
+		if (!(fabs(c->phase[k].seconds) >= 0.05 * fabs(c->whole.seconds)) || c->phase[k].seconds == 0)
+			continue;
+		buf_addf(out, "%s%s %+.4g", any ? ", " : "", pace_phase_name((enum pace_phase)k),
+			 1e3 * c->phase[k].seconds);
+		any = true;
+	}
+}
+
+static void markdown_row(struct call *c, const struct why_report *r, const struct why_pair *p)
+{
+	struct buf *out = &c->out;
+
+	buf_adds(out, "| ");
+	add_cell(out, p->b->run->name);
+	buf_adds(out, " | ");
+	add_cell(out, params_text(c, p));
+	buf_addf(out, " | %.5g | ", 1e3 * p->change.seconds[1]);
+	add_factor(out, &p->change);
+	buf_addf(out, " | %.2f | ", p->product);
+	add_phases(out, &p->change);
+	if (r->why->metric && !isnan(p->metric[1]))
+		buf_addf(out, " | %.5g%s |\n", p->metric[1], p->worse == 1 ? " (worse)" : "");
+	else
+		buf_adds(out, " | |\n");
+}
+
+void why_markdown(struct call *c, const struct why_report *r)
+{
+	const struct why_pair *first = &r->pairs[0];
+	struct buf *out = &c->out;
+
+	buf_adds(out, "| run | changed | ms a sample | factor | product | difference, ms a sample | ");
+	add_cell(out, r->why->metric ? r->why->metric : "metric");
+	buf_adds(out, " |\n|---|---|---:|---:|---:|---|---:|\n| ");
+	add_cell(out, first->a->run->name);
+	buf_addf(out, " | | %.5g | | 1.00 | |", 1e3 * first->change.seconds[0]);
+	if (r->why->metric && !isnan(first->metric[0]))
+		buf_addf(out, " %.5g", first->metric[0]);
+	buf_adds(out, " |\n");
+	for (size_t i = 0; i < r->n; i++)
+		markdown_row(c, r, &r->pairs[i]);
+	for (size_t i = 0; i < r->n; i++) {
+		buf_adds(out, "\n- ");
+		add_cell(out, r->pairs[i].sentence);
+		buf_adds(out, ".");
+	}
+	buf_adds(out, "\n");
+}
+
+enum { SVG_WIDTH = 960, SVG_LEFT = 200, SVG_BARS = 480, SVG_ROW = 34, SVG_TOP = 50 };
+
+static const char *const colours[PACE_PHASES] = {
+	[PACE_data_wait] = "#c9820a", [PACE_h2d] = "#8e6bbf",	       [PACE_forward] = "#2f7ec2",
+	[PACE_backward] = "#1b4f8a",  [PACE_comm_exposed] = "#c4462f", [PACE_optimizer] = "#2a9a78",
+	[PACE_bubble] = "#cc79a7",    [PACE_copy_exposed] = "#882255", [PACE_other] = "#b9c1ca",
+	[PACE_between] = "#7f8b99",
+};
+
+static void add_xml(struct buf *out, const char *text)
+{
+	for (; *text; text++) {
+		if (strchr("<>&\"", *text) || (unsigned char)*text < 0x20)
+			buf_addf(out, "&#%d;", (unsigned char)*text < 0x20 ? ' ' : *text);
+		else
+			buf_addc(out, *text);
+	}
+}
+
+static void svg_text(struct buf *out, double x, double y, const char *text)
+{
+	buf_addf(out, "<text x=\"%.1f\" y=\"%.1f\">", x, y);
+	add_xml(out, text);
+	buf_adds(out, "</text>\n");
+}
+
+static void svg_legend(struct buf *out)
+{
+	for (int k = 0; k < PACE_PHASES; k++) {
+		buf_addf(out, "<rect x=\"%d\" y=\"12\" width=\"10\" height=\"10\" fill=\"%s\"/>\n", 10 + 94 * k,
+			 colours[k]);
+		svg_text(out, 24 + 94 * k, 21, pace_phase_name((enum pace_phase)k));
+	}
+}
+
+/* One run: its bar by phase; phases below nothing are left out. */
+static void svg_row(struct call *c, const struct why_side *s, const struct why_pair *to, double y, double scale)
+{
+	struct buf *out = &c->out;
+	double x = SVG_LEFT;
+
+	buf_addf(out, "<g><title>");
+	add_xml(out, to ? to->sentence : s->run->name);
+	buf_adds(out, "</title>\n");
+	svg_text(out, 10, y + 15, s->run->name);
+	for (int k = 0; k < PACE_PHASES; k++) {
+		double width = 0;
+
+		for (size_t i = 0; i < s->n; i++)
+			width += s->paces[i].phase[k] * scale / (double)s->n;
+		if (width <= 0)
+			continue;
+		buf_addf(out, "<rect x=\"%.2f\" y=\"%.1f\" width=\"%.2f\" height=\"20\" fill=\"%s\"/>\n", x, y, width,
+			 colours[k]);
+		x += width;
+	}
+	buf_addf(out, "<text x=\"%.1f\" y=\"%.1f\">", x + 6, y + 15);
+	if (to) {
+		add_factor(out, &to->change);
+		buf_addf(out, "x, %.2fx in all", to->product);
+	} else {
+		buf_addf(out, "%.4g ms a sample", 1e3 * s->paces[0].seconds);
+	}
+	buf_adds(out, "</text></g>\n");
+}
+
+void why_svg(struct call *c, const struct why_report *r)
+{
+	int height = SVG_TOP + SVG_ROW * (int)r->why->n + 10;
+	double longest = 0;
+
+	for (size_t i = 0; i < r->n; i++)
+		longest = fmax(longest, fmax(r->pairs[i].change.seconds[0], r->pairs[i].change.seconds[1]));
+	buf_addf(&c->out,
+		 "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%d\" height=\"%d\" font-family=\"sans-serif\" "
+		 "font-size=\"12\">\n<rect width=\"100%%\" height=\"100%%\" fill=\"#ffffff\"/>\n",
+		 SVG_WIDTH, height);
+	svg_legend(&c->out);
+	for (size_t i = 0; i < r->why->n; i++)
+		svg_row(c, &r->why->sides[i], i ? &r->pairs[i - 1] : NULL, SVG_TOP + SVG_ROW * (double)i,
+			SVG_BARS / longest);
+	buf_adds(&c->out, "</svg>\n");
+}
