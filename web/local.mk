@@ -31,6 +31,7 @@ libwebapi_la_SOURCES = \
 	web/api/native/run_json.c web/api/native/run_json.h \
 	web/api/native/runs.c \
 	web/api/native/series.c \
+	web/api/native/series_line.c web/api/native/series_line.h \
 	web/api/native/tokens.c \
 	web/api/native/upkeep.c \
 	web/api/native/why.c web/api/native/why.h \

@@ -98,6 +98,39 @@ export function buckets(list, xOf, from, to, n) {
 	return c;
 }
 
+/** The same as the points that are drawn, told in whole units of 1e-6. */
+function lineForm(c) {
+	const at = { x: 0, y: 0 };
+	const coded = (k, v) => {
+		if (v === null || !Number.isFinite(v)) return null;
+		const n = Math.round(v * 1e6);
+		const d = n - at[k];
+		at[k] = n;
+		return d;
+	};
+	const out = { xq: 1e-6, q: 1e-6, x: [], y: [], k: [], m: [], w: [] };
+	let mean = 0;
+	c.i.forEach((_, b) => {
+		const all = [['x_first', 'first'], ['x_min', 'min'], ['x_max', 'max'], ['x_last', 'last']]
+			.map(([x, y]) => [c[x][b], c[y][b]]).filter(([x]) => x !== null);
+		if (c.x_nonfinite[b] !== null) all.push([c.x_nonfinite[b], NaN]);
+		all.sort((p, q) => p[0] - q[0]);
+		const points = all.filter((p, i) => !i || p[0] !== all[i - 1][0] || !Object.is(p[1], all[i - 1][1]));
+		for (const [x, y] of points) {
+			out.x.push(coded('x', x));
+			out.y.push(coded('y', y));
+		}
+		out.k.push(points.length);
+		const n = c.count[b] - c.nonfinite[b];
+		if (!n) return;
+		const now = Math.round((c.sum[b] / n) * 1e6);
+		out.m.push(now - mean);
+		out.w.push(n);
+		mean = now;
+	});
+	return out;
+}
+
 /** [rank, points] of a run's series: the run-level one, those of every rank, or both. */
 function lines(r, key, rank) {
 	const out = r.series[key] && (rank === undefined || rank === -1) ? [[-1, r.series[key]]] : [];
@@ -121,7 +154,8 @@ function query(all, q) {
 	[from, to] = [q.from ?? from, q.to ?? to];
 	const series = runs.flatMap((r) => q.keys.flatMap((k) => lines(r, k, q.rank).map(([rank, list]) => ({
 		run: r.run.id, key: k, rank, segment: 0, count: list.length,
-		buckets: buckets(list, start(r), from, to, q.buckets),
+		...(q.form === 'line' ? lineForm(buckets(list, start(r), from, to, q.buckets))
+			: { buckets: buckets(list, start(r), from, to, q.buckets) }),
 	}))));
 	return { x: q.x, edges: Array.from({ length: q.buckets + 1 }, (_, i) => from + ((to - from) * i) / q.buckets),
 		series };

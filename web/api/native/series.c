@@ -7,15 +7,17 @@
 
 #include "web/api/handlers.h"
 #include "web/api/native/request.h"
+#include "web/api/native/series_line.h"
 
 enum { SERIES_PAGE_DEFAULT = 10000, SERIES_PAGE_MAX = 100000, SERIES_BATCH = 512 };
 
+static const char *const series_forms[] = { "buckets", "line", NULL };
 static const char *const series_x_names[] = { "step", "time", "elapsed", "epoch", NULL };
 
 /* What both forms of the request say. */
 struct series_query {
 	struct points_sel sel;
-	int x;
+	int x, form;
 	int64_t buckets; /* 0: raw points */
 	double from, to; /* NaN: open */
 	int64_t limit;
@@ -92,7 +94,7 @@ static double pick_x_nonfinite(const struct points_bucket *b)
 	return b->nonfinite ? b->first_nonfinite_x : NAN;
 }
 
-static void write_line(struct js *j, const struct points_line *l)
+static void write_buckets(struct js *j, const struct points_line *l)
 {
 	static const struct {
 		const char *key;
@@ -106,18 +108,40 @@ static void write_line(struct js *j, const struct points_line *l)
 	};
 	size_t i;
 
+	js_key(j, "buckets");
+	js_open(j, '{');
+	for (i = 0; i < sizeof(columns) / sizeof(columns[0]); i++)
+		write_column(j, columns[i].key, l, columns[i].pick);
+	js_close(j, '}');
+}
+
+static void write_line(struct call *c, struct js *j, const struct series_query *q, const struct points_chart *chart,
+		       const struct points_line *l)
+{
 	js_open(j, '{');
 	js_key_str(j, "run", l->run);
 	js_key_str(j, "key", l->key);
 	js_key_int(j, "rank", l->rank);
 	js_key_int(j, "segment", l->segment);
 	js_key_int(j, "count", (int64_t)l->point_count);
-	js_key(j, "buckets");
-	js_open(j, '{');
-	for (i = 0; i < sizeof(columns) / sizeof(columns[0]); i++)
-		write_column(j, columns[i].key, l, columns[i].pick);
+	if (!q->form)
+		write_buckets(j, l);
+	else if (!series_line_write(j, l, chart, !q->x, c->arena))
+		call_fail(c, CALL_busy, NULL, "out of memory");
 	js_close(j, '}');
-	js_close(j, '}');
+}
+
+static void write_edges(struct js *j, const struct points_chart *chart)
+{
+	uint32_t i;
+
+	js_key(j, "edges");
+	js_open(j, '[');
+	for (i = 0; chart->line_count && i < chart->bucket_count; i++)
+		js_double(j, chart->from + i * chart->width);
+	if (chart->line_count)
+		js_double(j, chart->to);
+	js_close(j, ']');
 }
 
 static enum call_next series_chart(struct call *c, const struct series_query *q)
@@ -129,27 +153,23 @@ static enum call_next series_chart(struct call *c, const struct series_query *q)
 	struct js j = { .out = &c->out };
 	struct points_chart chart;
 	struct err err = ERR_INIT;
-	uint32_t i;
+	size_t i;
 
 	if (points_chart(c->api->store, &o, c->arena, &chart, &err))
 		return call_fail_err(c, NULL, &err);
 	js_open(&j, '{');
 	js_key_str(&j, "x", series_x_names[q->x]);
-	js_key(&j, "edges");
-	js_open(&j, '[');
-	for (i = 0; chart.line_count && i < chart.bucket_count; i++)
-		js_double(&j, chart.from + i * chart.width);
-	if (chart.line_count)
-		js_double(&j, chart.to);
-	js_close(&j, ']');
+	if (!q->form)
+		write_edges(&j, &chart);
 	js_key(&j, "series");
 	js_open(&j, '[');
 	for (i = 0; i < chart.line_count; i++)
-		write_line(&j, &chart.lines[i]);
+		write_line(c, &j, q, &chart, &chart.lines[i]);
 	js_close(&j, ']');
 	js_key_int(&j, "rev", (int64_t)chart.rev);
 	js_close(&j, '}');
-	buf_addc(&c->out, '\n');
+	if (c->status < 300)
+		buf_addc(&c->out, '\n');
 	return CALL_DONE;
 }
 
@@ -213,6 +233,8 @@ static enum call_next series_answer(struct call *c, struct series_query *q)
 {
 	if (!q->buckets && q->x)
 		return call_fail(c, CALL_bad_value, "x", "x: raw points come by step; ask for buckets with another x");
+	if (!q->buckets && q->form)
+		return call_fail(c, CALL_bad_value, "form", "form: raw points have one form; ask for buckets");
 	if (q->buckets && q->page_token)
 		return call_fail(c, CALL_bad_value, "page_token", "page_token: buckets come in one reply");
 	return q->buckets ? series_chart(c, q) : series_raw(c, q);
@@ -231,7 +253,8 @@ enum call_next on_series_get(struct call *c)
 	q.page_token = call_arg(c, "page_token");
 	if (!request_rank(c, call_arg(c, "rank"), &q.sel.rank) ||
 	    !request_segments(c, call_arg(c, "segments"), &q.sel.all_segments) ||
-	    !call_arg_word(c, "x", series_x_names, &q.x) || !call_arg_int(c, "buckets", &q.buckets, 1, 10000) ||
+	    !call_arg_word(c, "x", series_x_names, &q.x) || !call_arg_word(c, "form", series_forms, &q.form) ||
+	    !call_arg_int(c, "buckets", &q.buckets, 1, 10000) ||
 	    !call_arg_int(c, "limit", &q.limit, 1, SERIES_PAGE_MAX) || !call_arg_double(c, "from", &q.from, &given) ||
 	    !call_arg_double(c, "to", &q.to, &given) || !call_args_done(c) ||
 	    !request_run_ids(c, "run", q.sel.runs, q.sel.run_count))
@@ -259,7 +282,7 @@ static bool read_names(struct call *c, const char *field, json_t *array, const c
 
 struct series_body {
 	json_t *runs, *keys, *rank;
-	const char *x, *segments, *page_token;
+	const char *x, *form, *segments, *page_token;
 };
 
 static bool series_read(struct call *c, json_t *body, struct series_body *b, struct series_query *q)
@@ -270,6 +293,7 @@ static bool series_read(struct call *c, json_t *body, struct series_body *b, str
 		{ "rank", JSON_KIND_ANY, false, &b->rank, NULL },
 		{ "buckets", JSON_KIND_INT, false, &q->buckets, NULL },
 		{ "x", JSON_KIND_STRING, false, &b->x, NULL },
+		{ "form", JSON_KIND_STRING, false, &b->form, NULL },
 		{ "from", JSON_KIND_DOUBLE, false, &q->from, NULL },
 		{ "to", JSON_KIND_DOUBLE, false, &q->to, NULL },
 		{ "segments", JSON_KIND_STRING, false, &b->segments, NULL },
@@ -303,10 +327,13 @@ enum call_next on_series_query(struct call *c)
 		return CALL_DONE;
 	if (call_args_done(c) && series_read(c, body, &b, &q)) {
 		q.page_token = b.page_token;
+		q.form = b.form && !strcmp(b.form, "line");
 		for (q.x = 0; b.x && series_x_names[q.x] && strcmp(series_x_names[q.x], b.x); q.x++)
 			;
 		if (!series_x_names[q.x])
 			call_fail(c, CALL_bad_value, "x", "x: want step, time, elapsed or epoch");
+		else if (b.form && !q.form && strcmp(b.form, "buckets"))
+			call_fail(c, CALL_bad_value, "form", "form: want buckets or line");
 		else if (q.buckets < 0 || q.buckets > 10000)
 			call_fail(c, CALL_bad_value, "buckets", "buckets: want 1 to 10000, or none for raw points");
 		else if (q.limit < 1 || q.limit > SERIES_PAGE_MAX)

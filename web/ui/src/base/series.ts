@@ -1,6 +1,6 @@
 // Turns bucket columns into the polyline that a chart draws, and answers questions about it (nearest point,
 // smoothing). A bucket's smallest and largest point are always on the line, so no extreme can be lost on the way.
-import type { BucketColumns, Series } from './types.ts';
+import type { BucketColumns, Coded, LineColumns, Series } from './types.ts';
 
 interface Point {
 	x: number;
@@ -56,6 +56,46 @@ export function seriesOf(run: string, key: string, rank: number, c: BucketColumn
 	scale?: (x: number) => number): Series {
 	const s = emptySeries(run, key, rank);
 	appendBuckets(s, c, scale);
+	return s;
+}
+
+/** Sums of whole numbers of units; a power of ten below 1 divides, so that decimals come out as they were. */
+function decoded(list: readonly Coded[], unit: number): number[] {
+	const per = unit < 1 ? Math.round(1 / unit) : 0;
+	let at = 0;
+	return list.map((v) => {
+		if (typeof v !== 'number') return v === null ? NaN : Number(v);
+		at += v;
+		return per ? at / per : at * unit;
+	});
+}
+
+/** A series as the server sends it to be drawn. */
+export function lineOf(run: string, key: string, rank: number, count: number, c: LineColumns): Series {
+	const s: Series = { ...emptySeries(run, key, rank), count };
+	const [xs, ys] = [decoded(c.x, c.xq), decoded(c.y, c.q)];
+	const means = c.m && decoded(c.m, c.q);
+	let mean = 0;
+	for (let at = 0, b = 0; at < xs.length; b++) {
+		const end = at + (c.k ? c.k[b]! : 1);
+		let [sum, finite] = [0, 0];
+		for (let i = at; i < end; i++) {
+			const gap = Number.isNaN(ys[i]!);
+			if (gap && s.badX === null) s.badX = xs[i]!;
+			if (!gap) [sum, finite] = [sum + ys[i]!, finite + 1];
+			if (gap && (!s.ys.length || Number.isNaN(s.ys[s.ys.length - 1]!))) continue;
+			s.xs.push(xs[i]!);
+			s.ys.push(ys[i]!);
+		}
+		s.badToEnd = Number.isNaN(ys[end - 1]!);
+		if (finite) {
+			s.mx.push((xs[at]! + xs[end - 1]!) / 2);
+			s.mean.push(means ? means[mean]! : sum / finite);
+			s.weight.push(c.w ? c.w[mean]! : finite);
+			mean++;
+		}
+		at = end;
+	}
 	return s;
 }
 

@@ -90,6 +90,20 @@ export interface BucketColumns {
 	x_nonfinite?: (number | null)[];
 }
 
+/** A number as the difference from the one before it in units, by itself as text, or none. */
+export type Coded = number | string | null;
+
+/** The points that are drawn of one series, as the server sends them (web/api/native/series_line.h). */
+export interface LineColumns {
+	xq: number;
+	q: number;
+	x: Coded[];
+	y: Coded[];
+	k?: number[];
+	m?: Coded[];
+	w?: number[];
+}
+
 /**
  * One series ready to draw. xs/ys walk through every bucket in the order of x and visit its first, min, max and last
  * point; ys is NaN where the line must break. mx/mean/weight hold one entry per bucket, for smoothing.

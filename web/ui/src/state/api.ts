@@ -1,7 +1,8 @@
 // How the page talks to the server: requests of /api/v1, decoded into the types of base/types.ts; here what the first
 // screen needs, in run.ts and tagging.ts what is asked for later. Addresses are relative to the page, so that it works
 // below any prefix of a proxy.
-import type { Alert, BucketColumns, Experiment, Metric, Run, Status } from '../base/types.ts';
+import { lineOf } from '../base/series.ts';
+import type { Alert, BucketColumns, Experiment, LineColumns, Metric, Run, Series, Status } from '../base/types.ts';
 
 export class ApiError extends Error {
 	constructor(message: string, readonly status: number, readonly field: string | null) {
@@ -207,14 +208,28 @@ function columns(b: Record<string, unknown[]>): BucketColumns {
 	return out as unknown as BucketColumns;
 }
 
-export async function querySeries(q: SeriesQuery): Promise<SeriesReply[]> {
+async function askSeries(q: SeriesQuery, form?: 'line'): Promise<Json[]> {
 	const body: Json = { runs: q.runs, keys: q.keys, buckets: q.buckets, x: q.x };
+	if (form) body.form = form;
 	if (q.rank !== null) body.rank = q.rank;
 	if (q.segments) body.segments = q.segments;
 	if (q.from !== undefined) body.from = q.from;
 	if (q.to !== undefined) body.to = q.to;
-	const r = await request('series/query', body);
-	return (r.series as Json[]).map((s) => ({
+	return (await request('series/query', body)).series as Json[];
+}
+
+/** Series as they are drawn, with the digits that pixels need. */
+export async function queryLines(q: SeriesQuery): Promise<{ segment: number; series: Series }[]> {
+	return (await askSeries(q, 'line')).map((s) => ({
+		segment: Number(s.segment ?? 0),
+		series: lineOf(String(s.run), String(s.key), num(s.rank ?? -1), num(s.count),
+			s as unknown as LineColumns),
+	}));
+}
+
+/** Series in buckets, with every digit. */
+export async function querySeries(q: SeriesQuery): Promise<SeriesReply[]> {
+	return (await askSeries(q)).map((s) => ({
 		run: String(s.run), key: String(s.key), rank: num(s.rank ?? -1), segment: Number(s.segment ?? 0),
 		columns: columns(s.buckets as Record<string, unknown[]>),
 	}));

@@ -1,8 +1,7 @@
 // The one place that asks the server for points: what each part of the page asks for, and how the answer is read. Holds
 // nothing: what came is kept by those who asked.
-import { seriesOf } from '../base/series.ts';
 import type { BucketColumns, RunDetail, Series } from '../base/types.ts';
-import { querySeries, type SeriesReply } from './api.ts';
+import { queryLines, querySeries, type SeriesReply } from './api.ts';
 import { view } from './view.ts';
 
 /** Zoomed curves carry a point beyond each edge, so that lines run to the border. */
@@ -25,18 +24,14 @@ function viewAxis(): 'step' | 'elapsed' | 'epoch' {
 	return x === 'time' ? 'elapsed' : x;
 }
 
-function drawable(t: SeriesReply): Series {
-	return seriesOf(t.run, t.key, t.rank, t.columns);
-}
-
 /** Under the view's axis. */
 export async function askCurves({ runs, keys, buckets, zoom }: CurveQuestion): Promise<Series[]> {
 	const margin = zoom ? (zoom[1] - zoom[0]) * MARGIN : 0;
-	const list = await querySeries({
+	const list = await queryLines({
 		runs: [...runs], keys, rank: -1, buckets, x: viewAxis(),
 		...(zoom ? { from: zoom[0] - margin, to: zoom[1] + margin } : {}),
 	});
-	return list.map(drawable);
+	return list.map((t) => t.series);
 }
 
 /** What lies behind a step. */
@@ -49,12 +44,13 @@ export function askNewer(runs: readonly string[], keys: readonly string[], step:
  */
 export async function askTakenBack(r: RunDetail): Promise<Map<string, Series[]>> {
 	const newest = Math.max(...r.segments.map((g) => g.segment));
-	const list = await querySeries({
+	const list = await queryLines({
 		runs: [r.id], keys: Object.keys(r.metrics), rank: -1, buckets: TAKEN_BACK_BUCKETS, x: viewAxis(),
 		segments: 'all',
 	});
 	const back = new Map<string, Series[]>();
-	for (const t of list) if (t.segment < newest) back.set(t.key, [...(back.get(t.key) ?? []), drawable(t)]);
+	for (const { segment, series } of list)
+		if (segment < newest) back.set(series.key, [...(back.get(series.key) ?? []), series]);
 	return back;
 }
 

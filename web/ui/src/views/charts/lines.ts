@@ -11,15 +11,25 @@ import { colourOf } from '../base/theme.ts';
 /** Points below which an average would only lag behind. */
 const SMOOTH_FROM = 30;
 
+/** What is drawn has fewer digits than what an alert says. */
+const DRAWN_DIGITS = 1e-3;
+
+/** Index of the drawn value that stands for v, -1 when none does. */
+function nearestValue(ys: readonly number[], v: number): number {
+	let best = -1;
+	ys.forEach((y, i) => {
+		if (Math.abs(y - v) <= Math.abs((best < 0 ? v * (1 + DRAWN_DIGITS) : ys[best]!) - v)) best = i;
+	});
+	return best;
+}
+
 /** Where an alert lies in the chart's unit: found in the series itself, so that it fits every axis. */
 function flagX(a: Alert, t: Series, unit: string): number | null {
 	if (a.kind === 'nan' && t.badX !== null) return t.badX;
 	if (a.kind === 'failed') return t.xs[lastPoint(t.ys)] ?? null;
-	if (a.value !== null) {
-		const i = t.ys.findIndex((y) => y === a.value);
-		if (i >= 0) return t.xs[i]!;
-	}
-	return unit === 'step' ? a.step : null;
+	if (unit === 'step' || a.value === null) return unit === 'step' ? a.step : null;
+	const i = nearestValue(t.ys, a.value);
+	return i < 0 ? null : t.xs[i]!;
 }
 
 function flagsOf(r: Run, key: string, t: Series, unit: string): Flag[] {
