@@ -96,6 +96,39 @@ test('no two of the twelve look alike, nor of 60 runs that differ in their seed 
 	}
 });
 
+/** Degrees around the circle of colours. */
+function hueOf(hex) {
+	const [r, g, b] = [1, 3, 5].map((i) => parseInt(hex.slice(i, i + 2), 16));
+	return (Math.atan2(Math.sqrt(3) * (g - b), 2 * r - g - b) * 180) / Math.PI;
+}
+
+const sweep = Array.from({ length: 200 }, (_, i) => run('s' + String(i).padStart(4, '0'), {
+	start_time: i, params: { model: ['resnet20', 'resnet32', 'resnet56'][i % 3], lr: String(0.01 * (1 + i % 50)),
+		seed: String(i) },
+}));
+
+test('of many runs those that are drawn are told apart, and a model keeps its colour', () => {
+	const drawn = new Set(sweep.slice(60, 72).map((r) => r.id));
+	const { byRun, hueParam } = p.assignLooks(sweep, drawn);
+	assert.equal(hueParam, 'model');
+	for (const a of drawn) for (const b of drawn) if (a < b) assert.ok(p.differ(byRun.get(a), byRun.get(b)));
+	for (const model of ['resnet20', 'resnet32', 'resnet56']) {
+		const base = hueOf(byRun.get(sweep.find((r) => r.params.model === model && !drawn.has(r.id)).id).light);
+		const own = sweep.filter((r) => r.params.model === model)
+			.map((r) => Math.abs(((hueOf(byRun.get(r.id).light) - base + 540) % 360) - 180));
+		assert.ok(Math.max(...own) < 45, `${model}: ${Math.max(...own)} degrees`);
+	}
+});
+
+test('a chosen param of numbers is a scale, of words a list', () => {
+	const grey = (hex) => [1, 3, 5].reduce((n, i) => n + parseInt(hex.slice(i, i + 2), 16), 0);
+	const by = p.assignLooks(sweep, new Set(), { hue: 'lr', dash: null });
+	assert.ok(by.scale);
+	const order = [...sweep].sort((a, b) => a.params.lr - b.params.lr).map((r) => grey(by.byRun.get(r.id).light));
+	assert.ok(order.at(-1) > order[0] + 60, 'large is lighter than small');
+	assert.ok(!p.assignLooks(sweep, new Set(), { hue: 'model', dash: null }).scale);
+});
+
 test('a new run changes no colour', () => {
 	const list = twelve.map((r) => r.run);
 	const before = p.assignLooks(list).byRun;

@@ -1,5 +1,6 @@
-// One look (colour and dash) per run: hue by one param, dash by another, shades within. Looks are given out in the
-// order of the runs, so a new run never changes those that are there, and no two of the first 64 look alike.
+// One look (colour and dash) per run: hue by one param, dash by another, shades within; a chosen param of numbers is a
+// scale. Looks are given out in the order of the runs, so a new run never changes those that are there, and no two of
+// 64 look alike; of more runs those that are drawn are told apart.
 import type { Run } from './types.ts';
 import { natural } from './format.ts';
 import { splitParams } from './params.ts';
@@ -16,6 +17,14 @@ interface Looks {
 	byRun: Map<string, Look>;
 	hueParam: string | null;
 	dashParam: string | null;
+	/** Colours stand for how large the param's numbers are. */
+	scale: boolean;
+}
+
+/** What the reader wants colours and dashes to mean; null: what seems to tell most. */
+interface LookChoice {
+	hue: string | null;
+	dash: string | null;
 }
 
 type Lab = [number, number, number];
@@ -169,23 +178,90 @@ function choose(used: readonly Look[], hue: number, dash: number): Look | undefi
 		?? HUES.flatMap((_, h) => candidates(h, dash)).find(free);
 }
 
-export function assignLooks(all: readonly Run[]): Looks {
-	const runs = byStart(all);
+/** A number from the id that stays the same whoever else is drawn. */
+function salt(id: string): number {
+	return parseInt(id.slice(-4), 16) || 0;
+}
+
+/** Of many runs: those that are drawn get shades of their own, the others the colour of their value. */
+function lookOfMany(r: Run, [hue, dash]: [number, number], drawn: boolean, used: Look[]): Look {
+	if (!drawn || used.length >= LIMIT) return look(HUES[hue % HUES.length]!, 0, dash);
+	const own = candidates(hue, dash);
+	const from = salt(r.id) % own.length;
+	const turned = [...own.slice(from), ...own.slice(0, from)];
+	const got = turned.find((c) => used.every((u) => farApart(u, c))) ?? choose(used, hue, dash) ?? own[0]!;
+	used.push(got);
+	return got;
+}
+
+/** From small (blue) over magenta to large (gold), apart in lightness too. */
+function shadeOf(part: number, dash: number): Look {
+	const hue = (265 + 170 * part) % 360;
+	return {
+		light: toHex(0.38 + 0.3 * part, 0.17, hue), dark: toHex(0.55 + 0.3 * part, 0.15, hue),
+		dash: DASHES[dash % DASHES.length]!,
+	};
+}
+
+type Scale = (text: string | undefined) => number;
+
+/**
+ * Where a number stands between the smallest and the largest of the runs, by factors where they span many; null: the
+ * param is no number in all of them, or has hardly any values.
+ */
+function scaleOf(all: readonly Run[], some: readonly Run[], key: string): Scale | null {
+	const texts = (list: readonly Run[]) =>
+		[...new Set(list.map((r) => r.params[key]).filter((v): v is string => v !== undefined))];
+	const every = texts(all);
+	if (every.length < 3 || every.some((v) => v.trim() === '' || !Number.isFinite(Number(v)))) return null;
+	const list = (texts(some).length > 1 ? texts(some) : every).map(Number);
+	const [low, high] = [Math.min(...list), Math.max(...list)];
+	const place = low > 0 && high / low > 30 ? (v: number) => Math.log(Math.max(v, low)) : (v: number) => v;
+	const whole = (place(high) - place(low)) || 1;
+	return (text) => Math.min(1, Math.max(0, (place(Number(text)) - place(low)) / whole));
+}
+
+interface Meaning {
+	hueParam: string | null;
+	dashParam: string | null;
+	hues: Map<string | undefined, number>;
+	dashes: Map<string | undefined, number>;
+	part: Scale | null;
+	/** Hue and dash were chosen by the reader. */
+	chosen: boolean;
+}
+
+function meaningOf(runs: readonly Run[], drawn: ReadonlySet<string>, choice: LookChoice): Meaning {
 	const differing = splitParams(runs).differ.sort(natural);
-	const hueParam = splitter(runs, differing, HUE_FIRST, HUES.length, null);
-	const dashParam = splitter(runs, differing, DASH_FIRST, DASHES.length, hueParam);
-	const hues = indexOfValues(runs, hueParam);
-	const dashes = indexOfValues(runs, dashParam);
+	const hueParam = choice.hue ?? splitter(runs, differing, HUE_FIRST, HUES.length, choice.dash);
+	const dashParam = choice.dash ?? splitter(runs, differing, DASH_FIRST, DASHES.length, hueParam);
+	return {
+		hueParam, dashParam, hues: indexOfValues(runs, hueParam), dashes: indexOfValues(runs, dashParam),
+		part: choice.hue === null ? null : scaleOf(runs, runs.filter((r) => drawn.has(r.id)), choice.hue),
+		chosen: choice.hue !== null,
+	};
+}
+
+/** drawn: ids of the runs that the charts show. */
+export function assignLooks(all: readonly Run[], drawn: ReadonlySet<string> = new Set(),
+	choice: LookChoice = { hue: null, dash: null }): Looks {
+	const runs = byStart(all);
+	const m = meaningOf(runs, drawn, choice);
 	const byRun = new Map<string, Look>();
 	const used: Look[] = [];
 	runs.forEach((r, n) => {
-		const hue = hueParam === null ? n : hues.get(r.params[hueParam])!;
-		const dash = dashParam === null ? (hueParam === null ? Math.floor(n / 16) : 0)
-			: dashes.get(r.params[dashParam])!;
-		const got = (used.length < LIMIT ? choose(used, hue, dash) : undefined)
-			?? look(HUES[n % HUES.length]!, n >> 3, n >> 5);
-		if (used.length < LIMIT) used.push(got);
-		byRun.set(r.id, got);
+		const hue = m.hueParam === null ? n : m.hues.get(r.params[m.hueParam])!;
+		const dash = m.dashParam === null ? (m.hueParam === null ? Math.floor(n / 16) : 0)
+			: m.dashes.get(r.params[m.dashParam])!;
+		const value = m.hueParam === null ? undefined : r.params[m.hueParam];
+		if (m.part && value !== undefined) byRun.set(r.id, shadeOf(m.part(value), dash));
+		else if (m.chosen) byRun.set(r.id, look(HUES[hue % HUES.length]!, Math.floor(hue / HUES.length), dash));
+		else if (runs.length > LIMIT) byRun.set(r.id, lookOfMany(r, [hue, dash], drawn.has(r.id), used));
+		else {
+			const got = choose(used, hue, dash) ?? look(HUES[n % HUES.length]!, n >> 3, n >> 5);
+			used.push(got);
+			byRun.set(r.id, got);
+		}
 	});
-	return { byRun, hueParam, dashParam };
+	return { byRun, hueParam: m.hueParam, dashParam: m.dashParam, scale: m.part !== null };
 }

@@ -21,6 +21,9 @@ export interface View {
 	smooth: number;
 	full: boolean;
 	zoom: [number, number] | null;
+	/** Params that colour and dash stand for, null = what seems to tell most. */
+	hue: string | null;
+	dash: string | null;
 	/** Runs stand below their parents. */
 	nest: boolean;
 	/** Parallel coordinates are open. */
@@ -31,8 +34,8 @@ export interface View {
 
 export const emptyView: View = {
 	page: 'compare', experiment: null, run: null, goal: null, dir: null, sort: null, desc: false, columns: null,
-	filter: '', x: 'step', log: false, smooth: 0, full: false, zoom: null, nest: false, parallel: false,
-	shown: null,
+	filter: '', x: 'step', log: false, smooth: 0, full: false, zoom: null, hue: null, dash: null, nest: false,
+	parallel: false, shown: null,
 };
 
 function num(s: string | null): number | null {
@@ -82,6 +85,8 @@ export function parseView(query: string): View {
 		smooth: Math.min(0.99, Math.max(0, num(p.get('sm')) ?? 0)),
 		full: p.has('full'),
 		zoom: zoomOf(p.get('z')),
+		hue: p.get('col'),
+		dash: p.get('dash'),
 		nest: p.has('nest'),
 		parallel: p.has('par'),
 		shown: shown === null ? null : shown.split('.').filter((s) => /^[0-9a-f]{1,32}$/.test(s)),
@@ -105,6 +110,8 @@ export function viewQuery(v: View): string {
 	if (v.smooth > 0) add('sm', String(v.smooth));
 	if (v.full) out.push('full');
 	if (v.zoom) add('z', v.zoom.map((n) => Number(n.toPrecision(7))).join('~'));
+	if (v.hue !== null) add('col', v.hue);
+	if (v.dash !== null) add('dash', v.dash);
 	if (v.nest) out.push('nest');
 	if (v.parallel) out.push('par');
 	if (v.shown !== null) add('o', v.shown.join('.'));

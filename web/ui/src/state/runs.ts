@@ -82,7 +82,6 @@ export const goal = computed<Goal | null>(() => {
 
 export const curve = computed(() => defaultCurve(metricKeys.value, goal.value?.key ?? null));
 export const split = computed(() => splitParams(runs.value));
-export const looks = computed(() => assignLooks(runs.value));
 
 export const rows = computed<Run[]>(() => {
 	const words = view.value.filter;
@@ -120,6 +119,9 @@ const chosen = computed<Set<string>>(() => {
 	for (const r of list) if (r.status === 'running' && set.size < SHOWN_ALL) set.add(r.id);
 	return set;
 });
+
+export const looks = computed(() =>
+	assignLooks(runs.value, chosen.value, { hue: view.value.hue, dash: view.value.dash }));
 
 /** Runs drawn in the charts, in the order of the table. */
 export const shown = computed(() => rows.value.filter((r) => chosen.value.has(r.id)));

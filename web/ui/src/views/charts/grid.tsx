@@ -3,7 +3,7 @@
 import { signal } from '@preact/signals';
 import type { ComponentChildren } from 'preact';
 import * as s from '../../state/index.ts';
-import { natural } from '../../base/format.ts';
+import { natural, paramText } from '../../base/format.ts';
 import type { Run } from '../../base/types.ts';
 import { AT_ONCE, chartOrder, frontKeys, openAtFirst, type ChartGroup } from '../../base/order.ts';
 import { GroupHead, Key } from '../base/bits.tsx';
@@ -11,31 +11,51 @@ import { ChartCard } from './card.tsx';
 
 /** Values of a param that the legend names. */
 const LEGEND_MAX = 6;
+const SCALE_SHOWN = 4;
 
 const open = signal<Record<string, number>>({});
 const find = signal('');
 /** A dash that is every hue's. */
 const DIM = { light: 'var(--dim)', dark: 'var(--dim)' };
 
-/** Values of a param with the first run of each. */
-function values(key: string | null): [string, Run][] {
+/** Values of a param with the first run of each; of many numbers the smallest, the largest and some between. */
+function values(key: string | null, scale: boolean): [string, Run][] {
 	const seen = new Map<string, Run>();
 	if (key !== null) for (const r of [...s.drawn.value].reverse()) seen.set(r.params[key] ?? '–', r);
-	return [...seen].sort((a, b) => natural(a[0], b[0])).slice(0, LEGEND_MAX);
+	const list = [...seen].sort((a, b) => natural(a[0], b[0]));
+	if (!scale || list.length <= LEGEND_MAX) return list.slice(0, LEGEND_MAX);
+	return Array.from({ length: SCALE_SHOWN },
+		(_, i) => list[Math.round((i * (list.length - 1)) / (SCALE_SHOWN - 1))]!);
+}
+
+/** What colours or dashes stand for: a param, of the reader's choice or the page's. */
+function Meaning({ what, of, chosen }: { what: 'hue' | 'dash'; of: string | null; chosen: string | null }) {
+	const word = what === 'hue' ? 'colour' : 'dash';
+	const params = s.split.value.differ;
+	if (!params.length) return null;
+	return (
+		<select aria-label={`${word} by`} title={`what the ${word} of a line stands for`} value={chosen ?? ''}
+			onChange={(e) => s.go({ [what]: e.currentTarget.value || null })}>
+			<option value="">
+				{of === null || chosen !== null ? `${word}: automatic` : of.replace(/_/g, ' ')}</option>
+			{params.map((k) => <option key={k} value={k}>{k.replace(/_/g, ' ')}</option>)}
+		</select>
+	);
 }
 
 /** What colours and dashes mean, with the first run's look of each value. */
 function Legend() {
-	const { hueParam, dashParam, byRun } = s.looks.value;
+	const { hueParam, dashParam, byRun, scale } = s.looks.value;
+	const { hue, dash } = s.view.value;
 	return (
 		<span class="looks wide">
-			{hueParam && <b>{hueParam.replace(/_/g, ' ')}</b>}
-			{values(hueParam).map(([v, r]) => (
+			<Meaning what="hue" of={hueParam} chosen={hue} />
+			{values(hueParam, scale).map(([v, r]) => (
 				<span key={v} title={`${hueParam} ${v}`}>
-					<Key look={{ ...byRun.get(r.id)!, dash: [] }} on />{v}</span>
+					<Key look={{ ...byRun.get(r.id)!, dash: [] }} on />{paramText(v)}</span>
 			))}
-			{dashParam && <b>{dashParam.replace(/_/g, ' ')}</b>}
-			{values(dashParam).map(([v, r]) => (
+			<Meaning what="dash" of={dashParam} chosen={dash} />
+			{values(dashParam, false).map(([v, r]) => (
 				<span key={v} title={`${dashParam} ${v}`}>
 					<Key look={{ ...DIM, dash: byRun.get(r.id)?.dash ?? [] }} on />{v}</span>
 			))}
