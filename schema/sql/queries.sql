@@ -318,7 +318,9 @@ SELECT (SELECT count(*) FROM run WHERE rev > ?1) + (SELECT count(*) FROM gone WH
 SELECT id, uuid, name, status, start_ms, end_ms, deleted_ms IS NOT NULL AS deleted, experiment_id, user FROM run WHERE uuid = ?1;
 -- name: run_detail
 SELECT r.uuid, r.name, e.name AS experiment, e.id AS experiment_id, r.status, r.inferred, r.deleted_ms IS NOT NULL AS deleted,
-	r.start_ms, r.end_ms, r.last_step, r.world_size, r.rev, n.text AS notes, r.user, e.location
+	r.start_ms, r.end_ms, r.last_step, r.world_size, r.rev,
+	ifnull(n.text, (SELECT t.value FROM tag t WHERE t.run_id = r.id AND t.key_id =
+		(SELECT id FROM key WHERE name = 'mlflow.note.content'))) AS notes, r.user, e.location
 FROM run r JOIN experiment e ON e.id = r.experiment_id LEFT JOIN note n ON n.run_id = r.id WHERE r.id = ?1;
 -- name: run_by_prefix
 SELECT id, uuid FROM run WHERE uuid >= ?1 AND uuid < ?2 LIMIT 2;

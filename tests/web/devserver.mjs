@@ -198,7 +198,8 @@ async function api(req, url, all) {
 		const r = runs.find((x) => x.id.startsWith(p.slice(5)));
 		const ranks = Object.keys(all.find((x) => x.run === r)?.ranked?.['phase/step'] ?? {})
 			.map((n) => ({ rank: Number(n), host: 'node1' }));
-		return r ? { ...whole(r), environment: r.environment ?? {}, ranks, segments: [] } : null;
+		return r ? { ...whole(r), environment: r.environment ?? {}, ranks, segments: [], user: '', inputs: [] }
+			: null;
 	}
 	return null;
 }

@@ -2,6 +2,9 @@
 #include "web/api/native/run_json.h"
 
 #include <math.h>
+#include <string.h>
+
+#include "web/store/mlflow/models.h"
 
 void run_json_time(struct js *j, const char *key, int64_t ms)
 {
@@ -204,6 +207,44 @@ static bool write_artifacts(struct call *c, struct js *j, const struct query_run
 	return true;
 }
 
+static const char *tag_of(const struct run_dataset *d, const char *key)
+{
+	size_t i;
+
+	for (i = 0; i < d->tag_count; i++)
+		if (!strcmp(d->tags[i].key, key))
+			return d->tags[i].value;
+	return "";
+}
+
+/* The data sets that the run read; false after failing the call. */
+static bool write_inputs(struct call *c, struct js *j, const struct query_run *run)
+{
+	struct run_links links;
+	struct err err = ERR_INIT;
+	size_t i;
+
+	if (run_links(c->api->store, run->id, c->arena, &links, &err)) {
+		call_fail_err(c, NULL, &err);
+		return false;
+	}
+	js_key(j, "inputs");
+	js_open(j, '[');
+	for (i = 0; i < links.dataset_count; i++) {
+		const struct run_dataset *d = &links.datasets[i];
+
+		js_open(j, '{');
+		js_key_str(j, "name", d->name);
+		js_key_str(j, "digest", d->digest);
+		js_key_str(j, "context", tag_of(d, "mlflow.data.context"));
+		js_key_str(j, "source_type", d->source_type);
+		js_key_str(j, "source", d->source);
+		js_close(j, '}');
+	}
+	js_close(j, ']');
+	return true;
+}
+
 void run_json_write(struct call *c, struct js *j, const struct query_run *run, enum run_json_detail detail)
 {
 	js_open(j, '{');
@@ -231,7 +272,8 @@ void run_json_write(struct call *c, struct js *j, const struct query_run *run, e
 		write_segments(j, run);
 		write_ranks(j, run);
 		write_problems(j, run);
-		if (!write_artifacts(c, j, run))
+		js_key_str(j, "user", run->user);
+		if (!write_inputs(c, j, run) || !write_artifacts(c, j, run))
 			return;
 	}
 	if (detail == RUN_JSON_SERIES)

@@ -137,6 +137,9 @@ int apply_params(struct state *st, struct state_run *r, const struct ingest_kv *
 	return rc;
 }
 
+/* MLflow's clients keep the run's note in this tag: each changes the other. */
+#define NOTE_TAG "mlflow.note.content"
+
 int apply_tags(struct state *st, struct state_run *r, const struct ingest_kv *kv, size_t n, struct err *err)
 {
 	size_t i;
@@ -148,6 +151,8 @@ int apply_tags(struct state *st, struct state_run *r, const struct ingest_kv *kv
 		rc = state_key(st, kv[i].key, &key, err);
 		if (!rc)
 			rc = db_run(state_db(st), DB_tag_put, err, "iit", r->id, key, kv[i].value);
+		if (!rc && !strcmp(kv[i].key, NOTE_TAG))
+			rc = db_run(state_db(st), DB_note_put, err, "it", r->id, kv[i].value);
 	}
 	if (n)
 		state_mark(st, r, true);
@@ -165,6 +170,20 @@ void apply_draw_id(char to[33])
 		snprintf(to + 2 * i, 3, "%02x", raw[i]);
 }
 
+static int put_note(struct state *st, struct state_run *r, const char *text, struct err *err)
+{
+	int64_t key;
+	int rc = db_run(state_db(st), DB_note_put, err, "it", r->id, text);
+
+	if (!rc)
+		rc = state_key(st, NOTE_TAG, &key, err);
+	if (!rc)
+		rc = *text ? db_run(state_db(st), DB_tag_put, err, "iit", r->id, key, text)
+			   : db_run(state_db(st), DB_tag_delete, err, "ii", r->id, key);
+	state_mark(st, r, true);
+	return rc;
+}
+
 int apply_patch(struct state *st, struct state_run *r, const struct ingest_op *op, struct err *err)
 {
 	struct state_segment news = { .final = 1, .end_ms = op->end_ms };
@@ -173,10 +192,8 @@ int apply_patch(struct state *st, struct state_run *r, const struct ingest_op *o
 
 	if (op->name)
 		rc = state_run_rename(st, r, op->name, err);
-	if (!rc && op->notes) {
-		rc = db_run(state_db(st), DB_note_put, err, "it", r->id, op->notes);
-		state_mark(st, r, true);
-	}
+	if (!rc && op->notes)
+		rc = put_note(st, r, op->notes, err);
 	if (rc || (!op->status && op->end_ms == INGEST_NO_TIME))
 		return rc;
 	memcpy(news.status, op->status ? op->status : r->status, strlen(op->status ? op->status : r->status) + 1);
@@ -198,5 +215,7 @@ int apply_untag(struct state *st, struct state_run *r, const char *key, struct e
 		return rc;
 	state_mark(st, r, true);
 	rc = db_run(state_db(st), DB_tag_delete, err, "ii", r->id, there);
+	if (!rc && !strcmp(key, NOTE_TAG))
+		rc = db_run(state_db(st), DB_note_put, err, "it", r->id, "");
 	return rc ? rc : 1;
 }

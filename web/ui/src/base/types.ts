@@ -48,10 +48,22 @@ export interface RunDetail extends Run {
 	environment: Record<string, string>;
 	ranks: number[];
 	segments: { segment: number; first_step: number | null }[];
+	/** Who ran it, as MLflow's client says; ''. */
+	user: string;
+	/** Data sets that it read. */
+	inputs: Input[];
 	/** What could not be applied of its journals, in words. */
 	problems: string[];
 	/** Of the topmost folder. */
 	artifacts: Artifact[];
+}
+
+interface Input {
+	name: string;
+	digest: string;
+	/** What it was read for: training, … */
+	context: string;
+	source: string;
 }
 
 export interface Artifact {

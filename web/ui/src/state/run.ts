@@ -29,8 +29,12 @@ export async function getRun(id: string): Promise<RunDetail> {
 	const ranks = ((r.ranks ?? []) as (Json | number)[]).map((x) => typeof x === 'number' ? x : num(x.rank));
 	const problems = ((r.problems ?? []) as Json[])
 		.map((p) => String(p.text) + (num(p.count) > 1 ? ` (${num(p.count)} times)` : ''));
-	return { ...runOf(r), environment: textMap(r.environment), ranks, segments, artifacts: artifactsOf(r.artifacts),
-		problems };
+	const inputs = ((r.inputs ?? []) as Json[]).map((i) => ({ name: String(i.name), digest: String(i.digest),
+		context: String(i.context), source: String(i.source) }));
+	return {
+		...runOf(r), environment: textMap(r.environment), user: String(r.user ?? ''), inputs, ranks, segments,
+		artifacts: artifactsOf(r.artifacts), problems,
+	};
 }
 
 /** Keys that a run records for its ranks. */

@@ -17,6 +17,7 @@ import { Notes, notesReady } from './notes.tsx';
 import { RankBars } from './rankbars.tsx';
 import { RankCharts } from './rankcharts.tsx';
 import { Ranks } from './ranks.tsx';
+import { Source } from './source.tsx';
 import { Tags } from './tags.tsx';
 
 function Pairs({ title, pairs, mark }: { title: string; pairs: [string, string][]; mark?: Set<string> }) {
@@ -99,6 +100,7 @@ function Boxes({ run }: { run: RunDetail }) {
 			<Phases r={run} />
 			<Family r={run} key={run.id} />
 			<Problems r={run} />
+			<Source r={run} />
 			<Params r={run} />
 			<Metrics r={run} />
 			<Artifacts r={run} key={`${run.id} ${run.artifacts.length}`} />

@@ -1,0 +1,44 @@
+// What comes from MLflow's clients is on the run's page, and notes go both ways; experiments are renamed, deleted and
+// brought back, deleted runs say so and lie in the trash.
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { says, until } from './browser.mjs';
+import { stage } from './stage.mjs';
+
+const WAIT = { timeout: 30000 };
+const here = stage();
+
+/** A call as MLflow's clients make it. */
+async function mlflow(address, body) {
+	const r = await fetch(here.server.url + 'api/2.0/mlflow/' + address,
+		{ method: body ? 'POST' : 'GET', headers: { 'content-type': 'application/json' },
+		body: body && JSON.stringify(body) });
+	assert.ok(r.ok, `${address}: ${r.status}`);
+	return r.json();
+}
+
+test('description, source, commit and data sets of an MLflow run; the note is one and the same', async (t) => {
+	const { experiment_id } = await mlflow('experiments/create', { name: 'from mlflow' });
+	const { run: { info: { run_id: id } } } = await mlflow('runs/create', { experiment_id, run_name: 'm', tags: [
+		['mlflow.note.content', 'what it **was** for'], ['mlflow.user', 'ada'],
+		['mlflow.source.name', '/home/ada/train.py'],
+		['mlflow.source.git.commit', '0123456789abcdef0123456789abcdef01234567'],
+	].map(([key, value]) => ({ key, value })) });
+	await mlflow('runs/log-inputs', { run_id: id, datasets: [{ dataset: { name: 'digits', digest: 'd41d8cd9',
+		source_type: 'local', source: '{"uri": "/data/digits.csv"}' },
+		tags: [{ key: 'mlflow.data.context', value: 'training' }] }] });
+	const page = await here.open(t, '?r=' + id);
+	await says(page, '.notes', /what it was for/);
+	const source = await until(() => page.$$eval('.box', (l) => l.map((b) => b.textContent)
+		.find((x) => x.startsWith('Source')) ?? ''), (x) => x !== '');
+	for (const word of ['ada', '/home/ada/train.py', '0123456789', 'training', 'digits', 'd41d8cd9'])
+		assert.ok(source.includes(word), `${word}: ${source}`);
+	await here.ask('PATCH', 'runs/' + id, { notes: 'changed here' });
+	const noteOf = async () => (await mlflow('runs/get?run_id=' + id)).run.data.tags
+		.find((x) => x.key === 'mlflow.note.content')?.value;
+	assert.equal(await noteOf(), 'changed here');
+	await mlflow('runs/set-tag', { run_id: id, key: 'mlflow.note.content', value: 'changed there' });
+	await says(page, '.notes', /changed there/);
+	await here.ask('PATCH', 'runs/' + id, { notes: '' });
+	assert.equal(await noteOf(), undefined);
+});

@@ -1,0 +1,61 @@
+// Where a run comes from, as MLflow's clients tell it: who started which program of which commit, and on what data.
+import { natural } from '../../base/format.ts';
+import type { RunDetail } from '../../base/types.ts';
+
+const DIGITS = 10;
+const TAGS: [string, string][] = [
+	['mlflow.source.name', 'source'], ['mlflow.source.type', 'kind of source'],
+	['mlflow.project.entryPoint', 'entry point'], ['mlflow.source.git.branch', 'branch'],
+	['mlflow.source.git.repoURL', 'repository'], ['mlflow.databricks.notebookPath', 'notebook'],
+];
+
+interface Fact {
+	name: string;
+	/** As it is shown, and whole. */
+	text: string;
+	full: string;
+}
+
+function factsOf(r: RunDetail): Fact[] {
+	const out: Fact[] = [];
+	const add = (name: string, full: string | undefined, text = full) => {
+		if (full) out.push({ name, text: text!, full });
+	};
+	add('user', r.tags['mlflow.user'] || r.user);
+	for (const [tag, name] of TAGS) add(name, r.tags[tag]);
+	const commit = r.tags['mlflow.source.git.commit'];
+	add('commit', commit, commit?.slice(0, DIGITS));
+	return out;
+}
+
+/** The words of a source that is JSON, as clients write it: where the data lie. */
+function placeOf(source: string): string {
+	try {
+		const o = JSON.parse(source) as Record<string, unknown>;
+		return String(o.uri ?? o.path ?? o.url ?? o.delta_table_name ?? '');
+	} catch {
+		return source;
+	}
+}
+
+export function Source({ r }: { r: RunDetail }) {
+	const facts = factsOf(r);
+	if (!facts.length && !r.inputs.length) return null;
+	const inputs = [...r.inputs].sort((a, b) => natural(a.name, b.name));
+	return (
+		<section class="box">
+			<h2>Source</h2>
+			<dl class="pairs">
+				{facts.map((f) => (
+					<div key={f.name}><dt>{f.name}</dt><dd title={f.full}>{f.text}</dd></div>
+				))}
+				{inputs.map((i) => (
+					<div key={i.name + i.digest}>
+						<dt>data{i.context && ', ' + i.context}</dt>
+						<dd title={placeOf(i.source)}>{i.name} <span class="dim">{i.digest}</span></dd>
+					</div>
+				))}
+			</dl>
+		</section>
+	);
+}
