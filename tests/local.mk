@@ -30,6 +30,7 @@ include tests/backends/local.mk
 include tests/train/local.mk
 include tests/tracker/local.mk
 include tests/insight/local.mk
+include tests/python/local.mk
 include tests/whole/local.mk
 include tests/fault/local.mk
 include tests/api/local.mk
@@ -58,7 +59,7 @@ dist_tests = $(dist_programs) tests/tracker/installed.sh tests/tracker/manual.sh
 # Without page and cuda module: what asks for the page, lists the backends, or looks at what was linked.
 plain_tests = tests/api/access.py tests/api/hostile.py tests/api/openapi.py tests/api/paths.py tests/api/tls.py \
 	tests/cli/upkeep.py tests/train/launcher.py tests/train/refusals.py tests/lint/exports.sh tests/lint/calls.py
-unsanitized_tests = $(lint_tests) tests/tracker/manual.sh tests/web/pure.sh
+unsanitized_tests = $(lint_tests) $(python_tests) tests/tracker/manual.sh tests/web/pure.sh
 sanitized_tests = $(filter-out $(unsanitized_tests),$(TESTS))
 print-tests:
 	@echo $($(NAMES))

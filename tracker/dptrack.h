@@ -25,6 +25,7 @@
 #define DPTRACK_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #ifdef __cplusplus
@@ -139,7 +140,11 @@ int dptrack_draw_id(char ret[33]);
  * and infinities are kept. key: 1 to 250 characters without control characters; step >= 0 by custom. */
 int dptrack_log(struct dptrack_run *run, int64_t step, const char *key, double value);
 
-/* The same for a series of one rank (rank >= 0), or of the whole run (-1), whatever process this is. */
+/* n points of one step and one moment: keys[i] has values[i]. 0, or the code of the last one that was refused; the
+ * others are taken. */
+int dptrack_log_many(struct dptrack_run *run, int64_t step, size_t n, const char *const *keys, const double *values);
+
+/* dptrack_log for a series of one rank (rank >= 0), or of the whole run (-1), whatever process this is. */
 int dptrack_log_rank(struct dptrack_run *run, int rank, int64_t step, const char *key, double value);
 
 /* The same with a time of the caller's (seconds since 1970 UTC; not NaN): for importers. */

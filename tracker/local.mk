@@ -76,7 +76,8 @@ pkgconfig_DATA = tracker/dptrack.pc
 # Manual pages of the library, from the header: tracker/man/<function>.3.
 libdptrack_man = tracker/man/dptrack.3 tracker/man/dptrack_draw_id.3 tracker/man/dptrack_dropped.3 \
 	tracker/man/dptrack_environment.3 tracker/man/dptrack_find.3 tracker/man/dptrack_flush.3 tracker/man/dptrack_log.3 \
-	tracker/man/dptrack_log_at.3 tracker/man/dptrack_log_rank.3 tracker/man/dptrack_note.3 tracker/man/dptrack_param.3 \
+	tracker/man/dptrack_log_at.3 tracker/man/dptrack_log_many.3 tracker/man/dptrack_log_rank.3 \
+	tracker/man/dptrack_note.3 tracker/man/dptrack_param.3 \
 	tracker/man/dptrack_param_bool.3 tracker/man/dptrack_param_f64.3 tracker/man/dptrack_param_i64.3 \
 	tracker/man/dptrack_run_close.3 tracker/man/dptrack_run_dir.3 tracker/man/dptrack_run_id.3 \
 	tracker/man/dptrack_run_name.3 tracker/man/dptrack_run_open.3 tracker/man/dptrack_run_segment.3 \
@@ -90,3 +91,9 @@ tracker/man/stamp: $(top_srcdir)/tracker/dptrack.h $(top_srcdir)/tracker/man.awk
 	$(AWK) -v dir=tracker/man -v version='$(PACKAGE_VERSION)' -f $(top_srcdir)/tracker/man.awk $(top_srcdir)/tracker/dptrack.h && \
 	touch $@
 CLEANFILES += tracker/man/stamp
+
+# The Python package lies over the library; pip builds it by build_dptrack.py, make takes no part.
+EXTRA_DIST += tracker/python/build_dptrack.py tracker/python/pyproject.toml tracker/python/dptrack/__init__.py \
+	tracker/python/dptrack/_ends.py tracker/python/dptrack/_facts.py tracker/python/dptrack/_init.py \
+	tracker/python/dptrack/_job.py tracker/python/dptrack/_library.py tracker/python/dptrack/_query.py \
+	tracker/python/dptrack/_run.py tracker/python/dptrack/_secrets.py tracker/python/dptrack/_values.py

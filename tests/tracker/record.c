@@ -3,6 +3,7 @@
  * each warning as "warn <text>", and at the end "closed <code> <dropped before closing>".
  *
  *	log STEP KEY VALUE            rank RANK STEP KEY VALUE       at RANK STEP KEY VALUE TIME
+ *	many STEP KEY VALUE KEY VALUE
  *	burst N KEY FIRST_STEP        param|tag|env|segparam KEY VALUE     f64|i64|bool KEY VALUE
  *	note TEXT                     status CODE REASON             sleep S    flush S    close CODE    abort
  * fork */
@@ -76,6 +77,9 @@ static void do_points(struct dptrack_run *run, const char *verb, char *rest)
 	else if (!strcmp(verb, "at"))
 		dptrack_log_at(run, (int)strtol(word[0], NULL, 10), strtoll(word[1], NULL, 10), word[2],
 			       strtod(word[3], NULL), strtod(word[4], NULL));
+	else if (!strcmp(verb, "many"))
+		dptrack_log_many(run, strtoll(word[0], NULL, 10), 2, (const char *[]){ word[1], word[3] },
+				 (double[]){ strtod(word[2], NULL), strtod(word[4], NULL) });
 	else if (!strcmp(verb, "burst"))
 		burst(run, strtol(word[0], NULL, 10), word[1], strtol(word[2], NULL, 10));
 }
@@ -139,7 +143,7 @@ static bool do_line(struct dptrack_run *run, char *line, int *ret_status)
 		do_fork(run);
 	else if (!strcmp(verb, "note"))
 		dptrack_note(run, rest);
-	else if (strstr("log rank at burst", verb))
+	else if (strstr("log rank at many burst", verb))
 		do_points(run, verb, rest);
 	else
 		do_records(run, verb, rest);

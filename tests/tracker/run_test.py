@@ -34,7 +34,7 @@ def everything_reads_back(runs):
     before = time.time()
     run_id, folder, segment, out = record(
         runs, 'f64 lr 0.1\ni64 n -5\nbool amp 1\nparam text with blanks\nsegparam host h1\nparam lr 7\ntag k v\nenv cpu EPYC 9\n'
-        'note one\nnote two\nlog 1 a/b 0.1\nlog -2 a/b nan\nlog 3 a/b inf\nrank 0 4 p 1e300\nrank 9 4 p 2\nat -1 5 old 1.5 12.25\n'
+        'note one\nnote two\nlog 1 a/b 0.1\nlog -2 a/b nan\nlog 3 a/b inf\nrank 0 4 p 1e300\nrank 9 4 p 2\nmany 6 m/one 0.1 m/two inf\nat -1 5 old 1.5 12.25\n'
         'status 4 why not\nclose 1\n', 'experiment=E x', 'run_name=Name/../ö', 'world_size=3')
     assert segment == 0 and folder == '%s/E_x/Name_..___-%s' % (runs, run_id[:8]), folder
     j, = journal.journals(folder)
@@ -49,6 +49,8 @@ def everything_reads_back(runs):
     got = j.series('a/b')
     assert got[0] == (1, 0.1) and got[1][0] == -2 and math.isnan(got[1][1]) and got[2] == (3, math.inf), got
     assert j.series('p', 0) == [(4, 1e300)] and j.series('p', 9) == [(4, 2.0)]
+    assert j.series('m/one') == [(6, 0.1)] and j.series('m/two') == [(6, math.inf)]
+    assert len({p[3] for p in j.points if p[0] in ('m/one', 'm/two')}) == 1, 'of one moment'
     assert [p[3] for p in j.points if p[0] == 'old'] == [12.25]
     assert all(before - 1 < p[3] < time.time() + 1 for p in j.points if p[0] != 'old')
     assert [t for t, _ in j.hparams] == ['_hparams_/session_start_info', '_hparams_/session_end_info']

@@ -45,6 +45,22 @@ int dptrack_log(struct dptrack_run *run, int64_t step, const char *key, double v
 		    &(struct point){ .wall_time = clock_wall_s(), .value = value, .step = step, .rank = run->series });
 }
 
+int dptrack_log_many(struct dptrack_run *run, int64_t step, size_t n, const char *const *keys, const double *values)
+{
+	double now;
+	int rc = 0, one;
+
+	if (!run_usable(run))
+		return DPTRACK_FORKED;
+	now = clock_wall_s();
+	for (size_t i = 0; i < n; i++) {
+		one = push(run, keys[i],
+			   &(struct point){ .wall_time = now, .value = values[i], .step = step, .rank = run->series });
+		rc = one ? one : rc;
+	}
+	return rc;
+}
+
 int dptrack_log_rank(struct dptrack_run *run, int rank, int64_t step, const char *key, double value)
 {
 	if (!run_usable(run))

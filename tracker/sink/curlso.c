@@ -4,6 +4,46 @@
 #include <dlfcn.h>
 #include <string.h>
 
+#if __has_include(<curl/curl.h>)
+#define CURL_DISABLE_DEPRECATION 1
+#include <curl/curl.h>
+
+/* Each number is libcurl's own; they never change, or programs that are built already would break. */
+#define SAME(ours, theirs) _Static_assert((long)CURLSO_##ours == (long)(theirs), #ours)
+
+SAME(LOW_SPEED_LIMIT, CURLOPT_LOW_SPEED_LIMIT);
+SAME(LOW_SPEED_TIME, CURLOPT_LOW_SPEED_TIME);
+SAME(NOPROGRESS, CURLOPT_NOPROGRESS);
+SAME(NOBODY, CURLOPT_NOBODY);
+SAME(SSL_VERIFYPEER, CURLOPT_SSL_VERIFYPEER);
+SAME(SSL_VERIFYHOST, CURLOPT_SSL_VERIFYHOST);
+SAME(NOSIGNAL, CURLOPT_NOSIGNAL);
+SAME(CONNECTTIMEOUT_MS, CURLOPT_CONNECTTIMEOUT_MS);
+SAME(PROTOCOLS, CURLOPT_PROTOCOLS);
+SAME(WRITEDATA, CURLOPT_WRITEDATA);
+SAME(URL, CURLOPT_URL);
+SAME(ERRORBUFFER, CURLOPT_ERRORBUFFER);
+SAME(POSTFIELDS, CURLOPT_POSTFIELDS);
+SAME(USERAGENT, CURLOPT_USERAGENT);
+SAME(HTTPHEADER, CURLOPT_HTTPHEADER);
+SAME(CUSTOMREQUEST, CURLOPT_CUSTOMREQUEST);
+SAME(XFERINFODATA, CURLOPT_XFERINFODATA);
+SAME(CAINFO, CURLOPT_CAINFO);
+SAME(WRITEFUNCTION, CURLOPT_WRITEFUNCTION);
+SAME(XFERINFOFUNCTION, CURLOPT_XFERINFOFUNCTION);
+SAME(POSTFIELDSIZE_LARGE, CURLOPT_POSTFIELDSIZE_LARGE);
+SAME(RESPONSE_CODE, CURLINFO_RESPONSE_CODE);
+SAME(PRETRANSFER_TIME, CURLINFO_PRETRANSFER_TIME_T);
+SAME(RETRY_AFTER, CURLINFO_RETRY_AFTER);
+SAME(OK, CURLE_OK);
+SAME(TIMED_OUT, CURLE_OPERATION_TIMEDOUT);
+SAME(ABORTED, CURLE_ABORTED_BY_CALLBACK);
+SAME(GLOBAL_DEFAULT, CURL_GLOBAL_DEFAULT);
+SAME(HTTP_AND_HTTPS, CURLPROTO_HTTP | CURLPROTO_HTTPS);
+SAME(ERROR_BYTES, CURL_ERROR_SIZE);
+_Static_assert(sizeof(curl_off_t) == sizeof(int64_t) && sizeof(CURLcode) == sizeof(int), "types");
+#endif
+
 static int symbol(void *so, const char *name, void *to, struct err *err)
 {
 	void *at = dlsym(so, name);
@@ -34,7 +74,7 @@ int curlso_load(struct curlso *ret, struct err *err)
 	for (size_t i = 0; i < sizeof(wanted) / sizeof(wanted[0]); i++)
 		if (symbol(so, wanted[i].name, wanted[i].to, err))
 			return ERR_UNSUPPORTED;
-	if (c.global_init(CURL_GLOBAL_DEFAULT))
+	if (c.global_init(CURLSO_GLOBAL_DEFAULT))
 		return err_set(err, ERR_UNSUPPORTED, "libcurl cannot be initialised");
 	*ret = c;
 	return 0;

@@ -1,24 +1,66 @@
-/* curlso.h: libcurl, opened when it is first needed: a run without a server neither loads nor requires it. */
+/* curlso.h: libcurl, opened when it is first needed: a run without a server neither loads nor requires it. What of its
+ * binary interface is used stands here, so that the library can be built where libcurl's own header is missing; where
+ * it is there, curlso.c holds the numbers against it. */
 #ifndef DPT_SINK_CURLSO_H
 #define DPT_SINK_CURLSO_H
 
-#define CURL_DISABLE_TYPECHECK 1
-#define CURL_DISABLE_DEPRECATION 1
-#include <curl/curl.h>
+#include <stdint.h>
 
 #include "tracker/base/err.h"
 
+/* Options of a transfer, with the argument of each. */
+enum curlso_option {
+	CURLSO_LOW_SPEED_LIMIT = 19, /* long */
+	CURLSO_LOW_SPEED_TIME = 20,
+	CURLSO_NOPROGRESS = 43,
+	CURLSO_NOBODY = 44,
+	CURLSO_SSL_VERIFYPEER = 64,
+	CURLSO_SSL_VERIFYHOST = 81,
+	CURLSO_NOSIGNAL = 99,
+	CURLSO_CONNECTTIMEOUT_MS = 156,
+	CURLSO_PROTOCOLS = 181,
+	CURLSO_WRITEDATA = 10001, /* pointer */
+	CURLSO_URL = 10002,
+	CURLSO_ERRORBUFFER = 10010,
+	CURLSO_POSTFIELDS = 10015,
+	CURLSO_USERAGENT = 10018,
+	CURLSO_HTTPHEADER = 10023,
+	CURLSO_CUSTOMREQUEST = 10036,
+	CURLSO_XFERINFODATA = 10057,
+	CURLSO_CAINFO = 10065,
+	CURLSO_WRITEFUNCTION = 20011, /* function */
+	CURLSO_XFERINFOFUNCTION = 20219,
+	CURLSO_POSTFIELDSIZE_LARGE = 30120, /* int64_t */
+};
+
+enum curlso_info {
+	CURLSO_RESPONSE_CODE = 0x200002,     /* long */
+	CURLSO_PRETRANSFER_TIME = 0x600035, /* int64_t, microseconds */
+	CURLSO_RETRY_AFTER = 0x600039,       /* int64_t, seconds */
+};
+
+enum {
+	CURLSO_OK = 0,
+	CURLSO_TIMED_OUT = 28,
+	CURLSO_ABORTED = 42, /* by the progress function */
+	CURLSO_GLOBAL_DEFAULT = 3,
+	CURLSO_HTTP_AND_HTTPS = 3,
+	CURLSO_ERROR_BYTES = 256,
+};
+
+struct curl_slist;
+
 struct curlso {
-	__typeof__(curl_global_init) *global_init;
-	__typeof__(curl_easy_init) *easy_init;
-	__typeof__(curl_easy_setopt) *easy_setopt;
-	__typeof__(curl_easy_perform) *easy_perform;
-	__typeof__(curl_easy_getinfo) *easy_getinfo;
-	__typeof__(curl_easy_strerror) *easy_strerror;
-	__typeof__(curl_easy_reset) *easy_reset;
-	__typeof__(curl_easy_cleanup) *easy_cleanup;
-	__typeof__(curl_slist_append) *slist_append;
-	__typeof__(curl_slist_free_all) *slist_free_all;
+	int (*global_init)(long flags);
+	void *(*easy_init)(void);
+	int (*easy_setopt)(void *easy, int option, ...);
+	int (*easy_perform)(void *easy);
+	int (*easy_getinfo)(void *easy, int info, ...);
+	const char *(*easy_strerror)(int code);
+	void (*easy_reset)(void *easy);
+	void (*easy_cleanup)(void *easy);
+	struct curl_slist *(*slist_append)(struct curl_slist *list, const char *text);
+	void (*slist_free_all)(struct curl_slist *list);
 };
 
 /* 0 or ERR_UNSUPPORTED with the loader's reason. The library stays loaded for the life of the process. */

@@ -19,7 +19,7 @@
 
 struct http {
 	struct curlso so;
-	CURL *easy;
+	void *easy;
 	char *url;   /* without a slash at its end */
 	char *shown; /* the same for messages, without user and password */
 	char *authorization; /* whole header line, or NULL */
@@ -29,7 +29,7 @@ struct http {
 	/* of the request under way */
 	const struct http_request *req;
 	struct http_reply *reply;
-	char message[CURL_ERROR_SIZE];
+	char message[CURLSO_ERROR_BYTES];
 };
 
 static char *printed(const char *fmt, const char *text, int n)
@@ -124,7 +124,7 @@ static size_t on_body(char *bytes, size_t one, size_t n, void *user)
 	long status = 0;
 
 	n *= one;
-	h->so.easy_getinfo(h->easy, CURLINFO_RESPONSE_CODE, &status);
+	h->so.easy_getinfo(h->easy, CURLSO_RESPONSE_CODE, &status);
 	if (h->req->piece && status >= 200 && status < 300)
 		return h->req->piece(h->req->user, bytes, n) ? 0 : n;
 	buf_add(&h->reply->body, bytes, n);
@@ -136,7 +136,7 @@ static bool over(const struct http *h, const struct http_request *req)
 	return atomic_load(&h->canceled) || (req->deadline_s > 0 && clock_mono_s() >= req->deadline_s);
 }
 
-static int on_progress(void *user, curl_off_t a, curl_off_t b, curl_off_t c, curl_off_t d)
+static int on_progress(void *user, int64_t a, int64_t b, int64_t c, int64_t d)
 {
 	struct http *h = user;
 
@@ -194,56 +194,56 @@ static int headers_make(struct http *h, const struct http_request *req, struct c
 
 static void set_options(struct http *h, const char *url, struct curl_slist *headers)
 {
-	__typeof__(curl_easy_setopt) *set = h->so.easy_setopt;
-	CURL *c = h->easy;
+	int (*set)(void *easy, int option, ...) = h->so.easy_setopt;
+	void *c = h->easy;
 
 	h->so.easy_reset(c); /* keeps the connection */
-	set(c, CURLOPT_URL, url);
-	set(c, CURLOPT_HTTPHEADER, headers);
-	set(c, CURLOPT_CUSTOMREQUEST, h->req->method);
-	set(c, CURLOPT_NOBODY, !strcmp(h->req->method, "HEAD") ? 1L : 0L);
-	set(c, CURLOPT_PROTOCOLS, (long)(CURLPROTO_HTTP | CURLPROTO_HTTPS));
-	set(c, CURLOPT_NOSIGNAL, 1L);
-	set(c, CURLOPT_USERAGENT, "libdptrack/" PACKAGE_VERSION);
-	set(c, CURLOPT_ERRORBUFFER, h->message);
-	set(c, CURLOPT_WRITEFUNCTION, on_body);
-	set(c, CURLOPT_WRITEDATA, h);
-	set(c, CURLOPT_NOPROGRESS, 0L);
-	set(c, CURLOPT_XFERINFOFUNCTION, on_progress);
-	set(c, CURLOPT_XFERINFODATA, h);
-	set(c, CURLOPT_CONNECTTIMEOUT_MS, CONNECT_MS);
-	set(c, CURLOPT_LOW_SPEED_LIMIT, 1L);
-	set(c, CURLOPT_LOW_SPEED_TIME, STALLED_S);
+	set(c, CURLSO_URL, url);
+	set(c, CURLSO_HTTPHEADER, headers);
+	set(c, CURLSO_CUSTOMREQUEST, h->req->method);
+	set(c, CURLSO_NOBODY, !strcmp(h->req->method, "HEAD") ? 1L : 0L);
+	set(c, CURLSO_PROTOCOLS, (long)CURLSO_HTTP_AND_HTTPS);
+	set(c, CURLSO_NOSIGNAL, 1L);
+	set(c, CURLSO_USERAGENT, "libdptrack/" PACKAGE_VERSION);
+	set(c, CURLSO_ERRORBUFFER, h->message);
+	set(c, CURLSO_WRITEFUNCTION, on_body);
+	set(c, CURLSO_WRITEDATA, h);
+	set(c, CURLSO_NOPROGRESS, 0L);
+	set(c, CURLSO_XFERINFOFUNCTION, on_progress);
+	set(c, CURLSO_XFERINFODATA, h);
+	set(c, CURLSO_CONNECTTIMEOUT_MS, CONNECT_MS);
+	set(c, CURLSO_LOW_SPEED_LIMIT, 1L);
+	set(c, CURLSO_LOW_SPEED_TIME, STALLED_S);
 	if (h->ca)
-		set(c, CURLOPT_CAINFO, h->ca);
-	set(c, CURLOPT_SSL_VERIFYPEER, h->trusting ? 0L : 1L);
-	set(c, CURLOPT_SSL_VERIFYHOST, h->trusting ? 0L : 2L);
+		set(c, CURLSO_CAINFO, h->ca);
+	set(c, CURLSO_SSL_VERIFYPEER, h->trusting ? 0L : 1L);
+	set(c, CURLSO_SSL_VERIFYHOST, h->trusting ? 0L : 2L);
 }
 
 static int perform(struct http *h, const char *url, struct curl_slist *headers, const struct buf *body,
 		   struct err *err)
 {
-	curl_off_t after = 0, sent = 0;
-	CURLcode code;
+	int64_t after = 0, sent = 0;
+	int code;
 
 	set_options(h, url, headers);
 	if (h->req->body) {
-		h->so.easy_setopt(h->easy, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)body->len);
-		h->so.easy_setopt(h->easy, CURLOPT_POSTFIELDS, body->data);
+		h->so.easy_setopt(h->easy, CURLSO_POSTFIELDSIZE_LARGE, (int64_t)body->len);
+		h->so.easy_setopt(h->easy, CURLSO_POSTFIELDS, body->data);
 	}
 	h->message[0] = '\0';
 	code = h->so.easy_perform(h->easy);
-	if (code == CURLE_ABORTED_BY_CALLBACK)
+	if (code == CURLSO_ABORTED)
 		return err_set(err, ERR_CANCELED, "%s: no answer in time", h->shown);
-	if (code == CURLE_OPERATION_TIMEDOUT &&
-	    h->so.easy_getinfo(h->easy, CURLINFO_PRETRANSFER_TIME_T, &sent) == CURLE_OK && sent > 0)
+	if (code == CURLSO_TIMED_OUT &&
+	    h->so.easy_getinfo(h->easy, CURLSO_PRETRANSFER_TIME, &sent) == CURLSO_OK && sent > 0)
 		return err_set(err, ERR_PEER, "%s: no answer for %ld s: the server is stopped, or has too much to do",
 			       h->shown, STALLED_S);
 	if (code)
 		return err_set(err, ERR_PEER, "%s: %s", h->shown,
 			       h->message[0] ? h->message : h->so.easy_strerror(code));
-	h->so.easy_getinfo(h->easy, CURLINFO_RESPONSE_CODE, &h->reply->status);
-	if (!h->so.easy_getinfo(h->easy, CURLINFO_RETRY_AFTER, &after) && after > 0)
+	h->so.easy_getinfo(h->easy, CURLSO_RESPONSE_CODE, &h->reply->status);
+	if (!h->so.easy_getinfo(h->easy, CURLSO_RETRY_AFTER, &after) && after > 0)
 		h->reply->retry_after_s = (double)after;
 	return 0;
 }

@@ -1,0 +1,55 @@
+#!/usr/bin/env python3
+"""pip install ./tracker/python in a new environment, without the network and with nothing but a C compiler: the package
+records with the library it brought, says its version, and is imported without what it does not need."""
+import glob
+import os
+import subprocess
+import sys
+import tempfile
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+import lib  # noqa: E402
+
+PROGRAM = '''
+import sys
+before = set(sys.modules)
+import dptrack
+brought = {name.partition('.')[0] for name in set(sys.modules) - before} - {'dptrack'}
+assert not brought & {'ctypes', 'json', 'subprocess', 'urllib', 'multiprocessing', 'torch', 'numpy'}, brought
+with dptrack.init(run_name='installed') as run:
+    run.log({'x': 0.5})
+import dptrack._library
+print(dptrack._library.places()[0])
+print(dptrack.__version__)
+'''
+
+
+def skip(reason):
+    print('skipped: ' + reason)
+    sys.exit(77)
+
+
+def main():
+    with tempfile.TemporaryDirectory() as folder:
+        venv = folder + '/venv'
+        made = subprocess.run([sys.executable, '-m', 'venv', venv], capture_output=True, text=True)
+        if made.returncode:
+            skip('no virtual environment: ' + (made.stderr or made.stdout).strip().split('\n')[-1])
+        env = {k: v for k, v in os.environ.items() if k not in ('PYTHONPATH', 'DPTRACK_LIBRARY')}
+        env.update(PIP_NO_INDEX='1', PIP_DISABLE_PIP_VERSION_CHECK='1', CFLAGS='-O0', LDFLAGS='', HOME=folder,
+                   PYTHONDONTWRITEBYTECODE='1')
+        before = set(glob.glob(lib.PACKAGE + '/**', recursive=True))
+        got = subprocess.run([venv + '/bin/pip', 'install', '-q', lib.PACKAGE], capture_output=True, text=True, env=env, cwd=folder)
+        assert got.returncode == 0, got.stdout + got.stderr
+        assert set(glob.glob(lib.PACKAGE + '/**', recursive=True)) == before, 'the sources stay as they are'
+        out = subprocess.run([venv + '/bin/python', '-c', PROGRAM], capture_output=True, text=True, cwd=folder,
+                             env=dict(env, DPTRACK_RUNS_DIR=folder + '/runs'))
+        assert out.returncode == 0, out.stderr
+        library, version = out.stdout.split()
+        assert library.startswith(venv) and version in open(os.path.join(lib.SRC, 'configure.ac')).read(), out.stdout
+        assert lib.only(folder + '/runs').series('x') == [(1, 0.5)]
+    print('installed: version %s, recorded by its own library' % version)
+
+
+if __name__ == '__main__':
+    main()

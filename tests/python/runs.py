@@ -1,0 +1,244 @@
+#!/usr/bin/env python3
+"""Runs recorded from Python: what is handed over reads back from the journal, every way in which a process ends gets its
+status, forks and children record nothing twice, and a killed process loses a second at most."""
+import math
+import os
+import signal
+import subprocess
+import sys
+import time
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+import lib  # noqa: E402
+import parallel  # noqa: E402
+
+FINISHED, FAILED, KILLED = 1, 2, 3
+
+
+def everything_reads_back(folder):
+    runs = folder + '/runs'
+    _, err = lib.run(runs, '''
+        import argparse, dataclasses, dptrack, math
+        class Tensor:
+            def item(self): return 0.25
+        class Whole:
+            def __float__(self): return 7.0
+        run = dptrack.init(experiment='E', run_name='all', config={'lr': 0.1, 'n': 3, 'amp': True, 'opt': {'name': 'adam', 'betas': (0.9, 0.999)}},
+                           tags={'team': 'a'}, notes='# hello')
+        dptrack.config.update(argparse.Namespace(seed=7))
+        dptrack.config['act'] = math.sin
+        dptrack.config.lr = 5
+        run.log({'a': 0.1})
+        run.log({'a': 0.2, 'b': Tensor(), 'deep': {'c': 1, 'd': {'e': Whole()}}})
+        run.log({'a': math.nan, 'b': math.inf}, step=10)
+        dptrack.log({'a': True})
+        run.log({'a': 'no number', 'b': -1})
+        run.log({'p': 1.5, 'q': 2, 'r': 2.5}, step=20)
+        run.log({'p': 2.5, 'q': 3, 'r': Tensor()}, step=21)
+        run.log({'p': 3.5, 'q': 4, 'r': 3.5}, step=22)
+        run.summary['best'] = 0.75
+        assert run.summary['a'] == 1.0 and run.summary['p'] == 3.5 and run.config.opt['name'] == 'adam'
+        dptrack.tag('later', 'x')
+        dptrack.finish()
+        dptrack.finish()
+        run.log({'a': 1})
+        ''')
+    j = lib.only(runs)
+    assert j.header['experiment'] == 'E' and j.header['run_name'] == 'all' and j.statuses == [(FINISHED, '')]
+    assert j.params == {'lr': 0.1, 'n': 3, 'amp': True, 'opt.name': 'adam', 'opt.betas': '[0.9, 0.999]', 'seed': 7, 'act': 'math.sin'}
+    assert j.tags == {'team': 'a', 'later': 'x'} and j.notes == ['# hello']
+    a = j.series('a')
+    assert a[:2] == [(1, 0.1), (2, 0.2)] and a[2][0] == 10 and math.isnan(a[2][1]) and a[3:] == [(11, 1.0)], a
+    assert j.series('b') == [(2, 0.25), (10, math.inf), (12, -1.0)], j.series('b')
+    assert j.series('deep/c') == [(2, 1.0)] and j.series('deep/d/e') == [(2, 7.0)]
+    assert j.series('p') == [(20, 1.5), (21, 2.5), (22, 3.5)] and j.series('q') == [(20, 2.0), (21, 3.0), (22, 4.0)]
+    assert j.series('r') == [(20, 2.5), (21, 0.25), (22, 3.5)] and j.series('best') == [(22, 0.75)]
+    said = err.strip().split('\n')
+    assert len(said) == 3 and 'values of "a" are lost: str is no number' in err and 'param "lr" has another' in err, err
+    assert 'is finished: what is logged now is lost' in said[-1], err
+
+
+def steps_counted_by_another_key(folder):
+    runs = folder + '/runs'
+    lib.run(runs, '''
+        import dptrack
+        run = dptrack.init()
+        run.define_metric('val/*', step_metric='epoch', summary='max')
+        for step in range(1, 7):
+            run.log({'train/loss': 1 / step}, step=step)
+            if step % 2 == 0:
+                run.log({'val/top1': [0, 60, 70, 65][step // 2], 'epoch': step // 2}, step=step)
+        assert run.summary['val/top1'] == 70 and run.summary['train/loss'] == 1 / 6
+        ''')
+    j = lib.only(runs)
+    assert j.series('val/top1') == [(1, 60.0), (2, 70.0), (3, 65.0)] and j.series('epoch') == [(2, 1.0), (4, 2.0), (6, 3.0)]
+    assert [s for s, _ in j.series('train/loss')] == [1, 2, 3, 4, 5, 6]
+
+
+ENDS = {'returns': ('pass', 0, (FINISHED, '')),
+        'raises': ('raise ValueError("bad thing\\nmore")', 1, (FAILED, 'ValueError: bad thing')),
+        'exits': ('import sys; sys.exit(3)', 3, (FAILED, 'exit 3')),
+        'exits-0': ('import sys; sys.exit(0)', 0, (FINISHED, '')),
+        'with': ('with dptrack.init(run_name="inner"): raise SystemExit(4)', 4, (FINISHED, '')),
+        'interrupted': ('import os, signal, time; os.kill(os.getpid(), signal.SIGINT); time.sleep(9)', -2, (KILLED, 'KeyboardInterrupt'))}
+
+
+def every_end_has_its_status(folder):
+    runs = folder + '/runs'
+    for name, (code, status, wanted) in ENDS.items():
+        lib.run(runs, 'import dptrack\nrun = dptrack.init(run_name="%s")\nrun.log({"x": 1.0})\n%s\n' % (name, code), status=status)
+        j = lib.only(runs, name)
+        assert j.statuses[-1] == (wanted[0], '') and (not wanted[1] or j.statuses[0] == wanted), (name, j.statuses)
+        assert j.series('x') == [(1, 1.0)]
+    assert lib.only(runs, 'inner').statuses == [(FAILED, 'exit 4'), (FAILED, '')]
+
+
+def forks_record_nothing_twice(folder):
+    runs = folder + '/runs'
+    _, err = lib.run(runs, '''
+        import dptrack, os, sys
+        run = dptrack.init(run_name='parent')
+        run.log({'x': 1.0})
+        if not os.fork():
+            run.log({'x': 2.0})
+            dptrack.log({'x': 3.0})
+            with dptrack.init(run_name='child') as own:
+                own.log({'x': 9.0})
+            sys.exit(0)
+        os.wait()
+        run.log({'x': 4.0})
+        ''')
+    assert lib.only(runs, 'parent').series('x') == [(1, 1.0), (2, 4.0)] and lib.only(runs, 'child').series('x') == [(1, 9.0)]
+    assert err.count('dptrack:') == 1 and 'belongs to process' in err, err
+
+
+def children_of_multiprocessing(folder):
+    runs = folder + '/runs'
+    for method in ('fork', 'spawn'):
+        lib.run(runs, '''
+            import dptrack, multiprocessing, sys
+            method = sys.argv[1]
+            run = dptrack.init(experiment=method, run_name='main')
+            run.log({'x': 1.0})
+            def work(n):
+                own = dptrack.init(experiment=method, run_name='worker%d' % n)
+                own.log({'y': float(n)})
+                if n:
+                    raise RuntimeError('no luck')
+            if __name__ == '__main__':
+                children = [multiprocessing.get_context(method).Process(target=work, args=(n,)) for n in range(2)]
+                [c.start() for c in children]
+                [c.join() for c in children]
+                run.log({'x': 2.0})
+            ''', method)
+        assert lib.only(runs, 'main', method).series('x') == [(1, 1.0), (2, 2.0)]
+        assert lib.only(runs, 'worker0', method).statuses == [(FINISHED, '')]
+        assert lib.only(runs, 'worker1', method).statuses[0] == (FAILED, 'RuntimeError: no luck')
+
+
+def a_killed_process_loses_a_second_at_most(folder):
+    runs = folder + '/runs'
+    process = lib.start(runs, '''
+        import dptrack, time
+        run = dptrack.init()
+        step = 0
+        while True:
+            step += 1
+            run.log({'t': time.time()}, step=step)
+            print(step, flush=True)
+            time.sleep(0.005)
+        ''')
+    while int(process.stdout.readline()) < 300:
+        pass
+    killed = time.time()
+    process.send_signal(signal.SIGKILL)
+    process.communicate()
+    points = lib.only(runs).series('t')
+    assert [s for s, _ in points] == list(range(1, len(points) + 1))
+    assert killed - points[-1][1] < 1.0, 'the newest point is %.2f s older than the kill' % (killed - points[-1][1])
+
+
+def disabled_and_refused(folder):
+    runs = folder + '/runs'
+    out, _ = lib.run(runs, '''
+        import dptrack
+        try:
+            dptrack.log({'x': 1})
+        except dptrack.Error as error:
+            print(error)
+        try:
+            dptrack.init(runs_dir='/dev/null/x')
+        except dptrack.Error as error:
+            print(error)
+        run = dptrack.init(mode='disabled', config={'lr': 1})
+        run.log({'x': 1})
+        print(run.config.lr)
+        ''')
+    lines = out.strip().split('\n')
+    assert lines[0] == 'dptrack.log needs a run: call dptrack.init() first' and 'Not a directory' in lines[1] and lines[2] == '1', out
+    assert not os.path.exists(runs)
+
+
+def secrets_are_nowhere(folder):
+    runs = folder + '/runs'
+    planted = ['s3cr3t-env-value', 's3cr3t-arg-value', 's3cr3t-config-val', 'hf_abcdefghijklmnopqrstuv', 's3cr3t-in-url']
+    lib.run(runs, '''
+        import dptrack, os, sys
+        run = dptrack.init(config={'hub_token': 's3cr3t-config-val', 'data': 'https://me:s3cr3t-in-url@host/x', 'pad_token': '<pad>',
+                                   'argument': sys.argv[2], 'max_tokens': 60, 'tokenizer': 'bpe'},
+                           notes='used ' + os.environ['MY_API_KEY'] + ' and hf_abcdefghijklmnopqrstuv')
+        run.tag('where', 's3cr3t-env-value!')
+        ''', '--api-key', 's3cr3t-arg-value', '--lr', '0.1', MY_API_KEY='s3cr3t-env-value', OMP_NUM_THREADS='1', SECRET_PLAN='s3cr3t-env-value')
+    j = lib.only(runs)
+    for value in planted:
+        assert value.encode() not in j.data, value
+    assert j.params['pad_token'] == '<pad>' and j.params['max_tokens'] == 60 and j.params['tokenizer'] == 'bpe'
+    assert j.env['env/OMP_NUM_THREADS'] == '1' and 'env/MY_API_KEY' not in j.env and '--lr 0.1' in j.env['command'], j.env
+    assert set(k for k in j.env if k.startswith('env/')) <= {'env/OMP_NUM_THREADS', 'env/HOSTNAME'}, j.env
+
+
+def what_was_recorded_reads_back_by_queries(folder):
+    """By the program on the folder, and by a server over HTTP."""
+    runs = folder + '/runs'
+    program = os.path.join(lib.BUILD, 'dptrack')
+    lib.run(runs, """
+        import dptrack, math
+        for n in range(3):
+            with dptrack.init(experiment='q', run_name='run%d' % n, config={'lr': 0.1 * n}) as run:
+                for step in range(1, 6):
+                    run.log({'loss': n + 1 / step, 'acc': math.nan if step == 3 else float(step)}, step=step)
+        """)
+    asking = """
+        import dptrack, json, math
+        best = dptrack.runs('q', filter="params.lr > 0.05", order_by='metrics."loss".min ASC')
+        assert [r.name for r in best] == ['run1', 'run2'] and best[0].params['lr'] == '0.1', best
+        assert best[0].metrics['loss']['min'] == 1.2 and best[0].status == 'finished'
+        assert best[0].history('loss') == [{'step': s, 'loss': 1 + 1 / s} for s in range(1, 6)]
+        both = best[0].history(['loss', 'acc'])
+        assert both[0] == {'step': 1, 'loss': 2.0, 'acc': 1.0} and math.isnan(both[2]['acc']) and len(both) == 5
+        assert [p['value'] for p in best[0].points('loss')] == [1 + 1 / s for s in range(1, 6)]
+        assert [e['run_count'] for e in dptrack.experiments() if e['name'] == 'q'] == [3]
+        try:
+            dptrack.runs('absent')
+        except dptrack.Error as error:
+            print(error)
+        """
+    local, _ = lib.run(runs, asking, DPTRACK_PROGRAM=program)
+    server = subprocess.Popen([program, 'serve', '--logdir', runs, '--port', '0'], stdout=subprocess.PIPE, text=True)
+    try:
+        url = server.stdout.readline().split()[-1]
+        remote, _ = lib.run(folder + '/none', asking, DPTRACK_URL=url)
+    finally:
+        server.terminate()
+        server.wait()
+    assert local == remote and 'absent' in local, (local, remote)
+
+
+def main():
+    sys.exit(parallel.run([everything_reads_back, steps_counted_by_another_key, every_end_has_its_status, forks_record_nothing_twice,
+                           children_of_multiprocessing, a_killed_process_loses_a_second_at_most, disabled_and_refused,
+                           secrets_are_nowhere, what_was_recorded_reads_back_by_queries]))
+
+
+if __name__ == '__main__':
+    main()

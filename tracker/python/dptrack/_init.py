@@ -1,0 +1,161 @@
+"""What init decides before a run is opened: its names and folder, whether other ranks take part, whether it goes on with an
+older run."""
+import os
+import sys
+
+from dptrack import _ends, _job
+from dptrack._run import Error, library
+
+
+def begin(make, experiment=None, run_name=None, config=None, tags=None, runs_dir=None, notes=None, run_id=None, resume=None,
+          first_step=None, rank=None, world_size=None, url=None, mode=None, project=None, name=None):
+    """A run of class make, open or waiting for its first step.
+
+    experiment, run_name (project, name): its names; $DPTRACK_EXPERIMENT, and a name made from the id.
+    config: its params. tags: a mapping, or words. notes: Markdown.
+    runs_dir: the folder of runs; $DPTRACK_RUNS_DIR, else runs. url: a server that gets the journal too; $DPTRACK_URL.
+    run_id: 32 hex digits. Where the run is there it goes on as a new segment, whose older points from first_step on (by
+        default the first step that is logged) are hidden.
+    resume: 'auto' goes on with the newest run named run_name where there is one; True needs run_id, and a run.
+    rank, world_size: of the job; found by torch.distributed, or what torchrun, Slurm or mpirun left in the environment.
+    mode: 'disabled' records nothing; $DPTRACK_MODE."""
+    seat = _job.find_seat()
+    if rank is not None or world_size is not None:
+        seat = _job.Seat(rank or 0, world_size or 1, seat.job if (world_size or 1) > 1 else None, seat.address, seat.attempt)
+    run = make(seat.rank, seat.world_size)
+    run._scrubber.add(_secrets(config))
+    experiment = experiment or project or os.environ.get('DPTRACK_EXPERIMENT') or 'default'
+    run.experiment = experiment
+    if (mode or os.environ.get('DPTRACK_MODE')) == 'disabled' or _main_again():
+        run.config.update(config or {})
+        return run
+    library()
+    options = {'experiment': _bytes(experiment), 'run_name': _bytes(run_name or name), 'rank': seat.rank,
+               'runs_dir': os.fsencode(runs_dir or os.environ.get('DPTRACK_RUNS_DIR') or 'runs'),
+               'world_size': seat.world_size, 'url': _bytes(url)}
+    if first_step is not None:
+        options['first_step'] = int(first_step)
+    _ends.watch(run)
+    try:
+        _join(run, seat, options, run_id, resume)
+    except BaseException:
+        _ends.forget(run)
+        raise
+    _tell(run, config, tags, notes)
+    return run
+
+
+def _bytes(text):
+    return None if text is None else str(text).encode('utf-8', 'replace')
+
+
+def _secrets(config):
+    from dptrack import _secrets as s
+    from dptrack import _values
+    named = [v for k, v in _values.flatten(_values.as_mapping(config), '.') if s.is_secret_name(k) and s.is_secret_value(v)]
+    return s.of_arguments(sys.argv) + s.of_environment(os.environ) + named
+
+
+def _main_again():
+    """multiprocessing's spawn runs the main module again in every child: what it begins there is the parent's already."""
+    process = sys.modules.get('multiprocessing.process')
+    return bool(process and getattr(process.current_process(), '_inheriting', False))
+
+
+def _tell(run, config, tags, notes):
+    if run.rank == 0:
+        from dptrack import _facts
+        for name, value in _facts.collect(os.environ, run._scrubber).items():
+            run._tell('environment', run._keys[name], value.encode('utf-8', 'replace'))
+        if run.world_size > 1:
+            run._tell('segment_param', b'world_size', b'%d' % run.world_size)
+        if config is not None:
+            run.config.update(config)
+        for key, value in (tags.items() if hasattr(tags, 'items') else ((word, '') for word in tags or ())):
+            run.tag(key, value)
+        if notes:
+            run.note(notes)
+    elif config is not None:
+        run.config._values.update(_plain_mapping(config))
+
+
+def _plain_mapping(config):
+    from dptrack import _values
+    return dict(_values.as_mapping(config).items())
+
+
+# ---- which run ----
+
+def _find(options, run_id=None):
+    """(id, newest segment) of a run that is there, or None."""
+    import ctypes
+
+    from dptrack import _library
+    lib, found, failure = library(), _library.Found(), _library.Failure()
+    asked = _library.Options(runs_dir=options['runs_dir'], experiment=options['experiment'], run_name=options['run_name'],
+                             run_id=_bytes(run_id))
+    code = lib.find(ctypes.byref(found), ctypes.byref(asked), ctypes.byref(failure))
+    if code == -2:
+        return None
+    if code:
+        raise Error(failure.text.decode('utf-8', 'replace'))
+    return found.id.decode(), found.newest_segment
+
+
+def _wanted(options, run_id, resume):
+    """(id, newest segment) of the run to go on with, or None for a new one."""
+    if run_id is None and resume == 'auto':
+        if not options['run_name']:
+            raise Error("resume='auto' finds a run by its name: give run_name")
+        return _find(options)
+    if run_id is None:
+        if resume:
+            raise Error('resume needs the run_id of the run to go on with, or resume="auto" and run_name')
+        return None
+    found = _find(options, run_id)
+    if found is None and resume is True:
+        raise Error('no run %s below %s to go on with' % (run_id, os.fsdecode(options['runs_dir'])))
+    return found
+
+
+def _go_on(run, options, run_id, segment):
+    """A new segment of a run. Without a first step of the caller's it is opened with the first step that is logged."""
+    options.update(run_id=_bytes(run_id), reopen=True, segment=segment)
+    run.id, run.segment = run_id, segment
+    run._prepare(options, open_now='first_step' in options)
+
+
+def _join(run, seat, options, run_id, resume):
+    files, store = _job.meet(os.fsdecode(options['runs_dir']), seat) if seat.world_size > 1 or seat.job else (None, None)
+    if seat.rank > 0 and (files or store):
+        _follow(run, options, store or files)
+        return
+    found = _wanted(options, run_id, resume)
+    before = files.before() if files and not found and run_id is None else None
+    if before:
+        found = _find(options, before['run_id'])
+    if found:
+        _go_on(run, options, found[0], found[1] + 1)
+    else:
+        options.update(run_id=_bytes(run_id))
+        run._prepare(options, open_now=True)
+    record = {'run_id': run.id, 'segment': run.segment, 'new': not found, 'first_step': options.get('first_step'),
+              'experiment': run.experiment, 'run_name': run.name}
+    for place in (files, store):
+        if place:
+            place.publish(record)
+
+
+def _follow(run, options, place):
+    record = place.wait()
+    if record is None:
+        raise Error('rank %d found no run of rank 0 within %.0f s: does rank 0 call dptrack.init, with the same runs_dir?' %
+                    (run.rank, _job.WAIT_S))
+    if record['first_step'] is not None:
+        options['first_step'] = record['first_step']
+    if record['new']:
+        options.update(run_id=_bytes(record['run_id']), experiment=_bytes(record['experiment']),
+                       run_name=_bytes(record['run_name']))
+        run._prepare(options, open_now=True)
+    else:
+        _go_on(run, options, record['run_id'], record['segment'])

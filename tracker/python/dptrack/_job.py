@@ -1,0 +1,225 @@
+"""Which processes are one job, and how they agree on one run: by torch.distributed's store where that is initialised, else by
+files in a hidden folder beside the runs, named after what the launcher (torchrun, Slurm, mpirun) says of the job. Knows
+no journal and no library."""
+import hashlib
+import json
+import os
+import socket
+import sys
+import time
+
+FOLDER = '.dptrack-jobs'
+WAIT_S = 60.0
+KEEP_S = 14 * 86400
+CLOCKS_S = 120.0  # by which the clocks of two machines may differ
+
+
+class Seat:
+    """Where this process sits. job: what is the same in all processes and restarts of the job, None where nothing but this
+    process is known; address: the same for processes on other machines; attempt counts restarts."""
+
+    def __init__(self, rank=0, world_size=1, job=None, address=None, attempt=0):
+        self.rank, self.world_size, self.job, self.address, self.attempt = rank, world_size, job, address, attempt
+
+
+def number(env, name, otherwise=None):
+    try:
+        return int(env[name])
+    except (KeyError, ValueError):
+        return otherwise
+
+
+def started(pid):
+    """When a process began, in the kernel's ticks since boot; '' when it cannot be told."""
+    try:
+        with open('/proc/%d/stat' % pid) as f:
+            return f.read().rsplit(')', 1)[1].split()[19]
+    except (OSError, IndexError):
+        return ''
+
+
+def parent_of(pid):
+    try:
+        with open('/proc/%d/stat' % pid) as f:
+            return int(f.read().rsplit(')', 1)[1].split()[1])
+    except (OSError, IndexError, ValueError):
+        return 0
+
+
+def launcher(variable):
+    """The nearest process above that was not started with the variable in its environment: it set it."""
+    pid = os.getppid()
+    while pid > 1:
+        try:
+            with open('/proc/%d/environ' % pid, 'rb') as f:
+                if not any(entry.startswith(variable.encode() + b'=') for entry in f.read().split(b'\0')):
+                    break
+        except OSError:
+            break
+        pid = parent_of(pid)
+    return '%s/%d/%s/%s' % (socket.gethostname(), pid, started(pid), boot())
+
+
+def boot():
+    try:
+        with open('/proc/sys/kernel/random/boot_id') as f:
+            return f.read().strip()
+    except OSError:
+        return ''
+
+
+def torchrun(env):
+    if number(env, 'RANK') is None or number(env, 'WORLD_SIZE') is None:
+        return None
+    address = '%s:%s' % (env.get('MASTER_ADDR', ''), env.get('MASTER_PORT', ''))
+    run = env.get('TORCHELASTIC_RUN_ID', '')
+    agent = launcher('TORCHELASTIC_RUN_ID' if run else 'RANK')
+    return Seat(number(env, 'RANK'), number(env, 'WORLD_SIZE'), ('torchrun', run, agent),
+                ('torchrun', run, address), number(env, 'TORCHELASTIC_RESTART_COUNT', 0))
+
+
+def slurm(env):
+    if number(env, 'SLURM_JOB_ID') is None:
+        return None
+    step = number(env, 'SLURM_STEP_ID')
+    seat = Seat(job=('slurm', env.get('SLURM_CLUSTER_NAME', ''), env['SLURM_JOB_ID'], str(step)),
+                attempt=number(env, 'SLURM_RESTART_COUNT', 0))
+    if step is not None and number(env, 'SLURM_STEP_NUM_TASKS', 1) > 1:
+        seat.rank, seat.world_size = number(env, 'SLURM_PROCID', 0), number(env, 'SLURM_STEP_NUM_TASKS')
+    return seat
+
+
+def mpi(env):
+    for rank, size, names in (('OMPI_COMM_WORLD_RANK', 'OMPI_COMM_WORLD_SIZE', ('PMIX_NAMESPACE', 'OMPI_MCA_ess_base_jobid')),
+                              ('PMI_RANK', 'PMI_SIZE', ('PMI_ID', 'PMI_JOBID', 'HYDI_CONTROL_FD'))):
+        if number(env, rank) is not None and number(env, size) is not None:
+            job = next((env[name] for name in names[:2] if env.get(name)), None) if rank.startswith('OMPI') else None
+            return Seat(number(env, rank), number(env, size), ('mpi', job or launcher(rank)))
+    return None
+
+
+def distributed():
+    """torch.distributed, where the program has initialised it; torch is not imported for that."""
+    module = sys.modules.get('torch.distributed')
+    try:
+        return module if module and module.is_available() and module.is_initialized() else None
+    except Exception:
+        return None
+
+
+def find_seat(env=os.environ):
+    seat = torchrun(env) or mpi(env) or slurm(env) or Seat()
+    dist = distributed()
+    if dist:
+        seat.rank, seat.world_size = dist.get_rank(), dist.get_world_size()
+    return seat
+
+
+# ---- one run for all ----
+
+class Files:
+    """Claims and records of the job's runs. The n-th run that one rank opens is the n-th of every other rank; a claim that
+    is there already was another program's of the same job."""
+
+    def __init__(self, runs_dir, seat):
+        self.folder, self.seat = os.path.join(runs_dir, FOLDER), seat
+        self.name = self._hash(seat.job)
+        self.n = self._claim()
+
+    @staticmethod
+    def _hash(words):
+        return hashlib.sha256('\0'.join(words).encode()).hexdigest()[:24]
+
+    def _path(self, name, attempt, ending):
+        return os.path.join(self.folder, '%s.%d.%d.%s' % (name, attempt, self.n, ending))
+
+    def _claim(self):
+        os.makedirs(self.folder, exist_ok=True)
+        self.n = 0
+        while True:
+            try:
+                os.close(os.open(self._path(self.name, self.seat.attempt, 'rank%d' % self.seat.rank),
+                                 os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666))
+                return self.n
+            except FileExistsError:
+                self.n += 1
+
+    def _read(self, name, attempt):
+        try:
+            with open(self._path(name, attempt, 'json'), encoding='utf-8') as f:
+                return json.load(f)
+        except (OSError, ValueError):
+            return None
+
+    def before(self):
+        """The record of the newest attempt before this one."""
+        for attempt in range(self.seat.attempt - 1, -1, -1):
+            record = self._read(self.name, attempt)
+            if record:
+                return record
+        return None
+
+    def publish(self, record):
+        record = dict(record, host=socket.gethostname(), time=time.time())
+        names = [self.name] + ([self._hash(self.seat.address)] if self.seat.address else [])
+        for name in names:
+            path = self._path(name, self.seat.attempt, 'json')
+            with open(path + '.new', 'w', encoding='utf-8') as f:
+                json.dump(record, f)
+            os.replace(path + '.new', path)
+        self._tidy()
+
+    def _tidy(self):
+        oldest = time.time() - KEEP_S
+        for entry in os.scandir(self.folder):
+            try:
+                if entry.stat().st_mtime < oldest:
+                    os.unlink(entry.path)
+            except OSError:
+                pass
+
+    def _theirs(self, since):
+        """A record of a rank 0 on another machine, whose launcher this one cannot name."""
+        record = self.seat.address and self._read(self._hash(self.seat.address), self.seat.attempt)
+        if record and record['host'] != socket.gethostname() and record['time'] > since - CLOCKS_S:
+            return record
+        return None
+
+    def wait(self, wait_s=WAIT_S):
+        """Rank 0's record, or None when it does not come."""
+        since = time.time()
+        while time.time() < since + wait_s:
+            record = self._read(self.name, self.seat.attempt) or self._theirs(since)
+            if record:
+                return record
+            time.sleep(0.02)
+        return None
+
+
+class Store:
+    """The same over torch.distributed's own store: it reaches every rank, whatever disks they see."""
+    opened = 0
+
+    def __init__(self, dist):
+        self.store = dist.distributed_c10d._get_default_store()
+        Store.opened += 1
+        self.key = 'dptrack/%d' % Store.opened
+
+    def publish(self, record):
+        self.store.set(self.key, json.dumps(record))
+
+    def wait(self, wait_s=WAIT_S):
+        import datetime
+        try:
+            self.store.wait([self.key], datetime.timedelta(seconds=wait_s))
+            return json.loads(self.store.get(self.key))
+        except Exception:  # its type differs from version to version
+            return None
+
+
+def meet(runs_dir, seat):
+    """(files, store): where this job's records are; either may be None."""
+    dist = distributed() if seat.world_size > 1 else None
+    store = Store(dist) if dist else None
+    files = Files(runs_dir, seat) if seat.job and (seat.rank == 0 or not store) else None
+    return files, store

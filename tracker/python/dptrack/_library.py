@@ -1,0 +1,90 @@
+"""libdptrack's functions, by ctypes. Looks for the library in $DPTRACK_LIBRARY, beside this file, then where the system
+keeps libraries. Must not know what a run is to Python's users."""
+import ctypes
+import os
+from ctypes import POINTER, c_bool, c_char, c_char_p, c_double, c_int, c_int64, c_size_t, c_uint64, c_void_p
+
+STATUS = {'running': 0, 'finished': 1, 'failed': 2, 'killed': 3, 'preempted': 4}
+LAUNCHER = 1
+WARN = ctypes.CFUNCTYPE(None, c_void_p, c_char_p)
+
+
+class Options(ctypes.Structure):
+    """struct dptrack_run_opts."""
+    _fields_ = [('runs_dir', c_char_p), ('experiment', c_char_p), ('run_name', c_char_p), ('run_id', c_char_p),
+                ('rank', c_int), ('world_size', c_int), ('role', c_int), ('reopen', c_bool), ('segment', c_int),
+                ('first_step', c_int64), ('first_epoch', c_int64), ('url', c_char_p), ('token', c_char_p),
+                ('close_wait_s', c_double), ('warn', WARN), ('warn_user', c_void_p), ('reserved', c_void_p * 8)]
+
+
+class Failure(ctypes.Structure):
+    """struct dptrack_error."""
+    _fields_ = [('code', c_int), ('text', c_char * 504)]
+
+
+class Found(ctypes.Structure):
+    """struct dptrack_found."""
+    _fields_ = [('id', c_char * 33), ('newest_segment', c_int), ('dir', c_char * 4096)]
+
+
+# What may wait lets other threads of Python run meanwhile.
+WAITING = {
+    'dptrack_run_open': (c_int, POINTER(c_void_p), POINTER(Options), POINTER(Failure)),
+    'dptrack_find': (c_int, POINTER(Found), POINTER(Options), POINTER(Failure)),
+    'dptrack_run_close': (c_int, c_void_p, c_int),
+    'dptrack_flush': (c_int, c_void_p, c_double),
+}
+
+# What only queues is quicker done than Python's lock is handed over.
+QUEUEING = {
+    'dptrack_log': (None, c_void_p, c_int64, c_char_p, c_double),
+    'dptrack_log_many': (None, c_void_p, c_int64, c_size_t, c_void_p, c_void_p),
+    'dptrack_log_rank': (None, c_void_p, c_int, c_int64, c_char_p, c_double),
+    'dptrack_param': (c_int, c_void_p, c_char_p, c_char_p),
+    'dptrack_param_f64': (c_int, c_void_p, c_char_p, c_double),
+    'dptrack_param_i64': (c_int, c_void_p, c_char_p, c_int64),
+    'dptrack_param_bool': (c_int, c_void_p, c_char_p, c_bool),
+    'dptrack_segment_param': (c_int, c_void_p, c_char_p, c_char_p),
+    'dptrack_tag': (c_int, c_void_p, c_char_p, c_char_p),
+    'dptrack_note': (c_int, c_void_p, c_char_p),
+    'dptrack_environment': (c_int, c_void_p, c_char_p, c_char_p),
+    'dptrack_set_status': (c_int, c_void_p, c_int, c_char_p),
+    'dptrack_run_id': (c_char_p, c_void_p),
+    'dptrack_run_name': (c_char_p, c_void_p),
+    'dptrack_run_dir': (c_char_p, c_void_p),
+    'dptrack_run_segment': (c_int, c_void_p),
+    'dptrack_dropped': (c_uint64, c_void_p),
+}
+
+
+class Library:
+    """One attribute a function, without its prefix: Library().log is dptrack_log."""
+
+    def __init__(self, path):
+        for table, load in ((WAITING, ctypes.CDLL), (QUEUEING, ctypes.PyDLL)):
+            so = load(path)
+            for name, (result, *arguments) in table.items():
+                function = getattr(so, name)
+                function.restype, function.argtypes = result, arguments
+                setattr(self, name[len('dptrack_'):], function)
+
+
+def places():
+    """Where the library may be, best first."""
+    named = os.environ.get('DPTRACK_LIBRARY')
+    if named:
+        return [named]
+    beside = os.path.join(os.path.dirname(os.path.abspath(__file__)), 'libdptrack.so')
+    return [beside] if os.path.exists(beside) else ['libdptrack.so.1', 'libdptrack.so']
+
+
+def load():
+    """A Library; OSError or AttributeError with a line that says what to do."""
+    reasons = []
+    for path in places():
+        try:
+            return Library(path)
+        except (OSError, AttributeError) as error:
+            reasons.append(str(error))
+    raise OSError('libdptrack cannot be loaded (%s): pip install ./tracker/python builds it, DPTRACK_LIBRARY names one' %
+                  '; '.join(reasons))

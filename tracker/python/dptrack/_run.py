@@ -1,0 +1,423 @@
+"""A run: begun by init, told numbers by log, ended by finish or with the process. The work is libdptrack's, which writes the
+journal from threads of its own; here Python's values become its arguments."""
+import os
+import sys
+
+OFF, WAITING, OPEN, CLOSED, FORKED = 'off', 'waiting', 'open', 'closed', 'forked'
+
+_active = []
+_shared = {}  # the library and what it calls back, once loaded
+
+
+class Error(RuntimeError):
+    """A run cannot be begun, or something was asked of dptrack that needs one."""
+
+
+def active():
+    """The run that init began last and nobody finished, or None."""
+    return _active[-1] if _active else None
+
+
+def say(text):
+    """A line for people."""
+    try:
+        print('dptrack: ' + text, file=sys.stderr, flush=True)
+    except Exception:  # a closed stderr must not end a training
+        pass
+
+
+def library():
+    if not _shared:
+        from dptrack import _library
+        lib = _library.load()
+        _shared.update(warn=_library.WARN(lambda user, text: say(text.decode('utf-8', 'replace'))), module=_library, lib=lib)
+    return _shared['lib']
+
+
+class _Keys(dict):
+    """Encoded keys by key, each made once."""
+
+    def __missing__(self, key):
+        encoded = str(key).encode('utf-8', 'replace').replace(b'\0', b'\1')  # which the library refuses, and says so
+        self[key] = encoded
+        return encoded
+
+
+class _Row:
+    """Arrays for the points of one set of keys."""
+
+    def __init__(self, keys):
+        import ctypes
+        self.count = len(keys)
+        self.keys = (ctypes.c_char_p * self.count)(*keys)
+        self.values = (ctypes.c_double * self.count)()
+        self.at = ctypes.addressof(self.keys), ctypes.addressof(self.values)
+
+
+class Config:
+    """The run's params, read as attributes or items. The first value of a key stays."""
+
+    def __init__(self, run):
+        self.__dict__['_run'], self.__dict__['_values'] = run, {}
+
+    def update(self, config, allow_val_change=None):
+        from dptrack import _values
+        values = _values.as_mapping(config)
+        for key in values:
+            self._values.setdefault(str(key), values[key])
+        for name, value in _values.flatten(values, '.'):
+            self._run._tell_param(name, _values.plain(value))
+
+    def setdefault(self, key, value):
+        if key not in self._values:
+            self.update({key: value})
+        return self._values[key]
+
+    def __getattr__(self, key):
+        try:
+            return self._values[key]
+        except KeyError:
+            raise AttributeError('the run has no param %r' % key) from None
+
+    def __setattr__(self, key, value):
+        self.update({key: value})
+
+    __setitem__ = __setattr__
+
+    def __getitem__(self, key):
+        return self._values[key]
+
+    def __contains__(self, key):
+        return key in self._values
+
+    def __iter__(self):
+        return iter(self._values)
+
+    def __len__(self):
+        return len(self._values)
+
+    def keys(self):
+        return self._values.keys()
+
+    def items(self):
+        return self._values.items()
+
+    def get(self, key, otherwise=None):
+        return self._values.get(key, otherwise)
+
+    def as_dict(self):
+        return dict(self._values)
+
+    def __repr__(self):
+        return 'Config(%r)' % self._values
+
+
+class Summary:
+    """The newest value of each key, or by define_metric its least or greatest. A number that is set becomes a point at the
+    last step, a text a tag."""
+
+    def __init__(self, run):
+        self._run = run
+
+    def update(self, values):
+        from dptrack import _values
+        for key, value in _values.flatten(_values.as_mapping(values), '/'):
+            self._run._tell_summary(key, value)
+
+    def __setitem__(self, key, value):
+        self.update({key: value})
+
+    def __getitem__(self, key):
+        return self._run._last[key]
+
+    def __contains__(self, key):
+        return key in self._run._last
+
+    def __iter__(self):
+        return iter(self._run._last)
+
+    def __len__(self):
+        return len(self._run._last)
+
+    def keys(self):
+        return self._run._last.keys()
+
+    def items(self):
+        return self._run._last.items()
+
+    def get(self, key, otherwise=None):
+        return self._run._last.get(key, otherwise)
+
+    def __repr__(self):
+        return 'Summary(%r)' % dict(self._run._last)
+
+
+class Run:
+    """Made by init. Any thread may log; the points of one thread keep their order. id, name, dir, segment, rank and
+    world_size say what it is."""
+
+    def __init__(self, rank=0, world_size=1):
+        from dptrack._secrets import Scrubber
+        self.id = self.name = self.dir = None
+        self.experiment, self.segment, self.rank, self.world_size = 'default', 0, rank, world_size
+        self.config, self.summary = Config(self), Summary(self)
+        self._state, self._handle, self._options, self._told, self._after = OFF, None, {}, [], []
+        self._keys, self._rows, self._last = _Keys(), {}, {}
+        self._step, self._rules, self._said, self._process = 0, {}, set(), os.getpid()
+        self._scrubber = Scrubber()
+
+    # ---- points ----
+
+    def log(self, values, step=None):
+        """Points of one step: {key: number}, nested mappings joined by '/'. Without a step: one more than the last. A tensor
+        is asked for its item, which waits for its device."""
+        handle = self._handle
+        if handle is None:
+            handle = self._enter(step)
+            if handle is None:
+                return
+        if step is None:
+            step = self._step + 1
+        elif type(step) is not int:
+            step = int(step)
+        self._step = step
+        if self._rules:
+            self._log_defined(values, step)
+        elif len(values) == 1:
+            for key, value in values.items():
+                if type(value) is float and type(key) is str:
+                    self._last[key] = value
+                    _shared['lib'].log(handle, step, self._keys[key], value)
+                else:
+                    self._log_any(handle, step, key, value)
+        elif values:
+            self._log_row(handle, step, values)
+
+    def _log_row(self, handle, step, values):
+        """Several at once. A row is away from the table while it is used, so that threads and signals do not meet in it."""
+        names = tuple(values)
+        row = self._rows.pop(names, None)
+        if row is None:
+            row = _Row([self._keys[name] for name in names])
+        numbers = list(values.values())
+        try:
+            row.values[:] = numbers
+        except (TypeError, ValueError, RuntimeError):  # one of them is no plain number
+            for key, value in values.items():
+                self._log_any(handle, step, key, value)
+        else:
+            _shared['lib'].log_many(handle, step, row.count, *row.at)
+            self._last.update(values)
+        self._rows[names] = row
+
+    def _log_any(self, handle, step, key, value):
+        from collections.abc import Mapping
+
+        from dptrack import _values
+        if isinstance(value, Mapping):
+            for name, leaf in _values.flatten(value, '/', '%s/' % (key,)):
+                self._log_any(handle, step, name, leaf)
+            return
+        number = _values.number(value)
+        if number is None:
+            self._refuse(key, value)
+            return
+        self._last[key] = number
+        _shared['lib'].log(handle, step, self._keys[key], number)
+
+    def _refuse(self, key, value):
+        if key not in self._said:
+            self._said.add(key)
+            say('values of "%s" are lost: %s is no number' % (key, type(value).__name__))
+
+    def _log_defined(self, values, step):
+        """By the rules of define_metric: a key may count its steps by another one."""
+        from dptrack import _values
+        flat = dict(_values.flatten(values, '/'))
+        for key, value in flat.items():
+            rule = self._rule(key)
+            if rule is None:
+                self._log_any(self._handle, step, key, value)
+                continue
+            kept = self._last.get(key)
+            self._log_any(self._handle, self._step_of(rule, flat, step), key, value)
+            if rule['summary'] in ('min', 'max') and kept is not None and key in self._last:
+                self._last[key] = (min if rule['summary'] == 'min' else max)(kept, self._last[key])
+
+    def _step_of(self, rule, flat, step):
+        from dptrack import _values
+        if not rule['step_metric']:
+            return step
+        at = _values.number(flat.get(rule['step_metric'], self._last.get(rule['step_metric'])))
+        return int(at) if at is not None and at == int(at) else step
+
+    def _rule(self, key):
+        import fnmatch
+        if key in self._rules:
+            return self._rules[key]
+        found = next((rule for name, rule in self._rules.items() if '*' in name and fnmatch.fnmatchcase(key, name)), None)
+        return found if found is None or found['step_metric'] != key else None
+
+    def define_metric(self, name, step_metric=None, summary=None):
+        """name: a key or a pattern with *. step_metric: the key whose whole numbers are the steps of it (epochs). summary:
+        'min' or 'max' is what run.summary then holds of it."""
+        self._rules[name] = {'step_metric': step_metric, 'summary': summary}
+
+    # ---- what is no point ----
+
+    def tag(self, key, value=''):
+        """The last value wins."""
+        self._tell('tag', self._keys[key], self._scrubber.setting(key, str(value)).encode('utf-8', 'replace'))
+
+    def note(self, markdown):
+        """The run's note; the last one wins."""
+        self._tell('note', self._scrubber.text(str(markdown)).encode('utf-8', 'replace'))
+
+    def _tell_param(self, name, value):
+        value = self._scrubber.setting(name, value)
+        if isinstance(value, bool):
+            self._tell('param_bool', self._keys[name], value)
+        elif isinstance(value, int) and -2**63 <= value < 2**63:
+            self._tell('param_i64', self._keys[name], value)
+        elif isinstance(value, float):
+            self._tell('param_f64', self._keys[name], value)
+        else:
+            self._tell('param', self._keys[name], str(value).encode('utf-8', 'replace').replace(b'\0', b''))
+
+    def _tell_summary(self, key, value):
+        from dptrack import _values
+        number = _values.number(value)
+        if number is None:
+            self.tag(key, _values.plain(value))
+        elif self._handle is not None or self._enter(None) is not None:
+            self._log_any(self._handle, self._step, key, number)
+
+    def _tell(self, name, *arguments):
+        if self._handle is not None:
+            getattr(_shared['lib'], name)(self._handle, *arguments)
+        elif self._state == WAITING:
+            self._told.append((name, arguments))
+
+    def flush(self, wait_s=10.0):
+        """Waits until what was logged before is in the journal; whether it is."""
+        return self._handle is not None and _shared['lib'].flush(self._handle, wait_s) == 0
+
+    @property
+    def dropped(self):
+        """Points lost so far."""
+        return _shared['lib'].dropped(self._handle) if self._handle is not None else 0
+
+    # ---- begin and end ----
+
+    def _prepare(self, options, open_now):
+        self._options, self._state = options, WAITING
+        if open_now:
+            self._open()
+
+    def _open(self):
+        import ctypes
+        lib, module = library(), _shared['module']
+        handle, failure = ctypes.c_void_p(), module.Failure()
+        options = module.Options(warn=_shared['warn'], **self._options)
+        if lib.run_open(ctypes.byref(handle), ctypes.byref(options), ctypes.byref(failure)):
+            self._state = OFF
+            raise Error(failure.text.decode('utf-8', 'replace'))
+        self._handle, self._state = handle, OPEN
+        self.id, self.name = lib.run_id(handle).decode(), lib.run_name(handle).decode()
+        self.dir, self.segment = os.fsdecode(lib.run_dir(handle)), lib.run_segment(handle)
+        told, self._told = self._told, []
+        for name, arguments in told:
+            getattr(lib, name)(handle, *arguments)
+        for call in self._after:
+            call(self)
+
+    def _enter(self, step):
+        """log on a run that is not open: a segment begins with the first step that it is told; else nothing is recorded."""
+        if self._state == WAITING:
+            first = self._step + 1 if step is None else int(step)
+            self._options.update(first_step=first)
+            try:
+                self._open()
+            except Error as error:
+                say('nothing is recorded: %s' % error)
+        elif self._state == FORKED and 'fork' not in self._said:
+            self._said.add('fork')
+            say('run %s belongs to process %d; nothing of process %d is recorded: call dptrack.init there' %
+                (self.name, self._process, os.getpid()))
+        elif self._state == CLOSED and 'closed' not in self._said:
+            self._said.add('closed')
+            say('run %s is finished: what is logged now is lost' % self.name)
+        return self._handle
+
+    def finish(self, status=None, reason=None):
+        """Writes what is queued and the status ('finished' unless given: 'failed', 'killed', 'preempted'), waits for the disk
+        and some seconds for a server. A second call does nothing."""
+        from dptrack import _ends
+        status = status or 'finished'
+        codes = library() and _shared['module'].STATUS if self._state in (OPEN, WAITING) else {status: 0}
+        if status not in codes:
+            raise ValueError('status %r is none of %s' % (status, ', '.join(sorted(codes))))
+        if self._state == WAITING:
+            self._options.update(first_step=self._step + 1)
+            try:
+                self._open()
+            except Error as error:
+                say('nothing was recorded: %s' % error)
+        if self in _active:
+            _active.remove(self)
+        _ends.forget(self)
+        handle, self._handle = self._handle, None
+        if handle is None:
+            return
+        self._state = CLOSED
+        self._close(handle, status, reason)
+
+    def _close(self, handle, status, reason):
+        lib, codes = _shared['lib'], _shared['module'].STATUS
+        text = self._scrubber.text(reason).encode('utf-8', 'replace') if reason else None
+        if self.rank > 0:
+            lib.run_close(handle, codes['running'])
+            if status == 'failed':
+                self._speak_for_all(codes[status], 'rank %d: %s' % (self.rank, reason))
+            return
+        if text:
+            lib.set_status(handle, codes[status], text)
+        lib.run_close(handle, codes[status])
+
+    def _speak_for_all(self, code, reason):
+        """A rank that fails ends the job, but of ranks only the first has a word on the status: a journal of the launcher's
+        kind says it."""
+        import ctypes
+        lib, module = _shared['lib'], _shared['module']
+        handle = ctypes.c_void_p()
+        options = dict(self._options, role=module.LAUNCHER, rank=0, segment=self.segment)
+        if not lib.run_open(ctypes.byref(handle), ctypes.byref(module.Options(warn=_shared['warn'], **options)), None):
+            lib.set_status(handle, code, self._scrubber.text(reason).encode('utf-8', 'replace'))
+            lib.run_close(handle, code)
+
+    def forked(self):
+        """In a child of fork: the run stays the parent's."""
+        if self._handle is not None or self._state == WAITING:
+            self._handle, self._state = None, FORKED
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, kind, value, traceback):
+        from dptrack import _ends
+        self.finish(*_ends.judge(kind, value))
+
+    def __repr__(self):
+        return 'Run(%r, id=%r, %s)' % (self.name, self.id, self._state)
+
+
+def init(experiment=None, run_name=None, config=None, tags=None, runs_dir=None, **options):
+    """Begins a run and returns it; dptrack._init says what the options are."""
+    from dptrack import _init
+    named = dict(options, experiment=experiment, run_name=run_name, config=config, tags=tags, runs_dir=runs_dir)
+    previous = active()
+    if previous is not None:
+        previous.finish()
+    run = _init.begin(Run, **named)
+    _active.append(run)
+    return run
