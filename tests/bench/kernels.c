@@ -1,8 +1,9 @@
 /* kernels.c: the kernel calls of whole ResNet training steps, in order and on distinct buffers, without graph, planner
  * or loop: where a step's time goes, per op and shape, with rates.
  *   kernels [resnet20|resnet18|resnet34|resnet50] [f32|bf16] THREADS BATCH REPEATS [-v|-l]
- * -l: the step's own bound instead, as JSON: every product and convolution as fast as its kernel is alone, run again and
- * again on the same operands, and whatever the other kernels read and write as fast as memory is copied in pieces of the net's largest tensor. */
+ * -l: the step's own bound instead, as JSON: every product and convolution as fast as its kernel is alone, run again
+ * and again on the same operands, and whatever the other kernels read and write as fast as memory is copied in pieces
+ * of the net's largest tensor. */
 #include <dlfcn.h>
 #include <pthread.h>
 #include <stdio.h>

@@ -146,8 +146,8 @@ static int resolve_sharing(struct run_config *cfg, struct err *err)
 		derive(cfg, FLAG_shard_degree);
 	}
 	if (!rc && cfg->world % cfg->shard_degree)
-		return err_set(err, ERR_USAGE, "%s %lld: %d ranks are no multiple of it", say(cfg, FLAG_shard_degree, &l),
-			       (long long)cfg->shard_degree, cfg->world);
+		return err_set(err, ERR_USAGE, "%s %lld: %d ranks are no multiple of it",
+			       say(cfg, FLAG_shard_degree, &l), (long long)cfg->shard_degree, cfg->world);
 	if (!rc && !given(cfg, FLAG_sync_each_batch)) {
 		cfg->sync_each_batch = cfg->strategy == STRATEGY_fsdp && cfg->zero_stage >= 2;
 		derive(cfg, FLAG_sync_each_batch);

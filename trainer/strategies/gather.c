@@ -229,12 +229,12 @@ static void redirect_all(struct gatherer *f)
 
 /* ---- order ---- */
 
-struct group { /* regions of one part of the model and pass: they are gathered together */
+struct visit { /* regions of one part of the model and pass: they are gathered together */
 	int place, pass;
 	struct node *first, *last;
 };
 
-static int find_groups(const struct gatherer *f, struct group *groups)
+static int find_visits(const struct gatherer *f, struct visit *visits)
 {
 	int n = 0;
 
@@ -242,35 +242,35 @@ static int find_groups(const struct gatherer *f, struct group *groups)
 		const struct region *r = &f->regions[i];
 		int k = 0;
 
-		while (k < n && (groups[k].place != r->place || groups[k].pass != r->pass))
+		while (k < n && (visits[k].place != r->place || visits[k].pass != r->pass))
 			k++;
 		if (k == n)
-			groups[n++] = (struct group){ r->place, r->pass, r->first, r->last };
-		if (r->last->id > groups[k].last->id)
-			groups[k].last = r->last;
+			visits[n++] = (struct visit){ r->place, r->pass, r->first, r->last };
+		if (r->last->id > visits[k].last->id)
+			visits[k].last = r->last;
 	}
 	return n;
 }
 
-/* Group k is gathered once the one that stands so many units before it has been computed. */
-static void gather_groups(struct gatherer *f)
+/* Visit k is gathered once the one that stands so many units before it has been computed. */
+static void gather_visits(struct gatherer *f)
 {
-	struct group *groups = arena_array(f->g->arena, (size_t)f->n + 1, sizeof(*groups));
+	struct visit *visits = arena_array(f->g->arena, (size_t)f->n + 1, sizeof(*visits));
 	int n, front = 0;
 
-	if (!groups) {
+	if (!visits) {
 		graph_fail(f->g, ERR_NOMEM, "out of memory: units");
 		return;
 	}
-	n = find_groups(f, groups);
+	n = find_visits(f, visits);
 	for (int k = 0; k < n; k++) {
 		int before = k - 1 - f->o->gather_prefetch;
 
-		f->at = before < 0 ? front : groups[before].last->id + 1;
-		if (f->at > groups[k].first->id)
-			f->at = groups[k].first->id;
+		f->at = before < 0 ? front : visits[before].last->id + 1;
+		if (f->at > visits[k].first->id)
+			f->at = visits[k].first->id;
 		for (int i = 0; i < f->n && !graph_failed(f->g); i++)
-			if (f->regions[i].place == groups[k].place && f->regions[i].pass == groups[k].pass)
+			if (f->regions[i].place == visits[k].place && f->regions[i].pass == visits[k].pass)
 				gather_region(f, &f->regions[i]);
 		front = before < 0 ? f->at : front;
 	}
@@ -287,7 +287,7 @@ void gather_params(struct graph *g, const struct units *u, const struct strategy
 		for (int i = 0; i < f.n && !graph_failed(g); i++)
 			gather_region(&f, &f.regions[i]);
 	else
-		gather_groups(&f);
+		gather_visits(&f);
 	if (!graph_failed(g))
 		redirect_all(&f);
 }

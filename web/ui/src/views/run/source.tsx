@@ -52,7 +52,9 @@ export function Source({ r }: { r: RunDetail }) {
 				{inputs.map((i) => (
 					<div key={i.name + i.digest}>
 						<dt>data{i.context && ', ' + i.context}</dt>
-						<dd title={placeOf(i.source)}>{i.name} <span class="dim">{i.digest}</span></dd>
+						<dd title={placeOf(i.source)}>
+							{i.name} <span class="dim">{i.digest}</span>
+						</dd>
 					</div>
 				))}
 			</dl>
