@@ -174,4 +174,5 @@ def main():
     finish("strategies")
 
 
-main()
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,65 @@
+"""A checkpoint is the same whoever wrote it: of each layout (strategy, ranks) it is taken up by others, and the losses of
+the steps that follow are those of a run that one rank made alone, in f64 on ref. --full: each by every other."""
+import os
+import shutil
+import sys
+
+from helper import Folder, check, dptrain, finish, read_run, safetensors
+from strategies import first_difference, make_words
+
+LAYOUTS = {
+    "single": [],
+    "ddp on 2": ["--nproc-per-node", 2, "--strategy", "ddp"],
+    "ddp on 3": ["--nproc-per-node", 3, "--strategy", "ddp"],
+    "ZeRO-1 on 2": ["--nproc-per-node", 2, "--strategy", "fsdp", "--zero-stage", 1],
+    "ZeRO-2 on 3": ["--nproc-per-node", 3, "--strategy", "fsdp", "--zero-stage", 2],
+    "ZeRO-3 on 2": ["--nproc-per-node", 2, "--strategy", "fsdp"],
+    "ZeRO-3 on 4": ["--nproc-per-node", 4, "--strategy", "fsdp", "--fsdp-unit", "layer"],
+    "HSDP on 4": ["--nproc-per-node", 4, "--strategy", "fsdp", "--shard-degree", 2],
+}
+HALF = 5
+
+
+def train(data, runs, steps, layout, more=()):
+    p = dptrain("--model", "gpt2-124m", "--n-layer", 2, "--n-head", 2, "--n-embd", 32, "--block-size", 16, "--dropout", 0.1,
+                "--data-path", data, "--global-batch-size", 12, "--max-steps", steps, "--lr", 0.001, "--lr-scheduler", "constant",
+                "--opt", "adamw", "--model-ema", "--model-ema-decay", 0.9, "--backend", "ref", "--workers", 0, "--runs-dir", runs,
+                "--run-name", "r", "--report-to", "none", *LAYOUTS[layout], *more)
+    return check(p.returncode == 0, "%s to step %d: exit %d: %s" % (layout, steps, p.returncode, p.stderr))
+
+
+def left_by(runs, step):
+    """Losses so far, and what the checkpoint of that step holds."""
+    run = read_run(runs)
+    left = {"losses": [v for _, v in sorted(run["series"].get(("train/loss", -1), {}).items())]}
+    for name in ("model", "optimizer"):
+        path = os.path.join(run["folder"], "checkpoints", "step-%d" % step, name + ".safetensors")
+        left.update({name + ": " + tensor: values for tensor, (_, values) in safetensors(path).items()})
+    return left
+
+
+def main():
+    names = list(LAYOUTS)
+    with Folder() as tmp:
+        data = os.path.join(tmp, "words")
+        os.mkdir(data)
+        make_words(data)
+        if not train(data, os.path.join(tmp, "alone"), 2 * HALF, "single"):
+            finish("layouts")
+        whole = left_by(os.path.join(tmp, "alone"), 2 * HALF)
+        for i, first in enumerate(names):
+            half = os.path.join(tmp, "half %d" % i)
+            if not train(data, half, HALF, first, ["--save-steps", HALF] if i % 2 else []):
+                continue
+            others = names if "--full" in sys.argv else [names[(i + 1) % len(names)], names[(i + 3) % len(names)]]
+            for other in others:
+                runs = os.path.join(tmp, "runs")
+                shutil.copytree(half, runs)
+                if train(data, runs, 2 * HALF, other, ["--resume", "auto"]):
+                    wrong = first_difference(left_by(runs, 2 * HALF), whole)
+                    check(not wrong, "%s, taken up by %s: %s" % (first, other, wrong))
+                shutil.rmtree(runs)
+    finish("layouts")
+
+
+main()
