@@ -172,6 +172,15 @@ static int sum_dtype(enum dtype dtype, struct err *err)
 	return sum_takes(dtype) ? 0 : err_set(err, ERR_UNSUPPORTED, "shared memory does not sum %s", dtype_name(dtype));
 }
 
+/* Every rank adds one slice, which leaves it with the sum; of small ones, all. */
+static size_t allreduce_sends(const struct comm *c, size_t count, enum dtype dtype)
+{
+	const size_t bytes = count * dtype_bytes(dtype), others = (size_t)c->world - 1;
+	const size_t own = slice_of(count, c->rank, c->world).count * dtype_bytes(dtype);
+
+	return bytes <= SMALL_BYTES ? bytes * others : bytes - own + own * others;
+}
+
 static int shm_allreduce(struct comm *c, void *data, int64_t count, enum dtype dtype, struct err *err)
 {
 	struct shm_area *a = area_of(c);
@@ -184,6 +193,7 @@ static int shm_allreduce(struct comm *c, void *data, int64_t count, enum dtype d
 	call.what = "allreduce", call.op = SHM_ALLREDUCE, call.count = count, call.dtype = (uint32_t)dtype;
 	if (rc || c->world == 1)
 		return rc;
+	c->sent += (int64_t)allreduce_sends(c, (size_t)count, dtype);
 	if (bytes <= SMALL_BYTES)
 		return allreduce_small((struct shm *)c, data, bytes, &call, err);
 	rc = begin(a, &call, &direct, err);
@@ -239,6 +249,7 @@ static int shm_reduce_scatter(struct comm *c, void *data, int64_t count_each, en
 	call.dtype = (uint32_t)dtype;
 	if (rc || c->world == 1)
 		return rc;
+	c->sent += (int64_t)bytes_each * (c->world - 1);
 	rc = begin(a, &call, &direct, err);
 	if (rc)
 		return rc;
@@ -280,6 +291,7 @@ static int shm_all_gather(struct comm *c, void *data, int64_t bytes_each, struct
 	call.what = "all-gather", call.op = SHM_ALL_GATHER, call.count = bytes_each;
 	if (c->world == 1)
 		return 0;
+	c->sent += bytes_each * (c->world - 1);
 	rc = begin(a, &call, &direct, err);
 	if (rc)
 		return rc;
@@ -303,6 +315,7 @@ static int shm_broadcast(struct comm *c, void *data, size_t bytes, int root, str
 
 	if (c->world == 1)
 		return 0;
+	c->sent += c->rank == root ? (int64_t)bytes * (c->world - 1) : 0;
 	rc = begin(a, &call, &direct, err);
 	for (size_t at = 0; !rc && at < bytes; at += PIECE_BYTES) {
 		size_t n = bytes - at < PIECE_BYTES ? bytes - at : PIECE_BYTES;
@@ -327,6 +340,7 @@ static int shm_send(struct comm *c, const void *data, size_t bytes, int to, stru
 	if (to < 0 || to >= c->world || to == c->rank)
 		return err_set(err, ERR_USAGE, "send from rank %d to rank %d of %d", c->rank, to, c->world);
 	m = shm_area_mail(a, c->rank, to);
+	c->sent += (int64_t)bytes;
 	for (size_t at = 0; at < bytes; at += SHM_MAIL_BYTES) {
 		size_t n = bytes - at < SHM_MAIL_BYTES ? bytes - at : SHM_MAIL_BYTES;
 		uint32_t sent = atomic_load(&m->sent.value), taken;

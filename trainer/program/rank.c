@@ -102,6 +102,18 @@ void rank_limit(struct rank *r, double seconds)
 	}
 }
 
+int64_t rank_sent(const struct rank *r)
+{
+	int64_t sent = r->comm->sent;
+
+	for (int i = 0; i < STREAM_COUNT * GROUP_COUNT; i++) {
+		const struct comm *c = r->lane[i / GROUP_COUNT][i % GROUP_COUNT];
+
+		sent += c ? c->sent : 0;
+	}
+	return sent;
+}
+
 void rank_abort(struct rank *r)
 {
 	r->comm->ops->abort(r->comm);

@@ -33,6 +33,7 @@ struct strategy_opts rank_sharing(const struct rank *r); /* what the ranks' stra
 struct kernel_env rank_env(const struct rank *r);	 /* of kernels that meet nobody */
 
 void rank_limit(struct rank *r, double seconds); /* of later waits for another rank */
+int64_t rank_sent(const struct rank *r);	 /* bytes so far to other ranks, by all communicators */
 void rank_abort(struct rank *r);		 /* makes the others' collectives fail */
 
 #endif

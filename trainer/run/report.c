@@ -295,6 +295,8 @@ void report_step(struct report *r, const struct step_result *s)
 	}
 	for (int t = 0; t < TIME_COUNT; t++)
 		point(r, step_time_series((enum step_time)t), s->step, s->seconds[t]);
+	if (r->e->rank.seat->world > 1)
+		point(r, SERIES_comm_bytes, s->step, (double)s->sent);
 	if (r->e->rank.cfg->workers < 0 && s->workers != r->workers)
 		point(r, SERIES_data_workers, s->step, s->workers);
 	r->workers = s->workers;

@@ -173,7 +173,7 @@ static void adjust_loading(struct engine *e, struct step_result *r)
 
 int step_run(struct engine *e, struct step_result *ret, struct err *err)
 {
-	struct step_result r = { .grad_norm = NAN };
+	struct step_result r = { .grad_norm = NAN, .sent = -rank_sent(&e->rank) };
 	struct loader_batch b;
 	int rc;
 
@@ -192,6 +192,7 @@ int step_run(struct engine *e, struct step_result *ret, struct err *err)
 	} while (b.micro + 1 < b.n_micro);
 	e->step++;
 	e->stats_shared = false;
+	r.sent += rank_sent(&e->rank);
 	close_account(e, &r);
 	adjust_loading(e, &r);
 	*ret = r;

@@ -31,6 +31,7 @@ struct step_result {
 	double loss_scale;  /* by which the losses' gradients were multiplied in this step */
 	int64_t skipped;    /* optimiser steps so far, this one included, that changed nothing: not finite */
 	int64_t in_a_row;   /* of these, those since the last good one */
+	int64_t sent;	    /* bytes to other ranks */
 	int workers;	    /* loader threads from now on */
 	bool workers_found;  /* … as --workers auto has settled with this step */
 	bool epoch_ends;

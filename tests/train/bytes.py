@@ -1,0 +1,72 @@
+"""What a step sends, counted where it leaves a rank (comm/bytes), is what follows from the model's sizes and the
+strategy alone, to the byte: each parameter here fills whole ranges, so that there is no padding. Besides gradients and
+parameters there are the results, the vote and the sums of squares; they are small sums, which every rank sends to all."""
+import sys
+
+from helper import Folder, check, dptrain, finish, read_run
+
+WIDTH, VOCAB, CONTEXT, BLOCKS, F32, BF16 = 512, 512, 256, 2, 4, 2
+RESULTS, VOTE, SUM_OF_SQUARES = 4 * 8, 8, 64
+BLOCK = {"matrices": 12 * WIDTH * WIDTH, "vectors": 13 * WIDTH}
+TENSORS = 2 + 12 * BLOCKS + 2 # tables, blocks, last norm; and the classifier of an untied model
+
+
+def measured(ranks, more):
+    with Folder() as runs:
+        p = dptrain("--synthetic", "--model", "gpt2-124m", "--n-layer", BLOCKS, "--n-head", 2, "--n-embd", WIDTH, "--block-size", CONTEXT,
+                    "--seq-len", 8, "--vocab-size", VOCAB, "--global-batch-size", 2 * ranks, "--max-steps", 2, "--opt", "sgd",
+                    "--threads", 1, "--nproc-per-node", ranks, "--runs-dir", runs, "--report-to", "none", *more)
+        if not check(p.returncode == 0, "%s: exit %d: %s" % (more, p.returncode, p.stderr)):
+            return None
+        series = read_run(runs)["series"]
+        return {series[("comm/bytes", r)][step] for r in range(ranks) for step in (1, 2)}
+
+
+def sizes(tied, bf16):
+    """Numbers of G, W, F and B in bytes. In bf16 matrices of blocks and the classifier are read so, tables and vectors in f32."""
+    low = BF16 if bf16 else F32
+    tables, positions, head = VOCAB * WIDTH, CONTEXT * WIDTH, VOCAB * WIDTH
+    block = BLOCK["matrices"] * low + BLOCK["vectors"] * F32
+    last = 2 * WIDTH * F32
+    gradients = F32 * (tables + positions + BLOCKS * sum(BLOCK.values()) + 2 * WIDTH + (0 if tied else head))
+    kept = F32 * (tables + positions) + BLOCKS * block + last + (0 if tied else head * low)
+    forward = F32 * (tables + positions) + BLOCKS * block + last + head * low # a tied table twice
+    return gradients, kept, forward, BLOCKS * block
+
+
+def expected(ranks, stage, tied, bf16, passes=1, sync=True, reshard=True, degree=None):
+    g, w, f, b = sizes(tied, bf16)
+    small = (RESULTS + VOTE) * (ranks - 1)
+    s = degree or ranks
+    if stage == 0:
+        return 2 * (ranks - 1) * g // ranks + small
+    small += (TENSORS + (not tied)) * SUM_OF_SQUARES * (s - 1)
+    times = passes if stage >= 2 and sync else 1
+    read = w if stage < 3 else passes * (f + b if reshard else w)
+    r = ranks // s
+    return (s - 1) * (times * g + read) // s + times * 2 * (r - 1) * (g // s) // r + small
+
+
+def main():
+    cases = [(2, 0, {}), (2, 1, {}), (4, 2, {}), (4, 3, {}), (2, 3, {"tied": False}), (2, 3, {"reshard": False, "tied": False}),
+             (2, 1, {"passes": 2}), (2, 2, {"passes": 2}), (2, 2, {"passes": 2, "sync": False}), (2, 3, {"passes": 2}),
+             (4, 3, {"degree": 2}), (2, 1, {"bf16": True}), (2, 2, {"bf16": True, "tied": False}), (2, 3, {"bf16": True})]
+    bf16 = any(line.startswith("cpu") and "bf16" in line for line in dptrain("backends").stdout.splitlines())
+    for ranks, stage, c in cases:
+        c = dict({"tied": True, "bf16": False}, **c)
+        if c["bf16"] and not bf16:
+            print("no backend computes in bf16: left out")
+            continue
+        more = ["--tie-weights" if c["tied"] else "--no-tie-weights", "--precision", "bf16" if c["bf16"] else "fp32",
+                "--grad-accum-steps", c.get("passes", 1)]
+        more += ["--strategy", "ddp"] if stage == 0 else ["--strategy", "fsdp", "--zero-stage", stage]
+        more += [] if c.get("sync", True) else ["--no-sync-each-batch"]
+        more += [] if c.get("reshard", True) else ["--no-reshard-after-forward"]
+        more += ["--shard-degree", c["degree"]] if "degree" in c else []
+        got, want = measured(ranks, more), expected(ranks, stage, **c)
+        if got is not None:
+            check(got == {want}, "%d ranks, %s: sent %s bytes, the sizes say %d" % (ranks, " ".join(map(str, more)), sorted(got), want))
+    finish("bytes")
+
+
+main()
