@@ -2,7 +2,8 @@
 weights afterwards are those of one rank, in f64 on ref, whatever is combined: strategy, ranks, recomputation, passes a
 step, optimiser, clipping, averages, frozen weights, and what each strategy can be asked for. Every pair of values of two
 of these is in some run; --full tries all combinations. Settings that change the maths are those of the run on one rank.
-Learning rates are low enough that no run comes to a kink of ReLU within its steps."""
+Then the same with parts that
+are broken on purpose (DPTRAIN_TEST_FAULT): each is noticed. Learning rates are low enough that no run comes to a kink of ReLU within its steps."""
 import itertools
 import os
 import random
@@ -144,6 +145,18 @@ def cover(axes, allowed, seed=1, tries=60):
     return chosen
 
 
+def faults(data):
+    """What is broken on purpose is noticed."""
+    c = {"strategy": "fsdp 3", "world": 2, "recompute": "none", "passes": 2, "unit": "block", "degree": "all", "reshard": True, "prefetch": 1,
+         "sync": True, "model": "gpt", "opt": "sgd", "clip": 0.3, "ema": False, "freeze": False, "batch": 12}
+    alone = run(maths_flags(c, data))
+    for name in ("ddp", "fsdp 1", "fsdp 2", "fsdp 3"):
+        for fault in ("reduce", "micro") if name == "ddp" else ("reduce", "gather", "norm", "micro"):
+            flags = maths_flags(c, data) + way_flags(dict(c, strategy=name))
+            wrong = first_difference(run(flags, {"DPTRAIN_TEST_FAULT": fault}), alone)
+            check(wrong and not wrong.startswith("exit"), "%s with a broken %s: %s" % (name, fault, wrong or "nothing is noticed"))
+
+
 def name_of(c):
     return " ".join("%s=%s" % (k, c[k]) for k in c)
 
@@ -170,6 +183,7 @@ def main():
             if not isinstance(alone[maths], str):
                 wrong = first_difference(run(maths_flags(c, data) + way_flags(c)), alone[maths])
                 check(not wrong, "%s: %s" % (name_of(c), wrong))
+        faults(data)
         print("%d combinations, %d runs on one rank" % (len(chosen), len(alone)))
     finish("strategies")
 

@@ -8,6 +8,7 @@
 #include "trainer/ops/accumulate/accumulate.h"
 #include "trainer/ops/guard/guard.h"
 #include "trainer/ops/ops.h"
+#include "trainer/program/fault.h"
 
 struct build {
 	const struct program_opts *o;
@@ -87,6 +88,11 @@ static int run_optimizer(struct build *b, struct err *err)
 		if (b->g->tensors[i]->grad)
 			b->g->tensors[i]->grad->keep = true;
 	return optimizer_add(b->g, &o, err);
+}
+
+static int run_fault(struct build *b, struct err *err)
+{
+	return fault_plant(b->g) ? err_set(err, b->g->err.code, "%s", b->g->err.text) : 0;
 }
 
 static int run_averages(struct build *b, struct err *err)
@@ -180,6 +186,7 @@ static const struct {
 	{ "accumulate", TRAINING, PROGRAMS, run_accumulate },
 	{ "strategy", ALL, PROGRAMS, run_strategy },
 	{ "optimizer", STEP, BOTH, run_optimizer },
+	{ "fault", ALL, PROGRAMS, run_fault },
 	{ "averages", ALL, PROGRAMS, run_averages },
 	{ "layout", ALL, PROGRAMS, run_layout },
 	{ "kernels", ALL, PROGRAMS, run_kernels },

@@ -1,0 +1,67 @@
+/* fault.c: see fault.h. */
+#include "trainer/program/fault.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "trainer/ops/ops.h"
+
+static bool is_reduce(const struct node *n)
+{
+	return n->op == &op_reduce_scatter || (n->op == &op_allreduce && n->bucket >= 0);
+}
+
+static bool is_gather(const struct node *n)
+{
+	return n->op == &op_all_gather;
+}
+
+static bool is_norm(const struct node *n)
+{
+	return n->op == &op_allreduce && n->stream == STREAM_COMPUTE && n->group == GROUP_SHARD;
+}
+
+static bool is_sum(const struct node *n)
+{
+	return n->op == &op_accumulate;
+}
+
+static const struct {
+	const char *word;
+	bool (*is)(const struct node *n);
+	bool twice; /* run again; else left out */
+} faults[] = {
+	{ "reduce", is_reduce, false },
+	{ "gather", is_gather, false },
+	{ "norm", is_norm, false },
+	{ "micro", is_sum, true },
+};
+
+static void plant(struct graph *g, struct node *n, bool twice)
+{
+	struct node *again;
+
+	if (!twice) {
+		graph_remove(g, n->id);
+		return;
+	}
+	again = graph_node(g, &(struct node_spec){ .op = n->op, .in = n->in, .out = n->out, .n_in = n->n_in,
+						   .n_out = n->n_out });
+	if (!again)
+		return;
+	again->phase = n->phase;
+	graph_move(g, again->id, n->id + 1);
+}
+
+int fault_plant(struct graph *g)
+{
+	const char *word = getenv("DPTRAIN_TEST_FAULT");
+
+	for (size_t k = 0; word && k < sizeof(faults) / sizeof(faults[0]); k++)
+		for (int i = g->n_nodes - 1; !strcmp(word, faults[k].word) && i >= 0; i--)
+			if (faults[k].is(g->nodes[i])) {
+				plant(g, g->nodes[i], faults[k].twice);
+				break;
+			}
+	return g->err.code;
+}

@@ -1,0 +1,13 @@
+/* fault.h: what tests break in a program on purpose, to see that it is noticed. Without the environment's word nothing
+ * happens. */
+#ifndef DPT_PROGRAM_FAULT_H
+#define DPT_PROGRAM_FAULT_H
+
+#include "trainer/graph/graph.h"
+
+/* DPTRAIN_TEST_FAULT: reduce (some gradients are not summed over the ranks), gather (some parameters are stale), norm
+ * (sums of squares stay the rank's own), micro (some gradients of a later micro-batch count twice). Behind the
+ * strategy. Returns 0 or the graph's error code. */
+int fault_plant(struct graph *g);
+
+#endif
