@@ -1,13 +1,19 @@
 /* exec_test.c: what every executor gets from exec.c: schedules that it cannot keep apart in memory are refused, calls
- * reach the executor that was asked for, whatever it is. */
+ * reach the executor that was asked for, whatever it is; the executor of host backends: micro-batches in turns, over
+ * several streams, each in its slot. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include <cmocka.h>
 
+#include "trainer/ops/accumulate/accumulate.h"
+#include "trainer/ops/add/add.h"
+#include "trainer/ops/allreduce/allreduce.h"
+#include "trainer/ops/ops.h"
 #include "trainer/run/exec.h"
 
 /* An executor that runs nothing and counts. */
@@ -34,9 +40,11 @@ static void fake_close(struct exec *e)
 	((struct fake *)e)->closed = true;
 }
 
-static int fake_run(struct exec *e, const struct program *p, const struct step_page *page, struct exec_times *ret,
+static int fake_run(struct exec *e, const struct program *p, const struct exec_call *call, struct exec_times *ret,
 		    struct err *err)
 {
+	const struct step_page *page = call->page;
+
 	(void)p;
 	((struct fake *)e)->runs++;
 	ret->comm_total = (double)page->step;
@@ -87,15 +95,14 @@ static void slots_are_kept_apart_or_refused(void **state)
 	struct run r;
 
 	(void)state;
-	run_init(&r, 2);
-	assert_int_equal(exec_new(&e, &r.prepared, &err), ERR_UNSUPPORTED);
-	assert_null(e);
-	assert_non_null(strstr(err.text, "train-4"));
-	assert_non_null(strstr(err.text, "2 micro-batch slots"));
-	assert_int_equal(exec_open(&e, &fake_ops, &r.prepared, &err), 0);
-	exec_free(e);
 	run_init(&r, 3);
 	assert_int_equal(exec_open(&e, &fake_ops, &r.prepared, &err), ERR_UNSUPPORTED);
+	assert_null(e);
+	assert_non_null(strstr(err.text, "train-4"));
+	assert_non_null(strstr(err.text, "3 micro-batch slots"));
+	run_init(&r, 2);
+	assert_int_equal(exec_open(&e, &fake_ops, &r.prepared, &err), 0);
+	exec_free(e);
 	run_init(&r, 1);
 	assert_int_equal(exec_new(&e, &r.prepared, &err), 0);
 	exec_free(e);
@@ -112,10 +119,10 @@ static void calls_reach_the_executor(void **state)
 	(void)state;
 	run_init(&r, 1);
 	assert_int_equal(exec_open(&e, &fake_ops, &r.prepared, &err), 0);
-	assert_int_equal(exec_run(e, &r.program, &page, &times, &err), 0);
+	assert_int_equal(exec_run(e, &r.program, &(struct exec_call){ .page = &page }, &times, &err), 0);
 	assert_true(times.comm_total == 12);
 	page.step = 13;
-	assert_int_equal(exec_run(e, &r.program, &page, &times, &err), ERR_PEER);
+	assert_int_equal(exec_run(e, &r.program, &(struct exec_call){ .page = &page }, &times, &err), ERR_PEER);
 	assert_int_equal(fake.runs, 2);
 	assert_int_equal(exec_profile(e, &err), 0);
 	assert_int_equal(fake.profiles, 1);
@@ -125,11 +132,189 @@ static void calls_reach_the_executor(void **state)
 	exec_free(NULL);
 }
 
+/* ---- slots, on the executor of host backends ---- */
+
+enum { VALUES = 50, MICROS = 6, STAGES = 3 };
+
+/* A program by hand, with memory: sums 3 x over all micro-batches, forward and backward, by way of another stream; at
+ * the end twice that. */
+struct sums {
+	struct prepared prepared;
+	struct program program;
+	struct tensor *x, *twice;
+	void *slab;
+	int fed;
+};
+
+static struct node *node(struct graph *g, const struct op *op, struct tensor *a, struct tensor *b, struct tensor *out)
+{
+	struct tensor *in[] = { a, b };
+	struct node *n = graph_node(
+		g, &(struct node_spec){ .op = op, .in = in, .n_in = b ? 2 : 1, .out = &out, .n_out = 1 });
+
+	assert_non_null(n);
+	n->part = PART_BACKWARD;
+	return n;
+}
+
+static struct tensor *values(struct graph *g, const char *name, enum tensor_kind kind, enum lifetime life)
+{
+	return graph_tensor(
+		g, &(struct tensor){
+			   .name = name, .kind = kind, .dtype = DTYPE_F64, .shape = SHAPE(VALUES), .life = life });
+}
+
+static void build(struct sums *t)
+{
+	struct graph *g = graph_new(true);
+	struct tensor *sum = values(g, "sum", TENSOR_ACT, LIFE_ACROSS);
+	struct node *forward, *moved, *n;
+
+	t->x = values(g, "x", TENSOR_INPUT, LIFE_MICRO);
+	forward = node(g, &op_add, t->x, t->x, NULL);
+	forward->part = PART_FORWARD;
+	moved = node(g, &op_allreduce, forward->out[0], NULL, NULL);
+	moved->part = PART_FORWARD;
+	moved->stream = STREAM_COMM;
+	n = node(g, &op_add, moved->out[0], t->x, NULL);
+	n = node(g, &op_allreduce, n->out[0], NULL, NULL);
+	n->stream = STREAM_COPY_OUT;
+	node(g, &op_accumulate, sum, n->out[0], sum);
+	n = node(g, &op_add, sum, sum, NULL);
+	n->part = PART_STEP;
+	t->twice = n->out[0];
+	t->twice->keep = true;
+	t->program = (struct program){ .name = "sums", .graph = g };
+}
+
+static void prepare_sums(struct sums *t, enum pipeline kind, int stage, int micros)
+{
+	struct schedule_turn turn[2 * MICROS + 1];
+	const struct schedule_order o = { .turn = turn, .n = schedule_turns(micros), .micros = micros };
+	struct graph *g = t->program.graph;
+	struct plan_program p = { "sums", g, &t->program.schedule };
+	const struct kernel_env env = { .threads = 1 };
+	struct err err = ERR_INIT;
+
+	schedule_pipeline(turn, kind, STAGES, stage, micros);
+	t->prepared = (struct prepared){ .opts.backend = &backend_ref, .program = { &t->program }, .n_programs = 1 };
+	t->program.state = calloc((size_t)g->n_nodes, sizeof(void *));
+	for (int i = 0; i < g->n_nodes; i++) {
+		const struct kernel *k = backend_kernel(&backend_ref, g->nodes[i]);
+
+		if (k->prepare)
+			assert_int_equal(k->prepare(&env, g->nodes[i], &t->program.state[i], &err), 0);
+	}
+	assert_int_equal(schedule_make_turns(&t->program.schedule, g, &o, &err), 0);
+	assert_int_equal(plan_make(&t->prepared.plan, &p, 1, &err), 0);
+	t->slab = aligned_alloc(64, t->prepared.plan.slab_bytes[SPACE_PRIVATE]);
+	memset(t->slab, 0xff, t->prepared.plan.slab_bytes[SPACE_PRIVATE]); /* NaN */
+	t->prepared.slab[SPACE_PRIVATE] = t->slab;
+}
+
+static double value(int micro, int i)
+{
+	return 1000 * micro + i;
+}
+
+static int put(void *user, int micro, struct step_page *page, struct err *err)
+{
+	struct sums *t = user;
+	double *x = prepared_slot(&t->prepared, t->x, micro);
+
+	if (micro == t->fed - 100)
+		return err_set(err, ERR_IO, "no more data");
+	assert_int_equal(micro, t->fed++);
+	page->micro = micro;
+	for (int i = 0; i < VALUES; i++)
+		x[i] = value(micro, i);
+	return 0;
+}
+
+static void sums_done(struct sums *t)
+{
+	for (int i = 0; i < t->program.graph->n_nodes; i++) {
+		const struct kernel *k = backend_kernel(&backend_ref, t->program.graph->nodes[i]);
+
+		if (k->release && t->program.state[i])
+			k->release(t->program.state[i]);
+	}
+	free(t->program.state);
+	free(t->slab);
+	graph_free(t->program.graph);
+}
+
+static int run_fed(struct exec *e, struct sums *t, struct err *err)
+{
+	const struct exec_feed feed = { put, t };
+	const struct step_page page = { .step = 1 };
+	struct exec_times times;
+
+	return exec_run(e, &t->program, &(struct exec_call){ &page, &feed }, &times, err);
+}
+
+static void run_sums(enum pipeline kind, int stage, int micros)
+{
+	struct sums t = { .fed = 0 };
+	const double *twice;
+	struct err err = ERR_INIT;
+	struct exec *e;
+
+	build(&t);
+	prepare_sums(&t, kind, stage, micros);
+	assert_int_equal(exec_new(&e, &t.prepared, &err), 0);
+	twice = prepared_address(&t.prepared, t.twice);
+	for (int round = 0; round < 3; round++) {
+		t.fed = 0;
+		assert_int_equal(run_fed(e, &t, &err), 0);
+		assert_int_equal(t.fed, micros);
+		for (int i = 0; i < VALUES; i++) {
+			double sum = 0;
+
+			for (int m = 0; m < micros; m++)
+				sum += 3 * value(m, i);
+			assert_true(twice[i] == 2 * sum);
+		}
+	}
+	exec_free(e);
+	sums_done(&t);
+}
+
+static void micro_batches_keep_their_own(void **state)
+{
+	(void)state;
+	for (int stage = 0; stage < STAGES; stage++)
+		for (int micros = 1; micros <= MICROS; micros++) {
+			run_sums(PIPELINE_1F1B, stage, micros);
+			run_sums(PIPELINE_GPIPE, stage, micros);
+		}
+}
+
+static void a_feed_that_fails_ends_the_run(void **state)
+{
+	struct sums t = { .fed = 0 };
+	struct err err = ERR_INIT;
+	struct exec *e;
+
+	(void)state;
+	build(&t);
+	prepare_sums(&t, PIPELINE_GPIPE, 0, 4);
+	t.fed = 100; /* micro-batch 0 has none */
+	assert_int_equal(exec_new(&e, &t.prepared, &err), 0);
+	assert_int_equal(run_fed(e, &t, &err), ERR_IO);
+	assert_non_null(strstr(err.text, "no more data"));
+	assert_int_equal(run_fed(e, &t, &err), ERR_PEER);
+	exec_free(e);
+	sums_done(&t);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(slots_are_kept_apart_or_refused),
 		cmocka_unit_test(calls_reach_the_executor),
+		cmocka_unit_test(micro_batches_keep_their_own),
+		cmocka_unit_test(a_feed_that_fails_ends_the_run),
 	};
 
 	return cmocka_run_group_tests_name("exec", tests, NULL, NULL);

@@ -87,14 +87,13 @@ static struct graph *random_graph(struct draws *d)
 	return g;
 }
 
-/* Who wrote each piece of memory last: a tensor and the count of writes to it, or the workspace of an item. */
+/* Who wrote each piece of memory last: a tensor of a slot and the count of writes to it, or an item's workspace. */
 struct memory {
 	int owner[PIECES_MAX];
 	int version[PIECES_MAX];
-	int tensor_version[NODES_MAX * 2];
 };
 
-enum { WORKSPACE = 1000000 };
+enum { WORKSPACE = 1000000, SLOTS_MAX = 8, TENSORS_MAX = NODES_MAX * 2, ITEMS_MAX = NODES_MAX * SLOTS_MAX };
 
 static void own(struct memory *m, size_t offset, size_t bytes, int owner, int version)
 {
@@ -113,47 +112,78 @@ static bool owned(const struct memory *m, size_t offset, size_t bytes, int owner
 	return true;
 }
 
-/* Which write of each tensor an item must read: fixed by program order. */
+/* A tensor of a micro-batch is another one in each slot. */
+static int key_of(const struct tensor *t, int slot)
+{
+	return t->life == LIFE_MICRO ? slot * TENSORS_MAX + t->id : t->id;
+}
+
+/* Which write of each tensor an item must read: fixed by the order of the schedule. */
 struct expected {
 	int in[2];
 	int out;
 };
 
-static bool writes_over(const struct node *n, const struct tensor *in)
+static bool owns(const struct memory *m, const struct tensor *t, int slot, int version)
 {
-	return n->out[0] == in || n->out[0]->offset == in->offset;
+	return owned(m, plan_offset(t, slot), tensor_bytes(t), key_of(t, slot), version);
 }
 
-static void start(struct memory *m, const struct node *n, const struct expected *e)
+static void own_tensor(struct memory *m, const struct tensor *t, int slot, int version)
 {
+	own(m, plan_offset(t, slot), tensor_bytes(t), key_of(t, slot), version);
+}
+
+static void own_inputs(struct memory *m, const struct graph *g, int slot)
+{
+	for (int i = 0; i < g->n_tensors; i++)
+		if (g->tensors[i]->kind == TENSOR_INPUT)
+			own_tensor(m, g->tensors[i], slot, 0);
+}
+
+static bool writes_over(const struct schedule_item *it, const struct tensor *in)
+{
+	const struct tensor *out = it->node->out[0];
+
+	return out == in || plan_offset(out, it->slot) == plan_offset(in, it->slot);
+}
+
+static void start(struct memory *m, const struct schedule *s, int item, const struct expected *e)
+{
+	const struct schedule_item *it = &s->items[item];
+	const struct node *n = it->node;
+
 	for (int k = 0; k < n->n_in; k++)
-		if (!owned(m, n->in[k]->offset, tensor_bytes(n->in[k]), n->in[k]->id, e->in[k]))
+		if (!owns(m, n->in[k], it->slot, e->in[k]))
 			fail_msg("%s starts with another %s than was written for it", n->name, n->in[k]->name);
-	own(m, n->workspace_offset, n->workspace_bytes, WORKSPACE + n->id, 0);
-	own(m, n->out[0]->offset, tensor_bytes(n->out[0]), n->out[0]->id, e->out);
+	own(m, plan_workspace(n, it->slot), n->workspace_bytes, WORKSPACE + item, 0);
+	own_tensor(m, n->out[0], it->slot, e->out);
 }
 
-static void finish(const struct memory *m, const struct node *n, const struct expected *e)
+static void finish(const struct memory *m, const struct schedule *s, int item, const struct expected *e)
 {
+	const struct schedule_item *it = &s->items[item];
+	const struct node *n = it->node;
+
 	for (int k = 0; k < n->n_in; k++)
-		if (!writes_over(n, n->in[k]) &&
-		    !owned(m, n->in[k]->offset, tensor_bytes(n->in[k]), n->in[k]->id, e->in[k]))
+		if (!writes_over(it, n->in[k]) && !owns(m, n->in[k], it->slot, e->in[k]))
 			fail_msg("%s was written over while %s read it", n->in[k]->name, n->name);
-	if (!owned(m, n->workspace_offset, n->workspace_bytes, WORKSPACE + n->id, 0) ||
-	    !owned(m, n->out[0]->offset, tensor_bytes(n->out[0]), n->out[0]->id, e->out))
+	if (!owned(m, plan_workspace(n, it->slot), n->workspace_bytes, WORKSPACE + item, 0) ||
+	    !owns(m, n->out[0], it->slot, e->out))
 		fail_msg("what %s wrote was written over before it was complete", n->name);
 }
 
-static void number_versions(const struct graph *g, struct expected *e)
+/* version: of each tensor at the end. */
+static void number_versions(const struct schedule *s, struct expected *e, int *version)
 {
-	int version[NODES_MAX * 2] = { 0 };
-
-	for (int i = 0; i < g->n_nodes; i++) {
-		const struct node *n = g->nodes[i];
+	memset(version, 0, sizeof(int) * SLOTS_MAX * TENSORS_MAX);
+	for (int i = 0; i < s->n; i++) {
+		const struct schedule_item *it = &s->items[i];
+		const struct node *n = it->node;
 
 		for (int k = 0; k < n->n_in; k++)
-			e[i].in[k] = version[n->in[k]->id];
-		e[i].out = ++version[n->out[0]->id];
+			e[i].in[k] = version[key_of(n->in[k], it->slot)];
+		e[i].out = ++version[key_of(n->out[0], it->slot)];
 	}
 }
 
@@ -178,24 +208,39 @@ static bool may_start(const struct schedule *s, const struct lane *lanes, int it
 	return true;
 }
 
-static void expect_order(const struct node *n, const bool *complete)
+/* Of the micro-batches that have come to it by then, the one of the item is the last. */
+static void expect_order(const struct schedule *s, int item, const bool *complete)
 {
+	const struct node *n = s->items[item].node;
+
 	for (int i = 0; i < n->n_after; i++)
-		if (!complete[n->after[i]->id])
-			fail_msg("%s began before %s was complete", n->name, n->after[i]->name);
+		for (int k = 0; k < item; k++)
+			if (s->items[k].node == n->after[i] && !complete[k])
+				fail_msg("%s began before %s was complete", n->name, n->after[i]->name);
 }
 
-static void run_one_order(const struct graph *g, const struct schedule *s, const struct expected *e, struct draws *d)
+static void expect_kept(const struct memory *m, const struct graph *g, const struct schedule *s, const int *last)
+{
+	for (int i = 0; i < g->n_tensors; i++)
+		for (int slot = 0; g->tensors[i]->keep && slot < s->slots; slot++)
+			if (last[key_of(g->tensors[i], slot)] &&
+			    !owns(m, g->tensors[i], slot, last[key_of(g->tensors[i], slot)]))
+				fail_msg("%s was kept, but not to the end", g->tensors[i]->name);
+}
+
+static void run_one_order(const struct graph *g, const struct schedule *s, struct draws *d)
 {
 	static struct memory m;
+	static struct expected e[ITEMS_MAX];
+	static int last[SLOTS_MAX * TENSORS_MAX];
+	bool complete[ITEMS_MAX] = { false };
 	struct lane lanes[STREAM_COUNT];
-	bool complete[NODES_MAX] = { false };
-	int done = 0, last[NODES_MAX * 2] = { 0 };
+	int done = 0;
 
+	number_versions(s, e, last);
 	memset(&m, 0xff, sizeof(m));
-	for (int i = 0; i < g->n_tensors; i++)
-		if (g->tensors[i]->kind == TENSOR_INPUT)
-			own(&m, g->tensors[i]->offset, tensor_bytes(g->tensors[i]), i, 0);
+	if (!s->fed)
+		own_inputs(&m, g, 0);
 	for (int k = 0; k < STREAM_COUNT; k++)
 		lanes[k] = (struct lane){ .next = next_of(s, (enum stream)k, 0) };
 	for (int tries = 0; done < s->n; tries++) {
@@ -206,27 +251,25 @@ static void run_one_order(const struct graph *g, const struct schedule *s, const
 		if (l->next >= s->n || (!l->running && !may_start(s, lanes, l->next)))
 			continue;
 		if (!l->running) {
-			expect_order(g->nodes[l->next], complete);
-			start(&m, g->nodes[l->next], &e[l->next]);
+			expect_order(s, l->next, complete);
+			if (s->items[l->next].feeds)
+				own_inputs(&m, g, s->items[l->next].slot);
+			start(&m, s, l->next, &e[l->next]);
 		} else {
-			finish(&m, g->nodes[l->next], &e[l->next]);
+			finish(&m, s, l->next, &e[l->next]);
 			complete[l->next] = true;
 			l->next = next_of(s, (enum stream)k, l->next + 1);
 			done++;
 		}
 		l->running = !l->running;
 	}
-	for (int i = 0; i < g->n_nodes; i++)
-		last[g->nodes[i]->out[0]->id] = e[i].out;
-	for (int i = 0; i < g->n_tensors; i++)
-		if (g->tensors[i]->keep && !owned(&m, g->tensors[i]->offset, tensor_bytes(g->tensors[i]), i, last[i]))
-			fail_msg("%s was kept, but not to the end", g->tensors[i]->name);
+	expect_kept(&m, g, s, last);
 }
 
 /* before[a][b]: a is complete when b begins; by streams, waits and what follows from both. */
-static void order_all(const struct schedule *s, bool before[NODES_MAX][NODES_MAX])
+static void order_all(const struct schedule *s, bool before[ITEMS_MAX][ITEMS_MAX])
 {
-	memset(before, 0, sizeof(bool[NODES_MAX][NODES_MAX]));
+	memset(before, 0, sizeof(bool[ITEMS_MAX][ITEMS_MAX]));
 	for (int b = 0; b < s->n; b++)
 		for (int a = b - 1; a >= 0; a--) {
 			const struct schedule_item *x = &s->items[a], *y = &s->items[b];
@@ -242,22 +285,35 @@ struct range {
 	bool written;
 };
 
-static int ranges_of(const struct node *n, struct range *r)
+static struct range range_of(const struct tensor *t, int slot, bool written)
 {
+	size_t at = plan_offset(t, slot);
+
+	return (struct range){ at, at + tensor_bytes(t), written };
+}
+
+/* With the inputs that are written where it feeds. */
+static int ranges_of(const struct graph *g, const struct schedule_item *it, struct range *r)
+{
+	const struct node *n = it->node;
+	size_t workspace = plan_workspace(n, it->slot);
 	int count = 0;
 
 	for (int k = 0; k < n->n_in; k++)
-		r[count++] = (struct range){ n->in[k]->offset, n->in[k]->offset + tensor_bytes(n->in[k]), false };
+		r[count++] = range_of(n->in[k], it->slot, false);
 	for (int k = 0; k < n->n_out; k++)
-		r[count++] = (struct range){ n->out[k]->offset, n->out[k]->offset + tensor_bytes(n->out[k]), true };
-	r[count++] = (struct range){ n->workspace_offset, n->workspace_offset + n->workspace_bytes, true };
+		r[count++] = range_of(n->out[k], it->slot, true);
+	for (int i = 0; it->feeds && i < g->n_tensors; i++)
+		if (g->tensors[i]->kind == TENSOR_INPUT)
+			r[count++] = range_of(g->tensors[i], it->slot, true);
+	r[count++] = (struct range){ workspace, workspace + n->workspace_bytes, true };
 	return count;
 }
 
-static bool touch_the_same(const struct node *a, const struct node *b)
+static bool touch_the_same(const struct graph *g, const struct schedule_item *a, const struct schedule_item *b)
 {
-	struct range x[8], y[8];
-	int n = ranges_of(a, x), m = ranges_of(b, y);
+	struct range x[10], y[10];
+	int n = ranges_of(g, a, x), m = ranges_of(g, b, y);
 
 	for (int i = 0; i < n; i++)
 		for (int j = 0; j < m; j++)
@@ -266,14 +322,14 @@ static bool touch_the_same(const struct node *a, const struct node *b)
 	return false;
 }
 
-static void expect_all_ordered(const struct schedule *s)
+static void expect_all_ordered(const struct graph *g, const struct schedule *s)
 {
-	static bool before[NODES_MAX][NODES_MAX];
+	static bool before[ITEMS_MAX][ITEMS_MAX];
 
 	order_all(s, before);
 	for (int b = 0; b < s->n; b++)
 		for (int a = 0; a < b; a++)
-			if (!before[a][b] && touch_the_same(s->items[a].node, s->items[b].node))
+			if (!before[a][b] && touch_the_same(g, &s->items[a], &s->items[b]))
 				fail_msg("%s and %s touch the same bytes in any order", s->items[a].node->name,
 					 s->items[b].node->name);
 }
@@ -281,7 +337,7 @@ static void expect_all_ordered(const struct schedule *s)
 /* Every wait counts: without it something that it orders would follow from nothing else. */
 static void expect_no_idle_wait(const struct schedule *s)
 {
-	static struct schedule_clock with[NODES_MAX], without[NODES_MAX];
+	static struct schedule_clock with[ITEMS_MAX], without[ITEMS_MAX];
 
 	schedule_clocks(with, s);
 	for (int i = 0; i < s->n; i++)
@@ -298,43 +354,161 @@ static void expect_no_idle_wait(const struct schedule *s)
 		}
 }
 
+static void check(struct graph *g, struct schedule *s, struct draws *d)
+{
+	struct plan_program p = { "random", g, s };
+	struct plan plan;
+	struct err err = ERR_INIT;
+
+	if (plan_make(&plan, &p, 1, &err) != 0)
+		fail_msg("%s", err.text);
+	assert_true(plan.slab_bytes[SPACE_PRIVATE] <= (size_t)PIECES_MAX * PIECE);
+	expect_all_ordered(g, s);
+	expect_no_idle_wait(s);
+	for (int i = 0; i < ORDERS; i++)
+		run_one_order(g, s, d);
+	graph_free(g);
+}
+
 static void test_random(void **state)
 {
 	(void)state;
 	for (uint64_t seed = 0; seed < GRAPHS; seed++) {
 		struct draws d = { { seed, rng_stream("streams") }, 0 };
 		struct graph *g = random_graph(&d);
-		struct expected e[NODES_MAX];
-		struct schedule s;
-		struct plan_program p = { "random", g, &s };
-		struct plan plan;
 		struct err err = ERR_INIT;
+		struct schedule s;
 
-		if (schedule_make(&s, g, &err) != 0 || plan_make(&plan, &p, 1, &err) != 0)
+		if (schedule_make(&s, g, &err) != 0)
 			fail_msg("%s", err.text);
-		assert_true(plan.slab_bytes[SPACE_PRIVATE] <= (size_t)PIECES_MAX * PIECE);
-		expect_all_ordered(&s);
-		expect_no_idle_wait(&s);
-		number_versions(g, e);
-		for (int i = 0; i < ORDERS; i++)
-			run_one_order(g, &s, e, &d);
-		graph_free(g);
+		check(g, &s, &d);
 	}
+}
+
+/* Parts of a random graph in the turns of some stage; nodes of the last part read and keep what belongs to the step. */
+static void make_turns(struct graph *g, struct schedule *s, struct draws *d)
+{
+	struct schedule_turn turn[2 * SLOTS_MAX + 1];
+	int stages = 1 + below(d, 4), micros = 1 + below(d, SLOTS_MAX - 1);
+	struct schedule_order o = { .turn = turn, .n = schedule_turns(micros), .micros = micros };
+	int forward = 1 + below(d, g->n_nodes), backward = forward + below(d, g->n_nodes - forward + 1);
+	struct err err = ERR_INIT;
+
+	g->nodes[0]->stream = STREAM_COMPUTE; /* it feeds */
+	for (int i = 0; i < g->n_nodes; i++)
+		g->nodes[i]->part = i < forward ? PART_FORWARD : i < backward ? PART_BACKWARD : PART_STEP;
+	schedule_pipeline(turn, below(d, 2) ? PIPELINE_1F1B : PIPELINE_GPIPE, stages, below(d, stages), micros);
+	if (schedule_make_turns(s, g, &o, &err) != 0)
+		fail_msg("%s", err.text);
+}
+
+static void test_turns(void **state)
+{
+	(void)state;
+	for (uint64_t seed = 0; seed < GRAPHS / 2; seed++) {
+		struct draws d = { { seed, rng_stream("turns") }, 0 };
+		struct graph *g = random_graph(&d);
+		struct schedule s;
+
+		make_turns(g, &s, &d);
+		check(g, &s, &d);
+	}
+}
+
+/* Every micro-batch once forward, once backward, both in order; so many under way; the last stage never more than one.
+ * By hand: three stages, four micro-batches. */
+static void test_pipelines(void **state)
+{
+	static const char *const by_hand[] = { "F0 F1 F2 B0 F3 B1 B2 B3 ", "F0 F1 B0 F2 B1 F3 B2 B3 ",
+					       "F0 B0 F1 B1 F2 B2 F3 B3 " };
+	struct schedule_turn turn[2 * 16 + 1];
+
+	(void)state;
+	for (int stage = 0; stage < 3; stage++) {
+		char text[64] = "";
+
+		schedule_pipeline(turn, PIPELINE_1F1B, 3, stage, 4);
+		for (int i = 0; i < 8; i++)
+			snprintf(text + strlen(text), sizeof(text) - strlen(text), "%c%d ",
+				 turn[i].part == PART_FORWARD ? 'F' : 'B', turn[i].micro);
+		assert_string_equal(text, by_hand[stage]);
+	}
+	for (int stages = 1; stages <= 5; stages++)
+		for (int micros = 1; micros <= 16; micros++)
+			for (int i = 0; i < 2 * stages; i++) {
+				int forward = 0, backward = 0, most = 0, stage = i / 2;
+
+				schedule_pipeline(turn, (enum pipeline)(i % 2), stages, stage, micros);
+				for (int t = 0; t < 2 * micros; t++) {
+					int *count = turn[t].part == PART_FORWARD ? &forward : &backward;
+
+					assert_int_equal(turn[t].micro, (*count)++);
+					most = forward - backward > most ? forward - backward : most;
+				}
+				assert_int_equal(forward, micros);
+				assert_int_equal(backward, micros);
+				assert_int_equal(turn[2 * micros].part, PART_STEP);
+				assert_int_equal(most, i % 2 || micros < stages - stage ? micros : stages - stage);
+			}
 }
 
 #define UNITS 6
 #define UNIT_BYTES 4096
+
+static struct tensor *unit_input(struct graph *g)
+{
+	return graph_tensor(g, &(struct tensor){ .name = "x",
+						 .kind = TENSOR_INPUT,
+						 .dtype = DTYPE_F32,
+						 .shape = SHAPE(UNIT_BYTES / 4),
+						 .life = LIFE_MICRO });
+}
+
+static size_t planned(struct graph *g, struct schedule *s)
+{
+	struct plan_program p = { "units", g, s };
+	struct err err = ERR_INIT;
+	struct plan plan;
+
+	if (plan_make(&plan, &p, 1, &err) != 0)
+		fail_msg("%s", err.text);
+	return plan.slab_bytes[SPACE_PRIVATE] - plan.persistent_bytes;
+}
+
+/* Forward makes from an input what backward reads: the plan holds one of these for each micro-batch under way, and one
+ * input, or what backward makes. */
+static void test_slots_share_memory(void **state)
+{
+	enum { STAGES = 4, MICROS = 7 };
+	struct schedule_turn turn[2 * MICROS + 1];
+
+	(void)state;
+	for (int i = 0; i < STAGES * MICROS * 2; i++) {
+		int stage = i % STAGES, micros = i / STAGES % MICROS + 1, kind = i / STAGES / MICROS;
+		int most = kind == PIPELINE_GPIPE || micros < STAGES - stage ? micros : STAGES - stage;
+		struct schedule_order o = { .turn = turn, .n = schedule_turns(micros), .micros = micros };
+		struct graph *g = graph_new(true);
+		struct tensor *x = unit_input(g);
+		struct node *a = graph_node(g, &(struct node_spec){ .op = &op_add, NODE_IN(x, x), NODE_OUT(NULL) });
+		struct err err = ERR_INIT;
+		struct schedule s;
+
+		a->part = PART_FORWARD;
+		graph_node(g, &(struct node_spec){ .op = &op_add, NODE_IN(a->out[0], a->out[0]), NODE_OUT(NULL) })
+			->part = PART_BACKWARD;
+		schedule_pipeline(turn, (enum pipeline)kind, STAGES, stage, micros);
+		assert_int_equal(schedule_make_turns(&s, g, &o, &err), 0);
+		assert_int_equal(planned(g, &s), (size_t)(most + 1) * UNIT_BYTES);
+		graph_free(g);
+	}
+}
 
 /* Like a sharded model's forward pass: each unit's weights are gathered from a part that is always there, then used by
  * two nodes; `ahead` units are gathered before their turn, or, < 0, all whenever it pleases them. */
 static struct graph *gathered_units(int ahead)
 {
 	struct graph *g = graph_new(true);
-	struct tensor *x = graph_tensor(g, &(struct tensor){ .name = "x",
-							     .kind = TENSOR_INPUT,
-							     .dtype = DTYPE_F32,
-							     .shape = SHAPE(UNIT_BYTES / 4),
-							     .life = LIFE_MICRO });
+	struct tensor *x = unit_input(g);
 	struct node *last[UNITS];
 
 	for (int u = 0; u < UNITS; u++) {
@@ -363,30 +537,28 @@ static struct graph *gathered_units(int ahead)
 	return g;
 }
 
-static void make_plan(struct graph *g, struct schedule *s, struct plan *plan)
+static size_t schedule_and_plan(struct graph *g, struct schedule *s)
 {
-	struct plan_program p = { "units", g, s };
 	struct err err = ERR_INIT;
 
-	if (schedule_make(s, g, &err) != 0 || plan_make(plan, &p, 1, &err) != 0)
+	if (schedule_make(s, g, &err) != 0)
 		fail_msg("%s", err.text);
+	return planned(g, s);
 }
 
 /* Beside what is used there is memory for the units ahead, not for all; x is the input, and one sum over it. */
 static void test_gathers_hold_what_they_may(void **state)
 {
-	static bool before[NODES_MAX][NODES_MAX];
+	static bool before[ITEMS_MAX][ITEMS_MAX];
 	struct schedule s;
-	struct plan plan;
 
 	(void)state;
 	for (int ahead = -1; ahead < UNITS; ahead++) {
 		struct graph *g = gathered_units(ahead);
 		size_t units = ahead < 0 ? UNITS : (size_t)ahead + 1;
 
-		make_plan(g, &s, &plan);
-		assert_int_equal(plan.slab_bytes[SPACE_PRIVATE] - plan.persistent_bytes, (units + 2) * UNIT_BYTES);
-		expect_all_ordered(&s);
+		assert_int_equal(schedule_and_plan(g, &s), (units + 2) * UNIT_BYTES);
+		expect_all_ordered(g, &s);
 		order_all(&s, before);
 		for (int u = 0; u < UNITS; u++) { /* items of unit u: 3 u, a gather, and the two behind it */
 			assert_true(before[3 * u][3 * u + 1]);
@@ -401,17 +573,12 @@ static void test_gathers_hold_what_they_may(void **state)
 static void test_edges_free_memory(void **state)
 {
 	struct schedule s;
-	struct plan plan;
 	size_t bytes[2];
 
 	(void)state;
 	for (int bounded = 0; bounded < 2; bounded++) {
 		struct graph *g = graph_new(true);
-		struct tensor *x = graph_tensor(g, &(struct tensor){ .name = "x",
-								     .kind = TENSOR_INPUT,
-								     .dtype = DTYPE_F32,
-								     .shape = SHAPE(UNIT_BYTES / 4),
-								     .life = LIFE_MICRO });
+		struct tensor *x = unit_input(g);
 		struct node *sum[UNITS];
 
 		for (int u = 0; u < UNITS; u++) {
@@ -422,9 +589,8 @@ static void test_edges_free_memory(void **state)
 			if (bounded && u > 1)
 				node_after(g, made, sum[u - 2]);
 		}
-		make_plan(g, &s, &plan);
-		bytes[bounded] = plan.slab_bytes[SPACE_PRIVATE];
-		expect_all_ordered(&s);
+		bytes[bounded] = schedule_and_plan(g, &s);
+		expect_all_ordered(g, &s);
 		graph_free(g);
 	}
 	assert_int_equal(bytes[0], (UNITS + 1) * UNIT_BYTES);
@@ -464,6 +630,9 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_random),
+		cmocka_unit_test(test_turns),
+		cmocka_unit_test(test_pipelines),
+		cmocka_unit_test(test_slots_share_memory),
 		cmocka_unit_test(test_gathers_hold_what_they_may),
 		cmocka_unit_test(test_edges_free_memory),
 		cmocka_unit_test(test_edges_are_kept),

@@ -109,6 +109,9 @@ size_t tensor_bytes(const struct tensor *t); /* of the storage, unpadded */
 
 enum phase { PHASE_FORWARD, PHASE_BACKWARD, PHASE_COMM, PHASE_OPTIMIZER, PHASE_COUNT };
 
+/* When a node runs in a step that makes several micro-batches in one schedule: once for each, or once. */
+enum part { PART_STEP, PART_FORWARD, PART_BACKWARD };
+
 /* Nodes of one stream run in program order, those of different streams beside each other. */
 enum stream {
 	STREAM_COMPUTE, /* kernels, and what they wait for on the spot */
@@ -142,6 +145,7 @@ struct node {
 	enum phase phase;
 	enum stream stream;
 	enum group group; /* of a collective op */
+	enum part part;	  /* set by a strategy whose schedule has turns */
 	int n_in, n_out;
 	struct tensor **in, **out; /* NULL entries where the op's header says "optional" */
 	struct node **after;       /* [n_after]: must be complete before this one begins; see node_after */
@@ -151,6 +155,7 @@ struct node {
 	int bucket;                /* gradient bucket that the node belongs to, -1 none; labels for dumps */
 	size_t workspace_bytes;    /* asked by the kernel when it was prepared */
 	size_t workspace_offset;   /* after planning: byte offset in the private slab */
+	size_t *slot_workspace;	   /* the same for each micro-batch slot, as of tensors */
 };
 
 bool node_has_dtype(const struct node *n, enum dtype t); /* of some operand */

@@ -100,7 +100,7 @@ static void hold(struct maker *m, const struct tensor *t, int slot, struct span 
 		m->live.buffers[*index] = (struct live_buffer){ .tensor = t,
 								.slot = slot_of(t, slot),
 								.bytes = tensor_bytes(t),
-								.first = t->kind == TENSOR_INPUT ? 0 : span.first,
+								.first = span.first,
 								.last = span.last };
 	}
 	b = &m->live.buffers[*index];
@@ -116,14 +116,25 @@ static void touch(struct maker *m, const struct tensor *t, int item)
 		hold(m, t, m->p->schedule->items[item].slot, m->spans[item]);
 }
 
-/* The loader writes every input, used or not. */
-static void hold_inputs(struct maker *m)
+/* Every input is written, used or not: before the first item, or where a micro-batch is fed. */
+static void hold_inputs(struct maker *m, int slot, struct span span)
 {
 	const struct graph *g = m->p->graph;
 
 	for (int i = 0; i < g->n_tensors; i++)
-		for (int slot = 0; g->tensors[i]->kind == TENSOR_INPUT && slot < m->p->schedule->slots; slot++)
-			hold(m, g->tensors[i], slot, (struct span){ 0, 0 });
+		if (g->tensors[i]->kind == TENSOR_INPUT)
+			hold(m, g->tensors[i], slot, g->tensors[i]->life == LIFE_MICRO ? span : (struct span){ 0, 0 });
+}
+
+static void hold_all_inputs(struct maker *m)
+{
+	const struct schedule *s = m->p->schedule;
+
+	for (int slot = 0; !s->fed && slot < s->slots; slot++)
+		hold_inputs(m, slot, (struct span){ 0, 0 });
+	for (int i = 0; s->fed && i < s->n; i++)
+		if (s->items[i].feeds)
+			hold_inputs(m, s->items[i].slot, m->spans[i]);
 }
 
 /* A view can be kept, or be read by the host, while its base as such is not. */
@@ -227,7 +238,7 @@ static void find_buffers(struct maker *m)
 		for (int k = 0; k < n->n_out; k++)
 			touch(m, n->out[k], i);
 	}
-	hold_inputs(m);
+	hold_all_inputs(m);
 	hold_to_the_end(m);
 	for (int i = 0; i < s->n; i++) {
 		const struct node *n = s->items[i].node;

@@ -186,11 +186,29 @@ static int write_slots(struct graph *g, const struct live *l, struct tensor *t, 
 	return 0;
 }
 
+static int write_workspaces(struct graph *g, const struct live *l, int slots)
+{
+	for (int i = 0; i < l->n; i++) {
+		struct node *n = l->buffers[i].node;
+
+		if (!n)
+			continue;
+		if (slots > 1 && !n->slot_workspace)
+			n->slot_workspace = arena_array(g->arena, (size_t)slots, sizeof(*n->slot_workspace));
+		if (slots > 1 && !n->slot_workspace)
+			return ERR_NOMEM;
+		if (slots > 1)
+			n->slot_workspace[l->buffers[i].slot] = l->buffers[i].offset;
+		if (l->buffers[i].slot == 0)
+			n->workspace_offset = l->buffers[i].offset;
+	}
+	return 0;
+}
+
 static int write_offsets(const struct plan_program *p, const struct live *l, struct err *err)
 {
-	for (int i = 0; i < l->n; i++)
-		if (l->buffers[i].node)
-			l->buffers[i].node->workspace_offset = l->buffers[i].offset;
+	if (write_workspaces(p->graph, l, p->schedule->slots) != 0)
+		return err_set(err, ERR_NOMEM, "out of memory for the offsets of %s", p->name);
 	for (int i = 0; i < p->graph->n_tensors; i++) {
 		struct tensor *t = p->graph->tensors[i];
 
@@ -254,6 +272,16 @@ int plan_make(struct plan *ret, struct plan_program *programs, int n_programs, s
 	return 0;
 }
 
+size_t plan_offset(const struct tensor *t, int slot)
+{
+	return t->slot_offset ? t->slot_offset[slot] : t->offset;
+}
+
+size_t plan_workspace(const struct node *n, int slot)
+{
+	return n->slot_workspace ? n->slot_workspace[slot] : n->workspace_offset;
+}
+
 /* The tensors that took over a buffer after its first one. */
 static void dump_sharers(const struct live *l, int index, const struct graph *g, struct buf *out)
 {
@@ -270,9 +298,7 @@ static void dump_buffers(const struct live *l, const struct graph *g, struct buf
 
 	for (int i = 0; i < l->n; i++) {
 		const struct live_buffer *b = &l->buffers[i];
-		size_t offset = !b->tensor ? b->node->workspace_offset
-				: b->slot  ? b->tensor->slot_offset[b->slot]
-					   : b->tensor->offset;
+		size_t offset = b->tensor ? plan_offset(b->tensor, b->slot) : plan_workspace(b->node, b->slot);
 
 		if (!b->bytes)
 			continue;

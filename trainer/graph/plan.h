@@ -38,8 +38,11 @@ struct plan {
 	size_t lower_bound_bytes;                     /* their sum: no placement needs less */
 };
 
-/* Writes ->offset of every tensor and ->workspace_offset of every node. */
+/* Writes ->offset of every tensor and ->workspace_offset of every node, and the same of every slot. */
 int plan_make(struct plan *ret, struct plan_program *programs, int n_programs, struct err *err);
+
+size_t plan_offset(const struct tensor *t, int slot); /* in the slab of its space */
+size_t plan_workspace(const struct node *n, int slot);
 
 void plan_dump(const struct plan *p, const struct plan_program *programs, int n_programs, struct buf *out);
 

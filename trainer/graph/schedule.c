@@ -1,25 +1,35 @@
-/* schedule.c: program order as a schedule. What an item must wait for follows from who last wrote and read the memory
- * of its operands, so nodes that update in place need no rule of their own, and from node->after. */
+/* schedule.c: program order, whole or in turns, as a schedule. What an item must wait for follows from who last wrote
+ * and read the memory of its operands, so nodes that update in place need no rule of their own, from node->after and
+ * from the turns. */
 #include "trainer/graph/schedule.h"
 
 #include <stdlib.h>
 
-/* Per tensor (a view counts as its base) and stream: the position behind the last item that wrote or read it; 0: none
- * did. */
+/* Per tensor (a view counts as its base), slot and stream: the position behind the last item that wrote or read it; 0:
+ * none did. */
 struct access {
 	int wrote[STREAM_COUNT], read[STREAM_COUNT];
 };
 
+struct positions { /* behind the last item of each stream */
+	int of[STREAM_COUNT];
+};
+
 struct maker {
+	const struct graph *g;
 	struct schedule s;
 	struct access *of;
 	struct schedule_clock *clock; /* of each item so far */
-	int latest[STREAM_COUNT];     /* position behind the last item of each stream */
+	int *position;		      /* of each node: behind its last item; 0: it has none yet */
+	struct positions latest;
+	struct positions one_ago, two_ago; /* when the turns before this one ended */
 };
 
-static struct access *access_get(struct maker *m, const struct tensor *tensor)
+static struct access *access_get(struct maker *m, const struct tensor *t, int slot)
 {
-	return &m->of[tensor->base ? tensor->base->id : tensor->id];
+	t = t->base ? t->base : t;
+	slot = t->life == LIFE_MICRO ? slot : 0;
+	return &m->of[(size_t)slot * (size_t)m->g->n_tensors + (size_t)t->id];
 }
 
 static int later(int a, int b)
@@ -66,33 +76,49 @@ void schedule_clocks(struct schedule_clock *ret, const struct schedule *s)
 	}
 }
 
-/* The positions, by stream, that n must come after for its operands' sake. */
-static void depend_on_data(struct maker *m, const struct node *n, int *dep)
+/* The positions, by stream, that an item must come after for its operands' sake. */
+static void depend_on_data(struct maker *m, struct schedule_item *it)
 {
+	const struct node *n = it->node;
+
 	for (int s = 0; s < STREAM_COUNT; s++) {
 		for (int k = 0; k < n->n_in; k++)
 			if (n->in[k])
-				dep[s] = later(dep[s], access_get(m, n->in[k])->wrote[s]);
+				it->wait[s] = later(it->wait[s], access_get(m, n->in[k], it->slot)->wrote[s]);
 		for (int k = 0; k < n->n_out; k++)
 			if (n->out[k]) {
-				const struct access *a = access_get(m, n->out[k]);
+				const struct access *a = access_get(m, n->out[k], it->slot);
 
-				dep[s] = later(dep[s], later(a->wrote[s], a->read[s]));
+				it->wait[s] = later(it->wait[s], later(a->wrote[s], a->read[s]));
 			}
 	}
 }
 
-static int depend_on_nodes(const struct node *n, int *dep, struct err *err)
+static int depend_on_nodes(const struct maker *m, struct schedule_item *it, struct err *err)
 {
+	const struct node *n = it->node;
+
 	for (int i = 0; i < n->n_after; i++) {
 		const struct node *before = n->after[i];
+		int position = m->position[before->id];
 
-		if (before->id >= n->id)
+		if (!position)
 			return err_set(err, ERR_USAGE, "%s shall begin after %s, which comes later", n->name,
 				       before->name);
-		dep[before->stream] = later(dep[before->stream], before->id + 1);
+		it->wait[before->stream] = later(it->wait[before->stream], position);
 	}
 	return 0;
+}
+
+/* Streams stay within a turn of the compute stream. */
+static void depend_on_turns(const struct maker *m, struct schedule_item *it)
+{
+	bool begins = m->latest.of[STREAM_COMPUTE] == m->one_ago.of[STREAM_COMPUTE];
+
+	if (it->stream != STREAM_COMPUTE)
+		it->wait[STREAM_COMPUTE] = later(it->wait[STREAM_COMPUTE], m->two_ago.of[STREAM_COMPUTE]);
+	for (int s = STREAM_COMPUTE + 1; it->stream == STREAM_COMPUTE && begins && s < STREAM_COUNT; s++)
+		it->wait[s] = later(it->wait[s], m->two_ago.of[s]);
 }
 
 /* Leaves in dep what has to be waited for: not what is complete anyway, or with another of them. */
@@ -108,56 +134,152 @@ static void reduce_waits(const struct maker *m, const struct schedule_clock *kno
 				dep[s] = 0;
 }
 
-static void record(struct maker *m, const struct node *n, int item)
+static void record(struct maker *m, const struct schedule_item *it, int item)
 {
+	const struct node *n = it->node;
+
 	for (int k = 0; k < n->n_in; k++)
 		if (n->in[k])
-			access_get(m, n->in[k])->read[n->stream] = item + 1;
+			access_get(m, n->in[k], it->slot)->read[n->stream] = item + 1;
 	for (int k = 0; k < n->n_out; k++)
 		if (n->out[k])
-			access_get(m, n->out[k])->wrote[n->stream] = item + 1;
-	m->latest[n->stream] = item + 1;
+			access_get(m, n->out[k], it->slot)->wrote[n->stream] = item + 1;
+	for (int i = 0; it->feeds && i < m->g->n_tensors; i++)
+		if (m->g->tensors[i]->kind == TENSOR_INPUT && m->g->tensors[i]->life == LIFE_MICRO)
+			access_get(m, m->g->tensors[i], it->slot)->wrote[n->stream] = item + 1;
+	m->latest.of[n->stream] = item + 1;
+	m->position[n->id] = item + 1;
 }
 
-static int add_item(struct maker *m, struct node *n, int i, struct err *err)
+static int add_item(struct maker *m, const struct schedule_item *like, struct err *err)
 {
+	int i = m->s.n++;
 	struct schedule_item *it = &m->s.items[i];
-	struct schedule_clock known = follow(m->clock, n->stream, m->latest[n->stream]);
+	struct schedule_clock known = follow(m->clock, like->stream, m->latest.of[like->stream]);
 	int rc;
 
-	*it = (struct schedule_item){ .node = n, .stream = n->stream };
-	depend_on_data(m, n, it->wait);
-	rc = depend_on_nodes(n, it->wait, err);
+	*it = *like;
+	depend_on_data(m, it);
+	depend_on_turns(m, it);
+	rc = depend_on_nodes(m, it, err);
 	if (rc)
 		return rc;
-	it->wait[n->stream] = 0;
+	it->wait[it->stream] = 0;
 	reduce_waits(m, &known, it->wait);
 	for (int s = 0; s < STREAM_COUNT; s++)
 		if (it->wait[s])
-			m->s.items[it->wait[s] - 1].signal |= 1u << n->stream;
+			m->s.items[it->wait[s] - 1].signal |= 1u << it->stream;
 	add_waits(&known, m->clock, it->wait);
 	m->clock[i] = known;
-	record(m, n, i);
+	record(m, it, i);
 	return 0;
+}
+
+static int maker_init(struct maker *m, struct graph *g, int items, struct err *err)
+{
+	size_t accesses = (size_t)g->n_tensors * (size_t)m->s.slots;
+
+	if (graph_failed(g))
+		return err_set(err, g->err.code, "%s", g->err.text);
+	m->g = g;
+	m->s.items = arena_array(g->arena, (size_t)items + 1, sizeof(*m->s.items));
+	m->of = calloc(accesses + 1, sizeof(*m->of));
+	m->clock = calloc((size_t)items + 1, sizeof(*m->clock));
+	m->position = calloc((size_t)g->n_nodes + 1, sizeof(*m->position));
+	if (!m->s.items || !m->of || !m->clock || !m->position)
+		return err_set(err, ERR_NOMEM, "out of memory for a schedule of %d items", items);
+	return 0;
+}
+
+static int finish(struct maker *m, struct schedule *ret, int rc)
+{
+	free(m->of);
+	free(m->clock);
+	free(m->position);
+	if (!rc)
+		*ret = m->s;
+	return rc;
 }
 
 int schedule_make(struct schedule *ret, struct graph *g, struct err *err)
 {
-	struct maker m = { .s = { .n = g->n_nodes, .slots = 1 } };
+	struct maker m = { .s = { .slots = 1 } };
+	int rc = maker_init(&m, g, g->n_nodes, err);
+
+	for (int i = 0; !rc && i < g->n_nodes; i++)
+		rc = add_item(&m, &(struct schedule_item){ .node = g->nodes[i], .stream = g->nodes[i]->stream }, err);
+	return finish(&m, ret, rc);
+}
+
+/* ---- turns ---- */
+
+static bool reads_input(const struct node *n)
+{
+	for (int k = 0; k < n->n_in; k++)
+		if (n->in[k] && n->in[k]->kind == TENSOR_INPUT && n->in[k]->life == LIFE_MICRO)
+			return true;
+	return false;
+}
+
+static int add_turn(struct maker *m, const struct schedule_turn *t, struct err *err)
+{
+	bool feeds = t->part == PART_FORWARD;
 	int rc = 0;
 
-	if (graph_failed(g))
-		return err_set(err, g->err.code, "%s", g->err.text);
-	m.s.items = arena_array(g->arena, (size_t)m.s.n + 1, sizeof(*m.s.items));
-	m.of = calloc((size_t)g->n_tensors + 1, sizeof(*m.of));
-	m.clock = calloc((size_t)m.s.n + 1, sizeof(*m.clock));
-	if (!m.s.items || !m.of || !m.clock)
-		rc = err_set(err, ERR_NOMEM, "out of memory for a schedule of %d nodes", m.s.n);
-	for (int i = 0; !rc && i < m.s.n; i++)
-		rc = add_item(&m, g->nodes[i], i, err);
-	free(m.of);
-	free(m.clock);
-	if (!rc)
-		*ret = m.s;
+	for (int i = 0; !rc && i < m->g->n_nodes; i++) {
+		struct node *n = m->g->nodes[i];
+		struct schedule_item it = { .node = n, .slot = t->micro, .stream = n->stream };
+
+		if (n->part != t->part)
+			continue;
+		it.feeds = feeds && n->stream == STREAM_COMPUTE;
+		if (feeds && !it.feeds && reads_input(n))
+			return err_set(err, ERR_USAGE, "%s reads inputs before the compute stream has any", n->name);
+		feeds = feeds && !it.feeds;
+		m->s.fed |= it.feeds;
+		rc = add_item(m, &it, err);
+	}
+	m->two_ago = m->one_ago;
+	m->one_ago = m->latest;
 	return rc;
+}
+
+static int count_items(const struct graph *g, const struct schedule_order *o)
+{
+	int count = 0;
+
+	for (int t = 0; t < o->n; t++)
+		for (int i = 0; i < g->n_nodes; i++)
+			count += g->nodes[i]->part == o->turn[t].part;
+	return count;
+}
+
+int schedule_make_turns(struct schedule *ret, struct graph *g, const struct schedule_order *o, struct err *err)
+{
+	struct maker m = { .s = { .slots = o->micros } };
+	int rc = maker_init(&m, g, count_items(g, o), err);
+
+	for (int t = 0; !rc && t < o->n; t++)
+		rc = add_turn(&m, &o->turn[t], err);
+	return finish(&m, ret, rc);
+}
+
+int schedule_turns(int micros)
+{
+	return 2 * micros + 1;
+}
+
+void schedule_pipeline(struct schedule_turn *ret, enum pipeline kind, int stages, int stage, int micros)
+{
+	int ahead = kind == PIPELINE_GPIPE ? micros : stages - 1 - stage;
+	int n = 0;
+
+	for (int m = 0; m < micros && m < ahead; m++)
+		ret[n++] = (struct schedule_turn){ PART_FORWARD, m };
+	for (int m = 0; m < micros; m++) {
+		if (m + ahead < micros)
+			ret[n++] = (struct schedule_turn){ PART_FORWARD, m + ahead };
+		ret[n++] = (struct schedule_turn){ PART_BACKWARD, m };
+	}
+	ret[n++] = (struct schedule_turn){ PART_STEP, 0 };
 }

@@ -133,7 +133,12 @@ bool prepared_meets(const struct prepared *p, enum program_kind kind)
 
 void *prepared_address(const struct prepared *p, const struct tensor *t)
 {
-	return t ? p->slab[t->space] + t->offset : NULL;
+	return prepared_slot(p, t, 0);
+}
+
+void *prepared_slot(const struct prepared *p, const struct tensor *t, int slot)
+{
+	return t ? p->slab[t->space] + plan_offset(t, slot) : NULL;
 }
 
 int prepared_put(const struct prepared *p, const struct tensor *t, const void *from, size_t bytes, struct err *err)

@@ -52,6 +52,7 @@ bool prepared_meets(const struct prepared *p, enum program_kind kind);
 
 /* Address of a tensor's memory in the backend (host backends: plain memory). */
 void *prepared_address(const struct prepared *p, const struct tensor *t);
+void *prepared_slot(const struct prepared *p, const struct tensor *t, int slot); /* the same of a micro-batch slot */
 
 /* Copies between host and a tensor of one program (persistent ones: trainer/state/tensors.h); complete on return. */
 int prepared_put(const struct prepared *p, const struct tensor *t, const void *from, size_t bytes, struct err *err);

@@ -75,7 +75,7 @@ static int evaluate_batch(struct engine *e, const struct loader_batch *b, double
 	if (!rc)
 		rc = prepared_put(&e->prepared, p->targets, b->targets, tensor_bytes(p->targets), err);
 	if (!rc)
-		rc = exec_run(e->exec, p, &page, &times, err);
+		rc = exec_run(e->exec, p, &(struct exec_call){ .page = &page }, &times, err);
 	if (!rc)
 		rc = prepared_get(&e->prepared, p->result, own, sizeof(own), err);
 	for (int i = 0; !rc && i < XENT_RESULTS; i++)

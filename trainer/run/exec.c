@@ -30,10 +30,10 @@ void exec_free(struct exec *e)
 		e->ops->close(e);
 }
 
-int exec_run(struct exec *e, const struct program *p, const struct step_page *page, struct exec_times *ret,
+int exec_run(struct exec *e, const struct program *p, const struct exec_call *call, struct exec_times *ret,
 	     struct err *err)
 {
-	return e->ops->run(e, p, page, ret, err);
+	return e->ops->run(e, p, call, ret, err);
 }
 
 int exec_profile(struct exec *e, struct err *err)

@@ -17,6 +17,19 @@ struct exec { /* first member of each executor's own struct */
 	const struct exec_ops *ops;
 };
 
+/* Puts the inputs of a micro-batch into its slot, and changes what is its own on *page, which every node of that
+ * micro-batch gets. Its time is the caller's. */
+struct exec_feed {
+	int (*put)(void *user, int micro, struct step_page *page, struct err *err);
+	void *user;
+};
+
+/* What a program is run with. */
+struct exec_call {
+	const struct step_page *page;
+	const struct exec_feed *feed; /* for schedules that are fed; else the inputs are in place, and NULL */
+};
+
 /* An executor. The functions below say what each of them does; slots: how many micro-batches of one schedule it keeps
  * apart in memory. */
 struct exec_ops {
@@ -24,7 +37,7 @@ struct exec_ops {
 	int slots;
 	int (*open)(struct exec **ret, const struct prepared *p, struct err *err);
 	void (*close)(struct exec *e);
-	int (*run)(struct exec *e, const struct program *p, const struct step_page *page, struct exec_times *ret,
+	int (*run)(struct exec *e, const struct program *p, const struct exec_call *call, struct exec_times *ret,
 		   struct err *err);
 	int (*profile)(struct exec *e, struct err *err);
 	const double *(*node_seconds)(const struct exec *e, const struct program *p);
@@ -42,7 +55,7 @@ int exec_open(struct exec **ret, const struct exec_ops *ops, const struct prepar
 
 /* One pass over the program's schedule. After a failure nothing more can be run, and the ranks' communicators are
  * aborted. */
-int exec_run(struct exec *e, const struct program *p, const struct step_page *page, struct exec_times *ret,
+int exec_run(struct exec *e, const struct program *p, const struct exec_call *call, struct exec_times *ret,
 	     struct err *err);
 
 /* From now on the seconds of each node are added up, from zero. Off, it costs nothing. */

@@ -4,6 +4,7 @@
  * where the kind of work changes. */
 #include "trainer/run/exec.h"
 
+#include <limits.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
@@ -21,7 +22,8 @@ struct host_item {
 	int index;	       /* in the schedule */
 	const int *wait;       /* by stream: what its counter must have reached; NULL: nothing to wait for */
 	unsigned signal;       /* streams that wait for it */
-	bool collective;
+	bool collective, feeds;
+	int slot;
 	enum exec_time kind;
 	const struct node *node; /* for messages */
 	double *seconds;	 /* of all runs; NULL: not asked for */
@@ -53,7 +55,9 @@ struct host {
 	const struct prepared *prepared;
 	struct host_program *programs;
 	int n_programs;
-	struct step_page page;
+	struct step_page *page; /* of each slot */
+	int slots;		/* the most that a program has */
+	const struct exec_feed *feed;
 
 	struct lane lane[STREAM_COUNT];
 	pthread_mutex_t lock;
@@ -89,14 +93,15 @@ static int fill_item(struct host *e, struct host_item *it, const struct program 
 {
 	const struct schedule_item *s = &p->schedule.items[index];
 	const struct node *n = s->node;
+	unsigned char *workspace = e->prepared->slab[SPACE_PRIVATE];
 	void **operands = arena_array(p->graph->arena, (size_t)(n->n_in + n->n_out) + 1, sizeof(*operands));
 
 	if (!operands)
 		return err_set(err, ERR_NOMEM, "out of memory: operands of %s", n->name);
 	for (int i = 0; i < n->n_in; i++)
-		operands[i] = prepared_address(e->prepared, n->in[i]);
+		operands[i] = prepared_slot(e->prepared, n->in[i], s->slot);
 	for (int i = 0; i < n->n_out; i++)
-		operands[n->n_in + i] = prepared_address(e->prepared, n->out[i]);
+		operands[n->n_in + i] = prepared_slot(e->prepared, n->out[i], s->slot);
 	*it = (struct host_item){
 		.kernel = program_kernel(&e->prepared->opts, n),
 		.state = p->state[n->id],
@@ -104,13 +109,14 @@ static int fill_item(struct host *e, struct host_item *it, const struct program 
 		.wait = waits(s) ? s->wait : NULL,
 		.signal = s->signal,
 		.collective = n->op->collective,
+		.feeds = s->feeds,
+		.slot = s->slot,
 		.kind = kind_of(n),
 		.node = n,
 		.args = { .in = operands,
 			  .out = operands + n->n_in,
-			  .page = &e->page,
-			  .workspace =
-				  n->workspace_bytes ? e->prepared->slab[SPACE_PRIVATE] + n->workspace_offset : NULL },
+			  .page = &e->page[s->slot],
+			  .workspace = n->workspace_bytes ? workspace + plan_workspace(n, s->slot) : NULL },
 	};
 	return 0;
 }
@@ -287,6 +293,7 @@ static void host_close(struct exec *exec)
 		free(e->programs[i].node_seconds);
 	}
 	free(e->programs);
+	free(e->page);
 	for (int s = 0; s < STREAM_COUNT; s++)
 		pthread_cond_destroy(&e->lane[s].wake);
 	pthread_mutex_destroy(&e->lock);
@@ -299,8 +306,13 @@ static struct host *host_new(const struct prepared *p)
 
 	if (!e)
 		return NULL;
+	for (int i = 0; i < p->n_programs; i++)
+		e->slots = p->program[i]->schedule.slots > e->slots ? p->program[i]->schedule.slots : e->slots;
+	e->page = calloc((size_t)e->slots + 1, sizeof(*e->page));
 	e->programs = calloc((size_t)p->n_programs + 1, sizeof(*e->programs));
-	if (!e->programs) {
+	if (!e->programs || !e->page) {
+		free(e->programs);
+		free(e->page);
 		free(e);
 		return NULL;
 	}
@@ -361,6 +373,20 @@ static void turn_to(struct stopwatch *w, enum exec_time kind)
 	w->since = now;
 }
 
+/* The inputs of an item's micro-batch; the stopwatch stands still meanwhile. */
+static int feed(struct host *e, const struct host_item *it, struct stopwatch *w, struct err *err)
+{
+	double start;
+	int rc;
+
+	if (!it->feeds)
+		return 0;
+	start = clock_mono_s();
+	rc = e->feed->put(e->feed->user, it->slot, &e->page[it->slot], err);
+	w->since += clock_mono_s() - start;
+	return rc;
+}
+
 static int compute(struct host *e, const struct host_program *ep, struct stopwatch *w, struct err *err)
 {
 	struct lane *own = &e->lane[STREAM_COMPUTE];
@@ -376,7 +402,9 @@ static int compute(struct host *e, const struct host_program *ep, struct stopwat
 		if (atomic_load_explicit(&e->failed, memory_order_relaxed))
 			return ERR_PEER; /* finish_job says why */
 		turn_to(w, it->kind);
-		rc = run_timed(own, it, err);
+		rc = feed(e, it, w, err);
+		if (!rc)
+			rc = run_timed(own, it, err);
 		if (rc) {
 			err_prefix(err, "%s", it->node->name);
 			fail(e);
@@ -436,7 +464,7 @@ static int gather_errors(const struct host *e, int rc, struct err *err)
 	return rc;
 }
 
-static int host_run(struct exec *exec, const struct program *p, const struct step_page *page, struct exec_times *ret,
+static int host_run(struct exec *exec, const struct program *p, const struct exec_call *call, struct exec_times *ret,
 		    struct err *err)
 {
 	struct host *e = (struct host *)exec;
@@ -447,7 +475,9 @@ static int host_run(struct exec *exec, const struct program *p, const struct ste
 
 	if (atomic_load(&e->failed))
 		return err_set(err, ERR_PEER, "a collective failed before");
-	e->page = *page;
+	for (int i = 0; i < p->schedule.slots; i++)
+		e->page[i] = *call->page;
+	e->feed = call->feed;
 	w.since = clock_mono_s();
 	if (start_job(e, ep)) {
 		rc = compute(e, ep, &w, err);
@@ -497,7 +527,7 @@ static const double *host_node_seconds(const struct exec *exec, const struct pro
 
 const struct exec_ops exec_host = {
 	.name = "host",
-	.slots = 1,
+	.slots = INT_MAX,
 	.open = host_open,
 	.close = host_close,
 	.run = host_run,

@@ -142,7 +142,7 @@ static int compute(struct engine *e, const struct loader_batch *b, struct step_r
 		return rc;
 	if (b->micro == 0)
 		r->seconds[TIME_FORWARD] += hooks_slow_step(&e->hooks);
-	rc = exec_run(e->exec, p, &page, &times, err);
+	rc = exec_run(e->exec, p, &(struct exec_call){ .page = &page }, &times, err);
 	if (rc)
 		return rc;
 	account(r, &times);

@@ -90,7 +90,7 @@ static int read_text(struct sampling *s, struct err *err)
 
 		rc = put_inputs(s, p, n, err);
 		if (!rc)
-			rc = exec_run(s->e->exec, p, &page, &times, err);
+			rc = exec_run(s->e->exec, p, &(struct exec_call){ .page = &page }, &times, err);
 		if (!rc && left == n)
 			rc = get_logits(s, p, n, err);
 		s->at += n;
