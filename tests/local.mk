@@ -28,6 +28,7 @@ endif
 include tests/ops/local.mk
 include tests/backends/local.mk
 include tests/train/local.mk
+include tests/nodes/local.mk
 include tests/tracker/local.mk
 include tests/insight/local.mk
 include tests/python/local.mk

@@ -51,6 +51,7 @@ needs_data() {
 }
 
 needs_tests() {
+	need_header ucp/api/ucp.h libucx-dev
 	need_header cmocka.h libcmocka-dev
 	need_command sqlite3 sqlite3
 	need_command git git

@@ -8,6 +8,7 @@
 
 #include "tracker/base/log.h"
 #include "trainer/launch/launch.h"
+#include "trainer/launch/nodes.h"
 #include "trainer/launch/place.h"
 #include "trainer/run/report.h"
 #include "trainer/run/train.h"
@@ -65,11 +66,27 @@ static void job_ended(void *user, const struct board *board, int code, const cha
 		report_final(job->cfg, board, status_of(board, code), reason);
 }
 
+/* By what the machines of a job know each other. */
+static const char *job_key(const struct run_config *cfg, const char *other)
+{
+	const char *key = getenv("DPTRAIN_JOB_KEY");
+
+	if (key && *key)
+		return key;
+	return cfg->rdzv_id ? cfg->rdzv_id : other;
+}
+
 /* One of the ranks that torchrun, mpirun or srun started. */
 static int run_placed(struct job *job, const struct place *place, struct err *err)
 {
+	const struct run_config *cfg = job->cfg;
 	struct seat seat;
-	int rc = seat_open(&seat, place, (int)job->cfg->threads, err), code;
+	int rc = seat_open(&seat, place,
+			   &(struct seat_opts){ .threads = (int)cfg->threads,
+						.host = cfg->master_addr,
+						.port = config_given(cfg, FLAG_master_port) ? (int)cfg->master_port : 0,
+						.key = job_key(cfg, NULL),
+						.wait_s = cfg->rdzv_timeout }, err), code;
 
 	if (rc)
 		return rc;
@@ -82,11 +99,13 @@ static int run_placed(struct job *job, const struct place *place, struct err *er
 	return code;
 }
 
-static int run_job(struct job *job, const struct place *place, struct err *err)
+static int run_job(struct job *job, const struct place *place, struct nodes *nodes, struct err *err)
 {
 	if (place->found)
 		return run_placed(job, place, err);
-	return launch_run(&(struct launch_opts){ .nproc = job->cfg->world,
+	return launch_run(&(struct launch_opts){ .nproc = job->cfg->local_world,
+						 .nodes = nodes,
+						 .heartbeat_s = job->cfg->heartbeat_timeout,
 						 .threads = (int)job->cfg->threads,
 						 .rank_main = rank_main,
 						 .ended = job_ended,
@@ -168,15 +187,78 @@ static void tell_ranks(const struct err *why)
 		seat_refuse(&place, why);
 }
 
+/* "HOST[:PORT]", "[::1]:PORT": ret gets the host. */
+static int split_endpoint(const char *text, char *ret, size_t n, int *port, struct err *err)
+{
+	const char *colon = strrchr(text, ':'), *bracket = strchr(text, ']');
+	bool has_port = colon && (bracket ? colon > bracket : strchr(text, ':') == colon);
+	size_t len = has_port ? (size_t)(colon - text) : strlen(text);
+	char *end = NULL;
+	long v = has_port ? strtol(colon + 1, &end, 10) : *port;
+
+	if (has_port && (!colon[1] || *end || v < 1 || v > 65535))
+		return err_set(err, ERR_USAGE, "--rdzv-endpoint %.200s: HOST or HOST:PORT is needed", text);
+	if (len >= 2 && text[0] == '[' && text[len - 1] == ']') {
+		text++;
+		len -= 2;
+	}
+	snprintf(ret, n, "%.*s", (int)len, text);
+	*port = (int)v;
+	return 0;
+}
+
+/* Finds the other machines' launchers, where there are some and no other program started the ranks. */
+static int meet_nodes(const struct run_config *cfg, struct nodes **ret, struct err *err)
+{
+	char host[256];
+	struct nodes_opts o = { .count = (int)cfg->nnodes,
+				.self = config_given(cfg, FLAG_node_rank) ? (int)cfg->node_rank : -1,
+				.host = host,
+				.port = (int)cfg->master_port,
+				.key = job_key(cfg, "dptrain"),
+				.nproc = (int)cfg->nproc_per_node,
+				.wait_s = cfg->rdzv_timeout };
+	int rc = 0;
+
+	if (o.self >= o.count)
+		return err_set(err, ERR_USAGE, "--node-rank %d: there are %d machines (--nnodes), numbered from 0",
+			       o.self, o.count);
+	if (cfg->rdzv_endpoint && cfg->master_addr)
+		return err_set(err, ERR_USAGE, "--rdzv-endpoint and --master-addr contradict: give one of them");
+	if (!cfg->rdzv_endpoint && (!cfg->master_addr || o.self < 0))
+		return err_set(err, ERR_USAGE, "--nnodes %d: %s is needed (or --rdzv-endpoint HOST:PORT on all)",
+			       o.count, cfg->master_addr ? "--node-rank" : "--master-addr ADDRESS --node-rank N");
+	if (cfg->rdzv_endpoint)
+		rc = split_endpoint(cfg->rdzv_endpoint, host, sizeof(host), &o.port, err);
+	else
+		snprintf(host, sizeof(host), "%s", cfg->master_addr);
+	return rc ? rc : nodes_open(ret, &o, err);
+}
+
+static bool will_train(const struct run_config *cfg)
+{
+	return (cfg->command == COMMAND_TRAIN || cfg->command == COMMAND_BENCH) && cfg->dump == CONFIG_DUMP_NONE;
+}
+
 /* How many ranks there are, and all that follows from it. */
-static int resolve(struct job *job, struct place *place, struct err *err)
+static int resolve(struct job *job, struct place *place, struct nodes **nodes, struct err *err)
 {
 	struct run_config *cfg = job->cfg;
-	struct config_world w = { .world = (int)cfg->nproc_per_node, .local_world = (int)cfg->nproc_per_node };
+	struct config_world w = { .world = (int)(cfg->nproc_per_node * cfg->nnodes),
+				  .local_world = (int)cfg->nproc_per_node };
 	int rc = place_find(place, err);
 
 	if (rc)
 		return rc;
+	if (place->found && config_given(cfg, FLAG_nnodes) && cfg->nnodes != place->nodes)
+		return err_set(err, ERR_USAGE, "--nnodes %lld: %s has started the ranks on %d; leave the flag away",
+			       (long long)cfg->nnodes, place->source, place->nodes);
+	if (!place->found && cfg->nnodes > 1 && will_train(cfg)) {
+		rc = meet_nodes(cfg, nodes, err);
+		if (rc)
+			return rc;
+		w.world = nodes_world(*nodes);
+	}
 	if (place->found && config_given(cfg, FLAG_nproc_per_node) && cfg->nproc_per_node != place->local_world)
 		return err_set(err, ERR_USAGE,
 			       "--nproc-per-node %lld: %s has started %d ranks here already; leave one of the two away",
@@ -207,6 +289,7 @@ static int run_sample(struct job *job, struct err *err)
 static int run(struct job *job, struct err *err)
 {
 	struct run_config *cfg = job->cfg;
+	struct nodes *nodes = NULL;
 	struct place place;
 	int rc;
 
@@ -218,16 +301,17 @@ static int run(struct job *job, struct err *err)
 		return run_maker(cfg, err);
 	if (cfg->command == COMMAND_SAMPLE)
 		return run_sample(job, err);
-	rc = resolve(job, &place, err);
+	rc = resolve(job, &place, &nodes, err);
 	if (rc && (cfg->command == COMMAND_TRAIN || cfg->command == COMMAND_BENCH))
 		tell_ranks(err);
-	if (rc)
-		return rc;
-	if (cfg->command == COMMAND_CONFIG)
+	if (!rc && cfg->command == COMMAND_CONFIG)
 		return print_config(job);
-	if (cfg->command == COMMAND_PLAN || cfg->dump != CONFIG_DUMP_NONE)
+	if (!rc && (cfg->command == COMMAND_PLAN || cfg->dump != CONFIG_DUMP_NONE))
 		return run_plan(job, err);
-	return run_job(job, &place, err);
+	if (!rc)
+		rc = run_job(job, &place, nodes, err);
+	nodes_close(nodes);
+	return rc;
 }
 
 int main(int argc, char *argv[])

@@ -1,5 +1,4 @@
-/* shm_test.c: real processes over the shared-memory communicator. Inputs are small integers, so every sum is exact in
- * every type and any order, and each rank computes by itself what must come out. */
+/* shm_test.c: real processes over the shared-memory communicator. */
 #include <errno.h>
 #include <pthread.h>
 #include <setjmp.h>
@@ -16,6 +15,7 @@
 
 #include <cmocka.h>
 
+#include "tests/comm/collectives.h"
 #include "tracker/base/clock.h"
 #include "trainer/comm/comm.h"
 #include "trainer/comm/rendezvous.h"
@@ -83,206 +83,32 @@ static void expect_clean(int world, rank_fn *fn)
 		assert_int_equal(code[r], 0);
 }
 
-/* Value of element i at rank r: small enough for exact sums of 8 ranks in bf16 (8 bits of mantissa). */
-static int value(int r, size_t i)
-{
-	return (int)((i * 7 + (size_t)r * 3) % 15) - 7;
-}
-
-static void put(void *data, enum dtype t, size_t i, int v)
-{
-	union {
-		float f;
-		uint32_t u;
-	} x = { .f = (float)v };
-
-	if (t == DTYPE_F64)
-		((double *)data)[i] = v;
-	else if (t == DTYPE_F32)
-		((float *)data)[i] = (float)v;
-	else if (t == DTYPE_I64)
-		((int64_t *)data)[i] = v;
-	else
-		((uint16_t *)data)[i] = (uint16_t)(x.u >> 16);
-}
-
-static double get(const void *data, enum dtype t, size_t i)
-{
-	union {
-		uint32_t u;
-		float f;
-	} x;
-
-	if (t == DTYPE_F64)
-		return ((const double *)data)[i];
-	if (t == DTYPE_F32)
-		return ((const float *)data)[i];
-	if (t == DTYPE_I64)
-		return (double)((const int64_t *)data)[i];
-	x.u = (uint32_t)((const uint16_t *)data)[i] << 16;
-	return x.f;
-}
-
-static int expected_sum(int world, size_t i)
-{
-	int sum = 0;
-
-	for (int r = 0; r < world; r++)
-		sum += value(r, i);
-	return sum;
-}
-
-static int check_allreduce(struct comm *c, void *data, enum dtype t, size_t n)
-{
-	struct err err = ERR_INIT;
-
-	for (size_t i = 0; i < n; i++)
-		put(data, t, i, value(c->rank, i));
-	if (c->ops->allreduce(c, data, (int64_t)n, t, &err)) {
-		fprintf(stderr, "%s\n", err.text);
-		return 1;
-	}
-	for (size_t i = 0; i < n; i++)
-		if (get(data, t, i) != expected_sum(c->world, i)) {
-			fprintf(stderr, "rank %d %s n %zu at %zu: %g, not %d\n", c->rank, dtype_name(t), n, i,
-				get(data, t, i), expected_sum(c->world, i));
-			return 1;
-		}
-	return 0;
-}
-
-static int allreduce_rank(struct comm *c)
-{
-	static const enum dtype types[] = { DTYPE_F64, DTYPE_F32, DTYPE_BF16, DTYPE_I64 };
-	static const size_t sizes[] = { 0, 1, 2, 17, 1023, 2049, 4097, 100003, 300001 };
-	struct err err = ERR_INIT;
-	void *shared, *own = malloc(300001 * 8);
-	int bad = c->ops->alloc(c, 300001 * 8 + 64, &shared, &err);
-
-	for (size_t t = 0; t < 4; t++)
-		for (size_t s = 0; s < sizeof(sizes) / sizeof(sizes[0]); s++) {
-			bad |= check_allreduce(c, own, types[t], sizes[s]);
-			bad |= check_allreduce(c, (char *)shared + 64, types[t], sizes[s]);
-			/* one rank private, the others shared */
-			bad |= check_allreduce(c, c->rank ? shared : own, types[t], sizes[s]);
-		}
-	free(own);
-	return bad;
-}
-
 static void test_allreduce(void **state)
 {
 	(void)state;
 	for (int world = 1; world <= 5; world++)
-		expect_clean(world, allreduce_rank);
-}
-
-static int scatter_gather(struct comm *c, float *data, size_t each)
-{
-	struct err err = ERR_INIT;
-	size_t n = each * (size_t)c->world;
-
-	for (size_t i = 0; i < n; i++)
-		data[i] = (float)value(c->rank, i);
-	if (c->ops->reduce_scatter(c, data, (int64_t)each, DTYPE_F32, &err))
-		return 1;
-	for (size_t i = each * (size_t)c->rank; i < each * (size_t)(c->rank + 1); i++)
-		if (data[i] != (float)expected_sum(c->world, i))
-			return 2;
-	if (c->ops->all_gather(c, data, (int64_t)(each * sizeof(float)), &err))
-		return 3;
-	for (size_t i = 0; i < n; i++)
-		if (data[i] != (float)expected_sum(c->world, i))
-			return 4;
-	return 0;
-}
-
-static int scatter_rank(struct comm *c)
-{
-	static const size_t sizes[] = { 1, 3, 1000, 99991, 300001 };
-	struct err err = ERR_INIT;
-	size_t most = 300001 * (size_t)c->world * sizeof(float);
-	float *own = malloc(most);
-	void *shared;
-	int bad = c->ops->alloc(c, most, &shared, &err);
-
-	for (size_t s = 0; !bad && s < 5; s++) {
-		bad = scatter_gather(c, own, sizes[s]);
-		bad = bad ? bad : scatter_gather(c, shared, sizes[s]);
-	}
-	free(own);
-	return bad;
+		expect_clean(world, collectives_allreduce);
 }
 
 static void test_reduce_scatter_all_gather(void **state)
 {
 	(void)state;
 	for (int world = 1; world <= 4; world++)
-		expect_clean(world, scatter_rank);
-}
-
-static int broadcast_rank(struct comm *c)
-{
-	size_t n = 3000001;
-	unsigned char *data = malloc(n);
-	struct err err = ERR_INIT;
-	int bad = 0;
-
-	for (int root = 0; root < c->world && !bad; root++) {
-		for (size_t i = 0; i < n; i++)
-			data[i] = c->rank == root ? (unsigned char)(i * 31 + (size_t)root) : 0;
-		bad = c->ops->broadcast(c, data, n, root, &err);
-		for (size_t i = 0; i < n && !bad; i++)
-			bad = data[i] != (unsigned char)(i * 31 + (size_t)root);
-	}
-	free(data);
-	return bad;
-}
-
-/* A ring: everybody sends to the right while receiving from the left, even ranks send first. */
-static int ring_rank(struct comm *c)
-{
-	size_t n = 100001;
-	int to = (c->rank + 1) % c->world, from = (c->rank + c->world - 1) % c->world, bad = 0;
-	unsigned char *out = malloc(n), *in = calloc(1, n);
-	struct err err = ERR_INIT;
-
-	for (size_t i = 0; i < n; i++)
-		out[i] = (unsigned char)(i + (size_t)c->rank);
-	if (c->rank % 2 == 0)
-		bad = c->ops->send(c, out, n, to, &err);
-	bad = bad ? bad : c->ops->recv(c, in, n, from, &err);
-	if (c->rank % 2)
-		bad = bad ? bad : c->ops->send(c, out, n, to, &err);
-	for (size_t i = 0; i < n && !bad; i++)
-		bad = in[i] != (unsigned char)(i + (size_t)from);
-	free(out);
-	free(in);
-	return bad;
+		expect_clean(world, collectives_scatter);
 }
 
 static void test_broadcast_and_ring(void **state)
 {
 	(void)state;
-	expect_clean(3, broadcast_rank);
-	expect_clean(2, ring_rank);
-	expect_clean(4, ring_rank);
-}
-
-static int repeat_rank(struct comm *c)
-{
-	int bad = 0;
-	double small[5];
-
-	for (int k = 0; k < 3000 && !bad; k++)
-		bad = check_allreduce(c, small, DTYPE_F64, (size_t)(k % 6 < 5 ? k % 6 : 3));
-	return bad;
+	expect_clean(3, collectives_broadcast);
+	expect_clean(2, collectives_ring);
+	expect_clean(4, collectives_ring);
 }
 
 static void test_many_small(void **state)
 {
 	(void)state;
-	expect_clean(3, repeat_rank);
+	expect_clean(3, collectives_repeat);
 }
 
 /* ---- groups ---- */
@@ -554,7 +380,7 @@ static int meet(const struct meeting *m, int rank)
 	if (rc)
 		return 2;
 	return run_rank(&(struct comm_shm_opts){ .fd = fd, .rank = rank, .world = m->world, .timeout_s = 20 },
-			allreduce_rank);
+			collectives_allreduce);
 }
 
 static void expect_meeting(enum trouble trouble, int world)

@@ -1,2 +1,2 @@
 # How a job's end is judged.
-cmocka_tests += tests/launch/verdict_test
+cmocka_tests += tests/launch/verdict_test tests/launch/slurm_test

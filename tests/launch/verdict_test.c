@@ -70,7 +70,7 @@ static void endings(void **state)
 {
 	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-		struct job_end j = { cases[i].rank, RANKS, cases[i].stop_signal, cases[i].killed, 0 };
+		struct job_end j = { cases[i].rank, 0, RANKS, cases[i].stop_signal, cases[i].killed, 0 };
 		struct verdict v;
 
 		for (int r = 0; r < RANKS; r++) /* as the launcher notes it */

@@ -299,7 +299,7 @@ def bad_input():
         refused("label beyond the classes", [*on_set, "--classes", 3], ["label"])
         refused("half of torchrun's variables", on_set, ["RANK", "WORLD_SIZE"], env={"RANK": "0"})
         refused("contradiction", on_set, ["torchrun", "Slurm"], env={"RANK": "0", "WORLD_SIZE": "2", "LOCAL_RANK": "0", "SLURM_PROCID": "1", "SLURM_NTASKS": "2"})
-        refused("two machines", on_set, ["more than one machine"], env={"RANK": "0", "WORLD_SIZE": "4", "LOCAL_RANK": "0", "LOCAL_WORLD_SIZE": "2"})
+        refused("two machines", on_set, ["several machines", "--master-addr"], env={"RANK": "0", "WORLD_SIZE": "4", "LOCAL_RANK": "0", "LOCAL_WORLD_SIZE": "2"})
         image, label = os.path.join(tmp, "train-images-idx3-ubyte"), os.path.join(tmp, "train-labels-idx1-ubyte")
         os.truncate(image, os.path.getsize(image) - 100)
         refused("truncated images", on_set, [image])

@@ -80,7 +80,7 @@ void sha256_add(struct sha256 *s, const void *bytes, size_t n)
 	}
 }
 
-void sha256_end(struct sha256 *s, char ret[65])
+static void finish(struct sha256 *s)
 {
 	unsigned char last[128] = { 0 };
 	size_t rest = (size_t)(s->bytes % 64), size = rest < 56 ? 64 : 128, i;
@@ -91,7 +91,12 @@ void sha256_end(struct sha256 *s, char ret[65])
 		last[size - 1 - i] = (unsigned char)(s->bytes * 8 >> (8 * i));
 	for (i = 0; i < size; i += 64)
 		mix(s->h, last + i);
-	for (i = 0; i < 8; i++)
+}
+
+void sha256_end(struct sha256 *s, char ret[65])
+{
+	finish(s);
+	for (int i = 0; i < 8; i++)
 		snprintf(ret + 8 * i, 9, "%08x", (unsigned int)s->h[i]);
 }
 
@@ -102,4 +107,37 @@ void sha256_hex(const void *bytes, size_t n, char ret[65])
 	sha256_init(&s);
 	sha256_add(&s, bytes, n);
 	sha256_end(&s, ret);
+}
+
+static void end_binary(struct sha256 *s, unsigned char ret[32])
+{
+	finish(s);
+	for (int i = 0; i < 32; i++)
+		ret[i] = (unsigned char)(s->h[i / 4] >> (24 - 8 * (i % 4)));
+}
+
+void sha256_hmac(const char *key, const void *bytes, size_t n, unsigned char ret[32])
+{
+	unsigned char block[64] = { 0 };
+	struct sha256 s;
+
+	if (strlen(key) > sizeof(block)) {
+		sha256_init(&s);
+		sha256_add(&s, key, strlen(key));
+		end_binary(&s, block);
+	} else {
+		memcpy(block, key, strlen(key));
+	}
+	for (int i = 0; i < 64; i++)
+		block[i] ^= 0x36;
+	sha256_init(&s);
+	sha256_add(&s, block, sizeof(block));
+	sha256_add(&s, bytes, n);
+	end_binary(&s, ret);
+	for (int i = 0; i < 64; i++)
+		block[i] ^= 0x36 ^ 0x5c;
+	sha256_init(&s);
+	sha256_add(&s, block, sizeof(block));
+	sha256_add(&s, ret, 32);
+	end_binary(&s, ret);
 }

@@ -1,4 +1,5 @@
-/* sha256.h: SHA-256 (FIPS 180-4), for ids made from paths and names of contents. */
+/* sha256.h: SHA-256 (FIPS 180-4), for ids made from paths and names of contents; and HMAC (RFC 2104), by which those
+ * who share a key know each other. */
 #ifndef DPT_BASE_SHA256_H
 #define DPT_BASE_SHA256_H
 
@@ -17,5 +18,8 @@ struct sha256 {
 void sha256_init(struct sha256 *s);
 void sha256_add(struct sha256 *s, const void *bytes, size_t n);
 void sha256_end(struct sha256 *s, char ret[65]);
+
+/* HMAC-SHA-256 of the bytes under the key, which is text of any length. */
+void sha256_hmac(const char *key, const void *bytes, size_t n, unsigned char ret[32]);
 
 #endif

@@ -1,60 +1,9 @@
-/* loader.c: finds a backend by name: ref is built in, the others are modules beside the executable, in the installed
- * module folder or in $DPTRAIN_BACKEND_PATH. A module stays loaded until the process ends. */
-#include <dlfcn.h>
+/* loader.c: finds a backend by name: ref is built in, the others are modules. */
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include "trainer/backends/backend.h"
-
-#ifndef DPTRAIN_MODULE_DIR
-#define DPTRAIN_MODULE_DIR "/usr/local/lib/dptrack"
-#endif
-
-#define PATH_BYTES 4096
-#define NAME_ROOM 64 /* for what is put behind a folder */
-
-static bool is_file(const char *path)
-{
-	struct stat st;
-
-	return stat(path, &st) == 0 && S_ISREG(st.st_mode);
-}
-
-/* Folder of the running executable, without a slash at the end; "" when unknown. */
-static void exe_folder(char *dir, size_t n)
-{
-	ssize_t len = readlink("/proc/self/exe", dir, n - 1);
-
-	dir[len > 0 ? len : 0] = '\0';
-	if (strrchr(dir, '/'))
-		*strrchr(dir, '/') = '\0';
-}
-
-/* The first folder that holds the module. A build tree has it in .libs, beside libtool's wrapper or the program; an
- * installed tree, wherever it was moved to, in lib/dptrack beside bin. */
-static bool find_module(const char *name, char *path, size_t n)
-{
-	const char *given = getenv("DPTRAIN_BACKEND_PATH");
-	char exe[PATH_BYTES - NAME_ROOM];
-
-	if (given && given[0]) {
-		snprintf(path, n, "%s/dptrain_%s.so", given, name);
-		return is_file(path);
-	}
-	exe_folder(exe, sizeof(exe));
-	static const char *const below[] = { "/.libs", "", "/../lib/dptrack", "/../.libs", "/../../.libs",
-					     "/../../../.libs" };
-	for (size_t i = 0; exe[0] && i < sizeof(below) / sizeof(below[0]); i++) {
-		snprintf(path, n, "%s%s/dptrain_%.8s.so", exe, below[i], name);
-		if (is_file(path))
-			return true;
-	}
-	snprintf(path, n, DPTRAIN_MODULE_DIR "/dptrain_%s.so", name);
-	return is_file(path);
-}
+#include "trainer/comm/module.h"
 
 static int check_abi(const struct backend *b, const char *path, struct err *err)
 {
@@ -71,30 +20,16 @@ static int check_abi(const struct backend *b, const char *path, struct err *err)
 
 static int open_module(const struct backend **ret, const char *name, struct err *err)
 {
-	const struct backend *b;
-	char path[PATH_BYTES];
-	void *handle;
-	int rc;
+	struct module m;
+	int rc = module_load(&m, "backend", name, BACKEND_SYMBOL, err);
 
-	if (!find_module(name, path, sizeof(path)))
-		return err_set(err, ERR_NOENT,
-			       "backend %s is not installed (no dptrain_%s.so beside the program, in %s or "
-			       "$DPTRAIN_BACKEND_PATH)",
-			       name, name, DPTRAIN_MODULE_DIR);
-	handle = dlopen(path, RTLD_NOW | RTLD_LOCAL);
-	if (!handle)
-		return err_set(err, ERR_UNSUPPORTED, "backend module %s does not load: %s", path, dlerror());
-	b = dlsym(handle, BACKEND_SYMBOL);
-	if (!b) {
-		dlclose(handle);
-		return err_set(err, ERR_UNSUPPORTED, "backend module %s has no symbol %s: it is of another version",
-			       path, BACKEND_SYMBOL);
-	}
-	rc = check_abi(b, path, err);
 	if (rc)
-		dlclose(handle);
+		return rc;
+	rc = check_abi(m.symbol, m.path, err);
+	if (rc)
+		module_drop(&m);
 	else
-		*ret = b;
+		*ret = m.symbol;
 	return rc;
 }
 

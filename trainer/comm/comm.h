@@ -53,6 +53,7 @@ int comm_shm_make(int *ret_fd, int world, struct err *err);
 struct comm_shm_opts {
 	int fd; /* of comm_shm_make */
 	int rank, world;
+	int first;	  /* what messages add to ranks: the job's number of this machine's first */
 	double timeout_s; /* a collective that waits longer fails with ERR_PEER naming the missing rank; 0 = no limit */
 };
 

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "trainer/comm/shm.h"
 #include "trainer/comm/shm_area.h"
 #include "trainer/comm/sum.h"
 
@@ -17,7 +18,8 @@ struct shm {
 	unsigned small_turn; /* half of the stage that the next small sum uses */
 };
 
-enum shm_op { SHM_ALLREDUCE = 1, SHM_REDUCE_SCATTER, SHM_ALL_GATHER, SHM_BROADCAST, SHM_BARRIER };
+enum shm_op { SHM_ALLREDUCE = 1, SHM_REDUCE_SCATTER, SHM_ALL_GATHER, SHM_BROADCAST, SHM_BARRIER, SHM_REDUCE_PIECES,
+	      SHM_SHARE_PIECES };
 
 static struct shm_area *area_of(struct comm *c)
 {
@@ -80,8 +82,8 @@ static int begin(struct shm_area *a, const struct shm_call *own, bool *ret_direc
 		return err_set(err, ERR_PEER,
 			       "ranks disagree at meeting %u: rank %d calls %s of %lld elements, rank %d another "
 			       "collective or size (%lld)",
-			       a->meeting, a->root_rank[a->rank], own->what, (long long)own->count, a->root_rank[r],
-			       (long long)peer->count);
+			       a->meeting, shm_area_number(a, a->rank), own->what, (long long)own->count,
+			       shm_area_number(a, r), (long long)peer->count);
 	}
 	*ret_direct = direct;
 	return 0;
@@ -330,6 +332,133 @@ static int shm_broadcast(struct comm *c, void *data, size_t bytes, int root, str
 		rc = shm_area_meet(a, NULL, err);
 	}
 	return rc;
+}
+
+/* ---- pieces ---- */
+
+/* What of a piece lies in the window of n bytes from at on; nothing: bytes 0. */
+static struct shm_piece cut(const struct shm_piece *p, size_t at, size_t n)
+{
+	size_t from = p->at > at ? p->at : at;
+	size_t end = p->at + p->bytes < at + n ? p->at + p->bytes : at + n;
+
+	return (struct shm_piece){ from, end > from ? end - from : 0, p->owner };
+}
+
+static void sum_piece(unsigned char *const *buffer, int world, const struct shm_piece *p, void *to, enum dtype dtype)
+{
+	const void *from[SHM_WORLD_MAX];
+
+	for (int r = 0; r < world; r++)
+		from[r] = buffer[r] + p->at;
+	sum_run(&(struct sum_job){ from, &to, world, 1, p->bytes / dtype_bytes(dtype), dtype });
+}
+
+static int reduce_pieces_staged(struct shm_area *a, unsigned char *data, const struct shm_pieces *p, enum dtype dtype,
+				struct err *err)
+{
+	unsigned char *stage[SHM_WORLD_MAX];
+
+	for (int r = 0; r < a->world; r++)
+		stage[r] = piece_stage(a, r);
+	for (size_t at = 0; at < p->bytes; at += PIECE_BYTES) {
+		size_t n = p->bytes - at < PIECE_BYTES ? p->bytes - at : PIECE_BYTES;
+		int rc;
+
+		memcpy(stage[a->rank], data + at, n);
+		rc = shm_area_meet(a, NULL, err);
+		for (int i = 0; !rc && i < p->n; i++) {
+			struct shm_piece part = cut(&p->piece[i], at, n);
+			void *to = data + part.at;
+
+			if (part.owner != a->rank || !part.bytes)
+				continue;
+			part.at -= at;
+			sum_piece(stage, a->world, &part, to, dtype);
+		}
+		if (!rc)
+			rc = shm_area_meet(a, NULL, err);
+		if (rc)
+			return rc;
+	}
+	return 0;
+}
+
+int shm_reduce_pieces(struct comm *c, void *data, const struct shm_pieces *p, enum dtype dtype, struct err *err)
+{
+	struct shm_area *a = area_of(c);
+	struct shm_call call = describe(a, data, p->bytes);
+	unsigned char *buffer[SHM_WORLD_MAX];
+	bool direct;
+	int rc = sum_dtype(dtype, err);
+
+	call.what = "reduce", call.op = SHM_REDUCE_PIECES, call.count = (int64_t)p->bytes, call.dtype = (uint32_t)dtype;
+	if (rc || c->world == 1)
+		return rc;
+	rc = begin(a, &call, &direct, err);
+	if (rc)
+		return rc;
+	if (!direct)
+		return reduce_pieces_staged(a, data, p, dtype, err);
+	for (int r = 0; r < a->world; r++)
+		buffer[r] = peer_buffer(a, r);
+	for (int i = 0; i < p->n; i++)
+		if (p->piece[i].owner == a->rank && p->piece[i].bytes)
+			sum_piece(buffer, a->world, &p->piece[i], (unsigned char *)data + p->piece[i].at, dtype);
+	return shm_area_meet(a, NULL, err);
+}
+
+static int share_pieces_staged(struct shm_area *a, unsigned char *data, const struct shm_pieces *p, struct err *err)
+{
+	for (size_t at = 0; at < p->bytes; at += PIECE_BYTES) {
+		size_t n = p->bytes - at < PIECE_BYTES ? p->bytes - at : PIECE_BYTES;
+		int rc = 0;
+
+		for (int give = 1; !rc && give >= 0; give--) {
+			for (int i = 0; i < p->n; i++) {
+				struct shm_piece part = cut(&p->piece[i], at, n);
+				unsigned char *stage = piece_stage(a, part.owner);
+
+				if (!part.bytes)
+					continue;
+				if (give && part.owner == a->rank)
+					memcpy(stage + (part.at - at), data + part.at, part.bytes);
+				else if (!give && part.owner != a->rank)
+					memcpy(data + part.at, stage + (part.at - at), part.bytes);
+			}
+			rc = shm_area_meet(a, NULL, err);
+		}
+		if (rc)
+			return rc;
+	}
+	return 0;
+}
+
+int shm_share_pieces(struct comm *c, void *data, const struct shm_pieces *p, struct err *err)
+{
+	struct shm_area *a = area_of(c);
+	struct shm_call call = describe(a, data, p->bytes);
+	bool direct;
+	int rc;
+
+	call.what = "share", call.op = SHM_SHARE_PIECES, call.count = (int64_t)p->bytes;
+	if (c->world == 1)
+		return 0;
+	rc = begin(a, &call, &direct, err);
+	if (rc)
+		return rc;
+	if (!direct)
+		return share_pieces_staged(a, data, p, err);
+	for (int i = 0; i < p->n; i++)
+		if (p->piece[i].owner != a->rank)
+			memcpy((unsigned char *)data + p->piece[i].at,
+			       peer_buffer(a, p->piece[i].owner) + p->piece[i].at, p->piece[i].bytes);
+	return shm_area_meet(a, NULL, err);
+}
+
+int shm_check(struct comm *c, struct err *err)
+{
+	return shm_area_check(area_of(c), err);
 }
 
 static int shm_send(struct comm *c, const void *data, size_t bytes, int to, struct err *err)

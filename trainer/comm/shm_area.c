@@ -54,6 +54,11 @@ const struct shm_call *shm_area_call(const struct shm_area *a, int r)
 	return &a->head->rank[r].call[a->meeting & 1];
 }
 
+int shm_area_number(const struct shm_area *a, int r)
+{
+	return a->root->first + a->root_rank[r];
+}
+
 static void futex_wait(_Atomic uint32_t *word, uint32_t seen, double seconds)
 {
 	struct timespec t = { .tv_sec = (time_t)seconds, .tv_nsec = (long)((seconds - (double)(time_t)seconds) * 1e9) };
@@ -118,7 +123,7 @@ static bool rank_died(struct shm_area *a, int r)
 	return true;
 }
 
-static int check_peers(struct shm_area *a, struct err *err)
+int shm_area_check(struct shm_area *a, struct err *err)
 {
 	const struct shm_head *job = a->root->head;
 	int culprit;
@@ -132,7 +137,7 @@ static int check_peers(struct shm_area *a, struct err *err)
 		return 0;
 	culprit = atomic_load(&job->culprit);
 	if (culprit >= 0)
-		return err_set(err, ERR_PEER, "rank %d died", culprit);
+		return err_set(err, ERR_PEER, "rank %d died", a->root->first + culprit);
 	return err_set(err, ERR_PEER, "the job was aborted by another rank");
 }
 
@@ -156,7 +161,7 @@ static int check_left(struct shm_area *a, const struct shm_count *c, uint32_t se
 		bool meant = on < 0 ? (int32_t)(atomic_load(&peer->arrived) - a->meeting) < 0 : r == on;
 
 		if (meant && atomic_load(&peer->left) && atomic_load(&c->value) == seen)
-			return err_set(err, ERR_PEER, "rank %d has ended already", a->root_rank[r]);
+			return err_set(err, ERR_PEER, "rank %d has ended already", shm_area_number(a, r));
 	}
 	return 0;
 }
@@ -168,7 +173,7 @@ static int too_late(const struct shm_area *a, int on, struct err *err)
 	int late = on < 0 ? first_late(a) : on;
 
 	return err_set(err, ERR_PEER, "rank %d did not come to meeting %u (%s) within %.0f s",
-		       a->root_rank[late < 0 ? a->rank : late], a->meeting, what ? what : "start", a->timeout_s);
+		       shm_area_number(a, late < 0 ? a->rank : late), a->meeting, what ? what : "start", a->timeout_s);
 }
 
 static void relax(void)
@@ -193,7 +198,7 @@ int shm_area_wait(struct shm_area *a, struct shm_count *c, uint32_t seen, int on
 	while (atomic_load(&c->value) == seen) {
 		double nap_s = clock_mono_s();
 
-		rc = check_peers(a, err);
+		rc = shm_area_check(a, err);
 		if (!rc)
 			rc = check_left(a, c, seen, on, err);
 		if (rc)
@@ -228,7 +233,7 @@ int shm_area_meet(struct shm_area *a, const struct shm_call *call, struct err *e
 	if (call)
 		own->call[goal & 1] = *call;
 	if (atomic_load(&a->root->head->aborted))
-		return check_peers(a, err);
+		return shm_area_check(a, err);
 	atomic_store(&own->arrived, goal);
 	if (atomic_fetch_add(&a->head->come, 1) + 1 == goal * (uint32_t)a->world) {
 		complete(a, goal);
@@ -398,7 +403,8 @@ static int enter(struct shm_area *a, struct err *err)
 	struct shm_count *joined = &a->head->joined;
 
 	if (pthread_mutex_trylock(&own->alive) || atomic_exchange(&own->joined, 1))
-		return err_set(err, ERR_EXISTS, "two processes claim rank %d of the job", a->root_rank[a->rank]);
+		return err_set(err, ERR_EXISTS, "two processes claim rank %d of the job",
+			       shm_area_number(a, a->rank));
 	if (atomic_fetch_add(&joined->value, 1) + 1 == (uint32_t)a->world)
 		shm_area_wake(joined);
 	return 0;
@@ -418,13 +424,13 @@ static int wait_all_joined(struct shm_area *a, double until_s, struct err *err)
 	uint32_t seen;
 
 	while ((seen = atomic_load(&joined->value)) < (uint32_t)a->world) {
-		int rc = check_peers(a, err);
+		int rc = shm_area_check(a, err);
 
 		if (rc)
 			return rc;
 		if (clock_mono_s() > until_s)
-			return err_set(err, ERR_PEER, "rank %d of %d did not start in time", first_missing(a),
-				       a->world);
+			return err_set(err, ERR_PEER, "rank %d of %d did not start in time",
+				       shm_area_number(a, first_missing(a)), a->world);
 		futex_wait(&joined->value, seen, NAP_S);
 	}
 	return 0;
@@ -481,6 +487,7 @@ int shm_area_open(struct shm_area *ret, const struct comm_shm_opts *o, struct er
 				  .root = ret,
 				  .rank = o->rank,
 				  .world = o->world,
+				  .first = o->first,
 				  .timeout_s = o->timeout_s,
 				  .spins = spins_for(o->world) };
 	if (ret->fd < 0)

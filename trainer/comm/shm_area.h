@@ -77,6 +77,7 @@ struct shm_area {
 	int fd; /* the root's */
 	int rank, world;
 	int root_rank[SHM_WORLD_MAX]; /* by rank */
+	int first; /* the root's: added to ranks in messages */
 	double timeout_s;
 	int spins;
 	uint32_t meeting;
@@ -109,6 +110,10 @@ void shm_area_wake(struct shm_count *c);
 
 void shm_area_abort(struct shm_area *a, int culprit);
 
+/* ERR_PEER once a rank has died or somebody has aborted. */
+int shm_area_check(struct shm_area *a, struct err *err);
+
+int shm_area_number(const struct shm_area *a, int r); /* what messages call rank r */
 unsigned char *shm_area_stage(const struct shm_area *a, int rank);
 struct shm_mail *shm_area_mail(const struct shm_area *a, int from, int to);
 

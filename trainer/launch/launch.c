@@ -18,6 +18,7 @@
 #include "tracker/base/clock.h"
 #include "tracker/base/log.h"
 #include "trainer/comm/comm.h"
+#include "trainer/launch/nodes.h"
 #include "trainer/launch/verdict.h"
 
 #define GRACE_S 2.0   /* for the other ranks to notice a dead one by themselves */
@@ -47,6 +48,10 @@ struct launcher {
 	double failed_s; /* when the first rank failed; 0: none did */
 	int stop_signal, stop_count;
 	bool killed; /* the ranks were told to die at once */
+	struct nodes *nodes; /* other machines' launchers; NULL: there are none */
+	struct verdict others;	/* the worst that came from them so far */
+	int others_ended;
+	bool concluded; /* node 0 has said how the job ended: others is that */
 };
 
 static void set_number(const char *variable, int v)
@@ -65,13 +70,42 @@ static void close_from_child(struct launcher *l, int rank)
 	close(l->signal_fd);
 }
 
+static int first_rank(const struct launcher *l)
+{
+	return l->nodes ? nodes_first(l->nodes) : 0;
+}
+
+static int world_of(const struct launcher *l)
+{
+	return l->nodes ? nodes_world(l->nodes) : l->n;
+}
+
+/* Where this rank will meet those of other machines. */
+static void find_net(const struct launcher *l, struct seat *s)
+{
+	if (!l->nodes)
+		return;
+	s->nodes = nodes_count(l->nodes);
+	snprintf(s->node, sizeof(s->node), "node %d", nodes_self(l->nodes));
+	s->net = (struct bootstrap_opts){ .what = "rank",
+					 .host = nodes_host(l->nodes),
+					 .port = nodes_ranks_port(l->nodes),
+					 .listener = s->rank == 0 ? nodes_ranks_listener(l->nodes) : -1,
+					 .self = s->rank,
+					 .count = s->world,
+					 .key = nodes_key(l->nodes),
+					 .wait_s = NODES_WAIT_S };
+}
+
 /* In the child: never returns. */
 static void be_rank(struct launcher *l, int rank, int stderr_fd, pid_t launcher_pid)
 {
-	struct seat s = { .rank = rank,
-			  .world = l->n,
+	struct seat s = { .rank = first_rank(l) + rank,
+			  .world = world_of(l),
 			  .local_rank = rank,
 			  .local_world = l->n,
+			  .nodes = 1,
+			  .net = { .listener = -1 },
 			  .launched = true,
 			  .signal_fd = -1,
 			  .board = l->board };
@@ -84,9 +118,10 @@ static void be_rank(struct launcher *l, int rank, int stderr_fd, pid_t launcher_
 	dup2(stderr_fd, STDERR_FILENO);
 	close(stderr_fd);
 	memcpy(s.lane_fd, l->lane_fd, sizeof(s.lane_fd));
-	set_number("RANK", rank);
+	find_net(l, &s);
+	set_number("RANK", s.rank);
 	set_number("LOCAL_RANK", rank);
-	set_number("WORLD_SIZE", l->n);
+	set_number("WORLD_SIZE", s.world);
 	set_number("LOCAL_WORLD_SIZE", l->n);
 	seat_bind(&s, l->o->threads);
 	code = l->o->rank_main(l->o->user, &s);
@@ -124,8 +159,8 @@ static void keep_line(struct launcher *l, int rank)
 	struct child *c = &l->child[rank];
 
 	c->line[c->line_len] = '\0';
-	if (l->n > 1)
-		fprintf(stderr, "[rank %d] %s\n", rank, c->line);
+	if (world_of(l) > 1)
+		fprintf(stderr, "[rank %d] %s\n", first_rank(l) + rank, c->line);
 	else
 		fprintf(stderr, "%s\n", c->line);
 	if (c->n_tail == TAIL_LINES) {
@@ -169,6 +204,12 @@ static void kill_all(struct launcher *l)
 			kill(l->child[r].pid, SIGKILL);
 }
 
+static void say(struct launcher *l, enum nodes_kind kind, int number)
+{
+	if (l->nodes)
+		nodes_say(l->nodes, &(struct nodes_word){ .kind = (int)kind, .number = number });
+}
+
 static void read_signal(struct launcher *l)
 {
 	struct signalfd_siginfo info;
@@ -180,6 +221,7 @@ static void read_signal(struct launcher *l)
 			l->stop_signal = (int)info.ssi_signo;
 			atomic_store(&l->board->stop_signal, l->stop_signal);
 			log_warn("%s: the step is finished first; once more ends at once", strsignal(l->stop_signal));
+			say(l, NODES_STOP, l->stop_signal);
 		} else {
 			kill_all(l);
 		}
@@ -189,6 +231,7 @@ static void read_signal(struct launcher *l)
 static struct job_end job_end(const struct launcher *l)
 {
 	return (struct job_end){ .rank = l->end,
+				 .first = first_rank(l),
 				 .n = l->n,
 				 .stop_signal = l->stop_signal,
 				 .killed = l->killed,
@@ -207,8 +250,91 @@ static void keep_end(struct launcher *l, int rank, int status)
 					  .words = atomic_load(&b->said) ? &b->err : NULL };
 	read_stderr(l, rank);
 	j = job_end(l);
-	if (!l->failed_s && verdict_failed(&j, rank))
-		l->failed_s = l->end[rank].at_s;
+	if (l->failed_s || !verdict_failed(&j, rank))
+		return;
+	l->failed_s = l->end[rank].at_s;
+	say(l, NODES_FAILED, first_rank(l) + rank);
+}
+
+/* ---- other machines ---- */
+
+/* Keeps the worst: the first failure of its own before those who were only told. */
+static void weigh(struct launcher *l, const struct verdict *v)
+{
+	bool worse = v->code && (!l->others.code || (v->reason[0] && v->blame > l->others.blame));
+
+	if (worse)
+		l->others = *v;
+}
+
+static void heed(struct launcher *l, const struct nodes_word *w)
+{
+	switch (w->kind) {
+	case NODES_STOP:
+		if (l->stop_count++)
+			break;
+		l->stop_signal = w->number;
+		atomic_store(&l->board->stop_signal, w->number);
+		break;
+	case NODES_LOST:
+		weigh(l, &w->verdict);
+		l->others_ended++;
+		say(l, NODES_FAILED, -1);
+		/* fall through */
+	case NODES_FAILED:
+		if (!l->failed_s)
+			l->failed_s = clock_mono_s();
+		break;
+	case NODES_ENDED:
+		weigh(l, &w->verdict);
+		l->others_ended++;
+		break;
+	case NODES_VERDICT:
+		l->others = w->verdict;
+		l->concluded = true;
+		break;
+	case NODES_SILENT:
+		log_warn("%s", w->verdict.reason);
+		break;
+	}
+}
+
+static void hear_others(struct launcher *l)
+{
+	struct nodes_word w;
+
+	while (l->nodes && nodes_hear(l->nodes, l->o->heartbeat_s, &w))
+		heed(l, &w);
+}
+
+/* How the whole job ended: node 0 hears all, weighs and says so. A machine that is lost ends the wait. */
+static struct verdict agree(struct launcher *l, const struct verdict *own)
+{
+	struct nodes_word w = { .kind = NODES_ENDED, .verdict = *own };
+	bool root = nodes_self(l->nodes) == 0;
+	int awaited = root ? nodes_count(l->nodes) - 1 : 1;
+	struct pollfd *fds = calloc((size_t)nodes_count(l->nodes), sizeof(*fds));
+
+	if (!root)
+		nodes_say(l->nodes, &w);
+	while (!l->concluded && l->others_ended < awaited) {
+		if (fds)
+			poll(fds, (nfds_t)nodes_poll(l->nodes, fds), 100);
+		else
+			clock_sleep_s(0.05);
+		hear_others(l);
+		read_signal(l);
+		if (l->stop_count > 1)
+			break;
+	}
+	free(fds);
+	if (l->concluded)
+		return l->others;
+	w.verdict = own->code && (own->blame >= l->others.blame || !l->others.code) ? *own : l->others;
+	w.kind = NODES_VERDICT;
+	if (root)
+		nodes_say(l->nodes, &w);
+	return w.verdict;
 }
 
 static int reap(struct launcher *l)
@@ -228,9 +354,13 @@ static int reap(struct launcher *l)
 
 static void watch(struct launcher *l)
 {
-	struct pollfd *fds = calloc((size_t)l->n + 1, sizeof(*fds));
+	size_t most = (size_t)l->n + 1 + (l->nodes ? (size_t)nodes_count(l->nodes) : 0);
+	struct pollfd *fds = calloc(most, sizeof(*fds));
 
 	while (reap(l) > 0) {
+		int n = l->n + 1;
+
+		hear_others(l);
 		if (l->failed_s && !l->killed && clock_mono_s() - l->failed_s > GRACE_S)
 			kill_all(l);
 		if (!fds) { /* out of memory: still watched, only less promptly */
@@ -241,7 +371,9 @@ static void watch(struct launcher *l)
 		fds[0] = (struct pollfd){ .fd = l->signal_fd, .events = POLLIN };
 		for (int r = 0; r < l->n; r++)
 			fds[r + 1] = (struct pollfd){ .fd = l->child[r].pipe, .events = POLLIN };
-		poll(fds, (nfds_t)l->n + 1, 200);
+		if (l->nodes)
+			n += nodes_poll(l->nodes, fds + n);
+		poll(fds, (nfds_t)n, 200);
 		read_signal(l);
 		for (int r = 0; r < l->n; r++)
 			if (l->child[r].pipe >= 0)
@@ -257,21 +389,21 @@ static void print_tail(const struct launcher *l, int rank)
 
 	if (l->end[rank].words || !c->n_tail)
 		return;
-	log_error("last lines of rank %d:", rank);
+	log_error("last lines of rank %d:", first_rank(l) + rank);
 	for (int i = 0; i < c->n_tail; i++)
 		fprintf(stderr, "    %s\n", c->tail[i]);
 }
 
 /* The job's exit code; what is to be said of it is said. */
-static int conclude(const struct launcher *l)
+static int conclude(struct launcher *l)
 {
 	const struct job_end j = job_end(l);
-	const struct verdict v = verdict_of(&j);
+	const struct verdict own = verdict_of(&j), v = l->nodes ? agree(l, &own) : own;
 
-	if (v.culprit >= 0) {
+	if (v.code && v.blame != VERDICT_KILLED)
 		log_error("%s", v.reason);
-		print_tail(l, v.culprit);
-	}
+	if (own.culprit >= 0 && own.blame == VERDICT_OWN)
+		print_tail(l, own.culprit);
 	if (l->o->ended)
 		l->o->ended(l->o->user, l->board, v.code, v.reason);
 	return v.code;
@@ -291,7 +423,7 @@ static int prepare(struct launcher *l, struct err *err)
 		return err_set(err, ERR_NOMEM, "out of memory: %d ranks", l->n);
 	for (int r = 0; r < l->n; r++)
 		l->child[r].pipe = -1;
-	for (int i = 0; i < SEAT_LANES && l->n > 1; i++) {
+	for (int i = 0; i < SEAT_LANES && world_of(l) > 1; i++) {
 		int rc = comm_shm_make(&l->lane_fd[i], l->n, err);
 
 		if (rc)
@@ -337,7 +469,7 @@ static int start_all(struct launcher *l, struct err *err)
 
 int launch_run(const struct launch_opts *o, struct err *err)
 {
-	struct launcher l = { .o = o, .n = o->nproc, .lane_fd = { -1 }, .signal_fd = -1 };
+	struct launcher l = { .o = o, .n = o->nproc, .nodes = o->nodes, .lane_fd = { -1 }, .signal_fd = -1 };
 	int rc = prepare(&l, err);
 
 	if (!rc)

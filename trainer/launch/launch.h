@@ -1,13 +1,15 @@
 /* launch.h: starts the ranks of this machine and watches them until all have ended. The launcher is no rank, has no
- * threads, and its only children are the ranks, forked in rank order. A rank that fails ends the job within 5 s. It
- * prints (it is the program's mouth for what goes wrong): which rank failed, how, and its last lines. */
+ * threads, and its only children are the ranks, forked in rank order. A rank that fails ends the job within 5 s, on all
+ * machines. It prints (it is the program's mouth for what goes wrong): which rank failed, how, and its last lines. */
 #ifndef DPT_LAUNCH_LAUNCH_H
 #define DPT_LAUNCH_LAUNCH_H
 
 #include "trainer/launch/seat.h"
 
 struct launch_opts {
-	int nproc;
+	int nproc;	     /* ranks of this machine */
+	struct nodes *nodes; /* the other machines' launchers (nodes.h); NULL: there are none. Borrowed */
+	double heartbeat_s;  /* another machine's launcher that is silent for longer is lost */
 	int threads; /* of a rank: ranks are bound to their share of the cores when it holds so many */
 	/* The rank's whole life, in its own process; returns its exit code. */
 	int (*rank_main)(void *user, struct seat *seat);

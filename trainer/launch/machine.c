@@ -38,6 +38,22 @@ static int find_line(const char *path, const char *key, char *text, size_t n)
 	return found;
 }
 
+void machine_node(char *text, size_t n)
+{
+	char boot[64] = "", net[64] = "", host[64];
+	FILE *f = fopen("/proc/sys/kernel/random/boot_id", "re");
+
+	machine_host(host, sizeof(host));
+	if (f && !fgets(boot, sizeof(boot), f))
+		boot[0] = '\0';
+	if (f)
+		fclose(f);
+	boot[strcspn(boot, "\n")] = '\0';
+	if (readlink("/proc/self/ns/net", net, sizeof(net) - 1) < 0)
+		net[0] = '\0';
+	snprintf(text, n, "%s %s %s", host, boot, net);
+}
+
 void machine_cpu(char *text, size_t n)
 {
 	char model[200];

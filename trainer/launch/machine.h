@@ -7,6 +7,7 @@
 
 /* Each writes a line of text, "" when unknown. */
 void machine_host(char *text, size_t n);
+void machine_node(char *text, size_t n); /* the same for processes that can share memory and sockets, for no others */
 void machine_cpu(char *text, size_t n);	   /* model and cores */
 void machine_system(char *text, size_t n); /* kernel */
 void machine_commit(char *text, size_t n); /* git commit of the current folder's repository */

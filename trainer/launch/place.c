@@ -9,6 +9,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "trainer/launch/slurm.h"
+
 #define RANKS_MAX 65536
 #define JOB_VARIABLES 4
 
@@ -112,26 +114,74 @@ static int read_source(const struct source *s, struct place *ret, struct err *er
 	return 0;
 }
 
-static int refuse_nodes(const struct place *p, struct err *err)
+static const char *either(const char *a, const char *b)
 {
-	int nodes = 1;
-	int rc = read_number("SLURM_STEP_NUM_NODES", &nodes, err);
+	const char *v = getenv(a);
+
+	return v && *v ? v : getenv(b);
+}
+
+/* Slurm tells ranks of a machine by a list with one entry a machine, and rank 0 is on the first of its list. A port
+ * that two jobs of a machine share by chance is refused, and --master-port helps. */
+static int find_slurm_nodes(struct place *p, struct err *err)
+{
+	const char *tasks = either("SLURM_STEP_TASKS_PER_NODE", "SLURM_TASKS_PER_NODE");
+	const char *list = either("SLURM_STEP_NODELIST", "SLURM_NODELIST");
+	int node = 0, job = 0, rc = read_number("SLURM_STEP_NUM_NODES", &p->nodes, err);
 
 	if (rc == 0)
-		rc = read_number("SLURM_NNODES", &nodes, err);
+		rc = read_number("SLURM_NNODES", &p->nodes, err);
+	if (rc >= 0)
+		rc = read_number("SLURM_NODEID", &node, err);
 	if (rc < 0)
 		return rc;
-	if (p->local_world < p->world || (!strcmp(p->source, "Slurm") && nodes > 1))
-		return err_set(err, ERR_USAGE,
-			       "%s started %d ranks on more than one machine: not supported yet (it needs the mpi or "
-			       "nccl transport); start all ranks on one machine",
-			       p->source, p->world);
+	if (p->nodes <= 1)
+		return 0;
+	p->local_world = tasks ? slurm_number(tasks, node) : -1;
+	if (p->local_world < 1)
+		return err_set(err, ERR_USAGE, "SLURM_STEP_TASKS_PER_NODE=%.100s does not tell the tasks of node %d",
+			       tasks ? tasks : "", node);
+	if (p->local_rank >= p->local_world)
+		return err_set(err, ERR_USAGE, "SLURM_LOCALID=%d is not below the %d tasks of node %d", p->local_rank,
+			       p->local_world, node);
+	if (list && !slurm_name(list, 0, p->master, sizeof(p->master)))
+		return err_set(err, ERR_USAGE, "SLURM_STEP_NODELIST=%.200s is not a list of nodes", list);
+	for (const char *c = getenv("SLURM_JOB_ID"); c && *c >= '0' && *c <= '9'; c++)
+		job = (job * 10 + (*c - '0')) % 10000;
+	p->port = 20000 + job;
+	return 0;
+}
+
+/* The agents of torchrun keep MASTER_PORT for themselves: the next one is ours. */
+static int find_torch_nodes(struct place *p, struct err *err)
+{
+	const char *master = getenv("MASTER_ADDR"), *agent = getenv("TORCHELASTIC_USE_AGENT_STORE");
+	int rc;
+
+	p->nodes = p->local_world < p->world ? (p->world + p->local_world - 1) / p->local_world : 1;
+	if (p->nodes == 1)
+		return 0;
+	snprintf(p->master, sizeof(p->master), "%s", master ? master : "");
+	rc = read_number("MASTER_PORT", &p->port, err);
+	p->port += rc > 0 && agent && !strcmp(agent, "True");
+	return rc < 0 ? rc : 0;
+}
+
+static int find_nodes(struct place *p, struct err *err)
+{
+	p->nodes = 1;
+	if (!strcmp(p->source, "Slurm"))
+		return find_slurm_nodes(p, err);
+	if (!strcmp(p->source, "torchrun"))
+		return find_torch_nodes(p, err);
+	if (p->local_world < p->world)
+		p->nodes = (p->world + p->local_world - 1) / p->local_world;
 	return 0;
 }
 
 int place_find(struct place *ret, struct err *err)
 {
-	struct place best = { .found = false, .source = "alone", .world = 1, .local_world = 1 };
+	struct place best = { .found = false, .source = "alone", .world = 1, .local_world = 1, .nodes = 1 };
 
 	for (size_t i = 0; i < sizeof(sources) / sizeof(sources[0]); i++) {
 		struct place p = { .found = false };
@@ -150,7 +200,7 @@ int place_find(struct place *ret, struct err *err)
 			best = p;
 	}
 	if (best.found) {
-		int rc = refuse_nodes(&best, err);
+		int rc = find_nodes(&best, err);
 
 		if (rc)
 			return rc;

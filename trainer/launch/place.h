@@ -1,5 +1,5 @@
 /* place.h: which rank of how many this process is, found in the environment that torchrun, Open MPI, MPICH or Slurm
- * give to the processes that they start. Knows nothing of our own launcher. */
+ * give to the processes that they start, and where rank 0 is. Knows nothing of our own launcher. */
 #ifndef DPT_LAUNCH_PLACE_H
 #define DPT_LAUNCH_PLACE_H
 
@@ -12,11 +12,14 @@ struct place {
 	const char *source; /* "torchrun", "Open MPI", … */
 	int rank, world;
 	int local_rank, local_world;
+	int nodes;    /* machines; 1: all ranks are here */
 	char job[96]; /* the same for all ranks of the job and for no other job of this user on this machine */
+	/* With several machines: where rank 0 can be reached; "", 0: the source does not say. */
+	char master[256];
+	int port;
 };
 
-/* Fails with ERR_USAGE when two sources contradict each other, when a variable is damaged, or when the ranks are on
- * more than one machine (which needs a transport that this build does not have). */
+/* Fails with ERR_USAGE when two sources contradict each other or when a variable is damaged. */
 int place_find(struct place *ret, struct err *err);
 
 #endif

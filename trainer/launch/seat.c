@@ -11,9 +11,9 @@
 
 #include "trainer/comm/comm.h"
 #include "trainer/comm/rendezvous.h"
+#include "trainer/launch/machine.h"
 #include "trainer/launch/place.h"
 
-#define START_WAIT_S 120.0 /* at most, for the other ranks to start */
 #define REFUSE_WAIT_S 3.0  /* for a rank 0 that could be told */
 
 void seat_bind(const struct seat *s, int threads)
@@ -52,24 +52,57 @@ void seat_stop_signals(sigset_t *set)
 		sigaddset(set, SIGHUP);
 }
 
-/* Rank 0 makes the memory; when it cannot, the others hear why. */
-static int share_lanes(struct seat *s, const char *job, struct err *err)
+/* The machine's first rank makes the memory; when it cannot, or has failed already, the others here hear why. */
+static int share_lanes(struct seat *s, const char *job, double wait_s, const struct err *before, struct err *err)
 {
-	const struct rendezvous_opts o = { .job = job, .rank = s->rank, .world = s->world, .wait_s = START_WAIT_S };
-	struct err failure = ERR_INIT;
+	const struct rendezvous_opts o = {
+		.job = job, .rank = s->local_rank, .world = s->local_world, .wait_s = wait_s
+	};
+	struct err failure = *before;
 
-	for (int i = 0; i < SEAT_LANES && s->rank == 0 && !failure.code; i++)
-		if (comm_shm_make(&s->lane_fd[i], s->world, &failure))
-			err_prefix(&failure, "rank 0");
+	for (int i = 0; i < SEAT_LANES && s->local_rank == 0 && !failure.code; i++)
+		if (comm_shm_make(&s->lane_fd[i], s->local_world, &failure))
+			err_prefix(&failure, "rank %d", s->rank);
 	return rendezvous(&o, &failure, s->lane_fd, SEAT_LANES, err);
+}
+
+/* Where all ranks will meet; rank 0 listens there from now on. */
+static int find_net(struct seat *s, const struct place *p, const struct seat_opts *o, struct err *err)
+{
+	const char *host = o->host ? o->host : p->master;
+	int rc;
+
+	if (p->nodes == 1)
+		return 0;
+	if (!host[0])
+		return err_set(err, ERR_USAGE, "%s started %d ranks on several machines and does not say where rank 0 "
+			       "is: add --master-addr ADDRESS", p->source, p->world);
+	s->net = (struct bootstrap_opts){ .what = "rank",
+					 .host = host,
+					 .port = o->port ? o->port : p->port,
+					 .listener = -1,
+					 .self = p->rank,
+					 .count = p->world,
+					 .key = o->key ? o->key : p->job,
+					 .wait_s = o->wait_s };
+	if (p->rank > 0)
+		return 0;
+	rc = tcp_listen(host, s->net.port, &s->net.listener, err);
+	if (rc == ERR_NOENT)
+		return err_set(err, ERR_USAGE, 
+			       "rank 0: %.200s is no address of this machine; --master-addr gives another", host);
+	return rc ? err_prefix(err, "rank 0") : 0;
 }
 
 void seat_refuse(const struct place *p, const struct err *why)
 {
-	const struct rendezvous_opts o = { .job = p->job, .rank = p->rank, .world = p->world, .wait_s = REFUSE_WAIT_S };
+	const struct rendezvous_opts o = {
+		.job = p->job, .rank = p->local_rank, .world = p->local_world, .wait_s = REFUSE_WAIT_S
+	};
 	struct err told = ERR_INIT;
 
-	rendezvous(&o, why, NULL, 0, &told);
+	if (p->local_world > 1)
+		rendezvous(&o, why, NULL, 0, &told);
 }
 
 static int take_signals(struct seat *s, struct err *err)
@@ -82,21 +115,27 @@ static int take_signals(struct seat *s, struct err *err)
 	return s->signal_fd < 0 ? err_set_errno(err, errno, "cannot receive signals") : 0;
 }
 
-int seat_open(struct seat *ret, const struct place *p, int threads, struct err *err)
+int seat_open(struct seat *ret, const struct place *p, const struct seat_opts *o, struct err *err)
 {
 	struct seat s = { .rank = p->rank,
 			  .world = p->world,
 			  .local_rank = p->local_rank,
 			  .local_world = p->local_world,
+			  .nodes = p->nodes,
+			  .net = { .listener = -1 },
 			  .lane_fd = { -1 },
 			  .signal_fd = -1 };
+	struct err failure = ERR_INIT;
 	cpu_set_t all;
 	int rc;
 
+	machine_node(s.node, sizeof(s.node));
 	s.board = calloc(1, sizeof(*s.board) + sizeof(struct board_rank));
 	if (!s.board)
 		return err_set(err, ERR_NOMEM, "out of memory: start of the rank");
-	rc = share_lanes(&s, p->job, err); /* signals still end the process at once: nothing has begun */
+	find_net(&s, p, o, &failure);
+	/* signals still end the process at once: nothing has begun */
+	rc = share_lanes(&s, p->job, o->wait_s, &failure, err);
 	if (!rc)
 		rc = take_signals(&s, err);
 	if (rc) {
@@ -104,7 +143,7 @@ int seat_open(struct seat *ret, const struct place *p, int threads, struct err *
 		return rc;
 	}
 	if (sched_getaffinity(0, sizeof(all), &all) == 0 && CPU_COUNT(&all) == sysconf(_SC_NPROCESSORS_ONLN))
-		seat_bind(&s, threads); /* nobody has bound the ranks yet */
+		seat_bind(&s, o->threads); /* nobody has bound the ranks yet */
 	*ret = s;
 	return 0;
 }
@@ -116,6 +155,8 @@ void seat_close(struct seat *s)
 			close(s->lane_fd[i]);
 	if (s->signal_fd >= 0)
 		close(s->signal_fd);
+	if (s->net.listener >= 0)
+		close(s->net.listener);
 	free(s->board);
 }
 
@@ -140,7 +181,7 @@ int seat_exit_code(const struct err *e)
 
 int seat_fail(const struct seat *s, const struct err *e)
 {
-	struct board_rank *b = &s->board->rank[s->launched ? s->rank : 0];
+	struct board_rank *b = &s->board->rank[s->launched ? s->local_rank : 0];
 
 	b->err = *e;
 	atomic_store(&b->said, 1);

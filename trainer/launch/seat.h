@@ -9,6 +9,7 @@
 #include <stdint.h>
 
 #include "tracker/base/err.h"
+#include "trainer/comm/bootstrap.h"
 
 #define SEAT_PREEMPTED 75 /* exit code: ended on request, after a checkpoint */
 #define SEAT_LANES 1 /* communicators that the ranks meet with; groups and streams are split from it */
@@ -30,8 +31,11 @@ struct board { /* in memory shared by launcher and ranks; a rank without launche
 struct seat {
 	int rank, world;
 	int local_rank, local_world;
+	int nodes;		 /* machines; 1: all ranks are here */
+	char node[160];		 /* this one's name among those */
+	struct bootstrap_opts net; /* with several: where all ranks meet; what it points to outlives the seat */
 	bool launched;		 /* by our own launcher, which watches and has the last word on the status */
-	int lane_fd[SEAT_LANES]; /* shared memory of each communicator; -1 on one rank */
+	int lane_fd[SEAT_LANES]; /* shared memory of each communicator, of this machine's ranks; -1 on one rank */
 	int signal_fd;		 /* without launcher: where signals arrive; -1 */
 	struct board *board;
 };
@@ -39,7 +43,14 @@ struct seat {
 /* The seat of a process that something else started (place.h): meets the others (rendezvous.h), binds itself to its
  * cores, takes the stop signals. seat_close gives back what it holds; NULL board is fine. */
 struct place;
-int seat_open(struct seat *ret, const struct place *p, int threads, struct err *err);
+struct seat_opts {
+	int threads;
+	const char *host; /* of rank 0, with several machines; NULL: as the place says */
+	int port;	  /* 0: as the place says */
+	const char *key;  /* that the job's ranks know; NULL: made of the place's job */
+	double wait_s;	  /* longest for the others to come */
+};
+int seat_open(struct seat *ret, const struct place *p, const struct seat_opts *o, struct err *err);
 void seat_close(struct seat *s);
 
 /* Instead of seat_open, of a rank that cannot take part: the others end at once, those of rank 0 with its reason. Takes

@@ -27,15 +27,13 @@ bool verdict_failed(const struct job_end *j, int rank)
 	return r->status != 0 && !asked;
 }
 
-/* How much a failed rank is to blame: 0 for one that was killed because another had failed, 1 for one that was merely
- * told so, 2 for a failure of its own. */
-static int blame(const struct job_end *j, const struct rank_end *r)
+static enum verdict_blame blame(const struct job_end *j, const struct rank_end *r)
 {
 	bool late_kill = j->killed && WIFSIGNALED(r->status) && WTERMSIG(r->status) == SIGKILL && r->at_s > j->failed_s;
 
 	if (!r->words && late_kill)
-		return 0;
-	return r->words && r->words->code == ERR_PEER ? 1 : 2;
+		return VERDICT_KILLED;
+	return r->words && r->words->code == ERR_PEER ? VERDICT_TOLD : VERDICT_OWN;
 }
 
 /* Of those that are most to blame the first in time; -1 when no rank failed. */
@@ -45,7 +43,7 @@ static int find_culprit(const struct job_end *j)
 
 	for (int i = 0; i < j->n; i++) {
 		const struct rank_end *r = &j->rank[i], *f = first < 0 ? NULL : &j->rank[first];
-		int more = f ? blame(j, r) - blame(j, f) : 1;
+		int more = f ? (int)blame(j, r) - (int)blame(j, f) : 1;
 
 		if (verdict_failed(j, i) && (more > 0 || (more == 0 && r->at_s < f->at_s)))
 			first = i;
@@ -77,12 +75,13 @@ static void describe(const struct job_end *j, int rank, char *text, size_t n)
 	if (r->words && said_by_all(j, r->words))
 		snprintf(text, n, "%s", r->words->text);
 	else if (r->words)
-		snprintf(text, n, "rank %d: %s", rank, r->words->text);
+		snprintf(text, n, "rank %d: %s", j->first + rank, r->words->text);
 	else if (number)
-		snprintf(text, n, "rank %d (process %d) was ended by signal %d (%s)%s", rank, r->pid, number,
+		snprintf(text, n, "rank %d (process %d) was ended by signal %d (%s)%s", j->first + rank, r->pid, number,
 			 strsignal(number), hint_of(number));
 	else
-		snprintf(text, n, "rank %d (process %d) ended with exit code %d", rank, r->pid, WEXITSTATUS(r->status));
+		snprintf(text, n, "rank %d (process %d) ended with exit code %d", j->first + rank, r->pid,
+			 WEXITSTATUS(r->status));
 }
 
 /* Somebody asked for the end, and got it. */
@@ -109,6 +108,7 @@ struct verdict verdict_of(const struct job_end *j)
 		return v;
 	if (v.culprit < 0)
 		return as_asked(j);
+	v.blame = (int)blame(j, &j->rank[v.culprit]);
 	v.code = WIFEXITED(j->rank[v.culprit].status) ? WEXITSTATUS(j->rank[v.culprit].status) : 1;
 	v.code = v.code == 2 || v.code == 130 ? v.code : 1;
 	describe(j, v.culprit, v.reason, sizeof(v.reason));

@@ -17,8 +17,16 @@ struct rank_end {
 	const struct err *words; /* its last ones; NULL: none */
 };
 
+/* How much a failed rank is to blame. */
+enum verdict_blame {
+	VERDICT_KILLED, /* because another had failed */
+	VERDICT_TOLD,	/* it merely noticed that another had failed */
+	VERDICT_OWN,	/* a failure of its own */
+};
+
 struct job_end {
 	const struct rank_end *rank;
+	int first; /* number of rank[0] in the job: those of this machine are judged */
 	int n;
 	int stop_signal; /* that asked the job to end; 0: none did */
 	bool killed;	 /* ranks were killed, because another had failed or somebody insisted */
@@ -27,7 +35,8 @@ struct job_end {
 
 struct verdict {
 	int code;    /* of the job: 0, 1, 2, 75, 130 */
-	int culprit; /* rank that is to blame; -1 */
+	int culprit; /* rank of this machine that is to blame; -1 */
+	int blame;   /* enum verdict_blame of the culprit */
 	char reason[VERDICT_REASON_BYTES]; /* "": the job did what it should */
 };
 

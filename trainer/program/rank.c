@@ -6,6 +6,8 @@
 #include <stdlib.h>
 
 #include "tracker/base/log.h"
+#include "trainer/comm/bootstrap.h"
+#include "trainer/comm/nodes.h"
 
 #define SETUP_LIMIT_S 600.0 /* rank 0 may time kernels and read data meanwhile */
 
@@ -79,16 +81,68 @@ static int open_lanes(struct rank *r, struct err *err)
 	return rc;
 }
 
+/* The module that carries bytes between machines. */
+static int pick_link(const struct rank *r, const struct link_module **ret, struct err *err)
+{
+	char label[300];
+	int rc;
+
+	if (r->cfg->comm == CONFIG_COMM_SHM)
+		return err_set(err, ERR_USAGE, "%s shm: reaches the ranks of one machine only, but there are %d; use "
+			       "ucx", config_label(r->cfg, FLAG_comm, label, sizeof(label)), r->seat->nodes);
+	rc = link_load(ret, r->cfg->comm == CONFIG_COMM_MPI ? "mpi" : "ucx", err);
+	if (rc == ERR_NOENT && r->cfg->comm != CONFIG_COMM_AUTO) {
+		err->code = ERR_USAGE;
+		rc = ERR_USAGE;
+	}
+	return rc;
+}
+
+static void say_transport(const struct rank *r)
+{
+	if (!rank_is_root(r) || r->seat->nodes == 1)
+		return;
+	log_info("%d ranks on %d machines: shm within each, %s between them%s", r->seat->world, r->seat->nodes,
+		 r->cfg->comm == CONFIG_COMM_MPI ? "mpi" : "ucx",
+		 r->cfg->comm == CONFIG_COMM_AUTO ? " (auto: needs no mpirun)" : "");
+}
+
+static int open_nodes(struct rank *r, const struct comm_shm_opts *so, struct err *err)
+{
+	struct comm_nodes_opts o = { .bootstrap = r->net,
+				     .node = r->seat->node,
+				     .sockets = (int)r->cfg->comm_sockets,
+				     .timeout_s = so->timeout_s };
+	struct err told = ERR_INIT;
+	int rc = pick_link(r, &o.link, err);
+
+	if (!rc)
+		rc = comm_shm_open(&o.local, so, err);
+	if (!rc)
+		return comm_nodes_open(&r->comm, &o, err);
+	bootstrap_round(r->net, NULL, 0, err, &told); /* who waits for this rank hears why */
+	return rc;
+}
+
 int rank_meet(struct rank *r, struct err *err)
 {
 	const struct seat *s = r->seat;
 	const struct comm_shm_opts o = { .fd = s->lane_fd[0],
-					 .rank = s->rank,
-					 .world = s->world,
+					 .rank = s->local_rank,
+					 .world = s->local_world,
+					 .first = s->rank - s->local_rank,
 					 .timeout_s = fmax(SETUP_LIMIT_S, r->cfg->ddp_timeout) };
-	int rc = s->world == 1 ? comm_self_open(&r->comm, err) : comm_shm_open(&r->comm, &o, err);
+	int rc = 0;
 
-	return rc || s->world == 1 ? rc : open_lanes(r, err);
+	if (s->world == 1)
+		return comm_self_open(&r->comm, err);
+	if (s->nodes > 1)
+		rc = bootstrap_open(&r->net, &s->net, err);
+	if (!rc)
+		rc = s->nodes > 1 ? open_nodes(r, &o, err) : comm_shm_open(&r->comm, &o, err);
+	if (!rc)
+		say_transport(r);
+	return rc ? rc : open_lanes(r, err);
 }
 
 void rank_limit(struct rank *r, double seconds)
@@ -199,4 +253,5 @@ void rank_close(struct rank *r)
 	}
 	if (r->comm)
 		r->comm->ops->close(r->comm);
+	bootstrap_close(r->net);
 }

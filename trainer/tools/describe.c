@@ -32,7 +32,7 @@ int describe_plan(const struct job *job, struct buf *out, struct err *err)
 	struct board board = { .stop_signal = 0 };
 	struct seat seat = { .world = job->cfg->world,
 			     .local_world = job->cfg->world,
-			     .lane_fd = { -1 },
+			     .nodes = 1, .lane_fd = { -1 },
 			     .signal_fd = -1,
 			     .board = &board };
 	struct plan_program list[PROGRAMS_MAX];

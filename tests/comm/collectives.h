@@ -1,0 +1,15 @@
+/* collectives.h: what every communicator must do, as the life of one rank each: 0, or a number that says where it went
+ * wrong. Inputs are small integers, so every sum is exact in every type and any order, and each rank computes by itself
+ * what must come out. */
+#ifndef TESTS_COMM_COLLECTIVES_H
+#define TESTS_COMM_COLLECTIVES_H
+
+#include "trainer/comm/comm.h"
+
+int collectives_allreduce(struct comm *c); /* all types, many sizes, own and shared buffers */
+int collectives_scatter(struct comm *c);   /* reduce-scatter, then all-gather */
+int collectives_broadcast(struct comm *c); /* from every root */
+int collectives_ring(struct comm *c);	   /* send and receive; an even number of ranks */
+int collectives_repeat(struct comm *c);	   /* thousands of small sums */
+
+#endif

@@ -1,0 +1,117 @@
+"""A job on two machines, whose part two network namespaces play: however the ranks were started and placed, the losses are
+those of one machine; and whoever cannot meet says why in one line."""
+import os
+import subprocess
+import sys
+import time
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "train"))
+
+from helper import Folder, check, dptrain, finish, read_run, skip
+from spaces import Spaces, has_transport
+
+GPT = ["--synthetic", "--model", "gpt2-124m", "--n-layer", 2, "--n-head", 2, "--n-embd", 32, "--block-size", 16, "--seq-len", 16, "--vocab-size", 64,
+       "--dropout", 0.1, "-b", 2, "--max-steps", 3, "--precision", "fp64", "--threads", 1, "--clip-grad-norm", 1]
+
+
+def losses(folder):
+    series = read_run(folder)["series"]
+    return [list(series[key, -1].values() if (key, -1) in series else series[key, 0].values()) for key in ("train/loss", "train/grad_norm")]
+
+
+def same(name, folder, reference):
+    found = losses(folder)
+    close = all(len(a) == len(b) == 3 and all(abs(x - y) <= 1e-9 * abs(y) for x, y in zip(a, b)) for a, b in zip(found, reference))
+    check(close, "%s: losses and norms as on one machine: %s, not %s" % (name, found, reference))
+
+
+def ended(name, processes, seconds=100):
+    """Exit codes and what was said."""
+    deadline = time.monotonic() + seconds
+    texts = []
+    for p in processes:
+        try:
+            texts.append("".join(p.communicate(timeout=max(0.1, deadline - time.monotonic()))))
+        except subprocess.TimeoutExpired:
+            check(False, "%s: still running after %g s" % (name, seconds))
+            p.kill()
+            texts.append("".join(p.communicate()))
+    return [p.returncode for p in processes], texts
+
+
+def whole(name, spaces, reference, flags, env=lambda i, k: None, ranks=(1, 1)):
+    """One job of processes: ranks[i] of them in namespace i, told apart by flags(i, k) and env(i, k)."""
+    with Folder() as runs:
+        job = [spaces.start(i, *GPT, "--runs-dir", runs, *flags(i), env=env(i, k)) for i in range(2) for k in range(ranks[i])]
+        codes, texts = ended(name, job)
+        if check(not any(codes), "%s: exit codes %s: %s" % (name, codes, texts)):
+            same(name, runs, reference)
+        check(sum(t.count("ucx between them") for t in texts) == 1, "%s: the transport is named once: %s" % (name, texts))
+
+
+def meetings(spaces):
+    with Folder() as runs:
+        p = dptrain(*GPT, "--nproc-per-node", 4, "--runs-dir", runs)
+        check(p.returncode == 0, "one machine: " + p.stderr)
+        reference = losses(runs)
+    two = ["--nnodes", 2, "--nproc-per-node", 2]
+    at = ["--master-addr", spaces.address[0]]
+    sent = spaces.sent(0)
+    whole("flags", spaces, reference, lambda i: [*two, *at, "--node-rank", i])
+    check(spaces.sent(0) - sent > 100000, "the gradients went over the wire: %d bytes" % (spaces.sent(0) - sent))
+    whole("first come", spaces, reference, lambda i: [*two, "--rdzv-endpoint", spaces.address[1] + ":29777", "--comm-sockets", 1])
+    whole("uneven", spaces, reference, lambda i: ["--nnodes", 2, "--nproc-per-node", 3 - 2 * i, *at, "--node-rank", i])
+    torch = lambda i, k: {"RANK": str(2 * i + k), "WORLD_SIZE": "4", "LOCAL_RANK": str(k), "LOCAL_WORLD_SIZE": "2", "MASTER_ADDR": spaces.address[0],
+                          "MASTER_PORT": "29600", "TORCHELASTIC_RUN_ID": "nodes"}
+    whole("torchrun's variables", spaces, reference, lambda i: ["--comm", "ucx"], torch, (2, 2))
+    slurm = lambda i, k: {"SLURM_PROCID": str(2 * i + k), "SLURM_NTASKS": "4", "SLURM_LOCALID": str(k), "SLURM_NODEID": str(i), "SLURM_NNODES": "2",
+                          "SLURM_STEP_NUM_NODES": "2", "SLURM_STEP_TASKS_PER_NODE": "2(x2)", "SLURM_STEP_NODELIST": "10.77.0.[1-2]",
+                          "SLURM_JOB_ID": "4711", "SLURM_STEP_ID": "0"}
+    whole("Slurm's variables", spaces, reference, lambda i: [], slurm, (2, 2))
+
+
+def refused(name, spaces, words, flags, nodes=(0, 1), env=lambda i: None, code=1):
+    """Each of the nodes that are started says one line with its words, and ends."""
+    job = [spaces.start(i, *GPT, "--nnodes", 2, "--rdzv-timeout", 1.5, *flags(i), env=env(i)) for i in nodes]
+    codes, texts = ended(name, job, 30)
+    for i, c, t in zip(nodes, codes, texts):
+        check(c == code and len(t.strip().splitlines()) == 1 and all(w in t for w in words[i]), "%s: node %d: exit %s: %s" % (name, i, c, t))
+
+
+GARBAGE = """
+import socket, sys
+s = socket.socket(); s.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1); s.bind((sys.argv[1], 29500)); s.listen()
+print("ready", flush=True)
+while True:
+    c, _ = s.accept()
+    c.sendall(bytes(range(256)) * 4)
+"""
+
+
+def refusals(spaces):
+    a, b = spaces.address
+    flags = lambda i: ["--master-addr", a, "--node-rank", i]
+    refused("missing node 1", spaces, {0: ["node 1 of 2", a, "29500"]}, flags, nodes=[0])
+    refused("missing node 0", spaces, {1: ["node 0", a, "29500"]}, flags, nodes=[1])
+    refused("wrong master", spaces, {0: ["10.77.0.9", "no address of this machine"]}, lambda i: ["--master-addr", "10.77.0.9", "--node-rank", i], nodes=[0], code=2)
+    refused("nobody there", spaces, {1: ["10.77.0.9", "29500"]}, lambda i: ["--master-addr", "10.77.0.9", "--node-rank", i], nodes=[1])
+    refused("no name", spaces, {0: ["nowhere.invalid"], 1: ["nowhere.invalid"]}, lambda i: ["--master-addr", "nowhere.invalid", "--node-rank", i], code=2)
+    refused("loopback", spaces, {0: ["127.0.0.1", "this machine alone"], 1: ["127.0.0.1"]}, lambda i: ["--master-addr", "127.0.0.1", "--node-rank", i])
+    refused("another key", spaces, {0: ["node 1 of 2"], 1: ["DPTRAIN_JOB_KEY"]}, flags, env=lambda i: {"DPTRAIN_JOB_KEY": "secret%d" % i})
+    refused("no way to meet", spaces, {0: ["--master-addr", "--rdzv-endpoint"]}, lambda i: [], nodes=[0], code=2)
+    refused("no node rank", spaces, {0: ["--node-rank"]}, lambda i: ["--master-addr", a], nodes=[0], code=2)
+    refused("number beyond", spaces, {0: ["--node-rank 2"]}, lambda i: ["--master-addr", a, "--node-rank", 2], nodes=[0], code=2)
+    refused("shm between machines", spaces, {0: ["--comm shm", "ucx"], 1: ["--comm shm", "ucx"]}, lambda i: [*flags(i), "--comm", "shm"], code=2)
+    with subprocess.Popen(spaces.command(0, sys.executable, "-c", GARBAGE, a), stdout=subprocess.PIPE) as other:
+        other.stdout.readline()
+        refused("taken port", spaces, {0: ["port 29500", a, "taken"]}, flags, nodes=[0])
+        refused("random bytes", spaces, {1: ["29500", a, "another program"]}, flags, nodes=[1])
+        other.kill()
+
+
+if not has_transport("ucx"):
+    skip("the ucx transport is not built (Debian: libucx-dev)")
+with Spaces() as two_machines:
+    meetings(two_machines)
+    refusals(two_machines)
+finish("nodes")

@@ -1,0 +1,68 @@
+"""Network namespaces as the machines of a job: each has its own loopback and one address on a wire between them."""
+import os
+import shutil
+import subprocess
+import time
+
+from helper import DPTRAIN, environment, skip
+
+
+def ip(*words):
+    return subprocess.run(["ip", *map(str, words)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, universal_newlines=True)
+
+
+class Spaces:
+    """Two of them; skips the test where they are not allowed."""
+
+    def __init__(self):
+        self.names = ["dpt%d%s" % (os.getpid(), c) for c in "ab"]
+        self.address = ["10.77.0.1", "10.77.0.2"]
+        self.wire = ["dpta", "dptb"]
+
+    def __enter__(self):
+        if os.geteuid() or not shutil.which("ip"):
+            skip("network namespaces need root and ip (Debian: iproute2)")
+        for name in self.names:
+            p = ip("netns", "add", name)
+            if p.returncode:
+                self.__exit__()
+                skip("no network namespaces here: " + p.stderr.strip())
+        p = ip("link", "add", self.wire[0], "netns", self.names[0], "type", "veth", "peer", "name", self.wire[1], "netns", self.names[1])
+        if p.returncode:
+            self.__exit__()
+            skip("no wire between network namespaces here: " + p.stderr.strip())
+        for i, name in enumerate(self.names):
+            ip("-n", name, "addr", "add", self.address[i] + "/24", "dev", self.wire[i])
+            ip("-n", name, "link", "set", "lo", "up")
+            ip("-n", name, "link", "set", self.wire[i], "up")
+        self.wait_up()
+        return self
+
+    def wait_up(self):
+        deadline = time.monotonic() + 10
+        while time.monotonic() < deadline and not all("state UP" in ip("-n", n, "link", "show", w).stdout for n, w in zip(self.names, self.wire)):
+            time.sleep(0.02)
+
+    def __exit__(self, *unused):
+        for name in self.names:
+            ip("netns", "del", name)
+
+    def command(self, i, *words):
+        return ["ip", "netns", "exec", self.names[i], *map(str, words)]
+
+    def start(self, i, *flags, env=None, program=DPTRAIN, **more):
+        return subprocess.Popen(self.command(i, program, *flags), env=environment(env), stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                                universal_newlines=True, stdin=subprocess.DEVNULL, **more)
+
+    def link(self, i, state):
+        ip("-n", self.names[i], "link", "set", self.wire[i], state)
+
+    def sent(self, i):
+        """Bytes that have left over the wire."""
+        return int(subprocess.run(self.command(i, "cat", "/sys/class/net/%s/statistics/tx_bytes" % self.wire[i]), stdout=subprocess.PIPE,
+                                  universal_newlines=True).stdout)
+
+
+def has_transport(name):
+    folder = os.path.dirname(DPTRAIN)
+    return any(os.path.exists(os.path.join(folder, d, "dptrain_%s.so" % name)) for d in (".libs", "", "../lib/dptrack"))

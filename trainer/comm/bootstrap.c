@@ -1,0 +1,535 @@
+/* bootstrap.c: the proof of the key, the gathering of all members at member 0, and rounds through it. */
+#include "trainer/comm/bootstrap.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "tracker/base/clock.h"
+#include "tracker/base/sha256.h"
+
+#define MAGIC UINT64_C(0x31306574706b7264)
+#define SAID_MOST ((size_t)16 << 20)
+#define STRANGERS 64	  /* connections that have not yet proved themselves, at once */
+#define HELLO_WAIT_S 5.0  /* a member says at once who it is */
+#define RETRY_S 0.05
+#define NONCE_BYTES 32
+#define PROOF_BYTES 32
+
+struct greeting { /* member 0 speaks first */
+	uint64_t magic;
+	unsigned char nonce[NONCE_BYTES];
+};
+
+struct hello {
+	uint64_t magic;
+	unsigned char nonce[NONCE_BYTES];
+	int32_t self, count;
+	unsigned char proof[PROOF_BYTES];
+};
+
+struct welcome {
+	unsigned char proof[PROOF_BYTES];
+	int32_t self; /* the member's number from now on */
+	int32_t code; /* not 0: refused, text says why */
+	char text[sizeof(((struct err *)0)->text)];
+};
+
+struct frame { /* in front of what a member says */
+	int32_t code; /* 0, or it cannot go on: bytes are the reason */
+	uint32_t bytes;
+};
+
+struct stranger {
+	int fd;
+	double until_s;
+	size_t have;
+	struct hello hello;
+	unsigned char nonce[NONCE_BYTES];
+};
+
+struct bootstrap {
+	struct bootstrap_opts o;
+	char key[BOOTSTRAP_KEY_BYTES];
+	int self;
+	int *fd; /* by member; -1 */
+	struct stranger *stranger;
+	unsigned char *said; /* all of the last round */
+	size_t *at;	     /* by member, and the end: where its bytes begin */
+};
+
+/* HMAC of both sides' fresh bytes; who proves is part of it, so that no side's proof can be sent back to it. */
+static void prove(const char *key, const char *who, const unsigned char *nonce, const struct hello *h,
+		  unsigned char ret[PROOF_BYTES])
+{
+	unsigned char text[16 + 2 * NONCE_BYTES + 2 * sizeof(int32_t)] = { 0 };
+
+	snprintf((char *)text, 16, "%s", who);
+	memcpy(text + 16, nonce, NONCE_BYTES);
+	memcpy(text + 16 + NONCE_BYTES, h->nonce, NONCE_BYTES);
+	memcpy(text + 16 + 2 * NONCE_BYTES, &h->self, sizeof(h->self));
+	memcpy(text + 16 + 2 * NONCE_BYTES + sizeof(h->self), &h->count, sizeof(h->count));
+	sha256_hmac(key, text, sizeof(text), ret);
+}
+
+/* In a time that does not tell how much of it is right. */
+static bool same_proof(const unsigned char *a, const unsigned char *b)
+{
+	unsigned char differ = 0;
+
+	for (int i = 0; i < PROOF_BYTES; i++)
+		differ |= a[i] ^ b[i];
+	return !differ;
+}
+
+static int draw(unsigned char nonce[NONCE_BYTES], struct err *err)
+{
+	if (getrandom(nonce, NONCE_BYTES, 0) == NONCE_BYTES)
+		return 0;
+	return err_set_errno(err, errno, "cannot get random bytes");
+}
+
+/* ---- member 0 ---- */
+
+static int first_missing(const struct bootstrap *x)
+{
+	int i = 1;
+
+	while (i < x->o.count && x->fd[i] >= 0)
+		i++;
+	return i;
+}
+
+static void drop(struct stranger *s)
+{
+	close(s->fd);
+	s->fd = -1;
+}
+
+static void greet(struct bootstrap *x)
+{
+	struct greeting g = { .magic = MAGIC };
+	struct stranger *oldest = x->stranger;
+	struct err ignored;
+	int fd = tcp_accept(x->o.listener);
+
+	if (fd < 0)
+		return;
+	for (int i = 0; i < STRANGERS && oldest->fd >= 0; i++)
+		if (x->stranger[i].fd < 0 || x->stranger[i].until_s < oldest->until_s)
+			oldest = &x->stranger[i];
+	if (oldest->fd >= 0)
+		drop(oldest);
+	if (draw(g.nonce, &ignored) || send(fd, &g, sizeof(g), MSG_NOSIGNAL) != (ssize_t)sizeof(g)) {
+		close(fd);
+		return;
+	}
+	*oldest = (struct stranger){ .fd = fd, .until_s = clock_mono_s() + HELLO_WAIT_S };
+	memcpy(oldest->nonce, g.nonce, NONCE_BYTES);
+}
+
+/* The number of one that has proved itself; negative: it contradicts the job (err). */
+static int number_of(const struct bootstrap *x, const struct hello *h, struct err *err)
+{
+	const char *what = x->o.what;
+
+	if (h->count != x->o.count)
+		return err_set(err, ERR_USAGE,
+			       "%s 0 was started for %d %ss, another one for %d: give all the same number", what,
+			       x->o.count, what, h->count);
+	if (h->self == BOOTSTRAP_ANY)
+		return first_missing(x);
+	if (h->self < 0 || h->self >= h->count)
+		return err_set(err, ERR_USAGE, "%s %d of %d: there is no such number", what, h->self, h->count);
+	if (h->self == 0 || x->fd[h->self] >= 0)
+		return err_set(err, ERR_EXISTS, "two %ss claim to be %s %d of the job", what, what, h->self);
+	return h->self;
+}
+
+/* A stranger that has said all: a member, or dropped. Negative: a member that contradicts the job. */
+static int admit(struct bootstrap *x, struct stranger *s, struct err *err)
+{
+	struct welcome w = { .code = 0 };
+	unsigned char proof[PROOF_BYTES];
+	struct err ignored;
+	int number;
+
+	prove(x->key, "guest", s->nonce, &s->hello, proof);
+	if (s->hello.magic != MAGIC || !same_proof(proof, s->hello.proof)) {
+		drop(s);
+		return 0;
+	}
+	number = number_of(x, &s->hello, err);
+	w.self = number;
+	w.code = number < 0 ? number : 0;
+	snprintf(w.text, sizeof(w.text), "%s", number < 0 ? err->text : "");
+	prove(x->key, "host", s->nonce, &s->hello, w.proof);
+	if (tcp_send(s->fd, &w, sizeof(w), clock_mono_s() + HELLO_WAIT_S, &ignored) || number < 0 ||
+	    number >= x->o.count) {
+		drop(s);
+		return number < 0 ? number : 0;
+	}
+	x->fd[number] = s->fd;
+	s->fd = -1;
+	return 0;
+}
+
+static int hear_stranger(struct bootstrap *x, struct stranger *s, struct err *err)
+{
+	ssize_t got = recv(s->fd, (char *)&s->hello + s->have, sizeof(s->hello) - s->have, 0);
+
+	if (got < 0 && (errno == EAGAIN || errno == EINTR))
+		return 0;
+	if (got <= 0) {
+		drop(s);
+		return 0;
+	}
+	s->have += (size_t)got;
+	return s->have == sizeof(s->hello) ? admit(x, s, err) : 0;
+}
+
+static int missing(const struct bootstrap *x, struct err *err)
+{
+	const char *hint = "";
+
+	if (!strncmp(x->o.host, "127.", 4) || !strcmp(x->o.host, "localhost") || !strcmp(x->o.host, "::1"))
+		hint = "; that address reaches this machine alone: give one that the others reach";
+	return err_set(err, ERR_PEER, "%s %d of %d did not come to %.100s port %d within %.0f s%s", x->o.what,
+		       first_missing(x), x->o.count, x->o.host, x->o.port, x->o.wait_s, hint);
+}
+
+/* One look at the listener, those who have not proved themselves and those who have. */
+static int host_once(struct bootstrap *x, struct pollfd *p, double left_s, struct err *err)
+{
+	int n = 0, rc = 0;
+
+	p[n++] = (struct pollfd){ .fd = x->o.listener, .events = POLLIN };
+	for (int i = 0; i < STRANGERS; i++) {
+		if (x->stranger[i].fd >= 0 && clock_mono_s() > x->stranger[i].until_s)
+			drop(&x->stranger[i]);
+		p[n++] = (struct pollfd){ .fd = x->stranger[i].fd, .events = POLLIN };
+	}
+	for (int i = 1; i < x->o.count; i++)
+		p[n++] = (struct pollfd){ .fd = x->fd[i], .events = POLLRDHUP };
+	if (poll(p, (nfds_t)n, (int)((left_s < 1 ? left_s : 1) * 1000) + 1) <= 0)
+		return 0;
+	for (int i = 1; i < x->o.count; i++)
+		if (p[STRANGERS + i].revents)
+			return err_set(err, ERR_PEER, "%s %d ended while the %ss were starting", x->o.what, i,
+				       x->o.what);
+	for (int i = 0; !rc && i < STRANGERS; i++)
+		if (x->stranger[i].fd >= 0 && p[1 + i].revents)
+			rc = hear_stranger(x, &x->stranger[i], err);
+	if (!rc && p[0].revents)
+		greet(x);
+	return rc;
+}
+
+static void answer_all(struct bootstrap *x, const struct frame *f, const void *bytes)
+{
+	double until_s = clock_mono_s() + x->o.wait_s;
+	struct err ignored;
+
+	for (int i = 1; i < x->o.count; i++)
+		if (x->fd[i] >= 0 && !tcp_send(x->fd[i], f, sizeof(*f), until_s, &ignored))
+			tcp_send(x->fd[i], bytes, f->bytes, until_s, &ignored);
+}
+
+/* To all who have come: why there is nothing to wait for. */
+static void refuse_all(struct bootstrap *x, const struct err *why)
+{
+	struct frame f = { .code = why->code, .bytes = (uint32_t)strlen(why->text) };
+
+	answer_all(x, &f, why->text);
+}
+
+static int host_open(struct bootstrap *x, struct err *err)
+{
+	struct pollfd *p = calloc((size_t)x->o.count + STRANGERS + 1, sizeof(*p));
+	double until_s = clock_mono_s() + x->o.wait_s;
+	int rc = 0;
+
+	x->stranger = calloc(STRANGERS, sizeof(*x->stranger));
+	if (!p || !x->stranger) {
+		free(p);
+		return err_set(err, ERR_NOMEM, "out of memory: meeting of the %ss", x->o.what);
+	}
+	for (int i = 0; i < STRANGERS; i++)
+		x->stranger[i].fd = -1;
+	while (!rc && first_missing(x) < x->o.count) {
+		double left_s = until_s - clock_mono_s();
+
+		rc = left_s <= 0 ? missing(x, err) : host_once(x, p, left_s, err);
+	}
+	for (int i = 0; i < STRANGERS; i++)
+		if (x->stranger[i].fd >= 0)
+			drop(&x->stranger[i]);
+	free(p);
+	if (rc)
+		refuse_all(x, err);
+	return rc;
+}
+
+/* ---- the others ---- */
+
+static int foreign(const struct bootstrap *x, const char *why, struct err *err)
+{
+	return err_set(err, ERR_PEER,
+		       "what listens at %.100s port %d is not %s 0 of this job (%s): another program, another job, or "
+		       "another DPTRAIN_JOB_KEY",
+		       x->o.host, x->o.port, x->o.what, why);
+}
+
+/* Both sides prove themselves. ERR_PEER: this is not our member 0. */
+static int introduce(struct bootstrap *x, int fd, struct err *err)
+{
+	double until_s = clock_mono_s() + HELLO_WAIT_S;
+	struct hello h = { .magic = MAGIC, .self = x->o.self, .count = x->o.count };
+	unsigned char proof[PROOF_BYTES];
+	struct greeting g;
+	struct welcome w;
+	int rc = tcp_recv(fd, &g, sizeof(g), until_s, err);
+
+	if (rc)
+		return foreign(x, "it does not greet", err);
+	if (g.magic != MAGIC)
+		return foreign(x, "it says something else", err);
+	rc = draw(h.nonce, err);
+	if (rc)
+		return rc;
+	prove(x->key, "guest", g.nonce, &h, h.proof);
+	if (tcp_send(fd, &h, sizeof(h), until_s, err) || tcp_recv(fd, &w, sizeof(w), until_s, err))
+		return foreign(x, "it does not take the key", err);
+	prove(x->key, "host", g.nonce, &h, proof);
+	if (!same_proof(proof, w.proof))
+		return foreign(x, "it does not know the key", err);
+	if (w.code)
+		return err_set(err, w.code, "%.*s", (int)sizeof(w.text) - 1, w.text);
+	if (w.self < 1 || w.self >= x->o.count)
+		return err_set(err, ERR_PEER, "all %d %ss have come already", x->o.count, x->o.what);
+	x->self = w.self;
+	x->fd[0] = fd;
+	return 0;
+}
+
+static int guest_open(struct bootstrap *x, struct err *err)
+{
+	double until_s = clock_mono_s() + x->o.wait_s;
+	struct err last = ERR_INIT;
+	int fd = -1, rc;
+
+	for (;;) {
+		rc = tcp_connect(x->o.host, x->o.port, until_s, &fd, &last);
+		if (rc != ERR_PEER)
+			break;
+		if (clock_mono_s() + RETRY_S >= until_s)
+			return err_set(err, ERR_PEER, "%s 0 did not come within %.0f s: %.300s; is that its address?",
+				       x->o.what, x->o.wait_s, last.text);
+		clock_sleep_s(RETRY_S);
+	}
+	if (rc)
+		return err_set(err, rc, "%s", last.text);
+	rc = introduce(x, fd, err);
+	if (rc)
+		close(fd);
+	return rc;
+}
+
+int bootstrap_open(struct bootstrap **ret, const struct bootstrap_opts *o, struct err *err)
+{
+	struct bootstrap *x = calloc(1, sizeof(*x));
+	int rc = 0;
+
+	if (x) {
+		*x = (struct bootstrap){ .o = *o, .self = o->self };
+		snprintf(x->key, sizeof(x->key), "%s", o->key);
+		x->fd = malloc((size_t)o->count * sizeof(*x->fd));
+		x->at = calloc((size_t)o->count + 1, sizeof(*x->at));
+	}
+	if (!x || !x->fd || !x->at)
+		rc = err_set(err, ERR_NOMEM, "out of memory: meeting of the %ss", o->what);
+	for (int i = 0; !rc && i < o->count; i++)
+		x->fd[i] = -1;
+	if (!rc)
+		rc = o->listener >= 0 ? host_open(x, err) : guest_open(x, err);
+	if (rc) {
+		bootstrap_close(x);
+		return rc;
+	}
+	*ret = x;
+	return 0;
+}
+
+void bootstrap_close(struct bootstrap *x)
+{
+	if (!x)
+		return;
+	for (int i = 0; x->fd && i < x->o.count; i++)
+		if (x->fd[i] >= 0)
+			close(x->fd[i]);
+	free(x->fd);
+	free(x->stranger);
+	free(x->said);
+	free(x->at);
+	free(x);
+}
+
+int bootstrap_self(const struct bootstrap *x)
+{
+	return x->self;
+}
+
+int bootstrap_count(const struct bootstrap *x)
+{
+	return x->o.count;
+}
+
+int bootstrap_fd(const struct bootstrap *x, int member)
+{
+	return x->fd[member];
+}
+
+void bootstrap_interface(const struct bootstrap *x, char *ret, size_t n)
+{
+	char name[TCP_NAME_BYTES];
+	int fd = -1;
+
+	for (int i = 0; i < x->o.count && fd < 0; i++)
+		fd = x->fd[i];
+	ret[0] = '\0';
+	if (fd < 0)
+		return;
+	tcp_own_name(fd, name);
+	tcp_interface(name, ret, n);
+}
+
+/* ---- rounds ---- */
+
+/* What one member says, behind the *used bytes of x->said. */
+static int hear_member(struct bootstrap *x, int i, size_t *used, double until_s, struct err *err)
+{
+	char reason[sizeof(err->text)] = "";
+	struct err lost = ERR_INIT;
+	unsigned char *more;
+	struct frame f;
+
+	if (tcp_recv(x->fd[i], &f, sizeof(f), until_s, &lost))
+		return err_set(err, ERR_PEER, "%s %d is lost: %s", x->o.what, i, lost.text);
+	if (f.code) {
+		tcp_recv(x->fd[i], reason, f.bytes < sizeof(reason) ? f.bytes : sizeof(reason) - 1, until_s, &lost);
+		return err_set(err, ERR_PEER, "%s %d could not start: %.400s", x->o.what, i, reason);
+	}
+	more = f.bytes <= SAID_MOST ? realloc(x->said, *used + f.bytes + 1) : NULL;
+	if (!more)
+		return err_set(err, ERR_NOMEM, "out of memory: %u bytes of %s %d", f.bytes, x->o.what, i);
+	x->said = more;
+	if (tcp_recv(x->fd[i], x->said + *used, f.bytes, until_s, &lost))
+		return err_set(err, ERR_PEER, "%s %d is lost: %s", x->o.what, i, lost.text);
+	*used += f.bytes;
+	return 0;
+}
+
+static int host_round(struct bootstrap *x, const void *own, size_t n, struct err *err)
+{
+	double until_s = clock_mono_s() + x->o.wait_s;
+	size_t table = ((size_t)x->o.count + 1) * sizeof(*x->at), used = n;
+	unsigned char *more = realloc(x->said, n + 1);
+	struct frame f;
+
+	if (!more)
+		return err_set(err, ERR_NOMEM, "out of memory: %zu bytes for the other %ss", n, x->o.what);
+	x->said = more;
+	memcpy(x->said, own, n);
+	x->at[0] = 0;
+	for (int i = 1; i < x->o.count; i++) {
+		int rc = hear_member(x, i, &used, until_s, err);
+
+		if (rc)
+			return rc;
+		x->at[i + 1] = used;
+	}
+	x->at[1] = n;
+	more = malloc(table + used);
+	if (!more || table + used > UINT32_MAX) {
+		free(more);
+		return err_set(err, ERR_NOMEM, "out of memory: %zu bytes for the other %ss", used, x->o.what);
+	}
+	memcpy(more, x->at, table);
+	memcpy(more + table, x->said, used);
+	f = (struct frame){ .bytes = (uint32_t)(table + used) };
+	answer_all(x, &f, more);
+	free(more);
+	return 0;
+}
+
+static int take_answer(struct bootstrap *x, uint32_t bytes, double until_s, struct err *err)
+{
+	size_t table = ((size_t)x->o.count + 1) * sizeof(*x->at);
+	unsigned char *more = bytes >= table ? realloc(x->said, bytes - table + 1) : NULL;
+
+	if (!more)
+		return err_set(err, ERR_NOMEM, "out of memory: %u bytes of the other %ss", bytes, x->o.what);
+	x->said = more;
+	if (tcp_recv(x->fd[0], x->at, table, until_s, err) ||
+	    tcp_recv(x->fd[0], x->said, bytes - table, until_s, err))
+		return err_prefix(err, "%s 0 is lost", x->o.what);
+	for (int i = 0; i < x->o.count; i++)
+		if (x->at[i] > x->at[i + 1] || x->at[i + 1] > bytes - table)
+			return err_set(err, ERR_CORRUPT, "%s 0 says something that makes no sense", x->o.what);
+	return 0;
+}
+
+static int guest_round(struct bootstrap *x, const struct frame *f, const void *own, struct err *err)
+{
+	double until_s = clock_mono_s() + 2 * x->o.wait_s;
+	struct err unheard = ERR_INIT; /* member 0 may have refused already: its reason is what counts */
+	char reason[sizeof(err->text)] = "";
+	struct frame answer;
+
+	if (!tcp_send(x->fd[0], f, sizeof(*f), until_s, &unheard))
+		tcp_send(x->fd[0], own, f->bytes, until_s, &unheard);
+	if (f->code)
+		return 0;
+	if (tcp_recv(x->fd[0], &answer, sizeof(answer), until_s, err))
+		return err_prefix(err, "%s 0 is lost", x->o.what);
+	if (!answer.code)
+		return take_answer(x, answer.bytes, until_s, err);
+	tcp_recv(x->fd[0], reason, answer.bytes < sizeof(reason) ? answer.bytes : sizeof(reason) - 1, until_s,
+		 &unheard);
+	return err_set(err, answer.code, "%s", reason);
+}
+
+int bootstrap_round(struct bootstrap *x, const void *own, size_t n, const struct err *failure, struct err *err)
+{
+	bool failed = failure && failure->code;
+	struct frame f = { .code = failed ? failure->code : 0,
+			   .bytes = (uint32_t)(failed ? strlen(failure->text) : n) };
+	struct err told = ERR_INIT;
+	int rc;
+
+	if (n > SAID_MOST)
+		return err_set(err, ERR_LIMIT, "%zu bytes for the other %ss: %zu at most", n, x->o.what, SAID_MOST);
+	if (x->o.listener < 0) {
+		rc = guest_round(x, &f, failed ? failure->text : own, err);
+	} else {
+		rc = failed ? err_set(&told, ERR_PEER, "%s 0 could not start: %.400s", x->o.what, failure->text)
+			: host_round(x, own, n, &told);
+		if (rc) {
+			refuse_all(x, &told);
+			err_set(err, rc, "%s", told.text);
+		}
+	}
+	return failed ? err_set(err, failure->code, "%s", failure->text) : rc;
+}
+
+const void *bootstrap_said(const struct bootstrap *x, int member, size_t *ret_n)
+{
+	*ret_n = x->at[member + 1] - x->at[member];
+	return x->said + x->at[member];
+}

@@ -1,0 +1,39 @@
+/* link.c: loads a module that carries bytes between machines. */
+#include "trainer/comm/link.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "trainer/comm/module.h"
+
+/* UCX reads these while it is loaded: a rank that ends is told by us, once, and signals are none of its business. */
+static void quieten(void)
+{
+	setenv("UCX_LOG_LEVEL", "fatal", 0);
+	setenv("UCX_ERROR_SIGNALS", "", 0);
+	setenv("UCX_WARN_UNUSED_ENV_VARS", "n", 0);
+}
+
+int link_load(const struct link_module **ret, const char *name, struct err *err)
+{
+	const struct link_module *l;
+	struct module m;
+	int rc;
+
+	if (!strcmp(name, "ucx"))
+		quieten();
+	rc = module_load(&m, "transport", name, LINK_SYMBOL, err);
+
+	if (rc)
+		return rc;
+	l = m.symbol;
+	if (l->abi != LINK_ABI) {
+		rc = err_set(err, ERR_UNSUPPORTED,
+			     "transport module %s has ABI %d, this program needs %d: build both from one source",
+			     m.path, l->abi, LINK_ABI);
+		module_drop(&m);
+		return rc;
+	}
+	*ret = l;
+	return 0;
+}

@@ -1,0 +1,741 @@
+/* nodes.c: collectives over several machines, of shared memory within each and messages between them. Every sum is cut
+ * into pieces that have one owner on each machine: the ranks of a machine add theirs, the owners of a piece tell each
+ * other (each adds a part of it in the order of the machines and gives the others the result, so all get the same
+ * bits), and hand it to the ranks beside them. What leaves a machine is spread over its ranks. */
+#include "trainer/comm/nodes.h"
+
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tracker/base/clock.h"
+#include "trainer/comm/shm.h"
+#include "trainer/comm/sum.h"
+
+#define SMALL_BYTES ((size_t)16384)    /* sums that one owner adds whole */
+#define CHUNK_BYTES ((size_t)4 << 20)  /* of a piece that travels at once */
+#define ALIGN_ELEMENTS 16
+#define SPINS 200
+#define NODES_INTERFACE_BYTES 64
+#define NAP_S 0.05
+#define NAP_MOST_S 1.0 /* what a nap may count for: after ctrl-Z and fg the others have not been late */
+
+struct place {
+	int node, local;
+};
+
+struct nodes {
+	struct comm comm;
+	struct comm *local;
+	struct link *link;
+	struct place *place; /* by rank */
+	int *number;	     /* by rank: what messages call it */
+	int n_nodes, node;
+	int *size;  /* ranks, by node */
+	int **rank; /* by node and place in it */
+	int least;  /* ranks of the smallest node: as many ranks of each have pieces of sums */
+	double timeout_s;
+	const char *what; /* collective that runs, for messages */
+	struct link_transfer *transfer;
+	int n_transfers;
+	unsigned char *scratch; /* a chunk for each node */
+	struct shm_piece *piece;
+	const void **from; /* by node */
+	bool broken;
+	int sockets; /* and interface: for groups that are split from it */
+	char interface[NODES_INTERFACE_BYTES];
+};
+
+static const struct comm_ops nodes_ops;
+
+static struct nodes *nodes_of(struct comm *c)
+{
+	return (struct nodes *)c;
+}
+
+/* ---- messages ---- */
+
+static int begin(struct nodes *x, bool sends, int peer, void *data, size_t bytes, struct err *err)
+{
+	struct link_transfer *t = &x->transfer[x->n_transfers];
+
+	*t = (struct link_transfer){ .peer = peer, .sends = sends, .data = data, .bytes = bytes };
+	if (!bytes)
+		return 0;
+	x->n_transfers++;
+	return x->link->module->start(x->link, t, err);
+}
+
+static int late(const struct nodes *x, struct err *err)
+{
+	return err_set(err, ERR_PEER, "rank %d did not come to %s within %.0f s", x->number[x->transfer[0].peer],
+		       x->what, x->timeout_s);
+}
+
+/* Takes what is done out of the list. */
+static int sweep(struct nodes *x, struct err *err)
+{
+	for (int i = 0; i < x->n_transfers;) {
+		int rc = x->link->module->poll(x->link, &x->transfer[i], err);
+
+		if (rc == ERR_PEER)
+			return err_set(err, ERR_PEER, "the connection to rank %d broke (%s)",
+				       x->number[x->transfer[i].peer], x->what);
+		if (rc < 0)
+			return rc;
+		if (rc == 1)
+			x->transfer[i] = x->transfer[--x->n_transfers];
+		else
+			i++;
+	}
+	return 0;
+}
+
+/* All that was begun is done. */
+static int finish(struct nodes *x, struct err *err)
+{
+	double waited_s = 0;
+
+	for (int spins = 0;; spins++) {
+		double nap_s = clock_mono_s();
+		int rc = sweep(x, err);
+
+		if (rc || !x->n_transfers)
+			return rc;
+		if (spins < SPINS)
+			continue;
+		rc = shm_check(x->local, err);
+		if (!rc && x->timeout_s > 0 && waited_s > x->timeout_s)
+			rc = late(x, err);
+		if (rc)
+			return rc;
+		x->link->module->wait(x->link, NAP_S);
+		nap_s = clock_mono_s() - nap_s;
+		waited_s += nap_s < NAP_MOST_S ? nap_s : NAP_MOST_S;
+	}
+}
+
+/* What has failed is not tried again, and the ranks beside this one are not left waiting. */
+static int fail(struct nodes *x, int rc)
+{
+	if (rc) {
+		x->broken = true;
+		x->n_transfers = 0;
+		x->local->ops->abort(x->local);
+	}
+	return rc;
+}
+
+static int enter(struct nodes *x, const char *what, struct err *err)
+{
+	x->what = what;
+	if (!x->broken)
+		return 0;
+	return err_set(err, ERR_PEER, "%s: the job's ranks have lost each other", what);
+}
+
+/* Who has, on that node, what rank r has elsewhere. */
+static int holder(const struct nodes *x, int node, int r)
+{
+	return x->place[r].node == node ? x->place[r].local : x->place[r].local % x->size[node];
+}
+
+/* ---- sums ---- */
+
+struct slice {
+	size_t first, count;
+};
+
+static struct slice slice_of(size_t count, int i, int n)
+{
+	size_t each = (count + (size_t)n - 1) / (size_t)n, first;
+
+	each = (each + ALIGN_ELEMENTS - 1) / ALIGN_ELEMENTS * ALIGN_ELEMENTS;
+	first = each * (size_t)i;
+	if (first >= count)
+		return (struct slice){ count, 0 };
+	return (struct slice){ first, count - first < each ? count - first : each };
+}
+
+/* One chunk among the owners of it on all nodes: each adds its part of it, then all get all parts. */
+static int sum_chunk(struct nodes *x, unsigned char *data, size_t count, enum dtype dtype, struct err *err)
+{
+	size_t each = dtype_bytes(dtype);
+	struct slice own = slice_of(count, x->node, x->n_nodes);
+	unsigned char *sum = data + own.first * each;
+	void *to = sum;
+	int rc = 0, me = x->place[x->comm.rank].local;
+
+	for (int b = 0; !rc && b < x->n_nodes; b++) {
+		unsigned char *theirs = x->scratch + (size_t)b * own.count * each;
+		struct slice s = slice_of(count, b, x->n_nodes);
+
+		x->from[b] = b == x->node ? sum : theirs;
+		if (b == x->node)
+			continue;
+		rc = begin(x, false, x->rank[b][me], theirs, own.count * each, err);
+		if (!rc)
+			rc = begin(x, true, x->rank[b][me], data + s.first * each, s.count * each, err);
+	}
+	if (!rc)
+		rc = finish(x, err);
+	if (!rc)
+		sum_run(&(struct sum_job){ x->from, &to, x->n_nodes, 1, own.count, dtype });
+	for (int b = 0; !rc && b < x->n_nodes; b++) {
+		struct slice s = slice_of(count, b, x->n_nodes);
+
+		if (b == x->node)
+			continue;
+		rc = begin(x, false, x->rank[b][me], data + s.first * each, s.count * each, err);
+		if (!rc)
+			rc = begin(x, true, x->rank[b][me], sum, own.count * each, err);
+	}
+	return rc ? rc : finish(x, err);
+}
+
+static int sum_between(struct nodes *x, unsigned char *data, size_t count, enum dtype dtype, struct err *err)
+{
+	size_t most = CHUNK_BYTES / dtype_bytes(dtype);
+	int rc = 0;
+
+	for (size_t at = 0; !rc && at < count; at += most)
+		rc = sum_chunk(x, data + at * dtype_bytes(dtype), count - at < most ? count - at : most, dtype, err);
+	return rc;
+}
+
+static int check_dtype(enum dtype dtype, struct err *err)
+{
+	return sum_takes(dtype) ? 0 : err_set(err, ERR_UNSUPPORTED, "ranks do not sum %s", dtype_name(dtype));
+}
+
+static int nodes_allreduce(struct comm *c, void *data, int64_t count, enum dtype dtype, struct err *err)
+{
+	struct nodes *x = nodes_of(c);
+	size_t each = dtype_bytes(dtype), bytes = (size_t)count * each;
+	struct shm_pieces p = { x->piece, bytes <= SMALL_BYTES ? 1 : x->least, bytes };
+	int rc = check_dtype(dtype, err), me = x->place[c->rank].local;
+
+	if (rc || !count)
+		return rc;
+	for (int i = 0; i < p.n; i++) {
+		struct slice s = slice_of((size_t)count, i, p.n);
+
+		x->piece[i] = (struct shm_piece){ s.first * each, s.count * each, i };
+	}
+	rc = enter(x, "all-reduce", err);
+	if (!rc)
+		rc = shm_reduce_pieces(x->local, data, &p, dtype, err);
+	if (!rc && me < p.n)
+		rc = sum_between(x, (unsigned char *)data + x->piece[me].at, x->piece[me].bytes / each, dtype, err);
+	if (!rc)
+		rc = shm_share_pieces(x->local, data, &p, err);
+	return fail(x, rc);
+}
+
+/* Every rank's slice as a piece, owned here by who has what that rank has elsewhere. */
+static struct shm_pieces slices(struct nodes *x, size_t bytes_each)
+{
+	for (int r = 0; r < x->comm.world; r++)
+		x->piece[r] = (struct shm_piece){ (size_t)r * bytes_each, bytes_each, holder(x, x->node, r) };
+	return (struct shm_pieces){ x->piece, x->comm.world, (size_t)x->comm.world * bytes_each };
+}
+
+/* The sums of this machine for ranks of others go to them; those of others for this rank are added, in the order of the
+ * machines. */
+static int scatter_sums(struct nodes *x, unsigned char *data, size_t count_each, enum dtype dtype, struct err *err)
+{
+	size_t bytes = count_each * dtype_bytes(dtype), most = CHUNK_BYTES / dtype_bytes(dtype);
+	unsigned char *own = data + (size_t)x->comm.rank * bytes;
+	int rc = 0, me = x->place[x->comm.rank].local;
+
+	for (size_t at = 0; !rc && at < count_each; at += most) {
+		size_t n = count_each - at < most ? count_each - at : most, from = at * dtype_bytes(dtype);
+		void *to = own + from;
+
+		for (int r = 0; !rc && r < x->comm.world; r++)
+			if (x->place[r].node != x->node && holder(x, x->node, r) == me)
+				rc = begin(x, true, r, data + (size_t)r * bytes + from, n * dtype_bytes(dtype), err);
+		for (int b = 0; !rc && b < x->n_nodes; b++) {
+			unsigned char *theirs = x->scratch + (size_t)b * CHUNK_BYTES;
+
+			x->from[b] = b == x->node ? to : theirs;
+			if (b != x->node)
+				rc = begin(x, false, x->rank[b][holder(x, b, x->comm.rank)], theirs,
+					   n * dtype_bytes(dtype), err);
+		}
+		if (!rc)
+			rc = finish(x, err);
+		if (!rc)
+			sum_run(&(struct sum_job){ x->from, &to, x->n_nodes, 1, n, dtype });
+	}
+	return rc;
+}
+
+static int nodes_reduce_scatter(struct comm *c, void *data, int64_t count_each, enum dtype dtype, struct err *err)
+{
+	struct nodes *x = nodes_of(c);
+	struct shm_pieces p = slices(x, (size_t)count_each * dtype_bytes(dtype));
+	int rc = check_dtype(dtype, err);
+
+	if (rc || !count_each)
+		return rc;
+	rc = enter(x, "reduce-scatter", err);
+	if (!rc)
+		rc = shm_reduce_pieces(x->local, data, &p, dtype, err);
+	if (!rc)
+		rc = scatter_sums(x, data, (size_t)count_each, dtype, err);
+	return fail(x, rc);
+}
+
+/* ---- copies ---- */
+
+static int nodes_all_gather(struct comm *c, void *data, int64_t bytes_each, struct err *err)
+{
+	struct nodes *x = nodes_of(c);
+	struct shm_pieces p = slices(x, (size_t)bytes_each);
+	int rc = enter(x, "all-gather", err), me = x->place[c->rank].local;
+
+	if (rc || !bytes_each)
+		return rc;
+	for (int r = 0; !rc && r < c->world; r++)
+		if (x->place[r].node != x->node && holder(x, x->node, r) == me)
+			rc = begin(x, false, r, (char *)data + r * bytes_each, (size_t)bytes_each, err);
+	for (int b = 0; !rc && b < x->n_nodes; b++)
+		if (b != x->node)
+			rc = begin(x, true, x->rank[b][holder(x, b, c->rank)], (char *)data + c->rank * bytes_each,
+				   (size_t)bytes_each, err);
+	if (!rc)
+		rc = finish(x, err);
+	if (!rc)
+		rc = shm_share_pieces(x->local, data, &p, err);
+	return fail(x, rc);
+}
+
+static int nodes_broadcast(struct comm *c, void *data, size_t bytes, int root, struct err *err)
+{
+	struct nodes *x = nodes_of(c);
+	struct shm_piece all = { 0, bytes, holder(x, x->node, root) };
+	int rc = enter(x, "broadcast", err);
+
+	if (rc || !bytes)
+		return rc;
+	for (int b = 0; !rc && c->rank == root && b < x->n_nodes; b++)
+		if (b != x->node)
+			rc = begin(x, true, x->rank[b][holder(x, b, root)], data, bytes, err);
+	if (!rc && x->node != x->place[root].node && x->place[c->rank].local == all.owner)
+		rc = begin(x, false, root, data, bytes, err);
+	if (!rc)
+		rc = finish(x, err);
+	if (!rc)
+		rc = shm_share_pieces(x->local, data, &(struct shm_pieces){ &all, 1, bytes }, err);
+	return fail(x, rc);
+}
+
+static int check_peer(const struct comm *c, int peer, struct err *err)
+{
+	if (peer >= 0 && peer < c->world && peer != c->rank)
+		return 0;
+	return err_set(err, ERR_USAGE, "message between rank %d and rank %d of %d", c->rank, peer, c->world);
+}
+
+static int nodes_send(struct comm *c, const void *data, size_t bytes, int to, struct err *err)
+{
+	struct nodes *x = nodes_of(c);
+	int rc = check_peer(c, to, err);
+
+	if (!rc)
+		rc = enter(x, "send", err);
+	if (rc)
+		return rc;
+	if (x->place[to].node == x->node)
+		return x->local->ops->send(x->local, data, bytes, x->place[to].local, err);
+	rc = begin(x, true, to, (void *)(uintptr_t)data, bytes, err);
+	return fail(x, rc ? rc : finish(x, err));
+}
+
+static int nodes_recv(struct comm *c, void *data, size_t bytes, int from, struct err *err)
+{
+	struct nodes *x = nodes_of(c);
+	int rc = check_peer(c, from, err);
+
+	if (!rc)
+		rc = enter(x, "receive", err);
+	if (rc)
+		return rc;
+	if (x->place[from].node == x->node)
+		return x->local->ops->recv(x->local, data, bytes, x->place[from].local, err);
+	rc = begin(x, false, from, data, bytes, err);
+	return fail(x, rc ? rc : finish(x, err));
+}
+
+static int nodes_barrier(struct comm *c, struct err *err)
+{
+	struct nodes *x = nodes_of(c);
+	char here = 0;
+	int rc = enter(x, "barrier", err);
+
+	if (rc)
+		return rc;
+	rc = x->local->ops->barrier(x->local, err);
+	for (int b = 0; !rc && x->place[c->rank].local == 0 && b < x->n_nodes; b++) {
+		if (b == x->node)
+			continue;
+		rc = begin(x, false, x->rank[b][0], x->scratch + b, 1, err);
+		if (!rc)
+			rc = begin(x, true, x->rank[b][0], &here, 1, err);
+	}
+	if (!rc)
+		rc = finish(x, err);
+	if (!rc)
+		rc = x->local->ops->barrier(x->local, err);
+	return fail(x, rc);
+}
+
+static int nodes_alloc(struct comm *c, size_t bytes, void **ret, struct err *err)
+{
+	struct nodes *x = nodes_of(c);
+
+	return x->local->ops->alloc(x->local, bytes, ret, err);
+}
+
+static void nodes_limit(struct comm *c, double seconds)
+{
+	struct nodes *x = nodes_of(c);
+
+	x->timeout_s = seconds;
+	x->local->ops->limit(x->local, seconds);
+}
+
+static void nodes_abort(struct comm *c)
+{
+	struct nodes *x = nodes_of(c);
+
+	x->local->ops->abort(x->local);
+}
+
+static void nodes_close(struct comm *c)
+{
+	struct nodes *x = nodes_of(c);
+
+	if (!x)
+		return;
+	if (x->link)
+		x->link->module->close(x->link, !x->broken);
+	if (x->local)
+		x->local->ops->close(x->local);
+	for (int b = 0; x->rank && b < x->n_nodes; b++)
+		free(x->rank[b]);
+	free(x->rank);
+	free(x->size);
+	free(x->place);
+	free(x->number);
+	free(x->transfer);
+	free(x->scratch);
+	free(x->piece);
+	free(x->from);
+	free(x);
+}
+
+/* ---- set-up ---- */
+
+struct said { /* by a rank: its number in the job, which machine it is on, and how its link is reached */
+	int number, node;
+	const void *address;
+	size_t bytes;
+};
+
+/* Machines are numbered in the order of their first rank. */
+static int find_places(struct nodes *x, const struct said *said, struct err *err)
+{
+	int world = x->comm.world;
+
+	x->place = calloc((size_t)world, sizeof(*x->place));
+	x->size = calloc((size_t)world, sizeof(*x->size));
+	x->rank = calloc((size_t)world, sizeof(*x->rank));
+	x->number = calloc((size_t)world, sizeof(*x->number));
+	if (!x->place || !x->size || !x->rank || !x->number)
+		return err_set(err, ERR_NOMEM, "out of memory: %d ranks", world);
+	for (int r = 0; r < world; r++) {
+		int like = 0, b;
+
+		while (said[like].node != said[r].node)
+			like++;
+		b = like == r ? x->n_nodes++ : x->place[like].node;
+		if (like == r)
+			x->rank[b] = calloc((size_t)world, sizeof(*x->rank[b]));
+		if (!x->rank[b])
+			return err_set(err, ERR_NOMEM, "out of memory: %d ranks", world);
+		x->place[r] = (struct place){ b, x->size[b] };
+		x->number[r] = said[r].number;
+		x->rank[b][x->size[b]++] = r;
+	}
+	x->node = x->place[x->comm.rank].node;
+	x->least = x->size[0];
+	for (int b = 0; b < x->n_nodes; b++)
+		x->least = x->size[b] < x->least ? x->size[b] : x->least;
+	if (x->size[x->node] != x->local->world || x->place[x->comm.rank].local != x->local->rank)
+		return err_set(err, ERR_USAGE,
+			       "rank %d is number %d of %d on this machine, but of those that have come it is number %d "
+			       "of %d: does another machine bear the same name?", x->comm.rank, x->local->rank,
+			       x->local->world, x->place[x->comm.rank].local, x->size[x->node]);
+	return 0;
+}
+
+static int take_memory(struct nodes *x, struct err *err)
+{
+	size_t world = (size_t)x->comm.world, transfers = 2 * (world + (size_t)x->n_nodes);
+
+	x->transfer = calloc(transfers, sizeof(*x->transfer));
+	x->piece = calloc(world, sizeof(*x->piece));
+	x->from = calloc((size_t)x->n_nodes, sizeof(*x->from));
+	x->scratch = malloc((size_t)x->n_nodes * CHUNK_BYTES);
+	if (x->transfer && x->piece && x->from && x->scratch)
+		return 0;
+	return err_set(err, ERR_NOMEM, "out of memory: communicator between %d machines", x->n_nodes);
+}
+
+static int set_up(struct nodes *x, const struct said *said, struct err *err)
+{
+	int rc = find_places(x, said, err);
+
+	if (!rc)
+		rc = take_memory(x, err);
+	for (int r = 0; !rc && r < x->comm.world; r++)
+		if (x->place[r].node != x->node)
+			rc = x->link->module->connect(x->link, r, said[r].address, said[r].bytes, err);
+	return rc;
+}
+
+/* Of rank `rank` of `world`, with its link opened; local is taken over in any case. */
+static int begin_nodes(struct nodes **ret, struct comm *local, const struct link_module *link,
+		       const struct link_opts *lo, struct err *err)
+{
+	struct nodes *x = calloc(1, sizeof(*x));
+	int rc;
+
+	if (!x) {
+		local->ops->close(local);
+		return err_set(err, ERR_NOMEM, "out of memory: communicator");
+	}
+	x->comm = (struct comm){ .ops = &nodes_ops, .rank = lo->rank, .world = lo->world };
+	x->local = local;
+	x->sockets = lo->sockets;
+	snprintf(x->interface, sizeof(x->interface), "%s", lo->interface);
+	rc = link->open(&x->link, lo, err);
+	if (rc) {
+		x->broken = true;
+		nodes_close(&x->comm);
+		return rc;
+	}
+	*ret = x;
+	return 0;
+}
+
+static int give_up(struct nodes *x, int rc)
+{
+	if (x) {
+		x->broken = true;
+		nodes_close(&x->comm);
+	}
+	return rc;
+}
+
+/* ---- of all ranks: by bootstrap.h ---- */
+
+struct saying { /* in front of the link's address */
+	char node[NODES_NAME_BYTES];
+};
+
+static int tell(const struct nodes *x, const struct comm_nodes_opts *o, const struct err *failure, struct err *err)
+{
+	size_t n = 0;
+	const void *address = x ? x->link->module->address(x->link, &n) : NULL;
+	struct saying *s = calloc(1, sizeof(*s) + n);
+	int rc;
+
+	if (!s)
+		return err_set(err, ERR_NOMEM, "out of memory: addresses");
+	memcpy(s->node, o->node, strnlen(o->node, sizeof(s->node) - 1));
+	if (n)
+		memcpy(s + 1, address, n);
+	rc = bootstrap_round(o->bootstrap, s, sizeof(*s) + n, failure, err);
+	free(s);
+	return rc;
+}
+
+/* Who has the same name is on the same machine: said[].node is the first rank of that name. */
+static int hear(struct said *said, const struct bootstrap *b, struct err *err)
+{
+	for (int r = 0; r < bootstrap_count(b); r++) {
+		size_t n, other;
+		const struct saying *s = bootstrap_said(b, r, &n);
+
+		if (n < sizeof(*s))
+			return err_set(err, ERR_PEER, "rank %d does not say where it is", r);
+		said[r] = (struct said){ .number = r, .address = s + 1, .bytes = n - sizeof(*s) };
+		while (strncmp(((const struct saying *)bootstrap_said(b, said[r].node, &other))->node, s->node,
+			       NODES_NAME_BYTES))
+			said[r].node++;
+	}
+	return 0;
+}
+
+int comm_nodes_open(struct comm **ret, const struct comm_nodes_opts *o, struct err *err)
+{
+	struct link_opts lo = { .rank = bootstrap_self(o->bootstrap), .world = bootstrap_count(o->bootstrap),
+				.sockets = o->sockets };
+	struct said *said = calloc((size_t)lo.world, sizeof(*said));
+	struct err failure = ERR_INIT;
+	struct nodes *x = NULL;
+	char interface[NODES_INTERFACE_BYTES];
+	int rc;
+
+	bootstrap_interface(o->bootstrap, interface, sizeof(interface));
+	lo.interface = interface;
+	if (!said)
+		err_set(&failure, ERR_NOMEM, "out of memory: %d ranks", lo.world);
+	begin_nodes(&x, o->local, o->link, &lo, failure.code ? &(struct err)ERR_INIT : &failure);
+	rc = tell(x, o, &failure, err);
+	if (!rc)
+		rc = hear(said, o->bootstrap, err);
+	if (!rc)
+		rc = set_up(x, said, err);
+	free(said);
+	if (rc)
+		return give_up(x, rc);
+	x->timeout_s = o->timeout_s;
+	*ret = &x->comm;
+	return 0;
+}
+
+/* ---- of groups: by the communicator that they are split from ---- */
+
+struct ticket { /* of each rank of the whole */
+	int32_t color, bytes;
+};
+
+/* Colors of all, and the length of the longest address. */
+static int call_roll(struct nodes *all, struct ticket *t, const struct ticket *own, size_t *ret_most, struct err *err)
+{
+	int rc;
+
+	t[all->comm.rank] = *own;
+	rc = nodes_all_gather(&all->comm, t, sizeof(*t), err);
+	*ret_most = 0;
+	for (int r = 0; r < all->comm.world; r++)
+		*ret_most = t[r].bytes > 0 && (size_t)t[r].bytes > *ret_most ? (size_t)t[r].bytes : *ret_most;
+	for (int r = 0; !rc && r < all->comm.world; r++)
+		if (t[r].bytes < 0)
+			rc = err_set(err, ERR_PEER, "rank %d could not open a communicator for its group", r);
+	return rc;
+}
+
+/* The group's link addresses, told to all; said: of the members, in their order. *ret_bytes is what they point into. */
+static int swap_addresses(struct nodes *all, const struct nodes *x, const struct ticket *t, size_t most,
+			  struct said *said, unsigned char **ret_bytes, struct err *err)
+{
+	unsigned char *bytes = calloc((size_t)all->comm.world, most ? most : 1);
+	size_t n = 0;
+	const void *own = x ? x->link->module->address(x->link, &n) : NULL;
+	int rc, members = 0, color = t[all->comm.rank].color;
+
+	if (!bytes)
+		return err_set(err, ERR_NOMEM, "out of memory: addresses");
+	if (n)
+		memcpy(bytes + (size_t)all->comm.rank * most, own, n);
+	rc = nodes_all_gather(&all->comm, bytes, (int64_t)most, err);
+	for (int r = 0; r < all->comm.world; r++)
+		if (t[r].color == color && color >= 0)
+			said[members++] = (struct said){ all->number[r], all->place[r].node,
+							 bytes + (size_t)r * most, (size_t)t[r].bytes };
+	*ret_bytes = bytes;
+	return rc;
+}
+
+struct members {
+	struct comm *local; /* its ranks of this machine */
+	int rank, world, nodes;
+};
+
+/* Who is in the group of that color; colors: of all ranks. */
+static void count_members(const struct nodes *all, const struct ticket *t, struct members *g)
+{
+	int color = t[all->comm.rank].color, last = -1;
+
+	for (int r = 0; r < all->comm.world; r++) {
+		if (color < 0 || t[r].color != color)
+			continue;
+		if (r == all->comm.rank)
+			g->rank = g->world;
+		g->world++;
+		g->nodes += all->place[r].node != last;
+		last = all->place[r].node;
+	}
+}
+
+/* Opens the group's link where it is on several machines; negative bytes in own tell that it failed. */
+static void open_group(struct nodes *all, struct members *g, struct nodes **ret, struct ticket *own, struct err *err)
+{
+	struct link_opts lo = { .rank = g->rank, .world = g->world, .sockets = all->sockets,
+				.interface = all->interface };
+	size_t n = 0;
+
+	own->bytes = 0;
+	if (g->nodes <= 1)
+		return;
+	if (begin_nodes(ret, g->local, all->link->module, &lo, err)) {
+		own->bytes = -1;
+		return;
+	}
+	(*ret)->timeout_s = all->timeout_s;
+	(*ret)->link->module->address((*ret)->link, &n);
+	own->bytes = (int32_t)n;
+}
+
+static int nodes_split(struct comm *c, int color, struct comm **ret, struct err *err)
+{
+	struct nodes *all = nodes_of(c), *x = NULL;
+	struct ticket *t = calloc((size_t)c->world, sizeof(*t)), own = { .color = color };
+	struct said *said = calloc((size_t)c->world, sizeof(*said));
+	struct members g = { .local = NULL };
+	unsigned char *bytes = NULL;
+	size_t most;
+	int rc = t && said ? all->local->ops->split(all->local, color, &g.local, err)
+		: err_set(err, ERR_NOMEM, "out of memory: communicator of a group");
+
+	if (!rc)
+		rc = call_roll(all, t, &own, &most, err);
+	if (!rc) {
+		count_members(all, t, &g);
+		open_group(all, &g, &x, &own, err);
+		rc = call_roll(all, t, &own, &most, err);
+	}
+	if (!rc)
+		rc = swap_addresses(all, x, t, most, said, &bytes, err);
+	if (!rc && x)
+		rc = set_up(x, said, err);
+	free(t);
+	free(said);
+	free(bytes);
+	if (rc)
+		return fail(all, give_up(x, rc));
+	*ret = x ? &x->comm : g.local;
+	return 0;
+}
+
+static const struct comm_ops nodes_ops = {
+	.name = "nodes",
+	.allreduce = nodes_allreduce,
+	.reduce_scatter = nodes_reduce_scatter,
+	.all_gather = nodes_all_gather,
+	.broadcast = nodes_broadcast,
+	.send = nodes_send,
+	.recv = nodes_recv,
+	.barrier = nodes_barrier,
+	.alloc = nodes_alloc,
+	.split = nodes_split,
+	.limit = nodes_limit,
+	.abort = nodes_abort,
+	.close = nodes_close,
+};

@@ -1,0 +1,28 @@
+/* shm.h: what communicators over several machines ask of the ranks of one of them: sums and copies of pieces that have
+ * an owner each. Knows nothing of other machines. c is of comm_shm_open throughout. */
+#ifndef DPT_COMM_SHM_H
+#define DPT_COMM_SHM_H
+
+#include "trainer/comm/comm.h"
+
+struct shm_piece { /* the same list on every rank; pieces do not overlap */
+	size_t at, bytes; /* within the buffer; whole elements */
+	int owner;
+};
+
+struct shm_pieces {
+	const struct shm_piece *piece;
+	int n;
+	size_t bytes; /* of the whole buffer */
+};
+
+/* The owner of a piece gets its sum over all ranks, in place; what others have there may not be looked at any more. */
+int shm_reduce_pieces(struct comm *c, void *data, const struct shm_pieces *p, enum dtype dtype, struct err *err);
+
+/* Every rank gets all pieces from their owners, in place. */
+int shm_share_pieces(struct comm *c, void *data, const struct shm_pieces *p, struct err *err);
+
+/* Whether all ranks of this machine are alive and none has given up (any thread's abort). */
+int shm_check(struct comm *c, struct err *err);
+
+#endif
