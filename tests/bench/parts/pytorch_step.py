@@ -18,7 +18,8 @@ import torch.nn.functional as F
 
 SEED = 20261120
 DTYPES = {"F32": torch.float32, "I64": torch.int64}
-LR = {"resnet50": 0.001, "resnet20": 0.01, "gpt2-124m": 3e-4}
+LR = {"resnet50": 0.001, "resnet34": 0.001, "resnet18": 0.001, "resnet20": 0.01, "gpt2-124m": 3e-4}
+LARGE = {"resnet50": [3, 4, 6, 3], "resnet34": [3, 4, 6, 3], "resnet18": [2, 2, 2, 2]}  # blocks of each stage, 224 px
 
 
 def write_tensors(path, tensors):
@@ -148,8 +149,8 @@ class GPT(nn.Module):
 
 
 def model_new(name):
-    if name == "resnet50":
-        return ResNet(3, [3, 4, 6, 3], 64, True, 1000, False)
+    if name in LARGE:
+        return ResNet(3, LARGE[name], 64, name == "resnet50", 1000, False)
     if name == "resnet20":
         return ResNet(1, [3, 3, 3], 16, False, 10, True)
     return GPT(12, 12, 768, 1024, 50257)
@@ -158,7 +159,7 @@ def model_new(name):
 def batch_new(name):
     if name == "gpt2-124m":
         return {"tokens": torch.randint(50257, (4, 257))}
-    n, c, size, classes = (16, 3, 224, 1000) if name == "resnet50" else (128, 1, 28, 10)
+    n, c, size, classes = (16, 3, 224, 1000) if name in LARGE else (128, 1, 28, 10)
     return {"images": torch.randn(n, c, size, size), "labels": torch.randint(classes, (n,))}
 
 
