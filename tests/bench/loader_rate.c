@@ -70,7 +70,7 @@ int main(int argc, char **argv)
 								     .global_batch = 32,
 								     .micro = 32,
 								     .world = 1,
-								     .shuffle = true },
+								     .order = SAMPLER_TABLE },
 							.dtype = DTYPE_F32,
 							.workers = (int)strtol(argv[2], NULL, 10),
 							.augment = DATASET_RANDOM_BOX | DATASET_FLIP },

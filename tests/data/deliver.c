@@ -1,6 +1,6 @@
 /* deliver.c: what loaders deliver, for tests in Python:
  *   deliver SET [name=value]…
- * ranks, workers, batch (global), epochs, seed, first (step), side, val (1: that split), shuffle (1), val_path,
+ * ranks, workers, batch (global), epochs, seed, first (step), side, val (1: that split), shuffle (sampler_order), window, val_path,
  * image_field, label_field, val_share, max_broken, plain (1: no augmentation), list (1: a line for each sample with its
  * label and the SHA-256 of its input). Prints "samples N" and the SHA-256 over inputs and labels of all steps in the
  * order of ranks, then "broken N" and the notices. Exits 1 with the error's line. */
@@ -50,7 +50,10 @@ static struct loader_opts opts_of(const struct dataset *d)
 						  .global_batch = (int64_t)number("batch", 8),
 						  .world = (int)number("ranks", 1),
 						  .seed = (uint64_t)number("seed", 0),
-						  .shuffle = number("shuffle", 1) },
+						  .order = (enum sampler_order)number("shuffle", SAMPLER_TABLE),
+						  .window = (int64_t)number("window", 10000),
+						  .piece = d->piece[split],
+						  .n_pieces = d->n_pieces[split] },
 				     .dtype = DTYPE_F32,
 				     .workers = (int)number("workers", 0),
 				     .augment = plain ? 0 : d->ops->hand_new ? DATASET_RANDOM_BOX | DATASET_FLIP : 0,

@@ -79,7 +79,7 @@ static struct loader_opts opts_of(const struct dataset *d, enum split split, int
 						  .micro = 6,
 						  .world = world,
 						  .seed = 5,
-						  .shuffle = split == SPLIT_TRAIN },
+						  .order = split == SPLIT_TRAIN ? SAMPLER_TABLE : SAMPLER_NATURAL },
 				     .dtype = DTYPE_F32,
 				     .augment = split == SPLIT_TRAIN ? DATASET_RANDOM_BOX | DATASET_FLIP : 0,
 				     .epochs = 2 };

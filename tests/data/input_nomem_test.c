@@ -137,7 +137,7 @@ static int load(struct err *err)
 	if (!rc)
 		rc = loader_open(&l, &(struct loader_opts){ .dataset = d, .rank = 0, .dtype = DTYPE_F32, .augment = 3,
 							    .epochs = 1,
-			.sampler = { .n_samples = 10, .global_batch = 4, .world = 1, .shuffle = true } }, err);
+			.sampler = { .n_samples = 10, .global_batch = 4, .world = 1, .order = SAMPLER_TABLE } }, err);
 	while (!rc && (rc = loader_next(l, &b, err)) > 0) {
 		loader_release(l, &b);
 		rc = 0;

@@ -33,7 +33,7 @@ static struct loader_opts opts(int world, int rank, int workers)
 {
 	return (struct loader_opts){ .dataset = set,
 				     .sampler = { .n_samples = N_TRAIN, .global_batch = 12, .world = world, .seed = 3,
-						  .shuffle = true },
+						  .order = SAMPLER_TABLE },
 				     .rank = rank,
 				     .dtype = DTYPE_F32,
 				     .workers = workers,
@@ -387,7 +387,7 @@ static void what_cannot_be_read_is_named(void **state)
 
 			o.dataset = &d;
 			d.classes = classes;
-			o.sampler.shuffle = false;
+			o.sampler.order = SAMPLER_NATURAL;
 			o.first_step = classes == 10 ? 3 : 0; /* from sample 36 on: 41 comes first */
 			l = opened(&o);
 			while ((rc = loader_next(l, &b, &err)) == 1) {

@@ -5,6 +5,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -63,23 +64,84 @@ static void every_division(void **state)
 				}
 }
 
+static void check_permutation(const struct sampler *s)
+{
+	struct order o;
+	char *seen = calloc((size_t)s->n_samples, 1);
+
+	assert_int_equal(order_init(&o, s, NULL), 0);
+	order_make(&o, s, 3);
+	for (int64_t i = 0; i < s->n_samples; i++)
+		seen[order_at(&o, s, i)]++;
+	for (int64_t i = 0; i < s->n_samples; i++)
+		assert_int_equal(seen[i], 1);
+	for (int64_t i = 0; i < s->n_samples; i += 1 + s->n_samples / 3) { /* all that may take a place differ */
+		memset(seen, 0, (size_t)s->n_samples);
+		for (int64_t k = 0; k <= order_others(&o, s, i); k++)
+			assert_int_equal(seen[order_other(&o, s, i, k)]++, 0);
+	}
+	order_done(&o);
+	free(seen);
+}
+
 static void order_is_a_permutation(void **state)
 {
 	(void)state;
 	for (int64_t n = 1; n < 3000; n = n * 3 + 1) {
-		struct sampler s = { .n_samples = n, .global_batch = 7, .world = 2, .seed = 5, .shuffle = true };
-		struct order o;
-		char *seen = calloc((size_t)n, 1);
-
-		assert_int_equal(order_init(&o, &s, NULL), 0);
-		order_make(&o, &s, 3);
-		for (int64_t i = 0; i < n; i++)
-			seen[order_at(&o, &s, i)]++;
-		for (int64_t i = 0; i < n; i++)
-			assert_int_equal(seen[i], 1);
-		order_done(&o);
-		free(seen);
+		for (int order = SAMPLER_NATURAL; order <= SAMPLER_WINDOW; order++)
+			check_permutation(&(struct sampler){ .n_samples = n,
+							     .global_batch = 7,
+							     .world = 2,
+							     .seed = 5,
+							     .order = (enum sampler_order)order,
+							     .window = 100 });
 	}
+}
+
+/* Windows by their definition: lists of lanes, filled place by place. */
+static void window_by_lists(const struct sampler *s, int64_t *ret)
+{
+	int64_t *lane = malloc((size_t)s->n_samples * sizeof(*lane)), length[WINDOW_LANES] = { 0 }, taken[WINDOW_LANES];
+	int64_t begin[WINDOW_LANES] = { 0 };
+
+	for (int64_t p = 0; p < s->n_samples; p++) {
+		lane[p] = p % s->global_batch * WINDOW_LANES / s->global_batch;
+		length[lane[p]]++;
+	}
+	for (int l = 1; l < WINDOW_LANES; l++)
+		begin[l] = begin[l - 1] + length[l - 1];
+	memset(taken, 0, sizeof(taken));
+	for (int64_t p = 0; p < s->n_samples; p++)
+		ret[p] = begin[lane[p]] + taken[lane[p]]++;
+	free(lane);
+}
+
+static void windows_are_lanes_that_are_mixed(void **state)
+{
+	static const int64_t batches[] = { 1, 7, 32, 64, 100, 1000 };
+
+	(void)state;
+	for (int64_t n = 1; n < 9000; n = n * 3 + 1)
+		for (size_t b = 0; b < sizeof(batches) / sizeof(*batches); b++) {
+			struct sampler s = { .n_samples = n, .global_batch = batches[b] };
+			struct window w;
+			int64_t *plain = malloc((size_t)n * sizeof(*plain)), steps = 1 + 50 / batches[b];
+			char *seen = calloc((size_t)n, 1);
+
+			window_by_lists(&s, plain);
+			window_init(&w, &(struct window_opts){ n, s.global_batch, 50, { 3, 4 } });
+			for (int64_t p = 0; p < n; p++) {
+				int64_t at = window_at(&w, p, 0), width = WINDOW_LANES;
+
+				width = s.global_batch / WINDOW_LANES + 1;
+				assert_in_range(at, 0, n - 1);
+				assert_int_equal(seen[at]++, 0);
+				assert_true(llabs(at - plain[p]) < steps * width);
+				assert_int_equal(window_at(&w, p, window_lane(&w, p)), at);
+			}
+			free(seen);
+			free(plain);
+		}
 }
 
 static void order_of(struct sampler *s, int64_t epoch, int64_t *ret)
@@ -96,10 +158,14 @@ static void order_of(struct sampler *s, int64_t epoch, int64_t *ret)
 static void order_depends_on_seed_and_epoch_alone(void **state)
 {
 	enum { N = 500 };
-	struct sampler s = { .n_samples = N, .global_batch = 7, .world = 1, .seed = 1, .shuffle = true };
+	struct sampler s = { .n_samples = N, .global_batch = 7, .world = 1, .seed = 1, .order = SAMPLER_GLOBAL };
 	int64_t a[N], b[N];
 
 	(void)state;
+	order_of(&s, 4, a);
+	s.order = SAMPLER_TABLE;
+	order_of(&s, 4, b);
+	assert_memory_not_equal(a, b, sizeof(a));
 	order_of(&s, 4, a);
 	s.world = 5;
 	s.global_batch = 64;
@@ -110,23 +176,20 @@ static void order_depends_on_seed_and_epoch_alone(void **state)
 	s.seed = 2;
 	order_of(&s, 4, b);
 	assert_memory_not_equal(a, b, sizeof(a));
-	s.shuffle = false;
+	s.order = SAMPLER_NATURAL;
 	order_of(&s, 4, b);
 	for (int i = 0; i < N; i++)
 		assert_int_equal(b[i], i);
 }
 
-/* Over many epochs each sample comes to each place about equally often: chi squared of 6x6 cells has 25 degrees of
- * freedom; 60 lies at a probability of 1e-4, and seeds are fixed. */
-static void order_is_fair(void **state)
+static void check_fair(enum sampler_order kind)
 {
 	enum { N = 6, EPOCHS = 6000 };
-	struct sampler s = { .n_samples = N, .global_batch = 1, .world = 1, .seed = 9, .shuffle = true };
+	struct sampler s = { .n_samples = N, .global_batch = 1, .world = 1, .seed = 9, .order = kind, .window = 6 };
 	int64_t order[N];
 	int count[N][N] = { { 0 } };
 	double chi = 0, mean = (double)EPOCHS / N;
 
-	(void)state;
 	for (int e = 0; e < EPOCHS; e++) {
 		order_of(&s, e, order);
 		for (int i = 0; i < N; i++)
@@ -138,9 +201,67 @@ static void order_is_fair(void **state)
 	assert_true(chi < 60);
 }
 
+/* Over many epochs each sample comes to each place about equally often: chi squared of 6x6 cells has 25 degrees of
+ * freedom; 60 lies at a probability of 1e-4, and seeds are fixed. */
+static void order_is_fair(void **state)
+{
+	(void)state;
+	check_fair(SAMPLER_TABLE);
+	check_fair(SAMPLER_GLOBAL);
+	check_fair(SAMPLER_WINDOW);
+}
+
+/* Pearson's correlation of two orders' places, which are ranks already. */
+static double correlation(const int64_t *a, const int64_t *b, int n)
+{
+	double mean = (n - 1) / 2.0, sum = 0, square = 0;
+
+	for (int i = 0; i < n; i++) {
+		sum += ((double)a[i] - mean) * ((double)b[i] - mean);
+		square += (i - mean) * (i - mean);
+	}
+	return sum / square;
+}
+
+static void places(struct sampler *s, uint64_t seed, int64_t epoch, int64_t *ret)
+{
+	int64_t *order = malloc((size_t)s->n_samples * sizeof(*order));
+
+	s->seed = seed;
+	order_of(s, epoch, order);
+	for (int64_t i = 0; i < s->n_samples; i++)
+		ret[order[i]] = i;
+	free(order);
+}
+
+/* Where a sample comes says nothing of which it is, nor of where it came or comes in another epoch or run. */
+static void orders_are_unrelated(void **state)
+{
+	enum { N = 10000, SHARDS = 40 };
+	static int64_t a[N], b[N], natural[N], piece[SHARDS + 1];
+
+	(void)state;
+	for (int64_t i = 0; i < N; i++)
+		natural[i] = i;
+	for (int i = 0; i <= SHARDS; i++)
+		piece[i] = N * i / SHARDS;
+	for (int order = SAMPLER_TABLE; order <= SAMPLER_WINDOW; order++)
+		for (int global = 8; global <= 512; global *= 4) {
+			struct sampler s = { .n_samples = N, .global_batch = global, .order = (enum sampler_order)order,
+					     .window = 10000, .piece = piece, .n_pieces = SHARDS };
+
+			places(&s, 1, 0, a);
+			assert_true(fabs(correlation(a, natural, N)) < 0.05);
+			places(&s, 1, 1, b);
+			assert_true(fabs(correlation(a, b, N)) < 0.05);
+			places(&s, 2, 0, b);
+			assert_true(fabs(correlation(a, b, N)) < 0.05);
+		}
+}
+
 static void endless_goes_round(void **state)
 {
-	struct sampler s = { .n_samples = 10, .global_batch = 7, .world = 3, .endless = true, .shuffle = true };
+	struct sampler s = { .n_samples = 10, .global_batch = 7, .world = 3, .endless = true, .order = SAMPLER_TABLE };
 	struct order o;
 	int64_t next = 0;
 
@@ -167,6 +288,8 @@ int main(void)
 		cmocka_unit_test(order_is_a_permutation),
 		cmocka_unit_test(order_depends_on_seed_and_epoch_alone),
 		cmocka_unit_test(order_is_fair),
+		cmocka_unit_test(orders_are_unrelated),
+		cmocka_unit_test(windows_are_lanes_that_are_mixed),
 		cmocka_unit_test(endless_goes_round),
 	};
 

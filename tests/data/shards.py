@@ -263,6 +263,24 @@ def kept_index(dealt):
     os.chmod(dealt, 0o755)
 
 
+def orders(folder, dealt):
+    """What is delivered depends on the order alone, not on ranks, workers and places; no rank starves."""
+    one = archive(f"{tmp}/o/one.tar", [x for i in range(40) for x in ((f"{i:02d}.png", PICTURE[i]), (f"{i:02d}.cls", b"%d" % (i % 3)))])
+    seven = [archive(f"{tmp}/o/s{k}.tar", [x for i in range(k, 40, 7) for x in ((f"{i:02d}.png", PICTURE[i] if i != 8 else b"broken"), (f"{i:02d}.cls", b"1"))])
+             for k in range(7)]
+    for kind in (1, 2, 3):  # table, global, window
+        sums = {deliver(dealt, shuffle=kind, window=20, batch=10, epochs=3, ranks=r, workers=w)["sum"] for r in (1, 2, 3, 4) for w in (0, 1, 7)}
+        assert len(sums) == 1, (kind, sums)
+        alone = listed(dealt)["list"]
+        for epochs in (1, 2):
+            many = deliver(dealt, shuffle=kind, window=20, batch=7, plain=1, list=1, epochs=epochs)["list"]
+            assert sorted(many) == sorted(alone * epochs) and many[:60] != alone, "each sample once an epoch, mixed"
+        assert kind == 3 or deliver(f"{tmp}/kept", shuffle=kind)["sum"] == deliver(folder, shuffle=kind)["sum"]
+        assert deliver(one, shuffle=kind, batch=9, ranks=3, workers=8, epochs=2)["n"] == 80
+        got = {(g["sum"], g["n"], g["broken"]) for g in (deliver("::".join(seven), shuffle=kind, batch=9, ranks=r, workers=w) for r, w in ((1, 0), (3, 8), (2, 1)))}
+        assert len(got) == 1 and got.pop()[1:] == (40, 1)
+
+
 def webdataset(dealt):
     """webdataset itself reads our shards, and we its writer's."""
     try:
@@ -286,6 +304,7 @@ with tempfile.TemporaryDirectory(prefix="dptrain-shards-") as tmp:
     grouping()
     names()
     damage()
+    orders(made, dealt_set)
     webdataset(dealt_set)
     kept_index(dealt_set)
 print("shards: written, read, grouped and damaged archives are as they should be")

@@ -42,6 +42,15 @@ def make_text(folder):
     return folder
 
 
+def make_shards(folder):
+    plain, shards = os.path.join(folder, "plain"), os.path.join(folder, "shards")
+    os.mkdir(plain)
+    make_set(plain, 60, 20)
+    p = dptrain("shard", "--data-path", plain, "--out", shards, "--shard-size", "20kB")
+    check(p.returncode == 0, "shard: exit %d: %s" % (p.returncode, p.stderr))
+    return shards
+
+
 def killed(name, make, flags, deaths):
     """make: writes the data set into a folder. deaths: (who, at which step); every start goes on with --resume auto, also the first."""
     with Folder() as tmp:
@@ -75,6 +84,10 @@ def main():
            ["--model", "resnet20", "--augment", "crop,flip", "--global-batch-size", 8, "--epochs", 3, "--nproc-per-node", 2,
             "--save-steps", 5, "--save-total-limit", 2, *fast()],
            [("launcher", 7), (0, 12), (1, 16), (1, 18)])
+    killed("shards in windows", make_shards,
+           ["--model", "resnet20", "--augment", "crop,flip", "--global-batch-size", 8, "--epochs", 2, "--nproc-per-node", 2, "--shuffle", "window",
+            "--shuffle-window", 24, "--save-steps", 3, "--workers", 2, *fast()],
+           [(1, 5), (0, 12)])
     killed("a small GPT", make_text,
            ["--model", "gpt2-124m", "--n-layer", 2, "--n-head", 2, "--n-embd", 32, "--block-size", 32, "--tokenizer", "bytes", "--dropout", 0.1,
             "--opt", "adamw", "--lr", 0.001, "--global-batch-size", 8, "--nproc-per-node", 2, "--epochs", 2, "--save-steps", 4, *fast()],

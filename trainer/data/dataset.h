@@ -45,6 +45,11 @@ struct dataset { /* first member of each format's own struct */
 	const char *const *class_names; /* n_class_names of them, by label; NULL: only numbers are known */
 	int n_class_names;
 	int64_t seq_len, vocab;       /* token sets: length of a sample; tokens are in [0, vocab) */
+	/* Where the pieces (shards) of a split begin among its samples, ascending from 0, with n_samples behind the last
+	 * of n_pieces; NULL: it has none. */
+	const int64_t *piece[SPLIT_COUNT];
+	int64_t n_pieces[SPLIT_COUNT];
+	bool far;                     /* is best read in the order it lies in: on a network disk, or farther */
 	bool endless;                 /* training has no epochs: position p stands for sample p modulo n_samples */
 	/* Type of the pixels that read gives: DTYPE_U8, to be normalised, or DTYPE_F32 or
 	 * DTYPE_F64, used as they are. */

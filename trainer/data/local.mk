@@ -35,7 +35,8 @@ libtrainer_la_SOURCES += trainer/data/formats/tokens.h
 # Batches: order, slots, threads.
 libtrainer_la_SOURCES += trainer/data/loader/fill.c trainer/data/loader/fill.h trainer/data/loader/loader.c
 libtrainer_la_SOURCES += trainer/data/loader/loader.h trainer/data/loader/sampler.c trainer/data/loader/sampler.h
-libtrainer_la_SOURCES += trainer/data/loader/slots.c trainer/data/loader/slots.h
+libtrainer_la_SOURCES += trainer/data/loader/slots.c trainer/data/loader/slots.h trainer/data/loader/window.c
+libtrainer_la_SOURCES += trainer/data/loader/window.h
 picture_codecs = trainer/data/pictures/jpeg.c trainer/data/pictures/entropy.h trainer/data/pictures/entropy.c \
 	trainer/data/pictures/png.c
 if HAVE_IMAGES

@@ -17,6 +17,15 @@ static bool saves(const struct run_config *cfg)
 	return cfg->command != COMMAND_BENCH && !cfg->test_only && !none;
 }
 
+static enum sampler_order order_of(const struct run_config *cfg)
+{
+	static const enum sampler_order orders[] = { [CONFIG_SHUFFLE_GLOBAL] = SAMPLER_GLOBAL,
+						     [CONFIG_SHUFFLE_WINDOW] = SAMPLER_WINDOW,
+						     [CONFIG_SHUFFLE_TABLE] = SAMPLER_TABLE };
+
+	return orders[cfg->shuffle];
+}
+
 int course_make(struct course *ret, const struct run_config *cfg, const struct dataset *d, struct err *err)
 {
 	struct course c = { .evaluates = evaluates(cfg, d), .saves = saves(cfg) };
@@ -27,7 +36,10 @@ int course_make(struct course *ret, const struct run_config *cfg, const struct d
 				    .micro = cfg->batch_size,
 				    .world = cfg->world,
 				    .seed = (uint64_t)cfg->seed,
-				    .shuffle = !d->endless,
+				    .order = order_of(cfg),
+				    .window = cfg->shuffle_window,
+				    .piece = d->piece[SPLIT_TRAIN],
+				    .n_pieces = d->n_pieces[SPLIT_TRAIN],
 				    .endless = d->endless };
 	c.eval = (struct sampler){ .n_samples = d->n_samples[SPLIT_VAL],
 				   .global_batch = cfg->batch_size * cfg->world,

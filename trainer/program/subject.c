@@ -271,6 +271,10 @@ static int settle(struct run_config *cfg, const struct subject *s, struct err *e
 
 	if (rc)
 		return rc;
+	if (cfg->origin[FLAG_shuffle] == ORIGIN_DEFAULT) {
+		cfg->shuffle = s->data->far ? CONFIG_SHUFFLE_WINDOW : CONFIG_SHUFFLE_GLOBAL;
+		cfg->origin[FLAG_shuffle] = ORIGIN_DERIVED;
+	}
 	return s->model->reads_tokens ? settle_words(cfg, s, err) : settle_images(cfg, s->data, err);
 }
 

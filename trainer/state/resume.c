@@ -263,35 +263,7 @@ static int find_path(struct search *s)
 	return rc ? rc : hold(s, found.dir);
 }
 
-/* "…/<experiment>/<run>/checkpoints/step-5", or the run's folder: up to what --runs-dir names. */
-int resume_settle(struct run_config *cfg, struct err *err)
-{
-	char path[4096], *slash;
-	int up;
-
-	if (!cfg->resume || !strcmp(cfg->resume, "auto"))
-		return 0;
-	if (!realpath(cfg->resume, path))
-		return err_set(err, ERR_USAGE,
-			       "--resume %.300s: %s; give the folder of a run or of a checkpoint, or auto", cfg->resume,
-			       strerror(errno));
-	if (config_given(cfg, FLAG_runs_dir))
-		return 0;
-	up = is_there(path, FOLDER) ? 2 : 4;
-	slash = strrchr(path, '/');
-	if (up == 4 && (!slash || slash - path < (long)strlen("/" FOLDER) ||
-			strncmp(slash - strlen("/" FOLDER), "/" FOLDER, strlen("/" FOLDER)) != 0))
-		return 0;
-	for (int i = 0; i < up; i++) {
-		slash = strrchr(path, '/');
-		if (!slash || slash == path)
-			return 0;
-		*slash = '\0';
-	}
-	return config_put(cfg, FLAG_runs_dir, "--resume", path, err);
-}
-
-/* ---- kernels ---- */
+/* ---- what a run has settled ---- */
 
 /* The newest checkpoint that can be opened of what --resume names; NULL: none. */
 static struct checkpoint *peek(const struct run_config *cfg)
@@ -320,6 +292,55 @@ static struct checkpoint *peek(const struct run_config *cfg)
 	free(list);
 	return c;
 }
+
+/* "…/<experiment>/<run>/checkpoints/step-5", or the run's folder: up to what --runs-dir names. */
+static int settle_runs_dir(struct run_config *cfg, struct err *err)
+{
+	char path[4096], *slash;
+	int up;
+
+	if (!strcmp(cfg->resume, "auto"))
+		return 0;
+	if (!realpath(cfg->resume, path))
+		return err_set(err, ERR_USAGE,
+			       "--resume %.300s: %s; give the folder of a run or of a checkpoint, or auto", cfg->resume,
+			       strerror(errno));
+	if (config_given(cfg, FLAG_runs_dir))
+		return 0;
+	up = is_there(path, FOLDER) ? 2 : 4;
+	slash = strrchr(path, '/');
+	if (up == 4 && (!slash || slash - path < (long)strlen("/" FOLDER) ||
+			strncmp(slash - strlen("/" FOLDER), "/" FOLDER, strlen("/" FOLDER)) != 0))
+		return 0;
+	for (int i = 0; i < up; i++) {
+		slash = strrchr(path, '/');
+		if (!slash || slash == path)
+			return 0;
+		*slash = '\0';
+	}
+	return config_put(cfg, FLAG_runs_dir, "--resume", path, err);
+}
+
+/* A run keeps its order, also where the set lies elsewhere by now; one that was begun before there was a choice has the
+ * table's. */
+static int settle_order(struct run_config *cfg, struct err *err)
+{
+	struct checkpoint *c = config_given(cfg, FLAG_shuffle) || cfg->test_only ? NULL : peek(cfg);
+	const char *was = c ? checkpoint_config(c, "shuffle") : NULL;
+	int rc = c ? config_put(cfg, FLAG_shuffle, "--resume", was && *was ? was : "table", err) : 0;
+
+	checkpoint_close(c);
+	return rc;
+}
+
+int resume_settle(struct run_config *cfg, struct err *err)
+{
+	int rc = cfg->resume ? settle_runs_dir(cfg, err) : 0;
+
+	return rc || !cfg->resume ? rc : settle_order(cfg, err);
+}
+
+/* ---- kernels ---- */
 
 int resume_kernels(const struct rank *r, struct err *err)
 {

@@ -27,6 +27,7 @@ struct shards {
 	struct samples samples;
 	struct shard_facts facts;
 	uint32_t *row[SPLIT_COUNT]; /* [sample of the split]: its row in samples */
+	int64_t *piece[SPLIT_COUNT];
 	bool raw;		    /* images as they are, all of one size */
 	char head[NPY_HEAD_MAX];    /* … and with one header */
 	size_t head_bytes;
@@ -47,6 +48,8 @@ static void shards_close(struct dataset *base)
 
 	for (int s = 0; s < SPLIT_COUNT; s++)
 		free(d->row[s]);
+	for (int s = 0; s < SPLIT_COUNT; s++)
+		free(d->piece[s]);
 	samples_done(&d->samples);
 	objects_close(d->store);
 	image_set_done(&d->set);
@@ -188,6 +191,24 @@ static int deal(struct shards *d, int train, double val_share, struct err *err)
 
 		d->row[s][d->set.base.n_samples[s]++] = (uint32_t)i;
 	}
+	return 0;
+}
+
+/* Rows of one shard lie side by side: its samples are a piece. */
+static int cut_pieces(struct shards *d, enum split s, struct err *err)
+{
+	struct dataset *b = &d->set.base;
+	int64_t n = b->n_samples[s], count = 0;
+
+	d->piece[s] = malloc(((size_t)objects_count(d->store) + 2) * sizeof(*d->piece[s]));
+	if (!d->piece[s])
+		return err_set(err, ERR_NOMEM, "out of memory: %d shards", objects_count(d->store));
+	for (int64_t i = 0; i < n; i++)
+		if (!i || d->samples.at[d->row[s][i]].object != d->samples.at[d->row[s][i - 1]].object)
+			d->piece[s][count++] = i;
+	d->piece[s][count] = n;
+	b->piece[s] = d->piece[s];
+	b->n_pieces[s] = count;
 	return 0;
 }
 
@@ -403,6 +424,9 @@ static int shards_open(struct dataset **ret, const struct dataset_opts *o, struc
 		rc = find_samples(d, o, err);
 	if (!rc)
 		rc = deal(d, train, o->val_share, err);
+	for (int s = 0; !rc && s < SPLIT_COUNT; s++)
+		rc = cut_pieces(d, (enum split)s, err);
+	d->set.base.far = d->store && objects_far(d->store);
 	if (!rc)
 		rc = describe(d, o, err);
 	if (rc) {

@@ -116,20 +116,20 @@ static void assign(struct loader *l)
 	advance(l);
 }
 
-/* The sample at a position of the slot's epoch, whose order may have made room for the next one meanwhile. */
-static int64_t sample_at(struct loader *l, const struct slot *slot, int64_t position)
+/* Another sample for a position of the slot's epoch, whose order may have made room for the next one meanwhile. */
+static int64_t other_at(struct loader *l, const struct slot *slot, int64_t position, int64_t skip)
 {
 	const struct sampler *s = &l->o.sampler;
 	struct order other;
 	int64_t sample = -1;
 
 	pthread_mutex_lock(&l->lock);
-	if (!s->shuffle || l->order.epoch == slot->batch.epoch)
-		sample = order_at(&l->order, s, position);
+	if (l->order.epoch == slot->batch.epoch)
+		sample = order_other(&l->order, s, position, skip);
 	pthread_mutex_unlock(&l->lock);
 	if (sample < 0 && !order_init(&other, s, NULL)) {
 		order_make(&other, s, slot->batch.epoch);
-		sample = order_at(&other, s, position);
+		sample = order_other(&other, s, position, skip);
 		order_done(&other);
 	}
 	return sample;
@@ -139,11 +139,15 @@ static int64_t sample_at(struct loader *l, const struct slot *slot, int64_t posi
 static int replace(struct loader *l, struct slot *slot, struct fill_place *p, const struct fill_hand *hand,
 		   struct err *err)
 {
-	int64_t n = l->o.sampler.n_samples, first = slot->first + (p->target - slot->targets);
+	int64_t n = l->o.sampler.n_samples, others;
+	int64_t position = slot->first + (p->target - slot->targets) / (int64_t)fill_targets(l->o.dataset);
 	int rc = ERR_CORRUPT;
 
-	for (int64_t k = 1; rc == ERR_CORRUPT && k < n && !l->stop; k++) {
-		p->index = sample_at(l, slot, (first + k) % n);
+	pthread_mutex_lock(&l->lock);
+	others = order_others(&l->order, &l->o.sampler, position);
+	pthread_mutex_unlock(&l->lock);
+	for (int64_t k = 1; rc == ERR_CORRUPT && k <= others && !l->stop; k++) {
+		p->index = other_at(l, slot, position, k);
 		if (p->index < 0)
 			return err_set(err, ERR_NOMEM, "out of memory: the order of %lld samples", (long long)n);
 		rc = fill_sample(&l->fill, hand, p, err);

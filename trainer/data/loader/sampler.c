@@ -107,31 +107,50 @@ int sampler_shapes(const struct sampler *s, struct micro_shape ret[SAMPLER_SHAPE
 	return n;
 }
 
-int order_init(struct order *o, const struct sampler *s, struct err *err)
+static int64_t pieces_of(const struct sampler *s)
 {
-	*o = (struct order){ .epoch = -1, .n = s->n_samples };
-	if (!s->shuffle || s->endless)
-		return 0;
-	if (s->n_samples > (int64_t)UINT32_MAX)
-		return err_set(err, ERR_USAGE, "%lld samples are more than an epoch can shuffle",
-			       (long long)s->n_samples);
-	o->index = malloc((size_t)s->n_samples * sizeof(*o->index));
-	return o->index ? 0
-		: err_set(err, ERR_NOMEM, "no memory for the order of %lld samples", (long long)s->n_samples);
+	return s->piece ? s->n_pieces : ceil_div(s->n_samples, SAMPLER_PIECE);
 }
 
-void order_make(struct order *o, const struct sampler *s, int64_t epoch)
+static int64_t piece_begin(const struct sampler *s, int64_t i)
 {
-	struct rng_key key = { s->seed, rng_stream("shuffle") ^ (uint64_t)epoch };
+	return s->piece ? s->piece[i] : smaller(i * SAMPLER_PIECE, s->n_samples);
+}
 
-	if (o->epoch == epoch)
-		return;
-	o->epoch = epoch;
-	if (!o->index)
-		return;
-	for (int64_t i = 0; i < o->n; i++)
+static enum sampler_order order_of(const struct sampler *s)
+{
+	return s->endless ? SAMPLER_NATURAL : s->order;
+}
+
+int order_init(struct order *o, const struct sampler *s, struct err *err)
+{
+	size_t bytes;
+
+	*o = (struct order){ .epoch = -1 };
+	if (order_of(s) == SAMPLER_TABLE) {
+		if (s->n_samples > (int64_t)UINT32_MAX)
+			return err_set(err, ERR_USAGE, "%lld samples are more than an epoch can shuffle",
+				       (long long)s->n_samples);
+		bytes = (size_t)s->n_samples * sizeof(*o->index);
+		o->index = malloc(bytes);
+	} else if (order_of(s) == SAMPLER_WINDOW) {
+		o->n_pieces = pieces_of(s);
+		bytes = ((size_t)o->n_pieces + 1) * sizeof(*o->laid);
+		o->laid = malloc(bytes);
+	} else {
+		return 0;
+	}
+	return o->index || o->laid ? 0 : err_set(err, ERR_NOMEM, "no memory for the order of %lld samples",
+						 (long long)s->n_samples);
+}
+
+static void make_table(struct order *o, const struct sampler *s)
+{
+	struct rng_key key = { s->seed, rng_stream("shuffle") ^ (uint64_t)o->epoch };
+
+	for (int64_t i = 0; i < s->n_samples; i++)
 		o->index[i] = (uint32_t)i;
-	for (int64_t i = o->n - 1; i > 0; i--) {
+	for (int64_t i = s->n_samples - 1; i > 0; i--) {
 		int64_t j = (int64_t)rng_below(key, (uint64_t)i, (uint64_t)i + 1);
 		uint32_t moved = o->index[i];
 
@@ -140,15 +159,89 @@ void order_make(struct order *o, const struct sampler *s, int64_t epoch)
 	}
 }
 
+/* The pieces, permuted, are laid end to end. */
+static void lay_pieces(struct order *o, const struct sampler *s)
+{
+	struct rng_key key = { s->seed, rng_stream("shuffle pieces") ^ (uint64_t)o->epoch };
+
+	permute_init(&o->permute, key, (uint64_t)o->n_pieces);
+	o->laid[0] = 0;
+	for (int64_t i = 0; i < o->n_pieces; i++) {
+		int64_t piece = (int64_t)permute_at(&o->permute, (uint64_t)i);
+
+		o->laid[i + 1] = o->laid[i] + piece_begin(s, piece + 1) - piece_begin(s, piece);
+	}
+	key.stream = rng_stream("shuffle window") ^ (uint64_t)o->epoch;
+	window_init(&o->window, &(struct window_opts){ s->n_samples, s->global_batch, s->window, key });
+}
+
+void order_make(struct order *o, const struct sampler *s, int64_t epoch)
+{
+	struct rng_key key = { s->seed, rng_stream("shuffle global") ^ (uint64_t)epoch };
+
+	if (o->epoch == epoch)
+		return;
+	o->epoch = epoch;
+	switch (order_of(s)) {
+	case SAMPLER_TABLE:
+		make_table(o, s);
+		break;
+	case SAMPLER_GLOBAL:
+		permute_init(&o->permute, key, (uint64_t)s->n_samples);
+		break;
+	case SAMPLER_WINDOW:
+		lay_pieces(o, s);
+		break;
+	case SAMPLER_NATURAL:
+		break;
+	}
+}
+
+/* The sample that lies at a place of the pieces laid end to end. */
+static int64_t laid_at(const struct order *o, const struct sampler *s, int64_t place)
+{
+	int64_t low = 0, high = o->n_pieces - 1;
+
+	while (low < high) {
+		int64_t middle = (low + high + 1) / 2;
+
+		if (o->laid[middle] <= place)
+			low = middle;
+		else
+			high = middle - 1;
+	}
+	return piece_begin(s, (int64_t)permute_at(&o->permute, (uint64_t)low)) + place - o->laid[low];
+}
+
+int64_t order_other(const struct order *o, const struct sampler *s, int64_t position, int64_t skip)
+{
+	position = order_of(s) == SAMPLER_WINDOW ? position : (position + skip) % s->n_samples;
+	switch (order_of(s)) {
+	case SAMPLER_TABLE:
+		return (int64_t)o->index[position];
+	case SAMPLER_GLOBAL:
+		return (int64_t)permute_at(&o->permute, (uint64_t)position);
+	case SAMPLER_WINDOW:
+		return laid_at(o, s, window_at(&o->window, position, skip));
+	case SAMPLER_NATURAL:
+		break;
+	}
+	return position;
+}
+
+int64_t order_others(const struct order *o, const struct sampler *s, int64_t position)
+{
+	return (order_of(s) == SAMPLER_WINDOW ? window_lane(&o->window, position) : s->n_samples) - 1;
+}
+
 int64_t order_at(const struct order *o, const struct sampler *s, int64_t position)
 {
-	if (s->endless)
-		return position % s->n_samples;
-	return o->index ? (int64_t)o->index[position] : position;
+	return order_other(o, s, position, 0);
 }
 
 void order_done(struct order *o)
 {
 	free(o->index);
-	o->index = NULL;
+	free(o->laid);
+	*o = (struct order){ .epoch = -1 };
 }

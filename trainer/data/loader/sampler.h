@@ -2,9 +2,9 @@
  * can be continued anywhere, with any number of ranks.
  *
  * Step k (from 0) of epoch e takes positions [k*G, min((k+1)*G, N)) of the epoch's order, G being the global batch. The
- * order is a Fisher-Yates shuffle keyed by (seed, "shuffle", e), or 0, 1, 2, … without shuffling (evaluation). A
- * global batch is split into contiguous parts over the ranks, sizes differing by at most one, the larger ones first; a
- * part is split into micro-batches of `micro` samples, the last one shorter. Nothing is dropped or repeated. */
+ * order is one of enum sampler_order, keyed by (seed, e), or 0, 1, 2, … without shuffling (evaluation). A global batch
+ * is split into contiguous parts over the ranks, sizes differing by at most one, the larger ones first; a part is split
+ * into micro-batches of `micro` samples, the last one shorter. Nothing is dropped or repeated. */
 #ifndef DPT_DATA_SAMPLER_H
 #define DPT_DATA_SAMPLER_H
 
@@ -12,6 +12,15 @@
 #include <stdint.h>
 
 #include "tracker/base/err.h"
+#include "trainer/data/loader/window.h"
+#include "trainer/data/permute.h"
+
+enum sampler_order {
+	SAMPLER_NATURAL,
+	SAMPLER_TABLE,	/* a Fisher-Yates shuffle in a table of all samples */
+	SAMPLER_GLOBAL, /* permute.h over all samples: the same freedom without the table */
+	SAMPLER_WINDOW, /* window.h: nearly sequential reading, for sets that lie far away */
+};
 
 struct sampler {
 	int64_t n_samples;    /* N; for endless sets the size of the pool */
@@ -19,7 +28,12 @@ struct sampler {
 	int64_t micro;        /* samples of one micro-batch; 0: a whole part */
 	int world;
 	uint64_t seed;
-	bool shuffle;
+	enum sampler_order order; /* natural when endless */
+	int64_t window;	      /* of SAMPLER_WINDOW: samples that are mixed at a time; >= 1 */
+	/* Of SAMPLER_WINDOW: where the set's pieces (shards) begin, ascending from 0, with N behind the last of n_pieces;
+	 * borrowed. NULL: pieces of SAMPLER_PIECE samples. */
+	const int64_t *piece;
+	int64_t n_pieces;
 	bool endless; /* one epoch without an end: position p stands for sample p modulo N */
 };
 
@@ -49,17 +63,28 @@ int sampler_shapes(const struct sampler *s, struct micro_shape ret[SAMPLER_SHAPE
 /* Part `rank` of [begin, end) in `world` contiguous parts whose sizes differ by at most one. */
 struct range range_part(struct range r, int rank, int world);
 
+#define SAMPLER_PIECE 256
+
 /* The order of one epoch. epoch counts from 0. Endless or unshuffled samplers need no table. */
 struct order {
-	int64_t epoch;   /* -1: none made yet */
-	uint32_t *index; /* NULL: natural order */
-	int64_t n;
+	int64_t epoch;		 /* -1: none made yet */
+	uint32_t *index;	 /* SAMPLER_TABLE */
+	struct permute permute;	 /* SAMPLER_GLOBAL; SAMPLER_WINDOW: of the pieces */
+	struct window window;	 /* SAMPLER_WINDOW */
+	int64_t *laid;		 /* … [piece in its order]: where it begins when all are laid end to end */
+	int64_t n_pieces;
 };
 
-int order_init(struct order *o, const struct sampler *s, struct err *err); /* allocates for N samples */
-/* O(N) when the epoch changes, no allocation */
+int order_init(struct order *o, const struct sampler *s, struct err *err); /* allocates what the order needs */
+/* O(N) for a table, O(pieces) for windows, when the epoch changes; no allocation */
 void order_make(struct order *o, const struct sampler *s, int64_t epoch);
 int64_t order_at(const struct order *o, const struct sampler *s, int64_t position); /* sample index */
+
+/* The sample that takes the place of the one at a position when that and the skip - 1 next ones cannot be read: the
+ * next of the order, of windows the next of the same lane, around its end. skip 0 is order_at. Each sample comes once
+ * for skips from 0 to order_others. */
+int64_t order_other(const struct order *o, const struct sampler *s, int64_t position, int64_t skip);
+int64_t order_others(const struct order *o, const struct sampler *s, int64_t position);
 void order_done(struct order *o);
 
 #endif

@@ -8,6 +8,7 @@
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/statfs.h>
 #include <unistd.h>
 
 #define OPEN_MOST 4096
@@ -112,6 +113,23 @@ const char *objects_name(const struct objects *s, int object)
 uint64_t objects_bytes(const struct objects *s, int object)
 {
 	return s->object[object].bytes;
+}
+
+static bool is_far(const char *path)
+{
+	static const unsigned long kinds[] = { 0x6969 /* NFS */, 0x65735546 /* FUSE */, 0xff534d42 /* CIFS */,
+					       0xfe534d42 /* SMB2 */, 0x00c36400 /* Ceph */, 0x0bd00bd0 /* Lustre */ };
+	struct statfs st;
+
+	for (size_t i = 0; !statfs(path, &st) && i < sizeof(kinds) / sizeof(*kinds); i++)
+		if ((unsigned long)st.f_type == kinds[i])
+			return true;
+	return false;
+}
+
+bool objects_far(const struct objects *s)
+{
+	return s->n && (is_far(s->object[0].address) || is_far(s->object[s->n - 1].address));
 }
 
 void objects_stamp(const struct objects *s, int object, struct buf *to)

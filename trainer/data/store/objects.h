@@ -4,6 +4,7 @@
 #ifndef DPT_DATA_OBJECTS_H
 #define DPT_DATA_OBJECTS_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -22,6 +23,9 @@ int objects_count(const struct objects *s);
 const char *objects_address(const struct objects *s, int object);
 const char *objects_name(const struct objects *s, int object); /* its address's last part, for messages */
 uint64_t objects_bytes(const struct objects *s, int object);
+
+/* Whether any object lies on a network disk (NFS, SMB, FUSE) or farther: many small reads are slow then. */
+bool objects_far(const struct objects *s);
 
 /* Adds address, size and what tells one version of the object from the next, as one line of text. */
 void objects_stamp(const struct objects *s, int object, struct buf *to);
