@@ -14,6 +14,7 @@
 #include "trainer/run/train.h"
 #include "trainer/state/initial.h"
 #include "trainer/state/resume.h"
+#include "trainer/tools/against.h"
 #include "trainer/tools/bench.h"
 #include "trainer/tools/describe.h"
 #include "trainer/tools/sample.h"
@@ -286,6 +287,17 @@ static int run_sample(struct job *job, struct err *err)
 	return rc ? rc : sample_main(job, err);
 }
 
+/* Ranks of another launcher cannot be started anew. */
+static int run_against(struct job *job, struct err *err)
+{
+	struct place place;
+	int rc = place_find(&place, err);
+
+	if (!rc && place.found)
+		rc = err_set(err, ERR_USAGE, "--against starts its ranks itself: leave %s away", place.source);
+	return rc ? rc : against_main(job, err);
+}
+
 static int run(struct job *job, struct err *err)
 {
 	struct run_config *cfg = job->cfg;
@@ -301,6 +313,8 @@ static int run(struct job *job, struct err *err)
 		return run_maker(cfg, err);
 	if (cfg->command == COMMAND_SAMPLE)
 		return run_sample(job, err);
+	if (against_wanted(cfg))
+		return run_against(job, err);
 	rc = resolve(job, &place, &nodes, err);
 	if (rc && (cfg->command == COMMAND_TRAIN || cfg->command == COMMAND_BENCH))
 		tell_ranks(err);

@@ -153,7 +153,12 @@ static int parse_long(struct parse *p, const char *arg, struct err *err)
 	if (alias && alias->value)
 		return equals ? err_set(err, ERR_USAGE, "%.80s takes no value", typed) :
 				set_typed(p, id, alias, typed, alias->value, err);
-	rc = take_value(p, typed, equals, &value, err);
+	if (id == FLAG_against && !equals && p->at < p->argc) { /* its value is flags */
+		value = p->argv[p->at++];
+		rc = 0;
+	} else {
+		rc = take_value(p, typed, equals, &value, err);
+	}
 	return rc ? rc : set_typed(p, id, alias, typed, value, err);
 }
 

@@ -156,6 +156,21 @@ static const char *phase_name_of(enum step_time t)
 	return series_get(step_time_series(t))->key + strlen("phase/");
 }
 
+/* Of each step, by phase. */
+static json_t *json_all_phases(const struct bench *b)
+{
+	json_t *all = json_object();
+
+	for (int t = TIME_DATA_WAIT; t < TIME_COUNT; t++) {
+		json_t *list = json_array();
+
+		for (int64_t i = 0; i < b->n; i++)
+			json_array_append_new(list, real_or_null(b->steps[i].seconds[t]));
+		json_object_set_new(all, phase_name_of((enum step_time)t), list);
+	}
+	return all;
+}
+
 static void print_json(const struct bench *b)
 {
 	json_t *o = json_object(), *phases = json_object(), *losses = json_array(), *seconds = json_array();
@@ -176,6 +191,7 @@ static void print_json(const struct bench *b)
 	json_object_set_new(o, "samples_per_s", real_or_null(rate(b)));
 	json_object_set_new(o, "step_seconds", real_or_null(median(b, TIME_STEP)));
 	json_object_set_new(o, "all_step_seconds", seconds);
+	json_object_set_new(o, "all_phases", json_all_phases(b));
 	json_object_set_new(o, "peak_bytes", json_integer(b->peak_bytes));
 	json_object_set_new(o, "planned_bytes", json_integer(b->planned_bytes));
 	json_object_set_new(o, "step_flops", real_or_null(b->flops));

@@ -1,0 +1,48 @@
+"""dptrain bench --against: both sides in fresh processes, in turn; what the numbers say, and what is refused."""
+import sys
+sys.dont_write_bytecode = True
+import json
+import math
+import os
+import subprocess
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "train"))
+from helper import DPTRAIN, check, finish
+
+SMALL = ["--model", "gpt2-124m", "--n-layer", "1", "--n-head", "2", "--n-embd", "16", "--block-size", "8", "--vocab-size", "32", "-b", "1",
+         "--threads", "1", "--backend", "ref", "--precision", "fp64", "--steps", "9"]
+
+
+def bench(*flags):
+    return subprocess.run([DPTRAIN, "bench", *SMALL, *flags], capture_output=True, text=True, timeout=120)
+
+
+def measured():
+    r = bench("--against", "--n-layer 6", "--rounds", "2", "--json")
+    check(r.returncode == 0, f"exit code {r.returncode}: {r.stderr}")
+    got = json.loads(r.stdout)
+    check([len(s) for s in got["seconds"]] == [2, 2] and got["against"] == "--n-layer 6", f"sides: {got['seconds']}")
+    means = [math.exp(sum(math.log(v) for v in s) / 2) for s in got["seconds"]]
+    check(abs(got["factor"] / (means[0] / means[1]) - 1) < 1e-9, f"factor {got['factor']} of {means}")
+    check(got["factor"] < 0.7, f"six times the blocks: {got['factor']}")
+    total = sum(p["seconds"] for p in got["phases"].values())
+    check(abs(total - got["difference"]["seconds"]) < 1e-9, f"phases sum to {total}, not {got['difference']['seconds']}")
+    check(got["low"] < got["factor"] < got["high"], f"interval {got['low']} {got['high']}")
+    lines = [line for line in r.stderr.splitlines() if "round" in line]
+    order = [" without:" in line for line in lines]
+    check(order == [True, False, False, True], f"in turn: {lines}")
+
+
+def refused():
+    for flags, word in ((("--against", "--no-such 1"), "--no-such"), (("--against", "'--n-layer 2"), "partner"), (("--against",), "value"),
+                        (("--against", "--bf16", "--rounds", "1"), "rounds")):
+        r = bench(*flags)
+        check(r.returncode == 2 and word in r.stderr and r.stderr.count("\n") == 1 and not r.stdout, f"{flags}: {r.returncode} {r.stderr!r}")
+    r = bench("--against", "--image-size 0 --vocab-size 1")
+    check(r.returncode == 2 and not r.stdout, f"bad value: {r.returncode} {r.stderr!r}")
+    r = bench("--against", "--n-head 5")  # can be read, cannot be run
+    check(r.returncode not in (0, 75) and not r.stdout, f"a side that fails: {r.returncode} {r.stdout!r}")
+
+
+measured()
+refused()
+finish("against")

@@ -1,0 +1,330 @@
+/* against.c: `dptrain bench --against FLAGS --rounds R`: both sides in fresh processes, in turn, so that a machine that
+ * gets faster or slower meanwhile does so for both. Knows no model and no engine: it reads what `dptrain bench --json`
+ * prints. */
+#include "trainer/tools/against.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <jansson.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "tracker/base/log.h"
+#include "tracker/insight/sentence.h"
+#include "tracker/insight/warmup.h"
+
+#define OUTPUT_MAX ((size_t)256 << 20)
+#define SIDE_A "without"
+
+struct against {
+	const struct job *job;
+	char **words; /* of --against */
+	size_t n_words;
+	char *text; /* that the words lie in */
+	struct pace *paces[2];
+	int64_t rounds;
+};
+
+/* Words as a shell would part them: at blanks, with '…' and "…" kept whole. */
+static int split_words(struct against *a, const char *flags, struct err *err)
+{
+	char *to, quote = '\0';
+
+	a->text = strdup(flags);
+	a->words = calloc(strlen(flags) + 1, sizeof(*a->words));
+	if (!a->text || !a->words)
+		return err_set(err, ERR_NOMEM, "out of memory: --against");
+	to = a->text;
+	for (const char *at = flags; *at;) {
+		at += strspn(at, " \t");
+		if (!*at)
+			break;
+		a->words[a->n_words++] = to;
+		for (; *at && (quote || !strchr(" \t", *at)); at++) {
+			if (quote ? *at == quote : *at == '\'' || *at == '"')
+				quote = quote ? '\0' : *at;
+			else
+				*to++ = *at;
+		}
+		at += *at != '\0';
+		*to++ = '\0';
+	}
+	if (quote)
+		return err_set(err, ERR_USAGE, "--against: a quotation mark has no partner in %.200s", flags);
+	return a->n_words ? 0 : err_set(err, ERR_USAGE, "--against: name the flags that the second side has");
+}
+
+/* The command line of one side. The last --against wins: a blank one is none. *ret is freed by the caller. */
+static int side_line(const struct against *a, int side, char ***ret, struct err *err)
+{
+	char **argv = calloc((size_t)a->job->argc + a->n_words + 3, sizeof(*argv));
+	size_t n = 0;
+
+	if (!argv)
+		return err_set(err, ERR_NOMEM, "out of memory: --against");
+	for (int i = 0; i < a->job->argc; i++)
+		argv[n++] = a->job->argv[i];
+	for (size_t i = 0; side == 1 && i < a->n_words; i++)
+		argv[n++] = a->words[i];
+	argv[n++] = "--against= ";
+	argv[n++] = "--json";
+	*ret = argv;
+	return (int)n;
+}
+
+/* What the second side cannot read is said before the first is measured. */
+static int check_line(const struct against *a, struct err *err)
+{
+	struct run_config *cfg = NULL;
+	char **argv = NULL;
+	int rc = side_line(a, 1, &argv, err);
+
+	if (rc > 0)
+		rc = config_parse(&cfg, rc, argv, err);
+	if (rc)
+		err_prefix(err, "--against");
+	config_free(cfg);
+	free(argv);
+	return rc;
+}
+
+/* Never returns. */
+static void become_bench(char **argv, int out)
+{
+	if (dup2(out, STDOUT_FILENO) >= 0)
+		execv("/proc/self/exe", argv);
+	log_error("cannot start dptrain anew: %s", strerror(errno));
+	_exit(1);
+}
+
+static int read_all(int fd, struct buf *out, struct err *err)
+{
+	char piece[65536];
+	ssize_t n;
+
+	while ((n = read(fd, piece, sizeof(piece))) > 0 || (n < 0 && errno == EINTR))
+		if (n > 0)
+			buf_add(out, piece, (size_t)n);
+	if (n < 0)
+		return err_set_errno(err, errno, "cannot read what dptrain bench prints");
+	return buf_failed(out) ? err_set(err, ERR_LIMIT, "dptrain bench printed too much") : 0;
+}
+
+/* One side, once. What went wrong there it has said itself; *ret_code is its exit code. */
+static int run_bench(const struct against *a, int side, struct buf *out, int *ret_code, struct err *err)
+{
+	int ends[2], status = 0, rc;
+	char **argv;
+	pid_t pid;
+
+	rc = side_line(a, side, &argv, err);
+	if (rc < 0)
+		return rc;
+	if (pipe2(ends, O_CLOEXEC)) {
+		free(argv);
+		return err_set_errno(err, errno, "cannot make a pipe");
+	}
+	pid = fork();
+	if (pid == 0)
+		become_bench(argv, ends[1]);
+	free(argv);
+	close(ends[1]);
+	rc = pid < 0 ? err_set_errno(err, errno, "cannot start dptrain anew") : read_all(ends[0], out, err);
+	close(ends[0]);
+	while (pid > 0 && waitpid(pid, &status, 0) < 0 && errno == EINTR)
+		;
+	*ret_code = WIFEXITED(status) ? WEXITSTATUS(status) : 1;
+	return rc;
+}
+
+static double at(json_t *list, size_t i)
+{
+	return json_number_value(json_array_get(list, i));
+}
+
+static void fill_step(json_t *root, size_t i, struct pace_step *s)
+{
+	json_t *phases = json_object_get(root, "all_phases");
+	double known = 0;
+
+	*s = (struct pace_step){ .step = (int64_t)i + 1 };
+	s->samples = json_number_value(json_object_get(root, "global_batch_size"));
+	s->seconds = at(json_object_get(root, "all_step_seconds"), i);
+	for (int k = 0; k < PACE_PHASES; k++) {
+		if (k == PACE_other)
+			continue;
+		s->phase[k] = at(json_object_get(phases, pace_phase_name((enum pace_phase)k)), i);
+		known += s->phase[k];
+	}
+	s->phase[PACE_other] = s->seconds - known;
+}
+
+static int read_pace(const struct buf *text, struct pace *ret, struct err *err)
+{
+	json_t *root = json_loadb(text->data ? text->data : "", text->len, 0, NULL);
+	size_t n = json_array_size(json_object_get(root, "all_step_seconds"));
+	struct pace_step *steps = calloc(n + 1, sizeof(*steps));
+	int rc = 0;
+
+	if (!steps)
+		rc = err_set(err, ERR_NOMEM, "out of memory: %zu steps", n);
+	else if (!n)
+		rc = err_set(err, ERR_CORRUPT, "dptrain bench printed no steps");
+	for (size_t i = 0; !rc && i < n; i++)
+		fill_step(root, i, &steps[i]);
+	if (!rc)
+		rc = pace_of(steps, n, INT64_MIN, ret, err);
+	free(steps);
+	json_decref(root);
+	return rc;
+}
+
+static int run_side(struct against *a, int64_t round, int side, int *ret_code, struct err *err)
+{
+	struct buf out;
+	int rc;
+
+	buf_init(&out, OUTPUT_MAX);
+	rc = run_bench(a, side, &out, ret_code, err);
+	if (!rc && !*ret_code)
+		rc = read_pace(&out, &a->paces[side][round], err);
+	buf_done(&out);
+	if (!rc && !*ret_code)
+		log_info("round %lld of %lld, %s: %.5g ms a sample", (long long)round + 1, (long long)a->rounds,
+			 side ? a->job->cfg->against : SIDE_A, 1e3 * a->paces[side][round].seconds);
+	return rc;
+}
+
+/* First A B, then B A, and so on. */
+static int run_rounds(struct against *a, int *ret_code, struct err *err)
+{
+	int rc = 0;
+
+	for (int side = 0; side < 2; side++) {
+		a->paces[side] = calloc((size_t)a->rounds, sizeof(*a->paces[side]));
+		if (!a->paces[side])
+			return err_set(err, ERR_NOMEM, "out of memory: rounds");
+	}
+	for (int64_t r = 0; !rc && !*ret_code && r < a->rounds; r++)
+		for (int i = 0; !rc && !*ret_code && i < 2; i++)
+			rc = run_side(a, r, (int)((r + i) % 2), ret_code, err);
+	return rc;
+}
+
+static double side_mean(const struct against *a, int side, int phase)
+{
+	double sum = 0;
+
+	for (int64_t r = 0; r < a->rounds; r++)
+		sum += phase < PACE_PHASES ? a->paces[side][r].phase[phase] : a->paces[side][r].seconds;
+	return sum / (double)a->rounds;
+}
+
+static void print_row(const struct against *a, const char *name, int phase, const struct change_part *p)
+{
+	double x = side_mean(a, 0, phase), y = side_mean(a, 1, phase);
+
+	if (x == 0 && y == 0)
+		return;
+	printf("  %-14s %12.5g %12.5g %+12.4g", name, 1e3 * x, 1e3 * y, 1e3 * p->seconds);
+	if (isnan(p->low))
+		printf("\n");
+	else
+		printf("   (%+.3g to %+.3g)\n", 1e3 * p->low, 1e3 * p->high);
+}
+
+static void print_table(const struct against *a, const struct change *c, const char *sentence)
+{
+	printf("%s\n", sentence);
+	printf("  %-14s %12s %12s %12s\n", "ms a sample", SIDE_A, "with", "difference");
+	for (int k = 0; k < PACE_PHASES; k++)
+		print_row(a, pace_phase_name((enum pace_phase)k), k, &c->phase[k]);
+	print_row(a, "all", PACE_PHASES, &c->whole);
+	printf("%lld rounds; left out as warm-up: %s\n", (long long)a->rounds, WARMUP_RULE);
+}
+
+static json_t *real_or_null(double v)
+{
+	return isfinite(v) ? json_real(v) : json_null();
+}
+
+static json_t *json_part(const struct change_part *p)
+{
+	json_t *o = json_object();
+
+	json_object_set_new(o, "seconds", real_or_null(p->seconds));
+	json_object_set_new(o, "low", real_or_null(p->low));
+	json_object_set_new(o, "high", real_or_null(p->high));
+	return o;
+}
+
+static void print_json(const struct against *a, const struct change *c, const char *sentence)
+{
+	json_t *o = json_object(), *phases = json_object(), *sides = json_array();
+
+	for (int side = 0; side < 2; side++) {
+		json_t *list = json_array();
+
+		for (int64_t r = 0; r < a->rounds; r++)
+			json_array_append_new(list, real_or_null(a->paces[side][r].seconds));
+		json_array_append_new(sides, list);
+	}
+	for (int k = 0; k < PACE_PHASES; k++)
+		json_object_set_new(phases, pace_phase_name((enum pace_phase)k), json_part(&c->phase[k]));
+	json_object_set_new(o, "against", json_string(a->job->cfg->against));
+	json_object_set_new(o, "rounds", json_integer(a->rounds));
+	json_object_set_new(o, "factor", real_or_null(c->factor));
+	json_object_set_new(o, "low", real_or_null(c->low));
+	json_object_set_new(o, "high", real_or_null(c->high));
+	json_object_set_new(o, "difference", json_part(&c->whole));
+	json_object_set_new(o, "phases", phases);
+	json_object_set_new(o, "seconds", sides);
+	json_object_set_new(o, "sentence", json_string(sentence));
+	json_dumpf(o, stdout, JSON_INDENT(2) | JSON_REAL_PRECISION(17));
+	putchar('\n');
+	json_decref(o);
+}
+
+static void report(const struct against *a)
+{
+	const struct change_side sides[2] = { { a->paces[0], (size_t)a->rounds }, { a->paces[1], (size_t)a->rounds } };
+	const struct change_pool none = { .df = 0 };
+	struct change c;
+	struct buf text;
+
+	change_of(sides[0], sides[1], &none, &c);
+	buf_init(&text, 65536);
+	sentence_change(&text, &c, SIDE_A, a->job->cfg->against);
+	if (a->job->cfg->json)
+		print_json(a, &c, text.data ? text.data : "");
+	else
+		print_table(a, &c, text.data ? text.data : "");
+	buf_done(&text);
+}
+
+bool against_wanted(const struct run_config *cfg)
+{
+	return cfg->command == COMMAND_BENCH && cfg->against && cfg->against[strspn(cfg->against, " ")];
+}
+
+int against_main(const struct job *job, struct err *err)
+{
+	struct against a = { .job = job, .rounds = job->cfg->rounds };
+	int code = 0, rc = split_words(&a, job->cfg->against, err);
+
+	if (!rc)
+		rc = check_line(&a, err);
+	if (!rc)
+		rc = run_rounds(&a, &code, err);
+	if (!rc && !code)
+		report(&a);
+	free(a.paces[0]);
+	free(a.paces[1]);
+	free(a.words);
+	free(a.text);
+	return rc ? rc : code;
+}
