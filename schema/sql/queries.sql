@@ -36,6 +36,8 @@ SELECT 1 + max((SELECT ifnull(max(id), 0) FROM experiment), (SELECT ifnull(max(e
 INSERT INTO experiment (id, name, created_ms) VALUES (?1, ?2, ?3);
 -- name: experiment_list
 SELECT id, name, created_ms FROM experiment WHERE deleted_ms IS NULL ORDER BY id <> 0, name;
+-- name: experiment_trash as experiment_list
+SELECT id, name, created_ms FROM experiment WHERE deleted_ms IS NOT NULL ORDER BY name;
 
 -- runs
 

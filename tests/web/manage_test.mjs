@@ -2,7 +2,7 @@
 // brought back, deleted runs say so and lie in the trash.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { says, until } from './browser.mjs';
+import { charted, says, until } from './browser.mjs';
 import { stage } from './stage.mjs';
 
 const WAIT = { timeout: 30000 };
@@ -41,4 +41,40 @@ test('description, source, commit and data sets of an MLflow run; the note is on
 	await says(page, '.notes', /changed there/);
 	await here.ask('PATCH', 'runs/' + id, { notes: '' });
 	assert.equal(await noteOf(), undefined);
+});
+
+test('a deleted run says so after a reload and is brought back there; its lines have a colour', async (t) => {
+	const { id } = await here.ask('POST', 'runs', { experiment: 'bin', name: 'gone', params: { lr: '1' } });
+	await here.ask('POST', 'runs', { experiment: 'bin', name: 'kept', params: { lr: '2' } });
+	await here.ask('POST', `runs/${id}/metrics`, { points: [1, 2, 3].map((step) =>
+		({ key: 'loss', step, value: step, wall_time: 1.7e9 + step })) });
+	await here.ask('PATCH', 'runs/' + id, { status: 'finished' });
+	await here.ask('DELETE', 'runs/' + id);
+	const page = await here.open(t, '?r=' + id);
+	await says(page, 'h1 .says', /^deleted/);
+	await charted(page, 'loss', (d) => /^#(?!0*$)/.test(d.lines[0]?.colour ?? ''));
+	assert.equal(await page.locator('h1 button:text-is("delete")').count(), 0);
+	await page.click('h1 button:text-is("restore")', WAIT);
+	await says(page, 'h1 .says', /^finished/);
+	assert.equal((await here.ask('GET', 'runs/' + id)).deleted, false);
+});
+
+test('an experiment is renamed, deleted with its runs and brought back from the trash', async (t) => {
+	await here.ask('POST', 'runs', { experiment: 'before', name: 'inside' });
+	const page = await here.open(t, '?all');
+	await page.click('button[aria-label="rename before"]', WAIT);
+	await page.fill('.rename input', 'from mlflow');
+	await page.keyboard.press('Enter');
+	await says(page, '.rename .problem', /already exists/);
+	await page.fill('.rename input', 'after');
+	await page.keyboard.press('Enter');
+	await page.click('button[aria-label="delete after"]', WAIT);
+	await page.waitForSelector('main a:text-is("after")', { ...WAIT, state: 'detached' });
+	const names = async () => (await here.ask('GET', 'experiments')).experiments.map((e) => e.name);
+	assert.ok(!(await names()).some((n) => n === 'after' || n === 'before'));
+	await page.reload();
+	await page.click('button:has-text("trash")', WAIT);
+	await page.click('button[aria-label="restore after"]', WAIT);
+	await page.click('main .box a:text-is("after")', WAIT);
+	await says(page, '.grid .body .row', /inside/);
 });

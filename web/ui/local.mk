@@ -14,7 +14,8 @@ ui_files = \
 	web/ui/src/charts/line/index.ts web/ui/src/charts/line/line.ts web/ui/src/charts/line/lines.ts \
 	web/ui/src/charts/line/marks.ts web/ui/src/charts/line/names.ts web/ui/src/charts/line/pane.ts \
 	web/ui/src/css.d.ts web/ui/src/index.html web/ui/src/main.tsx web/ui/src/pure.ts web/ui/src/style.css \
-	web/ui/src/state/api.ts web/ui/src/state/axis.ts web/ui/src/state/cursor.ts web/ui/src/state/index.ts \
+	web/ui/src/state/api.ts web/ui/src/state/axis.ts web/ui/src/state/cursor.ts web/ui/src/state/experiments.ts \
+	web/ui/src/state/index.ts \
 	web/ui/src/state/live.ts web/ui/src/state/load.ts web/ui/src/state/parts.ts web/ui/src/state/phases.ts \
 	web/ui/src/state/points.ts web/ui/src/state/removal.ts web/ui/src/state/run.ts web/ui/src/state/runs.ts \
 	web/ui/src/state/series.ts web/ui/src/state/tagging.ts web/ui/src/state/tags.ts \
@@ -24,7 +25,8 @@ ui_files = \
 	web/ui/src/views/charts/card.tsx web/ui/src/views/charts/grid.tsx web/ui/src/views/charts/lines.ts \
 	web/ui/src/views/compare/compare.tsx web/ui/src/views/compare/facts.tsx \
 	web/ui/src/views/compare/parallel.tsx web/ui/src/views/compare/steptime.tsx \
-	web/ui/src/views/experiments.tsx web/ui/src/views/index.ts \
+	web/ui/src/views/experiments/experiments.tsx web/ui/src/views/experiments/trash.tsx \
+	web/ui/src/views/index.ts \
 	web/ui/src/views/header/bulktag.tsx web/ui/src/views/header/header.tsx \
 	web/ui/src/views/run/artifacts.tsx web/ui/src/views/run/facts.tsx web/ui/src/views/run/family.tsx \
 	web/ui/src/views/run/head.tsx web/ui/src/views/run/markdown.tsx web/ui/src/views/run/metrics.tsx \

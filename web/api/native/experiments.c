@@ -1,11 +1,13 @@
 /* experiments.c: /experiments and /keys. */
 #include "web/api/api.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "web/api/handlers.h"
 #include "web/api/native/request.h"
 #include "web/api/native/run_json.h"
+#include "web/store/mlflow/mlflow.h"
 
 static void write_experiment(struct js *j, const struct query_experiment *e)
 {
@@ -21,14 +23,16 @@ static void write_experiment(struct js *j, const struct query_experiment *e)
 
 enum call_next on_experiment_list(struct call *c)
 {
+	static const char *const words[] = { "no", "only", NULL };
 	struct js j = { .out = &c->out };
 	struct query_experiments list;
 	struct err err = ERR_INIT;
+	int deleted = 0;
 	size_t i;
 
-	if (!call_args_done(c))
+	if (!call_arg_word(c, "deleted", words, &deleted) || !call_args_done(c))
 		return CALL_DONE;
-	if (query_experiments(c->api->store, c->arena, &list, &err))
+	if ((deleted ? query_experiments_deleted : query_experiments)(c->api->store, c->arena, &list, &err))
 		return call_fail_err(c, NULL, &err);
 	js_open(&j, '{');
 	js_key(&j, "experiments");
@@ -41,23 +45,99 @@ enum call_next on_experiment_list(struct call *c)
 	return CALL_DONE;
 }
 
-static enum call_next experiment_created(struct call *c, const struct ingest_result *res)
+/* Replies with one experiment out of those that are there, or of the deleted ones. */
+static enum call_next reply_one(struct call *c, const char *id)
 {
 	struct js j = { .out = &c->out };
 	struct query_experiments list;
 	struct err err = ERR_INIT;
 	size_t i;
+	int deleted;
 
-	if (query_experiments(c->api->store, c->arena, &list, &err))
-		return call_fail_err(c, NULL, &err);
-	for (i = 0; i < list.count && strcmp(list.items[i].id, res->id); i++)
-		;
-	if (i == list.count)
-		return call_fail(c, CALL_internal, NULL, "the experiment is stored but not listed");
+	for (deleted = 0; deleted < 2; deleted++) {
+		if ((deleted ? query_experiments_deleted : query_experiments)(c->api->store, c->arena, &list, &err))
+			return call_fail_err(c, NULL, &err);
+		for (i = 0; i < list.count && strcmp(list.items[i].id, id); i++)
+			;
+		if (i == list.count)
+			continue;
+		write_experiment(&j, &list.items[i]);
+		buf_addc(&c->out, '\n');
+		return CALL_DONE;
+	}
+	return call_fail(c, CALL_internal, NULL, "the experiment is stored but not listed");
+}
+
+static enum call_next experiment_created(struct call *c, const struct ingest_result *res)
+{
 	c->status = res->existed ? 200 : 201;
-	write_experiment(&j, &list.items[i]);
-	buf_addc(&c->out, '\n');
-	return CALL_DONE;
+	return reply_one(c, res->id);
+}
+
+static enum call_next experiment_changed(struct call *c, const struct ingest_result *res)
+{
+	(void)res;
+	return reply_one(c, c->vars[0]);
+}
+
+/* The path's experiment id; false after failing the call. */
+static bool experiment_id(struct call *c, int64_t *ret)
+{
+	const char *text = c->vars[0];
+	size_t n = strlen(text);
+
+	if (!n || n > 18 || strspn(text, "0123456789") != n || (n > 1 && *text == '0'))
+		return call_fail(c, CALL_not_found, "experiment", "there is no experiment with this id"), false;
+	*ret = strtoll(text, NULL, 10);
+	return true;
+}
+
+static enum call_next change(struct call *c, const struct mlflow_op *op)
+{
+	struct ingest_op ingest = mlflow_op(op);
+
+	return api_submit(c, &(struct api_change){ .op = &ingest, .field = op->name ? "name" : "experiment",
+						   .then = experiment_changed });
+}
+
+static enum call_next simple(struct call *c, const struct change_ops *kind)
+{
+	struct mlflow_op op = { .kind = kind };
+
+	if (!experiment_id(c, &op.experiment) || !call_args_done(c))
+		return CALL_DONE;
+	if (!op.experiment)
+		return call_fail(c, CALL_bad_value, "experiment", "the experiment Default cannot be deleted");
+	return change(c, &op);
+}
+
+enum call_next on_experiment_delete(struct call *c)
+{
+	return simple(c, &mlflow_experiment_delete);
+}
+
+enum call_next on_experiment_restore(struct call *c)
+{
+	return simple(c, &mlflow_experiment_restore);
+}
+
+enum call_next on_experiment_patch(struct call *c)
+{
+	struct mlflow_op op = { .kind = &mlflow_experiment_rename };
+	const struct json_field fields[] = { { "name", JSON_KIND_STRING, true, &op.name, NULL }, { 0 } };
+	enum call_next next = CALL_DONE;
+	json_t *body = experiment_id(c, &op.experiment) ? json_body(c) : NULL;
+
+	if (!body)
+		return CALL_DONE;
+	if (call_args_done(c) && json_read(c, body, "", fields)) {
+		if (!*op.name || strlen(op.name) > 250)
+			call_fail(c, CALL_bad_value, "name", "name: want 1 to 250 bytes");
+		else
+			next = change(c, &op);
+	}
+	json_decref(body);
+	return next;
 }
 
 enum call_next on_experiment_create(struct call *c)

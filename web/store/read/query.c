@@ -30,12 +30,13 @@ static int count_runs(struct db *d, struct query_experiments *list, const int64_
 	return rc;
 }
 
-static int list_experiments(struct db *d, struct arena *a, struct query_experiments *ret, struct err *err)
+static int list_experiments(struct db *d, enum db_query which, struct arena *a, struct query_experiments *ret,
+			    struct err *err)
 {
 	size_t cap = 0;
 	int64_t *ids = NULL;
 	struct db_rows *q;
-	int rc = db_start(d, &q, DB_experiment_list, err, "");
+	int rc = db_start(d, &q, which, err, "");
 
 	while (!rc && (rc = db_next(d, q, err)) > 0) {
 		struct query_experiment *e;
@@ -67,7 +68,8 @@ static int list_experiments(struct db *d, struct arena *a, struct query_experime
 	return rc ? rc : count_runs(d, ret, ids, err);
 }
 
-int query_experiments(struct store *s, struct arena *a, struct query_experiments *ret, struct err *err)
+static int read_experiments(struct store *s, enum db_query which, struct arena *a, struct query_experiments *ret,
+			    struct err *err)
 {
 	struct query_experiments list = { 0 };
 	struct db *d;
@@ -75,11 +77,21 @@ int query_experiments(struct store *s, struct arena *a, struct query_experiments
 
 	if (rc)
 		return rc;
-	rc = list_experiments(d, a, &list, err);
+	rc = list_experiments(d, which, a, &list, err);
 	readers_give(s, d);
 	if (!rc)
 		*ret = list;
 	return rc;
+}
+
+int query_experiments(struct store *s, struct arena *a, struct query_experiments *ret, struct err *err)
+{
+	return read_experiments(s, DB_experiment_list, a, ret, err);
+}
+
+int query_experiments_deleted(struct store *s, struct arena *a, struct query_experiments *ret, struct err *err)
+{
+	return read_experiments(s, DB_experiment_trash, a, ret, err);
 }
 
 const char *query_mlflow_status(const char *status)

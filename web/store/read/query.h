@@ -166,6 +166,9 @@ struct query_runs {
 
 int query_experiments(struct store *s, struct arena *a, struct query_experiments *ret, struct err *err);
 
+/* Those that are deleted and not removed yet; their runs are not counted. */
+int query_experiments_deleted(struct store *s, struct arena *a, struct query_experiments *ret, struct err *err);
+
 /* ERR_USAGE: filter, order or token cannot be read; the text says where, the error's field which of them: "filter",
  * "order_by" or "page_token". ERR_NOENT: an experiment of that name does not exist. Ids that do not exist are left
  * out. */

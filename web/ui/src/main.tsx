@@ -3,9 +3,10 @@ import { effect } from '@preact/signals';
 import { render, type ComponentChildren } from 'preact';
 import './style.css';
 import * as s from './state/index.ts';
-import { Compare, Experiments, Header, lazy, theme } from './views/index.ts';
+import { Compare, Header, lazy, theme } from './views/index.ts';
 
 const AHEAD_MS = 300;
+const Experiments = lazy(() => import('./views/experiments/experiments.tsx').then((m) => m.Experiments));
 const RunPage = lazy(() => import('./views/run/run.tsx').then((m) => m.RunPage));
 
 /** The most serious thing that stands between the reader and the server. */
@@ -28,9 +29,9 @@ function Banner() {
 
 function Page() {
 	const { page, run } = s.view.value;
-	if (page === 'run' && run !== null)
-		return <RunPage key={run} id={run} meanwhile={<><main class="wait" aria-busy="true" /><Header /></>} />;
-	return page === 'experiments' ? <Experiments /> : <Compare />;
+	const meanwhile = <><main class="wait" aria-busy="true" /><Header /></>;
+	if (page === 'run' && run !== null) return <RunPage key={run} id={run} meanwhile={meanwhile} />;
+	return page === 'experiments' ? <Experiments meanwhile={meanwhile} /> : <Compare />;
 }
 
 function App() {

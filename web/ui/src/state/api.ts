@@ -86,8 +86,7 @@ export function runOf(r: Json): Run {
 	};
 }
 
-export async function getExperiments(): Promise<Experiment[]> {
-	const r = await request('experiments');
+export function experimentsOf(r: Json): Experiment[] {
 	return (r.experiments as Json[]).map((e) => ({
 		id: String(e.id), name: String(e.name), run_count: num(e.run_count),
 		running_count: Number(e.running_count ?? 0),
@@ -99,6 +98,10 @@ function keysIn(runs: readonly Run[]): Map<string, number> {
 	const count = new Map<string, number>();
 	for (const r of runs) for (const k in r.metrics) count.set(k, (count.get(k) ?? 0) + 1);
 	return count;
+}
+
+export async function getExperiments(): Promise<Experiment[]> {
+	return experimentsOf(await request('experiments'));
 }
 
 interface RunQuery {
@@ -114,6 +117,8 @@ interface RunQuery {
 	keys?: boolean;
 	/** Only these parts of the runs. */
 	fields?: readonly string[];
+	/** Those in the trash. */
+	deleted?: boolean;
 }
 
 interface RunList {
@@ -128,6 +133,7 @@ interface RunList {
 /** The first question of a page: web/api/native/page.c tells the browser to begin with it. */
 export async function getRuns(q: RunQuery): Promise<RunList> {
 	const p = new URLSearchParams({ limit: String(q.limit) });
+	if (q.deleted) p.set('deleted', 'only');
 	if (q.keys) p.set('include', 'keys');
 	if (q.most !== undefined) p.set('metrics_max', String(q.most));
 	if (q.experiment !== undefined) p.set('experiment', q.experiment);

@@ -1,7 +1,7 @@
 // What only the page of one run asks for and changes; loaded with it.
 import { batch } from '@preact/signals';
 import type { Artifact, Run, RunDetail } from '../base/types.ts';
-import { num, numOrNull, request, runOf, textMap, type Json } from './api.ts';
+import { num, numOrNull, request, restoreRun, runOf, textMap, type Json } from './api.ts';
 import { removed } from './removal.ts';
 import { runs } from './runs.ts';
 import { go } from './view.ts';
@@ -46,6 +46,13 @@ export async function getRankKeys(id: string): Promise<string[]> {
 
 export async function changeRun(id: string, change: { notes?: string; name?: string }): Promise<Run> {
 	return runOf(await request('runs/' + encodeURIComponent(id), change, 'PATCH'));
+}
+
+/** Restores a deleted run; the list has it again. */
+export async function bringBack(id: string): Promise<Run> {
+	const back = await restoreRun(id);
+	if (!runs.value.some((o) => o.id === id)) runs.value = [back, ...runs.value];
+	return back;
 }
 
 /** Deletes a run and goes to the others; throws when the server refuses. */

@@ -118,7 +118,8 @@ export async function fill(): Promise<void> {
 	}
 	const todo = missing();
 	if (!todo.length) {
-		if (!asking && !loading.value && (wanted.size || !metricKeys.value.length)) settled.value = true;
+		const noCharts = !metricKeys.value.length || view.value.page === 'experiments';
+		if (!asking && !loading.value && (wanted.size || noCharts)) settled.value = true;
 		return;
 	}
 	await Promise.all(todo.map(ask));

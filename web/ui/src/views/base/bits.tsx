@@ -1,5 +1,6 @@
 // Small pieces that several pages share: a run's key (colour and dash), its name, a shape for how it ended, a page
 // without anything on it, the head of a group, a panel that a button opens, a link that the page follows itself.
+import { useSignal } from '@preact/signals';
 import type { ComponentChildren } from 'preact';
 import { useEffect, useRef } from 'preact/hooks';
 import type { Look } from '../../base/colour.ts';
@@ -32,6 +33,7 @@ const SHAPES: Record<string, string> = {
 	running: 'M3.5 2v8l6.5-4z',
 	failed: 'M2.5 2.5l7 7M9.5 2.5l-7 7',
 	killed: 'M2.5 2.5h7v7h-7z',
+	deleted: 'M2 3.5h8M4.5 3.5v-1.5h3v1.5M3 3.5l.7 7h4.6l.7-7',
 	preempted: 'M4 2.5v7M8 2.5v7',
 	scheduled: 'M6 2a4 4 0 1 0 .01 0M6 3.5V6l2 1',
 	nan: 'M6 2.5a3.5 3.5 0 1 0 .01 0M3 9.5l6-7',
@@ -90,6 +92,42 @@ export function Panel({ label, close, children }: { label: string; close: () => 
 			close();
 			(box.current?.parentElement?.querySelector('button') as HTMLElement | null)?.focus();
 		}}>{children}</div>
+	);
+}
+
+interface NameFormOptions {
+	was: string;
+	/** Throws when the server refuses. */
+	save: (name: string) => Promise<void>;
+	close: () => void;
+}
+
+/** Another name for something, in its place. */
+export function NameForm({ was, save, close }: NameFormOptions) {
+	const text = useSignal(was);
+	const wrong = useSignal('');
+	const box = useRef<HTMLInputElement>(null);
+	useEffect(() => box.current?.select(), []);
+	const begin = async () => {
+		if (text.value.trim() === '') return void (wrong.value = 'It needs a name.');
+		try {
+			await save(text.value.trim());
+			close();
+		} catch (e) {
+			wrong.value = (e as Error).message;
+		}
+	};
+	return (
+		<form class="tagform rename" onSubmit={(e) => {
+			e.preventDefault();
+			void begin();
+		}} onKeyDown={(e) => e.key === 'Escape' && close()}>
+			<input ref={box} aria-label="Name" value={text.value}
+				onInput={(e) => (text.value = e.currentTarget.value)} />
+			<button type="submit">save</button>
+			<button type="button" class="quiet" onClick={close}>cancel</button>
+			{wrong.value && <span class="problem" role="alert">{wrong.value}</span>}
+		</form>
 	);
 }
 

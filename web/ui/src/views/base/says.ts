@@ -31,6 +31,7 @@ export function statements(r: Run): Statement[] {
 		seen.add(a.kind);
 		out.push({ kind: a.kind, text: alertText(a), alert: a });
 	}
+	if (r.deleted) return [{ kind: 'deleted', text: 'deleted', alert: null }, ...out];
 	if (!(r.status === 'failed' && seen.has('failed')) && (r.status !== 'finished' || !out.length))
 		out.unshift({ kind: r.status, text: statusText(r), alert: null });
 	return out;

@@ -1,6 +1,6 @@
 // Light or dark: the reader's choice, else the system's; and the colour of a run in it.
 import { signal } from '@preact/signals';
-import type { Look } from '../../base/colour.ts';
+import { lookAt, type Look } from '../../base/colour.ts';
 
 type Theme = 'light' | 'dark';
 
@@ -33,5 +33,6 @@ export function toggleTheme(): void {
 }
 
 export function colourOf(look: Look | undefined): string {
-	return look ? (theme() === 'dark' ? look.dark : look.light) : 'currentColor';
+	const known = look ?? lookAt(0);
+	return theme() === 'dark' ? known.dark : known.light;
 }

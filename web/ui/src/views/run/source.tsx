@@ -53,8 +53,7 @@ export function Source({ r }: { r: RunDetail }) {
 					<div key={i.name + i.digest}>
 						<dt>data{i.context && ', ' + i.context}</dt>
 						<dd title={placeOf(i.source)}>
-							{i.name} <span class="dim">{i.digest}</span>
-						</dd>
+							{i.name} <span class="dim">{i.digest}</span></dd>
 					</div>
 				))}
 			</dl>

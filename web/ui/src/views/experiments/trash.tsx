@@ -1,0 +1,60 @@
+// What was deleted and can be had back, until gc removes it for good.
+import { useSignal, useSignalEffect } from '@preact/signals';
+import type { ComponentChildren } from 'preact';
+import * as s from '../../state/index.ts';
+import { loadTrash, restore, trash } from '../../state/experiments.ts';
+import { when } from '../../base/format.ts';
+import { followed, GroupHead } from '../base/bits.tsx';
+
+interface LineOptions {
+	kind: 'experiment' | 'run';
+	id: string;
+	name: string;
+	children: ComponentChildren;
+}
+
+function Line({ kind, id, name, children }: LineOptions) {
+	const wrong = useSignal('');
+	const back = () => restore(kind, id).catch((e: Error) => (wrong.value = e.message));
+	return (
+		<tr>
+			<td>{children} {wrong.value && <span class="problem" role="alert">{wrong.value}</span>}</td>
+			<td>{s.session.value?.mayWrite === true && <button type="button" class="quiet"
+				aria-label={`restore ${name}`} onClick={() => void back()}>restore</button>}</td>
+		</tr>
+	);
+}
+
+function Deleted() {
+	const t = trash.value;
+	if (!t) return <p class="dim">…</p>;
+	if (!t.experiments.length && !t.runs.length) return <p class="dim">Nothing is deleted.</p>;
+	return (
+		<div class="box"><table><tbody>
+			{t.experiments.map((e) => (
+				<Line key={e.id} kind="experiment" id={e.id} name={e.name}>
+					{e.name} <span class="dim">experiment, with its runs</span></Line>
+			))}
+			{t.runs.map((r) => (
+				<Line key={r.id} kind="run" id={r.id} name={r.name}>
+					<a href={s.runAddress(r.id)}
+						onClick={followed(() => s.openRun(r.id))}>{r.name}</a>
+					{' '}<span class="dim">{r.experiment}, {when(r.start_time)}</span></Line>
+			))}
+		</tbody></table>{t.more && <p class="dim">There are more; these are the newest.</p>}</div>
+	);
+}
+
+export function Trash() {
+	const open = useSignal(false);
+	useSignalEffect(() => {
+		if (open.value) void loadTrash();
+	});
+	return (
+		<section class="group" aria-label="Trash">
+			<GroupHead open={open.value} toggle={() => (open.value = !open.value)} name="trash"
+				count="deleted runs and experiments" />
+			{open.value && <Deleted />}
+		</section>
+	);
+}
