@@ -65,6 +65,28 @@ export function duration(ms: number): string {
 	return (s / 86400).toFixed(1) + ' d';
 }
 
+/** Seconds since a start as an axis says them: in the largest unit of which there are two, and the rest of it. */
+export function sinceStart(s: number): string {
+	const of = (n: number, unit: string, rest: number, small: string) =>
+		`${n} ${unit}${rest ? ` ${rest} ${small}` : ''}`;
+	if (s < 120) return `${Number(s.toFixed(s < 10 ? 2 : 1))} s`;
+	const min = Math.round(s / 60);
+	if (s < 7200) return of(Math.floor(s / 60), 'min', Math.round(s % 60) % 60, 's');
+	if (s < 172800) return of(Math.floor(min / 60), 'h', min % 60, 'min');
+	const h = Math.round(s / 3600);
+	return of(Math.floor(h / 24), 'd', h % 24, 'h');
+}
+
+const MONTHS = ['Jan', 'Feb', 'Mar', 'Apr', 'May', 'Jun', 'Jul', 'Aug', 'Sep', 'Oct', 'Nov', 'Dec'];
+
+/** Seconds since 1970 as a clock on the wall: midnight is said by its day. */
+export function clockText(s: number): string {
+	const d = new Date(Math.round(s) * 1000);
+	const p = (n: number) => String(n).padStart(2, '0');
+	if (!d.getHours() && !d.getMinutes() && !d.getSeconds()) return `${MONTHS[d.getMonth()]} ${d.getDate()}`;
+	return `${p(d.getHours())}:${p(d.getMinutes())}${d.getSeconds() ? ':' + p(d.getSeconds()) : ''}`;
+}
+
 export function bytes(n: number): string {
 	const units = ['B', 'KiB', 'MiB', 'GiB', 'TiB'];
 	let i = 0;

@@ -2,7 +2,9 @@
 import type { Direction } from './goal.ts';
 
 export type Page = 'compare' | 'run' | 'experiments';
-type XAxis = 'step' | 'time' | 'epoch';
+/** time: since each run's start; clock: of the day. */
+export type XAxis = 'step' | 'time' | 'epoch' | 'clock';
+const X_AXES: readonly string[] = ['time', 'epoch', 'clock'];
 
 export interface View {
 	page: Page;
@@ -21,6 +23,8 @@ export interface View {
 	smooth: number;
 	full: boolean;
 	zoom: [number, number] | null;
+	/** Of charts that count epochs, where these say nothing of steps. */
+	epochZoom: [number, number] | null;
 	/** Params that colour and dash stand for, null = what seems to tell most. */
 	hue: string | null;
 	dash: string | null;
@@ -34,8 +38,8 @@ export interface View {
 
 export const emptyView: View = {
 	page: 'compare', experiment: null, run: null, goal: null, dir: null, sort: null, desc: false, columns: null,
-	filter: '', x: 'step', log: false, smooth: 0, full: false, zoom: null, hue: null, dash: null, nest: false,
-	parallel: false, shown: null,
+	filter: '', x: 'step', log: false, smooth: 0, full: false, zoom: null, epochZoom: null, hue: null, dash: null,
+	nest: false, parallel: false, shown: null,
 };
 
 function num(s: string | null): number | null {
@@ -49,6 +53,11 @@ function zoomOf(s: string | null): [number, number] | null {
 	const a = num(m[0] ?? null);
 	const b = num(m[1] ?? null);
 	return a !== null && b !== null && a < b ? [a, b] : null;
+}
+
+function zoomText([from, to]: [number, number]): string {
+	// times of the clock need their seconds
+	return [from, to].map((n) => Number(n.toPrecision(Math.abs(n) > 1e8 ? 12 : 7))).join('~');
 }
 
 /** The query of an address as MLflow's clients print it (#/experiments/1/runs/<id>), null for any other. */
@@ -80,11 +89,12 @@ export function parseView(query: string): View {
 		desc: sort !== null && sort[0] === '-',
 		columns: p.has('c') ? p.getAll('c').filter((c) => c !== '') : null,
 		filter: p.get('q') ?? '',
-		x: x === 'time' || x === 'epoch' ? x : 'step',
+		x: x !== null && X_AXES.includes(x) ? x as XAxis : 'step',
 		log: p.has('log'),
 		smooth: Math.min(0.99, Math.max(0, num(p.get('sm')) ?? 0)),
 		full: p.has('full'),
 		zoom: zoomOf(p.get('z')),
+		epochZoom: zoomOf(p.get('ze')),
 		hue: p.get('col'),
 		dash: p.get('dash'),
 		nest: p.has('nest'),
@@ -109,7 +119,8 @@ export function viewQuery(v: View): string {
 	if (v.log) out.push('log');
 	if (v.smooth > 0) add('sm', String(v.smooth));
 	if (v.full) out.push('full');
-	if (v.zoom) add('z', v.zoom.map((n) => Number(n.toPrecision(7))).join('~'));
+	if (v.zoom) add('z', zoomText(v.zoom));
+	if (v.epochZoom) add('ze', zoomText(v.epochZoom));
 	if (v.hue !== null) add('col', v.hue);
 	if (v.dash !== null) add('dash', v.dash);
 	if (v.nest) out.push('nest');

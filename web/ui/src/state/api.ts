@@ -188,7 +188,7 @@ interface SeriesQuery {
 	/** null asks for every rank. */
 	rank: number | null;
 	buckets: number;
-	x: 'step' | 'elapsed' | 'epoch';
+	x: 'step' | 'time' | 'elapsed' | 'epoch';
 	/** all: also what restarts took back, a series for each segment. */
 	segments?: 'all';
 	from?: number;

@@ -1,8 +1,9 @@
 // The unit of x: that of the view, and of single charts that count epochs where the view counts steps.
 import { computed } from '@preact/signals';
 import type { Run } from '../base/types.ts';
-import { drawn, runs } from './runs.ts';
-import { view } from './view.ts';
+import type { XAxis } from '../base/url.ts';
+import { drawn } from './runs.ts';
+import { go, view } from './view.ts';
 
 /** steps_per_epoch of a run; null when it has none. */
 export function stepsPerEpoch(r: Run | undefined): number | null {
@@ -10,12 +11,10 @@ export function stepsPerEpoch(r: Run | undefined): number | null {
 	return n > 0 ? n : null;
 }
 
-/** The x of a chart: series named epoch/… of runs that say how long an epoch is count epochs. */
-export function unitOf(key: string): 'step' | 'time' | 'epoch' {
+/** The x of a chart: series named epoch/… count epochs, not steps. */
+export function unitOf(key: string): XAxis {
 	const x = view.value.x;
-	if (x === 'step' && key.startsWith('epoch/') && runs.value.some((r) => stepsPerEpoch(r) !== null))
-		return 'epoch';
-	return x;
+	return x === 'step' && key.startsWith('epoch/') ? 'epoch' : x;
 }
 
 /** Steps in one epoch when all shown runs agree, for moving a cursor or a zoom between the two units. */
@@ -24,6 +23,11 @@ const commonEpoch = computed(() => {
 	const [only] = set;
 	return set.size === 1 ? only ?? null : null;
 });
+
+/** Whether a chart counts in a unit of its own, into which there is no way from the view's. */
+function isApart(key: string): boolean {
+	return unitOf(key) !== view.value.x && commonEpoch.value === null;
+}
 
 /** Moves x from the unit of the view to that of a chart; null when there is no way. */
 export function toUnit(key: string, x: number): number | null {
@@ -36,10 +40,24 @@ export function fromUnit(key: string, x: number): number | null {
 	return commonEpoch.value === null ? null : x * commonEpoch.value;
 }
 
-/** The view's zoom in the unit of a chart; null for the whole range. */
+/** The view's zoom in the unit of a chart; null for the whole range. Charts in a unit of their own have their own. */
 export function zoomOf(key: string): [number, number] | null {
+	if (isApart(key)) return view.value.epochZoom;
 	const z = view.value.zoom;
 	const a = z ? toUnit(key, z[0]) : null;
 	const b = z ? toUnit(key, z[1]) : null;
 	return a === null || b === null ? null : [a, b];
+}
+
+/** Steps are whole; a zoom within two steps is left as it is. */
+function whole(a: number, b: number): [number, number] {
+	return view.value.x === 'step' && b - a > 2 ? [Math.round(a), Math.round(b)] : [a, b];
+}
+
+/** Zooms to a range in the unit of a chart. */
+export function zoomTo(key: string, from: number, to: number): void {
+	const a = fromUnit(key, from);
+	const b = fromUnit(key, to);
+	if (a !== null && b !== null) go({ zoom: whole(a, b) });
+	else go({ epochZoom: [from, to] });
 }

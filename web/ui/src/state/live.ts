@@ -159,6 +159,7 @@ export function start(): void {
 	effect(() => {
 		void view.value.x;
 		void view.value.zoom;
+		void view.value.epochZoom;
 		void drawn.value;
 		schedule();
 	});

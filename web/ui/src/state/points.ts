@@ -19,9 +19,9 @@ export interface CurveQuestion {
 	zoom: [number, number] | null;
 }
 
-function viewAxis(): 'step' | 'elapsed' | 'epoch' {
+function viewAxis(): 'step' | 'time' | 'elapsed' | 'epoch' {
 	const x = view.value.x;
-	return x === 'time' ? 'elapsed' : x;
+	return x === 'time' ? 'elapsed' : x === 'clock' ? 'time' : x;
 }
 
 /** Under the view's axis. */

@@ -77,7 +77,7 @@ export function schedule(): void {
 /** What the series of the cache were asked for under. */
 function sign(): string {
 	const v = view.value;
-	return v.x + (v.zoom ? v.zoom.join('~') : '');
+	return [v.x, ...v.zoom ?? [], '', ...v.epochZoom ?? []].join('~');
 }
 
 interface Batch extends CurveQuestion {
@@ -109,7 +109,7 @@ function missing(): Batch[] {
 
 export async function fill(): Promise<void> {
 	if (sign() !== cacheSign) {
-		if (!cacheSign.startsWith(view.value.x)) {
+		if (!cacheSign.startsWith(view.value.x + '~')) {
 			complete.clear();
 			takenBack.value = null;
 		}

@@ -40,7 +40,7 @@ export function addressOf(patch: Partial<View>): string {
 
 /** Back to the whole range; a spike that was looked at no longer sets the axis. */
 export function resetZoom(): void {
-	go({ zoom: null, full: false });
+	go({ zoom: null, epochZoom: null, full: false });
 }
 
 /** The view of a run's page; the beginning of an id is enough to find it. */

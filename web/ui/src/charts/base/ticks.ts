@@ -17,6 +17,24 @@ export function evenTicks(lo: number, hi: number, most: number, whole = false): 
 	return out;
 }
 
+const MINUTE = 60;
+const HOUR = 3600;
+const DAY = 86400;
+const TIME_STEPS = [1, 2, 5, 10, 15, 30, MINUTE, 2 * MINUTE, 5 * MINUTE, 10 * MINUTE, 15 * MINUTE, 30 * MINUTE, HOUR,
+	2 * HOUR, 3 * HOUR, 6 * HOUR, 12 * HOUR, DAY, 2 * DAY, 5 * DAY, 10 * DAY, 20 * DAY, 50 * DAY, 100 * DAY,
+	200 * DAY];
+
+/** Ticks of an axis of seconds, at whole minutes, hours and days; before: how many seconds earlier days begin. */
+export function timeTicks(lo: number, hi: number, most: number, before = 0): number[] {
+	const raw = (hi - lo) / Math.max(1, most);
+	const step = TIME_STEPS.find((t) => t >= raw);
+	if (raw < 1 || step === undefined) return evenTicks(lo, hi, most);
+	const out: number[] = [];
+	const first = Math.ceil((lo + before) / step) * step - before;
+	for (let v = first; v <= hi && out.length < TICKS_MAX; v += step) out.push(v);
+	return out;
+}
+
 /** Ticks of a log axis: powers of ten, with 2 and 5 between while they fit, or even steps within one decade. */
 export function logTicks(lo: number, hi: number, most: number): number[] {
 	const decades = Math.log10(hi) - Math.log10(lo);

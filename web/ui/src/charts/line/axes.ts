@@ -2,7 +2,7 @@
 import type { Range } from './geometry.ts';
 import { FONT } from '../base/ink.ts';
 import type { Box, LineData, Pane } from './pane.ts';
-import { evenTicks, logTicks, tickTexts } from '../base/ticks.ts';
+import { evenTicks, logTicks, tickTexts, timeTicks } from '../base/ticks.ts';
 
 const TOP = 8;
 const BOTTOM = 24;
@@ -29,11 +29,17 @@ export function boxOf(g: CanvasRenderingContext2D, d: LineData, range: Range,
 	return { left, top: TOP + size.lanes, width: Math.max(10, size.width - left - (d.gutter || RIGHT)), height };
 }
 
+/** Where the ticks of x stand, so many pixels apart at least. */
+export function ticksX({ box, d }: Pane, apart = APART_X): number[] {
+	if (d.ticksX === 'even') return evenTicks(d.from, d.to, box.width / apart, d.whole);
+	const zone = d.ticksX === 'clock' ? new Date(d.from * 1000).getTimezoneOffset() * -60 : 0;
+	return timeTicks(d.from, d.to, box.width / apart, zone);
+}
+
 function drawX(g: CanvasRenderingContext2D, p: Pane): void {
-	const { box: b, d } = p;
-	const ticks = (apart: number) => evenTicks(d.from, d.to, b.width / apart, d.whole);
-	const widest = Math.max(0, ...ticks(APART_X).map((v) => g.measureText(p.formatX(v)).width));
-	for (const v of ticks(Math.max(APART_X, widest + 14))) {
+	const b = p.box;
+	const widest = Math.max(0, ...ticksX(p).map((v) => g.measureText(p.formatX(v)).width));
+	for (const v of ticksX(p, Math.max(APART_X, widest + 14))) {
 		const x = p.x(v);
 		g.fillRect(Math.round(x), b.top, 1, b.height);
 		const text = p.formatX(v);

@@ -1,7 +1,7 @@
 // A line chart of many runs on three canvases: axes, lines, and what follows the pointer, so that a hover never redraws
 // all lines. Knows nothing of runs, state or requests: lines in, events out. drawn() says what is on the screen, for
 // tests and for the text alternative.
-import { boxOf, drawAxes } from './axes.ts';
+import { boxOf, drawAxes, ticksX } from './axes.ts';
 import { Chart } from '../base/chart.ts';
 import { drawCursor, drawSelection } from './cursor.ts';
 import { distanceTo, fitRange, snapX, type ChartLine } from './geometry.ts';
@@ -35,6 +35,8 @@ interface Drawn {
 	lines: DrawnLine[];
 	marks: Mark[];
 	names: string[];
+	/** What the ticks of x say. */
+	ticks: string[];
 }
 
 const NEAR_PX = 24;
@@ -100,6 +102,7 @@ export class LineChart extends Chart<LineData, LineEvents> {
 			lo: p.range.lo, hi: p.range.hi, from: p.d.from, to: p.d.to, at: this.at, box: p.box,
 			marks: this.marks,
 			lines: p.d.lines.map((l) => drawnLine(l, p)), names: this.labels.map((l) => l.text),
+			ticks: ticksX(p).map(p.formatX),
 		};
 	}
 

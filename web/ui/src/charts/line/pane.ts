@@ -11,6 +11,8 @@ export interface LineData {
 	log: boolean;
 	full: boolean;
 	xLabel: string;
+	/** x is a number, seconds, or seconds since 1970. */
+	ticksX: 'even' | 'time' | 'clock';
 	/** x counts things: no ticks between whole numbers. */
 	whole: boolean;
 	/** Width for the names at the line ends; 0 leaves them out. */

@@ -3,7 +3,7 @@
 import type { RefObject } from 'preact';
 import { useEffect, useRef } from 'preact/hooks';
 import { signal, useComputed, useSignalEffect, type ReadonlySignal } from '@preact/signals';
-import { LineChart, type ChartLine } from '../../charts/line/index.ts';
+import { LineChart, type ChartLine, type LineData } from '../../charts/line/index.ts';
 import { valueText } from '../../base/format.ts';
 import * as s from '../../state/index.ts';
 import { theme } from '../base/theme.ts';
@@ -15,17 +15,6 @@ const GUTTER_NARROW = 84;
 const BESIDE = 50;
 /** The metric whose chart takes the whole width. */
 const large = signal<string | null>(null);
-
-/** Steps are whole; a zoom within two steps is left as it is. */
-function whole(a: number, b: number): [number, number] {
-	return s.view.value.x === 'step' && b - a > 2 ? [Math.round(a), Math.round(b)] : [a, b];
-}
-
-function zoomTo(metric: string, from: number, to: number): void {
-	const a = s.fromUnit(metric, from);
-	const b = s.fromUnit(metric, to);
-	if (a !== null && b !== null) s.go({ zoom: whole(a, b) });
-}
 
 async function save(metric: string, chart: LineChart | null): Promise<void> {
 	const blob = await chart?.picture([s.experiment.value, metric].filter(Boolean).join(': '));
@@ -44,7 +33,7 @@ function begin(metric: string, el: HTMLElement, chart: { current: LineChart | nu
 		formatY: valueText(metric),
 		onCursor: (x) => s.setCursor(metric, x),
 		onHover: (id) => (s.lit.value = id),
-		onZoom: (from, to) => zoomTo(metric, from, to),
+		onZoom: (from, to) => s.zoomTo(metric, from, to),
 		onReset: s.resetZoom,
 		onOpen: (id) => s.openRun(id),
 	});
@@ -75,6 +64,11 @@ function cursorIn(metric: string): number | null {
 	return x === null ? null : s.toUnit(metric, x);
 }
 
+/** Ticks of times stand at whole minutes, hours and days; those of the clock at the reader's. */
+function tickKind(unit: string): LineData['ticksX'] {
+	return unit === 'time' ? 'time' : unit === 'clock' ? 'clock' : 'even';
+}
+
 /** The chart in the element; it follows its lines, the view, the line in front and the cursor. */
 function useChart(metric: string, box: RefObject<HTMLDivElement | null>,
 	lines: ReadonlySignal<ChartLine[]>): RefObject<LineChart | null> {
@@ -88,7 +82,7 @@ function useChart(metric: string, box: RefObject<HTMLDivElement | null>,
 		void theme();
 		const width = box.current?.clientWidth ?? 0;
 		chart.current?.set({
-			lines: l, from, to, log, full, xLabel: unit,
+			lines: l, from, to, log, full, xLabel: unit, ticksX: tickKind(unit),
 			whole: unit === 'step' || metric.startsWith('epoch/') && unit === 'epoch',
 			gutter: l.length > 1 && width > 300 ? (width > 430 ? GUTTER : GUTTER_NARROW) : 0,
 		});
@@ -120,7 +114,8 @@ function Caption({ metric, note, smooth, onSave }: CaptionOptions) {
 			<b title={metric}>{metric}</b>
 			{note && <span class="dim">{note}</span>}
 			{smooth && <span class="dim">smoothed {v.smooth}, raw behind</span>}
-			{v.zoom && <button type="button" class="quiet" onClick={s.resetZoom}>reset zoom</button>}
+			{s.zoomOf(metric)
+				&& <button type="button" class="quiet" onClick={s.resetZoom}>reset zoom</button>}
 			<span class="grow" />
 			<span class="acts">
 				<button type="button" class="quiet" aria-pressed={big} aria-label={`enlarge ${metric}`}
@@ -147,7 +142,7 @@ export function ChartCard({ metric, note }: { metric: string; note?: string }) {
 	const none = s.isBare(metric);
 	return (
 		<figure class={'card chart' + (big ? ' large' : '')} onKeyDown={(e) => {
-			if (e.key === 'Escape' && big && !v.zoom) large.value = null;
+			if (e.key === 'Escape' && big && !s.zoomOf(metric)) large.value = null;
 		}}>
 			<Caption metric={metric} note={note} smooth={v.smooth > 0 && lines.value.some((l) => l.smooth)}
 				onSave={() => void save(metric, chart.current)} />

@@ -63,18 +63,22 @@ function Legend() {
 	);
 }
 
+const AXIS_HINTS: Record<string, string> =
+	{ time: 'since the start of each run', clock: 'date and time of day' };
+
 export function Toolbar() {
 	const v = s.view.value;
 	const hasEpoch = s.runs.value.some((r) => s.stepsPerEpoch(r) !== null);
-	const axis = (x: 'step' | 'epoch' | 'time', off = false) => (
+	const axis = (x: 'step' | 'epoch' | 'time' | 'clock', off = false) => (
 		<button type="button" aria-pressed={v.x === x} disabled={off}
-			title={off ? 'needs the param steps_per_epoch' : undefined}
-			onClick={() => s.go({ x, zoom: null })}>{x}</button>
+			title={off ? 'needs the param steps_per_epoch' : AXIS_HINTS[x]}
+			onClick={() => s.go({ x, zoom: null, epochZoom: null })}>{x}</button>
 	);
 	return (
 		<div class="toolbar" role="toolbar" aria-label="Charts">
 			<span class="segmented" role="group"
-				aria-label="x axis">{axis('step')}{axis('epoch', !hasEpoch)}{axis('time')}</span>
+				aria-label="x axis">
+				{axis('step')}{axis('epoch', !hasEpoch)}{axis('time')}{axis('clock')}</span>
 			<button type="button" aria-pressed={v.log} onClick={() => s.go({ log: !v.log })}>log y</button>
 			<button type="button" aria-pressed={v.full} title="let runs that fell out stretch the axis too"
 				onClick={() => s.go({ full: !v.full })}>full range</button>
@@ -83,7 +87,7 @@ export function Toolbar() {
 					onInput={(e) => s.go({ smooth: Number(e.currentTarget.value) })} />
 				<output>{v.smooth || 'off'}</output>
 			</label>
-			{v.zoom && <button type="button" onClick={s.resetZoom}>reset zoom</button>}
+			{(v.zoom || v.epochZoom) && <button type="button" onClick={s.resetZoom}>reset zoom</button>}
 			<span class="grow" />
 			<Legend />
 			<input class="find" type="search" placeholder="find a chart" aria-label="Find a chart"

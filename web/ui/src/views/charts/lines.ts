@@ -2,7 +2,7 @@
 // words that belong to places on them; the range of the axis, and what x says.
 import { lastPoint, type ChartLine, type Flag } from '../../charts/line/index.ts';
 import type { Alert, Run, Series } from '../../base/types.ts';
-import { count, short } from '../../base/format.ts';
+import { clockText, count, short, sinceStart } from '../../base/format.ts';
 import { fellOut, recovered } from '../../base/goal.ts';
 import { smooth } from '../../base/series.ts';
 import * as s from '../../state/index.ts';
@@ -107,8 +107,8 @@ export function stepText(x: number): string {
 
 export function formatX(key: string, x: number): string {
 	const unit = s.unitOf(key);
-	if (unit === 'time') return x >= 600 ? (x / 60).toFixed(x >= 6000 ? 0 : 1).replace(/\.0$/, '') + ' min'
-		: short(Number(x.toFixed(2))) + ' s';
+	if (unit === 'time') return sinceStart(x);
+	if (unit === 'clock') return clockText(x);
 	if (unit === 'epoch') return short(Number(x.toFixed(2)));
 	return stepText(x);
 }

@@ -88,6 +88,7 @@ function pictureOf(list: readonly Series[], zoom: [number, number] | null): Line
 	const beside = from === to ? 0.5 : 0;
 	return {
 		lines: list.map(lineOf), from: from - beside, to: to + beside, log, full, xLabel: 'step', whole: true,
+		ticksX: 'even',
 		gutter: list.length > 1 ? GUTTER : 0,
 	};
 }

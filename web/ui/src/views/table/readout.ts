@@ -1,7 +1,7 @@
 // What the runs' curves say where the pointer stands in a chart.
 import { computed } from '@preact/signals';
 import type { Run } from '../../base/types.ts';
-import { decimalsFor, duration, fixed, short } from '../../base/format.ts';
+import { decimalsFor, fixed, short, sinceStart, when } from '../../base/format.ts';
 import { valueAt } from '../../base/series.ts';
 import * as s from '../../state/index.ts';
 
@@ -25,8 +25,8 @@ export const cursorTitle = computed(() => {
 	const c = s.cursor.value;
 	if (!c) return 'at cursor';
 	const unit = s.unitOf(c.key);
-	const x = unit === 'time' ? duration(c.x * 1000) : unit === 'epoch' ? 'epoch ' + short(Number(c.x.toFixed(1)))
-		: String(Math.round(c.x));
+	const x = unit === 'time' ? sinceStart(c.x) : unit === 'clock' ? when(c.x * 1000).slice(5)
+		: unit === 'epoch' ? 'epoch ' + short(Number(c.x.toFixed(1))) : String(Math.round(c.x));
 	return `${s.shortKey(c.key)} @ ${x}`;
 });
 
