@@ -42,7 +42,7 @@ enum dptrack_code {
 	DPTRACK_NOMEM = -4,
 	DPTRACK_IO = -5,
 	DPTRACK_NOSPC = -6,
-	DPTRACK_LIMIT = -8,   /* the queue is full, or more keys or params than a run may have */
+	DPTRACK_LIMIT = -8,   /* a queue is full, or more keys or params than a run may have */
 	DPTRACK_UNSENT = -10, /* close: the server lacks part of the journal (which is still on disk) */
 	DPTRACK_FORKED = -12, /* called in a child of fork() */
 };
@@ -168,6 +168,21 @@ int dptrack_environment(struct dptrack_run *run, const char *key, const char *va
 
 /* Changes the status before close does; reason (may be NULL) is a line for people. */
 int dptrack_set_status(struct dptrack_run *run, enum dptrack_status status, const char *reason);
+
+/* What the process printed, as it printed it: stream 1 is standard output, 2 standard error. Pieces need not be whole
+ * lines; a line that is printed over again (a progress bar) is kept about once a second. DPTRACK_LIMIT when more lines
+ * come at once than can wait: a line in their place tells how many. */
+int dptrack_console(struct dptrack_run *run, int stream, const char *bytes, size_t n);
+
+/* What ran, by name: "commit", "branch", "remote", "diff" (of the working tree to the commit), "packages" (a line
+ * each), or others; text of at most 1 MiB, which is cut behind it. */
+int dptrack_code(struct dptrack_run *run, const char *name, const char *text);
+
+enum dptrack_level { DPTRACK_INFO = 1, DPTRACK_WARNING = 2, DPTRACK_ERROR = 3 };
+
+/* Something that people should hear of now: a title of at most 250 bytes and a text (may be NULL) of at most 8000. */
+int dptrack_alert(struct dptrack_run *run, enum dptrack_level level, int64_t step, const char *title,
+		  const char *text);
 
 /* Points lost so far: full queue, refused keys. */
 uint64_t dptrack_dropped(const struct dptrack_run *run);

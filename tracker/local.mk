@@ -29,6 +29,7 @@ libinsight_la_LIBADD = libtrackbase.la -lm
 noinst_LTLIBRARIES += libtracker.la
 libtracker_la_SOURCES = \
 	tracker/dptrack.h \
+	tracker/event/console.c tracker/event/console.h \
 	tracker/event/encode.c tracker/event/encode.h \
 	tracker/event/event.c tracker/event/event.h \
 	tracker/event/extension.c tracker/event/extension.h \
@@ -47,6 +48,7 @@ libtracker_la_SOURCES = \
 	tracker/run/lanes.c tracker/run/lanes.h \
 	tracker/run/names.c tracker/run/names.h \
 	tracker/run/opts.c tracker/run/opts.h \
+	tracker/run/printed.c tracker/run/printed.h \
 	tracker/run/records.c tracker/run/records.h \
 	tracker/run/run.c tracker/run/run_inside.h \
 	tracker/run/run_facts.c \
@@ -74,7 +76,8 @@ pkgconfigdir = $(libdir)/pkgconfig
 pkgconfig_DATA = tracker/dptrack.pc
 
 # Manual pages of the library, from the header: tracker/man/<function>.3.
-libdptrack_man = tracker/man/dptrack.3 tracker/man/dptrack_draw_id.3 tracker/man/dptrack_dropped.3 \
+libdptrack_man = tracker/man/dptrack.3 tracker/man/dptrack_alert.3 tracker/man/dptrack_code.3 \
+	tracker/man/dptrack_console.3 tracker/man/dptrack_draw_id.3 tracker/man/dptrack_dropped.3 \
 	tracker/man/dptrack_environment.3 tracker/man/dptrack_find.3 tracker/man/dptrack_flush.3 tracker/man/dptrack_log.3 \
 	tracker/man/dptrack_log_at.3 tracker/man/dptrack_log_many.3 tracker/man/dptrack_log_rank.3 \
 	tracker/man/dptrack_note.3 tracker/man/dptrack_param.3 \
@@ -94,6 +97,6 @@ CLEANFILES += tracker/man/stamp
 
 # The Python package lies over the library; pip builds it by build_dptrack.py, make takes no part.
 EXTRA_DIST += tracker/python/build_dptrack.py tracker/python/pyproject.toml tracker/python/dptrack/__init__.py \
-	tracker/python/dptrack/_ends.py tracker/python/dptrack/_facts.py tracker/python/dptrack/_init.py \
+	tracker/python/dptrack/_code.py tracker/python/dptrack/_console.py tracker/python/dptrack/_ends.py tracker/python/dptrack/_facts.py tracker/python/dptrack/_init.py \
 	tracker/python/dptrack/_job.py tracker/python/dptrack/_library.py tracker/python/dptrack/_query.py \
 	tracker/python/dptrack/_run.py tracker/python/dptrack/_secrets.py tracker/python/dptrack/_values.py

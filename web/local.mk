@@ -22,7 +22,7 @@ libwebapi_la_SOURCES = \
 	web/api/native/export_runs.c \
 	web/api/native/export_series.c \
 	web/api/native/findings.c web/api/native/findings.h \
-	web/api/native/journal.c \
+	web/api/native/journal.c web/api/native/spoken.c \
 	web/api/native/login.c \
 	web/api/native/meta.c \
 	web/api/native/metrics.c \

@@ -108,6 +108,15 @@ INSERT INTO note (run_id, text) VALUES (?1, ?2) ON CONFLICT (run_id) DO UPDATE S
 -- name: environment_put
 INSERT INTO environment (run_id, key_id, value) VALUES (?1, ?2, ?3)
 ON CONFLICT (run_id, key_id) DO UPDATE SET value = ?3;
+-- name: console_end
+SELECT first_line + lines FROM console WHERE run_id = ?1 AND rank = ?2 AND segment = ?3 ORDER BY first_line DESC LIMIT 1;
+-- name: console_add
+INSERT INTO console (run_id, rank, segment, first_line, lines, time_ms, bytes) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7);
+-- name: code_put
+INSERT INTO code (run_id, segment, name, text) VALUES (?1, ?2, ?3, ?4)
+ON CONFLICT (run_id, segment, name) DO UPDATE SET text = ?4;
+-- name: told_add
+INSERT INTO told (run_id, rank, segment, step, time_ms, level, title, text) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8);
 
 -- journals
 
@@ -297,6 +306,12 @@ DELETE FROM environment WHERE run_id = ?1 AND key_id IN (SELECT key_id FROM envi
 DELETE FROM part WHERE run_id = ?1 AND (rank, segment) IN (SELECT rank, segment FROM part WHERE run_id = ?1 LIMIT ?2);
 -- name: purge_segment
 DELETE FROM segment WHERE run_id = ?1 AND number IN (SELECT number FROM segment WHERE run_id = ?1 LIMIT ?2);
+-- name: purge_console
+DELETE FROM console WHERE id IN (SELECT id FROM console WHERE run_id = ?1 LIMIT ?2);
+-- name: purge_code
+DELETE FROM code WHERE id IN (SELECT id FROM code WHERE run_id = ?1 LIMIT ?2);
+-- name: purge_told
+DELETE FROM told WHERE id IN (SELECT id FROM told WHERE run_id = ?1 LIMIT ?2);
 -- name: purge_alert
 DELETE FROM alert WHERE run_id = ?1 AND (key_id, kind) IN (SELECT key_id, kind FROM alert WHERE run_id = ?1 LIMIT ?2);
 -- name: purge_problem
@@ -343,6 +358,19 @@ FROM metric m INDEXED BY metric_by_run JOIN key k ON k.id = m.key_id WHERE m.run
 SELECT key_id FROM metric INDEXED BY metric_by_run WHERE run_id = ?1;
 -- name: key_name
 SELECT name FROM key WHERE id = ?1;
+-- name: console_parts
+SELECT rank, segment, max(first_line + lines) AS lines FROM console WHERE run_id = ?1 GROUP BY rank, segment;
+-- name: console_before
+SELECT first_line FROM console WHERE run_id = ?1 AND rank = ?2 AND segment = ?3 AND time_ms <= ?4
+ORDER BY first_line DESC LIMIT 1;
+-- name: console_from
+SELECT first_line, time_ms, bytes FROM console WHERE run_id = ?1 AND rank = ?2 AND segment = ?3
+AND first_line >= coalesce((SELECT max(first_line) FROM console WHERE run_id = ?1 AND rank = ?2 AND segment = ?3
+AND first_line <= ?4), 0) ORDER BY first_line;
+-- name: code_of_run
+SELECT segment, name, text FROM code WHERE run_id = ?1 ORDER BY segment, name;
+-- name: told_of_run
+SELECT rank, segment, step, time_ms, level, title, text FROM told WHERE run_id = ?1 ORDER BY id;
 -- name: alerts_of_run
 SELECT k.name, a.kind, a.step, a.value FROM alert a JOIN key k ON k.id = a.key_id WHERE a.run_id = ?1 ORDER BY k.name;
 -- name: ranks_of_run

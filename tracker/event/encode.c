@@ -178,6 +178,33 @@ void encode_env(struct buf *b, double wall_time, struct event_text key, struct e
 	encode_pair(b, wall_time, FIELD_event_env, (struct event_text[2]){ key, value });
 }
 
+void encode_code(struct buf *b, double wall_time, struct event_text name, struct event_text text)
+{
+	encode_pair(b, wall_time, FIELD_event_code, (struct event_text[2]){ name, text });
+}
+
+void encode_alert(struct buf *b, double wall_time, const struct encode_alert *a)
+{
+	size_t rec = begin_event(b, wall_time), msg;
+
+	if (a->step)
+		wire_add_varint(b, TB_EVENT_STEP, (uint64_t)a->step);
+	msg = wire_begin(b, FIELD_event_alert);
+	wire_add_varint(b, FIELD_alert_level, (uint64_t)a->level);
+	wire_add_text(b, FIELD_alert_title, a->title);
+	wire_add_text(b, FIELD_alert_text, a->text);
+	wire_end(b, msg);
+	record_end(b, rec);
+}
+
+void encode_console(struct buf *b, double wall_time, const struct buf *lines)
+{
+	size_t rec = begin_event(b, wall_time);
+
+	wire_add_text(b, FIELD_event_console, (struct event_text){ lines->data, lines->len });
+	record_end(b, rec);
+}
+
 /* Metadata of a Summary.Value that hands it to a plugin. */
 static void add_plugin(struct buf *b, const char *name, const struct buf *content)
 {

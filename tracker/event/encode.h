@@ -36,6 +36,19 @@ void encode_note(struct buf *b, double wall_time, struct event_text markdown); /
 void encode_status(struct buf *b, double wall_time, enum event_status status, struct event_text reason);
 void encode_heartbeat(struct buf *b, double wall_time, uint64_t count);
 
+void encode_code(struct buf *b, double wall_time, struct event_text name, struct event_text text);
+
+/* level: 1 information, 2 warning, 3 error. */
+struct encode_alert {
+	int level;
+	int64_t step;
+	struct event_text title, text;
+};
+
+void encode_alert(struct buf *b, double wall_time, const struct encode_alert *a);
+
+void encode_console(struct buf *b, double wall_time, const struct buf *lines); /* of console_add */
+
 /* TensorBoard's HParams tab: params with the session's start, and its end (FINISHED: success, else failure). */
 void encode_hparams_start(struct buf *b, double wall_time, const struct encode_param *params, size_t n);
 void encode_hparams_end(struct buf *b, double wall_time, enum event_status status);

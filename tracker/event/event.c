@@ -37,7 +37,7 @@ int event_open(struct event *ret, const void *payload, size_t n)
 			summaries++;
 		} else {
 			others++;
-			ret->ours |= f.number >= FIELD_event_header && f.number <= FIELD_event_mirror;
+			ret->ours |= f.number >= FIELD_event_header && f.number <= FIELD_event_alert;
 		}
 	}
 	if (rc || isnan(ret->wall_time))

@@ -55,6 +55,9 @@ enum event_kind {
 	EVENT_HPARAMS_START, /* value = start time in seconds, text = group name; its EVENT_PARAM items follow */
 	EVENT_HPARAMS_END,  /* value = end time in seconds (0: unknown), status */
 	EVENT_TEXT,         /* key, text: first string of a foreign text summary */
+	EVENT_CONSOLE,      /* text = lines, for console_next (console.h); wall_time is the first one's */
+	EVENT_CODE,         /* key, text: what ran: "commit", "diff", "packages", … */
+	EVENT_ALERT,        /* integer = level, key = title, text; step of the event */
 	/* key = tag, text = plugin name (may be empty): histogram, image, graph, … left uninterpreted */
 	EVENT_OTHER,
 };

@@ -173,6 +173,25 @@ static int parse_status(struct event_span s, struct event_item *ret)
 	return rc ? rc : 1;
 }
 
+static int parse_alert(struct event_span s, struct event_item *ret)
+{
+	struct wire_field f;
+	int rc;
+
+	ret->kind = EVENT_ALERT;
+	ret->key = ret->text = (struct event_text){ "", 0 };
+	ret->integer = 1;
+	while ((rc = wire_next(&s, &f)) > 0) {
+		if (f.number == FIELD_alert_level && f.type == WIRE_VARINT && f.value >= 1 && f.value <= 3)
+			ret->integer = (int64_t)f.value;
+		else if (f.number == FIELD_alert_title && f.type == WIRE_BYTES)
+			ret->key = wire_text(&f);
+		else if (f.number == FIELD_alert_text && f.type == WIRE_BYTES)
+			ret->text = wire_text(&f);
+	}
+	return rc ? rc : 1;
+}
+
 int extension_item(const struct wire_field *f, struct event_header *ret_header, struct event_item *ret)
 {
 	switch (f->number) {
@@ -194,6 +213,14 @@ int extension_item(const struct wire_field *f, struct event_header *ret_header, 
 		ret->kind = EVENT_HEARTBEAT;
 		ret->integer = (int64_t)f->value;
 		return 1;
+	case FIELD_event_console:
+		ret->kind = EVENT_CONSOLE;
+		ret->text = f->type == WIRE_BYTES ? wire_text(f) : (struct event_text){ "", 0 };
+		return 1;
+	case FIELD_event_code:
+		return parse_pair(wire_span(f), EVENT_CODE, ret);
+	case FIELD_event_alert:
+		return parse_alert(wire_span(f), ret);
 	default:
 		return 0;
 	}

@@ -155,6 +155,32 @@ int records_note(struct records *r, struct event_text markdown)
 	return rc;
 }
 
+int records_code(struct records *r, struct event_text name, struct event_text text)
+{
+	size_t before;
+	int rc;
+
+	pthread_mutex_lock(&r->lock);
+	before = r->pending.len;
+	encode_code(&r->pending, clock_wall_s(), name, text);
+	rc = settle(r, before);
+	pthread_mutex_unlock(&r->lock);
+	return rc;
+}
+
+int records_alert(struct records *r, const struct encode_alert *a)
+{
+	size_t before;
+	int rc;
+
+	pthread_mutex_lock(&r->lock);
+	before = r->pending.len;
+	encode_alert(&r->pending, clock_wall_s(), a);
+	rc = settle(r, before);
+	pthread_mutex_unlock(&r->lock);
+	return rc;
+}
+
 int records_status(struct records *r, enum event_status status, struct event_text reason)
 {
 	size_t before;

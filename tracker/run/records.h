@@ -21,6 +21,8 @@ void records_free(struct records *r); /* NULL is fine */
 int records_param(struct records *r, const struct encode_param *p);
 int records_pair(struct records *r, enum record_pair kind, struct event_text key, struct event_text value);
 int records_note(struct records *r, struct event_text markdown);
+int records_code(struct records *r, struct event_text name, struct event_text text);
+int records_alert(struct records *r, const struct encode_alert *a);
 int records_status(struct records *r, enum event_status status, struct event_text reason);
 
 /* Appends what has been added since. points_follow: the session start has to come first, with all params so far. */

@@ -72,7 +72,8 @@ static int open_parts(struct dptrack_run *run, const struct dptrack_run_opts *o,
 	run->lanes = lanes_new(LIMIT_queue_points);
 	run->warn = warn_new(o->warn, o->warn_user);
 	run->records = records_new(run->rank == 0);
-	if (!run->arena || !run->keys || !run->lanes || !run->warn || !run->records)
+	run->printed = printed_new();
+	if (!run->arena || !run->keys || !run->lanes || !run->warn || !run->records || !run->printed)
 		return err_set(err, ERR_NOMEM, "out of memory");
 	return open_here_page(run, err);
 }
@@ -143,6 +144,7 @@ static void run_free(struct dptrack_run *run)
 		return;
 	journal_close(run->journal);
 	records_free(run->records);
+	printed_free(run->printed);
 	warn_free(run->warn);
 	lanes_free(run->lanes);
 	keys_free(run->keys);
@@ -180,6 +182,7 @@ int dptrack_run_open(struct dptrack_run **ret, const struct dptrack_run_opts *op
 			  &(struct writer_opts){ .journal = run->journal,
 						 .lanes = run->lanes,
 						 .records = run->records,
+						 .printed = run->printed,
 						 .warn = run->warn,
 						 .uplink = run->uplink,
 						 .dropped = &run->dropped,

@@ -10,6 +10,7 @@
 #include "tracker/base/utf8.h"
 #include "tracker/event/key.h"
 #include "tracker/event/limits.h"
+#include "tracker/run/printed.h"
 #include "tracker/run/run_inside.h"
 
 static int refuse(struct dptrack_run *run, const char *what, const char *key, int rc)
@@ -132,6 +133,49 @@ int dptrack_note(struct dptrack_run *run, const char *markdown)
 	rc = records_note(run->records, clean(run, "the note", markdown, text, LIMIT_note_bytes + 1));
 	free(text);
 	return refuse(run, "note", "", rc);
+}
+
+int dptrack_code(struct dptrack_run *run, const char *name, const char *value)
+{
+	char *text;
+	int rc;
+
+	if (!run_usable(run))
+		return DPTRACK_FORKED;
+	rc = check_key(run, "a part of the code", name);
+	if (rc)
+		return rc;
+	text = malloc(LIMIT_code_bytes + 1);
+	if (!text)
+		return DPTRACK_NOMEM;
+	rc = records_code(run->records, (struct event_text){ name, strlen(name) },
+			  clean(run, "a part of the code", value, text, LIMIT_code_bytes + 1));
+	free(text);
+	return refuse(run, "a part of the code", name, rc);
+}
+
+int dptrack_alert(struct dptrack_run *run, enum dptrack_level level, int64_t step, const char *title,
+		  const char *text)
+{
+	char head[LIMIT_alert_title_bytes + 1], body[LIMIT_alert_text_bytes + 1];
+	struct encode_alert a = { .level = (int)level, .step = step };
+
+	if (!run_usable(run))
+		return DPTRACK_FORKED;
+	if (level < DPTRACK_INFO || level > DPTRACK_ERROR || !title || !*title)
+		return DPTRACK_USAGE;
+	a.title = clean(run, "the title of an alert", title, head, sizeof(head));
+	a.text = clean(run, "the text of an alert", text, body, sizeof(body));
+	return refuse(run, "alert", title, records_alert(run->records, &a));
+}
+
+int dptrack_console(struct dptrack_run *run, int stream, const char *bytes, size_t n)
+{
+	if (!run_usable(run))
+		return DPTRACK_FORKED;
+	if (stream < 1 || stream > 2)
+		return DPTRACK_USAGE;
+	return printed_add(run->printed, stream, bytes, n) ? 0 : DPTRACK_LIMIT;
 }
 
 int dptrack_set_status(struct dptrack_run *run, enum dptrack_status status, const char *reason)

@@ -13,6 +13,7 @@
 #include "tracker/run/keys.h"
 #include "tracker/run/lanes.h"
 #include "tracker/run/names.h"
+#include "tracker/run/printed.h"
 #include "tracker/run/records.h"
 #include "tracker/run/warn.h"
 #include "tracker/sink/uplink.h"
@@ -30,6 +31,7 @@ struct dptrack_run {
 	struct keys *keys;
 	struct lanes *lanes;
 	struct records *records;
+	struct printed *printed;
 	struct warn *warn;
 	struct journal *journal;
 	struct uplink *uplink;

@@ -168,6 +168,7 @@ static bool round_once(struct writer *w, bool flush, bool stop)
 	drain(w, flush || stop);
 	if (!w->draining && !w->stuck) {
 		say_dropped(w, now, flush || stop);
+		printed_take(w->o.printed, journal_buf(w->o.journal), stop);
 		if (stop)
 			end_records(w);
 		else

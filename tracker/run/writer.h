@@ -10,6 +10,7 @@
 #include "tracker/event/event.h"
 #include "tracker/run/journal.h"
 #include "tracker/run/lanes.h"
+#include "tracker/run/printed.h"
 #include "tracker/run/records.h"
 #include "tracker/run/warn.h"
 #include "tracker/sink/uplink.h"
@@ -21,6 +22,7 @@ struct writer_opts {
 	struct journal *journal;
 	struct lanes *lanes;
 	struct records *records;
+	struct printed *printed;
 	struct warn *warn;
 	struct uplink *uplink; /* NULL: no server */
 	_Atomic(uint64_t) *dropped;

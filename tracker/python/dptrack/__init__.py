@@ -13,7 +13,7 @@ finish, for a bounded time, and no failure after init stops the program. What ne
 imported when it is asked for."""
 from dptrack._run import Error, Run, active, init
 
-__all__ = ['Error', 'Run', 'config', 'define_metric', 'finish', 'init', 'log', 'note', 'run', 'runs', 'summary', 'tag']
+__all__ = ['Error', 'Run', 'alert', 'config', 'define_metric', 'finish', 'init', 'log', 'note', 'run', 'runs', 'summary', 'tag']
 
 # Where the names live that are imported when they are first used.
 _LATER = {'runs': '_query', 'experiments': '_query'}
@@ -51,6 +51,11 @@ def tag(key, value=''):
 def note(markdown):
     """Run.note of the run that init began last."""
     _current('note').note(markdown)
+
+
+def alert(title, text='', level='info'):
+    """Run.alert of the run that init began last."""
+    _current('alert').alert(title, text, level)
 
 
 def __getattr__(name):

@@ -8,7 +8,7 @@ from dptrack._run import Error, library
 
 
 def begin(make, experiment=None, run_name=None, config=None, tags=None, runs_dir=None, notes=None, run_id=None, resume=None,
-          first_step=None, rank=None, world_size=None, url=None, mode=None, project=None, name=None):
+          first_step=None, rank=None, world_size=None, url=None, mode=None, project=None, name=None, console=None, code=None):
     """A run of class make, open or waiting for its first step.
 
     experiment, run_name (project, name): its names; $DPTRACK_EXPERIMENT, and a name made from the id.
@@ -18,6 +18,7 @@ def begin(make, experiment=None, run_name=None, config=None, tags=None, runs_dir
         default the first step that is logged) are hidden.
     resume: 'auto' goes on with the newest run named run_name where there is one; True needs run_id, and a run.
     rank, world_size: of the job; found by torch.distributed, or what torchrun, Slurm or mpirun left in the environment.
+    console, code: False keeps what is printed, or commit, diff and packages, out of it; $DPTRACK_CONSOLE=0, $DPTRACK_CODE=0.
     mode: 'disabled' records nothing; $DPTRACK_MODE."""
     seat = _job.find_seat()
     if rank is not None or world_size is not None:
@@ -42,7 +43,18 @@ def begin(make, experiment=None, run_name=None, config=None, tags=None, runs_dir
         _ends.forget(run)
         raise
     _tell(run, config, tags, notes)
+    if _is_on(console, 'DPTRACK_CONSOLE'):
+        from dptrack import _console
+        _console.add(run)
+    if run.rank == 0 and _is_on(code, 'DPTRACK_CODE'):
+        from dptrack import _code
+        for part, text in _code.collect().items():
+            run.code(part, text)
     return run
+
+
+def _is_on(asked, variable):
+    return os.environ.get(variable, '1') not in ('0', 'off', 'false') if asked is None else asked
 
 
 def _bytes(text):
@@ -65,8 +77,8 @@ def _main_again():
 def _tell(run, config, tags, notes):
     if run.rank == 0:
         from dptrack import _facts
-        for name, value in _facts.collect(os.environ, run._scrubber).items():
-            run._tell('environment', run._keys[name], value.encode('utf-8', 'replace'))
+        for fact, value in _facts.collect(os.environ, run._scrubber).items():
+            run._tell('environment', run._keys[fact], value.encode('utf-8', 'replace'))
         if run.world_size > 1:
             run._tell('segment_param', b'world_size', b'%d' % run.world_size)
         if config is not None:

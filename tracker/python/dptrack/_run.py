@@ -265,6 +265,24 @@ class Run:
 
     # ---- what is no point ----
 
+    def alert(self, title, text='', level='info'):
+        """Something that people should hear of now. level: 'info', 'warning' or 'error'."""
+        levels = {'info': 1, 'warning': 2, 'warn': 2, 'error': 3}
+        hidden = self._scrubber.text
+        self._tell('alert', levels.get(str(getattr(level, 'value', level)).lower(), 1), self._step,
+                   hidden(str(title)).encode('utf-8', 'replace') or b'alert', hidden(str(text)).encode('utf-8', 'replace'))
+
+    def printed(self, stream, text):
+        """What the process printed; _console calls it."""
+        handle = self._handle
+        if handle is not None and isinstance(text, str):
+            encoded = self._scrubber.text(text).encode('utf-8', 'replace')
+            _shared['lib'].console(handle, stream, encoded, len(encoded))
+
+    def code(self, name, text):
+        """What ran, by name: 'commit', 'diff', 'packages', or what else there is to it."""
+        self._tell('code', self._keys[name], self._scrubber.text(text).encode('utf-8', 'replace').replace(b'\0', b''))
+
     def tag(self, key, value=''):
         """The last value wins."""
         self._tell('tag', self._keys[key], self._scrubber.setting(key, str(value)).encode('utf-8', 'replace'))
@@ -366,6 +384,8 @@ class Run:
         if self in _active:
             _active.remove(self)
         _ends.forget(self)
+        if 'dptrack._console' in sys.modules:
+            sys.modules['dptrack._console'].remove(self)
         handle, self._handle = self._handle, None
         if handle is None:
             return

@@ -56,6 +56,8 @@ class Scrubber:
         self._known = re.compile('|'.join(map(re.escape, longest_first))) if longest_first else None
 
     def text(self, text):
+        if len(text) < SHORTEST:
+            return text
         if self._known:
             text = self._known.sub(HIDDEN, text)
         if '://' in text:

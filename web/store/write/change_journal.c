@@ -11,6 +11,7 @@
 #include "web/store/write/apply.h"
 #include "web/store/write/change.h"
 #include "web/store/write/segment.h"
+#include "web/store/write/told.h"
 
 /* A record younger than this was written by a program that is alive now; older ones speak of their own time. */
 #define LIVE_MS INT64_C(600000)
@@ -239,6 +240,10 @@ static int put_item(struct state *st, struct state_run *r, struct state_writer *
 		return db_run(state_db(st), DB_note_put, err, "it", r->id, it->text);
 	case EVENT_TEXT:
 		return put_text(st, r, it, err);
+	case EVENT_CONSOLE:
+	case EVENT_CODE:
+	case EVENT_ALERT:
+		return told_put(st, r, w, it, err);
 	case EVENT_STATUS:
 	case EVENT_HPARAMS_END:
 		return put_status(st, r, w, it, err);

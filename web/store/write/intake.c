@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "tracker/base/utf8.h"
+#include "tracker/event/console.h"
 #include "tracker/event/key.h"
 #include "tracker/event/limits.h"
 #include "tracker/event/record.h"
@@ -289,6 +290,55 @@ static int take_other(struct intake *in, const struct event *ev, const struct ev
 	return it->text && it->key ? 0 : ERR_NOMEM;
 }
 
+/* Lines stay in the message in which they came; what is malformed in it ends it. */
+static int take_console(struct intake *in, const struct event *ev, const struct event_item *item)
+{
+	const unsigned char *begin = (const unsigned char *)item->text.at, *whole = begin;
+	struct event_span rest = { begin, begin + item->text.len };
+	struct console_line line;
+	struct intake_item *it;
+	int64_t lines = 0;
+	char *copy;
+	int rc;
+
+	while ((rc = console_next(&rest, &line)) > 0) {
+		lines++;
+		whole = rest.at;
+	}
+	if (rc < 0)
+		problem(in, "lines of the console are malformed");
+	if (!lines)
+		return 0;
+	it = add_item(in, ev, item->kind);
+	copy = arena_alloc(in->arena, item->text.len);
+	if (!it || !copy)
+		return ERR_NOMEM;
+	it->count = lines;
+	it->len = (size_t)(whole - begin);
+	memcpy(copy, begin, it->len);
+	it->bytes = copy;
+	return 0;
+}
+
+/* What ran, and alerts. */
+static int take_told(struct intake *in, const struct event *ev, const struct event_item *item)
+{
+	bool code = item->kind == EVENT_CODE;
+	const char *key = code ? clean_key(in, item->key, "code") : clean_text(in, item->key, LIMIT_alert_title_bytes);
+	struct intake_item *it;
+
+	if (!key)
+		return code ? 0 : ERR_NOMEM;
+	it = add_item(in, ev, item->kind);
+	if (!it)
+		return ERR_NOMEM;
+	it->key = key;
+	it->text = clean_text(in, item->text, code ? LIMIT_code_bytes : LIMIT_alert_text_bytes);
+	it->step = ev->step;
+	it->count = item->integer;
+	return it->text ? 0 : ERR_NOMEM;
+}
+
 static int take_header(struct intake *in, const struct ingest_op *op, const struct event_header *h, struct err *err)
 {
 	struct intake_header *out = arena_alloc(in->arena, sizeof *out);
@@ -336,6 +386,10 @@ static int take_item(struct gather *g, const struct ingest_op *op, struct event 
 		return take_header(g->in, op, item->header, err);
 	} else if (item->kind == EVENT_PARAM || item->kind == EVENT_TAG || item->kind == EVENT_ENV) {
 		rc = take_pair(g->in, ev, item);
+	} else if (item->kind == EVENT_CONSOLE) {
+		rc = take_console(g->in, ev, item);
+	} else if (item->kind == EVENT_CODE || item->kind == EVENT_ALERT) {
+		rc = take_told(g->in, ev, item);
 	} else {
 		rc = take_other(g->in, ev, item);
 	}

@@ -30,9 +30,12 @@ struct intake_item {
 	const char *text;
 	int64_t time_ms; /* of the record */
 	int64_t end_ms;  /* EVENT_HPARAMS_*: 0 unknown */
-	int64_t step;    /* EVENT_SESSION: at which a foreign writer begins */
+	int64_t step;    /* EVENT_SESSION: at which a foreign writer begins; EVENT_ALERT */
 	enum event_status status;
 	bool segment;
+	int64_t count;   /* EVENT_CONSOLE: lines; EVENT_ALERT: level */
+	const void *bytes; /* EVENT_CONSOLE: the message */
+	size_t len;
 };
 
 /* A record that cannot be applied, in words; equal ones are counted together. */

@@ -1,0 +1,160 @@
+#!/usr/bin/env python3
+"""Console, code and alerts of a run, from Python into the journal and out of the server: lines as they were printed and when, by
+rank and segment; the diff is git's own; a secret that is printed is hidden."""
+import json
+import os
+import subprocess
+import sys
+import time
+import urllib.parse
+import urllib.request
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+import lib  # noqa: E402
+import parallel  # noqa: E402
+
+
+class Server:
+    def __init__(self, runs):
+        self.process = subprocess.Popen([os.path.join(lib.BUILD, 'dptrack'), 'serve', '--logdir', runs, '--port', '0'],
+                                        stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+        self.url = self.process.stdout.readline().split()[-1]
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.process.terminate()
+        self.process.wait()
+
+    def get(self, run_id, what, **query):
+        with urllib.request.urlopen('%s/api/v1/runs/%s/%s?%s' % (self.url, run_id, what, urllib.parse.urlencode(query))) as reply:
+            return json.loads(reply.read())
+
+
+def texts(reply):
+    return [line['text'] for line in reply['lines']]
+
+
+def lines_as_they_were_printed(folder):
+    runs = folder + '/runs'
+    before = time.time() * 1000
+    out, err = lib.run(runs, '''
+        import dptrack, logging, os, sys, time
+        run = dptrack.init(run_name='speaks')
+        print('to', 'out')
+        print('in pieces ', end='')
+        sys.stdout.write('and whole\\n\\n')
+        logging.warning('by logging %s', os.environ['MY_TOKEN'])
+        for part in range(301):
+            sys.stderr.write('\\r%3d of 300' % part)
+            time.sleep(0.005)
+        sys.stderr.write('\\n')
+        sys.stdout.write('windows\\r\\n')
+        print('a' + 'ü' * 9000)
+        for n in range(20000):
+            print('line', n)
+        print('not ended', end='')
+        run.finish()
+        print('behind the end')
+        ''', MY_TOKEN='t0ps3cret-value')
+    assert 'behind the end' in out and 't0ps3cret-value' in err, 'what is printed stays as it is'
+    run_id = lib.only(runs).header['run_id']
+    assert b't0ps3cret' not in lib.only(runs).data
+    with Server(runs) as server:
+        all_lines = server.get(run_id, 'console', limit=50000)['lines']
+        printed = [(x['stream'], x['text']) for x in all_lines if not x.get('again')]
+        wide = 'a' + 'ü' * 8191
+        assert printed == [('stdout', 'to out'), ('stdout', 'in pieces and whole'), ('stdout', ''),
+                           ('stderr', 'WARNING:root:by logging (hidden)'), ('stderr', '300 of 300'), ('stdout', 'windows'),
+                           ('stdout', wide), ('stdout', 'ü' * (9000 - 8191)),
+                           *(('stdout', 'line %d' % n) for n in range(20000)), ('stdout', 'not ended')], printed[:9]
+        again = [x['text'] for x in all_lines if x.get('again')]
+        assert 2 <= len(again) <= 10 and again == sorted(again), again
+        assert [x['n'] for x in all_lines] == list(range(len(all_lines)))
+        times = [x['time'] for x in all_lines]
+        assert before - 1000 < times[0] and times[-1] < time.time() * 1000 + 1000 and times[4] - times[0] < 60000
+        total = len(all_lines)
+        reply = server.get(run_id, 'console', **{'from': -3})
+        assert reply['total'] == total and texts(reply) == ['line 19998', 'line 19999', 'not ended']
+        assert reply['parts'] == [{'rank': 0, 'segment': 0, 'lines': total}]
+        assert texts(server.get(run_id, 'console', **{'from': total - 5, 'limit': 2})) == ['line 19996', 'line 19997']
+        assert texts(server.get(run_id, 'console', search='line 1999', limit=3)) == ['line 1999', 'line 19990', 'line 19991']
+        assert server.get(run_id, 'console', search='line 1999', limit=3)['lines'][1]['n'] == total - 11
+        at = all_lines[total // 2]
+        found = server.get(run_id, 'console', at=at['time'], limit=1)['lines'][0]
+        assert found['time'] <= at['time'] and found['n'] >= at['n'], (found, at)
+
+
+def by_rank_and_segment(folder):
+    runs = folder + '/runs'
+    program = '''
+        import dptrack, sys
+        run = dptrack.init(run_name='r')
+        run.log({'x': 1.0}, step=int(sys.argv[1]))
+        print('rank', run.rank, 'from', sys.argv[1])
+        '''
+    for attempt, first in enumerate(('1', '6')):
+        ps = [lib.start(runs, program, first, RANK=str(r), WORLD_SIZE='2', MASTER_ADDR='h', MASTER_PORT='1', TORCHELASTIC_RUN_ID='x',
+                        TORCHELASTIC_RESTART_COUNT=str(attempt)) for r in (0, 1)]
+        assert all(p.communicate(timeout=60) and p.returncode == 0 for p in ps)
+    run_id = lib.journals(runs)[0].header['run_id']
+    with Server(runs) as server:
+        reply = server.get(run_id, 'console')
+        assert (reply['rank'], reply['segment'], texts(reply)) == (0, 1, ['rank 0 from 6']), reply
+        assert [(p['rank'], p['segment']) for p in reply['parts']] == [(0, 0), (0, 1), (1, 0), (1, 1)]
+        assert texts(server.get(run_id, 'console', rank=1, segment=0)) == ['rank 1 from 1']
+        nothing = server.get(run_id, 'console', rank=7)
+        assert nothing['lines'] == [] and nothing['total'] == 0
+
+
+def code_and_alerts(folder):
+    runs = folder + '/runs'
+    program = '''
+        import dptrack
+        run = dptrack.init(run_name='%s')
+        run.log({'x': 1.0}, step=7)
+        run.alert('loss is high', 'it is 3.2', level='warning')
+        dptrack.alert('done')
+        %s
+        '''
+    git = ['git', '-C', folder, '-c', 'user.name=n', '-c', 'user.email=e@x']
+    lib.run(runs, program % ('plain', ''))
+    with open(folder + '/lib.py', 'w') as f:
+        f.write('rate = 1\n')
+    for words in (['init', '-q'], ['add', 'lib.py'], ['commit', '-qm', 'first'], ['remote', 'add', 'origin', 'https://u:passw0rd@h/r.git']):
+        subprocess.run(git + words, check=True)
+    with open(folder + '/lib.py', 'w') as f:
+        f.write('rate = 2\n')
+    lib.run(runs, program % ('changed', '# one line more'))
+    diff = subprocess.run(git + ['diff', '--no-color', 'HEAD'], capture_output=True, text=True, check=True).stdout
+    commit = subprocess.run(git + ['rev-parse', 'HEAD'], capture_output=True, text=True, check=True).stdout.strip()
+    with Server(runs) as server:
+        plain, changed = (server.get(lib.only(runs, n).header['run_id'], 'code')['code'] for n in ('plain', 'changed'))
+        by_name = {c['name']: c['text'] for c in changed}
+        assert by_name['diff'] == diff and '+rate = 2' in diff and by_name['commit'] == commit
+        assert by_name['remote'] == 'https://(hidden)@h/r.git', by_name['remote']
+        assert 'diff' not in {c['name'] for c in plain} and {c['segment'] for c in plain + changed} == {0}
+        assert [c['text'] for c in plain if c['name'] == 'packages'] == [by_name['packages']]
+        alerts = server.get(lib.only(runs, 'plain').header['run_id'], 'alerts')['alerts']
+        assert [(a['level'], a['title'], a['text'], a['step'], a['rank']) for a in alerts] == \
+            [('warning', 'loss is high', 'it is 3.2', 7, 0), ('info', 'done', '', 7, 0)], alerts
+
+
+def kept_out_when_asked(folder):
+    runs = folder + '/runs'
+    lib.run(runs, '''
+        import dptrack
+        run = dptrack.init(console=False, code=False)
+        print('not recorded')
+        ''')
+    data = lib.only(runs).data
+    assert b'not recorded' not in data and b'packages' not in data
+
+
+def main():
+    sys.exit(parallel.run([lines_as_they_were_printed, by_rank_and_segment, code_and_alerts, kept_out_when_asked]))
+
+
+if __name__ == '__main__':
+    main()

@@ -1,0 +1,57 @@
+"""What code ran: git's commit, branch, remote and the difference of the working tree to the commit, and the packages that are
+installed. Asks git where it is there, for some seconds at most; imports no package."""
+import os
+import subprocess
+import sys
+
+DIFF_BYTES = 1 << 20
+GIT_S = 5.0
+
+
+def _git(folder, *words):
+    """git's answer, or None."""
+    try:
+        done = subprocess.run(['git', '-C', folder, *words], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, timeout=GIT_S,
+                              env=dict(os.environ, GIT_OPTIONAL_LOCKS='0', LC_ALL='C'), stdin=subprocess.DEVNULL)
+    except (OSError, subprocess.SubprocessError):
+        return None
+    return done.stdout.decode('utf-8', 'replace') if done.returncode == 0 else None
+
+
+def folder_of_program():
+    """Where the main program lies; in a notebook the working folder."""
+    path = getattr(sys.modules.get('__main__'), '__file__', None)
+    return os.path.dirname(os.path.abspath(path)) if path else os.getcwd()
+
+
+def packages():
+    """name==version, a line each, sorted."""
+    from importlib.metadata import distributions
+    found = set()
+    for distribution in distributions():
+        name = distribution.metadata['Name']
+        if name:
+            found.add('%s==%s' % (name, distribution.version))
+    return '\n'.join(sorted(found, key=str.lower))
+
+
+def collect():
+    """{name: text}, nothing empty."""
+    folder = folder_of_program()
+    found = {'packages': packages()}
+    commit = _git(folder, 'rev-parse', 'HEAD')
+    if commit:
+        found['commit'] = commit.strip()
+        found['branch'] = (_git(folder, 'rev-parse', '--abbrev-ref', 'HEAD') or '').strip()
+        found['remote'] = (_git(folder, 'config', '--get', 'remote.origin.url') or '').strip()
+        top = (_git(folder, 'rev-parse', '--show-toplevel') or '').strip()
+        if top and not _is_home(top):
+            found['diff'] = _git(top, 'diff', '--no-color', '--no-ext-diff', 'HEAD') or ''
+    if getattr(sys.modules.get('__main__'), '__file__', None):
+        found['program'] = os.path.relpath(os.path.abspath(sys.modules['__main__'].__file__), folder)
+    return {name: text for name, text in found.items() if text}
+
+
+def _is_home(top):
+    """A home folder under version control holds more than a program."""
+    return os.path.realpath(top) == os.path.realpath(os.path.expanduser('~'))

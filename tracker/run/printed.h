@@ -1,0 +1,22 @@
+/* printed.h: what the process prints, on its way to the journal: bytes become lines with a time each. Any thread adds;
+ * the writer takes. A line that is printed over again and again (a progress bar) is kept about once a second. */
+#ifndef DPT_RUN_PRINTED_H
+#define DPT_RUN_PRINTED_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "tracker/base/buf.h"
+
+struct printed;
+
+struct printed *printed_new(void);    /* NULL when out of memory */
+void printed_free(struct printed *p); /* NULL is fine */
+
+/* stream: 1 standard output, 2 standard error. False when lines were left out: too many wait. */
+bool printed_add(struct printed *p, int stream, const char *bytes, size_t n);
+
+/* Appends a record of the lines since; at the end also those that were not ended. */
+void printed_take(struct printed *p, struct buf *to, bool end);
+
+#endif
