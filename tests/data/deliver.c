@@ -1,9 +1,9 @@
 /* deliver.c: what loaders deliver, for tests in Python:
  *   deliver SET [name=value]…
- * ranks, workers, batch (global), epochs, seed, first (step), side, val (1: that split), shuffle (sampler_order), window, val_path,
- * image_field, label_field, val_share, max_broken, plain (1: no augmentation), list (1: a line for each sample with its
- * label and the SHA-256 of its input). Prints "samples N" and the SHA-256 over inputs and labels of all steps in the
- * order of ranks, then "broken N" and the notices. Exits 1 with the error's line. */
+ * ranks, workers, batch (global), epochs, seed, first (step), side, val (1: that split), shuffle (sampler_order),
+ * window, val_path, image_field, label_field, val_share, max_broken, plain (1: no augmentation), list (1: a line for
+ * each sample with its label and the SHA-256 of its input). Prints "samples N" and the SHA-256 over inputs and labels
+ * of all steps in the order of ranks, then "broken N" and the notices. Exits 1 with the error's line. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -41,7 +41,8 @@ struct comm { /* first member of each transport's own struct */
 	const struct comm_ops *ops;
 	int rank;
 	int world;
-	int64_t sent; /* bytes so far that left this rank, each time they did: those that others read of its memory, too */
+	/* bytes so far that left this rank, each time they did: those that others read of its memory, too */
+	int64_t sent;
 };
 
 int comm_self_open(struct comm **ret, struct err *err); /* world 1 */

@@ -476,9 +476,10 @@ static int find_places(struct nodes *x, const struct said *said, struct err *err
 		x->least = x->size[b] < x->least ? x->size[b] : x->least;
 	if (x->size[x->node] != x->local->world || x->place[x->comm.rank].local != x->local->rank)
 		return err_set(err, ERR_USAGE,
-			       "rank %d is number %d of %d on this machine, but of those that have come it is number %d "
-			       "of %d: does another machine bear the same name?", x->comm.rank, x->local->rank,
-			       x->local->world, x->place[x->comm.rank].local, x->size[x->node]);
+			       "rank %d is number %d of %d on this machine, but of those that have come it is number "
+			       "%d of %d: does another machine bear the same name?",
+			       x->comm.rank, x->local->rank, x->local->world, x->place[x->comm.rank].local,
+			       x->size[x->node]);
 	return 0;
 }
 

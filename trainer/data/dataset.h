@@ -45,8 +45,8 @@ struct dataset { /* first member of each format's own struct */
 	const char *const *class_names; /* n_class_names of them, by label; NULL: only numbers are known */
 	int n_class_names;
 	int64_t seq_len, vocab;       /* token sets: length of a sample; tokens are in [0, vocab) */
-	/* Where the pieces (shards) of a split begin among its samples, ascending from 0, with n_samples behind the last
-	 * of n_pieces; NULL: it has none. */
+	/* Where the pieces (shards) of a split begin among its samples, ascending from 0, with n_samples behind the
+	 * last of n_pieces; NULL: it has none. */
 	const int64_t *piece[SPLIT_COUNT];
 	int64_t n_pieces[SPLIT_COUNT];
 	bool far;                     /* is best read in the order it lies in: on a network disk, or farther */

@@ -30,8 +30,8 @@ struct sampler {
 	uint64_t seed;
 	enum sampler_order order; /* natural when endless */
 	int64_t window;	      /* of SAMPLER_WINDOW: samples that are mixed at a time; >= 1 */
-	/* Of SAMPLER_WINDOW: where the set's pieces (shards) begin, ascending from 0, with N behind the last of n_pieces;
-	 * borrowed. NULL: pieces of SAMPLER_PIECE samples. */
+	/* Of SAMPLER_WINDOW: where the set's pieces (shards) begin, ascending from 0, with N behind the last of
+	 * n_pieces; borrowed. NULL: pieces of SAMPLER_PIECE samples. */
 	const int64_t *piece;
 	int64_t n_pieces;
 	bool endless; /* one epoch without an end: position p stands for sample p modulo N */
