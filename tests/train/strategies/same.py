@@ -9,6 +9,7 @@ import os
 import random
 import sys
 
+sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 from helper import Folder, check, dptrain, finish, make_set, read_run, safetensors
 
 STEPS = 5

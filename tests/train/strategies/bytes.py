@@ -3,6 +3,10 @@ strategy alone, to the byte: each parameter here fills whole ranges, so that the
 parameters there are the results, the vote and the sums of squares; they are small sums, which every rank sends to all."""
 import sys
 
+import os
+import sys
+
+sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 from helper import Folder, check, dptrain, finish, read_run
 
 WIDTH, VOCAB, CONTEXT, BLOCKS, F32, BF16 = 512, 512, 256, 2, 4, 2

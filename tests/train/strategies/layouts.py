@@ -4,8 +4,9 @@ import os
 import shutil
 import sys
 
+sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 from helper import Folder, check, dptrain, finish, read_run, safetensors
-from strategies import first_difference, make_words
+from same import first_difference, make_words
 
 LAYOUTS = {
     "single": [],

@@ -1,0 +1,68 @@
+"""What a rank's plan says of parameters, gradients and moments is what follows from the model's sizes: P parameters of w
+bytes as nodes read them, 4 bytes in the optimiser's hands, o bytes of moments. DDP P(8 + o); ZeRO-1 P(w + 4) + P(o + m)/n;
+ZeRO-2 Pw + P(4 + o + m)/n + two neighbouring buckets; ZeRO-3 P(8 + o)/n + what is gathered and what is on its way (m: 4
+where w < 4). In ZeRO-3 most is there at the classifier: it is gathered with the block whose backward pass comes next, and
+its gradient is whole. The classifier has a table of its own, and embeddings are read in f32."""
+import os
+import re
+import sys
+
+sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+from helper import check, dptrain, finish
+
+WIDTH, VOCAB, CONTEXT, LAYERS = 768, 50257, 1024, 12
+EMBEDDING = (VOCAB + CONTEXT) * WIDTH
+MATRICES, VECTORS = 12 * WIDTH * WIDTH, 13 * WIDTH
+HEAD, NORM = VOCAB * WIDTH, 2 * WIDTH
+ALL = EMBEDDING + LAYERS * (MATRICES + VECTORS) + HEAD + NORM
+MIB = 1048576
+ADAMW = 8
+
+
+def plan(more):
+    p = dptrain("plan", "--synthetic", "--model", "gpt2-124m", "--no-tie-weights", "-b", 1, "--seq-len", 16, "--opt", "adamw", *more)
+    check(p.returncode == 0, "%s: exit %d: %s" % (more, p.returncode, p.stderr))
+    return {k: float(v) for k, v in re.findall(r"^  (\w+) +([0-9.]+) MiB$", p.stdout, re.M)}
+
+
+def low(bf16):
+    """Bytes of a number of a matrix or of the classifier as it is read."""
+    return 2 if bf16 else 4
+
+
+def as_read(bf16):
+    return 4 * (EMBEDDING + LAYERS * VECTORS + NORM) + low(bf16) * (LAYERS * MATRICES + HEAD)
+
+
+def masters(bf16):
+    return LAYERS * MATRICES + HEAD if bf16 else 0
+
+
+def expected(stage, n, bf16, prefetch=1):
+    block = low(bf16) * MATRICES + 4 * VECTORS
+    if stage == 0:
+        return {"parameters": 4 * ALL, "gradients": 4 * ALL, "optimizer": ADAMW * ALL}
+    if stage < 3:
+        want = {"gathered": as_read(bf16), "shards": 4 * masters(bf16) / n, "optimizer": ADAMW * ALL / n}
+        return dict(want, gradients=4 * ALL) if stage == 1 else dict(
+            want, gradients=4 * ALL / n, buckets=4 * (EMBEDDING + MATRICES + VECTORS))
+    return {"shards": 4 * ALL / n, "gradients": 4 * ALL / n, "optimizer": ADAMW * ALL / n,
+            "gathered": low(bf16) * HEAD + 4 * NORM + prefetch * block, "buckets": 4 * (HEAD + NORM)}
+
+
+def main():
+    bf16s = [False] + [True] * any(line.startswith("cpu") and "bf16" in line for line in dptrain("backends").stdout.splitlines())
+    for bf16 in bf16s:
+        for n in (2, 4):
+            for stage in range(4):
+                more = ["--nproc-per-node", n, "--precision", "bf16" if bf16 else "fp32"]
+                more += ["--strategy", "fsdp", "--zero-stage", stage] if stage else ["--strategy", "ddp"]
+                got = plan(more)
+                for name, bytes_ in expected(stage, n, bf16).items():
+                    padding = 128 * 200 * 4 / MIB + 0.05 # at most 128 numbers for each of 200 tensors; and how the plan is printed
+                    check(abs(got.get(name, 0) - bytes_ / MIB) <= padding,
+                          "%s: %s takes %.1f MiB, the sizes say %.1f" % (" ".join(map(str, more)), name, got.get(name, 0), bytes_ / MIB))
+    finish("shares")
+
+
+main()
