@@ -11,5 +11,7 @@ int collectives_scatter(struct comm *c);   /* reduce-scatter, then all-gather */
 int collectives_broadcast(struct comm *c); /* from every root */
 int collectives_ring(struct comm *c);	   /* send and receive; an even number of ranks */
 int collectives_repeat(struct comm *c);	   /* thousands of small sums */
+int collectives_groups(struct comm *c);	   /* split: the even and the odd, neighbours, all but the first */
+int collectives_threads(struct comm *c);   /* two threads, a communicator each */
 
 #endif

@@ -181,31 +181,15 @@ static void test_same_bits(void **state)
 	expect_clean(&(struct world){ 3, { 1, 2, 1 }, 1, same_bits });
 }
 
-/* Groups across the machines and within one; the others' colors at the same time. */
-static int groups(struct comm *c)
-{
-	struct err err = ERR_INIT;
-	struct comm *across = NULL, *few = NULL;
-	int bad = c->ops->split(c, c->rank % 2, &across, &err);
-
-	bad = bad ? bad : c->ops->split(c, c->rank == 1 ? 7 : -1, &few, &err);
-	if (bad || !across || (few != NULL) != (c->rank == 1))
-		return 1;
-	bad = across->world != (c->world + 1 - c->rank % 2) / 2 || across->rank != c->rank / 2;
-	bad = bad || collectives_repeat(across) || collectives_broadcast(across);
-	across->ops->close(across);
-	if (few)
-		few->ops->close(few);
-	return bad ? 2 : 0;
-}
-
 static void test_groups(void **state)
 {
 	(void)state;
 	if (no_link())
 		skip();
-	expect_clean(&(struct world){ 2, { 2, 2 }, 1, groups });
-	expect_clean(&(struct world){ 3, { 2, 1, 2 }, 2, groups });
+	expect_clean(&(struct world){ 2, { 2, 2 }, 2, collectives_groups });
+	expect_clean(&(struct world){ 2, { 1, 2 }, 1, collectives_groups });
+	expect_clean(&(struct world){ 3, { 2, 1, 2 }, 2, collectives_groups });
+	expect_clean(&(struct world){ 2, { 2, 1 }, 1, collectives_threads });
 }
 
 static int dying(struct comm *c)

@@ -111,103 +111,17 @@ static void test_many_small(void **state)
 	expect_clean(3, collectives_repeat);
 }
 
-/* ---- groups ---- */
-
-/* Sums and gathers of every kind in a group, in memory that the job's communicator gave and in the rank's own. */
-static int use_group(struct comm *c, void *shared, void *own)
-{
-	static const size_t sizes[] = { 1, 2049, 4097, 100003 };
-	int bad = 0;
-
-	for (size_t s = 0; s < 4 && !bad; s++) {
-		bad |= check_allreduce(c, shared, DTYPE_F32, sizes[s]);
-		bad |= check_allreduce(c, own, DTYPE_F64, sizes[s]);
-		bad |= check_allreduce(c, c->rank ? shared : own, DTYPE_F32, sizes[s]);
-		bad |= scatter_gather(c, shared, sizes[s] / 4 + 1);
-		bad |= scatter_gather(c, own, sizes[s] / 4 + 1);
-	}
-	return bad;
-}
-
-/* Every rank takes a buffer of a size of its own. Groups: the even and the odd; neighbours; all but the first. */
-static int split_rank(struct comm *c)
-{
-	const int color[] = { c->rank % 2, c->rank / 2, c->rank ? 7 : -1 };
-	size_t most = (size_t)c->world * 100003 * 8;
-	struct err err = ERR_INIT;
-	struct comm *group[3];
-	void *own = malloc(most), *shared;
-	int bad = c->ops->alloc(c, most + (size_t)c->rank * 12345, &shared, &err);
-
-	for (int i = 0; i < 3 && !bad; i++)
-		bad = c->ops->split(c, color[i], &group[i], &err);
-	for (int i = 0; i < 3 && !bad; i++) {
-		if (color[i] < 0) {
-			bad = group[i] != NULL;
-			continue;
-		}
-		bad = group[i]->world != (i == 0 ? (c->world + 1 - c->rank % 2) / 2
-					  : i == 1 ? (c->rank == (c->world - 1) / 2 * 2 && c->world % 2 ? 1 : 2)
-						   : c->world - 1);
-		bad |= group[i]->rank != (i == 0 ? c->rank / 2 : i == 1 ? c->rank % 2 : c->rank - 1);
-		bad |= use_group(group[i], shared, own);
-	}
-	bad |= use_group(c, shared, own);
-	for (int i = 2; i >= 0; i--)
-		if (group[i])
-			group[i]->ops->close(group[i]);
-	free(own);
-	return bad;
-}
-
 static void test_groups(void **state)
 {
 	(void)state;
 	for (int world = 1; world <= 5; world++)
-		expect_clean(world, split_rank);
-}
-
-struct beside {
-	struct comm *c;
-	float *data;
-	int bad;
-};
-
-static void *sum_beside(void *arg)
-{
-	struct beside *b = arg;
-
-	for (int k = 0; k < 300 && !b->bad; k++)
-		b->bad = check_allreduce(b->c, b->data, DTYPE_F32, 5000 + (size_t)k);
-	return NULL;
-}
-
-/* Two threads of each rank, a communicator each, at their own pace. */
-static int threads_rank(struct comm *c)
-{
-	struct beside b = { .bad = 0 };
-	struct err err = ERR_INIT;
-	float *data;
-	void *shared;
-	pthread_t t;
-	int bad = c->ops->alloc(c, 2 * 8192 * sizeof(float), &shared, &err) || c->ops->split(c, 0, &b.c, &err);
-
-	if (bad)
-		return bad;
-	data = shared;
-	b.data = data + 8192;
-	bad = pthread_create(&t, NULL, sum_beside, &b);
-	for (int k = 0; k < 300 && !bad; k++)
-		bad = check_allreduce(c, data, DTYPE_F32, 8000 - (size_t)k);
-	pthread_join(t, NULL);
-	b.c->ops->close(b.c);
-	return bad | b.bad;
+		expect_clean(world, collectives_groups);
 }
 
 static void test_threads(void **state)
 {
 	(void)state;
-	expect_clean(3, threads_rank);
+	expect_clean(3, collectives_threads);
 }
 
 /* Rank 3 dies: rank 1 waits for it in their group, the others for all; everybody names it by its number in the job. */

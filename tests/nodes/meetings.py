@@ -60,6 +60,8 @@ def meetings(spaces):
     whole("flags", spaces, reference, lambda i: [*two, *at, "--node-rank", i])
     check(spaces.sent(0) - sent > 100000, "the gradients went over the wire: %d bytes" % (spaces.sent(0) - sent))
     whole("first come", spaces, reference, lambda i: [*two, "--rdzv-endpoint", spaces.address[1] + ":29777", "--comm-sockets", 1])
+    whole("fsdp", spaces, reference, lambda i: [*two, *at, "--node-rank", i, "--strategy", "fsdp"])
+    whole("fsdp in pairs across the machines", spaces, reference, lambda i: [*two, *at, "--node-rank", i, "--strategy", "fsdp", "--shard-degree", 2])
     whole("uneven", spaces, reference, lambda i: ["--nnodes", 2, "--nproc-per-node", 3 - 2 * i, *at, "--node-rank", i])
     torch = lambda i, k: {"RANK": str(2 * i + k), "WORLD_SIZE": "4", "LOCAL_RANK": str(k), "LOCAL_WORLD_SIZE": "2", "MASTER_ADDR": spaces.address[0],
                           "MASTER_PORT": "29600", "TORCHELASTIC_RUN_ID": "nodes"}
