@@ -1,5 +1,5 @@
 #!/bin/sh
-# What shared objects export: a backend module one versioned symbol, libdptrack only dptrack_*.
+# What shared objects export: a module of a backend or a transport one versioned symbol, libdptrack only dptrack_*.
 cd "${builddir:-.}" || exit 1
 bad=0 seen=0
 for so in .libs/dptrain_*.so .libs/libdptrack.so; do
@@ -7,7 +7,7 @@ for so in .libs/dptrain_*.so .libs/libdptrack.so; do
 	seen=$((seen + 1))
 	case $so in
 	*libdptrack.so) want='^dptrack_' ;;
-	*) want='^dptrain_backend_v1$' ;;
+	*) want='^dptrain_(backend|link)_v1$' ;;
 	esac
 	# Version nodes (type A) and what the sanitizers' runtimes add are not ours.
 	stray=$(nm -D --defined-only "$so" | awk '$2 != "A" { print $3 }' | sed 's/@.*//' | grep -vE "$want|^_init$|^_fini$|^__(asan|ubsan|odr_asan)")

@@ -22,6 +22,11 @@ double clock_mono_s(void)
 	return (double)now_ns(CLOCK_MONOTONIC) * 1e-9;
 }
 
+double clock_thread_s(void)
+{
+	return (double)now_ns(CLOCK_THREAD_CPUTIME_ID) * 1e-9;
+}
+
 double clock_wall_s(void)
 {
 	struct timespec t;

@@ -21,6 +21,7 @@ struct points points_of_evaluation(const struct evaluation *v, bool words, int64
 		add(&p, SERIES_val_perplexity, exp(v->loss));
 	else
 		add(&p, SERIES_val_top1, v->top1);
+	add(&p, SERIES_val_seconds, v->seconds);
 	return p;
 }
 

@@ -266,6 +266,11 @@ void report_saved(struct report *r, int64_t step, double copy_s, double cpu_s, d
 	point(r, SERIES_checkpoint_seconds, step, wall_s);
 }
 
+void report_waited(struct report *r, int64_t step, double wait_s)
+{
+	point(r, SERIES_checkpoint_wait, step, wait_s);
+}
+
 /* What the data set has to say: files that could not be read are named once and counted. */
 static void report_data(struct report *r, int64_t step)
 {
@@ -297,6 +302,9 @@ void report_step(struct report *r, const struct step_result *s)
 		point(r, step_time_series((enum step_time)t), s->step, s->seconds[t]);
 	if (r->e->rank.seat->world > 1)
 		point(r, SERIES_comm_bytes, s->step, (double)s->sent);
+	point(r, SERIES_data_load, s->step, s->load_s);
+	point(r, SERIES_data_load_cpu, s->step, s->load_cpu_s);
+	point(r, SERIES_data_ready, s->step, s->ready);
 	if (r->e->rank.cfg->workers < 0 && s->workers != r->workers)
 		point(r, SERIES_data_workers, s->step, s->workers);
 	r->workers = s->workers;

@@ -26,6 +26,7 @@ int report_segment(const struct report *r);
 /* Of a checkpoint that was written: copying into the snapshot, the writer's CPU, and until it lay on the disk. Any
  * thread. */
 void report_saved(struct report *r, int64_t step, double copy_s, double cpu_s, double wall_s);
+void report_waited(struct report *r, int64_t step, double wait_s); /* for the checkpoint before to be written */
 void report_flush(struct report *r, double wait_s); /* any thread: what was recorded so far is in the journal */
 
 /* status: how this rank ended. Only rank 0's counts, and the launcher's after it. */

@@ -105,22 +105,14 @@ static int write_now(struct saver *s, const struct checkpoint_state *at, const s
 	return 0;
 }
 
-static double thread_cpu_s(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
-	return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
-}
-
 static void write_snapshot(struct saver *s)
 {
 	const struct weights_access access = { .peek = peek_snapshot, .user = &s->e->tensors };
-	double cpu_s = thread_cpu_s(), start_s = clock_mono_s();
+	double cpu_s = clock_thread_s(), start_s = clock_mono_s();
 	struct err err = ERR_INIT;
 
 	if (!write_now(s, &s->next, &access, &err)) {
-		report_saved(s->report, s->next.step, s->copy_s, thread_cpu_s() - cpu_s, clock_mono_s() - start_s);
+		report_saved(s->report, s->next.step, s->copy_s, clock_thread_s() - cpu_s, clock_mono_s() - start_s);
 		return;
 	}
 	if (s->warned)
@@ -160,10 +152,11 @@ static void wait_idle(struct saver *s)
 
 int saver_save(struct saver *s, const struct checkpoint_state *at, struct err *err)
 {
-	double start_s;
+	double start_s = clock_mono_s();
 	int rc;
 
 	wait_idle(s);
+	report_waited(s->report, at->step, clock_mono_s() - start_s);
 	start_s = clock_mono_s();
 	rc = snapshot_take(&s->e->tensors, err);
 	if (rc)

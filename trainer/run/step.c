@@ -155,6 +155,7 @@ static void begin_step(struct engine *e, const struct loader_batch *b, struct st
 	r->epoch = b->epoch + 1;
 	r->in_epoch = b->step + 1;
 	r->count = b->global_weight;
+	r->ready = b->ready;
 	r->lr = lr_schedule_at(&e->course.lr, r->step);
 	r->epoch_ends = b->step + 1 == e->course.steps_per_epoch;
 	r->stop = seat_stop(e->rank.seat) != 0;
@@ -193,6 +194,7 @@ int step_run(struct engine *e, struct step_result *ret, struct err *err)
 	e->step++;
 	e->stats_shared = false;
 	r.sent += rank_sent(&e->rank);
+	loader_spent(e->loader, &r.load_s, &r.load_cpu_s);
 	close_account(e, &r);
 	adjust_loading(e, &r);
 	*ret = r;

@@ -37,6 +37,8 @@ struct step_result {
 	bool epoch_ends;
 	bool stop; /* somebody asked the job to end; all ranks see it at the same step */
 	double seconds[TIME_COUNT];
+	double load_s, load_cpu_s; /* of the loader's threads since the step before */
+	int ready;		   /* batches that were there when the step began */
 };
 
 /* 1: a step was done; 0: no more data; negative: failed. */

@@ -54,6 +54,7 @@ struct loader {
 	int line_first, line_n, n_free;
 	int current;       /* slot that has unclaimed samples, -1 none */
 	int64_t epoch, step, micro; /* of the next batch to hand out */
+	double spent_s, spent_cpu_s; /* filling samples, since loader_spent was last called */
 };
 
 /* Moves on to the next micro-batch, step or epoch. */
@@ -184,6 +185,7 @@ static void fill_chunk(struct loader *l, const struct fill_hand *hand)
 {
 	struct slot *slot = &l->slots[l->current];
 	int64_t begin = slot->claimed, end = begin + l->size.chunk, failed = -1;
+	double start_s = clock_mono_s(), start_cpu_s = clock_thread_s();
 	struct err err = ERR_INIT;
 
 	if (end > slot->batch.count)
@@ -202,6 +204,8 @@ static void fill_chunk(struct loader *l, const struct fill_hand *hand)
 	}
 	if (slot->done + end - begin == slot->batch.count)
 		wait_slow(l, slot->ready_at);
+	l->spent_s += clock_mono_s() - start_s;
+	l->spent_cpu_s += clock_thread_s() - start_cpu_s;
 	slot->done += end - begin;
 	if (slot->done == slot->batch.count)
 		pthread_cond_signal(&l->ready);
@@ -253,6 +257,18 @@ static bool first_is_full(const struct loader *l)
 	return s && s->done == s->batch.count;
 }
 
+static int full_slots(const struct loader *l)
+{
+	int n = 0;
+
+	for (int i = 0; i < l->line_n; i++) {
+		const struct slot *s = &l->slots[l->line[(l->line_first + i) % l->size.n]];
+
+		n += s->done == s->batch.count;
+	}
+	return n;
+}
+
 static int take_first(struct loader *l, struct loader_batch *ret, double began, struct err *err)
 {
 	struct slot *s = &l->slots[l->line[l->line_first]];
@@ -273,9 +289,10 @@ static int take_first(struct loader *l, struct loader_batch *ret, double began, 
 int loader_next(struct loader *l, struct loader_batch *ret, struct err *err)
 {
 	double began = clock_mono_s();
-	int rc = 0;
+	int rc = 0, ready;
 
 	pthread_mutex_lock(&l->lock);
+	ready = full_slots(l);
 	l->waiting = !first_is_full(l);
 	if (l->waiting && l->active < l->n_threads)
 		pthread_cond_broadcast(&l->work);
@@ -292,6 +309,7 @@ int loader_next(struct loader *l, struct loader_batch *ret, struct err *err)
 			pthread_cond_wait(&l->ready, &l->lock);
 	}
 	rc = take_first(l, ret, began, err);
+	ret->ready = ready;
 out:
 	l->waiting = false;
 	pthread_mutex_unlock(&l->lock);
@@ -306,6 +324,15 @@ void loader_release(struct loader *l, const struct loader_batch *b)
 		l->free_slots[l->n_free++] = b->slot;
 		pthread_cond_broadcast(&l->work);
 	}
+	pthread_mutex_unlock(&l->lock);
+}
+
+void loader_spent(struct loader *l, double *ret_s, double *ret_cpu_s)
+{
+	pthread_mutex_lock(&l->lock);
+	*ret_s = l->spent_s;
+	*ret_cpu_s = l->spent_cpu_s;
+	l->spent_s = l->spent_cpu_s = 0;
 	pthread_mutex_unlock(&l->lock);
 }
 

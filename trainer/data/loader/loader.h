@@ -47,6 +47,7 @@ struct loader_batch {
 				     * seq_len; 64-byte aligned */
 	const int32_t *targets;     /* count labels; or count * seq_len tokens, -1 where there is nothing to learn */
 	double wait_s;              /* how long loader_next kept the caller waiting */
+	int ready;                  /* batches that were full when it was asked for, this one included */
 	int slot;                   /* for loader_release */
 };
 
@@ -60,6 +61,9 @@ void loader_release(struct loader *l, const struct loader_batch *b); /* in any o
 /* From now on n workers, from none to all (as it begins), work ahead; the others only while the caller waits in
  * loader_next, on the batch that it waits for. What is delivered stays the same. */
 void loader_set_active(struct loader *l, int n);
+
+/* Seconds that samples took since the last call, of all threads together, and of these those on a core. */
+void loader_spent(struct loader *l, double *ret_s, double *ret_cpu_s);
 
 /* Joins the workers at once, also when they wait. NULL is fine. */
 void loader_close(struct loader *l);
