@@ -1,6 +1,7 @@
 // What the view is made of and how it holds: axes, zoom, the first evaluation of a live run, what is found, what is
 // chosen and saved, what a reload keeps.
 import assert from 'node:assert/strict';
+import { readFile } from 'node:fs/promises';
 import { test } from 'node:test';
 import { charted, says, until } from './browser.mjs';
 import { stage } from './stage.mjs';
@@ -47,4 +48,87 @@ test('x is the time since the start in hours and days, or the clock', async (t) 
 	const c = await charted(page, 'train/loss', (x) => x.from > 1e9);
 	assert.ok(c.from >= start && c.to <= start + 2 * DAY_S + 1, `${c.from} ${c.to}`);
 	assert.ok(c.ticks.includes('Mar 2') || c.ticks.some((x) => /^\w{3} \d+$/.test(x)), c.ticks.join());
+});
+
+test('the first evaluation of a live run changes neither goal nor columns nor the order of charts', async (t) => {
+	const id = await run('live', 'a', { 'train/loss': steps(50, (i) => 1 / (i + 1)),
+		'sys/load': steps(50, () => 1) }, { live: true });
+	const page = await here.open(t, '?e=live');
+	await charted(page, 'train/loss', (d) => d.lines.length === 1);
+	const seen = () => page.evaluate(() => [document.querySelector('.goal select').value,
+		document.querySelector('.grid .head').textContent,
+		[...document.querySelectorAll('[data-chart]')].map((c) => c.dataset.chart).slice(0, 2).join()]
+		.join(' | '));
+	const before = await seen();
+	await log(id, { 'epoch/top1': [[1, 40]], 'epoch/val_loss': [[1, 2]], 'train/loss': [[60, 0.01]] });
+	await page.waitForSelector('.goal .new:has-text("epoch/top1")', WAIT);
+	assert.equal(await seen(), before);
+	await page.click('.goal .new');
+	await until(() => page.inputValue('.goal select'), (v) => v === 'epoch/top1');
+	await page.waitForSelector('.goal .new', { ...WAIT, state: 'detached' });
+});
+
+test('two of twelve runs in two clicks, one by a key, a range with shift', async (t) => {
+	for (let i = 0; i < 12; i++)
+		await run('twelve', 'r' + i, { loss: steps(5, (k) => i + k) }, { params: { lr: String(i) } });
+	const page = await here.open(t, '?e=twelve');
+	const eye = (n) => `.grid .body .row[aria-rowindex="${n}"] .eye`;
+	const drawnRuns = (n) => charted(page, 'loss', (d) => d.lines.length === n);
+	await drawnRuns(12);
+	await page.hover('.grid .body .row[aria-rowindex="4"]');
+	await page.click('.grid .body .row[aria-rowindex="4"] .only');
+	await drawnRuns(1);
+	await page.click(eye(7));
+	const two = await drawnRuns(2);
+	assert.deepEqual([...two.names].sort(), ['r2', 'r5']);
+	await page.click(eye(9), { modifiers: ['Shift'] });
+	await drawnRuns(4);
+	await page.focus('.grid .body .row[aria-rowindex="3"] [role=rowheader]');
+	await page.keyboard.press('o');
+	await drawnRuns(1);
+});
+
+test('the CSV is the table: its filter, its order, its columns, every digit', async (t) => {
+	for (const [i, v] of [0.1 + 0.2, 1 / 3, NaN].entries())
+		await run('saved', ['ab, "c"', 'abd', 'abe'][i], { 'x/acc': [[1, Number.isNaN(v) ? 'NaN' : v]] },
+			{ params: { lr: String(i + 1), note: 'n' + i } });
+	await run('saved', 'other', { 'x/acc': [[1, 5]] }, { params: { lr: '9' } });
+	const page = await here.open(t, '?e=saved&q=ab&c=p:lr&c=m:last:x/acc&s=-p:lr');
+	await says(page, '.grid .body .row[aria-rowindex="2"]', /abe/);
+	const [download] =
+		await Promise.all([page.waitForEvent('download'), page.click('.head button:text-is("CSV")')]);
+	const text = (await readFile(await download.path(), 'utf8')).trimEnd().split('\n');
+	assert.equal(text[0], 'run_id,run_name,params.lr,metrics.x/acc.last');
+	assert.deepEqual(text.slice(1).map((l) => l.slice(33)),
+		['abe,3,NaN', `abd,2,${1 / 3}`, `"ab, ""c""",1,${0.1 + 0.2}`]);
+});
+
+test('a reload keeps what was found, opened, brushed and how high the table is', async (t) => {
+	for (let i = 0; i < 40; i++)
+		await run('kept', 'k' + i, { 'a/x': [[1, i]], 'b/y': [[1, i]], 'train/loss': steps(3, () => i) },
+			{ params: { lr: String(i / 10), wd: String(i % 3) } });
+	const page = await here.open(t, '?e=kept&par&br=0.5~1~lr');
+	const tableHeight = () => page.$eval('.grid', (e) => Math.round(e.getBoundingClientRect().height));
+	await says(page, '.parallel .options', /20 runs within/);
+	assert.ok(await tableHeight() < 0.45 * 800, 'a long table leaves the charts their room');
+	await page.focus('.handle');
+	for (let i = 0; i < 3; i++) await page.keyboard.press('ArrowUp');
+	const height = await tableHeight();
+	await page.click('.group[aria-label="b"] h2 button');
+	await page.waitForURL(/gr=0\.b/);
+	await page.reload();
+	await says(page, '.parallel .options', /20 runs within/);
+	assert.equal(await tableHeight(), height);
+	assert.equal(await page.locator('.group[aria-label="b"] [data-chart]').count(), 0);
+	await page.fill('input[aria-label="Find a chart"]', 'y b');
+	await page.waitForURL(/f=y\+b/);
+	await page.reload();
+	await until(() => page.$$eval('[data-chart]', (l) => l.map((c) => c.dataset.chart).join()), (k) => k === 'b/y');
+	await page.setViewportSize({ width: 390, height: 844 });
+	await page.goto(here.server.url + '?e=kept');
+	await charted(page, 'train/loss', (d) => d.lines.length > 0);
+	assert.ok(await page.$eval('[data-chart]', (e) => e.getBoundingClientRect().top + scrollY) < 1500,
+		'on a phone the charts follow a few cards');
+	await page.click('.cards button:has-text("all 40 runs")');
+	await until(() => page.locator('.cards .card').count(), (n) => n === 40);
 });

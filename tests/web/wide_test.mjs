@@ -62,3 +62,17 @@ test('of wide runs only the columns travel that are shown; others come when they
 	await until(() => page.$$eval('.grid .body .row', (l) => l.map((r) => r.textContent)),
 		(l) => l.length > 10 && l.every((x) => x.includes('10')), 'the picked column has its numbers');
 });
+
+test('among many metrics charts and goals are found by words in any order', async (t) => {
+	const { page } = await watched(t, '?e=wide');
+	await page.fill('input[aria-label="Find a chart"]', 'dead head3');
+	await until(() => page.$$eval('[data-chart]', (l) => l.map((c) => c.dataset.chart)),
+		(l) => l.length > 0 && l.every((k) => k.includes('head3') && k.includes('dead')));
+	assert.equal(await page.locator('.goal select').count(), 0);
+	await page.click('.goal .pop > button');
+	await page.fill('input[aria-label="Find a goal"]', 'alive head7');
+	await page.keyboard.press('Enter');
+	await says(page, '.goal .pop > button', /head7.*alive/);
+	await until(() => page.$$eval('.grid .head .cell', (l) => l.map((c) => c.textContent).join()),
+		(x) => /head7/.test(x));
+});

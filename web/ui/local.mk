@@ -27,12 +27,14 @@ ui_files = \
 	web/ui/src/views/compare/parallel.tsx web/ui/src/views/compare/steptime.tsx \
 	web/ui/src/views/experiments/experiments.tsx web/ui/src/views/experiments/trash.tsx \
 	web/ui/src/views/index.ts \
-	web/ui/src/views/header/bulktag.tsx web/ui/src/views/header/header.tsx \
+	web/ui/src/views/header/bulktag.tsx web/ui/src/views/header/goalpicker.tsx \
+	web/ui/src/views/header/header.tsx \
 	web/ui/src/views/run/artifacts.tsx web/ui/src/views/run/facts.tsx web/ui/src/views/run/family.tsx \
 	web/ui/src/views/run/head.tsx web/ui/src/views/run/markdown.tsx web/ui/src/views/run/metrics.tsx \
 	web/ui/src/views/run/notes.tsx web/ui/src/views/run/rankbars.tsx web/ui/src/views/run/rankcharts.tsx \
 	web/ui/src/views/run/ranks.tsx web/ui/src/views/run/run.tsx web/ui/src/views/run/source.tsx web/ui/src/views/run/tags.tsx \
 	web/ui/src/views/table/cards.tsx web/ui/src/views/table/column.ts web/ui/src/views/table/columns.tsx \
+	web/ui/src/views/table/csv.ts \
 	web/ui/src/views/table/focus.ts web/ui/src/views/table/picker.tsx web/ui/src/views/table/readout.ts \
 	web/ui/src/views/table/row.tsx web/ui/src/views/table/rows.ts web/ui/src/views/table/table.tsx \
 	web/ui/src/views/table/values.tsx

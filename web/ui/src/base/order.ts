@@ -2,6 +2,7 @@
 
 import { natural } from './format.ts';
 import { isLoss } from './goal.ts';
+import { matchesWords } from './url.ts';
 
 export interface ChartGroup {
 	name: string;
@@ -28,13 +29,13 @@ export function frontKeys(curve: string | null, goal: string | null | undefined)
 	return curve !== null && isLoss(curve) ? [curve, goal] : [goal, curve];
 }
 
-/** words narrows the keys; with words nothing stands apart in front. */
+/** words narrows the keys to those that hold all of them; with words nothing stands apart in front. */
 export function chartOrder(keys: readonly string[], front: readonly (string | null | undefined)[],
 	words = ''): ChartOrder {
 	const first = words ? [] : front.filter((k): k is string => !!k && keys.includes(k));
 	const groups = new Map<string, string[]>();
 	for (const k of keys) {
-		if (first.includes(k) || !k.toLowerCase().includes(words.toLowerCase())) continue;
+		if (first.includes(k) || !matchesWords(words, [k])) continue;
 		const list = groups.get(groupOf(k));
 		if (list) list.push(k);
 		else groups.set(groupOf(k), [k]);

@@ -29,7 +29,8 @@ export function runTime(r: Run, now = Date.now()): number | undefined {
 	return end === null ? undefined : end - r.start_time;
 }
 
-function cell(r: Run, id: string, dirOf: (key: string) => Direction): Cell {
+/** A column's value of a run: a number where it is one, undefined where there is none. */
+export function cell(r: Run, id: string, dirOf: (key: string) => Direction): Cell {
 	const m = metricColumn(id);
 	if (m) return metricValue(r.metrics[m.key], m.what, dirOf(m.key));
 	if (id.startsWith('p:')) return r.params[id.slice(2)];

@@ -32,6 +32,12 @@ export interface View {
 	nest: boolean;
 	/** Parallel coordinates are open. */
 	parallel: boolean;
+	/** Words that charts are looked for with. */
+	find: string;
+	/** How many charts of a group are open, where the reader has said so. */
+	groups: Record<string, number>;
+	/** Ranges of axes of the parallel coordinates by their titles. */
+	brushes: Record<string, [number, number]>;
 	/** Ids (8 digits) shown in the charts, null = the default choice. */
 	shown: string[] | null;
 }
@@ -39,7 +45,7 @@ export interface View {
 export const emptyView: View = {
 	page: 'compare', experiment: null, run: null, goal: null, dir: null, sort: null, desc: false, columns: null,
 	filter: '', x: 'step', log: false, smooth: 0, full: false, zoom: null, epochZoom: null, hue: null, dash: null,
-	nest: false, parallel: false, shown: null,
+	nest: false, parallel: false, find: '', groups: {}, brushes: {}, shown: null,
 };
 
 function num(s: string | null): number | null {
@@ -58,6 +64,23 @@ function zoomOf(s: string | null): [number, number] | null {
 function zoomText([from, to]: [number, number]): string {
 	// times of the clock need their seconds
 	return [from, to].map((n) => Number(n.toPrecision(Math.abs(n) > 1e8 ? 12 : 7))).join('~');
+}
+
+/** "12.epoch" as epoch: 12. */
+function groupsOf(list: readonly string[]): Record<string, number> {
+	const pairs = list.map((t) => /^(\d{1,6})\.(.+)$/.exec(t));
+	return Object.fromEntries(pairs.filter((m) => m !== null).map((m) => [m[2]!, Number(m[1])]));
+}
+
+/** "0.1~0.5~lr" as lr: [0.1, 0.5]. */
+function brushesOf(list: readonly string[]): Record<string, [number, number]> {
+	const out: Record<string, [number, number]> = {};
+	for (const t of list) {
+		const m = /^([^~]+)~([^~]+)~(.+)$/.exec(t);
+		const range = m && zoomOf(`${m[1]}~${m[2]}`);
+		if (range) out[m[3]!] = range;
+	}
+	return out;
 }
 
 /** The query of an address as MLflow's clients print it (#/experiments/1/runs/<id>), null for any other. */
@@ -99,6 +122,9 @@ export function parseView(query: string): View {
 		dash: p.get('dash'),
 		nest: p.has('nest'),
 		parallel: p.has('par'),
+		find: p.get('f') ?? '',
+		groups: groupsOf(p.getAll('gr')),
+		brushes: brushesOf(p.getAll('br')),
 		shown: shown === null ? null : shown.split('.').filter((s) => /^[0-9a-f]{1,32}$/.test(s)),
 	};
 }
@@ -125,6 +151,9 @@ export function viewQuery(v: View): string {
 	if (v.dash !== null) add('dash', v.dash);
 	if (v.nest) out.push('nest');
 	if (v.parallel) out.push('par');
+	if (v.find !== '') add('f', v.find);
+	for (const [name, n] of Object.entries(v.groups)) add('gr', `${n}.${name}`);
+	for (const [title, range] of Object.entries(v.brushes)) add('br', `${zoomText(range)}~${title}`);
 	if (v.shown !== null) add('o', v.shown.join('.'));
 	return out.length ? '?' + out.join('&') : '';
 }

@@ -275,7 +275,3 @@ export function openEvents(on: EventHandlers): () => void {
 	};
 	return () => es.close();
 }
-
-export function exportAddress(experiment: string): string {
-	return 'api/v1/export/runs.csv?experiment=' + encodeURIComponent(experiment);
-}

@@ -10,7 +10,7 @@ export * from './removal.ts';
 export * from './series.ts';
 export { isReserved, tagKeys, tagsOf } from './tags.ts';
 export * from './takenback.ts';
-export { endSession, exportAddress, getRuns } from './api.ts';
+export { endSession, getRuns } from './api.ts';
 export { askRanks } from './points.ts';
 export { liveRev, start } from './live.ts';
 export { needMetrics } from './load.ts';

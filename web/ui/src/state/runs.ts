@@ -77,10 +77,29 @@ export const paramKeys = computed(() => keysOf((r) => r.params));
 export const goal = computed<Goal | null>(() => {
 	const v = view.value;
 	if (v.goal !== null) return { key: v.goal, dir: v.dir ?? directionOf(v.goal) };
-	return defaultGoal(keyRuns.value, runs.value.length);
+	const known = kept.of === experiment.value ? kept.goal : null;
+	if (known && keyRuns.value.has(known.key)) return known;
+	kept = { of: experiment.value, goal: defaultGoal(keyRuns.value, runs.value.length) };
+	return kept.goal;
 });
 
-export const curve = computed(() => defaultCurve(metricKeys.value, goal.value?.key ?? null));
+/** The default goal that the page has begun with: what comes later does not change it under the reader's eyes. */
+let kept: { of: string | null; goal: Goal | null } = { of: null, goal: null };
+
+/** A goal that would be the default by now; null when it is the one that there is, or the reader chose one. */
+export const betterGoal = computed(() => {
+	const fresh = view.value.goal === null ? defaultGoal(keyRuns.value, runs.value.length) : null;
+	return fresh && fresh.key !== goal.value?.key ? fresh : null;
+});
+
+let keptCurve: { of: string; key: string | null } = { of: '', key: null };
+
+export const curve = computed(() => {
+	const of = `${experiment.value}\n${goal.value?.key}`;
+	if (keptCurve.of !== of || keptCurve.key === null)
+		keptCurve = { of, key: defaultCurve(metricKeys.value, goal.value?.key ?? null) };
+	return keptCurve.key;
+});
 export const split = computed(() => splitParams(runs.value));
 
 export const rows = computed<Run[]>(() => {
@@ -141,10 +160,27 @@ export function isShown(id: string): boolean {
 }
 
 export function toggleShown(id: string): void {
+	lastToggled = id;
 	const set = new Set(chosen.value);
 	if (!set.delete(id)) set.add(id);
 	setShown(set);
 }
+
+/** Only this run is drawn. */
+export function showOnly(id: string): void {
+	lastToggled = id;
+	setShown(new Set([id]));
+}
+
+/** The run and all between it and the one that was shown or hidden last are shown. */
+export function showTo(id: string, list: readonly Run[]): void {
+	const [a, b] = [lastToggled, id].map((i) => list.findIndex((r) => r.id === i)) as [number, number];
+	if (a < 0) return toggleShown(id);
+	const between = list.slice(Math.min(a, b), Math.max(a, b) + 1).map((r) => r.id);
+	setShown(new Set([...chosen.value, ...between]));
+}
+
+let lastToggled = '';
 
 export function setShown(set: Set<string> | null): void {
 	go({ shown: set === null ? null : [...set].map((id) => id.slice(0, 8)) });

@@ -1,7 +1,7 @@
 // The charts below the table: the training curve and the goal first, then every other metric in groups by prefix.
 // A group draws a few charts at once; charts off the screen neither draw nor ask for data.
-import { signal } from '@preact/signals';
 import type { ComponentChildren } from 'preact';
+import { useRef } from 'preact/hooks';
 import * as s from '../../state/index.ts';
 import { natural, paramText } from '../../base/format.ts';
 import type { Run } from '../../base/types.ts';
@@ -13,8 +13,6 @@ import { ChartCard } from './card.tsx';
 const LEGEND_MAX = 6;
 const SCALE_SHOWN = 4;
 
-const open = signal<Record<string, number>>({});
-const find = signal('');
 /** A dash that is every hue's. */
 const DIM = { light: 'var(--dim)', dark: 'var(--dim)' };
 
@@ -91,16 +89,17 @@ export function Toolbar() {
 			<span class="grow" />
 			<Legend />
 			<input class="find" type="search" placeholder="find a chart" aria-label="Find a chart"
-				value={find.value}
-				onInput={(e) => (find.value = e.currentTarget.value)} />
+				value={v.find} title="every word must occur in the metric's name"
+				onInput={(e) => s.go({ find: e.currentTarget.value })} />
 		</div>
 	);
 }
 
 function Group({ group }: { group: ChartGroup }) {
 	const { name, keys } = group;
-	const n = open.value[name] ?? (find.value ? AT_ONCE : openAtFirst(group));
-	const show = (count: number) => (open.value = { ...open.value, [name]: count });
+	const { groups, find } = s.view.value;
+	const n = find ? groups[name] || AT_ONCE : groups[name] ?? openAtFirst(group);
+	const show = (count: number) => s.go({ groups: { ...groups, [name]: count } });
 	return (
 		<section class="group" aria-label={name}>
 			<GroupHead open={n > 0} name={name} count={keys.length}
@@ -116,11 +115,17 @@ function Group({ group }: { group: ChartGroup }) {
 	);
 }
 
-/** after: what stands between the charts in front and the groups. */
+/**
+ * after: what stands between the charts in front and the groups. A group that comes while the page is open stands below
+ * those that are there.
+ */
 export function ChartGrid({ keys, after }: { keys: readonly string[]; after?: ComponentChildren }) {
-	const words = find.value;
+	const words = s.view.value.find;
 	const g = s.goal.value;
 	const { first, groups } = chartOrder(keys, frontKeys(s.curve.value, g?.key), words);
+	const order = useRef<string[]>([]);
+	order.current = [...order.current, ...groups.map((c) => c.name).filter((n) => !order.current.includes(n))];
+	groups.sort((a, b) => order.current.indexOf(a.name) - order.current.indexOf(b.name));
 	return (
 		<>
 			<div class={'charts first n' + first.length}>

@@ -1,5 +1,5 @@
 // The first screen: the runs of an experiment as a table (cards when narrow) and their charts, moving together.
-import { signal, useSignalEffect } from '@preact/signals';
+import { computed, signal, useSignalEffect } from '@preact/signals';
 import { useEffect } from 'preact/hooks';
 import * as s from '../../state/index.ts';
 import { Empty, GroupHead } from '../base/bits.tsx';
@@ -19,8 +19,15 @@ narrowQuery.addEventListener('change', (e) => (narrow.value = e.matches));
 
 const Parallel = lazy(() => import('./parallel.tsx').then((m) => m.Parallel));
 
-/** Share of the height that the table may take before it scrolls in itself; moved with the handle. */
-const tableShare = signal(0.56);
+/** Share of the height that the table takes when all of its rows fit into it. */
+const SHARE_WHOLE = 0.56;
+/** Share that it takes, and scrolls in itself, when they do not. */
+const SHARE_LONG = 0.4;
+const SHARE_KEPT = 'dptrack-table';
+/** What the reader has made of it with the handle, kept by the browser; null: nothing yet. */
+const chosenShare = signal<number | null>(keptShare());
+const tableShare = computed(() =>
+	chosenShare.value ?? (tableHeight() <= SHARE_WHOLE * innerHeight ? SHARE_WHOLE : SHARE_LONG));
 const SHARE_MIN = 0.15;
 const SHARE_MAX = 0.9;
 /** Runs at the top of the table whose phases are asked for. */
@@ -46,8 +53,22 @@ function NoRuns() {
 	);
 }
 
+function keptShare(): number | null {
+	try {
+		const kept = Number(localStorage.getItem(SHARE_KEPT));
+		return kept > 0 && kept < 1 ? kept : null;
+	} catch {
+		return null;
+	}
+}
+
 function setShare(to: number): void {
-	tableShare.value = Math.min(SHARE_MAX, Math.max(SHARE_MIN, to));
+	chosenShare.value = Math.min(SHARE_MAX, Math.max(SHARE_MIN, to));
+	try {
+		localStorage.setItem(SHARE_KEPT, chosenShare.value.toFixed(3));
+	} catch {
+		// without storage it lasts as long as the page
+	}
 }
 
 function Handle() {

@@ -103,15 +103,15 @@ function Brushed({ ids, clear }: { ids: readonly string[]; clear: () => void }) 
 }
 
 /** The chart in the element, drawn again with the runs and the brushes; brushed gets the runs within them. */
-function useParallel(box: RefObject<HTMLDivElement | null>, brushes: Signal<Brushes>, brushed: Signal<string[]>): void {
+function useParallel(box: RefObject<HTMLDivElement | null>, brushed: Signal<string[]>): void {
 	const chart = useRef<ParallelChart | null>(null);
 	const titles = useRef<string[]>([]);
 	useEffect(() => {
 		const c = new ParallelChart(box.current!, {
 			onHover: (id) => (s.lit.value = id), onOpen: s.openRun,
 			onBrush: (i, range) => {
-				const { [titles.current[i]!]: _, ...others } = brushes.value;
-				brushes.value = range ? { ...others, [titles.current[i]!]: range } : others;
+				const { [titles.current[i]!]: _, ...others } = s.view.value.brushes;
+				s.go({ brushes: range ? { ...others, [titles.current[i]!]: range } : others });
 			},
 		});
 		chart.current = c;
@@ -121,7 +121,7 @@ function useParallel(box: RefObject<HTMLDivElement | null>, brushes: Signal<Brus
 		const list = [...s.rows.value].reverse();
 		const axes = axesOf(list, box.current?.clientWidth ?? 1000);
 		titles.current = axes.map((a) => a.title);
-		const picture = pictureOf(list, axes, brushes.value);
+		const picture = pictureOf(list, axes, s.view.value.brushes);
 		chart.current?.set(picture);
 		brushed.value = picture.lines.filter((l) => isBrushed(picture.axes, l)).map((l) => l.id);
 	});
@@ -133,16 +133,16 @@ function useParallel(box: RefObject<HTMLDivElement | null>, brushes: Signal<Brus
 
 export function Parallel() {
 	const box = useRef<HTMLDivElement>(null);
-	const brushes = useSignal<Brushes>({});
+	const brushes = s.view.value.brushes;
 	const brushed = useSignal<string[]>([]);
-	useParallel(box, brushes, brushed);
+	useParallel(box, brushed);
 	const lit = s.lit.value === null ? undefined : s.runs.value.find((r) => r.id === s.lit.value);
 	const label = `Params and goal of ${count(s.rows.value.length, 'run')}; arrows walk through the runs`;
 	return (
 		<div class="card chart parallel">
 			<p class="options">
-				{Object.keys(brushes.value).length > 0
-					? <Brushed ids={brushed.value} clear={() => (brushes.value = {})} />
+				{Object.keys(brushes).length > 0
+					? <Brushed ids={brushed.value} clear={() => s.go({ brushes: {} })} />
 					: <span class="dim">
 						drag along an axis to pick runs; the goal's best is at the top</span>}
 			</p>

@@ -12,6 +12,10 @@ import { Picker } from '../table/picker.tsx';
 const picking = signal(false);
 const tagging = signal(false);
 const BulkTag = lazy(() => import('./bulktag.tsx').then((m) => m.BulkTag));
+const aiming = signal(false);
+const GoalPicker = lazy(() => import('./goalpicker.tsx').then((m) => m.GoalPicker));
+/** More goals than this are looked for instead of listed. */
+const GOALS_LISTED = 60;
 const FILTER_MS = 250;
 const FILTER_HINT = 'Words are looked for in names, params, tags and notes. Or an expression: '
 	+ 'params.lr = \'0.1\' AND metrics."epoch/top1".max > 0.9   ( / comes here )';
@@ -84,22 +88,30 @@ function Filter() {
 	);
 }
 
+function setGoal(key: string): void {
+	s.go({ goal: key, dir: directionOf(key), sort: null, desc: false });
+}
+
 function GoalSelect() {
 	const g = s.goal.value;
 	const keys = s.metricKeys.value.filter((k) => !k.startsWith('phase/'));
 	if (!keys.length) return null;
 	return (
-		<label class="goal">goal
-			<select value={g?.key ?? ''} onChange={(e) => {
-				const key = e.currentTarget.value;
-				s.go({ goal: key, dir: directionOf(key), sort: null, desc: false });
-			}}>
-				{g && !keys.includes(g.key) && <option value={g.key}>{g.key}</option>}
-				{keys.map((k) => <option key={k} value={k}>{k}</option>)}
-			</select>
+		<span class="goal"><label for="goal">goal</label>
+			{keys.length > GOALS_LISTED ? <Opener word={g?.key ?? 'choose'} open={aiming}
+				panel={(close) => <GoalPicker keys={keys} choose={setGoal} close={close} />} />
+				: <select id="goal" value={g?.key ?? ''}
+					onChange={(e) => setGoal(e.currentTarget.value)}>
+					{g && !keys.includes(g.key)
+						&& <option value={g.key}>{g.key}</option>}
+					{keys.map((k) => <option key={k} value={k}>{k}</option>)}
+				</select>}
 			{g && <button type="button" title="better is higher or lower" onClick={() => s.go({ goal: g.key,
 				dir: g.dir === 'max' ? 'min' : 'max' })}>{g.dir === 'max' ? 'max ↑' : 'min ↓'}</button>}
-		</label>
+			{s.betterGoal.value && <button type="button" class="quiet new"
+				title={`${s.betterGoal.value.key} has come since the page was opened`}
+				onClick={() => setGoal(s.betterGoal.value!.key)}>{s.betterGoal.value.key}?</button>}
+		</span>
 	);
 }
 
@@ -120,13 +132,16 @@ function Opener({ word, open, panel }: OpenerOptions) {
 	);
 }
 
+function saveCsv(): void {
+	void import('../table/csv.ts').then((m) => m.saveTable(s.experiment.value ?? 'runs'), s.report);
+}
+
 function signOut(): void {
 	void s.endSession().then(() => location.reload(), s.report);
 }
 
 export function Header() {
 	const compare = s.view.value.page === 'compare';
-	const here = s.experiment.value;
 	const mayTag = compare && s.session.value?.mayWrite === true && s.runs.value.length > 0;
 	return (
 		<header class="head">
@@ -137,7 +152,9 @@ export function Header() {
 				&& <Opener word="columns" open={picking} panel={(close) => <Picker close={close} />} />}
 			{mayTag && <Opener word="tag" open={tagging} panel={(close) => <BulkTag close={close} />} />}
 			<span class="grow" />
-			{compare && here !== null && <a class="button" href={s.exportAddress(here)} download>CSV</a>}
+			{compare && s.runs.value.length > 0 && <button type="button"
+				title="the table as it is: its rows, its columns, every digit"
+				onClick={saveCsv}>CSV</button>}
 			{s.session.value?.signedIn && <button type="button" onClick={signOut}>sign out</button>}
 			<button type="button" title="light or dark" aria-label={`Theme: ${theme()}`}
 				onClick={toggleTheme}>

@@ -1,6 +1,6 @@
 // The runs as cards, for narrow screens: name, goal, params that differ, a sparkline, status in words.
 import { useEffect } from 'preact/hooks';
-import { computed } from '@preact/signals';
+import { computed, signal } from '@preact/signals';
 import { fitRange } from '../../charts/line/index.ts';
 import { sparkPath } from '../../charts/spark.ts';
 import type { Run } from '../../base/types.ts';
@@ -18,6 +18,9 @@ import { visibleRows } from './rows.ts';
 const W = 92;
 const H = 34;
 const FIRST = 100;
+/** Cards above the charts before somebody asks for more. */
+const FEW = 6;
+const FEW_FROM = 12;
 /** Enough for the chart of a narrow screen too, which shares the series. */
 const SPARK_BUCKETS = 320;
 const VALUE_MAX = 28;
@@ -101,6 +104,9 @@ function Card({ r, scale, params, divide }: { r: Run; scale: Scale; params: read
 	);
 }
 
+/** All of the cards stand above the charts. */
+const whole = signal(false);
+
 export function Cards() {
 	const key = s.goal.value?.key;
 	useEffect(() => {
@@ -111,14 +117,18 @@ export function Cards() {
 	const list = visibleRows.value;
 	const scale = scaleOf(list);
 	const params = tellingParams(s.split.value, 8);
+	const few = !whole.value && list.length > FEW_FROM;
+	const some = list.slice(0, few ? FEW : FIRST);
 	const more = list.length - FIRST;
 	return (
 		<ol class="cards" aria-label="Runs">
-			{list.slice(0, FIRST).map((r, i) => (
+			{some.map((r, i) => (
 				<Card key={r.id} r={r} scale={scale} params={params}
 					divide={i > 0 && i === s.fallenFrom.value} />
 			))}
-			{more > 0 && <li class="dim">
+			{list.length > FEW_FROM && <li><button type="button" onClick={() => (whole.value = few)}>
+				{few ? `all ${list.length} runs` : `the first ${FEW} runs`}</button></li>}
+			{!few && more > 0 && <li class="dim">
 				{count(more, 'more run')}: filter to see {more === 1 ? 'it' : 'them'}</li>}
 		</ol>
 	);

@@ -104,19 +104,33 @@ const defaultColumns = computed<string[]>(() => {
 	const g = s.goal.value;
 	const ids = tellingParams(s.split.value, 8).map((k) => 'p:' + k);
 	if (g) ids.push('m:best:' + g.key, 'delta', 'm:last:' + g.key);
-	const extra = [...keys]
-		.filter((k) => k !== g?.key && /^(epoch|val|eval|test)\//.test(k) && /loss|perplexity/.test(k)
-		&& !/train/.test(k)).slice(0, 1).map((k) => 'm:best:' + k);
-	if (!extra.length && s.curve.value && isLoss(s.curve.value)) extra.push('m:last:' + s.curve.value);
-	if (keys.has('epoch/samples_per_s')) extra.push('m:last:epoch/samples_per_s');
-	if (keys.has('epoch/seconds')) extra.push('m:last:epoch/seconds');
-	else extra.push('time');
-	ids.push(...extra);
+	ids.push(...measured(keys, g?.key));
 	if (s.rows.value.some((r) => phasesOf(r))) ids.push('phase');
 	ids.push('status');
 	if (s.rows.value.some((r) => r.notes)) ids.push('notes');
 	return ids;
 });
+
+let keptColumns: { of: string; ids: string[] } = { of: '', ids: [] };
+
+/** Further metrics as columns, as they were when the page began: a live run's first evaluation adds none. */
+function measured(keys: ReadonlySet<string>, goal: string | undefined): string[] {
+	const of = `${s.experiment.value}\n${goal}`;
+	if (keptColumns.of === of || !keys.size) return keptColumns.of === of ? keptColumns.ids : [];
+	keptColumns = { of, ids: extraOf(keys, goal) };
+	return keptColumns.ids;
+}
+
+function extraOf(keys: ReadonlySet<string>, goal: string | undefined): string[] {
+	const extra = [...keys]
+		.filter((k) => k !== goal && /^(epoch|val|eval|test)\//.test(k) && /loss|perplexity/.test(k)
+		&& !/train/.test(k)).slice(0, 1).map((k) => 'm:best:' + k);
+	if (!extra.length && s.curve.value && isLoss(s.curve.value)) extra.push('m:last:' + s.curve.value);
+	if (keys.has('epoch/samples_per_s')) extra.push('m:last:epoch/samples_per_s');
+	if (keys.has('epoch/seconds')) extra.push('m:last:epoch/seconds');
+	else extra.push('time');
+	return extra;
+}
 
 export const columns = computed<Column[]>(() => {
 	const ids = ['name', ...(s.view.value.columns ?? defaultColumns.value)];

@@ -70,6 +70,7 @@ export function act(key: string, n: number, col: number): boolean {
 	const r = visibleRows.value[n];
 	if (!r) return false;
 	if (key === ' ') s.toggleShown(r.id);
+	else if (key === 'o') s.showOnly(r.id);
 	else if ((key === '+' || key === '-') && expanded(r) === (key === '-')) toggleFold(r.id);
 	else if (key === 'Enter') {
 		const say = c?.id === 'status' ? statements(r).find((t) => t.alert) : undefined;

@@ -1,15 +1,16 @@
 // The column picker: a search box and a windowed list of check boxes, so that thousands of metrics open at once.
 import { useSignal } from '@preact/signals';
 import * as s from '../../state/index.ts';
+import { matchesWords } from '../../base/url.ts';
 import { Panel } from '../base/bits.tsx';
 import { columns, pickable } from './columns.tsx';
 
 const LINE = 26;
 const LINES = 14;
 
-/** Columns whose label holds the words, those of the table first. */
+/** Columns whose label holds all of the words, those of the table first. */
 function found(words: string, on: ReadonlySet<string>) {
-	const all = pickable.value.filter((c) => c.label.toLowerCase().includes(words.toLowerCase()));
+	const all = pickable.value.filter((c) => matchesWords(words, [c.label]));
 	return [...all.filter((c) => on.has(c.id)), ...all.filter((c) => !on.has(c.id))];
 }
 

@@ -7,7 +7,7 @@ import { followed, Key, Name } from '../base/bits.tsx';
 import { twoLines, type Column } from './column.ts';
 import { active, expanded, sortBy } from './focus.ts';
 import { cursorColumnShown, cursorTitle } from './readout.ts';
-import { DEEPEST, INDENT, isFolded, nesting, toggleFold } from './rows.ts';
+import { DEEPEST, INDENT, isFolded, nesting, toggleFold, visibleRows } from './rows.ts';
 
 /** Pixels of a row. */
 export const ROW = 27;
@@ -63,13 +63,15 @@ function NameCell({ r, shown }: { r: Run; shown: boolean }) {
 	return (
 		<>
 			<Fold r={r} />
-			<span class="eye" title={shown ? 'shown in the charts' : 'hidden in the charts'}
-				onClick={() => s.toggleShown(r.id)}>
+			<span class="eye" title={shown ? 'shown in the charts (space)' : 'hidden in the charts (space)'}
+				onClick={(e) => (e.shiftKey ? s.showTo(r.id, visibleRows.value) : s.toggleShown(r.id))}>
 				<Key look={s.looks.value.byRun.get(r.id)} on={shown} /></span>
 			<a href={s.runAddress(r.id)} tabIndex={-1}
 				onClick={followed(() => s.openRun(r.id))}><Name text={s.nameOf(r.id, r)} /></a>
 			{!nesting.value && parent !== null
 				&& <span class="child" title={`belongs to ${s.nameOf(parent)}`}>↳</span>}
+			<span class="only" title="only this run in the charts (o); click further lines to add"
+				onClick={() => s.showOnly(r.id)}>only</span>
 		</>
 	);
 }

@@ -1,0 +1,41 @@
+// The table as a CSV file: its rows in their order, its columns, every digit. Loaded when it is wanted.
+import { cell, metricColumn } from '../../base/rank.ts';
+import type { Run } from '../../base/types.ts';
+import { directionOf } from '../../base/goal.ts';
+import * as s from '../../state/index.ts';
+import { columns } from './columns.tsx';
+import { visibleRows } from './rows.ts';
+
+const quoted = (text: string) => (/[",\r\n]/.test(text) ? '"' + text.replace(/"/g, '""') + '"' : text);
+
+function dirOf(key: string): 'max' | 'min' {
+	return s.goal.value?.key === key ? s.goal.value.dir : directionOf(key);
+}
+
+/** Names as in the server's exports. */
+function nameOf(id: string): string {
+	const m = metricColumn(id);
+	if (m) return `metrics.${m.key}.${m.what === 'best' ? dirOf(m.key) : m.what}`;
+	if (id.startsWith('p:')) return 'params.' + id.slice(2);
+	if (id.startsWith('t:')) return 'tags.' + id.slice(2);
+	return { name: 'run_name', start: 'start_time', time: 'duration_ms' }[id] ?? id;
+}
+
+function textOf(r: Run, id: string): string {
+	const v = cell(r, id, dirOf);
+	return v === undefined ? '' : String(v);
+}
+
+export function saveTable(title: string): void {
+	const cols = columns.value.filter((c) => c.id !== 'cursor');
+	const full = new Set(['status', 'notes', 'delta', 'phase']);
+	const lines = [['run_id', ...cols.map((c) => nameOf(c.id))],
+		...visibleRows.value.map((r) =>
+			[r.id, ...cols.map((c) => (full.has(c.id) ? c.full(r) : textOf(r, c.id)))])];
+	const text = lines.map((l) => l.map(quoted).join(',') + '\n').join('');
+	const a = document.createElement('a');
+	a.href = URL.createObjectURL(new Blob([text], { type: 'text/csv' }));
+	a.download = title.replace(/[^\w.-]+/g, '-') + '.csv';
+	a.click();
+	setTimeout(() => URL.revokeObjectURL(a.href), 60000);
+}
