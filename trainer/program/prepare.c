@@ -39,18 +39,28 @@ static size_t add_pinned(struct prepared *p, size_t bytes, enum plan_category ca
 	return offset;
 }
 
-/* Of all persistent tensors, whole; with a strategy that gives every rank all of them, they are at the start of the
- * private slab, and their copy is in the same order. */
-static size_t persistent_bytes(const struct prepared *p)
+struct strategy_part prepared_held(const struct prepared *p, const struct tensor *t, int rank)
+{
+	const struct strategy *s = p->opts.strategy;
+
+	return s->holds ? s->holds(t, &p->opts.sharing, rank) : (struct strategy_part){ 0, shape_count(&t->shape) };
+}
+
+/* With a strategy that gives every rank everything, that lies at the start of the private slab, and its copy is in the
+ * same order. */
+size_t prepared_copy_at(const struct prepared *p, const char *name)
 {
 	const struct tensor *t;
 	size_t bytes = 0;
 	int at = 0;
 
 	if (!p->opts.strategy->holds)
-		return p->plan.persistent_bytes;
-	while ((t = prepared_next(p, &at)))
-		bytes += slab_align((size_t)shape_count(&t->shape) * dtype_bytes(t->dtype), PLAN_ALIGN_BYTES);
+		return name ? prepared_own(p, name)->offset : p->plan.persistent_bytes;
+	while ((t = prepared_next(p, &at)) && !(name && !strcmp(t->name, name))) {
+		struct strategy_part held = prepared_held(p, t, p->opts.sharing.rank);
+
+		bytes += slab_align((size_t)(held.end - held.begin) * dtype_bytes(t->dtype), PLAN_ALIGN_BYTES);
+	}
 	return bytes;
 }
 
@@ -62,7 +72,7 @@ static void plan_pinned(struct prepared *p, const struct prepare_shapes *shapes)
 	}
 	if (!shapes->snapshot)
 		return;
-	p->snapshot_bytes = persistent_bytes(p);
+	p->snapshot_bytes = prepared_copy_at(p, NULL);
 	p->snapshot_offset = add_pinned(p, p->snapshot_bytes, PLAN_SNAPSHOT);
 }
 

@@ -18,7 +18,7 @@ struct prepared {
 	struct plan plan;
 	unsigned char *slab[SPACE_COUNT]; /* NULL until prepare_memory */
 	size_t slab_bytes[SPACE_COUNT];
-	size_t snapshot_bytes;	/* 0: none; room for every persistent tensor, whole (trainer/state/snapshot.h) */
+	size_t snapshot_bytes;	/* 0: none; room for what this rank holds (trainer/state/snapshot.h) */
 	size_t snapshot_offset; /* in the pinned slab */
 	size_t loader_bytes[SPLIT_COUNT], loader_offset[SPLIT_COUNT]; /* the same of the loaders' slots */
 };
@@ -28,7 +28,7 @@ struct prepare_shapes {
 	struct micro_shape train[SAMPLER_SHAPES_MAX], eval[SAMPLER_SHAPES_MAX];
 	int n_train, n_eval;
 	size_t loader_bytes[SPLIT_COUNT]; /* room for the loaders' slots */
-	bool snapshot; /* plan room for a copy of everything persistent */
+	bool snapshot; /* plan room for a copy of everything persistent that this rank holds */
 };
 
 /* Programs and plan; needs no memory for tensors and (with env.comm NULL) no other ranks. *opts is copied. */
@@ -49,6 +49,12 @@ const struct tensor *prepared_own(const struct prepared *p, const char *name);
 
 /* Whether ranks meet in programs of that kind: then all of them run as many. */
 bool prepared_meets(const struct prepared *p, enum program_kind kind);
+
+/* What that rank holds of a tensor of the model. */
+struct strategy_part prepared_held(const struct prepared *p, const struct tensor *t, int rank);
+
+/* Where this rank's part of the model's tensor of that name lies in a snapshot; NULL: behind the last one. */
+size_t prepared_copy_at(const struct prepared *p, const char *name);
 
 /* Address of a tensor's memory in the backend (host backends: plain memory). */
 void *prepared_address(const struct prepared *p, const struct tensor *t);

@@ -78,6 +78,8 @@ static int open_lanes(struct rank *r, struct err *err)
 		if (s->groups[stream] & STRATEGY_GROUP(group))
 			rc = r->comm->ops->split(r->comm, color, &r->lane[stream][group], err);
 	}
+	if (!rc && s->holds)
+		rc = r->comm->ops->split(r->comm, 0, &r->saving, err);
 	return rc;
 }
 
@@ -251,6 +253,8 @@ void rank_close(struct rank *r)
 		if (c)
 			c->ops->close(c);
 	}
+	if (r->saving)
+		r->saving->ops->close(r->saving);
 	if (r->comm)
 		r->comm->ops->close(r->comm);
 	bootstrap_close(r->net);

@@ -15,6 +15,7 @@ struct rank {
 	struct comm *comm; /* of all ranks; NULL: it meets no others (a plan) */
 	struct comm *lane[STREAM_COUNT][GROUP_COUNT]; /* split from it, as the strategy asks; else NULL */
 	struct bootstrap *net; /* with several machines: to all other ranks */
+	struct comm *saving; /* where ranks hold parts: split from it too, for the threads that save; else NULL */
 	const struct backend *backend; /* NULL until rank_open_backend */
 	void *module;
 	bool by_rule; /* kernels are never chosen by the clock: --deterministic, or nothing will be run */

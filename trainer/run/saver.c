@@ -107,11 +107,21 @@ static int write_now(struct saver *s, const struct checkpoint_state *at, const s
 
 static void write_snapshot(struct saver *s)
 {
-	const struct weights_access access = { .peek = peek_snapshot, .user = &s->e->tensors };
+	const struct tensors copy = snapshot_tensors(&s->e->tensors, s->e->rank.saving);
+	const struct weights_access peek = { .peek = peek_snapshot, .user = &s->e->tensors };
+	const struct weights_access access = copy.comm ? files_access(&copy) : peek;
 	double cpu_s = clock_thread_s(), start_s = clock_mono_s();
 	struct err err = ERR_INIT;
+	int rc;
 
-	if (!write_now(s, &s->next, &access, &err)) {
+	if (copy.comm && copy.comm->rank > 0) {
+		tensors_help(&copy, &err); /* what goes wrong there rank 0 tells */
+		return;
+	}
+	rc = write_now(s, &s->next, &access, &err);
+	if (copy.comm)
+		rc = tensors_helped(&copy, rc, &err);
+	if (!rc) {
 		report_saved(s->report, s->next.step, s->copy_s, clock_thread_s() - cpu_s, clock_mono_s() - start_s);
 		return;
 	}
@@ -156,7 +166,8 @@ int saver_save(struct saver *s, const struct checkpoint_state *at, struct err *e
 	int rc;
 
 	wait_idle(s);
-	report_waited(s->report, at->step, clock_mono_s() - start_s);
+	if (engine_is_root(s->e))
+		report_waited(s->report, at->step, clock_mono_s() - start_s);
 	start_s = clock_mono_s();
 	rc = snapshot_take(&s->e->tensors, err);
 	if (rc)
@@ -176,6 +187,8 @@ int saver_finish(struct saver *s, const struct checkpoint_state *at, struct err 
 	int rc = 0;
 
 	wait_idle(s);
+	if (!engine_is_root(s->e))
+		return tensors_help(&s->e->tensors, err);
 	if (s->newest_step != at->step)
 		rc = write_now(s, at, &access, err);
 	return tensors_helped(&s->e->tensors, rc, err);
@@ -270,7 +283,8 @@ int saver_open(struct saver **ret, struct engine *e, struct report *report, int6
 		saver_close(s);
 		return rc;
 	}
-	checkpoint_sweep(s->folder);
+	if (engine_is_root(e))
+		checkpoint_sweep(s->folder);
 	*ret = s;
 	return 0;
 }

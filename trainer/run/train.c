@@ -20,7 +20,7 @@ struct training {
 	struct resume resume;
 	struct report *report;
 	struct console *console; /* rank 0 */
-	struct saver *saver;	 /* rank 0, when checkpoints are written */
+	struct saver *saver;	 /* rank 0, and those that hold parts, when checkpoints are written */
 	struct err *err;
 
 	struct checkpoint_state at; /* where the run stands; its seconds are those before epoch_start_s */
@@ -159,7 +159,7 @@ static int save_when_due(struct training *t)
 	if (!best && (!cfg->save_steps || t->at.step % cfg->save_steps))
 		return 0;
 	if (!t->saver)
-		return tensors_help(&t->e->tensors, t->err);
+		return 0;
 	at = standing(t);
 	return saver_save(t->saver, &at, t->err);
 }
@@ -342,7 +342,7 @@ static int open_record(struct training *t)
 	t->at.world = e->rank.seat->world;
 	t->at.global_batch = e->rank.cfg->global_batch_size;
 	t->at.seed = (uint64_t)e->rank.cfg->seed;
-	if (engine_is_root(e) && e->course.saves)
+	if (e->course.saves && (engine_is_root(e) || e->rank.saving))
 		rc = saver_open(&t->saver, e, t->report, t->resume.loads && t->resume.reopens ? t->at.step : -1,
 				t->err);
 	return rc;

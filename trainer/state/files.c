@@ -24,9 +24,14 @@ static int get_tensor(void *user, const struct tensor *t, void *data, struct err
 	return tensors_get(user, t, tensors_all(t), data, err);
 }
 
+static int get_part(void *user, const struct tensor *t, const struct weights_part_of *part, struct err *err)
+{
+	return tensors_get(user, t, (struct strategy_part){ part->begin, part->end }, part->data, err);
+}
+
 struct weights_access files_access(const struct tensors *s)
 {
-	return (struct weights_access){ .put = put_tensor, .get = get_tensor, .user = (void *)s };
+	return (struct weights_access){ .put = put_tensor, .get = get_tensor, .get_part = get_part, .user = (void *)s };
 }
 
 /* A parameter's or statistic's average in the place of its value. */
@@ -35,6 +40,13 @@ static int get_average(void *user, const struct tensor *t, void *data, struct er
 	const struct tensor *average = tensors_average(user, t);
 
 	return get_tensor(user, average ? average : t, data, err);
+}
+
+static int get_part_of_average(void *user, const struct tensor *t, const struct weights_part_of *part, struct err *err)
+{
+	const struct tensor *average = tensors_average(user, t);
+
+	return get_part(user, average ? average : t, part, err);
 }
 
 int files_load_weights(const struct tensors *s, const struct weights_load_opts *o, struct err *err)
@@ -133,8 +145,10 @@ static int save_values(const struct files_weights *w, const char *path, bool ave
 	struct weights_access access = files_access(w->tensors);
 	struct files_meta meta;
 
-	if (averages)
+	if (averages) {
 		access.get = get_average;
+		access.get_part = get_part_of_average;
+	}
 	files_meta(w->subject, w->cfg, averages, &meta);
 	o.meta = meta.entry;
 	o.n_meta = meta.n;

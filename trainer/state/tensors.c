@@ -34,9 +34,7 @@ size_t tensors_bytes(const struct tensor *t)
 
 struct strategy_part tensors_held(const struct tensors *s, const struct tensor *t, int rank)
 {
-	const struct program_opts *o = &s->prepared->opts;
-
-	return o->strategy->holds ? o->strategy->holds(t, &o->sharing, rank) : tensors_all(t);
+	return prepared_held(s->prepared, t, rank);
 }
 
 static struct strategy_part common(struct strategy_part a, struct strategy_part b)
@@ -84,8 +82,11 @@ static void *address(const struct tensors *s, const struct tensor *t, int64_t i)
 {
 	int64_t first = tensors_held(s, t, s->comm->rank).begin;
 
-	return (char *)prepared_address(s->prepared, prepared_own(s->prepared, t->name)) +
-	       (size_t)(i - first) * dtype_bytes(t->dtype);
+	const size_t skipped = (size_t)(i - first) * dtype_bytes(t->dtype);
+
+	if (s->copy)
+		return (unsigned char *)s->copy + prepared_copy_at(s->prepared, t->name) + skipped;
+	return (char *)prepared_address(s->prepared, prepared_own(s->prepared, t->name)) + skipped;
 }
 
 static int copy(const struct tensors *s, void *to, const void *from, size_t bytes, struct err *err)

@@ -17,6 +17,7 @@
 struct tensors { /* both borrowed */
 	const struct prepared *prepared; /* with memory */
 	struct comm *comm;
+	const unsigned char *copy; /* a snapshot (snapshot.h), which is read in their place; NULL */
 };
 
 struct tensors tensors_of(const struct prepared *p, const struct rank *r);

@@ -58,6 +58,12 @@ struct st_sum { /* what a file's bytes can be compared with later */
 	uint32_t crc32c;
 };
 
+struct st_part {
+	size_t tensor, at;
+	const void *data; /* stays valid until the next call */
+	size_t bytes;
+};
+
 struct st_write_opts {
 	const char *path;
 	const struct st_tensor *tensors; /* name, dtype, shape; count, bytes and data are not looked at */
@@ -66,6 +72,8 @@ struct st_write_opts {
 	size_t n_meta;
 	/* Gives the bytes of tensor i (dtype as described); *ret stays valid until the next call. */
 	int (*fetch)(void *user, size_t i, const void **ret, struct err *err);
+	/* Optional, in place of fetch: some of tensor part->tensor's bytes, from byte part->at on, at least one. */
+	int (*fetch_part)(void *user, struct st_part *part, struct err *err);
 	void *user;
 	struct st_sum *ret_sum; /* of the file; may be NULL */
 };

@@ -180,6 +180,11 @@ struct saving {
 	char *ours, *theirs;
 };
 
+static bool is_in_parts(const struct weights_access *a, const struct tensor *t)
+{
+	return a && a->get_part && !a->peek && !layout_differs(t);
+}
+
 static int fetch(void *user, size_t i, const void **ret, struct err *err)
 {
 	struct saving *s = user;
@@ -192,6 +197,25 @@ static int fetch(void *user, size_t i, const void **ret, struct err *err)
 		layout_to_file(t, from, s->theirs);
 	*ret = layout_differs(t) ? s->theirs : from;
 	return rc;
+}
+
+#define PART_BYTES ((size_t)16 << 20)
+
+/* In pieces where the file has them in our order. */
+static int fetch_part(void *user, struct st_part *part, struct err *err)
+{
+	struct saving *s = user;
+	const struct tensor *t = s->tensors[part->tensor];
+	const size_t each = dtype_bytes(t->dtype), bytes = tensor_bytes(t) - part->at;
+	struct weights_part_of range = { .begin = (int64_t)(part->at / each), .data = s->ours };
+
+	part->bytes = bytes;
+	if (!is_in_parts(s->access, t))
+		return fetch(user, part->tensor, &part->data, err);
+	part->bytes = bytes < PART_BYTES ? bytes : PART_BYTES;
+	part->data = s->ours;
+	range.end = range.begin + (int64_t)(part->bytes / each);
+	return s->access->get_part(s->access->user, t, &range, err);
 }
 
 /* Descriptions of what is stored; returns how many. */
@@ -216,15 +240,31 @@ static size_t collect(const struct graph *g, enum weights_part part, const struc
 	return n;
 }
 
+/* Bytes that are asked for at once, at most. */
+static size_t largest_piece(const struct graph *g, enum weights_part part, const struct weights_access *a)
+{
+	size_t most = 1;
+
+	for (int i = 0; i < g->n_tensors; i++) {
+		const struct tensor *t = g->tensors[i];
+		size_t bytes = belongs(t, part) ? tensor_bytes(t) : 0;
+
+		if (bytes > PART_BYTES && is_in_parts(a, t))
+			bytes = PART_BYTES;
+		most = bytes > most ? bytes : most;
+	}
+	return most;
+}
+
 int weights_save(const struct graph *g, const struct weights_save_opts *o, const struct weights_access *a,
 		 struct err *err)
 {
 	struct saving s = { .access = a };
 	struct st_tensor *described = calloc((size_t)g->n_tensors + 1, sizeof(*described));
-	size_t n_scratch, n_bytes, n = 0;
+	size_t n_bytes, n = 0;
 	int rc;
 
-	largest(g, o->part, &n_scratch, &n_bytes);
+	n_bytes = largest_piece(g, o->part, a);
 	s.tensors = calloc((size_t)g->n_tensors + 1, sizeof(*s.tensors));
 	s.ours = malloc(n_bytes);
 	s.theirs = malloc(n_bytes);
@@ -237,7 +277,7 @@ int weights_save(const struct graph *g, const struct weights_save_opts *o, const
 								.n_tensors = n,
 								.meta = o->meta,
 								.n_meta = o->n_meta,
-								.fetch = fetch,
+								.fetch_part = fetch_part,
 								.user = &s,
 								.ret_sum = o->ret_sum },
 				       err);

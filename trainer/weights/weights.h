@@ -10,11 +10,19 @@
 #include "trainer/graph/graph.h"
 #include "trainer/weights/safetensors.h"
 
+struct weights_part_of {
+	int64_t begin, end; /* elements */
+	void *data;
+};
+
 struct weights_access {
 	/* data: tensor_bytes(t) in t's own type (f64 or f32) and storage order. */
 	int (*put)(void *user, const struct tensor *t, const void *data, struct err *err);
 	int (*get)(void *user, const struct tensor *t, void *data, struct err *err);
 	void *user;
+	/* Optional, beside get: elements [begin, end) of t. Large tensors are then not asked for whole, where files have
+	 * them in the graph's order. */
+	int (*get_part)(void *user, const struct tensor *t, const struct weights_part_of *part, struct err *err);
 	/* Optional, in place of get: where t's bytes lie in host memory. */
 	const void *(*peek)(void *user, const struct tensor *t);
 };

@@ -101,6 +101,24 @@ static int write_all(struct out *out, const void *bytes, size_t n, struct err *e
 	return 0;
 }
 
+static int write_tensor(struct out *out, const struct st_write_opts *o, size_t i, struct err *err)
+{
+	const size_t bytes = bytes_of(&o->tensors[i]);
+	struct st_part part = { .tensor = i };
+	int rc = 0;
+
+	if (!o->fetch_part) {
+		rc = o->fetch(o->user, i, &part.data, err);
+		return rc ? rc : write_all(out, part.data, bytes, err);
+	}
+	for (; !rc && part.at < bytes; part.at += part.bytes) {
+		rc = o->fetch_part(o->user, &part, err);
+		if (!rc)
+			rc = write_all(out, part.data, part.bytes, err);
+	}
+	return rc;
+}
+
 static int write_contents(struct out *out, const struct st_write_opts *o, struct err *err)
 {
 	unsigned char length[8];
@@ -120,13 +138,8 @@ static int write_contents(struct out *out, const struct st_write_opts *o, struct
 	if (!rc)
 		rc = write_all(out, header, n, err);
 	free(header);
-	for (size_t i = 0; i < o->n_tensors && !rc; i++) {
-		const void *bytes;
-
-		rc = o->fetch(o->user, i, &bytes, err);
-		if (!rc)
-			rc = write_all(out, bytes, bytes_of(&o->tensors[i]), err);
-	}
+	for (size_t i = 0; i < o->n_tensors && !rc; i++)
+		rc = write_tensor(out, o, i, err);
 	if (!rc && fsync(out->fd))
 		rc = err_set_errno(err, errno, "fsync %.300s", o->path);
 	return rc;

@@ -1,11 +1,13 @@
 """A checkpoint is the same whoever wrote it: of each layout (strategy, ranks) it is taken up by others, and the losses of
-the steps that follow are those of a run that one rank made alone, in f64 on ref. --full: each by every other."""
+the steps that follow are those of a run that one rank made alone, in f64 on ref; and one that is cut off while it is saved does no harm. --full: each by every other."""
+import glob
 import os
 import shutil
+import signal
 import sys
 
 sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-from helper import Folder, check, dptrain, finish, read_run, safetensors
+from helper import Folder, check, children, dptrain, finish, read_run, safetensors, start
 from same import first_difference, make_words
 
 LAYOUTS = {
@@ -39,6 +41,26 @@ def left_by(runs, step):
     return left
 
 
+def killed_while_saving(tmp):
+    """Of four ranks that hand their ranges over, one is killed: the checkpoint before is taken up."""
+    runs = os.path.join(tmp, "killed")
+    flags = ["--synthetic", "--model", "gpt2-124m", "--n-layer", 2, "--n-head", 2, "--n-embd", 256, "--block-size", 16, "--vocab-size", 4096,
+             "--global-batch-size", 4, "--max-steps", 40, "--threads", 1, "--save-steps", 1, "--strategy", "fsdp", "--nproc-per-node", 4,
+             "--runs-dir", runs, "--run-name", "r", "--report-to", "none"]
+    p = start(*flags)
+    writing, whole = [], []
+    while p.poll() is None and not (writing and whole):
+        whole = glob.glob(os.path.join(runs, "*", "*", "checkpoints", "step-*"))
+        writing = glob.glob(os.path.join(runs, "*", "*", "checkpoints", ".writing-*"))
+    ranks = children(p.pid)
+    if check(p.poll() is None and len(ranks) == 4, "killed: all was saved before a rank could be killed"):
+        os.kill(ranks[2], signal.SIGKILL)
+    p.communicate(timeout=60)
+    check(p.returncode not in (0, None), "killed: exit %s" % p.returncode)
+    p = dptrain(*flags, "--resume", "auto")
+    check(p.returncode == 0 and "goes on after step" in p.stderr, "killed, taken up again: exit %d: %s" % (p.returncode, p.stderr))
+
+
 def main():
     names = list(LAYOUTS)
     with Folder() as tmp:
@@ -60,6 +82,8 @@ def main():
                     wrong = first_difference(left_by(runs, 2 * HALF), whole)
                     check(not wrong, "%s, taken up by %s: %s" % (first, other, wrong))
                 shutil.rmtree(runs)
+    with Folder() as tmp:
+        killed_while_saving(tmp)
     finish("layouts")
 
 
