@@ -21,6 +21,9 @@
 #include "trainer/launch/nodes.h"
 #include "trainer/launch/verdict.h"
 
+#define SILENT_S 3.0
+#define GLANCE_MOST_S 1.0 /* what the time between two looks may count for: a whole job that was stopped is no fault */
+#define FLIGHT_LINES 4	  /* of a rank's last collectives */
 #define GRACE_S 2.0   /* for the other ranks to notice a dead one by themselves */
 #define TAIL_LINES 12 /* of a rank that died */
 #define LINE_BYTES 400
@@ -29,6 +32,8 @@ struct child {
 	pid_t pid;
 	int pipe; /* its stderr; -1 once closed */
 	bool ended;
+	uint32_t beats; /* as last seen */
+	double silent_s;
 	char line[LINE_BYTES]; /* not yet complete */
 	size_t line_len;
 	char tail[TAIL_LINES][LINE_BYTES];
@@ -47,6 +52,7 @@ struct launcher {
 	sigset_t signals;
 	double failed_s; /* when the first rank failed; 0: none did */
 	int stop_signal, stop_count;
+	double looked_s; /* for signs of life */
 	bool killed; /* the ranks were told to die at once */
 	struct nodes *nodes; /* other machines' launchers; NULL: there are none */
 	struct verdict others;	/* the worst that came from them so far */
@@ -352,6 +358,66 @@ static int reap(struct launcher *l)
 	return running;
 }
 
+/* ---- signs of life ---- */
+
+/* What the ranks beside it wait in; false: in nothing. */
+static bool describe_waiting(const struct launcher *l, int silent, char *text, size_t n)
+{
+	char line[FLIGHT_LINE_BYTES];
+	struct flight_entry e;
+
+	for (int r = 0; r < l->n; r++) {
+		if (r == silent || l->child[r].ended || !flight_last(&l->board->rank[r].flight, 0, &e) || e.end_s > 0)
+			continue;
+		flight_describe(&e, clock_mono_s(), line);
+		snprintf(text, n, "; rank %d waits in %s", first_rank(l) + r, line);
+		return true;
+	}
+	return false;
+}
+
+static void warn_silent(const struct launcher *l, int rank)
+{
+	char waiting[FLIGHT_LINE_BYTES + 40] = "";
+
+	describe_waiting(l, rank, waiting, sizeof(waiting));
+	log_warn("rank %d (process %d) has given no sign of life for %.0f s%s", first_rank(l) + rank,
+		 (int)l->child[rank].pid, SILENT_S, waiting);
+}
+
+static void give_up(struct launcher *l, int rank)
+{
+	struct board_rank *b = &l->board->rank[rank];
+	char waiting[FLIGHT_LINE_BYTES + 40] = "";
+
+	describe_waiting(l, rank, waiting, sizeof(waiting));
+	err_set(&b->err, ERR_IO,
+		"no sign of life for %.0f s (--heartbeat-timeout): it was stopped, or its machine stands still%s",
+		l->o->heartbeat_s, waiting);
+	atomic_store(&b->said, 1);
+	kill(l->child[rank].pid, SIGKILL);
+}
+
+static void check_pulses(struct launcher *l)
+{
+	double now_s = clock_mono_s(), passed_s = now_s - l->looked_s;
+
+	l->looked_s = now_s;
+	passed_s = passed_s < GLANCE_MOST_S ? passed_s : GLANCE_MOST_S;
+	for (int r = 0; r < l->n; r++) {
+		struct child *c = &l->child[r];
+		uint32_t beats = atomic_load(&l->board->rank[r].flight.beats);
+		double before_s = c->silent_s;
+
+		c->silent_s = beats == c->beats && beats && !c->ended ? c->silent_s + passed_s : 0;
+		c->beats = beats;
+		if (before_s < SILENT_S && c->silent_s >= SILENT_S)
+			warn_silent(l, r);
+		if (before_s < l->o->heartbeat_s && c->silent_s >= l->o->heartbeat_s)
+			give_up(l, r);
+	}
+}
+
 static void watch(struct launcher *l)
 {
 	size_t most = (size_t)l->n + 1 + (l->nodes ? (size_t)nodes_count(l->nodes) : 0);
@@ -361,6 +427,7 @@ static void watch(struct launcher *l)
 		int n = l->n + 1;
 
 		hear_others(l);
+		check_pulses(l);
 		if (l->failed_s && !l->killed && clock_mono_s() - l->failed_s > GRACE_S)
 			kill_all(l);
 		if (!fds) { /* out of memory: still watched, only less promptly */
@@ -394,6 +461,20 @@ static void print_tail(const struct launcher *l, int rank)
 		fprintf(stderr, "    %s\n", c->tail[i]);
 }
 
+static void print_flight(const struct launcher *l, int rank)
+{
+	char line[FLIGHT_LINE_BYTES];
+	struct flight_entry e;
+
+	if (!flight_last(&l->board->rank[rank].flight, 0, &e))
+		return;
+	log_error("last collectives of rank %d:", first_rank(l) + rank);
+	for (unsigned i = 0; i < FLIGHT_LINES && flight_last(&l->board->rank[rank].flight, i, &e); i++) {
+		flight_describe(&e, l->end[rank].at_s, line);
+		fprintf(stderr, "    %s\n", line);
+	}
+}
+
 /* The job's exit code; what is to be said of it is said. */
 static int conclude(struct launcher *l)
 {
@@ -402,8 +483,11 @@ static int conclude(struct launcher *l)
 
 	if (v.code && v.blame != VERDICT_KILLED)
 		log_error("%s", v.reason);
-	if (own.culprit >= 0 && own.blame == VERDICT_OWN)
+	if (own.culprit >= 0 && own.blame == VERDICT_OWN) {
 		print_tail(l, own.culprit);
+		if (WIFSIGNALED(l->end[own.culprit].status))
+			print_flight(l, own.culprit);
+	}
 	if (l->o->ended)
 		l->o->ended(l->o->user, l->board, v.code, v.reason);
 	return v.code;

@@ -179,9 +179,14 @@ int seat_exit_code(const struct err *e)
 	return e->code == ERR_USAGE ? 2 : 1;
 }
 
+struct board_rank *seat_own(const struct seat *s)
+{
+	return &s->board->rank[s->launched ? s->local_rank : 0];
+}
+
 int seat_fail(const struct seat *s, const struct err *e)
 {
-	struct board_rank *b = &s->board->rank[s->launched ? s->local_rank : 0];
+	struct board_rank *b = seat_own(s);
 
 	b->err = *e;
 	atomic_store(&b->said, 1);

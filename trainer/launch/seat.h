@@ -10,6 +10,7 @@
 
 #include "tracker/base/err.h"
 #include "trainer/comm/bootstrap.h"
+#include "trainer/comm/flight.h"
 
 #define SEAT_PREEMPTED 75 /* exit code: ended on request, after a checkpoint */
 #define SEAT_LANES 1 /* communicators that the ranks meet with; groups and streams are split from it */
@@ -17,6 +18,7 @@
 struct board_rank {
 	_Atomic int said; /* err is complete */
 	struct err err;
+	struct flight flight;
 };
 
 struct board { /* in memory shared by launcher and ranks; a rank without launcher has one of its own */
@@ -66,6 +68,9 @@ void seat_stop_signals(sigset_t *set);
 
 /* The signal that asked for an end, 0 none. Without launcher it is looked up here; a second one then kills at once. */
 int seat_stop(const struct seat *s);
+
+/* The rank's own part of the board. */
+struct board_rank *seat_own(const struct seat *s);
 
 /* Leaves e on the board (launched) for the launcher to print; returns the exit code that belongs to it. */
 int seat_fail(const struct seat *s, const struct err *e);

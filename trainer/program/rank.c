@@ -143,8 +143,18 @@ int rank_meet(struct rank *r, struct err *err)
 	if (!rc)
 		rc = s->nodes > 1 ? open_nodes(r, &o, err) : comm_shm_open(&r->comm, &o, err);
 	if (!rc)
+		rc = flight_comm(&r->comm, r->comm, &seat_own(s)->flight, "all ranks", err);
+	if (!rc)
+		rc = flight_pulse_start(&r->pulse, &seat_own(s)->flight, err);
+	if (!rc)
 		say_transport(r);
 	return rc ? rc : open_lanes(r, err);
+}
+
+void rank_at_step(struct rank *r, int64_t step)
+{
+	if (r->pulse)
+		atomic_store(&seat_own(r->seat)->flight.step, step);
 }
 
 void rank_limit(struct rank *r, double seconds)
@@ -258,4 +268,5 @@ void rank_close(struct rank *r)
 	if (r->comm)
 		r->comm->ops->close(r->comm);
 	bootstrap_close(r->net);
+	flight_pulse_stop(r->pulse);
 }

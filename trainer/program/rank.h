@@ -5,6 +5,7 @@
 
 #include "trainer/backends/backend.h"
 #include "trainer/comm/comm.h"
+#include "trainer/comm/flight.h"
 #include "trainer/config/config.h"
 #include "trainer/launch/seat.h"
 #include "trainer/strategies/strategy.h"
@@ -14,6 +15,7 @@ struct rank {
 	const struct seat *seat;
 	struct comm *comm; /* of all ranks; NULL: it meets no others (a plan) */
 	struct comm *lane[STREAM_COUNT][GROUP_COUNT]; /* split from it, as the strategy asks; else NULL */
+	struct flight_pulse *pulse; /* with several ranks: its sign of life */
 	struct bootstrap *net; /* with several machines: to all other ranks */
 	struct comm *saving; /* where ranks hold parts: split from it too, for the threads that save; else NULL */
 	const struct backend *backend; /* NULL until rank_open_backend */
@@ -34,6 +36,7 @@ struct precision rank_precision(const struct rank *r);
 struct strategy_opts rank_sharing(const struct rank *r); /* what the ranks' strategy is asked for */
 struct kernel_env rank_env(const struct rank *r);	 /* of kernels that meet nobody */
 
+void rank_at_step(struct rank *r, int64_t step); /* what is recorded of it from now on belongs to that step */
 void rank_limit(struct rank *r, double seconds); /* of later waits for another rank */
 int64_t rank_sent(const struct rank *r);	 /* bytes so far to other ranks, by all communicators */
 void rank_abort(struct rank *r);		 /* makes the others' collectives fail */

@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "tracker/base/clock.h"
+#include "trainer/comm/flight.h"
 
 #define SPINS 400
 
@@ -212,6 +213,7 @@ static int run_timed(struct lane *l, struct host_item *it, struct err *err)
 
 	if (!it->collective)
 		return run_item(it, err);
+	flight_node(l->host->prepared->opts.lane[it->node->stream][it->node->group], it->node->name);
 	start = clock_mono_s();
 	rc = run_item(it, err);
 	l->comm_s += clock_mono_s() - start;

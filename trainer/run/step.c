@@ -178,6 +178,7 @@ int step_run(struct engine *e, struct step_result *ret, struct err *err)
 	struct loader_batch b;
 	int rc;
 
+	rank_at_step(&e->rank, e->step + 1);
 	do {
 		double start = clock_mono_s();
 

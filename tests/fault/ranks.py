@@ -1,0 +1,158 @@
+"""Ranks, launchers and wires that fail while a job runs on two machines (network namespaces), 2 ranks each: the right one is
+named, with the collective, everywhere and in time, and nothing is left. `ranks.py --long N` does each N times."""
+import os
+import signal
+import subprocess
+import sys
+import time
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "train"))
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "nodes"))
+
+from helper import DPTRAIN, FAILED, LAUNCHER, Folder, alive, check, children, environment, fast, finish, read_run, skip
+from spaces import Spaces, has_transport
+
+SILENCE = 4
+ENDLESS = ["--synthetic", "--model", "gpt2-124m", "--n-layer", 2, "--n-head", 2, "--n-embd", 32, "--block-size", 16, "--seq-len", 16, "--vocab-size", 64,
+           "-b", 2, "--max-steps", 10 ** 9, "--print-freq", 20, "--workers", 0, "--heartbeat-timeout", SILENCE, *fast()]
+
+
+class Job:
+    """On two machines, or (spaces None) one; its launchers' words go to files."""
+
+    def __init__(self, folder, spaces, port):
+        self.folder, self.launchers, self.said = folder, [], []
+        os.mkdir(folder)
+        for i in range(2 if spaces else 1):
+            path = os.path.join(folder, "said%d" % i)
+            meet = ["--nnodes", 2, "--node-rank", i, "--master-addr", spaces.address[0], "--master-port", port] if spaces else []
+            words = [DPTRAIN, *ENDLESS, "--nproc-per-node", 2, "--runs-dir", os.path.join(folder, "runs"), *meet]
+            with open(path, "w", encoding="utf-8") as out:
+                self.launchers.append(subprocess.Popen(spaces.command(i, *words) if spaces else list(map(str, words)), env=environment(), stdout=out, stderr=out,
+                                                       stdin=subprocess.DEVNULL))
+            self.said.append(path)
+
+    def words(self, i):
+        with open(self.said[i], encoding="utf-8", errors="replace") as f:
+            return f.read()
+
+    def wait_for_steps(self):
+        deadline = time.monotonic() + 100
+        while "step 20/" not in self.words(0):
+            if time.monotonic() > deadline or any(p.poll() is not None for p in self.launchers):
+                return check(False, "the job runs: %s" % [self.words(i) for i in range(len(self.said))])
+            time.sleep(0.05)
+        self.ranks = [children(p.pid) for p in self.launchers]
+        return check(all(len(r) == 2 for r in self.ranks), "the launchers' only children are the ranks: %s" % self.ranks)
+
+    def ended(self, name, seconds, codes):
+        deadline = time.monotonic() + seconds
+        for i, p in enumerate(self.launchers):
+            try:
+                code = p.wait(max(0.1, deadline - time.monotonic()))
+                check(code == codes[i], "%s: node %d: exit code %d: %s" % (name, i, code, self.words(i)))
+            except subprocess.TimeoutExpired:
+                check(False, "%s: node %d still runs after %g s: %s" % (name, i, seconds, self.words(i)))
+        pids = [r for ranks in self.ranks for r in ranks]
+        while any(alive(r) for r in pids) and time.monotonic() < deadline + 3:
+            time.sleep(0.02)
+        check(not any(alive(r) for r in pids), "%s: no rank remains" % name)
+        self.kill()
+
+    def says(self, name, i, *words):
+        text = self.words(i)
+        check(all(w in text for w in words), "%s: node %d says %s: %s" % (name, i, words, text))
+
+    def status(self, name):
+        status = read_run(os.path.join(self.folder, "runs"))["status"]
+        check(status.get(LAUNCHER) == FAILED, "%s: the run has failed: %s" % (name, status))
+
+    def kill(self):
+        for p in self.launchers:
+            p.kill()
+            p.wait()
+
+
+def signalled(number, name):
+    def fault(job):
+        os.kill(job.ranks[1][0], number)
+        job.ended(name, 8, [1, 1])
+        for i in range(2):
+            job.says(name, i, "rank 2 (process %d) was ended by signal %d" % (job.ranks[1][0], number))
+        job.says(name, 1, "last collectives of rank 2", "all-reduce of ", "bytes", "step ")
+        job.status(name)
+    return fault
+
+
+def stopped(job):
+    os.kill(job.ranks[1][1], signal.SIGSTOP)
+    job.ended("SIGSTOP", SILENCE + 8, [1, 1])
+    for i in range(2):
+        job.says("SIGSTOP", i, "rank 3: no sign of life for %d s" % SILENCE, "rank 2 waits in all-reduce", "bytes")
+    job.says("SIGSTOP", 1, "rank 3 (process %d) has given no sign of life for 3 s" % job.ranks[1][1])
+    job.status("SIGSTOP")
+
+
+def launcher_killed(job):
+    job.launchers[1].kill()
+    job.ended("launcher killed", 8, [1, -signal.SIGKILL])
+    job.says("launcher killed", 0, "node 1 (10.77.0.2) is lost: its launcher ended")
+    job.status("launcher killed")
+
+
+def first_launcher_killed(job):
+    job.launchers[0].kill()
+    job.ended("node 0's launcher killed", 8, [-signal.SIGKILL, 1])
+    job.says("node 0's launcher killed", 1, "node 0 (10.77.0.1) is lost: its launcher ended")
+
+
+def paused(job):
+    """A whole job that stands still for longer than the time limit has no fault; then it is asked to end."""
+    everybody = [p.pid for p in job.launchers] + [r for ranks in job.ranks for r in ranks]
+    for pid in everybody:
+        os.kill(pid, signal.SIGSTOP)
+    time.sleep(SILENCE + 1)
+    for pid in everybody:
+        os.kill(pid, signal.SIGCONT)
+    time.sleep(1)
+    check(all(p.poll() is None for p in job.launchers), "paused: the job goes on: %s" % [job.words(i) for i in range(2)])
+    job.launchers[1].send_signal(signal.SIGTERM)
+    job.ended("paused, then SIGTERM on one machine", 20, [75, 75])
+
+
+def unplugged(job, spaces):
+    spaces.link(1, "down")
+    job.ended("link down", SILENCE + 10, [1, 1])
+    spaces.link(1, "up")
+    spaces.wait_up()
+    job.says("link down", 0, "node 1 (10.77.0.2)", "for %d s" % SILENCE)
+    job.says("link down", 1, "node 0 (10.77.0.1)", "for %d s" % SILENCE)
+    job.status("link down")
+
+
+def alone(folder):
+    """One machine: a stopped rank is named there too."""
+    job = Job(folder, None, 0)
+    if job.wait_for_steps():
+        os.kill(job.ranks[0][1], signal.SIGSTOP)
+        job.ended("SIGSTOP, one machine", SILENCE + 8, [1])
+        job.says("SIGSTOP, one machine", 0, "rank 1: no sign of life for %d s" % SILENCE, "rank 0 waits in all-reduce")
+        job.status("SIGSTOP, one machine")
+    job.kill()
+
+
+FAULTS = [signalled(signal.SIGKILL, "SIGKILL"), signalled(signal.SIGSEGV, "SIGSEGV"), stopped, launcher_killed, first_launcher_killed, paused]
+
+times = int(sys.argv[2]) if sys.argv[1:2] == ["--long"] else 1
+with Folder() as tmp:
+    alone(os.path.join(tmp, "alone"))
+    if not has_transport("ucx"):
+        skip("the ucx transport is not built (Debian: libucx-dev)")
+    with Spaces() as two_machines:
+        for k in range(times):
+            for n, fault in enumerate([*FAULTS, lambda j: unplugged(j, two_machines)]):
+                job = Job(os.path.join(tmp, "%d-%d" % (k, n)), two_machines, 29700 + n)
+                if job.wait_for_steps():
+                    fault(job)
+                job.kill()
+finish("ranks")
