@@ -43,6 +43,7 @@ struct comm { /* first member of each transport's own struct */
 	int world;
 	/* bytes so far that left this rank, each time they did: those that others read of its memory, too */
 	int64_t sent;
+	int64_t sent_nodes; /* of them to other machines */
 };
 
 int comm_self_open(struct comm **ret, struct err *err); /* world 1 */

@@ -41,6 +41,7 @@ static struct flight_entry *note(struct watched *w, const char *op, int dtype, s
 static int done(struct watched *w, struct flight_entry *e, int rc)
 {
 	w->comm.sent = w->inner->sent;
+	w->comm.sent_nodes = w->inner->sent_nodes;
 	if (!rc)
 		e->end_s = clock_mono_s();
 	return rc;

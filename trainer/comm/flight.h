@@ -1,6 +1,6 @@
 /* flight.h: a rank's flight recorder: its last collectives, in memory that may outlive the rank, and a sign of life
- * that a thread of its own renews. The rank writes, whoever shares the memory reads, also while it is written: an entry may
- * then be torn, never out of bounds. Knows nothing of where the memory comes from and of who reads. */
+ * that a thread of its own renews. The rank writes, whoever shares the memory reads, also while it is written: an
+ * entry may then be torn, never out of bounds. Knows nothing of where the memory comes from and of who reads. */
 #ifndef DPT_COMM_FLIGHT_H
 #define DPT_COMM_FLIGHT_H
 

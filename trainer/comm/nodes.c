@@ -64,6 +64,7 @@ static int begin(struct nodes *x, bool sends, int peer, void *data, size_t bytes
 	if (!bytes)
 		return 0;
 	x->n_transfers++;
+	x->comm.sent_nodes += sends ? (int64_t)bytes : 0;
 	return x->link->module->start(x->link, t, err);
 }
 
@@ -116,9 +117,10 @@ static int finish(struct nodes *x, struct err *err)
 	}
 }
 
-/* What has failed is not tried again, and the ranks beside this one are not left waiting. */
-static int fail(struct nodes *x, int rc)
+/* Of a collective. What has failed is not tried again, and the ranks beside this one are not left waiting. */
+static int end(struct nodes *x, int rc)
 {
+	x->comm.sent = x->local->sent + x->comm.sent_nodes;
 	if (rc) {
 		x->broken = true;
 		x->n_transfers = 0;
@@ -230,7 +232,7 @@ static int nodes_allreduce(struct comm *c, void *data, int64_t count, enum dtype
 		rc = sum_between(x, (unsigned char *)data + x->piece[me].at, x->piece[me].bytes / each, dtype, err);
 	if (!rc)
 		rc = shm_share_pieces(x->local, data, &p, err);
-	return fail(x, rc);
+	return end(x, rc);
 }
 
 /* Every rank's slice as a piece, owned here by who has what that rank has elsewhere. */
@@ -285,7 +287,7 @@ static int nodes_reduce_scatter(struct comm *c, void *data, int64_t count_each, 
 		rc = shm_reduce_pieces(x->local, data, &p, dtype, err);
 	if (!rc)
 		rc = scatter_sums(x, data, (size_t)count_each, dtype, err);
-	return fail(x, rc);
+	return end(x, rc);
 }
 
 /* ---- copies ---- */
@@ -309,7 +311,7 @@ static int nodes_all_gather(struct comm *c, void *data, int64_t bytes_each, stru
 		rc = finish(x, err);
 	if (!rc)
 		rc = shm_share_pieces(x->local, data, &p, err);
-	return fail(x, rc);
+	return end(x, rc);
 }
 
 static int nodes_broadcast(struct comm *c, void *data, size_t bytes, int root, struct err *err)
@@ -329,7 +331,7 @@ static int nodes_broadcast(struct comm *c, void *data, size_t bytes, int root, s
 		rc = finish(x, err);
 	if (!rc)
 		rc = shm_share_pieces(x->local, data, &(struct shm_pieces){ &all, 1, bytes }, err);
-	return fail(x, rc);
+	return end(x, rc);
 }
 
 static int check_peer(const struct comm *c, int peer, struct err *err)
@@ -349,9 +351,9 @@ static int nodes_send(struct comm *c, const void *data, size_t bytes, int to, st
 	if (rc)
 		return rc;
 	if (x->place[to].node == x->node)
-		return x->local->ops->send(x->local, data, bytes, x->place[to].local, err);
+		return end(x, x->local->ops->send(x->local, data, bytes, x->place[to].local, err));
 	rc = begin(x, true, to, (void *)(uintptr_t)data, bytes, err);
-	return fail(x, rc ? rc : finish(x, err));
+	return end(x, rc ? rc : finish(x, err));
 }
 
 static int nodes_recv(struct comm *c, void *data, size_t bytes, int from, struct err *err)
@@ -364,9 +366,9 @@ static int nodes_recv(struct comm *c, void *data, size_t bytes, int from, struct
 	if (rc)
 		return rc;
 	if (x->place[from].node == x->node)
-		return x->local->ops->recv(x->local, data, bytes, x->place[from].local, err);
+		return end(x, x->local->ops->recv(x->local, data, bytes, x->place[from].local, err));
 	rc = begin(x, false, from, data, bytes, err);
-	return fail(x, rc ? rc : finish(x, err));
+	return end(x, rc ? rc : finish(x, err));
 }
 
 static int nodes_barrier(struct comm *c, struct err *err)
@@ -389,7 +391,7 @@ static int nodes_barrier(struct comm *c, struct err *err)
 		rc = finish(x, err);
 	if (!rc)
 		rc = x->local->ops->barrier(x->local, err);
-	return fail(x, rc);
+	return end(x, rc);
 }
 
 static int nodes_alloc(struct comm *c, size_t bytes, void **ret, struct err *err)
@@ -720,7 +722,7 @@ static int nodes_split(struct comm *c, int color, struct comm **ret, struct err 
 	free(said);
 	free(bytes);
 	if (rc)
-		return fail(all, give_up(x, rc));
+		return end(all, give_up(x, rc));
 	*ret = x ? &x->comm : g.local;
 	return 0;
 }

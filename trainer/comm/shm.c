@@ -395,6 +395,8 @@ int shm_reduce_pieces(struct comm *c, void *data, const struct shm_pieces *p, en
 	call.what = "reduce", call.op = SHM_REDUCE_PIECES, call.count = (int64_t)p->bytes, call.dtype = (uint32_t)dtype;
 	if (rc || c->world == 1)
 		return rc;
+	for (int i = 0; i < p->n; i++)
+		c->sent += p->piece[i].owner == c->rank ? 0 : (int64_t)p->piece[i].bytes;
 	rc = begin(a, &call, &direct, err);
 	if (rc)
 		return rc;
@@ -444,6 +446,8 @@ int shm_share_pieces(struct comm *c, void *data, const struct shm_pieces *p, str
 	call.what = "share", call.op = SHM_SHARE_PIECES, call.count = (int64_t)p->bytes;
 	if (c->world == 1)
 		return 0;
+	for (int i = 0; i < p->n; i++)
+		c->sent += p->piece[i].owner == c->rank ? (int64_t)p->piece[i].bytes * (c->world - 1) : 0;
 	rc = begin(a, &call, &direct, err);
 	if (rc)
 		return rc;

@@ -180,6 +180,18 @@ int64_t rank_sent(const struct rank *r)
 	return sent;
 }
 
+int64_t rank_sent_nodes(const struct rank *r)
+{
+	int64_t sent = r->comm->sent_nodes;
+
+	for (int i = 0; i < STREAM_COUNT * GROUP_COUNT; i++) {
+		const struct comm *c = r->lane[i / GROUP_COUNT][i % GROUP_COUNT];
+
+		sent += c ? c->sent_nodes : 0;
+	}
+	return sent;
+}
+
 void rank_abort(struct rank *r)
 {
 	r->comm->ops->abort(r->comm);

@@ -39,6 +39,7 @@ struct kernel_env rank_env(const struct rank *r);	 /* of kernels that meet nobod
 void rank_at_step(struct rank *r, int64_t step); /* what is recorded of it from now on belongs to that step */
 void rank_limit(struct rank *r, double seconds); /* of later waits for another rank */
 int64_t rank_sent(const struct rank *r);	 /* bytes so far to other ranks, by all communicators */
+int64_t rank_sent_nodes(const struct rank *r);	 /* of them to other machines */
 void rank_abort(struct rank *r);		 /* makes the others' collectives fail */
 
 #endif

@@ -302,6 +302,8 @@ void report_step(struct report *r, const struct step_result *s)
 		point(r, step_time_series((enum step_time)t), s->step, s->seconds[t]);
 	if (r->e->rank.seat->world > 1)
 		point(r, SERIES_comm_bytes, s->step, (double)s->sent);
+	if (r->e->rank.seat->nodes > 1)
+		point(r, SERIES_comm_bytes_nodes, s->step, (double)s->sent_nodes);
 	point(r, SERIES_data_load, s->step, s->load_s);
 	point(r, SERIES_data_load_cpu, s->step, s->load_cpu_s);
 	point(r, SERIES_data_ready, s->step, s->ready);

@@ -174,7 +174,8 @@ static void adjust_loading(struct engine *e, struct step_result *r)
 
 int step_run(struct engine *e, struct step_result *ret, struct err *err)
 {
-	struct step_result r = { .grad_norm = NAN, .sent = -rank_sent(&e->rank) };
+	struct step_result r = { .grad_norm = NAN, .sent = -rank_sent(&e->rank),
+				 .sent_nodes = -rank_sent_nodes(&e->rank) };
 	struct loader_batch b;
 	int rc;
 
@@ -195,6 +196,7 @@ int step_run(struct engine *e, struct step_result *ret, struct err *err)
 	e->step++;
 	e->stats_shared = false;
 	r.sent += rank_sent(&e->rank);
+	r.sent_nodes += rank_sent_nodes(&e->rank);
 	loader_spent(e->loader, &r.load_s, &r.load_cpu_s);
 	close_account(e, &r);
 	adjust_loading(e, &r);

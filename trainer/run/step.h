@@ -32,6 +32,7 @@ struct step_result {
 	int64_t skipped;    /* optimiser steps so far, this one included, that changed nothing: not finite */
 	int64_t in_a_row;   /* of these, those since the last good one */
 	int64_t sent;	    /* bytes to other ranks */
+	int64_t sent_nodes; /* of them to other machines */
 	int workers;	    /* loader threads from now on */
 	bool workers_found;  /* … as --workers auto has settled with this step */
 	bool epoch_ends;
