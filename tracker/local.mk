@@ -15,13 +15,14 @@ libtrackbase_la_SOURCES = \
 # libinsight: statistics of runs and what they say, for dptrain and dptrack.
 noinst_LTLIBRARIES += libinsight.la
 libinsight_la_SOURCES = \
-	schema/insight/phases.def schema/insight/goals.def \
+	schema/insight/phases.def schema/insight/goals.def schema/insight/leaves.def \
 	tracker/insight/change.c tracker/insight/change.h \
 	tracker/insight/pace.c tracker/insight/pace.h \
 	tracker/insight/sentence.c tracker/insight/sentence.h \
 	tracker/insight/spread.c tracker/insight/spread.h \
 	tracker/insight/steps.c tracker/insight/steps.h \
 	tracker/insight/student.c tracker/insight/student.h \
+	tracker/insight/tree.c tracker/insight/tree.h \
 	tracker/insight/warmup.c tracker/insight/warmup.h
 libinsight_la_LIBADD = libtrackbase.la -lm
 

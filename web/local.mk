@@ -22,6 +22,11 @@ libwebapi_la_SOURCES = \
 	web/api/native/export_runs.c \
 	web/api/native/export_series.c \
 	web/api/native/findings.c web/api/native/findings.h \
+	web/api/native/insight/diagnosis.c \
+	web/api/native/insight/timing.c web/api/native/insight/timing.h \
+	web/api/native/insight/why.c web/api/native/insight/why.h \
+	web/api/native/insight/why_read.c web/api/native/insight/why_read.h \
+	web/api/native/insight/why_text.c \
 	web/api/native/journal.c web/api/native/spoken.c \
 	web/api/native/login.c \
 	web/api/native/meta.c \
@@ -34,9 +39,6 @@ libwebapi_la_SOURCES = \
 	web/api/native/series_line.c web/api/native/series_line.h \
 	web/api/native/tokens.c \
 	web/api/native/upkeep.c \
-	web/api/native/why.c web/api/native/why.h \
-	web/api/native/why_read.c web/api/native/why_read.h \
-	web/api/native/why_text.c \
 	web/api/mlflow/mlflow.c \
 	web/api/mlflow/mlflow_artifacts.c \
 	web/api/mlflow/mlflow_experiments.c \
@@ -77,6 +79,7 @@ libwebcli_la_SOURCES = \
 	web/cli/cli.c web/cli/cli.h \
 	web/cli/commands.c web/cli/commands.h web/cli/commands.def \
 	web/cli/compare.c \
+	web/cli/diagnosis.c web/cli/diagnosis.h \
 	web/cli/doctor.c \
 	web/cli/export.c \
 	web/cli/export_events.c web/cli/export_events.h \

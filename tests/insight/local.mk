@@ -1,9 +1,10 @@
 # Statistics of runs: against other libraries, draws and theory; what intervals hold.
-cmocka_tests += tests/insight/statistics_test tests/insight/intervals_test
+cmocka_tests += tests/insight/statistics_test tests/insight/intervals_test tests/insight/tree_test
 tests_insight_statistics_test_LDADD = libinsight.la $(CMOCKA_LIBS)
+tests_insight_tree_test_LDADD = libinsight.la $(CMOCKA_LIBS)
 tests_insight_intervals_test_SOURCES = tests/insight/intervals_test.c tests/insight/simulate.c tests/insight/simulate.h
 tests_insight_intervals_test_LDADD = libinsight.la $(CMOCKA_LIBS)
-insight_tests = tests/insight/why.py tests/insight/against.py
+insight_tests = tests/insight/why.py tests/insight/against.py tests/insight/diagnosis.py
 TESTS += $(insight_tests)
 EXTRA_DIST += $(insight_tests) tests/insight/student_table.py tests/insight/student_table.def
 

@@ -11,12 +11,14 @@ struct cell {
 	int segment;
 	double seconds, wall;
 	double phase[PACE_PHASES];
+	double beside[STEPS_MARK - STEPS_WORKERS]; /* series that are no part of the step */
 };
 
 struct steps {
 	int64_t first, settled;
 	size_t span, lanes; /* lane 0 is the run's, the others the ranks' */
 	struct cell *cells;
+	bool has[STEPS_MARK - STEPS_WORKERS]; /* a point of it came */
 };
 
 int steps_new(struct steps **ret, const struct steps_opts *o, struct err *err)
@@ -63,6 +65,12 @@ static const char *const keys[STEPS_MARK] = {
 #undef PHASE
 	[STEPS_STEP] = "phase/step",
 	[STEPS_WORKERS] = "data/workers",
+	[STEPS_COMM_TOTAL] = "phase/comm_total",
+	[STEPS_LOAD] = "data/load",
+	[STEPS_LOAD_CPU] = "data/load_cpu",
+	[STEPS_READY] = "data/ready",
+	[STEPS_COPY] = "checkpoint/copy",
+	[STEPS_WAIT] = "checkpoint/wait",
 };
 
 const char *steps_key(int series)
@@ -116,14 +124,12 @@ void steps_add(struct steps *s, const struct steps_point *p)
 		c->stepped = p->value > 0;
 		c->seconds = p->value;
 		c->wall = p->wall_time;
+	} else if (p->series > STEPS_WORKERS) {
+		c->beside[p->series - STEPS_WORKERS] = p->value;
+		s->has[p->series - STEPS_WORKERS] = true;
 	} else {
 		c->phase[p->series] = p->value;
 	}
-}
-
-int64_t steps_settled(const struct steps *s)
-{
-	return s->settled;
 }
 
 /* The lowest lane that has the step; NULL: none. */
@@ -240,4 +246,60 @@ size_t steps_take(const struct steps *s, const struct steps_batch *batch, struct
 	size_t n = take_steps(s, batch, ret);
 
 	return n ? n : take_marks(s, batch, ret);
+}
+
+int64_t steps_settled(const struct steps *s)
+{
+	return s->settled;
+}
+
+static size_t place_of(const struct steps *s, int64_t step)
+{
+	return step > s->first ? (size_t)(step - s->first) : 0;
+}
+
+bool steps_rank(const struct steps *s, int rank, int64_t from, double *ret_seconds, double ret_phase[PACE_PHASES])
+{
+	double n = 0, seconds = 0, known = 0;
+
+	memset(ret_phase, 0, PACE_PHASES * sizeof(*ret_phase));
+	for (size_t at = place_of(s, from); rank >= -1 && rank + 1 < (int)s->lanes && at < s->span; at++) {
+		const struct cell *c = cell_of(s, at, (size_t)(rank + 1));
+
+		if (!c->stepped)
+			continue;
+		n++;
+		seconds += c->seconds;
+		for (int k = 0; k < PACE_PHASES; k++)
+			ret_phase[k] += c->phase[k];
+	}
+	if (!n)
+		return false;
+	*ret_seconds = seconds / n;
+	for (int k = 0; k < PACE_PHASES; k++) {
+		ret_phase[k] /= n;
+		known += ret_phase[k];
+	}
+	ret_phase[PACE_other] = *ret_seconds - known;
+	return true;
+}
+
+double steps_mean(const struct steps *s, int series, int64_t from)
+{
+	double sum = 0, n = 0;
+
+	if (!s->has[series - STEPS_WORKERS])
+		return NAN;
+	for (size_t lane = 0; lane < s->lanes; lane++) {
+		double of_lane = 0;
+		bool any = false;
+
+		for (size_t at = place_of(s, from); at < s->span; at++) {
+			of_lane += cell_of(s, at, lane)->beside[series - STEPS_WORKERS];
+			any = any || cell_of(s, at, lane)->beside[series - STEPS_WORKERS] != 0;
+		}
+		sum += of_lane;
+		n += any;
+	}
+	return n ? sum / n / (double)(s->span - place_of(s, from)) : 0;
 }

@@ -17,7 +17,18 @@
 enum { STEPS_MAX = 10000, STEPS_CELLS_MAX = 200000 };
 
 /* Series that are asked for besides those of the phases. */
-enum { STEPS_STEP = PACE_PHASES, STEPS_WORKERS, STEPS_MARK, STEPS_SERIES };
+enum {
+	STEPS_STEP = PACE_PHASES,
+	STEPS_WORKERS,
+	STEPS_COMM_TOTAL,
+	STEPS_LOAD,
+	STEPS_LOAD_CPU,
+	STEPS_READY,
+	STEPS_COPY,
+	STEPS_WAIT,
+	STEPS_MARK,
+	STEPS_SERIES
+};
 
 struct steps;
 
@@ -58,6 +69,14 @@ void steps_add(struct steps *s, const struct steps_point *p);
  * the end of the one before, by the clock of the lowest rank, is between. Without phase/step all time from one mark to
  * the next is other. */
 size_t steps_take(const struct steps *s, const struct steps_batch *batch, struct pace_step *ret);
+
+/* Of the steps from `from` on, a step: seconds and phases of one rank (-1: of the run as a whole); false: it has
+ * none. */
+bool steps_rank(const struct steps *s, int rank, int64_t from, double *ret_seconds, double ret_phase[PACE_PHASES]);
+
+/* The same of one of the series behind STEPS_WORKERS: mean over the ranks that have it; NaN: none has. Steps without a
+ * point count as 0. */
+double steps_mean(const struct steps *s, int series, int64_t from);
 
 int64_t steps_settled(const struct steps *s); /* INT64_MIN: never changed */
 

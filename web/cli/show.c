@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "web/cli/diagnosis.h"
 #include "web/cli/table.h"
 
 struct show {
@@ -166,6 +167,7 @@ static int show_run(int argc, char **argv, struct err *err)
 			print_pairs("tag", json_object_get(run, "tags"));
 			print_pairs("environment", json_object_get(run, "environment"));
 			print_metrics(json_object_get(run, "metrics"));
+			diagnosis_print(s, id);
 			print_lists(run);
 			json_decref(run);
 		}

@@ -1,5 +1,5 @@
 /* why.c: /compare/why: what each change from run to run bought, and in which phases. */
-#include "web/api/native/why.h"
+#include "web/api/native/insight/why.h"
 
 #include <math.h>
 #include <stdlib.h>

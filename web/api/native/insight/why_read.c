@@ -1,16 +1,15 @@
 /* why_read.c: runs, those equal to them, and what a sample of each costs, read from the store. What equal means is
  * decided here; what the numbers say is tracker/insight's. */
-#include "web/api/native/why_read.h"
+#include "web/api/native/insight/why_read.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "tracker/insight/steps.h"
 #include "web/api/native/request.h"
+#include "web/api/native/insight/timing.h"
 
-enum { WHY_REPEATS_MAX = 20, WHY_CANDIDATES_MAX = 200, WHY_POOL_MAX = 30, WHY_READS_MAX = 150,
-       WHY_ROWS = 512 };
+enum { WHY_REPEATS_MAX = 20, WHY_CANDIDATES_MAX = 200, WHY_POOL_MAX = 30, WHY_READS_MAX = 150 };
 
 bool why_is_own(const struct query_kv *p)
 {
@@ -67,127 +66,15 @@ static bool same_place(const struct query_run *a, const struct query_run *b, boo
 	return true;
 }
 
-static double param_number(const struct query_run *run, const char *key, double fallback)
-{
-	const char *text = why_param(run, key);
-	double v = text ? strtod(text, NULL) : 0;
-
-	return v > 0 && isfinite(v) ? v : fallback;
-}
-
-static const struct query_metric *metric_of(const struct query_run *run, const char *key)
-{
-	for (size_t i = 0; i < run->metric_count; i++)
-		if (!strcmp(run->metrics[i].key, key))
-			return &run->metrics[i];
-	return NULL;
-}
-
-/* Samples of a step; of an epoch's last one from what an epoch had in all, which is in tokens where samples are
- * texts. */
-static struct steps_batch batch_of(const struct query_run *run)
-{
-	const struct query_metric *rate = metric_of(run, "epoch/samples_per_s"),
-		*time = metric_of(run, "epoch/seconds");
-	struct steps_batch b = { .global = param_number(run, "global_batch_size", param_number(run, "batch_size", 1)) };
-	double epoch, whole;
-
-	b.steps_per_epoch = (int64_t)param_number(run, "steps_per_epoch", 0);
-	whole = (double)(b.steps_per_epoch - 1) * b.global;
-	if (!rate || !time || b.steps_per_epoch < 1)
-		return b;
-	epoch = round(rate->last * time->last);
-	if (epoch > whole + b.global)
-		epoch /= param_number(run, "seq_len", 1);
-	if (epoch > whole && epoch <= whole + b.global)
-		b.last = epoch - whole;
-	return b;
-}
-
-/* The series whose points' times stand for steps, where a run has no phase/step. */
-static const char *mark_of(const struct query_run *run)
-{
-	const struct query_metric *best = NULL;
-
-	for (size_t i = 0; i < run->metric_count; i++) {
-		const struct query_metric *m = &run->metrics[i];
-
-		if (m->last_step == run->last_step && (!best || m->count > best->count))
-			best = m;
-	}
-	return best ? best->key : NULL;
-}
-
-static int read_points(struct call *c, struct steps *s, const struct points_sel *sel, const char *mark)
-{
-	struct points_row *rows = arena_array(c->arena, WHY_ROWS, sizeof(*rows));
-	struct points_cursor *cursor;
-	struct err err = ERR_INIT;
-	size_t n = 1;
-	int rc = rows ? points_open(&cursor, c->api->store, sel, NULL, &err)
-		: err_set(&err, ERR_NOMEM, "out of memory");
-
-	if (rc)
-		return call_fail_err(c, NULL, &err), -1;
-	while (n && !(rc = points_next(cursor, rows, WHY_ROWS, &n, &err))) {
-		for (size_t i = 0; i < n; i++) {
-			const struct points_row *r = &rows[i];
-			int series = steps_series(r->key);
-
-			steps_add(s,
-				  &(struct steps_point){ series, r->rank, r->segment, r->step, r->wall_time,
-							 r->value });
-			if (!strcmp(r->key, mark))
-				steps_add(s,
-					  &(struct steps_point){ STEPS_MARK, r->rank, r->segment, r->step, r->wall_time,
-								 0 });
-		}
-	}
-	points_close(cursor);
-	return rc ? (call_fail_err(c, NULL, &err), -1) : 0;
-}
-
-static int fill_steps(struct call *c, struct steps *s, const struct query_run *run)
-{
-	const char *keys[STEPS_SERIES], *mark = mark_of(run);
-	struct points_sel sel = { .runs = &run->id, .run_count = 1, .keys = keys, .rank = POINTS_ALL_RANKS };
-
-	for (int i = 0; i < STEPS_MARK; i++)
-		if (steps_key(i))
-			keys[sel.key_count++] = steps_key(i);
-	if (mark)
-		keys[sel.key_count++] = mark;
-	sel.from_step = steps_first(s);
-	sel.to_step = INT64_MAX;
-	return read_points(c, s, &sel, mark ? mark : "");
-}
-
 /* Its steps are 0 when the run has none that can be timed. */
 static int read_pace(struct call *c, const struct query_run *run, struct pace *ret)
 {
-	struct steps_opts o = { .first = 0, .last = run->last_step,
-				.ranks = run->world_size > 0 ? run->world_size : 1 };
-	struct steps_batch batch = batch_of(run);
-	struct pace_step *rows = NULL;
-	struct steps *s = NULL;
-	struct err err = ERR_INIT;
-	int rc = 0;
+	struct timing t;
+	int rc = timing_read(c, run, &t);
 
-	if (o.last < 0)
-		o.last = STEPS_MAX;
-	rc = steps_new(&s, &o, &err);
-	if (!rc && !(rows = calloc(steps_span(s) + 1, sizeof(*rows))))
-		rc = err_set(&err, ERR_NOMEM, "out of memory: steps of a run");
-	if (rc)
-		call_fail_err(c, NULL, &err);
 	if (!rc)
-		rc = fill_steps(c, s, run);
-	if (!rc && pace_of(rows, steps_take(s, &batch, rows), steps_settled(s), ret, &err)) {
-		call_fail_err(c, NULL, &err);
-		rc = -1;
-	}
-	free(rows);
-	steps_free(s);
+		*ret = t.pace;
+	timing_done(&t);
 	return rc;
 }
 
@@ -203,7 +90,7 @@ static int read_run(struct call *c, const char *id, struct query_run *ret)
 
 static double best_of(const struct query_run *run, const struct why *w)
 {
-	const struct query_metric *m = w->metric ? metric_of(run, w->metric) : NULL;
+	const struct query_metric *m = w->metric ? timing_metric(run, w->metric) : NULL;
 
 	return !m ? NAN : w->more ? m->max : m->min;
 }
@@ -222,7 +109,7 @@ static void pick_metric(struct why *w)
 	for (size_t i = 0; !w->metric && i < sizeof(goals) / sizeof(goals[0]); i++) {
 		size_t k = 0;
 
-		while (k < w->n && metric_of(w->sides[k].run, goals[i].key))
+		while (k < w->n && timing_metric(w->sides[k].run, goals[i].key))
 			k++;
 		if (k == w->n) {
 			w->metric = goals[i].key;

@@ -1,6 +1,6 @@
 /* why_text.c: /compare/why for other programs and for documents: CSV, a Markdown table, a waterfall as SVG. The numbers
  * are those of the JSON. */
-#include "web/api/native/why.h"
+#include "web/api/native/insight/why.h"
 
 #include <math.h>
 #include <string.h>

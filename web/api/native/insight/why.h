@@ -2,7 +2,7 @@
 #ifndef DPT_NATIVE_WHY_H
 #define DPT_NATIVE_WHY_H
 
-#include "web/api/native/why_read.h"
+#include "web/api/native/insight/why_read.h"
 
 /* From one run to the next. */
 struct why_pair {

@@ -1,0 +1,87 @@
+"""What makes a run slow: live runs with a fault each, and what the diagnosis and dptrack show say of them; a healthy one,
+one without steps."""
+import sys
+sys.dont_write_bytecode = True
+import json
+import os
+import subprocess
+sys.path[:0] = [os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", f) for f in ("api", "train")]
+import helper
+import lib
+
+MODEL = ["--model", "gpt2-124m", "--n-layer", "1", "--n-head", "2", "--n-embd", "16", "--block-size", "8", "-b", "2", "--threads", "1",
+         "--backend", "ref", "--precision", "fp64", "-j", "1"]
+FAULTS = {  # run: environment, flags, verdict, words of the evidence
+    "disk": ({"DPTRAIN_TEST_SLOW_LOADER": "20"}, [], "disk", "off the cores"),
+    "straggler": ({"DPTRAIN_TEST_SLOW_RANK": "1:20"}, ["--nproc-per-node", "2"], "straggler", "rank 1 "),
+    "evaluation": ({}, ["--eval-steps", "2"], "evaluation", "evaluation takes"),
+    "checkpoint": ({}, ["--save-steps", "1", "--save-total-limit", "1"], "checkpoint", "stands still"),
+}
+
+
+def train(runs, text, name, environment, flags):
+    line = [helper.DPTRAIN, "--experiment", "slow", "--run-name", name, "--runs-dir", runs, "--data-path", text, "--tokenizer", "bytes",
+            "--max-steps", "60", *MODEL, *flags]
+    r = subprocess.run(line, capture_output=True, text=True, timeout=120, env=dict(os.environ, **environment))
+    lib.equal(r.returncode, 0, f"{name}: {r.stderr}")
+
+
+def show(runs, name):
+    r = subprocess.run([lib.PROGRAM, "show", name, "--logdir", runs], capture_output=True, text=True, timeout=60)
+    return r.stdout
+
+
+def diagnosis(server, run):
+    status, _, data = server.request("GET", f"/api/v1/runs/{run}/diagnosis")
+    return status, json.loads(data)
+
+
+def judged(server, ids):
+    for name, (_, _, verdict, words) in FAULTS.items():
+        status, got = diagnosis(server, ids[name])
+        lib.equal((status, got["verdict"]), (200, verdict), f"{name}: {got}")
+        first = got["leaves"][0]
+        lib.check(words in first["evidence"] and first["action"] and first["usual"], f"{name}: {first}")
+        lib.check(first["share"] > 0.05 and abs(first["gain"] - 1 / (1 - first["share"])) < 1e-9, f"{name}: {first}")
+        lib.check(first["low"] is None or first["low"] <= first["share"] <= first["high"], f"{name}: {first}")
+        shares = [leaf["share"] for leaf in got["leaves"]]
+        lib.equal(shares, sorted(shares, reverse=True), f"{name}: order")
+
+
+def made(server):
+    """A run of compute alone is healthy; one without phases cannot be judged."""
+    run = lib.make_run(server, "made", "compute")
+    points = []
+    for step in range(1, 41):
+        for key, value in (("step", 0.1), ("forward", 0.03), ("backward", 0.06), ("optimizer", 0.01)):
+            points.append({"key": f"phase/{key}", "step": step, "value": value, "wall_time": 1795000000 + step / 10, "rank": 0})
+        points.append({"key": "train/loss", "step": step, "value": 1, "wall_time": 1795000000 + step / 10})
+    lib.equal(server.json("POST", f"/api/v1/runs/{run}/metrics", {"points": points})[0], 200, "POST metrics")
+    status, got = diagnosis(server, run)
+    lib.equal((status, got["verdict"], got["leaves"]), (200, "healthy", []), f"compute: {got}")
+    lib.check("backward 60 %" in got["bound"], got["bound"])
+    empty = lib.make_run(server, "made", "empty")
+    status, got = diagnosis(server, empty)
+    lib.equal((status, got["error"]["field"]), (404, "run"), "a run without phases")
+
+
+def main():
+    with helper.Folder() as folder:
+        runs, text = os.path.join(folder, "runs"), os.path.join(folder, "text")
+        os.mkdir(text)
+        with open(os.path.join(text, "a.txt"), "w", encoding="ascii") as f:
+            f.write("the quick brown fox jumps over the lazy dog\n" * 60)
+        for name, (environment, flags, _, _) in FAULTS.items():
+            train(runs, text, name, environment, flags)
+        lib.check("speed: disk" in show(runs, "disk") and "next " in show(runs, "disk"), "dptrack show says it")
+        server = lib.Server(runs)
+        try:
+            listed = server.json("GET", "/api/v1/runs?experiment=slow")[1]["runs"]
+            judged(server, {r["name"]: r["id"] for r in listed})
+            made(server)
+        finally:
+            server.stop()
+    lib.finish("diagnosis")
+
+
+main()

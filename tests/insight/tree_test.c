@@ -1,0 +1,200 @@
+/* tree_test.c: a strong case of each leaf, and runs in which nothing is wrong. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <math.h>
+#include <string.h>
+
+#include "tracker/insight/tree.h"
+
+enum { STEPS = 100 };
+
+struct stage {
+	struct pace_step steps[STEPS];
+	struct tree_rank ranks[4];
+	struct tree_run run;
+};
+
+/* Steps of 100 ms on 8 cores, with that much of a phase besides. */
+static void make(struct stage *s, int phase, double seconds)
+{
+	*s = (struct stage){ .run = tree_unknown() };
+	for (int i = 0; i < STEPS; i++) {
+		struct pace_step *p = &s->steps[i];
+
+		*p = (struct pace_step){ .step = i + 1, .samples = 8 };
+		p->phase[PACE_forward] = 0.03;
+		p->phase[PACE_backward] = 0.06 + 0.001 * (i * 7 % 11);
+		p->phase[PACE_optimizer] = 0.01;
+		p->phase[phase] += seconds * (1 + 0.1 * (i * 3 % 5 - 2));
+		for (int k = 0; k < PACE_PHASES; k++)
+			p->seconds += p->phase[k];
+	}
+	s->run.steps = s->steps;
+	s->run.n = STEPS;
+	s->run.cores = 8;
+	s->run.threads = 4;
+	s->run.local_world = 1;
+	s->run.batch_size = 8;
+	s->run.workers = 2;
+	s->run.parameters = 1e7;
+	s->run.bucket_cap_mb = 25;
+}
+
+/* Two ranks or more, alike. */
+static void make_ranks(struct stage *s, size_t n)
+{
+	for (size_t i = 0; i < n; i++) {
+		s->ranks[i] = (struct tree_rank){ .rank = (int)i, .seconds = s->steps[0].seconds };
+		memcpy(s->ranks[i].phase, s->steps[0].phase, sizeof(s->ranks[i].phase));
+	}
+	s->run.ranks = s->ranks;
+	s->run.n_ranks = n;
+	s->run.local_world = (double)n;
+	s->run.threads = 2;
+}
+
+static void judge(const struct stage *s, const char *verdict, double share)
+{
+	struct tree_report r;
+	struct err err = ERR_INIT;
+
+	assert_int_equal(tree_judge(&s->run, &r, &err), 0);
+	if (strcmp(r.verdict, verdict))
+		fail_msg("verdict %s, want %s: %s", r.verdict, verdict, r.n ? r.findings[0].evidence : r.bound);
+	if (!share)
+		return;
+	if (!(fabs(r.findings[0].share - share) < 0.03))
+		fail_msg("%s: share %.3f, want %.3f", verdict, r.findings[0].share, share);
+	assert_true(fabs(r.findings[0].gain - 1 / (1 - r.findings[0].share)) < 1e-9);
+	assert_true(r.findings[0].evidence[0] && r.findings[0].action[0] && r.findings[0].usual[0]);
+	for (size_t i = 1; i < r.n; i++)
+		assert_true(r.findings[i].share <= r.findings[i - 1].share);
+}
+
+static void loader(void **state)
+{
+	struct stage s;
+
+	(void)state;
+	make(&s, PACE_data_wait, 0.1);
+	judge(&s, "loader", 0.49); /* no series tells which of the two */
+	s.run.load = 0.2;
+	s.run.load_cpu = 0.01;
+	judge(&s, "disk", 0.49);
+	s.run.load_cpu = 0.19;
+	judge(&s, "decode", 0.49);
+	make(&s, PACE_h2d, 0.05);
+	judge(&s, "copy", 0.33);
+}
+
+static void communication(void **state)
+{
+	struct stage s;
+
+	(void)state;
+	make(&s, PACE_comm_exposed, 0.1);
+	judge(&s, "healthy", 0); /* one rank waits for nobody */
+	make_ranks(&s, 2);
+	judge(&s, "communication", 0.49);
+	s.run.comm_total = 0.12; /* 40 MB in 120 ms */
+	judge(&s, "link", 0.49);
+	s.run.comm_total = 0.02;
+	judge(&s, "small_batch", 0.49);
+	s.run.bucket_cap_mb = 1000;
+	s.run.comm_total = 0.1;
+	judge(&s, "bucket", 0.49);
+}
+
+static void ranks(void **state)
+{
+	struct stage s;
+	struct tree_report r;
+
+	(void)state;
+	make(&s, PACE_forward, 0.05);
+	make_ranks(&s, 4);
+	for (int i = 0; i < 4; i++) {
+		if (i == 2)
+			continue;
+		s.ranks[i].phase[PACE_forward] -= 0.05;
+		s.ranks[i].phase[PACE_comm_exposed] += 0.05;
+	}
+	judge(&s, "straggler", 0.32);
+	assert_int_equal(tree_judge(&s.run, &r, NULL), 0);
+	assert_non_null(strstr(r.findings[0].evidence, "rank 2 "));
+	assert_non_null(strstr(r.findings[0].evidence, "in forward"));
+}
+
+static void cpu(void **state)
+{
+	struct stage s;
+
+	(void)state;
+	make(&s, PACE_other, 0);
+	s.run.run_wait = 0.3;
+	s.run.taken = s.run.steal = s.run.throttled = 0;
+	s.run.ready = 4;
+	judge(&s, "crowding", 0.3);
+	s.run.taken = 0.25;
+	judge(&s, "cpu_taken", 0.3);
+	s.run.threads = 16;
+	judge(&s, "threads", 0.3);
+	s.run.throttled = 0.4;
+	judge(&s, "cpu_quota", 0.4);
+	make(&s, PACE_other, 0);
+	s.run.clock = 1.5;
+	judge(&s, "clock", 1 / 3.0);
+	make(&s, PACE_other, 0);
+	s.run.memory_wait = 0.5;
+	judge(&s, "memory", 0.5);
+}
+
+static void between(void **state)
+{
+	struct stage s;
+
+	(void)state;
+	make(&s, PACE_between, 0.1);
+	judge(&s, "between", 0.49);
+	s.run.evaluation = 0.1;
+	judge(&s, "evaluation", 0.49);
+	make(&s, PACE_other, 0.1);
+	s.run.checkpoint = 0.1;
+	judge(&s, "checkpoint", 0.49);
+}
+
+/* Little of everything, and flags that cost nothing here. */
+static void healthy(void **state)
+{
+	struct stage s;
+	struct tree_report r;
+	struct err err = ERR_INIT;
+
+	(void)state;
+	make(&s, PACE_data_wait, 0.004);
+	make_ranks(&s, 2);
+	s.run.load = 0.2;
+	s.run.load_cpu = 0.01;
+	s.run.comm_total = 0.05;
+	s.run.bucket_cap_mb = 1000;
+	s.run.evaluation = s.run.checkpoint = 0.003;
+	s.run.run_wait = s.run.taken = s.run.throttled = 0.01;
+	s.run.clock = 1.02;
+	judge(&s, "healthy", 0);
+	s.run.n = 0;
+	assert_int_equal(tree_judge(&s.run, &r, &err), ERR_USAGE);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(loader), cmocka_unit_test(communication), cmocka_unit_test(ranks),
+		cmocka_unit_test(cpu),	  cmocka_unit_test(between),	   cmocka_unit_test(healthy),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,348 @@
+/* tree.c: walks the leaves. Each has one function that says how much of the time it takes, with its evidence. */
+#include "tracker/insight/tree.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tracker/insight/change.h"
+#include "tracker/insight/spread.h"
+#include "tracker/insight/student.h"
+
+#define BLOCKED_SHARE 0.5      /* loader threads off the cores for more than this wait for the disk */
+#define SLOW_LINK_GBS 0.5      /* an all-reduce below it lacks a link */
+#define ONE_BUCKET_EXPOSED 0.7 /* of the communication: nothing hides it */
+#define STRAGGLER_LEAST 0.05   /* of the other ranks' own time */
+#define SHARE_MOST 0.99
+#define NO_WAIT 0.02           /* a share of time that is none */
+
+struct walk {
+	const struct tree_run *run;
+	double seconds;  /* a step, what lies between included */
+	double *values;  /* room for all steps */
+	struct tree_report *report;
+};
+
+static const char *const names[TREE_LEAVES] = {
+#define LEAF(name, branch, usual, action) #name,
+#include "schema/insight/leaves.def"
+#undef LEAF
+};
+
+static const char *const branches[TREE_LEAVES] = {
+#define LEAF(name, branch, usual, action) #branch,
+#include "schema/insight/leaves.def"
+#undef LEAF
+};
+
+static const char *const usuals[TREE_LEAVES] = {
+#define LEAF(name, branch, usual, action) usual,
+#include "schema/insight/leaves.def"
+#undef LEAF
+};
+
+static const char *const actions[TREE_LEAVES] = {
+#define LEAF(name, branch, usual, action) action,
+#include "schema/insight/leaves.def"
+#undef LEAF
+};
+
+struct tree_run tree_unknown(void)
+{
+	return (struct tree_run){
+		.workers = NAN, .threads = NAN, .local_world = NAN, .cores = NAN, .batch_size = NAN,
+		.parameters = NAN, .bucket_cap_mb = NAN, .comm_total = NAN, .evaluation = NAN, .checkpoint = NAN,
+		.load = NAN, .load_cpu = NAN, .ready = NAN, .run_wait = NAN, .taken = NAN, .steal = NAN,
+		.throttled = NAN, .memory_wait = NAN, .major_faults = NAN, .clock = NAN,
+	};
+}
+
+static double phase_seconds(const struct tree_run *run, int phase)
+{
+	double sum = 0;
+
+	for (size_t i = 0; i < run->n; i++)
+		sum += run->steps[i].phase[phase] / (double)run->n;
+	return sum;
+}
+
+/* A finding of that share; NULL: it would not bring enough. The interval is that of a phase's share, phase -1: none. */
+static struct tree_finding *find(struct walk *w, enum tree_leaf leaf, double share, int phase)
+{
+	const struct tree_run *run = w->run;
+	struct tree_finding *f;
+	struct spread s;
+	double half;
+
+	if (share > SHARE_MOST) /* what was waited for at the end of one step is counted in the next */
+		share = SHARE_MOST;
+	if (!(share > 0) || 1 / (1 - share) - 1 < TREE_GAIN_LEAST)
+		return NULL;
+	f = &w->report->findings[w->report->n++];
+	*f = (struct tree_finding){ .leaf = names[leaf], .share = share, .low = NAN, .high = NAN,
+				    .usual = usuals[leaf] };
+	f->gain = 1 / (1 - share);
+	snprintf(f->action, sizeof(f->action), "%s", actions[leaf]);
+	if (phase < 0)
+		return f;
+	for (size_t i = 0; i < run->n; i++)
+		w->values[i] = run->steps[i].phase[phase] - share * run->steps[i].seconds;
+	spread_of(w->values, run->n, &s);
+	if (!(s.effective >= CHANGE_EFFECTIVE_LEAST))
+		return f;
+	half = student_quantile(CHANGE_CONFIDENCE, fmax(1, (double)run->n / s.block)) * sqrt(s.variance) / w->seconds;
+	f->low = fmax(0, share - half);
+	f->high = fmin(1, share + half);
+	return f;
+}
+
+#define SAY(f, ...) snprintf((f)->evidence, sizeof((f)->evidence), __VA_ARGS__)
+#define ACT(f, ...) snprintf((f)->action, sizeof((f)->action), __VA_ARGS__)
+
+static double share_of(const struct walk *w, int phase)
+{
+	return phase_seconds(w->run, phase) / w->seconds;
+}
+
+/* Without threads of the loader, waiting for data is the work itself. */
+static void walk_loader(struct walk *w)
+{
+	const struct tree_run *run = w->run;
+	double share = share_of(w, PACE_data_wait), off = 1 - run->load_cpu / run->load;
+	enum tree_leaf leaf = off > BLOCKED_SHARE ? TREE_disk : TREE_decode;
+	struct tree_finding *f = find(w, leaf, share, PACE_data_wait);
+
+	if (!f)
+		return;
+	if (!(run->load > 0)) {
+		f->leaf = branches[leaf];
+		SAY(f, "steps wait for the loader %.0f %% of the time; no data/load says what it waits for",
+		    100 * share);
+	} else if (leaf == TREE_disk) {
+		SAY(f,
+		    "steps wait for the loader %.0f %% of the time, whose threads are off the cores %.0f %% of theirs",
+		    100 * share, 100 * off);
+	} else {
+		SAY(f, "steps wait for the loader %.0f %% of the time, whose threads are on a core %.0f %% of theirs",
+		    100 * share, 100 * (1 - off));
+	}
+	if (run->workers == 0)
+		ACT(f, "-j auto: with -j 0 nothing is loaded beside the steps");
+	else if (leaf == TREE_decode && run->workers > 0 && run->cores > run->threads * run->local_world + run->workers)
+		ACT(f, "-j %.0f: cores are free", run->workers * 2);
+}
+
+static void walk_copies(struct walk *w)
+{
+	double share = share_of(w, PACE_h2d) + share_of(w, PACE_copy_exposed);
+	struct tree_finding *f = find(w, TREE_copy, share, PACE_h2d);
+
+	if (f)
+		SAY(f, "copying batches takes %.0f %% of the time", 100 * share);
+}
+
+/* What a rank sends and receives of the gradients, GB/s, as a ring would: 2 (n-1)/n of them. */
+static double link_rate(const struct tree_run *run)
+{
+	double n = (double)run->n_ranks;
+
+	return 2 * (n - 1) / n * run->parameters * 4 / run->comm_total * 1e-9;
+}
+
+static void walk_communication(struct walk *w)
+{
+	const struct tree_run *run = w->run;
+	double share = share_of(w, PACE_comm_exposed), rate = link_rate(run);
+	double exposed = phase_seconds(run, PACE_comm_exposed) / run->comm_total;
+	bool one = run->parameters * 4 <= run->bucket_cap_mb * 1048576;
+	enum tree_leaf leaf = one && run->bucket_cap_mb > 25 && exposed > ONE_BUCKET_EXPOSED ? TREE_bucket :
+			      rate < SLOW_LINK_GBS				       ? TREE_link :
+											 TREE_small_batch;
+	struct tree_finding *f = run->n_ranks > 1 ? find(w, leaf, share, PACE_comm_exposed) : NULL;
+
+	if (!f)
+		return;
+	if (isnan(rate)) {
+		f->leaf = branches[leaf];
+		SAY(f, "all ranks wait for communication %.0f %% of the time", 100 * share);
+	} else if (leaf == TREE_bucket) {
+		SAY(f,
+		    "one bucket of %.0f MB holds all gradients: %.0f %% of the communication lies behind the backward "
+		    "pass", run->parameters * 4e-6, 100 * exposed);
+	} else {
+		SAY(f, "all ranks wait for communication %.0f %% of the time; gradients travel at %.2f GB/s",
+		    100 * share, rate);
+	}
+	if (leaf == TREE_small_batch && run->batch_size > 0)
+		ACT(f, "-b %.0f: what is sent stays the same; or --grad-accum-steps 4", run->batch_size * 4);
+}
+
+static double own_seconds(const struct tree_rank *r)
+{
+	return r->seconds - r->phase[PACE_comm_exposed];
+}
+
+static int by_value(const void *a, const void *b)
+{
+	double x = *(const double *)a, y = *(const double *)b;
+
+	return (x > y) - (x < y);
+}
+
+/* The phase in which the slow rank exceeds the mean of the others most. */
+static int slow_phase(const struct tree_run *run, size_t slow)
+{
+	double most = -INFINITY;
+	int found = PACE_other;
+
+	for (int k = 0; k < PACE_PHASES; k++) {
+		double others = 0, excess;
+
+		for (size_t i = 0; i < run->n_ranks; i++)
+			others += i == slow ? 0 : run->ranks[i].phase[k] / (double)(run->n_ranks - 1);
+		excess = run->ranks[slow].phase[k] - others;
+		if (k != PACE_comm_exposed && excess > most) {
+			most = excess;
+			found = k;
+		}
+	}
+	return found;
+}
+
+/* One rank whose own time is above the median of all; with two ranks above the other's. */
+static void walk_ranks(struct walk *w)
+{
+	const struct tree_run *run = w->run;
+	double *own = w->values, usual, excess;
+	struct tree_finding *f;
+	size_t slow = 0;
+
+	if (run->n_ranks < 2 || run->n_ranks > run->n)
+		return;
+	for (size_t i = 0; i < run->n_ranks; i++) {
+		own[i] = own_seconds(&run->ranks[i]);
+		slow = own[i] > own_seconds(&run->ranks[slow]) ? i : slow;
+	}
+	qsort(own, run->n_ranks, sizeof(*own), by_value);
+	usual = own[(run->n_ranks - 1) / 2];
+	excess = own_seconds(&run->ranks[slow]) - usual;
+	f = excess > STRAGGLER_LEAST * usual ? find(w, TREE_straggler, excess / w->seconds, -1) : NULL;
+	if (f)
+		SAY(f, "rank %d takes %.4g ms of its own a step, the others %.4g ms; most of it in %s",
+		    run->ranks[slow].rank, 1e3 * own_seconds(&run->ranks[slow]), 1e3 * usual,
+		    pace_phase_name((enum pace_phase)slow_phase(run, slow)));
+}
+
+/* Waiting for a core: by own threads, others', a quota, or the loader's. */
+static void walk_cpu(struct walk *w)
+{
+	const struct tree_run *run = w->run;
+	double wanted = run->threads * run->local_world;
+	enum tree_leaf leaf = run->throttled > NO_WAIT			     ? TREE_cpu_quota :
+			      wanted > run->cores			     ? TREE_threads :
+			      fmax(run->taken, run->steal) > NO_WAIT	     ? TREE_cpu_taken :
+									       TREE_crowding;
+	double share = leaf == TREE_cpu_quota && !(run->run_wait > run->throttled) ? run->throttled : run->run_wait;
+	struct tree_finding *f;
+
+	if (leaf == TREE_threads && isnan(share))
+		share = 1 - run->cores / wanted;
+	f = find(w, leaf, share, -1);
+	if (!f)
+		return;
+	if (leaf == TREE_cpu_quota)
+		SAY(f, "the control group was throttled %.0f %% of the time", 100 * run->throttled);
+	else if (leaf == TREE_threads)
+		SAY(f, "%.0f compute threads on %.0f cores", wanted, run->cores);
+	else if (leaf == TREE_cpu_taken)
+		SAY(f, "threads wait for a core %.0f %% of the time; others take %.1f cores, the machine below %.1f",
+		    100 * share, run->taken * run->cores, run->steal * run->cores);
+	else
+		SAY(f, "compute waits for a core %.0f %% of the time while %.1f batches lie ready", 100 * share,
+		    run->ready);
+	if (leaf == TREE_threads && run->local_world > 0)
+		ACT(f, "--threads %.0f", fmax(1, floor(run->cores / run->local_world)));
+}
+
+static void walk_rest(struct walk *w)
+{
+	const struct tree_run *run = w->run;
+	struct tree_finding *f = find(w, TREE_clock, 1 - 1 / run->clock, -1);
+
+	if (f)
+		SAY(f, "a fixed loop takes %.2f times as long as at best", run->clock);
+	f = find(w, TREE_memory, run->memory_wait, -1);
+	if (f)
+		SAY(f, "threads wait for memory %.0f %% of the time; %.1f pages are read back a step",
+		    100 * run->memory_wait, run->major_faults);
+	f = find(w, TREE_evaluation, share_of(w, PACE_between), PACE_between);
+	if (f && isnan(run->evaluation))
+		f->leaf = branches[TREE_evaluation];
+	if (f)
+		SAY(f, "%s %.0f %% of the time", isnan(run->evaluation) ? "steps begin late" : "evaluation takes",
+		    100 * f->share);
+	if (f && isnan(run->evaluation))
+		ACT(f, "look at what the program does between its steps");
+	f = find(w, TREE_checkpoint, run->checkpoint / w->seconds, -1);
+	if (f)
+		SAY(f, "training stands still for checkpoints %.0f %% of the time", 100 * f->share);
+}
+
+static int by_share(const void *a, const void *b)
+{
+	double x = ((const struct tree_finding *)a)->share, y = ((const struct tree_finding *)b)->share;
+
+	return (x < y) - (x > y);
+}
+
+static void say_bound(struct walk *w)
+{
+	const double forward = share_of(w, PACE_forward), backward = share_of(w, PACE_backward);
+	const double update = share_of(w, PACE_optimizer);
+
+	snprintf(w->report->bound, sizeof(w->report->bound),
+		 "compute: forward %.0f %%, backward %.0f %%, update %.0f %% of the time", 100 * forward,
+		 100 * backward, 100 * update);
+}
+
+int tree_judge(const struct tree_run *run, struct tree_report *ret, struct err *err)
+{
+	struct walk w = { .run = run, .report = ret };
+
+	if (!run->n)
+		return err_set(err, ERR_USAGE, "the run has no steps by which it could be judged");
+	w.values = calloc(run->n, sizeof(*w.values));
+	if (!w.values)
+		return err_set(err, ERR_NOMEM, "out of memory: %zu steps", run->n);
+	*ret = (struct tree_report){ .n = 0 };
+	for (size_t i = 0; i < run->n; i++)
+		w.seconds += run->steps[i].seconds / (double)run->n;
+	walk_loader(&w);
+	walk_copies(&w);
+	walk_communication(&w);
+	walk_ranks(&w);
+	walk_cpu(&w);
+	walk_rest(&w);
+	qsort(ret->findings, ret->n, sizeof(*ret->findings), by_share);
+	ret->verdict = ret->n ? ret->findings[0].leaf : "healthy";
+	say_bound(&w);
+	free(w.values);
+	return 0;
+}
+
+void tree_print(struct buf *out, const struct tree_report *r)
+{
+	if (!r->n)
+		buf_addf(out, "healthy: nothing whose removal would bring %.0f %%; bound by %s\n",
+			 100 * TREE_GAIN_LEAST, r->bound);
+	for (size_t i = 0; i < r->n; i++) {
+		const struct tree_finding *f = &r->findings[i];
+
+		buf_addf(out, "%s: %.0f %% of the time", f->leaf, 100 * f->share);
+		if (!isnan(f->low))
+			buf_addf(out, " (%.0f-%.0f)", 100 * f->low, 100 * f->high);
+		buf_addf(out, "\n  %s\n  usual: %s\n  next: %s; up to %.2fx\n", f->evidence, f->usual, f->action,
+			 f->gain);
+	}
+}

@@ -1,0 +1,72 @@
+/* tree.h: what makes a run slow: the share of its time that each leaf of schema/insight/leaves.def takes, the evidence
+ * for it, what to do next and the gain to expect.
+ *
+ * A phase counts by the rank that the others wait for. What cannot be told for want of series gets the name of its
+ * branch. Numbers that are not known are NaN. */
+#ifndef DPT_INSIGHT_TREE_H
+#define DPT_INSIGHT_TREE_H
+
+#include "tracker/base/buf.h"
+#include "tracker/insight/pace.h"
+
+#define TREE_GAIN_LEAST 0.05 /* a leaf whose removal brings less is none */
+
+enum tree_leaf {
+#define LEAF(name, branch, usual, action) TREE_##name,
+#include "schema/insight/leaves.def"
+#undef LEAF
+	TREE_LEAVES
+};
+
+/* Means a step of one rank. */
+struct tree_rank {
+	int rank;
+	double seconds;
+	double phase[PACE_PHASES];
+};
+
+struct tree_run {
+	const struct pace_step *steps; /* that count */
+	size_t n;
+	const struct tree_rank *ranks;
+	size_t n_ranks;
+	/* the configuration */
+	double workers, threads, local_world, cores, batch_size, parameters, bucket_cap_mb;
+	/* seconds a step, means: comm_total of the rank that is waited for; evaluation, checkpoints (copying and
+	 * waiting) */
+	double comm_total, evaluation, checkpoint;
+	/* the loader, a step: seconds of its threads, of these on a core, batches ready */
+	double load, load_cpu, ready;
+	/* shares of the wall time: compute threads waiting for a core; cores that other programs took; that the machine
+	 * below took (steal); in which the control group was throttled; waiting for memory */
+	double run_wait, taken, steal, throttled, memory_wait;
+	double major_faults; /* a step */
+	double clock;        /* how much longer than at best a fixed loop takes: 1 is the best */
+};
+
+struct tree_finding {
+	const char *leaf; /* or its branch */
+	double share, low, high; /* of the wall time, that its removal would save; low and high NaN: too few steps */
+	double gain;             /* the run would be so many times as fast */
+	char evidence[240];
+	const char *usual;
+	char action[240];
+};
+
+struct tree_report {
+	const char *verdict; /* the first finding's leaf, or "healthy" */
+	struct tree_finding findings[TREE_LEAVES];
+	size_t n;            /* largest share first */
+	char bound[160];     /* what bounds the rest */
+};
+
+/* A tree_run in which nothing is known. */
+struct tree_run tree_unknown(void);
+
+/* ERR_NOMEM; ERR_USAGE: no steps. */
+int tree_judge(const struct tree_run *run, struct tree_report *ret, struct err *err);
+
+/* The report in lines for people. */
+void tree_print(struct buf *out, const struct tree_report *r);
+
+#endif

@@ -1,0 +1,145 @@
+/* timing.c: from the stored points of a run to its steps. */
+#include "web/api/native/insight/timing.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { TIMING_ROWS = 512 };
+
+static const char *value_of(const struct query_run *run, const char *key)
+{
+	for (size_t i = 0; i < run->param_count; i++)
+		if (!strcmp(run->params[i].key, key))
+			return run->params[i].value;
+	return NULL;
+}
+
+double timing_param(const struct query_run *run, const char *key, double fallback)
+{
+	const char *text = value_of(run, key);
+	double v = text ? strtod(text, NULL) : 0;
+
+	return v > 0 && isfinite(v) ? v : fallback;
+}
+
+const struct query_metric *timing_metric(const struct query_run *run, const char *key)
+{
+	for (size_t i = 0; i < run->metric_count; i++)
+		if (!strcmp(run->metrics[i].key, key))
+			return &run->metrics[i];
+	return NULL;
+}
+
+/* Samples of a step; of an epoch's last one from what an epoch had in all, which is in tokens where samples are
+ * texts. */
+static struct steps_batch batch_of(const struct query_run *run)
+{
+	const struct query_metric *rate = timing_metric(run, "epoch/samples_per_s"),
+		*time = timing_metric(run, "epoch/seconds");
+	struct steps_batch b = { .global = timing_param(run, "global_batch_size", timing_param(run, "batch_size", 1)) };
+	double epoch, whole;
+
+	b.steps_per_epoch = (int64_t)timing_param(run, "steps_per_epoch", 0);
+	whole = (double)(b.steps_per_epoch - 1) * b.global;
+	if (!rate || !time || b.steps_per_epoch < 1)
+		return b;
+	epoch = round(rate->last * time->last);
+	if (epoch > whole + b.global)
+		epoch /= timing_param(run, "seq_len", 1);
+	if (epoch > whole && epoch <= whole + b.global)
+		b.last = epoch - whole;
+	return b;
+}
+
+/* The series whose points' times stand for steps, where a run has no phase/step. */
+static const char *mark_of(const struct query_run *run)
+{
+	const struct query_metric *best = NULL;
+
+	for (size_t i = 0; i < run->metric_count; i++) {
+		const struct query_metric *m = &run->metrics[i];
+
+		if (m->last_step == run->last_step && (!best || m->count > best->count))
+			best = m;
+	}
+	return best ? best->key : NULL;
+}
+
+static int read_points(struct call *c, struct steps *s, const struct points_sel *sel, const char *mark)
+{
+	struct points_row *rows = arena_array(c->arena, TIMING_ROWS, sizeof(*rows));
+	struct points_cursor *cursor;
+	struct err err = ERR_INIT;
+	size_t n = 1;
+	int rc = rows ? points_open(&cursor, c->api->store, sel, NULL, &err)
+		: err_set(&err, ERR_NOMEM, "out of memory");
+
+	if (rc)
+		return call_fail_err(c, NULL, &err), -1;
+	while (n && !(rc = points_next(cursor, rows, TIMING_ROWS, &n, &err))) {
+		for (size_t i = 0; i < n; i++) {
+			const struct points_row *r = &rows[i];
+			int series = steps_series(r->key);
+
+			steps_add(s,
+				  &(struct steps_point){ series, r->rank, r->segment, r->step, r->wall_time,
+							 r->value });
+			if (!strcmp(r->key, mark))
+				steps_add(s,
+					  &(struct steps_point){ STEPS_MARK, r->rank, r->segment, r->step, r->wall_time,
+								 0 });
+		}
+	}
+	points_close(cursor);
+	return rc ? (call_fail_err(c, NULL, &err), -1) : 0;
+}
+
+static int fill_steps(struct call *c, struct steps *s, const struct query_run *run)
+{
+	const char *keys[STEPS_SERIES], *mark = mark_of(run);
+	struct points_sel sel = { .runs = &run->id, .run_count = 1, .keys = keys, .rank = POINTS_ALL_RANKS };
+
+	for (int i = 0; i < STEPS_MARK; i++)
+		if (steps_key(i))
+			keys[sel.key_count++] = steps_key(i);
+	if (mark)
+		keys[sel.key_count++] = mark;
+	sel.from_step = steps_first(s);
+	sel.to_step = INT64_MAX;
+	return read_points(c, s, &sel, mark ? mark : "");
+}
+
+int timing_read(struct call *c, const struct query_run *run, struct timing *ret)
+{
+	struct steps_opts o = { .first = 0, .last = run->last_step,
+				.ranks = run->world_size > 0 ? run->world_size : 1 };
+	struct steps_batch batch = batch_of(run);
+	struct timing t = { .n = 0 };
+	struct err err = ERR_INIT;
+	int rc;
+
+	if (o.last < 0)
+		o.last = STEPS_MAX;
+	rc = steps_new(&t.steps, &o, &err);
+	if (!rc && !(t.rows = calloc(steps_span(t.steps) + 1, sizeof(*t.rows))))
+		rc = err_set(&err, ERR_NOMEM, "out of memory: steps of a run");
+	if (rc)
+		call_fail_err(c, NULL, &err);
+	else
+		rc = fill_steps(c, t.steps, run);
+	if (!rc) {
+		t.n = steps_take(t.steps, &batch, t.rows);
+		rc = pace_of(t.rows, t.n, steps_settled(t.steps), &t.pace, &err);
+		if (rc)
+			call_fail_err(c, NULL, &err);
+	}
+	*ret = t;
+	return rc;
+}
+
+void timing_done(struct timing *t)
+{
+	free(t->rows);
+	steps_free(t->steps);
+}
