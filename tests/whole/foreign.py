@@ -33,6 +33,15 @@ def check(server, name, want):
         assert run["metrics"]["broken"]["nonfinite"] == 1, "the NaN is counted"
 
 
+def what_is_left_out(server):
+    """What is drawn by other plugins of TensorBoard's is named, texts keep their steps."""
+    run = next(r for r in server.json("/runs?experiment=vision")["runs"] if r["name"] == "torch")
+    whole = server.json(f"/runs/{run['id']}")
+    said = [p["text"] for p in whole["problems"]]
+    assert any(t.startswith("histograms of TensorBoard") for t in said), f"the histograms are not named: {said}"
+    print("what is left out is said; notes:", whole["notes"][:80].replace("\n", " "))
+
+
 def first_look(tmp):
     """The first command that ever looks at a folder says all that later ones say."""
     logdir = os.path.join(tmp, "twelve")
@@ -55,6 +64,7 @@ def main():
         with Server(logdir) as server:
             for name, want in expected.items():
                 check(server, name, want)
+            what_is_left_out(server)
             print(f"{len(expected)} foreign runs read: {', '.join(expected)}")
         first_look(tmp)
 

@@ -193,7 +193,9 @@ static int put_text(struct state *st, struct state_run *r, const struct intake_i
 		buf_adds(&note, "\n\n");
 		db_stop(q);
 	}
-	if (!is_note_tag(it->key))
+	if (it->step > 0)
+		buf_addf(&note, "**%s, step %lld**\n\n", it->key, (long long)it->step);
+	else if (!is_note_tag(it->key))
 		buf_addf(&note, "**%s**\n\n", it->key);
 	buf_adds(&note, it->text);
 	if (rc >= 0)

@@ -268,11 +268,26 @@ static int take_pair(struct intake *in, const struct event *ev, const struct eve
 	return it->text ? 0 : ERR_NOMEM;
 }
 
+/* What TensorBoard's other plugins draw is not kept here, and that is said, once a kind. */
+static void leave_out(struct intake *in, const struct event_item *item)
+{
+	static const char *const silent[] = { "", "hparams", "scalars", "text" };
+	size_t i;
+
+	for (i = 0; i < sizeof silent / sizeof silent[0]; i++)
+		if (event_text_equal(item->text, silent[i]))
+			return;
+	problem(in, arena_printf(in->arena, "%s of TensorBoard are not shown here: they stay in their event file",
+				 clean_text(in, item->text, 100)));
+}
+
 static int take_other(struct intake *in, const struct event *ev, const struct event_item *item)
 {
 	struct intake_item *it;
 	size_t max_bytes = item->kind == EVENT_STATUS ? LIMIT_reason_bytes : LIMIT_note_bytes;
 
+	if (item->kind == EVENT_OTHER)
+		leave_out(in, item);
 	if (item->kind == EVENT_OTHER || item->kind == EVENT_FILE_VERSION || item->kind == EVENT_HEARTBEAT ||
 	    (item->kind == EVENT_SESSION && item->integer != SESSION_START))
 		return 0;
