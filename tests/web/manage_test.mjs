@@ -78,3 +78,36 @@ test('an experiment is renamed, deleted with its runs and brought back from the 
 	await page.click('main .box a:text-is("after")', WAIT);
 	await says(page, '.grid .body .row', /inside/);
 });
+
+test('what is in a run\'s files is seen without leaving the page', async (t) => {
+	const { id } = await here.ask('POST', 'runs', { experiment: 'files', name: 'f' });
+	const png = Buffer.from('iVBORw0KGgoAAAANSUhEUgAAAAIAAAACCAIAAAD91JpzAAAAFElEQVR4nGP8z8Dwn4GBgYGJ'
+		+ 'AQoAHxcCAk+Uzr4AAAAASUVORK5CYII=', 'base64');
+	const files = { 'plot.png': png, 'a/table.csv': 'x,"y, z"\n1,"say ""hi"""\n', 'conf.json': '{"lr":[0.1]}',
+		'long.log': 'line\n'.repeat(100000), 'w.bin': Buffer.alloc(9), 'empty.txt': '',
+		'evil.html': '<script>globalThis.evil = 1</script><b>bold</b>' };
+	for (const [name, body] of Object.entries(files)) {
+		const r = await fetch(`${here.server.url}api/v1/runs/${id}/artifacts/${name}`, { method: 'PUT', body });
+		assert.ok(r.ok, `${name}: ${r.status} ${await r.text()}`);
+	}
+	const page = await here.open(t, '?r=' + id);
+	const open = (name) => page.click(`.artifacts .files a:text-is("${name}")`, WAIT);
+	await open('plot.png');
+	await page.waitForFunction(() => document.querySelector('.preview img')?.naturalWidth === 2, null, WAIT);
+	await open('conf.json');
+	await says(page, '.preview pre', /"lr": \[\s+0\.1/);
+	await open('long.log');
+	await says(page, '.preview', /The beginning of 488\.3 KiB/);
+	await open('evil.html');
+	await says(page, '.preview pre', /<script>globalThis\.evil/);
+	assert.equal(await page.evaluate(() => globalThis.evil), undefined);
+	await open('w.bin');
+	await says(page, '.preview', /no preview/);
+	await open('empty.txt');
+	await says(page, '.preview', /empty\.txt0 B|empty\.txt 0 B/);
+	await page.click('.artifacts button:text-is("a/")');
+	await open('table.csv');
+	await until(() => page.$$eval('.preview :is(th, td)', (l) => l.map((c) => c.textContent).join('|')),
+		(x) => x === 'x|y, z|1|say "hi"');
+	assert.ok(/[?&]r=/.test(page.url()), 'the page is still there');
+});

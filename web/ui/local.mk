@@ -31,7 +31,8 @@ ui_files = \
 	web/ui/src/views/header/header.tsx \
 	web/ui/src/views/run/artifacts.tsx web/ui/src/views/run/facts.tsx web/ui/src/views/run/family.tsx \
 	web/ui/src/views/run/head.tsx web/ui/src/views/run/markdown.tsx web/ui/src/views/run/metrics.tsx \
-	web/ui/src/views/run/notes.tsx web/ui/src/views/run/rankbars.tsx web/ui/src/views/run/rankcharts.tsx \
+	web/ui/src/views/run/notes.tsx web/ui/src/views/run/preview.tsx \
+	web/ui/src/views/run/rankbars.tsx web/ui/src/views/run/rankcharts.tsx \
 	web/ui/src/views/run/ranks.tsx web/ui/src/views/run/run.tsx web/ui/src/views/run/source.tsx web/ui/src/views/run/tags.tsx \
 	web/ui/src/views/table/cards.tsx web/ui/src/views/table/column.ts web/ui/src/views/table/columns.tsx \
 	web/ui/src/views/table/csv.ts \

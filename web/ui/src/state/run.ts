@@ -6,6 +6,9 @@ import { removed } from './removal.ts';
 import { runs } from './runs.ts';
 import { go } from './view.ts';
 
+/** Of a text that is shown. */
+const TEXT_BYTES = 256 * 1024;
+
 function artifactsOf(list: unknown): Artifact[] {
 	return ((list ?? []) as Json[])
 		.map((a) => ({ path: String(a.path), folder: a.folder === true, bytes: numOrNull(a.bytes) }));
@@ -19,6 +22,16 @@ export async function getArtifacts(run: string, folder: string): Promise<Artifac
 
 export function artifactAddress(run: string, path: string): string {
 	return `api/v1/runs/${encodeURIComponent(run)}/artifacts/${path.split('/').map(encodeURIComponent).join('/')}`;
+}
+
+/** The beginning of a text file. */
+export async function getText(run: string, path: string): Promise<{ text: string; cut: boolean }> {
+	const r = await fetch(artifactAddress(run, path), { headers: { Range: `bytes=0-${TEXT_BYTES - 1}` } });
+	// an empty file has no first byte
+	if (r.status === 416) return { text: '', cut: false };
+	if (!r.ok) throw new Error(`The server replied ${r.status}`);
+	const whole = Number(/\/(\d+)$/.exec(r.headers.get('Content-Range') ?? '')?.[1] ?? 0);
+	return { text: await r.text(), cut: whole > TEXT_BYTES };
 }
 
 export async function getRun(id: string): Promise<RunDetail> {

@@ -16,6 +16,8 @@ import { DEEPEST, INDENT, nesting } from './rows.ts';
 import { deltaColumn, paramColumn, tagColumn, valueColumn } from './values.tsx';
 
 const NAME_MAX = 190;
+/** Room for the word that shows one run alone, where there is any. */
+const ONLY = 36;
 
 function cursorColumn(): Column {
 	const text = reading;
@@ -77,7 +79,7 @@ function nameColumn(): Column {
 	const wanted = 36 + indent + widthOf('run', sample(s.rows.value, (r) => r.name), 600);
 	return {
 		id: 'name', title: 'run', hint: 'name; Enter opens the run', number: false, sortable: true,
-		width: Math.min(36 + indent + NAME_MAX, wanted), wanted,
+		width: Math.min(36 + indent + NAME_MAX, wanted), wanted: wanted + ONLY,
 		cell: (r) => s.nameOf(r.id, r), full: (r) => r.name,
 	};
 }

@@ -1,0 +1,95 @@
+// What is in a run's file, without leaving the page: pictures, tables, texts; of anything else the way to it. Files
+// come from whoever wrote the run: a text is only ever shown as words.
+import { useSignal } from '@preact/signals';
+import { useEffect } from 'preact/hooks';
+import { bytes } from '../../base/format.ts';
+import type { Artifact } from '../../base/types.ts';
+import { artifactAddress, getText } from '../../state/run.ts';
+import { lazy } from '../base/lazy.tsx';
+
+const Markdown = lazy(() => import('./markdown.tsx').then((m) => m.Markdown));
+const PICTURES = /\.(png|jpe?g|gif|webp|bmp|avif|svg)$/i;
+const TEXTS = new RegExp('\\.(txt|log|md|markdown|json|jsonl|csv|tsv|ya?ml|toml|ini|cfg|conf|xml|html?|py|c|h|cc|cpp|cu'
+	+ '|js|ts|sh|diff|patch|env|lock|requirements|rst|tex|sql)$'
+	+ '|(^|/)(MLmodel|Makefile|Dockerfile|LICENSE|README)$', 'i');
+const ROWS_MAX = 200;
+const COLUMNS_MAX = 50;
+
+/** Cells of comma or tab separated text: quotes hold separators and line ends, two of them stand for one. */
+function cellsOf(text: string, separator: string): string[][] {
+	const rows: string[][] = [];
+	const pattern = new RegExp(`("(?:[^"]|"")*"|[^${separator}\\n]*)(${separator}|\\n|$)`, 'g');
+	let row: string[] = [];
+	for (const [whole, cell, end] of text.replace(/\r\n/g, '\n').matchAll(pattern)) {
+		row.push(cell!.startsWith('"') ? cell!.slice(1, -1).replace(/""/g, '"') : cell!);
+		if (end === separator) continue;
+		if (whole !== '' || row.length > 1) rows.push(row);
+		row = [];
+		if (end === '' || rows.length > ROWS_MAX) break;
+	}
+	return rows;
+}
+
+function Table({ rows }: { rows: string[][] }) {
+	const [head, ...body] = rows;
+	return (
+		<table>
+			<thead><tr>{head?.slice(0, COLUMNS_MAX).map((c, i) => <th key={i}>{c}</th>)}</tr></thead>
+			<tbody>{body.slice(0, ROWS_MAX).map((r, n) => (
+				<tr key={n}>{r.slice(0, COLUMNS_MAX).map((c, i) => <td key={i}>{c}</td>)}</tr>
+			))}</tbody>
+		</table>
+	);
+}
+
+function pretty(text: string): string {
+	try {
+		return JSON.stringify(JSON.parse(text), null, 2);
+	} catch {
+		return text;
+	}
+}
+
+function Words({ path, text, cut }: { path: string; text: string; cut: boolean }) {
+	if (/\.(csv|tsv)$/i.test(path)) return <Table rows={cellsOf(text, /\.tsv$/i.test(path) ? '\t' : ',')} />;
+	if (/\.(md|markdown)$/i.test(path))
+		return <Markdown text={text} meanwhile={<pre>{text}</pre>} imageOf={() => null} />;
+	return <pre>{/\.json$/i.test(path) && !cut ? pretty(text) : text}</pre>;
+}
+
+function TextFile({ run, f }: { run: string; f: Artifact }) {
+	const got = useSignal<{ text: string; cut: boolean } | null>(null);
+	const wrong = useSignal('');
+	useEffect(() => {
+		let here = true;
+		getText(run, f.path).then((t) => here && (got.value = t),
+			(e: Error) => here && (wrong.value = e.message));
+		return () => {
+			here = false;
+		};
+	}, [run, f.path]);
+	if (wrong.value) return <p class="problem" role="alert">{wrong.value}</p>;
+	if (!got.value) return <p class="dim">…</p>;
+	return (
+		<>
+			<Words path={f.path} {...got.value} />
+			{got.value.cut && <p class="dim">The beginning of {bytes(f.bytes ?? 0)}.</p>}
+		</>
+	);
+}
+
+export function Preview({ run, f, close }: { run: string; f: Artifact; close: () => void }) {
+	const address = artifactAddress(run, f.path);
+	const name = f.path.split('/').pop()!;
+	return (
+		<div class="preview" role="region" aria-label={`preview of ${name}`} tabIndex={0}>
+			<p><b>{name}</b> <span class="dim">{bytes(f.bytes ?? 0)}</span>{' '}
+				<a href={address} download>download</a>
+				<button type="button" class="quiet" aria-label="close the preview"
+					onClick={close}>✕</button></p>
+			{PICTURES.test(f.path) ? <img src={address} alt={name} />
+				: TEXTS.test(f.path) ? <TextFile run={run} f={f} key={f.path} />
+				: <p class="dim">There is no preview of files of this kind.</p>}
+		</div>
+	);
+}
