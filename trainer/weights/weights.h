@@ -20,8 +20,8 @@ struct weights_access {
 	int (*put)(void *user, const struct tensor *t, const void *data, struct err *err);
 	int (*get)(void *user, const struct tensor *t, void *data, struct err *err);
 	void *user;
-	/* Optional, beside get: elements [begin, end) of t. Large tensors are then not asked for whole, where files have
-	 * them in the graph's order. */
+	/* Optional, beside get: elements [begin, end) of t. Large tensors are then not asked for whole, where files
+	 * have them in the graph's order. */
 	int (*get_part)(void *user, const struct tensor *t, const struct weights_part_of *part, struct err *err);
 	/* Optional, in place of get: where t's bytes lie in host memory. */
 	const void *(*peek)(void *user, const struct tensor *t);
