@@ -33,6 +33,18 @@ def bad_batches(tmp):
             "--max-steps", 1, "--runs-dir", tmp, "--batch-from", written(path, tokens))
 
 
+def sharing():
+    """What only fsdp can be asked for, and what ranks cannot be divided into."""
+    base = ["--synthetic", "--model", "resnet20", "--max-steps", 1, "--nproc-per-node", 2]
+    for flags in (["--zero-stage", 2], ["--fsdp-unit", "layer"], ["--no-reshard-after-forward"], ["--shard-degree", 1], ["--gather-prefetch", 2],
+                  ["--sync-each-batch"]):
+        refused("%s without fsdp" % flags[0], [flags[0].replace("--no-", "--"), "only --strategy fsdp"], *base, *flags)
+    fsdp = [*base, "--strategy", "fsdp"]
+    refused("a part that is no rank's", ["--shard-degree 3", "2 ranks"], *fsdp, "--shard-degree", 3)
+    refused("stage 1 gathers once", ["--gather-prefetch", "--zero-stage 3"], *fsdp, "--zero-stage", 1, "--gather-prefetch", 2)
+    refused("stage 1 keeps whole gradients", ["--sync-each-batch", "--zero-stage 2 or 3"], *fsdp, "--zero-stage", 1, "--sync-each-batch")
+
+
 def unwritable(tmp, data):
     """What cannot be written at the end is said before the first step, and no device gives way to a file."""
     base = ["--data-path", data, "--model", "resnet20", "-b", 8, "--epochs", 1, "--runs-dir", os.path.join(tmp, "unwritable")]
@@ -100,6 +112,7 @@ def main():
         data = make_set(os.path.join(tmp), 24, 6)
         train = ["--data-path", data, "--model", "resnet20", "--runs-dir", os.path.join(tmp, "runs")]
         refused("larger than the set", ["larger than the training set", "24"], *train, "-b", 25)
+        sharing()
         refused("no epoch", ["epochs"], *train, "--epochs", 0)
         refused("warm-up without epochs", ["--lr-warmup-epochs 1", "--warmup-steps"], "--synthetic", "--model", "resnet20", "--max-steps", 1,
                 "--lr-warmup-epochs", 1)

@@ -183,8 +183,8 @@ static int after_step(struct training *t, const struct step_result *r)
 	rc = step_check(t->e, r, t->err);
 	if (rc)
 		return rc;
-	if (r->step == 1 && t->e->rank.cfg->dump_grads && engine_is_root(t->e))
-		rc = files_save_grads(&t->e->prepared, step_program(t->e, 1)->graph, t->e->rank.cfg->dump_grads,
+	if (r->step == 1 && t->e->rank.cfg->dump_grads)
+		rc = files_save_grads(&t->e->tensors, step_program(t->e, 1)->graph, t->e->rank.cfg->dump_grads,
 				      t->err);
 	if (rc)
 		return rc;

@@ -197,19 +197,17 @@ int files_save_weights(const struct files_weights *w, const char *path, struct e
 	return tensors_helped(w->tensors, save_all(w, path, err), err);
 }
 
-/* A parameter's gradient in the place of its value. */
-static int get_gradient(void *user, const struct tensor *t, void *data, struct err *err)
-{
-	const struct tensor *from = t->grad ? t->grad : t;
-
-	return prepared_get(user, from, data, tensor_bytes(from), err);
-}
-
-int files_save_grads(const struct prepared *p, const struct graph *g, const char *path, struct err *err)
+int files_save_grads(const struct tensors *tensors, const struct graph *g, const char *path, struct err *err)
 {
 	const struct weights_save_opts o = { .path = path };
+	struct tensors s = *tensors;
+	struct weights_access access;
 
-	return weights_save(g, &o, &(struct weights_access){ .get = get_gradient, .user = (void *)p }, err);
+	s.grads = g;
+	if (s.comm->rank > 0)
+		return tensors_help(&s, err);
+	access = files_access(&s);
+	return tensors_helped(&s, weights_save(files_graph(&s), &o, &access, err), err);
 }
 
 static int fetch_outputs(void *user, size_t i, const void **ret, struct err *err)

@@ -35,8 +35,8 @@ struct files_weights {
 
 int files_save_weights(const struct files_weights *w, const char *path, struct err *err);
 
-/* Rank 0: gradients that the program of that graph left behind. */
-int files_save_grads(const struct prepared *p, const struct graph *g, const char *path, struct err *err);
+/* Collective; rank 0 writes the gradients that the program of that graph, each rank's own, left behind. */
+int files_save_grads(const struct tensors *tensors, const struct graph *g, const char *path, struct err *err);
 
 /* Rank 0: logits of n samples, f64, in the evaluation set's order. */
 int files_save_outputs(const struct subject *subject, const double *outputs, int64_t n, const char *path,

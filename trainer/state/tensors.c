@@ -84,9 +84,13 @@ static void *address(const struct tensors *s, const struct tensor *t, int64_t i)
 
 	const size_t skipped = (size_t)(i - first) * dtype_bytes(t->dtype);
 
+	const struct tensor *own = s->grads ? graph_find(s->grads, t->name) : prepared_own(s->prepared, t->name);
+
+	if (s->grads && own->grad)
+		own = own->grad;
 	if (s->copy)
 		return (unsigned char *)s->copy + prepared_copy_at(s->prepared, t->name) + skipped;
-	return (char *)prepared_address(s->prepared, prepared_own(s->prepared, t->name)) + skipped;
+	return (char *)prepared_address(s->prepared, own) + skipped;
 }
 
 static int copy(const struct tensors *s, void *to, const void *from, size_t bytes, struct err *err)

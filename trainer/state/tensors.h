@@ -17,6 +17,7 @@
 struct tensors { /* both borrowed */
 	const struct prepared *prepared; /* with memory */
 	struct comm *comm;
+	const struct graph *grads; /* a program's: its parameters' gradients are read in their place; NULL */
 	const unsigned char *copy; /* a snapshot (snapshot.h), which is read in their place; NULL */
 };
 

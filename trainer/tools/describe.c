@@ -6,6 +6,7 @@
 
 #include "trainer/data/words/tokenize.h"
 #include "trainer/program/memory.h"
+#include "trainer/program/traffic.h"
 #include "trainer/state/initial.h"
 
 static void summarize(const struct engine *e, struct buf *out)
@@ -25,6 +26,7 @@ static void summarize(const struct engine *e, struct buf *out)
 	buf_addf(out, "memory of a rank: %.1f MiB planned, lower bound %.1f MiB\n", (double)total / 1048576,
 		 (double)p->lower_bound_bytes / 1048576);
 	memory_table(p, out);
+	traffic_table(&e->prepared, e->rank.cfg->grad_accum_steps, out);
 }
 
 int describe_plan(const struct job *job, struct buf *out, struct err *err)

@@ -25,6 +25,14 @@ def plan(more):
     return {k: float(v) for k, v in re.findall(r"^  (\w+) +([0-9.]+) MiB$", p.stdout, re.M)}
 
 
+def sent(stage, n, bf16):
+    """By a rank in a step: DDP 2(n-1)/n G; ZeRO-1/2 (n-1)/n (G + W); ZeRO-3 (n-1)/n (G + F + B): blocks are gathered twice."""
+    if stage == 0:
+        return {"allreduce": 2 * (n - 1) / n * 4 * ALL}
+    again = LAYERS * (low(bf16) * MATRICES + 4 * VECTORS) if stage == 3 else 0
+    return {"reduce_scatter": (n - 1) / n * 4 * ALL, "all_gather": (n - 1) / n * (as_read(bf16) + again)}
+
+
 def low(bf16):
     """Bytes of a number of a matrix or of the classifier as it is read."""
     return 2 if bf16 else 4
@@ -58,8 +66,8 @@ def main():
                 more = ["--nproc-per-node", n, "--precision", "bf16" if bf16 else "fp32"]
                 more += ["--strategy", "fsdp", "--zero-stage", stage] if stage else ["--strategy", "ddp"]
                 got = plan(more)
-                for name, bytes_ in expected(stage, n, bf16).items():
-                    padding = 128 * 200 * 4 / MIB + 0.05 # at most 128 numbers for each of 200 tensors; and how the plan is printed
+                for name, bytes_ in dict(expected(stage, n, bf16), **sent(stage, n, bf16)).items():
+                    padding = 2 * 128 * 200 * 4 / MIB + 0.05 # at most 128 numbers for each of 200 tensors; and how the plan is printed
                     check(abs(got.get(name, 0) - bytes_ / MIB) <= padding,
                           "%s: %s takes %.1f MiB, the sizes say %.1f" % (" ".join(map(str, more)), name, got.get(name, 0), bytes_ / MIB))
     finish("shares")

@@ -1,0 +1,66 @@
+/* traffic.c: see traffic.h. */
+#include "trainer/program/traffic.h"
+
+#include "trainer/ops/shares/shares.h"
+
+#define SMALL_BYTES 16384 /* as communicators have it */
+#define MIB 1048576.0
+
+static const int kinds[] = { OP_allreduce, OP_all_gather, OP_reduce_scatter };
+
+#define KINDS (sizeof(kinds) / sizeof(kinds[0]))
+
+/* Ranks that meet in a group of that kind. */
+static int group_size(const struct program_opts *o, enum group group)
+{
+	const struct strategy *s = o->strategy;
+	int own, n = 0;
+
+	if (group == GROUP_WORLD || !s->group_of)
+		return o->sharing.world;
+	own = s->group_of(&o->sharing, group, o->sharing.rank);
+	for (int r = 0; r < o->sharing.world; r++)
+		n += s->group_of(&o->sharing, group, r) == own;
+	return n;
+}
+
+static double sent_by(const struct program_opts *o, const struct node *n, bool first)
+{
+	const double bytes = (double)tensor_bytes(n->in[0]), ranks = group_size(o, n->group);
+
+	if (n->op->id == OP_allreduce)
+		return bytes <= SMALL_BYTES ? bytes * (ranks - 1) : 2 * bytes * (ranks - 1) / ranks;
+	if (n->op->id == OP_all_gather && ((const struct shares_attr *)n->attr)->once && !first)
+		return 0;
+	return bytes * (ranks - 1) / ranks;
+}
+
+/* The first program of a kind is the one for the largest batch. */
+static void add_program(const struct prepared *p, enum program_kind kind, bool first, double times, double sent[KINDS])
+{
+	const struct program *program = NULL;
+
+	for (int i = p->n_programs - 1; i >= 0; i--)
+		program = p->program[i]->kind == kind ? p->program[i] : program;
+	for (int i = 0; program && i < program->graph->n_nodes; i++)
+		for (size_t k = 0; k < KINDS; k++)
+			if (program->graph->nodes[i]->op->id == kinds[k])
+				sent[k] += times * sent_by(&p->opts, program->graph->nodes[i], first);
+}
+
+void traffic_table(const struct prepared *p, int64_t micros, struct buf *out)
+{
+	double sent[KINDS] = { 0 };
+
+	if (p->opts.sharing.world == 1)
+		return;
+	add_program(p, PROGRAM_STEP, micros == 1, 1, sent);
+	if (micros > 1) {
+		add_program(p, PROGRAM_MICRO, true, 1, sent);
+		add_program(p, PROGRAM_MICRO, false, (double)micros - 2, sent);
+	}
+	buf_adds(out, "sent by a rank in a step:\n");
+	for (size_t k = 0; k < KINDS; k++)
+		if (sent[k] > 0)
+			buf_addf(out, "  %-14s %8.1f MiB\n", ops_table[kinds[k]]->name, sent[k] / MIB);
+}

@@ -1,0 +1,13 @@
+/* traffic.h: what an optimiser step sends from one rank to others, as its programs say, before anything is run. */
+#ifndef DPT_PROGRAM_TRAFFIC_H
+#define DPT_PROGRAM_TRAFFIC_H
+
+#include "tracker/base/buf.h"
+#include "trainer/program/prepare.h"
+
+/* One line for each kind of collective that a step of so many micro-batches has: "  all_gather  12.3 MiB". A sum over n
+ * ranks sends 2 (n - 1)/n of it (small ones, where time counts, n - 1 times as much), the others (n - 1)/n of the
+ * whole. Nothing for one rank. */
+void traffic_table(const struct prepared *p, int64_t micros, struct buf *out);
+
+#endif
