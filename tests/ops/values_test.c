@@ -231,7 +231,7 @@ static void test_norm(void **state)
 	p->grad = tensor(f, "p.grad", DTYPE_F64, SHAPE(2));
 	q->grad = tensor(f, "q.grad", DTYPE_F64, SHAPE(1));
 	p->grad->kind = q->grad->kind = TENSOR_GRAD;
-	assert_non_null(norm_add_all(f->g));
+	assert_non_null(norm_add_all(f->g, false));
 	ready(f);
 	exec_put(f->e, p->grad, (double[]){ 2, 3 });
 	exec_put(f->e, q->grad, (double[]){ 6 });

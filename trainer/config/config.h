@@ -34,6 +34,7 @@ enum config_precision { CONFIG_PRECISION_FP32, CONFIG_PRECISION_BF16, CONFIG_PRE
 enum config_opt_level { CONFIG_LEVEL_O0, CONFIG_LEVEL_O1, CONFIG_LEVEL_O2, CONFIG_LEVEL_O3 };
 enum config_recompute { CONFIG_RECOMPUTE_NONE, CONFIG_RECOMPUTE_SELECTIVE, CONFIG_RECOMPUTE_FULL };
 enum config_conv_algo { CONFIG_CONV_AUTO, CONFIG_CONV_DIRECT };
+enum config_pipeline { CONFIG_PIPELINE_1F1B, CONFIG_PIPELINE_GPIPE };
 enum config_unit { CONFIG_UNIT_BLOCK, CONFIG_UNIT_LAYER };
 enum config_shuffle { CONFIG_SHUFFLE_GLOBAL, CONFIG_SHUFFLE_WINDOW, CONFIG_SHUFFLE_TABLE };
 enum config_order { CONFIG_ORDER_SHUFFLED, CONFIG_ORDER_KEPT };
@@ -109,6 +110,9 @@ int config_put(struct run_config *cfg, enum flag_id id, const char *label, const
 
 /* Where the value was given, for messages: "--lr", "run.json: lr", "OMP_NUM_THREADS". n bytes at ret. */
 const char *config_label(const struct run_config *cfg, enum flag_id id, char *ret, size_t n);
+
+/* Ranks that work on the same samples: the stages of a pipeline, else 1. */
+int64_t config_stages(const struct run_config *cfg);
 
 /* Cores of this machine (of the container, where it has a limit) for each of the ranks on it; at least 1. */
 int config_cores(const struct run_config *cfg);

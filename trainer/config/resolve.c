@@ -155,6 +155,56 @@ static int resolve_sharing(struct run_config *cfg, struct err *err)
 	return rc;
 }
 
+int64_t config_stages(const struct run_config *cfg)
+{
+	return cfg->strategy == STRATEGY_pdp && cfg->pp_stages > 0 ? cfg->pp_stages : 1;
+}
+
+static int check_pipeline(const struct run_config *cfg, struct err *err)
+{
+	static const enum flag_id flags[] = { FLAG_pp_stages, FLAG_pp_schedule, FLAG_pp_partition, FLAG_microbatches };
+	struct label l;
+
+	for (size_t i = 0; cfg->strategy != STRATEGY_pdp && i < sizeof(flags) / sizeof(flags[0]); i++)
+		if (given(cfg, flags[i]))
+			return err_set(err, ERR_USAGE, "%s: only --strategy pdp has pipelines", say(cfg, flags[i], &l));
+	return 0;
+}
+
+/* The batch is known too. */
+static int resolve_pipeline(struct run_config *cfg, struct err *err)
+{
+	int64_t samples;
+	struct label l;
+
+	if (cfg->strategy != STRATEGY_pdp)
+		return check_pipeline(cfg, err);
+	if (!given(cfg, FLAG_pp_stages)) {
+		cfg->pp_stages = cfg->world;
+		derive(cfg, FLAG_pp_stages);
+	}
+	if (cfg->pp_stages > 64 || cfg->world % cfg->pp_stages)
+		return err_set(err, ERR_USAGE, "%s %lld: %d ranks are no multiple of it, or it is above 64",
+			       say(cfg, FLAG_pp_stages, &l), (long long)cfg->pp_stages, cfg->world);
+	samples = cfg->batch_size * cfg->pp_stages;
+	if (!given(cfg, FLAG_microbatches)) {
+		cfg->microbatches = 4 * cfg->pp_stages < samples ? 4 * cfg->pp_stages : samples;
+		derive(cfg, FLAG_microbatches);
+	}
+	if (cfg->microbatches > samples)
+		return err_set(err, ERR_USAGE,
+			       "%s %lld: a pipeline has %lld samples a step (%lld stages x --batch-size)",
+			       say(cfg, FLAG_microbatches, &l), (long long)cfg->microbatches, (long long)samples,
+			       (long long)cfg->pp_stages);
+	if (cfg->grad_accum_steps > 1)
+		return err_set(err, ERR_USAGE, "%s %lld: --strategy pdp makes its passes by --microbatches",
+			       say(cfg, FLAG_grad_accum_steps, &l), (long long)cfg->grad_accum_steps);
+	if (cfg->sync_bn)
+		return err_set(err, ERR_USAGE, "%s: stages have no batch norm in common; leave it away with pdp",
+			       say(cfg, FLAG_sync_bn, &l));
+	return 0;
+}
+
 /* The global batch is known: what a rank does of it, in how many passes. */
 static int split_global(struct run_config *cfg, struct err *err)
 {
@@ -418,6 +468,8 @@ int config_resolve(struct run_config *cfg, const struct config_world *w, struct 
 		rc = resolve_sharing(cfg, err);
 	if (!rc)
 		rc = resolve_batch(cfg, w->batch_from_samples, err);
+	if (!rc)
+		rc = resolve_pipeline(cfg, err);
 	if (!rc && has(cfg, FLAG_data_path))
 		rc = resolve_data(cfg, err);
 	if (!rc && has(cfg, FLAG_epochs))

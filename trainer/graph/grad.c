@@ -39,10 +39,12 @@ int pass_grad(struct graph *g, const struct op *sum, struct err *err)
 		for (int i = g->loss->producer->id; i >= 0 && !graph_failed(g); i--) {
 			struct node *n = g->nodes[i];
 
+			g->block = n->block;
 			if (n->op->grad && any_wants(n->out, n->n_out) && n->op->grad(g, n) != 0)
 				graph_expect(g, n, false, "its gradient cannot be built");
 		}
 		g->phase = before;
+		g->block = 0;
 	}
 	return graph_failed(g) ? err_set(err, g->err.code, "%s", g->err.text) : 0;
 }

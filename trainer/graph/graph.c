@@ -25,9 +25,16 @@ const char *phase_name(enum phase p)
 
 const char *stream_name(enum stream s)
 {
-	static const char *const names[STREAM_COUNT] = { "compute", "comm", "gather", "copy-in", "copy-out" };
+	static const char *const names[STREAM_COUNT] = { "compute", "comm", "gather", "copy-in", "copy-out",
+						       "send-forward", "recv-forward", "send-backward",
+						       "recv-backward" };
 
 	return names[s];
+}
+
+enum stream stream_meets(enum stream s)
+{
+	return s == STREAM_RECV_FORWARD ? STREAM_SEND_FORWARD : s == STREAM_RECV_BACKWARD ? STREAM_SEND_BACKWARD : s;
 }
 
 const char *group_name(enum group g)

@@ -91,6 +91,8 @@ struct tensor {
 	struct init init;      /* persistent tensors */
 	struct shard shard;    /* persistent tensors, gradients: shape is then of the range that this rank holds
 				* (in a model, which is of no rank, of the whole tensor) */
+	uint64_t stages;       /* persistent tensors of a pipeline's model: who holds them, a bit each; 0: all do */
+	bool elsewhere;        /* gradients: another stage holds the same one, and counts it in what is summed */
 	bool decay;            /* parameters: weight decay applies (not for norm gains, biases) */
 	bool of_norm;          /* parameters: gain or bias of a normalisation */
 	bool frozen;           /* parameters and statistics: never changed; set by graph_tensor */
@@ -119,6 +121,10 @@ enum stream {
 	STREAM_GATHER,	/* parts of other ranks, ahead of their use */
 	STREAM_COPY_IN, /* from and to another space */
 	STREAM_COPY_OUT,
+	STREAM_SEND_FORWARD, /* to and from one neighbour each: none of them holds up another */
+	STREAM_RECV_FORWARD,
+	STREAM_SEND_BACKWARD,
+	STREAM_RECV_BACKWARD,
 	STREAM_COUNT
 };
 
@@ -134,6 +140,8 @@ enum group {
 
 const char *phase_name(enum phase p);
 const char *stream_name(enum stream s);
+/* The stream whose communicator it meets others with: what one rank sends on one stream another receives on another. */
+enum stream stream_meets(enum stream s);
 const char *group_name(enum group g);
 
 struct op;

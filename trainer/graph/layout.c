@@ -36,6 +36,7 @@ static struct tensor *widened(struct graph *g, const struct op *cast, struct ten
 	if (!n)
 		return NULL;
 	n->phase = user->phase;
+	n->part = user->part;
 	graph_move(g, n->id, user->id);
 	return out;
 }
@@ -55,6 +56,7 @@ static int pack_input(struct graph *g, const struct layout_backend *b, struct no
 	if (!pack)
 		return g->err.code;
 	pack->phase = n->phase;
+	pack->part = n->part;
 	n->in[index] = out;
 	graph_move(g, pack->id, n->id);
 	return 0;

@@ -28,6 +28,7 @@ struct tensor *op_moment(struct graph *g, const struct tensor *param, const char
 			       .shape = param->shape,
 			       .life = LIFE_PERSISTENT,
 			       .shard = param->shard,
+			       .stages = param->stages,
 			       .name = graph_printf(g, "%s.%s", param->name, suffix) };
 
 	return like.name ? graph_tensor(g, &like) : NULL;

@@ -108,6 +108,11 @@ libtrainer_la_SOURCES += trainer/ops/pack/pack.h trainer/ops/pack/pack.c trainer
 op_cpu += trainer/ops/pack/pack_cpu.c
 op_cases += trainer/ops/pack/pack_cases.c
 
+libtrainer_la_SOURCES += trainer/ops/peer/peer.h trainer/ops/peer/peer_host.h trainer/ops/peer/peer.c
+libtrainer_la_SOURCES += trainer/ops/peer/peer_ref.c
+op_cpu += trainer/ops/peer/peer_cpu.c
+op_cases += trainer/ops/peer/peer_cases.c
+
 libtrainer_la_SOURCES += trainer/ops/relu/relu.h trainer/ops/relu/relu.c trainer/ops/relu/relu_ref.c
 op_cpu += trainer/ops/relu/relu_cpu.c
 op_cases += trainer/ops/relu/relu_cases.c

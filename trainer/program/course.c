@@ -33,8 +33,8 @@ int course_make(struct course *ret, const struct run_config *cfg, const struct d
 
 	c.train = (struct sampler){ .n_samples = d->n_samples[SPLIT_TRAIN],
 				    .global_batch = cfg->global_batch_size,
-				    .micro = cfg->batch_size,
-				    .world = cfg->world,
+				    .micro = cfg->batch_size * config_stages(cfg),
+				    .world = cfg->world / (int)config_stages(cfg),
 				    .seed = (uint64_t)cfg->seed,
 				    .order = order_of(cfg),
 				    .window = cfg->shuffle_window,
@@ -43,8 +43,8 @@ int course_make(struct course *ret, const struct run_config *cfg, const struct d
 				    .endless = d->endless };
 	c.eval = (struct sampler){ .n_samples = d->n_samples[SPLIT_VAL],
 				   .global_batch = cfg->batch_size * cfg->world,
-				   .micro = cfg->batch_size,
-				   .world = cfg->world };
+				   .micro = cfg->batch_size * config_stages(cfg),
+				   .world = cfg->world / (int)config_stages(cfg) };
 	c.steps_per_epoch = cfg->test_only ? 1 : sampler_steps(&c.train);
 	c.lr = lr_schedule_make(cfg, c.steps_per_epoch);
 	c.steps_total = lr_schedule_steps_total(cfg, c.steps_per_epoch);

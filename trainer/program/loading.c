@@ -26,7 +26,7 @@ static struct loader_opts opts_of(const struct loading_opts *o)
 				     .norm = &o->subject->norm,
 				     .split = o->split,
 				     .sampler = training ? o->course->train : o->course->eval,
-				     .rank = o->rank->seat->rank,
+				     .rank = rank_share(o->rank),
 				     .dtype = rank_precision(o->rank).master,
 				     .workers = loading_workers(cfg),
 				     .fewer = cfg->workers < 0,

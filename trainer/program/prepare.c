@@ -78,8 +78,7 @@ static void plan_pinned(struct prepared *p, const struct prepare_shapes *shapes)
 
 static int make_model(struct prepared *p, const struct prepare_shapes *shapes, struct err *err)
 {
-	const int64_t batch = shapes->n_train ? shapes->train[0].size : shapes->n_eval ? shapes->eval[0].size : 1;
-	int rc = program_model(&p->model, &p->opts, batch, shapes->n_train ? PROGRAM_STEP : PROGRAM_EVAL, err);
+	int rc = program_model(&p->model, &p->opts, 1, shapes->n_train ? PROGRAM_STEP : PROGRAM_EVAL, err);
 
 	p->opts.sharing.model = p->model;
 	return rc;

@@ -84,6 +84,7 @@ static int run_optimizer(struct build *b, struct err *err)
 	o.losses = graph_find(b->g, STRATEGY_RESULT_SUM);
 	if (!o.losses)
 		o.losses = b->g->loss;
+	o.pipeline = b->p && b->o->strategy->turns && b->o->sharing.stages > 1;
 	for (int i = 0; b->o->keep_grads && i < b->g->n_tensors; i++)
 		if (b->g->tensors[i]->grad)
 			b->g->tensors[i]->grad->keep = true;
@@ -122,7 +123,7 @@ static int env_of(const struct program_opts *o, const struct node *n, struct ker
 	*ret = o->env;
 	if (!n->op->collective || !o->comm || o->comm->world == 1)
 		return 0;
-	ret->comm = o->lane[n->stream][n->group];
+	ret->comm = o->lane[stream_meets(n->stream)][n->group];
 	return ret->comm ? 0
 			 : err_set(err, ERR_UNSUPPORTED,
 				   "node %s meets group %s on stream %s, where its strategy has no communicator",
@@ -164,7 +165,18 @@ static int run_kernels(struct build *b, struct err *err)
 
 static int run_schedule(struct build *b, struct err *err)
 {
-	return schedule_make(&b->p->schedule, b->g, err);
+	const struct strategy *s = b->o->strategy;
+	int micros = b->p->micro ? (int)(b->p->batch / b->p->micro) : 1;
+	struct schedule_order o = { .n = schedule_turns(micros), .micros = micros };
+	struct schedule_turn *turn;
+
+	if (!s->turns || b->kind == PROGRAM_EVAL)
+		return schedule_make(&b->p->schedule, b->g, err);
+	o.turn = turn = arena_array(b->g->arena, (size_t)o.n, sizeof(*turn));
+	if (!turn)
+		return err_set(err, ERR_NOMEM, "out of memory: turns of %s", b->p->name);
+	s->turns(turn, &b->o->sharing, micros);
+	return schedule_make_turns(&b->p->schedule, b->g, &o, err);
 }
 
 enum { STEP = 1 << PROGRAM_STEP, TRAINING = STEP | 1 << PROGRAM_MICRO, ALL = TRAINING | 1 << PROGRAM_EVAL };
@@ -252,7 +264,9 @@ int program_new(struct program **ret, const struct program_opts *o, int64_t batc
 
 	if (!p)
 		return err_set(err, ERR_NOMEM, "out of memory: program");
-	p->batch = batch;
+	p->batch = p->micro = batch;
+	if (o->strategy->micro && kind != PROGRAM_EVAL)
+		p->micro = b.batch = o->strategy->micro(&o->sharing, batch);
 	p->kind = kind;
 	snprintf(p->name, sizeof(p->name), "%s-%lld", names[kind], (long long)batch);
 	rc = run_passes(&b, PROGRAMS, err);

@@ -38,7 +38,8 @@ struct program_opts {
 
 struct program {
 	char name[32]; /* "train-128", "micro-32", "eval-16" */
-	int64_t batch;
+	int64_t batch; /* samples */
+	int64_t micro; /* of them in each slot of its schedule */
 	enum program_kind kind;
 	struct graph *graph;
 	struct schedule schedule;

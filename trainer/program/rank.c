@@ -53,7 +53,16 @@ struct strategy_opts rank_sharing(const struct rank *r)
 				       .reshard = cfg->reshard_after_forward,
 				       .shard_degree = (int)cfg->shard_degree,
 				       .gather_prefetch = (int)cfg->gather_prefetch,
-				       .sync_each_batch = cfg->sync_each_batch };
+				       .sync_each_batch = cfg->sync_each_batch,
+				       .stages = (int)config_stages(cfg),
+				       .gpipe = cfg->pp_schedule == CONFIG_PIPELINE_GPIPE,
+				       .partition = cfg->pp_partition,
+				       .micros = (int)cfg->microbatches };
+}
+
+int rank_share(const struct rank *r)
+{
+	return r->seat->rank / (int)config_stages(r->cfg);
 }
 
 struct kernel_env rank_env(const struct rank *r)

@@ -34,6 +34,7 @@ struct comm *rank_comm(const struct rank *r); /* for collectives that the host a
 struct precision rank_precision(const struct rank *r);
 
 struct strategy_opts rank_sharing(const struct rank *r); /* what the ranks' strategy is asked for */
+int rank_share(const struct rank *r); /* whose part of each global batch it works on, of world / stages parts */
 struct kernel_env rank_env(const struct rank *r);	 /* of kernels that meet nobody */
 
 void rank_at_step(struct rank *r, int64_t step); /* what is recorded of it from now on belongs to that step */

@@ -7,6 +7,7 @@
 
 #include "tracker/base/clock.h"
 #include "trainer/ops/xent/xent.h"
+#include "trainer/run/step.h"
 #include "trainer/state/files.h"
 
 /* What is added over the ranks: the results, and how many ranks were asked to stop. */
@@ -35,12 +36,14 @@ int evaluate_share_stats(struct engine *e, struct err *err)
 static int keep_outputs(struct engine *e, const struct program *p, const struct loader_batch *b, double *outputs,
 			struct err *err)
 {
-	struct range part = sampler_part(&e->course.eval, b->step, e->rank.seat->rank);
+	struct range part = sampler_part(&e->course.eval, b->step, rank_share(&e->rank));
 	int64_t each = evaluate_outputs(e), count = b->count * each;
 	double *to = outputs + part.begin * each;
 	float *single;
 	int rc;
 
+	if (p->logits && !p->logits->producer) /* another stage makes them */
+		return 0;
 	if (!p->logits || (p->logits->dtype != DTYPE_F64 && p->logits->dtype != DTYPE_F32))
 		return err_set(err, ERR_UNSUPPORTED, "the model's outputs cannot be saved");
 	if (p->logits->dtype == DTYPE_F64)
@@ -74,6 +77,8 @@ static int evaluate_batch(struct engine *e, const struct loader_batch *b, double
 	rc = prepared_put(&e->prepared, p->inputs, b->inputs, tensor_bytes(p->inputs), err);
 	if (!rc)
 		rc = prepared_put(&e->prepared, p->targets, b->targets, tensor_bytes(p->targets), err);
+	if (!rc)
+		rc = step_clear_loss(e, p, err);
 	if (!rc)
 		rc = exec_run(e->exec, p, &(struct exec_call){ .page = &page }, &times, err);
 	if (!rc)

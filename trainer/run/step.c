@@ -30,18 +30,36 @@ enum series_id step_time_series(enum step_time t)
 	return ids[t];
 }
 
-/* Batch, vote: what the program reads. */
+int step_clear_loss(const struct engine *e, const struct program *p, struct err *err)
+{
+	const double none[XENT_RESULTS] = { 0 };
+
+	return p->result->kind == TENSOR_INPUT ? prepared_put(&e->prepared, p->result, none, sizeof(none), err) : 0;
+}
+
+/* Samples from the one of that number on, into a slot of the program. */
+static int put_samples(struct engine *e, const struct program *p, const struct loader_batch *b, int slot,
+		       struct err *err)
+{
+	const struct prepared *all = &e->prepared;
+	const size_t inputs = tensor_bytes(p->inputs), targets = tensor_bytes(p->targets);
+	int rc = all->opts.backend->copy(all->opts.module, prepared_slot(all, p->inputs, slot),
+					 (const char *)b->inputs + (size_t)slot * inputs, inputs, err);
+
+	return rc ? rc : all->opts.backend->copy(all->opts.module, prepared_slot(all, p->targets, slot),
+						 (const char *)b->targets + (size_t)slot * targets, targets, err);
+}
+
+/* What the program reads: vote, and the batch unless it is fed. */
 static int put_inputs(struct engine *e, const struct program *p, const struct loader_batch *b, bool stop,
 		      struct err *err)
 {
 	const double vote = stop ? 1 : 0;
-	int rc = prepared_put(&e->prepared, p->inputs, b->inputs, tensor_bytes(p->inputs), err);
+	int rc = p->schedule.fed ? 0 : put_samples(e, p, b, 0, err);
 
-	if (!rc)
-		rc = prepared_put(&e->prepared, p->targets, b->targets, tensor_bytes(p->targets), err);
 	if (!rc && p->vote)
 		rc = prepared_put(&e->prepared, p->vote, &vote, sizeof(vote), err);
-	return rc;
+	return rc ? rc : step_clear_loss(e, p, err);
 }
 
 static int get_results(struct engine *e, const struct program *p, struct step_result *r, struct err *err)
@@ -82,7 +100,7 @@ static int next_scale(struct engine *e, const struct program *p, double *ret, st
 
 static struct step_page page_for(const struct engine *e, const struct loader_batch *b, const struct step_result *r)
 {
-	struct range own = sampler_micro(&e->course.train, b->step, e->rank.seat->rank, b->micro);
+	struct range own = sampler_micro(&e->course.train, b->step, rank_share(&e->rank), b->micro);
 
 	return (struct step_page){ .step = e->step + 1,
 				   .epoch = b->epoch + 1,
@@ -119,13 +137,50 @@ static const struct program *program_for(const struct engine *e, const struct lo
 	return prepared_program(&e->prepared, b->micro + 1 < b->n_micro ? PROGRAM_MICRO : PROGRAM_STEP, b->count);
 }
 
-/* One micro-batch. The loader's slot is given back as soon as its contents are copied. */
+struct feeding { /* of one program's micro-batches from one batch of the loader */
+	struct engine *e;
+	const struct program *p;
+	const struct loader_batch *b;
+};
+
+static int feed(void *user, int micro, struct step_page *page, struct err *err)
+{
+	const struct feeding *f = user;
+
+	page->micro = micro;
+	page->first_sample += micro * f->p->micro;
+	return put_samples(f->e, f->p, f->b, micro, err);
+}
+
+/* The loader's slot is given back as soon as its contents are copied. */
+static int execute(struct engine *e, const struct program *p, const struct loader_batch *b, struct step_result *r,
+		   struct err *err)
+{
+	const struct step_page page = page_for(e, b, r);
+	struct feeding f = { e, p, b };
+	const struct exec_feed feeder = { feed, &f };
+	struct exec_times times;
+	double start = clock_mono_s();
+	int rc = put_inputs(e, p, b, r->stop, err);
+
+	if (!p->schedule.fed)
+		loader_release(e->loader, b);
+	r->seconds[TIME_H2D] += clock_mono_s() - start;
+	if (!rc && b->micro == 0)
+		r->seconds[TIME_FORWARD] += hooks_slow_step(&e->hooks);
+	if (!rc)
+		rc = exec_run(e->exec, p, &(struct exec_call){ &page, &feeder }, &times, err);
+	if (p->schedule.fed)
+		loader_release(e->loader, b);
+	if (!rc)
+		account(r, &times);
+	return rc;
+}
+
+/* One batch of the loader. */
 static int compute(struct engine *e, const struct loader_batch *b, struct step_result *r, struct err *err)
 {
 	const struct program *p = program_for(e, b);
-	struct step_page page;
-	struct exec_times times;
-	double start = clock_mono_s();
 	int rc;
 
 	if (!p) {
@@ -133,20 +188,12 @@ static int compute(struct engine *e, const struct loader_batch *b, struct step_r
 		return err_set(err, ERR_LIMIT, "no program was prepared for %lld samples", (long long)b->count);
 	}
 	rc = next_scale(e, step_program(e, r->in_epoch), &r->loss_scale, err);
-	page = page_for(e, b, r);
-	if (!rc)
-		rc = put_inputs(e, p, b, r->stop, err);
-	loader_release(e->loader, b);
-	r->seconds[TIME_H2D] += clock_mono_s() - start;
-	if (rc)
+	if (rc) {
+		loader_release(e->loader, b);
 		return rc;
-	if (b->micro == 0)
-		r->seconds[TIME_FORWARD] += hooks_slow_step(&e->hooks);
-	rc = exec_run(e->exec, p, &(struct exec_call){ .page = &page }, &times, err);
-	if (rc)
-		return rc;
-	account(r, &times);
-	return p->kind == PROGRAM_STEP ? get_results(e, p, r, err) : 0;
+	}
+	rc = execute(e, p, b, r, err);
+	return !rc && p->kind == PROGRAM_STEP ? get_results(e, p, r, err) : rc;
 }
 
 static void begin_step(struct engine *e, const struct loader_batch *b, struct step_result *r)
@@ -207,7 +254,7 @@ int step_run(struct engine *e, struct step_result *ret, struct err *err)
 const struct program *step_program(const struct engine *e, int64_t in_epoch)
 {
 	int64_t step = in_epoch - 1, last = sampler_micros(&e->course.train, step) - 1;
-	struct range r = sampler_micro(&e->course.train, step, e->rank.seat->rank, last);
+	struct range r = sampler_micro(&e->course.train, step, rank_share(&e->rank), last);
 
 	return prepared_program(&e->prepared, PROGRAM_STEP, r.end - r.begin);
 }

@@ -45,6 +45,9 @@ struct step_result {
 /* 1: a step was done; 0: no more data; negative: failed. */
 int step_run(struct engine *e, struct step_result *ret, struct err *err);
 
+/* Where another stage of a pipeline has the loss, this one's is nothing. */
+int step_clear_loss(const struct engine *e, const struct program *p, struct err *err);
+
 /* What ended this rank's part of a step of the epoch, counted from 1. */
 const struct program *step_program(const struct engine *e, int64_t in_epoch);
 

@@ -67,7 +67,7 @@ int share_results(struct graph *g, struct err *err)
 		.name = STRATEGY_VOTE, .kind = TENSOR_INPUT, .dtype = DTYPE_F64, .shape = SHAPE(1), .life = LIFE_STEP
 	};
 	struct tensor *vote = graph_tensor(g, &like);
-	int at = g->loss->producer->id;
+	int at = g->loss->producer ? g->loss->producer->id : g->n_nodes - 1;
 
 	if (vote && sum_into(g, vote, STRATEGY_VOTES, STREAM_COMM, at))
 		sum_into(g, g->loss, STRATEGY_RESULT_SUM, STREAM_COMM, at);

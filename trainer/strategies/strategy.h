@@ -5,6 +5,7 @@
 #define DPT_STRATEGIES_STRATEGY_H
 
 #include "trainer/graph/graph.h"
+#include "trainer/graph/schedule.h"
 
 /* Names of the tensors that a strategy with more than one rank leaves for the host. Results: f64 [XENT_RESULTS], the
  * sums over all ranks of what the graph's loss holds for the rank alone. Vote: f64 [1], an input that the host sets
@@ -26,6 +27,12 @@ struct strategy_opts {
 	int gather_prefetch;   /* units ahead of the one that is computed */
 	bool sync_each_batch;  /* of several micro-batches each sends its gradients (stages 2 and 3) */
 	const struct graph *model; /* as lay left it */
+
+	/* Pipelines (pdp). */
+	int stages;	       /* of a pipeline: adjacent ranks */
+	bool gpipe;	       /* all micro-batches forward, then all backward; else 1F1B */
+	const char *partition; /* blocks of each stage, "3,4,5"; NULL: by their work */
+	int micros;	       /* micro-batches that a pipeline's samples are cut into */
 
 	/* Of the program. */
 	bool more_follow; /* it is a micro-batch before a step's last: gradients are placed, not summed yet */
@@ -56,6 +63,10 @@ struct strategy {
 	/* Optional: the number of that rank's group among those of a kind other than GROUP_WORLD; -1: it is in none.
 	 * Inside, ranks are numbered in the world's order. Answers alike on every rank. */
 	int (*group_of)(const struct strategy_opts *o, enum group kind, int rank);
+	/* Optional, both or none: a step's samples are cut into equal micro-batches of that size, which one schedule
+	 * makes in these turns (schedule_turns of them). */
+	int64_t (*micro)(const struct strategy_opts *o, int64_t samples);
+	void (*turns)(struct schedule_turn *ret, const struct strategy_opts *o, int micros);
 };
 
 enum strategy_id {

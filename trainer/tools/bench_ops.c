@@ -50,7 +50,7 @@ void bench_ops_collect(struct bench_ops *ret, const struct engine *e, int64_t st
 
 	memset(ret, 0, sizeof(*ret));
 	for (int64_t m = 0; m < micros; m++) {
-		struct range r = sampler_micro(&e->course.train, 0, e->rank.seat->rank, m);
+		struct range r = sampler_micro(&e->course.train, 0, rank_share(&e->rank), m);
 		const struct program *p = prepared_program(
 			&e->prepared, m + 1 < micros ? PROGRAM_MICRO : PROGRAM_STEP, r.end - r.begin);
 

@@ -1,6 +1,6 @@
 # Strategies: the same maths (same, with what is broken on purpose), checkpoints of one for another (layouts), bytes sent
-# (bytes) and memory (shares) against what follows from sizes alone. Longer: same.py --full, layouts.py --full.
-strategies_tests = tests/train/strategies/same.py tests/train/strategies/layouts.py tests/train/strategies/bytes.py \
-	tests/train/strategies/shares.py
+# (bytes) and memory (shares) against what follows from sizes alone; pipelines. Longer: same.py --full, layouts.py --full.
+strategies_tests = tests/train/strategies/same.py tests/train/strategies/pipelines.py tests/train/strategies/layouts.py \
+	tests/train/strategies/bytes.py tests/train/strategies/shares.py
 TESTS += $(strategies_tests)
 EXTRA_DIST += $(strategies_tests)

@@ -62,7 +62,7 @@ static struct tensor *sum_in(struct graph *g, struct tensor *room, int at, struc
 
 static bool wants(const struct tensor *p)
 {
-	return p->kind == TENSOR_PARAM && p->grad;
+	return p->kind == TENSOR_PARAM && p->grad && !p->grad->elsewhere;
 }
 
 static int collect(struct graph *g, struct tensor **sums, int max)
@@ -84,7 +84,26 @@ static int collect(struct graph *g, struct tensor **sums, int max)
 	return n;
 }
 
-struct tensor *norm_add_all(struct graph *g)
+/* The sum of a stage's squares, then of all stages'. */
+static int over_stages(struct graph *g, const struct node_spec *spec, struct tensor **sums)
+{
+	const struct norm_attr attr = { .sum = true };
+	struct node *own = graph_node(g, &(struct node_spec){ .op = &op_norm,
+							      .name = "grad_norm.stage",
+							      .in = spec->in,
+							      .n_in = spec->n_in,
+							      NODE_OUT(NULL),
+							      NODE_ATTR(attr) });
+	struct node *sum = own ? allreduce_add(g, own->out[0], STREAM_COMPUTE) : NULL;
+
+	if (!sum)
+		return 0;
+	sum->group = GROUP_PIPELINE;
+	sums[0] = own->out[0];
+	return 1;
+}
+
+struct tensor *norm_add_all(struct graph *g, bool pipeline)
 {
 	enum phase before = g->phase;
 	int max = g->n_tensors;
@@ -98,6 +117,8 @@ struct tensor *norm_add_all(struct graph *g)
 	g->phase = PHASE_OPTIMIZER;
 	spec.n_in = collect(g, sums, max);
 	spec.in = sums;
+	if (pipeline)
+		spec.n_in = over_stages(g, &spec, sums);
 	result = graph_tensor(g, &(struct tensor){ .name = "grad_norm",
 						   .kind = TENSOR_RESULT,
 						   .dtype = DTYPE_F64,

@@ -41,7 +41,20 @@ const struct op_case cases_sumsq[] = {
 	{ NULL },
 };
 
+static struct node *build_sum(struct graph *g, const struct op_case *c)
+{
+	const struct norm_attr attr = { .sum = true };
+	struct node *n = build_norm(g, c);
+
+	if (n)
+		n->attr = arena_alloc(g->arena, sizeof(attr));
+	if (n && n->attr)
+		*(struct norm_attr *)n->attr = attr;
+	return n;
+}
+
 const struct op_case cases_norm[] = {
+	{ "without root", .build = build_sum, .fill = squares, .bound = bound_norm, .size = { 5 } },
 	{ "one term", .build = build_norm, .fill = squares, .bound = bound_norm, .size = { 1 } },
 	{ "eight terms", .build = build_norm, .fill = squares, .bound = bound_norm, .size = { 8 } },
 	{ NULL },

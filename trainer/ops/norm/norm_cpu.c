@@ -54,28 +54,35 @@ static int sumsq_run(void *state, const struct kernel_args *args, struct err *er
 	return 0;
 }
 
+struct norm_state {
+	int n;
+	bool sum;
+};
+
 static int norm_prepare(const struct kernel_env *env, struct node *n, void **ret_state, struct err *err)
 {
 	void *state;
-	int rc = cpu_state_new(sizeof(int), &state, err);
+	struct norm_state *s;
+	int rc = cpu_state_new(sizeof(*s), &state, err);
 
 	(void)env;
 	if (rc)
 		return rc;
-	*(int *)state = n->n_in;
-	*ret_state = state;
+	s = state;
+	*s = (struct norm_state){ .n = n->n_in, .sum = n->attr != NULL };
+	*ret_state = s;
 	return 0;
 }
 
 static int norm_run(void *state, const struct kernel_args *args, struct err *err)
 {
-	int n = *(const int *)state;
+	const struct norm_state *s = state;
 	double sum = 0;
 
 	(void)err;
-	for (int i = 0; i < n; i++)
+	for (int i = 0; i < s->n; i++)
 		sum += *(const double *)args->in[i];
-	*(double *)args->out[0] = sqrt(sum) / args->page->loss_scale;
+	*(double *)args->out[0] = s->sum ? sum : sqrt(sum) / args->page->loss_scale;
 	return 0;
 }
 

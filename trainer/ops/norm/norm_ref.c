@@ -21,7 +21,7 @@ static int norm_run(void *state, const struct kernel_args *args, struct err *err
 	(void)err;
 	for (int i = 0; i < n->n_in; i++)
 		sum += *(const double *)args->in[i];
-	*(double *)args->out[0] = sqrt(sum) / args->page->loss_scale;
+	*(double *)args->out[0] = n->attr ? sum : sqrt(sum) / args->page->loss_scale;
 	return 0;
 }
 

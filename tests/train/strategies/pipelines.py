@@ -1,0 +1,98 @@
+#!/usr/bin/env python3
+"""pdp: what a pipeline computes is what one rank does, in f64 on ref: losses, gradient norms, evaluations and weights of
+a small GPT, its table tied and not, with dropout, over stages, pipelines beside each other, both schedules, numbers of
+micro-batches (also those that do not divide the samples), partitions, optimisers, clipping, averages, frozen weights and
+recomputation; ResNet-20 on one pipeline as with as many passes. A run goes on with another number of stages. What cannot
+be is refused in one line."""
+import os
+import sys
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
+import same as strategies
+from helper import Folder, check, dptrain, finish, make_set
+
+CASES = [  # model, ranks, flags of the maths, flags of the way
+    ("gpt", 2, {}, ["--microbatches", 4]),
+    ("gpt-tied", 2, {"clip": 0.3, "opt": "adamw"}, ["--microbatches", 5, "--pp-schedule", "gpipe"]),
+    ("gpt-tied", 3, {"clip": 0.3, "batch": 10}, ["--activation-checkpointing", "selective"]),
+    ("gpt-tied", 4, {"clip": 0.3, "ema": True, "batch": 10}, ["--pp-stages", 2, "--activation-checkpointing", "full"]),
+    ("gpt", 2, {"opt": "lamb", "freeze": True, "batch": 10}, ["--pp-partition", "1,1", "--microbatches", 1]),
+    ("gpt", 4, {"opt": "lars"}, ["--pp-stages", 2, "--microbatches", 2]),
+]
+REFUSED = [  # ranks, flags, what is said
+    (3, ["--pp-stages", 2], "--pp-stages 2: 3 ranks are no multiple"),
+    (4, [], "--pp-stages 4: the model has 2 blocks"),
+    (2, ["-b", 3, "--microbatches", 7], "--microbatches 7: a pipeline has 6 samples"),
+    (2, ["--pp-partition", "2,1"], "--pp-partition 2,1: 2 numbers of blocks that add up to the model's 2"),
+    (2, ["--zero-stage", 2], "--zero-stage: only --strategy fsdp"),
+    (2, ["--grad-accum-steps", 2], "--microbatches"),
+    (2, ["--sync-bn"], "--sync-bn"),
+]
+
+
+def maths(model, given, data):
+    c = {"model": model, "opt": "sgd", "clip": 0, "ema": False, "freeze": False, "batch": 12, **given}
+    return strategies.maths_flags(c, data)
+
+
+def same(flags, alone, way, name):
+    wrong = strategies.first_difference(strategies.run([*flags, "--strategy", "pdp", *way]), alone)
+    check(not wrong, "%s: %s" % (name, wrong))
+
+
+def pictures(data):
+    """Statistics move once a micro-batch, as they do once a pass."""
+    flags = [f for f in maths("resnet20", {}, data) if f != "--sync-bn"]
+    alone = strategies.run([*flags, "--strategy", "single", "--grad-accum-steps", 3])
+    for ranks in (2, 3):
+        same(flags, alone, ["--nproc-per-node", ranks, "--microbatches", 3], "resnet20 on %d stages" % ranks)
+
+
+def goes_on(tmp, data):
+    """A checkpoint of two stages, taken up by one rank and by three stages."""
+    flags = maths("gpt-tied", {"opt": "adamw"}, data)
+    alone = dptrain(*flags, "--runs-dir", os.path.join(tmp, "a"), "--save-weights", os.path.join(tmp, "a.safetensors"))
+    check(alone.returncode == 0, alone.stderr)
+    want = strategies.safetensors(os.path.join(tmp, "a.safetensors"))
+    for ranks in (1, 3):
+        runs, weights = os.path.join(tmp, "b%d" % ranks), os.path.join(tmp, "b%d.safetensors" % ranks)
+        cut = flags[:]
+        cut[cut.index("--max-steps") + 1] = 3
+        way = ["--strategy", "pdp", "--nproc-per-node", 2]
+        first = dptrain(*cut, *way, "--runs-dir", runs, "--run-name", "cut")
+        check(first.returncode == 0, first.stderr)
+        way = ["--strategy", "single" if ranks == 1 else "pdp", "--nproc-per-node", ranks]
+        again = dptrain(*flags, *way, "--runs-dir", runs, "--run-name", "cut", "--resume", "auto",
+                        "--save-weights", weights)
+        check(again.returncode == 0, again.stderr)
+        got = strategies.safetensors(weights) if again.returncode == 0 else {}
+        wrong = strategies.first_difference({k: v for k, (_, v) in got.items()}, {k: v for k, (_, v) in want.items()})
+        check(not wrong, "from 2 stages to %d ranks: %s" % (ranks, wrong))
+
+
+def refuses(data):
+    for ranks, flags, said in REFUSED:
+        p = dptrain(*strategies.MODELS["gpt"], "--data-path", data["gpt"], "-b", 4, "--backend", "ref", "--report-to", "none",
+                    "--strategy", "pdp", "--nproc-per-node", ranks, *flags)
+        lines = [line for line in p.stderr.splitlines() if "error" in line]
+        check(p.returncode == 2 and len(lines) == 1 and said in lines[0], "%s: exit %d, %s" % (flags, p.returncode, p.stderr))
+
+
+def main():
+    with Folder() as tmp:
+        data = {"gpt": os.path.join(tmp, "words"), "resnet20": os.path.join(tmp, "pictures")}
+        for folder in data.values():
+            os.mkdir(folder)
+        strategies.make_words(data["gpt"])
+        make_set(data["resnet20"], 60, 7, size=10)
+        for model, ranks, given, way in CASES:
+            flags = maths(model, given, data)
+            alone = strategies.run([*flags, "--strategy", "single"])
+            same(flags, alone, ["--nproc-per-node", ranks, *way], "%s on %d ranks, %s %s" % (model, ranks, given, way))
+        pictures(data)
+        goes_on(tmp, data)
+        refuses(data)
+    finish("pipelines")
+
+
+main()

@@ -1,0 +1,371 @@
+/* pdp.c: pipelines beside each other. Adjacent ranks are the stages of one pipeline (stages.h): each has the nodes and
+ * the parameters of its stage, gets what crosses to it from its neighbours and sends on what crosses from it, for one
+ * micro-batch after another (schedule.h, turns). Gradients are added up over the micro-batches; then those of the same
+ * stage are summed over the pipelines, and those of a parameter that the first and the last stage have, over both. */
+#include "trainer/ops/accumulate/accumulate.h"
+#include "trainer/ops/allreduce/allreduce.h"
+#include "trainer/ops/ops.h"
+#include "trainer/ops/peer/peer.h"
+#include "trainer/strategies/share.h"
+#include "trainer/strategies/stages.h"
+
+#define NO_LOSS "loss.none" /* an input of zeros: the loss of stages that have none */
+
+static int own_stage(const struct strategy_opts *o)
+{
+	return o->rank % o->stages;
+}
+
+static bool is_persistent(const struct tensor *t)
+{
+	return t && t->life == LIFE_PERSISTENT && (t->kind == TENSOR_PARAM || t->kind == TENSOR_STAT);
+}
+
+static uint64_t bit(int stage)
+{
+	return UINT64_C(1) << stage;
+}
+
+/* ---- the model: who holds what ---- */
+
+/* By the forward nodes that read them, or read a cast of them. */
+static void mark_held(struct graph *g, const int *stage)
+{
+	for (int i = 0; i < g->n_nodes; i++)
+		for (int k = 0; k < g->nodes[i]->n_in; k++) {
+			struct tensor *t = g->nodes[i]->in[k];
+			const struct node *from = t ? t->producer : NULL;
+
+			if (t && from && stage[from->id] == STAGE_ANY)
+				t = from->in[0];
+			if (is_persistent(t) && stage[i] != STAGE_ANY)
+				t->stages |= bit(stage[i]);
+		}
+}
+
+static int *stages_by_id(struct graph *g, const struct stages *s)
+{
+	int *stage = arena_array(g->arena, (size_t)g->n_nodes + 1, sizeof(*stage));
+
+	if (!stage)
+		graph_fail(g, ERR_NOMEM, "out of memory: stages");
+	else
+		stages_of_nodes(stage, g, s);
+	return stage;
+}
+
+static int pdp_lay(struct graph *model, const struct strategy_opts *o, struct err *err)
+{
+	struct stages s;
+	int rc = o->stages > 1 ? stages_cut(&s, model, o, err) : 0;
+	const int *stage = rc || o->stages == 1 ? NULL : stages_by_id(model, &s);
+
+	if (stage)
+		mark_held(model, stage);
+	return rc ? rc : share_failed(model, err);
+}
+
+static struct strategy_part pdp_holds(const struct tensor *t, const struct strategy_opts *o, int rank)
+{
+	bool held = !t->stages || t->stages & bit(rank % o->stages);
+
+	return (struct strategy_part){ 0, held ? shape_count(&t->shape) : 0 };
+}
+
+/* ---- what crosses ---- */
+
+struct crossing {
+	struct tensor **in, **out;
+	int n_in, n_out;
+};
+
+struct cutter {
+	struct graph *g;
+	const struct strategy_opts *o;
+	int *stage; /* of each node, by its position before the cut */
+	int own;
+	struct crossing forward, backward;
+};
+
+/* The stages that read t, from the lowest to the highest. */
+static bool find_readers(const struct cutter *c, const struct tensor *t, int *ret_low, int *ret_high)
+{
+	*ret_low = STAGES_MAX, *ret_high = -1;
+	for (int i = 0; i < c->g->n_nodes; i++)
+		for (int k = 0; k < c->g->nodes[i]->n_in; k++)
+			if (c->g->nodes[i]->in[k] == t) {
+				*ret_low = c->stage[i] < *ret_low ? c->stage[i] : *ret_low;
+				*ret_high = c->stage[i] > *ret_high ? c->stage[i] : *ret_high;
+			}
+	return *ret_high >= 0;
+}
+
+/* Through every stage between the one that makes it and the farthest that reads it. */
+static void find_way(struct cutter *c, struct tensor *t)
+{
+	int from = c->stage[t->producer->id], low, high, own = c->own;
+
+	if (from == STAGE_ANY || !find_readers(c, t, &low, &high))
+		return;
+	if (from < own && own <= high)
+		c->forward.in[c->forward.n_in++] = t;
+	if (from <= own && own < high)
+		c->forward.out[c->forward.n_out++] = t;
+	if (low <= own && own < from)
+		c->backward.in[c->backward.n_in++] = t;
+	if (low < own && own <= from)
+		c->backward.out[c->backward.n_out++] = t;
+}
+
+static bool crossing_init(struct crossing *c, struct graph *g)
+{
+	c->in = arena_array(g->arena, (size_t)g->n_tensors + 1, sizeof(struct tensor *));
+	c->out = arena_array(g->arena, (size_t)g->n_tensors + 1, sizeof(struct tensor *));
+	if (!c->in || !c->out)
+		graph_fail(g, ERR_NOMEM, "out of memory: stages");
+	return !graph_failed(g);
+}
+
+/* By number, which is the same on every rank. */
+static void find_crossing(struct cutter *c)
+{
+	if (!crossing_init(&c->forward, c->g) || !crossing_init(&c->backward, c->g))
+		return;
+	for (int i = 0; i < c->g->n_tensors; i++)
+		if (c->g->tensors[i]->producer)
+			find_way(c, c->g->tensors[i]);
+}
+
+/* ---- the cut ---- */
+
+/* Whether t is a term of p's gradient that another stage makes than the node that adds it. */
+static bool is_far_term(const struct cutter *c, const struct tensor *p, const struct tensor *t, const struct node *sum)
+{
+	return t && t->producer && t->kind == TENSOR_GRAD && shape_equal(&t->shape, &p->shape) &&
+	       c->stage[t->producer->id] != c->stage[sum->id];
+}
+
+/* The gradient of what two stages read is a sum over both, made where one of them stands: each keeps its own term. */
+static void part_terms(struct cutter *c)
+{
+	for (int i = 0; i < c->g->n_tensors; i++) {
+		struct tensor *p = c->g->tensors[i], *grad = p->kind == TENSOR_PARAM ? p->grad : NULL;
+		struct node *sum = grad ? grad->producer : NULL;
+
+		for (int k = 0; sum && k < sum->n_in; k++) {
+			struct tensor *t = sum->in[k];
+
+			if (!is_far_term(c, p, t, sum))
+				continue;
+			if (c->stage[t->producer->id] == c->own)
+				p->grad = t;
+			sum->in[k] = NULL;
+			if (sum->op == c->g->sum && c->stage[sum->id] == c->own)
+				p->grad = sum->in[1 - k];
+			if (sum->op == c->g->sum)
+				c->stage[sum->id] = STAGES_MAX; /* nobody's */
+		}
+	}
+}
+
+static void drop_others(struct cutter *c)
+{
+	for (int i = c->g->n_nodes - 1; i >= 0; i--)
+		if (c->stage[i] != c->own && c->stage[i] != STAGE_ANY)
+			graph_remove(c->g, i);
+}
+
+/* Parameters of other stages are no part of the program, nor are their gradients. */
+static void drop_parameters(struct cutter *c)
+{
+	for (int i = 0; i < c->g->n_tensors; i++) {
+		struct tensor *t = c->g->tensors[i];
+		const struct tensor *whole = is_persistent(t) ? graph_find(c->o->model, t->name) : NULL;
+
+		if (!whole)
+			continue;
+		t->stages = whole->stages;
+		if (!t->stages || t->stages & bit(c->own))
+			continue;
+		t->life = LIFE_STEP;
+		t->grad = NULL;
+	}
+}
+
+/* at: position; -1: the end, where it is. */
+static void place(struct graph *g, struct node *n, int at, enum part part)
+{
+	if (!n)
+		return;
+	n->part = part;
+	if (at >= 0)
+		graph_move(g, n->id, at);
+}
+
+static int first_backward(const struct graph *g)
+{
+	int i = 0;
+
+	while (i < g->n_nodes && g->nodes[i]->phase != PHASE_BACKWARD)
+		i++;
+	return i;
+}
+
+static void add_peers(struct cutter *c)
+{
+	struct graph *g = c->g;
+	const struct crossing *f = &c->forward, *b = &c->backward;
+
+	for (int i = 0; i < f->n_out; i++)
+		place(g, send_add(g, f->out[i], c->own + 1, STREAM_SEND_FORWARD), first_backward(g), PART_FORWARD);
+	for (int i = 0; i < b->n_in; i++)
+		place(g, recv_add(g, b->in[i], c->own + 1, STREAM_RECV_BACKWARD), first_backward(g), PART_BACKWARD);
+	for (int i = 0; i < b->n_out; i++)
+		place(g, send_add(g, b->out[i], c->own - 1, STREAM_SEND_BACKWARD), -1, PART_BACKWARD);
+	for (int i = 0; i < f->n_in; i++)
+		place(g, recv_add(g, f->in[i], c->own - 1, STREAM_RECV_FORWARD), i, PART_FORWARD);
+}
+
+/* A stage without the loss has an input in its place that the host sets to zero. */
+static void replace_loss(struct cutter *c)
+{
+	struct tensor like = { .name = NO_LOSS, .kind = TENSOR_INPUT, .dtype = DTYPE_F64, .life = LIFE_STEP,
+			       .keep = true };
+
+	if (c->own == c->o->stages - 1 || graph_failed(c->g))
+		return;
+	like.shape = c->g->loss->shape;
+	c->g->loss = graph_tensor(c->g, &like);
+}
+
+static void assign_parts(struct graph *g)
+{
+	for (int i = 0; i < g->n_nodes; i++) {
+		struct node *n = g->nodes[i];
+
+		if (n->op == &op_send || n->op == &op_recv)
+			continue;
+		n->part = n->phase == PHASE_FORWARD ? PART_FORWARD : n->phase == PHASE_BACKWARD ? PART_BACKWARD
+												: PART_STEP;
+	}
+}
+
+/* ---- sums ---- */
+
+static void sum_over(struct graph *g, struct tensor *t, enum group group)
+{
+	struct node *n = allreduce_add(g, t, STREAM_COMM);
+
+	if (n)
+		n->group = group;
+}
+
+/* Of the micro-batches: every gradient, and the loss where there is one. */
+static void add_up(struct cutter *c)
+{
+	struct graph *g = c->g;
+
+	for (int i = 0; i < g->n_tensors; i++)
+		if (g->tensors[i]->kind == TENSOR_PARAM && g->tensors[i]->grad)
+			g->tensors[i]->grad->life = LIFE_MICRO; /* until it is added to the sum */
+	accumulate_grads(g);
+	if (g->loss->kind != TENSOR_INPUT)
+		accumulate_loss(g);
+	assign_parts(g);
+}
+
+/* Of the ranks. */
+static void sum_gradients(struct cutter *c)
+{
+	struct graph *g = c->g;
+
+	for (int i = 0, n = g->n_tensors; i < n && !graph_failed(g); i++) {
+		struct tensor *p = g->tensors[i], *grad = p->kind == TENSOR_PARAM ? p->grad : NULL;
+		bool ends = grad && p->stages & (p->stages - 1);
+
+		if (!grad)
+			continue;
+		grad->stages = p->stages;
+		grad->elsewhere = ends && (p->stages & (bit(c->own) - 1));
+		grad->space = SPACE_COMM;
+		if (c->o->world > c->o->stages)
+			sum_over(g, grad, GROUP_REPLICA);
+		if (ends)
+			sum_over(g, grad, GROUP_ENDS);
+	}
+}
+
+static int pdp_rewrite(struct graph *g, const struct strategy_opts *o, struct err *err)
+{
+	struct cutter c = { .g = g, .o = o, .own = own_stage(o) };
+	struct stages s = { .n = 1, .first = { 1 } };
+	int rc = o->stages > 1 ? stages_cut(&s, o->model, o, err) : 0;
+
+	if (rc)
+		return rc;
+	c.stage = stages_by_id(g, &s);
+	if (!graph_failed(g))
+		part_terms(&c);
+	if (!graph_failed(g))
+		find_crossing(&c);
+	if (graph_failed(g))
+		return share_failed(g, err);
+	drop_others(&c);
+	drop_parameters(&c);
+	add_peers(&c);
+	replace_loss(&c);
+	if (g->training && !graph_failed(g)) {
+		add_up(&c);
+		rc = share_results(g, err); /* first, on every stage: one stream meets different ranks one by one */
+		if (!rc)
+			sum_gradients(&c);
+	}
+	return share_failed(g, err);
+}
+
+/* ---- ranks and micro-batches ---- */
+
+static int pdp_group_of(const struct strategy_opts *o, enum group kind, int rank)
+{
+	int stage = rank % o->stages;
+
+	switch (kind) {
+	case GROUP_PIPELINE:
+		return rank / o->stages;
+	case GROUP_REPLICA:
+		return stage;
+	case GROUP_ENDS:
+		return stage == 0 || stage == o->stages - 1 ? rank / o->stages : -1;
+	default:
+		return -1;
+	}
+}
+
+/* Equal ones, at least as many as were asked for: the largest that divide the samples. */
+static int64_t pdp_micro(const struct strategy_opts *o, int64_t samples)
+{
+	int64_t size = (samples + o->micros - 1) / o->micros;
+
+	while (size > 1 && samples % size)
+		size--;
+	return size;
+}
+
+static void pdp_turns(struct schedule_turn *ret, const struct strategy_opts *o, int micros)
+{
+	schedule_pipeline(ret, o->gpipe ? PIPELINE_GPIPE : PIPELINE_1F1B, o->stages, own_stage(o), micros);
+}
+
+const struct strategy strategy_pdp = {
+	.lay = pdp_lay,
+	.rewrite = pdp_rewrite,
+	.holds = pdp_holds,
+	.group_of = pdp_group_of,
+	.micro = pdp_micro,
+	.turns = pdp_turns,
+	.groups = { [STREAM_COMPUTE] = STRATEGY_GROUP(GROUP_PIPELINE),
+		    [STREAM_COMM] = STRATEGY_GROUP(GROUP_WORLD) | STRATEGY_GROUP(GROUP_REPLICA) |
+				    STRATEGY_GROUP(GROUP_ENDS),
+		    [STREAM_SEND_FORWARD] = STRATEGY_GROUP(GROUP_PIPELINE),
+		    [STREAM_SEND_BACKWARD] = STRATEGY_GROUP(GROUP_PIPELINE) },
+};

@@ -1,0 +1,179 @@
+/* stages.c: see stages.h. */
+#include "trainer/strategies/stages.h"
+
+#include <stdlib.h>
+
+#include "trainer/graph/op.h"
+#include "trainer/ops/ops.h"
+
+#define FLOPS_PER_BYTE 8.0 /* a core computes about that many while a byte comes from memory */
+
+static int last_block(const struct graph *g)
+{
+	int last = 0;
+
+	for (int i = 0; i < g->n_nodes; i++)
+		last = g->nodes[i]->block > last ? g->nodes[i]->block : last;
+	return last;
+}
+
+static int position_of_loss(const struct graph *g)
+{
+	return g->loss && g->loss->producer ? g->loss->producer->id : g->n_nodes - 1;
+}
+
+/* ---- where to cut ---- */
+
+static double work_of(const struct node *n)
+{
+	double bytes = 0;
+
+	for (int k = 0; k < n->n_in; k++)
+		bytes += n->in[k] ? (double)tensor_bytes(n->in[k]) : 0;
+	for (int k = 0; k < n->n_out; k++)
+		bytes += n->out[k] ? (double)tensor_bytes(n->out[k]) : 0;
+	return (n->op->flops ? n->op->flops(n) : 0) + FLOPS_PER_BYTE * bytes;
+}
+
+/* sum[b]: of all before block b and in it; the last one with what stands behind. sum[0] 0. */
+static void add_up(double *sum, const struct graph *g, int blocks)
+{
+	int turn = position_of_loss(g), block = 1;
+
+	for (int i = 0; i <= turn; i++) {
+		block = g->nodes[i]->block > block ? g->nodes[i]->block : block;
+		sum[block] += work_of(g->nodes[i]);
+	}
+	for (int b = 1; b <= blocks; b++)
+		sum[b] += sum[b - 1];
+}
+
+/* best[s][b]: the most work of a stage when s + 1 stages share the first b blocks; from[s][b]: where the last of them
+ * begins. */
+struct search {
+	double *sum, *best;
+	int *from;
+	int blocks;
+};
+
+static void extend(struct search *t, int s, int b)
+{
+	const int width = t->blocks + 1;
+	double *best = &t->best[s * width + b];
+
+	*best = -1;
+	for (int a = s; a < b; a++) {
+		double own = t->sum[b] - t->sum[a], before = s ? t->best[(s - 1) * width + a] : 0;
+		double most = own > before ? own : before;
+
+		if ((s == 0 && a > 0) || (*best >= 0 && most >= *best))
+			continue;
+		*best = most;
+		t->from[s * width + b] = a;
+	}
+}
+
+static int balance(struct stages *ret, const struct graph *g, int blocks, struct err *err)
+{
+	const size_t width = (size_t)blocks + 1, cells = width * (size_t)ret->n;
+	struct search t = { calloc(width, sizeof(double)), calloc(cells, sizeof(double)), calloc(cells, sizeof(int)),
+			    blocks };
+	int rc = 0;
+
+	if (!t.sum || !t.best || !t.from)
+		rc = err_set(err, ERR_NOMEM, "out of memory: stages");
+	else
+		add_up(t.sum, g, blocks);
+	for (int s = 0; !rc && s < ret->n; s++)
+		for (int b = s + 1; b <= blocks; b++)
+			extend(&t, s, b);
+	for (int s = ret->n - 1, b = blocks; !rc && s >= 0; s--) {
+		ret->first[s + 1] = b + 1;
+		b = t.from[(size_t)s * width + (size_t)b];
+		ret->first[s] = b + 1;
+	}
+	free(t.sum);
+	free(t.best);
+	free(t.from);
+	return rc;
+}
+
+/* "3,4,5" */
+static int read_partition(struct stages *ret, const char *text, int blocks, struct err *err)
+{
+	int n = 0, at = 1;
+
+	for (const char *p = text; n < ret->n; n++) {
+		char *end;
+		long count = strtol(p, &end, 10);
+
+		if (end == p || count < 1 || count > blocks || (*end && *end != ','))
+			break;
+		ret->first[n] = at;
+		at += (int)count;
+		p = *end ? end + 1 : end;
+		if (n == ret->n - 1 && *end)
+			break;
+	}
+	ret->first[ret->n] = at;
+	if (n == ret->n && at == blocks + 1)
+		return 0;
+	return err_set(err, ERR_USAGE,
+		       "--pp-partition %s: %d numbers of blocks that add up to the model's %d are wanted", text,
+		       ret->n, blocks);
+}
+
+int stages_cut(struct stages *ret, const struct graph *model, const struct strategy_opts *o, struct err *err)
+{
+	int blocks = last_block(model);
+
+	*ret = (struct stages){ .n = o->stages };
+	if (o->stages > blocks)
+		return err_set(err, ERR_USAGE, "--pp-stages %d: the model has %d blocks, each stage needs one",
+			       o->stages, blocks);
+	return o->partition ? read_partition(ret, o->partition, blocks, err) : balance(ret, model, blocks, err);
+}
+
+/* ---- who belongs where ---- */
+
+static int stage_of_block(const struct stages *s, int block)
+{
+	int i = 0;
+
+	while (i < s->n - 1 && block >= s->first[i + 1])
+		i++;
+	return i;
+}
+
+static bool reads_parameters_alone(const struct node *n)
+{
+	for (int k = 0; k < n->n_in; k++)
+		if (n->in[k] && n->in[k]->life != LIFE_PERSISTENT)
+			return false;
+	return n->n_in > 0;
+}
+
+/* A cast stands where what it casts was made. */
+static int stage_of_cast(const int *known, const struct node *n, int otherwise)
+{
+	const struct node *from = n->op == &op_cast ? n->in[0]->producer : NULL;
+
+	return from && from->id < n->id && known[from->id] != STAGE_ANY ? known[from->id] : otherwise;
+}
+
+void stages_of_nodes(int *ret, const struct graph *g, const struct stages *s)
+{
+	int turn = position_of_loss(g), outside = 0;
+
+	for (int i = 0; i < g->n_nodes; i++) {
+		const struct node *n = g->nodes[i];
+
+		if (n->block) /* what has none follows the blocks, forward and back */
+			outside = i <= turn ? s->n - 1 : 0;
+		if (i == turn + 1 && !n->block)
+			outside = s->n - 1;
+		ret[i] = n->block ? stage_of_block(s, n->block) : stage_of_cast(ret, n, outside);
+		if (i <= turn && reads_parameters_alone(n))
+			ret[i] = STAGE_ANY;
+	}
+}
