@@ -107,6 +107,7 @@ static int run_job(struct job *job, const struct place *place, struct nodes *nod
 	return launch_run(&(struct launch_opts){ .nproc = job->cfg->local_world,
 						 .nodes = nodes,
 						 .heartbeat_s = job->cfg->heartbeat_timeout,
+						 .max_restarts = (int)job->cfg->max_restarts,
 						 .threads = (int)job->cfg->threads,
 						 .rank_main = rank_main,
 						 .ended = job_ended,

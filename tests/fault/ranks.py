@@ -9,7 +9,7 @@ import time
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "train"))
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "nodes"))
 
-from helper import DPTRAIN, FAILED, LAUNCHER, Folder, alive, check, children, environment, fast, finish, read_run, skip
+from helper import DPTRAIN, FAILED, FINISHED, LAUNCHER, Folder, alive, check, children, environment, fast, finish, read_run, skip
 from spaces import Spaces, has_transport
 
 SILENCE = 4
@@ -20,13 +20,13 @@ ENDLESS = ["--synthetic", "--model", "gpt2-124m", "--n-layer", 2, "--n-head", 2,
 class Job:
     """On two machines, or (spaces None) one; its launchers' words go to files."""
 
-    def __init__(self, folder, spaces, port):
+    def __init__(self, folder, spaces, port, *flags):
         self.folder, self.launchers, self.said = folder, [], []
         os.mkdir(folder)
         for i in range(2 if spaces else 1):
             path = os.path.join(folder, "said%d" % i)
             meet = ["--nnodes", 2, "--node-rank", i, "--master-addr", spaces.address[0], "--master-port", port] if spaces else []
-            words = [DPTRAIN, *ENDLESS, "--nproc-per-node", 2, "--runs-dir", os.path.join(folder, "runs"), *meet]
+            words = [DPTRAIN, *ENDLESS, "--nproc-per-node", 2, "--runs-dir", os.path.join(folder, "runs"), *meet, *flags]
             with open(path, "w", encoding="utf-8") as out:
                 self.launchers.append(subprocess.Popen(spaces.command(i, *words) if spaces else list(map(str, words)), env=environment(), stdout=out, stderr=out,
                                                        stdin=subprocess.DEVNULL))
@@ -130,6 +130,26 @@ def unplugged(job, spaces):
     job.status("link down")
 
 
+def restarted(folder, spaces):
+    """A rank is killed once: the run ends as if nothing had been, with the same bits, from its last checkpoint on."""
+    flags = ["--deterministic", "--max-steps", 300, "--save-steps", 10, "--save-total-limit", 2]
+    job = Job(folder + "-undisturbed", spaces, 29720, *flags)
+    if job.wait_for_steps():
+        job.ended("undisturbed", 60, [0, 0])
+    whole = read_run(os.path.join(job.folder, "runs"))["series"]["train/loss", -1]
+    job = Job(folder, spaces, 29721, *flags, "--max-restarts", 1)
+    if job.wait_for_steps():
+        os.kill(job.ranks[1][0], signal.SIGKILL)
+        job.ended("restarted", 60, [0, 0])
+        for i in range(2):
+            job.says("restarted", i, "rank 2 (process %d) was ended by signal 9" % job.ranks[1][0], "the ranks start again (1 of 1)")
+        job.says("restarted", 0, "checkpoint", "step")
+        run = read_run(os.path.join(job.folder, "runs"))
+        check(run["status"].get(LAUNCHER) == FINISHED, "restarted: the run is finished: %s" % run["status"])
+        check(len(whole) == 300 and run["series"]["train/loss", -1] == whole, "restarted: the losses have the bits of the run that was left alone")
+    job.kill()
+
+
 def alone(folder):
     """One machine: a stopped rank is named there too."""
     job = Job(folder, None, 0)
@@ -150,6 +170,7 @@ with Folder() as tmp:
         skip("the ucx transport is not built (Debian: libucx-dev)")
     with Spaces() as two_machines:
         for k in range(times):
+            restarted(os.path.join(tmp, "restarted%d" % k), two_machines)
             for n, fault in enumerate([*FAULTS, lambda j: unplugged(j, two_machines)]):
                 job = Job(os.path.join(tmp, "%d-%d" % (k, n)), two_machines, 29700 + n)
                 if job.wait_for_steps():

@@ -57,6 +57,9 @@ struct launcher {
 	struct nodes *nodes; /* other machines' launchers; NULL: there are none */
 	struct verdict others;	/* the worst that came from them so far */
 	int others_ended;
+	bool lost;	/* one of them is gone */
+	int attempt;
+	bool again;	/* the ranks are to be started once more */
 	bool concluded; /* node 0 has said how the job ended: others is that */
 };
 
@@ -112,6 +115,7 @@ static void be_rank(struct launcher *l, int rank, int stderr_fd, pid_t launcher_
 			  .local_world = l->n,
 			  .nodes = 1,
 			  .net = { .listener = -1 },
+			  .attempt = l->attempt,
 			  .launched = true,
 			  .signal_fd = -1,
 			  .board = l->board };
@@ -285,6 +289,7 @@ static void heed(struct launcher *l, const struct nodes_word *w)
 	case NODES_LOST:
 		weigh(l, &w->verdict);
 		l->others_ended++;
+		l->lost = true;
 		say(l, NODES_FAILED, -1);
 		/* fall through */
 	case NODES_FAILED:
@@ -297,6 +302,7 @@ static void heed(struct launcher *l, const struct nodes_word *w)
 		break;
 	case NODES_VERDICT:
 		l->others = w->verdict;
+		l->again = w->number == 1;
 		l->concluded = true;
 		break;
 	case NODES_SILENT:
@@ -311,6 +317,12 @@ static void hear_others(struct launcher *l)
 
 	while (l->nodes && nodes_hear(l->nodes, l->o->heartbeat_s, &w))
 		heed(l, &w);
+}
+
+/* Not when somebody asked for the end, nor when what was asked of the ranks cannot be. */
+static bool may_restart(const struct launcher *l, const struct verdict *v)
+{
+	return v->code == 1 && !l->stop_signal && !l->lost && l->attempt < l->o->max_restarts;
 }
 
 /* How the whole job ended: node 0 hears all, weighs and says so. A machine that is lost ends the wait. */
@@ -338,6 +350,8 @@ static struct verdict agree(struct launcher *l, const struct verdict *own)
 		return l->others;
 	w.verdict = own->code && (own->blame >= l->others.blame || !l->others.code) ? *own : l->others;
 	w.kind = NODES_VERDICT;
+	l->again = root && may_restart(l, &w.verdict);
+	w.number = l->again;
 	if (root)
 		nodes_say(l->nodes, &w);
 	return w.verdict;
@@ -481,6 +495,9 @@ static int conclude(struct launcher *l)
 	const struct job_end j = job_end(l);
 	const struct verdict own = verdict_of(&j), v = l->nodes ? agree(l, &own) : own;
 
+	if (!l->nodes)
+		l->again = may_restart(l, &own);
+
 	if (v.code && v.blame != VERDICT_KILLED)
 		log_error("%s", v.reason);
 	if (own.culprit >= 0 && own.blame == VERDICT_OWN) {
@@ -488,13 +505,33 @@ static int conclude(struct launcher *l)
 		if (WIFSIGNALED(l->end[own.culprit].status))
 			print_flight(l, own.culprit);
 	}
-	if (l->o->ended)
+	if (l->again)
+		log_warn("the ranks start again (%d of %d)", l->attempt + 1, l->o->max_restarts);
+	else if (l->o->ended)
 		l->o->ended(l->o->user, l->board, v.code, v.reason);
 	return v.code;
 }
 
+static int make_lanes(struct launcher *l, struct err *err)
+{
+	int rc = 0;
+
+	for (int i = 0; !rc && i < SEAT_LANES && world_of(l) > 1; i++)
+		rc = comm_shm_make(&l->lane_fd[i], l->n, err);
+	return rc;
+}
+
+static void close_lanes(struct launcher *l)
+{
+	for (int i = 0; i < SEAT_LANES; i++)
+		if (l->lane_fd[i] >= 0)
+			close(l->lane_fd[i]);
+}
+
 static int prepare(struct launcher *l, struct err *err)
 {
+	int rc;
+
 	l->board_bytes = sizeof(*l->board) + (size_t)l->n * sizeof(struct board_rank);
 	l->board = mmap(NULL, l->board_bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	if (l->board == MAP_FAILED) {
@@ -507,12 +544,9 @@ static int prepare(struct launcher *l, struct err *err)
 		return err_set(err, ERR_NOMEM, "out of memory: %d ranks", l->n);
 	for (int r = 0; r < l->n; r++)
 		l->child[r].pipe = -1;
-	for (int i = 0; i < SEAT_LANES && world_of(l) > 1; i++) {
-		int rc = comm_shm_make(&l->lane_fd[i], l->n, err);
-
-		if (rc)
-			return rc;
-	}
+	rc = make_lanes(l, err);
+	if (rc)
+		return rc;
 	seat_stop_signals(&l->signals);
 	sigprocmask(SIG_BLOCK, &l->signals, NULL); /* the ranks keep these blocked */
 	sigaddset(&l->signals, SIGCHLD);
@@ -524,9 +558,7 @@ static int prepare(struct launcher *l, struct err *err)
 
 static void done(struct launcher *l)
 {
-	for (int i = 0; i < SEAT_LANES; i++)
-		if (l->lane_fd[i] >= 0)
-			close(l->lane_fd[i]);
+	close_lanes(l);
 	if (l->signal_fd >= 0)
 		close(l->signal_fd);
 	if (l->board)
@@ -551,18 +583,40 @@ static int start_all(struct launcher *l, struct err *err)
 	return rc;
 }
 
+/* As before the first start, but for the run that is open and what was asked for meanwhile. */
+static int begin_again(struct launcher *l, struct err *err)
+{
+	l->attempt++;
+	l->again = l->killed = l->concluded = false;
+	l->failed_s = 0;
+	l->others = (struct verdict){ .culprit = -1 };
+	l->others_ended = 0;
+	memset(l->board->rank, 0, (size_t)l->n * sizeof(l->board->rank[0]));
+	memset(l->end, 0, (size_t)l->n * sizeof(*l->end));
+	memset(l->child, 0, (size_t)l->n * sizeof(*l->child));
+	for (int r = 0; r < l->n; r++)
+		l->child[r].pipe = -1;
+	close_lanes(l);
+	return make_lanes(l, err);
+}
+
 int launch_run(const struct launch_opts *o, struct err *err)
 {
 	struct launcher l = { .o = o, .n = o->nproc, .nodes = o->nodes, .lane_fd = { -1 }, .signal_fd = -1 };
 	int rc = prepare(&l, err);
 
-	if (!rc)
-		rc = start_all(&l, err);
-	if (!rc) {
+	do {
+		if (!rc && l.again)
+			rc = begin_again(&l, err);
+		if (!rc)
+			rc = start_all(&l, err);
+		if (rc)
+			break;
 		sigprocmask(SIG_BLOCK, &l.signals, NULL);
 		watch(&l);
 		rc = conclude(&l);
-	}
+		rc = l.again ? 0 : rc;
+	} while (l.again);
 	done(&l);
 	return rc;
 }

@@ -10,6 +10,7 @@ struct launch_opts {
 	int nproc;	     /* ranks of this machine */
 	struct nodes *nodes; /* the other machines' launchers (nodes.h); NULL: there are none. Borrowed */
 	double heartbeat_s;  /* a rank or another machine's launcher that is silent for longer is given up */
+	int max_restarts;    /* of all ranks, when one has failed */
 	int threads; /* of a rank: ranks are bound to their share of the cores when it holds so many */
 	/* The rank's whole life, in its own process; returns its exit code. */
 	int (*rank_main)(void *user, struct seat *seat);

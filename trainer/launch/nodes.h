@@ -46,7 +46,7 @@ enum nodes_kind {
 	NODES_STOP,	 /* a signal asked the job to end: number */
 	NODES_FAILED,	 /* a rank has failed: number; the job ends */
 	NODES_ENDED,	 /* all ranks of this machine have ended: verdict */
-	NODES_VERDICT,	 /* of the whole job, from node 0 */
+	NODES_VERDICT,	 /* of the whole job, from node 0; number 1: all start again */
 	NODES_LOST,	 /* nobody says it: that machine's launcher is gone, or silent for too long; verdict says so */
 	NODES_SILENT,	 /* nobody says it: for 3 s nothing came from there */
 };

@@ -36,6 +36,7 @@ struct seat {
 	int nodes;		 /* machines; 1: all ranks are here */
 	char node[160];		 /* this one's name among those */
 	struct bootstrap_opts net; /* with several: where all ranks meet; what it points to outlives the seat */
+	int attempt;		 /* of the job: 0, or how often its ranks have been started before */
 	bool launched;		 /* by our own launcher, which watches and has the last word on the status */
 	int lane_fd[SEAT_LANES]; /* shared memory of each communicator, of this machine's ranks; -1 on one rank */
 	int signal_fd;		 /* without launcher: where signals arrive; -1 */

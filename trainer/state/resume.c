@@ -37,6 +37,7 @@ struct search {
 	const struct graph *graph; /* that wants the tensors */
 	struct resume *r;
 	struct err *err;
+	const struct board *board; /* of the run to go on with, when a rank has failed; else NULL */
 };
 
 /* ---- the hold on a run's folder ---- */
@@ -227,6 +228,26 @@ static int find_auto(struct search *s)
 	return try_folder(s, folder);
 }
 
+/* The run that the ranks were in when one failed: it goes on, from its first step where it has no checkpoint. */
+static int find_again(struct search *s)
+{
+	struct dptrack_found found;
+	char folder[4200];
+	int rc;
+
+	memcpy(s->r->run_id, s->board->run_id, sizeof(s->r->run_id));
+	rc = find_run(s, &(struct dptrack_run_opts){ .runs_dir = s->cfg->runs_dir, .run_id = s->r->run_id }, &found);
+	if (rc == ERR_NOENT)
+		return err_set(s->err, ERR_NOENT, "run %s is no longer in %s", s->r->run_id, s->cfg->runs_dir);
+	if (!rc)
+		rc = hold(s, found.dir);
+	if (rc)
+		return rc;
+	s->r->reopens = true;
+	snprintf(folder, sizeof(folder), "%s/%s", found.dir, FOLDER);
+	return try_folder(s, folder);
+}
+
 static bool is_there(const char *path, const char *name)
 {
 	char whole[4200];
@@ -389,14 +410,18 @@ static int normalize(struct subject *subject, const struct run_config *cfg, cons
 static int find_root(struct search *s, struct subject *subject)
 {
 	const struct resume *r = s->r;
-	int rc = strcmp(s->cfg->resume, "auto") ? find_path(s) : find_auto(s);
+	int rc = 0;
 
+	if (s->board)
+		rc = find_again(s);
+	else if (s->cfg->resume)
+		rc = strcmp(s->cfg->resume, "auto") ? find_path(s) : find_auto(s);
 	if (!rc && r->loads)
 		rc = normalize(subject, s->cfg, r, s->err);
 	else if (!rc && r->reopens && s->cfg->test_only)
 		return err_set(s->err, ERR_USAGE, "--resume %.300s: run %s has no checkpoint to test", s->cfg->resume,
 			       r->run_id);
-	if (!rc)
+	if (!rc && (s->board || s->cfg->resume))
 		say_where(r);
 	return rc;
 }
@@ -405,7 +430,9 @@ static int find_root(struct search *s, struct subject *subject)
 static int find_together(struct finding *f, const struct rank *r, struct subject *subject, const struct tensors *s,
 			 struct err *err)
 {
-	struct search search = { r->cfg, subject->data, files_graph(s), &f->resume, &f->err };
+	const struct board *board = r->seat->board;
+	struct search search = { r->cfg, subject->data, files_graph(s), &f->resume, &f->err,
+				 r->seat->attempt && board->run_open ? board : NULL };
 	int rc, lock_fd;
 
 	f->resume.lock_fd = -1;
@@ -462,7 +489,7 @@ int resume_open(struct resume *ret, const struct rank *r, struct subject *subjec
 
 	memset(ret, 0, sizeof(*ret));
 	ret->lock_fd = -1;
-	if (!r->cfg->resume)
+	if (!r->cfg->resume && !r->seat->attempt)
 		return 0;
 	f = calloc(1, sizeof(*f));
 	if (!f)
