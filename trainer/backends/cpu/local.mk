@@ -13,6 +13,8 @@ cpu_sources = \
 	trainer/backends/cpu/each.h \
 	trainer/backends/cpu/emulate.c \
 	trainer/backends/cpu/emulate.h \
+	trainer/backends/cpu/few_rows.c \
+	trainer/backends/cpu/few_rows.h \
 	trainer/backends/cpu/matmul.c \
 	trainer/backends/cpu/matmul.h \
 	trainer/backends/cpu/module.c \

@@ -7,6 +7,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
+#include "trainer/backends/cpu/few_rows.h"
 #include "trainer/backends/cpu/pick.h"
 
 #define SMALL_PRODUCT (INT64_C(1) << 26) /* multiplications */
@@ -15,7 +16,9 @@ struct cpu_matmul {
 	struct cpu_matmul *next;
 	struct dnn_matmul_spec spec;
 	int threads;
-	struct dnn_matmul *dnn; /* NULL: a size is 0 */
+	const struct cpu_module *module;
+	bool few_rows;		/* by the module's own loop */
+	struct dnn_matmul *dnn; /* NULL: so, or a size is 0 */
 };
 
 static bool spec_equal(const struct dnn_matmul_spec *a, const struct dnn_matmul_spec *b)
@@ -155,6 +158,9 @@ static int make(struct cpu_matmul *c, struct cpu_module *m, struct err *err)
 {
 	char name[PICK_NAME_BYTES];
 
+	c->few_rows = few_rows_takes(m, &c->spec);
+	if (c->few_rows)
+		return 0;
 	use_threads(c->threads);
 	pick(m, &c->spec, c->threads, name);
 	if (name[0] && dnn_matmul_new(&c->dnn, m->dnn, &c->spec, name, NULL) == 0)
@@ -178,6 +184,7 @@ int cpu_matmul_get(struct cpu_matmul **ret, const struct kernel_env *env, const 
 	if (!c)
 		return err_set(err, ERR_NOMEM, "backend cpu: out of memory while preparing a matrix product");
 	c->spec = *spec;
+	c->module = m;
 	c->threads = env->threads;
 	rc = spec->m > 0 && spec->n > 0 && spec->k > 0 ? make(c, m, err) : 0;
 	if (rc) {
@@ -208,11 +215,15 @@ size_t cpu_matmul_workspace_bytes(const struct cpu_matmul *c)
 
 const char *cpu_matmul_impl(const struct cpu_matmul *c)
 {
-	return c->dnn ? dnn_matmul_impl(c->dnn) : "none";
+	return c->few_rows ? "own:few_rows" : c->dnn ? dnn_matmul_impl(c->dnn) : "none";
 }
 
 int cpu_matmul_run(struct cpu_matmul *c, const struct dnn_matmul_args *args, struct err *err)
 {
+	if (c->few_rows) {
+		few_rows_run(c->module, &c->spec, c->threads, args);
+		return 0;
+	}
 	if (!c->dnn) {
 		if (!c->spec.add)
 			memset(args->out, 0, (size_t)out_elements(&c->spec) * (c->spec.out_bf16 ? 2 : 4));

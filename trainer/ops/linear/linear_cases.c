@@ -41,6 +41,10 @@ static struct node *build_wgrad(struct graph *g, const struct op_case *c)
 #define LAYERS(b)                                                                                                      \
 	{ "no samples", .build = (b), .size = { 0, 64, 10 } }, { "one sample", .build = (b), .size = { 1, 64, 10 } },  \
 		{ "ten classes", .build = (b), .size = { 37, 64, 10 } },                                               \
+		{ "a word", .build = (b), .size = { 1, 192, 37, 1 } },                                                 \
+		{ "two words", .build = (b), .size = { 2, 32, 5, 1 } },                                                \
+		{ "three samples", .build = (b), .size = { 3, 160, 50 } },                                             \
+		{ "four words, no bias", .build = (b), .size = { 4, 64, 33, 1, 1 } },                                  \
 		{ "odd sizes", .build = (b), .size = { 13, 51, 7 } },                                                  \
 		{ "thousand classes", .build = (b), .size = { 16, 512, 1000 } },                                       \
 		{ "between layers", .build = (b), .size = { 66, 96, 130, 1 } },                                        \
