@@ -8,7 +8,8 @@ insight_tests = tests/insight/why.py tests/insight/against.py tests/insight/diag
 TESTS += $(insight_tests)
 EXTRA_DIST += $(insight_tests) tests/insight/student_table.py tests/insight/student_table.def
 
-# make tests/bench/intervals && tests/bench/intervals
+# Whether intervals hold: of simulated runs (make tests/bench/intervals && tests/bench/intervals), and of real ones.
+EXTRA_DIST += tests/bench/why
 EXTRA_PROGRAMS += tests/bench/intervals
 tests_bench_intervals_SOURCES = tests/bench/intervals.c tests/insight/simulate.c tests/insight/simulate.h
 tests_bench_intervals_LDADD = libinsight.la
