@@ -185,6 +185,9 @@ static void healthy(void **state)
 	s.run.run_wait = s.run.taken = s.run.throttled = 0.01;
 	s.run.clock = 1.02;
 	judge(&s, "healthy", 0);
+	s.run.threads = 16; /* nothing tells that they wait */
+	s.run.run_wait = NAN;
+	judge(&s, "healthy", 0);
 	s.run.n = 0;
 	assert_int_equal(tree_judge(&s.run, &r, &err), ERR_USAGE);
 }

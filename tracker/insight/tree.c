@@ -244,11 +244,8 @@ static void walk_cpu(struct walk *w)
 			      fmax(run->taken, run->steal) > NO_WAIT	     ? TREE_cpu_taken :
 									       TREE_crowding;
 	double share = leaf == TREE_cpu_quota && !(run->run_wait > run->throttled) ? run->throttled : run->run_wait;
-	struct tree_finding *f;
+	struct tree_finding *f = find(w, leaf, share, -1);
 
-	if (leaf == TREE_threads && isnan(share))
-		share = 1 - run->cores / wanted;
-	f = find(w, leaf, share, -1);
 	if (!f)
 		return;
 	if (leaf == TREE_cpu_quota)
