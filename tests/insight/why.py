@@ -152,6 +152,9 @@ def command(server, a, b, whole):
 
     text = run("--why", a[:8], "quick").stdout
     lib.check(whole["pairs"][0]["sentence"] in text and "changed: workers 1 -> 4" in text, text)
+    table = run("--why", a, b, whole["runs"][2]["id"]).stdout.splitlines()
+    row = next(line.split() for line in table if line.startswith("third"))
+    lib.check(row[2] == f"{whole['pairs'][1]['factor']:.2f}" and row[-1] == f"{whole['pairs'][1]['product']:.2f}", f"waterfall: {row}")
     for flag, suffix in (("--csv", ".csv"), ("--markdown", ".md"), ("--svg", ".svg")):
         lib.equal(run("--why", a, b, flag).stdout, why(server, a, b, suffix=suffix), flag)
     lib.equal(json.loads(run("--why", a, b, "--json").stdout)["pairs"], whole["pairs"][:1], "--json")

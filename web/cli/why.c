@@ -116,17 +116,58 @@ static void print_sides(json_t *root)
 	printf("warm-up: %s\n", cli_text(root, "warmup_rule"));
 }
 
+static void waterfall_row(struct table *t, json_t *run, json_t *pair)
+{
+	double low = number_of(pair, "low");
+
+	table_cell(t, cli_text(run, "name"));
+	table_cellf(t, "%.4g", 1e3 * number_of(run, "seconds"));
+	if (!pair) {
+		table_cell(t, NULL);
+		table_cell(t, NULL);
+		table_cell(t, NULL);
+		return;
+	}
+	table_cellf(t, "%.2f", number_of(pair, "factor"));
+	if (isnan(low))
+		table_cell(t, NULL);
+	else
+		table_cellf(t, "%.2f-%.2f", low, number_of(pair, "high"));
+	table_cellf(t, "%.2f", number_of(pair, "product"));
+}
+
+/* Several changes, one a row. */
+static void print_waterfall(json_t *root)
+{
+	json_t *pairs = json_object_get(root, "pairs"), *run;
+	struct table *t = table_new();
+	size_t i;
+
+	if (!t)
+		return;
+	table_column(t, "run", false);
+	table_column(t, "ms a sample", true);
+	table_column(t, "factor", true);
+	table_column(t, "95 %", true);
+	table_column(t, "since the first", true);
+	json_array_foreach(json_object_get(root, "runs"), i, run)
+		waterfall_row(t, run, i ? json_array_get(pairs, i - 1) : NULL);
+	table_print(t, stdout, false);
+	table_free(t);
+	printf("\n");
+}
+
 static void print_report(json_t *root)
 {
 	json_t *pairs = json_object_get(root, "pairs"), *p;
 	size_t i;
 
+	if (json_array_size(pairs) > 1)
+		print_waterfall(root);
 	json_array_foreach(pairs, i, p) {
 		printf("%s\n", cli_text(p, "sentence"));
 		print_params(json_object_get(p, "params"));
 		print_metric(json_object_get(p, "metric"));
-		if (i)
-			printf("since the first run: %.2fx\n", number_of(p, "product"));
 		printf("\n");
 		print_parts(root, i);
 		printf("\n");

@@ -69,11 +69,23 @@ static const char *name_in(struct call *c, const struct why_pair *p, const struc
 	return arena_printf(c->arena, "%s (%.8s)", s->run->name, s->run->id);
 }
 
+/* What equal runs differ by, besides the pair's own repeats. */
+static struct change_pool pool_for(const struct why *w, const struct why_pair *p)
+{
+	struct change_pool pool = w->pool;
+
+	for (size_t i = 0; i < w->n; i++)
+		if (&w->sides[i] != p->a && &w->sides[i] != p->b)
+			change_pool_add(&pool, (struct change_side){ w->sides[i].paces, w->sides[i].n });
+	return pool;
+}
+
 static int find_pair(struct call *c, const struct why *w, struct why_pair *p, double before)
 {
+	struct change_pool pool = pool_for(w, p);
 	struct buf text;
 
-	change_of((struct change_side){ p->a->paces, p->a->n }, (struct change_side){ p->b->paces, p->b->n }, &w->pool,
+	change_of((struct change_side){ p->a->paces, p->a->n }, (struct change_side){ p->b->paces, p->b->n }, &pool,
 		  &p->change);
 	p->product = before * p->change.factor;
 	judge_metric(w, p);
