@@ -35,7 +35,10 @@ libwebapi_la_SOURCES = \
 	web/api/native/request.c web/api/native/request.h \
 	web/api/native/run_json.c web/api/native/run_json.h \
 	web/api/native/runs.c \
+	web/api/native/groups/groups.c web/api/native/groups/groups.h \
+	web/api/native/groups/runs_group.c web/api/native/groups/runs_group.h \
 	web/api/native/series.c \
+	web/api/native/groups/series_group.c web/api/native/groups/series_group.h \
 	web/api/native/series_line.c web/api/native/series_line.h \
 	web/api/native/tokens.c \
 	web/api/native/upkeep.c \

@@ -6,6 +6,7 @@
 #include "web/api/handlers.h"
 #include "web/api/native/request.h"
 #include "web/api/native/run_json.h"
+#include "web/api/native/groups/runs_group.h"
 
 /* Which parts of the runs and which of their metrics are given. */
 static bool list_columns(struct call *c, struct query_runs_opts *o)
@@ -78,12 +79,17 @@ enum call_next on_run_list(struct call *c)
 	struct query_runs_opts o = { 0 };
 	struct query_runs runs;
 	struct err err = ERR_INIT;
-	size_t i;
+	const char *const *fields;
+	size_t field_count = call_arg_all(c, "group_by", &fields), i;
 
 	if (!list_args(c, &o))
 		return CALL_DONE;
+	if (field_count && !call_arg(c, "limit"))
+		o.limit = SIZE_MAX;
 	if (query_runs(c->api->store, &o, c->arena, &runs, &err))
 		return request_refused(c, &err);
+	if (field_count)
+		return runs_group_reply(c, fields, field_count, &runs);
 	js_open(&j, '{');
 	js_key(&j, "runs");
 	js_open(&j, '[');

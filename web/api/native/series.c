@@ -7,6 +7,7 @@
 
 #include "web/api/handlers.h"
 #include "web/api/native/request.h"
+#include "web/api/native/groups/series_group.h"
 #include "web/api/native/series_line.h"
 
 enum { SERIES_PAGE_DEFAULT = 10000, SERIES_PAGE_MAX = 100000, SERIES_BATCH = 512 };
@@ -22,6 +23,9 @@ struct series_query {
 	double from, to; /* NaN: open */
 	int64_t limit;
 	const char *page_token;
+	const char *const *group_by; /* NULL: no groups */
+	size_t group_count;
+	int band;
 };
 
 /* With buckets the bounds are in units of x; without, they are steps. */
@@ -144,6 +148,38 @@ static void write_edges(struct js *j, const struct points_chart *chart)
 	js_close(j, ']');
 }
 
+/* The runs with what they are grouped by, in the order asked; false after failing the call. */
+static bool series_runs(struct call *c, const struct series_query *q, struct query_runs *runs, struct groups *g)
+{
+	struct query_runs_opts o = { .ids = q->sel.runs, .id_count = q->sel.run_count, .with_deleted = true,
+				     .limit = q->sel.run_count, .parts = QUERY_PARAMS | QUERY_TAGS };
+	struct err err = ERR_INIT;
+
+	if (query_runs(c->api->store, &o, c->arena, runs, &err))
+		return call_fail_err(c, NULL, &err), false;
+	return groups_make(c, q->group_by, q->group_count, runs, g);
+}
+
+static enum call_next series_groups(struct call *c, const struct series_query *q, const struct points_chart *chart)
+{
+	struct js j = { .out = &c->out };
+	struct query_runs runs;
+	struct groups g;
+
+	if (!series_runs(c, q, &runs, &g))
+		return CALL_DONE;
+	js_open(&j, '{');
+	js_key_str(&j, "x", series_x_names[q->x]);
+	js_key_str(&j, "band", series_band_names[q->band]);
+	write_edges(&j, chart);
+	if (!series_group_write(c, &j, chart, &g, &runs, (enum series_band)q->band))
+		return CALL_DONE;
+	js_key_int(&j, "rev", (int64_t)chart->rev);
+	js_close(&j, '}');
+	buf_addc(&c->out, '\n');
+	return CALL_DONE;
+}
+
 static enum call_next series_chart(struct call *c, const struct series_query *q)
 {
 	static const enum points_x xs[] = { POINTS_X_STEP, POINTS_X_TIME, POINTS_X_ELAPSED, POINTS_X_EPOCH };
@@ -157,6 +193,8 @@ static enum call_next series_chart(struct call *c, const struct series_query *q)
 
 	if (points_chart(c->api->store, &o, c->arena, &chart, &err))
 		return call_fail_err(c, NULL, &err);
+	if (q->group_by)
+		return series_groups(c, q, &chart);
 	js_open(&j, '{');
 	js_key_str(&j, "x", series_x_names[q->x]);
 	if (!q->form)
@@ -231,6 +269,11 @@ static enum call_next series_raw(struct call *c, struct series_query *q)
 
 static enum call_next series_answer(struct call *c, struct series_query *q)
 {
+	if (q->group_by && (!q->buckets || q->form || q->sel.all_segments))
+		return call_fail(c, CALL_bad_value, "group_by",
+				 "group_by: groups are made of buckets of the visible segments");
+	if (q->group_by && q->sel.rank == POINTS_ALL_RANKS)
+		q->sel.rank = -1; /* a run counts once */
 	if (!q->buckets && q->x)
 		return call_fail(c, CALL_bad_value, "x", "x: raw points come by step; ask for buckets with another x");
 	if (!q->buckets && q->form)
@@ -281,8 +324,8 @@ static bool read_names(struct call *c, const char *field, json_t *array, const c
 }
 
 struct series_body {
-	json_t *runs, *keys, *rank;
-	const char *x, *form, *segments, *page_token;
+	json_t *runs, *keys, *rank, *group_by;
+	const char *x, *form, *band, *segments, *page_token;
 };
 
 static bool series_read(struct call *c, json_t *body, struct series_body *b, struct series_query *q)
@@ -294,6 +337,8 @@ static bool series_read(struct call *c, json_t *body, struct series_body *b, str
 		{ "buckets", JSON_KIND_INT, false, &q->buckets, NULL },
 		{ "x", JSON_KIND_STRING, false, &b->x, NULL },
 		{ "form", JSON_KIND_STRING, false, &b->form, NULL },
+		{ "group_by", JSON_KIND_ARRAY, false, &b->group_by, NULL },
+		{ "band", JSON_KIND_STRING, false, &b->band, NULL },
 		{ "from", JSON_KIND_DOUBLE, false, &q->from, NULL },
 		{ "to", JSON_KIND_DOUBLE, false, &q->to, NULL },
 		{ "segments", JSON_KIND_STRING, false, &b->segments, NULL },
@@ -311,9 +356,20 @@ static bool series_read(struct call *c, json_t *body, struct series_body *b, str
 	if (b->rank && !rank)
 		rank = "?";
 	return read_names(c, "runs", b->runs, &q->sel.runs, &q->sel.run_count) &&
+	       read_names(c, "group_by", b->group_by, &q->group_by, &q->group_count) &&
 	       read_names(c, "keys", b->keys, &q->sel.keys, &q->sel.key_count) &&
 	       request_rank(c, rank, &q->sel.rank) && request_segments(c, b->segments, &q->sel.all_segments) &&
 	       request_run_ids(c, "runs", q->sel.runs, q->sel.run_count);
+}
+
+/* False: the word is none. */
+static bool read_band(const struct series_body *b, struct series_query *q)
+{
+	const char *const *names = series_band_names;
+
+	for (q->band = 0; b->band && names[q->band] && strcmp(names[q->band], b->band); q->band++)
+		;
+	return names[q->band] != NULL;
 }
 
 enum call_next on_series_query(struct call *c)
@@ -334,6 +390,8 @@ enum call_next on_series_query(struct call *c)
 			call_fail(c, CALL_bad_value, "x", "x: want step, time, elapsed or epoch");
 		else if (b.form && !q.form && strcmp(b.form, "buckets"))
 			call_fail(c, CALL_bad_value, "form", "form: want buckets or line");
+		else if (!read_band(&b, &q))
+			call_fail(c, CALL_bad_value, "band", "band: want minmax, std, se or t95");
 		else if (q.buckets < 0 || q.buckets > 10000)
 			call_fail(c, CALL_bad_value, "buckets", "buckets: want 1 to 10000, or none for raw points");
 		else if (q.limit < 1 || q.limit > SERIES_PAGE_MAX)
