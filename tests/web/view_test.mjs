@@ -132,3 +132,23 @@ test('a reload keeps what was found, opened, brushed and how high the table is',
 	await page.click('.cards button:has-text("all 40 runs")');
 	await until(() => page.locator('.cards .card').count(), (n) => n === 40);
 });
+
+test('groups: a mean in a band for the seeds of each setting, kept by the address', async (t) => {
+	for (const lr of [1, 2, 3])
+		for (const seed of [0, 1, 2, 3])
+			await run('grouped', `l${lr}s${seed}`, { loss: steps(4, (i) => lr * 10 + seed + i) },
+				{ params: { lr: String(lr), seed: String(seed) } });
+	const page = await here.open(t, '?e=grouped');
+	await charted(page, 'loss', (d) => d.lines.length === 12);
+	await page.selectOption('select[aria-label="group by"]', 'lr');
+	const d = await charted(page, 'loss', (c) => c.lines.length === 3);
+	assert.deepEqual([...d.names].sort(), ['lr 1 (4)', 'lr 2 (4)', 'lr 3 (4)']);
+	const one = d.lines.find((l) => l.id === 'group:lr 1');
+	assert.ok(Math.abs(one.top - 14.5) < 1e-9 && Math.abs(one.bottom - 11.5) < 1e-9, JSON.stringify(one));
+	assert.ok(d.hi >= 36.9 && d.lo <= 10, `the band is within the axis: ${d.lo} ${d.hi}`);
+	await page.selectOption('select[aria-label="band"]', 'se');
+	await charted(page, 'loss', (c) => c.hi < 36.5);
+	await page.waitForURL(/by=lr&band=se/);
+	await page.reload();
+	await charted(page, 'loss', (c) => c.lines.length === 3 && c.hi < 36.5);
+});

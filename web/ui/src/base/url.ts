@@ -4,6 +4,8 @@ import type { Direction } from './goal.ts';
 export type Page = 'compare' | 'run' | 'experiments';
 /** time: since each run's start; clock: of the day. */
 export type XAxis = 'step' | 'time' | 'epoch' | 'clock';
+export type Band = 'minmax' | 'std' | 'se' | 't95';
+const BANDS: readonly string[] = ['std', 'se', 't95'];
 const X_AXES: readonly string[] = ['time', 'epoch', 'clock'];
 
 export interface View {
@@ -28,6 +30,10 @@ export interface View {
 	/** Params that colour and dash stand for, null = what seems to tell most. */
 	hue: string | null;
 	dash: string | null;
+	/** Params whose values make groups; the charts draw these instead of runs. */
+	group: string[];
+	/** What is drawn around a group's mean. */
+	band: Band;
 	/** Runs stand below their parents. */
 	nest: boolean;
 	/** Parallel coordinates are open. */
@@ -45,7 +51,8 @@ export interface View {
 export const emptyView: View = {
 	page: 'compare', experiment: null, run: null, goal: null, dir: null, sort: null, desc: false, columns: null,
 	filter: '', x: 'step', log: false, smooth: 0, full: false, zoom: null, epochZoom: null, hue: null, dash: null,
-	nest: false, parallel: false, find: '', groups: {}, brushes: {}, shown: null,
+	nest: false, parallel: false, find: '', groups: {}, brushes: {},
+	group: [], band: 'minmax', shown: null,
 };
 
 function num(s: string | null): number | null {
@@ -120,6 +127,8 @@ export function parseView(query: string): View {
 		epochZoom: zoomOf(p.get('ze')),
 		hue: p.get('col'),
 		dash: p.get('dash'),
+		group: p.getAll('by'),
+		band: BANDS.includes(p.get('band') ?? '') ? p.get('band') as Band : 'minmax',
 		nest: p.has('nest'),
 		parallel: p.has('par'),
 		find: p.get('f') ?? '',
@@ -149,6 +158,8 @@ export function viewQuery(v: View): string {
 	if (v.epochZoom) add('ze', zoomText(v.epochZoom));
 	if (v.hue !== null) add('col', v.hue);
 	if (v.dash !== null) add('dash', v.dash);
+	for (const k of v.group) add('by', k);
+	if (v.band !== 'minmax') add('band', v.band);
 	if (v.nest) out.push('nest');
 	if (v.parallel) out.push('par');
 	if (v.find !== '') add('f', v.find);

@@ -233,6 +233,28 @@ export async function queryLines(q: SeriesQuery): Promise<{ segment: number; ser
 	}));
 }
 
+/** Runs of the same values together, in buckets. */
+export interface GroupReply {
+	key: string;
+	/** Values by field ("params.lr"); null where the runs have none. */
+	group: Record<string, string | null>;
+	runs: string[];
+	buckets: { x: number; n: number; mean: number | null; low: number | null; high: number | null }[];
+}
+
+export async function queryGroups(q: SeriesQuery, by: readonly string[], band: string): Promise<GroupReply[]> {
+	const { rank: _, ...rest } = q;
+	const r = await request('series/query', { ...rest, group_by: by, band });
+	const edges = r.edges as number[];
+	return (r.groups as Json[]).map((g) => ({
+		key: String(g.key), group: g.group as Record<string, string | null>, runs: g.runs as string[],
+		buckets: (g.buckets as Json[]).map((b) => ({
+			x: (edges[num(b.i)]! + edges[num(b.i) + 1]!) / 2, n: num(b.n),
+			mean: numOrNull(b.mean), low: numOrNull(b.low), high: numOrNull(b.high),
+		})),
+	}));
+}
+
 /** Series in buckets, with every digit. */
 export async function querySeries(q: SeriesQuery): Promise<SeriesReply[]> {
 	return (await askSeries(q)).map((s) => ({

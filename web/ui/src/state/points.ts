@@ -1,7 +1,7 @@
 // The one place that asks the server for points: what each part of the page asks for, and how the answer is read. Holds
 // nothing: what came is kept by those who asked.
 import type { BucketColumns, RunDetail, Series } from '../base/types.ts';
-import { queryLines, querySeries, type SeriesReply } from './api.ts';
+import { queryGroups, queryLines, querySeries, type GroupReply, type SeriesReply } from './api.ts';
 import { view } from './view.ts';
 
 /** Zoomed curves carry a point beyond each edge, so that lines run to the border. */
@@ -32,6 +32,13 @@ export async function askCurves({ runs, keys, buckets, zoom }: CurveQuestion): P
 		...(zoom ? { from: zoom[0] - margin, to: zoom[1] + margin } : {}),
 	});
 	return list.map((t) => t.series);
+}
+
+/** The curves of groups of runs, under the view's axis; each has its key, its runs and their means in a band. */
+export function askGroups({ runs, keys, buckets, zoom }: CurveQuestion): Promise<GroupReply[]> {
+	const range = zoom ? { from: zoom[0], to: zoom[1] } : {};
+	return queryGroups({ runs: [...runs], keys, rank: null, buckets, x: viewAxis(), ...range },
+		view.value.group.map((k) => 'params.' + k), view.value.band);
 }
 
 /** What lies behind a step. */

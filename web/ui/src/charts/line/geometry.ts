@@ -17,6 +17,8 @@ export interface ChartLine {
 	xs: number[];
 	ys: number[];
 	smooth: { xs: number[]; ys: number[] } | null;
+	/** What lies around the line: between low and high at each of xs. */
+	band?: { low: number[]; high: number[] };
 	/** False for a run that fell out: it may be clipped so that it does not flatten the others. */
 	fit: boolean;
 	badX: number | null;
@@ -61,6 +63,8 @@ function spanOf(lines: readonly ChartLine[], from: number, to: number, log: bool
 	};
 	for (const l of lines) {
 		for (let i = 0; i < l.ys.length; i++) if (visible(l, i, from, to, log)) take(l.ys[i]!);
+		for (const side of l.band ? [l.band.low, l.band.high] : [])
+			side.forEach((y, i) => visible({ ...l, ys: side }, i, from, to, log) && take(y));
 		// where a line of few points leaves a zoomed axis
 		for (const x of [from, to]) {
 			const y = l.ys.length <= FEW ? yAt(l.xs, l.ys, x) : null;

@@ -29,9 +29,24 @@ function dots(g: CanvasRenderingContext2D, p: Pane, l: ChartLine, width: number)
 			disc(g, p.x(l.xs[i]!), p.y(l.ys[i]!), l.xs.length === 1 ? 3 : 1.1 + width * 0.6);
 }
 
+/** The band around a line, what is not above 0 lies at the foot of a log axis. */
+function fill(g: CanvasRenderingContext2D, p: Pane, l: ChartLine): void {
+	const { low, high } = l.band!;
+	const y = (v: number) => (p.d.log && v <= 0 ? p.box.top + p.box.height : p.y(v));
+	const there = (i: number) => Number.isFinite(low[i] ?? NaN) && Number.isFinite(high[i] ?? NaN);
+	const at = l.xs.map((_, i) => i).filter(there);
+	g.globalAlpha = 0.16;
+	g.beginPath();
+	at.forEach((i, n) => (n ? g.lineTo : g.moveTo).call(g, p.x(l.xs[i]!), y(high[i]!)));
+	for (const i of at.reverse()) g.lineTo(p.x(l.xs[i]!), y(low[i]!));
+	g.fill();
+	g.globalAlpha = 1;
+}
+
 export function drawLine(g: CanvasRenderingContext2D, p: Pane, l: ChartLine, width: number): void {
 	g.strokeStyle = l.colour;
 	g.fillStyle = l.colour;
+	if (l.band) fill(g, p, l);
 	if (l.smooth) {
 		g.globalAlpha = 0.25;
 		g.lineWidth = 1;

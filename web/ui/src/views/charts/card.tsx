@@ -7,7 +7,7 @@ import { LineChart, type ChartLine, type LineData } from '../../charts/line/inde
 import { valueText } from '../../base/format.ts';
 import * as s from '../../state/index.ts';
 import { theme } from '../base/theme.ts';
-import { formatX, linesOf, rangeOf, summary } from './lines.ts';
+import { formatX, GROUP, linesOf, rangeOf, summary } from './lines.ts';
 
 /** Pixels for the names at the lines' ends, where there is room; those beside the axes are not points either. */
 const GUTTER = 128;
@@ -35,13 +35,14 @@ function begin(metric: string, el: HTMLElement, chart: { current: LineChart | nu
 		onHover: (id) => (s.lit.value = id),
 		onZoom: (from, to) => s.zoomTo(metric, from, to),
 		onReset: s.resetZoom,
-		onOpen: (id) => s.openRun(id),
+		onOpen: (id) => !id.startsWith(GROUP) && s.openRun(id),
 	});
 	chart.current = c;
 	let visible = false;
 	const ask = () => (visible ? s.want(metric, el.clientWidth - BESIDE - GUTTER, c) : s.unwant(metric, c));
 	const seen = new IntersectionObserver((e) => {
 		visible = e[e.length - 1]!.isIntersecting;
+		if (visible) s.wantGroups(metric);
 		ask();
 	}, { rootMargin: '120px' });
 	const size = new ResizeObserver(ask);

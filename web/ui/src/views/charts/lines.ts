@@ -2,12 +2,15 @@
 // words that belong to places on them; the range of the axis, and what x says.
 import { lastPoint, type ChartLine, type Flag } from '../../charts/line/index.ts';
 import type { Alert, Run, Series } from '../../base/types.ts';
-import { clockText, count, short, sinceStart } from '../../base/format.ts';
+import { lookAt } from '../../base/colour.ts';
+import { clockText, count, natural, short, sinceStart } from '../../base/format.ts';
 import { fellOut, recovered } from '../../base/goal.ts';
 import { smooth } from '../../base/series.ts';
 import * as s from '../../state/index.ts';
 import { colourOf } from '../base/theme.ts';
 
+/** What the ids of groups begin with; no run's does. */
+export const GROUP = 'group:';
 /** Points below which an average would only lag behind. */
 const SMOOTH_FROM = 30;
 
@@ -62,8 +65,31 @@ function takenBackLines(r: Run, key: string): ChartLine[] {
 	}));
 }
 
+/** What a group is called: the values that its runs share. */
+function groupName(group: Readonly<Record<string, string | null>>): string {
+	return Object.entries(group).map(([k, v]) => `${k.replace(/^params\./, '').replace(/_/g, ' ')} ${v ?? '–'}`)
+		.join(', ');
+}
+
+/** Groups of runs as their mean in a band; the name says how many runs there are. */
+function groupLines(key: string): ChartLine[] {
+	const list = (s.groupCurves.value.get(key) ?? []).map((g) => ({ g, name: groupName(g.group) }));
+	list.sort((a, b) => natural(a.name, b.name));
+	return list.map(({ g, name }, n) => {
+		const xs = g.buckets.map((b) => b.x);
+		const of = (v: number | null) => v ?? NaN;
+		return {
+			id: GROUP + name, name: `${name} (${g.runs.length})`, colour: colourOf(lookAt(n)), dash: [],
+			xs, ys: g.buckets.map((b) => of(b.mean)), smooth: null, fit: true, badX: null, badToEnd: false,
+			band: { low: g.buckets.map((b) => of(b.low)), high: g.buckets.map((b) => of(b.high)) },
+			end: 'none' as const, flags: [],
+		};
+	});
+}
+
 /** The drawn lines of a metric, in the order of the table. */
 export function linesOf(key: string, list: readonly Run[]): ChartLine[] {
+	if (s.isGrouped.value) return groupLines(key);
 	const alpha = s.view.value.smooth;
 	const unit = s.unitOf(key);
 	const out: ChartLine[] = [];
@@ -120,5 +146,5 @@ export function summary(key: string, lines: readonly ChartLine[]): string {
 		const words = l.flags.map((f) => f.text).join(', ');
 		return `${l.name}: ends at ${i < 0 ? 'no number' : short(l.ys[i]!)}${words ? ' (' + words + ')' : ''}`;
 	});
-	return `${key}, ${count(lines.length, 'run')}. ${bits.join('; ')}`;
+	return `${key}, ${count(lines.length, s.isGrouped.value ? 'group' : 'run')}. ${bits.join('; ')}`;
 }
