@@ -7,7 +7,7 @@ import signal
 import sys
 
 sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-from helper import Folder, check, children, dptrain, finish, read_run, safetensors, start
+from helper import Folder, check, children, dptrain, finish, make_set, read_run, safetensors, start
 from same import first_difference, make_words
 
 LAYOUTS = {
@@ -61,6 +61,22 @@ def killed_while_saving(tmp):
     check(p.returncode == 0 and "goes on after step" in p.stderr, "killed, taken up again: exit %d: %s" % (p.returncode, p.stderr))
 
 
+def stopped_in_evaluation(tmp):
+    """Ranks that meet in every batch of an evaluation leave it together when they are asked to stop."""
+    data, runs = os.path.join(tmp, "images"), os.path.join(tmp, "stopped")
+    os.mkdir(data)
+    flags = ["--data-path", make_set(data, 16, 900, size=12), "--model", "resnet20", "--backend", "ref", "-b", 4, "--epochs", 1, "--print-freq", 1,
+             "--strategy", "fsdp", "--nproc-per-node", 3, "--runs-dir", runs, "--run-name", "r"]
+    p = start(*flags)
+    while p.poll() is None and "step 2/2" not in p.stdout.readline():
+        pass
+    p.send_signal(signal.SIGTERM)
+    _, text = p.communicate(timeout=60)
+    check(p.returncode == 75, "stopped: exit %d: %s" % (p.returncode, text))
+    p = dptrain(*flags, "--resume", "auto")
+    check(p.returncode == 0 and "goes on after step" in p.stderr, "stopped, taken up again: exit %d: %s" % (p.returncode, p.stderr))
+
+
 def main():
     names = list(LAYOUTS)
     with Folder() as tmp:
@@ -84,6 +100,7 @@ def main():
                 shutil.rmtree(runs)
     with Folder() as tmp:
         killed_while_saving(tmp)
+        stopped_in_evaluation(tmp)
     finish("layouts")
 
 
