@@ -172,6 +172,23 @@ static int same_bits(struct comm *c)
 	return bad;
 }
 
+/* Sums of more than what travels at once. */
+static int large(struct comm *c)
+{
+	const size_t n = 3000017;
+	double *x = malloc(n * sizeof(*x));
+	struct err err = ERR_INIT;
+	int bad = 0;
+
+	for (size_t i = 0; i < n; i++)
+		x[i] = (double)(i % 1009) * (c->rank + 1);
+	bad = c->ops->allreduce(c, x, (int64_t)n, DTYPE_F64, &err);
+	for (size_t i = 0; i < n && !bad; i++)
+		bad = x[i] != (double)(i % 1009) * c->world * (c->world + 1) / 2;
+	free(x);
+	return bad;
+}
+
 static void test_same_bits(void **state)
 {
 	(void)state;
@@ -179,6 +196,8 @@ static void test_same_bits(void **state)
 		skip();
 	expect_clean(&(struct world){ 2, { 2, 2 }, 4, same_bits });
 	expect_clean(&(struct world){ 3, { 1, 2, 1 }, 1, same_bits });
+	expect_clean(&(struct world){ 2, { 1, 1 }, 4, large });
+	expect_clean(&(struct world){ 3, { 1, 2, 1 }, 2, large });
 }
 
 static void test_groups(void **state)

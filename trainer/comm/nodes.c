@@ -160,49 +160,88 @@ static struct slice slice_of(size_t count, int i, int n)
 	return (struct slice){ first, count - first < each ? count - first : each };
 }
 
-/* One chunk among the owners of it on all nodes: each adds its part of it, then all get all parts. */
-static int sum_chunk(struct nodes *x, unsigned char *data, size_t count, enum dtype dtype, struct err *err)
+/* A chunk of a piece, among its owners on all nodes: each adds a part of it, then all get all parts. */
+struct chunk {
+	unsigned char *data;
+	size_t count;
+	enum dtype dtype;
+};
+
+/* The part of a chunk that this rank adds is heard from all others, theirs are told to them. */
+static int begin_scatter(struct nodes *x, const struct chunk *c, struct err *err)
 {
-	size_t each = dtype_bytes(dtype);
-	struct slice own = slice_of(count, x->node, x->n_nodes);
-	unsigned char *sum = data + own.first * each;
-	void *to = sum;
+	size_t each = dtype_bytes(c->dtype);
+	struct slice own = slice_of(c->count, x->node, x->n_nodes);
 	int rc = 0, me = x->place[x->comm.rank].local;
 
 	for (int b = 0; !rc && b < x->n_nodes; b++) {
+		struct slice s = slice_of(c->count, b, x->n_nodes);
 		unsigned char *theirs = x->scratch + (size_t)b * own.count * each;
-		struct slice s = slice_of(count, b, x->n_nodes);
 
-		x->from[b] = b == x->node ? sum : theirs;
+		x->from[b] = b == x->node ? c->data + own.first * each : theirs;
 		if (b == x->node)
 			continue;
 		rc = begin(x, false, x->rank[b][me], theirs, own.count * each, err);
 		if (!rc)
-			rc = begin(x, true, x->rank[b][me], data + s.first * each, s.count * each, err);
+			rc = begin(x, true, x->rank[b][me], c->data + s.first * each, s.count * each, err);
 	}
-	if (!rc)
-		rc = finish(x, err);
-	if (!rc)
-		sum_run(&(struct sum_job){ x->from, &to, x->n_nodes, 1, own.count, dtype });
+	return rc;
+}
+
+static void add_part(struct nodes *x, const struct chunk *c)
+{
+	struct slice own = slice_of(c->count, x->node, x->n_nodes);
+	void *sum = c->data + own.first * dtype_bytes(c->dtype);
+
+	sum_run(&(struct sum_job){ x->from, &sum, x->n_nodes, 1, own.count, c->dtype });
+}
+
+static int begin_gather(struct nodes *x, const struct chunk *c, struct err *err)
+{
+	size_t each = dtype_bytes(c->dtype);
+	struct slice own = slice_of(c->count, x->node, x->n_nodes);
+	int rc = 0, me = x->place[x->comm.rank].local;
+
 	for (int b = 0; !rc && b < x->n_nodes; b++) {
-		struct slice s = slice_of(count, b, x->n_nodes);
+		struct slice s = slice_of(c->count, b, x->n_nodes);
 
 		if (b == x->node)
 			continue;
-		rc = begin(x, false, x->rank[b][me], data + s.first * each, s.count * each, err);
+		rc = begin(x, false, x->rank[b][me], c->data + s.first * each, s.count * each, err);
 		if (!rc)
-			rc = begin(x, true, x->rank[b][me], sum, own.count * each, err);
+			rc = begin(x, true, x->rank[b][me], c->data + own.first * each, own.count * each, err);
 	}
-	return rc ? rc : finish(x, err);
+	return rc;
 }
 
-static int sum_between(struct nodes *x, unsigned char *data, size_t count, enum dtype dtype, struct err *err)
+static struct chunk chunk_at(unsigned char *data, size_t count, size_t at, enum dtype dtype)
 {
 	size_t most = CHUNK_BYTES / dtype_bytes(dtype);
-	int rc = 0;
 
-	for (size_t at = 0; !rc && at < count; at += most)
-		rc = sum_chunk(x, data + at * dtype_bytes(dtype), count - at < most ? count - at : most, dtype, err);
+	return (struct chunk){ data + at * dtype_bytes(dtype), count - at < most ? count - at : most, dtype };
+}
+
+/* The next chunk's parts are under way while this one's sums are handed out. */
+static int sum_between(struct nodes *x, unsigned char *data, size_t count, enum dtype dtype, struct err *err)
+{
+	struct chunk c = chunk_at(data, count, 0, dtype);
+	int rc = count ? begin_scatter(x, &c, err) : 0;
+
+	if (!rc)
+		rc = finish(x, err);
+	for (size_t at = 0; !rc && at < count; at += c.count) {
+		struct chunk next;
+
+		c = chunk_at(data, count, at, dtype);
+		add_part(x, &c);
+		rc = begin_gather(x, &c, err);
+		if (!rc && at + c.count < count) {
+			next = chunk_at(data, count, at + c.count, dtype);
+			rc = begin_scatter(x, &next, err);
+		}
+		if (!rc)
+			rc = finish(x, err);
+	}
 	return rc;
 }
 
