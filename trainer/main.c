@@ -85,7 +85,8 @@ static int run_placed(struct job *job, const struct place *place, struct err *er
 	int rc = seat_open(&seat, place,
 			   &(struct seat_opts){ .threads = (int)cfg->threads,
 						.host = cfg->master_addr,
-						.port = config_given(cfg, FLAG_master_port) ? (int)cfg->master_port : 0,
+						.port = config_given(cfg, FLAG_master_port) || !place->port
+								? (int)cfg->master_port : 0,
 						.key = job_key(cfg, NULL),
 						.wait_s = cfg->rdzv_timeout }, err), code;
 
