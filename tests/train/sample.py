@@ -64,6 +64,8 @@ def likeliest(tmp, weights):
         row = logits[i * 256:(i + 1) * 256]
         check(row[tokens[i + 1]] >= max(row) - 1e-12, "token %d is the likeliest one" % (i + 1))
     check(sample(weights, "--prompt", PROMPT, "--max-tokens", 20, "--temperature", 0, "--backend", "cpu") == said, "cpu says the same")
+    low = sample(weights, "--prompt", PROMPT, "--max-tokens", 20, "--temperature", 0, "--backend", "cpu", "--precision", "fp16")
+    check(low.startswith(PROMPT) and len(low) == len(said), "weights kept in 16 bits: %r" % low)
 
 
 def draws(weights):

@@ -175,6 +175,7 @@ struct graph {
 	struct node **nodes;
 	int n_nodes, cap_nodes;
 	bool training;        /* false: evaluation, no gradients */
+	bool low_params;      /* nothing changes parameters: pass_precision keeps them in the type they are read in */
 	const char *freeze;   /* patterns of what does not change, see graph_frozen; NULL none; borrowed */
 	enum phase phase;     /* phase of nodes that are added now */
 	int block;            /* block of nodes that are added now; set by the model, 0 outside of blocks */

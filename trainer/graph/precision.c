@@ -28,6 +28,19 @@ static bool is_master_kind(const struct tensor *t)
 	       t->kind == TENSOR_MOMENT || t->kind == TENSOR_GRAD;
 }
 
+/* Parameters that nothing changes lose nothing by being kept in the type in which they are read. */
+static void lower_params(struct graph *g, const struct precision *p)
+{
+	for (int i = 0; i < g->n_nodes; i++) {
+		struct node *n = g->nodes[i];
+
+		for (int k = 0; k < n->n_in; k++)
+			if (n->in[k] && n->in[k]->kind == TENSOR_PARAM &&
+			    wanted(p, n, false, k, n->in[k]->dtype) == p->low && n->in[k]->dtype == p->master)
+				n->in[k]->dtype = p->low;
+	}
+}
+
 static void set_types(struct graph *g, const struct precision *p)
 {
 	for (int i = 0; i < g->n_tensors; i++)
@@ -81,6 +94,8 @@ int pass_precision(struct graph *g, const struct precision *p, const struct op *
 	if (!casts.of)
 		return err_set(err, ERR_NOMEM, "out of memory for %d tensors", casts.n);
 	set_types(g, p);
+	if (g->low_params)
+		lower_params(g, p);
 	for (int i = 0; i < g->n_nodes && !graph_failed(g); i++) {
 		struct node *n = g->nodes[i];
 

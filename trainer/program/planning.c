@@ -95,6 +95,7 @@ int planning_evaluation(struct prepared *ret, const struct rank *r, const struct
 				  .backend = r->backend,
 				  .module = r->module,
 				  .strategy = strategies_table[STRATEGY_single],
+				  .low_params = true,
 				  .sharing = { .world = 1 },
 				  .env = rank_env(r),
 				  .comm = r->comm };

@@ -216,6 +216,7 @@ static int run_passes(struct build *b, unsigned of, struct err *err)
 	if (b->p)
 		b->p->graph = b->g;
 	b->g->freeze = b->o->freeze;
+	b->g->low_params = b->o->low_params;
 	for (size_t i = 0; !rc && i < sizeof(passes) / sizeof(passes[0]); i++)
 		if (passes[i].kinds & 1u << b->kind && passes[i].of & of)
 			rc = passes[i].run(b, err);

@@ -28,6 +28,7 @@ struct program_opts {
 	struct strategy_opts sharing;
 	struct optimizer_opts optimizer;
 	const char *freeze;		     /* see graph_frozen; NULL */
+	bool low_params;		     /* nothing changes parameters, see struct graph */
 	bool keep_grads;		     /* gradients can be read after the step */
 	enum recompute recompute;
 	bool accumulate;		     /* some step has several micro-batches */

@@ -3,6 +3,8 @@
 
 #include <string.h>
 
+#include "trainer/ops/cast/float16.h"
+
 #define PREFIX "transformer."
 #define TABLE PREFIX "wte.weight"
 #define HEAD "lm_head.weight"
@@ -91,14 +93,6 @@ bool layout_ignorable(const struct graph *g, const struct safetensors *s, const 
 	return words && (ends(file_name, ".attn.bias") || ends(file_name, ".attn.masked_bias"));
 }
 
-static void store(void *to, enum dtype type, int64_t i, double v)
-{
-	if (type == DTYPE_F64)
-		((double *)to)[i] = v;
-	else
-		((float *)to)[i] = (float)v;
-}
-
 /* Elements that are taken from the file at once. */
 static int64_t run_length(const struct tensor *t)
 {
@@ -123,7 +117,7 @@ static void turn_from_file(const struct tensor *t, const struct st_tensor *f, do
 		safetensors_f64(f, first * out, n * out, scratch);
 		for (int64_t k = 0; k < out; k++)
 			for (int64_t i = 0; i < n; i++)
-				store(to, t->dtype, k * in + first + i, scratch[i * out + k]);
+				float_put(to, t->dtype, k * in + first + i, scratch[i * out + k]);
 	}
 }
 
@@ -139,7 +133,7 @@ void layout_from_file(const struct tensor *t, const struct st_tensor *f, double 
 	for (int64_t k = 0; k < rows; k++) {
 		safetensors_f64(f, k * n, n, scratch);
 		for (int64_t i = 0; i < n; i++)
-			store(to, t->dtype, k * n + (is_conv(t) ? i % area * c + i / area : i), scratch[i]);
+			float_put(to, t->dtype, k * n + (is_conv(t) ? i % area * c + i / area : i), scratch[i]);
 	}
 }
 

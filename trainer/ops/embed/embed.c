@@ -78,12 +78,12 @@ static int embed_backward(struct graph *g, struct node *n)
 	return g->err.code;
 }
 
-/* Rows are taken from the master tables themselves: no low copy of all of them is needed. */
+/* Rows are taken from the tables as they are kept: no low copy of all of them is needed. */
 static enum dtype_class embed_dtype(const struct node *n, bool is_out, int index)
 {
 	(void)n;
 	(void)index;
-	return is_out ? DTYPE_CLASS_LOW : DTYPE_CLASS_MASTER;
+	return is_out ? DTYPE_CLASS_LOW : DTYPE_CLASS_KEEP;
 }
 
 static enum dtype_class embed_grad_dtype(const struct node *n, bool is_out, int index)

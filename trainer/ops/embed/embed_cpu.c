@@ -9,10 +9,11 @@
 struct embed_state {
 	int64_t rows, c, t, vocab, positions;
 	int parts;
-	bool bf16;
+	bool bf16, low_table;
 	/* of one run */
 	const int32_t *tokens;
-	const float *wte, *wpe, *more;
+	const void *wte; /* forward: f32, or bf16 (low_table) */
+	const float *wpe, *more;
 	const void *dx;
 	void *x;
 	float *dwte, *dwpe;
@@ -40,13 +41,20 @@ static int embed_new(const struct kernel_env *env, struct tensor *low, struct no
 
 static int embed_prepare(const struct kernel_env *env, struct node *n, void **ret_state, struct err *err)
 {
-	int rc = cpu_want(n, n->in[1], DTYPE_F32, err);
+	bool low_table = n->in[1]->dtype == DTYPE_BF16;
+	int rc = low_table ? 0 : cpu_want(n, n->in[1], DTYPE_F32, err);
+	struct embed_state *s;
 
 	if (!rc)
-		rc = embed_new(env, n->out[0], n, ret_state, err);
+		rc = cpu_want(n, n->in[2], DTYPE_F32, err);
 	if (!rc)
-		((struct embed_state *)*ret_state)->t = n->in[0]->shape.dim[1];
-	return rc;
+		rc = embed_new(env, n->out[0], n, ret_state, err);
+	if (rc)
+		return rc;
+	s = *ret_state;
+	s->t = n->in[0]->shape.dim[1];
+	s->low_table = low_table;
+	return 0;
 }
 
 static void embed_part(void *arg, int part, int parts)
@@ -55,13 +63,17 @@ static void embed_part(void *arg, int part, int parts)
 	struct cpu_range r = cpu_split(s->rows, 1, part, parts);
 
 	for (int64_t row = r.begin; row < r.end; row++) {
-		const float *a = s->wte + s->tokens[row] * s->c, *b = s->wpe + row % s->t * s->c;
+		const float *b = s->wpe + row % s->t * s->c;
 
 		for (int64_t i = 0; i < s->c; i++) {
+			int64_t at = s->tokens[row] * s->c + i;
+			float a = s->low_table ? bf16_to_float(((const uint16_t *)s->wte)[at])
+					       : ((const float *)s->wte)[at];
+
 			if (s->bf16)
-				((uint16_t *)s->x)[row * s->c + i] = bf16_from_float(a[i] + b[i]);
+				((uint16_t *)s->x)[row * s->c + i] = bf16_from_float(a + b[i]);
 			else
-				((float *)s->x)[row * s->c + i] = a[i] + b[i];
+				((float *)s->x)[row * s->c + i] = a + b[i];
 		}
 	}
 }
