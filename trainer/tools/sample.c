@@ -98,11 +98,35 @@ static int read_text(struct sampling *s, struct err *err)
 	return rc;
 }
 
-static int falling(const void *a, const void *b)
+/* The k-th largest of n values, 1 <= k <= n, which are put in another order (Hoare, "Algorithm 65: find", 1961). */
+static double kth_largest(double *v, int64_t n, int64_t k)
 {
-	double x = *(const double *)a, y = *(const double *)b;
+	int64_t first = 0, last = n - 1;
 
-	return (x < y) - (x > y);
+	while (first < last) {
+		double pivot = v[first + (last - first) / 2];
+		int64_t i = first, j = last;
+
+		while (i <= j) {
+			while (v[i] > pivot)
+				i++;
+			while (v[j] < pivot)
+				j--;
+			if (i <= j) {
+				double swapped = v[i];
+
+				v[i++] = v[j];
+				v[j--] = swapped;
+			}
+		}
+		if (k - 1 <= j)
+			last = j;
+		else if (k - 1 >= i)
+			first = i;
+		else
+			break;
+	}
+	return v[k - 1];
 }
 
 /* The smallest logit that is still among the k largest. */
@@ -111,8 +135,7 @@ static double cut_of(struct sampling *s, int64_t k)
 	if (k <= 0 || k >= s->model.vocab)
 		return -INFINITY;
 	memcpy(s->sorted, s->logits, (size_t)s->model.vocab * sizeof(double));
-	qsort(s->sorted, (size_t)s->model.vocab, sizeof(double), falling);
-	return s->sorted[k - 1];
+	return kth_largest(s->sorted, s->model.vocab, k);
 }
 
 /* A token by its probability at this temperature; the likeliest at temperature 0. Tokens that the tokenizer does not
