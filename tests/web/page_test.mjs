@@ -9,7 +9,7 @@ import { chart, charted, drawn, launch, open, require, says, until } from './bro
 import { dist, real, serve } from './serve.mjs';
 import * as standin from './devserver.mjs';
 
-const FIRST_BYTES = 60 * 1024;
+const FIRST_BYTES = 60000;
 const DATA_REQUESTS = 3;
 const QUIET_MS = 3500;
 const TABS = 5;

@@ -6,17 +6,17 @@ import { Empty, GroupHead } from '../base/bits.tsx';
 import { lazy } from '../base/lazy.tsx';
 import { ChartGrid, Toolbar } from '../charts/grid.tsx';
 import { Header } from '../header/header.tsx';
-import { Cards } from '../table/cards.tsx';
 import { ROW } from '../table/row.tsx';
 import { visibleRows } from '../table/rows.ts';
 import { Table, tableHeight } from '../table/table.tsx';
 import { Facts } from './facts.tsx';
-import { StepTime } from './steptime.tsx';
 
 const narrowQuery = matchMedia('(max-width: 720px)');
 const narrow = signal(narrowQuery.matches);
 narrowQuery.addEventListener('change', (e) => (narrow.value = e.matches));
 
+const Cards = lazy(() => import('../table/cards.tsx').then((m) => m.Cards));
+const StepTime = lazy(() => import('./steptime.tsx').then((m) => m.StepTime));
 const Parallel = lazy(() => import('./parallel.tsx').then((m) => m.Parallel));
 
 /** Share of the height that the table takes when all of its rows fit into it. */
