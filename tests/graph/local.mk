@@ -1,4 +1,4 @@
-# Placement and plans (plan_test), two streams at once (stream_test), executors (exec_test), what the passes leave behind
+# Placement and plans (plan_test), streams at once and turns (stream_test), stages (stages_test), executors (exec_test), what the passes leave behind
 # (pass_test), dumps against golden files (dump_test; regenerate with UPDATE_GOLDEN=1), random numbers (normal_test).
 EXTRA_DIST += \
 	tests/graph/golden/gpt-small.txt \
@@ -11,7 +11,7 @@ EXTRA_DIST += \
 	tests/graph/golden/resnet50.params \
 	tests/graph/golden/resnet50.txt
 
-cmocka_tests += tests/graph/plan_test tests/graph/exec_test tests/graph/stream_test tests/graph/pass_test \
+cmocka_tests += tests/graph/plan_test tests/graph/exec_test tests/graph/stream_test tests/graph/stages_test tests/graph/pass_test \
 	tests/graph/dump_test tests/graph/normal_test
 graph_test_net = tests/graph/net.c tests/graph/net.h
 tests_graph_plan_test_SOURCES = tests/graph/plan_test.c $(graph_test_net)

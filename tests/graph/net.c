@@ -24,6 +24,8 @@ static int add_update(struct graph *g, const struct net_opts *o, struct graph *m
 					       .gather_prefetch = 1,
 					       .sync_each_batch = o->zero_stage >= 2,
 					       .model = model,
+					       .stages = o->world ? o->world : 1,
+					       .micros = 4,
 					       .more_follow = o->more_follow };
 	const struct optimizer_opts sgd = { .kind = OPTIMIZER_sgd, .momentum = 0.9, .weight_decay = 1e-4 };
 	int rc = 0;

@@ -1,5 +1,6 @@
 """A strategy changes speed and memory, never the maths: the same global batch on 1, 2 and 3 ranks, with every strategy
-that takes them, in f64 on ref, with batch norm over all ranks, gives the same losses (architecture: invariants). Blocks
+that takes them, in f64 on ref, with batch norm over all ranks (which the stages of a pipeline have not in common), gives
+the same losses (architecture: invariants). Blocks
 begin as the identity: otherwise these ten steps of full length, without a warm-up, come to a kink of ReLU (with GELU they
 agree to 1e-12 either way)."""
 import os
@@ -50,7 +51,7 @@ def main():
     check(os.access(DPTRAIN, os.X_OK), "dptrain is built")
     for batch, steps in ((12, 10), (10, 5)):
         one = losses(1, batch, steps)
-        for ranks, strategy in [(r, s) for r in (2, 3) for s in strategies(r)]:
+        for ranks, strategy in [(r, s) for r in (2, 3) for s in strategies(r) if s != "pdp"]:  # its micro-batches: strategies/pipelines.py
             many = losses(ranks, batch, steps, ("--bucket-cap-mb", 0.2, "--strategy", strategy))
             if one and many:
                 name = "%s, batch %d on %d ranks" % (strategy, batch, ranks)

@@ -36,7 +36,7 @@ static void mark_held(struct graph *g, const int *stage)
 			struct tensor *t = g->nodes[i]->in[k];
 			const struct node *from = t ? t->producer : NULL;
 
-			if (t && from && stage[from->id] == STAGE_ANY)
+			if (from && stage[from->id] == STAGE_ANY)
 				t = from->in[0];
 			if (is_persistent(t) && stage[i] != STAGE_ANY)
 				t->stages |= bit(stage[i]);
@@ -168,11 +168,21 @@ static void part_terms(struct cutter *c)
 	}
 }
 
+/* Casts of parameters stay where they are read. */
 static void drop_others(struct cutter *c)
 {
 	for (int i = c->g->n_nodes - 1; i >= 0; i--)
 		if (c->stage[i] != c->own && c->stage[i] != STAGE_ANY)
 			graph_remove(c->g, i);
+	for (int i = c->g->n_nodes - 1; i >= 0; i--) {
+		const struct node *n = c->g->nodes[i];
+
+		if (n->op == &op_cast && graph_count_uses(c->g, n->out[0]) == 0)
+			graph_remove(c->g, i);
+	}
+	for (int i = 0; i < c->g->n_tensors; i++)
+		if (c->g->tensors[i]->kind == TENSOR_ACT && !c->g->tensors[i]->producer)
+			c->g->tensors[i]->keep = false;
 }
 
 /* Parameters of other stages are no part of the program, nor are their gradients. */
@@ -235,6 +245,7 @@ static void replace_loss(struct cutter *c)
 	if (c->own == c->o->stages - 1 || graph_failed(c->g))
 		return;
 	like.shape = c->g->loss->shape;
+	c->g->loss->kind = TENSOR_ACT; /* nobody makes it here */
 	c->g->loss = graph_tensor(c->g, &like);
 }
 

@@ -145,12 +145,9 @@ static int stage_of_block(const struct stages *s, int block)
 	return i;
 }
 
-static bool reads_parameters_alone(const struct node *n)
+static bool casts_a_parameter(const struct node *n)
 {
-	for (int k = 0; k < n->n_in; k++)
-		if (n->in[k] && n->in[k]->life != LIFE_PERSISTENT)
-			return false;
-	return n->n_in > 0;
+	return n->op == &op_cast && n->in[0]->life == LIFE_PERSISTENT;
 }
 
 /* A cast stands where what it casts was made. */
@@ -173,7 +170,7 @@ void stages_of_nodes(int *ret, const struct graph *g, const struct stages *s)
 		if (i == turn + 1 && !n->block)
 			outside = s->n - 1;
 		ret[i] = n->block ? stage_of_block(s, n->block) : stage_of_cast(ret, n, outside);
-		if (i <= turn && reads_parameters_alone(n))
+		if (i <= turn && casts_a_parameter(n))
 			ret[i] = STAGE_ANY;
 	}
 }

@@ -1,12 +1,12 @@
-/* stages.h: the stages of a pipeline: which of them every node of a model belongs to. A model is cut between its blocks;
- * what stands before them goes with the first stage, what stands behind them with the last. */
+/* stages.h: the stages of a pipeline: which of them every node of a model belongs to. A model is cut between its
+ * blocks; what stands before them goes with the first stage, what stands behind them with the last. */
 #ifndef DPT_STRATEGIES_STAGES_H
 #define DPT_STRATEGIES_STAGES_H
 
 #include "trainer/strategies/strategy.h"
 
 #define STAGES_MAX 64
-#define STAGE_ANY (-1) /* of nodes that read nothing but parameters: wherever they are read */
+#define STAGE_ANY (-1) /* of casts of parameters: wherever they are read */
 
 struct stages {
 	int n;
