@@ -10,7 +10,9 @@ libtrackbase_la_SOURCES = \
 	tracker/base/err.c tracker/base/err.h \
 	tracker/base/file_map.c tracker/base/file_map.h \
 	tracker/base/log.c tracker/base/log.h \
-	tracker/base/utf8.c tracker/base/utf8.h
+	tracker/base/utf8.c tracker/base/utf8.h \
+	tracker/curl/curlso.c tracker/curl/curlso.h
+libtrackbase_la_CFLAGS = $(AM_CFLAGS) $(CURL_CFLAGS)
 
 # libinsight: statistics of runs and what they say, for dptrain and dptrack.
 noinst_LTLIBRARIES += libinsight.la
@@ -57,7 +59,6 @@ libtracker_la_SOURCES = \
 	tracker/run/syncer.c tracker/run/syncer.h \
 	tracker/run/warn.c tracker/run/warn.h \
 	tracker/run/writer.c tracker/run/writer.h \
-	tracker/sink/curlso.c tracker/sink/curlso.h \
 	tracker/sink/http.c tracker/sink/http.h \
 	tracker/sink/sender.c tracker/sink/sender.h \
 	tracker/sink/uplink.c tracker/sink/uplink.h

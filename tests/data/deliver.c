@@ -1,9 +1,9 @@
 /* deliver.c: what loaders deliver, for tests in Python:
  *   deliver SET [name=value]…
  * ranks, workers, batch (global), epochs, seed, first (step), side, val (1: that split), shuffle (sampler_order),
- * window, val_path, image_field, label_field, val_share, max_broken, plain (1: no augmentation), list (1: a line for
- * each sample with its label and the SHA-256 of its input). Prints "samples N" and the SHA-256 over inputs and labels
- * of all steps in the order of ranks, then "broken N" and the notices. Exits 1 with the error's line. */
+ * window, val_path, image_field, label_field, val_share, max_broken, timeout, read_ahead, plain (1: no augmentation),
+ * list (1: a line for each sample with its label and the SHA-256 of its input). Prints "samples N" and the SHA-256 over
+ * inputs and labels of all steps in the order of ranks, then "broken N" and the notices. Exits 1 with the error. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -126,6 +126,8 @@ int main(int argc, char *argv[])
 						  .val_share = number("val_share", 0),
 						  .max_broken = number("max_broken", 0.01),
 						  .val_path = text("val_path"),
+						  .data_timeout_s = number("timeout", 0),
+						  .read_ahead = (int)number("read_ahead", 0),
 						  .image_field = text("image_field"),
 						  .label_field = text("label_field") },
 			  &err);

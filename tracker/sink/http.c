@@ -9,7 +9,7 @@
 
 #include "config.h"
 #include "tracker/base/clock.h"
-#include "tracker/sink/curlso.h"
+#include "tracker/curl/curlso.h"
 
 #define REPLY_BYTES_MAX (64u << 20)
 #define URL_BYTES_MAX 4096u

@@ -80,6 +80,8 @@ struct dataset_read {
 	void *pixels;    /* height * width * channels elements of dataset->dtype, HWC; 64-byte alignment not needed */
 	int32_t *label;
 	int32_t *tokens, *targets; /* token sets: seq_len each */
+	bool alone;	 /* of sets that lie far away: its neighbours will not be read soon */
+	const _Atomic bool *stop; /* a wait for bytes ends with ERR_CANCELED when it becomes true; NULL: never */
 	const struct dataset_sight *sight; /* sets with hands; NULL: the middle */
 	void *hand;                        /* of this thread; sets with hands */
 };
@@ -102,6 +104,8 @@ struct dataset_opts {
 	int eval_resize;  /* shorter side before the middle is cut out, for evaluation; 0: 256/224 of image_size */
 	double val_share; /* of the files, where there is no folder of validation images; of each text */
 	bool strict;      /* a file that cannot be read ends everything (ERR_USAGE) */
+	double data_timeout_s; /* of remote stores: without progress; 0: 300 */
+	int read_ahead;	       /* requests in flight; 0: as many as are useful */
 	double max_broken; /* share of the set that may be broken; 10 samples always may. 0: any */
 	/* Of shards. */
 	const char *val_path; /* of validation; NULL: by the shards' names, or val_share of the keys */
@@ -126,6 +130,9 @@ struct dataset_ops {
 	void (*hand_free)(void *hand);
 	int64_t (*broken)(const struct dataset *d);
 	bool (*notice)(struct dataset *d, char *ret, size_t bytes);
+	/* Optional, of sets that lie far away: somebody will read this sample, in the order of such calls. False:
+	 * enough is on its way, again later. From any thread. */
+	bool (*ahead)(const struct dataset *d, const struct dataset_read *r);
 	/* Optional: the file of a sample, undecoded. */
 	int (*file)(const struct dataset *d, const struct dataset_read *r, struct dataset_file *ret, struct err *err);
 	/* Optional: what a sample counts for in a mean: its targets. NULL: 1 for images, seq_len for tokens. */

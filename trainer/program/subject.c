@@ -108,6 +108,8 @@ static int open_folder(struct opening *opening, struct err *err)
 				  .tokenizer = cfg->tokenizer,
 				  .strict = cfg->strict,
 				  .max_broken = cfg->max_broken,
+				  .data_timeout_s = cfg->data_timeout,
+				  .read_ahead = cfg->read_ahead > 0 ? (int)cfg->read_ahead : 0,
 				  .val_path = cfg->val_path,
 				  .image_field = cfg->image_field,
 				  .label_field = cfg->label_field };

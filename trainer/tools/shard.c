@@ -58,6 +58,7 @@ static int open_set(struct job_of_shards *j, struct err *err)
 	int rc = formats_open(&j->data,
 			      &(struct dataset_opts){ .path = cfg->data_path,
 						      .val_share = cfg->val_split,
+						      .data_timeout_s = cfg->data_timeout,
 						      .image_field = cfg->image_field,
 						      .label_field = cfg->label_field },
 			      err);

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #define THREADS_MAX 32
+#define READ_BYTES ((uint64_t)8 << 20) /* that remote objects are read by */
 
 struct scan {
 	struct objects *store;
@@ -27,7 +28,7 @@ static int read_source(void *user, uint64_t at, void *to, size_t n, struct err *
 {
 	const struct source *s = user;
 
-	return objects_read(s->store, s->object, at, to, n, err);
+	return objects_read(s->store, &(struct objects_range){ .object = s->object, .at = at, .n = n }, to, err);
 }
 
 static void scan_one(struct scan *s, int object)
@@ -39,6 +40,9 @@ static void scan_one(struct scan *s, int object)
 					   .name = objects_name(s->store, object) };
 	struct err err = ERR_INIT;
 
+	for (uint64_t at = 0; at < archive.bytes; at += READ_BYTES) /* in its order, from its beginning to its end */
+		if (!objects_want(s->store, &(struct objects_range){ .object = object, .at = at, .n = 1 }))
+			break;
 	if (!webdataset_scan(&s->part[object], &archive, (uint32_t)object, s->fields, &err))
 		return;
 	pthread_mutex_lock(&s->lock);

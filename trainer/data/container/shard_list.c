@@ -14,8 +14,11 @@
 
 #include <jansson.h>
 
+#include "trainer/data/store/objects.h"
+
 #define KIND "wids-shard-index-v1"
 #define DIGITS_MAX 18
+#define INDEX_BYTES_MAX ((size_t)256 << 20)
 
 static bool ends_in(const char *text, const char *end)
 {
@@ -159,12 +162,21 @@ static int add_listed(struct shard_list *l, const char *index, const char *url, 
 
 static int read_index(struct shard_list *l, const char *path, bool facts_only, struct err *err)
 {
-	json_error_t where;
-	json_t *root = json_load_file(path, JSON_REJECT_DUPLICATES, &where);
-	const json_t *list = json_object_get(root, "shardlist");
-	const char *kind = json_string_value(json_object_get(root, "__kind__"));
-	int rc = 0;
+	json_error_t where = { .text = "" };
+	struct buf text;
+	json_t *root;
+	const json_t *list;
+	const char *kind;
+	int rc;
 
+	buf_init(&text, INDEX_BYTES_MAX + 1);
+	rc = objects_text(path, &(struct objects_opts){ .timeout_s = l->timeout_s }, INDEX_BYTES_MAX, &text, err);
+	root = rc ? NULL : json_loadb(text.data ? text.data : "", text.len, JSON_REJECT_DUPLICATES, &where);
+	buf_done(&text);
+	if (rc)
+		return rc;
+	list = json_object_get(root, "shardlist");
+	kind = json_string_value(json_object_get(root, "__kind__"));
 	if (!root)
 		rc = err_set(err, ERR_USAGE, "%.300s:%d: %.100s", path, where.line, where.text);
 	else if (!kind || strcmp(kind, KIND) || !json_array_size(list))
@@ -180,6 +192,19 @@ static int read_index(struct shard_list *l, const char *path, bool facts_only, s
 		take_facts(l, root);
 	json_decref(root);
 	return rc;
+}
+
+/* What a command line names is recorded with the run: it holds no password and no signature. */
+static int refuse_secrets(const char *spec, struct err *err)
+{
+	const char *host = strstr(spec, "://");
+	size_t n = host ? strcspn(host + 3, "/?#") : 0;
+
+	if (!host || (!memchr(host + 3, '@', n) && !strchr(host, '?')))
+		return 0;
+	return err_set(err, ERR_USAGE,
+		       "an address with a password or a query would be recorded with the run: passwords belong into "
+		       "~/.netrc, signed addresses into an index file of shards");
 }
 
 static int add_one(struct shard_list *l, const char *spec, enum shard_part part, struct err *err)
@@ -263,6 +288,7 @@ int shard_list_add(struct shard_list *l, const char *spec, enum shard_part part,
 {
 	int rc = 0;
 
+	rc = refuse_secrets(spec, err);
 	while (!rc && *spec) {
 		const char *end = strstr(spec, "::");
 		size_t n = end ? (size_t)(end - spec) : strlen(spec);
@@ -294,7 +320,7 @@ bool shard_list_probe(const char *spec)
 	struct dirent **list;
 	int n;
 
-	if (strstr(spec, "::") || strchr(spec, '{'))
+	if (strstr(spec, "::") || strchr(spec, '{') || strstr(spec, "://"))
 		return true;
 	if (!is_folder(spec))
 		return ends_in(spec, SHARD_SUFFIX) || ends_in(spec, SHARD_SUFFIX ".gz") ||

@@ -18,6 +18,7 @@ struct shard_facts {
 };
 
 struct shard_list {
+	double timeout_s; /* for index files on servers, set by the caller; 0: as usual */
 	char **address;
 	int n, cap;
 	struct shard_facts facts; /* of the last index file */

@@ -65,7 +65,7 @@ static bool shards_probe(const char *path)
  * all of them are. */
 static int add_shards(struct shards *d, const struct dataset_opts *o, int *ret_train, struct err *err)
 {
-	struct shard_list list = { .n = 0 };
+	struct shard_list list = { .timeout_s = o->data_timeout_s };
 	int rc = shard_list_add(&list, o->path, SHARDS_TRAIN, err);
 
 	*ret_train = list.n;
@@ -76,7 +76,7 @@ static int add_shards(struct shards *d, const struct dataset_opts *o, int *ret_t
 	for (int i = 0; rc >= 0 && i < list.n; i++)
 		rc = objects_add(d->store, list.address[i], err);
 	shard_list_done(&list);
-	return rc < 0 ? rc : 0;
+	return rc < 0 ? rc : objects_measure(d->store, err);
 }
 
 /* What the table depends on, as 16 hex digits. */
@@ -249,10 +249,26 @@ static void say_sample(const struct shards *d, enum split s, int64_t i, char ret
 		 samples_name(&d->samples, d->row[s][i]));
 }
 
+static struct objects_range range_of(const struct shards *d, const struct dataset_read *r)
+{
+	const struct sample *one = sample_of(d, r->split, r->index);
+
+	return (struct objects_range){ (int)one->object, one->offset, one->bytes, r->alone && !d->raw, r->stop };
+}
+
+static bool shards_ahead(const struct dataset *base, const struct dataset_read *r)
+{
+	const struct shards *d = (const struct shards *)base;
+	struct objects_range range = range_of(d, r);
+
+	return !range.n || objects_want(d->store, &range);
+}
+
 /* The sample's bytes, in the hand. */
 static int fetch(const struct shards *d, const struct dataset_read *r, struct err *err)
 {
 	const struct sample *one = sample_of(d, r->split, r->index);
+	const struct objects_range range = range_of(d, r);
 	struct hand *h = r->hand;
 	char name[320];
 
@@ -269,7 +285,7 @@ static int fetch(const struct shards *d, const struct dataset_read *r, struct er
 		h->bytes = more;
 		h->cap = cap;
 	}
-	return objects_read(d->store, (int)one->object, one->offset, h->bytes, one->bytes, err);
+	return objects_read(d->store, &range, h->bytes, err);
 }
 
 static int read_picture(const struct shards *d, const struct dataset_read *r, struct err *err)
@@ -291,6 +307,7 @@ static int read_raw(const struct shards *d, const struct dataset_read *r, struct
 {
 	const struct sample *one = sample_of(d, r->split, r->index);
 	size_t pixels = pixels_count(&d->set.base);
+	struct objects_range range = range_of(d, r);
 	char head[NPY_HEAD_MAX], name[320];
 	int rc;
 
@@ -298,12 +315,15 @@ static int read_raw(const struct shards *d, const struct dataset_read *r, struct
 	if (one->bytes != d->head_bytes + pixels)
 		return err_set(err, ERR_CORRUPT, "%s: %u bytes; the other images have %zu", name, one->bytes,
 			       d->head_bytes + pixels);
-	rc = objects_read(d->store, (int)one->object, one->offset, head, d->head_bytes, err);
+	range.n = d->head_bytes;
+	rc = objects_read(d->store, &range, head, err);
 	if (rc)
 		return rc;
 	if (memcmp(head, d->head, d->head_bytes))
 		return err_set(err, ERR_CORRUPT, "%s: is no array of the same shape as the others", name);
-	return objects_read(d->store, (int)one->object, one->offset + d->head_bytes, r->pixels, pixels, err);
+	range.at += d->head_bytes;
+	range.n = pixels;
+	return objects_read(d->store, &range, r->pixels, err);
 }
 
 static int shards_read(const struct dataset *base, const struct dataset_read *r, struct err *err)
@@ -417,7 +437,8 @@ static int shards_open(struct dataset **ret, const struct dataset_opts *o, struc
 		return err_set(err, ERR_NOMEM, "out of memory");
 	rc = image_set_init(&d->set, o->path, err);
 	if (!rc)
-		rc = objects_open(&d->store, err);
+		rc = objects_open(&d->store,
+				  &(struct objects_opts){ o->data_timeout_s, o->read_ahead }, err);
 	if (!rc)
 		rc = add_shards(d, o, &train, err);
 	if (!rc)
@@ -443,6 +464,7 @@ static int shards_file(const struct dataset *base, const struct dataset_read *r,
 	const struct shards *d = (const struct shards *)base;
 	const struct sample *one = sample_of(d, r->split, r->index);
 	const char *dot = strrchr(samples_name(&d->samples, d->row[r->split][r->index]), '.');
+	const struct objects_range range = range_of(d, r);
 	char *room;
 	int rc;
 
@@ -450,7 +472,7 @@ static int shards_file(const struct dataset *base, const struct dataset_read *r,
 	room = buf_reserve(&ret->bytes, one->bytes);
 	if (!room)
 		return err_set(err, ERR_NOMEM, "out of memory: %u bytes of a sample", one->bytes);
-	rc = objects_read(d->store, (int)one->object, one->offset, room, one->bytes, err);
+	rc = objects_read(d->store, &range, room, err);
 	ret->bytes.len = rc ? 0 : one->bytes;
 	ret->ending = !strcasecmp(dot, ".npy") ? "npy" : !strcasecmp(dot, ".png") ? "png" : "jpg";
 	ret->label = one->label;
@@ -491,6 +513,7 @@ const struct dataset_ops dataset_shards = {
 	.notice = image_set_notice,
 	.broken = image_set_broken,
 	.file = shards_file,
+	.ahead = shards_ahead,
 };
 
 /* The same for images that are stored as they are: nothing is decoded. */
@@ -501,4 +524,5 @@ static const struct dataset_ops raw_ops = {
 	.notice = image_set_notice,
 	.broken = image_set_broken,
 	.file = shards_file,
+	.ahead = shards_ahead,
 };

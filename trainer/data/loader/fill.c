@@ -78,6 +78,8 @@ static int fill_image(const struct fill *f, const struct fill_hand *h, const str
 				  .index = p->index,
 				  .pixels = d->ops->peek ? NULL : h->scratch,
 				  .label = p->target,
+				  .alone = f->alone,
+				  .stop = f->stop,
 				  .sight = &sight,
 				  .hand = h->dataset_hand };
 	int rc = dataset_read(d, &r, err);
@@ -98,7 +100,12 @@ int fill_sample(const struct fill *f, const struct fill_hand *h, const struct fi
 		return fill_image(f, h, p, err);
 	return dataset_read(f->dataset,
 			    &(struct dataset_read){
-				    .split = f->split, .index = p->index, .tokens = p->input, .targets = p->target },
+				    .split = f->split,
+				    .index = p->index,
+				    .tokens = p->input,
+				    .targets = p->target,
+				    .alone = f->alone,
+				    .stop = f->stop },
 			    err);
 }
 

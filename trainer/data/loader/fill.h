@@ -13,6 +13,8 @@ struct fill {
 	enum dtype dtype; /* of delivered images: DTYPE_F32 or DTYPE_F64 */
 	unsigned augment; /* bits of enum dataset_augment */
 	uint64_t seed;
+	bool alone;		  /* as in struct dataset_read */
+	const _Atomic bool *stop; /* … */
 	struct pixels_table table;
 };
 

@@ -17,6 +17,8 @@
 #include "trainer/data/loader/slots.h"
 
 #define WORKERS_MAX 1024
+#define AHEAD_SAMPLES 4096
+#define AHEAD_AT_ONCE 256
 
 struct slot {
 	struct loader_batch batch;
@@ -29,6 +31,12 @@ struct slot {
 	struct err err;  /* … and why */
 	double ready_at; /* not before this moment (opts.slow_s) */
 	bool held;
+};
+
+/* Up to where samples were announced to a set that lies far away. */
+struct ahead {
+	struct order order;
+	int64_t epoch, step, micro, place;
 };
 
 struct loader {
@@ -55,23 +63,82 @@ struct loader {
 	int current;       /* slot that has unclaimed samples, -1 none */
 	int64_t epoch, step, micro; /* of the next batch to hand out */
 	double spent_s, spent_cpu_s; /* filling samples, since loader_spent was last called */
+	struct ahead ahead;
 };
 
 /* Moves on to the next micro-batch, step or epoch. */
-static void advance(struct loader *l)
+static void advance(const struct loader *l, int64_t *epoch, int64_t *step, int64_t *micro)
 {
-	if (++l->micro < sampler_micros(&l->o.sampler, l->step))
+	if (++*micro < sampler_micros(&l->o.sampler, *step))
 		return;
-	l->micro = 0;
-	if (++l->step < sampler_steps(&l->o.sampler))
+	*micro = 0;
+	if (++*step < sampler_steps(&l->o.sampler))
 		return;
-	l->step = 0;
-	l->epoch++;
+	*step = 0;
+	++*epoch;
+}
+
+static bool is_end(const struct loader *l, int64_t epoch)
+{
+	return l->o.epochs && epoch >= l->o.first_epoch + l->o.epochs;
 }
 
 static bool at_end(const struct loader *l)
 {
-	return l->o.epochs && l->epoch >= l->o.first_epoch + l->o.epochs;
+	return is_end(l, l->epoch);
+}
+
+/* Not behind what is handed out: what was read is not announced any more. */
+static void catch_up(struct loader *l)
+{
+	struct ahead *a = &l->ahead;
+	int64_t behind = a->epoch != l->epoch ? a->epoch - l->epoch
+			 : a->step != l->step ? a->step - l->step
+					      : a->micro - l->micro;
+
+	if (behind >= 0)
+		return;
+	a->epoch = l->epoch;
+	a->step = l->step;
+	a->micro = l->micro;
+	a->place = 0;
+}
+
+/* Steps that are announced before they are handed out, at most: two windows, and some. */
+static bool far_enough(const struct loader *l)
+{
+	const struct sampler *s = &l->o.sampler;
+	int64_t samples = s->order == SAMPLER_WINDOW && s->window > AHEAD_SAMPLES / 2 ? 2 * s->window : AHEAD_SAMPLES;
+	int64_t ahead = l->ahead.step - l->step;
+
+	if (l->ahead.epoch > l->epoch)
+		ahead += (l->ahead.epoch - l->epoch) * sampler_steps(s);
+	return ahead > samples / s->global_batch + 2;
+}
+
+/* Announces samples in the order of their reading, some at a time, as far as the set wants to know. Under the lock. */
+static void look_ahead(struct loader *l)
+{
+	const struct dataset *d = l->o.dataset;
+	const struct sampler *s = &l->o.sampler;
+	struct ahead *a = &l->ahead;
+	int left = AHEAD_AT_ONCE;
+
+	if (!d->ops->ahead || !d->far)
+		return;
+	catch_up(l);
+	for (; !is_end(l, a->epoch) && !far_enough(l); a->place = 0, advance(l, &a->epoch, &a->step, &a->micro)) {
+		struct range r = sampler_micro(s, a->step, l->o.rank, a->micro);
+
+		order_make(&a->order, s, a->epoch);
+		for (; a->place < r.end - r.begin; a->place++) {
+			struct dataset_read read = { .split = l->o.split, .alone = l->fill.alone };
+
+			read.index = order_at(&a->order, s, r.begin + a->place);
+			if (!left-- || !d->ops->ahead(d, &read))
+				return;
+		}
+	}
 }
 
 /* What the mean of a step is taken over. */
@@ -95,6 +162,7 @@ static void assign(struct loader *l)
 	int n = l->free_slots[--l->n_free];
 	struct slot *slot = &l->slots[n];
 
+	look_ahead(l);
 	order_make(&l->order, s, l->epoch);
 	slot->batch = (struct loader_batch){ .epoch = l->epoch,
 					     .step = l->step,
@@ -114,7 +182,7 @@ static void assign(struct loader *l)
 	slot->ready_at = l->o.slow_s > 0 ? clock_mono_s() + l->o.slow_s : 0;
 	l->line[(l->line_first + l->line_n++) % l->size.n] = n;
 	l->current = slot->batch.count ? n : -1;
-	advance(l);
+	advance(l, &l->epoch, &l->step, &l->micro);
 }
 
 /* Another sample for a position of the slot's epoch, whose order may have made room for the next one meanwhile. */
@@ -209,6 +277,7 @@ static void fill_chunk(struct loader *l, const struct fill_hand *hand)
 	slot->done += end - begin;
 	if (slot->done == slot->batch.count)
 		pthread_cond_signal(&l->ready);
+	look_ahead(l);
 }
 
 /* Gives out work when there is any; false when there is none now. Under the lock. */
@@ -442,7 +511,12 @@ int loader_open(struct loader **ret, const struct loader_opts *o, struct err *er
 	pthread_mutex_init(&l->lock, NULL);
 	cond_init(&l->work);
 	cond_init(&l->ready);
+	l->fill.stop = &l->stop;
+	l->ahead.epoch = l->epoch;
+	l->ahead.step = l->step;
 	rc = order_init(&l->order, &o->sampler, err);
+	if (!rc && o->dataset->far)
+		rc = order_init(&l->ahead.order, &o->sampler, err);
 	if (!rc)
 		rc = allocate(l, err);
 	if (!rc)
@@ -470,6 +544,7 @@ void loader_close(struct loader *l)
 	for (int i = 0; l->slots && i < l->size.n; i++)
 		free(l->slots[i].index);
 	order_done(&l->order);
+	order_done(&l->ahead.order);
 	pthread_cond_destroy(&l->work);
 	pthread_cond_destroy(&l->ready);
 	pthread_mutex_destroy(&l->lock);

@@ -15,7 +15,8 @@ struct fill slots_fill(const struct loader_opts *o)
 			      .split = o->split,
 			      .dtype = o->dtype,
 			      .augment = o->augment,
-			      .seed = o->sampler.seed };
+			      .seed = o->sampler.seed,
+			      .alone = o->sampler.order == SAMPLER_TABLE || o->sampler.order == SAMPLER_GLOBAL };
 }
 
 /* One batch with the caller, one that is ready, and as many as it takes to give every worker a chunk. */

@@ -1,4 +1,4 @@
-/* objects.c: objects that are local files. As many as may be stay open. */
+/* objects.c: local files, of which as many stay open as may be, beside remote objects. */
 #include "trainer/data/store/objects.h"
 
 #include <errno.h>
@@ -11,8 +11,11 @@
 #include <sys/statfs.h>
 #include <unistd.h>
 
+#include "trainer/data/store/fetch.h"
+
 #define OPEN_MOST 4096
 #define OPEN_LEAST 16
+#define TIMEOUT_S 300.0
 
 struct object {
 	char *address;
@@ -20,22 +23,26 @@ struct object {
 	struct timespec changed;
 	uint64_t node;
 	_Atomic int fd; /* -1: not open */
+	int remote;	/* number in fetch, -1: a file */
 };
 
 struct objects {
 	struct object *object;
 	int n, cap;
-	int keep; /* files that may be open at once */
+	struct objects_opts o;
+	struct fetch *fetch; /* NULL until there is a remote object */
+	int keep;	     /* files that may be open at once */
 	_Atomic int n_open;
 };
 
-int objects_open(struct objects **ret, struct err *err)
+int objects_open(struct objects **ret, const struct objects_opts *o, struct err *err)
 {
 	struct objects *s = calloc(1, sizeof(*s));
 	struct rlimit limit = { .rlim_cur = 0 };
 
 	if (!s)
 		return err_set(err, ERR_NOMEM, "out of memory");
+	s->o = *o;
 	getrlimit(RLIMIT_NOFILE, &limit);
 	s->keep = limit.rlim_cur / 4 > OPEN_MOST ? OPEN_MOST : (int)(limit.rlim_cur / 4);
 	s->keep = s->keep < OPEN_LEAST ? 0 : s->keep;
@@ -52,6 +59,7 @@ void objects_close(struct objects *s)
 			close(s->object[i].fd);
 		free(s->object[i].address);
 	}
+	fetch_free(s->fetch);
 	free(s->object);
 	free(s);
 }
@@ -71,11 +79,40 @@ static int grow(struct objects *s, struct err *err)
 	return 0;
 }
 
+static int add_remote(struct objects *s, const char *address, struct err *err)
+{
+	struct fetch_opts o = { .timeout_s = s->o.timeout_s > 0 ? s->o.timeout_s : TIMEOUT_S,
+				.requests = s->o.requests };
+	int rc = s->fetch ? 0 : fetch_new(&s->fetch, &o, err), number;
+
+	if (!rc)
+		rc = grow(s, err);
+	number = rc ? rc : fetch_add(s->fetch, address, err);
+	if (number < 0)
+		return number;
+	s->object[s->n] = (struct object){
+		.address = strdup(fetch_shown(s->fetch, number)), .remote = number, .fd = -1
+	};
+	return s->object[s->n].address ? s->n++ : err_set(err, ERR_NOMEM, "out of memory");
+}
+
+int objects_measure(struct objects *s, struct err *err)
+{
+	int rc = s->fetch ? fetch_measure(s->fetch, err) : 0;
+
+	for (int i = 0; !rc && i < s->n; i++)
+		if (s->object[i].remote >= 0)
+			s->object[i].bytes = fetch_bytes(s->fetch, s->object[i].remote);
+	return rc;
+}
+
 int objects_add(struct objects *s, const char *address, struct err *err)
 {
 	struct stat st;
 	char *copy;
 
+	if (fetch_is_remote(address))
+		return add_remote(s, address, err);
 	if (stat(address, &st))
 		return err_set(err, ERR_USAGE, "%.300s: %s", address, strerror(errno));
 	if (!S_ISREG(st.st_mode))
@@ -89,6 +126,7 @@ int objects_add(struct objects *s, const char *address, struct err *err)
 					   .bytes = (uint64_t)st.st_size,
 					   .changed = st.st_mtim,
 					   .node = (uint64_t)st.st_ino,
+					   .remote = -1,
 					   .fd = -1 };
 	return s->n++;
 }
@@ -129,13 +167,17 @@ static bool is_far(const char *path)
 
 bool objects_far(const struct objects *s)
 {
-	return s->n && (is_far(s->object[0].address) || is_far(s->object[s->n - 1].address));
+	return s->fetch || (s->n && (is_far(s->object[0].address) || is_far(s->object[s->n - 1].address)));
 }
 
 void objects_stamp(const struct objects *s, int object, struct buf *to)
 {
 	const struct object *o = &s->object[object];
 
+	if (o->remote >= 0) {
+		buf_addf(to, "%s %llu %s\n", o->address, (unsigned long long)o->bytes, fetch_etag(s->fetch, o->remote));
+		return;
+	}
 	buf_addf(to, "%s %llu %lld.%09ld %llu\n", o->address, (unsigned long long)o->bytes,
 		 (long long)o->changed.tv_sec, o->changed.tv_nsec, (unsigned long long)o->node);
 }
@@ -178,16 +220,62 @@ static int read_all(const struct object *o, int fd, uint64_t at, void *to, size_
 	return 0;
 }
 
-int objects_read(struct objects *s, int object, uint64_t at, void *to, size_t n, struct err *err)
+static struct fetch_range remote_range(const struct objects *s, const struct objects_range *r)
 {
-	struct object *o = &s->object[object];
-	bool stays;
-	int fd = take_fd(s, o, &stays), rc;
+	return (struct fetch_range){ .object = s->object[r->object].remote,
+				     .at = r->at,
+				     .n = r->n,
+				     .alone = r->alone,
+				     .stop = r->stop };
+}
 
+int objects_read(struct objects *s, const struct objects_range *r, void *to, struct err *err)
+{
+	struct object *o = &s->object[r->object];
+	struct fetch_range remote = remote_range(s, r);
+	bool stays;
+	int fd, rc;
+
+	if (o->remote >= 0)
+		return fetch_read(s->fetch, &remote, to, err);
+	fd = take_fd(s, o, &stays);
 	if (fd < 0)
 		return err_set(err, ERR_IO, "%.300s: %s", o->address, strerror(errno));
-	rc = read_all(o, fd, at, to, n, err);
+	rc = read_all(o, fd, r->at, to, r->n, err);
 	if (!stays)
 		close(fd);
+	return rc;
+}
+
+bool objects_want(struct objects *s, const struct objects_range *r)
+{
+	struct fetch_range remote = remote_range(s, r);
+
+	return s->object[r->object].remote < 0 ? false : fetch_want(s->fetch, &remote);
+}
+
+int objects_text(const char *address, const struct objects_opts *o, size_t most, struct buf *ret, struct err *err)
+{
+	struct objects *s;
+	uint64_t n;
+	char *to;
+	int rc = objects_open(&s, o, err);
+
+	if (rc)
+		return rc;
+	rc = objects_add(s, address, err);
+	rc = rc < 0 ? rc : objects_measure(s, err);
+	n = rc ? 0 : objects_bytes(s, 0);
+	if (!rc && n > most)
+		rc = err_set(err, ERR_USAGE, "%.300s: %llu bytes; at most %zu are read", objects_address(s, 0),
+			     (unsigned long long)n, most);
+	to = rc ? NULL : buf_reserve(ret, (size_t)n + 1);
+	if (!rc && !to)
+		rc = err_set(err, ERR_NOMEM, "out of memory: %.300s", objects_address(s, 0));
+	if (!rc && n)
+		rc = objects_read(s, &(struct objects_range){ .n = (size_t)n }, to, err);
+	if (!rc)
+		ret->len += (size_t)n;
+	objects_close(s);
 	return rc;
 }

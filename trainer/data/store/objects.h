@@ -1,6 +1,6 @@
-/* objects.h: objects (files) of bytes behind their addresses, read at any place from any thread. It must not know what
- * the bytes are. What is named and is not there is ERR_USAGE; what cannot be read any more ERR_IO; both name the
- * address. */
+/* objects.h: objects of bytes behind their addresses, local files or remote ones (fetch.h), read at any place from any
+ * thread. It must not know what the bytes are. What is named and is not there is ERR_USAGE; what cannot be read any
+ * more is ERR_IO; both name the address. */
 #ifndef DPT_DATA_OBJECTS_H
 #define DPT_DATA_OBJECTS_H
 
@@ -13,14 +13,22 @@
 
 struct objects;
 
-int objects_open(struct objects **ret, struct err *err); /* without objects */
+struct objects_opts {
+	double timeout_s; /* of remote ones: without any progress; 0: 300 */
+	int requests;	  /* … in flight at most; 0: as many as are useful */
+};
+
+int objects_open(struct objects **ret, const struct objects_opts *o, struct err *err); /* without objects */
 void objects_close(struct objects *s);		     /* NULL is fine */
 
 /* The number of the object, from 0 in the order they are added; negative: it cannot be used. Not while others read. */
 int objects_add(struct objects *s, const char *address, struct err *err);
 
+/* Once, behind the last objects_add: sizes of remote objects. */
+int objects_measure(struct objects *s, struct err *err);
+
 int objects_count(const struct objects *s);
-const char *objects_address(const struct objects *s, int object);
+const char *objects_address(const struct objects *s, int object); /* without secrets */
 const char *objects_name(const struct objects *s, int object); /* its address's last part, for messages */
 uint64_t objects_bytes(const struct objects *s, int object);
 
@@ -30,7 +38,21 @@ bool objects_far(const struct objects *s);
 /* Adds address, size and what tells one version of the object from the next, as one line of text. */
 void objects_stamp(const struct objects *s, int object, struct buf *to);
 
-/* All n bytes from `at` on, which lie within the object. An object that is shorter by now is ERR_IO. */
-int objects_read(struct objects *s, int object, uint64_t at, void *to, size_t n, struct err *err);
+struct objects_range {
+	int object;
+	uint64_t at;
+	size_t n;
+	bool alone;		  /* its neighbours will not be read soon */
+	const _Atomic bool *stop; /* a wait for a remote object ends when it becomes true; NULL: never */
+};
+
+/* All bytes of the range, which lies within the object. An object that is shorter by now is ERR_IO. */
+int objects_read(struct objects *s, const struct objects_range *r, void *to, struct err *err);
+
+/* Somebody will read this soon, in the order of such calls. False: enough was announced; again later. */
+bool objects_want(struct objects *s, const struct objects_range *r);
+
+/* The whole object as text, at most `most` bytes; for small ones. */
+int objects_text(const char *address, const struct objects_opts *o, size_t most, struct buf *ret, struct err *err);
 
 #endif

@@ -1,8 +1,8 @@
 /* curlso.h: libcurl, opened when it is first needed: a run without a server neither loads nor requires it. What of its
  * binary interface is used stands here, so that the library can be built where libcurl's own header is missing; where
  * it is there, curlso.c holds the numbers against it. */
-#ifndef DPT_SINK_CURLSO_H
-#define DPT_SINK_CURLSO_H
+#ifndef DPT_CURL_CURLSO_H
+#define DPT_CURL_CURLSO_H
 
 #include <stdint.h>
 
@@ -13,22 +13,31 @@ enum curlso_option {
 	CURLSO_LOW_SPEED_LIMIT = 19, /* long */
 	CURLSO_LOW_SPEED_TIME = 20,
 	CURLSO_NOPROGRESS = 43,
+	CURLSO_NETRC = 51,
+	CURLSO_FOLLOWLOCATION = 52,
 	CURLSO_NOBODY = 44,
 	CURLSO_SSL_VERIFYPEER = 64,
+	CURLSO_MAXREDIRS = 68,
 	CURLSO_SSL_VERIFYHOST = 81,
+	CURLSO_CONNECTTIMEOUT = 78,
+	CURLSO_BUFFERSIZE = 98,
 	CURLSO_NOSIGNAL = 99,
 	CURLSO_CONNECTTIMEOUT_MS = 156,
 	CURLSO_PROTOCOLS = 181,
+	CURLSO_REDIR_PROTOCOLS = 182,
 	CURLSO_WRITEDATA = 10001, /* pointer */
 	CURLSO_URL = 10002,
+	CURLSO_RANGE = 10007,
 	CURLSO_ERRORBUFFER = 10010,
 	CURLSO_POSTFIELDS = 10015,
 	CURLSO_USERAGENT = 10018,
 	CURLSO_HTTPHEADER = 10023,
+	CURLSO_HEADERDATA = 10029,
 	CURLSO_CUSTOMREQUEST = 10036,
 	CURLSO_XFERINFODATA = 10057,
 	CURLSO_CAINFO = 10065,
 	CURLSO_WRITEFUNCTION = 20011, /* function */
+	CURLSO_HEADERFUNCTION = 20079,
 	CURLSO_XFERINFOFUNCTION = 20219,
 	CURLSO_POSTFIELDSIZE_LARGE = 30120, /* int64_t */
 };
@@ -41,14 +50,30 @@ enum curlso_info {
 
 enum {
 	CURLSO_OK = 0,
+	CURLSO_UNSUPPORTED_PROTOCOL = 1,
+	CURLSO_URL_MALFORMAT = 3,
 	CURLSO_TIMED_OUT = 28,
 	CURLSO_ABORTED = 42, /* by the progress function */
+	CURLSO_TOO_MANY_REDIRECTS = 47,
+	CURLSO_PEER_FAILED_VERIFICATION = 60,
+	CURLSO_CACERT_BADFILE = 77,
+	CURLSO_NETRC_OPTIONAL = 1,
 	CURLSO_GLOBAL_DEFAULT = 3,
 	CURLSO_HTTP_AND_HTTPS = 3,
 	CURLSO_ERROR_BYTES = 256,
 };
 
 struct curl_slist;
+
+/* A transfer of a multi handle that has ended. */
+struct curlso_message {
+	int kind;
+	void *easy;
+	union {
+		void *pointer;
+		int code;
+	} result;
+};
 
 struct curlso {
 	int (*global_init)(long flags);
@@ -61,6 +86,16 @@ struct curlso {
 	void (*easy_cleanup)(void *easy);
 	struct curl_slist *(*slist_append)(struct curl_slist *list, const char *text);
 	void (*slist_free_all)(struct curl_slist *list);
+	/* Many transfers at once; multi_init is NULL where the library is too old for them (before
+	 * 7.68). */
+	void *(*multi_init)(void);
+	int (*multi_cleanup)(void *multi);
+	int (*multi_add)(void *multi, void *easy);
+	int (*multi_remove)(void *multi, void *easy);
+	int (*multi_perform)(void *multi, int *running);
+	int (*multi_poll)(void *multi, void *more, unsigned n_more, int timeout_ms, int *ret_n);
+	int (*multi_wakeup)(void *multi);
+	struct curlso_message *(*multi_info_read)(void *multi, int *left);
 };
 
 /* 0 or ERR_UNSUPPORTED with the loader's reason. The library stays loaded for the life of the process. */

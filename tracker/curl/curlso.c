@@ -1,7 +1,9 @@
 /* curlso.c: dlopen of libcurl. */
-#include "tracker/sink/curlso.h"
+#include "tracker/curl/curlso.h"
 
 #include <dlfcn.h>
+#include <stdbool.h>
+#include <stddef.h>
 #include <string.h>
 
 #if __has_include(<curl/curl.h>)
@@ -14,6 +16,21 @@
 SAME(LOW_SPEED_LIMIT, CURLOPT_LOW_SPEED_LIMIT);
 SAME(LOW_SPEED_TIME, CURLOPT_LOW_SPEED_TIME);
 SAME(NOPROGRESS, CURLOPT_NOPROGRESS);
+SAME(NETRC, CURLOPT_NETRC);
+SAME(FOLLOWLOCATION, CURLOPT_FOLLOWLOCATION);
+SAME(MAXREDIRS, CURLOPT_MAXREDIRS);
+SAME(CONNECTTIMEOUT, CURLOPT_CONNECTTIMEOUT);
+SAME(BUFFERSIZE, CURLOPT_BUFFERSIZE);
+SAME(REDIR_PROTOCOLS, CURLOPT_REDIR_PROTOCOLS);
+SAME(RANGE, CURLOPT_RANGE);
+SAME(HEADERDATA, CURLOPT_HEADERDATA);
+SAME(HEADERFUNCTION, CURLOPT_HEADERFUNCTION);
+SAME(UNSUPPORTED_PROTOCOL, CURLE_UNSUPPORTED_PROTOCOL);
+SAME(URL_MALFORMAT, CURLE_URL_MALFORMAT);
+SAME(TOO_MANY_REDIRECTS, CURLE_TOO_MANY_REDIRECTS);
+SAME(PEER_FAILED_VERIFICATION, CURLE_PEER_FAILED_VERIFICATION);
+SAME(CACERT_BADFILE, CURLE_SSL_CACERT_BADFILE);
+SAME(NETRC_OPTIONAL, CURL_NETRC_OPTIONAL);
 SAME(NOBODY, CURLOPT_NOBODY);
 SAME(SSL_VERIFYPEER, CURLOPT_SSL_VERIFYPEER);
 SAME(SSL_VERIFYHOST, CURLOPT_SSL_VERIFYHOST);
@@ -42,6 +59,8 @@ SAME(GLOBAL_DEFAULT, CURL_GLOBAL_DEFAULT);
 SAME(HTTP_AND_HTTPS, CURLPROTO_HTTP | CURLPROTO_HTTPS);
 SAME(ERROR_BYTES, CURL_ERROR_SIZE);
 _Static_assert(sizeof(curl_off_t) == sizeof(int64_t) && sizeof(CURLcode) == sizeof(int), "types");
+_Static_assert(sizeof(CURLMsg) == sizeof(struct curlso_message) &&
+	       offsetof(CURLMsg, data) == offsetof(struct curlso_message, result), "CURLMsg");
 #endif
 
 static int symbol(void *so, const char *name, void *to, struct err *err)
@@ -54,9 +73,29 @@ static int symbol(void *so, const char *name, void *to, struct err *err)
 	return 0;
 }
 
+/* Newer than the rest: what needs them asks whether they are there. */
+static void load_multi(void *so, struct curlso *c)
+{
+	const struct {
+		const char *name;
+		void *to;
+	} wanted[] = {
+		{ "curl_multi_init", &c->multi_init },	       { "curl_multi_cleanup", &c->multi_cleanup },
+		{ "curl_multi_add_handle", &c->multi_add },    { "curl_multi_remove_handle", &c->multi_remove },
+		{ "curl_multi_perform", &c->multi_perform },   { "curl_multi_poll", &c->multi_poll },
+		{ "curl_multi_info_read", &c->multi_info_read }, { "curl_multi_wakeup", &c->multi_wakeup },
+	};
+	bool all = true;
+
+	for (size_t i = 0; i < sizeof(wanted) / sizeof(wanted[0]); i++)
+		all = !symbol(so, wanted[i].name, wanted[i].to, NULL) && all;
+	if (!all)
+		c->multi_init = NULL;
+}
+
 int curlso_load(struct curlso *ret, struct err *err)
 {
-	struct curlso c;
+	struct curlso c = { .multi_init = NULL };
 	const struct {
 		const char *name;
 		void *to;
@@ -74,6 +113,7 @@ int curlso_load(struct curlso *ret, struct err *err)
 	for (size_t i = 0; i < sizeof(wanted) / sizeof(wanted[0]); i++)
 		if (symbol(so, wanted[i].name, wanted[i].to, err))
 			return ERR_UNSUPPORTED;
+	load_multi(so, &c);
 	if (c.global_init(CURLSO_GLOBAL_DEFAULT))
 		return err_set(err, ERR_UNSUPPORTED, "libcurl cannot be initialised");
 	*ret = c;

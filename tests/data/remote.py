@@ -1,0 +1,148 @@
+#!/usr/bin/env python3
+"""Shards on an HTTP server: the same stream as from the disk, whatever the server does wrong; a server that is gone, an object
+that changes, and a wait that is broken off end in one line."""
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+
+SRC = os.environ.get("srcdir", ".")
+BUILD = os.environ.get("builddir", ".")
+DPTRAIN = os.path.join(BUILD, "dptrain")
+DELIVER = os.path.join(BUILD, "tests", "data", "deliver")
+sys.path.insert(0, os.path.join(SRC, "tests", "data"))
+sys.path.insert(0, os.path.join(SRC, "tests", "train"))
+from objectserver import Server  # noqa: E402
+
+
+def environment(fresh=None):
+    return {**os.environ, "XDG_CACHE_HOME": os.path.join(tmp, fresh or "cache"), "no_proxy": "*"}
+
+
+def deliver(spec, code=0, fresh=None, **options):
+    done = subprocess.run([DELIVER, spec, *[f"{k}={v}" for k, v in options.items()]], capture_output=True, text=True,
+                          timeout=100, check=False, env=environment(fresh))
+    assert done.returncode == code, (spec, options, done)
+    if code:
+        assert len(done.stderr.splitlines()) == 1, done.stderr
+        return done.stderr
+    return done.stdout.splitlines()[:2]
+
+
+def make(folder, shards):
+    """Noisy pictures of three classes, in several shards."""
+    import random
+    import struct
+    import zlib
+    draw = random.Random(1)
+    for part, n in (("train", 66), ("val", 9)):
+        for i in range(n):
+            def chunk(name, data):
+                return struct.pack(">I", len(data)) + name + data + struct.pack(">I", zlib.crc32(name + data))
+            side = 90
+            rows = b"".join(b"\0" + draw.randbytes(3 * side) for _ in range(side))
+            path = f"{folder}/{part}/{'abc'[i % 3]}/{i:03d}.png"
+            os.makedirs(os.path.dirname(path), exist_ok=True)
+            with open(path, "wb") as f:
+                f.write(b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", struct.pack(">IIBBBBB", side, side, 8, 2, 0, 0, 0))
+                        + chunk(b"IDAT", zlib.compress(rows, 1)) + chunk(b"IEND", b""))
+    subprocess.run([DPTRAIN, "shard", "--data-path", folder, "--out", shards, "--shard-size", "400kB"], check=True,
+                   stdout=subprocess.DEVNULL)
+
+
+def same_stream(shards, local):
+    server = Server(shards)
+    spec = server.url + "/train.json"
+    for kind in (2, 3):
+        for ranks, workers in ((1, 0), (2, 1), (4, 7)):
+            got = deliver(spec, shuffle=kind, window=30, batch=8, epochs=2, ranks=ranks, workers=workers)
+            assert got == local[kind], (kind, ranks, workers, got)
+    assert deliver(spec, val=1, val_path=server.url + "/val.json") == deliver(shards, val=1)
+    names = sorted(n for n in os.listdir(shards) if n.startswith("train") and n.endswith(".tar"))
+    assert deliver(f"{server.url}/moved/train-{{000000..{len(names) - 1:06d}}}.tar", shuffle=3, window=30, batch=8, epochs=2) == local[3]
+    server.reset()
+    deliver(spec, shuffle=3, window=30, batch=8, ranks=4, workers=2)
+    size = sum(os.path.getsize(os.path.join(shards, n)) for n in names)
+    assert server.bytes < 1.1 * size + 10000, f"four ranks fetched {server.bytes} of {size} bytes"
+    assert any("If-Match" in h for _, h in server.log), "versions are not asked for"
+    server.stop()
+    return spec
+
+
+def faulty(shards, local):
+    for kind, faults in ((2, ["503", "cut", "wrong", "429"]), (3, ["503", "ignored", "html", "reset", "500", "cut", "wrong"]), (2, ["cork"])):
+        server = Server(shards, faults=faults, every=4 if kind == 3 else 9)
+        got = deliver(server.url + "/train.json", shuffle=kind, window=30, batch=8, epochs=2, workers=3, fresh=f"f{kind}{faults[0]}")
+        assert server.failed > 2, server.failed
+        assert got == local[kind], (faults, got)
+        server.stop()
+    server = Server(shards, faults=["stall"], every=25, stall=30)
+    began = time.monotonic()
+    assert deliver(server.url + "/train.json", shuffle=2, batch=8, epochs=2, workers=3) == local[2]
+    assert server.failed and time.monotonic() - began < 25, "a request that stands still is made again"
+    server.stop()
+
+
+def refusals(shards):
+    server = Server(shards)
+    url = server.url
+    assert "status 404" in deliver(url + "/none.json", code=1)
+    assert "status 404" in deliver(url + "/train-{000000..000099}.tar", code=1)
+    secret = url.replace("http://", "http://user:hush@") + "/none.tar?X-Amz-Signature=hush"
+    said = deliver(secret, code=1)
+    assert "hush" not in said and ".netrc" in said
+    assert ".netrc" in deliver(url + "/train.json?X-Amz-Signature=hush", code=1)
+    always = Server(shards, faults=["html"], every=1)
+    assert "does not answer with the range" in deliver(always.url + "/train.json", code=1)
+    always.stop()
+    deliver(url + "/train.json")  # keeps the table of samples
+    path = os.path.join(shards, "train-000000.tar")
+    data = open(path, "rb").read()
+    server.stop()
+    began = time.monotonic()
+    assert "nothing has arrived for" in deliver(url + "/train.json", code=1, timeout=2)
+    assert time.monotonic() - began < 20
+    changing = Server(shards, latency=0.02)
+    run = subprocess.Popen([DELIVER, changing.url + "/train.json", "epochs=40", "shuffle=2", "workers=1"], stderr=subprocess.PIPE,
+                           stdout=subprocess.DEVNULL, text=True, env=environment("changing"))
+    while changing.requests < 40:
+        time.sleep(0.01)
+    with open(path, "wb") as f:
+        f.write(data[:600] + b"x" + data[601:])
+    said = run.communicate(timeout=60)[1]
+    assert run.returncode == 1 and "has changed since" in said and "train-000000.tar" in said, said
+    with open(path, "wb") as f:
+        f.write(data)
+    changing.stop()
+
+
+def broken_off(shards):
+    """SIGINT, twice, while a run waits for data that does not come."""
+    server = Server(shards, faults=["stall"], every=1, stall=60)
+    server.spares_probes = True
+    args = [DPTRAIN, "--model", "resnet20", "--image-size", "16", "-b", "8", "--backend", "cpu", "--max-steps", "10",
+            "--data-path", server.url + "/train.json", "--runs-dir", os.path.join(tmp, "runs"), "--workers", "1"]
+    run = subprocess.Popen(args, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, env=environment())
+    while not server.failed:
+        time.sleep(0.05)
+    time.sleep(1)
+    run.send_signal(signal.SIGINT)
+    time.sleep(0.3)
+    began = time.monotonic()
+    run.send_signal(signal.SIGINT)
+    run.communicate(timeout=30)
+    assert time.monotonic() - began < 10 and run.returncode == 130, (run.returncode, time.monotonic() - began)
+    server.stop()
+
+
+with tempfile.TemporaryDirectory(prefix="dptrain-remote-") as tmp:
+    there = f"{tmp}/shards"
+    make(f"{tmp}/folder", there)
+    streams = {k: deliver(there, shuffle=k, window=30, batch=8, epochs=2) for k in (2, 3)}
+    same_stream(there, streams)
+    faulty(there, streams)
+    refusals(there)
+    broken_off(there)
+print("remote: one stream, faults and all")

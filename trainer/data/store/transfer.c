@@ -1,0 +1,167 @@
+/* transfer.c: options, headers and verdicts (RFC 9110, sections 13 and 14). */
+#include "trainer/data/store/transfer.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#define CONNECT_S 10L
+#define REDIRECTS 5L
+
+static size_t take_body(char *bytes, size_t size, size_t n, void *user)
+{
+	struct transfer *t = user;
+
+	n *= size;
+	if (t->status >= 300 || !t->status) /* an error's text */
+		return n;
+	if (n > t->want.n - t->got) {
+		t->too_long = true;
+		return 0;
+	}
+	memcpy(t->want.to + t->got, bytes, n);
+	t->got += n;
+	return n;
+}
+
+/* "bytes 0-7/1234" */
+static void take_range(struct transfer *t, const char *value)
+{
+	unsigned long long begin, end, total;
+
+	t->has_range = sscanf(value, "bytes %llu-%llu/%llu", &begin, &end, &total) == 3;
+	t->begin = t->has_range ? begin : 0;
+	t->total = t->has_range ? total : 0;
+}
+
+static bool named(const char *line, size_t n, const char *name, char value[256])
+{
+	size_t length = strlen(name);
+
+	if (n <= length || strncasecmp(line, name, length) || line[length] != ':')
+		return false;
+	for (length++; length < n && (line[length] == ' ' || line[length] == '\t');)
+		length++;
+	while (n > length && strchr("\r\n \t", line[n - 1]))
+		n--;
+	snprintf(value, 256, "%.*s", (int)(n - length), line + length);
+	return true;
+}
+
+static size_t take_header(char *line, size_t size, size_t n, void *user)
+{
+	struct transfer *t = user;
+	char value[256];
+
+	n *= size;
+	if (n > 9 && !strncmp(line, "HTTP/", 5)) { /* of the next answer, after a redirect */
+		const char *space = memchr(line, ' ', n);
+
+		t->status = space ? strtol(space, NULL, 10) : 0;
+		t->etag[0] = '\0';
+		t->has_range = false;
+	} else if (named(line, n, "ETag", value)) {
+		snprintf(t->etag, sizeof(t->etag), "%.*s", TRANSFER_ETAG_BYTES - 1, value);
+	} else if (named(line, n, "Content-Range", value)) {
+		take_range(t, value);
+	} else if (named(line, n, "Content-Length", value) && t->status == 200) {
+		t->total = strtoull(value, NULL, 10);
+	} else if (named(line, n, "Retry-After", value)) {
+		t->retry_after_s = strtod(value, NULL);
+	}
+	return n;
+}
+
+void transfer_begin(struct transfer *t, const struct curlso *so, const struct transfer_want *w)
+{
+	char range[64];
+	void *e = t->easy;
+
+	t->want = *w;
+	t->got = t->begin = t->total = 0;
+	t->too_long = t->has_range = false;
+	t->status = 0;
+	t->retry_after_s = 0;
+	t->etag[0] = t->error[0] = '\0';
+	so->easy_reset(e);
+	snprintf(range, sizeof(range), "%llu-%llu", (unsigned long long)w->begin,
+		 (unsigned long long)(w->begin + w->n - 1));
+	so->easy_setopt(e, CURLSO_URL, w->url);
+	so->easy_setopt(e, CURLSO_RANGE, range);
+	so->easy_setopt(e, CURLSO_PROTOCOLS, (long)CURLSO_HTTP_AND_HTTPS);
+	so->easy_setopt(e, CURLSO_REDIR_PROTOCOLS, (long)CURLSO_HTTP_AND_HTTPS);
+	so->easy_setopt(e, CURLSO_FOLLOWLOCATION, (long)w->follows);
+	so->easy_setopt(e, CURLSO_MAXREDIRS, REDIRECTS);
+	so->easy_setopt(e, CURLSO_NETRC, w->follows ? (long)CURLSO_NETRC_OPTIONAL : 0L);
+	so->easy_setopt(e, CURLSO_NOSIGNAL, 1L);
+	so->easy_setopt(e, CURLSO_USERAGENT, "dptrain");
+	so->easy_setopt(e, CURLSO_CONNECTTIMEOUT, CONNECT_S);
+	so->easy_setopt(e, CURLSO_LOW_SPEED_LIMIT, 1L);
+	so->easy_setopt(e, CURLSO_LOW_SPEED_TIME, w->stall_s < 1 ? 1L : (long)w->stall_s);
+	so->easy_setopt(e, CURLSO_BUFFERSIZE, 256L << 10);
+	so->easy_setopt(e, CURLSO_HTTPHEADER, w->headers);
+	so->easy_setopt(e, CURLSO_ERRORBUFFER, t->error);
+	so->easy_setopt(e, CURLSO_WRITEFUNCTION, take_body);
+	so->easy_setopt(e, CURLSO_WRITEDATA, t);
+	so->easy_setopt(e, CURLSO_HEADERFUNCTION, take_header);
+	so->easy_setopt(e, CURLSO_HEADERDATA, t);
+}
+
+static enum transfer_end by_status(const struct transfer *t, char why[200])
+{
+	snprintf(why, 200, "the server answers with status %ld", t->status);
+	if (t->status == 429 || t->status == 503)
+		return TRANSFER_BUSY;
+	if (t->status == 408 || t->status >= 500)
+		return TRANSFER_AGAIN;
+	if (t->status == 412)
+		snprintf(why, 200, "has changed since it was first read");
+	else if (t->status == 416)
+		snprintf(why, 200, "is shorter than it was (status 416)");
+	return TRANSFER_REFUSED;
+}
+
+static enum transfer_end by_body(struct transfer *t, char why[200])
+{
+	const struct transfer_want *w = &t->want;
+	bool whole = t->status == 200 && !w->begin && t->total == w->n && t->got == w->n;
+
+	if (t->status == 200 && !whole) {
+		snprintf(why, 200, "the server does not answer with the range that was asked for (status 200)");
+		return TRANSFER_WRONG;
+	}
+	if (t->status != 200 && (!t->has_range || t->begin != w->begin || (w->total && t->total != w->total))) {
+		snprintf(why, 200, "the server answers with another range than was asked for");
+		return TRANSFER_WRONG;
+	}
+	if (t->got != w->n) {
+		snprintf(why, 200, "the answer ended after %llu of %llu bytes", (unsigned long long)t->got,
+			 (unsigned long long)w->n);
+		return TRANSFER_AGAIN;
+	}
+	if (w->etag[0] && t->etag[0] && strcmp(w->etag, t->etag) != 0) {
+		snprintf(why, 200, "has changed since it was first read");
+		return TRANSFER_REFUSED;
+	}
+	return TRANSFER_DONE;
+}
+
+static bool for_good(int code)
+{
+	return code == CURLSO_URL_MALFORMAT || code == CURLSO_UNSUPPORTED_PROTOCOL ||
+		code == CURLSO_TOO_MANY_REDIRECTS || code == CURLSO_PEER_FAILED_VERIFICATION ||
+		code == CURLSO_CACERT_BADFILE;
+}
+
+enum transfer_end transfer_end(struct transfer *t, const struct curlso *so, int code, char why[200])
+{
+	if (t->too_long || (code == CURLSO_OK && t->status >= 200 && t->status < 300)) {
+		t->got += t->too_long; /* never the right length */
+		return by_body(t, why);
+	}
+	if (code == CURLSO_OK)
+		return by_status(t, why);
+	snprintf(why, 200, "%.190s", t->error[0] ? t->error : so->easy_strerror(code));
+	return for_good(code) ? TRANSFER_REFUSED : TRANSFER_AGAIN;
+}
