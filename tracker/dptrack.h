@@ -169,6 +169,31 @@ int dptrack_environment(struct dptrack_run *run, const char *key, const char *va
 /* Changes the status before close does; reason (may be NULL) is a line for people. */
 int dptrack_set_status(struct dptrack_run *run, enum dptrack_status status, const char *reason);
 
+/* Media: what TensorBoard shows of these, and the server too, under a key that is not a series', at a step; of this
+ * process's rank as dptrack_log's points are. At most 8 MiB each; all are copied. */
+struct dptrack_bytes {
+	const void *at;
+	size_t n;
+};
+
+/* An encoded picture (PNG, JPEG, GIF, WebP) and its pixels. */
+int dptrack_image(struct dptrack_run *run, int64_t step, const char *key, const struct dptrack_bytes *file, int width,
+		  int height);
+
+/* An encoded sound and its media type ("audio/wav"). */
+int dptrack_audio(struct dptrack_run *run, int64_t step, const char *key, const struct dptrack_bytes *file,
+		  const char *type);
+
+/* counts[i] of bins values lie between edges[i] and edges[i + 1]: bins + 1 edges, which rise. */
+int dptrack_histogram(struct dptrack_run *run, int64_t step, const char *key, const double *edges, const double *counts,
+		      size_t bins);
+
+int dptrack_text(struct dptrack_run *run, int64_t step, const char *key, const char *markdown);
+
+/* Cells as text, row by row; the first row has the titles. */
+int dptrack_table(struct dptrack_run *run, int64_t step, const char *key, const char *const *cells, size_t rows,
+		  size_t columns);
+
 /* What the process printed, as it printed it: stream 1 is standard output, 2 standard error. Pieces need not be whole
  * lines; a line that is printed over again (a progress bar) is kept about once a second. DPTRACK_LIMIT when more lines
  * come at once than can wait: a line in their place tells how many. */

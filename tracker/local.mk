@@ -40,6 +40,7 @@ libtracker_la_SOURCES = \
 	tracker/event/hparams.c tracker/event/hparams.h \
 	tracker/event/key.c tracker/event/key.h \
 	tracker/event/limits.h \
+	tracker/event/media.c tracker/event/media_make.c tracker/event/media.h \
 	tracker/event/record.c tracker/event/record.h \
 	tracker/event/summary.c tracker/event/summary.h \
 	tracker/event/tensorboard.h \
@@ -55,6 +56,7 @@ libtracker_la_SOURCES = \
 	tracker/run/records.c tracker/run/records.h \
 	tracker/run/run.c tracker/run/run_inside.h \
 	tracker/run/run_facts.c \
+	tracker/run/run_media.c \
 	tracker/run/run_points.c \
 	tracker/run/syncer.c tracker/run/syncer.h \
 	tracker/run/warn.c tracker/run/warn.h \
@@ -78,7 +80,9 @@ pkgconfigdir = $(libdir)/pkgconfig
 pkgconfig_DATA = tracker/dptrack.pc
 
 # Manual pages of the library, from the header: tracker/man/<function>.3.
-libdptrack_man = tracker/man/dptrack.3 tracker/man/dptrack_alert.3 tracker/man/dptrack_code.3 \
+libdptrack_man = tracker/man/dptrack.3 tracker/man/dptrack_audio.3 tracker/man/dptrack_histogram.3 \
+	tracker/man/dptrack_image.3 tracker/man/dptrack_table.3 tracker/man/dptrack_text.3 \
+	tracker/man/dptrack_alert.3 tracker/man/dptrack_code.3 \
 	tracker/man/dptrack_console.3 tracker/man/dptrack_draw_id.3 tracker/man/dptrack_dropped.3 \
 	tracker/man/dptrack_environment.3 tracker/man/dptrack_find.3 tracker/man/dptrack_flush.3 tracker/man/dptrack_log.3 \
 	tracker/man/dptrack_log_at.3 tracker/man/dptrack_log_many.3 tracker/man/dptrack_log_rank.3 \
@@ -100,5 +104,5 @@ CLEANFILES += tracker/man/stamp
 # The Python package lies over the library; pip builds it by build_dptrack.py, make takes no part.
 EXTRA_DIST += tracker/python/build_dptrack.py tracker/python/pyproject.toml tracker/python/dptrack/__init__.py \
 	tracker/python/dptrack/_code.py tracker/python/dptrack/_console.py tracker/python/dptrack/_ends.py tracker/python/dptrack/_facts.py tracker/python/dptrack/_init.py \
-	tracker/python/dptrack/_job.py tracker/python/dptrack/_library.py tracker/python/dptrack/_query.py \
+	tracker/python/dptrack/_job.py tracker/python/dptrack/_library.py tracker/python/dptrack/_media.py tracker/python/dptrack/_query.py \
 	tracker/python/dptrack/_run.py tracker/python/dptrack/_secrets.py tracker/python/dptrack/_values.py

@@ -117,6 +117,12 @@ INSERT INTO code (run_id, segment, name, text) VALUES (?1, ?2, ?3, ?4)
 ON CONFLICT (run_id, segment, name) DO UPDATE SET text = ?4;
 -- name: told_add
 INSERT INTO told (run_id, rank, segment, step, time_ms, level, title, text) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8);
+-- name: content_find
+SELECT id FROM content WHERE digest = ?1;
+-- name: content_add
+INSERT INTO content (digest, type, size, width, height, bytes) VALUES (?1, ?2, ?3, ?4, ?5, ?6);
+-- name: media_add
+INSERT INTO media (run_id, key_id, kind, rank, segment, step, wall_time, content_id) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8);
 
 -- journals
 
@@ -312,6 +318,8 @@ DELETE FROM console WHERE id IN (SELECT id FROM console WHERE run_id = ?1 LIMIT 
 DELETE FROM code WHERE id IN (SELECT id FROM code WHERE run_id = ?1 LIMIT ?2);
 -- name: purge_told
 DELETE FROM told WHERE id IN (SELECT id FROM told WHERE run_id = ?1 LIMIT ?2);
+-- name: purge_media
+DELETE FROM media WHERE id IN (SELECT id FROM media WHERE run_id = ?1 LIMIT ?2);
 -- name: purge_alert
 DELETE FROM alert WHERE run_id = ?1 AND (key_id, kind) IN (SELECT key_id, kind FROM alert WHERE run_id = ?1 LIMIT ?2);
 -- name: purge_problem
@@ -371,6 +379,22 @@ AND first_line <= ?4), 0) ORDER BY first_line;
 SELECT segment, name, text FROM code WHERE run_id = ?1 ORDER BY segment, name;
 -- name: told_of_run
 SELECT rank, segment, step, time_ms, level, title, text FROM told WHERE run_id = ?1 ORDER BY id;
+-- name: media_keys
+SELECT k.name, m.kind, m.segment, m.step, s.hide_step, s.hide_epoch, count(*) AS number FROM media m
+JOIN key k ON k.id = m.key_id LEFT JOIN segment s ON s.run_id = m.run_id AND s.number = m.segment
+WHERE m.run_id = ?1 GROUP BY k.name, m.kind, m.segment, m.step ORDER BY k.name, m.kind;
+-- name: media_of_run
+SELECT m.id, k.name, m.kind, m.rank, m.segment, m.step, m.wall_time, s.hide_step, s.hide_epoch, c.digest,
+	c.type, c.size, c.width, c.height FROM media m JOIN key k ON k.id = m.key_id
+JOIN content c ON c.id = m.content_id LEFT JOIN segment s ON s.run_id = m.run_id AND s.number = m.segment
+WHERE m.run_id = ?1 AND (?2 IS NULL OR k.name = ?2) AND m.step >= ?3 AND m.step <= ?4
+AND (?5 IS NULL OR m.kind = ?5) ORDER BY m.step, k.name, m.rank, m.segment, m.id;
+-- name: media_content
+SELECT c.bytes FROM content c WHERE c.digest = ?2 AND EXISTS (SELECT 1 FROM media m WHERE m.content_id = c.id AND m.run_id = ?1);
+-- name: media_of_part
+SELECT m.id, k.name, m.step, m.wall_time, c.bytes FROM media m JOIN key k ON k.id = m.key_id
+JOIN content c ON c.id = m.content_id WHERE m.run_id = ?1 AND m.rank = ?2 AND m.segment = ?3 AND m.id > ?4
+ORDER BY m.id LIMIT ?5;
 -- name: alerts_of_run
 SELECT k.name, a.kind, a.step, a.value FROM alert a JOIN key k ON k.id = a.key_id WHERE a.run_id = ?1 ORDER BY k.name;
 -- name: ranks_of_run
@@ -391,7 +415,8 @@ WHERE k.name = ?2 AND p.run_id = ?1 AND p.rank BETWEEN ?3 AND ?4 ORDER BY p.rank
 SELECT s.id, k.name, s.count FROM series s JOIN key k ON k.id = s.key_id
 WHERE s.run_id = ?1 AND s.rank = ?2 AND s.segment = ?3 ORDER BY s.id;
 -- name: parts_of_run
-SELECT rank, segment FROM part WHERE run_id = ?1 ORDER BY rank, segment;
+SELECT rank, segment FROM part WHERE run_id = ?1 UNION SELECT rank, segment FROM media WHERE run_id = ?1
+ORDER BY rank, segment;
 -- name: param_column
 SELECT run_id, value FROM param WHERE key_id = ?1 ORDER BY run_id;
 -- name: tag_column as param_column

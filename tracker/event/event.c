@@ -72,6 +72,7 @@ static int item_of_standard(struct event *ev, const struct wire_field *f, struct
 		return 1;
 	case TB_EVENT_GRAPH_DEF:
 		ret->kind = EVENT_OTHER;
+		ret->raw = (struct event_span){ NULL, NULL };
 		ret->key = (struct event_text){ "", 0 };
 		ret->text = (struct event_text){ "graph", 5 };
 		return 1;

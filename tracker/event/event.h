@@ -54,11 +54,11 @@ enum event_kind {
 	EVENT_SESSION,      /* integer = SessionLog status: 1 start, 2 stop, 3 checkpoint */
 	EVENT_HPARAMS_START, /* value = start time in seconds, text = group name; its EVENT_PARAM items follow */
 	EVENT_HPARAMS_END,  /* value = end time in seconds (0: unknown), status */
-	EVENT_TEXT,         /* key, text: first string of a foreign text summary */
+	EVENT_TEXT,         /* key, text: first string of a text summary; raw, rank */
 	EVENT_CONSOLE,      /* text = lines, for console_next (console.h); wall_time is the first one's */
 	EVENT_CODE,         /* key, text: what ran: "commit", "diff", "packages", … */
 	EVENT_ALERT,        /* integer = level, key = title, text; step of the event */
-	/* key = tag, text = plugin name (may be empty): histogram, image, graph, … left uninterpreted */
+	/* key = tag, text = plugin name (may be empty): histogram, image, graph, … left uninterpreted; raw, rank */
 	EVENT_OTHER,
 };
 
@@ -80,6 +80,11 @@ struct event_header {
 	struct event_text version;
 };
 
+struct event_span {
+	const unsigned char *at;
+	const unsigned char *end;
+};
+
 struct event_item {
 	enum event_kind kind;
 	struct event_text key;
@@ -90,12 +95,8 @@ struct event_item {
 	enum event_status status;
 	int rank;     /* EVENT_RANK_DEFAULT, EVENT_RANK_RUN or a rank */
 	bool segment; /* a param of the segment */
+	struct event_span raw; /* the Summary.Value as it came, for media.h; empty where there is none */
 	const struct event_header *header; /* inside struct event */
-};
-
-struct event_span {
-	const unsigned char *at;
-	const unsigned char *end;
 };
 
 /* Caller's storage; no _done needed. Only wall_time, step and ours are for reading. */

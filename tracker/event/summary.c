@@ -111,6 +111,7 @@ static struct event_text plugin_of(unsigned field)
 static int parse_value(struct event_span s, struct event_span *params, struct event_item *ret)
 {
 	struct summary_value v = { .tag = { "", 0 }, .plugin = { "", 0 }, .rank = EVENT_RANK_DEFAULT };
+	struct event_span whole = s;
 	struct wire_field f;
 	int rc;
 
@@ -125,6 +126,7 @@ static int parse_value(struct event_span s, struct event_span *params, struct ev
 	ret->key = v.tag;
 	ret->text = v.plugin.len ? v.plugin : plugin_of(v.what);
 	ret->rank = v.rank;
+	ret->raw = whole;
 	if (v.what == TB_VALUE_SIMPLE) {
 		ret->kind = EVENT_SCALAR;
 		ret->value = v.has_exact ? v.exact : v.simple;

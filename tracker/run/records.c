@@ -181,6 +181,19 @@ int records_alert(struct records *r, const struct encode_alert *a)
 	return rc;
 }
 
+int records_media(struct records *r, const struct media_place *place, struct event_span content)
+{
+	size_t before;
+	int rc;
+
+	pthread_mutex_lock(&r->lock);
+	before = r->pending.len;
+	media_encode(&r->pending, place, content);
+	rc = settle(r, before);
+	pthread_mutex_unlock(&r->lock);
+	return rc;
+}
+
 int records_status(struct records *r, enum event_status status, struct event_text reason)
 {
 	size_t before;

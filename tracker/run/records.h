@@ -8,6 +8,7 @@
 
 #include "tracker/base/buf.h"
 #include "tracker/event/encode.h"
+#include "tracker/event/media.h"
 
 enum record_pair { RECORD_TAG, RECORD_ENV };
 
@@ -23,6 +24,7 @@ int records_pair(struct records *r, enum record_pair kind, struct event_text key
 int records_note(struct records *r, struct event_text markdown);
 int records_code(struct records *r, struct event_text name, struct event_text text);
 int records_alert(struct records *r, const struct encode_alert *a);
+int records_media(struct records *r, const struct media_place *place, struct event_span content);
 int records_status(struct records *r, enum event_status status, struct event_text reason);
 
 /* Appends what has been added since. points_follow: the session start has to come first, with all params so far. */

@@ -3,7 +3,7 @@
 noinst_LTLIBRARIES += libwebstore.la
 store_sql = schema/sql/0001_start.sql schema/sql/0002_token.sql schema/sql/0003_mlflow.sql \
 	schema/sql/0004_gone.sql schema/sql/0005_arrival.sql schema/sql/0006_parts.sql schema/sql/0007_location.sql \
-	schema/sql/0008_told.sql
+	schema/sql/0008_told.sql schema/sql/0009_media.sql
 store_scripts = schema/sql/open_writer.sql schema/sql/open_reader.sql schema/sql/open_backup.sql \
 	schema/sql/open_alone.sql
 EXTRA_DIST += $(store_sql) $(store_scripts) schema/sql/queries.sql schema/gen/sql.awk
@@ -17,6 +17,7 @@ libwebstore_la_SOURCES = \
 	web/store/write/change_points.c \
 	web/store/write/change_run.c \
 	web/store/read/arrival.c web/store/read/arrival.h \
+	web/store/read/media.c web/store/read/media.h \
 	web/store/read/spoken.c web/store/read/spoken.h \
 	web/store/files/artifacts.c web/store/files/artifacts.h \
 	web/store/files/artifact_change.c web/store/files/changes.def \

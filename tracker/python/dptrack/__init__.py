@@ -16,7 +16,8 @@ from dptrack._run import Error, Run, active, init
 __all__ = ['Error', 'Run', 'alert', 'config', 'define_metric', 'finish', 'init', 'log', 'note', 'run', 'runs', 'summary', 'tag']
 
 # Where the names live that are imported when they are first used.
-_LATER = {'runs': '_query', 'experiments': '_query'}
+_LATER = {'runs': '_query', 'experiments': '_query', 'Image': '_media', 'Audio': '_media', 'Histogram': '_media',
+          'Text': '_media', 'Table': '_media'}
 
 
 def _current(what):

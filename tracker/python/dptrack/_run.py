@@ -220,15 +220,25 @@ class Run:
             return
         number = _values.number(value)
         if number is None:
-            self._refuse(key, value)
+            self._log_media(handle, step, key, value)
             return
         self._last[key] = number
         _shared['lib'].log(handle, step, self._keys[key], number)
 
-    def _refuse(self, key, value):
-        if key not in self._said:
+    def _log_media(self, handle, step, key, value):
+        """Pictures and their like, several as KEY/0, KEY/1, ...; a word is a text."""
+        from dptrack import _media
+        if isinstance(value, str):
+            value = _media.Text(self._scrubber.text(value))
+        several = isinstance(value, (list, tuple)) and value and all(isinstance(one, _media.Media) for one in value)
+        if several:
+            for n, one in enumerate(value):
+                one.record(_shared['lib'], handle, step, self._keys['%s/%d' % (key, n)])
+        elif isinstance(value, _media.Media):
+            value.record(_shared['lib'], handle, step, self._keys[key])
+        elif key not in self._said:
             self._said.add(key)
-            say('values of "%s" are lost: %s is no number' % (key, type(value).__name__))
+            say('values of "%s" are lost: %s is neither a number nor media' % (key, type(value).__name__))
 
     def _log_defined(self, values, step):
         """By the rules of define_metric: a key may count its steps by another one."""

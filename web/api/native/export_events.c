@@ -8,14 +8,21 @@
 
 #include "tracker/event/encode.h"
 #include "tracker/event/limits.h"
+#include "tracker/event/media.h"
 #include "web/api/handlers.h"
 #include "web/api/native/request.h"
 #include "web/store/read/arrival.h"
+#include "web/store/read/media.h"
 
 enum { EVENTS_BATCH = 256, EVENTS_PIECE_BYTES = 32768, EVENTS_PARAMS_MAX = 1000 };
 
 struct export_events {
+	struct store *store;
+	char run[33];
+	struct arrival_part part;
 	struct arrival *points;
+	bool points_left;
+	int64_t media_after; /* id of the last one that was written */
 	struct buf head, tail; /* records in front and at the end */
 	bool begun;
 	struct arrival_row rows[EVENTS_BATCH];
@@ -121,16 +128,38 @@ static void release(void *state)
 	free(e);
 }
 
+/* Appends some of the media that follow the points: 1 when there may be more, 0 at the end, or negative. */
+static int fill_media(struct export_events *e, struct buf *out)
+{
+	struct media_list list = { 0 };
+	struct arena *a = arena_new();
+	int rc = -1;
+
+	if (a)
+		rc = media_of_part(e->store, e->run, e->part.rank, e->part.segment, e->media_after, a, &list, NULL);
+	for (size_t i = 0; !rc && i < list.count; i++) {
+		const struct stored_media *m = &list.items[i];
+
+		media_encode(out, &(struct media_place){ .key = text_of(m->key), .step = m->step,
+							 .wall_time = m->wall_time, .rank = EVENT_RANK_RUN },
+			     m->content);
+		e->media_after = m->id;
+	}
+	arena_free(a);
+	return rc ? -1 : list.count > 0;
+}
+
 static int fill(void *state, struct buf *out, bool tick)
 {
 	struct export_events *e = state;
 	size_t n, i;
+	int rc;
 
 	(void)tick;
 	if (!e->begun)
 		buf_add(out, e->head.data, e->head.len);
 	e->begun = true;
-	do {
+	while (e->points_left && out->len < EVENTS_PIECE_BYTES) {
 		if (arrival_next(e->points, e->rows, EVENTS_BATCH, &n, NULL))
 			return -1;
 		for (i = 0; i < n; i++) {
@@ -140,10 +169,14 @@ static int fill(void *state, struct buf *out, bool tick)
 
 			encode_scalar(out, &s);
 		}
-	} while (n && out->len < EVENTS_PIECE_BYTES);
-	if (!n && e->tail.len)
+		e->points_left = n > 0;
+	}
+	if (e->points_left)
+		return STREAM_MORE;
+	rc = fill_media(e, out);
+	if (!rc)
 		buf_add(out, e->tail.data, e->tail.len);
-	return n ? STREAM_MORE : STREAM_END;
+	return rc < 0 ? -1 : rc ? STREAM_MORE : STREAM_END;
 }
 
 static enum call_next open_stream(struct call *c, const char *id, struct arrival_part part)
@@ -154,6 +187,10 @@ static enum call_next open_stream(struct call *c, const char *id, struct arrival
 
 	if (!e)
 		return call_fail(c, CALL_busy, NULL, "out of memory");
+	e->store = c->api->store;
+	e->part = part;
+	e->points_left = true;
+	snprintf(e->run, sizeof(e->run), "%s", id);
 	buf_init(&e->head, 16 << 20);
 	buf_init(&e->tail, 1 << 16);
 	c->stream = (struct call_stream){ .fill = fill, .release = release, .state = e };

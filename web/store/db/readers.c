@@ -133,3 +133,20 @@ int readers_missing(struct db *d, const char *uuid, struct err *err)
 	return rc ? err_set(err, ERR_GONE, "run %s was deleted and removed for good", uuid)
 		  : err_set(err, ERR_NOENT, "there is no run %s", uuid);
 }
+
+int readers_take_run(struct store *s, struct db **ret, const char *uuid, int64_t *ret_id, struct err *err)
+{
+	struct db *d;
+	int rc = readers_take(s, &d, err);
+
+	if (rc)
+		return rc;
+	rc = db_int(d, ret_id, DB_run_head, err, "t", uuid);
+	if (rc <= 0) {
+		rc = rc ? rc : readers_missing(d, uuid, err);
+		readers_give(s, d);
+		return rc;
+	}
+	*ret = d;
+	return 0;
+}

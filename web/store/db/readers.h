@@ -15,6 +15,9 @@ void readers_free(struct readers *p); /* all must have been given back; NULL is 
 
 /* Waits for a free one when all are out. */
 int readers_take(struct store *s, struct db **ret, struct err *err);
+
+/* The same, with the number of a run; none is out when it fails. ERR_NOENT, ERR_GONE: no such run. */
+int readers_take_run(struct store *s, struct db **ret, const char *uuid, int64_t *ret_id, struct err *err);
 void readers_give(struct store *s, struct db *d);
 
 /* Why a run is not found: ERR_GONE or ERR_NOENT. */

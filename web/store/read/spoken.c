@@ -13,24 +13,6 @@ static int no_memory(struct err *err)
 	return err_set(err, ERR_NOMEM, "store: out of memory");
 }
 
-/* A reader and the run's number; readers_give ends it. */
-static int begin(struct store *s, struct db **ret, const char *run, int64_t *ret_id, struct err *err)
-{
-	struct db *d;
-	int rc = readers_take(s, &d, err);
-
-	if (rc)
-		return rc;
-	rc = db_int(d, ret_id, DB_run_head, err, "t", run);
-	if (rc <= 0) {
-		rc = rc ? rc : readers_missing(d, run, err);
-		readers_give(s, d);
-		return rc;
-	}
-	*ret = d;
-	return 0;
-}
-
 static int load_parts(struct db *d, int64_t id, struct arena *a, struct spoken_console *c, struct err *err)
 {
 	struct db_rows *q;
@@ -182,7 +164,7 @@ int spoken_console(struct store *s, const struct spoken_console_opts *o, struct 
 	struct lines l = { .o = o, .c = &c, .a = a, .search_len = o->search ? strlen(o->search) : 0 };
 	struct db *d;
 	int64_t id;
-	int rc = begin(s, &d, o->run, &id, err);
+	int rc = readers_take_run(s, &d, o->run, &id, err);
 
 	if (rc)
 		return rc;
@@ -201,7 +183,7 @@ int spoken_code(struct store *s, const char *run, struct arena *a, struct spoken
 	size_t n = 0;
 	struct db *d;
 	int64_t id;
-	int rc = begin(s, &d, run, &id, err);
+	int rc = readers_take_run(s, &d, run, &id, err);
 
 	if (rc)
 		return rc;
@@ -240,7 +222,7 @@ int spoken_alerts(struct store *s, const char *run, struct arena *a, struct spok
 	size_t n = 0;
 	struct db *d;
 	int64_t id;
-	int rc = begin(s, &d, run, &id, err);
+	int rc = readers_take_run(s, &d, run, &id, err);
 
 	if (rc)
 		return rc;

@@ -171,15 +171,7 @@ static int put_status(struct state *st, struct state_run *r, const struct state_
 	return segment_status(st, r, w->segment, &news, err);
 }
 
-static bool is_note_tag(const char *tag)
-{
-	size_t n = strcspn(tag, "/");
-
-	return ((n == 4 && !strncmp(tag, "note", n)) || (n == 5 && !strncmp(tag, "notes", n))) &&
-	       (!tag[n] || !strcmp(tag + n, "/text_summary"));
-}
-
-/* Text summaries of foreign files, one below the other under their tags; a tag that says only note is left out. */
+/* Notes of foreign files, one below the other. */
 static int put_text(struct state *st, struct state_run *r, const struct intake_item *it, struct err *err)
 {
 	struct db *d = state_db(st);
@@ -195,8 +187,6 @@ static int put_text(struct state *st, struct state_run *r, const struct intake_i
 	}
 	if (it->step > 0)
 		buf_addf(&note, "**%s, step %lld**\n\n", it->key, (long long)it->step);
-	else if (!is_note_tag(it->key))
-		buf_addf(&note, "**%s**\n\n", it->key);
 	buf_adds(&note, it->text);
 	if (rc >= 0)
 		rc = 0;
@@ -245,6 +235,7 @@ static int put_item(struct state *st, struct state_run *r, struct state_writer *
 	case EVENT_CONSOLE:
 	case EVENT_CODE:
 	case EVENT_ALERT:
+	case EVENT_OTHER:
 		return told_put(st, r, w, it, err);
 	case EVENT_STATUS:
 	case EVENT_HPARAMS_END:

@@ -6,10 +6,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tracker/base/sha256.h"
 #include "tracker/base/utf8.h"
 #include "tracker/event/console.h"
 #include "tracker/event/key.h"
 #include "tracker/event/limits.h"
+#include "tracker/event/media.h"
 #include "tracker/event/record.h"
 #include "web/store/base/map.h"
 
@@ -286,9 +288,7 @@ static int take_other(struct intake *in, const struct event *ev, const struct ev
 	struct intake_item *it;
 	size_t max_bytes = item->kind == EVENT_STATUS ? LIMIT_reason_bytes : LIMIT_note_bytes;
 
-	if (item->kind == EVENT_OTHER)
-		leave_out(in, item);
-	if (item->kind == EVENT_OTHER || item->kind == EVENT_FILE_VERSION || item->kind == EVENT_HEARTBEAT ||
+	if (item->kind == EVENT_FILE_VERSION || item->kind == EVENT_HEARTBEAT ||
 	    (item->kind == EVENT_SESSION && item->integer != SESSION_START))
 		return 0;
 	it = add_item(in, ev, item->kind);
@@ -354,6 +354,58 @@ static int take_told(struct intake *in, const struct event *ev, const struct eve
 	return it->text ? 0 : ERR_NOMEM;
 }
 
+/* A tag that says only that it is a note: what stands beneath is the run's, not of a step. */
+static bool is_note_tag(struct event_text tag)
+{
+	const char *end = memchr(tag.at, '/', tag.len);
+	size_t n = end ? (size_t)(end - tag.at) : tag.len;
+	struct event_text rest = { tag.at + n, tag.len - n };
+
+	return ((n == 4 && !memcmp(tag.at, "note", n)) || (n == 5 && !memcmp(tag.at, "notes", n))) &&
+	       (!rest.len || event_text_equal(rest, "/text_summary"));
+}
+
+/* Pictures, histograms, texts, tables, sounds; what is none of these is passed over. */
+static int take_media(struct intake *in, const struct ingest_op *op, const struct event *ev,
+		      const struct event_item *item)
+{
+	struct intake_item *it;
+	const char *key;
+	struct buf content;
+	char digest[65];
+	enum media_kind kind;
+	char *copy;
+
+	buf_init(&content, LIMIT_record_bytes);
+	kind = media_content(item->raw, &content);
+	if (!kind)
+		leave_out(in, item);
+	key = kind ? clean_key(in, item->key, "media") : NULL;
+	if (!key || buf_failed(&content) || content.len > LIMIT_media_bytes) {
+		if (key)
+			problem(in, arena_printf(in->arena, "'%s' was left out: it is larger than %d bytes", key,
+						 (int)LIMIT_media_bytes));
+		buf_done(&content);
+		return 0;
+	}
+	sha256_hex(content.data, content.len, digest);
+	it = add_item(in, ev, EVENT_OTHER);
+	copy = arena_alloc(in->arena, content.len);
+	if (it && copy) {
+		memcpy(copy, content.data, content.len);
+		it->key = key;
+		it->bytes = copy;
+		it->len = content.len;
+		it->digest = arena_strdup(in->arena, digest);
+		it->count = kind;
+		it->step = ev->step;
+		it->wall_time = ev->wall_time;
+		it->rank = op->foreign ? EVENT_RANK_RUN : item->rank;
+	}
+	buf_done(&content);
+	return it && copy && it->digest ? 0 : ERR_NOMEM;
+}
+
 static int take_header(struct intake *in, const struct ingest_op *op, const struct event_header *h, struct err *err)
 {
 	struct intake_header *out = arena_alloc(in->arena, sizeof *out);
@@ -401,6 +453,8 @@ static int take_item(struct gather *g, const struct ingest_op *op, struct event 
 		return take_header(g->in, op, item->header, err);
 	} else if (item->kind == EVENT_PARAM || item->kind == EVENT_TAG || item->kind == EVENT_ENV) {
 		rc = take_pair(g->in, ev, item);
+	} else if (item->kind == EVENT_OTHER || (item->kind == EVENT_TEXT && !is_note_tag(item->key))) {
+		rc = take_media(g->in, op, ev, item);
 	} else if (item->kind == EVENT_CONSOLE) {
 		rc = take_console(g->in, ev, item);
 	} else if (item->kind == EVENT_CODE || item->kind == EVENT_ALERT) {

@@ -33,9 +33,12 @@ struct intake_item {
 	int64_t step;    /* EVENT_SESSION: at which a foreign writer begins; EVENT_ALERT */
 	enum event_status status;
 	bool segment;
-	int64_t count;   /* EVENT_CONSOLE: lines; EVENT_ALERT: level */
-	const void *bytes; /* EVENT_CONSOLE: the message */
+	int64_t count;     /* EVENT_CONSOLE: lines; EVENT_ALERT: level; EVENT_OTHER: enum media_kind */
+	const void *bytes; /* EVENT_CONSOLE: the message; EVENT_OTHER: the content */
 	size_t len;
+	const char *digest; /* EVENT_OTHER: of the content */
+	int rank;           /* EVENT_OTHER: as of a series */
+	double wall_time;   /* EVENT_OTHER */
 };
 
 /* A record that cannot be applied, in words; equal ones are counted together. */

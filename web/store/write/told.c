@@ -1,6 +1,8 @@
 /* told.c: lines are numbered from 0 in each rank's part of a segment, as they come. */
 #include "web/store/write/told.h"
 
+#include "tracker/event/media.h"
+
 static int put_console(struct state *st, const struct state_run *r, const struct state_writer *w,
 		       const struct intake_item *it, struct err *err)
 {
@@ -14,6 +16,39 @@ static int put_console(struct state *st, const struct state_run *r, const struct
 		      it->time_ms, it->bytes, it->len);
 }
 
+/* The row of a content, made when it is new. */
+static int content_id(struct db *d, const struct intake_item *it, int64_t *ret, struct err *err)
+{
+	struct event_span content = { it->bytes, (const unsigned char *)it->bytes + it->len };
+	struct media m;
+	size_t file;
+	int rc = db_int(d, ret, DB_content_find, err, "t", it->digest);
+
+	if (rc)
+		return rc < 0 ? rc : 0;
+	if (media_read(content, &m))
+		return err_set(err, ERR_CORRUPT, "store: a content that was read cannot be read again");
+	file = (size_t)(m.bytes.end - m.bytes.at);
+	rc = db_run(d, DB_content_add, err, "ttiiib", it->digest, media_type(&m), (int64_t)(file ? file : it->len),
+		    (int64_t)(m.width & INT32_MAX), (int64_t)(m.height & INT32_MAX), it->bytes, it->len);
+	*ret = db_last_id(d);
+	return rc;
+}
+
+static int put_media(struct state *st, const struct state_run *r, const struct state_writer *w,
+		     const struct intake_item *it, struct err *err)
+{
+	int rank = it->rank != EVENT_RANK_DEFAULT ? it->rank : w->rank > 0 ? w->rank : EVENT_RANK_RUN;
+	int64_t key, content;
+	int rc = state_key(st, it->key, &key, err);
+
+	if (!rc)
+		rc = content_id(state_db(st), it, &content, err);
+	return rc ? rc
+		  : db_run(state_db(st), DB_media_add, err, "iiiiiidi", r->id, key, it->count, (int64_t)rank,
+			   (int64_t)w->segment, it->step, it->wall_time, content);
+}
+
 int told_put(struct state *st, const struct state_run *r, const struct state_writer *w, const struct intake_item *it,
 	     struct err *err)
 {
@@ -21,6 +56,8 @@ int told_put(struct state *st, const struct state_run *r, const struct state_wri
 
 	if (it->kind == EVENT_CONSOLE)
 		return put_console(st, r, w, it, err);
+	if (it->kind == EVENT_OTHER)
+		return put_media(st, r, w, it, err);
 	if (it->kind == EVENT_CODE)
 		return db_run(d, DB_code_put, err, "iitt", r->id, (int64_t)w->segment, it->key, it->text);
 	return db_run(d, DB_told_add, err, "iiiiiitt", r->id, (int64_t)w->rank, (int64_t)w->segment, it->step,

@@ -1,0 +1,168 @@
+#!/usr/bin/env python3
+"""Pictures, histograms, texts, tables and sounds from Python: bytes and steps come out of the server as they were given, what a
+restart repeats hides the older ones, equal contents are kept once and go with the last run that has them, and the export holds
+the same messages. What TensorBoard's own reader makes of them is asked by tests/tracker/tensorboard_reader.py."""
+import glob
+import hashlib
+import json
+import os
+import struct
+import subprocess
+import sys
+import urllib.request
+import zlib
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+import lib  # noqa: E402
+import parallel  # noqa: E402
+from told import Server  # noqa: E402
+
+TENSORBOARD = os.path.join(lib.BUILD, 'venv', 'tensorboard', 'bin', 'python')
+
+
+def png(seed, width=3, height=2):
+    """A small picture of RGB pixels, made here."""
+    raw = b''.join(b'\0' + bytes((seed * 7 + x + y * width * 3) % 256 for x in range(width * 3)) for y in range(height))
+
+    def chunk(name, data):
+        return struct.pack('>I', len(data)) + name + data + struct.pack('>I', zlib.crc32(name + data))
+    return (b'\x89PNG\r\n\x1a\n' + chunk(b'IHDR', struct.pack('>IIBBBBB', width, height, 8, 2, 0, 0, 0)) +
+            chunk(b'IDAT', zlib.compress(raw)) + chunk(b'IEND', b''))
+
+
+WAV = b'RIFF' + struct.pack('<I', 40) + b'WAVEfmt ' + struct.pack('<IHHIIHH', 16, 1, 1, 8000, 16000, 2, 16) + b'data' + struct.pack('<I', 4) + b'\1\0\2\0'
+
+PROGRAM = '''
+    import base64, dptrack, json, sys
+    first, last, seed = int(sys.argv[2]), int(sys.argv[3]), int(sys.argv[4])
+    pictures, wav = [base64.b64decode(p) for p in json.loads(sys.argv[1])[:-1]], base64.b64decode(json.loads(sys.argv[1])[-1])
+    run = dptrack.init(experiment='m', run_name='media', resume='auto')
+    for step in range(first, last + 1):
+        run.log({'loss': 1.0 / step, 'picture': dptrack.Image(pictures[step % len(pictures)])}, step=step)
+    run.log({'weights': dptrack.Histogram(np_histogram=([1, 0, 4], [-1, 0, 0.5, 2])),
+             'words': dptrack.Text('# said ' + 'ü' * 3), 'note of a step': 'plain words',
+             'rows': dptrack.Table(columns=['a', 'b'], data=[[1, 'x'], [2.5]]),
+             'sound': dptrack.Audio(wav), 'pair': [dptrack.Image(pictures[0]), dptrack.Image(pictures[1])]}, step=last)
+    '''
+
+
+def record(runs, first, last, seed=0):
+    import base64
+    given = json.dumps([base64.b64encode(b).decode() for b in (png(0), png(1), png(2), WAV)])
+    lib.run(runs, PROGRAM, given, str(first), str(last), str(seed))
+
+
+def fetch(server, run_id, content):
+    with urllib.request.urlopen('%s/api/v1/runs/%s/media/%s' % (server.url, run_id, content)) as reply:
+        return reply.headers['Content-Type'], reply.read()
+
+
+def come_out_as_they_went_in(folder):
+    runs = folder + '/runs'
+    record(runs, 1, 6)
+    run_id = lib.only(runs).header['run_id']
+    with Server(runs) as server:
+        listed = server.get(run_id, 'media')
+        assert [(k['key'], k['kind'], k['count'], k['first_step'], k['last_step']) for k in listed['keys']] == [
+            ('note of a step', 'text', 1, 6, 6), ('pair/0', 'image', 1, 6, 6), ('pair/1', 'image', 1, 6, 6), ('picture', 'image', 6, 1, 6),
+            ('rows', 'table', 1, 6, 6), ('sound', 'audio', 1, 6, 6), ('weights', 'histogram', 1, 6, 6), ('words', 'text', 1, 6, 6)]
+        pictures = server.get(run_id, 'media', key='picture')['media']
+        assert [m['step'] for m in pictures] == [1, 2, 3, 4, 5, 6]
+        for m in pictures:
+            assert (m['width'], m['height'], m['type'], m['rank'], m['bytes']) == (3, 2, 'image/png', -1, len(png(m['step'] % 3)))
+            assert fetch(server, run_id, m['content']) == ('image/png', png(m['step'] % 3))
+        assert len({m['content'] for m in pictures}) == 3, 'equal pictures are kept once'
+        got = {m['key']: fetch(server, run_id, m['content']) for m in listed['media'] if m['step'] == 6}
+        assert got['sound'] == ('audio/wav', WAV) and got['words'][1].decode() == '# said üüü'
+        assert got['note of a step'][1] == b'plain words'
+        assert json.loads(got['weights'][1]) == {'edges': [-1, 0, 0.5, 2], 'counts': [1, 0, 4]}
+        assert json.loads(got['rows'][1]) == {'rows': [['a', 'b'], ['1', 'x'], ['2.5', '']]}
+        assert [m['key'] for m in server.get(run_id, 'media', kind='image', **{'from': 6})['media']] == ['pair/0', 'pair/1', 'picture']
+        exported = export(folder, runs, run_id)
+    wanted = [v for p in lib.only(runs).payloads for v in values(p)]
+    assert sorted(v for p in exported for v in values(p)) == sorted(wanted) and len(wanted) == 13
+
+
+def values(payload):
+    """(step, Summary.Value) of media in an event."""
+    event = dict(lib.journal.fields(payload))
+    for _, value in lib.journal.fields(event.get(5, b'')):
+        if not any(n == 2 for n, _ in lib.journal.fields(value)) and b'_hparams_' not in value and b'notes' not in value[:8]:
+            yield event.get(2, 0), value
+
+
+def export(folder, runs, run_id):
+    out = subprocess.run([os.path.join(lib.BUILD, 'dptrack'), 'export', '--events', folder + '/out', '--logdir', runs, run_id], capture_output=True, text=True)
+    assert out.returncode == 0, out.stderr
+    path, = glob.glob(folder + '/out/**/events*', recursive=True)
+    with open(path, 'rb') as f:
+        return lib.journal.records(f.read())[0]
+
+
+def restarts_hide_pictures(folder):
+    runs = folder + '/runs'
+    record(runs, 1, 6)
+    record(runs, 5, 7)
+    run_id = lib.journals(runs)[0].header['run_id']
+    with Server(runs) as server:
+        shown = server.get(run_id, 'media', key='picture')['media']
+        assert [(m['step'], m['segment']) for m in shown] == [(1, 0), (2, 0), (3, 0), (4, 0), (5, 1), (6, 1), (7, 1)], shown
+        everything = server.get(run_id, 'media', key='picture', segments='all')['media']
+        assert [m['step'] for m in everything] == [1, 2, 3, 4, 5, 5, 6, 6, 7]
+        picture = [k for k in server.get(run_id, 'media', limit=0)['keys'] if k['key'] == 'picture']
+        assert picture[0]['count'] == 7
+
+
+def contents_go_with_the_last_run(folder):
+    import sqlite3
+    runs = folder + '/runs'
+    record(runs, 1, 3)
+    record(runs, 4, 6)
+    lib.run(runs, PROGRAM.replace("run_name='media', resume='auto'", "run_name='other'"),
+            json.dumps([__import__('base64').b64encode(b).decode() for b in (png(0), png(1), png(9), WAV)]), '1', '3', '0')
+    program = os.path.join(lib.BUILD, 'dptrack')
+    ids = {name: lib.journals(runs, name)[0].header['run_id'] for name in ('media', 'other')}
+
+    def kept():
+        with sqlite3.connect('file:%s/dptrack.db?mode=ro' % runs, uri=True) as db:
+            return {row[0] for row in db.execute('SELECT digest FROM content')}
+    subprocess.run([program, 'ls', '--logdir', runs], check=True, capture_output=True)
+    both = kept()
+    for name in ('media', 'other'):
+        for words in (['rm', '--yes', ids[name]], ['gc']):
+            done = subprocess.run([program, words[0], '--logdir', runs, *words[1:]], capture_output=True, text=True, input='y\n')
+            assert done.returncode == 0, done.stderr
+        now = kept()
+        assert now < both and (len(now) == 8 if name == 'media' else not now), (name, len(now))
+
+
+def tensorboard_reads_them(folder):
+    runs = folder + '/runs'
+    record(runs, 1, 4)
+    code = '''
+import hashlib, json, sys
+from tensorboard.backend.event_processing import event_accumulator as ea
+from tensorboard.util import tensor_util
+a = ea.EventAccumulator(sys.argv[1], size_guidance={k: 0 for k in ea.DEFAULT_SIZE_GUIDANCE})
+a.Reload()
+tags = a.Tags()
+print(json.dumps({'images': {t: [[e.step, hashlib.sha256(e.encoded_image_string).hexdigest(), e.width, e.height] for e in a.Images(t)] for t in tags['images']},
+                  'audio': {t: [hashlib.sha256(e.encoded_audio_string).hexdigest() for e in a.Audio(t)] for t in tags['audio']},
+                  'tensors': {t: [tensor_util.make_ndarray(e.tensor_proto).tolist() for e in a.Tensors(t)] for t in tags['tensors'] if 'hparams' not in t}}, default=lambda b: b.decode()))
+'''
+    path, = glob.glob(runs + '/m/media-*')
+    out = subprocess.run([TENSORBOARD, '-W', 'ignore', '-c', code, path], capture_output=True, text=True)
+    assert out.returncode == 0, out.stderr
+    got = json.loads(out.stdout)
+    assert got['images']['picture'] == [[s, hashlib.sha256(png(s % 3)).hexdigest(), 3, 2] for s in range(1, 5)], got['images']
+    assert got['audio']['sound'] == [hashlib.sha256(WAV).hexdigest()]
+    assert got['tensors']['weights'] == [[[-1, 0, 1], [0, 0.5, 0], [0.5, 2, 4]]] and got['tensors']['words'] == [['# said üüü']]
+    assert got['tensors']['rows'] == [[['a', 'b'], ['1', 'x'], ['2.5', '']]]
+
+
+def main():
+    sys.exit(parallel.run([come_out_as_they_went_in, restarts_hide_pictures, contents_go_with_the_last_run]))
+
+
+if __name__ == '__main__':
+    main()

@@ -1,0 +1,197 @@
+"""Pictures, histograms, texts, tables and sounds for Run.log: each turns what people have into the bytes that libdptrack
+records. NumPy is used where the data is NumPy's (or can become it); files are taken as they are."""
+import ctypes
+import struct
+
+
+class Bytes(ctypes.Structure):
+    """struct dptrack_bytes."""
+    _fields_ = [('at', ctypes.c_char_p), ('n', ctypes.c_size_t)]
+
+
+def _array(data):
+    """A NumPy array of an array, a tensor on any device, or nested lists."""
+    import numpy
+    for method in ('detach', 'cpu'):
+        if hasattr(data, method):
+            data = getattr(data, method)()
+    if hasattr(data, 'float') and 'bfloat16' in str(getattr(data, 'dtype', '')):
+        data = data.float()
+    return numpy.asarray(data)
+
+
+def _file(data):
+    """The bytes of a path or of bytes; None for anything else."""
+    if isinstance(data, (bytes, bytearray)):
+        return bytes(data)
+    if isinstance(data, str) or hasattr(data, '__fspath__'):
+        with open(data, 'rb') as f:
+            return f.read()
+    return None
+
+
+class Media:
+    """What Run.log takes beside numbers."""
+
+    def record(self, library, handle, step, key):
+        raise NotImplementedError
+
+
+def _png(width, height, channels, rows):
+    """A PNG file of 8 bits a channel; rows: bytes, row by row."""
+    import zlib
+    kind = {1: 0, 2: 4, 3: 2, 4: 6}[channels]
+    line = width * channels
+    raw = b''.join(b'\0' + rows[y * line:(y + 1) * line] for y in range(height))
+
+    def chunk(name, data):
+        return struct.pack('>I', len(data)) + name + data + struct.pack('>I', zlib.crc32(name + data))
+    return (b'\x89PNG\r\n\x1a\n' + chunk(b'IHDR', struct.pack('>IIBBBBB', width, height, 8, kind, 0, 0, 0)) +
+            chunk(b'IDAT', zlib.compress(raw, 6)) + chunk(b'IEND', b''))
+
+
+def _png_of_array(data):
+    import numpy
+    pixels = _array(data)
+    if pixels.ndim == 2:
+        pixels = pixels[:, :, None]
+    if pixels.ndim != 3:
+        raise ValueError('an image has 2 or 3 dimensions, not %d' % pixels.ndim)
+    if pixels.shape[2] not in (1, 2, 3, 4) and pixels.shape[0] in (1, 3, 4):
+        pixels = pixels.transpose(1, 2, 0)
+    if pixels.shape[2] not in (1, 2, 3, 4):
+        raise ValueError('an image of shape %s has no channels' % (pixels.shape,))
+    if pixels.dtype == bool:
+        pixels = pixels.astype(numpy.uint8) * 255
+    if pixels.dtype.kind == 'f':  # 0 to 1, or 0 to 255
+        pixels = numpy.nan_to_num(pixels)
+        pixels = numpy.rint(pixels * 255 if pixels.size == 0 or pixels.max() <= 1 else pixels)
+    pixels = numpy.ascontiguousarray(numpy.clip(pixels, 0, 255).astype(numpy.uint8))
+    height, width, channels = pixels.shape
+    return _png(width, height, channels, pixels.tobytes()), width, height
+
+
+def _jpeg_size(data):
+    at = 2
+    while at + 9 < len(data) and data[at] == 0xff:
+        marker, length = data[at + 1], struct.unpack('>H', data[at + 2:at + 4])[0]
+        if 0xc0 <= marker <= 0xcf and marker not in (0xc4, 0xc8, 0xcc):
+            height, width = struct.unpack('>HH', data[at + 5:at + 9])
+            return width, height
+        at += 2 + length
+    raise ValueError('a JPEG file without a size')
+
+
+def _size(data):
+    """Pixels of an encoded file."""
+    if data[:8] == b'\x89PNG\r\n\x1a\n':
+        return struct.unpack('>II', data[16:24])
+    if data[:3] == b'\xff\xd8\xff':
+        return _jpeg_size(data)
+    if data[:4] == b'GIF8':
+        return struct.unpack('<HH', data[6:10])
+    raise ValueError('an image file is a PNG, JPEG or GIF file')
+
+
+class Image(Media):
+    """A path or bytes of a PNG, JPEG or GIF file, an array or tensor (HxW, HxWxC or CxHxW; floats of 0 to 1, or 0 to 255), a
+    PIL image, or a Matplotlib figure."""
+
+    def __init__(self, data, caption=None):
+        self.caption, self.file = caption, _file(data)
+        if self.file is None and hasattr(data, 'savefig'):
+            import io
+            held = io.BytesIO()
+            data.savefig(held, format='png')
+            self.file = held.getvalue()
+        if self.file is None:
+            self.file, self.width, self.height = _png_of_array(data)
+        else:
+            self.width, self.height = _size(self.file)
+
+    def record(self, library, handle, step, key):
+        library.image(handle, step, key, ctypes.byref(Bytes(self.file, len(self.file))), self.width, self.height)
+        if self.caption:
+            library.text(handle, step, key + b'/caption', str(self.caption).encode('utf-8', 'replace'))
+
+
+class Audio(Media):
+    """A path or bytes of a sound file (WAV, FLAC, Ogg, MP3), or samples from -1 to 1 (frames, or frames x channels) with their
+    rate."""
+
+    def __init__(self, data, sample_rate=None, caption=None):
+        self.file = _file(data)
+        self.type = 'audio/wav'
+        if self.file is None:
+            if not sample_rate:
+                raise ValueError('samples need a sample_rate')
+            self.file = self._wav(_array(data), int(sample_rate))
+
+    @staticmethod
+    def _wav(samples, rate):
+        import io
+        import wave
+
+        import numpy
+        if samples.ndim == 1:
+            samples = samples[:, None]
+        if samples.dtype.kind == 'f':
+            samples = numpy.rint(numpy.clip(numpy.nan_to_num(samples), -1, 1) * 32767)
+        held = io.BytesIO()
+        with wave.open(held, 'wb') as f:
+            f.setnchannels(samples.shape[1])
+            f.setsampwidth(2)
+            f.setframerate(rate)
+            f.writeframes(samples.astype('<i2').tobytes())
+        return held.getvalue()
+
+    def record(self, library, handle, step, key):
+        library.audio(handle, step, key, ctypes.byref(Bytes(self.file, len(self.file))), self.type.encode())
+
+
+class Histogram(Media):
+    """Values, or np_histogram=(counts, edges) as numpy.histogram returns them. Values that are not finite are left out."""
+
+    def __init__(self, values=None, bins=64, np_histogram=None):
+        if np_histogram is not None:
+            counts, edges = np_histogram
+        else:
+            import numpy
+            flat = _array(values).ravel()
+            flat = flat[numpy.isfinite(flat)].astype(numpy.float64)
+            counts, edges = numpy.histogram(flat, bins=bins) if flat.size else ([0], [0, 0])
+        self.counts, self.edges = [float(c) for c in counts], [float(e) for e in edges]
+        if len(self.edges) != len(self.counts) + 1:
+            raise ValueError('a histogram of %d counts has %d edges, not %d' % (len(self.counts), len(self.counts) + 1, len(self.edges)))
+
+    def record(self, library, handle, step, key):
+        n = len(self.counts)
+        library.histogram(handle, step, key, (ctypes.c_double * (n + 1))(*self.edges), (ctypes.c_double * n)(*self.counts), n)
+
+
+class Text(Media):
+    """Markdown."""
+
+    def __init__(self, text):
+        self.text = str(text)
+
+    def record(self, library, handle, step, key):
+        library.text(handle, step, key, self.text.encode('utf-8', 'replace').replace(b'\0', b''))
+
+
+class Table(Media):
+    """columns: titles; data: rows. Or dataframe: a pandas.DataFrame."""
+
+    def __init__(self, columns=None, data=None, dataframe=None):
+        if dataframe is not None:
+            columns, data = list(dataframe.columns), dataframe.values.tolist()
+        self.columns, self.data = list(columns or []), [list(row) for row in data or []]
+
+    def add_data(self, *row):
+        self.data.append(list(row))
+
+    def record(self, library, handle, step, key):
+        width = len(self.columns) or max((len(row) for row in self.data), default=0)
+        rows = [self.columns or [str(i) for i in range(width)], *self.data]
+        cells = [str(cell).encode('utf-8', 'replace').replace(b'\0', b'') for row in rows for cell in (row + [''] * width)[:width]]
+        library.table(handle, step, key, (ctypes.c_char_p * len(cells))(*cells), len(rows), width)

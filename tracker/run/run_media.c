@@ -1,0 +1,154 @@
+/* run_media.c: the functions of dptrack.h that record pictures, histograms, texts, tables and sounds: check what comes
+ * in and hand it to the writer as TensorBoard's messages. Must not know when it is written. */
+#include "tracker/dptrack.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tracker/base/clock.h"
+#include "tracker/base/err.h"
+#include "tracker/base/utf8.h"
+#include "tracker/event/key.h"
+#include "tracker/event/limits.h"
+#include "tracker/event/media.h"
+#include "tracker/run/run_inside.h"
+
+static int refuse(struct dptrack_run *run, const char *key, const char *why, int rc)
+{
+	char shown[KEY_SHOWN_BYTES];
+
+	key_show(shown, key);
+	warn_post(run->warn, WARN_MEDIA, "\"%s\" is lost: %s", shown, why);
+	return rc;
+}
+
+/* Queues content under key and frees it. */
+static int record(struct dptrack_run *run, int64_t step, const char *key, struct buf *content)
+{
+	const char *why = key_check(key ? key : "", key ? strlen(key) : 0);
+	struct media_place place = { .step = step, .wall_time = clock_wall_s(), .rank = run->series,
+				     .journal_rank = run->rank };
+	int rc;
+
+	if (why) {
+		rc = refuse(run, key, why, DPTRACK_USAGE);
+	} else if (buf_failed(content)) {
+		rc = refuse(run, key, "it is larger than 8 MiB", DPTRACK_LIMIT);
+	} else {
+		place.key = (struct event_text){ key, strlen(key) };
+		rc = records_media(run->records, &place,
+				   (struct event_span){ (unsigned char *)content->data,
+							(unsigned char *)content->data + content->len });
+		if (rc)
+			refuse(run, key, "too much is waiting to be written", rc);
+	}
+	buf_done(content);
+	return rc;
+}
+
+static struct event_span span(const void *bytes, size_t n)
+{
+	return (struct event_span){ bytes, (const unsigned char *)bytes + n };
+}
+
+int dptrack_image(struct dptrack_run *run, int64_t step, const char *key, const struct dptrack_bytes *file, int width,
+		  int height)
+{
+	struct buf content;
+
+	if (!run_usable(run))
+		return DPTRACK_FORKED;
+	if (width <= 0 || height <= 0 || !file->n)
+		return refuse(run, key, "an image has pixels", DPTRACK_USAGE);
+	buf_init(&content, LIMIT_media_bytes);
+	media_add_image(&content, span(file->at, file->n), (unsigned)width, (unsigned)height);
+	return record(run, step, key, &content);
+}
+
+int dptrack_audio(struct dptrack_run *run, int64_t step, const char *key, const struct dptrack_bytes *file,
+		  const char *type)
+{
+	struct buf content;
+
+	if (!run_usable(run))
+		return DPTRACK_FORKED;
+	if (!file->n || !type || !utf8_valid(type, strlen(type)))
+		return refuse(run, key, "a sound has bytes and a type", DPTRACK_USAGE);
+	buf_init(&content, LIMIT_media_bytes);
+	media_add_audio(&content, span(file->at, file->n), (struct event_text){ type, strlen(type) });
+	return record(run, step, key, &content);
+}
+
+int dptrack_histogram(struct dptrack_run *run, int64_t step, const char *key, const double *edges, const double *counts,
+		      size_t bins)
+{
+	struct buf content;
+
+	if (!run_usable(run))
+		return DPTRACK_FORKED;
+	for (size_t i = 0; i < bins; i++)
+		if (!(edges[i] <= edges[i + 1]) || !(counts[i] >= 0) || !isfinite(edges[i]) || !isfinite(edges[i + 1]))
+			return refuse(run, key, "a histogram has finite edges that rise and counts of 0 or more",
+				      DPTRACK_USAGE);
+	if (!bins)
+		return refuse(run, key, "a histogram has bins", DPTRACK_USAGE);
+	buf_init(&content, LIMIT_media_bytes);
+	media_add_histogram(&content, edges, counts, bins);
+	return record(run, step, key, &content);
+}
+
+/* A copy of text as valid UTF-8, the caller's to free; .at NULL when out of memory. */
+static struct event_text clean(const char *text)
+{
+	size_t n = text ? strlen(text) : 0;
+	char *copy = malloc(3 * n + 1);
+
+	return (struct event_text){ copy, copy ? utf8_copy(copy, 3 * n + 1, text ? text : "", n, NULL) : 0 };
+}
+
+int dptrack_text(struct dptrack_run *run, int64_t step, const char *key, const char *markdown)
+{
+	struct event_text text;
+	struct buf content;
+
+	if (!run_usable(run))
+		return DPTRACK_FORKED;
+	text = clean(markdown);
+	if (!text.at)
+		return DPTRACK_NOMEM;
+	buf_init(&content, LIMIT_media_bytes);
+	media_add_text(&content, text);
+	free((void *)(uintptr_t)text.at);
+	return record(run, step, key, &content);
+}
+
+int dptrack_table(struct dptrack_run *run, int64_t step, const char *key, const char *const *cells, size_t rows,
+		  size_t columns)
+{
+	struct event_text *clear;
+	struct buf content;
+	size_t n = 0, made = 0;
+	int rc = 0;
+
+	if (!run_usable(run))
+		return DPTRACK_FORKED;
+	if (!rows || !columns || rows > LIMIT_media_bytes / columns)
+		return refuse(run, key, "a table has rows and columns, of at most 8 MiB", DPTRACK_USAGE);
+	n = rows * columns;
+	clear = calloc(n, sizeof(*clear));
+	for (; clear && made < n; made++) {
+		clear[made] = clean(cells[made]);
+		if (!clear[made].at)
+			break;
+	}
+	buf_init(&content, LIMIT_media_bytes);
+	if (clear && made == n)
+		media_add_table(&content, clear, rows, columns);
+	else
+		rc = DPTRACK_NOMEM;
+	for (size_t i = 0; i < made; i++)
+		free((void *)(uintptr_t)clear[i].at);
+	free(clear);
+	return rc ? rc : record(run, step, key, &content);
+}

@@ -1,0 +1,61 @@
+/* media.h: pictures, histograms, texts, tables and sounds of a run, read back with what a restart hides left out.
+ * Everything lies in the caller's arena. ERR_NOENT, ERR_GONE: no such run. */
+#ifndef DPT_STORE_READ_MEDIA_H
+#define DPT_STORE_READ_MEDIA_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "tracker/base/arena.h"
+#include "tracker/base/err.h"
+#include "tracker/event/media.h"
+
+struct store;
+
+struct stored_media {
+	int64_t id; /* rises in the order in which they came */
+	const char *key, *digest; /* SHA-256 of the content */
+	enum media_kind kind;
+	int rank, segment;
+	int64_t step;
+	double wall_time;
+	const char *type;       /* media type of what is handed out, */
+	int64_t bytes;          /* and its size */
+	int64_t width, height;  /* pixels; of a table columns and rows; else 0 */
+	struct event_span content; /* media_of_part alone */
+};
+
+struct media_key { /* what shows of a key */
+	const char *key;
+	enum media_kind kind;
+	int64_t count, first_step, last_step;
+};
+
+struct media_opts {
+	const char *run;
+	const char *key;      /* NULL: all */
+	enum media_kind kind; /* MEDIA_NONE: all */
+	int64_t from, to;     /* steps */
+	bool hidden;          /* also what restarts hide */
+	size_t limit;
+};
+
+struct media_list {
+	struct media_key *keys;
+	size_t key_count;
+	struct stored_media *items; /* by step, key, rank */
+	size_t count;
+};
+
+int media_of_run(struct store *s, const struct media_opts *o, struct arena *a, struct media_list *ret, struct err *err);
+
+/* The content of this digest, when the run has it; ERR_NOENT when not. */
+int media_get(struct store *s, const char *run, const char *digest, struct arena *a, struct event_span *ret,
+	      struct err *err);
+
+/* What came after the one of that id in a part of the run, in order, contents too; 0 items: the end. */
+int media_of_part(struct store *s, const char *run, int rank, int segment, int64_t after, struct arena *a,
+		  struct media_list *ret, struct err *err);
+
+#endif
