@@ -35,6 +35,7 @@ def everything_reads_back(folder):
         run.log({'a': object(), 'b': -1})
         run.log({'p': 1.5, 'q': 2, 'r': 2.5}, step=20)
         run.log({'p': 2.5, 'q': 3, 'r': Tensor()}, step=21)
+        run.log({'huge': 10 ** 400, 'q': 3.5, 'r': 9}, step=21)
         run.log({'p': 3.5, 'q': 4, 'r': 3.5}, step=22)
         run.summary['best'] = 0.75
         assert run.summary['a'] == 1.0 and run.summary['p'] == 3.5 and run.config.opt['name'] == 'adam'
@@ -51,10 +52,10 @@ def everything_reads_back(folder):
     assert a[:2] == [(1, 0.1), (2, 0.2)] and a[2][0] == 10 and math.isnan(a[2][1]) and a[3:] == [(11, 1.0)], a
     assert j.series('b') == [(2, 0.25), (10, math.inf), (12, -1.0)], j.series('b')
     assert j.series('deep/c') == [(2, 1.0)] and j.series('deep/d/e') == [(2, 7.0)]
-    assert j.series('p') == [(20, 1.5), (21, 2.5), (22, 3.5)] and j.series('q') == [(20, 2.0), (21, 3.0), (22, 4.0)]
-    assert j.series('r') == [(20, 2.5), (21, 0.25), (22, 3.5)] and j.series('best') == [(22, 0.75)]
+    assert j.series('p') == [(20, 1.5), (21, 2.5), (22, 3.5)] and j.series('q') == [(20, 2.0), (21, 3.0), (21, 3.5), (22, 4.0)]
+    assert j.series('r') == [(20, 2.5), (21, 0.25), (21, 9.0), (22, 3.5)] and j.series('best') == [(22, 0.75)]
     said = err.strip().split('\n')
-    assert len(said) == 3 and 'values of "a" are lost: object is neither' in err and 'param "lr" has another' in err, err
+    assert len(said) == 4 and 'values of "huge" are lost' in err and 'values of "a" are lost: object is neither' in err and 'param "lr" has another' in err, err
     assert 'is finished: what is logged now is lost' in said[-1], err
 
 

@@ -3,6 +3,7 @@ journal from threads of its own; here Python's values become its arguments."""
 import os
 import sys
 
+_PLAIN = frozenset((float, bool))
 OFF, WAITING, OPEN, CLOSED, FORKED = 'off', 'waiting', 'open', 'closed', 'forked'
 
 _active = []
@@ -32,6 +33,11 @@ def library():
         lib = _library.load()
         _shared.update(warn=_library.WARN(lambda user, text: say(text.decode('utf-8', 'replace'))), module=_library, lib=lib)
     return _shared['lib']
+
+
+def _fits(numbers):
+    """Whether all are Python's own numbers, whole ones no larger than a double's."""
+    return all(type(n) is float or (type(n) in (int, bool) and -2**1023 < n < 2**1023) for n in numbers)
 
 
 class _Keys(dict):
@@ -200,15 +206,22 @@ class Run:
         if row is None:
             row = _Row([self._keys[name] for name in names])
         numbers = list(values.values())
-        try:
+        if _PLAIN.issuperset(map(type, numbers)) or _fits(numbers):
             row.values[:] = numbers
-        except (TypeError, ValueError, RuntimeError):  # one of them is no plain number
-            for key, value in values.items():
-                self._log_any(handle, step, key, value)
-        else:
             _shared['lib'].log_many(handle, step, row.count, *row.at)
             self._last.update(values)
+        else:
+            for key, value in values.items():
+                self._log_any(handle, step, key, value)
         self._rows[names] = row
+
+    def log_rank(self, values, step):
+        """Points of this rank's own series, also in rank 0, where log's belong to the run as a whole. Numbers alone; a
+        segment that waits for its first step goes on waiting."""
+        handle = self._handle
+        if handle is not None:
+            for key, value in values.items():
+                _shared['lib'].log_rank(handle, self.rank, step, self._keys[key], value)
 
     def _log_any(self, handle, step, key, value):
         from collections.abc import Mapping

@@ -9,11 +9,7 @@ def number(value):
     if isinstance(value, (str, bytes, bytearray)) or value is None:
         return None
     try:
-        return float(value)
-    except (TypeError, ValueError, RuntimeError):
-        pass
-    try:
-        return float(value.item())
+        return float(value.item() if hasattr(value, 'item') else value)
     except Exception:  # whatever a foreign type raises, it is no number
         return None
 
