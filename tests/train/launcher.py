@@ -318,13 +318,13 @@ def bad_input():
 
 
 def diverging():
-    """With ReLU it is rounding that decides whether a loss or the gradients stop being numbers first; with GELU these do."""
+    """Rounding and the order of samples decide whether the loss or the gradients stop being numbers first: either is said."""
     with Folder() as tmp:
         runs = os.path.join(tmp, "runs")
         p = dptrain("--data-path", make_set(tmp, 40, 10), "--model", "resnet20", "-b", 5, "--epochs", 20, "--lr", 1e6, "--lr-scheduler", "constant",
-                    "--act", "gelu", "--nproc-per-node", 2, "--runs-dir", runs, *FAST)
+                    "--nproc-per-node", 2, "--runs-dir", runs, *FAST)
         check(p.returncode == 1, "a run that diverges: exit code %d" % p.returncode)
-        check("not finite" in p.stderr and "in a row" in p.stderr and "step" in p.stderr, "a run that diverges: said: " + p.stderr)
+        check("not finite" in p.stderr and ("in a row" in p.stderr or "the loss is" in p.stderr) and "step" in p.stderr, "a run that diverges: said: " + p.stderr)
         check(read_run(runs)["status"].get(LAUNCHER) == FAILED, "a run that diverges: status")
 
 
