@@ -128,12 +128,12 @@ static void values_done(struct case_values *v)
 	}
 }
 
-/* Weights are packed from their masters, as the passes arrange it; the values are rounded already. */
-static void pack_from_master(struct graph *g, const struct precision *p)
+/* What the node's input is made of: passes put a pack in front of it, and a cast in front of that. */
+static const struct tensor *source(const struct tensor *t)
 {
-	for (int i = 0; i < g->n_nodes; i++)
-		if (g->nodes[i]->op == &op_pack)
-			g->nodes[i]->in[0]->dtype = p->master;
+	while (t->producer && (t->producer->op == &op_pack || t->producer->op == &op_cast))
+		t = t->producer->in[0];
+	return t;
 }
 
 /* Runs the built node with inputs `in`; results go to `out`. */
@@ -149,16 +149,11 @@ static void run(struct built *b, const struct rig *r, bool in_place, double *con
 
 	if (pass_layout(b->g, &layout, &err) != 0)
 		fail_msg("%s", err.text);
-	pack_from_master(b->g, &r->precision);
 	if (exec_new(&e, b->g, r, in_place, &err) != 0)
 		fail_msg("%s", err.text);
 	for (int k = 0; k < b->n->n_in; k++) {
-		const struct tensor *t = b->n->in[k];
-
-		if (t && t->producer && t->producer->op == &op_pack)
-			t = t->producer->in[0];
-		if (t)
-			exec_put(e, t, in[k]);
+		if (b->n->in[k])
+			exec_put(e, source(b->n->in[k]), in[k]);
 	}
 	if (exec_run(e, &page, &err) != 0)
 		fail_msg("%s", err.text);

@@ -5,6 +5,7 @@ import os
 import signal
 import subprocess
 import sys
+import time
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import lib  # noqa: E402
@@ -75,6 +76,14 @@ def one_run_by_every_launcher(folder):
     assert len(set(ids)) == len(ids)
 
 
+def wait_for_points(runs, n):
+    """What was logged in the second before a kill may be lost: until rank 0's journal has so many points."""
+    until = time.monotonic() + 60
+    while not any(j.header['rank'] == 0 and len(j.series('loss')) == n for j in lib.journals(runs)):
+        assert time.monotonic() < until, 'points do not arrive in the journal'
+        time.sleep(0.05)
+
+
 def restarts_are_segments(folder):
     for launcher in (torchrun, slurm):
         runs = '%s/%s/runs' % (folder, launcher.__name__)
@@ -82,6 +91,7 @@ def restarts_are_segments(folder):
         processes = [lib.start(runs, PROGRAM, '1', '10', 'r', 'break', **launcher(rank)) for rank in (0, 1)]
         said = [p.stdout.readline().split() for p in processes]
         processes[1].communicate('\n', timeout=120)
+        wait_for_points(runs, 10)
         processes[0].send_signal(signal.SIGTERM)
         processes[0].communicate()
         again = together(runs, launcher, '7', '12', 'r', attempt=1)

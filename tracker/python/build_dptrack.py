@@ -15,7 +15,7 @@ import zipfile
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 TOP = os.path.dirname(os.path.dirname(HERE))
-ROOMS = ('base', 'event', 'run', 'sink')
+ROOMS = ('base', 'curl', 'event', 'run', 'sink')
 LIBRARY = 'libdptrack.so'
 SYMBOLS = 'tracker/dptrack.map'
 
