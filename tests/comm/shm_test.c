@@ -124,16 +124,21 @@ static void test_threads(void **state)
 	expect_clean(3, collectives_threads);
 }
 
-/* Rank 3 dies: rank 1 waits for it in their group, the others for all; everybody names it by its number in the job. */
+/* Rank 3 dies, once every other one has its group: rank 1 waits for it in theirs, the others for all; everybody names it
+ * by its number in the job. */
 static int group_dying_rank(struct comm *c)
 {
-	struct err err = ERR_INIT;
+	struct err err = ERR_INIT, late = ERR_INIT;
 	struct comm *group, *waits;
+	char ready = 1;
 
 	if (c->ops->split(c, c->rank % 2, &group, &err))
 		return 1;
+	for (int r = 0; c->rank == 3 && r < 3; r++)
+		c->ops->recv(c, &ready, 1, r, &late);
 	if (c->rank == 3)
 		raise(SIGKILL);
+	c->ops->send(c, &ready, 1, 3, &late); /* it may die before this returns */
 	waits = c->rank == 1 ? group : c;
 	if (waits->ops->barrier(waits, &err) != ERR_PEER || !strstr(err.text, "rank 3 died"))
 		return 2;
