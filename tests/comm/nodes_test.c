@@ -62,7 +62,7 @@ static int live(const struct world *w, int node, int local, const int *shm_fd, c
 	struct comm_nodes_opts o = { .sockets = w->sockets, .timeout_s = 20 };
 	struct err err = ERR_INIT;
 	struct comm *c;
-	char name[16];
+	char name[32];
 	int bad = link_load(&o.link, "ucx", &err);
 
 	snprintf(name, sizeof(name), "node %d", node);
