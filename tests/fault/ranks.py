@@ -17,6 +17,12 @@ ENDLESS = ["--synthetic", "--model", "gpt2-124m", "--n-layer", 2, "--n-head", 2,
            "-b", 2, "--max-steps", 10 ** 9, "--print-freq", 20, "--workers", 0, "--heartbeat-timeout", SILENCE, *fast()]
 
 
+def unwatched():
+    """The environment, in which a sanitizer leaves a segmentation fault to its signal."""
+    words = environment()
+    return dict(words, ASAN_OPTIONS=":".join(filter(None, (words.get("ASAN_OPTIONS"), "handle_segv=0"))))
+
+
 class Job:
     """On two machines, or (spaces None) one; its launchers' words go to files."""
 
@@ -28,7 +34,7 @@ class Job:
             meet = ["--nnodes", 2, "--node-rank", i, "--master-addr", spaces.address[0], "--master-port", port] if spaces else []
             words = [DPTRAIN, *ENDLESS, "--nproc-per-node", 2, "--runs-dir", os.path.join(folder, "runs"), *meet, *flags]
             with open(path, "w", encoding="utf-8") as out:
-                self.launchers.append(subprocess.Popen(spaces.command(i, *words) if spaces else list(map(str, words)), env=environment(), stdout=out, stderr=out,
+                self.launchers.append(subprocess.Popen(spaces.command(i, *words) if spaces else list(map(str, words)), env=unwatched(), stdout=out, stderr=out,
                                                        stdin=subprocess.DEVNULL))
             self.said.append(path)
 

@@ -107,6 +107,8 @@ void steps_add(struct steps *s, const struct steps_point *p)
 {
 	struct cell *c;
 
+	if (p->series < 0)
+		return;
 	if (p->series == STEPS_WORKERS && p->step > s->settled)
 		s->settled = p->step;
 	if (p->step < s->first || p->step - s->first >= (int64_t)s->span || p->rank < -1 ||
