@@ -124,8 +124,8 @@ static void test_threads(void **state)
 	expect_clean(3, collectives_threads);
 }
 
-/* Rank 3 dies, once every other one has its group: rank 1 waits for it in theirs, the others for all; everybody names it
- * by its number in the job. */
+/* Rank 3 dies, once every other one has its group: rank 1 waits for it in theirs, the others for all; everybody names
+ * it by its number in the job. */
 static int group_dying_rank(struct comm *c)
 {
 	struct err err = ERR_INIT, late = ERR_INIT;

@@ -38,7 +38,8 @@ struct steps_opts {
 };
 
 struct steps_point {
-	/* Of steps_series (-1: it is passed over), or STEPS_MARK: only its time counts, where a run has no phase/step. */
+	/* Of steps_series (-1: it is passed over), or STEPS_MARK: only its time counts, where a run has no
+	 * phase/step. */
 	int series;
 	int rank;    /* -1: of the run */
 	int segment; /* a restart begins a new one */
