@@ -24,21 +24,7 @@ static struct tensor *pack_source(const struct layout_backend *b, struct tensor 
 /* Packs read the types that parameters are kept in; what was gathered in 16 bits is widened for them, for a moment. */
 static struct tensor *widened(struct graph *g, const struct op *cast, struct tensor *t, const struct node *user)
 {
-	struct tensor *out;
-	struct node *n;
-
-	if (dtype_bytes(t->dtype) != 2)
-		return t;
-	out = graph_act(g, DTYPE_F32, t->shape, "%s.wide", t->name);
-	if (!out)
-		return NULL;
-	n = graph_node(g, &(struct node_spec){ .op = cast, .name = out->name, NODE_IN(t), NODE_OUT(out) });
-	if (!n)
-		return NULL;
-	n->phase = user->phase;
-	n->part = user->part;
-	graph_move(g, n->id, user->id);
-	return out;
+	return dtype_bytes(t->dtype) == 2 ? pass_cast_before(g, cast, t, DTYPE_F32, user) : t;
 }
 
 static int pack_input(struct graph *g, const struct layout_backend *b, struct node *n, int index, size_t bytes)

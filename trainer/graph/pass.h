@@ -22,6 +22,11 @@ int pass_dead(struct graph *g, struct err *err);
 /* Gives each operand the type its op asks for; inserts one node of the op cast per tensor and type. */
 int pass_precision(struct graph *g, const struct precision *p, const struct op *cast, struct err *err);
 
+/* A cast of t in front of the node that wants it, of whose part of the program it is; the new tensor, named
+ * "<t>.<type>", or NULL once the graph failed. */
+struct tensor *pass_cast_before(struct graph *g, const struct op *cast, struct tensor *t, enum dtype to,
+				const struct node *user);
+
 /* Which activations are computed again in the backward pass: none; what ops call cheap; all but what crosses from one
  * block of the model to another. */
 enum recompute { RECOMPUTE_NONE, RECOMPUTE_SELECTIVE, RECOMPUTE_FULL };

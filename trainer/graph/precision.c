@@ -55,8 +55,8 @@ static void set_types(struct graph *g, const struct precision *p)
 	}
 }
 
-static struct tensor *cast_before(struct graph *g, const struct op *cast, struct tensor *t, enum dtype to,
-				  struct node *user)
+struct tensor *pass_cast_before(struct graph *g, const struct op *cast, struct tensor *t, enum dtype to,
+				const struct node *user)
 {
 	struct tensor *out = graph_act(g, to, t->shape, "%s.%s", t->name, dtype_name(to));
 	struct node *n;
@@ -68,6 +68,7 @@ static struct tensor *cast_before(struct graph *g, const struct op *cast, struct
 		return NULL;
 	n->phase = user->phase;
 	n->block = user->block;
+	n->part = user->part;
 	graph_move(g, n->id, user->id);
 	return out;
 }
@@ -81,7 +82,7 @@ static void cast_operands(struct graph *g, const struct precision *p, struct cas
 		if (!t || t->dtype == want || t->id >= casts->n)
 			continue;
 		if (!casts->of[t->id][want])
-			casts->of[t->id][want] = cast_before(g, casts->op, t, want, n);
+			casts->of[t->id][want] = pass_cast_before(g, casts->op, t, want, n);
 		n->in[k] = casts->of[t->id][want];
 	}
 }
