@@ -4,6 +4,7 @@
 
 #include "tracker/event/fields.h"
 #include "tracker/event/tensorboard.h"
+#include "tracker/event/tensorproto.h"
 #include "tracker/event/wire.h"
 
 #define BIN_BYTES 24u
@@ -28,24 +29,12 @@ struct tensor {
 
 static int read_shape(struct event_span s, struct tensor *t)
 {
-	struct wire_field f, d;
+	uint64_t size;
 	int rc;
 
-	while ((rc = wire_next(&s, &f)) > 0) {
-		struct event_span dim = wire_span(&f);
-		uint64_t size = 0;
-
-		if (f.number != TB_SHAPE_DIM)
-			continue;
-		while ((rc = wire_next(&dim, &d)) > 0)
-			if (d.number == TB_DIM_SIZE && d.type == WIRE_VARINT)
-				size = d.value;
-		if (rc)
-			return rc;
+	for (; (rc = tensorproto_next_dim(&s, &size)) > 0; t->dims++)
 		if (t->dims < 2)
 			t->dim[t->dims] = size;
-		t->dims++;
-	}
 	return rc;
 }
 

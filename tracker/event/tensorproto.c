@@ -7,25 +7,33 @@
 #include "tracker/event/tensorboard.h"
 #include "tracker/event/wire.h"
 
-static int parse_shape(struct event_span s, uint64_t *elements)
+int tensorproto_next_dim(struct event_span *shape, uint64_t *size)
 {
 	struct wire_field f, d;
+	struct event_span dim;
 	int rc;
 
-	while ((rc = wire_next(&s, &f)) > 0) {
-		struct event_span dim = wire_span(&f);
-		uint64_t size = 0;
-
-		if (f.number != TB_SHAPE_DIM)
-			continue;
-		while ((rc = wire_next(&dim, &d)) > 0)
-			if (d.number == TB_DIM_SIZE && d.type == WIRE_VARINT)
-				size = d.value;
-		if (rc)
+	do {
+		rc = wire_next(shape, &f);
+		if (rc <= 0)
 			return rc;
+	} while (f.number != TB_SHAPE_DIM);
+	*size = 0;
+	dim = wire_span(&f);
+	while ((rc = wire_next(&dim, &d)) > 0)
+		if (d.number == TB_DIM_SIZE && d.type == WIRE_VARINT)
+			*size = d.value;
+	return rc ? rc : 1;
+}
+
+static int count_elements(struct event_span shape, uint64_t *elements)
+{
+	uint64_t size;
+	int rc;
+
+	while ((rc = tensorproto_next_dim(&shape, &size)) > 0)
 		if (__builtin_mul_overflow(*elements, size, elements))
 			*elements = UINT64_MAX;
-	}
 	return rc;
 }
 
@@ -72,7 +80,7 @@ int tensorproto_parse(struct event_span s, struct tensorproto *ret)
 			ret->dtype = (unsigned)f.value;
 			break;
 		case TB_TENSOR_SHAPE:
-			shape_rc = parse_shape(wire_span(&f), &ret->elements);
+			shape_rc = count_elements(wire_span(&f), &ret->elements);
 			break;
 		case TB_TENSOR_CONTENT:
 			ret->content = wire_span(&f);

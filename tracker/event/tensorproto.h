@@ -21,6 +21,9 @@ struct tensorproto {
 /* 0 or ERR_CORRUPT; texts and content point into s. */
 int tensorproto_parse(struct event_span s, struct tensorproto *ret);
 
+/* The next dimension of a TensorShapeProto (tensor_shape.proto): 1 and its size, 0 at the end, or ERR_CORRUPT. */
+int tensorproto_next_dim(struct event_span *shape, uint64_t *size);
+
 /* True and *ret when the tensor is one number. */
 bool tensorproto_number(const struct tensorproto *t, double *ret);
 
