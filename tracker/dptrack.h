@@ -116,6 +116,36 @@ struct dptrack_found {
  * opts->experiment (both are needed then; newest: begun last). Makes nothing. DPTRACK_NOENT when there is none. */
 int dptrack_find(struct dptrack_found *ret, const struct dptrack_run_opts *opts, struct dptrack_error *error);
 
+/* What dptrack_read tells of a run; texts live during the call. */
+struct dptrack_journal { /* one process that took part */
+	const char *run_id, *run_name, *experiment, *host;
+	int rank; /* -1: a launcher */
+	int world_size, segment;
+};
+
+struct dptrack_point {
+	const char *key;
+	int rank;    /* -1: of the run as a whole */
+	int segment; /* a later one stands for what earlier ones say of steps from its first on */
+	int64_t step;
+	double wall_time, value; /* seconds since 1970 UTC */
+};
+
+enum dptrack_fact { DPTRACK_FACT_PARAM = 1, DPTRACK_FACT_TAG = 2, DPTRACK_FACT_ENVIRONMENT = 3 };
+
+/* Any of the functions may be NULL. */
+struct dptrack_reader {
+	void *user;
+	void (*journal)(void *user, const struct dptrack_journal *journal); /* before what stands in it */
+	void (*point)(void *user, const struct dptrack_point *point);
+	void (*fact)(void *user, enum dptrack_fact kind, const char *key, const char *value);
+	void *reserved[4]; /* NULL; room for later functions */
+};
+
+/* Reads the journals in the folder of a run, finished or not, one after the other. 0; DPTRACK_NOENT: there is none;
+ * DPTRACK_USAGE: one cannot be read. */
+int dptrack_read(const char *dir, const struct dptrack_reader *reader, struct dptrack_error *error);
+
 /* Writes everything that is queued and the status, waits for the disk and at most close_wait_s for the server, then
  * frees the run (NULL is fine). DPTRACK_RUNNING leaves the status as it is (a rank that ends before others).
  * 0, or the code of what could not be completed (DPTRACK_IO too when the journal was removed meanwhile); the run is
@@ -149,6 +179,11 @@ int dptrack_log_rank(struct dptrack_run *run, int rank, int64_t step, const char
 
 /* The same with a time of the caller's (seconds since 1970 UTC; not NaN): for importers. */
 int dptrack_log_at(struct dptrack_run *run, int rank, int64_t step, const char *key, double value, double wall_time);
+
+/* From now on records what the machine says of itself (cores, memory, disks, network: system/cpu_percent and others)
+ * as series of this process's rank, every interval_s seconds (at least 0.1) and once more at close, by the newest step
+ * that was logged. Of each run once. */
+int dptrack_system(struct dptrack_run *run, double interval_s);
 
 /* Params are write-once: the first value wins, another one is refused with a warning. Set those that TensorBoard's
  * HParams tab shall show before the first point or flush. Over-long values (8000 bytes) are cut. */

@@ -19,12 +19,14 @@ noinst_LTLIBRARIES += libinsight.la
 libinsight_la_SOURCES = \
 	schema/insight/phases.def schema/insight/goals.def schema/insight/leaves.def \
 	tracker/insight/change.c tracker/insight/change.h \
+	tracker/insight/judge.c tracker/insight/judge.h \
 	tracker/insight/pace.c tracker/insight/pace.h \
 	tracker/insight/sentence.c tracker/insight/sentence.h \
 	tracker/insight/spread.c tracker/insight/spread.h \
 	tracker/insight/steps.c tracker/insight/steps.h \
 	tracker/insight/student.c tracker/insight/student.h \
 	tracker/insight/tree.c tracker/insight/tree.h \
+	tracker/insight/vitals.c tracker/insight/vitals.h \
 	tracker/insight/warmup.c tracker/insight/warmup.h
 libinsight_la_LIBADD = libtrackbase.la -lm
 
@@ -58,14 +60,21 @@ libtracker_la_SOURCES = \
 	tracker/run/run_facts.c \
 	tracker/run/run_media.c \
 	tracker/run/run_points.c \
+	tracker/run/run_read.c \
+	tracker/run/sampler.c tracker/run/sampler.h \
 	tracker/run/syncer.c tracker/run/syncer.h \
 	tracker/run/warn.c tracker/run/warn.h \
 	tracker/run/writer.c tracker/run/writer.h \
+	tracker/system/cgroup.c tracker/system/cgroup.h \
+	tracker/system/counters.c tracker/system/counters.h \
+	tracker/system/proc.c tracker/system/proc.h \
+	tracker/system/sample.c tracker/system/sample.h \
+	tracker/system/threads.c tracker/system/threads.h \
 	tracker/sink/http.c tracker/sink/http.h \
 	tracker/sink/sender.c tracker/sink/sender.h \
 	tracker/sink/uplink.c tracker/sink/uplink.h
 libtracker_la_CFLAGS = $(AM_CFLAGS) $(ZLIB_CFLAGS) $(CURL_CFLAGS)
-libtracker_la_LIBADD = libtrackbase.la $(ZLIB_LIBS)
+libtracker_la_LIBADD = libtrackbase.la $(ZLIB_LIBS) -lm
 include_HEADERS += tracker/dptrack.h
 
 # libdptrack.so: the same objects; only dptrack_* is visible, under a version of its own.
@@ -87,10 +96,10 @@ libdptrack_man = tracker/man/dptrack.3 tracker/man/dptrack_audio.3 tracker/man/d
 	tracker/man/dptrack_environment.3 tracker/man/dptrack_find.3 tracker/man/dptrack_flush.3 tracker/man/dptrack_log.3 \
 	tracker/man/dptrack_log_at.3 tracker/man/dptrack_log_many.3 tracker/man/dptrack_log_rank.3 \
 	tracker/man/dptrack_note.3 tracker/man/dptrack_param.3 \
-	tracker/man/dptrack_param_bool.3 tracker/man/dptrack_param_f64.3 tracker/man/dptrack_param_i64.3 \
+	tracker/man/dptrack_param_bool.3 tracker/man/dptrack_param_f64.3 tracker/man/dptrack_param_i64.3 tracker/man/dptrack_read.3 \
 	tracker/man/dptrack_run_close.3 tracker/man/dptrack_run_dir.3 tracker/man/dptrack_run_id.3 \
 	tracker/man/dptrack_run_name.3 tracker/man/dptrack_run_open.3 tracker/man/dptrack_run_segment.3 \
-	tracker/man/dptrack_segment_param.3 tracker/man/dptrack_set_status.3 tracker/man/dptrack_tag.3
+	tracker/man/dptrack_segment_param.3 tracker/man/dptrack_set_status.3 tracker/man/dptrack_system.3 tracker/man/dptrack_tag.3
 nodist_man_MANS += $(libdptrack_man)
 CLEANFILES += $(libdptrack_man)
 EXTRA_DIST += tracker/man.awk

@@ -1,8 +1,9 @@
 # The tracking library: its file format, its behaviour under faults, its way to a server.
-cmocka_tests += tests/tracker/base_test tests/tracker/event_test tests/tracker/run_test
+cmocka_tests += tests/tracker/base_test tests/tracker/event_test tests/tracker/run_test tests/tracker/system_test
 tests_tracker_base_test_LDADD = libtrackbase.la $(CMOCKA_LIBS)
 tests_tracker_event_test_LDADD = libtracker.la $(CMOCKA_LIBS)
 tests_tracker_run_test_LDADD = libtracker.la $(CMOCKA_LIBS)
+tests_tracker_system_test_LDADD = libtracker.la -lm $(CMOCKA_LIBS)
 
 check_PROGRAMS += tests/tracker/event_fuzz
 TESTS += tests/tracker/event_fuzz

@@ -52,9 +52,9 @@ struct tree_run tree_unknown(void)
 {
 	return (struct tree_run){
 		.workers = NAN, .threads = NAN, .local_world = NAN, .cores = NAN, .batch_size = NAN,
-		.parameters = NAN, .bucket_cap_mb = NAN, .comm_total = NAN, .evaluation = NAN, .checkpoint = NAN,
-		.load = NAN, .load_cpu = NAN, .ready = NAN, .run_wait = NAN, .taken = NAN, .steal = NAN,
-		.throttled = NAN, .memory_wait = NAN, .major_faults = NAN, .clock = NAN,
+		.parameters = NAN, .bucket_cap_mb = NAN, .eval_steps = NAN, .save_steps = NAN, .comm_total = NAN,
+		.evaluation = NAN, .checkpoint = NAN, .load = NAN, .load_cpu = NAN, .ready = NAN, .run_wait = NAN,
+		.taken = NAN, .steal = NAN, .throttled = NAN, .memory_wait = NAN, .major_faults = NAN, .clock = NAN,
 	};
 }
 
@@ -99,10 +99,30 @@ static struct tree_finding *find(struct walk *w, enum tree_leaf leaf, double sha
 
 #define SAY(f, ...) snprintf((f)->evidence, sizeof((f)->evidence), __VA_ARGS__)
 #define ACT(f, ...) snprintf((f)->action, sizeof((f)->action), __VA_ARGS__)
+#define TRY(f, ...) snprintf((f)->flags, sizeof((f)->flags), __VA_ARGS__)
 
 static double share_of(const struct walk *w, int phase)
 {
 	return phase_seconds(w->run, phase) / w->seconds;
+}
+
+/* The action begins with flags. */
+static void try_action(struct tree_finding *f)
+{
+	TRY(f, "%.*s", (int)strcspn(f->action, ";:"), f->action);
+}
+
+/* Where the number of threads is found by itself no other one is better. */
+static void advise_loading(const struct tree_run *run, enum tree_leaf leaf, struct tree_finding *f)
+{
+	double computing = run->threads * run->local_world;
+
+	if (run->workers == 0)
+		ACT(f, "-j auto: with -j 0 nothing is loaded beside the steps");
+	else if (leaf == TREE_decode && run->workers > 0 && run->cores > computing + run->workers)
+		ACT(f, "-j %.0f: cores are free", run->workers * 2);
+	if (run->workers >= 0)
+		try_action(f);
 }
 
 /* Without threads of the loader, waiting for data is the work itself. */
@@ -127,10 +147,7 @@ static void walk_loader(struct walk *w)
 		SAY(f, "steps wait for the loader %.0f %% of the time, whose threads are on a core %.0f %% of theirs",
 		    100 * share, 100 * (1 - off));
 	}
-	if (run->workers == 0)
-		ACT(f, "-j auto: with -j 0 nothing is loaded beside the steps");
-	else if (leaf == TREE_decode && run->workers > 0 && run->cores > run->threads * run->local_world + run->workers)
-		ACT(f, "-j %.0f: cores are free", run->workers * 2);
+	advise_loading(run, leaf, f);
 }
 
 static void walk_copies(struct walk *w)
@@ -138,8 +155,10 @@ static void walk_copies(struct walk *w)
 	double share = share_of(w, PACE_h2d) + share_of(w, PACE_copy_exposed);
 	struct tree_finding *f = find(w, TREE_copy, share, PACE_h2d);
 
-	if (f)
+	if (f) {
 		SAY(f, "copying batches takes %.0f %% of the time", 100 * share);
+		TRY(f, "--precision bf16");
+	}
 }
 
 /* What a rank sends and receives of the gradients, GB/s, as a ring would: 2 (n-1)/n of them. */
@@ -176,6 +195,10 @@ static void walk_communication(struct walk *w)
 	}
 	if (leaf == TREE_small_batch && run->batch_size > 0)
 		ACT(f, "-b %.0f: what is sent stays the same; or --grad-accum-steps 4", run->batch_size * 4);
+	if (leaf == TREE_small_batch && run->batch_size > 0)
+		TRY(f, "-b %.0f", run->batch_size * 4);
+	else
+		TRY(f, leaf == TREE_bucket ? "--bucket-cap-mb 25" : "--grad-accum-steps 4");
 }
 
 static double own_seconds(const struct tree_rank *r)
@@ -260,6 +283,12 @@ static void walk_cpu(struct walk *w)
 		    run->ready);
 	if (leaf == TREE_threads && run->local_world > 0)
 		ACT(f, "--threads %.0f", fmax(1, floor(run->cores / run->local_world)));
+	if (leaf == TREE_threads)
+		try_action(f);
+	else if (leaf == TREE_cpu_taken && run->threads > 1)
+		TRY(f, "--threads %.0f", run->threads - 1);
+	else if (leaf == TREE_crowding && run->workers > 0)
+		TRY(f, "-j auto");
 }
 
 static void walk_rest(struct walk *w)
@@ -279,11 +308,19 @@ static void walk_rest(struct walk *w)
 	if (f)
 		SAY(f, "%s %.0f %% of the time", isnan(run->evaluation) ? "steps begin late" : "evaluation takes",
 		    100 * f->share);
-	if (f && isnan(run->evaluation))
+	if (f && isnan(run->evaluation)) {
 		ACT(f, "look at what the program does between its steps");
+	} else if (f && run->eval_steps > 0) {
+		ACT(f, "--eval-steps %.0f", 10 * run->eval_steps);
+		try_action(f);
+	}
 	f = find(w, TREE_checkpoint, run->checkpoint / w->seconds, -1);
 	if (f)
 		SAY(f, "training stands still for checkpoints %.0f %% of the time", 100 * f->share);
+	if (f && run->save_steps > 0) {
+		ACT(f, "--save-steps %.0f", 10 * run->save_steps);
+		try_action(f);
+	}
 }
 
 static int by_share(const void *a, const void *b)

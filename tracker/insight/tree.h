@@ -31,7 +31,8 @@ struct tree_run {
 	const struct tree_rank *ranks;
 	size_t n_ranks;
 	/* the configuration */
-	double workers, threads, local_world, cores, batch_size, parameters, bucket_cap_mb;
+	double workers, threads, local_world, cores, batch_size, parameters, bucket_cap_mb,
+		eval_steps, save_steps;
 	/* seconds a step, means: comm_total of the rank that is waited for; evaluation, checkpoints (copying and
 	 * waiting) */
 	double comm_total, evaluation, checkpoint;
@@ -51,6 +52,7 @@ struct tree_finding {
 	char evidence[240];
 	const char *usual;
 	char action[240];
+	char flags[80]; /* of the action, as dptrain takes them; "": there is none to be tried */
 };
 
 struct tree_report {

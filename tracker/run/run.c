@@ -16,6 +16,7 @@
 
 #define CLOSE_WAIT_S 10.0
 #define PAGE_BYTES 4096u
+#define SYSTEM_LEAST_S 0.1
 
 static int fail(struct dptrack_error *error, const struct err *err)
 {
@@ -167,6 +168,7 @@ int dptrack_run_open(struct dptrack_run **ret, const struct dptrack_run_opts *op
 		goto out;
 	run->rank = o->role == DPTRACK_LAUNCHER ? EVENT_RANK_LAUNCHER : o->rank;
 	run->series = run->rank > 0 ? run->rank : EVENT_RANK_RUN;
+	atomic_init(&run->newest_step, o->first_step - 1); /* -1, or that from which a restart goes on */
 	run->close_wait_s = o->close_wait_s == 0 ? CLOSE_WAIT_S : o->close_wait_s;
 	rc = open_parts(run, o, &err);
 	if (!rc)
@@ -238,6 +240,23 @@ int dptrack_find(struct dptrack_found *ret, const struct dptrack_run_opts *opts,
 	return 0;
 }
 
+/* ---- the machine ---- */
+
+int dptrack_system(struct dptrack_run *run, double interval_s)
+{
+	struct err err = ERR_INIT;
+	int rc;
+
+	if (!run_usable(run))
+		return DPTRACK_FORKED;
+	if (!(interval_s >= SYSTEM_LEAST_S) || run->sampler)
+		return DPTRACK_USAGE;
+	rc = sampler_start(&run->sampler, run, interval_s, &err);
+	if (rc)
+		warn_post(run->warn, WARN_SYSTEM, "no series system/… is recorded: %s", err.text);
+	return rc;
+}
+
 /* ---- close ---- */
 
 static int close_uplink(struct dptrack_run *run)
@@ -268,6 +287,7 @@ int dptrack_run_close(struct dptrack_run *run, enum dptrack_status status)
 		return DPTRACK_FORKED;
 	if ((unsigned)status > DPTRACK_SCHEDULED)
 		status = DPTRACK_RUNNING;
+	sampler_stop(run->sampler);
 	rc = writer_stop(run->writer, (enum event_status)status, &lost, &err);
 	if (lost || rc == ERR_BUSY) /* the rest has been told already */
 		warn_post(run->warn, WARN_DISK, "%s; %llu points or more were lost", err.text,

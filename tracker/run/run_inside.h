@@ -15,6 +15,7 @@
 #include "tracker/run/names.h"
 #include "tracker/run/printed.h"
 #include "tracker/run/records.h"
+#include "tracker/run/sampler.h"
 #include "tracker/run/warn.h"
 #include "tracker/sink/uplink.h"
 
@@ -36,6 +37,8 @@ struct dptrack_run {
 	struct journal *journal;
 	struct uplink *uplink;
 	struct writer *writer;
+	struct sampler *sampler; /* NULL: dptrack_system was not called */
+	_Atomic(int64_t) newest_step; /* largest that was logged; -1: none yet */
 	_Atomic(uint64_t) dropped;
 };
 

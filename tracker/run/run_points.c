@@ -29,6 +29,8 @@ static int push(struct dptrack_run *run, const char *key, struct point *p)
 	const char *why = "";
 	int rc = keys_get(run->keys, key, &p->key, &why);
 
+	if (p->step > atomic_load_explicit(&run->newest_step, memory_order_relaxed))
+		atomic_store_explicit(&run->newest_step, p->step, memory_order_relaxed);
 	if (rc)
 		return refuse_key(run, key, rc, why);
 	if (lanes_push(run->lanes, p))

@@ -6,7 +6,7 @@
 #include <stdbool.h>
 
 enum warn_kind { WARN_QUEUE, WARN_KEY, WARN_PARAM, WARN_CUT, WARN_MEDIA, WARN_DISK, WARN_SYNC, WARN_SERVER,
-		 WARN_UNSENT, WARN_KINDS };
+		 WARN_SYSTEM, WARN_UNSENT, WARN_KINDS };
 
 struct warn;
 

@@ -195,6 +195,7 @@ static void *writer_main(void *arg)
 	struct err sync_err = ERR_INIT;
 	bool stop = false, whole = false;
 
+	pthread_setname_np(pthread_self(), "dptrack-write");
 	while (!stop || !whole) {
 		uint64_t wanted;
 

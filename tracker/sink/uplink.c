@@ -176,6 +176,7 @@ static void *uplink_main(void *arg)
 	unsigned which = 0;
 	bool detached;
 
+	pthread_setname_np(pthread_self(), "dptrack-send");
 	u->backoff_s = BACKOFF_FIRST_S;
 	pthread_mutex_lock(&u->lock);
 	while (wait_for_work(u, next_s, u->failing, &which))

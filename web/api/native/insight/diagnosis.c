@@ -2,24 +2,13 @@
 #include "web/api/api.h"
 
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
-#include "tracker/insight/tree.h"
+#include "tracker/insight/judge.h"
 #include "web/api/handlers.h"
 #include "web/api/native/insight/timing.h"
 
-/* "…, 8 cores" */
-static double cores_of(const struct query_run *run)
-{
-	const char *cpu = NULL, *comma;
-
-	for (size_t i = 0; i < run->environment_count; i++)
-		if (!strcmp(run->environment[i].key, "cpu"))
-			cpu = run->environment[i].value;
-	comma = cpu ? strrchr(cpu, ',') : NULL;
-	return comma && strstr(comma, " core") ? strtod(comma + 1, NULL) : NAN;
-}
+enum { VITALS_ROWS = 512 };
 
 /* Ranks on the machine of the first one. */
 static double local_world(const struct query_run *run)
@@ -31,47 +20,44 @@ static double local_world(const struct query_run *run)
 	return n > 0 ? n : NAN;
 }
 
-static double workers_of(const struct query_run *run)
+static struct judge_facts facts_of(const struct query_run *run)
 {
+	struct judge_facts f = judge_unknown();
+
 	for (size_t i = 0; i < run->param_count; i++)
-		if (!strcmp(run->params[i].key, "workers") && !strcmp(run->params[i].value, "0"))
-			return 0;
-	return timing_param(run, "workers", NAN);
+		judge_param(&f, run->params[i].key, run->params[i].value);
+	for (size_t i = 0; i < run->environment_count; i++)
+		if (!strcmp(run->environment[i].key, "cpu"))
+			judge_cpu(&f, run->environment[i].value);
+	for (size_t i = 0; i < run->metric_count; i++)
+		judge_series(&f, run->metrics[i].key);
+	f.local_world = local_world(run);
+	f.world = run->world_size > 0 ? run->world_size : 1;
+	return f;
 }
 
-static bool evaluates(const struct query_run *run)
+static int read_vitals(struct call *c, const struct query_run *run, int64_t from, struct vitals *v, struct err *err)
 {
-	return timing_metric(run, "val/seconds") || timing_metric(run, "epoch/eval_seconds");
-}
+	const char *keys[VITALS_SERIES];
+	struct points_sel sel = { .runs = &run->id, .run_count = 1, .keys = keys, .key_count = VITALS_SERIES,
+				  .rank = POINTS_ALL_RANKS, .from_step = from, .to_step = INT64_MAX };
+	struct points_row *rows = arena_array(c->arena, VITALS_ROWS, sizeof(*rows));
+	struct points_cursor *cursor;
+	size_t n = 1;
+	int rc;
 
-/* Nothing but times from point to point tells of no leaf. */
-static bool has_phases(const struct timing *t)
-{
-	for (size_t i = 0; i < t->n; i++)
-		for (int k = 0; k < PACE_other; k++)
-			if (t->rows[i].phase[k] > 0)
-				return true;
-	return false;
-}
-
-static void fill_run(struct tree_run *t, const struct query_run *run, const struct timing *timing, int64_t from)
-{
-	t->workers = workers_of(run);
-	t->threads = timing_param(run, "threads", NAN);
-	t->local_world = local_world(run);
-	t->cores = cores_of(run);
-	t->batch_size = timing_param(run, "batch_size", NAN);
-	t->parameters = timing_param(run, "parameters", NAN);
-	t->bucket_cap_mb = timing_param(run, "bucket_cap_mb", NAN);
-	t->comm_total = steps_mean(timing->steps, STEPS_COMM_TOTAL, from);
-	t->load = steps_mean(timing->steps, STEPS_LOAD, from);
-	t->load_cpu = steps_mean(timing->steps, STEPS_LOAD_CPU, from);
-	t->ready = steps_mean(timing->steps, STEPS_READY, from);
-	if (evaluates(run))
-		t->evaluation = timing->pace.phase[PACE_between] * timing->pace.samples / (double)timing->pace.steps;
-	t->checkpoint = steps_mean(timing->steps, STEPS_COPY, from);
-	if (!isnan(steps_mean(timing->steps, STEPS_WAIT, from)))
-		t->checkpoint += steps_mean(timing->steps, STEPS_WAIT, from);
+	for (int i = 0; i < VITALS_SERIES; i++)
+		keys[i] = vitals_key(i);
+	rc = rows ? points_open(&cursor, c->api->store, &sel, NULL, err) : err_set(err, ERR_NOMEM, "out of memory");
+	if (rc)
+		return rc;
+	while (n && !(rc = points_next(cursor, rows, VITALS_ROWS, &n, err)))
+		for (size_t i = 0; !rc && i < n; i++)
+			rc = vitals_add(v,
+					&(struct vitals_point){ vitals_series(rows[i].key), rows[i].rank, rows[i].step,
+								rows[i].wall_time, rows[i].value }, err);
+	points_close(cursor);
+	return rc;
 }
 
 static void write_number(struct js *j, const char *key, double v)
@@ -115,36 +101,27 @@ static void write_report(struct call *c, const struct tree_report *r, const stru
 	buf_addc(&c->out, '\n');
 }
 
-static enum call_next judge(struct call *c, const struct query_run *run, const struct timing *t)
+/* What hinders goes to err. */
+static int judge(struct call *c, const struct query_run *run, const struct timing *t, struct err *err)
 {
-	struct tree_run r = tree_unknown();
+	struct judge_facts facts = facts_of(run);
+	struct vitals *vitals = NULL;
 	struct tree_report report;
-	struct tree_rank *ranks = arena_array(c->arena, (size_t)run->world_size + 1, sizeof(*ranks));
-	int64_t from = t->rows[t->pace.warmup].step;
-	struct err err = ERR_INIT;
+	int rc = vitals_new(&vitals, facts.world, err);
 
-	if (!ranks)
-		return call_fail(c, CALL_busy, NULL, "out of memory");
-	fill_run(&r, run, t, from);
-	r.steps = t->rows + t->pace.warmup;
-	r.n = t->pace.steps;
-	r.ranks = ranks;
-	for (int rank = 0; rank < run->world_size; rank++) {
-		struct tree_rank *one = &ranks[r.n_ranks];
-
-		one->rank = rank;
-		r.n_ranks += steps_rank(t->steps, rank, from, &one->seconds, one->phase);
-	}
-	if (tree_judge(&r, &report, &err))
-		return call_fail_err(c, NULL, &err);
-	write_report(c, &report, &t->pace);
-	return CALL_DONE;
+	if (!rc)
+		rc = read_vitals(c, run, steps_first(t->steps), vitals, err);
+	if (!rc)
+		rc = judge_run(&(struct judge_input){ &facts, t->steps, t->rows, &t->pace, vitals }, &report, err);
+	if (!rc)
+		write_report(c, &report, &t->pace);
+	vitals_free(vitals);
+	return rc;
 }
 
 enum call_next on_run_diagnosis(struct call *c)
 {
 	const char *id = call_run_id(c, 0);
-	enum call_next next = CALL_DONE;
 	struct query_run run;
 	struct timing t;
 	struct err err = ERR_INIT;
@@ -153,13 +130,12 @@ enum call_next on_run_diagnosis(struct call *c)
 		return CALL_DONE;
 	if (query_run(c->api->store, id, c->arena, &run, &err))
 		return call_fail_err(c, "run", &err);
-	if (!timing_read(c, &run, &t)) {
-		if (has_phases(&t))
-			next = judge(c, &run, &t);
+	if (!timing_read(c, &run, &t) && judge(c, &run, &t, &err)) {
+		if (err.code == ERR_USAGE)
+			call_fail(c, CALL_not_found, "run", "run %s: %s", run.name, err.text);
 		else
-			call_fail(c, CALL_not_found, "run", "run %s has no series phase/… by which it could be judged",
-				  run.name);
+			call_fail_err(c, NULL, &err);
 	}
 	timing_done(&t);
-	return next;
+	return CALL_DONE;
 }

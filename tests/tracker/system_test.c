@@ -1,0 +1,206 @@
+/* system_test.c: readers of /proc, /sys and control groups on made trees of files, for both versions of control groups;
+ * and this machine under a load that is known. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "tracker/base/clock.h"
+#include "tracker/system/cgroup.h"
+#include "tracker/system/counters.h"
+#include "tracker/system/proc.h"
+#include "tracker/system/sample.h"
+#include "tracker/system/threads.h"
+
+static char root[] = "/tmp/dptrack-system-XXXXXX";
+
+static void put(const char *path, const char *text)
+{
+	char whole[400];
+	FILE *f;
+
+	snprintf(whole, sizeof(whole), "%s/%s", root, path);
+	for (char *at = whole + strlen(root) + 1; (at = strchr(at, '/')); at++) {
+		*at = '\0';
+		mkdir(whole, 0700);
+		*at = '/';
+	}
+	f = fopen(whole, "w");
+	assert_non_null(f);
+	fputs(text, f);
+	assert_int_equal(fclose(f), 0);
+}
+
+static int make_root(void **state)
+{
+	(void)state;
+	return mkdtemp(root) ? 0 : -1;
+}
+
+static int drop_root(void **state)
+{
+	char command[100];
+
+	(void)state;
+	snprintf(command, sizeof(command), "rm -rf %s", root);
+	return system(command);
+}
+
+static void values(void **state)
+{
+	static const char text[] = "some avg10=0.00 avg60=1.50 total=1234\nfull avg10=0.00 total=99\n"
+				   "MemTotal:  64 kB\nx 1\n";
+
+	(void)state;
+	assert_true(proc_value(text, "some", "total=") == 1234);
+	assert_true(proc_value(text, "full", "total=") == 99);
+	assert_true(proc_value(text, "MemTotal", NULL) == 64);
+	assert_true(proc_value(text, "x", NULL) == 1);
+	assert_true(isnan(proc_value(text, "x", "total=")));
+	assert_true(isnan(proc_value(text, "Mem", NULL)));
+	assert_true(isnan(proc_number(root, "proc/none")));
+}
+
+static void older_groups(void **state)
+{
+	struct cgroup g;
+
+	(void)state;
+	put("proc/self/cgroup", "5:devices:/\n4:memory:/box/a\n2:cpu,cpuacct:/box/b\n0::/\n");
+	put("sys/fs/cgroup/cpu/box/b/cpu.stat", "nr_periods 10\nnr_throttled 4\nthrottled_time 2500000000\n");
+	put("sys/fs/cgroup/memory/memory.limit_in_bytes", "9223372036854771712\n"); /* a container's mount: no limit */
+	put("sys/fs/cgroup/memory/memory.usage_in_bytes", "1000\n");
+	cgroup_read(&g, root);
+	assert_true(g.throttled_s == 2.5);
+	assert_true(isnan(g.memory_bytes) && isnan(g.memory_wait_s));
+	put("sys/fs/cgroup/memory/box/a/memory.limit_in_bytes", "5000\n");
+	put("sys/fs/cgroup/memory/box/a/memory.usage_in_bytes", "4000\n");
+	cgroup_read(&g, root);
+	assert_true(g.memory_bytes == 4000);
+}
+
+static void unified_groups(void **state)
+{
+	struct cgroup g;
+
+	(void)state;
+	put("proc/self/cgroup", "0::/user/job\n");
+	put("sys/fs/cgroup/user/job/cpu.stat", "usage_usec 5\nnr_throttled 1\nthrottled_usec 1500000\n");
+	put("sys/fs/cgroup/user/job/memory.max", "max\n");
+	put("sys/fs/cgroup/user/job/memory.current", "777\n");
+	put("sys/fs/cgroup/user/job/memory.pressure", "some avg10=0.00 total=250000\nfull avg10=0.00 total=1\n");
+	cgroup_read(&g, root);
+	assert_true(fabs(g.throttled_s - 1.5) < 1e-12 && fabs(g.memory_wait_s - 0.25) < 1e-12);
+	assert_true(isnan(g.memory_bytes));
+	put("sys/fs/cgroup/user/job/memory.max", "1000\n");
+	cgroup_read(&g, root);
+	assert_true(g.memory_bytes == 777);
+}
+
+static void machine(void **state)
+{
+	const double tick = 1.0 / (double)sysconf(_SC_CLK_TCK);
+	struct counters c;
+
+	(void)state;
+	put("proc/stat", "cpu  100 1 20 300 4 5 6 70 8 9\ncpu0 1 2 3\ncpu1 1 2 3\nintr 5\n");
+	put("proc/self/stat", "7 (a (b) c) R 1 7 7 0 -1 0 11 12 13 14 500 60 0 0 20 0\n");
+	put("proc/meminfo", "MemTotal:  1000 kB\nMemFree: 10 kB\nMemAvailable:   400 kB\n");
+	put("proc/pressure/memory", "some avg10=0.00 total=3000000\n");
+	put("proc/diskstats", "   8 0 sda 10 0 100 5 20 0 200 7 0 0 0\n   8 1 sda1 10 0 100 5 20 0 200 7 0 0 0\n");
+	put("sys/block/sda/device/model", "");
+	put("proc/self/net/dev", "Inter-| Receive\n face |bytes\n    lo: 5 1 0 0 0 0 0 0 5 1 0 0 0 0 0 0\n"
+				 "  eth0: 1000 9 0 0 0 0 0 0 2000 9 0 0 0 0 0 0\n");
+	put("sys/devices/system/cpu/cpu0/cpufreq/scaling_cur_freq", "2000000\n");
+	put("sys/devices/system/cpu/cpu1/cpufreq/scaling_cur_freq", "3000000\n");
+	put("sys/class/powercap/intel-rapl:0/energy_uj", "4000000\n");
+	put("proc/self/cgroup", "0::/none\n");
+	counters_read(&c, root);
+	assert_true(c.cores == 2 && fabs(c.busy_s - 132 * tick) < 1e-9 && fabs(c.idle_s - 304 * tick) < 1e-9);
+	assert_true(fabs(c.steal_s - 70 * tick) < 1e-9 && fabs(c.own_s - 560 * tick) < 1e-9);
+	assert_true(c.major_faults == 13 && c.memory_bytes == 600 * 1024 && c.memory_wait_s == 3);
+	assert_true(c.disk_read == 100 * 512 && c.disk_written == 200 * 512); /* the partition is in its disk */
+	assert_true(c.net_received == 1000 && c.net_sent == 2000);
+	assert_true(c.clock_mhz == 2500 && c.energy_j == 4);
+}
+
+/* A root without files: nothing is known, and nothing fails. */
+static void nothing(void **state)
+{
+	double v[SAMPLE_SERIES];
+	struct sample s;
+
+	(void)state;
+	sample_begin(&s, "/nonexistent");
+	sample_take(&s, v);
+	sample_done(&s);
+	for (int i = 0; i < SAMPLE_SERIES; i++)
+		if (!isnan(v[i]))
+			fail_msg("%s is %g", sample_key((enum sample_series)i), v[i]);
+}
+
+static void waiting_threads(void **state)
+{
+	struct threads t = { .n = 0 };
+	struct threads_use use;
+
+	(void)state;
+	put("proc/self/comm", "dptrain\n");
+	for (int i = 1; i <= 3; i++) {
+		static const char *const names[] = { "dptrain\n", "dptrain\n", "dptrain-load\n" };
+		char path[60];
+
+		snprintf(path, sizeof(path), "proc/self/task/%d/comm", i);
+		put(path, names[i - 1]);
+		snprintf(path, sizeof(path), "proc/self/task/%d/schedstat", i);
+		put(path, "1000000000 500000000 9\n");
+	}
+	threads_read(&t, root, 1, &use);
+	put("proc/self/task/1/schedstat", "1900000000 600000000 9\n");
+	put("proc/self/task/2/schedstat", "1010000000 900000000 9\n");
+	put("proc/self/task/3/schedstat", "9000000000 9000000000 9\n"); /* a loader's: it is no compute thread */
+	threads_read(&t, root, 1, &use);
+	assert_true(fabs(use.wait_s - 0.4) < 1e-9);
+	assert_true(use.busy == 1);
+	threads_done(&t);
+}
+
+/* 0.3 s of one core, of this process. */
+static void known_load(void **state)
+{
+	double v[SAMPLE_SERIES], until;
+	struct sample s;
+
+	(void)state;
+	sample_begin(&s, "");
+	for (until = clock_thread_s() + 0.3; clock_thread_s() < until;)
+		;
+	sample_loop(&s);
+	sample_take(&s, v);
+	sample_done(&s);
+	if (isnan(v[SAMPLE_cpu_seconds]))
+		skip();
+	assert_true(v[SAMPLE_cpu_seconds] > 0.27 && v[SAMPLE_cpu_seconds] < 0.4);
+	assert_true(v[SAMPLE_cpu_percent] > 0 && v[SAMPLE_cpu_percent] <= 100);
+	assert_true(v[SAMPLE_loop_us] > 1 && v[SAMPLE_loop_us] < 10000);
+	assert_true(v[SAMPLE_memory_bytes] > 1e6);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(values),	   cmocka_unit_test(older_groups), cmocka_unit_test(unified_groups),
+		cmocka_unit_test(machine),	   cmocka_unit_test(nothing),	   cmocka_unit_test(waiting_threads),
+		cmocka_unit_test(known_load),
+	};
+
+	return cmocka_run_group_tests(tests, make_root, drop_root);
+}

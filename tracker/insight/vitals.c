@@ -1,0 +1,204 @@
+/* vitals.c: keeps the points, and sorts them when they are asked for. */
+#include "tracker/insight/vitals.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct vitals {
+	struct vitals_point *points;
+	size_t n, room, next; /* next: which gives way once there is no more room to be had */
+	int ranks;
+};
+
+/* Samples of one series and rank, in the order of time. */
+struct row {
+	const struct vitals_point *points;
+	size_t n;
+};
+
+static const char *const keys[VITALS_SERIES] = {
+	[VITALS_CPU_PERCENT] = "system/cpu_percent",
+	[VITALS_CPU_SECONDS] = "system/cpu_seconds",
+	[VITALS_WAIT] = "system/cpu_wait_percent",
+	[VITALS_STEAL] = "system/cpu_steal_percent",
+	[VITALS_THROTTLED] = "system/cpu_throttled_percent",
+	[VITALS_LOOP] = "system/loop_us",
+	[VITALS_MEMORY_WAIT] = "system/memory_wait_percent",
+	[VITALS_FAULTS] = "system/major_faults",
+};
+
+int vitals_series(const char *key)
+{
+	for (int i = 0; i < VITALS_SERIES; i++)
+		if (!strcmp(keys[i], key))
+			return i;
+	return -1;
+}
+
+const char *vitals_key(int series)
+{
+	return keys[series];
+}
+
+int vitals_new(struct vitals **ret, int ranks, struct err *err)
+{
+	struct vitals *v = calloc(1, sizeof(*v));
+
+	if (!v)
+		return err_set(err, ERR_NOMEM, "out of memory: samples of the machine");
+	v->ranks = ranks;
+	*ret = v;
+	return 0;
+}
+
+void vitals_free(struct vitals *v)
+{
+	if (v)
+		free(v->points);
+	free(v);
+}
+
+int vitals_add(struct vitals *v, const struct vitals_point *p, struct err *err)
+{
+	if (p->series < 0 || p->rank < 0 || p->rank >= v->ranks || !isfinite(p->value) || !isfinite(p->wall_time))
+		return 0;
+	if (v->n == VITALS_MAX) {
+		v->points[v->next++ % VITALS_MAX] = *p;
+		return 0;
+	}
+	if (v->n == v->room) {
+		size_t room = v->room ? 2 * v->room : 256;
+		struct vitals_point *more;
+
+		room = room < VITALS_MAX ? room : VITALS_MAX;
+		more = realloc(v->points, room * sizeof(*more));
+		if (!more)
+			return err_set(err, ERR_NOMEM, "out of memory: samples of the machine");
+		v->points = more;
+		v->room = room;
+	}
+	v->points[v->n++] = *p;
+	return 0;
+}
+
+static int by_row(const void *a, const void *b)
+{
+	const struct vitals_point *x = a, *y = b;
+
+	if (x->series != y->series)
+		return x->series - y->series;
+	if (x->rank != y->rank)
+		return x->rank - y->rank;
+	return (x->wall_time > y->wall_time) - (x->wall_time < y->wall_time);
+}
+
+static struct row find_row(const struct vitals *v, int series, int rank)
+{
+	struct row r = { NULL, 0 };
+
+	for (size_t i = 0; i < v->n; i++) {
+		if (v->points[i].series != series || v->points[i].rank != rank)
+			continue;
+		r.points = r.n ? r.points : &v->points[i];
+		r.n++;
+	}
+	return r;
+}
+
+/* Where what counts begins: a sample tells of the time since the one before, which has to lie behind the warm-up; where
+ * there are too few samples for that, all count. */
+static size_t begin_of(const struct row *r, int64_t from)
+{
+	size_t at = 0;
+
+	while (at < r->n && r->points[at].step < from)
+		at++;
+	return at + 1 < r->n ? at + 1 : 0;
+}
+
+static double mean_of(const struct row *r, int64_t from)
+{
+	double sum = 0;
+	size_t begin = begin_of(r, from);
+
+	for (size_t i = begin; i < r->n; i++)
+		sum += r->points[i].value;
+	return r->n > begin ? sum / (double)(r->n - begin) : NAN;
+}
+
+/* The largest of the ranks' means, as a share. */
+static double worst(const struct vitals *v, enum vitals_series series, int64_t from)
+{
+	double most = NAN;
+
+	for (int rank = 0; rank < v->ranks; rank++) {
+		struct row r = find_row(v, series, rank);
+
+		most = fmax(most, mean_of(&r, from) / 100); /* of NaN and a number the number */
+	}
+	return most;
+}
+
+/* By how much a sum grew per second, or per step. */
+static double growth(const struct row *r, int64_t from, bool per_step)
+{
+	size_t begin = begin_of(r, from);
+	const struct vitals_point *a, *b;
+	double over;
+
+	if (r->n < 2)
+		return NAN;
+	a = &r->points[begin ? begin - 1 : 0];
+	b = &r->points[r->n - 1];
+	over = per_step ? (double)(b->step - a->step) : b->wall_time - a->wall_time;
+	return over > 0 ? (b->value - a->value) / over : NAN;
+}
+
+/* The share of all cores that neither idled nor worked for the ranks of the first machine. */
+static double taken(const struct vitals *v, int64_t from, int local_world, double cores)
+{
+	struct row busy = find_row(v, VITALS_CPU_PERCENT, 0);
+	double own = 0, share;
+
+	for (int rank = 0; rank < local_world && rank < v->ranks; rank++) {
+		struct row r = find_row(v, VITALS_CPU_SECONDS, rank);
+
+		own += growth(&r, from, false);
+	}
+	share = mean_of(&busy, from) / 100 - own / cores;
+	return share < 0 ? 0 : share;
+}
+
+/* How much longer the fixed loop took than at best. */
+static double slowdown(const struct vitals *v, int64_t from)
+{
+	double most = NAN;
+
+	for (int rank = 0; rank < v->ranks; rank++) {
+		struct row r = find_row(v, VITALS_LOOP, rank);
+		double least = NAN;
+
+		for (size_t i = 0; i < r.n; i++)
+			least = fmin(least, r.points[i].value);
+		most = fmax(most, mean_of(&r, from) / least);
+	}
+	return most;
+}
+
+void vitals_fill(struct vitals *v, int64_t from, int local_world, struct tree_run *run)
+{
+	struct row faults;
+
+	if (!v->n)
+		return;
+	qsort(v->points, v->n, sizeof(*v->points), by_row);
+	faults = find_row(v, VITALS_FAULTS, 0);
+	run->run_wait = worst(v, VITALS_WAIT, from);
+	run->steal = worst(v, VITALS_STEAL, from);
+	run->throttled = worst(v, VITALS_THROTTLED, from);
+	run->memory_wait = worst(v, VITALS_MEMORY_WAIT, from);
+	run->major_faults = growth(&faults, from, true);
+	run->taken = taken(v, from, local_world, run->cores);
+	run->clock = slowdown(v, from);
+}

@@ -1,0 +1,139 @@
+/* run_read.c: dptrack_read: the journals of a run's folder, record by record. Torn tails are normal, damaged records
+ * are passed over. Must not know what anybody makes of it. */
+#include "tracker/dptrack.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "tracker/base/err.h"
+#include "tracker/base/file_map.h"
+#include "tracker/event/event.h"
+#include "tracker/event/limits.h"
+#include "tracker/event/record.h"
+#include "tracker/run/folder.h"
+#include "tracker/run/names.h"
+
+struct reading {
+	const struct dptrack_reader *reader;
+	struct err err; /* of the first journal that could not be read */
+	int journals;
+	int rank, segment; /* of the journal that is read */
+	char key[LIMIT_key_bytes + 1], value[LIMIT_value_bytes + 1];
+};
+
+static const char *text_of(struct event_text t, char *to, size_t room)
+{
+	size_t n = t.len < room - 1 ? t.len : room - 1;
+
+	memcpy(to, t.at, n);
+	to[n] = '\0';
+	return to;
+}
+
+static void tell_journal(struct reading *r, const struct event_header *h)
+{
+	char id[NAMES_ID_BYTES], name[2 * LIMIT_name_chars], experiment[2 * LIMIT_name_chars], host[256];
+
+	r->journals++;
+	r->rank = h->rank;
+	r->segment = h->segment;
+	if (r->reader->journal)
+		r->reader->journal(r->reader->user,
+				   &(struct dptrack_journal){ .run_id = text_of(h->run_id, id, sizeof(id)),
+							      .run_name = text_of(h->run_name, name, sizeof(name)),
+							      .experiment = text_of(h->experiment, experiment,
+										    sizeof(experiment)),
+							      .host = text_of(h->host, host, sizeof(host)),
+							      .rank = h->rank < 0 ? -1 : h->rank,
+							      .world_size = h->world_size,
+							      .segment = h->segment });
+}
+
+static void tell_point(struct reading *r, const struct event *ev, const struct event_item *item)
+{
+	int rank = item->rank == EVENT_RANK_DEFAULT ? (r->rank > 0 ? r->rank : EVENT_RANK_RUN) : item->rank;
+
+	if (r->reader->point)
+		r->reader->point(r->reader->user,
+				 &(struct dptrack_point){ .key = text_of(item->key, r->key, sizeof(r->key)),
+							  .rank = rank,
+							  .segment = r->segment,
+							  .step = ev->step,
+							  .wall_time = ev->wall_time,
+							  .value = item->value });
+}
+
+static const char *param_text(struct reading *r, const struct event_item *item)
+{
+	if (item->type == EVENT_TYPE_F64)
+		snprintf(r->value, sizeof(r->value), "%.17g", item->value);
+	else if (item->type == EVENT_TYPE_I64)
+		snprintf(r->value, sizeof(r->value), "%lld", (long long)item->integer);
+	else if (item->type == EVENT_TYPE_BOOL)
+		snprintf(r->value, sizeof(r->value), "%s", item->integer ? "true" : "false");
+	else
+		text_of(item->text, r->value, sizeof(r->value));
+	return r->value;
+}
+
+static void tell_fact(struct reading *r, enum dptrack_fact kind, const struct event_item *item)
+{
+	if (r->reader->fact)
+		r->reader->fact(r->reader->user, kind, text_of(item->key, r->key, sizeof(r->key)),
+				param_text(r, item));
+}
+
+static void tell_record(struct reading *r, const struct record *rec)
+{
+	struct event_item item;
+	struct event ev;
+
+	if (event_open(&ev, rec->payload, rec->payload_bytes))
+		return;
+	while (event_next(&ev, &item) > 0) {
+		if (item.kind == EVENT_HEADER)
+			tell_journal(r, item.header);
+		else if (item.kind == EVENT_SCALAR)
+			tell_point(r, &ev, &item);
+		else if (item.kind == EVENT_PARAM)
+			tell_fact(r, DPTRACK_FACT_PARAM, &item);
+		else if (item.kind == EVENT_TAG || item.kind == EVENT_ENV) {
+			item.type = EVENT_TYPE_TEXT;
+			tell_fact(r, item.kind == EVENT_TAG ? DPTRACK_FACT_TAG : DPTRACK_FACT_ENVIRONMENT, &item);
+		}
+	}
+}
+
+static void read_journal(void *user, const char *path, const char *writer_id, uint64_t bytes)
+{
+	struct reading *r = user;
+	enum record_state state;
+	struct file_map m;
+	struct record rec;
+	size_t at = 0;
+
+	(void)writer_id;
+	if (!bytes || r->err.code || file_map_open(&m, path, &r->err))
+		return;
+	while ((state = record_next(m.bytes, m.n, &at, &rec)) == RECORD_OK || state == RECORD_BAD_PAYLOAD) {
+		if (state == RECORD_OK)
+			tell_record(r, &rec);
+		else
+			at += rec.frame_bytes;
+	}
+	file_map_close(&m);
+}
+
+int dptrack_read(const char *dir, const struct dptrack_reader *reader, struct dptrack_error *error)
+{
+	struct reading r = { .reader = reader, .err = ERR_INIT };
+
+	folder_journals(dir, NULL, read_journal, &r);
+	if (!r.err.code && !r.journals)
+		err_set(&r.err, ERR_NOENT, "%s is no run's folder: it has no journal", dir);
+	if (r.err.code && error) {
+		error->code = r.err.code;
+		snprintf(error->text, sizeof(error->text), "%s", r.err.text);
+	}
+	return r.err.code;
+}

@@ -1,0 +1,98 @@
+/* sample.c: differences of counters. */
+#include "tracker/system/sample.h"
+
+#include <math.h>
+#include <stdint.h>
+
+#include "tracker/base/clock.h"
+
+#define LOOP_TURNS 20000 /* about 30 us where a turn takes four cycles of a 2.6 GHz core */
+#define LOOP_TRIES 3     /* the shortest counts: a thread that lost its core has said nothing of the clock */
+
+const char *sample_key(enum sample_series s)
+{
+	static const char *const keys[SAMPLE_SERIES] = {
+#define SYSTEM(name, kind, help) "system/" #name,
+#include "schema/event/system.def"
+#undef SYSTEM
+	};
+
+	return keys[s];
+}
+
+void sample_begin(struct sample *s, const char *root)
+{
+	struct threads_use none;
+
+	*s = (struct sample){ .root = root, .loop_s = INFINITY };
+	counters_read(&s->first, root);
+	s->last = s->first;
+	threads_read(&s->threads, root, 1, &none);
+}
+
+/* Multiplications that wait for each other: cycles, whatever the compiler and the caches do. */
+void sample_loop(struct sample *s)
+{
+	for (int i = 0; i < LOOP_TRIES; i++) {
+		double start = clock_mono_s(), took;
+		volatile uint64_t result;
+		uint64_t x = 1;
+
+		for (int k = 0; k < LOOP_TURNS; k++) {
+			x *= 6364136223846793005u;
+			__asm__ volatile("" : "+r"(x));
+		}
+		result = x;
+		(void)result;
+		took = clock_mono_s() - start;
+		s->loop_s = took < s->loop_s ? took : s->loop_s;
+	}
+}
+
+void sample_done(struct sample *s)
+{
+	threads_done(&s->threads);
+}
+
+static double percent(double part, double whole)
+{
+	return whole > 0 ? 100 * fmin(1, fmax(0, part / whole)) : NAN;
+}
+
+/* Of what counts over cores as of one, where as many threads as are busy are stopped together. */
+static double throttled(const struct counters *a, const struct counters *b, double busy)
+{
+	return percent((b->throttled_s - a->throttled_s) / fmax(1, fmin(busy, b->cores)), b->at_s - a->at_s);
+}
+
+void sample_take(struct sample *s, double ret[SAMPLE_SERIES])
+{
+	const struct counters *a = &s->last, *zero = &s->first;
+	struct threads_use use;
+	struct counters b;
+	double all;
+
+	counters_read(&b, s->root);
+	threads_read(&s->threads, s->root, b.at_s - a->at_s, &use);
+	all = b.busy_s + b.idle_s + b.steal_s - a->busy_s - a->idle_s - a->steal_s;
+	ret[SAMPLE_cpu_percent] = percent(b.busy_s - a->busy_s, all);
+	ret[SAMPLE_cpu_seconds] = b.own_s - zero->own_s;
+	ret[SAMPLE_cpu_wait_percent] = isnan(use.wait_s) ? NAN : percent(use.wait_s, b.at_s - a->at_s);
+	ret[SAMPLE_cpu_steal_percent] = percent(b.steal_s - a->steal_s, all);
+	ret[SAMPLE_cpu_throttled_percent] = isnan(b.throttled_s) ? NAN : throttled(a, &b, use.busy);
+	ret[SAMPLE_loop_us] = isinf(s->loop_s) ? NAN : 1e6 * s->loop_s;
+	ret[SAMPLE_clock_mhz] = b.clock_mhz;
+	ret[SAMPLE_power_watts] = (b.energy_j - a->energy_j) / (b.at_s - a->at_s);
+	if (ret[SAMPLE_power_watts] < 0) /* the counter began anew */
+		ret[SAMPLE_power_watts] = NAN;
+	ret[SAMPLE_memory_bytes] = b.memory_bytes;
+	ret[SAMPLE_memory_wait_percent] =
+		isnan(b.memory_wait_s) ? NAN : percent(b.memory_wait_s - a->memory_wait_s, b.at_s - a->at_s);
+	ret[SAMPLE_major_faults] = b.major_faults - zero->major_faults;
+	ret[SAMPLE_disk_read_bytes] = b.disk_read - zero->disk_read;
+	ret[SAMPLE_disk_write_bytes] = b.disk_written - zero->disk_written;
+	ret[SAMPLE_net_sent_bytes] = b.net_sent - zero->net_sent;
+	ret[SAMPLE_net_received_bytes] = b.net_received - zero->net_received;
+	s->last = b;
+	s->loop_s = INFINITY;
+}

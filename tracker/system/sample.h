@@ -1,0 +1,36 @@
+/* sample.h: the series of schema/event/system.def, of the time since the sample before.
+ *
+ *	sample_begin(&s, "");
+ *	…at least once a second: sample_loop(&s)…
+ *	sample_take(&s, values);        (NaN: the system does not say)
+ *	sample_done(&s);
+ */
+#ifndef DPT_SYSTEM_SAMPLE_H
+#define DPT_SYSTEM_SAMPLE_H
+
+#include "tracker/system/counters.h"
+#include "tracker/system/threads.h"
+
+enum sample_series {
+#define SYSTEM(name, kind, help) SAMPLE_##name,
+#include "schema/event/system.def"
+#undef SYSTEM
+	SAMPLE_SERIES
+};
+
+/* Caller's storage; nothing in it is for reading. */
+struct sample {
+	const char *root;
+	struct counters first, last;
+	struct threads threads;
+	double loop_s; /* the shortest since the last sample; INFINITY: none */
+};
+
+const char *sample_key(enum sample_series s); /* "system/cpu_percent" */
+
+void sample_begin(struct sample *s, const char *root); /* root: as proc.h's, borrowed */
+void sample_loop(struct sample *s);                    /* runs the fixed loop, about 100 us in all */
+void sample_take(struct sample *s, double ret[SAMPLE_SERIES]);
+void sample_done(struct sample *s);
+
+#endif
