@@ -17,6 +17,7 @@
 #include "trainer/tools/against.h"
 #include "trainer/tools/bench.h"
 #include "trainer/tools/describe.h"
+#include "trainer/tools/doctor.h"
 #include "trainer/tools/sample.h"
 #include "trainer/tools/shard.h"
 
@@ -63,8 +64,10 @@ static void job_ended(void *user, const struct board *board, int code, const cha
 {
 	struct job *job = user;
 
-	if (atomic_load(&board->run_open))
-		report_final(job->cfg, board, status_of(board, code), reason);
+	if (!atomic_load(&board->run_open))
+		return;
+	memcpy(job->run_id, board->run_id, sizeof(job->run_id));
+	report_final(job->cfg, board, status_of(board, code), reason);
 }
 
 /* By what the machines of a job know each other. */
@@ -300,6 +303,18 @@ static int run_against(struct job *job, struct err *err)
 	return rc ? rc : against_main(job, err);
 }
 
+/* A run, and what is to be said of it. One machine: that of another has journals that are not here. */
+static int run_doctor(struct job *job, const struct place *place, struct err *err)
+{
+	int code;
+
+	if (place->found || job->cfg->nnodes > 1)
+		return err_set(err, ERR_USAGE, "dptrain doctor starts its ranks itself, on one machine: leave %s away; "
+			       "of other runs --run DIR says what is slow", place->found ? place->source : "--nnodes");
+	code = run_job(job, place, NULL, err);
+	return code ? code : doctor_main(job, job->run_id, err);
+}
+
 static int run(struct job *job, struct err *err)
 {
 	struct run_config *cfg = job->cfg;
@@ -317,6 +332,8 @@ static int run(struct job *job, struct err *err)
 		return run_sample(job, err);
 	if (against_wanted(cfg))
 		return run_against(job, err);
+	if (cfg->command == COMMAND_DOCTOR && cfg->run)
+		return doctor_main(job, "", err);
 	rc = resolve(job, &place, &nodes, err);
 	if (rc && (cfg->command == COMMAND_TRAIN || cfg->command == COMMAND_BENCH))
 		tell_ranks(err);
@@ -324,7 +341,9 @@ static int run(struct job *job, struct err *err)
 		return print_config(job);
 	if (!rc && (cfg->command == COMMAND_PLAN || cfg->dump != CONFIG_DUMP_NONE))
 		return run_plan(job, err);
-	if (!rc)
+	if (!rc && cfg->command == COMMAND_DOCTOR)
+		rc = run_doctor(job, &place, err);
+	else if (!rc)
 		rc = run_job(job, &place, nodes, err);
 	nodes_close(nodes);
 	return rc;

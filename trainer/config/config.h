@@ -20,7 +20,7 @@
 #include "tracker/base/err.h"
 
 enum config_command { COMMAND_TRAIN, COMMAND_CONFIG, COMMAND_BACKENDS, COMMAND_PLAN, COMMAND_BENCH, COMMAND_TOKENIZE,
-		      COMMAND_SAMPLE, COMMAND_SHARD, COMMAND_COUNT };
+		      COMMAND_SAMPLE, COMMAND_SHARD, COMMAND_DOCTOR, COMMAND_COUNT };
 
 const char *config_command_name(enum config_command c);
 

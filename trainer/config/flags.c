@@ -10,12 +10,13 @@
 #include "tracker/base/arena.h"
 
 #define BIT(c) (1u << (c))
-#define TRAIN (BIT(COMMAND_TRAIN) | BIT(COMMAND_CONFIG) | BIT(COMMAND_PLAN))
+#define TRAIN (BIT(COMMAND_TRAIN) | BIT(COMMAND_CONFIG) | BIT(COMMAND_PLAN) | DOCTOR)
+#define DOCTOR BIT(COMMAND_DOCTOR)
 #define BENCH BIT(COMMAND_BENCH)
 #define TOKENIZE BIT(COMMAND_TOKENIZE)
 #define SAMPLE BIT(COMMAND_SAMPLE)
 #define SHARD BIT(COMMAND_SHARD)
-#define JSON (BIT(COMMAND_CONFIG) | BIT(COMMAND_BENCH))
+#define JSON (BIT(COMMAND_CONFIG) | BIT(COMMAND_BENCH) | DOCTOR)
 #define OPEN (-1)
 
 /* Words that a registry owns, as the form of a choice: the first bar is left out. */

@@ -9,7 +9,7 @@
 static const char *const commands[COMMAND_COUNT] = {
 	[COMMAND_TRAIN] = "train", [COMMAND_CONFIG] = "config", [COMMAND_BACKENDS] = "backends",
 	[COMMAND_PLAN] = "plan",   [COMMAND_BENCH] = "bench",   [COMMAND_TOKENIZE] = "tokenize",
-	[COMMAND_SAMPLE] = "sample", [COMMAND_SHARD] = "shard",
+	[COMMAND_SAMPLE] = "sample", [COMMAND_SHARD] = "shard",   [COMMAND_DOCTOR] = "doctor",
 };
 
 struct parse {

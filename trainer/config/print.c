@@ -23,6 +23,7 @@ static const struct command_help helps[COMMAND_COUNT] = {
 			    "  dptrain config     print every value that a run would use, and where it came from\n"
 			    "  dptrain plan       print the memory plan of a run\n"
 			    "  dptrain bench      time whole training steps on random inputs\n"
+			    "  dptrain doctor     say what is slow, why, and what to do next\n"
 			    "  dptrain tokenize   turn texts into token files, once\n"
 			    "  dptrain shard      pack a set into tar shards\n"
 			    "  dptrain sample     text from a trained language model\n"
@@ -35,6 +36,9 @@ static const struct command_help helps[COMMAND_COUNT] = {
 	[COMMAND_BACKENDS] = { "dptrain backends", "Lists the backends with their versions, or why one cannot run.\n" },
 	[COMMAND_PLAN] = { "dptrain plan [flags of dptrain train]",
 			   "Prepares the program of a run and prints the memory that it will use.\n" },
+	[COMMAND_DOCTOR] = { "dptrain doctor [flags of dptrain train] [--try] | --run DIR",
+			     "Trains for a while, or takes a run that was recorded, and says what makes it slow: the "
+			     "share of the\ntime, the evidence, what to do next and the gain to expect.\n" },
 	[COMMAND_TOKENIZE] = { "dptrain tokenize --data-path DIR|FILE --out DIR [--tokenizer bytes|DIR]",
 			       "Turns *.txt files (or one file) into train.tokens and val.tokens, which --data-path "
 			       "takes.\n" },
@@ -145,6 +149,23 @@ static void add_flag_help(struct buf *out, enum flag_id id)
 	buf_done(&text);
 }
 
+/* Those that libdptrack writes: sums say so by what they are. */
+static void add_system_series(struct buf *out)
+{
+	static const struct {
+		const char *key, *help;
+	} rows[] = {
+#define SYSTEM(name, kind, help) { "system/" #name, help " (each rank)" },
+#include "schema/event/system.def"
+#undef SYSTEM
+	};
+
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		buf_addf(out, "  %-*s", HELP_COLUMN - 2, rows[i].key);
+		add_wrapped(out, rows[i].help);
+	}
+}
+
 static void add_series(struct buf *out)
 {
 	static const char *const notes[][2] = {
@@ -162,6 +183,7 @@ static void add_series(struct buf *out)
 		buf_addf(out, "  %-*s", HELP_COLUMN - 2, s->key);
 		add_wrapped(out, text);
 	}
+	add_system_series(out);
 }
 
 void config_help(enum config_command c, struct buf *out)

@@ -274,7 +274,8 @@ static int resolve_data(struct run_config *cfg, struct err *err)
 				       say(cfg, sources[first], &a), say(cfg, sources[i], &b));
 		first = i;
 	}
-	if (first < 0 && cfg->command == COMMAND_TRAIN && cfg->dump == CONFIG_DUMP_NONE)
+	if (first < 0 && (cfg->command == COMMAND_TRAIN || cfg->command == COMMAND_DOCTOR) &&
+	    cfg->dump == CONFIG_DUMP_NONE)
 		return err_set(err, ERR_USAGE, "--data-path DIR is needed (or --synthetic, or --batch-from FILE)");
 	if (cfg->test_only && cfg->synthetic)
 		return err_set(err, ERR_USAGE, "%s and %s contradict: random inputs have no evaluation",
@@ -449,6 +450,13 @@ static int resolve_report(struct run_config *cfg, struct err *err)
 	return 0;
 }
 
+static int resolve_doctor(struct run_config *cfg, struct err *err)
+{
+	if (given(cfg, FLAG_experiment))
+		return 0;
+	return config_put(cfg, FLAG_experiment, "doctor", "doctor", err);
+}
+
 int config_resolve(struct run_config *cfg, const struct config_world *w, struct err *err)
 {
 	int rc = 0;
@@ -482,6 +490,8 @@ int config_resolve(struct run_config *cfg, const struct config_world *w, struct 
 		rc = resolve_checkpoints(cfg, err);
 	if (!rc && has(cfg, FLAG_reset_head))
 		rc = resolve_weights(cfg, err);
+	if (!rc && cfg->command == COMMAND_DOCTOR)
+		rc = resolve_doctor(cfg, err);
 	if (!rc)
 		resolve_threads(cfg);
 	return rc;

@@ -14,6 +14,8 @@ static bool saves(const struct run_config *cfg)
 {
 	bool none = config_given(cfg, FLAG_save_total_limit) && !cfg->save_total_limit;
 
+	if (cfg->command == COMMAND_DOCTOR) /* what it trained is of no use */
+		return cfg->save_steps && !none;
 	return cfg->command != COMMAND_BENCH && !cfg->test_only && !none;
 }
 

@@ -1,6 +1,7 @@
 /* engine.c: from a configuration to an engine that can step. */
 #include "trainer/run/engine.h"
 
+#include <math.h>
 #include <stdlib.h>
 
 #include "tracker/base/clock.h"
@@ -163,6 +164,7 @@ int engine_begin(struct engine *e, struct err *err)
 
 	rank_limit(&e->rank, e->rank.cfg->ddp_timeout);
 	e->mark_s = clock_mono_s();
+	e->until_s = e->rank.cfg->command == COMMAND_DOCTOR ? e->mark_s + e->rank.cfg->seconds : INFINITY;
 	return rc;
 }
 

@@ -15,6 +15,7 @@ struct job {
 	struct batch_file *batch; /* of --batch-from, or NULL */
 	int argc;
 	char *const *argv;
+	char run_id[33]; /* in the launcher, once the ranks have ended: of the run that they recorded; "": of none */
 };
 
 struct engine {
@@ -30,6 +31,7 @@ struct engine {
 	struct hooks hooks;
 	int64_t step;		 /* optimiser steps done */
 	double mark_s;		 /* when the last step ended */
+	double until_s;		 /* when the run shall end; INFINITY: when its steps are done */
 	int64_t resident_before; /* of memory_begin */
 	bool stats_shared;	 /* running statistics are rank 0's on every rank */
 };

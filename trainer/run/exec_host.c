@@ -245,6 +245,7 @@ static void *lane_main(void *arg)
 	struct lane *l = arg;
 	struct host *e = l->host;
 
+	pthread_setname_np(pthread_self(), "dptrain-comm");
 	pthread_mutex_lock(&e->lock);
 	while (!e->quit) {
 		if (!l->job) {

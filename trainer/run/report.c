@@ -3,6 +3,7 @@
 
 #include "trainer/run/report.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,6 +14,7 @@
 #include "trainer/program/memory.h"
 
 #define NEW_LOCK_WAIT_S 1.0 /* for a folder that nobody can know yet */
+#define SYSTEM_LEAST_S 0.1
 #define FINAL_WAIT_S 2.0 /* a job that failed ends within 5 s, server or not */
 
 struct report {
@@ -204,6 +206,14 @@ static int open_run(struct report *r, const struct resume *resume, struct err *e
 	return 0;
 }
 
+static void record_system(struct report *r)
+{
+	double interval_s = r->e->rank.cfg->system_interval;
+
+	if (interval_s > 0)
+		dptrack_system(r->run, fmax(interval_s, SYSTEM_LEAST_S));
+}
+
 int report_open(struct report **ret, struct engine *e, struct resume *resume, struct err *err)
 {
 	struct report *r = calloc(1, sizeof(*r));
@@ -222,6 +232,7 @@ int report_open(struct report **ret, struct engine *e, struct resume *resume, st
 		report_close(r, DPTRACK_FAILED);
 		return rc;
 	}
+	record_system(r);
 	*ret = r;
 	return 0;
 }

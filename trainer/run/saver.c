@@ -135,6 +135,7 @@ static void *thread_main(void *user)
 {
 	struct saver *s = user;
 
+	pthread_setname_np(pthread_self(), "dptrain-save");
 	setpriority(PRIO_PROCESS, 0, NICE); /* 0: this thread */
 	pthread_mutex_lock(&s->lock);
 	for (;;) {

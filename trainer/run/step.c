@@ -205,7 +205,7 @@ static void begin_step(struct engine *e, const struct loader_batch *b, struct st
 	r->ready = b->ready;
 	r->lr = lr_schedule_at(&e->course.lr, r->step);
 	r->epoch_ends = b->step + 1 == e->course.steps_per_epoch;
-	r->stop = seat_stop(e->rank.seat) != 0;
+	r->stop = seat_stop(e->rank.seat) != 0 || clock_mono_s() >= e->until_s;
 }
 
 static void adjust_loading(struct engine *e, struct step_result *r)

@@ -36,7 +36,7 @@ struct step_result {
 	int workers;	    /* loader threads from now on */
 	bool workers_found;  /* … as --workers auto has settled with this step */
 	bool epoch_ends;
-	bool stop; /* somebody asked the job to end; all ranks see it at the same step */
+	bool stop; /* somebody asked the job to end, or its time is over; all ranks see it at the same step */
 	double seconds[TIME_COUNT];
 	double load_s, load_cpu_s; /* of the loader's threads since the step before */
 	int ready;		   /* batches that were there when the step began */

@@ -29,7 +29,7 @@ struct training {
 	int64_t val_step;      /* 0: none yet */
 	bool has_metric; /* --save-best's series has got a point since a checkpoint was last thought of: metric */
 	double metric;
-	bool stopped; /* somebody asked for it */
+	bool stopped; /* somebody asked for it, or the time is over */
 	int stop_code;
 };
 
@@ -312,6 +312,8 @@ static int end_stopped(struct training *t)
 		if (all[2 * r] && signal_number != SIGINT)
 			signal_number = (int)all[2 * r];
 	t->stop_code = code_of(signal_number, all[1]);
+	if (!signal_number) /* its time was over */
+		t->stopped = false;
 	free(all);
 	if (!rc && leave_weights(t, &ignored)) /* they are in the checkpoint too */
 		log_warn("%s", ignored.text);
@@ -365,7 +367,7 @@ static int run(struct training *t)
 {
 	int rc;
 
-	if (engine_is_root(t->e)) {
+	if (engine_is_root(t->e) && t->e->rank.cfg->command != COMMAND_DOCTOR) { /* which has its own words */
 		t->console = console_new(t->e);
 		if (!t->console)
 			return err_set(t->err, ERR_NOMEM, "out of memory: console");

@@ -1,12 +1,13 @@
-/* against.c: `dptrain bench --against FLAGS --rounds R`: both sides in fresh processes, in turn, so that a machine that
- * gets faster or slower meanwhile does so for both. Knows no model and no engine: it reads what `dptrain bench --json`
- * prints. */
+/* against.c: `dptrain bench --against FLAGS --rounds R`, and what `dptrain doctor --try` measures: both sides in fresh
+ * processes, in turn, so that a machine that gets faster or slower meanwhile does so for both. Knows no model and no
+ * engine: it reads the steps that these commands print with --json. */
 #include "trainer/tools/against.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <jansson.h>
 #include <math.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,10 +20,14 @@
 
 #define OUTPUT_MAX ((size_t)256 << 20)
 #define SIDE_A "without"
+#define TRY_SECONDS "8" /* of a run of dptrain doctor --try */
+#define TRY_ROUNDS 3
 
 struct against {
 	const struct job *job;
-	char **words; /* of --against */
+	const char *flags;        /* that the second side has besides */
+	const char *const *both;  /* words behind the command line of both sides, up to a NULL */
+	char **words; /* of flags */
 	size_t n_words;
 	char *text; /* that the words lie in */
 	struct pace *paces[2];
@@ -30,8 +35,9 @@ struct against {
 };
 
 /* Words as a shell would part them: at blanks, with '…' and "…" kept whole. */
-static int split_words(struct against *a, const char *flags, struct err *err)
+static int split_words(struct against *a, struct err *err)
 {
+	const char *flags = a->flags;
 	char *to, quote = '\0';
 
 	a->text = strdup(flags);
@@ -58,11 +64,15 @@ static int split_words(struct against *a, const char *flags, struct err *err)
 	return a->n_words ? 0 : err_set(err, ERR_USAGE, "--against: name the flags that the second side has");
 }
 
-/* The command line of one side. The last --against wins: a blank one is none. *ret is freed by the caller. */
+/* The command line of one side. *ret is freed by the caller. */
 static int side_line(const struct against *a, int side, char ***ret, struct err *err)
 {
-	char **argv = calloc((size_t)a->job->argc + a->n_words + 3, sizeof(*argv));
-	size_t n = 0;
+	size_t n = 0, n_both = 0;
+	char **argv;
+
+	while (a->both[n_both])
+		n_both++;
+	argv = calloc((size_t)a->job->argc + a->n_words + n_both + 2, sizeof(*argv));
 
 	if (!argv)
 		return err_set(err, ERR_NOMEM, "out of memory: --against");
@@ -70,7 +80,8 @@ static int side_line(const struct against *a, int side, char ***ret, struct err 
 		argv[n++] = a->job->argv[i];
 	for (size_t i = 0; side == 1 && i < a->n_words; i++)
 		argv[n++] = a->words[i];
-	argv[n++] = "--against= ";
+	for (size_t i = 0; i < n_both; i++)
+		argv[n++] = (char *)(uintptr_t)a->both[i];
 	argv[n++] = "--json";
 	*ret = argv;
 	return (int)n;
@@ -93,7 +104,7 @@ static int check_line(const struct against *a, struct err *err)
 }
 
 /* Never returns. */
-static void become_bench(char **argv, int out)
+static void become_side(char **argv, int out)
 {
 	if (dup2(out, STDOUT_FILENO) >= 0)
 		execv("/proc/self/exe", argv);
@@ -110,12 +121,12 @@ static int read_all(int fd, struct buf *out, struct err *err)
 		if (n > 0)
 			buf_add(out, piece, (size_t)n);
 	if (n < 0)
-		return err_set_errno(err, errno, "cannot read what dptrain bench prints");
-	return buf_failed(out) ? err_set(err, ERR_LIMIT, "dptrain bench printed too much") : 0;
+		return err_set_errno(err, errno, "cannot read what dptrain prints");
+	return buf_failed(out) ? err_set(err, ERR_LIMIT, "dptrain printed too much") : 0;
 }
 
 /* One side, once. What went wrong there it has said itself; *ret_code is its exit code. */
-static int run_bench(const struct against *a, int side, struct buf *out, int *ret_code, struct err *err)
+static int run_process(const struct against *a, int side, struct buf *out, int *ret_code, struct err *err)
 {
 	int ends[2], status = 0, rc;
 	char **argv;
@@ -130,7 +141,7 @@ static int run_bench(const struct against *a, int side, struct buf *out, int *re
 	}
 	pid = fork();
 	if (pid == 0)
-		become_bench(argv, ends[1]);
+		become_side(argv, ends[1]);
 	free(argv);
 	close(ends[1]);
 	rc = pid < 0 ? err_set_errno(err, errno, "cannot start dptrain anew") : read_all(ends[0], out, err);
@@ -173,7 +184,7 @@ static int read_pace(const struct buf *text, struct pace *ret, struct err *err)
 	if (!steps)
 		rc = err_set(err, ERR_NOMEM, "out of memory: %zu steps", n);
 	else if (!n)
-		rc = err_set(err, ERR_CORRUPT, "dptrain bench printed no steps");
+		rc = err_set(err, ERR_CORRUPT, "dptrain printed no steps");
 	for (size_t i = 0; !rc && i < n; i++)
 		fill_step(root, i, &steps[i]);
 	if (!rc)
@@ -189,13 +200,13 @@ static int run_side(struct against *a, int64_t round, int side, int *ret_code, s
 	int rc;
 
 	buf_init(&out, OUTPUT_MAX);
-	rc = run_bench(a, side, &out, ret_code, err);
+	rc = run_process(a, side, &out, ret_code, err);
 	if (!rc && !*ret_code)
 		rc = read_pace(&out, &a->paces[side][round], err);
 	buf_done(&out);
 	if (!rc && !*ret_code)
 		log_info("round %lld of %lld, %s: %.5g ms a sample", (long long)round + 1, (long long)a->rounds,
-			 side ? a->job->cfg->against : SIDE_A, 1e3 * a->paces[side][round].seconds);
+			 side ? a->flags : SIDE_A, 1e3 * a->paces[side][round].seconds);
 	return rc;
 }
 
@@ -275,7 +286,7 @@ static void print_json(const struct against *a, const struct change *c, const ch
 	}
 	for (int k = 0; k < PACE_PHASES; k++)
 		json_object_set_new(phases, pace_phase_name((enum pace_phase)k), json_part(&c->phase[k]));
-	json_object_set_new(o, "against", json_string(a->job->cfg->against));
+	json_object_set_new(o, "against", json_string(a->flags));
 	json_object_set_new(o, "rounds", json_integer(a->rounds));
 	json_object_set_new(o, "factor", real_or_null(c->factor));
 	json_object_set_new(o, "low", real_or_null(c->low));
@@ -289,20 +300,16 @@ static void print_json(const struct against *a, const struct change *c, const ch
 	json_decref(o);
 }
 
-static void report(const struct against *a)
+static void report(const struct against *a, const struct change *c)
 {
-	const struct change_side sides[2] = { { a->paces[0], (size_t)a->rounds }, { a->paces[1], (size_t)a->rounds } };
-	const struct change_pool none = { .df = 0 };
-	struct change c;
 	struct buf text;
 
-	change_of(sides[0], sides[1], &none, &c);
 	buf_init(&text, 65536);
-	sentence_change(&text, &c, SIDE_A, a->job->cfg->against);
+	sentence_change(&text, c, SIDE_A, a->flags);
 	if (a->job->cfg->json)
-		print_json(a, &c, text.data ? text.data : "");
+		print_json(a, c, text.data ? text.data : "");
 	else
-		print_table(a, &c, text.data ? text.data : "");
+		print_table(a, c, text.data ? text.data : "");
 	buf_done(&text);
 }
 
@@ -311,20 +318,57 @@ bool against_wanted(const struct run_config *cfg)
 	return cfg->command == COMMAND_BENCH && cfg->against && cfg->against[strspn(cfg->against, " ")];
 }
 
-int against_main(const struct job *job, struct err *err)
+static void compare(const struct against *a, struct change *ret)
 {
-	struct against a = { .job = job, .rounds = job->cfg->rounds };
-	int code = 0, rc = split_words(&a, job->cfg->against, err);
+	const struct change_side sides[2] = { { a->paces[0], (size_t)a->rounds }, { a->paces[1], (size_t)a->rounds } };
+	const struct change_pool none = { .df = 0 };
+
+	change_of(sides[0], sides[1], &none, ret);
+}
+
+/* The exit code; 0: there are paces. */
+static int measure(struct against *a, struct err *err)
+{
+	int code = 0, rc = split_words(a, err);
 
 	if (!rc)
-		rc = check_line(&a, err);
+		rc = check_line(a, err);
 	if (!rc)
-		rc = run_rounds(&a, &code, err);
-	if (!rc && !code)
-		report(&a);
-	free(a.paces[0]);
-	free(a.paces[1]);
-	free(a.words);
-	free(a.text);
+		rc = run_rounds(a, &code, err);
 	return rc ? rc : code;
+}
+
+static void against_done(struct against *a)
+{
+	free(a->paces[0]);
+	free(a->paces[1]);
+	free(a->words);
+	free(a->text);
+}
+
+int against_main(const struct job *job, struct err *err)
+{
+	static const char *const none[] = { "--against= ", NULL }; /* the last one wins: a blank one is none */
+	struct against a = { .job = job, .flags = job->cfg->against, .both = none, .rounds = job->cfg->rounds };
+	struct change c;
+	int code = measure(&a, err);
+
+	if (!code) {
+		compare(&a, &c);
+		report(&a, &c);
+	}
+	against_done(&a);
+	return code;
+}
+
+int against_try(const struct job *job, const char *flags, struct change *ret, struct err *err)
+{
+	static const char *const brief[] = { "--no-try", "--seconds", TRY_SECONDS, NULL };
+	struct against a = { .job = job, .flags = flags, .both = brief, .rounds = TRY_ROUNDS };
+	int code = measure(&a, err);
+
+	if (!code)
+		compare(&a, ret);
+	against_done(&a);
+	return code;
 }

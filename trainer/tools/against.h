@@ -1,7 +1,9 @@
-/* against.h: `dptrain bench --against FLAGS`: the same measurement with and without further flags, in turn. */
+/* against.h: the same measurement with and without further flags, in turn: `dptrain bench --against FLAGS`, and what an
+ * action of `dptrain doctor --try` brings. */
 #ifndef DPT_TOOLS_AGAINST_H
 #define DPT_TOOLS_AGAINST_H
 
+#include "tracker/insight/change.h"
 #include "trainer/run/engine.h"
 
 /* Whether --against asks for it; a blank one does not. */
@@ -10,5 +12,9 @@ bool against_wanted(const struct run_config *cfg);
 /* Starts `dptrain bench` anew for every round and side, and prints what the flags of --against change. The exit code;
  * negative with err. */
 int against_main(const struct job *job, struct err *err);
+
+/* Short runs of `dptrain doctor` with the job's command line, and with the flags besides. The exit code (0: *ret is
+ * filled); negative with err. */
+int against_try(const struct job *job, const char *flags, struct change *ret, struct err *err);
 
 #endif

@@ -309,6 +309,7 @@ static void *worker_main(void *arg)
 	const struct fill_hand *hand;
 	int number;
 
+	pthread_setname_np(pthread_self(), "dptrain-load");
 	pthread_mutex_lock(&l->lock);
 	number = l->n_begun++;
 	hand = &l->hands[number];

@@ -465,6 +465,7 @@ static void *run_thread(void *arg)
 {
 	struct fetch *f = arg;
 
+	pthread_setname_np(pthread_self(), "dptrain-fetch");
 	pthread_mutex_lock(&f->lock);
 	while (!f->stop) {
 		double next = begin_some(f), wait;

@@ -1,0 +1,100 @@
+"""dptrain doctor: live runs with a fault each and what is said of them, the same of the folder that was recorded; what an action
+brings beside what was promised; what is refused. system/... of a run beside its steps."""
+import sys
+sys.dont_write_bytecode = True
+import glob
+import json
+import os
+import subprocess
+sys.path[:0] = [os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", f) for f in ("tracker", "api", "train")]
+import helper
+import journal
+import lib
+
+MODEL = ["--model", "gpt2-124m", "--n-layer", "1", "--n-head", "2", "--n-embd", "16", "--block-size", "8", "-b", "2", "--threads", "1",
+         "--backend", "ref", "--precision", "fp64", "--tokenizer", "bytes"]
+
+
+def doctor(folder, *flags, environment=None, code=0):
+    r = subprocess.run([helper.DPTRAIN, "doctor", *flags], capture_output=True, text=True, timeout=120, cwd=folder,
+                       env=dict(os.environ, **(environment or {})))
+    lib.equal(r.returncode, code, f"{flags}: {r.stderr}")
+    return r
+
+
+def live(folder):
+    """A slow loader, one rank slower than the other: named in words and in JSON, and again from the journals."""
+    flags = [*MODEL, "--data-path", "text", "--max-steps", "60", "-j", "1", "--system-interval", "0.1"]
+    slow = json.loads(doctor(folder, *flags, "--json", environment={"DPTRAIN_TEST_SLOW_LOADER": "20"}).stdout)
+    first = slow["leaves"][0]
+    lib.equal(slow["verdict"], "disk", slow["leaves"])
+    lib.check(first["share"] > 0.5 and first["low"] <= first["share"] <= first["high"], first)
+    lib.equal(slow["steps"] + slow["warmup"], len(slow["all_step_seconds"]), "steps")
+    (run,) = glob.glob(os.path.join(folder, "runs", "doctor", "*"))
+    again = doctor(folder, "--run", run, "--json").stdout
+    lib.equal(json.loads(again), slow, "from the folder")
+    said = doctor(folder, "--run", run).stdout
+    lib.check("disk: " in said and "next: " in said and " ms a step, " in said, said)
+    two = doctor(folder, *flags, "--nproc-per-node", "2", "--experiment", "two", "--json",
+                 environment={"DPTRAIN_TEST_SLOW_RANK": "1:20"})
+    lib.equal(json.loads(two.stdout)["verdict"], "straggler", two.stdout)
+    lib.check(not glob.glob(os.path.join(folder, "runs", "doctor", "*", "checkpoints")), "no checkpoint")
+
+
+def machine(folder):
+    """system/... of both ranks: numbered by steps that were made, sums that rise, shares of the whole."""
+    (run,) = glob.glob(os.path.join(folder, "runs", "two", "*"))
+    for j in journal.journals(run):
+        if j.header["rank"] < 0:
+            continue
+        system = [(key, rank, step, value) for key, rank, step, _, value in j.points if key.startswith("system/")]
+        lib.equal({rank for _, rank, _, _ in system}, {j.header["rank"]}, "of which rank")
+        lib.check(all(1 <= step <= 60 for _, _, step, _ in system), "numbered by steps")
+        spent = [value for key, _, _, value in system if key == "system/cpu_seconds"]
+        lib.check(len(spent) > 3 and spent == sorted(spent), f"cpu_seconds {spent}")
+        lib.check(all(0 <= value <= 100 for key, _, _, value in system if key.endswith("_percent")), "percents")
+    never = doctor(folder, *MODEL, "--data-path", "text", "--max-steps", "5", "--system-interval", "0", "--experiment", "never", "--json")
+    lib.check(json.loads(never.stdout)["steps"] > 0, "a run without them is judged too")
+    (run,) = glob.glob(os.path.join(folder, "runs", "never", "*"))
+    lib.check(not any(p[0].startswith("system/") for j in journal.journals(run) for p in j.points), "--system-interval 0")
+
+
+def limited(folder):
+    """Endless data ends when the time is over, as a run that has finished."""
+    r = json.loads(doctor(folder, *MODEL[:-2], "--synthetic", "--seconds", "1", "--json").stdout)
+    lib.check(len(r["all_step_seconds"]) > 2, "steps of a second")
+    lib.check(sum(r["all_step_seconds"]) < 5, f"{sum(r['all_step_seconds'])} s of steps")
+
+
+def tried(folder):
+    """-j 0 loads between the steps: the action is tried, and found beside promised."""
+    flags = [*MODEL, "--data-path", "text", "--max-steps", "40", "-j", "0", "--try"]
+    r = doctor(folder, *flags, "--json", environment={"DPTRAIN_TEST_SLOW_LOADER": "10"})
+    got = json.loads(r.stdout)["tried"]
+    lib.equal(got["flags"], "-j auto", got)
+    lib.check(got["promised"] > 1 and got["found"] > 0 and got["low"] < got["found"] < got["high"], got)
+    lib.check("round 3 of 3" in r.stderr, r.stderr)
+
+
+def refused(folder):
+    os.mkdir(os.path.join(folder, "nothing"))
+    lib.check("no journal" in doctor(folder, "--run", "nothing", code=2).stderr, "no run's folder")
+    lib.check("--data-path" in doctor(folder, "--model", "resnet20", code=2).stderr, "without data")
+    lib.check("--run" in doctor(folder, "--synthetic", "--nnodes", "2", code=2).stderr, "several machines")
+    lib.check("belongs to" in subprocess.run([helper.DPTRAIN, "--try"], capture_output=True, text=True, timeout=60).stderr, "--try")
+
+
+def main():
+    with helper.Folder() as folder:
+        os.mkdir(os.path.join(folder, "text"))
+        with open(os.path.join(folder, "text", "a.txt"), "w", encoding="ascii") as f:
+            f.write("the quick brown fox jumps over the lazy dog\n" * 60)
+        live(folder)
+        machine(folder)
+        limited(folder)
+        tried(folder)
+        refused(folder)
+    lib.finish("doctor")
+
+
+main()

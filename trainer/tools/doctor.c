@@ -1,0 +1,277 @@
+/* doctor.c: reads the journals of a run through dptrack.h, twice: what there is, then its points; tracker/insight
+ * judges. Knows no model and no engine. */
+#include "trainer/tools/doctor.h"
+
+#include <jansson.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tracker/base/log.h"
+#include "tracker/dptrack.h"
+#include "tracker/insight/judge.h"
+#include "tracker/insight/sentence.h"
+#include "trainer/tools/against.h"
+
+#define TEXT_MAX ((size_t)1 << 20)
+
+struct doctor {
+	struct judge_facts facts;
+	int segment;         /* the newest: its ranks are counted */
+	char host[256];      /* of the first of them */
+	char name[1001];
+	int64_t last;        /* step; -1: none */
+	struct steps *steps;
+	struct vitals *vitals;
+	struct pace_step *rows;
+	size_t n;
+	struct pace pace;
+	struct tree_report report;
+	struct err err;      /* of a point that could not be kept */
+};
+
+/* ---- what there is ---- */
+
+static void see_journal(void *user, const struct dptrack_journal *j)
+{
+	struct doctor *d = user;
+
+	if (j->rank < 0 || j->segment < d->segment)
+		return;
+	if (j->segment > d->segment || !d->host[0]) {
+		d->segment = j->segment;
+		d->facts.local_world = 0;
+		snprintf(d->host, sizeof(d->host), "%s", j->host);
+	}
+	d->facts.world = j->world_size > 1 ? j->world_size : 1;
+	d->facts.local_world += !strcmp(d->host, j->host);
+	snprintf(d->name, sizeof(d->name), "%s", j->run_name);
+}
+
+static void see_point(void *user, const struct dptrack_point *p)
+{
+	struct doctor *d = user;
+
+	judge_series(&d->facts, p->key);
+	if (steps_series(p->key) >= 0 && p->step > d->last)
+		d->last = p->step;
+}
+
+static void see_fact(void *user, enum dptrack_fact kind, const char *key, const char *value)
+{
+	struct doctor *d = user;
+
+	if (kind == DPTRACK_FACT_PARAM)
+		judge_param(&d->facts, key, value);
+	else if (kind == DPTRACK_FACT_ENVIRONMENT && !strcmp(key, "cpu"))
+		judge_cpu(&d->facts, value);
+}
+
+/* ---- its points ---- */
+
+static void take_point(void *user, const struct dptrack_point *p)
+{
+	struct doctor *d = user;
+
+	steps_add(d->steps,
+		  &(struct steps_point){ steps_series(p->key), p->rank, p->segment, p->step, p->wall_time, p->value });
+	if (!d->err.code && p->segment == d->segment)
+		vitals_add(d->vitals,
+			   &(struct vitals_point){ vitals_series(p->key), p->rank, p->step, p->wall_time, p->value },
+			   &d->err);
+}
+
+static int read_journals(struct doctor *d, const char *dir, struct err *err)
+{
+	const struct dptrack_reader first = { d, see_journal, see_point, see_fact, { NULL } };
+	const struct dptrack_reader second = { d, NULL, take_point, NULL, { NULL } };
+	struct steps_opts o = { .first = 0 };
+	struct dptrack_error error = { 0, "" };
+	int rc;
+
+	if (dptrack_read(dir, &first, &error))
+		return err_set(err, ERR_USAGE, "%s", error.text);
+	if (d->last < 0)
+		return err_set(err, ERR_USAGE, "%s: the run has no steps by which it could be judged", dir);
+	o.last = d->last;
+	o.ranks = d->facts.world;
+	rc = steps_new(&d->steps, &o, err);
+	if (!rc)
+		rc = vitals_new(&d->vitals, o.ranks, err);
+	if (!rc && dptrack_read(dir, &second, &error))
+		rc = err_set(err, ERR_USAGE, "%s", error.text);
+	if (!rc && d->err.code) {
+		*err = d->err;
+		rc = err->code;
+	}
+	return rc;
+}
+
+static int judge(struct doctor *d, struct err *err)
+{
+	struct steps_batch batch = { .global = d->facts.global_batch_size > 0 ? d->facts.global_batch_size : 1 };
+	int rc;
+
+	d->rows = calloc(steps_span(d->steps) + 1, sizeof(*d->rows));
+	if (!d->rows)
+		return err_set(err, ERR_NOMEM, "out of memory: steps of a run");
+	d->n = steps_take(d->steps, &batch, d->rows);
+	rc = pace_of(d->rows, d->n, steps_settled(d->steps), &d->pace, err);
+	if (rc)
+		return rc;
+	return judge_run(&(struct judge_input){ &d->facts, d->steps, d->rows, &d->pace, d->vitals }, &d->report, err);
+}
+
+/* ---- words ---- */
+
+static json_t *real_or_null(double v)
+{
+	return isfinite(v) ? json_real(v) : json_null();
+}
+
+static json_t *json_finding(const struct tree_finding *f)
+{
+	json_t *o = json_object();
+
+	json_object_set_new(o, "leaf", json_string(f->leaf));
+	json_object_set_new(o, "share", real_or_null(f->share));
+	json_object_set_new(o, "low", real_or_null(f->low));
+	json_object_set_new(o, "high", real_or_null(f->high));
+	json_object_set_new(o, "evidence", json_string(f->evidence));
+	json_object_set_new(o, "usual", json_string(f->usual));
+	json_object_set_new(o, "action", json_string(f->action));
+	json_object_set_new(o, "gain", real_or_null(f->gain));
+	return o;
+}
+
+/* The steps in the form of `dptrain bench --json`, which against.c reads. */
+static void add_steps(const struct doctor *d, json_t *o)
+{
+	json_t *seconds = json_array(), *phases = json_object();
+
+	for (size_t i = 0; i < d->n; i++)
+		json_array_append_new(seconds, real_or_null(d->rows[i].seconds));
+	for (int k = 0; k < PACE_PHASES; k++) {
+		json_t *list = json_array();
+
+		for (size_t i = 0; i < d->n; i++)
+			json_array_append_new(list, real_or_null(d->rows[i].phase[k]));
+		json_object_set_new(phases, pace_phase_name((enum pace_phase)k), list);
+	}
+	json_object_set_new(o, "global_batch_size", real_or_null(d->facts.global_batch_size));
+	json_object_set_new(o, "all_step_seconds", seconds);
+	json_object_set_new(o, "all_phases", phases);
+}
+
+static json_t *json_tried(const struct tree_finding *f, const struct change *found)
+{
+	json_t *o = json_object();
+
+	json_object_set_new(o, "flags", json_string(f->flags));
+	json_object_set_new(o, "promised", real_or_null(f->gain));
+	json_object_set_new(o, "found", real_or_null(found->factor));
+	json_object_set_new(o, "low", real_or_null(found->low));
+	json_object_set_new(o, "high", real_or_null(found->high));
+	return o;
+}
+
+static void print_json(const struct doctor *d, const struct change *found)
+{
+	json_t *o = json_object(), *leaves = json_array();
+
+	for (size_t i = 0; i < d->report.n; i++)
+		json_array_append_new(leaves, json_finding(&d->report.findings[i]));
+	json_object_set_new(o, "verdict", json_string(d->report.verdict));
+	json_object_set_new(o, "leaves", leaves);
+	json_object_set_new(o, "bound", json_string(d->report.bound));
+	json_object_set_new(o, "steps", json_integer((json_int_t)d->pace.steps));
+	json_object_set_new(o, "warmup", json_integer((json_int_t)d->pace.warmup));
+	if (found)
+		json_object_set_new(o, "tried", json_tried(&d->report.findings[0], found));
+	add_steps(d, o);
+	json_dumpf(o, stdout, JSON_INDENT(2) | JSON_REAL_PRECISION(17));
+	putchar('\n');
+	json_decref(o);
+}
+
+static void print_tried(const struct tree_finding *f, const struct change *found)
+{
+	struct buf text;
+
+	buf_init(&text, TEXT_MAX);
+	sentence_change(&text, found, "the run without", f->flags);
+	printf("tried: %s; promised was up to %.2fx\n", text.data ? text.data : "", f->gain);
+	buf_done(&text);
+}
+
+static void print_text(const struct doctor *d, const struct change *found)
+{
+	struct buf text;
+
+	buf_init(&text, TEXT_MAX);
+	tree_print(&text, &d->report);
+	printf("%s: %.4g ms a step, %zu steps (%zu more left out as warm-up)\n%s", d->name,
+	       1e3 * d->pace.seconds * d->pace.samples / (double)d->pace.steps, d->pace.steps, d->pace.warmup,
+	       text.data ? text.data : "");
+	buf_done(&text);
+	if (found)
+		print_tried(&d->report.findings[0], found);
+}
+
+/* 0: *ret is filled; 1: there is nothing to be tried, and why was said; negative with err. */
+static int try_first(const struct doctor *d, const struct job *job, struct change *ret, struct err *err)
+{
+	const struct tree_finding *f = d->report.n ? &d->report.findings[0] : NULL;
+
+	if (!f || !f->flags[0])
+		log_info("--try: %s", f ? "no flags stand for the first action" : "nothing is to be mended");
+	return f && f->flags[0] ? against_try(job, f->flags, ret, err) : 1;
+}
+
+static int find_run(const struct job *job, const char *run_id, struct dptrack_found *ret, struct err *err)
+{
+	const struct dptrack_run_opts o = { .runs_dir = job->cfg->runs_dir, .run_id = run_id };
+	struct dptrack_error error = { 0, "" };
+
+	if (dptrack_find(ret, &o, &error))
+		return err_set(err, ERR_IO, "the run that was recorded is not there: %s", error.text);
+	return 0;
+}
+
+static int report(struct doctor *d, const struct job *job, struct err *err)
+{
+	struct change found;
+	int tried = job->cfg->try && !job->cfg->run ? try_first(d, job, &found, err) : 1;
+
+	if (tried < 0)
+		return tried;
+	if (job->cfg->json)
+		print_json(d, tried ? NULL : &found);
+	else
+		print_text(d, tried ? NULL : &found);
+	return fflush(stdout) ? err_set(err, ERR_IO, "cannot write to stdout") : 0;
+}
+
+int doctor_main(const struct job *job, const char *run_id, struct err *err)
+{
+	struct doctor d = { .facts = judge_unknown(), .last = -1 };
+	struct dptrack_found found;
+	const char *dir = job->cfg->run;
+	int rc = 0;
+
+	if (!dir) {
+		rc = find_run(job, run_id, &found, err);
+		dir = found.dir;
+	}
+	if (!rc)
+		rc = read_journals(&d, dir, err);
+	if (!rc)
+		rc = judge(&d, err);
+	if (!rc)
+		rc = report(&d, job, err);
+	free(d.rows);
+	vitals_free(d.vitals);
+	steps_free(d.steps);
+	return rc;
+}
