@@ -24,6 +24,7 @@ libwebapi_la_SOURCES = \
 	web/api/native/findings.c web/api/native/findings.h \
 	web/api/native/insight/diagnosis.c \
 	web/api/native/insight/timing.c web/api/native/insight/timing.h \
+	web/api/native/insight/trace.c \
 	web/api/native/insight/why.c web/api/native/insight/why.h \
 	web/api/native/insight/why_read.c web/api/native/insight/why_read.h \
 	web/api/native/insight/why_text.c \
@@ -100,6 +101,7 @@ libwebcli_la_SOURCES = \
 	web/cli/table.c web/cli/table.h \
 	web/cli/tag.c \
 	web/cli/token.c \
+	web/cli/trace.c \
 	web/cli/why.c web/cli/why.h
 libwebcli_la_CPPFLAGS = $(AM_CPPFLAGS) $(JANSSON_CFLAGS)
 libwebcli_la_LIBADD = libwebserver.la libtracker.la

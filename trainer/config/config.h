@@ -114,6 +114,9 @@ const char *config_label(const struct run_config *cfg, enum flag_id id, char *re
 /* Ranks that work on the same samples: the stages of a pipeline, else 1. */
 int64_t config_stages(const struct run_config *cfg);
 
+/* The steps of --trace-steps ("10:13", both count; "10": one); false: none. ERR_USAGE is config_resolve's to tell. */
+bool config_trace_steps(const struct run_config *cfg, int64_t *ret_first, int64_t *ret_last);
+
 /* Cores of this machine (of the container, where it has a limit) for each of the ranks on it; at least 1. */
 int config_cores(const struct run_config *cfg);
 

@@ -1,5 +1,6 @@
 /* resolve.c: values that follow from others, and combinations that cannot be meant. */
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "tracker/base/arena.h"
@@ -450,6 +451,37 @@ static int resolve_report(struct run_config *cfg, struct err *err)
 	return 0;
 }
 
+bool config_trace_steps(const struct run_config *cfg, int64_t *ret_first, int64_t *ret_last)
+{
+	const char *text = cfg->trace_steps ? cfg->trace_steps : "";
+	char *end;
+	long long first = strtoll(text, &end, 10), last = first;
+	bool good = end != text && first > 0;
+
+	if (good && *end == ':') {
+		const char *second = end + 1;
+
+		last = strtoll(second, &end, 10);
+		good = end != second && last >= first;
+	}
+	if (!good || *end)
+		return false;
+	*ret_first = first;
+	*ret_last = last;
+	return true;
+}
+
+static int resolve_trace(struct run_config *cfg, struct err *err)
+{
+	int64_t first, last;
+	struct label l;
+
+	if (!cfg->trace_steps || config_trace_steps(cfg, &first, &last))
+		return 0;
+	return err_set(err, ERR_USAGE, "%s %.60s: steps are needed, as in 10:13 (both are traced)",
+		       say(cfg, FLAG_trace_steps, &l), cfg->trace_steps);
+}
+
 static int resolve_doctor(struct run_config *cfg, struct err *err)
 {
 	if (given(cfg, FLAG_experiment))
@@ -490,6 +522,8 @@ int config_resolve(struct run_config *cfg, const struct config_world *w, struct 
 		rc = resolve_checkpoints(cfg, err);
 	if (!rc && has(cfg, FLAG_reset_head))
 		rc = resolve_weights(cfg, err);
+	if (!rc && has(cfg, FLAG_trace_steps))
+		rc = resolve_trace(cfg, err);
 	if (!rc && cfg->command == COMMAND_DOCTOR)
 		rc = resolve_doctor(cfg, err);
 	if (!rc)

@@ -34,6 +34,8 @@ static struct loader_opts opts_of(const struct loading_opts *o)
 				     .augment = training ? cfg->augment : 0,
 				     .epochs = training ? 0 : 1,
 				     .slow_s = o->slow_s,
+				     .worked = o->worked,
+				     .worked_user = o->worked_user,
 				     .memory = o->memory };
 }
 

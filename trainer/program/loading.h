@@ -18,6 +18,8 @@ struct loading_opts {
 	int active;	  /* threads that work ahead at first, with --workers auto */
 	void *memory;	  /* that was planned; NULL: none */
 	double slow_s;	  /* a batch takes at least so long */
+	void (*worked)(void *user, int thread, double from_s, double to_s); /* as loader_opts has it */
+	void *worked_user;
 };
 
 /* Of all batches that are in flight at once: what is planned for them. */

@@ -77,6 +77,13 @@ static int take_memory(struct engine *e, struct err *err)
 	return rc;
 }
 
+static int open_trace(struct engine *e, struct err *err)
+{
+	int64_t first, last;
+
+	return config_trace_steps(e->rank.cfg, &first, &last) ? trace_new(&e->trace, first, last, err) : 0;
+}
+
 int engine_open(struct engine **ret, const struct job *job, const struct seat *seat, struct err *err)
 {
 	struct engine *e = engine_new(job, seat, err);
@@ -100,6 +107,8 @@ int engine_open(struct engine **ret, const struct job *job, const struct seat *s
 		rc = draw_values(&e->tensors, job->cfg, e->subject.model, err);
 	if (!rc)
 		rc = exec_new(&e->exec, &e->prepared, err);
+	if (!rc)
+		rc = open_trace(e, err);
 	if (!rc && job->cfg->init_from)
 		rc = initial_load(&e->tensors, job->cfg, &e->subject, err);
 	return finish(ret, e, rc);
@@ -144,6 +153,14 @@ int engine_open_plan(struct engine **ret, const struct job *job, const struct se
 	return finish(ret, e, rc);
 }
 
+static void loader_worked(void *user, int thread, double from_s, double to_s)
+{
+	struct trace *t = user;
+
+	if (trace_on(t))
+		trace_add(t, &(struct trace_span){ "loader", thread, "load", "", -1, from_s, to_s });
+}
+
 int engine_load(struct loader **ret, struct engine *e, enum split split, struct err *err)
 {
 	return loading_open(ret,
@@ -154,7 +171,9 @@ int engine_load(struct loader **ret, struct engine *e, enum split split, struct 
 						    .step = e->step,
 						    .active = e->loading[split].n,
 						    .memory = prepared_loader(&e->prepared, split),
-						    .slow_s = split == SPLIT_TRAIN ? e->hooks.slow_batch_s : 0 },
+						    .slow_s = split == SPLIT_TRAIN ? e->hooks.slow_batch_s : 0,
+						    .worked = e->trace ? loader_worked : NULL,
+						    .worked_user = e->trace },
 			    err);
 }
 
@@ -174,6 +193,7 @@ void engine_close(struct engine *e)
 		return;
 	loader_close(e->loader);
 	exec_free(e->exec);
+	trace_free(e->trace);
 	prepare_done(&e->prepared);
 	subject_close(&e->subject);
 	rank_close(&e->rank);

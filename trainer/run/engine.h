@@ -29,6 +29,7 @@ struct engine {
 	struct loader *loader; /* of training; opened by engine_begin */
 	struct workers loading[SPLIT_COUNT]; /* --workers auto: of training, of evaluation */
 	struct hooks hooks;
+	struct trace *trace; /* of --trace-steps; NULL: none */
 	int64_t step;		 /* optimiser steps done */
 	double mark_s;		 /* when the last step ended */
 	double until_s;		 /* when the run shall end; INFINITY: when its steps are done */

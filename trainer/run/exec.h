@@ -5,6 +5,7 @@
 #define DPT_RUN_EXEC_H
 
 #include "trainer/program/prepare.h"
+#include "trainer/run/trace.h"
 
 enum exec_time { EXEC_FORWARD, EXEC_BACKWARD, EXEC_COMM_EXPOSED, EXEC_OPTIMIZER, EXEC_TIMES };
 
@@ -28,6 +29,7 @@ struct exec_feed {
 struct exec_call {
 	const struct step_page *page;
 	const struct exec_feed *feed; /* for schedules that are fed; else the inputs are in place, and NULL */
+	struct trace *trace; /* gets a span for each node and wait while it is on; NULL: none */
 };
 
 /* An executor. The functions below say what each of them does; slots: how many micro-batches of one schedule it keeps

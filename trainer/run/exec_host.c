@@ -59,6 +59,8 @@ struct host {
 	struct step_page *page; /* of each slot */
 	int slots;		/* the most that a program has */
 	const struct exec_feed *feed;
+	struct trace *trace; /* NULL: none */
+	struct trace_span open; /* of the compute stream; without a name: none */
 
 	struct lane lane[STREAM_COUNT];
 	pthread_mutex_t lock;
@@ -205,6 +207,21 @@ static int run_item(struct host_item *it, struct err *err)
 	return rc;
 }
 
+static const char *const kind_names[EXEC_TIMES] = { [EXEC_FORWARD] = "forward",
+						    [EXEC_BACKWARD] = "backward",
+						    [EXEC_COMM_EXPOSED] = "comm_exposed",
+						    [EXEC_OPTIMIZER] = "optimizer" };
+
+static void trace_lane(const struct lane *l, const struct host_item *it, double from_s)
+{
+	struct trace *t = l->host->trace;
+
+	if (trace_on(t))
+		trace_add(t, &(struct trace_span){ stream_name(l->stream), 0, it->node->name,
+						   it->collective ? "comm" : phase_name(it->node->phase), it->node->id,
+						   from_s, clock_mono_s() });
+}
+
 /* A collective's time; of the compute stream's too, where the rank waits in it. */
 static int run_timed(struct lane *l, struct host_item *it, struct err *err)
 {
@@ -227,15 +244,18 @@ static void help(struct lane *l)
 
 	for (int i = 0; i < ep->n[l->stream]; i++) {
 		struct host_item *it = &ep->items[l->stream][i];
+		double start;
 
 		if (it->wait)
 			await(e, l->stream, it->wait);
 		if (atomic_load(&e->failed))
 			return;
+		start = trace_on(e->trace) ? clock_mono_s() : 0;
 		if (run_timed(l, it, &l->err)) {
 			fail(e);
 			return;
 		}
+		trace_lane(l, it, start);
 		announce(e, l->stream, it);
 	}
 }
@@ -364,29 +384,47 @@ struct stopwatch {
 	double since;
 };
 
-static void turn_to(struct stopwatch *w, enum exec_time kind)
+/* The compute stream's open span ends, and one of that name (NULL: none) begins. */
+static void trace_next(struct host *e, const char *name, enum exec_time kind, int node, double now)
 {
+	if (e->open.name) {
+		e->open.to_s = now;
+		trace_add(e->trace, &e->open);
+	}
+	e->open = (struct trace_span){ TRACE_STEP_ROW, 0, name, kind_names[kind], node, now, now };
+}
+
+/* What the compute stream does from now on, for a node (NULL: none). Spans and times part at the same moments. */
+static void turn_to(struct host *e, struct stopwatch *w, enum exec_time kind, const struct node *n)
+{
+	bool traced = trace_on(e->trace);
 	double now;
 
-	if (kind == w->kind)
+	if (kind == w->kind && !traced)
 		return;
 	now = clock_mono_s();
-	w->times->by[w->kind] += now - w->since;
-	w->kind = kind;
-	w->since = now;
+	if (kind != w->kind) {
+		w->times->by[w->kind] += now - w->since;
+		w->kind = kind;
+		w->since = now;
+	}
+	if (traced)
+		trace_next(e, n ? n->name : "wait", kind, n ? n->id : -1, now);
 }
 
 /* The inputs of an item's micro-batch; the stopwatch stands still meanwhile. */
 static int feed(struct host *e, const struct host_item *it, struct stopwatch *w, struct err *err)
 {
-	double start;
+	double start, took;
 	int rc;
 
 	if (!it->feeds)
 		return 0;
 	start = clock_mono_s();
 	rc = e->feed->put(e->feed->user, it->slot, &e->page[it->slot], err);
-	w->since += clock_mono_s() - start;
+	took = clock_mono_s() - start;
+	w->since += took;
+	e->open.from_s += took;
 	return rc;
 }
 
@@ -399,12 +437,12 @@ static int compute(struct host *e, const struct host_program *ep, struct stopwat
 		int rc;
 
 		if (it->wait && !reached(e, it->wait)) {
-			turn_to(w, EXEC_COMM_EXPOSED);
+			turn_to(e, w, EXEC_COMM_EXPOSED, NULL);
 			await(e, STREAM_COMPUTE, it->wait);
 		}
 		if (atomic_load_explicit(&e->failed, memory_order_relaxed))
 			return ERR_PEER; /* finish_job says why */
-		turn_to(w, it->kind);
+		turn_to(e, w, it->kind, it->node);
 		rc = feed(e, it, w, err);
 		if (!rc)
 			rc = run_timed(own, it, err);
@@ -474,6 +512,7 @@ static int host_run(struct exec *exec, const struct program *p, const struct exe
 	const struct host_program *ep = find(e, p);
 	struct exec_times times = { .comm_total = 0 };
 	struct stopwatch w = { .times = &times, .kind = EXEC_FORWARD };
+	double now;
 	int rc;
 
 	if (atomic_load(&e->failed))
@@ -481,15 +520,22 @@ static int host_run(struct exec *exec, const struct program *p, const struct exe
 	for (int i = 0; i < p->schedule.slots; i++)
 		e->page[i] = *call->page;
 	e->feed = call->feed;
+	e->trace = call->trace;
+	e->open.name = NULL;
 	w.since = clock_mono_s();
+	if (trace_on(e->trace))
+		trace_next(e, "begin", w.kind, -1, w.since);
 	if (start_job(e, ep)) {
 		rc = compute(e, ep, &w, err);
-		turn_to(&w, EXEC_COMM_EXPOSED);
+		turn_to(e, &w, EXEC_COMM_EXPOSED, NULL);
 		finish_job(e);
 	} else {
 		rc = compute(e, ep, &w, err);
 	}
-	times.by[w.kind] += clock_mono_s() - w.since;
+	now = clock_mono_s();
+	times.by[w.kind] += now - w.since;
+	if (trace_on(e->trace))
+		trace_next(e, NULL, w.kind, -1, now);
 	for (int s = 0; s < STREAM_COUNT; s++)
 		times.comm_total += e->lane[s].comm_s;
 	*ret = times;

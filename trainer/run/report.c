@@ -237,6 +237,11 @@ int report_open(struct report **ret, struct engine *e, struct resume *resume, st
 	return 0;
 }
 
+struct dptrack_run *report_run(struct report *r)
+{
+	return r->run;
+}
+
 const char *report_dir(const struct report *r)
 {
 	return dptrack_run_dir(r->run);

@@ -19,6 +19,7 @@ void report_points(struct report *r, const struct points *p); /* of the run as a
 void report_memory(struct report *r, int64_t step); /* planned and used, at the end */
 void report_epoch(struct report *r, const struct points *p); /* the end of one: its points, and each rank's own */
 
+struct dptrack_run *report_run(struct report *r); /* borrowed */
 const char *report_dir(const struct report *r); /* the run's folder */
 const char *report_run_id(const struct report *r);
 int report_segment(const struct report *r);

@@ -112,6 +112,16 @@ static struct step_page page_for(const struct engine *e, const struct loader_bat
 				   .loss_scale = r->loss_scale };
 }
 
+/* Seconds of this thread since start_s, which belong to a phase. */
+static double spent(struct engine *e, const char *phase, double start_s)
+{
+	double now = clock_mono_s();
+
+	if (trace_on(e->trace))
+		trace_add(e->trace, &(struct trace_span){ TRACE_STEP_ROW, 0, phase, phase, -1, start_s, now });
+	return now - start_s;
+}
+
 static void account(struct step_result *r, const struct exec_times *t)
 {
 	r->seconds[TIME_FORWARD] += t->by[EXEC_FORWARD];
@@ -165,11 +175,12 @@ static int execute(struct engine *e, const struct program *p, const struct loade
 
 	if (!p->schedule.fed)
 		loader_release(e->loader, b);
-	r->seconds[TIME_H2D] += clock_mono_s() - start;
-	if (!rc && b->micro == 0)
-		r->seconds[TIME_FORWARD] += hooks_slow_step(&e->hooks);
+	r->seconds[TIME_H2D] += spent(e, "h2d", start);
+	start = clock_mono_s();
+	if (!rc && b->micro == 0 && hooks_slow_step(&e->hooks) > 0)
+		r->seconds[TIME_FORWARD] += spent(e, "forward", start);
 	if (!rc)
-		rc = exec_run(e->exec, p, &(struct exec_call){ &page, &feeder }, &times, err);
+		rc = exec_run(e->exec, p, &(struct exec_call){ &page, &feeder, e->trace }, &times, err);
 	if (p->schedule.fed)
 		loader_release(e->loader, b);
 	if (!rc)
@@ -227,13 +238,14 @@ int step_run(struct engine *e, struct step_result *ret, struct err *err)
 	int rc;
 
 	rank_at_step(&e->rank, e->step + 1);
+	trace_begin(e->trace, e->step + 1, e->mark_s);
 	do {
 		double start = clock_mono_s();
 
 		rc = loader_next(e->loader, &b, err);
 		if (rc <= 0)
 			return rc;
-		r.seconds[TIME_DATA_WAIT] += clock_mono_s() - start;
+		r.seconds[TIME_DATA_WAIT] += spent(e, "data_wait", start);
 		if (b.micro == 0)
 			begin_step(e, &b, &r);
 		rc = compute(e, &b, &r, err);

@@ -12,6 +12,7 @@
 #include "tracker/base/log.h"
 #include "trainer/run/console.h"
 #include "trainer/run/saver.h"
+#include "trainer/run/trace_report.h"
 #include "trainer/state/draw.h"
 #include "trainer/state/files.h"
 
@@ -177,6 +178,8 @@ static int after_step(struct training *t, const struct step_result *r)
 		t->at.samples += r->count;
 	}
 	report_step(t->report, r);
+	if (trace_on(t->e->trace))
+		trace_report_step(t->e->trace, report_run(t->report), r->step, t->e->mark_s);
 	if (t->console)
 		console_step(t->console, r);
 	hooks_after_step(&t->e->hooks, t->e->rank.seat, t->e->step);

@@ -253,7 +253,7 @@ static void fill_chunk(struct loader *l, const struct fill_hand *hand)
 {
 	struct slot *slot = &l->slots[l->current];
 	int64_t begin = slot->claimed, end = begin + l->size.chunk, failed = -1;
-	double start_s = clock_mono_s(), start_cpu_s = clock_thread_s();
+	double start_s = clock_mono_s(), start_cpu_s = clock_thread_s(), end_s;
 	struct err err = ERR_INIT;
 
 	if (end > slot->batch.count)
@@ -272,7 +272,10 @@ static void fill_chunk(struct loader *l, const struct fill_hand *hand)
 	}
 	if (slot->done + end - begin == slot->batch.count)
 		wait_slow(l, slot->ready_at);
-	l->spent_s += clock_mono_s() - start_s;
+	end_s = clock_mono_s();
+	l->spent_s += end_s - start_s;
+	if (l->o.worked && hand < &l->hands[l->n_threads]) /* else the caller's, whose wait it is a part of */
+		l->o.worked(l->o.worked_user, (int)(hand - l->hands), start_s, end_s);
 	l->spent_cpu_s += clock_thread_s() - start_cpu_s;
 	slot->done += end - begin;
 	if (slot->done == slot->batch.count)

@@ -32,6 +32,10 @@ struct loader_opts {
 	int64_t first_epoch, first_step; /* where to begin, from 0; O(1) but for the epoch's order */
 	int64_t epochs;       /* ends after so many epochs, the first one (even from its middle) included; 0: never */
 	double slow_s;        /* tests of data_wait: every batch takes at least so long to fill */
+	/* Optional: told after each piece of work of a thread, numbered from 0, when it was done (clock_mono_s). Called
+	 * by several threads, one at a time; must not wait. */
+	void (*worked)(void *user, int thread, double from_s, double to_s);
+	void *worked_user;
 	/* Optional: memory for the slots, loader_bytes() long, aligned to 64 (pinned, of a communicator, …); borrowed
 	 * until close. NULL: the loader allocates. */
 	void *memory;

@@ -1,0 +1,93 @@
+"""--trace-steps: what two ranks did in some steps, as `dptrack trace` prints it: a slice a rank and step that its parts fill, phases
+that are those of phase/..., collectives and loader threads as rows of their own, one clock."""
+import sys
+sys.dont_write_bytecode = True
+import collections
+import json
+import os
+import subprocess
+sys.path[:0] = [os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", f) for f in ("api", "train")]
+import helper
+import lib
+
+FIRST, LAST = 6, 8
+PHASES = ("data_wait", "h2d", "forward", "backward", "comm_exposed", "optimizer", "other")
+
+
+def train(runs, text, *flags, code=0):
+    line = [helper.DPTRAIN, "--experiment", "traces", "--runs-dir", runs, "--data-path", text, "--tokenizer", "bytes", "--max-steps", "10",
+            "--model", "gpt2-124m", "--n-layer", "2", "--n-head", "2", "--n-embd", "64", "--block-size", "32", "-b", "8", "--threads", "1",
+            "--backend", "ref", "--precision", "fp64", "-j", "1", *flags]
+    r = subprocess.run(line, capture_output=True, text=True, timeout=120)
+    lib.equal(r.returncode, code, f"{flags}: {r.stderr}")
+    return r.stderr
+
+
+def trace(runs, name):
+    r = subprocess.run([lib.PROGRAM, "trace", name, "--logdir", runs], capture_output=True, text=True, timeout=60)
+    lib.equal(r.returncode, 0, r.stderr)
+    return json.loads(r.stdout)["traceEvents"]
+
+
+def recorded(runs, name):
+    """phase/... by (phase, rank, step)."""
+    r = subprocess.run([lib.PROGRAM, "export", name, "--series", "--json", "--logdir", runs], capture_output=True, text=True, timeout=60)
+    rows = json.loads(r.stdout)
+    return {(p["key"][6:], max(p["rank"], 0), p["step"]): p["value"] for p in rows if p["key"].startswith("phase/")}
+
+
+def check_step(slices, threads, seconds, rank, step):
+    own = [e for e in slices if e["pid"] == rank and e["args"]["step"] == step]
+    (whole,) = [e for e in own if e["name"] == f"step {step}"]
+    parts = sorted((e for e in own if threads[rank, e["tid"]] == "step" and e is not whole), key=lambda e: e["ts"])
+    at, by = whole["ts"], collections.Counter()
+    for e in parts:
+        lib.check(abs(e["ts"] - at) < 1, f"rank {rank} step {step}: a gap before {e['name']}: {e['ts'] - at} us")
+        at = e["ts"] + e["dur"]
+        by[e["cat"]] += e["dur"] / 1e6
+    lib.check(abs(at - whole["ts"] - whole["dur"]) < 1, f"rank {rank} step {step}: its parts end with it")
+    lib.check(abs(whole["dur"] / 1e6 - seconds["step", rank, step]) < 1e-5, f"rank {rank} step {step}: phase/step")
+    for phase in PHASES:
+        want = seconds[phase, rank, step]
+        lib.check(abs(by[phase] - want) <= 0.01 * want + 3e-5, f"rank {rank} step {step}: {phase} {by[phase]} s in the trace, {want} s")
+    nodes = {e["args"]["node"] for e in parts}
+    lib.check(len(nodes) > 40, f"{len(nodes)} nodes")
+
+
+def two_ranks(runs, text):
+    train(runs, text, "--run-name", "two", "--nproc-per-node", "2", "--trace-steps", f"{FIRST}:{LAST}")
+    events, seconds = trace(runs, "two"), recorded(runs, "two")
+    slices = [e for e in events if e["ph"] == "X"]
+    threads = {(e["pid"], e["tid"]): e["args"]["name"] for e in events if e["name"] == "thread_name"}
+    lib.equal({e["args"]["step"] for e in slices}, set(range(FIRST, LAST + 1)), "steps")
+    for rank in (0, 1):
+        for step in range(FIRST, LAST + 1):
+            check_step(slices, threads, seconds, rank, step)
+        names = {name for (r, _), name in threads.items() if r == rank}
+        lib.check({"step", "comm", "loader 0"} <= names, f"rows of rank {rank}: {names}")
+        lib.check([e for e in slices if e["pid"] == rank and threads[rank, e["tid"]] == "comm" and e["cat"] == "comm"], "collectives")
+    lib.equal(min(e["ts"] for e in slices), 0, "the clock begins with the trace")
+    begins = [[e["ts"] for e in slices if e["pid"] == r and e["name"] == f"step {LAST}"][0] for r in (0, 1)]
+    ends = [[e["ts"] + e["dur"] for e in slices if e["pid"] == r and e["name"] == f"step {LAST}"][0] for r in (0, 1)]
+    lib.check(max(begins) < min(ends), f"ranks go on together by one clock: {begins} {ends}")
+
+
+def others(runs, text):
+    train(runs, text, "--run-name", "none")
+    lib.equal(trace(runs, "none"), [], "a run that was not traced")
+    lib.check("10:13" in train(runs, text, "--trace-steps", "9:4", code=2), "steps that go backwards")
+    lib.check("10:13" in train(runs, text, "--trace-steps", "a", code=2), "no steps")
+
+
+def main():
+    with helper.Folder() as folder:
+        runs, text = os.path.join(folder, "runs"), os.path.join(folder, "text")
+        os.mkdir(text)
+        with open(os.path.join(text, "a.txt"), "w", encoding="ascii") as f:
+            f.write("the quick brown fox jumps over the lazy dog\n" * 400)
+        two_ranks(runs, text)
+        others(runs, text)
+    lib.finish("trace")
+
+
+main()

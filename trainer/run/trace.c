@@ -1,0 +1,135 @@
+/* trace.c: one list of spans, under a lock: a traced step adds some hundreds. */
+#include "trainer/run/trace.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define SPANS_MAX ((size_t)1 << 20)
+
+struct trace {
+	int64_t first, last;
+	double from_s;
+	_Atomic bool on;
+	pthread_mutex_t lock;
+	struct trace_span *spans;
+	size_t n, room, lost;
+};
+
+int trace_new(struct trace **ret, int64_t first, int64_t last, struct err *err)
+{
+	struct trace *t = calloc(1, sizeof(*t));
+
+	if (!t)
+		return err_set(err, ERR_NOMEM, "out of memory: trace");
+	t->first = first;
+	t->last = last;
+	pthread_mutex_init(&t->lock, NULL);
+	*ret = t;
+	return 0;
+}
+
+void trace_free(struct trace *t)
+{
+	if (!t)
+		return;
+	pthread_mutex_destroy(&t->lock);
+	free(t->spans);
+	free(t);
+}
+
+bool trace_on(const struct trace *t)
+{
+	return t && atomic_load_explicit(&t->on, memory_order_relaxed);
+}
+
+bool trace_begin(struct trace *t, int64_t step, double from_s)
+{
+	if (!t)
+		return false;
+	pthread_mutex_lock(&t->lock);
+	t->n = t->lost = 0;
+	t->from_s = from_s;
+	atomic_store(&t->on, step >= t->first && step <= t->last);
+	pthread_mutex_unlock(&t->lock);
+	return trace_on(t);
+}
+
+double trace_from(const struct trace *t)
+{
+	return t->from_s;
+}
+
+/* Under the lock. */
+static bool make_room(struct trace *t)
+{
+	size_t room = t->room ? 2 * t->room : 1024;
+	struct trace_span *more;
+
+	if (t->n < t->room)
+		return true;
+	more = room > SPANS_MAX ? NULL : realloc(t->spans, room * sizeof(*more));
+	if (!more)
+		return false;
+	t->spans = more;
+	t->room = room;
+	return true;
+}
+
+static void add(struct trace *t, const struct trace_span *s)
+{
+	if (make_room(t))
+		t->spans[t->n++] = *s;
+	else
+		t->lost++;
+}
+
+void trace_add(struct trace *t, const struct trace_span *s)
+{
+	pthread_mutex_lock(&t->lock);
+	if (trace_on(t))
+		add(t, s);
+	pthread_mutex_unlock(&t->lock);
+}
+
+static int by_row(const void *a, const void *b)
+{
+	const struct trace_span *x = a, *y = b;
+	int rows = strcmp(x->row, y->row);
+
+	if (rows || x->number != y->number)
+		return rows ? rows : x->number - y->number;
+	return (x->from_s > y->from_s) - (x->from_s < y->from_s);
+}
+
+static void fill(struct trace *t, double from_s, double to_s)
+{
+	if (to_s > from_s)
+		add(t, &(struct trace_span){ TRACE_STEP_ROW, 0, "other", "other", -1, from_s, to_s });
+}
+
+const struct trace_span *trace_end(struct trace *t, double to_s, size_t *ret_n, size_t *ret_lost)
+{
+	double at_s = t->from_s;
+	size_t n;
+
+	pthread_mutex_lock(&t->lock);
+	atomic_store(&t->on, false);
+	if (t->n)
+		qsort(t->spans, t->n, sizeof(*t->spans), by_row);
+	n = t->n;
+	for (size_t i = 0; i < n; i++) {
+		if (strcmp(t->spans[i].row, TRACE_STEP_ROW))
+			continue;
+		fill(t, at_s, t->spans[i].from_s);
+		at_s = t->spans[i].to_s;
+	}
+	fill(t, at_s, to_s);
+	if (t->n)
+		qsort(t->spans, t->n, sizeof(*t->spans), by_row);
+	*ret_n = t->n;
+	*ret_lost = t->lost;
+	pthread_mutex_unlock(&t->lock);
+	return t->spans;
+}

@@ -1,0 +1,44 @@
+/* trace.h: what a rank did when, in the steps of --trace-steps: spans of nodes, waits, loader threads, the writer. Any
+ * thread adds; the step's own thread hands them on when the step is over. */
+#ifndef DPT_RUN_TRACE_H
+#define DPT_RUN_TRACE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "tracker/base/err.h"
+
+#define TRACE_STEP_ROW "step" /* of the thread that makes the steps: its spans fill the step without a gap */
+
+/* Texts are borrowed for as long as the trace lives. */
+struct trace_span {
+	const char *row; /* thread: TRACE_STEP_ROW, the name of a stream, "loader", "writer" */
+	int number;	 /* of loader threads; else 0 */
+	const char *name;
+	const char *phase; /* "forward"; "": of none */
+	int node;	   /* id in its program; -1: no node */
+	double from_s, to_s; /* clock_mono_s */
+};
+
+struct trace;
+
+/* first, last: steps, both traced. ERR_NOMEM. */
+int trace_new(struct trace **ret, int64_t first, int64_t last, struct err *err);
+void trace_free(struct trace *t); /* NULL is fine */
+
+/* Between steps, of the one that follows, whose time began at from_s: false, and nothing is kept, when it is not
+ * traced. NULL is fine. */
+bool trace_begin(struct trace *t, int64_t step, double from_s);
+bool trace_on(const struct trace *t);
+
+/* While it is on. When memory runs out spans are left out, which trace_end tells. */
+void trace_add(struct trace *t, const struct trace_span *s);
+
+/* Ends the step and fills the gaps of its own row with spans "other". Borrowed until the next trace_begin; *ret_lost is
+ * how many were left out. */
+const struct trace_span *trace_end(struct trace *t, double to_s, size_t *ret_n, size_t *ret_lost);
+
+double trace_from(const struct trace *t); /* when the step began */
+
+#endif
