@@ -15,7 +15,7 @@ ui_files = \
 	web/ui/src/charts/line/marks.ts web/ui/src/charts/line/names.ts web/ui/src/charts/line/pane.ts \
 	web/ui/src/css.d.ts web/ui/src/index.html web/ui/src/main.tsx web/ui/src/pure.ts web/ui/src/style.css \
 	web/ui/src/state/api.ts web/ui/src/state/axis.ts web/ui/src/state/cursor.ts web/ui/src/state/experiments.ts \
-	web/ui/src/state/groups.ts web/ui/src/state/index.ts \
+	web/ui/src/state/groups.ts web/ui/src/state/index.ts web/ui/src/state/insight.ts \
 	web/ui/src/state/live.ts web/ui/src/state/load.ts web/ui/src/state/parts.ts web/ui/src/state/phases.ts \
 	web/ui/src/state/points.ts web/ui/src/state/removal.ts web/ui/src/state/run.ts web/ui/src/state/runs.ts \
 	web/ui/src/state/series.ts web/ui/src/state/tagging.ts web/ui/src/state/tags.ts \
@@ -33,7 +33,8 @@ ui_files = \
 	web/ui/src/views/run/head.tsx web/ui/src/views/run/markdown.tsx web/ui/src/views/run/metrics.tsx \
 	web/ui/src/views/run/notes.tsx web/ui/src/views/run/preview.tsx \
 	web/ui/src/views/run/rankbars.tsx web/ui/src/views/run/rankcharts.tsx \
-	web/ui/src/views/run/ranks.tsx web/ui/src/views/run/run.tsx web/ui/src/views/run/source.tsx web/ui/src/views/run/tags.tsx \
+	web/ui/src/views/run/ranks.tsx web/ui/src/views/run/run.tsx web/ui/src/views/run/source.tsx \
+	web/ui/src/views/run/speed.tsx web/ui/src/views/run/versus.tsx web/ui/src/views/run/tags.tsx \
 	web/ui/src/views/table/cards.tsx web/ui/src/views/table/column.ts web/ui/src/views/table/columns.tsx \
 	web/ui/src/views/table/csv.ts \
 	web/ui/src/views/table/focus.ts web/ui/src/views/table/picker.tsx web/ui/src/views/table/readout.ts \

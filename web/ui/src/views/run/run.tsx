@@ -18,6 +18,7 @@ import { RankBars } from './rankbars.tsx';
 import { RankCharts } from './rankcharts.tsx';
 import { Ranks } from './ranks.tsx';
 import { Source } from './source.tsx';
+import { Speed } from './speed.tsx';
 import { Tags } from './tags.tsx';
 
 function Pairs({ title, pairs, mark }: { title: string; pairs: [string, string][]; mark?: Set<string> }) {
@@ -97,6 +98,7 @@ function Boxes({ run }: { run: RunDetail }) {
 	return (
 		<div class="boxes">
 			<Notes r={run} done={(r) => (s.opened.value = { ...run, ...r })} />
+			<Speed r={run} key={'speed ' + run.id} />
 			<Phases r={run} />
 			<Family r={run} key={run.id} />
 			<Problems r={run} />

@@ -1,0 +1,74 @@
+// What makes a run slow, why, and what to do next, as the server judges it; what its steps were traced for.
+import { useSignal } from '@preact/signals';
+import { useEffect } from 'preact/hooks';
+import { count } from '../../base/format.ts';
+import type { RunDetail } from '../../base/types.ts';
+import * as s from '../../state/index.ts';
+import { getDiagnosis, traceAddress, type Diagnosis, type Leaf } from '../../state/insight.ts';
+import { Versus } from './versus.tsx';
+
+const percent = (share: number) => Math.round(100 * share);
+
+function LeafRow({ leaf }: { leaf: Leaf }) {
+	const { low, high } = leaf;
+	const between = low === null || high === null ? '' : ` (${percent(low)}–${percent(high)})`;
+	return (
+		<li>
+			<p><b>{leaf.leaf}</b>: {percent(leaf.share)}{between} % of the time; without it up
+				to {leaf.gain.toFixed(2)}× as fast</p>
+			<meter value={leaf.share} aria-label={`${leaf.leaf}, share of the time`} />
+			<dl class="pairs">
+				<div><dt>found</dt><dd>{leaf.evidence}</dd></div>
+				<div><dt>usual</dt><dd>{leaf.usual}</dd></div>
+				<div><dt>next</dt><dd>{leaf.action}</dd></div>
+			</dl>
+		</li>
+	);
+}
+
+function Verdict({ d }: { d: Diagnosis }) {
+	return (
+		<>
+			{d.leaves.length > 0
+				? <ol class="leaves">{d.leaves.map((l) => <LeafRow key={l.leaf} leaf={l} />)}</ol>
+				: <p>Healthy: nothing whose removal would bring 5 %.</p>}
+			<p class="dim">Bound by {d.bound}. Judged by {count(d.steps, 'step')}, {d.warmup} more left
+				out as warm-up.</p>
+		</>
+	);
+}
+
+/** The diagnosis of a run, again as it goes on; null: there is none. */
+function useDiagnosis(id: string): Diagnosis | null {
+	const found = useSignal<Diagnosis | null>(null);
+	const rev = s.liveRev.value;
+	useEffect(() => {
+		let here = true;
+		getDiagnosis(id).then((d) => here && (found.value = d), s.report);
+		return () => {
+			here = false;
+		};
+	}, [id, rev]);
+	return found.value;
+}
+
+function Trace({ r }: { r: RunDetail }) {
+	if (!r.params.trace_steps) return null;
+	return (
+		<p><a href={traceAddress(r.id)} download={`${r.name}.trace.json`}>trace of
+			steps {r.params.trace_steps}</a> <span class="dim">for ui.perfetto.dev</span></p>
+	);
+}
+
+export function Speed({ r }: { r: RunDetail }) {
+	const d = useDiagnosis(r.id);
+	if (!d) return null;
+	return (
+		<section class="box speed">
+			<h2>Speed{d.leaves.length ? `: ${d.verdict}` : ''}</h2>
+			<Verdict d={d} />
+			<Trace r={r} />
+			<Versus r={r} />
+		</section>
+	);
+}

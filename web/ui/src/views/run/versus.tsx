@@ -1,0 +1,49 @@
+// What a change bought: this run beside another one of its experiment, in a sentence and as bars of their phases.
+import { useSignal } from '@preact/signals';
+import { useEffect } from 'preact/hooks';
+import type { Run, RunDetail } from '../../base/types.ts';
+import * as s from '../../state/index.ts';
+import { changeAddress, getChange } from '../../state/insight.ts';
+
+/** Runs to choose from: those that ended last first. */
+const AT_MOST = 200;
+
+function choices(r: Run): Run[] {
+	const others = s.runs.value.filter((o) => o.id !== r.id && o.experiment === r.experiment);
+	return others.sort((a, b) => (b.start_time ?? 0) - (a.start_time ?? 0)).slice(0, AT_MOST);
+}
+
+/** The sentence for a pair; undefined while it is asked for, null: nothing tells. */
+function useChange(from: string, to: string): string | null | undefined {
+	const told = useSignal<string | null | undefined>(undefined);
+	useEffect(() => {
+		let here = true;
+		told.value = undefined;
+		if (from) getChange(from, to).then((t) => here && (told.value = t), s.report);
+		return () => {
+			here = false;
+		};
+	}, [from, to]);
+	return told.value;
+}
+
+export function Versus({ r }: { r: RunDetail }) {
+	const from = useSignal('');
+	const told = useChange(from.value, r.id);
+	const runs = choices(r);
+	const picture = changeAddress(from.value, r.id);
+	if (!runs.length) return null;
+	return (
+		<>
+			<p><label>compared with <select value={from.value}
+				onChange={(e) => (from.value = e.currentTarget.value)}>
+				<option value="">…</option>
+				{runs.map((o) => <option key={o.id} value={o.id}>{s.nameOf(o.id, o)}</option>)}
+			</select></label></p>
+			{from.value && told !== undefined && <p class="told" role="status">
+				{told ?? 'Nothing tells: one of the two has no steps that can be timed.'}</p>}
+			{from.value && told && <a href={picture} target="_blank" rel="noreferrer">
+				<img src={picture} alt={told} /></a>}
+		</>
+	);
+}
