@@ -116,17 +116,17 @@ static void end_binary(struct sha256 *s, unsigned char ret[32])
 		ret[i] = (unsigned char)(s->h[i / 4] >> (24 - 8 * (i % 4)));
 }
 
-void sha256_hmac(const char *key, const void *bytes, size_t n, unsigned char ret[32])
+void sha256_hmac_key(const void *key, size_t key_bytes, const void *bytes, size_t n, unsigned char ret[32])
 {
 	unsigned char block[64] = { 0 };
 	struct sha256 s;
 
-	if (strlen(key) > sizeof(block)) {
+	if (key_bytes > sizeof(block)) {
 		sha256_init(&s);
-		sha256_add(&s, key, strlen(key));
+		sha256_add(&s, key, key_bytes);
 		end_binary(&s, block);
 	} else {
-		memcpy(block, key, strlen(key));
+		memcpy(block, key, key_bytes);
 	}
 	for (int i = 0; i < 64; i++)
 		block[i] ^= 0x36;
@@ -140,4 +140,9 @@ void sha256_hmac(const char *key, const void *bytes, size_t n, unsigned char ret
 	sha256_add(&s, block, sizeof(block));
 	sha256_add(&s, ret, 32);
 	end_binary(&s, ret);
+}
+
+void sha256_hmac(const char *key, const void *bytes, size_t n, unsigned char ret[32])
+{
+	sha256_hmac_key(key, strlen(key), bytes, n, ret);
 }

@@ -22,4 +22,7 @@ void sha256_end(struct sha256 *s, char ret[65]);
 /* HMAC-SHA-256 of the bytes under the key, which is text of any length. */
 void sha256_hmac(const char *key, const void *bytes, size_t n, unsigned char ret[32]);
 
+/* … under a key of any bytes; ret may be the key or the bytes. */
+void sha256_hmac_key(const void *key, size_t key_bytes, const void *bytes, size_t n, unsigned char ret[32]);
+
 #endif
