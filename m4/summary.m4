@@ -8,6 +8,7 @@ dptrack $VERSION, prefix $prefix
     cuDNN        $have_cudnn${cudnn_reason:+ ($cudnn_reason)}
     NCCL         $have_nccl${nccl_reason:+ ($nccl_reason)}
   image folders  $have_images${images_reason:+ ($images_reason)}
+  S3 listings    $have_expat${expat_reason:+ ($expat_reason)}
   ucx transport  $have_ucx${ucx_reason:+ ($ucx_reason)}
   mpi transport  $have_mpi${mpi_reason:+ ($mpi_reason)}
   page           $have_ui${ui_reason:+ ($ui_reason)}

@@ -37,6 +37,7 @@ needs_build() {
 	need_header sqlite3.h libsqlite3-dev
 	need_header microhttpd.h libmicrohttpd-dev
 	need_header curl/curl.h libcurl4-openssl-dev
+	need_header expat.h libexpat1-dev
 	need_header dnnl.h libdnnl-dev
 	need_header jpeglib.h libjpeg62-turbo-dev
 	need_header png.h libpng-dev

@@ -14,6 +14,21 @@ libtrackbase_la_SOURCES = \
 	tracker/curl/curlso.c tracker/curl/curlso.h
 libtrackbase_la_CFLAGS = $(AM_CFLAGS) $(CURL_CFLAGS)
 
+# libobject: an S3 client, for dptrain's data and dptrack's files; libdptrack is made without it.
+noinst_LTLIBRARIES += libobject.la
+libobject_la_SOURCES = \
+	tracker/object/answer.c tracker/object/answer.h \
+	tracker/object/client.c tracker/object/client.h \
+	tracker/object/identity.c tracker/object/identity.h tracker/object/role.c \
+	tracker/object/object.c tracker/object/object.h \
+	tracker/object/profile.c tracker/object/profile.h \
+	tracker/object/settings.c tracker/object/settings.h \
+	tracker/object/sign.c tracker/object/sign.h \
+	tracker/object/upload.c \
+	tracker/object/uri.c tracker/object/uri.h
+libobject_la_CFLAGS = $(AM_CFLAGS) $(JANSSON_CFLAGS) $(EXPAT_CFLAGS)
+libobject_la_LIBADD = libtrackbase.la $(JANSSON_LIBS) $(EXPAT_LIBS)
+
 # libinsight: statistics of runs and what they say, for dptrain and dptrack.
 noinst_LTLIBRARIES += libinsight.la
 libinsight_la_SOURCES = \

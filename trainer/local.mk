@@ -5,7 +5,7 @@ libgraph_la_SOURCES =
 libgraph_la_LIBADD = libtrackbase.la
 libtrainer_la_SOURCES =
 libtrainer_la_CPPFLAGS = $(AM_CPPFLAGS)
-libtrainer_la_LIBADD = libgraph.la libinsight.la
+libtrainer_la_LIBADD = libgraph.la libinsight.la libobject.la
 
 bin_PROGRAMS += dptrain
 dptrain_SOURCES = trainer/main.c

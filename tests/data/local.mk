@@ -24,4 +24,4 @@ TESTS += tests/data/bad_input.py tests/data/tokens.py
 if HAVE_IMAGES
 TESTS += tests/data/remote.py tests/data/shards.py
 endif
-EXTRA_DIST += tests/data/objectserver.py tests/data/pictures.py tests/data/pictures tests/data/make_bpe.py tests/data/bpe
+EXTRA_DIST += tests/data/objectserver.py tests/data/s3server.py tests/data/pictures.py tests/data/pictures tests/data/make_bpe.py tests/data/bpe

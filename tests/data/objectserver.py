@@ -77,6 +77,9 @@ class Handler(http.server.BaseHTTPRequestHandler):
             return False
         return True
 
+    def name(self):
+        return self.path.split("?")[0].lstrip("/")
+
     def do_GET(self):
         fault = self.server.fault(not self.path.endswith(".tar") or self.headers.get("Range") == "bytes=0-0")
         self.server.log.append((self.path, dict(self.headers)))
@@ -84,7 +87,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
             time.sleep(self.server.latency)
         if self.refuse(fault):
             return
-        path = os.path.join(self.server.folder, self.path.split("?")[0].lstrip("/"))
+        path = os.path.join(self.server.folder, self.name())
         if self.path.startswith("/moved/"):
             self.answer(302, Location=self.path[len("/moved"):])
             return

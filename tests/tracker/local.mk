@@ -5,7 +5,8 @@ tests_tracker_event_test_LDADD = libtracker.la $(CMOCKA_LIBS)
 tests_tracker_run_test_LDADD = libtracker.la $(CMOCKA_LIBS)
 tests_tracker_system_test_LDADD = libtracker.la -lm $(CMOCKA_LIBS)
 
-check_PROGRAMS += tests/tracker/event_fuzz
+check_PROGRAMS += tests/tracker/event_fuzz tests/tracker/object_tool
+tests_tracker_object_tool_LDADD = libobject.la libtrackbase.la
 TESTS += tests/tracker/event_fuzz
 tests_tracker_event_fuzz_LDADD = libtracker.la
 
@@ -17,11 +18,11 @@ tests_tracker_failio_la_SOURCES = tests/tracker/failio.c
 tests_tracker_failio_la_CFLAGS = $(WARN_CFLAGS)
 tests_tracker_failio_la_LDFLAGS = -module -avoid-version -rpath /nowhere
 
-tracker_scripts = tests/tracker/run_test.py tests/tracker/fault_test.py tests/tracker/uplink_test.py \
+tracker_scripts = tests/tracker/object.py tests/tracker/run_test.py tests/tracker/fault_test.py tests/tracker/uplink_test.py \
 	tests/tracker/installed.sh tests/tracker/manual.sh
-dist_check_SCRIPTS += $(tracker_scripts) tests/tracker/tensorboard_reader.py
+dist_check_SCRIPTS += $(tracker_scripts) tests/tracker/object_moto.py tests/tracker/tensorboard_reader.py
 TESTS += $(tracker_scripts)
-CHECK_EXTRA += tests/tracker/tensorboard_reader.py
+CHECK_EXTRA += tests/tracker/object_moto.py tests/tracker/tensorboard_reader.py
 EXTRA_DIST += tests/tracker/journal.py tests/tracker/parallel.py tests/tracker/twenty_lines.c
 
 noinst_PROGRAMS += tests/bench/log

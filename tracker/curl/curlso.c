@@ -4,7 +4,9 @@
 #include <dlfcn.h>
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdio.h>
 #include <string.h>
+#include <strings.h>
 
 #if __has_include(<curl/curl.h>)
 #define CURL_DISABLE_DEPRECATION 1
@@ -22,6 +24,7 @@ SAME(MAXREDIRS, CURLOPT_MAXREDIRS);
 SAME(CONNECTTIMEOUT, CURLOPT_CONNECTTIMEOUT);
 SAME(BUFFERSIZE, CURLOPT_BUFFERSIZE);
 SAME(REDIR_PROTOCOLS, CURLOPT_REDIR_PROTOCOLS);
+SAME(PROXY, CURLOPT_PROXY);
 SAME(RANGE, CURLOPT_RANGE);
 SAME(HEADERDATA, CURLOPT_HEADERDATA);
 SAME(HEADERFUNCTION, CURLOPT_HEADERFUNCTION);
@@ -31,6 +34,7 @@ SAME(TOO_MANY_REDIRECTS, CURLE_TOO_MANY_REDIRECTS);
 SAME(PEER_FAILED_VERIFICATION, CURLE_PEER_FAILED_VERIFICATION);
 SAME(CACERT_BADFILE, CURLE_SSL_CACERT_BADFILE);
 SAME(NETRC_OPTIONAL, CURL_NETRC_OPTIONAL);
+SAME(PATH_AS_IS, CURLOPT_PATH_AS_IS);
 SAME(NOBODY, CURLOPT_NOBODY);
 SAME(SSL_VERIFYPEER, CURLOPT_SSL_VERIFYPEER);
 SAME(SSL_VERIFYHOST, CURLOPT_SSL_VERIFYHOST);
@@ -118,4 +122,25 @@ int curlso_load(struct curlso *ret, struct err *err)
 		return err_set(err, ERR_UNSUPPORTED, "libcurl cannot be initialised");
 	*ret = c;
 	return 0;
+}
+
+bool curlso_header(const char *line, size_t n, const char *name, char ret[CURLSO_HEADER_BYTES])
+{
+	size_t length = strlen(name);
+
+	if (n <= length || strncasecmp(line, name, length) || line[length] != ':')
+		return false;
+	for (length++; length < n && (line[length] == ' ' || line[length] == '\t');)
+		length++;
+	while (n > length && strchr("\r\n \t", line[n - 1]))
+		n--;
+	snprintf(ret, CURLSO_HEADER_BYTES, "%.*s", (int)(n - length), line + length);
+	return true;
+}
+
+bool curlso_for_good(int code)
+{
+	return code == CURLSO_URL_MALFORMAT || code == CURLSO_UNSUPPORTED_PROTOCOL ||
+		code == CURLSO_TOO_MANY_REDIRECTS || code == CURLSO_PEER_FAILED_VERIFICATION ||
+		code == CURLSO_CACERT_BADFILE;
 }

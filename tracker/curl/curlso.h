@@ -4,6 +4,8 @@
 #ifndef DPT_CURL_CURLSO_H
 #define DPT_CURL_CURLSO_H
 
+#include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "tracker/base/err.h"
@@ -25,8 +27,10 @@ enum curlso_option {
 	CURLSO_CONNECTTIMEOUT_MS = 156,
 	CURLSO_PROTOCOLS = 181,
 	CURLSO_REDIR_PROTOCOLS = 182,
+	CURLSO_PATH_AS_IS = 234,
 	CURLSO_WRITEDATA = 10001, /* pointer */
 	CURLSO_URL = 10002,
+	CURLSO_PROXY = 10004,
 	CURLSO_RANGE = 10007,
 	CURLSO_ERRORBUFFER = 10010,
 	CURLSO_POSTFIELDS = 10015,
@@ -61,6 +65,7 @@ enum {
 	CURLSO_GLOBAL_DEFAULT = 3,
 	CURLSO_HTTP_AND_HTTPS = 3,
 	CURLSO_ERROR_BYTES = 256,
+	CURLSO_HEADER_BYTES = 256,
 };
 
 struct curl_slist;
@@ -100,5 +105,10 @@ struct curlso {
 
 /* 0 or ERR_UNSUPPORTED with the loader's reason. The library stays loaded for the life of the process. */
 int curlso_load(struct curlso *ret, struct err *err);
+
+/* The value of a header's line where it is `name`'s, cut off where it is too long. */
+bool curlso_header(const char *line, size_t n, const char *name, char ret[CURLSO_HEADER_BYTES]);
+
+bool curlso_for_good(int code); /* the same request would fail again */
 
 #endif

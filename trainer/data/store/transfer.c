@@ -4,7 +4,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
+
+#include "tracker/object/object.h"
 
 #define CONNECT_S 10L
 #define REDIRECTS 5L
@@ -14,8 +15,13 @@ static size_t take_body(char *bytes, size_t size, size_t n, void *user)
 	struct transfer *t = user;
 
 	n *= size;
-	if (t->status >= 300 || !t->status) /* an error's text */
+	if (t->status >= 300 || !t->status) {
+		size_t room = sizeof(t->text) - t->text_n, part = n < room ? n : room;
+
+		memcpy(t->text + t->text_n, bytes, part);
+		t->text_n += part;
 		return n;
+	}
 	if (n > t->want.n - t->got) {
 		t->too_long = true;
 		return 0;
@@ -35,24 +41,10 @@ static void take_range(struct transfer *t, const char *value)
 	t->total = t->has_range ? total : 0;
 }
 
-static bool named(const char *line, size_t n, const char *name, char value[256])
-{
-	size_t length = strlen(name);
-
-	if (n <= length || strncasecmp(line, name, length) || line[length] != ':')
-		return false;
-	for (length++; length < n && (line[length] == ' ' || line[length] == '\t');)
-		length++;
-	while (n > length && strchr("\r\n \t", line[n - 1]))
-		n--;
-	snprintf(value, 256, "%.*s", (int)(n - length), line + length);
-	return true;
-}
-
 static size_t take_header(char *line, size_t size, size_t n, void *user)
 {
 	struct transfer *t = user;
-	char value[256];
+	char value[CURLSO_HEADER_BYTES];
 
 	n *= size;
 	if (n > 9 && !strncmp(line, "HTTP/", 5)) { /* of the next answer, after a redirect */
@@ -61,14 +53,17 @@ static size_t take_header(char *line, size_t size, size_t n, void *user)
 		t->status = space ? strtol(space, NULL, 10) : 0;
 		t->etag[0] = '\0';
 		t->has_range = false;
-	} else if (named(line, n, "ETag", value)) {
+		t->text_n = 0;
+	} else if (curlso_header(line, n, "ETag", value)) {
 		snprintf(t->etag, sizeof(t->etag), "%.*s", TRANSFER_ETAG_BYTES - 1, value);
-	} else if (named(line, n, "Content-Range", value)) {
+	} else if (curlso_header(line, n, "Content-Range", value)) {
 		take_range(t, value);
-	} else if (named(line, n, "Content-Length", value) && t->status == 200) {
+	} else if (curlso_header(line, n, "Content-Length", value) && t->status == 200) {
 		t->total = strtoull(value, NULL, 10);
-	} else if (named(line, n, "Retry-After", value)) {
+	} else if (curlso_header(line, n, "Retry-After", value)) {
 		t->retry_after_s = strtod(value, NULL);
+	} else if (curlso_header(line, n, "x-amz-bucket-region", value)) {
+		snprintf(t->region, sizeof(t->region), "%.63s", value);
 	}
 	return n;
 }
@@ -83,11 +78,13 @@ void transfer_begin(struct transfer *t, const struct curlso *so, const struct tr
 	t->too_long = t->has_range = false;
 	t->status = 0;
 	t->retry_after_s = 0;
-	t->etag[0] = t->error[0] = '\0';
+	t->etag[0] = t->error[0] = t->region[0] = '\0';
+	t->text_n = 0;
 	so->easy_reset(e);
 	snprintf(range, sizeof(range), "%llu-%llu", (unsigned long long)w->begin,
 		 (unsigned long long)(w->begin + w->n - 1));
 	so->easy_setopt(e, CURLSO_URL, w->url);
+	so->easy_setopt(e, CURLSO_PATH_AS_IS, (long)!w->follows);
 	so->easy_setopt(e, CURLSO_RANGE, range);
 	so->easy_setopt(e, CURLSO_PROTOCOLS, (long)CURLSO_HTTP_AND_HTTPS);
 	so->easy_setopt(e, CURLSO_REDIR_PROTOCOLS, (long)CURLSO_HTTP_AND_HTTPS);
@@ -102,6 +99,8 @@ void transfer_begin(struct transfer *t, const struct curlso *so, const struct tr
 	so->easy_setopt(e, CURLSO_BUFFERSIZE, 256L << 10);
 	so->easy_setopt(e, CURLSO_HTTPHEADER, w->headers);
 	so->easy_setopt(e, CURLSO_ERRORBUFFER, t->error);
+	if (w->ca)
+		so->easy_setopt(e, CURLSO_CAINFO, w->ca);
 	so->easy_setopt(e, CURLSO_WRITEFUNCTION, take_body);
 	so->easy_setopt(e, CURLSO_WRITEDATA, t);
 	so->easy_setopt(e, CURLSO_HEADERFUNCTION, take_header);
@@ -110,7 +109,10 @@ void transfer_begin(struct transfer *t, const struct curlso *so, const struct tr
 
 static enum transfer_end by_status(const struct transfer *t, char why[200])
 {
-	snprintf(why, 200, "the server answers with status %ld", t->status);
+	char code[OBJECT_CODE_BYTES];
+
+	object_code(t->text, t->text_n, code);
+	snprintf(why, 200, "the server answers with status %ld%s%.100s", t->status, code[0] ? ", " : "", code);
 	if (t->status == 429 || t->status == 503)
 		return TRANSFER_BUSY;
 	if (t->status == 408 || t->status >= 500)
@@ -147,13 +149,6 @@ static enum transfer_end by_body(struct transfer *t, char why[200])
 	return TRANSFER_DONE;
 }
 
-static bool for_good(int code)
-{
-	return code == CURLSO_URL_MALFORMAT || code == CURLSO_UNSUPPORTED_PROTOCOL ||
-		code == CURLSO_TOO_MANY_REDIRECTS || code == CURLSO_PEER_FAILED_VERIFICATION ||
-		code == CURLSO_CACERT_BADFILE;
-}
-
 enum transfer_end transfer_end(struct transfer *t, const struct curlso *so, int code, char why[200])
 {
 	if (t->too_long || (code == CURLSO_OK && t->status >= 200 && t->status < 300)) {
@@ -163,5 +158,5 @@ enum transfer_end transfer_end(struct transfer *t, const struct curlso *so, int 
 	if (code == CURLSO_OK)
 		return by_status(t, why);
 	snprintf(why, 200, "%.190s", t->error[0] ? t->error : so->easy_strerror(code));
-	return for_good(code) ? TRANSFER_REFUSED : TRANSFER_AGAIN;
+	return curlso_for_good(code) ? TRANSFER_REFUSED : TRANSFER_AGAIN;
 }

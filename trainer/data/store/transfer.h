@@ -10,6 +10,7 @@
 #include "tracker/curl/curlso.h"
 
 #define TRANSFER_ETAG_BYTES 160
+#define TRANSFER_TEXT_BYTES 1024
 
 struct transfer_want {
 	const char *url;     /* http:// or https:// */
@@ -19,6 +20,7 @@ struct transfer_want {
 	double stall_s;	     /* without a byte: given up */
 	struct curl_slist *headers; /* borrowed until the end; NULL */
 	bool follows;	     /* redirects */
+	const char *ca;	     /* file of certificates to trust; NULL: the usual ones */
 	char *to;	     /* n bytes */
 };
 
@@ -42,6 +44,9 @@ struct transfer {
 	uint64_t begin, total;
 	bool has_range;
 	double retry_after_s;
+	char region[64]; /* that a bucket is said to lie in; "" */
+	char text[TRANSFER_TEXT_BYTES]; /* of a refusal, its beginning */
+	size_t text_n;
 	char error[CURLSO_ERROR_BYTES];
 };
 

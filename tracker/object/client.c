@@ -1,0 +1,500 @@
+/* client.c: who asks and where; libcurl's handles; what an answer means. */
+#include "tracker/object/client.h"
+
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tracker/base/clock.h"
+#include "tracker/base/sha256.h"
+#include "tracker/object/identity.h"
+#include "tracker/object/sign.h"
+
+#define IDLE 8
+#define TIMEOUT_S 60.0
+#define STALL_S 20.0
+#define CONNECT_S 10L
+#define BACKOFF_S 0.1
+#define BACKOFF_MOST_S 10.0
+#define RETRY_AFTER_MOST_S 60.0
+#define LOOK_S 0.1
+#define WRONG_MOST 5
+#define RENEW_S 300.0 /* before lent keys run out */
+#define TEXT_MAX ((size_t)32 << 20)
+#define LINE_BYTES (PROFILE_VALUE_BYTES + 64)
+#define SIGNED_HEADERS 4
+
+struct object_client {
+	struct object_opts o;
+	struct curlso so;
+	char bucket[OBJECT_BUCKET_BYTES];
+	pthread_mutex_t lock; /* of all below */
+	struct settings_place place;
+	struct identity who;
+	bool stale; /* who is to be asked for anew */
+	uint64_t draws;
+	void *idle[IDLE]; /* libcurl's handles, with their connections */
+	int n_idle;
+};
+
+bool object_is_address(const char *address)
+{
+	return !strncmp(address, OBJECT_SCHEME, strlen(OBJECT_SCHEME));
+}
+
+int object_split(const char *address, char ret_bucket[OBJECT_BUCKET_BYTES], const char **ret_key, struct err *err)
+{
+	const char *bucket = address + strlen(OBJECT_SCHEME);
+	size_t n = strcspn(bucket, "/");
+
+	if (!n || n >= OBJECT_BUCKET_BYTES || strcspn(bucket, "@?#:% \t") < n)
+		return err_set(err, ERR_USAGE, "%.300s: expected is s3://BUCKET/KEY",
+			       strchr(bucket, '@') ? OBJECT_SCHEME "…" : address);
+	if (strlen(bucket) > n + 1 + OBJECT_KEY_MAX)
+		return err_set(err, ERR_USAGE, "%.200s…: a key has at most %d bytes", address, OBJECT_KEY_MAX);
+	memcpy(ret_bucket, bucket, n);
+	ret_bucket[n] = '\0';
+	*ret_key = bucket + n + (bucket[n] == '/');
+	return 0;
+}
+
+/* Keys and place by variables and files as they are now; `region` NULL: theirs. */
+static int find_out(struct object_client *c, const char *region, struct err *err)
+{
+	struct settings s;
+	int rc = settings_load(&s, err);
+
+	if (!rc)
+		rc = settings_place(&s, c->bucket, region, &c->place, err);
+	if (!rc)
+		rc = identity_find(&c->who, &s, &c->so, err);
+	settings_done(&s);
+	c->stale = rc != 0;
+	return rc;
+}
+
+int object_open(struct object_client **ret, const char *bucket, const struct object_opts *o, struct err *err)
+{
+	struct object_client *c = calloc(1, sizeof(*c));
+	int rc = c ? curlso_load(&c->so, err) : err_set(err, ERR_NOMEM, "out of memory");
+
+	if (rc) {
+		free(c);
+		return rc;
+	}
+	c->o = *o;
+	c->o.timeout_s = o->timeout_s > 0 ? o->timeout_s : TIMEOUT_S;
+	snprintf(c->bucket, sizeof(c->bucket), "%s", bucket);
+	pthread_mutex_init(&c->lock, NULL);
+	rc = find_out(c, NULL, err);
+	if (rc) {
+		object_close(c);
+		return rc;
+	}
+	*ret = c;
+	return 0;
+}
+
+void object_close(struct object_client *c)
+{
+	if (!c)
+		return;
+	for (int i = 0; i < c->n_idle; i++)
+		c->so.easy_cleanup(c->idle[i]);
+	pthread_mutex_destroy(&c->lock);
+	explicit_bzero(&c->who, sizeof(c->who));
+	free(c);
+}
+
+int client_nomem(const struct object_client *c, const char *key, struct err *err)
+{
+	return err_set(err, ERR_NOMEM, "out of memory: " OBJECT_SCHEME "%s/%.300s", c->bucket, key);
+}
+
+/* ---- signing ---- */
+
+static void append(struct object_client *c, struct object_signed *s, const char *name, const char *value)
+{
+	char line[LINE_BYTES];
+
+	snprintf(line, sizeof(line), "%s: %s", name, value);
+	s->headers = c->so.slist_append(s->headers, line);
+}
+
+/* Under the lock. */
+static int sign(struct object_client *c, const struct object_ask *a, struct object_signed *ret, struct err *err)
+{
+	char date[SIGN_DATE_BYTES];
+	const char *payload = a->payload ? a->payload : SIGN_EMPTY;
+	struct sign_header header[SIGNED_HEADERS] = { { "host", c->place.host },
+						      { "x-amz-content-sha256", payload },
+						      { "x-amz-date", date },
+						      { "x-amz-security-token", c->who.token } };
+	struct sign_key key = { c->who.id, c->who.secret, c->place.region };
+	struct buf path, query, url, signature;
+	int rc = 0;
+
+	buf_init(&path, 4 * OBJECT_KEY_MAX);
+	buf_init(&query, TEXT_MAX);
+	buf_init(&url, TEXT_MAX);
+	buf_init(&signature, LINE_BYTES);
+	sign_date((time_t)clock_wall_s(), date);
+	buf_addf(&path, "%s%s", c->place.path, *a->key || !c->place.path[0] ? "/" : "");
+	uri_add_path(&path, a->key);
+	buf_adds(&query, "");
+	uri_add_query(&query, a->query, a->n_query);
+	buf_addf(&url, "%s%s%s%s", c->place.url, path.data ? path.data : "", a->n_query ? "?" : "",
+		 query.data ? query.data : "");
+	sign_v4(&(struct sign_request){ .method = a->method,
+					.path = path.data ? path.data : "",
+					.query = query.data ? query.data : "",
+					.header = header,
+					.n_headers = SIGNED_HEADERS - !c->who.token[0],
+					.payload = payload,
+					.date = date },
+		&key, &signature);
+	*ret = (struct object_signed){ .ca = settings_env("AWS_CA_BUNDLE") };
+	if (buf_failed(&path) || buf_failed(&query) || buf_failed(&url) || buf_failed(&signature)) {
+		rc = client_nomem(c, a->key, err);
+	} else {
+		ret->url = buf_take(&url, NULL);
+		append(c, ret, "Authorization", signature.data);
+		for (int i = 1; i < SIGNED_HEADERS - !c->who.token[0]; i++)
+			append(c, ret, header[i].name, header[i].value);
+	}
+	buf_done(&path);
+	buf_done(&query);
+	buf_done(&url);
+	buf_done(&signature);
+	return rc;
+}
+
+int object_sign(struct object_client *c, const struct object_ask *a, struct object_signed *ret, struct err *err)
+{
+	int rc = 0;
+
+	pthread_mutex_lock(&c->lock);
+	if (c->stale || (c->who.until_s > 0 && clock_wall_s() > c->who.until_s - RENEW_S)) {
+		char region[sizeof(c->place.region)];
+
+		memcpy(region, c->place.region, sizeof(region));
+		rc = find_out(c, region, err);
+	}
+	if (!rc)
+		rc = sign(c, a, ret, err);
+	pthread_mutex_unlock(&c->lock);
+	return rc;
+}
+
+void object_signed_done(struct object_client *c, struct object_signed *s)
+{
+	free(s->url);
+	c->so.slist_free_all(s->headers);
+	*s = (struct object_signed){ .url = NULL };
+}
+
+bool object_learn(struct object_client *c, const struct object_refusal *r)
+{
+	bool again = false;
+
+	pthread_mutex_lock(&c->lock);
+	if (r->region[0] && strcmp(r->region, c->place.region) &&
+	    (r->status == 301 || r->status == 307 || r->status == 400 || r->status == 403)) {
+		again = !find_out(c, r->region, NULL);
+	} else if (!strcmp(r->code, "ExpiredToken") && c->who.given && !c->stale) {
+		c->stale = again = true;
+	}
+	pthread_mutex_unlock(&c->lock);
+	return again;
+}
+
+/* ---- one try ---- */
+
+struct try {
+	struct object_client *c;
+	struct call *call;
+	char error[CURLSO_ERROR_BYTES];
+};
+
+static size_t take_body(char *bytes, size_t size, size_t n, void *user)
+{
+	struct call *call = ((struct try *)user)->call;
+
+	n *= size;
+	if (!call->piece || call->status < 200 || call->status >= 300) {
+		buf_add(&call->text, bytes, n);
+		return buf_failed(&call->text) ? 0 : n;
+	}
+	if (call->status == 200 && call->from) /* the whole object instead of a range */
+		return 0;
+	if (call->piece(call->user, bytes, n)) {
+		call->refused = true;
+		return 0;
+	}
+	call->got += n;
+	return n;
+}
+
+static size_t take_header(char *line, size_t size, size_t n, void *user)
+{
+	struct call *call = ((struct try *)user)->call;
+	char value[CURLSO_HEADER_BYTES];
+
+	n *= size;
+	if (n > 9 && !strncmp(line, "HTTP/", 5)) {
+		const char *space = memchr(line, ' ', n);
+
+		call->status = space ? strtol(space, NULL, 10) : 0;
+	} else if (curlso_header(line, n, "ETag", value)) {
+		snprintf(call->etag, sizeof(call->etag), "%.*s", OBJECT_ETAG_BYTES - 1, value);
+	} else if (curlso_header(line, n, "Content-Length", value) && call->status == 200) {
+		call->total = strtoull(value, NULL, 10);
+	} else if (curlso_header(line, n, "Content-Range", value)) {
+		call->total = strchr(value, '/') ? strtoull(strchr(value, '/') + 1, NULL, 10) : 0;
+	} else if (curlso_header(line, n, "Retry-After", value)) {
+		call->retry_after_s = strtod(value, NULL);
+	} else if (curlso_header(line, n, "x-amz-bucket-region", value)) {
+		snprintf(call->region, sizeof(call->region), "%.63s", value);
+	}
+	return n;
+}
+
+static bool stopped(const struct object_client *c)
+{
+	return c->o.stop && atomic_load(c->o.stop);
+}
+
+static int on_progress(void *user, int64_t a, int64_t b, int64_t c, int64_t d)
+{
+	(void)a, (void)b, (void)c, (void)d;
+	return stopped(((struct try *)user)->c);
+}
+
+static void *take_handle(struct object_client *c)
+{
+	void *e = NULL;
+
+	pthread_mutex_lock(&c->lock);
+	if (c->n_idle)
+		e = c->idle[--c->n_idle];
+	pthread_mutex_unlock(&c->lock);
+	return e ? e : c->so.easy_init();
+}
+
+static void give_handle(struct object_client *c, void *e)
+{
+	bool kept = false;
+
+	c->so.easy_reset(e);
+	pthread_mutex_lock(&c->lock);
+	if (c->n_idle < IDLE) {
+		c->idle[c->n_idle++] = e;
+		kept = true;
+	}
+	pthread_mutex_unlock(&c->lock);
+	if (!kept)
+		c->so.easy_cleanup(e);
+}
+
+static void set_transfer(struct try *t, void *e)
+{
+	const struct curlso *so = &t->c->so;
+
+	so->easy_setopt(e, CURLSO_PROTOCOLS, (long)CURLSO_HTTP_AND_HTTPS);
+	so->easy_setopt(e, CURLSO_NOSIGNAL, 1L);
+	so->easy_setopt(e, CURLSO_USERAGENT, "dptrack");
+	so->easy_setopt(e, CURLSO_CONNECTTIMEOUT, CONNECT_S);
+	so->easy_setopt(e, CURLSO_LOW_SPEED_LIMIT, 1L);
+	so->easy_setopt(e, CURLSO_LOW_SPEED_TIME,
+			t->c->o.timeout_s < STALL_S ? (long)t->c->o.timeout_s + 1 : (long)STALL_S);
+	so->easy_setopt(e, CURLSO_ERRORBUFFER, t->error);
+	so->easy_setopt(e, CURLSO_WRITEFUNCTION, take_body);
+	so->easy_setopt(e, CURLSO_WRITEDATA, t);
+	so->easy_setopt(e, CURLSO_HEADERFUNCTION, take_header);
+	so->easy_setopt(e, CURLSO_HEADERDATA, t);
+	so->easy_setopt(e, CURLSO_NOPROGRESS, 0L);
+	so->easy_setopt(e, CURLSO_XFERINFOFUNCTION, on_progress);
+	so->easy_setopt(e, CURLSO_XFERINFODATA, t);
+}
+
+/* What the request sends, and which part it wants. */
+static void set_request(struct try *t, void *e, struct object_signed *s)
+{
+	const struct curlso *so = &t->c->so;
+	const struct call *call = t->call;
+	const char *match = call->got && call->etag[0] ? call->etag : call->match; /* go on with the same version */
+	char range[64];
+
+	if (!strcmp(call->ask.method, "HEAD"))
+		so->easy_setopt(e, CURLSO_NOBODY, 1L);
+	else if (strcmp(call->ask.method, "GET"))
+		so->easy_setopt(e, CURLSO_CUSTOMREQUEST, call->ask.method);
+	if (call->bytes) {
+		so->easy_setopt(e, CURLSO_POSTFIELDSIZE_LARGE, (int64_t)call->n);
+		so->easy_setopt(e, CURLSO_POSTFIELDS, call->bytes);
+		append(t->c, s, "Content-Type", call->type ? call->type : "application/octet-stream");
+		s->headers = so->slist_append(s->headers, "Expect:");
+	}
+	if (call->header)
+		s->headers = so->slist_append(s->headers, call->header);
+	if (match)
+		append(t->c, s, "If-Match", match);
+	if (call->end)
+		snprintf(range, sizeof(range), "%llu-%llu", (unsigned long long)call->from,
+			 (unsigned long long)(call->end - 1));
+	else
+		snprintf(range, sizeof(range), "%llu-", (unsigned long long)call->from);
+	if (call->from || call->end)
+		so->easy_setopt(e, CURLSO_RANGE, range);
+	if (s->ca)
+		so->easy_setopt(e, CURLSO_CAINFO, s->ca);
+	so->easy_setopt(e, CURLSO_URL, s->url);
+	so->easy_setopt(e, CURLSO_PATH_AS_IS, 1L);
+	so->easy_setopt(e, CURLSO_HTTPHEADER, s->headers);
+}
+
+/* libcurl's code, or CURLSO_ABORTED where nothing could be asked. */
+static int try_once(struct try *t, struct err *err)
+{
+	struct call *call = t->call;
+	struct object_signed s;
+	void *e;
+	int code, rc = object_sign(t->c, &call->ask, &s, err);
+
+	if (rc)
+		return rc;
+	e = take_handle(t->c);
+	if (!e) {
+		object_signed_done(t->c, &s);
+		return client_nomem(t->c, call->ask.key, err);
+	}
+	call->status = 0;
+	call->from = call->begin + call->got;
+	call->total = 0;
+	call->retry_after_s = 0;
+	call->region[0] = t->error[0] = '\0';
+	buf_reset(&call->text);
+	set_transfer(t, e);
+	set_request(t, e, &s);
+	code = t->c->so.easy_perform(e);
+	give_handle(t->c, e);
+	object_signed_done(t->c, &s);
+	return code;
+}
+
+/* ---- what it means ---- */
+
+static int said(const struct try *t, int rc, struct err *err)
+{
+	return err_set(err, rc, OBJECT_SCHEME "%s/%.250s: %s", t->c->bucket, t->call->ask.key, t->call->why);
+}
+
+/* 0: done; ERR_BUSY: again; else the error. */
+static int judge_status(struct try *t, struct err *err)
+{
+	struct call *call = t->call;
+	char code[OBJECT_CODE_BYTES];
+	long s = call->status;
+
+	object_code(call->text.data ? call->text.data : "", call->text.len, code);
+	if (s >= 200 && s < 300 && strcmp(code, "InternalError") && strcmp(code, "SlowDown"))
+		return 0;
+	snprintf(call->why, sizeof(call->why), "the server answers with status %ld%s%.100s", s, code[0] ? ", " : "",
+		 code);
+	if (s == 408 || s == 429 || s >= 500 || (s >= 200 && s < 300))
+		return ERR_BUSY;
+	if (object_learn(t->c, &(struct object_refusal){ s, code, call->region }))
+		return ERR_BUSY;
+	if (s == 404) {
+		snprintf(call->why, sizeof(call->why), "is not there%s%.100s", code[0] ? ": " : "", code);
+		return said(t, ERR_NOENT, err);
+	}
+	if (s == 409 || s == 412) {
+		snprintf(call->why, sizeof(call->why), call->header ? "is there already" : "has changed");
+		return said(t, ERR_EXISTS, err);
+	}
+	return said(t, ERR_USAGE, err);
+}
+
+static int judge(struct try *t, int code, struct err *err)
+{
+	struct call *call = t->call;
+
+	if (code < 0)
+		return code;
+	if (code == CURLSO_OK)
+		return judge_status(t, err);
+	if (call->got && call->begin + call->got == call->end) /* all of it, whatever came behind */
+		return 0;
+	snprintf(call->why, sizeof(call->why), "%.190s", t->error[0] ? t->error : t->c->so.easy_strerror(code));
+	if (call->refused || code == CURLSO_ABORTED) {
+		snprintf(call->why, sizeof(call->why), "was stopped");
+		return said(t, ERR_CANCELED, err);
+	}
+	if (call->status == 200 && call->piece && call->from) {
+		snprintf(call->why, sizeof(call->why), "the server ignores ranges");
+		return ++call->wrong < WRONG_MOST ? ERR_BUSY : said(t, ERR_UNSUPPORTED, err);
+	}
+	if (buf_failed(&call->text)) {
+		snprintf(call->why, sizeof(call->why), "the answer is too long");
+		return said(t, ERR_LIMIT, err);
+	}
+	return curlso_for_good(code) ? said(t, ERR_USAGE, err) : ERR_BUSY;
+}
+
+/* Longer from try to try, and of many clients not all at once. */
+static void back_off(struct object_client *c, int tries, double retry_after_s)
+{
+	double wait = BACKOFF_S, until;
+	uint64_t x;
+
+	for (; tries > 1 && wait < BACKOFF_MOST_S; tries--)
+		wait *= 2;
+	pthread_mutex_lock(&c->lock);
+	x = (++c->draws + (uint64_t)(uintptr_t)c) * 0x9e3779b97f4a7c15u;
+	pthread_mutex_unlock(&c->lock);
+	wait *= 0.5 + 0.5 * (double)(x >> 40) / (double)(1 << 24);
+	if (retry_after_s > wait)
+		wait = retry_after_s < RETRY_AFTER_MOST_S ? retry_after_s : RETRY_AFTER_MOST_S;
+	until = clock_mono_s() + wait;
+	while (!stopped(c) && clock_mono_s() < until)
+		clock_sleep_s(until - clock_mono_s() < LOOK_S ? until - clock_mono_s() : LOOK_S);
+}
+
+int client_call(struct object_client *c, struct call *call, struct err *err)
+{
+	struct try t = { .c = c, .call = call };
+	double moved = clock_mono_s();
+	char hex[65];
+	int rc = ERR_BUSY;
+
+	if (!call->text.max)
+		buf_init(&call->text, TEXT_MAX);
+	if (call->bytes) {
+		sha256_hex(call->bytes, call->n, hex);
+		call->ask.payload = hex;
+	}
+	for (int tries = 1; rc == ERR_BUSY; tries++) {
+		uint64_t before = call->got;
+
+		rc = judge(&t, try_once(&t, err), err);
+		if (rc != ERR_BUSY)
+			break;
+		if (call->got > before) {
+			moved = clock_mono_s();
+			tries = 1;
+		}
+		if (clock_mono_s() - moved > c->o.timeout_s)
+			rc = said(&t, ERR_IO, err);
+		else
+			back_off(c, tries, call->retry_after_s);
+	}
+	call->ask.payload = NULL;
+	return rc;
+}
+
+void client_call_done(struct call *call)
+{
+	buf_done(&call->text);
+}

@@ -1,0 +1,150 @@
+/* object.c: what can be done with one object, and listings. */
+#include "tracker/object/object.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tracker/object/answer.h"
+#include "tracker/object/client.h"
+
+#define PAGES_MAX 10000000
+
+static void take_facts(const struct call *call, struct object_facts *ret)
+{
+	ret->bytes = call->total;
+	memcpy(ret->etag, call->etag, sizeof(ret->etag));
+}
+
+int object_head(struct object_client *c, const char *key, struct object_facts *ret, struct err *err)
+{
+	struct call call = { .ask = { .method = "HEAD", .key = key } };
+	int rc = client_call(c, &call, err);
+
+	if (!rc)
+		take_facts(&call, ret);
+	client_call_done(&call);
+	return rc;
+}
+
+int object_get(struct object_client *c, const struct object_get *g, struct object_facts *ret, struct err *err)
+{
+	struct call call = { .ask = { .method = "GET", .key = g->key },
+			     .begin = g->begin,
+			     .end = g->n ? g->begin + g->n : 0,
+			     .match = g->etag,
+			     .piece = g->piece,
+			     .user = g->user };
+	int rc = client_call(c, &call, err);
+
+	if (!rc && g->n && call.got != g->n)
+		rc = err_set(err, ERR_IO, OBJECT_SCHEME "…/%.300s: %llu of %llu bytes are there", g->key,
+			     (unsigned long long)call.got, (unsigned long long)g->n);
+	if (!rc)
+		take_facts(&call, ret);
+	client_call_done(&call);
+	return rc;
+}
+
+int object_put(struct object_client *c, const struct object_put *p, struct err *err)
+{
+	struct call call = { .ask = { .method = "PUT", .key = p->key },
+			     .bytes = p->n ? p->bytes : "",
+			     .n = p->n,
+			     .type = p->type,
+			     .header = p->fresh ? "If-None-Match: *" : NULL };
+	int rc = client_call(c, &call, err);
+
+	client_call_done(&call);
+	return rc;
+}
+
+int object_delete(struct object_client *c, const char *key, struct err *err)
+{
+	struct call call = { .ask = { .method = "DELETE", .key = key } };
+	int rc = client_call(c, &call, err);
+
+	client_call_done(&call);
+	return rc == ERR_NOENT ? 0 : rc;
+}
+
+/* ---- listings: pages of at most 1000 entries ---- */
+
+struct page {
+	const struct object_list *list;
+	char key[4 * OBJECT_KEY_MAX];
+	struct object_facts facts;
+	char next[4 * OBJECT_KEY_MAX]; /* what names the next page */
+	bool more;
+	struct err *err;
+};
+
+static int take_entry(struct page *p, bool shared)
+{
+	int rc = p->list->each(p->list->user,
+			       &(struct object_entry){ .key = p->key, .shared = shared, .facts = p->facts }, p->err);
+
+	p->key[0] = '\0';
+	p->facts = (struct object_facts){ .bytes = 0 };
+	return rc;
+}
+
+static int take_element(void *user, const char *path, const char *text)
+{
+	struct page *p = user;
+	const char *below = strchr(path, '/');
+
+	below = below ? below + 1 : "";
+	if (!strcmp(below, "Contents/Key") || !strcmp(below, "CommonPrefixes/Prefix"))
+		snprintf(p->key, sizeof(p->key), "%s", text);
+	else if (!strcmp(below, "Contents/Size"))
+		p->facts.bytes = strtoull(text, NULL, 10);
+	else if (!strcmp(below, "Contents/ETag"))
+		snprintf(p->facts.etag, sizeof(p->facts.etag), "%.*s", OBJECT_ETAG_BYTES - 1, text);
+	else if (!strcmp(below, "NextContinuationToken"))
+		snprintf(p->next, sizeof(p->next), "%s", text);
+	else if (!strcmp(below, "IsTruncated"))
+		p->more = !strcmp(text, "true");
+	else if (!strcmp(below, "Contents") || !strcmp(below, "CommonPrefixes"))
+		return take_entry(p, below[2] == 'm');
+	return 0;
+}
+
+static int list_page(struct object_client *c, struct page *p, struct err *err)
+{
+	struct uri_pair query[4] = { { "list-type", "2" } };
+	struct call call = { .ask = { .method = "GET", .key = "", .query = query, .n_query = 1 } };
+	char token[sizeof(p->next)];
+	int rc;
+
+	memcpy(token, p->next, sizeof(token));
+	if (*p->list->prefix)
+		query[call.ask.n_query++] = (struct uri_pair){ "prefix", p->list->prefix };
+	if (p->list->delimiter)
+		query[call.ask.n_query++] = (struct uri_pair){ "delimiter", p->list->delimiter };
+	if (token[0])
+		query[call.ask.n_query++] = (struct uri_pair){ "continuation-token", token };
+	p->next[0] = '\0';
+	p->more = false;
+	rc = client_call(c, &call, err);
+	if (!rc)
+		rc = answer_read(call.text.data ? call.text.data : "", call.text.len,
+				 &(struct answer_reader){ take_element, p }, err);
+	client_call_done(&call);
+	return rc;
+}
+
+int object_list(struct object_client *c, const struct object_list *l, struct err *err)
+{
+	struct page *p = calloc(1, sizeof(*p));
+	int rc = p ? 0 : client_nomem(c, l->prefix, err);
+
+	if (rc)
+		return rc;
+	p->list = l;
+	p->err = err;
+	for (int i = 0; !rc && i < PAGES_MAX && (!i || (p->more && p->next[0])); i++)
+		rc = list_page(c, p, err);
+	free(p);
+	return rc;
+}

@@ -1,0 +1,159 @@
+/* role.c: keys of a container (ECS, EKS: AWS_CONTAINER_CREDENTIALS_…) or an instance (EC2: IMDS, version 2): small
+ * answers in JSON from an address of the machine itself. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <time.h>
+
+#include <jansson.h>
+
+#include "tracker/object/identity.h"
+
+#define ANSWER_MAX ((size_t)64 << 10)
+#define CONTAINERS "http://169.254.170.2"
+#define INSTANCES "http://169.254.169.254"
+#define ROLES "/latest/meta-data/iam/security-credentials/"
+#define LINE_BYTES (PROFILE_VALUE_BYTES + 64)
+#define TOKEN_S "21600"
+
+struct ask {
+	const char *url;
+	const char *header; /* NULL: none */
+	bool put;
+};
+
+static size_t take_body(char *bytes, size_t size, size_t n, void *user)
+{
+	buf_add(user, bytes, size * n);
+	return buf_failed(user) ? 0 : size * n;
+}
+
+/* The answer's status, and its text. ERR_NOENT: nobody answers. */
+static long ask(const struct curlso *so, const struct ask *a, struct buf *ret)
+{
+	void *e = so->easy_init();
+	struct curl_slist *list = a->header ? so->slist_append(NULL, a->header) : NULL;
+	long status = ERR_NOENT;
+
+	buf_reset(ret);
+	if (!e)
+		return ERR_NOENT;
+	so->easy_setopt(e, CURLSO_URL, a->url);
+	so->easy_setopt(e, CURLSO_PROTOCOLS, (long)CURLSO_HTTP_AND_HTTPS);
+	so->easy_setopt(e, CURLSO_PROXY, "");
+	so->easy_setopt(e, CURLSO_NOSIGNAL, 1L);
+	so->easy_setopt(e, CURLSO_CONNECTTIMEOUT_MS, 1000L);
+	so->easy_setopt(e, CURLSO_LOW_SPEED_LIMIT, 1L);
+	so->easy_setopt(e, CURLSO_LOW_SPEED_TIME, 3L);
+	so->easy_setopt(e, CURLSO_HTTPHEADER, list);
+	so->easy_setopt(e, CURLSO_WRITEFUNCTION, take_body);
+	so->easy_setopt(e, CURLSO_WRITEDATA, ret);
+	if (a->put)
+		so->easy_setopt(e, CURLSO_CUSTOMREQUEST, "PUT");
+	if (so->easy_perform(e) == CURLSO_OK)
+		so->easy_getinfo(e, CURLSO_RESPONSE_CODE, &status);
+	so->easy_cleanup(e);
+	so->slist_free_all(list);
+	buf_addc(ret, '\0');
+	return buf_failed(ret) ? ERR_NOENT : status;
+}
+
+/* {"AccessKeyId", "SecretAccessKey", "Token", "Expiration": "2026-11-21T18:00:00Z"} */
+static int take_keys(struct identity *ret, const struct buf *text, const char *from, struct err *err)
+{
+	json_t *root = json_loads(text->data, 0, NULL);
+	const char *id = json_string_value(json_object_get(root, "AccessKeyId")),
+		   *secret = json_string_value(json_object_get(root, "SecretAccessKey")),
+		   *token = json_string_value(json_object_get(root, "Token")),
+		   *until = json_string_value(json_object_get(root, "Expiration"));
+	struct tm at = { .tm_mday = 1 };
+	int rc = 0;
+
+	if (!id || !secret || strlen(id) >= sizeof(ret->id) || strlen(secret) >= sizeof(ret->secret) ||
+	    (token && strlen(token) >= sizeof(ret->token))) {
+		rc = err_set(err, ERR_USAGE, "%s does not answer with keys", from);
+	} else {
+		snprintf(ret->id, sizeof(ret->id), "%s", id);
+		snprintf(ret->secret, sizeof(ret->secret), "%s", secret);
+		snprintf(ret->token, sizeof(ret->token), "%s", token ? token : "");
+		ret->until_s = until && strptime(until, "%Y-%m-%dT%H:%M:%S", &at) ? (double)timegm(&at) : 0;
+		ret->given = true;
+	}
+	json_decref(root);
+	return rc;
+}
+
+/* The token by which the container is known, as a header's line. */
+static bool container_token(char ret[LINE_BYTES])
+{
+	const char *path = settings_env("AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE"),
+		   *token = settings_env("AWS_CONTAINER_AUTHORIZATION_TOKEN");
+	struct buf text;
+
+	buf_init(&text, PROFILE_VALUE_BYTES);
+	if (path && !profile_load(&text, path, NULL) && text.len) {
+		text.data[strcspn(text.data, "\r\n")] = '\0';
+		token = text.data;
+	}
+	if (token)
+		snprintf(ret, LINE_BYTES, "Authorization: %s", token);
+	buf_done(&text);
+	return token != NULL;
+}
+
+static int from_container(struct identity *ret, const struct curlso *so, struct buf *text, struct err *err)
+{
+	const char *relative = settings_env("AWS_CONTAINER_CREDENTIALS_RELATIVE_URI"),
+		   *full = settings_env("AWS_CONTAINER_CREDENTIALS_FULL_URI");
+	char url[PROFILE_VALUE_BYTES], header[LINE_BYTES];
+	bool known = container_token(header);
+	long status;
+
+	if (!relative && !full)
+		return ERR_NOENT;
+	snprintf(url, sizeof(url), "%s%s", relative ? CONTAINERS : "", relative ? relative : full);
+	status = ask(so, &(struct ask){ .url = url, .header = known ? header : NULL }, text);
+	if (status != 200)
+		return err_set(err, ERR_USAGE,
+			       "AWS_CONTAINER_CREDENTIALS_…_URI: the container's address gives no keys");
+	return take_keys(ret, text, "AWS_CONTAINER_CREDENTIALS_…_URI", err);
+}
+
+static int from_instance(struct identity *ret, const struct curlso *so, struct buf *text, struct err *err)
+{
+	const char *off = settings_env("AWS_EC2_METADATA_DISABLED"),
+		   *base = settings_env("AWS_EC2_METADATA_SERVICE_ENDPOINT");
+	char url[PROFILE_VALUE_BYTES], header[LINE_BYTES];
+	int n;
+
+	if (off && !strcasecmp(off, "true"))
+		return ERR_NOENT;
+	base = base ? base : INSTANCES;
+	n = (int)strlen(base) - (base[strlen(base) - 1] == '/');
+	snprintf(url, sizeof(url), "%.*s/latest/api/token", n, base);
+	if (ask(so, &(struct ask){ url, "X-aws-ec2-metadata-token-ttl-seconds: " TOKEN_S, true }, text) != 200)
+		return ERR_NOENT;
+	snprintf(header, sizeof(header), "X-aws-ec2-metadata-token: %s", text->data);
+	snprintf(url, sizeof(url), "%.*s" ROLES, n, base);
+	if (ask(so, &(struct ask){ url, header, false }, text) != 200)
+		return ERR_NOENT;
+	text->data[strcspn(text->data, "\r\n")] = '\0';
+	snprintf(url, sizeof(url), "%.*s" ROLES "%.200s", n, base, text->data);
+	if (ask(so, &(struct ask){ url, header, false }, text) != 200)
+		return err_set(err, ERR_USAGE, "the instance names a role, but gives no keys for it");
+	return take_keys(ret, text, "the instance's role", err);
+}
+
+int identity_role(struct identity *ret, const struct curlso *so, struct err *err)
+{
+	struct buf text;
+	int rc;
+
+	buf_init(&text, ANSWER_MAX);
+	rc = from_container(ret, so, &text, err);
+	if (rc == ERR_NOENT)
+		rc = from_instance(ret, so, &text, err);
+	buf_done(&text);
+	return rc;
+}

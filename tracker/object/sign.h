@@ -1,0 +1,36 @@
+/* sign.h: AWS Signature Version 4 of a request to S3, as text for its Authorization header (Amazon S3 API Reference,
+ * "Authenticating Requests (AWS Signature Version 4)"). Pure: no clock, no files, no network. */
+#ifndef DPT_OBJECT_SIGN_H
+#define DPT_OBJECT_SIGN_H
+
+#include <time.h>
+
+#include "tracker/base/buf.h"
+
+#define SIGN_DATE_BYTES 17
+#define SIGN_EMPTY "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855" /* SHA-256 of nothing */
+
+struct sign_key {
+	const char *id, *secret;
+	const char *region; /* "us-east-1" */
+};
+
+struct sign_header {
+	const char *name, *value; /* in lower case; without spaces at either end */
+};
+
+struct sign_request {
+	const char *method;
+	const char *path, *query; /* as uri.h makes them; "/…" and "" */
+	const struct sign_header *header; /* all that are signed, host and x-amz-date too, by name */
+	int n_headers;
+	const char *payload;		 /* SHA-256 of the body in hex, or UNSIGNED-PAYLOAD */
+	const char *date;		 /* of sign_date */
+};
+
+void sign_date(time_t when, char ret[SIGN_DATE_BYTES]); /* "20130524T000000Z" */
+
+/* Adds "AWS4-HMAC-SHA256 Credential=…, SignedHeaders=…, Signature=…"; `to` has failed where memory did not suffice. */
+void sign_v4(const struct sign_request *r, const struct sign_key *k, struct buf *to);
+
+#endif

@@ -1,0 +1,140 @@
+/* upload.c: uploads in parts: begun, parts with their ETags, put together by a list of them. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tracker/object/answer.h"
+#include "tracker/object/client.h"
+
+#define ID_BYTES 1024
+#define PARTS_MAX 10000
+#define LIST_MAX ((size_t)8 << 20)
+
+struct object_upload {
+	struct object_client *c;
+	char key[OBJECT_KEY_MAX + 1], id[ID_BYTES];
+	int parts;
+	struct buf list; /* XML that names the parts */
+	bool open;	 /* there is something to take back */
+};
+
+static int take_id(void *user, const char *path, const char *text)
+{
+	struct object_upload *u = user;
+	const char *name = strrchr(path, '/');
+
+	if (name && !strcmp(name, "/UploadId"))
+		snprintf(u->id, sizeof(u->id), "%s", text);
+	return 0;
+}
+
+static int begin(struct object_upload *u, const char *type, struct err *err)
+{
+	struct uri_pair query = { "uploads", "" };
+	struct call call = {
+		.ask = { .method = "POST", .key = u->key, .query = &query, .n_query = 1 }, .bytes = "", .type = type
+	};
+	int rc = client_call(u->c, &call, err);
+
+	if (!rc)
+		rc = answer_read(call.text.data ? call.text.data : "", call.text.len,
+				 &(struct answer_reader){ take_id, u }, err);
+	if (!rc && !u->id[0])
+		rc = err_set(err, ERR_CORRUPT, OBJECT_SCHEME "…/%.300s: the upload was given no id", u->key);
+	client_call_done(&call);
+	u->open = !rc;
+	return rc;
+}
+
+int object_upload_begin(struct object_upload **ret, struct object_client *c, const char *key, const char *type,
+			struct err *err)
+{
+	struct object_upload *u = calloc(1, sizeof(*u));
+	int rc;
+
+	if (!u)
+		return client_nomem(c, key, err);
+	u->c = c;
+	snprintf(u->key, sizeof(u->key), "%s", key);
+	buf_init(&u->list, LIST_MAX);
+	buf_adds(&u->list, "<CompleteMultipartUpload>");
+	rc = begin(u, type, err);
+	if (rc) {
+		object_upload_free(u);
+		return rc;
+	}
+	*ret = u;
+	return 0;
+}
+
+/* Quotes of an ETag, as text of XML. */
+static void add_tag(struct buf *to, const char *tag)
+{
+	for (; *tag; tag++)
+		if (strchr("&<>\"", *tag))
+			buf_addf(to, "&#%d;", *tag);
+		else
+			buf_addc(to, *tag);
+}
+
+int object_upload_part(struct object_upload *u, const void *bytes, size_t n, struct err *err)
+{
+	char number[16];
+	struct uri_pair query[2] = { { "partNumber", number }, { "uploadId", u->id } };
+	struct call call = { .ask = { .method = "PUT", .key = u->key, .query = query, .n_query = 2 },
+			     .bytes = n ? bytes : "",
+			     .n = n };
+	int rc;
+
+	if (u->parts >= PARTS_MAX)
+		return err_set(err, ERR_LIMIT, OBJECT_SCHEME "…/%.300s: an upload has at most %d parts", u->key,
+			       PARTS_MAX);
+	snprintf(number, sizeof(number), "%d", ++u->parts);
+	rc = client_call(u->c, &call, err);
+	if (!rc) {
+		buf_addf(&u->list, "<Part><PartNumber>%s</PartNumber><ETag>", number);
+		add_tag(&u->list, call.etag);
+		buf_adds(&u->list, "</ETag></Part>");
+	}
+	client_call_done(&call);
+	return rc;
+}
+
+int object_upload_end(struct object_upload *u, struct err *err)
+{
+	struct uri_pair query = { "uploadId", u->id };
+	struct call call = { .ask = { .method = "POST", .key = u->key, .query = &query, .n_query = 1 },
+			     .type = "application/xml" };
+	char code[OBJECT_CODE_BYTES];
+	int rc;
+
+	buf_adds(&u->list, "</CompleteMultipartUpload>");
+	if (buf_failed(&u->list))
+		return client_nomem(u->c, u->key, err);
+	call.bytes = u->list.data;
+	call.n = u->list.len;
+	rc = client_call(u->c, &call, err);
+	object_code(call.text.data ? call.text.data : "", call.text.len, code);
+	if (!rc && code[0]) /* found out after the status had gone */
+		rc = err_set(err, ERR_IO, OBJECT_SCHEME "…/%.300s: the parts are not put together: %.100s", u->key,
+			     code);
+	client_call_done(&call);
+	u->open = rc != 0;
+	return rc;
+}
+
+void object_upload_free(struct object_upload *u)
+{
+	struct uri_pair query;
+	struct call call;
+
+	if (!u)
+		return;
+	query = (struct uri_pair){ "uploadId", u->id };
+	call = (struct call){ .ask = { .method = "DELETE", .key = u->key, .query = &query, .n_query = 1 } };
+	if (u->open)
+		client_call(u->c, &call, NULL);
+	client_call_done(&call);
+	buf_done(&u->list);
+	free(u);
+}
