@@ -15,15 +15,16 @@ DELIVER = os.path.join(BUILD, "tests", "data", "deliver")
 sys.path.insert(0, os.path.join(SRC, "tests", "data"))
 sys.path.insert(0, os.path.join(SRC, "tests", "train"))
 from objectserver import Server  # noqa: E402
+from s3server import ID, S3, SECRET  # noqa: E402
 
 
-def environment(fresh=None):
-    return {**os.environ, "XDG_CACHE_HOME": os.path.join(tmp, fresh or "cache"), "no_proxy": "*"}
+def environment(fresh=None, env=()):
+    return {**(env or os.environ), "XDG_CACHE_HOME": os.path.join(tmp, fresh or "cache"), "no_proxy": "*"}
 
 
-def deliver(spec, code=0, fresh=None, **options):
+def deliver(spec, code=0, fresh=None, env=(), **options):
     done = subprocess.run([DELIVER, spec, *[f"{k}={v}" for k, v in options.items()]], capture_output=True, text=True,
-                          timeout=100, check=False, env=environment(fresh))
+                          timeout=100, check=False, env={**dict(env), **environment(fresh, env)})
     assert done.returncode == code, (spec, options, done)
     if code:
         assert len(done.stderr.splitlines()) == 1, done.stderr
@@ -85,6 +86,38 @@ def faulty(shards, local):
     server.stop()
 
 
+def s3(shards, local):
+    """A bucket: the folder listed, the index, braces; more than one page of names; lent keys; nothing of the keys recorded."""
+    bucket, folder = os.path.basename(os.path.dirname(shards)), os.path.basename(shards)
+    server = S3(os.path.dirname(os.path.dirname(shards)), page=3)
+    spec = f"s3://{bucket}/{folder}"
+    names = sorted(n for n in os.listdir(shards) if n.startswith("train") and n.endswith(".tar"))
+    for kind, where in ((2, spec + "/"), (3, spec), (3, spec + "/train.json"), (2, f"{spec}/train-{{000000..{len(names) - 1:06d}}}.tar")):
+        got = deliver(where, env=server.environment(), shuffle=kind, window=30, batch=8, epochs=2, ranks=2, workers=3)
+        assert got == local[kind], (where, got)
+    assert deliver(spec, env=server.environment(), val=1) == deliver(shards, val=1)
+    server.faults, server.every = ["503", "cut", "wrong", "reset", "html"], 4
+    assert deliver(spec, env=server.environment(), shuffle=3, window=30, batch=8, epochs=2, workers=3, fresh="s3 faults") == local[3]
+    assert server.failed > 3
+    server.faults = []
+    for more, words in (({"AWS_SECRET_ACCESS_KEY": "planted"}, "SignatureDoesNotMatch"), ({"AWS_ACCESS_KEY_ID": ""}, "AWS_ACCESS_KEY_ID is not set")):
+        for where in (spec, spec + "/train.json"):
+            said = deliver(where, code=1, env=server.environment(**more))
+            assert words in said and "planted" not in said, said
+    assert "no shards" in deliver(f"s3://{bucket}/none", code=1, env=server.environment())
+    assert "addresses begin with" in deliver("gs://bucket/train.tar", code=1)
+    runs = os.path.join(tmp, "s3runs")
+    done = subprocess.run([DPTRAIN, "--model", "resnet20", "--image-size", "16", "-b", "8", "--backend", "cpu", "--max-steps", "2",
+                           "--data-path", spec, "--runs-dir", runs], capture_output=True, text=True, check=False, timeout=100,
+                          env={**server.environment(), "XDG_CACHE_HOME": os.path.join(tmp, "cache")})
+    assert done.returncode == 0, done
+    for path in [os.path.join(d, f) for d, _, files in os.walk(tmp) for f in files if not f.endswith(".tar")]:
+        with open(path, "rb") as f:
+            data = f.read()
+        assert SECRET.encode() not in data and ID.encode() not in data, path
+    server.stop()
+
+
 def refusals(shards):
     server = Server(shards)
     url = server.url
@@ -143,6 +176,7 @@ with tempfile.TemporaryDirectory(prefix="dptrain-remote-") as tmp:
     streams = {k: deliver(there, shuffle=k, window=30, batch=8, epochs=2) for k in (2, 3)}
     same_stream(there, streams)
     faulty(there, streams)
+    s3(there, streams)
     refusals(there)
     broken_off(there)
 print("remote: one stream, faults and all")

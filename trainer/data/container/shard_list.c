@@ -10,7 +10,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include <jansson.h>
 
@@ -31,7 +30,7 @@ static bool is_folder(const char *path)
 {
 	struct stat st;
 
-	return !stat(path, &st) && S_ISDIR(st.st_mode);
+	return objects_is_folder(path) || (!stat(path, &st) && S_ISDIR(st.st_mode));
 }
 
 static int add(struct shard_list *l, const char *address, struct err *err)
@@ -59,14 +58,14 @@ void shard_list_done(struct shard_list *l)
 	*l = (struct shard_list){ .n = 0 };
 }
 
-static int by_name(const struct dirent **a, const struct dirent **b)
+static bool is_shard(const char *name)
 {
-	return strcmp((*a)->d_name, (*b)->d_name);
+	return name[0] != '.' && ends_in(name, SHARD_SUFFIX);
 }
 
-static int is_shard(const struct dirent *e)
+static int is_shard_entry(const struct dirent *e)
 {
-	return e->d_name[0] != '.' && ends_in(e->d_name, SHARD_SUFFIX);
+	return is_shard(e->d_name);
 }
 
 static enum shard_part part_of(const char *name)
@@ -89,38 +88,88 @@ static bool wanted(enum shard_part part, const char *name, bool parted)
 
 static int read_index(struct shard_list *l, const char *path, bool facts_only, struct err *err);
 
-/* The index file that `dptrain shard` writes beside the shards of a part: what it knows of classes and pixels. */
-static int read_facts(struct shard_list *l, const char *folder, enum shard_part part, struct err *err)
+/* What a folder holds of shards, here or in a store, in the order of names; and its index files. */
+struct content {
+	struct shard_list shards; /* names */
+	bool index[3];		  /* [part]: `dptrain shard` wrote one beside the shards */
+};
+
+static const char *index_of(enum shard_part part)
+{
+	return part == SHARDS_VAL ? "val.json" : "train.json";
+}
+
+static int take_name(void *user, const char *name, struct err *err)
+{
+	struct content *c = user;
+
+	for (int part = SHARDS_TRAIN; part <= SHARDS_VAL; part++)
+		c->index[part] |= !strcmp(name, index_of((enum shard_part)part));
+	return is_shard(name) ? add(&c->shards, name, err) : 0;
+}
+
+static int by_name(const void *a, const void *b)
+{
+	return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+static int look_into(struct content *c, const char *folder, double timeout_s, struct err *err)
+{
+	struct dirent *e;
+	DIR *d;
+	int rc = 0;
+
+	if (objects_is_folder(folder))
+		return objects_list(folder, &(struct objects_opts){ .timeout_s = timeout_s }, take_name, c, err);
+	d = opendir(folder);
+	if (!d)
+		return err_set(err, ERR_USAGE, "%.300s: %s", folder, strerror(errno));
+	while (!rc && (e = readdir(d)))
+		rc = take_name(c, e->d_name, err);
+	closedir(d);
+	if (c->shards.n)
+		qsort(c->shards.address, (size_t)c->shards.n, sizeof(*c->shards.address), by_name);
+	return rc;
+}
+
+static int join(char ret[PATH_MAX], const char *folder, const char *name, struct err *err)
+{
+	int n = snprintf(ret, PATH_MAX, "%s%s%s", folder, ends_in(folder, "/") ? "" : "/", name);
+
+	return n < PATH_MAX ? 0 : err_set(err, ERR_USAGE, "%.300s: a shard's name is too long", folder);
+}
+
+static int add_content(struct shard_list *l, const char *folder, enum shard_part part, const struct content *c,
+		       struct err *err)
 {
 	char path[PATH_MAX];
+	int before = l->n, rc = 0;
+	bool parted = false;
 
-	snprintf(path, sizeof(path), "%.4000s/%s.json", folder, part == SHARDS_VAL ? "val" : "train");
-	return part == SHARDS_ALL || access(path, F_OK) ? 0 : read_index(l, path, true, err);
+	for (int i = 0; i < c->shards.n; i++)
+		parted |= part_of(c->shards.address[i]) == SHARDS_TRAIN;
+	for (int i = 0; !rc && i < c->shards.n; i++)
+		if (wanted(part, c->shards.address[i], parted)) {
+			rc = join(path, folder, c->shards.address[i], err);
+			rc = rc ? rc : add(l, path, err);
+		}
+	if (!rc && l->n == before && part != SHARDS_VAL)
+		return err_set(err, ERR_USAGE, "%.300s: no shards (*" SHARD_SUFFIX ") to %s", folder,
+			       part == SHARDS_TRAIN ? "train on" : "read");
+	if (rc || !c->index[part])
+		return rc;
+	rc = join(path, folder, index_of(part), err);
+	return rc ? rc : read_index(l, path, true, err);
 }
 
 static int add_folder(struct shard_list *l, const char *folder, enum shard_part part, struct err *err)
 {
-	struct dirent **list;
-	char path[PATH_MAX];
-	int n = scandir(folder, &list, is_shard, by_name), before = l->n, rc = 0;
-	bool parted = false;
+	struct content c = { .index = { false } };
+	int rc = look_into(&c, folder, l->timeout_s, err);
 
-	if (n < 0)
-		return err_set(err, ERR_USAGE, "%.300s: %s", folder, strerror(errno));
-	for (int i = 0; i < n; i++)
-		parted |= part_of(list[i]->d_name) == SHARDS_TRAIN;
-	for (int i = 0; i < n; i++) {
-		snprintf(path, sizeof(path), "%.3800s%s%.255s", folder, ends_in(folder, "/") ? "" : "/",
-			 list[i]->d_name);
-		if (!rc && wanted(part, list[i]->d_name, parted))
-			rc = add(l, path, err);
-		free(list[i]);
-	}
-	free(list);
-	if (!rc && l->n == before && part != SHARDS_VAL)
-		return err_set(err, ERR_USAGE, "%.300s: no shards (*" SHARD_SUFFIX ") to %s", folder,
-			       part == SHARDS_TRAIN ? "train on" : "read");
-	return rc ? rc : read_facts(l, folder, part, err);
+	rc = rc ? rc : add_content(l, folder, part, &c, err);
+	shard_list_done(&c.shards);
+	return rc;
 }
 
 static void take_numbers(const json_t *from, const char *name, double ret[4])
@@ -325,7 +374,7 @@ bool shard_list_probe(const char *spec)
 	if (!is_folder(spec))
 		return ends_in(spec, SHARD_SUFFIX) || ends_in(spec, SHARD_SUFFIX ".gz") ||
 		       ends_in(spec, SHARD_SUFFIX ".zst") || is_index(spec);
-	n = scandir(spec, &list, is_shard, by_name);
+	n = scandir(spec, &list, is_shard_entry, NULL);
 	for (int i = 0; i < n; i++)
 		free(list[i]);
 	if (n >= 0)

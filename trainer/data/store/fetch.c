@@ -13,6 +13,7 @@
 
 #include "tracker/base/clock.h"
 #include "tracker/base/cond.h"
+#include "tracker/object/object.h"
 #include "trainer/data/store/transfer.h"
 
 #define BUCKETS 4096
@@ -50,6 +51,8 @@ TAILQ_HEAD(blocks, block);
 
 struct object {
 	char *url, *shown;
+	struct object_client *client; /* of S3; NULL: http */
+	const char *key;	      /* … within its bucket */
 	char etag[TRANSFER_ETAG_BYTES];
 	uint64_t bytes; /* 0: not known, or empty */
 	bool known;
@@ -59,7 +62,14 @@ struct object {
 struct slot {
 	struct transfer transfer;
 	struct curl_slist *headers;
+	struct object_signed sign; /* of S3; its headers are those above */
 	struct block *block; /* NULL: free */
+};
+
+/* Buckets of S3, each with a client. */
+struct bucket {
+	char name[OBJECT_BUCKET_BYTES];
+	struct object_client *client;
 };
 
 struct fetch {
@@ -72,7 +82,9 @@ struct fetch {
 	pthread_cond_t arrived;
 	struct object *object;
 	int n, cap;
-	struct block *bucket[BUCKETS];
+	struct block *hashed[BUCKETS];
+	struct bucket *bucket;
+	int n_buckets;
 	struct blocks queue, idle;
 	size_t held_bytes; /* of all blocks with memory */
 	size_t due_bytes;  /* of those that were announced and not read, and of those in the queue */
@@ -87,7 +99,7 @@ struct fetch {
 
 bool fetch_is_remote(const char *address)
 {
-	return !strncmp(address, "http://", 7) || !strncmp(address, "https://", 8);
+	return !strncmp(address, "http://", 7) || !strncmp(address, "https://", 8) || object_is_address(address);
 }
 
 int fetch_new(struct fetch **ret, const struct fetch_opts *o, struct err *err)
@@ -124,6 +136,22 @@ static void free_objects(struct fetch *f)
 		free(f->object[i].shown);
 	}
 	free(f->object);
+	for (int i = 0; i < f->n_buckets; i++)
+		object_close(f->bucket[i].client);
+	free(f->bucket);
+}
+
+static void free_headers(struct fetch *f, struct slot *s)
+{
+	struct object_client *client = s->block ? f->object[s->block->object].client : NULL;
+
+	if (client) {
+		s->sign.headers = s->headers;
+		object_signed_done(client, &s->sign);
+	} else {
+		f->so.slist_free_all(s->headers);
+	}
+	s->headers = NULL;
 }
 
 void fetch_free(struct fetch *f)
@@ -142,12 +170,12 @@ void fetch_free(struct fetch *f)
 			f->so.multi_remove(f->multi, f->slot[i].transfer.easy);
 		if (f->slot[i].transfer.easy)
 			f->so.easy_cleanup(f->slot[i].transfer.easy);
-		f->so.slist_free_all(f->slot[i].headers);
+		free_headers(f, &f->slot[i]);
 	}
 	if (f->multi)
 		f->so.multi_cleanup(f->multi);
 	for (int i = 0; i < BUCKETS; i++)
-		for (struct block *b = f->bucket[i], *next; b; b = next) {
+		for (struct block *b = f->hashed[i], *next; b; b = next) {
 			next = b->next;
 			free(b->bytes);
 			free(b);
@@ -170,9 +198,46 @@ static char *shown_of(const char *url)
 	return text;
 }
 
+/* The client of a bucket, made when it is first named. */
+static int find_bucket(struct fetch *f, const char *name, struct object_client **ret, struct err *err)
+{
+	struct bucket *more;
+	int rc;
+
+	for (int i = 0; i < f->n_buckets; i++)
+		if (!strcmp(f->bucket[i].name, name)) {
+			*ret = f->bucket[i].client;
+			return 0;
+		}
+	more = realloc(f->bucket, (size_t)(f->n_buckets + 1) * sizeof(*more));
+	if (!more)
+		return err_set(err, ERR_NOMEM, "out of memory");
+	f->bucket = more;
+	more += f->n_buckets;
+	rc = object_open(&more->client, name, &(struct object_opts){ .timeout_s = f->o.timeout_s }, err);
+	if (rc)
+		return rc;
+	snprintf(more->name, sizeof(more->name), "%s", name);
+	f->n_buckets++;
+	*ret = more->client;
+	return 0;
+}
+
+static int find_client(struct fetch *f, struct object *o, struct err *err)
+{
+	char bucket[OBJECT_BUCKET_BYTES];
+	int rc;
+
+	if (!object_is_address(o->url))
+		return 0;
+	rc = object_split(o->url, bucket, &o->key, err);
+	return rc ? rc : find_bucket(f, bucket, &o->client, err);
+}
+
 int fetch_add(struct fetch *f, const char *url, struct err *err)
 {
 	struct object *more = f->object;
+	int rc;
 
 	if (f->n == f->cap) {
 		f->cap = f->cap ? 2 * f->cap : 64;
@@ -183,7 +248,14 @@ int fetch_add(struct fetch *f, const char *url, struct err *err)
 	}
 	f->object[f->n] = (struct object){ .url = strdup(url), .shown = shown_of(url) };
 	if (!f->object[f->n].url || !f->object[f->n].shown)
-		return err_set(err, ERR_NOMEM, "out of memory");
+		rc = err_set(err, ERR_NOMEM, "out of memory");
+	else
+		rc = find_client(f, &f->object[f->n], err);
+	if (rc) {
+		free(f->object[f->n].url);
+		free(f->object[f->n].shown);
+		return rc;
+	}
 	return f->n++;
 }
 
@@ -208,7 +280,7 @@ static struct block **bucket_of(struct fetch *f, int object, uint64_t begin)
 {
 	uint64_t x = ((uint64_t)object * 0x9e3779b97f4a7c15u) ^ (begin * 0xbf58476d1ce4e5b9u);
 
-	return &f->bucket[(x ^ x >> 32) % BUCKETS];
+	return &f->hashed[(x ^ x >> 32) % BUCKETS];
 }
 
 static struct block *find(struct fetch *f, int object, uint64_t begin, size_t n)
@@ -288,18 +360,36 @@ static double doubled(double first, int times, double most)
 	return first < most ? first : most;
 }
 
-static struct curl_slist *headers_of(struct fetch *f, const struct object *o)
+/* Headers of a request for the object; for S3 the signed address too. */
+static int ready_headers(struct fetch *f, struct slot *s, const struct object *o, struct err *err)
 {
 	char line[TRANSFER_ETAG_BYTES + 16];
+	int rc = 0;
 
+	s->sign = (struct object_signed){ .url = NULL };
+	if (o->client)
+		rc = object_sign(o->client, &(struct object_ask){ .method = "GET", .key = o->key }, &s->sign, err);
+	if (rc)
+		return rc;
+	s->headers = s->sign.headers;
 	snprintf(line, sizeof(line), "If-Match: %s", o->etag);
-	return o->etag[0] && strncmp(o->etag, "W/", 2) != 0 ? f->so.slist_append(NULL, line) : NULL;
+	if (o->etag[0] && strncmp(o->etag, "W/", 2) != 0)
+		s->headers = f->so.slist_append(s->headers, line);
+	return 0;
+}
+
+static void fail(struct fetch *f, struct block *b, const char *why)
+{
+	b->state = FAILED;
+	err_set(&b->err, ERR_IO, "%.250s: %.230s", f->object[b->object].shown, why);
+	pthread_cond_broadcast(&f->arrived);
 }
 
 static bool begin(struct fetch *f, struct slot *s, struct block *b)
 {
 	struct object *o = &f->object[b->object];
 	double stall = doubled(STALL_S, b->tries, STALL_MOST_S);
+	struct err err = ERR_INIT;
 
 	if (!b->bytes) {
 		make_room(f, b->n);
@@ -315,22 +405,27 @@ static bool begin(struct fetch *f, struct slot *s, struct block *b)
 	if (!s->transfer.easy)
 		return false;
 	TAILQ_REMOVE(&f->queue, b, link);
+	if (ready_headers(f, s, o, &err)) {
+		fail(f, b, err.text);
+		rest(f, b);
+		return true;
+	}
 	b->state = GOING;
 	s->block = b;
-	s->headers = headers_of(f, o);
 	f->going++;
 	f->going_bytes += b->n;
 	f->counts.requests++;
 	f->counts.retries += b->tries > 0;
 	transfer_begin(&s->transfer, &f->so,
-		       &(struct transfer_want){ .url = o->url,
+		       &(struct transfer_want){ .url = s->sign.url ? s->sign.url : o->url,
 						.etag = o->etag,
 						.begin = b->begin,
 						.n = b->n,
 						.total = o->bytes,
 						.stall_s = stall < f->o.timeout_s ? stall : f->o.timeout_s,
 						.headers = s->headers,
-						.follows = true,
+						.follows = !o->client,
+						.ca = s->sign.ca,
 						.to = b->bytes });
 	s->transfer.user = s;
 	f->so.multi_add(f->multi, s->transfer.easy);
@@ -358,12 +453,6 @@ static double begin_some(struct fetch *f)
 			break;
 	}
 	return next;
-}
-
-static void fail(struct fetch *f, struct block *b, const char *why)
-{
-	b->state = FAILED;
-	err_set(&b->err, ERR_IO, "%.250s: %.230s", f->object[b->object].shown, why);
 }
 
 /* A second in which the other tries of many ranks do not fall together. */
@@ -407,6 +496,15 @@ static void arrive(struct fetch *f, struct block *b, const struct transfer *t)
 	b->state = HELD;
 }
 
+/* Keys that ran out, or a bucket that lies in another region. */
+static bool may_sign_anew(const struct object *o, const struct transfer *t)
+{
+	char code[OBJECT_CODE_BYTES];
+
+	object_code(t->text, t->text_n, code);
+	return o->client && object_learn(o->client, &(struct object_refusal){ t->status, code, t->region });
+}
+
 static void finish(struct fetch *f, struct slot *s, int code)
 {
 	struct block *b = s->block;
@@ -414,9 +512,11 @@ static void finish(struct fetch *f, struct slot *s, int code)
 	char why[200] = "";
 	enum transfer_end end = transfer_end(t, &f->so, code, why);
 
+	if (end == TRANSFER_REFUSED && may_sign_anew(&f->object[b->object], t))
+		end = TRANSFER_AGAIN;
+
 	f->so.multi_remove(f->multi, t->easy);
-	f->so.slist_free_all(s->headers);
-	s->headers = NULL;
+	free_headers(f, s);
 	s->block = NULL;
 	f->going--;
 	f->going_bytes -= b->n;

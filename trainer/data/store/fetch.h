@@ -25,7 +25,7 @@ struct fetch_opts {
 int fetch_new(struct fetch **ret, const struct fetch_opts *o, struct err *err);
 void fetch_free(struct fetch *f); /* ends the thread at once; NULL is fine */
 
-bool fetch_is_remote(const char *address); /* http:// https:// */
+bool fetch_is_remote(const char *address); /* http:// https:// s3:// */
 
 /* The number of the object, from 0; negative: out of memory. Not while others read. */
 int fetch_add(struct fetch *f, const char *url, struct err *err);

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdatomic.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
@@ -11,6 +12,7 @@
 #include <sys/statfs.h>
 #include <unistd.h>
 
+#include "tracker/object/object.h"
 #include "trainer/data/store/fetch.h"
 
 #define OPEN_MOST 4096
@@ -113,6 +115,8 @@ int objects_add(struct objects *s, const char *address, struct err *err)
 
 	if (fetch_is_remote(address))
 		return add_remote(s, address, err);
+	if (strstr(address, "://"))
+		return err_set(err, ERR_USAGE, "%.300s: addresses begin with http://, https:// or s3://", address);
 	if (stat(address, &st))
 		return err_set(err, ERR_USAGE, "%.300s: %s", address, strerror(errno));
 	if (!S_ISREG(st.st_mode))
@@ -252,6 +256,50 @@ bool objects_want(struct objects *s, const struct objects_range *r)
 	struct fetch_range remote = remote_range(s, r);
 
 	return s->object[r->object].remote < 0 ? false : fetch_want(s->fetch, &remote);
+}
+
+struct names {
+	size_t folder; /* bytes of its key */
+	int (*each)(void *user, const char *name, struct err *err);
+	void *user;
+};
+
+static int take_name(void *user, const struct object_entry *e, struct err *err)
+{
+	const struct names *n = user;
+
+	return e->shared || !e->key[n->folder] ? 0 : n->each(n->user, e->key + n->folder, err);
+}
+
+bool objects_is_folder(const char *address)
+{
+	static const char *const file[] = { ".tar", ".json", ".gz", ".tgz", ".zst" };
+	size_t n = strlen(address);
+
+	for (size_t i = 0; i < sizeof(file) / sizeof(*file); i++)
+		if (n >= strlen(file[i]) && !strcmp(address + n - strlen(file[i]), file[i]))
+			return false;
+	return object_is_address(address);
+}
+
+int objects_list(const char *address, const struct objects_opts *o, int (*each)(void *user, const char *name,
+		 struct err *err), void *user, struct err *err)
+{
+	char bucket[OBJECT_BUCKET_BYTES], prefix[OBJECT_KEY_MAX + 2];
+	struct names names = { .each = each, .user = user };
+	struct object_client *c;
+	const char *key;
+	int rc = object_split(address, bucket, &key, err);
+
+	if (!rc)
+		rc = object_open(&c, bucket, &(struct object_opts){ .timeout_s = o->timeout_s }, err);
+	if (rc)
+		return rc;
+	snprintf(prefix, sizeof(prefix), "%s%s", key, *key && key[strlen(key) - 1] != '/' ? "/" : "");
+	names.folder = strlen(prefix);
+	rc = object_list(c, &(struct object_list){ prefix, "/", take_name, &names }, err);
+	object_close(c);
+	return rc == ERR_NOENT && err ? err_set(err, ERR_USAGE, "%.300s: is not there", address) : rc;
 }
 
 int objects_text(const char *address, const struct objects_opts *o, size_t most, struct buf *ret, struct err *err)

@@ -52,6 +52,11 @@ int objects_read(struct objects *s, const struct objects_range *r, void *to, str
 /* Somebody will read this soon, in the order of such calls. False: enough was announced; again later. */
 bool objects_want(struct objects *s, const struct objects_range *r);
 
+/* The names of what lies in a folder of a remote store, in their order, without the folder's. */
+bool objects_is_folder(const char *address); /* whether the store can say */
+int objects_list(const char *address, const struct objects_opts *o, int (*each)(void *user, const char *name,
+		 struct err *err), void *user, struct err *err);
+
 /* The whole object as text, at most `most` bytes; for small ones. */
 int objects_text(const char *address, const struct objects_opts *o, size_t most, struct buf *ret, struct err *err);
 
