@@ -14,6 +14,7 @@ DPTRAIN = os.path.join(BUILD, "dptrain")
 DELIVER = os.path.join(BUILD, "tests", "data", "deliver")
 sys.path.insert(0, os.path.join(SRC, "tests", "data"))
 sys.path.insert(0, os.path.join(SRC, "tests", "train"))
+import noisy  # noqa: E402
 from objectserver import Server  # noqa: E402
 from s3server import ID, S3, SECRET  # noqa: E402
 
@@ -33,22 +34,7 @@ def deliver(spec, code=0, fresh=None, env=(), **options):
 
 
 def make(folder, shards):
-    """Noisy pictures of three classes, in several shards."""
-    import random
-    import struct
-    import zlib
-    draw = random.Random(1)
-    for part, n in (("train", 66), ("val", 9)):
-        for i in range(n):
-            def chunk(name, data):
-                return struct.pack(">I", len(data)) + name + data + struct.pack(">I", zlib.crc32(name + data))
-            side = 90
-            rows = b"".join(b"\0" + draw.randbytes(3 * side) for _ in range(side))
-            path = f"{folder}/{part}/{'abc'[i % 3]}/{i:03d}.png"
-            os.makedirs(os.path.dirname(path), exist_ok=True)
-            with open(path, "wb") as f:
-                f.write(b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", struct.pack(">IIBBBBB", side, side, 8, 2, 0, 0, 0))
-                        + chunk(b"IDAT", zlib.compress(rows, 1)) + chunk(b"IEND", b""))
+    noisy.folder(folder, {"train": 66, "val": 9})
     subprocess.run([DPTRAIN, "shard", "--data-path", folder, "--out", shards, "--shard-size", "400kB"], check=True,
                    stdout=subprocess.DEVNULL)
 

@@ -111,6 +111,9 @@ int config_put(struct run_config *cfg, enum flag_id id, const char *label, const
 /* Where the value was given, for messages: "--lr", "run.json: lr", "OMP_NUM_THREADS". n bytes at ret. */
 const char *config_label(const struct run_config *cfg, enum flag_id id, char *ret, size_t n);
 
+/* "256MiB", "1.5G", "3e9": bytes that the flag was given as. */
+int config_bytes(const struct run_config *cfg, enum flag_id id, const char *text, uint64_t *ret, struct err *err);
+
 /* Ranks that work on the same samples: the stages of a pipeline, else 1. */
 int64_t config_stages(const struct run_config *cfg);
 

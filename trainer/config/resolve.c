@@ -2,6 +2,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 #include "tracker/base/arena.h"
 #include "trainer/config/flags.h"
@@ -67,6 +68,7 @@ static int resolve_precision(struct run_config *cfg, struct err *err)
 }
 
 enum strategy_number {
+#define BYTES_MAX 1e15
 #define STRATEGY(name, ...) STRATEGY_##name,
 #include "trainer/strategies/strategies.def"
 #undef STRATEGY
@@ -534,6 +536,28 @@ int config_resolve(struct run_config *cfg, const struct config_world *w, struct 
 const char *config_label(const struct run_config *cfg, enum flag_id id, char *ret, size_t n)
 {
 	return flag_label(cfg, id, ret, n);
+}
+
+int config_bytes(const struct run_config *cfg, enum flag_id id, const char *text, uint64_t *ret, struct err *err)
+{
+	static const struct {
+		const char *unit;
+		double factor;
+	} units[] = { { "", 1 },	 { "B", 1 },	     { "k", 1e3 },     { "kB", 1e3 },	{ "KiB", 1024 },
+		      { "M", 1e6 },	 { "MB", 1e6 },	     { "MiB", 1 << 20 }, { "G", 1e9 },	{ "GB", 1e9 },
+		      { "GiB", 1 << 30 },
+		      { "T", 1e12 },	 { "TB", 1e12 },     { "TiB", (double)((uint64_t)1 << 40) } };
+	char label[200], *end;
+	double v = strtod(text, &end);
+
+	for (size_t i = 0; end != text && i < sizeof(units) / sizeof(*units); i++)
+		if (!strcasecmp(end, units[i].unit) && v * units[i].factor >= 1 &&
+		    v * units[i].factor <= BYTES_MAX) {
+			*ret = (uint64_t)(v * units[i].factor);
+			return 0;
+		}
+	return err_set(err, ERR_USAGE, "%s %.60s: must be a number of bytes, such as 256MiB or 1G",
+		       config_label(cfg, id, label, sizeof(label)), text);
 }
 
 int config_settle(struct run_config *cfg, enum flag_id id, int64_t value, const char *source, struct err *err)

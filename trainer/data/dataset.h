@@ -106,6 +106,9 @@ struct dataset_opts {
 	bool strict;      /* a file that cannot be read ends everything (ERR_USAGE) */
 	double data_timeout_s; /* of remote stores: without progress; 0: 300 */
 	int read_ahead;	       /* requests in flight; 0: as many as are useful */
+	const char *cache; /* folder that keeps what comes from remote stores, or "ram"; NULL: none */
+	uint64_t cache_bytes; /* … at most; 0: as there is room */
+	uint64_t memory_bytes; /* that are free for one in memory; 0: not known */
 	double max_broken; /* share of the set that may be broken; 10 samples always may. 0: any */
 	/* Of shards. */
 	const char *val_path; /* of validation; NULL: by the shards' names, or val_share of the keys */

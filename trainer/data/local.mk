@@ -12,6 +12,8 @@ libtrainer_la_SOURCES += trainer/data/words/merge.h trainer/data/words/token_fil
 libtrainer_la_SOURCES += trainer/data/words/tokenize.c trainer/data/words/tokenize.h trainer/data/words/tokenizer.c
 libtrainer_la_SOURCES += trainer/data/words/tokenizer.h trainer/data/words/unicode.def trainer/data/words/words.c
 # Bytes behind addresses, and where samples lie in them.
+libtrainer_la_SOURCES += trainer/data/store/cache.c trainer/data/store/cache.h trainer/data/store/cache_inside.h
+libtrainer_la_SOURCES += trainer/data/store/cache_ram.c trainer/data/store/cache_sweep.c
 libtrainer_la_SOURCES += trainer/data/store/fetch.c trainer/data/store/fetch.h
 libtrainer_la_SOURCES += trainer/data/store/objects.c trainer/data/store/objects.h
 libtrainer_la_SOURCES += trainer/data/store/transfer.c trainer/data/store/transfer.h

@@ -7,6 +7,7 @@
 #include "trainer/data/formats/formats.h"
 #include "trainer/data/formats/made.h"
 #include "trainer/data/words/tokenizer.h"
+#include "trainer/launch/machine.h"
 
 static const struct model *find_model(const char *name, struct err *err)
 {
@@ -98,7 +99,7 @@ static int open_folder(struct opening *opening, struct err *err)
 	struct run_config *cfg = opening->cfg;
 	const struct model *m = opening->s->model;
 	struct dataset **data = &opening->s->data;
-	const struct dataset_opts o = { .path = cfg->data_path,
+	struct dataset_opts o = { .path = cfg->data_path,
 				  .classes = (int)cfg->classes,
 				  .seq_len = m->reads_tokens ? sample_length(cfg, m) : 0,
 				  .image_size = (int)given_or(cfg->image_size, m->defaults.image_h),
@@ -110,11 +111,19 @@ static int open_folder(struct opening *opening, struct err *err)
 				  .max_broken = cfg->max_broken,
 				  .data_timeout_s = cfg->data_timeout,
 				  .read_ahead = cfg->read_ahead > 0 ? (int)cfg->read_ahead : 0,
+				  .cache = cfg->cache,
+				  .memory_bytes = (uint64_t)machine_available_bytes(),
 				  .val_path = cfg->val_path,
 				  .image_field = cfg->image_field,
 				  .label_field = cfg->label_field };
-	int rc;
+	int rc = 0;
 
+	if (cfg->cache_size && !cfg->cache)
+		return err_set(err, ERR_USAGE, "--cache-size goes with --cache DIR or --cache ram");
+	if (cfg->cache_size)
+		rc = config_bytes(cfg, FLAG_cache_size, cfg->cache_size, &o.cache_bytes, err);
+	if (rc)
+		return rc;
 	if (!(cfg->eval_transform & CONFIG_EVAL_RESIZE))
 		return err_set(err, ERR_USAGE, "--eval-transform: resize, or resize,center-crop");
 	rc = formats_open(data, &o, err);

@@ -20,7 +20,6 @@
 
 #define PATH_BYTES 4100
 #define SAMPLE_BYTES_MAX ((size_t)1 << 31)
-#define SHARD_BYTES_MAX 1e15
 
 struct job_of_shards {
 	const struct run_config *cfg;
@@ -30,27 +29,6 @@ struct job_of_shards {
 	struct dataset_file file;
 	struct buf *out;
 };
-
-/* "256MiB", "1.5G", "3e9": bytes. */
-static int parse_size(const char *text, uint64_t *ret, struct err *err)
-{
-	static const struct {
-		const char *unit;
-		double factor;
-	} units[] = { { "", 1 },	 { "B", 1 },	     { "k", 1e3 },     { "kB", 1e3 },	{ "KiB", 1024 },
-		      { "M", 1e6 },	 { "MB", 1e6 },	     { "MiB", 1 << 20 }, { "G", 1e9 },	{ "GB", 1e9 },
-		      { "GiB", 1 << 30 } };
-	char *end;
-	double v = strtod(text, &end);
-
-	for (size_t i = 0; end != text && i < sizeof(units) / sizeof(*units); i++)
-		if (!strcasecmp(end, units[i].unit) && v * units[i].factor >= 1 &&
-		    v * units[i].factor <= SHARD_BYTES_MAX) {
-			*ret = (uint64_t)(v * units[i].factor);
-			return 0;
-		}
-	return err_set(err, ERR_USAGE, "--shard-size %.60s: must be a number of bytes, such as 256MiB or 1G", text);
-}
 
 static int open_set(struct job_of_shards *j, struct err *err)
 {
@@ -210,7 +188,7 @@ int shard_main(const struct run_config *cfg, struct buf *out, struct err *err)
 		return err_set(err, ERR_USAGE, "dptrain shard needs %s",
 			       cfg->data_path ? "--out DIR" : "--data-path SET");
 	buf_init(&j.file.bytes, SAMPLE_BYTES_MAX);
-	rc = parse_size(cfg->shard_size, &j.shard_bytes, err);
+	rc = config_bytes(cfg, FLAG_shard_size, cfg->shard_size, &j.shard_bytes, err);
 	if (!rc)
 		rc = open_set(&j, err);
 	if (!rc)

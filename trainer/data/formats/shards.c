@@ -438,7 +438,12 @@ static int shards_open(struct dataset **ret, const struct dataset_opts *o, struc
 	rc = image_set_init(&d->set, o->path, err);
 	if (!rc)
 		rc = objects_open(&d->store,
-				  &(struct objects_opts){ o->data_timeout_s, o->read_ahead }, err);
+				  &(struct objects_opts){ .timeout_s = o->data_timeout_s,
+							  .requests = o->read_ahead,
+							  .cache = o->cache,
+							  .cache_bytes = o->cache_bytes,
+							  .memory_bytes = o->memory_bytes },
+				  err);
 	if (!rc)
 		rc = add_shards(d, o, &train, err);
 	if (!rc)
@@ -479,6 +484,11 @@ static int shards_file(const struct dataset *base, const struct dataset_read *r,
 	return rc;
 }
 
+static bool shards_notice(struct dataset *base, char *ret, size_t bytes)
+{
+	return image_set_notice(base, ret, bytes) || objects_notice(((struct shards *)base)->store, ret, bytes);
+}
+
 static int shards_hand(void **ret, struct err *err)
 {
 	struct hand *h = calloc(1, sizeof(*h));
@@ -510,7 +520,7 @@ const struct dataset_ops dataset_shards = {
 	.close = shards_close,
 	.hand_new = shards_hand,
 	.hand_free = shards_drop,
-	.notice = image_set_notice,
+	.notice = shards_notice,
 	.broken = image_set_broken,
 	.file = shards_file,
 	.ahead = shards_ahead,
@@ -521,7 +531,7 @@ static const struct dataset_ops raw_ops = {
 	.name = "shards",
 	.read = shards_read,
 	.close = shards_close,
-	.notice = image_set_notice,
+	.notice = shards_notice,
 	.broken = image_set_broken,
 	.file = shards_file,
 	.ahead = shards_ahead,

@@ -14,6 +14,7 @@
 #include "tracker/base/clock.h"
 #include "tracker/base/cond.h"
 #include "tracker/object/object.h"
+#include "trainer/data/store/cache.h"
 #include "trainer/data/store/transfer.h"
 
 #define BUCKETS 4096
@@ -28,11 +29,14 @@
 #define BACKOFF_MOST_S 10.0
 #define RETRY_AFTER_MOST_S 60.0
 #define LOOK_S 0.2 /* between two looks at what ends a wait */
+#define OTHERS_LOOK_S 0.05 /* … at whether another process has fetched a block */
+#define OTHERS_MOST_S 60.0 /* then it is fetched here too */
+#define CACHE_TRIES 3
 
-enum block_state { QUEUED, GOING, HELD, FAILED };
+enum block_state { QUEUED, GOING, HELD, FAILED, CACHED };
 
 struct block {
-	TAILQ_ENTRY(block) link; /* in the queue, or among those that are held for nobody */
+	TAILQ_ENTRY(block) link; /* in the queue, among those that are held for nobody, or to be kept in the cache */
 	struct block *next;	 /* in its bucket */
 	int object;
 	uint64_t begin;
@@ -42,6 +46,9 @@ struct block {
 	int readers; /* that wait for it or copy */
 	int tries, wrong;
 	bool urgent, probe;
+	bool claimed;	/* in the cache: other processes leave it to this one */
+	bool direct;	/* past the cache */
+	double others;	/* since when another process fetches it; 0: none does */
 	double not_before, asked;
 	char *bytes;
 	struct err err;
@@ -54,8 +61,10 @@ struct object {
 	struct object_client *client; /* of S3; NULL: http */
 	const char *key;	      /* … within its bucket */
 	char etag[TRANSFER_ETAG_BYTES];
+	char modified[64];
 	uint64_t bytes; /* 0: not known, or empty */
 	bool known;
+	uint8_t *cached; /* a bit a block: it was seen in the cache */
 	struct err err;
 };
 
@@ -76,16 +85,17 @@ struct fetch {
 	struct fetch_opts o;
 	struct curlso so;
 	void *multi;
-	pthread_t thread;
-	bool started, stop;
+	pthread_t thread, keeper;
+	bool started, stop, keeps; /* keeps: the keeper was started */
 	pthread_mutex_t lock;
-	pthread_cond_t arrived;
+	pthread_cond_t arrived, kept;
 	struct object *object;
 	int n, cap;
 	struct block *hashed[BUCKETS];
 	struct bucket *bucket;
 	int n_buckets;
 	struct blocks queue, idle;
+	struct blocks to_keep;
 	size_t held_bytes; /* of all blocks with memory */
 	size_t due_bytes;  /* of those that were announced and not read, and of those in the queue */
 	struct slot slot[SLOTS];
@@ -118,8 +128,10 @@ int fetch_new(struct fetch **ret, const struct fetch_opts *o, struct err *err)
 	f->going_most = o->requests > 0 && o->requests < SLOTS ? o->requests : SLOTS;
 	TAILQ_INIT(&f->queue);
 	TAILQ_INIT(&f->idle);
+	TAILQ_INIT(&f->to_keep);
 	pthread_mutex_init(&f->lock, NULL);
 	cond_init(&f->arrived);
+	cond_init(&f->kept);
 	f->multi = f->so.multi_init();
 	if (!f->multi) {
 		fetch_free(f);
@@ -134,6 +146,7 @@ static void free_objects(struct fetch *f)
 	for (int i = 0; i < f->n; i++) {
 		free(f->object[i].url);
 		free(f->object[i].shown);
+		free(f->object[i].cached);
 	}
 	free(f->object);
 	for (int i = 0; i < f->n_buckets; i++)
@@ -165,6 +178,10 @@ void fetch_free(struct fetch *f)
 		f->so.multi_wakeup(f->multi);
 		pthread_join(f->thread, NULL);
 	}
+	if (f->keeps) {
+		pthread_cond_signal(&f->kept);
+		pthread_join(f->keeper, NULL);
+	}
 	for (int i = 0; i < SLOTS; i++) {
 		if (f->slot[i].block)
 			f->so.multi_remove(f->multi, f->slot[i].transfer.easy);
@@ -182,6 +199,7 @@ void fetch_free(struct fetch *f)
 		}
 	free_objects(f);
 	pthread_cond_destroy(&f->arrived);
+	pthread_cond_destroy(&f->kept);
 	pthread_mutex_destroy(&f->lock);
 	free(f);
 }
@@ -287,7 +305,7 @@ static struct block *find(struct fetch *f, int object, uint64_t begin, size_t n)
 {
 	struct block *b = *bucket_of(f, object, begin);
 
-	while (b && (b->object != object || b->begin != begin || b->n != n || b->probe))
+	while (b && (b->object != object || b->begin != begin || b->n != n || b->probe || b->state == CACHED))
 		b = b->next;
 	return b;
 }
@@ -337,10 +355,153 @@ static void rest(struct fetch *f, struct block *b)
 {
 	if (b->uses || b->readers || b->state == QUEUED || b->state == GOING)
 		return;
-	if (b->state == FAILED)
+	if (b->state == FAILED || b->state == CACHED)
 		drop(f, b);
 	else
 		TAILQ_INSERT_TAIL(&f->idle, b, link);
+}
+
+/* ---- the cache ---- */
+
+/* Without a version nobody knows whether what was kept is still the object. */
+static bool is_kept(const struct fetch *f, int object)
+{
+	const struct object *o = &f->object[object];
+
+	return f->o.cache && o->known && (o->etag[0] || o->modified[0]);
+}
+
+static void name_block(const struct fetch *f, int object, uint64_t begin, struct cache_block *ret)
+{
+	const struct object *o = &f->object[object];
+
+	cache_name(&(struct cache_key){ o->shown, o->etag[0] ? o->etag : o->modified, o->bytes, begin }, ret);
+}
+
+static bool was_seen(const struct object *o, uint64_t begin)
+{
+	uint64_t number = begin / FETCH_BLOCK;
+
+	return o->cached && o->cached[number / 8] & 1 << number % 8;
+}
+
+/* Under the lock. */
+static void set_seen(struct fetch *f, int object, uint64_t begin, bool seen)
+{
+	struct object *o = &f->object[object];
+	uint64_t number = begin / FETCH_BLOCK;
+
+	if (!o->cached)
+		o->cached = calloc(o->bytes / FETCH_BLOCK / 8 + 1, 1);
+	if (o->cached && seen)
+		o->cached[number / 8] |= (uint8_t)(1 << number % 8);
+	else if (o->cached)
+		o->cached[number / 8] &= (uint8_t) ~(1 << number % 8);
+}
+
+/* Whether the block is in the cache, as far as one can tell without reading it. Under the lock. */
+static bool in_cache(struct fetch *f, int object, uint64_t begin)
+{
+	struct cache_block name;
+
+	if (!is_kept(f, object))
+		return false;
+	if (was_seen(&f->object[object], begin))
+		return true;
+	name_block(f, object, begin, &name);
+	if (!cache_has(f->o.cache, &name))
+		return false;
+	set_seen(f, object, begin, true);
+	return true;
+}
+
+static void release(struct fetch *f, struct block *b)
+{
+	struct cache_block name;
+
+	if (!b->claimed)
+		return;
+	name_block(f, b->object, b->begin, &name);
+	cache_release(f->o.cache, &name);
+	b->claimed = false;
+}
+
+/* A block of the queue is in the cache by now: whoever waits for it reads it there. */
+static void leave_to_cache(struct fetch *f, struct block *b)
+{
+	TAILQ_REMOVE(&f->queue, b, link);
+	release(f, b);
+	if (b->uses)
+		f->due_bytes -= b->n;
+	b->uses = 0;
+	b->state = CACHED;
+	pthread_cond_broadcast(&f->arrived);
+	rest(f, b);
+}
+
+/* Whether the block need not be asked for, or not yet: it is in the cache, or another process fetches it. */
+static bool is_elsewhere(struct fetch *f, struct block *b)
+{
+	double now = clock_mono_s();
+	struct cache_block name;
+
+	if (b->probe || b->direct || b->claimed || !is_kept(f, b->object))
+		return false;
+	if (in_cache(f, b->object, b->begin)) {
+		leave_to_cache(f, b);
+		return true;
+	}
+	name_block(f, b->object, b->begin, &name);
+	b->claimed = cache_claim(f->o.cache, &name);
+	if (b->claimed && in_cache(f, b->object, b->begin)) { /* since the look before */
+		leave_to_cache(f, b);
+		return true;
+	}
+	b->others = b->claimed ? 0 : b->others > 0 ? b->others : now;
+	b->direct = b->others > 0 && now - b->others > OTHERS_MOST_S;
+	b->not_before = now + OTHERS_LOOK_S;
+	return !b->claimed && !b->direct;
+}
+
+/* Writes what has arrived, so that the thread that asks need not wait for the disk. */
+static void *run_keeper(void *arg)
+{
+	struct fetch *f = arg;
+	struct block *b;
+
+	pthread_mutex_lock(&f->lock);
+	while ((b = TAILQ_FIRST(&f->to_keep)) || !f->stop) {
+		struct cache_block name;
+
+		if (!b) {
+			pthread_cond_wait(&f->kept, &f->lock);
+			continue;
+		}
+		TAILQ_REMOVE(&f->to_keep, b, link);
+		name_block(f, b->object, b->begin, &name);
+		pthread_mutex_unlock(&f->lock);
+		cache_keep(f->o.cache, &name, b->bytes, b->n);
+		pthread_mutex_lock(&f->lock);
+		release(f, b);
+		b->readers--;
+		rest(f, b);
+	}
+	pthread_mutex_unlock(&f->lock);
+	return NULL;
+}
+
+/* The keeper is one of its readers until it is written. */
+static void keep(struct fetch *f, struct block *b)
+{
+	if (!f->keeps)
+		f->keeps = !pthread_create(&f->keeper, NULL, run_keeper, f);
+	if (!f->keeps) {
+		release(f, b);
+		return;
+	}
+	b->readers++;
+	TAILQ_INSERT_TAIL(&f->to_keep, b, link);
+	pthread_cond_signal(&f->kept);
 }
 
 /* ---- the thread ---- */
@@ -380,6 +541,7 @@ static int ready_headers(struct fetch *f, struct slot *s, const struct object *o
 
 static void fail(struct fetch *f, struct block *b, const char *why)
 {
+	release(f, b);
 	b->state = FAILED;
 	err_set(&b->err, ERR_IO, "%.250s: %.230s", f->object[b->object].shown, why);
 	pthread_cond_broadcast(&f->arrived);
@@ -449,7 +611,9 @@ static double begin_some(struct fetch *f)
 			next = b->not_before < next ? b->not_before : next;
 			continue;
 		}
-		if (!begin(f, s, b))
+		if (is_elsewhere(f, b)) /* b may be gone */
+			next = now + OTHERS_LOOK_S;
+		else if (!begin(f, s, b))
 			break;
 	}
 	return next;
@@ -492,8 +656,11 @@ static void arrive(struct fetch *f, struct block *b, const struct transfer *t)
 	if (b->probe) {
 		o->bytes = t->total;
 		o->known = true;
+		memcpy(o->modified, t->modified, sizeof(o->modified));
 	}
 	b->state = HELD;
+	if (b->claimed)
+		keep(f, b);
 }
 
 /* Keys that ran out, or a bucket that lies in another region. */
@@ -618,11 +785,12 @@ static struct part part_at(const struct fetch *f, const struct fetch_range *r, s
 	uint64_t at = r->at + done, bytes = f->object[r->object].bytes;
 	struct part p = { .begin = at / FETCH_BLOCK * FETCH_BLOCK };
 	size_t left = r->n - done;
+	bool alone = r->alone && !is_kept(f, r->object);
 
-	if (r->alone)
+	if (alone)
 		p.begin = at;
 	p.n = (size_t)(bytes - p.begin < FETCH_BLOCK ? bytes - p.begin : FETCH_BLOCK);
-	if (r->alone && left < p.n)
+	if (alone && left < p.n)
 		p.n = left;
 	p.skip = (size_t)(at - p.begin);
 	p.take = left < p.n - p.skip ? left : p.n - p.skip;
@@ -633,6 +801,8 @@ static bool want_part(struct fetch *f, int object, const struct part *p)
 {
 	struct block *b = find(f, object, p->begin, p->n);
 
+	if (!b && in_cache(f, object, p->begin))
+		return true;
 	if (!b) {
 		if (f->due_bytes + p->n > f->o.room_bytes && f->due_bytes)
 			return false;
@@ -662,7 +832,7 @@ bool fetch_want(struct fetch *f, const struct fetch_range *r)
 	return more;
 }
 
-/* Until the block is held; it is the caller's to read. */
+/* Until the block is held; it is the caller's to read. ERR_EXISTS: it is in the cache. */
 static int wait_for(struct fetch *f, struct block *b, const struct fetch_range *r, struct err *err)
 {
 	double began = clock_mono_s();
@@ -680,10 +850,33 @@ static int wait_for(struct fetch *f, struct block *b, const struct fetch_range *
 	}
 	if (b->state == FAILED)
 		return err_set(err, b->err.code, "%s", b->err.text);
-	return 0;
+	return b->state == CACHED ? ERR_EXISTS : 0;
 }
 
-static int read_part(struct fetch *f, const struct fetch_range *r, const struct part *p, char *to, struct err *err)
+/* Where the block is neither held nor on its way, but in the cache. */
+static bool read_cached(struct fetch *f, const struct fetch_range *r, const struct part *p, char *to)
+{
+	struct cache_block name;
+	bool done;
+
+	pthread_mutex_lock(&f->lock);
+	done = !find(f, r->object, p->begin, p->n) && in_cache(f, r->object, p->begin);
+	pthread_mutex_unlock(&f->lock);
+	if (!done)
+		return false;
+	name_block(f, r->object, p->begin, &name);
+	done = cache_read(f->o.cache, &name, p->skip, to, p->take);
+	pthread_mutex_lock(&f->lock);
+	if (done)
+		f->counts.cache_bytes += p->take;
+	else
+		set_seen(f, r->object, p->begin, false);
+	pthread_mutex_unlock(&f->lock);
+	return done;
+}
+
+static int read_fetched(struct fetch *f, const struct fetch_range *r, const struct part *p, char *to, bool direct,
+			struct err *err)
 {
 	struct block *b;
 	int rc;
@@ -703,6 +896,7 @@ static int read_part(struct fetch *f, const struct fetch_range *r, const struct 
 	if (b->state == HELD && !b->uses && !b->readers)
 		TAILQ_REMOVE(&f->idle, b, link);
 	b->urgent = true;
+	b->direct |= direct;
 	b->readers++;
 	rc = wait_for(f, b, r, err);
 	if (!rc) {
@@ -716,6 +910,17 @@ static int read_part(struct fetch *f, const struct fetch_range *r, const struct 
 	rest(f, b);
 out:
 	pthread_mutex_unlock(&f->lock);
+	return rc;
+}
+
+static int read_part(struct fetch *f, const struct fetch_range *r, const struct part *p, char *to, struct err *err)
+{
+	int rc = ERR_EXISTS;
+
+	for (int tries = 0; rc == ERR_EXISTS; tries++)
+		rc = tries < CACHE_TRIES && read_cached(f, r, p, to)
+			? 0
+			: read_fetched(f, r, p, to, tries >= CACHE_TRIES, err);
 	return rc;
 }
 

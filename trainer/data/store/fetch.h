@@ -14,10 +14,12 @@
 #define FETCH_BLOCK ((uint64_t)8 << 20)
 
 struct fetch;
+struct cache;
 
 struct fetch_opts {
 	double timeout_s;  /* without any progress: the end; > 0 */
 	int requests;	   /* in flight, at most; 0: 16 of a whole block, more of smaller ranges */
+	struct cache *cache; /* whole blocks are kept there and read from there; borrowed; NULL: none */
 	size_t room_bytes; /* for what is held, at most, but for what somebody waits for; 0: 1 GiB */
 };
 
@@ -41,7 +43,8 @@ struct fetch_range {
 	int object;
 	uint64_t at;
 	size_t n; /* >= 1; within the object */
-	/* Only these bytes are asked for; else whole blocks of FETCH_BLOCK, which are kept for their neighbours. */
+	/* Only these bytes are asked for; else, and always with a cache, whole blocks of FETCH_BLOCK, which are kept
+	 * for their neighbours. */
 	bool alone;
 	const _Atomic bool *stop; /* a wait ends with ERR_CANCELED when it becomes true; NULL: never */
 };
@@ -54,6 +57,7 @@ int fetch_read(struct fetch *f, const struct fetch_range *r, void *to, struct er
 
 struct fetch_counts {
 	uint64_t bytes, requests, retries;
+	uint64_t cache_bytes; /* that readers got from the cache */
 };
 
 struct fetch_counts fetch_counts(struct fetch *f); /* since the beginning */

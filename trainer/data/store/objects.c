@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "tracker/object/object.h"
+#include "trainer/data/store/cache.h"
 #include "trainer/data/store/fetch.h"
 
 #define OPEN_MOST 4096
@@ -33,6 +34,7 @@ struct objects {
 	int n, cap;
 	struct objects_opts o;
 	struct fetch *fetch; /* NULL until there is a remote object */
+	struct cache *cache; /* NULL: none */
 	int keep;	     /* files that may be open at once */
 	_Atomic int n_open;
 };
@@ -62,6 +64,7 @@ void objects_close(struct objects *s)
 		free(s->object[i].address);
 	}
 	fetch_free(s->fetch);
+	cache_close(s->cache);
 	free(s->object);
 	free(s);
 }
@@ -81,11 +84,19 @@ static int grow(struct objects *s, struct err *err)
 	return 0;
 }
 
-static int add_remote(struct objects *s, const char *address, struct err *err)
+static int start_fetch(struct objects *s, struct err *err)
 {
 	struct fetch_opts o = { .timeout_s = s->o.timeout_s > 0 ? s->o.timeout_s : TIMEOUT_S,
 				.requests = s->o.requests };
-	int rc = s->fetch ? 0 : fetch_new(&s->fetch, &o, err), number;
+	int rc = s->o.cache ? cache_open(&s->cache, &(struct cache_opts){ s->o.cache, s->o.cache_bytes }, err) : 0;
+
+	o.cache = s->cache;
+	return rc ? rc : fetch_new(&s->fetch, &o, err);
+}
+
+static int add_remote(struct objects *s, const char *address, struct err *err)
+{
+	int rc = s->fetch ? 0 : start_fetch(s, err), number;
 
 	if (!rc)
 		rc = grow(s, err);
@@ -101,11 +112,12 @@ static int add_remote(struct objects *s, const char *address, struct err *err)
 int objects_measure(struct objects *s, struct err *err)
 {
 	int rc = s->fetch ? fetch_measure(s->fetch, err) : 0;
+	uint64_t bytes = 0;
 
 	for (int i = 0; !rc && i < s->n; i++)
 		if (s->object[i].remote >= 0)
-			s->object[i].bytes = fetch_bytes(s->fetch, s->object[i].remote);
-	return rc;
+			bytes += s->object[i].bytes = fetch_bytes(s->fetch, s->object[i].remote);
+	return rc || !s->cache ? rc : cache_fits(s->cache, bytes, s->o.memory_bytes, err);
 }
 
 int objects_add(struct objects *s, const char *address, struct err *err)
@@ -300,6 +312,11 @@ int objects_list(const char *address, const struct objects_opts *o, int (*each)(
 	rc = object_list(c, &(struct object_list){ prefix, "/", take_name, &names }, err);
 	object_close(c);
 	return rc == ERR_NOENT && err ? err_set(err, ERR_USAGE, "%.300s: is not there", address) : rc;
+}
+
+bool objects_notice(struct objects *s, char *ret, size_t bytes)
+{
+	return s->cache && cache_notice(s->cache, ret, bytes);
 }
 
 int objects_text(const char *address, const struct objects_opts *o, size_t most, struct buf *ret, struct err *err)

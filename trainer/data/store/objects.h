@@ -16,6 +16,9 @@ struct objects;
 struct objects_opts {
 	double timeout_s; /* of remote ones: without any progress; 0: 300 */
 	int requests;	  /* … in flight at most; 0: as many as are useful */
+	const char *cache; /* folder that keeps them, or "ram" (cache.h); NULL: none */
+	uint64_t cache_bytes; /* … at most; 0: as there is room */
+	uint64_t memory_bytes; /* that are free for one in memory; 0: not known */
 };
 
 int objects_open(struct objects **ret, const struct objects_opts *o, struct err *err); /* without objects */
@@ -56,6 +59,9 @@ bool objects_want(struct objects *s, const struct objects_range *r);
 bool objects_is_folder(const char *address); /* whether the store can say */
 int objects_list(const char *address, const struct objects_opts *o, int (*each)(void *user, const char *name,
 		 struct err *err), void *user, struct err *err);
+
+/* Takes the line that somebody should see; false: none. */
+bool objects_notice(struct objects *s, char *ret, size_t bytes);
 
 /* The whole object as text, at most `most` bytes; for small ones. */
 int objects_text(const char *address, const struct objects_opts *o, size_t most, struct buf *ret, struct err *err);

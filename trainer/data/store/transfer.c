@@ -56,6 +56,8 @@ static size_t take_header(char *line, size_t size, size_t n, void *user)
 		t->text_n = 0;
 	} else if (curlso_header(line, n, "ETag", value)) {
 		snprintf(t->etag, sizeof(t->etag), "%.*s", TRANSFER_ETAG_BYTES - 1, value);
+	} else if (curlso_header(line, n, "Last-Modified", value)) {
+		snprintf(t->modified, sizeof(t->modified), "%.63s", value);
 	} else if (curlso_header(line, n, "Content-Range", value)) {
 		take_range(t, value);
 	} else if (curlso_header(line, n, "Content-Length", value) && t->status == 200) {
@@ -78,7 +80,7 @@ void transfer_begin(struct transfer *t, const struct curlso *so, const struct tr
 	t->too_long = t->has_range = false;
 	t->status = 0;
 	t->retry_after_s = 0;
-	t->etag[0] = t->error[0] = t->region[0] = '\0';
+	t->etag[0] = t->error[0] = t->region[0] = t->modified[0] = '\0';
 	t->text_n = 0;
 	so->easy_reset(e);
 	snprintf(range, sizeof(range), "%llu-%llu", (unsigned long long)w->begin,

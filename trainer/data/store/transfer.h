@@ -44,6 +44,7 @@ struct transfer {
 	uint64_t begin, total;
 	bool has_range;
 	double retry_after_s;
+	char modified[64]; /* Last-Modified; "" */
 	char region[64]; /* that a bucket is said to lie in; "" */
 	char text[TRANSFER_TEXT_BYTES]; /* of a refusal, its beginning */
 	size_t text_n;

@@ -1,0 +1,166 @@
+#!/usr/bin/env python3
+"""What was fetched is kept: the stream of the disk's shards whatever the cache holds; nothing is fetched twice by later epochs,
+runs, ranks and jobs; killed writers, flipped bytes, a full disk, a small limit, other people's files; memory that is given back."""
+import os
+import random
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+
+SRC = os.environ.get("srcdir", ".")
+BUILD = os.environ.get("builddir", ".")
+DPTRAIN = os.path.join(BUILD, "dptrain")
+DELIVER = os.path.join(BUILD, "tests", "data", "deliver")
+sys.path.insert(0, os.path.join(SRC, "tests", "data"))
+import noisy  # noqa: E402
+from objectserver import Server  # noqa: E402
+
+RAM = f"/dev/shm/dptrain-cache-{os.geteuid()}"
+HOW = ["shuffle=3", "window=30", "batch=8", "epochs=2"]
+
+
+def begin(spec, *more, before=()):
+    return subprocess.Popen([*before, DELIVER, spec, *HOW, *more], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                            env={**os.environ, "XDG_CACHE_HOME": f"{tmp}/xdg", "no_proxy": "*"})
+
+
+def end(job, code=0):
+    out, err = job.communicate(timeout=100)
+    assert job.returncode == code, (job.args, job.returncode, out, err)
+    return err if code else out.splitlines()
+
+
+def deliver(spec, *more, code=0, before=()):
+    return end(begin(spec, *more, before=before), code)
+
+
+def blocks(folder):
+    return sorted(os.path.join(d, f) for d, _, files in os.walk(f"{folder}/dptrain-blocks") for f in files if f != "lock")
+
+
+class Counted(Server):
+    """Counts what is fetched of shards but for the requests that ask for their sizes."""
+
+    def fetched(self):
+        n = 0
+        for path, headers in self.log:
+            begin_end = headers.get("Range", "")[6:].split("-")
+            if path.endswith(".tar") and begin_end != ["0", "0"]:
+                n += min(int(begin_end[1]) + 1, os.path.getsize(self.folder + path)) - int(begin_end[0])
+        self.log.clear()
+        return n
+
+
+def once(shards, local, size):
+    server = Counted(shards)
+    spec, cache = server.url + "/train.json", f"{tmp}/once"
+    assert deliver(spec, f"cache={cache}") == local
+    assert server.fetched() == size, "two epochs fetch the set once"
+    for more in (["workers=0"], ["workers=7"], ["ranks=4", "workers=1"], ["shuffle=2", "workers=2"]):
+        got = deliver(spec, f"cache={cache}", *more)
+        assert got[0] == local[0] and (got == local or "shuffle=2" in more), (more, got)
+    assert server.fetched() == 0, "later runs fetch nothing"
+    jobs = [begin(spec, f"cache={tmp}/jobs", "ranks=2", "workers=2") for _ in range(2)]
+    assert [end(j) for j in jobs] == [local, local]
+    assert server.fetched() == size, "two jobs fetch each byte once"
+    server.stop()
+
+
+def damaged(shards, local, size):
+    server = Counted(shards)
+    spec, cache = server.url + "/train.json", f"{tmp}/damaged"
+    deliver(spec, f"cache={cache}")
+    server.fetched()
+    draw, files = random.Random(5), blocks(cache)
+    for kind in ("flip", "cut", "tail", "readable", "gone"):
+        path = draw.choice(blocks(cache))
+        data = bytearray(open(path, "rb").read())
+        if kind == "flip":
+            data[draw.randrange(len(data) - 60)] ^= 4
+        elif kind == "tail":
+            data[-3] ^= 1
+        elif kind == "cut":
+            del data[len(data) // 2:]
+        os.chmod(path, 0o666 if kind == "readable" else 0o600)
+        with open(path, "wb") as f:
+            f.write(data)
+        if kind == "gone":
+            os.unlink(path)
+        assert deliver(spec, f"cache={cache}", "workers=2") == local, kind
+        again = server.fetched()
+        assert 0 < again < size / 2, (kind, again)
+        if kind == "readable":
+            os.unlink(path)
+    assert len(files) > 3
+    job = begin(spec, f"cache={tmp}/killed", "workers=2", "epochs=50")
+    while len(blocks(f"{tmp}/killed")) < 2:
+        time.sleep(0.002)
+    job.kill()
+    job.communicate()
+    assert deliver(spec, f"cache={tmp}/killed") == local
+    server.stop()
+
+
+def limits(shards, local, size):
+    server = Counted(shards)
+    spec = server.url + "/train.json"
+    assert deliver(spec, f"cache={tmp}/small", f"cache_bytes={size // 2}", "workers=2") == local
+    held = sum(map(os.path.getsize, blocks(f"{tmp}/small")))
+    assert size // 8 < held <= size // 2, (held, size)
+    os.makedirs(f"{tmp}/full")
+    full = ["unshare", "-rm", "sh", "-c", f'mount -t tmpfs -o size=700k none {tmp}/full && exec "$0" "$@"']
+    if subprocess.run([*full, "true"], capture_output=True, check=False).returncode:
+        full = ["sh", "-c", 'trap "" XFSZ; ulimit -f 300; exec "$0" "$@"']
+    got = deliver(spec, f"cache={tmp}/full", "workers=2", before=full)
+    assert got[:-1] == local and "the rest is not kept" in got[-1], got
+    os.makedirs(f"{tmp}/others/dptrain-blocks", mode=0o777)
+    os.chmod(f"{tmp}/others/dptrain-blocks", 0o777)
+    assert "only you can write" in deliver(spec, f"cache={tmp}/others", code=1)
+    assert "No such file" in deliver(spec, f"cache={tmp}/none/there", code=1)
+    server.stop()
+
+
+def memory(shards, local, size):
+    if os.path.exists(RAM):
+        print(f"{RAM} is there: somebody uses it; the cache in memory is not tested")
+        return
+    server = Counted(shards)
+    spec = server.url + "/train.json"
+    said = deliver(spec, "cache=ram", f"memory_bytes={size // 2}", code=1)
+    assert said.startswith("--cache ram: ") and "fit into" in said, said
+    jobs = [begin(spec, "cache=ram", "epochs=2", "ranks=2") for _ in range(2)]
+    assert [end(j) for j in jobs] == [local, local]
+    assert server.fetched() <= 2 * size
+    wait_gone("the last job ended")
+    job = begin(spec, "cache=ram", "epochs=1000")
+    while not blocks(RAM):
+        time.sleep(0.002)
+    other = begin(spec, "cache=ram")
+    job.send_signal(signal.SIGKILL)
+    job.communicate()
+    assert end(other) == local
+    wait_gone("one was killed, the other ended")
+    server.stop()
+
+
+def wait_gone(when):
+    until = time.monotonic() + 10
+    while os.path.exists(RAM):
+        assert time.monotonic() < until, f"{RAM} is still there though {when}"
+        time.sleep(0.01)
+
+
+with tempfile.TemporaryDirectory(prefix="dptrain-cache-") as tmp:
+    noisy.folder(f"{tmp}/folder", {"train": 66, "val": 9})
+    there = f"{tmp}/shards"
+    subprocess.run([DPTRAIN, "shard", "--data-path", f"{tmp}/folder", "--out", there, "--shard-size", "200kB"], check=True,
+                   stdout=subprocess.DEVNULL)
+    stream = deliver(there)
+    total = sum(os.path.getsize(f"{there}/{n}") for n in os.listdir(there) if n.startswith("train") and n.endswith(".tar"))
+    once(there, stream, total)
+    damaged(there, stream, total)
+    limits(there, stream, total)
+    memory(there, stream, total)
+print("cache: one stream, each byte fetched once; damage, limits, memory given back")

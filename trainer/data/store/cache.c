@@ -1,0 +1,430 @@
+/* cache.c: a file a block, <folder>/dptrain-blocks/<2 digits>/<62 digits>: its bytes, the CRC-32C of each piece of
+ * them, and how many there are. It has its name once it is whole. The file "lock" there holds how much all blocks are,
+ * shared by all processes, and locks of its bytes: one of each block that is being fetched (by its hash), one of the
+ * sweep. */
+#include "trainer/data/store/cache.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+#include <unistd.h>
+
+#include "tracker/base/crc32c.h"
+#include "tracker/base/sha256.h"
+#include "trainer/data/store/cache_inside.h"
+
+#define PIECE ((size_t)64 << 10)
+#define PIECES_MAX 256 /* of a block */
+#define MAGIC UINT64_C(0x31656863616374) /* "tcache1" */
+#define SWEEP_LOCK ((off_t)INT64_MAX - 1)
+#define LOCK_BYTES 4096
+
+/* What follows a block's bytes. */
+struct tail {
+	uint64_t magic, bytes;
+	uint32_t pieces, crc; /* of those CRCs */
+};
+
+/* The shared part of the lock file. */
+struct shared {
+	_Atomic uint64_t used; /* bytes of all blocks */
+	_Atomic uint64_t swept; /* whether that was ever counted */
+};
+
+struct cache {
+	char folder[CACHE_PATH_BYTES];
+	uint64_t most_bytes;
+	struct cache_ram *ram; /* NULL: a folder */
+	int lock_fd;
+	struct shared *shared;
+	pthread_mutex_t mutex; /* of notice */
+	char notice[400];
+	bool noticed;
+	_Atomic uint64_t numbers; /* of names of unfinished files */
+};
+
+static bool lock_byte(struct cache *c, off_t at, short type, bool waits)
+{
+	struct flock l = { .l_type = type, .l_whence = SEEK_SET, .l_start = at, .l_len = 1 };
+	int rc;
+
+	do
+		rc = fcntl(c->lock_fd, waits ? F_OFD_SETLKW : F_OFD_SETLK, &l);
+	while (rc && errno == EINTR);
+	return !rc;
+}
+
+static int refuse(const struct cache *c, const char *why, struct err *err)
+{
+	return err_set(err, ERR_USAGE, "--cache %.300s: %s", c->folder, why);
+}
+
+static int make_folder(struct cache *c, const char *folder, struct err *err)
+{
+	struct stat st;
+
+	if (snprintf(c->folder, sizeof(c->folder), "%s", folder) >= (int)sizeof(c->folder) - 100)
+		return err_set(err, ERR_USAGE, "--cache %.300s: is too long", folder);
+	if (mkdir(c->folder, 0777) && errno != EEXIST)
+		return refuse(c, strerror(errno), err);
+	snprintf(c->folder + strlen(c->folder), 50, "/dptrain-blocks");
+	if (mkdir(c->folder, 0700) && errno != EEXIST)
+		return refuse(c, strerror(errno), err);
+	if (lstat(c->folder, &st) || !S_ISDIR(st.st_mode) || st.st_uid != geteuid() || st.st_mode & 022)
+		return refuse(c, "is no folder that only you can write into", err);
+	return 0;
+}
+
+static int open_lock(struct cache *c, struct err *err)
+{
+	char path[CACHE_PATH_BYTES];
+	struct stat st;
+
+	snprintf(path, sizeof(path), "%.4000s/lock", c->folder);
+	c->lock_fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+	if (c->lock_fd < 0 || fstat(c->lock_fd, &st) || (st.st_size < LOCK_BYTES && ftruncate(c->lock_fd, LOCK_BYTES)))
+		return refuse(c, strerror(errno), err);
+	c->shared = mmap(NULL, LOCK_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, c->lock_fd, 0);
+	if (c->shared == MAP_FAILED) {
+		c->shared = NULL;
+		return refuse(c, strerror(errno), err);
+	}
+	return 0;
+}
+
+int cache_open(struct cache **ret, const struct cache_opts *o, struct err *err)
+{
+	struct cache *c = calloc(1, sizeof(*c));
+	char folder[CACHE_PATH_BYTES];
+	int rc = 0;
+
+	if (!c)
+		return err_set(err, ERR_NOMEM, "out of memory");
+	c->lock_fd = -1;
+	c->most_bytes = o->most_bytes;
+	pthread_mutex_init(&c->mutex, NULL);
+	if (!strcmp(o->folder, CACHE_RAM))
+		rc = cache_ram_open(&c->ram, folder, err);
+	if (!rc)
+		rc = make_folder(c, c->ram ? folder : o->folder, err);
+	if (!rc)
+		rc = open_lock(c, err);
+	if (rc) {
+		cache_close(c);
+		return rc;
+	}
+	if (!c->shared->swept)
+		cache_sweep(c, 0);
+	*ret = c;
+	return 0;
+}
+
+void cache_close(struct cache *c)
+{
+	if (!c)
+		return;
+	if (c->shared)
+		munmap(c->shared, LOCK_BYTES);
+	if (c->lock_fd >= 0)
+		close(c->lock_fd);
+	cache_ram_close(c->ram);
+	pthread_mutex_destroy(&c->mutex);
+	free(c);
+}
+
+int cache_fits(const struct cache *c, uint64_t bytes, uint64_t memory, struct err *err)
+{
+	uint64_t most = c->most_bytes && c->most_bytes < bytes ? c->most_bytes : bytes, used = c->shared->used, room;
+	struct statvfs st;
+
+	if (!c->ram || fstatvfs(c->lock_fd, &st))
+		return 0;
+	room = (uint64_t)st.f_bavail * st.f_frsize;
+	room = memory && memory < room ? memory : room;
+	room -= room / 16; /* for everything else */
+	if (most <= used + room)
+		return 0;
+	return err_set(err, ERR_USAGE,
+		       "--cache ram: %.1f GB are to be kept, %.1f GB fit into what memory and /dev/shm have left: "
+		       "--cache-size %.0fM, or a folder as --cache", (double)most / 1e9, (double)(used + room) / 1e9,
+		       (double)(used + room) / 1e6 - 0.5);
+}
+
+void cache_name(const struct cache_key *k, struct cache_block *ret)
+{
+	char text[64];
+	struct sha256 s;
+
+	sha256_init(&s);
+	sha256_add(&s, k->address, strlen(k->address) + 1);
+	sha256_add(&s, k->version, strlen(k->version) + 1);
+	sha256_add(&s, text, (size_t)snprintf(text, sizeof(text), "%llu %llu", (unsigned long long)k->bytes,
+					      (unsigned long long)k->begin));
+	sha256_end(&s, ret->name);
+}
+
+static void path_of(const struct cache *c, const struct cache_block *b, char ret[CACHE_PATH_BYTES])
+{
+	snprintf(ret, CACHE_PATH_BYTES, "%.4000s/%.2s/%.62s", c->folder, b->name, b->name + 2);
+}
+
+/* A file that only this user can have written. */
+static int open_block(const struct cache *c, const struct cache_block *b, uint64_t *ret_bytes)
+{
+	char path[CACHE_PATH_BYTES];
+	struct stat st;
+	int fd;
+
+	path_of(c, b, path);
+	fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+	if (fd < 0)
+		return -1;
+	if (fstat(fd, &st) || !S_ISREG(st.st_mode) || st.st_uid != geteuid() || st.st_mode & 022) {
+		close(fd);
+		return -1;
+	}
+	*ret_bytes = (uint64_t)st.st_size;
+	return fd;
+}
+
+bool cache_has(struct cache *c, const struct cache_block *b)
+{
+	uint64_t bytes;
+	int fd = open_block(c, b, &bytes);
+
+	if (fd < 0)
+		return false;
+	futimens(fd, NULL);
+	posix_fadvise(fd, 0, 0, POSIX_FADV_WILLNEED);
+	close(fd);
+	return true;
+}
+
+static bool read_at(int fd, uint64_t at, void *to, size_t n)
+{
+	char *into = to;
+
+	while (n) {
+		ssize_t got = pread(fd, into, n, (off_t)at);
+
+		if (got < 0 && errno == EINTR)
+			continue;
+		if (got <= 0)
+			return false;
+		into += got;
+		at += (uint64_t)got;
+		n -= (size_t)got;
+	}
+	return true;
+}
+
+static size_t pieces_of(uint64_t bytes)
+{
+	return (size_t)((bytes + PIECE - 1) / PIECE);
+}
+
+/* The CRCs of its pieces; false: the file is not as it was written. */
+static bool read_tail(int fd, uint64_t file_bytes, struct tail *t, uint32_t crc[PIECES_MAX])
+{
+	uint64_t end = file_bytes - sizeof(*t);
+
+	if (file_bytes < sizeof(*t) || !read_at(fd, end, t, sizeof(*t)) || t->magic != MAGIC || !t->pieces ||
+	    t->pieces > PIECES_MAX || pieces_of(t->bytes) != t->pieces ||
+	    t->bytes + t->pieces * sizeof(*crc) != end)
+		return false;
+	return read_at(fd, t->bytes, crc, t->pieces * sizeof(*crc)) &&
+		crc32c(0, crc, t->pieces * sizeof(*crc)) == t->crc;
+}
+
+/* Pieces are read and checked whole, whatever of them is wanted. */
+static bool read_pieces(int fd, const struct tail *t, const uint32_t *crc, uint64_t at, char *to, size_t n)
+{
+	char piece[PIECE];
+
+	while (n) {
+		size_t number = (size_t)(at / PIECE), skip = (size_t)(at % PIECE);
+		uint64_t begin = (uint64_t)number * PIECE;
+		size_t whole = (size_t)(t->bytes - begin < PIECE ? t->bytes - begin : PIECE);
+		size_t take = n < whole - skip ? n : whole - skip;
+		char *into = take == whole ? to : piece;
+
+		if (!read_at(fd, begin, into, whole) || crc32c(0, into, whole) != crc[number])
+			return false;
+		if (into == piece)
+			memcpy(to, piece + skip, take);
+		to += take;
+		at += take;
+		n -= take;
+	}
+	return true;
+}
+
+static void forget(struct cache *c, const struct cache_block *b, uint64_t bytes)
+{
+	char path[CACHE_PATH_BYTES];
+
+	path_of(c, b, path);
+	if (!unlink(path))
+		atomic_fetch_sub(&c->shared->used, bytes);
+}
+
+bool cache_read(struct cache *c, const struct cache_block *b, uint64_t at, void *to, size_t n)
+{
+	uint32_t crc[PIECES_MAX];
+	uint64_t file_bytes;
+	struct tail t;
+	int fd = open_block(c, b, &file_bytes);
+	bool whole;
+
+	if (fd < 0)
+		return false;
+	whole = read_tail(fd, file_bytes, &t, crc) && at + n <= t.bytes && read_pieces(fd, &t, crc, at, to, n);
+	close(fd);
+	if (!whole)
+		forget(c, b, file_bytes);
+	return whole;
+}
+
+/* The byte whose lock stands for the block. */
+static off_t claim_byte(const struct cache_block *b)
+{
+	char digits[16];
+
+	memcpy(digits, b->name, 15);
+	digits[15] = '\0';
+	return (off_t)strtoull(digits, NULL, 16);
+}
+
+bool cache_claim(struct cache *c, const struct cache_block *b)
+{
+	return lock_byte(c, claim_byte(b), F_WRLCK, false);
+}
+
+void cache_release(struct cache *c, const struct cache_block *b)
+{
+	lock_byte(c, claim_byte(b), F_UNLCK, false);
+}
+
+/* ---- keeping ---- */
+
+static bool write_all(int fd, const void *bytes, size_t n)
+{
+	const char *at = bytes;
+
+	while (n) {
+		ssize_t put = write(fd, at, n);
+
+		if (put < 0 && errno == EINTR)
+			continue;
+		if (put <= 0)
+			return false;
+		at += put;
+		n -= (size_t)put;
+	}
+	return true;
+}
+
+/* A file without a name where the disk can make one; else one with a name that nobody looks for. */
+static int open_new(struct cache *c, char ret_path[CACHE_PATH_BYTES])
+{
+	int fd = open(c->folder, O_TMPFILE | O_WRONLY | O_CLOEXEC, 0600);
+
+	ret_path[0] = '\0';
+	if (fd >= 0 || (errno != EOPNOTSUPP && errno != EISDIR && errno != EINVAL))
+		return fd;
+	snprintf(ret_path, CACHE_PATH_BYTES, "%.4000s/new-%ld-%llu", c->folder, (long)getpid(),
+		 (unsigned long long)atomic_fetch_add(&c->numbers, 1));
+	return open(ret_path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+}
+
+static bool give_name(const struct cache *c, int fd, const char *from, const struct cache_block *b)
+{
+	char path[CACHE_PATH_BYTES], self[64];
+	int rc;
+
+	snprintf(path, sizeof(path), "%.4000s/%.2s", c->folder, b->name);
+	if (mkdir(path, 0700) && errno != EEXIST)
+		return false;
+	path_of(c, b, path);
+	snprintf(self, sizeof(self), "/proc/self/fd/%d", fd);
+	rc = *from ? rename(from, path) : linkat(AT_FDCWD, self, AT_FDCWD, path, AT_SYMLINK_FOLLOW);
+	return !rc || errno == EEXIST;
+}
+
+static bool write_block(int fd, const void *bytes, size_t n)
+{
+	struct tail t = { .magic = MAGIC, .bytes = n, .pieces = (uint32_t)pieces_of(n) };
+	uint32_t crc[PIECES_MAX];
+
+	for (size_t i = 0; i < t.pieces; i++)
+		crc[i] = crc32c(0, (const char *)bytes + i * PIECE, n - i * PIECE < PIECE ? n - i * PIECE : PIECE);
+	t.crc = crc32c(0, crc, t.pieces * sizeof(*crc));
+	return write_all(fd, bytes, n) && write_all(fd, crc, t.pieces * sizeof(*crc)) && write_all(fd, &t, sizeof(t));
+}
+
+static void note(struct cache *c, int why)
+{
+	pthread_mutex_lock(&c->mutex);
+	if (!c->noticed)
+		snprintf(c->notice, sizeof(c->notice), "--cache %.200s: %s: the rest is not kept", c->folder,
+			 strerror(why));
+	c->noticed = true;
+	pthread_mutex_unlock(&c->mutex);
+}
+
+void cache_keep(struct cache *c, const struct cache_block *b, const void *bytes, size_t n)
+{
+	uint64_t more = n + pieces_of(n) * sizeof(uint32_t) + sizeof(struct tail);
+	char path[CACHE_PATH_BYTES];
+	int fd;
+
+	if (!n || pieces_of(n) > PIECES_MAX)
+		return;
+	if (c->most_bytes && c->shared->used + more > c->most_bytes)
+		cache_sweep(c, more);
+	if (c->most_bytes && c->shared->used + more > c->most_bytes)
+		return;
+	fd = open_new(c, path);
+	if (fd >= 0 && write_block(fd, bytes, n) && give_name(c, fd, path, b)) {
+		atomic_fetch_add(&c->shared->used, more);
+	} else {
+		note(c, errno);
+		if (*path)
+			unlink(path);
+	}
+	if (fd >= 0)
+		close(fd);
+}
+
+void cache_sweep(struct cache *c, uint64_t more)
+{
+	uint64_t goal = 0;
+
+	if (!lock_byte(c, SWEEP_LOCK, F_WRLCK, true))
+		return;
+	if (more && c->most_bytes) /* some at a time: a sweep looks at every file */
+		goal = c->most_bytes - c->most_bytes / 16 > more ? c->most_bytes - c->most_bytes / 16 - more : 1;
+	if (!more || c->shared->used + more > c->most_bytes) /* nobody else did it meanwhile */
+		atomic_store(&c->shared->used, cache_sweep_folder(c->folder, goal));
+	atomic_store(&c->shared->swept, 1);
+	lock_byte(c, SWEEP_LOCK, F_UNLCK, false);
+}
+
+bool cache_notice(struct cache *c, char *ret, size_t bytes)
+{
+	bool any;
+
+	pthread_mutex_lock(&c->mutex);
+	any = c->notice[0];
+	snprintf(ret, bytes, "%s", c->notice);
+	c->notice[0] = '\0';
+	pthread_mutex_unlock(&c->mutex);
+	return any;
+}

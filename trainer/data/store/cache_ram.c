@@ -1,0 +1,169 @@
+/* cache_ram.c: a folder in /dev/shm that ends with its users. Each process that uses it holds a shared lock of the file
+ * "alive" in it, which the kernel takes back however the process ends. A guard, a process of its own without anything
+ * of the others', waits until it can have that lock alone, and removes the folder. */
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "trainer/data/store/cache_inside.h"
+
+#define ROOT "/dev/shm"
+#define TRIES 100
+#define ENTRIES_BYTES 32768
+
+struct cache_ram {
+	int fd; /* of alive */
+};
+
+/* ---- the guard: after a fork of a process with threads nothing but system calls is safe ---- */
+
+struct entry {
+	uint64_t node;
+	int64_t next;
+	unsigned short bytes;
+	unsigned char kind;
+	char name[];
+};
+
+/* Two levels of folders; what is left empties the second time. */
+static void remove_below(int folder, int depth)
+{
+	static char room[3][ENTRIES_BYTES] __attribute__((aligned(8)));
+	long n;
+
+	while ((n = syscall(SYS_getdents64, folder, room[depth], (size_t)ENTRIES_BYTES)) > 0)
+		for (long at = 0; at < n;) {
+			const struct entry *e = (const struct entry *)(const void *)(room[depth] + at);
+			int below;
+
+			at += e->bytes;
+			if (!strcmp(e->name, ".") || !strcmp(e->name, ".."))
+				continue;
+			below = depth < 2 ? openat(folder, e->name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW) : -1;
+			if (below >= 0) {
+				remove_below(below, depth + 1);
+				close(below);
+			}
+			unlinkat(folder, e->name, below >= 0 ? AT_REMOVEDIR : 0);
+		}
+}
+
+struct paths {
+	char folder[CACHE_PATH_BYTES], alive[CACHE_PATH_BYTES], guard[CACHE_PATH_BYTES];
+};
+
+/* Ends when the folder is gone, or another guard waits already. */
+static void guard(const struct paths *p)
+{
+	int fd, one, here;
+
+	prctl(PR_SET_NAME, "dptrain-cache");
+	syscall(SYS_close_range, 0u, ~0u, 0u);
+	one = open(p->guard, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+	fd = open(p->alive, O_RDWR | O_CLOEXEC);
+	if (one < 0 || fd < 0 || flock(one, LOCK_EX | LOCK_NB))
+		_exit(0);
+	while (flock(fd, LOCK_EX) && errno == EINTR)
+		;
+	for (int i = 0; i < 3 && rmdir(p->folder) && errno == ENOTEMPTY; i++) {
+		here = open(p->folder, O_RDONLY | O_DIRECTORY);
+		if (here >= 0)
+			remove_below(here, 0);
+		close(here);
+	}
+	_exit(0);
+}
+
+/* A grandchild, so that it is nobody's child to wait for; no signal for the job's group reaches it. */
+static void start_guard(const char *folder)
+{
+	struct paths p;
+	sigset_t all, before;
+	pid_t child;
+
+	snprintf(p.folder, sizeof(p.folder), "%.4000s", folder);
+	snprintf(p.alive, sizeof(p.alive), "%.4000s/alive", folder);
+	snprintf(p.guard, sizeof(p.guard), "%.4000s/guard", folder);
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &before);
+	child = fork();
+	if (!child) {
+		setsid();
+		if (!fork())
+			guard(&p);
+		_exit(0);
+	}
+	while (child > 0 && waitpid(child, NULL, 0) < 0 && errno == EINTR)
+		;
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+}
+
+/* ---- users ---- */
+
+/* A shared lock of a file that is still there when it is held: a guard may have just removed it. */
+static int hold(const char *folder)
+{
+	char path[CACHE_PATH_BYTES];
+	struct stat st;
+	int fd = -1, rc;
+
+	snprintf(path, sizeof(path), "%.4000s/alive", folder);
+	if (mkdir(folder, 0700) && errno != EEXIST)
+		return -1;
+	if (lstat(folder, &st) || !S_ISDIR(st.st_mode) || st.st_uid != geteuid() || st.st_mode & 077) {
+		errno = EACCES;
+		return -1;
+	}
+	fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+	if (fd < 0)
+		return -1;
+	do
+		rc = flock(fd, LOCK_SH);
+	while (rc && errno == EINTR);
+	if (!rc && !fstat(fd, &st) && st.st_nlink)
+		return fd;
+	close(fd);
+	errno = ENOENT;
+	return -1;
+}
+
+int cache_ram_open(struct cache_ram **ret, char ret_folder[CACHE_PATH_BYTES], struct err *err)
+{
+	struct cache_ram *r = malloc(sizeof(*r));
+
+	if (!r)
+		return err_set(err, ERR_NOMEM, "out of memory");
+	snprintf(ret_folder, CACHE_PATH_BYTES, ROOT "/dptrain-cache-%lu", (unsigned long)geteuid());
+	r->fd = -1;
+	for (int i = 0; r->fd < 0 && i < TRIES; i++) {
+		r->fd = hold(ret_folder);
+		if (r->fd < 0 && errno != ENOENT)
+			break;
+	}
+	if (r->fd < 0) {
+		int rc = err_set(err, ERR_USAGE, "--cache ram: %.100s: %s", ret_folder, strerror(errno));
+
+		free(r);
+		return rc;
+	}
+	start_guard(ret_folder);
+	*ret = r;
+	return 0;
+}
+
+void cache_ram_close(struct cache_ram *r)
+{
+	if (!r)
+		return;
+	close(r->fd);
+	free(r);
+}
