@@ -49,6 +49,7 @@ libwebstore_la_SOURCES = \
 	web/store/base/list.h \
 	web/store/locate.c \
 	web/store/base/map.c web/store/base/map.h \
+	web/store/base/place.c web/store/base/place.h \
 	web/store/mlflow/models.c web/store/mlflow/models.h \
 	web/store/mlflow/models_token.c web/store/mlflow/models_token.h \
 	web/store/points/hide.c web/store/points/hide.h \

@@ -7,36 +7,13 @@
 #include <string.h>
 
 #include "tracker/base/crc32c.h"
+#include "web/store/base/place.h"
 #include "web/store/db/readers.h"
 #include "web/store/filter/filter.h"
 
 static int no_memory(struct err *err)
 {
 	return err_set(err, ERR_NOMEM, "out of memory");
-}
-
-/* A token names a place in a list and what it was made for (a CRC); "" gives 0. */
-static int page_place(const char *token, uint32_t made_for, size_t *ret, struct err *err)
-{
-	uint32_t crc;
-	size_t place;
-	int end = 0;
-
-	if (!token || !*token) {
-		*ret = 0;
-		return 0;
-	}
-	if (strlen(token) > 40 || sscanf(token, "%8" SCNx32 "-%zu%n", &crc, &place, &end) != 2 || token[end])
-		return err_set(err, ERR_USAGE, "Invalid page token: '%.60s'", token);
-	if (crc != made_for)
-		return err_set(err, ERR_USAGE, "Invalid page token: filter and order must be those of the page before");
-	*ret = place;
-	return 0;
-}
-
-static const char *page_token(struct arena *a, uint32_t made_for, size_t place)
-{
-	return arena_printf(a, "%08" PRIx32 "-%zu", made_for, place);
 }
 
 static int load_tags(struct db *d, struct arena *a, struct experiment *e, struct err *err)
@@ -237,18 +214,14 @@ static int compare_hits(const void *x, const void *y, void *arg)
 
 static uint32_t plan_of(const struct experiments_opts *o)
 {
-	uint32_t crc = crc32c(0, o->filter ? o->filter : "", o->filter ? strlen(o->filter) + 1 : 1);
-	size_t i;
-
-	for (i = 0; i < o->order_count; i++)
-		crc = crc32c(crc, o->order[i], strlen(o->order[i]) + 1);
-	return crc32c(crc, (unsigned char[]){ o->active, o->deleted }, 2);
+	return crc32c(place_made_for(o->filter, o->order, o->order_count), (unsigned char[]){ o->active, o->deleted },
+		      2);
 }
 
 static int take_page(struct search *s, struct arena *a, struct experiments *ret)
 {
 	size_t place = 0, i;
-	int rc = page_place(s->o->page_token, plan_of(s->o), &place, s->err);
+	int rc = place_read(s->o->page_token, plan_of(s->o), &place, s->err);
 
 	if (rc)
 		return rc;
@@ -265,7 +238,7 @@ static int take_page(struct search *s, struct arena *a, struct experiments *ret)
 								  : no_memory(s->err);
 	}
 	if (place + ret->count < s->count)
-		ret->next_page_token = page_token(a, plan_of(s->o), place + ret->count);
+		ret->next_page_token = place_write(a, plan_of(s->o), place + ret->count);
 	return rc;
 }
 
