@@ -50,10 +50,15 @@ libwebapi_la_SOURCES = \
 	web/api/mlflow/mlflow_metrics.c \
 	web/api/mlflow/mlflow_models.c \
 	web/api/mlflow/mlflow_names.c \
+	web/api/mlflow/mlflow_registry.c \
+	web/api/mlflow/mlflow_registry_read.c \
+	web/api/mlflow/mlflow_registry_rules.c \
 	web/api/mlflow/mlflow_request.c \
 	web/api/mlflow/mlflow_run_json.c \
 	web/api/mlflow/mlflow_runs.c \
 	web/api/mlflow/mlflow_search.c \
+	web/api/mlflow/mlflow_sources.c \
+	web/api/mlflow/mlflow_versions.c \
 	web/api/mlflow/mlflow.h
 libwebapi_la_CPPFLAGS = $(AM_CPPFLAGS) $(JANSSON_CFLAGS)
 libwebapi_la_LIBADD = libwebstore.la libinsight.la $(JANSSON_LIBS)

@@ -563,6 +563,86 @@ SELECT DISTINCT d.experiment_id, d.name, d.digest, (SELECT t.value FROM run_data
 	AND t.dataset_id = d.id AND t.name = 'mlflow.data.context') AS context
 FROM dataset d JOIN run_dataset rd ON rd.dataset_id = d.id WHERE d.experiment_id = ?1 ORDER BY d.name, d.digest LIMIT 1000;
 
+-- the registry
+
+-- name: registered_id
+SELECT id FROM registered_model WHERE name = ?1;
+-- name: registered_add
+INSERT INTO registered_model (name, description, created_ms, updated_ms) VALUES (?1, ?2, ?3, ?3);
+-- name: registered_name_put
+UPDATE registered_model SET name = ?2, updated_ms = ?3 WHERE id = ?1;
+-- name: registered_description_put
+UPDATE registered_model SET description = ?2, updated_ms = ?3 WHERE id = ?1;
+-- name: registered_touch
+UPDATE registered_model SET updated_ms = ?2 WHERE id = ?1;
+-- name: registered_delete
+DELETE FROM registered_model WHERE id = ?1;
+-- name: registered_tag_put
+INSERT OR REPLACE INTO registered_tag (registered_id, name, value) VALUES (?1, ?2, ?3);
+-- name: registered_tag_delete
+DELETE FROM registered_tag WHERE registered_id = ?1 AND name = ?2;
+-- name: registered_tags_delete
+DELETE FROM registered_tag WHERE registered_id = ?1;
+-- name: registered_alias_put
+INSERT OR REPLACE INTO registered_alias (registered_id, alias, version) VALUES (?1, ?2, ?3);
+-- name: registered_alias_delete
+DELETE FROM registered_alias WHERE registered_id = ?1 AND alias = ?2;
+-- name: registered_aliases_delete
+DELETE FROM registered_alias WHERE registered_id = ?1;
+-- name: version_model
+SELECT registered_id FROM version WHERE name = ?1 AND version = ?2;
+-- name: version_next
+SELECT 1 + ifnull(max(version), 0) FROM model_version WHERE registered_id = ?1;
+-- name: version_add
+INSERT INTO model_version (registered_id, version, description, stage, source, location, run, run_link, status, created_ms, updated_ms)
+VALUES (?1, ?2, ?3, 'None', ?4, ?5, ?6, ?7, 'READY', ?8, ?8);
+-- name: versions_touch
+UPDATE model_version SET updated_ms = ?2 WHERE registered_id = ?1;
+-- name: version_description_put
+UPDATE model_version SET description = ?3, updated_ms = ?4 WHERE registered_id = ?1 AND version = ?2;
+-- name: version_stage_put
+UPDATE model_version SET stage = ?3, updated_ms = ?4 WHERE registered_id = ?1 AND version = ?2;
+-- name: versions_archive
+UPDATE model_version SET stage = 'Archived', updated_ms = ?4 WHERE registered_id = ?1 AND version <> ?2 AND stage = ?3;
+-- name: version_delete
+UPDATE model_version SET stage = 'Deleted_Internal', updated_ms = ?3, description = NULL, user = NULL, source = '', location = '',
+	run = NULL, run_link = NULL, status_text = NULL WHERE registered_id = ?1 AND version = ?2;
+-- name: versions_delete
+DELETE FROM model_version WHERE registered_id = ?1;
+-- name: version_aliases_delete
+DELETE FROM registered_alias WHERE registered_id = ?1 AND version = ?2;
+-- name: version_tag_put
+INSERT OR REPLACE INTO model_version_tag (registered_id, version, name, value) VALUES (?1, ?2, ?3, ?4);
+-- name: version_tag_delete
+DELETE FROM model_version_tag WHERE registered_id = ?1 AND version = ?2 AND name = ?3;
+-- name: version_tags_delete
+DELETE FROM model_version_tag WHERE registered_id = ?1;
+-- name: registered_rows
+SELECT id, name, description, created_ms, updated_ms, EXISTS (SELECT 1 FROM registered_tag t
+	WHERE t.registered_id = r.id AND t.name = 'mlflow.prompt.is_prompt' AND t.value = 'true') AS prompt
+FROM registered_model r ORDER BY name;
+-- name: registered_row as registered_rows
+SELECT id, name, description, created_ms, updated_ms, EXISTS (SELECT 1 FROM registered_tag t
+	WHERE t.registered_id = r.id AND t.name = 'mlflow.prompt.is_prompt' AND t.value = 'true') AS prompt
+FROM registered_model r WHERE name = ?1;
+-- name: registered_tags
+SELECT name, value FROM registered_tag WHERE registered_id = ?1 ORDER BY name;
+-- name: registered_aliases
+SELECT alias, version FROM registered_alias WHERE registered_id = ?1 ORDER BY alias;
+-- name: version_rows
+SELECT registered_id, version, name, description, user, stage, source, location, run, run_link, status, status_text, created_ms,
+	updated_ms, prompt FROM version ORDER BY name, version;
+-- name: version_row as version_rows
+SELECT registered_id, version, name, description, user, stage, source, location, run, run_link, status, status_text, created_ms,
+	updated_ms, prompt FROM version WHERE name = ?1 AND version = ?2;
+-- name: version_latest as version_rows
+SELECT registered_id, version, name, description, user, stage, source, location, run, run_link, status, status_text, created_ms,
+	updated_ms, prompt FROM version v WHERE registered_id = ?1
+	AND version = (SELECT max(o.version) FROM version o WHERE o.registered_id = ?1 AND o.stage = v.stage)
+ORDER BY (SELECT min(o.version) FROM version o WHERE o.registered_id = ?1 AND o.stage = v.stage);
+-- name: version_tags as registered_tags
+SELECT name, value FROM model_version_tag WHERE registered_id = ?1 AND version = ?2 ORDER BY name;
+
 -- checks
 
 -- name: check_tables

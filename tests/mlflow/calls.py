@@ -352,6 +352,194 @@ def models():
     yield post("after a deletion", address + "/search", {"experiment_ids": ["<exp3>"]})
 
 
+MODELS, VERSIONS = "/registered-models", "/model-versions"
+
+
+def sent(method, what, path, body):
+    return f"{method} {path} {what}", method, API + path, text_of(body), {}
+
+
+def model_names():
+    """Registered models: made, named, described, tagged, deleted."""
+    yield post("", MODELS + "/create", {"name": "net", "tags": [{"key": "k", "value": "v"}, {"key": "k", "value": "w"}, {"key": "t", "value": ""}], "description": "a *net*"})
+    yield post("again", MODELS + "/create", {"name": "net"})
+    yield post("bare", MODELS + "/create", {"name": "a b.c"})
+    yield post("number", MODELS + "/create", {"name": 3})
+    yield post("nothing", MODELS + "/create", {})
+    for name in ("", " ", "a/b", "a:b", "..", ".", "../x", "ünï", "quo'te", 'dou"ble', "x" * 256, "a#b", "50%", "-", "None"):
+        yield post(f"name {name!r:.20}", MODELS + "/create", {"name": name})
+    for key, value in (("", "v"), ("a//b", "v"), ("a$b", "v"), ("k" * 251, "v"), ("k" * 250, "v"), ("v", "x" * 100001), ("v", "x" * 5001), ("no value", None)):
+        tag = {"key": key} if value is None else {"key": key, "value": value}
+        yield post(f"tag {key:.20} {str(value):.5}", MODELS + "/create", {"name": "tagged " + str(len(key)) + str(len(str(value))), "tags": [tag]})
+        yield post(f"tag {key:.20} {str(value):.5}", MODELS + "/set-tag", dict(tag, name="net"))
+        yield sent("DELETE", f"tag {key:.20} {str(value):.5}", MODELS + "/delete-tag", {"name": "net", "key": key})
+    for what, body in (("no model", {"name": "none", "key": "k", "value": "v"}), ("no key", {"name": "net", "value": "v"}), ("no name", {"key": "k", "value": "v"}), ("bad name", {"name": "a/b", "key": "k", "value": "v"})):
+        yield post(what, MODELS + "/set-tag", body)
+        yield sent("DELETE", what, MODELS + "/delete-tag", body)
+    yield sent("DELETE", "tag that is not there", MODELS + "/delete-tag", {"name": "net", "key": "zz"})
+    yield post("tag again", MODELS + "/set-tag", {"name": "net", "key": "k", "value": "x"})
+    for name in ("net", "a b.c", "none", "", "a/b", " ", ".."):
+        yield get(name, MODELS + "/get", name=name)
+    yield get("nothing", MODELS + "/get")
+    for what, body in (("", {"name": "net", "description": "new"}), ("empty", {"name": "net", "description": ""}), ("none", {"name": "net"}), ("null", {"name": "net", "description": None}),
+                       ("unknown", {"name": "none", "description": "x"}), ("nothing", {}), ("bad name", {"name": "a:b"}), ("number", {"name": "net", "description": 3})):
+        yield sent("PATCH", what, MODELS + "/update", body)
+    yield get("updated", MODELS + "/get", name="net")
+    for what, body in (("", {"name": "a b.c", "new_name": "renamed"}), ("taken", {"name": "renamed", "new_name": "net"}), ("itself", {"name": "renamed", "new_name": "renamed"}), ("unknown", {"name": "a b.c", "new_name": "x"}),
+                       ("no name", {"new_name": "x"}), ("no new name", {"name": "renamed"}), ("empty", {"name": "renamed", "new_name": ""}), ("blank", {"name": "renamed", "new_name": " "}), ("slash", {"name": "renamed", "new_name": "a/b"}),
+                       ("leads elsewhere", {"name": "renamed", "new_name": "../x"})):
+        yield post(what, MODELS + "/rename", body)
+    yield get("renamed", MODELS + "/get", name="renamed")
+    for what, body in (("", {"name": "renamed"}), ("again", {"name": "renamed"}), ("nothing", {}), ("bad name", {"name": "a/b"})):
+        yield sent("DELETE", what, MODELS + "/delete", body)
+    yield post("the name again", MODELS + "/create", {"name": "renamed"})
+
+
+def versions():
+    """Versions, stages, aliases, tags."""
+    yield post("of sources", "/experiments/create", {"name": "sources"}, exps=("experiment_id",))
+    yield post("", "/runs/create", {"experiment_id": "<exps>", "start_time": 1, "run_name": "source"}, rs=RUN)
+    source = "mlflow-artifacts:/<exps>/<rs>/artifacts/model"
+    yield file("", "PUT", "/artifacts/<exps>/<rs>/artifacts/model/MLmodel", "flavors")
+    yield file("", "PUT", "/artifacts/<exps>/<rs>/artifacts/model/sub/file", "x")
+    yield post("to register", "/logged-models", {"experiment_id": "<exps>", "name": "logged", "source_run_id": "<rs>"}, mods=("model", "info", "model_id"))
+    yield post("first", VERSIONS + "/create", {"name": "net", "source": source, "run_id": "<rs>", "description": "one", "run_link": "http://h/r", "tags": [{"key": "k", "value": "v"}, {"key": "k", "value": "w"}]})
+    yield post("bare", VERSIONS + "/create", {"name": "net", "source": "s3://b/model"})
+    yield post("of a logged model", VERSIONS + "/create", {"name": "net", "source": "models:/<mods>", "model_id": "<mods>"})
+    yield post("of a logged model's address", VERSIONS + "/create", {"name": "net", "source": "models:/<mods>"})
+    yield get("tagged", "/logged-models/<mods>")
+    yield post("of another version", VERSIONS + "/create", {"name": "ünï", "source": "models:/net/1"})
+    yield post("of no model", VERSIONS + "/create", {"name": "net", "source": source, "model_id": "m-0"})
+    yield post("of another run", VERSIONS + "/create", {"name": "net", "source": source, "run_id": "0" * 32})
+    yield post("of no run", VERSIONS + "/create", {"name": "net", "source": source})
+    yield post("of the run's address", VERSIONS + "/create", {"name": "net", "source": "runs:/<rs>/model", "run_id": "<rs>"})
+    for args in ({"run_id": "<rs>"}, {"run_id": "0" * 32}, {"run_id": ""}, {"model_id": "<mods>"}, {"model_id": ""}):
+        yield post(f"of another version with {args}", VERSIONS + "/create", dict(args, name="net", source="models:/net/1"))
+    for name in ("none", "", "a/b", None):
+        yield post(f"name {name!r}", VERSIONS + "/create", {"name": name, "source": source, "run_id": "<rs>"})
+    for at in ("", None, 3, "/etc", "x", "file:///etc", "file://host/x", "file://localhost/x", "s3://b", "s3://b/x", "s3://b/../x", "s3://b/x/..", "s3://b/./x", "s3://b/%2e%2e/x", "s3://b/%252e%252e/x", "s3://b/x%00", "http://h/x?y=../z",
+               "http://h/x#y", "https://h/a//b/", "dbfs:/x", "dbfs:x", "runs:/<rs>/model", "mlflow-artifacts:/../x", "mlflow-artifacts://h:1/x/y", "models:/m-0", "models:/net/99", "models:/net/Staging", "models:/net/latest", "models:/net@x", "models:/none/1", "models://h/net/1", "models:/net/", "models:/net/nope", "models:/net/0", "models:/@a",
+               "models:/", "models:/a/b/c", "MODELS:/net/1", "hdfs://h:8020/p", "a:b/c", "s3://b/a b", "s3://b/a+b"):
+        yield post(f"source {at!r}", VERSIONS + "/create", {"name": "net", "source": at})
+    yield post("local with a run", VERSIONS + "/create", {"name": "net", "source": "/etc", "run_id": "<rs>"})
+    yield post("local with no such run", VERSIONS + "/create", {"name": "net", "source": "/etc", "run_id": "0" * 32})
+    for key, value in (("", "v"), ("a//b", "v"), ("k" * 251, "v"), ("v", "x" * 100001), ("no value", None)):
+        tag = {"key": key} if value is None else {"key": key, "value": value}
+        yield post(f"tag {key:.20} {str(value):.5}", VERSIONS + "/create", {"name": "net", "source": source, "run_id": "<rs>", "tags": [tag]})
+        yield post(f"tag {key:.20} {str(value):.5}", VERSIONS + "/set-tag", dict(tag, name="net", version="1"))
+        yield sent("DELETE", f"tag {key:.20} {str(value):.5}", VERSIONS + "/delete-tag", {"name": "net", "version": "1", "key": key})
+    for version in ("1", "2", "3", "99", "0", "-1", "x", "1.0", " 1", "", 1, None):
+        yield get(f"{version!r}", VERSIONS + "/get", name="net", **({} if version is None else {"version": version}))
+        yield get(f"{version!r}", VERSIONS + "/get-download-uri", name="net", **({} if version is None else {"version": version}))
+        yield sent("PATCH", f"{version!r}", VERSIONS + "/update", {"name": "net", "version": version, "description": "d"})
+        yield post(f"version {version!r}", VERSIONS + "/set-tag", {"name": "net", "version": version, "key": "k", "value": "v"})
+        yield post(f"version {version!r}", MODELS + "/alias", {"name": "net", "alias": "some", "version": version})
+    for name in ("none", "", "a/b"):
+        yield get(name, VERSIONS + "/get", name=name, version="1")
+        yield get(name, VERSIONS + "/get-download-uri", name=name, version="1")
+        yield sent("PATCH", name, VERSIONS + "/update", {"name": name, "version": "1"})
+    yield sent("PATCH", "no description", VERSIONS + "/update", {"name": "net", "version": "1"})
+    yield sent("PATCH", "empty description", VERSIONS + "/update", {"name": "net", "version": "2", "description": ""})
+    yield get("updated", VERSIONS + "/get", name="net", version="2")
+
+
+def aliases_and_stages():
+    for alias in ("champion", "Champion", "a-b_c", "ünï", "latest", "LATEST", "v1", "V22", "v", "vx", "1", "a b", "a/b", "a@b", "", "x" * 255, "x" * 256, None, 3):
+        yield post(f"alias {alias!r:.12}", MODELS + "/alias", {"name": "net", "alias": alias, "version": "1"})
+        yield get(f"alias {alias!r:.12}", MODELS + "/alias", name="net", **({} if alias is None else {"alias": alias}))
+    yield post("moves", MODELS + "/alias", {"name": "net", "alias": "champion", "version": "2"})
+    yield post("a second", MODELS + "/alias", {"name": "net", "alias": "second", "version": "2"})
+    yield get("moved", MODELS + "/alias", name="net", alias="champion")
+    yield get("with aliases", MODELS + "/get", name="net")
+    yield get("with aliases", VERSIONS + "/get", name="net", version="2")
+    for what, args in (("unknown", {"name": "net", "alias": "zz"}), ("no model", {"name": "none", "alias": "zz"}), ("bad name", {"name": "a/b", "alias": "zz"}), ("bad alias", {"name": "net", "alias": "a b"}), ("nothing", {})):
+        yield get(what, MODELS + "/alias", **args)
+        yield sent("DELETE", what, MODELS + "/alias", args)
+    yield sent("DELETE", "", MODELS + "/alias", {"name": "net", "alias": "second"})
+    yield get("deleted", MODELS + "/alias", name="net", alias="second")
+    yield get("latest of none", MODELS + "/alias", name="renamed", alias="latest")
+    for version, stage, archive in (("1", "Staging", None), ("2", "staging", None), ("3", "STAGING", True), ("1", "Production", False), ("2", "Archived", None), ("3", "None", None), ("1", "nope", None), ("1", "", None),
+                                    ("99", "Staging", None), ("99", "Staging", True), ("x", "Staging", None), ("1", "Archived", True), ("1", "none", True), ("1", "Deleted_Internal", None), ("1", 3, None), ("1", "Staging", "maybe"), ("1", "Staging", 1)):
+        body = {"name": "net", "version": version, "stage": stage}
+        yield post(f"{version} {stage} {archive}", VERSIONS + "/transition-stage", body if archive is None else dict(body, archive_existing_versions=archive))
+    yield get("staged", MODELS + "/get", name="net")
+    yield get("", MODELS + "/get-latest-versions", name="net")
+    yield get("two", MODELS + "/get-latest-versions", name="net", stages=["Staging", "archived"])
+    yield get("none there", MODELS + "/get-latest-versions", name="net", stages="Production")
+    yield get("bad", MODELS + "/get-latest-versions", name="net", stages="nope")
+    yield get("no model", MODELS + "/get-latest-versions", name="none")
+    yield get("nothing", MODELS + "/get-latest-versions")
+    yield post("", MODELS + "/get-latest-versions", {"name": "net"})
+    yield post("two", MODELS + "/get-latest-versions", {"name": "net", "stages": ["None", "Staging"]})
+    yield post("text", MODELS + "/get-latest-versions", {"name": "net", "stages": "None"})
+    yield post("empty", MODELS + "/get-latest-versions", {"name": "net", "stages": []})
+    for what, path in (("", "MLmodel"), ("none", "zz"), ("bad", "../x"), ("a folder", "sub")):
+        yield (f"GET /model-versions/get-artifact {what}", "GET", "/model-versions/get-artifact?" + urllib.parse.urlencode({"name": "net", "version": "1", "path": path}), None, {})
+    yield ("GET /model-versions/get-artifact no model", "GET", "/model-versions/get-artifact?name=none&version=1&path=x", None, {})
+    yield ("GET /model-versions/get-artifact no version", "GET", "/model-versions/get-artifact?name=net&version=99&path=x", None, {})
+
+
+def registry_searches():
+    yield post("for searches", MODELS + "/create", {"name": "Beta_1", "tags": [{"key": "team", "value": "A"}]})
+    yield post("for searches", MODELS + "/create", {"name": "beta%2", "tags": [{"key": "team", "value": "b"}, {"key": "t.u v", "value": "x"}]})
+    yield post("a prompt", MODELS + "/create", {"name": "prompt", "tags": [{"key": "mlflow.prompt.is_prompt", "value": "true"}]})
+    for i in range(4):
+        yield post(f"for searches {i}", VERSIONS + "/create", {"name": "Beta_1", "source": f"s3://b/{i}", "tags": [{"key": "i", "value": str(i)}]})
+    yield post("a prompt's", VERSIONS + "/create", {"name": "prompt", "source": "dummy-source", "tags": [{"key": "mlflow.prompt.is_prompt", "value": "true"}]})
+    filters = ("name = 'net'", "name != 'net'", "name LIKE 'b%'", "name ILIKE 'B%'", "name ILIKE 'beta_1'", "name LIKE 'beta%2'", "name IN ('net', 'Beta_1')", "name NOT IN ('net')", "attribute.name = 'net'", "attributes.name = 'net'", "name > 'a'", "name = net",
+               "name = \"net\"", "name == 'net'", "tags.team = 'A'", "tag.team = 'A'", "tags.team != 'A'", "tags.team ILIKE 'a'", "tags.team LIKE '%'", "tags.`t.u v` = 'x'", "tags.team = 'A' AND tags.team = 'b'", "tags.team = 'A' AND name LIKE 'B%'",
+               "tags.team = 'A' OR name = 'net'", "tags.none = 'x'", "tags.team > 'x'", "tags.team IS NULL", "tags.team IS NOT NULL", "tags.team = 1", "nope = 'x'", "x.y = 'z'", "metrics.a > 1", "name", "name =", "= 'x'", "((", " ", "name = 'net'; name = 'x'",
+               "name IS NULL", "name = 3", "name IN ('net'", "name IN ()", "tags.team IN ('A')", "tags.mlflow.prompt.is_prompt = 'true'", "tags.`mlflow.prompt.is_prompt` = 'true'", "tags.`mlflow.prompt.is_prompt` != 'true'",
+               "tags.`mlflow.prompt.is_prompt` = 'false' AND name = 'net'", "run_id = '<rs>'", "run_id IN ('<rs>', 'x')", "run_id LIKE '%'", "source_path = 's3://b/1'", "source_path LIKE 's3://%'", "source_path IN ('s3://b/1')", "version_number = 1", "version_number > 1",
+               "version_number >= 2 AND version_number <= 3", "version_number != 1", "version_number = '2'", "version_number = 1.5", "version_number = 'x'", "version_number LIKE '1'", "version_number IN (1)", "creation_timestamp > 0",
+               "last_updated_timestamp > 0", "current_stage = 'None'", "tags.i = '2'", "name='net' and version_number<3")
+    for text in filters:
+        yield odd(get("by " + text, MODELS + "/search", filter=text, order_by="name"))
+        yield odd(get("by " + text, VERSIONS + "/search", filter=text, order_by=["name", "version_number"]))
+    for order in (["name"], ["name DESC"], ["name asc"], ["timestamp"], ["last_updated_timestamp DESC"], ["last_updated_timestamp", "name DESC"], ["creation_timestamp"], ["version_number"], ["version_number DESC", "name"], ["nope"], ["name", "name"], ["name UP"],
+                  ["tags.team"], ["attribute.name"], ["name ASC, version_number"], [""], ["`name`"], ["creation_timestamp DESC", "version_number"]):
+        yield odd(get(f"ordered {order}", MODELS + "/search", order_by=order, max_results=50))
+        yield odd(get(f"ordered {order}", VERSIONS + "/search", order_by=order, filter="name = 'Beta_1'"))
+    for limit in (0, -1, 1, 1000, 1001, 200000, 200001, "x", "2", "1.5", ""):
+        yield odd(get(f"limit {limit!r}", MODELS + "/search", max_results=limit, order_by="name"))
+        yield odd(get(f"limit {limit!r}", VERSIONS + "/search", max_results=limit, filter="name = 'Beta_1'", order_by="version_number"))
+    yield get("a first page", MODELS + "/search", max_results=2, order_by="name", **{})
+    yield get("bad token", MODELS + "/search", page_token="zz")
+    yield get("bad token", VERSIONS + "/search", page_token="zz")
+    yield get("all", MODELS + "/search", order_by="name")
+
+
+def registry_ends():
+    """What is deleted takes its own with it, and no number is given twice."""
+    for what, body in (("", {"name": "Beta_1", "version": "4"}), ("again", {"name": "Beta_1", "version": "4"}), ("unknown", {"name": "Beta_1", "version": "99"}), ("no number", {"name": "Beta_1", "version": "x"}), ("nothing", {}),
+                       ("no model", {"name": "none", "version": "1"})):
+        yield sent("DELETE", what, VERSIONS + "/delete", body)
+    yield post("after a deletion", VERSIONS + "/create", {"name": "Beta_1", "source": "s3://b/x"})
+    yield post("alias of a deleted one", MODELS + "/alias", {"name": "Beta_1", "alias": "a", "version": "4"})
+    yield post("alias", MODELS + "/alias", {"name": "Beta_1", "alias": "a", "version": "5"})
+    yield sent("DELETE", "with an alias", VERSIONS + "/delete", {"name": "Beta_1", "version": "5"})
+    yield get("its alias", MODELS + "/alias", name="Beta_1", alias="a")
+    yield get("latest", MODELS + "/alias", name="Beta_1", alias="latest")
+    yield get("left", VERSIONS + "/search", filter="name = 'Beta_1'", order_by="version_number")
+    yield post("with versions", MODELS + "/rename", {"name": "Beta_1", "new_name": "gamma"})
+    yield get("with versions", VERSIONS + "/search", filter="name = 'gamma'", order_by="version_number")
+    yield sent("DELETE", "with versions", MODELS + "/delete", {"name": "gamma"})
+    yield get("with its model", VERSIONS + "/get", name="gamma", version="1")
+    yield post("anew", MODELS + "/create", {"name": "gamma"})
+    yield post("anew", VERSIONS + "/create", {"name": "gamma", "source": "s3://b/x"})
+    for path in ("/get", "/search", "/create", "/rename", "/update", "/delete", "/alias", "/set-tag"):
+        for method in ("PUT", "POST", "GET", "PATCH"):
+            yield odd((f"{method} {MODELS + path} wrong method", method, API + MODELS + path, "{}" if method != "GET" else None, {}))
+
+
+def registry():
+    yield from model_names()
+    yield from versions()
+    yield from aliases_and_stages()
+    yield from registry_searches()
+    yield from registry_ends()
+
+
 def uploads():
     """upload-artifact, which MLflow's page uses, and get-artifact."""
     def send(what, args, body="words", type="text/plain"):
@@ -433,12 +621,16 @@ def odd_fields():
         yield (f"PATCH /logged-models type {type!r}", "PATCH", API + "/logged-models/<mod3>", '{"model_id":"<mod3>","status":"LOGGED_MODEL_READY"}', {"type": type})
 
 
-def all_calls():
+def all_calls(only=None):
+    if only:
+        yield from globals()[only]()
+        return
     yield from classic()
     yield from histories()
     yield from datasets()
     yield from models()
     yield from uploads()
+    yield from registry()
     for call in odd_fields():
         yield odd(call)
     yield post("elsewhere", "/experiments/create", {"name": "e", "artifact_location": "s3://b/x"})

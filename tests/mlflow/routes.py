@@ -445,6 +445,78 @@ def models(m, experiment):
     m.bad("INVALID_PARAMETER_VALUE", "POST", "/logged-models", {"experiment_id": experiment, "name": "a/b"})
 
 
+def registry(m, experiment):
+    """Registered models, versions, aliases, stages; files of a version."""
+    reg, ver = "/registered-models", "/model-versions"
+    made = m.ok("POST", reg + "/create", {"name": "net", "description": "d", "tags": [{"key": "k", "value": "v"}]})["registered_model"]
+    lib.equal({k: made[k] for k in made if "timestamp" not in k}, {"name": "net", "description": "d", "tags": [{"key": "k", "value": "v"}]}, "made")
+    m.bad("RESOURCE_ALREADY_EXISTS", "POST", reg + "/create", {"name": "net"}, "Registered Model (name=net) already exists.")
+    m.bad("INVALID_PARAMETER_VALUE", "POST", reg + "/create", {"name": "a/b"}, "Names cannot contain '/' or ':'.")
+    run = make(m, experiment)
+    source = f"mlflow-artifacts:/{experiment}/{run}/artifacts/model"
+    lib.equal(m.server.request("PUT", f"/api/2.0/mlflow-artifacts/artifacts/{experiment}/{run}/artifacts/model/MLmodel", b"flavors")[0], 200, "PUT")
+    one = m.ok("POST", ver + "/create", {"name": "net", "source": source, "run_id": run, "tags": [{"key": "a", "value": "1"}]})["model_version"]
+    lib.equal({k: one[k] for k in one if "timestamp" not in k},
+              {"name": "net", "version": "1", "current_stage": "None", "source": source, "run_id": run, "run_link": "", "description": "", "status": "READY", "tags": [{"key": "a", "value": "1"}]}, "version")
+    logged = m.ok("POST", "/logged-models", {"experiment_id": experiment, "name": "l", "source_run_id": run})["model"]["info"]
+    for i in (2, 3):
+        two = m.ok("POST", ver + "/create", {"name": "net", "source": "models:/" + logged["model_id"], "model_id": logged["model_id"]})["model_version"]
+        lib.equal((two["version"], two["run_id"]), (str(i), run), "the logged model tells the run")
+    tags = {t["key"]: t["value"] for t in m.ok("GET", "/logged-models/" + logged["model_id"])["model"]["info"]["tags"]}
+    lib.equal(json.loads(tags["mlflow.modelVersions"]), [{"name": "net", "version": 2}, {"name": "net", "version": 3}], "the logged model lists them")
+    lib.equal(m.ok("GET", ver + "/get-download-uri", name="net", version="2"), {"artifact_uri": logged["artifact_uri"]}, "where it leads")
+    for bad in ("/etc", "s3://b/../x", "file:///etc/passwd", "s3://b/%2e%2e/x", source, f"runs:/{run}/model", f"models:/{logged['model_id']}", "models:/", "models://h/net/1"):
+        m.bad("INVALID_PARAMETER_VALUE", "POST", ver + "/create", {"name": "net", "source": bad}, "Invalid model version source")
+    m.bad("INVALID_PARAMETER_VALUE", "POST", ver + "/create", {"name": "net", "source": "http://h/x"}, "connect to the host named in the URI")
+    m.bad("RESOURCE_DOES_NOT_EXIST", "POST", ver + "/create", {"name": "net", "source": "models:/none/1"}, "Registered Model with name=none not found")
+    m.bad("RESOURCE_DOES_NOT_EXIST", "POST", ver + "/create", {"name": "none", "source": source, "run_id": run}, "Registered Model with name=none not found")
+    lib.equal(m.server.request("GET", "/model-versions/get-artifact?name=net&version=1&path=MLmodel")[2], b"flavors", "a file of a version")
+    m.ok("POST", reg + "/set-tag", {"name": "net", "key": "k", "value": "w"})
+    m.ok("DELETE", reg + "/delete-tag", {"name": "net", "key": "none"})
+    m.ok("POST", ver + "/set-tag", {"name": "net", "version": "1", "key": "b", "value": "2"})
+    m.ok("DELETE", ver + "/delete-tag", {"name": "net", "version": "1", "key": "a"})
+    m.ok("POST", reg + "/alias", {"name": "net", "alias": "champion", "version": "1"})
+    m.ok("POST", reg + "/alias", {"name": "net", "alias": "champion", "version": "2"})
+    m.bad("INVALID_PARAMETER_VALUE", "POST", reg + "/alias", {"name": "net", "alias": "v7", "version": "2"}, "reserved")
+    lib.equal(m.ok("GET", reg + "/alias", name="net", alias="champion")["model_version"]["aliases"], ["champion"], "aliases of a version")
+    lib.equal(m.ok("GET", reg + "/alias", name="net", alias="latest")["model_version"]["version"], "3", "latest")
+    m.bad("INVALID_PARAMETER_VALUE", "GET", reg + "/alias", name="net", alias="none", text="Registered model alias none not found.")
+    m.ok("POST", ver + "/transition-stage", {"name": "net", "version": "1", "stage": "production"})
+    m.ok("POST", ver + "/transition-stage", {"name": "net", "version": "2", "stage": "Production", "archive_existing_versions": True})
+    m.bad("INVALID_PARAMETER_VALUE", "POST", ver + "/transition-stage", {"name": "net", "version": "2", "stage": "x"}, "Invalid Model Version stage: x.")
+    stages = lambda r: [(v["version"], v["current_stage"]) for v in r]  # noqa: E731
+    want = [("1", "Archived"), ("2", "Production"), ("3", "None")]
+    lib.equal(stages(m.ok("GET", reg + "/get", name="net")["registered_model"]["latest_versions"]), want, "of each stage the latest")
+    lib.equal(stages(m.ok("GET", reg + "/get-latest-versions", name="net", stages=["none", "Archived"])["model_versions"]), want[::2], "of some stages")
+    lib.equal(m.ok("POST", reg + "/get-latest-versions", {"name": "net"})["model_versions"][1]["aliases"], ["champion"], "with aliases")
+    found = lambda **kw: [v["version"] for v in m.ok("GET", ver + "/search", **kw).get("model_versions", [])]  # noqa: E731
+    lib.equal(found(filter="version_number > 1 AND name = 'net'"), ["2", "3"], "the one that changed last first")
+    lib.equal(found(filter=f"run_id = '{run}'", order_by="version_number"), ["1", "2", "3"], "by run")
+    lib.equal(found(filter="tags.b = '2'"), ["1"], "by tag")
+    m.bad("INVALID_PARAMETER_VALUE", "GET", ver + "/search", filter="version_number LIKE '1'", text="Invalid comparator for attribute version_number: LIKE")
+    for i in range(3):
+        m.ok("POST", reg + "/create", {"name": f"page {i}"})
+    names, token = [], ""
+    while token is not None:
+        page = m.ok("GET", reg + "/search", max_results=2, page_token=token, filter="name LIKE 'page%'", order_by="name DESC")
+        names += [r["name"] for r in page["registered_models"]]
+        token = page.get("next_page_token")
+    lib.equal(names, ["page 2", "page 1", "page 0"], "pages")
+    lib.equal(m.ok("PATCH", reg + "/update", {"name": "net", "description": "new"})["registered_model"]["description"], "new", "description")
+    lib.equal(m.ok("PATCH", ver + "/update", {"name": "net", "version": "1", "description": "new"})["model_version"]["description"], "new", "of a version")
+    m.bad("RESOURCE_ALREADY_EXISTS", "POST", reg + "/rename", {"name": "net", "new_name": "page 0"})
+    lib.equal(m.ok("POST", reg + "/rename", {"name": "net", "new_name": "web"})["registered_model"]["aliases"], [{"alias": "champion", "version": "2"}], "renamed")
+    m.ok("DELETE", ver + "/delete", {"name": "web", "version": "2"})
+    m.bad("RESOURCE_DOES_NOT_EXIST", "GET", ver + "/get", name="web", version="2", text="Model Version (name=web, version=2) not found")
+    m.bad("INVALID_PARAMETER_VALUE", "GET", reg + "/alias", name="web", alias="champion")
+    m.ok("DELETE", ver + "/delete", {"name": "web", "version": "3"})
+    lib.equal(m.ok("POST", ver + "/create", {"name": "web", "source": "s3://b/x"})["model_version"]["version"], "4", "numbers are not given again")
+    m.ok("DELETE", reg + "/alias", {"name": "web", "alias": "none"})
+    m.ok("DELETE", reg + "/delete", {"name": "web"})
+    m.bad("RESOURCE_DOES_NOT_EXIST", "GET", ver + "/get", name="web", version="1")
+    m.bad("RESOURCE_DOES_NOT_EXIST", "DELETE", reg + "/delete", {"name": "web"})
+
+
 def requests(m, server):
     """How a request is read, whatever it asks."""
     def raw(method, path, body, **headers):
@@ -483,7 +555,7 @@ def requests(m, server):
         lib.equal((status, reply["workspaces_enabled"]), (200, False), path)
     lib.equal(raw("POST", API + "/artifacts/presigned-upload-url", b"{}", **lib.JSON)[0], 400, "presigned")
     lib.equal(raw("GET", "/model-versions/get-artifact?path=../x", None)[0], 400, "a bad path before the model")
-    lib.equal(raw("GET", "/model-versions/get-artifact?path=x&name=n", None)[0], 404, "no registry")
+    lib.equal(raw("GET", "/model-versions/get-artifact?path=x&name=n&version=1", None)[0], 404, "no such model")
     used.update({("POST", "/artifacts/presigned-upload-url")})
 
 
@@ -523,6 +595,7 @@ def main():
         search(m)
         inputs(m, experiment)
         models(m, experiment)
+        registry(m, experiment)
         requests(m, server)
         journals(m, server)
         locations(m)

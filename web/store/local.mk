@@ -3,7 +3,8 @@
 noinst_LTLIBRARIES += libwebstore.la
 store_sql = schema/sql/0001_start.sql schema/sql/0002_token.sql schema/sql/0003_mlflow.sql \
 	schema/sql/0004_gone.sql schema/sql/0005_arrival.sql schema/sql/0006_parts.sql schema/sql/0007_location.sql \
-	schema/sql/0008_told.sql schema/sql/0009_media.sql
+	schema/sql/0008_told.sql schema/sql/0009_media.sql \
+	schema/sql/0010_registry.sql
 store_scripts = schema/sql/open_writer.sql schema/sql/open_reader.sql schema/sql/open_backup.sql \
 	schema/sql/open_alone.sql
 EXTRA_DIST += $(store_sql) $(store_scripts) schema/sql/queries.sql schema/gen/sql.awk
@@ -68,6 +69,13 @@ libwebstore_la_SOURCES = \
 	web/store/mlflow/mlflow_repeat.c web/store/mlflow/mlflow_repeat.h \
 	web/store/points/scan.c web/store/points/scan.h \
 	web/store/read/search.c \
+	web/store/registry/models_change.c \
+	web/store/registry/registered.c web/store/registry/registered.h \
+	web/store/registry/registry.c web/store/registry/registry.h web/store/registry/changes.def \
+	web/store/registry/registry_inside.h \
+	web/store/registry/registry_search.c \
+	web/store/registry/rows.c web/store/registry/rows.h \
+	web/store/registry/versions_change.c \
 	web/store/write/segment.c web/store/write/segment.h \
 	web/store/write/told.c web/store/write/told.h \
 	web/store/points/spike.c web/store/points/spike.h \

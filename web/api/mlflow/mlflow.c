@@ -65,6 +65,14 @@ enum call_next ml_submit(struct call *c, const struct mlflow_op *op,
 	return api_submit(c, &(struct api_change){ .op = &change, .fail = ml_fail_err, .then = then });
 }
 
+enum call_next ml_submit_registry(struct call *c, const struct registry_op *op,
+				  enum call_next (*then)(struct call *c, const struct ingest_result *res))
+{
+	const struct ingest_op change = registry_op(op);
+
+	return api_submit(c, &(struct api_change){ .op = &change, .fail = ml_fail_err, .then = then });
+}
+
 enum call_next ml_empty(struct call *c, const struct ingest_result *res)
 {
 	(void)res;

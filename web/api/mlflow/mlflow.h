@@ -4,6 +4,9 @@
 #define DPT_API_MLFLOW_H
 
 #include "web/api/api.h"
+#include "web/store/mlflow/models.h"
+#include "web/store/registry/registered.h"
+#include "web/store/registry/registry.h"
 
 enum ml_code {
 #define ML_ERROR(name, status) ML_##name,
@@ -11,6 +14,7 @@ enum ml_code {
 #undef ML_ERROR
 };
 
+#define ML_PROMPT_TAG "mlflow.prompt.is_prompt" /* what makes a registered model, or a version, a prompt */
 #define ML_SEE_DOCS " See the API docs for more information about request parameters."
 
 /* Fails the call; returns CALL_DONE. */
@@ -62,6 +66,8 @@ int ml_view_type(struct call *c, json_t *value, const char *path);
 /* --- rules for names; each fails the call and returns false ------------------------------------------------ */
 
 bool ml_name_ok(struct call *c, const char *path, const char *name);
+bool ml_path_ok(struct call *c, const char *path, const char *name); /* leads nowhere else when taken for a file's */
+bool ml_word_ok(const char *text); /* letters and digits of any script, _ and - */
 bool ml_item_name_ok(struct call *c, const char *what, size_t index, const char *member, const char *name);
 bool ml_length_ok(struct call *c, const char *what, size_t max_chars, const char *text);
 bool ml_run_id_ok(struct call *c, const char *id);
@@ -77,12 +83,64 @@ void ml_write_tag_list(struct js *j, const char *key, const struct query_kv *kv,
 
 /* A run by its id, deleted ones too; false after failing the call. */
 bool ml_find_run(struct call *c, const char *id, struct query_run *ret);
+int ml_lookup_run(struct call *c, const char *id, struct query_run *ret, struct err *err); /* 1, 0 none, negative */
 
 /* {"run_id", …}; then the members info and data of a run; then inputs and outputs (false after failing the call). */
+const char *ml_run_location(struct call *c, const struct query_run *run); /* of its artifacts */
 void ml_write_info(struct call *c, struct js *j, const struct query_run *run);
 void ml_write_run(struct call *c, struct js *j, const struct query_run *run);
 bool ml_write_links(struct call *c, struct js *j, const struct query_run *run);
 
 int64_t ml_time_ms(double wall_s);
+
+/* --- the registry ------------------------------------------------------------------------------------------- */
+
+/* As ml_submit. */
+enum call_next ml_submit_registry(struct call *c, const struct registry_op *op,
+				  enum call_next (*then)(struct call *c, const struct ingest_result *res));
+
+/* Rules; each fails the call and returns false. path: the member's name. */
+bool ml_model_name_ok(struct call *c, const char *path, const char *name);
+bool ml_alias_ok(struct call *c, const char *alias);
+bool ml_alias_free(struct call *c, const char *alias);
+bool ml_version_number(struct call *c, const char *text, int64_t *ret);
+bool ml_registry_tag_ok(struct call *c, const struct ingest_kv *tag);
+bool ml_registry_tags(struct call *c, json_t *list, const struct ingest_kv **ret, size_t *ret_count);
+
+/* The stage in its one spelling; NULL after failing the call. */
+const char *ml_stage(struct call *c, const char *word);
+
+/* The members filter, max_results (ret->limit unless given, at most `most`), order_by and page_token. */
+bool ml_registry_page(struct call *c, int64_t most, struct registered_opts *ret);
+
+void ml_write_version(struct call *c, struct js *j, const struct registered_version *v);
+/* By the alias, or "latest"; 0 after failing the call. */
+int64_t ml_find_alias(struct call *c, const struct registered_model *m, const char *alias);
+bool ml_find_registered(struct call *c, const char *name, struct registered_model *ret);
+enum call_next ml_reply_version(struct call *c, const char *name, int64_t version);
+
+/* False after failing the call. */
+bool ml_find_version(struct call *c, const char *name, int64_t version, struct registered_version *ret);
+
+/* Where a new version comes from. */
+struct ml_source {
+	const char *uri, *run, *model; /* ids; "": not said */
+	bool run_given, model_given, prompt;
+	const char *location; /* filled: where the files lie */
+};
+
+/* Checks the source, follows it where it names another version, and fills in what that tells. False after failing the
+ * call. */
+bool ml_source_follow(struct call *c, struct ml_source *s);
+
+/* An address must not make whoever reads it connect to a host that a client named. False after failing the call. */
+bool ml_host_ok(struct call *c, const char *field, const char *uri);
+
+/* The folder below the root of artifacts that a location stands for; NULL after failing the call. */
+const char *ml_source_folder(struct call *c, const char *location);
+
+/* A logged model by its id, and where its files lie; false after failing the call. */
+bool ml_find_model(struct call *c, const char *id, struct model *ret);
+const char *ml_model_location(struct call *c, const struct model *m);
 
 #endif

@@ -249,11 +249,20 @@ enum call_next on_ml_artifact_get(struct call *c)
 /* The path is looked at before anything else. */
 enum call_next on_ml_version_artifact_get(struct call *c)
 {
-	const char *path = call_arg(c, "path"), *name = call_arg(c, "name");
+	const char *path = call_arg(c, "path"), *name = call_arg(c, "name"), *version = call_arg(c, "version"), *folder;
+	struct registered_version v;
+	int64_t number;
 
-	if (!path_ok(c, path))
+	if (!path || !*path)
+		return ml_fail(c, ML_INVALID_PARAMETER_VALUE, "Request must specify path.");
+	path = plain(c, path);
+	if (!path_ok(c, path) || !ml_model_name_ok(c, "name", name ? name : "") ||
+	    !ml_version_number(c, version ? version : "", &number) || !ml_find_version(c, name, number, &v))
 		return CALL_DONE;
-	return ml_fail(c, ML_RESOURCE_DOES_NOT_EXIST, "Registered Model with name=%s not found", name ? name : "");
+	folder = ml_source_folder(c, v.location);
+	if (!folder || !path_ok(c, plain(c, folder)))
+		return CALL_DONE;
+	return reply_file(c, arena_printf(c->arena, "%s/%s", plain(c, trim(c, folder)), path));
 }
 
 static enum call_next uploaded(struct call *c, const struct artifact_file *file)
@@ -295,18 +304,12 @@ enum call_next on_ml_artifact_upload(struct call *c)
 
 static const char *model_folder(struct call *c, const char *path)
 {
-	struct err err = ERR_INIT;
 	struct model m;
-	int rc = model_get(c->api->store, c->vars[0], false, c->arena, &m, &err);
 
-	if (!rc)
-		return arena_printf(c->arena, "%lld/models/%s/artifacts%s%s", (long long)m.experiment, m.id,
-				    *path ? "/" : "", path);
-	if (rc == ERR_NOENT)
-		ml_fail(c, ML_RESOURCE_DOES_NOT_EXIST, "Logged model with ID '%s' not found.", c->vars[0]);
-	else
-		ml_fail_err(c, &err);
-	return NULL;
+	if (!ml_find_model(c, c->vars[0], &m))
+		return NULL;
+	return arena_printf(c->arena, "%lld/models/%s/artifacts%s%s", (long long)m.experiment, m.id, *path ? "/" : "",
+			    path);
 }
 
 enum call_next on_ml_model_artifact_list(struct call *c)

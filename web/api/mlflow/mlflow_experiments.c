@@ -58,22 +58,10 @@ static enum call_next created(struct call *c, const struct ingest_result *res)
 	return CALL_DONE;
 }
 
-/* False after failing the call: these make whoever reads them connect to a host that a client named. */
 static bool scheme_ok(struct call *c, const char *location)
 {
-	static const char *const hosts[] = { "ftp", "sftp", "hdfs", "viewfs", "http", "https", "r2", "b2", "abfss" };
-	size_t n = strcspn(location, ":"), i;
-
-	for (i = 0; location[n] && i < sizeof(hosts) / sizeof(hosts[0]); i++)
-		if (strlen(hosts[i]) == n && !strncasecmp(location, hosts[i], n) && !strncmp(location + n, "://", 3)) {
-			ml_fail(c, ML_INVALID_PARAMETER_VALUE,
-				"'artifact_location' cannot use the '%s' scheme: the '%s' scheme addresses a host "
-				"other than the tracking server's configured artifact storage, so the server would "
-				"connect to the host named in "
-				"the URI.",
-				hosts[i], hosts[i]);
-			return false;
-		}
+	if (!ml_host_ok(c, "artifact_location", location))
+		return false;
 	if (strncasecmp(location, "mlflow-artifacts:", 17))
 		return true;
 	ml_fail(c, ML_INVALID_PARAMETER_VALUE,

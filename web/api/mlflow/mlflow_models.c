@@ -40,7 +40,7 @@ static void write_metrics(struct js *j, const struct model *m)
 }
 
 /* Beside the runs of its experiment. */
-static const char *artifact_uri(struct call *c, const struct model *m)
+const char *ml_model_location(struct call *c, const struct model *m)
 {
 	const char *location = "";
 	struct err err = ERR_INIT;
@@ -59,7 +59,7 @@ static void write_model(struct call *c, struct js *j, const struct model *m)
 	js_key_str(j, "name", m->name);
 	js_key_int(j, "creation_timestamp_ms", m->created_ms);
 	js_key_int(j, "last_updated_timestamp_ms", m->updated_ms);
-	js_key_str(j, "artifact_uri", artifact_uri(c, m));
+	js_key_str(j, "artifact_uri", ml_model_location(c, m));
 	js_key_str(j, "status", m->status);
 	js_key_str(j, "model_type", m->type);
 	js_key_str(j, "source_run_id", m->source_run);
@@ -73,17 +73,30 @@ static void write_model(struct call *c, struct js *j, const struct model *m)
 	js_close(j, '}');
 }
 
+static bool find_model(struct call *c, const char *id, bool with_deleted, struct model *ret)
+{
+	struct err err = ERR_INIT;
+	int rc = model_get(c->api->store, id, with_deleted, c->arena, ret, &err);
+
+	if (rc == ERR_NOENT)
+		ml_fail(c, ML_RESOURCE_DOES_NOT_EXIST, "Logged model with ID '%s' not found.", id);
+	else if (rc)
+		ml_fail_err(c, &err);
+	return !rc;
+}
+
+bool ml_find_model(struct call *c, const char *id, struct model *ret)
+{
+	return find_model(c, id, false, ret);
+}
+
 static enum call_next reply_model(struct call *c, const char *id, bool with_deleted)
 {
 	struct js j = { .out = &c->out };
 	struct model m;
-	struct err err = ERR_INIT;
-	int rc = model_get(c->api->store, id, with_deleted, c->arena, &m, &err);
 
-	if (rc == ERR_NOENT)
-		return ml_fail(c, ML_RESOURCE_DOES_NOT_EXIST, "Logged model with ID '%s' not found.", id);
-	if (rc)
-		return ml_fail_err(c, &err);
+	if (!find_model(c, id, with_deleted, &m))
+		return CALL_DONE;
 	js_open(&j, '{');
 	js_key(&j, "model");
 	write_model(c, &j, &m);

@@ -122,24 +122,32 @@ static bool chars_ok(const char *name)
 	return true;
 }
 
-bool ml_name_ok(struct call *c, const char *path, const char *name)
+bool ml_path_ok(struct call *c, const char *path, const char *name)
 {
-	bool ok = chars_ok(name);
 	json_t *value;
 
-	if (ok && path_ok(name))
+	if (path_ok(name))
 		return true;
 	value = json_string(name);
-	if (!ok)
-		ml_fail_value(c, path, value,
-			      "Names may only contain alphanumerics, underscores (_), dashes (-), periods (.), "
-			      "spaces ( ), colon(:) and slashes (/).");
-	else
-		ml_fail_value(c, path, value, arena_printf(c->arena,
-							   "Names may be treated as files in certain cases, and must "
-							   "not "
-			      "resolve to other names when treated as such. This name would resolve to '%s'",
-			      normal_path(c, name)));
+	ml_fail_value(c, path, value,
+		      arena_printf(c->arena,
+				   "Names may be treated as files in certain cases, and must not resolve to other "
+				   "names when treated as such. This name would resolve to '%s'",
+				   normal_path(c, name)));
+	json_decref(value);
+	return false;
+}
+
+bool ml_name_ok(struct call *c, const char *path, const char *name)
+{
+	json_t *value;
+
+	if (chars_ok(name))
+		return ml_path_ok(c, path, name);
+	value = json_string(name);
+	ml_fail_value(c, path, value,
+		      "Names may only contain alphanumerics, underscores (_), dashes (-), periods (.), spaces ( ), "
+		      "colon(:) and slashes (/).");
 	json_decref(value);
 	return false;
 }
@@ -173,18 +181,24 @@ bool ml_pairs(struct call *c, json_t *list, const char *what, size_t value_max, 
 	return true;
 }
 
-bool ml_run_id_ok(struct call *c, const char *id)
+bool ml_word_ok(const char *text)
 {
-	const unsigned char *at = (const unsigned char *)id;
-	bool ok = isalnum(*at) && utf8_chars(id) <= 256;
-	json_t *value;
+	const unsigned char *at = (const unsigned char *)text;
+	bool ok = true;
 
 	while (*at && ok) {
 		uint32_t ch = next_char(&at);
 
 		ok = char_ok(ch) && (ch >= 0x80 || isalnum((int)ch) || ch == '_' || ch == '-');
 	}
-	if (ok)
+	return ok;
+}
+
+bool ml_run_id_ok(struct call *c, const char *id)
+{
+	json_t *value;
+
+	if (isalnum((unsigned char)*id) && utf8_chars(id) <= 256 && ml_word_ok(id))
 		return true;
 	value = json_string(id);
 	ml_fail_value(c, "run_id", value, "");

@@ -24,6 +24,12 @@ void ml_write_tag_list(struct js *j, const char *key, const struct query_kv *kv,
 	js_close(j, ']');
 }
 
+const char *ml_run_location(struct call *c, const struct query_run *run)
+{
+	return location_of(c->arena, run->location, atoll(run->experiment_id),
+			   arena_printf(c->arena, "%s/artifacts", run->id));
+}
+
 void ml_write_info(struct call *c, struct js *j, const struct query_run *run)
 {
 	js_open(j, '{');
@@ -34,9 +40,7 @@ void ml_write_info(struct call *c, struct js *j, const struct query_run *run)
 	js_key_int(j, "start_time", run->start_ms == INT64_MIN ? 0 : run->start_ms);
 	if (run->end_ms != INT64_MIN)
 		js_key_int(j, "end_time", run->end_ms);
-	js_key_str(j, "artifact_uri",
-		   location_of(c->arena, run->location, atoll(run->experiment_id),
-			       arena_printf(c->arena, "%s/artifacts", run->id)));
+	js_key_str(j, "artifact_uri", ml_run_location(c, run));
 	js_key_str(j, "lifecycle_stage", run->deleted ? "deleted" : "active");
 	js_key_str(j, "run_id", run->id);
 	js_key_str(j, "run_name", run->name);
@@ -76,23 +80,28 @@ void ml_write_run(struct call *c, struct js *j, const struct query_run *run)
 	js_close(j, '}');
 }
 
-bool ml_find_run(struct call *c, const char *id, struct query_run *ret)
+int ml_lookup_run(struct call *c, const char *id, struct query_run *ret, struct err *err)
 {
 	struct filter_mlflow none = { FILTER_RUNS, NULL, NULL, 0 };
 	struct query_runs_opts o = { .ids = &id, .id_count = 1, .with_deleted = true, .limit = 1, .mlflow = &none };
-	struct err err = ERR_INIT;
 	struct query_runs runs;
+	int rc = query_runs(c->api->store, &o, c->arena, &runs, err);
 
-	if (query_runs(c->api->store, &o, c->arena, &runs, &err)) {
-		ml_fail_err(c, &err);
-		return false;
-	}
-	if (!runs.count) {
+	if (!rc && runs.count)
+		*ret = runs.items[0];
+	return rc ? rc : runs.count > 0;
+}
+
+bool ml_find_run(struct call *c, const char *id, struct query_run *ret)
+{
+	struct err err = ERR_INIT;
+	int rc = ml_lookup_run(c, id, ret, &err);
+
+	if (!rc)
 		ml_fail(c, ML_RESOURCE_DOES_NOT_EXIST, "Run with id=%s not found", id);
-		return false;
-	}
-	*ret = runs.items[0];
-	return true;
+	else if (rc < 0)
+		ml_fail_err(c, &err);
+	return rc > 0;
 }
 
 static void write_dataset(struct js *j, const struct run_dataset *d)

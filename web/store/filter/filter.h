@@ -35,6 +35,7 @@ enum filter_attribute {
 	FILTER_UPDATED,
 	FILTER_TYPE,
 	FILTER_SOURCE_RUN,
+	FILTER_VERSION,
 };
 
 enum filter_aggregate { FILTER_LAST, FILTER_FIRST, FILTER_MIN, FILTER_MAX };
@@ -73,8 +74,11 @@ int filter_parse(struct filter **ret, struct arena *a, const char *filter, const
  *	                    end_time), datasets (name, digest, context)
  *	FILTER_EXPERIMENTS  tags, attribute (name, experiment_id, creation_time, last_update_time)
  *	FILTER_MODELS       metrics, params, tags, attributes (name, model_id, model_type, status, source_run_id,
- *	                    creation_timestamp, last_updated_timestamp) */
-enum filter_dialect { FILTER_RUNS, FILTER_EXPERIMENTS, FILTER_MODELS };
+ *	                    creation_timestamp, last_updated_timestamp)
+ *	FILTER_REGISTERED   tags, attribute (name); ordered by name, timestamp, last_updated_timestamp
+ *	FILTER_VERSIONS     tags, attribute (name, version_number, run_id, source_path); ordered by name,
+ *	                    version_number, creation_timestamp, last_updated_timestamp */
+enum filter_dialect { FILTER_RUNS, FILTER_EXPERIMENTS, FILTER_MODELS, FILTER_REGISTERED, FILTER_VERSIONS };
 
 struct filter_mlflow {
 	enum filter_dialect dialect;

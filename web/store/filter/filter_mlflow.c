@@ -18,6 +18,7 @@ struct parser {
 	enum token kind;
 	char *word;             /* of the token as it stands */
 	size_t nodes;
+	bool ordering; /* reads order_by */
 	struct err *err;
 };
 
@@ -142,6 +143,19 @@ static char *bare(char *text, char quote)
 
 /* --- identifiers -------------------------------------------------------------------------------------------- */
 
+static bool of_registry(const struct parser *p)
+{
+	return p->in->dialect == FILTER_REGISTERED || p->in->dialect == FILTER_VERSIONS;
+}
+
+/* The dialect's bit in the tables below; what the registry is ordered by has bits of its own. */
+static unsigned dialect_bit(const struct parser *p)
+{
+	return 1u << (p->in->dialect + (p->ordering && of_registry(p) ? 2 : 0));
+}
+
+/* dialects in both tables: 1 runs, 2 experiments, 4 logged models, 8 registered models, 0x10 versions; 0x20, 0x40: what
+ * the last two are ordered by. */
 static int entity_of(const struct parser *p, const char *word)
 {
 	static const struct {
@@ -151,14 +165,14 @@ static int entity_of(const struct parser *p, const char *word)
 	} names[] = {
 		{ "metric", FILTER_METRIC, 1 }, { "metrics", FILTER_METRIC, 5 }, { "parameter", FILTER_PARAM, 1 },
 		{ "parameters", FILTER_PARAM, 1 }, { "param", FILTER_PARAM, 1 }, { "params", FILTER_PARAM, 5 },
-		{ "tag", FILTER_TAG, 3 }, { "tags", FILTER_TAG, 7 }, { "attribute", FILTER_ATTRIBUTE, 3 },
+		{ "tag", FILTER_TAG, 0x7b }, { "tags", FILTER_TAG, 0x7f }, { "attribute", FILTER_ATTRIBUTE, 0x7b },
 		{ "attributes", FILTER_ATTRIBUTE, 5 }, { "attr", FILTER_ATTRIBUTE, 1 }, { "run", FILTER_ATTRIBUTE, 1 },
 		{ "dataset", FILTER_DATASET, 1 }, { "datasets", FILTER_DATASET, 1 },
 	};
 	size_t i;
 
 	for (i = 0; i < sizeof names / sizeof names[0]; i++)
-		if (!strcmp(names[i].name, word) && names[i].dialects >> p->in->dialect & 1)
+		if (!strcmp(names[i].name, word) && names[i].dialects & dialect_bit(p))
 			return (int)names[i].entity;
 	return -1;
 }
@@ -175,11 +189,13 @@ static const struct {
 	{ "status", FILTER_STATUS, 5, false },		 { "artifact_uri", FILTER_ARTIFACT_URI, 1, false },
 	{ "start_time", FILTER_START_TIME, 1, true },	 { "end_time", FILTER_END_TIME, 1, true },
 	{ "created", FILTER_START_TIME, 1, true },	 { "Created", FILTER_START_TIME, 1, true },
-	{ "name", FILTER_NAME, 6, false },		 { "experiment_id", FILTER_RUN_ID, 2, false },
+	{ "name", FILTER_NAME, 0x7e, false },		 { "experiment_id", FILTER_RUN_ID, 2, false },
 	{ "creation_time", FILTER_CREATED, 6, true },	 { "last_update_time", FILTER_UPDATED, 2, true },
 	{ "model_id", FILTER_RUN_ID, 4, false },	 { "model_type", FILTER_TYPE, 4, false },
-	{ "source_run_id", FILTER_SOURCE_RUN, 4, false }, { "creation_timestamp", FILTER_CREATED, 4, true },
-	{ "last_updated_timestamp", FILTER_UPDATED, 4, true }, { "last_updated_time", FILTER_UPDATED, 4, true },
+	{ "source_run_id", FILTER_SOURCE_RUN, 4, false }, { "creation_timestamp", FILTER_CREATED, 0x44, true },
+	{ "last_updated_timestamp", FILTER_UPDATED, 0x64, true }, { "last_updated_time", FILTER_UPDATED, 4, true },
+	{ "timestamp", FILTER_UPDATED, 0x20, true },	 { "version_number", FILTER_VERSION, 0x50, true },
+	{ "run_id", FILTER_SOURCE_RUN, 0x10, false },	 { "source_path", FILTER_ARTIFACT_URI, 0x10, false },
 };
 
 static int no_attribute(struct parser *p, const char *key)
@@ -188,7 +204,7 @@ static int no_attribute(struct parser *p, const char *key)
 	size_t n = 0, i;
 
 	for (i = 0; i < sizeof attributes / sizeof attributes[0]; i++)
-		if (attributes[i].dialects >> p->in->dialect & 1)
+		if (attributes[i].dialects & dialect_bit(p))
 			n += (size_t)snprintf(names + n, sizeof names - n, "%s'%s'", n ? ", " : "", attributes[i].name);
 	return bad(p, "Invalid attribute key '%.100s' specified. Valid keys are '{%s}'", key, names);
 }
@@ -198,7 +214,7 @@ static int find_attribute(struct parser *p, struct ident *id)
 	size_t i;
 
 	for (i = 0; i < sizeof attributes / sizeof attributes[0]; i++)
-		if (attributes[i].dialects >> p->in->dialect & 1 && !strcmp(attributes[i].name, id->key)) {
+		if (attributes[i].dialects & dialect_bit(p) && !strcmp(attributes[i].name, id->key)) {
 			id->field.attribute = attributes[i].attribute;
 			id->field.key = "";
 			id->numeric = attributes[i].numeric;
@@ -209,7 +225,7 @@ static int find_attribute(struct parser *p, struct ident *id)
 
 static int no_entity(struct parser *p, const char *word)
 {
-	if (p->in->dialect == FILTER_EXPERIMENTS)
+	if (p->in->dialect == FILTER_EXPERIMENTS || of_registry(p))
 		return bad(p, "Invalid entity type '%.100s'. Valid entity types are ('attribute', 'tag', 'tags')",
 			   word);
 	if (p->in->dialect == FILTER_MODELS)
@@ -262,6 +278,8 @@ static const char *allowed_ops(const struct parser *p, const struct ident *id)
 {
 	if (id->numeric)
 		return "'>', '>=', '!=', '=', '<', '<='";
+	if (of_registry(p) && (id->field.entity == FILTER_TAG || id->field.attribute == FILTER_ARTIFACT_URI))
+		return "'!=', '=', 'LIKE', 'ILIKE'";
 	if (id->field.entity == FILTER_PARAM || id->field.entity == FILTER_TAG)
 		return p->in->dialect == FILTER_MODELS ? "'!=', '=', 'LIKE', 'ILIKE', 'IN', 'NOT IN'" :
 							 "'!=', '=', 'LIKE', 'ILIKE', 'IS NULL', 'IS NOT NULL'";
@@ -274,6 +292,9 @@ static int bad_op(struct parser *p, const struct ident *id, const char *op)
 	static const enum filter_entity entities[] = { FILTER_ATTRIBUTE, FILTER_PARAM, FILTER_TAG, FILTER_METRIC };
 	size_t i = 0;
 
+	if (of_registry(p))
+		return bad(p, "Invalid comparator for %s%s%s: %.40s", id->entity, id->numeric ? " " : "",
+			   id->numeric ? id->key : "", op);
 	if (p->in->dialect != FILTER_MODELS)
 		return bad(p, "Invalid comparator '%.40s' not one of '{%s}'", op, allowed_ops(p, id));
 	while (i < 3 && entities[i] != id->field.entity)
@@ -307,12 +328,27 @@ static int wrong_value(struct parser *p, const struct ident *id)
 	return bad(p, "Expected a quoted string value for %s (e.g. 'my-value'). Got value %.200s", id->entity, p->word);
 }
 
+/* A version's number may stand in quotes; it is a whole one. */
+static int parse_version(struct parser *p, const struct ident *id, struct filter_value *ret)
+{
+	char *text = p->kind == T_TEXT ? bare(p->word, '\'') : p->word, *end;
+
+	ret->present = ret->is_number = true;
+	ret->number = (double)strtoll(text, &end, 10);
+	if (end == text || *end)
+		return bad(p, "Invalid value for numeric attribute '%.100s': %.200s", id->key, text);
+	next(p);
+	return 0;
+}
+
 static int parse_value(struct parser *p, const struct ident *id, struct filter_value *ret)
 {
 	char *text = p->word;
 
 	if (p->kind == T_END || p->kind == T_BAD)
 		return bad_clause(p);
+	if (id->field.attribute == FILTER_VERSION && (p->kind == T_NUMBER || p->kind == T_TEXT))
+		return parse_version(p, id, ret);
 	ret->present = true;
 	if (id->numeric) {
 		if (p->kind != T_NUMBER)
@@ -339,7 +375,7 @@ static int parse_list(struct parser *p, const struct ident *id, struct node *n)
 {
 	int rc;
 
-	if (id->field.entity == FILTER_ATTRIBUTE && p->in->dialect != FILTER_MODELS &&
+	if (id->field.entity == FILTER_ATTRIBUTE && p->in->dialect != FILTER_MODELS && !of_registry(p) &&
 	    id->field.attribute != FILTER_RUN_ID)
 		return bad(p, "Only ['%s'] attributes support comparison with a list of quoted string values.",
 			   p->in->dialect == FILTER_RUNS ? "run_id" : "experiment_id");
@@ -383,7 +419,7 @@ static struct node *add_node(struct parser *p, enum node_kind kind)
 /* IS NULL, IS NOT NULL */
 static int parse_null(struct parser *p, const struct ident *id, struct node **ret)
 {
-	struct node *n = *ret, *not;
+	struct node *n = *ret, *not = NULL;
 
 	next(p);
 	n->kind = N_NULL;
@@ -398,8 +434,11 @@ static int parse_null(struct parser *p, const struct ident *id, struct node **re
 	if (!is_word(p, "NULL"))
 		return bad_clause(p);
 	next(p);
-	if (id->field.entity == FILTER_TAG || (id->field.entity == FILTER_PARAM && p->in->dialect == FILTER_RUNS))
+	if ((id->field.entity == FILTER_TAG && !of_registry(p)) ||
+	    (id->field.entity == FILTER_PARAM && p->in->dialect == FILTER_RUNS))
 		return 0;
+	if (of_registry(p))
+		return bad_op(p, id, not ? "IS NOT NULL" : "IS NULL");
 	if (p->in->dialect == FILTER_EXPERIMENTS)
 		return bad(p, "IS NULL / IS NOT NULL is only supported for tags, not for attribute '%.100s'", id->key);
 	return bad(p, "IS NULL / IS NOT NULL is only supported for tags and params, not for '%s' '%.100s'", id->entity,
@@ -525,7 +564,7 @@ static int parse_order(struct parser *p, const char *text)
 	rc = parse_ident(p, p->word, &id);
 	if (!rc && id.field.entity == FILTER_DATASET)
 		rc = bad(p, "Invalid order_by entity: %s", id.entity);
-	if (!rc && p->in->dialect == FILTER_EXPERIMENTS && id.field.entity != FILTER_ATTRIBUTE)
+	if (!rc && (p->in->dialect == FILTER_EXPERIMENTS || of_registry(p)) && id.field.entity != FILTER_ATTRIBUTE)
 		rc = bad(p, "Invalid order_by entity: %s", id.entity);
 	if (!rc)
 		rc = keep(p, &id, &o->field);
@@ -563,6 +602,7 @@ int filter_parse_mlflow(struct filter **ret, struct arena *a, const struct filte
 		p.at = text->filter;
 		rc = parse_all(&p);
 	}
+	p.ordering = true;
 	for (i = 0; i < text->order_count && !rc; i++)
 		rc = strlen(text->order[i]) > FILTER_MAX_TEXT
 			? bad(&p, "order_by: longer than %d bytes", FILTER_MAX_TEXT)

@@ -1,0 +1,318 @@
+/* registry_search.c: searches over the registry. It is small beside runs, so that a search looks at all of it. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "web/store/base/list.h"
+#include "web/store/base/place.h"
+#include "web/store/db/readers.h"
+#include "web/store/filter/filter.h"
+#include "web/store/registry/rows.h"
+
+#define PROMPT_TAG "mlflow.prompt.is_prompt"
+
+/* A registered model, or one version where v.model is set. */
+struct hit {
+	int64_t id; /* the registered model's row */
+	bool prompt;
+	struct registered_model m;
+	struct registered_version v;
+	struct filter_value *values;
+};
+
+struct search {
+	const struct registered_opts *o;
+	struct db *d;
+	struct arena *a; /* of the search alone */
+	struct filter *f;
+	bool versions;
+	struct hit *hits;
+	size_t count;
+	struct err *err;
+};
+
+static int no_memory(struct search *s)
+{
+	return err_set(s->err, ERR_NOMEM, "out of memory");
+}
+
+static int load_tags(struct search *s, struct hit *h, struct arena *a)
+{
+	return s->versions ? rows_version_tags(s->d, h->id, a, &h->v, s->err) :
+			     rows_model_tags(s->d, h->id, a, &h->m, s->err);
+}
+
+/* --- values --------------------------------------------------------------------------------------------------- */
+
+static struct filter_value text_value(const char *text)
+{
+	return (struct filter_value){ .present = text != NULL, .text = text };
+}
+
+static struct filter_value number_value(int64_t number)
+{
+	return (struct filter_value){ .present = true, .is_number = true, .number = (double)number };
+}
+
+static struct filter_value attribute_value(const struct search *s, const struct hit *h, enum filter_attribute which)
+{
+	switch (which) {
+	case FILTER_NAME:
+		return text_value(s->versions ? h->v.model : h->m.name);
+	case FILTER_VERSION:
+		return number_value(h->v.version);
+	case FILTER_SOURCE_RUN:
+		return text_value(h->v.run);
+	case FILTER_ARTIFACT_URI:
+		return text_value(h->v.source);
+	case FILTER_CREATED:
+		return number_value(s->versions ? h->v.created_ms : h->m.created_ms);
+	default:
+		return number_value(s->versions ? h->v.updated_ms : h->m.updated_ms);
+	}
+}
+
+static struct filter_value tag_value(const struct search *s, const struct hit *h, const char *key)
+{
+	const struct query_kv *tags = s->versions ? h->v.tags : h->m.tags;
+	size_t n = s->versions ? h->v.tag_count : h->m.tag_count, i;
+
+	for (i = 0; i < n; i++)
+		if (!strcmp(tags[i].key, key))
+			return text_value(tags[i].value);
+	return text_value(strcmp(key, PROMPT_TAG) ? NULL : h->prompt ? "true" : "false");
+}
+
+/* Tags are read where the filter asks for one. */
+static int fill(struct search *s, struct hit *h)
+{
+	size_t n = filter_field_count(s->f), i;
+	bool loaded = false;
+	int rc = 0;
+
+	h->values = arena_array(s->a, n + 1, sizeof *h->values);
+	if (!h->values)
+		return no_memory(s);
+	for (i = 0; i < n && !rc; i++) {
+		const struct filter_field *ff = filter_field(s->f, i);
+
+		if (ff->entity == FILTER_TAG && !loaded) {
+			rc = load_tags(s, h, s->a);
+			loaded = true;
+		}
+		h->values[i] = ff->entity == FILTER_TAG ? tag_value(s, h, ff->key) :
+							  attribute_value(s, h, ff->attribute);
+	}
+	return rc;
+}
+
+static bool names_prompts(const struct filter *f)
+{
+	size_t i;
+
+	for (i = 0; i < filter_field_count(f); i++)
+		if (filter_field(f, i)->entity == FILTER_TAG && !strcmp(filter_field(f, i)->key, PROMPT_TAG))
+			return true;
+	return false;
+}
+
+/* --- rows ----------------------------------------------------------------------------------------------------- */
+
+static struct hit row_of(struct search *s, struct db_rows *q)
+{
+	struct hit h = { 0 };
+
+	if (s->versions) {
+		h.id = db_i64(q, COL_version_rows_registered_id);
+		h.prompt = db_i32(q, COL_version_rows_prompt);
+		h.v = rows_version(s->a, q);
+	} else {
+		h.id = db_i64(q, COL_registered_rows_id);
+		h.prompt = db_i32(q, COL_registered_rows_prompt);
+		h.m = rows_model(s->a, q);
+	}
+	return h;
+}
+
+static int load_all(struct search *s)
+{
+	bool prompts = names_prompts(s->f);
+	size_t i, n = 0;
+	struct db_rows *q;
+	int rc = db_start(s->d, &q, s->versions ? DB_version_rows : DB_registered_rows, s->err, "");
+
+	while (!rc && (rc = db_next(s->d, q, s->err)) > 0) {
+		s->hits = list_room(s->a, s->hits, s->count, sizeof *s->hits);
+		if (!s->hits) {
+			db_stop(q);
+			return no_memory(s);
+		}
+		s->hits[s->count++] = row_of(s, q);
+		rc = 0;
+	}
+	for (i = 0; i < s->count && !rc; i++) {
+		if (s->hits[i].prompt && !prompts)
+			continue;
+		rc = fill(s, &s->hits[i]);
+		if (!rc && filter_match(s->f, s->hits[i].values))
+			s->hits[n++] = s->hits[i];
+	}
+	s->count = n;
+	return rc;
+}
+
+/* --- order ---------------------------------------------------------------------------------------------------- */
+
+static int compare_numbers(int64_t a, int64_t b)
+{
+	return (a > b) - (a < b);
+}
+
+static int compare_hits(const void *x, const void *y, void *arg)
+{
+	const struct search *s = arg;
+	const struct hit *a = x, *b = y;
+	size_t i;
+	int order = 0;
+
+	for (i = 0; i < filter_order_count(s->f) && !order; i++) {
+		const struct filter_order *o = filter_order(s->f, i);
+
+		order = filter_compare(&a->values[o->field], &b->values[o->field], o->descending);
+	}
+	if (!order && s->versions && !filter_order_count(s->f))
+		order = compare_numbers(b->v.updated_ms, a->v.updated_ms);
+	if (!order)
+		order = s->versions ? strcmp(a->v.model, b->v.model) : strcmp(a->m.name, b->m.name);
+	return order ? order : compare_numbers(b->v.version, a->v.version);
+}
+
+/* --- pages ---------------------------------------------------------------------------------------------------- */
+
+/* The hit as what the caller sees, its text in a. */
+static int hand_out_model(struct search *s, const struct hit *h, struct arena *a, struct registered_model *ret)
+{
+	int rc;
+
+	*ret = h->m;
+	ret->tags = NULL;
+	ret->tag_count = 0;
+	ret->name = arena_strdup(a, h->m.name);
+	ret->description = arena_strdup(a, h->m.description);
+	if (!ret->name || !ret->description)
+		return no_memory(s);
+	rc = rows_model_tags(s->d, h->id, a, ret, s->err);
+	if (!rc)
+		rc = rows_model_aliases(s->d, h->id, a, ret, s->err);
+	return rc ? rc : rows_model_latest(s->d, h->id, a, ret, s->err);
+}
+
+static int hand_out_version(struct search *s, const struct hit *h, struct arena *a, struct registered_version *ret)
+{
+	const char **texts[] = { &ret->model, &ret->description, &ret->user, &ret->run, &ret->run_link,
+				 &ret->status_text, &ret->stage, &ret->source, &ret->status, &ret->location };
+	size_t i;
+
+	*ret = h->v;
+	ret->tags = NULL;
+	ret->tag_count = 0;
+	for (i = 0; i < sizeof texts / sizeof texts[0]; i++)
+		if (*texts[i] && !(*texts[i] = arena_strdup(a, *texts[i])))
+			return no_memory(s);
+	return rows_version_tags(s->d, h->id, a, ret, s->err);
+}
+
+/* Which hits are on the page, and the token of the next. */
+struct page {
+	size_t from, count;
+	const char *next;
+};
+
+static int turn_to(struct search *s, struct arena *a, struct page *p)
+{
+	uint32_t made_for = place_made_for(s->o->filter, s->o->order, s->o->order_count);
+	int rc = place_read(s->o->page_token, made_for, &p->from, s->err);
+
+	if (rc)
+		return rc;
+	if (s->count)
+		qsort_r(s->hits, s->count, sizeof *s->hits, compare_hits, s);
+	p->from = p->from < s->count ? p->from : s->count;
+	p->count = s->count - p->from < s->o->limit ? s->count - p->from : s->o->limit;
+	p->next = p->from + p->count < s->count ? place_write(a, made_for, p->from + p->count) : NULL;
+	return p->from + p->count < s->count && !p->next ? no_memory(s) : 0;
+}
+
+static int page_of_models(struct search *s, struct arena *a, void *ret)
+{
+	struct registered_models list = { 0 };
+	struct page p = { 0 };
+	size_t i;
+	int rc = turn_to(s, a, &p);
+
+	if (rc)
+		return rc;
+	list = (struct registered_models){ arena_array(a, p.count + 1, sizeof *list.items), p.count, p.next };
+	if (!list.items)
+		return no_memory(s);
+	for (i = 0; i < p.count && !rc; i++)
+		rc = hand_out_model(s, &s->hits[p.from + i], a, &list.items[i]);
+	if (!rc)
+		*(struct registered_models *)ret = list;
+	return rc;
+}
+
+static int page_of_versions(struct search *s, struct arena *a, void *ret)
+{
+	struct registered_versions list = { 0 };
+	struct page p = { 0 };
+	size_t i;
+	int rc = turn_to(s, a, &p);
+
+	if (rc)
+		return rc;
+	list = (struct registered_versions){ arena_array(a, p.count + 1, sizeof *list.items), p.count, p.next };
+	if (!list.items)
+		return no_memory(s);
+	for (i = 0; i < p.count && !rc; i++)
+		rc = hand_out_version(s, &s->hits[p.from + i], a, &list.items[i]);
+	if (!rc)
+		*(struct registered_versions *)ret = list;
+	return rc;
+}
+
+static int run_search(struct store *store, struct search *s, struct arena *a,
+		      int (*page)(struct search *s, struct arena *a, void *ret), void *ret)
+{
+	struct filter_mlflow text = { s->versions ? FILTER_VERSIONS : FILTER_REGISTERED, s->o->filter, s->o->order,
+				      s->o->order_count };
+	int rc;
+
+	s->a = arena_new();
+	rc = s->a ? filter_parse_mlflow(&s->f, s->a, &text, s->err) : no_memory(s);
+	if (!rc)
+		rc = readers_take(store, &s->d, s->err);
+	if (!rc) {
+		rc = load_all(s);
+		if (!rc)
+			rc = page(s, a, ret);
+		readers_give(store, s->d);
+	}
+	arena_free(s->a);
+	return rc;
+}
+
+int registered_search(struct store *store, const struct registered_opts *o, struct arena *a,
+		      struct registered_models *ret, struct err *err)
+{
+	struct search s = { .o = o, .err = err };
+
+	return run_search(store, &s, a, page_of_models, ret);
+}
+
+int registered_versions_search(struct store *store, const struct registered_opts *o, struct arena *a,
+			       struct registered_versions *ret, struct err *err)
+{
+	struct search s = { .o = o, .err = err, .versions = true };
+
+	return run_search(store, &s, a, page_of_versions, ret);
+}
