@@ -5,16 +5,43 @@
 
 #include <stdint.h>
 
+#include "trainer/graph/both.h"
+
+#define PHILOX_ROUNDS 10
+
 struct rng_key {
 	uint64_t seed;
 	uint64_t stream; /* what is drawn: rng_stream("shuffle") ^ epoch, a tensor's name, … */
 };
 
 uint64_t rng_stream(const char *name);                          /* FNV-1a of a name */
-void rng_block(struct rng_key key, uint64_t counter, uint32_t out[4]); /* 128 bits for one counter value */
 uint64_t rng_u64(struct rng_key key, uint64_t counter);
 double rng_uniform(struct rng_key key, uint64_t counter);       /* [0, 1), 53 bits */
 double rng_normal(struct rng_key key, uint64_t counter);        /* Box-Muller on one block */
 uint64_t rng_below(struct rng_key key, uint64_t counter, uint64_t n); /* [0, n), n > 0, unbiased to 2^-64 */
+
+/* 128 bits for one counter value. The seed is the key; the stream fills the upper half of the 128-bit counter. */
+BOTH_INLINE void rng_block(struct rng_key key, uint64_t counter, uint32_t out[4])
+{
+	uint32_t k0 = (uint32_t)key.seed, k1 = (uint32_t)(key.seed >> 32);
+	uint32_t c0 = (uint32_t)counter, c1 = (uint32_t)(counter >> 32);
+	uint32_t c2 = (uint32_t)key.stream, c3 = (uint32_t)(key.stream >> 32);
+
+	for (int round = 0; round < PHILOX_ROUNDS; round++) {
+		uint64_t p0 = (uint64_t)0xD2511F53u * c0, p1 = (uint64_t)0xCD9E8D57u * c2;
+		uint32_t n0 = (uint32_t)(p1 >> 32) ^ c1 ^ k0, n2 = (uint32_t)(p0 >> 32) ^ c3 ^ k1;
+
+		c1 = (uint32_t)p1;
+		c3 = (uint32_t)p0;
+		c0 = n0;
+		c2 = n2;
+		k0 += 0x9E3779B9u;
+		k1 += 0xBB67AE85u;
+	}
+	out[0] = c0;
+	out[1] = c1;
+	out[2] = c2;
+	out[3] = c3;
+}
 
 #endif

@@ -5,13 +5,15 @@
 #include <math.h>
 #include <stdint.h>
 
+#include "trainer/graph/both.h"
+
 struct bn_channel {
 	double mean, rstd; /* rstd = 1 / sqrt(var + eps) */
 };
 
 /* Of channel c from stat [2C+1]. A batch without samples has mean 0 and variance 0: nothing is normalised with them,
  * but nothing becomes NaN either. */
-static inline struct bn_channel bn_channel_of(const double *stat, int64_t channels, int64_t c, double eps)
+BOTH_INLINE struct bn_channel bn_channel_of(const double *stat, int64_t channels, int64_t c, double eps)
 {
 	double count = stat[2 * channels], mean, var;
 
@@ -25,7 +27,7 @@ static inline struct bn_channel bn_channel_of(const double *stat, int64_t channe
 #define BN_FIXED_COUNT 0x1p100
 
 /* stat [2C+1] that bn_channel_of reads as the running statistics of channel c. */
-static inline void bn_fix(double *stat, int64_t channels, int64_t c, double mean, double var)
+BOTH_INLINE void bn_fix(double *stat, int64_t channels, int64_t c, double mean, double var)
 {
 	stat[c] = mean * BN_FIXED_COUNT;
 	stat[channels + c] = (var + mean * mean) * BN_FIXED_COUNT;
@@ -33,7 +35,7 @@ static inline void bn_fix(double *stat, int64_t channels, int64_t c, double mean
 }
 
 /* The new running statistics of channel c; a batch without samples leaves them as they are. */
-static inline void bn_running_update(const double *stat, int64_t channels, int64_t c, double momentum, double *mean,
+BOTH_INLINE void bn_running_update(const double *stat, int64_t channels, int64_t c, double momentum, double *mean,
 				     double *var)
 {
 	double count = stat[2 * channels], batch_mean, batch_var;

@@ -6,6 +6,7 @@
 #ifndef DPT_OPS_DROPOUT_H
 #define DPT_OPS_DROPOUT_H
 
+#include "trainer/graph/both.h"
 #include "trainer/graph/kernel.h"
 #include "trainer/graph/rng.h"
 
@@ -26,7 +27,7 @@ struct dropout_draw {
 	double scale;
 };
 
-static inline struct dropout_draw dropout_draw(const struct dropout_attr *a, const struct step_page *page)
+BOTH_INLINE struct dropout_draw dropout_draw(const struct dropout_attr *a, const struct step_page *page)
 {
 	return (struct dropout_draw){
 		.key = { page->seed, a->stream ^ (uint64_t)page->step * UINT64_C(0x9E3779B97F4A7C15) },
@@ -37,7 +38,7 @@ static inline struct dropout_draw dropout_draw(const struct dropout_attr *a, con
 }
 
 /* Word (number & 3) of block (number / 4) decides about an element; number = first + its index in the micro-batch. */
-static inline bool dropout_keeps(const struct dropout_draw *d, uint64_t index)
+BOTH_INLINE bool dropout_keeps(const struct dropout_draw *d, uint64_t index)
 {
 	uint64_t number = d->first + index;
 	uint32_t word[4];

@@ -2,10 +2,11 @@
 #ifndef DPT_OPS_EMA_MATH_H
 #define DPT_OPS_EMA_MATH_H
 
+#include "trainer/graph/both.h"
 #include "trainer/ops/ema/ema.h"
 #include "trainer/ops/guard/guard.h"
 
-static inline double ema_keep(const struct ema_attr *a, const double *step)
+BOTH_INLINE double ema_keep(const struct ema_attr *a, const double *step)
 {
 	if (step[GUARD_UPDATES] <= 1)
 		return 0;

@@ -4,8 +4,10 @@
 
 #include <math.h>
 
+#include "trainer/graph/both.h"
+
 /* NULL where the ratio is 1. */
-static inline double lamb_ratio(const double *psum, const double *usum)
+BOTH_INLINE double lamb_ratio(const double *psum, const double *usum)
 {
 	return psum && usum && *psum > 0 && *usum > 0 ? sqrt(*psum / *usum) : 1;
 }

@@ -10,6 +10,7 @@
 #ifndef DPT_OPS_XENT_H
 #define DPT_OPS_XENT_H
 
+#include "trainer/graph/both.h"
 #include "trainer/graph/graph.h"
 
 enum xent_result { XENT_LOSS_SUM, XENT_TOP1, XENT_TOP5, XENT_COUNT, XENT_RESULTS };
@@ -19,7 +20,7 @@ struct xent_attr {
 };
 
 /* Whether another logit ranks before the label's. Written so that a NaN on either side does. */
-static inline bool xent_before(double other, double label, bool lower_index)
+BOTH_INLINE bool xent_before(double other, double label, bool lower_index)
 {
 	return !(other <= label) || (other == label && lower_index);
 }
