@@ -1,5 +1,6 @@
 # AX_DPT_CUDA: nvcc decides whether the cuda module is built. --with-cuda=DIR names a toolkit that is not on PATH. The
-# runtime is linked statically, so that the module loads, and says what is missing, on machines without CUDA.
+# runtime is linked statically, so that the module loads, and says what is missing, on machines without CUDA. By default
+# kernels are compiled once, for compute capability 8.0; newer GPUs' drivers translate that when they first load it.
 AC_DEFUN([AX_DPT_CUDA], [
   AC_ARG_WITH([cuda], [AS_HELP_STRING([--with-cuda=auto|no|DIR], [CUDA toolkit for the cuda backend])], [], [with_cuda=auto])
   AC_ARG_VAR([NVCC], [CUDA compiler])
@@ -38,7 +39,7 @@ AC_DEFUN([AX_DPT_CUDA_TOOLKIT], [
     CUDA_CPPFLAGS="-isystem $cuda_top/include"
     CUDA_LIBS="-Wl,$cuda_lib/libcudart_static.a -lpthread -ldl -lrt"
     AS_IF([test -z "$NVCCFLAGS"],
-      [NVCCFLAGS="-O3 -gencode arch=compute_90a,code=sm_90a -gencode arch=compute_90,code=compute_90"])
+      [NVCCFLAGS="-O3 -gencode arch=compute_80,code=sm_80 -gencode arch=compute_80,code=compute_80"])
     cuda_reason=`$NVCC --version | $SED -n 's/.*release \([[0-9.]]*\),.*/nvcc \1/p'`
   ])
 ])

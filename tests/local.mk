@@ -48,6 +48,8 @@ include tests/config/local.mk
 include tests/program/local.mk
 include tests/state/local.mk
 include tests/launch/local.mk
+include tests/fakes/cuda/local.mk
+include tests/gpu/local.mk
 include tests/lint/local.mk
 include tests/bench/local.mk
 

@@ -178,7 +178,7 @@ static void what_is_refused(void **state)
 		{ "--synthetic --max-steps 3 --epochs 1", "the data has no epochs", 1 },
 		{ "--synthetic --test-only", "random inputs have no evaluation", 1 },
 		{ "--batch-from f --max-steps 3 --augment flip", "used as it is", 1 },
-		{ "--data-path d --precision fp64 --backend cpu", "only the backend ref computes in fp64", 1 },
+		{ "--data-path d --precision fp64 --backend cpu", "only the backends ref and cuda compute in fp64", 1 },
 		{ "--data-path d --precision bf16 --backend ref", "computes in fp64 only", 1 },
 		{ "--data-path d --strategy single", "needs one rank, but there are 3", 3 },
 		{ "--data-path d -b 3 --grad-accum-steps 2 --global-batch-size 13",

@@ -250,7 +250,7 @@ static int run_fed(struct exec *e, struct sums *t, struct err *err)
 	const struct step_page page = { .step = 1 };
 	struct exec_times times;
 
-	return exec_run(e, &t->program, &(struct exec_call){ &page, &feed, NULL }, &times, err);
+	return exec_run(e, &t->program, &(struct exec_call){ .page = &page, .feed = &feed }, &times, err);
 }
 
 static void run_sums(enum pipeline kind, int stage, int micros)

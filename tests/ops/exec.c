@@ -15,15 +15,19 @@ struct memory {
 	unsigned char *p;
 	size_t bytes;
 	const char *name;
+	unsigned char *device; /* its copy where kernels run; p itself on host backends */
 };
 
 struct exec {
 	struct graph *g;
 	const struct rig *rig;
 	struct memory *tensors;	   /* by tensor id; p NULL where another's memory is used */
-	void **at;		   /* by tensor id */
+	int *in;		   /* by tensor id: in whose memory it lies */
 	struct memory *workspaces; /* by node */
 	void **states;
+	struct stream_handle *stream; /* of backends that have them */
+	struct event_handle *done;
+	struct memory page;
 };
 
 int rig_open(struct rig *ret, const struct backend *b, int threads, const struct precision *p, struct err *err)
@@ -83,18 +87,37 @@ double value_round(enum dtype t, double v)
 	return value_get(&bits, t, 0);
 }
 
-static int memory_new(struct memory *m, size_t bytes, const char *name)
+static size_t memory_bytes(size_t bytes)
 {
-	size_t all = (bytes + GUARD_BYTES + 63) / 64 * 64;
+	return (bytes + GUARD_BYTES + 63) / 64 * 64;
+}
+
+static int memory_new(struct memory *m, const struct rig *r, size_t bytes, const char *name)
+{
+	size_t all = memory_bytes(bytes);
+	void *device;
 
 	m->p = aligned_alloc(64, all);
 	if (!m->p)
 		return ERR_NOMEM;
+	m->device = m->p;
+	if (r->backend->streams) {
+		if (r->backend->alloc(r->module, SPACE_PRIVATE, all, &device, NULL) != 0)
+			return ERR_NOMEM;
+		m->device = device;
+	}
 	m->bytes = bytes;
 	m->name = name;
 	memset(m->p, FRESH, bytes);
 	memset(m->p + bytes, GUARD, GUARD_BYTES);
 	return 0;
+}
+
+static void memory_done(struct memory *m, const struct rig *r)
+{
+	if (m->device && m->device != m->p)
+		r->backend->release(r->module, SPACE_PRIVATE, m->device, memory_bytes(m->bytes));
+	free(m->p);
 }
 
 /* The output that may live in its input's memory does; the rest gets its own. */
@@ -104,7 +127,7 @@ static void share(struct exec *e, const struct node *n)
 		int i = n->out[k] && n->out[k]->producer == n ? n->op->inplace(n, k) : -1;
 
 		if (i >= 0 && n->in[i] && tensor_bytes(n->in[i]) == tensor_bytes(n->out[k]))
-			e->at[n->out[k]->id] = e->at[n->in[i]->id];
+			e->in[n->out[k]->id] = e->in[n->in[i]->id];
 	}
 }
 
@@ -113,9 +136,9 @@ static int place(struct exec *e, bool in_place)
 	for (int i = 0; i < e->g->n_tensors; i++) {
 		const struct tensor *t = e->g->tensors[i];
 
-		if (memory_new(&e->tensors[i], tensor_bytes(t), t->name) != 0)
+		if (memory_new(&e->tensors[i], e->rig, tensor_bytes(t), t->name) != 0)
 			return ERR_NOMEM;
-		e->at[i] = e->tensors[i].p;
+		e->in[i] = i;
 	}
 	for (int i = 0; in_place && i < e->g->n_nodes; i++)
 		share(e, e->g->nodes[i]);
@@ -132,8 +155,24 @@ static int prepare(struct exec *e, int i, struct err *err)
 		return err_set(err, ERR_UNSUPPORTED, "%s is not offered by %s", n->op->name, e->rig->backend->name);
 	n->workspace_bytes = 0;
 	rc = k->prepare ? k->prepare(&e->rig->env, n, &e->states[i], err) : 0;
-	if (!rc && memory_new(&e->workspaces[i], n->workspace_bytes, n->name) != 0)
+	if (!rc && memory_new(&e->workspaces[i], e->rig, n->workspace_bytes, n->name) != 0)
 		rc = err_set(err, ERR_NOMEM, "out of memory for the workspace of %s", n->name);
+	return rc;
+}
+
+/* Stream, event and step page of a device. */
+static int open_device(struct exec *e, struct err *err)
+{
+	const struct backend_streams *s = e->rig->backend->streams;
+	int rc;
+
+	if (!s)
+		return 0;
+	rc = s->stream_new(e->rig->module, &e->stream, err);
+	if (!rc)
+		rc = s->event_new(e->rig->module, false, &e->done, err);
+	if (!rc && memory_new(&e->page, e->rig, sizeof(struct step_page), "page") != 0)
+		rc = err_set(err, ERR_NOMEM, "out of memory for the page");
 	return rc;
 }
 
@@ -147,11 +186,13 @@ int exec_new(struct exec **ret, struct graph *g, const struct rig *r, bool in_pl
 	e->g = g;
 	e->rig = r;
 	e->tensors = calloc((size_t)g->n_tensors + 1, sizeof(*e->tensors));
-	e->at = calloc((size_t)g->n_tensors + 1, sizeof(*e->at));
+	e->in = calloc((size_t)g->n_tensors + 1, sizeof(*e->in));
 	e->workspaces = calloc((size_t)g->n_nodes + 1, sizeof(*e->workspaces));
 	e->states = calloc((size_t)g->n_nodes + 1, sizeof(*e->states));
-	if (!e->tensors || !e->at || !e->workspaces || !e->states || place(e, in_place) != 0)
+	if (!e->tensors || !e->in || !e->workspaces || !e->states || place(e, in_place) != 0)
 		rc = err_set(err, ERR_NOMEM, "out of memory");
+	if (!rc)
+		rc = open_device(e, err);
 	for (int i = 0; i < g->n_nodes && !rc; i++)
 		rc = prepare(e, i, err);
 	if (rc) {
@@ -173,48 +214,92 @@ void exec_free(struct exec *e)
 			k->release(e->states[i]);
 	}
 	for (int i = 0; e->workspaces && i < e->g->n_nodes; i++)
-		free(e->workspaces[i].p);
+		memory_done(&e->workspaces[i], e->rig);
 	for (int i = 0; e->tensors && i < e->g->n_tensors; i++)
-		free(e->tensors[i].p);
+		memory_done(&e->tensors[i], e->rig);
+	memory_done(&e->page, e->rig);
+	if (e->done)
+		e->rig->backend->streams->event_free(e->rig->module, e->done);
+	if (e->stream)
+		e->rig->backend->streams->stream_free(e->rig->module, e->stream);
 	free(e->states);
 	free(e->workspaces);
 	free(e->tensors);
-	free(e->at);
+	free(e->in);
 	free(e);
 }
 
 void exec_put(struct exec *e, const struct tensor *t, const double *values)
 {
 	for (int64_t i = 0; i < shape_count(&t->shape); i++)
-		value_put(e->at[t->id], t->dtype, i, values[i]);
+		value_put(e->tensors[e->in[t->id]].p, t->dtype, i, values[i]);
 }
 
 void exec_get(const struct exec *e, const struct tensor *t, double *values)
 {
 	for (int64_t i = 0; i < shape_count(&t->shape); i++)
-		values[i] = value_get(e->at[t->id], t->dtype, i);
+		values[i] = value_get(e->tensors[e->in[t->id]].p, t->dtype, i);
 }
 
 #define OPERANDS_MAX 512
 
+static int copy(const struct exec *e, const struct memory *m, bool to_device, struct err *err)
+{
+	const struct backend *b = e->rig->backend;
+
+	if (!m->p || m->device == m->p)
+		return 0;
+	return b->copy(e->rig->module, to_device ? m->device : m->p, to_device ? m->p : m->device,
+		       memory_bytes(m->bytes), err);
+}
+
+static int copy_all(const struct exec *e, bool to_device, struct err *err)
+{
+	int rc = copy(e, &e->page, to_device, err);
+
+	for (int i = 0; !rc && i < e->g->n_tensors; i++)
+		rc = copy(e, &e->tensors[i], to_device, err);
+	for (int i = 0; !rc && i < e->g->n_nodes; i++)
+		rc = copy(e, &e->workspaces[i], to_device, err);
+	return rc;
+}
+
+static int run_node(struct exec *e, int i, const struct step_page *page, struct err *err)
+{
+	const struct node *n = e->g->nodes[i];
+	void *in[OPERANDS_MAX], *out[OPERANDS_MAX];
+	struct kernel_args args = {
+		.in = in, .out = out, .workspace = e->workspaces[i].device, .page = page, .stream = e->stream
+	};
+
+	for (int k = 0; k < n->n_in; k++)
+		in[k] = n->in[k] ? e->tensors[e->in[n->in[k]->id]].device : NULL;
+	for (int k = 0; k < n->n_out; k++)
+		out[k] = n->out[k] ? e->tensors[e->in[n->out[k]->id]].device : NULL;
+	return backend_kernel(e->rig->backend, n)->run(e->states[i], &args, err);
+}
+
+static int wait_for_device(struct exec *e, struct err *err)
+{
+	const struct backend_streams *s = e->rig->backend->streams;
+	int rc = s ? s->record(e->rig->module, e->stream, e->done, err) : 0;
+
+	return rc || !s ? rc : s->event_sync(e->rig->module, e->done, err);
+}
+
 int exec_run(struct exec *e, const struct step_page *page, struct err *err)
 {
-	void *in[OPERANDS_MAX], *out[OPERANDS_MAX];
+	const void *there = e->page.p ? (const void *)e->page.device : page;
+	int rc;
 
-	for (int i = 0; i < e->g->n_nodes; i++) {
-		const struct node *n = e->g->nodes[i];
-		struct kernel_args args = { .in = in, .out = out, .workspace = e->workspaces[i].p, .page = page };
-		int rc;
-
-		for (int k = 0; k < n->n_in; k++)
-			in[k] = n->in[k] ? e->at[n->in[k]->id] : NULL;
-		for (int k = 0; k < n->n_out; k++)
-			out[k] = n->out[k] ? e->at[n->out[k]->id] : NULL;
-		rc = backend_kernel(e->rig->backend, n)->run(e->states[i], &args, err);
-		if (rc)
-			return rc;
-	}
-	return 0;
+	if (e->page.p)
+		memcpy(e->page.p, page, sizeof(*page));
+	rc = copy_all(e, true, err);
+	for (int i = 0; !rc && i < e->g->n_nodes; i++)
+		rc = run_node(e, i, there, err);
+	if (!rc)
+		rc = wait_for_device(e, err);
+	return rc ? rc : copy_all(e, false, err);
 }
 
 static bool damaged(const struct memory *m)

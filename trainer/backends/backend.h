@@ -7,7 +7,7 @@
 #include "trainer/graph/kernel.h"
 #include "trainer/ops/ops.h"
 
-#define BACKEND_ABI 4
+#define BACKEND_ABI 5
 #define BACKEND_SYMBOL "dptrain_backend_v1"
 #define BACKEND_EXPORT __attribute__((visibility("default")))
 
@@ -16,6 +16,12 @@ struct backend_opts {
 	int local_rank;    /* picks the device */
 	bool deterministic;
 	bool direct;	   /* convolutions as sums of plain products alone */
+};
+
+struct backend_copy {
+	void *to;
+	const void *from;
+	size_t bytes;
 };
 
 struct backend {
@@ -57,11 +63,32 @@ static inline const struct kernel *backend_kernel(const struct backend *b, const
 	return b->emulate_f16 && node_has_dtype(n, DTYPE_F16) ? b->emulate_f16 : b->kernel[n->op->id];
 }
 
+struct event_handle; /* a place in a stream */
+struct graph_handle; /* work that was recorded, to be enqueued as a whole */
+
+/* Of devices: kernels, copies and what follows here are enqueued, and done in the order of their stream. Only
+ * event_sync waits. Nothing here allocates but the _new functions and capture_end. */
 struct backend_streams {
-	int (*create)(void *module, struct stream_handle **ret, struct err *err);
-	void (*destroy)(void *module, struct stream_handle *s);
-	int (*wait)(void *module, struct stream_handle *waiter, struct stream_handle *on, struct err *err);
-	int (*sync)(void *module, struct stream_handle *s, struct err *err);
+	int (*stream_new)(void *module, struct stream_handle **ret, struct err *err);
+	void (*stream_free)(void *module, struct stream_handle *s);
+	int (*event_new)(void *module, bool timed, struct event_handle **ret, struct err *err);
+	void (*event_free)(void *module, struct event_handle *e);
+
+	int (*record)(void *module, struct stream_handle *s, struct event_handle *e, struct err *err);
+	int (*wait)(void *module, struct stream_handle *s, struct event_handle *e, struct err *err);
+	/* Between the device and SPACE_PINNED. */
+	int (*copy_async)(void *module, struct stream_handle *s, const struct backend_copy *c, struct err *err);
+
+	int (*event_sync)(void *module, struct event_handle *e, struct err *err);
+	/* From one timed event to a later one; both are done. */
+	int (*seconds)(void *module, struct event_handle *from, struct event_handle *to, double *ret, struct err *err);
+
+	/* What is enqueued on s, and on streams that wait for it, until capture_end is recorded instead of done; at the
+	 * end s waits for all of them. Timed events that it records can be read after each launch. */
+	int (*capture_begin)(void *module, struct stream_handle *s, struct err *err);
+	int (*capture_end)(void *module, struct stream_handle *s, struct graph_handle **ret, struct err *err);
+	int (*graph_launch)(void *module, struct stream_handle *s, struct graph_handle *g, struct err *err);
+	void (*graph_free)(void *module, struct graph_handle *g);
 };
 
 extern const struct backend backend_ref; /* trainer/backends/ref.c */

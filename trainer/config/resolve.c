@@ -58,8 +58,8 @@ static int resolve_precision(struct run_config *cfg, struct err *err)
 		cfg->backend = CONFIG_BACKEND_REF;
 		derive(cfg, FLAG_backend);
 	}
-	if (f64 && cfg->backend != CONFIG_BACKEND_REF)
-		return err_set(err, ERR_USAGE, "%s: only the backend ref computes in fp64",
+	if (f64 && cfg->backend == CONFIG_BACKEND_CPU)
+		return err_set(err, ERR_USAGE, "%s: only the backends ref and cuda compute in fp64",
 			       say(cfg, FLAG_precision, &l));
 	if (!f64 && cfg->backend == CONFIG_BACKEND_REF)
 		return err_set(err, ERR_USAGE, "%s: the backend ref computes in fp64 only",

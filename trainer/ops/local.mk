@@ -1,131 +1,160 @@
 # One folder per op, one paragraph each: what every program has, what the cpu module has, the cases that tests have.
-# *_cuda.cu belong to the cuda module.
+# The kernels of the cuda module are listed with it (op_cuda).
 libtrainer_la_SOURCES += trainer/ops/ops.h trainer/ops/ops.def trainer/ops/ops.c trainer/ops/ref.h trainer/ops/ref.c
 op_cpu =
+op_cuda =
 op_cases = trainer/ops/cases.h trainer/ops/cases.c
 
 libtrainer_la_SOURCES += trainer/ops/accumulate/accumulate.h trainer/ops/accumulate/accumulate.c
 libtrainer_la_SOURCES += trainer/ops/accumulate/accumulate_ref.c
 op_cpu += trainer/ops/accumulate/accumulate_cpu.c
+op_cuda += trainer/ops/accumulate/accumulate_cuda.cu
 op_cases += trainer/ops/accumulate/accumulate_cases.c
 
 libtrainer_la_SOURCES += trainer/ops/adamw/adamw.h trainer/ops/adamw/adamw.c trainer/ops/adamw/adamw_ref.c
 op_cpu += trainer/ops/adamw/adamw_cpu.c
+op_cuda += trainer/ops/adamw/adamw_cuda.cu
 op_cases += trainer/ops/adamw/adamw_cases.c
 
 libtrainer_la_SOURCES += trainer/ops/add/add.h trainer/ops/add/add.c trainer/ops/add/add_ref.c
 op_cpu += trainer/ops/add/add_cpu.c
+op_cuda += trainer/ops/add/add_cuda.cu
 op_cases += trainer/ops/add/add_cases.c
 
 libtrainer_la_SOURCES += trainer/ops/allreduce/allreduce.h trainer/ops/allreduce/allreduce.c
 libtrainer_la_SOURCES += trainer/ops/allreduce/allreduce_ref.c
 op_cpu += trainer/ops/allreduce/allreduce_cpu.c
+op_cuda += trainer/ops/allreduce/allreduce_cuda.cu
 op_cases += trainer/ops/allreduce/allreduce_cases.c
 
 libtrainer_la_SOURCES += trainer/ops/attend/attend.h trainer/ops/attend/attend.c trainer/ops/attend/attend_ref.c
 op_cpu += trainer/ops/attend/attend_cpu.c
+op_cuda += trainer/ops/attend/attend_cuda.cu
 op_cases += trainer/ops/attend/attend_cases.c
 
 libtrainer_la_SOURCES += trainer/ops/attention/attention.h trainer/ops/attention/attention.c
 libtrainer_la_SOURCES += trainer/ops/attention/attention_ref.c
 op_cpu += trainer/ops/attention/attention_bf16_cpu.c trainer/ops/attention/attention_cpu.c
 op_cpu += trainer/ops/attention/attention_cpu.h
+op_cuda += trainer/ops/attention/attention_cuda.cu
 op_cases += trainer/ops/attention/attention_cases.c
 
 libtrainer_la_SOURCES += trainer/ops/avgpool/avgpool.h trainer/ops/avgpool/avgpool.c trainer/ops/avgpool/avgpool_ref.c
 op_cpu += trainer/ops/avgpool/avgpool_cpu.c
+op_cuda += trainer/ops/avgpool/avgpool_cuda.cu
 op_cases += trainer/ops/avgpool/avgpool_cases.c
 
 libtrainer_la_SOURCES += trainer/ops/bn/bn.h trainer/ops/bn/bn_fuse.h trainer/ops/bn/bn_math.h trainer/ops/bn/bn.c
 libtrainer_la_SOURCES += trainer/ops/bn/bn_fuse.c trainer/ops/bn/bn_ref.c
 op_cpu += trainer/ops/bn/bn_channels_cpu.c trainer/ops/bn/bn_cpu.c trainer/ops/bn/bn_cpu.h
 op_cpu += trainer/ops/bn/bn_sums_cpu.c trainer/ops/bn/bn_tile.h
+op_cuda += trainer/ops/bn/bn_cuda.cu
 op_cases += trainer/ops/bn/bn_cases.c
 
 libtrainer_la_SOURCES += trainer/ops/cast/cast.h trainer/ops/cast/float16.h trainer/ops/cast/cast.c
 libtrainer_la_SOURCES += trainer/ops/cast/cast_ref.c
 op_cpu += trainer/ops/cast/cast_cpu.c
+op_cuda += trainer/ops/cast/cast_cuda.cu
 op_cases += trainer/ops/cast/cast_cases.c
 
 libtrainer_la_SOURCES += trainer/ops/conv/conv.h trainer/ops/conv/conv.c trainer/ops/conv/conv_ref.c
 op_cpu += trainer/ops/conv/conv_cpu.c
+op_cuda += trainer/ops/conv/conv_cuda.cu
 op_cases += trainer/ops/conv/conv_cases.c
 
 libtrainer_la_SOURCES += trainer/ops/dropout/dropout.h trainer/ops/dropout/dropout.c trainer/ops/dropout/dropout_ref.c
 op_cpu += trainer/ops/dropout/dropout_cpu.c
+op_cuda += trainer/ops/dropout/dropout_cuda.cu
 op_cases += trainer/ops/dropout/dropout_cases.c
 
 libtrainer_la_SOURCES += trainer/ops/ema/ema.h trainer/ops/ema/ema_math.h trainer/ops/ema/ema.c
 libtrainer_la_SOURCES += trainer/ops/ema/ema_ref.c
 op_cpu += trainer/ops/ema/ema_cpu.c
+op_cuda += trainer/ops/ema/ema_cuda.cu
 op_cases += trainer/ops/ema/ema_cases.c
 
 libtrainer_la_SOURCES += trainer/ops/embed/embed.h trainer/ops/embed/embed.c trainer/ops/embed/embed_ref.c
 op_cpu += trainer/ops/embed/embed_cpu.c
+op_cuda += trainer/ops/embed/embed_cuda.cu
 op_cases += trainer/ops/embed/embed_cases.c
 
 libtrainer_la_SOURCES += trainer/ops/gelu/gelu.h trainer/ops/gelu/gelu.c trainer/ops/gelu/gelu_ref.c
 op_cpu += trainer/ops/gelu/gelu_cpu.c
+op_cuda += trainer/ops/gelu/gelu_cuda.cu
 op_cases += trainer/ops/gelu/gelu_cases.c
 
 libtrainer_la_SOURCES += trainer/ops/guard/guard.h trainer/ops/guard/guard_math.h trainer/ops/guard/guard.c
 libtrainer_la_SOURCES += trainer/ops/guard/guard_ref.c
 op_cpu += trainer/ops/guard/guard_cpu.c
+op_cuda += trainer/ops/guard/guard_cuda.cu
 op_cases += trainer/ops/guard/guard_cases.c
 
 libtrainer_la_SOURCES += trainer/ops/lamb/lamb.h trainer/ops/lamb/lamb_math.h trainer/ops/lamb/lamb.c
 libtrainer_la_SOURCES += trainer/ops/lamb/lamb_ref.c
 op_cpu += trainer/ops/lamb/lamb_cpu.c
+op_cuda += trainer/ops/lamb/lamb_cuda.cu
 op_cases += trainer/ops/lamb/lamb_cases.c
 
 libtrainer_la_SOURCES += trainer/ops/lars/lars.h trainer/ops/lars/lars_math.h trainer/ops/lars/lars.c
 libtrainer_la_SOURCES += trainer/ops/lars/lars_ref.c
 op_cpu += trainer/ops/lars/lars_cpu.c
+op_cuda += trainer/ops/lars/lars_cuda.cu
 op_cases += trainer/ops/lars/lars_cases.c
 
 libtrainer_la_SOURCES += trainer/ops/layernorm/layernorm.h trainer/ops/layernorm/layernorm.c
 libtrainer_la_SOURCES += trainer/ops/layernorm/layernorm_ref.c
 op_cpu += trainer/ops/layernorm/layernorm_cpu.c
+op_cuda += trainer/ops/layernorm/layernorm_cuda.cu
 op_cases += trainer/ops/layernorm/layernorm_cases.c
 
 libtrainer_la_SOURCES += trainer/ops/linear/linear.h trainer/ops/linear/linear.c trainer/ops/linear/linear_ref.c
 op_cpu += trainer/ops/linear/linear_cpu.c
+op_cuda += trainer/ops/linear/linear_cuda.cu
 op_cases += trainer/ops/linear/linear_cases.c
 
 libtrainer_la_SOURCES += trainer/ops/lmhead/lmhead.h trainer/ops/lmhead/lmhead.c trainer/ops/lmhead/lmhead_ref.c
 op_cpu += trainer/ops/lmhead/lmhead_cpu.c
+op_cuda += trainer/ops/lmhead/lmhead_cuda.cu
 op_cases += trainer/ops/lmhead/lmhead_cases.c
 
 libtrainer_la_SOURCES += trainer/ops/maxpool/maxpool.h trainer/ops/maxpool/maxpool.c trainer/ops/maxpool/maxpool_ref.c
 op_cpu += trainer/ops/maxpool/maxpool_cpu.c
+op_cuda += trainer/ops/maxpool/maxpool_cuda.cu
 op_cases += trainer/ops/maxpool/maxpool_cases.c
 
 libtrainer_la_SOURCES += trainer/ops/norm/norm.h trainer/ops/norm/norm.c trainer/ops/norm/norm_ref.c
 op_cpu += trainer/ops/norm/norm_cpu.c
+op_cuda += trainer/ops/norm/norm_cuda.cu
 op_cases += trainer/ops/norm/norm_cases.c
 
 libtrainer_la_SOURCES += trainer/ops/pack/pack.h trainer/ops/pack/pack.c trainer/ops/pack/pack_ref.c
 op_cpu += trainer/ops/pack/pack_cpu.c
+op_cuda += trainer/ops/pack/pack_cuda.cu
 op_cases += trainer/ops/pack/pack_cases.c
 
 libtrainer_la_SOURCES += trainer/ops/peer/peer.h trainer/ops/peer/peer_host.h trainer/ops/peer/peer.c
 libtrainer_la_SOURCES += trainer/ops/peer/peer_ref.c
 op_cpu += trainer/ops/peer/peer_cpu.c
+op_cuda += trainer/ops/peer/peer_cuda.cu
 op_cases += trainer/ops/peer/peer_cases.c
 
 libtrainer_la_SOURCES += trainer/ops/relu/relu.h trainer/ops/relu/relu.c trainer/ops/relu/relu_ref.c
 op_cpu += trainer/ops/relu/relu_cpu.c
+op_cuda += trainer/ops/relu/relu_cuda.cu
 op_cases += trainer/ops/relu/relu_cases.c
 
 libtrainer_la_SOURCES += trainer/ops/sgd/sgd.h trainer/ops/sgd/sgd.c trainer/ops/sgd/sgd_ref.c
 op_cpu += trainer/ops/sgd/sgd_cpu.c
+op_cuda += trainer/ops/sgd/sgd_cuda.cu
 op_cases += trainer/ops/sgd/sgd_cases.c
 
 libtrainer_la_SOURCES += trainer/ops/shares/shares.h trainer/ops/shares/shares_host.h trainer/ops/shares/shares.c
 libtrainer_la_SOURCES += trainer/ops/shares/shares_ref.c
 op_cpu += trainer/ops/shares/shares_cpu.c
+op_cuda += trainer/ops/shares/shares_cuda.cu
 op_cases += trainer/ops/shares/shares_cases.c
 
 libtrainer_la_SOURCES += trainer/ops/xent/xent.h trainer/ops/xent/xent.c trainer/ops/xent/xent_ref.c
 op_cpu += trainer/ops/xent/xent_cpu.c
+op_cuda += trainer/ops/xent/xent_cuda.cu
 op_cases += trainer/ops/xent/xent_cases.c

@@ -20,6 +20,7 @@ static struct program_opts opts_of(const struct rank *r, const struct subject *s
 		.optimizer = optimizer_opts_of(cfg),
 		.freeze = cfg->freeze,
 		.keep_grads = cfg->dump_grads != NULL,
+		.node_by_node = !cfg->cuda_graphs,
 		.recompute = (enum recompute)cfg->activation_checkpointing,
 		.env = rank_env(r),
 		.comm = r->comm,
@@ -96,6 +97,7 @@ int planning_evaluation(struct prepared *ret, const struct rank *r, const struct
 				  .module = r->module,
 				  .strategy = strategies_table[STRATEGY_single],
 				  .low_params = true,
+				  .node_by_node = !r->cfg->cuda_graphs,
 				  .sharing = { .world = 1 },
 				  .env = rank_env(r),
 				  .comm = r->comm };

@@ -179,7 +179,7 @@ int prepare_memory(struct prepared *p, struct err *err)
 		void *memory;
 		int rc;
 
-		if (s == SPACE_COMM && p->opts.comm) {
+		if (s == SPACE_COMM && p->opts.comm && !p->opts.backend->streams) {
 			rc = p->opts.comm->ops->alloc(p->opts.comm, p->plan.slab_bytes[s], &memory, err);
 			if (rc)
 				return rc;

@@ -30,6 +30,7 @@ struct program_opts {
 	const char *freeze;		     /* see graph_frozen; NULL */
 	bool low_params;		     /* nothing changes parameters, see struct graph */
 	bool keep_grads;		     /* gradients can be read after the step */
+	bool node_by_node;		     /* programs of a device are not recorded as graphs */
 	enum recompute recompute;
 	bool accumulate;		     /* some step has several micro-batches */
 	struct kernel_env env;		     /* of kernels that meet nobody */

@@ -230,8 +230,12 @@ static int pick_backend(struct rank *r, const struct precision *p, struct err *e
 	if (rc)
 		return rc;
 	b = choice.backend;
-	if (r->cfg->backend == CONFIG_BACKEND_AUTO && b->streams) /* device streams are not driven yet */
+	if (r->cfg->backend == CONFIG_BACKEND_AUTO && b->streams && r->seat->world > 1) {
+		if (rank_is_root(r))
+			log_info("--backend auto: cpu, because %s trains on one GPU so far, not on %d ranks", b->name,
+				 r->seat->world);
 		rc = backend_load(&choice, "cpu", err);
+	}
 	if (rc)
 		return rc;
 	b = choice.backend;

@@ -1,6 +1,8 @@
 /* exec.c: which executor runs a run's programs, and what none of them may be given. It must not know how nodes run. */
 #include "trainer/run/exec.h"
 
+#include "trainer/run/exec_stream.h"
+
 int exec_open(struct exec **ret, const struct exec_ops *ops, const struct prepared *p, struct err *err)
 {
 	for (int i = 0; i < p->n_programs; i++) {
@@ -18,10 +20,7 @@ int exec_open(struct exec **ret, const struct exec_ops *ops, const struct prepar
 
 int exec_new(struct exec **ret, const struct prepared *p, struct err *err)
 {
-	if (p->opts.backend->streams)
-		return err_set(err, ERR_UNSUPPORTED, "backend %s: training on device streams is not supported yet",
-			       p->opts.backend->name);
-	return exec_open(ret, &exec_host, p, err);
+	return exec_open(ret, p->opts.backend->streams ? &exec_stream : &exec_host, p, err);
 }
 
 void exec_free(struct exec *e)

@@ -13,6 +13,7 @@
 
 #include "tracker/base/clock.h"
 #include "trainer/comm/flight.h"
+#include "trainer/run/exec_time.h"
 
 #define SPINS 400
 
@@ -68,22 +69,6 @@ struct host {
 	bool quit;
 };
 
-static enum exec_time kind_of(const struct node *n)
-{
-	if (n->op->collective)
-		return EXEC_COMM_EXPOSED;
-	switch (n->phase) {
-	case PHASE_FORWARD:
-		return EXEC_FORWARD;
-	case PHASE_BACKWARD:
-		return EXEC_BACKWARD;
-	case PHASE_OPTIMIZER:
-		return EXEC_OPTIMIZER;
-	default:
-		return EXEC_COMM_EXPOSED;
-	}
-}
-
 static bool waits(const struct schedule_item *s)
 {
 	for (int k = 0; k < STREAM_COUNT; k++)
@@ -114,7 +99,7 @@ static int fill_item(struct host *e, struct host_item *it, const struct program 
 		.collective = n->op->collective,
 		.feeds = s->feeds,
 		.slot = s->slot,
-		.kind = kind_of(n),
+		.kind = exec_time_of(n),
 		.node = n,
 		.args = { .in = operands,
 			  .out = operands + n->n_in,

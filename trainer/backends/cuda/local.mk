@@ -1,9 +1,18 @@
 # The cuda module. nvcc compiles *.cu through libtool: -forward-unknown-opts lets libtool's -fPIC reach the host
 # compiler; without exceptions, RTTI and thread-safe statics its objects need no libstdc++.
-cuda_sources = \
+cuda_module = \
+	trainer/backends/cuda/alone.h \
+	trainer/backends/cuda/attend.h \
+	trainer/backends/cuda/columns.h \
+	trainer/backends/cuda/cuda.h \
+	trainer/backends/cuda/device.h \
+	trainer/backends/cuda/fail.c \
+	trainer/backends/cuda/fail.h \
 	trainer/backends/cuda/module.c \
-	trainer/backends/cuda/none.def \
-	trainer/ops/relu/relu_cuda.cu
+	trainer/backends/cuda/module.h \
+	trainer/backends/cuda/product.h \
+	trainer/backends/cuda/streams.c
+cuda_sources = $(cuda_module) $(op_cuda)
 EXTRA_DIST += $(cuda_sources)
 
 if HAVE_CUDA
@@ -30,4 +39,6 @@ SUFFIXES = .cu
 	$(AM_V_NVCC)$(LIBTOOL) $(AM_V_lt) --tag=CC --mode=compile $(NVCC) -forward-unknown-opts $(NVCCFLAGS) -std=c++20 \
 		--Werror=all-warnings --compiler-options=$(NVCC_HOST_FLAGS) $(AM_CPPFLAGS) $(CPPFLAGS) -c -o $@ $<
 
-trainer/ops/relu/relu_cuda.lo: trainer/graph/kernel.h trainer/graph/graph.h tracker/base/err.h
+# What nvcc includes of the tree: any of it makes every kernel anew.
+$(op_cuda:.cu=.lo): trainer/backends/cuda/alone.h trainer/backends/cuda/attend.h trainer/backends/cuda/columns.h trainer/backends/cuda/cuda.h trainer/backends/cuda/device.h \
+	trainer/backends/cuda/product.h trainer/graph/both.h trainer/graph/graph.h trainer/graph/kernel.h tracker/base/err.h

@@ -1,20 +1,15 @@
-/* module.c: the cuda backend's device, memory and streams. Kernels stand beside their ops (<op>_cuda.cu). Uses the
- * statically linked runtime, so that the module loads on a machine without a driver and says so. */
-#include "trainer/backends/backend.h"
+/* module.c: the cuda backend: probe, device and memory, and the table of kernels, which stand beside their ops
+ * (<op>_cuda.cu). Uses the statically linked runtime, so that the module loads on a machine without a driver and says
+ * so. */
+#include "trainer/backends/cuda/module.h"
 
-#include <cuda_runtime_api.h>
 #include <stdio.h>
 #include <stdlib.h>
 
-struct cuda_module {
-	int device;
-};
+#include "trainer/backends/cuda/fail.h"
 
-static int fail(struct err *err, cudaError_t rc, const char *what)
-{
-	return err_set(err, rc == cudaErrorMemoryAllocation ? ERR_NOMEM : ERR_IO, "cuda: %s: %s", what,
-		       cudaGetErrorString(rc));
-}
+#define CAPABILITY_MIN 80
+#define DRIVER_MIN 13000 /* CUDA 13.0: driver 580 */
 
 static void cuda_version(char *text, size_t n)
 {
@@ -26,18 +21,39 @@ static void cuda_version(char *text, size_t n)
 		 driver % 1000 / 10);
 }
 
+static int capability(int device)
+{
+	int major = 0, minor = 0;
+
+	if (cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device) != cudaSuccess ||
+	    cudaDeviceGetAttribute(&minor, cudaDevAttrComputeCapabilityMinor, device) != cudaSuccess)
+		return 0;
+	return 10 * major + minor;
+}
+
 static int cuda_probe(char *reason, size_t n)
 {
-	int count = 0, major = 0;
-	cudaError_t rc = cudaGetDeviceCount(&count);
+	int count = 0, driver = 0, found;
+	cudaError_t rc = cudaDriverGetVersion(&driver);
 
+	if (rc != cudaSuccess || !driver) {
+		snprintf(reason, n, "no NVIDIA driver is installed; install driver 580 or newer");
+		return -1;
+	}
+	if (driver < DRIVER_MIN) {
+		snprintf(reason, n, "the NVIDIA driver is made for CUDA %d.%d; CUDA 13.0 needs driver 580 or newer",
+			 driver / 1000, driver % 1000 / 10);
+		return -1;
+	}
+	rc = cudaGetDeviceCount(&count);
 	if (rc != cudaSuccess || !count) {
 		snprintf(reason, n, "no usable GPU (%s)", rc == cudaSuccess ? "none found" : cudaGetErrorString(rc));
 		return -1;
 	}
-	rc = cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, 0);
-	if (rc != cudaSuccess || major < 9) {
-		snprintf(reason, n, "device 0 has compute capability %d.x; 9.0 or newer is needed", major);
+	found = capability(0);
+	if (found < CAPABILITY_MIN) {
+		snprintf(reason, n, "device 0 has compute capability %d.%d; 8.0 or newer is needed", found / 10,
+			 found % 10);
 		return -1;
 	}
 	return 0;
@@ -45,7 +61,7 @@ static int cuda_probe(char *reason, size_t n)
 
 static bool cuda_takes(const struct precision *p)
 {
-	return p->master == DTYPE_F32 && (p->low == DTYPE_F32 || p->low == DTYPE_BF16);
+	return p->master == (p->low == DTYPE_F64 ? DTYPE_F64 : DTYPE_F32);
 }
 
 static int cuda_open(const struct backend_opts *o, void **ret_module, struct err *err)
@@ -57,11 +73,18 @@ static int cuda_open(const struct backend_opts *o, void **ret_module, struct err
 	if (!m)
 		return err_set(err, ERR_NOMEM, "cuda: out of memory");
 	rc = cudaGetDeviceCount(&count);
+	if (rc == cudaSuccess && o->local_rank >= count) {
+		free(m);
+		return err_set(err, ERR_USAGE,
+			       "backend cuda: rank %d of this machine has no GPU of its own: there %s %d; use at most "
+			       "--nproc-per-node %d",
+			       o->local_rank, count == 1 ? "is" : "are", count, count);
+	}
 	if (rc == cudaSuccess)
-		rc = o->local_rank < count ? cudaSetDevice(o->local_rank) : cudaErrorInvalidDevice;
+		rc = cudaSetDevice(o->local_rank);
 	if (rc != cudaSuccess) {
 		free(m);
-		return fail(err, rc, "choosing the device of this rank");
+		return cuda_fail(err, rc, "choosing the device of this rank");
 	}
 	m->device = o->local_rank;
 	*ret_module = m;
@@ -75,15 +98,23 @@ static void cuda_close(void *module)
 
 static int cuda_alloc(void *module, enum space space, size_t bytes, void **ret, struct err *err)
 {
+	size_t room = 0, all = 0;
 	void *memory = NULL;
 	cudaError_t rc;
 
 	(void)module;
 	rc = space == SPACE_PINNED ? cudaMallocHost(&memory, bytes) : cudaMalloc(&memory, bytes);
+	if (rc == cudaErrorMemoryAllocation && space != SPACE_PINNED) {
+		cudaMemGetInfo(&room, &all);
+		return err_set(err, ERR_NOMEM,
+			       "cuda: the plan needs %.0f MiB on the GPU, which has %.0f of %.0f MiB free; a smaller "
+			       "--batch-size or --activation-checkpointing full needs less",
+			       (double)bytes / 0x1p20, (double)room / 0x1p20, (double)all / 0x1p20);
+	}
 	if (rc == cudaSuccess)
 		rc = cudaMemset(memory, 0, bytes);
 	if (rc != cudaSuccess)
-		return fail(err, rc, "allocating a slab");
+		return cuda_fail(err, rc, "allocating a slab");
 	*ret = memory;
 	return 0;
 }
@@ -102,62 +133,12 @@ static int cuda_copy(void *module, void *to, const void *from, size_t bytes, str
 	cudaError_t rc = cudaMemcpy(to, from, bytes, cudaMemcpyDefault);
 
 	(void)module;
-	return rc == cudaSuccess ? 0 : fail(err, rc, "copying");
+	return rc == cudaSuccess ? 0 : cuda_fail(err, rc, "copying");
 }
 
-static int stream_create(void *module, struct stream_handle **ret, struct err *err)
-{
-	cudaStream_t s;
-	cudaError_t rc = cudaStreamCreateWithFlags(&s, cudaStreamNonBlocking);
-
-	(void)module;
-	if (rc != cudaSuccess)
-		return fail(err, rc, "making a stream");
-	*ret = (struct stream_handle *)s;
-	return 0;
-}
-
-static void stream_destroy(void *module, struct stream_handle *s)
-{
-	(void)module;
-	cudaStreamDestroy((cudaStream_t)s);
-}
-
-static int stream_wait(void *module, struct stream_handle *waiter, struct stream_handle *on, struct err *err)
-{
-	cudaEvent_t done;
-	cudaError_t rc = cudaEventCreateWithFlags(&done, cudaEventDisableTiming);
-
-	(void)module;
-	if (rc != cudaSuccess)
-		return fail(err, rc, "making an event");
-	rc = cudaEventRecord(done, (cudaStream_t)on);
-	if (rc == cudaSuccess)
-		rc = cudaStreamWaitEvent((cudaStream_t)waiter, done, 0);
-	cudaEventDestroy(done); /* lives on until the streams are past it */
-	return rc == cudaSuccess ? 0 : fail(err, rc, "making one stream wait for another");
-}
-
-static int stream_sync(void *module, struct stream_handle *s, struct err *err)
-{
-	cudaError_t rc = cudaStreamSynchronize((cudaStream_t)s);
-
-	(void)module;
-	return rc == cudaSuccess ? 0 : fail(err, rc, "waiting for a stream");
-}
-
-static const struct backend_streams streams = {
-	.create = stream_create,
-	.destroy = stream_destroy,
-	.wait = stream_wait,
-	.sync = stream_sync,
-};
-
-#define NONE(op) static const struct kernel op##_cuda;
-#include "trainer/backends/cuda/none.def"
-#undef NONE
-
-extern const struct kernel relu_cuda, relu_grad_cuda;
+#define OP(op) extern const struct kernel op##_cuda;
+#include "trainer/ops/ops.def"
+#undef OP
 
 extern const struct backend dptrain_backend_v1;
 BACKEND_EXPORT const struct backend dptrain_backend_v1 = {
@@ -172,7 +153,7 @@ BACKEND_EXPORT const struct backend dptrain_backend_v1 = {
 	.alloc = cuda_alloc,
 	.release = cuda_release,
 	.copy = cuda_copy,
-	.streams = &streams,
+	.streams = &cuda_streams,
 	.kernel = {
 #define OP(op) [OP_##op] = &op##_cuda,
 #include "trainer/ops/ops.def"

@@ -62,7 +62,7 @@ BOTH_INLINE void guard_decide_by(const struct guard_attr *a, const struct guard_
 		return;
 	}
 	if (a->max_norm > 0)
-		clip = fmin(1, a->max_norm / (*v->norm + 1e-6));
+		clip = fmin(1.0, a->max_norm / (*v->norm + 1e-6));
 	guard_count(v->state, good);
 	if (a->scaling)
 		guard_scale(v->state, page->loss_scale, good);

@@ -1,117 +1,60 @@
-/* relu_cuda.cu: relu and relu_grad in f32 and bf16, one thread an element in a grid-stride loop: bound by memory. */
-extern "C" {
-#include "trainer/graph/kernel.h"
-}
-
-#include <cuda_bf16.h>
-#include <cuda_runtime.h>
-#include <stdlib.h>
+/* relu_cuda.cu: the rectifier and its gradient, element by element; NaN stays NaN. */
+#include "trainer/backends/cuda/cuda.h"
 
 namespace {
 
-constexpr int block_threads = 256;
-constexpr int grid_blocks_max = 132 * 16; /* 16 blocks on each multiprocessor of an H200 */
+template <typename T> struct rectify {
+	static constexpr int width = vector_width<T>;
+	const T *x;
+	T *y;
 
-template <typename T> __global__ void relu_kernel(const T *x, T *y, int64_t n)
-{
-	for (int64_t i = blockIdx.x * (int64_t)blockDim.x + threadIdx.x; i < n; i += (int64_t)gridDim.x * blockDim.x) {
-		float v = (float)x[i];
+	template <int W> __device__ void at(int64_t i) const
+	{
+		acc_t<T> v[W];
 
-		y[i] = v > 0.0f || v != v ? x[i] : T(0.0f);
+		load(v, x + i);
+		for (int k = 0; k < W; k++)
+			v[k] = v[k] <= 0 ? 0 : v[k];
+		store(y + i, v);
 	}
-}
-
-template <typename T> __global__ void relu_grad_kernel(const T *dy, const T *y, T *dx, int64_t n)
-{
-	for (int64_t i = blockIdx.x * (int64_t)blockDim.x + threadIdx.x; i < n; i += (int64_t)gridDim.x * blockDim.x)
-		dx[i] = (float)y[i] > 0.0f ? dy[i] : T(0.0f);
-}
-
-struct elementwise {
-	int64_t n;
-	enum dtype dtype;
 };
 
-int elementwise_prepare(const struct kernel_env *, struct node *n, void **ret_state, struct err *err)
-{
-	enum dtype t = n->in[0]->dtype;
+template <typename T> struct rectify_grad {
+	static constexpr int width = vector_width<T>;
+	const T *dy, *y;
+	T *dx;
 
-	if (t != DTYPE_F32 && t != DTYPE_BF16)
-		return err_set(err, ERR_UNSUPPORTED, "cuda: %s in %s is not offered", n->name, dtype_name(t));
-	elementwise *e = static_cast<elementwise *>(malloc(sizeof(*e)));
-	if (!e)
-		return err_set(err, ERR_NOMEM, "cuda: %s: out of memory", n->name);
-	*e = { shape_count(&n->in[0]->shape), t };
-	*ret_state = e;
-	return 0;
-}
+	template <int W> __device__ void at(int64_t i) const
+	{
+		acc_t<T> d[W], v[W];
 
-int grid_blocks(int64_t n)
-{
-	int64_t blocks = (n + block_threads - 1) / block_threads;
-
-	return (int)(blocks < grid_blocks_max ? blocks : grid_blocks_max);
-}
-
-int launched(struct err *err, const char *op)
-{
-	cudaError_t rc = cudaGetLastError();
-
-	return rc == cudaSuccess ? 0 : err_set(err, ERR_IO, "cuda: %s: %s", op, cudaGetErrorString(rc));
-}
-
-template <typename T> void relu_launch(const elementwise *e, const struct kernel_args *a)
-{
-	relu_kernel<<<grid_blocks(e->n), block_threads, 0, (cudaStream_t)a->stream>>>(
-		static_cast<const T *>(a->in[0]), static_cast<T *>(a->out[0]), e->n);
-}
-
-template <typename T> void relu_grad_launch(const elementwise *e, const struct kernel_args *a)
-{
-	relu_grad_kernel<<<grid_blocks(e->n), block_threads, 0, (cudaStream_t)a->stream>>>(
-		static_cast<const T *>(a->in[0]), static_cast<const T *>(a->in[1]), static_cast<T *>(a->out[0]), e->n);
-}
+		load(d, dy + i);
+		load(v, y + i);
+		for (int k = 0; k < W; k++)
+			d[k] = v[k] > 0 ? d[k] : 0;
+		store(dx + i, d);
+	}
+};
 
 int relu_run(void *state, const struct kernel_args *a, struct err *err)
 {
-	const elementwise *e = static_cast<elementwise *>(state);
+	const struct node *n = cuda_node(state);
 
-	if (!e->n)
-		return 0;
-	if (e->dtype == DTYPE_F32)
-		relu_launch<float>(e, a);
-	else
-		relu_launch<__nv_bfloat16>(e, a);
-	return launched(err, "relu");
+	BY_TYPE(n->in[0]->dtype, T,
+		return cuda_each(n, a, rectify<T>{ cuda_in<T>(a, 0), cuda_out<T>(a, 0) }, cuda_count(n->in[0]), 0,
+				 err));
 }
 
 int relu_grad_run(void *state, const struct kernel_args *a, struct err *err)
 {
-	const elementwise *e = static_cast<elementwise *>(state);
+	const struct node *n = cuda_node(state);
 
-	if (!e->n)
-		return 0;
-	if (e->dtype == DTYPE_F32)
-		relu_grad_launch<float>(e, a);
-	else
-		relu_grad_launch<__nv_bfloat16>(e, a);
-	return launched(err, "relu_grad");
+	BY_TYPE(n->in[0]->dtype, T,
+		return cuda_each(n, a, rectify_grad<T>{ cuda_in<T>(a, 0), cuda_in<T>(a, 1), cuda_out<T>(a, 0) },
+				 cuda_count(n->in[0]), 0, err));
 }
 
 } // namespace
 
-extern "C" const struct kernel relu_cuda = {
-	.pack_bytes = nullptr,
-	.prepare = elementwise_prepare,
-	.run = relu_run,
-	.release = free,
-	.impl = nullptr,
-};
-
-extern "C" const struct kernel relu_grad_cuda = {
-	.pack_bytes = nullptr,
-	.prepare = elementwise_prepare,
-	.run = relu_grad_run,
-	.release = free,
-	.impl = nullptr,
-};
+CUDA_KERNEL(relu, cuda_prepare, relu_run);
+CUDA_KERNEL(relu_grad, cuda_prepare, relu_grad_run);

@@ -1,0 +1,354 @@
+/* cudart.cc: the calls of the CUDA runtime that the module makes, by the prototypes of the real header. What CUDA forbids
+ * fails or ends the process with a line. */
+#include <cuda_runtime_api.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tests/fakes/cuda/fibers.h"
+#include "tests/fakes/cuda/memory.h"
+#include "tests/fakes/cuda/queue.h"
+
+static cudaError_t last = cudaSuccess;
+
+static cudaError_t keep(cudaError_t rc)
+{
+	if (rc != cudaSuccess)
+		last = rc;
+	return rc;
+}
+
+/* What waits for the device may not be called while a graph is recorded. */
+static bool forbidden(const char *call)
+{
+	if (!queue_captures())
+		return false;
+	fprintf(stderr, "fake device: %s during capture\n", call);
+	keep(cudaErrorStreamCaptureUnsupported);
+	return true;
+}
+
+/* ---- device ---- */
+
+static int fake_number(const char *name, int usual)
+{
+	const char *given = getenv(name);
+
+	return given ? (int)strtol(given, NULL, 10) : usual;
+}
+
+cudaError_t cudaGetDeviceCount(int *count)
+{
+	*count = fake_number("DPTRAIN_FAKE_DEVICES", 1);
+	return *count ? cudaSuccess : cudaErrorNoDevice;
+}
+
+cudaError_t cudaSetDevice(int)
+{
+	return cudaSuccess;
+}
+
+cudaError_t cudaDeviceGetAttribute(int *value, enum cudaDeviceAttr attr, int)
+{
+	const int capability = fake_number("DPTRAIN_FAKE_CAPABILITY", 90);
+
+	*value = attr == cudaDevAttrComputeCapabilityMajor   ? capability / 10
+		 : attr == cudaDevAttrComputeCapabilityMinor ? capability % 10
+							     : 0;
+	return cudaSuccess;
+}
+
+cudaError_t cudaDriverGetVersion(int *version)
+{
+	*version = fake_number("DPTRAIN_FAKE_DRIVER", 13000);
+	return cudaSuccess;
+}
+
+cudaError_t cudaRuntimeGetVersion(int *version)
+{
+	*version = CUDART_VERSION;
+	return cudaSuccess;
+}
+
+cudaError_t cudaMemGetInfo(size_t *ret_free, size_t *ret_total)
+{
+	memory_room(ret_free, ret_total);
+	return cudaSuccess;
+}
+
+const char *cudaGetErrorString(cudaError_t rc)
+{
+	return rc == cudaErrorMemoryAllocation		   ? "out of memory"
+	       : rc == cudaErrorNoDevice		   ? "no CUDA-capable device is detected"
+	       : rc == cudaErrorStreamCaptureUnsupported   ? "operation not permitted when stream is capturing"
+	       : rc == cudaErrorStreamCaptureUnjoined	   ? "unjoined work in a captured stream"
+	       : rc == cudaErrorInvalidConfiguration	   ? "invalid configuration argument"
+	       : rc == cudaErrorInvalidValue		   ? "invalid argument"
+							   : "an error of the fake device";
+}
+
+cudaError_t cudaGetLastError(void)
+{
+	cudaError_t rc = last;
+
+	last = cudaSuccess;
+	return rc;
+}
+
+/* ---- memory ---- */
+
+cudaError_t cudaMalloc(void **p, size_t bytes)
+{
+	if (forbidden("cudaMalloc"))
+		return cudaErrorStreamCaptureUnsupported;
+	*p = memory_device_new(bytes);
+	return *p ? cudaSuccess : cudaErrorMemoryAllocation; /* as CUDA's, it is no sticky error */
+}
+
+cudaError_t cudaMallocHost(void **p, size_t bytes)
+{
+	*p = memory_pinned_new(bytes);
+	return *p ? cudaSuccess : cudaErrorMemoryAllocation;
+}
+
+static cudaError_t drop(void *p)
+{
+	if (!queue_is_idle()) {
+		fprintf(stderr, "fake device: memory is freed while work is queued\n");
+		abort();
+	}
+	return !p || memory_free(p) ? cudaSuccess : keep(cudaErrorInvalidValue);
+}
+
+cudaError_t cudaFree(void *p)
+{
+	return drop(p);
+}
+
+cudaError_t cudaFreeHost(void *p)
+{
+	return drop(p);
+}
+
+/* At once, in front of everything that is queued: streams that do not block the legacy one leave that open. */
+cudaError_t cudaMemcpy(void *to, const void *from, size_t bytes, enum cudaMemcpyKind)
+{
+	if (forbidden("cudaMemcpy"))
+		return cudaErrorStreamCaptureUnsupported;
+	memory_open();
+	memcpy(to, from, bytes);
+	memory_shut();
+	return cudaSuccess;
+}
+
+cudaError_t cudaMemset(void *p, int value, size_t bytes)
+{
+	memory_open();
+	memset(p, value, bytes);
+	memory_shut();
+	return cudaSuccess;
+}
+
+struct copying : work {
+	void *to;
+	const void *from;
+	size_t bytes;
+
+	copying(void *t, const void *f, size_t n) : to(t), from(f), bytes(n)
+	{
+	}
+	void run() override
+	{
+		memmove(to, from, bytes);
+	}
+};
+
+static bool reachable(const void *p)
+{
+	return memory_is_device(p) || memory_is_pinned(p);
+}
+
+cudaError_t cudaMemcpyAsync(void *to, const void *from, size_t bytes, enum cudaMemcpyKind, cudaStream_t stream)
+{
+	if (!reachable(to) || !reachable(from)) {
+		fprintf(stderr, "fake device: an asynchronous copy of pageable memory would wait for the device\n");
+		return keep(cudaErrorInvalidValue);
+	}
+	queue_work(stream, std::make_shared<copying>(to, from, bytes));
+	return cudaSuccess;
+}
+
+struct setting : work {
+	void *p;
+	int value;
+	size_t bytes;
+
+	setting(void *q, int v, size_t n) : p(q), value(v), bytes(n)
+	{
+	}
+	void run() override
+	{
+		memset(p, value, bytes);
+	}
+};
+
+cudaError_t cudaMemsetAsync(void *p, int value, size_t bytes, cudaStream_t stream)
+{
+	queue_work(stream, std::make_shared<setting>(p, value, bytes));
+	return cudaSuccess;
+}
+
+/* ---- streams and events ---- */
+
+cudaError_t cudaStreamCreateWithFlags(cudaStream_t *ret, unsigned)
+{
+	*ret = new CUstream_st{};
+	queue_add_stream(*ret);
+	return cudaSuccess;
+}
+
+cudaError_t cudaStreamDestroy(cudaStream_t s)
+{
+	queue_sync_stream(s);
+	queue_drop_stream(s);
+	delete s;
+	return cudaSuccess;
+}
+
+cudaError_t cudaStreamSynchronize(cudaStream_t s)
+{
+	if (forbidden("cudaStreamSynchronize"))
+		return cudaErrorStreamCaptureUnsupported;
+	queue_sync_stream(s);
+	return cudaSuccess;
+}
+
+cudaError_t cudaEventCreateWithFlags(cudaEvent_t *ret, unsigned flags)
+{
+	*ret = new CUevent_st{ !(flags & cudaEventDisableTiming), 0, 0, 0, NULL, {} };
+	return cudaSuccess;
+}
+
+cudaError_t cudaEventDestroy(cudaEvent_t e)
+{
+	delete e;
+	return cudaSuccess;
+}
+
+cudaError_t cudaEventRecord(cudaEvent_t e, cudaStream_t s)
+{
+	queue_record(s, e, false);
+	return cudaSuccess;
+}
+
+cudaError_t cudaEventRecordWithFlags(cudaEvent_t e, cudaStream_t s, unsigned flags)
+{
+	queue_record(s, e, flags & cudaEventRecordExternal);
+	return cudaSuccess;
+}
+
+cudaError_t cudaStreamWaitEvent(cudaStream_t s, cudaEvent_t e, unsigned)
+{
+	queue_wait(s, e);
+	return cudaSuccess;
+}
+
+cudaError_t cudaEventSynchronize(cudaEvent_t e)
+{
+	if (forbidden("cudaEventSynchronize"))
+		return cudaErrorStreamCaptureUnsupported;
+	queue_sync_event(e);
+	return cudaSuccess;
+}
+
+cudaError_t cudaEventElapsedTime(float *ms, cudaEvent_t from, cudaEvent_t to)
+{
+	if (!from->timed || !to->timed || !from->done || !to->done)
+		return keep(cudaErrorInvalidResourceHandle);
+	*ms = (float)((to->at_s - from->at_s) * 1e3);
+	return cudaSuccess;
+}
+
+/* ---- graphs ---- */
+
+cudaError_t cudaStreamBeginCapture(cudaStream_t s, enum cudaStreamCaptureMode)
+{
+	return keep(queue_begin_capture(s));
+}
+
+cudaError_t cudaStreamEndCapture(cudaStream_t s, cudaGraph_t *ret)
+{
+	return keep(queue_end_capture(s, ret));
+}
+
+cudaError_t cudaGraphInstantiate(cudaGraphExec_t *ret, cudaGraph_t graph, unsigned long long)
+{
+	*ret = new CUgraphExec_st{ graph->nodes };
+	return cudaSuccess;
+}
+
+cudaError_t cudaGraphDestroy(cudaGraph_t graph)
+{
+	delete graph;
+	return cudaSuccess;
+}
+
+cudaError_t cudaGraphExecDestroy(cudaGraphExec_t exec)
+{
+	delete exec;
+	return cudaSuccess;
+}
+
+struct graph_run : work {
+	const CUgraphExec_st *graph;
+
+	explicit graph_run(const CUgraphExec_st *g) : graph(g)
+	{
+	}
+	void run() override
+	{
+		queue_run_graph(graph->nodes);
+	}
+};
+
+/* Events that the graph records count from its launch on. */
+cudaError_t cudaGraphLaunch(cudaGraphExec_t exec, cudaStream_t stream)
+{
+	for (const struct graph_node &n : exec->nodes)
+		if (n.event)
+			n.event->recorded++;
+	queue_work(stream, std::make_shared<graph_run>(exec));
+	return cudaSuccess;
+}
+
+/* ---- kernels ---- */
+
+struct kernel_run : work {
+	struct emulated_launch launch;
+	void *operands;
+
+	explicit kernel_run(const struct emulated_launch *l) : launch(*l), operands(malloc(l->bytes))
+	{
+		memcpy(operands, l->operands, l->bytes);
+		launch.operands = operands;
+	}
+	~kernel_run() override
+	{
+		free(operands);
+	}
+	void run() override
+	{
+		fibers_run(&launch);
+	}
+};
+
+void emulated_enqueue(cudaStream_t stream, const struct emulated_launch *l)
+{
+	const bool fits = l->grid.x && l->grid.y && l->grid.z && l->grid.y <= 65535 && l->grid.z <= 65535 &&
+			  l->grid.x <= 2147483647u && l->threads >= 1 && l->threads <= 1024;
+
+	if (!fits)
+		keep(cudaErrorInvalidConfiguration);
+	else
+		queue_work(stream, std::make_shared<kernel_run>(l));
+}

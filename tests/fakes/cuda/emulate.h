@@ -1,0 +1,90 @@
+/* emulate.h: CUDA's built-in names for kernels that g++ compiles: a thread is a fiber, which gives way at barriers and
+ * shuffles; a block's shared memory starts as NaN. Threads and blocks run in ascending, descending or drawn order
+ * ($DPTRAIN_FAKE_ORDER: up, down or a number that seeds the draw): where results depend on it, a barrier is missing.
+ * Launches only queue; fake.h says when work runs. */
+#ifndef DPT_TESTS_FAKES_CUDA_EMULATE_H
+#define DPT_TESTS_FAKES_CUDA_EMULATE_H
+
+#include <cuda_runtime_api.h>
+#include <math.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <tuple>
+
+extern "C" {
+#include "trainer/graph/kernel.h"
+}
+
+struct emulated_index {
+	unsigned x, y, z;
+};
+
+extern struct emulated_index threadIdx, blockIdx, blockDim, gridDim;
+
+/* Waits for every thread of the block that has not ended. */
+void emulated_barrier(void);
+
+/* What the lane of that number of this warp brought; every lane of the warp calls it. */
+uint64_t emulated_exchange(uint64_t bits, unsigned lane);
+
+/* Memory of one declaration in the running block, the same for its threads. */
+void *emulated_shared(const void *declaration, size_t bytes);
+
+/* Enqueues `body`, called once a thread with a copy of the operands. */
+struct emulated_launch {
+	dim3 grid;
+	int threads;
+	void (*body)(const void *operands);
+	const void *operands;
+	size_t bytes;
+};
+void emulated_enqueue(cudaStream_t stream, const struct emulated_launch *l);
+
+#define SHARED(type, name, count)                                                                                   \
+	static char name##_declaration;                                                                            \
+	type *name = (type *)emulated_shared(&name##_declaration, sizeof(type) * (count))
+
+static inline void __syncthreads(void)
+{
+	emulated_barrier();
+}
+
+template <typename T> T __shfl_sync(unsigned, T v, int lane)
+{
+	uint64_t bits = 0;
+
+	memcpy(&bits, &v, sizeof(v));
+	bits = emulated_exchange(bits, (unsigned)lane % 32);
+	memcpy(&v, &bits, sizeof(v));
+	return v;
+}
+
+template <typename T> T __shfl_xor_sync(unsigned mask, T v, int lanes)
+{
+	return __shfl_sync(mask, v, (int)(threadIdx.x % 32 ^ (unsigned)lanes));
+}
+
+template <typename... P> struct emulated_call {
+	void (*kernel)(P...);
+	std::tuple<P...> operands;
+
+	static void body(const void *self)
+	{
+		const emulated_call *c = static_cast<const emulated_call *>(self);
+
+		std::apply(c->kernel, c->operands);
+	}
+};
+
+template <typename... P, typename... A>
+void launch(const struct kernel_args *args, dim3 grid, int threads, void (*kernel)(P...), A... operands)
+{
+	const emulated_call<P...> call = { kernel, std::tuple<P...>(static_cast<P>(operands)...) };
+	const struct emulated_launch l = { grid, threads, emulated_call<P...>::body, &call, sizeof(call) };
+
+	emulated_enqueue((cudaStream_t)args->stream, &l);
+}
+
+#endif

@@ -1,0 +1,236 @@
+/* fibers.cc: a pool of stacks. A thread takes one when it starts and gives it back when it ends, so a kernel without
+ * barriers needs one. Switching saves the registers that a call preserves, nothing else. */
+#include "tests/fakes/cuda/fibers.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#define THREADS_MAX 1024
+#define STACK_BYTES (128 << 10)
+#define SHARED_BYTES (48 << 10) /* what a block may declare on every GPU */
+#define DECLARATIONS_MAX 16
+
+struct emulated_index threadIdx, blockIdx, blockDim, gridDim;
+
+enum state { FRESH, READY, AT_BARRIER, AT_EXCHANGE, ENDED };
+
+struct fiber {
+	void *sp;
+	char *stack;
+	int thread;
+};
+
+struct declaration {
+	const void *name;
+	size_t at;
+};
+
+static struct {
+	const struct emulated_launch *launch;
+	struct fiber *of[THREADS_MAX];
+	enum state state[THREADS_MAX];
+	int order[THREADS_MAX];
+	uint64_t brought[THREADS_MAX];
+	int current;
+	void *scheduler; /* its stack pointer while a fiber runs */
+	struct fiber *pool[THREADS_MAX];
+	int pooled;
+	struct declaration declared[DECLARATIONS_MAX];
+	int n_declared;
+	size_t shared_used;
+	uint64_t draw;
+} run;
+
+alignas(16) static unsigned char shared[SHARED_BYTES];
+
+#if !defined(__x86_64__)
+#error "the emulation switches stacks for x86-64 only"
+#endif
+extern "C" void emulated_switch(void **save, void *to);
+asm(".text\n.globl emulated_switch\n.hidden emulated_switch\n.type emulated_switch,@function\n"
+    "emulated_switch:\n"
+    "pushq %rbp\npushq %rbx\npushq %r12\npushq %r13\npushq %r14\npushq %r15\n"
+    "movq %rsp, (%rdi)\nmovq %rsi, %rsp\n"
+    "popq %r15\npopq %r14\npopq %r13\npopq %r12\npopq %rbx\npopq %rbp\nret\n"
+    ".size emulated_switch, .-emulated_switch\n");
+
+static void die(const char *what)
+{
+	fprintf(stderr, "fake device: %s (block %u of %u, %u threads)\n", what, blockIdx.x, gridDim.x, blockDim.x);
+	abort();
+}
+
+static void give_way(enum state s)
+{
+	struct fiber *f = run.of[run.current];
+
+	run.state[run.current] = s;
+	emulated_switch(&f->sp, run.scheduler);
+}
+
+/* Each thread that this stack is given. */
+static void fiber_main(void)
+{
+	for (;;) {
+		struct fiber *f = run.of[run.current];
+
+		run.launch->body(run.launch->operands);
+		run.pool[run.pooled++] = f;
+		give_way(ENDED);
+	}
+}
+
+static struct fiber *fiber_take(void)
+{
+	struct fiber *f;
+	void **sp;
+
+	if (run.pooled)
+		return run.pool[--run.pooled];
+	f = (struct fiber *)calloc(1, sizeof(*f));
+	if (f)
+		f->stack = (char *)aligned_alloc(64, STACK_BYTES);
+	if (!f || !f->stack)
+		die("out of memory for threads");
+	sp = (void **)(f->stack + STACK_BYTES) - 2;
+	*sp = (void *)fiber_main;
+	f->sp = sp - 6; /* six registers, popped before the return into fiber_main */
+	return f;
+}
+
+static void resume(int t)
+{
+	if (run.state[t] == FRESH)
+		run.of[t] = fiber_take();
+	run.state[t] = READY;
+	run.current = t;
+	threadIdx.x = (unsigned)t;
+	emulated_switch(&run.scheduler, run.of[t]->sp);
+}
+
+/* Threads from first on wait for each other; all of them are there. */
+static bool release(int first, int n, enum state s)
+{
+	int there = 0, ended = 0;
+
+	for (int t = first; t < first + n; t++) {
+		there += run.state[t] == s;
+		ended += run.state[t] == ENDED;
+	}
+	if (!there || there + ended < n)
+		return false;
+	if (ended)
+		die("a barrier or shuffle that some of its threads never reach");
+	for (int t = first; t < first + n; t++)
+		run.state[t] = READY;
+	return true;
+}
+
+static bool release_all(int n)
+{
+	bool any = release(0, n, AT_BARRIER);
+
+	for (int t = 0; t < n; t += 32)
+		any |= release(t, n - t < 32 ? n - t : 32, AT_EXCHANGE);
+	return any;
+}
+
+static uint64_t drawn(void)
+{
+	run.draw ^= run.draw << 13;
+	run.draw ^= run.draw >> 7;
+	run.draw ^= run.draw << 17;
+	return run.draw;
+}
+
+/* The order of n threads or blocks, into to. */
+static void make_order(int *to, int n)
+{
+	static const char *asked = getenv("DPTRAIN_FAKE_ORDER");
+	const bool down = asked && !strcmp(asked, "down"), draw = asked && !down && strcmp(asked, "up") != 0;
+
+	if (!run.draw)
+		run.draw = (draw ? strtoull(asked, NULL, 10) : 0) * 2654435769u + 88172645463325252u;
+	for (int i = 0; i < n; i++)
+		to[i] = down ? n - 1 - i : i;
+	for (int i = n - 1; draw && i > 0; i--) {
+		int k = (int)(drawn() % (unsigned)(i + 1)), other = to[k];
+
+		to[k] = to[i];
+		to[i] = other;
+	}
+}
+
+static void run_block(int n)
+{
+	bool left = true;
+
+	memset(shared, 0xff, sizeof(shared));
+	run.n_declared = 0;
+	run.shared_used = 0;
+	memset(run.state, FRESH, sizeof(run.state));
+	while (left) {
+		left = false;
+		for (int i = 0; i < n; i++) {
+			int t = run.order[i];
+
+			if (run.state[t] == FRESH || run.state[t] == READY)
+				resume(t);
+			left |= run.state[t] != ENDED;
+		}
+		if (left && !release_all(n))
+			die("threads wait for each other for ever");
+	}
+}
+
+void emulated_barrier(void)
+{
+	give_way(AT_BARRIER);
+}
+
+uint64_t emulated_exchange(uint64_t bits, unsigned lane)
+{
+	int t = run.current, from = t / 32 * 32 + (int)lane;
+
+	run.brought[t] = bits;
+	give_way(AT_EXCHANGE);
+	if (from < (int)blockDim.x)
+		bits = run.brought[from];
+	give_way(AT_EXCHANGE); /* nobody brings the next before all have read this one */
+	return bits;
+}
+
+void *emulated_shared(const void *declaration, size_t bytes)
+{
+	size_t at = (run.shared_used + 15) / 16 * 16;
+
+	for (int i = 0; i < run.n_declared; i++)
+		if (run.declared[i].name == declaration)
+			return shared + run.declared[i].at;
+	if (at + bytes > SHARED_BYTES || run.n_declared == DECLARATIONS_MAX)
+		die("more shared memory than a block has");
+	run.declared[run.n_declared++] = { declaration, at };
+	run.shared_used = at + bytes;
+	return shared + at;
+}
+
+void fibers_run(const struct emulated_launch *l)
+{
+	const int64_t blocks = (int64_t)l->grid.x * l->grid.y * l->grid.z;
+	int *order = (int *)malloc((size_t)blocks * sizeof(*order));
+
+	if (!order)
+		die("out of memory for blocks");
+	run.launch = l;
+	blockDim = { (unsigned)l->threads, 1, 1 };
+	gridDim = { l->grid.x, l->grid.y, l->grid.z };
+	make_order(order, (int)blocks);
+	make_order(run.order, l->threads);
+	for (int64_t i = 0; i < blocks; i++) {
+		unsigned b = (unsigned)order[i];
+
+		blockIdx = { b % gridDim.x, b / gridDim.x % gridDim.y, b / gridDim.x / gridDim.y };
+		run_block(l->threads);
+	}
+	free(order);
+}

@@ -1,0 +1,245 @@
+/* queue.cc: see queue.h. */
+#include "tests/fakes/cuda/queue.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+
+#include <algorithm>
+
+#include "tests/fakes/cuda/memory.h"
+
+static std::vector<cudaStream_t> streams;
+static std::vector<struct capture *> captures;
+
+static uint64_t drawn(void)
+{
+	static uint64_t x;
+
+	if (!x) {
+		const char *seed = getenv("DPTRAIN_FAKE_SEED");
+
+		x = strtoull(seed ? seed : "1", NULL, 10) * 2654435769u + 88172645463325252u;
+	}
+	x ^= x << 13;
+	x ^= x >> 7;
+	x ^= x << 17;
+	return x;
+}
+
+static double now_s(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
+}
+
+static void happen(cudaEvent_t e)
+{
+	e->done++;
+	e->at_s = now_s();
+}
+
+static void add_once(std::vector<int> &to, int node)
+{
+	if (std::find(to.begin(), to.end(), node) == to.end())
+		to.push_back(node);
+}
+
+static void capture_node(cudaStream_t s, struct graph_node node)
+{
+	node.after = s->after;
+	s->capture->nodes.push_back(node);
+	s->after = { (int)s->capture->nodes.size() - 1 };
+}
+
+void queue_work(cudaStream_t s, std::shared_ptr<struct work> work)
+{
+	if (s->capture)
+		capture_node(s, { work, NULL, {} });
+	else
+		s->items.push_back({ work, NULL, 0, false });
+}
+
+void queue_record(cudaStream_t s, cudaEvent_t e, bool into_graph)
+{
+	if (s->capture && into_graph) {
+		capture_node(s, { NULL, e, {} });
+		return;
+	}
+	if (s->capture) {
+		e->capture = s->capture;
+		e->after = s->after;
+		return;
+	}
+	e->capture = NULL;
+	e->recorded++;
+	s->items.push_back({ NULL, e, 0, false });
+}
+
+/* Waiting for an event of a capture makes the stream part of it. */
+void queue_wait(cudaStream_t s, cudaEvent_t e)
+{
+	if (e->capture) {
+		s->capture = e->capture;
+		for (int node : e->after)
+			add_once(s->after, node);
+		return;
+	}
+	if (s->capture)
+		s->capture->broken = true; /* what it waits for would be outside of the graph */
+	if (e->recorded)
+		s->items.push_back({ NULL, e, e->recorded, true });
+}
+
+static bool can_go_on(cudaStream_t s)
+{
+	const struct queued *q = s->next < s->items.size() ? &s->items[s->next] : NULL;
+
+	return q && !(q->waits && q->event->done < q->count);
+}
+
+static void go_on(cudaStream_t s)
+{
+	struct queued q = s->items[s->next++];
+
+	if (s->next == s->items.size()) {
+		s->items.clear();
+		s->next = 0;
+	}
+	if (q.work)
+		q.work->run();
+	else if (!q.waits)
+		happen(q.event);
+}
+
+/* One piece of work of a drawn stream. */
+static void run_one(void)
+{
+	size_t first = drawn() % (streams.size() ? streams.size() : 1);
+
+	for (size_t i = 0; i < streams.size(); i++) {
+		cudaStream_t s = streams[(first + i) % streams.size()];
+
+		if (can_go_on(s)) {
+			go_on(s);
+			return;
+		}
+	}
+	fprintf(stderr, "fake device: streams wait for each other, or for an event that nobody records\n");
+	abort();
+}
+
+void queue_sync_event(cudaEvent_t e)
+{
+	const uint64_t recorded = e->recorded;
+
+	memory_open();
+	while (e->done < recorded)
+		run_one();
+	memory_shut();
+}
+
+void queue_sync_stream(cudaStream_t s)
+{
+	memory_open();
+	while (!s->items.empty())
+		run_one();
+	memory_shut();
+}
+
+bool queue_is_idle(void)
+{
+	return std::all_of(streams.begin(), streams.end(), [](cudaStream_t s) { return s->items.empty(); });
+}
+
+bool queue_captures(void)
+{
+	return !captures.empty();
+}
+
+cudaError_t queue_begin_capture(cudaStream_t s)
+{
+	if (s->capture)
+		return cudaErrorIllegalState;
+	s->capture = new ::capture();
+	s->capture->origin = s;
+	s->after.clear();
+	captures.push_back(s->capture);
+	return cudaSuccess;
+}
+
+/* Whether every node lies on a way to what the origin's stream ends with. */
+static bool is_joined(const struct capture *c)
+{
+	std::vector<bool> seen(c->nodes.size());
+	std::vector<int> open = c->origin->after;
+
+	while (!open.empty()) {
+		int at = open.back();
+
+		open.pop_back();
+		if (seen[(size_t)at])
+			continue;
+		seen[(size_t)at] = true;
+		for (int before : c->nodes[(size_t)at].after)
+			open.push_back(before);
+	}
+	return std::all_of(seen.begin(), seen.end(), [](bool b) { return b; });
+}
+
+cudaError_t queue_end_capture(cudaStream_t s, cudaGraph_t *ret)
+{
+	struct capture *c = s->capture;
+	cudaError_t rc = cudaSuccess;
+
+	if (!c || c->origin != s)
+		return cudaErrorIllegalState;
+	if (c->broken)
+		rc = cudaErrorStreamCaptureIsolation;
+	else if (!is_joined(c))
+		rc = cudaErrorStreamCaptureUnjoined;
+	else
+		*ret = new CUgraph_st{ c->nodes };
+	for (cudaStream_t other : streams)
+		if (other->capture == c) {
+			other->capture = NULL;
+			other->after.clear();
+		}
+	captures.erase(std::find(captures.begin(), captures.end(), c));
+	delete c;
+	return rc;
+}
+
+void queue_run_graph(const std::vector<struct graph_node> &nodes)
+{
+	std::vector<bool> done(nodes.size());
+
+	for (size_t left = nodes.size(); left; left--) {
+		size_t first = drawn() % nodes.size(), found = nodes.size();
+
+		for (size_t i = 0; i < nodes.size() && found == nodes.size(); i++) {
+			size_t at = (first + i) % nodes.size();
+			const std::vector<int> &after = nodes[at].after;
+
+			if (!done[at] && std::all_of(after.begin(), after.end(), [&](int k) { return done[(size_t)k]; }))
+				found = at;
+		}
+		done[found] = true;
+		if (nodes[found].work)
+			nodes[found].work->run();
+		else
+			happen(nodes[found].event);
+	}
+}
+
+void queue_add_stream(cudaStream_t s)
+{
+	streams.push_back(s);
+}
+
+void queue_drop_stream(cudaStream_t s)
+{
+	streams.erase(std::find(streams.begin(), streams.end(), s));
+}

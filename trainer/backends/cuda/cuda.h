@@ -1,0 +1,143 @@
+/* cuda.h: what the host side of every cuda kernel needs: choosing a type, shapes of launches, one way to fail. Kernels'
+ * state is their node, which outlives them. */
+#ifndef DPT_BACKENDS_CUDA_CUDA_H
+#define DPT_BACKENDS_CUDA_CUDA_H
+
+#include "trainer/backends/cuda/device.h"
+
+#define CUDA_KERNEL(op, prepare_function, run_function)                                                            \
+	extern "C" const struct kernel op##_cuda = { .pack_bytes = nullptr,                                        \
+						     .prepare = (prepare_function),                                \
+						     .run = (run_function),                                        \
+						     .release = nullptr,                                           \
+						     .impl = nullptr }
+
+/* Runs the statements with T as the type of a float dtype. */
+#define BY_TYPE(dtype, T, ...)                                                                                      \
+	switch (dtype) {                                                                                           \
+	case DTYPE_F64: {                                                                                          \
+		using T = double;                                                                                  \
+		__VA_ARGS__;                                                                                       \
+		break;                                                                                             \
+	}                                                                                                          \
+	case DTYPE_F32: {                                                                                          \
+		using T = float;                                                                                   \
+		__VA_ARGS__;                                                                                       \
+		break;                                                                                             \
+	}                                                                                                          \
+	case DTYPE_BF16: {                                                                                         \
+		using T = bf16;                                                                                    \
+		__VA_ARGS__;                                                                                       \
+		break;                                                                                             \
+	}                                                                                                          \
+	default: {                                                                                                 \
+		using T = f16;                                                                                     \
+		__VA_ARGS__;                                                                                       \
+	}                                                                                                          \
+	}
+
+/* The same for the master type: f64 or f32. */
+#define BY_MASTER(dtype, T, ...)                                                                                    \
+	if ((dtype) == DTYPE_F64) {                                                                                \
+		using T = double;                                                                                  \
+		__VA_ARGS__;                                                                                       \
+	} else {                                                                                                   \
+		using T = float;                                                                                   \
+		__VA_ARGS__;                                                                                       \
+	}
+
+#define BLOCK_THREADS 256
+#define GRID_BLOCKS_MAX 2048 /* of loops over elements: 16 blocks on each multiprocessor of the largest GPUs */
+
+/* Nothing to choose, no workspace. */
+static inline int cuda_prepare(const struct kernel_env *, struct node *n, void **ret_state, struct err *)
+{
+	*ret_state = n;
+	return 0;
+}
+
+static inline const struct node *cuda_node(void *state)
+{
+	return static_cast<const struct node *>(state);
+}
+
+static inline int64_t cuda_count(const struct tensor *t)
+{
+	return shape_count(&t->shape);
+}
+
+template <typename T> static inline const T *cuda_in(const struct kernel_args *a, int k)
+{
+	return static_cast<const T *>(a->in[k]);
+}
+
+template <typename T> static inline T *cuda_out(const struct kernel_args *a, int k)
+{
+	return static_cast<T *>(a->out[k]);
+}
+
+/* Whether every operand begins at a multiple of 16 bytes, as the plan makes them; parts of others need not. */
+static inline bool cuda_aligned(const struct node *n, const struct kernel_args *a)
+{
+	uintptr_t all = 0;
+
+	for (int k = 0; k < n->n_in; k++)
+		all |= (uintptr_t)a->in[k];
+	for (int k = 0; k < n->n_out; k++)
+		all |= (uintptr_t)a->out[k];
+	return all % 16 == 0;
+}
+
+static inline unsigned cuda_blocks(int64_t items, int64_t each)
+{
+	return (unsigned)((items + each - 1) / each);
+}
+
+/* 0, or what the launches before it failed with. */
+static inline int cuda_launched(const struct node *n, struct err *err)
+{
+	cudaError_t rc = cudaGetLastError();
+
+	return rc == cudaSuccess ? 0 : err_set(err, ERR_IO, "cuda: %s: %s", n->name, cudaGetErrorString(rc));
+}
+
+/* ---- loops over elements ---- */
+
+/* f.at<W>(i) does elements i to i + W; with W > 1 i is a multiple of W. f.begin(), where there is one, runs once a
+ * thread before. */
+template <int W, class F> __global__ void each_kernel(F f, int64_t n)
+{
+	const int64_t stride = (int64_t)gridDim.x * blockDim.x * W;
+
+	if constexpr (requires { f.begin(); })
+		f.begin();
+	for (int64_t i = ((int64_t)blockIdx.x * blockDim.x + threadIdx.x) * W; i < n; i += stride) {
+		if (i + W <= n) {
+			f.template at<W>(i);
+			continue;
+		}
+		for (int64_t k = i; k < n; k++)
+			f.template at<1>(k);
+	}
+}
+
+/* Runs f over n elements, F::width at a time where the operands' alignment and the row length (0: no rows; a vector
+ * never crosses the end of one) allow. */
+template <class F>
+static inline int cuda_each(const struct node *node, const struct kernel_args *a, const F &f, int64_t n, int64_t row,
+			    struct err *err)
+{
+	const bool wide = cuda_aligned(node, a) && row % F::width == 0;
+	const unsigned blocks = cuda_blocks(n, (int64_t)BLOCK_THREADS * (wide ? F::width : 1));
+	const dim3 grid(blocks < GRID_BLOCKS_MAX ? blocks : GRID_BLOCKS_MAX);
+
+	if (!n)
+		return 0;
+	if (wide)
+		launch(a, grid, BLOCK_THREADS, each_kernel<F::width, F>, f, n);
+	else
+		launch(a, grid, BLOCK_THREADS, each_kernel<1, F>, f, n);
+	return cuda_launched(node, err);
+}
+
+#endif

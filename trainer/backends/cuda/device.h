@@ -1,0 +1,166 @@
+/* device.h: the C++ that kernels are written in: element types with their arithmetic, accesses of 16 bytes, sums over a
+ * warp and a block, launches. The same kernel is compiled by nvcc for a GPU and by g++ for the emulation of the tests
+ * (CUDA_EMULATION names its header, which stands in for CUDA's built-in names). It must not know any op.
+ *
+ * Kernels use compute capability 8.0 and no more. Every sum has a fixed order: no atomics. */
+#ifndef DPT_BACKENDS_CUDA_DEVICE_H
+#define DPT_BACKENDS_CUDA_DEVICE_H
+
+#include <cuda_runtime_api.h>
+#include <math.h>
+#include <stdint.h>
+
+#ifdef __CUDACC__
+#include <cuda_bf16.h>
+#include <cuda_fp16.h>
+/* An array in the block's shared memory. */
+#define SHARED(type, name, count) __shared__ type name[count]
+#else
+#include CUDA_EMULATION
+#endif
+
+extern "C" {
+#include "trainer/graph/kernel.h"
+#include "trainer/ops/cast/float16.h"
+}
+
+#define WARP 32
+#define WHOLE_WARP 0xffffffffu
+
+/* ---- element types ---- */
+
+/* 16-bit types are bits to hosts and to memory; arithmetic is in float. */
+struct bf16 {
+	uint16_t bits;
+};
+
+struct f16 {
+	uint16_t bits;
+};
+
+/* acc_t<T>: in what elements of type T are computed and summed; also the master type of a run whose low type is T. */
+template <typename T> struct arithmetic {
+	using acc = float;
+};
+template <> struct arithmetic<double> {
+	using acc = double;
+};
+template <typename T> using acc_t = typename arithmetic<T>::acc;
+
+__device__ inline double widen(double v)
+{
+	return v;
+}
+
+__device__ inline float widen(float v)
+{
+	return v;
+}
+
+__device__ inline float widen(bf16 v)
+{
+	return bf16_to_float(v.bits);
+}
+
+__device__ inline float widen(f16 v)
+{
+#ifdef __CUDACC__
+	return __half2float(__ushort_as_half(v.bits));
+#else
+	return f16_to_float(v.bits);
+#endif
+}
+
+/* Rounded to nearest even. */
+template <typename T> __device__ inline T narrow(acc_t<T> v)
+{
+	return v;
+}
+
+template <> __device__ inline bf16 narrow<bf16>(float v)
+{
+#ifdef __CUDACC__
+	return { __bfloat16_as_ushort(__float2bfloat16_rn(v)) };
+#else
+	return { bf16_from_float(v) };
+#endif
+}
+
+template <> __device__ inline f16 narrow<f16>(float v)
+{
+#ifdef __CUDACC__
+	return { __half_as_ushort(__float2half_rn(v)) };
+#else
+	return { f16_from_float(v) };
+#endif
+}
+
+/* ---- memory ---- */
+
+/* W neighbours, moved in accesses of up to 16 bytes; they begin at a multiple of W elements. */
+template <typename T, int W> struct alignas(sizeof(T) * W < 16 ? sizeof(T) * W : 16) pack {
+	T v[W];
+};
+
+/* Elements that make one access of 16 bytes. */
+template <typename T> constexpr int vector_width = 16 / (int)sizeof(T);
+
+template <int W, typename A, typename T> __device__ inline void load(A (&to)[W], const T *from)
+{
+	const pack<T, W> p = *reinterpret_cast<const pack<T, W> *>(from);
+
+	for (int k = 0; k < W; k++)
+		to[k] = (A)widen(p.v[k]);
+}
+
+template <int W, typename A, typename T> __device__ inline void store(T *to, const A (&from)[W])
+{
+	pack<T, W> p;
+
+	for (int k = 0; k < W; k++)
+		p.v[k] = narrow<T>((acc_t<T>)from[k]);
+	*reinterpret_cast<pack<T, W> *>(to) = p;
+}
+
+/* ---- sums ---- */
+
+template <typename A> __device__ inline A warp_sum(A v)
+{
+	for (int lane = WARP / 2; lane > 0; lane /= 2)
+		v += __shfl_xor_sync(WHOLE_WARP, v, lane);
+	return v;
+}
+
+template <typename A> __device__ inline A warp_max(A v)
+{
+	for (int lane = WARP / 2; lane > 0; lane /= 2)
+		v = fmax(v, __shfl_xor_sync(WHOLE_WARP, v, lane));
+	return v;
+}
+
+/* The sum over all threads of the block, in every one of them. at most 32 warps; all threads call it. */
+template <typename A> __device__ inline A block_sum(A v)
+{
+	SHARED(A, of_warp, WARP);
+	const int warp = (int)threadIdx.x / WARP, lane = (int)threadIdx.x % WARP, warps = (int)blockDim.x / WARP;
+
+	v = warp_sum(v);
+	__syncthreads(); /* of_warp may still be read by the sum before */
+	if (lane == 0)
+		of_warp[warp] = v;
+	__syncthreads();
+	return warp_sum(lane < warps ? of_warp[lane] : A(0));
+}
+
+/* ---- launches ---- */
+
+#ifdef __CUDACC__
+/* Enqueues a kernel on the stream of a node's run. What fails shows in cuda_launched. */
+template <typename... P, typename... A>
+void launch(const struct kernel_args *args, dim3 grid, int threads, void (*kernel)(P...), A... operands)
+{
+	kernel<<<grid, (unsigned)threads, 0, (cudaStream_t)args->stream>>>(static_cast<P>(operands)...);
+}
+#endif
+
+#endif

@@ -1,0 +1,12 @@
+/* fail.h: one way to say what CUDA refused. */
+#ifndef DPT_BACKENDS_CUDA_FAIL_H
+#define DPT_BACKENDS_CUDA_FAIL_H
+
+#include <cuda_runtime_api.h>
+
+#include "tracker/base/err.h"
+
+/* Fills err with "cuda: <what>: <CUDA's words>" and returns its code. */
+int cuda_fail(struct err *err, cudaError_t rc, const char *what);
+
+#endif

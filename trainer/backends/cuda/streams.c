@@ -1,0 +1,149 @@
+/* streams.c: streams, events and graphs of a rank's device. Streams do not wait for CUDA's legacy stream, nor it for
+ * them: the executor orders everything. */
+#include <stdlib.h>
+
+#include "trainer/backends/cuda/fail.h"
+#include "trainer/backends/cuda/module.h"
+
+static int done(struct err *err, cudaError_t rc, const char *what)
+{
+	return rc == cudaSuccess ? 0 : cuda_fail(err, rc, what);
+}
+
+static int stream_new(void *module, struct stream_handle **ret, struct err *err)
+{
+	(void)module;
+	return done(err, cudaStreamCreateWithFlags((cudaStream_t *)ret, cudaStreamNonBlocking), "making a stream");
+}
+
+static void stream_free(void *module, struct stream_handle *s)
+{
+	(void)module;
+	cudaStreamDestroy((cudaStream_t)s);
+}
+
+struct event_handle {
+	cudaEvent_t event;
+	bool timed;
+};
+
+static int event_new(void *module, bool timed, struct event_handle **ret, struct err *err)
+{
+	struct event_handle *e = malloc(sizeof(*e));
+	int rc;
+
+	(void)module;
+	if (!e)
+		return err_set(err, ERR_NOMEM, "cuda: out of memory: event");
+	e->timed = timed;
+	rc = done(err, cudaEventCreateWithFlags(&e->event, timed ? cudaEventDefault : cudaEventDisableTiming),
+		  "making an event");
+	if (rc)
+		free(e);
+	else
+		*ret = e;
+	return rc;
+}
+
+static void event_free(void *module, struct event_handle *e)
+{
+	(void)module;
+	cudaEventDestroy(e->event);
+	free(e);
+}
+
+/* A timed event becomes a node of the graph; the others are its edges. */
+static int record(void *module, struct stream_handle *s, struct event_handle *e, struct err *err)
+{
+	const struct cuda_module *m = module;
+	const bool outside = m->capturing && e->timed;
+
+	return done(err,
+		    cudaEventRecordWithFlags(e->event, (cudaStream_t)s,
+					     outside ? cudaEventRecordExternal : cudaEventRecordDefault),
+		    "recording an event");
+}
+
+static int stream_wait(void *module, struct stream_handle *s, struct event_handle *e, struct err *err)
+{
+	(void)module;
+	return done(err, cudaStreamWaitEvent((cudaStream_t)s, e->event, 0), "making one stream wait for another");
+}
+
+static int copy_async(void *module, struct stream_handle *s, const struct backend_copy *c, struct err *err)
+{
+	(void)module;
+	return done(err, cudaMemcpyAsync(c->to, c->from, c->bytes, cudaMemcpyDefault, (cudaStream_t)s), "copying");
+}
+
+static int event_sync(void *module, struct event_handle *e, struct err *err)
+{
+	(void)module;
+	return done(err, cudaEventSynchronize(e->event), "waiting for the device");
+}
+
+static int seconds(void *module, struct event_handle *from, struct event_handle *to, double *ret, struct err *err)
+{
+	float ms = 0;
+	int rc = done(err, cudaEventElapsedTime(&ms, from->event, to->event), "reading a time");
+
+	(void)module;
+	if (!rc)
+		*ret = ms / 1e3;
+	return rc;
+}
+
+static int capture_begin(void *module, struct stream_handle *s, struct err *err)
+{
+	struct cuda_module *m = module;
+	int rc = done(err, cudaStreamBeginCapture((cudaStream_t)s, cudaStreamCaptureModeThreadLocal),
+		      "recording a graph");
+
+	m->capturing = !rc;
+	return rc;
+}
+
+static int capture_end(void *module, struct stream_handle *s, struct graph_handle **ret, struct err *err)
+{
+	struct cuda_module *m = module;
+	cudaGraphExec_t exec = NULL;
+	cudaGraph_t graph = NULL;
+	int rc = done(err, cudaStreamEndCapture((cudaStream_t)s, &graph), "recording a graph");
+
+	m->capturing = false;
+	if (rc)
+		return rc;
+	rc = done(err, cudaGraphInstantiate(&exec, graph, 0), "making a graph");
+	cudaGraphDestroy(graph);
+	if (!rc)
+		*ret = (struct graph_handle *)exec;
+	return rc;
+}
+
+static int graph_launch(void *module, struct stream_handle *s, struct graph_handle *g, struct err *err)
+{
+	(void)module;
+	return done(err, cudaGraphLaunch((cudaGraphExec_t)g, (cudaStream_t)s), "launching a graph");
+}
+
+static void recorded_free(void *module, struct graph_handle *g)
+{
+	(void)module;
+	cudaGraphExecDestroy((cudaGraphExec_t)g);
+}
+
+const struct backend_streams cuda_streams = {
+	.stream_new = stream_new,
+	.stream_free = stream_free,
+	.event_new = event_new,
+	.event_free = event_free,
+	.record = record,
+	.wait = stream_wait,
+	.copy_async = copy_async,
+	.event_sync = event_sync,
+	.seconds = seconds,
+	.capture_begin = capture_begin,
+	.capture_end = capture_end,
+	.graph_launch = graph_launch,
+	.graph_free = recorded_free,
+};

@@ -1,0 +1,37 @@
+/* accumulate_cuda.cu: a sum over micro-batches, element by element. */
+#include "trainer/backends/cuda/cuda.h"
+
+namespace {
+
+template <typename T> struct gather {
+	static constexpr int width = vector_width<T>;
+	const step_page *page;
+	const T *x;
+	T *s;
+
+	template <int W> __device__ void at(int64_t i) const
+	{
+		acc_t<T> more[W], so_far[W];
+
+		load(more, x + i);
+		if (page->micro) {
+			load(so_far, s + i);
+			for (int k = 0; k < W; k++)
+				more[k] += so_far[k];
+		}
+		store(s + i, more);
+	}
+};
+
+int accumulate_run(void *state, const struct kernel_args *a, struct err *err)
+{
+	const struct node *n = cuda_node(state);
+
+	BY_TYPE(n->in[1]->dtype, T,
+		return cuda_each(n, a, gather<T>{ a->page, cuda_in<T>(a, 1), cuda_out<T>(a, 0) }, cuda_count(n->in[1]),
+				 0, err));
+}
+
+} // namespace
+
+CUDA_KERNEL(accumulate, cuda_prepare, accumulate_run);

@@ -1,0 +1,72 @@
+/* avgpool_cuda.cu: the average over all pixels of each image and channel: a thread a channel walks the image. */
+#include "trainer/backends/cuda/cuda.h"
+
+extern "C" {
+#include "trainer/ops/avgpool/avgpool.h"
+}
+
+namespace {
+
+template <typename T> struct forward {
+	static constexpr int width = vector_width<T>;
+	const T *x;
+	T *y;
+	int64_t channels, pixels;
+
+	template <int W> __device__ void at(int64_t i) const
+	{
+		const T *from = x + i / channels * pixels * channels + i % channels;
+		acc_t<T> sum[W] = {}, v[W];
+
+		for (int64_t p = 0; p < pixels; p++) {
+			load(v, from + p * channels);
+			for (int k = 0; k < W; k++)
+				sum[k] += v[k];
+		}
+		for (int k = 0; k < W; k++)
+			sum[k] /= (acc_t<T>)pixels;
+		store(y + i, sum);
+	}
+};
+
+template <typename T> struct backward {
+	static constexpr int width = vector_width<T>;
+	const T *dy;
+	T *dx;
+	int64_t channels, pixels;
+
+	template <int W> __device__ void at(int64_t i) const
+	{
+		acc_t<T> d[W];
+
+		load(d, dy + i / channels / pixels * channels + i % channels);
+		for (int k = 0; k < W; k++)
+			d[k] /= (acc_t<T>)pixels;
+		store(dx + i, d);
+	}
+};
+
+int avgpool_run(void *state, const struct kernel_args *a, struct err *err)
+{
+	const struct node *n = cuda_node(state);
+	const int64_t *in = n->in[0]->shape.dim;
+
+	BY_TYPE(n->in[0]->dtype, T,
+		return cuda_each(n, a, forward<T>{ cuda_in<T>(a, 0), cuda_out<T>(a, 0), in[3], in[1] * in[2] },
+				 cuda_count(n->out[0]), in[3], err));
+}
+
+int avgpool_grad_run(void *state, const struct kernel_args *a, struct err *err)
+{
+	const struct node *n = cuda_node(state);
+	const int64_t *in = n->out[0]->shape.dim;
+
+	BY_TYPE(n->in[0]->dtype, T,
+		return cuda_each(n, a, backward<T>{ cuda_in<T>(a, 0), cuda_out<T>(a, 0), in[3], in[1] * in[2] },
+				 cuda_count(n->out[0]), in[3], err));
+}
+
+} // namespace
+
+CUDA_KERNEL(avgpool, cuda_prepare, avgpool_run);
+CUDA_KERNEL(avgpool_grad, cuda_prepare, avgpool_grad_run);

@@ -1,0 +1,36 @@
+/* cast_cuda.cu: between any two float types. */
+#include "trainer/backends/cuda/cuda.h"
+
+namespace {
+
+template <typename From, typename To> struct convert {
+	static constexpr int width = sizeof(From) < sizeof(To) ? vector_width<From> : vector_width<To>;
+	const From *x;
+	To *y;
+
+	template <int W> __device__ void at(int64_t i) const
+	{
+		acc_t<To> v[W];
+
+		load(v, x + i);
+		store(y + i, v);
+	}
+};
+
+template <typename From> int convert_to(const struct node *n, const struct kernel_args *a, struct err *err)
+{
+	BY_TYPE(n->out[0]->dtype, T,
+		return cuda_each(n, a, convert<From, T>{ cuda_in<From>(a, 0), cuda_out<T>(a, 0) },
+				 cuda_count(n->in[0]), 0, err));
+}
+
+int cast_run(void *state, const struct kernel_args *a, struct err *err)
+{
+	const struct node *n = cuda_node(state);
+
+	BY_TYPE(n->in[0]->dtype, T, return convert_to<T>(n, a, err));
+}
+
+} // namespace
+
+CUDA_KERNEL(cast, cuda_prepare, cast_run);

@@ -1,0 +1,73 @@
+/* gelu_cuda.cu: GELU in its tanh form and its gradient, element by element. */
+#include "trainer/backends/cuda/cuda.h"
+
+namespace {
+
+constexpr double sqrt_2_over_pi = 0.79788456080286535588;
+constexpr double cubic = 0.044715;
+
+template <typename A> __device__ A tanh_part(A x)
+{
+	return tanh(A(sqrt_2_over_pi) * (x + A(cubic) * x * x * x));
+}
+
+template <typename T> struct forward {
+	static constexpr int width = vector_width<T>;
+	using A = acc_t<T>;
+	const T *x;
+	T *y;
+
+	template <int W> __device__ void at(int64_t i) const
+	{
+		A v[W];
+
+		load(v, x + i);
+		for (int k = 0; k < W; k++)
+			v[k] = A(0.5) * v[k] * (1 + tanh_part(v[k]));
+		store(y + i, v);
+	}
+};
+
+template <typename T> struct backward {
+	static constexpr int width = vector_width<T>;
+	using A = acc_t<T>;
+	const T *dy, *x;
+	T *dx;
+
+	template <int W> __device__ void at(int64_t i) const
+	{
+		A d[W], v[W];
+
+		load(d, dy + i);
+		load(v, x + i);
+		for (int k = 0; k < W; k++) {
+			A t = tanh_part(v[k]), inner = A(sqrt_2_over_pi) * (1 + A(3 * cubic) * v[k] * v[k]);
+
+			d[k] *= A(0.5) * (1 + t) + A(0.5) * v[k] * (1 - t * t) * inner;
+		}
+		store(dx + i, d);
+	}
+};
+
+int gelu_run(void *state, const struct kernel_args *a, struct err *err)
+{
+	const struct node *n = cuda_node(state);
+
+	BY_TYPE(n->in[0]->dtype, T,
+		return cuda_each(n, a, forward<T>{ cuda_in<T>(a, 0), cuda_out<T>(a, 0) }, cuda_count(n->in[0]), 0,
+				 err));
+}
+
+int gelu_grad_run(void *state, const struct kernel_args *a, struct err *err)
+{
+	const struct node *n = cuda_node(state);
+
+	BY_TYPE(n->in[0]->dtype, T,
+		return cuda_each(n, a, backward<T>{ cuda_in<T>(a, 0), cuda_in<T>(a, 1), cuda_out<T>(a, 0) },
+				 cuda_count(n->in[0]), 0, err));
+}
+
+} // namespace
+
+CUDA_KERNEL(gelu, cuda_prepare, gelu_run);
+CUDA_KERNEL(gelu_grad, cuda_prepare, gelu_grad_run);

@@ -1,0 +1,148 @@
+/* xent_cuda.cu: softmax cross-entropy: a warp a row, whose losses one block adds in order; and its gradient, element by
+ * element. */
+#include "trainer/backends/cuda/cuda.h"
+
+extern "C" {
+#include "trainer/ops/xent/xent.h"
+}
+
+namespace {
+
+constexpr int rows_each = BLOCK_THREADS / WARP; /* of a block */
+
+/* What a warp knows of its row. */
+template <typename M> __device__ M log_sum_exp(const M *row, int k)
+{
+	const int lane = (int)threadIdx.x % WARP;
+	M max = row[0], sum = 0;
+
+	for (int j = lane; j < k; j += WARP)
+		max = row[j] > max ? row[j] : max;
+	max = warp_max(max);
+	for (int j = lane; j < k; j += WARP)
+		sum += exp(row[j] - max);
+	return max + log(warp_sum(sum));
+}
+
+template <typename M> __device__ int label_rank(const M *row, int k, int label)
+{
+	int before = 0;
+
+	for (int j = (int)threadIdx.x % WARP; j < k; j += WARP)
+		before += j != label && xent_before(row[j], row[label], j < label);
+	return warp_sum(before);
+}
+
+/* Results of each row, into parts [rows][XENT_RESULTS]. */
+template <typename M>
+__global__ void row_results(const M *logits, const int32_t *labels, int64_t rows, int k, double smoothing, M *lse,
+			    double *parts)
+{
+	const int64_t i = (int64_t)blockIdx.x * rows_each + threadIdx.x / WARP;
+	const int lane = (int)threadIdx.x % WARP;
+	const M *row = logits + i * k;
+	double others = 0;
+	M of_row;
+	int rank;
+
+	if (i >= rows)
+		return;
+	of_row = log_sum_exp(row, k);
+	for (int j = lane; smoothing > 0 && j < k; j += WARP)
+		others += (double)of_row - (double)row[j];
+	others = warp_sum(others);
+	rank = labels[i] < 0 ? 0 : label_rank(row, k, labels[i]);
+	if (lane)
+		return;
+	lse[i] = of_row;
+	parts += i * XENT_RESULTS;
+	parts[XENT_LOSS_SUM] = labels[i] < 0 ? 0
+					     : (1 - smoothing) * ((double)of_row - (double)row[labels[i]]) +
+						       smoothing / k * others;
+	parts[XENT_TOP1] = labels[i] >= 0 && rank < 1;
+	parts[XENT_TOP5] = labels[i] >= 0 && rank < 5;
+	parts[XENT_COUNT] = labels[i] >= 0;
+}
+
+__global__ void sum_results(const double *parts, int64_t rows, double *result)
+{
+	for (int k = 0; k < XENT_RESULTS; k++) {
+		double sum = 0;
+
+		for (int64_t i = threadIdx.x; i < rows; i += blockDim.x)
+			sum += parts[i * XENT_RESULTS + k];
+		sum = block_sum(sum);
+		if (threadIdx.x == 0)
+			result[k] = sum;
+	}
+}
+
+int xent_prepare(const struct kernel_env *, struct node *n, void **ret_state, struct err *)
+{
+	n->workspace_bytes = (size_t)n->in[0]->shape.dim[0] * XENT_RESULTS * sizeof(double);
+	*ret_state = n;
+	return 0;
+}
+
+int xent_run(void *state, const struct kernel_args *a, struct err *err)
+{
+	const struct node *n = cuda_node(state);
+	const int64_t rows = n->in[0]->shape.dim[0];
+	const int k = (int)n->in[0]->shape.dim[1];
+	const double smoothing = static_cast<const struct xent_attr *>(n->attr)->label_smoothing;
+	double *parts = static_cast<double *>(a->workspace);
+
+	if (rows) {
+		BY_MASTER(n->in[0]->dtype, M,
+			  launch(a, dim3(cuda_blocks(rows, rows_each)), BLOCK_THREADS, row_results<M>,
+				 cuda_in<M>(a, 0), cuda_in<int32_t>(a, 1), rows, k, smoothing, cuda_out<M>(a, 1),
+				 parts));
+	}
+	launch(a, dim3(1), BLOCK_THREADS, sum_results, static_cast<const double *>(parts), rows,
+	       cuda_out<double>(a, 0));
+	return cuda_launched(n, err);
+}
+
+template <typename M> struct backward {
+	static constexpr int width = vector_width<M>;
+	struct xent_attr attr;
+	const step_page *page;
+	const M *logits, *lse;
+	const int32_t *labels;
+	M *d;
+	int k;
+
+	template <int W> __device__ void at(int64_t i) const
+	{
+		const double scale = page->inv_count * page->loss_scale, rest = attr.label_smoothing / k;
+		const int64_t row = i / k;
+		const int label = labels[row], first = (int)(i % k);
+		M v[W];
+
+		load(v, logits + i);
+		for (int j = 0; j < W; j++) {
+			const double target = rest + (first + j == label ? 1 - attr.label_smoothing : 0);
+
+			v[j] = label < 0 ? M(0) : (M)((exp(v[j] - lse[row]) - (M)target) * (M)scale);
+		}
+		store(d + i, v);
+	}
+};
+
+int xent_grad_run(void *state, const struct kernel_args *a, struct err *err)
+{
+	const struct node *n = cuda_node(state);
+	const struct xent_attr attr = *static_cast<const struct xent_attr *>(n->attr);
+	const int k = (int)n->in[0]->shape.dim[1];
+
+	BY_MASTER(n->in[0]->dtype, M,
+		  return cuda_each(n, a,
+				   backward<M>{ attr, a->page, cuda_in<M>(a, 0), cuda_in<M>(a, 2),
+						cuda_in<int32_t>(a, 1), cuda_out<M>(a, 0), k },
+				   cuda_count(n->in[0]), k, err));
+}
+
+} // namespace
+
+CUDA_KERNEL(xent, xent_prepare, xent_run);
+CUDA_KERNEL(xent_grad, cuda_prepare, xent_grad_run);

@@ -1,0 +1,521 @@
+/* exec_stream.c: the executor of backends with streams: a schedule is enqueued, with an event wherever one stream waits
+ * for another, and recorded once as a graph, so that a step costs one launch. Events are made at set-up. Every program
+ * is rehearsed first: what libraries and drivers do at a first time happens there.
+ *
+ * All other streams begin behind the compute stream's start and end in front of its end, so one event stands for a
+ * whole run. Phases are timed by events of the compute stream, at the places where the kind of work changes. */
+#include "trainer/run/exec_stream.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "trainer/run/exec_time.h"
+
+#define RING 4 /* pages that may be under way */
+
+struct stream_mark { /* the kind of work that begins there; the last one ends a run */
+	struct event_handle *event;
+	enum exec_time kind;
+};
+
+struct stream_item {
+	const struct kernel *kernel;
+	void *state;
+	struct kernel_args args;
+	enum stream stream;
+	struct event_handle *wait[STREAM_COUNT]; /* borrowed from the items waited for; NULL: none */
+	struct event_handle *event;		 /* behind it; NULL: nobody waits */
+	struct stream_mark *before, *begins;	 /* in front of its waits and behind them; NULL: no turn there */
+	const struct node *node;
+};
+
+struct stream_program {
+	const struct program *program;
+	struct stream_item *items;
+	int n;
+	struct event_handle *joins[STREAM_COUNT]; /* of streams that it uses beside the compute stream */
+	struct stream_mark *marks;
+	int n_marks;
+	struct graph_handle *graph; /* NULL: node by node */
+	double *node_seconds;	    /* by node id; NULL: never asked for */
+};
+
+struct ring_slot {
+	struct step_page *page; /* pinned */
+	struct event_handle *copied;
+};
+
+struct streams {
+	struct exec exec;
+	const struct prepared *prepared;
+	const struct backend *backend;
+	const struct backend_streams *ops;
+	void *module;
+	struct stream_handle *stream[STREAM_COUNT]; /* NULL where no program uses one */
+	struct stream_program *programs;
+	int n_programs;
+	struct event_handle *begin, *end;	 /* of a run */
+	struct event_handle *node_from, *node_to; /* of a node that is timed; NULL until somebody asks */
+	struct ring_slot ring[RING];
+	int next_slot;
+	struct step_page *pages, *page; /* pinned: the ring's; of the device: what every node reads */
+	bool graphs, profiled, failed;
+};
+
+/* ---- set-up ---- */
+
+static int stream_of(struct streams *e, enum stream s, struct err *err)
+{
+	return e->stream[s] ? 0 : e->ops->stream_new(e->module, &e->stream[s], err);
+}
+
+static int event_of(struct streams *e, struct event_handle **ret, bool timed, struct err *err)
+{
+	return *ret ? 0 : e->ops->event_new(e->module, timed, ret, err);
+}
+
+static int fill_item(struct streams *e, struct stream_item *it, const struct program *p, int index, struct err *err)
+{
+	const struct schedule_item *s = &p->schedule.items[index];
+	const struct node *n = s->node;
+	void **operands = arena_array(p->graph->arena, (size_t)(n->n_in + n->n_out) + 1, sizeof(*operands));
+	unsigned char *workspace = e->prepared->slab[SPACE_PRIVATE];
+
+	if (!operands)
+		return err_set(err, ERR_NOMEM, "out of memory: operands of %s", n->name);
+	for (int i = 0; i < n->n_in; i++)
+		operands[i] = prepared_slot(e->prepared, n->in[i], s->slot);
+	for (int i = 0; i < n->n_out; i++)
+		operands[n->n_in + i] = prepared_slot(e->prepared, n->out[i], s->slot);
+	*it = (struct stream_item){
+		.kernel = program_kernel(&e->prepared->opts, n),
+		.state = p->state[n->id],
+		.stream = s->stream,
+		.node = n,
+		.args = { .in = operands,
+			  .out = operands + n->n_in,
+			  .page = e->page,
+			  .workspace = n->workspace_bytes ? workspace + plan_workspace(n, s->slot) : NULL,
+			  .stream = e->stream[s->stream] },
+	};
+	return 0;
+}
+
+/* The event behind the last item of stream s before a position of the schedule. */
+static int event_before(struct streams *e, struct stream_program *sp, enum stream s, int position,
+			struct event_handle **ret, struct err *err)
+{
+	int i = position - 1, rc;
+
+	while (i >= 0 && sp->items[i].stream != s)
+		i--;
+	if (i < 0)
+		return 0;
+	rc = event_of(e, &sp->items[i].event, false, err);
+	*ret = sp->items[i].event;
+	return rc;
+}
+
+static int fill_waits(struct streams *e, struct stream_program *sp, int index, struct err *err)
+{
+	const struct schedule_item *s = &sp->program->schedule.items[index];
+	int rc = 0;
+
+	for (int k = 0; !rc && k < STREAM_COUNT; k++)
+		if (s->wait[k])
+			rc = event_before(e, sp, (enum stream)k, s->wait[k], &sp->items[index].wait[k], err);
+	return rc;
+}
+
+static bool waits(const struct stream_item *it)
+{
+	for (int k = 0; k < STREAM_COUNT; k++)
+		if (it->wait[k])
+			return true;
+	return false;
+}
+
+static int mark(struct streams *e, struct stream_program *sp, enum exec_time kind, struct stream_mark **ret,
+		struct err *err)
+{
+	struct stream_mark *m = &sp->marks[sp->n_marks];
+	int rc;
+
+	if (sp->n_marks && m[-1].kind == kind)
+		return 0;
+	rc = event_of(e, &m->event, true, err);
+	if (rc)
+		return rc;
+	m->kind = kind;
+	sp->n_marks++;
+	*ret = m;
+	return 0;
+}
+
+/* Where the compute stream turns to another kind of work, and where it waits for other streams. */
+static int fill_marks(struct streams *e, struct stream_program *sp, struct err *err)
+{
+	struct stream_mark *ignored = NULL;
+	int rc = 0;
+
+	for (int i = 0; !rc && i < sp->n; i++) {
+		struct stream_item *it = &sp->items[i];
+
+		if (it->stream != STREAM_COMPUTE)
+			continue;
+		if (waits(it))
+			rc = mark(e, sp, EXEC_COMM_EXPOSED, &it->before, err);
+		if (!rc)
+			rc = mark(e, sp, exec_time_of(it->node), &it->begins, err);
+	}
+	return rc ? rc : mark(e, sp, EXEC_TIMES, &ignored, err);
+}
+
+static int fill_program(struct streams *e, struct stream_program *sp, const struct program *p, struct err *err)
+{
+	const size_t n = (size_t)p->schedule.n;
+	int rc = 0;
+
+	sp->program = p;
+	sp->items = calloc(n + 1, sizeof(*sp->items));
+	sp->marks = calloc(2 * n + 1, sizeof(*sp->marks));
+	if (!sp->items || !sp->marks)
+		return err_set(err, ERR_NOMEM, "out of memory: schedule of %s", p->name);
+	for (int i = 0; !rc && i < p->schedule.n; i++) {
+		enum stream s = p->schedule.items[i].stream;
+
+		rc = stream_of(e, s, err);
+		if (!rc && s != STREAM_COMPUTE)
+			rc = event_of(e, &sp->joins[s], false, err);
+		if (!rc)
+			rc = fill_item(e, &sp->items[i], p, i, err);
+		sp->n = i + 1;
+		if (!rc)
+			rc = fill_waits(e, sp, i, err);
+	}
+	return rc ? rc : fill_marks(e, sp, err);
+}
+
+static int make_pages(struct streams *e, struct err *err)
+{
+	void *pinned = NULL, *device = NULL;
+	int rc = e->backend->alloc(e->module, SPACE_PINNED, RING * sizeof(*e->pages), &pinned, err);
+
+	e->pages = pinned;
+	if (!rc)
+		rc = e->backend->alloc(e->module, SPACE_PRIVATE, sizeof(*e->page), &device, err);
+	e->page = device;
+	for (int i = 0; !rc && i < RING; i++) {
+		e->ring[i].page = &e->pages[i];
+		rc = event_of(e, &e->ring[i].copied, false, err);
+	}
+	return rc;
+}
+
+/* ---- one run ---- */
+
+static int record(struct streams *e, enum stream s, struct event_handle *event, struct err *err)
+{
+	return event ? e->ops->record(e->module, e->stream[s], event, err) : 0;
+}
+
+static int wait_for(struct streams *e, enum stream s, struct event_handle *event, struct err *err)
+{
+	return event ? e->ops->wait(e->module, e->stream[s], event, err) : 0;
+}
+
+static int record_mark(struct streams *e, const struct stream_mark *m, struct err *err)
+{
+	return m ? record(e, STREAM_COMPUTE, m->event, err) : 0;
+}
+
+static int enqueue_item(struct streams *e, struct stream_item *it, struct err *err)
+{
+	int rc = record_mark(e, it->before, err);
+
+	for (int k = 0; !rc && k < STREAM_COUNT; k++)
+		rc = wait_for(e, it->stream, it->wait[k], err);
+	if (!rc)
+		rc = record_mark(e, it->begins, err);
+	if (!rc)
+		rc = it->kernel->run(it->state, &it->args, err);
+	if (rc)
+		err_prefix(err, "%s", it->node->name);
+	return rc ? rc : record(e, it->stream, it->event, err);
+}
+
+static int fork_streams(struct streams *e, const struct stream_program *sp, struct err *err)
+{
+	int rc = record(e, STREAM_COMPUTE, e->begin, err);
+
+	for (int s = STREAM_COMPUTE + 1; !rc && s < STREAM_COUNT; s++)
+		if (sp->joins[s])
+			rc = wait_for(e, (enum stream)s, e->begin, err);
+	return rc;
+}
+
+static int join_streams(struct streams *e, const struct stream_program *sp, struct err *err)
+{
+	int rc = 0;
+
+	for (int s = STREAM_COMPUTE + 1; !rc && s < STREAM_COUNT; s++) {
+		rc = record(e, (enum stream)s, sp->joins[s], err);
+		if (!rc)
+			rc = wait_for(e, STREAM_COMPUTE, sp->joins[s], err);
+	}
+	return rc ? rc : record_mark(e, &sp->marks[sp->n_marks - 1], err);
+}
+
+static int enqueue(struct streams *e, struct stream_program *sp, struct err *err)
+{
+	int rc = fork_streams(e, sp, err);
+
+	for (int i = 0; !rc && i < sp->n; i++)
+		rc = enqueue_item(e, &sp->items[i], err);
+	return rc ? rc : join_streams(e, sp, err);
+}
+
+/* A slot of the ring is free when its copy is done, which it long is. */
+static int send_page(struct streams *e, const struct step_page *page, struct err *err)
+{
+	struct ring_slot *slot = &e->ring[e->next_slot];
+	const struct backend_copy copy = { e->page, slot->page, sizeof(*page) };
+	int rc = e->ops->event_sync(e->module, slot->copied, err);
+
+	if (rc)
+		return rc;
+	e->next_slot = (e->next_slot + 1) % RING;
+	*slot->page = *page;
+	rc = e->ops->copy_async(e->module, e->stream[STREAM_COMPUTE], &copy, err);
+	return rc ? rc : record(e, STREAM_COMPUTE, slot->copied, err);
+}
+
+static int finish(struct streams *e, struct err *err)
+{
+	int rc = record(e, STREAM_COMPUTE, e->end, err);
+
+	return rc ? rc : e->ops->event_sync(e->module, e->end, err);
+}
+
+/* One node after another, each timed on its stream. */
+static int enqueue_timed(struct streams *e, struct stream_program *sp, struct err *err)
+{
+	int rc = fork_streams(e, sp, err);
+
+	for (int i = 0; !rc && i < sp->n; i++) {
+		struct stream_item *it = &sp->items[i];
+		double s = 0;
+
+		rc = record(e, it->stream, e->node_from, err);
+		if (!rc)
+			rc = enqueue_item(e, it, err);
+		if (!rc)
+			rc = record(e, it->stream, e->node_to, err);
+		if (!rc)
+			rc = e->ops->event_sync(e->module, e->node_to, err);
+		if (!rc)
+			rc = e->ops->seconds(e->module, e->node_from, e->node_to, &s, err);
+		sp->node_seconds[it->node->id] += s;
+	}
+	return rc ? rc : join_streams(e, sp, err);
+}
+
+static int run_program(struct streams *e, struct stream_program *sp, const struct step_page *page, struct err *err)
+{
+	int rc = send_page(e, page, err);
+
+	if (!rc && e->profiled)
+		rc = enqueue_timed(e, sp, err);
+	else if (!rc && sp->graph)
+		rc = e->ops->graph_launch(e->module, e->stream[STREAM_COMPUTE], sp->graph, err);
+	else if (!rc)
+		rc = enqueue(e, sp, err);
+	return rc ? rc : finish(e, err);
+}
+
+static int read_times(struct streams *e, const struct stream_program *sp, struct exec_times *ret, struct err *err)
+{
+	struct exec_times times = { .comm_total = 0 };
+	int rc = 0;
+
+	for (int i = 0; !rc && i + 1 < sp->n_marks; i++) {
+		double s = 0;
+
+		rc = e->ops->seconds(e->module, sp->marks[i].event, sp->marks[i + 1].event, &s, err);
+		times.by[sp->marks[i].kind] += s;
+	}
+	if (!rc)
+		*ret = times;
+	return rc;
+}
+
+static struct stream_program *find(const struct streams *e, const struct program *p)
+{
+	for (int i = 0; i < e->n_programs; i++)
+		if (e->programs[i].program == p)
+			return &e->programs[i];
+	return NULL;
+}
+
+static int streams_run(struct exec *exec, const struct program *p, const struct exec_call *call,
+		       struct exec_times *ret, struct err *err)
+{
+	struct streams *e = (struct streams *)exec;
+	struct stream_program *sp = find(e, p);
+	int rc;
+
+	if (e->failed)
+		return err_set(err, ERR_IO, "the device failed before");
+	rc = run_program(e, sp, call->page, err);
+	if (!rc)
+		rc = read_times(e, sp, ret, err);
+	e->failed = rc != 0;
+	return rc;
+}
+
+/* ---- life ---- */
+
+static int capture(struct streams *e, struct stream_program *sp, struct err *err)
+{
+	struct stream_handle *s = e->stream[STREAM_COMPUTE];
+	int rc = e->ops->capture_begin(e->module, s, err);
+
+	if (!rc)
+		rc = enqueue(e, sp, err);
+	return rc ? rc : e->ops->capture_end(e->module, s, &sp->graph, err);
+}
+
+static int rehearse(struct streams *e, struct stream_program *sp, struct err *err)
+{
+	const struct step_page page = { .rehearsal = 1, .inv_count = 1, .loss_scale = 1 };
+	int rc = run_program(e, sp, &page, err);
+
+	return rc || !e->graphs ? rc : capture(e, sp, err);
+}
+
+static void free_program(struct streams *e, struct stream_program *sp)
+{
+	for (int i = 0; i < sp->n; i++)
+		if (sp->items[i].event)
+			e->ops->event_free(e->module, sp->items[i].event);
+	for (int s = 0; s < STREAM_COUNT; s++)
+		if (sp->joins[s])
+			e->ops->event_free(e->module, sp->joins[s]);
+	for (int i = 0; i < sp->n_marks; i++)
+		e->ops->event_free(e->module, sp->marks[i].event);
+	if (sp->graph)
+		e->ops->graph_free(e->module, sp->graph);
+	free(sp->items);
+	free(sp->marks);
+	free(sp->node_seconds);
+}
+
+static void streams_close(struct exec *exec)
+{
+	struct streams *e = (struct streams *)exec;
+	struct event_handle *const own[] = { e->begin, e->end, e->node_from, e->node_to };
+
+	for (int i = 0; i < e->n_programs; i++)
+		free_program(e, &e->programs[i]);
+	for (size_t i = 0; i < sizeof(own) / sizeof(own[0]); i++)
+		if (own[i])
+			e->ops->event_free(e->module, own[i]);
+	for (int i = 0; i < RING; i++)
+		if (e->ring[i].copied)
+			e->ops->event_free(e->module, e->ring[i].copied);
+	for (int s = 0; s < STREAM_COUNT; s++)
+		if (e->stream[s])
+			e->ops->stream_free(e->module, e->stream[s]);
+	if (e->pages)
+		e->backend->release(e->module, SPACE_PINNED, e->pages, RING * sizeof(*e->pages));
+	if (e->page)
+		e->backend->release(e->module, SPACE_PRIVATE, e->page, sizeof(*e->page));
+	free(e->programs);
+	free(e);
+}
+
+static int open_all(struct streams *e, struct err *err)
+{
+	const struct prepared *p = e->prepared;
+	int rc = stream_of(e, STREAM_COMPUTE, err);
+
+	if (!rc)
+		rc = make_pages(e, err);
+	if (!rc)
+		rc = event_of(e, &e->begin, false, err);
+	if (!rc)
+		rc = event_of(e, &e->end, false, err);
+	for (int i = 0; !rc && i < p->n_programs; i++)
+		rc = fill_program(e, &e->programs[e->n_programs++], p->program[i], err);
+	for (int i = 0; !rc && i < p->n_programs; i++)
+		rc = rehearse(e, &e->programs[i], err);
+	return rc;
+}
+
+static int streams_open(struct exec **ret, const struct prepared *p, struct err *err)
+{
+	struct streams *e = calloc(1, sizeof(*e));
+	int rc;
+
+	if (e)
+		e->programs = calloc((size_t)p->n_programs + 1, sizeof(*e->programs));
+	if (!e || !e->programs) {
+		free(e);
+		return err_set(err, ERR_NOMEM, "out of memory: executor");
+	}
+	e->exec.ops = &exec_stream;
+	e->prepared = p;
+	e->backend = p->opts.backend;
+	e->ops = e->backend->streams;
+	e->module = p->opts.module;
+	e->graphs = !p->opts.node_by_node;
+	rc = open_all(e, err);
+	if (rc) {
+		streams_close(&e->exec);
+		return rc;
+	}
+	*ret = &e->exec;
+	return 0;
+}
+
+static int profile_program(struct stream_program *sp, struct err *err)
+{
+	size_t n = (size_t)sp->program->graph->n_nodes;
+
+	if (!sp->node_seconds)
+		sp->node_seconds = calloc(n + 1, sizeof(*sp->node_seconds));
+	if (!sp->node_seconds)
+		return err_set(err, ERR_NOMEM, "out of memory: times of %s", sp->program->name);
+	memset(sp->node_seconds, 0, n * sizeof(*sp->node_seconds));
+	return 0;
+}
+
+static int streams_profile(struct exec *exec, struct err *err)
+{
+	struct streams *e = (struct streams *)exec;
+	int rc = event_of(e, &e->node_from, true, err);
+
+	if (!rc)
+		rc = event_of(e, &e->node_to, true, err);
+	for (int i = 0; !rc && i < e->n_programs; i++)
+		rc = profile_program(&e->programs[i], err);
+	e->profiled = !rc;
+	return rc;
+}
+
+static const double *streams_node_seconds(const struct exec *exec, const struct program *p)
+{
+	const struct stream_program *sp = find((const struct streams *)exec, p);
+
+	return sp ? sp->node_seconds : NULL;
+}
+
+const struct exec_ops exec_stream = {
+	.name = "streams",
+	.slots = 1,
+	.open = streams_open,
+	.close = streams_close,
+	.run = streams_run,
+	.profile = streams_profile,
+	.node_seconds = streams_node_seconds,
+};
