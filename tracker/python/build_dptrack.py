@@ -15,7 +15,7 @@ import zipfile
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 TOP = os.path.dirname(os.path.dirname(HERE))
-ROOMS = ('base', 'curl', 'event', 'run', 'sink')
+ROOMS = ('base', 'curl', 'event', 'run', 'sink', 'system')
 LIBRARY = 'libdptrack.so'
 SYMBOLS = 'tracker/dptrack.map'
 
@@ -45,7 +45,7 @@ def compile_library(cc, to):
         with open(os.path.join(made, 'config.h'), 'w', encoding='utf-8') as f:
             f.write('#define PACKAGE_VERSION "%s"\n#define PACKAGE_STRING "dptrack %s"\n' % (version(), version()))
         flags = ['-std=gnu11', '-O2', '-fPIC', '-shared', '-pthread', '-D_GNU_SOURCE', '-I' + TOP, '-I' + made,
-                 '-Wl,--version-script=' + os.path.join(TOP, SYMBOLS), '-Wl,-soname,' + LIBRARY]
+                 '-Wl,-z,defs', '-Wl,--version-script=' + os.path.join(TOP, SYMBOLS), '-Wl,-soname,' + LIBRARY]
         flags += shlex.split(os.environ.get('CFLAGS', '')) + shlex.split(os.environ.get('LDFLAGS', ''))
         done = subprocess.run([*cc, *flags, '-o', to, *sources(), '-lz', '-lm', '-ldl'], capture_output=True, text=True)
     if not done.returncode:
