@@ -41,6 +41,8 @@ struct backend {
 	/* zeroed, 64-byte aligned */
 	int (*alloc)(void *module, enum space space, size_t bytes, void **ret, struct err *err);
 	void (*release)(void *module, enum space space, void *memory, size_t bytes);
+	/* Bytes that SPACE_PRIVATE and SPACE_COMM can still take. NULL: they lie in the host's memory. */
+	int (*room)(void *module, int64_t *ret, struct err *err);
 	/* host <-> device, complete on return */
 	int (*copy)(void *module, void *to, const void *from, size_t bytes, struct err *err);
 

@@ -20,19 +20,21 @@ int64_t memory_planned(const struct plan *p, int world)
 	       comm / world * (world - 1);
 }
 
-/* Of all ranks on this machine; shared memory is there once for each. */
-static int64_t needed(const struct plan *p, const struct seat *seat)
+/* Of all ranks on this machine, whose shared memory is there once for each; of a rank's own device. */
+static int64_t needed(const struct plan *p, const struct rank *r)
 {
 	int64_t own = 0;
 
+	if (r->backend->room)
+		return (int64_t)(p->slab_bytes[SPACE_PRIVATE] + p->slab_bytes[SPACE_COMM]);
 	for (int s = 0; s < SPACE_COUNT; s++)
 		own += (int64_t)p->slab_bytes[s];
-	return own * seat->local_world;
+	return own * r->seat->local_world;
 }
 
 /* For all ranks. A process that may map little (ulimit -v) maps the others' shared memory too, and each loader thread a
  * stack: those are not reckoned with, so that nothing is refused that would run. */
-static int64_t available(const struct seat *seat, const char **ret_whose)
+static int64_t available_on_host(const struct seat *seat, const char **ret_whose)
 {
 	const char *hook = getenv("DPTRAIN_TEST_MEMORY");
 	int64_t machine = hook ? strtoll(hook, NULL, 10) : machine_available_bytes(), own = machine_mappable_bytes();
@@ -42,6 +44,17 @@ static int64_t available(const struct seat *seat, const char **ret_whose)
 		return machine;
 	*ret_whose = "the limit of its processes (ulimit -v) leaves";
 	return own * seat->local_world;
+}
+
+static int64_t available(const struct rank *r, const char **ret_whose)
+{
+	struct err ignored = ERR_INIT;
+	int64_t room = 0;
+
+	if (!r->backend->room)
+		return available_on_host(r->seat, ret_whose);
+	*ret_whose = "the GPU has";
+	return r->backend->room(r->module, &room, &ignored) ? 0 : room;
 }
 
 /* Bytes that the run would need with other settings; -1 when they cannot be planned. */
@@ -60,7 +73,7 @@ static int64_t needed_with(const struct rank *like, const struct subject *s, con
 	if (r.backend->open(&o, &r.module, &ignored))
 		return -1;
 	if (!planning_make(&c, &p, &r, s, &ignored)) {
-		bytes = needed(&p.plan, r.seat);
+		bytes = needed(&p.plan, &r);
 		prepare_done(&p);
 	}
 	if (r.backend->close)
@@ -138,9 +151,9 @@ static void find_advice(struct advice *a)
 int memory_check(const struct plan *p, const struct rank *r, const struct subject *s, struct err *err)
 {
 	const char *whose;
-	struct advice a = { .rank = r, .subject = s, .limit = available(r->seat, &whose) };
-	int64_t bytes = needed(p, r->seat);
-	int ranks = r->seat->local_world;
+	struct advice a = { .rank = r, .subject = s, .limit = available(r, &whose) };
+	int64_t bytes = needed(p, r);
+	int ranks = r->backend->room ? 1 : r->seat->local_world;
 
 	if (a.limit <= 0 || bytes <= a.limit)
 		return 0;

@@ -119,6 +119,18 @@ static int cuda_alloc(void *module, enum space space, size_t bytes, void **ret, 
 	return 0;
 }
 
+static int cuda_room(void *module, int64_t *ret, struct err *err)
+{
+	size_t room = 0, all = 0;
+	cudaError_t rc = cudaMemGetInfo(&room, &all);
+
+	(void)module;
+	if (rc != cudaSuccess)
+		return cuda_fail(err, rc, "asking for free memory");
+	*ret = (int64_t)room;
+	return 0;
+}
+
 static void cuda_release(void *module, enum space space, void *memory, size_t bytes)
 {
 	(void)module, (void)bytes;
@@ -152,6 +164,7 @@ BACKEND_EXPORT const struct backend dptrain_backend_v1 = {
 	.close = cuda_close,
 	.alloc = cuda_alloc,
 	.release = cuda_release,
+	.room = cuda_room,
 	.copy = cuda_copy,
 	.streams = &cuda_streams,
 	.kernel = {
