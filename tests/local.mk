@@ -39,6 +39,7 @@ include tests/cli/local.mk
 include tests/mlflow/local.mk
 include tests/web/local.mk
 include tests/store/local.mk
+include tests/team/local.mk
 include tests/fuzz/local.mk
 include tests/graph/local.mk
 include tests/comm/local.mk

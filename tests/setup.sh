@@ -54,6 +54,8 @@ needs_data() {
 needs_tests() {
 	need_header ucp/api/ucp.h libucx-dev
 	need_header cmocka.h libcmocka-dev
+	need_file /usr/include/postgresql/libpq-fe.h libpq-dev
+	ls /usr/lib/postgresql/*/bin/initdb >/dev/null 2>&1 || missing_packages="$missing_packages postgresql"
 	need_command sqlite3 sqlite3
 	need_command git git
 	need_command curl curl

@@ -89,6 +89,7 @@ libwebcli_la_SOURCES = \
 	web/cli/commands.c web/cli/commands.h web/cli/commands.def \
 	web/cli/compare.c \
 	web/cli/diagnosis.c web/cli/diagnosis.h \
+	web/cli/db.c \
 	web/cli/doctor.c \
 	web/cli/export.c \
 	web/cli/export_events.c web/cli/export_events.h \
@@ -145,12 +146,12 @@ dptrack_LDADD = libwebcli.la
 # Manual pages of the programs, from their --help.
 nodist_man_MANS += dptrack.1 dptrain.1
 CLEANFILES += dptrack.1 dptrain.1
-EXTRA_DIST += web/cli/man.sh
-dptrack.1: dptrack$(EXEEXT) $(top_srcdir)/web/cli/man.sh $(top_srcdir)/web/cli/commands.def
-	$(AM_V_GEN)$(SHELL) $(top_srcdir)/web/cli/man.sh ./dptrack dptrack '$(PACKAGE_VERSION)' \
+EXTRA_DIST += schema/gen/man.sh
+dptrack.1: dptrack$(EXEEXT) $(top_srcdir)/schema/gen/man.sh $(top_srcdir)/web/cli/commands.def
+	$(AM_V_GEN)$(SHELL) $(top_srcdir)/schema/gen/man.sh ./dptrack dptrack '$(PACKAGE_VERSION)' \
 		'keeps, shows and compares training runs' \
 		$$(sed -n 's/^COMMAND(\(.*\))$$/\1/p' $(top_srcdir)/web/cli/commands.def) >$@.new && mv $@.new $@
-dptrain.1: dptrain$(EXEEXT) $(top_srcdir)/web/cli/man.sh
-	$(AM_V_GEN)$(SHELL) $(top_srcdir)/web/cli/man.sh ./dptrain dptrain '$(PACKAGE_VERSION)' \
+dptrain.1: dptrain$(EXEEXT) $(top_srcdir)/schema/gen/man.sh
+	$(AM_V_GEN)$(SHELL) $(top_srcdir)/schema/gen/man.sh ./dptrain dptrain '$(PACKAGE_VERSION)' \
 		'trains a network and records the run' \
 		$$(./dptrain --help | sed -n 's/^  dptrain \([a-z]*\) .*/\1/p') >$@.new && mv $@.new $@

@@ -1,39 +1,93 @@
 -- Every statement that the store runs, by name. Parameters are ?1, ?2, … in the order of binding. Columns have names, which C
--- reads them by; `A as B` has the columns of B.
+-- reads them by; `A as B` has the columns of B. The text is SQLite's and PostgreSQL's, where no second one follows it.
 
 -- name: version_get
 PRAGMA user_version;
+-- postgresql:
+SELECT CAST(value AS bigint) FROM meta WHERE name = 'version';
 -- name: copy_into
 VACUUM INTO ?1;
+-- postgresql:
+SELECT ?1;
 -- name: begin_exclusive
 BEGIN EXCLUSIVE;
+-- postgresql:
+BEGIN;
 -- name: begin
 BEGIN IMMEDIATE;
+-- postgresql:
+BEGIN;
 -- name: begin_read
 BEGIN;
+-- postgresql:
+BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY;
 -- name: commit
 COMMIT;
 -- name: rollback
 ROLLBACK;
 -- name: free_pages
 PRAGMA freelist_count;
+-- postgresql:
+SELECT 0;
 -- name: vacuum_some
 PRAGMA incremental_vacuum(512);
+-- postgresql:
+SELECT 0 WHERE false;
 -- name: quick_check
 PRAGMA quick_check(1);
+-- postgresql:
+SELECT 'ok' AS quick_check;
 -- name: store_id
 SELECT value FROM meta WHERE name = 'store_id';
 -- name: rev_get
-SELECT max((SELECT ifnull(max(rev), 0) FROM run), (SELECT ifnull(max(rev), 0) FROM gone));
+SELECT max((SELECT coalesce(max(rev), 0) FROM run), (SELECT coalesce(max(rev), 0) FROM gone));
+-- postgresql:
+SELECT rev FROM counter;
+-- name: rev_take
+-- postgresql:
+UPDATE counter SET rev = rev + ?1 RETURNING rev;
+
+-- what a connection to PostgreSQL says and asks for itself
+
+-- name: pg_write_limits
+-- postgresql:
+SELECT set_config('statement_timeout', '10000', true) AS statement,
+	set_config('idle_in_transaction_session_timeout', '3000', true) AS idle,
+	set_config('synchronous_commit', CASE WHEN current_setting('synchronous_commit') IN ('off', 'local') THEN 'on'
+	ELSE current_setting('synchronous_commit') END, true) AS durable;
+-- name: pg_tables
+-- postgresql:
+SELECT count(*) FROM pg_tables WHERE schemaname = current_schema() AND tablename = 'meta';
+-- name: pg_process_add
+-- postgresql:
+INSERT INTO process (done) VALUES (0) RETURNING id;
+-- The group fails when nobody knows this process any more.
+-- name: pg_process_done
+-- postgresql:
+WITH known AS (UPDATE process SET done = ?2 WHERE id = ?1 RETURNING 1) SELECT 1 / count(*) FROM known;
+-- name: pg_process_ask
+-- postgresql:
+DELETE FROM process WHERE id = ?1 RETURNING done;
+-- name: live_listen
+-- postgresql:
+LISTEN dptrack;
+-- name: live_get
+-- postgresql:
+SELECT c.rev, t.changes AS tokens FROM counter c CROSS JOIN token_count t;
+-- name: live_tell
+-- postgresql:
+SELECT pg_notify('dptrack', '');
 
 -- experiments
 
 -- name: experiment_by_name
 SELECT id FROM experiment WHERE name = ?1;
 -- name: experiment_next_id
-SELECT 1 + max((SELECT ifnull(max(id), 0) FROM experiment), (SELECT ifnull(max(experiment_id), 0) FROM gone));
+SELECT 1 + max((SELECT coalesce(max(id), 0) FROM experiment), (SELECT coalesce(max(experiment_id), 0) FROM gone));
+-- postgresql:
+SELECT nextval('experiment_id');
 -- name: experiment_add
-INSERT INTO experiment (id, name, created_ms) VALUES (?1, ?2, ?3);
+INSERT INTO experiment (id, name, created_ms) VALUES (?1, ?2, ?3) ON CONFLICT DO NOTHING;
 -- name: experiment_list
 SELECT id, name, created_ms FROM experiment WHERE deleted_ms IS NULL ORDER BY id <> 0, name;
 -- name: experiment_trash as experiment_list
@@ -43,19 +97,35 @@ SELECT id, name, created_ms FROM experiment WHERE deleted_ms IS NOT NULL ORDER B
 
 -- name: run_by_uuid
 SELECT id, uuid, experiment_id, name, status, inferred, beats, start_ms, end_ms, last_ms, last_step, segment, world_size,
-	deleted_ms, keys FROM run WHERE uuid = ?1;
+	deleted_ms, keys, 0 AS version FROM run WHERE uuid = ?1;
+-- postgresql:
+SELECT id, uuid, experiment_id, name, status, inferred, beats, start_ms, end_ms, last_ms, last_step, segment, world_size,
+	deleted_ms, keys, version FROM run WHERE uuid = ?1 FOR UPDATE;
 -- name: run_by_id as run_by_uuid
 SELECT id, uuid, experiment_id, name, status, inferred, beats, start_ms, end_ms, last_ms, last_step, segment, world_size,
-	deleted_ms, keys FROM run WHERE id = ?1;
+	deleted_ms, keys, 0 AS version FROM run WHERE id = ?1;
+-- postgresql:
+SELECT id, uuid, experiment_id, name, status, inferred, beats, start_ms, end_ms, last_ms, last_step, segment, world_size,
+	deleted_ms, keys, version FROM run WHERE id = ?1 FOR UPDATE;
+-- The runs of a group, always in the same order, so that two groups never wait for each other.
+-- name: run_lock
+-- postgresql:
+SELECT id, version FROM run WHERE uuid = ANY (CAST(?1 AS text[])) ORDER BY id FOR UPDATE;
 -- name: run_id_of
 SELECT id FROM run WHERE uuid = ?1;
 -- name: run_next_id
-SELECT 1 + max((SELECT ifnull(max(id), 0) FROM run), (SELECT ifnull(max(run_id), 0) FROM gone));
+SELECT 1 + max((SELECT coalesce(max(id), 0) FROM run), (SELECT coalesce(max(run_id), 0) FROM gone));
+-- postgresql:
+SELECT nextval('run_id');
 -- name: run_add
-INSERT INTO run (id, uuid, experiment_id, name, status, start_ms, rev, user) VALUES (?1, ?2, ?3, ?4, ?5, ?6, 0, ?7);
+INSERT INTO run (id, uuid, experiment_id, name, status, start_ms, rev, "user") VALUES (?1, ?2, ?3, ?4, ?5, ?6, 0, ?7);
 -- name: run_put
 UPDATE run SET status = ?2, inferred = ?3, beats = ?4, start_ms = ?5, end_ms = ?6, last_ms = ?7, last_step = ?8,
 	segment = ?9, world_size = ?10, deleted_ms = ?11, rev = CASE WHEN ?12 < 0 THEN rev ELSE ?12 END, keys = ?13 WHERE id = ?1;
+-- postgresql:
+UPDATE run SET status = ?2, inferred = ?3, beats = ?4, start_ms = ?5, end_ms = ?6, last_ms = ?7, last_step = ?8,
+	segment = ?9, world_size = ?10, deleted_ms = ?11, rev = CASE WHEN ?12 < 0 THEN rev ELSE ?12 END, keys = ?13,
+	version = version + 1 WHERE id = ?1;
 -- name: run_name_put
 UPDATE run SET name = ?2 WHERE id = ?1;
 -- name: run_name_tag_put
@@ -82,6 +152,8 @@ ON CONFLICT (run_id, number) DO UPDATE SET hide_step = ?5, hide_epoch = ?6, star
 SELECT id FROM key WHERE name = ?1;
 -- name: key_add
 INSERT INTO key (name) VALUES (?1);
+-- postgresql:
+INSERT INTO key (name) VALUES (?1) ON CONFLICT (name) DO UPDATE SET name = ?1 RETURNING id;
 -- name: param_by_name
 SELECT value FROM param WHERE run_id = ?1 AND key_id = (SELECT id FROM key WHERE name = ?2);
 -- name: param_by_key
@@ -89,12 +161,13 @@ SELECT value FROM param WHERE run_id = ?1 AND key_id = ?2;
 -- name: params_of_run_count
 SELECT count(*) FROM param WHERE run_id = ?1;
 -- name: param_add
-INSERT OR IGNORE INTO param (run_id, key_id, segment, value) VALUES (?1, ?2, -1, ?3);
+INSERT INTO param (run_id, key_id, segment, value) VALUES (?1, ?2, -1, ?3) ON CONFLICT DO NOTHING;
 -- name: segment_param_put
-INSERT OR IGNORE INTO segment_param (run_id, segment, key_id, value) VALUES (?1, ?2, ?3, ?4);
+INSERT INTO segment_param (run_id, segment, key_id, value) VALUES (?1, ?2, ?3, ?4)
+ON CONFLICT DO NOTHING;
 -- name: param_segment_put
 INSERT INTO param (run_id, key_id, segment, value) VALUES (?1, ?2, ?3, ?4)
-ON CONFLICT (run_id, key_id) DO UPDATE SET segment = ?3, value = ?4 WHERE segment < ?3 AND segment >= 0;
+ON CONFLICT (run_id, key_id) DO UPDATE SET segment = ?3, value = ?4 WHERE param.segment < ?3 AND param.segment >= 0;
 -- name: tag_put
 INSERT INTO tag (run_id, key_id, value) VALUES (?1, ?2, ?3) ON CONFLICT (run_id, key_id) DO UPDATE SET value = ?3;
 -- name: tag_find
@@ -121,6 +194,9 @@ INSERT INTO told (run_id, rank, segment, step, time_ms, level, title, text) VALU
 SELECT id FROM content WHERE digest = ?1;
 -- name: content_add
 INSERT INTO content (digest, type, size, width, height, bytes) VALUES (?1, ?2, ?3, ?4, ?5, ?6);
+-- postgresql:
+INSERT INTO content (digest, type, size, width, height, bytes) VALUES (?1, ?2, ?3, ?4, ?5, ?6)
+ON CONFLICT (digest) DO UPDATE SET size = ?3 RETURNING id;
 -- name: media_add
 INSERT INTO media (run_id, key_id, kind, rank, segment, step, wall_time, content_id) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8);
 
@@ -133,10 +209,13 @@ SELECT durable FROM writer WHERE run_id = ?1 AND uuid = ?2;
 -- name: writer_add
 INSERT INTO writer (run_id, uuid, rank, segment, durable, last_ms, host, pid, path, ordered)
 VALUES (?1, ?2, ?3, ?4, 0, ?5, ?6, ?7, ?8, ?9);
+-- postgresql:
+INSERT INTO writer (run_id, uuid, rank, segment, durable, last_ms, host, pid, path, ordered)
+VALUES (?1, ?2, ?3, ?4, 0, ?5, ?6, ?7, ?8, ?9) RETURNING id;
 -- name: arrival_add
 INSERT INTO arrival (run_id, data) VALUES (?1, ?2);
 -- name: arrival_last
-SELECT ifnull(max(id), 0) FROM arrival WHERE run_id = ?1;
+SELECT coalesce(max(id), 0) FROM arrival WHERE run_id = ?1;
 -- name: arrival_next
 SELECT id, data FROM arrival WHERE run_id = ?1 AND id > ?2 AND id <= ?3 ORDER BY id LIMIT 1;
 -- name: writer_put
@@ -145,11 +224,12 @@ UPDATE writer SET durable = ?2, last_ms = ?3 WHERE id = ?1;
 UPDATE writer SET segment = ?2 WHERE id = ?1;
 -- name: problem_add
 INSERT INTO problem (run_id, text, time_ms, count) VALUES (?1, ?2, ?3, ?4)
-ON CONFLICT (run_id, text) DO UPDATE SET count = count + ?4, time_ms = ?3;
+ON CONFLICT (run_id, text) DO UPDATE SET count = problem.count + ?4, time_ms = ?3;
 -- name: idempotency_get
 SELECT accepted FROM idempotency WHERE run_id = ?1 AND name = ?2 AND created_ms >= ?3;
 -- name: idempotency_put
-INSERT OR REPLACE INTO idempotency (run_id, name, created_ms, accepted) VALUES (?1, ?2, ?3, ?4);
+INSERT INTO idempotency (run_id, name, created_ms, accepted) VALUES (?1, ?2, ?3, ?4)
+ON CONFLICT (run_id, name) DO UPDATE SET created_ms = ?3, accepted = ?4;
 -- name: idempotency_expire
 DELETE FROM idempotency WHERE created_ms < ?1;
 
@@ -160,11 +240,15 @@ SELECT name, hash, scope, created_ms, expires_ms, revoked_ms FROM token ORDER BY
 -- name: token_in_force
 SELECT 1 FROM token WHERE name = ?1 AND revoked_ms IS NULL;
 -- name: token_put
-INSERT OR REPLACE INTO token (name, hash, scope, created_ms, expires_ms) VALUES (?1, ?2, ?3, ?4, ?5);
+INSERT INTO token (name, hash, scope, created_ms, expires_ms) VALUES (?1, ?2, ?3, ?4, ?5)
+ON CONFLICT (name) DO UPDATE SET hash = ?2, scope = ?3, created_ms = ?4, expires_ms = ?5, revoked_ms = NULL;
 -- name: token_revoke
 UPDATE token SET revoked_ms = ?2 WHERE name = ?1;
 -- name: token_clear
 DELETE FROM token;
+-- name: token_count_up
+-- postgresql:
+UPDATE token_count SET changes = changes + 1;
 
 -- series, points
 
@@ -174,9 +258,11 @@ SELECT id FROM series WHERE run_id = ?1 AND key_id = ?2 AND rank = ?3 AND segmen
 SELECT 1 FROM part p WHERE p.run_id = ?1 AND EXISTS (SELECT 1 FROM series s
 	WHERE s.run_id = ?1 AND s.rank = p.rank AND s.segment = p.segment AND s.key_id = ?2) LIMIT 1;
 -- name: part_add
-INSERT OR IGNORE INTO part (run_id, rank, segment) VALUES (?1, ?2, ?3);
+INSERT INTO part (run_id, rank, segment) VALUES (?1, ?2, ?3) ON CONFLICT DO NOTHING;
 -- name: series_add
 INSERT INTO series (run_id, key_id, rank, segment) VALUES (?1, ?2, ?3, ?4);
+-- postgresql:
+INSERT INTO series (run_id, key_id, rank, segment) VALUES (?1, ?2, ?3, ?4) RETURNING id;
 -- name: series_get
 SELECT s.run_id, s.key_id, s.rank, s.ordered, s.chunks, k.name, s.count, s.nonfinite, s.first, s.last, s.min, s.max,
 	s.first_step, s.last_step, s.min_step, s.max_step, s.first_time, s.last_time, s.nonfinite_step
@@ -203,9 +289,18 @@ DELETE FROM metric WHERE key_id = ?1 AND run_id = ?2;
 -- name: log_add
 INSERT INTO log (run_id, points, data) VALUES (?1, ?2, ?3);
 -- name: log_totals
-SELECT count(*) AS rows, ifnull(sum(points), 0) AS points FROM log;
+SELECT count(*) AS rows, CAST(coalesce(sum(points), 0) AS BIGINT) AS points FROM log;
 -- name: log_oldest
 SELECT id, points, data FROM log ORDER BY id;
+-- postgresql:
+WITH free AS MATERIALIZED (SELECT id FROM run WHERE id IN (SELECT run_id FROM (SELECT run_id FROM log ORDER BY id LIMIT 256) AS oldest)
+	ORDER BY id FOR UPDATE SKIP LOCKED)
+SELECT l.id, l.points, l.data FROM log l JOIN free f ON f.id = l.run_id ORDER BY l.id LIMIT 256;
+-- One process folds at a time, as long as this transaction lasts.
+-- name: fold_mine
+SELECT 1;
+-- postgresql:
+SELECT CASE WHEN pg_try_advisory_xact_lock(7233173, 1) THEN 1 ELSE 0 END;
 -- name: log_of_run
 SELECT id, data FROM log WHERE run_id = ?1 ORDER BY id;
 -- name: log_delete
@@ -219,7 +314,7 @@ INSERT INTO chunk (id, points, min_step, max_step, min_time, max_time, data) VAL
 ON CONFLICT (id) DO UPDATE SET points = ?2, min_step = ?3, max_step = ?4, min_time = ?5, max_time = ?6, data = ?7;
 -- name: alert_put
 INSERT INTO alert (run_id, key_id, kind, step, value, weight) VALUES (?1, ?2, ?3, ?4, ?5, ?6)
-ON CONFLICT (run_id, key_id, kind) DO UPDATE SET step = ?4, value = ?5, weight = ?6 WHERE weight < ?6;
+ON CONFLICT (run_id, key_id, kind) DO UPDATE SET step = ?4, value = ?5, weight = ?6 WHERE alert.weight < ?6;
 
 -- removal for good: the rows of one run, at most ?2 a statement
 
@@ -237,13 +332,13 @@ ORDER BY deleted_ms, id LIMIT 1;
 -- name: gone_next as deleted_next
 SELECT g.uuid, g.run_id AS id, g.experiment_id, 0 AS deleted_ms FROM gone g WHERE g.stage = 0 AND g.run_id > ?1 ORDER BY g.run_id LIMIT 1;
 -- name: points_of_run
-SELECT ifnull((SELECT sum(count) FROM series WHERE run_id = ?1), 0) + ifnull((SELECT sum(points) FROM log WHERE run_id = ?1), 0);
+SELECT CAST(coalesce((SELECT sum(count) FROM series WHERE run_id = ?1), 0) + coalesce((SELECT sum(points) FROM log WHERE run_id = ?1), 0) AS BIGINT);
 -- name: paths_of_run
 SELECT path FROM writer WHERE run_id = ?1 AND path IS NOT NULL ORDER BY path;
 -- name: purge_run
 DELETE FROM run WHERE id = ?1;
 -- name: purge_log_totals
-SELECT count(*) AS rows, ifnull(sum(points), 0) AS points FROM log WHERE run_id = ?1;
+SELECT count(*) AS rows, CAST(coalesce(sum(points), 0) AS BIGINT) AS points FROM log WHERE run_id = ?1;
 -- name: purge_log
 DELETE FROM log WHERE run_id = ?1;
 -- name: purge_note
@@ -269,7 +364,7 @@ DELETE FROM artifact WHERE path IN (SELECT a.path FROM artifact a, gone g WHERE 
 SELECT m.id, m.uuid, m.experiment_id FROM model m JOIN experiment e ON e.id = m.experiment_id
 WHERE m.id > ?2 AND (m.deleted_ms <= ?1 OR e.deleted_ms <= ?1) ORDER BY m.id LIMIT 1;
 -- name: model_to_purge
-SELECT m.id, ifnull(m.deleted_ms, 1) = 0 AS final FROM model m JOIN experiment e ON e.id = m.experiment_id
+SELECT m.id, coalesce(m.deleted_ms, 1) = 0 AS final FROM model m JOIN experiment e ON e.id = m.experiment_id
 WHERE m.uuid = ?1 AND (m.deleted_ms <= ?2 OR e.deleted_ms <= ?2);
 -- name: purge_model_metric
 DELETE FROM model_metric WHERE model_id = ?1 AND (name, time_ms, step, run) IN
@@ -286,7 +381,7 @@ DELETE FROM model WHERE id = ?1;
 -- name: experiments_to_purge as models_to_purge
 SELECT id, '' AS uuid, id AS experiment_id FROM experiment WHERE deleted_ms <= ?1 AND id > ?2 ORDER BY id LIMIT 1;
 -- name: experiment_to_purge
-SELECT e.id FROM experiment e WHERE e.id = CAST(?1 AS INTEGER) AND e.id <> 0 AND e.deleted_ms <= ?2
+SELECT e.id FROM experiment e WHERE e.id = CAST(?1 AS BIGINT) AND e.id <> 0 AND e.deleted_ms <= ?2
 	AND NOT EXISTS (SELECT 1 FROM run WHERE experiment_id = e.id) AND NOT EXISTS (SELECT 1 FROM model WHERE experiment_id = e.id);
 -- name: purge_experiment_tag
 DELETE FROM experiment_tag WHERE experiment_id = ?1 AND name IN (SELECT name FROM experiment_tag WHERE experiment_id = ?1 LIMIT ?2);
@@ -330,22 +425,22 @@ DELETE FROM idempotency WHERE run_id = ?1 AND name IN (SELECT name FROM idempote
 -- reads
 
 -- name: runs_all
-SELECT id, uuid, name, status, start_ms, end_ms, deleted_ms IS NOT NULL AS deleted, experiment_id, user FROM run ORDER BY id;
+SELECT id, uuid, name, status, start_ms, end_ms, deleted_ms IS NOT NULL AS deleted, experiment_id, "user" AS user FROM run ORDER BY id;
 -- name: runs_since as runs_all
-SELECT id, uuid, name, status, start_ms, end_ms, deleted_ms IS NOT NULL AS deleted, experiment_id, user FROM run WHERE rev > ?1 ORDER BY id;
+SELECT id, uuid, name, status, start_ms, end_ms, deleted_ms IS NOT NULL AS deleted, experiment_id, "user" AS user FROM run WHERE rev > ?1 ORDER BY id;
 -- name: gone_rev_get
-SELECT ifnull(max(rev), 0) FROM gone;
+SELECT coalesce(max(rev), 0) FROM gone;
 -- name: gone_since
 SELECT run_id FROM gone WHERE rev > ?1;
 -- name: changed_since
 SELECT (SELECT count(*) FROM run WHERE rev > ?1) + (SELECT count(*) FROM gone WHERE rev > ?1);
 -- name: run_row as runs_all
-SELECT id, uuid, name, status, start_ms, end_ms, deleted_ms IS NOT NULL AS deleted, experiment_id, user FROM run WHERE uuid = ?1;
+SELECT id, uuid, name, status, start_ms, end_ms, deleted_ms IS NOT NULL AS deleted, experiment_id, "user" AS user FROM run WHERE uuid = ?1;
 -- name: run_detail
 SELECT r.uuid, r.name, e.name AS experiment, e.id AS experiment_id, r.status, r.inferred, r.deleted_ms IS NOT NULL AS deleted,
 	r.start_ms, r.end_ms, r.last_step, r.world_size, r.rev,
-	ifnull(n.text, (SELECT t.value FROM tag t WHERE t.run_id = r.id AND t.key_id =
-		(SELECT id FROM key WHERE name = 'mlflow.note.content'))) AS notes, r.user, e.location
+	coalesce(n.text, (SELECT t.value FROM tag t WHERE t.run_id = r.id AND t.key_id =
+		(SELECT id FROM key WHERE name = 'mlflow.note.content'))) AS notes, r."user" AS user, e.location
 FROM run r JOIN experiment e ON e.id = r.experiment_id LEFT JOIN note n ON n.run_id = r.id WHERE r.id = ?1;
 -- name: run_by_prefix
 SELECT id, uuid FROM run WHERE uuid >= ?1 AND uuid < ?2 LIMIT 2;
@@ -362,8 +457,14 @@ ORDER BY k.name;
 SELECT k.name, m.count, m.nonfinite, m.first, m.last, m.min, m.max, m.first_step, m.last_step, m.min_step, m.max_step,
 	m.first_time, m.last_time, m.nonfinite_step
 FROM metric m INDEXED BY metric_by_run JOIN key k ON k.id = m.key_id WHERE m.run_id = ?1 ORDER BY k.name;
+-- postgresql:
+SELECT k.name, m.count, m.nonfinite, m.first, m.last, m.min, m.max, m.first_step, m.last_step, m.min_step, m.max_step,
+	m.first_time, m.last_time, m.nonfinite_step
+FROM metric m JOIN key k ON k.id = m.key_id WHERE m.run_id = ?1 ORDER BY k.name;
 -- name: metric_keys_of_run
 SELECT key_id FROM metric INDEXED BY metric_by_run WHERE run_id = ?1;
+-- postgresql:
+SELECT key_id FROM metric WHERE run_id = ?1;
 -- name: key_name
 SELECT name FROM key WHERE id = ?1;
 -- name: console_parts
@@ -383,6 +484,10 @@ SELECT rank, segment, step, time_ms, level, title, text FROM told WHERE run_id =
 SELECT k.name, m.kind, m.segment, m.step, s.hide_step, s.hide_epoch, count(*) AS number FROM media m
 JOIN key k ON k.id = m.key_id LEFT JOIN segment s ON s.run_id = m.run_id AND s.number = m.segment
 WHERE m.run_id = ?1 GROUP BY k.name, m.kind, m.segment, m.step ORDER BY k.name, m.kind;
+-- postgresql:
+SELECT k.name, m.kind, m.segment, m.step, min(s.hide_step) AS hide_step, min(s.hide_epoch) AS hide_epoch, count(*) AS number FROM media m
+JOIN key k ON k.id = m.key_id LEFT JOIN segment s ON s.run_id = m.run_id AND s.number = m.segment
+WHERE m.run_id = ?1 GROUP BY k.name, m.kind, m.segment, m.step ORDER BY k.name, m.kind;
 -- name: media_of_run
 SELECT m.id, k.name, m.kind, m.rank, m.segment, m.step, m.wall_time, s.hide_step, s.hide_epoch, c.digest,
 	c.type, c.size, c.width, c.height FROM media m JOIN key k ON k.id = m.key_id
@@ -399,6 +504,10 @@ ORDER BY m.id LIMIT ?5;
 SELECT k.name, a.kind, a.step, a.value FROM alert a JOIN key k ON k.id = a.key_id WHERE a.run_id = ?1 ORDER BY k.name;
 -- name: ranks_of_run
 SELECT rank, max(segment) AS segment, host, pid, max(last_ms) AS last_ms FROM writer WHERE run_id = ?1 AND rank >= 0 GROUP BY rank ORDER BY rank;
+-- postgresql:
+SELECT rank, max(segment) AS segment, (array_agg(host ORDER BY last_ms DESC))[1] AS host,
+	(array_agg(pid ORDER BY last_ms DESC))[1] AS pid, max(last_ms) AS last_ms
+FROM writer WHERE run_id = ?1 AND rank >= 0 GROUP BY rank ORDER BY rank;
 -- name: problems_of_run
 SELECT time_ms, text, count FROM problem WHERE run_id = ?1 ORDER BY time_ms, text LIMIT 1000;
 -- name: series_of_run
@@ -410,6 +519,11 @@ FROM series s JOIN key k ON k.id = s.key_id WHERE s.run_id = ?1 ORDER BY k.name,
 SELECT s.id, k.name, s.rank, s.segment, s.count, s.nonfinite, s.first, s.last, s.min, s.max, s.first_step, s.last_step,
 	s.min_step, s.max_step, s.first_time, s.last_time, s.nonfinite_step, s.ordered, s.chunks
 FROM key k CROSS JOIN part p CROSS JOIN series s ON s.run_id = p.run_id AND s.rank = p.rank AND s.segment = p.segment AND s.key_id = k.id
+WHERE k.name = ?2 AND p.run_id = ?1 AND p.rank BETWEEN ?3 AND ?4 ORDER BY p.rank, p.segment;
+-- postgresql:
+SELECT s.id, k.name, s.rank, s.segment, s.count, s.nonfinite, s.first, s.last, s.min, s.max, s.first_step, s.last_step,
+	s.min_step, s.max_step, s.first_time, s.last_time, s.nonfinite_step, s.ordered, s.chunks
+FROM key k JOIN part p ON true JOIN series s ON s.run_id = p.run_id AND s.rank = p.rank AND s.segment = p.segment AND s.key_id = k.id
 WHERE k.name = ?2 AND p.run_id = ?1 AND p.rank BETWEEN ?3 AND ?4 ORDER BY p.rank, p.segment;
 -- name: series_of_part
 SELECT s.id, k.name, s.count FROM series s JOIN key k ON k.id = s.key_id
@@ -433,8 +547,12 @@ SELECT run_id, last, first, min, max FROM metric WHERE key_id = ?1 AND run_id = 
 SELECT uuid, rev FROM run WHERE rev > ?1 UNION ALL SELECT uuid, rev FROM gone WHERE rev > ?1 ORDER BY rev LIMIT 1001;
 -- name: experiment_counts
 SELECT experiment_id, count(*) AS runs, sum(status = 'running') AS running,
-	max(max(ifnull(start_ms, 0), ifnull(end_ms, 0))) AS changed_ms
+	max(max(coalesce(start_ms, 0), coalesce(end_ms, 0))) AS changed_ms
 FROM run INDEXED BY run_by_state WHERE deleted_ms IS NULL GROUP BY experiment_id;
+-- postgresql:
+SELECT experiment_id, count(*) AS runs, count(*) FILTER (WHERE status = 'running') AS running,
+	max(greatest(coalesce(start_ms, 0), coalesce(end_ms, 0))) AS changed_ms
+FROM run WHERE deleted_ms IS NULL GROUP BY experiment_id;
 -- name: keys_of_params
 SELECT name FROM key k WHERE EXISTS (SELECT 1 FROM param p JOIN run r ON r.id = p.run_id
 	WHERE p.key_id = k.id AND (?1 IS NULL OR r.experiment_id = ?1)) ORDER BY name;
@@ -458,6 +576,9 @@ SELECT path, durable, 0 AS rev, run_id, id FROM writer WHERE path IS NOT NULL AN
 -- name: writer_paths_newest as writer_paths
 SELECT w.path, w.durable, r.rev, r.id AS run_id, w.id FROM run r INDEXED BY run_by_rev CROSS JOIN writer w ON w.run_id = r.id
 WHERE (r.rev, r.id, w.id) < (?1, ?2, ?3) AND w.path IS NOT NULL ORDER BY r.rev DESC, r.id DESC, w.id DESC LIMIT ?4;
+-- postgresql:
+SELECT w.path, w.durable, r.rev, r.id AS run_id, w.id FROM run r JOIN writer w ON w.run_id = r.id
+WHERE (r.rev, r.id, w.id) < (?1, ?2, ?3) AND w.path IS NOT NULL ORDER BY r.rev DESC, r.id DESC, w.id DESC LIMIT ?4;
 
 -- mlflow
 
@@ -477,11 +598,11 @@ SELECT 1 FROM experiment_tag WHERE experiment_id = ?1 AND name = ?2;
 -- name: experiment_tag_delete
 DELETE FROM experiment_tag WHERE experiment_id = ?1 AND name = ?2;
 -- name: experiment_rows
-SELECT id, name, created_ms, max(updated_ms, created_ms) AS updated_ms, deleted_ms IS NOT NULL AS deleted, location FROM experiment ORDER BY id;
+SELECT id, name, created_ms, CASE WHEN updated_ms > created_ms THEN updated_ms ELSE created_ms END AS updated_ms, deleted_ms IS NOT NULL AS deleted, location FROM experiment ORDER BY id;
 -- name: experiment_row as experiment_rows
-SELECT id, name, created_ms, max(updated_ms, created_ms) AS updated_ms, deleted_ms IS NOT NULL AS deleted, location FROM experiment WHERE id = ?1;
+SELECT id, name, created_ms, CASE WHEN updated_ms > created_ms THEN updated_ms ELSE created_ms END AS updated_ms, deleted_ms IS NOT NULL AS deleted, location FROM experiment WHERE id = ?1;
 -- name: experiment_row_by_name as experiment_rows
-SELECT id, name, created_ms, max(updated_ms, created_ms) AS updated_ms, deleted_ms IS NOT NULL AS deleted, location FROM experiment WHERE name = ?1;
+SELECT id, name, created_ms, CASE WHEN updated_ms > created_ms THEN updated_ms ELSE created_ms END AS updated_ms, deleted_ms IS NOT NULL AS deleted, location FROM experiment WHERE name = ?1;
 -- name: experiment_location
 SELECT location FROM experiment WHERE id = ?1;
 -- name: experiment_location_put
@@ -491,14 +612,14 @@ SELECT name, value FROM experiment_tag WHERE experiment_id = ?1 ORDER BY name;
 -- name: experiment_tag_value
 SELECT value FROM experiment_tag WHERE experiment_id = ?1 AND name = ?2;
 -- name: runs_to_sweep
-SELECT id FROM run WHERE experiment_id = ?1 AND (deleted_ms IS NULL) = ?2;
+SELECT id FROM run WHERE experiment_id = ?1 AND CASE WHEN deleted_ms IS NULL THEN 1 ELSE 0 END = ?2;
 -- name: dataset_cells
 SELECT d.name, d.digest, (SELECT t.value FROM run_dataset_tag t WHERE t.run_id = rd.run_id AND t.dataset_id = rd.dataset_id
 	AND t.name = 'mlflow.data.context') AS context FROM run_dataset rd JOIN dataset d ON d.id = rd.dataset_id
 WHERE rd.run_id = ?1 ORDER BY rd.number;
 -- name: dataset_add
-INSERT OR IGNORE INTO dataset (experiment_id, name, digest, source_type, source, schema, profile)
-VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7);
+INSERT INTO dataset (experiment_id, name, digest, source_type, source, schema, profile)
+VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7) ON CONFLICT DO NOTHING;
 -- name: dataset_find
 SELECT id FROM dataset WHERE experiment_id = ?1 AND name = ?2 AND digest = ?3;
 -- name: run_dataset_find
@@ -507,11 +628,14 @@ SELECT 1 FROM run_dataset WHERE run_id = ?1 AND dataset_id = ?2;
 INSERT INTO run_dataset (run_id, dataset_id, number)
 VALUES (?1, ?2, (SELECT count(*) FROM run_dataset WHERE run_id = ?1));
 -- name: run_dataset_tag_add
-INSERT OR REPLACE INTO run_dataset_tag (run_id, dataset_id, name, value) VALUES (?1, ?2, ?3, ?4);
+INSERT INTO run_dataset_tag (run_id, dataset_id, name, value) VALUES (?1, ?2, ?3, ?4)
+ON CONFLICT (run_id, dataset_id, name) DO UPDATE SET value = ?4;
 -- name: run_model_add
-INSERT OR REPLACE INTO run_model (run_id, direction, model, step) VALUES (?1, ?2, ?3, ?4);
+INSERT INTO run_model (run_id, direction, model, step) VALUES (?1, ?2, ?3, ?4)
+ON CONFLICT (run_id, direction, model) DO UPDATE SET step = ?4;
 -- name: artifact_put
-INSERT OR REPLACE INTO artifact (path, bytes, time_ns, sha256) VALUES (?1, ?2, ?3, ?4);
+INSERT INTO artifact (path, bytes, time_ns, sha256) VALUES (?1, ?2, ?3, ?4)
+ON CONFLICT (path) DO UPDATE SET bytes = ?2, time_ns = ?3, sha256 = ?4;
 -- name: artifact_get
 SELECT bytes, time_ns, sha256 FROM artifact WHERE path = ?1;
 -- name: artifact_delete
@@ -521,12 +645,17 @@ SELECT id FROM model WHERE uuid = ?1 AND deleted_ms IS NULL;
 -- name: model_add
 INSERT INTO model (uuid, experiment_id, name, type, source_run, status, created_ms, updated_ms)
 VALUES (?1, ?2, ?3, ?4, ?5, 'LOGGED_MODEL_PENDING', ?6, ?6);
+-- postgresql:
+INSERT INTO model (uuid, experiment_id, name, type, source_run, status, created_ms, updated_ms)
+VALUES (?1, ?2, ?3, ?4, ?5, 'LOGGED_MODEL_PENDING', ?6, ?6) RETURNING id;
 -- name: model_param_put
-INSERT OR REPLACE INTO model_param (model_id, name, value) VALUES (?1, ?2, ?3);
+INSERT INTO model_param (model_id, name, value) VALUES (?1, ?2, ?3)
+ON CONFLICT (model_id, name) DO UPDATE SET value = ?3;
 -- name: model_param_find
 SELECT value FROM model_param WHERE model_id = ?1 AND name = ?2;
 -- name: model_tag_put
-INSERT OR REPLACE INTO model_tag (model_id, name, value) VALUES (?1, ?2, ?3);
+INSERT INTO model_tag (model_id, name, value) VALUES (?1, ?2, ?3)
+ON CONFLICT (model_id, name) DO UPDATE SET value = ?3;
 -- name: model_tag_find
 SELECT 1 FROM model_tag WHERE model_id = ?1 AND name = ?2;
 -- name: model_tag_delete
@@ -536,11 +665,11 @@ UPDATE model SET status = ?2, updated_ms = ?3 WHERE id = ?1;
 -- name: model_deleted_put
 UPDATE model SET deleted_ms = ?2, updated_ms = ?2 WHERE id = ?1;
 -- name: model_metric_put
-INSERT OR REPLACE INTO model_metric (model_id, name, time_ms, step, run, value, dataset_name, dataset_digest)
-VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8);
+INSERT INTO model_metric (model_id, name, time_ms, step, run, value, dataset_name, dataset_digest) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)
+ON CONFLICT (model_id, name, time_ms, step, run) DO UPDATE SET value = ?6, dataset_name = ?7, dataset_digest = ?8;
 -- name: model_row
 SELECT id, uuid, experiment_id, name, type, source_run, status, created_ms, updated_ms FROM model
-WHERE uuid = ?1 AND (?2 OR deleted_ms IS NULL);
+WHERE uuid = ?1 AND (?2 <> 0 OR deleted_ms IS NULL);
 -- name: model_rows as model_row
 SELECT id, uuid, experiment_id, name, type, source_run, status, created_ms, updated_ms FROM model
 WHERE experiment_id = ?1 AND deleted_ms IS NULL;
@@ -569,6 +698,8 @@ FROM dataset d JOIN run_dataset rd ON rd.dataset_id = d.id WHERE d.experiment_id
 SELECT id FROM registered_model WHERE name = ?1;
 -- name: registered_add
 INSERT INTO registered_model (name, description, created_ms, updated_ms) VALUES (?1, ?2, ?3, ?3);
+-- postgresql:
+INSERT INTO registered_model (name, description, created_ms, updated_ms) VALUES (?1, ?2, ?3, ?3) RETURNING id;
 -- name: registered_name_put
 UPDATE registered_model SET name = ?2, updated_ms = ?3 WHERE id = ?1;
 -- name: registered_description_put
@@ -578,13 +709,15 @@ UPDATE registered_model SET updated_ms = ?2 WHERE id = ?1;
 -- name: registered_delete
 DELETE FROM registered_model WHERE id = ?1;
 -- name: registered_tag_put
-INSERT OR REPLACE INTO registered_tag (registered_id, name, value) VALUES (?1, ?2, ?3);
+INSERT INTO registered_tag (registered_id, name, value) VALUES (?1, ?2, ?3)
+ON CONFLICT (registered_id, name) DO UPDATE SET value = ?3;
 -- name: registered_tag_delete
 DELETE FROM registered_tag WHERE registered_id = ?1 AND name = ?2;
 -- name: registered_tags_delete
 DELETE FROM registered_tag WHERE registered_id = ?1;
 -- name: registered_alias_put
-INSERT OR REPLACE INTO registered_alias (registered_id, alias, version) VALUES (?1, ?2, ?3);
+INSERT INTO registered_alias (registered_id, alias, version) VALUES (?1, ?2, ?3)
+ON CONFLICT (registered_id, alias) DO UPDATE SET version = ?3;
 -- name: registered_alias_delete
 DELETE FROM registered_alias WHERE registered_id = ?1 AND alias = ?2;
 -- name: registered_aliases_delete
@@ -592,7 +725,7 @@ DELETE FROM registered_alias WHERE registered_id = ?1;
 -- name: version_model
 SELECT registered_id FROM version WHERE name = ?1 AND version = ?2;
 -- name: version_next
-SELECT 1 + ifnull(max(version), 0) FROM model_version WHERE registered_id = ?1;
+SELECT 1 + coalesce(max(version), 0) FROM model_version WHERE registered_id = ?1;
 -- name: version_add
 INSERT INTO model_version (registered_id, version, description, stage, source, location, run, run_link, status, created_ms, updated_ms)
 VALUES (?1, ?2, ?3, 'None', ?4, ?5, ?6, ?7, 'READY', ?8, ?8);
@@ -605,14 +738,15 @@ UPDATE model_version SET stage = ?3, updated_ms = ?4 WHERE registered_id = ?1 AN
 -- name: versions_archive
 UPDATE model_version SET stage = 'Archived', updated_ms = ?4 WHERE registered_id = ?1 AND version <> ?2 AND stage = ?3;
 -- name: version_delete
-UPDATE model_version SET stage = 'Deleted_Internal', updated_ms = ?3, description = NULL, user = NULL, source = '', location = '',
+UPDATE model_version SET stage = 'Deleted_Internal', updated_ms = ?3, description = NULL, "user" = NULL, source = '', location = '',
 	run = NULL, run_link = NULL, status_text = NULL WHERE registered_id = ?1 AND version = ?2;
 -- name: versions_delete
 DELETE FROM model_version WHERE registered_id = ?1;
 -- name: version_aliases_delete
 DELETE FROM registered_alias WHERE registered_id = ?1 AND version = ?2;
 -- name: version_tag_put
-INSERT OR REPLACE INTO model_version_tag (registered_id, version, name, value) VALUES (?1, ?2, ?3, ?4);
+INSERT INTO model_version_tag (registered_id, version, name, value) VALUES (?1, ?2, ?3, ?4)
+ON CONFLICT (registered_id, version, name) DO UPDATE SET value = ?4;
 -- name: version_tag_delete
 DELETE FROM model_version_tag WHERE registered_id = ?1 AND version = ?2 AND name = ?3;
 -- name: version_tags_delete
@@ -630,13 +764,13 @@ SELECT name, value FROM registered_tag WHERE registered_id = ?1 ORDER BY name;
 -- name: registered_aliases
 SELECT alias, version FROM registered_alias WHERE registered_id = ?1 ORDER BY alias;
 -- name: version_rows
-SELECT registered_id, version, name, description, user, stage, source, location, run, run_link, status, status_text, created_ms,
+SELECT registered_id, version, name, description, "user" AS user, stage, source, location, run, run_link, status, status_text, created_ms,
 	updated_ms, prompt FROM version ORDER BY name, version;
 -- name: version_row as version_rows
-SELECT registered_id, version, name, description, user, stage, source, location, run, run_link, status, status_text, created_ms,
+SELECT registered_id, version, name, description, "user" AS user, stage, source, location, run, run_link, status, status_text, created_ms,
 	updated_ms, prompt FROM version WHERE name = ?1 AND version = ?2;
 -- name: version_latest as version_rows
-SELECT registered_id, version, name, description, user, stage, source, location, run, run_link, status, status_text, created_ms,
+SELECT registered_id, version, name, description, "user" AS user, stage, source, location, run, run_link, status, status_text, created_ms,
 	updated_ms, prompt FROM version v WHERE registered_id = ?1
 	AND version = (SELECT max(o.version) FROM version o WHERE o.registered_id = ?1 AND o.stage = v.stage)
 ORDER BY (SELECT min(o.version) FROM version o WHERE o.registered_id = ?1 AND o.stage = v.stage);
@@ -647,10 +781,16 @@ SELECT name, value FROM model_version_tag WHERE registered_id = ?1 AND version =
 
 -- name: check_tables
 SELECT name FROM sqlite_master WHERE type = 'table' AND name > ?1 AND name NOT LIKE 'sqlite_%' ORDER BY name LIMIT 1;
+-- postgresql:
+SELECT CAST(tablename AS text) AS name FROM pg_tables WHERE schemaname = current_schema() AND CAST(tablename AS text) > ?1 ORDER BY 1 LIMIT 1;
 -- name: check_table
 SELECT quick_check AS text FROM pragma_quick_check(?1);
+-- postgresql:
+SELECT 'ok' AS text FROM meta WHERE name = 'version' AND ?1 <> '';
 -- name: check_table_whole as check_table
 SELECT integrity_check AS text FROM pragma_integrity_check(?1);
+-- postgresql:
+SELECT 'ok' AS text FROM meta WHERE name = 'version' AND ?1 <> '';
 -- name: check_last_series
 SELECT max(id) FROM series;
 -- name: check_next_series

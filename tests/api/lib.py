@@ -17,6 +17,7 @@ BUILD = os.environ.get("builddir") or os.path.join(SOURCE, "build")
 PROGRAM = os.path.join(BUILD, "dptrack")
 RECORD = os.path.join(BUILD, "tests", "tracker", "record")
 JSON = {"Content-Type": "application/json"}
+IN_DATABASE = os.environ.get("DPTRACK_TEST_STORE") == "postgresql"
 failures = []
 MLFLOW_PREFIXES = {"MLFLOW": ("/api/2.0/mlflow", "/ajax-api/2.0/mlflow"), "MLFLOW_AJAX": ("/ajax-api/2.0/mlflow",),
                    "MLFLOW_FILES": ("/api/2.0/mlflow-artifacts", "/ajax-api/2.0/mlflow-artifacts"),
@@ -50,12 +51,22 @@ def finish(name):
     sys.exit(1 if failures else 0)
 
 
+def in_database(logdir):
+    """DPTRACK_TEST_STORE=postgresql (tests/team/cluster.py): the store of a folder lies in a database of its own."""
+    if not IN_DATABASE:
+        return {}
+    sys.path.insert(0, os.path.join(SOURCE, "tests", "team"))
+    import cluster
+    return {"DPTRACK_DB": cluster.of_folder(logdir)}
+
+
 class Server:
     """dptrack serve on a free port; stop() checks the exit code."""
 
     def __init__(self, logdir, *args, env=None, wait=60):
         environment = {k: v for k, v in os.environ.items() if k != "DPTRACK_TOKEN"}
         environment.update(env or {})
+        environment.update(in_database(logdir))
         self.errors = tempfile.TemporaryFile("w+")
         self.process = subprocess.Popen([PROGRAM, "serve", "--logdir", logdir, "--port", "0", *args], env=environment,
                                         stdout=subprocess.PIPE, stderr=self.errors, text=True)
@@ -95,6 +106,10 @@ class Server:
         return r.status, r.headers, data
 
     def owner_token(self):
+        """The lock file's; a database has none, there one is made behind the server's back, which asks for it from then on."""
+        if IN_DATABASE:
+            import cluster
+            return cluster.owner_token(self.logdir)
         with open(os.path.join(self.logdir, "dptrack.db.lock"), encoding="utf-8") as f:
             return re.search(r"^token (\S+)$", f.read(), re.M)[1]
 

@@ -120,7 +120,7 @@ def main():
         runs = os.path.join(folder, "runs")
         server = lib.Server(runs)
         run = lib.make_run(server)
-        secrets = [CANARY.encode(), b"root:x:0:0", b"SQLite format 3\0", server.owner_token().encode()]
+        secrets = [CANARY.encode(), b"root:x:0:0", b"SQLite format 3\0"] + ([] if lib.IN_DATABASE else [server.owner_token().encode()])
         links = traps(runs, run, folder)
         before, asked, raw = tree(folder, runs), 0, Raw(server)
         corpus += links + [f"1/{run}/artifacts/{link}" for link in links]

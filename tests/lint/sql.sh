@@ -1,5 +1,6 @@
 #!/bin/sh
-# Migrations apply in order to an empty file, the connections' settings run, and every named query prepares.
+# Migrations apply in order to an empty file, the connections' settings run, and every named query prepares, as far as
+# SQLite runs it; what is PostgreSQL's alone is only asked for its use.
 cd "${srcdir:-.}" || exit 1
 command -v sqlite3 >/dev/null || { echo "sql: the sqlite3 shell is not installed (Debian: sqlite3)"; exit 77; }
 work=$(mktemp -d) || exit 1
@@ -13,13 +14,16 @@ for f in schema/sql/[0-9]*.sql; do
 	before=$number
 	sqlite3 -bail "$work/t.db" <"$f" || { echo "sql: $f does not apply"; exit 1; }
 done
+grep -q "('version', '$before')" schema/sql/postgresql.sql && grep -q "^#define DB_VERSION $before\>" web/store/db/db.h ||
+	{ echo "sql: schema/sql/postgresql.sql and DB_VERSION in web/store/db/db.h are not of version $before"; exit 1; }
 sqlite3 -bail "$work/t.db" <schema/sql/open_reader.sql >/dev/null || exit 1
-awk -v dir="$work" '/^-- name: / { f = dir "/" $3 ".q"; next } /^[ \t]*--/ || /^[ \t]*$/ { next } f { print >f }' schema/sql/queries.sql
+awk -v dir="$work" '/^-- name: / { f = dir "/" $3 ".q"; printf "" >f; next } /^-- postgresql:/ { f = ""; next } /^[ \t]*--/ || /^[ \t]*$/ { next } f { print >f }' schema/sql/queries.sql
 count=0
 for f in "$work"/*.q; do
 	count=$((count + 1))
 	case $(head -c 6 "$f") in
 	SELECT | INSERT | UPDATE | DELETE | WITH*) text="EXPLAIN $(cat "$f")" ;;
+	"") text="" ;;
 	*) continue ;;
 	esac
 	printf '%s\n' "$text" | sqlite3 -bail "$work/t.db" >/dev/null || { echo "sql: query $(basename "$f" .q) does not prepare"; exit 1; }

@@ -8,7 +8,6 @@
 #include <cmocka.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <sqlite3.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -137,54 +136,43 @@ static void fill(struct helper *h)
 						       .point_count = 10 }).code, 0);
 }
 
-static int64_t number(sqlite3 *d, const char *sql)
-{
-	sqlite3_stmt *q;
-	int64_t n = -1;
-
-	assert_int_equal(sqlite3_prepare_v2(d, sql, -1, &q, NULL), SQLITE_OK);
-	if (sqlite3_step(q) == SQLITE_ROW)
-		n = sqlite3_column_int64(q, 0);
-	sqlite3_finalize(q);
-	return n;
-}
+static const char *const tables_of_runs[] = {
+	"alert", "arrival", "code", "console", "environment", "idempotency", "log", "media", "metric", "note", "param",
+	"part", "problem", "run_dataset", "run_dataset_tag", "run_model", "segment", "segment_param", "series", "tag",
+	"told", "writer"
+};
 
 /* Whichever tables there are: no row may name the run, nor any chunk a series that is not there. */
 static void check_rows(struct helper *h, int64_t run_id, bool want)
 {
+	enum { TABLES = sizeof tables_of_runs / sizeof tables_of_runs[0] };
+	int64_t rows = 0;
 	char sql[300];
-	sqlite3_stmt *q;
-	sqlite3 *d;
-	int64_t tables = 0, rows = 0;
+	size_t i;
 
-	assert_int_equal(sqlite3_open_v2(h->db, &d, SQLITE_OPEN_READONLY, NULL), SQLITE_OK);
-	assert_int_equal(sqlite3_prepare_v2(d, "SELECT m.name FROM sqlite_master m JOIN pragma_table_info(m.name) c "
-		"WHERE m.type = 'table' AND c.name = 'run_id' AND m.name <> 'gone'", -1, &q, NULL), SQLITE_OK);
-	while (sqlite3_step(q) == SQLITE_ROW) {
-		snprintf(sql, sizeof sql, "SELECT count(*) FROM %s WHERE run_id = %lld", sqlite3_column_text(q, 0),
+	if (!helper_in_database())
+		assert_int_equal(helper_number(h, "SELECT count(*) FROM sqlite_master m "
+						  "JOIN pragma_table_info(m.name) c WHERE m.type = 'table' AND "
+						  "c.name = 'run_id' AND m.name <> 'gone'"), TABLES);
+	for (i = 0; i < TABLES; i++) {
+		int64_t n;
+
+		snprintf(sql, sizeof sql, "SELECT count(*) FROM %s WHERE run_id = %lld", tables_of_runs[i],
 			 (long long)run_id);
-		rows += number(d, sql);
-		if (!want && number(d, sql))
-			fail_msg("%s still has rows of the run", sqlite3_column_text(q, 0));
-		tables++;
+		n = helper_number(h, sql);
+		rows += n;
+		if (!want && n)
+			fail_msg("%s still has rows of the run", tables_of_runs[i]);
 	}
-	sqlite3_finalize(q);
-	assert_true(tables >= 12);
 	assert_int_equal(rows > 0, want);
-	assert_int_equal(number(d, "SELECT count(*) FROM chunk WHERE id >> 20 NOT IN (SELECT id FROM series)"), 0);
-	assert_int_equal(number(d, "SELECT count(*) FROM run WHERE uuid = '" HELPER_RUN "'"), want);
-	sqlite3_close(d);
+	assert_int_equal(helper_number(h, "SELECT count(*) FROM chunk WHERE id >> 20 NOT IN (SELECT id FROM series)"),
+			 0);
+	assert_int_equal(helper_number(h, "SELECT count(*) FROM run WHERE uuid = '" HELPER_RUN "'"), want);
 }
 
 static int64_t id_of(struct helper *h)
 {
-	sqlite3 *d;
-	int64_t id;
-
-	assert_int_equal(sqlite3_open_v2(h->db, &d, SQLITE_OPEN_READONLY, NULL), SQLITE_OK);
-	id = number(d, "SELECT id FROM run WHERE uuid = '" HELPER_RUN "'");
-	sqlite3_close(d);
-	return id;
+	return helper_number(h, "SELECT id FROM run WHERE uuid = '" HELPER_RUN "'");
 }
 
 static void check_gone(struct helper *h)
@@ -225,7 +213,7 @@ static void removed_for_good(void **state)
 	assert_false(memcmp(&(struct store_gc_result){ 0 }, &sum, sizeof sum) == 0);
 	sum = gc(h, (struct store_gc_opts){ 0 });
 	assert_int_equal(sum.runs, 1);
-	assert_true(sum.freed_bytes > 0);
+	assert_true(sum.freed_bytes > 0 || helper_in_database());
 	assert_true(is_there(h->folder, "exp/first-01234567/events.out.tfevents.1.h.1.0"));
 	assert_false(is_there(h->folder, "dptrack.artifacts/1/" HELPER_RUN));
 	assert_true(is_there(h->folder, "dptrack.artifacts/1/" OTHER "/artifacts/c"));
@@ -302,17 +290,6 @@ static void interrupted(void **state)
 	assert_int_equal(gc(h, (struct store_gc_opts){ 0 }).runs, 0);
 }
 
-static int64_t count(struct helper *h, const char *sql)
-{
-	sqlite3 *d;
-	int64_t n;
-
-	assert_int_equal(sqlite3_open(h->db, &d), SQLITE_OK);
-	n = number(d, sql);
-	sqlite3_close(d);
-	return n;
-}
-
 static void wake(void *arg, const struct ingest_result *res)
 {
 	*(struct ingest_result *)arg = *res;
@@ -374,7 +351,7 @@ static void models_and_experiments(void **state)
 	assert_int_equal(sum.models, 1);
 	assert_int_equal(sum.artifacts, 1);
 	assert_int_equal(sum.experiments, 0);
-	assert_int_equal(count(h,
+	assert_int_equal(helper_number(h,
 			       "SELECT (SELECT count(*) FROM model) + (SELECT count(*) FROM model_param) + (SELECT "
 			       "count(*) FROM "
 				  "model_tag) + (SELECT count(*) FROM artifact)"), 4);
@@ -385,12 +362,12 @@ static void models_and_experiments(void **state)
 	assert_int_equal(sum.models, 1);
 	assert_int_equal(sum.experiments, 1);
 	assert_false(is_there(h->folder, path));
-	assert_int_equal(count(h,
+	assert_int_equal(helper_number(h,
 			       "SELECT (SELECT count(*) FROM model) + (SELECT count(*) FROM model_param) + (SELECT "
 			       "count(*) FROM "
 				  "model_tag) + (SELECT count(*) FROM artifact) + (SELECT count(*) FROM "
 				  "experiment_tag)"), 0);
-	assert_int_equal(count(h, "SELECT count(*) FROM experiment"), 1);
+	assert_int_equal(helper_number(h, "SELECT count(*) FROM experiment"), 1);
 	assert_int_equal(gc(h, (struct store_gc_opts){ 0 }).experiments, 0);
 }
 

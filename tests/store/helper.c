@@ -5,20 +5,104 @@
 #include <stdarg.h>
 
 #include <cmocka.h>
+#include <sqlite3.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+bool helper_in_database(void)
+{
+	const char *store = getenv("DPTRACK_TEST_STORE");
+
+	return store && !strcmp(store, "postgresql");
+}
+
+void helper_needs_file(void)
+{
+	if (!helper_in_database())
+		return;
+	print_message("of a file alone: a store in PostgreSQL has none\n");
+	skip();
+}
+
+/* Runs psql in a database of the tests' server (tests/team/cluster.py); what it prints, or NULL. */
+static char *psql(const char *database, const char *sql, char *ret, size_t room)
+{
+	const char *server = getenv("DPTRACK_TEST_SERVER"), *port = server ? strrchr(server, ':') : NULL;
+	char command[4000];
+	FILE *f;
+	size_t n;
+
+	assert_non_null(port);
+	snprintf(command, sizeof command, "psql -h '%.*s' -p %s -U postgres -d %s -XAtq -v ON_ERROR_STOP=1 -c \"%s\"",
+		 (int)(port - server), server, port + 1, database, sql);
+	f = popen(command, "r");
+	assert_non_null(f);
+	n = fread(ret, 1, room - 1, f);
+	ret[n] = '\0';
+	return pclose(f) ? NULL : ret;
+}
+
+static void make_database(struct helper *h)
+{
+	const char *server = getenv("DPTRACK_TEST_SERVER"), *port = server ? strrchr(server, ':') : NULL;
+	static int number;
+	char sql[200], out[100];
+
+	snprintf(h->database, sizeof h->database, "h%d_%d", (int)getpid(), number++);
+	snprintf(sql, sizeof sql, "CREATE DATABASE %s TEMPLATE dptrack", h->database);
+	assert_non_null(psql("postgres", sql, out, sizeof out));
+	snprintf(h->db, sizeof h->db, "postgresql://postgres@/%s?host=%.*s&port=%s", h->database, (int)(port - server),
+		 server, port + 1);
+}
+
+int64_t helper_number(struct helper *h, const char *sql)
+{
+	sqlite3_stmt *q;
+	int64_t n = -1;
+	char out[100];
+	sqlite3 *d;
+
+	if (helper_in_database())
+		return psql(h->database, sql, out, sizeof out) && *out ? strtoll(out, NULL, 10) : -1;
+	assert_int_equal(sqlite3_open_v2(h->db, &d, SQLITE_OPEN_READONLY, NULL), SQLITE_OK);
+	assert_int_equal(sqlite3_prepare_v2(d, sql, -1, &q, NULL), SQLITE_OK);
+	if (sqlite3_step(q) == SQLITE_ROW)
+		n = sqlite3_column_int64(q, 0);
+	sqlite3_finalize(q);
+	sqlite3_close(d);
+	return n;
+}
+
+void helper_execute(struct helper *h, const char *sql)
+{
+	char out[100];
+	sqlite3 *d;
+
+	if (helper_in_database()) {
+		assert_non_null(psql(h->database, sql, out, sizeof out));
+		return;
+	}
+	assert_int_equal(sqlite3_open(h->db, &d), SQLITE_OK);
+	if (sqlite3_exec(d, sql, NULL, NULL, NULL))
+		fail_msg("%s: %s", sql, sqlite3_errmsg(d));
+	sqlite3_close(d);
+}
+
 void helper_reopen_with(struct helper *h, const struct store_opts *opts)
 {
 	struct store_opts o = *opts;
+	char artifacts[PATH_MAX];
 	struct err err = ERR_INIT;
 
 	store_close(h->s);
 	h->s = NULL;
 	o.db_path = h->db;
+	snprintf(artifacts, sizeof artifacts, "%s/dptrack.artifacts", h->folder);
+	if (helper_in_database() && !o.artifacts)
+		o.artifacts = artifacts;
 	if (store_open(&h->s, &o, &err))
 		fail_msg("%s", err.text);
 }
@@ -40,6 +124,8 @@ int helper_setup(void **state)
 	snprintf(h->folder, sizeof h->folder, "%s/dptrack-test-XXXXXX", tmp);
 	assert_non_null(mkdtemp(h->folder));
 	snprintf(h->db, sizeof h->db, "%s/dptrack.db", h->folder);
+	if (helper_in_database())
+		make_database(h);
 	h->a = arena_new();
 	helper_reopen(h);
 	*state = h;
@@ -49,10 +135,13 @@ int helper_setup(void **state)
 int helper_teardown(void **state)
 {
 	struct helper *h = *state;
-	char command[PATH_MAX];
+	char command[PATH_MAX], sql[100], out[100];
 
 	store_close(h->s);
 	arena_free(h->a);
+	snprintf(sql, sizeof sql, "DROP DATABASE %s WITH (FORCE)", h->database);
+	if (helper_in_database())
+		psql("postgres", sql, out, sizeof out);
 	snprintf(command, sizeof command, "rm -rf '%s'", h->folder);
 	if (system(command))
 		return -1;

@@ -3,6 +3,7 @@
 #define DPT_TESTS_STORE_HELPER_H
 
 #include <limits.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -16,7 +17,8 @@
 
 struct helper {
 	char folder[PATH_MAX / 2];
-	char db[PATH_MAX];
+	char db[PATH_MAX];     /* or the address of a database of its own */
+	char database[64];
 	struct store *s;
 	struct arena *a;
 };
@@ -24,6 +26,12 @@ struct helper {
 int helper_setup(void **state);    /* *state: a struct helper with an open store */
 int helper_teardown(void **state);
 void helper_reopen(struct helper *h);
+bool helper_in_database(void); /* DPTRACK_TEST_STORE=postgresql, see tests/team/cluster.py */
+void helper_needs_file(void);  /* skips the test where the store is none */
+
+/* The first column of the first row as a number, -1 without one; rows changed behind the store's back. */
+int64_t helper_number(struct helper *h, const char *sql);
+void helper_execute(struct helper *h, const char *sql);
 void helper_reopen_with(struct helper *h, const struct store_opts *opts);
 
 #define HELPER_RUN "0123456789abcdef0123456789abcdef"

@@ -286,6 +286,7 @@ static void spikes_are_told(void **state)
 		helper_scalar(&b, "train/lr", i, i == 400 ? 100 : 1);
 	}
 	assert_int_equal(helper_post(h, HELPER_RUN, HELPER_WRITER, 0, &b, 0, &res), 0);
+	store_fold(h->s, 10);
 	helper_reopen(h);
 	r = helper_run(h, HELPER_RUN);
 	assert_int_equal(r.alert_count, 1);
@@ -304,6 +305,7 @@ static void one_connection_writes(void **state)
 	int fd, writable = 0, seen = 0;
 	struct query_runs runs;
 
+	helper_needs_file();
 	json_writes(state);
 	assert_int_equal(query_runs(h->s, &(struct query_runs_opts){ 0 }, h->a, &runs, NULL), 0);
 	for (fd = 0; fd < 256; fd++) {
@@ -442,6 +444,7 @@ static void deleted_under_way(void **state)
 	struct store_stats stats;
 	size_t i;
 
+	helper_needs_file();
 	for (i = 0; i < 2; i++) {
 		res = submit(h, (struct ingest_op){ .kind = &change_run_new, .name = "n" });
 		op.run = res.id;
@@ -467,6 +470,7 @@ static void replaced_under_way(void **state)
 	struct store_stats stats;
 	FILE *f;
 
+	helper_needs_file();
 	res = submit(h, (struct ingest_op){ .kind = &change_run_new, .name = "n" });
 	op.run = res.id;
 	assert_int_equal(submit(h, op).code, 0);
@@ -599,6 +603,7 @@ static void one_process_holds_it(void **state)
 	struct store *second = NULL;
 	struct err err = ERR_INIT;
 
+	helper_needs_file();
 	assert_int_equal(store_publish(h->s, "http://127.0.0.1:1", "secret", &err), 0);
 	assert_int_equal(store_holder(&holder, h->db, &err), 0);
 	assert_string_equal(holder.address, "http://127.0.0.1:1");

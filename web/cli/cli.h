@@ -26,7 +26,8 @@ struct cli_common {
 #define CLI_COMMON_FLAGS(c)                                                                                         \
 	{ "logdir", FLAG_PATH, "DIR", "folder of runs (default: runs)", &(c)->source.logdir, 0, 0 },                \
 	{ "url", FLAG_TEXT, "URL", "ask the server there instead", &(c)->source.url, 0, 0 },                        \
-	{ "db", FLAG_PATH, "FILE", "the store, when it is not DIR/dptrack.db", &(c)->source.db, 0, 0 },             \
+	{ "db", FLAG_PATH, "FILE", "the store, when it is not DIR/dptrack.db; or postgresql://USER@HOST/NAME",      \
+	  &(c)->source.db, 0, 0 },                                                                                  \
 	{ "json", FLAG_SWITCH, "", "JSON, as the REST API gives it", &(c)->json, 0, 0 },                            \
 	{ "csv", FLAG_SWITCH, "", "CSV", &(c)->csv, 0, 0 },                                                         \
 	{ "help", FLAG_SWITCH, "", "this text", &(c)->help, 0, 0 }

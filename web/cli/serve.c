@@ -161,7 +161,7 @@ static int start(struct serve *o, bool *ret_stop, struct err *err)
 		so.has_token = token_needed(o->store);
 	if (!rc)
 		rc = server_bind(&o->server, &so, err);
-	if (!rc)
+	if (!rc && o->logdir)
 		rc = follow_start(&o->follow, o->store,
 				  &(struct follow_opts){ .logdir = o->logdir, .poll = o->paths.poll }, err);
 	if (rc)
@@ -174,7 +174,7 @@ static int start(struct serve *o, bool *ret_stop, struct err *err)
 		rc = check_background(o->store, err);
 	if (!rc)
 		rc = store_publish(o->store, server_address(o->server), o->owner_token, err);
-	return rc ? rc : scan(o, ret_stop, err);
+	return rc || !o->follow ? rc : scan(o, ret_stop, err);
 }
 
 /* Accounts of people, ours aside: they reach a loopback address as well as we do. */
@@ -238,13 +238,16 @@ static int serve_until_signal(struct serve *o, struct err *err)
 
 static int serve_run(int argc, char **argv, struct err *err)
 {
-	struct serve o = { .logdir = "runs", .host = "127.0.0.1", .port = 6007, .max_connections = 500 };
+	struct serve o = { .host = "127.0.0.1", .port = 6007, .max_connections = 500 };
 	const struct flag table[] = {
-		{ "logdir", FLAG_PATH, "DIR", "folder of runs, followed while they grow (default: runs)", &o.logdir, 0,
-		  0 },
+		{ "logdir", FLAG_PATH, "DIR",
+		  "folder of runs, followed while they grow (default: runs; none where the store is in PostgreSQL)",
+		  &o.logdir, 0, 0 },
 		{ "host", FLAG_TEXT, "HOST", "address to listen on (default: 127.0.0.1)", &o.host, 0, 0 },
 		{ "port", FLAG_NUMBER, "PORT", "default: 6007; 0: any free one", &o.port, 0, 65535 },
-		{ "db", FLAG_PATH, "FILE", "the store (default: DIR/dptrack.db)", &o.db, 0, 0 },
+		{ "db", FLAG_PATH, "FILE",
+		  "the store (default: DPTRACK_DB, or DIR/dptrack.db); postgresql://USER@HOST/NAME: one that several "
+		  "processes serve", &o.db, 0, 0 },
 		{ "artifacts", FLAG_PATH, "DIR", "artifacts (default: beside the store)", &o.artifacts, 0, 0 },
 		{ "max-artifact-mib", FLAG_NUMBER, "N", "largest artifact taken, in MiB (default: 1048576)",
 		  &o.artifact_mib, 1, 1048576 },
@@ -263,6 +266,10 @@ static int serve_run(int argc, char **argv, struct err *err)
 	struct cli_line line = { .cmd = &cli_serve, .table = table, .help = &o.help };
 	int rc = cli_line_read(&line, argc, argv, err);
 
+	if (!rc)
+		rc = source_place(&o.db, err);
+	if (!o.logdir && !store_is_address(o.db))
+		o.logdir = "runs";
 	if (!rc)
 		rc = serve_until_signal(&o, err);
 	cli_line_done(&line);

@@ -60,6 +60,8 @@ static int source_hold(struct source *s, const struct source_opts *o, struct err
 				 paths.db, o->logdir);
 			return 0;
 		}
+		if (!rc && !o->logdir)
+			return 0;
 		if (!rc)
 			return follow_start(&s->api.follow, s->api.store,
 					    &(struct follow_opts){ .logdir = o->logdir, .poll = true, .once = true },
@@ -72,24 +74,49 @@ static int source_hold(struct source *s, const struct source_opts *o, struct err
 	return rc ? rc : err->code;
 }
 
+int source_place(const char **io_db, struct err *err)
+{
+	const char *env = getenv("DPTRACK_DB");
+	bool given = *io_db, password = false;
+	int rc;
+
+	if (!given && env && *env)
+		*io_db = env;
+	if (!store_is_address(*io_db))
+		return 0;
+	rc = store_address_check(*io_db, &password, err);
+	if (!rc && password && given)
+		rc = err_set(err, ERR_USAGE,
+			     "--db: a password there is seen by everybody on this machine: put the address into "
+			     "DPTRACK_DB, or the password into PGPASSWORD or ~/.pgpass");
+	return rc;
+}
+
 int source_open(struct source **ret, const struct source_opts *o, struct err *err)
 {
 	struct source *s = calloc(1, sizeof(*s));
-	const char *logdir = o->logdir ? o->logdir : "runs";
+	const char *logdir = o->logdir, *db = o->db;
 	struct stat st;
-	int rc = 0;
+	int rc;
 
 	if (!s)
 		return err_set(err, ERR_NOMEM, "out of memory");
+	rc = o->url ? 0 : source_place(&db, err);
+	if (!logdir && !store_is_address(db))
+		logdir = "runs";
+	if (rc) {
+		free(s);
+		return rc;
+	}
 	if (o->url && o->logdir)
 		rc = err_set(err, ERR_USAGE, "--url and --logdir: name one of them");
 	else if (o->url)
 		rc = http_open(&s->http, o->url, getenv("DPTRACK_TOKEN"), err);
-	else if (stat(logdir, &st) || !S_ISDIR(st.st_mode))
+	else if (logdir && (stat(logdir, &st) || !S_ISDIR(st.st_mode)))
 		rc = err_set(err, ERR_USAGE,
 			     "no folder %s: name the folder of runs with --logdir, or a server with --url", logdir);
 	else
-		rc = source_hold(s, &(struct source_opts){ .logdir = logdir, .db = o->db }, err);
+		rc = source_hold(s, &(struct source_opts){ .logdir = logdir, .db = db }, err);
 	if (!rc && s->api.follow)
 		rc = follow_scan_wait(s->api.follow, -1, err);
 	if (!rc && s->api.follow)

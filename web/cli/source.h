@@ -14,8 +14,12 @@ struct source;
 struct source_opts {
 	const char *logdir;
 	const char *url; /* NULL: the folder */
-	const char *db;  /* NULL: where the folder's store is */
+	const char *db;  /* NULL: DPTRACK_DB, or where the folder's store is; an address needs no logdir */
 };
+
+/* Fills *io_db from DPTRACK_DB unless --db filled it. ERR_USAGE: it is an address that cannot be understood, or one on
+ * the command line that holds a password, which every user of the machine can read there. */
+int source_place(const char **io_db, struct err *err);
 
 /* ERR_USAGE: no such folder; both named. Opens, scans and holds the store when nobody else does. */
 int source_open(struct source **ret, const struct source_opts *o, struct err *err);

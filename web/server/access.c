@@ -229,6 +229,9 @@ bool access_check(const struct access *a, const struct access_query *q, struct a
 	if ((int)ret->has >= (int)q->scope)
 		return true;
 	*ret = credentials_refusal(ret->has, q->scope, t.wait_s);
+	if (!token_known(a->store))
+		*ret = (struct access_answer){ TOKEN_NONE, CALL_busy,
+					       "the store cannot be reached; it is tried again soon", 1 };
 	return false;
 }
 

@@ -1,5 +1,5 @@
-# libwebstore: the only part that links SQLite, which web/store/db alone knows. The SQL of schema/sql becomes three tables
-# that it includes.
+# libwebstore: the only part that links SQLite, which web/store/db alone knows, as it does libpq, which is loaded when a store's
+# place is an address. The SQL of schema/sql becomes tables that it includes.
 noinst_LTLIBRARIES += libwebstore.la
 store_sql = schema/sql/0001_start.sql schema/sql/0002_token.sql schema/sql/0003_mlflow.sql \
 	schema/sql/0004_gone.sql schema/sql/0005_arrival.sql schema/sql/0006_parts.sql schema/sql/0007_location.sql \
@@ -7,7 +7,7 @@ store_sql = schema/sql/0001_start.sql schema/sql/0002_token.sql schema/sql/0003_
 	schema/sql/0010_registry.sql
 store_scripts = schema/sql/open_writer.sql schema/sql/open_reader.sql schema/sql/open_backup.sql \
 	schema/sql/open_alone.sql
-EXTRA_DIST += $(store_sql) $(store_scripts) schema/sql/queries.sql schema/gen/sql.awk
+EXTRA_DIST += $(store_sql) $(store_scripts) schema/sql/postgresql.sql schema/sql/queries.sql schema/gen/sql.awk
 
 libwebstore_la_SOURCES = \
 	web/store/base/location.c web/store/base/location.h \
@@ -28,9 +28,12 @@ libwebstore_la_SOURCES = \
 	web/store/points/chunk.c web/store/points/chunk.h \
 	web/store/read/chosen.c web/store/read/chosen.h \
 	web/store/read/columns.c web/store/read/columns.h \
-	web/store/db/blob.c web/store/db/blob.h \
+	web/store/db/blob_sqlite.c web/store/db/blob.h \
 	web/store/db/copy.c web/store/db/copy.h \
-	web/store/db/db.c web/store/db/db.h web/store/db/db_inside.h \
+	web/store/db/db.c web/store/db/db.h web/store/db/db_open.c web/store/db/engine.h \
+	web/store/db/db_pg.c web/store/db/pg_inside.h web/store/db/pg_link.c \
+	web/store/db/pgso.c web/store/db/pgso.h \
+	web/store/db/db_sqlite.c web/store/db/sqlite_inside.h \
 	web/store/read/detail.c web/store/read/detail.h \
 	web/store/mlflow/experiments.c web/store/mlflow/experiments.h \
 	web/store/files/files.c web/store/files/files.h \
@@ -48,6 +51,7 @@ libwebstore_la_SOURCES = \
 	web/store/write/intake.c web/store/write/intake.h \
 	web/store/mlflow/links.c \
 	web/store/base/list.h \
+	web/store/live.c web/store/live.h \
 	web/store/locate.c \
 	web/store/base/map.c web/store/base/map.h \
 	web/store/base/place.c web/store/base/place.h \
@@ -99,16 +103,25 @@ libwebstore_la_SOURCES = \
 	web/store/write/waiter.c web/store/write/waiter.h \
 	web/store/write/watchers.c web/store/write/watchers.h \
 	web/store/write/committer.c web/store/write/committer.h
-libwebstore_la_CPPFLAGS = $(AM_CPPFLAGS) $(SQLITE_CFLAGS)
+libwebstore_la_CPPFLAGS = $(AM_CPPFLAGS) $(SQLITE_CFLAGS) $(LIBPQ_CFLAGS)
 libwebstore_la_LIBADD = libtracker.la libtrackbase.la $(SQLITE_LIBS) -lm
 
-store_defs = web/store/db/queries.def web/store/db/columns.def web/store/db/scripts.def
+store_defs = web/store/db/queries.def web/store/db/queries_pg.def web/store/db/columns.def web/store/db/scripts.def \
+	web/store/db/schema_pg.def
 $(libwebstore_la_OBJECTS): $(store_defs)
 CLEANFILES += $(store_defs)
 
 web/store/db/queries.def: schema/sql/queries.sql schema/gen/sql.awk
 	$(AM_V_GEN)$(MKDIR_P) web/store/db && $(AWK) -v what=queries -f $(srcdir)/schema/gen/sql.awk \
 		$(srcdir)/schema/sql/queries.sql >$@.tmp && mv $@.tmp $@
+
+web/store/db/queries_pg.def: schema/sql/queries.sql schema/gen/sql.awk
+	$(AM_V_GEN)$(MKDIR_P) web/store/db && $(AWK) -v what=pg -f $(srcdir)/schema/gen/sql.awk \
+		$(srcdir)/schema/sql/queries.sql >$@.tmp && mv $@.tmp $@
+
+web/store/db/schema_pg.def: schema/sql/postgresql.sql schema/gen/sql.awk
+	$(AM_V_GEN)$(MKDIR_P) web/store/db && $(AWK) -v what=text -f $(srcdir)/schema/gen/sql.awk \
+		$(srcdir)/schema/sql/postgresql.sql >$@.tmp && mv $@.tmp $@
 
 web/store/db/columns.def: schema/sql/queries.sql schema/gen/sql.awk
 	$(AM_V_GEN)$(MKDIR_P) web/store/db && $(AWK) -v what=columns -f $(srcdir)/schema/gen/sql.awk \

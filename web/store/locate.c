@@ -1,4 +1,4 @@
-/* locate.c: where the store of a folder of runs lies. */
+/* locate.c: where the store of a folder of runs lies, or of a team. */
 #include <errno.h>
 #include <linux/magic.h>
 #include <stdio.h>
@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "tracker/base/sha256.h"
+#include "web/store/db/db.h"
 #include "web/store/store.h"
 
 /* Filesystems whose changes other machines make (so that they cannot be watched) or whose locks cannot be trusted. */
@@ -52,7 +53,9 @@ static int state_folder(char *ret, size_t room, const char *logdir, struct err *
 	char real[PATH_MAX], digest[65];
 	int n;
 
-	if (!realpath(logdir, real))
+	if (db_is_address(logdir))
+		snprintf(real, sizeof real, "%s", logdir);
+	else if (!realpath(logdir, real))
 		return err_set_errno(err, errno, "%s", logdir);
 	sha256_hex(real, strlen(real), digest);
 	if (base && *base == '/')
@@ -75,6 +78,28 @@ static void folder_of(char *ret, size_t room, const char *file)
 	snprintf(ret, room, "%.*s", slash ? (int)(slash - file) : 1, slash ? file : ".");
 }
 
+/* The artifacts of a database lie beside the runs, or below the state folder. */
+static int locate_address(struct store_paths *ret, const char *logdir, const char *db, struct err *err)
+{
+	struct store_paths p = { 0 };
+	char folder[PATH_MAX - 32], shown[PATH_MAX];
+	struct stat sb;
+	int rc = 0;
+
+	db_shown(shown, sizeof shown, db);
+	if (logdir && stat(logdir, &sb))
+		rc = make_folders(logdir, 0777, err);
+	if (!rc && !logdir)
+		rc = state_folder(folder, sizeof folder, shown, err);
+	if (rc)
+		return rc;
+	p.poll = logdir && is_network(logdir);
+	snprintf(p.db, sizeof p.db, "%s", db);
+	snprintf(p.artifacts, sizeof p.artifacts, "%s/dptrack.artifacts", logdir ? logdir : folder);
+	*ret = p;
+	return 0;
+}
+
 int store_locate(struct store_paths *ret, const char *logdir, const char *db, struct err *err)
 {
 	struct store_paths p = { 0 };
@@ -82,8 +107,10 @@ int store_locate(struct store_paths *ret, const char *logdir, const char *db, st
 	struct stat sb;
 	int rc;
 
-	if (strlen(logdir) >= sizeof folder || (db && strlen(db) >= sizeof folder))
+	if ((logdir && strlen(logdir) >= sizeof folder) || (db && strlen(db) >= sizeof folder))
 		return err_set(err, ERR_USAGE, "the path %.100s… is too long", logdir);
+	if (db_is_address(db))
+		return locate_address(ret, logdir, db, err);
 	if (stat(logdir, &sb) && (rc = make_folders(logdir, 0777, err)))
 		return rc;
 	if (!stat(logdir, &sb) && !S_ISDIR(sb.st_mode))
@@ -100,4 +127,34 @@ int store_locate(struct store_paths *ret, const char *logdir, const char *db, st
 	snprintf(p.artifacts, sizeof p.artifacts, "%s/dptrack.artifacts", folder);
 	*ret = p;
 	return 0;
+}
+
+bool store_is_address(const char *db)
+{
+	return db_is_address(db);
+}
+
+void store_shown(char *ret, size_t room, const char *db)
+{
+	db_shown(ret, room, db);
+}
+
+int store_address_check(const char *address, bool *ret_password, struct err *err)
+{
+	return db_address_check(address, ret_password, err);
+}
+
+int store_address_version(const char *address, int *ret, struct err *err)
+{
+	return db_address_version(address, ret, err);
+}
+
+int store_address_init(const char *address, struct err *err)
+{
+	return db_address_init(address, err);
+}
+
+int store_address_wants(void)
+{
+	return DB_VERSION;
 }

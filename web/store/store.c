@@ -16,6 +16,7 @@
 #include "web/store/base/work.h"
 #include "web/store/db/readers.h"
 #include "web/store/files/artifacts.h"
+#include "web/store/live.h"
 #include "web/store/points/outline.h"
 #include "web/store/read/columns.h"
 #include "web/store/write/committer.h"
@@ -63,6 +64,7 @@ static int write_holder(int fd, const char *address, const char *token)
 	return 0;
 }
 
+/* Of a file; an address is for several processes. */
 static int take_lock(struct store *s, struct err *err)
 {
 	char path[PATH_MAX];
@@ -131,6 +133,8 @@ static int open_artifacts(struct store *s, const struct store_opts *opts, struct
 	const char *slash = strrchr(s->path, '/');
 	char beside[PATH_MAX + 32];
 
+	if (db_is_address(opts->db_path) && !opts->artifacts)
+		return err_set(err, ERR_USAGE, "artifacts want a folder: name it with --artifacts");
 	snprintf(beside, sizeof beside, "%.*sdptrack.artifacts", slash ? (int)(slash - s->path) + 1 : 0, s->path);
 	return artifacts_new(&s->files, opts->artifacts ? opts->artifacts : beside, opts->artifact_max, err);
 }
@@ -168,7 +172,7 @@ static int open_both(struct store *s, const struct store_opts *opts, struct err 
 	if (rc)
 		return rc;
 	memcpy(s->id, committer_store_id(s->writer), sizeof s->id);
-	return readers_new(&s->readers, s->path, opts->max_readers, err);
+	return readers_new(&s->readers, opts->db_path, opts->max_readers, err);
 }
 
 int store_open(struct store **ret, const struct store_opts *opts, struct err *err)
@@ -179,11 +183,12 @@ int store_open(struct store **ret, const struct store_opts *opts, struct err *er
 	if (!s)
 		return err_set(err, ERR_NOMEM, "store: out of memory");
 	s->lock_fd = -1;
-	if (snprintf(s->path, sizeof s->path, "%s", opts->db_path) >= (int)sizeof s->path)
+	db_shown(s->path, sizeof s->path, opts->db_path);
+	if (strlen(opts->db_path) >= sizeof s->path)
 		rc = err_set(err, ERR_USAGE, "the store's path is too long");
 	else
 		rc = keep_folders(s, opts, err);
-	if (!rc)
+	if (!rc && !db_is_address(opts->db_path))
 		rc = take_lock(s, err);
 	if (!rc)
 		rc = open_both(s, opts, err);
@@ -191,6 +196,8 @@ int store_open(struct store **ret, const struct store_opts *opts, struct err *er
 		rc = tokens_new(&s->tokens, err);
 	if (!rc)
 		rc = open_artifacts(s, opts, err);
+	if (!rc && db_is_address(opts->db_path))
+		rc = live_start(&s->live, s, opts->db_path, err);
 	if (rc) {
 		store_close(s);
 		return rc;
@@ -203,6 +210,7 @@ void store_close(struct store *s)
 {
 	if (!s)
 		return;
+	live_stop(s->live);
 	tokens_free(s->tokens);
 	store_work_stop(s);
 	work_free(s->background);
@@ -240,6 +248,8 @@ int store_publish(struct store *s, const char *address, const char *token, struc
 {
 	int rc;
 
+	if (s->lock_fd < 0)
+		return 0;
 	if (strpbrk(address, "\n\r") || strpbrk(token, "\n\r") || strlen(address) > 255 || strlen(token) > 127)
 		return err_set(err, ERR_USAGE, "store: bad address or token");
 	rc = write_holder(s->lock_fd, address, token);
@@ -253,6 +263,8 @@ int store_holder(struct store_holder *ret, const char *db_path, struct err *err)
 
 	if (rc)
 		return rc;
+	if (db_is_address(db_path))
+		return err_set(err, ERR_NOENT, "nobody holds a database alone");
 	fd = open(path, O_RDONLY | O_CLOEXEC);
 	if (fd < 0 && errno == ENOENT)
 		return err_set(err, ERR_NOENT, "%s is not in use", db_path);

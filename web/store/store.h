@@ -15,7 +15,9 @@
 struct store;
 
 struct store_opts {
-	const char *db_path;   /* required; file and lock are made when absent, the folder must exist */
+	/* required; file and lock are made when absent, the folder must exist; or postgresql://…, the address of a
+	 * database where several processes keep one store */
+	const char *db_path;
 	const char *logdir;    /* the folder of runs, for gc and backup; NULL: none */
 	/* their folder; NULL: dptrack.artifacts beside the file, which gc and backup leave alone */
 	const char *artifacts;
@@ -46,8 +48,23 @@ struct store_paths {
 	bool poll;                /* changes below LOGDIR cannot be watched there: follow_start polls */
 };
 
-/* Makes LOGDIR when absent, and the state folder when it is needed. db (NULL is fine) overrides the file's place. */
+/* Makes LOGDIR when absent, and the state folder when it is needed. db (NULL is fine) overrides the file's place; where
+ * it is an address, logdir may be NULL. */
 int store_locate(struct store_paths *ret, const char *logdir, const char *db, struct err *err);
+
+/* --- stores in a database ---------------------------------------------------------------------------------- */
+
+bool store_is_address(const char *db); /* NULL is fine */
+void store_shown(char *ret, size_t room, const char *db); /* without its password */
+
+/* ERR_USAGE: it cannot be understood. */
+int store_address_check(const char *address, bool *ret_password, struct err *err);
+
+/* *ret 0: there are no tables yet, store_address_init makes them (ERR_EXISTS: there are). store_open wants a certain
+ * version. */
+int store_address_version(const char *address, int *ret, struct err *err);
+int store_address_init(const char *address, struct err *err);
+int store_address_wants(void);
 
 /* --- who holds it ----------------------------------------------------------------------------------------- */
 

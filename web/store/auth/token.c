@@ -17,6 +17,7 @@
 
 enum { FIXED_MAX = 4, SESSIONS_MAX = 512, DRAWN_DIGITS_MIN = 40 };
 
+#define UNHEARD_S 3.0 /* then the rows are asked before they are trusted */
 #define SESSION_S (12.0 * 3600)
 
 struct token_entry {
@@ -43,6 +44,7 @@ struct tokens {
 	size_t fixed_count;
 	struct token_session sessions[SESSIONS_MAX];
 	struct throttle throttle;
+	double heard_s; /* when it was known last that no other process changed any; 0: there are none */
 };
 
 int tokens_new(struct tokens **ret, struct err *err)
@@ -107,6 +109,8 @@ static bool fresh(struct store *s)
 {
 	struct err err = ERR_INIT;
 
+	if (s->tokens->heard_s > 0 && clock_mono_s() > s->tokens->heard_s + UNHEARD_S)
+		atomic_store(&s->tokens->stale, true);
 	if (!atomic_exchange(&s->tokens->stale, false))
 		return true;
 	if (!load_rows(s, &err))
@@ -146,6 +150,16 @@ static enum token_scope scope_of(const struct tokens *t, const char *hash)
 		if (same_hash(t->fixed[i].hash, hash) && !is_row)
 			scope = t->fixed[i].scope;
 	return scope;
+}
+
+bool token_known(struct store *s)
+{
+	bool known;
+
+	pthread_mutex_lock(&s->tokens->lock);
+	known = fresh(s);
+	pthread_mutex_unlock(&s->tokens->lock);
+	return known;
 }
 
 bool token_needed(struct store *s)
@@ -265,6 +279,13 @@ int token_draw(char text[TOKEN_TEXT_MAX], char hash[TOKEN_HASH_MAX], struct err 
 		snprintf(text + 4 + 2 * i, 3, "%02x", raw[i]);
 	sha256_hex(text, strlen(text), hash);
 	return 0;
+}
+
+void token_heard(struct store *s)
+{
+	pthread_mutex_lock(&s->tokens->lock);
+	s->tokens->heard_s = clock_mono_s();
+	pthread_mutex_unlock(&s->tokens->lock);
 }
 
 void token_changed(struct store *s)

@@ -49,6 +49,8 @@ struct token_new {
 
 /* Checks from now on see what stands in the rows. Any thread. */
 void token_changed(struct store *s);
+bool token_known(struct store *s); /* false: the rows cannot be read now, so that nobody is let in */
+void token_heard(struct store *s); /* where others change tokens too: they have not, until now */
 
 /* A token that is no row; needed: from now on everybody needs one. Before threads ask. */
 int token_fix(struct store *s, const char *text, enum token_scope scope, bool needed, struct err *err);

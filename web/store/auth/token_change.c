@@ -25,6 +25,12 @@ static int copy_new(struct change *c, const struct ingest_op *op, struct err *er
 	return failed ? err_set(err, ERR_NOMEM, "out of memory") : 0;
 }
 
+/* Other processes hear of it. */
+static int count_up(struct state *st, struct err *err)
+{
+	return db_shared(state_db(st)) ? db_run(state_db(st), DB_token_count_up, err, "") : 0;
+}
+
 static int put(struct state *st, struct change *c, struct err *err)
 {
 	const struct token_new *t = c->op.more;
@@ -34,8 +40,10 @@ static int put(struct state *st, struct change *c, struct err *err)
 	if (rc > 0)
 		return change_refuse(c, ERR_EXISTS, "there is a token named '%.100s' already: revoke it or choose "
 				     "another name", t->name);
-	return rc ? rc : db_run(state_db(st), DB_token_put, err, "ttiix", t->name, t->hash, (int64_t)t->scope,
-				clock_wall_ms(), t->expires_ms);
+	if (!rc)
+		rc = db_run(state_db(st), DB_token_put, err, "ttiix", t->name, t->hash, (int64_t)t->scope,
+			    clock_wall_ms(), t->expires_ms);
+	return rc ? rc : count_up(st, err);
 }
 
 static int revoke(struct state *st, struct change *c, struct err *err)
@@ -44,12 +52,16 @@ static int revoke(struct state *st, struct change *c, struct err *err)
 	int64_t there;
 	int rc;
 
-	if (!name)
-		return db_run(state_db(st), DB_token_clear, err, "");
+	if (!name) {
+		rc = db_run(state_db(st), DB_token_clear, err, "");
+		return rc ? rc : count_up(st, err);
+	}
 	rc = db_int(state_db(st), &there, DB_token_in_force, err, "t", name);
 	if (!rc)
 		return change_refuse(c, ERR_NOENT, "there is no token '%.100s' to revoke", name);
-	return rc < 0 ? rc : db_run(state_db(st), DB_token_revoke, err, "ti", name, clock_wall_ms());
+	if (rc > 0)
+		rc = db_run(state_db(st), DB_token_revoke, err, "ti", name, clock_wall_ms());
+	return rc ? rc : count_up(st, err);
 }
 
 const struct change_ops token_change_new = {

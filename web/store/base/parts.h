@@ -24,6 +24,7 @@ struct store {
 	struct readers *readers;
 	struct artifacts *files;
 	struct tokens *tokens;
+	struct live *live; /* NULL: no other process writes */
 };
 
 #endif

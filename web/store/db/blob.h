@@ -10,8 +10,14 @@
 
 struct blob;
 
+/* Where it lies; row: the query that reads all of it as its first column, by the row's id. */
+struct blob_column {
+	const char *table, *column;
+	enum db_query row;
+};
+
 /* *io is NULL or a blob of the same column, which moves to the row, cheaply. On failure it still wants blob_close. */
-int blob_open(struct blob **io, struct db *d, const char *table, const char *column, int64_t id, struct err *err);
+int blob_open(struct blob **io, struct db *d, const struct blob_column *of, int64_t id, struct err *err);
 void blob_close(struct blob *b); /* NULL is fine */
 
 size_t blob_bytes(const struct blob *b);

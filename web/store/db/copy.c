@@ -3,7 +3,7 @@
 
 #include <stdlib.h>
 
-#include "web/store/db/db_inside.h"
+#include "web/store/db/sqlite_inside.h"
 
 struct copy {
 	sqlite3_backup *h;
@@ -11,12 +11,15 @@ struct copy {
 
 int copy_new(struct copy **ret, struct db *to, struct db *from, struct err *err)
 {
-	struct copy *c = calloc(1, sizeof *c);
+	struct copy *c;
 	int rc;
 
+	if (db_shared(from))
+		return err_set(err, ERR_UNSUPPORTED, "a store in PostgreSQL is backed up by pg_dump");
+	c = calloc(1, sizeof *c);
 	if (!c)
 		return err_set(err, ERR_NOMEM, "store: out of memory");
-	c->h = sqlite3_backup_init(to->h, "main", from->h, "main");
+	c->h = sqlite3_backup_init(sqlite_db(to)->h, "main", sqlite_db(from)->h, "main");
 	if (!c->h) {
 		rc = db_failed(to, err, "beginning a backup");
 		free(c);

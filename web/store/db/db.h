@@ -1,5 +1,6 @@
 /* db.h: the face of the store's engine: connections, the statements of schema/sql/queries.sql by name, rows whose
- * columns are read by name. SQLite stands behind it, which only web/store/db knows.
+ * columns are read by name. SQLite stands behind it, or PostgreSQL where a store's place is an address
+ * (postgresql://…); only web/store/db knows which.
  * A connection is used by one thread at a time. Formats of binding: i int64_t, x int64_t (INT64_MIN becomes NULL),
  * d double (NaN becomes NULL), t const char * (NULL becomes NULL), b const void * and size_t. */
 #ifndef DPT_STORE_DB_H
@@ -31,13 +32,25 @@ enum db_column {
 struct db;
 struct db_rows; /* of one query of a connection, which can be under way once at a time */
 
+bool db_is_address(const char *place); /* NULL is fine */
+
+/* The place without what a password may stand in; a file as it is. */
+void db_shown(char *ret, size_t room, const char *place);
+
 /* The read-write connection makes the file and brings it to the newest version (one copy FILE.before-N beside it
- * first, unless it was empty). */
-int db_open_writer(struct db **ret, const char *path, struct err *err);
-int db_open_reader(struct db **ret, const char *path, struct err *err);
+ * first, unless it was empty). At an address the tables must be there, in this program's version. */
+int db_open_writer(struct db **ret, const char *place, struct err *err);
+int db_open_reader(struct db **ret, const char *place, struct err *err);
 int db_open_backup(struct db **ret, const char *path, struct err *err); /* an empty file, to be filled by a copy */
 int db_open_alone(struct db **ret, const char *path, struct err *err);  /* reads, needs no room and all others gone */
 void db_close(struct db *d);                                             /* NULL is fine */
+
+/* Of an address alone. The version of its tables, 0 when there are none; making them; whether it can be understood, and
+ * holds a password. */
+int db_address_version(const char *address, int *ret, struct err *err);
+int db_address_init(const char *address, struct err *err);
+int db_address_check(const char *address, bool *ret_password, struct err *err);
+#define DB_VERSION 10 /* what db_address_init makes */
 
 /* Runs a query that gives no rows. */
 int db_run(struct db *d, enum db_query q, struct err *err, const char *fmt, ...);
@@ -65,6 +78,21 @@ int64_t db_last_id(struct db *d);
 int64_t db_changed(struct db *d); /* rows, by the statement that ran last */
 bool db_in_transaction(struct db *d);
 int db_failed(struct db *d, struct err *err, const char *doing); /* fills err from the connection's last error */
+
+/* Other processes write to the same store: what was read before is good only under a lock of this transaction. */
+bool db_shared(const struct db *d);
+
+/* A connection whose statements are committed one by one while d is in a transaction; d itself where nobody else
+ * writes, for then nobody else waits. Borrowed, of d's thread. */
+struct db *db_alone(struct db *d);
+
+/* The connection broke: what was under way in it is undone, unless it broke while committing. db_recover makes a new
+ * one and learns for certain whether that commit was done; it fails (ERR_BUSY) while the database cannot be reached. */
+bool db_lost(struct db *d);
+int db_recover(struct db *d, bool *ret_committed, struct err *err);
+
+/* Returns when another connection told something, when fd can be read, or after ms. */
+void db_wait(struct db *d, int fd, int ms);
 
 /* Of the writer. ERR_IO when somebody deleted the file or its log, or put another file in its place, while they are
  * open: what is written from then on would be lost. */

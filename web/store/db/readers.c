@@ -1,13 +1,17 @@
-/* readers.c: a stack of idle connections behind a lock. */
+/* readers.c: a stack of idle connections behind a lock. Those to an address are made by a thread of their own: threads
+ * that answer requests may connect to nothing (web/server/confine.c). */
 #include "web/store/db/readers.h"
 
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "tracker/base/clock.h"
 #include "web/store/base/parts.h"
 
 #define MAX_READERS 64
+
+#define AGAIN_S 0.5 /* after an address could not be reached */
 
 struct readers {
 	char path[PATH_MAX];
@@ -15,7 +19,50 @@ struct readers {
 	pthread_cond_t given;
 	struct db *idle[MAX_READERS];
 	int idle_count, open_count, max;
+	/* an address's */
+	bool connects, stop;
+	pthread_t connector;
+	pthread_cond_t wanted;
+	int wanted_count, waiting; /* connections to be made; takers that wait for any */
+	struct err away;           /* why the last one could not be made; its code is 0 when it was */
 };
+
+/* Under the lock. */
+static void connect_one(struct readers *p)
+{
+	struct err err = ERR_INIT;
+	struct db *d = NULL;
+	int rc;
+
+	p->wanted_count--;
+	pthread_mutex_unlock(&p->lock);
+	rc = db_open_reader(&d, p->path, &err);
+	if (rc)
+		clock_sleep_s(AGAIN_S);
+	pthread_mutex_lock(&p->lock);
+	if (rc)
+		p->open_count--;
+	else
+		p->idle[p->idle_count++] = d;
+	p->away = err;
+	p->away.code = rc;
+	pthread_cond_broadcast(&p->given);
+}
+
+static void *connector(void *arg)
+{
+	struct readers *p = arg;
+
+	pthread_mutex_lock(&p->lock);
+	while (!p->stop) {
+		if (p->wanted_count)
+			connect_one(p);
+		else
+			pthread_cond_wait(&p->wanted, &p->lock);
+	}
+	pthread_mutex_unlock(&p->lock);
+	return NULL;
+}
 
 int readers_new(struct readers **ret, const char *path, int max, struct err *err)
 {
@@ -27,6 +74,12 @@ int readers_new(struct readers **ret, const char *path, int max, struct err *err
 	p->max = max < 1 ? 4 : max > MAX_READERS ? MAX_READERS : max;
 	pthread_mutex_init(&p->lock, NULL);
 	pthread_cond_init(&p->given, NULL);
+	pthread_cond_init(&p->wanted, NULL);
+	if (db_is_address(path) && pthread_create(&p->connector, NULL, connector, p)) {
+		readers_free(p);
+		return err_set(err, ERR_IO, "store: cannot start a thread");
+	}
+	p->connects = db_is_address(path);
 	*ret = p;
 	return 0;
 }
@@ -56,11 +109,45 @@ void readers_free(struct readers *p)
 
 	if (!p)
 		return;
+	if (p->connects) {
+		pthread_mutex_lock(&p->lock);
+		p->stop = true;
+		pthread_cond_signal(&p->wanted);
+		pthread_mutex_unlock(&p->lock);
+		pthread_join(p->connector, NULL);
+	}
 	for (i = 0; i < p->idle_count; i++)
 		db_close(p->idle[i]);
+	pthread_cond_destroy(&p->wanted);
 	pthread_cond_destroy(&p->given);
 	pthread_mutex_destroy(&p->lock);
 	free(p);
+}
+
+/* Under the lock: an idle connection, once there is one. While the address cannot be reached nobody waits for it. */
+static int take_connected(struct readers *p, struct db **ret, struct err *err)
+{
+	int rc = 0;
+
+	while (!rc && !p->idle_count) {
+		if (p->open_count < p->max && p->wanted_count <= p->waiting) {
+			p->open_count++;
+			p->wanted_count++;
+			pthread_cond_signal(&p->wanted);
+		}
+		if (p->away.code) {
+			rc = p->away.code;
+			if (err)
+				*err = p->away;
+			break;
+		}
+		p->waiting++;
+		pthread_cond_wait(&p->given, &p->lock);
+		p->waiting--;
+	}
+	if (!rc)
+		*ret = p->idle[--p->idle_count];
+	return rc;
 }
 
 static int take_any(struct readers *p, struct db **ret, struct err *err)
@@ -69,6 +156,11 @@ static int take_any(struct readers *p, struct db **ret, struct err *err)
 	int rc = 0;
 
 	pthread_mutex_lock(&p->lock);
+	if (p->connects) {
+		rc = take_connected(p, ret, err);
+		pthread_mutex_unlock(&p->lock);
+		return rc;
+	}
 	while (!p->idle_count && p->open_count == p->max)
 		pthread_cond_wait(&p->given, &p->lock);
 	if (p->idle_count)
@@ -89,7 +181,7 @@ static int take_any(struct readers *p, struct db **ret, struct err *err)
 	return 0;
 }
 
-int readers_take(struct store *s, struct db **ret, struct err *err)
+static int take_snapshot(struct store *s, struct db **ret, struct err *err)
 {
 	struct db *d;
 	int64_t rev;
@@ -101,24 +193,46 @@ int readers_take(struct store *s, struct db **ret, struct err *err)
 	/* A deferred transaction gets its snapshot with the first read. */
 	if (!rc && (rc = db_int(d, &rev, DB_rev_get, err, "")) > 0)
 		rc = 0;
-	if (rc) {
-		readers_give(s, d);
-		return rc;
-	}
 	*ret = d;
-	return 0;
+	return rc;
+}
+
+int readers_take(struct store *s, struct db **ret, struct err *err)
+{
+	struct db *d = NULL;
+	bool broken = true;
+	int tries, rc = 0;
+
+	/* A database that came back has left every idle connection broken. */
+	for (tries = 0; broken && tries <= MAX_READERS; tries++) {
+		rc = take_snapshot(s, &d, err);
+		broken = rc && d && db_lost(d);
+		if (rc && d)
+			readers_give(s, d);
+		d = rc ? NULL : d;
+	}
+	if (!rc)
+		*ret = d;
+	return rc;
 }
 
 void readers_give(struct store *s, struct db *d)
 {
 	struct readers *p = s->readers;
+	bool lost;
 
 	if (!d)
 		return;
 	if (db_in_transaction(d))
 		db_run(d, DB_rollback, NULL, "");
+	lost = db_lost(d);
+	if (lost)
+		db_close(d);
 	pthread_mutex_lock(&p->lock);
-	p->idle[p->idle_count++] = d;
+	if (lost)
+		p->open_count--;
+	else
+		p->idle[p->idle_count++] = d;
 	pthread_cond_signal(&p->given);
 	pthread_mutex_unlock(&p->lock);
 }

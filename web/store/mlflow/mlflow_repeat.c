@@ -108,7 +108,7 @@ static int find_suspects(struct repeat *p, struct intake *in)
 	for (i = 0; i < in->series_count && !rc; i++) {
 		rc = state_key(p->st, in->series[i].key, &key, p->err);
 		if (!rc)
-			rc = state_metric(p->st, p->r->id, key, &m, p->err);
+			rc = state_metric(p->st, p->r, key, &m, p->err);
 		if (!rc && !in_order(&m->sum, &in->series[i]))
 			add_suspect(p, &in->series[i]);
 	}

@@ -82,7 +82,8 @@ struct scan_group_source {
 
 static int open_blob(struct scan_group_source *p, struct err *err)
 {
-	int rc = p->open ? 0 : blob_open(&p->blob, p->d, "chunk", "data", p->id, err);
+	static const struct blob_column data = { "chunk", "data", DB_chunk_get };
+	int rc = p->open ? 0 : blob_open(&p->blob, p->d, &data, p->id, err);
 
 	p->open = !rc;
 	return rc;

@@ -34,7 +34,7 @@ static int put_series(struct state *st, struct state_run *r, const struct apply_
 	pack_series(pack, id, s->points, s->count);
 	if (k.rank != STATE_RUN_LEVEL)
 		return 0;
-	rc = state_metric(st, r->id, k.key_id, &m, err);
+	rc = state_metric(st, r, k.key_id, &m, err);
 	if (rc)
 		return rc;
 	hide = hide_from(seg ? &seg->hide : NULL, s->key);

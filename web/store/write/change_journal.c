@@ -341,7 +341,7 @@ static int find_writer(struct state *st, struct change *c, struct state_run **re
 		if (rc)
 			return rc;
 	}
-	return state_writer(st, (*ret_run)->id, c->op.writer, ret_writer, err);
+	return state_writer(st, *ret_run, c->op.writer, ret_writer, err);
 }
 
 /* The bytes lie at the durable offset: they are stored, and it moves behind them. */

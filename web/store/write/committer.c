@@ -29,6 +29,9 @@
 #define TRIM_S 30.0          /* memory goes back to the system so often while there is no pause */
 #define SHRINK_S 1.0         /* for giving pages back when the store is closed */
 #define FREE_PAGES_STEP 512  /* given back in one transaction */
+#define AWAY_S 10.0          /* writes wait so long for a database that went away */
+#define AGAIN_S 0.2          /* between two tries to reach it */
+#define TRIES 8              /* of a group that lost to another process's */
 
 struct committer {
 	pthread_t thread;
@@ -44,10 +47,25 @@ struct committer {
 	char id[40];
 	int wal_limit_bytes;
 	double last_commit_s, oldest_log_s, next_lost_s, fold_after_s, trimmed_s;
+	double away_since_s; /* 0: the database is there */
 	uint64_t log_rows, log_points;
 	/* shared, under lock */
 	struct store_stats stats;
 };
+
+/* What is logged and not folded, by whichever process. */
+static int count_log(struct committer *w, struct err *err)
+{
+	struct db_rows *q;
+	int rc = db_start(w->db, &q, DB_log_totals, err, "");
+
+	if (!rc && (rc = db_next(w->db, q, err)) > 0) {
+		w->log_rows = (uint64_t)db_i64(q, COL_log_totals_rows);
+		w->log_points = (uint64_t)db_i64(q, COL_log_totals_points);
+		db_stop(q);
+	}
+	return rc < 0 ? rc : 0;
+}
 
 static int open_db(struct committer *w, const char *path, struct err *err)
 {
@@ -56,13 +74,8 @@ static int open_db(struct committer *w, const char *path, struct err *err)
 
 	if (rc)
 		return rc;
-	rc = db_start(w->db, &q, DB_log_totals, err, "");
-	if (!rc && (rc = db_next(w->db, q, err)) > 0) {
-		w->log_rows = (uint64_t)db_i64(q, COL_log_totals_rows);
-		w->log_points = (uint64_t)db_i64(q, COL_log_totals_points);
-		db_stop(q);
-	}
-	if (rc >= 0)
+	rc = count_log(w, err);
+	if (!rc)
 		rc = db_start(w->db, &q, DB_store_id, err, "");
 	if (!rc && (rc = db_next(w->db, q, err)) > 0) {
 		snprintf(w->id, sizeof w->id, "%s", db_str(q, COL_store_id_value));
@@ -71,18 +84,62 @@ static int open_db(struct committer *w, const char *path, struct err *err)
 	return rc < 0 ? rc : state_new(&w->state, w->db, err);
 }
 
+/* One try to reach a database that went away; a new connection trusts nothing that was remembered. */
+static int reach(struct committer *w, bool *ret_committed, struct err *err)
+{
+	double now_s = clock_mono_s();
+	int rc = db_recover(w->db, ret_committed, err);
+
+	state_drop(w->state);
+	if (!rc)
+		w->away_since_s = 0;
+	else if (!w->away_since_s)
+		w->away_since_s = now_s;
+	return rc;
+}
+
+/* Who finds it away waits for it, but nobody for longer than AWAY_S. */
+static int reach_in_time(struct committer *w, struct err *err)
+{
+	bool committed;
+	int rc;
+
+	while ((rc = reach(w, &committed, err)) && !queue_ended(w->queue) &&
+	       clock_mono_s() < w->away_since_s + AWAY_S)
+		clock_sleep_s(AGAIN_S);
+	return rc;
+}
+
 static int begin(struct committer *w, struct err *err)
 {
-	int rc = db_still_there(w->db, err);
+	int rc = db_lost(w->db) ? reach_in_time(w, err) : db_still_there(w->db, err);
 
+	state_begin(w->state);
 	return rc ? rc : db_run(w->db, DB_begin, err, "");
+}
+
+/* The connection broke while committing: nobody is told anything until it is known whether it was done. */
+static int ask_outcome(struct committer *w, struct err *err)
+{
+	bool committed = false;
+
+	while (reach(w, &committed, err)) {
+		if (queue_ended(w->queue) && clock_mono_s() > w->away_since_s + AWAY_S)
+			return err->code;
+		clock_sleep_s(AGAIN_S);
+	}
+	return committed ? 0 : err_set(err, ERR_BUSY, "the database went away; nothing of this was stored");
 }
 
 /* Commits or, when rc says that something failed (or the commit does), undoes everything. */
 static int finish(struct committer *w, int rc, struct err *err)
 {
+	bool committing = !rc;
+
 	if (!rc)
 		rc = db_run(w->db, DB_commit, err, "");
+	if (rc && committing && db_lost(w->db))
+		rc = ask_outcome(w, err);
 	if (rc) {
 		if (db_in_transaction(w->db))
 			db_run(w->db, DB_rollback, NULL, "");
@@ -149,12 +206,36 @@ static uint64_t less(uint64_t from, uint64_t n)
 	return from > n ? from - n : 0;
 }
 
+/* The runs that the group names. */
+static int lock_runs(struct committer *w, const struct queue_job *jobs, struct err *err)
+{
+	const struct queue_job *j;
+	const char **uuids;
+	size_t n = 0;
+	int rc;
+
+	if (!db_shared(w->db))
+		return 0;
+	for (j = jobs; j; j = j->next)
+		n++;
+	uuids = calloc(n, sizeof *uuids);
+	if (!uuids)
+		return err_set(err, ERR_NOMEM, "store: out of memory");
+	for (j = jobs, n = 0; j; j = j->next)
+		uuids[n++] = j->change.op.run;
+	rc = state_lock(w->state, uuids, n, err);
+	free(uuids);
+	return rc;
+}
+
 static int commit_group(struct committer *w, struct queue_job *jobs, struct err *err)
 {
 	uint64_t rev = 0, rows = 0, points = 0, count = 0, rows_gone = 0, points_gone = 0;
 	struct queue_job *j;
 	int rc = begin(w, err);
 
+	if (!rc)
+		rc = lock_runs(w, jobs, err);
 	for (j = jobs; j && !rc; j = j->next) {
 		struct change *c = &j->change;
 
@@ -186,24 +267,43 @@ static void fail_all(struct queue_job *jobs, int rc, const struct err *err)
 	}
 }
 
+static void make_new(struct queue_job *jobs)
+{
+	for (; jobs; jobs = jobs->next) {
+		memset(&jobs->change.res, 0, sizeof jobs->change.res);
+		jobs->change.log_rows_gone = jobs->change.log_points_gone = 0;
+	}
+}
+
+/* Another process may have made the same row, or won a deadlock: then the group is undone, and good the next time. */
+static int commit_or_again(struct committer *w, struct queue_job *jobs, struct err *err)
+{
+	int tries, rc = commit_group(w, jobs, err);
+
+	for (tries = 1; rc == ERR_BUSY && db_shared(w->db) && !w->away_since_s && tries < TRIES; tries++) {
+		make_new(jobs);
+		rc = commit_group(w, jobs, err);
+	}
+	return rc;
+}
+
 /* One bad operation must not take its neighbours down: a failed group is tried again one by one. A refused disk fails
  * them all at once. */
 static void commit_jobs(struct committer *w, struct queue_job *jobs)
 {
 	struct err err = ERR_INIT;
 	struct queue_job *j, *next;
-	int rc = commit_group(w, jobs, &err);
+	int rc = commit_or_again(w, jobs, &err);
 
 	w->last_commit_s = clock_mono_s();
 	w->busy_since_trim = true;
-	if (rc && (!jobs->next || rc == ERR_NOSPC || rc == ERR_IO)) {
+	if (rc && (!jobs->next || rc == ERR_NOSPC || rc == ERR_IO || w->away_since_s)) {
 		fail_all(jobs, rc, &err);
 	} else if (rc) {
 		for (j = jobs; j; j = next) {
 			next = j->next;
 			j->next = NULL;
-			memset(&j->change.res, 0, sizeof j->change.res);
-			j->change.log_rows_gone = j->change.log_points_gone = 0;
+			make_new(j);
 			commit_jobs(w, j);
 		}
 		return;
@@ -221,14 +321,25 @@ static void mark_alerted(struct committer *w, const struct fold_result *f)
 			state_mark(w->state, r, true);
 }
 
+/* 1: folding is ours as long as this transaction lasts; 0: another process is at it. */
+static int fold_is_ours(struct committer *w, struct err *err)
+{
+	int64_t mine = 0;
+	int rc = db_int(w->db, &mine, DB_fold_mine, err, "");
+
+	return rc < 0 ? rc : mine != 0;
+}
+
 static int fold(struct committer *w, uint64_t max_points)
 {
 	struct err err = ERR_INIT;
 	struct fold_result f = { 0 };
 	uint64_t rev = 0;
-	int rc = begin(w, &err);
+	int rc = begin(w, &err), ours = 1;
 
-	if (!rc)
+	if (!rc && db_shared(w->db) && (ours = fold_is_ours(w, &err)) < 0)
+		rc = ours;
+	if (!rc && ours)
 		rc = fold_some(w->db, max_points, &f, &err);
 	if (!rc)
 		rc = db_run(w->db, DB_idempotency_expire, &err, "i", clock_wall_ms() - APPLY_IDEMPOTENCY_MS);
@@ -241,9 +352,14 @@ static int fold(struct committer *w, uint64_t max_points)
 		w->log_rows = less(w->log_rows, f.rows);
 		w->log_points = less(w->log_points, f.points);
 		w->oldest_log_s = clock_mono_s();
-	} else {
-		w->fold_after_s = clock_mono_s() + 5;
 	}
+	if (rc || !ours)
+		w->fold_after_s = clock_mono_s() + (rc ? 5 : 1);
+	/* Others fold what came here, and leave what they had no time for. */
+	if (!rc && db_shared(w->db) && (!f.rows || !ours) && count_log(w, &err))
+		w->log_points = 0;
+	if (!rc && ours && !f.rows && w->log_points)
+		w->fold_after_s = clock_mono_s() + 0.1; /* its runs are being written to */
 	note_commit(w, rc, &err, rev, 0);
 	free(f.alerted);
 	return rc;
@@ -268,7 +384,9 @@ static int lose(struct committer *w, struct err *err)
 	}
 	for (i = 0; i < n && rc >= 0; i++) {
 		rc = db_int(w->db, &ours, DB_run_has_journal, err, "i", ids[i]);
-		if (rc >= 0 && !(state_run_by_id(w->state, ids[i], &r, err)))
+		/* under its lock it may turn out to have spoken to another process meanwhile */
+		if (rc >= 0 && !(state_run_by_id(w->state, ids[i], &r, err)) && r->last_ms < before &&
+		    !strcmp(r->status, "running"))
 			rc = segment_lost(w->state, r, rc ? "killed" : "finished", err);
 	}
 	return rc < 0 ? rc : 0;
@@ -283,7 +401,9 @@ static void check_lost(struct committer *w)
 	int rc;
 
 	w->next_lost_s = clock_mono_s() + LOST_EVERY_S;
-	if (db_int(w->db, &any, DB_run_lost, &err, "i", clock_wall_ms() - SEGMENT_LOST_MS) <= 0)
+	if (db_shared(w->db) && !db_lost(w->db))
+		count_log(w, &err); /* what a process left that was killed */
+	if (db_lost(w->db) || db_int(w->db, &any, DB_run_lost, &err, "i", clock_wall_ms() - SEGMENT_LOST_MS) <= 0)
 		return;
 	rc = begin(w, &err);
 	if (!rc)
@@ -443,7 +563,8 @@ static void *main_loop(void *arg)
 			housekeep(w);
 		}
 	}
-	while (w->log_points && !w->no_fold && !fold(w, FOLD_BUSY_POINTS))
+	/* In a database others go on with it, or whoever opens it next. */
+	while (w->log_points && !w->no_fold && !db_shared(w->db) && !fold(w, FOLD_BUSY_POINTS))
 		;
 	shrink(w);
 	db_checkpoint(w->db, true);
@@ -503,6 +624,11 @@ struct queue *committer_queue(struct committer *w)
 int committer_watch(struct committer *w, void (*fn)(void *arg, uint64_t rev), void *arg)
 {
 	return watchers_add(w->watchers, fn, arg);
+}
+
+void committer_tell(struct committer *w, uint64_t rev)
+{
+	watchers_tell(w->watchers, rev);
 }
 
 void committer_unwatch(struct committer *w, int handle)

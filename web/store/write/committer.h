@@ -18,6 +18,7 @@ struct queue *committer_queue(struct committer *w); /* NULL of NULL, a store tha
 
 /* What store_watch and store_unwatch promise. */
 int committer_watch(struct committer *w, void (*fn)(void *arg, uint64_t rev), void *arg);
+void committer_tell(struct committer *w, uint64_t rev); /* watchers: another process has committed it */
 void committer_unwatch(struct committer *w, int handle);
 
 /* Runs fn on the writer's thread, outside transactions, in its turn, and waits. */

@@ -196,6 +196,16 @@ void queue_wake(struct queue *q)
 	pthread_mutex_unlock(&q->lock);
 }
 
+bool queue_ended(struct queue *q)
+{
+	bool ended;
+
+	pthread_mutex_lock(&q->lock);
+	ended = q->stopping;
+	pthread_mutex_unlock(&q->lock);
+	return ended;
+}
+
 void queue_stop(struct queue *q)
 {
 	pthread_mutex_lock(&q->lock);

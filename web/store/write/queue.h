@@ -42,5 +42,6 @@ struct queue_job *queue_take_small(struct queue *q);
 
 void queue_wake(struct queue *q);
 void queue_stop(struct queue *q); /* what waits is still handed out */
+bool queue_ended(struct queue *q); /* queue_stop was called */
 
 #endif

@@ -51,7 +51,7 @@ static int recount_load(struct recount *rc, struct state *st, struct state_run *
 		struct state_metric *m = NULL;
 
 		ret = recount_room(rc) ? err_set(err, ERR_NOMEM, "store: out of memory")
-				       : state_metric(st, r->id, db_i64(q, COL_series_run_level_key_id), &m, err);
+				       : state_metric(st, r, db_i64(q, COL_series_run_level_key_id), &m, err);
 		if (ret) {
 			db_stop(q);
 			break;

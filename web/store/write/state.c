@@ -128,15 +128,30 @@ int state_flush_metrics(struct state *st, struct err *err)
 	return rc;
 }
 
-/* The one count of changes, which every changed or removed run takes a number of. */
-static int next_rev(struct state *st, int64_t *ret, struct err *err)
+/* The one count of changes, which every changed or removed run takes a number of: the last of n new ones. Where others
+ * count too their commits wait from here on, so it comes last, and numbers are in the order of commits. */
+static int take_revs(struct state *st, int64_t n, int64_t *ret, struct err *err)
 {
-	int rc = st->rev < 0 ? db_int(st->db, &st->rev, DB_rev_get, err, "") : 0;
+	int rc;
 
-	if (rc < 0)
-		return rc;
-	*ret = ++st->rev;
+	if (db_shared(st->db))
+		rc = db_int(st->db, ret, DB_rev_take, err, "i", n);
+	else
+		rc = st->rev < 0 ? db_int(st->db, &st->rev, DB_rev_get, err, "") : 0;
+	if (rc < 0 || db_shared(st->db))
+		return rc < 0 ? rc : 0;
+	*ret = st->rev += n;
 	return 0;
+}
+
+static int64_t count_changed(const struct state *st)
+{
+	int64_t n = 0;
+	size_t i;
+
+	for (i = 0; i < st->dirty_runs.count; i++)
+		n += ((const struct state_run *)st->dirty_runs.items[i])->changed;
+	return n;
 }
 
 static int put_run(struct state *st, const struct state_run *r, int64_t rev, struct err *err)
@@ -150,19 +165,22 @@ static int put_run(struct state *st, const struct state_run *r, int64_t rev, str
 
 int state_flush(struct state *st, uint64_t *ret_rev, struct err *err)
 {
-	int64_t rev = -1;
+	int64_t rev = 0, changed = count_changed(st);
 	size_t i;
 	int rc = state_flush_metrics(st, err);
 
 	*ret_rev = 0;
+	if (!rc && changed)
+		rc = take_revs(st, changed, &rev, err);
+	if (!rc && changed)
+		*ret_rev = (uint64_t)rev;
+	rev -= changed;
 	for (i = 0; i < st->dirty_runs.count && !rc; i++) {
 		struct state_run *r = st->dirty_runs.items[i];
 
-		rc = r->changed ? next_rev(st, &rev, err) : 0;
-		if (!rc)
-			rc = put_run(st, r, rev, err);
-		if (r->changed)
-			*ret_rev = (uint64_t)rev;
+		rev += r->changed;
+		rc = put_run(st, r, rev, err);
+		r->version++;
 		r->marked = false;
 		r->changed = false;
 	}

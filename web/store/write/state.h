@@ -38,6 +38,8 @@ struct state_run {
 	bool marked, changed; /* marked: in the list to flush; changed: worth telling others */
 	int64_t params; /* how many it has; -1: not counted yet (state_count_params) */
 	int64_t keys;   /* of its series */
+	int64_t slot;   /* under which what lies below it is remembered; a new one forgets all that */
+	int64_t version, group; /* of the row, where other processes write too; the group that locked it last */
 	int rank_seen, segment_seen; /* the part that had a new series last; rank INT_MIN: none */
 	bool gone;            /* removed for good; the row is in the table gone */
 };
@@ -64,6 +66,12 @@ struct db *state_db(struct state *st);
 
 /* Forgets everything: after a rollback, or to give memory back. */
 void state_drop(struct state *st);
+
+/* A transaction has begun: where other processes write too, nothing that was read in an earlier one holds without a
+ * lock. state_lock takes those of the runs that a group names, ids that are NULL or no run's aside, in one order for
+ * all; a run that was not named is locked when it is first looked for. */
+void state_begin(struct state *st);
+int state_lock(struct state *st, const char *const *uuids, size_t n, struct err *err);
 void state_trim(struct state *st); /* drops only when it has grown beyond its bound; nothing may be marked */
 
 /* ERR_NOENT when there is no such run, ERR_GONE when it was removed for good. */
@@ -102,11 +110,13 @@ int state_series(struct state *st, struct state_run *r, const struct state_serie
 
 /* Sees to it that r->params is known. */
 int state_count_params(struct state *st, struct state_run *r, struct err *err);
-int state_metric(struct state *st, int64_t run_id, int64_t key_id, struct state_metric **ret, struct err *err);
+int state_metric(struct state *st, const struct state_run *r, int64_t key_id, struct state_metric **ret,
+		 struct err *err);
 void state_metric_mark(struct state *st, struct state_metric *m);
 
 /* *ret->loaded false: there is no such journal yet. */
-int state_writer(struct state *st, int64_t run_id, const char *uuid, struct state_writer **ret, struct err *err);
+int state_writer(struct state *st, const struct state_run *r, const char *uuid, struct state_writer **ret,
+		 struct err *err);
 
 /* Writes what is marked; each changed run takes the next number of the store's one count of changes. *ret_rev: the last
  * one that was given, 0 when nothing changed. */

@@ -17,6 +17,7 @@ struct state {
 	struct map *run_keys; /* (run, key) that have series */
 	struct state_list dirty_runs, dirty_metrics;
 	int64_t rev; /* the number that was given last; -1: it stands in the rows alone */
+	int64_t slots, group; /* given so far; of this transaction */
 	bool out_of_memory;
 };
 

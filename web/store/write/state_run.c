@@ -4,6 +4,7 @@
 #include <limits.h>
 #include <string.h>
 
+#include "tracker/base/buf.h"
 #include "tracker/base/clock.h"
 
 static void copy_status(char to[16], const char *from)
@@ -46,6 +47,16 @@ static int load_segments(struct state *st, struct state_run *r, struct err *err)
 	return rc;
 }
 
+/* As nothing is known of it yet. */
+static void forget(struct state *st, struct state_run *r)
+{
+	struct state_run blank = { .id = r->id, .params = -1, .rank_seen = INT_MIN, .slot = ++st->slots,
+				   .group = st->group };
+
+	memcpy(blank.uuid, r->uuid, sizeof blank.uuid);
+	*r = blank;
+}
+
 static struct state_run *remember(struct state *st, int64_t id, const char *uuid)
 {
 	struct state_run *r = map_put(st->runs, &id, sizeof id);
@@ -54,11 +65,9 @@ static struct state_run *remember(struct state *st, int64_t id, const char *uuid
 	if (!r || !by_uuid)
 		return NULL;
 	*by_uuid = r;
-	memset(r, 0, sizeof *r);
 	r->id = id;
 	memcpy(r->uuid, uuid, 32);
-	r->params = -1;
-	r->rank_seen = INT_MIN;
+	forget(st, r);
 	return r;
 }
 
@@ -81,6 +90,7 @@ static int load_run(struct state *st, struct db_rows *q, struct state_run **ret,
 	r->world_size = db_i32(q, COL_run_by_uuid_world_size);
 	r->deleted_ms = db_time(q, COL_run_by_uuid_deleted_ms);
 	r->keys = db_i64(q, COL_run_by_uuid_keys);
+	r->version = db_i64(q, COL_run_by_uuid_version);
 	*ret = r;
 	return r->name ? 0 : state_no_memory(err);
 }
@@ -103,6 +113,74 @@ static int fetch_run(struct state *st, struct db_rows *q, struct state_run **ret
 	return rc;
 }
 
+/* What is remembered of a run holds, or does after this: nobody else has written it, or it is read anew. ERR_NOENT: its
+ * row is there no more. */
+static int make_good(struct state *st, struct state_run *r, struct err *err)
+{
+	struct db_rows *q;
+	int rc;
+
+	if (r->group == st->group || !db_shared(st->db))
+		return 0;
+	rc = db_start(st->db, &q, DB_run_by_id, err, "i", r->id);
+	if (rc)
+		return rc;
+	rc = db_next(st->db, q, err);
+	if (rc > 0 && db_i64(q, COL_run_by_uuid_version) == r->version) {
+		r->group = st->group;
+		db_stop(q);
+		return 0;
+	}
+	if (rc <= 0)
+		return rc < 0 ? rc : err_set(err, ERR_NOENT, "no such run");
+	rc = load_run(st, q, &r, err);
+	db_stop(q);
+	return rc ? rc : load_segments(st, r, err);
+}
+
+void state_begin(struct state *st)
+{
+	st->group++;
+}
+
+static void text_of_ids(struct buf *b, const char *const *uuids, size_t n)
+{
+	size_t i;
+
+	buf_addc(b, '{');
+	for (i = 0; i < n; i++)
+		if (uuids[i] && strlen(uuids[i]) == 32 && strspn(uuids[i], "0123456789abcdef") == 32)
+			buf_addf(b, "%s%s", b->len > 1 ? "," : "", uuids[i]);
+	buf_addc(b, '}');
+}
+
+int state_lock(struct state *st, const char *const *uuids, size_t n, struct err *err)
+{
+	struct state_run *r;
+	struct db_rows *q;
+	struct buf ids;
+	int rc = 0;
+
+	if (!db_shared(st->db))
+		return 0;
+	buf_init(&ids, (size_t)1 << 24);
+	text_of_ids(&ids, uuids, n);
+	if (buf_failed(&ids))
+		rc = state_no_memory(err);
+	if (!rc && ids.len > 2)
+		rc = db_start(st->db, &q, DB_run_lock, err, "t", ids.data);
+	while (!rc && ids.len > 2 && (rc = db_next(st->db, q, err)) > 0) {
+		int64_t id = db_i64(q, COL_run_lock_id);
+
+		r = map_get(st->runs, &id, sizeof id);
+		if (r && r->version == db_i64(q, COL_run_lock_version))
+			r->group = st->group;
+		rc = 0;
+	}
+	buf_done(&ids);
+	return rc;
+}
+
 int state_run(struct state *st, const char *uuid, struct state_run **ret, struct err *err)
 {
 	struct state_run **known = map_get(st->run_uuids, uuid, 32);
@@ -112,11 +190,12 @@ int state_run(struct state *st, const char *uuid, struct state_run **ret, struct
 
 	if (known && !(*known)->gone) {
 		*ret = *known;
-		return 0;
+		rc = make_good(st, *known, err);
+	} else {
+		rc = known ? 0 : db_start(st->db, &q, DB_run_by_uuid, err, "t", uuid);
+		if (!rc)
+			rc = known ? ERR_NOENT : fetch_run(st, q, ret, err);
 	}
-	rc = known ? 0 : db_start(st->db, &q, DB_run_by_uuid, err, "t", uuid);
-	if (!rc)
-		rc = known ? ERR_NOENT : fetch_run(st, q, ret, err);
 	if (rc != ERR_NOENT)
 		return rc;
 	rc = db_int(st->db, &id, DB_gone_get, err, "t", uuid);
@@ -134,16 +213,16 @@ int state_run_by_id(struct state *st, int64_t id, struct state_run **ret, struct
 
 	if (known) {
 		*ret = known;
-		return 0;
+		return make_good(st, known, err);
 	}
 	rc = db_start(st->db, &q, DB_run_by_id, err, "i", id);
 	return rc ? rc : fetch_run(st, q, ret, err);
 }
 
 /* Above all ids that are or ever were, also of what is gone: nothing that remembers one may take another for it. */
-static int next_id(struct state *st, enum db_query above, int64_t *ret, struct err *err)
+static int next_id(struct db *d, enum db_query above, int64_t *ret, struct err *err)
 {
-	int rc = db_int(st->db, ret, above, err, "");
+	int rc = db_int(d, ret, above, err, "");
 
 	return rc < 0 ? rc : 0;
 }
@@ -157,7 +236,7 @@ int state_run_add(struct state *st, const struct state_new_run *n, struct state_
 	int rc = n->experiment ? state_experiment(st, n->experiment, &experiment, &existed, err) : 0;
 
 	if (!rc)
-		rc = next_id(st, DB_run_next_id, &id, err);
+		rc = next_id(st->db, DB_run_next_id, &id, err);
 	if (!rc)
 		rc = db_run(st->db, DB_run_add, err, "itittit", id, n->uuid, experiment, n->name, n->status,
 			    n->start_ms, n->user ? n->user : "");
@@ -245,11 +324,19 @@ struct state_segment *state_segment_add(struct state *st, struct state_run *r, c
 
 int state_experiment(struct state *st, const char *name, int64_t *ret, bool *ret_existed, struct err *err)
 {
+	struct db *alone;
 	int rc = db_int(st->db, ret, DB_experiment_by_name, err, "t", name);
 
 	*ret_existed = rc > 0;
 	if (rc)
 		return rc < 0 ? rc : 0;
-	rc = next_id(st, DB_experiment_next_id, ret, err);
-	return rc ? rc : db_run(st->db, DB_experiment_add, err, "iti", *ret, name, clock_wall_ms());
+	alone = db_alone(st->db); /* as with keys */
+	rc = next_id(alone, DB_experiment_next_id, ret, err);
+	if (!rc)
+		rc = db_run(alone, DB_experiment_add, err, "iti", *ret, name, clock_wall_ms());
+	if (rc || db_changed(alone))
+		return rc;
+	*ret_existed = true;
+	rc = db_int(st->db, ret, DB_experiment_by_name, err, "t", name);
+	return rc < 0 ? rc : rc ? 0 : err_set(err, ERR_BUSY, "experiment '%.100s' has just gone", name);
 }

@@ -9,6 +9,7 @@
 int state_key(struct state *st, const char *name, int64_t *ret, struct err *err)
 {
 	int64_t *known = map_get(st->keys, name, strlen(name)), id;
+	struct db *alone;
 	int rc;
 
 	if (known) {
@@ -19,10 +20,12 @@ int state_key(struct state *st, const char *name, int64_t *ret, struct err *err)
 	if (rc < 0)
 		return rc;
 	if (!rc) {
-		rc = db_run(st->db, DB_key_add, err, "t", name);
+		/* Alone: others who bring the same name wait for this statement, not for all that goes with it. */
+		alone = db_alone(st->db);
+		rc = db_run(alone, DB_key_add, err, "t", name);
 		if (rc)
 			return rc;
-		id = db_last_id(st->db);
+		id = db_last_id(alone);
 	}
 	known = map_put(st->keys, name, strlen(name));
 	if (!known)
@@ -42,7 +45,7 @@ int state_count_params(struct state *st, struct state_run *r, struct err *err)
 /* Counts the key of a series that is to be made, unless another rank or segment has it. */
 static int count_key(struct state *st, struct state_run *r, const struct state_series_key *k, struct err *err)
 {
-	int64_t name[2] = { k->run_id, k->key_id }, any;
+	int64_t name[2] = { r->slot, k->key_id }, any;
 	int rc = map_get(st->run_keys, name, sizeof name) ? 1 :
 		db_int(st->db, &any, DB_series_has_key, err, "ii", k->run_id, k->key_id);
 
@@ -76,7 +79,8 @@ static int add_series(struct state *st, struct state_run *r, const struct state_
 
 int state_series(struct state *st, struct state_run *r, const struct state_series_key *k, int64_t *ret, struct err *err)
 {
-	int64_t *known = map_get(st->series, k, sizeof *k), id;
+	struct state_series_key name = { r->slot, k->key_id, k->rank, k->segment };
+	int64_t *known = map_get(st->series, &name, sizeof name), id;
 	int rc;
 
 	if (known) {
@@ -89,7 +93,7 @@ int state_series(struct state *st, struct state_run *r, const struct state_serie
 		return rc;
 	if (!rc && (rc = add_series(st, r, k, &id, err)))
 		return rc;
-	known = map_put(st->series, k, sizeof *k);
+	known = map_put(st->series, &name, sizeof name);
 	if (!known)
 		return state_no_memory(err);
 	*known = id;
@@ -97,9 +101,10 @@ int state_series(struct state *st, struct state_run *r, const struct state_serie
 	return 0;
 }
 
-int state_metric(struct state *st, int64_t run_id, int64_t key_id, struct state_metric **ret, struct err *err)
+int state_metric(struct state *st, const struct state_run *r, int64_t key_id, struct state_metric **ret,
+		 struct err *err)
 {
-	int64_t name[2] = { run_id, key_id };
+	int64_t name[2] = { r->slot, key_id };
 	struct state_metric *m = map_put(st->metrics, name, sizeof name);
 	struct db_rows *q;
 	int rc;
@@ -107,10 +112,10 @@ int state_metric(struct state *st, int64_t run_id, int64_t key_id, struct state_
 	if (!m)
 		return state_no_memory(err);
 	if (!m->loaded) {
-		m->run_id = run_id;
+		m->run_id = r->id;
 		m->key_id = key_id;
 		sum_init(&m->sum);
-		rc = db_start(st->db, &q, DB_metric_get, err, "ii", key_id, run_id);
+		rc = db_start(st->db, &q, DB_metric_get, err, "ii", key_id, r->id);
 		if (!rc && (rc = db_next(st->db, q, err)) > 0) {
 			sum_row_read(q, COL_metric_get_count, &m->sum);
 			db_stop(q);
@@ -131,20 +136,21 @@ void state_metric_mark(struct state *st, struct state_metric *m)
 	state_list_add(st, &st->dirty_metrics, m);
 }
 
-int state_writer(struct state *st, int64_t run_id, const char *uuid, struct state_writer **ret, struct err *err)
+int state_writer(struct state *st, const struct state_run *r, const char *uuid, struct state_writer **ret,
+		 struct err *err)
 {
 	char name[40];
 	struct state_writer *w;
 	struct db_rows *q;
 	int rc;
 
-	memcpy(name, &run_id, 8);
+	memcpy(name, &r->slot, 8);
 	memcpy(name + 8, uuid, 32);
 	w = map_put(st->writers, name, sizeof name);
 	if (!w)
 		return state_no_memory(err);
 	if (!w->loaded) {
-		rc = db_start(st->db, &q, DB_writer_get, err, "it", run_id, uuid);
+		rc = db_start(st->db, &q, DB_writer_get, err, "it", r->id, uuid);
 		if (!rc && (rc = db_next(st->db, q, err)) > 0) {
 			w->id = db_i64(q, COL_writer_get_id);
 			w->rank = db_i32(q, COL_writer_get_rank);

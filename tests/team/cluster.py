@@ -1,0 +1,134 @@
+"""A PostgreSQL of the tests' own, in a folder of its own: a context, or `cluster.py COMMAND...`, which runs a command with
+DPTRACK_TEST_STORE=postgresql and DPTRACK_TEST_SERVER=FOLDER:PORT (the socket's). Databases made from the template
+`dptrack` hold an empty store. Exit 77 with the reason where PostgreSQL is not installed or dptrack was built without it."""
+import glob
+import hashlib
+import os
+import re
+import secrets
+import shutil
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+
+SOURCE = os.environ.get("srcdir") or os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+BUILD = os.environ.get("builddir") or os.path.join(SOURCE, "build")
+PROGRAM = os.path.join(BUILD, "dptrack")
+
+
+def binaries():
+    """The newest installed version's folder of programs, or None."""
+    found = glob.glob("/usr/lib/postgresql/*/bin/initdb") + [p for p in [shutil.which("initdb")] if p]
+    return os.path.dirname(max(found, key=lambda p: [int(n) for n in re.findall(r"\d+", p)])) if found else None
+
+
+def reason():
+    """Why there can be none, or None."""
+    if not binaries():
+        return "PostgreSQL is not installed (Debian: postgresql)"
+    version = subprocess.run([PROGRAM, "db", "status", "--db", "postgresql://%zz@"], capture_output=True, text=True)
+    return "dptrack was built without libpq (Debian: libpq-dev)" if "without PostgreSQL" in version.stderr else None
+
+
+def as_nobody():
+    """What a command is prefixed with: initdb refuses root."""
+    return ["setpriv", "--reuid", "nobody", "--regid", "nogroup", "--clear-groups"] if os.getuid() == 0 else []
+
+
+class Cluster:
+    def __init__(self, fsync=False, settings=()):
+        self.folder = tempfile.mkdtemp(prefix="dptrack-pg.", dir=None if fsync or not os.access("/dev/shm", os.W_OK) else "/dev/shm")
+        os.chmod(self.folder, 0o755)
+        self.data, self.bin, self.process = os.path.join(self.folder, "data"), binaries(), None
+        with socket.socket() as s:
+            s.bind(("127.0.0.1", 0))
+            self.port = s.getsockname()[1]
+        if os.getuid() == 0:
+            shutil.chown(self.folder, "nobody")
+        self.settings = [f"fsync={'on' if fsync else 'off'}", "max_connections=100", "shared_buffers=32MB", *settings]
+        self.tool("initdb", "-D", self.data, "-U", "postgres", "-A", "trust", "-E", "UTF8", "--no-locale", "--no-sync")
+        self.start()
+        self.sql("postgres", "CREATE DATABASE dptrack")
+        subprocess.run([PROGRAM, "db", "init", "--db", self.address("dptrack")], check=True, stdout=subprocess.DEVNULL)
+
+    def tool(self, name, *args):
+        done = subprocess.run([*as_nobody(), os.path.join(self.bin, name), *args], capture_output=True, text=True, cwd="/")
+        assert done.returncode == 0, f"{name}: {done.stdout}{done.stderr}"
+
+    def start(self):
+        options = f"-k {self.folder} -p {self.port} -c listen_addresses=127.0.0.1 " + " ".join(f"-c {s}" for s in self.settings)
+        self.tool("pg_ctl", "-D", self.data, "-o", options, "-l", os.path.join(self.folder, "log"), "-w", "start")
+
+    def pid(self):
+        with open(os.path.join(self.data, "postmaster.pid"), encoding="utf-8") as f:
+            return int(f.readline())
+
+    def stop(self, mode="immediate"):
+        self.tool("pg_ctl", "-D", self.data, "-m", mode, "-w", "stop")
+
+    def address(self, database, tcp=False):
+        if tcp:
+            return f"postgresql://postgres@127.0.0.1:{self.port}/{database}"
+        return f"postgresql://postgres@/{database}?host={self.folder}&port={self.port}"
+
+    def sql(self, database, text):
+        """What psql prints of the rows, one a line."""
+        done = subprocess.run(["psql", "-h", self.folder, "-p", str(self.port), "-U", "postgres", "-d", database, "-XAtq", "-v",
+                               "ON_ERROR_STOP=1", "-c", text], capture_output=True, text=True)
+        assert done.returncode == 0, done.stderr
+        return done.stdout.splitlines()
+
+    def store(self, name):
+        """The address of a fresh store."""
+        self.sql("postgres", f"CREATE DATABASE {name} TEMPLATE dptrack")
+        return self.address(name)
+
+    def close(self):
+        try:
+            self.stop()
+        finally:
+            shutil.rmtree(self.folder, ignore_errors=True)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.close()
+
+
+def of_folder(logdir):
+    """The address of the store that stands for a folder's, made when it is not there yet (DPTRACK_TEST_SERVER)."""
+    folder, port = os.environ["DPTRACK_TEST_SERVER"].rsplit(":", 1)
+    name = "t" + hashlib.sha256(os.path.abspath(logdir).encode()).hexdigest()[:24]
+    subprocess.run(["psql", "-h", folder, "-p", port, "-U", "postgres", "-d", "postgres", "-Xq", "-c",
+                    f"CREATE DATABASE {name} TEMPLATE dptrack"], capture_output=True)
+    return f"postgresql://postgres@/{name}?host={folder}&port={port}"
+
+
+def owner_token(logdir):
+    """An administrator's token of a folder's store, which asks for one from now on."""
+    folder, port = os.environ["DPTRACK_TEST_SERVER"].rsplit(":", 1)
+    name = "t" + hashlib.sha256(os.path.abspath(logdir).encode()).hexdigest()[:24]
+    text = "dpt_" + secrets.token_hex(32)
+    sql = (f"INSERT INTO token (name, hash, scope, created_ms) SELECT 'owner {text[4:12]}', '{hashlib.sha256(text.encode()).hexdigest()}',"
+           " 3, 0; UPDATE token_count SET changes = changes + 1; NOTIFY dptrack")
+    subprocess.run(["psql", "-h", folder, "-p", port, "-U", "postgres", "-d", name, "-Xq", "-c", sql], check=True, stdout=subprocess.DEVNULL)
+    time.sleep(0.3)
+    return text
+
+
+def main():
+    why = reason()
+    if why:
+        print(f"postgresql: {why}")
+        sys.exit(77)
+    with Cluster() as c:
+        environment = {**os.environ, "DPTRACK_TEST_STORE": "postgresql", "DPTRACK_TEST_SERVER": f"{c.folder}:{c.port}"}
+        code = subprocess.run(sys.argv[1:], env=environment).returncode
+    sys.exit(code)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,90 @@
+"""What the tests of several processes on one database share: a process of `dptrack serve`, requests to it."""
+import http.client
+import json
+import os
+import re
+import select
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+import cluster
+
+failures = []
+
+
+def check(ok, what):
+    if not ok:
+        failures.append(what)
+        print("FAILED:", what, flush=True)
+    return ok
+
+
+def finish(name):
+    print(f"{name}: {'ok' if not failures else str(len(failures)) + ' failed'}")
+    sys.exit(1 if failures else 0)
+
+
+class Process:
+    """dptrack serve on a database, on a free port, that of `port` the next times."""
+
+    def __init__(self, address, artifacts, *args):
+        self.address, self.artifacts, self.args, self.port = address, artifacts, args, 0
+        self.start()
+
+    def start(self, wait=30):
+        self.errors = tempfile.TemporaryFile("w+")
+        environment = {k: v for k, v in os.environ.items() if k not in ("DPTRACK_TOKEN", "DPTRACK_DB")}
+        self.process = subprocess.Popen([cluster.PROGRAM, "serve", "--port", str(self.port), "--db", self.address, "--artifacts",
+                                         self.artifacts, *self.args], env=environment, stdout=subprocess.PIPE, stderr=self.errors, text=True)
+        ready, _, _ = select.select([self.process.stdout], [], [], wait)
+        line = self.process.stdout.readline() if ready else ""
+        match = re.search(r":(\d+)\n", line)
+        if not match:
+            self.process.kill()
+            self.errors.seek(0)
+            raise AssertionError(f"the server did not start: {line!r} {self.errors.read()}")
+        self.port = int(match[1])
+
+    def connection(self, timeout=60):
+        return http.client.HTTPConnection("127.0.0.1", self.port, timeout=timeout)
+
+    def request(self, method, path, body=None, headers=None, timeout=60):
+        c = self.connection(timeout)
+        if body is not None and not isinstance(body, bytes):
+            body, headers = json.dumps(body).encode(), {"Content-Type": "application/json", **(headers or {})}
+        try:
+            c.request(method, path, body, headers or {})
+            r = c.getresponse()
+            return r.status, r.read()
+        finally:
+            c.close()
+
+    def json(self, *args, **kw):
+        status, data = self.request(*args, **kw)
+        return status, json.loads(data) if data else None
+
+    def kill(self):
+        self.process.kill()
+        self.process.wait()
+
+    def stop(self):
+        self.process.send_signal(signal.SIGTERM)
+        code = self.process.wait(60)
+        check(code == 0, f"exit code {code}")
+        self.errors.seek(0)
+        noise = self.errors.read()
+        check("Sanitizer" not in noise, noise)
+
+
+def until(seconds, what):
+    """What `what` returns once that is true, else its last value."""
+    end = time.monotonic() + seconds
+    value = what()
+    while not value and time.monotonic() < end:
+        time.sleep(0.02)
+        value = what()
+    return value

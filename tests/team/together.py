@@ -1,0 +1,146 @@
+"""Several processes on one database: what one takes the others answer at once, whoever is asked; changes are told in the order
+of commits, streams wake, a token that one revokes the others refuse; passwords and wrong addresses are one line."""
+import json
+import subprocess
+import tempfile
+import threading
+import time
+import os
+import sys
+
+import lib
+from lib import check, until
+
+import cluster
+
+RUNS, POINTS = 6, 40
+
+
+def log(process, run, step, key="loss"):
+    status, reply = process.json("POST", f"/api/v1/runs/{run}/metrics", {"points": [{"key": key, "step": step, "value": step / 2}]})
+    check(status == 200 and reply["accepted"] == 1, f"POST metrics: {status} {reply}")
+
+
+def read_everywhere(team):
+    """Each write is there for whoever asks next, through every process."""
+    status, run = team[0].json("POST", "/api/v1/runs", {"experiment": "e", "name": "one"})
+    check(status == 201, f"POST /runs: {status} {run}")
+    for step in range(1, POINTS + 1):
+        log(team[step % 3], run["id"], step)
+        other = team[(step + 1) % 3]
+        got = other.json("GET", f"/api/v1/runs/{run['id']}")[1]["metrics"]["loss"]
+        check((got["count"], got["last_step"]) == (step, step), f"step {step}: read {got}")
+        rows = team[(step + 2) % 3].json("GET", f"/api/v1/series?run={run['id']}&key=loss")[1]["points"]
+        check([r["step"] for r in rows] == list(range(1, step + 1)), f"step {step}: {len(rows)} points")
+        found = other.json("GET", f"/api/v1/runs?filter=metrics.loss%20%3E%3D%20{step / 2}")[1]["runs"]
+        check([r["id"] for r in found] == [run["id"]], f"step {step}: not found by its value")
+
+
+def one_run_from_all_sides(team, db):
+    """New keys in opposite orders, into one run, through three processes at once: exact, and nobody is a deadlock's victim."""
+    run = team[0].json("POST", "/api/v1/runs", {"experiment": "e", "name": "shared"})[1]["id"]
+    keys = [f"k{i}" for i in range(20)]
+
+    def client(i):
+        for n in range(10):
+            order = keys if i % 2 else keys[::-1]
+            points = [{"key": k, "step": 100 * i + n, "value": 1.0} for k in order]
+            status, reply = team[i % 3].json("POST", f"/api/v1/runs/{run}/metrics", {"points": points})
+            check(status == 200, f"client {i}: {status} {reply}")
+
+    threads = [threading.Thread(target=client, args=(i,)) for i in range(6)]
+    for t in threads:
+        t.start()
+    for t in threads:
+        t.join()
+    for p in team:
+        metrics = p.json("GET", f"/api/v1/runs/{run}")[1]["metrics"]
+        check({k: m["count"] for k, m in metrics.items()} == {k: 60 for k in keys}, f"counts: {metrics}")
+    check(db.sql("t1", "SELECT deadlocks FROM pg_stat_database WHERE datname = 't1'") == ["0"], "deadlocks")
+
+
+def changes_miss_nothing(team):
+    """Whoever asks what changed since a token hears of every run, while all processes make some."""
+    token, seen, made = team[1].json("GET", "/api/v1/changes")[1]["token"], set(), []
+
+    def client(i):
+        for n in range(15):
+            made.append(team[i].json("POST", "/api/v1/runs", {"experiment": "e", "name": f"c{i}-{n}"})[1]["id"])
+
+    threads = [threading.Thread(target=client, args=(i,)) for i in range(3)]
+    for t in threads:
+        t.start()
+    end = time.monotonic() + 20
+    while time.monotonic() < end and (any(t.is_alive() for t in threads) or not seen.issuperset(made)):
+        reply = team[1].json("GET", f"/api/v1/changes?since={token}")[1]
+        token = reply["token"]
+        seen.update(reply["runs"])
+    for t in threads:
+        t.join()
+    check(seen.issuperset(made), f"{len(set(made) - seen)} of {len(made)} new runs were never told")
+
+
+def streams_wake(team):
+    """An event stream of one process tells what another one took."""
+    c = team[2].connection()
+    c.request("GET", "/api/v1/events")
+    reply = c.getresponse()
+    reply.fp.readline()
+    run = team[0].json("POST", "/api/v1/runs", {"experiment": "e", "name": "told"})[1]["id"]
+    end, text = time.monotonic() + 10, ""
+    while time.monotonic() < end and run not in text:
+        text += reply.fp.readline().decode()
+    check(run in text, f"the stream told {text!r}")
+    c.close()
+
+
+def tokens_are_everybodys(team):
+    """Made through one process, good on another; revoked there, refused here."""
+    made = team[0].json("POST", "/api/v1/tokens", {"name": "boss", "scope": "admin"})[1]["token"]
+    boss = {"Authorization": f"Bearer {made}"}
+    check(until(5, lambda: team[1].request("GET", "/api/v1/runs")[0] == 401), "without a token: not refused")
+    check(team[1].request("GET", "/api/v1/runs", headers=boss)[0] == 200, "the token of another process is not known")
+    second = team[1].json("POST", "/api/v1/tokens", {"name": "reader", "scope": "read"}, headers=boss)[1]["token"]
+    reader = {"Authorization": f"Bearer {second}"}
+    check(until(5, lambda: team[2].request("GET", "/api/v1/runs", headers=reader)[0] == 200), "a new token is not known")
+    check(team[0].request("DELETE", "/api/v1/tokens/reader", headers=boss)[0] in (200, 204), "revoking")
+    check(until(5, lambda: team[2].request("GET", "/api/v1/runs", headers=reader)[0] == 401), "a revoked token is still good")
+
+
+def refusals(db):
+    def tool(*args, env=None):
+        done = subprocess.run([cluster.PROGRAM, *args], capture_output=True, text=True, env={**os.environ, **(env or {})}, timeout=60)
+        return done.returncode, done.stderr
+
+    code, text = tool("ls", "--db", "postgresql://me:hunter2@127.0.0.1/x")
+    check(code == 2 and "PGPASSWORD" in text and "hunter2" not in text, f"a password in argv: {code} {text}")
+    code, text = tool("serve", "--port", "0", env={"DPTRACK_DB": "postgresql://me:hunter2@127.0.0.1:1/x"})
+    check(code != 0 and text.count("\n") == 1 and "hunter2" not in text, f"no server there: {code} {text}")
+    code, text = tool("ls", "--db", db.address("postgres"))
+    check(code == 2 and "dptrack db init" in text, f"a database without tables: {code} {text}")
+    code, text = tool("db", "status", "--db", db.address("dptrack"))
+    check(code == 0, f"db status: {code} {text}")
+    code, text = tool("db", "init", "--db", db.address("dptrack"))
+    check(code != 0 and "already" in text, f"db init twice: {code} {text}")
+
+
+def main():
+    why = cluster.reason()
+    if why:
+        print(f"together: {why}")
+        sys.exit(77)
+    with cluster.Cluster() as db, tempfile.TemporaryDirectory(prefix="dptrack-team.") as folder:
+        address = db.store("t1")
+        team = [lib.Process(address, os.path.join(folder, "artifacts")) for _ in range(3)]
+        read_everywhere(team)
+        one_run_from_all_sides(team, db)
+        changes_miss_nothing(team)
+        streams_wake(team)
+        tokens_are_everybodys(team)
+        for p in team:
+            p.stop()
+        refusals(db)
+    lib.finish("together")
+
+
+main()

@@ -1,0 +1,545 @@
+/* db_pg.c: PostgreSQL as a store's engine. In a transaction a query without rows is only sent; its failure is told by
+ * whoever reads next, at the latest by the commit. So a group costs as many round trips as it has reads, and one. */
+#include "config.h"
+
+#include "web/store/db/engine.h"
+
+#ifdef HAVE_LIBPQ
+
+#include <endian.h>
+#include <limits.h>
+#include <math.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "web/store/db/pg_inside.h"
+
+#define WRITER_ANSWER_S 12 /* statements of writers are canceled after 10 */
+#define READER_ANSWER_S 60
+
+static const char schema[] =
+#include "web/store/db/schema_pg.def"
+	;
+
+/* --- queries ------------------------------------------------------------------------------------------------ */
+
+static int pg_start(struct db *d, struct db_rows **ret, enum db_query q, struct err *err, const char *fmt, va_list ap)
+{
+	struct pg_db *p = pg_db(d);
+	int rc = pg_send(p, q, err, fmt, ap);
+
+	if (!rc)
+		rc = pg_settle(p, err);
+	if (!rc)
+		*ret = &p->rows[q].rows;
+	return rc;
+}
+
+/* What was outstanding fails or is undone with it. */
+static int end(struct pg_db *p, enum db_query q, struct err *err)
+{
+	bool commit = q == DB_commit;
+	int rc = 0;
+
+	if (!p->open || p->lost)
+		return commit ? pg_settle(p, err) : 0;
+	if (commit && p->process)
+		rc = pg_send_plain(p, DB_pg_process_done, err, "ii", p->process, p->group);
+	if (!commit)
+		pg_settle(p, NULL);
+	if (!commit)
+		p->untold = p->lost;
+	if (!rc)
+		rc = pg_send_plain(p, q, err, "");
+	p->committing = commit && !rc;
+	if (!rc)
+		rc = pg_settle(p, err);
+	/* A transaction that failed before answers a commit by undoing itself. */
+	if (!rc && commit && !strcmp(p->pq.cmdStatus(p->rows[q].res), "ROLLBACK"))
+		rc = err_set(err, ERR_BUSY, "%s: the transaction was undone", p->name);
+	p->committing = p->committing && p->lost;
+	if (!rc || p->lost)
+		p->open = false;
+	return rc;
+}
+
+static int begin(struct pg_db *p, enum db_query q, struct err *err)
+{
+	int rc = pg_send_plain(p, q, err, "");
+
+	if (rc)
+		return rc;
+	p->open = true;
+	if (q != DB_begin)
+		return 0;
+	p->group++;
+	return pg_send_plain(p, DB_pg_write_limits, err, "");
+}
+
+static int pg_run(struct db *d, enum db_query q, struct err *err, const char *fmt, va_list ap)
+{
+	struct pg_db *p = pg_db(d);
+	int rc;
+
+	if (q == DB_begin || q == DB_begin_read)
+		return begin(p, q, err);
+	if (q == DB_commit || q == DB_rollback)
+		return end(p, q, err);
+	rc = pg_send(p, q, err, fmt, ap);
+	return rc || p->open ? rc : pg_settle(p, err);
+}
+
+static void pg_stop(struct db_rows *q)
+{
+	pg_rows(q)->at = INT_MAX;
+}
+
+static int pg_next(struct db *d, struct db_rows *q, struct err *err)
+{
+	struct pg_db *p = pg_db(d);
+	struct pg_rows *r = pg_rows(q);
+
+	(void)err;
+	if (r->res && r->at < INT_MAX && ++r->at < p->pq.ntuples(r->res))
+		return 1;
+	p->pq.clear(r->res);
+	r->res = NULL;
+	return 0;
+}
+
+/* --- the row that pg_next came to --------------------------------------------------------------------------- */
+
+static uint64_t bits_of(const struct pg_rows *r, enum db_column column)
+{
+	uint64_t wide;
+	uint32_t word;
+	uint16_t half;
+	const char *at = r->pq->getvalue(r->res, r->at, (int)column);
+
+	switch (r->pq->getlength(r->res, r->at, (int)column)) {
+	case 8:
+		memcpy(&wide, at, 8);
+		return be64toh(wide);
+	case 4:
+		memcpy(&word, at, 4);
+		return (uint64_t)(int64_t)(int32_t)be32toh(word);
+	case 2:
+		memcpy(&half, at, 2);
+		return (uint64_t)(int64_t)(int16_t)be16toh(half);
+	case 1:
+		return (uint64_t)*at;
+	default:
+		return 0;
+	}
+}
+
+enum { TYPE_INT8 = 20, TYPE_INT4 = 23, TYPE_FLOAT8 = 701 };
+
+static double real_of(const struct pg_rows *r, enum db_column column)
+{
+	uint64_t bits = bits_of(r, column);
+	double d;
+
+	if (r->pq->ftype(r->res, (int)column) != TYPE_FLOAT8)
+		return (double)(int64_t)bits;
+	memcpy(&d, &bits, sizeof d);
+	return d;
+}
+
+static int64_t pg_i64(struct db_rows *q, enum db_column column)
+{
+	const struct pg_rows *r = pg_rows(q);
+
+	if (r->pq->ftype(r->res, (int)column) == TYPE_FLOAT8)
+		return (int64_t)real_of(r, column);
+	return (int64_t)bits_of(r, column);
+}
+
+static bool pg_null(struct db_rows *q, enum db_column column)
+{
+	const struct pg_rows *r = pg_rows(q);
+
+	return r->pq->getisnull(r->res, r->at, (int)column);
+}
+
+static double pg_f64(struct db_rows *q, enum db_column column)
+{
+	return pg_null(q, column) ? NAN : real_of(pg_rows(q), column);
+}
+
+static const char *pg_str(struct db_rows *q, enum db_column column)
+{
+	struct pg_rows *r = pg_rows(q);
+	Oid type = r->pq->ftype(r->res, (int)column);
+
+	if (pg_null(q, column))
+		return NULL;
+	if (type != TYPE_INT8 && type != TYPE_INT4)
+		return r->pq->getvalue(r->res, r->at, (int)column);
+	snprintf(r->number, sizeof r->number, "%lld", (long long)bits_of(r, column));
+	return r->number;
+}
+
+static const void *pg_bytes(struct db_rows *q, enum db_column column, size_t *ret_n)
+{
+	const struct pg_rows *r = pg_rows(q);
+
+	*ret_n = (size_t)r->pq->getlength(r->res, r->at, (int)column);
+	return pg_str(q, column);
+}
+
+/* --- what a connection knows -------------------------------------------------------------------------------- */
+
+static int64_t pg_last_id(struct db *d)
+{
+	pg_settle(pg_db(d), NULL);
+	return pg_db(d)->last_id;
+}
+
+static int64_t pg_changed(struct db *d)
+{
+	pg_settle(pg_db(d), NULL);
+	return pg_db(d)->changed;
+}
+
+static bool pg_in_transaction(struct db *d)
+{
+	return pg_db(d)->open;
+}
+
+static int pg_failed(struct db *d, struct err *err, const char *doing)
+{
+	return err_set(err, pg_db(d)->error.code ? pg_db(d)->error.code : ERR_IO, "%s: %s", doing,
+		       pg_db(d)->error.text);
+}
+
+static int pg_still_there(struct db *d, struct err *err)
+{
+	return pg_db(d)->lost ? err_set(err, ERR_BUSY, "%s", pg_db(d)->error.text) : 0;
+}
+
+static bool pg_lost(struct db *d)
+{
+	return pg_db(d)->lost;
+}
+
+static void pg_wait(struct db *d, int fd, int ms)
+{
+	struct pg_db *p = pg_db(d);
+	struct pollfd both[] = { { .fd = p->pq.socket(p->c), .events = POLLIN }, { .fd = fd, .events = POLLIN } };
+	PGnotify *n;
+
+	if (poll(both, 2, ms) > 0 && both[0].revents)
+		p->pq.consumeInput(p->c);
+	while ((n = p->pq.notifies(p->c)))
+		p->pq.freemem(n);
+}
+
+/* --- opening ------------------------------------------------------------------------------------------------ */
+
+static void pg_close(struct db *d)
+{
+	struct pg_db *p = pg_db(d);
+
+	if (p->alone)
+		pg_close(&p->alone->db);
+	if (p->c)
+		pg_disconnect(p);
+	free(p);
+}
+
+static int make(struct pg_db **ret, const char *address, bool writes, struct err *err)
+{
+	struct pg_db *p = calloc(1, sizeof *p);
+	int rc;
+
+	if (!p)
+		return err_set(err, ERR_NOMEM, "store: out of memory");
+	p->db.engine = &pg_engine;
+	p->writes = writes;
+	p->answer_s = writes ? WRITER_ANSWER_S : READER_ANSWER_S;
+	rc = pgso_load(&p->pq, err);
+	if (!rc && snprintf(p->address, sizeof p->address, "%s", address) >= (int)sizeof p->address)
+		rc = err_set(err, ERR_USAGE, "the database's address is too long");
+	if (!rc)
+		rc = pg_connect(p, err);
+	if (rc) {
+		free(p);
+		return rc;
+	}
+	*ret = p;
+	return 0;
+}
+
+static int version_of(struct pg_db *p, int *ret, struct err *err)
+{
+	int64_t n = 0;
+	int rc = db_int(&p->db, &n, DB_pg_tables, err, "");
+
+	if (rc > 0 && n)
+		rc = db_int(&p->db, &n, DB_version_get, err, "");
+	*ret = (int)n;
+	return rc < 0 ? rc : 0;
+}
+
+static int check_version(struct pg_db *p, struct err *err)
+{
+	int version = 0, rc = version_of(p, &version, err);
+
+	if (rc || version == DB_VERSION)
+		return rc;
+	if (!version)
+		return err_set(err, ERR_USAGE, "%s holds no store yet: dptrack db init makes one", p->name);
+	return err_set(err, ERR_USAGE, "%s holds a store of version %d, this dptrack wants %d: dptrack db upgrade",
+		       p->name, version, DB_VERSION);
+}
+
+static int know_process(struct pg_db *p, struct err *err)
+{
+	int rc = db_int(&p->db, &p->process, DB_pg_process_add, err, "");
+
+	p->group = 0;
+	return rc < 0 ? rc : 0;
+}
+
+int pg_open_reader(struct db **ret, const char *address, struct err *err)
+{
+	struct pg_db *p;
+	int rc = make(&p, address, false, err);
+
+	if (rc)
+		return rc;
+	rc = check_version(p, err);
+	if (rc) {
+		pg_close(&p->db);
+		return rc;
+	}
+	*ret = &p->db;
+	return 0;
+}
+
+int pg_open_writer(struct db **ret, const char *address, struct err *err)
+{
+	struct pg_db *p;
+	int rc = make(&p, address, true, err);
+
+	if (rc)
+		return rc;
+	rc = check_version(p, err);
+	if (!rc)
+		rc = know_process(p, err);
+	if (rc) {
+		pg_close(&p->db);
+		return rc;
+	}
+	*ret = &p->db;
+	return 0;
+}
+
+static struct db *pg_alone(struct db *d)
+{
+	struct pg_db *p = pg_db(d);
+
+	if (p->alone && p->alone->lost) {
+		pg_close(&p->alone->db);
+		p->alone = NULL;
+	}
+	/* Without one the statement joins the transaction: right, but others may wait for it. */
+	if (!p->alone && make(&p->alone, p->address, true, NULL))
+		return d;
+	return &p->alone->db;
+}
+
+/* Deleting the row waits for a commit that is still on its way, and forbids one that comes later. */
+static int ask(struct pg_db *p, int64_t process, int64_t group, bool *ret_committed, struct err *err)
+{
+	int64_t done = 0;
+	int rc = db_int(&p->db, &done, DB_pg_process_ask, err, "i", process);
+
+	*ret_committed = rc > 0 && done == group;
+	return rc < 0 ? rc : 0;
+}
+
+static int pg_recover(struct db *d, bool *ret_committed, struct err *err)
+{
+	struct pg_db *p = pg_db(d);
+	int rc;
+
+	pg_disconnect(p);
+	rc = pg_connect(p, err);
+	if (!rc && p->process)
+		rc = ask(p, p->process, p->committing ? p->group : INT64_MAX, ret_committed, err);
+	if (!rc)
+		rc = know_process(p, err);
+	if (rc) {
+		p->lost = true;
+		return rc;
+	}
+	p->committing = false;
+	return 0;
+}
+
+/* --- its tables --------------------------------------------------------------------------------------------- */
+
+int pg_version(const char *address, int *ret, struct err *err)
+{
+	struct pg_db *p;
+	int rc = make(&p, address, false, err);
+
+	if (rc)
+		return rc;
+	rc = version_of(p, ret, err);
+	pg_close(&p->db);
+	return rc;
+}
+
+/* One text, one transaction. */
+int pg_init(const char *address, struct err *err)
+{
+	struct pg_db *p;
+	PGresult *r;
+	int version = 0, rc = make(&p, address, true, err);
+
+	if (rc)
+		return rc;
+	rc = version_of(p, &version, err);
+	if (!rc && version)
+		rc = err_set(err, ERR_EXISTS, "%s holds a store already (version %d)", p->name, version);
+	if (!rc && !p->pq.exitPipelineMode(p->c))
+		rc = err_set(err, ERR_IO, "%s: answers are left over", p->name);
+	if (!rc) {
+		r = p->pq.exec(p->c, schema);
+		if (p->pq.resultStatus(r) != PGRES_COMMAND_OK)
+			rc = err_set(err, ERR_IO, "%s: making the tables: %.*s", p->name,
+				     (int)strcspn(p->pq.errorMessage(p->c), "\n"), p->pq.errorMessage(p->c));
+		p->pq.clear(r);
+	}
+	pg_close(&p->db);
+	return rc;
+}
+
+/* --- bytes of a row ------------------------------------------------------------------------------------------ */
+
+struct pg_blob {
+	struct blob blob; /* first: a blob is cast back to this */
+	char *bytes;
+	size_t n, cap;
+};
+
+static struct pg_blob *pg_blob(struct blob *b)
+{
+	return (struct pg_blob *)(void *)b;
+}
+
+static int copy_bytes(struct pg_blob *b, struct db_rows *q, struct err *err)
+{
+	const void *from = pg_bytes(q, 0, &b->n);
+
+	if (b->n > b->cap) {
+		free(b->bytes);
+		b->cap = b->n + 4096;
+		b->bytes = malloc(b->cap);
+		if (!b->bytes) {
+			b->cap = 0;
+			return err_set(err, ERR_NOMEM, "store: out of memory");
+		}
+	}
+	if (b->n)
+		memcpy(b->bytes, from, b->n);
+	return 0;
+}
+
+static int pg_blob_open(struct blob **io, struct db *d, const struct blob_column *of, int64_t id, struct err *err)
+{
+	struct db_rows *q;
+	int rc;
+
+	if (!*io) {
+		struct pg_blob *b = calloc(1, sizeof *b);
+
+		if (!b)
+			return err_set(err, ERR_NOMEM, "store: out of memory");
+		b->blob.engine = d->engine;
+		*io = &b->blob;
+	}
+	rc = db_start(d, &q, of->row, err, "i", id);
+	if (rc || (rc = db_next(d, q, err)) <= 0)
+		return rc ? rc : err_set(err, ERR_CORRUPT, "store: row %lld of %s is missing", (long long)id,
+					 of->table);
+	rc = copy_bytes(pg_blob(*io), q, err);
+	db_stop(q);
+	return rc;
+}
+
+static void pg_blob_close(struct blob *b)
+{
+	free(pg_blob(b)->bytes);
+	free(pg_blob(b));
+}
+
+static size_t pg_blob_bytes(const struct blob *b)
+{
+	return ((const struct pg_blob *)(const void *)b)->n;
+}
+
+static int pg_blob_read(struct blob *blob, void *to, size_t from, size_t n, struct err *err)
+{
+	struct pg_blob *b = pg_blob(blob);
+
+	if (from > b->n || n > b->n - from)
+		return err_set(err, ERR_CORRUPT, "store: a row is shorter than it should be");
+	memcpy(to, b->bytes + from, n);
+	return 0;
+}
+
+const struct db_engine pg_engine = {
+	.close = pg_close, .run = pg_run, .start = pg_start, .next = pg_next, .stop = pg_stop, .i64 = pg_i64,
+	.f64 = pg_f64, .str = pg_str, .bytes = pg_bytes, .null = pg_null, .last_id = pg_last_id,
+	.changed = pg_changed, .in_transaction = pg_in_transaction, .failed = pg_failed,
+	.still_there = pg_still_there, .alone = pg_alone, .lost = pg_lost, .recover = pg_recover,
+	.wait = pg_wait,
+	.blob_open = pg_blob_open, .blob_close = pg_blob_close, .blob_bytes = pg_blob_bytes, .blob_read = pg_blob_read,
+};
+
+#else
+
+static int not_built(struct err *err)
+{
+	return err_set(err, ERR_UNSUPPORTED, "this dptrack was built without PostgreSQL (Debian: libpq-dev)");
+}
+
+int pg_open_writer(struct db **ret, const char *address, struct err *err)
+{
+	(void)ret;
+	(void)address;
+	return not_built(err);
+}
+
+int pg_open_reader(struct db **ret, const char *address, struct err *err)
+{
+	return pg_open_writer(ret, address, err);
+}
+
+int pg_version(const char *address, int *ret, struct err *err)
+{
+	(void)address;
+	(void)ret;
+	return not_built(err);
+}
+
+int pg_init(const char *address, struct err *err)
+{
+	(void)address;
+	return not_built(err);
+}
+
+int pg_check_address(const char *address, bool *ret_password, struct err *err)
+{
+	(void)address;
+	(void)ret_password;
+	return not_built(err);
+}
+
+#endif

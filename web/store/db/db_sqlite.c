@@ -1,0 +1,489 @@
+/* db_sqlite.c: opens SQLite as reliability needs it, migrates, prepares the named queries, maps its errors to ours. */
+#include "web/store/db/sqlite_inside.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static const char *const query_text[] = {
+#define SQL_QUERY(name, text) [DB_##name] = text,
+#include "web/store/db/queries.def"
+#undef SQL_QUERY
+};
+
+static const struct {
+	int number;
+	const char *text;
+} migrations[] = {
+#define SQL_MIGRATION(number, text) { number, text },
+#define SQL_SCRIPT(name, text)
+#include "web/store/db/scripts.def"
+#undef SQL_MIGRATION
+#undef SQL_SCRIPT
+};
+
+#define SQL_MIGRATION(number, text)
+#define SQL_SCRIPT(name, text) static const char script_##name[] = text;
+#include "web/store/db/scripts.def"
+#undef SQL_MIGRATION
+#undef SQL_SCRIPT
+
+#define MIGRATION_COUNT (sizeof migrations / sizeof migrations[0])
+
+static int file_errno(sqlite3_file *f)
+{
+	int why = 0;
+
+	return f && f->pMethods && !f->pMethods->xFileControl(f, SQLITE_FCNTL_LAST_ERRNO, &why) ? why : 0;
+}
+
+/* Of an input or output error; 0 when it is not known. A failed commit leaves it with the file alone. */
+static int system_errno(sqlite3 *h)
+{
+	sqlite3_file *file = NULL, *log = NULL;
+	int why = sqlite3_system_errno(h);
+
+	if (why || (sqlite3_errcode(h) & 0xff) != SQLITE_IOERR)
+		return why;
+	sqlite3_file_control(h, "main", SQLITE_FCNTL_JOURNAL_POINTER, &log);
+	sqlite3_file_control(h, "main", SQLITE_FCNTL_FILE_POINTER, &file);
+	why = file_errno(log);
+	return why ? why : file_errno(file);
+}
+
+static int code_of(sqlite3 *h)
+{
+	int why = system_errno(h);
+
+	switch (sqlite3_errcode(h) & 0xff) {
+	case SQLITE_FULL:
+		return ERR_NOSPC;
+	case SQLITE_IOERR:
+		return why == ENOSPC || why == EDQUOT || why == EFBIG ? ERR_NOSPC : ERR_IO;
+	case SQLITE_CORRUPT:
+	case SQLITE_NOTADB:
+		return ERR_CORRUPT;
+	case SQLITE_BUSY:
+	case SQLITE_LOCKED:
+		return ERR_BUSY;
+	case SQLITE_NOMEM:
+		return ERR_NOMEM;
+	case SQLITE_INTERRUPT:
+		return ERR_CANCELED;
+	case SQLITE_TOOBIG:
+		return ERR_LIMIT;
+	default:
+		return ERR_IO;
+	}
+}
+
+static int sqlite_failed(struct db *of, struct err *err, const char *doing)
+{
+	struct sqlite_db *d = sqlite_db(of);
+	const char *file = d->h ? sqlite3_db_filename(d->h, "main") : NULL;
+	int code, why;
+
+	if (!d->h)
+		return err_set(err, ERR_NOMEM, "store: out of memory");
+	code = code_of(d->h);
+	why = system_errno(d->h);
+	file = file && *file ? file : "store";
+	if ((sqlite3_errcode(d->h) & 0xff) != SQLITE_IOERR || !why)
+		return err_set(err, code, "%s: %s: %s", file, doing, sqlite3_errmsg(d->h));
+	err_set_errno(err, why, "%s: %s", file, doing);
+	if (err)
+		err->code = code;
+	return code;
+}
+
+static int script(struct sqlite_db *d, const char *text, struct err *err, const char *doing)
+{
+	return sqlite3_exec(d->h, text, NULL, NULL, NULL) == SQLITE_OK ? 0 : sqlite_failed(&d->db, err, doing);
+}
+
+static struct sqlite_rows *prepared(struct sqlite_db *d, enum db_query q, struct err *err)
+{
+	struct sqlite_rows *r = &d->rows[q];
+
+	r->rows.engine = d->db.engine;
+	if (!r->st && sqlite3_prepare_v3(d->h, query_text[q], -1, SQLITE_PREPARE_PERSISTENT, &r->st, NULL)) {
+		sqlite_failed(&d->db, err, "preparing a query");
+		return NULL;
+	}
+	return r;
+}
+
+static int bind(sqlite3_stmt *st, const char *fmt, va_list ap)
+{
+	int at, rc = SQLITE_OK;
+
+	for (at = 1; *fmt && rc == SQLITE_OK; fmt++, at++) {
+		if (*fmt == 'i') {
+			rc = sqlite3_bind_int64(st, at, va_arg(ap, int64_t));
+		} else if (*fmt == 'x') {
+			int64_t v = va_arg(ap, int64_t);
+
+			rc = v == INT64_MIN ? sqlite3_bind_null(st, at) : sqlite3_bind_int64(st, at, v);
+		} else if (*fmt == 'd') {
+			rc = sqlite3_bind_double(st, at, va_arg(ap, double));
+		} else if (*fmt == 't') {
+			const char *text = va_arg(ap, const char *);
+
+			rc = text ? sqlite3_bind_text(st, at, text, -1, SQLITE_STATIC) : sqlite3_bind_null(st, at);
+		} else {
+			const void *bytes = va_arg(ap, const void *);
+
+			rc = sqlite3_bind_blob64(st, at, bytes, va_arg(ap, size_t), SQLITE_STATIC);
+		}
+	}
+	return rc;
+}
+
+static int sqlite_next(struct db *d, struct db_rows *q, struct err *err)
+{
+	sqlite3_stmt *st = sqlite_rows(q)->st;
+	int rc = sqlite3_step(st);
+
+	if (rc == SQLITE_ROW)
+		return 1;
+	rc = rc == SQLITE_DONE ? 0 : sqlite_failed(d, err, "reading or writing");
+	sqlite3_reset(st);
+	return rc;
+}
+
+static void sqlite_stop(struct db_rows *q)
+{
+	sqlite3_reset(sqlite_rows(q)->st);
+}
+
+static int sqlite_start(struct db *d, struct db_rows **ret, enum db_query q, struct err *err, const char *fmt,
+			va_list ap)
+{
+	struct sqlite_rows *r = prepared(sqlite_db(d), q, err);
+
+	if (!r)
+		return err ? err->code : ERR_IO;
+	sqlite3_reset(r->st);
+	if (bind(r->st, fmt, ap) != SQLITE_OK)
+		return sqlite_failed(d, err, "binding a query");
+	*ret = &r->rows;
+	return 0;
+}
+
+static int sqlite_run(struct db *d, enum db_query q, struct err *err, const char *fmt, va_list ap)
+{
+	struct db_rows *r = NULL;
+	int rc = sqlite_start(d, &r, q, err, fmt, ap);
+
+	if (!rc && (rc = sqlite_next(d, r, err)) > 0)
+		sqlite_stop(r);
+	return rc < 0 ? rc : 0;
+}
+
+/* What lies at the path now. */
+static const char *fate_of_file(const struct sqlite_db *d, const char *file)
+{
+	struct stat sb;
+
+	if (stat(file, &sb))
+		return errno == ENOENT ? "deleted" : NULL;
+	return sb.st_dev == d->device && sb.st_ino == d->inode ? NULL : "replaced";
+}
+
+/* Of the log a link count tells: a new reader makes another one of its name. */
+static int sqlite_still_there(struct db *of, struct err *err)
+{
+	struct sqlite_db *d = sqlite_db(of);
+	const char *file = sqlite3_db_filename(d->h, "main"), *log = sqlite3_filename_wal(file), *lost = NULL, *fate;
+	struct stat sb;
+
+	if (d->log_fd < 0)
+		d->log_fd = open(log, O_RDONLY | O_CLOEXEC);
+	if (d->log_fd >= 0 && !fstat(d->log_fd, &sb) && !sb.st_nlink)
+		lost = log;
+	fate = fate_of_file(d, file);
+	if (fate)
+		lost = file;
+	return !lost ? 0 : err_set(err, ERR_IO,
+				   "%s was %s while it is in use: nothing more can be stored; stop this process, then "
+				   "see what dptrack doctor says", lost, fate ? fate : "deleted");
+}
+
+static int64_t sqlite_last_id(struct db *d)
+{
+	return sqlite3_last_insert_rowid(sqlite_db(d)->h);
+}
+
+static int64_t sqlite_changed(struct db *d)
+{
+	return sqlite3_changes64(sqlite_db(d)->h);
+}
+
+static bool sqlite_in_transaction(struct db *d)
+{
+	return !sqlite3_get_autocommit(sqlite_db(d)->h);
+}
+
+static int64_t sqlite_i64(struct db_rows *q, enum db_column column)
+{
+	return sqlite3_column_int64(sqlite_rows(q)->st, column);
+}
+
+static bool sqlite_null(struct db_rows *q, enum db_column column)
+{
+	return sqlite3_column_type(sqlite_rows(q)->st, column) == SQLITE_NULL;
+}
+
+static double sqlite_f64(struct db_rows *q, enum db_column column)
+{
+	return sqlite_null(q, column) ? NAN : sqlite3_column_double(sqlite_rows(q)->st, column);
+}
+
+static const char *sqlite_str(struct db_rows *q, enum db_column column)
+{
+	return (const char *)sqlite3_column_text(sqlite_rows(q)->st, column);
+}
+
+static const void *sqlite_bytes(struct db_rows *q, enum db_column column, size_t *ret_n)
+{
+	const void *bytes = sqlite3_column_blob(sqlite_rows(q)->st, column);
+
+	*ret_n = (size_t)sqlite3_column_bytes(sqlite_rows(q)->st, column);
+	return bytes;
+}
+
+static int on_wal(void *arg, sqlite3 *h, const char *name, int pages)
+{
+	struct sqlite_db *d = arg;
+
+	(void)h;
+	(void)name;
+	d->wal_pages = pages;
+	return SQLITE_OK;
+}
+
+static int64_t sqlite_wal_bytes(struct db *d)
+{
+	return (int64_t)sqlite_db(d)->wal_pages * DB_PAGE_BYTES;
+}
+
+static void sqlite_checkpoint(struct db *of, bool everything)
+{
+	struct sqlite_db *d = sqlite_db(of);
+	int pages = 0, done = 0, how = everything ? SQLITE_CHECKPOINT_TRUNCATE : SQLITE_CHECKPOINT_PASSIVE;
+
+	sqlite3_wal_checkpoint_v2(d->h, NULL, how, &pages, &done);
+	d->wal_pages = pages > done ? pages - done : 0;
+}
+
+/* Older versions can damage a file to which two connections write at once. */
+const char *db_engine(enum db_flaw *ret)
+{
+	int n = sqlite3_libversion_number();
+	bool fixed = n >= 3051003 || (n >= 3050007 && n < 3051000) || (n >= 3044006 && n < 3045000);
+
+	if (ret)
+		*ret = !sqlite3_threadsafe() ? DB_NO_THREADS : fixed ? DB_FLAWLESS : DB_ONE_CONNECTION;
+	return sqlite3_libversion();
+}
+
+uint64_t db_memory_bytes(void)
+{
+	return (uint64_t)sqlite3_memory_used();
+}
+
+/* As it is, beside it: FILE.before-N, N being the first step that it lacks. */
+static int keep_copy(struct sqlite_db *d, const char *path, int step, struct err *err)
+{
+	char copy[PATH_MAX], half[PATH_MAX]; /* half a copy must not pass for one the next time */
+	int rc;
+
+	if (snprintf(copy, sizeof copy, "%s.before-%d", path, step) >= (int)sizeof copy ||
+	    snprintf(half, sizeof half, "%s.before-%d.part", path, step) >= (int)sizeof half)
+		return err_set(err, ERR_USAGE, "%s: the path is too long", path);
+	if (access(copy, F_OK) == 0)
+		return 0;
+	unlink(half);
+	rc = db_run(&d->db, DB_copy_into, err, "t", half);
+	if (!rc && rename(half, copy))
+		rc = err_set_errno(err, errno, "%s", copy);
+	if (!rc)
+		return 0;
+	unlink(half);
+	return err_prefix(err, "copying before an upgrade");
+}
+
+static int migrate(struct sqlite_db *d, const char *path, struct err *err)
+{
+	int64_t version = 0;
+	bool kept = false;
+	size_t i;
+	int rc;
+
+	if ((rc = db_int(&d->db, &version, DB_version_get, err, "")) < 0)
+		return rc;
+	if (version > migrations[MIGRATION_COUNT - 1].number)
+		return err_set(err, ERR_CORRUPT,
+			       "%s was written by a newer dptrack (store version %lld, this one knows %d)", path,
+			       (long long)version, migrations[MIGRATION_COUNT - 1].number);
+	for (i = 0; i < MIGRATION_COUNT; i++) {
+		if (migrations[i].number <= version)
+			continue;
+		if (version > 0 && !kept && (rc = keep_copy(d, path, migrations[i].number, err)))
+			return rc;
+		kept = true;
+		if ((rc = db_run(&d->db, DB_begin_exclusive, err, "")))
+			return rc;
+		rc = script(d, migrations[i].text, err, "upgrading the store");
+		if (!rc)
+			rc = db_run(&d->db, DB_commit, err, "");
+		if (rc) {
+			db_run(&d->db, DB_rollback, NULL, "");
+			return rc;
+		}
+	}
+	return 0;
+}
+
+static void close_db(struct sqlite_db *d)
+{
+	int i;
+
+	if (!d)
+		return;
+	for (i = 0; i < DB_QUERY_COUNT; i++)
+		sqlite3_finalize(d->rows[i].st);
+	sqlite3_close(d->h);
+	if (d->log_fd >= 0)
+		close(d->log_fd);
+	free(d);
+}
+
+static void sqlite_close(struct db *d)
+{
+	close_db(sqlite_db(d));
+}
+
+static const struct db_engine sqlite_engine = {
+	.close = sqlite_close, .run = sqlite_run, .start = sqlite_start, .next = sqlite_next, .stop = sqlite_stop,
+	.i64 = sqlite_i64, .f64 = sqlite_f64, .str = sqlite_str, .bytes = sqlite_bytes, .null = sqlite_null,
+	.last_id = sqlite_last_id, .changed = sqlite_changed, .in_transaction = sqlite_in_transaction,
+	.failed = sqlite_failed, .still_there = sqlite_still_there, .wal_bytes = sqlite_wal_bytes,
+	.checkpoint = sqlite_checkpoint, .blob_open = sqlite_blob_open, .blob_close = sqlite_blob_close,
+	.blob_bytes = sqlite_blob_bytes, .blob_read = sqlite_blob_read,
+};
+
+static int open_any(struct sqlite_db **ret, const char *path, int flags, struct err *err)
+{
+	struct sqlite_db *d = calloc(1, sizeof *d);
+	int rc;
+
+	if (!d)
+		return err_set(err, ERR_NOMEM, "store: out of memory");
+	d->db.engine = &sqlite_engine;
+	d->log_fd = -1;
+	if (sqlite3_open_v2(path, &d->h, flags | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_PRIVATECACHE, NULL) != SQLITE_OK) {
+		rc = sqlite_failed(&d->db, err, "opening");
+		close_db(d);
+		return rc;
+	}
+	sqlite3_extended_result_codes(d->h, 1);
+	sqlite3_busy_timeout(d->h, 5000);
+	sqlite3_db_config(d->h, SQLITE_DBCONFIG_DEFENSIVE, 1, NULL);
+	sqlite3_limit(d->h, SQLITE_LIMIT_LENGTH, 256 << 20);
+	sqlite3_limit(d->h, SQLITE_LIMIT_ATTACHED, 1);
+	*ret = d;
+	return 0;
+}
+
+/* By which another file of the same name is noticed. */
+static int know_file(struct sqlite_db *d, const char *path, struct err *err)
+{
+	struct stat sb;
+
+	if (stat(path, &sb))
+		return err_set_errno(err, errno, "%s", path);
+	d->device = sb.st_dev;
+	d->inode = sb.st_ino;
+	return 0;
+}
+
+int sqlite_open_writer(struct db **ret, const char *path, struct err *err)
+{
+	struct sqlite_db *d = NULL;
+	mode_t mask = umask(077);
+	int rc = open_any(&d, path, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, err);
+
+	if (!rc)
+		rc = script(d, script_open_writer, err, "opening");
+	if (!rc)
+		rc = migrate(d, path, err);
+	if (!rc)
+		rc = know_file(d, path, err);
+	if (!rc)
+		sqlite3_wal_hook(d->h, on_wal, d);
+	umask(mask);
+	if (rc) {
+		close_db(d);
+		return rc;
+	}
+	*ret = &d->db;
+	return 0;
+}
+
+int sqlite_open_reader(struct db **ret, const char *path, struct err *err)
+{
+	struct sqlite_db *d = NULL;
+	int rc = open_any(&d, path, SQLITE_OPEN_READONLY, err);
+
+	if (!rc)
+		rc = script(d, script_open_reader, err, "opening for reading");
+	if (rc) {
+		close_db(d);
+		return rc;
+	}
+	*ret = &d->db;
+	return 0;
+}
+
+int db_open_alone(struct db **ret, const char *path, struct err *err)
+{
+	struct sqlite_db *d = NULL;
+	int64_t version = 0;
+	int rc = open_any(&d, path, SQLITE_OPEN_READWRITE, err);
+
+	if (!rc)
+		rc = script(d, script_open_alone, err, "opening for reading");
+	if (!rc && (rc = db_int(&d->db, &version, DB_version_get, err, "")) > 0)
+		rc = version == migrations[MIGRATION_COUNT - 1].number ? 0 :
+		     err_set(err, ERR_NOSPC, "%s: no space left to bring it to this version of dptrack", path);
+	if (rc) {
+		close_db(d);
+		return rc;
+	}
+	sqlite3_db_config(d->h, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, NULL);
+	*ret = &d->db;
+	return 0;
+}
+
+int db_open_backup(struct db **ret, const char *path, struct err *err)
+{
+	struct sqlite_db *d = NULL;
+	int rc = open_any(&d, path, SQLITE_OPEN_READWRITE, err);
+
+	if (!rc)
+		rc = script(d, script_open_backup, err, "opening");
+	if (rc) {
+		close_db(d);
+		return rc;
+	}
+	*ret = &d->db;
+	return 0;
+}

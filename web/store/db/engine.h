@@ -1,0 +1,61 @@
+/* engine.h: what a database engine is to db.c: SQLite in this process, PostgreSQL at an address. A connection and the
+ * rows of a query begin with these structs. Members say in db.h what they do; those that may be NULL say so. */
+#ifndef DPT_STORE_ENGINE_H
+#define DPT_STORE_ENGINE_H
+
+#include <stdarg.h>
+
+#include "web/store/db/blob.h"
+#include "web/store/db/db.h"
+
+struct db_engine {
+	void (*close)(struct db *d);
+	int (*run)(struct db *d, enum db_query q, struct err *err, const char *fmt, va_list ap);
+	int (*start)(struct db *d, struct db_rows **ret, enum db_query q, struct err *err, const char *fmt, va_list ap);
+	int (*next)(struct db *d, struct db_rows *q, struct err *err);
+	void (*stop)(struct db_rows *q);
+	int64_t (*i64)(struct db_rows *q, enum db_column column);
+	double (*f64)(struct db_rows *q, enum db_column column);
+	const char *(*str)(struct db_rows *q, enum db_column column);
+	const void *(*bytes)(struct db_rows *q, enum db_column column, size_t *ret_n);
+	bool (*null)(struct db_rows *q, enum db_column column);
+	int64_t (*last_id)(struct db *d);
+	int64_t (*changed)(struct db *d);
+	bool (*in_transaction)(struct db *d);
+	int (*failed)(struct db *d, struct err *err, const char *doing);
+	int (*still_there)(struct db *d, struct err *err);
+	int64_t (*wal_bytes)(struct db *d);               /* NULL: the engine keeps its log by itself */
+	void (*checkpoint)(struct db *d, bool everything); /* NULL as above */
+	struct db *(*alone)(struct db *d);                /* NULL: the connection itself */
+	bool (*lost)(struct db *d);                       /* NULL: never */
+	int (*recover)(struct db *d, bool *ret_committed, struct err *err); /* NULL as above */
+	void (*wait)(struct db *d, int fd, int ms); /* NULL: there is nothing to be told of */
+	int (*blob_open)(struct blob **io, struct db *d, const struct blob_column *of, int64_t id, struct err *err);
+	void (*blob_close)(struct blob *b);
+	size_t (*blob_bytes)(const struct blob *b);
+	int (*blob_read)(struct blob *b, void *to, size_t from, size_t n, struct err *err);
+};
+
+struct db {
+	const struct db_engine *engine;
+};
+
+struct db_rows {
+	const struct db_engine *engine;
+};
+
+struct blob {
+	const struct db_engine *engine;
+};
+
+int sqlite_open_writer(struct db **ret, const char *path, struct err *err);
+int sqlite_open_reader(struct db **ret, const char *path, struct err *err);
+
+/* Of an address. The schema's version must be this program's. */
+int pg_open_writer(struct db **ret, const char *address, struct err *err);
+int pg_open_reader(struct db **ret, const char *address, struct err *err);
+int pg_version(const char *address, int *ret, struct err *err); /* 0: there are no tables yet */
+int pg_init(const char *address, struct err *err);
+int pg_check_address(const char *address, bool *ret_password, struct err *err);
+
+#endif

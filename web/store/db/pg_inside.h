@@ -1,0 +1,71 @@
+/* pg_inside.h: what the files that know PostgreSQL share about a connection. */
+#ifndef DPT_STORE_PG_INSIDE_H
+#define DPT_STORE_PG_INSIDE_H
+
+#include <limits.h>
+
+#include "web/store/db/engine.h"
+#include "web/store/db/pgso.h"
+
+#define PG_PARAMS_MAX 24
+#define PG_SENT_MAX 256
+
+enum pg_prepared { PG_UNPREPARED, PG_SENT, PG_PREPARED };
+
+struct pg_rows {
+	struct db_rows rows; /* first: rows are cast back to this */
+	const struct pgso *pq;
+	enum pg_prepared prepared;
+	PGresult *res; /* NULL: none, or given back */
+	int at;
+	char number[24]; /* an integer that was asked for as text */
+};
+
+/* Something whose answer was not read yet. */
+struct pg_sent {
+	enum db_query q;
+	bool prepare;
+};
+
+struct pg_db {
+	struct db db; /* first: a connection is cast back to this */
+	struct pgso pq;
+	PGconn *c;
+	char address[PATH_MAX];
+	char name[300];         /* host and database, for messages */
+	int answer_s;           /* the longest that an answer is waited for */
+	bool writes, open, lost; /* open: in a transaction */
+	struct pg_sent sent[PG_SENT_MAX];
+	size_t sent_count;
+	int64_t last_id, changed; /* of the answer that was read last */
+	struct err error;         /* the first failure that nobody was told yet, then the last one */
+	bool untold;
+	int64_t process, group; /* the row of this connection, and the number of its newest transaction */
+	bool committing;        /* when it was lost */
+	struct pg_db *alone;
+	struct pg_rows rows[DB_QUERY_COUNT];
+};
+
+static inline struct pg_db *pg_db(struct db *d)
+{
+	return (struct pg_db *)(void *)d;
+}
+
+static inline struct pg_rows *pg_rows(struct db_rows *q)
+{
+	return (struct pg_rows *)(void *)q;
+}
+
+extern const struct db_engine pg_engine;
+
+/* pg_link.c: a connection to the address, in pipeline mode, in p, whose other members stay. */
+int pg_connect(struct pg_db *p, struct err *err);
+void pg_disconnect(struct pg_db *p);
+
+/* pg_link.c: sends a query without reading its answer; reads all outstanding answers, the last one's rows going to its
+ * query. */
+int pg_send(struct pg_db *p, enum db_query q, struct err *err, const char *fmt, va_list ap);
+int pg_send_plain(struct pg_db *p, enum db_query q, struct err *err, const char *fmt, ...);
+int pg_settle(struct pg_db *p, struct err *err);
+
+#endif

@@ -1,0 +1,353 @@
+/* pg_link.c: the wire to PostgreSQL: connecting, queries sent without waiting, answers read together. Knows nothing of
+ * transactions. */
+#include "config.h"
+
+#ifdef HAVE_LIBPQ
+
+#include "web/store/db/pg_inside.h"
+
+#include <endian.h>
+#include <errno.h>
+#include <math.h>
+#include <poll.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tracker/base/clock.h"
+
+static const char *const query_text[] = {
+#define SQL_QUERY(name, text) [DB_##name] = text,
+#include "web/store/db/queries_pg.def"
+#undef SQL_QUERY
+};
+
+/* Numbers of PostgreSQL's types, which never change. */
+enum { TYPE_BYTEA = 17, TYPE_INT8 = 20, TYPE_TEXT = 25, TYPE_FLOAT8 = 701 };
+
+/* --- what failed -------------------------------------------------------------------------------------------- */
+
+static const struct {
+	char state[6]; /* how it begins */
+	int code;
+} codes[] = {
+	{ "53100", ERR_NOSPC }, { "53", ERR_BUSY },	/* disk full; other resources */
+	{ "40", ERR_BUSY },	{ "23", ERR_BUSY },	/* a deadlock's victim; somebody made the same row */
+	{ "55", ERR_BUSY },	{ "57", ERR_BUSY },	/* not at this time; canceled, going down */
+	{ "25", ERR_BUSY },	{ "22012", ERR_BUSY },	/* timed out, a standby; this process is known no more */
+	{ "08", ERR_BUSY },	{ "54", ERR_LIMIT },
+	{ "XX001", ERR_CORRUPT }, { "XX002", ERR_CORRUPT }, { "22021", ERR_USAGE },
+};
+
+static int code_of(const char *state)
+{
+	size_t i;
+
+	for (i = 0; state && i < sizeof codes / sizeof codes[0]; i++)
+		if (!strncmp(state, codes[i].state, strlen(codes[i].state)))
+			return codes[i].code;
+	return ERR_IO;
+}
+
+/* The first line of what libpq says, without its end. */
+static void one_line(char *to, size_t room, const char *text)
+{
+	snprintf(to, room, "%.*s", (int)strcspn(text, "\n"), text);
+}
+
+static void note_lost(struct pg_db *p)
+{
+	char why[300];
+
+	if (p->lost)
+		return;
+	p->lost = true;
+	p->open = false;
+	p->sent_count = 0;
+	one_line(why, sizeof why, p->c ? p->pq.errorMessage(p->c) : "");
+	err_set(&p->error, ERR_BUSY, "the database %s went away%s%s; it is asked again soon", p->name,
+		*why ? ": " : "", why);
+	p->untold = true;
+}
+
+static void note_error(struct pg_db *p, const PGresult *r)
+{
+	const char *state = p->pq.resultErrorField(r, PG_DIAG_SQLSTATE);
+	const char *text = p->pq.resultErrorField(r, PG_DIAG_MESSAGE_PRIMARY);
+
+	if (p->untold)
+		return;
+	err_set(&p->error, code_of(state), "%s: %s (%s)", p->name, text ? text : "no answer", state ? state : "-");
+	p->untold = true;
+}
+
+static int tell(struct pg_db *p, struct err *err)
+{
+	if (err)
+		*err = p->error;
+	p->untold = p->lost; /* that lasts */
+	return p->error.code;
+}
+
+/* --- a connection ------------------------------------------------------------------------------------------- */
+
+static void no_notice(void *arg, const char *text)
+{
+	(void)arg;
+	(void)text;
+}
+
+static bool is_local(const char *hosts)
+{
+	return !hosts || !*hosts || *hosts == '/' || *hosts == '@' || !strncmp(hosts, "localhost", 9) ||
+	       !strncmp(hosts, "127.", 4) || !strcmp(hosts, "::1");
+}
+
+static int look_up(const struct pgso *pq, const char *address, bool *ret_local, bool *ret_password, struct err *err)
+{
+	char *why = NULL;
+	PQconninfoOption *all = pq->conninfoParse(address, &why), *o;
+
+	/* libpq's own text may hold the password. */
+	pq->freemem(why);
+	if (!all)
+		return err_set(err, ERR_USAGE,
+			       "the database's address cannot be understood; want postgresql://USER@HOST/NAME");
+	for (o = all; o->keyword; o++) {
+		if (!strcmp(o->keyword, "host") && ret_local)
+			*ret_local = is_local(o->val);
+		if ((!strcmp(o->keyword, "password") || !strcmp(o->keyword, "sslpassword")) && ret_password)
+			*ret_password = *ret_password || (o->val && *o->val);
+	}
+	pq->conninfoFree(all);
+	return 0;
+}
+
+int pg_check_address(const char *address, bool *ret_password, struct err *err)
+{
+	struct pgso pq;
+	int rc = pgso_load(&pq, err);
+
+	*ret_password = false;
+	return rc ? rc : look_up(&pq, address, NULL, ret_password, err);
+}
+
+int pg_connect(struct pg_db *p, struct err *err)
+{
+	/* What stands behind the address overrides it. */
+	const char *words[] = { "fallback_application_name", "connect_timeout", "keepalives_idle",
+				"keepalives_interval", "keepalives_count", "tcp_user_timeout", "target_session_attrs",
+				"sslmode", "dbname", "client_encoding", NULL };
+	const char *values[] = { "dptrack", "3", "5", "2", "3", "10000", p->writes ? "read-write" : "any", "prefer",
+				 p->address, "UTF8", NULL };
+	bool local = true;
+	char why[300];
+	int rc = look_up(&p->pq, p->address, &local, NULL, err);
+
+	if (rc)
+		return rc;
+	values[7] = local ? "prefer" : "verify-full";
+	p->c = p->pq.connectdbParams(words, values, 1);
+	if (!p->c)
+		return err_set(err, ERR_NOMEM, "store: out of memory");
+	if (p->pq.status(p->c) != CONNECTION_OK) {
+		one_line(why, sizeof why, p->pq.errorMessage(p->c));
+		pg_disconnect(p);
+		return err_set(err, ERR_BUSY, "the database cannot be reached: %s", why);
+	}
+	snprintf(p->name, sizeof p->name, "%.200s/%.80s", p->pq.host(p->c), p->pq.db(p->c));
+	p->pq.setNoticeProcessor(p->c, no_notice, NULL);
+	if (!p->pq.enterPipelineMode(p->c))
+		return err_set(err, ERR_IO, "%s: libpq has no pipelines", p->name);
+	p->lost = p->open = p->untold = false;
+	p->sent_count = 0;
+	return 0;
+}
+
+void pg_disconnect(struct pg_db *p)
+{
+	size_t i;
+
+	for (i = 0; i < DB_QUERY_COUNT; i++) {
+		p->pq.clear(p->rows[i].res);
+		p->rows[i].res = NULL;
+		p->rows[i].prepared = PG_UNPREPARED;
+	}
+	if (p->c)
+		p->pq.finish(p->c);
+	p->c = NULL;
+	p->lost = true;
+}
+
+/* --- queries ------------------------------------------------------------------------------------------------ */
+
+struct values {
+	int count;
+	Oid types[PG_PARAMS_MAX];
+	const char *at[PG_PARAMS_MAX];
+	int lengths[PG_PARAMS_MAX], formats[PG_PARAMS_MAX];
+	uint64_t numbers[PG_PARAMS_MAX];
+};
+
+static void put_number(struct values *v, uint64_t bits, Oid type, bool null)
+{
+	v->numbers[v->count] = htobe64(bits);
+	v->types[v->count] = type;
+	v->at[v->count] = null ? NULL : (const char *)&v->numbers[v->count];
+	v->lengths[v->count] = 8;
+	v->formats[v->count] = 1;
+}
+
+static void put_bytes(struct values *v, const void *bytes, size_t n, Oid type)
+{
+	v->types[v->count] = type;
+	v->at[v->count] = bytes;
+	v->lengths[v->count] = (int)n;
+	v->formats[v->count] = type == TYPE_BYTEA;
+}
+
+/* Borrowed until the query was sent. */
+static void read_values(struct values *v, const char *fmt, va_list ap)
+{
+	for (v->count = 0; *fmt && v->count < PG_PARAMS_MAX; fmt++, v->count++) {
+		if (*fmt == 'i' || *fmt == 'x') {
+			int64_t n = va_arg(ap, int64_t);
+
+			put_number(v, (uint64_t)n, TYPE_INT8, *fmt == 'x' && n == INT64_MIN);
+		} else if (*fmt == 'd') {
+			double d = va_arg(ap, double);
+			uint64_t bits;
+
+			memcpy(&bits, &d, sizeof bits);
+			put_number(v, bits, TYPE_FLOAT8, isnan(d));
+		} else if (*fmt == 't') {
+			put_bytes(v, va_arg(ap, const char *), 0, TYPE_TEXT);
+		} else {
+			const void *bytes = va_arg(ap, const void *);
+
+			put_bytes(v, bytes ? bytes : "", va_arg(ap, size_t), TYPE_BYTEA);
+		}
+	}
+}
+
+static void note_sent(struct pg_db *p, enum db_query q, bool prepare)
+{
+	p->sent[p->sent_count++] = (struct pg_sent){ q, prepare };
+}
+
+int pg_send(struct pg_db *p, enum db_query q, struct err *err, const char *fmt, va_list ap)
+{
+	struct pg_rows *r = &p->rows[q];
+	struct values v;
+	char name[16];
+
+	r->rows.engine = p->db.engine;
+	r->pq = &p->pq;
+	p->pq.clear(r->res);
+	r->res = NULL;
+	if (!p->lost && p->sent_count + 2 > PG_SENT_MAX)
+		pg_settle(p, NULL);
+	if (p->lost || p->untold)
+		return tell(p, err);
+	read_values(&v, fmt, ap);
+	snprintf(name, sizeof name, "q%d", (int)q);
+	if (r->prepared == PG_UNPREPARED) {
+		if (!p->pq.sendPrepare(p->c, name, query_text[q], v.count, v.types))
+			return note_lost(p), tell(p, err);
+		r->prepared = PG_SENT;
+		note_sent(p, q, true);
+	}
+	if (!p->pq.sendQueryPrepared(p->c, name, v.count, v.at, v.lengths, v.formats, 1))
+		return note_lost(p), tell(p, err);
+	note_sent(p, q, false);
+	return 0;
+}
+
+int pg_send_plain(struct pg_db *p, enum db_query q, struct err *err, const char *fmt, ...)
+{
+	va_list ap;
+	int rc;
+
+	va_start(ap, fmt);
+	rc = pg_send(p, q, err, fmt, ap);
+	va_end(ap);
+	return rc;
+}
+
+/* --- answers ------------------------------------------------------------------------------------------------ */
+
+/* libpq would wait for ever for a database that is stopped. */
+static PGresult *get_result(struct pg_db *p)
+{
+	double until_s = clock_mono_s() + p->answer_s;
+
+	while (!p->lost && p->pq.isBusy(p->c)) {
+		struct pollfd fd = { .fd = p->pq.socket(p->c), .events = POLLIN };
+		int left_ms = (int)((until_s - clock_mono_s()) * 1000);
+
+		if (left_ms <= 0 || (poll(&fd, 1, left_ms) < 0 && errno != EINTR) || !p->pq.consumeInput(p->c))
+			note_lost(p);
+	}
+	return p->lost ? NULL : p->pq.getResult(p->c);
+}
+
+static void keep_rows(struct pg_db *p, const struct pg_sent *s, PGresult *r, bool last)
+{
+	const char *tuples = p->pq.cmdTuples(r);
+
+	p->changed = tuples && *tuples ? strtoll(tuples, NULL, 10) : 0;
+	if (p->pq.ntuples(r) && p->pq.getlength(r, 0, 0) == 8) {
+		uint64_t bits;
+
+		memcpy(&bits, p->pq.getvalue(r, 0, 0), sizeof bits);
+		p->last_id = (int64_t)be64toh(bits);
+	}
+	if (!last) {
+		p->pq.clear(r);
+		return;
+	}
+	p->rows[s->q].res = r;
+	p->rows[s->q].at = -1;
+}
+
+static void read_answer(struct pg_db *p, const struct pg_sent *s, bool last)
+{
+	PGresult *r = get_result(p), *more;
+	ExecStatusType status = p->pq.resultStatus(r);
+
+	if (s->prepare)
+		p->rows[s->q].prepared = status == PGRES_COMMAND_OK ? PG_PREPARED : PG_UNPREPARED;
+	if (!r)
+		return;
+	if (!s->prepare && (status == PGRES_TUPLES_OK || status == PGRES_COMMAND_OK)) {
+		keep_rows(p, s, r, last);
+		r = NULL;
+	} else if (status != PGRES_COMMAND_OK && status != PGRES_PIPELINE_ABORTED) {
+		if (p->pq.status(p->c) == CONNECTION_BAD)
+			note_lost(p);
+		else
+			note_error(p, r);
+	}
+	p->pq.clear(r);
+	while ((more = get_result(p)))
+		p->pq.clear(more);
+}
+
+int pg_settle(struct pg_db *p, struct err *err)
+{
+	size_t i, n = p->sent_count;
+
+	if (n && !p->lost) {
+		if (!p->pq.pipelineSync(p->c))
+			note_lost(p);
+		for (i = 0; i < n && !p->lost; i++)
+			read_answer(p, &p->sent[i], i + 1 == n);
+		if (!p->lost)
+			p->pq.clear(get_result(p)); /* the sync's own */
+	}
+	p->sent_count = 0;
+	return p->lost || p->untold ? err ? tell(p, err) : p->error.code : 0;
+}
+
+#endif

@@ -1,0 +1,40 @@
+/* sqlite_inside.h: what the files that know SQLite share about a connection. */
+#ifndef DPT_STORE_SQLITE_INSIDE_H
+#define DPT_STORE_SQLITE_INSIDE_H
+
+#include <sqlite3.h>
+#include <sys/types.h>
+
+#include "web/store/db/engine.h"
+
+struct sqlite_rows {
+	struct db_rows rows; /* first: rows are cast back to this */
+	sqlite3_stmt *st;    /* NULL: not prepared yet */
+};
+
+struct sqlite_db {
+	struct db db; /* first: a connection is cast back to this */
+	sqlite3 *h;
+	dev_t device;  /* of the writer's file */
+	ino_t inode;
+	int log_fd;    /* of the writer's log file; -1: not looked at yet */
+	int wal_pages; /* of the log, not in the file yet */
+	struct sqlite_rows rows[DB_QUERY_COUNT];
+};
+
+static inline struct sqlite_db *sqlite_db(struct db *d)
+{
+	return (struct sqlite_db *)(void *)d;
+}
+
+static inline struct sqlite_rows *sqlite_rows(struct db_rows *q)
+{
+	return (struct sqlite_rows *)(void *)q;
+}
+
+int sqlite_blob_open(struct blob **io, struct db *d, const struct blob_column *of, int64_t id, struct err *err);
+void sqlite_blob_close(struct blob *b);
+size_t sqlite_blob_bytes(const struct blob *b);
+int sqlite_blob_read(struct blob *b, void *to, size_t from, size_t n, struct err *err);
+
+#endif

@@ -1,0 +1,136 @@
+/* live.c: a notice tells at once that there is something new, one row what; without notices the row is read each
+ * second. A notice goes out in a transaction of its own and not often: inside a write it would hold up every other
+ * commit. */
+#include "web/store/live.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include "tracker/base/clock.h"
+#include "web/store/auth/token.h"
+#include "web/store/base/parts.h"
+#include "web/store/db/db.h"
+#include "web/store/write/committer.h"
+
+#define POLL_MS 1000
+#define TELL_MS 50   /* between two notices */
+#define AGAIN_S 0.5  /* after the database could not be reached */
+
+struct live {
+	struct store *s;
+	char address[PATH_MAX];
+	pthread_t thread;
+	struct db *d;
+	int wake; /* eventfd: this process has committed, or shall stop */
+	int watch;
+	atomic_bool news, stop;
+	int64_t rev, tokens;
+	double told_s;
+};
+
+/* On the thread of whoever tells: our own commits are news to others, what others told us is not. */
+static void on_change(void *arg, uint64_t rev)
+{
+	struct live *l = arg;
+
+	(void)rev;
+	if (pthread_equal(pthread_self(), l->thread))
+		return;
+	atomic_store(&l->news, true);
+	eventfd_write(l->wake, 1);
+}
+
+static int connect_again(struct live *l)
+{
+	int rc;
+
+	db_close(l->d);
+	l->d = NULL;
+	rc = db_open_reader(&l->d, l->address, NULL);
+	return rc ? rc : db_run(l->d, DB_live_listen, NULL, "");
+}
+
+static int look(struct live *l)
+{
+	int64_t rev = l->rev, tokens = l->tokens;
+	struct db_rows *q;
+	int rc = db_start(l->d, &q, DB_live_get, NULL, "");
+
+	if (rc || (rc = db_next(l->d, q, NULL)) <= 0)
+		return rc ? rc : ERR_IO;
+	rev = db_i64(q, COL_live_get_rev);
+	tokens = db_i64(q, COL_live_get_tokens);
+	db_stop(q);
+	token_heard(l->s);
+	if (tokens != l->tokens)
+		token_changed(l->s);
+	if (rev != l->rev)
+		committer_tell(l->s->writer, (uint64_t)rev);
+	l->rev = rev;
+	l->tokens = tokens;
+	return 0;
+}
+
+static int tell(struct live *l)
+{
+	if (clock_mono_s() < l->told_s + TELL_MS * 1e-3 || !atomic_exchange(&l->news, false))
+		return 0;
+	l->told_s = clock_mono_s();
+	return db_run(l->d, DB_live_tell, NULL, "");
+}
+
+static void *main_loop(void *arg)
+{
+	struct live *l = arg;
+	eventfd_t n;
+
+	while (!atomic_load(&l->stop)) {
+		if ((!l->d || db_lost(l->d)) && connect_again(l)) {
+			clock_sleep_s(AGAIN_S);
+			continue;
+		}
+		if (look(l) || tell(l))
+			continue;
+		db_wait(l->d, l->wake, atomic_load(&l->news) ? TELL_MS : POLL_MS);
+		eventfd_read(l->wake, &n);
+	}
+	return NULL;
+}
+
+int live_start(struct live **ret, struct store *s, const char *address, struct err *err)
+{
+	struct live *l = calloc(1, sizeof *l);
+
+	if (!l)
+		return err_set(err, ERR_NOMEM, "store: out of memory");
+	l->s = s;
+	l->tokens = -1;
+	snprintf(l->address, sizeof l->address, "%s", address);
+	l->wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	if (l->wake < 0 || pthread_create(&l->thread, NULL, main_loop, l)) {
+		if (l->wake >= 0)
+			close(l->wake);
+		free(l);
+		return err_set(err, ERR_IO, "store: cannot start a thread");
+	}
+	l->watch = committer_watch(s->writer, on_change, l);
+	*ret = l;
+	return 0;
+}
+
+void live_stop(struct live *l)
+{
+	if (!l)
+		return;
+	committer_unwatch(l->s->writer, l->watch);
+	atomic_store(&l->stop, true);
+	eventfd_write(l->wake, 1);
+	pthread_join(l->thread, NULL);
+	db_close(l->d);
+	close(l->wake);
+	free(l);
+}
