@@ -400,3 +400,106 @@ test('axes of parallel coordinates: words, numbers, logarithms, what is missing'
 	assert.ok(wide.at(0) === 0.5 && wide.at(1.7e308) > 0.9);
 	assert.ok(p.scaleOf(Array.from({ length: 500 }, (_, i) => 'w' + i), o).ticks.length <= 14);
 });
+
+test('groups of runs: by params and tags, their numbers with what is not finite left out', () => {
+	const list = [run('a', { params: { lr: '1', seed: '0' } }), run('b', { params: { lr: '1', seed: '1' } }),
+		run('c', { params: { lr: '10', seed: '0' }, tags: { team: 'x' } }), run('d', { params: {
+			seed: '1' } })];
+	const tags = (r) => r.tags;
+	assert.deepEqual(p.groupRuns(list, ['lr'], tags).map((g) => [g.name, g.runs.map((r) => r.id).join('')]),
+		[['lr 1', 'ab'], ['lr 10', 'c'], ['lr –', 'd']].sort((x, y) => p.natural(x[0], y[0])));
+	assert.deepEqual(p.groupRuns(list, ['t:team'], tags).map((g) => g.name), ['team x', 'team –']
+		.sort(p.natural));
+	assert.deepEqual(p.allButSeed(list), ['lr']);
+	assert.deepEqual(p.allButSeed(list.slice(0, 2)), ['lr'], 'the seed alone differs: one group');
+	assert.deepEqual(p.allButSeed([list[0]]), []);
+	const t = p.together([1, NaN, 2, undefined, Infinity, 4]);
+	assert.ok(t.n === 3 && Math.abs(t.mean - 7 / 3) < 1e-12 && Math.abs(t.std - Math.sqrt(7 / 3)) < 1e-12);
+	assert.ok(p.together([]).n === 0 && Number.isNaN(p.together([]).mean) && Number.isNaN(p.together([3]).std));
+});
+
+test('the shortest edit between two texts, against what it makes of them', () => {
+	let seed = 7;
+	const next = (n) => (seed = (seed * 16807) % 2147483647) % n;
+	for (let i = 0; i < 300; i++) {
+		const list = () => Array.from({ length: next(14) }, () => 'abc'[next(3)]);
+		const [a, b] = [list(), list()];
+		const edits = p.diff(a, b);
+		const of = (not) => edits.filter((e) => e.kind !== not).map((e) => e.text);
+		assert.deepEqual(of('added'), a);
+		assert.deepEqual(of('removed'), b);
+		const table = a.reduce((row, x) => b.reduce((out, y, k) =>
+			[...out, x === y ? row[k] + 1 : Math.max(row[k + 1], out[k])], [0]), b.map(() => 0).concat(0));
+		assert.equal(edits.filter((e) => e.kind === 'same').length, table[b.length], `${a} ${b}`);
+	}
+	assert.deepEqual(p.around(p.diff([...'abcdefg'], [...'abcxefg']), 1).map((e) => e && e.text),
+		[null, 'c', 'd', 'x', 'e', null]);
+	assert.deepEqual(p.around(p.diff(['a'], ['a']), 2), []);
+	const [long, other] = ['x', 'y'].map((w) => Array.from({ length: 5000 }, (_, i) => w + i));
+	assert.equal(p.diff(long, other).length, 10000, 'too different: replaced');
+});
+
+test('terminal lines: colours are kept, other sequences leave', () => {
+	assert.deepEqual(p.piecesOf('a\x1b[1;31mred\x1b[0m\x1b[2K b\x1b]0;title\x07\r'), [
+		{ text: 'a', colour: null, bold: false }, { text: 'red', colour: 1, bold: true },
+		{ text: ' b', colour: null, bold: false }]);
+	assert.deepEqual(p.piecesOf('\x1b[38;5;200mx\x1b[92my\x1b[39mz').map((c) => c.colour), [null, 10, null]);
+	assert.deepEqual(p.piecesOf('plain <b>'), [{ text: 'plain <b>', colour: null, bold: false }]);
+});
+
+test('side by side: which names differ; packages and diffs taken apart', () => {
+	assert.deepEqual(p.sideRows([{ a: '1', b: '2' }, { a: '1', c: '3' }]).map((r) => [r.name, r.differs]),
+		[['a', false], ['b', true], ['c', true]]);
+	assert.deepEqual(p.packagesOf('numpy==2.1\ntorch @ file:///x\n\nodd line here'),
+		{ numpy: '2.1', torch: 'file:///x', odd: 'line here' });
+	const diff = 'diff --git a/x b/x\nindex 1..2\n--- a/x\n+++ b/x\n@@ -1 +1 @@\n-old\n+new\n+more\n';
+	assert.deepEqual(p.diffSize(diff), { added: 2, removed: 1, files: 1 });
+	assert.ok(!p.changeLines(diff).some((l) => /index|@@/.test(l)));
+});
+
+test('the front of two numbers', () => {
+	const pairs = [{ x: 1, y: 1 }, { x: 2, y: 3 }, { x: 2, y: 2 }, { x: 3, y: 2.5 }, { x: NaN, y: 9 }, { x: 4,
+		y: 4 }];
+	assert.deepEqual(p.paretoFront(pairs, 'min', 'max'), [0, 1, 5]);
+	assert.deepEqual(p.paretoFront(pairs, 'min', 'min'), [0]);
+	assert.deepEqual(p.paretoFront([], 'min', 'min'), []);
+});
+
+test('next to the best run: what differs, and whether seeds differ as much', () => {
+	const of = (id, lr, seed, v) => run(id, { params: { lr, seed, wd: '1' }, metrics: { acc: metric({
+		max: v }) } });
+	const list = [of('a', '1', '0', 0.9), of('b', '1', '1', 0.91), of('c', '2', '0', 0.905), of('d', '3', '0',
+		0.5)];
+	const found = p.neighbours(list[1], list, { key: 'acc', dir: 'max' }, ['lr', 'seed', 'wd']);
+	assert.deepEqual(found.map((n) => n.run.id), ['c', 'd']);
+	assert.match(found[0].text, /^lr alone differs, −0\.5 points; seeds spread 0\.71 points: not distinguishable$/);
+	assert.match(found[1].text, /more than that$/);
+});
+
+test('importance: a param that moves the number is told, one that does not is not, twice the same', () => {
+	let seed = 3;
+	const next = () => (seed = (seed * 16807) % 2147483647) / 2147483647;
+	const column = () => Array.from({ length: 120 }, () => String(next()));
+	const params = { strong: column(), word: column().map((v) => 'abc'[Math.floor(v * 3)]), noise: column() };
+	const y = params.strong.map((v, i) => 3 * v + (params.word[i] === 'b' ? 1 : 0));
+	const all = () => {
+		const work = p.importanceOf(params, y, { models: 12, trees: 12 });
+		for (;;) {
+			const got = work.next();
+			if (got.done) return got.value;
+		}
+	};
+	const found = all();
+	assert.deepEqual(found.map((f) => [f.name, f.sure]), [['strong', true], ['word', true], ['noise', false]]);
+	assert.ok(found[0].low <= found[0].share && found[0].share <= found[0].high);
+	assert.deepEqual(all(), found);
+	assert.deepEqual(p.importanceOf({ a: ['1'] }, [1]).next(), { done: true, value: [] });
+});
+
+test('the address holds groups, axes and points', () => {
+	const q = '?e=a&by=lr&by=t:team&band=se&median&ax=p:lr&ax=m:best:acc&sc=p:lr&sc=&sc=p:wd&scl=x&front&imp';
+	assert.equal(p.viewQuery(p.parseView(q)), q);
+	assert.equal(p.parseView('?e=a&side&o=12.34').page, 'side');
+	assert.equal(p.viewQuery(p.parseView('?e=a&side')), '?e=a&side');
+	assert.equal(p.parseView('?sc=p:lr&scl=zz').scatter.log, '');
+});

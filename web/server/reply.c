@@ -19,6 +19,7 @@
 enum { REPLY_GZIP_MIN = 1024 };
 
 static const char page_csp[] = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; "
+			       "media-src 'self'; "
 			       "connect-src 'self'; font-src 'self'; worker-src 'self'; manifest-src 'self'; "
 			       "base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
 static const char data_csp[] = "default-src 'none'; frame-ancestors 'none'; sandbox";

@@ -1,7 +1,7 @@
 // Bundles the page: src/main.tsx and src/style.css into OUT/dist (hashed names, one index.html; what is imported with
 // import() becomes a script of its own, loaded when it is wanted), and the parts that need no browser into OUT/pure.mjs
 // for the tests. Usage: node build.mjs [--out DIR] [--watch]
-import { build, context } from 'esbuild';
+import { build, context, transform } from 'esbuild';
 import { mkdir, readFile, readdir, rm, writeFile, rename } from 'node:fs/promises';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -34,6 +34,15 @@ async function index(meta) {
 	await rename(path.join(dist, 'index.html.new'), path.join(dist, 'index.html'));
 }
 
+/** Styles of later parts of the page are texts of their scripts, small like these. */
+const partStyles = {
+	name: 'part styles',
+	setup: (b) => b.onLoad({ filter: /\.part\.css$/ }, async ({ path: file }) => {
+		const { code } = await transform(await readFile(file, 'utf8'), { loader: 'css', minify: true });
+		return { contents: code, loader: 'text' };
+	}),
+};
+
 const page = {
 	absWorkingDir: here,
 	entryPoints: { page: 'src/main.tsx' },
@@ -52,7 +61,7 @@ const page = {
 	metafile: true,
 	charset: 'utf8',
 	logLevel: 'warning',
-	plugins: [{
+	plugins: [partStyles, {
 		name: 'index',
 		setup: (b) => b.onEnd(async (r) => {
 			if (!r.errors.length) await index(r.metafile);

@@ -1,1 +1,5 @@
+declare module '*.part.css' {
+	const text: string;
+	export default text;
+}
 declare module '*.css';

@@ -1,12 +1,27 @@
 // The view as a short query string and back: what another person must see is in the address, nothing else is.
 import type { Direction } from './goal.ts';
 
-export type Page = 'compare' | 'run' | 'experiments';
+/** side: runs side by side. */
+export type Page = 'compare' | 'run' | 'experiments' | 'side';
 /** time: since each run's start; clock: of the day. */
 export type XAxis = 'step' | 'time' | 'epoch' | 'clock';
 export type Band = 'minmax' | 'std' | 'se' | 't95';
+export type Middle = 'mean' | 'median';
 const BANDS: readonly string[] = ['std', 'se', 't95'];
 const X_AXES: readonly string[] = ['time', 'epoch', 'clock'];
+
+/** Column ids; '' is what seems to tell most, for the colour that of the run. */
+export interface Scatter {
+	x: string;
+	y: string;
+	colour: string;
+	/** Which axes go by factors. */
+	log: '' | 'x' | 'y' | 'xy';
+	/** The runs that none beats in both are joined. */
+	front: boolean;
+}
+
+export const emptyScatter: Scatter = { x: '', y: '', colour: '', log: '', front: false };
 
 export interface View {
 	page: Page;
@@ -30,14 +45,21 @@ export interface View {
 	/** Params that colour and dash stand for, null = what seems to tell most. */
 	hue: string | null;
 	dash: string | null;
-	/** Params whose values make groups; the charts draw these instead of runs. */
+	/** Fields (a param, "t:" and a tag) whose values make groups; table and charts show these instead of runs. */
 	group: string[];
-	/** What is drawn around a group's mean. */
+	/** What is drawn around a group's line, and what the line is. */
 	band: Band;
+	middle: Middle;
 	/** Runs stand below their parents. */
 	nest: boolean;
 	/** Parallel coordinates are open. */
 	parallel: boolean;
+	/** Column ids of the axes of the parallel coordinates, null = what seems to tell most. */
+	axes: string[] | null;
+	/** Runs as points: open or not, by which columns. */
+	scatter: Scatter | null;
+	/** The importance of params is open. */
+	importance: boolean;
 	/** Words that charts are looked for with. */
 	find: string;
 	/** How many charts of a group are open, where the reader has said so. */
@@ -51,8 +73,8 @@ export interface View {
 export const emptyView: View = {
 	page: 'compare', experiment: null, run: null, goal: null, dir: null, sort: null, desc: false, columns: null,
 	filter: '', x: 'step', log: false, smooth: 0, full: false, zoom: null, epochZoom: null, hue: null, dash: null,
-	nest: false, parallel: false, find: '', groups: {}, brushes: {},
-	group: [], band: 'minmax', shown: null,
+	nest: false, parallel: false, axes: null, scatter: null, importance: false, find: '', groups: {}, brushes: {},
+	group: [], band: 'minmax', middle: 'mean', shown: null,
 };
 
 function num(s: string | null): number | null {
@@ -90,6 +112,15 @@ function brushesOf(list: readonly string[]): Record<string, [number, number]> {
 	return out;
 }
 
+const LOGS: readonly string[] = ['x', 'y', 'xy'];
+
+function scatterOf(p: URLSearchParams): Scatter | null {
+	const log = p.get('scl') ?? '';
+	const [x = '', y = '', colour = ''] = p.getAll('sc');
+	return p.has('sc') ? { x, y, colour, log: LOGS.includes(log) ? log as Scatter['log'] : '',
+		front: p.has('front') } : null;
+}
+
 /** The query of an address as MLflow's clients print it (#/experiments/1/runs/<id>), null for any other. */
 export function linkedQuery(hash: string): string | null {
 	const m = /^#\/experiments\/\d+\/runs\/([0-9a-f]{32})(?:[/?].*)?$/.exec(hash);
@@ -110,7 +141,7 @@ export function parseView(query: string): View {
 	const run = p.get('r');
 	const shown = p.get('o');
 	return {
-		page: run !== null ? 'run' : p.has('all') ? 'experiments' : 'compare',
+		page: run !== null ? 'run' : p.has('all') ? 'experiments' : p.has('side') ? 'side' : 'compare',
 		experiment: p.get('e'),
 		run,
 		goal: goal === null ? null : goal.replace(/^[+-]/, ''),
@@ -129,8 +160,12 @@ export function parseView(query: string): View {
 		dash: p.get('dash'),
 		group: p.getAll('by'),
 		band: BANDS.includes(p.get('band') ?? '') ? p.get('band') as Band : 'minmax',
+		middle: p.has('median') ? 'median' : 'mean',
 		nest: p.has('nest'),
 		parallel: p.has('par'),
+		axes: p.has('ax') ? p.getAll('ax').filter((c) => c !== '') : null,
+		scatter: scatterOf(p),
+		importance: p.has('imp'),
 		find: p.get('f') ?? '',
 		groups: groupsOf(p.getAll('gr')),
 		brushes: brushesOf(p.getAll('br')),
@@ -145,6 +180,7 @@ export function viewQuery(v: View): string {
 		.replace(/%2F/g, '/').replace(/%3A/g, ':').replace(/%2C/g, ',').replace(/%20/g, '+'));
 	if (v.page === 'experiments') return '?all';
 	if (v.experiment !== null) add('e', v.experiment);
+	if (v.page === 'side') out.push('side');
 	if (v.page === 'run' && v.run !== null) add('r', v.run);
 	if (v.goal !== null) add('g', (v.dir === 'min' ? '-' : '') + v.goal);
 	if (v.sort !== null) add('s', (v.desc ? '-' : '') + v.sort);
@@ -160,8 +196,16 @@ export function viewQuery(v: View): string {
 	if (v.dash !== null) add('dash', v.dash);
 	for (const k of v.group) add('by', k);
 	if (v.band !== 'minmax') add('band', v.band);
+	if (v.middle === 'median') out.push('median');
 	if (v.nest) out.push('nest');
 	if (v.parallel) out.push('par');
+	if (v.axes !== null) for (const a of v.axes.length ? v.axes : ['']) add('ax', a);
+	if (v.scatter) {
+		for (const id of [v.scatter.x, v.scatter.y, v.scatter.colour]) add('sc', id);
+		if (v.scatter.log) add('scl', v.scatter.log);
+		if (v.scatter.front) out.push('front');
+	}
+	if (v.importance) out.push('imp');
 	if (v.find !== '') add('f', v.find);
 	for (const [name, n] of Object.entries(v.groups)) add('gr', `${n}.${name}`);
 	for (const [title, range] of Object.entries(v.brushes)) add('br', `${zoomText(range)}~${title}`);

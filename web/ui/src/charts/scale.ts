@@ -17,6 +17,8 @@ interface ScaleOptions {
 	format(v: number): string;
 	/** The smallest number is at the top. */
 	flip?: boolean;
+	/** By factors or evenly, where somebody wants it so; else as the values ask for. */
+	log?: boolean | null;
 	/** Some have no value: they get a place at the bottom. */
 	missing?: boolean;
 }
@@ -41,7 +43,7 @@ function wordScale(words: readonly string[], floor: number): Omit<Scale, 'at'> &
 
 function numberScale(numbers: readonly number[], floor: number, o: ScaleOptions): Scale {
 	const [lo, hi] = [numbers[0] ?? 0, numbers[numbers.length - 1] ?? 0];
-	const log = lo > 0 && hi / lo >= LOG_FROM;
+	const log = lo > 0 && (o.log ?? hi / lo >= LOG_FROM);
 	const t = log ? Math.log : (v: number) => v / 2; // halves: the whole range of doubles has no difference
 	const width = t(hi) - t(lo);
 	const at = (v: Value): number | null => {

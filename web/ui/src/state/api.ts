@@ -239,7 +239,8 @@ export interface GroupReply {
 	/** Values by field ("params.lr"); null where the runs have none. */
 	group: Record<string, string | null>;
 	runs: string[];
-	buckets: { x: number; n: number; mean: number | null; low: number | null; high: number | null }[];
+	buckets: { x: number; n: number; mean: number | null; median: number | null; low: number | null; high: number
+		| null }[];
 }
 
 export async function queryGroups(q: SeriesQuery, by: readonly string[], band: string): Promise<GroupReply[]> {
@@ -250,7 +251,8 @@ export async function queryGroups(q: SeriesQuery, by: readonly string[], band: s
 		key: String(g.key), group: g.group as Record<string, string | null>, runs: g.runs as string[],
 		buckets: (g.buckets as Json[]).map((b) => ({
 			x: (edges[num(b.i)]! + edges[num(b.i) + 1]!) / 2, n: num(b.n),
-			mean: numOrNull(b.mean), low: numOrNull(b.low), high: numOrNull(b.high),
+			mean: numOrNull(b.mean), median: numOrNull(b.median), low: numOrNull(b.low),
+				high: numOrNull(b.high),
 		})),
 	}));
 }

@@ -12,6 +12,6 @@ export { isReserved, tagKeys, tagsOf } from './tags.ts';
 export * from './takenback.ts';
 export { endSession, getRuns } from './api.ts';
 export { askRanks } from './points.ts';
-export { groupCurves, isGrouped, wantGroups } from './groups.ts';
+export { groupCurves, groupOrder, middleAt, middleOf, runGroups, wantGroups } from './groups.ts';
 export { liveRev, start } from './live.ts';
 export { needMetrics } from './load.ts';

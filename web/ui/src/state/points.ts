@@ -1,7 +1,9 @@
 // The one place that asks the server for points: what each part of the page asks for, and how the answer is read. Holds
 // nothing: what came is kept by those who asked.
+import { fieldAddress } from '../base/group.ts';
 import type { BucketColumns, RunDetail, Series } from '../base/types.ts';
-import { queryGroups, queryLines, querySeries, type GroupReply, type SeriesReply } from './api.ts';
+import { num, queryGroups, queryLines, querySeries, request, type GroupReply, type Json, type SeriesReply } from
+	'./api.ts';
 import { view } from './view.ts';
 
 /** Zoomed curves carry a point beyond each edge, so that lines run to the border. */
@@ -38,7 +40,7 @@ export async function askCurves({ runs, keys, buckets, zoom }: CurveQuestion): P
 export function askGroups({ runs, keys, buckets, zoom }: CurveQuestion): Promise<GroupReply[]> {
 	const range = zoom ? { from: zoom[0], to: zoom[1] } : {};
 	return queryGroups({ runs: [...runs], keys, rank: null, buckets, x: viewAxis(), ...range },
-		view.value.group.map((k) => 'params.' + k), view.value.band);
+		view.value.group.map(fieldAddress), view.value.band);
 }
 
 /** What lies behind a step. */
@@ -81,4 +83,32 @@ export function askRanks(run: string, keys: readonly string[], buckets: number,
 	zoom: [number, number] | null = null): Promise<SeriesReply[]> {
 	const range = zoom ? { from: zoom[0], to: zoom[1] } : {};
 	return querySeries({ runs: [run], keys, rank: null, buckets, x: 'step', ...range });
+}
+
+const PLACES = 1000;
+
+/**
+ * First and last step of the few points among which is the last that a series had at a time, in seconds since 1970;
+ * null when it had none. Points by time are counted, then found again by step.
+ */
+export async function pointsUpTo(run: string, key: string, seconds: number): Promise<[number, number] | null> {
+	const one = { runs: [run], keys: [key], rank: -1 };
+	const [early] = await querySeries({ ...one, buckets: 1, x: 'time', to: seconds });
+	let left = early?.columns.count.reduce((a, n) => a + n, 0) ?? 0;
+	if (!left) return null;
+	const [all] = await querySeries({ ...one, buckets: PLACES, x: 'step' });
+	const { count, x_first: first, x_last: last } = all!.columns;
+	for (let b = 0; b < count.length; b++) {
+		left -= count[b]!;
+		if (left <= 0) return [first[b] ?? 0, last[b] ?? 0];
+	}
+	return null;
+}
+
+/** The points of a series from one step to another, as they were recorded. */
+export async function pointsBetween(run: string, key: string, from: number,
+	to: number): Promise<{ step: number; seconds: number; value: number }[]> {
+	const p = new URLSearchParams({ run, key, rank: '-1', from: String(from), to: String(to), limit: '100000' });
+	return ((await request('series?' + p)).points as Json[])
+		.map((o) => ({ step: num(o.step), seconds: num(o.wall_time), value: num(o.value) }));
 }

@@ -8,10 +8,12 @@ import { parentOf } from '../base/nest.ts';
 import { splitParams } from '../base/params.ts';
 import { orderRuns, partition } from '../base/rank.ts';
 import { isExpression, matchesWords } from '../base/url.ts';
-import { go, view } from './view.ts';
+import { go, isGrouped, view } from './view.ts';
 
 const SHOWN_ALL = 16;
 const SHOWN_MANY = 10;
+/** Runs that make groups at most: as many as one question to the server may name. */
+const MEMBERS_MAX = 500;
 
 export const runs = signal<Run[]>([]);
 export const experiments = signal<Experiment[] | null>(null);
@@ -133,6 +135,7 @@ const chosen = computed<Set<string>>(() => {
 	const v = view.value.shown;
 	const list = rows.value;
 	if (v !== null) return new Set(list.filter((r) => v.some((p) => r.id.startsWith(p))).map((r) => r.id));
+	if (isGrouped.value) return new Set(list.slice(0, MEMBERS_MAX).map((r) => r.id));
 	if (list.length <= SHOWN_ALL) return new Set(list.map((r) => r.id));
 	const set = new Set(list.slice(0, SHOWN_MANY).map((r) => r.id));
 	for (const r of list) if (r.status === 'running' && set.size < SHOWN_ALL) set.add(r.id);
@@ -154,6 +157,14 @@ export const drawn = computed<readonly Run[]>(() => {
 	const one = opened.value;
 	return one ? [runs.value.find((r) => r.id === one.id) ?? one] : [];
 });
+
+/** Shows all of the runs or hides them. */
+export function showAll(ids: readonly string[], on: boolean): void {
+	const set = new Set(chosen.value);
+	for (const id of ids) if (on) set.add(id);
+		else set.delete(id);
+	setShown(set);
+}
 
 export function isShown(id: string): boolean {
 	return chosen.value.has(id);

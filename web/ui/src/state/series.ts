@@ -7,7 +7,7 @@ import { zoomOf } from './axis.ts';
 import { askCurves, askNewer, type CurveQuestion } from './points.ts';
 import { drawn, heldMetrics, loading, mayHave, metricKeys, report } from './runs.ts';
 import { takenBack } from './takenback.ts';
-import { view } from './view.ts';
+import { isGrouped, view } from './view.ts';
 
 /** Grows with every change of the series below. */
 export const seriesRev = signal(0);
@@ -91,6 +91,7 @@ function isLacking(id: string, buckets: number): boolean {
 
 /** Groups what is missing by zoom range: one request each (one in all unless epochs are mixed with steps). */
 function missing(): Batch[] {
+	if (isGrouped.value) return [];
 	const groups = new Map<string, Batch>();
 	for (const [key, widths] of wanted) {
 		const most = Math.max(...widths.values());

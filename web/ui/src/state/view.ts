@@ -1,5 +1,5 @@
 // The view: what the address says is on the screen, and what the pointer or the keyboard is on. Knows no runs.
-import { signal } from '@preact/signals';
+import { computed, signal } from '@preact/signals';
 import { emptyView, linkedQuery, parseView, viewQuery, type View } from '../base/url.ts';
 
 const ADDRESS_MS = 120;
@@ -9,6 +9,9 @@ export const view = signal<View>(parseView(linkedQuery(location.hash) ?? locatio
 export const lit = signal<string | null>(null);
 /** Where a chart's pointer is: the metric and x in units of the chart. */
 export const cursor = signal<{ key: string; x: number } | null>(null);
+
+/** The table and the charts show groups of runs. */
+export const isGrouped = computed(() => view.value.group.length > 0 && view.value.page === 'compare');
 
 /** Changes the view; push makes a step of the browser's history, for changes of page. */
 export function go(patch: Partial<View>, push = false): void {

@@ -140,7 +140,7 @@ export function ChartCard({ metric, note }: { metric: string; note?: string }) {
 	const chart = useChart(metric, box, lines);
 	const v = s.view.value;
 	const big = large.value === metric;
-	const none = s.isBare(metric);
+	const none = s.isGrouped.value ? s.groupCurves.value.has(metric) && !lines.value.length : s.isBare(metric);
 	return (
 		<figure class={'card chart' + (big ? ' large' : '')} onKeyDown={(e) => {
 			if (e.key === 'Escape' && big && !s.zoomOf(metric)) large.value = null;

@@ -5,11 +5,12 @@ import { useRef } from 'preact/hooks';
 import * as s from '../../state/index.ts';
 import { natural, paramText } from '../../base/format.ts';
 import type { Run } from '../../base/types.ts';
-import type { Band } from '../../base/url.ts';
 import { AT_ONCE, chartOrder, frontKeys, openAtFirst, type ChartGroup } from '../../base/order.ts';
 import { GroupHead, Key } from '../base/bits.tsx';
+import { lazy } from '../base/lazy.tsx';
 import { ChartCard } from './card.tsx';
 
+const Grouping = lazy(() => import('./grouping.tsx').then((m) => m.Grouping));
 /** Values of a param that the legend names. */
 const LEGEND_MAX = 6;
 const SCALE_SHOWN = 4;
@@ -65,38 +66,6 @@ function Legend() {
 const AXIS_HINTS: Record<string, string> =
 	{ time: 'since the start of each run', clock: 'date and time of day' };
 
-const BANDS: [Band, string][] = [['minmax', 'min to max'], ['std', '± std'], ['se', '± std error'],
-	['t95', '95 % interval']];
-/** Every param that differs but the seed. */
-const BUT_SEED = '*';
-
-/** Lines of runs, or of groups of them in a band. */
-function Grouping() {
-	const { group, band } = s.view.value;
-	const params = s.split.value.differ;
-	if (s.view.value.page !== 'compare' || !params.length) return null;
-	const seedless = params.filter((k) => !/seed/.test(k));
-	const now = group.length > 1 ? BUT_SEED : group[0] ?? '';
-	const choose = (k: string) => s.go({ group: k === '' ? [] : k === BUT_SEED ? seedless : [k] });
-	return (
-		<span class="grouping wide">
-			<select aria-label="group by" title="one line for all runs of a value" value={now}
-				onChange={(e) => choose(e.currentTarget.value)}>
-				<option value="">runs</option>
-				{seedless.length > 1 && seedless.length < params.length
-					&& <option value={BUT_SEED}>by all but seed</option>}
-				{params.map((k) => <option key={k} value={k}>by {k.replace(/_/g, ' ')}</option>)}
-			</select>
-			{group.length > 0 && (
-				<select aria-label="band" title="what is drawn around the mean" value={band}
-					onChange={(e) => s.go({ band: e.currentTarget.value as Band })}>
-					{BANDS.map(([b, text]) => <option key={b} value={b}>{text}</option>)}
-				</select>
-			)}
-		</span>
-	);
-}
-
 export function Toolbar() {
 	const v = s.view.value;
 	const hasEpoch = s.runs.value.some((r) => s.stepsPerEpoch(r) !== null);
@@ -119,7 +88,7 @@ export function Toolbar() {
 				<output>{v.smooth || 'off'}</output>
 			</label>
 			{(v.zoom || v.epochZoom) && <button type="button" onClick={s.resetZoom}>reset zoom</button>}
-			<Grouping />
+			{v.page === 'compare' && s.split.value.differ.length > 0 && <Grouping />}
 			<span class="grow" />
 			{!s.isGrouped.value && <Legend />}
 			<input class="find" type="search" placeholder="find a chart" aria-label="Find a chart"

@@ -3,6 +3,7 @@
 import { lastPoint, type ChartLine, type Flag } from '../../charts/line/index.ts';
 import type { Alert, Run, Series } from '../../base/types.ts';
 import { lookAt } from '../../base/colour.ts';
+import { fieldAddress, groupName } from '../../base/group.ts';
 import { clockText, count, natural, short, sinceStart } from '../../base/format.ts';
 import { fellOut, recovered } from '../../base/goal.ts';
 import { smooth } from '../../base/series.ts';
@@ -65,22 +66,19 @@ function takenBackLines(r: Run, key: string): ChartLine[] {
 	}));
 }
 
-/** What a group is called: the values that its runs share. */
-function groupName(group: Readonly<Record<string, string | null>>): string {
-	return Object.entries(group).map(([k, v]) => `${k.replace(/^params\./, '').replace(/_/g, ' ')} ${v ?? '–'}`)
-		.join(', ');
-}
-
-/** Groups of runs as their mean in a band; the name says how many runs there are. */
+/** Groups of runs as their mean or median in a band; the name says how many runs there are. */
 function groupLines(key: string): ChartLine[] {
-	const list = (s.groupCurves.value.get(key) ?? []).map((g) => ({ g, name: groupName(g.group) }));
+	const nameOf = (values: Readonly<Record<string, string | null>>) => groupName(Object.fromEntries(
+		s.view.value.group.map((f) => [f, values[fieldAddress(f)] ?? null])));
+	const list = (s.groupCurves.value.get(key) ?? []).map((g) => ({ g, name: nameOf(g.group) }));
 	list.sort((a, b) => natural(a.name, b.name));
-	return list.map(({ g, name }, n) => {
+	return list.map(({ g, name }) => {
+		const n = s.groupOrder.value.get(name) ?? 0;
 		const xs = g.buckets.map((b) => b.x);
 		const of = (v: number | null) => v ?? NaN;
 		return {
 			id: GROUP + name, name: `${name} (${g.runs.length})`, colour: colourOf(lookAt(n)), dash: [],
-			xs, ys: g.buckets.map((b) => of(b.mean)), smooth: null, fit: true, badX: null, badToEnd: false,
+			xs, ys: g.buckets.map(s.middleOf), smooth: null, fit: true, badX: null, badToEnd: false,
 			band: { low: g.buckets.map((b) => of(b.low)), high: g.buckets.map((b) => of(b.high)) },
 			end: 'none' as const, flags: [],
 		};

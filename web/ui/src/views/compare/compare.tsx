@@ -2,7 +2,7 @@
 import { computed, signal, useSignalEffect } from '@preact/signals';
 import { useEffect } from 'preact/hooks';
 import * as s from '../../state/index.ts';
-import { Empty, GroupHead } from '../base/bits.tsx';
+import { Empty } from '../base/bits.tsx';
 import { lazy } from '../base/lazy.tsx';
 import { ChartGrid, Toolbar } from '../charts/grid.tsx';
 import { Header } from '../header/header.tsx';
@@ -15,9 +15,10 @@ const narrowQuery = matchMedia('(max-width: 720px)');
 const narrow = signal(narrowQuery.matches);
 narrowQuery.addEventListener('change', (e) => (narrow.value = e.matches));
 
+const Grouped = lazy(() => import('../table/grouped.tsx').then((m) => m.Grouped));
 const Cards = lazy(() => import('../table/cards.tsx').then((m) => m.Cards));
 const StepTime = lazy(() => import('./steptime.tsx').then((m) => m.StepTime));
-const Parallel = lazy(() => import('./parallel.tsx').then((m) => m.Parallel));
+const Why = lazy(() => import('../why/why.tsx').then((m) => m.Why));
 
 /** Share of the height that the table takes when all of its rows fit into it. */
 const SHARE_WHOLE = 0.56;
@@ -92,19 +93,6 @@ function Handle() {
 	);
 }
 
-/** Opens the parallel coordinates; there must be something to compare. */
-function ParamsAndGoal() {
-	const open = s.view.value.parallel;
-	if (s.rows.value.length < 2 || !s.split.value.differ.length) return null;
-	return (
-		<section class="group" aria-label="Params and goal">
-			<GroupHead open={open} toggle={() => s.go({ parallel: !open })} name="params and goal"
-				count={s.rows.value.length} />
-			{open && <Parallel meanwhile={<div class="card chart parallel" />} />}
-		</section>
-	);
-}
-
 export function Compare() {
 	useSignalEffect(() => s.wantPhases(visibleRows.value.slice(0, PHASES_OF)));
 	useSignalEffect(() => {
@@ -123,13 +111,15 @@ export function Compare() {
 		<>
 			<main class="tablepane">
 				<Facts />
-				{!s.rows.value.length ? <NoRuns /> : narrow.value ? <Cards /> : <Table />}
+				{!s.rows.value.length ? <NoRuns /> : s.isGrouped.value ? <Grouped
+					narrow={narrow.value} />
+					: narrow.value ? <Cards /> : <Table />}
 				{!narrow.value && <Handle />}
 			</main>
 			<Header />
 			<section class="chartpane" aria-label="Charts">
 				<Toolbar />
-				<ChartGrid keys={s.metricKeys.value} after={<><ParamsAndGoal /><StepTime /></>} />
+				<ChartGrid keys={s.metricKeys.value} after={<><Why /><StepTime /></>} />
 			</section>
 		</>
 	);

@@ -7,6 +7,8 @@ import * as s from '../../state/index.ts';
 const SAME_SHOWN = 14;
 const VALUE_MAX = 24;
 const SHOW_MAX = 100;
+/** Runs side by side at most: as in state/side.ts, which is loaded later. */
+const SIDE_MAX = 12;
 
 const cut = (v: string) => (v.length > VALUE_MAX ? v.slice(0, VALUE_MAX - 1) + '…' : v);
 
@@ -39,6 +41,9 @@ function Choices({ list }: { list: readonly Run[] }) {
 			{s.haveParents.value && <button type="button" class="quiet" aria-pressed={nest}
 				onClick={() => s.go({ nest: !nest })}>
 				{nest ? 'in one list' : 'below their parents'}</button>}
+			{on > 1 && on <= SIDE_MAX && !s.isGrouped.value && <button type="button" class="quiet"
+				title="params, metrics, code, packages, files of the runs in the charts"
+				onClick={() => s.go({ page: 'side' }, true)}>side by side</button>}
 			{shown !== null && <button type="button" class="quiet"
 				onClick={() => s.setShown(null)}>default choice</button>}
 		</>
@@ -65,7 +70,8 @@ export function Facts() {
 	const all = s.runs.value.length;
 	return (
 		<p class="facts">
-			<b>{list.length === all ? count(all, 'run') : `${list.length} of ${count(all, 'run')}`}</b>
+			<b>{s.isGrouped.value && `${count(s.runGroups.value.length, 'group')} of `}
+				{list.length === all ? count(all, 'run') : `${list.length} of ${count(all, 'run')}`}</b>
 			{s.loadingMore.value && <span>more are coming</span>}
 			{s.notHeld.value && <span>the newest ones;
 				a filter such as <code>params.lr = 0.1</code> reaches the others</span>}

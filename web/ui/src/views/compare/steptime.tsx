@@ -6,6 +6,7 @@ import { count, seconds } from '../../base/format.ts';
 import { stack, type Segment } from '../../charts/stack.ts';
 import { GroupHead, Key, Name } from '../base/bits.tsx';
 import { Bar, phasesOf, PhaseLegend, shares } from '../base/phases.tsx';
+import '../base/later.ts';
 
 const FIRST = 24;
 

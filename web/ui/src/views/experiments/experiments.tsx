@@ -9,6 +9,7 @@ import { emptyView } from '../../base/url.ts';
 import { Empty, followed, NameForm } from '../base/bits.tsx';
 import { Header } from '../header/header.tsx';
 import { Trash } from './trash.tsx';
+import '../base/later.ts';
 
 /** The experiment that is there from the start and cannot go. */
 const FIRST = '0';

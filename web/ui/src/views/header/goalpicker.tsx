@@ -2,6 +2,7 @@
 import { useSignal } from '@preact/signals';
 import { matchesWords } from '../../base/url.ts';
 import { Panel } from '../base/bits.tsx';
+import '../base/later.ts';
 
 const MOST = 60;
 

@@ -7,9 +7,9 @@ import { directionOf } from '../../base/goal.ts';
 import { followed } from '../base/bits.tsx';
 import { lazy } from '../base/lazy.tsx';
 import { theme, toggleTheme } from '../base/theme.ts';
-import { Picker } from '../table/picker.tsx';
 
 const picking = signal(false);
+const Picker = lazy(() => import('../table/picker.tsx').then((m) => m.Picker));
 const tagging = signal(false);
 const BulkTag = lazy(() => import('./bulktag.tsx').then((m) => m.BulkTag));
 const aiming = signal(false);

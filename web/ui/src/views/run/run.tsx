@@ -5,6 +5,7 @@ import type { Run, RunDetail } from '../../base/types.ts';
 import * as s from '../../state/index.ts';
 import { getRun } from '../../state/run.ts';
 import { Empty } from '../base/bits.tsx';
+import { lazy } from '../base/lazy.tsx';
 import { Bar, PhaseLegend, phasesOf, shares } from '../base/phases.tsx';
 import { ChartGrid, Toolbar } from '../charts/grid.tsx';
 import { Header } from '../header/header.tsx';
@@ -20,6 +21,12 @@ import { Ranks } from './ranks.tsx';
 import { Source } from './source.tsx';
 import { Speed } from './speed.tsx';
 import { Tags } from './tags.tsx';
+import '../base/later.ts';
+
+const Media = lazy(() => import('../told/media.tsx').then((m) => m.Media));
+const Console = lazy(() => import('../told/console.tsx').then((m) => m.Console));
+const Code = lazy(() => import('../told/code.tsx').then((m) => m.Code));
+const Alerts = lazy(() => import('../told/code.tsx').then((m) => m.Alerts));
 
 function Pairs({ title, pairs, mark }: { title: string; pairs: [string, string][]; mark?: Set<string> }) {
 	if (!pairs.length) return null;
@@ -101,10 +108,12 @@ function Boxes({ run }: { run: RunDetail }) {
 			<Speed r={run} key={'speed ' + run.id} />
 			<Phases r={run} />
 			<Family r={run} key={run.id} />
+			<Alerts r={run} />
 			<Problems r={run} />
 			<Source r={run} />
 			<Params r={run} />
 			<Metrics r={run} />
+			<Code r={run} />
 			<Artifacts r={run} key={`${run.id} ${run.artifacts.length}`} />
 			<Pairs title="Environment" pairs={Object.entries(run.environment)} />
 			<Tags r={run} key={run.id} />
@@ -130,7 +139,9 @@ export function RunPage({ id }: { id: string }) {
 			<section class="chartpane" aria-label="Charts">
 				<Toolbar />
 				<ChartGrid keys={Object.keys(run.metrics).sort()}
-					after={<><Ranks r={run} /><RankCharts r={run} key={run.id} /></>} />
+					after={<><Media r={run} key={'m' + run.id} /><Ranks r={run} />
+						<RankCharts r={run} key={run.id} /><Console r={run}
+							key={'c' + run.id} /></>} />
 			</section>
 		</>
 	);

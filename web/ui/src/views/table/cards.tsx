@@ -14,6 +14,7 @@ import { statements } from '../base/says.ts';
 import { colourOf } from '../base/theme.ts';
 import { linesOf } from '../charts/lines.ts';
 import { visibleRows } from './rows.ts';
+import '../base/later.ts';
 
 const W = 92;
 const H = 34;

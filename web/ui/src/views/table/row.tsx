@@ -76,7 +76,7 @@ function NameCell({ r, shown }: { r: Run; shown: boolean }) {
 	);
 }
 
-function kindOf(c: Column, i: number): string {
+export function kindOf(c: Column, i: number): string {
 	return 'cell c-' + c.id.replace(/:.*/, '') + (c.number ? ' num' : '') + (i === 0 ? ' first' : '');
 }
 

@@ -31,6 +31,14 @@ export const nesting = computed<ReadonlyMap<string, Nested> | null>(() => {
 	return new Map(nest(s.rows.value, folded.value).map((n) => [n.run.id, n]));
 });
 
+/** Groups whose runs are listed below them, by name. */
+export const openGroups = signal<ReadonlySet<string>>(new Set());
+
+/** Rows of the table: runs, or groups with the runs of those that are open. */
+export const rowCount = computed(() => (s.isGrouped.value
+	? s.runGroups.value.reduce((n, g) => n + 1 + (openGroups.value.has(g.name) ? g.all.length : 0), 0)
+	: visibleRows.value.length));
+
 export const visibleRows = computed<Run[]>(() => {
 	const list = s.rows.value;
 	if (nesting.value) return [...nesting.value.values()].map((n) => n.run);

@@ -1,40 +1,17 @@
 // The comparison table: an ARIA grid whose rows exist only while they are on the screen, with a fixed row height. One
 // cell is in the tab order; arrows move it, space shows or hides the run, Enter opens it or does what the cell says.
-import { signal, useSignalEffect } from '@preact/signals';
+import { useSignalEffect } from '@preact/signals';
 import type { RefObject } from 'preact';
-import { useEffect, useLayoutEffect, useRef } from 'preact/hooks';
+import { useEffect, useRef } from 'preact/hooks';
 import * as s from '../../state/index.ts';
 import type { Column } from './column.ts';
 import { columns, shownMetrics } from './columns.tsx';
 import { act, active, focused, fullText, move, tip } from './focus.ts';
 import { HeadCell, Row, ROW } from './row.tsx';
-import { nesting, visibleRows } from './rows.ts';
+import { nesting, rowCount, visibleRows } from './rows.ts';
+import { made, reveal, scrolled, useScrolled } from './window.ts';
 
 const HEAD = 34;
-const OVERSCAN = 6;
-
-const scrolled = signal({ top: 0, height: 600 });
-
-/** Keeps scrolled at what the element shows. */
-function useScrolled(box: RefObject<HTMLDivElement | null>): void {
-	useLayoutEffect(() => {
-		const el = box.current!;
-		const measure = () => (scrolled.value = { top: el.scrollTop, height: el.clientHeight });
-		const watch = new ResizeObserver(measure);
-		watch.observe(el);
-		el.addEventListener('scroll', measure, { passive: true });
-		return () => {
-			watch.disconnect();
-			el.removeEventListener('scroll', measure);
-		};
-	}, []);
-}
-
-/** Scrolls a row into sight, below the header. */
-function reveal(el: HTMLElement, n: number): void {
-	if (n * ROW < el.scrollTop) el.scrollTop = n * ROW;
-	else if ((n + 2) * ROW > el.scrollTop + el.clientHeight) el.scrollTop = (n + 2) * ROW - el.clientHeight;
-}
 
 /**
  * What keys do in the table. A key that moves the active cell has the focus follow it once the cell's row is there:
@@ -74,7 +51,7 @@ function onCopy(e: ClipboardEvent): void {
 }
 
 /** Widths of the columns as grid-template-columns; what is left over goes to the notes, else to nobody. */
-function template(cols: readonly Column[]): string {
+export function template(cols: readonly Column[]): string {
 	const widths = cols.map((c) => {
 		if (c.id === 'notes') return `minmax(${c.width}px, 1fr)`;
 		return c.wanted ? `minmax(${c.width}px, ${c.wanted}px)` : c.width + 'px';
@@ -82,23 +59,11 @@ function template(cols: readonly Column[]): string {
 	return widths.join(' ') + (cols.some((c) => c.id === 'notes') ? '' : ' 1fr');
 }
 
-/**
- * Places in the list whose rows are made: those on the screen, and that of the active cell, which the tab order needs.
- */
-function made(count: number): { from: number; indexes: number[] } {
-	const { top, height } = scrolled.value;
-	const from = Math.max(0, Math.floor(top / ROW) - OVERSCAN);
-	const to = Math.min(count, Math.ceil((top + height) / ROW) + OVERSCAN);
-	const { row } = active.value;
-	const far = row >= 0 && row < count && (row < from || row >= to) ? [row] : [];
-	return { from, indexes: [...far, ...Array.from({ length: Math.max(0, to - from) }, (_, i) => from + i)] };
-}
-
 export function Table() {
 	const box = useRef<HTMLDivElement>(null);
 	const list = visibleRows.value;
 	const cols = columns.value;
-	const { from, indexes } = made(list.length);
+	const { from, indexes } = made(list.length, active.value.row);
 	useScrolled(box);
 	useSignalEffect(() => void s.needMetrics(shownMetrics.value));
 	useEffect(() => {
@@ -129,5 +94,5 @@ export function Table() {
 
 /** Height of the whole table without scrolling, in pixels. */
 export function tableHeight(): number {
-	return HEAD + visibleRows.value.length * ROW + 2;
+	return HEAD + rowCount.value * ROW + 2;
 }

@@ -4,13 +4,16 @@ import { useSignal, useSignalEffect, type Signal } from '@preact/signals';
 import type { RefObject } from 'preact';
 import { useEffect, useRef } from 'preact/hooks';
 import type { Run } from '../../base/types.ts';
-import { count, natural, paramText, short } from '../../base/format.ts';
-import { bestOf, fellOut } from '../../base/goal.ts';
+import { count } from '../../base/format.ts';
+import { fellOut } from '../../base/goal.ts';
 import { tellingParams } from '../../base/params.ts';
 import { isBrushed, ParallelChart, type ParallelData } from '../../charts/parallel.ts';
-import { scaleOf, type Value } from '../../charts/scale.ts';
 import * as s from '../../state/index.ts';
-import { colourOf, theme } from '../base/theme.ts';
+import { Chooser } from '../base/chooser.tsx';
+import { colourOf } from '../base/theme.ts';
+import { axisChoices, axisOf, axisScale, metricsOf, type Axis } from './axes.ts';
+import { gradeOf } from './grade.ts';
+import './styles.ts';
 
 const AXIS_PX = 92;
 const AXES_MAX = 10;
@@ -24,50 +27,18 @@ const SHOW_MAX = 100;
 /** Ranges of axes by their titles. */
 type Brushes = Record<string, [number, number]>;
 
-interface Axis {
-	title: string;
-	value(r: Run): Value;
-	flip: boolean;
-	/** Runs whose values make the axis; the others stand at its ends. */
-	fit(r: Run): boolean;
-	format(v: number): string;
-}
-
-const isThere = (v: Value) => v !== null && !(typeof v === 'number' && !Number.isFinite(v));
-
-function paramAxis(key: string, list: readonly Run[]): Axis {
-	const isNumber = (v: string | undefined) => v === undefined || (v !== '' && !Number.isNaN(Number(v)));
-	const numeric = list.every((r) => isNumber(r.params[key]));
-	return {
-		title: key.replace(/_/g, ' '), flip: false, fit: () => true, format: (v) => paramText(String(v)),
-		value: (r) => (r.params[key] === undefined ? null : numeric ? Number(r.params[key]) : r.params[key]!),
-	};
-}
-
-function axesOf(list: readonly Run[], width: number): Axis[] {
+/** The axes: those that the reader chose, or the params that tell most and the goal. */
+function idsOf(width: number): string[] {
+	const chosen = s.view.value.axes;
+	if (chosen) return chosen;
 	const g = s.goal.value;
 	const most = Math.max(2, Math.min(AXES_MAX, Math.floor((width - 114) / AXIS_PX)));
-	const out = tellingParams(s.split.value, most).map((k) => paramAxis(k, list));
-	if (g) out.push({
-		title: s.shortKey(g.key), flip: g.dir === 'min', format: short, fit: (r) => !fellOut(r),
-		value: (r) => bestOf(r.metrics[g.key], g.dir),
-	});
-	return out;
-}
-
-/** From pale to strong by the share of the others that are worse. */
-function gradeOf(share: number): string {
-	const [from, to] = theme() === 'dark' ? [[70, 80, 92], [125, 184, 242]] : [[196, 206, 217], [10, 95, 180]];
-	const part = (v: number, i: number) => Math.round(v + (to![i]! - v) * share ** 2).toString(16).padStart(2, '0');
-	return '#' + from!.map(part).join('');
+	return [...tellingParams(s.split.value, most).map((k) => 'p:' + k), ...g ? ['m:best:' + g.key] : []];
 }
 
 /** What is drawn: the best in front, at the end. */
 function pictureOf(list: readonly Run[], axes: readonly Axis[], brushes: Brushes): ParallelData {
-	const scales = axes.map((a) => scaleOf(
-		list.filter(a.fit).map(a.value).sort((x, y) => natural(String(x ?? ''), String(y ?? ''))),
-		{ format: a.format, flip: a.flip, missing: list.some((r) => !isThere(a.value(r))) },
-	));
+	const scales = axes.map((a) => axisScale(a, list, { log: null, flip: a.dir === 'min' }));
 	const last = list.length - 1;
 	const lookOf = (r: Run, i: number) => {
 		if (list.length > OWN_COLOURS) return { colour: gradeOf(i / last), dash: [] };
@@ -119,7 +90,7 @@ function useParallel(box: RefObject<HTMLDivElement | null>, brushed: Signal<stri
 	}, []);
 	useSignalEffect(() => {
 		const list = [...s.rows.value].reverse();
-		const axes = axesOf(list, box.current?.clientWidth ?? 1000);
+		const axes = idsOf(box.current?.clientWidth ?? 1000).map((id) => axisOf(id, list));
 		titles.current = axes.map((a) => a.title);
 		const picture = pictureOf(list, axes, s.view.value.brushes);
 		chart.current?.set(picture);
@@ -131,7 +102,22 @@ function useParallel(box: RefObject<HTMLDivElement | null>, brushed: Signal<stri
 	});
 }
 
+/** The reader's choice of axes, in the order in which they were chosen. */
+function Axes() {
+	const now = idsOf(document.querySelector('.parallel .plot')?.clientWidth ?? 1000);
+	const toggle = (id: string) =>
+		s.go({ axes: now.includes(id) ? now.filter((a) => a !== id) : [...now, id] });
+	return (
+		<>
+			<Chooser name="axes" now={String(now.length)} list={axisChoices()} on={now} choose={toggle} />
+			{s.view.value.axes && <button type="button" class="quiet"
+				onClick={() => s.go({ axes: null })}>default axes</button>}
+		</>
+	);
+}
+
 export function Parallel() {
+	useSignalEffect(() => void s.needMetrics(metricsOf(s.view.value.axes ?? [])));
 	const box = useRef<HTMLDivElement>(null);
 	const brushes = s.view.value.brushes;
 	const brushed = useSignal<string[]>([]);
@@ -141,6 +127,7 @@ export function Parallel() {
 	return (
 		<div class="card chart parallel">
 			<p class="options">
+				<Axes />
 				{Object.keys(brushes).length > 0
 					? <Brushed ids={brushed.value} clear={() => s.go({ brushes: {} })} />
 					: <span class="dim">

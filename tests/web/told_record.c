@@ -1,0 +1,67 @@
+/* told_record.c: two runs that tell more than numbers, recorded through libdptrack: pictures, histograms, texts, a
+ * table, a sound, what was printed, code, an alert. They differ in one param, one line of code and one package.
+ * Usage: told_record RUNS-DIR. */
+#include <stdio.h>
+#include <string.h>
+
+#include "tracker/dptrack.h"
+
+enum { STEPS = 40, EVERY = 10, LINES = 1500 };
+
+/* A GIF of one pixel. */
+static const unsigned char pixel[] = { 'G', 'I', 'F', '8', '9', 'a', 1, 0, 1, 0, 0x80, 0, 0, 0, 0, 0, 0xff, 0xff, 0xff,
+				       0x2c, 0, 0, 0, 0, 1, 0, 1, 0, 0, 2, 2, 0x44, 1, 0, 0x3b };
+
+static int show(struct dptrack_run *run, int step)
+{
+	const double edges[] = { -1, 0, 1, 2 }, counts[] = { 1, step, 3 };
+	const char *cells[] = { "label", "p", "cat", step ? "0.9" : "0.1" };
+	const struct dptrack_bytes file = { pixel, sizeof(pixel) }, sound = { "RIFF", 4 };
+	char text[64];
+
+	snprintf(text, sizeof(text), "the quick fox of step %d", step);
+	return dptrack_image(run, step, "seen/picture", &file, 1, 1) |
+	       dptrack_histogram(run, step, "seen/weights", edges, counts, 3) |
+	       dptrack_text(run, step, "seen/words", text) | dptrack_table(run, step, "seen/cells", cells, 2, 2) |
+	       dptrack_audio(run, step, "seen/tone", &sound, "audio/wav");
+}
+
+static int tell(struct dptrack_run *run, int which)
+{
+	char text[256];
+	int rc, i;
+
+	snprintf(text, sizeof(text), "diff --git a/train.py b/train.py\n--- a/train.py\n+++ b/train.py\n import torch\n"
+				     "-rate = 1\n+rate = 0.%d\n model = net()\n", which);
+	rc = dptrack_code(run, "commit", "a1b2c3d4") | dptrack_code(run, "diff", text);
+	snprintf(text, sizeof(text), "numpy==2.%d.0\nrequests==2.32.0\n", which);
+	rc |= dptrack_code(run, "packages", text) | dptrack_param_f64(run, "lr", 0.1 * which) |
+	      dptrack_param(run, "model", "cnn");
+	for (i = 0; i < LINES; i++) {
+		snprintf(text, sizeof(text), i == 700 ? "\033[31mneedle\033[0m %d\n" : "line %d\n", i);
+		rc |= dptrack_console(run, 1, text, strlen(text));
+	}
+	return rc | dptrack_alert(run, DPTRACK_WARNING, 20, "loss is odd", "three times the usual");
+}
+
+int main(int argc, char **argv)
+{
+	struct dptrack_error error;
+	struct dptrack_run *run;
+	int rc = argc == 2 ? 0 : -1, which, step;
+
+	for (which = 1; !rc && which <= 2; which++) {
+		rc = dptrack_run_open(&run, &(struct dptrack_run_opts){ .runs_dir = argv[1], .experiment = "told",
+			.run_name = which == 1 ? "one" : "two", .url = "" }, &error);
+		if (rc)
+			break;
+		rc = tell(run, which);
+		for (step = 0; step < STEPS; step++) {
+			rc |= dptrack_log_at(run, -1, step, "train/loss", 1.0 / (step + which), 1.7e9 + step);
+			if (step % EVERY == 0)
+				rc |= show(run, step);
+		}
+		rc |= dptrack_run_close(run, DPTRACK_FINISHED);
+	}
+	return rc ? 1 : 0;
+}

@@ -1,0 +1,112 @@
+// What runs tell besides numbers, on the page: media over steps, the console, code, alerts; and runs side by side.
+import assert from 'node:assert/strict';
+import { execFileSync } from 'node:child_process';
+import path from 'node:path';
+import { test } from 'node:test';
+import { charted, require, says, until } from './browser.mjs';
+import { builddir } from './serve.mjs';
+import { stage } from './stage.mjs';
+import { readFileSync } from 'node:fs';
+
+const WAIT = { timeout: 30000 };
+const here = stage((logdir) => execFileSync(path.join(builddir, 'tests/web/told_record'), [logdir]));
+
+async function opened(t, name, query = '') {
+	const { runs } = await here.ask('GET', 'runs?experiment=told');
+	const page = await here.open(t, `?e=told&r=${runs.find((r) => r.name === name).id}${query}`);
+	await charted(page, 'train/loss', (d) => d.lines.length === 1);
+	return page;
+}
+
+const card = (key) => `[data-media="${key}"]`;
+const slide = (page, key, i) => page.$eval(`${card(key)} input[type=range]`, (el, to) => {
+	el.value = to;
+	el.dispatchEvent(new Event('input', { bubbles: true }));
+}, i);
+
+test('media over steps: a slider, the charts\' cursor, what changed', async (t) => {
+	const page = await opened(t, 'one');
+	await page.waitForSelector(`${card('seen/picture')} img`, WAIT);
+	await says(page, card('seen/words'), /step 30, 4 of 4.*fox of step 30/);
+	await slide(page, 'seen/words', 1);
+	await says(page, card('seen/words'), /step 10, 2 of 4.*fox of step 10/);
+	await charted(page, 'train/loss', (d) => d.at === 10);
+	await page.click(`${card('seen/words')} input[type=checkbox]`);
+	await until(() => page.$$eval(`${card('seen/words')} .text :is(ins, del)`, (l) => l.map((e) => e.textContent)),
+		(l) => l.join() === '0,10');
+	await page.focus('[data-chart="train/loss"]');
+	await page.keyboard.press('Home');
+	await says(page, card('seen/words'), /step 0, 1 of 4/);
+	await until(() => page.$$eval(`${card('seen/weights')} svg rect`, (l) => l.length), (n) => n === 3);
+	await says(page, `${card('seen/cells')} td:last-child`, /^0\.1$/);
+	assert.equal(await page.$eval(`${card('seen/picture')} img`, (i) => i.complete && i.naturalWidth), 1);
+	await page.waitForSelector(`${card('seen/tone')} audio`, WAIT);
+});
+
+test('the console: the end first, a search, colours, a line leads to its time and back', async (t) => {
+	const page = await opened(t, 'two', '&x=clock');
+	await page.click('section[aria-label=Console] h2 button');
+	await says(page, '.console .line:last-child', /line 1499/);
+	await page.fill('.console input[type=search]', 'needle');
+	await says(page, '.console .screen', /^[\d:]+needle 700$/);
+	assert.equal(await page.textContent('.console .line .c1'), 'needle');
+	await page.click('.console .line button');
+	await until(() => page.$eval('.console .marked', (e) => e.dataset.line).catch(() => ''), (n) => n === '700');
+	const lines = await page.$$eval('.console .line', (l) => l.length);
+	assert.ok(lines > 300, `${lines} lines around it`);
+	await page.click('.console button:text-is("first line")');
+	await says(page, '.console .line:first-child', /line 0$/);
+});
+
+test('code and alerts stand on the run\'s page', async (t) => {
+	const page = await opened(t, 'one');
+	await says(page, '.alerts', /loss is odd three times the usual/);
+	await page.click('summary:has-text("2 lines changed")');
+	assert.deepEqual(await page.$$eval('.edits .added', (l) => l.map((e) => e.textContent)), ['+rate = 0.1']);
+	await page.click('summary:has-text("2 packages")');
+	await page.waitForSelector('li:text-is("numpy==2.1.0")', WAIT);
+});
+
+test('side by side: exactly what differs, down to one line and one package', async (t) => {
+	const page = await here.open(t, '?e=told');
+	await page.click('button:text-is("side by side")');
+	await says(page, '.side tbody[aria-label=Packages]', /numpy/);
+	const names = (part) => page.$$eval(`.side tbody[aria-label="${part}"] th[scope=row]`,
+		(l) => l.map((e) => e.textContent));
+	assert.deepEqual(await names('Params'), ['lr']);
+	assert.deepEqual(await names('Packages'), ['numpy']);
+	assert.deepEqual(await names('Code'), []);
+	const edits = await page.$$eval('.side .edits :is(.added, .removed)',
+		(l) => l.map((e) => e.textContent).sort());
+	assert.equal(edits.length, 2);
+	assert.match(edits.join('|'), /rate = 0\.[12].*rate = 0\.[12]/);
+	await page.click('text=differences only');
+	assert.deepEqual(await names('Params'), ['lr', 'model']);
+	assert.deepEqual(await names('Packages'), ['numpy', 'requests']);
+	await page.reload();
+	await says(page, '.side tbody[aria-label=Metrics]', /train\/loss/);
+	await page.click('text=table and charts');
+	await charted(page, 'train/loss', (d) => d.lines.length === 2);
+});
+
+for (const [colorScheme, width] of [['light', 1280], ['dark', 390]])
+	test(`axe finds nothing serious there (${colorScheme}, ${width} px)`, async (t) => {
+		const axe = readFileSync(require.resolve('axe-core/axe.min.js'), 'utf8');
+		const page = await opened(t, 'one');
+		await page.emulateMedia({ colorScheme });
+		await page.setViewportSize({ width, height: 844 });
+		const clean = async () => {
+			await page.evaluate(axe);
+			const { violations } = await page.evaluate(() => globalThis.axe.run(document));
+			assert.deepEqual(violations.filter((v) => ['serious', 'critical'].includes(v.impact))
+				.map((v) => `${v.id}: ${v.nodes.map((n) => n.html).slice(0, 3).join(' ')}`), []);
+			const wide = await page.evaluate(() => document.documentElement.scrollWidth);
+			assert.ok(wide <= width, `${wide} px wide`);
+		};
+		await page.click('section[aria-label=Console] h2 button');
+		await says(page, '.console .line:last-child', /line 1499/);
+		await clean();
+		await page.goto(here.server.url + '?e=told&side');
+		await says(page, '.side tbody[aria-label=Packages]', /numpy/);
+		await clean();
+	});

@@ -1,0 +1,61 @@
+// The runs next to one: those that differ from it in one param alone, and whether the difference of the goal is more
+// than repeats of the same setting make.
+import { signed, short } from './format.ts';
+import { bestOf, fellOut, inPoints, type Goal } from './goal.ts';
+import { groupRuns } from './group.ts';
+import { together } from './repeats.ts';
+import type { Run } from './types.ts';
+
+interface Neighbour {
+	run: Run;
+	param: string;
+	/** The neighbour's goal less the run's. */
+	delta: number;
+	text: string;
+}
+
+const SEED = /seed/i;
+const LISTED = 6;
+
+/** The usual standard deviation of repeats: settings with several runs, pooled. NaN without repeats. */
+function seedSpread(runs: readonly Run[], goal: Goal, params: readonly string[]): number {
+	const settings = groupRuns(runs.filter((r) => !fellOut(r)), params.filter((k) => !SEED.test(k)), () => ({}));
+	let [squares, freedom] = [0, 0];
+	for (const g of settings) {
+		const { n, std } = together(g.runs.map((r) => bestOf(r.metrics[goal.key], goal.dir)));
+		if (n < 2) continue;
+		squares += std ** 2 * (n - 1);
+		freedom += n - 1;
+	}
+	return freedom ? Math.sqrt(squares / freedom) : NaN;
+}
+
+const rounded = (v: number, digits: number) => Number(v.toPrecision(digits));
+
+function wordsOf(param: string, delta: number, spread: number, per: number): string {
+	const unit = per === 100 ? ' points' : '';
+	const difference =
+		`${param.replace(/_/g, ' ')} alone differs, ${signed(rounded(delta * per, 3), null)}${unit}`;
+	if (Number.isNaN(spread)) return `${difference}; no repeats say how much seeds spread`;
+	// two single runs differ by this much once in twenty times though nothing differs
+	const told = Math.abs(delta) > 1.96 * Math.SQRT2 * spread;
+	return `${difference}; seeds spread ${short(rounded(spread * per, 2))}${unit}: `
+		+ (told ? 'more than that' : 'not distinguishable');
+}
+
+/** Those of the runs that differ from one in a single param besides the seed, the nearest in the goal first. */
+export function neighbours(one: Run, runs: readonly Run[], goal: Goal, params: readonly string[]): Neighbour[] {
+	const mine = bestOf(one.metrics[goal.key], goal.dir);
+	if (mine === null) return [];
+	const others = params.filter((k) => !SEED.test(k));
+	const spread = seedSpread(runs, goal, params);
+	const values = runs.map((r) => bestOf(r.metrics[goal.key], goal.dir) ?? NaN);
+	const per = inPoints(goal.key, values) ? 100 : 1;
+	return runs.flatMap((run): Neighbour[] => {
+		const differing = others.filter((k) => run.params[k] !== one.params[k]);
+		const value = bestOf(run.metrics[goal.key], goal.dir);
+		if (run.id === one.id || differing.length !== 1 || value === null || !Number.isFinite(value)) return [];
+		const delta = value - mine;
+		return [{ run, param: differing[0]!, delta, text: wordsOf(differing[0]!, delta, spread, per) }];
+	}).sort((a, b) => Math.abs(a.delta) - Math.abs(b.delta)).slice(0, LISTED);
+}

@@ -1,0 +1,61 @@
+// What several runs are, whole, to stand side by side: asked for once each, and again when one of them changes.
+import { signal } from '@preact/signals';
+import type { Artifact, RunDetail } from '../base/types.ts';
+import { report } from './runs.ts';
+import { getArtifacts, getRun } from './run.ts';
+import { getCode } from './told.ts';
+
+/** Runs beside each other at most: more columns than can be read. */
+export const SIDE_MAX = 12;
+/** Files of a run that are listed, and folders that are looked into. */
+const FILES_MAX = 2000;
+const FOLDERS_MAX = 60;
+
+export interface Side {
+	run: RunDetail;
+	/** commit, branch, diff, packages, … */
+	code: Record<string, string>;
+	/** Bytes by path. */
+	files: Record<string, string>;
+	/** There are more files than were looked at. */
+	more: boolean;
+}
+
+/** By run; absent until it is there. */
+export const sides = signal<ReadonlyMap<string, Side>>(new Map());
+
+/** Every file of a run, folder by folder. */
+async function allFiles(run: RunDetail): Promise<{ files: Record<string, string>; more: boolean }> {
+	const files: Record<string, string> = {};
+	const folders: Artifact[] = [];
+	const take = (list: readonly Artifact[]) => {
+		for (const f of list)
+			if (f.folder) folders.push(f);
+			else files[f.path] = `${f.bytes ?? 0} bytes`;
+	};
+	take(run.artifacts);
+	let looked = 0;
+	while (folders.length && looked < FOLDERS_MAX && Object.keys(files).length < FILES_MAX) {
+		looked++;
+		take(await getArtifacts(run.id, folders.shift()!.path));
+	}
+	return { files, more: folders.length > 0 };
+}
+
+async function load(id: string): Promise<Side> {
+	const [run, code] = await Promise.all([getRun(id), getCode(id).catch(() => ({}))]);
+	return { run, code, ...await allFiles(run) };
+}
+
+/** Reads the runs that are not here; all of them again where fresh says so. */
+export async function wantSides(ids: readonly string[], fresh: boolean): Promise<void> {
+	const lacking = ids.filter((id) => fresh || !sides.value.has(id));
+	await Promise.all(lacking.map(async (id) => {
+		try {
+			const side = await load(id);
+			sides.value = new Map([...sides.value, [id, side]]);
+		} catch (e) {
+			report(e);
+		}
+	}));
+}

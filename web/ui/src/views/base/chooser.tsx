@@ -1,0 +1,60 @@
+// A button that says what is chosen, with a panel to find something else among many.
+import { useSignal } from '@preact/signals';
+import { matchesWords } from '../../base/url.ts';
+import { Panel } from './bits.tsx';
+import './later.ts';
+
+const MOST = 80;
+
+export interface Choice {
+	id: string;
+	label: string;
+}
+
+interface Options {
+	/** What is chosen here: "x", "colour". */
+	name: string;
+	/** What is chosen now, in words. */
+	now: string;
+	list: readonly Choice[];
+	choose: (id: string) => void;
+	/** Several can be chosen: those that are; the panel stays. */
+	on?: readonly string[];
+}
+
+function List({ name, list, choose, on, close }: Options & { close: () => void }) {
+	const words = useSignal('');
+	const found = list.filter((c) => matchesWords(words.value, [c.label]));
+	const take = (id: string) => {
+		choose(id);
+		if (!on) close();
+	};
+	return (
+		<Panel label={name} close={close}>
+			<input type="search" placeholder={`find among ${list.length}`} aria-label={`Find: ${name}`}
+				value={words.value} onInput={(e) => (words.value = e.currentTarget.value)}
+				onKeyDown={(e) => e.key === 'Enter' && found[0] && take(found[0].id)} />
+			<ul class="files">{found.slice(0, MOST).map((c) => (
+				<li key={c.id}>{on ? <label class="choice"><input type="checkbox"
+					checked={on.includes(c.id)}
+					onChange={() => take(c.id)} /> {c.label}</label>
+					: <button type="button" class="quiet" onClick={() =>
+						take(c.id)}>{c.label}</button>}</li>
+			))}</ul>
+			{found.length > MOST && <span class="dim">{found.length - MOST} more</span>}
+			{!found.length && <span class="dim">nothing holds “{words.value}”</span>}
+		</Panel>
+	);
+}
+
+export function Chooser(o: Options) {
+	const open = useSignal(false);
+	return (
+		<span class="pop chooser">
+			<span class="dim">{o.name}</span>
+			<button type="button" aria-expanded={open.value} aria-label={`${o.name}: ${o.now}`}
+				onClick={() => (open.value = !open.value)}>{o.now}</button>
+			{open.value && <List {...o} close={() => (open.value = false)} />}
+		</span>
+	);
+}

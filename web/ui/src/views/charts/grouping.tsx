@@ -1,0 +1,82 @@
+// What the runs of table and charts are grouped by, and how a group's line and its band are made.
+import { useSignal } from '@preact/signals';
+import { fieldText, TAG_FIELD } from '../../base/group.ts';
+import { allButSeed } from '../../base/repeats.ts';
+import { matchesWords, type Band, type Middle } from '../../base/url.ts';
+import * as s from '../../state/index.ts';
+import { Panel } from '../base/bits.tsx';
+import '../base/later.ts';
+
+const BANDS: [Band, string][] = [['minmax', 'min to max'], ['std', '± std'], ['se', '± std error'],
+	['t95', '95 % interval']];
+const MIDDLES: [Middle, string][] = [['mean', 'mean'], ['median', 'median']];
+const LISTED = 100;
+
+const isSame = (a: readonly string[], b: readonly string[]) => [...a].sort().join('\n') === [...b].sort().join('\n');
+
+/** Params and tags to group by, any number of them. */
+function Fields({ close }: { close: () => void }) {
+	const words = useSignal('');
+	const { group } = s.view.value;
+	const params = s.split.value.differ;
+	const all = [...group, ...params, ...s.tagKeys.value.map((k) => TAG_FIELD + k)];
+	const found = [...new Set(all)].filter((k) => matchesWords(words.value, [fieldText(k)]));
+	const toggle = (k: string) =>
+		s.go({ group: group.includes(k) ? group.filter((g) => g !== k) : [...group, k] });
+	return (
+		<Panel label="Group by" close={close}>
+			<input type="search" placeholder="find a param or a tag" aria-label="Find a param or a tag"
+				value={words.value} onInput={(e) => (words.value = e.currentTarget.value)} />
+			<ul class="files">{found.slice(0, LISTED).map((k) => (
+				<li key={k}><label class="choice"><input type="checkbox" checked={group.includes(k)}
+					onChange={() => toggle(k)} /> {fieldText(k)}
+				{k.startsWith(TAG_FIELD) && <span class="dim"> tag</span>}</label></li>
+			))}</ul>
+			{group.length > 0 && <button type="button" onClick={() => s.go({
+				group: [] })}>no groups</button>}
+		</Panel>
+	);
+}
+
+interface ChoiceOptions<T extends string> {
+	label: string;
+	title: string;
+	value: T;
+	list: readonly [T, string][];
+	set: (to: T) => void;
+}
+
+function Choice<T extends string>({ label, title, value, list, set }: ChoiceOptions<T>) {
+	return (
+		<select aria-label={label} title={title} value={value} onChange={(e) =>
+			set(e.currentTarget.value as T)}>
+			{list.map(([v, text]) => <option key={v} value={v}>{text}</option>)}
+		</select>
+	);
+}
+
+export function Grouping() {
+	const open = useSignal(false);
+	const { group, band, middle } = s.view.value;
+	const repeats = allButSeed(s.runs.value);
+	const on = group.length > 0 && isSame(group, repeats);
+	return (
+		<span class="grouping">
+			{repeats.length > 0 && <button type="button" aria-pressed={on}
+				title="repeats of the same setting together: one line and one row for all seeds"
+				onClick={() => s.go({ group: on ? [] : repeats })}>all but seed</button>}
+			<span class="pop">
+				<button type="button" aria-expanded={open.value} aria-pressed={group.length > 0 && !on}
+					title="one line and one row for all runs of the same values"
+					onClick={() => (open.value = !open.value)}>group by{group.length > 0 && !on
+						? ' ' + group.map(fieldText).join(', ').slice(0, 24) : ''}</button>
+				{open.value && <Fields close={() => (open.value = false)} />}
+			</span>
+			{group.length > 0 && <Choice label="line" title="what the line of a group is" value={middle}
+				list={MIDDLES} set={(to) => s.go({ middle: to })} />}
+			{group.length > 0 && <Choice label="band" title="what is drawn around a group's line"
+				value={band}
+				list={BANDS} set={(to) => s.go({ band: to })} />}
+		</span>
+	);
+}

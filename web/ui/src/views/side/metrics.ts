@@ -1,0 +1,43 @@
+// The metrics of runs side by side: best and last value, and how far each is from the first run's.
+import { decimalsFor, fixed, natural, signed } from '../../base/format.ts';
+import { bestOf, directionOf, type Direction, type Goal } from '../../base/goal.ts';
+import type { SideRow } from '../../base/side.ts';
+import type { Run } from '../../base/types.ts';
+
+export interface MetricRow extends SideRow {
+	/** As they are shown; cells hold every digit. */
+	texts: string[];
+	/** Difference to the first run; '' where there is none. */
+	deltas: string[];
+	/** Which are the best. */
+	best: ReadonlySet<number>;
+}
+
+function row(name: string, values: readonly (number | null | undefined)[], dir: Direction): MetricRow {
+	const there = values.map((v) => v ?? NaN);
+	const d = decimalsFor(there);
+	const finite = there.filter(Number.isFinite);
+	const top = dir === 'max' ? Math.max(...finite) : Math.min(...finite);
+	const first = there[0]!;
+	const deltas = there.map((v, i) => (i && v !== first && Number.isFinite(v) && Number.isFinite(first)
+		? signed(v - first, d) : ''));
+	const apart = new Set(finite).size > 1;
+	return {
+		name, differs: new Set(values.map((v) => (v == null ? '' : String(v)))).size > 1,
+		cells: values.map((v) => (v == null ? undefined : String(v))), texts: there.map((v) => fixed(v, d)),
+			deltas,
+		best: new Set(apart ? there.flatMap((v, i) => (v === top ? [i] : [])) : []),
+	};
+}
+
+/** The goal first, then by name; a row for the best value and one for the last, or one where both are the same. */
+export function metricRows(runs: readonly Run[], goal: Goal | null): MetricRow[] {
+	const keys = [...new Set(runs.flatMap((r) => Object.keys(r.metrics)))]
+		.sort((a, b) => Number(b === goal?.key) - Number(a === goal?.key) || natural(a, b));
+	return keys.flatMap((k) => {
+		const dir = goal?.key === k ? goal.dir : directionOf(k);
+		const best = row(`${k} ${dir}`, runs.map((r) => bestOf(r.metrics[k], dir)), dir);
+		const last = row(`${k} last`, runs.map((r) => r.metrics[k]?.last), dir);
+		return best.cells.join() === last.cells.join() ? [{ ...last, name: k }] : [best, last];
+	});
+}

@@ -1,0 +1,165 @@
+// What the columns of the table say of groups of runs: the one value that all share or how many there are, of numbers
+// their mean and standard deviation over the runs that have one.
+import { computed } from '@preact/signals';
+import type { ComponentChildren } from 'preact';
+import { decimalsFor, duration, fixed, natural, paramText, signed } from '../../base/format.ts';
+import { bestOf, directionOf, inPoints } from '../../base/goal.ts';
+import { metricColumn, metricValue, runTime } from '../../base/rank.ts';
+import { together, type Together } from '../../base/repeats.ts';
+import type { Run } from '../../base/types.ts';
+import * as s from '../../state/index.ts';
+import { statements } from '../base/says.ts';
+import { widthOf, type Column } from './column.ts';
+import { columns } from './columns.tsx';
+import { cursorColumnShown } from './readout.ts';
+
+export type Group = typeof s.runGroups.value[number];
+
+export interface GroupColumn {
+	of: Column;
+	cell(g: Group): ComponentChildren;
+	full(g: Group): string;
+	/** What the order by the column goes by. */
+	value(g: Group): number | string;
+}
+
+const DECIMALS_MAX = 6;
+/** Groups whose texts say how wide a column is. */
+const SAMPLE = 300;
+
+/** Decimals that show the means apart and a digit or two of their spread; null asks for exponents. */
+function decimalsOf(list: readonly Together[]): number | null {
+	const means = decimalsFor(list.map((t) => t.mean));
+	const stds = list.map((t) => t.std).filter((v) => v > 0).sort((a, b) => a - b);
+	const usual = stds[stds.length >> 1];
+	if (means === null || usual === undefined) return means;
+	return Math.min(DECIMALS_MAX, Math.max(means, 1 - Math.floor(Math.log10(usual))));
+}
+
+/** How many runs a number speaks for, where these are not all of the group. */
+function short(t: Together, g: Group): string {
+	return t.n === g.runs.length ? '' : ` n ${t.n}`;
+}
+
+/** A column of numbers: what a run says, how a mean is written. */
+function numberColumn(of: Column, valueOf: (r: Run) => number | null | undefined,
+	text: (v: number, d: number | null) => string = fixed): GroupColumn {
+	const sums = new Map(s.runGroups.value.map((g) => [g.name, together(g.runs.map(valueOf))]));
+	const sum = (g: Group) => sums.get(g.name)!;
+	const d = decimalsOf([...sums.values()]);
+	const deviation = (t: Together) => (Number.isNaN(t.std) ? '' : ` ± ${text(t.std, d)}`);
+	const texts = s.runGroups.value.map((g) => text(sum(g).mean, d) + deviation(sum(g)) + short(sum(g), g));
+	return {
+		of: { ...of, number: true, width: Math.max(of.width, widthOf(of.title, texts, 190)) },
+		cell: (g) => {
+			const t = sum(g);
+			return !t.n ? <span class="none">–</span> : <>{text(t.mean, d)}
+				<span class="dim">{deviation(t)}{short(t, g)}</span></>;
+		},
+		full: (g) => `mean ${sum(g).mean}, standard deviation ${sum(g).std}, of ${sum(g).n} runs`,
+		value: (g) => sum(g).mean,
+	};
+}
+
+function metricGroups(of: Column): GroupColumn {
+	const { key, what } = metricColumn(of.id)!;
+	const goal = s.goal.value;
+	const dir = goal?.key === key ? goal.dir : directionOf(key);
+	const c = numberColumn(of, (r) => metricValue(r.metrics[key], what, dir));
+	if (goal?.key !== key || what !== 'best') return c;
+	const means = s.runGroups.value.map((g) => c.value(g) as number).filter(Number.isFinite);
+	const top = dir === 'max' ? Math.max(...means) : Math.min(...means);
+	return { ...c, cell: (g) => (c.value(g) === top ? <b class="best">{c.cell(g)}</b> : c.cell(g)) };
+}
+
+/** The difference between a group's mean of the goal and the best one's; under the pointer what its line says. */
+function deltaGroups(of: Column): GroupColumn {
+	const goal = s.goal.value!;
+	const mean = (g: Group) => together(g.runs.map((r) => bestOf(r.metrics[goal.key], goal.dir))).mean;
+	const means = s.runGroups.value.map(mean).filter(Number.isFinite);
+	const top = goal.dir === 'max' ? Math.max(...means) : Math.min(...means);
+	const per = inPoints(goal.key, means) ? 100 : 1;
+	const d = decimalsFor(means.map((m) => Math.abs(m - top) * per).filter((v) => v > 0));
+	return {
+		of, value: mean, full: (g) => String((mean(g) - top) * per),
+		cell: (g) => {
+			if (s.cursor.value && !cursorColumnShown.value) return <span
+				class="reading">{underCursor(g)}</span>;
+			const v = mean(g);
+			return Number.isNaN(v) ? <span class="none">–</span>
+				: v === top ? <span class="best">best</span> : signed((v - top) * per, d);
+		},
+	};
+}
+
+/** What the group's line says under the pointer, and of how many runs. */
+function underCursor(g: Group): string {
+	const c = s.cursor.value;
+	const at = c && g.runs[0] && s.middleAt(c.key, c.x, g.runs[0].id);
+	return at ? `${fixed(at.value, decimalsFor([at.value]))} n ${at.n}` : '';
+}
+
+/** A column of words: the one that all share, or how many there are. */
+function wordColumn(of: Column, valueOf: (r: Run) => string): GroupColumn {
+	const words = (g: Group) => [...new Set(g.runs.map(valueOf).filter(Boolean))].sort(natural);
+	const text = (g: Group) => {
+		const list = words(g);
+		return list.length < 2 ? list[0] ?? '' : `${list.length} values`;
+	};
+	const texts = s.runGroups.value.slice(0, SAMPLE).map(text);
+	return {
+		of: { ...of, width: Math.max(of.width, widthOf('', texts, 150)) },
+		cell: (g) => (words(g).length > 1 ? <span class="dim">{text(g)}</span> : paramText(text(g))),
+		full: (g) => words(g).slice(0, 20).join(', '), value: text,
+	};
+}
+
+/** How the runs of a group ended. */
+function statusGroups(of: Column): GroupColumn {
+	const text = (g: Group) => {
+		const kinds = new Map<string, number>();
+		for (const r of g.runs) for (const t of statements(r)) kinds.set(t.kind, (kinds.get(t.kind) ?? 0) + 1);
+		return [...kinds].sort((a, b) => b[1] - a[1]).map(([k, n]) => `${n} ${k}`).join(', ');
+	};
+	return { of, cell: text, full: text, value: text };
+}
+
+function groupColumn(of: Column): GroupColumn {
+	if (metricColumn(of.id)) return metricGroups(of);
+	switch (of.id) {
+	case 'name': return { of, cell: () => null, full: (g) => g.name, value: (g) => g.name };
+	case 'delta': return deltaGroups(of);
+	case 'cursor': return { of, cell: underCursor, full: underCursor, value: () => '' };
+	case 'status': return statusGroups(of);
+	case 'time': return numberColumn(of, (r) => runTime(r), (v) => (Number.isNaN(v) ? '' : duration(v)));
+	case 'phase': return { of, cell: () => null, full: () => '', value: () => '' };
+	default: return wordColumn(of, of.full);
+	}
+}
+
+/** The columns of the table for groups; the name has the room that groups' names need. */
+export const groupColumns = computed<GroupColumn[]>(() => columns.value.map((of) => {
+	const c = groupColumn(of);
+	if (of.id !== 'name') return c;
+	const wanted = 80 + widthOf('run', s.runGroups.value.map((g) => g.name + ' 00'), 520);
+	return { ...c, of: { ...of, title: 'group', hint: 'the values that its runs share, and how many they are',
+		width: Math.min(300, wanted), wanted } };
+}));
+
+/** By the goal's mean, best first, or by the column that the table is sorted by; those without a value last. */
+export function orderGroups(list: readonly Group[], cols: readonly GroupColumn[]): Group[] {
+	const v = s.view.value;
+	const goal = s.goal.value;
+	const id = v.sort ?? (goal ? 'm:best:' + goal.key : 'name');
+	const by = cols.find((c) => c.of.id === id);
+	const down = v.sort === null ? goal?.dir === 'max' : v.desc;
+	if (!by) return [...list];
+	const value = new Map(list.map((g) => [g.name, by.value(g)]));
+	const missing = (a: number | string) => a === '' || Number.isNaN(a);
+	return [...list].sort((x, y) => {
+		const [a, b] = [value.get(x.name)!, value.get(y.name)!];
+		if (missing(a) || missing(b)) return Number(missing(a)) - Number(missing(b));
+		const d = typeof a === 'number' && typeof b === 'number' ? a - b : natural(String(a), String(b));
+		return down ? -d : d;
+	});
+}

@@ -1,0 +1,195 @@
+// The table of groups of runs: a row for each with the number, mean and standard deviation of every column; its runs
+// below it when it is open. Keys as in the table of runs.
+import { batch, useSignalEffect } from '@preact/signals';
+import type { RefObject } from 'preact';
+import { useEffect, useRef } from 'preact/hooks';
+import { lookAt } from '../../base/colour.ts';
+import { count } from '../../base/format.ts';
+import type { Run } from '../../base/types.ts';
+import * as s from '../../state/index.ts';
+import { Key } from '../base/bits.tsx';
+import '../base/later.ts';
+import { GROUP } from '../charts/lines.ts';
+import { columns, shownMetrics } from './columns.tsx';
+import { active, sortBy, tip } from './focus.ts';
+import { groupColumns, orderGroups, type Group, type GroupColumn } from './groupcells.tsx';
+import { HeadCell, kindOf, Row, ROW } from './row.tsx';
+import { openGroups } from './rows.ts';
+import { template } from './table.tsx';
+import { made, reveal, useScrolled } from './window.ts';
+
+/** A line of the table: a group, or a run of the one above. */
+interface Item {
+	group: Group;
+	run: Run | null;
+}
+
+function itemsOf(groups: readonly Group[]): Item[] {
+	return groups.flatMap((group) => [{ group, run: null },
+		...openGroups.value.has(group.name) ? group.all.map((run) => ({ group, run })) : []]);
+}
+
+function toggleOpen(name: string): void {
+	const set = new Set(openGroups.value);
+	if (!set.delete(name)) set.add(name);
+	openGroups.value = set;
+}
+
+const toggleShown = (g: Group) => s.showAll(g.all.map((r) => r.id), !g.runs.length);
+
+/** Does what a key says on a line; true when it said something. */
+function act(key: string, item: Item | undefined, col: number): boolean {
+	if (!item) {
+		const c = columns.value[col];
+		if (c?.sortable && (key === 'Enter' || key === ' ')) sortBy(c);
+		return key === 'Enter' || key === ' ';
+	}
+	const { group, run } = item;
+	const open = openGroups.value.has(group.name);
+	if (key === ' ') {
+		if (run) s.toggleShown(run.id);
+		else toggleShown(group);
+	} else if (key === 'Enter' && run) s.openRun(run.id);
+	else if (!run && (key === 'Enter' || key === (open ? '-' : '+'))) toggleOpen(group.name);
+	else return false;
+	return true;
+}
+
+/** The place that a key leads to from one. */
+function moved(key: string, { row, col }: { row: number; col: number }, rows: number): { row: number; col: number } {
+	const to: Record<string, [number, number]> = {
+		ArrowDown: [row + 1, col], j: [row + 1, col], ArrowUp: [row - 1, col], k: [row - 1, col],
+		ArrowLeft: [row, col - 1], ArrowRight: [row, col + 1], Home: [row, 0], End: [row, Infinity],
+		PageDown: [row + 10, col], PageUp: [row - 10, col],
+	};
+	const [r, c] = to[key] ?? [row, col];
+	return { row: Math.max(-1, Math.min(rows - 1, r)), col: Math.max(0, Math.min(columns.value.length - 1, c)) };
+}
+
+function useKeys(box: RefObject<HTMLDivElement | null>, items: readonly Item[]): (e: KeyboardEvent) => void {
+	const chase = useRef(false);
+	const a = active.value;
+	useEffect(() => {
+		if (!chase.current) return;
+		chase.current = false;
+		box.current!.querySelector<HTMLElement>(`[data-cell="${a.row}:${a.col}"]`)?.focus({
+			preventScroll: true });
+	});
+	return (e) => {
+		if (e.ctrlKey || e.metaKey || e.altKey) return;
+		const to = moved(e.key, a, items.length);
+		if (to.row !== a.row || to.col !== a.col) {
+			chase.current = true;
+			active.value = to;
+			if (to.row >= 0) reveal(box.current!, to.row);
+			light(items[to.row]);
+		} else if (!act(e.key, items[a.row], a.col)) return;
+		e.preventDefault();
+	};
+}
+
+/** The cell that has the focus is the one that keys begin at. */
+function focused(cell: HTMLElement, items: readonly Item[]): void {
+	const m = /^(-?\d+):(\d+)$/.exec(cell.dataset.cell ?? '');
+	if (!m) return;
+	active.value = { row: Number(m[1]), col: Number(m[2]) };
+	light(items[Number(m[1])]);
+}
+
+function light(item: Item | undefined): void {
+	s.lit.value = item ? GROUP + item.group.name : null;
+}
+
+function NameCell({ g }: { g: Group }) {
+	const open = openGroups.value.has(g.name);
+	const hidden = g.all.length - g.runs.length;
+	return (
+		<>
+			<span class="eye" title={open ? 'fold its runs away (−)' : 'list its runs (+)'}
+				onClick={() => toggleOpen(g.name)}>{open ? '▾' : '▸'}</span>
+			<span class="eye" title={g.runs.length ? 'hide it in the charts (space)' : 'show it (space)'}
+				onClick={() => toggleShown(g)}><Key look={lookAt(g.at)} on={g.runs.length > 0} /></span>
+			<b class="cut"><span>{g.name}</span></b>
+			<span class="dim">{hidden ? `${g.runs.length} of ${g.all.length}` : g.runs.length}</span>
+		</>
+	);
+}
+
+function GroupRow({ g, n, cols }: { g: Group; n: number; cols: readonly GroupColumn[] }) {
+	const a = active.value;
+	const kind = (s.lit.value === GROUP + g.name ? ' lit' : '') + (g.runs.length ? '' : ' off');
+	return (
+		<div role="row" class={'row' + kind} aria-rowindex={n + 2} aria-level={1} data-group={g.name}
+			aria-selected={g.runs.length > 0} aria-expanded={openGroups.value.has(g.name)}
+			style={{ top: n * ROW + 'px' }} onMouseEnter={() => (s.lit.value = GROUP + g.name)}>
+			{cols.map((c, i) => (
+				<div key={c.of.id} role={i ? 'gridcell' : 'rowheader'} aria-colindex={i + 1}
+					data-cell={n + ':' + i}
+					class={kindOf(c.of, i)}
+					tabIndex={a.row === n && a.col === i ? 0 : -1} title={i ? c.full(g) : g.name}
+					onClick={() => i > 0 && (active.value = { row: n, col: i })}>
+					{i ? c.cell(g) : <NameCell g={g} />}</div>
+			))}
+		</div>
+	);
+}
+
+/** The groups for narrow screens: name, number of runs, what the goal says. */
+function GroupCards({ groups, cols }: { groups: readonly Group[]; cols: readonly GroupColumn[] }) {
+	const goal = cols.find((c) => s.goal.value && c.of.id === 'm:best:' + s.goal.value.key);
+	return (
+		<ol class="cards" aria-label="Groups of runs">{groups.map((g) => (
+			<li key={g.name} class="card run">
+				<button type="button" class="eye" aria-pressed={g.runs.length > 0}
+					aria-label={`${g.name} in the charts`} onClick={() => toggleShown(g)}>
+					<Key look={lookAt(g.at)} on={g.runs.length > 0} /></button>
+				<b class="name">{g.name}</b>
+				<span class="value">{goal?.cell(g)}</span>
+				<span class="what">{count(g.runs.length, 'run')}</span>
+			</li>
+		))}</ol>
+	);
+}
+
+export function Grouped({ narrow }: { narrow: boolean }) {
+	const box = useRef<HTMLDivElement>(null);
+	const cols = groupColumns.value;
+	const groups = orderGroups(s.runGroups.value, cols);
+	useSignalEffect(() => void s.needMetrics(shownMetrics.value));
+	useEffect(() => batch(() => {
+		active.value = { row: 0, col: 0 };
+		tip.value = null;
+	}), []);
+	return narrow ? <GroupCards groups={groups} cols={cols} /> : <Grid box={box} items={itemsOf(groups)}
+		cols={cols} />;
+}
+
+interface GridOptions {
+	box: RefObject<HTMLDivElement | null>;
+	items: readonly Item[];
+	cols: readonly GroupColumn[];
+}
+
+function Grid({ box, items, cols }: GridOptions) {
+	useScrolled(box);
+	const onKey = useKeys(box, items);
+	const { indexes } = made(items.length, active.value.row);
+	const shown = cols.map((c) => c.of);
+	return (
+		<div class="grid grouped" role="treegrid" ref={box} aria-label="Groups of runs"
+			aria-multiselectable="true"
+			aria-rowcount={items.length + 1} aria-colcount={cols.length} onKeyDown={onKey}
+			onFocusIn={(e) => focused(e.target as HTMLElement, items)} onMouseLeave={() => light(undefined)}
+			style={{ '--cols': template(shown), '--min': shown.reduce((w, c) => w + c.width, 0) + 'px' }}>
+			<div class="row head" role="row"
+				aria-rowindex={1}>{shown.map((c, i) => <HeadCell key={c.id} c={c} i={i} />)}</div>
+			<div class="body" role="rowgroup" style={{ height: items.length * ROW + 'px' }}>
+				{indexes.map((n) => {
+					const { group, run } = items[n]!;
+					return run ? <Row key={run.id} r={run} n={n} cols={shown} divide={false} />
+						: <GroupRow key={group.name} g={group} n={n} cols={cols} />;
+				})}
+			</div>
+		</div>
+	);
+}

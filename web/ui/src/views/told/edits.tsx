@@ -1,0 +1,23 @@
+// Two texts and what differs between them.
+import { around, diff, wordsOf } from '../../base/diff.ts';
+import './styles.ts';
+
+const CONTEXT = 2;
+
+/** Lines that differ, with some around them; nothing where none does. */
+export function Lines({ from, to }: { from: string; to: string }) {
+	const list = around(diff(from.split('\n'), to.split('\n')), CONTEXT);
+	return (
+		<pre class="edits" tabIndex={0} aria-label="lines that differ">{list.map((e, i) => (e
+			? <span key={i} class={e.kind}>{e.kind === 'added' ? '+ ' : e.kind === 'removed' ? '− '
+				: '  '}{e.text}</span>
+			: <span key={i} class="skip">…</span>))}</pre>
+	);
+}
+
+/** The second text whole, with the words of the first that it no longer has. */
+export function Words({ from, to }: { from: string; to: string }) {
+	return <>{diff(wordsOf(from), wordsOf(to)).map((e, i) => (e.kind === 'same' ? e.text
+		: e.kind === 'added' ? <ins key={i} class="added">{e.text}</ins> : <del key={i}
+			class="removed">{e.text}</del>))}</>;
+}

@@ -1,0 +1,77 @@
+// A run's histograms over its steps: a column for each, darker where more values lie.
+import { useSignal } from '@preact/signals';
+import { useEffect, useRef } from 'preact/hooks';
+import { short } from '../../base/format.ts';
+import { getHistogram, type Histogram, type Media } from '../../state/told.ts';
+import { theme } from '../base/theme.ts';
+
+const COLUMNS_MAX = 60;
+const ROWS = 60;
+
+/** Some of the list, evenly, the first and the last among them. */
+function some(list: readonly Media[]): Media[] {
+	if (list.length <= COLUMNS_MAX) return [...list];
+	return Array.from({ length: COLUMNS_MAX },
+		(_, i) => list[Math.round((i * (list.length - 1)) / (COLUMNS_MAX - 1))]!);
+}
+
+/** Counts of each histogram in rows of the same height; a bin's values lie evenly over it. */
+function rowsOf(list: readonly Histogram[], lo: number, hi: number): number[][] {
+	const height = (hi - lo) / ROWS || 1;
+	return list.map((h) => {
+		const out = Array<number>(ROWS).fill(0);
+		h.counts.forEach((n, i) => {
+			const [a, b] = [h.edges[i]!, h.edges[i + 1]!];
+			const from = Math.max(0, Math.min(ROWS - 1, Math.floor((a - lo) / height)));
+			const to = Math.max(from, Math.min(ROWS - 1, Math.ceil((b - lo) / height) - 1));
+			for (let r = from; r <= to; r++) {
+				const share = b > a ? (Math.min(b, lo + (r + 1) * height) - Math.max(a,
+					lo + r * height)) / (b - a) : 1;
+				out[r]! += n * Math.max(0, share);
+			}
+		});
+		return out;
+	});
+}
+
+function draw(canvas: HTMLCanvasElement, columns: readonly number[][], at: number): void {
+	const g = canvas.getContext('2d')!;
+	canvas.width = columns.length;
+	canvas.height = ROWS;
+	g.fillStyle = getComputedStyle(canvas).getPropertyValue('--accent').trim();
+	columns.forEach((c, x) => {
+		const top = Math.max(...c, 1e-300);
+		c.forEach((n, row) => {
+			g.globalAlpha = Math.sqrt(n / top) * (x === at ? 1 : 0.75);
+			if (n > 0) g.fillRect(x, ROWS - 1 - row, 1, 1);
+		});
+	});
+	g.globalAlpha = 1;
+}
+
+export function Heat({ list, step }: { list: readonly Media[]; step: number }) {
+	const canvas = useRef<HTMLCanvasElement>(null);
+	const got = useSignal<Histogram[]>([]);
+	const chosen = some(list);
+	useEffect(() => {
+		let here = true;
+		Promise.all(chosen.map((m) => getHistogram(m))).then((h) => here && (got.value = h), () => undefined);
+		return () => {
+			here = false;
+		};
+	}, [list.length, list[0]?.run, list[0]?.content]);
+	const edges = got.value.flatMap((h) => [h.edges[0] ?? Infinity, h.edges.at(-1) ?? -Infinity]);
+	const [lo, hi] = [Math.min(...edges), Math.max(...edges)];
+	const dark = theme();
+	useEffect(() => {
+		const at = chosen.filter((m) => m.step <= step).length - 1;
+		if (canvas.current && got.value.length) draw(canvas.current, rowsOf(got.value, lo, hi), at);
+	}, [got.value, step, dark]);
+	return (
+		<>
+			<canvas ref={canvas} role="img" aria-label={`histograms of ${list.length} steps`} />
+			{got.value.length > 0 && <span class="dim">steps {chosen[0]!.step} to {chosen.at(-1)!.step},
+				values {short(lo)} to {short(hi)}</span>}
+		</>
+	);
+}

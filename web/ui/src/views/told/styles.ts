@@ -1,0 +1,6 @@
+// The styles of what runs told: consoles, code, media.
+import '../base/later.ts';
+import { addStyles } from '../base/styles.ts';
+import text from './told.part.css';
+
+addStyles(text);

@@ -1,0 +1,78 @@
+// What runs can be laid out by: params, metrics, times; as ids of the table's columns, with the values of the runs.
+import type { Run } from '../../base/types.ts';
+import { duration, natural, paramText, short, when } from '../../base/format.ts';
+import { directionOf, fellOut, type Direction } from '../../base/goal.ts';
+import { cell, metricColumn } from '../../base/rank.ts';
+import { scaleOf, type Scale, type Value } from '../../charts/scale.ts';
+import * as s from '../../state/index.ts';
+import type { Choice } from '../base/chooser.tsx';
+
+export interface Axis {
+	id: string;
+	title: string;
+	/** The best is at its end; null where nobody can say. */
+	dir: Direction | null;
+	value(r: Run): Value;
+	/** Runs whose values make the axis; the others stand at its ends. */
+	fit(r: Run): boolean;
+	format(v: number): string;
+}
+
+function dirOf(key: string): Direction {
+	return s.goal.value?.key === key ? s.goal.value.dir : directionOf(key);
+}
+
+function titleOf(id: string): string {
+	const m = metricColumn(id);
+	if (m) return m.what === 'best' && m.key === s.goal.value?.key ? s.shortKey(m.key)
+		: `${s.shortKey(m.key)} ${m.what}`;
+	if (/^[pt]:/.test(id)) return id.slice(2).replace(/_/g, ' ');
+	return { time: 'duration', start: 'started' }[id] ?? id;
+}
+
+export function axisOf(id: string, list: readonly Run[]): Axis {
+	const m = metricColumn(id);
+	const raw = (r: Run) => (id.startsWith('t:') ? s.tagsOf(r)[id.slice(2)] : cell(r, id, dirOf));
+	const isNumber = (v: unknown) => v === undefined || typeof v === 'number' || (v !== ''
+		&& !Number.isNaN(Number(v)));
+	const numeric = list.every((r) => isNumber(raw(r)));
+	return {
+		id, title: titleOf(id), dir: m ? dirOf(m.key) : null, fit: m ? (r) => !fellOut(r) : () => true,
+		format: id === 'time' ? duration : id === 'start' ? when : m ? short : (v) => paramText(String(v)),
+		value: (r) => {
+			const v = raw(r);
+			return v === undefined || v === '' ? null : numeric ? Number(v) : String(v);
+		},
+	};
+}
+
+interface ScaleWish {
+	/** By factors; null: where the values ask for it. */
+	log: boolean | null;
+	flip?: boolean;
+}
+
+export function axisScale(a: Axis, list: readonly Run[], wish: ScaleWish): Scale {
+	const isThere = (v: Value) => v !== null && !(typeof v === 'number' && !Number.isFinite(v));
+	return scaleOf(list.filter(a.fit).map(a.value).sort((x, y) => natural(String(x ?? ''), String(y ?? ''))),
+		{ format: a.format, flip: wish.flip, log: wish.log, missing: list.some((r) => !isThere(a.value(r))) });
+}
+
+/** Everything that can be an axis. */
+export function axisChoices(): Choice[] {
+	const params = [...s.split.value.differ, ...s.split.value.same.map(([k]) => k)];
+	const metrics = s.metricKeys.value.flatMap((k) => (['best', 'last', 'min', 'max'] as const)
+		.map((w) => ({ id: `m:${w}:${k}`, label: `${k} ${w}` })));
+	const g = s.goal.value;
+	return [
+		...g ? [{ id: 'm:best:' + g.key, label: `goal: ${g.key}` }] : [],
+		...params.map((k) => ({ id: 'p:' + k, label: k })),
+		{ id: 'time', label: 'duration' }, { id: 'start', label: 'started' }, { id: 'status', label: 'status' },
+		...s.tagKeys.value.map((k) => ({ id: 't:' + k, label: 'tag ' + k })), ...metrics,
+	];
+}
+
+/** Metrics that axes are about, whose numbers must be here. */
+export function metricsOf(ids: readonly string[]): string[] {
+	return ids.map((id) => metricColumn(id)?.key).filter((k): k is string => k !== undefined);
+}

@@ -1,0 +1,142 @@
+// Runs as points over any two columns, coloured by a third; the front that none beats in both.
+import { useSignal, useSignalEffect, type Signal } from '@preact/signals';
+import type { RefObject } from 'preact';
+import { useEffect, useRef } from 'preact/hooks';
+import { count } from '../../base/format.ts';
+import { fellOut } from '../../base/goal.ts';
+import { paretoFront } from '../../base/pareto.ts';
+import { tellingParams } from '../../base/params.ts';
+import type { Run } from '../../base/types.ts';
+import { emptyScatter, type Scatter as Choice } from '../../base/url.ts';
+import { ScatterChart, type ScatterData } from '../../charts/scatter.ts';
+import { lookAt } from '../../base/colour.ts';
+import * as s from '../../state/index.ts';
+import { Chooser } from '../base/chooser.tsx';
+import { colourOf, theme } from '../base/theme.ts';
+import { axisChoices, axisOf, axisScale, metricsOf, type Axis } from './axes.ts';
+import { gradeOf } from './grade.ts';
+
+const SHOW_MAX = 100;
+
+/** The choice with what stands for nothing: the first telling param and the goal. */
+function chosen(): Choice {
+	const c = s.view.value.scatter ?? emptyScatter;
+	const [first] = tellingParams(s.split.value, 8).filter((k) => !/seed/.test(k));
+	const goal = s.goal.value ? 'm:best:' + s.goal.value.key : 'time';
+	return { ...c, x: c.x || (first ? 'p:' + first : 'start'), y: c.y || goal };
+}
+
+/** The colour of a run by a column: words have one each, numbers go from pale to strong. */
+function colours(axis: Axis | null, list: readonly Run[]): (r: Run) => string {
+	if (!axis) return (r) => colourOf(s.looks.value.byRun.get(r.id));
+	const scale = axisScale(axis, list, { log: null });
+	const words = [...new Set(list.map((r) => axis.value(r)))].filter((v) => typeof v === 'string');
+	if (words.length) return (r) => colourOf(lookAt(words.indexOf(axis.value(r) as string)));
+	return (r) => gradeOf(scale.at(axis.value(r)) ?? 0);
+}
+
+function frontOf(list: readonly Run[], x: Axis, y: Axis, at: (r: Run) => [number | null, number | null]): [number,
+	number][] {
+	const counting = list.filter((r) => !fellOut(r));
+	const number = (a: Axis, r: Run) => {
+		const v = a.value(r);
+		return typeof v === 'number' ? v : NaN;
+	};
+	const pairs = counting.map((r) => ({ x: number(x, r), y: number(y, r) }));
+	return paretoFront(pairs, x.dir ?? 'min', y.dir ?? 'min')
+		.map((i) => at(counting[i]!)).filter((p): p is [number, number] => p[0] !== null && p[1] !== null);
+}
+
+function pictureOf(list: readonly Run[], c: Choice): ScatterData {
+	const [x, y] = [axisOf(c.x, list), axisOf(c.y, list)];
+	const [sx, sy] = [axisScale(x, list, { log: c.log.includes('x') || null }),
+		axisScale(y, list, { log: c.log.includes('y') })];
+	const colour = colours(c.colour ? axisOf(c.colour, list) : null, list);
+	const at = (r: Run): [number | null, number | null] => [sx.at(x.value(r)), sy.at(y.value(r))];
+	return {
+		x: { title: x.title + (sx.log ? ' (log)' : ''), ticks: sx.ticks },
+		y: { title: y.title + (sy.log ? ' (log)' : ''), ticks: sy.ticks },
+		points: list.map((r) => {
+			const [px, py] = at(r);
+			return { id: r.id, name: s.nameOf(r.id, r), colour: colour(r), x: px, y: py, back: fellOut(r) };
+		}),
+		front: c.front ? frontOf(list, x, y, at) : [],
+	};
+}
+
+function useScatter(box: RefObject<HTMLDivElement | null>, picked: Signal<string[]>): void {
+	const chart = useRef<ScatterChart | null>(null);
+	useEffect(() => {
+		const c = new ScatterChart(box.current!, {
+			onHover: (id) => (s.lit.value = id), onOpen: s.openRun, onPick: (ids) => (picked.value = ids),
+		});
+		chart.current = c;
+		return () => c.destroy();
+	}, []);
+	useSignalEffect(() => {
+		void theme();
+		chart.current?.set(pictureOf(s.rows.value, chosen()));
+	});
+	useSignalEffect(() => {
+		const id = s.lit.value;
+		chart.current?.highlight(id);
+	});
+}
+
+function Options({ c }: { c: Choice }) {
+	const list = axisChoices();
+	const go = (patch: Partial<Choice>) => s.go({ scatter: { ...s.view.value.scatter ?? emptyScatter, ...patch } });
+	const label = (id: string) => list.find((a) => a.id === id)?.label ?? id;
+	const toggle = (axis: 'x' | 'y') => {
+		const on = new Set(c.log.split('').filter(Boolean));
+		if (!on.delete(axis)) on.add(axis);
+		go({ log: [...on].sort().join('') as Choice['log'] });
+	};
+	return (
+		<>
+			<Chooser name="x" now={label(c.x)} list={list} choose={(x) => go({ x })} />
+			<Chooser name="y" now={label(c.y)} list={list} choose={(y) => go({ y })} />
+			<Chooser name="colour" now={c.colour ? label(c.colour) : 'the run\'s own'}
+				list={[{ id: '', label: 'the run\'s own' }, ...list]} choose={(colour) => go({
+					colour })} />
+			{(['x', 'y'] as const).map((a) => <button key={a} type="button" aria-pressed={c.log.includes(a)}
+				onClick={() => toggle(a)}>log {a}</button>)}
+			<button type="button" aria-pressed={c.front} title="runs that no other beats in both"
+				onClick={() => go({ front: !c.front })}>Pareto front</button>
+		</>
+	);
+}
+
+/** What the rectangle holds, and what can be done with it. */
+function Picked({ picked }: { picked: Signal<string[]> }) {
+	const ids = picked.value;
+	if (!ids.length) return <span class="dim">drag a rectangle to pick runs</span>;
+	return (
+		<><b>{count(ids.length, 'run')}</b>
+			<button type="button" onClick={() => s.setShown(new Set(ids.slice(0, SHOW_MAX)))}>
+				show {ids.length > SHOW_MAX ? `${SHOW_MAX} of them`
+					: 'only these'} in the charts</button>
+			<button type="button" onClick={() => (picked.value = [])}>clear</button></>
+	);
+}
+
+export function Scatter() {
+	const box = useRef<HTMLDivElement>(null);
+	const picked = useSignal<string[]>([]);
+	const c = chosen();
+	useScatter(box, picked);
+	useSignalEffect(() => {
+		const now = chosen();
+		void s.needMetrics(metricsOf([now.x, now.y, now.colour]));
+	});
+	const label = `${count(s.rows.value.length, 'run')} by ${c.x} and ${c.y}; arrows walk through the runs`;
+	const lit = s.lit.value === null ? undefined : s.runs.value.find((r) => r.id === s.lit.value);
+	return (
+		<div class="card chart scatter">
+			<p class="options"><Options c={c} /> <Picked picked={picked} /></p>
+			<div class="plot" ref={box} tabIndex={0} role="group" data-scatter
+				aria-label={label} />
+			<span class="unseen" aria-live="polite">{lit?.name}</span>
+		</div>
+	);
+}
