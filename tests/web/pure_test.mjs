@@ -503,3 +503,21 @@ test('the address holds groups, axes and points', () => {
 	assert.equal(p.viewQuery(p.parseView('?e=a&side')), '?e=a&side');
 	assert.equal(p.parseView('?sc=p:lr&scl=zz').scatter.log, '');
 });
+
+test('panels: names, patterns, a metric over another', () => {
+	const keys = ['a,b', 'lr', 'train/loss', 'val/loss'];
+	const of = (metrics) => p.panelMetrics({ metrics, x: '' }, keys).keys;
+	assert.deepEqual(of('train/loss,gone,lr'), ['train/loss', 'lr']);
+	assert.deepEqual(of('/LOSS$/'), ['train/loss', 'val/loss']);
+	assert.deepEqual(of('/(/'), []);
+	assert.equal(p.patternOf('/(/'), '');
+	const many = p.panelMetrics({ metrics: '/k/', x: '' }, Array.from({ length: 30 }, (_, i) => 'k' + i));
+	assert.deepEqual([many.keys.length, many.more], [12, 18]);
+	const series = (xs, ys) => ({ xs, ys, badX: null, badToEnd: false });
+	assert.deepEqual(p.over(series([1, 2, 3], [30, 20, 10]), series([1, 2, 3], [1, NaN, 3])), { xs: [10, 30],
+		ys: [3, 1] });
+	const q = '?pn=train/loss,val/loss&pn=/acc/~lr';
+	assert.deepEqual(p.parseView(q).panels, [{ metrics: 'train/loss,val/loss', x: '' }, { metrics: '/acc/',
+		x: 'lr' }]);
+	assert.equal(p.viewQuery(p.parseView(q)), q);
+});

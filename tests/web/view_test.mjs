@@ -224,3 +224,30 @@ test('any two columns as points, the front, a rectangle; importance in words', a
 	for (const name of ['seed', 'noise']) assert.match(lines.find((l) => l.startsWith(name)), /cannot tell/);
 	await says(page, '.importance ul', /lr alone differs|noise alone differs/);
 });
+
+test('panels: several metrics or a pattern in one chart, one metric over another, as CSV', async (t) => {
+	for (const name of ['a', 'b'])
+		await run('panels', name, { 'train/loss': steps(50, (i) => 1 / (i + 1)), 'val/loss': steps(50,
+			(i) => 2 / (i + 1)),
+			lr: steps(50, (i) => i / 10) }, { params: { name } });
+	const page = await here.open(t, '?e=panels');
+	await page.click('button:text-is("add a panel")');
+	await page.fill('.panel .pattern', 'LOSS$');
+	await page.keyboard.press('Enter');
+	const d = await charted(page, 'panel /LOSS$/', (c) => c.lines.length === 4);
+	assert.deepEqual([...d.names].sort(), ['a train/loss', 'a val/loss', 'b train/loss', 'b val/loss']);
+	assert.ok(d.hi >= 2 && d.lines.some((l) => l.top === 2));
+	await page.waitForURL(/pn=/);
+	await page.reload();
+	await charted(page, 'panel /LOSS$/', (c) => c.lines.length === 4);
+	await page.goto(here.server.url + '?e=panels&pn=train/loss~lr');
+	const over = await charted(page, 'panel train/loss over lr', (c) => c.lines.length === 2 && c.to > 4);
+	assert.ok(over.from === 0 && Math.abs(over.to - 4.9) < 1e-3, JSON.stringify(over));
+	const [download] = await Promise.all([page.waitForEvent('download'),
+		page.click('.panel button:text-is("CSV")')]);
+	const rows = (await readFile(await download.path(), 'utf8')).trim().split('\n');
+	assert.equal(rows[0], 'run,metric,lr,value');
+	assert.equal(rows.length, 101);
+	await page.click('.panel button[aria-label="remove the panel"]');
+	await until(() => page.locator('.panel').count(), (n) => n === 0);
+});

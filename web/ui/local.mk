@@ -7,9 +7,9 @@ ui_files = \
 	web/ui/src/base/ansi.ts web/ui/src/base/colour.ts web/ui/src/base/diff.ts web/ui/src/base/forest.ts \
 	web/ui/src/base/format.ts web/ui/src/base/goal.ts web/ui/src/base/group.ts web/ui/src/base/heat.ts \
 	web/ui/src/base/importance.ts web/ui/src/base/markdown.ts web/ui/src/base/neighbour.ts \
-	web/ui/src/base/nest.ts web/ui/src/base/order.ts web/ui/src/base/params.ts web/ui/src/base/pareto.ts \
-	web/ui/src/base/rank.ts web/ui/src/base/repeats.ts web/ui/src/base/series.ts web/ui/src/base/side.ts \
-	web/ui/src/base/types.ts web/ui/src/base/url.ts web/ui/src/base/words.ts \
+	web/ui/src/base/nest.ts web/ui/src/base/order.ts web/ui/src/base/panel.ts web/ui/src/base/params.ts \
+	web/ui/src/base/pareto.ts web/ui/src/base/rank.ts web/ui/src/base/repeats.ts web/ui/src/base/series.ts \
+	web/ui/src/base/side.ts web/ui/src/base/types.ts web/ui/src/base/url.ts web/ui/src/base/words.ts \
 	web/ui/src/charts/heat.ts web/ui/src/charts/parallel.ts web/ui/src/charts/place.ts \
 	web/ui/src/charts/scale.ts web/ui/src/charts/scatter.ts web/ui/src/charts/spark.ts \
 	web/ui/src/charts/stack.ts \
@@ -26,11 +26,11 @@ ui_files = \
 	web/ui/src/views/index.ts \
 	web/ui/src/views/base/bits.tsx web/ui/src/views/base/chooser.tsx web/ui/src/views/base/jump.tsx \
 	web/ui/src/views/base/later.part.css web/ui/src/views/base/later.ts web/ui/src/views/base/lazy.tsx \
-	web/ui/src/views/base/phases.tsx web/ui/src/views/base/says.ts web/ui/src/views/base/styles.ts \
-	web/ui/src/views/base/theme.ts \
+	web/ui/src/views/base/phases.tsx web/ui/src/views/base/save.ts web/ui/src/views/base/says.ts \
+	web/ui/src/views/base/styles.ts web/ui/src/views/base/theme.ts \
 	web/ui/src/views/charts/card.tsx web/ui/src/views/charts/grid.tsx web/ui/src/views/charts/grouping.tsx \
-	web/ui/src/views/charts/lines.ts \
-	web/ui/src/views/compare/compare.tsx web/ui/src/views/compare/facts.tsx \
+	web/ui/src/views/charts/lines.ts web/ui/src/views/charts/panels.tsx \
+	web/ui/src/views/compare/compare.tsx web/ui/src/views/compare/facts.tsx web/ui/src/views/compare/noruns.tsx \
 	web/ui/src/views/compare/steptime.tsx \
 	web/ui/src/views/experiments/experiments.tsx web/ui/src/views/experiments/trash.tsx \
 	web/ui/src/views/header/bulktag.tsx web/ui/src/views/header/goalpicker.tsx \

@@ -10,6 +10,7 @@ export * from './base/neighbour.ts';
 export * from './base/rank.ts';
 export * from './base/nest.ts';
 export * from './base/order.ts';
+export * from './base/panel.ts';
 export * from './base/params.ts';
 export * from './base/pareto.ts';
 export * from './base/repeats.ts';

@@ -1,5 +1,6 @@
 // The view as a short query string and back: what another person must see is in the address, nothing else is.
 import type { Direction } from './goal.ts';
+import type { Panel } from './panel.ts';
 
 /** side: runs side by side. */
 export type Page = 'compare' | 'run' | 'experiments' | 'side';
@@ -60,6 +61,8 @@ export interface View {
 	scatter: Scatter | null;
 	/** The importance of params is open. */
 	importance: boolean;
+	/** Charts that the reader has put together. */
+	panels: Panel[];
 	/** Words that charts are looked for with. */
 	find: string;
 	/** How many charts of a group are open, where the reader has said so. */
@@ -73,7 +76,8 @@ export interface View {
 export const emptyView: View = {
 	page: 'compare', experiment: null, run: null, goal: null, dir: null, sort: null, desc: false, columns: null,
 	filter: '', x: 'step', log: false, smooth: 0, full: false, zoom: null, epochZoom: null, hue: null, dash: null,
-	nest: false, parallel: false, axes: null, scatter: null, importance: false, find: '', groups: {}, brushes: {},
+	nest: false, parallel: false, axes: null, scatter: null, importance: false, panels: [], find: '', groups: {},
+		brushes: {},
 	group: [], band: 'minmax', middle: 'mean', shown: null,
 };
 
@@ -121,6 +125,16 @@ function scatterOf(p: URLSearchParams): Scatter | null {
 		front: p.has('front') } : null;
 }
 
+/** "train/loss,val/loss~lr": the metrics of a panel, and the one that x stands for. */
+function panelOf(text: string): Panel {
+	const at = text.lastIndexOf('~');
+	return at < 0 ? { metrics: text, x: '' } : { metrics: text.slice(0, at), x: text.slice(at + 1) };
+}
+
+function panelText(p: Panel): string {
+	return p.x || p.metrics.includes('~') ? `${p.metrics}~${p.x}` : p.metrics;
+}
+
 /** The query of an address as MLflow's clients print it (#/experiments/1/runs/<id>), null for any other. */
 export function linkedQuery(hash: string): string | null {
 	const m = /^#\/experiments\/\d+\/runs\/([0-9a-f]{32})(?:[/?].*)?$/.exec(hash);
@@ -166,6 +180,7 @@ export function parseView(query: string): View {
 		axes: p.has('ax') ? p.getAll('ax').filter((c) => c !== '') : null,
 		scatter: scatterOf(p),
 		importance: p.has('imp'),
+		panels: p.getAll('pn').map(panelOf),
 		find: p.get('f') ?? '',
 		groups: groupsOf(p.getAll('gr')),
 		brushes: brushesOf(p.getAll('br')),
@@ -206,6 +221,7 @@ export function viewQuery(v: View): string {
 		if (v.scatter.front) out.push('front');
 	}
 	if (v.importance) out.push('imp');
+	for (const p of v.panels) add('pn', panelText(p));
 	if (v.find !== '') add('f', v.find);
 	for (const [name, n] of Object.entries(v.groups)) add('gr', `${n}.${name}`);
 	for (const [title, range] of Object.entries(v.brushes)) add('br', `${zoomText(range)}~${title}`);

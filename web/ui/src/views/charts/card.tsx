@@ -6,6 +6,7 @@ import { signal, useComputed, useSignalEffect, type ReadonlySignal } from '@prea
 import { LineChart, type ChartLine, type LineData } from '../../charts/line/index.ts';
 import { valueText } from '../../base/format.ts';
 import * as s from '../../state/index.ts';
+import { saveBlob } from '../base/save.ts';
 import { theme } from '../base/theme.ts';
 import { formatX, GROUP, linesOf, rangeOf, summary } from './lines.ts';
 
@@ -18,12 +19,7 @@ const large = signal<string | null>(null);
 
 async function save(metric: string, chart: LineChart | null): Promise<void> {
 	const blob = await chart?.picture([s.experiment.value, metric].filter(Boolean).join(': '));
-	if (!blob) return;
-	const a = document.createElement('a');
-	a.href = URL.createObjectURL(blob);
-	a.download = metric.replace(/[^\w.-]+/g, '-') + '.png';
-	a.click();
-	setTimeout(() => URL.revokeObjectURL(a.href), 60000);
+	if (blob) saveBlob(blob, metric, 'png');
 }
 
 /** Makes the chart in its element and asks for its points while it can be seen; returns what ends both. */

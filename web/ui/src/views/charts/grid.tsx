@@ -10,6 +10,7 @@ import { GroupHead, Key } from '../base/bits.tsx';
 import { lazy } from '../base/lazy.tsx';
 import { ChartCard } from './card.tsx';
 
+const Panels = lazy(() => import('./panels.tsx').then((m) => m.Panels));
 const Grouping = lazy(() => import('./grouping.tsx').then((m) => m.Grouping));
 /** Values of a param that the legend names. */
 const LEGEND_MAX = 6;
@@ -135,6 +136,7 @@ export function ChartGrid({ keys, after }: { keys: readonly string[]; after?: Co
 				{first.map((k) => <ChartCard key={k} metric={k}
 					note={k === g?.key ? `goal: ${g.dir}` : undefined} />)}
 			</div>
+			{!words && <Panels />}
 			{!words && after}
 			{groups.map((c) => <Group key={c.name} group={c} />)}
 			{words && !groups.length && <p class="nothing">no metric holds “{words}”</p>}

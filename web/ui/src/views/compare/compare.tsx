@@ -2,7 +2,6 @@
 import { computed, signal, useSignalEffect } from '@preact/signals';
 import { useEffect } from 'preact/hooks';
 import * as s from '../../state/index.ts';
-import { Empty } from '../base/bits.tsx';
 import { lazy } from '../base/lazy.tsx';
 import { ChartGrid, Toolbar } from '../charts/grid.tsx';
 import { Header } from '../header/header.tsx';
@@ -18,6 +17,7 @@ narrowQuery.addEventListener('change', (e) => (narrow.value = e.matches));
 const Grouped = lazy(() => import('../table/grouped.tsx').then((m) => m.Grouped));
 const Cards = lazy(() => import('../table/cards.tsx').then((m) => m.Cards));
 const StepTime = lazy(() => import('./steptime.tsx').then((m) => m.StepTime));
+const NoRuns = lazy(() => import('./noruns.tsx').then((m) => m.NoRuns));
 const Why = lazy(() => import('../why/why.tsx').then((m) => m.Why));
 
 /** Share of the height that the table takes when all of its rows fit into it. */
@@ -33,26 +33,6 @@ const SHARE_MIN = 0.15;
 const SHARE_MAX = 0.9;
 /** Runs at the top of the table whose phases are asked for. */
 const PHASES_OF = 40;
-
-function HowToStart({ name }: { name: string }) {
-	return (
-		<>
-			<p>Start one beside the served folder; it appears here by itself:</p>
-			<pre>dptrain --experiment {name} --model resnet20 --data-path DATA</pre>
-			<p>Event files that TensorBoard reads can be put below the served folder too.</p>
-		</>
-	);
-}
-
-function NoRuns() {
-	return (
-		<Empty title={s.view.value.filter ? 'No run matches the filter' : 'No runs yet'}>
-			{s.view.value.filter
-				? <button type="button" onClick={() => s.go({ filter: '' })}>clear the filter</button>
-				: <HowToStart name={s.experiment.value ?? 'first'} />}
-		</Empty>
-	);
-}
 
 function keptShare(): number | null {
 	try {

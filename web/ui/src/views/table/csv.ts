@@ -3,6 +3,7 @@ import { cell, metricColumn } from '../../base/rank.ts';
 import type { Run } from '../../base/types.ts';
 import { directionOf } from '../../base/goal.ts';
 import * as s from '../../state/index.ts';
+import { saveBlob } from '../base/save.ts';
 import { columns } from './columns.tsx';
 import { visibleRows } from './rows.ts';
 
@@ -33,9 +34,5 @@ export function saveTable(title: string): void {
 		...visibleRows.value.map((r) =>
 			[r.id, ...cols.map((c) => (full.has(c.id) ? c.full(r) : textOf(r, c.id)))])];
 	const text = lines.map((l) => l.map(quoted).join(',') + '\n').join('');
-	const a = document.createElement('a');
-	a.href = URL.createObjectURL(new Blob([text], { type: 'text/csv' }));
-	a.download = title.replace(/[^\w.-]+/g, '-') + '.csv';
-	a.click();
-	setTimeout(() => URL.revokeObjectURL(a.href), 60000);
+	saveBlob(new Blob([text], { type: 'text/csv' }), title, 'csv');
 }

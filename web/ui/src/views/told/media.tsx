@@ -12,8 +12,8 @@ import './styles.ts';
 
 /** Keys that are shown before somebody asks for more. */
 const FIRST = 12;
-/** The key whose slider moves the charts' cursor. */
-const OWN = '';
+/** The place of the charts' cursor that a slider has made. */
+let own: { key: string; x: number } | null = null;
 
 /** Keys of any of the runs, with how many items the one has that has most. */
 function merged(lists: readonly MediaKey[][]): MediaKey[] {
@@ -28,7 +28,7 @@ function merged(lists: readonly MediaKey[][]): MediaKey[] {
 /** Where the charts' cursor stands as a step; null where it does not count steps, or the sliders have put it there. */
 const pointed = computed(() => {
 	const c = s.cursor.value;
-	return c && c.key !== OWN && s.unitOf(c.key) === 'step' ? c.x : null;
+	return c && c !== own && s.unitOf(c.key) === 'step' ? c.x : null;
 });
 
 /** The last of the steps up to one; the first where all are later. */
@@ -51,7 +51,10 @@ interface SliderOptions {
 function Slider({ name, steps, at }: SliderOptions) {
 	const move = (i: number) => {
 		at.value = i;
-		if (s.view.value.x === 'step') s.cursor.value = { key: OWN, x: steps[i]! };
+		const key = s.curve.value ?? s.goal.value?.key ?? null;
+		if (s.view.value.x !== 'step' || key === null || s.unitOf(key) !== 'step') return;
+		own = { key, x: steps[i]! };
+		s.cursor.value = own;
 	};
 	if (steps.length < 2) return <span class="dim">step {steps[0]}</span>;
 	return (

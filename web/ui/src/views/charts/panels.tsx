@@ -1,0 +1,181 @@
+// Charts that the reader puts together: several metrics in one, or all that match a pattern, over the view's axis or
+// another metric. They stand in the address.
+import { useComputed, useSignal, useSignalEffect, type ReadonlySignal } from '@preact/signals';
+import type { RefObject } from 'preact';
+import { useEffect, useRef } from 'preact/hooks';
+import { valueText } from '../../base/format.ts';
+import { over, panelMetrics, patternOf, type Panel } from '../../base/panel.ts';
+import { LineChart, type ChartLine } from '../../charts/line/index.ts';
+import * as s from '../../state/index.ts';
+import { Chooser } from '../base/chooser.tsx';
+import { saveBlob } from '../base/save.ts';
+import { theme } from '../base/theme.ts';
+import { formatX, GROUP, linesOf, rangeOf, summary } from './lines.ts';
+
+const DASHES: number[][] = [[], [7, 3], [2, 2.5], [10, 3, 2, 3]];
+const GUTTER = 150;
+/** What keeps a line's run apart from its metric in its id. */
+const OF = '\n';
+/** The key whose unit is that of the view. */
+const VIEW = '';
+
+/** The lines of a metric in the panel: over the view's axis, or over another metric of the same run. */
+function metricLines(key: string, at: number, p: Panel, many: boolean): ChartLine[] {
+	return linesOf(key, s.drawn.value).flatMap((l) => {
+		const name = many ? `${l.name} ${s.shortKey(key)}` : l.name;
+		const line = { ...l, id: l.id + OF + key, name, dash: many ? DASHES[at % DASHES.length]! : l.dash,
+			flags: [] };
+		if (!p.x) return [{ ...line, xs: l.xs.map((x) => s.fromUnit(key, x) ?? x) }];
+		const x = s.seriesFor(l.id, p.x);
+		return x ? [{ ...line, ...over(x, l), smooth: null, band: undefined, badX: null, badToEnd: false }]
+			: [];
+	});
+}
+
+function rangeOver(lines: readonly ChartLine[]): [number, number] {
+	const ends = lines.flatMap((l) => (l.xs.length ? [l.xs[0]!, l.xs[l.xs.length - 1]!] : []));
+	const [from, to] = [Math.min(...ends), Math.max(...ends)];
+	return !(from <= to) ? [0, 1] : from === to ? [from - 0.5, to + 0.5] : [from, to];
+}
+
+/** Makes the chart, and asks for the points of its metrics while it can be seen; returns what ends both. */
+function begin(el: HTMLElement, chart: { current: LineChart | null }, p: Panel, keys: readonly string[]): () => void {
+	const runOf = (id: string | null) => id && id.split(OF)[0]!;
+	const c = new LineChart(el, {
+		formatX: (x) => (p.x ? valueText(p.x)(x) : formatX(VIEW, x)), formatY: valueText(keys[0] ?? ''),
+		onCursor: (x) => !p.x && keys[0] && s.setCursor(keys[0], x === null ? null : s.toUnit(keys[0], x)),
+			onHover: (id) => (s.lit.value = runOf(id)),
+		onZoom: (from, to) => !p.x && s.zoomTo(VIEW, from, to), onReset: s.resetZoom,
+		onOpen: (id) => !id.startsWith(GROUP) && s.openRun(runOf(id)!),
+	});
+	chart.current = c;
+	const all = p.x ? [...keys, p.x] : keys;
+	const seen = new IntersectionObserver((e) => {
+		const visible = e[e.length - 1]!.isIntersecting;
+		for (const k of all)
+			if (visible) {
+				s.want(k, el.clientWidth - GUTTER, c);
+				s.wantGroups(k);
+			} else s.unwant(k, c);
+	}, { rootMargin: '120px' });
+	seen.observe(el);
+	return () => {
+		seen.disconnect();
+		for (const k of all) s.unwant(k, c);
+		c.destroy();
+		chart.current = null;
+	};
+}
+
+interface Drawing {
+	box: RefObject<HTMLDivElement | null>;
+	p: Panel;
+	keys: readonly string[];
+	lines: ReadonlySignal<ChartLine[]>;
+}
+
+function useChart({ box, p, keys, lines }: Drawing): RefObject<LineChart | null> {
+	const chart = useRef<LineChart | null>(null);
+	useEffect(() => begin(box.current!, chart, p, keys), [p.x, keys.join()]);
+	useSignalEffect(() => {
+		const { log, full, x: unit } = s.view.value;
+		const l = lines.value;
+		const [from, to] = p.x ? rangeOver(l) : rangeOf(VIEW, l);
+		void theme();
+		chart.current?.set({
+			lines: l, from, to, log, full, xLabel: p.x ? s.shortKey(p.x) : unit, whole: !p.x
+				&& unit === 'step',
+			ticksX: p.x ? 'even' : unit === 'time' ? 'time' : unit === 'clock' ? 'clock' : 'even',
+			gutter: l.length > 1 && (box.current?.clientWidth ?? 0) > 430 ? GUTTER : 0,
+		});
+	});
+	useSignalEffect(() => {
+		const id = s.lit.value;
+		chart.current?.highlight(id && (lines.value.find((l) => l.id.startsWith(id + OF))?.id ?? null));
+	});
+	useSignalEffect(() => {
+		const c = s.cursor.value;
+		chart.current?.cursor(c && !p.x ? s.fromUnit(c.key, c.x) : null);
+	});
+	return chart;
+}
+
+/** The drawn points, a line each, as CSV. */
+function csvOf(lines: readonly ChartLine[], x: string): string {
+	const quoted = (text: string) => (/[",\n]/.test(text) ? '"' + text.replace(/"/g, '""') + '"' : text);
+	const rows = lines.flatMap((l) => l.xs.map((v, i) =>
+		`${quoted(l.name)},${quoted(l.id.split(OF)[1] ?? '')},${v},${l.ys[i]}`));
+	return [`run,metric,${quoted(x)},value`, ...rows].join('\n') + '\n';
+}
+
+interface CardOptions {
+	p: Panel;
+	change: (to: Panel | null) => void;
+}
+
+/** Which metrics, over what; and away with it. */
+function Choices({ p, change }: CardOptions) {
+	const all = s.metricKeys.value;
+	const list = all.map((k) => ({ id: k, label: k }));
+	const on = patternOf(p.metrics) === null ? p.metrics.split(',').filter(Boolean) : [];
+	const toggle = (k: string) =>
+		change({ ...p, metrics: (on.includes(k) ? on.filter((o) => o !== k) : [...on, k]).join() });
+	return (
+		<>
+			<Chooser name="metrics" now={on.length ? String(on.length) : 'choose'} list={list} on={on}
+				choose={toggle} />
+			<input aria-label="Pattern of metrics" placeholder="or a pattern: loss|error" class="pattern"
+				value={patternOf(p.metrics) === null ? '' : p.metrics.slice(1, -1)}
+				onChange={(e) => change({ ...p, metrics: e.currentTarget.value
+					&& `/${e.currentTarget.value}/` })} />
+			<Chooser name="over" now={p.x || s.view.value.x} choose={(x) => change({ ...p, x })}
+				list={[{ id: '', label: 'the view\'s axis' }, ...list]} />
+			<button type="button" class="quiet" aria-label="remove the panel"
+				onClick={() => change(null)}>✕</button>
+		</>
+	);
+}
+
+function Card({ p, change }: CardOptions) {
+	const box = useRef<HTMLDivElement>(null);
+	const { keys, more } = panelMetrics(p, s.metricKeys.value);
+	const shown = useSignal(keys);
+	if (shown.value.join() !== keys.join()) shown.value = keys;
+	const lines = useComputed(() => {
+		void s.seriesRev.value;
+		void theme();
+		return shown.value.flatMap((k, i) => metricLines(k, i, p, shown.value.length > 1));
+	});
+	const chart = useChart({ box, p, keys, lines });
+	const title = p.metrics + (p.x ? ` over ${p.x}` : '');
+	const png = () => void chart.current?.picture(title).then((b) => b && saveBlob(b, title, 'png'));
+	const wrong = patternOf(p.metrics) === '' ? 'this pattern cannot be read' : 'no metric is chosen';
+	return (
+		<figure class="card chart panel" data-panel={p.metrics}>
+			<figcaption><Choices p={p} change={change} /><span class="grow" />
+				{more > 0 && <span class="dim">{more} more match</span>}
+				<button type="button" class="quiet" onClick={png}>PNG</button>
+				<button type="button" class="quiet" onClick={() => saveBlob(new
+					Blob([csvOf(lines.value, p.x
+					|| s.view.value.x)], { type: 'text/csv' }), title, 'csv')}>CSV</button>
+			</figcaption>
+			<div class="plot" ref={box} tabIndex={0} role="group" data-chart={'panel ' + title}
+				aria-label={summary(title, lines.value)} />
+			{!keys.length && <p class="nothing">{wrong}</p>}
+		</figure>
+	);
+}
+
+export function Panels() {
+	const list = s.view.value.panels;
+	const change = (i: number, to: Panel | null) =>
+		s.go({ panels: to ? list.map((p, k) => (k === i ? to : p)) : list.filter((_, k) => k !== i) });
+	return (
+		<section class="group panels" aria-label="Panels">
+			{list.length > 0 && <div class="charts">{list.map((p, i) => (
+				<Card key={i + p.x} p={p} change={(to) => change(i, to)} />))}</div>}
+			<button type="button" title="several metrics in one chart, or a metric over another"
+				onClick={() => s.go({ panels: [...list, { metrics: '', x: '' }] })}>add a panel</button>
+		</section>
+	);
+}
