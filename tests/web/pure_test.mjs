@@ -521,3 +521,17 @@ test('panels: names, patterns, a metric over another', () => {
 		x: 'lr' }]);
 	assert.equal(p.viewQuery(p.parseView(q)), q);
 });
+
+test('experiments as a tree by their slashes', () => {
+	const e = (name, last_time, run_count = 1, running_count = 0) =>
+		({ id: name, name, last_time, run_count, running_count });
+	const list = [e('vision/a', 5, 2, 1), e('vision/b', 3), e('text', 9), e('text/small', 1), e('deep/er/one', 2)];
+	const lines = (folded = []) => p.treeOf(list, new Set(folded))
+		.map((b) => [b.depth, b.name, b.experiment !== null, b.below, b.runs, b.running].join());
+	assert.deepEqual(lines(), ['0,text,true,1,2,0', '1,small,true,0,1,0', '0,vision,false,2,3,1', '1,a,true,0,2,1',
+		'1,b,true,0,1,0', '0,deep/er/one,true,0,1,0']);
+	assert.deepEqual(lines(['vision', 'text']), ['0,text,true,1,2,0', '0,vision,false,2,3,1',
+		'0,deep/er/one,true,0,1,0']);
+	const many = Array.from({ length: 2000 }, (_, i) => e(`team${i % 40}/try${i}`, i));
+	assert.equal(p.treeOf(many, new Set()).length, 2040);
+});

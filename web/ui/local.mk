@@ -9,7 +9,8 @@ ui_files = \
 	web/ui/src/base/importance.ts web/ui/src/base/markdown.ts web/ui/src/base/neighbour.ts \
 	web/ui/src/base/nest.ts web/ui/src/base/order.ts web/ui/src/base/panel.ts web/ui/src/base/params.ts \
 	web/ui/src/base/pareto.ts web/ui/src/base/rank.ts web/ui/src/base/repeats.ts web/ui/src/base/series.ts \
-	web/ui/src/base/side.ts web/ui/src/base/types.ts web/ui/src/base/url.ts web/ui/src/base/words.ts \
+	web/ui/src/base/side.ts web/ui/src/base/tree.ts web/ui/src/base/types.ts web/ui/src/base/url.ts \
+	web/ui/src/base/words.ts \
 	web/ui/src/charts/heat.ts web/ui/src/charts/parallel.ts web/ui/src/charts/place.ts \
 	web/ui/src/charts/scale.ts web/ui/src/charts/scatter.ts web/ui/src/charts/spark.ts \
 	web/ui/src/charts/stack.ts \

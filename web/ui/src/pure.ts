@@ -17,6 +17,7 @@ export * from './base/repeats.ts';
 export * from './base/series.ts';
 export * from './base/side.ts';
 export * from './base/colour.ts';
+export * from './base/tree.ts';
 export * from './base/url.ts';
 export * from './base/words.ts';
 export * from './base/heat.ts';

@@ -1,16 +1,22 @@
 // Every experiment of the store, the one last written first: opened, and by those who may write renamed and deleted.
-import { useSignal } from '@preact/signals';
+import { signal, useSignal } from '@preact/signals';
 import { useEffect } from 'preact/hooks';
 import * as s from '../../state/index.ts';
 import { deleteExperiment, renameExperiment } from '../../state/experiments.ts';
-import { when } from '../../base/format.ts';
+import { count, when } from '../../base/format.ts';
+import { treeOf, type Branch } from '../../base/tree.ts';
 import type { Experiment } from '../../base/types.ts';
-import { emptyView } from '../../base/url.ts';
+import { emptyView, matchesWords } from '../../base/url.ts';
 import { Empty, followed, NameForm } from '../base/bits.tsx';
 import { Header } from '../header/header.tsx';
 import { Trash } from './trash.tsx';
 import '../base/later.ts';
 
+/** Pixels for each folder around one. */
+const INDENT = 18;
+/** Lines that are shown before somebody asks for more, and experiments from which on they can be searched. */
+const FIRST_ROWS = 300;
+const SEARCHED_FROM = 5;
 /** The experiment that is there from the start and cannot go. */
 const FIRST = '0';
 
@@ -27,16 +33,47 @@ function Acts({ e, rename, wrong }: { e: Experiment; rename: () => void; wrong: 
 	);
 }
 
-function Line({ e }: { e: Experiment }) {
+/** Folders that are folded away. */
+const folded = signal<ReadonlySet<string>>(new Set());
+const words = signal('');
+
+function toggle(path: string): void {
+	const set = new Set(folded.value);
+	if (!set.delete(path)) set.add(path);
+	folded.value = set;
+}
+
+/** The head of a folder: what lies in it, all together. */
+function Fold({ b }: { b: Branch }) {
+	const open = !folded.value.has(b.path);
+	return <button type="button" class="quiet" aria-expanded={open}
+		aria-label={`${b.path}: ${count(b.below, 'experiment')}`}
+		onClick={() => toggle(b.path)}>{open ? '▾' : '▸'}</button>;
+}
+
+/** A folder alone. */
+function FolderLine({ b }: { b: Branch }) {
+	return (
+		<tr class="folder">
+			<td style={{ paddingLeft: b.depth * INDENT + 'px' }}><Fold b={b} /> {b.name}/{' '}
+				<span class="dim">{count(b.below, 'experiment')}</span></td>
+			<td class="num">{b.runs}</td><td class="num">{b.running || ''}</td>
+			<td class="num">{when(b.last)}</td><td />
+		</tr>
+	);
+}
+
+function Line({ e, b }: { e: Experiment; b: Branch }) {
 	const naming = useSignal(false);
 	const wrong = useSignal('');
 	const mayChange = s.session.value?.mayWrite === true && e.id !== FIRST;
 	return (
 		<tr>
-			<td>{naming.value ? <NameForm was={e.name} close={() => (naming.value = false)}
+			<td style={{ paddingLeft: b.depth * INDENT + 'px' }}>{b.below > 0 && <><Fold b={b} />{' '}</>}
+				{naming.value ? <NameForm was={e.name} close={() => (naming.value = false)}
 				save={(name) => renameExperiment(e, name)} />
 				: <a href={s.addressOf({ ...emptyView, experiment: e.name })}
-					onClick={followed(() => s.openExperiment(e.name))}>{e.name}</a>}
+					onClick={followed(() => s.openExperiment(e.name))} title={e.name}>{b.name}</a>}
 				{wrong.value && <span class="problem" role="alert"> {wrong.value}</span>}</td>
 			<td class="num">{e.run_count}</td><td class="num">{e.running_count || ''}</td>
 			<td class="num">{when(e.last_time)}</td>
@@ -47,12 +84,20 @@ function Line({ e }: { e: Experiment }) {
 }
 
 function List({ list }: { list: readonly Experiment[] }) {
+	const most = useSignal(FIRST_ROWS);
+	const found = list.filter((e) => matchesWords(words.value, [e.name]));
+	const rows = treeOf(found, words.value ? new Set() : folded.value);
 	return (
 		<div class="box"><table>
 			<thead><tr><th>name</th><th>runs</th><th>running</th><th>last change</th>
 				<th><span class="unseen">changes</span></th></tr></thead>
-			<tbody>{list.map((e) => <Line key={e.id} e={e} />)}</tbody>
-		</table></div>
+			<tbody>{rows.slice(0, most.value).map((b) => (b.experiment
+				? <Line key={b.experiment.id} e={b.experiment} b={b} /> : <FolderLine key={b.path}
+					b={b} />))}</tbody>
+		</table>
+		{rows.length > most.value && <button type="button" onClick={() => (most.value += FIRST_ROWS)}>
+			{count(rows.length - most.value, 'more line')}</button>}
+		{!rows.length && <p class="dim">no experiment holds “{words.value}”</p>}</div>
 	);
 }
 
@@ -67,6 +112,10 @@ export function Experiments() {
 	return (
 		<><main class="experiments">
 			<h1>Experiments</h1>
+			{used.length > SEARCHED_FROM && <p><input type="search"
+				placeholder={`find among ${used.length}`}
+				aria-label="Find an experiment" value={words.value}
+				onInput={(e) => (words.value = e.currentTarget.value)} /></p>}
 			{used.length ? <List list={used} />
 				: <Empty title="No experiments yet"><p>Start a run beside the served folder:</p>
 					<pre>dptrain --experiment first --model resnet20 --data-path DATA</pre></Empty>}
