@@ -410,9 +410,9 @@ test('groups of runs: by params and tags, their numbers with what is not finite 
 		[['lr 1', 'ab'], ['lr 10', 'c'], ['lr –', 'd']].sort((x, y) => p.natural(x[0], y[0])));
 	assert.deepEqual(p.groupRuns(list, ['t:team'], tags).map((g) => g.name), ['team x', 'team –']
 		.sort(p.natural));
-	assert.deepEqual(p.allButSeed(list), ['lr']);
-	assert.deepEqual(p.allButSeed(list.slice(0, 2)), ['lr'], 'the seed alone differs: one group');
-	assert.deepEqual(p.allButSeed([list[0]]), []);
+	assert.deepEqual(p.allButSeed(p.splitParams(list)), ['lr']);
+	assert.deepEqual(p.allButSeed(p.splitParams(list.slice(0, 2))), ['lr'], 'the seed alone differs: one group');
+	assert.deepEqual(p.allButSeed(p.splitParams([list[0]])), []);
 	const t = p.together([1, NaN, 2, undefined, Infinity, 4]);
 	assert.ok(t.n === 3 && Math.abs(t.mean - 7 / 3) < 1e-12 && Math.abs(t.std - Math.sqrt(7 / 3)) < 1e-12);
 	assert.ok(p.together([]).n === 0 && Number.isNaN(p.together([]).mean) && Number.isNaN(p.together([3]).std));

@@ -1,7 +1,6 @@
 // Repeats of the same setting: which params make them, and what their numbers are together: how many, mean, sample
 // standard deviation.
-import { splitParams, tellingParams } from './params.ts';
-import type { Run } from './types.ts';
+import { tellingParams, type splitParams } from './params.ts';
 
 const SEED = /(^|[_.-])(random_)?seed$/i;
 
@@ -9,8 +8,7 @@ const SEED = /(^|[_.-])(random_)?seed$/i;
  * The params that make groups of repeats: all that differ but the seed. Where the seed alone differs, one that is the
  * same in all. Empty where there is no seed to leave out.
  */
-export function allButSeed(runs: readonly Run[]): string[] {
-	const split = splitParams(runs);
+export function allButSeed(split: ReturnType<typeof splitParams>): string[] {
 	if (!split.differ.some((k) => SEED.test(k))) return [];
 	const others = tellingParams(split, Infinity).filter((k) => !SEED.test(k));
 	return others.length ? others : split.same.slice(0, 1).map(([k]) => k);

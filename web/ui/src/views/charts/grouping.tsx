@@ -58,7 +58,7 @@ function Choice<T extends string>({ label, title, value, list, set }: ChoiceOpti
 export function Grouping() {
 	const open = useSignal(false);
 	const { group, band, middle } = s.view.value;
-	const repeats = allButSeed(s.runs.value);
+	const repeats = allButSeed(s.split.value);
 	const on = group.length > 0 && isSame(group, repeats);
 	return (
 		<span class="grouping">
