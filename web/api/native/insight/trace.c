@@ -205,7 +205,8 @@ enum call_next on_run_trace(struct call *c)
 		return call_fail(c, CALL_busy, NULL, "out of memory");
 	if (media_of_run(c->api->store, &o, c->arena, &list, &err))
 		return call_fail_err(c, "run", &err);
-	qsort(list.items, list.count, sizeof(*list.items), by_rank);
+	if (list.count)
+		qsort(list.items, list.count, sizeof(*list.items), by_rank);
 	*w = (struct writing){ .c = c, .js = { .out = &c->out } };
 	if (find_zero(c, o.run, &list, &w->zero_ns, &err) || write_trace(w, o.run, &list, &err)) {
 		buf_reset(&c->out);
