@@ -10,7 +10,7 @@ import helper
 import lib
 
 MODEL = ["--model", "gpt2-124m", "--n-layer", "1", "--n-head", "2", "--n-embd", "16", "--block-size", "8", "-b", "2", "--threads", "1",
-         "--backend", "ref", "--precision", "fp64", "-j", "1"]
+         "--backend", "ref", "--precision", "fp64", "-j", "1", "--system-interval", "0"]  # a busy machine has more to say
 FAULTS = {  # run: environment, flags, verdict, words of the evidence
     "disk": ({"DPTRAIN_TEST_SLOW_LOADER": "20"}, [], "disk", "off the cores"),
     "straggler": ({"DPTRAIN_TEST_SLOW_RANK": "1:20"}, ["--nproc-per-node", "2"], "straggler", "rank 1 "),
@@ -48,15 +48,16 @@ def judged(server, ids):
         lib.equal(shares, sorted(shares, reverse=True), f"{name}: order")
 
 
-def machine(server, name, threads, system):
+def machine(server, name, threads, system, ready=0):
     """A run of compute on 2 cores beside which the machine said `system`, at every tenth step."""
     run = lib.make_run(server, "made", name, {"threads": threads, "batch_size": 8})
     points = []
     for step in range(1, 81):
         for key, value in (("step", 0.1), ("forward", 0.03), ("backward", 0.06), ("optimizer", 0.01)):
             points.append({"key": f"phase/{key}", "step": step, "value": value, "wall_time": 1795000000 + step / 10, "rank": 0})
+        points.append({"key": "data/ready", "step": step, "value": ready, "wall_time": 1795000000 + step / 10, "rank": 0})
         for key, value in system.items() if step % 10 == 0 else ():
-            value = value * step / 10 if key in ("cpu_seconds", "major_faults") else value
+            value = value * step / 10 if key == "major_faults" else value
             points.append({"key": f"system/{key}", "step": step, "value": value, "wall_time": 1795000000 + step / 10, "rank": 0})
     lib.equal(server.json("POST", f"/api/v1/runs/{run}/metrics", {"points": points})[0], 200, "POST metrics")
     status, got = diagnosis(server, run)
@@ -66,12 +67,14 @@ def machine(server, name, threads, system):
 
 def machines(server):
     """What the machine said becomes leaves: first of a quota, then of too many threads, of others, of the loader."""
-    quiet = {"cpu_percent": 100, "cpu_seconds": 2, "cpu_wait_percent": 0.5, "cpu_steal_percent": 0, "cpu_throttled_percent": 0,
+    quiet = {"cpu_percent": 100, "cpu_process_percent": 100, "cpu_wait_percent": 0.5, "cpu_steal_percent": 0, "cpu_throttled_percent": 0,
              "loop_us": 30, "memory_wait_percent": 0, "major_faults": 0}
     lib.equal(machine(server, "quiet", 2, quiet)["verdict"], "healthy", "quiet")
     throttled = machine(server, "throttled", 2, dict(quiet, cpu_throttled_percent=50, cpu_wait_percent=50))
     lib.equal((throttled["verdict"], throttled["leaves"][0]["share"]), ("cpu_quota", 0.5), "throttled")
-    lib.equal(machine(server, "waiting", 2, dict(quiet, cpu_wait_percent=30))["verdict"], "crowding", "waiting")
+    lib.equal(machine(server, "waiting", 2, dict(quiet, cpu_wait_percent=30))["verdict"], "cpu", "who has the cores nothing tells")
+    lib.equal(machine(server, "crowded", 2, dict(quiet, cpu_wait_percent=30), ready=3)["verdict"], "crowding", "crowded")
+    lib.equal(machine(server, "others", 2, dict(quiet, cpu_wait_percent=30, cpu_process_percent=60))["verdict"], "cpu_taken", "others")
     lib.equal(machine(server, "memory", 2, dict(quiet, memory_wait_percent=40, major_faults=90))["leaves"][0]["evidence"],
               "threads wait for memory 40 % of the time; 9.0 pages are read back a step", "memory")
 

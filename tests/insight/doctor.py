@@ -24,8 +24,8 @@ def doctor(folder, *flags, environment=None, code=0):
 
 def live(folder):
     """A slow loader, one rank slower than the other: named in words and in JSON, and again from the journals."""
-    flags = [*MODEL, "--data-path", "text", "--max-steps", "60", "-j", "1", "--system-interval", "0.1"]
-    slow = json.loads(doctor(folder, *flags, "--json", environment={"DPTRAIN_TEST_SLOW_LOADER": "20"}).stdout)
+    flags = [*MODEL, "--data-path", "text", "--max-steps", "60", "-j", "1"]
+    slow = json.loads(doctor(folder, *flags, "--system-interval", "0", "--json", environment={"DPTRAIN_TEST_SLOW_LOADER": "20"}).stdout)
     first = slow["leaves"][0]
     lib.equal(slow["verdict"], "disk", slow["leaves"])
     lib.check(first["share"] > 0.5 and first["low"] <= first["share"] <= first["high"], first)
@@ -35,9 +35,9 @@ def live(folder):
     lib.equal(json.loads(again), slow, "from the folder")
     said = doctor(folder, "--run", run).stdout
     lib.check("disk: " in said and "next: " in said and " ms a step, " in said, said)
-    two = doctor(folder, *flags, "--nproc-per-node", "2", "--experiment", "two", "--json",
+    two = doctor(folder, *flags, "--nproc-per-node", "2", "--system-interval", "0.1", "--experiment", "two", "--json",
                  environment={"DPTRAIN_TEST_SLOW_RANK": "1:20"})
-    lib.equal(json.loads(two.stdout)["verdict"], "straggler", two.stdout)
+    lib.check("straggler" in {leaf["leaf"] for leaf in json.loads(two.stdout)["leaves"]}, two.stdout)
     lib.check(not glob.glob(os.path.join(folder, "runs", "doctor", "*", "checkpoints")), "no checkpoint")
 
 
@@ -50,8 +50,8 @@ def machine(folder):
         system = [(key, rank, step, value) for key, rank, step, _, value in j.points if key.startswith("system/")]
         lib.equal({rank for _, rank, _, _ in system}, {j.header["rank"]}, "of which rank")
         lib.check(all(1 <= step <= 60 for _, _, step, _ in system), "numbered by steps")
-        spent = [value for key, _, _, value in system if key == "system/cpu_seconds"]
-        lib.check(len(spent) > 3 and spent == sorted(spent), f"cpu_seconds {spent}")
+        sums = [value for key, _, _, value in system if key == "system/major_faults"]
+        lib.check(len(sums) > 3 and sums == sorted(sums), f"sums rise: {sums}")
         lib.check(all(0 <= value <= 100 for key, _, _, value in system if key.endswith("_percent")), "percents")
     never = doctor(folder, *MODEL, "--data-path", "text", "--max-steps", "5", "--system-interval", "0", "--experiment", "never", "--json")
     lib.check(json.loads(never.stdout)["steps"] > 0, "a run without them is judged too")

@@ -271,16 +271,21 @@ static void walk_cpu(struct walk *w)
 
 	if (!f)
 		return;
+	if (leaf == TREE_crowding && (isnan(run->taken) || !(run->ready > 0))) /* nothing tells who has the cores */
+		f->leaf = branches[leaf];
 	if (leaf == TREE_cpu_quota)
 		SAY(f, "the control group was throttled %.0f %% of the time", 100 * run->throttled);
 	else if (leaf == TREE_threads)
 		SAY(f, "%.0f compute threads on %.0f cores", wanted, run->cores);
 	else if (leaf == TREE_cpu_taken)
-		SAY(f, "threads wait for a core %.0f %% of the time; others take %.1f cores, the machine below %.1f",
-		    100 * share, run->taken * run->cores, run->steal * run->cores);
-	else
+		SAY(f,
+		    "threads wait for a core %.0f %% of the time; others take %.0f %% of all cores' time, the machine "
+		    "below %.0f %%", 100 * share, 100 * run->taken, 100 * run->steal);
+	else if (run->ready > 0)
 		SAY(f, "compute waits for a core %.0f %% of the time while %.1f batches lie ready", 100 * share,
 		    run->ready);
+	else
+		SAY(f, "compute waits for a core %.0f %% of the time", 100 * share);
 	if (leaf == TREE_threads && run->local_world > 0)
 		ACT(f, "--threads %.0f", fmax(1, floor(run->cores / run->local_world)));
 	if (leaf == TREE_threads)

@@ -19,7 +19,7 @@ struct row {
 
 static const char *const keys[VITALS_SERIES] = {
 	[VITALS_CPU_PERCENT] = "system/cpu_percent",
-	[VITALS_CPU_SECONDS] = "system/cpu_seconds",
+	[VITALS_PROCESS] = "system/cpu_process_percent",
 	[VITALS_WAIT] = "system/cpu_wait_percent",
 	[VITALS_STEAL] = "system/cpu_steal_percent",
 	[VITALS_THROTTLED] = "system/cpu_throttled_percent",
@@ -140,33 +140,31 @@ static double worst(const struct vitals *v, enum vitals_series series, int64_t f
 	return most;
 }
 
-/* By how much a sum grew per second, or per step. */
-static double growth(const struct row *r, int64_t from, bool per_step)
+/* By how much a sum that began with the run grew a step. */
+static double growth(const struct row *r, int64_t from)
 {
+	static const struct vitals_point zero = { .step = 0 };
 	size_t begin = begin_of(r, from);
-	const struct vitals_point *a, *b;
-	double over;
+	const struct vitals_point *a = begin ? &r->points[begin - 1] : &zero, *b;
 
-	if (r->n < 2)
+	if (!r->n)
 		return NAN;
-	a = &r->points[begin ? begin - 1 : 0];
 	b = &r->points[r->n - 1];
-	over = per_step ? (double)(b->step - a->step) : b->wall_time - a->wall_time;
-	return over > 0 ? (b->value - a->value) / over : NAN;
+	return b->step > a->step ? (b->value - a->value) / (double)(b->step - a->step) : NAN;
 }
 
 /* The share of all cores that neither idled nor worked for the ranks of the first machine. */
-static double taken(const struct vitals *v, int64_t from, int local_world, double cores)
+static double taken(const struct vitals *v, int64_t from, int local_world)
 {
 	struct row busy = find_row(v, VITALS_CPU_PERCENT, 0);
 	double own = 0, share;
 
 	for (int rank = 0; rank < local_world && rank < v->ranks; rank++) {
-		struct row r = find_row(v, VITALS_CPU_SECONDS, rank);
+		struct row r = find_row(v, VITALS_PROCESS, rank);
 
-		own += growth(&r, from, false);
+		own += mean_of(&r, from);
 	}
-	share = mean_of(&busy, from) / 100 - own / cores;
+	share = (mean_of(&busy, from) - own) / 100;
 	return share < 0 ? 0 : share;
 }
 
@@ -198,7 +196,7 @@ void vitals_fill(struct vitals *v, int64_t from, int local_world, struct tree_ru
 	run->steal = worst(v, VITALS_STEAL, from);
 	run->throttled = worst(v, VITALS_THROTTLED, from);
 	run->memory_wait = worst(v, VITALS_MEMORY_WAIT, from);
-	run->major_faults = growth(&faults, from, true);
-	run->taken = taken(v, from, local_world, run->cores);
+	run->major_faults = growth(&faults, from);
+	run->taken = taken(v, from, local_world);
 	run->clock = slowdown(v, from);
 }

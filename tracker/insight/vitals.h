@@ -14,7 +14,7 @@
 /* Series that are looked at. */
 enum vitals_series {
 	VITALS_CPU_PERCENT,
-	VITALS_CPU_SECONDS,
+	VITALS_PROCESS,
 	VITALS_WAIT,
 	VITALS_STEAL,
 	VITALS_THROTTLED,
@@ -44,8 +44,8 @@ const char *vitals_key(int series);
 int vitals_add(struct vitals *v, const struct vitals_point *p, struct err *err); /* ERR_NOMEM */
 
 /* Sets what is known of run_wait taken steal throttled memory_wait major_faults clock: means of the samples from step
- * `from` on, of the rank that was worst off. The run's cores are set before. local_world: ranks 0 to that of the first
- * machine, whose processes are not "others". */
+ * `from` on, of the rank that was worst off. local_world: ranks 0 to that of the first machine, whose processes are not
+ * "others". */
 void vitals_fill(struct vitals *v, int64_t from, int local_world, struct tree_run *run);
 
 #endif

@@ -76,7 +76,7 @@ void sample_take(struct sample *s, double ret[SAMPLE_SERIES])
 	threads_read(&s->threads, s->root, b.at_s - a->at_s, &use);
 	all = b.busy_s + b.idle_s + b.steal_s - a->busy_s - a->idle_s - a->steal_s;
 	ret[SAMPLE_cpu_percent] = percent(b.busy_s - a->busy_s, all);
-	ret[SAMPLE_cpu_seconds] = b.own_s - zero->own_s;
+	ret[SAMPLE_cpu_process_percent] = percent(b.own_s - a->own_s, all);
 	ret[SAMPLE_cpu_wait_percent] = isnan(use.wait_s) ? NAN : percent(use.wait_s, b.at_s - a->at_s);
 	ret[SAMPLE_cpu_steal_percent] = percent(b.steal_s - a->steal_s, all);
 	ret[SAMPLE_cpu_throttled_percent] = isnan(b.throttled_s) ? NAN : throttled(a, &b, use.busy);
