@@ -12,6 +12,7 @@
 #include "trainer/program/memory.h"
 #include "trainer/run/step.h"
 #include "trainer/tools/bench_ops.h"
+#include "trainer/tools/profile.h"
 
 #define OPS_SHOWN 10
 
@@ -22,6 +23,7 @@ struct bench {
 	int64_t peak_bytes, planned_bytes; /* of the rank that uses most */
 	double flops;			   /* of a step, all ranks: matrix products and convolutions */
 	double peak_flops;		   /* a second, all ranks: of a large matrix product by itself */
+	struct profile profile;		   /* of --profile */
 	struct bench_ops ops;		   /* of this rank, without the first step when there are more */
 	double op_step_seconds;		   /* mean of the steps behind ops */
 };
@@ -86,13 +88,25 @@ static int run_steps(struct bench *b, struct err *err)
 	return rc;
 }
 
+/* The steps that are told apart by op: all but the first, where there are more. */
+static int64_t measured_steps(const struct bench *b)
+{
+	return b->n > 1 ? b->n - 1 : 1;
+}
+
+static int make_profile(struct bench *b, struct err *err)
+{
+	return b->e->rank.cfg->profile == CONFIG_PROFILE_NONE ? 0
+		: profile_make(&b->profile, b->e, measured_steps(b), err);
+}
+
 static void collect_ops(struct bench *b)
 {
 	int64_t first = b->n > 1 ? 1 : 0;
 
 	for (int64_t i = first; i < b->n; i++)
 		b->op_step_seconds += b->steps[i].seconds[TIME_STEP] / (double)(b->n - first);
-	bench_ops_collect(&b->ops, b->e, b->n > first ? b->n - first : 1);
+	bench_ops_collect(&b->ops, b->e, measured_steps(b));
 }
 
 static int gather_shares(struct bench *b, struct err *err)
@@ -150,6 +164,40 @@ static json_t *json_ops(const struct bench *b)
 	return list;
 }
 
+static json_t *json_profile(const struct profile *p)
+{
+	json_t *list = json_array();
+
+	for (size_t i = 0; i < p->n; i++) {
+		const struct profile_row *r = &p->rows[i];
+		json_t *j = json_object();
+
+		json_object_set_new(j, "name", json_string(r->name));
+		json_object_set_new(j, "impl", json_string(r->impl));
+		json_object_set_new(j, "calls", json_integer(r->calls));
+		json_object_set_new(j, "seconds", real_or_null(r->seconds));
+		json_object_set_new(j, "flops", real_or_null(r->flops));
+		json_object_set_new(j, "bytes", real_or_null(r->bytes));
+		json_object_set_new(j, "gflops", real_or_null(1e-9 * r->flops / r->seconds));
+		json_object_set_new(j, "gbs", real_or_null(1e-9 * r->bytes / r->seconds));
+		json_object_set_new(j, "roof_share", real_or_null(r->roof_s / r->seconds));
+		json_object_set_new(j, "bound", json_string(r->by_flops ? "compute" : "memory"));
+		json_array_append_new(list, j);
+	}
+	return list;
+}
+
+static json_t *json_roof(const struct roof *r)
+{
+	json_t *o = json_object(), *list = json_array();
+
+	for (int i = 0; i < ROOF_SIZES; i++)
+		json_array_append_new(list, json_pack("{s:f, s:f}", "bytes", r->bytes[i], "gbs", 1e-9 * r->rate[i]));
+	json_object_set_new(o, "gflops", real_or_null(1e-9 * r->flops));
+	json_object_set_new(o, "bandwidth", list);
+	return o;
+}
+
 /* "data_wait" */
 static const char *phase_name_of(enum step_time t)
 {
@@ -200,6 +248,10 @@ static void print_json(const struct bench *b)
 	json_object_set_new(o, "other_share", real_or_null(other_share(b)));
 	json_object_set_new(o, "phases", phases);
 	json_object_set_new(o, "ops", json_ops(b));
+	if (b->profile.n) {
+		json_object_set_new(o, "profile", json_profile(&b->profile));
+		json_object_set_new(o, "roof", json_roof(&b->profile.roof));
+	}
 	json_object_set_new(o, "loss", losses);
 	json_dumpf(o, stdout, JSON_INDENT(2) | JSON_REAL_PRECISION(17));
 	putchar('\n');
@@ -220,6 +272,26 @@ static void print_ops(const struct bench *b)
 	}
 }
 
+static void print_profile(const struct bench *b)
+{
+	const struct profile *p = &b->profile;
+
+	printf("  a product alone %.1f GFLOP/s; memory", 1e-9 * p->roof.flops);
+	for (int i = 0; i < ROOF_SIZES; i++)
+		printf(" %.0f GB/s at %.3g MiB%s", 1e-9 * p->roof.rate[i], p->roof.bytes[i] / 1048576,
+		       i + 1 < ROOF_SIZES ? "," : "\n");
+	printf("  %-36s %6s %10s %7s %9s %7s %6s  %s\n", "", "calls", "ms", "of step", "GFLOP/s", "GB/s", "roof",
+	       "bound by, implementation");
+	for (size_t i = 0; i < p->n; i++) {
+		const struct profile_row *r = &p->rows[i];
+
+		printf("  %-36s %6d %10.3f %5.1f %% %9.1f %7.1f %4.0f %%  %s %s\n", r->name, r->calls, 1e3 * r->seconds,
+		       100 * r->seconds / b->op_step_seconds, 1e-9 * r->flops / r->seconds,
+		       1e-9 * r->bytes / r->seconds, 100 * r->roof_s / r->seconds, r->by_flops ? "compute" : "memory",
+		       r->impl);
+	}
+}
+
 static void print_table(const struct bench *b)
 {
 	const struct run_config *cfg = b->e->rank.cfg;
@@ -237,7 +309,10 @@ static void print_table(const struct bench *b)
 		printf("  %-18s %10.3f ms %6.1f %%%s\n", phase_name_of((enum step_time)t),
 		       1e3 * median(b, (enum step_time)t), 100 * median(b, (enum step_time)t) / step,
 		       t == TIME_COMM_TOTAL ? "  (not a part of the sum)" : "");
-	print_ops(b);
+	if (b->profile.n)
+		print_profile(b);
+	else
+		print_ops(b);
 	printf("%12.1f MiB peak resident, %.1f MiB planned (largest rank)\n", (double)b->peak_bytes / 1048576,
 	       (double)b->planned_bytes / 1048576);
 	printf("%12.6f loss of the first step, %.6f of the last\n", b->n ? b->steps[0].loss : NAN,
@@ -257,6 +332,8 @@ int bench_main(const struct job *job, struct seat *seat)
 		collect_ops(&b);
 		rc = gather_shares(&b, &err);
 	}
+	if (!rc) /* behind the peak of memory, to which its probes do not belong */
+		rc = make_profile(&b, &err);
 	if (!rc && engine_is_root(b.e)) {
 		if (job->cfg->json)
 			print_json(&b);
@@ -267,6 +344,7 @@ int bench_main(const struct job *job, struct seat *seat)
 		code = seat_fail(seat, &err);
 	else if (b.n < job->cfg->steps)
 		code = 130;
+	profile_done(&b.profile);
 	free(b.steps);
 	engine_close(b.e);
 	return code;

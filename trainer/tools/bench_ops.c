@@ -4,8 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "tracker/base/clock.h"
 #include "trainer/ops/linear/linear.h"
+#include "trainer/tools/probe.h"
 
 #define PROBE_SIZE 128 /* of a first product, which tells whether the machine is fit for a large one */
 #define LARGE_SIZE 1024
@@ -67,78 +67,28 @@ void bench_ops_collect(struct bench_ops *ret, const struct engine *e, int64_t st
 }
 
 /* A product of size x size matrices of zeros: the same work as of any others. */
-struct product {
-	struct graph *g;
-	const struct kernel *kernel;
-	void *state, *memory;
-	size_t bytes;
-	void *in[3], *out[1];
-	struct kernel_args args;
-};
-
-static void product_done(struct product *p, const struct program_opts *o)
-{
-	if (p->state)
-		p->kernel->release(p->state);
-	if (p->memory)
-		o->backend->release(o->module, SPACE_PRIVATE, p->memory, p->bytes);
-	graph_free(p->g);
-}
-
-static int product_new(struct product *p, const struct program_opts *o, int64_t size, struct err *err)
-{
-	size_t matrix = (size_t)(size * size) * dtype_bytes(o->precision.low);
-	struct linear_attr attr = { .low = true };
-	struct tensor *x, *w;
-	struct node *n;
-	int rc;
-
-	memset(p, 0, sizeof(*p));
-	p->g = graph_new(false);
-	if (!p->g)
-		return err_set(err, ERR_NOMEM, "out of memory: bench");
-	x = graph_act(p->g, o->precision.low, SHAPE(size, size), "x");
-	w = graph_act(p->g, o->precision.low, SHAPE(size, size), "w");
-	n = graph_node(p->g, &(struct node_spec){ .op = &op_linear,
-						  .name = "product",
-						  NODE_IN(x, w, NULL),
-						  NODE_OUT(NULL),
-						  NODE_ATTR(attr) });
-	if (!n)
-		return err_set(err, p->g->err.code, "%s", p->g->err.text);
-	p->kernel = program_kernel(o, n);
-	rc = p->kernel->prepare(&o->env, n, &p->state, err);
-	p->bytes = 3 * matrix + n->workspace_bytes;
-	if (!rc)
-		rc = o->backend->alloc(o->module, SPACE_PRIVATE, p->bytes, &p->memory, err);
-	if (rc)
-		return rc;
-	p->in[0] = p->memory;
-	p->in[1] = (char *)p->memory + matrix;
-	p->out[0] = (char *)p->memory + 2 * matrix;
-	p->args = (struct kernel_args){ .in = p->in, .out = p->out, .workspace = (char *)p->memory + 3 * matrix };
-	return 0;
-}
-
-/* The best of what fits into seconds, one run at least. */
 static int time_product(double *ret_best_s, const struct program_opts *o, int64_t size, double seconds,
 			struct err *err)
 {
-	double start = clock_mono_s(), now = start, best = 1e9;
-	struct product p;
-	int rc = product_new(&p, o, size, err);
+	struct linear_attr attr = { .low = true };
+	struct probe p;
+	int rc = probe_init(&p, o, err);
 
-	do {
-		double before = clock_mono_s();
+	if (!rc) {
+		struct tensor *x = graph_act(p.graph, o->precision.low, SHAPE(size, size), "x");
+		struct tensor *w = graph_act(p.graph, o->precision.low, SHAPE(size, size), "w");
 
-		if (!rc)
-			rc = p.kernel->run(p.state, &p.args, err);
-		now = clock_mono_s();
-		best = now - before < best ? now - before : best;
-	} while (!rc && now - start < seconds);
-	product_done(&p, o);
+		rc = probe_prepare(&p,
+				   graph_node(p.graph, &(struct node_spec){ .op = &op_linear,
+									    .name = "product",
+									    NODE_IN(x, w, NULL),
+									    NODE_OUT(NULL),
+									    NODE_ATTR(attr) }),
+				   err);
+	}
 	if (!rc)
-		*ret_best_s = best;
+		rc = probe_best(&p, seconds, ret_best_s, err);
+	probe_done(&p);
 	return rc;
 }
 

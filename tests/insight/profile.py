@@ -1,0 +1,55 @@
+"""dptrain bench --profile: by op, node and block the same operations and nearly the time of bench's own sums; bytes of operands as the
+shapes have them; what a rank of two does; roofs that are there."""
+import sys
+sys.dont_write_bytecode = True
+import json
+import os
+import subprocess
+sys.path[:0] = [os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", f) for f in ("api", "train")]
+import helper
+import lib
+
+GPT = ["--model", "gpt2-124m", "--n-layer", "2", "--n-head", "2", "--n-embd", "32", "--block-size", "16", "--vocab-size", "64", "-b", "2",
+       "--backend", "ref", "--precision", "fp64", "--threads", "1", "--steps", "3"]
+
+
+def bench(by, *flags):
+    r = subprocess.run([helper.DPTRAIN, "bench", *GPT, "--profile", by, "--json", *flags], capture_output=True, text=True, timeout=120)
+    lib.equal(r.returncode, 0, r.stderr)
+    return json.loads(r.stdout)
+
+
+def total(b, key):
+    return sum(row[key] for row in b["profile"])
+
+
+def main():
+    by = {what: bench(what) for what in ("op", "node", "block")}
+    for what, b in by.items():
+        lib.check(abs(total(b, "flops") - b["step_flops"]) <= 1e-9 * b["step_flops"], f"{what}: operations of a step")
+        lib.equal(total(b, "bytes"), total(by["node"], "bytes"), f"{what}: bytes")
+        lib.equal(total(b, "calls"), len(by["node"]["profile"]), f"{what}: calls")
+        lib.check(0 < total(b, "seconds") <= max(b["all_step_seconds"]), f"{what}: seconds")
+        rows = b["profile"]
+        lib.equal([r["seconds"] for r in rows], sorted((r["seconds"] for r in rows), reverse=True), f"{what}: the slowest first")
+        lib.check(all(r["bound"] in ("compute", "memory") for r in rows), f"{what}: bounds")
+    ops = {r["name"]: r for r in by["op"]["profile"]}
+    own = {o["op"]: o for o in by["op"]["ops"]}
+    lib.equal(set(ops), set(own), "ops")
+    lib.check(all(abs(ops[o]["seconds"] - own[o]["seconds"]) < 1e-9 for o in ops), "seconds of ops")
+    nodes = {r["name"]: r for r in by["node"]["profile"]}
+    # 32 tokens of 32 numbers times a 128 x 32 matrix and a bias, in f64
+    product = nodes["transformer.h.0.mlp.c_fc"]
+    lib.equal((product["flops"], product["bytes"]), (2 * 32 * 32 * 128, 8 * (32 * 32 + 128 * 32 + 128 + 32 * 128)), "a product")
+    blocks = {r["name"] for r in by["block"]["profile"]}
+    lib.check({"block 1 forward", "block 2 backward", "no block, optimizer"} <= blocks, blocks)
+    roof = by["op"]["roof"]
+    lib.check(roof["gflops"] > 0 and all(b["gbs"] > 0 for b in roof["bandwidth"]), roof)
+    two = bench("op", "--nproc-per-node", "2")
+    lib.check("allreduce" in {r["name"] for r in two["profile"]}, "the collectives of two ranks")
+    said = subprocess.run([helper.DPTRAIN, "bench", *GPT, "--profile", "op"], capture_output=True, text=True, timeout=120).stdout
+    lib.check("bound by" in said and "GB/s at 64 MiB" in said, said)
+    lib.finish("profile")
+
+
+main()

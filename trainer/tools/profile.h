@@ -1,0 +1,27 @@
+/* profile.h: `dptrain bench --profile op|node|block`: where the time of measured steps went, beside what bounds it. */
+#ifndef DPT_TOOLS_PROFILE_H
+#define DPT_TOOLS_PROFILE_H
+
+#include "trainer/tools/roof.h"
+
+struct profile_row { /* in one step of this rank */
+	char name[80];
+	const char *impl; /* of the kernels; "": they have none, or several */
+	int calls;
+	double seconds, flops;
+	double bytes; /* of operands, each read or written once a call */
+	double roof_s; /* what the calls would take at the roof */
+	bool by_flops; /* more of that is operations than bytes */
+};
+
+struct profile {
+	struct profile_row *rows; /* the slowest first */
+	size_t n;
+	struct roof roof;
+};
+
+/* Collective. Of the nodes that ran since exec_profile, in `steps` steps, as --profile says. */
+int profile_make(struct profile *ret, const struct engine *e, int64_t steps, struct err *err);
+void profile_done(struct profile *p);
+
+#endif

@@ -1,0 +1,76 @@
+/* roof.c: bandwidth by the backend's own ReLU, which reads one tensor and writes another. */
+#include "trainer/tools/roof.h"
+
+#include <math.h>
+
+#include "trainer/ops/relu/relu.h"
+#include "trainer/tools/bench_ops.h"
+#include "trainer/tools/probe.h"
+
+#define LEAST_BYTES 262144.0 /* of the smallest working set; each next one is four times as large */
+#define STEP 4
+#define MEASURE_S 0.05
+
+static int measure_rate(double *ret, const struct program_opts *o, double bytes, struct err *err)
+{
+	int64_t n = (int64_t)(bytes / 2 / (double)dtype_bytes(o->precision.low));
+	struct probe p;
+	double best_s;
+	int rc = probe_init(&p, o, err);
+
+	if (!rc) {
+		relu_add(p.graph, graph_act(p.graph, o->precision.low, SHAPE(n / 256, 256), "x"));
+		rc = probe_prepare(&p, graph_failed(p.graph) ? NULL : p.graph->nodes[p.graph->n_nodes - 1], err);
+	}
+	if (!rc)
+		rc = probe_best(&p, MEASURE_S, &best_s, err);
+	if (!rc)
+		*ret = bytes / best_s;
+	probe_done(&p);
+	return rc;
+}
+
+/* Whether it holds on any rank: all go the same way. */
+static int agree(struct comm *c, bool own, bool *ret, struct err *err)
+{
+	double votes = own;
+	int rc = c->ops->allreduce(c, &votes, 1, DTYPE_F64, err);
+
+	*ret = votes > 0;
+	return rc;
+}
+
+int roof_measure(struct roof *ret, const struct engine *e, struct err *err)
+{
+	struct comm *c = rank_comm(&e->rank);
+	double bytes = LEAST_BYTES;
+	bool slow = false;
+	int rc = c->ops->barrier(c, err);
+
+	if (!rc)
+		rc = bench_matmul(&ret->flops, e, err);
+	for (int i = 0; !rc && i < ROOF_SIZES; i++, bytes *= STEP) {
+		ret->bytes[i] = bytes;
+		if (i && slow) { /* as a reference backend is: the caches do not bound it */
+			ret->rate[i] = ret->rate[i - 1];
+			continue;
+		}
+		rc = c->ops->barrier(c, err); /* all ranks at once, as they compute */
+		if (!rc)
+			rc = measure_rate(&ret->rate[i], &e->prepared.opts, bytes, err);
+		if (!rc)
+			rc = agree(c, ret->bytes[i] / ret->rate[i] > MEASURE_S, &slow, err);
+	}
+	return rc;
+}
+
+double roof_rate(const struct roof *r, double bytes)
+{
+	for (int i = 1; i < ROOF_SIZES; i++)
+		if (bytes < r->bytes[i]) {
+			double along = log(fmax(bytes, r->bytes[i - 1]) / r->bytes[i - 1]) / log(STEP);
+
+			return exp(log(r->rate[i - 1]) * (1 - along) + log(r->rate[i]) * along);
+		}
+	return r->rate[ROOF_SIZES - 1];
+}
