@@ -24,6 +24,7 @@ libtrainer_la_SOURCES += trainer/data/container/shard_list.c trainer/data/contai
 libtrainer_la_SOURCES += trainer/data/container/shard_writer.c trainer/data/container/shard_writer.h
 libtrainer_la_SOURCES += trainer/data/container/tar_block.c trainer/data/container/tar_block.h
 libtrainer_la_SOURCES += trainer/data/container/tar_walk.c trainer/data/container/tar_walk.h
+libtrainer_la_SOURCES += trainer/data/container/tfrecord.c trainer/data/container/tfrecord.h
 libtrainer_la_SOURCES += trainer/data/container/webdataset.c trainer/data/container/webdataset.h
 # One file a format, or a few; formats.def lists them.
 libtrainer_la_SOURCES += trainer/data/formats/cifar.c trainer/data/formats/folder.c trainer/data/formats/folder.h

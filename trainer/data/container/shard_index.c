@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "trainer/data/container/tfrecord.h"
+
 #define THREADS_MAX 32
 #define READ_BYTES ((uint64_t)8 << 20) /* that remote objects are read by */
 
@@ -31,6 +33,23 @@ static int read_source(void *user, uint64_t at, void *to, size_t n, struct err *
 	return objects_read(s->store, &(struct objects_range){ .object = s->object, .at = at, .n = n }, to, err);
 }
 
+/* By its first bytes: names say little of objects behind addresses. */
+static int scan_kind(struct scan *s, const struct tar_walk_source *archive, int object, struct err *err)
+{
+	char head[TFRECORD_HEAD];
+	bool records = false;
+	int rc = 0;
+
+	if (archive->bytes >= sizeof(head)) {
+		rc = archive->read(archive->user, 0, head, sizeof(head), err);
+		records = !rc && tfrecord_probe(head);
+	}
+	if (rc)
+		return rc;
+	return records ? tfrecord_scan(&s->part[object], archive, (uint32_t)object, s->fields, err)
+		       : webdataset_scan(&s->part[object], archive, (uint32_t)object, s->fields, err);
+}
+
 static void scan_one(struct scan *s, int object)
 {
 	struct source source = { s->store, object };
@@ -43,7 +62,7 @@ static void scan_one(struct scan *s, int object)
 	for (uint64_t at = 0; at < archive.bytes; at += READ_BYTES) /* in its order, from its beginning to its end */
 		if (!objects_want(s->store, &(struct objects_range){ .object = object, .at = at, .n = 1 }))
 			break;
-	if (!webdataset_scan(&s->part[object], &archive, (uint32_t)object, s->fields, &err))
+	if (!scan_kind(s, &archive, object, &err))
 		return;
 	pthread_mutex_lock(&s->lock);
 	if (s->failed < 0 || object < s->failed) {

@@ -58,9 +58,21 @@ void shard_list_done(struct shard_list *l)
 	*l = (struct shard_list){ .n = 0 };
 }
 
+/* "train-00003-of-01024", as TensorFlow's programs name parts of a set. */
+static bool is_numbered(const char *name)
+{
+	const char *of = strstr(name, "-of-");
+	size_t digits = of ? strspn(of + 4, "0123456789") : 0, before = 0;
+
+	while (of && of - before > name && strchr("0123456789", of[-1 - (ptrdiff_t)before]))
+		before++;
+	return digits == 5 && before == 5 && !of[9];
+}
+
 static bool is_shard(const char *name)
 {
-	return name[0] != '.' && ends_in(name, SHARD_SUFFIX);
+	return name[0] != '.' && (ends_in(name, SHARD_SUFFIX) || ends_in(name, ".tfrecord") ||
+				  ends_in(name, ".tfrecords") || is_numbered(name));
 }
 
 static int is_shard_entry(const struct dirent *e)
@@ -154,7 +166,8 @@ static int add_content(struct shard_list *l, const char *folder, enum shard_part
 			rc = rc ? rc : add(l, path, err);
 		}
 	if (!rc && l->n == before && part != SHARDS_VAL)
-		return err_set(err, ERR_USAGE, "%.300s: no shards (*" SHARD_SUFFIX ") to %s", folder,
+		return err_set(err, ERR_USAGE,
+			       "%.300s: no shards (*" SHARD_SUFFIX ", *.tfrecord, *-00000-of-00128) to %s", folder,
 			       part == SHARDS_TRAIN ? "train on" : "read");
 	if (rc || !c->index[part])
 		return rc;
@@ -372,7 +385,8 @@ bool shard_list_probe(const char *spec)
 	if (strstr(spec, "::") || strchr(spec, '{') || strstr(spec, "://"))
 		return true;
 	if (!is_folder(spec))
-		return ends_in(spec, SHARD_SUFFIX) || ends_in(spec, SHARD_SUFFIX ".gz") ||
+		return is_shard(strrchr(spec, '/') ? strrchr(spec, '/') + 1 : spec) ||
+		       ends_in(spec, SHARD_SUFFIX ".gz") ||
 		       ends_in(spec, SHARD_SUFFIX ".zst") || is_index(spec);
 	n = scandir(spec, &list, is_shard_entry, NULL);
 	for (int i = 0; i < n; i++)

@@ -9,7 +9,6 @@
 
 #include <jansson.h>
 
-#define NO_RANK 1000 /* of a field that is not in the list */
 
 /* The sample whose entries are being met. */
 struct group {
@@ -50,7 +49,8 @@ bool webdataset_split(const char *name, size_t *ret_key, char ret_field[WEBDATAS
 	return true;
 }
 
-/* Place of a field in a list, NO_RANK when it is not there. *ret_member: what stands behind its colon, "" nothing. */
+/* Place of a field in a list, WEBDATASET_NO_RANK when it is not there. *ret_member: what stands behind its colon, ""
+ * nothing. */
 static int rank_of(const char *list, const char *field, char ret_member[WEBDATASET_FIELD_MAX])
 {
 	size_t n = strlen(field);
@@ -67,7 +67,12 @@ static int rank_of(const char *list, const char *field, char ret_member[WEBDATAS
 		list += length;
 		list += *list == ';';
 	}
-	return NO_RANK;
+	return WEBDATASET_NO_RANK;
+}
+
+int webdataset_rank(const char *list, const char *field)
+{
+	return rank_of(list, field, NULL);
 }
 
 /* A whole number from 0, with spaces around it. */
@@ -121,8 +126,8 @@ static void finish(struct scan *s)
 {
 	struct group *g = &s->group;
 	const char *wrong = g->twice ? "a field is there twice"
-			    : g->image_rank == NO_RANK ? "has no picture (--image-field)"
-			    : g->label_rank == NO_RANK ? "has no label (--label-field)"
+			    : g->image_rank == WEBDATASET_NO_RANK ? "has no picture (--image-field)"
+			    : g->label_rank == WEBDATASET_NO_RANK ? "has no label (--label-field)"
 						       : g->wrong;
 
 	if (g->open && wrong)
@@ -137,7 +142,7 @@ static void begin(struct group *g, const char *name, size_t key, uint32_t object
 	g->open = true;
 	g->twice = false;
 	g->wrong = NULL;
-	g->image_rank = g->label_rank = NO_RANK;
+	g->image_rank = g->label_rank = WEBDATASET_NO_RANK;
 	g->sample = (struct sample){ .object = object };
 	memcpy(g->key, name, key);
 	g->key[key] = '\0';

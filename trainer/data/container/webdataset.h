@@ -19,6 +19,11 @@ struct webdataset_fields {
 	const char *label; /* "cls;json:label" */
 };
 
+#define WEBDATASET_NO_RANK 1000
+
+/* Which of a list of fields this is, from 0; WEBDATASET_NO_RANK: none of them. */
+int webdataset_rank(const char *list, const char *field);
+
 /* Where the key of an entry's name ends (the dot) and its field; false for entries that belong to no sample: folders'
  * and programs' own (__x__, ._x), names without a field. */
 bool webdataset_split(const char *name, size_t *ret_key, char ret_field[WEBDATASET_FIELD_MAX]);

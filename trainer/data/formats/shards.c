@@ -389,6 +389,21 @@ static int describe_raw(struct shards *d, struct err *err)
 	return 0;
 }
 
+/* TensorFlow's ImageNet has a class for "nothing" in front. */
+static void note_labels(struct shards *d)
+{
+	int32_t least = INT32_MAX;
+	char text[512];
+
+	for (int64_t i = 0; i < d->samples.n; i++)
+		least = d->samples.at[i].label < least ? d->samples.at[i].label : least;
+	if (least != 1)
+		return;
+	snprintf(text, sizeof(text), "%.300s: labels begin at 1 and are used as they are: class 0 stays empty",
+		 d->set.base.path);
+	image_set_note(&d->set, text);
+}
+
 static int note_lost(struct shards *d, struct err *err)
 {
 	const char *line = d->samples.notes;
@@ -422,6 +437,7 @@ static int describe(struct shards *d, const struct dataset_opts *o, struct err *
 	n = strlen(samples_name(&d->samples, d->row[SPLIT_TRAIN][0]));
 	if (n > 4 && !strcasecmp(samples_name(&d->samples, d->row[SPLIT_TRAIN][0]) + n - 4, ".npy"))
 		rc = describe_raw(d, err);
+	note_labels(d);
 	if (!rc)
 		rc = note_lost(d, err);
 	hash(d);
@@ -513,7 +529,7 @@ static void shards_drop(void *hand)
 
 const struct dataset_ops dataset_shards = {
 	.name = "shards",
-	.expects = "*.tar (WebDataset shards, as from dptrain shard)",
+	.expects = "*.tar (WebDataset shards, as from dptrain shard) or *.tfrecord",
 	.probe = shards_probe,
 	.open = shards_open,
 	.read = shards_read,

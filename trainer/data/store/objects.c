@@ -285,13 +285,9 @@ static int take_name(void *user, const struct object_entry *e, struct err *err)
 
 bool objects_is_folder(const char *address)
 {
-	static const char *const file[] = { ".tar", ".json", ".gz", ".tgz", ".zst" };
-	size_t n = strlen(address);
+	const char *name = strrchr(address, '/');
 
-	for (size_t i = 0; i < sizeof(file) / sizeof(*file); i++)
-		if (n >= strlen(file[i]) && !strcmp(address + n - strlen(file[i]), file[i]))
-			return false;
-	return object_is_address(address);
+	return object_is_address(address) && !strchr(name, '.') && !strstr(name, "-of-");
 }
 
 int objects_list(const char *address, const struct objects_opts *o, int (*each)(void *user, const char *name,

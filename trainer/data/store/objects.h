@@ -56,7 +56,7 @@ int objects_read(struct objects *s, const struct objects_range *r, void *to, str
 bool objects_want(struct objects *s, const struct objects_range *r);
 
 /* The names of what lies in a folder of a remote store, in their order, without the folder's. */
-bool objects_is_folder(const char *address); /* whether the store can say */
+bool objects_is_folder(const char *address); /* whether the store can say; a name with a dot ends in a slash then */
 int objects_list(const char *address, const struct objects_opts *o, int (*each)(void *user, const char *name,
 		 struct err *err), void *user, struct err *err);
 

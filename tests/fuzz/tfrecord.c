@@ -1,0 +1,71 @@
+/* tfrecord.c: bytes as a file of TFRecords: every picture lies within it, whatever lengths say, and a walk ends. The
+ * checksums are made right, or none of it would be looked at: the input is a list of records, each with two bytes for
+ * its length. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tests/fuzz/fuzz.h"
+#include "tracker/base/buf.h"
+#include "tracker/base/crc32c.h"
+#include "trainer/data/container/tfrecord.h"
+
+int LLVMFuzzerInitialize(int *argc, char ***argv)
+{
+	(void)argc;
+	(void)argv;
+	return 0;
+}
+
+static int read_some(void *user, uint64_t at, void *to, size_t n, struct err *err)
+{
+	const struct buf *b = user;
+
+	(void)err;
+	FUZZ_HOLDS(at <= b->len && n <= b->len - at);
+	memcpy(to, b->data + at, n);
+	return 0;
+}
+
+static void frame(struct buf *to, const uint8_t *bytes, size_t n)
+{
+	while (n) {
+		size_t length = n > 1 ? bytes[0] | (size_t)bytes[1] << 8 : 0, head = n > 1 ? 2 : n, from = to->len;
+
+		length = length < n - head ? length : n - head;
+		buf_add_u64le(to, length);
+		buf_add_u32le(to, crc32c_mask(crc32c(0, to->data + from, 8)));
+		buf_add(to, bytes + head, length);
+		buf_add_u32le(to, crc32c_mask(crc32c(0, bytes + head, length)));
+		bytes += head + length;
+		n -= head + length;
+	}
+}
+
+static void scan(struct buf *b)
+{
+	struct tar_walk_source source = { .bytes = b->len, .read = read_some, .user = b, .name = "input" };
+	struct webdataset_fields fields = { "jpg;png;npy", "cls" };
+	struct err err = ERR_INIT;
+	struct samples s;
+
+	samples_init(&s);
+	FUZZ_HOLDS(!tfrecord_scan(&s, &source, 0, &fields, &err) && !samples_end(&s, &err));
+	for (int64_t i = 0; i < s.n; i++)
+		FUZZ_HOLDS(s.at[i].offset <= b->len && s.at[i].bytes <= b->len - s.at[i].offset && s.at[i].label >= 0);
+	samples_done(&s);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n)
+{
+	struct buf b;
+
+	buf_init(&b, 1 << 24);
+	buf_add(&b, bytes, n);
+	scan(&b); /* as it is */
+	buf_reset(&b);
+	frame(&b, bytes, n);
+	scan(&b);
+	buf_done(&b);
+	return 0;
+}
