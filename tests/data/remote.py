@@ -13,7 +13,8 @@ BUILD = os.environ.get("builddir", ".")
 DPTRAIN = os.path.join(BUILD, "dptrain")
 DELIVER = os.path.join(BUILD, "tests", "data", "deliver")
 sys.path.insert(0, os.path.join(SRC, "tests", "data"))
-sys.path.insert(0, os.path.join(SRC, "tests", "train"))
+sys.path.insert(0, os.path.join(SRC, "tests", "tracker"))
+import journal  # noqa: E402
 import noisy  # noqa: E402
 from objectserver import Server  # noqa: E402
 from s3server import ID, S3, SECRET  # noqa: E402
@@ -72,6 +73,23 @@ def faulty(shards, local):
     server.stop()
 
 
+def trained(server, spec, runs, cached):
+    """A run over S3 with a cache: what came from where, by step."""
+    done = subprocess.run([DPTRAIN, "--model", "resnet20", "--image-size", "16", "-b", "8", "--backend", "ref", "--precision", "fp64",
+                           "--max-steps", "3", "--workers", "0", "--data-path", spec, "--cache", os.path.join(tmp, "kept"),
+                           "--runs-dir", runs], capture_output=True, text=True, check=False, timeout=100,
+                          env={**server.environment(), "XDG_CACHE_HOME": os.path.join(tmp, "cache")})
+    assert done.returncode == 0, done
+    (main,) = [j for j in journal.journals(next(d for d, _, f in os.walk(runs) if f)) if j.header["rank"] == 0]
+    points = {key: dict(main.series(f"data/{key}", 0)) for key in
+              ("remote_bytes", "cache_bytes", "local_bytes", "requests", "retries")}
+    assert not points["local_bytes"] and not points["retries"] and sum(points["requests"].values()) > 3, points
+    if cached:
+        assert sum(points["remote_bytes"].values()) < 100 and min(points["cache_bytes"].values()) > 1000, points
+    else:
+        assert sum(points["remote_bytes"].values()) > 100000, points
+
+
 def s3(shards, local):
     """A bucket: the folder listed, the index, braces; more than one page of names; lent keys; nothing of the keys recorded."""
     bucket, folder = os.path.basename(os.path.dirname(shards)), os.path.basename(shards)
@@ -92,11 +110,8 @@ def s3(shards, local):
             assert words in said and "planted" not in said, said
     assert "no shards" in deliver(f"s3://{bucket}/none", code=1, env=server.environment())
     assert "addresses begin with" in deliver("gs://bucket/train.tar", code=1)
-    runs = os.path.join(tmp, "s3runs")
-    done = subprocess.run([DPTRAIN, "--model", "resnet20", "--image-size", "16", "-b", "8", "--backend", "cpu", "--max-steps", "2",
-                           "--data-path", spec, "--runs-dir", runs], capture_output=True, text=True, check=False, timeout=100,
-                          env={**server.environment(), "XDG_CACHE_HOME": os.path.join(tmp, "cache")})
-    assert done.returncode == 0, done
+    for cached in (0, 1):
+        trained(server, spec, os.path.join(tmp, f"s3runs{cached}"), cached)
     for path in [os.path.join(d, f) for d, _, files in os.walk(tmp) for f in files if not f.endswith(".tar")]:
         with open(path, "rb") as f:
             data = f.read()

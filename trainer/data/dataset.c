@@ -61,6 +61,15 @@ int64_t dataset_broken(const struct dataset *d)
 	return d->ops->broken ? d->ops->broken(d) : 0;
 }
 
+struct dataset_traffic dataset_traffic(const struct dataset *d)
+{
+	struct dataset_traffic t = { 0 };
+
+	if (d->ops->traffic)
+		d->ops->traffic(d, &t);
+	return t;
+}
+
 struct dataset_norm dataset_norm(const struct dataset *d)
 {
 	struct dataset_norm n;

@@ -93,6 +93,12 @@ struct dataset_file {
 	int32_t label;
 };
 
+/* What was read of a set's stores since it was opened. */
+struct dataset_traffic {
+	uint64_t remote_bytes, cache_bytes, local_bytes;
+	uint64_t requests, retries; /* of remote stores */
+};
+
 struct dataset_opts {
 	const char *path; /* folder; shards: as shard_list.h says */
 	int classes;      /* 0: as many as the labels say; else labels at or above it are refused */
@@ -138,6 +144,8 @@ struct dataset_ops {
 	bool (*ahead)(const struct dataset *d, const struct dataset_read *r);
 	/* Optional: the file of a sample, undecoded. */
 	int (*file)(const struct dataset *d, const struct dataset_read *r, struct dataset_file *ret, struct err *err);
+	/* Optional, of sets that read samples when they are asked for. From any thread. */
+	void (*traffic)(const struct dataset *d, struct dataset_traffic *ret);
 	/* Optional: what a sample counts for in a mean: its targets. NULL: 1 for images, seq_len for tokens. */
 	int64_t (*weight)(const struct dataset *d, enum split split, int64_t index);
 };
@@ -146,6 +154,7 @@ void dataset_close(struct dataset *d); /* NULL is fine */
 int dataset_read(const struct dataset *d, const struct dataset_read *r, struct err *err);
 int64_t dataset_broken(const struct dataset *d); /* files that could not be read so far */
 bool dataset_notice(struct dataset *d, char *ret, size_t bytes);
+struct dataset_traffic dataset_traffic(const struct dataset *d); /* zeros of sets that do not count */
 struct dataset_norm dataset_norm(const struct dataset *d); /* by what the set says of itself */
 int64_t dataset_weight(const struct dataset *d, enum split split, int64_t index);
 

@@ -24,6 +24,7 @@ struct report {
 	int lock_fd; /* rank 0 */
 	bool reopened;
 	int64_t broken; /* images that could not be read, as last logged */
+	struct dataset_traffic traffic; /* … as last logged */
 	int workers;	/* of the loader, as last logged; -1 not yet */
 };
 
@@ -288,6 +289,25 @@ void report_waited(struct report *r, int64_t step, double wait_s)
 }
 
 /* What the data set has to say: files that could not be read are named once and counted. */
+/* What was read since the step before; a kind that the set never read has no points. */
+static void report_traffic(struct report *r, int64_t step)
+{
+	struct dataset_traffic now = dataset_traffic(r->e->subject.data), *before = &r->traffic;
+	const struct {
+		enum series_id series;
+		uint64_t now, before;
+	} part[] = { { SERIES_data_remote_bytes, now.remote_bytes, before->remote_bytes },
+		     { SERIES_data_cache_bytes, now.cache_bytes, before->cache_bytes },
+		     { SERIES_data_local_bytes, now.local_bytes, before->local_bytes },
+		     { SERIES_data_requests, now.requests, before->requests },
+		     { SERIES_data_retries, now.retries, before->retries } };
+
+	for (size_t i = 0; i < sizeof(part) / sizeof(*part); i++)
+		if (part[i].now)
+			point(r, part[i].series, step, (double)(part[i].now - part[i].before));
+	*before = now;
+}
+
 static void report_data(struct report *r, int64_t step)
 {
 	int64_t broken = dataset_broken(r->e->subject.data);
@@ -295,6 +315,7 @@ static void report_data(struct report *r, int64_t step)
 
 	while (dataset_notice(r->e->subject.data, text, sizeof(text)))
 		log_warn("%s", text);
+	report_traffic(r, step);
 	if (broken == r->broken)
 		return;
 	r->broken = broken;

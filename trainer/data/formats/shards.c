@@ -505,6 +505,17 @@ static bool shards_notice(struct dataset *base, char *ret, size_t bytes)
 	return image_set_notice(base, ret, bytes) || objects_notice(((struct shards *)base)->store, ret, bytes);
 }
 
+static void shards_traffic(const struct dataset *base, struct dataset_traffic *ret)
+{
+	struct objects_traffic t = objects_traffic(((const struct shards *)base)->store);
+
+	*ret = (struct dataset_traffic){ .remote_bytes = t.remote_bytes,
+					 .cache_bytes = t.cache_bytes,
+					 .local_bytes = t.local_bytes,
+					 .requests = t.requests,
+					 .retries = t.retries };
+}
+
 static int shards_hand(void **ret, struct err *err)
 {
 	struct hand *h = calloc(1, sizeof(*h));
@@ -540,6 +551,7 @@ const struct dataset_ops dataset_shards = {
 	.broken = image_set_broken,
 	.file = shards_file,
 	.ahead = shards_ahead,
+	.traffic = shards_traffic,
 };
 
 /* The same for images that are stored as they are: nothing is decoded. */
@@ -551,4 +563,5 @@ static const struct dataset_ops raw_ops = {
 	.broken = image_set_broken,
 	.file = shards_file,
 	.ahead = shards_ahead,
+	.traffic = shards_traffic,
 };

@@ -37,6 +37,7 @@ struct objects {
 	struct cache *cache; /* NULL: none */
 	int keep;	     /* files that may be open at once */
 	_Atomic int n_open;
+	_Atomic uint64_t local_bytes; /* that were read of files */
 };
 
 int objects_open(struct objects **ret, const struct objects_opts *o, struct err *err)
@@ -258,6 +259,7 @@ int objects_read(struct objects *s, const struct objects_range *r, void *to, str
 	if (fd < 0)
 		return err_set(err, ERR_IO, "%.300s: %s", o->address, strerror(errno));
 	rc = read_all(o, fd, r->at, to, r->n, err);
+	atomic_fetch_add_explicit(&s->local_bytes, r->n, memory_order_relaxed);
 	if (!stays)
 		close(fd);
 	return rc;
@@ -308,6 +310,19 @@ int objects_list(const char *address, const struct objects_opts *o, int (*each)(
 	rc = object_list(c, &(struct object_list){ prefix, "/", take_name, &names }, err);
 	object_close(c);
 	return rc == ERR_NOENT && err ? err_set(err, ERR_USAGE, "%.300s: is not there", address) : rc;
+}
+
+struct objects_traffic objects_traffic(const struct objects *s)
+{
+	struct fetch_counts c = { .bytes = 0 };
+
+	if (s->fetch)
+		c = fetch_counts(s->fetch);
+	return (struct objects_traffic){ .remote_bytes = c.bytes,
+					 .cache_bytes = c.cache_bytes,
+					 .local_bytes = s->local_bytes,
+					 .requests = c.requests,
+					 .retries = c.retries };
 }
 
 bool objects_notice(struct objects *s, char *ret, size_t bytes)

@@ -60,6 +60,13 @@ bool objects_is_folder(const char *address); /* whether the store can say; a nam
 int objects_list(const char *address, const struct objects_opts *o, int (*each)(void *user, const char *name,
 		 struct err *err), void *user, struct err *err);
 
+/* Bytes that readers got, or that came from servers, and requests to these, since the beginning. */
+struct objects_traffic {
+	uint64_t remote_bytes, cache_bytes, local_bytes, requests, retries;
+};
+
+struct objects_traffic objects_traffic(const struct objects *s);
+
 /* Takes the line that somebody should see; false: none. */
 bool objects_notice(struct objects *s, char *ret, size_t bytes);
 
