@@ -469,6 +469,7 @@ static void *run_keeper(void *arg)
 	struct fetch *f = arg;
 	struct block *b;
 
+	pthread_setname_np(pthread_self(), "dptrain-keep");
 	pthread_mutex_lock(&f->lock);
 	while ((b = TAILQ_FIRST(&f->to_keep)) || !f->stop) {
 		struct cache_block name;
