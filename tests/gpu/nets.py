@@ -100,12 +100,22 @@ def same_bits():
         check(train(name, more, 3, env) == want, "%s: the same bits as with graphs" % name)
 
 
+def several_programs():
+    """Programs of several sizes share memory: micro-batches of a step, an epoch's ragged tail, evaluation."""
+    with Folder() as tmp:
+        p = dptrain("--model", "gpt2-124m", "--n-layer", 1, "--n-head", 2, "--n-embd", 16, "--block-size", 8, "--vocab-size", 32,
+                    "--synthetic", "--seq-len", 8, "-b", 4, "--grad-accum-steps", 2, "--activation-checkpointing", "full",
+                    "--model-ema", "--clip-grad-norm", 1, "--max-steps", 2, "--backend", "cuda", "--runs-dir", tmp, env=ENV)
+        check(p.returncode == 0, "accumulation: exit %d: %s" % (p.returncode, p.stderr))
+
+
 def main():
     if "fp64" not in next((line for line in dptrain("backends", env=ENV).stdout.splitlines() if line.startswith("cuda")), ""):
         skip("there is no GPU" if REAL else "the fake device was not built (no CUDA toolkit)")
     full = sys.argv[1:] == ["full"] or REAL
     on_gpt(None if full else ["tied"])
     same_bits()
+    several_programs()
     if full:
         on_resnet()
     finish("nets")

@@ -385,10 +385,32 @@ static int capture(struct streams *e, struct stream_program *sp, struct err *err
 	return rc ? rc : e->ops->capture_end(e->module, s, &sp->graph, err);
 }
 
+/* Tokens and labels are numbers of rows: what another program left in their memory is none. */
+static int clear_inputs(const struct streams *e, const struct graph *g, struct err *err)
+{
+	int rc = 0;
+
+	for (int i = 0; !rc && i < g->n_tensors; i++) {
+		const struct tensor *t = g->tensors[i];
+		const size_t bytes = t->kind == TENSOR_INPUT ? tensor_bytes(t) : 0;
+		void *zeros = bytes ? calloc(bytes, 1) : NULL;
+
+		if (bytes && !zeros)
+			return err_set(err, ERR_NOMEM, "out of memory: %s", t->name);
+		if (bytes)
+			rc = prepared_put(e->prepared, t, zeros, bytes, err);
+		free(zeros);
+	}
+	return rc;
+}
+
 static int rehearse(struct streams *e, struct stream_program *sp, struct err *err)
 {
 	const struct step_page page = { .rehearsal = 1, .inv_count = 1, .loss_scale = 1 };
-	int rc = run_program(e, sp, &page, err);
+	int rc = clear_inputs(e, sp->program->graph, err);
+
+	if (!rc)
+		rc = run_program(e, sp, &page, err);
 
 	return rc || !e->graphs ? rc : capture(e, sp, err);
 }

@@ -20,7 +20,8 @@ struct bench_ops {
 /* Of the nodes that ran since exec_profile, in `steps` steps. */
 void bench_ops_collect(struct bench_ops *ret, const struct engine *e, int64_t steps);
 
-/* Floating-point operations a second of a large square product on this rank's threads, in the type of the run. */
+/* Floating-point operations a second of a large square product on this rank's threads, in the type of the run; NAN on
+ * devices. */
 int bench_matmul(double *ret, const struct engine *e, struct err *err);
 
 #endif
