@@ -1,4 +1,4 @@
-"""A PostgreSQL of the tests' own, in a folder of its own: a context, or `cluster.py COMMAND...`, which runs a command with
+"""A PostgreSQL of the tests' own, in a folder of its own: a context, or `cluster.py TEST...`, which runs tests with
 DPTRACK_TEST_STORE=postgresql and DPTRACK_TEST_SERVER=FOLDER:PORT (the socket's). Databases made from the template
 `dptrack` hold an empty store. Exit 77 with the reason where PostgreSQL is not installed or dptrack was built without it."""
 import glob
@@ -119,6 +119,16 @@ def owner_token(logdir):
     return text
 
 
+def passes(test, environment):
+    """Runs tests/ROOM/NAME, a script or a program; says how it ended, and what it said where it failed."""
+    command = ["python3", os.path.join(SOURCE, test)] if test.endswith(".py") else [os.path.join(BUILD, test)]
+    done = subprocess.run(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace")
+    print({0: "PASS", 77: "SKIP"}.get(done.returncode, "FAIL") + ": " + test, flush=True)
+    if done.returncode not in (0, 77):
+        print(done.stdout, flush=True)
+    return done.returncode in (0, 77)
+
+
 def main():
     why = reason()
     if why:
@@ -126,8 +136,8 @@ def main():
         sys.exit(77)
     with Cluster() as c:
         environment = {**os.environ, "DPTRACK_TEST_STORE": "postgresql", "DPTRACK_TEST_SERVER": f"{c.folder}:{c.port}"}
-        code = subprocess.run(sys.argv[1:], env=environment).returncode
-    sys.exit(code)
+        failed = [t for t in sys.argv[1:] if not passes(t, environment)]
+    sys.exit(1 if failed else 0)
 
 
 if __name__ == "__main__":
