@@ -6,6 +6,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "trainer/graph/leaves.h"
+
 /* Value of element i at rank r: small enough for exact sums of 8 ranks in bf16 (8 bits of mantissa). */
 static int value(int r, size_t i)
 {
@@ -127,6 +129,72 @@ int collectives_scatter(struct comm *c)
 		bad = bad ? bad : scatter_gather(c, shared, sizes[s]);
 	}
 	free(own);
+	return bad;
+}
+
+/* ---- terms ---- */
+
+#define TERMS_ROOM 8
+
+/* Element i of the sum of leaves [first, first + n), along the tree; no sum of these floats is exact. */
+static float tree(int64_t first, int64_t n, size_t i)
+{
+	int64_t left = 1;
+
+	if (n == 1)
+		return 1 / (float)(1 + first * 37 + (int64_t)(i % 1009));
+	while (left * 2 < n)
+		left *= 2;
+	return tree(first, left, i) + tree(first + left, n - left, i);
+}
+
+static void put_terms(float *data, size_t count, const struct leaves *l)
+{
+	uint8_t level[LEAVES_ROOTS_MAX];
+	const int roots = leaves_roots(l->first, l->n, level);
+	int64_t at = l->first;
+
+	for (int k = 0; k < roots; k++, at += INT64_C(1) << level[k - 1])
+		for (size_t i = 0; i < count; i++)
+			data[(size_t)k * count + i] = tree(at, INT64_C(1) << level[k], i);
+}
+
+static int sum_terms(struct comm *c, float *data, size_t count, int64_t leaves)
+{
+	const void *from[16 * TERMS_ROOM];
+	uint8_t adds[16 * TERMS_ROOM];
+	const struct comm_terms t = { data, (int64_t)count, TERMS_ROOM, leaves, DTYPE_F32, from, adds };
+	const struct leaves own = leaves_part(leaves, c->rank, c->world);
+	const size_t each = count / (size_t)c->world, first = each * (size_t)c->rank;
+	struct err err = ERR_INIT;
+
+	put_terms(data, count, &own);
+	if (c->ops->allreduce_terms(c, &t, &err))
+		return 1;
+	for (size_t i = 0; i < count; i++)
+		if (data[i] != tree(0, leaves, i))
+			return 2;
+	if (count * sizeof(float) * TERMS_ROOM <= 16384) /* scattered sums are never small */
+		return 0;
+	put_terms(data, count, &own);
+	if (c->ops->reduce_scatter_terms(c, &t, &err))
+		return 3;
+	for (size_t i = first; i < first + each; i++)
+		if (data[i] != tree(0, leaves, i))
+			return 4;
+	return 0;
+}
+
+int collectives_terms(struct comm *c)
+{
+	const size_t sizes[] = { 4, 60 * (size_t)c->world, 3000 * (size_t)c->world };
+	struct err err = ERR_INIT;
+	void *shared;
+	int bad = c->ops->alloc(c, sizes[2] * TERMS_ROOM * sizeof(float), &shared, &err);
+
+	for (int64_t leaves = 1; !bad && leaves <= 21; leaves++)
+		for (int s = 0; !bad && s < 3; s++)
+			bad = sum_terms(c, shared, sizes[s], leaves);
 	return bad;
 }
 

@@ -8,6 +8,7 @@
 
 int collectives_allreduce(struct comm *c); /* all types, many sizes, own and shared buffers */
 int collectives_scatter(struct comm *c);   /* reduce-scatter, then all-gather */
+int collectives_terms(struct comm *c);	   /* sums along the tree of leaves: bits; shared memory, or few bytes */
 int collectives_broadcast(struct comm *c); /* from every root */
 int collectives_ring(struct comm *c);	   /* send and receive; an even number of ranks */
 int collectives_repeat(struct comm *c);	   /* thousands of small sums */

@@ -97,6 +97,13 @@ static void test_reduce_scatter_all_gather(void **state)
 		expect_clean(world, collectives_scatter);
 }
 
+static void test_terms(void **state)
+{
+	(void)state;
+	for (int world = 2; world <= 5; world++)
+		expect_clean(world, collectives_terms);
+}
+
 static void test_broadcast_and_ring(void **state)
 {
 	(void)state;
@@ -363,7 +370,7 @@ static void test_bf16_rounds_once(void **state)
 	void *to[1] = { out };
 
 	(void)state; /* 1 + 2^-8 + 2^-8: rounding after each add would lose both; NaN stays */
-	sum_run(&(struct sum_job){ from, to, 3, 1, 3, DTYPE_BF16 });
+	sum_run(&(struct sum_job){ from, to, 3, 1, 3, DTYPE_BF16, NULL });
 	assert_int_equal(out[0], 0x3f81);
 	assert_int_equal(out[1], 0x3c00);
 	assert_int_equal(out[2] & 0x7fc0, 0x7fc0);
@@ -375,6 +382,7 @@ int main(void)
 		cmocka_unit_test(test_bf16_rounds_once),
 		cmocka_unit_test(test_allreduce),
 		cmocka_unit_test(test_reduce_scatter_all_gather),
+		cmocka_unit_test(test_terms),
 		cmocka_unit_test(test_broadcast_and_ring),
 		cmocka_unit_test(test_many_small),
 		cmocka_unit_test(test_groups),

@@ -64,6 +64,55 @@ static void every_division(void **state)
 				}
 }
 
+/* The same leaves for every world: of `micro` samples, the last one shorter, dealt whole, larger parts first. */
+static void check_leaves(const struct sampler *s, int64_t step, int64_t begin, int64_t end)
+{
+	int64_t all = (end - begin + s->micro - 1) / s->micro, at = begin, leaf = 0;
+	struct micro_shape shapes[SAMPLER_SHAPES_MAX];
+	int n_shapes = sampler_shapes(s, shapes);
+
+	assert_int_equal(sampler_micros(s, step), (all + s->world - 1) / s->world);
+	for (int r = 0; r < s->world; r++) {
+		struct leaves own = sampler_leaves(s, step, r);
+
+		assert_int_equal(own.first, leaf);
+		assert_int_equal(own.n, all / s->world + (r < all % s->world));
+		assert_int_equal(own.all, all);
+		for (int64_t m = 0; m < sampler_micros(s, step); m++) {
+			struct range got = sampler_micro(s, step, r, m);
+			int64_t want = m >= own.n ? 0 : end - at < s->micro ? end - at : s->micro;
+			bool listed = false;
+
+			assert_int_equal(got.end - got.begin, want);
+			assert_int_equal(got.begin, at);
+			for (int i = 0; i < n_shapes; i++)
+				listed |= shapes[i].size == want &&
+					  shapes[i].last == (m == sampler_micros(s, step) - 1);
+			assert_true(listed);
+			at += want;
+		}
+		leaf += own.n;
+	}
+	assert_int_equal(at, end);
+	assert_int_equal(leaf, all);
+}
+
+static void leaves_are_the_same_for_every_world(void **state)
+{
+	(void)state;
+	for (int world = 1; world <= 9; world++)
+		for (int64_t n = 1; n <= 40; n += n < 16 ? 1 : 7)
+			for (int64_t global = 1; global <= 23; global++)
+				for (int64_t micro = 1; micro <= 6; micro++) {
+					struct sampler s = { .n_samples = n, .global_batch = global, .micro = micro,
+							     .leaves = true, .world = world };
+
+					for (int64_t k = 0; k * global < n; k++)
+						check_leaves(&s, k, k * global,
+							     (k + 1) * global < n ? (k + 1) * global : n);
+				}
+}
+
 static void check_permutation(const struct sampler *s)
 {
 	struct order o;
@@ -285,6 +334,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(every_division),
+		cmocka_unit_test(leaves_are_the_same_for_every_world),
 		cmocka_unit_test(order_is_a_permutation),
 		cmocka_unit_test(order_depends_on_seed_and_epoch_alone),
 		cmocka_unit_test(order_is_fair),

@@ -12,7 +12,7 @@ EXTRA_DIST += \
 	tests/graph/golden/resnet50.txt
 
 cmocka_tests += tests/graph/plan_test tests/graph/exec_test tests/graph/stream_test tests/graph/stages_test tests/graph/pass_test \
-	tests/graph/dump_test tests/graph/normal_test
+	tests/graph/dump_test tests/graph/leaves_test tests/graph/normal_test
 graph_test_net = tests/graph/net.c tests/graph/net.h
 tests_graph_plan_test_SOURCES = tests/graph/plan_test.c $(graph_test_net)
 tests_graph_pass_test_SOURCES = tests/graph/pass_test.c $(graph_test_net)

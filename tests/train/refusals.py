@@ -43,6 +43,8 @@ def sharing():
     refused("a part that is no rank's", ["--shard-degree 3", "2 ranks"], *fsdp, "--shard-degree", 3)
     refused("stage 1 gathers once", ["--gather-prefetch", "--zero-stage 3"], *fsdp, "--zero-stage", 1, "--gather-prefetch", 2)
     refused("stage 1 keeps whole gradients", ["--sync-each-batch", "--zero-stage 2 or 3"], *fsdp, "--zero-stage", 1, "--sync-each-batch")
+    refused("trees of leaves need whole gradients", ["--sync-each-batch", "--deterministic", "2 passes"], *fsdp, "--sync-each-batch",
+            "--deterministic", "--grad-accum-steps", 2)
 
 
 def unwritable(tmp, data):

@@ -4,6 +4,7 @@
 #ifndef DPT_COMM_COMM_H
 #define DPT_COMM_COMM_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -12,12 +13,29 @@
 
 struct comm;
 
+/* A sum of terms of leaves (graph/leaves.h) that are dealt to the ranks in their order: each rank has a term for each
+ * of its roots, behind one another. */
+struct comm_terms {
+	void *data;	    /* in memory of alloc, or small: all ranks have the same room and count */
+	int64_t count;	    /* elements of one term */
+	int room;	    /* terms that have a place there; one rank's are at most as many */
+	int64_t leaves;	    /* of all ranks; > 0 */
+	enum dtype dtype;   /* f32, f64, i64 */
+	const void **from;  /* scratch for world x room of them */
+	uint8_t *adds;	    /* likewise */
+};
+
 struct comm_ops {
 	const char *name; /* self, shm, mpi, nccl */
 	/* sum, in place */
 	int (*allreduce)(struct comm *c, void *data, int64_t count, enum dtype dtype, struct err *err);
 	/* in place: rank r's slice at r*count_each */
 	int (*reduce_scatter)(struct comm *c, void *data, int64_t count_each, enum dtype dtype, struct err *err);
+	/* The sum of all leaves takes the place of the first term. Its bits depend on the terms of the leaves and on
+	 * their number, not on the ranks. Only where comm->terms. */
+	int (*allreduce_terms)(struct comm *c, const struct comm_terms *t, struct err *err);
+	/* the same of the own slice, at rank * (count / world) of the first term */
+	int (*reduce_scatter_terms)(struct comm *c, const struct comm_terms *t, struct err *err);
 	/* in place: own slice at rank*bytes_each */
 	int (*all_gather)(struct comm *c, void *data, int64_t bytes_each, struct err *err);
 	int (*broadcast)(struct comm *c, void *data, size_t bytes, int root, struct err *err);
@@ -41,6 +59,7 @@ struct comm { /* first member of each transport's own struct */
 	const struct comm_ops *ops;
 	int rank;
 	int world;
+	bool terms; /* sums along the tree of leaves are offered */
 	/* bytes so far that left this rank, each time they did: those that others read of its memory, too */
 	int64_t sent;
 	int64_t sent_nodes; /* of them to other machines */

@@ -64,6 +64,22 @@ static int watched_reduce_scatter(struct comm *c, void *data, int64_t count_each
 	return done(w, e, w->inner->ops->reduce_scatter(w->inner, data, count_each, dtype, err));
 }
 
+static int watched_allreduce_terms(struct comm *c, const struct comm_terms *t, struct err *err)
+{
+	struct watched *w = watched_of(c);
+	struct flight_entry *e = note(w, "all-reduce", (int)t->dtype, (size_t)t->count * dtype_bytes(t->dtype));
+
+	return done(w, e, w->inner->ops->allreduce_terms(w->inner, t, err));
+}
+
+static int watched_reduce_scatter_terms(struct comm *c, const struct comm_terms *t, struct err *err)
+{
+	struct watched *w = watched_of(c);
+	struct flight_entry *e = note(w, "reduce-scatter", (int)t->dtype, (size_t)t->count * dtype_bytes(t->dtype));
+
+	return done(w, e, w->inner->ops->reduce_scatter_terms(w->inner, t, err));
+}
+
 static int watched_all_gather(struct comm *c, void *data, int64_t bytes_each, struct err *err)
 {
 	struct watched *w = watched_of(c);
@@ -153,6 +169,8 @@ static const struct comm_ops watched_ops = {
 	.name = "watched",
 	.allreduce = watched_allreduce,
 	.reduce_scatter = watched_reduce_scatter,
+	.allreduce_terms = watched_allreduce_terms,
+	.reduce_scatter_terms = watched_reduce_scatter_terms,
 	.all_gather = watched_all_gather,
 	.broadcast = watched_broadcast,
 	.send = watched_send,
@@ -173,7 +191,8 @@ int flight_comm(struct comm **ret, struct comm *c, struct flight *f, const char 
 		c->ops->close(c);
 		return err_set(err, ERR_NOMEM, "out of memory: communicator");
 	}
-	*w = (struct watched){ .comm = { .ops = &watched_ops, .rank = c->rank, .world = c->world },
+	*w = (struct watched){ .comm = { .ops = &watched_ops, .rank = c->rank, .world = c->world,
+				       .terms = c->terms },
 			       .inner = c,
 			       .flight = f };
 	snprintf(w->group, sizeof(w->group), "%s", group);

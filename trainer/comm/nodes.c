@@ -193,7 +193,7 @@ static void add_part(struct nodes *x, const struct chunk *c)
 	struct slice own = slice_of(c->count, x->node, x->n_nodes);
 	void *sum = c->data + own.first * dtype_bytes(c->dtype);
 
-	sum_run(&(struct sum_job){ x->from, &sum, x->n_nodes, 1, own.count, c->dtype });
+	sum_run(&(struct sum_job){ x->from, &sum, x->n_nodes, 1, own.count, c->dtype, NULL });
 }
 
 static int begin_gather(struct nodes *x, const struct chunk *c, struct err *err)
@@ -308,7 +308,7 @@ static int scatter_sums(struct nodes *x, unsigned char *data, size_t count_each,
 		if (!rc)
 			rc = finish(x, err);
 		if (!rc)
-			sum_run(&(struct sum_job){ x->from, &to, x->n_nodes, 1, n, dtype });
+			sum_run(&(struct sum_job){ x->from, &to, x->n_nodes, 1, n, dtype, NULL });
 	}
 	return rc;
 }

@@ -8,6 +8,7 @@
 #include "trainer/comm/shm.h"
 #include "trainer/comm/shm_area.h"
 #include "trainer/comm/sum.h"
+#include "trainer/graph/leaves.h"
 
 #define SMALL_BYTES ((size_t)16384) /* every rank adds everything itself: one meeting instead of two */
 #define SLICE_ALIGN 16		    /* elements: ranks do not share a cache line of f32 */
@@ -116,7 +117,7 @@ static void sum_slice(unsigned char *const *buffer, int world, struct slice s, e
 		from[r] = buffer[r] + at;
 		to[r] = buffer[r] + at;
 	}
-	sum_run(&(struct sum_job){ from, to, world, world, s.count, dtype });
+	sum_run(&(struct sum_job){ from, to, world, world, s.count, dtype, NULL });
 }
 
 static int allreduce_small(struct shm *s, void *data, size_t bytes, const struct shm_call *call, struct err *err)
@@ -134,7 +135,7 @@ static int allreduce_small(struct shm *s, void *data, size_t bytes, const struct
 		return rc;
 	for (int r = 0; r < a->world; r++)
 		from[r] = shm_area_stage(a, r) + half;
-	sum_run(&(struct sum_job){ from, to, a->world, 1, (size_t)call->count, (enum dtype)call->dtype });
+	sum_run(&(struct sum_job){ from, to, a->world, 1, (size_t)call->count, (enum dtype)call->dtype, NULL });
 	return 0;
 }
 
@@ -229,7 +230,7 @@ static int reduce_scatter_staged(struct shm_area *a, unsigned char *data, size_t
 		for (int r = 0; r < a->world; r++)
 			from[r] = piece_stage(a, r) + (size_t)a->rank * piece;
 		to[0] = data + (size_t)a->rank * bytes_each + at;
-		sum_run(&(struct sum_job){ from, to, a->world, 1, n / dtype_bytes(dtype), dtype });
+		sum_run(&(struct sum_job){ from, to, a->world, 1, n / dtype_bytes(dtype), dtype, NULL });
 		rc = shm_area_meet(a, NULL, err);
 		if (rc)
 			return rc;
@@ -259,7 +260,115 @@ static int shm_reduce_scatter(struct comm *c, void *data, int64_t count_each, en
 		return reduce_scatter_staged(a, data, bytes_each, dtype, err);
 	for (int r = 0; r < a->world; r++)
 		from[r] = peer_buffer(a, r) + bytes_each * (size_t)c->rank;
-	sum_run(&(struct sum_job){ from, to, a->world, 1, (size_t)count_each, dtype });
+	sum_run(&(struct sum_job){ from, to, a->world, 1, (size_t)count_each, dtype, NULL });
+	return shm_area_meet(a, NULL, err);
+}
+
+/* ---- sums along the tree of leaves ---- */
+
+/* One rank's roots of the leaves. */
+static int roots_of(const struct comm_terms *t, int rank, int world)
+{
+	const struct leaves l = leaves_part(t->leaves, rank, world);
+
+	return leaves_roots(l.first, l.n, NULL);
+}
+
+/* Lists all terms and their order; buffer: each rank's first one. Returns how many there are. */
+static int list_terms(const struct comm_terms *t, unsigned char *const *buffer, size_t at, int world)
+{
+	const size_t bytes = (size_t)t->count * dtype_bytes(t->dtype);
+	int n = 0;
+
+	for (int r = 0; r < world; r++)
+		for (int k = 0; k < roots_of(t, r, world); k++)
+			t->from[n++] = buffer[r] + (size_t)k * bytes + at;
+	return leaves_order(t->adds, t->leaves, world);
+}
+
+static int allreduce_terms_small(struct shm *s, const struct comm_terms *t, const struct shm_call *call,
+				 struct err *err)
+{
+	struct shm_area *a = &s->area;
+	const size_t bytes = (size_t)t->count * dtype_bytes(t->dtype);
+	size_t half = (s->small_turn++ & 1) * SMALL_BYTES;
+	unsigned char *buffer[SHM_WORLD_MAX];
+	bool direct;
+	int rc, n;
+
+	memcpy(shm_area_stage(a, a->rank) + half, t->data, bytes * (size_t)roots_of(t, a->rank, a->world));
+	rc = begin(a, call, &direct, err);
+	if (rc)
+		return rc;
+	for (int r = 0; r < a->world; r++)
+		buffer[r] = shm_area_stage(a, r) + half;
+	n = list_terms(t, buffer, 0, a->world);
+	sum_run(&(struct sum_job){ t->from, (void *const[]){ t->data }, n, 1, (size_t)t->count, t->dtype, t->adds });
+	return 0;
+}
+
+/* Meets the others with a sum of terms. */
+static int begin_terms(struct shm_area *a, const struct comm_terms *t, struct shm_call *call, struct err *err)
+{
+	bool direct;
+	int rc = sum_dtype(t->dtype, err);
+
+	if (!rc)
+		rc = begin(a, call, &direct, err);
+	if (rc || direct)
+		return rc;
+	shm_area_abort(a, -1);
+	return err_set(err, ERR_UNSUPPORTED, "%s of terms that lie in no memory of the communicator", call->what);
+}
+
+static int shm_allreduce_terms(struct comm *c, const struct comm_terms *t, struct err *err)
+{
+	struct shm_area *a = area_of(c);
+	const size_t each = dtype_bytes(t->dtype), bytes = (size_t)t->count * each;
+	const struct slice s = slice_of((size_t)t->count, c->rank, c->world);
+	struct shm_call call = describe(a, t->data, bytes * (size_t)t->room);
+	unsigned char *buffer[SHM_WORLD_MAX];
+	void *to[SHM_WORLD_MAX];
+	const int own = roots_of(t, c->rank, c->world);
+	int rc, n;
+
+	call.what = "allreduce", call.op = SHM_ALLREDUCE, call.count = t->count, call.dtype = (uint32_t)t->dtype;
+	if (bytes * (size_t)t->room <= SMALL_BYTES) {
+		c->sent += (int64_t)bytes * own * (c->world - 1);
+		return allreduce_terms_small((struct shm *)c, t, &call, err);
+	}
+	c->sent += (int64_t)((bytes - s.count * each) * (size_t)own + s.count * each * (size_t)(c->world - 1));
+	rc = begin_terms(a, t, &call, err);
+	if (rc)
+		return rc;
+	for (int r = 0; r < a->world; r++) {
+		buffer[r] = peer_buffer(a, r);
+		to[r] = buffer[r] + s.first * each;
+	}
+	n = list_terms(t, buffer, s.first * each, a->world);
+	sum_run(&(struct sum_job){ t->from, to, n, a->world, s.count, t->dtype, t->adds });
+	return shm_area_meet(a, NULL, err);
+}
+
+static int shm_reduce_scatter_terms(struct comm *c, const struct comm_terms *t, struct err *err)
+{
+	struct shm_area *a = area_of(c);
+	const size_t bytes = (size_t)t->count * dtype_bytes(t->dtype), slice = bytes / (size_t)c->world;
+	struct shm_call call = describe(a, t->data, bytes * (size_t)t->room);
+	unsigned char *buffer[SHM_WORLD_MAX];
+	void *to = (unsigned char *)t->data + slice * (size_t)c->rank;
+	int rc, n;
+
+	call.what = "reduce-scatter", call.op = SHM_REDUCE_SCATTER, call.count = t->count,
+	call.dtype = (uint32_t)t->dtype;
+	c->sent += (int64_t)(bytes - slice) * roots_of(t, c->rank, c->world);
+	rc = begin_terms(a, t, &call, err);
+	if (rc)
+		return rc;
+	for (int r = 0; r < a->world; r++)
+		buffer[r] = peer_buffer(a, r);
+	n = list_terms(t, buffer, slice * (size_t)c->rank, a->world);
+	sum_run(&(struct sum_job){ t->from, &to, n, 1, (size_t)t->count / (size_t)c->world, t->dtype, t->adds });
 	return shm_area_meet(a, NULL, err);
 }
 
@@ -351,7 +460,7 @@ static void sum_piece(unsigned char *const *buffer, int world, const struct shm_
 
 	for (int r = 0; r < world; r++)
 		from[r] = buffer[r] + p->at;
-	sum_run(&(struct sum_job){ from, &to, world, 1, p->bytes / dtype_bytes(dtype), dtype });
+	sum_run(&(struct sum_job){ from, &to, world, 1, p->bytes / dtype_bytes(dtype), dtype, NULL });
 }
 
 static int reduce_pieces_staged(struct shm_area *a, unsigned char *data, const struct shm_pieces *p, enum dtype dtype,
@@ -544,7 +653,8 @@ static int shm_split(struct comm *c, int color, struct comm **ret, struct err *e
 	if (!s)
 		return err_set(err, ERR_NOMEM, "out of memory: communicator of a group");
 	rc = shm_area_split(&s->area, area_of(c), color, &in, err);
-	s->comm = (struct comm){ .ops = &shm_ops, .rank = s->area.rank, .world = s->area.world };
+	s->comm = (struct comm){ .ops = &shm_ops, .rank = s->area.rank, .world = s->area.world,
+				 .terms = true };
 	if (rc || !in)
 		free(s);
 	if (!rc)
@@ -574,6 +684,8 @@ static const struct comm_ops shm_ops = {
 	.name = "shm",
 	.allreduce = shm_allreduce,
 	.reduce_scatter = shm_reduce_scatter,
+	.allreduce_terms = shm_allreduce_terms,
+	.reduce_scatter_terms = shm_reduce_scatter_terms,
 	.all_gather = shm_all_gather,
 	.broadcast = shm_broadcast,
 	.send = shm_send,
@@ -593,7 +705,7 @@ int comm_shm_open(struct comm **ret, const struct comm_shm_opts *o, struct err *
 
 	if (!s)
 		return err_set(err, ERR_NOMEM, "out of memory: communicator");
-	s->comm = (struct comm){ .ops = &shm_ops, .rank = o->rank, .world = o->world };
+	s->comm = (struct comm){ .ops = &shm_ops, .rank = o->rank, .world = o->world, .terms = true };
 	rc = shm_area_open(&s->area, o, err);
 	if (rc) {
 		free(s);

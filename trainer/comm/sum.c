@@ -6,6 +6,8 @@
 
 #include <string.h>
 
+#include "trainer/graph/leaves.h"
+
 #if defined(__x86_64__) && !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
 #define CLONED __attribute__((target_clones("avx512f", "avx2", "default")))
 #else
@@ -93,6 +95,16 @@ static void sum_block_bf16(const struct sum_job *j, size_t byte, size_t n, union
 	round_bf16(out->bf16, acc, n);
 }
 
+static void add_into(void *acc, const void *x, size_t n, enum dtype dtype)
+{
+	if (dtype == DTYPE_F32)
+		add_f32(acc, x, n);
+	else if (dtype == DTYPE_F64)
+		add_f64(acc, x, n);
+	else
+		add_i64(acc, x, n); /* unsigned: the same storage */
+}
+
 static void sum_block(const struct sum_job *j, size_t byte, size_t n, union block *out)
 {
 	if (j->dtype == DTYPE_BF16) {
@@ -100,16 +112,37 @@ static void sum_block(const struct sum_job *j, size_t byte, size_t n, union bloc
 		return;
 	}
 	memcpy(out, source(j, 0, byte), n * dtype_bytes(j->dtype));
-	for (int k = 1; k < j->n_from; k++) {
-		const char *x = source(j, k, byte);
+	for (int k = 1; k < j->n_from; k++)
+		add_into(out, source(j, k, byte), n, j->dtype);
+}
 
-		if (j->dtype == DTYPE_F32)
-			add_f32(out->f32, (const float *)x, n);
-		else if (j->dtype == DTYPE_F64)
-			add_f64(out->f64, (const double *)x, n);
+#define TREE_ELEMENTS 256 /* of a block, so that all that wait for others stay in the cache */
+
+union tree_block {
+	double f64[TREE_ELEMENTS];
+	float f32[TREE_ELEMENTS];
+	int64_t i64[TREE_ELEMENTS];
+};
+
+/* A block along a tree: what waits for its right neighbour lies in a stack. Adding is symmetric, so a term that is
+ * added at once is added to its left neighbour in place. */
+static void sum_tree(const struct sum_job *j, size_t byte, size_t n, union block *out)
+{
+	union tree_block stack[LEAVES_ROOTS_MAX];
+	const size_t bytes = n * dtype_bytes(j->dtype);
+	int top = 0;
+
+	for (int k = 0; k < j->n_from; k++) {
+		const bool at_once = j->adds[k] > 0;
+
+		if (at_once)
+			add_into(&stack[top - 1], source(j, k, byte), n, j->dtype);
 		else
-			add_i64((uint64_t *)out->i64, (const uint64_t *)x, n);
+			memcpy(&stack[top++], source(j, k, byte), bytes);
+		for (int i = at_once; i < j->adds[k]; i++, top--)
+			add_into(&stack[top - 2], &stack[top - 1], n, j->dtype);
 	}
+	memcpy(out, &stack[0], bytes);
 }
 
 bool sum_takes(enum dtype t)
@@ -119,13 +152,16 @@ bool sum_takes(enum dtype t)
 
 void sum_run(const struct sum_job *j)
 {
-	size_t each = dtype_bytes(j->dtype);
+	const size_t each = dtype_bytes(j->dtype), block = j->adds ? TREE_ELEMENTS : BLOCK_ELEMENTS;
 	union block out;
 
-	for (size_t at = 0; at < j->count; at += BLOCK_ELEMENTS) {
-		size_t n = j->count - at < BLOCK_ELEMENTS ? j->count - at : BLOCK_ELEMENTS;
+	for (size_t at = 0; at < j->count; at += block) {
+		size_t n = j->count - at < block ? j->count - at : block;
 
-		sum_block(j, at * each, n, &out);
+		if (j->adds)
+			sum_tree(j, at * each, n, &out);
+		else
+			sum_block(j, at * each, n, &out);
 		for (int k = 0; k < j->n_to; k++)
 			memcpy((char *)j->to[k] + at * each, &out, n * each);
 	}

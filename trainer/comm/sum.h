@@ -1,5 +1,5 @@
-/* sum.h: adds the same range of several ranks' buffers, in rank order, and stores the sum in one or more places. bf16
- * is added in f32 and rounded once. */
+/* sum.h: adds the same range of several ranks' buffers, in rank order or along a tree, and stores the sum in one or
+ * more places. bf16 is added in f32 and rounded once. */
 #ifndef DPT_COMM_SUM_H
 #define DPT_COMM_SUM_H
 
@@ -13,6 +13,7 @@ struct sum_job {
 	int n_from, n_to;
 	size_t count; /* elements */
 	enum dtype dtype;
+	const uint8_t *adds; /* NULL: from the first to the last; else a tree's order (leaves_order), not of bf16 */
 };
 
 bool sum_takes(enum dtype t); /* f64, f32, bf16, i64 */

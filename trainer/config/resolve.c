@@ -262,6 +262,23 @@ static int resolve_batch(struct run_config *cfg, int64_t from_file, struct err *
 	return 0;
 }
 
+/* Leaves of several passes are added along a tree, in which those of one pass of all ranks are no neighbours: gradients
+ * stay whole until all are there. */
+static int resolve_leaves(struct run_config *cfg, struct err *err)
+{
+	struct label l;
+
+	if (!cfg->deterministic || cfg->grad_accum_steps == 1 || !cfg->sync_each_batch)
+		return 0;
+	if (given(cfg, FLAG_sync_each_batch))
+		return err_set(err, ERR_USAGE, "%s: with --deterministic the gradients of %lld passes stay whole until "
+			       "the last; leave one of the two away", say(cfg, FLAG_sync_each_batch, &l),
+			       (long long)cfg->grad_accum_steps);
+	cfg->sync_each_batch = false;
+	derive(cfg, FLAG_sync_each_batch);
+	return 0;
+}
+
 static int resolve_data(struct run_config *cfg, struct err *err)
 {
 	static const enum flag_id sources[] = { FLAG_data_path, FLAG_synthetic, FLAG_batch_from };
@@ -510,6 +527,8 @@ int config_resolve(struct run_config *cfg, const struct config_world *w, struct 
 		rc = resolve_sharing(cfg, err);
 	if (!rc)
 		rc = resolve_batch(cfg, w->batch_from_samples, err);
+	if (!rc)
+		rc = resolve_leaves(cfg, err);
 	if (!rc)
 		rc = resolve_pipeline(cfg, err);
 	if (!rc && has(cfg, FLAG_data_path))

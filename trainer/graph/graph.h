@@ -176,6 +176,7 @@ struct graph {
 	int n_nodes, cap_nodes;
 	bool training;        /* false: evaluation, no gradients */
 	bool low_params;      /* nothing changes parameters: pass_precision keeps them in the type they are read in */
+	bool exact;	      /* sums of squares have the same bits whichever ranks hold what: trainer/ops/norm */
 	const char *freeze;   /* patterns of what does not change, see graph_frozen; NULL none; borrowed */
 	enum phase phase;     /* phase of nodes that are added now */
 	int block;            /* block of nodes that are added now; set by the model, 0 outside of blocks */

@@ -21,8 +21,8 @@ op_cpu += trainer/ops/add/add_cpu.c
 op_cuda += trainer/ops/add/add_cuda.cu
 op_cases += trainer/ops/add/add_cases.c
 
-libtrainer_la_SOURCES += trainer/ops/allreduce/allreduce.h trainer/ops/allreduce/allreduce.c
-libtrainer_la_SOURCES += trainer/ops/allreduce/allreduce_ref.c
+libtrainer_la_SOURCES += trainer/ops/allreduce/allreduce.h trainer/ops/allreduce/allreduce_host.h
+libtrainer_la_SOURCES += trainer/ops/allreduce/allreduce.c trainer/ops/allreduce/allreduce_ref.c
 op_cpu += trainer/ops/allreduce/allreduce_cpu.c
 op_cuda += trainer/ops/allreduce/allreduce_cuda.cu
 op_cases += trainer/ops/allreduce/allreduce_cases.c
@@ -122,7 +122,9 @@ op_cpu += trainer/ops/maxpool/maxpool_cpu.c
 op_cuda += trainer/ops/maxpool/maxpool_cuda.cu
 op_cases += trainer/ops/maxpool/maxpool_cases.c
 
-libtrainer_la_SOURCES += trainer/ops/norm/norm.h trainer/ops/norm/norm.c trainer/ops/norm/norm_ref.c
+libtrainer_la_SOURCES += trainer/ops/norm/exact.h trainer/ops/norm/norm.h trainer/ops/norm/norm_exact.h
+libtrainer_la_SOURCES += trainer/ops/norm/norm_host.h trainer/ops/norm/norm.c trainer/ops/norm/norm_add.c
+libtrainer_la_SOURCES += trainer/ops/norm/norm_exact.c trainer/ops/norm/norm_ref.c
 op_cpu += trainer/ops/norm/norm_cpu.c
 op_cuda += trainer/ops/norm/norm_cuda.cu
 op_cases += trainer/ops/norm/norm_cases.c
@@ -153,6 +155,11 @@ libtrainer_la_SOURCES += trainer/ops/shares/shares_ref.c
 op_cpu += trainer/ops/shares/shares_cpu.c
 op_cuda += trainer/ops/shares/shares_cuda.cu
 op_cases += trainer/ops/shares/shares_cases.c
+
+libtrainer_la_SOURCES += trainer/ops/terms/terms.h trainer/ops/terms/terms_host.h trainer/ops/terms/terms.c
+libtrainer_la_SOURCES += trainer/ops/terms/terms_ref.c
+op_cpu += trainer/ops/terms/terms_cpu.c
+op_cases += trainer/ops/terms/terms_cases.c
 
 libtrainer_la_SOURCES += trainer/ops/xent/xent.h trainer/ops/xent/xent.c trainer/ops/xent/xent_ref.c
 op_cpu += trainer/ops/xent/xent_cpu.c

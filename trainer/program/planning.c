@@ -6,7 +6,23 @@
 #include "trainer/program/kernels.h"
 #include "trainer/program/loading.h"
 
-static struct program_opts opts_of(const struct rank *r, const struct subject *s)
+/* Room for the terms of every step: full ones, and the last of an epoch. */
+static void set_leaves(struct strategy_opts *ret, const struct rank *r, const struct course *c)
+{
+	const int64_t steps = sampler_steps(&c->train);
+	const struct leaves full = sampler_leaves(&c->train, 0, rank_share(r));
+	const struct leaves last = c->train.endless ? full : sampler_leaves(&c->train, steps - 1, rank_share(r));
+	int least;
+
+	if (r->cfg->test_only || !c->train.leaves)
+		return;
+	ret->room = leaves_room(full.all, full.parts);
+	least = leaves_room(last.all, last.parts);
+	ret->room = least > ret->room ? least : ret->room;
+	ret->roots = leaves_roots(full.first, full.n, NULL);
+}
+
+static struct program_opts opts_of(const struct rank *r, const struct subject *s, const struct course *c)
 {
 	const struct run_config *cfg = r->cfg;
 	struct program_opts o = {
@@ -19,6 +35,7 @@ static struct program_opts opts_of(const struct rank *r, const struct subject *s
 		.sharing = rank_sharing(r),
 		.optimizer = optimizer_opts_of(cfg),
 		.freeze = cfg->freeze,
+		.exact = cfg->deterministic,
 		.keep_grads = cfg->dump_grads != NULL,
 		.node_by_node = !cfg->cuda_graphs,
 		.recompute = (enum recompute)cfg->activation_checkpointing,
@@ -27,6 +44,7 @@ static struct program_opts opts_of(const struct rank *r, const struct subject *s
 	};
 
 	memcpy(o.lane, r->lane, sizeof(o.lane));
+	set_leaves(&o.sharing, r, c);
 	return o;
 }
 
@@ -53,13 +71,14 @@ static struct prepare_shapes shapes_of(const struct rank *r, const struct subjec
 int planning_make(struct course *ret_course, struct prepared *ret, const struct rank *r, const struct subject *s,
 		  struct err *err)
 {
-	const struct program_opts o = opts_of(r, s);
+	struct program_opts o;
 	struct prepare_shapes shapes;
 	struct course c;
 	int rc = course_make(&c, r->cfg, s->data, err);
 
 	if (rc)
 		return rc;
+	o = opts_of(r, s, &c);
 	shapes = shapes_of(r, s, &c);
 	*ret_course = c;
 	return prepare_programs(ret, &o, &shapes, err);

@@ -51,7 +51,7 @@ static int run_recompute(struct build *b, struct err *err)
 /* What each micro-batch sends is added behind the strategy, as it comes back. */
 static int run_accumulate(struct build *b, struct err *err)
 {
-	if (b->o->accumulate && !b->o->sharing.sync_each_batch)
+	if (b->o->accumulate && !b->o->sharing.sync_each_batch && !b->o->sharing.room)
 		accumulate_grads(b->g);
 	if (b->o->accumulate)
 		accumulate_loss(b->g);
@@ -64,6 +64,7 @@ static int run_strategy(struct build *b, struct err *err)
 	int rc;
 
 	o.more_follow = b->kind == PROGRAM_MICRO;
+	o.accumulates = b->o->accumulate;
 	o.averages = b->kind == PROGRAM_EVAL && b->o->optimizer.ema_decay > 0;
 	rc = b->o->strategy->rewrite(b->g, &o, err);
 	if (!rc && b->g->training && b->o->accumulate && o.sync_each_batch)
@@ -217,6 +218,7 @@ static int run_passes(struct build *b, unsigned of, struct err *err)
 		b->p->graph = b->g;
 	b->g->freeze = b->o->freeze;
 	b->g->low_params = b->o->low_params;
+	b->g->exact = b->o->exact;
 	for (size_t i = 0; !rc && i < sizeof(passes) / sizeof(passes[0]); i++)
 		if (passes[i].kinds & 1u << b->kind && passes[i].of & of)
 			rc = passes[i].run(b, err);

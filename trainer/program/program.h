@@ -29,6 +29,7 @@ struct program_opts {
 	struct optimizer_opts optimizer;
 	const char *freeze;		     /* see graph_frozen; NULL */
 	bool low_params;		     /* nothing changes parameters, see struct graph */
+	bool exact;			     /* see struct graph */
 	bool keep_grads;		     /* gradients can be read after the step */
 	bool node_by_node;		     /* programs of a device are not recorded as graphs */
 	enum recompute recompute;

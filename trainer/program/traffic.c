@@ -1,6 +1,7 @@
 /* traffic.c: see traffic.h. */
 #include "trainer/program/traffic.h"
 
+#include "trainer/ops/ops.h"
 #include "trainer/ops/shares/shares.h"
 
 #define SMALL_BYTES 16384 /* as communicators have it */
@@ -24,12 +25,25 @@ static int group_size(const struct program_opts *o, enum group group)
 	return n;
 }
 
+/* Of terms (trainer/ops/terms); 0: a plain sum. */
+static int room_of(const struct node *n)
+{
+	const struct terms_attr *a = n->op->id == OP_all_gather ? NULL : n->attr;
+
+	return a ? a->room : 0;
+}
+
 static double sent_by(const struct program_opts *o, const struct node *n, bool first)
 {
-	const double bytes = (double)tensor_bytes(n->in[0]), ranks = group_size(o, n->group);
+	const double ranks = group_size(o, n->group);
+	const int room = room_of(n);
+	const double roots = room ? o->sharing.roots : 1; /* each is sent */
+	const double bytes = (double)tensor_bytes(n->in[0]) / (room ? room : 1);
 
 	if (n->op->id == OP_allreduce)
-		return bytes <= SMALL_BYTES ? bytes * (ranks - 1) : 2 * bytes * (ranks - 1) / ranks;
+		return bytes <= SMALL_BYTES ? roots * bytes * (ranks - 1) : (roots + 1) * bytes * (ranks - 1) / ranks;
+	if (n->op->id == OP_reduce_scatter)
+		return roots * bytes * (ranks - 1) / ranks;
 	if (n->op->id == OP_all_gather && ((const struct shares_attr *)n->attr)->once && !first)
 		return 0;
 	return bytes * (ranks - 1) / ranks;

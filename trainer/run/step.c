@@ -106,6 +106,8 @@ static struct step_page page_for(const struct engine *e, const struct loader_bat
 				   .epoch = b->epoch + 1,
 				   .first_sample = own.begin - sampler_global(&e->course.train, b->step).begin,
 				   .micro = b->micro,
+				   .leaves = sampler_leaves(&e->course.train, b->step,
+							    rank_share(&e->rank)),
 				   .seed = (uint64_t)e->rank.cfg->seed,
 				   .lr = r->lr,
 				   .inv_count = 1.0 / (double)b->global_weight,

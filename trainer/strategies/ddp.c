@@ -5,6 +5,7 @@
  * there is to do. Parameters stay equal because they start equal and get the same updates. */
 #include "trainer/ops/allreduce/allreduce.h"
 #include "trainer/strategies/share.h"
+#include "trainer/strategies/terms.h"
 
 #define VIEW_ALIGN 64u
 #define FIRST_BUCKET_BYTES ((size_t)1 << 20) /* small, so that the first sum starts early */
@@ -16,7 +17,32 @@ struct bucket {
 	int last;     /* position of the node that makes the last one */
 };
 
-static int add_bucket(struct graph *g, const struct bucket *b, int number, bool sum)
+/* The places of a bucket's gradients in the first of the terms become the parameters' gradients. */
+static void take_sums(struct graph *g, const struct bucket *b, struct tensor *terms)
+{
+	for (int i = 0; i < g->n_tensors && !graph_failed(g); i++) {
+		struct tensor *p = g->tensors[i], *grad = p->kind == TENSOR_PARAM ? p->grad : NULL;
+
+		for (int k = 0; grad && k < b->n; k++)
+			if (grad == b->grad[k])
+				p->grad = terms_gradient(g, terms, grad);
+	}
+}
+
+/* The sum over the ranks, behind position `at`. */
+static void sum_bucket(struct graph *g, struct tensor *flat, int number, const struct strategy_opts *o, int at)
+{
+	struct node *n = o->room ? allreduce_terms_add(g, flat, o->room, STREAM_COMM)
+				 : allreduce_add(g, flat, STREAM_COMM);
+
+	if (!n)
+		return;
+	n->phase = PHASE_COMM;
+	n->bucket = number;
+	graph_move(g, g->n_nodes - 1, at);
+}
+
+static int add_bucket(struct graph *g, const struct bucket *b, int number, const struct strategy_opts *o)
 {
 	size_t each = dtype_bytes(b->grad[0]->dtype);
 	struct tensor like = { .kind = TENSOR_GRAD,
@@ -25,8 +51,8 @@ static int add_bucket(struct graph *g, const struct bucket *b, int number, bool 
 			       .space = SPACE_COMM,
 			       .name = arena_printf(g->arena, "bucket.%d", number) };
 	struct tensor *flat;
-	struct node *n;
 	size_t at = 0;
+	int behind = b->last + 1;
 
 	like.shape = SHAPE((int64_t)(b->bytes / each));
 	flat = graph_tensor(g, &like);
@@ -41,15 +67,14 @@ static int add_bucket(struct graph *g, const struct bucket *b, int number, bool 
 		t->producer->bucket = number;
 		at += (tensor_bytes(t) + VIEW_ALIGN - 1) / VIEW_ALIGN * VIEW_ALIGN;
 	}
-	if (!sum)
-		return 0;
-	n = allreduce_add(g, flat, STREAM_COMM);
-	if (!n)
-		return -1;
-	n->phase = PHASE_COMM;
-	n->bucket = number;
-	graph_move(g, g->n_nodes - 1, b->last + 1);
-	return 0;
+	if (o->room && o->accumulates) {
+		flat = terms_put(g, flat, o, &behind);
+		if (flat)
+			take_sums(g, b, flat);
+	}
+	if (!o->more_follow && !graph_failed(g))
+		sum_bucket(g, flat, number, o, behind);
+	return graph_failed(g) ? -1 : 0;
 }
 
 static bool is_gradient(const struct graph *g, const struct tensor *t)
@@ -97,7 +122,7 @@ static int bucket_gradients(struct graph *g, const struct strategy_opts *o, stru
 		all[n - 1].last = grad[i]->producer->id;
 	}
 	for (int b = n - 1; b >= 0; b--) /* from the end, so that the positions before stay right */
-		if (add_bucket(g, &all[b], b, !o->more_follow))
+		if (add_bucket(g, &all[b], b, o))
 			break;
 	return share_failed(g, err);
 }
@@ -110,8 +135,8 @@ static int ddp_rewrite(struct graph *g, const struct strategy_opts *o, struct er
 		return 0;
 	if (o->sync_bn)
 		rc = share_batch_norms(g, err);
-	if (!rc && !o->more_follow)
-		rc = share_results(g, err);
+	if (!rc)
+		rc = share_results(g, o, err);
 	if (!rc)
 		rc = bucket_gradients(g, o, err);
 	return rc;

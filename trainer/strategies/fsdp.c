@@ -22,8 +22,8 @@ static int fsdp_rewrite(struct graph *g, const struct strategy_opts *o, struct e
 		return 0;
 	if (g->training && o->sync_bn)
 		rc = share_batch_norms(g, err);
-	if (!rc && g->training && !o->more_follow)
-		rc = share_results(g, err);
+	if (!rc && g->training)
+		rc = share_results(g, o, err);
 	if (rc)
 		return rc;
 	units_cut(&units, g, o);

@@ -327,7 +327,7 @@ static int pdp_rewrite(struct graph *g, const struct strategy_opts *o, struct er
 	replace_loss(&c);
 	if (g->training && !graph_failed(g)) {
 		add_up(&c);
-		rc = share_results(g, err); /* first, on every stage: one stream meets different ranks one by one */
+		rc = share_results(g, o, err); /* first, on every stage: one stream meets different ranks one by one */
 		if (!rc)
 			sum_gradients(&c);
 	}

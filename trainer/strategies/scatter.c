@@ -7,6 +7,7 @@
 #include "trainer/ops/allreduce/allreduce.h"
 #include "trainer/ops/ops.h"
 #include "trainer/ops/shares/shares.h"
+#include "trainer/strategies/terms.h"
 
 struct bucket {
 	const struct unit *unit;
@@ -54,9 +55,15 @@ static void find_buckets(struct scatterer *s)
 	}
 }
 
+/* Buckets of several micro-batches are summed along the tree of leaves, not in their own place. */
+static bool puts_terms(const struct strategy_opts *o)
+{
+	return o->room && o->accumulates;
+}
+
 static void fill_bucket(struct scatterer *s, struct bucket *b)
 {
-	struct tensor like = { .kind = s->whole ? TENSOR_GRAD : TENSOR_BUCKET,
+	struct tensor like = { .kind = s->whole && !puts_terms(s->o) ? TENSOR_GRAD : TENSOR_BUCKET,
 			       .shape = SHAPE(b->unit->each * s->units->ranks),
 			       .life = LIFE_STEP,
 			       .space = SPACE_COMM,
@@ -77,6 +84,25 @@ static void fill_bucket(struct scatterer *s, struct bucket *b)
 		p->grad->base_offset = (size_t)p->shard.at * dtype_bytes(like.dtype);
 		p->grad->space = SPACE_COMM;
 		p->grad->producer->bucket = b->unit->number;
+	}
+}
+
+/* The bucket's terms take its place. */
+static void put_terms(struct scatterer *s, struct bucket *b)
+{
+	int at = b->last->id + 1;
+	struct tensor *terms = terms_put(s->g, b->flat, s->o, &at);
+
+	if (!terms)
+		return;
+	terms->kind = TENSOR_GRAD;
+	b->flat = terms;
+	b->last = terms->producer;
+	for (int i = 0; i < b->unit->n && !graph_failed(s->g); i++) {
+		struct tensor *p = b->unit->param[i];
+
+		if (p->grad)
+			p->grad = terms_gradient(s->g, terms, p->grad);
 	}
 }
 
@@ -104,7 +130,7 @@ static struct node *send_on(struct scatterer *s, const struct bucket *b, const s
 
 static struct node *send(struct scatterer *s, const struct bucket *b)
 {
-	struct node *n = graph_failed(s->g) ? NULL : reduce_scatter_add(s->g, b->flat);
+	struct node *n = graph_failed(s->g) ? NULL : reduce_scatter_add(s->g, b->flat, s->o->room);
 
 	if (!n)
 		return NULL;
@@ -187,6 +213,8 @@ void scatter_grads(struct graph *g, const struct units *u, const struct strategy
 	find_buckets(&s);
 	for (int i = 0; i < s.n && !graph_failed(g); i++)
 		fill_bucket(&s, &s.buckets[i]);
+	for (int i = 0; i < s.n && !graph_failed(g) && puts_terms(o); i++)
+		put_terms(&s, &s.buckets[i]);
 	for (int i = 0; i < s.n && !graph_failed(g) && !(s.whole && o->more_follow); i++) {
 		const struct node *sent = send(&s, &s.buckets[i]), *later = next_but_one(&s, i);
 		int at = later && sent && later->id > sent->id ? later->id : g->n_nodes;

@@ -5,6 +5,7 @@
 #include "trainer/ops/bn/bn.h"
 #include "trainer/ops/ops.h"
 #include "trainer/strategies/share.h"
+#include "trainer/strategies/terms.h"
 
 int share_failed(const struct graph *g, struct err *err)
 {
@@ -61,7 +62,7 @@ int share_batch_norms(struct graph *g, struct err *err)
 	return share_failed(g, err);
 }
 
-int share_results(struct graph *g, struct err *err)
+static void share_sums(struct graph *g)
 {
 	struct tensor like = {
 		.name = STRATEGY_VOTE, .kind = TENSOR_INPUT, .dtype = DTYPE_F64, .shape = SHAPE(1), .life = LIFE_STEP
@@ -69,7 +70,17 @@ int share_results(struct graph *g, struct err *err)
 	struct tensor *vote = graph_tensor(g, &like);
 	int at = g->loss->producer ? g->loss->producer->id : g->n_nodes - 1;
 
-	if (vote && sum_into(g, vote, STRATEGY_VOTES, STREAM_COMM, at))
+	if (vote && sum_into(g, vote, STRATEGY_VOTES, STREAM_COMM, at) && !graph_find(g, STRATEGY_RESULT_SUM))
 		sum_into(g, g->loss, STRATEGY_RESULT_SUM, STREAM_COMM, at);
+}
+
+int share_results(struct graph *g, const struct strategy_opts *o, struct err *err)
+{
+	if (terms_wanted(o)) {
+		terms_of_results(g, o);
+		terms_of_statistics(g, o);
+	}
+	if (!o->more_follow)
+		share_sums(g);
 	return share_failed(g, err);
 }

@@ -12,7 +12,8 @@ int share_failed(const struct graph *g, struct err *err);
  * the ranks before they are used. Parameter gradients take the rank's own sums: they are summed with the others. */
 int share_batch_norms(struct graph *g, struct err *err);
 
-/* The loss's sums, and a vote of the host that all ranks hear together (somebody was asked to stop). */
-int share_results(struct graph *g, struct err *err);
+/* The loss's sums, and a vote of the host that all ranks hear together (somebody was asked to stop); of a program that
+ * more micro-batches follow only what they need of this one. */
+int share_results(struct graph *g, const struct strategy_opts *o, struct err *err);
 
 #endif

@@ -1,10 +1,16 @@
-/* single.c: one rank: nothing to share. */
-#include "trainer/strategies/strategy.h"
+/* single.c: one rank: nothing to share. Where ranks would make no difference, none does: the terms of its micro-batches
+ * are added like those of many ranks. */
+#include "trainer/strategies/share.h"
+#include "trainer/strategies/terms.h"
 
 static int single_rewrite(struct graph *g, const struct strategy_opts *o, struct err *err)
 {
-	(void)g, (void)o, (void)err;
-	return 0;
+	if (!g->training || !terms_wanted(o))
+		return 0;
+	terms_of_results(g, o);
+	terms_of_statistics(g, o);
+	terms_of_gradients(g, o);
+	return share_failed(g, err);
 }
 
 const struct strategy strategy_single = {

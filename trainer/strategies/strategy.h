@@ -34,8 +34,14 @@ struct strategy_opts {
 	const char *partition; /* blocks of each stage, "3,4,5"; NULL: by their work */
 	int micros;	       /* micro-batches that a pipeline's samples are cut into */
 
+	/* Sums along the tree of leaves (graph/leaves.h): the same bits for every world. */
+	int room;  /* terms that a rank may have, 1 where no step has several micro-batches; 0: sums in the order
+		    * of ranks and micro-batches */
+	int roots; /* that this rank has in the end of a full step: it sends so many */
+
 	/* Of the program. */
 	bool more_follow; /* it is a micro-batch before a step's last: gradients are placed, not summed yet */
+	bool accumulates; /* some step has several micro-batches */
 	bool averages;	  /* it evaluates with averages in the place of the parameters */
 };
 

@@ -40,21 +40,31 @@ struct range sampler_global(const struct sampler *s, int64_t step)
 	return (struct range){ begin, smaller(begin + s->global_batch, s->n_samples) };
 }
 
-struct range sampler_part(const struct sampler *s, int64_t step, int rank)
-{
-	return range_part(sampler_global(s, step), rank, s->world);
-}
-
-static int64_t largest_part(const struct sampler *s, int64_t step)
+struct leaves sampler_leaves(const struct sampler *s, int64_t step, int rank)
 {
 	struct range r = sampler_global(s, step);
 
-	return ceil_div(r.end - r.begin, s->world);
+	return s->leaves ? leaves_part(ceil_div(r.end - r.begin, s->micro), rank, s->world) : (struct leaves){ 0 };
 }
 
+struct range sampler_part(const struct sampler *s, int64_t step, int rank)
+{
+	struct range r = sampler_global(s, step);
+	struct leaves l = sampler_leaves(s, step, rank);
+
+	if (!s->leaves)
+		return range_part(r, rank, s->world);
+	r.begin = smaller(r.begin + l.first * s->micro, r.end);
+	r.end = smaller(r.begin + l.n * s->micro, r.end);
+	return r;
+}
+
+/* The first rank has the largest part; so many passes of it are the leaves of the rank that has most, too. */
 int64_t sampler_micros(const struct sampler *s, int64_t step)
 {
-	return s->micro ? ceil_div(largest_part(s, step), s->micro) : 1;
+	struct range first = sampler_part(s, step, 0);
+
+	return s->micro ? ceil_div(first.end - first.begin, s->micro) : 1;
 }
 
 struct range sampler_micro(const struct sampler *s, int64_t step, int rank, int64_t micro)
@@ -77,13 +87,12 @@ static int add_shape(struct micro_shape *shapes, int n, struct micro_shape shape
 	return n + 1;
 }
 
-/* Parts differ by one at most: the first and last rank have both sizes. Of a part's micro-batches the first is whole,
- * and one of the last two is the rest or empty. */
+/* Of a part's micro-batches the first is whole, and one of the last two is the rest or empty. */
 static int add_step(const struct sampler *s, int64_t step, bool last, struct micro_shape *shapes, int n)
 {
 	int64_t micros = sampler_micros(s, step), first[] = { 0, micros - 2 };
 
-	for (int rank = 0; rank < s->world; rank += s->world > 1 ? s->world - 1 : 1)
+	for (int rank = 0; rank < s->world; rank++)
 		for (int k = 0; k < (last ? 1 : 2); k++) {
 			int64_t micro = last ? micros - 1 : first[k];
 			struct range r = sampler_micro(s, step, rank, micro);

@@ -4,7 +4,8 @@
  * Step k (from 0) of epoch e takes positions [k*G, min((k+1)*G, N)) of the epoch's order, G being the global batch. The
  * order is one of enum sampler_order, keyed by (seed, e), or 0, 1, 2, … without shuffling (evaluation). A global batch
  * is split into contiguous parts over the ranks, sizes differing by at most one, the larger ones first; a part is split
- * into micro-batches of `micro` samples, the last one shorter. Nothing is dropped or repeated. */
+ * into micro-batches of `micro` samples, the last one shorter. With `leaves` (graph/leaves.h) the global batch itself
+ * is cut into micro-batches, and parts are whole ones. Nothing is dropped or repeated. */
 #ifndef DPT_DATA_SAMPLER_H
 #define DPT_DATA_SAMPLER_H
 
@@ -14,6 +15,7 @@
 #include "tracker/base/err.h"
 #include "trainer/data/loader/window.h"
 #include "trainer/data/permute.h"
+#include "trainer/graph/leaves.h"
 
 enum sampler_order {
 	SAMPLER_NATURAL,
@@ -26,6 +28,7 @@ struct sampler {
 	int64_t n_samples;    /* N; for endless sets the size of the pool */
 	int64_t global_batch; /* G > 0 */
 	int64_t micro;        /* samples of one micro-batch; 0: a whole part */
+	bool leaves;	      /* micro-batches, of micro > 0 samples, are the same for every world */
 	int world;
 	uint64_t seed;
 	enum sampler_order order; /* natural when endless */
@@ -45,6 +48,7 @@ struct range {
 int64_t sampler_steps(const struct sampler *s); /* per epoch: ceil(N/G); INT64_MAX when endless */
 struct range sampler_global(const struct sampler *s, int64_t step);            /* positions of the whole step */
 struct range sampler_part(const struct sampler *s, int64_t step, int rank);    /* positions of one rank; may be empty */
+struct leaves sampler_leaves(const struct sampler *s, int64_t step, int rank); /* with leaves; else all 0 */
 /* micro-batches of the step: the same on every rank, >= 1 */
 int64_t sampler_micros(const struct sampler *s, int64_t step);
 struct range sampler_micro(const struct sampler *s, int64_t step, int rank, int64_t micro); /* may be empty */

@@ -2,8 +2,9 @@
 #include "trainer/ops/allreduce/allreduce.h"
 
 #include "trainer/ops/ops.h"
+#include "trainer/ops/terms/terms.h"
 
-struct node *allreduce_add(struct graph *g, struct tensor *t, enum stream stream)
+static struct node *add(struct graph *g, struct tensor *t, enum stream stream, const struct terms_attr *attr)
 {
 	struct node *n;
 
@@ -12,12 +13,24 @@ struct node *allreduce_add(struct graph *g, struct tensor *t, enum stream stream
 	n = graph_node(g, &(struct node_spec){ .op = &op_allreduce,
 					       .name = graph_printf(g, "%s.allreduce", t->name),
 					       NODE_IN(t),
-					       NODE_OUT(t) });
+					       NODE_OUT(t),
+					       .attr = attr,
+					       .attr_bytes = attr ? sizeof(*attr) : 0 });
 	if (!n)
 		return NULL;
 	n->stream = stream;
 	n->phase = PHASE_COMM;
 	return n;
+}
+
+struct node *allreduce_add(struct graph *g, struct tensor *t, enum stream stream)
+{
+	return add(g, t, stream, NULL);
+}
+
+struct node *allreduce_terms_add(struct graph *g, struct tensor *terms, int room, enum stream stream)
+{
+	return add(g, terms, stream, &(struct terms_attr){ room });
 }
 
 static int allreduce_shape(struct graph *g, struct node *n)

@@ -146,7 +146,8 @@ static int running_shape(struct graph *g, struct node *n)
 
 	return graph_expect(g, n,
 			    has_count(n->in[0], 2 * c + 1) && has_count(n->in[2], c) && has_count(n->in[3], c) &&
-				    has_count(n->in[4], c) && n->out[0] == n->in[3] && n->out[1] == n->in[4],
+				    has_count(n->in[4], c) && (n->out[0] == n->in[3] || n->in[3] == n->in[1]) &&
+				    (n->out[1] == n->in[4] || n->in[4] == n->in[2]),
 			    "running statistics and the next ones fit the batch's");
 }
 

@@ -131,7 +131,7 @@ static int running_run(void *state, const struct kernel_args *args, struct err *
 	int64_t channels = n->in[1]->shape.dim[0];
 
 	(void)err;
-	if (args->page->micro == 0) {
+	if (args->page->micro == 0 || n->in[3] == n->in[1]) {
 		memcpy(mean, args->in[1], tensor_bytes(n->in[1]));
 		memcpy(var, args->in[2], tensor_bytes(n->in[2]));
 	}

@@ -11,6 +11,27 @@ static struct node *build_sumsq(struct graph *g, const struct op_case *c)
 						  NODE_IN(case_input(g, "g", DTYPE_F32, SHAPE(c->size[0]))) });
 }
 
+static struct node *build_squares(struct graph *g, const struct op_case *c)
+{
+	return graph_node(g, &(struct node_spec){ .op = &op_squares,
+						  NODE_OUT(NULL),
+						  NODE_IN(case_input(g, "g", DTYPE_F32, SHAPE(c->size[0]))) });
+}
+
+static struct node *build_exact(struct graph *g, const struct op_case *c)
+{
+	return graph_node(g, &(struct node_spec){ .op = &op_exact,
+						  NODE_OUT(NULL),
+						  NODE_IN(case_input(g, "terms", DTYPE_F64, SHAPE(c->size[0]))) });
+}
+
+/* Of all sizes that a double can have. */
+static void spread(const struct op_case *c, struct case_values *v)
+{
+	for (int64_t i = 0; i < c->size[0]; i++)
+		v->in[0][i] = ldexp(v->in[0][i] * v->in[0][i], (int)(i * 331 % 1800) - 900);
+}
+
 static struct node *build_norm(struct graph *g, const struct op_case *c)
 {
 	struct tensor *sums[CASE_OPERANDS_MAX];
@@ -52,6 +73,21 @@ static struct node *build_sum(struct graph *g, const struct op_case *c)
 		*(struct norm_attr *)n->attr = attr;
 	return n;
 }
+
+const struct op_case cases_squares[] = {
+	{ "no elements", .build = build_squares, .size = { 0 } },
+	{ "one element", .build = build_squares, .size = { 1 } },
+	{ "odd length", .build = build_squares, .size = { 1037 } },
+	{ "long", .build = build_squares, .size = { 200001 } },
+	{ NULL },
+};
+
+const struct op_case cases_exact[] = {
+	{ "no terms", .build = build_exact, .exact = true, .size = { 0 } },
+	{ "one term", .build = build_exact, .fill = spread, .exact = true, .size = { 1 } },
+	{ "many sizes", .build = build_exact, .fill = spread, .exact = true, .size = { 501 } },
+	{ NULL },
+};
 
 const struct op_case cases_norm[] = {
 	{ "without root", .build = build_sum, .fill = squares, .bound = bound_norm, .size = { 5 } },

@@ -1,10 +1,8 @@
 /* norm_cpu.c: sums of squares, in f32 over short runs and f64 above, and the norm made of them. */
 #ifndef CPU_PASS
-#include <math.h>
-
 #include "trainer/backends/cpu/cpu.h"
 #include "trainer/backends/cpu/vec.h"
-#include "trainer/ops/norm/norm.h"
+#include "trainer/ops/norm/norm_host.h"
 
 struct sumsq_state {
 	cpu_part_fn *loop;
@@ -13,6 +11,14 @@ struct sumsq_state {
 	bool bf16;
 	const void *g;
 	double *sums; /* one of each part, in the workspace */
+};
+
+struct squares_state {
+	cpu_part_fn *loop;
+	int64_t count;
+	int parts;
+	const float *g;
+	double *out;
 };
 
 #define CPU_BODY "trainer/ops/norm/norm_cpu.c"
@@ -54,41 +60,40 @@ static int sumsq_run(void *state, const struct kernel_args *args, struct err *er
 	return 0;
 }
 
-struct norm_state {
-	int n;
-	bool sum;
-};
-
-static int norm_prepare(const struct kernel_env *env, struct node *n, void **ret_state, struct err *err)
+static int squares_prepare(const struct kernel_env *env, struct node *n, void **ret_state, struct err *err)
 {
+	struct squares_state *s;
 	void *state;
-	struct norm_state *s;
-	int rc = cpu_state_new(sizeof(*s), &state, err);
+	int rc = cpu_want(n, n->in[0], DTYPE_F32, err);
 
-	(void)env;
+	if (!rc)
+		rc = cpu_state_new(sizeof(*s), &state, err);
 	if (rc)
 		return rc;
 	s = state;
-	*s = (struct norm_state){ .n = n->n_in, .sum = n->attr != NULL };
+	s->loop = CPU_PICK(env, squares_loop);
+	s->count = shape_count(&n->in[0]->shape);
+	s->parts = cpu_parts(env, s->count);
 	*ret_state = s;
 	return 0;
 }
 
-static int norm_run(void *state, const struct kernel_args *args, struct err *err)
+static int squares_run(void *state, const struct kernel_args *args, struct err *err)
 {
-	const struct norm_state *s = state;
-	double sum = 0;
+	struct squares_state s = *(const struct squares_state *)state;
 
 	(void)err;
-	for (int i = 0; i < s->n; i++)
-		sum += *(const double *)args->in[i];
-	*(double *)args->out[0] = s->sum ? sum : sqrt(sum) / args->page->loss_scale;
+	s.g = args->in[0];
+	s.out = args->out[0];
+	cpu_parallel(s.parts, s.loop, &s);
 	return 0;
 }
 
-extern const struct kernel sumsq_cpu, norm_cpu;
+extern const struct kernel sumsq_cpu, squares_cpu, exact_cpu, norm_cpu;
 const struct kernel sumsq_cpu = { .prepare = sumsq_prepare, .run = sumsq_run, .release = cpu_state_release };
-const struct kernel norm_cpu = { .prepare = norm_prepare, .run = norm_run, .release = cpu_state_release };
+const struct kernel squares_cpu = { .prepare = squares_prepare, .run = squares_run, .release = cpu_state_release };
+const struct kernel exact_cpu = EXACT_KERNEL;
+const struct kernel norm_cpu = NORM_KERNEL;
 
 #else
 
@@ -132,6 +137,36 @@ static void V(sumsq_loop)(void *arg, int part, int parts)
 		sum += s->bf16 ? V(sumsq_run_of)(s, run, true) : V(sumsq_run_of)(s, run, false);
 	}
 	s->sums[part] = sum;
+}
+
+/* Exact products, in f64: no gradient is too large for its square. */
+VEC_INLINE double V(square_block)(const float *g, int64_t n)
+{
+	v8d low = { 0 }, high = { 0 };
+
+	for (int64_t i = 0; i < n; i += LANES) {
+		const v16 x = vload_any(g, i, n - i, false);
+		v8 half[2];
+		v8d a, b;
+
+		memcpy(half, &x, sizeof(half));
+		a = __builtin_convertvector(half[0], v8d);
+		b = __builtin_convertvector(half[1], v8d);
+		low += a * a;
+		high += b * b;
+	}
+	low += high;
+	return ((low[0] + low[4]) + (low[1] + low[5])) + ((low[2] + low[6]) + (low[3] + low[7]));
+}
+
+static void V(squares_loop)(void *arg, int part, int parts)
+{
+	const struct squares_state *s = arg;
+	const struct cpu_range r = cpu_split(s->count, SQUARES_BLOCK, part, parts);
+
+	for (int64_t i = r.begin; i < r.end; i += SQUARES_BLOCK)
+		s->out[i / SQUARES_BLOCK] =
+			V(square_block)(s->g + i, r.end - i < SQUARES_BLOCK ? r.end - i : SQUARES_BLOCK);
 }
 
 #endif

@@ -25,12 +25,12 @@ static struct node *add(struct graph *g, struct tensor *t, const struct op *op, 
 
 struct node *all_gather_add(struct graph *g, struct tensor *t, bool once)
 {
-	return add(g, t, &op_all_gather, &(struct shares_attr){ once });
+	return add(g, t, &op_all_gather, &(struct shares_attr){ .once = once });
 }
 
-struct node *reduce_scatter_add(struct graph *g, struct tensor *t)
+struct node *reduce_scatter_add(struct graph *g, struct tensor *t, int room)
 {
-	return add(g, t, &op_reduce_scatter, &(struct shares_attr){ false });
+	return add(g, t, &op_reduce_scatter, &(struct shares_attr){ .terms.room = room });
 }
 
 static int shares_shape(struct graph *g, struct node *n)

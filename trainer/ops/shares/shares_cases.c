@@ -13,7 +13,7 @@ static struct node *build_gather(struct graph *g, const struct op_case *c)
 
 static struct node *build_scatter(struct graph *g, const struct op_case *c)
 {
-	struct node *n = reduce_scatter_add(g, case_input(g, "t", DTYPE_F32, SHAPE(c->size[0])));
+	struct node *n = reduce_scatter_add(g, case_input(g, "t", DTYPE_F32, SHAPE(c->size[0])), 0);
 
 	if (n)
 		n->stream = STREAM_COMPUTE;

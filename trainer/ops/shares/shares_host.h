@@ -4,32 +4,48 @@
 
 #include <stdlib.h>
 
-#include "trainer/comm/comm.h"
-#include "trainer/graph/kernel.h"
 #include "trainer/ops/shares/shares.h"
+#include "trainer/ops/terms/terms_host.h"
 
 struct shares_host {
 	struct comm *comm; /* NULL: one rank */
 	int64_t each;	   /* elements */
 	enum dtype dtype;
 	bool once;
+	struct terms_sum *terms; /* NULL: plain sums */
 };
+
+static inline void shares_release(void *state)
+{
+	struct shares_host *s = state;
+
+	if (s)
+		terms_sum_free(s->terms);
+	free(s);
+}
 
 static inline int shares_prepare(const struct kernel_env *env, struct node *n, void **ret_state, struct err *err)
 {
-	const int64_t count = shape_count(&n->in[0]->shape);
+	const struct shares_attr *attr = n->attr;
+	const int room = attr->terms.room;
+	const int64_t count = shape_count(&n->in[0]->shape) / (room ? room : 1);
 	const int world = env->comm ? env->comm->world : 1;
 	struct shares_host *s;
 
 	if (count % world)
 		return err_set(err, ERR_USAGE, "%lld elements cannot be shared by %d ranks", (long long)count, world);
-	s = malloc(sizeof(*s));
+	s = calloc(1, sizeof(*s));
 	if (!s)
 		return err_set(err, ERR_NOMEM, "out of memory for %s", n->name);
 	*s = (struct shares_host){ .comm = world > 1 ? env->comm : NULL,
 				   .each = count / world,
 				   .dtype = n->in[0]->dtype,
-				   .once = ((const struct shares_attr *)n->attr)->once };
+				   .once = attr->once,
+				   .terms = room ? terms_sum_new(n, env->comm) : NULL };
+	if (room && !s->terms) {
+		free(s);
+		return err_set(err, ERR_NOMEM, "out of memory for %s", n->name);
+	}
 	*ret_state = s;
 	return 0;
 }
@@ -46,12 +62,15 @@ static inline int all_gather_run(void *state, const struct kernel_args *args, st
 static inline int reduce_scatter_run(void *state, const struct kernel_args *args, struct err *err)
 {
 	const struct shares_host *s = state;
+	struct comm_terms t;
 
 	if (!s->comm || s->each == 0)
 		return 0;
+	if (s->terms && terms_sum_begin(s->terms, s->comm, args, &t))
+		return s->comm->ops->reduce_scatter_terms(s->comm, &t, err);
 	return s->comm->ops->reduce_scatter(s->comm, args->out[0], s->each, s->dtype, err);
 }
 
-#define SHARES_KERNEL(run_function) { .prepare = shares_prepare, .run = (run_function), .release = free }
+#define SHARES_KERNEL(run_function) { .prepare = shares_prepare, .run = (run_function), .release = shares_release }
 
 #endif

@@ -1,0 +1,129 @@
+/* leaves.c: see leaves.h. The left part of every node begins at a multiple of its size, so a subtree is told by its
+ * first leaf and its level, and two of them are parts of one node when the first one's number at that level is even. */
+#include "trainer/graph/leaves.h"
+
+#include <stddef.h>
+
+struct leaves leaves_part(int64_t all, int part, int parts)
+{
+	const int64_t each = all / parts, extra = all % parts;
+
+	return (struct leaves){ .first = part * each + (part < extra ? part : extra),
+				.n = each + (part < extra),
+				.all = all,
+				.parts = parts };
+}
+
+/* The level of the largest subtree that begins at first and has n leaves at most; n > 0. */
+static int level_at(int64_t first, int64_t n)
+{
+	int level = 0;
+
+	while (!(first >> level & 1) && (INT64_C(2) << level) <= n)
+		level++;
+	return level;
+}
+
+int leaves_roots(int64_t first, int64_t n, uint8_t *level)
+{
+	int count = 0;
+
+	for (int64_t end = first + n; first < end; count++) {
+		const int l = level_at(first, end - first);
+
+		if (level)
+			level[count] = (uint8_t)l;
+		first += INT64_C(1) << l;
+	}
+	return count;
+}
+
+int leaves_merges(int64_t first, int64_t leaf)
+{
+	int merges = 0;
+
+	while (leaf >> merges & 1 && leaf + 1 - (INT64_C(2) << merges) >= first)
+		merges++;
+	return merges;
+}
+
+int leaves_room(int64_t all, int parts)
+{
+	int most = 1;
+
+	for (int p = 0; p < parts; p++) {
+		const struct leaves l = leaves_part(all, p, parts);
+
+		for (int64_t n = 1; n <= l.n; n++) {
+			const int roots = leaves_roots(l.first, n, NULL);
+
+			most = roots > most ? roots : most;
+		}
+	}
+	return most;
+}
+
+/* Subtrees that were put on the stack and wait for their right neighbours. */
+struct waiting {
+	int64_t first[LEAVES_ROOTS_MAX];
+	uint8_t level[LEAVES_ROOTS_MAX];
+	int n;
+};
+
+/* Returns how many sums of two it makes possible. */
+static uint8_t put(struct waiting *w, int64_t first, uint8_t level)
+{
+	uint8_t adds = 0;
+
+	w->first[w->n] = first;
+	w->level[w->n++] = level;
+	while (w->n > 1 && w->level[w->n - 2] == w->level[w->n - 1] &&
+	       !(w->first[w->n - 2] >> w->level[w->n - 2] & 1)) {
+		w->n--;
+		w->level[w->n - 1]++;
+		adds++;
+	}
+	return adds;
+}
+
+/* Appends a part's roots to an order that has n terms. */
+static int put_part(struct waiting *w, uint8_t *ret, int n, const struct leaves *l)
+{
+	uint8_t level[LEAVES_ROOTS_MAX];
+	const int roots = leaves_roots(l->first, l->n, level);
+	int64_t at = l->first;
+
+	for (int i = 0; i < roots; i++) {
+		ret[n++] = put(w, at, level[i]);
+		at += INT64_C(1) << level[i];
+	}
+	return n;
+}
+
+/* What is left has no right neighbours: it is added from the right. */
+static int close_order(const struct waiting *w, uint8_t *ret, int n)
+{
+	if (n)
+		ret[n - 1] = (uint8_t)(ret[n - 1] + w->n - 1);
+	return n;
+}
+
+int leaves_order(uint8_t *ret, int64_t all, int parts)
+{
+	struct waiting w = { .n = 0 };
+	int n = 0;
+
+	for (int p = 0; p < parts; p++) {
+		const struct leaves l = leaves_part(all, p, parts);
+
+		n = put_part(&w, ret, n, &l);
+	}
+	return close_order(&w, ret, n);
+}
+
+int leaves_order_own(uint8_t ret[LEAVES_ROOTS_MAX], const struct leaves *l)
+{
+	struct waiting w = { .n = 0 };
+
+	return close_order(&w, ret, put_part(&w, ret, 0, l));
+}

@@ -1,0 +1,40 @@
+/* leaves.h: sums whose bits do not depend on who computes which terms. A step's samples are cut into leaves, and each
+ * leaf's term (of a gradient, of the losses) is made whole by one rank. The terms are added along a binary tree that
+ * follows from the number of leaves alone: the left part of a node with n leaves has the largest power of two of them
+ * that is below n. A rank has neighbouring leaves; it keeps one term for each largest subtree that is made of them
+ * alone (its roots), and the ranks' roots, in their order, are what remains to be added. */
+#ifndef DPT_GRAPH_LEAVES_H
+#define DPT_GRAPH_LEAVES_H
+
+#include <stdint.h>
+
+#define LEAVES_DEPTH_MAX 32			/* of the tree: fewer than 2^31 leaves */
+#define LEAVES_ROOTS_MAX (2 * LEAVES_DEPTH_MAX) /* that one rank can have */
+
+/* A rank's part of the leaves of a step. */
+struct leaves {
+	int64_t first, n; /* its own: [first, first + n) */
+	int64_t all;	  /* of the step */
+	int parts;	  /* that all are dealt into */
+};
+
+/* Parts differ by one leaf at most, the larger ones first. */
+struct leaves leaves_part(int64_t all, int part, int parts);
+
+/* How many roots the leaves [first, first + n) have; level (NULL, or LEAVES_ROOTS_MAX of them): root i has
+ * 2^level[i] leaves. */
+int leaves_roots(int64_t first, int64_t n, uint8_t *level);
+
+/* How many of the roots of [first, leaf) the term of that leaf is added to: it becomes one root with them. */
+int leaves_merges(int64_t first, int64_t leaf);
+
+/* Roots that any part has at any time while its leaves come one after another. */
+int leaves_room(int64_t all, int parts);
+
+/* The order of a sum, for one who takes terms one after another and puts each on a stack: adds[i] times, behind term i,
+ * the two upper ones are replaced by their sum; one is left in the end. Roots of all parts in order, or (alone) of one
+ * part. ret: leaves_order_n bytes. Returns how many terms there are. */
+int leaves_order(uint8_t *ret, int64_t all, int parts);
+int leaves_order_own(uint8_t ret[LEAVES_ROOTS_MAX], const struct leaves *l);
+
+#endif

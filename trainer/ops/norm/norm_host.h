@@ -1,0 +1,72 @@
+/* norm_host.h: what is a handful of numbers, on host memory: exact sums and the norm, for every host backend. */
+#ifndef DPT_OPS_NORM_HOST_H
+#define DPT_OPS_NORM_HOST_H
+
+#include <math.h>
+#include <stdlib.h>
+
+#include "trainer/graph/kernel.h"
+#include "trainer/ops/norm/exact.h"
+#include "trainer/ops/norm/norm.h"
+
+static inline int exact_prepare(const struct kernel_env *env, struct node *n, void **ret_state, struct err *err)
+{
+	(void)env, (void)err;
+	*ret_state = n;
+	return 0;
+}
+
+static inline void exact_release(void *state)
+{
+	(void)state;
+}
+
+static inline int exact_run(void *state, const struct kernel_args *args, struct err *err)
+{
+	const struct node *n = state;
+	const double *terms = args->in[0];
+	int64_t *w = args->out[0];
+
+	(void)err;
+	memset(w, 0, EXACT_WORDS * sizeof(*w));
+	for (int64_t i = 0; i < shape_count(&n->in[0]->shape); i++)
+		exact_add(w, terms[i]);
+	return 0;
+}
+
+static inline void add_words(int64_t *w, void *const *in, int n)
+{
+	memset(w, 0, EXACT_WORDS * sizeof(*w));
+	for (int k = 0; k < n; k++)
+		for (int i = 0; i < EXACT_WORDS; i++)
+			w[i] += ((const int64_t *)in[k])[i];
+}
+
+static inline int norm_run(void *state, const struct kernel_args *args, struct err *err)
+{
+	static const struct norm_attr root = { .sum = false };
+	const struct node *n = state;
+	const struct norm_attr *a = n->attr ? n->attr : &root;
+	const bool exact = n->n_in > 0 && n->in[0]->dtype == DTYPE_I64;
+	int64_t words[EXACT_WORDS];
+	double sum = 0;
+
+	(void)err;
+	if (exact)
+		add_words(words, args->in, n->n_in);
+	if (exact && a->sum) {
+		memcpy(args->out[0], words, sizeof(words));
+		return 0;
+	}
+	for (int k = 0; !exact && k < n->n_in; k++)
+		sum += *(const double *)args->in[k];
+	if (exact)
+		sum = exact_value(words);
+	*(double *)args->out[0] = a->sum || a->square ? sum : sqrt(sum) / args->page->loss_scale;
+	return 0;
+}
+
+#define EXACT_KERNEL { .prepare = exact_prepare, .run = exact_run, .release = exact_release }
+#define NORM_KERNEL { .prepare = exact_prepare, .run = norm_run, .release = exact_release }
+
+#endif
