@@ -14,6 +14,7 @@ struct region {
 	bool mixed; /* read in several types */
 	struct node *first, *last;
 	struct tensor *flat;
+	struct region *next; /* of the same visit, by first use */
 };
 
 struct gatherer {
@@ -26,20 +27,12 @@ struct gatherer {
 	int n_uses;
 	int *region_of; /* by use */
 	struct region *regions; /* by first use */
+	struct region **latest; /* by unit: its last region so far */
 	int n;
 	int at; /* position that the next node goes to */
 };
 
 /* ---- regions ---- */
-
-/* The latest region of that unit; NULL none. */
-static struct region *latest(struct gatherer *f, int unit)
-{
-	for (int i = f->n - 1; i >= 0; i--)
-		if (f->regions[i].unit->number == unit)
-			return &f->regions[i];
-	return NULL;
-}
 
 static bool goes_on(const struct gatherer *f, const struct region *r, const struct unit_use *u)
 {
@@ -53,12 +46,12 @@ static bool goes_on(const struct gatherer *f, const struct region *r, const stru
 static void add_use(struct gatherer *f, int i)
 {
 	const struct unit_use *u = &f->uses[i];
-	struct region *r = latest(f, u->param->shard.unit);
+	struct region **latest = &f->latest[u->param->shard.unit - 1], *r = *latest;
 
 	if (!r || !goes_on(f, r, u)) {
 		const struct unit *unit = &f->units->unit[u->param->shard.unit - 1];
 
-		r = &f->regions[f->n++];
+		r = *latest = &f->regions[f->n++];
 		*r = (struct region){ .unit = unit, .place = u->place >= 0 ? u->place : unit->place,
 				      .pass = u->place < 0, .dtype = u->dtype, .first = u->node };
 	}
@@ -74,7 +67,8 @@ static bool find_regions(struct gatherer *f)
 		return false;
 	f->region_of = arena_array(f->g->arena, (size_t)f->n_uses + 1, sizeof(*f->region_of));
 	f->regions = arena_array(f->g->arena, (size_t)f->n_uses + 1, sizeof(*f->regions));
-	if (!f->region_of || !f->regions) {
+	f->latest = arena_array(f->g->arena, (size_t)f->units->n + 1, sizeof(*f->latest));
+	if (!f->region_of || !f->regions || !f->latest) {
 		graph_fail(f->g, ERR_NOMEM, "out of memory: units");
 		return false;
 	}
@@ -171,6 +165,7 @@ static void gather_region(struct gatherer *f, struct region *r)
 /* ---- reading ---- */
 
 struct reads { /* of one parameter in one region */
+	const struct region *region;
 	struct tensor *whole, *cast; /* cast: in another type than the region's; NULL until wanted */
 };
 
@@ -211,43 +206,52 @@ static void redirect(struct gatherer *f, const struct unit_use *u, const struct 
 	u->node->in[u->index] = reads->cast;
 }
 
+/* A parameter's regions follow one another. */
 static void redirect_all(struct gatherer *f)
 {
-	struct reads *reads;
+	struct reads *all = arena_array(f->g->arena, (size_t)f->g->n_tensors + 1, sizeof(*all));
 
-	for (int k = 0; k < f->n; k++) {
-		reads = arena_array(f->g->arena, (size_t)f->g->n_tensors + 1, sizeof(*reads));
-		if (!reads) {
-			graph_fail(f->g, ERR_NOMEM, "out of memory: units");
-			return;
-		}
-		for (int i = 0; i < f->n_uses && !graph_failed(f->g); i++)
-			if (f->region_of[i] == k)
-				redirect(f, &f->uses[i], &f->regions[k], &reads[f->uses[i].param->id]);
+	if (!all) {
+		graph_fail(f->g, ERR_NOMEM, "out of memory: units");
+		return;
+	}
+	for (int i = 0; i < f->n_uses && !graph_failed(f->g); i++) {
+		const struct region *r = &f->regions[f->region_of[i]];
+		struct reads *reads = &all[f->uses[i].param->id];
+
+		if (reads->region != r)
+			*reads = (struct reads){ .region = r };
+		redirect(f, &f->uses[i], r, reads);
 	}
 }
 
 /* ---- order ---- */
 
 struct visit { /* regions of one part of the model and pass: they are gathered together */
-	int place, pass;
 	struct node *first, *last;
+	struct region *regions, *newest; /* a list */
 };
 
-static int find_visits(const struct gatherer *f, struct visit *visits)
+/* number: by place (from -1 on) and pass, of the visit there, from 1; zeros before. */
+static int find_visits(const struct gatherer *f, struct visit *visits, int *number)
 {
 	int n = 0;
 
 	for (int i = 0; i < f->n; i++) {
-		const struct region *r = &f->regions[i];
-		int k = 0;
+		struct region *r = &f->regions[i];
+		int *k = &number[2 * (r->place + 1) + r->pass];
+		struct visit *v;
 
-		while (k < n && (visits[k].place != r->place || visits[k].pass != r->pass))
-			k++;
-		if (k == n)
-			visits[n++] = (struct visit){ r->place, r->pass, r->first, r->last };
-		if (r->last->id > visits[k].last->id)
-			visits[k].last = r->last;
+		if (!*k) {
+			visits[n] = (struct visit){ r->first, r->last, r, r };
+			*k = ++n;
+			continue;
+		}
+		v = &visits[*k - 1];
+		v->newest->next = r;
+		v->newest = r;
+		if (r->last->id > v->last->id)
+			v->last = r->last;
 	}
 	return n;
 }
@@ -256,22 +260,22 @@ static int find_visits(const struct gatherer *f, struct visit *visits)
 static void gather_visits(struct gatherer *f)
 {
 	struct visit *visits = arena_array(f->g->arena, (size_t)f->n + 1, sizeof(*visits));
+	int *number = arena_array(f->g->arena, 2 * (size_t)f->last_place + 4, sizeof(*number));
 	int n, front = 0;
 
-	if (!visits) {
+	if (!visits || !number) {
 		graph_fail(f->g, ERR_NOMEM, "out of memory: units");
 		return;
 	}
-	n = find_visits(f, visits);
+	n = find_visits(f, visits, number);
 	for (int k = 0; k < n; k++) {
 		int before = k - 1 - f->o->gather_prefetch;
 
 		f->at = before < 0 ? front : visits[before].last->id + 1;
 		if (f->at > visits[k].first->id)
 			f->at = visits[k].first->id;
-		for (int i = 0; i < f->n && !graph_failed(f->g); i++)
-			if (f->regions[i].place == visits[k].place && f->regions[i].pass == visits[k].pass)
-				gather_region(f, &f->regions[i]);
+		for (struct region *r = visits[k].regions; r && !graph_failed(f->g); r = r->next)
+			gather_region(f, r);
 		front = before < 0 ? f->at : front;
 	}
 }

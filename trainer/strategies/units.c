@@ -229,20 +229,24 @@ static bool make_lists(struct units *u, struct graph *g)
 	u->unit = arena_array(g->arena, (size_t)u->n + 1, sizeof(*u->unit));
 	if (!params || !u->unit)
 		return false;
+	for (int i = 0; i < g->n_tensors; i++) /* how many first, for where they lie */
+		if (is_param(g->tensors[i]))
+			u->unit[g->tensors[i]->shard.unit - 1].n++;
 	for (int k = 0; k < u->n; k++) {
-		struct unit *unit = &u->unit[k];
+		const int n = u->unit[k].n;
 
-		*unit = (struct unit){ .number = k + 1, .param = params, .place = -1 };
-		for (int i = 0; i < g->n_tensors; i++) {
-			struct tensor *p = g->tensors[i];
+		u->unit[k] = (struct unit){ .number = k + 1, .param = params, .place = -1 };
+		params += n;
+	}
+	for (int i = 0; i < g->n_tensors; i++) {
+		struct tensor *p = g->tensors[i];
+		struct unit *unit = is_param(p) ? &u->unit[p->shard.unit - 1] : NULL;
 
-			if (!is_param(p) || p->shard.unit != unit->number)
-				continue;
-			unit->param[unit->n++] = p;
-			unit->each = p->shard.each;
-			unit->dtype = p->shard.dtype;
-		}
-		params += unit->n;
+		if (!unit)
+			continue;
+		unit->param[unit->n++] = p;
+		unit->each = p->shard.each;
+		unit->dtype = p->shard.dtype;
 	}
 	return true;
 }

@@ -5,10 +5,11 @@ where w < 4). In ZeRO-3 most is there at the classifier: it is gathered with the
 its gradient is whole. The classifier has a table of its own, and embeddings are read in f32."""
 import os
 import re
+import resource
 import sys
 
 sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-from helper import check, dptrain, finish
+from helper import check, dptrain, finish, sanitized
 
 WIDTH, VOCAB, CONTEXT, LAYERS = 768, 50257, 1024, 12
 EMBEDDING = (VOCAB + CONTEXT) * WIDTH
@@ -58,7 +59,19 @@ def expected(stage, n, bf16, prefetch=1):
             "gathered": low(bf16) * HEAD + 4 * NORM + prefetch * block, "buckets": 4 * (HEAD + NORM)}
 
 
+def large():
+    """A plan describes and takes no tensor memory: 175 G parameters on 1,024 ranks, and 500 layers with a unit a matrix."""
+    got = plan(["--model", "gpt-175b", "--nnodes", 128, "--nproc-per-node", 8, "--strategy", "fsdp"])
+    per_rank = 96 * (12 * 12288 ** 2 + 13 * 12288) + (2 * VOCAB + 2048 + 2) * 12288
+    for name, each in (("shards", 4), ("optimizer", ADAMW)):
+        check(abs(got.get(name, 0) - each * per_rank / 1024 / MIB) <= 1 + 1e-3 * got.get(name, 0), "gpt-175b: %s %s" % (name, got.get(name)))
+    plan(["--n-layer", 500, "--nproc-per-node", 8, "--strategy", "fsdp", "--fsdp-unit", "layer"])
+    most_mib = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss / 1024
+    check(sanitized() or most_mib <= 200, "plans of large models take %.0f MiB" % most_mib)
+
+
 def main():
+    large()
     bf16s = [False] + [True] * any(line.startswith("cpu") and "bf16" in line for line in dptrain("backends").stdout.splitlines())
     for bf16 in bf16s:
         for n in (2, 4):
