@@ -14,39 +14,6 @@ struct leaves leaves_part(int64_t all, int part, int parts)
 				.parts = parts };
 }
 
-/* The level of the largest subtree that begins at first and has n leaves at most; n > 0. */
-static int level_at(int64_t first, int64_t n)
-{
-	int level = 0;
-
-	while (!(first >> level & 1) && (INT64_C(2) << level) <= n)
-		level++;
-	return level;
-}
-
-int leaves_roots(int64_t first, int64_t n, uint8_t *level)
-{
-	int count = 0;
-
-	for (int64_t end = first + n; first < end; count++) {
-		const int l = level_at(first, end - first);
-
-		if (level)
-			level[count] = (uint8_t)l;
-		first += INT64_C(1) << l;
-	}
-	return count;
-}
-
-int leaves_merges(int64_t first, int64_t leaf)
-{
-	int merges = 0;
-
-	while (leaf >> merges & 1 && leaf + 1 - (INT64_C(2) << merges) >= first)
-		merges++;
-	return merges;
-}
-
 int leaves_room(int64_t all, int parts)
 {
 	int most = 1;

@@ -8,6 +8,8 @@
 
 #include <stdint.h>
 
+#include "trainer/graph/both.h"
+
 #define LEAVES_DEPTH_MAX 32			/* of the tree: fewer than 2^31 leaves */
 #define LEAVES_ROOTS_MAX (2 * LEAVES_DEPTH_MAX) /* that one rank can have */
 
@@ -21,12 +23,41 @@ struct leaves {
 /* Parts differ by one leaf at most, the larger ones first. */
 struct leaves leaves_part(int64_t all, int part, int parts);
 
+/* The level of the largest subtree that begins at first and has n leaves at most; n > 0. */
+BOTH_INLINE int leaves_level(int64_t first, int64_t n)
+{
+	int level = 0;
+
+	while (!(first >> level & 1) && ((int64_t)2 << level) <= n)
+		level++;
+	return level;
+}
+
 /* How many roots the leaves [first, first + n) have; level (NULL, or LEAVES_ROOTS_MAX of them): root i has
  * 2^level[i] leaves. */
-int leaves_roots(int64_t first, int64_t n, uint8_t *level);
+BOTH_INLINE int leaves_roots(int64_t first, int64_t n, uint8_t *level)
+{
+	int count = 0;
+
+	for (int64_t end = first + n; first < end; count++) {
+		const int l = leaves_level(first, end - first);
+
+		if (level)
+			level[count] = (uint8_t)l;
+		first += (int64_t)1 << l;
+	}
+	return count;
+}
 
 /* How many of the roots of [first, leaf) the term of that leaf is added to: it becomes one root with them. */
-int leaves_merges(int64_t first, int64_t leaf);
+BOTH_INLINE int leaves_merges(int64_t first, int64_t leaf)
+{
+	int merges = 0;
+
+	while (leaf >> merges & 1 && leaf + 1 - ((int64_t)2 << merges) >= first)
+		merges++;
+	return merges;
+}
 
 /* Roots that any part has at any time while its leaves come one after another. */
 int leaves_room(int64_t all, int parts);

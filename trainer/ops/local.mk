@@ -159,6 +159,7 @@ op_cases += trainer/ops/shares/shares_cases.c
 libtrainer_la_SOURCES += trainer/ops/terms/terms.h trainer/ops/terms/terms_host.h trainer/ops/terms/terms.c
 libtrainer_la_SOURCES += trainer/ops/terms/terms_ref.c
 op_cpu += trainer/ops/terms/terms_cpu.c
+op_cuda += trainer/ops/terms/terms_cuda.cu
 op_cases += trainer/ops/terms/terms_cases.c
 
 libtrainer_la_SOURCES += trainer/ops/xent/xent.h trainer/ops/xent/xent.c trainer/ops/xent/xent_ref.c

@@ -8,6 +8,7 @@ cuda_module = \
 	trainer/backends/cuda/device.h \
 	trainer/backends/cuda/fail.c \
 	trainer/backends/cuda/fail.h \
+	trainer/backends/cuda/fold.h \
 	trainer/backends/cuda/module.c \
 	trainer/backends/cuda/module.h \
 	trainer/backends/cuda/product.h \
@@ -41,4 +42,5 @@ SUFFIXES = .cu
 
 # What nvcc includes of the tree: any of it makes every kernel anew.
 $(op_cuda:.cu=.lo): trainer/backends/cuda/alone.h trainer/backends/cuda/attend.h trainer/backends/cuda/columns.h trainer/backends/cuda/cuda.h trainer/backends/cuda/device.h \
+	trainer/backends/cuda/fold.h trainer/graph/leaves.h \
 	trainer/backends/cuda/product.h trainer/graph/both.h trainer/graph/graph.h trainer/graph/kernel.h tracker/base/err.h

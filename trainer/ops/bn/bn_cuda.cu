@@ -189,16 +189,17 @@ int infer_run(void *state, const struct kernel_args *a, struct err *err)
 /* ---- running statistics: a thread a channel ---- */
 
 template <typename M>
-__global__ void update_running(const double *stat, const M *mean, const M *var, const step_page *page, int channels,
-			       double momentum, M *next_mean, M *next_var)
+__global__ void update_running(const double *stat, const M *mean, const M *var, const step_page *page, bool anew,
+			       int channels, double momentum, M *next_mean, M *next_var)
 {
 	const int c = (int)(blockIdx.x * blockDim.x + threadIdx.x);
+	const bool begin = anew || !page->micro;
 	double m, v;
 
 	if (c >= channels)
 		return;
-	m = page->micro ? next_mean[c] : mean[c];
-	v = page->micro ? next_var[c] : var[c];
+	m = begin ? mean[c] : next_mean[c];
+	v = begin ? var[c] : next_var[c];
 	bn_running_update(stat, channels, c, momentum, &m, &v);
 	next_mean[c] = (M)m;
 	next_var[c] = (M)v;
@@ -231,7 +232,8 @@ int running_run(void *state, const struct kernel_args *a, struct err *err)
 
 	BY_MASTER(n->in[1]->dtype, M,
 		  launch(a, grid, WARP, update_running<M>, cuda_in<double>(a, 0), cuda_in<M>(a, 1), cuda_in<M>(a, 2),
-			 a->page, channels, attr_of(n).momentum, cuda_out<M>(a, 0), cuda_out<M>(a, 1)));
+			 a->page, n->in[3] == n->in[1], channels, attr_of(n).momentum, cuda_out<M>(a, 0),
+			 cuda_out<M>(a, 1)));
 	return cuda_launched(n, err);
 }
 

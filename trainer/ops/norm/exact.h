@@ -9,37 +9,55 @@
 #include <stdint.h>
 #include <string.h>
 
+#include "trainer/graph/both.h"
+
 #define EXACT_LIMBS 68 /* of 2^(32 i - 1074) each */
 #define EXACT_ODD 68   /* word that counts NaNs, and in its upper half infinities */
 #define EXACT_WORDS 72 /* of a whole number: i64, a multiple of a cache line */
 
-static inline void exact_add(int64_t *w, double v)
+/* What a term adds to the words from `word` on. */
+struct exact_term {
+	int word;
+	int64_t add[3];
+};
+
+BOTH_INLINE struct exact_term exact_term_of(double v)
 {
-	uint64_t bits, exponent, fraction;
-	unsigned __int128 shifted;
+	struct exact_term t = { EXACT_ODD, { 0, 0, 0 } };
+	uint64_t bits, exponent, fraction, lower;
 	unsigned place;
 
 	memcpy(&bits, &v, sizeof(bits));
 	exponent = bits >> 52 & 0x7ff;
-	fraction = bits & ((UINT64_C(1) << 52) - 1);
+	fraction = bits & (((uint64_t)1 << 52) - 1);
 	if (exponent == 0x7ff) {
-		w[EXACT_ODD] += fraction ? 1 : INT64_C(1) << 32;
-		return;
+		t.add[0] = fraction ? 1 : (int64_t)1 << 32;
+		return t;
 	}
 	place = exponent ? (unsigned)exponent - 1 : 0; /* of the last bit, above 2^-1074 */
-	shifted = (unsigned __int128)(exponent ? fraction | UINT64_C(1) << 52 : fraction) << place % 32;
-	w[place / 32] += (int64_t)(uint32_t)shifted;
-	w[place / 32 + 1] += (int64_t)(uint32_t)(shifted >> 32);
-	w[place / 32 + 2] += (int64_t)(uint32_t)(shifted >> 64);
+	fraction |= exponent ? (uint64_t)1 << 52 : 0;
+	lower = fraction << place % 32;
+	t.word = (int)(place / 32);
+	t.add[0] = (uint32_t)lower;
+	t.add[1] = (int64_t)(lower >> 32);
+	t.add[2] = place % 32 ? (int64_t)(fraction >> (64 - place % 32)) : 0;
+	return t;
+}
+
+static inline void exact_add(int64_t *w, double v)
+{
+	const struct exact_term t = exact_term_of(v);
+
+	for (int i = 0; i < 3; i++)
+		w[t.word + i] += t.add[i];
 }
 
 /* To the nearest double. */
-static inline double exact_value(const int64_t *w)
+BOTH_INLINE double exact_value(const int64_t *w)
 {
 	uint64_t limb[EXACT_LIMBS + 2] = { 0 }, carry = 0; /* two zeros in front */
-	unsigned __int128 upper;
-	uint64_t rest = 0;
-	int top = EXACT_LIMBS + 1;
+	uint64_t upper, rest = 0;
+	int top = EXACT_LIMBS + 1, shift = 0;
 
 	if (w[EXACT_ODD])
 		return (uint32_t)w[EXACT_ODD] ? (double)NAN : (double)INFINITY;
@@ -50,10 +68,16 @@ static inline double exact_value(const int64_t *w)
 	}
 	while (top > 2 && !limb[top])
 		top--;
+	if (!limb[top])
+		return 0;
 	for (int i = 0; i < top - 2; i++)
 		rest |= limb[i];
-	upper = (unsigned __int128)limb[top] << 64 | limb[top - 1] << 32 | limb[top - 2] | (rest != 0);
-	return ldexp((double)upper, 32 * (top - 4) - 1074);
+	upper = limb[top] << 32 | limb[top - 1];
+	while (!(upper << shift >> 63))
+		shift++;
+	rest |= (uint32_t)(limb[top - 2] << shift);
+	upper = upper << shift | limb[top - 2] << shift >> 32 | (rest != 0);
+	return ldexp((double)upper, 32 * (top - 3) - shift - 1074);
 }
 
 #endif

@@ -1,6 +1,11 @@
 /* norm_cuda.cu: sums of squares, in f64 and in a fixed order: a block sums a part of the tensor, one block the parts;
- * and the root of their sum. */
+ * exact sums, a thread for each word; and the root of their sum. */
 #include "trainer/backends/cuda/cuda.h"
+
+extern "C" {
+#include "trainer/ops/norm/exact.h"
+#include "trainer/ops/norm/norm.h"
+}
 
 namespace {
 
@@ -67,36 +72,168 @@ int sumsq_run(void *state, const struct kernel_args *a, struct err *err)
 	BY_TYPE(n->in[0]->dtype, T, return sumsq<T>(n, a, err));
 }
 
+/* ---- squares: a warp for each block of elements ---- */
+
+template <typename T> __global__ void square_blocks(const T *x, int64_t n, double *ret)
+{
+	const int64_t block = (int64_t)blockIdx.x * (blockDim.x / WARP) + threadIdx.x / WARP;
+	const int64_t begin = block * SQUARES_BLOCK, end = begin + SQUARES_BLOCK < n ? begin + SQUARES_BLOCK : n;
+	const int lane = (int)threadIdx.x % WARP;
+	double sum = 0;
+
+	for (int64_t i = begin + lane; i < end; i += WARP) {
+		const double v = (double)widen(x[i]);
+
+		sum += v * v;
+	}
+	sum = warp_sum(sum);
+	if (lane == 0 && begin < n)
+		ret[block] = sum;
+}
+
+int squares_run(void *state, const struct kernel_args *a, struct err *err)
+{
+	const struct node *n = cuda_node(state);
+	const int64_t count = cuda_count(n->in[0]);
+	const unsigned blocks = cuda_blocks(count, (int64_t)SQUARES_BLOCK * (BLOCK_THREADS / WARP));
+
+	if (blocks)
+		BY_TYPE(n->in[0]->dtype, T,
+			launch(a, dim3(blocks), BLOCK_THREADS, square_blocks<T>, cuda_in<T>(a, 0), count,
+			       cuda_out<double>(a, 0)));
+	return cuda_launched(n, err);
+}
+
+/* ---- exact sums: a thread for each word ---- */
+
+constexpr int word_threads = (EXACT_WORDS + WARP - 1) / WARP * WARP;
+constexpr int exact_parts = 256;
+
+__global__ void add_terms(const double *terms, int64_t n, int64_t *part)
+{
+	const int word = (int)threadIdx.x;
+	int64_t sum = 0;
+
+	for (int64_t i = blockIdx.x; i < n; i += gridDim.x) {
+		const struct exact_term t = exact_term_of(terms[i]);
+
+		for (int k = 0; k < 3; k++)
+			sum += t.word + k == word ? t.add[k] : 0;
+	}
+	if (word < EXACT_WORDS)
+		part[(int64_t)blockIdx.x * EXACT_WORDS + word] = sum;
+}
+
+__global__ void add_parts(const int64_t *part, int n, int64_t *words)
+{
+	const int word = (int)threadIdx.x;
+	int64_t sum = 0;
+
+	for (int i = 0; i < n && word < EXACT_WORDS; i++)
+		sum += part[i * EXACT_WORDS + word];
+	if (word < EXACT_WORDS)
+		words[word] = sum;
+}
+
+int exact_prepare(const struct kernel_env *, struct node *n, void **ret_state, struct err *)
+{
+	n->workspace_bytes = exact_parts * EXACT_WORDS * sizeof(int64_t);
+	*ret_state = n;
+	return 0;
+}
+
+int exact_run(void *state, const struct kernel_args *a, struct err *err)
+{
+	const struct node *n = cuda_node(state);
+	const int64_t count = cuda_count(n->in[0]);
+	const int parts = (int)(count < exact_parts ? count : exact_parts);
+	int64_t *part = static_cast<int64_t *>(a->workspace);
+
+	if (parts)
+		launch(a, dim3((unsigned)parts), word_threads, add_terms, cuda_in<double>(a, 0), count, part);
+	launch(a, dim3(1), word_threads, add_parts, part, parts, cuda_out<int64_t>(a, 0));
+	return cuda_launched(n, err);
+}
+
+/* ---- the norm ---- */
+
 struct operands {
-	const double *v[sums_each];
+	const void *v[sums_each];
 	int n;
-	bool first, last, root;
+	bool first;
 };
 
-__global__ void add_up(struct operands o, const step_page *page, double *ret)
+__device__ double finish(double sum, struct norm_attr attr, const step_page *page)
+{
+	return attr.sum || attr.square ? sum : sqrt(sum) / page->loss_scale;
+}
+
+__global__ void add_up(struct operands o, double *ret)
 {
 	double sum = o.first ? 0 : *ret;
 
 	for (int i = 0; i < o.n; i++)
-		sum += *o.v[i];
-	*ret = o.last && o.root ? sqrt(sum) / page->loss_scale : sum;
+		sum += *static_cast<const double *>(o.v[i]);
+	*ret = sum;
+}
+
+__global__ void add_words(struct operands o, int64_t *words)
+{
+	const int word = (int)threadIdx.x;
+	int64_t sum = 0;
+
+	if (word >= EXACT_WORDS)
+		return;
+	sum = o.first ? 0 : words[word];
+	for (int i = 0; i < o.n; i++)
+		sum += static_cast<const int64_t *>(o.v[i])[word];
+	words[word] = sum;
+}
+
+__global__ void finish_sum(struct norm_attr attr, const step_page *page, double *ret)
+{
+	*ret = finish(*ret, attr, page);
+}
+
+__global__ void finish_words(const int64_t *words, struct norm_attr attr, const step_page *page, double *ret)
+{
+	*ret = finish(exact_value(words), attr, page);
+}
+
+int norm_prepare(const struct kernel_env *, struct node *n, void **ret_state, struct err *)
+{
+	n->workspace_bytes = EXACT_WORDS * sizeof(int64_t);
+	*ret_state = n;
+	return 0;
 }
 
 int norm_run(void *state, const struct kernel_args *a, struct err *err)
 {
 	const struct node *n = cuda_node(state);
+	const struct norm_attr attr = n->attr ? *static_cast<const struct norm_attr *>(n->attr) : norm_attr{};
+	const bool exact = n->n_in > 0 && n->in[0]->dtype == DTYPE_I64, kept = exact && attr.sum;
+	int64_t *words = kept ? cuda_out<int64_t>(a, 0) : static_cast<int64_t *>(a->workspace);
 
 	for (int at = 0; at == 0 || at < n->n_in; at += sums_each) {
-		struct operands o = { {}, 0, at == 0, at + sums_each >= n->n_in, !n->attr };
+		struct operands o = { {}, 0, at == 0 };
 
 		for (; o.n < sums_each && at + o.n < n->n_in; o.n++)
-			o.v[o.n] = cuda_in<double>(a, at + o.n);
-		launch(a, dim3(1), 1, add_up, o, a->page, cuda_out<double>(a, 0));
+			o.v[o.n] = a->in[at + o.n];
+		if (exact)
+			launch(a, dim3(1), word_threads, add_words, o, words);
+		else
+			launch(a, dim3(1), 1, add_up, o, cuda_out<double>(a, 0));
 	}
+	if (exact && !kept)
+		launch(a, dim3(1), 1, finish_words, words, attr, a->page, cuda_out<double>(a, 0));
+	else if (!exact)
+		launch(a, dim3(1), 1, finish_sum, attr, a->page, cuda_out<double>(a, 0));
 	return cuda_launched(n, err);
 }
 
 } // namespace
 
 CUDA_KERNEL(sumsq, sumsq_prepare, sumsq_run);
-CUDA_KERNEL(norm, cuda_prepare, norm_run);
+CUDA_KERNEL(squares, cuda_prepare, squares_run);
+CUDA_KERNEL(exact, exact_prepare, exact_run);
+CUDA_KERNEL(norm, norm_prepare, norm_run);

@@ -1,0 +1,45 @@
+/* fold.h: a rank's terms of a sum along the tree of leaves (ops/terms/terms.h) become one: what term_fold does, and
+ * collectives of terms where a rank meets nobody. */
+#ifndef DPT_BACKENDS_CUDA_FOLD_H
+#define DPT_BACKENDS_CUDA_FOLD_H
+
+#include "trainer/backends/cuda/cuda.h"
+
+/* A rank's roots have no sums of two left but from the right. */
+template <typename T> struct fold {
+	static constexpr int width = vector_width<T>;
+	T *terms;
+	int64_t count; /* elements of a term */
+	const step_page *page;
+	int roots = 0;
+
+	__device__ void begin()
+	{
+		roots = leaves_roots(page->leaves.first, page->leaves.n, nullptr);
+	}
+
+	template <int W> __device__ void at(int64_t i) const
+	{
+		T sum[W] = {}, term[W];
+
+		if (roots == 1 || !page->leaves.parts)
+			return;
+		for (int k = roots - 1; k >= 0; k--) {
+			load(term, terms + k * count + i);
+			for (int w = 0; w < W; w++)
+				sum[w] = k == roots - 1 ? term[w] : term[w] + sum[w];
+		}
+		store(terms + i, sum);
+	}
+};
+
+/* In place, in out[0]. room: terms that there is place for. */
+static inline int cuda_fold(const struct node *n, const struct kernel_args *a, int room, struct err *err)
+{
+	const int64_t count = cuda_count(n->out[0]) / room;
+
+	BY_MASTER(n->out[0]->dtype, T,
+		  return cuda_each(n, a, fold<T>{ cuda_out<T>(a, 0), count, a->page }, count, count, err));
+}
+
+#endif
