@@ -104,8 +104,9 @@ def series(tmp, data):
         p = dptrain(*flags, "--epochs", 1, "--eval-steps", 1, "--save-steps", 1, "--runs-dir", runs, *fast())
         check(p.returncode == 0, "series: exit %d: %s" % (p.returncode, p.stderr))
         keys |= {key for key, _ in read_run(runs)["series"]}
-    # Of damaged images; of fp16; of several machines.
-    rare = {"data/broken", "train/loss_scale", "train/skipped_steps", "comm/bytes_nodes"}
+    # Of damaged images; of fp16; of several machines; of shards; of machines that tell their power.
+    rare = {"data/broken", "train/loss_scale", "train/skipped_steps", "comm/bytes_nodes", "data/remote_bytes", "data/cache_bytes",
+            "data/local_bytes", "data/requests", "data/retries", "system/power_watts"}
     check(keys <= documented() and documented() <= keys | rare, "series and help differ: %s, %s" % (sorted(keys - documented()), sorted(documented() - keys)))
 
 
