@@ -14,7 +14,10 @@ libtrainer_la_SOURCES += trainer/data/words/tokenizer.h trainer/data/words/unico
 # Bytes behind addresses, and where samples lie in them.
 libtrainer_la_SOURCES += trainer/data/store/cache.c trainer/data/store/cache.h trainer/data/store/cache_inside.h
 libtrainer_la_SOURCES += trainer/data/store/cache_ram.c trainer/data/store/cache_sweep.c
-libtrainer_la_SOURCES += trainer/data/store/fetch.c trainer/data/store/fetch.h
+libtrainer_la_SOURCES += trainer/data/store/fetch.c trainer/data/store/fetch.h trainer/data/store/fetch_inside.h
+libtrainer_la_SOURCES += trainer/data/store/fetch_block.c trainer/data/store/fetch_block.h
+libtrainer_la_SOURCES += trainer/data/store/fetch_kept.c trainer/data/store/fetch_kept.h
+libtrainer_la_SOURCES += trainer/data/store/fetch_thread.c trainer/data/store/fetch_thread.h
 libtrainer_la_SOURCES += trainer/data/store/objects.c trainer/data/store/objects.h
 libtrainer_la_SOURCES += trainer/data/store/transfer.c trainer/data/store/transfer.h
 libtrainer_la_SOURCES += trainer/data/container/md5.c trainer/data/container/md5.h

@@ -1,0 +1,318 @@
+/* fetch_thread.c: see fetch_thread.h. A block that is under way is the thread's own. */
+#include "trainer/data/store/fetch_thread.h"
+
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tracker/base/clock.h"
+#include "trainer/data/store/fetch_block.h"
+#include "trainer/data/store/fetch_kept.h"
+
+#define FLIGHT_BLOCKS 16 /* in flight, of whole blocks */
+#define QUEUE_LOOK 256 /* blocks from the head of the queue on that may begin before those that are tried again */
+#define WRONG_MOST 5
+#define STALL_S 3.0 /* of a first try; doubled with each */
+#define BACKOFF_S 0.1
+#define BACKOFF_MOST_S 10.0
+#define RETRY_AFTER_MOST_S 60.0
+#define LOOK_S 0.05 /* at what another process fetches */
+
+static void free_headers(struct fetch *f, struct slot *s)
+{
+	struct object_client *client = s->block ? f->object[s->block->object].client : NULL;
+
+	if (client) {
+		s->sign.headers = s->headers;
+		object_signed_done(client, &s->sign);
+	} else {
+		f->so.slist_free_all(s->headers);
+	}
+	s->headers = NULL;
+}
+
+static struct slot *free_slot(struct fetch *f)
+{
+	for (int i = 0; i < FETCH_SLOTS; i++)
+		if (!f->slot[i].block)
+			return &f->slot[i];
+	return NULL;
+}
+
+static double doubled(double first, int times, double most)
+{
+	for (; times > 0 && first < most; times--)
+		first *= 2;
+	return first < most ? first : most;
+}
+
+/* Headers of a request for the object; for S3 the signed address too. */
+static int ready_headers(struct fetch *f, struct slot *s, const struct object *o, struct err *err)
+{
+	char line[TRANSFER_ETAG_BYTES + 16];
+	int rc = 0;
+
+	s->sign = (struct object_signed){ .url = NULL };
+	if (o->client)
+		rc = object_sign(o->client, &(struct object_ask){ .method = "GET", .key = o->key }, &s->sign, err);
+	if (rc)
+		return rc;
+	s->headers = s->sign.headers;
+	snprintf(line, sizeof(line), "If-Match: %s", o->etag);
+	if (o->etag[0] && strncmp(o->etag, "W/", 2) != 0)
+		s->headers = f->so.slist_append(s->headers, line);
+	return 0;
+}
+
+static void fail(struct fetch *f, struct block *b, const char *why)
+{
+	kept_release(f, b);
+	b->state = FAILED;
+	err_set(&b->err, ERR_IO, "%.250s: %.230s", f->object[b->object].shown, why);
+	pthread_cond_broadcast(&f->arrived);
+}
+
+static bool begin(struct fetch *f, struct slot *s, struct block *b)
+{
+	struct object *o = &f->object[b->object];
+	double stall = doubled(STALL_S, b->tries, FETCH_STALL_MOST_S);
+	struct err err = ERR_INIT;
+
+	if (!b->bytes) {
+		block_make_room(f, b->n);
+		if (f->held_bytes && f->held_bytes + b->n > f->o.room_bytes && !b->urgent && !b->probe)
+			return false;
+		b->bytes = malloc(b->n);
+		if (!b->bytes)
+			return false;
+		f->held_bytes += b->n;
+	}
+	if (!s->transfer.easy)
+		s->transfer.easy = f->so.easy_init();
+	if (!s->transfer.easy)
+		return false;
+	TAILQ_REMOVE(&f->queue, b, link);
+	if (ready_headers(f, s, o, &err)) {
+		fail(f, b, err.text);
+		block_rest(f, b);
+		return true;
+	}
+	b->state = GOING;
+	s->block = b;
+	f->going++;
+	f->going_bytes += b->n;
+	f->counts.requests++;
+	f->counts.retries += b->tries > 0;
+	transfer_begin(&s->transfer, &f->so,
+		       &(struct transfer_want){ .url = s->sign.url ? s->sign.url : o->url,
+						.etag = o->etag,
+						.begin = b->begin,
+						.n = b->n,
+						.total = o->bytes,
+						.stall_s = stall < f->o.timeout_s ? stall : f->o.timeout_s,
+						.headers = s->headers,
+						.follows = !o->client,
+						.ca = s->sign.ca,
+						.to = b->bytes });
+	s->transfer.user = s;
+	f->so.multi_add(f->multi, s->transfer.easy);
+	return true;
+}
+
+/* Begins what may begin; returns when something that waits may be tried again. */
+static double begin_some(struct fetch *f)
+{
+	double now = clock_mono_s(), next = now + 1;
+	struct block *b = TAILQ_FIRST(&f->queue), *behind;
+
+	for (int i = 0; b && i < QUEUE_LOOK; i++, b = behind) {
+		struct slot *s = free_slot(f);
+
+		behind = TAILQ_NEXT(b, link);
+		if (!s || f->going >= f->going_most ||
+		    (f->going && f->going_bytes + b->n > FLIGHT_BLOCKS * FETCH_BLOCK))
+			break;
+		if (b->not_before > now) {
+			next = b->not_before < next ? b->not_before : next;
+			continue;
+		}
+		if (kept_elsewhere(f, b)) /* b may be gone */
+			next = now + LOOK_S;
+		else if (!begin(f, s, b))
+			break;
+	}
+	return next;
+}
+
+/* A second in which the other tries of many ranks do not fall together. */
+static double jittered(struct fetch *f, double seconds)
+{
+	uint64_t x = (++f->draws + (uint64_t)(uintptr_t)f) * 0x9e3779b97f4a7c15u;
+
+	return seconds * (0.5 + 0.5 * (double)(x >> 40) / (double)(1 << 24));
+}
+
+static void try_again(struct fetch *f, struct block *b, const struct transfer *t, const char *why)
+{
+	double now = clock_mono_s(), since = f->progress > b->asked ? f->progress : b->asked;
+	double wait = jittered(f, doubled(BACKOFF_S, b->tries++, BACKOFF_MOST_S));
+	char text[260];
+
+	if (now - since > f->o.timeout_s) {
+		snprintf(text, sizeof(text), "nothing has arrived for %.0f s: %s", now - since, why);
+		fail(f, b, text);
+		return;
+	}
+	if (t->retry_after_s > wait)
+		wait = t->retry_after_s < RETRY_AFTER_MOST_S ? t->retry_after_s : RETRY_AFTER_MOST_S;
+	b->state = QUEUED;
+	b->not_before = now + wait;
+	TAILQ_INSERT_HEAD(&f->queue, b, link);
+}
+
+static void arrive(struct fetch *f, struct block *b, const struct transfer *t)
+{
+	const int most = f->o.requests > 0 && f->o.requests < FETCH_SLOTS ? f->o.requests : FETCH_SLOTS;
+	struct object *o = &f->object[b->object];
+
+	f->progress = clock_mono_s();
+	f->going_most += f->going_most < most;
+	if (!o->etag[0])
+		snprintf(o->etag, sizeof(o->etag), "%s", t->etag);
+	if (b->probe) {
+		o->bytes = t->total;
+		o->known = true;
+		memcpy(o->modified, t->modified, sizeof(o->modified));
+	}
+	b->state = HELD;
+	if (b->claimed)
+		kept_write(f, b);
+}
+
+/* Keys that ran out, or a bucket that lies in another region. */
+static bool may_sign_anew(const struct object *o, const struct transfer *t)
+{
+	char code[OBJECT_CODE_BYTES];
+
+	object_code(t->text, t->text_n, code);
+	return o->client && object_learn(o->client, &(struct object_refusal){ t->status, code, t->region });
+}
+
+static void finish(struct fetch *f, struct slot *s, int code)
+{
+	struct block *b = s->block;
+	struct transfer *t = &s->transfer;
+	char why[200] = "";
+	enum transfer_end end = transfer_end(t, &f->so, code, why);
+
+	if (end == TRANSFER_REFUSED && may_sign_anew(&f->object[b->object], t))
+		end = TRANSFER_AGAIN;
+
+	f->so.multi_remove(f->multi, t->easy);
+	free_headers(f, s);
+	s->block = NULL;
+	f->going--;
+	f->going_bytes -= b->n;
+	f->counts.bytes += t->got;
+	if (end == TRANSFER_BUSY)
+		f->going_most = f->going_most > 1 ? f->going_most / 2 : 1;
+	if (b->probe && (t->status == 416 || (t->status == 200 && !t->total && !t->got))) {
+		f->object[b->object].known = true; /* empty */
+		b->state = HELD;
+	} else if (end == TRANSFER_DONE) {
+		arrive(f, b, t);
+	} else if (end == TRANSFER_REFUSED || (end == TRANSFER_WRONG && ++b->wrong >= WRONG_MOST)) {
+		fail(f, b, why);
+	} else {
+		try_again(f, b, t, why);
+	}
+	pthread_cond_broadcast(&f->arrived);
+	block_rest(f, b);
+}
+
+/* Takes what has arrived; true when there is room for the next. */
+static bool take_arrived(struct fetch *f)
+{
+	uint64_t got = 0;
+	const struct curlso_message *m;
+	bool any = false;
+	int left;
+
+	for (int i = 0; i < FETCH_SLOTS; i++)
+		got += f->slot[i].block ? f->slot[i].transfer.got : 0;
+	if (got != f->going_got)
+		f->progress = clock_mono_s();
+	while ((m = f->so.multi_info_read(f->multi, &left)))
+		for (int i = 0; i < FETCH_SLOTS; i++)
+			if (f->slot[i].block && f->slot[i].transfer.easy == m->easy) {
+				got -= f->slot[i].transfer.got;
+				finish(f, &f->slot[i], m->result.code);
+				any = true;
+				break;
+			}
+	f->going_got = got;
+	return any;
+}
+
+static void *run_thread(void *arg)
+{
+	struct fetch *f = arg;
+
+	pthread_setname_np(pthread_self(), "dptrain-fetch");
+	pthread_mutex_lock(&f->lock);
+	while (!f->stop) {
+		double next = begin_some(f), wait;
+		int running;
+
+		pthread_mutex_unlock(&f->lock);
+		f->so.multi_perform(f->multi, &running);
+		pthread_mutex_lock(&f->lock);
+		if (take_arrived(f))
+			next = 0;
+		wait = next - clock_mono_s();
+		pthread_mutex_unlock(&f->lock);
+		if (wait > 0)
+			f->so.multi_poll(f->multi, NULL, 0, (int)(wait * 1000) + 1, NULL);
+		pthread_mutex_lock(&f->lock);
+	}
+	pthread_mutex_unlock(&f->lock);
+	return NULL;
+}
+
+int fetcher_start(struct fetch *f, struct err *err)
+{
+	sigset_t all, before;
+	int rc = 0;
+
+	if (!f->started) {
+		sigfillset(&all);
+		pthread_sigmask(SIG_SETMASK, &all, &before);
+		rc = pthread_create(&f->thread, NULL, run_thread, f);
+		pthread_sigmask(SIG_SETMASK, &before, NULL);
+		f->started = !rc;
+	}
+	if (!rc)
+		f->so.multi_wakeup(f->multi);
+	return rc ? err_set_errno(err, rc, "cannot start the thread that fetches") : 0;
+}
+
+void fetcher_end(struct fetch *f)
+{
+	pthread_mutex_lock(&f->lock);
+	f->stop = true;
+	pthread_mutex_unlock(&f->lock);
+	if (f->started) {
+		f->so.multi_wakeup(f->multi);
+		pthread_join(f->thread, NULL);
+	}
+	for (int i = 0; i < FETCH_SLOTS; i++) {
+		if (f->slot[i].block)
+			f->so.multi_remove(f->multi, f->slot[i].transfer.easy);
+		if (f->slot[i].transfer.easy)
+			f->so.easy_cleanup(f->slot[i].transfer.easy);
+		free_headers(f, &f->slot[i]);
+	}
+	if (f->multi)
+		f->so.multi_cleanup(f->multi);
+}
