@@ -34,6 +34,12 @@ static void warn(void *user, const char *text)
 	log_warn("%s", text);
 }
 
+/* "" is no server, whatever DPTRACK_URL says. */
+static const char *server_of(const struct run_config *cfg)
+{
+	return cfg->report_to && !strcmp(cfg->report_to, "none") ? "" : cfg->report_to;
+}
+
 static struct dptrack_run_opts run_opts(const struct run_config *cfg, const char *id, int rank, int world)
 {
 	return (struct dptrack_run_opts){ .runs_dir = cfg->runs_dir,
@@ -42,7 +48,7 @@ static struct dptrack_run_opts run_opts(const struct run_config *cfg, const char
 					  .run_id = id,
 					  .rank = rank,
 					  .world_size = world,
-					  .url = cfg->report_to,
+					  .url = server_of(cfg),
 					  .warn = warn };
 }
 
