@@ -529,17 +529,12 @@ static int host_run(struct exec *exec, const struct program *p, const struct exe
 
 static int profile_program(struct host_program *ep, struct err *err)
 {
-	size_t n = (size_t)ep->program->graph->n_nodes;
+	int rc = exec_time_begin(&ep->node_seconds, ep->program, err);
 
-	if (!ep->node_seconds)
-		ep->node_seconds = calloc(n + 1, sizeof(*ep->node_seconds));
-	if (!ep->node_seconds)
-		return err_set(err, ERR_NOMEM, "out of memory: times of %s", ep->program->name);
-	memset(ep->node_seconds, 0, n * sizeof(*ep->node_seconds));
-	for (int s = 0; s < STREAM_COUNT; s++)
+	for (int s = 0; !rc && s < STREAM_COUNT; s++)
 		for (int i = 0; i < ep->n[s]; i++)
 			ep->items[s][i].seconds = &ep->node_seconds[ep->items[s][i].node->id];
-	return 0;
+	return rc;
 }
 
 static int host_profile(struct exec *exec, struct err *err)

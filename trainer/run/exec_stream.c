@@ -500,18 +500,6 @@ static int streams_open(struct exec **ret, const struct prepared *p, struct err 
 	return 0;
 }
 
-static int profile_program(struct stream_program *sp, struct err *err)
-{
-	size_t n = (size_t)sp->program->graph->n_nodes;
-
-	if (!sp->node_seconds)
-		sp->node_seconds = calloc(n + 1, sizeof(*sp->node_seconds));
-	if (!sp->node_seconds)
-		return err_set(err, ERR_NOMEM, "out of memory: times of %s", sp->program->name);
-	memset(sp->node_seconds, 0, n * sizeof(*sp->node_seconds));
-	return 0;
-}
-
 static int streams_profile(struct exec *exec, struct err *err)
 {
 	struct streams *e = (struct streams *)exec;
@@ -520,7 +508,7 @@ static int streams_profile(struct exec *exec, struct err *err)
 	if (!rc)
 		rc = event_of(e, &e->node_to, true, err);
 	for (int i = 0; !rc && i < e->n_programs; i++)
-		rc = profile_program(&e->programs[i], err);
+		rc = exec_time_begin(&e->programs[i].node_seconds, e->programs[i].program, err);
 	e->profiled = !rc;
 	return rc;
 }

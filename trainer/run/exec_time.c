@@ -1,5 +1,8 @@
-/* exec_time.c: which kind of time a node takes. */
+/* exec_time.c: times of nodes. */
 #include "trainer/run/exec_time.h"
+
+#include <stdlib.h>
+#include <string.h>
 
 enum exec_time exec_time_of(const struct node *n)
 {
@@ -15,4 +18,16 @@ enum exec_time exec_time_of(const struct node *n)
 	default:
 		return EXEC_COMM_EXPOSED;
 	}
+}
+
+int exec_time_begin(double **seconds, const struct program *p, struct err *err)
+{
+	size_t n = (size_t)p->graph->n_nodes;
+
+	if (!*seconds)
+		*seconds = calloc(n + 1, sizeof(**seconds));
+	if (!*seconds)
+		return err_set(err, ERR_NOMEM, "out of memory: times of %s", p->name);
+	memset(*seconds, 0, n * sizeof(**seconds));
+	return 0;
 }

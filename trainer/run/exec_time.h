@@ -1,9 +1,12 @@
-/* exec_time.h: which kind of a step's time a node takes, the same for every executor. */
+/* exec_time.h: which kind of a step's time a node takes, and room for the times of nodes, the same for every executor. */
 #ifndef DPT_RUN_EXEC_TIME_H
 #define DPT_RUN_EXEC_TIME_H
 
 #include "trainer/run/exec.h"
 
 enum exec_time exec_time_of(const struct node *n);
+
+/* Zeros for the seconds of each of the program's nodes, by id; made at the first call, the caller's to free. */
+int exec_time_begin(double **seconds, const struct program *p, struct err *err);
 
 #endif
