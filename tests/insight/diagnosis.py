@@ -93,7 +93,8 @@ def made(server):
     lib.check("backward 60 %" in got["bound"], got["bound"])
     empty = lib.make_run(server, "made", "empty")
     status, got = diagnosis(server, empty)
-    lib.equal((status, got["error"]["field"]), (404, "run"), "a run without phases")
+    lib.equal((status, got["verdict"], got["leaves"]), (200, None, []), "a run without phases")
+    lib.check("phase/" in got["problem"], got)
 
 
 def main():

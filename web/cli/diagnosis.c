@@ -27,9 +27,11 @@ void diagnosis_print(struct source *s, const char *id)
 	snprintf(target, sizeof(target), "/api/v1/runs/%s/diagnosis", id);
 	if (cli_get_json(s, target, &root, &ignored))
 		return;
-	printf("\nspeed: %s\n", cli_text(root, "verdict"));
-	json_array_foreach(json_object_get(root, "leaves"), i, leaf)
-		print_leaf(leaf);
-	printf("  bound by %s\n", cli_text(root, "bound"));
+	if (json_is_string(json_object_get(root, "verdict"))) {
+		printf("\nspeed: %s\n", cli_text(root, "verdict"));
+		json_array_foreach(json_object_get(root, "leaves"), i, leaf)
+			print_leaf(leaf);
+		printf("  bound by %s\n", cli_text(root, "bound"));
+	}
 	json_decref(root);
 }

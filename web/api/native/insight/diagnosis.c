@@ -97,6 +97,27 @@ static void write_report(struct call *c, const struct tree_report *r, const stru
 	js_key_str(&j, "bound", r->bound);
 	js_key_int(&j, "steps", (int64_t)p->steps);
 	js_key_int(&j, "warmup", (int64_t)p->warmup);
+	js_key(&j, "problem");
+	js_null(&j);
+	js_close(&j, '}');
+	buf_addc(&c->out, '\n');
+}
+
+/* Of a run that cannot be judged, as most that dptrain did not record. */
+static void write_problem(struct call *c, const char *why)
+{
+	struct js j = { .out = &c->out };
+
+	js_open(&j, '{');
+	js_key(&j, "verdict");
+	js_null(&j);
+	js_key(&j, "leaves");
+	js_open(&j, '[');
+	js_close(&j, ']');
+	js_key_str(&j, "bound", "");
+	js_key_int(&j, "steps", 0);
+	js_key_int(&j, "warmup", 0);
+	js_key_str(&j, "problem", why);
 	js_close(&j, '}');
 	buf_addc(&c->out, '\n');
 }
@@ -132,7 +153,7 @@ enum call_next on_run_diagnosis(struct call *c)
 		return call_fail_err(c, "run", &err);
 	if (!timing_read(c, &run, &t) && judge(c, &run, &t, &err)) {
 		if (err.code == ERR_USAGE)
-			call_fail(c, CALL_not_found, "run", "run %s: %s", run.name, err.text);
+			write_problem(c, err.text);
 		else
 			call_fail_err(c, NULL, &err);
 	}

@@ -41,8 +41,9 @@ async function orNull<T>(asked: Promise<T>): Promise<T | null> {
 
 export async function getDiagnosis(run: string): Promise<Diagnosis | null> {
 	const d = await orNull(request(`runs/${encodeURIComponent(run)}/diagnosis`));
-	const leaves = ((d?.leaves ?? []) as Json[]).map(leafOf);
-	return d && { verdict: String(d.verdict), leaves, bound: String(d.bound), steps: num(d.steps),
+	if (!d || d.verdict === null) return null;
+	const leaves = (d.leaves as Json[]).map(leafOf);
+	return { verdict: String(d.verdict), leaves, bound: String(d.bound), steps: num(d.steps),
 		warmup: num(d.warmup) };
 }
 

@@ -60,12 +60,7 @@ function Trace({ r }: { r: RunDetail }) {
 	);
 }
 
-/** A run is judged by its phases; the server has nothing to say of one without. */
 export function Speed({ r }: { r: RunDetail }) {
-	return s.phaseSeconds(r) ? <Judged r={r} /> : null;
-}
-
-function Judged({ r }: { r: RunDetail }) {
 	const d = useDiagnosis(r.id);
 	if (!d) return null;
 	return (
