@@ -110,15 +110,16 @@ test('a reload keeps what was found, opened, brushed and how high the table is',
 	const page = await here.open(t, '?e=kept&par&br=0.5~1~lr');
 	const tableHeight = () => page.$eval('.grid', (e) => Math.round(e.getBoundingClientRect().height));
 	await says(page, '.parallel .options', /20 runs within/);
-	assert.ok(await tableHeight() < 0.45 * 800, 'a long table leaves the charts their room');
+	const before = await tableHeight();
+	assert.ok(before < 0.45 * 800, 'a long table leaves the charts their room');
 	await page.focus('.handle');
 	for (let i = 0; i < 3; i++) await page.keyboard.press('ArrowUp');
-	const height = await tableHeight();
+	const height = await until(tableHeight, (h) => h < before - 0.1 * 800);
 	await page.click('.group[aria-label="b"] h2 button');
 	await page.waitForURL(/gr=0\.b/);
 	await page.reload();
 	await says(page, '.parallel .options', /20 runs within/);
-	assert.equal(await tableHeight(), height);
+	await until(tableHeight, (h) => h === height);
 	assert.equal(await page.locator('.group[aria-label="b"] [data-chart]').count(), 0);
 	await page.fill('input[aria-label="Find a chart"]', 'y b');
 	await page.waitForURL(/f=y\+b/);
@@ -237,7 +238,7 @@ test('panels: several metrics or a pattern in one chart, one metric over another
 	const d = await charted(page, 'panel /LOSS$/', (c) => c.lines.length === 4);
 	assert.deepEqual([...d.names].sort(), ['a train/loss', 'a val/loss', 'b train/loss', 'b val/loss']);
 	assert.ok(d.hi >= 2 && d.lines.some((l) => l.top === 2));
-	await page.waitForURL(/pn=/);
+	await page.waitForURL(/pn=[^&]*LOSS/);
 	await page.reload();
 	await charted(page, 'panel /LOSS$/', (c) => c.lines.length === 4);
 	await page.goto(here.server.url + '?e=panels&pn=train/loss~lr');

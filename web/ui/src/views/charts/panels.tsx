@@ -76,10 +76,17 @@ interface Drawing {
 
 function useChart({ box, p, keys, lines }: Drawing): RefObject<LineChart | null> {
 	const chart = useRef<LineChart | null>(null);
-	useEffect(() => begin(box.current!, chart, p, keys), [p.x, keys.join()]);
+	/** Counts charts that were made: a new one gets lines that were there before it. */
+	const made = useSignal(0);
+	useEffect(() => {
+		const end = begin(box.current!, chart, p, keys);
+		made.value++;
+		return end;
+	}, [p.x, keys.join()]);
 	useSignalEffect(() => {
 		const { log, full, x: unit } = s.view.value;
 		const l = lines.value;
+		void made.value;
 		const [from, to] = p.x ? rangeOver(l) : rangeOf(VIEW, l);
 		void theme();
 		chart.current?.set({
