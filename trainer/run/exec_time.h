@@ -1,4 +1,4 @@
-/* exec_time.h: which kind of a step's time a node takes, and room for the times of nodes, the same for every executor. */
+/* exec_time.h: which kind of a step's time a node takes, and room for times of nodes, the same for every executor. */
 #ifndef DPT_RUN_EXEC_TIME_H
 #define DPT_RUN_EXEC_TIME_H
 
