@@ -17,6 +17,7 @@
 #include "tracker/base/log.h"
 #include "tracker/insight/sentence.h"
 #include "tracker/insight/warmup.h"
+#include "trainer/tools/real.h"
 
 #define OUTPUT_MAX ((size_t)256 << 20)
 #define SIDE_A "without"
@@ -256,11 +257,6 @@ static void print_table(const struct against *a, const struct change *c, const c
 		print_row(a, pace_phase_name((enum pace_phase)k), k, &c->phase[k]);
 	print_row(a, "all", PACE_PHASES, &c->whole);
 	printf("%lld rounds; left out as warm-up: %s\n", (long long)a->rounds, WARMUP_RULE);
-}
-
-static json_t *real_or_null(double v)
-{
-	return isfinite(v) ? json_real(v) : json_null();
 }
 
 static json_t *json_part(const struct change_part *p)

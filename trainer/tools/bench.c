@@ -13,6 +13,7 @@
 #include "trainer/run/step.h"
 #include "trainer/tools/bench_ops.h"
 #include "trainer/tools/profile.h"
+#include "trainer/tools/real.h"
 
 #define OPS_SHOWN 10
 
@@ -133,11 +134,6 @@ static int gather_shares(struct bench *b, struct err *err)
 	}
 	free(all);
 	return rc;
-}
-
-static json_t *real_or_null(double v)
-{
-	return isfinite(v) ? json_real(v) : json_null();
 }
 
 /* Share of the step that is neither a matrix product nor a convolution. */

@@ -3,7 +3,6 @@
 #include "trainer/tools/doctor.h"
 
 #include <jansson.h>
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,6 +12,7 @@
 #include "tracker/insight/judge.h"
 #include "tracker/insight/sentence.h"
 #include "trainer/tools/against.h"
+#include "trainer/tools/real.h"
 
 #define TEXT_MAX ((size_t)1 << 20)
 
@@ -124,11 +124,6 @@ static int judge(struct doctor *d, struct err *err)
 }
 
 /* ---- words ---- */
-
-static json_t *real_or_null(double v)
-{
-	return isfinite(v) ? json_real(v) : json_null();
-}
 
 static json_t *json_finding(const struct tree_finding *f)
 {

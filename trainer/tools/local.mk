@@ -1,7 +1,7 @@
 # Subcommands beside training.
 libtrainer_la_SOURCES += trainer/tools/against.c trainer/tools/against.h
 libtrainer_la_SOURCES += trainer/tools/bench.c trainer/tools/bench.h trainer/tools/bench_ops.c trainer/tools/bench_ops.h trainer/tools/describe.c trainer/tools/describe.h \
-	trainer/tools/doctor.c trainer/tools/doctor.h \
+	trainer/tools/doctor.c trainer/tools/doctor.h trainer/tools/real.h \
 	trainer/tools/probe.c trainer/tools/probe.h \
 	trainer/tools/profile.c trainer/tools/profile.h trainer/tools/roof.c trainer/tools/roof.h \
 	trainer/tools/sample.c trainer/tools/sample.h trainer/tools/shard.c trainer/tools/shard.h
