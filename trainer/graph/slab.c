@@ -1,7 +1,8 @@
 /* slab.c: ranges with first and last moment → offsets. Finding the smallest slab is NP-hard; a few greedy orders, each
- * taking the tightest gap, come within some percent of the lower bound on networks, and the best of them is kept. What
- * is placed lies in groups of neighbours, which are passed over as one where all of a group, or none of it, is in the
- * way. */
+ * taking the tightest gap, come within some percent of the lower bound on networks, and the best of them is kept. Each
+ * is tried with the first gap that wastes next to nothing before it is with the tightest: for tens of thousands of
+ * ranges that takes a third of the time, and mostly meets the bound. What is placed lies in groups of neighbours, which
+ * are passed over as one where all of a group, or none of it, is in the way. */
 #include "trainer/graph/slab.h"
 
 #include <stdbool.h>
@@ -10,6 +11,7 @@
 #include <string.h>
 
 #define GROUP 64
+#define NEXT_TO_NOTHING 10000 /* this part of the bound */
 
 enum order { ORDER_SIZE, ORDER_AREA, ORDER_LENGTH, ORDER_START, ORDER_COUNT };
 
@@ -39,7 +41,8 @@ struct placer {
 	struct group *groups; /* by offset, none of them empty */
 	int n_groups;
 	struct piece *pieces; /* room for all groups */
-	size_t best; /* size of the smallest placement so far */
+	size_t waste; /* of a gap that is tight enough */
+	size_t best;  /* size of the smallest placement so far */
 };
 
 /* The tightest gap so far that takes some entry. */
@@ -136,7 +139,7 @@ static void place_one(struct placer *p, struct entry *e)
 {
 	struct search s = { .e = e, .gap = SIZE_MAX };
 
-	for (int i = 0; i < p->n_groups && s.gap > e->bytes; i++)
+	for (int i = 0; i < p->n_groups && s.gap > e->bytes + p->waste; i++)
 		pass_group(&s, &p->groups[i]);
 	e->offset = s.gap == SIZE_MAX ? s.end : s.offset;
 	if (p->n_groups) {
@@ -246,20 +249,29 @@ size_t slab_align(size_t bytes, size_t align)
 	return (bytes + align - 1) / align * align;
 }
 
+/* Tries every order, until one is as small as can be; offsets of the best one go into ranges. */
+static void try_orders(struct placer *p, struct slab_range *ranges, size_t bound)
+{
+	for (int o = 0; o < ORDER_COUNT && bound < p->best; o++) {
+		size_t size = place_all(p, (enum order)o);
+
+		if (size >= p->best)
+			continue;
+		p->best = size;
+		for (int i = 0; i < p->n; i++)
+			ranges[p->entries[i].index].offset = p->entries[i].offset;
+	}
+}
+
 size_t slab_place(struct slab_range *ranges, int n, size_t align)
 {
 	struct placer p = { NULL };
 	size_t bound = placer_init(&p, ranges, n, align) ? lower_bound(&p) : SIZE_MAX;
 
-	for (int o = 0; o < ORDER_COUNT && bound < p.best; o++) {
-		size_t size = place_all(&p, (enum order)o);
-
-		if (size >= p.best)
-			continue;
-		p.best = size;
-		for (int i = 0; i < n; i++)
-			ranges[p.entries[i].index].offset = p.entries[i].offset;
-	}
+	p.waste = bound / NEXT_TO_NOTHING;
+	try_orders(&p, ranges, bound);
+	p.waste = 0;
+	try_orders(&p, ranges, bound);
 	free(p.entries);
 	free(p.groups);
 	free(p.pieces);
