@@ -16,8 +16,15 @@ AC_DEFUN([AX_DPT_CUDA], [
   AM_CONDITIONAL([HAVE_CUDA], [test $have_cuda = yes])
   AC_SUBST([CUDA_CPPFLAGS])
   AC_SUBST([CUDA_LIBS])
-  AX_DPT_CUDA_LIBRARY([cudnn], [CUDNN], [cudnn.h], [libcudnn.so.9])
-  AX_DPT_CUDA_LIBRARY([nccl], [NCCL], [nccl.h], [libnccl.so.2])
+  AC_ARG_WITH([cuda-libs], [AS_HELP_STRING([--with-cuda-libs=DIR],
+    [folder that NVIDIA's Python wheels make (nvidia): cuDNN, cuBLASLt, NCCL and NVRTC])], [],
+    [with_cuda_libs=])
+  CUDA_FOLDERS=
+  AX_DPT_CUDA_LIBRARY([nvrtc], [NVRTC], [nvrtc.h], [cu13])
+  AX_DPT_CUDA_LIBRARY([cublas], [CUBLASLT], [cublasLt.h], [cu13])
+  AX_DPT_CUDA_LIBRARY([cudnn], [CUDNN], [cudnn.h], [cudnn])
+  AX_DPT_CUDA_LIBRARY([nccl], [NCCL], [nccl.h], [nccl])
+  AC_SUBST([CUDA_FOLDERS])
 ])
 
 # The toolkit's folder from nvcc itself (a wrapper on PATH may point anywhere), then one compile.
@@ -44,22 +51,24 @@ AC_DEFUN([AX_DPT_CUDA_TOOLKIT], [
   ])
 ])
 
-# $1 name, $2 variable prefix, $3 header, $4 library: --with-$1=auto|no|DIR, probed and reported.
+# $1 name, $2 its id in calls.def, $3 header, $4 folder among the wheels. Only its header is needed to build: the library is
+# opened at run time, from these folders among others.
 AC_DEFUN([AX_DPT_CUDA_LIBRARY], [
   AC_ARG_WITH([$1], [AS_HELP_STRING([--with-$1=auto|no|DIR], [$1 for the cuda backend (DIR holds include and lib)])], [], [with_$1=auto])
   have_$1=no $1_reason=
   AS_IF([test "$with_$1" = no], [$1_reason="--with-$1=no"], [test $have_cuda = no], [$1_reason="no cuda backend"], [
-    AS_CASE([$with_$1], [auto|yes], [$2_CPPFLAGS=$CUDA_CPPFLAGS $2_LIBS="-l:$4"],
-      [$2_CPPFLAGS="$CUDA_CPPFLAGS -isystem $with_$1/include" $2_LIBS="-L$with_$1/lib -l:$4"])
-    dpt_save_cppflags=$CPPFLAGS dpt_save_libs=$LIBS
-    CPPFLAGS="$CPPFLAGS $$2_CPPFLAGS"
-    LIBS="$LIBS $$2_LIBS"
-    AC_CHECK_HEADER([$3], [AC_MSG_CHECKING([for $4])
-      AC_LINK_IFELSE([AC_LANG_PROGRAM([], [])], [AC_MSG_RESULT([yes]); have_$1=yes],
-        [AC_MSG_RESULT([no]); $1_reason="$4 does not link"])], [$1_reason="$3 not found"])
-    CPPFLAGS=$dpt_save_cppflags LIBS=$dpt_save_libs
+    AS_CASE([$with_$1], [auto|yes], [dpt_folder=${with_cuda_libs:+$with_cuda_libs/$4}], [dpt_folder=$with_$1])
+    dpt_save_cppflags=$CPPFLAGS
+    dpt_include=${dpt_folder:+-isystem $dpt_folder/include}
+    CPPFLAGS="$CPPFLAGS $CUDA_CPPFLAGS $dpt_include"
+    AC_CHECK_HEADER([$3], [have_$1=yes], [$1_reason="$3 not found"])
+    CPPFLAGS=$dpt_save_cppflags
     AS_IF([test $have_$1 = no && test "$with_$1" != auto], [AC_MSG_ERROR([--with-$1=$with_$1: $$1_reason])])
   ])
-  AC_SUBST([$2_CPPFLAGS])
-  AC_SUBST([$2_LIBS])
+  AM_CONDITIONAL([HAVE_$2], [test $have_$1 = yes])
+  AS_IF([test $have_$1 = yes], [
+    AC_DEFINE([HAVE_$2], [1], [The cuda module is built for $1.])
+    AS_CASE([" $CUDA_CPPFLAGS "], [*" $dpt_include "*], [], [CUDA_CPPFLAGS="$CUDA_CPPFLAGS $dpt_include"])
+    AS_IF([test -n "$dpt_folder"], [CUDA_FOLDERS="${CUDA_FOLDERS:+$CUDA_FOLDERS:}$dpt_folder/lib"])
+  ])
 ])

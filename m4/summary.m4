@@ -5,8 +5,10 @@ dptrack $VERSION, prefix $prefix
   ref backend    yes (f64, built in)
   cpu backend    $have_onednn${onednn_reason:+ ($onednn_reason)}
   cuda backend   $have_cuda${cuda_reason:+ ($cuda_reason)}
+    cuBLASLt     $have_cublas${cublas_reason:+ ($cublas_reason)}
     cuDNN        $have_cudnn${cudnn_reason:+ ($cudnn_reason)}
     NCCL         $have_nccl${nccl_reason:+ ($nccl_reason)}
+    NVRTC        $have_nvrtc${nvrtc_reason:+ ($nvrtc_reason)}
   image folders  $have_images${images_reason:+ ($images_reason)}
   S3 listings    $have_expat${expat_reason:+ ($expat_reason)}
   ucx transport  $have_ucx${ucx_reason:+ ($ucx_reason)}

@@ -4,3 +4,10 @@ gpu_tests = tests/gpu/ops.sh tests/gpu/nets.py tests/gpu/refusals.py
 TESTS += $(gpu_tests)
 cmocka_tests += tests/gpu/streams_test
 EXTRA_DIST += $(gpu_tests)
+EXTRA_DIST += tests/gpu/libraries.sh
+if HAVE_CUDA
+cmocka_tests += tests/gpu/calls_test
+endif
+tests_gpu_calls_test_SOURCES = tests/gpu/calls_test.c trainer/backends/cuda/calls.c trainer/backends/cuda/calls.def \
+	trainer/backends/cuda/calls.h
+tests_gpu_calls_test_CPPFLAGS = $(AM_CPPFLAGS) $(CUDA_CPPFLAGS) -DREAL_FOLDERS='"$(CUDA_FOLDERS)"'

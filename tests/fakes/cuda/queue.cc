@@ -7,6 +7,7 @@
 
 #include <algorithm>
 
+#include "tests/fakes/cuda/enqueue.h"
 #include "tests/fakes/cuda/memory.h"
 
 static std::vector<cudaStream_t> streams;
@@ -60,6 +61,25 @@ void queue_work(cudaStream_t s, std::shared_ptr<struct work> work)
 		capture_node(s, { work, NULL, {} });
 	else
 		s->items.push_back({ work, NULL, 0, false });
+}
+
+struct call : work {
+	void (*body)(const void *operands);
+	std::vector<char> operands;
+
+	call(void (*f)(const void *), const void *from, size_t n)
+		: body(f), operands((const char *)from, (const char *)from + n)
+	{
+	}
+	void run() override
+	{
+		body(operands.data());
+	}
+};
+
+void fake_enqueue(cudaStream_t stream, void (*run)(const void *operands), const void *operands, size_t bytes)
+{
+	queue_work(stream, std::make_shared<call>(run, operands, bytes));
 }
 
 void queue_record(cudaStream_t s, cudaEvent_t e, bool into_graph)

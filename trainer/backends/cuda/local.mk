@@ -3,6 +3,9 @@
 cuda_module = \
 	trainer/backends/cuda/alone.h \
 	trainer/backends/cuda/attend.h \
+	trainer/backends/cuda/calls.c \
+	trainer/backends/cuda/calls.def \
+	trainer/backends/cuda/calls.h \
 	trainer/backends/cuda/columns.h \
 	trainer/backends/cuda/cuda.h \
 	trainer/backends/cuda/device.h \
@@ -13,13 +16,15 @@ cuda_module = \
 	trainer/backends/cuda/module.h \
 	trainer/backends/cuda/product.h \
 	trainer/backends/cuda/streams.c
-cuda_sources = $(cuda_module) $(op_cuda)
+cuda_kernels = $(op_cuda)
+cuda_sources = $(cuda_module) $(cuda_kernels)
 EXTRA_DIST += $(cuda_sources)
 
 if HAVE_CUDA
 pkglib_LTLIBRARIES += dptrain_cuda.la
 dptrain_cuda_la_SOURCES = $(cuda_sources)
-dptrain_cuda_la_CPPFLAGS = $(AM_CPPFLAGS) $(CUDA_CPPFLAGS)
+cuda_cppflags = $(AM_CPPFLAGS) $(CUDA_CPPFLAGS) -DDPT_CUDA_FOLDERS='"$(CUDA_FOLDERS)"'
+dptrain_cuda_la_CPPFLAGS = $(cuda_cppflags)
 dptrain_cuda_la_CFLAGS = $(AM_CFLAGS) -fvisibility=hidden
 dptrain_cuda_la_LDFLAGS = $(AM_LDFLAGS) -module -avoid-version -no-undefined -Wl,-z,defs -Wl,--exclude-libs,ALL \
 	-export-symbols-regex '^dptrain_backend_v1$$'
@@ -41,6 +46,6 @@ SUFFIXES = .cu
 		--Werror=all-warnings --compiler-options=$(NVCC_HOST_FLAGS) $(AM_CPPFLAGS) $(CPPFLAGS) -c -o $@ $<
 
 # What nvcc includes of the tree: any of it makes every kernel anew.
-$(op_cuda:.cu=.lo): trainer/backends/cuda/alone.h trainer/backends/cuda/attend.h trainer/backends/cuda/columns.h trainer/backends/cuda/cuda.h trainer/backends/cuda/device.h \
+$(cuda_kernels:.cu=.lo): trainer/backends/cuda/alone.h trainer/backends/cuda/attend.h trainer/backends/cuda/columns.h trainer/backends/cuda/cuda.h trainer/backends/cuda/device.h \
 	trainer/backends/cuda/fold.h trainer/graph/leaves.h \
 	trainer/backends/cuda/product.h trainer/graph/both.h trainer/graph/graph.h trainer/graph/kernel.h tracker/base/err.h

@@ -6,19 +6,39 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "trainer/backends/cuda/calls.h"
 #include "trainer/backends/cuda/fail.h"
 
 #define CAPABILITY_MIN 80
 #define DRIVER_MIN 13000 /* CUDA 13.0: driver 580 */
 
+/* What of the libraries can be had here. */
+static void libraries(char *text, size_t n)
+{
+	struct cuda_calls calls = { 0 };
+	size_t used = 0;
+
+	for (int k = 0; k < CUDA_LIBRARIES && used < n; k++) {
+		char version[64];
+
+		if (cuda_calls_open(&calls, (enum cuda_library)k, NULL) == 0)
+			cuda_library_version(&calls, (enum cuda_library)k, version, sizeof(version));
+		else
+			snprintf(version, sizeof(version), "no %s", cuda_library_name((enum cuda_library)k));
+		used += (size_t)snprintf(text + used, n - used, ", %s", version);
+	}
+}
+
 static void cuda_version(char *text, size_t n)
 {
+	char rest[256] = "";
 	int driver = 0, runtime = 0;
 
 	cudaDriverGetVersion(&driver);
 	cudaRuntimeGetVersion(&runtime);
-	snprintf(text, n, "CUDA runtime %d.%d, driver %d.%d", runtime / 1000, runtime % 1000 / 10, driver / 1000,
-		 driver % 1000 / 10);
+	libraries(rest, sizeof(rest));
+	snprintf(text, n, "CUDA runtime %d.%d, driver %d.%d%s", runtime / 1000, runtime % 1000 / 10, driver / 1000,
+		 driver % 1000 / 10, rest);
 }
 
 static int capability(int device)

@@ -1,0 +1,49 @@
+/* calls.h: NVIDIA's libraries, opened while the program runs: a machine without them loads the module all the same.
+ * calls.def lists them and what is called of each. */
+#ifndef DPT_BACKENDS_CUDA_CALLS_H
+#define DPT_BACKENDS_CUDA_CALLS_H
+
+#include "config.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#ifdef HAVE_NVRTC
+#include <nvrtc.h>
+#endif
+#ifdef HAVE_CUBLASLT
+#include <cublasLt.h>
+#endif
+#ifdef HAVE_CUDNN
+#include <cudnn.h>
+#endif
+#ifdef HAVE_NCCL
+#include <nccl.h>
+#endif
+
+#include "tracker/base/err.h"
+
+enum cuda_library {
+#define LIBRARY(id, name, file, least, package) CUDA_##id,
+#include "trainer/backends/cuda/calls.def"
+	CUDA_LIBRARIES
+};
+
+struct cuda_calls {
+	int version[CUDA_LIBRARIES]; /* 10000 * major + 100 * minor + patch; 0: not open, its calls are NULL */
+#define CALL(id, result, name, prototype) result(*name) prototype;
+#include "trainer/backends/cuda/calls.def"
+};
+
+const char *cuda_library_name(enum cuda_library which);
+
+/* Opens a library from a folder of $DPTRAIN_CUDA_LIBS (separated by ':'; the folder nvidia of NVIDIA's Python wheels is
+ * one too), from configure's folders or from where the loader looks, and finds its calls. It stays open until the
+ * process ends; a second call does nothing. ERR_NOENT: it is not there; ERR_UNSUPPORTED: it does not load, is too old,
+ * lacks a call, or this module was built without it. err: one line. */
+int cuda_calls_open(struct cuda_calls *c, enum cuda_library which, struct err *err);
+
+/* "cuDNN 9.19.0" */
+void cuda_library_version(const struct cuda_calls *c, enum cuda_library which, char *text, size_t n);
+
+#endif
