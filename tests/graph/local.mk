@@ -1,5 +1,6 @@
-# Placement and plans (plan_test), streams at once and turns (stream_test), stages (stages_test), executors (exec_test), what the passes leave behind
-# (pass_test), dumps against golden files (dump_test; regenerate with UPDATE_GOLDEN=1), random numbers (normal_test).
+# Placement and plans (plan_test), streams at once and turns (stream_test), that waits order all that touches memory
+# (ordered_test; `ordered_test full`: of every model), stages (stages_test), executors (exec_test), what the passes
+# leave behind (pass_test), dumps against golden files (dump_test; regenerate with UPDATE_GOLDEN=1), random numbers (normal_test).
 EXTRA_DIST += \
 	tests/graph/golden/gpt-small.txt \
 	tests/graph/golden/resnet18.params \
@@ -11,8 +12,12 @@ EXTRA_DIST += \
 	tests/graph/golden/resnet50.params \
 	tests/graph/golden/resnet50.txt
 
-cmocka_tests += tests/graph/plan_test tests/graph/exec_test tests/graph/stream_test tests/graph/stages_test tests/graph/pass_test \
+cmocka_tests += tests/graph/plan_test tests/graph/exec_test tests/graph/stream_test tests/graph/ordered_test tests/graph/stages_test tests/graph/pass_test \
 	tests/graph/dump_test tests/graph/leaves_test tests/graph/normal_test
+graph_test_ordered = tests/graph/ordered.c tests/graph/ordered.h
+tests_graph_ordered_test_SOURCES = tests/graph/ordered_test.c $(graph_test_ordered)
+tests_graph_stream_test_SOURCES = tests/graph/stream_test.c $(graph_test_ordered)
+tests_graph_ordered_test_LDADD = $(LDADD) $(JANSSON_LIBS) $(ZLIB_LIBS)
 graph_test_net = tests/graph/net.c tests/graph/net.h
 tests_graph_plan_test_SOURCES = tests/graph/plan_test.c $(graph_test_net)
 tests_graph_pass_test_SOURCES = tests/graph/pass_test.c $(graph_test_net)

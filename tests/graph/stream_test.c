@@ -12,7 +12,7 @@
 
 #include <cmocka.h>
 
-#include "trainer/graph/plan.h"
+#include "tests/graph/ordered.h"
 #include "trainer/graph/rng.h"
 #include "trainer/ops/add/add.h"
 #include "trainer/ops/allreduce/allreduce.h"
@@ -280,58 +280,13 @@ static void order_all(const struct schedule *s, bool before[ITEMS_MAX][ITEMS_MAX
 		}
 }
 
-struct range {
-	size_t from, to;
-	bool written;
-};
-
-static struct range range_of(const struct tensor *t, int slot, bool written)
-{
-	size_t at = plan_offset(t, slot);
-
-	return (struct range){ at, at + tensor_bytes(t), written };
-}
-
-/* With the inputs that are written where it feeds. */
-static int ranges_of(const struct graph *g, const struct schedule_item *it, struct range *r)
-{
-	const struct node *n = it->node;
-	size_t workspace = plan_workspace(n, it->slot);
-	int count = 0;
-
-	for (int k = 0; k < n->n_in; k++)
-		r[count++] = range_of(n->in[k], it->slot, false);
-	for (int k = 0; k < n->n_out; k++)
-		r[count++] = range_of(n->out[k], it->slot, true);
-	for (int i = 0; it->feeds && i < g->n_tensors; i++)
-		if (g->tensors[i]->kind == TENSOR_INPUT)
-			r[count++] = range_of(g->tensors[i], it->slot, true);
-	r[count++] = (struct range){ workspace, workspace + n->workspace_bytes, true };
-	return count;
-}
-
-static bool touch_the_same(const struct graph *g, const struct schedule_item *a, const struct schedule_item *b)
-{
-	struct range x[10], y[10];
-	int n = ranges_of(g, a, x), m = ranges_of(g, b, y);
-
-	for (int i = 0; i < n; i++)
-		for (int j = 0; j < m; j++)
-			if (x[i].from < y[j].to && y[j].from < x[i].to && (x[i].written || y[j].written))
-				return true;
-	return false;
-}
-
 static void expect_all_ordered(const struct graph *g, const struct schedule *s)
 {
-	static bool before[ITEMS_MAX][ITEMS_MAX];
+	struct unordered u;
 
-	order_all(s, before);
-	for (int b = 0; b < s->n; b++)
-		for (int a = 0; a < b; a++)
-			if (!before[a][b] && touch_the_same(g, &s->items[a], &s->items[b]))
-				fail_msg("%s and %s touch the same bytes in any order", s->items[a].node->name,
-					 s->items[b].node->name);
+	if (ordered_fails(g, s, &u))
+		fail_msg("%s and %s touch the same bytes in any order", s->items[u.first].node->name,
+			 s->items[u.second].node->name);
 }
 
 /* Every wait counts: without it something that it orders would follow from nothing else. */

@@ -1,0 +1,29 @@
+/* ordered.h: whether streams and waits order everything that a program does to its memory: any two items whose bytes
+ * overlap (operands, views, workspaces, inputs that are fed), one of them writing. Works from schedule and plan alone:
+ * it asks neither the pass that placed the waits nor the lifetimes that the plan was made of. */
+#ifndef DPT_TESTS_ORDERED_H
+#define DPT_TESTS_ORDERED_H
+
+#include "trainer/graph/plan.h"
+
+struct access { /* bytes [from, to) of a slab */
+	enum space space;
+	size_t from, to;
+	bool written;
+};
+
+/* Of one item; ret has room for accesses_most of the graph. Empty ones are left out. */
+int accesses_of(const struct graph *g, const struct schedule_item *it, struct access *ret);
+int accesses_most(const struct graph *g);
+
+bool accesses_conflict(const struct access *a, const struct access *b);
+
+struct unordered { /* items of a schedule that touch the same bytes in any order; first < second */
+	int first, second;
+	struct access at; /* of the second */
+};
+
+/* Whether there is such a pair; fails the running test when out of memory. */
+bool ordered_fails(const struct graph *g, const struct schedule *s, struct unordered *ret);
+
+#endif
