@@ -93,11 +93,11 @@ def meetings(spaces):
 
 
 def refused(name, spaces, words, flags, nodes=(0, 1), env=lambda i: None, code=1):
-    """Each of the nodes that are started says one line with its words, and ends."""
+    """Each of the nodes that are started says one line of error with its words, and ends."""
     job = [spaces.start(i, *GPT, "--nnodes", 2, "--rdzv-timeout", 1.5, *flags(i), env=env(i)) for i in nodes]
     codes, texts = ended(name, job, 30)
     for i, c, t in zip(nodes, codes, texts):
-        check(c == code and len(t.strip().splitlines()) == 1 and all(w in t for w in words[i]), "%s: node %d: exit %s: %s" % (name, i, c, t))
+        check(c == code and len([line for line in t.splitlines() if "error" in line]) == 1 and all(w in t for w in words[i]), "%s: node %d: exit %s: %s" % (name, i, c, t))
 
 
 GARBAGE = """
@@ -124,6 +124,9 @@ def refusals(spaces):
     refused("no node rank", spaces, {0: ["--node-rank"]}, lambda i: ["--master-addr", a], nodes=[0], code=2)
     refused("number beyond", spaces, {0: ["--node-rank 2"]}, lambda i: ["--master-addr", a, "--node-rank", 2], nodes=[0], code=2)
     refused("shm between machines", spaces, {0: ["--comm shm", "ucx"], 1: ["--comm shm", "ucx"]}, lambda i: [*flags(i), "--comm", "shm"], code=2)
+    refused("other flags", spaces, 2 * [["--lr: rank 0 has 0.1", "rank 1 has 0.2"]], lambda i: [*flags(i), "--lr", (1 + i) / 10], code=2)
+    refused("another strategy", spaces, 2 * [["--strategy: rank 0 has ddp, rank 1 has fsdp"]], lambda i: [*flags(i), "--strategy", ("ddp", "fsdp")[i]], code=2)
+    refused("another program", spaces, 2 * [["would never meet", "(allreduce, f64, ", "on rank 0 and no more on rank 1"]], flags, env=lambda i: i and {"DPTRAIN_TEST_FAULT": "reduce"})
     with subprocess.Popen(spaces.command(0, sys.executable, "-c", GARBAGE, a), stdout=subprocess.PIPE) as other:
         other.stdout.readline()
         refused("taken port", spaces, {0: ["port 29500", a, "taken"]}, flags, nodes=[0])

@@ -21,6 +21,11 @@ static bool is_norm(const struct node *n)
 	return n->op == &op_allreduce && n->stream == STREAM_COMPUTE && n->group == GROUP_SHARD;
 }
 
+static bool is_message(const struct node *n)
+{
+	return n->op == &op_send;
+}
+
 static bool is_sum(const struct node *n)
 {
 	return n->op == &op_accumulate;
@@ -34,6 +39,7 @@ static const struct {
 	{ "reduce", is_reduce, false },
 	{ "gather", is_gather, false },
 	{ "norm", is_norm, false },
+	{ "message", is_message, false },
 	{ "micro", is_sum, true },
 };
 

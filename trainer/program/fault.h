@@ -6,8 +6,8 @@
 #include "trainer/graph/graph.h"
 
 /* DPTRAIN_TEST_FAULT: reduce (some gradients are not summed over the ranks), gather (some parameters are stale), norm
- * (sums of squares stay the rank's own), micro (some gradients of a later micro-batch count twice). Behind the
- * strategy. Returns 0 or the graph's error code. */
+ * (sums of squares stay the rank's own), message (a stage is not sent what it waits for), micro (some gradients of a
+ * later micro-batch count twice). Behind the strategy. Returns 0 or the graph's error code. */
 int fault_plant(struct graph *g);
 
 #endif

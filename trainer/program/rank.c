@@ -8,6 +8,7 @@
 #include "tracker/base/log.h"
 #include "trainer/comm/bootstrap.h"
 #include "trainer/comm/nodes.h"
+#include "trainer/program/same_flags.h"
 
 #define SETUP_LIMIT_S 600.0 /* rank 0 may time kernels and read data meanwhile */
 
@@ -149,6 +150,8 @@ int rank_meet(struct rank *r, struct err *err)
 		return comm_self_open(&r->comm, err);
 	if (s->nodes > 1)
 		rc = bootstrap_open(&r->net, &s->net, err);
+	if (!rc && r->net)
+		rc = same_flags(r->cfg, r->net, err);
 	if (!rc)
 		rc = s->nodes > 1 ? open_nodes(r, &o, err) : comm_shm_open(&r->comm, &o, err);
 	if (!rc)

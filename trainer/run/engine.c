@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "tracker/base/clock.h"
+#include "trainer/program/agree.h"
 #include "trainer/program/loading.h"
 #include "trainer/program/memory.h"
 #include "trainer/state/draw.h"
@@ -61,6 +62,8 @@ static int plan(struct engine *e, struct err *err)
 
 	if (!rc)
 		rc = planning_together(&e->course, &e->prepared, &e->rank, &e->subject, err);
+	if (!rc)
+		rc = agree_collectives(&e->prepared, &e->rank, err);
 	if (!rc && e->rank.seat->local_rank == 0)
 		rc = memory_check(&e->prepared.plan, &e->rank, &e->subject, err);
 	e->resident_before = memory_begin();

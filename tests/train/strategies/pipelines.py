@@ -78,6 +78,13 @@ def refuses(data):
         check(p.returncode == 2 and len(lines) == 1 and said in lines[0], "%s: exit %d, %s" % (flags, p.returncode, p.stderr))
 
 
+def noticed(data):
+    """A message that one end never sends is named before the first step."""
+    p = dptrain(*maths("gpt", {}, data), "--strategy", "pdp", "--nproc-per-node", 2, env={"DPTRAIN_TEST_FAULT": "message"})
+    check(p.returncode == 1 and "ranks 0 and 1 would never meet" in p.stderr and "group pipeline" in p.stderr and ".recv (recv, f64" in p.stderr,
+          "message: exit %d, %s" % (p.returncode, p.stderr))
+
+
 def main():
     with Folder() as tmp:
         data = {"gpt": os.path.join(tmp, "words"), "resnet20": os.path.join(tmp, "pictures")}
@@ -92,6 +99,7 @@ def main():
         pictures(data)
         goes_on(tmp, data)
         refuses(data)
+        noticed(data)
     finish("pipelines")
 
 

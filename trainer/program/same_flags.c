@@ -1,0 +1,134 @@
+/* same_flags.c: a hash of all flags first; only where these differ do two ranks say what they have. */
+#include "trainer/program/same_flags.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tracker/base/sha256.h"
+
+#define FLAGS_BYTES_MAX ((size_t)1 << 20)
+
+/* Where things lie on a machine, and what is printed or written by rank 0 alone. */
+static const enum flag_id of_machine[] = {
+	FLAG_data_path,	   FLAG_val_path,     FLAG_batch_from, FLAG_init_from, FLAG_save_weights, FLAG_experiment,
+	FLAG_run_name,	   FLAG_save_outputs, FLAG_dump_grads, FLAG_json,      FLAG_against,	  FLAG_rounds,
+};
+
+/* Of those that belong to a segment: what decides whom ranks meet and when. */
+static const enum flag_id of_job[] = {
+	FLAG_comm,	    FLAG_comm_sockets, FLAG_strategy,	     FLAG_zero_stage,
+	FLAG_fsdp_unit,	    FLAG_shard_degree, FLAG_gather_prefetch, FLAG_reshard_after_forward,
+	FLAG_sync_each_batch, FLAG_pp_stages,  FLAG_pp_schedule,     FLAG_pp_partition,
+	FLAG_microbatches,  FLAG_save_steps,   FLAG_save_best,	     FLAG_resume,
+};
+
+static bool is_among(enum flag_id id, const enum flag_id *list, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		if (list[i] == id)
+			return true;
+	return false;
+}
+
+/* "name\0value\0" for each flag that must be the same everywhere. */
+static void add_flag(void *user, const struct config_item *item)
+{
+	bool shared = item->segment ? is_among(item->id, of_job, sizeof(of_job) / sizeof(of_job[0]))
+				    : !is_among(item->id, of_machine, sizeof(of_machine) / sizeof(of_machine[0]));
+
+	if (!shared)
+		return;
+	buf_add(user, item->name, strlen(item->name) + 1);
+	buf_add(user, item->value, strlen(item->value) + 1);
+}
+
+/* The text of one rank in the last round; NUL-terminated, whatever came. */
+static char *take_said(const struct bootstrap *x, int rank, size_t *ret_n)
+{
+	const void *said = bootstrap_said(x, rank, ret_n);
+	char *text = calloc(*ret_n + 2, 1);
+
+	if (text)
+		memcpy(text, said, *ret_n);
+	return text;
+}
+
+/* The first flag that two texts have differently. */
+static int name_flag(const char *first, size_t n_first, const char *other, size_t n_other, int rank, struct err *err)
+{
+	size_t a = 0, b = 0;
+
+	while (a < n_first && b < n_other) {
+		const char *name = first + a, *value = name + strlen(name) + 1;
+		const char *theirs = other + b, *their_value = theirs + strlen(theirs) + 1;
+		char flag[64];
+
+		if (strcmp(name, theirs))
+			break;
+		snprintf(flag, sizeof(flag), "--%s", name);
+		for (char *p = flag; *p; p++)
+			*p = *p == '_' ? '-' : *p;
+		if (strcmp(value, their_value))
+			return err_set(err, ERR_USAGE, "%s: rank 0 has %.80s, rank %d has %.80s; give all machines the "
+				       "same flags", flag, *value ? value : "none", rank,
+				       *their_value ? their_value : "none");
+		a += strlen(name) + strlen(value) + 2;
+		b += strlen(theirs) + strlen(their_value) + 2;
+	}
+	return err_set(err, ERR_USAGE, "rank 0 and rank %d know other flags: start the same program on all machines",
+		       rank);
+}
+
+/* Rank 0 and the first that differs tell all their flags. */
+static int compare(struct bootstrap *x, const struct buf *own, int differs, struct err *err)
+{
+	bool speaks = bootstrap_self(x) == 0 || bootstrap_self(x) == differs;
+	int rc = bootstrap_round(x, own->data, speaks ? own->len : 0, NULL, err);
+	size_t n_first, n_other;
+	char *first, *other;
+
+	if (rc)
+		return rc;
+	first = take_said(x, 0, &n_first);
+	other = take_said(x, differs, &n_other);
+	rc = first && other ? name_flag(first, n_first, other, n_other, differs, err)
+			    : err_set(err, ERR_NOMEM, "out of memory: flags of the ranks");
+	free(first);
+	free(other);
+	return rc;
+}
+
+/* The first rank whose flags are not rank 0's; 0: there is none. */
+static int find_other(const struct bootstrap *x)
+{
+	size_t n, n_first;
+	const void *first = bootstrap_said(x, 0, &n_first);
+
+	for (int r = 1; r < bootstrap_count(x); r++) {
+		const void *said = bootstrap_said(x, r, &n);
+
+		if (n != n_first || memcmp(said, first, n))
+			return r;
+	}
+	return 0;
+}
+
+int same_flags(const struct run_config *cfg, struct bootstrap *x, struct err *err)
+{
+	char hash[65] = "";
+	struct err failure = ERR_INIT;
+	struct buf own;
+	int rc;
+
+	buf_init(&own, FLAGS_BYTES_MAX);
+	if (config_each(cfg, add_flag, &own) || buf_failed(&own))
+		err_set(&failure, ERR_NOMEM, "out of memory: flags of the rank");
+	else
+		sha256_hex(own.data, own.len, hash);
+	rc = bootstrap_round(x, hash, sizeof(hash), &failure, err);
+	if (!rc && find_other(x))
+		rc = compare(x, &own, find_other(x), err);
+	buf_done(&own);
+	return rc;
+}
