@@ -1,8 +1,8 @@
-# AX_DPT_MPI: --with-mpi; probed and reported, the transport between CPU nodes stands on it.
+# AX_DPT_MPI: --with-mpi; the transport between machines for ranks that mpirun or srun starts.
 AC_DEFUN([AX_DPT_MPI], [
-  AC_ARG_WITH([mpi], [AS_HELP_STRING([--with-mpi=auto|no], [MPI transport between CPU nodes])], [], [with_mpi=auto])
+  AC_ARG_WITH([mpi], [AS_HELP_STRING([--with-mpi=auto|no], [Open MPI transport between machines])], [], [with_mpi=auto])
   have_mpi=no mpi_reason=
   AS_IF([test "$with_mpi" = no], [mpi_reason="--with-mpi=no"],
-    [PKG_CHECK_EXISTS([ompi-c], [mpi_reason="Open MPI found; the transport is not part of this release"],
-      [mpi_reason="no ompi-c.pc (Debian: libopenmpi-dev)"])])
+    [PKG_CHECK_MODULES([MPI], [ompi-c >= 4.0], [have_mpi=yes], [mpi_reason="no ompi-c.pc (Debian: libopenmpi-dev)"])])
+  AM_CONDITIONAL([HAVE_MPI], [test $have_mpi = yes])
 ])

@@ -53,6 +53,11 @@ needs_data() {
 
 needs_tests() {
 	need_header ucp/api/ucp.h libucx-dev
+	need_file /usr/lib/*/pkgconfig/ompi-c.pc libopenmpi-dev
+	need_command mpirun openmpi-bin
+	need_command srun slurm-client
+	need_command slurmctld slurmctld
+	need_command slurmd slurmd
 	need_header cmocka.h libcmocka-dev
 	need_file /usr/include/postgresql/libpq-fe.h libpq-dev
 	ls /usr/lib/postgresql/*/bin/initdb >/dev/null 2>&1 || missing_packages="$missing_packages postgresql"

@@ -3,41 +3,12 @@ those of one machine; and whoever cannot meet says why in one line."""
 import os
 import subprocess
 import sys
-import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "train"))
 
-from helper import Folder, check, dptrain, fast, finish, read_run, skip
+from helper import Folder, check, fast, finish, read_run, skip
+from jobs import GPT, alone, ended, same
 from spaces import Spaces, has_transport
-
-GPT = ["--synthetic", "--model", "gpt2-124m", "--n-layer", 2, "--n-head", 2, "--n-embd", 32, "--block-size", 16, "--seq-len", 16, "--vocab-size", 64,
-       "--dropout", 0.1, "-b", 2, "--max-steps", 3, "--precision", "fp64", "--threads", 1, "--clip-grad-norm", 1]
-
-
-def losses(folder):
-    series = read_run(folder)["series"]
-    return [list(series[key, -1].values() if (key, -1) in series else series[key, 0].values()) for key in ("train/loss", "train/grad_norm")]
-
-
-def same(name, folder, reference):
-    found = losses(folder)
-    close = all(len(a) == len(b) == 3 and all(abs(x - y) <= 1e-9 * abs(y) for x, y in zip(a, b)) for a, b in zip(found, reference))
-    check(close, "%s: losses and norms as on one machine: %s, not %s" % (name, found, reference))
-
-
-def ended(name, processes, seconds=100):
-    """Exit codes and what was said."""
-    deadline = time.monotonic() + seconds
-    texts = []
-    for p in processes:
-        try:
-            texts.append("".join(p.communicate(timeout=max(0.1, deadline - time.monotonic()))))
-        except subprocess.TimeoutExpired:
-            check(False, "%s: still running after %g s" % (name, seconds))
-            p.kill()
-            texts.append("".join(p.communicate()))
-    return [p.returncode for p in processes], texts
-
 
 def whole(name, spaces, reference, flags, env=lambda i, k: None, ranks=(1, 1)):
     """One job of processes: ranks[i] of them in namespace i, told apart by flags(i, k) and env(i, k)."""
@@ -66,10 +37,7 @@ def bytes_on_the_wire(spaces, flags):
 
 
 def meetings(spaces):
-    with Folder() as runs:
-        p = dptrain(*GPT, "--nproc-per-node", 4, "--runs-dir", runs)
-        check(p.returncode == 0, "one machine: " + p.stderr)
-        reference = losses(runs)
+    reference = alone()
     two = ["--nnodes", 2, "--nproc-per-node", 2]
     at = ["--master-addr", spaces.address[0]]
     sent = spaces.sent(0)
@@ -127,6 +95,8 @@ def refusals(spaces):
     refused("other flags", spaces, 2 * [["--lr: rank 0 has 0.1", "rank 1 has 0.2"]], lambda i: [*flags(i), "--lr", (1 + i) / 10], code=2)
     refused("another strategy", spaces, 2 * [["--strategy: rank 0 has ddp, rank 1 has fsdp"]], lambda i: [*flags(i), "--strategy", ("ddp", "fsdp")[i]], code=2)
     refused("another program", spaces, 2 * [["would never meet", "(allreduce, f64, ", "on rank 0 and no more on rank 1"]], flags, env=lambda i: i and {"DPTRAIN_TEST_FAULT": "reduce"})
+    if has_transport("mpi"):
+        refused("mpi without mpirun", spaces, 2 * [["--comm mpi", "mpirun"]], lambda i: [*flags(i), "--comm", "mpi"], code=2)
     with subprocess.Popen(spaces.command(0, sys.executable, "-c", GARBAGE, a), stdout=subprocess.PIPE) as other:
         other.stdout.readline()
         refused("taken port", spaces, {0: ["port 29500", a, "taken"]}, flags, nodes=[0])

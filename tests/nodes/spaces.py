@@ -46,6 +46,19 @@ class Spaces:
     def __exit__(self, *unused):
         for name in self.names:
             ip("netns", "del", name)
+            shutil.rmtree(os.path.join("/etc/netns", name), ignore_errors=True)
+
+    def give_names(self, hosts):
+        """The machines know each other by these names, and each has its own."""
+        self.hosts = hosts
+        for name in self.names:
+            os.makedirs(os.path.join("/etc/netns", name), exist_ok=True)
+            with open(os.path.join("/etc/netns", name, "hosts"), "w", encoding="utf-8") as f:
+                f.writelines("%s %s\n" % pair for pair in [("127.0.0.1", "localhost"), *zip(self.address, hosts)])
+
+    def named(self, i, *words):
+        """A command on machine i under the machine's name."""
+        return self.command(i, "unshare", "--uts", "sh", "-c", 'hostname %s; exec "$@"' % self.hosts[i], "sh", *words)
 
     def command(self, i, *words):
         return ["ip", "netns", "exec", self.names[i], *map(str, words)]

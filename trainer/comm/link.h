@@ -1,6 +1,6 @@
-/* link.h: what carries bytes between ranks of different machines, and the ABI of the modules that do (dptrain_ucx.so).
- * A module knows ranks, addresses and messages; what they mean, and in which order sums run, is nodes.c's. A link
- * belongs to one communicator and is used by one thread at a time.
+/* link.h: what carries bytes between ranks of different machines, and the ABI of the modules that do (dptrain_ucx.so,
+ * dptrain_mpi.so). A module knows ranks, addresses and messages; what they mean, and in which order sums run, is
+ * nodes.c's. A link belongs to one communicator and is used by one thread at a time.
  *
  * Messages between two ranks arrive in the order in which they were started, whole, into buffers that were named before
  * or after they came. Buffers stay untouched until poll says so. */
@@ -15,6 +15,7 @@
 #define LINK_ABI 1
 #define LINK_SYMBOL "dptrain_link_v1"
 #define LINK_SOCKETS_MAX 16
+#define LINK_NAME_BYTES 16
 
 struct link { /* first member of each module's own struct */
 	const struct link_module *module;
@@ -36,7 +37,7 @@ struct link_transfer { /* one message; may be moved in memory while it is under 
 
 struct link_module {
 	int abi;
-	const char *name;
+	const char *name; /* shorter than LINK_NAME_BYTES */
 	int (*open)(struct link **ret, const struct link_opts *o, struct err *err);
 	/* What the others need to reach this rank; borrowed until close. */
 	const void *(*address)(struct link *l, size_t *ret_n);

@@ -6,3 +6,4 @@ libtrainer_la_SOURCES += trainer/comm/comm.h trainer/comm/bootstrap.c trainer/co
 	trainer/comm/tcp.h
 libgraph_la_SOURCES += trainer/comm/sum.c trainer/comm/sum.h # kernels add too
 include trainer/comm/ucx/local.mk
+include trainer/comm/mpi/local.mk

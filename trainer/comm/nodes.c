@@ -587,6 +587,7 @@ static int give_up(struct nodes *x, int rc)
 
 struct saying { /* in front of the link's address */
 	char node[NODES_NAME_BYTES];
+	char link[LINK_NAME_BYTES]; /* by which it reaches the others */
 };
 
 static int tell(const struct nodes *x, const struct comm_nodes_opts *o, const struct err *failure, struct err *err)
@@ -599,11 +600,21 @@ static int tell(const struct nodes *x, const struct comm_nodes_opts *o, const st
 	if (!s)
 		return err_set(err, ERR_NOMEM, "out of memory: addresses");
 	memcpy(s->node, o->node, strnlen(o->node, sizeof(s->node) - 1));
+	memcpy(s->link, o->link->name, strnlen(o->link->name, sizeof(s->link) - 1));
 	if (n)
 		memcpy(s + 1, address, n);
 	rc = bootstrap_round(o->bootstrap, s, sizeof(*s) + n, failure, err);
 	free(s);
 	return rc;
+}
+
+static int check_link(const struct saying *first, const struct saying *s, int rank, struct err *err)
+{
+	if (!strncmp(first->link, s->link, LINK_NAME_BYTES))
+		return 0;
+	return err_set(err, ERR_USAGE,
+		       "rank %d reaches other machines by %.*s, rank 0 by %.*s: give all the same --comm", rank,
+		       LINK_NAME_BYTES - 1, s->link, LINK_NAME_BYTES - 1, first->link);
 }
 
 /* Who has the same name is on the same machine: said[].node is the first rank of that name. */
@@ -615,6 +626,8 @@ static int hear(struct said *said, const struct bootstrap *b, struct err *err)
 
 		if (n < sizeof(*s))
 			return err_set(err, ERR_PEER, "rank %d does not say where it is", r);
+		if (check_link(bootstrap_said(b, 0, &other), s, r, err))
+			return ERR_USAGE;
 		said[r] = (struct said){ .number = r, .address = s + 1, .bytes = n - sizeof(*s) };
 		while (strncmp(((const struct saying *)bootstrap_said(b, said[r].node, &other))->node, s->node,
 			       NODES_NAME_BYTES))

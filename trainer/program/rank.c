@@ -93,30 +93,54 @@ static int open_lanes(struct rank *r, struct err *err)
 	return rc;
 }
 
-/* The module that carries bytes between machines. */
-static int pick_link(const struct rank *r, const struct link_module **ret, struct err *err)
+/* Where mpirun or srun started the ranks, and not our own launcher, which would be one of its processes. */
+static bool mpi_can(const struct rank *r)
 {
+	return !r->seat->launched && (getenv("PMIX_RANK") || getenv("OMPI_COMM_WORLD_RANK"));
+}
+
+static int load_mpi(const struct rank *r, const struct link_module **ret, struct err *err)
+{
+	char label[300];
+
+	if (mpi_can(r))
+		return link_load(ret, "mpi", err);
+	return err_set(err, ERR_USAGE, "%s mpi: neither mpirun nor srun --mpi=pmix has started these ranks; start "
+		       "dptrain with one of them, or use ucx",
+		       config_label(r->cfg, FLAG_comm, label, sizeof(label)));
+}
+
+/* The module that carries bytes between machines. *ret_why: for what one may ask. */
+static int pick_link(const struct rank *r, const struct link_module **ret, const char **ret_why, struct err *err)
+{
+	enum config_comm asked = (enum config_comm)r->cfg->comm;
 	char label[300];
 	int rc;
 
-	if (r->cfg->comm == CONFIG_COMM_SHM)
+	*ret_why = "";
+	if (asked == CONFIG_COMM_SHM)
 		return err_set(err, ERR_USAGE, "%s shm: reaches the ranks of one machine only, but there are %d; use "
 			       "ucx", config_label(r->cfg, FLAG_comm, label, sizeof(label)), r->seat->nodes);
-	rc = link_load(ret, r->cfg->comm == CONFIG_COMM_MPI ? "mpi" : "ucx", err);
-	if (rc == ERR_NOENT && r->cfg->comm != CONFIG_COMM_AUTO) {
+	rc = asked == CONFIG_COMM_MPI ? load_mpi(r, ret, err) : link_load(ret, "ucx", err);
+	if (rc == ERR_NOENT && asked != CONFIG_COMM_AUTO) {
 		err->code = ERR_USAGE;
 		rc = ERR_USAGE;
+	}
+	if (asked != CONFIG_COMM_AUTO)
+		return rc;
+	*ret_why = " (auto: needs no mpirun)";
+	if (rc == ERR_NOENT && mpi_can(r) && !link_load(ret, "mpi", &(struct err)ERR_INIT)) {
+		*ret_why = " (auto: mpirun or srun started the ranks, and ucx is not installed)";
+		rc = 0;
 	}
 	return rc;
 }
 
-static void say_transport(const struct rank *r)
+static void say_transport(const struct rank *r, const struct link_module *link, const char *why)
 {
-	if (!rank_is_root(r) || r->seat->nodes == 1)
-		return;
-	log_info("%d ranks on %d machines: shm within each, %s between them%s", r->seat->world, r->seat->nodes,
-		 r->cfg->comm == CONFIG_COMM_MPI ? "mpi" : "ucx",
-		 r->cfg->comm == CONFIG_COMM_AUTO ? " (auto: needs no mpirun)" : "");
+	if (rank_is_root(r))
+		log_info("%d ranks on %d machines: shm within each, %s between them%s", r->seat->world, r->seat->nodes,
+			 link->name, why);
 }
 
 static int open_nodes(struct rank *r, const struct comm_shm_opts *so, struct err *err)
@@ -126,13 +150,18 @@ static int open_nodes(struct rank *r, const struct comm_shm_opts *so, struct err
 				     .sockets = (int)r->cfg->comm_sockets,
 				     .timeout_s = so->timeout_s };
 	struct err told = ERR_INIT;
-	int rc = pick_link(r, &o.link, err);
+	const char *why;
+	int rc = pick_link(r, &o.link, &why, err);
 
 	if (!rc)
 		rc = comm_shm_open(&o.local, so, err);
+	if (rc) {
+		bootstrap_round(r->net, NULL, 0, err, &told); /* who waits for this rank hears why */
+		return rc;
+	}
+	rc = comm_nodes_open(&r->comm, &o, err);
 	if (!rc)
-		return comm_nodes_open(&r->comm, &o, err);
-	bootstrap_round(r->net, NULL, 0, err, &told); /* who waits for this rank hears why */
+		say_transport(r, o.link, why);
 	return rc;
 }
 
@@ -158,8 +187,6 @@ int rank_meet(struct rank *r, struct err *err)
 		rc = flight_comm(&r->comm, r->comm, &seat_own(s)->flight, "all ranks", err);
 	if (!rc)
 		rc = flight_pulse_start(&r->pulse, &seat_own(s)->flight, err);
-	if (!rc)
-		say_transport(r);
 	return rc ? rc : open_lanes(r, err);
 }
 
