@@ -15,6 +15,6 @@ EXTRA_DIST += tests/bench/compare-pytorch tests/bench/parts/pytorch_step.py
 EXTRA_DIST += tests/bench/accuracy tests/bench/accuracy.json tests/bench/parts/pytorch_accuracy.py
 
 # Text from a trained model, beside transformers and beside what reading the weights takes: tests/bench/sample
-EXTRA_PROGRAMS += tests/bench/read_peak
-tests_bench_read_peak_SOURCES = tests/bench/read_peak.c
+EXTRA_PROGRAMS += tests/bench/parts/read_peak
+tests_bench_parts_read_peak_SOURCES = tests/bench/parts/read_peak.c
 EXTRA_DIST += tests/bench/sample tests/bench/parts/transformers_sample.py
