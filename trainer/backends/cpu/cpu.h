@@ -9,6 +9,9 @@
  * $DPTRAIN_CPU_ISA=base|avx2|avx512|avx512_bf16 lowers the choice, for tests and comparisons. */
 enum cpu_isa { CPU_BASE, CPU_AVX2, CPU_AVX512, CPU_AVX512_BF16, CPU_ISA_COUNT };
 
+/* Products in tile registers: not at all, by plain loops in their place, by the processor's. */
+enum cpu_tiles { CPU_TILES_NONE, CPU_TILES_EMULATED, CPU_TILES_AMX };
+
 struct dnn;
 struct cpu_convs;
 struct cpu_matmul;
@@ -16,6 +19,7 @@ struct cpu_picks;
 
 struct cpu_module { /* what backend->open returns */
 	enum cpu_isa isa;
+	enum cpu_tiles tiles;
 	int threads;
 	bool deterministic, direct; /* as in struct backend_opts */
 	struct dnn *dnn;

@@ -23,6 +23,8 @@ cpu_sources = \
 	trainer/backends/cpu/pick_conv.c \
 	trainer/backends/cpu/simd.h \
 	trainer/backends/cpu/team.c \
+	trainer/backends/cpu/tiles.c \
+	trainer/backends/cpu/tiles.h \
 	trainer/backends/cpu/turn16.h \
 	trainer/backends/cpu/vec.h \
 	trainer/backends/cpu/wgrad_bf16.c \

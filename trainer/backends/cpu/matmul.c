@@ -9,16 +9,20 @@
 
 #include "trainer/backends/cpu/few_rows.h"
 #include "trainer/backends/cpu/pick.h"
+#include "trainer/backends/cpu/tiles.h"
 
 #define SMALL_PRODUCT (INT64_C(1) << 26) /* multiplications */
+#define OWN_TILES "own:tiles"
+
+enum product_by { BY_NOBODY, BY_FEW_ROWS, BY_TILES, BY_LIBRARY }; /* nobody: a size is 0 */
 
 struct cpu_matmul {
 	struct cpu_matmul *next;
 	struct dnn_matmul_spec spec;
 	int threads;
 	const struct cpu_module *module;
-	bool few_rows;		/* by the module's own loop */
-	struct dnn_matmul *dnn; /* NULL: so, or a size is 0 */
+	enum product_by by;
+	struct dnn_matmul *dnn; /* of the library's */
 };
 
 static bool spec_equal(const struct dnn_matmul_spec *a, const struct dnn_matmul_spec *b)
@@ -40,10 +44,15 @@ static bool is_small(const struct dnn_matmul_spec *s)
 	return s->m * s->n * s->k < SMALL_PRODUCT;
 }
 
-/* What timing found: without a turned b, and for long sums of turned a, copying into panels pays off. */
+/* What timing found: tiles where there are some, and without a turned b, and for long sums of turned a, copying into
+ * panels pays off. */
 static void pick_by_rule(struct cpu_module *m, const struct dnn_matmul_spec *s, char *name)
 {
 	name[0] = '\0';
+	if (tiles_takes(m, s) && !is_small(s)) {
+		snprintf(name, PICK_NAME_BYTES, OWN_TILES);
+		return;
+	}
 	for (int i = 0; !s->b_turned && !is_small(s) && dnn_matmul_candidate(m->dnn, s, i, name, PICK_NAME_BYTES); i++)
 		if (strstr(name, "gemm"))
 			return;
@@ -56,10 +65,12 @@ static int64_t out_elements(const struct dnn_matmul_spec *s)
 }
 
 struct trial {
+	const struct cpu_module *module;
+	const struct dnn_matmul_spec *spec;
+	int threads;
 	char *memory;
 	size_t bytes, a, b, bias, out, workspace;
-	struct dnn_matmul *list[PICK_CANDIDATES];
-	int threads;
+	struct dnn_matmul *list[PICK_CANDIDATES]; /* NULL: own tiles */
 };
 
 static size_t up(int64_t elements, size_t item)
@@ -67,8 +78,9 @@ static size_t up(int64_t elements, size_t item)
 	return ((size_t)elements * item + 4095) / 4096 * 4096;
 }
 
-static int trial_open(struct trial *t, const struct dnn_matmul_spec *s, size_t workspace)
+static int trial_open(struct trial *t, size_t workspace)
 {
+	const struct dnn_matmul_spec *s = t->spec;
 	int64_t a_rows = s->a_turned ? s->k : s->m;
 	size_t item = s->bf16 ? 2 : 4;
 
@@ -88,34 +100,50 @@ static int trial_open(struct trial *t, const struct dnn_matmul_spec *s, size_t w
 static double run_once(void *arg, int i)
 {
 	struct trial *t = arg;
-	const struct dnn_matmul_args args = { t->memory, t->memory + t->b, (const float *)(t->memory + t->bias),
+	const struct dnn_matmul_args args = { t->memory, t->memory + t->b,
+					      t->spec->bias ? (const float *)(t->memory + t->bias) : NULL,
 					      t->memory + t->out, t->memory + t->workspace };
 	struct err err = ERR_INIT;
 	double start = cpu_pick_clock(t->threads);
 
-	if (dnn_matmul_run(t->list[i], &args, &err))
+	if (!t->list[i])
+		tiles_run(t->module, t->spec, t->threads, &args);
+	else if (dnn_matmul_run(t->list[i], &args, &err))
 		return 1e9;
 	return cpu_pick_clock(t->threads) - start;
+}
+
+/* Candidates worth their trial, by name; returns how many. Widens the workspace to what each of them needs. */
+static int list_candidates(struct trial *t, struct dnn *dnn, char names[][PICK_NAME_BYTES], size_t *workspace)
+{
+	const struct dnn_matmul_spec *s = t->spec;
+	int n = 0;
+
+	if (tiles_takes(t->module, s)) {
+		*workspace = tiles_workspace_bytes(s, t->threads);
+		snprintf(names[n++], PICK_NAME_BYTES, OWN_TILES);
+	}
+	for (int i = 0; n < PICK_CANDIDATES && dnn_matmul_candidate(dnn, s, i, names[n], PICK_NAME_BYTES); i++) {
+		if (!cpu_pick_worth_trying(t->module, names[n]) || (is_small(s) && strstr(names[n], "gemm")) ||
+		    dnn_matmul_new(&t->list[n], dnn, s, names[n], NULL))
+			continue;
+		if (dnn_matmul_workspace_bytes(t->list[n]) > *workspace)
+			*workspace = dnn_matmul_workspace_bytes(t->list[n]);
+		n++;
+	}
+	return n;
 }
 
 static void time_candidates(struct cpu_module *m, const struct dnn_matmul_spec *s, int threads, char *name)
 {
 	char names[PICK_CANDIDATES][PICK_NAME_BYTES];
-	struct trial t = { .threads = threads };
+	struct trial t = { .module = m, .spec = s, .threads = threads };
 	size_t workspace = 0;
-	int n = 0;
+	int n = list_candidates(&t, m->dnn, names, &workspace);
 
-	for (int i = 0; n < PICK_CANDIDATES && dnn_matmul_candidate(m->dnn, s, i, names[n], PICK_NAME_BYTES); i++) {
-		if (!cpu_pick_worth_trying(m, names[n]) || (is_small(s) && strstr(names[n], "gemm")) ||
-		    dnn_matmul_new(&t.list[n], m->dnn, s, names[n], NULL))
-			continue;
-		if (dnn_matmul_workspace_bytes(t.list[n]) > workspace)
-			workspace = dnn_matmul_workspace_bytes(t.list[n]);
-		n++;
-	}
 	if (n > 0)
 		snprintf(name, PICK_NAME_BYTES, "%s", names[0]);
-	if (n > 1 && trial_open(&t, s, workspace) == 0) {
+	if (n > 1 && trial_open(&t, workspace) == 0) {
 		snprintf(name, PICK_NAME_BYTES, "%s", names[cpu_pick_fastest(n, run_once, &t)]);
 		munmap(t.memory, t.bytes);
 	}
@@ -158,11 +186,15 @@ static int make(struct cpu_matmul *c, struct cpu_module *m, struct err *err)
 {
 	char name[PICK_NAME_BYTES];
 
-	c->few_rows = few_rows_takes(m, &c->spec);
-	if (c->few_rows)
+	c->by = few_rows_takes(m, &c->spec) ? BY_FEW_ROWS : BY_LIBRARY;
+	if (c->by == BY_FEW_ROWS)
 		return 0;
 	use_threads(c->threads);
 	pick(m, &c->spec, c->threads, name);
+	if (strcmp(name, OWN_TILES) == 0 && tiles_takes(m, &c->spec)) {
+		c->by = BY_TILES;
+		return 0;
+	}
 	if (name[0] && dnn_matmul_new(&c->dnn, m->dnn, &c->spec, name, NULL) == 0)
 		return 0;
 	return dnn_matmul_new(&c->dnn, m->dnn, &c->spec, NULL, err);
@@ -210,25 +242,33 @@ void cpu_matmul_free_all(struct cpu_module *m)
 
 size_t cpu_matmul_workspace_bytes(const struct cpu_matmul *c)
 {
+	if (c->by == BY_TILES)
+		return tiles_workspace_bytes(&c->spec, c->threads);
 	return c->dnn ? dnn_matmul_workspace_bytes(c->dnn) : 0;
 }
 
 const char *cpu_matmul_impl(const struct cpu_matmul *c)
 {
-	return c->few_rows ? "own:few_rows" : c->dnn ? dnn_matmul_impl(c->dnn) : "none";
+	static const char *const own[] = { "none", "own:few_rows", OWN_TILES };
+
+	return c->by == BY_LIBRARY ? dnn_matmul_impl(c->dnn) : own[c->by];
 }
 
 int cpu_matmul_run(struct cpu_matmul *c, const struct dnn_matmul_args *args, struct err *err)
 {
-	if (c->few_rows) {
+	switch (c->by) {
+	case BY_FEW_ROWS:
 		few_rows_run(c->module, &c->spec, c->threads, args);
 		return 0;
-	}
-	if (!c->dnn) {
+	case BY_TILES:
+		tiles_run(c->module, &c->spec, c->threads, args);
+		return 0;
+	case BY_NOBODY:
 		if (!c->spec.add)
 			memset(args->out, 0, (size_t)out_elements(&c->spec) * (c->spec.out_bf16 ? 2 : 4));
 		return 0;
+	default:
+		use_threads(c->threads);
+		return dnn_matmul_run(c->dnn, args, err);
 	}
-	use_threads(c->threads);
-	return dnn_matmul_run(c->dnn, args, err);
 }

@@ -10,6 +10,7 @@
 #include "trainer/backends/cpu/emulate.h"
 #include "trainer/backends/cpu/matmul.h"
 #include "trainer/backends/cpu/pick.h"
+#include "trainer/backends/cpu/tiles.h"
 
 static void cpu_version(char *text, size_t n)
 {
@@ -73,6 +74,7 @@ static int cpu_open(const struct backend_opts *o, void **ret_module, struct err 
 	m->deterministic = o->deterministic;
 	m->direct = o->direct;
 	m->isa = cpu_isa_detect();
+	m->tiles = cpu_tiles_detect(m->isa);
 	rc = dnn_new(&m->dnn, err);
 	if (!rc && !m->deterministic)
 		m->picks = cpu_picks_open();

@@ -1,0 +1,219 @@
+/* tiles_test.c: products of tiles.c against f64 sums: every way to store the operands, sizes around those of a tile, a
+ * panel, a group and a slice, with and without bias and sum; the same bits for any number of threads. By plain loops in
+ * place of the processor's tiles, and by these where it has them (else a line says that it has not). */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "trainer/backends/cpu/tiles.h"
+
+#define STORED_PAST 5 /* elements behind a row, in the cases with steps */
+
+struct size_case {
+	int64_t m, n, k;
+};
+
+static const struct size_case sizes[] = {
+	{ 1, 1, 1 },   { 16, 16, 32 }, { 31, 33, 31 },	  { 64, 32, 64 },    { 17, 100, 129 },
+	{ 5, 300, 7 }, { 300, 5, 66 }, { 40, 20, 1025 }, { 33, 47, 2200 },
+};
+
+struct product {
+	struct dnn_matmul_spec s;
+	uint16_t *a, *b;
+	float *bias;
+	void *before; /* what out holds first */
+	double *want;
+	size_t out_bytes;
+};
+
+static float widen(uint16_t x)
+{
+	uint32_t bits = (uint32_t)x << 16;
+	float f;
+
+	memcpy(&f, &bits, sizeof(f));
+	return f;
+}
+
+/* bf16 numbers of [-1, 1), in room of their own size, so that reading past it is seen. */
+static uint16_t *draw(int64_t n, uint64_t *seed)
+{
+	uint16_t *p = malloc((size_t)n * sizeof(*p));
+
+	assert_non_null(p);
+	for (int64_t i = 0; i < n; i++) {
+		float f;
+		uint32_t bits;
+
+		*seed = *seed * 6364136223846793005u + 1442695040888963407u;
+		f = (float)((double)(int64_t)(*seed >> 11) / (double)(1LL << 52) - 1);
+		memcpy(&bits, &f, sizeof(bits));
+		p[i] = (uint16_t)(bits >> 16);
+	}
+	return p;
+}
+
+static double held(const void *out, bool bf16, int64_t i)
+{
+	return bf16 ? (double)widen(((const uint16_t *)out)[i]) : (double)((const float *)out)[i];
+}
+
+static double sum_of(const struct product *p, int64_t i, int64_t j)
+{
+	const struct dnn_matmul_spec *s = &p->s;
+	double sum = s->bias ? (double)p->bias[j] : 0;
+
+	for (int64_t k = 0; k < s->k; k++)
+		sum += (double)widen(p->a[s->a_turned ? k * s->a_step + i : i * s->a_step + k]) *
+		       (double)widen(p->b[s->b_turned ? j * s->k + k : k * s->n + j]);
+	return s->add ? sum + held(p->before, s->out_bf16, i * s->out_step + j) : sum;
+}
+
+static void open_product(struct product *p, struct dnn_matmul_spec s)
+{
+	uint64_t seed = 11;
+
+	s.bf16 = true;
+	s.a_step = (s.a_turned ? s.m : s.k) + STORED_PAST;
+	s.out_step = s.n + STORED_PAST;
+	p->s = s;
+	p->out_bytes = (size_t)(s.m * s.out_step) * (s.out_bf16 ? sizeof(uint16_t) : sizeof(float));
+	p->a = draw((s.a_turned ? s.k : s.m) * s.a_step - STORED_PAST, &seed);
+	p->b = draw(s.k * s.n, &seed);
+	p->bias = calloc((size_t)s.n, sizeof(float));
+	p->before = calloc(1, p->out_bytes);
+	p->want = calloc((size_t)(s.m * s.n), sizeof(double));
+	assert_true(p->bias && p->before && p->want);
+	for (int64_t j = 0; j < s.n; j++)
+		p->bias[j] = (float)(j % 5);
+	for (int64_t i = 0; i < s.m * s.out_step; i++)
+		if (s.out_bf16)
+			((uint16_t *)p->before)[i] = 0x3f80; /* 1 */
+		else
+			((float *)p->before)[i] = 1;
+	for (int64_t i = 0; i < s.m * s.n; i++)
+		p->want[i] = sum_of(p, i / s.n, i % s.n);
+}
+
+static void close_product(struct product *p)
+{
+	free(p->a);
+	free(p->b);
+	free(p->bias);
+	free(p->before);
+	free(p->want);
+}
+
+/* What the product writes with so many threads; the caller frees. */
+static void *run(const struct cpu_module *m, const struct product *p, int threads)
+{
+	void *workspace = malloc(tiles_workspace_bytes(&p->s, threads)), *out = malloc(p->out_bytes);
+
+	assert_true(workspace && out);
+	memset(workspace, 0xff, tiles_workspace_bytes(&p->s, threads));
+	memcpy(out, p->before, p->out_bytes);
+	tiles_run(m, &p->s, threads, &(struct dnn_matmul_args){ p->a, p->b, p->bias, out, workspace });
+	free(workspace);
+	return out;
+}
+
+/* Relative to the sum of the terms' sizes, which is what rounding is relative to. */
+static void check_values(const struct product *p, const void *out)
+{
+	const struct dnn_matmul_spec *s = &p->s;
+	const double most = s->out_bf16 ? 4e-3 : 1e-6;
+
+	for (int64_t i = 0; i < s->m; i++) {
+		for (int64_t j = 0; j < s->n; j++) {
+			double want = p->want[i * s->n + j], got = held(out, s->out_bf16, i * s->out_step + j);
+
+			if (!(fabs(got - want) <= most * (fabs(want) + (double)s->k / 4 + 5)))
+				fail_msg("%lldx%lldx%lld a_turned %d b_turned %d: [%lld][%lld] is %.9g, not %.9g",
+					 (long long)s->m, (long long)s->n, (long long)s->k, s->a_turned, s->b_turned,
+					 (long long)i, (long long)j, got, want);
+		}
+		for (int64_t j = s->n; j < s->out_step; j++)
+			assert_true(held(out, s->out_bf16, i * s->out_step + j) == 1);
+	}
+}
+
+static void check_product(const struct cpu_module *m, struct dnn_matmul_spec s)
+{
+	struct product p;
+	void *one, *three;
+
+	open_product(&p, s);
+	one = run(m, &p, 1);
+	three = run(m, &p, 3);
+	check_values(&p, one);
+	assert_memory_equal(one, three, p.out_bytes);
+	free(one);
+	free(three);
+	close_product(&p);
+}
+
+static void check_all(enum cpu_isa isa, enum cpu_tiles tiles)
+{
+	const struct cpu_module m = { .isa = isa, .tiles = tiles };
+
+	for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++)
+		for (int ways = 0; ways < 8; ways++) {
+			struct dnn_matmul_spec s = { .m = sizes[i].m, .n = sizes[i].n, .k = sizes[i].k };
+
+			s.a_turned = ways & 1;
+			s.b_turned = ways & 2;
+			s.out_bf16 = ways & 4;
+			s.bias = (ways + (int)i) % 2;
+			s.add = (ways + (int)i) % 3 == 0;
+			check_product(&m, s);
+		}
+}
+
+static void test_in_place_of_tiles(void **state)
+{
+	(void)state;
+	for (int isa = CPU_BASE; isa <= (int)cpu_isa_detect(); isa++)
+		check_all((enum cpu_isa)isa, CPU_TILES_EMULATED);
+}
+
+static void test_in_tiles(void **state)
+{
+	(void)state;
+	unsetenv("DPTRAIN_CPU_TILES");
+	unsetenv("DPTRAIN_CPU_ISA");
+	if (cpu_tiles_detect(cpu_isa_detect()) != CPU_TILES_AMX) {
+		puts("this processor has no tiles: not run in them");
+		skip();
+	}
+	check_all(CPU_AVX512_BF16, CPU_TILES_AMX);
+}
+
+static void test_told(void **state)
+{
+	(void)state;
+	setenv("DPTRAIN_CPU_TILES", "no", 1);
+	assert_int_equal(cpu_tiles_detect(cpu_isa_detect()), CPU_TILES_NONE);
+	setenv("DPTRAIN_CPU_TILES", "emulate", 1);
+	assert_int_equal(cpu_tiles_detect(CPU_BASE), CPU_TILES_EMULATED);
+	unsetenv("DPTRAIN_CPU_TILES");
+	assert_int_equal(cpu_tiles_detect(CPU_AVX2), CPU_TILES_NONE);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_in_place_of_tiles),
+		cmocka_unit_test(test_in_tiles),
+		cmocka_unit_test(test_told),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
