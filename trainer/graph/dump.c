@@ -12,6 +12,8 @@ static void dump_type(const struct tensor *t, struct buf *out)
 		buf_addf(out, " packed=%zu", t->opaque_bytes);
 	if (t->space == SPACE_COMM)
 		buf_adds(out, " comm");
+	if (t->space == SPACE_OFFLOAD)
+		buf_adds(out, " offloaded");
 	if (t->base)
 		buf_addf(out, " in=%s+%zu", t->base->name, t->base_offset);
 	if (t->keep)

@@ -55,6 +55,8 @@ enum space {
 	SPACE_PRIVATE, /* the rank's own */
 	SPACE_COMM,    /* allocated by the communicator: can be reduced and sent without copying */
 	SPACE_PINNED,  /* host memory the device reads and writes directly */
+	SPACE_OFFLOAD, /* what is kept out of the others' way between its uses: the same, or a file; copied, never read
+			* by kernels */
 	SPACE_COUNT
 };
 

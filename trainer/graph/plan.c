@@ -28,13 +28,15 @@ const char *plan_category_name(enum plan_category c)
 	static const char *const names[PLAN_CATEGORY_COUNT] = { "parameters",  "gradients", "optimizer",
 								"activations", "workspace", "inputs",
 								"shards",      "gathered",  "buckets",
-								"snapshot" };
+								"offloaded",   "snapshot" };
 
 	return names[c];
 }
 
 static enum plan_category category(const struct tensor *t)
 {
+	if (t->space == SPACE_OFFLOAD)
+		return PLAN_OFFLOADED;
 	switch (t->kind) {
 	case TENSOR_PARAM:
 		return t->shard.each ? PLAN_SHARDS : PLAN_PARAMETERS;
@@ -294,7 +296,7 @@ static void dump_sharers(const struct live *l, int index, const struct graph *g,
 
 static void dump_buffers(const struct live *l, const struct graph *g, struct buf *out)
 {
-	static const char *const spaces[SPACE_COUNT] = { "private", "comm", "pinned" };
+	static const char *const spaces[SPACE_COUNT] = { "private", "comm", "pinned", "offload" };
 
 	for (int i = 0; i < l->n; i++) {
 		const struct live_buffer *b = &l->buffers[i];
@@ -334,9 +336,12 @@ void plan_dump(const struct plan *p, const struct plan_program *programs, int n_
 {
 	struct live l;
 
-	buf_addf(out, "plan private=%zu comm=%zu pinned=%zu persistent=%zu lower-bound=%zu\n",
+	buf_addf(out, "plan private=%zu comm=%zu pinned=%zu persistent=%zu lower-bound=%zu",
 		 p->slab_bytes[SPACE_PRIVATE], p->slab_bytes[SPACE_COMM], p->slab_bytes[SPACE_PINNED],
 		 p->persistent_bytes, p->lower_bound_bytes);
+	if (p->slab_bytes[SPACE_OFFLOAD])
+		buf_addf(out, " offload=%zu", p->slab_bytes[SPACE_OFFLOAD]);
+	buf_addc(out, '\n');
 	for (int c = 0; c < PLAN_CATEGORY_COUNT; c++)
 		if (c <= PLAN_INPUTS || p->category_bytes[c])
 			buf_addf(out, "%s%s=%zu", c ? " " : "", plan_category_name((enum plan_category)c),

@@ -18,6 +18,7 @@ enum plan_category {
 	PLAN_SHARDS,   /* ranges of parameters that other ranks hold the rest of */
 	PLAN_GATHERED, /* parameters of all ranks, to be read */
 	PLAN_BUCKETS,  /* gradients on their way to the ranks that hold them */
+	PLAN_OFFLOADED, /* what is copied from and to SPACE_OFFLOAD */
 	PLAN_SNAPSHOT, /* room for a copy of everything persistent, to be saved while training goes on */
 	PLAN_CATEGORY_COUNT
 };
@@ -36,6 +37,7 @@ struct plan {
 	/* of each space at its peak in the program that needs most of it */
 	size_t category_bytes[PLAN_CATEGORY_COUNT];
 	size_t lower_bound_bytes;                     /* their sum: no placement needs less */
+	bool offload_in_file; /* the bytes of SPACE_OFFLOAD are none of the machine's memory; set by the caller */
 };
 
 /* Writes ->offset of every tensor and ->workspace_offset of every node, and the same of every slot. */

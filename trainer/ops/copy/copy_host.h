@@ -1,0 +1,49 @@
+/* copy_host.h: the copies of host backends. They run on streams of their own, beside kernels that have the rank's
+ * threads, so each is one thread's. */
+#ifndef DPT_OPS_COPY_HOST_H
+#define DPT_OPS_COPY_HOST_H
+
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "trainer/graph/kernel.h"
+#include "trainer/ops/copy/copy.h"
+
+/* Pages of a mapped file (MAP_SHARED) are the process's no longer: what they hold stays the file's. Neighbours on the
+ * first and the last of them find theirs again. */
+static inline void copy_give_back(void *at, size_t bytes)
+{
+	const size_t page = (size_t)sysconf(_SC_PAGESIZE), skipped = (size_t)at % page;
+
+	madvise((unsigned char *)at - skipped, bytes + skipped, MADV_DONTNEED);
+}
+
+static inline int copy_prepare(const struct kernel_env *env, struct node *n, void **ret_state, struct err *err)
+{
+	(void)env;
+	(void)err;
+	*ret_state = n;
+	return 0;
+}
+
+static inline int copy_run(void *state, const struct kernel_args *args, struct err *err)
+{
+	const struct node *n = state;
+	const bool file = ((const struct copy_attr *)n->attr)->file;
+	const size_t bytes = tensor_bytes(n->in[0]);
+
+	(void)err;
+	if (!bytes)
+		return 0;
+	memcpy(args->out[0], args->in[0], bytes);
+	if (file && n->in[0]->space == SPACE_OFFLOAD)
+		copy_give_back(args->in[0], bytes);
+	if (file && n->out[0]->space == SPACE_OFFLOAD)
+		copy_give_back(args->out[0], bytes);
+	return 0;
+}
+
+#define COPY_KERNEL { .prepare = copy_prepare, .run = copy_run }
+
+#endif
