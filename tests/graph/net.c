@@ -11,6 +11,7 @@
 #include "trainer/ops/accumulate/accumulate.h"
 #include "trainer/ops/ops.h"
 #include "trainer/program/optimizer.h"
+#include "trainer/strategies/offload.h"
 
 /* From gradients to parameters, as trainer/program/program.c arranges it. */
 static int add_update(struct graph *g, const struct net_opts *o, struct graph *model, struct err *err)
@@ -79,10 +80,11 @@ void net_make(struct net *ret, const struct net_opts *o)
 {
 	struct graph *g = make_typed(o);
 	struct err err = ERR_INIT;
+	const struct offload_opts away = { .activations = o->offload, .params = o->offload, .optimizer = o->offload };
 
 	ret->model = o->strategy && o->strategy->lay ? make_typed(o) : NULL;
-	if (pass_recompute(g, o->recompute, &err) || add_update(g, o, ret->model, &err) || pass_shape(g, &err) ||
-	    schedule_make(&ret->schedule, g, &err))
+	if (pass_recompute(g, o->recompute, &err) || add_update(g, o, ret->model, &err) ||
+	    offload_add(g, &away, &err) || pass_shape(g, &err) || schedule_make(&ret->schedule, g, &err))
 		fail_msg("%s: %s", o->model, err.text);
 	ret->g = g;
 	ret->program = (struct plan_program){ !o->training ? "eval" : o->more_follow ? "micro" : "train", g,

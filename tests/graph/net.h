@@ -25,6 +25,7 @@ struct net_opts {
 	const struct strategy *strategy; /* with synchronised batch norm, in buckets of 100 KB; NULL: none */
 	int world;	  /* its ranks */
 	int zero_stage;	  /* of the strategies that have any */
+	bool offload;	  /* activations, parameters and moments */
 	bool accumulate;  /* a step has several micro-batches; */
 	bool more_follow; /* this one is not the last */
 };

@@ -454,6 +454,17 @@ static void language_models(void **state)
 	check_all_sharings(SMALL_GPT, true);
 	check_run(SMALL_GPT " --strategy ddp --deterministic", 3, true, &total);
 	say("--deterministic", &total);
+	total = (struct totals){ 0 };
+	for (size_t i = 0; i < sizeof(sharings) / sizeof(sharings[0]); i++) {
+		const char *way = sharings[i].flags;
+		const bool whole = strstr(way, "stage 1") || strstr(way, "stage 2"); /* parameters, for the step */
+		char flags[600];
+
+		snprintf(flags, sizeof(flags), SMALL_GPT " --model-ema %s --activation-offload --optim-offload%s", way,
+			 whole ? "" : " --param-offload");
+		check_run(flags, sharings[i].world, true, &total);
+	}
+	say("offloads", &total);
 }
 
 #define SMALL_RESNET "--model resnet20 --image-size 8 -b 12"

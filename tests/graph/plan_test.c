@@ -511,6 +511,9 @@ static void test_models(void **state)
 		{ .model = "gpt2-350m", .batch = 4, .precision = BF16_F32, .recompute = RECOMPUTE_FULL },
 		{ .model = "resnet20", .batch = 32, .precision = F32_F32, .accumulate = true,
 		  .recompute = RECOMPUTE_FULL },
+		{ .model = "resnet20", .batch = 32, .precision = BF16_F32, .offload = true },
+		{ .model = "gpt2-124m", .batch = 1, .precision = BF16_F32, .recompute = RECOMPUTE_FULL,
+		  .offload = true },
 	};
 
 	(void)state;
@@ -520,6 +523,31 @@ static void test_models(void **state)
 		o.training = true;
 		check_model(&o);
 	}
+}
+
+static size_t compute_bytes(struct net_opts o, bool offload)
+{
+	struct err err = ERR_INIT;
+	struct plan plan;
+	struct net net;
+
+	o.offload = offload;
+	net_make(&net, &o);
+	assert_int_equal(plan_make(&plan, &net.program, 1, &err), 0);
+	net_free(&net);
+	return plan.slab_bytes[SPACE_PRIVATE];
+}
+
+/* GPT-2 124M, f32: what is left of 124 M parameters and their momentum are two tables at a time (the output's weights
+ * and their gradient), beside all gradients and the output's activations; of 12 blocks' activations those of three. */
+static void test_offload_frees(void **state)
+{
+	const struct net_opts o = { .model = "gpt2-124m", .batch = 4, .training = true, .precision = F32_F32 };
+	const size_t kept = compute_bytes(o, false), left = compute_bytes(o, true);
+
+	(void)state;
+	if (left > kept * 2 / 5)
+		fail_msg("%zu bytes of %zu are left", left, kept);
 }
 
 /* Every strategy, on two ranks where it takes them. */
@@ -554,6 +582,7 @@ int main(void)
 		cmocka_unit_test(test_views),	      cmocka_unit_test(test_streams),
 		cmocka_unit_test(test_slots),	      cmocka_unit_test(test_contradiction),
 		cmocka_unit_test(test_models),	      cmocka_unit_test(test_strategies),
+		cmocka_unit_test(test_offload_frees),
 	};
 
 	return cmocka_run_group_tests_name("plan", tests, NULL, NULL);

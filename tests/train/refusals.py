@@ -98,17 +98,18 @@ def series(tmp, data):
         f.write("what is recorded is documented " * 9)
     fp16 = ["--precision", "fp16"] if "cpu" in fast() else []
     kinds = (["--data-path", data, "--model", "resnet20", "-b", 8, "--nproc-per-node", 2, *fp16],
-             ["--data-path", text, "--model", "gpt2-124m", "--n-layer", 1, "--n-head", 1, "--n-embd", 8, "--block-size", 8, "-b", 8])
+             ["--data-path", text, "--model", "gpt2-124m", "--n-layer", 1, "--n-head", 1, "--n-embd", 8, "--block-size", 8, "-b", 8,
+              "--optim-offload"])
     for number, flags in enumerate(kinds):
         runs = os.path.join(tmp, "series%d" % number)
         p = dptrain(*flags, "--epochs", 1, "--eval-steps", 1, "--save-steps", 1, "--report-to", "none", "--system-interval", 0.1,
                     "--runs-dir", runs, *fast(), env={"DPTRACK_URL": "http://127.0.0.1:1", "DPTRAIN_TEST_SLOW_LOADER": "100"})
         check(p.returncode == 0 and "server" not in p.stderr, "series: exit %d: %s" % (p.returncode, p.stderr))
         keys |= {key for key, _ in read_run(runs)["series"]}
-    # Of damaged images; of fp16; of several machines; of shards; of machines that tell; of runs of seconds.
+    # Of damaged images; of fp16; of several machines; of shards; of machines that tell; of runs of seconds; of pipelines.
     rare = {"data/broken", "train/loss_scale", "train/skipped_steps", "comm/bytes_nodes", "data/remote_bytes", "data/cache_bytes",
             "data/local_bytes", "data/requests", "data/retries", "system/power_watts", "system/clock_mhz",
-            "system/cpu_throttled_percent", "system/memory_wait_percent", "system/loop_us"}
+            "system/cpu_throttled_percent", "system/memory_wait_percent", "system/loop_us", "phase/bubble"}
     check(keys <= documented() and documented() <= keys | rare, "series and help differ: %s, %s" % (sorted(keys - documented()), sorted(documented() - keys)))
 
 

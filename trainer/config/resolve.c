@@ -158,6 +158,20 @@ static int resolve_sharing(struct run_config *cfg, struct err *err)
 	return rc;
 }
 
+/* What is offloaded, and where to. */
+static int check_offload(const struct run_config *cfg, struct err *err)
+{
+	struct label l;
+
+	if (cfg->offload_dir && !cfg->activation_offload && !cfg->param_offload && !cfg->optim_offload)
+		return err_set(err, ERR_USAGE, "%s: nothing is offloaded; --activation-offload, --param-offload or "
+			       "--optim-offload says what", say(cfg, FLAG_offload_dir, &l));
+	if (cfg->param_offload && cfg->strategy == STRATEGY_fsdp && cfg->world > 1 && cfg->zero_stage < 3)
+		return err_set(err, ERR_USAGE, "%s: stage %lld of ZeRO keeps whole parameters for the step; "
+			       "--zero-stage 3 does not", say(cfg, FLAG_param_offload, &l), (long long)cfg->zero_stage);
+	return 0;
+}
+
 int64_t config_stages(const struct run_config *cfg)
 {
 	return cfg->strategy == STRATEGY_pdp && cfg->pp_stages > 0 ? cfg->pp_stages : 1;
@@ -525,6 +539,8 @@ int config_resolve(struct run_config *cfg, const struct config_world *w, struct 
 		rc = resolve_strategy(cfg, err);
 	if (!rc)
 		rc = resolve_sharing(cfg, err);
+	if (!rc)
+		rc = check_offload(cfg, err);
 	if (!rc)
 		rc = resolve_batch(cfg, w->batch_from_samples, err);
 	if (!rc)

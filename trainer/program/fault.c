@@ -31,6 +31,11 @@ static bool is_sum(const struct node *n)
 	return n->op == &op_accumulate;
 }
 
+static bool is_copy_back(const struct node *n)
+{
+	return n->op == &op_copy && n->stream == STREAM_COPY_IN;
+}
+
 static const struct {
 	const char *word;
 	bool (*is)(const struct node *n);
@@ -41,6 +46,7 @@ static const struct {
 	{ "norm", is_norm, false },
 	{ "message", is_message, false },
 	{ "micro", is_sum, true },
+	{ "offload", is_copy_back, false },
 };
 
 static void plant(struct graph *g, struct node *n, bool twice)
@@ -70,4 +76,15 @@ int fault_plant(struct graph *g)
 				break;
 			}
 	return g->err.code;
+}
+
+void fault_plant_turns(struct schedule *s)
+{
+	const char *word = getenv("DPTRAIN_TEST_FAULT");
+
+	for (int i = 0; word && !strcmp(word, "slot") && i < s->n; i++)
+		if (s->items[i].node->part == PART_BACKWARD && s->items[i].stream == STREAM_COMPUTE) {
+			s->items[i].slot = (s->items[i].slot + 1) % s->slots;
+			break;
+		}
 }

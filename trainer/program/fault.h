@@ -3,11 +3,15 @@
 #ifndef DPT_PROGRAM_FAULT_H
 #define DPT_PROGRAM_FAULT_H
 
-#include "trainer/graph/graph.h"
+#include "trainer/graph/schedule.h"
 
 /* DPTRAIN_TEST_FAULT: reduce (some gradients are not summed over the ranks), gather (some parameters are stale), norm
  * (sums of squares stay the rank's own), message (a stage is not sent what it waits for), micro (some gradients of a
- * later micro-batch count twice). Behind the strategy. Returns 0 or the graph's error code. */
+ * later micro-batch count twice), offload (something that was offloaded is not copied back). Behind the passes that
+ * add such nodes. Returns 0 or the graph's error code. */
 int fault_plant(struct graph *g);
+
+/* The same of a schedule with several slots: slot (a backward node works on another micro-batch than its turn's). */
+void fault_plant_turns(struct schedule *s);
 
 #endif

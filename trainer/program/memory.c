@@ -11,23 +11,28 @@
 #define MIB 1048576.0
 #define ADVICE_BYTES 300
 
+static int64_t offloaded(const struct plan *p)
+{
+	return p->offload_in_file ? 0 : (int64_t)p->slab_bytes[SPACE_OFFLOAD];
+}
+
 /* Of each other rank's communicator memory a rank touches its own share, where it leaves what it has summed. */
 int64_t memory_planned(const struct plan *p, int world)
 {
 	int64_t comm = (int64_t)p->slab_bytes[SPACE_COMM];
 
-	return (int64_t)(p->slab_bytes[SPACE_PRIVATE] + p->slab_bytes[SPACE_PINNED]) + comm +
+	return (int64_t)(p->slab_bytes[SPACE_PRIVATE] + p->slab_bytes[SPACE_PINNED]) + offloaded(p) + comm +
 	       comm / world * (world - 1);
 }
 
 /* Of all ranks on this machine, whose shared memory is there once for each; of a rank's own device. */
 static int64_t needed(const struct plan *p, const struct rank *r)
 {
-	int64_t own = 0;
+	int64_t own = offloaded(p);
 
 	if (r->backend->room)
 		return (int64_t)(p->slab_bytes[SPACE_PRIVATE] + p->slab_bytes[SPACE_COMM]);
-	for (int s = 0; s < SPACE_COUNT; s++)
+	for (int s = 0; s < SPACE_OFFLOAD; s++)
 		own += (int64_t)p->slab_bytes[s];
 	return own * r->seat->local_world;
 }

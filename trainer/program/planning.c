@@ -39,6 +39,11 @@ static struct program_opts opts_of(const struct rank *r, const struct subject *s
 		.keep_grads = cfg->dump_grads != NULL,
 		.node_by_node = !cfg->cuda_graphs,
 		.recompute = (enum recompute)cfg->activation_checkpointing,
+		.offload = { .activations = cfg->activation_offload,
+			     .params = cfg->param_offload,
+			     .optimizer = cfg->optim_offload,
+			     .file = cfg->offload_dir != NULL },
+		.offload_dir = cfg->offload_dir,
 		.env = rank_env(r),
 		.comm = r->comm,
 	};

@@ -5,6 +5,8 @@
 #include <string.h>
 
 #include "trainer/graph/slab.h"
+#include "trainer/ops/copy/copy_host.h"
+#include "trainer/program/spill.h"
 
 struct program *prepared_program(const struct prepared *p, enum program_kind kind, int64_t batch)
 {
@@ -46,15 +48,19 @@ struct strategy_part prepared_held(const struct prepared *p, const struct tensor
 	return s->holds ? s->holds(t, &p->opts.sharing, rank) : (struct strategy_part){ 0, shape_count(&t->shape) };
 }
 
-/* With a strategy that gives every rank everything, that lies at the start of the private slab, and its copy is in the
- * same order. */
+bool prepared_in_one_piece(const struct prepared *p)
+{
+	return !p->opts.strategy->holds && !p->opts.offload.params && !p->opts.offload.optimizer;
+}
+
+/* What lies in one piece at the start of the private slab is copied in the same order. */
 size_t prepared_copy_at(const struct prepared *p, const char *name)
 {
 	const struct tensor *t;
 	size_t bytes = 0;
 	int at = 0;
 
-	if (!p->opts.strategy->holds)
+	if (prepared_in_one_piece(p))
 		return name ? prepared_own(p, name)->offset : p->plan.persistent_bytes;
 	while ((t = prepared_next(p, &at)) && !(name && !strcmp(t->name, name))) {
 		struct strategy_part held = prepared_held(p, t, p->opts.sharing.rank);
@@ -104,6 +110,7 @@ int prepare_programs(struct prepared *ret, const struct program_opts *opts, cons
 						 &ret->program[i]->schedule };
 	if (!rc)
 		rc = plan_make(&ret->plan, list, ret->n_programs, err);
+	ret->plan.offload_in_file = opts->offload.file;
 	if (!rc)
 		plan_pinned(ret, shapes);
 	if (rc)
@@ -150,14 +157,32 @@ void *prepared_slot(const struct prepared *p, const struct tensor *t, int slot)
 	return t ? p->slab[t->space] + plan_offset(t, slot) : NULL;
 }
 
+static void give_back(const struct prepared *p, const void *at, size_t bytes)
+{
+	unsigned char *slab = p->slab[SPACE_OFFLOAD];
+	const size_t offset = (uintptr_t)at - (uintptr_t)slab;
+
+	if (p->opts.offload.file && slab && offset < p->plan.slab_bytes[SPACE_OFFLOAD])
+		copy_give_back(slab + offset, bytes);
+}
+
+int prepared_copy(const struct prepared *p, void *to, const void *from, size_t bytes, struct err *err)
+{
+	int rc = bytes ? p->opts.backend->copy(p->opts.module, to, from, bytes, err) : 0;
+
+	give_back(p, to, bytes);
+	give_back(p, from, bytes);
+	return rc;
+}
+
 int prepared_put(const struct prepared *p, const struct tensor *t, const void *from, size_t bytes, struct err *err)
 {
-	return p->opts.backend->copy(p->opts.module, prepared_address(p, t), from, bytes, err);
+	return prepared_copy(p, prepared_address(p, t), from, bytes, err);
 }
 
 int prepared_get(const struct prepared *p, const struct tensor *t, void *to, size_t bytes, struct err *err)
 {
-	return p->opts.backend->copy(p->opts.module, to, prepared_address(p, t), bytes, err);
+	return prepared_copy(p, to, prepared_address(p, t), bytes, err);
 }
 
 void *prepared_loader(const struct prepared *p, enum split split)
@@ -173,26 +198,46 @@ static void touch(struct prepared *p, size_t offset, size_t bytes)
 		memset(p->slab[SPACE_PINNED] + offset, 0, bytes);
 }
 
+/* What the backend knows a space as. */
+static enum space kind_of(enum space s)
+{
+	return s == SPACE_OFFLOAD ? SPACE_PINNED : s;
+}
+
+static bool is_file(const struct prepared *p, enum space s)
+{
+	return s == SPACE_OFFLOAD && p->opts.offload_dir;
+}
+
+static int open_slab(struct prepared *p, enum space s, struct err *err)
+{
+	const struct program_opts *o = &p->opts;
+	const size_t bytes = p->plan.slab_bytes[s];
+	void *memory = NULL;
+	int rc = 0;
+
+	if (is_file(p, s) && o->backend->streams)
+		return err_set(err, ERR_USAGE, "--offload-dir %s: backend %s copies from and to memory alone; leave it "
+			       "away", o->offload_dir, o->backend->name);
+	if (s == SPACE_COMM && o->comm && !o->backend->streams) {
+		rc = o->comm->ops->alloc(o->comm, bytes, &memory, err);
+	} else if (bytes) {
+		rc = is_file(p, s) ? spill_open(&memory, o->offload_dir, bytes, err)
+				   : o->backend->alloc(o->module, kind_of(s), bytes, &memory, err);
+		p->slab_bytes[s] = rc ? 0 : bytes; /* ours to release */
+	}
+	if (!rc)
+		p->slab[s] = memory;
+	return rc;
+}
+
 int prepare_memory(struct prepared *p, struct err *err)
 {
 	for (int s = 0; s < SPACE_COUNT; s++) {
-		void *memory;
-		int rc;
+		int rc = open_slab(p, (enum space)s, err);
 
-		if (s == SPACE_COMM && p->opts.comm && !p->opts.backend->streams) {
-			rc = p->opts.comm->ops->alloc(p->opts.comm, p->plan.slab_bytes[s], &memory, err);
-			if (rc)
-				return rc;
-			p->slab[s] = memory;
-			continue;
-		}
-		if (!p->plan.slab_bytes[s])
-			continue;
-		rc = p->opts.backend->alloc(p->opts.module, (enum space)s, p->plan.slab_bytes[s], &memory, err);
 		if (rc)
 			return rc;
-		p->slab[s] = memory;
-		p->slab_bytes[s] = p->plan.slab_bytes[s]; /* ours to release */
 	}
 	for (int s = 0; s < SPLIT_COUNT; s++)
 		touch(p, p->loader_offset[s], p->loader_bytes[s]);
@@ -208,7 +253,10 @@ void prepare_done(struct prepared *p)
 	graph_free(p->model);
 	p->model = NULL;
 	for (int s = 0; s < SPACE_COUNT; s++)
-		if (p->slab[s] && p->slab_bytes[s])
-			p->opts.backend->release(p->opts.module, (enum space)s, p->slab[s], p->slab_bytes[s]);
+		if (is_file(p, (enum space)s))
+			spill_close(p->slab[s], p->slab_bytes[s]);
+		else if (p->slab[s] && p->slab_bytes[s])
+			p->opts.backend->release(p->opts.module, kind_of((enum space)s), p->slab[s],
+						 p->slab_bytes[s]);
 	memset(p->slab, 0, sizeof(p->slab));
 }

@@ -53,12 +53,18 @@ bool prepared_meets(const struct prepared *p, enum program_kind kind);
 /* What that rank holds of a tensor of the model. */
 struct strategy_part prepared_held(const struct prepared *p, const struct tensor *t, int rank);
 
+/* Whether everything persistent lies at the start of the private slab, whole. */
+bool prepared_in_one_piece(const struct prepared *p);
+
 /* Where this rank's part of the model's tensor of that name lies in a snapshot; NULL: behind the last one. */
 size_t prepared_copy_at(const struct prepared *p, const char *name);
 
 /* Address of a tensor's memory in the backend (host backends: plain memory). */
 void *prepared_address(const struct prepared *p, const struct tensor *t);
 void *prepared_slot(const struct prepared *p, const struct tensor *t, int slot); /* the same of a micro-batch slot */
+
+/* From or to the slabs, or between them; what of it lies in a file is not kept resident. Complete on return. */
+int prepared_copy(const struct prepared *p, void *to, const void *from, size_t bytes, struct err *err);
 
 /* Copies between host and a tensor of one program (persistent ones: trainer/state/tensors.h); complete on return. */
 int prepared_put(const struct prepared *p, const struct tensor *t, const void *from, size_t bytes, struct err *err);

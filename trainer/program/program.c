@@ -102,6 +102,14 @@ static int run_averages(struct build *b, struct err *err)
 	return b->kind == PROGRAM_EVAL ? optimizer_use_averages(b->g, &b->o->optimizer, err) : 0;
 }
 
+static int run_offload(struct build *b, struct err *err)
+{
+	struct offload_opts o = b->o->offload;
+
+	o.averages = b->kind == PROGRAM_EVAL && b->o->optimizer.ema_decay > 0;
+	return offload_add(b->g, &o, err);
+}
+
 static int run_layout(struct build *b, struct err *err)
 {
 	const struct layout_backend l = { .kernels = b->o->backend->kernel,
@@ -170,6 +178,7 @@ static int run_schedule(struct build *b, struct err *err)
 	int micros = b->p->micro ? (int)(b->p->batch / b->p->micro) : 1;
 	struct schedule_order o = { .n = schedule_turns(micros), .micros = micros };
 	struct schedule_turn *turn;
+	int rc;
 
 	if (!s->turns || b->kind == PROGRAM_EVAL)
 		return schedule_make(&b->p->schedule, b->g, err);
@@ -177,7 +186,10 @@ static int run_schedule(struct build *b, struct err *err)
 	if (!turn)
 		return err_set(err, ERR_NOMEM, "out of memory: turns of %s", b->p->name);
 	s->turns(turn, &b->o->sharing, micros);
-	return schedule_make_turns(&b->p->schedule, b->g, &o, err);
+	rc = schedule_make_turns(&b->p->schedule, b->g, &o, err);
+	if (!rc)
+		fault_plant_turns(&b->p->schedule);
+	return rc;
 }
 
 enum { STEP = 1 << PROGRAM_STEP, TRAINING = STEP | 1 << PROGRAM_MICRO, ALL = TRAINING | 1 << PROGRAM_EVAL };
@@ -199,8 +211,9 @@ static const struct {
 	{ "accumulate", TRAINING, PROGRAMS, run_accumulate },
 	{ "strategy", ALL, PROGRAMS, run_strategy },
 	{ "optimizer", STEP, BOTH, run_optimizer },
-	{ "fault", ALL, PROGRAMS, run_fault },
 	{ "averages", ALL, PROGRAMS, run_averages },
+	{ "offload", ALL, PROGRAMS, run_offload },
+	{ "fault", ALL, PROGRAMS, run_fault },
 	{ "layout", ALL, PROGRAMS, run_layout },
 	{ "kernels", ALL, PROGRAMS, run_kernels },
 	{ "schedule", ALL, PROGRAMS, run_schedule },

@@ -9,6 +9,7 @@
 #include "trainer/graph/schedule.h"
 #include "trainer/models/models.h"
 #include "trainer/program/optimizer.h"
+#include "trainer/strategies/offload.h"
 #include "trainer/strategies/strategy.h"
 
 enum program_kind {
@@ -33,6 +34,8 @@ struct program_opts {
 	bool keep_grads;		     /* gradients can be read after the step */
 	bool node_by_node;		     /* programs of a device are not recorded as graphs */
 	enum recompute recompute;
+	struct offload_opts offload;	     /* averages is the program's own */
+	const char *offload_dir;	     /* of the file that holds what is offloaded; NULL: memory does */
 	bool accumulate;		     /* some step has several micro-batches */
 	struct kernel_env env;		     /* of kernels that meet nobody */
 	struct comm *comm;		     /* of all ranks; NULL: there are none to meet (a plan) */

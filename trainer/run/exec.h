@@ -7,10 +7,13 @@
 #include "trainer/program/prepare.h"
 #include "trainer/run/trace.h"
 
-enum exec_time { EXEC_FORWARD, EXEC_BACKWARD, EXEC_COMM_EXPOSED, EXEC_OPTIMIZER, EXEC_TIMES };
+enum exec_time { EXEC_FORWARD, EXEC_BACKWARD, EXEC_COMM_EXPOSED, EXEC_OPTIMIZER, EXEC_BUBBLE, EXEC_COPY_EXPOSED,
+		 EXEC_TIMES };
 
 struct exec_times {
-	double by[EXEC_TIMES]; /* seconds of the compute stream, waits for other streams in EXEC_COMM_EXPOSED */
+	/* Seconds of the compute stream; waits for others in EXEC_COPY_EXPOSED (copies), EXEC_BUBBLE (what the other
+	 * stages of a pipeline send, and sums with them), EXEC_COMM_EXPOSED (all else). */
+	double by[EXEC_TIMES];
 	double comm_total;     /* in collectives on all streams, waiting for the other ranks included */
 };
 

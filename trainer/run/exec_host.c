@@ -152,6 +152,15 @@ static bool reached(const struct host *e, const int *wait)
 	return true;
 }
 
+/* What the compute stream's wait counts as: the first stream that keeps it. */
+static enum exec_time wait_kind(const struct host *e, const int *wait)
+{
+	for (int s = STREAM_COMPUTE + 1; s < STREAM_COUNT; s++)
+		if (atomic_load_explicit(&e->lane[s].done, memory_order_acquire) < wait[s])
+			return exec_time_of_wait((enum stream)s);
+	return EXEC_COMM_EXPOSED;
+}
+
 /* In the thread of stream s, until the others have done what is waited for, or something failed. */
 static void await(struct host *e, enum stream s, const int *wait)
 {
@@ -195,7 +204,9 @@ static int run_item(struct host_item *it, struct err *err)
 static const char *const kind_names[EXEC_TIMES] = { [EXEC_FORWARD] = "forward",
 						    [EXEC_BACKWARD] = "backward",
 						    [EXEC_COMM_EXPOSED] = "comm_exposed",
-						    [EXEC_OPTIMIZER] = "optimizer" };
+						    [EXEC_OPTIMIZER] = "optimizer",
+						    [EXEC_BUBBLE] = "bubble",
+						    [EXEC_COPY_EXPOSED] = "copy_exposed" };
 
 static void trace_lane(const struct lane *l, const struct host_item *it, double from_s)
 {
@@ -422,7 +433,7 @@ static int compute(struct host *e, const struct host_program *ep, struct stopwat
 		int rc;
 
 		if (it->wait && !reached(e, it->wait)) {
-			turn_to(e, w, EXEC_COMM_EXPOSED, NULL);
+			turn_to(e, w, wait_kind(e, it->wait), NULL);
 			await(e, STREAM_COMPUTE, it->wait);
 		}
 		if (atomic_load_explicit(&e->failed, memory_order_relaxed))

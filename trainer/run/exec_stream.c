@@ -152,6 +152,15 @@ static int mark(struct streams *e, struct stream_program *sp, enum exec_time kin
 	return 0;
 }
 
+static enum exec_time wait_kind(const struct stream_item *it)
+{
+	int s = STREAM_COMPUTE + 1;
+
+	while (s < STREAM_COUNT - 1 && !it->wait[s])
+		s++;
+	return exec_time_of_wait((enum stream)s);
+}
+
 /* Where the compute stream turns to another kind of work, and where it waits for other streams. */
 static int fill_marks(struct streams *e, struct stream_program *sp, struct err *err)
 {
@@ -164,7 +173,7 @@ static int fill_marks(struct streams *e, struct stream_program *sp, struct err *
 		if (it->stream != STREAM_COMPUTE)
 			continue;
 		if (waits(it))
-			rc = mark(e, sp, EXEC_COMM_EXPOSED, &it->before, err);
+			rc = mark(e, sp, wait_kind(it), &it->before, err);
 		if (!rc)
 			rc = mark(e, sp, exec_time_of(it->node), &it->begins, err);
 	}

@@ -7,7 +7,7 @@
 enum exec_time exec_time_of(const struct node *n)
 {
 	if (n->op->collective)
-		return EXEC_COMM_EXPOSED;
+		return n->group == GROUP_PIPELINE || n->group == GROUP_ENDS ? EXEC_BUBBLE : EXEC_COMM_EXPOSED;
 	switch (n->phase) {
 	case PHASE_FORWARD:
 		return EXEC_FORWARD;
@@ -15,6 +15,22 @@ enum exec_time exec_time_of(const struct node *n)
 		return EXEC_BACKWARD;
 	case PHASE_OPTIMIZER:
 		return EXEC_OPTIMIZER;
+	default:
+		return EXEC_COMM_EXPOSED;
+	}
+}
+
+enum exec_time exec_time_of_wait(enum stream s)
+{
+	switch (s) {
+	case STREAM_COPY_IN:
+	case STREAM_COPY_OUT:
+		return EXEC_COPY_EXPOSED;
+	case STREAM_SEND_FORWARD:
+	case STREAM_RECV_FORWARD:
+	case STREAM_SEND_BACKWARD:
+	case STREAM_RECV_BACKWARD:
+		return EXEC_BUBBLE;
 	default:
 		return EXEC_COMM_EXPOSED;
 	}

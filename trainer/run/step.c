@@ -23,11 +23,22 @@ enum series_id step_time_series(enum step_time t)
 		[TIME_BACKWARD] = SERIES_phase_backward,
 		[TIME_COMM_EXPOSED] = SERIES_phase_comm_exposed,
 		[TIME_OPTIMIZER] = SERIES_phase_optimizer,
+		[TIME_BUBBLE] = SERIES_phase_bubble,
+		[TIME_COPY_EXPOSED] = SERIES_phase_copy_exposed,
 		[TIME_OTHER] = SERIES_phase_other,
 		[TIME_COMM_TOTAL] = SERIES_phase_comm_total,
 	};
 
 	return ids[t];
+}
+
+bool step_time_known(const struct engine *e, enum step_time t)
+{
+	const struct program_opts *o = &e->prepared.opts;
+
+	if (t == TIME_BUBBLE)
+		return o->strategy->turns != NULL;
+	return t != TIME_COPY_EXPOSED || o->offload.activations || o->offload.params || o->offload.optimizer;
 }
 
 int step_clear_loss(const struct engine *e, const struct program *p, struct err *err)
@@ -130,6 +141,8 @@ static void account(struct step_result *r, const struct exec_times *t)
 	r->seconds[TIME_BACKWARD] += t->by[EXEC_BACKWARD];
 	r->seconds[TIME_COMM_EXPOSED] += t->by[EXEC_COMM_EXPOSED];
 	r->seconds[TIME_OPTIMIZER] += t->by[EXEC_OPTIMIZER];
+	r->seconds[TIME_BUBBLE] += t->by[EXEC_BUBBLE];
+	r->seconds[TIME_COPY_EXPOSED] += t->by[EXEC_COPY_EXPOSED];
 	r->seconds[TIME_COMM_TOTAL] += t->comm_total;
 }
 

@@ -13,12 +13,17 @@ enum step_time {
 	TIME_BACKWARD,
 	TIME_COMM_EXPOSED,
 	TIME_OPTIMIZER,
+	TIME_BUBBLE,
+	TIME_COPY_EXPOSED,
 	TIME_OTHER,
 	TIME_COMM_TOTAL,
 	TIME_COUNT
 };
 
 enum series_id step_time_series(enum step_time t);
+
+/* Whether steps of this run can take such time: bubbles are pipelines', copies what is offloaded. */
+bool step_time_known(const struct engine *e, enum step_time t);
 
 struct step_result {
 	int64_t step;	  /* from 1 */

@@ -1,4 +1,4 @@
-/* snapshot.c: in one piece where every rank holds everything; else the ranges that it holds, behind one another. */
+/* snapshot.c: in one piece where it lies so; else the ranges that it holds, behind one another. */
 #include "trainer/state/snapshot.h"
 
 static unsigned char *base(const struct prepared *p)
@@ -12,8 +12,8 @@ int snapshot_take(const struct tensors *s, struct err *err)
 	const struct tensor *t;
 	int rc = 0, at = 0;
 
-	if (!p->opts.strategy->holds)
-		return p->opts.backend->copy(p->opts.module, base(p), p->slab[SPACE_PRIVATE], p->snapshot_bytes, err);
+	if (prepared_in_one_piece(p))
+		return prepared_copy(p, base(p), p->slab[SPACE_PRIVATE], p->snapshot_bytes, err);
 	while (!rc && (t = prepared_next(p, &at))) {
 		struct strategy_part held = prepared_held(p, t, s->comm->rank);
 		size_t bytes = (size_t)(held.end - held.begin) * dtype_bytes(t->dtype);

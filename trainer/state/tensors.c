@@ -95,9 +95,7 @@ static void *address(const struct tensors *s, const struct tensor *t, int64_t i)
 
 static int copy(const struct tensors *s, void *to, const void *from, size_t bytes, struct err *err)
 {
-	const struct program_opts *o = &s->prepared->opts;
-
-	return bytes ? o->backend->copy(o->module, to, from, bytes, err) : 0;
+	return prepared_copy(s->prepared, to, from, bytes, err);
 }
 
 static size_t bytes_of(const struct tensor *t, struct strategy_part part)

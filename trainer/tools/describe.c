@@ -22,10 +22,13 @@ static void summarize(const struct engine *e, struct buf *out)
 		buf_addf(out, "program %s: %d nodes, %d tensors\n", e->prepared.program[i]->name,
 			 e->prepared.program[i]->graph->n_nodes, e->prepared.program[i]->graph->n_tensors);
 	for (int s = 0; s < SPACE_COUNT; s++)
-		total += p->slab_bytes[s];
+		total += s == SPACE_OFFLOAD && p->offload_in_file ? 0 : p->slab_bytes[s];
 	buf_addf(out, "memory of a rank: %.1f MiB planned, lower bound %.1f MiB\n", (double)total / 1048576,
 		 (double)p->lower_bound_bytes / 1048576);
 	memory_table(p, out);
+	if (p->offload_in_file)
+		buf_addf(out, "  file         %10.1f MiB in %s\n", (double)p->slab_bytes[SPACE_OFFLOAD] / 1048576,
+			 e->rank.cfg->offload_dir);
 	traffic_table(&e->prepared, e->rank.cfg->grad_accum_steps, out);
 }
 

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """pdp: what a pipeline computes is what one rank does, in f64 on ref: losses, gradient norms, evaluations and weights of
 a small GPT, its table tied and not, with dropout, over stages, pipelines beside each other, both schedules, numbers of
-micro-batches (also those that do not divide the samples), partitions, optimisers, clipping, averages, frozen weights and
+micro-batches (also those that do not divide the samples), partitions, optimisers, clipping, averages, frozen weights, offloads and
 recomputation; ResNet-20 on one pipeline as with as many passes. A run goes on with another number of stages. What cannot
 be is refused in one line."""
 import os
@@ -11,12 +11,15 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."
 import same as strategies
 from helper import Folder, check, dptrain, finish, make_set
 
+ALL = ["--activation-offload", "--param-offload", "--optim-offload"]
 CASES = [  # model, ranks, flags of the maths, flags of the way
     ("gpt", 2, {}, ["--microbatches", 4]),
     ("gpt-tied", 2, {"clip": 0.3, "opt": "adamw"}, ["--microbatches", 5, "--pp-schedule", "gpipe"]),
     ("gpt-tied", 3, {"clip": 0.3, "batch": 10}, ["--activation-checkpointing", "selective"]),
-    ("gpt-tied", 4, {"clip": 0.3, "ema": True, "batch": 10}, ["--pp-stages", 2, "--activation-checkpointing", "full"]),
+    ("gpt-tied", 4, {"clip": 0.3, "ema": True, "batch": 10}, ["--pp-stages", 2, "--activation-checkpointing", "full", *ALL]),
     ("gpt", 2, {"opt": "lamb", "freeze": True, "batch": 10}, ["--pp-partition", "1,1", "--microbatches", 1]),
+    ("gpt-tied", 2, {"opt": "adamw", "ema": True}, ["--microbatches", 4, "--pp-schedule", "gpipe", *ALL]),
+    ("gpt-tied", 2, {}, ["--microbatches", 6, "--activation-offload"]),
     ("gpt", 4, {"opt": "lars"}, ["--pp-stages", 2, "--microbatches", 2]),
 ]
 REFUSED = [  # ranks, flags, what is said
@@ -46,6 +49,16 @@ def pictures(data):
     alone = strategies.run([*flags, "--strategy", "single", "--grad-accum-steps", 3])
     for ranks in (2, 3):
         same(flags, alone, ["--nproc-per-node", ranks, "--microbatches", 3], "resnet20 on %d stages" % ranks)
+
+
+def swapped(data):
+    """A backward pass that reads another micro-batch is noticed."""
+    flags = maths("gpt", {}, data)
+    alone = strategies.run([*flags, "--strategy", "single"])
+    for way in ("1f1b", "gpipe"):
+        run = [*flags, "--strategy", "pdp", "--nproc-per-node", 2, "--microbatches", 4, "--pp-schedule", way]
+        wrong = strategies.first_difference(strategies.run(run, {"DPTRAIN_TEST_FAULT": "slot"}), alone)
+        check(wrong and not wrong.startswith("exit"), "%s with swapped slots: %s" % (way, wrong or "nothing is noticed"))
 
 
 def goes_on(tmp, data):
@@ -97,6 +110,7 @@ def main():
             alone = strategies.run([*flags, "--strategy", "single"])
             same(flags, alone, ["--nproc-per-node", ranks, *way], "%s on %d ranks, %s %s" % (model, ranks, given, way))
         pictures(data)
+        swapped(data)
         goes_on(tmp, data)
         refuses(data)
         noticed(data)

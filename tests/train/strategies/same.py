@@ -1,6 +1,6 @@
 """A strategy changes speed and memory, never the maths: losses and gradient norms of 5 steps, an evaluation and the
 weights afterwards are those of one rank, in f64 on ref, whatever is combined: strategy, ranks, recomputation, passes a
-step, optimiser, clipping, averages, frozen weights, and what each strategy can be asked for. Every pair of values of two
+step, optimiser, clipping, averages, frozen weights, what is offloaded, and what each strategy can be asked for. Every pair of values of two
 of these is in some run; --full tries all combinations. Settings that change the maths are those of the run on one rank.
 Then the same with parts that
 are broken on purpose (DPTRAIN_TEST_FAULT): each is noticed. Learning rates are low enough that no run comes to a kink of ReLU within its steps."""
@@ -8,6 +8,7 @@ import itertools
 import os
 import random
 import sys
+import tempfile
 
 sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 from helper import Folder, check, dptrain, finish, make_set, read_run, safetensors
@@ -38,8 +39,10 @@ WAYS = {
     "reshard": [True, False],
     "prefetch": [1, 0, 3],
     "sync": [True, False],
+    "offload": ["none", "activation", "param", "optim", "activation param optim", "activation param optim file"],
 }
 LEARNING = {"sgd": 0.01, "adamw": 0.001, "lars": 0.01, "lamb": 0.001}
+FILES = tempfile.gettempdir()
 FROZEN = {"gpt-tied": "*.h.1.*,*.wpe.*", "gpt": "*.h.0.*,*.mlp.*.bias", "resnet20": "layer2.0.*"}
 
 
@@ -76,6 +79,8 @@ def way_flags(c):
         flags += ["--sync-each-batch" if c["sync"] else "--no-sync-each-batch"]
     if name == "ddp":
         flags += ["--bucket-cap-mb", 0.05]
+    for what in c["offload"].replace("none", "").split():
+        flags += ["--offload-dir", FILES] if what == "file" else ["--%s-offload" % what]
     return flags
 
 
@@ -118,6 +123,7 @@ def is_run(c):
     return (not (c["model"] == "resnet20" and c["passes"] > 1)
             and not (c["strategy"] == "ddp" and c["unit"] != first["unit"])
             and not (stage != "3" and (c["reshard"] != first["reshard"] or c["prefetch"] != first["prefetch"]))
+            and not (stage in ("1", "2") and "param" in c["offload"])
             and not ((stage not in ("2", "3") or c["passes"] == 1) and c["sync"] != first["sync"]))
 
 
@@ -151,13 +157,19 @@ def cover(axes, allowed, seed=1, tries=60):
 def faults(data):
     """What is broken on purpose is noticed."""
     c = {"strategy": "fsdp 3", "world": 2, "recompute": "none", "passes": 2, "unit": "block", "degree": "all", "reshard": True, "prefetch": 1,
-         "sync": True, "model": "gpt", "opt": "sgd", "clip": 0.3, "ema": False, "freeze": False, "batch": 12}
+         "sync": True, "model": "gpt", "opt": "sgd", "clip": 0.3, "ema": False, "freeze": False, "batch": 12, "offload": "none"}
     alone = run(maths_flags(c, data))
     for name in ("ddp", "fsdp 1", "fsdp 2", "fsdp 3"):
         for fault in ("reduce", "micro") if name == "ddp" else ("reduce", "gather", "norm", "micro"):
             flags = maths_flags(c, data) + way_flags(dict(c, strategy=name))
             wrong = first_difference(run(flags, {"DPTRAIN_TEST_FAULT": fault}), alone)
             check(wrong and not wrong.startswith("exit"), "%s with a broken %s: %s" % (name, fault, wrong or "nothing is noticed"))
+
+
+    for name in ("ddp", "fsdp 3"):
+        flags = maths_flags(c, data) + way_flags(dict(c, strategy=name, offload="activation param optim"))
+        wrong = first_difference(run(flags, {"DPTRAIN_TEST_FAULT": "offload"}), alone)
+        check(wrong and not wrong.startswith("exit"), "%s with a broken offload: %s" % (name, wrong or "nothing is noticed"))
 
 
 def name_of(c):

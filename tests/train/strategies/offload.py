@@ -1,0 +1,117 @@
+#!/usr/bin/env python3
+"""What is offloaded to a file is none of the ranks' memory: the proportional set size (PSS) of all ranks, less what such
+ranks hold with a model of next to nothing, is what the plan says, with and without. --full [WORD] measures GPT-2 124M with
+AdamW on 2 and 4 ranks for every strategy and offload, of all or those whose line has WORD in it (about 10 minutes)."""
+import os
+import re
+import sys
+import tempfile
+import time
+
+sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+from helper import Folder, check, dptrain, fast, finish, read_run, sanitized, start
+
+SMALL = "--model gpt2-124m --n-layer 6 --n-head 8 --n-embd 512 --vocab-size 2048 -b 4 --seq-len 128 --opt adamw"
+TINY = "--model gpt2-124m --n-layer 1 --n-head 1 --n-embd 16 --vocab-size 64 -b 1 --seq-len 8 --opt adamw"
+LARGE = "--model gpt2-124m --no-tie-weights -b 1 --seq-len 128 --opt adamw"
+ALL = " --activation-offload --param-offload --optim-offload"
+WAYS = [" --strategy ddp", " --strategy fsdp --zero-stage 1", " --strategy fsdp --zero-stage 2", " --strategy fsdp --zero-stage 3",
+        " --strategy pdp"]
+OFFLOADS = ["", " --activation-offload", " --param-offload", " --optim-offload", ALL]
+MIB = 1048576
+
+
+def ranks_of(pid):
+    """The process and all that it started."""
+    found, new = [], [pid]
+    while new:
+        found += new
+        lists = ["/proc/%d/task/%s/children" % (p, t) for p in new for t in tasks(p)]
+        new = [int(c) for path in lists for c in text(path).split()]
+    return found
+
+
+def tasks(pid):
+    try:
+        return os.listdir("/proc/%d/task" % pid)
+    except OSError:
+        return []
+
+
+def text(path):
+    try:
+        with open(path, encoding="ascii") as f:
+            return f.read()
+    except OSError:
+        return ""
+
+
+def pss(pid):
+    """Code of libraries comes in as it is run: files that have a name are none of what was planned."""
+    mappings = (m for p in ranks_of(pid) for m in re.findall(r"^[0-9a-f]+-[0-9a-f]+ \S+ \S+ \S+ \d+ *(.*)$(?:\n[A-Z].*)*?\nPss: +(\d+) kB",
+                                                             text("/proc/%d/smaps" % p), re.M))
+    return sum(int(kb) * 1024 for path, kb in mappings if not path.startswith("/") or path.endswith("(deleted)") or "/dev/" in path)
+
+
+def measure(line):
+    """Most PSS of the job at any moment, and what all ranks together planned; None when it failed."""
+    with Folder() as runs:
+        p = start(*line.split(), "--synthetic", "--max-steps", 3, "--print-freq", 1, *fast(), "--runs-dir", runs)
+        most = 0
+        while p.poll() is None:
+            most = max(most, pss(p.pid))
+            time.sleep(0.03)
+        out, said = p.communicate()
+        if not check(p.returncode == 0, "%s: exit %d: %s" % (line, p.returncode, said)):
+            return None
+        planned = [max(v.values()) for (key, _), v in read_run(runs)["series"].items() if key == "memory/planned_bytes"]
+        return most, planned
+
+
+def shared(planned, ranks, comm):
+    """Each rank's plan has room for what it touches of the others' shared memory, which is there once."""
+    return sum(planned) - (ranks - 1) * comm
+
+
+def compare(line, ranks, beside=0):
+    tiny = measure(TINY + " --nproc-per-node %d" % ranks)
+    got = measure(line)
+    if not tiny or not got:
+        return None
+    plain = dptrain("plan", *line.split(), "--synthetic", *fast()[:2], "--dump", "plan").stdout
+    comm = int(re.search(r"comm=(\d+)", plain).group(1))
+    want, have = shared(got[1], ranks, comm), got[0] - (tiny[0] - sum(tiny[1]))
+    print("planned %7.1f MiB, PSS %7.1f MiB, %+5.1f %%: %s" % (want / MIB, have / MIB, 100 * (have - want) / want, line), flush=True)
+    check(abs(have - want) <= 0.05 * want + beside, "PSS %.1f MiB, planned %.1f: %s" % (have / MIB, want / MIB, line))
+    return have
+
+
+def refused():
+    base = ["--synthetic", "--model", "resnet20", "--max-steps", 1]
+    for flags, said in ((["--offload-dir", "/tmp"], "--offload-dir: nothing is offloaded"),
+                        (["--optim-offload", "--offload-dir", "/nowhere"], "--offload-dir /nowhere: cannot make a file there: No such file"),
+                        (["--param-offload", "--strategy", "fsdp", "--zero-stage", 2, "--nproc-per-node", 2], "--param-offload: stage 2 of ZeRO")):
+        with Folder() as runs:
+            p = dptrain(*base, *flags, *fast(), "--runs-dir", runs)
+        lines = [line for line in p.stderr.splitlines() if "error" in line]
+        check(p.returncode == 2 and len(lines) == 1 and said in lines[0], "%s: exit %d: %s" % (flags, p.returncode, p.stderr))
+
+
+def main():
+    refused()
+    file = " --offload-dir " + tempfile.gettempdir()
+    if "--full" in sys.argv:
+        words = sys.argv[2:]
+        for ranks in (2, 4):
+            for way in WAYS:
+                for offload in OFFLOADS + [ALL + file]:
+                    line = LARGE + way + offload + " --nproc-per-node %d" % ranks
+                    if all(w in line for w in words) and not ("zero-stage 1" in line or "zero-stage 2" in line) * ("param" in line):
+                        compare(line, ranks)
+    elif not sanitized():
+        kept, away = (compare(line, 1, 32 * MIB) for line in (SMALL, SMALL + ALL + file)) # oneDNN's kernels
+        check(kept and away and away < 0.45 * kept, "the file saves memory: %s bytes, %s with it" % (kept, away))
+    finish("offload")
+
+
+main()
