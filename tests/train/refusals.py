@@ -39,6 +39,13 @@ def sharing():
     for flags in (["--zero-stage", 2], ["--fsdp-unit", "layer"], ["--no-reshard-after-forward"], ["--shard-degree", 1], ["--gather-prefetch", 2],
                   ["--sync-each-batch"]):
         refused("%s without fsdp" % flags[0], [flags[0].replace("--no-", "--"), "only --strategy fsdp"], *base, *flags)
+    refused("devices of several processes", ["--strategy dp: needs one rank", "2"], *base, "--strategy", "dp")
+    one = ["--synthetic", "--model", "resnet20", "--max-steps", 1]
+    refused("devices without dp", ["--dp-devices", "only --strategy dp"], *one, "--dp-devices", 2)
+    dp = [*one, "--strategy", "dp", "--dp-devices", 3]
+    refused("devices without samples", ["--dp-devices 3", "2 samples"], *dp, "-b", 2)
+    refused("devices and passes", ["--grad-accum-steps 2", "--strategy dp"], *dp, "-b", 6, "--grad-accum-steps", 2)
+    refused("devices' batch norm", ["--sync-bn"], *dp, "--sync-bn")
     fsdp = [*base, "--strategy", "fsdp"]
     refused("a part that is no rank's", ["--shard-degree 3", "2 ranks"], *fsdp, "--shard-degree", 3)
     refused("stage 1 gathers once", ["--gather-prefetch", "--zero-stage 3"], *fsdp, "--zero-stage", 1, "--gather-prefetch", 2)

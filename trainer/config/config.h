@@ -118,6 +118,9 @@ int config_bytes(const struct run_config *cfg, enum flag_id id, const char *text
 /* Ranks that work on the same samples: the stages of a pipeline, else 1. */
 int64_t config_stages(const struct run_config *cfg);
 
+/* Whether a rank's batch is cut into parts that one schedule makes: dp, pdp. */
+bool config_cuts_batches(const struct run_config *cfg);
+
 /* The steps of --trace-steps ("10:13", both count; "10": one); false: none. ERR_USAGE is config_resolve's to tell. */
 bool config_trace_steps(const struct run_config *cfg, int64_t *ret_first, int64_t *ret_last);
 

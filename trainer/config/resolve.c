@@ -177,6 +177,31 @@ int64_t config_stages(const struct run_config *cfg)
 	return cfg->strategy == STRATEGY_pdp && cfg->pp_stages > 0 ? cfg->pp_stages : 1;
 }
 
+bool config_cuts_batches(const struct run_config *cfg)
+{
+	return cfg->strategy == STRATEGY_dp || config_stages(cfg) > 1;
+}
+
+/* The batch is known too. */
+static int check_devices(const struct run_config *cfg, struct err *err)
+{
+	struct label l;
+
+	if (cfg->strategy != STRATEGY_dp)
+		return given(cfg, FLAG_dp_devices) ? err_set(err, ERR_USAGE, "%s: only --strategy dp has devices in "
+							     "one process", say(cfg, FLAG_dp_devices, &l)) : 0;
+	if (cfg->dp_devices > cfg->batch_size)
+		return err_set(err, ERR_USAGE, "%s %lld: the batch has %lld samples", say(cfg, FLAG_dp_devices, &l),
+			       (long long)cfg->dp_devices, (long long)cfg->batch_size);
+	if (cfg->grad_accum_steps > 1)
+		return err_set(err, ERR_USAGE, "%s %lld: --strategy dp makes one pass a step, cut up for its devices",
+			       say(cfg, FLAG_grad_accum_steps, &l), (long long)cfg->grad_accum_steps);
+	if (cfg->sync_bn)
+		return err_set(err, ERR_USAGE, "%s: devices of dp have no batch norm in common; leave it away",
+			       say(cfg, FLAG_sync_bn, &l));
+	return 0;
+}
+
 static int check_pipeline(const struct run_config *cfg, struct err *err)
 {
 	static const enum flag_id flags[] = { FLAG_pp_stages, FLAG_pp_schedule, FLAG_pp_partition, FLAG_microbatches };
@@ -547,6 +572,8 @@ int config_resolve(struct run_config *cfg, const struct config_world *w, struct 
 		rc = resolve_leaves(cfg, err);
 	if (!rc)
 		rc = resolve_pipeline(cfg, err);
+	if (!rc)
+		rc = check_devices(cfg, err);
 	if (!rc && has(cfg, FLAG_data_path))
 		rc = resolve_data(cfg, err);
 	if (!rc && has(cfg, FLAG_epochs))

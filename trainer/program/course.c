@@ -36,7 +36,7 @@ int course_make(struct course *ret, const struct run_config *cfg, const struct d
 	c.train = (struct sampler){ .n_samples = d->n_samples[SPLIT_TRAIN],
 				    .global_batch = cfg->global_batch_size,
 				    .micro = cfg->batch_size * config_stages(cfg),
-				    .leaves = cfg->deterministic && config_stages(cfg) == 1,
+				    .leaves = cfg->deterministic && !config_cuts_batches(cfg),
 				    .world = cfg->world / (int)config_stages(cfg),
 				    .seed = (uint64_t)cfg->seed,
 				    .order = order_of(cfg),

@@ -55,6 +55,7 @@ struct strategy_opts rank_sharing(const struct rank *r)
 				       .shard_degree = (int)cfg->shard_degree,
 				       .gather_prefetch = (int)cfg->gather_prefetch,
 				       .sync_each_batch = cfg->sync_each_batch,
+				       .devices = (int)cfg->dp_devices,
 				       .stages = (int)config_stages(cfg),
 				       .gpipe = cfg->pp_schedule == CONFIG_PIPELINE_GPIPE,
 				       .partition = cfg->pp_partition,

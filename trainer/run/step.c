@@ -37,7 +37,7 @@ bool step_time_known(const struct engine *e, enum step_time t)
 	const struct program_opts *o = &e->prepared.opts;
 
 	if (t == TIME_BUBBLE)
-		return o->strategy->turns != NULL;
+		return o->sharing.stages > 1;
 	return t != TIME_COPY_EXPOSED || o->offload.activations || o->offload.params || o->offload.optimizer;
 }
 

@@ -2,7 +2,6 @@
  * the parameters of its stage, gets what crosses to it from its neighbours and sends on what crosses from it, for one
  * micro-batch after another (schedule.h, turns). Gradients are added up over the micro-batches; then those of the same
  * stage are summed over the pipelines, and those of a parameter that the first and the last stage have, over both. */
-#include "trainer/ops/accumulate/accumulate.h"
 #include "trainer/ops/allreduce/allreduce.h"
 #include "trainer/ops/ops.h"
 #include "trainer/ops/peer/peer.h"
@@ -249,18 +248,6 @@ static void replace_loss(struct cutter *c)
 	c->g->loss = graph_tensor(c->g, &like);
 }
 
-static void assign_parts(struct graph *g)
-{
-	for (int i = 0; i < g->n_nodes; i++) {
-		struct node *n = g->nodes[i];
-
-		if (n->op == &op_send || n->op == &op_recv)
-			continue;
-		n->part = n->phase == PHASE_FORWARD ? PART_FORWARD : n->phase == PHASE_BACKWARD ? PART_BACKWARD
-												: PART_STEP;
-	}
-}
-
 /* ---- sums ---- */
 
 static void sum_over(struct graph *g, struct tensor *t, enum group group)
@@ -269,20 +256,6 @@ static void sum_over(struct graph *g, struct tensor *t, enum group group)
 
 	if (n)
 		n->group = group;
-}
-
-/* Of the micro-batches: every gradient, and the loss where there is one. */
-static void add_up(struct cutter *c)
-{
-	struct graph *g = c->g;
-
-	for (int i = 0; i < g->n_tensors; i++)
-		if (g->tensors[i]->kind == TENSOR_PARAM && g->tensors[i]->grad)
-			g->tensors[i]->grad->life = LIFE_MICRO; /* until it is added to the sum */
-	accumulate_grads(g);
-	if (g->loss->kind != TENSOR_INPUT)
-		accumulate_loss(g);
-	assign_parts(g);
 }
 
 /* Of the ranks. */
@@ -326,7 +299,7 @@ static int pdp_rewrite(struct graph *g, const struct strategy_opts *o, struct er
 	add_peers(&c);
 	replace_loss(&c);
 	if (g->training && !graph_failed(g)) {
-		add_up(&c);
+		share_micros(g);
 		rc = share_results(g, o, err); /* first, on every stage: one stream meets different ranks one by one */
 		if (!rc)
 			sum_gradients(&c);
@@ -352,14 +325,9 @@ static int pdp_group_of(const struct strategy_opts *o, enum group kind, int rank
 	}
 }
 
-/* Equal ones, at least as many as were asked for: the largest that divide the samples. */
 static int64_t pdp_micro(const struct strategy_opts *o, int64_t samples)
 {
-	int64_t size = (samples + o->micros - 1) / o->micros;
-
-	while (size > 1 && samples % size)
-		size--;
-	return size;
+	return share_part(samples, o->micros);
 }
 
 static void pdp_turns(struct schedule_turn *ret, const struct strategy_opts *o, int micros)

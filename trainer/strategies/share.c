@@ -1,6 +1,7 @@
 /* share.c: see share.h. */
 #include <stdio.h>
 
+#include "trainer/ops/accumulate/accumulate.h"
 #include "trainer/ops/allreduce/allreduce.h"
 #include "trainer/ops/bn/bn.h"
 #include "trainer/ops/ops.h"
@@ -83,4 +84,36 @@ int share_results(struct graph *g, const struct strategy_opts *o, struct err *er
 	if (!o->more_follow)
 		share_sums(g);
 	return share_failed(g, err);
+}
+
+static void assign_parts(struct graph *g)
+{
+	for (int i = 0; i < g->n_nodes; i++) {
+		struct node *n = g->nodes[i];
+
+		if (n->op == &op_send || n->op == &op_recv)
+			continue;
+		n->part = n->phase == PHASE_FORWARD ? PART_FORWARD : n->phase == PHASE_BACKWARD ? PART_BACKWARD
+												: PART_STEP;
+	}
+}
+
+void share_micros(struct graph *g)
+{
+	for (int i = 0; i < g->n_tensors; i++)
+		if (g->tensors[i]->kind == TENSOR_PARAM && g->tensors[i]->grad)
+			g->tensors[i]->grad->life = LIFE_MICRO; /* until it is added to the sum */
+	accumulate_grads(g);
+	if (g->loss->kind != TENSOR_INPUT)
+		accumulate_loss(g);
+	assign_parts(g);
+}
+
+int64_t share_part(int64_t samples, int parts)
+{
+	int64_t size = (samples + parts - 1) / parts;
+
+	while (size > 1 && samples % size)
+		size--;
+	return size;
 }

@@ -28,6 +28,8 @@ struct strategy_opts {
 	bool sync_each_batch;  /* of several micro-batches each sends its gradients (stages 2 and 3) */
 	const struct graph *model; /* as lay left it */
 
+	int devices; /* of the one process (dp) */
+
 	/* Pipelines (pdp). */
 	int stages;	       /* of a pipeline: adjacent ranks */
 	bool gpipe;	       /* all micro-batches forward, then all backward; else 1F1B */

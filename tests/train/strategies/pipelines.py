@@ -49,6 +49,8 @@ def pictures(data):
     alone = strategies.run([*flags, "--strategy", "single", "--grad-accum-steps", 3])
     for ranks in (2, 3):
         same(flags, alone, ["--nproc-per-node", ranks, "--microbatches", 3], "resnet20 on %d stages" % ranks)
+    wrong = strategies.first_difference(strategies.run([*flags, "--strategy", "dp", "--dp-devices", 3]), alone)
+    check(not wrong, "resnet20 on 3 devices: %s" % wrong)
 
 
 def swapped(data):

@@ -31,7 +31,7 @@ MATHS = {
 }
 # How it is done.
 WAYS = {
-    "strategy": ["ddp", "fsdp 1", "fsdp 2", "fsdp 3"],
+    "strategy": ["dp", "ddp", "fsdp 1", "fsdp 2", "fsdp 3"],
     "world": [2, 3, 4, 1],
     "recompute": ["none", "selective", "full"],
     "passes": [1, 2],
@@ -68,7 +68,7 @@ def maths_flags(c, data):
 
 def way_flags(c):
     name, _, stage = c["strategy"].partition(" ")
-    flags = ["--strategy", name, "--nproc-per-node", c["world"], "--activation-checkpointing", c["recompute"]]
+    flags = ["--strategy", name, "--dp-devices" if name == "dp" else "--nproc-per-node", c["world"], "--activation-checkpointing", c["recompute"]]
     if c["passes"] > 1:
         flags += ["--grad-accum-steps", c["passes"]]
     if stage:
@@ -120,8 +120,10 @@ def is_run(c):
     """Settings that only some strategies know are at their first value elsewhere; batch norm sees a pass."""
     stage = c["strategy"].partition(" ")[2]
     first = {k: v[0] for k, v in WAYS.items()}
+    if c["strategy"] == "dp" and (c["model"] == "resnet20" or c["passes"] > 1):
+        return False
     return (not (c["model"] == "resnet20" and c["passes"] > 1)
-            and not (c["strategy"] == "ddp" and c["unit"] != first["unit"])
+            and not (not stage and c["unit"] != first["unit"])
             and not (stage != "3" and (c["reshard"] != first["reshard"] or c["prefetch"] != first["prefetch"]))
             and not (stage in ("1", "2") and "param" in c["offload"])
             and not ((stage not in ("2", "3") or c["passes"] == 1) and c["sync"] != first["sync"]))
