@@ -19,8 +19,8 @@ REFUSED = [
     ({"DPTRAIN_FAKE_CAPABILITY": "75"}, [],
      "backend cuda cannot run here: device 0 has compute capability 7.5; 8.0 or newer is needed", 1),
     ({"DPTRAIN_FAKE_MEMORY": "400000"}, ["-b", 64], "but the GPU has 0 MiB free; what fits: ", 2),
-    ({"DPTRAIN_FAKE_DEVICES": "2"}, ["--nproc-per-node", 2],
-     "backend cuda trains on one GPU so far, not on 2 ranks; leave out --nproc-per-node, or use --backend cpu", 1),
+    ({"DPTRAIN_FAKE_DEVICES": "1"}, ["--nproc-per-node", 2],
+     "backend cuda: rank 1 of this machine has no GPU of its own: there is 1; use at most --nproc-per-node 1", 2),
 ]
 
 

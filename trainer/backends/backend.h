@@ -7,7 +7,7 @@
 #include "trainer/graph/kernel.h"
 #include "trainer/ops/ops.h"
 
-#define BACKEND_ABI 5
+#define BACKEND_ABI 6
 #define BACKEND_SYMBOL "dptrain_backend_v1"
 #define BACKEND_EXPORT __attribute__((visibility("default")))
 
@@ -48,6 +48,7 @@ struct backend {
 
 	/* NULL on host backends, whose kernels are complete when run returns. */
 	const struct backend_streams *streams;
+	const struct backend_comms *comms; /* NULL where streams is: hosts meet by struct comm */
 
 	const struct kernel *kernel[OP_COUNT]; /* never NULL; .run NULL: not offered */
 
@@ -82,6 +83,8 @@ struct backend_streams {
 	int (*copy_async)(void *module, struct stream_handle *s, const struct backend_copy *c, struct err *err);
 
 	int (*event_sync)(void *module, struct event_handle *e, struct err *err);
+	/* Whether it is done; does not wait. */
+	int (*event_done)(void *module, struct event_handle *e, bool *ret, struct err *err);
 	/* From one timed event to a later one; both are done. */
 	int (*seconds)(void *module, struct event_handle *from, struct event_handle *to, double *ret, struct err *err);
 
@@ -91,6 +94,27 @@ struct backend_streams {
 	int (*capture_end)(void *module, struct stream_handle *s, struct graph_handle **ret, struct err *err);
 	int (*graph_launch)(void *module, struct stream_handle *s, struct graph_handle *g, struct err *err);
 	void (*graph_free)(void *module, struct graph_handle *g);
+};
+
+#define BACKEND_COMM_ID_BYTES 128
+
+struct device_comm_opts {
+	const char *name; /* of logs */
+	int rank, world;
+	const unsigned char *id; /* the same on all ranks of the group, BACKEND_COMM_ID_BYTES */
+};
+
+/* The devices of a group of ranks, for nodes that meet others (kernel_env.devices). One for each stream and group: what
+ * is enqueued on one is done in the same order on every rank. */
+struct backend_comms {
+	/* For rank 0 of a group to give to the others. ERR_NOENT, ERR_UNSUPPORTED: what carries it cannot be had. */
+	int (*id)(void *module, unsigned char ret[BACKEND_COMM_ID_BYTES], struct err *err);
+	/* Collective; does not wait for the others: poll says when it can be used. */
+	int (*open)(void *module, const struct device_comm_opts *o, struct device_comm **ret, struct err *err);
+	/* 1: open, and nothing has failed; 0: not yet; ERR_PEER: it has failed. */
+	int (*poll)(struct device_comm *c, struct err *err);
+	/* orderly: everything is done, and all ranks close theirs. Else what waits for others on it ends too. */
+	void (*close)(struct device_comm *c, bool orderly);
 };
 
 extern const struct backend backend_ref; /* trainer/backends/ref.c */

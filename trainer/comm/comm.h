@@ -49,6 +49,8 @@ struct comm_ops {
 	 * order; with color -1 *ret is NULL. Its calls may run beside c's, in a thread of their own. Not of one that
 	 * was split itself; closed before c. Aborting one aborts the job. */
 	int (*split)(struct comm *c, int color, struct comm **ret, struct err *err);
+	/* ERR_PEER once a rank has died or the job was aborted, as far as this machine sees; 0: not so. Never waits. */
+	int (*check)(struct comm *c, struct err *err);
 	/* of later waits for a rank, as timeout_s below; between collectives */
 	void (*limit)(struct comm *c, double seconds);
 	void (*abort)(struct comm *c); /* any thread: makes every rank's pending and later collectives fail */

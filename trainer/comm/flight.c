@@ -143,6 +143,13 @@ static int watched_split(struct comm *c, int color, struct comm **ret, struct er
 	return flight_comm(ret, part, w->flight, part->world == c->world ? w->group : group, err);
 }
 
+static int watched_check(struct comm *c, struct err *err)
+{
+	struct comm *inner = watched_of(c)->inner;
+
+	return inner->ops->check(inner, err);
+}
+
 static void watched_limit(struct comm *c, double seconds)
 {
 	struct comm *inner = watched_of(c)->inner;
@@ -178,6 +185,7 @@ static const struct comm_ops watched_ops = {
 	.barrier = watched_barrier,
 	.alloc = watched_alloc,
 	.split = watched_split,
+	.check = watched_check,
 	.limit = watched_limit,
 	.abort = watched_abort,
 	.close = watched_close,

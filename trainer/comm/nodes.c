@@ -440,6 +440,13 @@ static int nodes_alloc(struct comm *c, size_t bytes, void **ret, struct err *err
 	return x->local->ops->alloc(x->local, bytes, ret, err);
 }
 
+static int nodes_check(struct comm *c, struct err *err)
+{
+	struct nodes *x = nodes_of(c);
+
+	return x->local->ops->check(x->local, err);
+}
+
 static void nodes_limit(struct comm *c, double seconds)
 {
 	struct nodes *x = nodes_of(c);
@@ -790,6 +797,7 @@ static const struct comm_ops nodes_ops = {
 	.barrier = nodes_barrier,
 	.alloc = nodes_alloc,
 	.split = nodes_split,
+	.check = nodes_check,
 	.limit = nodes_limit,
 	.abort = nodes_abort,
 	.close = nodes_close,

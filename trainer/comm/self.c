@@ -72,6 +72,12 @@ static int self_split(struct comm *c, int color, struct comm **ret, struct err *
 	return 0;
 }
 
+static int self_check(struct comm *c, struct err *err)
+{
+	(void)c, (void)err;
+	return 0;
+}
+
 static void self_abort(struct comm *c)
 {
 	(void)c;
@@ -104,6 +110,7 @@ static const struct comm_ops self_ops = {
 	.barrier = self_barrier,
 	.alloc = self_alloc,
 	.split = self_split,
+	.check = self_check,
 	.limit = self_limit,
 	.abort = self_abort,
 	.close = self_close,

@@ -693,6 +693,7 @@ static const struct comm_ops shm_ops = {
 	.barrier = shm_barrier,
 	.alloc = shm_alloc,
 	.split = shm_split,
+	.check = shm_check,
 	.limit = shm_limit,
 	.abort = shm_abort,
 	.close = shm_close,

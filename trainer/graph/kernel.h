@@ -7,6 +7,7 @@
 #include "trainer/graph/leaves.h"
 
 struct comm;
+struct device_comm;
 struct stream_handle; /* a backend's stream; NULL on host backends */
 
 /* Values that change every step, written before it into memory that kernels can read. */
@@ -28,6 +29,7 @@ struct kernel_env {
 	int threads; /* that run may use */
 	bool deterministic;
 	struct comm *comm; /* of a collective node: of its stream and group; NULL when planning without ranks */
+	struct device_comm *devices; /* of the same ranks, where they compute on devices; else NULL */
 	void *module;      /* what backend->open returned */
 };
 

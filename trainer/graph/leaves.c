@@ -4,16 +4,6 @@
 
 #include <stddef.h>
 
-struct leaves leaves_part(int64_t all, int part, int parts)
-{
-	const int64_t each = all / parts, extra = all % parts;
-
-	return (struct leaves){ .first = part * each + (part < extra ? part : extra),
-				.n = each + (part < extra),
-				.all = all,
-				.parts = parts };
-}
-
 int leaves_room(int64_t all, int parts)
 {
 	int most = 1;

@@ -21,7 +21,13 @@ struct leaves {
 };
 
 /* Parts differ by one leaf at most, the larger ones first. */
-struct leaves leaves_part(int64_t all, int part, int parts);
+BOTH_INLINE struct leaves leaves_part(int64_t all, int part, int parts)
+{
+	const int64_t each = all / parts, extra = all % parts;
+	const struct leaves l = { part * each + (part < extra ? part : extra), each + (part < extra), all, parts };
+
+	return l;
+}
 
 /* The level of the largest subtree that begins at first and has n leaves at most; n > 0. */
 BOTH_INLINE int leaves_level(int64_t first, int64_t n)

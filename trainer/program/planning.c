@@ -46,6 +46,7 @@ static struct program_opts opts_of(const struct rank *r, const struct subject *s
 		.offload_dir = cfg->offload_dir,
 		.env = rank_env(r),
 		.comm = r->comm,
+		.devices = r->devices,
 	};
 
 	memcpy(o.lane, r->lane, sizeof(o.lane));

@@ -133,6 +133,7 @@ static int env_of(const struct program_opts *o, const struct node *n, struct ker
 	if (!n->op->collective || !o->comm || o->comm->world == 1)
 		return 0;
 	ret->comm = o->lane[stream_meets(n->stream)][n->group];
+	ret->devices = devices_lane(o->devices, stream_meets(n->stream), n->group);
 	return ret->comm ? 0
 			 : err_set(err, ERR_UNSUPPORTED,
 				   "node %s meets group %s on stream %s, where its strategy has no communicator",

@@ -8,6 +8,7 @@
 #include "trainer/graph/pass.h"
 #include "trainer/graph/schedule.h"
 #include "trainer/models/models.h"
+#include "trainer/program/devices.h"
 #include "trainer/program/optimizer.h"
 #include "trainer/strategies/offload.h"
 #include "trainer/strategies/strategy.h"
@@ -40,6 +41,7 @@ struct program_opts {
 	struct kernel_env env;		     /* of kernels that meet nobody */
 	struct comm *comm;		     /* of all ranks; NULL: there are none to meet (a plan) */
 	struct comm *lane[STREAM_COUNT][GROUP_COUNT]; /* whom nodes of a stream and group meet */
+	struct devices *devices;	     /* the same between devices; NULL: hosts meet, or nobody */
 };
 
 struct program {

@@ -234,6 +234,7 @@ int64_t rank_sent_nodes(const struct rank *r)
 
 void rank_abort(struct rank *r)
 {
+	devices_abort(r->devices);
 	r->comm->ops->abort(r->comm);
 }
 
@@ -258,15 +259,6 @@ static int pick_backend(struct rank *r, const struct precision *p, struct err *e
 	const struct backend *b;
 	int rc = backend_load(&choice, names[r->cfg->backend], err);
 
-	if (rc)
-		return rc;
-	b = choice.backend;
-	if (r->cfg->backend == CONFIG_BACKEND_AUTO && b->streams && r->seat->world > 1) {
-		if (rank_is_root(r))
-			log_info("--backend auto: cpu, because %s trains on one GPU so far, not on %d ranks", b->name,
-				 r->seat->world);
-		rc = backend_load(&choice, "cpu", err);
-	}
 	if (rc)
 		return rc;
 	b = choice.backend;
@@ -302,15 +294,25 @@ int rank_open_backend(struct rank *r, struct err *err)
 	rc = pick_backend(r, &p, err);
 	if (rc)
 		return rc;
-	return r->backend->open(&(struct backend_opts){ .threads = (int)r->cfg->threads,
+	rc = r->backend->open(&(struct backend_opts){ .threads = (int)r->cfg->threads,
 							.local_rank = r->seat->local_rank,
 							.deterministic = r->by_rule,
 							.direct = r->cfg->conv_algo == CONFIG_CONV_DIRECT },
 				&r->module, err);
+	if (rc || !r->backend->comms || !r->comm || r->comm->world == 1)
+		return rc;
+	return devices_open(&r->devices,
+			    &(struct devices_opts){ .backend = r->backend,
+						    .module = r->module,
+						    .comm = r->comm,
+						    .lane = (struct comm *const *)r->lane,
+						    .timeout_s = r->cfg->ddp_timeout },
+			    err);
 }
 
 void rank_close(struct rank *r)
 {
+	devices_close(r->devices);
 	if (r->module && r->backend->close)
 		r->backend->close(r->module);
 	for (int i = STREAM_COUNT * GROUP_COUNT - 1; i >= 0; i--) {

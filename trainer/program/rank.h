@@ -8,6 +8,7 @@
 #include "trainer/comm/flight.h"
 #include "trainer/config/config.h"
 #include "trainer/launch/seat.h"
+#include "trainer/program/devices.h"
 #include "trainer/strategies/strategy.h"
 
 struct rank {
@@ -20,6 +21,7 @@ struct rank {
 	struct comm *saving; /* where ranks hold parts: split from it too, for the threads that save; else NULL */
 	const struct backend *backend; /* NULL until rank_open_backend */
 	void *module;
+	struct devices *devices; /* how its device meets the others'; NULL: hosts meet, or nobody */
 	bool by_rule; /* kernels are never chosen by the clock: --deterministic, or nothing will be run */
 };
 

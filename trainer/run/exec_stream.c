@@ -8,6 +8,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "trainer/run/exec_time.h"
 
@@ -284,12 +285,32 @@ static int enqueue(struct streams *e, struct stream_program *sp, struct err *err
 	return rc ? rc : join_streams(e, sp, err);
 }
 
+/* The host waits for its device, which would wait for ever for a rank that is gone. */
+static int wait_host(struct streams *e, struct event_handle *event, struct err *err)
+{
+	struct devices *devices = e->prepared->opts.devices;
+	const struct timespec nap = { 0, 10000 };
+	bool done = false;
+	int rc;
+
+	if (!devices)
+		return e->ops->event_sync(e->module, event, err);
+	for (;;) {
+		rc = e->ops->event_done(e->module, event, &done, err);
+		if (!rc && !done)
+			rc = devices_watch(devices, err);
+		if (rc || done)
+			return rc;
+		nanosleep(&nap, NULL);
+	}
+}
+
 /* A slot of the ring is free when its copy is done, which it long is. */
 static int send_page(struct streams *e, const struct step_page *page, struct err *err)
 {
 	struct ring_slot *slot = &e->ring[e->next_slot];
 	const struct backend_copy copy = { e->page, slot->page, sizeof(*page) };
-	int rc = e->ops->event_sync(e->module, slot->copied, err);
+	int rc = wait_host(e, slot->copied, err);
 
 	if (rc)
 		return rc;
@@ -303,7 +324,7 @@ static int finish(struct streams *e, struct err *err)
 {
 	int rc = record(e, STREAM_COMPUTE, e->end, err);
 
-	return rc ? rc : e->ops->event_sync(e->module, e->end, err);
+	return rc ? rc : wait_host(e, e->end, err);
 }
 
 /* One node after another, each timed on its stream. */
@@ -321,7 +342,7 @@ static int enqueue_timed(struct streams *e, struct stream_program *sp, struct er
 		if (!rc)
 			rc = record(e, it->stream, e->node_to, err);
 		if (!rc)
-			rc = e->ops->event_sync(e->module, e->node_to, err);
+			rc = wait_host(e, e->node_to, err);
 		if (!rc)
 			rc = e->ops->seconds(e->module, e->node_from, e->node_to, &s, err);
 		sp->node_seconds[it->node->id] += s;
@@ -366,6 +387,17 @@ static struct stream_program *find(const struct streams *e, const struct program
 	return NULL;
 }
 
+/* What still waits for other ranks, here or on the device, ends. */
+static void give_up(struct streams *e)
+{
+	struct comm *all = e->prepared->opts.comm;
+
+	e->failed = true;
+	devices_abort(e->prepared->opts.devices);
+	if (all)
+		all->ops->abort(all);
+}
+
 static int streams_run(struct exec *exec, const struct program *p, const struct exec_call *call,
 		       struct exec_times *ret, struct err *err)
 {
@@ -378,7 +410,8 @@ static int streams_run(struct exec *exec, const struct program *p, const struct 
 	rc = run_program(e, sp, call->page, err);
 	if (!rc)
 		rc = read_times(e, sp, ret, err);
-	e->failed = rc != 0;
+	if (rc)
+		give_up(e);
 	return rc;
 }
 
@@ -445,7 +478,10 @@ static void streams_close(struct exec *exec)
 {
 	struct streams *e = (struct streams *)exec;
 	struct event_handle *const own[] = { e->begin, e->end, e->node_from, e->node_to };
+	struct err ignored = ERR_INIT;
 
+	if (e->failed && e->end) /* memory that the device may still use is about to be freed */
+		finish(e, &ignored);
 	for (int i = 0; i < e->n_programs; i++)
 		free_program(e, &e->programs[i]);
 	for (size_t i = 0; i < sizeof(own) / sizeof(own[0]); i++)
@@ -502,6 +538,7 @@ static int streams_open(struct exec **ret, const struct prepared *p, struct err 
 	e->graphs = !p->opts.node_by_node;
 	rc = open_all(e, err);
 	if (rc) {
+		give_up(e);
 		streams_close(&e->exec);
 		return rc;
 	}

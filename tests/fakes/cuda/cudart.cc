@@ -43,8 +43,19 @@ cudaError_t cudaGetDeviceCount(int *count)
 	return *count ? cudaSuccess : cudaErrorNoDevice;
 }
 
-cudaError_t cudaSetDevice(int)
+static int current;
+
+cudaError_t cudaSetDevice(int device)
 {
+	if (device < 0 || device >= fake_number("DPTRAIN_FAKE_DEVICES", 1))
+		return keep(cudaErrorInvalidDevice);
+	current = device;
+	return cudaSuccess;
+}
+
+cudaError_t cudaGetDevice(int *device)
+{
+	*device = current;
 	return cudaSuccess;
 }
 
@@ -261,6 +272,13 @@ cudaError_t cudaEventSynchronize(cudaEvent_t e)
 	return cudaSuccess;
 }
 
+cudaError_t cudaEventQuery(cudaEvent_t e)
+{
+	if (forbidden("cudaEventQuery"))
+		return cudaErrorStreamCaptureUnsupported;
+	return queue_query_event(e) ? cudaSuccess : cudaErrorNotReady;
+}
+
 cudaError_t cudaEventElapsedTime(float *ms, cudaEvent_t from, cudaEvent_t to)
 {
 	if (!from->timed || !to->timed || !from->done || !to->done)
@@ -298,18 +316,6 @@ cudaError_t cudaGraphExecDestroy(cudaGraphExec_t exec)
 	delete exec;
 	return cudaSuccess;
 }
-
-struct graph_run : work {
-	const CUgraphExec_st *graph;
-
-	explicit graph_run(const CUgraphExec_st *g) : graph(g)
-	{
-	}
-	void run() override
-	{
-		queue_run_graph(graph->nodes);
-	}
-};
 
 /* Events that the graph records count from its launch on. */
 cudaError_t cudaGraphLaunch(cudaGraphExec_t exec, cudaStream_t stream)

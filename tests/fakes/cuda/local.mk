@@ -4,7 +4,7 @@
 fake_device_sources = tests/fakes/cuda/cudart.cc tests/fakes/cuda/emulate.h tests/fakes/cuda/enqueue.h \
 	tests/fakes/cuda/fibers.cc tests/fakes/cuda/fibers.h tests/fakes/cuda/memory.cc tests/fakes/cuda/memory.h \
 	tests/fakes/cuda/queue.cc tests/fakes/cuda/queue.h
-EXTRA_DIST += $(fake_device_sources)
+EXTRA_DIST += $(fake_device_sources) tests/fakes/cuda/nccl.cc
 
 if HAVE_CUDA
 fake_library_flags = $(AM_LDFLAGS) -no-undefined -Wl,-z,defs -rpath /nowhere
@@ -15,7 +15,8 @@ tests_fakes_cuda_libdevice_la_CPPFLAGS = $(AM_CPPFLAGS) $(CUDA_CPPFLAGS)
 tests_fakes_cuda_libdevice_la_CXXFLAGS = $(fake_cuda_flags)
 tests_fakes_cuda_libdevice_la_LDFLAGS = $(fake_library_flags) -avoid-version
 tests_fakes_cuda_dptrain_cuda_la_SOURCES = $(cuda_module)
-tests_fakes_cuda_dptrain_cuda_la_CPPFLAGS = $(AM_CPPFLAGS) $(CUDA_CPPFLAGS)
+tests_fakes_cuda_dptrain_cuda_la_CPPFLAGS = $(AM_CPPFLAGS) $(CUDA_CPPFLAGS) \
+	-DDPT_CUDA_FOLDERS='"$(abs_builddir)/tests/fakes/cuda/.libs"'
 tests_fakes_cuda_dptrain_cuda_la_CFLAGS = $(AM_CFLAGS) -fvisibility=hidden
 tests_fakes_cuda_dptrain_cuda_la_LDFLAGS = $(fake_library_flags) -module -avoid-version -Wl,--exclude-libs,ALL
 fake_cuda_kernels = $(cuda_kernels:trainer/%.cu=tests/fakes/cuda/kernels/%.lo)
@@ -23,6 +24,18 @@ tests_fakes_cuda_dptrain_cuda_la_LIBADD = $(fake_cuda_kernels) libgraph.la tests
 tests_fakes_cuda_dptrain_cuda_la_DEPENDENCIES = $(fake_cuda_kernels) libgraph.la tests/fakes/cuda/libdevice.la
 tests_fakes_cuda_dptrain_cuda_la_LINK = $(LIBTOOL) $(AM_V_lt) --tag=CXX $(AM_LIBTOOLFLAGS) --mode=link $(CXX) \
 	$(tests_fakes_cuda_dptrain_cuda_la_LDFLAGS) $(LDFLAGS) -o $@
+
+if HAVE_NCCL
+check_LTLIBRARIES += tests/fakes/cuda/libnccl.la
+cmocka_tests += tests/fakes/cuda/nccl_test
+endif
+tests_fakes_cuda_nccl_test_CPPFLAGS = $(AM_CPPFLAGS) $(CUDA_CPPFLAGS)
+tests_fakes_cuda_nccl_test_LDADD = $(LDADD) tests/fakes/cuda/libnccl.la tests/fakes/cuda/libdevice.la
+tests_fakes_cuda_libnccl_la_SOURCES = tests/fakes/cuda/nccl.cc
+tests_fakes_cuda_libnccl_la_CPPFLAGS = $(AM_CPPFLAGS) $(CUDA_CPPFLAGS)
+tests_fakes_cuda_libnccl_la_CXXFLAGS = $(fake_cuda_flags)
+tests_fakes_cuda_libnccl_la_LDFLAGS = $(fake_library_flags) -version-info 2
+tests_fakes_cuda_libnccl_la_LIBADD = tests/fakes/cuda/libdevice.la
 
 tests/fakes/cuda/kernels/%.lo: trainer/%.cu
 	@$(MKDIR_P) $(@D)

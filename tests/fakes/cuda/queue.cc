@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
+#include <unistd.h>
 
 #include <algorithm>
 
@@ -120,35 +121,48 @@ static bool can_go_on(cudaStream_t s)
 	return q && !(q->waits && q->event->done < q->count);
 }
 
-static void go_on(cudaStream_t s)
+/* false: what is next waits for other processes. */
+static bool go_on(cudaStream_t s)
 {
-	struct queued q = s->items[s->next++];
+	struct queued q = s->items[s->next];
 
+	if (q.work && !q.work->step())
+		return false;
+	s->next++;
 	if (s->next == s->items.size()) {
 		s->items.clear();
 		s->next = 0;
 	}
-	if (q.work)
-		q.work->run();
-	else if (!q.waits)
+	if (!q.work && !q.waits)
 		happen(q.event);
+	return true;
 }
 
-/* One piece of work of a drawn stream. */
-static void run_one(void)
+/* One piece of work of a drawn stream; false: all that could go on waits for other processes. */
+static bool run_one(void)
 {
 	size_t first = drawn() % (streams.size() ? streams.size() : 1);
+	bool others = false;
 
 	for (size_t i = 0; i < streams.size(); i++) {
 		cudaStream_t s = streams[(first + i) % streams.size()];
 
-		if (can_go_on(s)) {
-			go_on(s);
-			return;
-		}
+		if (!can_go_on(s))
+			continue;
+		if (go_on(s))
+			return true;
+		others = true;
 	}
+	if (others)
+		return false;
 	fprintf(stderr, "fake device: streams wait for each other, or for an event that nobody records\n");
 	abort();
+}
+
+static void run_or_wait(void)
+{
+	if (!run_one())
+		usleep(50);
 }
 
 void queue_sync_event(cudaEvent_t e)
@@ -157,15 +171,27 @@ void queue_sync_event(cudaEvent_t e)
 
 	memory_open();
 	while (e->done < recorded)
-		run_one();
+		run_or_wait();
 	memory_shut();
+}
+
+bool queue_query_event(cudaEvent_t e)
+{
+	const uint64_t recorded = e->recorded;
+	bool goes_on = true;
+
+	memory_open();
+	while (e->done < recorded && goes_on)
+		goes_on = run_one();
+	memory_shut();
+	return e->done >= recorded;
 }
 
 void queue_sync_stream(cudaStream_t s)
 {
 	memory_open();
 	while (!s->items.empty())
-		run_one();
+		run_or_wait();
 	memory_shut();
 }
 
@@ -232,26 +258,34 @@ cudaError_t queue_end_capture(cudaStream_t s, cudaGraph_t *ret)
 	return rc;
 }
 
-void queue_run_graph(const std::vector<struct graph_node> &nodes)
+static bool is_ready(const struct graph_node &node, const std::vector<bool> &done)
 {
-	std::vector<bool> done(nodes.size());
+	return std::all_of(node.after.begin(), node.after.end(), [&](int k) { return done[(size_t)k]; });
+}
 
-	for (size_t left = nodes.size(); left; left--) {
-		size_t first = drawn() % nodes.size(), found = nodes.size();
+/* false: those that are ready wait for other processes. */
+static bool run_node(const std::vector<struct graph_node> &nodes, std::vector<bool> &done)
+{
+	const size_t first = drawn() % nodes.size();
 
-		for (size_t i = 0; i < nodes.size() && found == nodes.size(); i++) {
-			size_t at = (first + i) % nodes.size();
-			const std::vector<int> &after = nodes[at].after;
+	for (size_t i = 0; i < nodes.size(); i++) {
+		const size_t at = (first + i) % nodes.size();
 
-			if (!done[at] && std::all_of(after.begin(), after.end(), [&](int k) { return done[(size_t)k]; }))
-				found = at;
-		}
-		done[found] = true;
-		if (nodes[found].work)
-			nodes[found].work->run();
-		else
-			happen(nodes[found].event);
+		if (done[at] || !is_ready(nodes[at], done) || (nodes[at].work && !nodes[at].work->step()))
+			continue;
+		if (!nodes[at].work)
+			happen(nodes[at].event);
+		done[at] = true;
+		return true;
 	}
+	return false;
+}
+
+bool graph_run::step()
+{
+	while (left && run_node(graph->nodes, done))
+		left--;
+	return !left;
 }
 
 void queue_add_stream(cudaStream_t s)

@@ -10,12 +10,19 @@
 #include <memory>
 #include <vector>
 
-/* One piece of work; run is called with the device's memory open. */
+/* One piece of work; called with the device's memory open. */
 struct work {
 	virtual ~work()
 	{
 	}
 	virtual void run() = 0;
+	/* Of work that other processes take part in: as far as it goes without waiting for them; true: it is done, and
+	 * may be begun anew. */
+	virtual bool step()
+	{
+		run();
+		return true;
+	}
 };
 
 struct capture;
@@ -69,17 +76,31 @@ void queue_work(cudaStream_t stream, std::shared_ptr<struct work> work);
 void queue_record(cudaStream_t stream, cudaEvent_t event, bool into_graph);
 void queue_wait(cudaStream_t stream, cudaEvent_t event);
 
-/* Runs until the event's records are done, or the stream is empty; others' work runs too, as drawn. */
+/* Runs until the event's records are done, or the stream is empty; others' work runs too, as drawn. The last: as far as
+ * that goes without waiting for other processes; whether they are done. */
 void queue_sync_event(cudaEvent_t event);
 void queue_sync_stream(cudaStream_t stream);
+bool queue_query_event(cudaEvent_t event);
 bool queue_is_idle(void);
 bool queue_captures(void); /* some stream does */
 
 cudaError_t queue_begin_capture(cudaStream_t stream);
 cudaError_t queue_end_capture(cudaStream_t stream, cudaGraph_t *ret);
 
-/* The nodes of a graph in an order drawn among those that their edges allow. */
-void queue_run_graph(const std::vector<struct graph_node> &nodes);
+/* One launch of a graph: its nodes in an order drawn among those that their edges allow. */
+struct graph_run : work {
+	const CUgraphExec_st *graph;
+	std::vector<bool> done;
+	size_t left;
+
+	explicit graph_run(const CUgraphExec_st *g) : graph(g), done(g->nodes.size()), left(g->nodes.size())
+	{
+	}
+	void run() override
+	{
+	}
+	bool step() override;
+};
 
 void queue_add_stream(cudaStream_t stream);
 void queue_drop_stream(cudaStream_t stream);

@@ -1,7 +1,6 @@
 # The cuda module. nvcc compiles *.cu through libtool: -forward-unknown-opts lets libtool's -fPIC reach the host
 # compiler; without exceptions, RTTI and thread-safe statics its objects need no libstdc++.
 cuda_module = \
-	trainer/backends/cuda/alone.h \
 	trainer/backends/cuda/attend.h \
 	trainer/backends/cuda/calls.c \
 	trainer/backends/cuda/calls.def \
@@ -12,9 +11,12 @@ cuda_module = \
 	trainer/backends/cuda/fail.c \
 	trainer/backends/cuda/fail.h \
 	trainer/backends/cuda/fold.h \
+	trainer/backends/cuda/meet.h \
 	trainer/backends/cuda/module.c \
 	trainer/backends/cuda/module.h \
 	trainer/backends/cuda/product.h \
+	trainer/backends/cuda/ranks.c \
+	trainer/backends/cuda/ranks.h \
 	trainer/backends/cuda/streams.c
 cuda_kernels = $(op_cuda)
 cuda_sources = $(cuda_module) $(cuda_kernels)
@@ -46,6 +48,6 @@ SUFFIXES = .cu
 		--Werror=all-warnings --compiler-options=$(NVCC_HOST_FLAGS) $(AM_CPPFLAGS) $(CPPFLAGS) -c -o $@ $<
 
 # What nvcc includes of the tree: any of it makes every kernel anew.
-$(cuda_kernels:.cu=.lo): trainer/backends/cuda/alone.h trainer/backends/cuda/attend.h trainer/backends/cuda/columns.h trainer/backends/cuda/cuda.h trainer/backends/cuda/device.h \
-	trainer/backends/cuda/fold.h trainer/graph/leaves.h \
+$(cuda_kernels:.cu=.lo): trainer/backends/cuda/attend.h trainer/backends/cuda/columns.h trainer/backends/cuda/cuda.h trainer/backends/cuda/device.h \
+	trainer/backends/cuda/fold.h trainer/backends/cuda/meet.h trainer/backends/cuda/ranks.h trainer/graph/leaves.h \
 	trainer/backends/cuda/product.h trainer/graph/both.h trainer/graph/graph.h trainer/graph/kernel.h tracker/base/err.h

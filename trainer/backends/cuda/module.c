@@ -187,6 +187,7 @@ BACKEND_EXPORT const struct backend dptrain_backend_v1 = {
 	.room = cuda_room,
 	.copy = cuda_copy,
 	.streams = &cuda_streams,
+	.comms = &cuda_comms,
 	.kernel = {
 #define OP(op) [OP_##op] = &op##_cuda,
 #include "trainer/ops/ops.def"

@@ -82,6 +82,15 @@ static int event_sync(void *module, struct event_handle *e, struct err *err)
 	return done(err, cudaEventSynchronize(e->event), "waiting for the device");
 }
 
+static int event_done(void *module, struct event_handle *e, bool *ret, struct err *err)
+{
+	cudaError_t rc = cudaEventQuery(e->event);
+
+	(void)module;
+	*ret = rc == cudaSuccess;
+	return done(err, rc == cudaErrorNotReady ? cudaSuccess : rc, "waiting for the device");
+}
+
 static int seconds(void *module, struct event_handle *from, struct event_handle *to, double *ret, struct err *err)
 {
 	float ms = 0;
@@ -141,6 +150,7 @@ const struct backend_streams cuda_streams = {
 	.wait = stream_wait,
 	.copy_async = copy_async,
 	.event_sync = event_sync,
+	.event_done = event_done,
 	.seconds = seconds,
 	.capture_begin = capture_begin,
 	.capture_end = capture_end,

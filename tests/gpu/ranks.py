@@ -1,0 +1,109 @@
+"""Several ranks on the cuda backend, one fake device each, which meet by the fake of NCCL: one, two and three ranks of
+every strategy have the losses of one in f64 to 1e-9; --deterministic has its bits; graphs or none and other orders of
+the devices' work have the same bits; a rank that dies ends the others within five seconds, who name it. `ranks.py full`: more strategies."""
+import os
+import signal
+import socket
+import sys
+import time
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "train"))
+from helper import BUILD, Folder, check, dptrain, finish, read_run, skip, start
+
+FAKE = os.path.join(BUILD, "tests", "fakes", "cuda", ".libs")
+ENV = {"DPTRAIN_BACKEND_PATH": FAKE, "DPTRAIN_FAKE_DEVICES": "4"}
+NET = ["--model", "gpt2-124m", "--n-layer", 1, "--n-head", 2, "--n-embd", 16, "--block-size", 8, "--vocab-size", 32, "--synthetic",
+       "--seq-len", 8, "--global-batch-size", 6, "--backend", "cuda", "--threads", 1, "--system-interval", 0]
+CLIPPED = ["--opt", "adamw", "--clip-grad-norm", 0.1, "--max-steps", 2, "--precision", "fp64"]
+LEAVES = ["--deterministic", "-b", 1, "--max-steps", 2, "--precision", "fp32"]
+
+# flags, ranks
+SAME = [
+    (["-b", 3, "--strategy", "ddp", "--bucket-cap-mb", 0.02], 2),
+    (["-b", 1, "--strategy", "fsdp", "--zero-stage", 2], 3),
+    (["-b", 2, "--strategy", "fsdp", "--zero-stage", 3, "--activation-checkpointing", "full"], 2),
+]
+FULL = [
+    (["-b", 2, "--strategy", "ddp"], 3),
+    (["-b", 3, "--strategy", "fsdp", "--zero-stage", 1], 2),
+    (["-b", 3, "--strategy", "fsdp", "--zero-stage", 3, "--no-reshard-after-forward"], 2),
+    (["-b", 2, "--strategy", "fsdp", "--zero-stage", 3, "--shard-degree", 2, "--gather-prefetch", 2], 4),
+]
+
+
+def losses(name, flags, ranks, env=None):
+    with Folder() as tmp:
+        p = dptrain(*NET, *flags, "--nproc-per-node", ranks, "--runs-dir", tmp, env={**ENV, **(env or {})})
+        if not check(p.returncode == 0, "%s: exit %d: %s" % (name, p.returncode, p.stderr[-2000:])):
+            return {}
+        return read_run(tmp)["series"][("train/loss", -1)]
+
+
+def same_numbers(full):
+    want = losses("one rank", [*CLIPPED, "-b", 6], 1)
+    for flags, ranks in SAME + (FULL if full else []):
+        name = " ".join(map(str, flags)) + " on %d ranks" % ranks
+        got = losses(name, [*CLIPPED, *flags], ranks)
+        for step, loss in want.items():
+            check(abs(got.get(step, 9e9) - loss) <= 1e-9 * abs(loss),
+                  "%s: loss of step %d is %.17g, one rank's %.17g" % (name, step, got.get(step, 9e9), loss))
+
+
+def same_bits():
+    want = losses("one rank", LEAVES, 1)
+    for flags, ranks, env in ((["--strategy", "ddp"], 3, {}), (["--strategy", "fsdp"], 2, {"DPTRAIN_FAKE_SEED": "7"})):
+        check(losses("--deterministic", [*LEAVES, *flags], ranks, env) == want, "--deterministic: the bits of one rank on %d" % ranks)
+    flags = ["-b", 3, "--max-steps", 1, "--precision", "bf16", "--strategy", "fsdp"]
+    want = losses("graphs", flags, 2)
+    for name, more, env in (("no graphs", ["--no-cuda-graphs"], {}), ("another order", [], {"DPTRAIN_FAKE_SEED": "5"})):
+        check(losses(name, [*flags, *more], 2, env) == want, "%s: the same bits as with graphs" % name)
+
+
+def free_port():
+    with socket.socket() as s:
+        s.bind(("127.0.0.1", 0))
+        return s.getsockname()[1]
+
+
+def until(what, seconds=60):
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        if what():
+            return True
+        time.sleep(0.05)
+    return False
+
+
+def dead_rank():
+    """No launcher watches: the rank that is left has to notice by itself, while its device waits for the other's."""
+    port = str(free_port())
+    with Folder() as tmp:
+        flags = [*NET, "--strategy", "ddp", "--precision", "fp32", "--max-steps", 100000, "-b", 3, "--runs-dir", tmp]
+        ranks = [start(*flags, env={**ENV, "RANK": str(r), "WORLD_SIZE": "2", "LOCAL_RANK": str(r), "LOCAL_WORLD_SIZE": "2",
+                                    "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": port}) for r in range(2)]
+        try:
+            runs = os.path.join(tmp, "default")
+            check(until(lambda: os.path.isdir(runs) and os.listdir(runs)), "two ranks start to train")
+            time.sleep(1)
+            ranks[1].send_signal(signal.SIGKILL)
+            killed = time.monotonic()
+            _, said = ranks[0].communicate(timeout=30)
+            took = time.monotonic() - killed
+        finally:
+            for p in ranks:
+                p.kill()
+                p.wait()
+        check(took < 5, "the other rank ends within 5 s of the death, not %.1f" % took)
+        check(ranks[0].returncode == 1 and "rank 1 died" in said, "exit %d: %s" % (ranks[0].returncode, said[-500:]))
+
+
+def main():
+    if not os.path.exists(os.path.join(FAKE, "libnccl.so.2")):
+        skip("the fake of NCCL was not built (no CUDA toolkit, or no header of NCCL)")
+    same_numbers(sys.argv[1:] == ["full"])
+    same_bits()
+    dead_rank()
+    finish("ranks")
+
+
+main()

@@ -1,0 +1,140 @@
+/* devices.c: see devices.h. */
+#include "trainer/program/devices.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "tracker/base/clock.h"
+
+#define LANES (STREAM_COUNT * GROUP_COUNT)
+#define LOOK_S 0.05 /* between two looks at the other ranks */
+
+struct devices {
+	const struct backend_comms *ops;
+	struct comm *comm;
+	struct device_comm *lane[LANES];
+	double looked_s;
+	bool aborted;
+};
+
+struct device_comm *devices_lane(const struct devices *d, enum stream stream, enum group group)
+{
+	return d ? d->lane[stream * GROUP_COUNT + group] : NULL;
+}
+
+/* What rank 0 of a group tells the others. */
+struct invitation {
+	int rc;
+	struct err why;
+	unsigned char id[BACKEND_COMM_ID_BYTES];
+};
+
+static int invite(const struct devices_opts *o, struct comm *lane, struct invitation *ret, struct err *err)
+{
+	int rc;
+
+	memset(ret, 0, sizeof(*ret));
+	if (lane->rank == 0)
+		ret->rc = o->backend->comms->id(o->module, ret->id, &ret->why);
+	rc = lane->ops->broadcast(lane, ret, sizeof(*ret), 0, err);
+	return !rc && ret->rc ? err_set(err, ret->rc, "%s", ret->why.text) : rc;
+}
+
+/* Until all have come. */
+static int wait_open(const struct devices_opts *o, struct device_comm *c, struct err *err)
+{
+	const double end_s = clock_mono_s() + o->timeout_s;
+	const struct timespec nap = { 0, 200000 };
+	int rc;
+
+	while ((rc = o->backend->comms->poll(c, err)) == 0) {
+		rc = o->comm->ops->check(o->comm, err);
+		if (rc)
+			return rc;
+		if (clock_mono_s() > end_s)
+			return err_set(err, ERR_PEER, "the devices of the ranks did not meet within %.0f s",
+				       o->timeout_s);
+		nanosleep(&nap, NULL);
+	}
+	return rc < 0 ? rc : 0;
+}
+
+static int open_lane(struct devices *d, const struct devices_opts *o, int i, struct err *err)
+{
+	struct comm *lane = o->lane[i];
+	struct invitation all;
+	int rc = invite(o, lane, &all, err);
+
+	if (!rc)
+		rc = d->ops->open(o->module,
+				  &(struct device_comm_opts){ .name = group_name((enum group)(i % GROUP_COUNT)),
+							      .rank = lane->rank,
+							      .world = lane->world,
+							      .id = all.id },
+				  &d->lane[i], err);
+	return rc ? rc : wait_open(o, d->lane[i], err);
+}
+
+int devices_open(struct devices **ret, const struct devices_opts *o, struct err *err)
+{
+	struct devices *d = calloc(1, sizeof(*d));
+	int rc = 0;
+
+	if (!d)
+		return err_set(err, ERR_NOMEM, "out of memory: communicators of devices");
+	d->ops = o->backend->comms;
+	d->comm = o->comm;
+	for (int i = 0; !rc && i < LANES; i++)
+		if (o->lane[i] && o->lane[i]->world > 1)
+			rc = open_lane(d, o, i, err);
+	if (rc) {
+		devices_abort(d);
+		devices_close(d);
+		return rc;
+	}
+	*ret = d;
+	return 0;
+}
+
+int devices_watch(struct devices *d, struct err *err)
+{
+	const double now = clock_mono_s();
+	int rc;
+
+	if (!d || now - d->looked_s < LOOK_S)
+		return 0;
+	d->looked_s = now;
+	rc = d->comm->ops->check(d->comm, err);
+	for (int i = 0; !rc && i < LANES; i++)
+		if (d->lane[i] && d->ops->poll(d->lane[i], err) < 0)
+			rc = ERR_PEER;
+	if (rc)
+		devices_abort(d);
+	return rc;
+}
+
+static void close_lanes(struct devices *d, bool orderly)
+{
+	for (int i = LANES - 1; i >= 0; i--) {
+		if (d->lane[i])
+			d->ops->close(d->lane[i], orderly);
+		d->lane[i] = NULL;
+	}
+}
+
+void devices_abort(struct devices *d)
+{
+	if (!d || d->aborted)
+		return;
+	d->aborted = true;
+	close_lanes(d, false);
+}
+
+void devices_close(struct devices *d)
+{
+	if (!d)
+		return;
+	close_lanes(d, true);
+	free(d);
+}
