@@ -238,6 +238,21 @@ int dptrack_console(struct dptrack_run *run, int stream, const char *bytes, size
  * each), or others; text of at most 1 MiB, which is cut behind it. */
 int dptrack_code(struct dptrack_run *run, const char *name, const char *text);
 
+/* A data set that the run reads. Name and digest are needed; the rest may be NULL. Texts beyond their lengths are
+ * cut. */
+struct dptrack_input_opts {
+	const char *name;	 /* at most 500 bytes */
+	const char *digest;	 /* tells one content from another, such as a SHA-256; at most 64 bytes */
+	const char *context;	 /* "training", "validation", …; at most 100 bytes */
+	const char *source_type; /* "local", "http", "s3", …; at most 100 bytes */
+	const char *source;	 /* its address, without secrets; at most 8000 bytes */
+	const char *profile;	 /* a JSON object of its sizes, as MLflow shows them; at most 8000 bytes */
+	void *reserved[4];	 /* NULL; room for later options */
+};
+
+/* What a run shows as its inputs. The same name and digest once more changes nothing. */
+int dptrack_input(struct dptrack_run *run, const struct dptrack_input_opts *input);
+
 enum dptrack_level { DPTRACK_INFO = 1, DPTRACK_WARNING = 2, DPTRACK_ERROR = 3 };
 
 /* Something that people should hear of now: a title of at most 250 bytes and a text (may be NULL) of at most 8000. */

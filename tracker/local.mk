@@ -105,7 +105,7 @@ pkgconfig_DATA = tracker/dptrack.pc
 
 # Manual pages of the library, from the header: tracker/man/<function>.3.
 libdptrack_man = tracker/man/dptrack.3 tracker/man/dptrack_audio.3 tracker/man/dptrack_histogram.3 \
-	tracker/man/dptrack_image.3 tracker/man/dptrack_table.3 tracker/man/dptrack_text.3 \
+	tracker/man/dptrack_image.3 tracker/man/dptrack_input.3 tracker/man/dptrack_table.3 tracker/man/dptrack_text.3 \
 	tracker/man/dptrack_alert.3 tracker/man/dptrack_code.3 \
 	tracker/man/dptrack_console.3 tracker/man/dptrack_draw_id.3 tracker/man/dptrack_dropped.3 \
 	tracker/man/dptrack_environment.3 tracker/man/dptrack_find.3 tracker/man/dptrack_flush.3 tracker/man/dptrack_log.3 \

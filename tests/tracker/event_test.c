@@ -212,6 +212,9 @@ static void add_everything(struct buf *b)
 		.host = { "h", 1 }, .pid = 77, .version = { "v", 1 },
 	};
 
+	const struct event_input in = { text("set"), text("d1"),	 text("training"),
+					text("s3"),  text("s3://b/k"), text("") };
+
 	encode_header(b, 1, &h);
 	encode_session_start(b, 2, 101);
 	encode_param(b, 3, &p);
@@ -222,6 +225,7 @@ static void add_everything(struct buf *b)
 	encode_status(b, 8, EVENT_PREEMPTED, text("why"));
 	encode_heartbeat(b, 9, 12);
 	encode_hparams_end(b, 10, EVENT_FAILED);
+	encode_input(b, 11, &in);
 	assert_false(buf_failed(b));
 }
 
@@ -240,7 +244,8 @@ static void check_header(const struct event_item *item)
 static void our_records_read_back_once(void **state)
 {
 	static const enum event_kind want[] = { EVENT_HEADER, EVENT_SESSION, EVENT_PARAM,     EVENT_TAG,
-						EVENT_ENV,    EVENT_NOTE,    EVENT_STATUS, EVENT_HEARTBEAT };
+						EVENT_ENV,    EVENT_NOTE,    EVENT_STATUS, EVENT_HEARTBEAT,
+						EVENT_INPUT };
 	struct event_item items[16];
 	struct event evs[16];
 	size_t at = 0, n = 0;
@@ -258,6 +263,9 @@ static void our_records_read_back_once(void **state)
 	for (size_t i = 0; i < n; i++)
 		assert_int_equal(items[i].kind, want[i]);
 	check_header(&items[0]);
+	assert_true(same_text(items[8].input.name, "set") && same_text(items[8].input.digest, "d1"));
+	assert_true(same_text(items[8].input.context, "training") && same_text(items[8].input.source_type, "s3"));
+	assert_true(same_text(items[8].input.source, "s3://b/k") && same_text(items[8].input.profile, ""));
 	assert_true(same_text(items[2].key, "n") && items[2].type == EVENT_TYPE_I64 && items[2].segment);
 	assert_true(items[2].integer == INT64_MIN);
 	assert_true(same_text(items[3].key, "k") && same_text(items[3].text, "v"));

@@ -197,6 +197,26 @@ void encode_alert(struct buf *b, double wall_time, const struct encode_alert *a)
 	record_end(b, rec);
 }
 
+static void add_filled(struct buf *b, unsigned number, struct event_text t)
+{
+	if (t.len)
+		wire_add_text(b, number, t);
+}
+
+void encode_input(struct buf *b, double wall_time, const struct event_input *in)
+{
+	size_t rec = begin_event(b, wall_time), msg = wire_begin(b, FIELD_event_input);
+
+	add_filled(b, FIELD_input_name, in->name);
+	add_filled(b, FIELD_input_digest, in->digest);
+	add_filled(b, FIELD_input_context, in->context);
+	add_filled(b, FIELD_input_source_type, in->source_type);
+	add_filled(b, FIELD_input_source, in->source);
+	add_filled(b, FIELD_input_profile, in->profile);
+	wire_end(b, msg);
+	record_end(b, rec);
+}
+
 void encode_console(struct buf *b, double wall_time, const struct buf *lines)
 {
 	size_t rec = begin_event(b, wall_time);

@@ -47,6 +47,8 @@ struct encode_alert {
 
 void encode_alert(struct buf *b, double wall_time, const struct encode_alert *a);
 
+void encode_input(struct buf *b, double wall_time, const struct event_input *in); /* empty texts are left out */
+
 void encode_console(struct buf *b, double wall_time, const struct buf *lines); /* of console_add */
 
 /* TensorBoard's HParams tab: params with the session's start, and its end (FINISHED: success, else failure). */

@@ -58,6 +58,7 @@ enum event_kind {
 	EVENT_CONSOLE,      /* text = lines, for console_next (console.h); wall_time is the first one's */
 	EVENT_CODE,         /* key, text: what ran: "commit", "diff", "packages", … */
 	EVENT_ALERT,        /* integer = level, key = title, text; step of the event */
+	EVENT_INPUT,        /* input: a data set that the run reads */
 	/* key = tag, text = plugin name (may be empty): histogram, image, graph, … left uninterpreted; raw, rank */
 	EVENT_OTHER,
 };
@@ -80,6 +81,11 @@ struct event_header {
 	struct event_text version;
 };
 
+/* A data set; texts point into the payload and may be empty. */
+struct event_input {
+	struct event_text name, digest, context, source_type, source, profile;
+};
+
 struct event_span {
 	const unsigned char *at;
 	const unsigned char *end;
@@ -97,6 +103,7 @@ struct event_item {
 	bool segment; /* a param of the segment */
 	struct event_span raw; /* the Summary.Value as it came, for media.h; empty where there is none */
 	const struct event_header *header; /* inside struct event */
+	struct event_input input;
 };
 
 /* Caller's storage; no _done needed. Only wall_time, step and ours are for reading. */

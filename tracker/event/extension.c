@@ -192,6 +192,43 @@ static int parse_alert(struct event_span s, struct event_item *ret)
 	return rc ? rc : 1;
 }
 
+static struct event_text *input_text(struct event_input *in, unsigned number)
+{
+	switch (number) {
+	case FIELD_input_name:
+		return &in->name;
+	case FIELD_input_digest:
+		return &in->digest;
+	case FIELD_input_context:
+		return &in->context;
+	case FIELD_input_source_type:
+		return &in->source_type;
+	case FIELD_input_source:
+		return &in->source;
+	case FIELD_input_profile:
+		return &in->profile;
+	default:
+		return NULL;
+	}
+}
+
+static int parse_input(struct event_span s, struct event_item *ret)
+{
+	const struct event_text none = { "", 0 };
+	struct event_text *text;
+	struct wire_field f;
+	int rc;
+
+	ret->kind = EVENT_INPUT;
+	ret->input = (struct event_input){ none, none, none, none, none, none };
+	while ((rc = wire_next(&s, &f)) > 0) {
+		text = input_text(&ret->input, f.number);
+		if (text && f.type == WIRE_BYTES)
+			*text = wire_text(&f);
+	}
+	return rc ? rc : 1;
+}
+
 int extension_item(const struct wire_field *f, struct event_header *ret_header, struct event_item *ret)
 {
 	switch (f->number) {
@@ -221,6 +258,8 @@ int extension_item(const struct wire_field *f, struct event_header *ret_header, 
 		return parse_pair(wire_span(f), EVENT_CODE, ret);
 	case FIELD_event_alert:
 		return parse_alert(wire_span(f), ret);
+	case FIELD_event_input:
+		return parse_input(wire_span(f), ret);
 	default:
 		return 0;
 	}

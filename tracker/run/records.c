@@ -181,6 +181,19 @@ int records_alert(struct records *r, const struct encode_alert *a)
 	return rc;
 }
 
+int records_input(struct records *r, const struct event_input *in)
+{
+	size_t before;
+	int rc;
+
+	pthread_mutex_lock(&r->lock);
+	before = r->pending.len;
+	encode_input(&r->pending, clock_wall_s(), in);
+	rc = settle(r, before);
+	pthread_mutex_unlock(&r->lock);
+	return rc;
+}
+
 int records_media(struct records *r, const struct media_place *place, struct event_span content)
 {
 	size_t before;

@@ -169,6 +169,26 @@ int dptrack_alert(struct dptrack_run *run, enum dptrack_level level, int64_t ste
 	return refuse(run, "alert", title, records_alert(run->records, &a));
 }
 
+int dptrack_input(struct dptrack_run *run, const struct dptrack_input_opts *o)
+{
+	char name[LIMIT_input_name_bytes + 1], digest[LIMIT_input_digest_bytes + 1];
+	char context[LIMIT_input_word_bytes + 1], type[LIMIT_input_word_bytes + 1];
+	char source[LIMIT_value_bytes + 1], profile[LIMIT_value_bytes + 1];
+	struct event_input in;
+
+	if (!run_usable(run))
+		return DPTRACK_FORKED;
+	if (!o->name || !*o->name || !o->digest || !*o->digest)
+		return DPTRACK_USAGE;
+	in.name = clean(run, "the name of a data set", o->name, name, sizeof(name));
+	in.digest = clean(run, "the digest of a data set", o->digest, digest, sizeof(digest));
+	in.context = clean(run, "the context of a data set", o->context, context, sizeof(context));
+	in.source_type = clean(run, "the source type of a data set", o->source_type, type, sizeof(type));
+	in.source = clean(run, "the source of a data set", o->source, source, sizeof(source));
+	in.profile = clean(run, "the profile of a data set", o->profile, profile, sizeof(profile));
+	return refuse(run, "data set", o->name, records_input(run->records, &in));
+}
+
 int dptrack_console(struct dptrack_run *run, int stream, const char *bytes, size_t n)
 {
 	if (!run_usable(run))

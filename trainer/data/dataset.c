@@ -70,6 +70,15 @@ struct dataset_traffic dataset_traffic(const struct dataset *d)
 	return t;
 }
 
+struct dataset_facts dataset_facts(const struct dataset *d, enum split split)
+{
+	struct dataset_facts f = { .format = d->ops->name };
+
+	if (d->ops->facts)
+		d->ops->facts(d, split, &f);
+	return f;
+}
+
 struct dataset_norm dataset_norm(const struct dataset *d)
 {
 	struct dataset_norm n;

@@ -11,6 +11,7 @@
 
 #include "tracker/base/buf.h"
 #include "tracker/base/err.h"
+#include "tracker/base/sha256.h"
 #include "trainer/graph/graph.h"
 #include "trainer/graph/rng.h"
 
@@ -99,6 +100,14 @@ struct dataset_traffic {
 	uint64_t requests, retries; /* of remote stores */
 };
 
+/* What the files of a split are. */
+struct dataset_facts {
+	const char *format;    /* "tar", "tfrecord", …; static */
+	int64_t shards;	       /* files that hold many samples each; 0: others */
+	uint64_t bytes;	       /* of its samples, as they are stored; 0: not known */
+	uint64_t cached_bytes; /* of both splits' files that lay in the cache when the set was opened */
+};
+
 struct dataset_opts {
 	const char *path; /* folder; shards: as shard_list.h says */
 	int classes;      /* 0: as many as the labels say; else labels at or above it are refused */
@@ -146,6 +155,10 @@ struct dataset_ops {
 	int (*file)(const struct dataset *d, const struct dataset_read *r, struct dataset_file *ret, struct err *err);
 	/* Optional, of sets that read samples when they are asked for. From any thread. */
 	void (*traffic)(const struct dataset *d, struct dataset_traffic *ret);
+	/* Optional: NULL where nothing but the format's name is known. */
+	void (*facts)(const struct dataset *d, enum split split, struct dataset_facts *ret);
+	/* Optional: adds what tells one content of a split from another without reading it; NULL: its hash does. */
+	void (*sum)(const struct dataset *d, enum split split, struct sha256 *to);
 	/* Optional: what a sample counts for in a mean: its targets. NULL: 1 for images, seq_len for tokens. */
 	int64_t (*weight)(const struct dataset *d, enum split split, int64_t index);
 };
@@ -155,6 +168,11 @@ int dataset_read(const struct dataset *d, const struct dataset_read *r, struct e
 int64_t dataset_broken(const struct dataset *d); /* files that could not be read so far */
 bool dataset_notice(struct dataset *d, char *ret, size_t bytes);
 struct dataset_traffic dataset_traffic(const struct dataset *d); /* zeros of sets that do not count */
+struct dataset_facts dataset_facts(const struct dataset *d, enum split split);
+
+/* Names the content of a split: a SHA-256 over keys, sizes, labels and what checksums there are; with `whole` over
+ * every sample as it is stored, which is read for it, and the label. */
+int dataset_digest(const struct dataset *d, enum split split, bool whole, char ret[65], struct err *err);
 struct dataset_norm dataset_norm(const struct dataset *d); /* by what the set says of itself */
 int64_t dataset_weight(const struct dataset *d, enum split split, int64_t index);
 

@@ -1,6 +1,6 @@
 # Data sets: what a set is, pictures, words, formats, and the loader.
 # What a set is.
-libtrainer_la_SOURCES += trainer/data/dataset.c trainer/data/dataset.h trainer/data/permute.c trainer/data/permute.h
+libtrainer_la_SOURCES += trainer/data/dataset.c trainer/data/dataset.h trainer/data/digest.c trainer/data/permute.c trainer/data/permute.h
 # Pixels and pictures.
 libtrainer_la_SOURCES += trainer/data/pictures/codec.h trainer/data/pictures/grow.c trainer/data/pictures/grow.h
 libtrainer_la_SOURCES += trainer/data/pictures/picture.c trainer/data/pictures/picture.h

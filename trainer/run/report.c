@@ -12,6 +12,7 @@
 #include "tracker/base/log.h"
 #include "trainer/launch/machine.h"
 #include "trainer/program/memory.h"
+#include "trainer/run/inputs.h"
 
 #define NEW_LOCK_WAIT_S 1.0 /* for a folder that nobody can know yet */
 #define SYSTEM_LEAST_S 0.1
@@ -208,6 +209,9 @@ static int open_run(struct report *r, const struct resume *resume, struct err *e
 	if (r->rank > 0)
 		return join_run(r, &o, err);
 	record_params(r);
+	rc = inputs_record(r->run, r->e, r->reopened, err);
+	if (rc)
+		return rc;
 	record_environment(r);
 	tell_launcher(r->e->rank.seat->board, &o);
 	return 0;

@@ -81,7 +81,7 @@ libwebstore_la_SOURCES = \
 	web/store/registry/rows.c web/store/registry/rows.h \
 	web/store/registry/versions_change.c \
 	web/store/write/segment.c web/store/write/segment.h \
-	web/store/write/told.c web/store/write/told.h \
+	web/store/write/input.c web/store/write/input.h web/store/write/told.c web/store/write/told.h \
 	web/store/points/spike.c web/store/points/spike.h \
 	web/store/write/state.c web/store/write/state.h \
 	web/store/write/state_inside.h web/store/write/state_run.c web/store/write/state_series.c \

@@ -69,10 +69,19 @@ static bool is_numbered(const char *name)
 	return digits == 5 && before == 5 && !of[9];
 }
 
+static bool is_records(const char *name)
+{
+	return ends_in(name, ".tfrecord") || ends_in(name, ".tfrecords") || is_numbered(name);
+}
+
+const char *shard_list_format(const char *name)
+{
+	return is_records(name) ? "tfrecord" : "tar";
+}
+
 static bool is_shard(const char *name)
 {
-	return name[0] != '.' && (ends_in(name, SHARD_SUFFIX) || ends_in(name, ".tfrecord") ||
-				  ends_in(name, ".tfrecords") || is_numbered(name));
+	return name[0] != '.' && (ends_in(name, SHARD_SUFFIX) || is_records(name));
 }
 
 static int is_shard_entry(const struct dirent *e)

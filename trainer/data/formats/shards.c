@@ -26,6 +26,7 @@ struct shards {
 	struct objects *store;
 	struct samples samples;
 	struct shard_facts facts;
+	uint64_t cached_bytes;	    /* that the cache held before anything was read */
 	uint32_t *row[SPLIT_COUNT]; /* [sample of the split]: its row in samples */
 	int64_t *piece[SPLIT_COUNT];
 	bool raw;		    /* images as they are, all of one size */
@@ -462,6 +463,7 @@ static int shards_open(struct dataset **ret, const struct dataset_opts *o, struc
 				  err);
 	if (!rc)
 		rc = add_shards(d, o, &train, err);
+	d->cached_bytes = rc ? 0 : objects_cached(d->store);
 	if (!rc)
 		rc = find_samples(d, o, err);
 	if (!rc)
@@ -516,6 +518,31 @@ static void shards_traffic(const struct dataset *base, struct dataset_traffic *r
 					 .retries = t.retries };
 }
 
+static void shards_facts(const struct dataset *base, enum split split, struct dataset_facts *ret)
+{
+	const struct shards *d = (const struct shards *)base;
+
+	ret->format = shard_list_format(objects_name(d->store, 0));
+	ret->shards = base->n_pieces[split];
+	for (int64_t i = 0; i < base->n_samples[split]; i++)
+		ret->bytes += sample_of(d, split, i)->bytes;
+	ret->cached_bytes = d->cached_bytes;
+}
+
+static void shards_sum(const struct dataset *base, enum split split, struct sha256 *to)
+{
+	const struct shards *d = (const struct shards *)base;
+
+	for (int64_t i = 0; i < base->n_samples[split]; i++) {
+		const struct sample *one = sample_of(d, split, i);
+		const char *name = samples_name(&d->samples, d->row[split][i]);
+		uint32_t facts[2] = { one->bytes, (uint32_t)one->label };
+
+		sha256_add(to, name, strlen(name) + 1);
+		sha256_add(to, facts, sizeof(facts));
+	}
+}
+
 static int shards_hand(void **ret, struct err *err)
 {
 	struct hand *h = calloc(1, sizeof(*h));
@@ -552,6 +579,8 @@ const struct dataset_ops dataset_shards = {
 	.file = shards_file,
 	.ahead = shards_ahead,
 	.traffic = shards_traffic,
+	.facts = shards_facts,
+	.sum = shards_sum,
 };
 
 /* The same for images that are stored as they are: nothing is decoded. */
@@ -564,4 +593,6 @@ static const struct dataset_ops raw_ops = {
 	.file = shards_file,
 	.ahead = shards_ahead,
 	.traffic = shards_traffic,
+	.facts = shards_facts,
+	.sum = shards_sum,
 };

@@ -207,6 +207,16 @@ bool cache_has(struct cache *c, const struct cache_block *b)
 	return true;
 }
 
+bool cache_holds(const struct cache *c, const struct cache_block *b)
+{
+	uint64_t bytes;
+	int fd = open_block(c, b, &bytes);
+
+	if (fd >= 0)
+		close(fd);
+	return fd >= 0;
+}
+
 static bool read_at(int fd, uint64_t at, void *to, size_t n)
 {
 	char *into = to;

@@ -41,6 +41,9 @@ void cache_name(const struct cache_key *k, struct cache_block *ret);
 /* Whether it is there; it counts as used now and will be read soon. */
 bool cache_has(struct cache *c, const struct cache_block *b);
 
+/* The same, without being used. */
+bool cache_holds(const struct cache *c, const struct cache_block *b);
+
 /* n bytes from `at` on. False: it is not there, or not as it was written; then it is gone. */
 bool cache_read(struct cache *c, const struct cache_block *b, uint64_t at, void *to, size_t n);
 

@@ -55,6 +55,9 @@ bool fetch_want(struct fetch *f, const struct fetch_range *r);
 /* Copies the range. ERR_IO with address and cause. */
 int fetch_read(struct fetch *f, const struct fetch_range *r, void *to, struct err *err);
 
+/* Bytes of the objects that lie in the cache now. */
+uint64_t fetch_cached(const struct fetch *f);
+
 struct fetch_counts {
 	uint64_t bytes, requests, retries;
 	uint64_t cache_bytes; /* that readers got from the cache */

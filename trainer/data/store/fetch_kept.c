@@ -43,6 +43,22 @@ void kept_set_seen(struct fetch *f, int object, uint64_t begin, bool seen)
 		o->cached[number / 8] &= (uint8_t) ~(1 << number % 8);
 }
 
+uint64_t fetch_cached(const struct fetch *f)
+{
+	struct cache_block name;
+	uint64_t bytes = 0;
+
+	for (int i = 0; i < f->n; i++)
+		for (uint64_t at = 0; kept_can(f, i) && at < f->object[i].bytes; at += FETCH_BLOCK) {
+			uint64_t left = f->object[i].bytes - at;
+
+			kept_name(f, i, at, &name);
+			if (cache_holds(f->o.cache, &name))
+				bytes += left < FETCH_BLOCK ? left : FETCH_BLOCK;
+		}
+	return bytes;
+}
+
 bool kept_has(struct fetch *f, int object, uint64_t begin)
 {
 	struct cache_block name;

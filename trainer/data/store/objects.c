@@ -325,6 +325,11 @@ struct objects_traffic objects_traffic(const struct objects *s)
 					 .retries = c.retries };
 }
 
+uint64_t objects_cached(const struct objects *s)
+{
+	return s->fetch ? fetch_cached(s->fetch) : 0;
+}
+
 bool objects_notice(struct objects *s, char *ret, size_t bytes)
 {
 	return s->cache && cache_notice(s->cache, ret, bytes);

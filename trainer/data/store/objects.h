@@ -67,6 +67,8 @@ struct objects_traffic {
 
 struct objects_traffic objects_traffic(const struct objects *s);
 
+uint64_t objects_cached(const struct objects *s); /* bytes of remote objects that lie in the cache now */
+
 /* Takes the line that somebody should see; false: none. */
 bool objects_notice(struct objects *s, char *ret, size_t bytes);
 

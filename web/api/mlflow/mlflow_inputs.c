@@ -13,7 +13,7 @@ enum { TAG_KEY_CHARS = 255, TAG_VALUE_CHARS = 500, SEARCH_EXPERIMENTS = 20, HIST
 
 /* --- logged ------------------------------------------------------------------------------------------------- */
 
-static bool read_tags(struct call *c, json_t *list, struct mlflow_dataset *d)
+static bool read_tags(struct call *c, json_t *list, struct ingest_dataset *d)
 {
 	size_t n = json_array_size(list), i;
 	struct ingest_kv *kv = arena_array(c->arena, n + 1, sizeof(*kv));
@@ -33,7 +33,7 @@ static bool read_tags(struct call *c, json_t *list, struct mlflow_dataset *d)
 	return kv != NULL;
 }
 
-static bool read_dataset(struct call *c, json_t *list, size_t index, struct mlflow_dataset *d)
+static bool read_dataset(struct call *c, json_t *list, size_t index, struct ingest_dataset *d)
 {
 	json_t *dataset = NULL, *tags = NULL;
 	const struct ml_field outer[] = {
@@ -79,7 +79,7 @@ enum call_next on_ml_inputs_log(struct call *c)
 {
 	struct mlflow_op op = { .kind = &mlflow_inputs_read };
 	json_t *datasets = NULL, *models = NULL;
-	struct mlflow_dataset *d;
+	struct ingest_dataset *d;
 	const struct ml_field fields[] = {
 		{ "run_id", ML_STRING, true, &op.run, NULL }, { "datasets", ML_LIST, false, &datasets, NULL },
 		{ "models", ML_LIST, false, &models, NULL }, { 0 },

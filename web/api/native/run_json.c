@@ -239,6 +239,7 @@ static bool write_inputs(struct call *c, struct js *j, const struct query_run *r
 		js_key_str(j, "context", tag_of(d, "mlflow.data.context"));
 		js_key_str(j, "source_type", d->source_type);
 		js_key_str(j, "source", d->source);
+		js_key_str(j, "profile", d->profile ? d->profile : "");
 		js_close(j, '}');
 	}
 	js_close(j, ']');

@@ -31,16 +31,16 @@ static const struct mlflow_point *dup_points(struct arena *a, const struct mlflo
 	return copy;
 }
 
-static const struct mlflow_dataset *dup_datasets(struct arena *a, const struct mlflow_op *op, bool *failed)
+static const struct ingest_dataset *dup_datasets(struct arena *a, const struct mlflow_op *op, bool *failed)
 {
-	struct mlflow_dataset *copy = arena_array(a, op->dataset_count + 1, sizeof *copy);
+	struct ingest_dataset *copy = arena_array(a, op->dataset_count + 1, sizeof *copy);
 	size_t i;
 
 	*failed = *failed || !copy;
 	for (i = 0; copy && i < op->dataset_count; i++) {
-		const struct mlflow_dataset *d = &op->datasets[i];
+		const struct ingest_dataset *d = &op->datasets[i];
 
-		copy[i] = (struct mlflow_dataset){
+		copy[i] = (struct ingest_dataset){
 			.name = change_dup(a, d->name, failed),
 			.digest = change_dup(a, d->digest, failed),
 			.source_type = change_dup(a, d->source_type, failed),

@@ -18,13 +18,6 @@ struct mlflow_point {
 	const char *dataset_name, *dataset_digest; /* NULL: none */
 };
 
-struct mlflow_dataset {
-	const char *name, *digest, *source_type, *source;
-	const char *schema, *profile; /* NULL: none */
-	const struct ingest_kv *tags;
-	size_t tag_count;
-};
-
 struct mlflow_model {
 	const char *id;
 	int64_t step;
@@ -41,7 +34,7 @@ struct mlflow_op {
 	size_t param_count, tag_count;
 	const struct mlflow_point *points;
 	size_t point_count;
-	const struct mlflow_dataset *datasets;
+	const struct ingest_dataset *datasets;
 	size_t dataset_count;
 	const struct mlflow_model *models;
 	size_t model_count;

@@ -10,6 +10,7 @@
 #include "web/store/points/order.h"
 #include "web/store/write/apply.h"
 #include "web/store/write/change.h"
+#include "web/store/write/input.h"
 #include "web/store/write/segment.h"
 #include "web/store/write/told.h"
 
@@ -237,6 +238,8 @@ static int put_item(struct state *st, struct state_run *r, struct state_writer *
 	case EVENT_ALERT:
 	case EVENT_OTHER:
 		return told_put(st, r, w, it, err);
+	case EVENT_INPUT:
+		return input_put(st, r, it->input, err);
 	case EVENT_STATUS:
 	case EVENT_HPARAMS_END:
 		return put_status(st, r, w, it, err);

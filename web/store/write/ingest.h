@@ -19,6 +19,14 @@ struct ingest_kv {
 	const char *value;
 };
 
+/* A data set that a run read. */
+struct ingest_dataset {
+	const char *name, *digest, *source_type, *source;
+	const char *schema, *profile; /* NULL: none */
+	const struct ingest_kv *tags;
+	size_t tag_count;
+};
+
 struct ingest_point {
 	const char *key;
 	int64_t step;

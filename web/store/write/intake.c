@@ -16,6 +16,7 @@
 #include "web/store/base/map.h"
 
 #define SESSION_START 1 /* of TensorFlow's SessionLog */
+#define CONTEXT_TAG "mlflow.data.context"
 
 /* Points in arrival order with the number of their series; sorted into their series at the end. */
 struct gather {
@@ -354,6 +355,34 @@ static int take_told(struct intake *in, const struct event *ev, const struct eve
 	return it->text ? 0 : ERR_NOMEM;
 }
 
+/* As MLflow keeps it: what a data set is for is a tag. */
+static int take_input(struct intake *in, const struct event *ev, const struct event_input *from)
+{
+	struct ingest_dataset *d = arena_alloc(in->arena, sizeof *d);
+	struct ingest_kv *tag = arena_alloc(in->arena, sizeof *tag);
+	struct intake_item *it;
+
+	if (!from->name.len || !from->digest.len) {
+		problem(in, "a data set without a name or a digest was left out");
+		return 0;
+	}
+	it = add_item(in, ev, EVENT_INPUT);
+	if (!d || !tag || !it)
+		return ERR_NOMEM;
+	tag->key = CONTEXT_TAG;
+	tag->value = clean_text(in, from->context, LIMIT_input_word_bytes);
+	d->name = clean_text(in, from->name, LIMIT_input_name_bytes);
+	d->digest = clean_text(in, from->digest, LIMIT_input_digest_bytes);
+	d->source_type = clean_text(in, from->source_type, LIMIT_input_word_bytes);
+	d->source = clean_text(in, from->source, LIMIT_value_bytes);
+	d->profile = from->profile.len ? clean_text(in, from->profile, LIMIT_value_bytes) : NULL;
+	d->tags = tag;
+	d->tag_count = from->context.len ? 1 : 0;
+	it->input = d;
+	return tag->value && d->name && d->digest && d->source_type && d->source && (d->profile || !from->profile.len)
+		? 0 : ERR_NOMEM;
+}
+
 /* A tag that says only that it is a note: what stands beneath is the run's, not of a step. */
 static bool is_note_tag(struct event_text tag)
 {
@@ -459,6 +488,8 @@ static int take_item(struct gather *g, const struct ingest_op *op, struct event 
 		rc = take_console(g->in, ev, item);
 	} else if (item->kind == EVENT_CODE || item->kind == EVENT_ALERT) {
 		rc = take_told(g->in, ev, item);
+	} else if (item->kind == EVENT_INPUT) {
+		rc = take_input(g->in, ev, &item->input);
 	} else {
 		rc = take_other(g->in, ev, item);
 	}

@@ -39,6 +39,7 @@ struct intake_item {
 	const char *digest; /* EVENT_OTHER: of the content */
 	int rank;           /* EVENT_OTHER: as of a series */
 	double wall_time;   /* EVENT_OTHER */
+	const struct ingest_dataset *input; /* EVENT_INPUT */
 };
 
 /* A record that cannot be applied, in words; equal ones are counted together. */

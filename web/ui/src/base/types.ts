@@ -64,6 +64,8 @@ interface Input {
 	/** What it was read for: training, … */
 	context: string;
 	source: string;
+	/** JSON of its sizes, or empty. */
+	profile: string;
 }
 
 export interface Artifact {

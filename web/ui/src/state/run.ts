@@ -43,7 +43,7 @@ export async function getRun(id: string): Promise<RunDetail> {
 	const problems = ((r.problems ?? []) as Json[])
 		.map((p) => String(p.text) + (num(p.count) > 1 ? ` (${num(p.count)} times)` : ''));
 	const inputs = ((r.inputs ?? []) as Json[]).map((i) => ({ name: String(i.name), digest: String(i.digest),
-		context: String(i.context), source: String(i.source) }));
+		context: String(i.context), source: String(i.source), profile: String(i.profile ?? '') }));
 	return {
 		...runOf(r), environment: textMap(r.environment), user: String(r.user ?? ''), inputs, ranks, segments,
 		artifacts: artifactsOf(r.artifacts), problems,

@@ -1,8 +1,9 @@
 // Where a run comes from, as MLflow's clients tell it: who started which program of which commit, and on what data.
-import { natural } from '../../base/format.ts';
+import { bytes, count, natural } from '../../base/format.ts';
 import type { RunDetail } from '../../base/types.ts';
 
 const DIGITS = 10;
+const DIGEST = 16;
 const TAGS: [string, string][] = [
 	['mlflow.source.name', 'source'], ['mlflow.source.type', 'kind of source'],
 	['mlflow.project.entryPoint', 'entry point'], ['mlflow.source.git.branch', 'branch'],
@@ -38,6 +39,19 @@ function placeOf(source: string): string {
 	}
 }
 
+/** Samples, shards and bytes of a profile as dptrain writes it. */
+function sizesOf(profile: string): string {
+	try {
+		const o = JSON.parse(profile) as Record<string, unknown>;
+		const of = (key: string, say: (n: number) => string) =>
+			typeof o[key] === 'number' && o[key] > 0 ? [say(o[key])] : [];
+		return [...of('samples', (n) => count(n, 'sample')), ...of('shards', (n) => count(n, 'shard')),
+			...of('bytes', bytes)].join(', ');
+	} catch {
+		return '';
+	}
+}
+
 export function Source({ r }: { r: RunDetail }) {
 	const facts = factsOf(r);
 	if (!facts.length && !r.inputs.length) return null;
@@ -52,8 +66,9 @@ export function Source({ r }: { r: RunDetail }) {
 				{inputs.map((i) => (
 					<div key={i.name + i.digest}>
 						<dt>data{i.context && ', ' + i.context}</dt>
-						<dd title={placeOf(i.source)}>
-							{i.name} <span class="dim">{i.digest}</span></dd>
+						<dd title={`${placeOf(i.source)}\n${i.digest}`}>
+							{i.name} <span class="dim">{i.digest.slice(0, DIGEST)}</span>
+							{' ' + sizesOf(i.profile)}</dd>
 					</div>
 				))}
 			</dl>

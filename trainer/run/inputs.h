@@ -1,0 +1,12 @@
+/* inputs.h: what a run records of its data: the sets as inputs, and params. */
+#ifndef DPT_RUN_INPUTS_H
+#define DPT_RUN_INPUTS_H
+
+#include "tracker/dptrack.h"
+#include "trainer/run/engine.h"
+
+/* Of rank 0, once the run is open; of a reopened one what belongs to its segment, and the sets once more: other ones
+ * are other inputs. With --hash-content it reads them; else nothing. ERR_USAGE, ERR_IO: they cannot be read. */
+int inputs_record(struct dptrack_run *run, const struct engine *e, bool reopened, struct err *err);
+
+#endif
