@@ -1,6 +1,7 @@
 # Inputs that were found once, replayed; `tests/fuzz/run.sh` looks for new ones with clang's libFuzzer. A target is one file.
 fuzz_targets = tests/fuzz/journal tests/fuzz/request tests/fuzz/grammar tests/fuzz/decode tests/fuzz/range tests/fuzz/gzip \
-	tests/fuzz/picture tests/fuzz/safetensors tests/fuzz/state tests/fuzz/tar tests/fuzz/tfrecord
+	tests/fuzz/picture tests/fuzz/safetensors tests/fuzz/state tests/fuzz/tar tests/fuzz/tfrecord \
+	tests/fuzz/lmdb
 check_PROGRAMS += $(fuzz_targets)
 check_LTLIBRARIES += tests/fuzz/libfuzz.la
 EXTRA_DIST += tests/fuzz/replay.sh tests/fuzz/run.sh tests/fuzz/corpus tests/fuzz/dict tests/fuzz/driver.c
@@ -23,3 +24,4 @@ tests_fuzz_safetensors_LDADD = $(fuzz_trainer)
 tests_fuzz_state_LDADD = $(fuzz_trainer)
 tests_fuzz_tar_LDADD = $(fuzz_trainer)
 tests_fuzz_tfrecord_LDADD = $(fuzz_trainer)
+tests_fuzz_lmdb_LDADD = $(fuzz_trainer)

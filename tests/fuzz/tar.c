@@ -31,7 +31,7 @@ static int read_some(void *user, uint64_t at, void *to, size_t n, struct err *er
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n)
 {
 	struct archive a = { bytes, n };
-	struct tar_walk_source source = { .bytes = n, .read = read_some, .user = &a, .name = "input" };
+	struct byte_source source = { .bytes = n, .read = read_some, .user = &a, .name = "input" };
 	struct webdataset_fields fields = { "jpg;png;npy", "cls;json:label" };
 	struct err err = ERR_INIT;
 	struct samples s;

@@ -44,7 +44,7 @@ static void frame(struct buf *to, const uint8_t *bytes, size_t n)
 
 static void scan(struct buf *b)
 {
-	struct tar_walk_source source = { .bytes = b->len, .read = read_some, .user = b, .name = "input" };
+	struct byte_source source = { .bytes = b->len, .read = read_some, .user = b, .name = "input" };
 	struct webdataset_fields fields = { "jpg;png;npy", "cls" };
 	struct err err = ERR_INIT;
 	struct samples s;

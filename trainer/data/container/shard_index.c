@@ -6,8 +6,10 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "trainer/data/container/lmdb.h"
 #include "trainer/data/container/tfrecord.h"
 
+#define HEAD 24 /* bytes that tell one container from another */
 #define THREADS_MAX 32
 #define READ_BYTES ((uint64_t)8 << 20) /* that remote objects are read by */
 
@@ -33,36 +35,44 @@ static int read_source(void *user, uint64_t at, void *to, size_t n, struct err *
 	return objects_read(s->store, &(struct objects_range){ .object = s->object, .at = at, .n = n }, to, err);
 }
 
-/* By its first bytes: names say little of objects behind addresses. */
-static int scan_kind(struct scan *s, const struct tar_walk_source *archive, int object, struct err *err)
-{
-	char head[TFRECORD_HEAD];
-	bool records = false;
-	int rc = 0;
+typedef int scan_function(struct samples *to, const struct byte_source *file, uint32_t object,
+			  const struct webdataset_fields *f, struct err *err);
 
-	if (archive->bytes >= sizeof(head)) {
-		rc = archive->read(archive->user, 0, head, sizeof(head), err);
-		records = !rc && tfrecord_probe(head);
-	}
-	if (rc)
-		return rc;
-	return records ? tfrecord_scan(&s->part[object], archive, (uint32_t)object, s->fields, err)
-		       : webdataset_scan(&s->part[object], archive, (uint32_t)object, s->fields, err);
+/* By its first bytes: names say little of objects behind addresses. */
+static int find_kind(const struct byte_source *file, scan_function **ret, struct err *err)
+{
+	char head[HEAD];
+	int rc;
+
+	*ret = webdataset_scan;
+	if (file->bytes < sizeof(head))
+		return 0;
+	rc = file->read(file->user, 0, head, sizeof(head), err);
+	if (!rc && tfrecord_probe(head))
+		*ret = tfrecord_scan;
+	else if (!rc && lmdb_probe(head))
+		*ret = lmdb_scan;
+	return rc;
 }
 
 static void scan_one(struct scan *s, int object)
 {
 	struct source source = { s->store, object };
-	struct tar_walk_source archive = { .bytes = objects_bytes(s->store, object),
+	struct byte_source archive = { .bytes = objects_bytes(s->store, object),
 					   .read = read_source,
 					   .user = &source,
 					   .name = objects_name(s->store, object) };
 	struct err err = ERR_INIT;
+	scan_function *scan;
+	int rc;
 
 	for (uint64_t at = 0; at < archive.bytes; at += READ_BYTES) /* in its order, from its beginning to its end */
 		if (!objects_want(s->store, &(struct objects_range){ .object = object, .at = at, .n = 1 }))
 			break;
-	if (!scan_kind(s, &archive, object, &err))
+	rc = find_kind(&archive, &scan, &err);
+	if (!rc)
+		rc = scan(&s->part[object], &archive, (uint32_t)object, s->fields, &err);
+	if (!rc)
 		return;
 	pthread_mutex_lock(&s->lock);
 	if (s->failed < 0 || object < s->failed) {

@@ -17,6 +17,7 @@
 
 #define KIND "wids-shard-index-v1"
 #define DIGITS_MAX 18
+#define PART_ENDS "-_./" /* what may follow the name of a part; or nothing */
 #define INDEX_BYTES_MAX ((size_t)256 << 20)
 
 static bool ends_in(const char *text, const char *end)
@@ -74,29 +75,29 @@ static bool is_records(const char *name)
 	return ends_in(name, ".tfrecord") || ends_in(name, ".tfrecords") || is_numbered(name);
 }
 
+static bool is_lmdb(const char *name)
+{
+	return (ends_in(name, ".mdb") || ends_in(name, ".lmdb")) && strcmp(name, "lock.mdb");
+}
+
 const char *shard_list_format(const char *name)
 {
-	return is_records(name) ? "tfrecord" : "tar";
+	return is_records(name) ? "tfrecord" : is_lmdb(name) ? "lmdb" : "tar";
 }
 
 static bool is_shard(const char *name)
 {
-	return name[0] != '.' && (ends_in(name, SHARD_SUFFIX) || is_records(name));
-}
-
-static int is_shard_entry(const struct dirent *e)
-{
-	return is_shard(e->d_name);
+	return name[0] != '.' && (ends_in(name, SHARD_SUFFIX) || is_records(name) || is_lmdb(name));
 }
 
 static enum shard_part part_of(const char *name)
 {
 	static const char *const val[] = { "val", "valid", "validation", "test" };
 
-	if (!strncmp(name, "train", 5) && strchr("-_.", name[5]))
+	if (!strncmp(name, "train", 5) && strchr(PART_ENDS, name[5]))
 		return SHARDS_TRAIN;
 	for (size_t i = 0; i < sizeof(val) / sizeof(*val); i++)
-		if (!strncmp(name, val[i], strlen(val[i])) && strchr("-_.", name[strlen(val[i])]))
+		if (!strncmp(name, val[i], strlen(val[i])) && strchr(PART_ENDS, name[strlen(val[i])]))
 			return SHARDS_VAL;
 	return SHARDS_ALL;
 }
@@ -134,6 +135,47 @@ static int by_name(const void *a, const void *b)
 	return strcmp(*(char *const *)a, *(char *const *)b);
 }
 
+static int join(char ret[PATH_MAX], const char *folder, const char *name, struct err *err)
+{
+	int n = snprintf(ret, PATH_MAX, "%s%s%s", folder, ends_in(folder, "/") ? "" : "/", name);
+
+	return n < PATH_MAX ? 0 : err_set(err, ERR_USAGE, "%.300s: a shard's name is too long", folder);
+}
+
+/* The shards of a folder in the folder that is named after a part or a database: train/data.mdb, val/000.tar. */
+static int take_folder(struct content *c, const char *folder, const char *name, struct err *err)
+{
+	char path[PATH_MAX];
+	struct dirent *e;
+	DIR *d;
+	int rc = join(path, folder, name, err);
+
+	d = rc ? NULL : opendir(path);
+	while (!rc && d && (e = readdir(d)))
+		if (is_shard(e->d_name)) {
+			rc = join(path, name, e->d_name, err);
+			rc = rc ? rc : add(&c->shards, path, err);
+		}
+	if (d)
+		closedir(d);
+	return rc;
+}
+
+static int take_entry(struct content *c, const char *folder, const struct dirent *e, struct err *err)
+{
+	struct stat st;
+	char path[PATH_MAX];
+	int rc;
+
+	if (e->d_type == DT_REG || (part_of(e->d_name) == SHARDS_ALL && !is_shard(e->d_name)))
+		return take_name(c, e->d_name, err);
+	rc = join(path, folder, e->d_name, err);
+	if (rc)
+		return rc;
+	return !stat(path, &st) && S_ISDIR(st.st_mode) ? take_folder(c, folder, e->d_name, err)
+							: take_name(c, e->d_name, err);
+}
+
 static int look_into(struct content *c, const char *folder, double timeout_s, struct err *err)
 {
 	struct dirent *e;
@@ -146,18 +188,11 @@ static int look_into(struct content *c, const char *folder, double timeout_s, st
 	if (!d)
 		return err_set(err, ERR_USAGE, "%.300s: %s", folder, strerror(errno));
 	while (!rc && (e = readdir(d)))
-		rc = take_name(c, e->d_name, err);
+		rc = take_entry(c, folder, e, err);
 	closedir(d);
 	if (c->shards.n)
 		qsort(c->shards.address, (size_t)c->shards.n, sizeof(*c->shards.address), by_name);
 	return rc;
-}
-
-static int join(char ret[PATH_MAX], const char *folder, const char *name, struct err *err)
-{
-	int n = snprintf(ret, PATH_MAX, "%s%s%s", folder, ends_in(folder, "/") ? "" : "/", name);
-
-	return n < PATH_MAX ? 0 : err_set(err, ERR_USAGE, "%.300s: a shard's name is too long", folder);
 }
 
 static int add_content(struct shard_list *l, const char *folder, enum shard_part part, const struct content *c,
@@ -176,8 +211,8 @@ static int add_content(struct shard_list *l, const char *folder, enum shard_part
 		}
 	if (!rc && l->n == before && part != SHARDS_VAL)
 		return err_set(err, ERR_USAGE,
-			       "%.300s: no shards (*" SHARD_SUFFIX ", *.tfrecord, *-00000-of-00128) to %s", folder,
-			       part == SHARDS_TRAIN ? "train on" : "read");
+			       "%.300s: no shards (*" SHARD_SUFFIX ", *.tfrecord, *-00000-of-00128, data.mdb) to %s",
+			       folder, part == SHARDS_TRAIN ? "train on" : "read");
 	if (rc || !c->index[part])
 		return rc;
 	rc = join(path, folder, index_of(part), err);
@@ -388,8 +423,8 @@ static bool is_index(const char *path)
 
 bool shard_list_probe(const char *spec)
 {
-	struct dirent **list;
-	int n;
+	struct content c = { .index = { false } };
+	bool any;
 
 	if (strstr(spec, "::") || strchr(spec, '{') || strstr(spec, "://"))
 		return true;
@@ -397,10 +432,7 @@ bool shard_list_probe(const char *spec)
 		return is_shard(strrchr(spec, '/') ? strrchr(spec, '/') + 1 : spec) ||
 		       ends_in(spec, SHARD_SUFFIX ".gz") ||
 		       ends_in(spec, SHARD_SUFFIX ".zst") || is_index(spec);
-	n = scandir(spec, &list, is_shard_entry, NULL);
-	for (int i = 0; i < n; i++)
-		free(list[i]);
-	if (n >= 0)
-		free(list);
-	return n > 0;
+	any = !look_into(&c, spec, 0, NULL) && c.shards.n;
+	shard_list_done(&c.shards);
+	return any;
 }

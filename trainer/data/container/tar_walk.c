@@ -13,7 +13,7 @@
 #define RECORDS_MAX ((uint64_t)1 << 16)
 
 struct tar_walk {
-	struct tar_walk_source s;
+	struct byte_source s;
 	uint64_t at; /* of the next header */
 	uint64_t from; /* window: where it begins */
 	size_t have;   /* … and what it holds */
@@ -26,7 +26,7 @@ struct tar_walk {
 	char window[WINDOW];
 };
 
-int tar_walk_new(struct tar_walk **ret, const struct tar_walk_source *s, struct err *err)
+int tar_walk_new(struct tar_walk **ret, const struct byte_source *s, struct err *err)
 {
 	struct tar_walk *w = malloc(sizeof(*w));
 

@@ -7,19 +7,11 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "tracker/base/err.h"
+#include "trainer/data/container/byte_source.h"
 
 #define TAR_WALK_NAME_MAX 4096
 
 struct tar_walk;
-
-struct tar_walk_source {
-	uint64_t bytes; /* of the archive */
-	/* All n bytes from `at` on, which lie in the archive. */
-	int (*read)(void *user, uint64_t at, void *to, size_t n, struct err *err);
-	void *user;
-	const char *name; /* for messages; borrowed */
-};
 
 struct tar_walk_entry {
 	const char *name;   /* until the next call; NULL: bytes that are no entry were passed over */
@@ -27,7 +19,7 @@ struct tar_walk_entry {
 	uint64_t bytes;
 };
 
-int tar_walk_new(struct tar_walk **ret, const struct tar_walk_source *s, struct err *err);
+int tar_walk_new(struct tar_walk **ret, const struct byte_source *s, struct err *err);
 void tar_walk_free(struct tar_walk *w); /* NULL is fine */
 
 /* 1: the next file, or damage; 0: the end; negative: it cannot be read. */

@@ -7,8 +7,8 @@
 
 #include <stdbool.h>
 
+#include "trainer/data/container/byte_source.h"
 #include "trainer/data/container/samples.h"
-#include "trainer/data/container/tar_walk.h"
 #include "trainer/data/container/webdataset.h"
 
 #define TFRECORD_HEAD 12
@@ -20,7 +20,7 @@ bool tfrecord_probe(const void *head);
 /* Adds the samples of a file, which is number `object` of its store; fields as webdataset_scan's, by the names of the
  * Example's features, with TensorFlow's behind them. Records that are damaged, or have no picture or label, are noted
  * in *to and passed over; behind a damaged length the rest is lost. Fails only where the file cannot be read. */
-int tfrecord_scan(struct samples *to, const struct tar_walk_source *file, uint32_t object,
+int tfrecord_scan(struct samples *to, const struct byte_source *file, uint32_t object,
 		  const struct webdataset_fields *f, struct err *err);
 
 #endif

@@ -9,11 +9,12 @@
 
 #include <jansson.h>
 
+#include "trainer/data/container/tar_walk.h"
 
 /* The sample whose entries are being met. */
 struct group {
-	char key[TAR_WALK_NAME_MAX + 1];
-	char name[TAR_WALK_NAME_MAX + 1]; /* of its picture's entry */
+	char key[WEBDATASET_NAME_MAX + 1];
+	char name[WEBDATASET_NAME_MAX + 1]; /* of its picture's entry */
 	bool open, twice;
 	char fields[512]; /* ";jpg;cls;" */
 	struct sample sample;
@@ -21,11 +22,8 @@ struct group {
 	const char *wrong;	    /* of its label */
 };
 
-struct scan {
-	struct samples *to;
-	struct tar_walk *walk;
-	const struct tar_walk_source *archive;
-	const struct webdataset_fields *fields;
+struct webdataset_groups {
+	struct webdataset_into into;
 	struct group group;
 };
 
@@ -102,7 +100,8 @@ static bool json_number(const char *text, size_t n, const char *member, int32_t 
 	return fits;
 }
 
-static int take_label(struct scan *s, const struct tar_walk_entry *e, const char *member, struct err *err)
+static int take_label(struct webdataset_groups *s, const struct webdataset_entry *e, const char *member,
+		      struct err *err)
 {
 	struct group *g = &s->group;
 	const char *text;
@@ -112,7 +111,7 @@ static int take_label(struct scan *s, const struct tar_walk_entry *e, const char
 	g->wrong = "its label is too long";
 	if (e->bytes > WEBDATASET_LABEL_MAX)
 		return 0;
-	rc = tar_walk_bytes(s->walk, e->offset, (size_t)e->bytes, &text, err);
+	rc = s->into.text(s->into.user, e->offset, (size_t)e->bytes, &text, err);
 	if (rc)
 		return rc;
 	good = *member ? json_number(text, (size_t)e->bytes, member, &g->sample.label)
@@ -122,7 +121,7 @@ static int take_label(struct scan *s, const struct tar_walk_entry *e, const char
 	return 0;
 }
 
-static void finish(struct scan *s)
+static void finish(struct webdataset_groups *s)
 {
 	struct group *g = &s->group;
 	const char *wrong = g->twice ? "a field is there twice"
@@ -131,9 +130,9 @@ static void finish(struct scan *s)
 						       : g->wrong;
 
 	if (g->open && wrong)
-		samples_lose(s->to, "%.200s: sample %.200s: %s", s->archive->name, g->key, wrong);
+		samples_lose(s->into.to, "%.200s: sample %.200s: %s", s->into.name, g->key, wrong);
 	else if (g->open)
-		samples_add(s->to, &g->sample, g->name);
+		samples_add(s->into.to, &g->sample, g->name);
 	g->open = false;
 }
 
@@ -163,7 +162,7 @@ static bool seen(struct group *g, const char *field)
 	return false;
 }
 
-static int take_entry(struct scan *s, const struct tar_walk_entry *e, uint32_t object, struct err *err)
+int webdataset_groups_entry(struct webdataset_groups *s, const struct webdataset_entry *e, struct err *err)
 {
 	struct group *g = &s->group;
 	char field[WEBDATASET_FIELD_MAX], member[WEBDATASET_FIELD_MAX];
@@ -174,51 +173,86 @@ static int take_entry(struct scan *s, const struct tar_walk_entry *e, uint32_t o
 		return 0;
 	if (!g->open || strncmp(g->key, e->name, key) || g->key[key]) {
 		finish(s);
-		begin(g, e->name, key, object);
+		begin(g, e->name, key, s->into.object);
 	}
 	g->twice |= seen(g, field);
-	rank = rank_of(s->fields->image, field, NULL);
+	rank = rank_of(s->into.fields->image, field, NULL);
 	if (rank < g->image_rank && e->bytes <= UINT32_MAX) {
 		g->image_rank = rank;
 		g->sample.offset = e->offset;
 		g->sample.bytes = (uint32_t)e->bytes;
 		snprintf(g->name, sizeof(g->name), "%s", e->name);
 	}
-	rank = rank_of(s->fields->label, field, member);
+	rank = rank_of(s->into.fields->label, field, member);
 	if (rank >= g->label_rank)
 		return 0;
 	g->label_rank = rank;
 	return take_label(s, e, member, err);
 }
 
-int webdataset_scan(struct samples *to, const struct tar_walk_source *archive, uint32_t object,
-		    const struct webdataset_fields *f, struct err *err)
+int webdataset_groups_new(struct webdataset_groups **ret, const struct webdataset_into *into, struct err *err)
 {
-	struct scan *s = calloc(1, sizeof(*s));
-	struct tar_walk_entry e;
-	int rc = s ? tar_walk_new(&s->walk, archive, err) : err_set(err, ERR_NOMEM, "out of memory");
+	struct webdataset_groups *s = calloc(1, sizeof(*s));
 
-	if (rc)
-		goto out;
-	s->to = to;
-	s->archive = archive;
-	s->fields = f;
-	while ((rc = tar_walk_next(s->walk, &e, err)) > 0) {
+	if (!s)
+		return err_set(err, ERR_NOMEM, "out of memory");
+	s->into = *into;
+	*ret = s;
+	return 0;
+}
+
+void webdataset_groups_end(struct webdataset_groups *s)
+{
+	finish(s);
+}
+
+void webdataset_groups_free(struct webdataset_groups *s)
+{
+	free(s);
+}
+
+/* ---- of a tar archive ---- */
+
+static int label_text(void *user, uint64_t offset, size_t n, const char **ret, struct err *err)
+{
+	return tar_walk_bytes(user, offset, n, ret, err);
+}
+
+static int walk_archive(struct tar_walk *w, struct webdataset_groups *s, struct err *err)
+{
+	struct tar_walk_entry e;
+	int rc;
+
+	while ((rc = tar_walk_next(w, &e, err)) > 0) {
 		if (!e.name) {
-			finish(s);
-			samples_lose(to, "%.200s: damaged from byte %llu to %llu: the samples there are lost",
-				     archive->name, (unsigned long long)e.offset,
+			webdataset_groups_end(s);
+			samples_lose(s->into.to, "%.200s: damaged from byte %llu to %llu: the samples there are lost",
+				     s->into.name, (unsigned long long)e.offset,
 				     (unsigned long long)(e.offset + e.bytes));
 			continue;
 		}
-		rc = take_entry(s, &e, object, err);
+		rc = webdataset_groups_entry(s, &(struct webdataset_entry){ e.name, e.offset, e.bytes }, err);
 		if (rc)
-			goto out;
+			return rc;
 	}
 	if (!rc)
-		finish(s);
-out:
-	tar_walk_free(s ? s->walk : NULL);
-	free(s);
+		webdataset_groups_end(s);
+	return rc;
+}
+
+int webdataset_scan(struct samples *to, const struct byte_source *archive, uint32_t object,
+		    const struct webdataset_fields *f, struct err *err)
+{
+	struct webdataset_groups *s = NULL;
+	struct tar_walk *w = NULL;
+	int rc = tar_walk_new(&w, archive, err);
+
+	if (!rc)
+		rc = webdataset_groups_new(&s, &(struct webdataset_into){ to, archive->name, f, object, label_text, w },
+					   err);
+	if (!rc)
+		rc = walk_archive(w, s, err);
+	webdataset_groups_free(s);
+	tar_walk_free(w);
 	return rc;
 }

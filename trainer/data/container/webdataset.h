@@ -7,10 +7,11 @@
 
 #include <stdbool.h>
 
+#include "trainer/data/container/byte_source.h"
 #include "trainer/data/container/samples.h"
-#include "trainer/data/container/tar_walk.h"
 
 #define WEBDATASET_FIELD_MAX 64
+#define WEBDATASET_NAME_MAX 4096
 #define WEBDATASET_LABEL_MAX ((size_t)1 << 16) /* bytes of an entry that holds a label */
 
 /* Lists of fields, the first one that a sample has being taken; "json:NAME" is member NAME of the field json. */
@@ -28,9 +29,32 @@ int webdataset_rank(const char *list, const char *field);
  * and programs' own (__x__, ._x), names without a field. */
 bool webdataset_split(const char *name, size_t *ret_key, char ret_field[WEBDATASET_FIELD_MAX]);
 
+/* Entries of any container that names them so, grouped as they come. */
+struct webdataset_groups;
+
+struct webdataset_into {
+	struct samples *to;
+	const char *name; /* of the container, for messages; borrowed, as all of these */
+	const struct webdataset_fields *fields;
+	uint32_t object;
+	/* The n bytes (at most WEBDATASET_LABEL_MAX) of an entry that holds a label; until the next call. */
+	int (*text)(void *user, uint64_t offset, size_t n, const char **ret, struct err *err);
+	void *user;
+};
+
+struct webdataset_entry {
+	const char *name; /* at most WEBDATASET_NAME_MAX bytes */
+	uint64_t offset, bytes;
+};
+
+int webdataset_groups_new(struct webdataset_groups **ret, const struct webdataset_into *into, struct err *err);
+int webdataset_groups_entry(struct webdataset_groups *s, const struct webdataset_entry *e, struct err *err);
+void webdataset_groups_end(struct webdataset_groups *s); /* the sample that is open is whole */
+void webdataset_groups_free(struct webdataset_groups *s); /* NULL is fine */
+
 /* Adds the samples of an archive, which is number `object` of its store. What is damaged or has no picture or label is
  * noted in *to and passed over. Fails only where the archive cannot be read. */
-int webdataset_scan(struct samples *to, const struct tar_walk_source *archive, uint32_t object,
+int webdataset_scan(struct samples *to, const struct byte_source *archive, uint32_t object,
 		    const struct webdataset_fields *f, struct err *err);
 
 #endif

@@ -162,7 +162,7 @@ static int find_samples(struct shards *d, const struct dataset_opts *o, struct e
 static enum split split_of(const struct shards *d, int64_t row, int train, double val_share)
 {
 	const char *name = samples_name(&d->samples, row);
-	char key[TAR_WALK_NAME_MAX + 1], field[WEBDATASET_FIELD_MAX];
+	char key[WEBDATASET_NAME_MAX + 1], field[WEBDATASET_FIELD_MAX];
 	size_t n;
 
 	if ((int)d->samples.at[row].object >= train)
@@ -429,10 +429,14 @@ static int note_lost(struct shards *d, struct err *err)
 static int describe(struct shards *d, const struct dataset_opts *o, struct err *err)
 {
 	struct dataset *b = &d->set.base;
-	int rc = image_set_describe(&d->set, o, classes_of(d), "classes", err);
 	size_t n;
+	int rc;
 
 	b->ops = &dataset_shards;
+	if (!d->samples.n && d->samples.lost)
+		return err_set(err, ERR_USAGE, "%.150s: no images to train on; %.*s", b->path,
+			       (int)strcspn(d->samples.notes, "\n"), d->samples.notes);
+	rc = image_set_describe(&d->set, o, classes_of(d), "classes", err);
 	if (rc)
 		return rc;
 	n = strlen(samples_name(&d->samples, d->row[SPLIT_TRAIN][0]));
@@ -567,7 +571,7 @@ static void shards_drop(void *hand)
 
 const struct dataset_ops dataset_shards = {
 	.name = "shards",
-	.expects = "*.tar (WebDataset shards, as from dptrain shard) or *.tfrecord",
+	.expects = "*.tar (WebDataset shards, as from dptrain shard), *.tfrecord or data.mdb (LMDB)",
 	.probe = shards_probe,
 	.open = shards_open,
 	.read = shards_read,

@@ -1,0 +1,98 @@
+#!/usr/bin/env python3
+"""Containers that others write (tests/data/formats, by make_formats.py): the same files and labels come out of each as went in,
+by their names; what is refused is refused with what to do; damage costs what is damaged."""
+import hashlib
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tarfile
+import tempfile
+
+SRC = os.environ.get("srcdir", ".")
+BUILD = os.environ.get("builddir", ".")
+FORMATS = os.path.join(SRC, "tests", "data", "formats")
+sys.path.insert(0, os.path.join(SRC, "tests", "data"))
+import make_formats  # noqa: E402
+import objectserver  # noqa: E402
+
+
+def run(program, *args, code=0):
+    done = subprocess.run([os.path.join(BUILD, *program.split("/")), *args], capture_output=True, text=True, timeout=60, check=False,
+                          env={**os.environ, "XDG_CACHE_HOME": f"{tmp}/cache"})
+    assert done.returncode == code, (args, done)
+    assert not code or len(done.stderr.splitlines()) == 1, done.stderr
+    return done.stderr if code else done.stdout
+
+
+def files(spec, *more):
+    """Label and SHA-256 of every sample's file, in the set's order: as shards keep them."""
+    out = tempfile.mkdtemp(dir=tmp)
+    run("dptrain", "shard", "--data-path", spec, "--out", f"{out}/shards", "--order", "kept", "--val-split", "0", *more)
+    got = {}
+    for name in sorted(os.listdir(f"{out}/shards")):
+        if name.endswith(".tar"):
+            with tarfile.open(f"{out}/shards/{name}") as tar:
+                for m in tar:
+                    got.setdefault((name, m.name.split(".")[0]), {})[m.name.split(".")[1]] = tar.extractfile(m).read()
+    return [[int(s["cls"]), hashlib.sha256(s["png"]).hexdigest()] for _, s in sorted(got.items())]
+
+
+def place(name, path):
+    os.makedirs(os.path.dirname(f"{tmp}/{path}"), exist_ok=True)
+    shutil.copy(os.path.join(FORMATS, name), f"{tmp}/{path}")
+    return f"{tmp}/{path}"
+
+
+def refused(path, *words):
+    said = run("tests/data/deliver", path, code=1)
+    assert all(w in said for w in words), said
+
+
+def same(names):
+    with open(os.path.join(FORMATS, "set.json"), encoding="utf-8") as f:
+        want = [x[1:] for x in json.load(f)]
+    assert want == [[label, hashlib.sha256(file).hexdigest()] for _, label, file in make_formats.samples()]
+    for name in names:
+        assert files(os.path.join(FORMATS, name)) == want, name
+    return want
+
+
+def damaged(page):
+    """Whether the page was one of the tree; the samples of the others are there."""
+    path = place("datum.mdb", f"page{page}/data.mdb")
+    with open(path, "r+b") as f:
+        f.seek(page * 4096)
+        f.write(bytes(16))
+    done = subprocess.run([f"{BUILD}/tests/data/deliver", path, "plain=1"], capture_output=True, text=True, timeout=60, check=False,
+                          env={**os.environ, "XDG_CACHE_HOME": f"{tmp}/cache"})
+    return done.returncode == 0 and f"page {page} is no page of the tree" in done.stdout and 0 < int(done.stdout.split()[1]) < make_formats.N
+
+
+def lmdb():
+    want = same(["entries.mdb", "datum.mdb"])
+    for part, name in (("train", "entries.mdb"), ("val", "datum.mdb")):
+        place(name, f"caffe/{part}_lmdb/data.mdb")
+        place(name, f"caffe/{part}_lmdb/lock.mdb")
+    assert files(f"{tmp}/caffe") == want * 2, "training, and validation behind it"
+    server = objectserver.Server(FORMATS)
+    assert files(f"{server.url}/datum.mdb") == want, "over http"
+    server.stop()
+    refused(place("pickled.mdb", "p/data.mdb"), "pickled", "pickle.loads", ".cls")
+    refused(place("raw.mdb", "r/data.mdb"), "-encoded")
+    path = place("datum.mdb", "newer/data.mdb")
+    with open(path, "r+b") as f:
+        f.seek(20)
+        f.write(b"\2")
+    refused(path, "LMDB 1.0", "mdb_dump")
+    for part in (1, 2, 3):
+        path = place("datum.mdb", f"cut{part}/data.mdb")
+        os.truncate(path, os.path.getsize(path) * part // 4)
+        refused(path, "no images to train on", "is cut off: ")
+    assert any(damaged(page) for page in range(2, 40)), "no page was one of the tree"
+
+
+with tempfile.TemporaryDirectory(prefix="dptrain-containers-") as tmp:
+    lmdb()
+print("containers: LMDB as the set it was made of, alone, in folders, over http; refusals and damage in words")

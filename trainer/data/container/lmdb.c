@@ -1,0 +1,377 @@
+/* lmdb.c: two pages say where the tree begins; the newer one counts. A page has a header (its number, flags, where its
+ * free room begins), a table of offsets and nodes; a leaf's node holds key and value, or the number of the pages that
+ * follow each other with the value (github.com/LMDB/lmdb, mdb.c: MDB_page, MDB_node, MDB_meta). Nothing is believed:
+ * offsets end within the page, pages within the file, and a walk within as many pages as there are. */
+#include "trainer/data/container/lmdb.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "trainer/data/container/little.h"
+#include "trainer/data/container/proto.h"
+
+#define MAGIC 0xBEEFC0DEu
+#define VERSION 1
+#define META_BYTES 152u /* header, and what is read of it */
+#define PAGE_LEAST 512u
+#define PAGE_MOST 65536u
+#define HEAD 16u /* of a page, in front of the offsets */
+#define NODE 8u	 /* of a node, in front of the key */
+#define DEPTH_MAX 32
+#define KEY_MAX 511
+#define PEEK 512u /* of a value, where a Datum's fields stand in front of its picture and behind it */
+#define NONE UINT64_MAX
+
+enum page_flag { BRANCH = 1, LEAF = 2, LEAF2 = 0x20 };
+enum node_flag { BIG = 1, SUB = 2, MANY = 4 };
+enum tree_flag { DUPLICATES = 4 };
+enum kind { UNKNOWN, ENTRIES, DATUMS };
+
+struct walk {
+	struct samples *to;
+	const struct byte_source *file;
+	uint32_t object;
+	uint64_t pages;	  /* of the file */
+	uint64_t left;	  /* that may still be looked at */
+	uint32_t page_bytes;
+	enum kind kind;
+	struct webdataset_groups *groups;
+	char label[WEBDATASET_LABEL_MAX];
+	unsigned char *page[DEPTH_MAX];
+	unsigned char peek[PEEK];
+};
+
+struct meta {
+	uint32_t page_bytes;
+	uint64_t root, last, turn; /* NONE: an empty tree; its last page; of two the higher one is newer */
+	uint32_t flags;
+	bool good;
+};
+
+bool lmdb_probe(const void *head)
+{
+	return little_u32((const unsigned char *)head + HEAD) == MAGIC;
+}
+
+static int refuse(const struct walk *w, const char *why, struct err *err)
+{
+	return err_set(err, ERR_USAGE, "%.150s: %s", w->file->name, why);
+}
+
+/* ---- where the tree begins ---- */
+
+static int read_meta(const struct walk *w, uint64_t at, struct meta *ret, struct err *err)
+{
+	unsigned char b[META_BYTES];
+	const unsigned char *free_tree = b + HEAD + 24, *main_tree = free_tree + 48, *behind = main_tree + 48;
+	int rc;
+
+	*ret = (struct meta){ .good = false };
+	if (at + META_BYTES > w->file->bytes)
+		return 0;
+	rc = w->file->read(w->file->user, at, b, sizeof(b), err);
+	if (rc || little_u32(b + HEAD) != MAGIC)
+		return rc;
+	if (little_u32(b + HEAD + 4) != VERSION)
+		return refuse(w,
+			      "is no database of LMDB 0.9; of LMDB 1.0 write it anew: mdb_dump -f d OLD with 1.0's "
+			      "program, then mdb_load -f d NEW with 0.9's (Debian: lmdb-utils)", err);
+	*ret = (struct meta){ .page_bytes = little_u32(free_tree),
+			      .flags = little_u16(main_tree + 4),
+			      .root = little_u64(main_tree + 40),
+			      .last = little_u64(behind),
+			      .turn = little_u64(behind + 8) };
+	ret->good = ret->page_bytes >= PAGE_LEAST && ret->page_bytes <= PAGE_MOST &&
+		    !(ret->page_bytes & (ret->page_bytes - 1));
+	return 0;
+}
+
+static int find_root(struct walk *w, uint64_t *ret, struct err *err)
+{
+	struct meta m[2];
+	int rc = read_meta(w, 0, &m[0], err);
+
+	if (!rc && !m[0].good)
+		return refuse(w, "its first page is damaged: no page size", err);
+	if (!rc)
+		rc = read_meta(w, m[0].page_bytes, &m[1], err);
+	if (rc)
+		return rc;
+	if (m[1].good && m[1].page_bytes == m[0].page_bytes && m[1].turn > m[0].turn)
+		m[0] = m[1];
+	if (m[0].flags & DUPLICATES)
+		return refuse(w, "a key has several values (MDB_DUPSORT): samples have one each", err);
+	w->page_bytes = m[0].page_bytes;
+	w->pages = w->file->bytes / w->page_bytes;
+	w->left = w->pages;
+	*ret = m[0].root;
+	if (m[0].last >= w->pages)
+		samples_lose(w->to, "%.150s: is cut off: %llu of its %llu pages are there", w->file->name,
+			     (unsigned long long)w->pages, (unsigned long long)m[0].last + 1);
+	return 0;
+}
+
+/* ---- values ---- */
+
+struct value {
+	char key[KEY_MAX + 1]; /* for people: what is no text became '?' */
+	uint64_t offset, bytes;
+};
+
+/* The n bytes at a place of a value, in the walk's window. */
+static int peek(struct walk *w, const struct value *v, uint64_t at, size_t *ret, struct err *err)
+{
+	*ret = v->bytes - at < PEEK ? (size_t)(v->bytes - at) : PEEK;
+	return w->file->read(w->file->user, v->offset + at, w->peek, *ret, err);
+}
+
+struct datum {
+	uint64_t picture, bytes; /* within the value */
+	uint64_t label;
+	bool whole, encoded, floats;
+};
+
+/* Fields are met in their order; pixels are stepped over. Number 4 is the data, 5 the label, 6 floats, 7 whether data
+ * are an encoded picture. */
+static int read_datum(struct walk *w, const struct value *v, struct datum *ret, struct err *err)
+{
+	uint64_t at = 0;
+
+	*ret = (struct datum){ .label = NONE };
+	while (at < v->bytes) {
+		struct proto_field f;
+		struct proto_span s;
+		size_t n;
+		int rc = peek(w, v, at, &n, err);
+
+		if (rc)
+			return rc;
+		s = (struct proto_span){ w->peek, w->peek + n };
+		if (!proto_head(&s, &f) || f.number < 1 || f.number > 7)
+			return 0;
+		at += (uint64_t)(s.at - w->peek);
+		if (f.wire != PROTO_VARINT && f.value > v->bytes - at)
+			return 0;
+		if (f.number == 4 && f.wire == PROTO_BYTES) {
+			ret->picture = at;
+			ret->bytes = f.value;
+		} else if (f.number == 5 && f.wire == PROTO_VARINT) {
+			ret->label = f.value;
+		} else if (f.number == 7 && f.wire == PROTO_VARINT) {
+			ret->encoded = f.value != 0;
+		}
+		ret->floats |= f.number == 6 && f.wire != PROTO_VARINT;
+		at += f.wire == PROTO_VARINT ? 0 : f.value;
+	}
+	ret->whole = ret->floats || (ret->bytes && (ret->encoded || ret->label != NONE));
+	return 0;
+}
+
+static int take_datum(struct walk *w, const struct value *v, struct err *err)
+{
+	char name[WEBDATASET_NAME_MAX];
+	struct datum d;
+	int rc = read_datum(w, v, &d, err);
+
+	if (rc)
+		return rc;
+	if (d.whole && !d.encoded)
+		return refuse(w,
+			      "its pixels are raw (Datum without encoded): make it anew by convert_imageset -encoded "
+			      "-encode_type jpg", err);
+	if (!d.whole || d.label > INT32_MAX - 1 || d.bytes > UINT32_MAX) {
+		samples_lose(w->to, "%.150s: %.200s: %s", w->file->name, v->key,
+			     !d.whole ? "is no Datum" : "its label is no whole number from 0");
+		return 0;
+	}
+	rc = w->file->read(w->file->user, v->offset + d.picture, w->peek, d.bytes < 4 ? (size_t)d.bytes : 4, err);
+	snprintf(name, sizeof(name), "%.400s.%s", v->key, !memcmp(w->peek, "\x89PNG", 4) ? "png" : "jpg");
+	if (!rc)
+		samples_add(w->to,
+			    &(struct sample){ .offset = v->offset + d.picture,
+					      .bytes = (uint32_t)d.bytes,
+					      .object = w->object,
+					      .label = (int32_t)d.label },
+			    name);
+	return rc;
+}
+
+static int label_text(void *user, uint64_t offset, size_t n, const char **ret, struct err *err)
+{
+	struct walk *w = user;
+
+	*ret = w->label;
+	return w->file->read(w->file->user, offset, w->label, n, err);
+}
+
+/* What Python's pickle writes begins with its version and ends with a stop. */
+static int is_pickled(struct walk *w, const struct value *v, bool *ret, struct err *err)
+{
+	unsigned char last;
+	size_t n;
+	int rc = peek(w, v, 0, &n, err);
+
+	*ret = false;
+	if (rc || n < 3 || w->peek[0] != 0x80 || w->peek[1] < 2 || w->peek[1] > 5)
+		return rc;
+	rc = w->file->read(w->file->user, v->offset + v->bytes - 1, &last, 1, err);
+	*ret = last == '.';
+	return rc;
+}
+
+/* By the first value that is an entry of some kind: keys alone say nothing, Caffe's are names of files too. */
+static int find_kind(struct walk *w, const struct value *v, struct err *err)
+{
+	char field[WEBDATASET_FIELD_MAX];
+	bool pickled;
+	size_t key;
+	struct datum d;
+	int rc = is_pickled(w, v, &pickled, err);
+
+	if (!rc && pickled)
+		return refuse(w,
+			      "values are pickled, which may run code when loaded; write what they hold as entries: "
+			      "for i, v in enumerate(old): x, y = pickle.loads(v); new.put(b'%09d.jpg' % i, x); "
+			      "new.put(b'%09d.cls' % i, b'%d' % y)", err);
+	if (!rc)
+		rc = read_datum(w, v, &d, err);
+	if (rc)
+		return rc;
+	if (d.whole)
+		w->kind = DATUMS;
+	else if (webdataset_split(v->key, &key, field))
+		w->kind = ENTRIES;
+	return 0;
+}
+
+static int take_value(struct walk *w, const struct value *v, struct err *err)
+{
+	int rc = w->kind == UNKNOWN ? find_kind(w, v, err) : 0;
+
+	if (rc)
+		return rc;
+	if (w->kind == DATUMS)
+		return take_datum(w, v, err);
+	return webdataset_groups_entry(w->groups, &(struct webdataset_entry){ v->key, v->offset, v->bytes }, err);
+}
+
+/* ---- pages ---- */
+
+static void lose_page(struct walk *w, uint64_t number, const char *what)
+{
+	samples_lose(w->to, "%.150s: page %llu %s: the samples there are lost", w->file->name,
+		     (unsigned long long)number, what);
+}
+
+/* A node of the page that has this number and lies in a buffer. */
+struct place {
+	uint64_t number;
+	const unsigned char *page, *node;
+	uint32_t room; /* behind the node's head */
+};
+
+static int take_leaf(struct walk *w, const struct place *p, struct err *err)
+{
+	const unsigned char *node = p->node;
+	uint32_t key = little_u16(node + 6), flags = little_u16(node + 4);
+	struct value v = { .bytes = little_u32(node) };
+	const unsigned char *data = node + NODE + key;
+
+	if (key > KEY_MAX || key > p->room || (flags & BIG ? 8 : v.bytes) > p->room - key) {
+		lose_page(w, p->number, "is damaged");
+		return 0;
+	}
+	if (flags & (SUB | MANY)) { /* a database in the database */
+		samples_lose(w->to, "%.150s: a named database in it is not read", w->file->name);
+		return 0;
+	}
+	for (uint32_t i = 0; i < key; i++)
+		v.key[i] = node[NODE + i] > ' ' && node[NODE + i] < 127 ? (char)node[NODE + i] : '?';
+	v.offset = p->number * w->page_bytes + (uint64_t)(data - p->page);
+	if (flags & BIG) {
+		uint64_t first = little_u64(data);
+
+		if (first >= w->pages || v.bytes > w->file->bytes - HEAD - first * w->page_bytes) {
+			samples_lose(w->to, "%.150s: %.200s: its value leaves the file", w->file->name, v.key);
+			return 0;
+		}
+		v.offset = first * w->page_bytes + HEAD;
+	}
+	return take_value(w, &v, err);
+}
+
+/* The number of the page that a branch's node leads to. */
+static uint64_t child_of(const unsigned char *node)
+{
+	return little_u32(node) | (uint64_t)little_u16(node + 4) << 32;
+}
+
+static int walk_page(struct walk *w, uint64_t number, int depth, struct err *err);
+
+static int walk_nodes(struct walk *w, uint64_t number, int depth, struct err *err)
+{
+	const unsigned char *page = w->page[depth];
+	uint32_t flags = little_u16(page + 10), lower = little_u16(page + 12), n;
+	int rc = 0;
+
+	if (!(flags & (BRANCH | LEAF)) || flags & LEAF2 || lower < HEAD || lower > w->page_bytes) {
+		lose_page(w, number, "is no page of the tree");
+		return 0;
+	}
+	n = (lower - HEAD) / 2;
+	for (uint32_t i = 0; !rc && i < n; i++) {
+		uint32_t offset = little_u16(page + HEAD + 2 * i);
+		struct place p = { number, page, page + offset, w->page_bytes - offset - NODE };
+
+		if (offset < HEAD || offset + NODE > w->page_bytes)
+			lose_page(w, number, "is damaged");
+		else
+			rc = flags & LEAF ? take_leaf(w, &p, err) : walk_page(w, child_of(p.node), depth + 1, err);
+	}
+	return rc;
+}
+
+static int walk_page(struct walk *w, uint64_t number, int depth, struct err *err)
+{
+	int rc;
+
+	if (depth == DEPTH_MAX || !w->left || number >= w->pages) {
+		lose_page(w, number, number >= w->pages ? "lies behind the end of the file" : "is met again");
+		return 0;
+	}
+	w->left--;
+	if (!w->page[depth])
+		w->page[depth] = malloc(w->page_bytes);
+	if (!w->page[depth])
+		return err_set(err, ERR_NOMEM, "out of memory: %.200s", w->file->name);
+	rc = w->file->read(w->file->user, number * w->page_bytes, w->page[depth], w->page_bytes, err);
+	return rc ? rc : walk_nodes(w, number, depth, err);
+}
+
+int lmdb_scan(struct samples *to, const struct byte_source *file, uint32_t object, const struct webdataset_fields *f,
+	      struct err *err)
+{
+	struct walk *w = calloc(1, sizeof(*w));
+	uint64_t root = NONE;
+	int rc = w ? 0 : err_set(err, ERR_NOMEM, "out of memory");
+
+	if (rc)
+		return rc;
+	w->to = to;
+	w->file = file;
+	w->object = object;
+	rc = webdataset_groups_new(&w->groups, &(struct webdataset_into){ to, file->name, f, object, label_text, w },
+				   err);
+	if (!rc)
+		rc = find_root(w, &root, err);
+	if (!rc && root != NONE)
+		rc = walk_page(w, root, 0, err);
+	if (!rc)
+		webdataset_groups_end(w->groups);
+	webdataset_groups_free(w->groups);
+	for (int i = 0; i < DEPTH_MAX; i++)
+		free(w->page[i]);
+	free(w);
+	return rc;
+}
