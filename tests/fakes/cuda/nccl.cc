@@ -313,7 +313,7 @@ ncclResult_t ncclGetUniqueId(ncclUniqueId *id)
 	int fd;
 
 	memset(id, 0, sizeof(*id));
-	snprintf(id->internal, sizeof(id->internal), "/dptrain-fake-nccl-%d-%d", (int)getpid(), ++count);
+	snprintf(id->internal, sizeof(id->internal), "/fake-nccl-%d-%d", (int)getpid(), ++count);
 	fd = shm_open(id->internal, O_RDWR | O_CREAT | O_EXCL, 0600);
 	if (fd < 0 || ftruncate(fd, (off_t)MAP_BYTES))
 		return ncclSystemError;
