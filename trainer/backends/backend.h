@@ -16,6 +16,7 @@ struct backend_opts {
 	int local_rank;    /* picks the device */
 	bool deterministic;
 	bool direct;	   /* convolutions as sums of plain products alone */
+	bool split;	   /* products of f32 matrices as three of bf16 halves, where that is faster */
 };
 
 struct backend_copy {

@@ -69,7 +69,8 @@ static int64_t needed_with(const struct rank *like, const struct subject *s, con
 	struct backend_opts o = { .threads = (int)cfg->threads,
 				  .local_rank = r.seat->local_rank,
 				  .deterministic = true,
-				  .direct = cfg->conv_algo == CONFIG_CONV_DIRECT };
+				  .direct = cfg->conv_algo == CONFIG_CONV_DIRECT,
+				  .split = cfg->fp32_matmul == CONFIG_FP32_HIGH };
 	struct err ignored = ERR_INIT;
 	struct prepared p;
 	struct course c;

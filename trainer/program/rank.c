@@ -297,7 +297,8 @@ int rank_open_backend(struct rank *r, struct err *err)
 	rc = r->backend->open(&(struct backend_opts){ .threads = (int)r->cfg->threads,
 							.local_rank = r->seat->local_rank,
 							.deterministic = r->by_rule,
-							.direct = r->cfg->conv_algo == CONFIG_CONV_DIRECT },
+							.direct = r->cfg->conv_algo == CONFIG_CONV_DIRECT,
+							.split = r->cfg->fp32_matmul == CONFIG_FP32_HIGH },
 				&r->module, err);
 	if (rc || !r->backend->comms || !r->comm || r->comm->world == 1)
 		return rc;

@@ -21,7 +21,7 @@ struct cpu_module { /* what backend->open returns */
 	enum cpu_isa isa;
 	enum cpu_tiles tiles;
 	int threads;
-	bool deterministic, direct; /* as in struct backend_opts */
+	bool deterministic, direct, split; /* as in struct backend_opts */
 	struct dnn *dnn;
 	struct cpu_convs *convs;	 /* every convolution prepared so far, shared by nodes alike */
 	struct cpu_matmul *matmuls; /* likewise */

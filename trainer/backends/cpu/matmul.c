@@ -152,13 +152,13 @@ static void time_candidates(struct cpu_module *m, const struct dnn_matmul_spec *
 }
 
 /* What a choice is remembered under. */
-static void describe(const struct dnn_matmul_spec *s, char *what, size_t n)
+static void describe(const struct cpu_module *m, const struct dnn_matmul_spec *s, char *what, size_t n)
 {
 	char steps[48] = "";
 
 	if (s->a_step || s->out_step)
 		snprintf(steps, sizeof(steps), " step %lld,%lld", (long long)s->a_step, (long long)s->out_step);
-	snprintf(what, n, "matmul %s%s %lldx%lldx%lld%s%s%s%s%s", s->bf16 ? "bf16" : "f32",
+	snprintf(what, n, "matmul %s%s %lldx%lldx%lld%s%s%s%s%s", s->bf16 ? "bf16" : m->split ? "f32 split" : "f32",
 		 s->out_bf16 ? ">bf16" : ">f32", (long long)s->m, (long long)s->n, (long long)s->k,
 		 s->a_turned ? " at" : "", s->b_turned ? " bt" : "", s->bias ? " bias" : "", s->add ? " add" : "",
 		 steps);
@@ -172,7 +172,7 @@ static void pick(struct cpu_module *m, const struct dnn_matmul_spec *s, int thre
 		pick_by_rule(m, s, name);
 		return;
 	}
-	describe(s, what, sizeof(what));
+	describe(m, s, what, sizeof(what));
 	cpu_pick_key(key, m, threads, what);
 	name[0] = '\0';
 	if (cpu_pick_recall(m, key, name))

@@ -73,6 +73,7 @@ static int cpu_open(const struct backend_opts *o, void **ret_module, struct err 
 	m->threads = o->threads > 0 ? o->threads : 1;
 	m->deterministic = o->deterministic;
 	m->direct = o->direct;
+	m->split = o->split;
 	m->isa = cpu_isa_detect();
 	m->tiles = cpu_tiles_detect(m->isa);
 	rc = dnn_new(&m->dnn, err);

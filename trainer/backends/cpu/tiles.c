@@ -3,6 +3,10 @@
  * 32 columns of b, over the terms of a slice, laid out tile by tile in the order of use; a tile of a holds rows of 16
  * pairs of terms, a tile of b rows of 16 columns, each a pair of terms.
  *
+ * f32 operands are split: x = high + low, each in bf16, which leaves some 2^-17 of x; a b is then
+ * high high + high low + low high, and what is left out (low low) is of that size too. Their panels hold the tiles of
+ * the low parts behind those of the high ones, step by step.
+ *
  * For each slice of terms, the side that has fewer panels is laid out whole; the threads share the other one, a few
  * panels at a time, which stay in the second-level cache while each panel of the whole side meets them all. So each
  * element is laid out once. Sums of several slices are kept in the workspace in between. */
@@ -22,7 +26,7 @@
 #define SIDE 32			 /* rows or columns of a panel */
 #define TERMS 32		 /* of one tile */
 #define TILE 512		 /* elements */
-#define STEP (2 * TILE)		 /* of a panel: TERMS terms of its 32 rows */
+#define STEP (2 * TILE)		 /* of a panel: TERMS terms of its 32 rows; twice that where they are split */
 #define SLICE 1024		 /* terms, at most */
 #define GROUP 8			 /* panels of the shared side that are laid out at a time */
 #define SUMS (LANES * LANES)	 /* of a tile */
@@ -44,7 +48,8 @@ struct tiles {
 
 /* One operand: element (row x, term k) of a, or (column x, term k) of b. */
 struct side {
-	const uint16_t *data;
+	const void *data;
+	bool split;	    /* f32, else bf16 */
 	int64_t n, k;	    /* rows or columns, terms */
 	int64_t step;	    /* elements from one stored row to the next */
 	bool by_term;	    /* what is stored as a row is a term, else a row or column */
@@ -90,9 +95,20 @@ struct tiles_room {
 	size_t whole, shared, sums;
 };
 
+/* From one step of a panel to the next. */
+static int64_t step_elements(const struct tiles *t)
+{
+	return t->s->bf16 ? STEP : 2 * STEP;
+}
+
+static int64_t panel_elements(const struct tiles *t)
+{
+	return t->steps * step_elements(t);
+}
+
 static struct tiles_room room(const struct tiles *t, int threads)
 {
-	size_t panel = (size_t)(t->steps * STEP) * sizeof(uint16_t);
+	size_t panel = (size_t)panel_elements(t) * sizeof(uint16_t);
 
 	return (struct tiles_room){
 		.whole = (size_t)whole_panels(t) * panel,
@@ -117,6 +133,7 @@ size_t tiles_workspace_bytes(const struct dnn_matmul_spec *s, int threads)
 struct block {
 	const uint16_t *a, *b;
 	int64_t steps;
+	bool split;
 	bool more;	  /* adds to the sums that are there */
 	const char *next; /* what is to be asked for meanwhile: AHEAD lines a step */
 };
@@ -143,14 +160,28 @@ static void multiply_tile(const uint16_t *a, const uint16_t *b, float *sums)
 			}
 }
 
+/* A step's four tiles of sums. */
+static void multiply_step(const uint16_t *a, const uint16_t *b, float *acc)
+{
+	for (int tile = 0; tile < 4; tile++)
+		multiply_tile(a + tile / 2 * TILE, b + tile % 2 * TILE, acc + tile * SUMS);
+}
+
 static void multiply_plainly(const struct block *o, float *acc)
 {
+	const uint16_t *a = o->a, *b = o->b;
+
 	if (!o->more)
 		memset(acc, 0, ACC * sizeof(*acc));
-	for (int64_t i = 0; i < o->steps; i++)
-		for (int tile = 0; tile < 4; tile++)
-			multiply_tile(o->a + i * STEP + tile / 2 * TILE, o->b + i * STEP + tile % 2 * TILE,
-				      acc + tile * SUMS);
+	for (int64_t i = 0; i < o->steps; i++, a += STEP, b += STEP) {
+		multiply_step(a, b, acc);
+		if (!o->split)
+			continue;
+		multiply_step(a, b + STEP, acc);
+		multiply_step(a + STEP, b, acc);
+		a += STEP;
+		b += STEP;
+	}
 }
 
 #if defined(__x86_64__)
@@ -191,23 +222,36 @@ static void tiles_end(void)
 	_tile_release();
 }
 
-/* Registers 0 to 3: sums; 4, 5: a; 6, 7: b. */
-static void multiply_in_tiles(const struct block *o, float *acc)
+/* In all that follows registers 0 to 3 hold sums, 4 and 5 tiles of a, 6 and 7 of b. */
+static void load_sums(const float *acc)
+{
+	_tile_loadd(0, acc, LINE);
+	_tile_loadd(1, acc + SUMS, LINE);
+	_tile_loadd(2, acc + 2 * SUMS, LINE);
+	_tile_loadd(3, acc + 3 * SUMS, LINE);
+}
+
+static void zero_sums(void)
+{
+	_tile_zero(0);
+	_tile_zero(1);
+	_tile_zero(2);
+	_tile_zero(3);
+}
+
+static void store_sums(float *acc)
+{
+	_tile_stored(0, acc, LINE);
+	_tile_stored(1, acc + SUMS, LINE);
+	_tile_stored(2, acc + 2 * SUMS, LINE);
+	_tile_stored(3, acc + 3 * SUMS, LINE);
+}
+
+static void add_steps(const struct block *o)
 {
 	const uint16_t *a = o->a, *b = o->b;
 	const char *next = o->next;
 
-	if (o->more) {
-		_tile_loadd(0, acc, LINE);
-		_tile_loadd(1, acc + SUMS, LINE);
-		_tile_loadd(2, acc + 2 * SUMS, LINE);
-		_tile_loadd(3, acc + 3 * SUMS, LINE);
-	} else {
-		_tile_zero(0);
-		_tile_zero(1);
-		_tile_zero(2);
-		_tile_zero(3);
-	}
 	for (int64_t i = 0; i < o->steps; i++, a += STEP, b += STEP) {
 		_tile_loadd(4, a, LINE);
 		_tile_loadd(6, b, LINE);
@@ -220,10 +264,50 @@ static void multiply_in_tiles(const struct block *o, float *acc)
 		for (int line = 0; line < AHEAD; line++, next += LINE)
 			__builtin_prefetch(next, 0, 2);
 	}
-	_tile_stored(0, acc, LINE);
-	_tile_stored(1, acc + SUMS, LINE);
-	_tile_stored(2, acc + 2 * SUMS, LINE);
-	_tile_stored(3, acc + 3 * SUMS, LINE);
+}
+
+static void add_loaded(void)
+{
+	_tile_dpbf16ps(0, 4, 6);
+	_tile_dpbf16ps(1, 4, 7);
+	_tile_dpbf16ps(2, 5, 6);
+	_tile_dpbf16ps(3, 5, 7);
+}
+
+/* a's high part with b's high and low ones, then a's low part with b's high one. */
+static void add_split_steps(const struct block *o)
+{
+	const uint16_t *a = o->a, *b = o->b;
+	const char *next = o->next;
+
+	for (int64_t i = 0; i < o->steps; i++, a += 2 * STEP, b += 2 * STEP) {
+		_tile_loadd(4, a, LINE);
+		_tile_loadd(5, a + TILE, LINE);
+		_tile_loadd(6, b + STEP, LINE);
+		_tile_loadd(7, b + STEP + TILE, LINE);
+		add_loaded();
+		_tile_loadd(6, b, LINE);
+		_tile_loadd(7, b + TILE, LINE);
+		add_loaded();
+		_tile_loadd(4, a + STEP, LINE);
+		_tile_loadd(5, a + STEP + TILE, LINE);
+		add_loaded();
+		for (int line = 0; line < 2 * AHEAD; line++, next += LINE)
+			__builtin_prefetch(next, 0, 2);
+	}
+}
+
+static void multiply_in_tiles(const struct block *o, float *acc)
+{
+	if (o->more)
+		load_sums(acc);
+	else
+		zero_sums();
+	if (o->split)
+		add_split_steps(o);
+	else
+		add_steps(o);
+	store_sums(acc);
 }
 
 #pragma GCC pop_options
@@ -255,21 +339,18 @@ static struct side side_of(const struct tiles *t, bool a)
 
 	if (a)
 		return (struct side){ .data = t->args->a,
+				      .split = !s->bf16,
 				      .n = s->m,
 				      .k = s->k,
 				      .step = s->a_step ? s->a_step : s->a_turned ? s->m : s->k,
 				      .by_term = s->a_turned,
 				      .pairs_in_rows = true };
 	return (struct side){ .data = t->args->b,
+			      .split = !s->bf16,
 			      .n = s->n,
 			      .k = s->k,
 			      .step = s->b_turned ? s->k : s->n,
 			      .by_term = !s->b_turned };
-}
-
-static int64_t panel_elements(const struct tiles *t)
-{
-	return t->steps * STEP;
 }
 
 #define CPU_BODY "trainer/backends/cpu/tiles.c"
@@ -288,7 +369,7 @@ enum cpu_tiles cpu_tiles_detect(enum cpu_isa isa)
 
 bool tiles_takes(const struct cpu_module *m, const struct dnn_matmul_spec *s)
 {
-	return m->tiles != CPU_TILES_NONE && s->bf16;
+	return m->tiles != CPU_TILES_NONE && (s->bf16 || m->split);
 }
 
 void tiles_run(const struct cpu_module *m, const struct dnn_matmul_spec *s, int threads,
@@ -317,63 +398,107 @@ void tiles_run(const struct cpu_module *m, const struct dnn_matmul_spec *s, int 
 
 /* ---- laying out ---- */
 
-/* The 16 pairs of terms from k on, of each of 16 rows or columns from x on. */
-VEC_INLINE void V(tiles_read_rows)(const struct side *s, int64_t x, int64_t k, v16 *v)
+/* Tiles before they are turned: of bf16 operands one, of f32 ones that of the high and that of the low parts. */
+struct V(laid) {
+	v16 tile[2][LANES];
+};
+
+/* Two parts of the same lanes in bf16; the second is what the first leaves. */
+VEC_INLINE void V(tiles_split)(v16 x, v16h *high, v16h *low)
 {
-	const int64_t left = s->k - k;
+	*high = vto_bf16(x);
+	*low = vto_bf16(x - (v16)(__builtin_convertvector(*high, v16u) << 16));
+}
 
+/* Elements i..i + 15 of a stored row of `n`; zeros behind its end. */
+VEC_INLINE v16h V(tiles_low16)(const void *row, int64_t i, int64_t n)
+{
+	v16h h = { 0 };
+
+	if (n - i >= LANES)
+		return *(const v16h_u *)((const uint16_t *)row + i);
+	if (n > i)
+		memcpy(&h, (const uint16_t *)row + i, (size_t)(n - i) * sizeof(uint16_t));
+	return h;
+}
+
+VEC_INLINE v16 V(tiles_full16)(const void *row, int64_t i, int64_t n)
+{
+	return n > i ? vload_any(row, i, n - i, false) : vset(0);
+}
+
+/* 16 elements as parts in bf16: one of bf16, two of f32. */
+VEC_INLINE void V(tiles_read)(const struct side *s, int64_t row, int64_t i, int64_t n, v16h part[2], const bool split)
+{
+	const char *at = (const char *)s->data + row * s->step * (split ? 4 : 2);
+
+	if (split)
+		V(tiles_split)(V(tiles_full16)(at, i, n), &part[0], &part[1]);
+	else
+		part[0] = V(tiles_low16)(at, i, n);
+}
+
+/* The 16 pairs of terms from k on, of each of 16 rows or columns from x on. */
+VEC_INLINE void V(tiles_read_rows)(const struct side *s, int64_t x, int64_t k, struct V(laid) *to, const bool split)
+{
 	for (int i = 0; i < LANES; i++) {
-		const uint16_t *row = s->data + (x + i) * s->step + k;
+		v16h first[2] = { 0 }, second[2] = { 0 };
 
-		v[i] = (v16){ 0 };
-		if (x + i < s->n && left >= TERMS)
-			v[i] = *(const v16_u *)row;
-		else if (x + i < s->n && left > 0)
-			memcpy(&v[i], row, (size_t)left * sizeof(*row));
+		if (x + i < s->n) {
+			V(tiles_read)(s, x + i, k, s->k, first, split);
+			V(tiles_read)(s, x + i, k + LANES, s->k, second, split);
+		}
+		for (int p = 0; p <= split; p++) {
+			memcpy(&to->tile[p][i], &first[p], sizeof(v16h));
+			memcpy((char *)&to->tile[p][i] + sizeof(v16h), &second[p], sizeof(v16h));
+		}
 	}
 }
 
-/* Term k of 16 rows or columns from x on. */
-VEC_INLINE v16u V(tiles_read_term)(const struct side *s, int64_t x, int64_t k)
-{
-	const uint16_t *row = s->data + k * s->step + x;
-	v16h h = { 0 };
-
-	if (k < s->k && s->n - x >= LANES)
-		h = *(const v16h_u *)row;
-	else if (k < s->k && s->n > x)
-		memcpy(&h, row, (size_t)(s->n - x) * sizeof(*row));
-	return __builtin_convertvector(h, v16u);
-}
-
 /* Lane j of vector i: terms k + 2 i and k + 2 i + 1 of row or column x + j. */
-VEC_INLINE void V(tiles_read_terms)(const struct side *s, int64_t x, int64_t k, v16 *v)
+VEC_INLINE void V(tiles_read_terms)(const struct side *s, int64_t x, int64_t k, struct V(laid) *to, const bool split)
 {
-	for (int i = 0; i < LANES; i++)
-		v[i] = (v16)(V(tiles_read_term)(s, x, k + 2 * i) | V(tiles_read_term)(s, x, k + 2 * i + 1) << 16);
+	for (int i = 0; i < LANES; i++) {
+		v16h first[2] = { 0 }, second[2] = { 0 };
+
+		if (k + 2 * i < s->k)
+			V(tiles_read)(s, k + 2 * i, x, s->n, first, split);
+		if (k + 2 * i + 1 < s->k)
+			V(tiles_read)(s, k + 2 * i + 1, x, s->n, second, split);
+		for (int p = 0; p <= split; p++)
+			to->tile[p][i] = (v16)(__builtin_convertvector(first[p], v16u) |
+					       __builtin_convertvector(second[p], v16u) << 16);
+	}
 }
 
-VEC_INLINE void V(tiles_lay_tile)(const struct side *s, int64_t x, int64_t k, uint16_t *tile)
+VEC_INLINE void V(tiles_lay_tile)(const struct side *s, int64_t x, int64_t k, uint16_t *tile, const bool split)
 {
-	v16 v[LANES];
+	struct V(laid) laid;
 
 	if (s->by_term)
-		V(tiles_read_terms)(s, x, k, v);
+		V(tiles_read_terms)(s, x, k, &laid, split);
 	else
-		V(tiles_read_rows)(s, x, k, v);
-	if (s->by_term == s->pairs_in_rows)
-		vturn(v);
-	memcpy(tile, v, sizeof(v));
+		V(tiles_read_rows)(s, x, k, &laid, split);
+	for (int p = 0; p <= split; p++) {
+		if (s->by_term == s->pairs_in_rows)
+			vturn(laid.tile[p]);
+		memcpy(tile + p * STEP, laid.tile[p], sizeof(laid.tile[p]));
+	}
+}
+
+VEC_INLINE void V(tiles_lay_steps)(const struct tiles *t, bool a, int64_t panel, uint16_t *to, const bool split)
+{
+	const struct side s = side_of(t, a);
+
+	for (int64_t i = 0; i < t->steps; i++, to += step_elements(t)) {
+		V(tiles_lay_tile)(&s, panel * SIDE, t->first + i * TERMS, to, split);
+		V(tiles_lay_tile)(&s, panel * SIDE + LANES, t->first + i * TERMS, to + TILE, split);
+	}
 }
 
 static void V(tiles_lay_panel)(const struct tiles *t, bool a, int64_t panel, uint16_t *to)
 {
-	const struct side s = side_of(t, a);
-
-	for (int64_t i = 0; i < t->steps; i++, to += STEP) {
-		V(tiles_lay_tile)(&s, panel * SIDE, t->first + i * TERMS, to);
-		V(tiles_lay_tile)(&s, panel * SIDE + LANES, t->first + i * TERMS, to + TILE);
-	}
+	t->s->bf16 ? V(tiles_lay_steps)(t, a, panel, to, false) : V(tiles_lay_steps)(t, a, panel, to, true);
 }
 
 static void V(tiles_lay_whole)(void *arg, int part, int parts)
@@ -425,7 +550,7 @@ VEC_INLINE void V(tiles_meet)(const struct tiles *t, int64_t a, int64_t b, const
 /* Panels begin..end of the shared side, which lie in `group`, with each panel of the whole one. */
 VEC_INLINE void V(tiles_meet_all)(const struct tiles *t, struct cpu_range r, const uint16_t *group)
 {
-	const int64_t elements = panel_elements(t), part = t->steps * AHEAD * LINE;
+	const int64_t elements = panel_elements(t), part = elements * (int64_t)sizeof(uint16_t) / GROUP;
 
 	for (int64_t w = 0; w < whole_panels(t); w++)
 		for (int64_t i = r.begin; i < r.end; i++) {
@@ -433,6 +558,7 @@ VEC_INLINE void V(tiles_meet_all)(const struct tiles *t, struct cpu_range r, con
 			const struct block o = { .a = t->whole_is_a ? whole : shared,
 						 .b = t->whole_is_a ? shared : whole,
 						 .steps = t->steps,
+						 .split = !t->s->bf16,
 						 .more = t->first > 0,
 						 .next = (const char *)(whole + elements) + (i - r.begin) * part };
 

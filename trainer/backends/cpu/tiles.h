@@ -1,5 +1,6 @@
-/* tiles.h: own products of bf16 matrices in the tile registers of AMX (Intel's instruction set reference: TDPBF16PS).
- * Knows nothing of how an implementation is chosen. */
+/* tiles.h: own products of bf16 matrices in the tile registers of AMX (Intel's instruction set reference: TDPBF16PS),
+ * and of f32 ones as three such products where the module may split them. Knows nothing of how an implementation is
+ * chosen. */
 #ifndef DPT_BACKENDS_CPU_TILES_H
 #define DPT_BACKENDS_CPU_TILES_H
 
