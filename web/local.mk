@@ -85,6 +85,11 @@ libwebserver_la_LIBADD = libwebapi.la $(MHD_LIBS) $(GNUTLS_LIBS) $(ZLIB_LIBS)
 
 libwebcli_la_SOURCES = \
 	web/cli/backup.c \
+	web/cli/bring/bring.c web/cli/bring/bring.h web/cli/bring/later.c \
+	web/cli/bring/events.c web/cli/bring/events.h \
+	web/cli/bring/import.c \
+	web/cli/bring/mlflow.c web/cli/bring/mlflow.h web/cli/bring/mlflow_db.c web/cli/bring/mlruns.c \
+	web/cli/bring/yaml.c web/cli/bring/yaml.h \
 	web/cli/cli.c web/cli/cli.h \
 	web/cli/commands.c web/cli/commands.h web/cli/commands.def \
 	web/cli/compare.c \
@@ -95,7 +100,6 @@ libwebcli_la_SOURCES = \
 	web/cli/export_events.c web/cli/export_events.h \
 	web/cli/flags.c web/cli/flags.h \
 	web/cli/gc.c \
-	web/cli/import.c \
 	web/cli/journals.c web/cli/journals.h \
 	web/cli/ls.c \
 	web/cli/choose.c web/cli/choose.h \
@@ -111,6 +115,7 @@ libwebcli_la_SOURCES = \
 	web/cli/why.c web/cli/why.h
 libwebcli_la_CPPFLAGS = $(AM_CPPFLAGS) $(JANSSON_CFLAGS)
 libwebcli_la_LIBADD = libwebserver.la libtracker.la
+$(libwebcli_la_OBJECTS): $(store_defs)
 
 # The page and openapi.json travel inside the program.
 noinst_PROGRAMS += web/assets/embed

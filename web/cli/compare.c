@@ -190,7 +190,7 @@ static int ids_of_experiment(struct source *s, json_t *ids, const char *experime
 	buf_adds(&query, "/api/v1/runs?limit=1000&order_by=start_time");
 	if (experiment)
 		source_arg(&query, "experiment", experiment);
-	rc = source_json(s, &(struct local_opts){ "GET", query.data, NULL }, &root, err);
+	rc = source_json(s, &(struct local_opts){ .method = "GET", .target = query.data }, &root, err);
 	buf_done(&query);
 	if (rc)
 		return rc;
@@ -220,7 +220,7 @@ static int ids_of_words(struct source *s, json_t *ids, const struct flag_list *w
 static int compare_with(struct source *s, const struct compare *o, const struct flag_list *words, struct err *err)
 {
 	json_t *ids = json_array(), *body = json_pack("{s:o}", "runs", ids), *root;
-	struct local_opts request = { "POST", "/api/v1/compare", NULL };
+	struct local_opts request = { .method = "POST", .target = "/api/v1/compare" };
 	char *text = NULL;
 	int rc;
 

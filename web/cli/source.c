@@ -178,8 +178,10 @@ static const char *advice(const char *why)
 static int send_http(struct source *s, const struct local_opts *o, struct source_pass *pass)
 {
 	struct http_request request = {
-		.method = o->method, .path = o->target, .body = o->body, .body_bytes = o->body ? strlen(o->body) : 0,
-		.content_type = "application/json", .piece = pass_piece, .user = pass
+		.method = o->method, .path = o->target, .body = o->file ? o->file : o->body,
+		.body_bytes = o->file ? o->file_bytes : o->body ? strlen(o->body) : 0,
+		.content_type = o->file ? "application/octet-stream" : "application/json", .piece = pass_piece,
+		.user = pass
 	};
 	struct http_reply reply = { 0 };
 	struct err why = ERR_INIT;

@@ -19,8 +19,7 @@ struct local {
 static const char *local_header(const struct call *c, const char *name)
 {
 	(void)c;
-	(void)name;
-	return NULL;
+	return strcmp(name, "Content-Type") ? NULL : "application/json";
 }
 
 static void local_wake(struct call *c)
@@ -79,6 +78,13 @@ static int local_file(struct local *l, const struct local_sink *sink, struct err
 	return rc;
 }
 
+/* The body of a route that takes files. */
+static enum call_next local_body(struct local *l, const struct local_opts *o)
+{
+	return o->file_bytes && l->call.take(&l->call, o->file, o->file_bytes) < 0 ? CALL_DONE :
+										     l->call.resume(&l->call);
+}
+
 static void local_dispatch(struct local *l, const struct local_opts *o)
 {
 	enum call_method m = METHOD_GET;
@@ -92,13 +98,14 @@ static void local_dispatch(struct local *l, const struct local_opts *o)
 		return;
 	}
 	l->call.route = match.route;
-	if (match.route->body_max > CALL_BUFFERED_MAX) {
-		call_fail(&l->call, CALL_not_implemented, NULL, "files are sent to a server: start dptrack serve");
-		return;
+	if (match.route->body_max <= CALL_BUFFERED_MAX) {
+		l->call.body = o->body ? o->body : "";
+		l->call.body_len = strlen(l->call.body);
 	}
-	l->call.body = o->body ? o->body : "";
-	l->call.body_len = strlen(l->call.body);
-	for (next = match.route->handler(&l->call); next == CALL_WAIT; next = l->call.resume(&l->call))
+	next = match.route->handler(&l->call);
+	if (next == CALL_BODY)
+		next = local_body(l, o);
+	for (; next == CALL_WAIT; next = l->call.resume(&l->call))
 		local_wait(l);
 }
 

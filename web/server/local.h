@@ -17,6 +17,8 @@ struct local_sink {
 struct local_opts {
 	const char *method, *target;
 	const char *body; /* NULL: none, else JSON */
+	const void *file; /* of file_bytes, instead of body: what a route of files is sent; NULL: none */
+	size_t file_bytes;
 };
 
 /* Runs one request and fills *ret_status with the HTTP status of the reply. */

@@ -7,7 +7,7 @@ store_sql = schema/sql/0001_start.sql schema/sql/0002_token.sql schema/sql/0003_
 	schema/sql/0010_registry.sql
 store_scripts = schema/sql/open_writer.sql schema/sql/open_reader.sql schema/sql/open_backup.sql \
 	schema/sql/open_alone.sql
-EXTRA_DIST += $(store_sql) $(store_scripts) schema/sql/postgresql.sql schema/sql/queries.sql schema/gen/sql.awk
+EXTRA_DIST += $(store_sql) $(store_scripts) schema/sql/postgresql.sql schema/sql/queries.sql schema/sql/mlflow.sql schema/gen/sql.awk
 
 libwebstore_la_SOURCES = \
 	web/store/base/location.c web/store/base/location.h \
@@ -34,6 +34,7 @@ libwebstore_la_SOURCES = \
 	web/store/db/db_pg.c web/store/db/pg_inside.h web/store/db/pg_link.c \
 	web/store/db/pgso.c web/store/db/pgso.h \
 	web/store/db/db_sqlite.c web/store/db/sqlite_inside.h \
+	web/store/db/foreign.c web/store/db/foreign.h \
 	web/store/read/detail.c web/store/read/detail.h \
 	web/store/mlflow/experiments.c web/store/mlflow/experiments.h \
 	web/store/files/files.c web/store/files/files.h \
@@ -107,7 +108,7 @@ libwebstore_la_CPPFLAGS = $(AM_CPPFLAGS) $(SQLITE_CFLAGS) $(LIBPQ_CFLAGS)
 libwebstore_la_LIBADD = libtracker.la libtrackbase.la $(SQLITE_LIBS) -lm
 
 store_defs = web/store/db/queries.def web/store/db/queries_pg.def web/store/db/columns.def web/store/db/scripts.def \
-	web/store/db/schema_pg.def
+	web/store/db/schema_pg.def web/store/db/mlflow.def web/store/db/mlflow_columns.def
 $(libwebstore_la_OBJECTS): $(store_defs)
 CLEANFILES += $(store_defs)
 
@@ -126,6 +127,14 @@ web/store/db/schema_pg.def: schema/sql/postgresql.sql schema/gen/sql.awk
 web/store/db/columns.def: schema/sql/queries.sql schema/gen/sql.awk
 	$(AM_V_GEN)$(MKDIR_P) web/store/db && $(AWK) -v what=columns -f $(srcdir)/schema/gen/sql.awk \
 		$(srcdir)/schema/sql/queries.sql >$@.tmp && mv $@.tmp $@
+
+web/store/db/mlflow.def: schema/sql/mlflow.sql schema/gen/sql.awk
+	$(AM_V_GEN)$(MKDIR_P) web/store/db && $(AWK) -v what=queries -f $(srcdir)/schema/gen/sql.awk \
+		$(srcdir)/schema/sql/mlflow.sql >$@.tmp && mv $@.tmp $@
+
+web/store/db/mlflow_columns.def: schema/sql/mlflow.sql schema/gen/sql.awk
+	$(AM_V_GEN)$(MKDIR_P) web/store/db && $(AWK) -v what=columns -f $(srcdir)/schema/gen/sql.awk \
+		$(srcdir)/schema/sql/mlflow.sql >$@.tmp && mv $@.tmp $@
 
 web/store/db/scripts.def: $(store_sql) $(store_scripts) schema/gen/sql.awk
 	$(AM_V_GEN)$(MKDIR_P) web/store/db && $(AWK) -v what=scripts -f $(srcdir)/schema/gen/sql.awk \

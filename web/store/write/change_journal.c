@@ -164,6 +164,8 @@ static int put_status(struct state *st, struct state_run *r, const struct state_
 	memcpy(news.status, name, strlen(name) + 1);
 	news.final = w->rank == EVENT_RANK_LAUNCHER ? 2 : 1;
 	if (it->status == EVENT_RUNNING || it->status == EVENT_SCHEDULED) {
+		/* said by who brought the run in, for nobody writes that of itself: silence tells nothing of it */
+		r->beats = false;
 		news.final = 0;
 		news.end_ms = INT64_MIN;
 	} else if (it->kind == EVENT_HPARAMS_END && it->end_ms) {
@@ -307,7 +309,7 @@ static int put_all(struct state *st, struct state_run *r, struct state_writer *w
 	if (!rc && w->ordered && in->point_count)
 		rc = put_order(st, r, in, err);
 	/* An old folder is not taken for a run that goes on; a journal read later may still say how it ended. */
-	if (!rc && in->spoke && !strcmp(r->status, "running") && now - r->last_ms >= SEGMENT_LOST_MS)
+	if (!rc && in->spoke && r->beats && !strcmp(r->status, "running") && now - r->last_ms >= SEGMENT_LOST_MS)
 		rc = segment_lost(st, r, w->rank == EVENT_RANK_RUN ? "finished" : "killed", err);
 	return rc;
 }

@@ -1,0 +1,109 @@
+/* bring.h: how what another tracker kept becomes runs here. A reader hands on one run after the other; each becomes
+ * journals, in a folder of runs or sent to a server. What journals do not hold (files, experiments' tags, what was
+ * deleted, the registry) is kept until all runs are there and then asked of the store. Everything is derived from what
+ * was read alone, so that a repeat adds nothing. Readers know no store and no server. One thread. */
+#ifndef DPT_CLI_BRING_H
+#define DPT_CLI_BRING_H
+
+#include <jansson.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "tracker/base/arena.h"
+#include "tracker/base/buf.h"
+#include "tracker/event/encode.h"
+#include "tracker/event/media.h"
+#include "web/cli/source.h"
+#include "web/store/base/map.h"
+
+struct http;
+
+/* Where runs go. */
+struct bring_target {
+	const char *into;       /* the folder of runs */
+	const char *url;        /* NULL: into */
+	const char *experiment; /* of all runs; NULL: as they are named */
+};
+
+struct bring {
+	const struct bring_target *target;
+	struct http *http;    /* with a URL */
+	int spool_fd;         /* with a URL: the journal that is being sent, a file without a name */
+	struct map *left_out; /* what of it → uint64_t, how often */
+	struct arena *kept;   /* what waits in later, and names of runs */
+	struct bring_later *later, **later_end;
+	uint64_t runs, points, files;
+};
+
+int bring_init(struct bring *b, const struct bring_target *target, struct err *err);
+void bring_done(struct bring *b); /* fine after a failed bring_init */
+
+/* Counts what is not brought in; text is shown on a terminal. */
+void bring_leave_out(struct bring *b, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+void bring_say_left_out(const struct bring *b, const char *how);
+
+/* --- journals ------------------------------------------------------------------------------------------------- */
+
+/* Who writes a journal; ids are 32 digits. */
+struct bring_journal {
+	const char *run, *writer, *experiment, *name;
+	const char *file; /* its name in the run's folder */
+};
+
+/* The first 32 digits of the SHA-256 of a text that stays the same whenever the same thing is brought in. */
+void bring_id(char ret[33], const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+
+/* Puts the journal where runs go: head and records, one behind the other. */
+int bring_deliver(struct bring *b, const struct bring_journal *j, const struct buf *head, const struct buf *records,
+		  struct err *err);
+
+/* --- a run from somewhere else -------------------------------------------------------------------------------- */
+
+/* A run that is being read. What it measured and what it says of itself become two journals: the first only grows when
+ * the run was still going on, the second is written anew. */
+struct bring_run {
+	struct bring *of;
+	char id[33];
+	const char *experiment, *name; /* of the arena */
+	double start_s;
+	struct buf points, facts;
+	uint64_t count;        /* of points */
+};
+
+/* start_s: seconds since 1970. */
+int bring_run_begin(struct bring_run *r, struct bring *b, const char *id, const char *experiment, const char *name,
+		    double start_s, struct err *err);
+void bring_point(struct bring_run *r, const char *key, int64_t step, double wall_s, double value);
+void bring_param(struct bring_run *r, const char *key, const char *value);
+void bring_tag(struct bring_run *r, const char *key, const char *value);
+void bring_note(struct bring_run *r, const char *markdown);
+void bring_status(struct bring_run *r, enum event_status status, double end_s);
+int bring_run_end(struct bring_run *r, struct err *err); /* delivers; r is done with, also on failure */
+void bring_run_drop(struct bring_run *r);                /* instead of bring_run_end */
+
+/* --- what is asked of the store when the runs are there --------------------------------------------------------- */
+
+/* A file of this machine, or all files below a folder, as artifacts of the run under a path there ("": its top). */
+int bring_files(struct bring *b, const char *run, const char *path, const char *from, struct err *err);
+
+struct bring_store {
+	struct source *source;
+	struct bring *of;
+};
+
+/* Runs fn when its turn comes; arg lives in b->kept. */
+typedef int bring_fn(struct bring_store *s, void *arg, struct err *err);
+int bring_then(struct bring *b, bring_fn *fn, void *arg, struct err *err);
+
+/* All that was kept, in its order. Runs that the store has not seen yet are waited for. */
+int bring_finish(struct bring *b, struct err *err);
+
+/* A request with a JSON body (taken over; NULL: none). *ret (NULL: not wanted) is the caller's. A refusal is an error
+ * with the server's words. */
+int bring_ask(struct bring_store *s, const char *method, const char *target, json_t *body, json_t **ret,
+	      struct err *err);
+
+/* DELETE of a run, as its tracker had deleted it. */
+int bring_delete_run(struct bring *b, const char *run, struct err *err);
+
+#endif

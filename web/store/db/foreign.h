@@ -1,0 +1,48 @@
+/* foreign.h: reads a SQLite file that another program made (MLflow's store) by the queries of schema/sql/mlflow.sql. It
+ * is never written to, and may be in use meanwhile. One thread at a time. */
+#ifndef DPT_STORE_FOREIGN_H
+#define DPT_STORE_FOREIGN_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "tracker/base/err.h"
+
+enum foreign_query {
+#define SQL_QUERY(name, text) FOREIGN_##name,
+#include "web/store/db/mlflow.def"
+#undef SQL_QUERY
+	FOREIGN_QUERY_COUNT
+};
+
+/* FOREIGN_<query>_<column> */
+enum foreign_column {
+#define SQL_COLUMN(query, column, number) FOREIGN_##query##_##column = number,
+#include "web/store/db/mlflow_columns.def"
+#undef SQL_COLUMN
+};
+
+struct foreign;
+struct foreign_rows; /* of one query, which can be under way once at a time */
+
+bool foreign_is_sqlite(const char *path); /* it begins as such files do */
+
+/* Everything is read as it is at this moment. ERR_CORRUPT: no SQLite file. */
+int foreign_open(struct foreign **ret, const char *path, struct err *err);
+void foreign_close(struct foreign *f); /* NULL is fine */
+
+bool foreign_has(struct foreign *f, const char *table);
+
+/* Binds one text and one integer, as far as the query has them; foreign_next then steps: 1 a row, 0 the end, negative
+ * failed. */
+int foreign_start(struct foreign *f, struct foreign_rows **ret, enum foreign_query q, const char *text, int64_t number,
+		  struct err *err);
+int foreign_next(struct foreign_rows *r, struct err *err);
+
+/* The row that foreign_next came to. Texts are good until the next foreign_next. */
+const char *foreign_str(struct foreign_rows *r, enum foreign_column column); /* NULL gives "" */
+int64_t foreign_i64(struct foreign_rows *r, enum foreign_column column);     /* NULL gives 0 */
+double foreign_f64(struct foreign_rows *r, enum foreign_column column);      /* NULL gives NaN */
+bool foreign_null(struct foreign_rows *r, enum foreign_column column);
+
+#endif
