@@ -89,6 +89,9 @@ libwebcli_la_SOURCES = \
 	web/cli/bring/events.c web/cli/bring/events.h \
 	web/cli/bring/import.c \
 	web/cli/bring/mlflow.c web/cli/bring/mlflow.h web/cli/bring/mlflow_db.c web/cli/bring/mlruns.c \
+	web/cli/bring/wandb.c web/cli/bring/wandb.h \
+	web/cli/bring/wandb_items.c web/cli/bring/wandb_items.h \
+	web/cli/bring/blocks.c web/cli/bring/blocks.h \
 	web/cli/bring/yaml.c web/cli/bring/yaml.h \
 	web/cli/cli.c web/cli/cli.h \
 	web/cli/commands.c web/cli/commands.h web/cli/commands.def \
@@ -113,8 +116,8 @@ libwebcli_la_SOURCES = \
 	web/cli/token.c \
 	web/cli/trace.c \
 	web/cli/why.c web/cli/why.h
-libwebcli_la_CPPFLAGS = $(AM_CPPFLAGS) $(JANSSON_CFLAGS)
-libwebcli_la_LIBADD = libwebserver.la libtracker.la
+libwebcli_la_CPPFLAGS = $(AM_CPPFLAGS) $(JANSSON_CFLAGS) $(ZLIB_CFLAGS)
+libwebcli_la_LIBADD = libwebserver.la libtracker.la $(ZLIB_LIBS)
 $(libwebcli_la_OBJECTS): $(store_defs)
 
 # The page and openapi.json travel inside the program.

@@ -181,7 +181,9 @@ int bring_deliver(struct bring *b, const struct bring_journal *j, const struct b
 {
 	if (buf_failed(head) || buf_failed(records))
 		return err_set(err, ERR_NOMEM, "run %s is too large to bring in", j->name);
-	return b->http ? send(b, j, head, records, err) : keep(b, j, head, records, err);
+	if (b->http)
+		return send(b, j, head, records, err);
+	return b->target->into ? keep(b, j, head, records, err) : 0;
 }
 
 /* --- a run from somewhere else ---------------------------------------------------------------------------------- */
@@ -208,7 +210,7 @@ static const char *fitting(struct bring *b, const char *text, size_t most)
 int bring_run_begin(struct bring_run *r, struct bring *b, const char *id, const char *experiment, const char *name,
 		    double start_s, struct err *err)
 {
-	*r = (struct bring_run){ .of = b, .start_s = start_s };
+	*r = (struct bring_run){ .of = b, .start_s = start_s, .part = "" };
 	snprintf(r->id, sizeof(r->id), "%s", id);
 	r->experiment = fitting(b, b->target->experiment ? b->target->experiment : experiment, LIMIT_name_chars);
 	r->name = fitting(b, *name ? name : "run", LIMIT_name_chars);
@@ -253,6 +255,50 @@ void bring_tag(struct bring_run *r, const char *key, const char *value)
 		encode_tag(&r->facts, r->start_s, text_of(key), text_of(fitting(r->of, value, LIMIT_value_bytes)));
 }
 
+void bring_env(struct bring_run *r, const char *key, const char *value)
+{
+	if (key_ok(r, key, "fact"))
+		encode_env(&r->facts, r->start_s, text_of(key), text_of(fitting(r->of, value, LIMIT_value_bytes)));
+}
+
+void bring_code(struct bring_run *r, const char *name, const char *text)
+{
+	encode_code(&r->facts, r->start_s, text_of(name), text_of(fitting(r->of, text, LIMIT_code_bytes)));
+}
+
+void bring_alert(struct bring_run *r, double wall_s, const struct encode_alert *a)
+{
+	encode_alert(&r->points, wall_s, a);
+}
+
+void bring_lines(struct bring_run *r, double wall_s, const struct buf *lines)
+{
+	if (lines->len)
+		encode_console(&r->points, wall_s, lines);
+}
+
+void bring_media(struct bring_run *r, const char *key, int64_t step, double wall_s, const struct buf *content)
+{
+	const unsigned char *at = (const unsigned char *)content->data;
+
+	if (content->len > LIMIT_media_bytes || buf_failed(content))
+		bring_leave_out(r->of, "a picture, table or sound of more than %d bytes: %.100s",
+				(int)LIMIT_media_bytes, key);
+	else if (key_ok(r, key, "picture"))
+		media_encode(&r->points,
+			     &(struct media_place){ text_of(key), step, wall_s, EVENT_RANK_RUN, 0 },
+			     (struct event_span){ at, at + content->len });
+}
+
+void bring_final(struct bring_run *r, const char *key, int64_t step, double wall_s, double value)
+{
+	if (!key_ok(r, key, "metric"))
+		return;
+	encode_scalar(&r->facts, &(struct encode_scalar){ .key = text_of(key), .step = step, .wall_time = wall_s,
+							   .value = value, .rank = EVENT_RANK_RUN });
+	r->count++;
+}
+
 void bring_note(struct bring_run *r, const char *markdown)
 {
 	encode_note(&r->facts, r->start_s, text_of(fitting(r->of, markdown, LIMIT_note_bytes)));
@@ -275,12 +321,14 @@ static int deliver_half(struct bring_run *r, const char *settled, const char *fi
 {
 	struct bring_journal j = { .run = r->id, .experiment = r->experiment, .name = r->name, .file = file };
 	struct event_header h = { .format = 1, .run_id = text_of(r->id), .world_size = 1,
-				  .experiment = text_of(r->experiment), .run_name = text_of(r->name) };
+				  .experiment = text_of(r->experiment), .run_name = text_of(r->name),
+				  .segment = r->segment, .first_step = r->first_step,
+				  .first_epoch = r->first_step };
 	char writer[33];
 	struct buf head;
 	int rc;
 
-	bring_id(writer, "import %s %s", r->id, settled);
+	bring_id(writer, "import %s %s%s", r->id, r->part, settled);
 	j.writer = writer;
 	h.writer_id = text_of(writer);
 	buf_init(&head, LIMIT_record_bytes);

@@ -20,7 +20,7 @@ struct http;
 
 /* Where runs go. */
 struct bring_target {
-	const char *into;       /* the folder of runs */
+	const char *into;       /* the folder of runs; NULL: nowhere, what is read is only counted */
 	const char *url;        /* NULL: into */
 	const char *experiment; /* of all runs; NULL: as they are named */
 };
@@ -66,16 +66,27 @@ struct bring_run {
 	char id[33];
 	const char *experiment, *name; /* of the arena */
 	double start_s;
+	const char *part;      /* of a run that comes in several: which; else "" */
+	int segment;           /* its number, from 0 */
+	int64_t first_step;    /* of the segment: older segments' points from there on are hidden */
 	struct buf points, facts;
 	uint64_t count;        /* of points */
 };
 
-/* start_s: seconds since 1970. */
+/* start_s: seconds since 1970. part, segment and first_step may be set behind it. */
 int bring_run_begin(struct bring_run *r, struct bring *b, const char *id, const char *experiment, const char *name,
 		    double start_s, struct err *err);
 void bring_point(struct bring_run *r, const char *key, int64_t step, double wall_s, double value);
 void bring_param(struct bring_run *r, const char *key, const char *value);
 void bring_tag(struct bring_run *r, const char *key, const char *value);
+void bring_env(struct bring_run *r, const char *key, const char *value);
+void bring_code(struct bring_run *r, const char *name, const char *text);
+void bring_alert(struct bring_run *r, double wall_s, const struct encode_alert *a);
+void bring_lines(struct bring_run *r, double wall_s, const struct buf *lines); /* of console_add */
+void bring_media(struct bring_run *r, const char *key, int64_t step, double wall_s, const struct buf *content);
+
+/* A number that the run tells at its end, not one of a row of points. */
+void bring_final(struct bring_run *r, const char *key, int64_t step, double wall_s, double value);
 void bring_note(struct bring_run *r, const char *markdown);
 void bring_status(struct bring_run *r, enum event_status status, double end_s);
 int bring_run_end(struct bring_run *r, struct err *err); /* delivers; r is done with, also on failure */

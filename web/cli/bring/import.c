@@ -8,6 +8,7 @@
 #include "web/cli/bring/bring.h"
 #include "web/cli/bring/events.h"
 #include "web/cli/bring/mlflow.h"
+#include "web/cli/bring/wandb.h"
 #include "web/cli/cli.h"
 #include "web/store/db/foreign.h"
 
@@ -21,6 +22,8 @@ static reader *find_store(const char *path, char *ret, size_t room)
 	snprintf(ret, room, "%s", path);
 	if (foreign_is_sqlite(ret))
 		return mlflow_db_read;
+	if (wandb_is(path))
+		return wandb_read;
 	if (stat(path, &st) || !S_ISDIR(st.st_mode))
 		return NULL;
 	if (mlruns_is(path))
@@ -29,7 +32,10 @@ static reader *find_store(const char *path, char *ret, size_t room)
 	if (foreign_is_sqlite(ret))
 		return mlflow_db_read;
 	snprintf(ret, room, "%.4000s/mlruns", path);
-	return mlruns_is(ret) ? mlruns_read : NULL;
+	if (mlruns_is(ret))
+		return mlruns_read;
+	snprintf(ret, room, "%.4000s/wandb", path);
+	return wandb_is(ret) ? wandb_read : NULL;
 }
 
 static int import_store(struct bring *b, reader *read, const char *path, struct err *err)
@@ -59,7 +65,7 @@ static int import_any(struct bring *b, const char *from, struct err *err)
 		return import_store(b, read, path, err);
 	if (S_ISDIR(st.st_mode))
 		return events_import(b, from, err);
-	return err_set(err, ERR_USAGE, "%s: neither a folder nor a store of MLflow (a SQLite file)", from);
+	return err_set(err, ERR_USAGE, "%s: neither a folder, nor MLflow's SQLite file, nor W&B's .wandb", from);
 }
 
 static int import_run(int argc, char **argv, struct err *err)
@@ -93,6 +99,6 @@ static int import_run(int argc, char **argv, struct err *err)
 
 const struct cli_command cli_import = {
 	.name = "import", .group = "Bring in", .words = "PATH",
-	.summary = "make runs of MLflow's stores (mlflow.db, mlruns) and of TensorBoard's event files",
+	.summary = "make runs of what MLflow (mlflow.db, mlruns), W&B (wandb) or TensorBoard kept",
 	.run = import_run
 };

@@ -1,0 +1,129 @@
+"""W&B's offline runs, brought in by `dptrack import`: the sample beside this script, which wandb itself wrote (make_wandb.py). Every
+point, param, tag, line, picture, file and end must be what W&B's own classes read of the files, and a repeat must change nothing.
+`from_wandb.py FOLDER` takes what make_wandb.py made there instead."""
+import sys
+sys.dont_write_bytecode = True
+import csv
+import hashlib
+import io
+import json
+import os
+import shutil
+import subprocess
+import tempfile
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "api"))
+import lib
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+WORDS = {"NaN": "nan", "Infinity": "inf", "-Infinity": "-inf"}
+
+
+def run(*args, code=0):
+    environment = {k: v for k, v in os.environ.items() if k not in ("DPTRACK_TOKEN", "DPTRACK_URL")}
+    r = subprocess.run([lib.PROGRAM, *args], capture_output=True, text=True, timeout=120, env=environment)
+    lib.equal(r.returncode, code, f"{' '.join(args)}: {r.stderr!r}")
+    return r.stdout if code == 0 else r.stderr
+
+
+def get(server, target):
+    status, _, body = server.request("GET", target)
+    lib.equal(status, 200, f"{target}: {body[:200]!r}")
+    return json.loads(body)
+
+
+def flat(config, prefix=""):
+    """Params as `dptrack import` names and prints them."""
+    for key, value in config.items():
+        if isinstance(value, dict) and value:
+            yield from flat(value, prefix + key + ".")
+        else:
+            yield prefix + key, value if isinstance(value, str) else json.dumps(value, separators=(",", ":"))
+
+
+def points(server, run_id):
+    """{key: {(segment, step, wall time, value)}}"""
+    _, _, body = server.request("GET", f"/api/v1/export/series.csv?run={run_id}&segments=all")
+    out = {}
+    for row in csv.DictReader(io.StringIO(body.decode())):
+        value = WORDS.get(row["value"]) or repr(float(row["value"]))
+        out.setdefault(row["key"], []).append([int(row["segment"]), int(row["step"]), repr(float(row["wall_time"])), value])
+    return out
+
+
+def compare(server, files):
+    """files: what make_wandb.py says of each, the sessions of a run one behind the other."""
+    runs = {r["tags"]["wandb.run_id"]: r for r in get(server, "/api/v1/runs?limit=100")["runs"]}
+    lib.equal(sorted(runs), sorted({f["id"] for f in files}), "the runs")
+    for name, r in runs.items():
+        sessions = [f for f in files if f["id"] == name]
+        want = {}
+        for number, f in enumerate(sessions):
+            for key, rows in f["points"].items():
+                want.setdefault(key, []).extend([number, *row] for row in rows)
+        got = points(server, r["id"])
+        for key, rows in want.items():
+            lib.equal(sorted(got.get(key, [])), sorted(rows), f"{name}: points of {key}")
+        extra = {k: v for k, v in got.items() if k not in want}
+        lib.equal(sorted(extra), ["best"] if name == "abcd1234" else [], name + ": what the summary alone has")
+        params = dict(item for f in sessions for item in flat(f["config"]))
+        lib.equal(r["params"], params, name + ": params")
+        lib.equal(sorted(t for t, v in r["tags"].items() if not v), sessions[0]["tags"], name + ": tags")
+        ends = {None: "killed", 0: "finished"}
+        lib.equal(r["status"], ends.get(sessions[-1]["exit"], "failed"), name + ": how it ended")
+        whole = get(server, "/api/v1/runs/" + r["id"])
+        lib.equal(whole.get("notes") or "", sessions[0]["notes"], name + ": notes")
+        lines = [line["text"] for line in get(server, f"/api/v1/runs/{r['id']}/console")["lines"]]
+        lib.equal("\n".join(lines), "".join(f["console"] for f in sessions).rstrip("\n"), name + ": the console")
+    return runs
+
+
+def media(server, run_id, source):
+    """Pictures, histograms and tables of the first run, at the step at which they were logged."""
+    listed = {m["key"]: m for m in get(server, f"/api/v1/runs/{run_id}/media")["media"]}
+    lib.equal(sorted((k, m["kind"], m["step"]) for k, m in listed.items()),
+              [("hist", "histogram", 5), ("img", "image", 5), ("table", "table", 5)], "media")
+    digests = set()
+    for folder, _, names in os.walk(os.path.join(source, "wandb")):
+        for name in names:
+            with open(os.path.join(folder, name), "rb") as f:
+                digests.add((name, hashlib.sha256(f.read()).hexdigest()))
+    status, _, picture = server.request("GET", f"/api/v1/runs/{run_id}/media/{listed['img']['content']}")
+    lib.equal(status, 200, "the picture")
+    lib.check(hashlib.sha256(picture).hexdigest() in {d for _, d in digests}, "the picture's bytes are the file's")
+    table = get(server, f"/api/v1/runs/{run_id}/media/{listed['table']['content']}")
+    lib.check("y \\u00fc" in json.dumps(table) and "2.5" in json.dumps(table), f"the table: {table}")
+    histogram = get(server, f"/api/v1/runs/{run_id}/media/{listed['hist']['content']}")
+    lib.check("0.5" in json.dumps(histogram), f"the histogram: {histogram}")
+    status, _, saved = server.request("GET", f"/api/v1/runs/{run_id}/artifacts/saved.txt")
+    lib.equal(saved, b"saved\n", "a saved file")
+
+
+def main():
+    with tempfile.TemporaryDirectory(prefix="dptrack-test.") as folder:
+        source = sys.argv[1] if len(sys.argv) > 1 else HERE
+        with open(os.path.join(source, "wandb.json"), encoding="utf-8") as f:
+            files = json.load(f)
+        into = os.path.join(folder, "into")
+        said = run("import", os.path.join(source, "wandb"), "--logdir", into)
+        lib.check("artifact of W&B" in said and "in the history: word" in said, "what is left out is listed: " + said)
+        server = lib.Server(into)
+        first = compare(server, files)["abcd1234"]["id"]
+        media(server, first, source)
+        run("import", source, "--logdir", into) if source != HERE else run("import", os.path.join(source, "wandb"), "--logdir", into)
+        compare(server, files)
+        lib.equal(server.stop(), 0, "exit code")
+        alone = os.path.join(folder, "alone")
+        run("import", os.path.join(source, files[1]["file"]), "--logdir", alone)
+        torn = os.path.join(folder, "run-torn.wandb")
+        with open(os.path.join(source, files[0]["file"]), "rb") as f:
+            whole = f.read()
+        with open(torn, "wb") as f:
+            f.write(whole[:20000] + b"\0" * 100 + whole[20100:])
+        lib.check("damaged record" in run("import", torn, "--logdir", alone), "damage is said")
+        with open(torn, "wb") as f:
+            f.write(whole[:3])
+        lib.check("no .wandb file" in run("import", torn, "--logdir", os.path.join(folder, "none")), "a file that is none")
+    lib.finish("bring/wandb")
+
+
+main()
