@@ -4,6 +4,7 @@
 #include "web/cli/bring/events.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -22,7 +23,7 @@
 struct import {
 	struct bring *b;
 	const char *from;
-	uint64_t files, scalars, ours, damaged, malformed, cut, runs;
+	uint64_t files, scalars, media, ours, damaged, malformed, cut, runs;
 	/* of the folder that is read now */
 	char folder[4096];
 	int segment;
@@ -64,7 +65,7 @@ static void name_run(const struct import *im, const char *path, struct import_ru
 struct contents {
 	int64_t restart_step; /* at which its writer says that it begins; 0: at the beginning */
 	double first_time;
-	uint64_t scalars, records;
+	uint64_t scalars, media, records;
 	bool ours;
 };
 
@@ -88,10 +89,10 @@ static void look_at_item(struct import *im, struct contents *c, const struct eve
 	c->scalars += item->kind == EVENT_SCALAR && !wrong;
 	if (wrong)
 		count_other(im, text_of("scalars whose tag is no key of ours:"), item->key);
+	else if (item->kind == EVENT_TEXT || (item->kind == EVENT_OTHER && media_content(item->raw, NULL)))
+		c->media++;
 	else if (item->kind == EVENT_OTHER)
 		count_other(im, item->text, item->key);
-	else if (item->kind == EVENT_TEXT)
-		count_other(im, text_of("text (its words are in the run's notes)"), item->key);
 	if (item->kind == EVENT_SESSION && item->integer == 1 && !c->restart_step && !c->scalars)
 		c->restart_step = ev->step;
 }
@@ -225,6 +226,7 @@ static int import_one(void *user, const char *path, struct err *err)
 		rc = deliver(im, &run, path, &records, &c, err);
 		im->files++;
 		im->scalars += c.scalars;
+		im->media += c.media;
 	}
 	buf_done(&records);
 	return rc;
@@ -261,8 +263,11 @@ int events_import(struct bring *b, const char *from, struct err *err)
 		return rc;
 	if (!im.files && !im.ours && !im.damaged)
 		return err_set(err, ERR_USAGE, "%s holds no event files (events.out.tfevents.…)", from);
-	printf("%s, %s, %s\n", cli_count(x, im.runs, "run"), cli_count(y, im.files, "file"),
+	printf("%s, %s, %s", cli_count(x, im.runs, "run"), cli_count(y, im.files, "file"),
 	       cli_count(z, im.scalars, "scalar"));
+	if (im.media)
+		printf(", %" PRIu64 " pictures, histograms, texts and sounds", im.media);
+	printf("\n");
 	bring_say_left_out(b, b->http ? "left out:" : "kept in the file, left out of the run:");
 	say_damage(&im);
 	return im.files ? 0
