@@ -331,12 +331,15 @@ static void test_strangers(void **state)
 
 static void test_contradictions(void **state)
 {
-	static const struct guest other[] = { { 1, 4, "secret", NULL, ERR_USAGE } };
+	static const struct guest other[] = { { 1, 4, "secret", NULL, ERR_USAGE } },
+				  old[] = { { 1, 3, NULL, "drkpte01\1\1\1\1\1\1\1\1", 0 } };
 	char said[600];
 
 	(void)state;
 	host(other, 1, 20, said);
 	assert_non_null(strstr(said, "3 ranks"));
+	host(old, 1, 1, said);
+	assert_non_null(strstr(said, "it speaks version 16843009, this one "));
 	host(NULL, 0, 0.2, said);
 	assert_non_null(strstr(said, "rank 1 of 3 did not come"));
 	assert_non_null(strstr(said, "this machine alone"));

@@ -287,7 +287,7 @@ struct meeting {
 /* 0: the rank was told what it must be. */
 static int meet(const struct meeting *m, int rank)
 {
-	static const char *const said[] = { NULL, "no room", "rank 2 of 3 did not start",
+	static const char *const said[] = { NULL, "no room", "rank 2 did not start",
 					    "two processes claim rank 1" };
 	struct rendezvous_opts o = { .job = m->job, .rank = rank, .world = m->world,
 				     .wait_s = m->trouble == ONE_IS_MISSING ? 1 : 30 };

@@ -1,5 +1,6 @@
-"""Ranks, launchers and wires that fail while a job runs on two machines (network namespaces), 2 ranks each: the right one is
-named, with the collective, everywhere and in time, and nothing is left. `ranks.py --long N` does each N times."""
+"""Ranks, launchers, wires and disks that fail while a job runs on two machines (network namespaces), 2 ranks each, placed by our
+launcher or by another: the right one is named, with the collective, everywhere and in time, and nothing is left.
+`ranks.py --long N` does each N times."""
 import os
 import signal
 import subprocess
@@ -9,7 +10,7 @@ import time
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "train"))
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "nodes"))
 
-from helper import DPTRAIN, FAILED, FINISHED, LAUNCHER, Folder, alive, check, children, environment, fast, finish, read_run, skip
+from helper import DPTRAIN, FAILED, FINISHED, LAUNCHER, Folder, alive, check, children, environment, failures, fast, finish, read_run, skip
 from spaces import Spaces, has_transport
 
 SILENCE = 4
@@ -28,7 +29,7 @@ class Job:
 
     def __init__(self, folder, spaces, port, *flags):
         self.folder, self.launchers, self.said = folder, [], []
-        os.mkdir(folder)
+        os.makedirs(folder, exist_ok=True)
         for i in range(2 if spaces else 1):
             path = os.path.join(folder, "said%d" % i)
             meet = ["--nnodes", 2, "--node-rank", i, "--master-addr", spaces.address[0], "--master-port", port] if spaces else []
@@ -167,6 +168,102 @@ def alone(folder):
     job.kill()
 
 
+class Small:
+    """A disk of so many MB at that folder."""
+
+    def __init__(self, folder, size):
+        self.folder, self.size = folder, size
+        os.makedirs(folder)
+
+    def __enter__(self):
+        p = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=%dm" % self.size, "none", self.folder], stderr=subprocess.PIPE, universal_newlines=True)
+        self.mounted = not p.returncode
+        if not self.mounted:
+            print("disk full: left out, no mounts here: %s" % p.stderr.strip())
+        return self.mounted
+
+    def __exit__(self, *unused):
+        if self.mounted:
+            subprocess.run(["umount", "-l", self.folder], stderr=subprocess.DEVNULL)
+
+
+def wait_for(found, seconds):
+    deadline = time.monotonic() + seconds
+    while not found() and time.monotonic() < deadline:
+        time.sleep(0.05)
+    return found()
+
+
+def disk_full(folder, spaces):
+    """Shards stream to rank 0, which cannot write them any more: said once with the file, no rank waits, and there is a
+    checkpoint again once there is room."""
+    disk = os.path.join(folder, "runs")
+    job = None
+    with Small(disk, 3) as mounted:
+        if not mounted:
+            return
+        job = Job(folder, spaces, 29722, "--strategy", "fsdp", "--save-steps", 5, "--save-total-limit", 1)
+        if job.wait_for_steps():
+            with open(os.path.join(disk, "filler"), "wb", buffering=0) as f:
+                try:
+                    while f.write(bytes(4096)):
+                        pass
+                except OSError:
+                    pass
+            check(wait_for(lambda: "training goes on" in job.words(0), 8), "disk full: said within 8 s: %s" % job.words(0))
+            job.says("disk full", 0, "No space left on device", "checkpoints")
+            steps = job.words(0).count("step ")
+            check(wait_for(lambda: job.words(0).count("step ") > steps + 3, 20), "disk full: training goes on: %s" % job.words(0))
+            check(job.words(0).count("training goes on") == 1, "disk full: said once: %s" % job.words(0))
+            os.unlink(os.path.join(disk, "filler"))
+            job.launchers[1].send_signal(signal.SIGTERM)
+            job.ended("disk full", 20, [75, 75])
+            check(any("optimizer.safetensors" in files for _, _, files in os.walk(disk)), "disk full: a checkpoint when there is room again: %s" % job.words(0))
+        job.kill()
+
+
+class Placed:
+    """Four ranks that another launcher has placed, by torchrun's variables; nobody watches them."""
+
+    def __init__(self, folder, spaces, missing, *flags):
+        seat = lambda i, k: dict(unwatched(), RANK=str(2 * i + k), WORLD_SIZE="4", LOCAL_RANK=str(k), LOCAL_WORLD_SIZE="2", MASTER_ADDR=spaces.address[0],
+                                 MASTER_PORT="29730", TORCHELASTIC_RUN_ID=folder)
+        self.ranks = {2 * i + k: spaces.start(i, *ENDLESS, "--runs-dir", folder, *flags, env=seat(i, k)) for i in range(2) for k in range(2) if 2 * i + k != missing}
+
+    def ended(self, name, victim, seconds, words):
+        """All but the victim end in time with one line, and one of them at least names what happened."""
+        start_s, named = time.monotonic(), []
+        for r, p in self.ranks.items():
+            if r == victim:
+                continue
+            try:
+                said = p.communicate(timeout=max(0.1, start_s + seconds - time.monotonic()))[1]
+                check(p.returncode == 1 and sum("error" in line for line in said.splitlines()) == 1, "%s: rank %d: exit %d: %s" % (name, r, p.returncode, said))
+                named.append(said)
+            except subprocess.TimeoutExpired:
+                check(False, "%s: rank %d still runs after %g s" % (name, r, seconds))
+        check(any(w in said for w in words for said in named), "%s: somebody says %s: %s" % (name, words, named))
+        for p in self.ranks.values():
+            p.kill()
+            p.communicate()
+
+
+def placed(folder, spaces):
+    """The right rank is named by those who meet it; the others see that the job is over."""
+    for number, words in ((signal.SIGKILL, ["rank 2 died", "connection to rank 2 broke"]), (signal.SIGSEGV, ["rank 2 died", "connection to rank 2 broke"]),
+                          (signal.SIGSTOP, ["rank 2 did not come to "])):
+        job = Placed("%s-%d" % (folder, number), spaces, None, "--ddp-timeout", 2)
+        run = "%s-%d/default" % (folder, number)
+        steps = lambda: read_run(os.path.dirname(run))["series"].get(("train/loss", -1)) if os.path.exists(run) and os.listdir(run) else None
+        if check(wait_for(lambda: steps() and len(steps()) > 20, 60), "placed ranks: the job runs"):
+            os.kill(job.ranks[2].pid, number)
+        job.ended("placed, %s" % number.name, 2, 8, words)
+    job = Placed(folder + "-none", spaces, 0, "--rdzv-timeout", 2)
+    job.ended("placed, rank 0 never comes", 0, 8, ["rank 0 did not start within 2 s", "rank 0 did not come within 2 s"])
+    job = Placed(folder + "-first", spaces, 2, "--rdzv-timeout", 2)
+    job.ended("placed, rank 2 never comes", 2, 8, ["rank 2 did not start within 2 s"])
+
+
 FAULTS = [signalled(signal.SIGKILL, "SIGKILL"), signalled(signal.SIGSEGV, "SIGSEGV"), stopped, launcher_killed, first_launcher_killed, paused]
 
 times = int(sys.argv[2]) if sys.argv[1:2] == ["--long"] else 1
@@ -177,9 +274,13 @@ with Folder() as tmp:
     with Spaces() as two_machines:
         for k in range(times):
             restarted(os.path.join(tmp, "restarted%d" % k), two_machines)
+            disk_full(os.path.join(tmp, "full%d" % k), two_machines)
+            placed(os.path.join(tmp, "placed%d" % k), two_machines)
             for n, fault in enumerate([*FAULTS, lambda j: unplugged(j, two_machines)]):
                 job = Job(os.path.join(tmp, "%d-%d" % (k, n)), two_machines, 29700 + n)
                 if job.wait_for_steps():
                     fault(job)
                 job.kill()
+            if times > 1:
+                print("round %d of %d: %d checks have failed so far" % (k + 1, times, len(failures)), flush=True)
 finish("ranks")

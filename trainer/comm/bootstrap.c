@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <poll.h>
+#include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -22,13 +23,16 @@
 #define NONCE_BYTES 32
 #define PROOF_BYTES 32
 
+/* Both begin alike in every version. */
 struct greeting { /* member 0 speaks first */
 	uint64_t magic;
+	uint32_t version, unused;
 	unsigned char nonce[NONCE_BYTES];
 };
 
 struct hello {
 	uint64_t magic;
+	uint32_t version, unused;
 	unsigned char nonce[NONCE_BYTES];
 	int32_t self, count;
 	unsigned char proof[PROOF_BYTES];
@@ -60,6 +64,7 @@ struct bootstrap {
 	int self;
 	int *fd; /* by member; -1 */
 	struct stranger *stranger;
+	uint32_t other_version; /* of a program that came and is not of ours; 0: none did */
 	unsigned char *said; /* all of the last round */
 	size_t *at;	     /* by member, and the end: where its bytes begin */
 };
@@ -114,7 +119,7 @@ static void drop(struct stranger *s)
 
 static void greet(struct bootstrap *x)
 {
-	struct greeting g = { .magic = MAGIC };
+	struct greeting g = { .magic = MAGIC, .version = BOOTSTRAP_VERSION };
 	struct stranger *oldest = x->stranger;
 	struct err ignored;
 	int fd = tcp_accept(x->o.listener);
@@ -191,15 +196,26 @@ static int hear_stranger(struct bootstrap *x, struct stranger *s, struct err *er
 		return 0;
 	}
 	s->have += (size_t)got;
+	if (s->have >= offsetof(struct hello, nonce) && s->hello.magic == MAGIC &&
+	    s->hello.version != BOOTSTRAP_VERSION) {
+		x->other_version = s->hello.version;
+		drop(s);
+		return 0;
+	}
 	return s->have == sizeof(s->hello) ? admit(x, s, err) : 0;
 }
 
 static int missing(const struct bootstrap *x, struct err *err)
 {
-	const char *hint = "";
+	char hint[160] = "";
 
-	if (!strncmp(x->o.host, "127.", 4) || !strcmp(x->o.host, "localhost") || !strcmp(x->o.host, "::1"))
-		hint = "; that address reaches this machine alone: give one that the others reach";
+	if (x->other_version)
+		snprintf(hint, sizeof(hint),
+			 "; another dptrain came (it speaks version %u, this one %u): start the same on all machines",
+			 (unsigned)x->other_version, BOOTSTRAP_VERSION);
+	else if (!strncmp(x->o.host, "127.", 4) || !strcmp(x->o.host, "localhost") || !strcmp(x->o.host, "::1"))
+		snprintf(hint, sizeof(hint),
+			 "; that address reaches this machine alone: give one that the others reach");
 	return err_set(err, ERR_PEER, "%s %d of %d did not come to %.100s port %d within %.0f s%s", x->o.what,
 		       first_missing(x), x->o.count, x->o.host, x->o.port, x->o.wait_s, hint);
 }
@@ -290,7 +306,7 @@ static int foreign(const struct bootstrap *x, const char *why, struct err *err)
 static int introduce(struct bootstrap *x, int fd, struct err *err)
 {
 	double until_s = clock_mono_s() + HELLO_WAIT_S;
-	struct hello h = { .magic = MAGIC, .self = x->o.self, .count = x->o.count };
+	struct hello h = { .magic = MAGIC, .version = BOOTSTRAP_VERSION, .self = x->o.self, .count = x->o.count };
 	unsigned char proof[PROOF_BYTES];
 	struct greeting g;
 	struct welcome w;
@@ -300,6 +316,12 @@ static int introduce(struct bootstrap *x, int fd, struct err *err)
 		return foreign(x, "it does not greet", err);
 	if (g.magic != MAGIC)
 		return foreign(x, "it says something else", err);
+	if (g.version != BOOTSTRAP_VERSION) {
+		tcp_send(fd, &h, offsetof(struct hello, nonce), until_s, err); /* it is told */
+		return err_set(err, ERR_UNSUPPORTED,
+			       "%s 0 is another dptrain (it speaks version %u, this one %u): start the same on all "
+			       "machines", x->o.what, (unsigned)g.version, BOOTSTRAP_VERSION);
+	}
 	rc = draw(h.nonce, err);
 	if (rc)
 		return rc;

@@ -11,6 +11,7 @@
 #include "tracker/base/err.h"
 #include "trainer/comm/tcp.h"
 
+#define BOOTSTRAP_VERSION 2     /* of all that members say to each other: to be raised when a struct of it changes */
 #define BOOTSTRAP_ANY (-1)      /* the number that member 0 gives: first come */
 #define BOOTSTRAP_KEY_BYTES 256
 

@@ -465,11 +465,12 @@ static void nodes_abort(struct comm *c)
 static void nodes_close(struct comm *c)
 {
 	struct nodes *x = nodes_of(c);
+	struct err ignored;
 
 	if (!x)
 		return;
-	if (x->link)
-		x->link->module->close(x->link, !x->broken);
+	if (x->link) /* where the job was aborted nobody waits for what is still under way */
+		x->link->module->close(x->link, !x->broken && x->local && !shm_check(x->local, &ignored));
 	if (x->local)
 		x->local->ops->close(x->local);
 	for (int b = 0; x->rank && b < x->n_nodes; b++)

@@ -79,7 +79,7 @@ static void answer(int to, const struct err *e, const int *fd, int n)
 	sendmsg(to, &m, MSG_NOSIGNAL);
 }
 
-static int hear(int from, int *fd, int n, struct err *err)
+static int hear(int from, int first, int *fd, int n, struct err *err)
 {
 	union control c;
 	struct err e;
@@ -88,11 +88,12 @@ static int hear(int from, int *fd, int n, struct err *err)
 	ssize_t got = recvmsg(from, &m, MSG_CMSG_CLOEXEC);
 
 	if (got != (ssize_t)sizeof(e))
-		return err_set(err, ERR_PEER, "rank 0 ended while the ranks were starting");
+		return err_set(err, ERR_PEER, "rank %d ended while the ranks were starting", first);
 	if (e.code)
 		return err_set(err, e.code, "%.*s", (int)sizeof(e.text) - 1, e.text);
 	if (m.msg_flags & MSG_CTRUNC || m.msg_controllen < CMSG_SPACE((size_t)n * sizeof(int)))
-		return err_set(err, ERR_IO, "cannot take over rank 0's shared memory: too many open files");
+		return err_set(err, ERR_IO, "cannot take over rank %d's shared memory: too many open files",
+			       first);
 	memcpy(fd, CMSG_DATA(&c.head), (size_t)n * sizeof(int));
 	return 0;
 }
@@ -110,7 +111,7 @@ static int listen_as(struct host *h, struct err *err)
 	if (!bind(h->listener, (const struct sockaddr *)&a, n) && !listen(h->listener, h->o->world))
 		return 0;
 	if (errno == EADDRINUSE)
-		return err_set(err, ERR_EXISTS, "two processes claim rank 0 of the job");
+		return err_set(err, ERR_EXISTS, "two processes claim rank %d of the job", h->o->first);
 	return err_set_errno(err, errno, "cannot wait for the other ranks");
 }
 
@@ -131,13 +132,15 @@ static int welcome(struct host *h, struct err *err)
 		return 0;
 	}
 	if (hello.rank == 0 || h->peer[hello.rank] >= 0) {
-		err_set(err, ERR_EXISTS, "two processes claim rank %d of the job", hello.rank);
+		err_set(err, ERR_EXISTS, "two processes claim rank %d of the job", h->o->first + hello.rank);
 		answer(fd, err, NULL, 0);
 		close(fd);
 		return err->code;
 	}
 	h->peer[hello.rank] = fd;
-	return hello.failed ? err_set(err, ERR_PEER, "rank %d could not start; it says why", hello.rank) : 0;
+	if (!hello.failed)
+		return 0;
+	return err_set(err, ERR_PEER, "rank %d could not start; it says why", h->o->first + hello.rank);
 }
 
 static int first_missing(const struct host *h)
@@ -157,8 +160,8 @@ static int gather(struct host *h, struct err *err)
 		double left_s = h->until_s - clock_mono_s();
 
 		if (left_s <= 0)
-			return err_set(err, ERR_PEER, "rank %d of %d did not start within %.0f s", first_missing(h),
-				       h->o->world, h->o->wait_s);
+			return err_set(err, ERR_PEER, "rank %d did not start within %.0f s",
+				       h->o->first + first_missing(h), h->o->wait_s);
 		h->poll[0] = (struct pollfd){ .fd = h->listener, .events = POLLIN };
 		for (int r = 1; r < h->o->world; r++)
 			h->poll[r] = (struct pollfd){ .fd = h->peer[r], .events = POLLIN };
@@ -166,7 +169,8 @@ static int gather(struct host *h, struct err *err)
 			continue;
 		for (int r = 1; !rc && r < h->o->world; r++)
 			if (h->poll[r].revents) /* it has nothing more to say */
-				rc = err_set(err, ERR_PEER, "rank %d ended while the ranks were starting", r);
+				rc = err_set(err, ERR_PEER, "rank %d ended while the ranks were starting",
+					     h->o->first + r);
 		if (!rc && h->poll[0].revents)
 			rc = welcome(h, err);
 	}
@@ -243,7 +247,7 @@ static int find_host(const struct rendezvous_opts *o, bool failed, int *ret, str
 		int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
 
 		if (fd < 0)
-			return err_set_errno(err, errno, "cannot make a socket to find rank 0");
+			return err_set_errno(err, errno, "cannot make a socket to find rank %d", o->first);
 		if (!connect(fd, (const struct sockaddr *)&a, n) && is_own_user(fd) &&
 		    send(fd, &hello, sizeof(hello), MSG_NOSIGNAL) == (ssize_t)sizeof(hello)) {
 			*ret = fd;
@@ -252,7 +256,7 @@ static int find_host(const struct rendezvous_opts *o, bool failed, int *ret, str
 		close(fd);
 		clock_sleep_s(RETRY_S);
 	}
-	return err_set(err, ERR_PEER, "rank 0 of %d did not start within %.0f s", o->world, o->wait_s);
+	return err_set(err, ERR_PEER, "rank %d did not start within %.0f s", o->first, o->wait_s);
 }
 
 static int be_guest(const struct rendezvous_opts *o, const struct err *failure, int *fd, int n, struct err *err)
@@ -262,7 +266,7 @@ static int be_guest(const struct rendezvous_opts *o, const struct err *failure, 
 
 	if (rc)
 		return rc;
-	rc = failed ? err_set(err, failure->code, "%s", failure->text) : hear(host, fd, n, err);
+	rc = failed ? err_set(err, failure->code, "%s", failure->text) : hear(host, o->first, fd, n, err);
 	close(host);
 	return rc;
 }

@@ -12,6 +12,7 @@
 struct rendezvous_opts {
 	const char *job; /* the same for all its ranks, and for no other job of this user on this machine */
 	int rank, world;
+	int first;	 /* what messages add to ranks: the job's number of this machine's first */
 	double wait_s; /* longest wait for the others to start */
 };
 

@@ -27,6 +27,9 @@ struct peer {
 	int nproc;
 };
 
+/* Both travel as they lie in memory; BOOTSTRAP_VERSION tells what changes them. */
+_Static_assert(sizeof(struct nodes_word) == 6 * sizeof(int32_t) + VERDICT_REASON_BYTES, "a word has no gaps");
+
 struct roll { /* what each says at the start */
 	int32_t nproc, ranks_port;
 };

@@ -56,7 +56,8 @@ void seat_stop_signals(sigset_t *set)
 static int share_lanes(struct seat *s, const char *job, double wait_s, const struct err *before, struct err *err)
 {
 	const struct rendezvous_opts o = {
-		.job = job, .rank = s->local_rank, .world = s->local_world, .wait_s = wait_s
+		.job = job, .rank = s->local_rank, .world = s->local_world, .first = s->rank - s->local_rank,
+		.wait_s = wait_s
 	};
 	struct err failure = *before;
 
@@ -97,7 +98,8 @@ static int find_net(struct seat *s, const struct place *p, const struct seat_opt
 void seat_refuse(const struct place *p, const struct err *why)
 {
 	const struct rendezvous_opts o = {
-		.job = p->job, .rank = p->local_rank, .world = p->local_world, .wait_s = REFUSE_WAIT_S
+		.job = p->job, .rank = p->local_rank, .world = p->local_world, .first = p->rank - p->local_rank,
+		.wait_s = REFUSE_WAIT_S
 	};
 	struct err told = ERR_INIT;
 

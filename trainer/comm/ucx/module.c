@@ -15,6 +15,7 @@
 #define PART_BYTES ((size_t)256 << 10) /* at least, of a message that is spread */
 #define DEVICE_TRIES 20		       /* of 0.1 s */
 #define CLOSE_TRIES 1000	       /* of 1 ms, for the last bytes to leave */
+#define CLOSE_TRIES_BROKEN 50	       /* nothing has to arrive any more */
 
 extern const struct link_module dptrain_link_v1;
 
@@ -318,7 +319,7 @@ static void close_endpoints(struct ucx *u, bool orderly)
 			request[n] = begin_close(u, i, r, orderly);
 			n += request[n] != NULL;
 		}
-	for (int tries = 0; n > 0 && tries < CLOSE_TRIES; tries++) {
+	for (int tries = 0; n > 0 && tries < (orderly ? CLOSE_TRIES : CLOSE_TRIES_BROKEN); tries++) {
 		if (!progress(u))
 			ucx_wait(&u->link, 0.001);
 		for (int k = 0; k < n;) {
