@@ -70,6 +70,30 @@ static void job_ended(void *user, const struct board *board, int code, const cha
 	report_final(job->cfg, board, status_of(board, code), reason);
 }
 
+/* Machines were lost: the configuration of a job of so many ranks, with the global batch that it had. */
+static int job_resized(void *user, int world, struct err *err)
+{
+	struct job *job = user;
+	struct run_config *cfg, *before = job->cfg;
+	struct config_world w = { .world = world, .local_world = before->local_world, .before = before };
+	int rc = config_parse(&cfg, job->argc, job->argv, err);
+
+	if (rc)
+		return rc;
+	rc = config_resolve(cfg, &w, err);
+	if (!rc)
+		rc = resume_settle(cfg, err);
+	if (!rc)
+		rc = initial_settle(cfg, err);
+	if (rc) {
+		config_free(cfg);
+		return rc;
+	}
+	job->cfg = cfg;
+	config_free(before);
+	return 0;
+}
+
 /* By what the machines of a job know each other. */
 static const char *job_key(const struct run_config *cfg, const char *other)
 {
@@ -106,14 +130,19 @@ static int run_placed(struct job *job, const struct place *place, struct err *er
 
 static int run_job(struct job *job, const struct place *place, struct nodes *nodes, struct err *err)
 {
+	int least = 1, count;
+
 	if (place->found)
 		return run_placed(job, place, err);
+	config_nodes(job->cfg, &least, &count);
 	return launch_run(&(struct launch_opts){ .nproc = job->cfg->local_world,
 						 .nodes = nodes,
+						 .nodes_least = least,
 						 .heartbeat_s = job->cfg->heartbeat_timeout,
 						 .max_restarts = (int)job->cfg->max_restarts,
 						 .threads = (int)job->cfg->threads,
 						 .rank_main = rank_main,
+						 .resized = job_resized,
 						 .ended = job_ended,
 						 .user = job },
 			  err);
@@ -214,10 +243,10 @@ static int split_endpoint(const char *text, char *ret, size_t n, int *port, stru
 }
 
 /* Finds the other machines' launchers, where there are some and no other program started the ranks. */
-static int meet_nodes(const struct run_config *cfg, struct nodes **ret, struct err *err)
+static int meet_nodes(const struct run_config *cfg, int count, struct nodes **ret, struct err *err)
 {
 	char host[256];
-	struct nodes_opts o = { .count = (int)cfg->nnodes,
+	struct nodes_opts o = { .count = count,
 				.self = config_given(cfg, FLAG_node_rank) ? (int)cfg->node_rank : -1,
 				.host = host,
 				.port = (int)cfg->master_port,
@@ -250,17 +279,20 @@ static bool will_train(const struct run_config *cfg)
 static int resolve(struct job *job, struct place *place, struct nodes **nodes, struct err *err)
 {
 	struct run_config *cfg = job->cfg;
-	struct config_world w = { .world = (int)(cfg->nproc_per_node * cfg->nnodes),
-				  .local_world = (int)cfg->nproc_per_node };
-	int rc = place_find(place, err);
+	struct config_world w = { .local_world = (int)cfg->nproc_per_node };
+	int least = 1, count = 1, rc = place_find(place, err);
 
 	if (rc)
 		return rc;
-	if (place->found && config_given(cfg, FLAG_nnodes) && cfg->nnodes != place->nodes)
-		return err_set(err, ERR_USAGE, "--nnodes %lld: %s has started the ranks on %d; leave the flag away",
-			       (long long)cfg->nnodes, place->source, place->nodes);
-	if (!place->found && cfg->nnodes > 1 && will_train(cfg)) {
-		rc = meet_nodes(cfg, nodes, err);
+	if (!config_nodes(cfg, &least, &count))
+		return err_set(err, ERR_USAGE, "--nnodes %.60s: a number of machines is needed, 2, or 1:2 where one is "
+			       "enough to go on with", cfg->nnodes);
+	if (place->found && config_given(cfg, FLAG_nnodes) && count != place->nodes)
+		return err_set(err, ERR_USAGE, "--nnodes %d: %s has started the ranks on %d; leave the flag away",
+			       count, place->source, place->nodes);
+	w.world = count * w.local_world;
+	if (!place->found && count > 1 && will_train(cfg)) {
+		rc = meet_nodes(cfg, count, nodes, err);
 		if (rc)
 			return rc;
 		w.world = nodes_world(*nodes);
@@ -308,7 +340,7 @@ static int run_doctor(struct job *job, const struct place *place, struct err *er
 {
 	int code;
 
-	if (place->found || job->cfg->nnodes > 1)
+	if (place->found || config_given(job->cfg, FLAG_nnodes))
 		return err_set(err, ERR_USAGE, "dptrain doctor starts its ranks itself, on one machine: leave %s away; "
 			       "of other runs --run DIR says what is slow", place->found ? place->source : "--nnodes");
 	code = run_job(job, place, NULL, err);

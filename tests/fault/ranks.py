@@ -157,6 +157,31 @@ def restarted(folder, spaces):
     job.kill()
 
 
+def shrunk(folder, spaces):
+    """A machine is lost for good: the job goes on with the other one, from its last checkpoint, with the same global batch."""
+    flags = ["--nnodes", "1:2", "--backend", "ref", "--precision", "fp64", "--max-steps", 300, "--save-steps", 10, "--save-total-limit", 2]
+    job = Job(folder + "-undisturbed", spaces, 29723, *flags)
+    if job.wait_for_steps():
+        job.ended("undisturbed", 60, [0, 0])
+    whole = read_run(os.path.join(job.folder, "runs"))["series"]["train/loss", -1]
+    job = Job(folder, spaces, 29724, *flags, "--max-restarts", 1)
+    if job.wait_for_steps():
+        job.launchers[1].kill()
+        job.ended("shrunk", 60, [0, -signal.SIGKILL])
+        job.says("shrunk", 0, "node 1 (10.77.0.2) is lost: its launcher ended", "the ranks start again (1 of 1) on 1 of 2 machines", "2 ranks of 1 thread, global batch 8")
+        run = read_run(os.path.join(job.folder, "runs"))
+        check(run["status"].get(LAUNCHER) == FINISHED, "shrunk: the run is finished: %s" % run["status"])
+        got = run["series"]["train/loss", -1]
+        check(len(whole) == 300 and sorted(got) == sorted(whole) and all(abs(got[s] - whole[s]) <= 1e-9 for s in whole),
+              "shrunk: the losses are those of the run that was left alone")
+    job.kill()
+    job = Job(folder + "-enough", spaces, 29725, *flags[2:], "--max-restarts", 1)
+    if job.wait_for_steps():
+        job.launchers[1].kill()
+        job.ended("both are needed", 20, [1, -signal.SIGKILL])
+    job.kill()
+
+
 def alone(folder):
     """One machine: a stopped rank is named there too."""
     job = Job(folder, None, 0)
@@ -274,6 +299,7 @@ with Folder() as tmp:
     with Spaces() as two_machines:
         for k in range(times):
             restarted(os.path.join(tmp, "restarted%d" % k), two_machines)
+            shrunk(os.path.join(tmp, "shrunk%d" % k), two_machines)
             disk_full(os.path.join(tmp, "full%d" % k), two_machines)
             placed(os.path.join(tmp, "placed%d" % k), two_machines)
             for n, fault in enumerate([*FAULTS, lambda j: unplugged(j, two_machines)]):

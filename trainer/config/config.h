@@ -95,6 +95,8 @@ struct config_world {
 	int world;       /* ranks of the whole run */
 	int local_world; /* ranks on this machine; 0: world */
 	int64_t batch_from_samples; /* images in the file of --batch-from; 0 when not used (or not opened) */
+	const struct run_config *before; /* of the job before it lost machines: its global batch stays, and what a rank
+					  * holds at once; NULL */
 };
 
 int config_resolve(struct run_config *cfg, const struct config_world *w, struct err *err);
@@ -121,6 +123,9 @@ int64_t config_stages(const struct run_config *cfg);
 
 /* Whether a rank's batch is cut into parts that one schedule makes: dp, pdp. */
 bool config_cuts_batches(const struct run_config *cfg);
+
+/* The machines of --nnodes, and how many of them are enough to go on; false: it is no such number. */
+bool config_nodes(const struct run_config *cfg, int *ret_least, int *ret_all);
 
 /* The steps of --trace-steps ("10:13", both count; "10": one); false: none. ERR_USAGE is config_resolve's to tell. */
 bool config_trace_steps(const struct run_config *cfg, int64_t *ret_first, int64_t *ret_last);

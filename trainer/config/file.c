@@ -45,7 +45,7 @@ static const char *typed_value(const struct flag *f, const json_t *v, char *scra
 {
 	bool number = f->kind == KIND_INT || f->kind == KIND_REAL;
 
-	if (number && json_is_integer(v)) {
+	if ((number || f->kind == KIND_TEXT) && json_is_integer(v)) { /* a text may look like one: --nnodes 2 */
 		snprintf(scratch, n, "%lld", (long long)json_integer_value(v));
 		return scratch;
 	}

@@ -69,6 +69,7 @@ static int resolve_precision(struct run_config *cfg, struct err *err)
 
 enum strategy_number {
 #define BYTES_MAX 1e15
+#define NODES_MOST 65536
 #define STRATEGY(name, ...) STRATEGY_##name,
 #include "trainer/strategies/strategies.def"
 #undef STRATEGY
@@ -278,11 +279,27 @@ static int split_global(struct run_config *cfg, struct err *err)
 	return 0;
 }
 
-static int resolve_batch(struct run_config *cfg, int64_t from_file, struct err *err)
+/* Fewer ranks than before make the same global batch in more passes. */
+static void keep_batch(struct run_config *cfg, const struct run_config *before)
+{
+	cfg->global_batch_size = before->global_batch_size;
+	cfg->batch_size = before->batch_size;
+	cfg->grad_accum_steps = ceil_div(ceil_div(cfg->global_batch_size, cfg->world), cfg->batch_size);
+	derive(cfg, FLAG_global_batch_size);
+	derive(cfg, FLAG_batch_size);
+	derive(cfg, FLAG_grad_accum_steps);
+}
+
+static int resolve_batch(struct run_config *cfg, const struct config_world *w, struct err *err)
 {
 	const double most = flag_get(FLAG_global_batch_size)->greatest;
+	const int64_t from_file = w->batch_from_samples;
 	struct label l;
 
+	if (w->before) {
+		keep_batch(cfg, w->before);
+		return 0;
+	}
 	if (from_file && given(cfg, FLAG_global_batch_size) && cfg->global_batch_size != from_file)
 		return err_set(err, ERR_USAGE, "%s %lld: the batch of %.200s has %lld samples",
 			       say(cfg, FLAG_global_batch_size, &l), (long long)cfg->global_batch_size, cfg->batch_from,
@@ -509,9 +526,9 @@ static int resolve_report(struct run_config *cfg, struct err *err)
 	return 0;
 }
 
-bool config_trace_steps(const struct run_config *cfg, int64_t *ret_first, int64_t *ret_last)
+/* "3:7", or "7" alone: from 1 on, the second not below the first. */
+static bool read_range(const char *text, int64_t *ret_first, int64_t *ret_last)
 {
-	const char *text = cfg->trace_steps ? cfg->trace_steps : "";
 	char *end;
 	long long first = strtoll(text, &end, 10), last = first;
 	bool good = end != text && first > 0;
@@ -526,6 +543,22 @@ bool config_trace_steps(const struct run_config *cfg, int64_t *ret_first, int64_
 		return false;
 	*ret_first = first;
 	*ret_last = last;
+	return true;
+}
+
+bool config_trace_steps(const struct run_config *cfg, int64_t *ret_first, int64_t *ret_last)
+{
+	return read_range(cfg->trace_steps ? cfg->trace_steps : "", ret_first, ret_last);
+}
+
+bool config_nodes(const struct run_config *cfg, int *ret_least, int *ret_all)
+{
+	int64_t least, all;
+
+	if (!read_range(cfg->nnodes ? cfg->nnodes : "1", &least, &all) || all > NODES_MOST)
+		return false;
+	*ret_least = (int)least;
+	*ret_all = (int)all;
 	return true;
 }
 
@@ -567,7 +600,7 @@ int config_resolve(struct run_config *cfg, const struct config_world *w, struct 
 	if (!rc)
 		rc = check_offload(cfg, err);
 	if (!rc)
-		rc = resolve_batch(cfg, w->batch_from_samples, err);
+		rc = resolve_batch(cfg, w, err);
 	if (!rc)
 		rc = resolve_leaves(cfg, err);
 	if (!rc)

@@ -56,7 +56,7 @@ struct launcher {
 	bool killed; /* the ranks were told to die at once */
 	struct nodes *nodes; /* other machines' launchers; NULL: there are none */
 	struct verdict others;	/* the worst that came from them so far */
-	int others_ended;
+	int others_count, others_ended;
 	bool lost;	/* one of them is gone */
 	int attempt;
 	bool again;	/* the ranks are to be started once more */
@@ -94,7 +94,7 @@ static void find_net(const struct launcher *l, struct seat *s)
 {
 	if (!l->nodes)
 		return;
-	s->nodes = nodes_count(l->nodes);
+	s->nodes = nodes_left(l->nodes);
 	snprintf(s->node, sizeof(s->node), "node %d", nodes_self(l->nodes));
 	s->net = (struct bootstrap_opts){ .what = "rank",
 					 .host = nodes_host(l->nodes),
@@ -300,6 +300,9 @@ static void heed(struct launcher *l, const struct nodes_word *w)
 		weigh(l, &w->verdict);
 		l->others_ended++;
 		break;
+	case NODES_GONE:
+		nodes_lose(l->nodes, w->number);
+		break;
 	case NODES_VERDICT:
 		l->others = w->verdict;
 		l->again = w->number == 1;
@@ -322,7 +325,17 @@ static void hear_others(struct launcher *l)
 /* Not when somebody asked for the end, nor when what was asked of the ranks cannot be. */
 static bool may_restart(const struct launcher *l, const struct verdict *v)
 {
-	return v->code == 1 && !l->stop_signal && !l->lost && l->attempt < l->o->max_restarts;
+	bool enough = !l->lost || nodes_left(l->nodes) >= l->o->nodes_least;
+
+	return v->code == 1 && !l->stop_signal && enough && l->attempt < l->o->max_restarts;
+}
+
+/* Node 0: who is not there any more. */
+static void say_who_is_gone(struct launcher *l)
+{
+	for (int i = 0; i < nodes_count(l->nodes); i++)
+		if (nodes_lost(l->nodes, i))
+			say(l, NODES_GONE, i);
 }
 
 /* How the whole job ended: node 0 hears all, weighs and says so. A machine that is lost ends the wait. */
@@ -330,7 +343,7 @@ static struct verdict agree(struct launcher *l, const struct verdict *own)
 {
 	struct nodes_word w = { .kind = NODES_ENDED, .verdict = *own };
 	bool root = nodes_self(l->nodes) == 0;
-	int awaited = root ? nodes_count(l->nodes) - 1 : 1;
+	int awaited = root ? l->others_count : 1;
 	struct pollfd *fds = calloc((size_t)nodes_count(l->nodes), sizeof(*fds));
 
 	if (!root)
@@ -352,6 +365,8 @@ static struct verdict agree(struct launcher *l, const struct verdict *own)
 	w.kind = NODES_VERDICT;
 	l->again = root && may_restart(l, &w.verdict);
 	w.number = l->again;
+	if (l->again)
+		say_who_is_gone(l);
 	if (root)
 		nodes_say(l->nodes, &w);
 	return w.verdict;
@@ -505,7 +520,10 @@ static int conclude(struct launcher *l)
 		if (WIFSIGNALED(l->end[own.culprit].status))
 			print_flight(l, own.culprit);
 	}
-	if (l->again)
+	if (l->again && l->nodes && nodes_left(l->nodes) < nodes_count(l->nodes))
+		log_warn("the ranks start again (%d of %d) on %d of %d machines", l->attempt + 1, l->o->max_restarts,
+			 nodes_left(l->nodes), nodes_count(l->nodes));
+	else if (l->again)
 		log_warn("the ranks start again (%d of %d)", l->attempt + 1, l->o->max_restarts);
 	else if (l->o->ended)
 		l->o->ended(l->o->user, l->board, v.code, v.reason);
@@ -583,9 +601,26 @@ static int start_all(struct launcher *l, struct err *err)
 	return rc;
 }
 
+/* Without the machines that are lost. */
+static int shrink(struct launcher *l, struct err *err)
+{
+	int before = world_of(l);
+
+	if (!l->nodes)
+		return 0;
+	nodes_shrink(l->nodes);
+	l->others_count = nodes_left(l->nodes) - 1;
+	l->lost = false;
+	return world_of(l) == before ? 0 : l->o->resized(l->o->user, world_of(l), err);
+}
+
 /* As before the first start, but for the run that is open and what was asked for meanwhile. */
 static int begin_again(struct launcher *l, struct err *err)
 {
+	int rc = shrink(l, err);
+
+	if (rc)
+		return rc;
 	l->attempt++;
 	l->again = l->killed = l->concluded = false;
 	l->failed_s = 0;
@@ -605,6 +640,7 @@ int launch_run(const struct launch_opts *o, struct err *err)
 	struct launcher l = { .o = o, .n = o->nproc, .nodes = o->nodes, .lane_fd = { -1 }, .signal_fd = -1 };
 	int rc = prepare(&l, err);
 
+	l.others_count = l.nodes ? nodes_count(l.nodes) - 1 : 0;
 	do {
 		if (!rc && l.again)
 			rc = begin_again(&l, err);

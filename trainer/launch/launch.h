@@ -9,11 +9,14 @@
 struct launch_opts {
 	int nproc;	     /* ranks of this machine */
 	struct nodes *nodes; /* the other machines' launchers (nodes.h); NULL: there are none. Borrowed */
+	int nodes_least;     /* machines that a job may go on with, when others are lost and max_restarts allows it */
 	double heartbeat_s;  /* a rank or another machine's launcher that is silent for longer is given up */
 	int max_restarts;    /* of all ranks, when one has failed */
 	int threads; /* of a rank: ranks are bound to their share of the cores when it holds so many */
 	/* The rank's whole life, in its own process; returns its exit code. */
 	int (*rank_main)(void *user, struct seat *seat);
+	/* Machines are lost, and the job starts again as so many ranks; rank_main knows from then on. */
+	int (*resized)(void *user, int world, struct err *err);
 	/* Once all ranks have ended: the run is open (board->run_open), status and a line that says why. */
 	void (*ended)(void *user, const struct board *board, int exit_code, const char *reason);
 	void *user;

@@ -20,6 +20,7 @@
 
 struct peer {
 	bool lost, warned;
+	bool gone; /* its ranks do not count any more */
 	double silent_s;
 	size_t have; /* bytes of word */
 	struct nodes_word word;
@@ -168,8 +169,34 @@ static int ranks_before(const struct nodes *n, int node)
 	int sum = 0;
 
 	for (int i = 0; i < node; i++)
-		sum += n->peer[i].nproc;
+		sum += n->peer[i].gone ? 0 : n->peer[i].nproc;
 	return sum;
+}
+
+int nodes_left(const struct nodes *n)
+{
+	int left = 0;
+
+	for (int i = 0; i < n->o.count; i++)
+		left += !n->peer[i].lost;
+	return left;
+}
+
+void nodes_lose(struct nodes *n, int node)
+{
+	if (node >= 0 && node < n->o.count)
+		n->peer[node].lost = true;
+}
+
+bool nodes_lost(const struct nodes *n, int node)
+{
+	return n->peer[node].lost;
+}
+
+void nodes_shrink(struct nodes *n)
+{
+	for (int i = 0; i < n->o.count; i++)
+		n->peer[i].gone = n->peer[i].lost;
 }
 
 int nodes_world(const struct nodes *n)

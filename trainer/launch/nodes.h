@@ -29,7 +29,8 @@ int nodes_open(struct nodes **ret, const struct nodes_opts *o, struct err *err);
 void nodes_close(struct nodes *n); /* NULL is fine */
 
 int nodes_self(const struct nodes *n);
-int nodes_count(const struct nodes *n);
+int nodes_count(const struct nodes *n); /* of machines; those that are lost still have their numbers */
+int nodes_left(const struct nodes *n);	/* of them not lost */
 int nodes_world(const struct nodes *n);	 /* ranks of all */
 int nodes_first(const struct nodes *n);	 /* number of this machine's first rank */
 int nodes_of_rank(const struct nodes *n, int rank);
@@ -46,6 +47,7 @@ enum nodes_kind {
 	NODES_STOP,	 /* a signal asked the job to end: number */
 	NODES_FAILED,	 /* a rank has failed: number; the job ends */
 	NODES_ENDED,	 /* all ranks of this machine have ended: verdict */
+	NODES_GONE,	 /* node 0 says that the job goes on without that machine: number */
 	NODES_VERDICT,	 /* of the whole job, from node 0; number 1: all start again */
 	NODES_LOST,	 /* nobody says it: that machine's launcher is gone, or silent for too long; verdict says so */
 	NODES_SILENT,	 /* nobody says it: for 3 s nothing came from there */
@@ -58,6 +60,13 @@ struct nodes_word {
 
 /* To all others (through node 0, who hands on). */
 void nodes_say(struct nodes *n, const struct nodes_word *w);
+
+/* That machine is lost too, as node 0 says. */
+void nodes_lose(struct nodes *n, int node);
+bool nodes_lost(const struct nodes *n, int node);
+
+/* From now on ranks are counted without those of machines that are lost. */
+void nodes_shrink(struct nodes *n);
 
 /* The next thing that was heard or noticed; false: nothing (now). silent_s: after so long a launcher is lost. */
 bool nodes_hear(struct nodes *n, double silent_s, struct nodes_word *ret);
