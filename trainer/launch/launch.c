@@ -287,6 +287,8 @@ static void heed(struct launcher *l, const struct nodes_word *w)
 		atomic_store(&l->board->stop_signal, w->number);
 		break;
 	case NODES_LOST:
+		if (l->concluded) /* it has said how the job ended, and gone */
+			break;
 		weigh(l, &w->verdict);
 		l->others_ended++;
 		l->lost = true;
