@@ -38,7 +38,8 @@ def objects():
         folder, base = os.path.split(name)
         for path in ([f"{folder}/.libs/{base}.o"] if kind == "lo" else []) + [f"{name}.o"]:
             if os.path.exists(f"{tree.BUILD}/{path}"):
-                yield source.get(name, f"{name}.c"), f"{tree.BUILD}/{path}"
+                kernel = os.path.exists(f"{tree.SRC}/{name}.cu")  # its rule is a pattern
+                yield source.get(name, f"{name}.cu" if kernel else f"{name}.c"), f"{tree.BUILD}/{path}"
                 break
 
 

@@ -7,7 +7,7 @@
 #include "trainer/graph/kernel.h"
 #include "trainer/ops/ops.h"
 
-#define BACKEND_ABI 6
+#define BACKEND_ABI 7
 #define BACKEND_SYMBOL "dptrain_backend_v1"
 #define BACKEND_EXPORT __attribute__((visibility("default")))
 
@@ -17,6 +17,7 @@ struct backend_opts {
 	bool deterministic;
 	bool direct;	   /* convolutions as sums of plain products alone */
 	bool split;	   /* products of f32 matrices as three of bf16 halves, where that is faster */
+	bool tf32;	   /* products in fp32 may round their factors to TF32 */
 };
 
 struct backend_copy {
@@ -38,6 +39,8 @@ struct backend {
 
 	int (*open)(const struct backend_opts *o, void **ret_module, struct err *err);
 	void (*close)(void *module);
+	/* Optional: what it goes without on this machine and what that costs, in one line; NULL: nothing. */
+	const char *(*lacks)(void *module);
 
 	/* zeroed, 64-byte aligned */
 	int (*alloc)(void *module, enum space space, size_t bytes, void **ret, struct err *err);

@@ -35,6 +35,10 @@ struct op_case {
 	/* A bit for each output whose terms, in 16-bit runs, are products with intermediate results that were rounded
 	 * to that type: half a unit in its last place, at most, more of the terms' sum. */
 	unsigned rounds_inside;
+
+	/* Optional: the absolute value of an operand, such as a bias, that joins element i of the first output and may
+	 * be rounded to the low type before, in 16-bit runs whose result is of that type. */
+	double (*rounds_first)(const struct case_values *v, int64_t i);
 	int64_t size[CASE_SIZES_MAX]; /* meaning private to build and fill */
 };
 

@@ -284,6 +284,14 @@ static void warn_of_crowding(const struct rank *r)
 			 cores > 1 ? "are" : "is", cores, cores > 1 ? "s" : "");
 }
 
+static void warn_of_lacks(const struct rank *r)
+{
+	const char *lacks = r->backend->lacks ? r->backend->lacks(r->module) : NULL;
+
+	if (lacks)
+		log_warn("backend %s: %s", r->backend->name, lacks);
+}
+
 int rank_open_backend(struct rank *r, struct err *err)
 {
 	struct precision p = rank_precision(r);
@@ -298,8 +306,11 @@ int rank_open_backend(struct rank *r, struct err *err)
 							.local_rank = r->seat->local_rank,
 							.deterministic = r->by_rule,
 							.direct = r->cfg->conv_algo == CONFIG_CONV_DIRECT,
-							.split = r->cfg->fp32_matmul == CONFIG_FP32_HIGH },
+							.split = r->cfg->fp32_matmul == CONFIG_FP32_HIGH,
+							.tf32 = r->cfg->tf32 },
 				&r->module, err);
+	if (!rc && rank_is_root(r))
+		warn_of_lacks(r);
 	if (rc || !r->backend->comms || !r->comm || r->comm->world == 1)
 		return rc;
 	return devices_open(&r->devices,

@@ -4,7 +4,8 @@
 fake_device_sources = tests/fakes/cuda/cudart.cc tests/fakes/cuda/emulate.h tests/fakes/cuda/enqueue.h \
 	tests/fakes/cuda/fibers.cc tests/fakes/cuda/fibers.h tests/fakes/cuda/memory.cc tests/fakes/cuda/memory.h \
 	tests/fakes/cuda/queue.cc tests/fakes/cuda/queue.h
-EXTRA_DIST += $(fake_device_sources) tests/fakes/cuda/nccl.cc
+fake_libraries = tests/fakes/cuda/cublaslt.c
+EXTRA_DIST += $(fake_device_sources) tests/fakes/cuda/nccl.cc $(fake_libraries)
 
 if HAVE_CUDA
 fake_library_flags = $(AM_LDFLAGS) -no-undefined -Wl,-z,defs -rpath /nowhere
@@ -24,6 +25,14 @@ tests_fakes_cuda_dptrain_cuda_la_LIBADD = $(fake_cuda_kernels) libgraph.la tests
 tests_fakes_cuda_dptrain_cuda_la_DEPENDENCIES = $(fake_cuda_kernels) libgraph.la tests/fakes/cuda/libdevice.la
 tests_fakes_cuda_dptrain_cuda_la_LINK = $(LIBTOOL) $(AM_V_lt) --tag=CXX $(AM_LIBTOOLFLAGS) --mode=link $(CXX) \
 	$(tests_fakes_cuda_dptrain_cuda_la_LDFLAGS) $(LDFLAGS) -o $@
+
+if HAVE_CUBLASLT
+check_LTLIBRARIES += tests/fakes/cuda/libcublasLt.la
+endif
+tests_fakes_cuda_libcublasLt_la_SOURCES = tests/fakes/cuda/cublaslt.c
+tests_fakes_cuda_libcublasLt_la_CPPFLAGS = $(AM_CPPFLAGS) $(CUDA_CPPFLAGS)
+tests_fakes_cuda_libcublasLt_la_LDFLAGS = $(fake_library_flags) -version-info 13
+tests_fakes_cuda_libcublasLt_la_LIBADD = tests/fakes/cuda/libdevice.la
 
 if HAVE_NCCL
 check_LTLIBRARIES += tests/fakes/cuda/libnccl.la

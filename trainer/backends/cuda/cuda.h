@@ -1,16 +1,18 @@
 /* cuda.h: what the host side of every cuda kernel needs: choosing a type, shapes of launches, one way to fail. Kernels'
- * state is their node, which outlives them. */
+ * state is their node, which outlives them, but for those that plan something. */
 #ifndef DPT_BACKENDS_CUDA_CUDA_H
 #define DPT_BACKENDS_CUDA_CUDA_H
 
 #include "trainer/backends/cuda/device.h"
 
-#define CUDA_KERNEL(op, prepare_function, run_function)                                                            \
+#define CUDA_KERNEL_OF(op, prepare_function, run_function, release_function, impl_function)                          \
 	extern "C" const struct kernel op##_cuda = { .pack_bytes = nullptr,                                        \
 						     .prepare = (prepare_function),                                \
 						     .run = (run_function),                                        \
-						     .release = nullptr,                                           \
-						     .impl = nullptr }
+						     .release = (release_function),                                \
+						     .impl = (impl_function) }
+#define CUDA_KERNEL(op, prepare_function, run_function)                                                            \
+	CUDA_KERNEL_OF(op, prepare_function, run_function, nullptr, nullptr)
 
 /* Runs the statements with T as the type of a float dtype. */
 #define BY_TYPE(dtype, T, ...)                                                                                      \

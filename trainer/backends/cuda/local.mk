@@ -2,6 +2,8 @@
 # compiler; without exceptions, RTTI and thread-safe statics its objects need no libstdc++.
 cuda_module = \
 	trainer/backends/cuda/attend.h \
+	trainer/backends/cuda/blas.c \
+	trainer/backends/cuda/blas.h \
 	trainer/backends/cuda/calls.c \
 	trainer/backends/cuda/calls.def \
 	trainer/backends/cuda/calls.h \
@@ -11,6 +13,8 @@ cuda_module = \
 	trainer/backends/cuda/fail.c \
 	trainer/backends/cuda/fail.h \
 	trainer/backends/cuda/fold.h \
+	trainer/backends/cuda/matmul.c \
+	trainer/backends/cuda/matmul.h \
 	trainer/backends/cuda/meet.h \
 	trainer/backends/cuda/module.c \
 	trainer/backends/cuda/module.h \
@@ -18,7 +22,7 @@ cuda_module = \
 	trainer/backends/cuda/ranks.c \
 	trainer/backends/cuda/ranks.h \
 	trainer/backends/cuda/streams.c
-cuda_kernels = $(op_cuda)
+cuda_kernels = trainer/backends/cuda/matmul_own.cu $(op_cuda)
 cuda_sources = $(cuda_module) $(cuda_kernels)
 EXTRA_DIST += $(cuda_sources)
 
@@ -49,5 +53,5 @@ SUFFIXES = .cu
 
 # What nvcc includes of the tree: any of it makes every kernel anew.
 $(cuda_kernels:.cu=.lo): trainer/backends/cuda/attend.h trainer/backends/cuda/columns.h trainer/backends/cuda/cuda.h trainer/backends/cuda/device.h \
-	trainer/backends/cuda/fold.h trainer/backends/cuda/meet.h trainer/backends/cuda/ranks.h trainer/graph/leaves.h \
+	trainer/backends/cuda/fold.h trainer/backends/cuda/matmul.h trainer/backends/cuda/meet.h trainer/backends/cuda/ranks.h trainer/graph/leaves.h \
 	trainer/backends/cuda/product.h trainer/graph/both.h trainer/graph/graph.h trainer/graph/kernel.h tracker/base/err.h

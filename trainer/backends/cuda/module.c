@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "trainer/backends/cuda/calls.h"
+#include "trainer/backends/cuda/blas.h"
 #include "trainer/backends/cuda/fail.h"
 
 #define CAPABILITY_MIN 80
@@ -84,6 +84,23 @@ static bool cuda_takes(const struct precision *p)
 	return p->master == (p->low == DTYPE_F64 ? DTYPE_F64 : DTYPE_F32);
 }
 
+/* Own kernels do the work of a library that cannot be had. NVRTC comes first: cuDNN asks the loader for it by name. */
+static void open_libraries(struct cuda_module *m)
+{
+	struct err err = ERR_INIT;
+
+	cuda_calls_open(&m->calls, CUDA_NVRTC, NULL);
+	if (blas_open(m, &err))
+		snprintf(m->lacks, sizeof(m->lacks), "products without cuBLASLt are far slower: %s", err.text);
+}
+
+static const char *cuda_lacks(void *module)
+{
+	const struct cuda_module *m = module;
+
+	return m->lacks[0] ? m->lacks : NULL;
+}
+
 static int cuda_open(const struct backend_opts *o, void **ret_module, struct err *err)
 {
 	struct cuda_module *m = calloc(1, sizeof(*m));
@@ -107,12 +124,15 @@ static int cuda_open(const struct backend_opts *o, void **ret_module, struct err
 		return cuda_fail(err, rc, "choosing the device of this rank");
 	}
 	m->device = o->local_rank;
+	m->tf32 = o->tf32;
+	open_libraries(m);
 	*ret_module = m;
 	return 0;
 }
 
 static void cuda_close(void *module)
 {
+	blas_close(module);
 	free(module);
 }
 
@@ -182,6 +202,7 @@ BACKEND_EXPORT const struct backend dptrain_backend_v1 = {
 	.takes = cuda_takes,
 	.open = cuda_open,
 	.close = cuda_close,
+	.lacks = cuda_lacks,
 	.alloc = cuda_alloc,
 	.release = cuda_release,
 	.room = cuda_room,

@@ -1,4 +1,4 @@
-/* module.h: what the files of the module share: the device that a rank has opened. */
+/* module.h: what the files of the module share: the device that a rank has opened, and the libraries. */
 #ifndef DPT_BACKENDS_CUDA_MODULE_H
 #define DPT_BACKENDS_CUDA_MODULE_H
 
@@ -8,7 +8,12 @@
 struct cuda_module {
 	int device;
 	bool capturing; /* a graph is being recorded */
+	bool tf32;	/* products in fp32 may take it */
 	struct cuda_calls calls; /* of the libraries that were needed so far */
+#ifdef HAVE_CUBLASLT
+	cublasLtHandle_t blas; /* NULL: not open */
+#endif
+	char lacks[600]; /* what it goes without, in a line; "": nothing */
 };
 
 extern const struct backend_streams cuda_streams; /* streams.c */

@@ -146,38 +146,4 @@ template <class P> static inline void product_run(const struct kernel_args *a, c
 		       parts, static_cast<const A *>(room));
 }
 
-/* ---- matrices ---- */
-
-/* D = A B (+ bias of each column): A(m, k) at m * a_m + k * a_k, B(k, n) at k * b_k + n * b_n, D in rows of n. */
-template <typename TA, typename TB, typename TD, bool ak, bool bn> struct matrix_product {
-	using acc = acc_t<TD>;
-	static constexpr bool a_along_k = ak, b_along_n = bn;
-	int m, n, k;
-	const TA *a_at;
-	const TB *b_at;
-	TD *d;
-	int64_t a_pitch, b_pitch; /* between rows in memory */
-	const acc *bias = nullptr;
-	bool adds = false; /* to what stands in D */
-
-	__device__ acc a(int i, int l) const
-	{
-		return (acc)widen(ak ? a_at[i * a_pitch + l] : a_at[l * a_pitch + i]);
-	}
-
-	__device__ acc b(int l, int j) const
-	{
-		return (acc)widen(bn ? b_at[l * b_pitch + j] : b_at[j * b_pitch + l]);
-	}
-
-	__device__ void put(int i, int j, acc sum) const
-	{
-		TD *to = d + (int64_t)i * n + j;
-
-		if (bias)
-			sum += bias[j];
-		*to = narrow<TD>(adds ? sum + (acc)widen(*to) : sum);
-	}
-};
-
 #endif

@@ -1,4 +1,6 @@
 /* linear_cases.c: test cases of linear, linear_dgrad and linear_wgrad. */
+#include <math.h>
+
 #include "trainer/ops/cases.h"
 #include "trainer/ops/linear/linear.h"
 
@@ -38,21 +40,23 @@ static struct node *build_wgrad(struct graph *g, const struct op_case *c)
 							  case_input(g, "dy", DTYPE_F32, SHAPE(s[N], s[K]))) });
 }
 
-#define LAYERS(b)                                                                                                      \
-	{ "no samples", .build = (b), .size = { 0, 64, 10 } }, { "one sample", .build = (b), .size = { 1, 64, 10 } },  \
-		{ "ten classes", .build = (b), .size = { 37, 64, 10 } },                                               \
-		{ "a word", .build = (b), .size = { 1, 192, 37, 1 } },                                                 \
-		{ "two words", .build = (b), .size = { 2, 32, 5, 1 } },                                                \
-		{ "three samples", .build = (b), .size = { 3, 160, 50 } },                                             \
-		{ "four words, no bias", .build = (b), .size = { 4, 64, 33, 1, 1 } },                                  \
-		{ "odd sizes", .build = (b), .size = { 13, 51, 7 } },                                                  \
-		{ "thousand classes", .build = (b), .size = { 16, 512, 1000 } },                                       \
-		{ "between layers", .build = (b), .size = { 66, 96, 130, 1 } },                                        \
-		{ "between layers, no bias", .build = (b), .size = { 65, 33, 48, 1, 1 } },                             \
+static double bias(const struct case_values *v, int64_t i)
+{
+	return v->in[2] ? fabs(v->in[2][i % v->node->out[0]->shape.dim[1]]) : 0;
+}
+
+#define CASE(what, b, f, ...) { what, .build = (b), .rounds_first = (f), .size = { __VA_ARGS__ } }
+#define LAYERS(b, f)                                                                                                   \
+	CASE("no samples", b, f, 0, 64, 10), CASE("one sample", b, f, 1, 64, 10),                                      \
+		CASE("ten classes", b, f, 37, 64, 10), CASE("a word", b, f, 1, 192, 37, 1),                            \
+		CASE("two words", b, f, 2, 32, 5, 1), CASE("three samples", b, f, 3, 160, 50),                         \
+		CASE("four words, no bias", b, f, 4, 64, 33, 1, 1), CASE("odd sizes", b, f, 13, 51, 7),                \
+		CASE("thousand classes", b, f, 16, 512, 1000), CASE("between layers", b, f, 66, 96, 130, 1),           \
+		CASE("between layers, no bias", b, f, 65, 33, 48, 1, 1),                                               \
 	{                                                                                                              \
 		NULL                                                                                                   \
 	}
 
-const struct op_case cases_linear[] = { LAYERS(build) };
-const struct op_case cases_linear_dgrad[] = { LAYERS(build_dgrad) };
-const struct op_case cases_linear_wgrad[] = { LAYERS(build_wgrad) };
+const struct op_case cases_linear[] = { LAYERS(build, bias) };
+const struct op_case cases_linear_dgrad[] = { LAYERS(build_dgrad, NULL) };
+const struct op_case cases_linear_wgrad[] = { LAYERS(build_wgrad, NULL) };

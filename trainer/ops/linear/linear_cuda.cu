@@ -1,81 +1,86 @@
 /* linear_cuda.cu: the fully connected layer: three products, and the bias gradient as sums of columns. */
 #include "trainer/backends/cuda/columns.h"
-#include "trainer/backends/cuda/product.h"
+
+extern "C" {
+#include "trainer/backends/cuda/matmul.h"
+}
 
 namespace {
 
-size_t acc_bytes(const struct node *n)
+int prepare(const struct kernel_env *env, struct node *n, const struct matmul_spec &spec, void **ret_state,
+	    struct err *err)
 {
-	return n->in[0]->dtype == DTYPE_F64 ? sizeof(double) : sizeof(float);
+	struct matmul *m = nullptr;
+	int rc = matmul_new(&m, env, n, &spec, err);
+
+	if (rc)
+		return rc;
+	n->workspace_bytes = matmul_workspace(m);
+	*ret_state = m;
+	return 0;
 }
 
 /* y[N,K] = x[N,C] w[K,C]^T + b */
-int linear_prepare(const struct kernel_env *, struct node *n, void **ret_state, struct err *err)
+int linear_prepare(const struct kernel_env *env, struct node *n, void **ret_state, struct err *err)
 {
-	const int64_t rows = n->out[0]->shape.dim[0], k = n->out[0]->shape.dim[1], c = n->in[0]->shape.dim[1];
+	const int64_t k = n->out[0]->shape.dim[1], c = n->in[0]->shape.dim[1];
+	struct matmul_spec s = {};
 
-	n->workspace_bytes = product_workspace(rows, k, c, acc_bytes(n));
-	*ret_state = n;
-	return product_check(n, rows, k, c, err);
-}
-
-template <typename T, typename D> int linear(const struct node *n, const struct kernel_args *a, struct err *err)
-{
-	const int64_t rows = n->out[0]->shape.dim[0], k = n->out[0]->shape.dim[1], c = n->in[0]->shape.dim[1];
-	const matrix_product<T, T, D, true, false> p = { (int)rows,	   (int)k,	    (int)c,
-							 cuda_in<T>(a, 0), cuda_in<T>(a, 1), cuda_out<D>(a, 0),
-							 c,		   c,		    cuda_in<acc_t<T>>(a, 2) };
-
-	product_run(a, p, a->workspace);
-	return cuda_launched(n, err);
+	s.m = n->out[0]->shape.dim[0];
+	s.n = s.d_pitch = k;
+	s.k = s.a_pitch = s.b_pitch = c;
+	s.b_turned = true;
+	s.in = n->in[0]->dtype;
+	s.out = n->out[0]->dtype;
+	s.bias = n->in[2] != nullptr;
+	return prepare(env, n, s, ret_state, err);
 }
 
 int linear_run(void *state, const struct kernel_args *a, struct err *err)
 {
-	const struct node *n = cuda_node(state);
-	const bool same = n->out[0]->dtype == n->in[0]->dtype;
+	const struct matmul_operands o = { a->in[0], a->in[1], a->out[0], a->in[2], false, a->workspace, a->stream };
 
-	BY_TYPE(n->in[0]->dtype, T, return same ? linear<T, T>(n, a, err) : linear<T, acc_t<T>>(n, a, err));
+	return matmul_run(static_cast<const struct matmul *>(state), &o, err);
 }
 
 /* dx[N,C] = dy[N,K] w[K,C] */
-int dgrad_prepare(const struct kernel_env *, struct node *n, void **ret_state, struct err *err)
+int dgrad_prepare(const struct kernel_env *env, struct node *n, void **ret_state, struct err *err)
 {
-	const int64_t rows = n->in[0]->shape.dim[0], k = n->in[0]->shape.dim[1], c = n->out[0]->shape.dim[1];
+	const int64_t k = n->in[0]->shape.dim[1], c = n->out[0]->shape.dim[1];
+	struct matmul_spec s = {};
 
-	n->workspace_bytes = product_workspace(rows, c, k, acc_bytes(n));
-	*ret_state = n;
-	return product_check(n, rows, c, k, err);
-}
-
-template <typename T> int dgrad(const struct node *n, const struct kernel_args *a, struct err *err)
-{
-	const int64_t rows = n->in[0]->shape.dim[0], k = n->in[0]->shape.dim[1], c = n->out[0]->shape.dim[1];
-	const matrix_product<T, T, T, true, true> p = { (int)rows,	   (int)c,	    (int)k,
-							cuda_in<T>(a, 0), cuda_in<T>(a, 1), cuda_out<T>(a, 0),
-							k,		   c };
-
-	product_run(a, p, a->workspace);
-	return cuda_launched(n, err);
+	s.m = n->in[0]->shape.dim[0];
+	s.n = s.b_pitch = s.d_pitch = c;
+	s.k = s.a_pitch = k;
+	s.in = s.out = n->in[0]->dtype;
+	return prepare(env, n, s, ret_state, err);
 }
 
 int dgrad_run(void *state, const struct kernel_args *a, struct err *err)
 {
-	const struct node *n = cuda_node(state);
+	const struct matmul_operands o = { a->in[0], a->in[1], a->out[0], nullptr, false, a->workspace, a->stream };
 
-	BY_TYPE(n->in[0]->dtype, T, return dgrad<T>(n, a, err));
+	return matmul_run(static_cast<const struct matmul *>(state), &o, err);
 }
 
 /* dw[K,C] = dy[N,K]^T x[N,C], db[K] = the columns of dy. */
-int wgrad_prepare(const struct kernel_env *, struct node *n, void **ret_state, struct err *err)
+int wgrad_prepare(const struct kernel_env *env, struct node *n, void **ret_state, struct err *err)
 {
-	const int64_t rows = n->in[0]->shape.dim[0], c = n->in[0]->shape.dim[1], k = n->in[1]->shape.dim[1];
-	const size_t product = product_workspace(k, c, rows, acc_bytes(n));
+	const int64_t c = n->in[0]->shape.dim[1], k = n->in[1]->shape.dim[1];
 	const size_t bias = n->out[1] ? columns_workspace(k, 1) : 0;
+	struct matmul_spec s = {};
+	int rc;
 
-	n->workspace_bytes = product > bias ? product : bias; /* one after the other */
-	*ret_state = n;
-	return product_check(n, k, c, rows, err);
+	s.m = s.a_pitch = k;
+	s.n = s.b_pitch = s.d_pitch = c;
+	s.k = n->in[0]->shape.dim[0];
+	s.a_turned = true;
+	s.in = n->in[0]->dtype;
+	s.out = n->out[0]->dtype;
+	rc = prepare(env, n, s, ret_state, err);
+	if (!rc && bias > n->workspace_bytes)
+		n->workspace_bytes = bias; /* one after the other */
+	return rc;
 }
 
 template <typename T> struct bias_sum {
@@ -100,30 +105,28 @@ template <typename T> struct bias_sum {
 	}
 };
 
-template <typename T> int wgrad(const struct node *n, const struct kernel_args *a, struct err *err)
+template <typename T> void bias_grad(const struct node *n, const struct kernel_args *a)
 {
-	using M = acc_t<T>;
-	const int64_t rows = n->in[0]->shape.dim[0], c = n->in[0]->shape.dim[1], k = n->in[1]->shape.dim[1];
-	const matrix_product<T, T, M, false, true> p = { (int)k,	   (int)c,	    (int)rows,
-							 cuda_in<T>(a, 1), cuda_in<T>(a, 0), cuda_out<M>(a, 0),
-							 k,		   c };
+	const int64_t rows = n->in[1]->shape.dim[0], k = n->in[1]->shape.dim[1];
 
-	product_run(a, p, a->workspace);
-	if (a->out[1])
-		columns_run(a, bias_sum<T>{ cuda_in<T>(a, 1), k, cuda_out<M>(a, 1) }, rows, k, cuda_aligned(n, a),
-			    a->workspace);
-	return cuda_launched(n, err);
+	columns_run(a, bias_sum<T>{ cuda_in<T>(a, 1), k, cuda_out<acc_t<T>>(a, 1) }, rows, k, cuda_aligned(n, a),
+		    a->workspace);
 }
 
 int wgrad_run(void *state, const struct kernel_args *a, struct err *err)
 {
-	const struct node *n = cuda_node(state);
+	const struct matmul_operands o = { a->in[1], a->in[0], a->out[0], nullptr, false, a->workspace, a->stream };
+	const struct node *n = matmul_node(state);
+	int rc = matmul_run(static_cast<const struct matmul *>(state), &o, err);
 
-	BY_TYPE(n->in[0]->dtype, T, return wgrad<T>(n, a, err));
+	if (rc || !n->out[1])
+		return rc;
+	BY_TYPE(n->in[0]->dtype, T, bias_grad<T>(n, a));
+	return cuda_launched(n, err);
 }
 
 } // namespace
 
-CUDA_KERNEL(linear, linear_prepare, linear_run);
-CUDA_KERNEL(linear_dgrad, dgrad_prepare, dgrad_run);
-CUDA_KERNEL(linear_wgrad, wgrad_prepare, wgrad_run);
+CUDA_KERNEL_OF(linear, linear_prepare, linear_run, matmul_free, matmul_impl);
+CUDA_KERNEL_OF(linear_dgrad, dgrad_prepare, dgrad_run, matmul_free, matmul_impl);
+CUDA_KERNEL_OF(linear_wgrad, wgrad_prepare, wgrad_run, matmul_free, matmul_impl);

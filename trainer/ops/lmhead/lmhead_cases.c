@@ -75,6 +75,8 @@ static void add_terms(const struct case_values *v, int k, int64_t r, double *ter
 
 		if (k == LMHEAD_LOGITS)
 			terms[r * words + j] = most;
+		else if (v->node->in[0]->dtype == DTYPE_F16) /* gradients of logits below its normal numbers */
+			d = fmax(d, 0x1p-14);
 		for (int64_t i = 0; i < c; i++) {
 			if (k == LMHEAD_DX)
 				terms[r * c + i] += d * fabs(v->in[1][j * c + i]);

@@ -1,8 +1,11 @@
 /* lmhead_cuda.cu: the classifier with its loss, a block of rows at a time: their logits lie in the workspace and become
- * their gradients there, from which dx and dw are made at once. */
-#include "trainer/backends/cuda/product.h"
+ * their gradients there, in the type of x, from which dx and dw are made at once. */
+#include <stdlib.h>
+
+#include "trainer/backends/cuda/cuda.h"
 
 extern "C" {
+#include "trainer/backends/cuda/matmul.h"
 #include "trainer/ops/lmhead/lmhead.h"
 #include "trainer/ops/xent/xent.h"
 }
@@ -10,20 +13,25 @@ extern "C" {
 namespace {
 
 constexpr int64_t logits_bytes = 256 << 20; /* about what the logits of one block of rows take */
+constexpr int64_t rows_least = 64;	    /* of a block */
+constexpr int64_t pitch_of = 64;	    /* rows of logits begin at multiples of so many elements */
 
 struct sizes {
 	int64_t rows, c, v;
-	int64_t each; /* rows of a block */
+	int64_t pitch; /* of logits */
+	int64_t each;  /* rows of a block */
 	size_t acc;
 };
 
 struct sizes sizes_of(const struct node *n)
 {
-	struct sizes z = { n->in[0]->shape.dim[0], n->in[0]->shape.dim[1], n->in[1]->shape.dim[0], 0,
+	struct sizes z = { n->in[0]->shape.dim[0], n->in[0]->shape.dim[1], n->in[1]->shape.dim[0], 0, 0,
 			   n->in[0]->dtype == DTYPE_F64 ? sizeof(double) : sizeof(float) };
-	const int64_t fit = logits_bytes / (z.v * (int64_t)z.acc) / TILE * TILE;
+	int64_t fit;
 
-	z.each = fit < TILE ? TILE : fit;
+	z.pitch = (z.v + pitch_of - 1) / pitch_of * pitch_of;
+	fit = logits_bytes / (z.pitch * (int64_t)z.acc) / rows_least * rows_least;
+	z.each = fit < rows_least ? rows_least : fit;
 	z.each = z.rows < z.each ? z.rows : z.each;
 	return z;
 }
@@ -35,7 +43,7 @@ size_t round_up(size_t bytes)
 
 size_t logits_room(const struct sizes &z)
 {
-	return round_up((size_t)z.each * (size_t)z.v * z.acc);
+	return round_up((size_t)z.each * (size_t)z.pitch * z.acc);
 }
 
 size_t losses_room(const struct sizes &z)
@@ -43,36 +51,85 @@ size_t losses_room(const struct sizes &z)
 	return round_up((size_t)z.rows * 2 * sizeof(double));
 }
 
-/* Workspace: logits, loss and count of each row, parts of products. */
-size_t product_room(const struct sizes &z, const struct node *n)
-{
-	size_t most = product_workspace(z.each, z.v, z.c, z.acc);
-	const size_t dx = product_workspace(z.each, z.c, z.v, z.acc);
-	const size_t dw = product_workspace(z.v, z.c, z.each, z.acc);
+enum product { LOGITS, DX, DW, PRODUCTS };
+enum block { WHOLE, LAST, BLOCKS }; /* the last block of rows may be smaller */
 
-	if (n->out[LMHEAD_DX] && dx > most)
-		most = dx;
-	if (n->out[LMHEAD_DW] && dw > most)
-		most = dw;
-	return most;
+struct classifier {
+	const struct node *n;
+	struct sizes z;
+	struct matmul *product[BLOCKS][PRODUCTS]; /* NULL: not asked for */
+};
+
+/* logits = x w^T; dx = g w; dw = g^T x, with g, the gradients of the logits, where these lay. */
+struct matmul_spec spec_of(const struct classifier &l, enum product product, int64_t rows)
+{
+	const enum dtype low = l.n->in[0]->dtype, master = low == DTYPE_F64 ? DTYPE_F64 : DTYPE_F32;
+	const int64_t g_pitch = l.z.pitch * (int64_t)(l.z.acc / dtype_bytes(low)), v = l.z.v, c = l.z.c;
+
+	if (product == LOGITS)
+		return { rows, v, c, low, master, false, true, c, c, l.z.pitch, false };
+	if (product == DX)
+		return { rows, c, v, low, low, false, false, g_pitch, c, c, false };
+	return { v, c, rows, low, master, true, false, g_pitch, c, c, false };
 }
 
-int lmhead_prepare(const struct kernel_env *, struct node *n, void **ret_state, struct err *err)
+/* Workspace: logits, loss and count of each row, what products want. */
+int plan_products(struct classifier *l, const struct kernel_env *env, size_t *ret_most, struct err *err)
 {
-	const struct sizes z = sizes_of(n);
+	const int64_t rows[BLOCKS] = { l->z.each, l->z.each ? l->z.rows % l->z.each : 0 };
+	const bool wanted[PRODUCTS] = { true, l->n->out[LMHEAD_DX] != nullptr, l->n->out[LMHEAD_DW] != nullptr };
 
-	n->workspace_bytes = logits_room(z) + losses_room(z) + product_room(z, n);
-	*ret_state = n;
-	return product_check(n, z.v, z.c, z.rows, err);
+	for (int b = 0; b < BLOCKS; b++)
+		for (int p = 0; p < PRODUCTS; p++) {
+			const struct matmul_spec s = spec_of(*l, (enum product)p, rows[b]);
+			int rc = rows[b] && wanted[p] ? matmul_new(&l->product[b][p], env, l->n, &s, err) : 0;
+
+			if (rc)
+				return rc;
+			if (l->product[b][p] && matmul_workspace(l->product[b][p]) > *ret_most)
+				*ret_most = matmul_workspace(l->product[b][p]);
+		}
+	return 0;
+}
+
+void lmhead_release(void *state)
+{
+	struct classifier *l = static_cast<struct classifier *>(state);
+
+	for (int b = 0; l && b < BLOCKS; b++)
+		for (int p = 0; p < PRODUCTS; p++)
+			matmul_free(l->product[b][p]);
+	free(l);
+}
+
+int lmhead_prepare(const struct kernel_env *env, struct node *n, void **ret_state, struct err *err)
+{
+	struct classifier *l = static_cast<struct classifier *>(calloc(1, sizeof(*l)));
+	size_t most = 0;
+	int rc;
+
+	if (!l)
+		return err_set(err, ERR_NOMEM, "cuda: out of memory: %s", n->name);
+	l->n = n;
+	l->z = sizes_of(n);
+	rc = plan_products(l, env, &most, err);
+	if (rc) {
+		lmhead_release(l);
+		return rc;
+	}
+	n->workspace_bytes = logits_room(l->z) + losses_room(l->z) + most;
+	*ret_state = l;
+	return 0;
 }
 
 /* A block a row: its loss, and its logits turned into scale (softmax - onehot) where gradients are wanted. */
-template <typename M> struct rows_of_losses {
-	M *logits;
+template <typename T> struct rows_of_losses {
+	acc_t<T> *logits;
 	const int32_t *targets;
 	double *losses; /* [rows][2] */
 	const step_page *page;
 	int v;
+	int64_t pitch;
 	bool gradients;
 };
 
@@ -89,10 +146,30 @@ template <typename M> __device__ M block_max(M v)
 	return warp_max(lane < (int)blockDim.x / WARP ? of_warp[lane] : M(-INFINITY));
 }
 
-template <typename M> __global__ void row_losses(rows_of_losses<M> r)
+/* In place: a gradient may be half as wide as the logit that it replaces, so that those of a round lie where logits of
+ * this round and earlier ones lay. */
+template <typename T>
+__device__ void turn_to_gradients(acc_t<T> *row, int v, int32_t target, acc_t<T> lse, acc_t<T> scale)
 {
+	using M = acc_t<T>;
+	T *to = reinterpret_cast<T *>(row);
+
+	for (int from = 0; from < v; from += (int)blockDim.x) {
+		const int j = from + (int)threadIdx.x;
+		const M g = j < v && target >= 0 ? scale * (exp(row[j] - lse) - (M)(j == target)) : M(0);
+
+		if (sizeof(T) < sizeof(M))
+			__syncthreads();
+		if (j < v)
+			to[j] = narrow<T>(g);
+	}
+}
+
+template <typename T> __global__ void row_losses(rows_of_losses<T> r)
+{
+	using M = acc_t<T>;
 	const int32_t target = r.targets[blockIdx.x];
-	M *row = r.logits + (int64_t)blockIdx.x * r.v, max = -INFINITY, sum = 0, lse, scale;
+	M *row = r.logits + (int64_t)blockIdx.x * r.pitch, max = -INFINITY, sum = 0, lse;
 
 	for (int j = (int)threadIdx.x; j < r.v; j += (int)blockDim.x)
 		max = !(row[j] <= max) ? row[j] : max;
@@ -107,9 +184,7 @@ template <typename M> __global__ void row_losses(rows_of_losses<M> r)
 	if (!r.gradients)
 		return;
 	__syncthreads(); /* the loss has been read */
-	scale = target < 0 ? M(0) : (M)(r.page->inv_count * r.page->loss_scale);
-	for (int j = (int)threadIdx.x; j < r.v; j += (int)blockDim.x)
-		row[j] = target < 0 ? M(0) : scale * (exp(row[j] - lse) - (M)(j == target));
+	turn_to_gradients<T>(row, r.v, target, lse, (M)(r.page->inv_count * r.page->loss_scale));
 }
 
 __global__ void sum_losses(const double *losses, int64_t rows, double *result)
@@ -129,82 +204,106 @@ __global__ void sum_losses(const double *losses, int64_t rows, double *result)
 	result[XENT_COUNT] = count;
 }
 
+/* Out of the padded rows. */
 template <typename M> struct copy {
 	static constexpr int width = 1;
 	const M *from;
 	M *to;
+	int64_t v, pitch;
 
 	template <int W> __device__ void at(int64_t i) const
 	{
-		to[i] = from[i];
+		to[i] = from[i / v * pitch + i % v];
 	}
 };
 
 /* Rows first to first + rows of the batch. */
+struct rows_block {
+	int64_t first, rows;
+	struct matmul *const *product;
+	void *room; /* of products */
+};
+
 template <typename T>
-int block_of_rows(const struct node *n, const struct kernel_args *a, int64_t first, int rows, struct err *err)
+int gradients(const struct classifier *l, const struct kernel_args *a, const struct rows_block &b, struct err *err)
 {
-	using M = acc_t<T>;
-	const struct sizes z = sizes_of(n);
-	const int v = (int)z.v, c = (int)z.c;
-	const T *x = cuda_in<T>(a, 0) + first * c, *w = cuda_in<T>(a, 1);
-	M *logits = static_cast<M *>(a->workspace);
-	double *losses = reinterpret_cast<double *>(static_cast<char *>(a->workspace) + logits_room(z)) + 2 * first;
-	void *room = static_cast<char *>(a->workspace) + logits_room(z) + losses_room(z);
+	const struct node *n = l->n;
+	const T *x = cuda_in<T>(a, 0) + b.first * l->z.c;
 	int rc = 0;
 
-	product_run(a, matrix_product<T, T, M, true, false>{ rows, v, c, x, w, logits, c, c }, room);
-	if (a->out[LMHEAD_LOGITS])
-		rc = cuda_each(n, a, copy<M>{ logits, cuda_out<M>(a, LMHEAD_LOGITS) + first * v }, (int64_t)rows * v, 0,
-			       err);
-	launch(a, dim3((unsigned)rows), BLOCK_THREADS, row_losses<M>,
-	       rows_of_losses<M>{ logits, cuda_in<int32_t>(a, 2) + first, losses, a->page, v,
-				  a->out[LMHEAD_DX] || a->out[LMHEAD_DW] });
-	if (a->out[LMHEAD_DX])
-		product_run(a,
-			    matrix_product<M, T, T, true, true>{ rows, c, v, logits, w,
-								 cuda_out<T>(a, LMHEAD_DX) + first * c, v, c },
-			    room);
-	if (a->out[LMHEAD_DW])
-		product_run(a,
-			    matrix_product<M, T, M, false, true>{ v, c, rows, logits, x, cuda_out<M>(a, LMHEAD_DW), v,
-								  c, nullptr, first > 0 },
-			    room);
+	if (n->out[LMHEAD_DX]) {
+		const struct matmul_operands o = { a->workspace, a->in[1], cuda_out<T>(a, LMHEAD_DX) + b.first * l->z.c,
+						   nullptr, false, b.room, a->stream };
+
+		rc = matmul_run(b.product[DX], &o, err);
+	}
+	if (!rc && n->out[LMHEAD_DW]) {
+		const struct matmul_operands o = { a->workspace, x, a->out[LMHEAD_DW], nullptr, b.first > 0, b.room,
+						   a->stream };
+
+		rc = matmul_run(b.product[DW], &o, err);
+	}
 	return rc;
 }
 
-/* A batch without rows leaves no gradient. */
-template <typename T> int no_rows(const struct node *n, const struct kernel_args *a, struct err *err)
+template <typename T>
+int block_of_rows(const struct classifier *l, const struct kernel_args *a, const struct rows_block &b, double *losses,
+		  struct err *err)
 {
-	cudaMemsetAsync(a->out[LMHEAD_DW], 0, tensor_bytes(n->out[LMHEAD_DW]), (cudaStream_t)a->stream);
-	return cuda_launched(n, err);
+	using M = acc_t<T>;
+	const struct sizes &z = l->z;
+	const struct node *n = l->n;
+	const bool wants = n->out[LMHEAD_DX] || n->out[LMHEAD_DW];
+	M *logits = static_cast<M *>(a->workspace);
+	const struct matmul_operands o = { cuda_in<T>(a, 0) + b.first * z.c, a->in[1], logits, nullptr, false, b.room,
+					   a->stream };
+	int rc = matmul_run(b.product[LOGITS], &o, err);
+
+	if (!rc && n->out[LMHEAD_LOGITS])
+		rc = cuda_each(n, a, copy<M>{ logits, cuda_out<M>(a, LMHEAD_LOGITS) + b.first * z.v, z.v, z.pitch },
+			       b.rows * z.v, 0, err);
+	if (rc)
+		return rc;
+	launch(a, dim3((unsigned)b.rows), BLOCK_THREADS, row_losses<T>,
+	       rows_of_losses<T>{ logits, cuda_in<int32_t>(a, 2) + b.first, losses + 2 * b.first, a->page, (int)z.v,
+				  z.pitch, wants });
+	return gradients<T>(l, a, b, err);
 }
 
-template <typename T> int lmhead(const struct node *n, const struct kernel_args *a, struct err *err)
+template <typename T> int lmhead(const struct classifier *l, const struct kernel_args *a, struct err *err)
 {
-	const struct sizes z = sizes_of(n);
-	const double *losses = reinterpret_cast<double *>(static_cast<char *>(a->workspace) + logits_room(z));
+	const struct sizes &z = l->z;
+	char *behind = static_cast<char *>(a->workspace) + logits_room(z);
+	double *losses = reinterpret_cast<double *>(behind);
 	int rc = 0;
 
-	for (int64_t first = 0; !rc && (first < z.rows || first == 0); first += z.each ? z.each : 1) {
+	if (!z.rows && l->n->out[LMHEAD_DW]) /* no rows leave no gradient */
+		cudaMemsetAsync(a->out[LMHEAD_DW], 0, tensor_bytes(l->n->out[LMHEAD_DW]), (cudaStream_t)a->stream);
+	for (int64_t first = 0; !rc && first < z.rows; first += z.each) {
 		const int64_t left = z.rows - first;
+		const struct rows_block b = { first, left < z.each ? left : z.each,
+					      l->product[left < z.each ? LAST : WHOLE], behind + losses_room(z) };
 
-		if (left)
-			rc = block_of_rows<T>(n, a, first, (int)(left < z.each ? left : z.each), err);
-		else if (a->out[LMHEAD_DW])
-			rc = no_rows<T>(n, a, err);
+		rc = block_of_rows<T>(l, a, b, losses, err);
 	}
 	launch(a, dim3(1), BLOCK_THREADS, sum_losses, losses, z.rows, cuda_out<double>(a, LMHEAD_RESULT));
-	return rc ? rc : cuda_launched(n, err);
+	return rc ? rc : cuda_launched(l->n, err);
 }
 
 int lmhead_run(void *state, const struct kernel_args *a, struct err *err)
 {
-	const struct node *n = cuda_node(state);
+	const struct classifier *l = static_cast<const struct classifier *>(state);
 
-	BY_TYPE(n->in[0]->dtype, T, return lmhead<T>(n, a, err));
+	BY_TYPE(l->n->in[0]->dtype, T, return lmhead<T>(l, a, err));
+}
+
+const char *lmhead_impl(const void *state)
+{
+	const struct matmul *m = static_cast<const struct classifier *>(state)->product[WHOLE][LOGITS];
+
+	return m ? matmul_impl(m) : nullptr;
 }
 
 } // namespace
 
-CUDA_KERNEL(lmhead, lmhead_prepare, lmhead_run);
+CUDA_KERNEL_OF(lmhead, lmhead_prepare, lmhead_run, lmhead_release, lmhead_impl);

@@ -1,0 +1,290 @@
+/* blas.c: see blas.h. A matrix in rows is its transpose in columns, so what is asked of the library is
+ * D^T = B^T A^T: its first operand is our B. */
+#include "trainer/backends/cuda/blas.h"
+
+#include <stdlib.h>
+
+#ifdef HAVE_CUBLASLT
+
+#define WORKSPACE_MAX ((size_t)32 << 20)
+#define WORKSPACE_ALIGN 256
+
+/* One algorithm for operands that are aligned as vectors want it, one for any. */
+enum fit { FIT_WIDE, FIT_ANY, FITS };
+
+struct blas_plan {
+	const struct cuda_module *module;
+	enum dtype in;
+	bool adds_bias;
+	cublasLtMatmulDesc_t desc;
+	cublasLtMatrixLayout_t a, b, d; /* ours */
+	bool has[FITS];
+	cublasLtMatmulAlgo_t algorithm[FITS];
+	size_t workspace[FITS];
+};
+
+static int refused(const struct cuda_module *m, cublasStatus_t status, const char *what, struct err *err)
+{
+	return err_set(err, ERR_IO, "cuda: %s: cuBLASLt: %s", what, m->calls.cublasLtGetStatusString(status));
+}
+
+int blas_open(struct cuda_module *m, struct err *err)
+{
+	int rc = cuda_calls_open(&m->calls, CUDA_CUBLASLT, err);
+	cublasStatus_t status;
+
+	if (rc)
+		return rc;
+	status = m->calls.cublasLtCreate(&m->blas);
+	if (status == CUBLAS_STATUS_SUCCESS)
+		return 0;
+	m->blas = NULL;
+	return refused(m, status, "opening", err);
+}
+
+void blas_close(struct cuda_module *m)
+{
+	if (m->blas)
+		m->calls.cublasLtDestroy(m->blas);
+	m->blas = NULL;
+}
+
+static cudaDataType type_of(enum dtype t)
+{
+	return t == DTYPE_F64 ? CUDA_R_64F : t == DTYPE_F32 ? CUDA_R_32F : t == DTYPE_BF16 ? CUDA_R_16BF : CUDA_R_16F;
+}
+
+static enum dtype master_of(enum dtype t)
+{
+	return t == DTYPE_F64 ? DTYPE_F64 : DTYPE_F32;
+}
+
+static cublasStatus_t set(const struct blas_plan *p, cublasLtMatmulDescAttributes_t attribute, const void *value,
+			  size_t bytes)
+{
+	return p->module->calls.cublasLtMatmulDescSetAttribute(p->desc, attribute, value, bytes);
+}
+
+static cublasStatus_t set_bias(const struct blas_plan *p, const void *bias)
+{
+	return set(p, CUBLASLT_MATMUL_DESC_BIAS_POINTER, &bias, sizeof(bias));
+}
+
+/* fp32 is IEEE: the library takes TF32 only where that is asked for. */
+static cublasStatus_t make_desc(struct blas_plan *p, const struct matmul_spec *s)
+{
+	const cublasComputeType_t fp32 = p->module->tf32 && s->in == DTYPE_F32 ? CUBLAS_COMPUTE_32F_FAST_TF32
+									       : CUBLAS_COMPUTE_32F;
+	const cublasOperation_t first = s->b_turned ? CUBLAS_OP_T : CUBLAS_OP_N;
+	const cublasOperation_t second = s->a_turned ? CUBLAS_OP_T : CUBLAS_OP_N;
+	cublasStatus_t status;
+
+	status = p->module->calls.cublasLtMatmulDescCreate(&p->desc, s->in == DTYPE_F64 ? CUBLAS_COMPUTE_64F : fp32,
+							   type_of(master_of(s->in)));
+	if (!status)
+		status = set(p, CUBLASLT_MATMUL_DESC_TRANSA, &first, sizeof(first));
+	if (!status)
+		status = set(p, CUBLASLT_MATMUL_DESC_TRANSB, &second, sizeof(second));
+	return status;
+}
+
+static cublasStatus_t make_layout(const struct blas_plan *p, cublasLtMatrixLayout_t *ret, enum dtype type,
+				  const int64_t (*sizes)[3])
+{
+	const int64_t rows = (*sizes)[0], columns = (*sizes)[1], pitch = (*sizes)[2];
+
+	return p->module->calls.cublasLtMatrixLayoutCreate(ret, type_of(type), (uint64_t)columns, (uint64_t)rows,
+							   pitch);
+}
+
+static cublasStatus_t make_layouts(struct blas_plan *p, const struct matmul_spec *s)
+{
+	const int64_t a[3] = { s->a_turned ? s->k : s->m, s->a_turned ? s->m : s->k, s->a_pitch };
+	const int64_t b[3] = { s->b_turned ? s->n : s->k, s->b_turned ? s->k : s->n, s->b_pitch };
+	const int64_t d[3] = { s->m, s->n, s->d_pitch };
+	cublasStatus_t status = make_layout(p, &p->a, s->in, &a);
+
+	if (!status)
+		status = make_layout(p, &p->b, s->in, &b);
+	return status ? status : make_layout(p, &p->d, s->out, &d);
+}
+
+/* What an algorithm may count on. Under --deterministic no sum is taken in the order in which blocks arrive. */
+static cublasStatus_t make_preference(const struct blas_plan *p, cublasLtMatmulPreference_t *ret, uint32_t align,
+				      bool deterministic)
+{
+	static const cublasLtMatmulPreferenceAttributes_t of_operand[] = {
+		CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES,
+		CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES
+	};
+	const struct cuda_calls *c = &p->module->calls;
+	const uint64_t most = WORKSPACE_MAX;
+	const uint32_t schemes = CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE;
+	cublasStatus_t status = c->cublasLtMatmulPreferenceCreate(ret);
+
+	if (!status)
+		status = c->cublasLtMatmulPreferenceSetAttribute(*ret, CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, &most,
+								 sizeof(most));
+	if (!status && deterministic)
+		status = c->cublasLtMatmulPreferenceSetAttribute(*ret, CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK,
+								 &schemes, sizeof(schemes));
+	for (int i = 0; !status && i < 4; i++)
+		status = c->cublasLtMatmulPreferenceSetAttribute(*ret, of_operand[i], &align, sizeof(align));
+	return status;
+}
+
+/* The first that the library offers. */
+static void choose(struct blas_plan *p, enum fit fit, uint32_t align, bool deterministic)
+{
+	const struct cuda_calls *c = &p->module->calls;
+	cublasLtMatmulPreference_t preference = NULL;
+	cublasLtMatmulHeuristicResult_t first = { 0 };
+	int found = 0;
+
+	if (!make_preference(p, &preference, align, deterministic) &&
+	    !c->cublasLtMatmulAlgoGetHeuristic(p->module->blas, p->desc, p->b, p->a, p->d, p->d, preference, 1, &first,
+					       &found) &&
+	    found == 1 && first.state == CUBLAS_STATUS_SUCCESS) {
+		p->has[fit] = true;
+		p->algorithm[fit] = first.algo;
+		p->workspace[fit] = first.workspaceSize;
+	}
+	if (preference)
+		c->cublasLtMatmulPreferenceDestroy(preference);
+}
+
+/* The query looks at the alignment of the bias' address. */
+static void choose_both(struct blas_plan *p, const struct matmul_spec *s, bool deterministic)
+{
+	const uint32_t any = (uint32_t)dtype_bytes(s->in);
+
+	if (p->adds_bias)
+		set_bias(p, (const void *)(uintptr_t)BLAS_ALIGN);
+	choose(p, FIT_WIDE, BLAS_ALIGN, deterministic);
+	if (p->adds_bias)
+		set_bias(p, (const void *)(uintptr_t)dtype_bytes(s->out));
+	choose(p, FIT_ANY, any, deterministic);
+}
+
+/* With a bias, which is of D's type, in the product where the library has that for these types, else without. */
+static cublasStatus_t choose_epilogue(struct blas_plan *p, const struct matmul_spec *s, bool deterministic)
+{
+	const cublasLtEpilogue_t with = CUBLASLT_EPILOGUE_BIAS, without = CUBLASLT_EPILOGUE_DEFAULT;
+
+	p->adds_bias = s->bias && !set(p, CUBLASLT_MATMUL_DESC_EPILOGUE, &with, sizeof(with));
+	if (p->adds_bias)
+		choose_both(p, s, deterministic);
+	if (p->has[FIT_WIDE])
+		return CUBLAS_STATUS_SUCCESS;
+	p->adds_bias = p->has[FIT_ANY] = false;
+	if (set(p, CUBLASLT_MATMUL_DESC_EPILOGUE, &without, sizeof(without)))
+		return CUBLAS_STATUS_NOT_SUPPORTED;
+	choose_both(p, s, deterministic);
+	return p->has[FIT_WIDE] ? CUBLAS_STATUS_SUCCESS : CUBLAS_STATUS_NOT_SUPPORTED;
+}
+
+static void fill_offer(struct blas_offer *ret, const struct blas_plan *p)
+{
+	const size_t most = p->workspace[FIT_WIDE] > p->workspace[FIT_ANY] ? p->workspace[FIT_WIDE]
+									   : p->workspace[FIT_ANY];
+
+	ret->wide = p->has[FIT_WIDE];
+	ret->any = p->has[FIT_ANY];
+	ret->adds_bias = p->adds_bias;
+	ret->workspace = most ? most + WORKSPACE_ALIGN : 0; /* the plan aligns it less than the library wants it */
+}
+
+int blas_plan_new(struct blas_plan **ret, struct blas_offer *ret_offer, const struct kernel_env *env,
+		  const struct matmul_spec *spec, struct err *err)
+{
+	const struct cuda_module *m = env->module;
+	struct blas_plan *p;
+	cublasStatus_t status;
+
+	if (!m || !m->blas)
+		return err_set(err, ERR_UNSUPPORTED, "cuBLASLt is not open");
+	p = calloc(1, sizeof(*p));
+	if (!p)
+		return err_set(err, ERR_NOMEM, "cuda: out of memory: product");
+	p->module = m;
+	p->in = spec->in;
+	status = make_desc(p, spec);
+	if (!status)
+		status = make_layouts(p, spec);
+	if (!status)
+		status = choose_epilogue(p, spec, env->deterministic);
+	if (status) {
+		blas_plan_free(p);
+		return err_set(err, ERR_UNSUPPORTED, "cuBLASLt: %s", m->calls.cublasLtGetStatusString(status));
+	}
+	fill_offer(ret_offer, p);
+	*ret = p;
+	return 0;
+}
+
+void blas_plan_free(struct blas_plan *p)
+{
+	if (!p)
+		return;
+	if (p->desc)
+		p->module->calls.cublasLtMatmulDescDestroy(p->desc);
+	if (p->a)
+		p->module->calls.cublasLtMatrixLayoutDestroy(p->a);
+	if (p->b)
+		p->module->calls.cublasLtMatrixLayoutDestroy(p->b);
+	if (p->d)
+		p->module->calls.cublasLtMatrixLayoutDestroy(p->d);
+	free(p);
+}
+
+int blas_plan_run(struct blas_plan *p, const struct node *n, const struct matmul_operands *o, bool wide,
+		  struct err *err)
+{
+	static const double one64 = 1, zero64 = 0;
+	static const float one32 = 1, zero32 = 0;
+	const bool f64 = p->in == DTYPE_F64;
+	const void *one = f64 ? (const void *)&one64 : &one32, *zero = f64 ? (const void *)&zero64 : &zero32;
+	const uintptr_t room = ((uintptr_t)o->workspace + WORKSPACE_ALIGN - 1) / WORKSPACE_ALIGN * WORKSPACE_ALIGN;
+	const enum fit fit = wide ? FIT_WIDE : FIT_ANY;
+	cublasStatus_t status = p->adds_bias ? set_bias(p, o->bias) : CUBLAS_STATUS_SUCCESS;
+
+	if (!status)
+		status = p->module->calls.cublasLtMatmul(p->module->blas, p->desc, one, o->b, p->b, o->a, p->a,
+							 o->adds ? one : zero, o->d, p->d, o->d, p->d,
+							 &p->algorithm[fit], (void *)room, p->workspace[fit],
+							 (cudaStream_t)o->stream);
+	return status ? refused(p->module, status, n->name, err) : 0;
+}
+
+#else
+
+int blas_open(struct cuda_module *m, struct err *err)
+{
+	return cuda_calls_open(&m->calls, CUDA_CUBLASLT, err);
+}
+
+void blas_close(struct cuda_module *m)
+{
+	(void)m;
+}
+
+int blas_plan_new(struct blas_plan **ret, struct blas_offer *ret_offer, const struct kernel_env *env,
+		  const struct matmul_spec *spec, struct err *err)
+{
+	(void)ret, (void)ret_offer, (void)env, (void)spec;
+	return err_set(err, ERR_UNSUPPORTED, "cuBLASLt is left out");
+}
+
+void blas_plan_free(struct blas_plan *p)
+{
+	(void)p;
+}
+
+int blas_plan_run(struct blas_plan *p, const struct node *n, const struct matmul_operands *o, bool wide,
+		  struct err *err)
+{
+	(void)p, (void)o, (void)wide;
+	return err_set(err, ERR_UNSUPPORTED, "cuda: %s: cuBLASLt is left out", n->name);
+}
+
+#endif
