@@ -4,10 +4,16 @@ gpu_tests = tests/gpu/ops.sh tests/gpu/nets.py tests/gpu/products.py tests/gpu/r
 TESTS += $(gpu_tests)
 cmocka_tests += tests/gpu/streams_test
 EXTRA_DIST += $(gpu_tests)
-EXTRA_DIST += tests/gpu/libraries.sh
+EXTRA_DIST += tests/gpu/libraries.sh tests/gpu/h200.json
 if HAVE_CUDA
 cmocka_tests += tests/gpu/calls_test
+if HAVE_CUDNN
+cmocka_tests += tests/gpu/judge_test
+endif
 endif
 tests_gpu_calls_test_SOURCES = tests/gpu/calls_test.c trainer/backends/cuda/calls.c trainer/backends/cuda/calls.def \
 	trainer/backends/cuda/calls.h
 tests_gpu_calls_test_CPPFLAGS = $(AM_CPPFLAGS) $(CUDA_CPPFLAGS) -DREAL_FOLDERS='"$(CUDA_FOLDERS)"'
+tests_gpu_judge_test_SOURCES = tests/gpu/judge_test.c $(graph_test_net) trainer/backends/cuda/calls.c \
+	trainer/backends/cuda/dnn.c
+tests_gpu_judge_test_CPPFLAGS = $(AM_CPPFLAGS) $(CUDA_CPPFLAGS) -DDPT_CUDA_FOLDERS='"$(CUDA_FOLDERS)"'

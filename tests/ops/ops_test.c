@@ -6,7 +6,8 @@
  * part is the rounding of the result; the second is the error of a sum in f32: n u T bounds any order, 10 sqrt(n) u T
  * is what independent roundings stay within (ten standard deviations), which keeps long sums from passing when they are
  * wrong. Where an op's products take intermediate results in the low type (rounds_inside), u of that type times T
- * joins; an operand that may be rounded to it first (rounds_first) brings u times itself.
+ * joins; an operand that may be rounded to it first (rounds_first) brings u times itself; a result that went through it
+ * (rounds_result) u |want|.
  */
 #include <math.h>
 #include <setjmp.h>
@@ -212,6 +213,7 @@ static double unit_roundoff(enum dtype t)
 
 struct limit {
 	double unit;	 /* of the output's type */
+	double last;	 /* of a smaller type that it went through */
 	double smallest; /* normal number of it: below, a unit is as large as there */
 	double sum;  /* factor of the absolute terms */
 	bool exact;
@@ -221,7 +223,7 @@ struct limit {
 /* first: of an operand that may have been rounded to the result's type. */
 static double allowed(double want, double terms, double first, const struct limit *l)
 {
-	return 2 * l->unit * fmax(fabs(want), l->smallest) + l->sum * terms + l->unit * first + SMALLEST;
+	return (2 * l->unit + l->last) * fmax(fabs(want), l->smallest) + l->sum * terms + l->unit * first + SMALLEST;
 }
 
 static bool agrees(double got, double want, double most, const struct limit *l)
@@ -247,7 +249,8 @@ static void compare(const struct op_case *c, const struct case_values *v, double
 			continue;
 		l.dtype = t->dtype;
 		l.unit = unit_roundoff(t->dtype);
-		l.smallest = t->dtype == DTYPE_F16 ? 0x1p-14 : 0;
+		l.last = c->rounds_result >> k & 1 && p->low != p->master ? unit_roundoff(p->low) : 0;
+		l.smallest = t->dtype == DTYPE_F16 || (l.last && p->low == DTYPE_F16) ? 0x1p-14 : 0;
 		n = c->exact ? 0 : c->bound ? c->bound(v, k, terms) : absolute_terms(c, v, k, terms);
 		l.sum = fmin(n + 2, 10 * sqrt(n) + 2) * (p->low == DTYPE_F64 ? 0x1p-53 : 0x1p-24);
 		if (c->rounds_inside >> k & 1 && p->low != p->master)

@@ -36,6 +36,9 @@ struct op_case {
 	 * to that type: half a unit in its last place, at most, more of the terms' sum. */
 	unsigned rounds_inside;
 
+	/* A bit for each output of the master type that 16-bit runs may have rounded to the low type last. */
+	unsigned rounds_result;
+
 	/* Optional: the absolute value of an operand, such as a bias, that joins element i of the first output and may
 	 * be rounded to the low type before, in 16-bit runs whose result is of that type. */
 	double (*rounds_first)(const struct case_values *v, int64_t i);

@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "tests/fakes/cuda/enqueue.h"
+#include "tests/fakes/cuda/tf32.h"
 #include "trainer/ops/cast/float16.h"
 
 struct layout {
@@ -375,17 +376,6 @@ static void put_element(void *at, cudaDataType type, int64_t i, double v)
 	}
 }
 
-static double to_tf32(double v)
-{
-	float f = (float)v;
-	uint32_t bits;
-
-	memcpy(&bits, &f, sizeof(bits));
-	bits = (bits + 0x1000) & ~0x1fffu;
-	memcpy(&f, &bits, sizeof(f));
-	return f;
-}
-
 /* op(X), row after row, or column after column. */
 static double *unpacked(const struct product *m, const struct layout *l, const void *from, int32_t turned, bool by_rows)
 {
@@ -399,7 +389,7 @@ static double *unpacked(const struct product *m, const struct layout *l, const v
 			double v = element(from, l->type, turned == CUBLAS_OP_N ? j * l->pitch + i : i * l->pitch + j);
 
 			if (m->p.desc.compute == CUBLAS_COMPUTE_32F_FAST_TF32)
-				v = to_tf32(v);
+				v = to_tf32((float)v);
 			to[by_rows ? i * columns + j : j * rows + i] = v;
 		}
 	return to;

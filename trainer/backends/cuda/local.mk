@@ -10,6 +10,10 @@ cuda_module = \
 	trainer/backends/cuda/columns.h \
 	trainer/backends/cuda/cuda.h \
 	trainer/backends/cuda/device.h \
+	trainer/backends/cuda/dnn.c \
+	trainer/backends/cuda/dnn.h \
+	trainer/backends/cuda/conv_plan.c \
+	trainer/backends/cuda/conv_plan.h \
 	trainer/backends/cuda/fail.c \
 	trainer/backends/cuda/fail.h \
 	trainer/backends/cuda/fold.h \
@@ -21,6 +25,7 @@ cuda_module = \
 	trainer/backends/cuda/product.h \
 	trainer/backends/cuda/ranks.c \
 	trainer/backends/cuda/ranks.h \
+	trainer/backends/cuda/stage.h \
 	trainer/backends/cuda/streams.c
 cuda_kernels = trainer/backends/cuda/matmul_own.cu $(op_cuda)
 cuda_sources = $(cuda_module) $(cuda_kernels)
@@ -52,6 +57,8 @@ SUFFIXES = .cu
 		--Werror=all-warnings --compiler-options=$(NVCC_HOST_FLAGS) $(AM_CPPFLAGS) $(CPPFLAGS) -c -o $@ $<
 
 # What nvcc includes of the tree: any of it makes every kernel anew.
-$(cuda_kernels:.cu=.lo): trainer/backends/cuda/attend.h trainer/backends/cuda/columns.h trainer/backends/cuda/cuda.h trainer/backends/cuda/device.h \
-	trainer/backends/cuda/fold.h trainer/backends/cuda/matmul.h trainer/backends/cuda/meet.h trainer/backends/cuda/ranks.h trainer/graph/leaves.h \
+$(cuda_kernels:.cu=.lo): trainer/backends/cuda/attend.h trainer/backends/cuda/columns.h \
+	trainer/backends/cuda/conv_plan.h trainer/backends/cuda/cuda.h trainer/backends/cuda/device.h \
+	trainer/backends/cuda/fold.h trainer/backends/cuda/matmul.h trainer/backends/cuda/meet.h \
+	trainer/backends/cuda/ranks.h trainer/backends/cuda/stage.h trainer/graph/leaves.h \
 	trainer/backends/cuda/product.h trainer/graph/both.h trainer/graph/graph.h trainer/graph/kernel.h tracker/base/err.h

@@ -5,8 +5,10 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "trainer/backends/cuda/blas.h"
+#include "trainer/backends/cuda/dnn.h"
 #include "trainer/backends/cuda/fail.h"
 
 #define CAPABILITY_MIN 80
@@ -84,14 +86,25 @@ static bool cuda_takes(const struct precision *p)
 	return p->master == (p->low == DTYPE_F64 ? DTYPE_F64 : DTYPE_F32);
 }
 
-/* Own kernels do the work of a library that cannot be had. NVRTC comes first: cuDNN asks the loader for it by name. */
+/* What does the work of a library that cannot be had, and why. */
+static void lack(struct cuda_module *m, const char *what, const struct err *why)
+{
+	const size_t used = strlen(m->lacks);
+
+	snprintf(m->lacks + used, sizeof(m->lacks) - used, "%s%s are far slower: %s", used ? "; " : "", what,
+		 why->text);
+}
+
+/* NVRTC comes first: cuDNN asks the loader for it by name. */
 static void open_libraries(struct cuda_module *m)
 {
 	struct err err = ERR_INIT;
 
 	cuda_calls_open(&m->calls, CUDA_NVRTC, NULL);
 	if (blas_open(m, &err))
-		snprintf(m->lacks, sizeof(m->lacks), "products without cuBLASLt are far slower: %s", err.text);
+		lack(m, "products without cuBLASLt", &err);
+	if (dnn_open(m, &err))
+		lack(m, "convolutions without cuDNN", &err);
 }
 
 static const char *cuda_lacks(void *module)
@@ -125,6 +138,7 @@ static int cuda_open(const struct backend_opts *o, void **ret_module, struct err
 	}
 	m->device = o->local_rank;
 	m->tf32 = o->tf32;
+	m->direct = o->direct;
 	open_libraries(m);
 	*ret_module = m;
 	return 0;
@@ -132,6 +146,7 @@ static int cuda_open(const struct backend_opts *o, void **ret_module, struct err
 
 static void cuda_close(void *module)
 {
+	dnn_close(module);
 	blas_close(module);
 	free(module);
 }

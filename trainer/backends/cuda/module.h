@@ -9,11 +9,16 @@ struct cuda_module {
 	int device;
 	bool capturing; /* a graph is being recorded */
 	bool tf32;	/* products in fp32 may take it */
+	bool direct;	/* convolutions are sums of plain products */
 	struct cuda_calls calls; /* of the libraries that were needed so far */
 #ifdef HAVE_CUBLASLT
 	cublasLtHandle_t blas; /* NULL: not open */
 #endif
-	char lacks[600]; /* what it goes without, in a line; "": nothing */
+#ifdef HAVE_CUDNN
+	cudnnHandle_t dnn;		     /* NULL: not open */
+	cudnnBackendDescriptor_t dnn_device; /* plans are made for it where there is no handle */
+#endif
+	char lacks[1200]; /* what it goes without, in a line; "": nothing */
 };
 
 extern const struct backend_streams cuda_streams; /* streams.c */

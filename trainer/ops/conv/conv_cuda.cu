@@ -1,8 +1,13 @@
-/* conv_cuda.cu: convolutions as products whose operands are images under the kernel's window, taken straight from the
- * images (implicit GEMM): forward y[pixel, K] = window(x)[pixel, RSC] w[K, RSC]^T and its two gradients. */
+/* conv_cuda.cu: convolutions by cuDNN, with channels padded to what its engines in 16 bits want; else, and in f64, as
+ * products whose operands are images under the kernel's window, taken straight from the images (implicit GEMM): forward
+ * y[pixel, K] = window(x)[pixel, RSC] w[K, RSC]^T and its two gradients. */
+#include <stdlib.h>
+
 #include "trainer/backends/cuda/product.h"
+#include "trainer/backends/cuda/stage.h"
 
 extern "C" {
+#include "trainer/backends/cuda/conv_plan.h"
 #include "trainer/ops/conv/conv.h"
 }
 
@@ -117,15 +122,6 @@ struct bounds {
 	int64_t m, n, k;
 };
 
-int prepare(struct node *n, const struct bounds &b, void **ret_state, struct err *err)
-{
-	const size_t each = n->in[0]->dtype == DTYPE_F64 ? sizeof(double) : sizeof(float);
-
-	n->workspace_bytes = product_workspace(b.m, b.n, b.k, each);
-	*ret_state = n;
-	return product_check(n, b.m, b.n, b.k, err);
-}
-
 struct bounds forward_bounds(const struct sizes &z)
 {
 	return { (int64_t)z.n * z.p * z.q, z.k, (int64_t)z.kernel * z.kernel * z.c };
@@ -141,65 +137,211 @@ struct bounds weights_bounds(const struct sizes &z)
 	return { z.k, (int64_t)z.kernel * z.kernel * z.c, (int64_t)z.n * z.p * z.q };
 }
 
-int conv_prepare(const struct kernel_env *, struct node *n, void **ret_state, struct err *err)
+struct bounds bounds_of(enum conv_pass pass, const struct sizes &z)
 {
-	return prepare(n, forward_bounds(sizes_of(n, n->out[0])), ret_state, err);
+	return pass == CONV_FORWARD ? forward_bounds(z) : pass == CONV_BY_DATA ? data_bounds(z) : weights_bounds(z);
 }
 
-int dgrad_prepare(const struct kernel_env *, struct node *n, void **ret_state, struct err *err)
+constexpr int channels_each = 8; /* in 16 bits, of what the library's engines take */
+constexpr size_t room_align = 256;
+
+struct layer {
+	const struct node *n;
+	struct sizes z;
+	enum conv_pass pass;
+	struct dnn_plan *plan; /* NULL: tiles */
+	int channels;	       /* of images and weights as the library sees them */
+	size_t images, weights; /* bytes of the workspace for either, so padded; 0: none */
+};
+
+size_t round_up(size_t bytes)
 {
-	return prepare(n, data_bounds(sizes_of(n, n->in[0])), ret_state, err);
+	return (bytes + room_align - 1) / room_align * room_align;
 }
 
-int wgrad_prepare(const struct kernel_env *, struct node *n, void **ret_state, struct err *err)
+bool is_low(const struct layer *l)
 {
-	return prepare(n, weights_bounds(sizes_of(n, n->in[1])), ret_state, err);
+	return l->n->in[0]->dtype == DTYPE_BF16 || l->n->in[0]->dtype == DTYPE_F16;
+}
+
+/* Leaves the plan away where the library has none. Weights always have room: as parts of others they may begin
+ * anywhere, and gradients in 16 bits are widened behind. */
+int plan_layer(struct layer *l, const struct kernel_env *env, struct err *err)
+{
+	const struct sizes &z = l->z;
+	const enum dtype type = l->n->in[0]->dtype;
+	struct conv_spec s = { l->pass, type,	  z.n,	    z.h,       z.w, z.c, z.k, z.p,
+			       z.q,	z.kernel, z.stride, z.pad };
+	int rc;
+
+	if (type == DTYPE_F64 || !z.n || (is_low(l) && z.k % channels_each))
+		return 0;
+	if (is_low(l))
+		s.c = (z.c + channels_each - 1) / channels_each * channels_each;
+	l->channels = (int)s.c;
+	rc = conv_plan_new(&l->plan, env, &s, err);
+	if (rc)
+		return rc == ERR_UNSUPPORTED ? 0 : rc;
+	if (l->channels != z.c)
+		l->images = round_up((size_t)(s.n * s.h * s.w * s.c) * dtype_bytes(type));
+	l->weights = round_up((size_t)(s.k * s.kernel * s.kernel * s.c) * dtype_bytes(type));
+	return 0;
+}
+
+void conv_release(void *state)
+{
+	struct layer *l = static_cast<struct layer *>(state);
+
+	if (l)
+		conv_plan_free(l->plan);
+	free(l);
+}
+
+const char *conv_impl(const void *state)
+{
+	const struct dnn_plan *plan = static_cast<const struct layer *>(state)->plan;
+
+	return !plan ? "tiles" : conv_plan_uses_tensor_cores(plan) ? "cuDNN on tensor cores" : "cuDNN";
+}
+
+int prepare(const struct kernel_env *env, struct node *n, enum conv_pass pass, const struct tensor *y, void **ret_state,
+	    struct err *err)
+{
+	struct layer *l = static_cast<struct layer *>(calloc(1, sizeof(*l)));
+	const size_t each = n->in[0]->dtype == DTYPE_F64 ? sizeof(double) : sizeof(float);
+	struct bounds b;
+	size_t library;
+	int rc;
+
+	if (!l)
+		return err_set(err, ERR_NOMEM, "cuda: out of memory: %s", n->name);
+	l->n = n;
+	l->z = sizes_of(n, y);
+	l->pass = pass;
+	b = bounds_of(pass, l->z);
+	rc = product_check(n, b.m, b.n, b.k, err);
+	if (!rc)
+		rc = plan_layer(l, env, err);
+	if (rc) {
+		conv_release(l);
+		return rc;
+	}
+	library = l->plan ? room_align + l->images + l->weights + conv_plan_workspace(l->plan) : 0;
+	n->workspace_bytes = product_workspace(b.m, b.n, b.k, each);
+	if (library > n->workspace_bytes)
+		n->workspace_bytes = library;
+	*ret_state = l;
+	return 0;
+}
+
+int conv_prepare(const struct kernel_env *env, struct node *n, void **ret_state, struct err *err)
+{
+	return prepare(env, n, CONV_FORWARD, n->out[0], ret_state, err);
+}
+
+int dgrad_prepare(const struct kernel_env *env, struct node *n, void **ret_state, struct err *err)
+{
+	return prepare(env, n, CONV_BY_DATA, n->in[0], ret_state, err);
+}
+
+int wgrad_prepare(const struct kernel_env *env, struct node *n, void **ret_state, struct err *err)
+{
+	return prepare(env, n, CONV_BY_WEIGHTS, n->in[1], ret_state, err);
+}
+
+/* ---- by the library ---- */
+
+struct rooms {
+	void *images, *weights, *library;
+};
+
+struct rooms rooms_of(const struct layer *l, const struct kernel_args *a)
+{
+	char *at = reinterpret_cast<char *>(round_up(reinterpret_cast<uintptr_t>(a->workspace)));
+
+	return { at, at + l->images, at + l->images + l->weights };
+}
+
+bool aligned(const void *p)
+{
+	return reinterpret_cast<uintptr_t>(p) % 16 == 0;
+}
+
+/* Images or weights as the library takes them: where they are, or in their room. */
+template <typename T>
+const void *taken(const struct layer *l, const struct kernel_args *a, const void *p, int64_t rows, void *room)
+{
+	if (l->channels == l->z.c && aligned(p))
+		return p;
+	stage_rows(a, static_cast<const T *>(p), static_cast<T *>(room), rows, l->z.c, l->channels);
+	return room;
+}
+
+template <typename T> int by_library(const struct layer *l, const struct kernel_args *a, struct err *err)
+{
+	const struct sizes &z = l->z;
+	const int64_t pixels = (int64_t)z.n * z.h * z.w, filters = (int64_t)z.k * z.kernel * z.kernel;
+	const struct rooms room = rooms_of(l, a);
+	const bool cut = l->channels != z.c;
+	struct conv_operands o = { nullptr, nullptr, nullptr, room.library, a->stream };
+	int rc;
+
+	if (l->pass == CONV_BY_DATA)
+		o.x = cut ? room.images : a->out[0];
+	else
+		o.x = taken<T>(l, a, a->in[0], pixels, room.images);
+	if (l->pass == CONV_BY_WEIGHTS)
+		o.w = cut || is_low(l) || !aligned(a->out[0]) ? room.weights : a->out[0];
+	else
+		o.w = taken<T>(l, a, a->in[1], filters, room.weights);
+	o.y = l->pass == CONV_FORWARD ? a->out[0] : l->pass == CONV_BY_DATA ? a->in[0] : a->in[1];
+	rc = conv_plan_run(l->plan, l->n, &o, err);
+	if (!rc && l->pass == CONV_BY_DATA && cut)
+		stage_rows(a, static_cast<const T *>(o.x), cuda_out<T>(a, 0), pixels, l->channels, z.c);
+	if (!rc && l->pass == CONV_BY_WEIGHTS && o.w != a->out[0])
+		stage_rows(a, static_cast<const T *>(o.w), cuda_out<acc_t<T>>(a, 0), filters, l->channels, z.c);
+	return rc ? rc : cuda_launched(l->n, err);
+}
+
+/* ---- by tiles ---- */
+
+template <typename T> void by_tiles(const struct layer *l, const struct kernel_args *a)
+{
+	const struct sizes &z = l->z;
+	const struct bounds b = bounds_of(l->pass, z);
+	const int m = (int)b.m, n = (int)b.n, k = (int)b.k;
+
+	if (l->pass == CONV_FORWARD)
+		product_run(a, forward<T>{ m, n, k, z, cuda_in<T>(a, 0), cuda_in<T>(a, 1), cuda_out<T>(a, 0) },
+			    a->workspace);
+	else if (l->pass == CONV_BY_DATA)
+		product_run(a, by_data<T>{ m, n, k, z, cuda_in<T>(a, 0), cuda_in<T>(a, 1), cuda_out<T>(a, 0) },
+			    a->workspace);
+	else
+		product_run(a,
+			    by_weights<T>{ m, n, k, z, cuda_in<T>(a, 0), cuda_in<T>(a, 1), cuda_out<acc_t<T>>(a, 0) },
+			    a->workspace);
+}
+
+/* Images lie where the plan puts them; weights alone may be parts of others. */
+bool takes(const struct layer *l, const struct kernel_args *a)
+{
+	const void *first = l->pass == CONV_BY_DATA ? a->out[0] : a->in[0];
+	const void *second = l->pass == CONV_FORWARD ? a->out[0] : l->pass == CONV_BY_DATA ? a->in[0] : a->in[1];
+
+	return l->plan && aligned(first) && aligned(second);
 }
 
 int conv_run(void *state, const struct kernel_args *a, struct err *err)
 {
-	const struct node *n = cuda_node(state);
-	const struct sizes z = sizes_of(n, n->out[0]);
-	const struct bounds b = forward_bounds(z);
+	const struct layer *l = static_cast<const struct layer *>(state);
 
-	BY_TYPE(n->in[0]->dtype, T,
-		product_run(a,
-			    forward<T>{ (int)b.m, (int)b.n, (int)b.k, z, cuda_in<T>(a, 0), cuda_in<T>(a, 1),
-					cuda_out<T>(a, 0) },
-			    a->workspace));
-	return cuda_launched(n, err);
-}
-
-int dgrad_run(void *state, const struct kernel_args *a, struct err *err)
-{
-	const struct node *n = cuda_node(state);
-	const struct sizes z = sizes_of(n, n->in[0]);
-	const struct bounds b = data_bounds(z);
-
-	BY_TYPE(n->in[0]->dtype, T,
-		product_run(a,
-			    by_data<T>{ (int)b.m, (int)b.n, (int)b.k, z, cuda_in<T>(a, 0), cuda_in<T>(a, 1),
-					cuda_out<T>(a, 0) },
-			    a->workspace));
-	return cuda_launched(n, err);
-}
-
-int wgrad_run(void *state, const struct kernel_args *a, struct err *err)
-{
-	const struct node *n = cuda_node(state);
-	const struct sizes z = sizes_of(n, n->in[1]);
-	const struct bounds b = weights_bounds(z);
-
-	BY_TYPE(n->in[0]->dtype, T,
-		product_run(a,
-			    by_weights<T>{ (int)b.m, (int)b.n, (int)b.k, z, cuda_in<T>(a, 0), cuda_in<T>(a, 1),
-					   cuda_out<acc_t<T>>(a, 0) },
-			    a->workspace));
-	return cuda_launched(n, err);
+	BY_TYPE(l->n->in[0]->dtype, T, if (takes(l, a)) return by_library<T>(l, a, err); by_tiles<T>(l, a));
+	return cuda_launched(l->n, err);
 }
 
 } // namespace
 
-CUDA_KERNEL(conv, conv_prepare, conv_run);
-CUDA_KERNEL(conv_dgrad, dgrad_prepare, dgrad_run);
-CUDA_KERNEL(conv_wgrad, wgrad_prepare, wgrad_run);
+CUDA_KERNEL_OF(conv, conv_prepare, conv_run, conv_release, conv_impl);
+CUDA_KERNEL_OF(conv_dgrad, dgrad_prepare, conv_run, conv_release, conv_impl);
+CUDA_KERNEL_OF(conv_wgrad, wgrad_prepare, conv_run, conv_release, conv_impl);

@@ -1,0 +1,501 @@
+/* cudnn.c: cuDNN's backend descriptors on the fake device: they are kept as they are set, and a plan computes what they
+ * say, with plain loops. Convolutions alone. Of engines there are four, so that a wrong choice shows: two with tensor
+ * cores, of which fp32 comes out rounded to TF32, the first not deterministic; a transform; plain sums.
+ * $DPTRAIN_FAKE_CUDNN_VERSION: what it says it is. What would be undefined ends the process with a line. */
+#include <cudnn.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tests/fakes/cuda/enqueue.h"
+#include "tests/fakes/cuda/tf32.h"
+#include "trainer/ops/cast/float16.h"
+
+#define ATTRIBUTES_MAX 16
+#define OPERANDS 3
+
+struct attribute {
+	cudnnBackendAttributeName_t name;
+	cudnnBackendAttributeType_t type;
+	int64_t count;
+	void *values;
+};
+
+struct descriptor {
+	cudnnBackendDescriptorType_t kind;
+	bool finished;
+	int n;
+	struct attribute at[ATTRIBUTES_MAX];
+	int engine;			/* of configurations and engines */
+	const struct descriptor *op;	/* of configurations */
+};
+
+static const struct engine {
+	unsigned notes[3];
+	int n_notes;
+	int64_t workspace;
+} engines[] = {
+	{ { CUDNN_NUMERICAL_NOTE_TENSOR_CORE, CUDNN_NUMERICAL_NOTE_NONDETERMINISTIC }, 2, 1 << 20 },
+	{ { CUDNN_NUMERICAL_NOTE_TENSOR_CORE }, 1, 4096 },
+	{ { CUDNN_NUMERICAL_NOTE_WINOGRAD }, 1, 65536 },
+	{ { 0 }, 0, 8192 },
+};
+
+#define ENGINES ((int)(sizeof(engines) / sizeof(engines[0])))
+
+static char last_error[256];
+
+static cudnnStatus_t refuse(cudnnStatus_t status, const char *why)
+{
+	snprintf(last_error, sizeof(last_error), "%s", why);
+	return status;
+}
+
+static void __attribute__((noreturn)) wrong(const char *what)
+{
+	fprintf(stderr, "fake cuDNN: %s\n", what);
+	abort();
+}
+
+size_t cudnnGetVersion(void)
+{
+	const char *given = getenv("DPTRAIN_FAKE_CUDNN_VERSION");
+
+	return given ? (size_t)strtol(given, NULL, 10) : 91900;
+}
+
+const char *cudnnGetErrorString(cudnnStatus_t status)
+{
+	return status == CUDNN_STATUS_NOT_SUPPORTED ? "CUDNN_STATUS_NOT_SUPPORTED" : "CUDNN_STATUS_BAD_PARAM";
+}
+
+void cudnnGetLastErrorString(char *text, size_t n)
+{
+	snprintf(text, n, "%s", last_error);
+	last_error[0] = '\0';
+}
+
+struct cudnnContext {
+	cudaStream_t stream;
+};
+
+cudnnStatus_t cudnnCreate(cudnnHandle_t *handle)
+{
+	*handle = calloc(1, sizeof(struct cudnnContext));
+	return *handle ? CUDNN_STATUS_SUCCESS : CUDNN_STATUS_ALLOC_FAILED;
+}
+
+cudnnStatus_t cudnnDestroy(cudnnHandle_t handle)
+{
+	free(handle);
+	return CUDNN_STATUS_SUCCESS;
+}
+
+cudnnStatus_t cudnnSetStream(cudnnHandle_t handle, cudaStream_t stream)
+{
+	handle->stream = stream;
+	return CUDNN_STATUS_SUCCESS;
+}
+
+/* ---- descriptors ---- */
+
+static size_t value_bytes(cudnnBackendAttributeType_t type)
+{
+	switch (type) {
+	case CUDNN_TYPE_INT64:
+	case CUDNN_TYPE_DOUBLE:
+		return 8;
+	case CUDNN_TYPE_HANDLE:
+	case CUDNN_TYPE_VOID_PTR:
+	case CUDNN_TYPE_BACKEND_DESCRIPTOR:
+		return sizeof(void *);
+	case CUDNN_TYPE_BOOLEAN:
+	case CUDNN_TYPE_CHAR:
+		return 1;
+	default:
+		return 4;
+	}
+}
+
+cudnnStatus_t cudnnBackendCreateDescriptor(cudnnBackendDescriptorType_t kind, cudnnBackendDescriptor_t *ret)
+{
+	struct descriptor *d = calloc(1, sizeof(*d));
+
+	if (!d)
+		return CUDNN_STATUS_ALLOC_FAILED;
+	d->kind = kind;
+	*ret = d;
+	return CUDNN_STATUS_SUCCESS;
+}
+
+cudnnStatus_t cudnnBackendDestroyDescriptor(cudnnBackendDescriptor_t desc)
+{
+	struct descriptor *d = desc;
+
+	for (int i = 0; i < d->n; i++)
+		free(d->at[i].values);
+	free(d);
+	return CUDNN_STATUS_SUCCESS;
+}
+
+cudnnStatus_t cudnnBackendSetAttribute(cudnnBackendDescriptor_t desc, cudnnBackendAttributeName_t name,
+				       cudnnBackendAttributeType_t type, int64_t count, const void *values)
+{
+	struct descriptor *d = desc;
+	const size_t bytes = value_bytes(type) * (size_t)count;
+	struct attribute *a = &d->at[d->n];
+
+	if (d->finished)
+		return refuse(CUDNN_STATUS_BAD_PARAM, "the descriptor is finalized");
+	if (d->n == ATTRIBUTES_MAX || count < 1 || !values)
+		return refuse(CUDNN_STATUS_BAD_PARAM, "an attribute without a value");
+	*a = (struct attribute){ name, type, count, malloc(bytes) };
+	if (!a->values)
+		return CUDNN_STATUS_ALLOC_FAILED;
+	memcpy(a->values, values, bytes);
+	d->n++;
+	return CUDNN_STATUS_SUCCESS;
+}
+
+/* NULL: it was not set. */
+static const void *find(const struct descriptor *d, cudnnBackendAttributeName_t name, cudnnBackendAttributeType_t type,
+			int64_t *ret_count)
+{
+	for (int i = 0; i < d->n; i++)
+		if (d->at[i].name == name && d->at[i].type == type) {
+			if (ret_count)
+				*ret_count = d->at[i].count;
+			return d->at[i].values;
+		}
+	return NULL;
+}
+
+static const struct descriptor *inner(const struct descriptor *d, cudnnBackendAttributeName_t name)
+{
+	const struct descriptor *const *p =
+		(const struct descriptor *const *)find(d, name, CUDNN_TYPE_BACKEND_DESCRIPTOR, NULL);
+
+	return p ? *p : NULL;
+}
+
+/* ---- convolutions ---- */
+
+/* Where the three operations keep their operands. */
+static const struct names {
+	cudnnBackendDescriptorType_t kind;
+	cudnnBackendAttributeName_t window, operand[OPERANDS]; /* x, w, y */
+	cudnnBackendAttributeName_t alpha, beta;
+	int result;
+} convolutions[] = {
+	{ CUDNN_BACKEND_OPERATION_CONVOLUTION_FORWARD_DESCRIPTOR,
+	  CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_CONV_DESC,
+	  { CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_X, CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_W,
+	    CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_Y },
+	  CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_ALPHA,
+	  CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_BETA,
+	  2 },
+	{ CUDNN_BACKEND_OPERATION_CONVOLUTION_BACKWARD_DATA_DESCRIPTOR,
+	  CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_CONV_DESC,
+	  { CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_DX, CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_W,
+	    CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_DY },
+	  CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_ALPHA,
+	  CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_BETA,
+	  0 },
+	{ CUDNN_BACKEND_OPERATION_CONVOLUTION_BACKWARD_FILTER_DESCRIPTOR,
+	  CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_CONV_DESC,
+	  { CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_X, CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_DW,
+	    CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_DY },
+	  CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_ALPHA,
+	  CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_BETA,
+	  1 },
+};
+
+static const struct names *names_of(const struct descriptor *op)
+{
+	for (size_t i = 0; op && i < sizeof(convolutions) / sizeof(convolutions[0]); i++)
+		if (convolutions[i].kind == op->kind)
+			return &convolutions[i];
+	return NULL;
+}
+
+struct operand {
+	int64_t uid, dim[4], stride[4];
+	cudnnDataType_t type;
+};
+
+struct convolution {
+	struct operand t[OPERANDS];
+	int64_t stride[2], pad[2];
+	int result;
+	bool tf32;
+	void *address[OPERANDS], *workspace;
+	int64_t workspace_bytes;
+};
+
+static bool read_operand(struct operand *ret, const struct descriptor *d)
+{
+	int64_t n = 0, strides = 0;
+	const int64_t *uid = find(d, CUDNN_ATTR_TENSOR_UNIQUE_ID, CUDNN_TYPE_INT64, NULL);
+	const int64_t *align = find(d, CUDNN_ATTR_TENSOR_BYTE_ALIGNMENT, CUDNN_TYPE_INT64, NULL);
+	const int64_t *dim = find(d, CUDNN_ATTR_TENSOR_DIMENSIONS, CUDNN_TYPE_INT64, &n);
+	const int64_t *stride = find(d, CUDNN_ATTR_TENSOR_STRIDES, CUDNN_TYPE_INT64, &strides);
+	const cudnnDataType_t *type = find(d, CUDNN_ATTR_TENSOR_DATA_TYPE, CUDNN_TYPE_DATA_TYPE, NULL);
+
+	if (!uid || !align || *align % 2 || !type || n != 4 || strides != 4)
+		return false;
+	ret->uid = *uid;
+	ret->type = *type;
+	memcpy(ret->dim, dim, sizeof(ret->dim));
+	memcpy(ret->stride, stride, sizeof(ret->stride));
+	return true;
+}
+
+/* Everything that computing needs of an operation; false: something is missing. */
+static bool read_convolution(struct convolution *ret, const struct descriptor *op)
+{
+	const struct names *names = names_of(op);
+	const struct descriptor *window = names ? inner(op, names->window) : NULL;
+	const int64_t *stride, *pad, *post;
+	const float *alpha, *beta;
+
+	if (!window)
+		return false;
+	stride = find(window, CUDNN_ATTR_CONVOLUTION_FILTER_STRIDES, CUDNN_TYPE_INT64, NULL);
+	pad = find(window, CUDNN_ATTR_CONVOLUTION_PRE_PADDINGS, CUDNN_TYPE_INT64, NULL);
+	post = find(window, CUDNN_ATTR_CONVOLUTION_POST_PADDINGS, CUDNN_TYPE_INT64, NULL);
+	alpha = find(op, names->alpha, CUDNN_TYPE_FLOAT, NULL);
+	beta = find(op, names->beta, CUDNN_TYPE_FLOAT, NULL);
+	if (!stride || !pad || !post || memcmp(pad, post, sizeof(ret->pad)))
+		return false;
+	if (!alpha || *alpha != 1 || !beta || *beta != 0)
+		return false;
+	memcpy(ret->stride, stride, sizeof(ret->stride));
+	memcpy(ret->pad, pad, sizeof(ret->pad));
+	ret->result = names->result;
+	for (int i = 0; i < OPERANDS; i++) {
+		const struct descriptor *t = inner(op, names->operand[i]);
+
+		if (!t || !read_operand(&ret->t[i], t))
+			return false;
+	}
+	return true;
+}
+
+/* Sizes that belong together, one type, channels as neighbours and in 16 bits a multiple of 8 of them. */
+static bool is_supported(const struct convolution *c)
+{
+	const struct operand *x = &c->t[0], *w = &c->t[1], *y = &c->t[2];
+	const bool low = x->type == CUDNN_DATA_BFLOAT16 || x->type == CUDNN_DATA_HALF;
+
+	if (x->type != w->type || x->type != y->type || (!low && x->type != CUDNN_DATA_FLOAT))
+		return false;
+	if (x->dim[0] != y->dim[0] || x->dim[1] != w->dim[1] || y->dim[1] != w->dim[0])
+		return false;
+	for (int i = 0; i < 2; i++)
+		if (y->dim[2 + i] != (x->dim[2 + i] + 2 * c->pad[i] - w->dim[2 + i]) / c->stride[i] + 1)
+			return false;
+	for (int i = 0; i < OPERANDS; i++)
+		if (c->t[i].stride[1] != 1)
+			return false;
+	return !low || (x->dim[1] % 8 == 0 && y->dim[1] % 8 == 0);
+}
+
+static int64_t count_of(const struct operand *t)
+{
+	return t->dim[0] * t->dim[1] * t->dim[2] * t->dim[3];
+}
+
+static float element(const void *at, cudnnDataType_t type, int64_t i)
+{
+	return type == CUDNN_DATA_FLOAT ? ((const float *)at)[i]
+	       : type == CUDNN_DATA_HALF ? f16_to_float(((const uint16_t *)at)[i])
+					 : bf16_to_float(((const uint16_t *)at)[i]);
+}
+
+static void put_element(void *at, cudnnDataType_t type, int64_t i, float v)
+{
+	if (type == CUDNN_DATA_FLOAT)
+		((float *)at)[i] = v;
+	else
+		((uint16_t *)at)[i] = type == CUDNN_DATA_HALF ? f16_from_float(v) : bf16_from_float(v);
+}
+
+/* Where in memory the at-th element of [number][height][width][channel] lies. */
+static int64_t place_of(const struct operand *t, int64_t at)
+{
+	const int64_t k = at % t->dim[1], w = at / t->dim[1] % t->dim[3], h = at / (t->dim[1] * t->dim[3]) % t->dim[2];
+	const int64_t n = at / (t->dim[1] * t->dim[3] * t->dim[2]);
+
+	return n * t->stride[0] + k * t->stride[1] + h * t->stride[2] + w * t->stride[3];
+}
+
+/* [number][height][width][channel] in f32; of the result zeros. */
+static float *unpacked(const struct convolution *c, int which)
+{
+	const struct operand *t = &c->t[which];
+	float *to = calloc((size_t)count_of(t) + 1, sizeof(*to));
+
+	if (!to)
+		wrong("out of memory");
+	for (int64_t i = 0; i < count_of(t) && which != c->result; i++) {
+		to[i] = element(c->address[which], t->type, place_of(t, i));
+		if (c->tf32)
+			to[i] = to_tf32(to[i]);
+	}
+	return to;
+}
+
+static void pack(const struct convolution *c, const float *from)
+{
+	const struct operand *t = &c->t[c->result];
+
+	for (int64_t i = 0; i < count_of(t); i++)
+		put_element(c->address[c->result], t->type, place_of(t, i), from[i]);
+}
+
+/* One pixel of x under one place of the window of one pixel of y, all channels: the result's side is summed. */
+static void meet(const struct convolution *c, float *x, float *w, float *y)
+{
+	const int64_t channels = c->t[0].dim[1], places = c->t[1].dim[2] * c->t[1].dim[3] * channels;
+
+	for (int64_t k = 0; k < c->t[1].dim[0]; k++) {
+		float *of = w + k * places, sum = 0;
+
+		for (int64_t i = 0; i < channels; i++) {
+			if (c->result == 2)
+				sum += x[i] * of[i];
+			else if (c->result == 0)
+				x[i] += y[k] * of[i];
+			else
+				of[i] += y[k] * x[i];
+		}
+		y[k] += sum;
+	}
+}
+
+static void convolve(const void *operands)
+{
+	const struct convolution *c = operands;
+	const struct operand *tx = &c->t[0], *tw = &c->t[1], *ty = &c->t[2];
+	const int64_t h = tx->dim[2], v = tx->dim[3], p = ty->dim[2], q = ty->dim[3], channels = tx->dim[1];
+	float *all[OPERANDS];
+
+	memset(c->workspace, 0xff, (size_t)c->workspace_bytes);
+	for (int i = 0; i < OPERANDS; i++)
+		all[i] = unpacked(c, i);
+	for (int64_t at = 0; at < ty->dim[0] * p * q; at++)
+		for (int64_t place = 0; place < tw->dim[2] * tw->dim[3]; place++) {
+			const int64_t i = at / q % p * c->stride[0] - c->pad[0] + place / tw->dim[3];
+			const int64_t j = at % q * c->stride[1] - c->pad[1] + place % tw->dim[3];
+
+			if (i >= 0 && i < h && j >= 0 && j < v)
+				meet(c, all[0] + ((at / (p * q) * h + i) * v + j) * channels, all[1] + place * channels,
+				     all[2] + at * ty->dim[1]);
+		}
+	pack(c, all[c->result]);
+	for (int i = 0; i < OPERANDS; i++)
+		free(all[i]);
+}
+
+/* ---- engines and plans ---- */
+
+cudnnStatus_t cudnnBackendFinalize(cudnnBackendDescriptor_t desc)
+{
+	struct descriptor *d = desc;
+	struct operand t;
+	struct convolution c;
+
+	if (d->kind == CUDNN_BACKEND_TENSOR_DESCRIPTOR && !read_operand(&t, d))
+		return refuse(CUDNN_STATUS_BAD_PARAM, "a tensor lacks something");
+	if (names_of(d) && !read_convolution(&c, d))
+		return refuse(CUDNN_STATUS_BAD_PARAM, "a convolution lacks something");
+	if (d->kind == CUDNN_BACKEND_DEVICEPROP_DESCRIPTOR)
+		return refuse(CUDNN_STATUS_NOT_SUPPORTED, "the fake plans for its own device only");
+	d->finished = true;
+	return CUDNN_STATUS_SUCCESS;
+}
+
+/* All engines, of the fallback the last alone; none for what they do not take. */
+static cudnnStatus_t results(const struct descriptor *heuristic, int64_t asked, int64_t *ret_n, void *ret)
+{
+	const cudnnBackendHeurMode_t *mode = find(heuristic, CUDNN_ATTR_ENGINEHEUR_MODE, CUDNN_TYPE_HEUR_MODE, NULL);
+	const struct descriptor *graph = inner(heuristic, CUDNN_ATTR_ENGINEHEUR_OPERATION_GRAPH);
+	const struct descriptor *op = graph ? inner(graph, CUDNN_ATTR_OPERATIONGRAPH_OPS) : NULL;
+	struct descriptor **configs = ret;
+	struct convolution c;
+
+	*ret_n = 0;
+	if (!mode || !op || !read_convolution(&c, op))
+		return refuse(CUDNN_STATUS_BAD_PARAM, "a graph without an operation");
+	if (!is_supported(&c))
+		return refuse(CUDNN_STATUS_NOT_SUPPORTED, "no engine takes it");
+	for (int i = *mode == CUDNN_HEUR_MODE_FALLBACK ? ENGINES - 1 : 0; i < ENGINES && *ret_n < asked; i++) {
+		configs[*ret_n]->engine = i;
+		configs[*ret_n]->op = op;
+		++*ret_n;
+	}
+	return CUDNN_STATUS_SUCCESS;
+}
+
+cudnnStatus_t cudnnBackendGetAttribute(const cudnnBackendDescriptor_t desc, cudnnBackendAttributeName_t name,
+				       cudnnBackendAttributeType_t type, int64_t asked, int64_t *ret_n, void *ret)
+{
+	const struct descriptor *d = desc;
+
+	(void)type;
+	switch (name) {
+	case CUDNN_ATTR_ENGINEHEUR_RESULTS:
+		return results(d, asked, ret_n, ret);
+	case CUDNN_ATTR_ENGINECFG_ENGINE:
+		(*(struct descriptor **)ret)->engine = d->engine;
+		*ret_n = 1;
+		return CUDNN_STATUS_SUCCESS;
+	case CUDNN_ATTR_ENGINE_NUMERICAL_NOTE:
+		*ret_n = engines[d->engine].n_notes;
+		memcpy(ret, engines[d->engine].notes, (size_t)*ret_n * sizeof(engines[0].notes[0]));
+		return CUDNN_STATUS_SUCCESS;
+	case CUDNN_ATTR_EXECUTION_PLAN_WORKSPACE_SIZE:
+		*(int64_t *)ret = engines[inner(d, CUDNN_ATTR_EXECUTION_PLAN_ENGINE_CONFIG)->engine].workspace;
+		*ret_n = 1;
+		return CUDNN_STATUS_SUCCESS;
+	default:
+		return refuse(CUDNN_STATUS_NOT_SUPPORTED, "an attribute that the fake does not have");
+	}
+}
+
+/* The operands' addresses from the pack, by their numbers. */
+static void bind(struct convolution *c, const struct descriptor *pack)
+{
+	int64_t n = 0, pointers = 0;
+	const int64_t *uids = find(pack, CUDNN_ATTR_VARIANT_PACK_UNIQUE_IDS, CUDNN_TYPE_INT64, &n);
+	void *const *at = find(pack, CUDNN_ATTR_VARIANT_PACK_DATA_POINTERS, CUDNN_TYPE_VOID_PTR, &pointers);
+	void *const *room = find(pack, CUDNN_ATTR_VARIANT_PACK_WORKSPACE, CUDNN_TYPE_VOID_PTR, NULL);
+
+	if (!uids || !at || n != pointers || !room || !*room)
+		wrong("a pack without operands or workspace");
+	c->workspace = *room;
+	for (int i = 0; i < OPERANDS; i++) {
+		for (int64_t k = 0; k < n; k++)
+			if (uids[k] == c->t[i].uid)
+				c->address[i] = at[k];
+		if (!c->address[i] || (uintptr_t)c->address[i] % 16)
+			wrong("an operand is missing, or less aligned than its descriptor says");
+	}
+}
+
+cudnnStatus_t cudnnBackendExecute(cudnnHandle_t handle, cudnnBackendDescriptor_t plan, cudnnBackendDescriptor_t pack)
+{
+	const struct descriptor *config = inner(plan, CUDNN_ATTR_EXECUTION_PLAN_ENGINE_CONFIG);
+	struct convolution c = { 0 };
+
+	if (!config || !((struct descriptor *)plan)->finished || !((struct descriptor *)pack)->finished)
+		return refuse(CUDNN_STATUS_BAD_PARAM, "a plan or pack that is not finalized");
+	read_convolution(&c, config->op);
+	c.tf32 = config->engine < 2 && c.t[0].type == CUDNN_DATA_FLOAT;
+	c.workspace_bytes = engines[config->engine].workspace;
+	bind(&c, pack);
+	fake_enqueue(handle->stream, convolve, &c, sizeof(c));
+	return CUDNN_STATUS_SUCCESS;
+}

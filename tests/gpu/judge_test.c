@@ -1,0 +1,159 @@
+/* judge_test.c: the real cuDNN, without a device, judges every convolution of the ResNets as the real module asks for
+ * it on an H200 (h200.json, in the words of cuDNN's device properties): in 16 bits an engine on tensor cores whose
+ * workspace stays below 64 MiB, in fp32 one without TF32. Nothing is computed. */
+#include <dlfcn.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "tests/graph/net.h"
+#include "trainer/backends/cuda/dnn.h"
+#include "trainer/ops/conv/conv.h"
+
+#define SHAPES_MAX 1024
+
+static struct cuda_module without_device;
+static const struct backend *cuda;
+
+/* Layers that were judged already: nets repeat them. */
+static char seen[SHAPES_MAX][160];
+static int n_seen;
+
+static void *read_text(const char *name)
+{
+	static char text[4096];
+	char path[512];
+	FILE *f;
+
+	snprintf(path, sizeof(path), "%s/tests/gpu/%s", getenv("srcdir") ? getenv("srcdir") : ".", name);
+	f = fopen(path, "r");
+	assert_non_null(f);
+	text[fread(text, 1, sizeof(text) - 1, f)] = '\0';
+	fclose(f);
+	return text;
+}
+
+static bool is_new(const struct node *n)
+{
+	const struct conv_attr *a = n->attr;
+	const struct tensor *t[] = { n->in[0], n->in[1], n->out[0] };
+	char key[160];
+	int used = snprintf(key, sizeof(key), "%s %d %d", n->op->name, a->stride, a->pad);
+
+	for (int i = 0; i < 3; i++) {
+		used += snprintf(key + used, sizeof(key) - (size_t)used, " %s", dtype_name(t[i]->dtype));
+		for (int k = 0; k < t[i]->shape.ndim; k++)
+			used += snprintf(key + used, sizeof(key) - (size_t)used, ",%lld",
+					 (long long)t[i]->shape.dim[k]);
+	}
+	for (int i = 0; i < n_seen; i++)
+		if (!strcmp(seen[i], key))
+			return false;
+	assert_in_range(n_seen, 0, SHAPES_MAX - 1);
+	memcpy(seen[n_seen++], key, sizeof(key));
+	return true;
+}
+
+static void judge(struct node *n, enum dtype low)
+{
+	const struct kernel_env env = { .module = &without_device };
+	const struct kernel *k = cuda->kernel[n->op->id];
+	struct err err = ERR_INIT;
+	void *state = NULL;
+
+	if (k->prepare(&env, n, &state, &err))
+		fail_msg("%s: %s", n->name, err.text);
+	if (strcmp(k->impl(state), low == DTYPE_F32 ? "cuDNN" : "cuDNN on tensor cores"))
+		fail_msg("%s (%s): %s", n->name, seen[n_seen - 1], k->impl(state));
+	k->release(state);
+}
+
+static int judge_net(const char *model, int64_t batch, enum dtype low)
+{
+	const struct net_opts o = { .model = model, .batch = batch, .training = true, .precision = { low, DTYPE_F32 } };
+	struct net net;
+	int judged = 0;
+
+	net_make(&net, &o);
+	for (int i = 0; i < net.g->n_nodes; i++) {
+		struct node *n = net.g->nodes[i];
+		const bool conv = n->op->id == OP_conv || n->op->id == OP_conv_dgrad || n->op->id == OP_conv_wgrad;
+
+		if (conv && is_new(n)) {
+			judge(n, low);
+			judged++;
+		}
+	}
+	net_free(&net);
+	return judged;
+}
+
+static void takes_every_convolution(void **state)
+{
+	static const char *const models[] = { "resnet18", "resnet34", "resnet50", "resnet101", "resnet152", "resnet20",
+					      "resnet56" };
+	static const enum dtype types[] = { DTYPE_BF16, DTYPE_F16, DTYPE_F32 };
+	int judged = 0;
+
+	(void)state;
+	if (!cuda || !without_device.dnn_device)
+		skip();
+	for (size_t m = 0; m < sizeof(models) / sizeof(models[0]); m++)
+		for (int t = 0; t < 3; t++)
+			judged += judge_net(models[m], 32, types[t]) + judge_net(models[m], 256, types[t]);
+	print_message("%d convolutions\n", judged);
+}
+
+/* What the module does when the library has nothing: engines are refused for no reason of ours. */
+static void an_unknown_device_is_refused(void **state)
+{
+	struct cuda_module other = { 0 };
+	struct err err = ERR_INIT;
+
+	(void)state;
+	if (!without_device.dnn_device)
+		skip();
+	assert_int_equal(dnn_open_for(&other, "{\"maxGridSize\": 1}", &err), ERR_USAGE);
+	assert_non_null(strstr(err.text, "cuda: a device's description: cuDNN: "));
+}
+
+static void open_all(void)
+{
+	const char *build = getenv("builddir") ? getenv("builddir") : ".";
+	struct err err = ERR_INIT;
+	char path[512];
+	void *module;
+
+	snprintf(path, sizeof(path), "%s/.libs/dptrain_cuda.so", build);
+	module = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+	if (!module) {
+		print_message("no module: %s\n", dlerror());
+		return;
+	}
+	cuda = dlsym(module, BACKEND_SYMBOL);
+	cuda_calls_open(&without_device.calls, CUDA_NVRTC, NULL);
+	if (dnn_open_for(&without_device, read_text("h200.json"), &err))
+		print_message("no cuDNN: %s\n", err.text);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(takes_every_convolution),
+		cmocka_unit_test(an_unknown_device_is_refused),
+	};
+	int failed;
+
+	open_all();
+	failed = cmocka_run_group_tests_name("gpu/judge", tests, NULL, NULL);
+	if (failed || (cuda && without_device.dnn_device))
+		return failed;
+	print_message("not judged: the cuda module or the real cuDNN is not there\n");
+	return 77;
+}

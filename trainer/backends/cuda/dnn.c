@@ -1,0 +1,349 @@
+/* dnn.c: see dnn.h. */
+#include "trainer/backends/cuda/dnn.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#ifdef HAVE_CUDNN
+
+#define CONFIGS_MAX 48
+#define ALIGN_BYTES 16
+
+#define ATTR(name, type, count, value) { CUDNN_ATTR_##name, CUDNN_TYPE_##type, count, value }
+
+static int refused(const struct cuda_module *m, int code, cudnnStatus_t status, const char *what, struct err *err)
+{
+	char said[256] = "";
+
+	m->calls.cudnnGetLastErrorString(said, sizeof(said));
+	return err_set(err, code, "cuda: %s: cuDNN: %s%s%s", what, m->calls.cudnnGetErrorString(status),
+		       said[0] ? ": " : "", said);
+}
+
+int dnn_open(struct cuda_module *m, struct err *err)
+{
+	int rc = cuda_calls_open(&m->calls, CUDA_CUDNN, err);
+	cudnnStatus_t status;
+
+	if (rc)
+		return rc;
+	status = m->calls.cudnnCreate(&m->dnn);
+	if (status == CUDNN_STATUS_SUCCESS)
+		return 0;
+	m->dnn = NULL;
+	return refused(m, ERR_IO, status, "opening", err);
+}
+
+int dnn_open_for(struct cuda_module *m, const char *json, struct err *err)
+{
+	const struct dnn_attr attrs[] = { ATTR(DEVICEPROP_JSON_REPRESENTATION, CHAR, (int64_t)strlen(json) + 1, json) };
+	struct dnn_graph g = { .module = m };
+	int rc = cuda_calls_open(&m->calls, CUDA_CUDNN, err);
+
+	if (rc)
+		return rc;
+	m->dnn_device = dnn_make(&g, CUDNN_BACKEND_DEVICEPROP_DESCRIPTOR, attrs, 1);
+	return m->dnn_device ? 0 : refused(m, ERR_USAGE, g.status, "a device's description", err);
+}
+
+void dnn_close(struct cuda_module *m)
+{
+	if (m->dnn_device)
+		m->calls.cudnnBackendDestroyDescriptor(m->dnn_device);
+	if (m->dnn)
+		m->calls.cudnnDestroy(m->dnn);
+	m->dnn_device = NULL;
+	m->dnn = NULL;
+}
+
+/* ---- descriptors ---- */
+
+static cudnnStatus_t set_all(const struct cuda_calls *c, cudnnBackendDescriptor_t d, const struct dnn_attr *attrs,
+			     int n)
+{
+	cudnnStatus_t status = CUDNN_STATUS_SUCCESS;
+
+	for (int i = 0; !status && i < n; i++)
+		status = c->cudnnBackendSetAttribute(d, attrs[i].name, attrs[i].type, attrs[i].count, attrs[i].value);
+	return status;
+}
+
+/* A finished descriptor of nobody's. */
+static cudnnStatus_t make(const struct cuda_calls *c, cudnnBackendDescriptor_t *ret, cudnnBackendDescriptorType_t type,
+			  const struct dnn_attr *attrs, int n)
+{
+	cudnnBackendDescriptor_t d = NULL;
+	cudnnStatus_t status = c->cudnnBackendCreateDescriptor(type, &d);
+
+	if (!status)
+		status = set_all(c, d, attrs, n);
+	if (!status)
+		status = c->cudnnBackendFinalize(d);
+	if (status && d)
+		c->cudnnBackendDestroyDescriptor(d);
+	else if (!status)
+		*ret = d;
+	return status;
+}
+
+cudnnBackendDescriptor_t dnn_make(struct dnn_graph *g, cudnnBackendDescriptorType_t type, const struct dnn_attr *attrs,
+				  int n)
+{
+	cudnnBackendDescriptor_t d = NULL;
+
+	if (!g->status && g->n == DNN_DESCRIPTORS_MAX)
+		g->status = CUDNN_STATUS_NOT_SUPPORTED;
+	if (!g->status)
+		g->status = make(&g->module->calls, &d, type, attrs, n);
+	if (d)
+		g->made[g->n++] = d;
+	return d;
+}
+
+cudnnDataType_t dnn_type(enum dtype t)
+{
+	return t == DTYPE_F64 ? CUDNN_DATA_DOUBLE
+	       : t == DTYPE_F32 ? CUDNN_DATA_FLOAT
+	       : t == DTYPE_BF16 ? CUDNN_DATA_BFLOAT16
+				 : CUDNN_DATA_HALF;
+}
+
+cudnnBackendDescriptor_t dnn_tensor(struct dnn_graph *g, const struct dnn_tensor *t)
+{
+	const cudnnDataType_t type = dnn_type(t->type);
+	const int64_t align = ALIGN_BYTES;
+	const struct dnn_attr attrs[] = {
+		ATTR(TENSOR_UNIQUE_ID, INT64, 1, &t->uid),	 ATTR(TENSOR_DATA_TYPE, DATA_TYPE, 1, &type),
+		ATTR(TENSOR_BYTE_ALIGNMENT, INT64, 1, &align),	 ATTR(TENSOR_DIMENSIONS, INT64, t->n, t->dim),
+		ATTR(TENSOR_STRIDES, INT64, t->n, t->stride),	 ATTR(TENSOR_IS_VIRTUAL, BOOLEAN, 1, &t->virtual),
+	};
+
+	return dnn_make(g, CUDNN_BACKEND_TENSOR_DESCRIPTOR, attrs, sizeof(attrs) / sizeof(attrs[0]));
+}
+
+void dnn_op(struct dnn_graph *g, cudnnBackendDescriptorType_t type, const struct dnn_attr *attrs, int n)
+{
+	cudnnBackendDescriptor_t d = dnn_make(g, type, attrs, n);
+
+	if (d && g->n_ops < DNN_OPS_MAX)
+		g->ops[g->n_ops++] = d;
+}
+
+static void graph_done(struct dnn_graph *g)
+{
+	while (g->n)
+		g->module->calls.cudnnBackendDestroyDescriptor(g->made[--g->n]);
+}
+
+/* ---- engines ---- */
+
+static cudnnBackendDescriptor_t operation_graph(struct dnn_graph *g)
+{
+	const struct dnn_attr attrs[] = {
+		ATTR(OPERATIONGRAPH_OPS, BACKEND_DESCRIPTOR, g->n_ops, g->ops),
+		ATTR(OPERATIONGRAPH_HANDLE, HANDLE, 1, &g->module->dnn),
+	};
+
+	return dnn_make(g, CUDNN_BACKEND_OPERATIONGRAPH_DESCRIPTOR, attrs, g->module->dnn ? 2 : 1);
+}
+
+struct configs {
+	int64_t n;
+	cudnnBackendDescriptor_t at[CONFIGS_MAX];
+};
+
+static void configs_done(const struct cuda_calls *c, struct configs *s)
+{
+	for (int i = 0; i < CONFIGS_MAX; i++)
+		if (s->at[i])
+			c->cudnnBackendDestroyDescriptor(s->at[i]);
+}
+
+/* What the library recommends, the best first. */
+static cudnnStatus_t recommend(struct dnn_graph *g, cudnnBackendDescriptor_t graph, cudnnBackendHeurMode_t mode,
+			       struct configs *ret)
+{
+	const struct cuda_calls *c = &g->module->calls;
+	const struct dnn_attr attrs[] = {
+		ATTR(ENGINEHEUR_OPERATION_GRAPH, BACKEND_DESCRIPTOR, 1, &graph),
+		ATTR(ENGINEHEUR_MODE, HEUR_MODE, 1, &mode),
+		ATTR(ENGINEHEUR_DEVICEPROP, BACKEND_DESCRIPTOR, 1, &g->module->dnn_device),
+	};
+	cudnnBackendDescriptor_t heuristic = NULL;
+	cudnnStatus_t status = make(c, &heuristic, CUDNN_BACKEND_ENGINEHEUR_DESCRIPTOR, attrs,
+				    g->module->dnn_device ? 3 : 2);
+
+	for (int i = 0; !status && i < CONFIGS_MAX; i++)
+		status = c->cudnnBackendCreateDescriptor(CUDNN_BACKEND_ENGINECFG_DESCRIPTOR, &ret->at[i]);
+	if (!status)
+		status = c->cudnnBackendGetAttribute(heuristic, CUDNN_ATTR_ENGINEHEUR_RESULTS,
+						     CUDNN_TYPE_BACKEND_DESCRIPTOR, CONFIGS_MAX, &ret->n, ret->at);
+	if (heuristic)
+		c->cudnnBackendDestroyDescriptor(heuristic);
+	return status;
+}
+
+/* A bit for each numerical note of the engine behind a configuration. */
+static unsigned notes_of(const struct cuda_calls *c, cudnnBackendDescriptor_t config)
+{
+	cudnnBackendNumericalNote_t notes[CUDNN_NUMERICAL_NOTE_TYPE_COUNT];
+	cudnnBackendDescriptor_t engine = NULL;
+	int64_t n = 0, one = 0;
+	unsigned found = 0;
+
+	if (c->cudnnBackendCreateDescriptor(CUDNN_BACKEND_ENGINE_DESCRIPTOR, &engine))
+		return ~0u;
+	if (c->cudnnBackendGetAttribute(config, CUDNN_ATTR_ENGINECFG_ENGINE, CUDNN_TYPE_BACKEND_DESCRIPTOR, 1, &one,
+					&engine) ||
+	    c->cudnnBackendGetAttribute(engine, CUDNN_ATTR_ENGINE_NUMERICAL_NOTE, CUDNN_TYPE_NUMERICAL_NOTE,
+					CUDNN_NUMERICAL_NOTE_TYPE_COUNT, &n, notes))
+		found = ~0u;
+	for (int64_t i = 0; i < n && found != ~0u; i++)
+		found |= 1u << notes[i];
+	c->cudnnBackendDestroyDescriptor(engine);
+	return found;
+}
+
+static bool suits(unsigned notes, const struct dnn_wish *w)
+{
+	const unsigned rounds = 1u << CUDNN_NUMERICAL_NOTE_TENSOR_CORE |
+				1u << CUDNN_NUMERICAL_NOTE_DOWN_CONVERT_INPUTS |
+				1u << CUDNN_NUMERICAL_NOTE_REDUCED_PRECISION_REDUCTION;
+	const unsigned transforms = 1u << CUDNN_NUMERICAL_NOTE_FFT | 1u << CUDNN_NUMERICAL_NOTE_WINOGRAD;
+
+	return !(w->plain && notes & rounds) && !(w->direct && notes & transforms) &&
+	       !(w->tensor_cores && !(notes & 1u << CUDNN_NUMERICAL_NOTE_TENSOR_CORE)) &&
+	       !(w->deterministic && notes & 1u << CUDNN_NUMERICAL_NOTE_NONDETERMINISTIC);
+}
+
+/* Makes the plan of one configuration and keeps it when it fits. */
+static bool try_config(struct dnn_plan *p, cudnnBackendDescriptor_t config, const struct dnn_wish *w)
+{
+	const struct cuda_module *m = p->graph.module;
+	const unsigned notes = notes_of(&m->calls, config);
+	const struct dnn_attr attrs[] = {
+		ATTR(EXECUTION_PLAN_ENGINE_CONFIG, BACKEND_DESCRIPTOR, 1, &config),
+		m->dnn ? (struct dnn_attr)ATTR(EXECUTION_PLAN_HANDLE, HANDLE, 1, &m->dnn)
+		       : (struct dnn_attr)ATTR(EXECUTION_PLAN_DEVICEPROP, BACKEND_DESCRIPTOR, 1, &m->dnn_device),
+	};
+	cudnnBackendDescriptor_t plan = NULL;
+	int64_t bytes = 0, n = 0;
+
+	if (!suits(notes, w) || make(&m->calls, &plan, CUDNN_BACKEND_EXECUTION_PLAN_DESCRIPTOR, attrs, 2))
+		return false;
+	if (m->calls.cudnnBackendGetAttribute(plan, CUDNN_ATTR_EXECUTION_PLAN_WORKSPACE_SIZE, CUDNN_TYPE_INT64, 1, &n,
+					      &bytes) ||
+	    (size_t)bytes > w->workspace_max) {
+		m->calls.cudnnBackendDestroyDescriptor(plan);
+		return false;
+	}
+	p->plan = plan;
+	p->workspace = (size_t)bytes;
+	p->tensor_cores = notes & 1u << CUDNN_NUMERICAL_NOTE_TENSOR_CORE;
+	return true;
+}
+
+static void choose(struct dnn_plan *p, cudnnBackendDescriptor_t graph, const struct dnn_wish *w)
+{
+	static const cudnnBackendHeurMode_t modes[] = { CUDNN_HEUR_MODE_A, CUDNN_HEUR_MODE_FALLBACK };
+
+	for (int i = 0; i < 2 && !p->plan; i++) {
+		struct configs found = { 0 };
+
+		if (recommend(&p->graph, graph, modes[i], &found))
+			found.n = 0;
+		for (int64_t k = 0; k < found.n && !p->plan; k++)
+			if (try_config(p, found.at[k], w)) {
+				p->config = found.at[k];
+				found.at[k] = NULL;
+			}
+		configs_done(&p->graph.module->calls, &found);
+	}
+}
+
+int dnn_plan_new(struct dnn_plan **ret, struct dnn_graph *g, const struct dnn_wish *wishes, int n, struct err *err)
+{
+	struct dnn_plan *p = calloc(1, sizeof(*p));
+	cudnnBackendDescriptor_t graph;
+	int rc;
+
+	if (!p) {
+		graph_done(g);
+		return err_set(err, ERR_NOMEM, "cuda: out of memory: plan of cuDNN");
+	}
+	p->graph = *g;
+	graph = operation_graph(&p->graph);
+	for (int i = 0; graph && i < n && !p->plan; i++)
+		choose(p, graph, &wishes[i]);
+	if (p->plan) {
+		*ret = p;
+		return 0;
+	}
+	rc = refused(g->module, ERR_UNSUPPORTED, graph ? CUDNN_STATUS_NOT_SUPPORTED : p->graph.status, "no engine",
+		     err);
+	dnn_plan_free(p);
+	return rc;
+}
+
+void dnn_plan_free(struct dnn_plan *p)
+{
+	if (!p)
+		return;
+	if (p->pack)
+		p->graph.module->calls.cudnnBackendDestroyDescriptor(p->pack);
+	if (p->plan)
+		p->graph.module->calls.cudnnBackendDestroyDescriptor(p->plan);
+	if (p->config)
+		p->graph.module->calls.cudnnBackendDestroyDescriptor(p->config);
+	graph_done(&p->graph);
+	free(p);
+}
+
+/* ---- runs ---- */
+
+/* A finished pack cannot be changed: another one for other addresses, which steps do not have. */
+static cudnnStatus_t pack(struct dnn_plan *p, const struct dnn_operands *o)
+{
+	const struct cuda_calls *c = &p->graph.module->calls;
+	const struct dnn_attr attrs[] = {
+		ATTR(VARIANT_PACK_UNIQUE_IDS, INT64, o->n, o->uid),
+		ATTR(VARIANT_PACK_DATA_POINTERS, VOID_PTR, o->n, o->address),
+		ATTR(VARIANT_PACK_WORKSPACE, VOID_PTR, 1, &o->workspace),
+	};
+
+	if (p->pack && o->workspace == p->room &&
+	    !memcmp(p->address, o->address, (size_t)o->n * sizeof(o->address[0])))
+		return CUDNN_STATUS_SUCCESS;
+	if (p->pack)
+		c->cudnnBackendDestroyDescriptor(p->pack);
+	p->pack = NULL;
+	p->room = o->workspace;
+	memcpy(p->address, o->address, sizeof(p->address));
+	return make(c, &p->pack, CUDNN_BACKEND_VARIANT_PACK_DESCRIPTOR, attrs, 3);
+}
+
+int dnn_plan_run(struct dnn_plan *p, const struct node *n, const struct dnn_operands *o, struct err *err)
+{
+	const struct cuda_module *m = p->graph.module;
+	cudnnStatus_t status = pack(p, o);
+
+	if (!status)
+		status = m->calls.cudnnSetStream(m->dnn, (cudaStream_t)o->stream);
+	if (!status)
+		status = m->calls.cudnnBackendExecute(m->dnn, p->plan, p->pack);
+	return status ? refused(m, ERR_IO, status, n->name, err) : 0;
+}
+
+#else
+
+int dnn_open(struct cuda_module *m, struct err *err)
+{
+	return cuda_calls_open(&m->calls, CUDA_CUDNN, err);
+}
+
+void dnn_close(struct cuda_module *m)
+{
+	(void)m;
+}
+
+#endif

@@ -1,0 +1,86 @@
+/* dnn.h: graphs of cuDNN from C: descriptors are made, an engine that fits is chosen and kept as a plan. Only dnn.c and
+ * what plans with it (conv_plan.c) know that library. A plan can also be made for a device that is not there. */
+#ifndef DPT_BACKENDS_CUDA_DNN_H
+#define DPT_BACKENDS_CUDA_DNN_H
+
+#include "trainer/backends/cuda/module.h"
+
+/* Opens the library for a module; err says in one line why it cannot be used. */
+int dnn_open(struct cuda_module *m, struct err *err);
+void dnn_close(struct cuda_module *m);
+
+#ifdef HAVE_CUDNN
+
+/* For plans without a device: json describes one as cuDNN's own device properties do. They cannot be run. */
+int dnn_open_for(struct cuda_module *m, const char *json, struct err *err);
+
+#define DNN_DESCRIPTORS_MAX 64
+#define DNN_OPS_MAX 24
+
+/* What is made joins the graph and dies with it. After a failure nothing more is made; dnn_plan_new tells. */
+struct dnn_graph {
+	const struct cuda_module *module;
+	int n, n_ops;
+	cudnnBackendDescriptor_t made[DNN_DESCRIPTORS_MAX], ops[DNN_OPS_MAX];
+	cudnnStatus_t status;
+};
+
+struct dnn_attr {
+	cudnnBackendAttributeName_t name;
+	cudnnBackendAttributeType_t type;
+	int64_t count;
+	const void *value;
+};
+
+struct dnn_tensor {
+	int64_t uid;
+	enum dtype type;
+	int n;
+	int64_t dim[4], stride[4]; /* in elements */
+	bool virtual;		   /* it never lies in memory */
+};
+
+cudnnBackendDescriptor_t dnn_make(struct dnn_graph *g, cudnnBackendDescriptorType_t type, const struct dnn_attr *attrs,
+				  int n);
+cudnnBackendDescriptor_t dnn_tensor(struct dnn_graph *g, const struct dnn_tensor *t);
+void dnn_op(struct dnn_graph *g, cudnnBackendDescriptorType_t type, const struct dnn_attr *attrs, int n);
+cudnnDataType_t dnn_type(enum dtype t);
+
+struct dnn_wish {
+	size_t workspace_max; /* bytes */
+	bool tensor_cores;    /* only with them */
+	bool plain;	      /* only without: they would round fp32 to TF32 */
+	bool deterministic;
+	bool direct; /* no transform: sums of plain products */
+};
+
+#define DNN_OPERANDS_MAX 12
+
+struct dnn_plan {
+	struct dnn_graph graph;
+	cudnnBackendDescriptor_t config, plan, pack; /* pack: the addresses of the last run */
+	size_t workspace;
+	bool tensor_cores;
+	void *address[DNN_OPERANDS_MAX], *room;
+};
+
+/* Of the engines that the library recommends, the first that fits the first of n wishes that any fits. Takes over the
+ * graph's descriptors, also when it fails: ERR_UNSUPPORTED, with the library's words. */
+int dnn_plan_new(struct dnn_plan **ret, struct dnn_graph *g, const struct dnn_wish *wishes, int n, struct err *err);
+void dnn_plan_free(struct dnn_plan *p); /* NULL is fine */
+
+struct dnn_operands {
+	int n;
+	int64_t uid[DNN_OPERANDS_MAX];
+	void *address[DNN_OPERANDS_MAX];
+	void *workspace;
+	struct stream_handle *stream;
+};
+
+/* Allocates a little of the host's memory on the first run and where addresses change: not while a graph is launched
+ * again. n: for messages. */
+int dnn_plan_run(struct dnn_plan *p, const struct node *n, const struct dnn_operands *o, struct err *err);
+
+#endif
+
+#endif
