@@ -66,17 +66,12 @@ static int64_t available(const struct rank *r, const char **ret_whose)
 static int64_t needed_with(const struct rank *like, const struct subject *s, const struct run_config *cfg)
 {
 	struct rank r = { .cfg = cfg, .seat = like->seat, .backend = like->backend, .by_rule = true };
-	struct backend_opts o = { .threads = (int)cfg->threads,
-				  .local_rank = r.seat->local_rank,
-				  .deterministic = true,
-				  .direct = cfg->conv_algo == CONFIG_CONV_DIRECT,
-				  .split = cfg->fp32_matmul == CONFIG_FP32_HIGH };
 	struct err ignored = ERR_INIT;
 	struct prepared p;
 	struct course c;
 	int64_t bytes = -1;
 
-	if (r.backend->open(&o, &r.module, &ignored))
+	if (rank_open_module(&r, &ignored))
 		return -1;
 	if (!planning_make(&c, &p, &r, s, &ignored)) {
 		bytes = needed(&p.plan, &r);

@@ -292,6 +292,18 @@ static void warn_of_lacks(const struct rank *r)
 		log_warn("backend %s: %s", r->backend->name, lacks);
 }
 
+int rank_open_module(struct rank *r, struct err *err)
+{
+	const struct backend_opts o = { .threads = (int)r->cfg->threads,
+					.local_rank = r->seat->local_rank,
+					.deterministic = r->by_rule,
+					.direct = r->cfg->conv_algo == CONFIG_CONV_DIRECT,
+					.split = r->cfg->fp32_matmul == CONFIG_FP32_HIGH,
+					.tf32 = r->cfg->tf32 };
+
+	return r->backend->open(&o, &r->module, err);
+}
+
 int rank_open_backend(struct rank *r, struct err *err)
 {
 	struct precision p = rank_precision(r);
@@ -302,13 +314,7 @@ int rank_open_backend(struct rank *r, struct err *err)
 	rc = pick_backend(r, &p, err);
 	if (rc)
 		return rc;
-	rc = r->backend->open(&(struct backend_opts){ .threads = (int)r->cfg->threads,
-							.local_rank = r->seat->local_rank,
-							.deterministic = r->by_rule,
-							.direct = r->cfg->conv_algo == CONFIG_CONV_DIRECT,
-							.split = r->cfg->fp32_matmul == CONFIG_FP32_HIGH,
-							.tf32 = r->cfg->tf32 },
-				&r->module, err);
+	rc = rank_open_module(r, err);
 	if (!rc && rank_is_root(r))
 		warn_of_lacks(r);
 	if (rc || !r->backend->comms || !r->comm || r->comm->world == 1)

@@ -29,6 +29,7 @@ struct rank rank_of(const struct run_config *cfg, const struct seat *seat); /* b
 /* Opens the communicators: a rank that ends is missed by the others from now on. */
 int rank_meet(struct rank *r, struct err *err);
 int rank_open_backend(struct rank *r, struct err *err);
+int rank_open_module(struct rank *r, struct err *err); /* part of it: r->backend's, as the flags ask */
 void rank_close(struct rank *r);
 
 bool rank_is_root(const struct rank *r);
