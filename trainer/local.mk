@@ -23,6 +23,7 @@ include trainer/strategies/local.mk
 include trainer/backends/local.mk
 include trainer/launch/local.mk
 include trainer/program/local.mk
+include trainer/advise/local.mk
 include trainer/state/local.mk
 include trainer/run/local.mk
 include trainer/tools/local.mk

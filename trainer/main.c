@@ -15,7 +15,9 @@
 #include "trainer/state/initial.h"
 #include "trainer/state/resume.h"
 #include "trainer/tools/against.h"
+#include "trainer/tools/auto.h"
 #include "trainer/tools/bench.h"
+#include "trainer/tools/calibrate.h"
 #include "trainer/tools/describe.h"
 #include "trainer/tools/doctor.h"
 #include "trainer/tools/sample.h"
@@ -154,7 +156,7 @@ static int run_plan(struct job *job, struct err *err)
 	int rc;
 
 	buf_init(&text, TEXT_MAX);
-	rc = describe_plan(job, &text, err);
+	rc = job->cfg->auto_plan ? auto_plan(job, &text, err) : describe_plan(job, &text, err);
 	if (rc) {
 		buf_done(&text);
 		return rc;
@@ -335,6 +337,13 @@ static int run_against(struct job *job, struct err *err)
 	return rc ? rc : against_main(job, err);
 }
 
+static int run_calibrate(struct job *job, struct err *err)
+{
+	int rc = config_resolve(job->cfg, &(struct config_world){ .world = (int)job->cfg->nproc_per_node }, err);
+
+	return rc ? rc : calibrate_main(job, err);
+}
+
 /* A run, and what is to be said of it. One machine: that of another has journals that are not here. */
 static int run_doctor(struct job *job, const struct place *place, struct err *err)
 {
@@ -364,9 +373,13 @@ static int run(struct job *job, struct err *err)
 		return run_sample(job, err);
 	if (against_wanted(cfg))
 		return run_against(job, err);
+	if (cfg->command == COMMAND_BENCH && cfg->calibrate)
+		return run_calibrate(job, err);
 	if (cfg->command == COMMAND_DOCTOR && cfg->run)
 		return doctor_main(job, "", err);
-	rc = resolve(job, &place, &nodes, err);
+	rc = cfg->command == COMMAND_TRAIN && cfg->auto_plan ? auto_choose(job, err) : 0;
+	if (!rc)
+		rc = resolve(job, &place, &nodes, err);
 	if (rc && (cfg->command == COMMAND_TRAIN || cfg->command == COMMAND_BENCH))
 		tell_ranks(err);
 	if (!rc && cfg->command == COMMAND_CONFIG)

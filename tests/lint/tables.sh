@@ -23,6 +23,7 @@ check_list op trainer/ops trainer/ops/ops.def OP
 check_list model trainer/models trainer/models/models.def MODEL
 check_list optimizer trainer/ops trainer/optimizers/optimizers.def OPTIMIZER
 check_list dataset_ops trainer/data/formats trainer/data/formats/formats.def FORMAT dataset
+check_list advise trainer/advise trainer/advise/advise.def ADVISE
 check_list strategy trainer/strategies trainer/strategies/strategies.def STRATEGY
 
 # Kinds of changes: each is in the list of its room.

@@ -16,7 +16,9 @@
 #define TOKENIZE BIT(COMMAND_TOKENIZE)
 #define SAMPLE BIT(COMMAND_SAMPLE)
 #define SHARD BIT(COMMAND_SHARD)
-#define JSON (BIT(COMMAND_CONFIG) | BIT(COMMAND_BENCH) | DOCTOR)
+#define PLAN BIT(COMMAND_PLAN)
+#define PLANNER (BIT(COMMAND_TRAIN) | PLAN)
+#define JSON (BIT(COMMAND_CONFIG) | BIT(COMMAND_BENCH) | DOCTOR | PLAN)
 #define OPEN (-1)
 
 /* Words that a registry owns, as the form of a choice: the first bar is left out. */
@@ -48,6 +50,7 @@ static const struct flag table[FLAG_COUNT] = {
 static const struct flag_alias aliases[] = {
 	{ "b", FLAG_batch_size, NULL },
 	{ "j", FLAG_workers, NULL },
+	{ "auto", FLAG_auto_plan, "yes" },
 	{ "bf16", FLAG_precision, "bf16" },
 	{ "fp16", FLAG_precision, "fp16" },
 	{ "amp", FLAG_precision, "bf16" },

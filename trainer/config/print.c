@@ -34,8 +34,9 @@ static const struct command_help helps[COMMAND_COUNT] = {
 			     "default, config file, environment, flag or derived. --config reads the JSON output "
 			     "back.\n" },
 	[COMMAND_BACKENDS] = { "dptrain backends", "Lists the backends with their versions, or why one cannot run.\n" },
-	[COMMAND_PLAN] = { "dptrain plan [flags of dptrain train]",
-			   "Prepares the program of a run and prints the memory that it will use.\n" },
+	[COMMAND_PLAN] = { "dptrain plan [flags of dptrain train] [--auto [--goal GOAL] [--explain] [--json]]",
+			   "Prepares the program of a run and prints the memory that it will use; --auto ranks the "
+			   "ways to make\nits global batch, on this machine or on one that --hardware describes.\n" },
 	[COMMAND_DOCTOR] = { "dptrain doctor [flags of dptrain train] [--try] | --run DIR",
 			     "Trains for a while, or takes a run that was recorded, and says what makes it slow: the "
 			     "share of the\ntime, the evidence, what to do next and the gain to expect.\n" },

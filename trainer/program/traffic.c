@@ -7,9 +7,7 @@
 #define SMALL_BYTES 16384 /* as communicators have it */
 #define MIB 1048576.0
 
-static const int kinds[] = { OP_allreduce, OP_all_gather, OP_reduce_scatter };
-
-#define KINDS (sizeof(kinds) / sizeof(kinds[0]))
+static const int kinds[TRAFFIC_KINDS] = { OP_allreduce, OP_all_gather, OP_reduce_scatter };
 
 /* Ranks that meet in a group of that kind. */
 static int group_size(const struct program_opts *o, enum group group)
@@ -50,22 +48,23 @@ static double sent_by(const struct program_opts *o, const struct node *n, bool f
 }
 
 /* The first program of a kind is the one for the largest batch. */
-static void add_program(const struct prepared *p, enum program_kind kind, bool first, double times, double sent[KINDS])
+static void add_program(const struct prepared *p, enum program_kind kind, bool first, double times,
+			double sent[TRAFFIC_KINDS])
 {
 	const struct program *program = NULL;
 
 	for (int i = p->n_programs - 1; i >= 0; i--)
 		program = p->program[i]->kind == kind ? p->program[i] : program;
 	for (int i = 0; program && i < program->graph->n_nodes; i++)
-		for (size_t k = 0; k < KINDS; k++)
+		for (size_t k = 0; k < TRAFFIC_KINDS; k++)
 			if (program->graph->nodes[i]->op->id == kinds[k])
 				sent[k] += times * sent_by(&p->opts, program->graph->nodes[i], first);
 }
 
-void traffic_table(const struct prepared *p, int64_t micros, struct buf *out)
+void traffic_sent(const struct prepared *p, int64_t micros, double sent[TRAFFIC_KINDS])
 {
-	double sent[KINDS] = { 0 };
-
+	for (size_t k = 0; k < TRAFFIC_KINDS; k++)
+		sent[k] = 0;
 	if (p->opts.sharing.world == 1)
 		return;
 	add_program(p, PROGRAM_STEP, micros == 1, 1, sent);
@@ -73,8 +72,17 @@ void traffic_table(const struct prepared *p, int64_t micros, struct buf *out)
 		add_program(p, PROGRAM_MICRO, true, 1, sent);
 		add_program(p, PROGRAM_MICRO, false, (double)micros - 2, sent);
 	}
+}
+
+void traffic_table(const struct prepared *p, int64_t micros, struct buf *out)
+{
+	double sent[TRAFFIC_KINDS];
+
+	if (p->opts.sharing.world == 1)
+		return;
+	traffic_sent(p, micros, sent);
 	buf_adds(out, "sent by a rank in a step:\n");
-	for (size_t k = 0; k < KINDS; k++)
+	for (size_t k = 0; k < TRAFFIC_KINDS; k++)
 		if (sent[k] > 0)
 			buf_addf(out, "  %-14s %8.1f MiB\n", ops_table[kinds[k]]->name, sent[k] / MIB);
 }

@@ -3,20 +3,17 @@
  * engine: it reads the steps that these commands print with --json. */
 #include "trainer/tools/against.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <jansson.h>
 #include <math.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include "tracker/base/log.h"
 #include "tracker/insight/sentence.h"
 #include "tracker/insight/warmup.h"
+#include "trainer/tools/child.h"
 #include "trainer/tools/real.h"
 
 #define OUTPUT_MAX ((size_t)256 << 20)
@@ -104,52 +101,16 @@ static int check_line(const struct against *a, struct err *err)
 	return rc;
 }
 
-/* Never returns. */
-static void become_side(char **argv, int out)
-{
-	if (dup2(out, STDOUT_FILENO) >= 0)
-		execv("/proc/self/exe", argv);
-	log_error("cannot start dptrain anew: %s", strerror(errno));
-	_exit(1);
-}
-
-static int read_all(int fd, struct buf *out, struct err *err)
-{
-	char piece[65536];
-	ssize_t n;
-
-	while ((n = read(fd, piece, sizeof(piece))) > 0 || (n < 0 && errno == EINTR))
-		if (n > 0)
-			buf_add(out, piece, (size_t)n);
-	if (n < 0)
-		return err_set_errno(err, errno, "cannot read what dptrain prints");
-	return buf_failed(out) ? err_set(err, ERR_LIMIT, "dptrain printed too much") : 0;
-}
-
-/* One side, once. What went wrong there it has said itself; *ret_code is its exit code. */
+/* One side, once. */
 static int run_process(const struct against *a, int side, struct buf *out, int *ret_code, struct err *err)
 {
-	int ends[2], status = 0, rc;
 	char **argv;
-	pid_t pid;
+	int rc = side_line(a, side, &argv, err);
 
-	rc = side_line(a, side, &argv, err);
 	if (rc < 0)
 		return rc;
-	if (pipe2(ends, O_CLOEXEC)) {
-		free(argv);
-		return err_set_errno(err, errno, "cannot make a pipe");
-	}
-	pid = fork();
-	if (pid == 0)
-		become_side(argv, ends[1]);
+	rc = child_run(argv, out, ret_code, err);
 	free(argv);
-	close(ends[1]);
-	rc = pid < 0 ? err_set_errno(err, errno, "cannot start dptrain anew") : read_all(ends[0], out, err);
-	close(ends[0]);
-	while (pid > 0 && waitpid(pid, &status, 0) < 0 && errno == EINTR)
-		;
-	*ret_code = WIFEXITED(status) ? WEXITSTATUS(status) : 1;
 	return rc;
 }
 

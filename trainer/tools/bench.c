@@ -169,6 +169,8 @@ static json_t *json_profile(const struct profile *p)
 		json_t *j = json_object();
 
 		json_object_set_new(j, "name", json_string(r->name));
+		json_object_set_new(j, "op", json_string(r->op));
+		json_object_set_new(j, "dtype", json_string(r->dtype));
 		json_object_set_new(j, "impl", json_string(r->impl));
 		json_object_set_new(j, "calls", json_integer(r->calls));
 		json_object_set_new(j, "seconds", real_or_null(r->seconds));
@@ -192,6 +194,17 @@ static json_t *json_roof(const struct roof *r)
 	json_object_set_new(o, "gflops", real_or_null(1e-9 * r->flops));
 	json_object_set_new(o, "bandwidth", list);
 	return o;
+}
+
+static json_t *json_curve(const struct profile *p)
+{
+	json_t *list = json_array();
+
+	for (int i = 0; i < p->n_curve; i++)
+		json_array_append_new(list, json_pack("{s:s, s:f, s:f, s:i, s:s}", "op", p->curve[i].op, "bytes",
+						      p->curve[i].bytes, "seconds", p->curve[i].seconds, "ranks",
+						      p->curve[i].ranks, "transport", p->curve[i].transport));
+	return list;
 }
 
 /* "data_wait" */
@@ -247,6 +260,7 @@ static void print_json(const struct bench *b)
 	if (b->profile.n) {
 		json_object_set_new(o, "profile", json_profile(&b->profile));
 		json_object_set_new(o, "roof", json_roof(&b->profile.roof));
+		json_object_set_new(o, "collectives", json_curve(&b->profile));
 	}
 	json_object_set_new(o, "loss", losses);
 	json_dumpf(o, stdout, JSON_INDENT(2) | JSON_REAL_PRECISION(17));

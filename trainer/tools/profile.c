@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "trainer/tools/costing.h"
+
 struct adding {
 	struct profile *p;
 	const struct engine *e;
@@ -47,17 +49,6 @@ static struct profile_row *find_row(struct adding *a, const char *name)
 	return &p->rows[p->n++];
 }
 
-static double operand_bytes(const struct node *n)
-{
-	double bytes = 0;
-
-	for (int i = 0; i < n->n_in; i++)
-		bytes += n->in[i] ? (double)tensor_bytes(n->in[i]) : 0;
-	for (int i = 0; i < n->n_out; i++)
-		bytes += n->out[i] ? (double)tensor_bytes(n->out[i]) : 0;
-	return bytes;
-}
-
 static const char *impl_of(const struct adding *a, const struct program *p, const struct node *n)
 {
 	const struct kernel *k = program_kernel(&a->e->prepared.opts, n);
@@ -69,7 +60,8 @@ static const char *impl_of(const struct adding *a, const struct program *p, cons
 /* A node that was called so often in a step. */
 static int add_node(struct adding *a, const struct program *p, const struct node *n, int64_t calls, double seconds)
 {
-	double flops = n->op->flops ? n->op->flops(n) : 0, bytes = operand_bytes(n);
+	const struct costing_node w = costing_node(n);
+	const double flops = w.flops, bytes = w.bytes;
 	double flops_s = flops / a->p->roof.flops, bytes_s = bytes / roof_rate(&a->p->roof, bytes);
 	const char *impl = impl_of(a, p, n);
 	struct profile_row *r;
@@ -79,6 +71,8 @@ static int add_node(struct adding *a, const struct program *p, const struct node
 	r = find_row(a, name);
 	if (!r)
 		return ERR_NOMEM;
+	r->op = n->op->name;
+	r->dtype = w.dtype;
 	r->impl = !r->calls || !strcmp(r->impl, impl) ? impl : "";
 	r->calls += (int)calls;
 	r->seconds += seconds;
@@ -131,6 +125,8 @@ int profile_make(struct profile *ret, const struct engine *e, int64_t steps, str
 
 	*ret = (struct profile){ .n = 0 };
 	rc = roof_measure(&ret->roof, e, err);
+	if (!rc)
+		rc = curve_measure(ret->curve, &ret->n_curve, e, err);
 	if (rc)
 		return rc;
 	for (int i = 0; !rc && i < e->prepared.n_programs; i++)

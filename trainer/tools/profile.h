@@ -2,11 +2,13 @@
 #ifndef DPT_TOOLS_PROFILE_H
 #define DPT_TOOLS_PROFILE_H
 
+#include "trainer/tools/curve.h"
 #include "trainer/tools/roof.h"
 
 struct profile_row { /* in one step of this rank */
 	char name[80];
 	const char *impl; /* of the kernels; "": they have none, or several */
+	const char *op, *dtype; /* of its last node: of all of them, by node */
 	int calls;
 	double seconds, flops;
 	double bytes; /* of operands, each read or written once a call */
@@ -18,6 +20,8 @@ struct profile {
 	struct profile_row *rows; /* the slowest first */
 	size_t n;
 	struct roof roof;
+	struct curve_point curve[CURVE_POINTS];
+	int n_curve;
 };
 
 /* Collective. Of the nodes that ran since exec_profile, in `steps` steps, as --profile says. */

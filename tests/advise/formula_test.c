@@ -1,0 +1,188 @@
+/* formula_test.c: the formulas of trainer/advise, fed with graphs of two and three blocks, against the plans that the
+ * strategies' passes make of the whole model: bytes by category within 5 % (or 1 % of the whole, which small ones
+ * are), the whole within 3 %, bytes sent within 1 % (results and sums of squares aside, which travel too). */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "trainer/advise/search.h"
+#include "trainer/program/memory.h"
+#include "trainer/program/planning.h"
+#include "trainer/program/traffic.h"
+#include "trainer/tools/costing.h"
+
+#define ARGS_MAX 48
+
+struct test_case {
+	const char *name;
+	const char *flags; /* blanks between */
+	enum advise_id strategy;
+};
+
+static const struct test_case cases[] = {
+	{ "ddp", "--strategy ddp", ADVISE_ddp },
+	{ "ddp twice", "--strategy ddp --grad-accum-steps 2", ADVISE_ddp },
+	{ "zero 1", "--strategy fsdp --zero-stage 1", ADVISE_fsdp },
+	{ "zero 2", "--strategy fsdp --zero-stage 2", ADVISE_fsdp },
+	{ "zero 3", "--strategy fsdp", ADVISE_fsdp },
+	{ "zero 3 twice", "--strategy fsdp --grad-accum-steps 2", ADVISE_fsdp },
+	{ "pdp", "--strategy pdp", ADVISE_pdp },
+};
+
+static const char *const variants[] = {
+	"--no-tie-weights",		 "--tie-weights",
+	"--no-tie-weights --opt adamw",	 "--no-tie-weights --activation-checkpointing full",
+	"--no-tie-weights --precision bf16"
+};
+
+struct planned {
+	double bytes[PLAN_CATEGORY_COUNT], sent[3];
+};
+
+static struct run_config *parse(const char *flags, const char *more, int ranks)
+{
+	static char text[1000];
+	char *argv[ARGS_MAX], *save = NULL, number[16];
+	struct run_config *cfg;
+	struct err err = ERR_INIT;
+	int argc = 0;
+
+	snprintf(number, sizeof(number), "%d", ranks);
+	snprintf(text, sizeof(text), "dptrain plan --synthetic --max-steps 2 --threads 1 --model gpt2-124m --n-layer 8 "
+		 "--n-embd 128 --n-head 4 --vocab-size 512 --block-size 64 --seq-len 64 -b 8 --nproc-per-node %s %s %s",
+		 number, flags, more);
+	for (char *word = strtok_r(text, " ", &save); word && argc < ARGS_MAX; word = strtok_r(NULL, " ", &save))
+		argv[argc++] = word;
+	if (config_parse(&cfg, argc, argv, &err) ||
+	    config_resolve(cfg, &(struct config_world){ .world = ranks }, &err))
+		fail_msg("%s", err.text);
+	cfg->command = COMMAND_BENCH; /* nothing is saved or evaluated */
+	return cfg;
+}
+
+static void plan_rank(struct planned *ret, const struct run_config *cfg, const struct subject *s, int number)
+{
+	struct seat seat = { .world = cfg->world, .local_world = 1, .rank = number, .nodes = 1, .lane_fd = { -1 },
+			     .signal_fd = -1 };
+	struct rank r = rank_of(cfg, &seat);
+	struct err err = ERR_INIT;
+	struct prepared p;
+	struct course c;
+
+	r.by_rule = true;
+	if (rank_open_backend(&r, &err) || planning_make(&c, &p, &r, s, &err))
+		fail_msg("%s", err.text);
+	for (int i = 0; i < PLAN_CATEGORY_COUNT; i++)
+		ret->bytes[i] = (double)p.plan.category_bytes[i];
+	traffic_sent(&p, cfg->grad_accum_steps, ret->sent);
+	prepare_done(&p);
+	rank_close(&r);
+}
+
+static double total(const double *bytes)
+{
+	double sum = 0;
+
+	for (int i = 0; i < PLAN_CATEGORY_COUNT; i++)
+		sum += bytes[i];
+	return sum;
+}
+
+/* The rank that needs most, and what most of them send. */
+static void plan_all(struct planned *ret, const struct run_config *cfg, const struct subject *s)
+{
+	*ret = (struct planned){ .sent = { 0 } };
+	for (int i = 0; i < cfg->world; i++) {
+		struct planned one;
+
+		plan_rank(&one, cfg, s, i);
+		if (total(one.bytes) > total(ret->bytes))
+			memcpy(ret->bytes, one.bytes, sizeof(one.bytes));
+		for (int k = 0; k < 3; k++)
+			ret->sent[k] = fmax(ret->sent[k], one.sent[k]);
+	}
+}
+
+static void compare(const struct advise_cost *c, const struct planned *p, const char *what)
+{
+	const double whole = total(p->bytes);
+	static const char *const sent[] = { "allreduce", "all_gather", "reduce_scatter" };
+	const double all_sent = p->sent[0] + p->sent[1] + p->sent[2];
+	int bad = 0;
+
+	for (int i = 0; i < PLAN_CATEGORY_COUNT; i++) {
+		if (fabs(c->bytes[i] - p->bytes[i]) <= fmax(0.05 * p->bytes[i], 0.01 * whole))
+			continue;
+		printf("%s: %s: %.3f MiB by formula, %.3f planned\n", what, plan_category_name((enum plan_category)i),
+		       c->bytes[i] / 1048576, p->bytes[i] / 1048576);
+		bad = 1;
+	}
+	for (int k = 0; k < 3; k++) {
+		if (fabs(c->sent[k] - p->sent[k]) <= 0.01 * fmax(p->sent[k], all_sent) + 4096)
+			continue;
+		printf("%s: %s: %.0f bytes by formula, %.0f planned\n", what, sent[k], c->sent[k], p->sent[k]);
+		bad = 1;
+	}
+	if (bad || fabs(advise_bytes(c) - whole) > 0.03 * whole)
+		fail_msg("%s: %.3f MiB by formula, %.3f planned", what, advise_bytes(c) / 1048576, whole / 1048576);
+}
+
+static void check(const struct test_case *t, const char *variant, int ranks, const struct hardware *h)
+{
+	struct run_config *cfg = parse(t->flags, variant, ranks);
+	struct subject s;
+	struct costing *work;
+	struct err err = ERR_INIT;
+	struct advise_layout l = { .ranks = ranks, .nodes = 1, .micros = (int)cfg->grad_accum_steps,
+				   .zero_stage = (int)cfg->zero_stage, .shard_degree = ranks, .prefetch = 1,
+				   .sync_each_batch = cfg->sync_each_batch, .bucket_bytes = 25 << 20 };
+	struct advise_model m;
+	struct advise_cost c;
+	struct planned p;
+	int64_t micro = cfg->batch_size;
+	char what[200];
+
+	if (t->strategy == ADVISE_pdp) {
+		l.stages = (int)cfg->pp_stages;
+		l.micros = (int)cfg->microbatches;
+		micro = cfg->batch_size * l.stages / l.micros;
+	}
+	if (subject_open(&s, cfg, NULL, &err) || costing_new(&work, cfg, &s, h, &err) ||
+	    costing_model(work, micro, cfg->activation_checkpointing, cfg->precision, &m, &err))
+		fail_msg("%s", err.text);
+	advise_cost(&c, t->strategy, &m, &l, h);
+	plan_all(&p, cfg, &s);
+	snprintf(what, sizeof(what), "%s, %d ranks, %s", t->name, ranks, variant);
+	compare(&c, &p, what);
+	costing_free(work);
+	subject_close(&s);
+	config_free(cfg);
+}
+
+static void test_formulas(void **state)
+{
+	struct hardware h;
+	struct err err = ERR_INIT;
+
+	(void)state;
+	if (hardware_open(&h, "a100-40gb-x8", &err))
+		fail_msg("%s", err.text);
+	for (size_t v = 0; v < sizeof(variants) / sizeof(variants[0]); v++)
+		for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
+			for (int ranks = 2; ranks <= 4; ranks++)
+				check(&cases[i], variants[v], ranks, &h);
+	hardware_done(&h);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = { cmocka_unit_test(test_formulas) };
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,6 @@
+# Formulas against the strategies' passes; the rules of a study that they must give; what a plan prints.
+cmocka_tests += tests/advise/formula_test tests/advise/study_test
+tests_advise_study_test_SOURCES = tests/advise/study_test.c tests/advise/study.c tests/advise/study.h
+advise_tests = tests/advise/plan.py
+TESTS += $(advise_tests)
+EXTRA_DIST += $(advise_tests)

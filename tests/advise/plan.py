@@ -1,0 +1,137 @@
+"""dptrain plan --auto: the order that the goal asks for, the best one's command line against the plan of the passes, JSON
+as promised, refusals in one line; train --auto trains with the same global batch; bench --calibrate writes what a plan
+reads. Hardware that is shipped keeps its schema. Time and memory are those of processes of their own."""
+import json
+import os
+import resource
+import shlex
+import subprocess
+import sys
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "train"))
+from helper import Folder, check, dptrain, finish
+
+SOURCE = os.environ.get("srcdir", ".")
+SMALL = ["--model", "gpt2-124m", "--n-layer", 6, "--n-embd", 128, "--n-head", 4, "--vocab-size", 512, "--seq-len", 64, "--synthetic", "--max-steps", 2]
+KEYS = {"strategy", "zero_stage", "pp_stages", "ranks", "nnodes", "batch_size", "microbatches", "activation_checkpointing", "offload", "precision",
+        "fits", "planned_bytes", "step_seconds", "samples_per_s", "aco", "limit", "command", "built"}
+A100 = ["--hardware", "a100-40gb-x8"]
+
+
+def plans(*more):
+    p = dptrain("plan", "--auto", "--json", *SMALL, *A100, *more)
+    check(p.returncode == 0, "plan --auto %s: exit %d: %s" % (" ".join(map(str, more)), p.returncode, p.stderr))
+    return json.loads(p.stdout)["plans"]
+
+
+def orders():
+    found = {goal: plans("--goal", goal, "-b", 8) for goal in ("speed", "memory", "ranks")}
+    for goal, key in (("speed", "step_seconds"), ("memory", "planned_bytes"), ("ranks", "ranks")):
+        able = [p[key] for p in found[goal] if p["fits"] and p["built"]]
+        check(found[goal][0]["fits"] and found[goal][0][key] == min(able), "--goal %s: %s is not the least" % (goal, found[goal][0][key]))
+        check(set(found[goal][0]) == KEYS, "members: %s" % sorted(set(found[goal][0]) ^ KEYS))
+    check({p["strategy"] for p in found["speed"]} == {"single", "ddp", "fsdp", "pdp"}, "not every strategy was planned")
+    check({p["precision"] for p in found["speed"]} == {"fp32", "bf16"}, "both precisions are planned where none is asked for")
+
+
+def exact():
+    """What the best few need, as their own command lines plan it. Offloaded parameters are left out: what stays of them is a guess."""
+    lists = (plans("-b", 8), plans("--goal", "memory", "-b", 8, "--precision", "fp32"), plans("-b", 4, "--opt", "adamw", "--precision", "fp32"))
+    for best in (next(p for p in one if "params" not in p["offload"]) for one in lists):
+        words = shlex.split(best["command"])
+        check(words[0] == "dptrain", "command: %s" % best["command"])
+        p = dptrain("plan", *words[1:])
+        line = next((l for l in p.stdout.splitlines() if l.startswith("memory of a rank")), "")
+        if not check(line, "%s: exit %d: %s" % (best["command"], p.returncode, p.stderr)):
+            continue
+        whole = float(line.split()[4]) * 2**20
+        other = sum(float(l.split()[1]) for l in p.stdout.splitlines() if l.split()[0] in ("snapshot", "offloaded")) * 2**20
+        check(abs(best["planned_bytes"] - whole + other) < 0.05 * (whole - other), "%s: %.1f MiB expected, %.1f planned" %
+              (best["command"], best["planned_bytes"] / 2**20, whole / 2**20))
+
+
+def words():
+    p = dptrain("plan", "--auto", "--explain", *SMALL, *A100, "-b", 8)
+    check("instead of the best:" in p.stdout and "as slow" in p.stdout, "--explain says nothing of neighbours: %s" % p.stdout[-400:])
+    check(p.stdout.splitlines()[-1].startswith("dptrain --model"), "the last line is the best one's command")
+    p = dptrain("plan", "--auto", "--model", "gpt-13b", "--seq-len", 256, "-b", 256, "--nnodes", 4, "--synthetic", *A100, "--precision", "fp32")
+    check(p.returncode == 0, "13 B: %s" % p.stderr)
+
+
+def refusals(folder):
+    bad = os.path.join(folder, "bad.json")
+    for text, want in (("{", "bad.json:1: "), ('{"name": "x"}', "memory_bytes: a number"), ('{"nmae": "x"}', "unknown member 'nmae'"),
+                       ('{"name": "x", "memory_bytes": 1e9}', "bandwidth: a list"), ("[]", "an object is needed")):
+        with open(bad, "w") as f:
+            f.write(text)
+        p = dptrain("plan", "--auto", *SMALL, "--hardware", bad)
+        check(p.returncode == 2 and want in p.stderr and p.stderr.count("\n") == 1, "%s: exit %d: %s" % (text, p.returncode, p.stderr))
+    for more, want in ((["--hardware", "b200"], "no such file"), ([], "--calibrate")):
+        p = dptrain("plan", "--auto", *SMALL, *more, env={"XDG_CONFIG_HOME": folder})
+        check(p.returncode == 2 and want in p.stderr and p.stderr.count("\n") == 1, "%s: exit %d: %s" % (more, p.returncode, p.stderr))
+    p = dptrain("train", "--auto", "--strategy", "ddp", *SMALL, "--runs-dir", folder, *A100)
+    check(p.returncode == 2 and "leave --strategy away" in p.stderr, "train --auto --strategy: %s" % p.stderr)
+
+
+def trained(folder):
+    """Measured and used: the whole way, on this machine."""
+    env = {"XDG_CONFIG_HOME": folder, "DPTRAIN_TEST_CALIBRATE": "1"}
+    p = dptrain("bench", "--calibrate", "--nproc-per-node", 2, "--threads", 1, env=env)
+    if not check(p.returncode == 0, "--calibrate: exit %d: %s" % (p.returncode, p.stderr)):
+        return
+    with open(os.path.join(folder, "dptrain", "hardware.json")) as f:
+        h = json.load(f)
+    check({n["op"] for n in h["nodes"]} >= {"linear", "linear_dgrad", "linear_wgrad", "lmhead", "sgd"}, "nodes: %s" % {n["op"] for n in h["nodes"]})
+    check({c["op"] for c in h["collectives"]} == {"allreduce", "all_gather", "reduce_scatter"}, "collectives: %s" % h["collectives"])
+    held(h, "the calibrated file")
+    p = dptrain("train", "--auto", *SMALL, "--global-batch-size", 12, "--precision", "fp32", "--nproc-per-node", 2, "--runs-dir", folder,
+                "--report-to", "none", env=env)
+    check(p.returncode == 0 and "--auto: --nproc-per-node" in p.stderr and "--global-batch-size 12" in p.stderr, "train --auto: exit %d: %s" %
+          (p.returncode, p.stderr))
+
+
+def held(h, name):
+    """By the schema, as far as it says what is needed and which members there are."""
+    with open(os.path.join(SOURCE, "schema", "hardware", "hardware.schema.json")) as f:
+        schema = json.load(f)
+    check(set(h) <= set(schema["properties"]) and set(schema["required"]) <= set(h), "%s: members %s" % (name, sorted(h)))
+    for key in ("products", "bandwidth", "nodes", "collectives"):
+        items = schema["properties"][key]["items"]
+        for one in h.get(key, []):
+            check(set(one) <= set(items["properties"]) and set(items["required"]) <= set(one), "%s: %s: %s" % (name, key, one))
+
+
+def shipped():
+    folder = os.path.join(SOURCE, "schema", "hardware")
+    for name in sorted(os.listdir(folder)):
+        if not name.endswith(".schema.json"):
+            with open(os.path.join(folder, name)) as f:
+                h = json.load(f)
+            held(h, name)
+            check(h["name"] + ".json" == name, "%s is named %s" % (name, h["name"]))
+
+
+def costs():
+    program = os.path.join(os.environ.get("builddir", "."), "dptrain")
+    for model in ("gpt2-124m", "gpt-2.7b", "gpt-175b", "gpt-1t"):
+        before = resource.getrusage(resource.RUSAGE_CHILDREN)
+        p = subprocess.run([program, "plan", "--auto", "--model", model, "--nnodes", "4", "--synthetic", "-b", "16", "--json", *A100], capture_output=True)
+        after = resource.getrusage(resource.RUSAGE_CHILDREN)
+        check(p.returncode == 0, "%s: %s" % (model, p.stderr))
+        print("%s: %.2f s of processor time, largest child so far %.0f MB" % (model, after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime,
+                                                                          after.ru_maxrss / 1000))
+
+
+def main():
+    costs()
+    shipped()
+    orders()
+    exact()
+    words()
+    with Folder() as folder:
+        refusals(folder)
+        trained(folder)
+    finish("plan")
+
+
+main()

@@ -1,0 +1,189 @@
+/* study_test.c: the rules and limits that a published study of data parallelism found on machines of 8 A100 40 GB
+ * (study.h) must follow from the formulas. One differs: the study calls PDP best below 10 B only, where by its own
+ * rules of memory four stages hold 13 and 16 B too, and are faster than FSDP at a batch of 8. */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "tests/advise/study.h"
+
+#define LOW 256 /* a batch of a GPU at which communication hides */
+
+static struct hardware ethernet, nvlink;
+
+static const char *const names[] = { "DDP", "FSDP", "PDP-2", "PDP-4" };
+
+static void expect(const struct study_run *r, const struct hardware *h, unsigned allowed)
+{
+	const int best = study_best(r, h);
+
+	if (best < 0 || !(allowed >> best & 1))
+		fail_msg("%s, %d GPUs, batch %lld: best is %s", study_sizes[r->size].name, r->ranks,
+			 (long long)r->batch, best < 0 ? "none" : names[best]);
+}
+
+static bool fits(int size, int64_t batch, enum study_kind kind, bool offload)
+{
+	const struct study_run r = { .size = size, .ranks = 32, .batch = batch, .offload = offload };
+
+	return study_cost(&r, kind, &ethernet).fits;
+}
+
+static double seconds(int size, int ranks, int64_t batch, enum study_kind kind, const struct hardware *h)
+{
+	const struct study_run r = { .size = size, .ranks = ranks, .batch = batch };
+
+	return study_cost(&r, kind, h).seconds;
+}
+
+enum { DDP = 1 << STUDY_DDP, FSDP = 1 << STUDY_FSDP, PDP = 1 << STUDY_PDP2 | 1 << STUDY_PDP4 };
+
+static void test_winners(void **state)
+{
+	(void)state;
+	for (int s = STUDY_350M; s <= STUDY_6_7B; s++)
+		expect(&(struct study_run){ s, 32, 8, 0, false }, &ethernet, PDP);
+	for (int s = STUDY_350M; s <= STUDY_2_7B; s++)
+		for (int b = 64; b <= 128; b *= 2)
+			expect(&(struct study_run){ s, 32, b, 0, false }, &ethernet, DDP);
+	expect(&(struct study_run){ STUDY_6_7B, 32, 64, 0, false }, &ethernet, FSDP);
+	expect(&(struct study_run){ STUDY_13B, 32, 32, 0, false }, &ethernet, FSDP);
+	for (int s = STUDY_34B; s <= STUDY_81B; s++)
+		expect(&(struct study_run){ s, 32, 8, 0, false }, &ethernet, FSDP);
+}
+
+/* Exposed milliseconds a sample at the batch from which on DDP is the faster one. */
+static double boundary(int size)
+{
+	for (int64_t b = 8; b <= LOW; b++) {
+		const struct study_run r = { size, 32, b, 0, false };
+
+		if (study_best(&r, &ethernet) == STUDY_DDP)
+			return 1e3 * study_cost(&r, STUDY_DDP, &ethernet).exposed_s / (double)b;
+	}
+	return 0;
+}
+
+static void test_boundary(void **state)
+{
+	(void)state;
+	for (int s = STUDY_760M; s <= STUDY_2_7B; s++)
+		if (boundary(s) < 10 || boundary(s) > 45)
+			fail_msg("%s: PDP gives way at %.1f ms a sample", study_sizes[s].name, boundary(s));
+}
+
+static void test_one_machine(void **state)
+{
+	(void)state;
+	for (int s = STUDY_125M; s <= STUDY_2_7B; s++)
+		for (int b = 8; b <= 16; b *= 2)
+			expect(&(struct study_run){ s, 8, b, 0, false }, &ethernet, DDP);
+	expect(&(struct study_run){ STUDY_6_7B, 8, 8, 0, false }, &ethernet, FSDP);
+	for (int s = STUDY_125M; s <= STUDY_1_3B; s++) /* a dip when a second machine comes in */
+		assert_true(seconds(s, 16, 8, STUDY_DDP, &ethernet) > 1.2 * seconds(s, 8, 8, STUDY_DDP, &ethernet));
+	assert_true(seconds(STUDY_1_3B, 32, 20, STUDY_DDP, &ethernet) / 20 <
+		    seconds(STUDY_1_3B, 32, 8, STUDY_DDP, &ethernet) / 8);
+}
+
+static void test_chunks(void **state)
+{
+	double bytes = INFINITY, first_s = 0, least_s = INFINITY, last_s = 0;
+
+	(void)state;
+	for (int chunks = 4; chunks <= 64; chunks *= 2) {
+		const struct study_run r = { STUDY_2_7B, 8, 16, chunks, false };
+		const struct study_result c = study_cost(&r, STUDY_PDP4, &ethernet);
+
+		assert_true(c.bytes < bytes);
+		bytes = c.bytes;
+		first_s = first_s > 0 ? first_s : c.seconds;
+		least_s = fmin(least_s, c.seconds);
+		last_s = c.seconds;
+	}
+	assert_true(least_s < first_s);
+	assert_true(last_s > 1.02 * least_s);
+}
+
+static void test_limits(void **state)
+{
+	const struct study_run huge = { STUDY_1T, 32, 1, 0, true };
+
+	(void)state;
+	assert_true(fits(STUDY_2_7B, 16, STUDY_DDP, false));
+	assert_false(fits(STUDY_6_7B, 16, STUDY_DDP, false));
+	assert_false(fits(STUDY_16B, 16, STUDY_PDP2, false));
+	assert_false(fits(STUDY_34B, 16, STUDY_PDP4, false));
+	assert_true(fits(STUDY_175B, 16, STUDY_FSDP, false));
+	for (int k = 0; k < STUDY_KINDS; k++) {
+		assert_false(fits(STUDY_13B, 256, (enum study_kind)k, false));
+		assert_int_equal(fits(STUDY_1T, 1, (enum study_kind)k, true), k == STUDY_FSDP);
+		assert_false(fits(STUDY_1T, 1, (enum study_kind)k, false));
+	}
+	assert_true(study_cost(&huge, STUDY_FSDP, &ethernet).seconds > 1000);
+}
+
+static double ratio(int size, int64_t batch, enum study_kind kind, bool offload)
+{
+	const struct study_run r = { size, 32, batch, 0, offload };
+
+	return study_cost(&r, kind, &ethernet).seconds / study_cost(&r, kind, &nvlink).seconds;
+}
+
+static void test_links(void **state)
+{
+	(void)state;
+	for (int s = STUDY_350M; s <= STUDY_2_7B; s++) {
+		assert_true(ratio(s, 8, STUDY_PDP4, false) < ratio(s, 8, STUDY_DDP, false));
+		assert_true(ratio(s, 8, STUDY_PDP4, false) < ratio(s, 8, STUDY_FSDP, false));
+		for (int k = 0; k < STUDY_KINDS; k++)
+			assert_true(ratio(s, 64, (enum study_kind)k, false) < ratio(s, 8, (enum study_kind)k, false));
+		assert_true(ratio(s, 8, STUDY_FSDP, false) > 0.99 * ratio(s - 1, 8, STUDY_FSDP, false));
+	}
+	for (int s = STUDY_13B; s <= STUDY_81B; s++)
+		assert_true(ratio(s, 8, STUDY_FSDP, true) < ratio(s, 8, STUDY_FSDP, false));
+}
+
+static double gain(int size, enum study_kind kind)
+{
+	struct hardware faster = ethernet;
+	double before = seconds(size, 32, 8, kind, &ethernet);
+
+	faster.between.rate *= 1.45;
+	return before / seconds(size, 32, 8, kind, &faster);
+}
+
+static void test_bandwidth(void **state)
+{
+	(void)state;
+	for (int s = STUDY_350M; s <= STUDY_2_7B; s++) {
+		assert_true(gain(s, STUDY_FSDP) > gain(s, STUDY_DDP));
+		assert_true(gain(s, STUDY_DDP) > gain(s, STUDY_PDP2));
+		assert_true(gain(s, STUDY_PDP2) >= gain(s, STUDY_PDP4));
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = { cmocka_unit_test(test_winners),	cmocka_unit_test(test_boundary),
+					    cmocka_unit_test(test_one_machine), cmocka_unit_test(test_chunks),
+					    cmocka_unit_test(test_limits),	cmocka_unit_test(test_links),
+					    cmocka_unit_test(test_bandwidth) };
+	struct err err = ERR_INIT;
+	int failed;
+
+	if (hardware_open(&ethernet, "a100-40gb-x8", &err)) {
+		fprintf(stderr, "%s\n", err.text);
+		return 1;
+	}
+	nvlink = ethernet;
+	nvlink.between = nvlink.within;
+	failed = cmocka_run_group_tests(tests, NULL, NULL);
+	hardware_done(&ethernet);
+	return failed;
+}

@@ -1,0 +1,256 @@
+/* hardware_file.c: hardware from JSON (schema/hardware/hardware.schema.json). */
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include <jansson.h>
+
+#include "trainer/advise/hardware.h"
+
+static const struct {
+	const char *name, *text;
+} shipped[] = {
+#define SHIPPED(name, text) { name, text },
+#include "trainer/advise/shipped.def"
+#undef SHIPPED
+};
+
+struct reader {
+	struct hardware *h;
+	const char *path; /* for messages */
+	struct err *err;
+	int rc;
+};
+
+/* A number above or equal to least; `otherwise` where it is absent (NaN: it is needed). */
+static double number(struct reader *r, json_t *o, const char *where, const char *name, double least, double otherwise)
+{
+	json_t *v = json_object_get(o, name);
+
+	if (r->rc || (!v && !isnan(otherwise)))
+		return otherwise;
+	if (!json_is_number(v) || json_number_value(v) < least) {
+		r->rc = err_set(r->err, ERR_USAGE, "%.200s: %s%s%s: a number from %g on is needed", r->path, where,
+				*where ? "." : "", name, least);
+		return otherwise;
+	}
+	return json_number_value(v);
+}
+
+static void text(struct reader *r, json_t *o, const char *where, const char *name, char *ret, size_t n)
+{
+	const char *v = json_string_value(json_object_get(o, name));
+
+	if (r->rc)
+		return;
+	if (!v || strlen(v) >= n)
+		r->rc = err_set(r->err, ERR_USAGE, "%.200s: %s%s%s: a text of less than %zu bytes is needed", r->path,
+				where, *where ? "." : "", name, n);
+	else
+		snprintf(ret, n, "%s", v);
+}
+
+static void read_link(struct reader *r, json_t *root, const char *name, struct hardware_link *ret)
+{
+	json_t *o = json_object_get(root, name);
+
+	if (!o)
+		return;
+	ret->latency_s = number(r, o, name, "latency_s", 0, NAN);
+	ret->rate = 1e9 * number(r, o, name, "gbs", 1e-9, NAN);
+}
+
+/* Nodes are made room for by whoever reads their lists. */
+static void read_nodes(struct reader *r, json_t *root)
+{
+	struct hardware *h = r->h;
+	json_t *o;
+	size_t i;
+
+	json_array_foreach(json_object_get(root, "nodes"), i, o) {
+		struct hardware_node *n = &h->nodes[h->n_nodes];
+
+		text(r, o, "nodes", "op", n->op, sizeof(n->op));
+		text(r, o, "nodes", "dtype", n->dtype, sizeof(n->dtype));
+		n->flops = number(r, o, "nodes", "flops", 0, 0);
+		n->bytes = number(r, o, "nodes", "bytes", 1, NAN);
+		n->seconds = number(r, o, "nodes", "seconds", 1e-12, NAN);
+		h->n_nodes++;
+	}
+}
+
+static void read_products(struct reader *r, json_t *root)
+{
+	struct hardware *h = r->h;
+	json_t *o;
+	size_t i;
+
+	json_array_foreach(json_object_get(root, "products"), i, o) {
+		struct hardware_node *n = &h->nodes[h->n_nodes];
+		const double size = number(r, o, "products", "size", 1, NAN);
+
+		text(r, o, "products", "dtype", n->dtype, sizeof(n->dtype));
+		snprintf(n->op, sizeof(n->op), "product");
+		n->flops = 2 * size * size * size;
+		n->bytes = 12 * size * size;
+		n->seconds = 1e-9 * n->flops / number(r, o, "products", "gflops", 1e-9, NAN);
+		h->n_nodes++;
+	}
+}
+
+static void read_bandwidth(struct reader *r, json_t *root)
+{
+	struct hardware *h = r->h;
+	json_t *o, *list = json_object_get(root, "bandwidth");
+	size_t i;
+
+	if (!r->rc && (!json_array_size(list) || json_array_size(list) > HARDWARE_POINTS))
+		r->rc = err_set(r->err, ERR_USAGE, "%.200s: bandwidth: a list of 1 to %d points is needed", r->path,
+				HARDWARE_POINTS);
+	if (r->rc)
+		return;
+	json_array_foreach(list, i, o)
+		h->bandwidth[h->n_bandwidth++] = (struct hardware_bandwidth){
+			number(r, o, "bandwidth", "bytes", 1, NAN), 1e9 * number(r, o, "bandwidth", "gbs", 1e-9, NAN)
+		};
+}
+
+static void read_collectives(struct reader *r, json_t *root)
+{
+	struct hardware *h = r->h;
+	json_t *o, *list = json_object_get(root, "collectives");
+	size_t i;
+
+	if (!r->rc && json_array_size(list) > HARDWARE_POINTS)
+		r->rc = err_set(r->err, ERR_USAGE, "%.200s: collectives: more than %d points", r->path,
+				HARDWARE_POINTS);
+	json_array_foreach(r->rc ? NULL : list, i, o) {
+		struct hardware_collective *c = &h->collectives[h->n_collectives++];
+		char transport[HARDWARE_TEXT] = "";
+
+		text(r, o, "collectives", "op", c->op, sizeof(c->op));
+		text(r, o, "collectives", "transport", transport, sizeof(transport));
+		c->bytes = number(r, o, "collectives", "bytes", 1, NAN);
+		c->seconds = number(r, o, "collectives", "seconds", 1e-12, NAN);
+		c->ranks = (int)number(r, o, "collectives", "ranks", 2, NAN);
+		c->between = strcmp(transport, "shm") != 0 && strcmp(transport, "nccl") != 0;
+	}
+}
+
+/* A misspelt member would be read as absent. */
+static void check_members(struct reader *r, json_t *root)
+{
+	static const char *const known[] = { "name",	"source",	"memory_bytes", "shared_memory",
+					     "ranks_per_node", "host_memory_bytes", "host_gbs", "overlap",
+					     "rings",	"spread",	"samples_per_s", "within",
+					     "between", "products",	"bandwidth",	"nodes", "collectives" };
+	const char *key;
+	json_t *v;
+
+	json_object_foreach(root, key, v) {
+		bool found = false;
+
+		for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++)
+			found |= !strcmp(known[i], key);
+		if (!found && !r->rc)
+			r->rc = err_set(r->err, ERR_USAGE, "%.200s: unknown member '%.80s'", r->path, key);
+	}
+}
+
+static void read_scalars(struct reader *r, json_t *root)
+{
+	struct hardware *h = r->h;
+
+	text(r, root, "", "name", h->name, sizeof(h->name));
+	h->memory_bytes = number(r, root, "", "memory_bytes", 1, NAN);
+	h->shared = json_is_true(json_object_get(root, "shared_memory"));
+	h->ranks_per_node = (int)number(r, root, "", "ranks_per_node", 1, 1);
+	h->host_bytes = number(r, root, "", "host_memory_bytes", 0, 0);
+	h->host_rate = 1e9 * number(r, root, "", "host_gbs", 0, 0);
+	h->overlap = fmin(1, number(r, root, "", "overlap", 0, 1));
+	h->rings = number(r, root, "", "rings", 1, 1);
+	h->spread = number(r, root, "", "spread", 0, 0);
+	h->samples_per_s = number(r, root, "", "samples_per_s", 0, 0);
+}
+
+static int read_root(struct reader *r, json_t *root)
+{
+	const size_t n = json_array_size(json_object_get(root, "nodes")) +
+			 json_array_size(json_object_get(root, "products"));
+
+	if (n > HARDWARE_NODES)
+		return err_set(r->err, ERR_USAGE, "%.200s: more than %d nodes and products", r->path, HARDWARE_NODES);
+	r->h->nodes = calloc(n + 1, sizeof(*r->h->nodes));
+	if (!r->h->nodes)
+		return err_set(r->err, ERR_NOMEM, "out of memory: %.200s", r->path);
+	check_members(r, root);
+	read_scalars(r, root);
+	read_link(r, root, "within", &r->h->within);
+	read_link(r, root, "between", &r->h->between);
+	read_products(r, root);
+	read_nodes(r, root);
+	read_bandwidth(r, root);
+	read_collectives(r, root);
+	return r->rc;
+}
+
+static json_t *load(const char *name, json_error_t *e)
+{
+	for (size_t i = 0; i < sizeof(shipped) / sizeof(shipped[0]); i++)
+		if (!strcmp(shipped[i].name, name))
+			return json_loads(shipped[i].text, 0, e);
+	return json_load_file(name, 0, e);
+}
+
+/* What may be meant by a name that is no file. */
+static int not_found(const char *name, struct err *err)
+{
+	char names[400] = "";
+	size_t used = 0;
+
+	for (size_t i = 0; i < sizeof(shipped) / sizeof(shipped[0]); i++)
+		used += (size_t)snprintf(names + used, sizeof(names) - used, "%s%s", i ? ", " : "", shipped[i].name);
+	return err_set(err, ERR_USAGE, "--hardware %.200s: no such file, and no name of one that is shipped (%s)", name,
+		       names);
+}
+
+int hardware_open(struct hardware *ret, const char *name, struct err *err)
+{
+	struct hardware h = { .n_nodes = 0 };
+	struct reader r = { .h = &h, .path = name, .err = err };
+	json_error_t e = { .line = 0 };
+	json_t *root = load(name, &e);
+	struct stat st;
+	int rc;
+
+	if (!root && e.line < 0 && stat(name, &st))
+		return not_found(name, err);
+	if (!json_is_object(root))
+		rc = err_set(err, ERR_USAGE, "%.200s:%d: %s", name, e.line, root ? "an object is needed" : e.text);
+	else
+		rc = read_root(&r, root);
+	json_decref(root);
+	if (rc)
+		hardware_done(&h);
+	else
+		*ret = h;
+	return rc;
+}
+
+int hardware_place(char *ret, size_t n, struct err *err)
+{
+	const char *config = getenv("XDG_CONFIG_HOME"), *home = getenv("HOME");
+	int used = -1;
+
+	if (config && *config)
+		used = snprintf(ret, n, "%s/dptrain/hardware.json", config);
+	else if (home && *home)
+		used = snprintf(ret, n, "%s/.config/dptrain/hardware.json", home);
+	if (used < 0 || (size_t)used >= n)
+		return err_set(err, ERR_USAGE, "neither XDG_CONFIG_HOME nor HOME says where to keep what this machine "
+			       "can do; give --hardware FILE (--calibrate: --out FILE)");
+	return 0;
+}

@@ -1,0 +1,12 @@
+# What a configuration will cost: formulas, a file a strategy; machines, from files that are measured or shipped.
+libtrainer_la_SOURCES += trainer/advise/advise.c trainer/advise/advise.def trainer/advise/advise.h \
+	trainer/advise/hardware.c trainer/advise/hardware.h trainer/advise/hardware_file.c \
+	trainer/advise/parts.c trainer/advise/parts.h trainer/advise/search.c trainer/advise/search.h \
+	trainer/advise/single.c trainer/advise/ddp.c trainer/advise/fsdp.c trainer/advise/pdp.c
+hardware_files = schema/hardware/a100-40gb-x8.json
+EXTRA_DIST += $(hardware_files) schema/hardware/hardware.schema.json schema/gen/shipped.awk
+$(libtrainer_la_OBJECTS): trainer/advise/shipped.def
+CLEANFILES += trainer/advise/shipped.def
+trainer/advise/shipped.def: $(hardware_files) schema/gen/shipped.awk
+	$(AM_V_GEN)$(MKDIR_P) trainer/advise && $(AWK) -f '$(srcdir)/schema/gen/shipped.awk' \
+		`for f in $(hardware_files); do echo '$(srcdir)/'$$f; done` > $@.tmp && mv $@.tmp $@

@@ -1,0 +1,302 @@
+/* search.c: the candidates, one list for each question, and their order. */
+#include "trainer/advise/search.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+#define MICROS_TRIED 8 /* halvings of a rank's part of the batch */
+#define RECOMPUTES 3
+
+struct searching {
+	const struct search_opts *o;
+	struct search *s;
+	int room;
+	struct search_plan at; /* what is settled so far */
+	struct advise_model model;
+	struct err *err;
+};
+
+static double memory_of(const struct search_opts *o)
+{
+	return o->memory_bytes > 0 ? o->memory_bytes : o->hardware->memory_bytes;
+}
+
+static bool fits(const struct searching *g, const struct search_plan *p)
+{
+	const struct hardware *h = g->o->hardware;
+	const int local = p->layout.ranks / p->layout.nodes;
+	const double own = p->bytes * (h->shared ? local : 1);
+
+	return own <= memory_of(g->o) && (!p->cost.host_bytes || p->cost.host_bytes * local <= h->host_bytes);
+}
+
+static const char *limit_of(const struct search_plan *p, double loader_s)
+{
+	const struct advise_cost *c = &p->cost;
+	const struct {
+		const char *name;
+		double seconds;
+	} parts[] = { { "compute", c->forward_s + c->backward_s }, { "communication", c->comm_exposed_s },
+		      { "bubble", c->bubble_s },		   { "optimizer", c->optimizer_s },
+		      { "copies", c->copy_exposed_s } };
+	int most = 0;
+
+	if (!p->fits)
+		return "memory";
+	if (loader_s > advise_seconds(c))
+		return "loader";
+	for (int i = 1; i < (int)(sizeof(parts) / sizeof(parts[0])); i++)
+		most = parts[i].seconds > parts[most].seconds ? i : most;
+	return parts[most].name;
+}
+
+static void scale_part(struct advise_part *p, double by)
+{
+	p->forward_s *= by;
+	p->backward_s *= by;
+	p->update_s *= by;
+}
+
+/* Ranks that share a machine have its cores in equal parts: fewer of them are faster than those that were timed. */
+static struct advise_model scaled(const struct searching *g, const struct search_plan *p)
+{
+	const struct hardware *h = g->o->hardware;
+	const double local = (double)p->layout.ranks / p->layout.nodes;
+	struct advise_model m = g->model;
+
+	if (h->shared) {
+		scale_part(&m.front, local / h->ranks_per_node);
+		scale_part(&m.block, local / h->ranks_per_node);
+		scale_part(&m.back, local / h->ranks_per_node);
+	}
+	return m;
+}
+
+static void judge(struct searching *g, struct search_plan *p)
+{
+	const struct hardware *h = g->o->hardware;
+	const struct advise_model m = scaled(g, p);
+	const double loader_s = h->samples_per_s > 0
+		? (double)g->o->global_batch / h->samples_per_s / p->layout.nodes : 0;
+	const double device_batch = (double)g->o->global_batch / p->layout.ranks;
+
+	advise_cost(&p->cost, p->strategy, &m, &p->layout, h);
+	p->bytes = advise_bytes(&p->cost);
+	p->fits = fits(g, p);
+	p->seconds = fmax(advise_seconds(&p->cost), loader_s);
+	p->samples_per_s = (double)g->o->global_batch / p->seconds;
+	p->aco = p->cost.comm_exposed_s / device_batch;
+	p->limit = limit_of(p, loader_s);
+	p->built = g->o->built >> p->strategy & 1;
+}
+
+static int add(struct searching *g)
+{
+	struct search *s = g->s;
+
+	if (!advise_table[g->at.strategy]->takes(&g->model, &g->at.layout))
+		return 0;
+	if (s->n == g->room) {
+		const int room = g->room ? 2 * g->room : 256;
+		struct search_plan *more = realloc(s->plans, (size_t)room * sizeof(*more));
+
+		if (!more)
+			return err_set(g->err, ERR_NOMEM, "out of memory: plans");
+		s->plans = more;
+		g->room = room;
+	}
+	s->plans[s->n] = g->at;
+	judge(g, &s->plans[s->n++]);
+	return 0;
+}
+
+static int add_offloads(struct searching *g)
+{
+	int rc = 0;
+
+	for (int i = OFFLOAD_NONE; !rc && i < OFFLOAD_COUNT; i++) {
+		g->at.offload = (enum search_offload)i;
+		g->at.layout.offload_optimizer = i >= OFFLOAD_OPTIMIZER;
+		g->at.layout.offload_params = i >= OFFLOAD_STATE;
+		if (i == OFFLOAD_STATE && g->at.strategy == ADVISE_fsdp && g->at.layout.zero_stage < 3)
+			continue; /* the parameters are gathered as long as the run lives */
+		if (i == OFFLOAD_NONE || (g->o->hardware->host_bytes > 0 && g->o->hardware->host_rate > 0))
+			rc = add(g);
+	}
+	return rc;
+}
+
+/* Stages of ZeRO where there are several ranks; everything else has one way. */
+static int add_stages(struct searching *g)
+{
+	const bool fsdp = g->at.strategy == ADVISE_fsdp;
+	int rc = 0;
+
+	for (int stage = 1; !rc && stage <= (fsdp ? 3 : 1); stage++) {
+		g->at.layout.zero_stage = fsdp ? stage : 0;
+		g->at.layout.sync_each_batch = fsdp && stage >= 2;
+		rc = add_offloads(g);
+	}
+	return rc;
+}
+
+static int load_model(struct searching *g, int64_t micro)
+{
+	return g->o->model(g->o->user, micro, g->at.recompute, g->at.precision, &g->model, g->err);
+}
+
+/* A model that cannot be had so is none; other failures end the search. */
+static int left_out(int rc)
+{
+	return rc == ERR_USAGE || rc == ERR_UNSUPPORTED ? 0 : rc;
+}
+
+static int add_batches(struct searching *g)
+{
+	const int64_t part = (g->o->global_batch + g->at.layout.ranks - 1) / g->at.layout.ranks;
+	int rc = 0, tried = 0;
+
+	for (int64_t b = part, last = 0; !rc && b != last && tried < MICROS_TRIED; last = b, b = (b + 1) / 2, tried++) {
+		g->at.batch_size = b;
+		g->at.accum = (part + b - 1) / b;
+		g->at.layout.micros = (int)g->at.accum;
+		rc = load_model(g, b);
+		if (rc) {
+			rc = left_out(rc);
+			continue;
+		}
+		for (int i = 0; !rc && i < ADVISE_COUNT; i++) {
+			g->at.strategy = (enum advise_id)i;
+			if (i != ADVISE_pdp)
+				rc = add_stages(g);
+		}
+	}
+	return rc;
+}
+
+/* Pipelines cut what all of their ranks would have; micro-batches are equal. */
+static int add_pipelines(struct searching *g)
+{
+	const int ranks = g->at.layout.ranks;
+	const int64_t part = (g->o->global_batch + ranks - 1) / ranks;
+	int rc = 0;
+
+	g->at.strategy = ADVISE_pdp;
+	g->at.batch_size = part;
+	g->at.accum = 1;
+	for (int stages = 2; !rc && stages <= ranks && stages <= 64; stages *= 2) {
+		const int64_t samples = part * stages;
+
+		for (int64_t micros = stages; !rc && micros <= samples && micros <= 8 * stages; micros *= 2) {
+			if (ranks % stages || samples % micros)
+				continue;
+			g->at.layout.stages = stages;
+			g->at.layout.micros = (int)micros;
+			rc = load_model(g, samples / micros);
+			rc = rc ? left_out(rc) : add_stages(g);
+		}
+	}
+	g->at.layout.stages = 0;
+	return rc;
+}
+
+static int add_ranks(struct searching *g, int ranks, int nodes)
+{
+	int rc = 0;
+
+	if (g->o->global_batch < ranks)
+		return 0;
+	for (int p = 0; !rc && p < g->o->n_precisions; p++)
+		for (int r = 0; !rc && r < RECOMPUTES; r++) {
+			g->at = (struct search_plan){ .recompute = r, .precision = g->o->precisions[p] };
+			g->at.layout = (struct advise_layout){ .ranks = ranks, .nodes = nodes,
+							       .shard_degree = ranks, .prefetch = 1,
+							       .bucket_bytes = g->o->bucket_bytes };
+			rc = add_batches(g);
+			if (!rc && ranks > 1)
+				rc = add_pipelines(g);
+		}
+	return rc;
+}
+
+/* ---- order ---- */
+
+/* Plans that can be started come before those that cannot, and both before those that do not fit. */
+static int standing(const struct search_plan *p)
+{
+	return p->fits ? (p->built ? 0 : 1) : 2;
+}
+
+static int by(double x, double y)
+{
+	return (x > y) - (x < y);
+}
+
+static int faster(const struct search_plan *a, const struct search_plan *b)
+{
+	const int c = by(a->seconds, b->seconds);
+
+	return c ? c : by(a->bytes, b->bytes);
+}
+
+static int by_speed(const void *x, const void *y)
+{
+	const struct search_plan *a = x, *b = y;
+
+	return standing(a) != standing(b) ? standing(a) - standing(b) : faster(a, b);
+}
+
+static int by_memory(const void *x, const void *y)
+{
+	const struct search_plan *a = x, *b = y;
+	const int c = standing(a) != standing(b) ? standing(a) - standing(b) : by(a->bytes, b->bytes);
+
+	return c ? c : faster(a, b);
+}
+
+static int by_ranks(const void *x, const void *y)
+{
+	const struct search_plan *a = x, *b = y;
+	const int c = standing(a) != standing(b) ? standing(a) - standing(b) : a->layout.ranks - b->layout.ranks;
+
+	return c ? c : faster(a, b);
+}
+
+int search_all(struct search *ret, const struct search_opts *o, enum search_goal goal, struct err *err)
+{
+	static int (*const orders[])(const void *, const void *) = { [SEARCH_SPEED] = by_speed,
+								     [SEARCH_MEMORY] = by_memory,
+								     [SEARCH_RANKS] = by_ranks };
+	struct searching g = { .o = o, .s = ret, .err = err };
+	const int most = o->nodes * o->ranks_per_node;
+	int rc = 0;
+
+	*ret = (struct search){ .n = 0 };
+	for (int ranks = 1; !rc && !o->ranks_fixed && ranks < o->ranks_per_node && ranks < most; ranks *= 2)
+		rc = add_ranks(&g, ranks, 1);
+	for (int nodes = 1; !rc && !o->ranks_fixed && nodes < o->nodes; nodes *= 2)
+		rc = add_ranks(&g, nodes * o->ranks_per_node, nodes);
+	if (!rc)
+		rc = add_ranks(&g, most, o->nodes);
+	if (!rc && ret->n)
+		qsort(ret->plans, (size_t)ret->n, sizeof(*ret->plans), orders[goal]);
+	if (rc)
+		search_done(ret);
+	return rc;
+}
+
+void search_done(struct search *s)
+{
+	free(s->plans);
+	*s = (struct search){ .n = 0 };
+}
+
+int search_distance(const struct search_plan *a, const struct search_plan *b)
+{
+	const bool same = a->strategy == b->strategy && a->layout.zero_stage == b->layout.zero_stage &&
+		a->layout.stages == b->layout.stages;
+	const bool micro = a->batch_size == b->batch_size && a->layout.micros == b->layout.micros;
+
+	return !same + (a->layout.ranks != b->layout.ranks) + !micro + (a->recompute != b->recompute) +
+	       (a->offload != b->offload) + (a->precision != b->precision);
+}

@@ -1,0 +1,60 @@
+/* search.h: every configuration of one global batch on a machine: strategy x ranks x micro-batch x recomputation x
+ * offload x precision, by formula, in order. Knows no flags: what a model costs at a size of micro-batch is asked of
+ * the caller. */
+#ifndef DPT_ADVISE_SEARCH_H
+#define DPT_ADVISE_SEARCH_H
+
+#include <stdint.h>
+
+#include "trainer/advise/advise.h"
+
+enum search_goal { SEARCH_SPEED, SEARCH_MEMORY, SEARCH_RANKS };
+
+enum search_offload { OFFLOAD_NONE, OFFLOAD_OPTIMIZER, OFFLOAD_STATE /* parameters too */, OFFLOAD_COUNT };
+
+struct search_plan {
+	enum advise_id strategy;
+	struct advise_layout layout;
+	int64_t batch_size; /* of a rank, in one forward pass */
+	int64_t accum;	    /* passes of a step; 1 with a pipeline, which has layout.micros */
+	int recompute;	    /* enum recompute of trainer/graph/pass.h */
+	int precision;	    /* number that the caller gave */
+	enum search_offload offload;
+	struct advise_cost cost;
+	double bytes;	    /* of a rank's device */
+	double seconds;	    /* of a step; no faster than the loader */
+	double samples_per_s;
+	double aco;	    /* exposed communication seconds by per-device batch */
+	bool fits, built;   /* built: the program can start it */
+	const char *limit;  /* what takes most time, or "memory" */
+};
+
+struct search_opts {
+	const struct hardware *hardware;
+	int nodes, ranks_per_node; /* at most */
+	bool ranks_fixed;	   /* no fewer */
+	int64_t global_batch;
+	const int *precisions;
+	int n_precisions;
+	double bucket_bytes;
+	double memory_bytes; /* of a device, or of the machine where ranks share it; 0: as the hardware says */
+	unsigned built;	     /* strategies that the program has, a bit each by enum advise_id */
+	/* What the model costs at that size; ERR_USAGE: it cannot be had so, and is left out. */
+	int (*model)(void *user, int64_t micro, int recompute, int precision, struct advise_model *ret,
+		     struct err *err);
+	void *user;
+};
+
+struct search {
+	struct search_plan *plans; /* the best first: those that fit and are built, then the others */
+	int n;
+};
+
+int search_all(struct search *ret, const struct search_opts *o, enum search_goal goal, struct err *err);
+void search_done(struct search *s);
+
+/* The number of things in which two plans differ: strategy (with its stage or stages), ranks, micro-batch,
+ * recomputation, offload, precision. */
+int search_distance(const struct search_plan *a, const struct search_plan *b);
+
+#endif

@@ -1,0 +1,201 @@
+/* auto.c: from flags to a search, and from its best plan to flags. */
+#include "trainer/tools/auto.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "tracker/base/log.h"
+#include "trainer/advise/search.h"
+#include "trainer/launch/machine.h"
+#include "trainer/program/memory.h"
+#include "trainer/state/initial.h"
+#include "trainer/tools/auto_text.h"
+#include "trainer/tools/describe.h"
+#include "trainer/tools/costing.h"
+
+/* The file that --hardware names, else what --calibrate wrote on this machine. */
+static int open_hardware(struct hardware *ret, const struct run_config *cfg, struct err *err)
+{
+	char path[4096];
+	int rc;
+
+	if (cfg->hardware)
+		return hardware_open(ret, cfg->hardware, err);
+	rc = hardware_place(path, sizeof(path), err);
+	if (rc)
+		return rc;
+	if (access(path, R_OK))
+		return err_set(err, ERR_USAGE, "%.300s is not there: measure this machine once (dptrain bench "
+			       "--calibrate --nproc-per-node N), or name one: --hardware a100-40gb-x8", path);
+	return hardware_open(ret, path, err);
+}
+
+/* By name: a plan may know more strategies than the program has, and in another order. */
+static unsigned built_strategies(void)
+{
+	unsigned built = 0;
+
+	for (int i = 0; i < ADVISE_COUNT; i++) {
+#define STRATEGY(word, ...) built |= !strcmp(advise_table[i]->name, #word) ? 1u << i : 0;
+#include "trainer/strategies/strategies.def"
+#undef STRATEGY
+	}
+	return built;
+}
+
+static int find_precisions(const struct run_config *cfg, int *ret)
+{
+	ret[0] = cfg->precision;
+	ret[1] = CONFIG_PRECISION_BF16;
+	return cfg->precision == CONFIG_PRECISION_FP32 && !config_given(cfg, FLAG_precision) &&
+	       !config_given(cfg, FLAG_opt_level) && !cfg->deterministic ? 2 : 1;
+}
+
+/* ranks a machine: as asked for, else as the hardware's file was measured. */
+static int ranks_of(const struct run_config *cfg, const struct hardware *h)
+{
+	return config_given(cfg, FLAG_nproc_per_node) ? (int)cfg->nproc_per_node : h->ranks_per_node;
+}
+
+static int64_t batch_of(const struct run_config *cfg, const struct hardware *h)
+{
+	if (config_given(cfg, FLAG_global_batch_size) || cfg->batch_from)
+		return cfg->global_batch_size;
+	return cfg->batch_size * cfg->grad_accum_steps * ranks_of(cfg, h) * cfg->nnodes;
+}
+
+static int search_here(struct auto_found *ret, struct costing *work, const struct run_config *cfg, int n_precisions,
+		       struct err *err)
+{
+	const struct search_opts o = { .hardware = &ret->hardware,
+				       .nodes = (int)cfg->nnodes,
+				       .ranks_per_node = ranks_of(cfg, &ret->hardware),
+				       .global_batch = ret->global_batch,
+				       .precisions = ret->precisions,
+				       .n_precisions = n_precisions,
+				       .bucket_bytes = cfg->bucket_cap_mb * 1048576,
+				       .memory_bytes = cfg->hardware ? 0 : (double)machine_available_bytes(),
+				       .built = built_strategies(),
+				       .model = costing_model,
+				       .user = work };
+
+	return search_all(&ret->search, &o, (enum search_goal)cfg->goal, err);
+}
+
+/* cfg is resolved; what data and model say is settled in it. */
+static int find_plans(struct auto_found *ret, struct run_config *cfg, const struct batch_file *batch, struct err *err)
+{
+	struct subject s = { .data = NULL };
+	struct costing *work = NULL;
+	int rc = open_hardware(&ret->hardware, cfg, err), n = find_precisions(cfg, ret->precisions);
+
+	if (rc)
+		return rc;
+	rc = subject_open(&s, cfg, batch, err);
+	if (!rc)
+		rc = initial_given(&s, cfg, err);
+	if (!rc)
+		rc = costing_new(&work, cfg, &s, &ret->hardware, err);
+	ret->global_batch = batch_of(cfg, &ret->hardware);
+	ret->per_sample = !rc && s.model->reads_tokens ? s.config.seq_len : 1;
+	if (!rc)
+		rc = search_here(ret, work, cfg, n, err);
+	if (!rc && !ret->search.n)
+		rc = err_set(err, ERR_USAGE, "no plan: the global batch of %lld has no sample for each rank",
+			     (long long)ret->global_batch);
+	costing_free(work);
+	subject_close(&s);
+	return rc;
+}
+
+static void done(struct auto_found *f)
+{
+	search_done(&f->search);
+	hardware_done(&f->hardware);
+}
+
+int auto_plan(const struct job *job, struct buf *out, struct err *err)
+{
+	struct auto_found found = { .global_batch = 0 };
+	int rc = find_plans(&found, job->cfg, job->batch, err);
+
+	if (!rc)
+		auto_text(&found, job->cfg, out);
+	done(&found);
+	return rc;
+}
+
+/* As if it had been typed. */
+static int put(struct run_config *cfg, enum flag_id id, const char *text, struct err *err)
+{
+	int rc = config_put(cfg, id, "--auto", *text ? text : "yes", err);
+
+	if (!rc)
+		cfg->origin[id] = ORIGIN_FLAG;
+	return rc;
+}
+
+static int put_all(struct run_config *cfg, const struct auto_flags *flags, struct err *err)
+{
+	int rc = 0;
+
+	for (int i = 0; !rc && i < flags->n; i++)
+		rc = put(cfg, flags->flag[i].id, flags->flag[i].value, err);
+	return rc;
+}
+
+/* A second reading of the command line, resolved, so that the first stays open. */
+static int read_again(struct run_config **ret, const struct job *job, struct err *err)
+{
+	struct run_config *cfg;
+	int rc = config_parse(&cfg, job->argc, job->argv, err);
+
+	if (rc)
+		return rc;
+	rc = config_resolve(cfg, &(struct config_world){ .world = (int)cfg->nproc_per_node }, err);
+	if (rc)
+		config_free(cfg);
+	else
+		*ret = cfg;
+	return rc;
+}
+
+static const struct search_plan *best_here(const struct search *s)
+{
+	return s->n && s->plans[0].fits && s->plans[0].built ? &s->plans[0] : NULL;
+}
+
+int auto_choose(struct job *job, struct err *err)
+{
+	struct auto_found found = { .global_batch = 0 };
+	struct auto_flags flags;
+	const struct search_plan *best;
+	struct run_config *cfg = NULL;
+	struct buf line;
+	int rc;
+
+	if (job->cfg->nnodes > 1 || job->cfg->strategy || config_given(job->cfg, FLAG_strategy))
+		return err_set(err, ERR_USAGE, "--auto chooses strategy and ranks of one machine itself: leave %s away",
+			       job->cfg->nnodes > 1 ? "--nnodes" : "--strategy");
+	rc = read_again(&cfg, job, err);
+	if (rc)
+		return rc;
+	rc = find_plans(&found, cfg, NULL, err);
+	best = rc ? NULL : best_here(&found.search);
+	if (!rc && !best)
+		rc = err_set(err, ERR_USAGE, "--auto: no plan of the global batch of %lld fits into this machine; "
+			     "dptrain plan --auto says what each would need", (long long)found.global_batch);
+	if (!rc) {
+		auto_flags_of(&flags, best, found.global_batch);
+		buf_init(&line, 4096);
+		auto_flags_text(&flags, &line);
+		log_info("--auto: %s (%.3g s a step are expected)", line.data ? line.data : "", best->seconds);
+		buf_done(&line);
+		rc = put_all(job->cfg, &flags, err);
+	}
+	done(&found);
+	config_free(cfg);
+	return rc;
+}

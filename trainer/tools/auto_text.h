@@ -1,0 +1,35 @@
+/* auto_text.h: plans as flags, as a table, as JSON, in words. */
+#ifndef DPT_TOOLS_AUTO_TEXT_H
+#define DPT_TOOLS_AUTO_TEXT_H
+
+#include "tracker/base/buf.h"
+#include "trainer/advise/search.h"
+#include "trainer/config/config.h"
+
+struct auto_found {
+	struct hardware hardware;
+	struct search search;
+	int precisions[2];   /* enum config_precision */
+	int64_t global_batch;
+	int64_t per_sample;  /* what bench counts of a sample: 1, or its tokens */
+};
+
+enum { AUTO_FLAGS_MAX = 16 };
+
+/* What starts a plan. */
+struct auto_flags {
+	struct {
+		enum flag_id id;
+		const char *name; /* as it is typed */
+		char value[24];
+	} flag[AUTO_FLAGS_MAX];
+	int n;
+};
+
+void auto_flags_of(struct auto_flags *ret, const struct search_plan *p, int64_t global_batch);
+void auto_flags_text(const struct auto_flags *flags, struct buf *out); /* "--strategy ddp --batch-size 8" */
+
+/* As cfg asks: --json, --explain. */
+void auto_text(const struct auto_found *f, const struct run_config *cfg, struct buf *out);
+
+#endif

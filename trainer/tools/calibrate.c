@@ -1,0 +1,301 @@
+/* calibrate.c: nodes of several shapes, each timed while all ranks compute; a plan finds others between them. */
+#include "trainer/tools/calibrate.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <jansson.h>
+
+#include "tracker/base/log.h"
+#include "trainer/advise/hardware.h"
+#include "trainer/launch/machine.h"
+#include "trainer/tools/child.h"
+
+#define OUTPUT_MAX ((size_t)64 << 20)
+#define WORDS_MAX 40
+#define NODES_MOST (HARDWARE_NODES / 2)
+#define REPEATS 3 /* of the first subject, for the spread of equal runs */
+
+/* What is run: shapes that cover those of usual runs, large and small. */
+static const char *const subjects[] = {
+	"--model gpt2-124m --n-layer 2 --n-embd 256 --n-head 4 --vocab-size 4096 --seq-len 128 -b 4",
+	"--model gpt2-124m --n-layer 2 --n-embd 768 --n-head 12 --vocab-size 8192 --seq-len 128 -b 1",
+	"--model gpt2-124m --n-layer 2 --n-embd 512 --n-head 8 --vocab-size 4096 --seq-len 256 -b 4",
+	"--model gpt2-124m --n-layer 2 --n-embd 128 --n-head 4 --vocab-size 512 --seq-len 64 -b 8 --opt adamw",
+	"--model resnet20 --image-size 32 --classes 10 -b 32",
+	"--model resnet18 --image-size 64 --classes 100 -b 8",
+	"--model resnet50 --image-size 64 --classes 100 -b 4 --opt adamw",
+};
+
+struct calibration {
+	const struct job *job;
+	json_t *nodes, *bandwidth, *collectives, *products;
+	double steps_s[REPEATS];
+};
+
+/* The words of a child's command line, in text. */
+static void words_of(const struct calibration *c, const char *subject, const char *precision, char *text, size_t n,
+		     char **argv)
+{
+	const struct run_config *cfg = c->job->cfg;
+	char *save = NULL, threads[40] = "";
+	int argc = 0;
+
+	if (config_given(cfg, FLAG_threads))
+		snprintf(threads, sizeof(threads), "--threads %lld", (long long)cfg->threads);
+	snprintf(text, n, "%s bench %s --precision %s --nproc-per-node %lld %s --steps 5 --profile node --json",
+		 c->job->argv[0], subject, precision, (long long)cfg->nproc_per_node, threads);
+	for (char *w = strtok_r(text, " ", &save); w && argc < WORDS_MAX - 1; w = strtok_r(NULL, " ", &save))
+		argv[argc++] = w;
+	argv[argc] = NULL;
+}
+
+/* Blocks are alike: one of them is enough. */
+static bool is_known(const struct calibration *c, const char *op, json_t *row, double flops, double bytes)
+{
+	json_t *o;
+	size_t i;
+
+	json_array_foreach(c->nodes, i, o)
+		if (!strcmp(json_string_value(json_object_get(o, "op")), op) &&
+		    json_equal(json_object_get(o, "dtype"), json_object_get(row, "dtype")) &&
+		    json_number_value(json_object_get(o, "flops")) == flops &&
+		    json_number_value(json_object_get(o, "bytes")) == bytes)
+			return true;
+	return false;
+}
+
+static void add_node(struct calibration *c, json_t *row)
+{
+	const double calls = json_number_value(json_object_get(row, "calls"));
+	const double seconds = json_number_value(json_object_get(row, "seconds")) / calls;
+	const double flops = json_number_value(json_object_get(row, "flops")) / calls;
+	const double bytes = json_number_value(json_object_get(row, "bytes")) / calls;
+	const char *op = json_string_value(json_object_get(row, "op"));
+
+	if (!op || calls < 1 || seconds <= 0 || bytes < 1 || json_array_size(c->nodes) >= NODES_MOST ||
+	    is_known(c, op, row, flops, bytes))
+		return;
+	json_array_append_new(c->nodes, json_pack("{s:s, s:O, s:f, s:f, s:f}", "op", op, "dtype",
+						  json_object_get(row, "dtype"), "flops", flops, "bytes", bytes,
+						  "seconds", seconds));
+}
+
+/* The first run's roof and curves stand for all; each type has a product of its own. */
+static void take(struct calibration *c, json_t *root, const char *dtype)
+{
+	json_t *roof = json_object_get(root, "roof"), *row;
+	size_t i;
+	bool known = false;
+
+	json_array_foreach(json_object_get(root, "profile"), i, row)
+		add_node(c, row);
+	if (!c->bandwidth)
+		c->bandwidth = json_incref(json_object_get(roof, "bandwidth"));
+	if (!c->collectives)
+		c->collectives = json_incref(json_object_get(root, "collectives"));
+	json_array_foreach(c->products, i, row)
+		known |= !strcmp(json_string_value(json_object_get(row, "dtype")), dtype);
+	if (!known && json_is_number(json_object_get(roof, "gflops")))
+		json_array_append_new(c->products, json_pack("{s:s, s:i, s:O}", "dtype", dtype, "size", 1024, "gflops",
+							     json_object_get(roof, "gflops")));
+}
+
+static int run_one(struct calibration *c, const char *subject, const char *precision, double *ret_step_s,
+		   struct err *err)
+{
+	char text[1000], *argv[WORDS_MAX];
+	struct buf out;
+	json_t *root = NULL;
+	int rc, code = 0;
+
+	words_of(c, subject, precision, text, sizeof(text), argv);
+	buf_init(&out, OUTPUT_MAX);
+	rc = child_run(argv, &out, &code, err);
+	if (!rc && code)
+		rc = err_set(err, ERR_USAGE, "a measurement failed (exit code %d): dptrain bench %s --precision %s",
+			     code, subject, precision);
+	if (!rc)
+		root = json_loadb(out.data ? out.data : "", out.len, 0, NULL);
+	if (!rc && !root)
+		rc = err_set(err, ERR_CORRUPT, "dptrain bench printed no JSON");
+	if (!rc) {
+		take(c, root, !strcmp(precision, "fp32") ? "f32" : precision);
+		*ret_step_s = json_number_value(json_object_get(root, "step_seconds"));
+	}
+	json_decref(root);
+	buf_done(&out);
+	return rc;
+}
+
+static bool takes_bf16(void)
+{
+	const struct precision bf16 = { DTYPE_BF16, DTYPE_F32 };
+	struct backend_choice b;
+	struct err ignored = ERR_INIT;
+	char why[256];
+
+	return !backend_load(&b, "cpu", &ignored) &&
+	       (!b.backend->probe || !b.backend->probe(why, sizeof(why))) && b.backend->takes &&
+	       b.backend->takes(&bf16);
+}
+
+static int run_all(struct calibration *c, struct err *err)
+{
+	const char *hook = getenv("DPTRAIN_TEST_CALIBRATE"); /* so many of the subjects alone */
+	const size_t n = hook ? (size_t)strtoul(hook, NULL, 10) : sizeof(subjects) / sizeof(subjects[0]);
+	const bool bf16 = takes_bf16();
+	int rc = 0;
+	double ignored;
+
+	for (int i = 0; !rc && i < REPEATS; i++)
+		rc = run_one(c, subjects[0], "fp32", &c->steps_s[i], err);
+	for (int p = 0; !rc && p <= bf16; p++)
+		for (size_t i = !p; !rc && i < n; i++) {
+			log_info("calibrating: %s in %s", subjects[i], p ? "bf16" : "fp32");
+			rc = run_one(c, subjects[i], p ? "bf16" : "fp32", &ignored, err);
+		}
+	return rc;
+}
+
+/* Of equal runs, relative to their mean. */
+static double spread_of(const double *seconds)
+{
+	double mean = 0, squares = 0;
+
+	for (int i = 0; i < REPEATS; i++)
+		mean += seconds[i] / REPEATS;
+	for (int i = 0; i < REPEATS; i++)
+		squares += (seconds[i] - mean) * (seconds[i] - mean);
+	return sqrt(squares / (REPEATS - 1)) / mean;
+}
+
+/* What the curve of sums says of messages of other numbers of ranks. */
+static json_t *link_of(json_t *collectives)
+{
+	double latency_s = 1e-5, rate = 1;
+	json_t *o;
+	size_t i;
+
+	json_array_foreach(collectives, i, o) {
+		const double bytes = json_number_value(json_object_get(o, "bytes"));
+		const double seconds = json_number_value(json_object_get(o, "seconds"));
+		const double ranks = json_number_value(json_object_get(o, "ranks"));
+
+		if (strcmp(json_string_value(json_object_get(o, "op")), "allreduce"))
+			continue;
+		latency_s = i ? latency_s : seconds / 2 / (ranks - 1);
+		rate = 2 * bytes * (ranks - 1) / ranks / seconds;
+	}
+	return json_pack("{s:f, s:f}", "latency_s", latency_s, "gbs", 1e-9 * rate);
+}
+
+/* Threads that carry bytes need cores of their own beside those that compute. */
+static double overlap_of(const struct run_config *cfg)
+{
+	const int64_t ranks = cfg->nproc_per_node;
+
+	return ranks * (cfg->threads + 1) <= ranks * config_cores(cfg) ? 1 : 0;
+}
+
+static json_t *file_of(const struct calibration *c)
+{
+	const struct run_config *cfg = c->job->cfg;
+	char cpu[200], host[100], name[HARDWARE_TEXT];
+	json_t *o = json_object();
+
+	machine_cpu(cpu, sizeof(cpu));
+	machine_host(host, sizeof(host));
+	snprintf(name, sizeof(name), "%.40s x%lld", host, (long long)cfg->nproc_per_node);
+	json_object_set_new(o, "name", json_string(name));
+	json_object_set_new(o, "source",
+			    json_sprintf("dptrain bench --calibrate on %s, %lld ranks of %lld threads", cpu,
+					 (long long)cfg->nproc_per_node, (long long)cfg->threads));
+	json_object_set_new(o, "memory_bytes", json_integer(machine_available_bytes()));
+	json_object_set_new(o, "shared_memory", json_true());
+	json_object_set_new(o, "ranks_per_node", json_integer(cfg->nproc_per_node));
+	json_object_set_new(o, "overlap", json_real(overlap_of(cfg)));
+	json_object_set_new(o, "spread", json_real(spread_of(c->steps_s)));
+	if (c->collectives)
+		json_object_set_new(o, "within", link_of(c->collectives));
+	json_object_set(o, "products", c->products);
+	json_object_set(o, "bandwidth", c->bandwidth);
+	json_object_set(o, "nodes", c->nodes);
+	if (c->collectives)
+		json_object_set(o, "collectives", c->collectives);
+	return o;
+}
+
+/* The folders above path. */
+static int make_folders(char *path, struct err *err)
+{
+	for (char *slash = strchr(path + 1, '/'); slash; slash = strchr(slash + 1, '/')) {
+		int failed;
+
+		*slash = '\0';
+		failed = mkdir(path, 0777) && errno != EEXIST ? errno : 0;
+		if (failed)
+			return err_set_errno(err, failed, "cannot make %s", path);
+		*slash = '/';
+	}
+	return 0;
+}
+
+/* Under another name first: a plan that reads meanwhile sees the whole of one of them. */
+static int write_file(const char *path, json_t *o, struct err *err)
+{
+	char whole[4096], part[4200];
+	int rc;
+
+	snprintf(whole, sizeof(whole), "%s", path);
+	snprintf(part, sizeof(part), "%s.part", path);
+	rc = make_folders(whole, err);
+	if (rc)
+		return rc;
+	errno = 0;
+	if (json_dump_file(o, part, JSON_INDENT(1) | JSON_REAL_PRECISION(6)) || rename(part, path)) {
+		rc = err_set_errno(err, errno ? errno : EIO, "cannot write %s", path);
+		unlink(part);
+	}
+	return rc;
+}
+
+static int finish(const struct calibration *c, struct err *err)
+{
+	char path[4096];
+	json_t *o;
+	int rc = 0;
+
+	if (c->job->cfg->out)
+		snprintf(path, sizeof(path), "%s", c->job->cfg->out);
+	else
+		rc = hardware_place(path, sizeof(path), err);
+	if (rc)
+		return rc;
+	o = file_of(c);
+	rc = write_file(path, o, err);
+	json_decref(o);
+	if (!rc)
+		printf("%s: %zu nodes, %zu points of collectives; equal runs differ by %.1f %%\n", path,
+		       json_array_size(c->nodes), json_array_size(c->collectives), 100 * spread_of(c->steps_s));
+	return rc;
+}
+
+int calibrate_main(const struct job *job, struct err *err)
+{
+	struct calibration c = { .job = job, .nodes = json_array(), .products = json_array() };
+	int rc = run_all(&c, err);
+
+	if (!rc)
+		rc = finish(&c, err);
+	json_decref(c.nodes);
+	json_decref(c.products);
+	json_decref(c.bandwidth);
+	json_decref(c.collectives);
+	return rc;
+}

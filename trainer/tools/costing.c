@@ -1,0 +1,412 @@
+/* costing.c: sums over the nodes of planned programs, and the difference that one block makes. */
+#include "trainer/tools/costing.h"
+
+#include <stdlib.h>
+
+#include "trainer/advise/parts.h"
+#include "trainer/ops/ops.h"
+#include "trainer/program/planning.h"
+
+#define PRECISIONS 4
+#define FEW 2 /* blocks of the smaller graph */
+
+struct known {
+	int64_t micro;
+	int recompute, precision, rc;
+	struct advise_model model;
+};
+
+struct costing {
+	const struct run_config *cfg;
+	const struct subject *subject;
+	const struct hardware *h;
+	struct rank rank[PRECISIONS]; /* opened when first needed */
+	bool open[PRECISIONS];
+	struct known *known;
+	int n, room;
+};
+
+struct shape_of { /* of a program that is planned */
+	int64_t layers; /* 0: as the model has them */
+	int64_t micro;
+	int recompute, precision;
+	bool pipeline; /* of two stages, else two ranks that hold everything */
+};
+
+/* What one program is made of. */
+struct sums {
+	struct advise_part front, blocks, back; /* blocks: of all */
+	double tied, moments, params, cross, work[PLAN_CATEGORY_COUNT];
+	int n_blocks;
+};
+
+struct costing_node costing_node(const struct node *n)
+{
+	const struct tensor *first = n->n_in ? n->in[0] : NULL;
+	struct costing_node w = { .dtype = "" };
+
+	first = first || !n->n_out ? first : n->out[0];
+	w.dtype = first ? dtype_name(first->dtype) : "";
+	w.flops = n->op->flops ? n->op->flops(n) : 0;
+	for (int i = 0; i < n->n_in; i++)
+		w.bytes += n->in[i] ? (double)tensor_bytes(n->in[i]) : 0;
+	for (int i = 0; i < n->n_out; i++)
+		w.bytes += n->out[i] ? (double)tensor_bytes(n->out[i]) : 0;
+	return w;
+}
+
+double costing_node_s(const struct hardware *h, const struct node *n)
+{
+	const struct costing_node w = costing_node(n);
+
+	return hardware_node_s(h, n->op->name, w.dtype, w.flops, w.bytes);
+}
+
+/* ---- one program ---- */
+
+struct place { /* where a program's parts begin */
+	int turn;	    /* position of the loss */
+	int first, behind;  /* of the first node of a block; behind the last one of the backward pass */
+};
+
+static struct place find_place(const struct graph *g)
+{
+	struct place p = { .turn = g->loss && g->loss->producer ? g->loss->producer->id : g->n_nodes,
+			   .first = g->n_nodes };
+
+	for (int i = 0; i < g->n_nodes; i++) {
+		if (!g->nodes[i]->block)
+			continue;
+		p.first = i < p.first ? i : p.first;
+		p.behind = i + 1;
+	}
+	return p;
+}
+
+static struct advise_part *part_of(struct sums *s, const struct place *p, const struct node *n)
+{
+	if (n->block)
+		return &s->blocks;
+	if (n->id <= p->turn)
+		return n->id < p->first ? &s->front : &s->back;
+	return n->id < p->behind ? &s->back : &s->front;
+}
+
+/* The parameter that a node reads there, as it is or through a cast or a pack; NULL: none. */
+static const struct tensor *param_behind(const struct tensor *t)
+{
+	while (t && t->producer && (t->producer->op->id == OP_cast || t->producer->op->id == OP_pack))
+		t = t->producer->in[0];
+	return t && t->life == LIFE_PERSISTENT && (t->kind == TENSOR_PARAM || t->kind == TENSOR_STAT) ? t : NULL;
+}
+
+static bool copies(const struct node *n)
+{
+	return n->op->id == OP_cast || n->op->id == OP_pack;
+}
+
+/* Parameters belong to the part that reads them first; what is read again elsewhere is tied. */
+static void add_reads(struct sums *s, struct advise_part **owner, const struct place *p, const struct node *n)
+{
+	struct advise_part *part = part_of(s, p, n);
+
+	for (int k = 0; k < n->n_in; k++) {
+		const struct tensor *t = param_behind(n->in[k]);
+		const double elements = t ? (double)shape_count(&t->shape) : 0;
+
+		if (!t || copies(n) || (owner[t->id] == part && t->kind == TENSOR_PARAM))
+			continue;
+		if (owner[t->id])
+			s->tied += owner[t->id] != part ? elements : 0;
+		else
+			part->params += elements;
+		part->largest = elements > part->largest ? elements : part->largest;
+		if (!owner[t->id] || owner[t->id] != part)
+			part->read_bytes += elements * (double)dtype_bytes(n->in[k]->dtype);
+		owner[t->id] = owner[t->id] ? owner[t->id] : part;
+	}
+}
+
+static void add_seconds(struct sums *s, const struct hardware *h, const struct place *p, const struct node *n)
+{
+	struct advise_part *part = part_of(s, p, n);
+	const double seconds = n->op->collective ? 0 : costing_node_s(h, n);
+
+	if (n->phase == PHASE_FORWARD)
+		part->forward_s += seconds;
+	else if (n->phase == PHASE_BACKWARD)
+		part->backward_s += seconds;
+	else if (n->phase == PHASE_OPTIMIZER)
+		s->back.update_s += seconds; /* dealt out by parameters in the end */
+	if (n->op->id == OP_cast && param_behind(n->out[0]))
+		part->cast_bytes += (double)tensor_bytes(n->out[0]);
+}
+
+/* What block 2 reads of what block 1 made. */
+static void add_crossing(struct sums *s, const struct graph *g)
+{
+	for (int i = 0; i < g->n_tensors; i++) {
+		const struct tensor *t = g->tensors[i];
+		bool crosses = false;
+
+		if (!t->producer || t->producer->phase != PHASE_FORWARD || t->producer->block != 1)
+			continue;
+		for (int k = t->producer->id; k < g->n_nodes && !crosses; k++)
+			for (int j = 0; g->nodes[k]->block == 2 && j < g->nodes[k]->n_in; j++)
+				crosses |= g->nodes[k]->in[j] == t && g->nodes[k]->phase == PHASE_FORWARD;
+		s->cross += crosses ? (double)tensor_bytes(t) : 0;
+	}
+}
+
+static void add_persistent(struct sums *s, const struct graph *model)
+{
+	for (int i = 0; i < model->n_tensors; i++) {
+		const struct tensor *t = model->tensors[i];
+
+		if (t->kind == TENSOR_PARAM && t->life == LIFE_PERSISTENT)
+			s->params += (double)tensor_bytes(t);
+		if (t->kind == TENSOR_MOMENT && t->life == LIFE_PERSISTENT)
+			s->moments += (double)tensor_bytes(t);
+	}
+}
+
+static int sum_up(struct sums *ret, const struct prepared *p, const struct hardware *h, struct err *err)
+{
+	const struct graph *g = p->program[0]->graph;
+	const struct place place = find_place(g);
+	struct advise_part **owner = calloc((size_t)g->n_tensors + 1, sizeof(struct advise_part *));
+
+	*ret = (struct sums){ .n_blocks = 0 };
+	if (!owner)
+		return err_set(err, ERR_NOMEM, "out of memory: plan");
+	for (int i = 0; i < g->n_nodes; i++) {
+		const struct node *n = g->nodes[i];
+
+		ret->n_blocks = n->block > ret->n_blocks ? n->block : ret->n_blocks;
+		if (n->id <= place.turn)
+			add_reads(ret, owner, &place, n);
+		add_seconds(ret, h, &place, n);
+	}
+	free(owner);
+	add_crossing(ret, g);
+	add_persistent(ret, p->model);
+	for (int c = 0; c < PLAN_CATEGORY_COUNT; c++)
+		ret->work[c] = (double)p->plan.category_bytes[c];
+	return 0;
+}
+
+/* ---- planning ---- */
+
+static int open_rank(struct costing *w, int precision, struct err *err)
+{
+	static struct board board; /* nobody stops a plan */
+	static const struct seat seat = { .world = 1, .local_world = 1, .nodes = 1, .lane_fd = { -1 },
+					  .signal_fd = -1, .board = &board };
+	struct run_config cfg = *w->cfg;
+	int rc;
+
+	if (w->open[precision])
+		return 0;
+	cfg.precision = precision;
+	cfg.world = cfg.local_world = 1;
+	w->rank[precision] = rank_of(&cfg, &seat);
+	w->rank[precision].by_rule = true;
+	rc = rank_open_backend(&w->rank[precision], err);
+	w->open[precision] = !rc;
+	return rc;
+}
+
+static int plan_sums(struct costing *w, const struct shape_of *o, struct sums *ret, struct err *err)
+{
+	struct run_config cfg = *w->cfg;
+	struct seat seat = { .world = 2, .local_world = 1, .nodes = 1, .lane_fd = { -1 }, .signal_fd = -1 };
+	struct subject s = *w->subject;
+	struct rank r = w->rank[o->precision];
+	struct prepared p;
+	struct course c;
+	int rc;
+
+	cfg.command = COMMAND_BENCH; /* neither evaluates nor saves */
+	cfg.world = cfg.local_world = 2;
+	cfg.strategy = o->pipeline ? STRATEGY_pdp : STRATEGY_ddp;
+	cfg.pp_stages = cfg.microbatches = 2;
+	cfg.pp_partition = NULL;
+	cfg.batch_size = o->micro;
+	cfg.global_batch_size = 2 * o->micro;
+	cfg.grad_accum_steps = 1;
+	cfg.precision = o->precision;
+	cfg.activation_checkpointing = o->recompute;
+	cfg.deterministic = cfg.sync_bn = false;
+	cfg.activation_offload = cfg.param_offload = cfg.optim_offload = false;
+	s.config.layers = o->layers ? o->layers : s.config.layers;
+	r.cfg = &cfg;
+	r.seat = &seat;
+	rc = planning_make(&c, &p, &r, &s, err);
+	if (rc)
+		return rc;
+	rc = sum_up(ret, &p, w->h, err);
+	prepare_done(&p);
+	return rc;
+}
+
+static struct advise_part minus(struct advise_part a, struct advise_part b, double by)
+{
+	return (struct advise_part){ .params = (a.params - b.params) / by,
+				     .read_bytes = (a.read_bytes - b.read_bytes) / by,
+				     .cast_bytes = (a.cast_bytes - b.cast_bytes) / by,
+				     .forward_s = (a.forward_s - b.forward_s) / by,
+				     .backward_s = (a.backward_s - b.backward_s) / by };
+}
+
+/* What few blocks cost beyond as many times what one more costs stands behind them: the last one is not made again. */
+static void add_rest(struct advise_part *back, const struct advise_part *few, const struct advise_part *block, int n)
+{
+	back->forward_s += few->forward_s - n * block->forward_s;
+	back->backward_s += few->backward_s - n * block->backward_s;
+}
+
+static double casts_of(const struct sums *s)
+{
+	return s->front.cast_bytes + s->blocks.cast_bytes + s->back.cast_bytes;
+}
+
+static void deal_updates(struct advise_model *m, double update_s)
+{
+	const double each = update_s / advise_params(m);
+
+	m->front.update_s = each * m->front.params;
+	m->block.update_s = each * m->block.params;
+	m->back.update_s = each * m->back.params;
+}
+
+/* few: of FEW blocks; more: of one more. Without blocks that can be added (few NULL) the whole is dealt out evenly. */
+static struct advise_model model_of(const struct sums *few, const struct sums *more, const struct shape_of *o)
+{
+	const struct sums none = { .n_blocks = 0 }, *less = few ? few : &none;
+	const double by = few ? 1 : more->n_blocks ? more->n_blocks : 1;
+	const double acts = more->work[PLAN_ACTIVATIONS] - casts_of(more);
+	const double less_acts = few ? few->work[PLAN_ACTIVATIONS] - casts_of(few) : 0;
+	struct advise_model m = { .front = more->front, .back = more->back };
+	double update_s;
+
+	m.block = minus(more->blocks, less->blocks, by);
+	m.block.largest = more->blocks.largest;
+	m.block.kept_bytes = (acts - less_acts) / by;
+	m.work_bytes = few ? less_acts - FEW * m.block.kept_bytes : 0;
+	m.blocks = more->n_blocks;
+	if (few)
+		add_rest(&m.back, &few->blocks, &m.block, FEW);
+	m.tied_params = more->tied;
+	m.master_bytes = o->precision == CONFIG_PRECISION_FP64 ? 8 : 4;
+	m.low = o->precision == CONFIG_PRECISION_BF16 || o->precision == CONFIG_PRECISION_FP16;
+	m.moments = more->moments / more->params;
+	m.workspace_bytes = more->work[PLAN_WORKSPACE];
+	m.input_bytes = more->work[PLAN_INPUTS];
+	m.cross_bytes = more->cross;
+	update_s = more->back.update_s;
+	deal_updates(&m, update_s);
+	return m;
+}
+
+/* The blocks that the run has; what more of them update costs in proportion. */
+static void stretch(struct advise_model *m, int blocks)
+{
+	const double each = advise_update_s(m) / advise_params(m);
+
+	m->blocks = blocks;
+	deal_updates(m, each * advise_params(m));
+}
+
+/* What a stage without the loss has beside what waits in its two slots; less than nothing where not all of that waits
+ * at its peak. */
+static void add_stage(struct advise_model *m, const struct sums *stage)
+{
+	const double slot = m->front.kept_bytes + m->block.kept_bytes + m->block.cast_bytes;
+
+	m->stage_bytes = stage->work[PLAN_ACTIVATIONS] - 2 * slot;
+	m->stage_workspace_bytes = stage->work[PLAN_WORKSPACE];
+}
+
+static int make_model(struct costing *w, const struct shape_of *o, struct advise_model *ret, struct err *err)
+{
+	const bool grows = subject_reads_words(w->subject);
+	struct shape_of few = *o, more = *o, pipe = *o;
+	struct sums a, b, stage;
+	struct err ignored = ERR_INIT;
+	int rc = open_rank(w, o->precision, err);
+
+	few.layers = FEW;
+	more.layers = grows ? FEW + 1 : 0;
+	pipe.layers = grows ? FEW : 0;
+	pipe.pipeline = true;
+	if (!rc && grows)
+		rc = plan_sums(w, &few, &a, err);
+	if (!rc)
+		rc = plan_sums(w, &more, &b, err);
+	if (rc)
+		return rc;
+	*ret = model_of(grows ? &a : NULL, &b, o);
+	ret->stage_bytes = ret->work_bytes;
+	ret->stage_workspace_bytes = ret->workspace_bytes;
+	if (grows && !plan_sums(w, &pipe, &stage, &ignored))
+		add_stage(ret, &stage);
+	if (grows)
+		stretch(ret, (int)w->subject->config.layers);
+	return 0;
+}
+
+static struct known *find_known(struct costing *w, int64_t micro, int recompute, int precision)
+{
+	for (int i = 0; i < w->n; i++)
+		if (w->known[i].micro == micro && w->known[i].recompute == recompute &&
+		    w->known[i].precision == precision)
+			return &w->known[i];
+	return NULL;
+}
+
+int costing_model(void *user, int64_t micro, int recompute, int precision, struct advise_model *ret, struct err *err)
+{
+	struct costing *w = user;
+	const struct shape_of o = { .micro = micro, .recompute = recompute, .precision = precision };
+	struct known *k = find_known(w, micro, recompute, precision);
+
+	if (!k && w->n == w->room) {
+		const int room = w->room ? 2 * w->room : 64;
+
+		k = realloc(w->known, (size_t)room * sizeof(*k));
+		if (!k)
+			return err_set(err, ERR_NOMEM, "out of memory: plan");
+		w->known = k;
+		w->room = room;
+		k = NULL;
+	}
+	if (!k) {
+		k = &w->known[w->n++];
+		*k = (struct known){ .micro = micro, .recompute = recompute, .precision = precision };
+		k->rc = make_model(w, &o, &k->model, err);
+	}
+	*ret = k->model;
+	return k->rc;
+}
+
+int costing_new(struct costing **ret, const struct run_config *cfg, const struct subject *s, const struct hardware *h,
+	     struct err *err)
+{
+	struct costing *w = calloc(1, sizeof(*w));
+
+	if (!w)
+		return err_set(err, ERR_NOMEM, "out of memory: plan");
+	*w = (struct costing){ .cfg = cfg, .subject = s, .h = h };
+	*ret = w;
+	return 0;
+}
+
+void costing_free(struct costing *w)
+{
+	for (int i = 0; w && i < PRECISIONS; i++)
+		if (w->open[i])
+			rank_close(&w->rank[i]);
+	if (w)
+		free(w->known);
+	free(w);
+}

@@ -1,0 +1,92 @@
+/* curve.c: every size several times; all ranks count together. */
+#include "trainer/tools/curve.h"
+
+#include <stdlib.h>
+
+#include "tracker/base/clock.h"
+
+#define TIMES 7
+#define ALIGN 256 /* parts of ranks are whole elements */
+
+static const double sizes[] = { 4096, 65536, 1048576, 4194304, 16777216, 67108864 };
+static const char *const ops[] = { "allreduce", "all_gather", "reduce_scatter" };
+
+static int run_once(struct comm *c, int op, void *data, size_t bytes, struct err *err)
+{
+	const size_t each = bytes / (size_t)c->world;
+
+	if (op == 0)
+		return c->ops->allreduce(c, data, (int64_t)(bytes / sizeof(float)), DTYPE_F32, err);
+	if (op == 1)
+		return c->ops->all_gather(c, data, (int64_t)each, err);
+	return c->ops->reduce_scatter(c, data, (int64_t)(each / sizeof(float)), DTYPE_F32, err);
+}
+
+static int by_value(const void *a, const void *b)
+{
+	double x = *(const double *)a, y = *(const double *)b;
+
+	return (x > y) - (x < y);
+}
+
+/* Begun together: what a rank waits for another's start is no part of it. */
+static int time_one(struct comm *c, int op, void *data, size_t bytes, double *ret, struct err *err)
+{
+	double seconds[TIMES];
+	int rc = 0;
+
+	for (int i = 0; !rc && i < TIMES; i++) {
+		double start;
+
+		rc = c->ops->barrier(c, err);
+		start = clock_mono_s();
+		if (!rc)
+			rc = run_once(c, op, data, bytes, err);
+		seconds[i] = clock_mono_s() - start;
+	}
+	qsort(seconds, TIMES, sizeof(seconds[0]), by_value);
+	*ret = seconds[TIMES / 2];
+	return rc;
+}
+
+/* The slowest rank's. */
+static int agree(struct comm *c, struct curve_point *points, int n, struct err *err)
+{
+	double *all = calloc((size_t)c->world * (size_t)n, sizeof(*all));
+	int rc = all ? 0 : err_set(err, ERR_NOMEM, "out of memory: collectives");
+
+	for (int i = 0; !rc && i < n; i++)
+		all[c->rank * n + i] = points[i].seconds;
+	if (!rc)
+		rc = c->ops->all_gather(c, all, (int64_t)((size_t)n * sizeof(*all)), err);
+	for (int i = 0; !rc && i < n; i++)
+		for (int r = 0; r < c->world; r++)
+			points[i].seconds = all[r * n + i] > points[i].seconds ? all[r * n + i] : points[i].seconds;
+	free(all);
+	return rc;
+}
+
+int curve_measure(struct curve_point ret[CURVE_POINTS], int *ret_n, const struct engine *e, struct err *err)
+{
+	struct comm *c = rank_comm(&e->rank);
+	const size_t n_sizes = sizeof(sizes) / sizeof(sizes[0]), unit = ALIGN * (size_t)c->world;
+	void *data;
+	int rc, n = 0;
+
+	*ret_n = 0;
+	if (c->world == 1 || e->rank.backend->streams)
+		return 0;
+	rc = c->ops->alloc(c, (size_t)sizes[n_sizes - 1], &data, err);
+	for (size_t i = 0; !rc && i < sizeof(ops) / sizeof(ops[0]); i++)
+		for (size_t k = 0; !rc && k < n_sizes; k++) {
+			const size_t bytes = (size_t)sizes[k] / unit * unit;
+
+			ret[n] = (struct curve_point){ ops[i], (double)bytes, 0, c->world, c->ops->name };
+			rc = bytes ? time_one(c, (int)i, data, bytes, &ret[n].seconds, err) : 0;
+			n += bytes != 0;
+		}
+	if (!rc)
+		rc = agree(c, ret, n, err);
+	*ret_n = rc ? 0 : n;
+	return rc;
+}

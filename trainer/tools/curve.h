@@ -1,0 +1,20 @@
+/* curve.h: how long collectives of this run's ranks take, by size: the curve that a hardware file holds. */
+#ifndef DPT_TOOLS_CURVE_H
+#define DPT_TOOLS_CURVE_H
+
+#include "trainer/run/engine.h"
+
+enum { CURVE_POINTS = 18 };
+
+struct curve_point {
+	const char *op;	 /* allreduce, all_gather, reduce_scatter */
+	double bytes;	 /* of the whole */
+	double seconds;	 /* median; of the slowest rank */
+	int ranks;
+	const char *transport; /* of the communicator */
+};
+
+/* Collective; nothing for one rank, nor for a device whose memory the host's communicators do not reach. */
+int curve_measure(struct curve_point ret[CURVE_POINTS], int *ret_n, const struct engine *e, struct err *err);
+
+#endif
