@@ -10,6 +10,9 @@
 #include "trainer/graph/kernel.h"
 #include "trainer/ops/copy/copy.h"
 
+/* Of a file: what is resident of it at a time. */
+#define COPY_PIECE_BYTES ((size_t)4 << 20)
+
 /* Pages of a mapped file (MAP_SHARED) are the process's no longer: what they hold stays the file's. Neighbours on the
  * first and the last of them find theirs again. */
 static inline void copy_give_back(void *at, size_t bytes)
@@ -34,13 +37,14 @@ static inline int copy_run(void *state, const struct kernel_args *args, struct e
 	const size_t bytes = tensor_bytes(n->in[0]);
 
 	(void)err;
-	if (!bytes)
-		return 0;
-	memcpy(args->out[0], args->in[0], bytes);
-	if (file && n->in[0]->space == SPACE_OFFLOAD)
-		copy_give_back(args->in[0], bytes);
-	if (file && n->out[0]->space == SPACE_OFFLOAD)
-		copy_give_back(args->out[0], bytes);
+	for (size_t at = 0, piece; at < bytes; at += piece) {
+		unsigned char *from = (unsigned char *)args->in[0] + at, *to = (unsigned char *)args->out[0] + at;
+
+		piece = file && bytes - at > COPY_PIECE_BYTES ? COPY_PIECE_BYTES : bytes - at;
+		memcpy(to, from, piece);
+		if (file)
+			copy_give_back(n->in[0]->space == SPACE_OFFLOAD ? from : to, piece);
+	}
 	return 0;
 }
 
