@@ -128,15 +128,21 @@ static struct node *send_on(struct scatterer *s, const struct bucket *b, const s
 	return n;
 }
 
+/* The tree of leaves runs across the groups that hold a copy each: its sums are made by all ranks at once. */
 static struct node *send(struct scatterer *s, const struct bucket *b)
 {
-	struct node *n = graph_failed(s->g) ? NULL : reduce_scatter_add(s->g, b->flat, s->o->room);
+	const bool copies = s->o->shard_degree * s->o->stages < s->o->world, tree = copies && s->o->room;
+	struct node *n;
 
+	if (graph_failed(s->g))
+		return NULL;
+	n = tree ? allreduce_terms_add(s->g, b->flat, s->o->room, STREAM_COMM)
+		 : reduce_scatter_add(s->g, b->flat, s->o->room);
 	if (!n)
 		return NULL;
 	n->bucket = b->unit->number;
 	graph_move(s->g, n->id, b->last->id + 1);
-	return s->o->shard_degree < s->o->world ? send_on(s, b, n) : n;
+	return copies && !tree ? send_on(s, b, n) : n;
 }
 
 /* The own range of p's gradient in its bucket. */

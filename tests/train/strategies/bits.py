@@ -18,9 +18,10 @@ MODELS = {
 }
 WAYS = {"ddp": ["--strategy", "ddp"]}
 WAYS.update({"fsdp %d" % stage: ["--strategy", "fsdp", "--zero-stage", stage] for stage in (1, 2, 3)})
-MOST = [("ddp", 2), ("fsdp 1", 3), ("fsdp 2", 4), ("fsdp 3", 8)]
+WAYS.update({"hsdp %d" % stage: ["--strategy", "fsdp", "--zero-stage", stage, "--shard-degree", 2] for stage in (1, 3)})
+MOST = [("ddp", 2), ("fsdp 1", 3), ("fsdp 2", 4), ("fsdp 3", 8), ("hsdp 3", 4)]
 FEW = [("ddp", 3), ("fsdp 3", 3)]
-ALL = [(way, world) for way in WAYS for world in (2, 3, 4, 8)]
+ALL = [(way, world) for way in WAYS for world in (2, 3, 4, 8) if way[0] != "h" or world in (4, 8)]
 
 
 def digest(flags):
