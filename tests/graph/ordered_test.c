@@ -416,6 +416,8 @@ static const struct sharing sharings[] = {
 	{ "--strategy fsdp --zero-stage 3 --no-reshard-after-forward --gather-prefetch 0", 2 },
 	{ "--strategy pdp --pp-stages 2 --microbatches 4", 2 },
 	{ "--strategy pdp --pp-stages 2 --microbatches 3 --pp-schedule gpipe", 4 },
+	{ "--strategy pdp --pp-stages 2 --microbatches 2 --zero-stage 1", 4 },
+	{ "--strategy dp --dp-devices 3", 1 },
 };
 
 static const char *const recomputations[] = { "none", "selective", "full" };
@@ -426,11 +428,12 @@ static void check_sharing(const char *model, const struct sharing *s, bool witho
 
 	for (size_t r = 0; r < sizeof(recomputations) / sizeof(recomputations[0]); r++)
 		for (int accumulate = 1; accumulate < 4; accumulate += 2) {
+			const bool cut = strstr(s->flags, "pdp") || strstr(s->flags, " dp "); /* into micro-batches */
 			char flags[600];
 
 			snprintf(flags, sizeof(flags), "%s %s --activation-checkpointing %s --grad-accum-steps %d",
 				 model, s->flags, recomputations[r], accumulate);
-			if (accumulate == 1 || !strstr(flags, "pdp")) /* whose micro-batches are the pipeline's */
+			if (accumulate == 1 || !cut)
 				check_run(flags, s->world, without, &total);
 		}
 	say(s->flags, &total);

@@ -123,6 +123,11 @@ static int check_stage(const struct run_config *cfg, enum flag_id id, int least,
 
 	if (!given(cfg, id))
 		return 0;
+	if (cfg->strategy == STRATEGY_pdp && id == FLAG_zero_stage && cfg->zero_stage == 1)
+		return 0;
+	if (cfg->strategy == STRATEGY_pdp && id == FLAG_zero_stage)
+		return err_set(err, ERR_USAGE, "%s %lld: pipelines share out moments alone; --zero-stage 1",
+			       say(cfg, id, &l), (long long)cfg->zero_stage);
 	if (cfg->strategy != STRATEGY_fsdp)
 		return err_set(err, ERR_USAGE, "%s: only --strategy fsdp shares parameters out", say(cfg, id, &l));
 	if (cfg->zero_stage < least)
@@ -162,14 +167,17 @@ static int resolve_sharing(struct run_config *cfg, struct err *err)
 /* What is offloaded, and where to. */
 static int check_offload(const struct run_config *cfg, struct err *err)
 {
+	const bool shares = cfg->strategy == STRATEGY_fsdp ||
+			    (cfg->strategy == STRATEGY_pdp && given(cfg, FLAG_zero_stage));
 	struct label l;
 
 	if (cfg->offload_dir && !cfg->activation_offload && !cfg->param_offload && !cfg->optim_offload)
 		return err_set(err, ERR_USAGE, "%s: nothing is offloaded; --activation-offload, --param-offload or "
 			       "--optim-offload says what", say(cfg, FLAG_offload_dir, &l));
-	if (cfg->param_offload && cfg->strategy == STRATEGY_fsdp && cfg->world > 1 && cfg->zero_stage < 3)
+	if (cfg->param_offload && cfg->world > 1 && shares && cfg->zero_stage < 3)
 		return err_set(err, ERR_USAGE, "%s: stage %lld of ZeRO keeps whole parameters for the step; "
-			       "--zero-stage 3 does not", say(cfg, FLAG_param_offload, &l), (long long)cfg->zero_stage);
+			       "--strategy fsdp --zero-stage 3 does not", say(cfg, FLAG_param_offload, &l),
+			       (long long)cfg->zero_stage);
 	return 0;
 }
 

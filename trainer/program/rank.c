@@ -41,6 +41,12 @@ struct precision rank_precision(const struct rank *r)
 	}
 }
 
+/* Pipelines share moments out where they are asked to. */
+static int zero_stage(const struct run_config *cfg)
+{
+	return cfg->strategy == STRATEGY_pdp && !config_given(cfg, FLAG_zero_stage) ? 0 : (int)cfg->zero_stage;
+}
+
 struct strategy_opts rank_sharing(const struct rank *r)
 {
 	const struct run_config *cfg = r->cfg;
@@ -49,10 +55,11 @@ struct strategy_opts rank_sharing(const struct rank *r)
 				       .world = r->seat->world,
 				       .bucket_bytes = (size_t)(cfg->bucket_cap_mb * 1048576.0),
 				       .sync_bn = cfg->sync_bn,
-				       .zero_stage = (int)cfg->zero_stage,
+				       .zero_stage = zero_stage(cfg),
 				       .unit_is_layer = cfg->fsdp_unit == CONFIG_UNIT_LAYER,
 				       .reshard = cfg->reshard_after_forward,
-				       .shard_degree = (int)cfg->shard_degree,
+				       .shard_degree = (int)(cfg->strategy == STRATEGY_pdp ?
+							     cfg->world / config_stages(cfg) : cfg->shard_degree),
 				       .gather_prefetch = (int)cfg->gather_prefetch,
 				       .sync_each_batch = cfg->sync_each_batch,
 				       .devices = (int)cfg->dp_devices,

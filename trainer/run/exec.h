@@ -22,7 +22,7 @@ struct exec { /* first member of each executor's own struct */
 };
 
 /* Puts the inputs of a micro-batch into its slot, and changes what is its own on *page, which every node of that
- * micro-batch gets. Its time is the caller's. */
+ * micro-batch gets, but its number, which is there before: other streams may be ahead. Its time is the caller's. */
 struct exec_feed {
 	int (*put)(void *user, int micro, struct step_page *page, struct err *err);
 	void *user;

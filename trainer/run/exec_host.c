@@ -513,8 +513,10 @@ static int host_run(struct exec *exec, const struct program *p, const struct exe
 
 	if (atomic_load(&e->failed))
 		return err_set(err, ERR_PEER, "a collective failed before");
-	for (int i = 0; i < p->schedule.slots; i++)
+	for (int i = 0; i < p->schedule.slots; i++) {
 		e->page[i] = *call->page;
+		e->page[i].micro += i;
+	}
 	e->feed = call->feed;
 	e->trace = call->trace;
 	e->open.name = NULL;

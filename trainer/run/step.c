@@ -172,7 +172,6 @@ static int feed(void *user, int micro, struct step_page *page, struct err *err)
 {
 	const struct feeding *f = user;
 
-	page->micro = micro;
 	page->first_sample += micro * f->p->micro;
 	return put_samples(f->e, f->p, f->b, micro, err);
 }

@@ -1,131 +1,9 @@
-/* ddp.c: distributed data parallel. Every rank holds all parameters and differentiates its part of the batch. The
- * gradients lie as views in a few flat buckets of communicator memory, filled in the order in which the backward pass
- * makes them; each bucket is summed over the ranks, on the communication stream, as soon as its last gradient is there.
- * Losses and gradients are sums over samples divided by the global count (xent_grad), so the sum over ranks is all
- * there is to do. Parameters stay equal because they start equal and get the same updates. */
-#include "trainer/ops/allreduce/allreduce.h"
+/* ddp.c: distributed data parallel. Every rank holds all parameters and differentiates its part of the batch. Gradients
+ * are summed over the ranks in buckets (buckets.h), beside the backward pass. Losses and gradients are sums over
+ * samples divided by the global count (xent_grad), so the sum over ranks is all there is to do. Parameters stay equal
+ * because they start equal and get the same updates. */
+#include "trainer/strategies/buckets.h"
 #include "trainer/strategies/share.h"
-#include "trainer/strategies/terms.h"
-
-#define VIEW_ALIGN 64u
-#define FIRST_BUCKET_BYTES ((size_t)1 << 20) /* small, so that the first sum starts early */
-
-struct bucket {
-	struct tensor **grad; /* in the order in which they are made */
-	int n;
-	size_t bytes; /* with each view rounded up */
-	int last;     /* position of the node that makes the last one */
-};
-
-/* The places of a bucket's gradients in the first of the terms become the parameters' gradients. */
-static void take_sums(struct graph *g, const struct bucket *b, struct tensor *terms)
-{
-	for (int i = 0; i < g->n_tensors && !graph_failed(g); i++) {
-		struct tensor *p = g->tensors[i], *grad = p->kind == TENSOR_PARAM ? p->grad : NULL;
-
-		for (int k = 0; grad && k < b->n; k++)
-			if (grad == b->grad[k])
-				p->grad = terms_gradient(g, terms, grad);
-	}
-}
-
-/* The sum over the ranks, behind position `at`. */
-static void sum_bucket(struct graph *g, struct tensor *flat, int number, const struct strategy_opts *o, int at)
-{
-	struct node *n = o->room ? allreduce_terms_add(g, flat, o->room, STREAM_COMM)
-				 : allreduce_add(g, flat, STREAM_COMM);
-
-	if (!n)
-		return;
-	n->phase = PHASE_COMM;
-	n->bucket = number;
-	graph_move(g, g->n_nodes - 1, at);
-}
-
-static int add_bucket(struct graph *g, const struct bucket *b, int number, const struct strategy_opts *o)
-{
-	size_t each = dtype_bytes(b->grad[0]->dtype);
-	struct tensor like = { .kind = TENSOR_GRAD,
-			       .dtype = b->grad[0]->dtype,
-			       .life = b->grad[0]->life,
-			       .space = SPACE_COMM,
-			       .name = arena_printf(g->arena, "bucket.%d", number) };
-	struct tensor *flat;
-	size_t at = 0;
-	int behind = b->last + 1;
-
-	like.shape = SHAPE((int64_t)(b->bytes / each));
-	flat = graph_tensor(g, &like);
-	if (!flat)
-		return -1;
-	for (int i = 0; i < b->n; i++) {
-		struct tensor *t = b->grad[i];
-
-		t->base = flat;
-		t->base_offset = at;
-		t->space = SPACE_COMM;
-		t->producer->bucket = number;
-		at += (tensor_bytes(t) + VIEW_ALIGN - 1) / VIEW_ALIGN * VIEW_ALIGN;
-	}
-	if (o->room && o->accumulates) {
-		flat = terms_put(g, flat, o, &behind);
-		if (flat)
-			take_sums(g, b, flat);
-	}
-	if (!o->more_follow && !graph_failed(g))
-		sum_bucket(g, flat, number, o, behind);
-	return graph_failed(g) ? -1 : 0;
-}
-
-static bool is_gradient(const struct graph *g, const struct tensor *t)
-{
-	if (!t || t->kind != TENSOR_GRAD)
-		return false;
-	for (int i = 0; i < g->n_tensors; i++)
-		if (g->tensors[i]->kind == TENSOR_PARAM && g->tensors[i]->grad == t)
-			return true;
-	return false;
-}
-
-/* Gradients of parameters by the position of the node that makes them; returns how many. */
-static int collect(struct graph *g, struct tensor **grad)
-{
-	int count = 0;
-
-	for (int i = 0; i < g->n_nodes; i++)
-		for (int k = 0; k < g->nodes[i]->n_out; k++)
-			if (is_gradient(g, g->nodes[i]->out[k]))
-				grad[count++] = g->nodes[i]->out[k];
-	return count;
-}
-
-static int bucket_gradients(struct graph *g, const struct strategy_opts *o, struct err *err)
-{
-	struct tensor **grad = arena_array(g->arena, (size_t)g->n_tensors, sizeof(*grad));
-	struct bucket *all;
-	int n_grad, n = 0;
-
-	if (!grad)
-		return err_set(err, ERR_NOMEM, "out of memory: buckets");
-	n_grad = collect(g, grad);
-	all = arena_array(g->arena, (size_t)n_grad + 1, sizeof(*all));
-	if (!all)
-		return err_set(err, ERR_NOMEM, "out of memory: buckets");
-	for (int i = 0; i < n_grad; i++) {
-		size_t bytes = (tensor_bytes(grad[i]) + VIEW_ALIGN - 1) / VIEW_ALIGN * VIEW_ALIGN;
-		size_t cap = n <= 1 && FIRST_BUCKET_BYTES < o->bucket_bytes ? FIRST_BUCKET_BYTES : o->bucket_bytes;
-
-		if (n == 0 || all[n - 1].bytes + bytes > cap)
-			all[n++] = (struct bucket){ .grad = grad + i };
-		all[n - 1].n++;
-		all[n - 1].bytes += bytes;
-		all[n - 1].last = grad[i]->producer->id;
-	}
-	for (int b = n - 1; b >= 0; b--) /* from the end, so that the positions before stay right */
-		if (add_bucket(g, &all[b], b, o))
-			break;
-	return share_failed(g, err);
-}
 
 static int ddp_rewrite(struct graph *g, const struct strategy_opts *o, struct err *err)
 {
@@ -138,7 +16,7 @@ static int ddp_rewrite(struct graph *g, const struct strategy_opts *o, struct er
 	if (!rc)
 		rc = share_results(g, o, err);
 	if (!rc)
-		rc = bucket_gradients(g, o, err);
+		rc = buckets_sum(g, o, GROUP_WORLD, err);
 	return rc;
 }
 

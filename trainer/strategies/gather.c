@@ -123,11 +123,13 @@ static void make_flat(struct gatherer *f, struct region *r)
 	r->flat = like.name ? graph_tensor(f->g, &like) : NULL;
 }
 
-static void put(struct gatherer *f, struct node *n, enum phase phase)
+/* For the node `user`, of whose part it is. */
+static void put(struct gatherer *f, struct node *n, enum phase phase, const struct node *user)
 {
 	if (!n)
 		return;
 	n->phase = phase;
+	n->part = user->part;
 	graph_move(f->g, n->id, f->at++);
 }
 
@@ -148,7 +150,7 @@ static void copy_in(struct gatherer *f, const struct region *r, struct tensor *p
 	}
 	to = view(f, r->flat, p->shard.at + own.begin, &like);
 	put(f, graph_node(f->g, &(struct node_spec){ .op = &op_cast, .name = like.name, NODE_IN(p), NODE_OUT(to) }),
-	    r->pass ? PHASE_BACKWARD : PHASE_FORWARD);
+	    r->pass ? PHASE_BACKWARD : PHASE_FORWARD, r->first);
 }
 
 static void gather_region(struct gatherer *f, struct region *r)
@@ -159,7 +161,7 @@ static void gather_region(struct gatherer *f, struct region *r)
 	for (int i = 0; i < r->unit->n && !graph_failed(f->g); i++)
 		copy_in(f, r, r->unit->param[i]);
 	n = graph_failed(f->g) ? NULL : all_gather_add(f->g, r->flat, f->kept);
-	put(f, n, PHASE_COMM);
+	put(f, n, PHASE_COMM, r->first);
 }
 
 /* ---- reading ---- */
@@ -181,7 +183,7 @@ static struct tensor *cast_for(struct gatherer *f, struct tensor *whole, const s
 		return NULL;
 	n->block = u->node->block;
 	f->at = u->node->id;
-	put(f, n, u->node->phase);
+	put(f, n, u->node->phase, u->node);
 	return out;
 }
 

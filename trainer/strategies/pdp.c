@@ -1,10 +1,14 @@
 /* pdp.c: pipelines beside each other. Adjacent ranks are the stages of one pipeline (stages.h): each has the nodes and
  * the parameters of its stage, gets what crosses to it from its neighbours and sends on what crosses from it, for one
  * micro-batch after another (schedule.h, turns). Gradients are added up over the micro-batches; then those of the same
- * stage are summed over the pipelines, and those of a parameter that the first and the last stage have, over both. */
+ * stage are summed over the pipelines, and those of a parameter that the first and the last stage have, over both. With
+ * stage 1 of ZeRO the ranks of a stage share out its masters and moments as those of fsdp do. */
 #include "trainer/ops/allreduce/allreduce.h"
 #include "trainer/ops/ops.h"
 #include "trainer/ops/peer/peer.h"
+#include "trainer/strategies/buckets.h"
+#include "trainer/strategies/gather.h"
+#include "trainer/strategies/scatter.h"
 #include "trainer/strategies/share.h"
 #include "trainer/strategies/stages.h"
 
@@ -26,6 +30,12 @@ static uint64_t bit(int stage)
 }
 
 /* ---- the model: who holds what ---- */
+
+/* Over the pipelines. */
+static bool shares_moments(const struct strategy_opts *o)
+{
+	return o->zero_stage == 1 && o->shard_degree > 1;
+}
 
 /* By the forward nodes that read them, or read a cast of them. */
 static void mark_held(struct graph *g, const int *stage)
@@ -61,6 +71,8 @@ static int pdp_lay(struct graph *model, const struct strategy_opts *o, struct er
 
 	if (stage)
 		mark_held(model, stage);
+	if (!rc && !graph_failed(model) && shares_moments(o))
+		rc = units_lay(model, o, err);
 	return rc ? rc : share_failed(model, err);
 }
 
@@ -68,7 +80,7 @@ static struct strategy_part pdp_holds(const struct tensor *t, const struct strat
 {
 	bool held = !t->stages || t->stages & bit(rank % o->stages);
 
-	return (struct strategy_part){ 0, held ? shape_count(&t->shape) : 0 };
+	return held ? units_part(&t->shard, shape_count(&t->shape), rank / o->stages) : (struct strategy_part){ 0, 0 };
 }
 
 /* ---- what crosses ---- */
@@ -167,18 +179,22 @@ static void part_terms(struct cutter *c)
 	}
 }
 
+/* Those that nobody reads any more. */
+static void drop_casts(struct graph *g)
+{
+	for (int i = g->n_nodes - 1; i >= 0; i--)
+		if (g->nodes[i]->op == &op_cast && graph_count_uses(g, g->nodes[i]->out[0]) == 0 &&
+		    !g->nodes[i]->out[0]->base)
+			graph_remove(g, i);
+}
+
 /* Casts of parameters stay where they are read. */
 static void drop_others(struct cutter *c)
 {
 	for (int i = c->g->n_nodes - 1; i >= 0; i--)
 		if (c->stage[i] != c->own && c->stage[i] != STAGE_ANY)
 			graph_remove(c->g, i);
-	for (int i = c->g->n_nodes - 1; i >= 0; i--) {
-		const struct node *n = c->g->nodes[i];
-
-		if (n->op == &op_cast && graph_count_uses(c->g, n->out[0]) == 0)
-			graph_remove(c->g, i);
-	}
+	drop_casts(c->g);
 	for (int i = 0; i < c->g->n_tensors; i++)
 		if (c->g->tensors[i]->kind == TENSOR_ACT && !c->g->tensors[i]->producer)
 			c->g->tensors[i]->keep = false;
@@ -258,31 +274,39 @@ static void sum_over(struct graph *g, struct tensor *t, enum group group)
 		n->group = group;
 }
 
-/* Of the ranks. */
-static void sum_gradients(struct cutter *c)
+/* What two stages have is summed over both: the first one counts it in what is summed over all. */
+static void sum_over_ends(struct cutter *c, struct tensor *p)
+{
+	bool ends = p->stages & (p->stages - 1);
+
+	p->grad->stages = p->stages;
+	p->grad->elsewhere = ends && (p->stages & (bit(c->own) - 1));
+	p->grad->space = SPACE_COMM;
+	if (ends)
+		sum_over(c->g, p->grad, GROUP_ENDS);
+}
+
+/* Of the ranks: first over the pipelines, whole or to those that hold the ranges. */
+static int sum_gradients(struct cutter *c, const struct units *units, struct err *err)
 {
 	struct graph *g = c->g;
+	int rc = 0;
 
-	for (int i = 0, n = g->n_tensors; i < n && !graph_failed(g); i++) {
-		struct tensor *p = g->tensors[i], *grad = p->kind == TENSOR_PARAM ? p->grad : NULL;
-		bool ends = grad && p->stages & (p->stages - 1);
-
-		if (!grad)
-			continue;
-		grad->stages = p->stages;
-		grad->elsewhere = ends && (p->stages & (bit(c->own) - 1));
-		grad->space = SPACE_COMM;
-		if (c->o->world > c->o->stages)
-			sum_over(g, grad, GROUP_REPLICA);
-		if (ends)
-			sum_over(g, grad, GROUP_ENDS);
-	}
+	if (shares_moments(c->o))
+		scatter_grads(g, units, c->o);
+	else if (c->o->world > c->o->stages)
+		rc = buckets_sum(g, c->o, GROUP_REPLICA, err);
+	for (int i = 0, n = g->n_tensors; i < n && !rc && !graph_failed(g); i++)
+		if (g->tensors[i]->kind == TENSOR_PARAM && g->tensors[i]->grad)
+			sum_over_ends(c, g->tensors[i]);
+	return rc;
 }
 
 static int pdp_rewrite(struct graph *g, const struct strategy_opts *o, struct err *err)
 {
 	struct cutter c = { .g = g, .o = o, .own = own_stage(o) };
 	struct stages s = { .n = 1, .first = { 1 } };
+	struct units units = { .n = 0 };
 	int rc = o->stages > 1 ? stages_cut(&s, o->model, o, err) : 0;
 
 	if (rc)
@@ -301,10 +325,15 @@ static int pdp_rewrite(struct graph *g, const struct strategy_opts *o, struct er
 	if (g->training && !graph_failed(g)) {
 		share_micros(g);
 		rc = share_results(g, o, err); /* first, on every stage: one stream meets different ranks one by one */
-		if (!rc)
-			sum_gradients(&c);
 	}
-	return share_failed(g, err);
+	if (!rc && !graph_failed(g) && shares_moments(o)) {
+		units_cut(&units, g, o);
+		gather_params(g, &units, o);
+		drop_casts(g);
+	}
+	if (!rc && !graph_failed(g) && g->training)
+		rc = sum_gradients(&c, &units, err);
+	return rc ? rc : share_failed(g, err);
 }
 
 /* ---- ranks and micro-batches ---- */
@@ -317,7 +346,9 @@ static int pdp_group_of(const struct strategy_opts *o, enum group kind, int rank
 	case GROUP_PIPELINE:
 		return rank / o->stages;
 	case GROUP_REPLICA:
-		return stage;
+		return shares_moments(o) ? -1 : stage;
+	case GROUP_SHARD:
+		return shares_moments(o) ? stage : -1;
 	case GROUP_ENDS:
 		return stage == 0 || stage == o->stages - 1 ? rank / o->stages : -1;
 	default:
@@ -342,9 +373,10 @@ const struct strategy strategy_pdp = {
 	.group_of = pdp_group_of,
 	.micro = pdp_micro,
 	.turns = pdp_turns,
-	.groups = { [STREAM_COMPUTE] = STRATEGY_GROUP(GROUP_PIPELINE),
+	.groups = { [STREAM_COMPUTE] = STRATEGY_GROUP(GROUP_PIPELINE) | STRATEGY_GROUP(GROUP_SHARD),
 		    [STREAM_COMM] = STRATEGY_GROUP(GROUP_WORLD) | STRATEGY_GROUP(GROUP_REPLICA) |
-				    STRATEGY_GROUP(GROUP_ENDS),
+				    STRATEGY_GROUP(GROUP_SHARD) | STRATEGY_GROUP(GROUP_ENDS),
+		    [STREAM_GATHER] = STRATEGY_GROUP(GROUP_SHARD),
 		    [STREAM_SEND_FORWARD] = STRATEGY_GROUP(GROUP_PIPELINE),
 		    [STREAM_SEND_BACKWARD] = STRATEGY_GROUP(GROUP_PIPELINE) },
 };

@@ -19,10 +19,10 @@ struct strategy_opts {
 	size_t bucket_bytes; /* at most, unless one gradient is larger */
 	bool sync_bn;
 
-	/* Where parameters are shared out (fsdp). */
-	int zero_stage;	       /* 1: moments, 2: gradients too, 3: parameters too */
+	/* Where parameters are shared out (fsdp; pdp over the pipelines). */
+	int zero_stage;	       /* 1: moments, 2: gradients too, 3: parameters too; 0: nothing (pdp) */
 	bool unit_is_layer;    /* each matrix is a unit of its own; else each block of the model is one */
-	int shard_degree;      /* ranks that hold one copy together; neighbours */
+	int shard_degree;      /* ranks that hold one copy together; neighbours, of pdp in a stage of every pipeline */
 	bool reshard;	       /* what was gathered for the forward pass is dropped, and gathered again */
 	int gather_prefetch;   /* units ahead of the one that is computed */
 	bool sync_each_batch;  /* of several micro-batches each sends its gradients (stages 2 and 3) */

@@ -256,7 +256,7 @@ void units_cut(struct units *ret, struct graph *g, const struct strategy_opts *o
 	const struct unit_use *uses;
 	int n = 0;
 
-	*ret = (struct units){ .ranks = o->shard_degree, .own = o->rank % o->shard_degree };
+	*ret = (struct units){ .ranks = o->shard_degree, .own = o->rank / o->stages % o->shard_degree };
 	for (int i = 0; i < g->n_tensors && !graph_failed(g); i++)
 		if (is_param(g->tensors[i]))
 			cut(g, g->tensors[i], o, ret->own);

@@ -20,6 +20,8 @@ CASES = [  # model, ranks, flags of the maths, flags of the way
     ("gpt", 2, {"opt": "lamb", "freeze": True, "batch": 10}, ["--pp-partition", "1,1", "--microbatches", 1]),
     ("gpt-tied", 2, {"opt": "adamw", "ema": True}, ["--microbatches", 4, "--pp-schedule", "gpipe", *ALL]),
     ("gpt-tied", 2, {}, ["--microbatches", 6, "--activation-offload"]),
+    ("gpt-tied", 4, {"opt": "adamw", "clip": 0.3, "ema": True}, ["--pp-stages", 2, "--zero-stage", 1]),
+    ("gpt", 4, {"opt": "lamb", "freeze": True, "batch": 10}, ["--pp-stages", 2, "--zero-stage", 1, "--optim-offload", "--pp-schedule", "gpipe"]),
     ("gpt", 4, {"opt": "lars"}, ["--pp-stages", 2, "--microbatches", 2]),
 ]
 REFUSED = [  # ranks, flags, what is said
@@ -27,7 +29,7 @@ REFUSED = [  # ranks, flags, what is said
     (4, [], "--pp-stages 4: the model has 2 blocks"),
     (2, ["-b", 3, "--microbatches", 7], "--microbatches 7: a pipeline has 6 samples"),
     (2, ["--pp-partition", "2,1"], "--pp-partition 2,1: 2 numbers of blocks that add up to the model's 2"),
-    (2, ["--zero-stage", 2], "--zero-stage: only --strategy fsdp"),
+    (2, ["--zero-stage", 2], "--zero-stage 2: pipelines share out moments alone"),
     (2, ["--grad-accum-steps", 2], "--microbatches"),
     (2, ["--sync-bn"], "--sync-bn"),
 ]
@@ -64,7 +66,7 @@ def swapped(data):
 
 
 def goes_on(tmp, data):
-    """A checkpoint of two stages, taken up by one rank and by three stages."""
+    """A checkpoint of two stages, of one pipeline and of two that share moments out, taken up by one rank and by three stages."""
     flags = maths("gpt-tied", {"opt": "adamw"}, data)
     alone = dptrain(*flags, "--runs-dir", os.path.join(tmp, "a"), "--save-weights", os.path.join(tmp, "a.safetensors"))
     check(alone.returncode == 0, alone.stderr)
@@ -73,7 +75,7 @@ def goes_on(tmp, data):
         runs, weights = os.path.join(tmp, "b%d" % ranks), os.path.join(tmp, "b%d.safetensors" % ranks)
         cut = flags[:]
         cut[cut.index("--max-steps") + 1] = 3
-        way = ["--strategy", "pdp", "--nproc-per-node", 2]
+        way = ["--strategy", "pdp", *(["--nproc-per-node", 2] if ranks == 1 else ["--nproc-per-node", 4, "--pp-stages", 2, "--zero-stage", 1])]
         first = dptrain(*cut, *way, "--runs-dir", runs, "--run-name", "cut")
         check(first.returncode == 0, first.stderr)
         way = ["--strategy", "single" if ranks == 1 else "pdp", "--nproc-per-node", ranks]
