@@ -59,18 +59,26 @@ static int ranks_of(const struct run_config *cfg, const struct hardware *h)
 	return config_given(cfg, FLAG_nproc_per_node) ? (int)cfg->nproc_per_node : h->ranks_per_node;
 }
 
+static int machines_of(const struct run_config *cfg)
+{
+	int least = 1, all = 1;
+
+	(void)config_nodes(cfg, &least, &all); /* refused before, where it is no number */
+	return all;
+}
+
 static int64_t batch_of(const struct run_config *cfg, const struct hardware *h)
 {
 	if (config_given(cfg, FLAG_global_batch_size) || cfg->batch_from)
 		return cfg->global_batch_size;
-	return cfg->batch_size * cfg->grad_accum_steps * ranks_of(cfg, h) * cfg->nnodes;
+	return cfg->batch_size * cfg->grad_accum_steps * ranks_of(cfg, h) * machines_of(cfg);
 }
 
 static int search_here(struct auto_found *ret, struct costing *work, const struct run_config *cfg, int n_precisions,
 		       struct err *err)
 {
 	const struct search_opts o = { .hardware = &ret->hardware,
-				       .nodes = (int)cfg->nnodes,
+				       .nodes = machines_of(cfg),
 				       .ranks_per_node = ranks_of(cfg, &ret->hardware),
 				       .global_batch = ret->global_batch,
 				       .precisions = ret->precisions,
@@ -176,9 +184,9 @@ int auto_choose(struct job *job, struct err *err)
 	struct buf line;
 	int rc;
 
-	if (job->cfg->nnodes > 1 || job->cfg->strategy || config_given(job->cfg, FLAG_strategy))
+	if (machines_of(job->cfg) > 1 || job->cfg->strategy || config_given(job->cfg, FLAG_strategy))
 		return err_set(err, ERR_USAGE, "--auto chooses strategy and ranks of one machine itself: leave %s away",
-			       job->cfg->nnodes > 1 ? "--nnodes" : "--strategy");
+			       machines_of(job->cfg) > 1 ? "--nnodes" : "--strategy");
 	rc = read_again(&cfg, job, err);
 	if (rc)
 		return rc;
