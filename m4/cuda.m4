@@ -1,6 +1,7 @@
 # AX_DPT_CUDA: nvcc decides whether the cuda module is built. --with-cuda=DIR names a toolkit that is not on PATH. The
 # runtime is linked statically, so that the module loads, and says what is missing, on machines without CUDA. By default
-# kernels are compiled once, for compute capability 8.0; newer GPUs' drivers translate that when they first load it.
+# kernels are compiled for compute capability 8.0, from that for 9.0 and 10.0; others' drivers translate it when they first
+# load it.
 AC_DEFUN([AX_DPT_CUDA], [
   AC_ARG_WITH([cuda], [AS_HELP_STRING([--with-cuda=auto|no|DIR], [CUDA toolkit for the cuda backend])], [], [with_cuda=auto])
   AC_ARG_VAR([NVCC], [CUDA compiler])
@@ -46,7 +47,7 @@ AC_DEFUN([AX_DPT_CUDA_TOOLKIT], [
     CUDA_CPPFLAGS="-isystem $cuda_top/include"
     CUDA_LIBS="-Wl,$cuda_lib/libcudart_static.a -lpthread -ldl -lrt"
     AS_IF([test -z "$NVCCFLAGS"],
-      [NVCCFLAGS="-O3 -gencode arch=compute_80,code=sm_80 -gencode arch=compute_80,code=compute_80"])
+      [NVCCFLAGS='-O3 -gencode arch=compute_80,code=sm_80 -gencode arch=compute_80,code=sm_90 -gencode arch=compute_80,code=sm_100 -gencode arch=compute_80,code=compute_80'])
     cuda_reason=`$NVCC --version | $SED -n 's/.*release \([[0-9.]]*\),.*/nvcc \1/p'`
   ])
 ])

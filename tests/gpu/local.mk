@@ -4,7 +4,7 @@ gpu_tests = tests/gpu/ops.sh tests/gpu/nets.py tests/gpu/products.py tests/gpu/r
 TESTS += $(gpu_tests)
 cmocka_tests += tests/gpu/streams_test
 EXTRA_DIST += $(gpu_tests)
-EXTRA_DIST += tests/gpu/libraries.sh tests/gpu/h200.json
+EXTRA_DIST += tests/gpu/libraries.sh tests/gpu/h200.json tests/gpu/registers.py tests/gpu/registers.txt
 if HAVE_CUDA
 cmocka_tests += tests/gpu/calls_test
 if HAVE_CUDNN

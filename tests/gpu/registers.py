@@ -1,0 +1,97 @@
+"""Registers and spills of every kernel, as ptxas counts them for each architecture that the module is compiled for, against
+tests/gpu/registers.txt: one line a kernel, the most over its instances. `registers.py --write` makes the file anew; read the
+difference before committing it. Another nvcc than the table's counts otherwise: skipped."""
+import concurrent.futures
+import glob
+import os
+import re
+import subprocess
+import sys
+import tempfile
+
+SOURCE = os.path.abspath(os.environ.get("srcdir") or os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", ".."))
+BUILD = os.path.abspath(os.environ.get("builddir") or os.path.join(SOURCE, "build"))
+TABLE = os.path.join(SOURCE, "tests", "gpu", "registers.txt")
+RELEASE = "V13.0.88"
+
+
+def skip(why):
+    print("registers: " + why)
+    sys.exit(77)
+
+
+def variable(name):
+    """As configure set it."""
+    try:
+        with open(os.path.join(BUILD, "Makefile"), encoding="utf-8") as f:
+            found = re.search(r"^%s = (.*)$" % name, f.read(), re.M)
+    except OSError:
+        skip("nothing is built in " + BUILD)
+    return found.group(1).strip() if found else ""
+
+
+def sources():
+    found = glob.glob(os.path.join(SOURCE, "trainer", "ops", "*", "*_cuda.cu"))
+    return sorted(found + glob.glob(os.path.join(SOURCE, "trainer", "backends", "cuda", "*.cu")))
+
+
+def compile_one(nvcc, flags, path):
+    """What ptxas says of a file's kernels; it ends the test where the file does not compile."""
+    with tempfile.NamedTemporaryFile(suffix=".fatbin") as out:
+        p = subprocess.run([nvcc, *flags, "-std=c++20", "--Werror=all-warnings", "-I", SOURCE, "-Xptxas", "-v", "-fatbin", "-o",
+                            out.name, path], capture_output=True, text=True, check=False)
+    if p.returncode:
+        print(p.stderr[-3000:])
+        sys.exit(1)
+    return p.stderr
+
+
+ENTRY = re.compile(r"Compiling entry function '(\w+)' for 'sm_(\d+)'.*?(\d+) bytes spill stores, (\d+) bytes spill loads.*?"
+                   r"Used (\d+) registers", re.S)
+
+
+def kernels(path, text):
+    """{(file, kernel): {architecture: [instances, most registers, most bytes spilled]}}"""
+    table = {}
+    found = ENTRY.findall(text)
+    names = subprocess.run(["c++filt", "-p", *[f[0] for f in found]], capture_output=True, text=True, check=True).stdout
+    for name, (_, arch, stores, loads, registers) in zip(names.splitlines(), found):
+        kernel = re.sub(r"<.*", "", name).split("::")[-1].split()[-1]
+        entry = table.setdefault((os.path.basename(path), kernel), {}).setdefault(int(arch), [0, 0, 0])
+        entry[0] += 1
+        entry[1] = max(entry[1], int(registers))
+        entry[2] = max(entry[2], int(stores) + int(loads))
+    return table
+
+
+def lines(table):
+    yield "# file kernel instances; of each architecture: registers/bytes spilled, the most of them. nvcc " + RELEASE
+    for (path, kernel), archs in sorted(table.items()):
+        of = " ".join("sm_%d %d/%d" % (a, e[1], e[2]) for a, e in sorted(archs.items()))
+        yield "%s %s %d; %s" % (path, kernel, max(e[0] for e in archs.values()), of)
+
+
+def main():
+    nvcc, flags = variable("NVCC"), variable("NVCCFLAGS").split()
+    if not nvcc or "@" in nvcc:
+        skip("no nvcc")
+    if RELEASE not in subprocess.run([nvcc, "--version"], capture_output=True, text=True, check=False).stdout:
+        skip("the table is of nvcc " + RELEASE)
+    table = {}
+    with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
+        for path, text in zip(sources(), pool.map(lambda s: compile_one(nvcc, flags, s), sources())):
+            table.update(kernels(path, text))
+    now = list(lines(table))
+    if "--write" in sys.argv:
+        with open(TABLE, "w", encoding="utf-8") as f:
+            f.write("\n".join(now) + "\n")
+        return
+    with open(TABLE, encoding="utf-8") as f:
+        kept = f.read().splitlines()
+    for line in sorted(set(kept) ^ set(now)):
+        print(("now:       " if line in now else "committed: ") + line)
+    print("registers: %d kernels in %d files" % (len(now) - 1, len(sources())))
+    sys.exit(kept != now)
+
+
+main()
