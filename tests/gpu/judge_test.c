@@ -1,6 +1,7 @@
 /* judge_test.c: the real cuDNN, without a device, judges every convolution of the ResNets as the real module asks for
  * it on an H200 (h200.json, in the words of cuDNN's device properties): in 16 bits an engine on tensor cores whose
- * workspace stays below 64 MiB, in fp32 one without TF32. Nothing is computed. */
+ * workspace stays below 64 MiB, in fp32 one without TF32; engines under --deterministic and --tf32 too. Nothing is
+ * computed. */
 #include <dlfcn.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -60,18 +61,33 @@ static bool is_new(const struct node *n)
 	return true;
 }
 
-static void judge(struct node *n, enum dtype low)
+/* impl: NULL: any engine of the library's. */
+static void expect(struct node *n, const struct kernel_env *env, const char *impl)
 {
-	const struct kernel_env env = { .module = &without_device };
 	const struct kernel *k = cuda->kernel[n->op->id];
 	struct err err = ERR_INIT;
 	void *state = NULL;
 
-	if (k->prepare(&env, n, &state, &err))
+	if (k->prepare(env, n, &state, &err))
 		fail_msg("%s: %s", n->name, err.text);
-	if (strcmp(k->impl(state), low == DTYPE_F32 ? "cuDNN" : "cuDNN on tensor cores"))
-		fail_msg("%s (%s): %s", n->name, seen[n_seen - 1], k->impl(state));
+	if (impl ? strcmp(k->impl(state), impl) : !strcmp(k->impl(state), "tiles"))
+		fail_msg("%s (%s): %s instead of %s", n->name, seen[n_seen - 1], k->impl(state),
+			 impl ? impl : "an engine");
 	k->release(state);
+}
+
+static void judge(struct node *n, enum dtype low)
+{
+	const struct kernel_env env = { .module = &without_device };
+	const struct kernel_env by_table = { .module = &without_device, .deterministic = true };
+
+	expect(n, &env, low == DTYPE_F32 ? "cuDNN" : "cuDNN on tensor cores");
+	expect(n, &by_table, low == DTYPE_F32 ? "cuDNN" : NULL);
+	if (low != DTYPE_F32)
+		return;
+	without_device.tf32 = true; /* it may; the stem's gradient has none */
+	expect(n, &env, NULL);
+	without_device.tf32 = false;
 }
 
 static int judge_net(const char *model, int64_t batch, enum dtype low)

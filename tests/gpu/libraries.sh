@@ -8,14 +8,16 @@ if [ ! -d "$dir" ]; then
 	mkdir -p "$top" && new=$(mktemp -d "$top/cuda.XXXXXX") || exit 77
 	trap 'rm -rf "$new"' EXIT
 	# shellcheck disable=SC2086
-	python3 -m pip download -q --no-deps --disable-pip-version-check -d "$new/wheels" $pins >"$new/log" 2>&1 || {
+	if ! python3 -m venv "$new/venv" >"$new/log" 2>&1 ||
+		! "$new/venv/bin/pip" download -q --no-deps --disable-pip-version-check --timeout 20 --retries 1 \
+			-d "$new/wheels" $pins >"$new/log" 2>&1; then
 		echo "no libraries of CUDA: $(tail -n 1 "$new/log")" >&2
 		exit 77
-	}
+	fi
 	for wheel in "$new"/wheels/*.whl; do
 		python3 -m zipfile -e "$wheel" "$new" || exit 77
 	done
-	rm -rf "$new/wheels" "$new/log"
+	rm -rf "$new/wheels" "$new/venv" "$new/log"
 	mv -T "$new" "$dir" 2>/dev/null || [ -d "$dir" ] || exit 77 # another one was faster
 fi
 echo "$dir/nvidia"
