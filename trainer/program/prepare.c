@@ -168,10 +168,17 @@ static void give_back(const struct prepared *p, const void *at, size_t bytes)
 
 int prepared_copy(const struct prepared *p, void *to, const void *from, size_t bytes, struct err *err)
 {
-	int rc = bytes ? p->opts.backend->copy(p->opts.module, to, from, bytes, err) : 0;
+	int rc = 0;
 
-	give_back(p, to, bytes);
-	give_back(p, from, bytes);
+	for (size_t at = 0, piece; !rc && at < bytes; at += piece) {
+		unsigned char *t = (unsigned char *)to + at;
+		const unsigned char *f = (const unsigned char *)from + at;
+
+		piece = p->opts.offload.file && bytes - at > COPY_PIECE_BYTES ? COPY_PIECE_BYTES : bytes - at;
+		rc = p->opts.backend->copy(p->opts.module, t, f, piece, err);
+		give_back(p, t, piece);
+		give_back(p, f, piece);
+	}
 	return rc;
 }
 
