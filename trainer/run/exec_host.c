@@ -14,6 +14,7 @@
 #include "tracker/base/clock.h"
 #include "trainer/comm/flight.h"
 #include "trainer/run/exec_time.h"
+#include "trainer/run/hooks.h"
 
 #define SPINS 400
 
@@ -29,6 +30,7 @@ struct host_item {
 	enum exec_time kind;
 	const struct node *node; /* for messages */
 	double *seconds;	 /* of all runs; NULL: not asked for */
+	double least_s;		 /* that a run takes, see hooks_pace */
 };
 
 struct host_program {
@@ -82,6 +84,7 @@ static int fill_item(struct host *e, struct host_item *it, const struct program 
 	const struct schedule_item *s = &p->schedule.items[index];
 	const struct node *n = s->node;
 	unsigned char *workspace = e->prepared->slab[SPACE_PRIVATE];
+	const double pace = hooks_pace();
 	void **operands = arena_array(p->graph->arena, (size_t)(n->n_in + n->n_out) + 1, sizeof(*operands));
 
 	if (!operands)
@@ -101,6 +104,7 @@ static int fill_item(struct host *e, struct host_item *it, const struct program 
 		.slot = s->slot,
 		.kind = exec_time_of(n),
 		.node = n,
+		.least_s = pace > 0 && n->op->flops ? n->op->flops(n) / pace : 0,
 		.args = { .in = operands,
 			  .out = operands + n->n_in,
 			  .page = &e->page[s->slot],
@@ -190,14 +194,18 @@ static void fail(struct host *e)
 
 static int run_item(struct host_item *it, struct err *err)
 {
-	double start;
+	double start, left;
 	int rc;
 
-	if (!it->seconds)
+	if (!it->seconds && it->least_s <= 0)
 		return it->kernel->run(it->state, &it->args, err);
 	start = clock_mono_s();
 	rc = it->kernel->run(it->state, &it->args, err);
-	*it->seconds += clock_mono_s() - start;
+	left = it->least_s - (clock_mono_s() - start);
+	if (left > 0)
+		clock_sleep_s(left);
+	if (it->seconds)
+		*it->seconds += clock_mono_s() - start;
 	return rc;
 }
 

@@ -16,6 +16,9 @@ struct hooks {
 };
 
 struct hooks hooks_read(int rank);
+/* DPTRAIN_TEST_PACE: floating-point operations a second that nodes of host backends do at most, as they sleep for the
+ * rest; 0: as many as they can. Steps take what a schedule says then, however busy the machine is. */
+double hooks_pace(void);
 double hooks_slow_step(const struct hooks *h); /* sleeps in a step's forward pass; how long it took */
 void hooks_after_step(const struct hooks *h, const struct seat *seat, int64_t step);
 
