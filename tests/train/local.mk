@@ -3,7 +3,7 @@ train_tests = tests/train/ranks.py tests/train/resnet18.py tests/train/averages.
 	tests/train/memory.py tests/train/checkpoints.py tests/train/phases.py tests/train/accumulation.py \
 	tests/train/optimizers.py tests/train/determinism.py tests/train/launcher.py tests/train/reference.py \
 	tests/train/gpt_reference.py tests/train/resume.py tests/train/recompute.py tests/train/refusals.py \
-	tests/train/torchvision.py tests/train/weights.py
+	tests/train/torchvision.py tests/train/weights.py tests/train/nonfinite.py
 EXTRA_DIST += tests/train/pattern.py tests/train/reference/make_torchvision.py tests/train/reference/resnet_outputs.json \
 	tests/train/reference/torchvision_resnets.txt
 TESTS += $(train_tests)

@@ -232,11 +232,12 @@ static int by(double x, double y)
 	return (x > y) - (x < y);
 }
 
+/* Of equally fast ones, what leaves things where they are. */
 static int faster(const struct search_plan *a, const struct search_plan *b)
 {
-	const int c = by(a->seconds, b->seconds);
+	const int c = by(a->seconds, b->seconds), moved = (int)a->offload - (int)b->offload;
 
-	return c ? c : by(a->bytes, b->bytes);
+	return c ? c : moved ? moved : by(a->bytes, b->bytes);
 }
 
 static int by_speed(const void *x, const void *y)

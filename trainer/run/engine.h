@@ -18,6 +18,8 @@ struct job {
 	char run_id[33]; /* in the launcher, once the ranks have ended: of the run that they recorded; "": of none */
 };
 
+struct nonfinite_watch;
+
 struct engine {
 	const struct job *job;
 	struct rank rank;
@@ -30,6 +32,7 @@ struct engine {
 	struct workers loading[SPLIT_COUNT]; /* --workers auto: of training, of evaluation */
 	struct hooks hooks;
 	struct trace *trace; /* of --trace-steps; NULL: none */
+	struct nonfinite_watch *watch; /* of a step that is looked at; NULL: none is */
 	int64_t step;		 /* optimiser steps done */
 	double mark_s;		 /* when the last step ended */
 	double until_s;		 /* when the run shall end; INFINITY: when its steps are done */

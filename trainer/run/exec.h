@@ -28,11 +28,18 @@ struct exec_feed {
 	void *user;
 };
 
+/* Sees each node of the compute stream when it has run, with its operands. NULL: nobody looks. */
+struct exec_look {
+	void (*see)(void *user, const struct node *n, int slot, const struct kernel_args *args);
+	void *user;
+};
+
 /* What a program is run with. */
 struct exec_call {
 	const struct step_page *page;
 	const struct exec_feed *feed; /* for schedules that are fed; else the inputs are in place, and NULL */
 	struct trace *trace; /* gets a span for each node and wait while it is on; NULL: none */
+	struct exec_look look; /* on the host alone */
 };
 
 /* An executor. The functions below say what each of them does; slots: how many micro-batches of one schedule it keeps

@@ -25,7 +25,7 @@ struct host_item {
 	int index;	       /* in the schedule */
 	const int *wait;       /* by stream: what its counter must have reached; NULL: nothing to wait for */
 	unsigned signal;       /* streams that wait for it */
-	bool collective, feeds;
+	bool collective, feeds, spoils;
 	int slot;
 	enum exec_time kind;
 	const struct node *node; /* for messages */
@@ -63,6 +63,7 @@ struct host {
 	int slots;		/* the most that a program has */
 	const struct exec_feed *feed;
 	struct trace *trace; /* NULL: none */
+	struct exec_look look;
 	struct trace_span open; /* of the compute stream; without a name: none */
 
 	struct lane lane[STREAM_COUNT];
@@ -101,6 +102,7 @@ static int fill_item(struct host *e, struct host_item *it, const struct program 
 		.signal = s->signal,
 		.collective = n->op->collective,
 		.feeds = s->feeds,
+		.spoils = hooks_spoils(n, e->prepared->opts.sharing.rank),
 		.slot = s->slot,
 		.kind = exec_time_of(n),
 		.node = n,
@@ -455,6 +457,10 @@ static int compute(struct host *e, const struct host_program *ep, struct stopwat
 			fail(e);
 			return rc;
 		}
+		if (it->spoils)
+			hooks_spoil(it->node, &it->args);
+		if (e->look.see)
+			e->look.see(e->look.user, it->node, it->slot, &it->args);
 		announce(e, STREAM_COMPUTE, it);
 	}
 	return 0;
@@ -527,6 +533,7 @@ static int host_run(struct exec *exec, const struct program *p, const struct exe
 	}
 	e->feed = call->feed;
 	e->trace = call->trace;
+	e->look = call->look;
 	e->open.name = NULL;
 	w.since = clock_mono_s();
 	if (trace_on(e->trace))

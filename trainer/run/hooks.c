@@ -1,6 +1,7 @@
 /* hooks.c: the environment of tests. */
 #include "trainer/run/hooks.h"
 
+#include <math.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -51,6 +52,24 @@ double hooks_slow_step(const struct hooks *h)
 		return 0;
 	clock_sleep_s(h->slow_step_s);
 	return clock_mono_s() - start;
+}
+
+bool hooks_spoils(const struct node *n, int rank)
+{
+	const char *hook = getenv("DPTRAIN_TEST_NAN");
+	char *end;
+
+	return hook && strtol(hook, &end, 10) == rank && *end == ':' && !strcmp(end + 1, n->name);
+}
+
+void hooks_spoil(const struct node *n, const struct kernel_args *args)
+{
+	const int64_t last = shape_count(&n->out[0]->shape) - 1;
+
+	if (n->out[0]->dtype == DTYPE_F32)
+		((float *)args->out[0])[last] = NAN;
+	else if (n->out[0]->dtype == DTYPE_F64)
+		((double *)args->out[0])[last] = NAN;
 }
 
 void hooks_after_step(const struct hooks *h, const struct seat *seat, int64_t step)

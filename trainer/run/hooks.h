@@ -6,6 +6,7 @@
 #include <stdint.h>
 
 #include "trainer/launch/seat.h"
+#include "trainer/program/prepare.h"
 
 struct hooks {
 	double slow_step_s;  /* DPTRAIN_TEST_SLOW_RANK=rank:ms */
@@ -20,6 +21,10 @@ struct hooks hooks_read(int rank);
  * rest; 0: as many as they can. Steps take what a schedule says then, however busy the machine is. */
 double hooks_pace(void);
 double hooks_slow_step(const struct hooks *h); /* sleeps in a step's forward pass; how long it took */
+/* DPTRAIN_TEST_NAN=rank:node: a kernel of that rank that leaves a number in its first result that is none. */
+bool hooks_spoils(const struct node *n, int rank);
+void hooks_spoil(const struct node *n, const struct kernel_args *args);
+
 void hooks_after_step(const struct hooks *h, const struct seat *seat, int64_t step);
 
 #endif

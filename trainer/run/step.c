@@ -2,16 +2,12 @@
 #include "trainer/run/step.h"
 
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "tracker/base/clock.h"
 #include "trainer/ops/guard/guard.h"
 #include "trainer/ops/xent/xent.h"
-
-/* Steps in a row that may change nothing before the run is given up. */
-#define SKIPPED_MAX 100	/* while a loss scale is searched */
-#define SKIPPED_MAX_UNSCALED 10 /* nothing that a later step could mend */
+#include "trainer/run/nonfinite.h"
 
 enum series_id step_time_series(enum step_time t)
 {
@@ -183,6 +179,7 @@ static int execute(struct engine *e, const struct program *p, const struct loade
 	const struct step_page page = page_for(e, b, r);
 	struct feeding f = { e, p, b };
 	const struct exec_feed feeder = { feed, &f };
+	struct exec_look look = { NULL, NULL };
 	struct exec_times times;
 	double start = clock_mono_s();
 	int rc = put_inputs(e, p, b, r->stop, err);
@@ -193,8 +190,10 @@ static int execute(struct engine *e, const struct program *p, const struct loade
 	start = clock_mono_s();
 	if (!rc && b->micro == 0 && hooks_slow_step(&e->hooks) > 0)
 		r->seconds[TIME_FORWARD] += spent(e, "forward", start);
+	if (e->watch)
+		look = nonfinite_look(e->watch, p);
 	if (!rc)
-		rc = exec_run(e->exec, p, &(struct exec_call){ &page, &feeder, e->trace }, &times, err);
+		rc = exec_run(e->exec, p, &(struct exec_call){ &page, &feeder, e->trace, look }, &times, err);
 	if (p->schedule.fed)
 		loader_release(e->loader, b);
 	if (!rc)
@@ -283,48 +282,4 @@ const struct program *step_program(const struct engine *e, int64_t in_epoch)
 	struct range r = sampler_micro(&e->course.train, step, rank_share(&e->rank), last);
 
 	return prepared_program(&e->prepared, PROGRAM_STEP, r.end - r.begin);
-}
-
-static int explain_loss(struct engine *e, const struct step_result *r, struct err *err)
-{
-	const struct program *p = step_program(e, r->in_epoch);
-	struct comm *c = rank_comm(&e->rank);
-	double *loss = calloc((size_t)c->world, sizeof(*loss));
-	int rc = 0, rank = -1;
-
-	if (!loss || !p) {
-		free(loss);
-		return err_set(err, ERR_CANCELED, "the loss is %g at step %lld", r->loss, (long long)r->step);
-	}
-	rc = prepared_get(&e->prepared, p->result, &loss[c->rank], sizeof(*loss), err);
-	if (!rc)
-		rc = c->ops->all_gather(c, loss, sizeof(*loss), err);
-	for (int k = c->world - 1; !rc && k >= 0; k--)
-		if (!isfinite(loss[k]))
-			rank = k;
-	free(loss);
-	if (rc)
-		return rc;
-	return err_set(
-		err, ERR_CANCELED,
-		"the loss is %s at step %lld, in the samples of rank %d of batch %lld of epoch %lld; the step "
-		"changed nothing. A lower --lr or a warm-up may help, or the data hold values that are not finite",
-		isnan(r->loss) ? "nan" : "infinite", (long long)r->step, rank, (long long)r->in_epoch,
-		(long long)r->epoch);
-}
-
-int step_check(struct engine *e, const struct step_result *r, struct err *err)
-{
-	bool scaling = e->prepared.opts.optimizer.scaling;
-	int64_t most = scaling ? SKIPPED_MAX : SKIPPED_MAX_UNSCALED;
-
-	if (!isfinite(r->loss) && (!scaling || r->in_a_row >= most))
-		return explain_loss(e, r, err);
-	if (r->in_a_row < most)
-		return 0;
-	return err_set(
-		err, ERR_CANCELED,
-		"the gradients were not finite in %lld steps in a row, the last of them step %lld (epoch %lld), "
-		"loss %g; nothing was changed by them. A lower --lr, --clip-grad-norm or another --precision may help",
-		(long long)r->in_a_row, (long long)r->step, (long long)r->epoch, r->loss);
 }

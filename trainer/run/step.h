@@ -56,8 +56,4 @@ int step_clear_loss(const struct engine *e, const struct program *p, struct err 
 /* What ended this rank's part of a step of the epoch, counted from 1. */
 const struct program *step_program(const struct engine *e, int64_t in_epoch);
 
-/* Collective: ERR_CANCELED when the run cannot go on after a step that was skipped: its loss is not finite (then the
- * rank whose samples did it is named; with a loss scale that may be an overflow, and goes on), or too many were. */
-int step_check(struct engine *e, const struct step_result *r, struct err *err);
-
 #endif

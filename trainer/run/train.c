@@ -10,6 +10,7 @@
 
 #include "tracker/base/clock.h"
 #include "tracker/base/log.h"
+#include "trainer/run/blame.h"
 #include "trainer/run/console.h"
 #include "trainer/run/saver.h"
 #include "trainer/run/trace_report.h"
@@ -183,7 +184,7 @@ static int after_step(struct training *t, const struct step_result *r)
 	if (t->console)
 		console_step(t->console, r);
 	hooks_after_step(&t->e->hooks, t->e->rank.seat, t->e->step);
-	rc = step_check(t->e, r, t->err);
+	rc = blame_check(t->e, r, t->err);
 	if (rc)
 		return rc;
 	if (r->step == 1 && t->e->rank.cfg->dump_grads)

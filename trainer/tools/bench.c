@@ -10,7 +10,7 @@
 
 #include "trainer/launch/machine.h"
 #include "trainer/program/memory.h"
-#include "trainer/run/step.h"
+#include "trainer/run/blame.h"
 #include "trainer/tools/bench_ops.h"
 #include "trainer/tools/profile.h"
 #include "trainer/tools/real.h"
@@ -82,7 +82,7 @@ static int run_steps(struct bench *b, struct err *err)
 		if (rc <= 0)
 			break;
 		b->n++;
-		rc = step_check(b->e, r, err);
+		rc = blame_check(b->e, r, err);
 		if (r->stop)
 			break;
 	}

@@ -1,0 +1,162 @@
+/* nonfinite.c: a flag for each tensor: what is known of its numbers. What no node of the compute stream made
+ * (parameters, inputs, what came from other ranks) is looked at where it is first read. */
+#include "trainer/run/nonfinite.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "trainer/ops/ops.h"
+
+enum { UNKNOWN, FINITE, SPOILT };
+
+struct nonfinite_watch {
+	const struct program *program;
+	unsigned char *known; /* by tensor id of program */
+	int most;	      /* tensors of the largest program */
+	struct nonfinite first;
+};
+
+struct nonfinite_watch *nonfinite_new(const struct prepared *p)
+{
+	struct nonfinite_watch *w = calloc(1, sizeof(*w));
+
+	for (int i = 0; w && i < p->n_programs; i++)
+		w->most = p->program[i]->graph->n_tensors > w->most ? p->program[i]->graph->n_tensors : w->most;
+	if (w)
+		w->known = calloc((size_t)w->most + 1, 1);
+	if (w && !w->known) {
+		free(w);
+		return NULL;
+	}
+	return w;
+}
+
+void nonfinite_free(struct nonfinite_watch *w)
+{
+	if (w)
+		free(w->known);
+	free(w);
+}
+
+static bool is_finite(enum dtype t, const void *data, int64_t i, bool *ret_nan)
+{
+	uint16_t bits;
+	double v;
+
+	if (t == DTYPE_BF16 || t == DTYPE_F16) {
+		const uint16_t exponent = t == DTYPE_BF16 ? 0x7f80 : 0x7c00, rest = t == DTYPE_BF16 ? 0x7f : 0x3ff;
+
+		memcpy(&bits, (const uint16_t *)data + i, sizeof(bits));
+		*ret_nan = bits & rest;
+		return (bits & exponent) != exponent;
+	}
+	v = t == DTYPE_F64 ? ((const double *)data)[i] : (double)((const float *)data)[i];
+	*ret_nan = isnan(v);
+	return isfinite(v);
+}
+
+/* The first element that is not finite; -1: none is, or it cannot be told. */
+static int64_t look_at(const struct tensor *t, const void *data, bool *ret_nan)
+{
+	const int64_t n = t && data && !t->opaque_bytes && dtype_is_float(t->dtype) ? shape_count(&t->shape) : 0;
+
+	for (int64_t i = 0; i < n; i++)
+		if (!is_finite(t->dtype, data, i, ret_nan))
+			return i;
+	return -1;
+}
+
+static bool copies(const struct node *n)
+{
+	return n->op->id == OP_cast || n->op->id == OP_pack;
+}
+
+/* The sample that an element belongs to: rows of activations and inputs are dealt to samples evenly. */
+static int64_t sample_of(const struct nonfinite_watch *w, const struct tensor *t, int64_t element)
+{
+	const int64_t rows = t->shape.ndim ? t->shape.dim[0] : 0, micro = w->program->micro;
+	const bool dealt = (t->kind == TENSOR_ACT || t->kind == TENSOR_INPUT) && micro > 0 && rows % micro == 0;
+
+	if (!dealt || rows < micro || (t->producer && copies(t->producer) && t->producer->in[0]->kind == TENSOR_PARAM))
+		return -1;
+	return element / (shape_count(&t->shape) / micro);
+}
+
+static void note(struct nonfinite_watch *w, const struct node *n, enum nonfinite_kind kind, int slot)
+{
+	w->first.kind = kind;
+	w->first.backward = n->phase == PHASE_BACKWARD;
+	w->first.micro = slot;
+	w->first.sample = -1;
+	snprintf(w->first.node, sizeof(w->first.node), "%s", n->name);
+	snprintf(w->first.op, sizeof(w->first.op), "%s", n->op->name);
+}
+
+static bool made_here(const struct tensor *t)
+{
+	return t->producer && t->producer->stream == STREAM_COMPUTE && !t->producer->op->collective;
+}
+
+/* What n read of numbers that nobody on this stream made; returns whether one is spoilt. */
+static bool read_spoilt(struct nonfinite_watch *w, const struct node *n, int slot, const struct kernel_args *a)
+{
+	for (int i = 0; i < n->n_in; i++) {
+		const struct tensor *t = n->in[i];
+		bool held, is_nan = false;
+		int64_t at;
+
+		if (!t || w->known[t->id] == FINITE || made_here(t))
+			continue;
+		at = look_at(t, a->in[i], &is_nan);
+		w->known[t->id] = at < 0 ? FINITE : SPOILT;
+		if (at < 0)
+			continue;
+		held = t->kind == TENSOR_PARAM || t->kind == TENSOR_INPUT || t->kind == TENSOR_STAT;
+		note(w, n, held ? NONFINITE_READ : NONFINITE_FOREIGN, slot);
+		w->first.is_nan = is_nan;
+		w->first.sample = sample_of(w, t, at);
+		snprintf(w->first.tensor, sizeof(w->first.tensor), "%s", t->name);
+		return true;
+	}
+	return false;
+}
+
+static void see(void *user, const struct node *n, int slot, const struct kernel_args *a)
+{
+	struct nonfinite_watch *w = user;
+
+	if (w->first.kind != NONFINITE_NONE || (n->phase != PHASE_FORWARD && n->phase != PHASE_BACKWARD) ||
+	    n->op->collective)
+		return;
+	if (copies(n) && read_spoilt(w, n, slot, a)) /* its result may lie in a layout that nobody can look at */
+		return;
+	for (int i = 0; i < n->n_out; i++) {
+		bool is_nan = false;
+		const int64_t at = look_at(n->out[i], a->out[i], &is_nan);
+
+		if (n->out[i])
+			w->known[n->out[i]->id] = at < 0 ? FINITE : SPOILT;
+		if (at < 0)
+			continue;
+		if (!read_spoilt(w, n, slot, a)) {
+			note(w, n, NONFINITE_MADE, slot);
+			w->first.is_nan = is_nan;
+			w->first.sample = sample_of(w, n->out[i], at);
+		}
+		return;
+	}
+}
+
+struct exec_look nonfinite_look(struct nonfinite_watch *w, const struct program *p)
+{
+	w->program = p;
+	memset(w->known, UNKNOWN, (size_t)w->most + 1);
+	return (struct exec_look){ see, w };
+}
+
+const struct nonfinite *nonfinite_first(const struct nonfinite_watch *w)
+{
+	return &w->first;
+}
