@@ -16,6 +16,7 @@
 #include "trainer/state/resume.h"
 #include "trainer/tools/against.h"
 #include "trainer/tools/auto.h"
+#include "trainer/tools/bandwidth.h"
 #include "trainer/tools/bench.h"
 #include "trainer/tools/calibrate.h"
 #include "trainer/tools/describe.h"
@@ -50,7 +51,9 @@ static int rank_main(void *user, struct seat *seat)
 {
 	struct job *job = user;
 
-	return job->cfg->command == COMMAND_BENCH ? bench_main(job, seat) : train_main(job, seat);
+	if (job->cfg->command != COMMAND_BENCH)
+		return train_main(job, seat);
+	return job->cfg->bandwidth ? bandwidth_main(job, seat) : bench_main(job, seat);
 }
 
 static enum dptrack_status status_of(const struct board *board, int code)

@@ -4,6 +4,7 @@
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "tracker/base/log.h"
 #include "trainer/comm/bootstrap.h"
@@ -144,11 +145,11 @@ static int pick_link(const struct rank *r, const struct link_module **ret, const
 	return rc;
 }
 
-static void say_transport(const struct rank *r, const struct link_module *link, const char *why)
+static void say_transport(const struct rank *r, const char *why)
 {
 	if (rank_is_root(r))
 		log_info("%d ranks on %d machines: shm within each, %s between them%s", r->seat->world, r->seat->nodes,
-			 link->name, why);
+			 r->link, why);
 }
 
 static int open_nodes(struct rank *r, const struct comm_shm_opts *so, struct err *err)
@@ -168,9 +169,11 @@ static int open_nodes(struct rank *r, const struct comm_shm_opts *so, struct err
 		return rc;
 	}
 	rc = comm_nodes_open(&r->comm, &o, err);
-	if (!rc)
-		say_transport(r, o.link, why);
-	return rc;
+	if (rc)
+		return rc;
+	r->link = o.link->name;
+	say_transport(r, why);
+	return 0;
 }
 
 int rank_meet(struct rank *r, struct err *err)
@@ -213,6 +216,13 @@ void rank_limit(struct rank *r, double seconds)
 		if (c)
 			c->ops->limit(c, seconds);
 	}
+}
+
+const char *rank_transport(const struct rank *r)
+{
+	if (r->seat->world == 1)
+		return "self";
+	return !r->link ? "shm" : strcmp(r->link, "mpi") ? "shm and ucx" : "shm and mpi";
 }
 
 int64_t rank_sent(const struct rank *r)

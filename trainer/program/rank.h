@@ -18,6 +18,7 @@ struct rank {
 	struct comm *lane[STREAM_COUNT][GROUP_COUNT]; /* split from it, as the strategy asks; else NULL */
 	struct flight_pulse *pulse; /* with several ranks: its sign of life */
 	struct bootstrap *net; /* with several machines: to all other ranks */
+	const char *link;      /* and what carries bytes between them: "ucx", "mpi"; else NULL */
 	struct comm *saving; /* where ranks hold parts: split from it too, for the threads that save; else NULL */
 	const struct backend *backend; /* NULL until rank_open_backend */
 	void *module;
@@ -43,6 +44,7 @@ struct kernel_env rank_env(const struct rank *r);	 /* of kernels that meet nobod
 void rank_at_step(struct rank *r, int64_t step); /* what is recorded of it from now on belongs to that step */
 void rank_limit(struct rank *r, double seconds); /* of later waits for another rank */
 int64_t rank_sent(const struct rank *r);	 /* bytes so far to other ranks, by all communicators */
+const char *rank_transport(const struct rank *r); /* "self", "shm", "shm and ucx", "shm and mpi" */
 int64_t rank_sent_nodes(const struct rank *r);	 /* of them to other machines */
 void rank_abort(struct rank *r);		 /* makes the others' collectives fail */
 

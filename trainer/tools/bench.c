@@ -27,9 +27,11 @@ struct bench {
 	struct profile profile;		   /* of --profile */
 	struct bench_ops ops;		   /* of this rank, without the first step when there are more */
 	double op_step_seconds;		   /* mean of the steps behind ops */
+	double sent, sent_nodes;	   /* bytes a step of the rank that sends most: in all, to other machines */
 };
 
 struct share { /* of one rank */
+	double sent, sent_nodes;
 	int64_t peak_bytes, planned_bytes;
 	double flops, peak_flops;
 };
@@ -120,6 +122,10 @@ static int gather_shares(struct bench *b, struct err *err)
 		return err_set(err, ERR_NOMEM, "out of memory: bench");
 	all[c->rank].peak_bytes = machine_peak_bytes();
 	all[c->rank].flops = b->ops.flops;
+	for (int64_t i = 0; i < b->n; i++) {
+		all[c->rank].sent += (double)b->steps[i].sent / (double)b->n;
+		all[c->rank].sent_nodes += (double)b->steps[i].sent_nodes / (double)b->n;
+	}
 	all[c->rank].planned_bytes = memory_planned(&b->e->prepared.plan, b->e->rank.seat->world);
 	rc = c->ops->barrier(c, err); /* all ranks measure at once, as they compute */
 	if (!rc)
@@ -130,6 +136,8 @@ static int gather_shares(struct bench *b, struct err *err)
 		b->peak_bytes = all[r].peak_bytes > b->peak_bytes ? all[r].peak_bytes : b->peak_bytes;
 		b->planned_bytes = all[r].planned_bytes > b->planned_bytes ? all[r].planned_bytes : b->planned_bytes;
 		b->flops += all[r].flops;
+		b->sent = fmax(b->sent, all[r].sent);
+		b->sent_nodes = fmax(b->sent_nodes, all[r].sent_nodes);
 		b->peak_flops += all[r].peak_flops;
 	}
 	free(all);
@@ -256,6 +264,9 @@ static void print_json(const struct bench *b)
 	json_object_set_new(o, "matmul_gflops", real_or_null(1e-9 * b->peak_flops));
 	json_object_set_new(o, "other_share", real_or_null(other_share(b)));
 	json_object_set_new(o, "phases", phases);
+	json_object_set_new(o, "comm",
+			    json_pack("{s:s, s:f, s:f}", "transport", rank_transport(&b->e->rank), "bytes", b->sent,
+				      "bytes_nodes", b->sent_nodes));
 	json_object_set_new(o, "ops", json_ops(b));
 	if (b->profile.n) {
 		json_object_set_new(o, "profile", json_profile(&b->profile));

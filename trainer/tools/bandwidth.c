@@ -1,0 +1,223 @@
+/* bandwidth.c: each collective runs for a while on memory of the communicator, as gradients lie; the slowest rank's
+ * time counts. */
+#include "trainer/tools/bandwidth.h"
+
+#include <jansson.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tracker/base/clock.h"
+#include "trainer/tools/real.h"
+
+#define LEAST_S 0.1 /* of each measurement */
+#define ROUNDS_MOST 2000
+
+static const size_t sizes[] = { 1 << 10, 1 << 14, 1 << 18, 1 << 20, 1 << 22, 25000000, 1 << 26 };
+
+#define SIZES (sizeof(sizes) / sizeof(sizes[0]))
+
+struct measured {
+	struct comm *comm;
+	unsigned char *data; /* of the largest size */
+	size_t bytes;	     /* of this measurement: the whole buffer of a rank */
+};
+
+static int allreduce(const struct measured *m, struct err *err)
+{
+	return m->comm->ops->allreduce(m->comm, m->data, (int64_t)(m->bytes / 4), DTYPE_F32, err);
+}
+
+static int reduce_scatter(const struct measured *m, struct err *err)
+{
+	return m->comm->ops->reduce_scatter(m->comm, m->data, (int64_t)(m->bytes / 4 / (size_t)m->comm->world),
+					    DTYPE_F32, err);
+}
+
+static int all_gather(const struct measured *m, struct err *err)
+{
+	return m->comm->ops->all_gather(m->comm, m->data, (int64_t)(m->bytes / (size_t)m->comm->world), err);
+}
+
+static int broadcast(const struct measured *m, struct err *err)
+{
+	return m->comm->ops->broadcast(m->comm, m->data, m->bytes, 0, err);
+}
+
+/* There and back between the first rank and the last. */
+static int exchange(const struct measured *m, struct err *err)
+{
+	struct comm *c = m->comm;
+	int last = c->world - 1, rc = 0;
+
+	if (c->rank == 0)
+		rc = c->ops->send(c, m->data, m->bytes, last, err);
+	if (!rc && c->rank == last)
+		rc = c->ops->recv(c, m->data, m->bytes, 0, err);
+	if (!rc && c->rank == last)
+		rc = c->ops->send(c, m->data, m->bytes, 0, err);
+	if (!rc && c->rank == 0)
+		rc = c->ops->recv(c, m->data, m->bytes, last, err);
+	return rc;
+}
+
+static int barrier(const struct measured *m, struct err *err)
+{
+	return m->comm->ops->barrier(m->comm, err);
+}
+
+/* What a rank must send at least, as a share of the whole, by the number of ranks. */
+static double share_allreduce(double n)
+{
+	return 2 * (n - 1) / n;
+}
+
+static double share_part(double n)
+{
+	return (n - 1) / n;
+}
+
+static double share_whole(double n)
+{
+	(void)n;
+	return 1;
+}
+
+static double share_exchange(double n)
+{
+	(void)n;
+	return 2;
+}
+
+static const struct {
+	const char *name;
+	int (*run)(const struct measured *m, struct err *err);
+	double (*share)(double ranks); /* NULL: of no bytes */
+} collectives[] = {
+	{ "all-reduce", allreduce, share_allreduce },	  { "reduce-scatter", reduce_scatter, share_part },
+	{ "all-gather", all_gather, share_part },	  { "broadcast", broadcast, share_whole },
+	{ "send and back", exchange, share_exchange },	  { "barrier", barrier, NULL },
+};
+
+#define COLLECTIVES (sizeof(collectives) / sizeof(collectives[0]))
+
+struct row {
+	const char *name;
+	size_t bytes;
+	double seconds; /* of one, on the slowest rank */
+	double rate;	/* bytes a second that a rank must send at least; 0: none */
+};
+
+static int time_rounds(const struct measured *m, size_t which, int rounds, double *ret_s, struct err *err)
+{
+	struct comm *c = m->comm;
+	double *all = calloc((size_t)c->world, sizeof(*all)), start_s;
+	int rc = all ? c->ops->barrier(c, err) : err_set(err, ERR_NOMEM, "out of memory: times of the ranks");
+
+	start_s = clock_mono_s();
+	for (int i = 0; !rc && i < rounds; i++)
+		rc = collectives[which].run(m, err);
+	if (!rc) {
+		all[c->rank] = (clock_mono_s() - start_s) / rounds;
+		rc = c->ops->all_gather(c, all, sizeof(*all), err);
+	}
+	*ret_s = 0;
+	for (int r = 0; !rc && r < c->world; r++)
+		*ret_s = all[r] > *ret_s ? all[r] : *ret_s;
+	free(all);
+	return rc;
+}
+
+/* Twice: first to know how often it fits into the time. All ranks know the slowest one's and agree. */
+static int measure(const struct measured *m, size_t which, struct row *ret, struct err *err)
+{
+	double s;
+	int rounds, rc = time_rounds(m, which, 3, &s, err);
+
+	if (rc)
+		return rc;
+	rounds = LEAST_S / s < ROUNDS_MOST ? (int)(LEAST_S / s) + 1 : ROUNDS_MOST;
+	rc = time_rounds(m, which, rounds, &s, err);
+	*ret = (struct row){ .name = collectives[which].name, .bytes = m->bytes, .seconds = s };
+	if (collectives[which].share)
+		ret->rate = collectives[which].share(m->comm->world) * (double)m->bytes / s;
+	return rc;
+}
+
+static int measure_all(struct comm *c, struct row *rows, size_t *ret_n, struct err *err)
+{
+	struct measured m = { .comm = c };
+	void *data;
+	int rc = c->ops->alloc(c, sizes[SIZES - 1], &data, err);
+
+	*ret_n = 0;
+	m.data = data;
+	for (size_t k = 0; !rc && k < COLLECTIVES; k++)
+		for (size_t i = 0; !rc && i < (collectives[k].share ? SIZES : 1); i++) {
+			m.bytes = collectives[k].share ? sizes[i] : 0;
+			rc = measure(&m, k, &rows[*ret_n], err);
+			*ret_n += !rc;
+		}
+	return rc;
+}
+
+static void print_rows(const struct rank *r, const struct row *rows, size_t n)
+{
+	printf("%d ranks on %d machine%s, %s\n", r->seat->world, r->seat->nodes, r->seat->nodes > 1 ? "s" : "",
+	       rank_transport(r));
+	printf("  %-16s %12s %12s %10s\n", "", "bytes", "us", "GB/s sent");
+	for (size_t i = 0; i < n; i++) {
+		printf("  %-16s %12zu %12.1f", rows[i].name, rows[i].bytes, 1e6 * rows[i].seconds);
+		if (rows[i].rate > 0)
+			printf(" %10.3f", 1e-9 * rows[i].rate);
+		putchar('\n');
+	}
+}
+
+static void print_json(const struct rank *r, const struct row *rows, size_t n)
+{
+	json_t *o = json_object(), *list = json_array();
+
+	for (size_t i = 0; i < n; i++) {
+		json_t *j = json_object();
+
+		json_object_set_new(j, "collective", json_string(rows[i].name));
+		json_object_set_new(j, "bytes", json_integer((json_int_t)rows[i].bytes));
+		json_object_set_new(j, "seconds", real_or_null(rows[i].seconds));
+		json_object_set_new(j, "sent_gbs", rows[i].rate > 0 ? json_real(1e-9 * rows[i].rate) : json_null());
+		json_array_append_new(list, j);
+	}
+	json_object_set_new(o, "ranks", json_integer(r->seat->world));
+	json_object_set_new(o, "nodes", json_integer(r->seat->nodes));
+	json_object_set_new(o, "transport", json_string(rank_transport(r)));
+	json_object_set_new(o, "collectives", list);
+	json_dumpf(o, stdout, JSON_INDENT(2) | JSON_REAL_PRECISION(17));
+	putchar('\n');
+	json_decref(o);
+}
+
+int bandwidth_main(const struct job *job, struct seat *seat)
+{
+	struct rank r = rank_of(job->cfg, seat);
+	struct row rows[COLLECTIVES * SIZES];
+	struct err err = ERR_INIT;
+	size_t n = 0;
+	int rc, code = 0;
+
+	if (seat->world == 1)
+		rc = err_set(&err, ERR_USAGE, "--bandwidth: one rank has nobody to send to; add --nproc-per-node 2");
+	else
+		rc = rank_meet(&r, &err);
+	if (!rc)
+		rc = measure_all(rank_comm(&r), rows, &n, &err);
+	if (!rc && rank_is_root(&r)) {
+		if (job->cfg->json)
+			print_json(&r, rows, n);
+		else
+			print_rows(&r, rows, n);
+	}
+	if (rc)
+		code = seat_fail(seat, &err);
+	rank_close(&r);
+	return code;
+}
