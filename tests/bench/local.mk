@@ -3,5 +3,6 @@ include tests/bench/kernels.mk
 include tests/bench/store.mk
 include tests/bench/train.mk
 include tests/bench/loader.mk
+include tests/bench/comm/local.mk
 EXTRA_DIST += tests/bench/packages.py tests/bench/python tests/bench/serve tests/bench/tensorboard
 EXTRA_DIST += tests/bench/checkpoint tests/bench/before-after

@@ -1,0 +1,60 @@
+/* bare_sum.c: the least that an all-reduce of two ranks in one memory can do: each of two threads adds one half of two
+ * buffers and stores the sum in both. bare_sum BYTES ROUNDS prints the seconds of one; for tests/bench/comm/compare. */
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+
+static float *buffer[2];
+static size_t count;
+static int rounds;
+static pthread_barrier_t meeting;
+
+static void *add_half(void *arg)
+{
+	size_t half = count / 2, from = arg ? half : 0, to = arg ? count : half;
+	float *restrict a = buffer[0], *restrict b = buffer[1];
+
+	for (int k = 0; k < rounds; k++) {
+		pthread_barrier_wait(&meeting);
+		for (size_t i = from; i < to; i++) {
+			float sum = a[i] + b[i];
+
+			a[i] = sum;
+			b[i] = sum;
+		}
+		pthread_barrier_wait(&meeting);
+	}
+	return NULL;
+}
+
+static double now(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+int main(int argc, char *argv[])
+{
+	pthread_t other;
+	double start;
+
+	count = argc > 1 ? strtoull(argv[1], NULL, 10) / sizeof(float) : 1;
+	rounds = argc > 2 ? (int)strtol(argv[2], NULL, 10) : 1;
+	for (int i = 0; i < 2; i++) {
+		buffer[i] = malloc((count + 1) * sizeof(float));
+		for (size_t k = 0; buffer[i] && k < count; k++)
+			buffer[i][k] = 0;
+	}
+	if (!buffer[0] || !buffer[1])
+		return 1;
+	pthread_barrier_init(&meeting, NULL, 2);
+	start = now();
+	pthread_create(&other, NULL, add_half, &meeting);
+	add_half(NULL);
+	pthread_join(other, NULL);
+	printf("%.9f\n", (now() - start) / rounds);
+	return 0;
+}
