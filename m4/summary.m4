@@ -10,6 +10,7 @@ dptrack $VERSION, prefix $prefix
     NCCL         $have_nccl${nccl_reason:+ ($nccl_reason)}
     NVRTC        $have_nvrtc${nvrtc_reason:+ ($nvrtc_reason)}
   image folders  $have_images${images_reason:+ ($images_reason)}
+  Parquet packed $packing
   S3 listings    $have_expat${expat_reason:+ ($expat_reason)}
   ucx transport  $have_ucx${ucx_reason:+ ($ucx_reason)}
   mpi transport  $have_mpi${mpi_reason:+ ($mpi_reason)}

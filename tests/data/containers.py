@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Containers that others write (tests/data/formats, by make_formats.py): the same files and labels come out of each as went in,
+"""Containers that others write (tests/data/formats, by make_formats.py there): the same files and labels come out of each as went in,
 by their names; what is refused is refused with what to do; damage costs what is damaged."""
 import hashlib
 import json
@@ -13,7 +13,7 @@ import tempfile
 SRC = os.environ.get("srcdir", ".")
 BUILD = os.environ.get("builddir", ".")
 FORMATS = os.path.join(SRC, "tests", "data", "formats")
-sys.path.insert(0, os.path.join(SRC, "tests", "data"))
+sys.path[:0] = [os.path.join(SRC, "tests", "data"), FORMATS]
 import make_formats  # noqa: E402
 import objectserver  # noqa: E402
 
@@ -93,6 +93,56 @@ def lmdb():
     assert any(damaged(page) for page in range(2, 40)), "no page was one of the tree"
 
 
+def unpacks(*kinds):
+    """Whether this build has the libraries; a file that it cannot unpack is refused by what packs it."""
+    for kind in kinds:
+        done = subprocess.run([f"{BUILD}/tests/data/deliver", f"{FORMATS}/{kind}.parquet"], capture_output=True, text=True, timeout=60, check=False,
+                              env={**os.environ, "XDG_CACHE_HOME": f"{tmp}/cache"})
+        if "does not unpack" in done.stderr:
+            assert f"is packed by {kind}" in done.stderr, done
+            print(f"containers: Parquet left out: this build has no {kind}")
+            return False
+    return True
+
+
+def parquet():
+    if not unpacks("snappy", "zstd", "lz4"):
+        return
+    want = same(["none.parquet", "snappy.parquet", "zstd.parquet", "gzip.parquet", "lz4.parquet", "deltas.parquet"])
+    server = objectserver.Server(FORMATS)
+    assert files(f"{server.url}/snappy.parquet") == want, "over http"
+    server.stop()
+    for i in range(2):
+        place("zstd.parquet", f"hf/data/train-0000{i}-of-00002.parquet")
+    place("none.parquet", "hf/data/test-00000-of-00001.parquet")
+    assert files(f"{tmp}/hf/data") == want * 3
+    sums = {run("tests/data/deliver", os.path.join(FORMATS, "snappy.parquet"), "shuffle=2", "window=10", f"workers={w}", f"ranks={r}", "batch=8", "epochs=2")
+            for w, r in ((0, 1), (3, 2), (1, 4))}
+    assert len(sums) == 1, sums
+    said = run("tests/data/deliver", os.path.join(FORMATS, "nulls.parquet"), "list=1", "plain=1", "shuffle=0", "max_broken=1")
+    lost = [i for i in range(make_formats.N) if i % 7 == 3 or i % 5 == 2]
+    assert f"samples {make_formats.N - len(lost)}" in said and "row 2: has no picture" in said and "row 3: has no label" in said, said
+    refused(os.path.join(FORMATS, "brotli.parquet"), "column label is packed by brotli")
+    refused(os.path.join(FORMATS, "prefixes.parquet"), "image.bytes", "DELTA_BYTE_ARRAY")
+    refused(os.path.join(FORMATS, "lists.parquet"), "no column holds pictures", "image.list.element")
+    path = place("snappy.parquet", "cut/x.parquet")
+    os.truncate(path, os.path.getsize(path) - 10)
+    refused(path, "does not end in a footer")
+
+
+def arrow():
+    same(["stream.arrow", "file.arrow"])
+    said = run("tests/data/deliver", os.path.join(FORMATS, "nulls.arrow"), "plain=1", "max_broken=1")
+    assert f"samples {make_formats.N - 2}" in said and "row 5: has no picture" in said and "row 9: has no label" in said, said
+    refused(os.path.join(FORMATS, "packed.arrow"), "are packed", "compression='uncompressed'")
+    path = place("stream.arrow", "cut/x.arrow")
+    os.truncate(path, os.path.getsize(path) * 3 // 4)
+    said = run("tests/data/deliver", path, "plain=1", "max_broken=1")
+    assert "damaged or cut off at byte" in said and 0 < int(said.split()[1]) < make_formats.N, said
+
+
 with tempfile.TemporaryDirectory(prefix="dptrain-containers-") as tmp:
     lmdb()
-print("containers: LMDB as the set it was made of, alone, in folders, over http; refusals and damage in words")
+    parquet()
+    arrow()
+print("containers: LMDB, Parquet and Arrow as the set it was made of, alone, in folders, over http; refusals and damage in words")

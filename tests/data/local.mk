@@ -18,10 +18,10 @@ tests_data_folder_test_LDADD = $(LDADD) $(ZLIB_LIBS)
 tests_data_picture_test_LDADD = $(LDADD) $(ZLIB_LIBS)
 endif
 
-check_PROGRAMS += tests/data/deliver
+check_PROGRAMS += tests/data/formats/columns tests/data/deliver
 dist_check_SCRIPTS += tests/data/bad_input.py tests/data/cache.py tests/data/containers.py tests/data/inputs.py tests/data/records.py tests/data/remote.py tests/data/shards.py tests/data/tokens.py
 TESTS += tests/data/bad_input.py tests/data/tokens.py
 if HAVE_IMAGES
 TESTS += tests/data/cache.py tests/data/containers.py tests/data/inputs.py tests/data/records.py tests/data/remote.py tests/data/shards.py
 endif
-EXTRA_DIST += tests/data/formats tests/data/make_formats.py tests/data/noisy.py tests/data/objectserver.py tests/data/s3server.py tests/data/pictures.py tests/data/pictures tests/data/make_bpe.py tests/data/bpe
+EXTRA_DIST += tests/data/formats tests/data/noisy.py tests/data/objectserver.py tests/data/s3server.py tests/data/pictures.py tests/data/pictures tests/data/make_bpe.py tests/data/bpe

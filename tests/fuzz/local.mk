@@ -1,10 +1,10 @@
 # Inputs that were found once, replayed; `tests/fuzz/run.sh` looks for new ones with clang's libFuzzer. A target is one file.
 fuzz_targets = tests/fuzz/journal tests/fuzz/request tests/fuzz/grammar tests/fuzz/decode tests/fuzz/range tests/fuzz/gzip \
 	tests/fuzz/picture tests/fuzz/safetensors tests/fuzz/state tests/fuzz/tar tests/fuzz/tfrecord \
-	tests/fuzz/lmdb tests/fuzz/wandb
+	tests/fuzz/lmdb tests/fuzz/parquet tests/fuzz/arrow tests/fuzz/wandb
 check_PROGRAMS += $(fuzz_targets)
 check_LTLIBRARIES += tests/fuzz/libfuzz.la
-EXTRA_DIST += tests/fuzz/replay.sh tests/fuzz/run.sh tests/fuzz/corpus tests/fuzz/dict tests/fuzz/driver.c
+EXTRA_DIST += tests/fuzz/replay.sh tests/fuzz/run.sh tests/fuzz/corpus tests/fuzz/dict tests/fuzz/driver.c tests/fuzz/container.h
 TESTS += tests/fuzz/replay.sh
 
 tests_fuzz_libfuzz_la_SOURCES = tests/fuzz/api.c tests/fuzz/api.h tests/fuzz/fuzz.h
@@ -26,3 +26,5 @@ tests_fuzz_tar_LDADD = $(fuzz_trainer)
 tests_fuzz_wandb_LDADD = tests/fuzz/libfuzz.la libwebcli.la $(ZLIB_LIBS) $(JANSSON_LIBS) $(FUZZER_LIBS)
 tests_fuzz_tfrecord_LDADD = $(fuzz_trainer)
 tests_fuzz_lmdb_LDADD = $(fuzz_trainer)
+tests_fuzz_parquet_LDADD = $(fuzz_trainer)
+tests_fuzz_arrow_LDADD = $(fuzz_trainer)

@@ -44,7 +44,6 @@ void samples_add(struct samples *s, const struct sample *one, const char *name)
 	struct sample row = *one;
 
 	row.key = s->text.len;
-	row.zero = 0;
 	buf_add(&s->rows, &row, sizeof(row));
 	buf_add(&s->text, name, strlen(name) + 1);
 }

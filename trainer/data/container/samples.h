@@ -12,13 +12,31 @@
 #include "tracker/base/file_map.h"
 
 struct sample {
-	uint64_t offset; /* of its bytes in the object */
+	uint64_t offset; /* of its bytes in the object; packed: of the page that holds them */
 	uint64_t key;	 /* where its key begins in the names */
 	uint32_t bytes;
 	uint32_t object;
 	int32_t label;
-	uint32_t zero;
+	uint32_t packed; /* 0, or how the page is packed and where the bytes lie in it: samples_packed */
 };
+
+#define SAMPLES_INSIDE_BITS 28
+
+/* By enum unpack_kind; the bytes begin below 2^28. */
+static inline uint32_t samples_packed(int kind, uint32_t inside)
+{
+	return (uint32_t)kind << SAMPLES_INSIDE_BITS | inside;
+}
+
+static inline int samples_kind(uint32_t packed)
+{
+	return (int)(packed >> SAMPLES_INSIDE_BITS);
+}
+
+static inline uint32_t samples_inside(uint32_t packed)
+{
+	return packed & ((UINT32_C(1) << SAMPLES_INSIDE_BITS) - 1);
+}
 
 struct samples {
 	const struct sample *at; /* n of them */

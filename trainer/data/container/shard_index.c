@@ -6,7 +6,10 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "trainer/data/container/arrow.h"
 #include "trainer/data/container/lmdb.h"
+#include "trainer/data/container/parquet.h"
+#include "trainer/data/container/parquet_set.h"
 #include "trainer/data/container/tfrecord.h"
 
 #define HEAD 24 /* bytes that tell one container from another */
@@ -52,6 +55,10 @@ static int find_kind(const struct byte_source *file, scan_function **ret, struct
 		*ret = tfrecord_scan;
 	else if (!rc && lmdb_probe(head))
 		*ret = lmdb_scan;
+	else if (!rc && parquet_probe(head))
+		*ret = parquet_scan;
+	else if (!rc && arrow_probe(head))
+		*ret = arrow_scan;
 	return rc;
 }
 

@@ -80,14 +80,29 @@ static bool is_lmdb(const char *name)
 	return (ends_in(name, ".mdb") || ends_in(name, ".lmdb")) && strcmp(name, "lock.mdb");
 }
 
+static bool is_parquet(const char *name)
+{
+	return ends_in(name, ".parquet");
+}
+
+static bool is_arrow(const char *name)
+{
+	return ends_in(name, ".arrow") || ends_in(name, ".feather");
+}
+
 const char *shard_list_format(const char *name)
 {
-	return is_records(name) ? "tfrecord" : is_lmdb(name) ? "lmdb" : "tar";
+	return is_records(name)	  ? "tfrecord"
+	       : is_lmdb(name)	  ? "lmdb"
+	       : is_parquet(name) ? "parquet"
+	       : is_arrow(name)	  ? "arrow"
+				  : "tar";
 }
 
 static bool is_shard(const char *name)
 {
-	return name[0] != '.' && (ends_in(name, SHARD_SUFFIX) || is_records(name) || is_lmdb(name));
+	return name[0] != '.' && (ends_in(name, SHARD_SUFFIX) || is_records(name) || is_lmdb(name) ||
+				  is_parquet(name) || is_arrow(name));
 }
 
 static enum shard_part part_of(const char *name)
@@ -211,8 +226,8 @@ static int add_content(struct shard_list *l, const char *folder, enum shard_part
 		}
 	if (!rc && l->n == before && part != SHARDS_VAL)
 		return err_set(err, ERR_USAGE,
-			       "%.300s: no shards (*" SHARD_SUFFIX ", *.tfrecord, *-00000-of-00128, data.mdb) to %s",
-			       folder, part == SHARDS_TRAIN ? "train on" : "read");
+			       "%.300s: no shards (*" SHARD_SUFFIX ", *.tfrecord, *-00000-of-00128, *.parquet, "
+			       "*.arrow, data.mdb) to %s", folder, part == SHARDS_TRAIN ? "train on" : "read");
 	if (rc || !c->index[part])
 		return rc;
 	rc = join(path, folder, index_of(part), err);

@@ -32,7 +32,7 @@ enum shard_part { SHARDS_ALL, SHARDS_TRAIN, SHARDS_VAL };
 int shard_list_add(struct shard_list *l, const char *spec, enum shard_part part, struct err *err);
 void shard_list_done(struct shard_list *l); /* a zeroed one is fine */
 
-/* "tar", "tfrecord", "lmdb", as the name of a shard says. */
+/* "tar", "tfrecord", "lmdb", "parquet", "arrow", as the name of a shard says. */
 const char *shard_list_format(const char *name);
 
 /* Whether spec looks like shards: the name of one, an index file, a list, or a folder with shards in it. */

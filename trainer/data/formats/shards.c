@@ -15,6 +15,7 @@
 #include "trainer/data/formats/image_set.h"
 #include "trainer/data/formats/keep.h"
 #include "trainer/data/formats/npy.h"
+#include "trainer/data/formats/pages.h"
 #include "trainer/data/pictures/pixels.h"
 #include "trainer/graph/rng.h"
 
@@ -24,6 +25,7 @@
 struct shards {
 	struct image_set set;
 	struct objects *store;
+	struct pages *pages;
 	struct samples samples;
 	struct shard_facts facts;
 	uint64_t cached_bytes;	    /* that the cache held before anything was read */
@@ -52,6 +54,7 @@ static void shards_close(struct dataset *base)
 	for (int s = 0; s < SPLIT_COUNT; s++)
 		free(d->piece[s]);
 	samples_done(&d->samples);
+	pages_free(d->pages);
 	objects_close(d->store);
 	image_set_done(&d->set);
 	free(d);
@@ -114,7 +117,7 @@ static bool fits(const struct shards *d, const struct samples *s)
 
 		if (one->object >= n || one->key >= names || one->label < 0 ||
 		    one->offset > objects_bytes(d->store, (int)one->object) ||
-		    one->bytes > objects_bytes(d->store, (int)one->object) - one->offset)
+		    (!one->packed && one->bytes > objects_bytes(d->store, (int)one->object) - one->offset))
 			return false;
 	}
 	return true;
@@ -253,8 +256,13 @@ static void say_sample(const struct shards *d, enum split s, int64_t i, char ret
 static struct objects_range range_of(const struct shards *d, const struct dataset_read *r)
 {
 	const struct sample *one = sample_of(d, r->split, r->index);
+	uint64_t left = objects_bytes(d->store, (int)one->object) - one->offset;
 
-	return (struct objects_range){ (int)one->object, one->offset, one->bytes, r->alone && !d->raw, r->stop };
+	return (struct objects_range){ .object = (int)one->object,
+				       .at = one->offset,
+				       .n = one->bytes < left ? one->bytes : (size_t)left,
+				       .alone = r->alone && !d->raw && !one->packed,
+				       .stop = r->stop };
 }
 
 static bool shards_ahead(const struct dataset *base, const struct dataset_read *r)
@@ -265,11 +273,19 @@ static bool shards_ahead(const struct dataset *base, const struct dataset_read *
 	return !range.n || objects_want(d->store, &range);
 }
 
+/* A sample's bytes as they are stored, unpacked. */
+static int read_bytes(const struct shards *d, const struct dataset_read *r, void *to, struct err *err)
+{
+	const struct sample *one = sample_of(d, r->split, r->index);
+	const struct objects_range range = range_of(d, r);
+
+	return one->packed ? pages_read(d->pages, one, r->stop, to, err) : objects_read(d->store, &range, to, err);
+}
+
 /* The sample's bytes, in the hand. */
 static int fetch(const struct shards *d, const struct dataset_read *r, struct err *err)
 {
 	const struct sample *one = sample_of(d, r->split, r->index);
-	const struct objects_range range = range_of(d, r);
 	struct hand *h = r->hand;
 	char name[320];
 
@@ -286,7 +302,7 @@ static int fetch(const struct shards *d, const struct dataset_read *r, struct er
 		h->bytes = more;
 		h->cap = cap;
 	}
-	return objects_read(d->store, &range, h->bytes, err);
+	return read_bytes(d, r, h->bytes, err);
 }
 
 static int read_picture(const struct shards *d, const struct dataset_read *r, struct err *err)
@@ -449,6 +465,12 @@ static int describe(struct shards *d, const struct dataset_opts *o, struct err *
 	return rc;
 }
 
+/* Pages that hold many samples are best read one after the other. */
+static bool is_packed(const struct shards *d)
+{
+	return d->samples.n && d->samples.at[0].packed;
+}
+
 static int shards_open(struct dataset **ret, const struct dataset_opts *o, struct err *err)
 {
 	struct shards *d = calloc(1, sizeof(*d));
@@ -466,6 +488,8 @@ static int shards_open(struct dataset **ret, const struct dataset_opts *o, struc
 							  .memory_bytes = o->memory_bytes },
 				  err);
 	if (!rc)
+		rc = pages_new(&d->pages, d->store, err);
+	if (!rc)
 		rc = add_shards(d, o, &train, err);
 	d->cached_bytes = rc ? 0 : objects_cached(d->store);
 	if (!rc)
@@ -474,7 +498,7 @@ static int shards_open(struct dataset **ret, const struct dataset_opts *o, struc
 		rc = deal(d, train, o->val_share, err);
 	for (int s = 0; !rc && s < SPLIT_COUNT; s++)
 		rc = cut_pieces(d, (enum split)s, err);
-	d->set.base.far = d->store && objects_far(d->store);
+	d->set.base.far = d->store && (objects_far(d->store) || is_packed(d));
 	if (!rc)
 		rc = describe(d, o, err);
 	if (rc) {
@@ -491,7 +515,6 @@ static int shards_file(const struct dataset *base, const struct dataset_read *r,
 	const struct shards *d = (const struct shards *)base;
 	const struct sample *one = sample_of(d, r->split, r->index);
 	const char *dot = strrchr(samples_name(&d->samples, d->row[r->split][r->index]), '.');
-	const struct objects_range range = range_of(d, r);
 	char *room;
 	int rc;
 
@@ -499,9 +522,10 @@ static int shards_file(const struct dataset *base, const struct dataset_read *r,
 	room = buf_reserve(&ret->bytes, one->bytes);
 	if (!room)
 		return err_set(err, ERR_NOMEM, "out of memory: %u bytes of a sample", one->bytes);
-	rc = objects_read(d->store, &range, room, err);
+	rc = read_bytes(d, r, room, err);
 	ret->bytes.len = rc ? 0 : one->bytes;
-	ret->ending = !strcasecmp(dot, ".npy") ? "npy" : !strcasecmp(dot, ".png") ? "png" : "jpg";
+	ret->ending = !strcasecmp(dot, ".npy") ? "npy"
+		      : ret->bytes.len > 4 && !memcmp(ret->bytes.data, "\x89PNG", 4) ? "png" : "jpg";
 	ret->label = one->label;
 	return rc;
 }
@@ -571,7 +595,7 @@ static void shards_drop(void *hand)
 
 const struct dataset_ops dataset_shards = {
 	.name = "shards",
-	.expects = "*.tar (WebDataset shards, as from dptrain shard), *.tfrecord or data.mdb (LMDB)",
+	.expects = "*.tar (WebDataset shards, as from dptrain shard), *.tfrecord, *.parquet, *.arrow, data.mdb (LMDB)",
 	.probe = shards_probe,
 	.open = shards_open,
 	.read = shards_read,

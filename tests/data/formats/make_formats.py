@@ -1,0 +1,131 @@
+#!/usr/bin/env python3
+"""Makes the files beside it: one small set of pictures in the containers that others write, and set.json: of each sample its name,
+label and the SHA-256 of its file. Run by hand with lmdb (1.7.5) and pyarrow (26.0.1) installed; the tests read only what is
+committed.
+    make_formats.py [lmdb] [parquet] [arrow]"""
+import hashlib
+import json
+import os
+import pickle
+import shutil
+import struct
+import sys
+import tempfile
+import zlib
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+N = 48
+
+
+def png(width, height, seed):
+    """A grey PNG file's bytes; every fourth is large enough for pages of its own."""
+    def chunk(name, data):
+        return struct.pack(">I", len(data)) + name + data + struct.pack(">I", zlib.crc32(name + data))
+    rows = b"".join(b"\0" + bytes((seed * 7 + x * 3 + y * 5) % 251 for x in range(width)) for y in range(height))
+    pad = b"" if seed % 4 else chunk(b"tEXt", b"Comment\0" + b"x" * 5000)
+    return (b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", struct.pack(">IIBBBBB", width, height, 8, 0, 0, 0, 0)) + pad
+            + chunk(b"IDAT", zlib.compress(rows, 9)) + chunk(b"IEND", b""))
+
+
+def samples():
+    """Name, label and file of each, in the order of names."""
+    return [(f"s{i:04d}", i * 7 % 5, png(20 + i % 9, 30 - i % 7, i)) for i in range(N)]
+
+
+def varint(n):
+    out = b""
+    while n > 127:
+        out, n = out + bytes([n & 127 | 128]), n >> 7
+    return out + bytes([n])
+
+
+def datum(label, data, encoded):
+    """Caffe's Datum: channels, height, width, data, label, encoded."""
+    return (b"\x08\x03\x10\x1e\x18\x14" + b"\x22" + varint(len(data)) + data + b"\x28" + varint(label)
+            + (b"\x38\x01" if encoded else b""))
+
+
+def database(name, entries):
+    import lmdb
+    with tempfile.TemporaryDirectory() as tmp:
+        env = lmdb.open(tmp, map_size=1 << 24)
+        with env.begin(write=True) as txn:
+            for key, value in entries:
+                txn.put(key, value)
+        with env.begin(write=True) as txn:  # pages that are free again, and the other first page
+            txn.put(b"s9999.jpg", b"x" * 9000)
+        with env.begin(write=True) as txn:
+            txn.delete(b"s9999.jpg")
+        env.close()
+        shutil.copy(f"{tmp}/data.mdb", os.path.join(HERE, name))
+
+
+def lmdb_files():
+    all_ = samples()
+    entries = [e for name, label, file in all_ for e in ((f"{name}.cls".encode(), b"%d\n" % label), (f"{name}.png".encode(), file),
+                                                         (f"{name}.txt".encode(), b"of no use"))]
+    database("entries.mdb", entries)
+    database("datum.mdb", [(f"{name}_n01/{name}.JPEG".encode(), datum(label, file, True)) for name, label, file in all_])
+    database("raw.mdb", [(name.encode(), datum(label, b"\1" * 300, False)) for name, label, _ in all_[:2]])
+    database("pickled.mdb", [(name.encode(), pickle.dumps((file, label), 4)) for name, label, file in all_[:2]])
+
+
+def parquet_file(name, rows, **options):
+    """As Hugging Face's datasets writes pictures: image: {bytes, path}, label."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+    image = pa.array([{"bytes": file, "path": f"{name_}.png"} if file is not None else None for name_, _, file in rows],
+                     pa.struct([("bytes", pa.binary()), ("path", pa.string())]))
+    table = pa.table({"path": [r[0] for r in rows], "image": image, "label": pa.array([r[1] for r in rows], pa.int64()),
+                      "score": [0.5] * len(rows)})
+    pq.write_table(table, os.path.join(HERE, name), **options)
+
+
+def parquet_files():
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+    all_ = samples()
+    for codec in ("none", "snappy", "zstd", "gzip", "lz4"):
+        parquet_file(f"{codec}.parquet", all_, compression=codec, row_group_size=20, data_page_version="2.0" if codec in ("none", "zstd") else "1.0",
+                     data_page_size=3000, write_batch_size=4, use_dictionary=codec != "gzip", write_page_checksum=codec == "lz4")
+    parquet_file("deltas.parquet", all_, use_dictionary=False, data_page_size=3000, write_batch_size=4,
+                 column_encoding={"label": "DELTA_BINARY_PACKED", "image.bytes": "DELTA_LENGTH_BYTE_ARRAY"})
+    parquet_file("brotli.parquet", all_[:2], compression="brotli")
+    parquet_file("prefixes.parquet", all_[:2], use_dictionary=False, column_encoding={"image.bytes": "DELTA_BYTE_ARRAY"})
+    parquet_file("nulls.parquet", [(n, None if i % 7 == 3 else label, None if i % 5 == 2 else file) for i, (n, label, file) in enumerate(all_)])
+    pq.write_table(pa.table({"image": [[b"x"], [b"y"]], "label": [1, 2]}), os.path.join(HERE, "lists.parquet"))
+
+
+def arrow_files():
+    """As datasets' save_to_disk (a stream), and a file."""
+    import pyarrow as pa
+    rows = [(n, None if i == 9 else label, None if i == 5 else file) for i, (n, label, file) in enumerate(samples())]
+    def table(rows, label_type, bytes_type):
+        image = pa.array([{"bytes": file, "path": None} if file is not None else None for _, _, file in rows],
+                         pa.struct([("bytes", bytes_type), ("path", pa.string())]))
+        return pa.table({"path": [r[0] for r in rows], "tags": [["a", "b"]] * len(rows), "image": image, "on": [True] * len(rows),
+                         "label": pa.array([r[1] for r in rows], label_type)})
+    whole = table(samples(), pa.int64(), pa.binary())
+    with pa.OSFile(os.path.join(HERE, "stream.arrow"), "wb") as f, pa.ipc.new_stream(f, whole.schema) as w:
+        w.write_table(whole, max_chunksize=17)
+    small = table(samples(), pa.uint8(), pa.large_binary())
+    with pa.OSFile(os.path.join(HERE, "file.arrow"), "wb") as f, pa.ipc.new_file(f, small.schema) as w:
+        w.write_table(small, max_chunksize=30)
+    nulls = table(rows, pa.int32(), pa.binary())
+    with pa.OSFile(os.path.join(HERE, "nulls.arrow"), "wb") as f, pa.ipc.new_stream(f, nulls.schema) as w:
+        w.write_table(nulls)
+    with pa.OSFile(os.path.join(HERE, "packed.arrow"), "wb") as f, pa.ipc.new_stream(f, nulls.schema, options=pa.ipc.IpcWriteOptions(compression="lz4")) as w:
+        w.write_table(nulls.slice(0, 2))
+
+
+def main():
+    os.makedirs(HERE, exist_ok=True)
+    with open(os.path.join(HERE, "set.json"), "w", encoding="utf-8") as f:
+        json.dump([[name, label, hashlib.sha256(file).hexdigest()] for name, label, file in samples()], f, indent=0)
+        f.write("\n")
+    for what in sys.argv[1:] or ["lmdb", "parquet", "arrow"]:
+        {"lmdb": lmdb_files, "parquet": parquet_files, "arrow": arrow_files}[what]()
+
+
+if __name__ == "__main__":
+    main()

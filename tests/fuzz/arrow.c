@@ -1,0 +1,16 @@
+/* arrow.c: bytes as an Arrow stream of pictures. */
+#include "tests/fuzz/container.h"
+#include "trainer/data/container/arrow.h"
+
+int LLVMFuzzerInitialize(int *argc, char ***argv)
+{
+	(void)argc;
+	(void)argv;
+	return 0;
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n)
+{
+	container_look(bytes, n, arrow_scan);
+	return 0;
+}

@@ -1,0 +1,80 @@
+/* parquet.c: bytes as a Parquet file: every picture lies within it or within a page, whatever counts and lengths say,
+ * pages that were found are unpacked the same way again, and a walk ends. An input without the magic is also tried as
+ * the body of a file: its last two bytes say how much of it is the footer. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tests/fuzz/fuzz.h"
+#include "tracker/base/buf.h"
+#include "trainer/data/container/parquet_page.h"
+#include "trainer/data/container/parquet_set.h"
+
+int LLVMFuzzerInitialize(int *argc, char ***argv)
+{
+	(void)argc;
+	(void)argv;
+	return 0;
+}
+
+static int read_some(void *user, uint64_t at, void *to, size_t n, struct err *err)
+{
+	const struct buf *b = user;
+
+	(void)err;
+	FUZZ_HOLDS(at <= b->len && n <= b->len - at);
+	memcpy(to, b->data + at, n);
+	return 0;
+}
+
+static void look(const struct byte_source *source, const struct sample *one)
+{
+	struct parquet_page page;
+	struct err err = ERR_INIT;
+
+	FUZZ_HOLDS(one->label >= 0 && one->offset <= source->bytes);
+	if (!one->packed) {
+		FUZZ_HOLDS(one->bytes <= source->bytes - one->offset);
+		return;
+	}
+	FUZZ_HOLDS(!parquet_page_read(&page, source, one->offset, source->bytes, samples_kind(one->packed), &err));
+	FUZZ_HOLDS(samples_inside(one->packed) <= page.n && one->bytes <= page.n - samples_inside(one->packed));
+	free(page.bytes);
+}
+
+static void scan(struct buf *b)
+{
+	struct byte_source source = { .bytes = b->len, .read = read_some, .user = b, .name = "input" };
+	struct webdataset_fields fields = { "jpg;png;npy", "cls" };
+	struct err err = ERR_INIT;
+	struct samples s;
+
+	samples_init(&s);
+	if (!parquet_scan(&s, &source, 0, &fields, &err)) {
+		FUZZ_HOLDS(!samples_end(&s, &err));
+		for (int64_t i = 0; i < s.n && i < 100; i++)
+			look(&source, &s.at[i]);
+	} else {
+		FUZZ_HOLDS(err.code == ERR_USAGE);
+	}
+	samples_done(&s);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n)
+{
+	struct buf b;
+
+	buf_init(&b, 1 << 24);
+	buf_add(&b, bytes, n);
+	scan(&b); /* as it is */
+	buf_reset(&b);
+	if (n >= 2) {
+		buf_adds(&b, "PAR1");
+		buf_add(&b, bytes, n - 2);
+		buf_add_u32le(&b, bytes[n - 2] | (uint32_t)bytes[n - 1] << 8);
+		buf_adds(&b, "PAR1");
+		scan(&b);
+	}
+	buf_done(&b);
+	return 0;
+}

@@ -1,0 +1,447 @@
+/* arrow.c: messages one after the other: a schema, then batches, each with the lengths of its columns' buffers, which
+ * follow it. The schema's fields, from the first down into their members, say which buffers are whose. */
+#include "trainer/data/container/arrow.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "trainer/data/container/flat.h"
+#include "trainer/data/container/little.h"
+
+#define FILE_MAGIC "ARROW1\0\0"
+#define MESSAGE_MAX ((uint32_t)64 << 20)
+#define ROWS_MAX ((int64_t)1 << 24) /* of a batch */
+#define NAMES_BYTES 1024
+#define DEPTH_MAX 16
+#define IMAGE ";image;img;picture;bytes"
+#define LABEL ";label;labels;fine_label;class"
+
+enum message { SCHEMA = 1, BATCH = 3 };
+enum type { INT = 2, BINARY = 4, UTF8 = 5, STRUCT = 13, UNION = 14, FIXED_LIST = 16,
+	    LARGE_BINARY = 19, LARGE_UTF8 = 20, RUN_ENDS = 22 };
+
+/* A column that is read. */
+struct column {
+	int rank;		/* in the list of names, the best so far */
+	int buffer;		/* its first one: which rows are there */
+	int around[DEPTH_MAX];	/* the same of the structs that it lies in */
+	int n_around;
+	int width;		/* bits of a number; of bytes: 32 or 64 of their offsets */
+	bool is_signed, listed, coded;
+};
+
+struct scan {
+	struct samples *to;
+	const struct byte_source *file;
+	uint32_t object;
+	char image_names[NAMES_BYTES], label_names[NAMES_BYTES];
+	bool has_schema;
+	struct column image, label;
+	int buffers; /* of a batch, by the schema */
+	int64_t row; /* of the next batch's first row in the file */
+};
+
+bool arrow_probe(const void *head)
+{
+	const unsigned char *at = head;
+	uint32_t n = little_u32(at + 4);
+
+	return !memcmp(head, FILE_MAGIC, 6) || (little_u32(at) == UINT32_MAX && n && n <= MESSAGE_MAX && n % 8 == 0);
+}
+
+static int refuse(const struct scan *s, const char *why, struct err *err)
+{
+	return err_set(err, ERR_USAGE, "%.150s: %s", s->file->name, why);
+}
+
+/* ---- the schema ---- */
+
+/* Where a field of the schema lies. */
+struct path {
+	char name[256];
+	int around[DEPTH_MAX];
+	int depth;
+	bool listed;
+};
+
+static int rank_of(const char *list, const char *column)
+{
+	char name[256];
+	size_t n = strlen(column);
+
+	snprintf(name, sizeof(name), "%.*s", (int)(n > 6 && !strcmp(column + n - 6, ".bytes") ? n - 6 : n), column);
+	return webdataset_rank(list, name);
+}
+
+static void take_column(struct column *c, const struct path *p, const char *names, const struct column *found)
+{
+	int rank = rank_of(names, p->name);
+
+	if (rank >= c->rank)
+		return;
+	*c = *found;
+	c->rank = rank;
+	c->listed = p->listed;
+	c->n_around = p->depth;
+	memcpy(c->around, p->around, sizeof(c->around));
+}
+
+/* How many buffers a field has of its own; -1: of a kind whose buffers are not known here. */
+static int own_buffers(int64_t type)
+{
+	switch (type) {
+	case 1: /* nothing at all */
+	case RUN_ENDS:
+		return 0;
+	case STRUCT:
+	case FIXED_LIST:
+		return 1;
+	case BINARY:
+	case UTF8:
+	case LARGE_BINARY:
+	case LARGE_UTF8:
+		return 3;
+	default:
+		return type == UNION || type > RUN_ENDS ? -1 : 2;
+	}
+}
+
+static bool walk_field(struct scan *s, const struct flat *f, uint32_t field, const struct path *above);
+
+static bool walk_members(struct scan *s, const struct flat *f, uint32_t field, const struct path *p)
+{
+	uint32_t n, children = flat_vector(f, field, 5, 4, &n);
+
+	for (uint32_t i = 0; i < n; i++)
+		if (!walk_field(s, f, flat_member(f, children, i), p))
+			return false;
+	return true;
+}
+
+static bool walk_field(struct scan *s, const struct flat *f, uint32_t field, const struct path *above)
+{
+	uint32_t n, name = flat_vector(f, field, 0, 1, &n), what = flat_table(f, field, 3);
+	int64_t type = flat_number(f, field, 2, 1, 0);
+	struct column c = { .buffer = s->buffers, .coded = flat_table(f, field, 4) != 0 };
+	struct path p = *above;
+	int own = c.coded ? 2 : own_buffers(type);
+
+	if (!field || own < 0 || p.depth == DEPTH_MAX || s->buffers > 1 << 20)
+		return false;
+	snprintf(p.name, sizeof(p.name), "%.120s%s%.*s", above->name, *above->name ? "." : "",
+		 (int)(n < 120 ? n : 120), (const char *)f->bytes + name);
+	s->buffers += own;
+	c.width = type == INT ? (int)flat_number(f, what, 0, 4, 0) : type == LARGE_BINARY ? 64 : 32;
+	c.is_signed = flat_number(f, what, 1, 1, 0) != 0;
+	if (type == INT && (c.width == 8 || c.width == 16 || c.width == 32 || c.width == 64))
+		take_column(&s->label, &p, s->label_names, &c);
+	if (type == BINARY || type == LARGE_BINARY)
+		take_column(&s->image, &p, s->image_names, &c);
+	if (type == STRUCT)
+		p.around[p.depth++] = c.buffer;
+	else if (own_buffers(type) >= 0)
+		p.listed = true;
+	return c.coded || walk_members(s, f, field, &p);
+}
+
+static int check_column(const struct scan *s, const struct column *c, const char *what, struct err *err)
+{
+	char text[200];
+
+	if (c->rank == WEBDATASET_NO_RANK)
+		snprintf(text, sizeof(text), "no column holds %s", what);
+	else if (c->listed || c->coded)
+		snprintf(text, sizeof(text), "the column of %s %s, which is not read", what,
+			 c->listed ? "holds lists" : "is coded by a dictionary");
+	else
+		return 0;
+	return refuse(s, text, err);
+}
+
+static int take_schema(struct scan *s, const struct flat *f, uint32_t schema, struct err *err)
+{
+	uint32_t n, fields = flat_vector(f, schema, 1, 4, &n);
+	struct path top = { .name = "" };
+	int rc;
+
+	if (flat_number(f, schema, 0, 2, 0))
+		return refuse(s, "was written with the highest byte first, which is not read", err);
+	s->has_schema = true;
+	for (uint32_t i = 0; i < n; i++)
+		if (!walk_field(s, f, flat_member(f, fields, i), &top))
+			return refuse(s, "its schema is damaged, or has columns (unions, views) that are not read",
+				      err);
+	rc = check_column(s, &s->image, "pictures' files as binary (--image-field)", err);
+	return rc ? rc : check_column(s, &s->label, "labels that are whole numbers (--label-field)", err);
+}
+
+/* ---- batches ---- */
+
+struct batch {
+	const struct flat *f;
+	uint32_t buffers, n_buffers; /* the vector of them */
+	int64_t rows;
+	uint64_t body, body_bytes; /* where it lies in the file */
+};
+
+/* A buffer's place in the file; false: it leaves the body. */
+static bool buffer_at(const struct batch *b, int i, uint64_t *ret_at, uint64_t *ret_n)
+{
+	uint64_t at, n;
+
+	if ((uint32_t)i >= b->n_buffers)
+		return false;
+	at = little_u64(b->f->bytes + b->buffers + 16 * (uint32_t)i);
+	n = little_u64(b->f->bytes + b->buffers + 16 * (uint32_t)i + 8);
+	*ret_at = b->body + at;
+	*ret_n = n;
+	return at <= b->body_bytes && n <= b->body_bytes - at;
+}
+
+/* The first n bytes of a buffer; *ret NULL with 0: it is shorter, or leaves the body. */
+static int load(const struct scan *s, const struct batch *b, int i, uint64_t n, unsigned char **ret, struct err *err)
+{
+	uint64_t at, has;
+	int rc;
+
+	*ret = NULL;
+	if (!buffer_at(b, i, &at, &has) || has < n)
+		return 0;
+	*ret = malloc((size_t)n + 1);
+	if (!*ret)
+		return err_set(err, ERR_NOMEM, "out of memory: %.200s", s->file->name);
+	rc = s->file->read(s->file->user, at, *ret, (size_t)n, err);
+	if (rc) {
+		free(*ret);
+		*ret = NULL;
+	}
+	return rc;
+}
+
+/* Clears the rows that a column's list of what is there leaves out; no list: all are there. False: it is damaged. */
+static int mask(const struct scan *s, const struct batch *b, int i, bool *there, bool *good, struct err *err)
+{
+	unsigned char *bits;
+	uint64_t at, n;
+	int rc;
+
+	if (buffer_at(b, i, &at, &n) && !n)
+		return 0;
+	rc = load(s, b, i, ((uint64_t)b->rows + 7) / 8, &bits, err);
+	*good &= bits != NULL;
+	for (int64_t row = 0; bits && row < b->rows; row++)
+		there[row] &= bits[row / 8] >> row % 8 & 1;
+	free(bits);
+	return rc;
+}
+
+static int mask_all(const struct scan *s, const struct batch *b, const struct column *c, bool *there, bool *good,
+		    struct err *err)
+{
+	int rc = mask(s, b, c->buffer, there, good, err);
+
+	for (int i = 0; !rc && i < c->n_around; i++)
+		rc = mask(s, b, c->around[i], there, good, err);
+	return rc;
+}
+
+static int64_t number_at(const unsigned char *bytes, const struct column *c, int64_t row)
+{
+	const unsigned char *at = bytes + row * (c->width / 8);
+
+	switch (c->width) {
+	case 8:
+		return c->is_signed ? (signed char)*at : *at;
+	case 16:
+		return c->is_signed ? (int16_t)little_u16(at) : (int64_t)little_u16(at);
+	case 32:
+		return c->is_signed ? (int32_t)little_u32(at) : (int64_t)little_u32(at);
+	default:
+		return (int64_t)little_u64(at);
+	}
+}
+
+/* What of a batch is looked at. */
+struct rows {
+	bool *there[2]; /* pictures, labels */
+	unsigned char *offsets, *labels;
+	uint64_t data, data_bytes; /* of all pictures, in the file */
+};
+
+static void take_row(struct scan *s, const struct rows *r, int64_t row)
+{
+	const struct column offset = { .width = s->image.width, .is_signed = true };
+	int64_t begin = number_at(r->offsets, &offset, row), end = number_at(r->offsets, &offset, row + 1);
+	int64_t label = number_at(r->labels, &s->label, row);
+	bool lies = begin >= 0 && end >= begin && (uint64_t)end <= r->data_bytes && end - begin <= UINT32_MAX;
+	const char *wrong = !r->there[0][row] || begin == end ? "has no picture"
+			    : !lies			      ? "its picture leaves the file"
+			    : !r->there[1][row]		      ? "has no label"
+			    : label < 0 || label >= INT32_MAX ? "its label is no whole number from 0"
+							      : NULL;
+	char name[WEBDATASET_NAME_MAX];
+
+	if (wrong) {
+		samples_lose(s->to, "%.200s: row %lld: %s", s->file->name, (long long)(s->row + row), wrong);
+		return;
+	}
+	snprintf(name, sizeof(name), "%.200s/%09lld.jpg", s->file->name, (long long)(s->row + row));
+	samples_add(s->to,
+		    &(struct sample){ .offset = r->data + (uint64_t)begin,
+				      .bytes = (uint32_t)(end - begin),
+				      .object = s->object,
+				      .label = (int32_t)label },
+		    name);
+}
+
+static int read_rows(const struct scan *s, const struct batch *b, struct rows *r, bool *good, struct err *err)
+{
+	int rc = mask_all(s, b, &s->image, r->there[0], good, err);
+
+	if (!rc)
+		rc = mask_all(s, b, &s->label, r->there[1], good, err);
+	if (!rc)
+		rc = load(s, b, s->image.buffer + 1, (uint64_t)(b->rows + 1) * (unsigned)s->image.width / 8,
+			  &r->offsets, err);
+	if (!rc)
+		rc = load(s, b, s->label.buffer + 1, (uint64_t)b->rows * (unsigned)s->label.width / 8, &r->labels, err);
+	*good &= r->offsets && r->labels && buffer_at(b, s->image.buffer + 2, &r->data, &r->data_bytes);
+	return rc;
+}
+
+static int take_rows(struct scan *s, const struct batch *b, struct err *err)
+{
+	struct rows r = { .data = 0 };
+	bool good = true;
+	int rc = 0;
+
+	for (int i = 0; i < 2; i++) {
+		r.there[i] = malloc((size_t)b->rows + 1);
+		if (!r.there[i])
+			rc = err_set(err, ERR_NOMEM, "out of memory: %lld rows", (long long)b->rows);
+		else
+			memset(r.there[i], 1, (size_t)b->rows);
+	}
+	if (!rc && b->rows)
+		rc = read_rows(s, b, &r, &good, err);
+	for (int64_t row = 0; !rc && good && row < b->rows; row++)
+		take_row(s, &r, row);
+	if (!rc && !good)
+		samples_lose(s->to, "%.200s: the batch at byte %llu is damaged: its rows are lost", s->file->name,
+			     (unsigned long long)b->body);
+	free(r.there[0]);
+	free(r.there[1]);
+	free(r.offsets);
+	free(r.labels);
+	return rc;
+}
+
+static int take_batch(struct scan *s, const struct flat *f, uint32_t table, const struct batch *where, struct err *err)
+{
+	struct batch b = *where;
+	int rc;
+
+	if (flat_table(f, table, 3))
+		return refuse(s,
+			      "its batches are packed (lz4 or zstd, Feather's default); write them with "
+			      "compression='uncompressed', or as Parquet", err);
+	b.f = f;
+	b.rows = flat_number(f, table, 0, 8, 0);
+	b.buffers = flat_vector(f, table, 2, 16, &b.n_buffers);
+	if (!s->has_schema || b.rows < 0 || b.rows > ROWS_MAX)
+		return refuse(s, "a batch has no schema, or more than 16 million rows", err);
+	rc = take_rows(s, &b, err);
+	s->row += b.rows;
+	return rc;
+}
+
+/* ---- messages ---- */
+
+static int take_message(struct scan *s, const struct flat *f, struct batch *where, struct err *err)
+{
+	uint32_t root = flat_root(f), header = flat_table(f, root, 2);
+
+	switch (flat_number(f, root, 1, 1, 0)) {
+	case SCHEMA:
+		return s->has_schema ? 0 : take_schema(s, f, header, err);
+	case BATCH:
+		return take_batch(s, f, header, where, err);
+	default: /* dictionaries of columns that are not read */
+		return 0;
+	}
+}
+
+static int cut_off(struct scan *s, uint64_t at)
+{
+	samples_lose(s->to, "%.200s: damaged or cut off at byte %llu: the rows from there on are lost", s->file->name,
+		     (unsigned long long)at);
+	return 0;
+}
+
+/* The message at *at, which moves behind it; *ret_more false: it was the last one. */
+static int read_message(struct scan *s, uint64_t *at, bool *ret_more, struct err *err)
+{
+	const struct byte_source *file = s->file;
+	unsigned char head[8], *bytes;
+	struct flat f = { .n = 0 };
+	struct batch where;
+	int64_t body;
+	int rc;
+
+	*ret_more = false;
+	if (file->bytes - *at < sizeof(head)) /* a stream may end without a word */
+		return file->bytes == *at ? 0 : cut_off(s, *at);
+	rc = file->read(file->user, *at, head, sizeof(head), err);
+	if (rc)
+		return rc;
+	f.n = little_u32(head + 4);
+	if (little_u32(head) == UINT32_MAX && !f.n)
+		return 0;
+	if (little_u32(head) != UINT32_MAX || f.n > MESSAGE_MAX || f.n > file->bytes - *at - sizeof(head))
+		return cut_off(s, *at);
+	bytes = malloc((size_t)f.n + 1);
+	if (!bytes)
+		return err_set(err, ERR_NOMEM, "out of memory: a message of %u bytes", f.n);
+	f.bytes = bytes;
+	where.body = *at + sizeof(head) + f.n;
+	rc = file->read(file->user, *at + sizeof(head), bytes, f.n, err);
+	body = rc ? 0 : flat_number(&f, flat_root(&f), 3, 8, 0);
+	if (!rc && (body < 0 || (uint64_t)body > file->bytes - where.body)) {
+		rc = cut_off(s, *at);
+	} else if (!rc) {
+		where.body_bytes = (uint64_t)body;
+		rc = take_message(s, &f, &where, err);
+		*at = where.body + (uint64_t)body;
+		*ret_more = true;
+	}
+	free(bytes);
+	return rc;
+}
+
+int arrow_scan(struct samples *to, const struct byte_source *file, uint32_t object, const struct webdataset_fields *f,
+	       struct err *err)
+{
+	struct scan *s = calloc(1, sizeof(*s));
+	char head[8] = "";
+	uint64_t at = 0;
+	bool more = true;
+	int rc = s ? 0 : err_set(err, ERR_NOMEM, "out of memory");
+
+	if (rc)
+		return rc;
+	s->to = to;
+	s->file = file;
+	s->object = object;
+	s->image.rank = s->label.rank = WEBDATASET_NO_RANK;
+	snprintf(s->image_names, sizeof(s->image_names), "%.900s" IMAGE, f->image);
+	snprintf(s->label_names, sizeof(s->label_names), "%.900s" LABEL, f->label);
+	if (file->bytes >= sizeof(head))
+		rc = file->read(file->user, 0, head, sizeof(head), err);
+	if (!memcmp(head, FILE_MAGIC, sizeof(head)))
+		at = sizeof(head);
+	while (!rc && more)
+		rc = read_message(s, &at, &more, err);
+	free(s);
+	return rc;
+}

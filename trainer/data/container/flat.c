@@ -1,0 +1,70 @@
+/* flat.c: see flat.h. */
+#include "trainer/data/container/flat.h"
+
+#include "trainer/data/container/little.h"
+
+/* The table that an offset at a place leads to. */
+static uint32_t follow(const struct flat *f, uint32_t at)
+{
+	uint32_t to;
+
+	if (!at || f->n < 4 || at > f->n - 4)
+		return 0;
+	to = little_u32(f->bytes + at);
+	return to && to <= f->n - at && f->n - at - to >= 4 ? at + to : 0;
+}
+
+uint32_t flat_root(const struct flat *f)
+{
+	uint32_t at = f->n < 8 ? 0 : little_u32(f->bytes);
+
+	return at >= 4 && at <= f->n - 4 ? at : 0;
+}
+
+/* Where a field's value or offset lies: the table begins with the distance back to its list of places. */
+static uint32_t field_at(const struct flat *f, uint32_t table, int field, uint32_t bytes)
+{
+	int64_t list;
+	uint32_t size, place, slot = 4 + 2 * (uint32_t)field;
+
+	if (!table || table > f->n - 4)
+		return 0;
+	list = (int64_t)table - (int32_t)little_u32(f->bytes + table);
+	if (list < 0 || list + 4 > f->n)
+		return 0;
+	size = little_u16(f->bytes + list);
+	if (slot + 2 > size || list + slot + 2 > f->n)
+		return 0;
+	place = little_u16(f->bytes + list + slot);
+	return place && bytes <= f->n && place <= f->n - table && table + place <= f->n - bytes ? table + place : 0;
+}
+
+uint32_t flat_table(const struct flat *f, uint32_t table, int field)
+{
+	return follow(f, field_at(f, table, field, 4));
+}
+
+int64_t flat_number(const struct flat *f, uint32_t table, int field, int bytes, int64_t fallback)
+{
+	uint32_t at = field_at(f, table, field, (uint32_t)bytes);
+
+	if (!at)
+		return fallback;
+	return bytes == 8   ? (int64_t)little_u64(f->bytes + at)
+	       : bytes == 4 ? (int32_t)little_u32(f->bytes + at)
+	       : bytes == 2 ? (int16_t)little_u16(f->bytes + at)
+			    : f->bytes[at];
+}
+
+uint32_t flat_vector(const struct flat *f, uint32_t table, int field, uint32_t each, uint32_t *ret_n)
+{
+	uint32_t at = flat_table(f, table, field), n = at ? little_u32(f->bytes + at) : 0;
+
+	*ret_n = at && n <= (f->n - at - 4) / each ? n : 0;
+	return at + 4;
+}
+
+uint32_t flat_member(const struct flat *f, uint32_t vector, uint32_t i)
+{
+	return follow(f, vector + 4 * i);
+}

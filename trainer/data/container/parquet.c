@@ -1,0 +1,378 @@
+/* parquet.c: a file's columns: the footer is found from the end; a chunk's pages are walked, a dictionary first. */
+#include "trainer/data/container/parquet.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "trainer/data/container/little.h"
+#include "trainer/data/container/parquet_inside.h"
+#include "trainer/data/container/samples.h"
+#include "trainer/data/container/unpack.h"
+
+#define MAGIC "PAR1"
+#define TAIL 8 /* bytes of the footer, and the magic once more */
+#define FOOTER_MAX ((uint32_t)256 << 20)
+
+bool parquet_probe(const void *head)
+{
+	return !memcmp(head, MAGIC, 4);
+}
+
+static int read_footer(struct parquet *p, struct err *err)
+{
+	const struct byte_source *f = p->file;
+	unsigned char tail[TAIL], *bytes;
+	uint32_t n;
+	int rc = f->bytes < TAIL + 4 ? 0 : f->read(f->user, f->bytes - TAIL, tail, TAIL, err);
+
+	if (rc)
+		return rc;
+	n = f->bytes < TAIL + 4 ? 0 : little_u32(tail);
+	if (f->bytes < TAIL + 4 || memcmp(tail + 4, MAGIC, 4) || n > f->bytes - TAIL - 4 || n > FOOTER_MAX)
+		return err_set(err, ERR_USAGE,
+			       "%.200s: is no whole Parquet file: it does not end in a footer (cut off, or encrypted)",
+			       f->name);
+	bytes = malloc((size_t)n + 1);
+	if (!bytes)
+		return err_set(err, ERR_NOMEM, "out of memory: %.200s: a footer of %u bytes", f->name, n);
+	rc = f->read(f->user, f->bytes - TAIL - n, bytes, n, err);
+	if (!rc && !parquet_footer(p, bytes, n))
+		rc = err_set(err, ERR_USAGE, "%.200s: the footer of the Parquet file is damaged", f->name);
+	free(bytes);
+	return rc;
+}
+
+int parquet_open(struct parquet **ret, const struct byte_source *file, struct err *err)
+{
+	struct parquet *p = calloc(1, sizeof(*p));
+	int rc;
+
+	if (!p)
+		return err_set(err, ERR_NOMEM, "out of memory");
+	p->file = file;
+	rc = read_footer(p, err);
+	if (rc) {
+		parquet_close(p);
+		return rc;
+	}
+	*ret = p;
+	return 0;
+}
+
+void parquet_close(struct parquet *p)
+{
+	if (!p)
+		return;
+	for (int i = 0; i < p->n_groups; i++)
+		free(p->group[i].chunk);
+	free(p->group);
+	free(p->column);
+	free(p->levels);
+	free(p->wide);
+	free(p);
+}
+
+int parquet_columns(const struct parquet *p)
+{
+	return p->n_columns;
+}
+
+const struct parquet_column *parquet_column(const struct parquet *p, int column)
+{
+	return &p->column[column];
+}
+
+int parquet_find(const struct parquet *p, const char *name)
+{
+	for (int i = 0; i < p->n_columns; i++)
+		if (!strcmp(p->column[i].name, name))
+			return i;
+	return -1;
+}
+
+int parquet_groups(const struct parquet *p)
+{
+	return p->n_groups;
+}
+
+int64_t parquet_rows(const struct parquet *p, int group)
+{
+	return p->group[group].rows;
+}
+
+/* ---- values ---- */
+
+/* A value that a page holds. */
+struct held {
+	int64_t number;
+	uint32_t begin, n; /* of bytes, in the page */
+};
+
+struct walk {
+	struct parquet *p;
+	int column;
+	const struct parquet_chunk *chunk;
+	struct parquet_page page, dictionary;
+	uint64_t page_at, dictionary_at;
+	struct held *word; /* of the dictionary */
+	uint32_t n_words;
+	struct held *value; /* of the page, nulls left out */
+	uint32_t n_values;
+	int64_t row, rows; /* that were told; of the group */
+	int (*each)(void *user, int64_t row, const struct parquet_cell *cell, struct err *err);
+	void *user;
+};
+
+static int damaged(struct err *err)
+{
+	return err_set(err, ERR_CORRUPT, "a page's values are damaged");
+}
+
+static bool plain_bytes(const struct parquet_page *page, uint32_t at, struct held *ret, uint32_t n)
+{
+	for (uint32_t i = 0; i < n; i++) {
+		if (page->n - at < 4)
+			return false;
+		ret[i] = (struct held){ .begin = at + 4, .n = little_u32(page->bytes + at) };
+		if (ret[i].n > page->n - at - 4)
+			return false;
+		at += 4 + ret[i].n;
+	}
+	return true;
+}
+
+static bool plain_numbers(const struct parquet_page *page, uint32_t at, struct held *ret, uint32_t n, bool wide)
+{
+	uint32_t each = wide ? 8 : 4;
+
+	if ((page->n - at) / each < n)
+		return false;
+	for (uint32_t i = 0; i < n; i++, at += each)
+		ret[i].number = wide ? (int64_t)little_u64(page->bytes + at) : (int32_t)little_u32(page->bytes + at);
+	return true;
+}
+
+static bool delta_values(const struct parquet_page *page, uint32_t at, struct held *ret, uint32_t n, bool lengths)
+{
+	const unsigned char *from = page->bytes + at, *end = page->bytes + page->n;
+	int64_t *numbers = malloc(((size_t)n + 1) * sizeof(*numbers));
+	bool good = numbers && parquet_deltas(&from, end, numbers, n);
+	uint64_t begin = (uint64_t)(from - page->bytes);
+
+	for (uint32_t i = 0; good && i < n; i++) {
+		ret[i].number = numbers[i];
+		if (!lengths)
+			continue;
+		good = numbers[i] >= 0 && (uint64_t)numbers[i] <= page->n - begin;
+		ret[i] = (struct held){ .begin = (uint32_t)begin, .n = (uint32_t)numbers[i] };
+		begin += good ? (uint64_t)numbers[i] : 0;
+	}
+	free(numbers);
+	return good;
+}
+
+/* Values of dictionary pages are told apart from a page's own by where they lie: see cell_of. */
+static bool dictionary_values(struct walk *w, uint32_t at)
+{
+	struct parquet_runs r = { .at = w->page.bytes + at + 1, .end = w->page.bytes + w->page.n };
+	uint32_t index;
+
+	if (at >= w->page.n)
+		return !w->n_values;
+	r.width = w->page.bytes[at];
+	if (r.width > 32)
+		return false;
+	for (uint32_t i = 0; i < w->n_values; i++) {
+		if (!parquet_runs_next(&r, &index) || index >= w->n_words)
+			return false;
+		w->value[i] = w->word[index];
+	}
+	return true;
+}
+
+static bool from_dictionary(const struct walk *w)
+{
+	return w->page.encoding == PARQUET_RLE_DICTIONARY || w->page.encoding == PARQUET_PLAIN_DICTIONARY;
+}
+
+static int unread(const char *what, struct err *err)
+{
+	return err_set(err, ERR_USAGE,
+		       "is kept in the encoding %s, which is not read; write it with PLAIN or a dictionary", what);
+}
+
+static int read_values(struct walk *w, uint32_t at, struct err *err)
+{
+	bool bytes = w->p->column[w->column].type == PARQUET_BYTES, wide = w->p->wide[w->column], good;
+
+	switch (w->page.encoding) {
+	case PARQUET_PLAIN:
+		good = bytes ? plain_bytes(&w->page, at, w->value, w->n_values)
+			     : plain_numbers(&w->page, at, w->value, w->n_values, wide);
+		break;
+	case PARQUET_PLAIN_DICTIONARY:
+	case PARQUET_RLE_DICTIONARY:
+		good = dictionary_values(w, at);
+		break;
+	case PARQUET_DELTA_NUMBERS:
+		good = !bytes && delta_values(&w->page, at, w->value, w->n_values, false);
+		break;
+	case PARQUET_DELTA_LENGTHS:
+		good = bytes && delta_values(&w->page, at, w->value, w->n_values, true);
+		break;
+	case PARQUET_DELTA_BYTES:
+		return unread("DELTA_BYTE_ARRAY", err);
+	case PARQUET_SPLIT:
+		return unread("BYTE_STREAM_SPLIT", err);
+	default:
+		return unread("of an unknown number", err);
+	}
+	return good ? 0 : damaged(err);
+}
+
+/* ---- rows ---- */
+
+/* Where levels of definition and values begin; false: they leave the page. Columns are not repeated, so that there are
+ * no others. */
+static bool find_levels(const struct walk *w, struct parquet_runs *ret, uint32_t *ret_values)
+{
+	const struct parquet_page *page = &w->page;
+	int levels = w->p->levels[w->column];
+	uint32_t at = page->levels[0], n = page->levels[1];
+
+	*ret_values = at + n;
+	if (page->kind == PARQUET_DATA && levels) {
+		if (page->n < 4)
+			return false;
+		at = 4;
+		n = little_u32(page->bytes);
+		if (n > page->n - 4)
+			return false;
+		*ret_values = 4 + n;
+	}
+	*ret = (struct parquet_runs){ .at = page->bytes + at, .end = page->bytes + at + n };
+	while (levels >> ret->width)
+		ret->width++;
+	return true;
+}
+
+static struct parquet_cell cell_of(const struct walk *w, const struct held *h)
+{
+	bool word = from_dictionary(w);
+	const struct parquet_page *page = word ? &w->dictionary : &w->page;
+	struct parquet_cell c = { .number = h->number };
+
+	if (w->p->column[w->column].type != PARQUET_BYTES)
+		return c;
+	c.bytes = page->bytes + h->begin;
+	c.n = h->n;
+	c.offset = page->plain ? page->plain + h->begin : word ? w->dictionary_at : w->page_at;
+	c.packed = page->plain ? 0 : samples_packed(w->chunk->codec, h->begin);
+	return c;
+}
+
+static int tell_rows(struct walk *w, struct parquet_runs levels, struct err *err)
+{
+	uint32_t whole = (uint32_t)w->p->levels[w->column], level = whole, next = 0;
+	int rc = 0;
+
+	for (uint32_t i = 0; !rc && i < w->page.values; i++) {
+		struct parquet_cell c = { .null = true };
+
+		if (whole && !parquet_runs_next(&levels, &level))
+			return damaged(err);
+		if (level == whole && next == w->n_values)
+			return damaged(err);
+		if (level == whole)
+			c = cell_of(w, &w->value[next++]);
+		rc = w->each(w->user, w->row++, &c, err);
+	}
+	return rc;
+}
+
+/* How many of a page's values are there. */
+static bool count_values(struct walk *w, struct parquet_runs levels)
+{
+	uint32_t whole = (uint32_t)w->p->levels[w->column], level = whole;
+
+	w->n_values = 0;
+	for (uint32_t i = 0; i < w->page.values; i++) {
+		if (whole && !parquet_runs_next(&levels, &level))
+			return false;
+		w->n_values += level == whole;
+	}
+	return true;
+}
+
+static int take_data(struct walk *w, struct err *err)
+{
+	struct parquet_runs levels;
+	uint32_t at;
+	int rc;
+
+	if (w->page.values > w->rows - w->row || !find_levels(w, &levels, &at) ||
+	    !count_values(w, levels))
+		return damaged(err);
+	free(w->value);
+	w->value = calloc((size_t)w->n_values + 1, sizeof(*w->value));
+	if (!w->value)
+		return err_set(err, ERR_NOMEM, "out of memory: %u values", w->n_values);
+	rc = read_values(w, at, err);
+	return rc ? rc : tell_rows(w, levels, err);
+}
+
+static int take_dictionary(struct walk *w, struct err *err)
+{
+	bool bytes = w->p->column[w->column].type == PARQUET_BYTES;
+
+	if (w->dictionary.bytes || w->page.values > PARQUET_ROWS_MAX)
+		return damaged(err);
+	w->dictionary = w->page;
+	w->dictionary_at = w->page_at;
+	w->page.bytes = NULL;
+	w->n_words = w->dictionary.values;
+	w->word = calloc((size_t)w->n_words + 1, sizeof(*w->word));
+	if (!w->word)
+		return err_set(err, ERR_NOMEM, "out of memory: %u words", w->n_words);
+	return (bytes ? plain_bytes(&w->dictionary, 0, w->word, w->n_words)
+		      : plain_numbers(&w->dictionary, 0, w->word, w->n_words, w->p->wide[w->column]))
+		       ? 0 : damaged(err);
+}
+
+static int take_page(struct walk *w, struct err *err)
+{
+	int rc = parquet_page_read(&w->page, w->p->file, w->page_at, w->chunk->end, w->chunk->codec, err);
+
+	if (rc)
+		return rc;
+	if (w->page.kind == PARQUET_DICTIONARY)
+		rc = take_dictionary(w, err);
+	else if (w->page.kind != PARQUET_INDEX)
+		rc = take_data(w, err);
+	free(w->page.bytes);
+	w->page_at = w->page.next;
+	return rc;
+}
+
+int parquet_walk(struct parquet *p, int group, int column,
+		 int (*each)(void *user, int64_t row, const struct parquet_cell *cell, struct err *err), void *user,
+		 struct err *err)
+{
+	struct walk w = { .p = p, .column = column, .chunk = &p->group[group].chunk[column], .each = each,
+			  .user = user, .rows = p->group[group].rows };
+	int rc = 0;
+
+	if (!unpack_can(w.chunk->codec))
+		return err_set(err, ERR_USAGE,
+			       "is packed by %s, which this build does not unpack; write it by zstd, gzip or snappy",
+			       unpack_name(w.chunk->codec));
+	w.page_at = w.chunk->begin;
+	while (!rc && w.row < w.rows && w.page_at < w.chunk->end)
+		rc = take_page(&w, err);
+	if (!rc && w.row != w.rows)
+		rc = damaged(err);
+	free(w.word);
+	free(w.value);
+	free(w.dictionary.bytes);
+	return rc;
+}

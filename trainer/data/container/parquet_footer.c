@@ -1,0 +1,210 @@
+/* parquet_footer.c: FileMetaData, as the format's parquet.thrift numbers its fields. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "trainer/data/container/parquet_inside.h"
+#include "trainer/data/container/thrift.h"
+
+#define COLUMNS_MAX 100000
+#define DEPTH_MAX 16
+#define GROUPS_MAX 1000000
+
+enum repetition { REQUIRED = 0, OPTIONAL = 1, REPEATED = 2 };
+enum physical { INT32 = 1, INT64 = 2, BYTE_ARRAY = 6 };
+
+struct element {
+	char name[PARQUET_NAME_MAX];
+	int64_t type, repetition, children; /* type: -1 of a struct */
+};
+
+static void read_element(struct thrift *t, struct element *ret)
+{
+	struct thrift_field f = { 0, THRIFT_STOP };
+	const unsigned char *bytes;
+	size_t n;
+
+	*ret = (struct element){ .type = -1 };
+	while (thrift_next(t, &f)) {
+		if (f.id == 4 && f.type == THRIFT_BYTES) {
+			bytes = thrift_bytes(t, &n);
+			snprintf(ret->name, sizeof(ret->name), "%.*s", (int)(n < 200 ? n : 200), bytes);
+		} else if (f.id == 1 && f.type == THRIFT_I32) {
+			ret->type = thrift_number(t, f.type);
+		} else if (f.id == 3 && f.type == THRIFT_I32) {
+			ret->repetition = thrift_number(t, f.type);
+		} else if (f.id == 5 && f.type == THRIFT_I32) {
+			ret->children = thrift_number(t, f.type);
+		} else {
+			thrift_skip(t, f.type);
+		}
+	}
+}
+
+/* What the elements around one make of it. */
+struct around {
+	char name[PARQUET_NAME_MAX];
+	int levels;
+	bool repeated;
+	int64_t left; /* children that are still to come */
+};
+
+static void add_column(struct parquet *p, const struct element *e, const struct around *a)
+{
+	int i = p->n_columns++;
+
+	p->column[i] = (struct parquet_column){ .repeated = a->repeated,
+						.type = e->type == INT32 || e->type == INT64 ? PARQUET_NUMBER
+							: e->type == BYTE_ARRAY ? PARQUET_BYTES : PARQUET_OTHER };
+	memcpy(p->column[i].name, a->name, sizeof(a->name));
+	p->levels[i] = a->levels;
+	p->wide[i] = e->type == INT64;
+}
+
+/* The schema is a tree, written from its root down, each element with the number of its children. */
+static bool read_schema(struct parquet *p, struct thrift *t)
+{
+	struct around stack[DEPTH_MAX + 1];
+	enum thrift_type type;
+	size_t n = thrift_list(t, &type);
+	int depth = -1;
+
+	if (type != THRIFT_STRUCT || n > COLUMNS_MAX)
+		return false;
+	p->column = calloc(n + 1, sizeof(*p->column));
+	p->levels = calloc(n + 1, sizeof(*p->levels));
+	p->wide = calloc(n + 1, sizeof(*p->wide));
+	for (size_t i = 0; p->column && p->levels && p->wide && i < n && !t->bad; i++) {
+		struct element e;
+		struct around a = { .left = 0 };
+
+		read_element(t, &e);
+		while (depth > 0 && !stack[depth].left)
+			depth--;
+		if (depth >= 0) {
+			stack[depth].left--;
+			a = stack[depth];
+			snprintf(a.name, sizeof(a.name), "%.120s%s%.120s", stack[depth].name, depth ? "." : "", e.name);
+			a.levels += e.repetition != REQUIRED;
+			a.repeated |= e.repetition == REPEATED;
+		}
+		a.left = e.children;
+		if (e.children < 0 || (e.children > 0 && depth == DEPTH_MAX))
+			return false;
+		if (e.children || depth < 0)
+			stack[++depth] = a;
+		else
+			add_column(p, &e, &a);
+	}
+	return p->column && p->levels && p->wide && !t->bad;
+}
+
+static void read_meta(struct thrift *t, struct parquet_chunk *c)
+{
+	struct thrift_field f = { 0, THRIFT_STOP };
+	int64_t data = -1, dictionary = -1, bytes = -1;
+
+	c->codec = -1;
+	while (thrift_next(t, &f)) {
+		if (f.id == 4 && f.type == THRIFT_I32)
+			c->codec = (int)thrift_number(t, f.type);
+		else if (f.id == 5 && f.type == THRIFT_I64)
+			c->values = thrift_number(t, f.type);
+		else if (f.id == 7 && f.type == THRIFT_I64)
+			bytes = thrift_number(t, f.type);
+		else if (f.id == 9 && f.type == THRIFT_I64)
+			data = thrift_number(t, f.type);
+		else if (f.id == 11 && f.type == THRIFT_I64)
+			dictionary = thrift_number(t, f.type);
+		else
+			thrift_skip(t, f.type);
+	}
+	data = dictionary > 0 && dictionary < data ? dictionary : data;
+	t->bad |= data < 0 || bytes < 0 || data > INT64_MAX - bytes;
+	c->begin = (uint64_t)data;
+	c->end = (uint64_t)data + (uint64_t)bytes;
+}
+
+static void read_chunk(struct thrift *t, struct parquet_chunk *c)
+{
+	struct thrift_field f = { 0, THRIFT_STOP };
+	bool found = false;
+
+	while (thrift_next(t, &f)) {
+		if (f.id == 3 && f.type == THRIFT_STRUCT) {
+			read_meta(t, c);
+			found = true;
+		} else {
+			thrift_skip(t, f.type);
+		}
+	}
+	t->bad |= !found;
+}
+
+static bool read_chunks(struct parquet *p, struct thrift *t, struct parquet_group *g)
+{
+	enum thrift_type type;
+	size_t n = thrift_list(t, &type);
+
+	if (type != THRIFT_STRUCT || n != (size_t)p->n_columns || g->chunk)
+		return false;
+	g->chunk = calloc(n + 1, sizeof(*g->chunk));
+	for (size_t i = 0; g->chunk && i < n && !t->bad; i++) {
+		read_chunk(t, &g->chunk[i]);
+		t->bad |= g->chunk[i].end > p->file->bytes;
+	}
+	return g->chunk && !t->bad;
+}
+
+static bool read_group(struct parquet *p, struct thrift *t, struct parquet_group *g)
+{
+	struct thrift_field f = { 0, THRIFT_STOP };
+
+	while (thrift_next(t, &f)) {
+		if (f.id == 1 && f.type == THRIFT_LIST) {
+			if (!read_chunks(p, t, g))
+				return false;
+		} else if (f.id == 3 && f.type == THRIFT_I64) {
+			g->rows = thrift_number(t, f.type);
+		} else {
+			thrift_skip(t, f.type);
+		}
+	}
+	return !t->bad && g->chunk && g->rows >= 0 && g->rows <= PARQUET_ROWS_MAX;
+}
+
+static bool read_groups(struct parquet *p, struct thrift *t)
+{
+	enum thrift_type type;
+	size_t n = thrift_list(t, &type);
+
+	if (type != THRIFT_STRUCT || n > GROUPS_MAX || !p->column || p->group)
+		return false;
+	p->group = calloc(n + 1, sizeof(*p->group));
+	for (p->n_groups = 0; p->group && (size_t)p->n_groups < n; p->n_groups++)
+		if (!read_group(p, t, &p->group[p->n_groups])) {
+			p->n_groups++; /* its chunks are there to be freed */
+			return false;
+		}
+	return p->group != NULL;
+}
+
+bool parquet_footer(struct parquet *ret, const unsigned char *bytes, size_t n)
+{
+	struct thrift t = { bytes, bytes + n, false };
+	struct thrift_field f = { 0, THRIFT_STOP };
+
+	while (thrift_next(&t, &f)) {
+		bool good = true;
+
+		if (f.id == 2 && f.type == THRIFT_LIST && !ret->column)
+			good = read_schema(ret, &t);
+		else if (f.id == 4 && f.type == THRIFT_LIST)
+			good = read_groups(ret, &t);
+		else
+			thrift_skip(&t, f.type);
+		if (!good)
+			return false;
+	}
+	return !t.bad && ret->column && ret->group;
+}

@@ -1,0 +1,150 @@
+/* parquet_page.c: a header by Thrift, levels (of the newer kind of page) as they are, values packed. */
+#include "trainer/data/container/parquet_page.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <zlib.h>
+
+#include "trainer/data/container/thrift.h"
+#include "trainer/data/container/unpack.h"
+
+#define HEAD_FIRST ((size_t)4 << 10) /* bytes of a header that are read at first */
+#define HEAD_MOST ((size_t)4 << 20)  /* it may hold the least and the greatest value */
+
+struct head {
+	struct parquet_page page;
+	int64_t packed, unpacked; /* bytes */
+	uint32_t crc;
+	bool has_crc, is_packed;
+	size_t bytes; /* of the header itself */
+};
+
+/* The members of one of the three headers in a header, by number: which is a page's, and what is no count. */
+static void read_kind(struct thrift *t, enum parquet_page_kind kind, struct head *h)
+{
+	static const int encodings[] = { [PARQUET_DATA] = 2, [PARQUET_DICTIONARY] = 2, [PARQUET_DATA_2] = 4 };
+	struct thrift_field f = { 0, THRIFT_STOP };
+
+	while (thrift_next(t, &f)) {
+		int64_t v;
+
+		if (f.type == THRIFT_STRUCT || f.type == THRIFT_BYTES) {
+			thrift_skip(t, f.type);
+			continue;
+		}
+		v = thrift_number(t, f.type);
+		if (f.id == 1)
+			h->page.values = v < 0 || v > INT32_MAX ? UINT32_MAX : (uint32_t)v;
+		else if (f.id == encodings[kind])
+			h->page.encoding = (int)v;
+		else if (kind == PARQUET_DATA_2 && (f.id == 5 || f.id == 6))
+			h->page.levels[f.id == 5] = v < 0 || v > INT32_MAX ? UINT32_MAX : (uint32_t)v;
+		else if (kind == PARQUET_DATA_2 && f.id == 7)
+			h->is_packed = v != 0;
+	}
+}
+
+static bool parse(const unsigned char *bytes, size_t n, struct head *ret)
+{
+	struct thrift t = { bytes, bytes + n, false };
+	struct thrift_field f = { 0, THRIFT_STOP };
+	struct head h = { .is_packed = true, .page = { .encoding = -1, .values = UINT32_MAX } };
+
+	while (thrift_next(&t, &f)) {
+		if (f.type == THRIFT_STRUCT && (f.id == 5 || f.id == 7 || f.id == 8))
+			read_kind(&t, f.id == 5 ? PARQUET_DATA : f.id == 7 ? PARQUET_DICTIONARY : PARQUET_DATA_2, &h);
+		else if (f.id == 1)
+			h.page.kind = (enum parquet_page_kind)thrift_number(&t, f.type);
+		else if (f.id == 2)
+			h.unpacked = thrift_number(&t, f.type);
+		else if (f.id == 3)
+			h.packed = thrift_number(&t, f.type);
+		else if (f.id == 4) {
+			h.crc = (uint32_t)thrift_number(&t, f.type);
+			h.has_crc = true;
+		} else
+			thrift_skip(&t, f.type);
+	}
+	h.bytes = (size_t)(t.at - bytes);
+	*ret = h;
+	return !t.bad;
+}
+
+static int damaged(const char *why, struct err *err)
+{
+	return err_set(err, ERR_CORRUPT, "%s", why);
+}
+
+/* A header's length is known when it is read: first a little, then more. */
+static int read_head(struct head *ret, const struct byte_source *file, uint64_t at, uint64_t end, struct err *err)
+{
+	bool whole = false;
+	int rc = 0;
+
+	for (size_t n = HEAD_FIRST; !rc && !whole && n <= HEAD_MOST; n *= 32) {
+		size_t got = end - at < n ? (size_t)(end - at) : n;
+		unsigned char *bytes = malloc(got + 1);
+
+		if (!bytes)
+			return err_set(err, ERR_NOMEM, "out of memory: the header of a page");
+		rc = file->read(file->user, at, bytes, got, err);
+		whole = !rc && parse(bytes, got, ret);
+		free(bytes);
+		if (got < n)
+			break;
+	}
+	return rc ? rc : whole ? 0 : damaged("the header of a page is damaged", err);
+}
+
+static bool is_sound(const struct head *h, uint64_t room)
+{
+	const struct parquet_page *p = &h->page;
+
+	return h->packed >= 0 && (uint64_t)h->packed <= room && h->unpacked >= 0 && h->unpacked <= PARQUET_PAGE_MAX &&
+	       p->kind <= PARQUET_DATA_2 && (p->kind == PARQUET_INDEX || p->values <= INT32_MAX) &&
+	       (uint64_t)p->levels[0] + p->levels[1] <= (uint64_t)h->unpacked &&
+	       (uint64_t)p->levels[0] + p->levels[1] <= (uint64_t)h->packed;
+}
+
+static bool unpack_page(const struct head *h, int codec, const unsigned char *packed, unsigned char *to)
+{
+	size_t levels = (size_t)h->page.levels[0] + h->page.levels[1];
+
+	memcpy(to, packed, levels);
+	return unpack(h->is_packed ? codec : UNPACK_NONE, packed + levels, (size_t)h->packed - levels, to + levels,
+		      (size_t)h->unpacked - levels);
+}
+
+int parquet_page_read(struct parquet_page *ret, const struct byte_source *file, uint64_t at, uint64_t end, int codec,
+		      struct err *err)
+{
+	unsigned char *packed, *to;
+	struct head h = { .packed = -1 };
+	int rc = read_head(&h, file, at, end, err);
+
+	if (rc)
+		return rc;
+	if (!is_sound(&h, end - at - h.bytes))
+		return damaged("a page leaves its column, or is larger than 256 MiB", err);
+	packed = malloc((size_t)h.packed + 1);
+	to = malloc((size_t)h.unpacked + 1);
+	if (!packed || !to)
+		rc = err_set(err, ERR_NOMEM, "out of memory: a page of %lld bytes", (long long)h.unpacked);
+	if (!rc)
+		rc = file->read(file->user, at + h.bytes, packed, (size_t)h.packed, err);
+	if (!rc && h.has_crc && crc32(0, packed, (unsigned)h.packed) != h.crc)
+		rc = damaged("the checksum of a page is wrong", err);
+	if (!rc && !unpack_page(&h, codec, packed, to))
+		rc = damaged("a page cannot be unpacked", err);
+	free(packed);
+	if (rc) {
+		free(to);
+		return rc;
+	}
+	*ret = h.page;
+	ret->bytes = to;
+	ret->n = (uint32_t)h.unpacked;
+	ret->next = at + h.bytes + (uint64_t)h.packed;
+	ret->plain = codec == UNPACK_NONE || !h.is_packed ? at + h.bytes : 0;
+	return 0;
+}

@@ -1,0 +1,162 @@
+/* parquet_set.c: labels of a row group first, then its pictures. */
+#include "trainer/data/container/parquet_set.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tracker/base/buf.h"
+#include "trainer/data/container/parquet.h"
+
+#define IMAGE ";image;img;picture;bytes"
+#define LABEL ";label;labels;fine_label;class"
+#define NAMES_BYTES 1024
+#define NO_LABEL INT64_MIN
+
+struct scan {
+	struct samples *to;
+	const struct byte_source *file;
+	uint32_t object;
+	struct parquet *p;
+	int image, label; /* columns */
+	int64_t *labels;  /* of the group's rows */
+	int64_t first;	  /* row of the group in the file */
+};
+
+/* "image.bytes" is what "image" stands for. */
+static int rank_of(const char *list, const char *column)
+{
+	char name[PARQUET_NAME_MAX];
+	size_t n = strlen(column);
+
+	if (n > 6 && !strcmp(column + n - 6, ".bytes"))
+		n -= 6;
+	snprintf(name, sizeof(name), "%.*s", (int)n, column);
+	return webdataset_rank(list, name);
+}
+
+static int find_column(const struct parquet *p, const char *list, enum parquet_type type)
+{
+	int best = -1, rank = WEBDATASET_NO_RANK;
+
+	for (int i = 0; i < parquet_columns(p); i++) {
+		int r = parquet_column(p, i)->type == type ? rank_of(list, parquet_column(p, i)->name)
+							   : WEBDATASET_NO_RANK;
+
+		if (r < rank) {
+			rank = r;
+			best = i;
+		}
+	}
+	return best;
+}
+
+/* The line names the columns that there are. */
+static int no_column(const struct scan *s, const char *what, struct err *err)
+{
+	struct buf names;
+	int rc;
+
+	buf_init(&names, 4096);
+	for (int i = 0; i < parquet_columns(s->p) && names.len < 200; i++)
+		buf_addf(&names, "%s%s", i ? ", " : "", parquet_column(s->p, i)->name);
+	buf_addc(&names, '\0');
+	rc = err_set(err, ERR_USAGE, "%.150s: no column %s; there are %.200s", s->file->name, what,
+		     names.data ? names.data : "");
+	buf_done(&names);
+	return rc;
+}
+
+static int find_columns(struct scan *s, const struct webdataset_fields *f, struct err *err)
+{
+	char image[NAMES_BYTES], label[NAMES_BYTES];
+
+	snprintf(image, sizeof(image), "%.900s" IMAGE, f->image);
+	snprintf(label, sizeof(label), "%.900s" LABEL, f->label);
+	s->image = find_column(s->p, image, PARQUET_BYTES);
+	s->label = find_column(s->p, label, PARQUET_NUMBER);
+	if (s->image < 0)
+		return no_column(s, "holds pictures' files (--image-field)", err);
+	if (s->label < 0)
+		return no_column(s, "holds labels that are whole numbers (--label-field)", err);
+	for (int i = 0; i < 2; i++)
+		if (parquet_column(s->p, i ? s->label : s->image)->repeated)
+			return err_set(err, ERR_USAGE, "%.150s: column %.100s holds lists, which are not read",
+				       s->file->name, parquet_column(s->p, i ? s->label : s->image)->name);
+	return 0;
+}
+
+static int take_label(void *user, int64_t row, const struct parquet_cell *cell, struct err *err)
+{
+	struct scan *s = user;
+
+	(void)err;
+	s->labels[row] = cell->null ? NO_LABEL : cell->number;
+	return 0;
+}
+
+static int take_picture(void *user, int64_t row, const struct parquet_cell *cell, struct err *err)
+{
+	struct scan *s = user;
+	int64_t label = s->labels[row];
+	char name[WEBDATASET_NAME_MAX];
+
+	(void)err;
+	if (cell->null || !cell->n || label < 0 || label >= INT32_MAX) {
+		samples_lose(s->to, "%.200s: row %lld: %s", s->file->name, (long long)(s->first + row),
+			     cell->null || !cell->n ? "has no picture"
+			     : label == NO_LABEL    ? "has no label"
+						    : "its label is no whole number from 0");
+		return 0;
+	}
+	snprintf(name, sizeof(name), "%.200s/%09lld.%s", s->file->name, (long long)(s->first + row),
+		 cell->n > 4 && !memcmp(cell->bytes, "\x89PNG", 4) ? "png" : "jpg");
+	samples_add(s->to,
+		    &(struct sample){ .offset = cell->offset,
+				      .packed = cell->packed,
+				      .bytes = cell->n,
+				      .object = s->object,
+				      .label = (int32_t)label },
+		    name);
+	return 0;
+}
+
+/* A damaged group loses its rows from the damage on. */
+static int take_group(struct scan *s, int group, struct err *err)
+{
+	int64_t rows = parquet_rows(s->p, group);
+	struct err why = ERR_INIT;
+	int column = s->label, rc;
+
+	s->labels = malloc(((size_t)rows + 1) * sizeof(*s->labels));
+	if (!s->labels)
+		return err_set(err, ERR_NOMEM, "out of memory: %lld labels", (long long)rows);
+	rc = parquet_walk(s->p, group, column, take_label, s, &why);
+	if (!rc)
+		rc = parquet_walk(s->p, group, column = s->image, take_picture, s, &why);
+	free(s->labels);
+	s->first += rows;
+	if (rc == ERR_CORRUPT) {
+		samples_lose(s->to, "%.150s: row group %d, column %.60s: %.200s: rows are lost", s->file->name, group,
+			     parquet_column(s->p, column)->name, why.text);
+		return 0;
+	}
+	if (rc == ERR_USAGE)
+		return err_set(err, rc, "%.150s: column %.60s %.250s", s->file->name,
+			       parquet_column(s->p, column)->name, why.text);
+	return rc ? err_set(err, rc, "%s", why.text) : 0;
+}
+
+int parquet_scan(struct samples *to, const struct byte_source *file, uint32_t object,
+		 const struct webdataset_fields *f, struct err *err)
+{
+	struct scan s = { .to = to, .file = file, .object = object };
+	int rc = parquet_open(&s.p, file, err);
+
+	if (!rc)
+		rc = find_columns(&s, f, err);
+	for (int g = 0; !rc && g < parquet_groups(s.p); g++)
+		rc = take_group(&s, g, err);
+	parquet_close(s.p);
+	return rc;
+}

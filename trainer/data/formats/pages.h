@@ -1,0 +1,19 @@
+/* pages.h: packed pages of shards (Parquet's), unpacked and kept for their neighbours: the last ones that were asked
+ * for, up to so many bytes. Any thread. */
+#ifndef DPT_DATA_PAGES_H
+#define DPT_DATA_PAGES_H
+
+#include "trainer/data/container/samples.h"
+#include "trainer/data/store/objects.h"
+
+#define PAGES_BYTES ((size_t)256 << 20)
+
+struct pages;
+
+int pages_new(struct pages **ret, struct objects *store, struct err *err);
+void pages_free(struct pages *p); /* NULL is fine */
+
+/* The bytes of a packed sample. ERR_CORRUPT: its page is damaged. */
+int pages_read(struct pages *p, const struct sample *one, const _Atomic bool *stop, void *to, struct err *err);
+
+#endif
