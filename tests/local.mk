@@ -30,6 +30,7 @@ include tests/backends/local.mk
 include tests/train/local.mk
 include tests/nodes/local.mk
 include tests/tracker/local.mk
+include tests/sweep/local.mk
 include tests/insight/local.mk
 include tests/python/local.mk
 include tests/whole/local.mk

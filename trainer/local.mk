@@ -26,4 +26,5 @@ include trainer/program/local.mk
 include trainer/advise/local.mk
 include trainer/state/local.mk
 include trainer/run/local.mk
+include trainer/sweep/local.mk
 include trainer/tools/local.mk

@@ -14,6 +14,7 @@
 #include "trainer/run/train.h"
 #include "trainer/state/initial.h"
 #include "trainer/state/resume.h"
+#include "trainer/sweep/sweep.h"
 #include "trainer/tools/against.h"
 #include "trainer/tools/auto.h"
 #include "trainer/tools/bandwidth.h"
@@ -329,6 +330,13 @@ static int run_sample(struct job *job, struct err *err)
 	return rc ? rc : sample_main(job, err);
 }
 
+static int run_sweep(struct job *job, struct err *err)
+{
+	int rc = config_resolve(job->cfg, &(struct config_world){ .world = 1 }, err);
+
+	return rc ? rc : sweep_main(job->cfg, job->argv[0], err);
+}
+
 /* Ranks of another launcher cannot be started anew. */
 static int run_against(struct job *job, struct err *err)
 {
@@ -374,6 +382,8 @@ static int run(struct job *job, struct err *err)
 		return run_maker(cfg, err);
 	if (cfg->command == COMMAND_SAMPLE)
 		return run_sample(job, err);
+	if (cfg->command == COMMAND_SWEEP)
+		return run_sweep(job, err);
 	if (against_wanted(cfg))
 		return run_against(job, err);
 	if (cfg->command == COMMAND_BENCH && cfg->calibrate)

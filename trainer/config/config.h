@@ -20,7 +20,7 @@
 #include "tracker/base/err.h"
 
 enum config_command { COMMAND_TRAIN, COMMAND_CONFIG, COMMAND_BACKENDS, COMMAND_PLAN, COMMAND_BENCH, COMMAND_TOKENIZE,
-		      COMMAND_SAMPLE, COMMAND_SHARD, COMMAND_DOCTOR, COMMAND_COUNT };
+		      COMMAND_SAMPLE, COMMAND_SHARD, COMMAND_DOCTOR, COMMAND_SWEEP, COMMAND_COUNT };
 
 const char *config_command_name(enum config_command c);
 
@@ -84,6 +84,7 @@ struct run_config {
 #include "trainer/config/flags.def"
 #undef FLAG
 
+	const char *word;       /* what follows the command and is no flag (of those that take one); NULL: nothing */
 	int world, local_world; /* as given to config_resolve */
 	uint8_t origin[FLAG_COUNT]; /* enum config_origin */
 };

@@ -10,6 +10,7 @@ static const char *const commands[COMMAND_COUNT] = {
 	[COMMAND_TRAIN] = "train", [COMMAND_CONFIG] = "config", [COMMAND_BACKENDS] = "backends",
 	[COMMAND_PLAN] = "plan",   [COMMAND_BENCH] = "bench",   [COMMAND_TOKENIZE] = "tokenize",
 	[COMMAND_SAMPLE] = "sample", [COMMAND_SHARD] = "shard",   [COMMAND_DOCTOR] = "doctor",
+	[COMMAND_SWEEP] = "sweep",
 };
 
 struct parse {
@@ -220,6 +221,8 @@ static int parse_arguments(struct parse *p, struct err *err)
 			rc = parse_long(p, arg, err);
 		else if (arg[0] == '-' && arg[1] && arg[1] != '-')
 			rc = parse_short(p, arg, err);
+		else if (p->cfg->command == COMMAND_SWEEP && !p->cfg->word)
+			p->cfg->word = arg;
 		else
 			rc = err_set(err, ERR_USAGE, "unexpected argument '%.80s'; flags begin with --", arg);
 	}

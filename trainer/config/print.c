@@ -26,6 +26,7 @@ static const struct command_help helps[COMMAND_COUNT] = {
 			    "  dptrain doctor     say what is slow, why, and what to do next\n"
 			    "  dptrain tokenize   turn texts into token files, once\n"
 			    "  dptrain shard      pack a set into tar shards\n"
+			    "  dptrain sweep      train many settings, the promising ones longer\n"
 			    "  dptrain sample     text from a trained language model\n"
 			    "  dptrain backends   what can compute on this machine, and why the others cannot\n" },
 	[COMMAND_CONFIG] = { "dptrain config [flags of dptrain train] [--json]",
@@ -47,6 +48,17 @@ static const struct command_help helps[COMMAND_COUNT] = {
 			    "Packs pictures (their files as they are) or images into tar shards, which --data-path "
 			    "takes, and\nso do other readers of WebDataset's format. The same set gives the same "
 			    "bytes.\n" },
+	[COMMAND_SWEEP] = { "dptrain sweep FILE [--max-parallel N] [--runs-dir DIR] [--experiment NAME]",
+			    "Trains the settings that a JSON file describes, each as a run of its own; called again it "
+			    "goes on.\n\n"
+			    "  {\"name\": \"lr\", \"method\": \"grid\" | \"random\" | \"asha\",\n"
+			    "   \"metric\": {\"name\": \"epoch/top1\", \"goal\": \"maximize\"}, \"seed\": 0,\n"
+			    "   \"trials\": 27,\n"
+			    "   \"parameters\": {\"lr\": {\"min\": 0.01, \"max\": 1,\n"
+			    "                         \"distribution\": \"log_uniform_values\"},\n"
+			    "                  \"opt\": {\"values\": [\"sgd\", \"adamw\"]}},\n"
+			    "   \"flags\": {\"model\": \"resnet20\", \"data-path\": \"data\", \"epochs\": 27},\n"
+			    "   \"asha\": {\"min_epochs\": 3, \"eta\": 3}}\n" },
 	[COMMAND_SAMPLE] = { "dptrain sample --init-from FILE [--tokenizer bytes|DIR] --prompt TEXT [flags]",
 			     "Goes on with a text, as a language model that was trained would.\n" },
 	[COMMAND_BENCH] = { "dptrain bench --model NAME -b N [flags]",

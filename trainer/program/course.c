@@ -51,6 +51,10 @@ int course_make(struct course *ret, const struct run_config *cfg, const struct d
 	c.steps_per_epoch = cfg->test_only ? 1 : sampler_steps(&c.train);
 	c.lr = lr_schedule_make(cfg, c.steps_per_epoch);
 	c.steps_total = lr_schedule_steps_total(cfg, c.steps_per_epoch);
+	c.steps_end = c.steps_total;
+	if (cfg->stop_epoch && c.steps_per_epoch <= INT64_MAX / cfg->stop_epoch &&
+	    cfg->stop_epoch * c.steps_per_epoch < c.steps_total)
+		c.steps_end = cfg->stop_epoch * c.steps_per_epoch;
 	rc = lr_schedule_check(cfg, c.steps_per_epoch, err);
 	if (!rc)
 		*ret = c;

@@ -13,6 +13,7 @@ struct course {
 	struct lr_schedule lr;
 	int64_t steps_per_epoch; /* INT64_MAX when endless */
 	int64_t steps_total;	 /* INT64_MAX: no limit */
+	int64_t steps_end;	 /* where this process ends; below steps_total where --stop-epoch says so */
 	bool evaluates;		 /* sets without an end are only evaluated when somebody asks for it */
 	bool saves;		 /* checkpoints are written, at the end if not before */
 };

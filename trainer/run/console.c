@@ -194,7 +194,7 @@ void console_step(struct console *c, const struct step_result *r)
 		fflush(stdout);
 		c->drawn_s = now;
 	} else if (!c->tty && (r->in_epoch % c->e->rank.cfg->print_freq == 0 || r->epoch_ends || r->step == 1 ||
-				r->step == c->e->course.steps_total)) {
+				r->step == c->e->course.steps_end)) {
 		buf_reset(&c->line);
 		add_progress(c, r, false, &c->line);
 		if (!buf_failed(&c->line))

@@ -221,7 +221,7 @@ static int run_steps(struct training *t)
 	t->epoch_start_s = clock_mono_s();
 	if (!rc)
 		rc = catch_up(t);
-	while (!rc && e->step < e->course.steps_total && !t->stopped) {
+	while (!rc && e->step < e->course.steps_end && !t->stopped) {
 		rc = step_run(e, &r, t->err);
 		if (rc == 0)
 			return 0; /* no more data */
@@ -386,8 +386,9 @@ static int run(struct training *t)
 		return rc;
 	if (t->e->rank.cfg->test_only)
 		return test_only(t);
-	if (t->console && t->resume.loads && t->at.step >= t->e->course.steps_total)
-		log_info("nothing is left to train: %lld steps are done; a larger --epochs or --max-steps goes on",
+	if (t->console && t->resume.loads && t->at.step >= t->e->course.steps_end)
+		log_info("nothing is left to train: %lld steps are done; a larger --epochs, --max-steps or "
+			 "--stop-epoch goes on",
 			 (long long)t->at.step);
 	if (t->console)
 		console_heading(t->console, report_dir(t->report));

@@ -1,0 +1,154 @@
+/* asha_test.c: successive halving against its definition on small cases, and against a full search on learning curves
+ * that cross: it must come close for a third of the steps; and settings that follow from seed and number alone. */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "trainer/graph/rng.h"
+#include "trainer/sweep/asha.h"
+#include "trainer/sweep/space.h"
+
+#define TRIALS 27
+
+static void reach(struct asha_trial *t, double value)
+{
+	t->value[t->rungs++] = value;
+	t->running = false;
+}
+
+static void test_rungs(void **state)
+{
+	struct asha_trial t[9] = { { 0 } };
+	struct asha a = { .trials = t, .count = 9, .rungs = 3, .eta = 3, .maximize = true };
+	size_t trial;
+	int rung;
+
+	(void)state;
+	for (size_t i = 0; i < 3; i++) { /* one of three may climb, as soon as three are there */
+		assert_int_equal(asha_next(&a, &trial, &rung), ASHA_RUN);
+		assert_true(trial == i && rung == 0);
+		reach(&t[i], i == 1 ? 5 : 1);
+	}
+	assert_int_equal(asha_next(&a, &trial, &rung), ASHA_RUN);
+	assert_true(trial == 1 && rung == 1);
+	t[1].running = true;
+	assert_int_equal(asha_next(&a, &trial, &rung), ASHA_RUN);
+	assert_true(trial == 3 && rung == 0);
+	for (size_t i = 3; i < 9; i++)
+		reach(&t[i], i == 4 ? NAN : (double)i);
+	assert_int_equal(asha_next(&a, &trial, &rung), ASHA_RUN);
+	assert_true(trial == 8 && rung == 1); /* of 8, 7, 6 */
+	t[8].failed = true;
+	assert_int_equal(asha_next(&a, &trial, &rung), ASHA_RUN);
+	assert_true(trial == 7 && rung == 1);
+	reach(&t[7], 3);
+	t[6].running = true; /* the last of the three */
+	assert_int_equal(asha_next(&a, &trial, &rung), ASHA_WAIT);
+	reach(&t[1], 2);
+	reach(&t[6], 1);
+	assert_int_equal(asha_next(&a, &trial, &rung), ASHA_RUN);
+	assert_true(trial == 7 && rung == 2);
+	reach(&t[7], 9);
+	assert_int_equal(asha_next(&a, &trial, &rung), ASHA_DONE);
+	assert_int_equal(asha_best(&a), 7);
+}
+
+/* Accuracy after an epoch of a made setting: it approaches its end at its own pace, with noise. */
+static double curve(uint64_t draw, size_t setting, int epoch)
+{
+	struct rng_key key = { .seed = draw, .stream = rng_stream("curves") };
+	double end = 90 - 25 * pow(rng_uniform(key, 3 * setting), 2), pace = 1 + 4 * rng_uniform(key, 3 * setting + 1);
+	struct rng_key noise = { .seed = draw, .stream = rng_stream("noise") };
+
+	return end - 60 * exp(-epoch / pace) + 0.3 * rng_normal(noise, setting * 100 + (uint64_t)epoch);
+}
+
+/* Epochs that it took; *ret_regret: what its choice ends below the best one's end. */
+static int search_once(uint64_t draw, double *ret_regret)
+{
+	struct asha_trial t[TRIALS] = { { 0 } };
+	struct asha a = { .trials = t, .count = TRIALS, .rungs = 3, .eta = 3, .maximize = true };
+	static const int until[] = { 3, 9, 27 };
+	double best = 0;
+	int epochs = 0, rung;
+	size_t trial;
+
+	while (asha_next(&a, &trial, &rung) == ASHA_RUN) {
+		reach(&t[trial], curve(draw, trial, until[rung]));
+		epochs += until[rung] - (rung ? until[rung - 1] : 0);
+	}
+	for (size_t i = 0; i < TRIALS; i++)
+		best = fmax(best, curve(draw, i, until[2]));
+	*ret_regret = best - curve(draw, asha_best(&a), until[2]);
+	return epochs;
+}
+
+static void test_regret(void **state)
+{
+	double sum = 0, regret;
+	int epochs = 0;
+
+	(void)state;
+	for (uint64_t draw = 0; draw < 100; draw++) {
+		epochs += search_once(draw, &regret);
+		sum += regret;
+	}
+	printf("mean regret %.3f points, %.3f of the epochs of a full search\n", sum / 100,
+	       epochs / (100.0 * TRIALS * 27));
+	assert_true(epochs <= 100 * TRIALS * 27 / 3);
+	assert_true(sum / 100 < 1);
+}
+
+static void test_space(void **state)
+{
+	static const char text[] = "{\"lr\": {\"min\": 0.001, \"max\": 1, \"distribution\": \"log_uniform_values\"},"
+				   " \"depth\": {\"min\": 2, \"max\": 4}, \"opt\": {\"values\": [\"sgd\", \"adamw\"]}}";
+	json_t *parameters = json_loads(text, 0, NULL), *grid = json_loads("{\"a\": {\"values\": [1, 2]}, \"b\": "
+									  "{\"values\": [0.5, true, \"x\"]}}", 0, NULL);
+	char value[SPACE_VALUE_BYTES], again[SPACE_VALUE_BYTES];
+	struct err err = ERR_INIT;
+	struct search_space *s, *other;
+	int below = 0, depths[5] = { 0 };
+	bool is_bool;
+
+	(void)state;
+	assert_int_equal(space_new(&s, parameters, 7, &err), 0);
+	assert_int_equal(space_new(&other, parameters, 7, &err), 0);
+	assert_int_equal(space_grid(s), 0);
+	for (size_t i = 0; i < 300; i++) {
+		space_value(s, false, i, 0, value, &is_bool);
+		space_value(other, false, i, 0, again, &is_bool);
+		assert_string_equal(value, again);
+		assert_true(strtod(value, NULL) >= 0.001 && strtod(value, NULL) <= 1);
+		below += strtod(value, NULL) < sqrt(0.001);
+		space_value(s, false, i, 1, value, &is_bool);
+		depths[strtol(value, NULL, 10)]++;
+	}
+	assert_true(below > 120 && below < 180);
+	assert_true(depths[2] > 70 && depths[3] > 70 && depths[4] > 70);
+	space_free(other);
+	space_free(s);
+	assert_int_equal(space_new(&s, grid, 0, &err), 0);
+	assert_int_equal(space_grid(s), 6);
+	space_value(s, true, 4, 0, value, &is_bool);
+	assert_string_equal(value, "2");
+	space_value(s, true, 4, 1, value, &is_bool);
+	assert_true(is_bool && !strcmp(value, "true"));
+	space_free(s);
+	json_decref(grid);
+	json_decref(parameters);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = { cmocka_unit_test(test_rungs), cmocka_unit_test(test_regret),
+					    cmocka_unit_test(test_space) };
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

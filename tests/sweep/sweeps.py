@@ -1,0 +1,117 @@
+"""Whole sweeps: a grid, and successive halving whose launcher is killed again and again: every setting is one run, none is begun
+twice, the same file gives the same settings, promotion goes on from the checkpoint, and what ended is not run again."""
+import sys
+sys.dont_write_bytecode = True
+import glob
+import json
+import os
+import re
+import signal
+import subprocess
+import time
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "train"))
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "tracker"))
+import helper
+import journal
+
+DPTRAIN = helper.DPTRAIN
+FLAGS = {"model": "resnet20", "backend": "ref", "b": 20, "workers": 0, "augment": "none", "system-interval": 0}
+
+
+def write(folder, name, **plan):
+    path = os.path.join(folder, name + ".json")
+    data = os.path.join(folder, "data")
+    if not os.path.isdir(data):
+        os.mkdir(data)
+        helper.make_set(data, train=40, val=10, size=12)
+    flags = dict(FLAGS, **{"data-path": data}, **plan.pop("flags", {}))
+    whole = dict({"name": name, "metric": {"name": "epoch/train_loss", "goal": "minimize"}, "seed": 3, "flags": flags}, **plan)
+    with open(path, "w", encoding="utf-8") as f:
+        json.dump(whole, f)
+    return path
+
+
+def sweep(folder, path, *words, code=0):
+    r = subprocess.run([DPTRAIN, "sweep", path, "--runs-dir", os.path.join(folder, "runs"), *words], capture_output=True, text=True, timeout=300)
+    helper.check(r.returncode == code, "sweep %s: exit code %d, not %d: %s" % (path, r.returncode, code, r.stderr[-2000:]))
+    return r.stdout + r.stderr
+
+
+def trials(folder, name):
+    """{name of a trial: its journals of rank 0}, and how many run folders stand behind each name."""
+    found, folders = {}, {}
+    for path in glob.glob(os.path.join(folder, "runs", "default", name + "-[0-9][0-9][0-9]-*")):
+        key = os.path.basename(path)[:-9]
+        folders[key] = folders.get(key, 0) + 1
+        found[key] = [j for j in journal.journals(path) if j.header["rank"] == 0]
+    return found, folders
+
+
+def params(journals):
+    """Params of a run, and those of its segments."""
+    out = {}
+    for j in journals:
+        out.update(j.params)
+    return out
+
+
+def epochs(journals, key="epoch/train_loss"):
+    return [p[2] for j in journals for p in j.points if p[0] == key]
+
+
+def grid(folder):
+    path = write(folder, "grid", method="grid", parameters={"lr": {"values": [0.01, 0.1]}, "opt": {"values": ["sgd", "adamw"]}}, flags={"epochs": 1})
+    said = sweep(folder, path, "--max-parallel", "2")
+    helper.check(re.search(r"best: trial \d, epoch/train_loss [\d.]+: lr 0.\d+, opt", said), "grid: the best one is said: " + said)
+    found, folders = trials(folder, "grid")
+    settings = sorted((params(j)["lr"], params(j)["opt"]) for j in found.values())
+    helper.check(settings == [(0.01, "adamw"), (0.01, "sgd"), (0.1, "adamw"), (0.1, "sgd")], "grid: %s" % settings)
+    again = sweep(folder, path)
+    helper.check("trial" not in again.replace("best: trial", "") and trials(folder, "grid")[1] == folders, "grid: a second call runs nothing: " + again)
+    changed = write(folder, "grid", method="grid", parameters={"lr": {"values": [0.01, 0.2]}}, flags={"epochs": 1})
+    helper.check("other settings" in sweep(folder, changed, code=2), "grid: a changed file is refused")
+
+
+def killed(folder, count):
+    """Killed while trials run, some time after each begin; then left alone to the end."""
+    plan = {"method": "asha", "trials": 6, "asha": {"min_epochs": 1, "eta": 2}, "flags": {"epochs": 4},
+            "parameters": {"lr": {"min": 0.001, "max": 0.3, "distribution": "log_uniform_values"}}}
+    path = write(folder, "asha", **plan)
+    for n in range(count):
+        p = subprocess.Popen([DPTRAIN, "sweep", path, "--runs-dir", os.path.join(folder, "runs"), "--max-parallel", "2"],
+                             stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        time.sleep(0.4 + 0.5 * n)
+        p.send_signal(signal.SIGKILL)
+        p.wait()
+    said = sweep(folder, path, "--max-parallel", "2")
+    found, folders = trials(folder, "asha")
+    helper.check(sorted(folders) == ["asha-%03d" % i for i in range(6)] and set(folders.values()) == {1}, "asha: each trial once: %s" % folders)
+    reached = sorted(max(epochs(j), default=0) for j in found.values())
+    helper.check(reached[-1] == 4 and reached.count(4) >= 1 and sum(r >= 2 for r in reached) >= 3 and reached[0] == 1, "asha: rungs %s: %s" % (reached, said))
+    for name, journals in found.items():
+        newest = {}
+        for j in journals:
+            for p in j.points:
+                if p[0] == "train/loss":
+                    newest.setdefault(p[2], []).append(p[4])
+        helper.check(sorted(newest) == list(range(1, 2 * max(epochs(journals)) + 1)), "asha: %s lacks steps: %s" % (name, sorted(newest)))
+    return {name: params(j)["lr"] for name, j in found.items()}
+
+
+def main():
+    with helper.Folder() as folder:
+        grid(folder)
+        first = killed(folder, 3)
+    with helper.Folder() as folder:
+        helper.check(killed(folder, 0) == first, "asha: the same file has the same settings")
+        for text, what in (("{", "line 1"), ('{"name": "x", "metod": 1}', "metod"), ('{"name": "x", "metric": 1}', "metric: want")):
+            path = os.path.join(folder, "bad.json")
+            with open(path, "w", encoding="ascii") as f:
+                f.write(text)
+            helper.check(what in sweep(folder, path, code=2), "refused: " + text)
+        path = write(folder, "fails", method="grid", parameters={"lr": {"values": [0.1]}}, flags={"epochs": 1, "image-size": 4096, "classes": 3})
+        helper.check("failed: exit code 2" in sweep(folder, path, code=1), "a trial that cannot begin")
+    helper.finish("sweep/sweeps")
+
+
+main()

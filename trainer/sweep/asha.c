@@ -1,0 +1,87 @@
+/* asha.c: counts and ranks; sweeps have hundreds of trials, so no order is kept between calls. */
+#include "trainer/sweep/asha.h"
+
+#include <math.h>
+
+static bool better(const struct asha *a, double x, double y)
+{
+	if (isnan(x) || isnan(y))
+		return isnan(y) && !isnan(x);
+	return a->maximize ? x > y : x < y;
+}
+
+/* How many trials are better at the rung; equals by their number. */
+static size_t rank_at(const struct asha *a, size_t trial, int rung)
+{
+	size_t rank = 0;
+
+	for (size_t i = 0; i < a->count; i++) {
+		const struct asha_trial *t = &a->trials[i];
+		double mine = a->trials[trial].value[rung];
+
+		if (i != trial && t->rungs > rung)
+			rank += better(a, t->value[rung], mine) || (!better(a, mine, t->value[rung]) && i < trial);
+	}
+	return rank;
+}
+
+static size_t reached(const struct asha *a, int rung)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < a->count; i++)
+		n += a->trials[i].rungs > rung;
+	return n;
+}
+
+/* The best trial that stands at the rung and may climb on; a->count: none. */
+static size_t promotable(const struct asha *a, int rung)
+{
+	size_t places = (size_t)((double)reached(a, rung) / a->eta), found = a->count, best = places;
+
+	for (size_t i = 0; i < a->count; i++) {
+		const struct asha_trial *t = &a->trials[i];
+		size_t rank;
+
+		if (t->rungs != rung + 1 || t->running || t->failed || isnan(t->value[rung]))
+			continue;
+		rank = rank_at(a, i, rung);
+		if (rank < best) {
+			best = rank;
+			found = i;
+		}
+	}
+	return found;
+}
+
+enum asha_next asha_next(const struct asha *a, size_t *ret_trial, int *ret_rung)
+{
+	bool running = false;
+
+	for (int rung = a->rungs - 2; rung >= 0; rung--) {
+		*ret_trial = promotable(a, rung);
+		*ret_rung = rung + 1;
+		if (*ret_trial < a->count)
+			return ASHA_RUN;
+	}
+	for (size_t i = 0; i < a->count; i++) {
+		const struct asha_trial *t = &a->trials[i];
+
+		running = running || t->running;
+		if (t->rungs || t->running || t->failed)
+			continue;
+		*ret_trial = i;
+		*ret_rung = 0;
+		return ASHA_RUN;
+	}
+	return running ? ASHA_WAIT : ASHA_DONE;
+}
+
+size_t asha_best(const struct asha *a)
+{
+	for (int rung = a->rungs - 1; rung >= 0; rung--)
+		for (size_t i = 0; i < a->count; i++)
+			if (a->trials[i].rungs > rung && !isnan(a->trials[i].value[rung]) && !rank_at(a, i, rung))
+				return i;
+	return a->count;
+}

@@ -1,0 +1,101 @@
+/* trial.c: a trial's run is found by its name, and read with the tracking library. */
+#include "trainer/sweep/trial.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <unistd.h>
+
+#include "tracker/base/log.h"
+#include "tracker/dptrack.h"
+
+#define PARENT_TAG "mlflow.parentRunId" /* by which pages and MLflow's clients nest runs */
+
+struct reading {
+	const struct trial_place *place;
+	struct trial_known *known;
+	void (*take)(void *user, int64_t step, double value);
+	void *user;
+};
+
+static void take_point(void *user, const struct dptrack_point *p)
+{
+	struct reading *r = user;
+
+	if (p->rank == -1 && !strcmp(p->key, r->place->metric))
+		r->take(r->user, p->step, p->value);
+}
+
+static void take_fact(void *user, enum dptrack_fact kind, const char *key, const char *value)
+{
+	struct reading *r = user;
+
+	(void)value;
+	r->known->tagged |= kind == DPTRACK_FACT_TAG && !strcmp(key, PARENT_TAG);
+}
+
+int trial_read(struct trial_known *ret, const struct trial_place *place, const char *name,
+	       void (*take)(void *user, int64_t step, double value), void *user, struct err *err)
+{
+	struct reading r = { place, ret, take, user };
+	const struct dptrack_reader reader = { .user = &r, .point = take_point, .fact = take_fact };
+	struct dptrack_error error = { 0, "" };
+	struct dptrack_found found;
+	int code = dptrack_find(&found, &(struct dptrack_run_opts){ .runs_dir = place->runs_dir,
+								    .experiment = place->experiment, .run_name = name },
+				&error);
+
+	memset(ret, 0, sizeof(*ret));
+	if (code == DPTRACK_NOENT)
+		return 0;
+	ret->begun = true;
+	if (!code) {
+		memcpy(ret->id, found.id, sizeof(ret->id));
+		memcpy(ret->dir, found.dir, sizeof(ret->dir));
+		code = dptrack_read(found.dir, &reader, &error);
+	}
+	return code && code != DPTRACK_NOENT ? err_set(err, ERR_USAGE, "trial %s: %s", name, error.text) : 0;
+}
+
+void trial_tag(const struct trial_known *known, const struct trial_place *place, const char *name)
+{
+	struct dptrack_run *run;
+	struct dptrack_error error = { 0, "" };
+	/* one more process of its first segment */
+	const struct dptrack_run_opts o = { .runs_dir = place->runs_dir, .experiment = place->experiment,
+					    .run_name = name, .run_id = known->id, .role = DPTRACK_LAUNCHER };
+
+	if (dptrack_run_open(&run, &o, &error)) {
+		log_warn("trial %s does not name its sweep: %s", name, error.text);
+		return;
+	}
+	dptrack_tag(run, PARENT_TAG, place->parent);
+	dptrack_run_close(run, DPTRACK_RUNNING);
+}
+
+/* Never returns. */
+static void become(char *const argv[], const char *log, pid_t parent)
+{
+	int fd = open(log, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
+
+	prctl(PR_SET_PDEATHSIG, SIGTERM);
+	if (getppid() != parent)
+		_exit(1); /* it ended before it could be watched */
+	setpgid(0, 0); /* ctrl-C reaches the sweep alone, which ends its trials */
+	if (fd < 0 || dup2(fd, STDOUT_FILENO) < 0 || dup2(fd, STDERR_FILENO) < 0)
+		_exit(1);
+	execv("/proc/self/exe", argv);
+	_exit(1);
+}
+
+pid_t trial_start(char *const argv[], const char *log, struct err *err)
+{
+	pid_t parent = getpid(), pid = fork();
+
+	if (pid == 0)
+		become(argv, log, parent);
+	return pid > 0 ? pid : err_set_errno(err, errno, "cannot start dptrain anew");
+}
