@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "tracker/base/log.h"
+#include "trainer/backends/backend.h"
 #include "trainer/launch/launch.h"
 #include "trainer/launch/nodes.h"
 #include "trainer/launch/place.h"
@@ -281,13 +282,31 @@ static bool will_train(const struct run_config *cfg)
 	return (cfg->command == COMMAND_TRAIN || cfg->command == COMMAND_BENCH) && cfg->dump == CONFIG_DUMP_NONE;
 }
 
+/* --nproc-per-node gpu. Ranks that something else has started are as many as they are. */
+static int count_ranks(struct run_config *cfg, const struct place *place, struct err *err)
+{
+	int gpus = 0, rc = 0;
+
+	if (cfg->nproc_per_node > 0)
+		return 0;
+	if (!place->found)
+		rc = backend_devices("cuda", &gpus, err);
+	if (!rc && !place->found && !gpus)
+		rc = err_set(err, ERR_USAGE,
+			     "--nproc-per-node gpu: there is no usable GPU; `dptrain backends` says why");
+	cfg->nproc_per_node = place->found ? place->local_world : gpus;
+	return rc;
+}
+
 /* How many ranks there are, and all that follows from it. */
 static int resolve(struct job *job, struct place *place, struct nodes **nodes, struct err *err)
 {
 	struct run_config *cfg = job->cfg;
-	struct config_world w = { .local_world = (int)cfg->nproc_per_node };
+	struct config_world w = { .world = 0 };
 	int least = 1, count = 1, rc = place_find(place, err);
 
+	if (!rc)
+		rc = count_ranks(cfg, place, err);
 	if (rc)
 		return rc;
 	if (!config_nodes(cfg, &least, &count))
@@ -296,6 +315,7 @@ static int resolve(struct job *job, struct place *place, struct nodes **nodes, s
 	if (place->found && config_given(cfg, FLAG_nnodes) && count != place->nodes)
 		return err_set(err, ERR_USAGE, "--nnodes %d: %s has started the ranks on %d; leave the flag away",
 			       count, place->source, place->nodes);
+	w.local_world = (int)cfg->nproc_per_node;
 	w.world = count * w.local_world;
 	if (!place->found && count > 1 && will_train(cfg)) {
 		rc = meet_nodes(cfg, count, nodes, err);
@@ -350,8 +370,11 @@ static int run_against(struct job *job, struct err *err)
 
 static int run_calibrate(struct job *job, struct err *err)
 {
-	int rc = config_resolve(job->cfg, &(struct config_world){ .world = (int)job->cfg->nproc_per_node }, err);
+	const struct place none = { .found = false };
+	int rc = count_ranks(job->cfg, &none, err);
 
+	if (!rc)
+		rc = config_resolve(job->cfg, &(struct config_world){ .world = (int)job->cfg->nproc_per_node }, err);
 	return rc ? rc : calibrate_main(job, err);
 }
 

@@ -6,6 +6,7 @@ import sys
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "train"))
 from helper import BUILD, Folder, check, dptrain, finish, skip
 
+UUID = "a0a1a2a3-a4a5-a6a7-a8a9-aaabacadae"  # all but the last byte
 FAKE = os.path.join(BUILD, "tests", "fakes", "cuda", ".libs")
 NET = ["--model", "gpt2-124m", "--n-layer", 1, "--n-head", 2, "--n-embd", 16, "--block-size", 8, "--vocab-size", 32,
        "--synthetic", "--seq-len", 8, "-b", 2, "--max-steps", 1]
@@ -19,8 +20,21 @@ REFUSED = [
     ({"DPTRAIN_FAKE_CAPABILITY": "75"}, [],
      "backend cuda cannot run here: device 0 has compute capability 7.5; 8.0 or newer is needed", 1),
     ({"DPTRAIN_FAKE_MEMORY": "400000"}, ["-b", 64], "but the GPU has 0 MiB free; what fits: ", 2),
-    ({"DPTRAIN_FAKE_DEVICES": "1"}, ["--nproc-per-node", 2],
-     "backend cuda: rank 1 of this machine has no GPU of its own: there is 1; use at most --nproc-per-node 1", 2),
+    ({"DPTRAIN_FAKE_DEVICES": "3", "DPTRAIN_FAKE_OLD": "2"}, ["--device", 2],
+     "backend cuda: device 2 has compute capability 7.5; 8.0 or newer is needed", 1),
+    ({}, ["--nproc-per-node", 2],
+     "backend cuda: there is 1 GPU for 2 ranks; use --nproc-per-node 1, or --share-gpu, which is correct and slow", 2),
+    ({"DPTRAIN_FAKE_DEVICES": "4"}, ["--device", 5], "--device 5: there are 4 GPUs, numbered from 0", 2),
+    ({"DPTRAIN_FAKE_DEVICES": "4"}, ["--device", "0,1"], "--device 0,1: names 2 GPUs for 1 rank; add --nproc-per-node 2", 2),
+    ({"DPTRAIN_FAKE_DEVICES": "4"}, ["--device", "1,1", "--nproc-per-node", 2],
+     "--device 1,1: names a GPU twice; add --share-gpu, which is correct and slow", 2),
+    ({"DPTRAIN_FAKE_DEVICES": "4"}, ["--device", "GPU-00"], "--device GPU-00: no GPU here has this UUID; see nvidia-smi -L", 2),
+    ({"DPTRAIN_FAKE_DEVICES": "4"}, ["--device", "first"],
+     "--device first: numbers of GPUs, UUIDs (GPU-...) or auto are needed", 2),
+    ({"DPTRAIN_FAKE_DRIVER": "0"}, ["--nproc-per-node", "gpu"],
+     "--nproc-per-node gpu: there is no usable GPU; `dptrain backends` says why", 2),
+    ({"DPTRAIN_FAKE_DEVICES": "2", "DPTRAIN_FAKE_NCCL": "21800"}, ["--nproc-per-node", 2],
+     "NCCL 2.18.0 is too old: 2.28 or newer is needed (pip install nvidia-nccl-cu13==2.28.9 brings it)", 1),
 ]
 
 
@@ -33,12 +47,37 @@ def refused(folder):
         check(p.returncode == code, "%s: exit %d, not %d" % (name, p.returncode, code))
 
 
+CUDA = os.path.join(BUILD, "tests", "fakes", "cuda", ".libs", "dptrain_cuda.so")
+CPU = os.path.join(BUILD, ".libs", "dptrain_cpu.so")
+
+# environment of the fake, flags, the backend, why
+AUTO = [
+    ({"DPTRAIN_FAKE_DRIVER": "0"}, [], "cpu",
+     "--backend auto: cpu, because backend cuda cannot run here: no NVIDIA driver is installed; install driver 580 or newer"),
+    ({}, [], "cuda", ""),
+    ({}, ["--nproc-per-node", 2], "cpu", "--backend auto: cpu, because backend cuda cannot run here: there is 1 GPU for 2 ranks"),
+    ({"DPTRAIN_FAKE_DEVICES": "2", "DPTRAIN_FAKE_NCCL": "21800"}, ["--nproc-per-node", 2], "cpu",
+     "--backend auto: cpu, because backend cuda cannot run here: NCCL 2.18.0 is too old"),
+    ({"DPTRAIN_FAKE_DEVICES": "2"}, ["--nproc-per-node", 2], "cuda", ""),
+    ({}, ["--nproc-per-node", 2, "--share-gpu"], "cuda", ""),
+    ({"DPTRAIN_FAKE_DEVICES": "2"}, ["--nproc-per-node", "gpu", "--device", "GPU-%s01,0" % UUID], "cuda", "2 ranks"),
+]
+
+
 def auto(folder):
-    """Without a usable GPU it computes where it can; with one, there."""
-    for env, backend in (({"DPTRAIN_FAKE_DRIVER": "0"}, "backend ref"), ({}, "backend cuda")):
-        p = dptrain(*NET, "--precision", "fp64" if env else "fp32", "--runs-dir", folder,
-                    env={"DPTRAIN_BACKEND_PATH": FAKE, **env})
-        check(p.returncode == 0 and backend in p.stdout + p.stderr, "auto: %s %s" % (p.stdout, p.stderr))
+    """It takes the GPU where all that the ranks need is there; else it says in one line why not."""
+    modules = os.path.join(folder, "modules")
+    os.mkdir(modules)
+    os.symlink(CUDA, os.path.join(modules, "dptrain_cuda.so"))
+    if not os.path.exists(CPU):
+        print("left out: auto (the cpu module was not built)")
+        return
+    os.symlink(CPU, os.path.join(modules, "dptrain_cpu.so"))
+    for env, flags, backend, why in AUTO:
+        p = dptrain(*NET, "--runs-dir", folder, *flags, env={"DPTRAIN_BACKEND_PATH": modules, **env})
+        said = p.stdout + p.stderr
+        check(p.returncode == 0 and "backend %s" % backend in said and why in said and ("auto:" in said) == (backend != "cuda"),
+              "auto, %s %s: exit %d: %s" % (env, flags, p.returncode, said))
 
 
 def main():

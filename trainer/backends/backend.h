@@ -13,7 +13,10 @@
 
 struct backend_opts {
 	int threads;       /* of this rank */
-	int local_rank;    /* picks the device */
+	int local_rank;    /* of local_world ranks of this machine */
+	int local_world;
+	const char *device; /* a comma list of numbers and UUIDs, one a rank; NULL, "auto": by local_rank */
+	bool share;	   /* several ranks may have one device */
 	bool deterministic;
 	bool direct;	   /* convolutions as sums of plain products alone */
 	bool split;	   /* products of f32 matrices as three of bf16 halves, where that is faster */
@@ -35,6 +38,9 @@ struct backend {
 	void (*version)(char *text, size_t n); /* "oneDNN 2.6.3, avx512_core_bf16" */
 	/* 0 when it can run here; else the reason in one line, and what to do. */
 	int (*probe)(char *reason, size_t n);
+	/* Optional: the same of so many ranks of this machine that meet. */
+	int (*probe_ranks)(int ranks, char *reason, size_t n);
+	int (*count)(void); /* optional: devices of this machine */
 	bool (*takes)(const struct precision *p); /* whether it can compute in these types on this machine */
 
 	int (*open)(const struct backend_opts *o, void **ret_module, struct err *err);
@@ -130,5 +136,9 @@ struct backend_choice {
 };
 
 int backend_load(struct backend_choice *ret, const char *name, struct err *err);
+
+/* How many devices a backend can use here; 0 where it cannot run. Asks in a process of its own: one that has asked a
+ * driver cannot start ranks that use it. */
+int backend_devices(const char *name, int *ret, struct err *err);
 
 #endif

@@ -1,6 +1,9 @@
 /* loader.c: finds a backend by name: ref is built in, the others are modules. */
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include "trainer/backends/backend.h"
 #include "trainer/comm/module.h"
@@ -61,7 +64,7 @@ static int load_auto(struct backend_choice *ret, struct err *err)
 			*ret = choice;
 			return 0;
 		}
-		if (used < sizeof(choice.why))
+		if (used < sizeof(choice.why) && why.code != ERR_NOENT) /* not installed: nobody misses it */
 			used += (size_t)snprintf(choice.why + used, sizeof(choice.why) - used, "%s%s", used ? "; " : "",
 						 why.text);
 	}
@@ -81,4 +84,19 @@ int backend_load(struct backend_choice *ret, const char *name, struct err *err)
 	if (!rc)
 		*ret = choice;
 	return rc;
+}
+
+int backend_devices(const char *name, int *ret, struct err *err)
+{
+	struct err ignored = ERR_INIT;
+	struct backend_choice c;
+	int status = 0;
+	pid_t pid = fork();
+
+	if (pid == 0)
+		_exit(backend_load(&c, name, &ignored) || !c.backend->count ? 0 : c.backend->count());
+	if (pid < 0 || waitpid(pid, &status, 0) != pid)
+		return err_set_errno(err, errno, "cannot count the devices of backend %s", name);
+	*ret = WIFEXITED(status) ? WEXITSTATUS(status) : 0;
+	return 0;
 }

@@ -269,6 +269,36 @@ static void set_threads(int threads)
 	setenv("OMP_DYNAMIC", "false", 0);
 }
 
+static struct backend_opts rank_backend_opts(const struct rank *r)
+{
+	return (struct backend_opts){ .threads = (int)r->cfg->threads,
+				      .local_rank = r->seat->local_rank,
+				      .local_world = r->seat->local_world,
+				      .device = r->cfg->device,
+				      .share = r->cfg->share_gpu,
+				      .deterministic = r->by_rule,
+				      .direct = r->cfg->conv_algo == CONFIG_CONV_DIRECT,
+				      .split = r->cfg->fp32_matmul == CONFIG_FP32_HIGH,
+				      .tf32 = r->cfg->tf32 };
+}
+
+/* --backend auto: a device only where it has all that the ranks need; else cpu, and why. */
+static int pick_usable(struct rank *r, struct backend_choice *c, struct err *err)
+{
+	char why[256], device[16];
+	int rc = 0;
+
+	if (c->backend->probe_ranks && r->seat->world > 1 &&
+	    c->backend->probe_ranks(r->cfg->share_gpu ? 1 : r->seat->local_world, why, sizeof(why))) {
+		snprintf(device, sizeof(device), "%s", c->backend->name);
+		rc = backend_load(c, "cpu", err);
+		snprintf(c->why, sizeof(c->why), "backend %s cannot run here: %s", device, why);
+	}
+	if (!rc)
+		memcpy(r->why, c->why, sizeof(r->why));
+	return rc;
+}
+
 static int pick_backend(struct rank *r, const struct precision *p, struct err *err)
 {
 	static const char *const names[] = { "auto", "ref", "cpu", "cuda" };
@@ -276,6 +306,8 @@ static int pick_backend(struct rank *r, const struct precision *p, struct err *e
 	const struct backend *b;
 	int rc = backend_load(&choice, names[r->cfg->backend], err);
 
+	if (!rc && r->cfg->backend == CONFIG_BACKEND_AUTO)
+		rc = pick_usable(r, &choice, err);
 	if (rc)
 		return rc;
 	b = choice.backend;
@@ -311,12 +343,7 @@ static void warn_of_lacks(const struct rank *r)
 
 int rank_open_module(struct rank *r, struct err *err)
 {
-	const struct backend_opts o = { .threads = (int)r->cfg->threads,
-					.local_rank = r->seat->local_rank,
-					.deterministic = r->by_rule,
-					.direct = r->cfg->conv_algo == CONFIG_CONV_DIRECT,
-					.split = r->cfg->fp32_matmul == CONFIG_FP32_HIGH,
-					.tf32 = r->cfg->tf32 };
+	const struct backend_opts o = rank_backend_opts(r);
 
 	return r->backend->open(&o, &r->module, err);
 }

@@ -21,6 +21,7 @@ struct rank {
 	const char *link;      /* and what carries bytes between them: "ucx", "mpi"; else NULL */
 	struct comm *saving; /* where ranks hold parts: split from it too, for the threads that save; else NULL */
 	const struct backend *backend; /* NULL until rank_open_backend */
+	char why[512];	/* why --backend auto took it in the place of another; "": it took the first */
 	void *module;
 	struct devices *devices; /* how its device meets the others'; NULL: hosts meet, or nobody */
 	bool by_rule; /* kernels are never chosen by the clock: --deterministic, or nothing will be run */

@@ -82,6 +82,8 @@ void console_heading(struct console *c, const char *run_dir)
 		printf("samples of %lld tokens, vocabulary of %lld\n", (long long)d->seq_len, (long long)d->vocab);
 	else
 		printf("images of %dx%dx%d, %d classes\n", d->height, d->width, d->channels, d->classes);
+	if (c->e->rank.why[0])
+		printf("--backend auto: %s, because %s\n", c->e->rank.backend->name, c->e->rank.why);
 	printf("backend %s%s%s%s, %s, %d rank%s of %lld thread%s, global batch %lld\n", c->e->rank.backend->name,
 	       version[0] ? " (" : "", version, version[0] ? ")" : "", dtype_name(c->e->prepared.opts.precision.low),
 	       c->e->rank.seat->world, c->e->rank.seat->world > 1 ? "s" : "", (long long)cfg->threads,

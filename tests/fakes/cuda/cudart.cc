@@ -59,13 +59,26 @@ cudaError_t cudaGetDevice(int *device)
 	return cudaSuccess;
 }
 
-cudaError_t cudaDeviceGetAttribute(int *value, enum cudaDeviceAttr attr, int)
+/* $DPTRAIN_FAKE_OLD: the number of a device of capability 7.5. */
+cudaError_t cudaDeviceGetAttribute(int *value, enum cudaDeviceAttr attr, int device)
 {
-	const int capability = fake_number("DPTRAIN_FAKE_CAPABILITY", 90);
+	const bool old = fake_number("DPTRAIN_FAKE_OLD", -1) == device;
+	const int capability = old ? 75 : fake_number("DPTRAIN_FAKE_CAPABILITY", 90);
 
 	*value = attr == cudaDevAttrComputeCapabilityMajor   ? capability / 10
 		 : attr == cudaDevAttrComputeCapabilityMinor ? capability % 10
 							     : 0;
+	return cudaSuccess;
+}
+
+/* Devices of one kind; the last byte of a UUID is the device's number. */
+cudaError_t cudaGetDeviceProperties(struct cudaDeviceProp *p, int device)
+{
+	memset(p, 0, sizeof(*p));
+	snprintf(p->name, sizeof(p->name), "Fake GPU");
+	for (int i = 0; i < 15; i++)
+		p->uuid.bytes[i] = (char)(0xa0 + i);
+	p->uuid.bytes[15] = (char)device;
 	return cudaSuccess;
 }
 

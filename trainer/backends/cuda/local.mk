@@ -23,6 +23,8 @@ cuda_module = \
 	trainer/backends/cuda/meet.h \
 	trainer/backends/cuda/module.c \
 	trainer/backends/cuda/module.h \
+	trainer/backends/cuda/pick.c \
+	trainer/backends/cuda/pick.h \
 	trainer/backends/cuda/product.h \
 	trainer/backends/cuda/ranks.c \
 	trainer/backends/cuda/ranks.h \

@@ -10,8 +10,8 @@
 #include "trainer/backends/cuda/blas.h"
 #include "trainer/backends/cuda/dnn.h"
 #include "trainer/backends/cuda/fail.h"
+#include "trainer/backends/cuda/pick.h"
 
-#define CAPABILITY_MIN 80
 #define DRIVER_MIN 13000 /* CUDA 13.0: driver 580 */
 
 /* What of the libraries can be had here. */
@@ -43,16 +43,6 @@ static void cuda_version(char *text, size_t n)
 		 driver % 1000 / 10, rest);
 }
 
-static int capability(int device)
-{
-	int major = 0, minor = 0;
-
-	if (cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device) != cudaSuccess ||
-	    cudaDeviceGetAttribute(&minor, cudaDevAttrComputeCapabilityMinor, device) != cudaSuccess)
-		return 0;
-	return 10 * major + minor;
-}
-
 static int cuda_probe(char *reason, size_t n)
 {
 	int count = 0, driver = 0, found;
@@ -72,10 +62,35 @@ static int cuda_probe(char *reason, size_t n)
 		snprintf(reason, n, "no usable GPU (%s)", rc == cudaSuccess ? "none found" : cudaGetErrorString(rc));
 		return -1;
 	}
-	found = capability(0);
-	if (found < CAPABILITY_MIN) {
+	found = pick_capability(0);
+	if (found < PICK_CAPABILITY_MIN) {
 		snprintf(reason, n, "device 0 has compute capability %d.%d; 8.0 or newer is needed", found / 10,
 			 found % 10);
+		return -1;
+	}
+	return 0;
+}
+
+static int cuda_count_devices(void)
+{
+	int count = 0;
+
+	return cudaGetDeviceCount(&count) == cudaSuccess ? count : 0;
+}
+
+static int cuda_probe_ranks(int ranks, char *reason, size_t n)
+{
+	const int count = cuda_count_devices();
+	struct cuda_calls calls = { 0 };
+	struct err err = ERR_INIT;
+
+	if (count < ranks) {
+		snprintf(reason, n, "there %s %d GPU%s for %d ranks", count == 1 ? "is" : "are", count,
+			 count == 1 ? "" : "s", ranks);
+		return -1;
+	}
+	if (cuda_calls_open(&calls, CUDA_NCCL, &err)) {
+		snprintf(reason, n, "%s", err.text);
 		return -1;
 	}
 	return 0;
@@ -117,26 +132,19 @@ static const char *cuda_lacks(void *module)
 static int cuda_open(const struct backend_opts *o, void **ret_module, struct err *err)
 {
 	struct cuda_module *m = calloc(1, sizeof(*m));
-	int count = 0;
-	cudaError_t rc;
+	cudaError_t set;
+	int rc;
 
 	if (!m)
 		return err_set(err, ERR_NOMEM, "cuda: out of memory");
-	rc = cudaGetDeviceCount(&count);
-	if (rc == cudaSuccess && o->local_rank >= count) {
+	rc = pick_device(o, &m->device, err);
+	set = rc ? cudaSuccess : cudaSetDevice(m->device);
+	if (set != cudaSuccess)
+		rc = cuda_fail(err, set, "choosing the device of this rank");
+	if (rc) {
 		free(m);
-		return err_set(err, ERR_USAGE,
-			       "backend cuda: rank %d of this machine has no GPU of its own: there %s %d; use at most "
-			       "--nproc-per-node %d",
-			       o->local_rank, count == 1 ? "is" : "are", count, count);
+		return rc;
 	}
-	if (rc == cudaSuccess)
-		rc = cudaSetDevice(o->local_rank);
-	if (rc != cudaSuccess) {
-		free(m);
-		return cuda_fail(err, rc, "choosing the device of this rank");
-	}
-	m->device = o->local_rank;
 	m->tf32 = o->tf32;
 	m->direct = o->direct;
 	open_libraries(m);
@@ -214,6 +222,8 @@ BACKEND_EXPORT const struct backend dptrain_backend_v1 = {
 	.name = "cuda",
 	.version = cuda_version,
 	.probe = cuda_probe,
+	.probe_ranks = cuda_probe_ranks,
+	.count = cuda_count_devices,
 	.takes = cuda_takes,
 	.open = cuda_open,
 	.close = cuda_close,
