@@ -211,13 +211,6 @@ static int run_item(struct host_item *it, struct err *err)
 	return rc;
 }
 
-static const char *const kind_names[EXEC_TIMES] = { [EXEC_FORWARD] = "forward",
-						    [EXEC_BACKWARD] = "backward",
-						    [EXEC_COMM_EXPOSED] = "comm_exposed",
-						    [EXEC_OPTIMIZER] = "optimizer",
-						    [EXEC_BUBBLE] = "bubble",
-						    [EXEC_COPY_EXPOSED] = "copy_exposed" };
-
 static void trace_lane(const struct lane *l, const struct host_item *it, double from_s)
 {
 	struct trace *t = l->host->trace;
@@ -397,7 +390,7 @@ static void trace_next(struct host *e, const char *name, enum exec_time kind, in
 		e->open.to_s = now;
 		trace_add(e->trace, &e->open);
 	}
-	e->open = (struct trace_span){ TRACE_STEP_ROW, 0, name, kind_names[kind], node, now, now };
+	e->open = (struct trace_span){ TRACE_STEP_ROW, 0, name, exec_time_name(kind), node, now, now };
 }
 
 /* What the compute stream does from now on, for a node (NULL: none). Spans and times part at the same moments. */

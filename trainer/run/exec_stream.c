@@ -10,6 +10,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "tracker/base/clock.h"
 #include "trainer/run/exec_time.h"
 
 #define RING 4 /* pages that may be under way */
@@ -27,6 +28,7 @@ struct stream_item {
 	struct event_handle *wait[STREAM_COUNT]; /* borrowed from the items waited for; NULL: none */
 	struct event_handle *event;		 /* behind it; NULL: nobody waits */
 	struct stream_mark *before, *begins;	 /* in front of its waits and behind them; NULL: no turn there */
+	struct event_handle *from, *to;		 /* timed, behind its waits and itself; NULL: never traced */
 	const struct node *node;
 };
 
@@ -61,6 +63,7 @@ struct streams {
 	int next_slot;
 	struct step_page *pages, *page; /* pinned: the ring's; of the device: what every node reads */
 	bool graphs, profiled, failed;
+	bool traced; /* this run is: node by node, with an event at both ends of each */
 };
 
 /* ---- set-up ---- */
@@ -247,10 +250,14 @@ static int enqueue_item(struct streams *e, struct stream_item *it, struct err *e
 		rc = wait_for(e, it->stream, it->wait[k], err);
 	if (!rc)
 		rc = record_mark(e, it->begins, err);
+	if (!rc && e->traced)
+		rc = record(e, it->stream, it->from, err);
 	if (!rc)
 		rc = it->kernel->run(it->state, &it->args, err);
 	if (rc)
 		err_prefix(err, "%s", it->node->name);
+	if (!rc && e->traced)
+		rc = record(e, it->stream, it->to, err);
 	return rc ? rc : record(e, it->stream, it->event, err);
 }
 
@@ -356,7 +363,7 @@ static int run_program(struct streams *e, struct stream_program *sp, const struc
 
 	if (!rc && e->profiled)
 		rc = enqueue_timed(e, sp, err);
-	else if (!rc && sp->graph)
+	else if (!rc && sp->graph && !e->traced)
 		rc = e->ops->graph_launch(e->module, e->stream[STREAM_COMPUTE], sp->graph, err);
 	else if (!rc)
 		rc = enqueue(e, sp, err);
@@ -376,6 +383,61 @@ static int read_times(struct streams *e, const struct stream_program *sp, struct
 	}
 	if (!rc)
 		*ret = times;
+	return rc;
+}
+
+/* ---- spans ---- */
+
+/* Events are made in the first step that is traced. */
+static int begin_trace(struct streams *e, struct stream_program *sp, struct err *err)
+{
+	int rc = 0;
+
+	for (int i = 0; !rc && i < sp->n; i++) {
+		rc = event_of(e, &sp->items[i].from, true, err);
+		if (!rc)
+			rc = event_of(e, &sp->items[i].to, true, err);
+	}
+	return rc;
+}
+
+/* One that lasted from an event to another, on the host's clock, by which the run was over at end_s. */
+static int add_span(struct streams *e, const struct stream_program *sp, struct trace *t, struct trace_span s,
+		    struct event_handle *from, struct event_handle *to, double end_s, struct err *err)
+{
+	struct event_handle *last = sp->marks[sp->n_marks - 1].event;
+	double from_end = 0, to_end = 0;
+	int rc = e->ops->seconds(e->module, from, last, &from_end, err);
+
+	if (!rc)
+		rc = e->ops->seconds(e->module, to, last, &to_end, err);
+	s.from_s = end_s - from_end;
+	s.to_s = end_s - to_end;
+	if (!rc)
+		trace_add(t, &s);
+	return rc;
+}
+
+/* The turns of the compute stream fill the step; every node is a span of its stream. */
+static int add_spans(struct streams *e, const struct stream_program *sp, struct trace *t, double end_s, struct err *err)
+{
+	int rc = 0;
+
+	for (int i = 0; !rc && i + 1 < sp->n_marks; i++) {
+		const char *kind = exec_time_name(sp->marks[i].kind);
+
+		rc = add_span(e, sp, t, (struct trace_span){ TRACE_STEP_ROW, 0, kind, kind, -1, 0, 0 },
+			      sp->marks[i].event, sp->marks[i + 1].event, end_s, err);
+	}
+	for (int i = 0; !rc && i < sp->n; i++) {
+		const struct stream_item *it = &sp->items[i];
+		const char *phase = it->node->op->collective ? "comm" : phase_name(it->node->phase);
+
+		rc = add_span(e, sp, t,
+			      (struct trace_span){ stream_name(it->stream), 0, it->node->name, phase, it->node->id, 0,
+						   0 },
+			      it->from, it->to, end_s, err);
+	}
 	return rc;
 }
 
@@ -407,7 +469,12 @@ static int streams_run(struct exec *exec, const struct program *p, const struct 
 
 	if (e->failed)
 		return err_set(err, ERR_IO, "the device failed before");
-	rc = run_program(e, sp, call->page, err);
+	e->traced = trace_on(call->trace);
+	rc = e->traced ? begin_trace(e, sp, err) : 0;
+	if (!rc)
+		rc = run_program(e, sp, call->page, err);
+	if (!rc && e->traced)
+		rc = add_spans(e, sp, call->trace, clock_mono_s(), err);
 	if (!rc)
 		rc = read_times(e, sp, ret, err);
 	if (rc)
@@ -459,9 +526,13 @@ static int rehearse(struct streams *e, struct stream_program *sp, struct err *er
 
 static void free_program(struct streams *e, struct stream_program *sp)
 {
-	for (int i = 0; i < sp->n; i++)
-		if (sp->items[i].event)
-			e->ops->event_free(e->module, sp->items[i].event);
+	for (int i = 0; i < sp->n; i++) {
+		struct event_handle *const own[] = { sp->items[i].event, sp->items[i].from, sp->items[i].to };
+
+		for (size_t k = 0; k < sizeof(own) / sizeof(own[0]); k++)
+			if (own[k])
+				e->ops->event_free(e->module, own[k]);
+	}
 	for (int s = 0; s < STREAM_COUNT; s++)
 		if (sp->joins[s])
 			e->ops->event_free(e->module, sp->joins[s]);

@@ -36,6 +36,18 @@ enum exec_time exec_time_of_wait(enum stream s)
 	}
 }
 
+const char *exec_time_name(enum exec_time kind)
+{
+	static const char *const names[EXEC_TIMES] = { [EXEC_FORWARD] = "forward",
+						       [EXEC_BACKWARD] = "backward",
+						       [EXEC_COMM_EXPOSED] = "comm_exposed",
+						       [EXEC_OPTIMIZER] = "optimizer",
+						       [EXEC_BUBBLE] = "bubble",
+						       [EXEC_COPY_EXPOSED] = "copy_exposed" };
+
+	return names[kind];
+}
+
 int exec_time_begin(double **seconds, const struct program *p, struct err *err)
 {
 	size_t n = (size_t)p->graph->n_nodes;
