@@ -13,12 +13,15 @@ export interface Segment extends Part {
 }
 
 /** Order and class of the phases, the same everywhere; what is not listed comes last. */
-const PHASES = ['data_wait', 'data', 'h2d', 'forward', 'backward', 'comm_exposed', 'allreduce', 'optimizer',
-	'eval', 'other'];
+const PHASES = ['data_wait', 'data', 'h2d', 'forward', 'backward', 'comm_exposed', 'allreduce', 'copy_exposed',
+	'bubble', 'optimizer', 'eval', 'other'];
+/** Phases that have the colour of another one. */
+const LIKE: Record<string, string> = {
+	data: 'data_wait', allreduce: 'comm_exposed', copy_exposed: 'h2d', bubble: 'eval',
+};
 
 export function phaseClass(name: string): string {
-	const i = PHASES.indexOf(name);
-	return 'ph-' + (i < 0 ? 'other' : name === 'data' ? 'data_wait' : name === 'allreduce' ? 'comm_exposed' : name);
+	return 'ph-' + (PHASES.includes(name) ? LIKE[name] ?? name : 'other');
 }
 
 /** Segments in the fixed order; `whole` is the length of the full bar, at least the sum of the parts. */

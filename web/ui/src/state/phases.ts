@@ -3,7 +3,8 @@ import { signal } from '@preact/signals';
 import type { Run } from '../base/types.ts';
 import { askMeans } from './points.ts';
 
-export const PHASE_KEYS = ['data_wait', 'h2d', 'forward', 'backward', 'comm_exposed', 'optimizer', 'other'];
+export const PHASE_KEYS = ['data_wait', 'h2d', 'forward', 'backward', 'comm_exposed', 'copy_exposed', 'bubble',
+	'optimizer', 'other'];
 /** Also recorded, but no share of a step. */
 const NO_SHARE = ['comm_total', 'step'];
 const PREFIX = 'phase/';
