@@ -110,7 +110,8 @@ def main():
                 f.write(text)
             helper.check(what in sweep(folder, path, code=2), "refused: " + text)
         path = write(folder, "fails", method="grid", parameters={"lr": {"values": [0.1]}}, flags={"epochs": 1, "image-size": 4096, "classes": 3})
-        helper.check("failed: exit code 2" in sweep(folder, path, code=1), "a trial that cannot begin")
+        said = sweep(folder, path, code=2)
+        helper.check("trial 1 is refused" in said and "classes" in said.split("trial 1 is refused")[1], "a trial that cannot begin: " + said)
     helper.finish("sweep/sweeps")
 
 

@@ -20,6 +20,7 @@
 #include "trainer/sweep/trial.h"
 
 #define WORDS_MAX 256
+#define EXIT_REFUSED 2 /* bad usage or input */
 #define EXIT_PREEMPTED 75
 #define TRIES_MAX 3      /* of a trial that was stopped by somebody else */
 #define LOCK_WAIT_S 60.0 /* for a trial whose launcher was killed to write its checkpoint */
@@ -44,6 +45,7 @@ struct sweep {
 	char id[33], dir[4096];
 	char sha256[65];          /* of the file that it was begun with; "": it had not come that far */
 	int lock_fd;
+	bool ending;              /* no trial is begun any more */
 };
 
 static volatile sig_atomic_t asked_to_end;
@@ -56,6 +58,11 @@ static void on_signal(int number)
 static void name_trial(const struct sweep *s, size_t trial, char to[600])
 {
 	snprintf(to, 600, "%.500s-%03zu", s->plan.name, trial);
+}
+
+static void log_of(const struct sweep *s, size_t trial, char to[4200])
+{
+	snprintf(to, 4200, "%s/trial-%03zu.log", s->dir, trial);
 }
 
 static void describe(const struct sweep *s, size_t trial, struct buf *to)
@@ -302,7 +309,7 @@ static int start(struct sweep *s, size_t trial, int rung, struct err *err)
 		return rc;
 	buf_init(&w.text, 1 << 20);
 	buf_init(&settings, 1 << 16);
-	snprintf(log, sizeof(log), "%s/trial-%03zu.log", s->dir, trial);
+	log_of(s, trial, log);
 	command_line(s, trial, rung, &w);
 	describe(s, trial, &settings);
 	if (buf_failed(&w.text) || w.n == WORDS_MAX)
@@ -319,8 +326,19 @@ static int start(struct sweep *s, size_t trial, int rung, struct err *err)
 	return rc;
 }
 
+/* Before any trial has a result, what was said to one would be said to all. */
+static int refuse(const struct sweep *s, size_t trial, struct err *err)
+{
+	char log[4200], words[1024];
+
+	log_of(s, trial, log);
+	trial_last_words(log, words, sizeof(words));
+	return err_set(err, ERR_USAGE, "trial %zu is refused, and no other has a result yet: %s", trial + 1,
+		       words[0] ? words : log);
+}
+
 /* A trial that somebody stopped is begun again where its checkpoint is, some times. */
-static void judge(struct sweep *s, const struct process *p, int status)
+static int judge(struct sweep *s, const struct process *p, int status, struct err *err)
 {
 	struct asha_trial *t = &s->asha.trials[p->trial];
 	int code = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
@@ -329,10 +347,12 @@ static void judge(struct sweep *s, const struct process *p, int status)
 	if (code == 0 && t->rungs > p->rung) {
 		note(s, p->trial, "ended");
 		log_info("trial %zu: %s %.6g", p->trial + 1, s->plan.metric, t->value[p->rung]);
-		return;
+		return 0;
 	}
-	if (asked_to_end || ((code == EXIT_PREEMPTED || code == -1) && ++s->tries[p->trial] < TRIES_MAX))
-		return;
+	if (asked_to_end || s->ending || ((code == EXIT_PREEMPTED || code == -1) && ++s->tries[p->trial] < TRIES_MAX))
+		return 0;
+	if (code == EXIT_REFUSED && asha_best(&s->asha) == s->asha.count)
+		return refuse(s, p->trial, err);
 	if (code == 0)
 		snprintf(why, sizeof(why), "failed: it has no point of %.60s", s->plan.metric);
 	else
@@ -341,6 +361,7 @@ static void judge(struct sweep *s, const struct process *p, int status)
 	t->failed = true;
 	note(s, p->trial, why);
 	log_warn("trial %zu %s; its output is in %s/trial-%03zu.log", p->trial + 1, why, s->dir, p->trial);
+	return 0;
 }
 
 static int reap(struct sweep *s, struct err *err)
@@ -356,16 +377,14 @@ static int reap(struct sweep *s, struct err *err)
 		s->running[i] = s->running[--s->n_running];
 		s->asha.trials[p.trial].running = false;
 		rc = look_at(s, p.trial, WIFEXITED(status) && !WEXITSTATUS(status), err);
-		if (rc)
-			return rc;
-		judge(s, &p, status);
-		break;
+		return rc ? rc : judge(s, &p, status, err);
 	}
 	return 0;
 }
 
 static void end_trials(struct sweep *s, struct err *err)
 {
+	s->ending = true;
 	for (size_t i = 0; i < s->n_running; i++)
 		kill(s->running[i].pid, SIGTERM);
 	while (s->n_running && !reap(s, err))

@@ -99,3 +99,18 @@ pid_t trial_start(char *const argv[], const char *log, struct err *err)
 		become(argv, log, parent);
 	return pid > 0 ? pid : err_set_errno(err, errno, "cannot start dptrain anew");
 }
+
+void trial_last_words(const char *log, char *ret, size_t n)
+{
+	FILE *f = fopen(log, "re");
+	char line[1024];
+
+	ret[0] = '\0';
+	while (f && fgets(line, sizeof(line), f)) {
+		line[strcspn(line, "\n")] = '\0';
+		if (line[0])
+			snprintf(ret, n, "%s", line);
+	}
+	if (f)
+		fclose(f);
+}

@@ -4,6 +4,7 @@
 #define DPT_SWEEP_TRIAL_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
 
@@ -34,5 +35,8 @@ void trial_tag(const struct trial_known *known, const struct trial_place *place,
 /* Starts dptrain with these arguments (argv[0] too, up to a NULL), its output behind the file log. It is asked to end
  * when this process ends, however that happens. The process's id, or negative. */
 pid_t trial_start(char *const argv[], const char *log, struct err *err);
+
+/* The last line of such a file; "" when there is none. */
+void trial_last_words(const char *log, char *ret, size_t n);
 
 #endif
