@@ -518,6 +518,7 @@ int main(int argc, char **argv)
 	full = argc > 1 && !strcmp(argv[1], "full");
 	snprintf(path, sizeof(path), "%s/tests/fakes/cuda/.libs", build_folder ? build_folder : ".");
 	setenv("DPTRAIN_BACKEND_PATH", path, 0);
+	setenv("DPTRAIN_FAKE_DEVICES", "16", 0); /* one for each rank */
 	backend = backend_load(&choice, "cuda", &err) ? "ref --precision fp64" : "cuda --precision bf16";
 	print_message("programs of backend %s\n", backend);
 	return cmocka_run_group_tests_name("ordered", tests, NULL, NULL);

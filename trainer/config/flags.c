@@ -77,7 +77,6 @@ static const struct {
 	{ "data", FLAG_data_path },
 	{ "data_dir", FLAG_data_path },
 	{ "dataset", FLAG_data_path },
-	{ "device", FLAG_backend },
 	{ "eval_interval", FLAG_eval_steps },
 	{ "eval_only", FLAG_test_only },
 	{ "gpu", FLAG_backend },
