@@ -10,7 +10,7 @@ CREATE TABLE "experiments" (
 	CONSTRAINT experiments_lifecycle_stage CHECK (lifecycle_stage IN ('active', 'deleted')), 
 	CONSTRAINT uq_experiments_workspace_name UNIQUE (workspace, name)
 );
-INSERT INTO experiments VALUES (0, 'Default', '/work/wt/import/mlruns/0', 'active', 1795293558986, 1795293558986, 'default');
+INSERT INTO experiments VALUES (0, 'Default', '/srv/mlflow/mlruns/0', 'active', 1795293558986, 1795293558986, 'default');
 INSERT INTO experiments VALUES (1, 'seeds: and more', '@HERE@/files', 'active', 1795293559145, 1795293559145, 'default');
 INSERT INTO experiments VALUES (2, 'gone', '@HERE@/files', 'deleted', 1795293559545, 1795293568960, 'default');
 CREATE TABLE "experiment_tags" (
