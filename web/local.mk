@@ -92,7 +92,7 @@ libwebcli_la_SOURCES = \
 	web/cli/bring/wandb.c web/cli/bring/wandb.h \
 	web/cli/bring/wandb_items.c web/cli/bring/wandb_items.h \
 	web/cli/bring/blocks.c web/cli/bring/blocks.h \
-	web/cli/bring/yaml.c web/cli/bring/yaml.h \
+	web/cli/bring/folder.c web/cli/bring/folder.h web/cli/bring/yaml.c web/cli/bring/yaml.h \
 	web/cli/cli.c web/cli/cli.h \
 	web/cli/commands.c web/cli/commands.h web/cli/commands.def \
 	web/cli/compare.c \

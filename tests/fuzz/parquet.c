@@ -1,11 +1,9 @@
 /* parquet.c: bytes as a Parquet file: every picture lies within it or within a page, whatever counts and lengths say,
  * pages that were found are unpacked the same way again, and a walk ends. An input without the magic is also tried as
  * the body of a file: its last two bytes say how much of it is the footer. */
-#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
-#include "tests/fuzz/fuzz.h"
+#include "tests/fuzz/container.h"
 #include "tracker/base/buf.h"
 #include "trainer/data/container/parquet_page.h"
 #include "trainer/data/container/parquet_set.h"
@@ -14,16 +12,6 @@ int LLVMFuzzerInitialize(int *argc, char ***argv)
 {
 	(void)argc;
 	(void)argv;
-	return 0;
-}
-
-static int read_some(void *user, uint64_t at, void *to, size_t n, struct err *err)
-{
-	const struct buf *b = user;
-
-	(void)err;
-	FUZZ_HOLDS(at <= b->len && n <= b->len - at);
-	memcpy(to, b->data + at, n);
 	return 0;
 }
 
@@ -44,7 +32,8 @@ static void look(const struct byte_source *source, const struct sample *one)
 
 static void scan(struct buf *b)
 {
-	struct byte_source source = { .bytes = b->len, .read = read_some, .user = b, .name = "input" };
+	struct container_bytes in = { (const uint8_t *)b->data, b->len };
+	struct byte_source source = { .bytes = b->len, .read = container_read, .user = &in, .name = "input" };
 	struct webdataset_fields fields = { "jpg;png;npy", "cls" };
 	struct err err = ERR_INIT;
 	struct samples s;

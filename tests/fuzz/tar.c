@@ -1,15 +1,5 @@
 /* tar.c: bytes as a tar archive of samples: every sample lies within it, whatever headers say, and a walk ends. */
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include "tests/fuzz/fuzz.h"
-#include "trainer/data/container/webdataset.h"
-
-struct archive {
-	const uint8_t *bytes;
-	size_t n;
-};
+#include "tests/fuzz/container.h"
 
 int LLVMFuzzerInitialize(int *argc, char ***argv)
 {
@@ -18,20 +8,10 @@ int LLVMFuzzerInitialize(int *argc, char ***argv)
 	return 0;
 }
 
-static int read_some(void *user, uint64_t at, void *to, size_t n, struct err *err)
-{
-	const struct archive *a = user;
-
-	(void)err;
-	FUZZ_HOLDS(at <= a->n && n <= a->n - at);
-	memcpy(to, a->bytes + at, n);
-	return 0;
-}
-
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n)
 {
-	struct archive a = { bytes, n };
-	struct byte_source source = { .bytes = n, .read = read_some, .user = &a, .name = "input" };
+	struct container_bytes a = { bytes, n };
+	struct byte_source source = { .bytes = n, .read = container_read, .user = &a, .name = "input" };
 	struct webdataset_fields fields = { "jpg;png;npy", "cls;json:label" };
 	struct err err = ERR_INIT;
 	struct samples s;

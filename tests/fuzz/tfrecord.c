@@ -1,11 +1,9 @@
 /* tfrecord.c: bytes as a file of TFRecords: every picture lies within it, whatever lengths say, and a walk ends. The
  * checksums are made right, or none of it would be looked at: the input is a list of records, each with two bytes for
  * its length. */
-#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
-#include "tests/fuzz/fuzz.h"
+#include "tests/fuzz/container.h"
 #include "tracker/base/buf.h"
 #include "tracker/base/crc32c.h"
 #include "trainer/data/container/tfrecord.h"
@@ -14,16 +12,6 @@ int LLVMFuzzerInitialize(int *argc, char ***argv)
 {
 	(void)argc;
 	(void)argv;
-	return 0;
-}
-
-static int read_some(void *user, uint64_t at, void *to, size_t n, struct err *err)
-{
-	const struct buf *b = user;
-
-	(void)err;
-	FUZZ_HOLDS(at <= b->len && n <= b->len - at);
-	memcpy(to, b->data + at, n);
 	return 0;
 }
 
@@ -44,7 +32,8 @@ static void frame(struct buf *to, const uint8_t *bytes, size_t n)
 
 static void scan(struct buf *b)
 {
-	struct byte_source source = { .bytes = b->len, .read = read_some, .user = b, .name = "input" };
+	struct container_bytes in = { (const uint8_t *)b->data, b->len };
+	struct byte_source source = { .bytes = b->len, .read = container_read, .user = &in, .name = "input" };
 	struct webdataset_fields fields = { "jpg;png;npy", "cls" };
 	struct err err = ERR_INIT;
 	struct samples s;

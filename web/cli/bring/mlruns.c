@@ -1,5 +1,4 @@
 /* mlruns.c: reads MLflow's file store: a folder an experiment, in it one a run, with a file a param, tag and metric. */
-#include <dirent.h>
 #include <errno.h>
 #include <math.h>
 #include <stdio.h>
@@ -8,6 +7,7 @@
 #include <sys/stat.h>
 
 #include "tracker/base/file_map.h"
+#include "web/cli/bring/folder.h"
 #include "web/cli/bring/mlflow.h"
 #include "web/cli/bring/yaml.h"
 
@@ -72,36 +72,10 @@ static int read_meta(struct arena *a, const char *folder, struct yaml_pair **ret
 
 /* --- folders ---------------------------------------------------------------------------------------------------- */
 
-static int by_name(const struct dirent **a, const struct dirent **b)
-{
-	return strcmp((*a)->d_name, (*b)->d_name);
-}
-
-/* Calls fn for all that lies in the folder, by name; a folder that is not there is empty. */
-typedef int entry_fn(void *arg, const char *path, const char *name, struct err *err);
-
-static int each(const char *folder, entry_fn *fn, void *arg, struct err *err)
-{
-	struct dirent **names = NULL;
-	int n = scandir(folder, &names, NULL, by_name), rc = 0;
-	char path[4096];
-
-	for (int i = 0; i < n; i++) {
-		const char *name = names[i]->d_name;
-
-		snprintf(path, sizeof(path), "%.3800s/%s", folder, name);
-		if (!rc && strcmp(name, ".") && strcmp(name, ".."))
-			rc = fn(arg, path, name, err);
-		free(names[i]);
-	}
-	free(names);
-	return rc;
-}
-
 /* A walk over the files below a folder: what a key with slashes became. */
 struct keys {
 	const char *below; /* the folder's path, whose length says where the key begins */
-	entry_fn *fn;
+	folder_fn *fn;
 	void *arg;
 	int depth;
 };
@@ -119,19 +93,19 @@ static int key_entry(void *arg, const char *path, const char *name, struct err *
 		return k->fn(k->arg, path, path + strlen(k->below) + 1, err);
 	if (S_ISDIR(st.st_mode) && k->depth < DEPTH_MAX) {
 		k->depth++;
-		rc = each(path, key_entry, k, err);
+		rc = folder_each(path, key_entry, k, err);
 		k->depth--;
 	}
 	return rc;
 }
 
-static int each_key(const char *folder, const char *what, entry_fn *fn, void *arg, struct err *err)
+static int each_key(const char *folder, const char *what, folder_fn *fn, void *arg, struct err *err)
 {
 	char below[4096];
 	struct keys k = { below, fn, arg, 0 };
 
 	snprintf(below, sizeof(below), "%.4000s/%s", folder, what);
-	return each(below, key_entry, &k, err);
+	return folder_each(below, key_entry, &k, err);
 }
 
 /* --- a run ------------------------------------------------------------------------------------------------------ */
@@ -267,7 +241,7 @@ static int read_inputs(struct mlruns *m, const char *run, const char *experiment
 	int rc;
 
 	snprintf(path, sizeof(path), "%.4000s/inputs", folder);
-	rc = each(path, take_input, &in, err);
+	rc = folder_each(path, take_input, &in, err);
 	if (!rc && json_array_size(in.list))
 		return mlflow_inputs(m->b, json_pack("{s:s, s:o}", "run_id", run, "datasets", in.list), err);
 	json_decref(in.list);
@@ -333,7 +307,7 @@ static int take_run(void *arg, const char *path, const char *name, struct err *e
 	int rc;
 
 	if (!strcmp(name, "models") || !strcmp(name, "traces"))
-		return each(path, leave_out, e->of, err);
+		return folder_each(path, leave_out, e->of, err);
 	if (strlen(name) != 32) /* tags, data sets */
 		return 0;
 	e->of->scratch = arena_new();
@@ -386,7 +360,7 @@ static int take_experiment(void *arg, const char *path, const char *name, struct
 	e.name = yaml_get(meta, "name");
 	if (!*yaml_get(meta, "experiment_id"))
 		return 0;
-	rc = each(path, take_run, &e, err);
+	rc = folder_each(path, take_run, &e, err);
 	if (rc)
 		return rc;
 	rc = read_tags(m, path, &tags, err);
@@ -465,7 +439,7 @@ static int take_model(void *arg, const char *path, const char *name, struct err 
 		return rc == ERR_NOENT ? 0 : rc;
 	model.versions = json_array();
 	aliases = json_object();
-	rc = each(path, take_version, &model, err);
+	rc = folder_each(path, take_version, &model, err);
 	for (p = meta; p; p = p->next)
 		if (!strcmp(p->parent, "aliases") && p->value)
 			json_object_set_new(aliases, p->key, json_string(p->value));
@@ -487,12 +461,12 @@ int mlruns_read(struct bring *b, const char *folder, struct err *err)
 {
 	struct mlruns m = { .b = b, .root = folder, .places = map_new(sizeof(char *)) };
 	char path[4096];
-	int rc = m.places ? each(folder, take_experiment, &m, err) : err_set(err, ERR_NOMEM, "out of memory");
+	int rc = m.places ? folder_each(folder, take_experiment, &m, err) : err_set(err, ERR_NOMEM, "out of memory");
 
 	snprintf(path, sizeof(path), "%.4000s/.trash", folder);
-	rc = rc ? rc : each(path, take_experiment, &m, err);
+	rc = rc ? rc : folder_each(path, take_experiment, &m, err);
 	snprintf(path, sizeof(path), "%.4000s/models", folder);
-	rc = rc ? rc : each(path, take_model, &m, err);
+	rc = rc ? rc : folder_each(path, take_model, &m, err);
 	map_free(m.places);
 	return rc;
 }
@@ -514,6 +488,6 @@ bool mlruns_is(const char *folder)
 {
 	bool is = false;
 
-	each(folder, look_for_experiment, &is, NULL);
+	folder_each(folder, look_for_experiment, &is, NULL);
 	return is;
 }

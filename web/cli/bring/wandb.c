@@ -2,7 +2,6 @@
  * written. What is logged comes as JSON by path; wandb_items.c makes points and pictures of it. */
 #include "web/cli/bring/wandb.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,6 +13,7 @@
 #include "tracker/event/console.h"
 #include "tracker/event/wire.h"
 #include "web/cli/bring/blocks.h"
+#include "web/cli/bring/folder.h"
 #include "web/cli/bring/wandb_items.h"
 
 /* Records: numbers of wandb_internal.proto. */
@@ -451,32 +451,33 @@ static int take_file(struct bring *b, const char *path, struct map *sessions, st
 	return rc ? err_set(err, rc, "%s: %s", path, why.text) : 0;
 }
 
-static int by_name(const struct dirent **a, const struct dirent **b)
+/* A walk over a folder's .wandb files. */
+struct files {
+	int (*fn)(void *arg, const char *path, struct err *err);
+	void *arg;
+	int depth;
+};
+
+static int look_at_entry(void *arg, const char *path, const char *name, struct err *err)
 {
-	return strcmp((*a)->d_name, (*b)->d_name);
+	const struct files *f = arg;
+	struct files below = { f->fn, f->arg, f->depth + 1 };
+
+	if (ends_in(name, ".wandb"))
+		return f->fn(f->arg, path, err);
+	if (!f->depth && (!strncmp(name, "offline-run-", 12) || !strncmp(name, "run-", 4)))
+		return folder_each(path, look_at_entry, &below, err);
+	return 0;
 }
 
 /* Calls fn for the .wandb files in the folder, and in those of its folders that are a run's; latest-run is a link to
  * one of them. Negative: fn's. */
-static int each_file(const char *folder, int depth, int (*fn)(void *arg, const char *path, struct err *err), void *arg,
+static int each_file(const char *folder, int (*fn)(void *arg, const char *path, struct err *err), void *arg,
 		     struct err *err)
 {
-	struct dirent **names = NULL;
-	int n = scandir(folder, &names, NULL, by_name), rc = 0;
-	char path[4096];
+	struct files f = { fn, arg, 0 };
 
-	for (int i = 0; i < n; i++) {
-		const char *name = names[i]->d_name;
-
-		snprintf(path, sizeof(path), "%.3800s/%s", folder, name);
-		if (!rc && ends_in(name, ".wandb"))
-			rc = fn(arg, path, err);
-		else if (!rc && !depth && (!strncmp(name, "offline-run-", 12) || !strncmp(name, "run-", 4)))
-			rc = each_file(path, depth + 1, fn, arg, err);
-		free(names[i]);
-	}
-	free(names);
-	return rc;
+	return folder_each(folder, look_at_entry, &f, err);
 }
 
 static int found(void *arg, const char *path, struct err *err)
@@ -491,7 +492,7 @@ bool wandb_is(const char *path)
 {
 	bool any = ends_in(path, ".wandb");
 
-	each_file(path, 0, found, &any, NULL);
+	each_file(path, found, &any, NULL);
 	return any;
 }
 
@@ -514,7 +515,7 @@ int wandb_read(struct bring *b, const char *path, struct err *err)
 
 	if (!w.sessions)
 		return err_set(err, ERR_NOMEM, "out of memory");
-	rc = ends_in(path, ".wandb") ? take_file(b, path, w.sessions, err) : each_file(path, 0, take_found, &w, err);
+	rc = ends_in(path, ".wandb") ? take_file(b, path, w.sessions, err) : each_file(path, take_found, &w, err);
 	map_free(w.sessions);
 	return rc;
 }
