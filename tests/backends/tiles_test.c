@@ -14,6 +14,7 @@
 #include <cmocka.h>
 
 #include "trainer/backends/cpu/tiles.h"
+#include "trainer/ops/cast/float16.h"
 
 #define STORED_PAST 5 /* elements behind a row, in the cases with steps */
 
@@ -35,18 +36,9 @@ struct product {
 	size_t out_bytes;
 };
 
-static float widen(uint16_t x)
-{
-	uint32_t bits = (uint32_t)x << 16;
-	float f;
-
-	memcpy(&f, &bits, sizeof(f));
-	return f;
-}
-
 static double held(const void *p, bool bf16, int64_t i)
 {
-	return bf16 ? (double)widen(((const uint16_t *)p)[i]) : (double)((const float *)p)[i];
+	return bf16 ? (double)bf16_to_float(((const uint16_t *)p)[i]) : (double)((const float *)p)[i];
 }
 
 static void put(void *p, bool bf16, int64_t i, float x)

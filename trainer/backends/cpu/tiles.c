@@ -22,6 +22,7 @@
 
 #include "trainer/backends/cpu/tiles.h"
 #include "trainer/backends/cpu/vec.h"
+#include "trainer/ops/cast/float16.h"
 
 #define SIDE 32			 /* rows or columns of a panel */
 #define TERMS 32		 /* of one tile */
@@ -138,15 +139,6 @@ struct block {
 	const char *next; /* what is to be asked for meanwhile: AHEAD lines a step */
 };
 
-static float widen(uint16_t x)
-{
-	uint32_t bits = (uint32_t)x << 16;
-	float f;
-
-	memcpy(&f, &bits, sizeof(f));
-	return f;
-}
-
 /* One tile of sums, as the instruction adds to it. */
 static void multiply_tile(const uint16_t *a, const uint16_t *b, float *sums)
 {
@@ -155,8 +147,8 @@ static void multiply_tile(const uint16_t *a, const uint16_t *b, float *sums)
 			for (int j = 0; j < LANES; j++) {
 				const uint16_t *x = a + i * TERMS + 2 * p, *y = b + p * TERMS + 2 * j;
 
-				sums[i * LANES + j] += widen(x[0]) * widen(y[0]);
-				sums[i * LANES + j] += widen(x[1]) * widen(y[1]);
+				sums[i * LANES + j] += bf16_to_float(x[0]) * bf16_to_float(y[0]);
+				sums[i * LANES + j] += bf16_to_float(x[1]) * bf16_to_float(y[1]);
 			}
 }
 
