@@ -8,7 +8,7 @@ import shutil
 import signal
 import subprocess
 
-from helper import DPTRAIN, Folder, check, dptrain, environment, fast, finish, make_set, read_run, start
+from helper import DPTRAIN, Folder, check, dptrain, environment, fast, finish, make_set, read_run, records, start
 
 FAST = fast()
 
@@ -111,6 +111,22 @@ def what_is_refused(tmp, data, common):
         edit_state(os.path.join(folder_of(runs), "checkpoints", folder), lambda s: s.update(run_id="f" * 32))
     run("foreign, auto", *more, "--resume", "auto", says=("belongs to another run", "begins again"))
     check(sorted(losses(runs)) == [1, 2, 3, 4, 5, 6], "after all that: steps %s" % sorted(losses(runs)))
+
+
+def killed_at_once(tmp, common):
+    """As if killed when the journal had no more than its first line: what goes on from step 1 says the run's params."""
+    runs = os.path.join(tmp, "early")
+    common = [*common, "--runs-dir", runs, "--run-name", "r", "--max-steps", 1, "--save-total-limit", 0]
+    run("the run", *common)
+    want = read_run(runs)["params"]
+    for name in os.listdir(folder_of(runs)):
+        if name.startswith("events.") or name.endswith(".journal"):
+            path = os.path.join(folder_of(runs), name)
+            os.truncate(path, sum(len(r) + 16 for r in list(records(path))[:2])) # the version and the header
+    check("lr" not in read_run(runs)["params"], "the journal is cut before its params")
+    run("again", *common, "--resume", "auto", says=("begins again",))
+    got = read_run(runs)["params"]
+    check({k: v for k, v in got.items() if k != "resume"} == want, "params of a run begun again: %s, not %s" % (got, want))
 
 
 def full_disk(tmp, data, common):
@@ -227,6 +243,7 @@ def main():
         other_ranks(tmp)
         what_is_kept(tmp, data, common)
         what_is_refused(tmp, data, common)
+        killed_at_once(tmp, common)
         full_disk(tmp, data, common)
         being_written(tmp, data, common)
         during_evaluation(tmp)

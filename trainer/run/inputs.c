@@ -71,7 +71,7 @@ static void record_params(struct dptrack_run *run, const struct engine *e, const
 		dptrack_param_i64(run, "data_window", s->window);
 }
 
-int inputs_record(struct dptrack_run *run, const struct engine *e, bool reopened, struct err *err)
+int inputs_record(struct dptrack_run *run, const struct engine *e, bool has_params, struct err *err)
 {
 	const struct dataset *d = e->subject.data;
 	const struct dataset_facts f = dataset_facts(d, SPLIT_TRAIN);
@@ -87,7 +87,7 @@ int inputs_record(struct dptrack_run *run, const struct engine *e, bool reopened
 		snprintf(text, sizeof(text), "%llu", (unsigned long long)f.cached_bytes);
 		dptrack_segment_param(run, "data_cached", text);
 	}
-	if (!reopened)
+	if (!has_params)
 		record_params(run, e, &f);
 	return 0;
 }

@@ -23,7 +23,7 @@ struct report {
 	struct dptrack_run *run;
 	int rank;
 	int lock_fd; /* rank 0 */
-	bool reopened;
+	bool has_params; /* a process before this one came as far as a checkpoint */
 	int64_t broken; /* images that could not be read, as last logged */
 	struct dataset_traffic traffic; /* … as last logged */
 	int workers;	/* of the loader, as last logged; -1 not yet */
@@ -75,7 +75,7 @@ static void record_item(void *user, const struct config_item *item)
 {
 	struct report *r = user;
 
-	if (!item->value[0] || (r->reopened && !item->segment)) /* the run's own are there already */
+	if (!item->value[0] || (r->has_params && !item->segment))
 		return;
 	if (item->segment)
 		dptrack_segment_param(r->run, item->name, item->value);
@@ -98,7 +98,7 @@ static void record_params(struct report *r)
 	config_each(e->rank.cfg, record_item, r);
 	snprintf(text, sizeof(text), "%d", e->rank.seat->world);
 	dptrack_segment_param(r->run, "world_size", text);
-	if (r->reopened)
+	if (r->has_params)
 		return;
 	if (e->course.steps_per_epoch != INT64_MAX)
 		record_number(r, "steps_per_epoch", e->course.steps_per_epoch);
@@ -209,7 +209,7 @@ static int open_run(struct report *r, const struct resume *resume, struct err *e
 	if (r->rank > 0)
 		return join_run(r, &o, err);
 	record_params(r);
-	rc = inputs_record(r->run, r->e, r->reopened, err);
+	rc = inputs_record(r->run, r->e, r->has_params, err);
 	if (rc)
 		return rc;
 	record_environment(r);
@@ -234,7 +234,7 @@ int report_open(struct report **ret, struct engine *e, struct resume *resume, st
 		return err_set(err, ERR_NOMEM, "out of memory: report");
 	r->e = e;
 	r->rank = e->rank.seat->rank;
-	r->reopened = resume->reopens;
+	r->has_params = resume->reopens && resume->loads;
 	r->workers = -1;
 	r->lock_fd = resume->lock_fd;
 	resume->lock_fd = -1;
