@@ -90,6 +90,7 @@ libwebcli_la_SOURCES = \
 	web/cli/bring/import.c \
 	web/cli/bring/mlflow.c web/cli/bring/mlflow.h web/cli/bring/mlflow_db.c web/cli/bring/mlruns.c \
 	web/cli/bring/wandb.c web/cli/bring/wandb.h \
+	web/cli/bring/wandb_file.c web/cli/bring/wandb_file.h \
 	web/cli/bring/wandb_items.c web/cli/bring/wandb_items.h \
 	web/cli/bring/blocks.c web/cli/bring/blocks.h \
 	web/cli/bring/folder.c web/cli/bring/folder.h web/cli/bring/yaml.c web/cli/bring/yaml.h \

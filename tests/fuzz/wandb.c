@@ -7,7 +7,7 @@
 
 #include "tests/fuzz/fuzz.h"
 #include "web/cli/bring/blocks.h"
-#include "web/cli/bring/wandb.h"
+#include "web/cli/bring/wandb_file.h"
 
 int LLVMFuzzerInitialize(int *argc, char ***argv)
 {

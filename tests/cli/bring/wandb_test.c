@@ -11,7 +11,7 @@
 #include <cmocka.h>
 
 #include "tracker/base/file_map.h"
-#include "web/cli/bring/wandb.h"
+#include "web/cli/bring/wandb_file.h"
 
 #define SAMPLE "tests/cli/bring/"
 
