@@ -35,7 +35,7 @@ def losses(runs):
 def other_ranks(tmp):
     """From step 5 of a momentum run on two ranks, in f64 on ref with batch norm over all ranks."""
     os.mkdir(os.path.join(tmp, "small"))
-    data = make_set(os.path.join(tmp, "small"), 40, 4, size=16)
+    data = make_set(os.path.join(tmp, "small"), 40, 4, size=8)
     runs = os.path.join(tmp, "two")
     common = ["--data-path", data, "--model", "resnet20", "--backend", "ref", "--sync-bn", "--lr", 0.1, "--global-batch-size", 6,
               "--max-steps", 10, "--augment", "crop,flip"]
@@ -94,7 +94,7 @@ def what_is_refused(tmp, data, common):
         run(flag, *more, flag, value, "--resume", "auto", code=2, says=("begun with " + flag,))
     run("another global batch", *more, "--global-batch-size", 10, "--resume", "auto", code=2, says=("--global-batch-size 20",))
     os.mkdir(os.path.join(tmp, "others"))
-    other = make_set(os.path.join(tmp, "others"), 40, 20, seed=9)
+    other = make_set(os.path.join(tmp, "others"), 40, 20, size=12, seed=9)
     run("other data", *more, "--data-path", other, "--resume", newest, code=2, says=("on other data",))
     run("no such path", *more, "--resume", os.path.join(tmp, "nowhere"), code=2, says=("nowhere",))
     run("auto without a name", *common[:-2], "--max-steps", 6, "--resume", "auto", code=2, says=("--run-name",))
@@ -238,7 +238,7 @@ def where_from(tmp, data, common):
 
 def main():
     with Folder() as tmp:
-        data = make_set(tmp, 40, 20)
+        data = make_set(tmp, 40, 20, size=12)
         common = ["--data-path", data, "--model", "resnet20", "--global-batch-size", 20, *FAST]
         other_ranks(tmp)
         what_is_kept(tmp, data, common)
