@@ -127,6 +127,13 @@ CLEANFILES += tracker/man/stamp
 
 # The Python package lies over the library; pip builds it by build_dptrack.py, make takes no part.
 EXTRA_DIST += tracker/python/build_dptrack.py tracker/python/pyproject.toml tracker/python/dptrack/__init__.py \
+	tracker/python/dptrack/as_wandb.py tracker/python/dptrack/keras.py tracker/python/dptrack/_read.py tracker/python/dptrack/_watch.py \
+	tracker/python/dptrack/stand_in/wandb-0.31.0.dist-info/METADATA tracker/python/dptrack/stand_in/wandb/__init__.py \
+	tracker/python/dptrack/stand_in/wandb/_media.py tracker/python/dptrack/stand_in/wandb/_run.py \
+	tracker/python/dptrack/stand_in/wandb/util.py tracker/python/dptrack/stand_in/wandb/wandb_run.py \
+	tracker/python/dptrack/stand_in/wandb/integration/__init__.py tracker/python/dptrack/stand_in/wandb/integration/keras.py \
+	tracker/python/dptrack/stand_in/wandb/sdk/__init__.py tracker/python/dptrack/stand_in/wandb/sdk/wandb_run.py \
+	tracker/python/dptrack/stand_in/wandb/sdk/lib/__init__.py tracker/python/dptrack/stand_in/wandb/sdk/lib/config_util.py \
 	tracker/python/dptrack/_code.py tracker/python/dptrack/_console.py tracker/python/dptrack/_ends.py tracker/python/dptrack/_facts.py tracker/python/dptrack/_init.py \
 	tracker/python/dptrack/_job.py tracker/python/dptrack/_library.py tracker/python/dptrack/_media.py tracker/python/dptrack/_query.py \
 	tracker/python/dptrack/_run.py tracker/python/dptrack/_secrets.py tracker/python/dptrack/_values.py \

@@ -48,6 +48,10 @@ def main():
         library, version = out.stdout.split()
         assert library.startswith(venv) and version in open(os.path.join(lib.SRC, 'configure.ac')).read(), out.stdout
         assert lib.only(folder + '/runs').series('x') == [(1, 0.5)]
+        with open(folder + '/of_wandb.py', 'w') as f:
+            f.write('import importlib.metadata as m, wandb; print(wandb.__version__, m.version("wandb"))')
+        out = subprocess.run([venv + '/bin/python', '-m', 'dptrack.as_wandb', f.name], capture_output=True, text=True, cwd=folder, env=env)
+        assert len(set(out.stdout.split())) == 1, (out.stdout, out.stderr)
     print('installed: version %s, recorded by its own library' % version)
 
 

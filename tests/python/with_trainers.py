@@ -1,10 +1,12 @@
-"""Hugging Face's and Lightning's trainers on data made here: what they log is the run's, value by value, and their settings its
-params. Run by tests/python/all in an environment that has both."""
+"""Hugging Face's, Lightning's and Keras' trainers on data made here: what they log is the run's, value by value, and their settings its
+params. Run by tests/python/all in an environment that has all."""
 import os
 import sys
 import tempfile
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), '..', 'tracker'))
+import journal  # noqa: E402
 import lib  # noqa: E402
 
 HUGGING_FACE = '''
@@ -55,6 +57,42 @@ lightning.Trainer(max_epochs=2, logger=logger, log_every_n_steps=1, accelerator=
                   enable_checkpointing=False, default_root_dir=sys.argv[1]).fit(Net(lr=0.01), data)
 '''
 
+KERAS = '''
+import os
+os.environ['KERAS_BACKEND'] = 'torch'
+import keras, numpy
+import dptrack, dptrack.keras
+
+keras.utils.set_random_seed(0)
+model = keras.Sequential([keras.Input((4,)), keras.layers.Dense(1)])
+model.compile(optimizer=keras.optimizers.SGD(0.01), loss='mse')
+x = numpy.linspace(0, 1, 64, dtype='float32').reshape(16, 4)
+callback = dptrack.keras.Callback(experiment='trainers', run_name='keras', every=4)
+told = model.fit(x, x[:, :1], epochs=3, batch_size=2, verbose=0, validation_split=0.25, callbacks=[callback]).history
+for epoch in range(3):
+    print(epoch + 1, repr(told['loss'][epoch]), repr(told['val_loss'][epoch]))
+print('test', repr(model.evaluate(x, x[:, :1], verbose=0, callbacks=[callback])))
+'''
+
+WATCHED = '''
+import torch
+import dptrack
+
+torch.manual_seed(0)
+model = torch.nn.Linear(2, 3)
+run = dptrack.init(experiment='trainers', run_name='watched')
+watch = dptrack.watch(model, log='all', log_freq=2)
+for step in range(1, 7):
+    loss = model(torch.ones(4, 2) * step).square().mean()
+    model.zero_grad()
+    loss.backward()
+    if step % 2 == 0:
+        print(step, repr(model.weight.grad.min().item()), repr(model.weight.grad.max().item()))
+    if step == 4:
+        watch.remove()
+    run.log({'train/loss': loss}, step=step)
+'''
+
 
 def lines(out, words):
     return [line.split() for line in out.splitlines() if len(line.split()) == words and line[0].isdigit()]
@@ -78,10 +116,53 @@ def of_lightning(folder):
     assert (j.params['lr'], j.statuses[-1][0]) == (0.01, 1), (j.params, j.statuses)
 
 
+def of_keras(folder):
+    out, err = lib.run(folder + '/runs', KERAS, folder + '/out')
+    j = lib.only(folder + '/runs', 'keras', 'trainers')
+    want = [(int(epoch), float(loss), float(val)) for epoch, loss, val in lines(out, 3)]
+    assert j.series('epoch/train_loss') == [(e, loss) for e, loss, _ in want] and len(want) == 3, (want, j.series('epoch/train_loss'), err)
+    assert j.series('epoch/val_loss') == [(e, val) for e, _, val in want], want
+    assert j.series('test/loss') == [(18, float(out.split('test ')[1]))], j.series('test/loss')
+    assert [step for step, _ in j.series('train/loss')] == [4, 8, 12, 16], j.series('train/loss')
+    told = [j.params.get(name) for name in ('parameters', 'epochs', 'optimizer.name', 'optimizer.learning_rate')]
+    assert (told, j.statuses[-1][0]) == ([5, 3, 'sgd', 0.01], 1), (j.params, j.statuses)
+
+
+def watched(folder):
+    """Histograms of the steps that were logged behind them, as long as they were wanted."""
+    out, err = lib.run(folder + '/runs', WATCHED)
+    j = lib.only(folder + '/runs', 'watched', 'trainers')
+    assert [h for h in lines(out, 3)][:2], err
+    found = {}
+    for step, tag, low, high in histograms(j):
+        found.setdefault(tag, []).append((step, low, high))
+    assert set(found) == {kind + name for kind in ('gradients/', 'parameters/') for name in ('weight', 'bias')}, found
+    want = [(int(step), float(low), float(high)) for step, low, high in lines(out, 3)][:2]
+    assert found['gradients/weight'] == want, (found['gradients/weight'], want)
+    assert [step for step, _, _ in found['parameters/weight']] == [2, 4], found
+
+
+def histograms(j):
+    """[(step, key, lowest edge, highest edge)] of TensorBoard's tensors of histograms: rows of left, right, count."""
+    import struct
+    out = []
+    for payload in j.payloads:
+        event = dict(journal.fields(payload))
+        for number, value in journal.fields(event.get(5, b'')):
+            v = dict(journal.fields(value))
+            if b'histograms' in v.get(9, b'') and 8 in v:
+                content = dict(journal.fields(v[8]))[4]
+                rows = struct.unpack('<%dd' % (len(content) // 8), content)
+                out.append((event[2], v[1].decode(), rows[0], rows[-2]))
+    return out
+
+
 def main():
     with tempfile.TemporaryDirectory(prefix='dptrack-test.') as folder:
         hugging_face(folder)
         of_lightning(folder)
+        of_keras(folder)
+        watched(folder)
     print('with_trainers: ok')
 
 

@@ -84,7 +84,7 @@ def package_files():
     for folder, inner, names in os.walk(package):
         inner[:] = sorted(d for d in inner if d != '__pycache__')
         for name in sorted(names):
-            if name.endswith('.py'):
+            if name.endswith('.py') or name == 'METADATA':
                 path = os.path.join(folder, name)
                 yield os.path.relpath(path, HERE), path
 

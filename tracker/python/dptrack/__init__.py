@@ -13,11 +13,11 @@ finish, for a bounded time, and no failure after init stops the program. What ne
 imported when it is asked for."""
 from dptrack._run import Error, Run, active, init
 
-__all__ = ['Error', 'Run', 'alert', 'config', 'define_metric', 'finish', 'init', 'log', 'note', 'run', 'runs', 'summary', 'tag']
+__all__ = ['Error', 'Run', 'alert', 'config', 'define_metric', 'finish', 'init', 'log', 'note', 'run', 'runs', 'summary', 'tag', 'watch']
 
 # Where the names live that are imported when they are first used.
 _LATER = {'runs': '_query', 'experiments': '_query', 'Image': '_media', 'Audio': '_media', 'Histogram': '_media',
-          'Text': '_media', 'Table': '_media'}
+          'Text': '_media', 'Table': '_media', 'watch': '_watch'}
 
 
 def _current(what):

@@ -99,7 +99,7 @@ def _plain_mapping(config):
 # ---- which run ----
 
 def _find(options, run_id=None):
-    """(id, newest segment) of a run that is there, or None."""
+    """(id, newest segment, folder) of a run that is there, or None."""
     import ctypes
 
     from dptrack import _library
@@ -111,11 +111,11 @@ def _find(options, run_id=None):
         return None
     if code:
         raise Error(failure.text.decode('utf-8', 'replace'))
-    return found.id.decode(), found.newest_segment
+    return found.id.decode(), found.newest_segment, os.fsdecode(found.dir)
 
 
 def _wanted(options, run_id, resume):
-    """(id, newest segment) of the run to go on with, or None for a new one."""
+    """(id, newest segment, folder) of the run to go on with, or None for a new one."""
     if run_id is None and resume == 'auto':
         if not options['run_name']:
             raise Error("resume='auto' finds a run by its name: give run_name")
@@ -147,6 +147,7 @@ def _join(run, seat, options, run_id, resume):
     if before:
         found = _find(options, before['run_id'])
     if found:
+        run.dir = found[2]
         _go_on(run, options, found[0], found[1] + 1)
     else:
         options.update(run_id=_bytes(run_id))

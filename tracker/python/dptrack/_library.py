@@ -31,6 +31,7 @@ class Found(ctypes.Structure):
 WAITING = {
     'dptrack_run_open': (c_int, POINTER(c_void_p), POINTER(Options), POINTER(Failure)),
     'dptrack_find': (c_int, POINTER(Found), POINTER(Options), POINTER(Failure)),
+    'dptrack_read': (c_int, c_char_p, c_void_p, POINTER(Failure)),
     'dptrack_run_close': (c_int, c_void_p, c_int),
     'dptrack_flush': (c_int, c_void_p, c_double),
 }

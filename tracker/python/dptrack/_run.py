@@ -223,6 +223,11 @@ class Run:
             for key, value in values.items():
                 _shared['lib'].log_rank(handle, self.rank, step, self._keys[key], value)
 
+    def log_beside(self, key, value):
+        """One value of the step that log comes to next, which stays the next one."""
+        if self._handle is not None:
+            self._log_any(self._handle, self._step + 1, key, value)
+
     def _log_any(self, handle, step, key, value):
         from collections.abc import Mapping
 

@@ -1,0 +1,30 @@
+"""W&B's media by their own arguments, as dptrack's. Arguments that only W&B's page knows (boxes, masks, classes) are left."""
+from dptrack import _media
+
+
+class Image(_media.Image):
+    """data_or_path: as dptrack.Image's data."""
+
+    def __init__(self, data_or_path, mode=None, caption=None, **left):
+        super().__init__(data_or_path, caption=caption)
+
+
+class Audio(_media.Audio):
+    """data_or_path: as dptrack.Audio's data."""
+
+    def __init__(self, data_or_path, sample_rate=None, caption=None):
+        super().__init__(data_or_path, sample_rate=sample_rate, caption=caption)
+
+
+class Histogram(_media.Histogram):
+    """sequence: the values."""
+
+    def __init__(self, sequence=None, np_histogram=None, num_bins=64):
+        super().__init__(sequence, bins=num_bins, np_histogram=np_histogram)
+
+
+class Table(_media.Table):
+    """rows is an older name of data. A cell that is an image or a sound shows its kind."""
+
+    def __init__(self, columns=None, data=None, rows=None, dataframe=None, **left):
+        super().__init__(columns, rows if data is None else data, dataframe=dataframe)

@@ -1,0 +1,1 @@
+"""Callbacks that W&B has itself."""

@@ -1,0 +1,1 @@
+"""Where W&B keeps its parts."""

@@ -1,0 +1,5 @@
+"""What callbacks name of W&B's insides."""
+
+
+class RunDisabled:
+    """Never made: a disabled run is a Run that records nothing."""

@@ -1,0 +1,5 @@
+"""What goes wrong with a config."""
+
+
+class ConfigError(Exception):
+    """Never raised here: a param's first value stays."""
