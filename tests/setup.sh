@@ -68,6 +68,7 @@ needs_tests() {
 	need_command git git
 	need_command curl curl
 	need_command openssl openssl
+	need_command zstd zstd
 	need_command python3 python3
 	need_file /usr/bin/chromium chromium
 	python3 -c 'import venv, ensurepip' 2>/dev/null || missing_packages="$missing_packages python3-venv"

@@ -1,12 +1,17 @@
 # The cuda backend on the fake device of tests/fakes/cuda (or, with DPTRAIN_GPU=1, on a GPU): every op, whole nets, streams,
 # several ranks, what it refuses. `full` as an argument of the first three scripts asks for all.
-gpu_tests = tests/gpu/ops.sh tests/gpu/nets.py tests/gpu/products.py tests/gpu/ranks.py tests/gpu/refusals.py tests/gpu/trace.py
+gpu_tests = tests/gpu/ops.sh tests/gpu/nets.py tests/gpu/products.py tests/gpu/ranks.py tests/gpu/refusals.py tests/gpu/trace.py \
+	tests/gpu/bundle.py
 TESTS += $(gpu_tests)
 cmocka_tests += tests/gpu/streams_test
 EXTRA_DIST += $(gpu_tests)
+EXTRA_DIST += tests/gpu/all tests/gpu/bundle.sh tests/gpu/device.py tests/gpu/peer.py
 EXTRA_DIST += tests/gpu/libraries.sh tests/gpu/h200.json tests/gpu/registers.py tests/gpu/registers.txt
 if HAVE_CUDA
 cmocka_tests += tests/gpu/calls_test
+check_PROGRAMS += tests/gpu/conformance tests/gpu/conformance_fake
+TESTS += tests/gpu/conformance_fake
+check_LTLIBRARIES += tests/gpu/libconformance.la
 if HAVE_CUDNN
 cmocka_tests += tests/gpu/judge_test
 endif
@@ -17,3 +22,27 @@ tests_gpu_calls_test_CPPFLAGS = $(AM_CPPFLAGS) $(CUDA_CPPFLAGS) -DREAL_FOLDERS='
 tests_gpu_judge_test_SOURCES = tests/gpu/judge_test.c $(graph_test_net) trainer/backends/cuda/calls.c \
 	trainer/backends/cuda/dnn.c
 tests_gpu_judge_test_CPPFLAGS = $(AM_CPPFLAGS) $(CUDA_CPPFLAGS) -DDPT_CUDA_FOLDERS='"$(CUDA_FOLDERS)"'
+
+# What the fakes claim, on the fake device and (tests/gpu/all) on a GPU.
+conformance_sources = tests/gpu/conformance_libraries.c tests/gpu/conformance.h trainer/backends/cuda/calls.c
+EXTRA_DIST += tests/gpu/conformance.cu $(conformance_sources)
+tests_gpu_libconformance_la_SOURCES = tests/gpu/conformance.cu
+tests/gpu/conformance.lo: trainer/backends/cuda/device.h
+tests_gpu_conformance_SOURCES = $(conformance_sources)
+tests_gpu_conformance_CPPFLAGS = $(AM_CPPFLAGS) $(CUDA_CPPFLAGS) -DDPT_CUDA_FOLDERS='"$(CUDA_FOLDERS)"'
+tests_gpu_conformance_LDADD = tests/gpu/libconformance.la libtrackbase.la $(CUDA_LIBS)
+tests_gpu_conformance_fake_SOURCES = $(conformance_sources)
+tests_gpu_conformance_fake_CPPFLAGS = $(AM_CPPFLAGS) $(CUDA_CPPFLAGS) \
+	-DDPT_CUDA_FOLDERS='"$(abs_builddir)/tests/fakes/cuda/.libs"'
+tests_gpu_conformance_fake_LDADD = tests/fakes/cuda/kernels/gpu/conformance.lo libtrackbase.la tests/fakes/cuda/libdevice.la
+
+# What tests/gpu/all needs on another machine.
+if HAVE_CUDA
+gpu-bundle: dptrain$(EXEEXT) dptrack$(EXEEXT) dptrain_cuda.la tests/ops/ops_test$(EXEEXT) tests/gpu/conformance$(EXEEXT)
+	@srcdir='$(abs_top_srcdir)' builddir='$(abs_top_builddir)' $(SHELL) $(srcdir)/tests/gpu/bundle.sh
+else
+gpu-bundle:
+	@echo "make gpu-bundle needs the cuda module, which configure has left out (no nvcc)" >&2; exit 1
+endif
+.PHONY: gpu-bundle
+CLEANFILES += dptrain-gpu-bundle.tar.zst

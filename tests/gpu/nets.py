@@ -6,13 +6,11 @@ import json
 import os
 import sys
 
-sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "train"))
-from helper import BUILD, SOURCE, Folder, check, distance, dptrain, finish, norm, read_run, safetensors, skip
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+from device import ENV, REAL
+from helper import SOURCE, Folder, check, distance, dptrain, finish, norm, read_run, safetensors, skip
 
 HERE = os.path.join(SOURCE, "tests", "train", "reference")
-FAKE = os.path.join(BUILD, "tests", "fakes", "cuda", ".libs")
-REAL = os.environ.get("DPTRAIN_GPU") == "1"
-ENV = {} if REAL else {"DPTRAIN_BACKEND_PATH": FAKE}
 RESNET = ["--model", "resnet20", "--init-from", os.path.join(HERE, "weights.safetensors"), "--batch-from",
           os.path.join(HERE, "batch.safetensors"), "--lr", 0.01, "--lr-scheduler", "constant"]
 

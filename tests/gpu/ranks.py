@@ -1,19 +1,21 @@
 """Several ranks on the cuda backend, one fake device each, which meet by the fake of NCCL: one, two and three ranks of
 every strategy have the losses of one in f64 to 1e-9; --deterministic has its bits; graphs or none and other orders of
-the devices' work have the same bits; a rank that dies ends the others within five seconds, who name it. `ranks.py full`: more strategies."""
+the devices' work have the same bits; a rank that dies ends the others within five seconds, who name it. `ranks.py full`: more strategies. With DPTRAIN_GPU=1 all
+ranks share the first GPU, and meet by NCCL itself."""
 import os
 import signal
 import socket
 import sys
 import time
 
-sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "train"))
-from helper import BUILD, Folder, check, dptrain, finish, read_run, skip, start
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+from device import ENV, FAKE, REAL
+from helper import Folder, check, dptrain, finish, read_run, skip, start
 
-FAKE = os.path.join(BUILD, "tests", "fakes", "cuda", ".libs")
-ENV = {"DPTRAIN_BACKEND_PATH": FAKE, "DPTRAIN_FAKE_DEVICES": "4"}
+ENV = {**ENV, "DPTRAIN_FAKE_DEVICES": "4"}
 NET = ["--model", "gpt2-124m", "--n-layer", 1, "--n-head", 2, "--n-embd", 16, "--block-size", 8, "--vocab-size", 32, "--synthetic",
        "--seq-len", 8, "--global-batch-size", 6, "--backend", "cuda", "--threads", 1, "--system-interval", 0]
+SHARED = ["--share-gpu", "--device", 0] if REAL else []
 CLIPPED = ["--opt", "adamw", "--clip-grad-norm", 0.1, "--max-steps", 2, "--precision", "fp64"]
 LEAVES = ["--deterministic", "-b", 1, "--max-steps", 2, "--precision", "fp32"]
 
@@ -33,7 +35,7 @@ FULL = [
 
 def losses(name, flags, ranks, env=None):
     with Folder() as tmp:
-        p = dptrain(*NET, *flags, "--nproc-per-node", ranks, "--runs-dir", tmp, env={**ENV, **(env or {})})
+        p = dptrain(*NET, *flags, "--nproc-per-node", ranks, *SHARED, "--runs-dir", tmp, timeout=400, env={**ENV, **(env or {})})
         if not check(p.returncode == 0, "%s: exit %d: %s" % (name, p.returncode, p.stderr[-2000:])):
             return {}
         return read_run(tmp)["series"][("train/loss", -1)]
@@ -78,7 +80,7 @@ def dead_rank():
     """No launcher watches: the rank that is left has to notice by itself, while its device waits for the other's."""
     port = str(free_port())
     with Folder() as tmp:
-        flags = [*NET, "--strategy", "ddp", "--precision", "fp32", "--max-steps", 100000, "-b", 3, "--runs-dir", tmp]
+        flags = [*NET, *SHARED, "--strategy", "ddp", "--precision", "fp32", "--max-steps", 100000, "-b", 3, "--runs-dir", tmp]
         ranks = [start(*flags, env={**ENV, "RANK": str(r), "WORLD_SIZE": "2", "LOCAL_RANK": str(r), "LOCAL_WORLD_SIZE": "2",
                                     "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": port}) for r in range(2)]
         try:
@@ -98,7 +100,7 @@ def dead_rank():
 
 
 def main():
-    if not os.path.exists(os.path.join(FAKE, "libnccl.so.2")):
+    if not REAL and not os.path.exists(os.path.join(FAKE, "libnccl.so.2")):
         skip("the fake of NCCL was not built (no CUDA toolkit, or no header of NCCL)")
     same_numbers(sys.argv[1:] == ["full"])
     same_bits()

@@ -18,7 +18,8 @@ import torch.nn.functional as F
 
 SEED = 20261120
 DTYPES = {"F32": torch.float32, "I64": torch.int64}
-LR = {"resnet50": 0.001, "resnet34": 0.001, "resnet18": 0.001, "resnet20": 0.01, "gpt2-124m": 3e-4}
+LR = {"resnet50": 0.001, "resnet34": 0.001, "resnet18": 0.001, "resnet20": 0.01, "gpt2-124m": 3e-4, "gpt2-1558m": 3e-4}
+GPT_SIZES = {"gpt2-124m": (12, 12, 768), "gpt2-1558m": (48, 25, 1600)}  # layers, heads, width
 LARGE = {"resnet50": [3, 4, 6, 3], "resnet34": [3, 4, 6, 3], "resnet18": [2, 2, 2, 2]}  # blocks of each stage, 224 px
 
 
@@ -142,7 +143,7 @@ class GPT(nn.Module):
         self.ln_f = nn.LayerNorm(width)
 
     def forward(self, tokens):
-        x = self.wte(tokens) + self.wpe(torch.arange(tokens.shape[1]))
+        x = self.wte(tokens) + self.wpe(torch.arange(tokens.shape[1], device=tokens.device))
         for layer in self.h:
             x = layer(x)
         return F.linear(self.ln_f(x), self.wte.weight)
@@ -153,20 +154,21 @@ def model_new(name):
         return ResNet(3, LARGE[name], 64, name == "resnet50", 1000, False)
     if name == "resnet20":
         return ResNet(1, [3, 3, 3], 16, False, 10, True)
-    return GPT(12, 12, 768, 1024, 50257)
+    return GPT(*GPT_SIZES[name], 1024, 50257)
 
 
-def batch_new(name):
-    if name == "gpt2-124m":
-        return {"tokens": torch.randint(50257, (4, 257))}
-    n, c, size, classes = (16, 3, 224, 1000) if name in LARGE else (128, 1, 28, 10)
+def batch_new(name, batch=None, length=256):
+    """batch: samples; not given: as tests/bench/compare-pytorch has them."""
+    if name in GPT_SIZES:
+        return {"tokens": torch.randint(50257, (batch or 4, length + 1))}
+    n, c, size, classes = (batch or 16, 3, 224, 1000) if name in LARGE else (batch or 128, 1, 28, 10)
     return {"images": torch.randn(n, c, size, size), "labels": torch.randint(classes, (n,))}
 
 
 def state_new(name):
     """Norm gains and biases are not quite 1 and 0, so that leaving one out shows in the losses."""
     state = {}
-    layers = 12
+    layers = GPT_SIZES[name][0] if name in GPT_SIZES else 1
     for key, t in model_new(name).state_dict().items():
         if not t.dtype.is_floating_point:
             continue
@@ -197,7 +199,7 @@ def make(o):
 def optimizer_new(name, net):
     groups = [{"params": [p for p in net.parameters() if p.ndim > 1]},
               {"params": [p for p in net.parameters() if p.ndim <= 1], "weight_decay": 0.0}]
-    if name == "gpt2-124m":
+    if name in GPT_SIZES:
         return torch.optim.AdamW(groups, lr=LR[name], betas=(0.9, 0.999), eps=1e-8, weight_decay=0.01, fused=True)
     return torch.optim.SGD(groups, lr=LR[name], momentum=0.9, weight_decay=1e-4, fused=True)
 

@@ -18,11 +18,12 @@ static cudaError_t keep(cudaError_t rc)
 	return rc;
 }
 
-/* What waits for the device may not be called while a graph is recorded. */
+/* What waits for the device, or takes memory, may not be called while a graph is recorded, which is lost by it. */
 static bool forbidden(const char *call)
 {
 	if (!queue_captures())
 		return false;
+	queue_lose_captures();
 	fprintf(stderr, "fake device: %s during capture\n", call);
 	keep(cudaErrorStreamCaptureUnsupported);
 	return true;
@@ -74,8 +75,14 @@ cudaError_t cudaDeviceGetAttribute(int *value, enum cudaDeviceAttr attr, int dev
 /* Devices of one kind; the last byte of a UUID is the device's number. */
 cudaError_t cudaGetDeviceProperties(struct cudaDeviceProp *p, int device)
 {
+	size_t room;
+
 	memset(p, 0, sizeof(*p));
 	snprintf(p->name, sizeof(p->name), "Fake GPU");
+	cudaDeviceGetAttribute(&p->major, cudaDevAttrComputeCapabilityMajor, device);
+	cudaDeviceGetAttribute(&p->minor, cudaDevAttrComputeCapabilityMinor, device);
+	memory_room(&room, &p->totalGlobalMem);
+	p->multiProcessorCount = 132;
 	for (int i = 0; i < 15; i++)
 		p->uuid.bytes[i] = (char)(0xa0 + i);
 	p->uuid.bytes[15] = (char)device;
@@ -106,6 +113,7 @@ const char *cudaGetErrorString(cudaError_t rc)
 	       : rc == cudaErrorNoDevice		   ? "no CUDA-capable device is detected"
 	       : rc == cudaErrorStreamCaptureUnsupported   ? "operation not permitted when stream is capturing"
 	       : rc == cudaErrorStreamCaptureUnjoined	   ? "unjoined work in a captured stream"
+	       : rc == cudaErrorStreamCaptureInvalidated   ? "operation failed due to a previous error during capture"
 	       : rc == cudaErrorInvalidConfiguration	   ? "invalid configuration argument"
 	       : rc == cudaErrorInvalidValue		   ? "invalid argument"
 							   : "an error of the fake device";
@@ -126,13 +134,13 @@ cudaError_t cudaMalloc(void **p, size_t bytes)
 	if (forbidden("cudaMalloc"))
 		return cudaErrorStreamCaptureUnsupported;
 	*p = memory_device_new(bytes);
-	return *p ? cudaSuccess : cudaErrorMemoryAllocation; /* as CUDA's, it is no sticky error */
+	return *p ? cudaSuccess : keep(cudaErrorMemoryAllocation);
 }
 
 cudaError_t cudaMallocHost(void **p, size_t bytes)
 {
 	*p = memory_pinned_new(bytes);
-	return *p ? cudaSuccess : cudaErrorMemoryAllocation;
+	return *p ? cudaSuccess : keep(cudaErrorMemoryAllocation);
 }
 
 static cudaError_t drop(void *p)

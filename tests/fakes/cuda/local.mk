@@ -54,12 +54,16 @@ tests_fakes_cuda_libnccl_la_CXXFLAGS = $(fake_cuda_flags)
 tests_fakes_cuda_libnccl_la_LDFLAGS = $(fake_library_flags) -version-info 2
 tests_fakes_cuda_libnccl_la_LIBADD = tests/fakes/cuda/libdevice.la
 
+compile_emulated = $(LIBTOOL) $(AM_V_lt) --tag=CXX --mode=compile $(CXX) $(AM_CPPFLAGS) $(CUDA_CPPFLAGS) \
+	-DCUDA_EMULATION='"tests/fakes/cuda/emulate.h"' $(CXXFLAGS) $(fake_cuda_flags) -fvisibility=hidden \
+	-MMD -MP -MF $(@:.lo=.d) -MT $@ -x c++ -c -o $@ $<
 tests/fakes/cuda/kernels/%.lo: trainer/%.cu
 	@$(MKDIR_P) $(@D)
-	$(AM_V_CXX)$(LIBTOOL) $(AM_V_lt) --tag=CXX --mode=compile $(CXX) $(AM_CPPFLAGS) $(CUDA_CPPFLAGS) \
-		-DCUDA_EMULATION='"tests/fakes/cuda/emulate.h"' $(CXXFLAGS) $(fake_cuda_flags) -fvisibility=hidden \
-		-MMD -MP -MF $(@:.lo=.d) -MT $@ -x c++ -c -o $@ $<
--include $(fake_cuda_kernels:.lo=.d)
+	$(AM_V_CXX)$(compile_emulated)
+tests/fakes/cuda/kernels/%.lo: tests/%.cu
+	@$(MKDIR_P) $(@D)
+	$(AM_V_CXX)$(compile_emulated)
+-include $(fake_cuda_kernels:.lo=.d) tests/fakes/cuda/kernels/gpu/conformance.d
 distclean-local:
 	rm -rf tests/fakes/cuda/kernels
 endif

@@ -205,6 +205,12 @@ bool queue_captures(void)
 	return !captures.empty();
 }
 
+void queue_lose_captures(void)
+{
+	for (struct capture *c : captures)
+		c->lost = true;
+}
+
 cudaError_t queue_begin_capture(cudaStream_t s)
 {
 	if (s->capture)
@@ -242,7 +248,9 @@ cudaError_t queue_end_capture(cudaStream_t s, cudaGraph_t *ret)
 
 	if (!c || c->origin != s)
 		return cudaErrorIllegalState;
-	if (c->broken)
+	if (c->lost)
+		rc = cudaErrorStreamCaptureInvalidated;
+	else if (c->broken)
 		rc = cudaErrorStreamCaptureIsolation;
 	else if (!is_joined(c))
 		rc = cudaErrorStreamCaptureUnjoined;

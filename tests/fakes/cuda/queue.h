@@ -60,7 +60,8 @@ struct graph_node {
 struct capture {
 	std::vector<struct graph_node> nodes;
 	cudaStream_t origin;
-	bool broken;
+	bool broken; /* it would wait for what lies outside of it */
+	bool lost;   /* something was called that may not be */
 };
 
 struct CUgraph_st {
@@ -83,6 +84,7 @@ void queue_sync_stream(cudaStream_t stream);
 bool queue_query_event(cudaEvent_t event);
 bool queue_is_idle(void);
 bool queue_captures(void); /* some stream does */
+void queue_lose_captures(void);
 
 cudaError_t queue_begin_capture(cudaStream_t stream);
 cudaError_t queue_end_capture(cudaStream_t stream, cudaGraph_t *ret);

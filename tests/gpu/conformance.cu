@@ -1,0 +1,614 @@
+/* conformance.cu: see conformance.h. One text for nvcc and g++, as kernels are. Work is queued and read back at the end
+ * of a row: what only some orders of it show, many rounds do. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "trainer/backends/cuda/device.h"
+
+extern "C" {
+#include "tests/gpu/conformance.h"
+}
+
+namespace {
+
+constexpr int VALUES = 4096, THREADS = 128, ROUNDS = 50;
+
+const char *differs(cudaError_t is, cudaError_t want)
+{
+	static char text[200];
+
+	if (is == want)
+		return nullptr;
+	snprintf(text, sizeof(text), "error %d (%s), not %d (%s)", (int)is, cudaGetErrorString(is), (int)want,
+		 cudaGetErrorString(want));
+	return text;
+}
+
+const char *unless(bool ok, const char *text)
+{
+	return ok ? nullptr : text;
+}
+
+/* ---- what rows work with ---- */
+
+__global__ void add_kernel(int *v, int n, int by)
+{
+	const int i = (int)(blockIdx.x * blockDim.x + threadIdx.x);
+
+	if (i < n)
+		v[i] += by;
+}
+
+__global__ void double_kernel(int *v, int n)
+{
+	const int i = (int)(blockIdx.x * blockDim.x + threadIdx.x);
+
+	if (i < n)
+		v[i] *= 2;
+}
+
+/* Every block turns its part around, by shared memory. */
+__global__ void turn_kernel(int *v)
+{
+	SHARED(int, part, THREADS);
+	const int at = (int)(blockIdx.x * blockDim.x), i = (int)threadIdx.x;
+
+	part[i] = v[at + i];
+	__syncthreads();
+	v[at + i] = part[THREADS - 1 - i];
+}
+
+__global__ void warp_sum_kernel(int *v)
+{
+	const int i = (int)(blockIdx.x * blockDim.x + threadIdx.x);
+
+	v[i] = (int)warp_sum((double)v[i]);
+}
+
+struct stand { /* two streams and memory for rows; device memory is zero at first */
+	cudaStream_t s[2] = {};
+	int *device = nullptr, *pinned = nullptr;
+
+	stand()
+	{
+		cudaStreamCreateWithFlags(&s[0], cudaStreamNonBlocking);
+		cudaStreamCreateWithFlags(&s[1], cudaStreamNonBlocking);
+		cudaMalloc((void **)&device, VALUES * sizeof(int));
+		cudaMallocHost((void **)&pinned, VALUES * sizeof(int));
+		cudaMemset(device, 0, VALUES * sizeof(int));
+		cudaGetLastError();
+	}
+	stand(const stand &) = delete;
+	stand &operator=(const stand &) = delete;
+	~stand()
+	{
+		for (cudaStream_t one : s) {
+			cudaStreamSynchronize(one);
+			cudaStreamDestroy(one);
+		}
+		cudaFree(device);
+		cudaFreeHost(pinned);
+		cudaGetLastError();
+	}
+	struct kernel_args on(int stream)
+	{
+		struct kernel_args a = {};
+
+		a.stream = (struct stream_handle *)s[stream];
+		return a;
+	}
+	void add(int stream, int by)
+	{
+		const struct kernel_args a = on(stream);
+
+		launch(&a, dim3(VALUES / THREADS), THREADS, add_kernel, device, VALUES, by);
+	}
+	void twice(int stream)
+	{
+		const struct kernel_args a = on(stream);
+
+		launch(&a, dim3(VALUES / THREADS), THREADS, double_kernel, device, VALUES);
+	}
+	/* Whether every value is that, when a stream is done. */
+	const char *all(int stream, int want)
+	{
+		static char text[80];
+
+		cudaMemcpyAsync(pinned, device, VALUES * sizeof(int), cudaMemcpyDefault, s[stream]);
+		cudaStreamSynchronize(s[stream]);
+		for (int i = 0; i < VALUES; i++)
+			if (pinned[i] != want) {
+				snprintf(text, sizeof(text), "value %d is %d, not %d", i, pinned[i], want);
+				return text;
+			}
+		return nullptr;
+	}
+};
+
+struct event { /* untimed, unless said */
+	cudaEvent_t e = nullptr;
+
+	explicit event(bool timed = false)
+	{
+		cudaEventCreateWithFlags(&e, timed ? cudaEventDefault : cudaEventDisableTiming);
+	}
+	event(const event &) = delete;
+	event &operator=(const event &) = delete;
+	~event()
+	{
+		cudaEventDestroy(e);
+	}
+};
+
+/* ---- device and memory ---- */
+
+const char *device_is_refused(void)
+{
+	int count = 0;
+
+	cudaGetDeviceCount(&count);
+	const char *found = differs(cudaSetDevice(count), cudaErrorInvalidDevice);
+
+	cudaGetLastError();
+	return found;
+}
+
+const char *properties_agree(void)
+{
+	struct cudaDeviceProp p;
+	int major = 0, minor = 0;
+
+	cudaGetDeviceProperties(&p, 0);
+	cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, 0);
+	cudaDeviceGetAttribute(&minor, cudaDevAttrComputeCapabilityMinor, 0);
+	return unless(p.name[0] && p.major == major && p.minor == minor && p.multiProcessorCount > 0 &&
+			      p.totalGlobalMem > 0,
+		      "name, capability, multiprocessors or memory differ from the attributes");
+}
+
+const char *too_much_memory(void)
+{
+	void *p = nullptr;
+	const char *found = differs(cudaMalloc(&p, (size_t)1 << 50), cudaErrorMemoryAllocation);
+
+	if (!found)
+		found = differs(cudaGetLastError(), cudaErrorMemoryAllocation);
+	if (!found)
+		found = differs(cudaGetLastError(), cudaSuccess);
+	if (!found)
+		found = differs(cudaMalloc(&p, 4096), cudaSuccess);
+	cudaFree(p);
+	return found;
+}
+
+const char *memory_is_counted(void)
+{
+	const size_t bytes = (size_t)64 << 20;
+	size_t before = 0, during = 0, after = 0, all = 0;
+	void *p = nullptr;
+
+	cudaMemGetInfo(&before, &all);
+	cudaMalloc(&p, bytes);
+	cudaMemGetInfo(&during, &all);
+	cudaFree(p);
+	cudaMemGetInfo(&after, &all);
+	return unless(before <= all && before - during >= bytes && after == before,
+		      "free memory does not fall by what is taken, or does not come back");
+}
+
+const char *copies_arrive(void)
+{
+	stand t;
+
+	for (int i = 0; i < VALUES; i++)
+		t.pinned[i] = 7;
+	cudaMemcpyAsync(t.device, t.pinned, VALUES * sizeof(int), cudaMemcpyDefault, t.s[0]);
+	cudaStreamSynchronize(t.s[0]);
+	memset(t.pinned, 0, VALUES * sizeof(int));
+	return t.all(0, 7);
+}
+
+const char *bytes_are_set(void)
+{
+	stand t;
+
+	cudaMemsetAsync(t.device, 1, VALUES * sizeof(int), t.s[0]);
+	return t.all(0, 0x01010101);
+}
+
+/* ---- kernels ---- */
+
+const char *operands_are_copied(void)
+{
+	stand t;
+	int by = 3;
+
+	t.add(0, by);
+	by = 5;
+	return t.all(0, 3);
+}
+
+const char *shared_memory_and_barrier(void)
+{
+	stand t;
+	const struct kernel_args a = t.on(0);
+
+	for (int i = 0; i < VALUES; i++)
+		t.pinned[i] = i;
+	cudaMemcpyAsync(t.device, t.pinned, VALUES * sizeof(int), cudaMemcpyDefault, t.s[0]);
+	launch(&a, dim3(VALUES / THREADS), THREADS, turn_kernel, t.device);
+	cudaMemcpyAsync(t.pinned, t.device, VALUES * sizeof(int), cudaMemcpyDefault, t.s[0]);
+	cudaStreamSynchronize(t.s[0]);
+	for (int i = 0; i < VALUES; i++)
+		if (t.pinned[i] != i / THREADS * THREADS + THREADS - 1 - i % THREADS)
+			return "a block's part is not turned around";
+	return nullptr;
+}
+
+const char *lanes_exchange(void)
+{
+	stand t;
+	const struct kernel_args a = t.on(0);
+
+	t.add(0, 2);
+	launch(&a, dim3(VALUES / THREADS), THREADS, warp_sum_kernel, t.device);
+	return t.all(0, 2 * WARP);
+}
+
+const char *launch_fails(dim3 grid, int threads)
+{
+	stand t;
+	const struct kernel_args a = t.on(0);
+
+	launch(&a, grid, threads, add_kernel, t.device, VALUES, 1);
+	const char *found = differs(cudaGetLastError(), cudaErrorInvalidConfiguration);
+
+	if (!found)
+		found = differs(cudaGetLastError(), cudaSuccess);
+	return found ? found : t.all(0, 0);
+}
+
+const char *too_many_threads(void)
+{
+	return launch_fails(dim3(1), 1025);
+}
+
+const char *grid_too_tall(void)
+{
+	return launch_fails(dim3(1, 65536), THREADS);
+}
+
+const char *empty_grid(void)
+{
+	return launch_fails(dim3(0), THREADS);
+}
+
+/* ---- streams and events ---- */
+
+const char *stream_keeps_order(void)
+{
+	stand t;
+	int want = 0;
+
+	for (int i = 0; i < 10; i++) {
+		t.add(0, i);
+		t.twice(0);
+		want = 2 * (want + i);
+	}
+	return t.all(0, want);
+}
+
+const char *waits_order_streams(void)
+{
+	stand t;
+	int want = 0;
+
+	for (int i = 0; i < ROUNDS; i++) {
+		event e, back;
+
+		t.add(0, 1);
+		cudaEventRecord(e.e, t.s[0]);
+		cudaStreamWaitEvent(t.s[1], e.e, 0);
+		t.twice(1);
+		cudaEventRecord(back.e, t.s[1]);
+		cudaStreamWaitEvent(t.s[0], back.e, 0);
+		want = (int)(2u * ((unsigned)want + 1u));
+		cudaStreamSynchronize(t.s[0]);
+	}
+	return t.all(0, want);
+}
+
+const char *wait_for_nothing(void)
+{
+	stand t;
+	event e;
+	cudaError_t rc = cudaStreamWaitEvent(t.s[0], e.e, 0);
+
+	t.add(0, 1);
+	return rc == cudaSuccess ? t.all(0, 1) : differs(rc, cudaSuccess);
+}
+
+/* Were it the later record, the two streams would wait for each other. */
+const char *wait_means_the_record_before(void)
+{
+	stand t;
+	event e, back;
+
+	cudaEventRecord(e.e, t.s[0]);
+	cudaStreamWaitEvent(t.s[1], e.e, 0);
+	t.add(1, 1);
+	cudaEventRecord(back.e, t.s[1]);
+	cudaStreamWaitEvent(t.s[0], back.e, 0);
+	cudaEventRecord(e.e, t.s[0]);
+	return t.all(0, 1);
+}
+
+const char *query_of_no_record(void)
+{
+	event e;
+
+	return differs(cudaEventQuery(e.e), cudaSuccess);
+}
+
+const char *query_behind_work(void)
+{
+	stand t;
+	event e;
+
+	t.add(0, 1);
+	cudaEventRecord(e.e, t.s[0]);
+	cudaEventSynchronize(e.e);
+	return differs(cudaEventQuery(e.e), cudaSuccess);
+}
+
+const char *elapsed(bool timed, bool recorded, cudaError_t want)
+{
+	stand t;
+	event from(timed), to(timed);
+	float ms = -1;
+
+	if (recorded)
+		cudaEventRecord(from.e, t.s[0]);
+	t.add(0, 1);
+	if (recorded)
+		cudaEventRecord(to.e, t.s[0]);
+	cudaStreamSynchronize(t.s[0]);
+	const char *found = differs(cudaEventElapsedTime(&ms, from.e, to.e), want);
+
+	return !found && want == cudaSuccess ? unless(ms >= 0, "time goes backwards") : found;
+}
+
+const char *time_of_events(void)
+{
+	return elapsed(true, true, cudaSuccess);
+}
+
+const char *time_without_timing(void)
+{
+	return elapsed(false, true, cudaErrorInvalidResourceHandle);
+}
+
+const char *time_of_no_record(void)
+{
+	return elapsed(true, false, cudaErrorInvalidResourceHandle);
+}
+
+/* ---- graphs ---- */
+
+cudaError_t begin(stand &t)
+{
+	return cudaStreamBeginCapture(t.s[0], cudaStreamCaptureModeThreadLocal);
+}
+
+/* Makes what stream 0 has captured and ends it; nullptr: it failed, and *ret says how. */
+cudaGraphExec_t end(stand &t, cudaError_t *ret)
+{
+	cudaGraph_t graph = nullptr;
+	cudaGraphExec_t exec = nullptr;
+
+	*ret = cudaStreamEndCapture(t.s[0], &graph);
+	if (*ret == cudaSuccess)
+		*ret = cudaGraphInstantiate(&exec, graph, 0);
+	if (graph)
+		cudaGraphDestroy(graph);
+	return exec;
+}
+
+/* add on stream 0, twice on stream 1, add on stream 0. */
+void fork_and_join(stand &t, event &there, event &back)
+{
+	t.add(0, 1);
+	cudaEventRecord(there.e, t.s[0]);
+	cudaStreamWaitEvent(t.s[1], there.e, 0);
+	t.twice(1);
+	cudaEventRecord(back.e, t.s[1]);
+	cudaStreamWaitEvent(t.s[0], back.e, 0);
+	t.add(0, 1);
+}
+
+const char *graph_does_what_was_recorded(void)
+{
+	stand t;
+	event there, back;
+	cudaError_t rc;
+	int want = 0;
+
+	begin(t);
+	fork_and_join(t, there, back);
+	cudaGraphExec_t exec = end(t, &rc);
+
+	if (!exec)
+		return differs(rc, cudaSuccess);
+	const char *found = t.all(0, 0); /* recording does nothing */
+
+	for (int i = 0; i < 20; i++) {
+		cudaGraphLaunch(exec, t.s[0]);
+		t.add(0, 1);
+		want = 2 * (want + 1) + 2;
+	}
+	if (!found)
+		found = t.all(0, want);
+	cudaGraphExecDestroy(exec);
+	return found;
+}
+
+const char *graph_times_are_read(void)
+{
+	stand t;
+	event from(true), to(true);
+	cudaError_t rc;
+	float ms = -1;
+
+	begin(t);
+	cudaEventRecordWithFlags(from.e, t.s[0], cudaEventRecordExternal);
+	t.add(0, 1);
+	cudaEventRecordWithFlags(to.e, t.s[0], cudaEventRecordExternal);
+	cudaGraphExec_t exec = end(t, &rc);
+
+	if (!exec)
+		return differs(rc, cudaSuccess);
+	const char *found = nullptr;
+
+	for (int i = 0; !found && i < 3; i++) {
+		cudaGraphLaunch(exec, t.s[0]);
+		cudaStreamSynchronize(t.s[0]);
+		found = differs(cudaEventElapsedTime(&ms, from.e, to.e), cudaSuccess);
+	}
+	cudaGraphExecDestroy(exec);
+	return found ? found : unless(ms >= 0, "time goes backwards");
+}
+
+/* What waits for the device, or changes its memory, is refused while a graph is recorded, which is lost. */
+const char *refused_in_capture(cudaError_t (*call)(stand &t))
+{
+	stand t;
+	cudaError_t rc;
+
+	begin(t);
+	t.add(0, 1);
+	const char *found = differs(call(t), cudaErrorStreamCaptureUnsupported);
+
+	cudaGraphExec_t exec = end(t, &rc);
+
+	cudaGetLastError();
+	if (exec)
+		cudaGraphExecDestroy(exec);
+	return found ? found : differs(rc, cudaErrorStreamCaptureInvalidated);
+}
+
+const char *no_memory_in_capture(void)
+{
+	return refused_in_capture([](stand &) {
+		void *p = nullptr;
+
+		return cudaMalloc(&p, 4096);
+	});
+}
+
+const char *no_sync_in_capture(void)
+{
+	return refused_in_capture([](stand &t) { return cudaStreamSynchronize(t.s[0]); });
+}
+
+const char *unjoined_stream(void)
+{
+	stand t;
+	event there;
+	cudaError_t rc;
+
+	begin(t);
+	t.add(0, 1);
+	cudaEventRecord(there.e, t.s[0]);
+	cudaStreamWaitEvent(t.s[1], there.e, 0);
+	t.twice(1);
+	cudaGraphExec_t exec = end(t, &rc);
+
+	cudaGetLastError();
+	if (exec)
+		cudaGraphExecDestroy(exec);
+	return differs(rc, cudaErrorStreamCaptureUnjoined);
+}
+
+/* By the wait itself or at the end. */
+const char *wait_for_what_is_outside(void)
+{
+	stand t;
+	event e;
+	cudaError_t rc;
+
+	t.add(1, 1);
+	cudaEventRecord(e.e, t.s[1]);
+	begin(t);
+	cudaError_t waited = cudaStreamWaitEvent(t.s[0], e.e, 0);
+
+	t.add(0, 1);
+	cudaGraphExec_t exec = end(t, &rc);
+
+	cudaGetLastError();
+	if (exec)
+		cudaGraphExecDestroy(exec);
+	return waited != cudaSuccess ? differs(waited, cudaErrorStreamCaptureIsolation)
+				     : unless(rc != cudaSuccess, "a graph waits for what lies outside of it");
+}
+
+} // namespace
+
+extern const struct conformance_row conformance_runtime[] = {
+	{ "a device beyond the last one is refused", device_is_refused },
+	{ "properties and attributes of a device agree", properties_agree },
+	{ "too much memory is refused once, and the device goes on", too_much_memory },
+	{ "free memory falls and rises by what is taken and given", memory_is_counted },
+	{ "copies of pinned memory arrive in both directions", copies_arrive },
+	{ "bytes are set in the order of a stream", bytes_are_set },
+	{ "a launch copies its operands", operands_are_copied },
+	{ "a block shares memory across a barrier", shared_memory_and_barrier },
+	{ "lanes of a warp exchange values", lanes_exchange },
+	{ "1025 threads a block are refused, once", too_many_threads },
+	{ "65536 rows of blocks are refused, once", grid_too_tall },
+	{ "a grid of no block is refused, once", empty_grid },
+	{ "a stream keeps its order", stream_keeps_order },
+	{ "waits for events order two streams", waits_order_streams },
+	{ "to wait for an event that was never recorded is no wait", wait_for_nothing },
+	{ "a wait means the record in front of it", wait_means_the_record_before },
+	{ "an event that was never recorded is done", query_of_no_record },
+	{ "an event is done when what is in front of it is", query_behind_work },
+	{ "the time between two events can be read", time_of_events },
+	{ "events without timing have no time", time_without_timing },
+	{ "events that were never recorded have no time", time_of_no_record },
+	{ "a graph does what was recorded, at each launch, in its stream's order", graph_does_what_was_recorded },
+	{ "times of events inside a graph can be read after each launch", graph_times_are_read },
+	{ "no memory is taken while a graph is recorded, which is lost", no_memory_in_capture },
+	{ "nobody waits while a graph is recorded, which is lost", no_sync_in_capture },
+	{ "a graph whose streams are not joined is refused", unjoined_stream },
+	{ "a graph cannot wait for what lies outside of it", wait_for_what_is_outside },
+	{ nullptr, nullptr },
+};
+
+/* Rows that fail, of one list. */
+static int check_all(const struct conformance_row *rows)
+{
+	int failed = 0;
+
+	for (; rows->rule; rows++) {
+		const char *found = rows->check();
+		const bool out = found && !strncmp(found, CONFORMANCE_LEFT_OUT, strlen(CONFORMANCE_LEFT_OUT));
+
+		printf("%s %s%s%s\n", !found ? "holds " : out ? "absent" : "FAILED", rows->rule, found ? ": " : "",
+		       found ? found : "");
+		failed += found && !out;
+		fflush(stdout);
+	}
+	return failed;
+}
+
+int main(void)
+{
+	int count = 0;
+
+	if (cudaGetDeviceCount(&count) != cudaSuccess || !count) {
+		printf("there is no GPU\n");
+		return 77;
+	}
+	return check_all(conformance_runtime) + check_all(conformance_libraries) ? 1 : 0;
+}

@@ -1,0 +1,415 @@
+/* conformance_libraries.c: rows of cuBLASLt, cuDNN and NCCL, opened as the module opens them. All numbers are whole and
+ * small, so results are exact in any order of sums. Results of every op are tests/ops' matter. */
+#include <cuda_runtime_api.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "tests/gpu/conformance.h"
+#include "trainer/backends/cuda/calls.h"
+
+#define TEXT_BYTES 300
+
+static struct cuda_calls calls;
+
+/* NULL: it is open. Else why it is not, as a row says it. */
+static const char *open_library(enum cuda_library which)
+{
+	static char text[TEXT_BYTES + 64];
+	struct err err = ERR_INIT;
+
+	if (which == CUDA_CUDNN) /* which asks the loader for NVRTC by name */
+		cuda_calls_open(&calls, CUDA_NVRTC, NULL);
+	if (!cuda_calls_open(&calls, which, &err))
+		return NULL;
+	snprintf(text, sizeof(text), CONFORMANCE_LEFT_OUT "%.*s", TEXT_BYTES, err.text);
+	return text;
+}
+
+#ifdef HAVE_CUBLASLT
+
+#define M 8 /* rows of D, columns of D, length of the sums: multiples of 16 bytes */
+#define N 12
+#define K 16
+
+/* D = A B, matrices in columns: A is M x K, B is K x N, each as it is or lying turned. */
+struct product {
+	bool a_turned, b_turned, bias;
+	int k_of_b;   /* K where the factors meet */
+	float add;    /* beta */
+	cudaStream_t stream;
+	cublasLtHandle_t handle;
+	cublasLtMatmulDesc_t desc;
+	cublasLtMatrixLayout_t a, b, d;
+	float *memory; /* device: a, b, d, bias */
+};
+
+#define A_AT 0
+#define B_AT (A_AT + M * K)
+#define D_AT (B_AT + K * N)
+#define BIAS_AT (D_AT + M * N)
+#define FLOATS (BIAS_AT + M)
+
+static float a_of(int i, int l)
+{
+	return (float)((3 * i + l) % 7 - 3);
+}
+
+static float b_of(int l, int j)
+{
+	return (float)((2 * l + 5 * j) % 9 - 4);
+}
+
+static void fill(const struct product *p, float to[FLOATS])
+{
+	for (int i = 0; i < M; i++)
+		for (int l = 0; l < K; l++)
+			to[A_AT + (p->a_turned ? i * K + l : l * M + i)] = a_of(i, l);
+	for (int l = 0; l < K; l++)
+		for (int j = 0; j < N; j++)
+			to[B_AT + (p->b_turned ? l * N + j : j * K + l)] = b_of(l, j);
+	for (int i = 0; i < M * N; i++)
+		to[D_AT + i] = (float)i;
+	for (int i = 0; i < M; i++)
+		to[BIAS_AT + i] = (float)(10 * i);
+}
+
+static float want(const struct product *p, int i, int j)
+{
+	float sum = p->add * (float)(j * M + i) + (p->bias ? (float)(10 * i) : 0);
+
+	for (int l = 0; l < K; l++)
+		sum += a_of(i, l) * b_of(l, j);
+	return sum;
+}
+
+static cublasStatus_t set(const struct product *p, cublasLtMatmulDescAttributes_t what, const void *value, size_t bytes)
+{
+	return calls.cublasLtMatmulDescSetAttribute(p->desc, what, value, bytes);
+}
+
+static cublasStatus_t describe(struct product *p)
+{
+	const cublasOperation_t ops[] = { CUBLAS_OP_N, CUBLAS_OP_T };
+	const cublasLtEpilogue_t epilogue = CUBLASLT_EPILOGUE_BIAS;
+	const float *bias = p->memory + BIAS_AT;
+	cublasStatus_t rc = calls.cublasLtMatmulDescCreate(&p->desc, CUBLAS_COMPUTE_32F, CUDA_R_32F);
+
+	if (!rc)
+		rc = set(p, CUBLASLT_MATMUL_DESC_TRANSA, &ops[p->a_turned], sizeof(ops[0]));
+	if (!rc)
+		rc = set(p, CUBLASLT_MATMUL_DESC_TRANSB, &ops[p->b_turned], sizeof(ops[0]));
+	if (!rc && p->bias)
+		rc = set(p, CUBLASLT_MATMUL_DESC_EPILOGUE, &epilogue, sizeof(epilogue));
+	if (!rc && p->bias)
+		rc = set(p, CUBLASLT_MATMUL_DESC_BIAS_POINTER, &bias, sizeof(bias));
+	if (!rc)
+		rc = calls.cublasLtMatrixLayoutCreate(&p->a, CUDA_R_32F, p->a_turned ? K : M, p->a_turned ? M : K,
+						      p->a_turned ? K : M);
+	if (!rc)
+		rc = calls.cublasLtMatrixLayoutCreate(&p->b, CUDA_R_32F, p->b_turned ? N : (uint64_t)p->k_of_b,
+						      p->b_turned ? (uint64_t)p->k_of_b : N,
+						      p->b_turned ? N : p->k_of_b);
+	return rc ? rc : calls.cublasLtMatrixLayoutCreate(&p->d, CUDA_R_32F, M, N, M);
+}
+
+/* Without workspace. */
+static cublasStatus_t query(const struct product *p, cublasLtMatmulHeuristicResult_t *ret, int *ret_n)
+{
+	cublasLtMatmulPreference_t preference = NULL;
+	cublasStatus_t rc = calls.cublasLtMatmulPreferenceCreate(&preference);
+
+	if (!rc)
+		rc = calls.cublasLtMatmulAlgoGetHeuristic(p->handle, p->desc, p->a, p->b, p->d, p->d, preference, 1,
+							  ret, ret_n);
+	if (preference)
+		calls.cublasLtMatmulPreferenceDestroy(preference);
+	return rc;
+}
+
+static cublasStatus_t multiply(const struct product *p)
+{
+	const float one = 1;
+	cublasLtMatmulHeuristicResult_t found;
+	int n = 0;
+	cublasStatus_t rc = query(p, &found, &n);
+
+	if (rc || n != 1 || found.state)
+		return rc ? rc : CUBLAS_STATUS_NOT_SUPPORTED;
+	return calls.cublasLtMatmul(p->handle, p->desc, &one, p->memory + A_AT, p->a, p->memory + B_AT, p->b, &p->add,
+				    p->memory + D_AT, p->d, p->memory + D_AT, p->d, &found.algo, NULL, 0, p->stream);
+}
+
+static void product_done(struct product *p)
+{
+	cublasLtMatrixLayout_t own[] = { p->a, p->b, p->d };
+
+	for (int i = 0; i < 3; i++)
+		if (own[i])
+			calls.cublasLtMatrixLayoutDestroy(own[i]);
+	if (p->desc)
+		calls.cublasLtMatmulDescDestroy(p->desc);
+	if (p->handle)
+		calls.cublasLtDestroy(p->handle);
+	if (p->stream)
+		cudaStreamDestroy(p->stream);
+	cudaFree(p->memory);
+}
+
+static const char *product_new(struct product *p)
+{
+	const char *closed = open_library(CUDA_CUBLASLT);
+	float values[FLOATS];
+
+	if (closed)
+		return closed;
+	fill(p, values);
+	if (cudaStreamCreateWithFlags(&p->stream, cudaStreamNonBlocking) ||
+	    cudaMalloc((void **)&p->memory, sizeof(values)) ||
+	    cudaMemcpy(p->memory, values, sizeof(values), cudaMemcpyDefault))
+		return "no memory on the device";
+	if (calls.cublasLtCreate(&p->handle) || describe(p))
+		return "the product cannot be described";
+	return NULL;
+}
+
+static const char *multiplies(struct product p)
+{
+	const char *found = product_new(&p);
+	float d[M * N];
+
+	if (!found && multiply(&p))
+		found = "no product";
+	if (!found && (cudaStreamSynchronize(p.stream) || cudaMemcpy(d, p.memory + D_AT, sizeof(d), cudaMemcpyDefault)))
+		found = "the device failed";
+	for (int i = 0; !found && i < M; i++)
+		for (int j = 0; j < N; j++)
+			if (d[j * M + i] < want(&p, i, j) || d[j * M + i] > want(&p, i, j))
+				found = "a sum is wrong";
+	product_done(&p);
+	return found;
+}
+
+static const char *turned_factors(void)
+{
+	for (int i = 0; i < 4; i++) {
+		const char *found = multiplies((struct product){ .a_turned = i & 1, .b_turned = i & 2, .k_of_b = K });
+
+		if (found)
+			return found;
+	}
+	return NULL;
+}
+
+static const char *beta_adds(void)
+{
+	return multiplies((struct product){ .k_of_b = K, .add = 1 });
+}
+
+static const char *bias_by_row(void)
+{
+	return multiplies((struct product){ .k_of_b = K, .bias = true });
+}
+
+static const char *factors_must_meet(void)
+{
+	struct product p = { .k_of_b = K + 4 };
+	cublasLtMatmulHeuristicResult_t first;
+	const char *found = product_new(&p);
+	int n = 0;
+
+	if (!found && !query(&p, &first, &n) && n)
+		found = "an algorithm is offered for factors that do not meet";
+	product_done(&p);
+	return found;
+}
+
+#else
+
+static const char *turned_factors(void)
+{
+	return open_library(CUDA_CUBLASLT);
+}
+
+static const char *beta_adds(void)
+{
+	return open_library(CUDA_CUBLASLT);
+}
+
+static const char *bias_by_row(void)
+{
+	return open_library(CUDA_CUBLASLT);
+}
+
+static const char *factors_must_meet(void)
+{
+	return open_library(CUDA_CUBLASLT);
+}
+
+#endif
+
+static const char *tensor_needs_sizes(void)
+{
+	const char *closed = open_library(CUDA_CUDNN);
+#ifdef HAVE_CUDNN
+	cudnnBackendDescriptor_t d = NULL;
+	bool finished;
+
+	if (closed)
+		return closed;
+	if (calls.cudnnBackendCreateDescriptor(CUDNN_BACKEND_TENSOR_DESCRIPTOR, &d))
+		return "no descriptor of a tensor";
+	finished = calls.cudnnBackendFinalize(d) == CUDNN_STATUS_SUCCESS;
+	calls.cudnnBackendDestroyDescriptor(d);
+	return finished ? "a tensor without sizes is taken" : NULL;
+#else
+	return closed;
+#endif
+}
+
+#ifdef HAVE_NCCL
+
+#define COUNT 100
+
+struct lone { /* the one rank of a communicator */
+	ncclComm_t comm;
+	cudaStream_t stream;
+	float *from, *to; /* device, COUNT each */
+};
+
+static const char *lone_new(struct lone *l)
+{
+	const char *closed = open_library(CUDA_NCCL);
+	ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
+	ncclResult_t state = ncclInProgress;
+	ncclUniqueId id;
+	float values[COUNT];
+
+	if (closed)
+		return closed;
+	for (int i = 0; i < COUNT; i++)
+		values[i] = (float)i;
+	config.blocking = 0;
+	if (cudaStreamCreateWithFlags(&l->stream, cudaStreamNonBlocking) ||
+	    cudaMalloc((void **)&l->from, sizeof(values)) || cudaMalloc((void **)&l->to, sizeof(values)) ||
+	    cudaMemcpy(l->from, values, sizeof(values), cudaMemcpyDefault) || cudaMemset(l->to, 0, sizeof(values)))
+		return "no memory on the device";
+	if (calls.ncclGetUniqueId(&id))
+		return "no id";
+	state = calls.ncclCommInitRankConfig(&l->comm, 1, id, 0, &config);
+	while (state == ncclInProgress && !calls.ncclCommGetAsyncError(l->comm, &state) && state == ncclInProgress)
+		usleep(1000);
+	return state == ncclSuccess ? NULL : "a communicator of one rank does not open";
+}
+
+static void lone_done(struct lone *l)
+{
+	if (l->comm)
+		calls.ncclCommAbort(l->comm);
+	if (l->stream)
+		cudaStreamDestroy(l->stream);
+	cudaFree(l->from);
+	cudaFree(l->to);
+}
+
+/* What a call gives, once it has been taken. */
+static ncclResult_t taken(const struct lone *l, ncclResult_t rc)
+{
+	while (rc == ncclInProgress) {
+		usleep(100);
+		if (calls.ncclCommGetAsyncError(l->comm, &rc))
+			return ncclInternalError;
+	}
+	return rc;
+}
+
+static const char *values_of(const struct lone *l, const float *at, float first, int zeros_from)
+{
+	float values[COUNT];
+
+	if (cudaStreamSynchronize(l->stream) || cudaMemcpy(values, at, sizeof(values), cudaMemcpyDefault))
+		return "the device failed";
+	for (int i = 0; i < COUNT; i++) {
+		const float want = i < zeros_from ? first + (float)i : 0;
+
+		if (values[i] < want || values[i] > want)
+			return "a value is wrong";
+	}
+	return NULL;
+}
+
+static const char *one_rank_copies(void)
+{
+	struct lone l = { 0 };
+	const char *found = lone_new(&l);
+
+	if (!found && taken(&l, calls.ncclAllReduce(l.from, l.to, COUNT, ncclFloat32, ncclSum, l.comm, l.stream)))
+		found = "no sum";
+	if (!found)
+		found = values_of(&l, l.to, 0, COUNT);
+	if (!found && taken(&l, calls.ncclAllGather(l.from, l.to, COUNT, ncclFloat32, l.comm, l.stream)))
+		found = "no gather";
+	if (!found && taken(&l, calls.ncclReduceScatter(l.from, l.to, COUNT, ncclFloat32, ncclSum, l.comm, l.stream)))
+		found = "no scatter";
+	if (!found)
+		found = values_of(&l, l.to, 0, COUNT);
+	lone_done(&l);
+	return found;
+}
+
+static const char *in_place(void)
+{
+	struct lone l = { 0 };
+	const char *found = lone_new(&l);
+
+	if (!found && taken(&l, calls.ncclAllReduce(l.from, l.from, COUNT, ncclFloat32, ncclSum, l.comm, l.stream)))
+		found = "no sum";
+	if (!found)
+		found = values_of(&l, l.from, 0, COUNT);
+	lone_done(&l);
+	return found;
+}
+
+static const char *nothing_is_sent(void)
+{
+	struct lone l = { 0 };
+	const char *found = lone_new(&l);
+
+	if (!found && taken(&l, calls.ncclAllReduce(l.from, l.to, 0, ncclFloat32, ncclSum, l.comm, l.stream)))
+		found = "a sum of nothing is refused";
+	if (!found)
+		found = values_of(&l, l.to, 0, 0);
+	lone_done(&l);
+	return found;
+}
+
+#else
+
+static const char *one_rank_copies(void)
+{
+	return open_library(CUDA_NCCL);
+}
+
+static const char *in_place(void)
+{
+	return open_library(CUDA_NCCL);
+}
+
+static const char *nothing_is_sent(void)
+{
+	return open_library(CUDA_NCCL);
+}
+
+#endif
+
+const struct conformance_row conformance_libraries[] = {
+	{ "cuBLASLt: products of factors that lie straight or turned", turned_factors },
+	{ "cuBLASLt: beta adds to what is there", beta_adds },
+	{ "cuBLASLt: a bias is added to each row", bias_by_row },
+	{ "cuBLASLt: factors that do not meet get no algorithm", factors_must_meet },
+	{ "cuDNN: a tensor without sizes is refused", tensor_needs_sizes },
+	{ "NCCL: collectives of one rank are copies", one_rank_copies },
+	{ "NCCL: a sum in its own place", in_place },
+	{ "NCCL: a collective of nothing does nothing", nothing_is_sent },
+	{ NULL, NULL },
+};
