@@ -2,6 +2,7 @@
 #include "trainer/backends/cuda/calls.h"
 
 #include <dlfcn.h>
+#include <limits.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -132,6 +133,18 @@ static int find_calls(struct cuda_calls *c, enum cuda_library which, void *handl
 	return 0;
 }
 
+/* NVRTC asks the loader for its builtins by name, which knows them once they are open: those beside it. Where they are
+ * missing cuDNN has no engine for what it compiles. */
+static void open_builtins(void *nvrtc, int version)
+{
+	char folder[PATH_MAX], path[PATH_MAX + 64];
+
+	if (dlinfo(nvrtc, RTLD_DI_ORIGIN, folder))
+		return;
+	snprintf(path, sizeof(path), "%s/libnvrtc-builtins.so.%d.%d", folder, version / 10000, version / 100 % 100);
+	dlopen(path, RTLD_NOW | RTLD_LOCAL);
+}
+
 /* As the library itself says it. */
 static int version_of(const struct cuda_calls *c, enum cuda_library which)
 {
@@ -187,6 +200,8 @@ int cuda_calls_open(struct cuda_calls *c, enum cuda_library which, struct err *e
 		return err_set(err, ERR_UNSUPPORTED,
 			       "%s is too old: %d.%d or newer is needed (pip install %s brings it)", version,
 			       l->least / 10000, l->least / 100 % 100, l->package);
+	if (which == CUDA_NVRTC)
+		open_builtins(handle, found.version[which]);
 	*c = found;
 	return 0;
 }
