@@ -1,7 +1,7 @@
-/* judge_test.c: the real cuDNN, without a device, judges every convolution of the ResNets as the real module asks for
- * it on an H200 (h200.json, in the words of cuDNN's device properties): in 16 bits an engine on tensor cores whose
- * workspace stays below 64 MiB, in fp32 one without TF32; engines under --deterministic and --tf32 too. Nothing is
- * computed. */
+/* judge_test.c: the real cuDNN, without a device, judges every convolution of the ResNets and the attention of the GPTs
+ * as the real module asks for them on an H200 (h200.json, in the words of cuDNN's device properties): in 16 bits an
+ * engine on tensor cores whose workspace stays below 64 MiB, in fp32 one without TF32; engines under --deterministic
+ * and --tf32 too. Attention's are compiled, by NVRTC and with a driver that only says yes (libcuda.c). Nothing runs. */
 #include <dlfcn.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -61,8 +61,8 @@ static bool is_new(const struct node *n)
 	return true;
 }
 
-/* impl: NULL: any engine of the library's. */
-static void expect(struct node *n, const struct kernel_env *env, const char *impl)
+/* impl: NULL: any engine of the library's. key: of the shape, for messages. */
+static void expect(struct node *n, const char *key, const struct kernel_env *env, const char *impl)
 {
 	const struct kernel *k = cuda->kernel[n->op->id];
 	struct err err = ERR_INIT;
@@ -71,8 +71,7 @@ static void expect(struct node *n, const struct kernel_env *env, const char *imp
 	if (k->prepare(env, n, &state, &err))
 		fail_msg("%s: %s", n->name, err.text);
 	if (impl ? strcmp(k->impl(state), impl) : !strcmp(k->impl(state), "tiles"))
-		fail_msg("%s (%s): %s instead of %s", n->name, seen[n_seen - 1], k->impl(state),
-			 impl ? impl : "an engine");
+		fail_msg("%s (%s): %s instead of %s", n->name, key, k->impl(state), impl ? impl : "an engine");
 	k->release(state);
 }
 
@@ -80,13 +79,14 @@ static void judge(struct node *n, enum dtype low)
 {
 	const struct kernel_env env = { .module = &without_device };
 	const struct kernel_env by_table = { .module = &without_device, .deterministic = true };
+	const char *key = seen[n_seen - 1];
 
-	expect(n, &env, low == DTYPE_F32 ? "cuDNN" : "cuDNN on tensor cores");
-	expect(n, &by_table, low == DTYPE_F32 ? "cuDNN" : NULL);
+	expect(n, key, &env, low == DTYPE_F32 ? "cuDNN" : "cuDNN on tensor cores");
+	expect(n, key, &by_table, low == DTYPE_F32 ? "cuDNN" : NULL);
 	if (low != DTYPE_F32)
 		return;
 	without_device.tf32 = true; /* it may; the stem's gradient has none */
-	expect(n, &env, NULL);
+	expect(n, key, &env, NULL);
 	without_device.tf32 = false;
 }
 
@@ -126,6 +126,40 @@ static void takes_every_convolution(void **state)
 	print_message("%d convolutions\n", judged);
 }
 
+/* Of one block: all have the same sizes. */
+static int judge_attention(const char *model, enum dtype low)
+{
+	const struct net_opts o = { .model = model, .batch = 4, .training = true, .precision = { low, DTYPE_F32 } };
+	const struct kernel_env env = { .module = &without_device };
+	const struct kernel_env by_table = { .module = &without_device, .deterministic = true };
+	bool judged[OP_COUNT] = { false };
+	struct net net;
+
+	net_make(&net, &o);
+	for (int i = 0; i < net.g->n_nodes; i++) {
+		struct node *n = net.g->nodes[i];
+
+		if ((n->op->id != OP_attention && n->op->id != OP_attention_grad) || judged[n->op->id])
+			continue;
+		judged[n->op->id] = true;
+		expect(n, model, &env, "cuDNN on tensor cores");
+		expect(n, model, &by_table, "tiles on tensor cores");
+	}
+	net_free(&net);
+	return judged[OP_attention] + judged[OP_attention_grad];
+}
+
+static void takes_attention(void **state)
+{
+	static const char *const models[] = { "gpt2-124m", "gpt2-350m", "gpt2-774m", "gpt2-1558m" };
+
+	(void)state;
+	if (!cuda || !without_device.dnn_device)
+		skip();
+	for (size_t m = 0; m < sizeof(models) / sizeof(models[0]); m++)
+		assert_int_equal(judge_attention(models[m], DTYPE_BF16) + judge_attention(models[m], DTYPE_F16), 4);
+}
+
 /* What the module does when the library has nothing: engines are refused for no reason of ours. */
 static void an_unknown_device_is_refused(void **state)
 {
@@ -153,6 +187,8 @@ static void open_all(void)
 		return;
 	}
 	cuda = dlsym(module, BACKEND_SYMBOL);
+	snprintf(path, sizeof(path), "%s/tests/gpu/.libs/libcuda.so.1", build);
+	dlopen(path, RTLD_NOW | RTLD_LOCAL); /* cuDNN asks the loader for it by name */
 	cuda_calls_open(&without_device.calls, CUDA_NVRTC, NULL);
 	if (dnn_open_for(&without_device, read_text("h200.json"), &err))
 		print_message("no cuDNN: %s\n", err.text);
@@ -162,6 +198,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(takes_every_convolution),
+		cmocka_unit_test(takes_attention),
 		cmocka_unit_test(an_unknown_device_is_refused),
 	};
 	int failed;

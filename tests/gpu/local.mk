@@ -14,6 +14,7 @@ TESTS += tests/gpu/conformance_fake
 check_LTLIBRARIES += tests/gpu/libconformance.la
 if HAVE_CUDNN
 cmocka_tests += tests/gpu/judge_test
+check_LTLIBRARIES += tests/gpu/libcuda.la
 endif
 endif
 tests_gpu_calls_test_SOURCES = tests/gpu/calls_test.c trainer/backends/cuda/calls.c trainer/backends/cuda/calls.def \
@@ -22,6 +23,8 @@ tests_gpu_calls_test_CPPFLAGS = $(AM_CPPFLAGS) $(CUDA_CPPFLAGS) -DREAL_FOLDERS='
 tests_gpu_judge_test_SOURCES = tests/gpu/judge_test.c $(graph_test_net) trainer/backends/cuda/calls.c \
 	trainer/backends/cuda/dnn.c
 tests_gpu_judge_test_CPPFLAGS = $(AM_CPPFLAGS) $(CUDA_CPPFLAGS) -DDPT_CUDA_FOLDERS='"$(CUDA_FOLDERS)"'
+tests_gpu_libcuda_la_SOURCES = tests/gpu/libcuda.c
+tests_gpu_libcuda_la_LDFLAGS = $(AM_LDFLAGS) -no-undefined -rpath /nowhere -version-info 1
 
 # What the fakes claim, on the fake device and (tests/gpu/all) on a GPU.
 conformance_sources = tests/gpu/conformance_libraries.c tests/gpu/conformance.h trainer/backends/cuda/calls.c

@@ -32,8 +32,9 @@ for DPTRAIN_FAKE_ORDER in $orders; do
 	[ "${1-}" = full ] && run 'cuda in f64' 'cuda in f32' 'cuda in f16'
 	run 'cuda in bf16'
 done
-# Products and convolutions by own kernels, as without the libraries.
+# Products, convolutions and attention by own kernels, as without the libraries.
 export DPTRAIN_FAKE_CUBLASLT_VERSION=120000 DPTRAIN_FAKE_CUDNN_VERSION=80000
 run 'linear on cuda in bf16' 'linear_dgrad on cuda in f32' 'linear_wgrad on cuda in f16' 'lmhead on cuda in f16' \
-	'conv on cuda in f16' 'conv_dgrad on cuda in bf16' 'conv_wgrad on cuda in bf16'
+	'conv on cuda in f16' 'conv_dgrad on cuda in bf16' 'conv_wgrad on cuda in bf16' 'attention on cuda in bf16' \
+	'attention_grad on cuda in bf16' 'attention on cuda in f16' 'attention_grad on cuda in f16'
 echo "ops: all on the fake device, threads in the orders: $orders"

@@ -1,4 +1,4 @@
-"""Who computes products and convolutions on the fake device: cuBLASLt and cuDNN where they can be had, else own kernels after
+"""Who computes products, convolutions and attention on the fake device: cuBLASLt and cuDNN where they can be had, else own kernels after
 a line that says why; the same losses either way; fp32 takes TF32 only where it is asked for."""
 import os
 import sys
@@ -48,13 +48,24 @@ def compare(library, old, net, line, precisions):
             check(1e-6 < distance(tf32, by_library) < 1e-1, "--tf32: %s, without it %s" % (tf32, by_library))
 
 
+def attention():
+    """In 16 bits and without dropout it is cuDNN's, which rounds elsewhere than own kernels do."""
+    for precision in ("bf16", "fp16"):
+        flags = [*GPT, "--precision", precision]
+        own, _ = train("own attention", flags, {"DPTRAIN_FAKE_CUDNN_VERSION": "80900"})
+        by_library, _ = train("attention", flags, {})
+        d = distance(by_library, own)
+        check(0 < d <= 1e-2, "attention in %s: losses with cuDNN are %.1e from own kernels', allowed is a little" % (precision, d))
+
+
 def main():
     for case in CASES:
         compare(*case)
+    attention()
     room, _ = train("no workspace", GPT, {"DPTRAIN_FAKE_CUBLASLT_WORKSPACE": "0"})
     usual, _ = train("workspace", GPT, {})
     check(room == usual, "losses depend on the workspace: %s, %s" % (room, usual))
-    finish("products and convolutions: by libraries and by own kernels alike, TF32 where it is asked for")
+    finish("products, convolutions and attention: by libraries and by own kernels alike, TF32 where it is asked for")
 
 
 main()

@@ -1,36 +1,18 @@
-/* cudnn.c: cuDNN's backend descriptors on the fake device: they are kept as they are set, and a plan computes what they
- * say, with plain loops. Convolutions alone. Of engines there are four, so that a wrong choice shows: two with tensor
- * cores, of which fp32 comes out rounded to TF32, the first not deterministic; a transform; plain sums.
+/* cudnn.c: cuDNN's backend descriptors on the fake device: they are kept as they are set, and a plan computes what
+ * they say, with plain loops: single convolutions here, graphs of several operations in steps.c. Of engines there are
+ * four, so that a wrong choice shows: two with tensor cores, of which fp32 comes out rounded to TF32, the first not
+ * deterministic; a transform; plain sums.
  * $DPTRAIN_FAKE_CUDNN_VERSION: what it says it is. What would be undefined ends the process with a line. */
-#include <cudnn.h>
-#include <stdbool.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "tests/fakes/cuda/descriptor.h"
 #include "tests/fakes/cuda/enqueue.h"
 #include "tests/fakes/cuda/tf32.h"
 #include "trainer/ops/cast/float16.h"
 
-#define ATTRIBUTES_MAX 16
 #define OPERANDS 3
-
-struct attribute {
-	cudnnBackendAttributeName_t name;
-	cudnnBackendAttributeType_t type;
-	int64_t count;
-	void *values;
-};
-
-struct descriptor {
-	cudnnBackendDescriptorType_t kind;
-	bool finished;
-	int n;
-	struct attribute at[ATTRIBUTES_MAX];
-	int engine;			/* of configurations and engines */
-	const struct descriptor *op;	/* of configurations */
-};
 
 static const struct engine {
 	unsigned notes[3];
@@ -53,7 +35,7 @@ static cudnnStatus_t refuse(cudnnStatus_t status, const char *why)
 	return status;
 }
 
-static void __attribute__((noreturn)) wrong(const char *what)
+void wrong(const char *what)
 {
 	fprintf(stderr, "fake cuDNN: %s\n", what);
 	abort();
@@ -159,9 +141,8 @@ cudnnStatus_t cudnnBackendSetAttribute(cudnnBackendDescriptor_t desc, cudnnBacke
 	return CUDNN_STATUS_SUCCESS;
 }
 
-/* NULL: it was not set. */
-static const void *find(const struct descriptor *d, cudnnBackendAttributeName_t name, cudnnBackendAttributeType_t type,
-			int64_t *ret_count)
+const void *find(const struct descriptor *d, cudnnBackendAttributeName_t name, cudnnBackendAttributeType_t type,
+		 int64_t *ret_count)
 {
 	for (int i = 0; i < d->n; i++)
 		if (d->at[i].name == name && d->at[i].type == type) {
@@ -172,7 +153,7 @@ static const void *find(const struct descriptor *d, cudnnBackendAttributeName_t 
 	return NULL;
 }
 
-static const struct descriptor *inner(const struct descriptor *d, cudnnBackendAttributeName_t name)
+const struct descriptor *inner(const struct descriptor *d, cudnnBackendAttributeName_t name)
 {
 	const struct descriptor *const *p =
 		(const struct descriptor *const *)find(d, name, CUDNN_TYPE_BACKEND_DESCRIPTOR, NULL);
@@ -220,11 +201,6 @@ static const struct names *names_of(const struct descriptor *op)
 	return NULL;
 }
 
-struct operand {
-	int64_t uid, dim[4], stride[4];
-	cudnnDataType_t type;
-};
-
 struct convolution {
 	struct operand t[OPERANDS];
 	int64_t stride[2], pad[2];
@@ -234,7 +210,7 @@ struct convolution {
 	int64_t workspace_bytes;
 };
 
-static bool read_operand(struct operand *ret, const struct descriptor *d)
+bool read_operand(struct operand *ret, const struct descriptor *d)
 {
 	int64_t n = 0, strides = 0;
 	const int64_t *uid = find(d, CUDNN_ATTR_TENSOR_UNIQUE_ID, CUDNN_TYPE_INT64, NULL);
@@ -242,11 +218,15 @@ static bool read_operand(struct operand *ret, const struct descriptor *d)
 	const int64_t *dim = find(d, CUDNN_ATTR_TENSOR_DIMENSIONS, CUDNN_TYPE_INT64, &n);
 	const int64_t *stride = find(d, CUDNN_ATTR_TENSOR_STRIDES, CUDNN_TYPE_INT64, &strides);
 	const cudnnDataType_t *type = find(d, CUDNN_ATTR_TENSOR_DATA_TYPE, CUDNN_TYPE_DATA_TYPE, NULL);
+	const bool *virtual = find(d, CUDNN_ATTR_TENSOR_IS_VIRTUAL, CUDNN_TYPE_BOOLEAN, NULL);
+	const bool *by_value = find(d, CUDNN_ATTR_TENSOR_IS_BY_VALUE, CUDNN_TYPE_BOOLEAN, NULL);
 
 	if (!uid || !align || *align % 2 || !type || n != 4 || strides != 4)
 		return false;
 	ret->uid = *uid;
 	ret->type = *type;
+	ret->virtual = virtual && *virtual;
+	ret->by_value = by_value && *by_value;
 	memcpy(ret->dim, dim, sizeof(ret->dim));
 	memcpy(ret->stride, stride, sizeof(ret->stride));
 	return true;
@@ -302,19 +282,19 @@ static bool is_supported(const struct convolution *c)
 	return !low || (x->dim[1] % 8 == 0 && y->dim[1] % 8 == 0);
 }
 
-static int64_t count_of(const struct operand *t)
+int64_t count_of(const struct operand *t)
 {
 	return t->dim[0] * t->dim[1] * t->dim[2] * t->dim[3];
 }
 
-static float element(const void *at, cudnnDataType_t type, int64_t i)
+float element(const void *at, cudnnDataType_t type, int64_t i)
 {
 	return type == CUDNN_DATA_FLOAT ? ((const float *)at)[i]
 	       : type == CUDNN_DATA_HALF ? f16_to_float(((const uint16_t *)at)[i])
 					 : bf16_to_float(((const uint16_t *)at)[i]);
 }
 
-static void put_element(void *at, cudnnDataType_t type, int64_t i, float v)
+void put_element(void *at, cudnnDataType_t type, int64_t i, float v)
 {
 	if (type == CUDNN_DATA_FLOAT)
 		((float *)at)[i] = v;
@@ -427,13 +407,13 @@ static cudnnStatus_t results(const struct descriptor *heuristic, int64_t asked, 
 	struct convolution c;
 
 	*ret_n = 0;
-	if (!mode || !op || !read_convolution(&c, op))
-		return refuse(CUDNN_STATUS_BAD_PARAM, "a graph without an operation");
-	if (!is_supported(&c))
+	if (!mode || !op || (!steps_supported(graph) && !read_convolution(&c, op)))
+		return refuse(CUDNN_STATUS_BAD_PARAM, "a graph without an operation that is known");
+	if (!steps_supported(graph) && !is_supported(&c))
 		return refuse(CUDNN_STATUS_NOT_SUPPORTED, "no engine takes it");
 	for (int i = *mode == CUDNN_HEUR_MODE_FALLBACK ? ENGINES - 1 : 0; i < ENGINES && *ret_n < asked; i++) {
 		configs[*ret_n]->engine = i;
-		configs[*ret_n]->op = op;
+		configs[*ret_n]->graph = graph;
 		++*ret_n;
 	}
 	return CUDNN_STATUS_SUCCESS;
@@ -465,8 +445,15 @@ cudnnStatus_t cudnnBackendGetAttribute(const cudnnBackendDescriptor_t desc, cudn
 	}
 }
 
-/* The operands' addresses from the pack, by their numbers. */
-static void bind(struct convolution *c, const struct descriptor *pack)
+/* What a pack holds. */
+struct given {
+	const int64_t *uids;
+	void *const *at;
+	int64_t n;
+	void *workspace;
+};
+
+static struct given read_pack(const struct descriptor *pack)
 {
 	int64_t n = 0, pointers = 0;
 	const int64_t *uids = find(pack, CUDNN_ATTR_VARIANT_PACK_UNIQUE_IDS, CUDNN_TYPE_INT64, &n);
@@ -475,27 +462,51 @@ static void bind(struct convolution *c, const struct descriptor *pack)
 
 	if (!uids || !at || n != pointers || !room || !*room)
 		wrong("a pack without operands or workspace");
-	c->workspace = *room;
+	return (struct given){ uids, at, n, *room };
+}
+
+/* The operands' addresses, by their numbers. */
+static void bind(struct convolution *c, const struct given *g)
+{
+	c->workspace = g->workspace;
 	for (int i = 0; i < OPERANDS; i++) {
-		for (int64_t k = 0; k < n; k++)
-			if (uids[k] == c->t[i].uid)
-				c->address[i] = at[k];
+		for (int64_t k = 0; k < g->n; k++)
+			if (g->uids[k] == c->t[i].uid)
+				c->address[i] = g->at[k];
 		if (!c->address[i] || (uintptr_t)c->address[i] % 16)
 			wrong("an operand is missing, or less aligned than its descriptor says");
 	}
+}
+
+static void enqueue_steps(cudaStream_t stream, const struct descriptor *graph, const struct given *g)
+{
+	struct steps s = { .graph = graph, .n = g->n };
+
+	if (g->n > STEPS_OPERANDS_MAX)
+		wrong("too many operands");
+	memcpy(s.uid, g->uids, (size_t)g->n * sizeof(s.uid[0]));
+	memcpy(s.address, g->at, (size_t)g->n * sizeof(s.address[0]));
+	steps_bind(&s);
+	fake_enqueue(stream, steps_run, &s, sizeof(s));
 }
 
 cudnnStatus_t cudnnBackendExecute(cudnnHandle_t handle, cudnnBackendDescriptor_t plan, cudnnBackendDescriptor_t pack)
 {
 	const struct descriptor *config = inner(plan, CUDNN_ATTR_EXECUTION_PLAN_ENGINE_CONFIG);
 	struct convolution c = { 0 };
+	struct given given;
 
 	if (!config || !((struct descriptor *)plan)->finished || !((struct descriptor *)pack)->finished)
 		return refuse(CUDNN_STATUS_BAD_PARAM, "a plan or pack that is not finalized");
-	read_convolution(&c, config->op);
+	given = read_pack(pack);
+	if (steps_supported(config->graph)) {
+		enqueue_steps(handle->stream, config->graph, &given);
+		return CUDNN_STATUS_SUCCESS;
+	}
+	read_convolution(&c, inner(config->graph, CUDNN_ATTR_OPERATIONGRAPH_OPS));
 	c.tf32 = config->engine < 2 && c.t[0].type == CUDNN_DATA_FLOAT;
 	c.workspace_bytes = engines[config->engine].workspace;
-	bind(&c, pack);
+	bind(&c, &given);
 	fake_enqueue(handle->stream, convolve, &c, sizeof(c));
 	return CUDNN_STATUS_SUCCESS;
 }

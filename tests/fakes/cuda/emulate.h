@@ -17,6 +17,8 @@ extern "C" {
 #include "trainer/graph/kernel.h"
 }
 
+#define __launch_bounds__(...) /* for the compiler's choice of registers */
+
 struct emulated_index {
 	unsigned x, y, z;
 };
@@ -28,6 +30,14 @@ void emulated_barrier(void);
 
 /* What the lane of that number of this warp brought; every lane of the warp calls it. */
 uint64_t emulated_exchange(uint64_t bits, unsigned lane);
+
+/* Of the 32 lanes of this warp, what each brought, until emulated_parted; every lane of the warp calls both. */
+const uint64_t *emulated_met(uint64_t bits);
+void emulated_parted(void);
+
+/* load_matrices and multiply_add of device.h, for all lanes of a warp. */
+void emulated_matrices(uint32_t (&to)[4], const void *row, bool turned);
+void emulated_multiply(float (&c)[4], const uint32_t (&a)[4], uint32_t b0, uint32_t b1, float (*widened)(uint16_t));
 
 /* Memory of one declaration in the running block, the same for its threads. */
 void *emulated_shared(const void *declaration, size_t bytes);

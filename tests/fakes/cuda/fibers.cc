@@ -188,15 +188,28 @@ void emulated_barrier(void)
 	give_way(AT_BARRIER);
 }
 
-uint64_t emulated_exchange(uint64_t bits, unsigned lane)
+const uint64_t *emulated_met(uint64_t bits)
 {
-	int t = run.current, from = t / 32 * 32 + (int)lane;
+	const int t = run.current;
 
 	run.brought[t] = bits;
 	give_way(AT_EXCHANGE);
-	if (from < (int)blockDim.x)
-		bits = run.brought[from];
-	give_way(AT_EXCHANGE); /* nobody brings the next before all have read this one */
+	return run.brought + t / 32 * 32;
+}
+
+/* Nobody brings the next before all have read this one. */
+void emulated_parted(void)
+{
+	give_way(AT_EXCHANGE);
+}
+
+uint64_t emulated_exchange(uint64_t bits, unsigned lane)
+{
+	const uint64_t *brought = emulated_met(bits);
+
+	if (run.current / 32 * 32 + (int)lane < (int)blockDim.x)
+		bits = brought[lane];
+	emulated_parted();
 	return bits;
 }
 

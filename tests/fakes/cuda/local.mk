@@ -2,9 +2,11 @@
 # libraries. `DPTRAIN_BACKEND_PATH=build/tests/fakes/cuda/.libs dptrain --backend cuda …` runs whole on it.
 # Libraries lie beside it under the real ones' names, for DPTRAIN_CUDA_LIBS; all of them work on libdevice.
 fake_device_sources = tests/fakes/cuda/cudart.cc tests/fakes/cuda/emulate.h tests/fakes/cuda/enqueue.h \
-	tests/fakes/cuda/fibers.cc tests/fakes/cuda/fibers.h tests/fakes/cuda/memory.cc tests/fakes/cuda/memory.h \
+	tests/fakes/cuda/fibers.cc tests/fakes/cuda/fibers.h tests/fakes/cuda/matrices.cc \
+	tests/fakes/cuda/memory.cc tests/fakes/cuda/memory.h \
 	tests/fakes/cuda/queue.cc tests/fakes/cuda/queue.h
-fake_libraries = tests/fakes/cuda/cublaslt.c tests/fakes/cuda/cudnn.c tests/fakes/cuda/tf32.h
+fake_libraries = tests/fakes/cuda/cublaslt.c tests/fakes/cuda/cudnn.c tests/fakes/cuda/descriptor.h \
+	tests/fakes/cuda/steps.c tests/fakes/cuda/tf32.h
 EXTRA_DIST += $(fake_device_sources) tests/fakes/cuda/nccl.cc $(fake_libraries)
 
 if HAVE_CUDA
@@ -37,7 +39,7 @@ tests_fakes_cuda_libcublasLt_la_LIBADD = tests/fakes/cuda/libdevice.la
 if HAVE_CUDNN
 check_LTLIBRARIES += tests/fakes/cuda/libcudnn.la
 endif
-tests_fakes_cuda_libcudnn_la_SOURCES = tests/fakes/cuda/cudnn.c
+tests_fakes_cuda_libcudnn_la_SOURCES = tests/fakes/cuda/cudnn.c tests/fakes/cuda/descriptor.h tests/fakes/cuda/steps.c
 tests_fakes_cuda_libcudnn_la_CPPFLAGS = $(AM_CPPFLAGS) $(CUDA_CPPFLAGS)
 tests_fakes_cuda_libcudnn_la_LDFLAGS = $(fake_library_flags) -version-info 9
 tests_fakes_cuda_libcudnn_la_LIBADD = tests/fakes/cuda/libdevice.la

@@ -18,7 +18,7 @@ static cudnnBackendDescriptor_t tensor(struct dnn_graph *g, const struct conv_sp
 {
 	const int64_t c = (*sizes)[1], h = (*sizes)[2], w = (*sizes)[3];
 	const struct dnn_tensor t = { .uid = uid,
-				      .type = s->type,
+				      .type = dnn_type(s->type),
 				      .n = 4,
 				      .dim = { (*sizes)[0], c, h, w },
 				      .stride = { h * w * c, 1, w * c, c } };

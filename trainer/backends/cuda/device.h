@@ -1,6 +1,7 @@
 /* device.h: the C++ that kernels are written in: element types with their arithmetic, accesses of 16 bytes, sums over a
- * warp and a block, launches. The same kernel is compiled by nvcc for a GPU and by g++ for the emulation of the tests
- * (CUDA_EMULATION names its header, which stands in for CUDA's built-in names). It must not know any op.
+ * warp and a block, products of tensor cores, launches. The same kernel is compiled by nvcc for a GPU and by g++ for
+ * the emulation of the tests (CUDA_EMULATION names its header, which stands in for CUDA's built-in names). It must not
+ * know any op.
  *
  * Kernels use compute capability 8.0 and no more. Every sum has a fixed order: no atomics. */
 #ifndef DPT_BACKENDS_CUDA_DEVICE_H
@@ -46,6 +47,9 @@ template <> struct arithmetic<double> {
 	using acc = double;
 };
 template <typename T> using acc_t = typename arithmetic<T>::acc;
+
+template <typename T> constexpr bool is_bf16 = false;
+template <> constexpr bool is_bf16<bf16> = true;
 
 __device__ inline double widen(double v)
 {
@@ -150,6 +154,60 @@ template <typename A> __device__ inline A block_sum(A v)
 		of_warp[warp] = v;
 	__syncthreads();
 	return warp_sum(lane < warps ? of_warp[lane] : A(0));
+}
+
+/* ---- products of tensor cores, in 16 bits, by a whole warp ---- */
+
+/* Where lane 4 g + t keeps what: of A [16][16] register 0 holds elements 2t and 2t + 1 of row g, 1 of row g + 8, 2 and
+ * 3 the same 8 columns later; of B [16][8] register 0 holds rows 2t and 2t + 1 of column g, 1 the same 8 rows later; of
+ * C [16][8] numbers 0 and 1 are elements 2t and 2t + 1 of row g, 2 and 3 of row g + 8. (PTX ISA, mma.m16n8k16.) */
+
+/* Two neighbours in one register, the first in the lower half. */
+template <typename T> __device__ inline uint32_t pair_of(float first, float second)
+{
+	return (uint32_t)narrow<T>(first).bits | (uint32_t)narrow<T>(second).bits << 16;
+}
+
+/* Four 8 x 8 matrices out of shared memory: lane 8 i + r brings the address of row r of matrix i, a multiple of 16
+ * bytes. Register i of lane 4 g + t gets elements 2t and 2t + 1 of row g of matrix i; turned: of column g. */
+template <bool turned, typename T> __device__ inline void load_matrices(uint32_t (&to)[4], const T *row)
+{
+#ifdef __CUDACC__
+	const unsigned at = (unsigned)__cvta_generic_to_shared(row);
+
+	if (turned)
+		asm volatile("ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0,%1,%2,%3}, [%4];"
+			     : "=r"(to[0]), "=r"(to[1]), "=r"(to[2]), "=r"(to[3])
+			     : "r"(at)
+			     : "memory");
+	else
+		asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0,%1,%2,%3}, [%4];"
+			     : "=r"(to[0]), "=r"(to[1]), "=r"(to[2]), "=r"(to[3])
+			     : "r"(at)
+			     : "memory");
+#else
+	emulated_matrices(to, row, turned);
+#endif
+}
+
+/* c += A B. */
+template <typename T>
+__device__ inline void multiply_add(float (&c)[4], const uint32_t (&a)[4], uint32_t b0, uint32_t b1)
+{
+#ifdef __CUDACC__
+	if constexpr (is_bf16<T>)
+		asm volatile("mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 "
+			     "{%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, {%0,%1,%2,%3};"
+			     : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3])
+			     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
+	else
+		asm volatile("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 "
+			     "{%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, {%0,%1,%2,%3};"
+			     : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3])
+			     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
+#else
+	emulated_multiply(c, a, b0, b1, [](uint16_t bits) { return widen(T{ bits }); });
+#endif
 }
 
 /* ---- launches ---- */

@@ -110,15 +110,17 @@ cudnnDataType_t dnn_type(enum dtype t)
 
 cudnnBackendDescriptor_t dnn_tensor(struct dnn_graph *g, const struct dnn_tensor *t)
 {
-	const cudnnDataType_t type = dnn_type(t->type);
+	const cudnnBackendTensorReordering_t order = CUDNN_TENSOR_REORDERING_F16x16;
 	const int64_t align = ALIGN_BYTES;
 	const struct dnn_attr attrs[] = {
-		ATTR(TENSOR_UNIQUE_ID, INT64, 1, &t->uid),	 ATTR(TENSOR_DATA_TYPE, DATA_TYPE, 1, &type),
+		ATTR(TENSOR_UNIQUE_ID, INT64, 1, &t->uid),	 ATTR(TENSOR_DATA_TYPE, DATA_TYPE, 1, &t->type),
 		ATTR(TENSOR_BYTE_ALIGNMENT, INT64, 1, &align),	 ATTR(TENSOR_DIMENSIONS, INT64, t->n, t->dim),
 		ATTR(TENSOR_STRIDES, INT64, t->n, t->stride),	 ATTR(TENSOR_IS_VIRTUAL, BOOLEAN, 1, &t->virtual),
+		ATTR(TENSOR_IS_BY_VALUE, BOOLEAN, 1, &t->by_value),
+		ATTR(TENSOR_REORDERING_MODE, TENSOR_REORDERING_MODE, 1, &order),
 	};
 
-	return dnn_make(g, CUDNN_BACKEND_TENSOR_DESCRIPTOR, attrs, sizeof(attrs) / sizeof(attrs[0]));
+	return dnn_make(g, CUDNN_BACKEND_TENSOR_DESCRIPTOR, attrs, t->swizzled ? 8 : 7);
 }
 
 void dnn_op(struct dnn_graph *g, cudnnBackendDescriptorType_t type, const struct dnn_attr *attrs, int n)

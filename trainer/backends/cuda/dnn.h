@@ -14,7 +14,7 @@ void dnn_close(struct cuda_module *m);
 /* For plans without a device: json describes one as cuDNN's own device properties do. They cannot be run. */
 int dnn_open_for(struct cuda_module *m, const char *json, struct err *err);
 
-#define DNN_DESCRIPTORS_MAX 64
+#define DNN_DESCRIPTORS_MAX 96
 #define DNN_OPS_MAX 24
 
 /* What is made joins the graph and dies with it. After a failure nothing more is made; dnn_plan_new tells. */
@@ -34,10 +34,12 @@ struct dnn_attr {
 
 struct dnn_tensor {
 	int64_t uid;
-	enum dtype type;
+	cudnnDataType_t type;
 	int n;
 	int64_t dim[4], stride[4]; /* in elements */
 	bool virtual;		   /* it never lies in memory */
+	bool by_value;		   /* a number in the host's memory */
+	bool swizzled;		   /* its elements lie as the library likes */
 };
 
 cudnnBackendDescriptor_t dnn_make(struct dnn_graph *g, cudnnBackendDescriptorType_t type, const struct dnn_attr *attrs,
@@ -54,7 +56,7 @@ struct dnn_wish {
 	bool direct; /* no transform: sums of plain products */
 };
 
-#define DNN_OPERANDS_MAX 12
+#define DNN_OPERANDS_MAX 16
 
 struct dnn_plan {
 	struct dnn_graph graph;

@@ -2,6 +2,8 @@
 # compiler; without exceptions, RTTI and thread-safe statics its objects need no libstdc++.
 cuda_module = \
 	trainer/backends/cuda/attend.h \
+	trainer/backends/cuda/attention_plan.c \
+	trainer/backends/cuda/attention_plan.h \
 	trainer/backends/cuda/blas.c \
 	trainer/backends/cuda/blas.h \
 	trainer/backends/cuda/calls.c \
@@ -64,4 +66,4 @@ $(cuda_kernels:.cu=.lo): trainer/backends/cuda/attend.h trainer/backends/cuda/co
 	trainer/backends/cuda/conv_plan.h trainer/backends/cuda/cuda.h trainer/backends/cuda/descend.h trainer/backends/cuda/device.h \
 	trainer/backends/cuda/fold.h trainer/backends/cuda/matmul.h trainer/backends/cuda/meet.h \
 	trainer/backends/cuda/ranks.h trainer/backends/cuda/stage.h trainer/graph/leaves.h \
-	trainer/backends/cuda/product.h trainer/graph/both.h trainer/graph/graph.h trainer/graph/kernel.h tracker/base/err.h
+	trainer/backends/cuda/product.h trainer/ops/attention/attention_cuda.h trainer/graph/both.h trainer/graph/graph.h trainer/graph/kernel.h tracker/base/err.h

@@ -1,80 +1,26 @@
-/* attention_cuda.cu: causal attention for every type, head size and dropout: a warp a query forward and for dq, a warp
- * a key for dk and dv. No seq x seq matrix lies in memory. */
+/* attention_cuda.cu: causal attention: in 16 bits by cuDNN where it may be, else by tiles (flash_cuda.cu); in other
+ * types and head sizes a warp a query forward and for dq, a warp a key for dk and dv. No seq x seq matrix lies in
+ * memory. */
+#include "trainer/ops/attention/attention_cuda.h"
+
+#include <stdlib.h>
+
 #include "trainer/backends/cuda/attend.h"
 
 extern "C" {
-#include "trainer/ops/attention/attention.h"
+#include "trainer/backends/cuda/attention_plan.h"
 }
 
 namespace {
 
-struct sizes {
-	int64_t rows; /* heads of all positions */
-	int c, d, seq, heads;
-	bool drops;
-	struct dropout_attr dropout;
-};
+using sizes = struct attention_sizes;
 
-struct sizes sizes_of(const struct node *n, const struct tensor *qkv)
-{
-	const struct attention_attr *a = static_cast<const struct attention_attr *>(n->attr);
-	const int c = (int)qkv->shape.dim[1] / 3;
-
-	return { qkv->shape.dim[0] * a->heads, c, c / (int)a->heads, (int)a->seq, (int)a->heads, a->dropout.p > 0,
-		 a->dropout };
-}
-
-/* One head at one position, the work of a warp: `at` of the i-th position of its sequence. */
-struct spot {
-	int64_t sequence, head; /* numbers of the sequence, and of the head within it */
-	int i;
-};
-
-__device__ struct spot spot_of(const struct sizes &z, int64_t number)
+/* The work of a warp. */
+__device__ struct spot spot_of(const sizes &z, int64_t number)
 {
 	const int64_t position = number / z.heads;
 
 	return { position / z.seq, number % z.heads, (int)(position % z.seq) };
-}
-
-__device__ int64_t qkv_at(const struct sizes &z, const struct spot &s, int i)
-{
-	return (s.sequence * z.seq + i) * 3 * z.c + s.head * z.d;
-}
-
-__device__ int64_t y_at(const struct sizes &z, const struct spot &s, int i)
-{
-	return (s.sequence * z.seq + i) * z.c + s.head * z.d;
-}
-
-__device__ int64_t lse_at(const struct sizes &z, const struct spot &s, int i)
-{
-	return (s.sequence * z.seq + i) * z.heads + s.head;
-}
-
-/* What dropout does to the probability of key j for query i. */
-struct mask {
-	struct dropout_draw draw;
-	uint64_t first;
-	int seq;
-	bool drops;
-
-	__device__ double operator()(int i, int j) const
-	{
-		const uint64_t element = first + (uint64_t)i * (uint64_t)seq + (uint64_t)j;
-
-		return !drops ? 1 : dropout_keeps(&draw, element) ? draw.scale : 0;
-	}
-};
-
-__device__ struct mask mask_of(const struct sizes &z, const struct spot &s, const step_page *page)
-{
-	struct mask m = { {}, 0, z.seq, z.drops };
-
-	if (z.drops)
-		m.draw = dropout_draw(&z.dropout, page);
-	m.first = (uint64_t)(s.sequence * z.heads + s.head) * (uint64_t)z.seq * (uint64_t)z.seq;
-	return m;
 }
 
 /* A head in this warp's part of shared memory, times factor. */
@@ -84,13 +30,13 @@ template <typename A, typename T> __device__ void share_head(A *to, const T *fro
 		to[i] = (A)widen(from[i]) * factor;
 }
 
-template <typename A> __device__ A scale_of(const struct sizes &z)
+template <typename A> __device__ A scale_of(const sizes &z)
 {
 	return (A)(1 / sqrt((double)z.d));
 }
 
 template <typename T>
-__global__ void forward(struct sizes z, const step_page *page, const T *qkv, T *y, acc_t<T> *lse)
+__global__ void forward(sizes z, const step_page *page, const T *qkv, T *y, acc_t<T> *lse)
 {
 	using A = acc_t<T>;
 	SHARED(A, queries, QUERIES_EACH * HEAD_MAX);
@@ -120,7 +66,7 @@ template <typename T> struct backward {
 };
 
 /* ds = p (mask dp - dy . y) / sqrt(d), with dp = dy . v. */
-template <typename T> __global__ void by_query(struct sizes z, const step_page *page, backward<T> b)
+template <typename T> __global__ void by_query(sizes z, const step_page *page, backward<T> b)
 {
 	using A = acc_t<T>;
 	SHARED(A, shared, 2 * QUERIES_EACH * HEAD_MAX);
@@ -156,7 +102,7 @@ template <typename T> __global__ void by_query(struct sizes z, const step_page *
 }
 
 /* The queries that see key s.i: it and all behind it. */
-template <typename T> __global__ void by_key(struct sizes z, const step_page *page, backward<T> b)
+template <typename T> __global__ void by_key(sizes z, const step_page *page, backward<T> b)
 {
 	using A = acc_t<T>;
 	SHARED(A, shared, 2 * QUERIES_EACH * HEAD_MAX);
@@ -192,59 +138,144 @@ template <typename T> __global__ void by_key(struct sizes z, const step_page *pa
 	head_put(b.dqkv + qkv_at(z, s, s.i) + 2 * z.c, dv, A(1), z.d);
 }
 
-int check(const struct node *n, const struct sizes &z, struct err *err)
+/* ---- the choice ---- */
+
+struct layer {
+	const struct node *n;
+	sizes z;
+	enum dtype type;
+	struct attention_plan *plan; /* NULL: own kernels */
+};
+
+constexpr size_t room_align = 256;
+
+void *room_of(const struct kernel_args *a)
 {
-	if (z.d <= HEAD_MAX)
-		return 0;
-	return err_set(err, ERR_UNSUPPORTED, "cuda: %s: heads of %d numbers; at most %d", n->name, z.d, HEAD_MAX);
+	const uintptr_t at = reinterpret_cast<uintptr_t>(a->workspace);
+
+	return reinterpret_cast<void *>((at + room_align - 1) / room_align * room_align);
 }
 
-int attention_prepare(const struct kernel_env *, struct node *n, void **ret_state, struct err *err)
+/* The library draws other masks, and backward it adds in any order. */
+int plan_layer(struct layer *l, const struct kernel_env *env, bool backward, struct err *err)
 {
-	*ret_state = n;
-	return check(n, sizes_of(n, n->in[0]), err);
+	const sizes &z = l->z;
+	const struct attention_spec s = { backward, l->type, z.rows / z.heads / z.seq, z.heads, z.seq, z.d };
+	int rc;
+
+	if (!flash_takes(z, l->type) || z.drops || env->deterministic || !z.rows)
+		return 0;
+	rc = attention_plan_new(&l->plan, env, &s, err);
+	return rc == ERR_UNSUPPORTED ? 0 : rc;
+}
+
+void attention_release(void *state)
+{
+	struct layer *l = static_cast<struct layer *>(state);
+
+	if (l)
+		attention_plan_free(l->plan);
+	free(l);
+}
+
+const char *attention_impl(const void *state)
+{
+	const struct layer *l = static_cast<const struct layer *>(state);
+
+	if (l->plan)
+		return "cuDNN on tensor cores";
+	return flash_takes(l->z, l->type) ? "tiles on tensor cores" : "a warp a row";
+}
+
+int prepare(const struct kernel_env *env, struct node *n, bool backward, void **ret_state, struct err *err)
+{
+	struct layer *l = static_cast<struct layer *>(calloc(1, sizeof(*l)));
+	int rc;
+
+	if (!l)
+		return err_set(err, ERR_NOMEM, "cuda: out of memory: %s", n->name);
+	l->n = n;
+	l->z = attention_sizes_of(n, n->in[backward]);
+	l->type = n->in[0]->dtype;
+	rc = l->z.d <= HEAD_MAX ? plan_layer(l, env, backward, err) :
+				  err_set(err, ERR_UNSUPPORTED, "cuda: %s: heads of %d numbers; at most %d", n->name,
+					  l->z.d, HEAD_MAX);
+	if (rc) {
+		attention_release(l);
+		return rc;
+	}
+	n->workspace_bytes = backward ? (size_t)l->z.rows * sizeof(double) : 0;
+	if (l->plan && n->workspace_bytes < attention_plan_workspace(l->plan) + room_align)
+		n->workspace_bytes = attention_plan_workspace(l->plan) + room_align;
+	*ret_state = l;
+	return 0;
+}
+
+int attention_prepare(const struct kernel_env *env, struct node *n, void **ret_state, struct err *err)
+{
+	return prepare(env, n, false, ret_state, err);
+}
+
+int attention_grad_prepare(const struct kernel_env *env, struct node *n, void **ret_state, struct err *err)
+{
+	return prepare(env, n, true, ret_state, err);
 }
 
 int attention_run(void *state, const struct kernel_args *a, struct err *err)
 {
-	const struct node *n = cuda_node(state);
-	const struct sizes z = sizes_of(n, n->in[0]);
+	const struct layer *l = static_cast<const struct layer *>(state);
+	const sizes &z = l->z;
+	const bool aligned = cuda_aligned(l->n, a);
 
 	if (!z.rows)
 		return 0;
-	BY_TYPE(n->in[0]->dtype, T,
-		launch(a, dim3(cuda_blocks(z.rows, QUERIES_EACH)), QUERIES_EACH * WARP, forward<T>, z, a->page,
-		       cuda_in<T>(a, 0), cuda_out<T>(a, 0), cuda_out<acc_t<T>>(a, 1)));
-	return cuda_launched(n, err);
+	if (l->plan && aligned) {
+		const struct attention_operands o = { a->in[0], a->out[0],  a->out[1], nullptr,
+						      nullptr,	room_of(a), a->stream };
+
+		return attention_plan_run(l->plan, l->n, &o, err);
+	}
+	if (flash_takes(z, l->type) && aligned)
+		flash_forward(z, l->type, a);
+	else
+		BY_TYPE(l->type, T,
+			launch(a, dim3(cuda_blocks(z.rows, QUERIES_EACH)), QUERIES_EACH * WARP, forward<T>, z, a->page,
+			       cuda_in<T>(a, 0), cuda_out<T>(a, 0), cuda_out<acc_t<T>>(a, 1)));
+	return cuda_launched(l->n, err);
 }
 
-int attention_grad_prepare(const struct kernel_env *, struct node *n, void **ret_state, struct err *err)
+template <typename T> void backward_of(const sizes &z, const struct kernel_args *a)
 {
-	const struct sizes z = sizes_of(n, n->in[1]);
+	const dim3 grid(cuda_blocks(z.rows, QUERIES_EACH));
+	const backward<T> b = { cuda_in<T>(a, 0), cuda_in<T>(a, 1), cuda_in<T>(a, 2), cuda_in<acc_t<T>>(a, 3),
+				static_cast<acc_t<T> *>(a->workspace), cuda_out<T>(a, 0) };
 
-	n->workspace_bytes = (size_t)z.rows * sizeof(double);
-	*ret_state = n;
-	return check(n, z, err);
+	launch(a, grid, QUERIES_EACH * WARP, by_query<T>, z, a->page, b);
+	launch(a, grid, QUERIES_EACH * WARP, by_key<T>, z, a->page, b);
 }
 
 int attention_grad_run(void *state, const struct kernel_args *a, struct err *err)
 {
-	const struct node *n = cuda_node(state);
-	const struct sizes z = sizes_of(n, n->in[1]);
-	const dim3 grid(cuda_blocks(z.rows, QUERIES_EACH));
+	const struct layer *l = static_cast<const struct layer *>(state);
+	const sizes &z = l->z;
+	const bool aligned = cuda_aligned(l->n, a);
 
 	if (!z.rows)
 		return 0;
-	BY_TYPE(n->in[1]->dtype, T,
-		const backward<T> b = { cuda_in<T>(a, 0), cuda_in<T>(a, 1), cuda_in<T>(a, 2), cuda_in<acc_t<T>>(a, 3),
-					static_cast<acc_t<T> *>(a->workspace), cuda_out<T>(a, 0) };
+	if (l->plan && aligned) {
+		const struct attention_operands o = { a->in[1],	 a->in[2],   a->in[3], a->in[0],
+						      a->out[0], room_of(a), a->stream };
 
-		launch(a, grid, QUERIES_EACH * WARP, by_query<T>, z, a->page, b);
-		launch(a, grid, QUERIES_EACH * WARP, by_key<T>, z, a->page, b));
-	return cuda_launched(n, err);
+		return attention_plan_run(l->plan, l->n, &o, err);
+	}
+	if (flash_takes(z, l->type) && aligned)
+		flash_backward(z, l->type, a);
+	else
+		BY_TYPE(l->type, T, backward_of<T>(z, a));
+	return cuda_launched(l->n, err);
 }
 
 } // namespace
 
-CUDA_KERNEL(attention, attention_prepare, attention_run);
-CUDA_KERNEL(attention_grad, attention_grad_prepare, attention_grad_run);
+CUDA_KERNEL_OF(attention, attention_prepare, attention_run, attention_release, attention_impl);
+CUDA_KERNEL_OF(attention_grad, attention_grad_prepare, attention_grad_run, attention_release, attention_impl);

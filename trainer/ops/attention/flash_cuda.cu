@@ -1,0 +1,431 @@
+/* flash_cuda.cu: causal attention in 16 bits by tiles on tensor cores, with a running maximum (Dao et al. 2022, 2023).
+ * A warp has 16 rows, a block 64: queries forward and for dq, keys for dk and dv. Every sum belongs to one warp and
+ * goes along its tiles in their order, so scores are computed once more backward and nothing is added by atomics.
+ *
+ * Tiles lie in shared memory with 8 elements behind each row: eight rows that are loaded together meet all banks once.
+ * Heads shorter than WIDE, and rows behind the sequence, are zeros there. */
+#include "trainer/ops/attention/attention_cuda.h"
+
+namespace {
+
+constexpr int warps = 4, rows_each = 16, tile_rows = warps * rows_each;
+constexpr float log2_of_e = 1.4426950408889634f;
+
+/* A tile of `wide` columns in shared memory. */
+template <int wide> constexpr int pitch = wide + 8;
+
+/* The rows of a head, `step` apart in memory: `count` of them, then zeros. All threads call it. */
+template <int wide, int rows, typename T>
+__device__ void share(T *to, const T *from, int64_t step, int count, int d)
+{
+	constexpr int each = vector_width<T>;
+
+	for (int e = (int)threadIdx.x; e < rows * wide / each; e += warps * WARP) {
+		const int row = e / (wide / each), column = e % (wide / each) * each;
+		pack<T, each> p = {};
+
+		if (row < count && column < d)
+			p = *reinterpret_cast<const pack<T, each> *>(from + row * step + column);
+		*reinterpret_cast<pack<T, each> *>(to + row * pitch<wide> + column) = p;
+	}
+}
+
+/* A's part: 16 rows from `row` on, columns k to k + 16. */
+template <int wide, typename T> __device__ void load_a(uint32_t (&to)[4], const T *tile, int row, int k)
+{
+	const int lane = (int)threadIdx.x % WARP;
+
+	load_matrices<false>(to, tile + (row + lane % 16) * pitch<wide> + k + lane / 16 * 8);
+}
+
+/* B's parts for 16 columns: registers 0 and 1 are those of the first 8. Its columns are the tile's rows, from n on. */
+template <int wide, typename T> __device__ void load_b(uint32_t (&to)[4], const T *tile, int k, int n)
+{
+	const int lane = (int)threadIdx.x % WARP, matrix = lane / 8;
+
+	load_matrices<false>(to, tile + (n + lane % 8 + matrix / 2 * 8) * pitch<wide> + k + matrix % 2 * 8);
+}
+
+/* The same where its rows are the tile's rows. */
+template <int wide, typename T> __device__ void load_b_turned(uint32_t (&to)[4], const T *tile, int k, int n)
+{
+	const int lane = (int)threadIdx.x % WARP, matrix = lane / 8;
+
+	load_matrices<true>(to, tile + (k + lane % 8 + matrix % 2 * 8) * pitch<wide> + n + matrix / 2 * 8);
+}
+
+/* Columns 16 k and on of a result become A's part. */
+template <typename T, int n> __device__ void as_a(uint32_t (&to)[4], const float (&c)[n][4], int k)
+{
+	to[0] = pair_of<T>(c[2 * k][0], c[2 * k][1]);
+	to[1] = pair_of<T>(c[2 * k][2], c[2 * k][3]);
+	to[2] = pair_of<T>(c[2 * k + 1][0], c[2 * k + 1][1]);
+	to[3] = pair_of<T>(c[2 * k + 1][2], c[2 * k + 1][3]);
+}
+
+/* sums[16][8 n] += A, in registers, times columns of the tile as load_b has them. */
+template <int wide, int n, typename T>
+__device__ void multiply(float (&sums)[n][4], const uint32_t (&a)[4], const T *tile, int k)
+{
+	uint32_t b[4];
+
+	for (int j = 0; j < n / 2; j++) {
+		load_b<wide>(b, tile, k, 16 * j);
+		multiply_add<T>(sums[2 * j], a, b[0], b[1]);
+		multiply_add<T>(sums[2 * j + 1], a, b[2], b[3]);
+	}
+}
+
+/* sums[16][wide] += C[16][8 n] times the tile's 8 n rows. */
+template <int wide, int n, typename T>
+__device__ void multiply_rows(float (&sums)[wide / 8][4], const float (&c)[n][4], const T *tile)
+{
+	uint32_t a[4], b[4];
+
+	for (int k = 0; k < n / 2; k++) {
+		as_a<T>(a, c, k);
+		for (int j = 0; j < wide / 16; j++) {
+			load_b_turned<wide>(b, tile, 16 * k, 16 * j);
+			multiply_add<T>(sums[2 * j], a, b[0], b[1]);
+			multiply_add<T>(sums[2 * j + 1], a, b[2], b[3]);
+		}
+	}
+}
+
+/* Numbers 0 and 1 of a lane's four are of its first row, 2 and 3 of the row 8 below. */
+__device__ int lane_row(int e)
+{
+	return (int)threadIdx.x % WARP / 4 + e / 2 * 8;
+}
+
+__device__ int lane_column(int e)
+{
+	return (int)threadIdx.x % 4 * 2 + e % 2;
+}
+
+/* Over the four lanes that share a row. */
+__device__ float row_sum(float v)
+{
+	v += __shfl_xor_sync(WHOLE_WARP, v, 1);
+	return v + __shfl_xor_sync(WHOLE_WARP, v, 2);
+}
+
+__device__ float row_max(float v)
+{
+	v = fmaxf(v, __shfl_xor_sync(WHOLE_WARP, v, 1));
+	return fmaxf(v, __shfl_xor_sync(WHOLE_WARP, v, 2));
+}
+
+/* A warp's rows, from `first` of the sequence on; by: what each of a lane's two rows is multiplied by. */
+template <int wide, typename T>
+__device__ void put_rows(T *to, int64_t step, const float (&sums)[wide / 8][4], const float (&by)[2], int first,
+			 const struct attention_sizes &z)
+{
+	for (int j = 0; j < wide / 8; j++)
+		for (int e = 0; e < 4; e += 2) {
+			const int row = first + lane_row(e), column = 8 * j + lane_column(e);
+			const float pair[2] = { sums[j][e] * by[e / 2], sums[j][e + 1] * by[e / 2] };
+
+			if (row < z.seq && column < z.d)
+				store<2>(to + row * step + column, pair);
+		}
+}
+
+/* Blocks of all heads of the longest rows come first. */
+__device__ struct spot spot_of(const struct attention_sizes &z, bool last_is_longest)
+{
+	const int64_t heads = z.rows / z.seq, head = blockIdx.x % heads;
+	const int tiles = (z.seq + tile_rows - 1) / tile_rows, tile = (int)(blockIdx.x / heads);
+
+	return { head / z.heads, head % z.heads, (last_is_longest ? tiles - 1 - tile : tile) * tile_rows };
+}
+
+/* Bit 4 j + e: whether dropout keeps the lane's e-th number of column block j of a warp's 16 x 8 n probabilities. A
+ * loop of its own, as numbers in registers cannot be counted through. */
+template <bool by_key, int n> __device__ uint32_t kept_bits(const struct mask &m, int row, int from)
+{
+	uint32_t bits = 0;
+
+	for (int k = 0; k < 4 * n; k++) {
+		const int mine = row + lane_row(k % 4), other = from + k / 4 * 8 + lane_column(k % 4);
+
+		bits |= (uint32_t)(by_key ? m(other, mine) > 0 : m(mine, other) > 0) << k;
+	}
+	return bits;
+}
+
+/* ---- forward ---- */
+
+/* What a lane keeps of its two rows: the largest score so far, in powers of two, and its own part of the sum. */
+struct softmax {
+	float max[2], sum[2];
+};
+
+/* Scores of a warp's 16 rows from `row` on become probabilities, as far as the maximum is known; answers shrink. */
+template <int n, int wide>
+__device__ void soften(struct softmax &f, float (&s)[n][4], float (&out)[wide][4], int row, int from, float scale)
+{
+	float next[2] = { f.max[0], f.max[1] }, shrink[2];
+
+	for (int j = 0; j < n; j++)
+		for (int e = 0; e < 4; e++) {
+			s[j][e] = from + 8 * j + lane_column(e) <= row + lane_row(e) ? s[j][e] * scale : -INFINITY;
+			next[e / 2] = fmaxf(next[e / 2], s[j][e]);
+		}
+	for (int h = 0; h < 2; h++) {
+		next[h] = row_max(next[h]);
+		shrink[h] = exp2f(f.max[h] - next[h]);
+		f.max[h] = next[h];
+		f.sum[h] *= shrink[h];
+	}
+	for (int j = 0; j < n; j++)
+		for (int e = 0; e < 4; e++) {
+			s[j][e] = exp2f(s[j][e] - next[e / 2]);
+			f.sum[e / 2] += s[j][e];
+		}
+	for (int j = 0; j < wide; j++)
+		for (int e = 0; e < 4; e++)
+			out[j][e] *= shrink[e / 2];
+}
+
+template <int n> __device__ void drop(float (&p)[n][4], const struct mask &m, int row, int from)
+{
+	const uint32_t bits = kept_bits<false, n>(m, row, from);
+
+	for (int k = 0; k < 4 * n; k++)
+		p[k / 4][k % 4] *= bits >> k & 1 ? (float)m.draw.scale : 0;
+}
+
+template <typename T, int wide>
+__global__ void __launch_bounds__(warps *WARP)
+	forward(struct attention_sizes z, const step_page *page, const T *qkv, T *y, float *lse)
+{
+	SHARED(T, keys, tile_rows * pitch<wide>);
+	SHARED(T, values, tile_rows * pitch<wide>);
+	const struct spot s = spot_of(z, true);
+	const struct mask m = mask_of(z, s, page);
+	const T *of_head = qkv + qkv_at(z, s, 0);
+	const int64_t step = 3 * z.c;
+	const int own = (int)threadIdx.x / WARP * rows_each, row = s.i + own;
+	const float scale = log2_of_e / sqrtf((float)z.d);
+	struct softmax f = { { -INFINITY, -INFINITY }, { 0, 0 } };
+	float out[wide / 8][4] = {}, inverse[2];
+	uint32_t q[wide / 16][4];
+
+	share<wide, tile_rows>(keys, of_head + s.i * step, step, z.seq - s.i, z.d);
+	__syncthreads();
+	for (int k = 0; k < wide / 16; k++)
+		load_a<wide>(q[k], keys, own, 16 * k);
+	for (int from = 0; from <= s.i; from += tile_rows) {
+		float p[tile_rows / 8][4] = {};
+
+		__syncthreads();
+		share<wide, tile_rows>(keys, of_head + z.c + from * step, step, z.seq - from, z.d);
+		share<wide, tile_rows>(values, of_head + 2 * z.c + from * step, step, z.seq - from, z.d);
+		__syncthreads();
+		for (int k = 0; k < wide / 16; k++)
+			multiply<wide>(p, q[k], keys, 16 * k);
+		soften(f, p, out, row, from, scale);
+		if (m.drops)
+			drop(p, m, row, from);
+		multiply_rows<wide>(out, p, values);
+	}
+	for (int h = 0; h < 2; h++) {
+		const float sum = row_sum(f.sum[h]);
+
+		inverse[h] = 1 / sum;
+		if (threadIdx.x % 4 == 0 && row + lane_row(2 * h) < z.seq)
+			lse[lse_at(z, s, row + lane_row(2 * h))] = f.max[h] / log2_of_e + logf(sum);
+	}
+	put_rows<wide>(y + y_at(z, s, 0), z.c, out, inverse, row, z);
+}
+
+/* ---- backward ---- */
+
+template <typename T> struct operands {
+	const T *dy, *qkv, *y;
+	const float *lse;
+	float *inner; /* dy . y of each row */
+	T *dqkv;
+};
+
+/* `together` lanes have a head, 8 numbers each at a time. */
+template <typename T, int together> __global__ void inner_products(struct attention_sizes z, operands<T> b)
+{
+	const int64_t number = ((int64_t)blockIdx.x * blockDim.x + threadIdx.x) / together;
+	const int first = (int)threadIdx.x % together * 8;
+	float sum = 0, dy[8], y[8];
+
+	if (number < z.rows && first < z.d) {
+		load(dy, b.dy + number * z.d + first);
+		load(y, b.y + number * z.d + first);
+		for (int k = 0; k < 8; k++)
+			sum += dy[k] * y[k];
+	}
+	for (int lanes = together / 2; lanes > 0; lanes /= 2)
+		sum += __shfl_xor_sync(WHOLE_WARP, sum, lanes);
+	if (number < z.rows && first == 0)
+		b.inner[number] = sum;
+}
+
+/* The log sum exp, in powers of two, and dy . y of one query. */
+struct statistics {
+	float lse, inner;
+};
+
+template <typename T>
+__device__ struct statistics statistics_of(const struct attention_sizes &z, const struct spot &s, const operands<T> &b,
+					   int i)
+{
+	struct statistics of = { 0, 0 };
+
+	if (i < z.seq)
+		of = { b.lse[lse_at(z, s, i)] * log2_of_e, b.inner[lse_at(z, s, i)] };
+	return of;
+}
+
+/* Of the products s = q . k and dp = dy . v: s becomes p m, dp becomes ds = p (m dp - dy . y). Rows are queries,
+ * columns keys; by_key the other way round, and then `of` are the columns' statistics. */
+template <bool by_key, int n>
+__device__ void differentiate(float (&s)[n][4], float (&dp)[n][4], const struct statistics *of, const struct mask &m,
+			      int row, int from, float scale)
+{
+	const uint32_t bits = m.drops ? kept_bits<by_key, n>(m, row, from) : 0;
+	const float grows = m.drops ? (float)m.draw.scale : 1;
+
+	for (int j = 0; j < n; j++)
+		for (int e = 0; e < 4; e++) {
+			const int mine = row + lane_row(e), other = from + 8 * j + lane_column(e);
+			const int i = by_key ? other : mine, k = by_key ? mine : other;
+			const struct statistics &q = by_key ? of[other - from] : of[e / 2];
+			const bool seen = k <= i && i < m.seq;
+			const float p = seen ? exp2f(s[j][e] * scale - q.lse) : 0;
+			const float kept = m.drops && !(bits >> (4 * j + e) & 1) ? 0 : grows;
+
+			s[j][e] = p * kept;
+			dp[j][e] = p * (kept * dp[j][e] - q.inner);
+		}
+}
+
+/* Columns that meet a block's rows at a time: as many as shared memory and registers have room for. */
+template <int wide> constexpr int columns_each = wide > 64 ? 16 : 32;
+
+/* Rows and columns of the products, and what they are summed into. first: q or k, second: dy or v. */
+template <typename T> struct side {
+	const T *first, *second;
+	int64_t first_step, second_step;
+};
+
+template <bool by_key, typename T>
+__device__ void sides_of(const struct attention_sizes &z, const struct spot &s, const operands<T> &b, side<T> &mine,
+			 side<T> &other)
+{
+	const T *qkv = b.qkv + qkv_at(z, s, 0);
+	const side<T> queries = { qkv, b.dy + y_at(z, s, 0), 3 * z.c, z.c };
+	const side<T> keys = { qkv + z.c, qkv + 2 * z.c, 3 * z.c, 3 * z.c };
+
+	mine = by_key ? keys : queries;
+	other = by_key ? queries : keys;
+}
+
+template <int wide, int rows, typename T>
+__device__ void share_side(T *first, T *second, const side<T> &of, int from, const struct attention_sizes &z)
+{
+	share<wide, rows>(first, of.first + from * of.first_step, of.first_step, z.seq - from, z.d);
+	share<wide, rows>(second, of.second + from * of.second_step, of.second_step, z.seq - from, z.d);
+}
+
+/* dq of 64 queries, or dk and dv of 64 keys. */
+template <typename T, int wide, bool by_key>
+__global__ void __launch_bounds__(warps *WARP, wide > 64 ? 2 : 3)
+	backward(struct attention_sizes z, const step_page *page, operands<T> b)
+{
+	constexpr int n = columns_each<wide>;
+	SHARED(T, first, tile_rows * pitch<wide>);
+	SHARED(T, second, tile_rows * pitch<wide>);
+	SHARED(T, other_first, n * pitch<wide>);
+	SHARED(T, other_second, n * pitch<wide>);
+	SHARED(struct statistics, of_columns, n);
+	const struct spot s = spot_of(z, !by_key);
+	const struct mask m = mask_of(z, s, page);
+	const int own = (int)threadIdx.x / WARP * rows_each, row = s.i + own;
+	const float root = 1 / sqrtf((float)z.d), of_rows[2] = { root, root }, one[2] = { 1, 1 };
+	const struct statistics of[2] = { statistics_of(z, s, b, row + lane_row(0)),
+					  statistics_of(z, s, b, row + lane_row(2)) };
+	const int end = by_key || z.seq < s.i + tile_rows ? z.seq : s.i + tile_rows;
+	float d_first[wide / 8][4] = {}, d_second[wide / 8][4] = {};
+	side<T> mine, other;
+
+	sides_of<by_key>(z, s, b, mine, other);
+	share_side<wide, tile_rows>(first, second, mine, s.i, z);
+	for (int from = by_key ? s.i : 0; from < end; from += n) {
+		float p[n / 8][4] = {}, ds[n / 8][4] = {};
+		uint32_t a[4];
+
+		__syncthreads();
+		share_side<wide, n>(other_first, other_second, other, from, z);
+		if (by_key && threadIdx.x < n)
+			of_columns[threadIdx.x] = statistics_of(z, s, b, from + (int)threadIdx.x);
+		__syncthreads();
+		for (int k = 0; k < wide; k += 16) {
+			load_a<wide>(a, first, own, k);
+			multiply<wide>(p, a, other_first, k);
+			load_a<wide>(a, second, own, k);
+			multiply<wide>(ds, a, other_second, k);
+		}
+		differentiate<by_key>(p, ds, by_key ? of_columns : of, m, row, from, root * log2_of_e);
+		multiply_rows<wide>(d_first, ds, other_first);
+		if (by_key)
+			multiply_rows<wide>(d_second, p, other_second);
+	}
+	put_rows<wide>(b.dqkv + qkv_at(z, s, 0) + (by_key ? z.c : 0), 3 * z.c, d_first, of_rows, row, z);
+	if (by_key)
+		put_rows<wide>(b.dqkv + qkv_at(z, s, 0) + 2 * z.c, 3 * z.c, d_second, one, row, z);
+}
+
+dim3 grid_of(const struct attention_sizes &z)
+{
+	return dim3((unsigned)(z.rows / z.seq * ((z.seq + tile_rows - 1) / tile_rows)));
+}
+
+template <typename T, int wide> void forward_of(const struct attention_sizes &z, const struct kernel_args *a)
+{
+	launch(a, grid_of(z), warps * WARP, forward<T, wide>, z, a->page, cuda_in<T>(a, 0), cuda_out<T>(a, 0),
+	       cuda_out<float>(a, 1));
+}
+
+template <typename T, int wide> void backward_of(const struct attention_sizes &z, const struct kernel_args *a)
+{
+	const operands<T> b = { cuda_in<T>(a, 0),     cuda_in<T>(a, 1),
+				cuda_in<T>(a, 2),     cuda_in<float>(a, 3),
+				static_cast<float *>(a->workspace), cuda_out<T>(a, 0) };
+	constexpr int together = wide / 8;
+
+	launch(a, dim3(cuda_blocks(z.rows * together, BLOCK_THREADS)), BLOCK_THREADS, inner_products<T, together>, z,
+	       b);
+	launch(a, grid_of(z), warps * WARP, backward<T, wide, false>, z, a->page, b);
+	launch(a, grid_of(z), warps * WARP, backward<T, wide, true>, z, a->page, b);
+}
+
+} // namespace
+
+bool flash_takes(const struct attention_sizes &z, enum dtype type)
+{
+	return (type == DTYPE_BF16 || type == DTYPE_F16) && z.d % 8 == 0 && z.d <= 128;
+}
+
+void flash_forward(const struct attention_sizes &z, enum dtype type, const struct kernel_args *a)
+{
+	if (type == DTYPE_BF16)
+		z.d <= 64 ? forward_of<bf16, 64>(z, a) : forward_of<bf16, 128>(z, a);
+	else
+		z.d <= 64 ? forward_of<f16, 64>(z, a) : forward_of<f16, 128>(z, a);
+}
+
+void flash_backward(const struct attention_sizes &z, enum dtype type, const struct kernel_args *a)
+{
+	if (type == DTYPE_BF16)
+		z.d <= 64 ? backward_of<bf16, 64>(z, a) : backward_of<bf16, 128>(z, a);
+	else
+		z.d <= 64 ? backward_of<f16, 64>(z, a) : backward_of<f16, 128>(z, a);
+}
