@@ -64,23 +64,33 @@ static void every_division(void **state)
 				}
 }
 
-/* The same leaves for every world: of `micro` samples, the last one shorter, dealt whole, larger parts first. */
+/* What a rank makes in one go: so many whole leaves, or the short one alone. */
+static int64_t leaves_at_once(const struct sampler *s, int64_t left, int64_t whole)
+{
+	const int64_t most = s->micro / s->leaf;
+
+	return left < 1 ? 0 : whole < 1 ? 1 : whole < most ? whole : most;
+}
+
+/* The same leaves for every world: of `leaf` samples, the last one shorter, dealt whole, larger parts first. */
 static void check_leaves(const struct sampler *s, int64_t step, int64_t begin, int64_t end)
 {
-	int64_t all = (end - begin + s->micro - 1) / s->micro, at = begin, leaf = 0;
+	int64_t all = (end - begin + s->leaf - 1) / s->leaf, at = begin, leaf = 0, most = 0;
 	struct micro_shape shapes[SAMPLER_SHAPES_MAX];
 	int n_shapes = sampler_shapes(s, shapes);
 
-	assert_int_equal(sampler_micros(s, step), (all + s->world - 1) / s->world);
 	for (int r = 0; r < s->world; r++) {
 		struct leaves own = sampler_leaves(s, step, r);
+		int64_t made = 0, used = 0;
 
 		assert_int_equal(own.first, leaf);
 		assert_int_equal(own.n, all / s->world + (r < all % s->world));
 		assert_int_equal(own.all, all);
 		for (int64_t m = 0; m < sampler_micros(s, step); m++) {
 			struct range got = sampler_micro(s, step, r, m);
-			int64_t want = m >= own.n ? 0 : end - at < s->micro ? end - at : s->micro;
+			int64_t whole = (end - at) / s->leaf < own.n - made ? (end - at) / s->leaf : own.n - made;
+			int64_t n = leaves_at_once(s, own.n - made, whole);
+			int64_t want = end - at < n * s->leaf ? end - at : n * s->leaf;
 			bool listed = false;
 
 			assert_int_equal(got.end - got.begin, want);
@@ -89,12 +99,22 @@ static void check_leaves(const struct sampler *s, int64_t step, int64_t begin, i
 				listed |= shapes[i].size == want &&
 					  shapes[i].last == (m == sampler_micros(s, step) - 1);
 			assert_true(listed);
+			if (n)
+				assert_int_equal(sampler_leaf(s, step, r, m), made);
+			else
+				assert_true(sampler_leaf(s, step, r, m) >= own.n);
+			assert_true(sampler_leaf(s, step, r, m) >= m);
 			at += want;
+			made += n;
+			used += n > 0;
 		}
+		assert_int_equal(made, own.n);
+		most = used > most ? used : most;
 		leaf += own.n;
 	}
 	assert_int_equal(at, end);
 	assert_int_equal(leaf, all);
+	assert_int_equal(sampler_micros(s, step), most);
 }
 
 static void leaves_are_the_same_for_every_world(void **state)
@@ -103,9 +123,9 @@ static void leaves_are_the_same_for_every_world(void **state)
 	for (int world = 1; world <= 9; world++)
 		for (int64_t n = 1; n <= 40; n += n < 16 ? 1 : 7)
 			for (int64_t global = 1; global <= 23; global++)
-				for (int64_t micro = 1; micro <= 6; micro++) {
-					struct sampler s = { .n_samples = n, .global_batch = global, .micro = micro,
-							     .leaves = true, .world = world };
+				for (int64_t i = 0; i < 24; i++) {
+					struct sampler s = { .n_samples = n, .global_batch = global, .leaf = 1 + i % 6,
+							     .micro = (1 + i % 6) * (1 + i / 6), .world = world };
 
 					for (int64_t k = 0; k * global < n; k++)
 						check_leaves(&s, k, k * global,

@@ -1,6 +1,7 @@
 """What the tests of training share: starting dptrain, small data sets, and independent readers of journals and
 safetensors files (plain Python, none of the project's code)."""
 import array
+import hashlib
 import json
 import os
 import random
@@ -192,6 +193,20 @@ def read_journal(path, run):
 
 FINISHED, FAILED, KILLED, PREEMPTED = 1, 2, 3, 4
 LAUNCHER = -2
+
+
+def digest(folder):
+    """Of everything that the runs in a folder leave of the maths: losses, gradient norms and tensors."""
+    h = hashlib.sha256()
+    series = read_run(folder)["series"]
+    for key in ("train/loss", "train/grad_norm"):
+        for step, v in sorted((series.get((key, -1)) or series[key, 0]).items()):
+            h.update(struct.pack("<qd", step, v))
+    for where, _, names in sorted(os.walk(folder)):
+        for name in sorted(n for n in names if n.endswith(".safetensors")):
+            with open(os.path.join(where, name), "rb") as f:
+                h.update(name.encode() + f.read())
+    return h.hexdigest()
 
 
 def read_run(runs_dir):

@@ -123,9 +123,6 @@ int config_bytes(const struct run_config *cfg, enum flag_id id, const char *text
 /* Ranks that work on the same samples: the stages of a pipeline, else 1. */
 int64_t config_stages(const struct run_config *cfg);
 
-/* Whether a rank's batch is cut into parts that one schedule makes: dp, pdp. */
-bool config_cuts_batches(const struct run_config *cfg);
-
 /* The machines of --nnodes, and how many of them are enough to go on; false: it is no such number. */
 bool config_nodes(const struct run_config *cfg, int *ret_least, int *ret_all);
 

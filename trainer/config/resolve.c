@@ -186,11 +186,6 @@ int64_t config_stages(const struct run_config *cfg)
 	return cfg->strategy == STRATEGY_pdp && cfg->pp_stages > 0 ? cfg->pp_stages : 1;
 }
 
-bool config_cuts_batches(const struct run_config *cfg)
-{
-	return cfg->strategy == STRATEGY_dp || config_stages(cfg) > 1;
-}
-
 /* The batch is known too. */
 static int check_devices(const struct run_config *cfg, struct err *err)
 {

@@ -3,6 +3,8 @@
 
 #include <string.h>
 
+#include "trainer/strategies/strategy.h"
+
 static bool evaluates(const struct run_config *cfg, const struct dataset *d)
 {
 	if (!d->n_samples[SPLIT_VAL] || cfg->command == COMMAND_BENCH)
@@ -28,6 +30,16 @@ static enum sampler_order order_of(const struct run_config *cfg)
 	return orders[cfg->shuffle];
 }
 
+/* What is made in one go: a batch, or each part that the strategy cuts it into. */
+static int64_t leaf_of(const struct run_config *cfg)
+{
+	const struct strategy *s = strategies_table[cfg->strategy];
+	const struct strategy_opts o = { .devices = (int)cfg->dp_devices, .micros = (int)cfg->microbatches };
+	const int64_t batch = cfg->batch_size * config_stages(cfg);
+
+	return s->micro ? s->micro(&o, batch) : batch;
+}
+
 int course_make(struct course *ret, const struct run_config *cfg, const struct dataset *d, struct err *err)
 {
 	struct course c = { .evaluates = evaluates(cfg, d), .saves = saves(cfg) };
@@ -36,7 +48,7 @@ int course_make(struct course *ret, const struct run_config *cfg, const struct d
 	c.train = (struct sampler){ .n_samples = d->n_samples[SPLIT_TRAIN],
 				    .global_batch = cfg->global_batch_size,
 				    .micro = cfg->batch_size * config_stages(cfg),
-				    .leaves = cfg->deterministic && !config_cuts_batches(cfg),
+				    .leaf = cfg->deterministic ? leaf_of(cfg) : 0,
 				    .world = cfg->world / (int)config_stages(cfg),
 				    .seed = (uint64_t)cfg->seed,
 				    .order = order_of(cfg),

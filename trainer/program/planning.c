@@ -14,8 +14,9 @@ static void set_leaves(struct strategy_opts *ret, const struct rank *r, const st
 	const struct leaves last = c->train.endless ? full : sampler_leaves(&c->train, steps - 1, rank_share(r));
 	int least;
 
-	if (r->cfg->test_only || !c->train.leaves)
+	if (r->cfg->test_only || !c->train.leaf)
 		return;
+	ret->leaf = c->train.leaf;
 	ret->room = leaves_room(full.all, full.parts);
 	least = leaves_room(last.all, last.parts);
 	ret->room = least > ret->room ? least : ret->room;

@@ -48,9 +48,12 @@ static int run_recompute(struct build *b, struct err *err)
 	return pass_recompute(b->g, b->o->recompute, err);
 }
 
-/* What each micro-batch sends is added behind the strategy, as it comes back. */
+/* What each micro-batch sends is added behind the strategy, as it comes back. Strategies whose schedules have turns do
+ * this themselves. */
 static int run_accumulate(struct build *b, struct err *err)
 {
+	if (b->o->strategy->turns)
+		return 0;
 	if (b->o->accumulate && !b->o->sharing.sync_each_batch && !b->o->sharing.room)
 		accumulate_grads(b->g);
 	if (b->o->accumulate)
@@ -64,7 +67,7 @@ static int run_strategy(struct build *b, struct err *err)
 	int rc;
 
 	o.more_follow = b->kind == PROGRAM_MICRO;
-	o.accumulates = b->o->accumulate;
+	o.accumulates = b->o->accumulate || b->o->strategy->turns;
 	o.averages = b->kind == PROGRAM_EVAL && b->o->optimizer.ema_decay > 0;
 	rc = b->o->strategy->rewrite(b->g, &o, err);
 	if (!rc && b->g->training && b->o->accumulate && o.sync_each_batch)

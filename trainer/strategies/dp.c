@@ -4,6 +4,7 @@
  * gradients. Those of a host are its cores, which every device's kernels use in turn. */
 #include "trainer/ops/copy/copy.h"
 #include "trainer/strategies/share.h"
+#include "trainer/strategies/terms.h"
 
 /* Every device's own parameters; what steps them, behind this pass, takes device 0's. */
 static void broadcast(struct graph *g, struct tensor *p)
@@ -28,10 +29,14 @@ static void broadcast(struct graph *g, struct tensor *p)
 
 static int dp_rewrite(struct graph *g, const struct strategy_opts *o, struct err *err)
 {
-	(void)o;
 	if (!g->training)
 		return 0;
-	share_micros(g);
+	share_micros(g, o);
+	if (terms_wanted(o)) {
+		terms_of_results(g, o);
+		terms_of_statistics(g, o);
+		terms_of_gradients(g, o);
+	}
 	for (int i = 0, n = g->n_tensors; i < n && !graph_failed(g); i++)
 		if (g->tensors[i]->kind == TENSOR_PARAM && graph_count_uses(g, g->tensors[i]))
 			broadcast(g, g->tensors[i]);
@@ -40,7 +45,7 @@ static int dp_rewrite(struct graph *g, const struct strategy_opts *o, struct err
 
 static int64_t dp_micro(const struct strategy_opts *o, int64_t samples)
 {
-	return share_part(samples, o->devices);
+	return share_part(o, samples, o->devices);
 }
 
 /* One device behind the other: what a device keeps for its backward pass is gone when the next one begins. */

@@ -11,6 +11,7 @@
 #include "trainer/strategies/scatter.h"
 #include "trainer/strategies/share.h"
 #include "trainer/strategies/stages.h"
+#include "trainer/strategies/terms.h"
 
 #define NO_LOSS "loss.none" /* an input of zeros: the loss of stages that have none */
 
@@ -274,6 +275,15 @@ static void sum_over(struct graph *g, struct tensor *t, enum group group)
 		n->group = group;
 }
 
+/* The last stage has the losses' sum over the pipelines, the others zeros. */
+static void share_leaves_results(struct cutter *c)
+{
+	struct graph *g = c->g;
+
+	if (!graph_failed(g) && terms_wanted(c->o) && c->o->stages > 1 && !c->o->more_follow)
+		sum_over(g, c->own == c->o->stages - 1 ? graph_find(g, STRATEGY_RESULT_SUM) : g->loss, GROUP_PIPELINE);
+}
+
 /* What two stages have is summed over both: the first one counts it in what is summed over all. */
 static void sum_over_ends(struct cutter *c, struct tensor *p)
 {
@@ -281,9 +291,10 @@ static void sum_over_ends(struct cutter *c, struct tensor *p)
 
 	p->grad->stages = p->stages;
 	p->grad->elsewhere = ends && (p->stages & (bit(c->own) - 1));
+	if (!ends || c->o->more_follow)
+		return;
 	p->grad->space = SPACE_COMM;
-	if (ends)
-		sum_over(c->g, p->grad, GROUP_ENDS);
+	sum_over(c->g, p->grad, GROUP_ENDS);
 }
 
 /* Of the ranks: first over the pipelines, whole or to those that hold the ranges. */
@@ -296,15 +307,27 @@ static int sum_gradients(struct cutter *c, const struct units *units, struct err
 		scatter_grads(g, units, c->o);
 	else if (c->o->world > c->o->stages)
 		rc = buckets_sum(g, c->o, GROUP_REPLICA, err);
+	else if (terms_wanted(c->o))
+		terms_of_gradients(g, c->o);
 	for (int i = 0, n = g->n_tensors; i < n && !rc && !graph_failed(g); i++)
 		if (g->tensors[i]->kind == TENSOR_PARAM && g->tensors[i]->grad)
 			sum_over_ends(c, g->tensors[i]);
 	return rc;
 }
 
+/* The pipelines have the leaves. */
+static struct strategy_opts dealing(const struct strategy_opts *o)
+{
+	struct strategy_opts mine = *o;
+
+	mine.dealt_to = shares_moments(o) ? GROUP_SHARD : GROUP_REPLICA;
+	return mine;
+}
+
 static int pdp_rewrite(struct graph *g, const struct strategy_opts *o, struct err *err)
 {
-	struct cutter c = { .g = g, .o = o, .own = own_stage(o) };
+	const struct strategy_opts mine = dealing(o);
+	struct cutter c = { .g = g, .o = &mine, .own = own_stage(o) };
 	struct stages s = { .n = 1, .first = { 1 } };
 	struct units units = { .n = 0 };
 	int rc = o->stages > 1 ? stages_cut(&s, o->model, o, err) : 0;
@@ -323,8 +346,10 @@ static int pdp_rewrite(struct graph *g, const struct strategy_opts *o, struct er
 	add_peers(&c);
 	replace_loss(&c);
 	if (g->training && !graph_failed(g)) {
-		share_micros(g);
-		rc = share_results(g, o, err); /* first, on every stage: one stream meets different ranks one by one */
+		share_micros(g, c.o);
+		/* First, on every stage: one stream meets different ranks one by one. */
+		rc = share_results(g, c.o, err);
+		share_leaves_results(&c);
 	}
 	if (!rc && !graph_failed(g) && shares_moments(o)) {
 		units_cut(&units, g, o);
@@ -358,7 +383,7 @@ static int pdp_group_of(const struct strategy_opts *o, enum group kind, int rank
 
 static int64_t pdp_micro(const struct strategy_opts *o, int64_t samples)
 {
-	return share_part(samples, o->micros);
+	return share_part(o, samples, o->micros);
 }
 
 static void pdp_turns(struct schedule_turn *ret, const struct strategy_opts *o, int micros)
@@ -375,7 +400,8 @@ const struct strategy strategy_pdp = {
 	.turns = pdp_turns,
 	.groups = { [STREAM_COMPUTE] = STRATEGY_GROUP(GROUP_PIPELINE) | STRATEGY_GROUP(GROUP_SHARD),
 		    [STREAM_COMM] = STRATEGY_GROUP(GROUP_WORLD) | STRATEGY_GROUP(GROUP_REPLICA) |
-				    STRATEGY_GROUP(GROUP_SHARD) | STRATEGY_GROUP(GROUP_ENDS),
+				    STRATEGY_GROUP(GROUP_SHARD) | STRATEGY_GROUP(GROUP_ENDS) |
+				    STRATEGY_GROUP(GROUP_PIPELINE),
 		    [STREAM_GATHER] = STRATEGY_GROUP(GROUP_SHARD),
 		    [STREAM_SEND_FORWARD] = STRATEGY_GROUP(GROUP_PIPELINE),
 		    [STREAM_SEND_BACKWARD] = STRATEGY_GROUP(GROUP_PIPELINE) },

@@ -63,7 +63,7 @@ int share_batch_norms(struct graph *g, struct err *err)
 	return share_failed(g, err);
 }
 
-static void share_sums(struct graph *g)
+static void share_sums(struct graph *g, const struct strategy_opts *o)
 {
 	struct tensor like = {
 		.name = STRATEGY_VOTE, .kind = TENSOR_INPUT, .dtype = DTYPE_F64, .shape = SHAPE(1), .life = LIFE_STEP
@@ -71,18 +71,18 @@ static void share_sums(struct graph *g)
 	struct tensor *vote = graph_tensor(g, &like);
 	int at = g->loss->producer ? g->loss->producer->id : g->n_nodes - 1;
 
-	if (vote && sum_into(g, vote, STRATEGY_VOTES, STREAM_COMM, at) && !graph_find(g, STRATEGY_RESULT_SUM))
+	if (vote && sum_into(g, vote, STRATEGY_VOTES, STREAM_COMM, at) && !terms_wanted(o))
 		sum_into(g, g->loss, STRATEGY_RESULT_SUM, STREAM_COMM, at);
 }
 
 int share_results(struct graph *g, const struct strategy_opts *o, struct err *err)
 {
-	if (terms_wanted(o)) {
+	if (terms_wanted(o) && g->loss->producer)
 		terms_of_results(g, o);
+	if (terms_wanted(o))
 		terms_of_statistics(g, o);
-	}
 	if (!o->more_follow)
-		share_sums(g);
+		share_sums(g, o);
 	return share_failed(g, err);
 }
 
@@ -98,20 +98,24 @@ static void assign_parts(struct graph *g)
 	}
 }
 
-void share_micros(struct graph *g)
+void share_micros(struct graph *g, const struct strategy_opts *o)
 {
 	for (int i = 0; i < g->n_tensors; i++)
 		if (g->tensors[i]->kind == TENSOR_PARAM && g->tensors[i]->grad)
 			g->tensors[i]->grad->life = LIFE_MICRO; /* until it is added to the sum */
-	accumulate_grads(g);
-	if (g->loss->kind != TENSOR_INPUT)
+	if (!terms_wanted(o))
+		accumulate_grads(g);
+	if (!terms_wanted(o) && g->loss->kind != TENSOR_INPUT)
 		accumulate_loss(g);
 	assign_parts(g);
 }
 
-int64_t share_part(int64_t samples, int parts)
+int64_t share_part(const struct strategy_opts *o, int64_t samples, int parts)
 {
 	int64_t size = (samples + parts - 1) / parts;
+
+	if (o->leaf)
+		return samples < o->leaf ? samples : o->leaf;
 
 	while (size > 1 && samples % size)
 		size--;

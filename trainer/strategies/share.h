@@ -17,10 +17,11 @@ int share_batch_norms(struct graph *g, struct err *err);
 int share_results(struct graph *g, const struct strategy_opts *o, struct err *err);
 
 /* Of a training graph whose micro-batches are turns of one schedule: every node's part, and the sums of every gradient,
- * and of the loss where there is one, over the micro-batches. */
-void share_micros(struct graph *g);
+ * and of the loss where there is one, over the micro-batches; not where these are leaves (terms.h adds them). */
+void share_micros(struct graph *g, const struct strategy_opts *o);
 
-/* Samples of each of so many equal parts, or of more where that does not divide them: the largest size that does. */
-int64_t share_part(int64_t samples, int parts);
+/* Samples of each of so many equal parts, or of more where that does not divide them: the largest size that does; of a
+ * leaf, where micro-batches are leaves. */
+int64_t share_part(const struct strategy_opts *o, int64_t samples, int parts);
 
 #endif

@@ -37,13 +37,15 @@ struct strategy_opts {
 	int micros;	       /* micro-batches that a pipeline's samples are cut into */
 
 	/* Sums along the tree of leaves (graph/leaves.h): the same bits for every world. */
+	int64_t leaf; /* samples of one */
+	enum group dealt_to; /* whose ranks they are dealt to */
 	int room;  /* terms that a rank may have, 1 where no step has several micro-batches; 0: sums in the order
 		    * of ranks and micro-batches */
 	int roots; /* that this rank has in the end of a full step: it sends so many */
 
 	/* Of the program. */
 	bool more_follow; /* it is a micro-batch before a step's last: gradients are placed, not summed yet */
-	bool accumulates; /* some step has several micro-batches */
+	bool accumulates; /* some step has several micro-batches, or a schedule of turns */
 	bool averages;	  /* it evaluates with averages in the place of the parameters */
 };
 

@@ -5,6 +5,11 @@
 #include "trainer/ops/ops.h"
 #include "trainer/ops/terms/terms.h"
 
+int terms_ranks(const struct strategy_opts *o)
+{
+	return o->stages > 1 ? o->world / o->stages : o->world;
+}
+
 bool terms_wanted(const struct strategy_opts *o)
 {
 	return o->room > 0 && (o->world > 1 || o->accumulates);
@@ -20,6 +25,7 @@ struct tensor *terms_put(struct graph *g, struct tensor *t, const struct strateg
 	if (!n)
 		return NULL;
 	n->phase = *at > 0 ? g->nodes[*at - 1]->phase : PHASE_FORWARD;
+	n->part = *at > 0 ? g->nodes[*at - 1]->part : PART_STEP;
 	graph_move(g, n->id, (*at)++);
 	return n->out[0];
 }
@@ -30,10 +36,11 @@ void terms_add_up(struct graph *g, struct tensor *terms, const struct strategy_o
 
 	if (graph_failed(g))
 		return;
-	n = o->world > 1 ? allreduce_terms_add(g, terms, o->room, STREAM_COMM) : term_fold_add(g, terms, o->room);
+	n = terms_ranks(o) > 1 ? allreduce_terms_add(g, terms, o->room, STREAM_COMM) : term_fold_add(g, terms, o->room);
 	if (!n)
 		return;
-	if (o->world == 1)
+	n->group = o->dealt_to;
+	if (terms_ranks(o) == 1)
 		n->phase = PHASE_BACKWARD;
 	graph_move(g, n->id, at);
 }
@@ -89,6 +96,7 @@ static void over_leaves(struct graph *g, struct node *running, const struct stra
 	running->in[3] = running->in[1];
 	running->in[4] = running->in[2];
 	running->phase = PHASE_BACKWARD;
+	running->part = PART_STEP;
 	graph_move(g, running->id, g->n_nodes - 1); /* nothing of this pass waits for the ranks */
 }
 

@@ -44,7 +44,7 @@ struct leaves sampler_leaves(const struct sampler *s, int64_t step, int rank)
 {
 	struct range r = sampler_global(s, step);
 
-	return s->leaves ? leaves_part(ceil_div(r.end - r.begin, s->micro), rank, s->world) : (struct leaves){ 0 };
+	return s->leaf ? leaves_part(ceil_div(r.end - r.begin, s->leaf), rank, s->world) : (struct leaves){ 0 };
 }
 
 struct range sampler_part(const struct sampler *s, int64_t step, int rank)
@@ -52,30 +52,60 @@ struct range sampler_part(const struct sampler *s, int64_t step, int rank)
 	struct range r = sampler_global(s, step);
 	struct leaves l = sampler_leaves(s, step, rank);
 
-	if (!s->leaves)
+	if (!s->leaf)
 		return range_part(r, rank, s->world);
-	r.begin = smaller(r.begin + l.first * s->micro, r.end);
-	r.end = smaller(r.begin + l.n * s->micro, r.end);
+	r.begin = smaller(r.begin + l.first * s->leaf, r.end);
+	r.end = smaller(r.begin + l.n * s->leaf, r.end);
 	return r;
 }
 
-/* The first rank has the largest part; so many passes of it are the leaves of the rank that has most, too. */
+/* Behind what is cut into whole micro-batches: there a leaf begins that is shorter than those beside it. */
+static int64_t short_leaf(const struct sampler *s, struct range part)
+{
+	return s->leaf && s->leaf < s->micro ? part.end - (part.end - part.begin) % s->leaf : part.end;
+}
+
+static int64_t micros_of(const struct sampler *s, int64_t step, int rank)
+{
+	const struct range part = sampler_part(s, step, rank);
+	const int64_t whole = short_leaf(s, part);
+
+	return ceil_div(whole - part.begin, s->micro) + (whole < part.end);
+}
+
+/* The first rank has the largest part, or as many leaves as the one that has the short one. */
 int64_t sampler_micros(const struct sampler *s, int64_t step)
 {
-	struct range first = sampler_part(s, step, 0);
+	const int64_t all = sampler_leaves(s, step, 0).all;
+	const int last = (int)smaller(all, s->world) - 1;
+	int64_t first, with_short;
 
-	return s->micro ? ceil_div(first.end - first.begin, s->micro) : 1;
+	if (!s->micro)
+		return 1;
+	first = micros_of(s, step, 0);
+	with_short = last > 0 ? micros_of(s, step, last) : 0;
+	return first > with_short ? first : with_short;
 }
 
 struct range sampler_micro(const struct sampler *s, int64_t step, int rank, int64_t micro)
 {
-	struct range part = sampler_part(s, step, rank);
+	const struct range part = sampler_part(s, step, rank);
+	const int64_t whole = short_leaf(s, part), begin = part.begin + micro * s->micro;
 
 	if (!s->micro)
 		return part;
-	part.begin = smaller(part.begin + micro * s->micro, part.end);
-	part.end = smaller(part.begin + s->micro, part.end);
-	return part;
+	if (begin < whole)
+		return (struct range){ begin, smaller(begin + s->micro, whole) };
+	return (struct range){ begin - s->micro < whole ? whole : part.end, part.end };
+}
+
+int64_t sampler_leaf(const struct sampler *s, int64_t step, int rank, int64_t micro)
+{
+	int64_t leaf = micro;
+
+	if (s->leaf)
+		leaf = ceil_div(sampler_micro(s, step, rank, micro).begin - sampler_part(s, step, rank).begin, s->leaf);
+	return leaf > micro ? leaf : micro;
 }
 
 static int add_shape(struct micro_shape *shapes, int n, struct micro_shape shape)
@@ -87,13 +117,13 @@ static int add_shape(struct micro_shape *shapes, int n, struct micro_shape shape
 	return n + 1;
 }
 
-/* Of a part's micro-batches the first is whole, and one of the last two is the rest or empty. */
+/* Of a part's micro-batches the first is whole; the rest, a short leaf and an empty one are among the last three. */
 static int add_step(const struct sampler *s, int64_t step, bool last, struct micro_shape *shapes, int n)
 {
-	int64_t micros = sampler_micros(s, step), first[] = { 0, micros - 2 };
+	int64_t micros = sampler_micros(s, step), first[] = { 0, micros - 3, micros - 2 };
 
 	for (int rank = 0; rank < s->world; rank++)
-		for (int k = 0; k < (last ? 1 : 2); k++) {
+		for (int k = 0; k < (last ? 1 : 3); k++) {
 			int64_t micro = last ? micros - 1 : first[k];
 			struct range r = sampler_micro(s, step, rank, micro);
 

@@ -4,8 +4,9 @@
  * Step k (from 0) of epoch e takes positions [k*G, min((k+1)*G, N)) of the epoch's order, G being the global batch. The
  * order is one of enum sampler_order, keyed by (seed, e), or 0, 1, 2, … without shuffling (evaluation). A global batch
  * is split into contiguous parts over the ranks, sizes differing by at most one, the larger ones first; a part is split
- * into micro-batches of `micro` samples, the last one shorter. With `leaves` (graph/leaves.h) the global batch itself
- * is cut into micro-batches, and parts are whole ones. Nothing is dropped or repeated. */
+ * into micro-batches of `micro` samples, the last one shorter. With leaves (graph/leaves.h) the global batch itself is
+ * cut into leaves of `leaf` samples, parts are whole ones, and where several make a micro-batch, a shorter last one is
+ * a micro-batch of its own. Nothing is dropped or repeated. */
 #ifndef DPT_DATA_SAMPLER_H
 #define DPT_DATA_SAMPLER_H
 
@@ -28,7 +29,7 @@ struct sampler {
 	int64_t n_samples;    /* N; for endless sets the size of the pool */
 	int64_t global_batch; /* G > 0 */
 	int64_t micro;        /* samples of one micro-batch; 0: a whole part */
-	bool leaves;	      /* micro-batches, of micro > 0 samples, are the same for every world */
+	int64_t leaf;	      /* > 0: samples of a leaf, the same for every world; micro is a multiple; 0: no leaves */
 	int world;
 	uint64_t seed;
 	enum sampler_order order; /* natural when endless */
@@ -52,10 +53,13 @@ struct leaves sampler_leaves(const struct sampler *s, int64_t step, int rank); /
 /* micro-batches of the step: the same on every rank, >= 1 */
 int64_t sampler_micros(const struct sampler *s, int64_t step);
 struct range sampler_micro(const struct sampler *s, int64_t step, int rank, int64_t micro); /* may be empty */
+/* The rank's leaf that a micro-batch begins with, as struct step_page counts them: at least `micro`, and no leaf of the
+ * rank where the micro-batch is empty; without leaves `micro`. */
+int64_t sampler_leaf(const struct sampler *s, int64_t step, int rank, int64_t micro);
 
 /* Every shape that a micro-batch of any rank can have with this sampler, without repetition, the last ones of a step
  * first: for planning each before the first step. Returns how many. */
-#define SAMPLER_SHAPES_MAX 12
+#define SAMPLER_SHAPES_MAX 16
 
 struct micro_shape {
 	int64_t size; /* samples; may be 0 */
