@@ -133,7 +133,7 @@ static void test_collectives(void **state)
 	static const struct world worlds[] = { { 2, { 2, 2 }, 1, NULL }, { 2, { 1, 3 }, 4, NULL },
 					       { 3, { 2, 1, 1 }, 2, NULL }, { 2, { 1, 1 }, 1, NULL } };
 	static rank_fn *const fns[] = { collectives_allreduce, collectives_scatter, collectives_broadcast,
-					collectives_ring };
+					collectives_ring, collectives_terms };
 
 	(void)state;
 	if (no_link())

@@ -78,6 +78,44 @@ static void add_up(char *ret, const struct rank *ranks, const uint8_t *adds, int
 	memcpy(ret, stack[0], TEXT);
 }
 
+/* What is left of a run's terms when they are added without the others. */
+static void fold_run(struct rank *ret, const struct rank *ranks, int all, int world, struct leaves_run run)
+{
+	uint8_t adds[MOST * LEAVES_ROOTS_MAX];
+	int begin[LEAVES_ROOTS_MAX + 1], roots = leaves_order_run(adds, begin, all, world, run), at = 0;
+
+	for (ret->n = 0; ret->n < roots; ret->n++) {
+		struct rank own = { .n = 0 };
+
+		for (int r = run.first, term = 0; r < run.first + run.n; r++)
+			for (int k = 0; k < ranks[r].n; k++, term++)
+				if (term >= begin[ret->n] && term < begin[ret->n + 1])
+					memcpy(own.term[own.n++], ranks[r].term[k], TEXT);
+		assert_int_equal(begin[ret->n], at);
+		at = begin[ret->n + 1];
+		add_up(ret->term[ret->n], &own, adds + begin[ret->n], 1);
+	}
+}
+
+/* The ranks in runs of so many. */
+static void check_runs(const char *want, const struct rank *ranks, int all, int world, int each)
+{
+	static struct rank machine[MOST];
+	struct leaves_run run[MOST];
+	uint8_t adds[MOST * LEAVES_ROOTS_MAX];
+	char got[TEXT];
+	int n = 0, terms = 0;
+
+	for (int r = 0; r < world; r += each, n++) {
+		run[n] = (struct leaves_run){ r, r + each < world ? each : world - r };
+		fold_run(&machine[n], ranks, all, world, run[n]);
+		terms += machine[n].n;
+	}
+	assert_int_equal(leaves_order_runs(adds, all, world, run, n), terms);
+	add_up(got, machine, adds, n);
+	assert_string_equal(got, want);
+}
+
 static void check_world(int all, int world)
 {
 	static struct rank ranks[MOST];
@@ -102,6 +140,8 @@ static void check_world(int all, int world)
 	add_up(got, ranks, adds, world);
 	define(want, 0, all);
 	assert_string_equal(got, want);
+	for (int each = 1; each <= world; each++)
+		check_runs(want, ranks, all, world, each);
 }
 
 static void every_division(void **state)

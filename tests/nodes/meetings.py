@@ -6,7 +6,7 @@ import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "train"))
 
-from helper import Folder, check, fast, finish, read_run, skip
+from helper import Folder, check, digest, dptrain, fast, finish, read_run, skip
 from jobs import GPT, alone, ended, same
 from spaces import Spaces, has_transport
 
@@ -44,6 +44,7 @@ def meetings(spaces):
     whole("flags", spaces, reference, lambda i: [*two, *at, "--node-rank", i])
     check(spaces.sent(0) - sent > 100000, "the gradients went over the wire: %d bytes" % (spaces.sent(0) - sent))
     bytes_on_the_wire(spaces, [*two, *at])
+    same_bits(spaces, [*two, *at])
     whole("first come", spaces, reference, lambda i: [*two, "--rdzv-endpoint", spaces.address[1] + ":29777", "--comm-sockets", 1])
     whole("fsdp", spaces, reference, lambda i: [*two, *at, "--node-rank", i, "--strategy", "fsdp"])
     whole("fsdp in pairs across the machines", spaces, reference, lambda i: [*two, *at, "--node-rank", i, "--strategy", "fsdp", "--shard-degree", 2])
@@ -58,6 +59,20 @@ def meetings(spaces):
                           "SLURM_STEP_NUM_NODES": "2", "SLURM_STEP_TASKS_PER_NODE": "2(x2)", "SLURM_STEP_NODELIST": "10.77.0.[1-2]",
                           "SLURM_JOB_ID": "4711", "SLURM_STEP_ID": "0"}
     whole("Slurm's variables", spaces, reference, lambda i: [], slurm, (2, 2))
+
+
+def same_bits(spaces, flags):
+    """With --deterministic machines change nothing: leaves of two samples, the last one shorter, parts uneven."""
+    model = [*GPT, "--no-tie-weights", "--deterministic", "--global-batch-size", 11, "--workers", 0]
+    with Folder() as runs:
+        p = dptrain(*model, "--runs-dir", runs)
+        alone = digest(runs) if check(p.returncode == 0, "one rank: " + p.stderr) else None
+    for way in (["--strategy", "ddp"], ["--strategy", "fsdp"], ["--strategy", "fsdp", "--shard-degree", 2, "--zero-stage", 1],
+                ["--strategy", "pdp", "--pp-stages", 2, "-b", 3, "--microbatches", 3]):
+        with Folder() as runs:
+            codes, texts = ended("bits", [spaces.start(i, *model, *flags, *way, "--node-rank", i, "--runs-dir", runs) for i in range(2)])
+            if check(not any(codes), "bits, %s: exit codes %s: %s" % (way, codes, texts)):
+                check(digest(runs) == alone, "two machines have the bits of one rank: %s" % way)
 
 
 def refused(name, spaces, words, flags, nodes=(0, 1), env=lambda i: None, code=1):

@@ -3,6 +3,7 @@
  * other (each adds a part of it in the order of the machines and gives the others the result, so all get the same
  * bits), and hand it to the ranks beside them. What leaves a machine is spread over its ranks. */
 #include "trainer/comm/nodes.h"
+#include "trainer/comm/nodes_terms.h"
 
 #include <stdint.h>
 #include <stdio.h>
@@ -42,6 +43,11 @@ struct nodes {
 	unsigned char *scratch; /* a chunk for each node */
 	struct shm_piece *piece;
 	const void **from; /* by node */
+	struct leaves_run *run; /* neighbours on one machine, from rank 0 on, */
+	int *run_node;		/* and which machine that is */
+	int n_runs;
+	unsigned char **shown;	/* by place on this machine: terms */
+	unsigned char **roots;	/* by node */
 	bool broken;
 	int sockets; /* and interface: for groups that are split from it */
 	char interface[NODES_INTERFACE_BYTES];
@@ -329,6 +335,161 @@ static int nodes_reduce_scatter(struct comm *c, void *data, int64_t count_each, 
 	return end(x, rc);
 }
 
+/* ---- sums along the tree of leaves ---- */
+
+static struct nodes_terms terms_of(const struct nodes *x, const struct comm_terms *t)
+{
+	return (struct nodes_terms){ t, x->run, x->run_node, x->n_runs, x->comm.world, x->shown };
+}
+
+/* Elements of a piece that travel at once where a machine tells so many others theirs: all fit into the scratch. */
+static size_t terms_at_once(const struct nodes *x, const struct nodes_terms *s, int others)
+{
+	size_t most = 1, all = 0, fit;
+
+	for (int b = 0; b < x->n_nodes; b++) {
+		const size_t roots = (size_t)nodes_terms_roots(s, b);
+
+		most = roots > most ? roots : most;
+		all += roots;
+	}
+	fit = (size_t)x->n_nodes * CHUNK_BYTES / dtype_bytes(s->t->dtype) / ((size_t)others * most + all);
+	return fit < ALIGN_ELEMENTS ? ALIGN_ELEMENTS : fit / ALIGN_ELEMENTS * ALIGN_ELEMENTS;
+}
+
+struct roots { /* on their way */
+	struct nodes *x;
+	const struct nodes_terms *s;
+	unsigned char *at; /* of the scratch, what is free */
+};
+
+/* This machine's roots of a piece; to: the rank that adds it, or this one. */
+static int tell_roots(struct roots *r, struct slice piece, int to, struct err *err)
+{
+	struct nodes *x = r->x;
+	const size_t count = (size_t)nodes_terms_roots(r->s, x->node) * piece.count;
+	unsigned char *own = r->at;
+
+	nodes_terms_fold(r->s, x->node, piece.first, piece.count, own);
+	r->at += count * dtype_bytes(r->s->t->dtype);
+	if (to != x->comm.rank)
+		return begin(x, true, to, own, (size_t)(r->at - own), err);
+	x->roots[x->node] = own;
+	return 0;
+}
+
+/* Those of another machine. */
+static int hear_roots(struct roots *r, size_t count, int from, struct err *err)
+{
+	const int node = r->x->place[from].node;
+	const size_t bytes = (size_t)nodes_terms_roots(r->s, node) * count * dtype_bytes(r->s->t->dtype);
+
+	r->x->roots[node] = r->at;
+	r->at += bytes;
+	return begin(r->x, false, from, r->x->roots[node], bytes, err);
+}
+
+/* A chunk of a piece of the sum, among its owners on all nodes. */
+static int add_terms_between(struct nodes *x, const struct nodes_terms *s, struct slice chunk, struct err *err)
+{
+	const size_t each = dtype_bytes(s->t->dtype);
+	const struct slice own = slice_of(chunk.count, x->node, x->n_nodes);
+	const int me = x->place[x->comm.rank].local;
+	unsigned char *data = (unsigned char *)s->t->data + chunk.first * each;
+	struct roots roots = { x, s, x->scratch };
+	int rc = 0;
+
+	for (int b = 0; !rc && b < x->n_nodes; b++) {
+		const struct slice part = slice_of(chunk.count, b, x->n_nodes);
+
+		rc = tell_roots(&roots, (struct slice){ chunk.first + part.first, part.count }, x->rank[b][me], err);
+		if (!rc && b != x->node)
+			rc = hear_roots(&roots, own.count, x->rank[b][me], err);
+	}
+	if (!rc)
+		rc = finish(x, err);
+	if (rc)
+		return rc;
+	nodes_terms_add(s, x->roots, own.count, data + own.first * each);
+	rc = begin_gather(x, &(struct chunk){ data, chunk.count, s->t->dtype }, err);
+	return rc ? rc : finish(x, err);
+}
+
+static int nodes_allreduce_terms(struct comm *c, const struct comm_terms *t, struct err *err)
+{
+	struct nodes *x = nodes_of(c);
+	const struct nodes_terms s = terms_of(x, t);
+	const size_t each = dtype_bytes(t->dtype), bytes = (size_t)t->count * each, all = bytes * (size_t)t->room;
+	const struct shm_pieces p = { x->piece, all <= SHM_SHOWN_BYTES ? 1 : x->least, bytes };
+	const struct leaves own = leaves_part(t->leaves, c->rank, c->world);
+	const int me = x->place[c->rank].local;
+	struct slice piece = { 0, 0 };
+	size_t most;
+	int rc = enter(x, "all-reduce", err);
+
+	for (int i = 0; i < p.n; i++) {
+		const struct slice part = slice_of((size_t)t->count, i, p.n);
+
+		x->piece[i] = (struct shm_piece){ part.first * each, part.count * each, i };
+		piece = i == me ? part : piece;
+	}
+	if (!rc)
+		rc = shm_show(x->local, t->data, all, x->shown, err);
+	x->local->sent += (int64_t)(bytes - piece.count * each) * leaves_roots(own.first, own.n, NULL);
+	most = terms_at_once(x, &s, x->n_nodes) * (size_t)x->n_nodes;
+	for (size_t at = 0; !rc && at < piece.count; at += most) {
+		const size_t n = piece.count - at < most ? piece.count - at : most;
+
+		rc = add_terms_between(x, &s, (struct slice){ piece.first + at, n }, err);
+	}
+	if (!rc)
+		rc = shm_share_pieces(x->local, t->data, &p, err);
+	return end(x, rc);
+}
+
+/* Of every rank's slice of so many elements those from part.first on: of others on other machines they are told, of the
+ * own one they are heard and added. */
+static int scatter_terms(struct nodes *x, const struct nodes_terms *s, size_t slice, struct slice part, struct err *err)
+{
+	const int me = x->place[x->comm.rank].local;
+	const size_t own = (size_t)x->comm.rank * slice + part.first;
+	struct roots roots = { x, s, x->scratch };
+	int rc = 0;
+
+	for (int r = 0; !rc && r < x->comm.world; r++)
+		if (r == x->comm.rank || (x->place[r].node != x->node && holder(x, x->node, r) == me))
+			rc = tell_roots(&roots, (struct slice){ (size_t)r * slice + part.first, part.count }, r, err);
+	for (int b = 0; !rc && b < x->n_nodes; b++)
+		if (b != x->node)
+			rc = hear_roots(&roots, part.count, x->rank[b][holder(x, b, x->comm.rank)], err);
+	if (!rc)
+		rc = finish(x, err);
+	if (!rc)
+		nodes_terms_add(s, x->roots, part.count,
+				(unsigned char *)s->t->data + own * dtype_bytes(s->t->dtype));
+	return rc;
+}
+
+static int nodes_reduce_scatter_terms(struct comm *c, const struct comm_terms *t, struct err *err)
+{
+	struct nodes *x = nodes_of(c);
+	const struct nodes_terms s = terms_of(x, t);
+	const size_t slice = (size_t)t->count / (size_t)c->world, each = dtype_bytes(t->dtype);
+	const struct leaves own = leaves_part(t->leaves, c->rank, c->world);
+	size_t most;
+	int rc = enter(x, "reduce-scatter", err);
+
+	if (!rc)
+		rc = shm_show(x->local, t->data, (size_t)t->count * (size_t)t->room * each, x->shown, err);
+	x->local->sent += (int64_t)(slice * each) * (x->local->world - 1) * leaves_roots(own.first, own.n, NULL);
+	most = terms_at_once(x, &s, c->world);
+	for (size_t at = 0; !rc && at < slice; at += most)
+		rc = scatter_terms(x, &s, slice, (struct slice){ at, slice - at < most ? slice - at : most }, err);
+	if (!rc)
+		rc = x->local->ops->barrier(x->local, err); /* the others may still read this rank's terms */
+	return end(x, rc);
+}
+
 /* ---- copies ---- */
 
 static int nodes_all_gather(struct comm *c, void *data, int64_t bytes_each, struct err *err)
@@ -483,6 +644,10 @@ static void nodes_close(struct comm *c)
 	free(x->scratch);
 	free(x->piece);
 	free(x->from);
+	free(x->run);
+	free(x->run_node);
+	free(x->shown);
+	free(x->roots);
 	free(x);
 }
 
@@ -539,10 +704,28 @@ static int take_memory(struct nodes *x, struct err *err)
 	x->transfer = calloc(transfers, sizeof(*x->transfer));
 	x->piece = calloc(world, sizeof(*x->piece));
 	x->from = calloc((size_t)x->n_nodes, sizeof(*x->from));
+	x->roots = calloc((size_t)x->n_nodes, sizeof(*x->roots));
+	x->shown = calloc(world, sizeof(*x->shown));
+	x->run = calloc(world, sizeof(*x->run));
+	x->run_node = calloc(world, sizeof(*x->run_node));
 	x->scratch = malloc((size_t)x->n_nodes * CHUNK_BYTES);
-	if (x->transfer && x->piece && x->from && x->scratch)
+	if (x->transfer && x->piece && x->from && x->scratch && x->roots && x->shown && x->run && x->run_node)
 		return 0;
 	return err_set(err, ERR_NOMEM, "out of memory: communicator between %d machines", x->n_nodes);
+}
+
+/* Neighbours that are on one machine. */
+static void find_runs(struct nodes *x)
+{
+	for (int r = 0; r < x->comm.world; r++) {
+		const int node = x->place[r].node;
+
+		if (!x->n_runs || x->run_node[x->n_runs - 1] != node) {
+			x->run_node[x->n_runs] = node;
+			x->run[x->n_runs++] = (struct leaves_run){ r, 0 };
+		}
+		x->run[x->n_runs - 1].n++;
+	}
 }
 
 static int set_up(struct nodes *x, const struct said *said, struct err *err)
@@ -551,6 +734,8 @@ static int set_up(struct nodes *x, const struct said *said, struct err *err)
 
 	if (!rc)
 		rc = take_memory(x, err);
+	if (!rc)
+		find_runs(x);
 	for (int r = 0; !rc && r < x->comm.world; r++)
 		if (x->place[r].node != x->node)
 			rc = x->link->module->connect(x->link, r, said[r].address, said[r].bytes, err);
@@ -568,7 +753,7 @@ static int begin_nodes(struct nodes **ret, struct comm *local, const struct link
 		local->ops->close(local);
 		return err_set(err, ERR_NOMEM, "out of memory: communicator");
 	}
-	x->comm = (struct comm){ .ops = &nodes_ops, .rank = lo->rank, .world = lo->world };
+	x->comm = (struct comm){ .ops = &nodes_ops, .rank = lo->rank, .world = lo->world, .terms = true };
 	x->local = local;
 	x->sockets = lo->sockets;
 	snprintf(x->interface, sizeof(x->interface), "%s", lo->interface);
@@ -791,6 +976,8 @@ static const struct comm_ops nodes_ops = {
 	.name = "nodes",
 	.allreduce = nodes_allreduce,
 	.reduce_scatter = nodes_reduce_scatter,
+	.allreduce_terms = nodes_allreduce_terms,
+	.reduce_scatter_terms = nodes_reduce_scatter_terms,
 	.all_gather = nodes_all_gather,
 	.broadcast = nodes_broadcast,
 	.send = nodes_send,

@@ -20,7 +20,7 @@ struct shm {
 };
 
 enum shm_op { SHM_ALLREDUCE = 1, SHM_REDUCE_SCATTER, SHM_ALL_GATHER, SHM_BROADCAST, SHM_BARRIER, SHM_REDUCE_PIECES,
-	      SHM_SHARE_PIECES };
+	      SHM_SHARE_PIECES, SHM_SHOW };
 
 static struct shm_area *area_of(struct comm *c)
 {
@@ -567,6 +567,38 @@ int shm_share_pieces(struct comm *c, void *data, const struct shm_pieces *p, str
 			memcpy((unsigned char *)data + p->piece[i].at,
 			       peer_buffer(a, p->piece[i].owner) + p->piece[i].at, p->piece[i].bytes);
 	return shm_area_meet(a, NULL, err);
+}
+
+static int show_staged(struct shm_area *a, const void *data, size_t bytes, unsigned char **ret, struct err *err)
+{
+	if (bytes > SHM_SHOWN_BYTES) {
+		shm_area_abort(a, -1);
+		return err_set(err, ERR_UNSUPPORTED, "%zu bytes that lie in no memory of the communicator are shown",
+			       bytes);
+	}
+	memcpy(piece_stage(a, a->rank), data, bytes);
+	for (int r = 0; r < a->world; r++)
+		ret[r] = piece_stage(a, r);
+	return shm_area_meet(a, NULL, err);
+}
+
+int shm_show(struct comm *c, void *data, size_t bytes, unsigned char **ret, struct err *err)
+{
+	struct shm_area *a = area_of(c);
+	struct shm_call call = describe(a, data, bytes);
+	bool direct;
+	int rc;
+
+	ret[0] = data;
+	if (c->world == 1)
+		return 0;
+	call.what = "show", call.op = SHM_SHOW, call.count = (int64_t)bytes;
+	rc = begin(a, &call, &direct, err);
+	if (rc || !direct)
+		return rc ? rc : show_staged(a, data, bytes, ret, err);
+	for (int r = 0; r < a->world; r++)
+		ret[r] = peer_buffer(a, r);
+	return 0;
 }
 
 int shm_check(struct comm *c, struct err *err)

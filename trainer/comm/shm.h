@@ -22,6 +22,11 @@ int shm_reduce_pieces(struct comm *c, void *data, const struct shm_pieces *p, en
 /* Every rank gets all pieces from their owners, in place. */
 int shm_share_pieces(struct comm *c, void *data, const struct shm_pieces *p, struct err *err);
 
+/* Where each rank's buffer can be read (ret: of all ranks) once all have come: until the next call that changes data,
+ * which nobody makes before another meeting. Of communicator memory, or small (at most SHM_SHOWN_BYTES). */
+#define SHM_SHOWN_BYTES 16384
+int shm_show(struct comm *c, void *data, size_t bytes, unsigned char **ret, struct err *err);
+
 /* Whether all ranks of this machine are alive and none has given up (any thread's abort). */
 int shm_check(struct comm *c, struct err *err);
 

@@ -24,14 +24,16 @@ int leaves_room(int64_t all, int parts)
 struct waiting {
 	int64_t first[LEAVES_ROOTS_MAX];
 	uint8_t level[LEAVES_ROOTS_MAX];
+	int term[LEAVES_ROOTS_MAX]; /* the first of each */
 	int n;
 };
 
 /* Returns how many sums of two it makes possible. */
-static uint8_t put(struct waiting *w, int64_t first, uint8_t level)
+static uint8_t put(struct waiting *w, int term, int64_t first, uint8_t level)
 {
 	uint8_t adds = 0;
 
+	w->term[w->n] = term;
 	w->first[w->n] = first;
 	w->level[w->n++] = level;
 	while (w->n > 1 && w->level[w->n - 2] == w->level[w->n - 1] &&
@@ -51,7 +53,8 @@ static int put_part(struct waiting *w, uint8_t *ret, int n, const struct leaves 
 	int64_t at = l->first;
 
 	for (int i = 0; i < roots; i++) {
-		ret[n++] = put(w, at, level[i]);
+		ret[n] = put(w, n, at, level[i]);
+		n++;
 		at += INT64_C(1) << level[i];
 	}
 	return n;
@@ -72,6 +75,45 @@ int leaves_order(uint8_t *ret, int64_t all, int parts)
 
 	for (int p = 0; p < parts; p++) {
 		const struct leaves l = leaves_part(all, p, parts);
+
+		n = put_part(&w, ret, n, &l);
+	}
+	return close_order(&w, ret, n);
+}
+
+/* The leaves of neighbouring parts, as one part's. */
+static struct leaves leaves_of_run(int64_t all, int parts, struct leaves_run run)
+{
+	struct leaves l = leaves_part(all, run.first, parts);
+	const struct leaves last = leaves_part(all, run.first + run.n - 1, parts);
+
+	l.n = last.first + last.n - l.first;
+	return l;
+}
+
+int leaves_order_run(uint8_t *ret, int *begin, int64_t all, int parts, struct leaves_run run)
+{
+	struct waiting w = { .n = 0 };
+	int n = 0;
+
+	for (int p = run.first; p < run.first + run.n; p++) {
+		const struct leaves l = leaves_part(all, p, parts);
+
+		n = put_part(&w, ret, n, &l);
+	}
+	for (int i = 0; i < w.n; i++)
+		begin[i] = w.term[i];
+	begin[w.n] = n;
+	return w.n;
+}
+
+int leaves_order_runs(uint8_t *ret, int64_t all, int parts, const struct leaves_run *run, int n_runs)
+{
+	struct waiting w = { .n = 0 };
+	int n = 0;
+
+	for (int i = 0; i < n_runs; i++) {
+		const struct leaves l = leaves_of_run(all, parts, run[i]);
 
 		n = put_part(&w, ret, n, &l);
 	}

@@ -72,6 +72,17 @@ int leaves_room(int64_t all, int parts);
  * the two upper ones are replaced by their sum; one is left in the end. Roots of all parts in order, or (alone) of one
  * part. ret: leaves_order_n bytes. Returns how many terms there are. */
 int leaves_order(uint8_t *ret, int64_t all, int parts);
+
+/* Neighbouring parts, whose terms somebody adds as far as they can be without the others: for each root that is left
+ * begin[i] is the first of its terms, all being listed in order, and begin[n] their number; adds as above, within each
+ * root. Returns n. begin: LEAVES_ROOTS_MAX + 1. */
+struct leaves_run {
+	int first, n; /* parts */
+};
+
+int leaves_order_run(uint8_t *ret, int *begin, int64_t all, int parts, struct leaves_run run);
+/* The order of what is left of all runs, which are given from the first part to the last. */
+int leaves_order_runs(uint8_t *ret, int64_t all, int parts, const struct leaves_run *run, int n_runs);
 int leaves_order_own(uint8_t ret[LEAVES_ROOTS_MAX], const struct leaves *l);
 
 #endif
