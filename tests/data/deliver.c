@@ -3,7 +3,8 @@
  * ranks, workers, batch (global), epochs, seed, first (step), side, val (1: that split), shuffle (sampler_order),
  * window, val_path, image_field, label_field, val_share, max_broken, timeout, read_ahead, cache, cache_bytes,
  * memory_bytes, plain (1: no augmentation), list (1: a line for each sample with its label and the SHA-256 of its
- * input). Prints "samples N" and the SHA-256 over inputs and labels of all steps in the order of ranks, then "broken N"
+ * input); of tokens: seq_len, pack (1: whole documents), text (1: a line for each sample with tokens and targets).
+ * Prints "samples N" and the SHA-256 over inputs and labels of all steps in the order of ranks, then "broken N"
  * and the notices. Exits 1 with the error. */
 #include <stdio.h>
 #include <stdlib.h>
@@ -62,24 +63,45 @@ static struct loader_opts opts_of(const struct dataset *d)
 				     .epochs = (int64_t)number("epochs", 1) };
 }
 
-static void take(const struct loader_batch *b, size_t bytes, struct sha256 *all)
+/* "sample N: tokens | targets" */
+static void print_tokens(const int32_t *tokens, const int32_t *targets, int64_t n)
 {
+	static int64_t number;
+
+	printf("sample %lld:", (long long)number++);
+	for (int64_t i = 0; i < n; i++)
+		printf(" %d", tokens[i]);
+	printf(" |");
+	for (int64_t i = 0; i < n; i++)
+		printf(" %d", targets[i]);
+	printf("\n");
+}
+
+static void take(const struct dataset *d, const struct loader_batch *b, size_t bytes, struct sha256 *all)
+{
+	int64_t each = d->kind == SAMPLE_TOKENS ? d->seq_len : 1;
 	char hex[65];
 
 	for (int64_t i = 0; i < b->count; i++) {
-		sha256_add(all, (const char *)b->inputs + (size_t)i * bytes, bytes);
-		sha256_add(all, &b->targets[i], sizeof(b->targets[i]));
+		const char *input = (const char *)b->inputs + (size_t)i * bytes;
+
+		sha256_add(all, input, bytes);
+		sha256_add(all, &b->targets[i * each], sizeof(b->targets[0]) * (size_t)each);
+		if (number("text", 0))
+			print_tokens((const int32_t *)(const void *)input, &b->targets[i * each], each);
 		if (!number("list", 0))
 			continue;
-		sha256_hex((const char *)b->inputs + (size_t)i * bytes, bytes, hex);
-		printf("%d %s\n", b->targets[i], hex);
+		sha256_hex(input, bytes, hex);
+		printf("%d %s\n", b->targets[i * each], hex);
 	}
 }
 
 static int deliver(const struct dataset *d, struct err *err)
 {
 	struct loader_opts o = opts_of(d);
-	size_t bytes = (size_t)d->height * (size_t)d->width * (size_t)d->channels * sizeof(float);
+	size_t bytes = d->kind == SAMPLE_TOKENS
+			       ? (size_t)d->seq_len * sizeof(int32_t)
+			       : (size_t)d->height * (size_t)d->width * (size_t)d->channels * sizeof(float);
 	struct loader *l[RANKS_MAX];
 	struct sha256 all;
 	char hex[65];
@@ -100,7 +122,7 @@ static int deliver(const struct dataset *d, struct err *err)
 			if (more <= 0)
 				continue;
 			n += b.count;
-			take(&b, bytes, &all);
+			take(d, &b, bytes, &all);
 			loader_release(l[r], &b);
 		}
 	for (int r = 0; r < world; r++)
@@ -124,6 +146,8 @@ int main(int argc, char *argv[])
 	rc = formats_open(&d,
 			  &(struct dataset_opts){ .path = argv[1],
 						  .image_size = (int)number("side", 24),
+						  .seq_len = (int64_t)number("seq_len", 16),
+						  .pack_documents = number("pack", 0) > 0,
 						  .val_share = number("val_share", 0),
 						  .max_broken = number("max_broken", 0.01),
 						  .val_path = text("val_path"),

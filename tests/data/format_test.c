@@ -138,7 +138,7 @@ static void make_tokens(const char *dir)
 		char path[400];
 
 		snprintf(path, sizeof(path), "%s/%s" TOKEN_FILE_SUFFIX, dir, names[s]);
-		assert_int_equal(token_writer_open(&w, &(struct token_writer_opts){ path, "bytes", 90 }, NULL), 0);
+		assert_int_equal(token_writer_open(&w, &(struct token_writer_opts){ path, "bytes", 90, -1 }, NULL), 0);
 		assert_int_equal(token_writer_add(w, tokens, TOKENS - (size_t)s * 100, NULL), 0);
 		assert_int_equal(token_writer_commit(w, NULL), 0);
 		token_writer_close(w);

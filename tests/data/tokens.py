@@ -148,7 +148,7 @@ def bad_uses(tmp):
     write(os.path.join(empty, "a.txt"), b"")
     refused(tmp, "too short", *SMALL, "--data-path", empty)
     p = dptrain("tokenize", "--data-path", folder, "--out", "o", cwd=tmp)
-    check(p.returncode == 2 and "holds no text" in p.stderr, "no text: %s" % p.stderr)
+    check(p.returncode == 2 and "no text (*.txt" in p.stderr, "no text: %s" % p.stderr)
 
 
 def no_waiting(tmp):

@@ -41,9 +41,10 @@ static const struct command_help helps[COMMAND_COUNT] = {
 	[COMMAND_DOCTOR] = { "dptrain doctor [flags of dptrain train] [--try] | --run DIR",
 			     "Trains for a while, or takes a run that was recorded, and says what makes it slow: the "
 			     "share of the\ntime, the evidence, what to do next and the gain to expect.\n" },
-	[COMMAND_TOKENIZE] = { "dptrain tokenize --data-path DIR|FILE --out DIR [--tokenizer bytes|DIR]",
-			       "Turns *.txt files (or one file) into train.tokens and val.tokens, which --data-path "
-			       "takes.\n" },
+	[COMMAND_TOKENIZE] = { "dptrain tokenize --data-path TEXTS --out DIR [--tokenizer bytes|DIR]",
+			       "Turns texts (*.txt, *.jsonl, as they are or packed by gzip or zstd, and *.parquet; a "
+			       "folder, files, or\naddresses in a store) into train.tokens and val.tokens, which "
+			       "--data-path takes. On all cores.\n" },
 	[COMMAND_SHARD] = { "dptrain shard --data-path SET --out DIR [--shard-size BYTES] [--order shuffled|kept]",
 			    "Packs pictures (their files as they are) or images into tar shards, which --data-path "
 			    "takes, and\nso do other readers of WebDataset's format. The same set gives the same "

@@ -113,6 +113,7 @@ struct dataset_opts {
 	int classes;      /* 0: as many as the labels say; else labels at or above it are refused */
 	int64_t seq_len;  /* of token sets */
 	const char *tokenizer; /* of texts: "bytes" (NULL), or a folder (tokenizer.h) */
+	bool pack_documents; /* token sets: samples of whole documents (formats/pack.h), not the next seq_len tokens */
 	/* Folders of images. */
 	int image_size;   /* height and width that pictures are brought to; 0: 224 */
 	bool squeeze;     /* evaluation takes the whole picture, squeezed into image_size, instead of its middle */

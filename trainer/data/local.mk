@@ -9,8 +9,7 @@ libtrainer_la_SOURCES += trainer/data/pictures/resize.c trainer/data/pictures/re
 # Texts and tokens.
 libtrainer_la_SOURCES += trainer/data/words/bpe.c trainer/data/words/bpe.h trainer/data/words/merge.c
 libtrainer_la_SOURCES += trainer/data/words/merge.h trainer/data/words/token_file.c trainer/data/words/token_file.h
-libtrainer_la_SOURCES += trainer/data/words/tokenize.c trainer/data/words/tokenize.h trainer/data/words/tokenizer.c
-libtrainer_la_SOURCES += trainer/data/words/tokenizer.h trainer/data/words/unicode.def trainer/data/words/words.c
+libtrainer_la_SOURCES += trainer/data/words/tokenizer.c trainer/data/words/tokenizer.h trainer/data/words/unicode.def trainer/data/words/words.c
 # Bytes behind addresses, and where samples lie in them.
 libtrainer_la_SOURCES += trainer/data/store/cache.c trainer/data/store/cache.h trainer/data/store/cache_inside.h
 libtrainer_la_SOURCES += trainer/data/store/cache_ram.c trainer/data/store/cache_sweep.c
@@ -24,6 +23,7 @@ libtrainer_la_SOURCES += trainer/data/container/arrow.c trainer/data/container/a
 libtrainer_la_SOURCES += trainer/data/container/byte_source.h trainer/data/container/little.h
 libtrainer_la_SOURCES += trainer/data/container/flat.c trainer/data/container/flat.h
 libtrainer_la_SOURCES += trainer/data/container/lmdb.c trainer/data/container/lmdb.h trainer/data/container/md5.c trainer/data/container/md5.h
+libtrainer_la_SOURCES += trainer/data/container/object_source.c trainer/data/container/object_source.h
 libtrainer_la_SOURCES += trainer/data/container/parquet.c trainer/data/container/parquet.h
 libtrainer_la_SOURCES += trainer/data/container/parquet_footer.c trainer/data/container/parquet_inside.h
 libtrainer_la_SOURCES += trainer/data/container/parquet_page.c trainer/data/container/parquet_page.h
@@ -40,6 +40,13 @@ libtrainer_la_SOURCES += trainer/data/container/tfrecord.c trainer/data/containe
 libtrainer_la_SOURCES += trainer/data/container/thrift.c trainer/data/container/thrift.h
 libtrainer_la_SOURCES += trainer/data/container/unpack.c trainer/data/container/unpack.h
 libtrainer_la_SOURCES += trainer/data/container/webdataset.c trainer/data/container/webdataset.h
+# Documents of files to token files.
+libtrainer_la_SOURCES += trainer/data/corpus/documents.c trainer/data/corpus/documents.h
+libtrainer_la_SOURCES += trainer/data/corpus/encode.c trainer/data/corpus/encode.h
+libtrainer_la_SOURCES += trainer/data/corpus/json_member.c trainer/data/corpus/json_member.h
+libtrainer_la_SOURCES += trainer/data/corpus/stream.c trainer/data/corpus/stream.h
+libtrainer_la_SOURCES += trainer/data/corpus/texts.c trainer/data/corpus/texts.h
+libtrainer_la_SOURCES += trainer/data/corpus/tokenize.c trainer/data/corpus/tokenize.h
 # One file a format, or a few; formats.def lists them.
 libtrainer_la_SOURCES += trainer/data/formats/cifar.c trainer/data/formats/folder.c trainer/data/formats/folder.h
 libtrainer_la_SOURCES += trainer/data/formats/folder_scan.c trainer/data/formats/formats.c
@@ -48,6 +55,7 @@ libtrainer_la_SOURCES += trainer/data/formats/image_set.c trainer/data/formats/i
 libtrainer_la_SOURCES += trainer/data/formats/keep.c trainer/data/formats/keep.h trainer/data/formats/npy.c
 libtrainer_la_SOURCES += trainer/data/formats/npy.h trainer/data/formats/shards.c
 libtrainer_la_SOURCES += trainer/data/formats/idx_file.c trainer/data/formats/idx_file.h trainer/data/formats/made.c
+libtrainer_la_SOURCES += trainer/data/formats/pack.c trainer/data/formats/pack.h
 libtrainer_la_SOURCES += trainer/data/formats/pages.c trainer/data/formats/pages.h
 libtrainer_la_SOURCES += trainer/data/formats/made.h trainer/data/formats/made_tokens.c trainer/data/formats/tar.c
 libtrainer_la_SOURCES += trainer/data/formats/tar.h trainer/data/formats/text.c trainer/data/formats/tokens.c

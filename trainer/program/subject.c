@@ -107,6 +107,7 @@ static int open_folder(struct opening *opening, struct err *err)
 				  .squeeze = cfg->eval_transform == CONFIG_EVAL_RESIZE,
 				  .val_share = cfg->val_split,
 				  .tokenizer = cfg->tokenizer,
+				  .pack_documents = cfg->pack == CONFIG_PACK_DOCUMENTS,
 				  .strict = cfg->strict,
 				  .max_broken = cfg->max_broken,
 				  .data_timeout_s = cfg->data_timeout,
@@ -188,7 +189,7 @@ static int refuse_foreign(const struct run_config *cfg, const struct model *m, s
 {
 	static const enum flag_id words[] = { FLAG_n_layer,    FLAG_n_head,	FLAG_n_embd,
 					      FLAG_block_size, FLAG_vocab_size, FLAG_tie_weights,
-					      FLAG_dropout,    FLAG_seq_len,	FLAG_tokenizer };
+					      FLAG_dropout,    FLAG_seq_len,	FLAG_tokenizer, FLAG_pack };
 	static const enum flag_id images[] = {
 		FLAG_classes,	      FLAG_in_channels,	   FLAG_image_size,  FLAG_act,	  FLAG_augment,
 		FLAG_label_smoothing, FLAG_eval_transform, FLAG_eval_resize, FLAG_strict, FLAG_zero_init_residual

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "trainer/data/words/tokenize.h"
+#include "trainer/data/corpus/tokenize.h"
 #include "trainer/program/memory.h"
 #include "trainer/program/traffic.h"
 #include "trainer/state/initial.h"
@@ -122,31 +122,40 @@ void describe_backends(struct buf *out)
 	}
 }
 
+static void say_tokens(const struct run_config *cfg, const struct texts *texts, const struct tokenizer *tokenizer,
+		       const struct tokenize_made *made, struct buf *out)
+{
+	buf_addf(out,
+		 "%s: %lld training and %lld evaluation tokens of %lld document%s in %d file%s, vocabulary of %lld, "
+		 "tokenizer %s\n",
+		 cfg->out, (long long)made->tokens[SPLIT_TRAIN], (long long)made->tokens[SPLIT_VAL],
+		 (long long)made->documents[SPLIT_TRAIN], made->documents[SPLIT_TRAIN] != 1 ? "s" : "", texts->n,
+		 texts->n != 1 ? "s" : "", (long long)tokenizer_vocab(tokenizer), tokenizer_name(tokenizer));
+}
+
 int describe_tokenize(const struct run_config *cfg, struct buf *out, struct err *err)
 {
 	struct tokenizer *tokenizer = NULL;
 	struct texts texts = { .n = 0 };
-	int64_t count[SPLIT_COUNT];
+	struct tokenize_made made;
 	int rc = 0;
 
 	if (!cfg->data_path || !cfg->out)
 		return err_set(err, ERR_USAGE, "dptrain tokenize needs %s",
 			       cfg->data_path ? "--out DIR" : "--data-path DIR");
-	rc = texts_find(&texts, cfg->data_path, err);
+	rc = texts_find(&texts, cfg->data_path, true, err);
 	if (!rc)
 		rc = tokenizer_open(&tokenizer, cfg->tokenizer ? cfg->tokenizer : "bytes", err);
 	if (!rc)
 		rc = tokenize(&(struct tokenize_opts){ .texts = &texts,
 						       .tokenizer = tokenizer,
 						       .out = cfg->out,
-						       .val_share = cfg->val_split },
-			      count, err);
+						       .val_share = cfg->val_split,
+						       .field = cfg->text_field,
+						       .data_timeout_s = cfg->data_timeout },
+			      &made, err);
 	if (!rc)
-		buf_addf(
-			out,
-			"%s: %lld training and %lld evaluation tokens of %d text%s, vocabulary of %lld, tokenizer %s\n",
-			cfg->out, (long long)count[SPLIT_TRAIN], (long long)count[SPLIT_VAL], texts.n,
-			texts.n > 1 ? "s" : "", (long long)tokenizer_vocab(tokenizer), tokenizer_name(tokenizer));
+		say_tokens(cfg, &texts, tokenizer, &made, out);
 	tokenizer_close(tokenizer);
 	texts_done(&texts);
 	return rc;

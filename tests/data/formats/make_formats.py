@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Makes the files beside it: one small set of pictures in the containers that others write, and set.json: of each sample its name,
-label and the SHA-256 of its file. Run by hand with lmdb (1.7.5) and pyarrow (26.0.1) installed; the tests read only what is
-committed.
-    make_formats.py [lmdb] [parquet] [arrow]"""
+label and the SHA-256 of its file; and a few texts. Run by hand with lmdb (1.7.5), pyarrow (26.0.1) and zstandard (0.25.0)
+installed; the tests read only what is committed.
+    make_formats.py [lmdb] [parquet] [arrow] [texts]"""
 import hashlib
 import json
 import os
@@ -118,13 +118,38 @@ def arrow_files():
         w.write_table(nulls.slice(0, 2))
 
 
+def texts():
+    """Documents: many lines, one, none, signs of every length in UTF-8, and one beyond what is encoded at once."""
+    words = ["to", "be,", "naïve", "Übermut", "東京", "x" * 30, "🙂", "don't", "3.14", "\t", "\"quoted\""]
+    out = ["", "one line", "two\nlines\n", "\n", "  spaces  \n\n  and tabs\t\n"]
+    for i in range(60):
+        out.append("".join(words[(i * 7 + k * k) % len(words)] + ("\n" if (i + k) % 9 == 0 else " ") for k in range(i * 5)))
+    out.append("".join(words[k * k % len(words)] + (" " if k % 13 else "\n") for k in range(300000)))
+    return out
+
+
+def text_files():
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+    import zstandard
+    all_ = texts()
+    table = pa.table({"id": list(range(len(all_))), "text": all_, "meta": [{"url": f"u{i}"} for i in range(len(all_))]})
+    pq.write_table(table, os.path.join(HERE, "texts.parquet"), compression="zstd", row_group_size=25)
+    lines = [json.dumps({"id": i, "meta": {"text": "no", "body": t}, "text": t}, ensure_ascii=i % 2 == 0) for i, t in enumerate(all_)]
+    whole = ("\n".join(lines) + "\n").encode()
+    half = len(whole) // 2
+    with open(os.path.join(HERE, "texts.jsonl.zst"), "wb") as f:  # two frames, as from two writers
+        for part in (whole[:half], whole[half:]):
+            f.write(zstandard.ZstdCompressor(level=19).compress(part))
+
+
 def main():
     os.makedirs(HERE, exist_ok=True)
     with open(os.path.join(HERE, "set.json"), "w", encoding="utf-8") as f:
         json.dump([[name, label, hashlib.sha256(file).hexdigest()] for name, label, file in samples()], f, indent=0)
         f.write("\n")
-    for what in sys.argv[1:] or ["lmdb", "parquet", "arrow"]:
-        {"lmdb": lmdb_files, "parquet": parquet_files, "arrow": arrow_files}[what]()
+    for what in sys.argv[1:] or ["lmdb", "parquet", "arrow", "texts"]:
+        {"lmdb": lmdb_files, "parquet": parquet_files, "arrow": arrow_files, "texts": text_files}[what]()
 
 
 if __name__ == "__main__":

@@ -8,6 +8,7 @@
 
 #include "trainer/data/container/arrow.h"
 #include "trainer/data/container/lmdb.h"
+#include "trainer/data/container/object_source.h"
 #include "trainer/data/container/parquet.h"
 #include "trainer/data/container/parquet_set.h"
 #include "trainer/data/container/tfrecord.h"
@@ -25,18 +26,6 @@ struct scan {
 	int failed; /* first object that could not be read, by number; -1 */
 	struct err err;
 };
-
-struct source {
-	struct objects *store;
-	int object;
-};
-
-static int read_source(void *user, uint64_t at, void *to, size_t n, struct err *err)
-{
-	const struct source *s = user;
-
-	return objects_read(s->store, &(struct objects_range){ .object = s->object, .at = at, .n = n }, to, err);
-}
 
 typedef int scan_function(struct samples *to, const struct byte_source *file, uint32_t object,
 			  const struct webdataset_fields *f, struct err *err);
@@ -64,11 +53,8 @@ static int find_kind(const struct byte_source *file, scan_function **ret, struct
 
 static void scan_one(struct scan *s, int object)
 {
-	struct source source = { s->store, object };
-	struct byte_source archive = { .bytes = objects_bytes(s->store, object),
-					   .read = read_source,
-					   .user = &source,
-					   .name = objects_name(s->store, object) };
+	struct object_source source = { s->store, object };
+	struct byte_source archive = object_source_of(&source);
 	struct err err = ERR_INIT;
 	scan_function *scan;
 	int rc;

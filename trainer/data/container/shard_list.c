@@ -105,6 +105,11 @@ static bool is_shard(const char *name)
 				  is_parquet(name) || is_arrow(name));
 }
 
+static bool takes(const struct shard_list *l, const char *name)
+{
+	return l->takes ? l->takes(name) : is_shard(name);
+}
+
 static enum shard_part part_of(const char *name)
 {
 	static const char *const val[] = { "val", "valid", "validation", "test" };
@@ -142,7 +147,7 @@ static int take_name(void *user, const char *name, struct err *err)
 
 	for (int part = SHARDS_TRAIN; part <= SHARDS_VAL; part++)
 		c->index[part] |= !strcmp(name, index_of((enum shard_part)part));
-	return is_shard(name) ? add(&c->shards, name, err) : 0;
+	return takes(&c->shards, name) ? add(&c->shards, name, err) : 0;
 }
 
 static int by_name(const void *a, const void *b)
@@ -167,7 +172,7 @@ static int take_folder(struct content *c, const char *folder, const char *name, 
 
 	d = rc ? NULL : opendir(path);
 	while (!rc && d && (e = readdir(d)))
-		if (is_shard(e->d_name)) {
+		if (takes(&c->shards, e->d_name)) {
 			rc = join(path, name, e->d_name, err);
 			rc = rc ? rc : add(&c->shards, path, err);
 		}
@@ -182,7 +187,7 @@ static int take_entry(struct content *c, const char *folder, const struct dirent
 	char path[PATH_MAX];
 	int rc;
 
-	if (e->d_type == DT_REG || (part_of(e->d_name) == SHARDS_ALL && !is_shard(e->d_name)))
+	if (e->d_type == DT_REG || (part_of(e->d_name) == SHARDS_ALL && !takes(&c->shards, e->d_name)))
 		return take_name(c, e->d_name, err);
 	rc = join(path, folder, e->d_name, err);
 	if (rc)
@@ -226,9 +231,11 @@ static int add_content(struct shard_list *l, const char *folder, enum shard_part
 		}
 	if (!rc && l->n == before && part != SHARDS_VAL)
 		return err_set(err, ERR_USAGE,
-			       "%.300s: no shards (*" SHARD_SUFFIX ", *.tfrecord, *-00000-of-00128, *.parquet, "
-			       "*.arrow, data.mdb) to %s", folder, part == SHARDS_TRAIN ? "train on" : "read");
-	if (rc || !c->index[part])
+			       "%.300s: no %s to %s", folder,
+			       l->takes ? l->expects : "shards (*" SHARD_SUFFIX ", *.tfrecord, *-00000-of-00128, "
+						       "*.parquet, *.arrow, data.mdb)",
+			       part == SHARDS_TRAIN ? "train on" : "read");
+	if (rc || l->takes || !c->index[part])
 		return rc;
 	rc = join(path, folder, index_of(part), err);
 	return rc ? rc : read_index(l, path, true, err);
@@ -236,7 +243,7 @@ static int add_content(struct shard_list *l, const char *folder, enum shard_part
 
 static int add_folder(struct shard_list *l, const char *folder, enum shard_part part, struct err *err)
 {
-	struct content c = { .index = { false } };
+	struct content c = { .shards = { .takes = l->takes } };
 	int rc = look_into(&c, folder, l->timeout_s, err);
 
 	rc = rc ? rc : add_content(l, folder, part, &c, err);
@@ -334,9 +341,9 @@ static int add_one(struct shard_list *l, const char *spec, enum shard_part part,
 		return add_folder(l, spec, part, err);
 	if (part == SHARDS_VAL) /* shards that are named one by one have no part */
 		return 0;
-	if (ends_in(spec, ".json"))
+	if (!l->takes && ends_in(spec, ".json"))
 		return read_index(l, spec, false, err);
-	if (ends_in(spec, ".gz") || ends_in(spec, ".zst") || ends_in(spec, ".tgz"))
+	if (!l->takes && (ends_in(spec, ".gz") || ends_in(spec, ".zst") || ends_in(spec, ".tgz")))
 		return err_set(err, ERR_USAGE, "%.300s: is packed; shards are read in place: unpack it first", spec);
 	return add(l, spec, err);
 }

@@ -1,6 +1,6 @@
-/* text.c: a folder of *.txt files. It is tokenised once, into a folder named after tokenizer and texts (names, sizes
- * and times) below its .dptrain, or below the user's cache where that cannot be written; then it is a folder of tokens.
- */
+/* text.c: a folder of texts (texts.h). It is tokenised once, into a folder named after tokenizer and texts (names,
+ * sizes and times) below its .dptrain, or below the user's cache where that cannot be written; then it is a folder of
+ * tokens. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,10 +10,10 @@
 
 #include "tracker/base/buf.h"
 #include "tracker/base/sha256.h"
+#include "trainer/data/corpus/tokenize.h"
 #include "trainer/data/formats/formats.h"
 #include "trainer/data/formats/keep.h"
 #include "trainer/data/formats/tokens.h"
-#include "trainer/data/words/tokenize.h"
 
 #define PATH_BYTES KEEP_PATH_BYTES
 
@@ -21,22 +21,23 @@ static bool text_probe(const char *path)
 {
 	struct texts t;
 
-	if (texts_find(&t, path, NULL))
+	if (texts_find(&t, path, false, NULL))
 		return false;
 	texts_done(&t);
 	return true;
 }
 
 /* What the cached tokens depend on, as 16 hex digits. */
-static int cache_key(const struct texts *t, const struct tokenizer *tokenizer, double val_share, char ret[17],
-		     struct err *err)
+static int cache_key(const struct texts *t, const struct tokenizer *tokenizer, const struct dataset_opts *o,
+		     char ret[17], struct err *err)
 {
 	char hex[65];
 	struct buf b;
 	int rc = 0;
 
 	buf_init(&b, (size_t)1 << 26);
-	buf_addf(&b, "1 %s %g", tokenizer_name(tokenizer), t->has_val ? 0 : val_share);
+	/* Tokens of before ends of documents were written go on being used where nobody asks for these. */
+	buf_addf(&b, "%d %s %g", o->pack_documents ? 2 : 1, tokenizer_name(tokenizer), t->has_val ? 0 : o->val_share);
 	for (int i = 0; !rc && i < t->n; i++) {
 		struct stat st;
 
@@ -60,7 +61,7 @@ static int cache_key(const struct texts *t, const struct tokenizer *tokenizer, d
 static int fill_cache(const struct tokenize_opts *o, const char *parent, struct err *err)
 {
 	char train[PATH_BYTES];
-	int64_t count[SPLIT_COUNT];
+	struct tokenize_made made;
 	int fd, rc = 0;
 
 	if (!keep_join(train, o->out, TOKENS_TRAIN))
@@ -71,7 +72,7 @@ static int fill_cache(const struct tokenize_opts *o, const char *parent, struct 
 	if (fd < 0)
 		rc = err_set_errno(err, errno, "lock %.300s/lock", parent);
 	if (!rc && access(train, F_OK))
-		rc = tokenize(o, count, err);
+		rc = tokenize(o, &made, err);
 	if (fd >= 0)
 		close(fd);
 	return rc;
@@ -87,7 +88,7 @@ static int tokens_of(const struct dataset_opts *o, const struct texts *t, char r
 
 	if (rc)
 		return rc;
-	rc = cache_key(t, tokenizer, o->val_share, key, err);
+	rc = cache_key(t, tokenizer, o, key, err);
 	if (rc)
 		goto out;
 	beside = keep_beside(o->path, parent);
@@ -114,18 +115,18 @@ static int text_open(struct dataset **ret, const struct dataset_opts *o, struct 
 {
 	char folder[PATH_BYTES];
 	struct texts t;
-	int rc = texts_find(&t, o->path, err);
+	int rc = texts_find(&t, o->path, false, err);
 
 	if (rc)
 		return rc;
 	rc = tokens_of(o, &t, folder, err);
 	texts_done(&t);
-	return rc ? rc : tokens_open(ret, folder, o->path, o->seq_len, err);
+	return rc ? rc : tokens_open(ret, folder, o, err);
 }
 
 const struct dataset_ops dataset_text = {
 	.name = "text",
-	.expects = "*" TOKENIZE_SUFFIX " (texts)",
+	.expects = "texts (*.txt, *.jsonl, as they are or .gz, .zst)",
 	.probe = text_probe,
 	.open = text_open,
 };

@@ -7,7 +7,7 @@
 #define TOKENS_TRAIN "train.tokens"
 #define TOKENS_VAL "val.tokens"
 
-/* shown: what the user named, for messages. */
-int tokens_open(struct dataset **ret, const char *folder, const char *shown, int64_t seq_len, struct err *err);
+/* folder: where the tokens lie; o->path is what the user named, for messages. */
+int tokens_open(struct dataset **ret, const char *folder, const struct dataset_opts *o, struct err *err);
 
 #endif

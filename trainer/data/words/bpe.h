@@ -19,6 +19,10 @@ const char *bpe_bytes(const struct bpe *b, int32_t token, size_t *ret_n);
  * 's|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+ */
 size_t words_next(const char *text, size_t n);
 
+/* Where a text that goes on can be cut, as far behind as possible, so that both parts have the words of the whole; 0:
+ * nowhere. */
+size_t words_cut(const char *text, size_t n);
+
 /* One character of UTF-8 at text (n > 0): its bytes, *ret_code what it is; a byte that begins none: 1, and -1. */
 size_t words_char(const char *text, size_t n, int32_t *ret_code);
 

@@ -16,6 +16,8 @@
 #define HEADER_BYTES 128
 #define NARROW_VOCAB 65536 /* up to here two bytes do */
 #define SAMPLES 64
+#define ENDS_MAGIC "DPENDING"
+#define ENDS_HEADER 24
 #define SAMPLE_BYTES ((size_t)16384)
 
 static uint64_t get_le(const unsigned char *p, int n)
@@ -64,6 +66,38 @@ static int read_header(struct token_file *f, const char *path, struct err *err)
 	return 0;
 }
 
+static size_t padded(size_t bytes)
+{
+	return (bytes + 7) / 8 * 8;
+}
+
+/* Files of before have no ends, nor have those that were cut behind their tokens. */
+static void read_ends(struct token_file *f)
+{
+	size_t at = padded(HEADER_BYTES + (size_t)f->count * (size_t)f->width);
+	const unsigned char *h = f->map.bytes + at;
+	int64_t separator;
+	uint64_t n;
+
+	f->separator = -1;
+	if (at > f->map.n || f->map.n - at < ENDS_HEADER || memcmp(h, ENDS_MAGIC, 8))
+		return;
+	separator = (int64_t)get_le(h + 8, 8);
+	n = get_le(h + 16, 8);
+	if (n > (f->map.n - at - ENDS_HEADER) / 8)
+		return;
+	f->separator = separator >= 0 && separator < f->vocab ? (int32_t)separator : -1;
+	f->documents = (int64_t)n;
+	f->ends = h + ENDS_HEADER;
+}
+
+int64_t token_file_end(const struct token_file *f, int64_t i)
+{
+	uint64_t end = get_le(f->ends + 8 * i, 8), before = i ? get_le(f->ends + 8 * (i - 1), 8) : 0;
+
+	return end > before && end <= (uint64_t)f->count ? (int64_t)end : -1;
+}
+
 int token_file_open(struct token_file *ret, const char *path, struct err *err)
 {
 	struct token_file f = { .count = 0 };
@@ -75,6 +109,7 @@ int token_file_open(struct token_file *ret, const char *path, struct err *err)
 		token_file_close(&f);
 		return rc;
 	}
+	read_ends(&f);
 	*ret = f;
 	return 0;
 }
@@ -113,6 +148,9 @@ struct token_writer {
 	unsigned char header[HEADER_BYTES];
 	int width;
 	int64_t count, vocab;
+	FILE *ends; /* of documents, as they will stand behind the tokens; without a name */
+	int64_t documents, last_end;
+	int32_t separator;
 };
 
 static int write_failed(const struct token_writer *w, struct err *err)
@@ -132,8 +170,8 @@ static FILE *open_unnamed(const char *path)
 	slash = strrchr(folder, '/');
 	if (slash)
 		slash[slash == folder] = '\0';
-	fd = open(slash ? folder : ".", O_TMPFILE | O_WRONLY | O_CLOEXEC, 0666);
-	f = fd < 0 ? NULL : fdopen(fd, "w");
+	fd = open(slash ? folder : ".", O_TMPFILE | O_RDWR | O_CLOEXEC, 0666);
+	f = fd < 0 ? NULL : fdopen(fd, "w+");
 	if (fd >= 0 && !f)
 		close(fd);
 	return f;
@@ -154,6 +192,21 @@ static int give_name(struct token_writer *w, struct err *err)
 	return 0;
 }
 
+/* Beside the file, so that it has the room that the tokens have. */
+static FILE *open_ends(const struct token_writer *w)
+{
+	char path[4260];
+	FILE *f = open_unnamed(w->path);
+
+	if (f)
+		return f;
+	snprintf(path, sizeof(path), "%s.ends", w->temporary);
+	f = fopen(path, "w+e");
+	if (f)
+		unlink(path);
+	return f;
+}
+
 int token_writer_open(struct token_writer **ret, const struct token_writer_opts *o, struct err *err)
 {
 	struct token_writer *w = calloc(1, sizeof(*w));
@@ -161,6 +214,7 @@ int token_writer_open(struct token_writer **ret, const struct token_writer_opts 
 	if (!w)
 		return err_set(err, ERR_NOMEM, "out of memory: %.300s", o->path);
 	w->vocab = o->vocab;
+	w->separator = o->separator;
 	w->width = o->vocab <= NARROW_VOCAB ? 2 : 4;
 	snprintf(w->path, sizeof(w->path), "%s", o->path);
 	snprintf(w->temporary, sizeof(w->temporary), "%s.%ld", w->path, (long)getpid());
@@ -171,9 +225,10 @@ int token_writer_open(struct token_writer **ret, const struct token_writer_opts 
 	snprintf((char *)w->header + 32, TOKEN_FILE_NAME_BYTES, "%s", o->tokenizer);
 	w->file = open_unnamed(w->path);
 	w->named = !w->file;
+	w->ends = open_ends(w);
 	if (!w->file)
 		w->file = fopen(w->temporary, "we");
-	if (!w->file || fwrite(w->header, 1, HEADER_BYTES, w->file) != HEADER_BYTES) {
+	if (!w->file || !w->ends || fwrite(w->header, 1, HEADER_BYTES, w->file) != HEADER_BYTES) {
 		int rc = write_failed(w, err);
 
 		token_writer_close(w);
@@ -199,6 +254,42 @@ int token_writer_add(struct token_writer *w, const int32_t *tokens, size_t n, st
 	return 0;
 }
 
+int token_writer_end(struct token_writer *w, struct err *err)
+{
+	unsigned char bytes[8];
+
+	if (w->count == w->last_end)
+		return 0;
+	put_le(bytes, 8, (uint64_t)w->count);
+	if (fwrite(bytes, 1, 8, w->ends) != 8)
+		return write_failed(w, err);
+	w->last_end = w->count;
+	w->documents++;
+	return 0;
+}
+
+int64_t token_writer_documents(const struct token_writer *w)
+{
+	return w->documents;
+}
+
+/* Behind the tokens: where documents end. False: errno. */
+static bool append_ends(struct token_writer *w)
+{
+	unsigned char head[8 + ENDS_HEADER] = { 0 }, piece[8192];
+	size_t tokens = HEADER_BYTES + (size_t)w->count * (size_t)w->width, gap = padded(tokens) - tokens, n;
+
+	memcpy(head + gap, ENDS_MAGIC, 8);
+	put_le(head + gap + 8, 8, (uint64_t)(int64_t)w->separator);
+	put_le(head + gap + 16, 8, (uint64_t)w->documents);
+	if (fwrite(head, 1, gap + ENDS_HEADER, w->file) != gap + ENDS_HEADER || fseek(w->ends, 0, SEEK_SET))
+		return false;
+	while ((n = fread(piece, 1, sizeof(piece), w->ends)) > 0)
+		if (fwrite(piece, 1, n, w->file) != n)
+			return false;
+	return !ferror(w->ends);
+}
+
 int64_t token_writer_count(const struct token_writer *w)
 {
 	return w->count;
@@ -210,8 +301,8 @@ int token_writer_commit(struct token_writer *w, struct err *err)
 	int rc = 0;
 
 	put_le(w->header + 24, 8, (uint64_t)w->count);
-	if (fseek(file, 0, SEEK_SET) || fwrite(w->header, 1, HEADER_BYTES, file) != HEADER_BYTES || fflush(file) ||
-	    fsync(fileno(file)))
+	if ((w->documents && !append_ends(w)) || fseek(file, 0, SEEK_SET) ||
+	    fwrite(w->header, 1, HEADER_BYTES, file) != HEADER_BYTES || fflush(file) || fsync(fileno(file)))
 		rc = write_failed(w, err);
 	if (!rc)
 		rc = give_name(w, err);
@@ -234,5 +325,7 @@ void token_writer_close(struct token_writer *w)
 		if (w->named)
 			unlink(w->temporary);
 	}
+	if (w->ends)
+		fclose(w->ends);
 	free(w);
 }

@@ -74,6 +74,11 @@ int tokenizer_encode(const struct tokenizer *t, const char *text, size_t n, cons
 	return rc;
 }
 
+size_t tokenizer_cut(const struct tokenizer *t, const char *text, size_t n)
+{
+	return t->bpe ? words_cut(text, n) : n;
+}
+
 const char *tokenizer_bytes(const struct tokenizer *t, int32_t token, size_t *ret_n)
 {
 	if (t->bpe)

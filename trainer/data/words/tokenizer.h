@@ -31,6 +31,10 @@ struct tokenizer_sink {
 int tokenizer_encode(const struct tokenizer *t, const char *text, size_t n, const struct tokenizer_sink *to,
 		     struct err *err);
 
+/* Where a text of which n bytes are known, and that goes on, can be cut, as far behind as possible, so that the parts
+ * have the tokens of the whole; 0: nowhere. */
+size_t tokenizer_cut(const struct tokenizer *t, const char *text, size_t n);
+
 /* The bytes of one token; not NUL-terminated; valid until close. NULL when there is no such token. */
 const char *tokenizer_bytes(const struct tokenizer *t, int32_t token, size_t *ret_n);
 

@@ -108,3 +108,21 @@ size_t words_next(const char *text, size_t n)
 	/* The last of several spaces goes with the word behind them. */
 	return all < n && all > last ? all - last : all;
 }
+
+static bool ends_in_space(const char *text, size_t n)
+{
+	size_t begin = n - 1, bytes;
+
+	while (begin > 0 && n - begin < 4 && ((unsigned char)text[begin] & 0xC0) == 0x80)
+		begin--;
+	return kind_at(text + begin, n - begin, &bytes) == SPACE && bytes == n - begin;
+}
+
+/* No word goes on from what is no space into a space, whatever follows. */
+size_t words_cut(const char *text, size_t n)
+{
+	for (size_t at = n; at-- > 1;)
+		if ((text[at] == ' ' || text[at] == '\n') && !ends_in_space(text, at))
+			return at;
+	return 0;
+}

@@ -1,0 +1,16 @@
+/* object_source.h: an object of a store as what containers are read from. */
+#ifndef DPT_DATA_OBJECT_SOURCE_H
+#define DPT_DATA_OBJECT_SOURCE_H
+
+#include "trainer/data/container/byte_source.h"
+#include "trainer/data/store/objects.h"
+
+struct object_source {
+	struct objects *store;
+	int object;
+};
+
+/* s: borrowed as long as the source is used. */
+struct byte_source object_source_of(struct object_source *s);
+
+#endif

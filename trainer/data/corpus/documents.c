@@ -1,0 +1,219 @@
+/* documents.c: see documents.h. */
+#include "trainer/data/corpus/documents.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "tracker/base/buf.h"
+#include "trainer/data/container/object_source.h"
+#include "trainer/data/container/parquet.h"
+#include "trainer/data/corpus/json_member.h"
+#include "trainer/data/corpus/stream.h"
+
+#define PART ((size_t)1 << 20)
+
+struct walk {
+	const struct documents_opts *o;
+	const struct documents_sink *to;
+	const char *name; /* of the file, for messages */
+	const char *field;
+	struct stream *stream;
+	struct buf line, text; /* of JSON: what is read of a line; the document in it */
+	int64_t number; /* of the line, from 1; of the row, from 0 */
+};
+
+static int whole(const struct walk *w, const char *text, size_t n, struct err *err)
+{
+	int rc = n ? w->to->begin(w->to->user, n, err) : 0;
+
+	if (!rc && n)
+		rc = w->to->add(w->to->user, text, n, err);
+	return rc || !n ? rc : w->to->end(w->to->user, err);
+}
+
+/* ---- plain texts ---- */
+
+static int count_bytes(struct objects *store, int object, enum text_packing packing, uint64_t *ret, struct err *err)
+{
+	char *part = malloc(PART);
+	struct stream *s;
+	size_t n = 1;
+	int rc = part ? stream_open(&s, store, object, packing, err) : err_set(err, ERR_NOMEM, "out of memory");
+
+	if (rc) {
+		free(part);
+		return rc;
+	}
+	for (*ret = 0; !rc && n; *ret += n)
+		rc = stream_read(s, part, PART, &n, err);
+	stream_close(s);
+	free(part);
+	return rc;
+}
+
+static int walk_plain(struct walk *w, enum text_packing packing, struct err *err)
+{
+	uint64_t bytes = objects_bytes(w->o->store, w->o->object);
+	char *part = malloc(PART);
+	bool begun = false;
+	size_t n = 1;
+	int rc = part ? 0 : err_set(err, ERR_NOMEM, "out of memory: %.300s", w->name);
+
+	if (!rc && packing != TEXT_UNPACKED && w->o->sizes)
+		rc = count_bytes(w->o->store, w->o->object, packing, &bytes, err);
+	while (!rc && n) {
+		rc = stream_read(w->stream, part, PART, &n, err);
+		if (!rc && n && !begun)
+			rc = w->to->begin(w->to->user, bytes, err);
+		begun |= n > 0;
+		if (!rc && n)
+			rc = w->to->add(w->to->user, part, n, err);
+	}
+	free(part);
+	return rc || !begun ? rc : w->to->end(w->to->user, err);
+}
+
+/* ---- lines of JSON ---- */
+
+static int take_line(struct walk *w, const char *line, size_t n, struct err *err)
+{
+	w->number++;
+	if (strspn(line, " \t\r") >= n)
+		return 0;
+	buf_reset(&w->text);
+	switch (json_member(line, n, w->field, &w->text)) {
+	case JSON_MEMBER_FOUND:
+		return whole(w, w->text.data, w->text.len, err);
+	case JSON_MEMBER_NULL:
+		return 0;
+	case JSON_MEMBER_NONE:
+		return err_set(err, ERR_USAGE, "%.300s:%lld: has no member %.60s that is a text (--text-field)",
+			       w->name, (long long)w->number, w->field);
+	case JSON_MEMBER_WRONG:
+		return err_set(err, ERR_USAGE, "%.300s:%lld: is no JSON object", w->name, (long long)w->number);
+	case JSON_MEMBER_NOMEM:
+		break;
+	}
+	return err_set(err, ERR_NOMEM, "out of memory: %.300s:%lld", w->name, (long long)w->number);
+}
+
+/* The whole lines of what was read; the rest moves to the front. */
+static int take_lines(struct walk *w, bool last, struct err *err)
+{
+	size_t at = 0;
+	int rc = 0;
+
+	while (!rc && at < w->line.len) {
+		char *from = w->line.data + at, *end = memchr(from, '\n', w->line.len - at);
+		size_t n = end ? (size_t)(end - from) : w->line.len - at;
+
+		if (!end && !last)
+			break;
+		if (end)
+			*end = '\0';
+		rc = take_line(w, from, n, err);
+		at += n + (end != NULL);
+	}
+	if (!rc)
+		buf_consume(&w->line, at);
+	return rc;
+}
+
+static int walk_lines(struct walk *w, struct err *err)
+{
+	size_t n = 1;
+	int rc = 0;
+
+	while (!rc && n) {
+		char *to = w->line.len > DOCUMENTS_LINE_MAX ? NULL : buf_reserve(&w->line, PART + 1);
+
+		if (!to)
+			return err_set(err, ERR_USAGE, "%.300s:%lld: a line of more than %zu MiB", w->name,
+				       (long long)w->number + 1, DOCUMENTS_LINE_MAX >> 20);
+		rc = stream_read(w->stream, to, PART, &n, err);
+		to[rc ? 0 : n] = '\0';
+		w->line.len += rc ? 0 : n;
+		if (!rc)
+			rc = take_lines(w, !n, err);
+	}
+	return rc;
+}
+
+/* ---- tables ---- */
+
+static int take_row(void *user, int64_t row, const struct parquet_cell *cell, struct err *err)
+{
+	struct walk *w = user;
+
+	(void)row;
+	return cell->null ? 0 : whole(w, (const char *)cell->bytes, cell->n, err);
+}
+
+static int find_column(const struct walk *w, const struct parquet *p, int *ret, struct err *err)
+{
+	struct buf names;
+	int i = parquet_find(p, w->field), rc;
+
+	*ret = i;
+	if (i >= 0 && parquet_column(p, i)->type == PARQUET_BYTES && !parquet_column(p, i)->repeated)
+		return 0;
+	buf_init(&names, 4096);
+	for (int k = 0; k < parquet_columns(p) && names.len < 200; k++)
+		if (parquet_column(p, k)->type == PARQUET_BYTES && !parquet_column(p, k)->repeated)
+			buf_addf(&names, "%s%s", names.len ? ", " : "", parquet_column(p, k)->name);
+	buf_addc(&names, '\0');
+	rc = err_set(err, ERR_USAGE, "%.200s: no column %.60s that holds texts; --text-field: %.200s", w->name,
+		     w->field, names.data && *names.data ? names.data : "there is none");
+	buf_done(&names);
+	return rc;
+}
+
+static int walk_table(struct walk *w, struct err *err)
+{
+	struct object_source source = { w->o->store, w->o->object };
+	const struct byte_source file = object_source_of(&source);
+	struct err why = ERR_INIT;
+	struct parquet *p;
+	int column, rc = parquet_open(&p, &file, err);
+
+	if (rc)
+		return rc;
+	rc = find_column(w, p, &column, err);
+	if (rc) {
+		parquet_close(p);
+		return rc;
+	}
+	for (int g = 0; !rc && g < parquet_groups(p); g++)
+		rc = parquet_walk(p, g, column, take_row, w, &why);
+	parquet_close(p);
+	if (rc != ERR_USAGE && rc != ERR_CORRUPT)
+		return rc ? err_set(err, rc, "%s", why.text) : 0;
+	return err_set(err, ERR_USAGE, "%.200s: column %.60s: %.250s", w->name, w->field, why.text);
+}
+
+static int walk_stream(struct walk *w, enum text_kind kind, enum text_packing packing, struct err *err)
+{
+	int rc = stream_open(&w->stream, w->o->store, w->o->object, packing, err);
+
+	if (rc)
+		return rc;
+	buf_init(&w->line, DOCUMENTS_LINE_MAX + 2 * PART);
+	buf_init(&w->text, DOCUMENTS_LINE_MAX + 2 * PART);
+	rc = kind == TEXT_LINES ? walk_lines(w, err) : walk_plain(w, packing, err);
+	buf_done(&w->line);
+	buf_done(&w->text);
+	stream_close(w->stream);
+	return rc;
+}
+
+int documents_walk(const struct documents_opts *o, const struct documents_sink *to, struct err *err)
+{
+	struct walk w = { .o = o,
+			  .to = to,
+			  .name = objects_address(o->store, o->object),
+			  .field = o->field ? o->field : DOCUMENTS_FIELD };
+	enum text_packing packing;
+	enum text_kind kind = texts_kind(objects_name(o->store, o->object), &packing);
+
+	return kind == TEXT_TABLE ? walk_table(&w, err) : walk_stream(&w, kind, packing, err);
+}

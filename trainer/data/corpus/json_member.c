@@ -1,0 +1,253 @@
+/* json_member.c: one pass over a JSON text (RFC 8259) that keeps nothing but the member that is asked for. */
+#include "trainer/data/corpus/json_member.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <string.h>
+
+#define DEPTH_MAX 200
+
+struct scan {
+	const char *at, *end;
+	struct buf *to;
+	enum json_member_result result;
+	int depth;
+};
+
+static bool value(struct scan *s, const char *name);
+
+static void space(struct scan *s)
+{
+	while (s->at < s->end && (*s->at == ' ' || *s->at == '\t' || *s->at == '\n' || *s->at == '\r'))
+		s->at++;
+}
+
+static bool take(struct scan *s, char c)
+{
+	space(s);
+	if (s->at == s->end || *s->at != c)
+		return false;
+	s->at++;
+	return true;
+}
+
+static bool word(struct scan *s, const char *w)
+{
+	size_t n = strlen(w);
+
+	if ((size_t)(s->end - s->at) < n || memcmp(s->at, w, n))
+		return false;
+	s->at += n;
+	return true;
+}
+
+static size_t digits(struct scan *s)
+{
+	const char *from = s->at;
+
+	while (s->at < s->end && *s->at >= '0' && *s->at <= '9')
+		s->at++;
+	return (size_t)(s->at - from);
+}
+
+static bool number(struct scan *s)
+{
+	if (s->at < s->end && *s->at == '-')
+		s->at++;
+	if (s->at < s->end && *s->at == '0')
+		s->at++;
+	else if (!digits(s))
+		return false;
+	if (s->at < s->end && *s->at == '.') {
+		s->at++;
+		if (!digits(s))
+			return false;
+	}
+	if (s->at < s->end && (*s->at == 'e' || *s->at == 'E')) {
+		s->at++;
+		if (s->at < s->end && (*s->at == '+' || *s->at == '-'))
+			s->at++;
+		return digits(s) > 0;
+	}
+	return true;
+}
+
+static bool hex4(struct scan *s, uint32_t *ret)
+{
+	*ret = 0;
+	if (s->end - s->at < 4)
+		return false;
+	for (int i = 0; i < 4; i++) {
+		int c = *s->at++, low = c | 0x20;
+
+		if (c >= '0' && c <= '9')
+			*ret = *ret << 4 | (uint32_t)(c - '0');
+		else if (low >= 'a' && low <= 'f')
+			*ret = *ret << 4 | (uint32_t)(low - 'a' + 10);
+		else
+			return false;
+	}
+	return true;
+}
+
+static void add_code(struct buf *to, uint32_t c)
+{
+	char b[4];
+	size_t n = c < 0x80 ? 1 : c < 0x800 ? 2 : c < 0x10000 ? 3 : 4;
+
+	for (size_t i = n; i-- > 1; c >>= 6)
+		b[i] = (char)(0x80 | (c & 0x3F));
+	b[0] = (char)(n == 1 ? c : (0xF00u >> n & 0xFF) | c);
+	buf_add(to, b, n);
+}
+
+/* Behind "\u": one code, of a pair of surrogates where two follow each other. */
+static bool code(struct scan *s, struct buf *to)
+{
+	const char *behind;
+	uint32_t c, low;
+
+	if (!hex4(s, &c))
+		return false;
+	if (c >= 0xD800 && c < 0xDC00 && s->end - s->at >= 6 && s->at[0] == '\\' && s->at[1] == 'u') {
+		behind = s->at;
+		s->at += 2;
+		if (!hex4(s, &low))
+			return false;
+		if (low >= 0xDC00 && low < 0xE000)
+			c = 0x10000 + ((c - 0xD800) << 10) + (low - 0xDC00);
+		else
+			s->at = behind;
+	}
+	if (to)
+		add_code(to, c >= 0xD800 && c < 0xE000 ? 0xFFFD : c);
+	return true;
+}
+
+static bool escape(struct scan *s, struct buf *to)
+{
+	static const char from[] = "\"\\/bfnrt", into[] = "\"\\/\b\f\n\r\t";
+	const char *found;
+
+	if (s->at == s->end)
+		return false;
+	if (*s->at == 'u') {
+		s->at++;
+		return code(s, to);
+	}
+	found = memchr(from, *s->at++, sizeof(from) - 1);
+	if (found && to)
+		buf_addc(to, into[found - from]);
+	return found != NULL;
+}
+
+/* Behind the first quote. */
+static bool string(struct scan *s, struct buf *to)
+{
+	while (s->at < s->end) {
+		const char *from = s->at;
+
+		while (s->at < s->end && *s->at != '"' && *s->at != '\\' && (unsigned char)*s->at >= 0x20)
+			s->at++;
+		if (to)
+			buf_add(to, from, (size_t)(s->at - from));
+		if (s->at == s->end || (unsigned char)*s->at < 0x20)
+			return false;
+		if (*s->at++ == '"')
+			return true;
+		if (!escape(s, to))
+			return false;
+	}
+	return false;
+}
+
+/* What is left of the name when a member of this key has been gone into; NULL: it is another one. */
+static const char *below(const char *name, const char *key, size_t n)
+{
+	if (!name || strncmp(name, key, n) || (name[n] && name[n] != '.'))
+		return NULL;
+	return name[n] ? name + n + 1 : name + n;
+}
+
+static bool member(struct scan *s, const char *name)
+{
+	const char *key;
+
+	if (!take(s, '"'))
+		return false;
+	key = s->at;
+	if (!string(s, NULL))
+		return false;
+	name = below(name, key, (size_t)(s->at - 1 - key));
+	return take(s, ':') && value(s, s->result == JSON_MEMBER_NONE ? name : NULL);
+}
+
+static bool object(struct scan *s, const char *name)
+{
+	if (take(s, '}'))
+		return true;
+	do
+		if (!member(s, name))
+			return false;
+	while (take(s, ','));
+	return take(s, '}');
+}
+
+static bool array(struct scan *s)
+{
+	if (take(s, ']'))
+		return true;
+	do
+		if (!value(s, NULL))
+			return false;
+	while (take(s, ','));
+	return take(s, ']');
+}
+
+static bool nested(struct scan *s, const char *name)
+{
+	bool good;
+
+	if (++s->depth > DEPTH_MAX)
+		return false;
+	good = *s->at++ == '{' ? object(s, name) : array(s);
+	s->depth--;
+	return good;
+}
+
+/* name: what is looked for in it; "": this value itself; NULL: nothing. */
+static bool value(struct scan *s, const char *name)
+{
+	bool wanted = name && !*name;
+
+	space(s);
+	if (s->at == s->end)
+		return false;
+	if (*s->at == '{' || *s->at == '[')
+		return nested(s, wanted ? NULL : name);
+	if (*s->at == '"') {
+		s->at++;
+		if (wanted)
+			s->result = JSON_MEMBER_FOUND;
+		return string(s, wanted ? s->to : NULL);
+	}
+	if (word(s, "null")) {
+		if (wanted)
+			s->result = JSON_MEMBER_NULL;
+		return true;
+	}
+	return word(s, "true") || word(s, "false") || number(s);
+}
+
+enum json_member_result json_member(const char *text, size_t n, const char *name, struct buf *ret)
+{
+	struct scan s = { .at = text, .end = text + n, .to = ret, .result = JSON_MEMBER_NONE };
+
+	space(&s);
+	if (s.at == s.end || *s.at != '{' || !value(&s, name))
+		return JSON_MEMBER_WRONG;
+	space(&s);
+	if (s.at != s.end)
+		return JSON_MEMBER_WRONG;
+	return buf_failed(ret) ? JSON_MEMBER_NOMEM : s.result;
+}

@@ -1,0 +1,237 @@
+/* tokenize.c: documents, cut into a part for training and one for evaluation, and these into pieces that are encoded
+ * side by side. */
+#include "trainer/data/corpus/tokenize.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "tracker/base/buf.h"
+#include "trainer/data/corpus/documents.h"
+#include "trainer/data/corpus/encode.h"
+#include "trainer/data/store/objects.h"
+#include "trainer/data/words/token_file.h"
+
+#define PATH_BYTES 4200
+#define PIECE ((size_t)1 << 20)	    /* of a long text: it is cut where words end, from here on */
+#define PIECE_MAX ((size_t)64 << 20) /* … and here whatever there is */
+#define LINE_MAX_BYTES ((size_t)1 << 20) /* in which the line's end is looked for where evaluation begins */
+
+struct job {
+	const struct tokenize_opts *o;
+	struct objects *store;
+	struct token_writer *to[SPLIT_COUNT];
+	char path[SPLIT_COUNT][PATH_BYTES];
+	struct encode *encode;
+	bool in_val; /* the file is for evaluation */
+	/* of the document */
+	struct buf text;     /* that was read and not handed over */
+	enum split split;    /* that it belongs to */
+	bool begun;	     /* something of this part was handed over */
+	uint64_t at, cut;    /* bytes that were read; where evaluation begins, at the first line behind it */
+};
+
+static int hand_over(struct job *j, size_t n, bool ends, struct err *err)
+{
+	int rc = 0;
+
+	if (n || (ends && j->begun))
+		rc = encode_add(j->encode,
+				&(struct encode_piece){ j->split, j->text.data, n, !j->begun, ends }, err);
+	j->begun |= n > 0;
+	buf_consume(&j->text, n);
+	return rc;
+}
+
+/* What there is goes out as far as words are whole; it all goes where this part ends. */
+static int hand_words(struct job *j, struct err *err)
+{
+	size_t n = 0;
+
+	if (j->text.len >= PIECE)
+		n = tokenizer_cut(j->o->tokenizer, j->text.data, j->text.len);
+	if (!n && j->text.len >= PIECE_MAX)
+		n = PIECE_MAX;
+	return hand_over(j, n, false, err);
+}
+
+static int add_bytes(struct job *j, const char *text, size_t n, struct err *err)
+{
+	buf_add(&j->text, text, n);
+	j->at += n;
+	return buf_failed(&j->text) ? err_set(err, ERR_NOMEM, "out of memory: a text") : hand_words(j, err);
+}
+
+/* The part for training ends with the first n bytes of what is kept. */
+static int begin_val(struct job *j, size_t n, struct err *err)
+{
+	int rc = hand_over(j, n, true, err);
+
+	j->split = SPLIT_VAL;
+	j->begun = false;
+	return rc ? rc : hand_words(j, err);
+}
+
+/* Behind the cut all is kept until the line ends, so that training can end there. `last`: nothing follows. */
+static int find_line(struct job *j, bool last, struct err *err)
+{
+	size_t behind = (size_t)(j->at - j->cut), from = j->text.len - behind;
+	size_t seen = behind < LINE_MAX_BYTES ? behind : LINE_MAX_BYTES;
+	const char *line = memchr(j->text.data + from, '\n', seen);
+
+	if (line && line + 1 < j->text.data + j->text.len)
+		return begin_val(j, (size_t)(line + 1 - j->text.data), err);
+	if (last || (!line && behind > LINE_MAX_BYTES))
+		return begin_val(j, from, err);
+	return 0;
+}
+
+static int begin_document(void *user, uint64_t bytes, struct err *err)
+{
+	struct job *j = user;
+
+	(void)err;
+	buf_reset(&j->text);
+	j->split = j->in_val ? SPLIT_VAL : SPLIT_TRAIN;
+	j->begun = false;
+	j->at = 0;
+	j->cut = UINT64_MAX;
+	if (!j->o->texts->has_val && j->o->val_share > 0)
+		j->cut = bytes - (uint64_t)((double)bytes * j->o->val_share);
+	return 0;
+}
+
+static int add_some(struct job *j, const char *text, size_t n, struct err *err)
+{
+	size_t before = j->at < j->cut && n > j->cut - j->at ? (size_t)(j->cut - j->at) : n;
+	int rc = 0;
+
+	if (j->split == SPLIT_VAL || j->at >= j->cut)
+		before = 0;
+	if (before)
+		rc = add_bytes(j, text, before, err);
+	if (rc || before == n)
+		return rc;
+	if (j->split == SPLIT_VAL)
+		return add_bytes(j, text, n, err);
+	buf_add(&j->text, text + before, n - before);
+	j->at += n - before;
+	return buf_failed(&j->text) ? err_set(err, ERR_NOMEM, "out of memory: a text") : find_line(j, false, err);
+}
+
+static int add_text(void *user, const char *text, size_t n, struct err *err)
+{
+	int rc = 0;
+
+	for (size_t at = 0; !rc && at < n; at += PIECE)
+		rc = add_some(user, text + at, n - at < PIECE ? n - at : PIECE, err);
+	return rc;
+}
+
+static int end_document(void *user, struct err *err)
+{
+	struct job *j = user;
+	int rc = 0;
+
+	if (j->split == SPLIT_TRAIN && j->at > j->cut)
+		rc = find_line(j, true, err);
+	return rc ? rc : hand_over(j, j->text.len, true, err);
+}
+
+static int add_file(struct job *j, int i, struct err *err)
+{
+	const struct tokenize_opts *o = j->o;
+	const struct documents_sink sink = { begin_document, add_text, end_document, j };
+
+	j->in_val = o->texts->has_val && texts_in_val(o->texts, i);
+	return documents_walk(&(struct documents_opts){ .store = j->store,
+							.object = i,
+							.field = o->field,
+							.sizes = !o->texts->has_val && o->val_share > 0 },
+			      &sink, err);
+}
+
+static int open_writers(struct job *j, struct err *err)
+{
+	const struct tokenize_opts *o = j->o;
+	int rc = 0;
+
+	if (mkdir(o->out, 0777) && errno != EEXIST)
+		return err_set_errno(err, errno, "make the folder %.300s", o->out);
+	for (int s = 0; !rc && s < SPLIT_COUNT; s++) {
+		snprintf(j->path[s], sizeof(j->path[s]), "%s/%s" TOKEN_FILE_SUFFIX, o->out, split_name((enum split)s));
+		rc = token_writer_open(&j->to[s],
+				       &(struct token_writer_opts){ .path = j->path[s],
+								    .tokenizer = tokenizer_name(o->tokenizer),
+								    .vocab = tokenizer_vocab(o->tokenizer),
+								    .separator = tokenizer_separator(o->tokenizer) },
+				       err);
+	}
+	return rc;
+}
+
+static int open_texts(struct job *j, struct err *err)
+{
+	const struct texts *t = j->o->texts;
+	int rc = objects_open(&j->store, &(struct objects_opts){ .timeout_s = j->o->data_timeout_s }, err);
+
+	for (int i = 0; rc >= 0 && i < t->n; i++)
+		rc = objects_add(j->store, t->name[i], err);
+	return rc < 0 ? rc : objects_measure(j->store, err);
+}
+
+static int open_job(struct job *j, struct err *err)
+{
+	int rc = open_texts(j, err);
+
+	if (!rc)
+		rc = open_writers(j, err);
+	if (!rc)
+		rc = encode_new(&j->encode,
+				&(struct encode_opts){ .tokenizer = j->o->tokenizer,
+						       .to = { j->to[SPLIT_TRAIN], j->to[SPLIT_VAL] } },
+				err);
+	return rc;
+}
+
+static int commit(struct job *j, struct tokenize_made *ret, struct err *err)
+{
+	int rc = 0;
+
+	if (token_writer_count(j->to[SPLIT_TRAIN]) < 2)
+		return err_set(err, ERR_USAGE, "%.300s%s: too short to learn from: %lld tokens", j->o->texts->name[0],
+			       j->o->texts->n > 1 ? " and the texts beside it" : "",
+			       (long long)token_writer_count(j->to[SPLIT_TRAIN]));
+	for (int s = SPLIT_COUNT - 1; !rc && s >= 0; s--) { /* train.tokens last: it says that all is there */
+		ret->tokens[s] = token_writer_count(j->to[s]);
+		ret->documents[s] = token_writer_documents(j->to[s]);
+		if (ret->tokens[s])
+			rc = token_writer_commit(j->to[s], err);
+		else
+			unlink(j->path[s]); /* of an earlier time */
+	}
+	return rc;
+}
+
+int tokenize(const struct tokenize_opts *o, struct tokenize_made *ret, struct err *err)
+{
+	struct job j = { .o = o };
+	int rc = open_job(&j, err);
+
+	buf_init(&j.text, 2 * PIECE_MAX);
+	for (int i = 0; !rc && i < o->texts->n; i++)
+		rc = add_file(&j, i, err);
+	if (!rc)
+		rc = encode_finish(j.encode, err);
+	if (!rc)
+		rc = commit(&j, ret, err);
+	encode_free(j.encode);
+	for (int s = 0; s < SPLIT_COUNT; s++)
+		token_writer_close(j.to[s]);
+	objects_close(j.store);
+	buf_done(&j.text);
+	return rc;
+}

@@ -1,0 +1,25 @@
+/* pack.h: samples out of whole documents of a token file: best fit, so that no document is cut that fits into a sample,
+ * and few places stay empty. Knows no splits. */
+#ifndef DPT_DATA_PACK_H
+#define DPT_DATA_PACK_H
+
+#include "trainer/data/words/token_file.h"
+
+struct pack;
+
+/* Documents are laid into samples of seq_len tokens, the longest first, each where the least room stays; one that is
+ * longer is cut into whole samples and a rest. The same file gives the same samples. f: borrowed until free. ERR_USAGE
+ * when the file does not say where documents end. */
+int pack_new(struct pack **ret, const struct token_file *f, int64_t seq_len, const char *path, struct err *err);
+void pack_free(struct pack *p); /* NULL is fine */
+
+int64_t pack_samples(const struct pack *p);
+
+/* Targets of a sample that are known. */
+int64_t pack_weight(const struct pack *p, int64_t sample);
+
+/* seq_len of each. A token's target is the one behind it in its document; behind the last one the separator (-1 where
+ * there is none). Empty places have token 0, target -1. */
+void pack_read(const struct pack *p, int64_t sample, int32_t *tokens, int32_t *targets);
+
+#endif
