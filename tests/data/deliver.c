@@ -3,9 +3,9 @@
  * ranks, workers, batch (global), epochs, seed, first (step), side, val (1: that split), shuffle (sampler_order),
  * window, val_path, image_field, label_field, val_share, max_broken, timeout, read_ahead, cache, cache_bytes,
  * memory_bytes, plain (1: no augmentation), list (1: a line for each sample with its label and the SHA-256 of its
- * input); of tokens: seq_len, pack (1: whole documents), text (1: a line for each sample with tokens and targets).
- * Prints "samples N" and the SHA-256 over inputs and labels of all steps in the order of ranks, then "broken N"
- * and the notices. Exits 1 with the error. */
+ * input); of tokens: seq_len, pack (1: whole documents), mix (weights), epoch_samples, text (1: a line for each sample
+ * with tokens and targets). Prints "samples N" and the SHA-256 over inputs and labels of all steps in the order of
+ * ranks, then "broken N" and the notices. Exits 1 with the error. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,6 +13,7 @@
 #include "tracker/base/sha256.h"
 #include "trainer/data/formats/formats.h"
 #include "trainer/data/loader/loader.h"
+#include "trainer/data/loader/mix.h"
 
 #define RANKS_MAX 64
 
@@ -44,15 +45,19 @@ static int end(const struct err *e)
 static struct loader_opts opts_of(const struct dataset *d)
 {
 	enum split split = number("val", 0) ? SPLIT_VAL : SPLIT_TRAIN;
+	enum sampler_order order = (enum sampler_order)number("shuffle", SAMPLER_TABLE);
+	bool mixed = d->part && split == SPLIT_TRAIN;
 	bool plain = number("plain", 0) || split == SPLIT_VAL;
 
 	return (struct loader_opts){ .dataset = d,
 				     .split = split,
-				     .sampler = { .n_samples = d->n_samples[split],
+				     .sampler = { .n_samples = mixed ? d->epoch_samples : d->n_samples[split],
+						  .part = mixed ? d->part : NULL,
+						  .n_parts = d->n_parts,
 						  .global_batch = (int64_t)number("batch", 8),
 						  .world = (int)number("ranks", 1),
 						  .seed = (uint64_t)number("seed", 0),
-						  .order = (enum sampler_order)number("shuffle", SAMPLER_TABLE),
+						  .order = mixed ? SAMPLER_MIX : order,
 						  .window = (int64_t)number("window", 10000),
 						  .piece = d->piece[split],
 						  .n_pieces = d->n_pieces[split] },
@@ -137,17 +142,23 @@ int main(int argc, char *argv[])
 {
 	struct err err = ERR_INIT;
 	struct dataset *d;
+	uint32_t mix[MIX_PARTS_MAX];
 	char line[512];
-	int rc;
+	int rc, n_mix = 0;
 
 	if (argc < 2)
 		return 2;
 	words = argv + 2;
+	if (text("mix") && mix_parse(mix, &n_mix, "mix", text("mix"), &err))
+		return end(&err);
 	rc = formats_open(&d,
 			  &(struct dataset_opts){ .path = argv[1],
 						  .image_size = (int)number("side", 24),
 						  .seq_len = (int64_t)number("seq_len", 16),
 						  .pack_documents = number("pack", 0) > 0,
+						  .mix = n_mix ? mix : NULL,
+						  .n_mix = n_mix,
+						  .epoch_samples = (int64_t)number("epoch_samples", 0),
 						  .val_share = number("val_share", 0),
 						  .max_broken = number("max_broken", 0.01),
 						  .val_path = text("val_path"),

@@ -19,8 +19,8 @@ tests_data_picture_test_LDADD = $(LDADD) $(ZLIB_LIBS)
 endif
 
 check_PROGRAMS += tests/data/formats/columns tests/data/deliver
-dist_check_SCRIPTS += tests/data/bad_input.py tests/data/cache.py tests/data/containers.py tests/data/corpus.py tests/data/inputs.py tests/data/records.py tests/data/remote.py tests/data/shards.py tests/data/tokens.py
-TESTS += tests/data/bad_input.py tests/data/corpus.py tests/data/tokens.py
+dist_check_SCRIPTS += tests/data/bad_input.py tests/data/cache.py tests/data/containers.py tests/data/texts/corpus.py tests/data/inputs.py tests/data/texts/mix.py tests/data/records.py tests/data/remote.py tests/data/shards.py tests/data/tokens.py
+TESTS += tests/data/bad_input.py tests/data/texts/corpus.py tests/data/texts/mix.py tests/data/tokens.py
 if HAVE_IMAGES
 TESTS += tests/data/cache.py tests/data/containers.py tests/data/inputs.py tests/data/records.py tests/data/remote.py tests/data/shards.py
 endif

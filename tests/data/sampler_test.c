@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "trainer/data/loader/mix.h"
 #include "trainer/data/loader/sampler.h"
 
 /* Deals positions out one by one, as the definition says: larger parts first, micro-batches of `micro`. */
@@ -350,6 +351,80 @@ static void endless_goes_round(void **state)
 	order_done(&o);
 }
 
+/* ---- mixes ---- */
+
+/* Parts of these sizes, drawn by these weights, over so many epochs of E samples. */
+static void check_mix(const uint32_t *weight, const int64_t *n, int parts, int64_t epoch_samples, int64_t places)
+{
+	struct dataset_part part[8];
+	struct sampler s = { .n_samples = epoch_samples, .global_batch = 8, .world = 1, .seed = 5,
+			     .order = SAMPLER_MIX, .part = part, .n_parts = parts };
+	int64_t first = 0, drawn[8] = { 0 }, sum = 0;
+	uint8_t *seen;
+	struct order o;
+
+	for (int i = 0; i < parts; first += n[i], sum += weight[i++])
+		part[i] = (struct dataset_part){ first, n[i], weight[i] };
+	seen = calloc((size_t)first, 1);
+	assert_int_equal(order_init(&o, &s, NULL), 0);
+	for (int64_t p = 0; p < places; p++) {
+		int64_t at;
+		int i = 0;
+
+		order_make(&o, &s, p / epoch_samples);
+		at = order_at(&o, &s, p % epoch_samples);
+		while (at >= part[i].first + part[i].n)
+			i++;
+		/* Within its own epoch, each sample once. */
+		assert_int_equal(seen[at], drawn[i] / n[i] % 2);
+		seen[at] ^= 1;
+		drawn[i]++;
+		for (int k = 0; k < parts; k++)
+			if (llabs(drawn[k] * sum - (p + 1) * weight[k]) >= sum)
+				fail_msg("after %lld places part %d has %lld", (long long)p + 1, k,
+					 (long long)drawn[k]);
+	}
+	order_done(&o);
+	free(seen);
+}
+
+static void mixes_keep_their_weights_in_every_prefix(void **state)
+{
+	static const int64_t n[] = { 1000, 37, 5, 1, 70000 };
+	uint32_t w[MIX_PARTS_MAX];
+	int parts;
+
+	(void)state;
+	assert_int_equal(mix_parse(w, &parts, "--mix", "0.7,0.3", NULL), 0);
+	check_mix(w, n, parts, 1037, 1000000);
+	assert_int_equal(mix_parse(w, &parts, "--mix", "0.4,0.3,0.17,0.129,0.001", NULL), 0);
+	check_mix(w, n, parts, 12345, 1000000);
+	assert_int_equal(mix_parse(w, &parts, "--mix", "1,1,1,1,1", NULL), 0);
+	check_mix(w, n, parts, 100000, 100000);
+	assert_int_equal(mix_parse(w, &parts, "--mix", "0.333333,0.333333,0.333334", NULL), 0);
+	check_mix(w, n, parts, 1042, 200000);
+	assert_int_equal(mix_parse(w, &parts, "--mix", "123456789,987654321.5", NULL), 0);
+	check_mix(w, n, parts, 1042, 100000);
+}
+
+static void weights_are_parsed(void **state)
+{
+	static const char *const bad[] = { "", "1,", ",1", "1,,2", "0,1", "-1,2", "1;2", "1.2.3", "0.0000001,1",
+					   "1e3,1", "1 ,2", "99999999999999999999,1" };
+	uint32_t w[MIX_PARTS_MAX];
+	struct err err = ERR_INIT;
+	int n = 0;
+
+	(void)state;
+	assert_int_equal(mix_parse(w, &n, "--mix", "0.50,0.25,0.25", NULL), 0);
+	assert_true(n == 3 && w[0] == 2 && w[1] == 1 && w[2] == 1);
+	assert_int_equal(mix_parse(w, &n, "--mix", "3", NULL), 0);
+	assert_true(n == 1 && w[0] == 1);
+	for (size_t i = 0; i < sizeof(bad) / sizeof(*bad); i++)
+		if (mix_parse(w, &n, "--mix", bad[i], &err) != ERR_USAGE)
+			fail_msg("'%s' was taken", bad[i]);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -361,6 +436,8 @@ int main(void)
 		cmocka_unit_test(orders_are_unrelated),
 		cmocka_unit_test(windows_are_lanes_that_are_mixed),
 		cmocka_unit_test(endless_goes_round),
+		cmocka_unit_test(mixes_keep_their_weights_in_every_prefix),
+		cmocka_unit_test(weights_are_parsed),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -36,6 +36,12 @@ struct dataset_norm {
 	double mean[DATASET_CHANNELS_MAX], std[DATASET_CHANNELS_MAX];
 };
 
+/* A set within a mixed one: training samples [first, first + n), drawn by weight, each as often as any other of it. */
+struct dataset_part {
+	int64_t first, n;
+	uint32_t weight;
+};
+
 struct dataset { /* first member of each format's own struct */
 	const struct dataset_ops *ops;
 	enum sample_kind kind;
@@ -51,6 +57,10 @@ struct dataset { /* first member of each format's own struct */
 	const int64_t *piece[SPLIT_COUNT];
 	int64_t n_pieces[SPLIT_COUNT];
 	bool far;                     /* is best read in the order it lies in: on a network disk, or farther */
+	/* Mixed sets: their n_parts parts, and how many training samples are called an epoch. NULL: others. */
+	const struct dataset_part *part;
+	int n_parts;
+	int64_t epoch_samples;
 	bool endless;                 /* training has no epochs: position p stands for sample p modulo n_samples */
 	/* Type of the pixels that read gives: DTYPE_U8, to be normalised, or DTYPE_F32 or
 	 * DTYPE_F64, used as they are. */
@@ -113,6 +123,9 @@ struct dataset_opts {
 	int classes;      /* 0: as many as the labels say; else labels at or above it are refused */
 	int64_t seq_len;  /* of token sets */
 	const char *tokenizer; /* of texts: "bytes" (NULL), or a folder (tokenizer.h) */
+	const uint32_t *mix; /* path names n_mix token sets, joined by "::", with these weights; NULL: one set */
+	int n_mix;
+	int64_t epoch_samples; /* of a mixed set; 0: as many as its sets have */
 	bool pack_documents; /* token sets: samples of whole documents (formats/pack.h), not the next seq_len tokens */
 	/* Folders of images. */
 	int image_size;   /* height and width that pictures are brought to; 0: 224 */

@@ -57,12 +57,14 @@ libtrainer_la_SOURCES += trainer/data/formats/npy.h trainer/data/formats/shards.
 libtrainer_la_SOURCES += trainer/data/formats/idx_file.c trainer/data/formats/idx_file.h trainer/data/formats/made.c
 libtrainer_la_SOURCES += trainer/data/formats/pack.c trainer/data/formats/pack.h
 libtrainer_la_SOURCES += trainer/data/formats/pages.c trainer/data/formats/pages.h
-libtrainer_la_SOURCES += trainer/data/formats/made.h trainer/data/formats/made_tokens.c trainer/data/formats/tar.c
+libtrainer_la_SOURCES += trainer/data/formats/made.h trainer/data/formats/mix.c trainer/data/formats/mix.h
+libtrainer_la_SOURCES += trainer/data/formats/made_tokens.c trainer/data/formats/tar.c
 libtrainer_la_SOURCES += trainer/data/formats/tar.h trainer/data/formats/text.c trainer/data/formats/tokens.c
 libtrainer_la_SOURCES += trainer/data/formats/tokens.h
 # Batches: order, slots, threads.
 libtrainer_la_SOURCES += trainer/data/loader/fill.c trainer/data/loader/fill.h trainer/data/loader/loader.c
 libtrainer_la_SOURCES += trainer/data/loader/loader.h trainer/data/loader/sampler.c trainer/data/loader/sampler.h
+libtrainer_la_SOURCES += trainer/data/loader/mix.c trainer/data/loader/mix.h
 libtrainer_la_SOURCES += trainer/data/loader/slots.c trainer/data/loader/slots.h trainer/data/loader/window.c
 libtrainer_la_SOURCES += trainer/data/loader/window.h
 picture_codecs = trainer/data/pictures/jpeg.c trainer/data/pictures/entropy.h trainer/data/pictures/entropy.c \

@@ -21,13 +21,13 @@ static bool saves(const struct run_config *cfg)
 	return cfg->command != COMMAND_BENCH && !cfg->test_only && !none;
 }
 
-static enum sampler_order order_of(const struct run_config *cfg)
+static enum sampler_order order_of(const struct run_config *cfg, const struct dataset *d)
 {
 	static const enum sampler_order orders[] = { [CONFIG_SHUFFLE_GLOBAL] = SAMPLER_GLOBAL,
 						     [CONFIG_SHUFFLE_WINDOW] = SAMPLER_WINDOW,
 						     [CONFIG_SHUFFLE_TABLE] = SAMPLER_TABLE };
 
-	return orders[cfg->shuffle];
+	return d->part ? SAMPLER_MIX : orders[cfg->shuffle];
 }
 
 /* What is made in one go: a batch, or each part that the strategy cuts it into. */
@@ -45,16 +45,18 @@ int course_make(struct course *ret, const struct run_config *cfg, const struct d
 	struct course c = { .evaluates = evaluates(cfg, d), .saves = saves(cfg) };
 	int rc;
 
-	c.train = (struct sampler){ .n_samples = d->n_samples[SPLIT_TRAIN],
+	c.train = (struct sampler){ .n_samples = d->part ? d->epoch_samples : d->n_samples[SPLIT_TRAIN],
 				    .global_batch = cfg->global_batch_size,
 				    .micro = cfg->batch_size * config_stages(cfg),
 				    .leaf = cfg->deterministic ? leaf_of(cfg) : 0,
 				    .world = cfg->world / (int)config_stages(cfg),
 				    .seed = (uint64_t)cfg->seed,
-				    .order = order_of(cfg),
+				    .order = order_of(cfg, d),
 				    .window = cfg->shuffle_window,
 				    .piece = d->piece[SPLIT_TRAIN],
 				    .n_pieces = d->n_pieces[SPLIT_TRAIN],
+				    .part = d->part,
+				    .n_parts = d->n_parts,
 				    .endless = d->endless };
 	c.eval = (struct sampler){ .n_samples = d->n_samples[SPLIT_VAL],
 				   .global_batch = cfg->batch_size * cfg->world,

@@ -6,6 +6,7 @@
 
 #include "trainer/data/formats/formats.h"
 #include "trainer/data/formats/made.h"
+#include "trainer/data/loader/mix.h"
 #include "trainer/data/words/tokenizer.h"
 #include "trainer/launch/machine.h"
 
@@ -107,6 +108,7 @@ static int open_folder(struct opening *opening, struct err *err)
 				  .squeeze = cfg->eval_transform == CONFIG_EVAL_RESIZE,
 				  .val_share = cfg->val_split,
 				  .tokenizer = cfg->tokenizer,
+				  .epoch_samples = cfg->epoch_samples,
 				  .pack_documents = cfg->pack == CONFIG_PACK_DOCUMENTS,
 				  .strict = cfg->strict,
 				  .max_broken = cfg->max_broken,
@@ -117,8 +119,14 @@ static int open_folder(struct opening *opening, struct err *err)
 				  .val_path = cfg->val_path,
 				  .image_field = cfg->image_field,
 				  .label_field = cfg->label_field };
-	int rc = 0;
+	uint32_t mix[MIX_PARTS_MAX];
+	int rc = cfg->mix ? mix_parse(mix, &o.n_mix, "--mix", cfg->mix, err) : 0;
 
+	if (rc)
+		return rc;
+	o.mix = cfg->mix ? mix : NULL;
+	if (cfg->epoch_samples && !cfg->mix)
+		return err_set(err, ERR_USAGE, "--epoch-samples goes with --mix");
 	if (cfg->cache_size && !cfg->cache)
 		return err_set(err, ERR_USAGE, "--cache-size goes with --cache DIR or --cache ram");
 	if (cfg->cache_size)
@@ -189,7 +197,8 @@ static int refuse_foreign(const struct run_config *cfg, const struct model *m, s
 {
 	static const enum flag_id words[] = { FLAG_n_layer,    FLAG_n_head,	FLAG_n_embd,
 					      FLAG_block_size, FLAG_vocab_size, FLAG_tie_weights,
-					      FLAG_dropout,    FLAG_seq_len,	FLAG_tokenizer, FLAG_pack };
+					      FLAG_dropout,    FLAG_seq_len,	FLAG_tokenizer,
+					      FLAG_pack,       FLAG_mix };
 	static const enum flag_id images[] = {
 		FLAG_classes,	      FLAG_in_channels,	   FLAG_image_size,  FLAG_act,	  FLAG_augment,
 		FLAG_label_smoothing, FLAG_eval_transform, FLAG_eval_resize, FLAG_strict, FLAG_zero_init_residual
@@ -283,6 +292,8 @@ static int settle(struct run_config *cfg, const struct subject *s, struct err *e
 
 	if (rc)
 		return rc;
+	if (s->data->part && config_given(cfg, FLAG_shuffle))
+		return err_set(err, ERR_USAGE, "--shuffle: a mix has an order of its own; leave it away");
 	if (cfg->origin[FLAG_shuffle] == ORIGIN_DEFAULT) {
 		cfg->shuffle = s->data->far ? CONFIG_SHUFFLE_WINDOW : CONFIG_SHUFFLE_GLOBAL;
 		cfg->origin[FLAG_shuffle] = ORIGIN_DERIVED;

@@ -421,7 +421,7 @@ static int check_opts(const struct loader_opts *o, struct err *err)
 {
 	const struct dataset *d = o->dataset;
 
-	if (o->sampler.n_samples != d->n_samples[o->split] || o->sampler.n_samples < 1)
+	if ((!o->sampler.part && o->sampler.n_samples != d->n_samples[o->split]) || o->sampler.n_samples < 1)
 		return err_set(err, ERR_USAGE, "%.200s: has %lld samples in the %s split, %lld were expected", d->path,
 			       (long long)d->n_samples[o->split], split_name(o->split),
 			       (long long)o->sampler.n_samples);

@@ -3,6 +3,7 @@
 
 #include <stdlib.h>
 
+#include "trainer/data/loader/mix.h"
 #include "trainer/graph/rng.h"
 
 static int64_t ceil_div(int64_t a, int64_t b)
@@ -161,11 +162,22 @@ static enum sampler_order order_of(const struct sampler *s)
 	return s->endless ? SAMPLER_NATURAL : s->order;
 }
 
+static int init_mix(struct order *o, const struct sampler *s, struct err *err)
+{
+	uint32_t weight[MIX_PARTS_MAX];
+
+	for (int i = 0; i < s->n_parts; i++)
+		weight[i] = s->part[i].weight;
+	return mix_new(&o->mix, weight, s->n_parts, err);
+}
+
 int order_init(struct order *o, const struct sampler *s, struct err *err)
 {
 	size_t bytes;
 
 	*o = (struct order){ .epoch = -1 };
+	if (order_of(s) == SAMPLER_MIX)
+		return init_mix(o, s, err);
 	if (order_of(s) == SAMPLER_TABLE) {
 		if (s->n_samples > (int64_t)UINT32_MAX)
 			return err_set(err, ERR_USAGE, "%lld samples are more than an epoch can shuffle",
@@ -231,6 +243,7 @@ void order_make(struct order *o, const struct sampler *s, int64_t epoch)
 	case SAMPLER_WINDOW:
 		lay_pieces(o, s);
 		break;
+	case SAMPLER_MIX:
 	case SAMPLER_NATURAL:
 		break;
 	}
@@ -252,6 +265,21 @@ static int64_t laid_at(const struct order *o, const struct sampler *s, int64_t p
 	return piece_begin(s, (int64_t)permute_at(&o->permute, (uint64_t)low)) + place - o->laid[low];
 }
 
+/* The place is the position among all epochs, so that parts go on where they were; a part's samples come in an order of
+ * its own epoch. */
+static int64_t mixed_at(const struct order *o, const struct sampler *s, int64_t position)
+{
+	int64_t before;
+	int part = mix_at(o->mix, o->epoch * s->n_samples + position, &before);
+	const struct dataset_part *p = &s->part[part];
+	struct rng_key key = { s->seed, rng_stream("shuffle mix") ^ (uint64_t)(before / p->n) };
+	struct permute permute;
+
+	key.stream = rng_u64(key, (uint64_t)part);
+	permute_init(&permute, key, (uint64_t)p->n);
+	return p->first + (int64_t)permute_at(&permute, (uint64_t)(before % p->n));
+}
+
 int64_t order_other(const struct order *o, const struct sampler *s, int64_t position, int64_t skip)
 {
 	position = order_of(s) == SAMPLER_WINDOW ? position : (position + skip) % s->n_samples;
@@ -262,6 +290,8 @@ int64_t order_other(const struct order *o, const struct sampler *s, int64_t posi
 		return (int64_t)permute_at(&o->permute, (uint64_t)position);
 	case SAMPLER_WINDOW:
 		return laid_at(o, s, window_at(&o->window, position, skip));
+	case SAMPLER_MIX:
+		return mixed_at(o, s, position);
 	case SAMPLER_NATURAL:
 		break;
 	}
@@ -282,5 +312,6 @@ void order_done(struct order *o)
 {
 	free(o->index);
 	free(o->laid);
+	mix_free(o->mix);
 	*o = (struct order){ .epoch = -1 };
 }

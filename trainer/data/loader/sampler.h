@@ -14,6 +14,7 @@
 #include <stdint.h>
 
 #include "tracker/base/err.h"
+#include "trainer/data/dataset.h"
 #include "trainer/data/loader/window.h"
 #include "trainer/data/permute.h"
 #include "trainer/graph/leaves.h"
@@ -23,6 +24,7 @@ enum sampler_order {
 	SAMPLER_TABLE,	/* a Fisher-Yates shuffle in a table of all samples */
 	SAMPLER_GLOBAL, /* permute.h over all samples: the same freedom without the table */
 	SAMPLER_WINDOW, /* window.h: nearly sequential reading, for sets that lie far away */
+	SAMPLER_MIX,	/* mix.h: places are dealt to the parts of a set, each of which has epochs of its own */
 };
 
 struct sampler {
@@ -38,6 +40,8 @@ struct sampler {
 	 * n_pieces; borrowed. NULL: pieces of SAMPLER_PIECE samples. */
 	const int64_t *piece;
 	int64_t n_pieces;
+	const struct dataset_part *part; /* of SAMPLER_MIX: n_parts of them; borrowed. N is what is called an epoch */
+	int n_parts;
 	bool endless; /* one epoch without an end: position p stands for sample p modulo N */
 };
 
@@ -81,6 +85,7 @@ struct order {
 	struct window window;	 /* SAMPLER_WINDOW */
 	int64_t *laid;		 /* … [piece in its order]: where it begins when all are laid end to end */
 	int64_t n_pieces;
+	struct mix *mix;	 /* SAMPLER_MIX */
 };
 
 int order_init(struct order *o, const struct sampler *s, struct err *err); /* allocates what the order needs */

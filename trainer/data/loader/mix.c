@@ -1,0 +1,172 @@
+/* mix.c: one period of places, which has each part as often as its weight. Unit c of a part of weight w may stand from
+ * place floor(c W / w) on and must stand before place ceil((c + 1) W / w); earliest deadline first keeps all of these
+ * (proportionate fairness: Baruah, Cohen, Plaxton and Varvel 1996; Tijdeman's chairman assignment 1980). */
+#include "trainer/data/loader/mix.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define BLOCK 256 /* places between counts */
+#define DECIMALS 6
+
+struct mix {
+	int n;
+	uint32_t period;
+	uint32_t *weight;
+	uint8_t *part;	 /* [place of the period] */
+	uint32_t *count; /* [place / BLOCK][part]: places of the part before */
+};
+
+/* What a part waits for: its next unit's first place and the one it has to be there before. */
+struct unit {
+	uint64_t done, from, before;
+};
+
+static struct unit unit_of(const struct mix *m, int part, uint64_t done)
+{
+	uint64_t w = m->weight[part];
+
+	return (struct unit){ done, done * m->period / w, ((done + 1) * m->period + w - 1) / w };
+}
+
+static int most_urgent(const struct mix *m, const struct unit *unit, uint32_t place)
+{
+	int best = -1;
+
+	for (int i = 0; i < m->n; i++)
+		if (unit[i].from <= place && (best < 0 || unit[i].before < unit[best].before))
+			best = i;
+	return best;
+}
+
+static void lay(struct mix *m, struct unit *unit)
+{
+	for (int i = 0; i < m->n; i++)
+		unit[i] = unit_of(m, i, 0);
+	for (uint32_t place = 0; place < m->period; place++) {
+		int part = most_urgent(m, unit, place);
+
+		for (int i = 0; i < m->n && place % BLOCK == 0; i++)
+			m->count[place / BLOCK * (uint32_t)m->n + (uint32_t)i] = (uint32_t)unit[i].done;
+		m->part[place] = (uint8_t)part;
+		unit[part] = unit_of(m, part, unit[part].done + 1);
+	}
+}
+
+int mix_new(struct mix **ret, const uint32_t *weight, int n, struct err *err)
+{
+	struct mix *m = calloc(1, sizeof(*m));
+	struct unit *unit = calloc((size_t)n, sizeof(*unit));
+
+	for (int i = 0; m && i < n; i++)
+		m->period += weight[i];
+	if (m) {
+		m->n = n;
+		m->weight = malloc((size_t)n * sizeof(*weight));
+		m->part = malloc(m->period);
+		m->count = malloc((m->period / BLOCK + 1) * (size_t)n * sizeof(*m->count));
+	}
+	if (!m || !unit || !m->weight || !m->part || !m->count) {
+		free(unit);
+		mix_free(m);
+		return err_set(err, ERR_NOMEM, "out of memory: a mix of %d parts", n);
+	}
+	memcpy(m->weight, weight, (size_t)n * sizeof(*weight));
+	lay(m, unit);
+	free(unit);
+	*ret = m;
+	return 0;
+}
+
+void mix_free(struct mix *m)
+{
+	if (!m)
+		return;
+	free(m->weight);
+	free(m->part);
+	free(m->count);
+	free(m);
+}
+
+int mix_at(const struct mix *m, int64_t place, int64_t *ret_before)
+{
+	uint32_t at = (uint32_t)(place % m->period), block = at / BLOCK;
+	int part = m->part[at];
+	int64_t before = place / m->period * m->weight[part] + m->count[block * (uint32_t)m->n + (uint32_t)part];
+
+	for (uint32_t i = block * BLOCK; i < at; i++)
+		before += m->part[i] == part;
+	*ret_before = before;
+	return part;
+}
+
+/* One weight in millionths; *text moves behind it. 0: it is none. */
+static uint64_t parse_one(const char **text)
+{
+	const char *at = *text;
+	uint64_t v = 0;
+	int decimals = -1;
+
+	for (; (*at >= '0' && *at <= '9') || (*at == '.' && decimals < 0); at++) {
+		if (*at == '.') {
+			decimals = 0;
+			continue;
+		}
+		if (v > UINT64_C(1000000000000) || decimals == DECIMALS)
+			return 0;
+		v = v * 10 + (uint64_t)(*at - '0');
+		decimals += decimals >= 0;
+	}
+	for (decimals = decimals < 0 ? 0 : decimals; decimals < DECIMALS; decimals++)
+		v *= 10;
+	*text = at;
+	return v;
+}
+
+static uint64_t divisor(uint64_t a, uint64_t b)
+{
+	while (b) {
+		uint64_t rest = a % b;
+
+		a = b;
+		b = rest;
+	}
+	return a;
+}
+
+/* Weights without a common divisor; where their sum is beyond a period, smaller ones, to the nearest, at least 1. */
+static void shrink(uint32_t *ret, const uint64_t *v, int n)
+{
+	uint64_t common = 0, sum = 0;
+
+	for (int i = 0; i < n; i++)
+		common = divisor(v[i], common);
+	for (int i = 0; i < n; i++)
+		sum += v[i] / common;
+	for (int i = 0; i < n; i++) {
+		uint64_t w = v[i] / common;
+
+		if (sum > MIX_PERIOD_MAX)
+			w = (uint64_t)((double)w / (double)sum * (MIX_PERIOD_MAX - MIX_PARTS_MAX) + 0.5);
+		ret[i] = w ? (uint32_t)w : 1;
+	}
+}
+
+int mix_parse(uint32_t ret[MIX_PARTS_MAX], int *ret_n, const char *flag, const char *text, struct err *err)
+{
+	uint64_t v[MIX_PARTS_MAX];
+	const char *at = text;
+	int n = 0;
+
+	do {
+		if (n == MIX_PARTS_MAX)
+			return err_set(err, ERR_USAGE, "%s: more than %d weights", flag, MIX_PARTS_MAX);
+		v[n] = parse_one(&at);
+		if (!v[n++] || (*at && *at != ','))
+			return err_set(err, ERR_USAGE, "%s %.200s: weight %d is no number above 0 of up to %d decimals",
+				       flag, text, n, DECIMALS);
+	} while (*at++);
+	shrink(ret, v, n);
+	*ret_n = n;
+	return 0;
+}
