@@ -180,6 +180,11 @@ int dptrack_log_rank(struct dptrack_run *run, int rank, int64_t step, const char
 /* The same with a time of the caller's (seconds since 1970 UTC; not NaN): for importers. */
 int dptrack_log_at(struct dptrack_run *run, int rank, int64_t step, const char *key, double value, double wall_time);
 
+/* The NVIDIA GPU that this process works on ("GPU-…", as nvidia-smi -L prints it), whose use, memory, power,
+ * temperature and clock dptrack_system then records too (system/gpu_util_percent and others). To be called before it.
+ * Where there is no such GPU, or no driver, these series are left out. */
+int dptrack_gpu(struct dptrack_run *run, const char *uuid);
+
 /* From now on records what the machine says of itself (cores, memory, disks, network: system/cpu_percent and others)
  * as series of this process's rank, every interval_s seconds (at least 0.1) and once more at close, by the newest step
  * that was logged. Of each run once. */

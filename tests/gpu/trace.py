@@ -1,5 +1,5 @@
 """--trace-steps on a device: in each traced step every node of the program is once a span of its stream, none overlaps
-another there, collectives have rows of their own; the turns of the compute stream fill the step. The losses are those
+another there, collectives have rows of their own and run beside the backward pass; the turns of the compute stream fill the step. The losses are those
 of a run that is not traced."""
 import collections
 import json
@@ -55,6 +55,12 @@ def check_step(about, rows, want):
     check({"forward", "backward", "optimizer"} <= {e["cat"] for e in rows["step"]}, "%s: turns of the step" % about)
 
 
+def beside_backward(rows):
+    """Whether a collective began before the backward pass was over."""
+    ends = [e["ts"] + e["dur"] for e in rows["compute"] if e["cat"] == "backward"]
+    return any(e["ts"] < max(ends) for row in ("comm", "gather") for e in rows[row] if "reduce" in e["name"])
+
+
 def main():
     if not os.path.exists(os.path.join(FAKE, "libnccl.so.2")):
         skip("the fake of NCCL was not built (no CUDA toolkit, or no header of NCCL)")
@@ -68,6 +74,8 @@ def main():
         check(set(found) == {(r, s) for r in (0, 1) for s in STEPS}, "ranks and steps: %s" % sorted(found))
         for (rank, step), rows in sorted(found.items()):
             check_step("rank %d, step %d" % (rank, step), rows, None if rank else want)
+        check(any(beside_backward(rows) for rows in found.values()), "collectives run beside the backward pass: %s" % sorted(
+            {e["name"] for rows in found.values() for row in ("comm", "gather") for e in rows[row]}))
     finish("trace")
 
 

@@ -139,7 +139,7 @@ static void nothing(void **state)
 	struct sample s;
 
 	(void)state;
-	sample_begin(&s, "/nonexistent");
+	sample_begin(&s, "/nonexistent", NULL);
 	sample_take(&s, v);
 	sample_done(&s);
 	for (int i = 0; i < SAMPLE_SERIES; i++)
@@ -180,7 +180,7 @@ static void known_load(void **state)
 	struct sample s;
 
 	(void)state;
-	sample_begin(&s, "");
+	sample_begin(&s, "", "GPU-of-nobody");
 	for (until = clock_thread_s() + 0.3; clock_thread_s() < until;)
 		;
 	sample_loop(&s);

@@ -242,6 +242,16 @@ int dptrack_find(struct dptrack_found *ret, const struct dptrack_run_opts *opts,
 
 /* ---- the machine ---- */
 
+int dptrack_gpu(struct dptrack_run *run, const char *uuid)
+{
+	if (!run_usable(run))
+		return DPTRACK_FORKED;
+	if (!uuid || strlen(uuid) >= sizeof(run->gpu) || run->sampler)
+		return DPTRACK_USAGE;
+	memcpy(run->gpu, uuid, strlen(uuid) + 1);
+	return 0;
+}
+
 int dptrack_system(struct dptrack_run *run, double interval_s)
 {
 	struct err err = ERR_INIT;

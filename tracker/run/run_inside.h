@@ -38,6 +38,7 @@ struct dptrack_run {
 	struct uplink *uplink;
 	struct writer *writer;
 	struct sampler *sampler; /* NULL: dptrack_system was not called */
+	char gpu[48];		 /* UUID of the one that the sampler looks at; "": none */
 	_Atomic(int64_t) newest_step; /* largest that was logged; -1: none yet */
 	_Atomic(uint64_t) dropped;
 };

@@ -75,7 +75,7 @@ int sampler_start(struct sampler **ret, struct dptrack_run *run, double interval
 	s->run = run;
 	s->interval_s = interval_s;
 	s->taken_s = clock_mono_s();
-	sample_begin(&s->sample, "");
+	sample_begin(&s->sample, "", run->gpu[0] ? run->gpu : NULL);
 	pthread_mutex_init(&s->lock, NULL);
 	cond_init(&s->changed);
 	sigfillset(&all); /* signals belong to the host program's threads */

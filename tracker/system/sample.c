@@ -20,11 +20,14 @@ const char *sample_key(enum sample_series s)
 	return keys[s];
 }
 
-void sample_begin(struct sample *s, const char *root)
+void sample_begin(struct sample *s, const char *root, const char *gpu)
 {
 	struct threads_use none;
+	struct gpu_vitals now;
 
-	*s = (struct sample){ .root = root, .loop_s = INFINITY };
+	*s = (struct sample){ .root = root, .loop_s = INFINITY, .gpu = gpu ? gpu_open(gpu) : NULL };
+	gpu_read(s->gpu, &now);
+	s->gpu_held_s = now.held_s;
 	counters_read(&s->first, root);
 	s->last = s->first;
 	threads_read(&s->threads, root, 1, &none);
@@ -52,6 +55,7 @@ void sample_loop(struct sample *s)
 void sample_done(struct sample *s)
 {
 	threads_done(&s->threads);
+	gpu_close(s->gpu);
 }
 
 static double percent(double part, double whole)
@@ -63,6 +67,20 @@ static double percent(double part, double whole)
 static double throttled(const struct counters *a, const struct counters *b, double busy)
 {
 	return percent((b->throttled_s - a->throttled_s) / fmax(1, fmin(busy, b->cores)), b->at_s - a->at_s);
+}
+
+static void take_gpu(struct sample *s, double seconds, double ret[SAMPLE_SERIES])
+{
+	struct gpu_vitals v;
+
+	gpu_read(s->gpu, &v);
+	ret[SAMPLE_gpu_util_percent] = v.util_percent;
+	ret[SAMPLE_gpu_memory_bytes] = v.memory_bytes;
+	ret[SAMPLE_gpu_power_watts] = v.power_watts;
+	ret[SAMPLE_gpu_temperature_c] = v.temperature_c;
+	ret[SAMPLE_gpu_sm_mhz] = v.sm_mhz;
+	ret[SAMPLE_gpu_throttle_percent] = isnan(v.held_s) ? NAN : percent(v.held_s - s->gpu_held_s, seconds);
+	s->gpu_held_s = v.held_s;
 }
 
 void sample_take(struct sample *s, double ret[SAMPLE_SERIES])
@@ -93,6 +111,7 @@ void sample_take(struct sample *s, double ret[SAMPLE_SERIES])
 	ret[SAMPLE_disk_write_bytes] = b.disk_written - zero->disk_written;
 	ret[SAMPLE_net_sent_bytes] = b.net_sent - zero->net_sent;
 	ret[SAMPLE_net_received_bytes] = b.net_received - zero->net_received;
+	take_gpu(s, b.at_s - a->at_s, ret);
 	s->last = b;
 	s->loop_s = INFINITY;
 }

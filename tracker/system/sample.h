@@ -1,6 +1,6 @@
 /* sample.h: the series of schema/event/system.def, of the time since the sample before.
  *
- *	sample_begin(&s, "");
+ *	sample_begin(&s, "", NULL);
  *	…at least once a second: sample_loop(&s)…
  *	sample_take(&s, values);        (NaN: the system does not say)
  *	sample_done(&s);
@@ -9,6 +9,7 @@
 #define DPT_SYSTEM_SAMPLE_H
 
 #include "tracker/system/counters.h"
+#include "tracker/system/gpu.h"
 #include "tracker/system/threads.h"
 
 enum sample_series {
@@ -23,13 +24,16 @@ struct sample {
 	const char *root;
 	struct counters first, last;
 	struct threads threads;
+	struct gpu *gpu; /* NULL: none, or nothing is known of it */
+	double gpu_held_s;
 	double loop_s; /* the shortest since the last sample; INFINITY: none */
 };
 
 const char *sample_key(enum sample_series s); /* "system/cpu_percent" */
 
-void sample_begin(struct sample *s, const char *root); /* root: as proc.h's, borrowed */
-void sample_loop(struct sample *s);                    /* runs the fixed loop, about 100 us in all */
+/* root: as proc.h's, borrowed; gpu: its UUID, or NULL. */
+void sample_begin(struct sample *s, const char *root, const char *gpu);
+void sample_loop(struct sample *s); /* runs the fixed loop, about 100 us in all */
 void sample_take(struct sample *s, double ret[SAMPLE_SERIES]);
 void sample_done(struct sample *s);
 

@@ -7,7 +7,7 @@
 #include "trainer/graph/kernel.h"
 #include "trainer/ops/ops.h"
 
-#define BACKEND_ABI 8
+#define BACKEND_ABI 9
 #define BACKEND_SYMBOL "dptrain_backend_v1"
 #define BACKEND_EXPORT __attribute__((visibility("default")))
 
@@ -29,6 +29,14 @@ struct backend_copy {
 	size_t bytes;
 };
 
+struct backend_device {
+	char name[64]; /* "NVIDIA H200" */
+	char uuid[48]; /* as its driver's tools print it */
+	int capability; /* 90: 9.0 */
+	int multiprocessors;
+	int64_t memory_bytes, l2_bytes, shared_bytes; /* shared: that a block may have */
+};
+
 struct backend {
 	int abi;
 	int op_count;
@@ -41,6 +49,8 @@ struct backend {
 	/* Optional: the same of so many ranks of this machine that meet. */
 	int (*probe_ranks)(int ranks, char *reason, size_t n);
 	int (*count)(void); /* optional: devices of this machine */
+	int (*describe)(int device, struct backend_device *ret, struct err *err); /* where count is: one of them */
+	int (*device)(void *module); /* where count is: that which the module works on */
 	bool (*takes)(const struct precision *p); /* whether it can compute in these types on this machine */
 
 	int (*open)(const struct backend_opts *o, void **ret_module, struct err *err);
@@ -104,6 +114,11 @@ struct backend_streams {
 	int (*capture_end)(void *module, struct stream_handle *s, struct graph_handle **ret, struct err *err);
 	int (*graph_launch)(void *module, struct stream_handle *s, struct graph_handle *g, struct err *err);
 	void (*graph_free)(void *module, struct graph_handle *g);
+
+	/* For profilers: names what this thread enqueues from here on until the next range_end; they nest. Cost next to
+	 * nothing where no profiler listens. */
+	void (*range_begin)(const char *name);
+	void (*range_end)(void);
 };
 
 #define BACKEND_COMM_ID_BYTES 128

@@ -179,6 +179,16 @@ int64_t memory_used(int64_t before)
 	return now > before && before ? now - before : 0;
 }
 
+int64_t memory_on_device(const struct rank *r)
+{
+	struct err ignored = ERR_INIT;
+	int64_t room = 0;
+
+	if (!r->backend->room || r->backend->room(r->module, &room, &ignored))
+		return 0;
+	return r->device_room - room;
+}
+
 void memory_table(const struct plan *p, struct buf *out)
 {
 	for (int c = 0; c < PLAN_CATEGORY_COUNT; c++)

@@ -22,6 +22,10 @@ int memory_check(const struct plan *p, const struct rank *r, const struct subjec
 int64_t memory_begin(void);
 int64_t memory_used(int64_t before);
 
+/* Bytes of its device's memory that were taken since the rank opened it: slabs, and what NCCL, graphs and libraries
+ * took (and other processes). 0 on hosts. */
+int64_t memory_on_device(const struct rank *r);
+
 /* "  parameters  12.3 MiB" and so on, one line a category. */
 void memory_table(const struct plan *p, struct buf *out);
 

@@ -344,8 +344,9 @@ static void warn_of_lacks(const struct rank *r)
 int rank_open_module(struct rank *r, struct err *err)
 {
 	const struct backend_opts o = rank_backend_opts(r);
+	int rc = r->backend->open(&o, &r->module, err);
 
-	return r->backend->open(&o, &r->module, err);
+	return rc || !r->backend->room ? rc : r->backend->room(r->module, &r->device_room, err);
 }
 
 int rank_open_backend(struct rank *r, struct err *err)

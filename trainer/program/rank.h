@@ -23,6 +23,7 @@ struct rank {
 	const struct backend *backend; /* NULL until rank_open_backend */
 	char why[512];	/* why --backend auto took it in the place of another; "": it took the first */
 	void *module;
+	int64_t device_room; /* bytes free on its device when that was opened; 0: it has none */
 	struct devices *devices; /* how its device meets the others'; NULL: hosts meet, or nobody */
 	bool by_rule; /* kernels are never chosen by the clock: --deterministic, or nothing will be run */
 };

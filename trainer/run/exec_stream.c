@@ -6,6 +6,7 @@
  * whole run. Phases are timed by events of the compute stream, at the places where the kind of work changes. */
 #include "trainer/run/exec_stream.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -225,6 +226,31 @@ static int make_pages(struct streams *e, struct err *err)
 	return rc;
 }
 
+/* ---- ranges for profilers: the run of a program, a kind of work of the compute stream, a node ---- */
+
+static void range_begin(const struct streams *e, const char *name)
+{
+	if (e->ops->range_begin)
+		e->ops->range_begin(name);
+}
+
+static void range_end(const struct streams *e)
+{
+	if (e->ops->range_end)
+		e->ops->range_end();
+}
+
+/* m: in front of an item; another kind of work begins there. in: whether one is open. */
+static void range_turn(const struct streams *e, const struct stream_mark *m, bool *in)
+{
+	if (!m)
+		return;
+	if (*in)
+		range_end(e);
+	range_begin(e, exec_time_name(m->kind));
+	*in = true;
+}
+
 /* ---- one run ---- */
 
 static int record(struct streams *e, enum stream s, struct event_handle *event, struct err *err)
@@ -286,9 +312,16 @@ static int join_streams(struct streams *e, const struct stream_program *sp, stru
 static int enqueue(struct streams *e, struct stream_program *sp, struct err *err)
 {
 	int rc = fork_streams(e, sp, err);
+	bool in_turn = false;
 
-	for (int i = 0; !rc && i < sp->n; i++)
+	for (int i = 0; !rc && i < sp->n; i++) {
+		range_turn(e, sp->items[i].begins, &in_turn);
+		range_begin(e, sp->items[i].node->name);
 		rc = enqueue_item(e, &sp->items[i], err);
+		range_end(e);
+	}
+	if (in_turn)
+		range_end(e);
 	return rc ? rc : join_streams(e, sp, err);
 }
 
@@ -359,15 +392,22 @@ static int enqueue_timed(struct streams *e, struct stream_program *sp, struct er
 
 static int run_program(struct streams *e, struct stream_program *sp, const struct step_page *page, struct err *err)
 {
-	int rc = send_page(e, page, err);
+	char name[80];
+	int rc;
 
+	snprintf(name, sizeof(name), "step %lld %s", (long long)page->step, sp->program->name);
+	range_begin(e, name);
+	rc = send_page(e, page, err);
 	if (!rc && e->profiled)
 		rc = enqueue_timed(e, sp, err);
 	else if (!rc && sp->graph && !e->traced)
 		rc = e->ops->graph_launch(e->module, e->stream[STREAM_COMPUTE], sp->graph, err);
 	else if (!rc)
 		rc = enqueue(e, sp, err);
-	return rc ? rc : finish(e, err);
+	if (!rc)
+		rc = finish(e, err);
+	range_end(e);
+	return rc;
 }
 
 static int read_times(struct streams *e, const struct stream_program *sp, struct exec_times *ret, struct err *err)

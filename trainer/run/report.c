@@ -27,6 +27,7 @@ struct report {
 	int64_t broken; /* images that could not be read, as last logged */
 	struct dataset_traffic traffic; /* … as last logged */
 	int workers;	/* of the loader, as last logged; -1 not yet */
+	int64_t steps;	/* of this process */
 };
 
 static void warn(void *user, const char *text)
@@ -217,10 +218,24 @@ static int open_run(struct report *r, const struct resume *resume, struct err *e
 	return 0;
 }
 
+/* What this rank's device is; false: it has none. */
+static bool own_device(const struct rank *r, struct backend_device *ret)
+{
+	struct err ignored = ERR_INIT;
+
+	return r->backend->describe && !r->backend->describe(r->backend->device(r->module), ret, &ignored);
+}
+
 static void record_system(struct report *r)
 {
 	double interval_s = r->e->rank.cfg->system_interval;
+	struct backend_device device;
 
+	if (own_device(&r->e->rank, &device)) {
+		dptrack_gpu(r->run, device.uuid);
+		if (r->rank == 0)
+			dptrack_segment_param(r->run, "gpu", device.name);
+	}
 	if (interval_s > 0)
 		dptrack_system(r->run, fmax(interval_s, SYSTEM_LEAST_S));
 }
@@ -332,6 +347,12 @@ static void report_data(struct report *r, int64_t step)
 	point(r, SERIES_data_broken, step, (double)broken);
 }
 
+static void record_device_memory(struct report *r, int64_t step)
+{
+	if (r->e->rank.backend->room)
+		point(r, SERIES_memory_device_bytes, step, (double)memory_on_device(&r->e->rank));
+}
+
 void report_step(struct report *r, const struct step_result *s)
 {
 	bool scaling = r->e->prepared.opts.optimizer.scaling;
@@ -358,6 +379,8 @@ void report_step(struct report *r, const struct step_result *s)
 	if (r->e->rank.cfg->workers < 0 && s->workers != r->workers)
 		point(r, SERIES_data_workers, s->step, s->workers);
 	r->workers = s->workers;
+	if (++r->steps == 2)
+		record_device_memory(r, s->step);
 	report_data(r, s->step);
 }
 
@@ -366,6 +389,7 @@ void report_memory(struct report *r, int64_t step)
 	point(r, SERIES_memory_planned_bytes, step,
 	      (double)memory_planned(&r->e->prepared.plan, r->e->rank.seat->world));
 	point(r, SERIES_memory_used_bytes, step, (double)memory_used(r->e->resident_before));
+	record_device_memory(r, step);
 }
 
 void report_points(struct report *r, const struct points *p)

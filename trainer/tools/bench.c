@@ -22,6 +22,7 @@ struct bench {
 	struct step_result *steps;
 	int64_t n;
 	int64_t peak_bytes, planned_bytes; /* of the rank that uses most */
+	int64_t early_bytes, device_bytes; /* likewise, of its device: after the second step, at the end; 0: hosts */
 	double flops;			   /* of a step, all ranks: matrix products and convolutions */
 	double peak_flops;		   /* a second, all ranks: of a large matrix product by itself */
 	struct profile profile;		   /* of --profile */
@@ -32,7 +33,7 @@ struct bench {
 
 struct share { /* of one rank */
 	double sent, sent_nodes;
-	int64_t peak_bytes, planned_bytes;
+	int64_t peak_bytes, planned_bytes, device_bytes;
 	double flops, peak_flops;
 };
 
@@ -84,6 +85,8 @@ static int run_steps(struct bench *b, struct err *err)
 		if (rc <= 0)
 			break;
 		b->n++;
+		if (b->n == 2)
+			b->early_bytes = memory_on_device(&b->e->rank);
 		rc = blame_check(b->e, r, err);
 		if (r->stop)
 			break;
@@ -127,6 +130,7 @@ static int gather_shares(struct bench *b, struct err *err)
 		all[c->rank].sent_nodes += (double)b->steps[i].sent_nodes / (double)b->n;
 	}
 	all[c->rank].planned_bytes = memory_planned(&b->e->prepared.plan, b->e->rank.seat->world);
+	all[c->rank].device_bytes = memory_on_device(&b->e->rank);
 	rc = c->ops->barrier(c, err); /* all ranks measure at once, as they compute */
 	if (!rc)
 		rc = bench_matmul(&all[c->rank].peak_flops, b->e, err);
@@ -135,6 +139,7 @@ static int gather_shares(struct bench *b, struct err *err)
 	for (int r = 0; !rc && r < c->world; r++) {
 		b->peak_bytes = all[r].peak_bytes > b->peak_bytes ? all[r].peak_bytes : b->peak_bytes;
 		b->planned_bytes = all[r].planned_bytes > b->planned_bytes ? all[r].planned_bytes : b->planned_bytes;
+		b->device_bytes = all[r].device_bytes > b->device_bytes ? all[r].device_bytes : b->device_bytes;
 		b->flops += all[r].flops;
 		b->sent = fmax(b->sent, all[r].sent);
 		b->sent_nodes = fmax(b->sent_nodes, all[r].sent_nodes);
@@ -259,6 +264,10 @@ static void print_json(const struct bench *b)
 	json_object_set_new(o, "all_phases", json_all_phases(b));
 	json_object_set_new(o, "peak_bytes", json_integer(b->peak_bytes));
 	json_object_set_new(o, "planned_bytes", json_integer(b->planned_bytes));
+	if (b->e->rank.backend->room) {
+		json_object_set_new(o, "device_bytes", json_integer(b->device_bytes));
+		json_object_set_new(o, "device_bytes_step_2", json_integer(b->early_bytes));
+	}
 	json_object_set_new(o, "step_flops", real_or_null(b->flops));
 	json_object_set_new(o, "gflops", real_or_null(1e-9 * b->flops / median(b, TIME_STEP)));
 	json_object_set_new(o, "matmul_gflops", real_or_null(1e-9 * b->peak_flops));

@@ -6,7 +6,7 @@ fake_device_sources = tests/fakes/cuda/cudart.cc tests/fakes/cuda/emulate.h test
 	tests/fakes/cuda/memory.cc tests/fakes/cuda/memory.h \
 	tests/fakes/cuda/queue.cc tests/fakes/cuda/queue.h
 fake_libraries = tests/fakes/cuda/cublaslt.c tests/fakes/cuda/cudnn.c tests/fakes/cuda/descriptor.h \
-	tests/fakes/cuda/steps.c tests/fakes/cuda/tf32.h
+	tests/fakes/cuda/nvml.c tests/fakes/cuda/profiler.c tests/fakes/cuda/steps.c tests/fakes/cuda/tf32.h
 EXTRA_DIST += $(fake_device_sources) tests/fakes/cuda/nccl.cc $(fake_libraries)
 
 if HAVE_CUDA
@@ -27,6 +27,14 @@ tests_fakes_cuda_dptrain_cuda_la_LIBADD = $(fake_cuda_kernels) libgraph.la tests
 tests_fakes_cuda_dptrain_cuda_la_DEPENDENCIES = $(fake_cuda_kernels) libgraph.la tests/fakes/cuda/libdevice.la
 tests_fakes_cuda_dptrain_cuda_la_LINK = $(LIBTOOL) $(AM_V_lt) --tag=CXX $(AM_LIBTOOLFLAGS) --mode=link $(CXX) \
 	$(tests_fakes_cuda_dptrain_cuda_la_LDFLAGS) $(LDFLAGS) -o $@
+
+# What a driver brings, and a profiler that NVTX finds by $NVTX_INJECTION64_PATH.
+check_LTLIBRARIES += tests/fakes/cuda/libnvidia-ml.la tests/fakes/cuda/libprofiler.la
+tests_fakes_cuda_libnvidia_ml_la_SOURCES = tests/fakes/cuda/nvml.c
+tests_fakes_cuda_libnvidia_ml_la_LDFLAGS = $(fake_library_flags) -version-info 1
+tests_fakes_cuda_libprofiler_la_SOURCES = tests/fakes/cuda/profiler.c
+tests_fakes_cuda_libprofiler_la_CPPFLAGS = $(AM_CPPFLAGS) $(CUDA_CPPFLAGS)
+tests_fakes_cuda_libprofiler_la_LDFLAGS = $(fake_library_flags) -avoid-version
 
 if HAVE_CUBLASLT
 check_LTLIBRARIES += tests/fakes/cuda/libcublasLt.la

@@ -96,6 +96,11 @@ static int cuda_probe_ranks(int ranks, char *reason, size_t n)
 	return 0;
 }
 
+static int cuda_device(void *module)
+{
+	return ((const struct cuda_module *)module)->device;
+}
+
 static bool cuda_takes(const struct precision *p)
 {
 	return p->master == (p->low == DTYPE_F64 ? DTYPE_F64 : DTYPE_F32);
@@ -224,6 +229,8 @@ BACKEND_EXPORT const struct backend dptrain_backend_v1 = {
 	.probe = cuda_probe,
 	.probe_ranks = cuda_probe_ranks,
 	.count = cuda_count_devices,
+	.describe = pick_describe,
+	.device = cuda_device,
 	.takes = cuda_takes,
 	.open = cuda_open,
 	.close = cuda_close,

@@ -10,7 +10,7 @@
 #include "trainer/backends/cuda/fail.h"
 
 #define RANKS_MAX 256
-#define UUID_BYTES 48
+#define UUID_BYTES sizeof(((struct backend_device *)0)->uuid)
 
 struct list {
 	int device[RANKS_MAX]; /* by the list's place */
@@ -28,26 +28,39 @@ int pick_capability(int device)
 }
 
 /* As nvidia-smi -L prints it. */
-static bool uuid_of(int device, char text[UUID_BYTES])
+static void print_uuid(const struct cudaDeviceProp *p, char text[UUID_BYTES])
 {
-	struct cudaDeviceProp p;
-	const unsigned char *b = (const unsigned char *)p.uuid.bytes;
+	const unsigned char *b = (const unsigned char *)p->uuid.bytes;
 	size_t used = (size_t)snprintf(text, UUID_BYTES, "GPU");
 
-	if (cudaGetDeviceProperties(&p, device) != cudaSuccess)
-		return false;
 	for (int i = 0; i < 16; i++)
 		used += (size_t)snprintf(text + used, UUID_BYTES - used, "%s%02x",
 					 i == 0 || i == 4 || i == 6 || i == 8 || i == 10 ? "-" : "", b[i]);
-	return true;
+}
+
+int pick_describe(int device, struct backend_device *ret, struct err *err)
+{
+	struct cudaDeviceProp p;
+	cudaError_t rc = cudaGetDeviceProperties(&p, device);
+
+	if (rc != cudaSuccess)
+		return cuda_fail(err, rc, "asking what a GPU is");
+	*ret = (struct backend_device){ .capability = 10 * p.major + p.minor,
+					.multiprocessors = p.multiProcessorCount,
+					.memory_bytes = (int64_t)p.totalGlobalMem,
+					.l2_bytes = p.l2CacheSize,
+					.shared_bytes = (int64_t)p.sharedMemPerBlockOptin };
+	snprintf(ret->name, sizeof(ret->name), "%.63s", p.name);
+	print_uuid(&p, ret->uuid);
+	return 0;
 }
 
 static int find_uuid(const struct list *l, const char *word, struct err *err)
 {
-	char uuid[UUID_BYTES];
+	struct backend_device device;
 
 	for (int d = 0; d < l->count; d++)
-		if (uuid_of(d, uuid) && !strncmp(uuid, word, strlen(word)))
+		if (!pick_describe(d, &device, NULL) && !strncmp(device.uuid, word, strlen(word)))
 			return d;
 	return err_set(err, ERR_USAGE, "--device %s: no GPU here has this UUID; see nvidia-smi -L", word);
 }

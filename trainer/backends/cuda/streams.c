@@ -2,6 +2,8 @@
  * them: the executor orders everything. */
 #include <stdlib.h>
 
+#include <nvtx3/nvToolsExt.h>
+
 #include "trainer/backends/cuda/fail.h"
 #include "trainer/backends/cuda/module.h"
 
@@ -141,6 +143,16 @@ static void recorded_free(void *module, struct graph_handle *g)
 	cudaGraphExecDestroy((cudaGraphExec_t)g);
 }
 
+static void range_begin(const char *name)
+{
+	nvtxRangePushA(name);
+}
+
+static void range_end(void)
+{
+	nvtxRangePop();
+}
+
 const struct backend_streams cuda_streams = {
 	.stream_new = stream_new,
 	.stream_free = stream_free,
@@ -156,4 +168,6 @@ const struct backend_streams cuda_streams = {
 	.capture_end = capture_end,
 	.graph_launch = graph_launch,
 	.graph_free = recorded_free,
+	.range_begin = range_begin,
+	.range_end = range_end,
 };

@@ -1,0 +1,122 @@
+/* gpu.c: see gpu.h. NVML's header comes with no package that we ask for, so the few calls are declared here, as its
+ * documentation gives them; their binary interface has not changed since their names (_v2) are there. */
+#include "tracker/system/gpu.h"
+
+#include <dlfcn.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define LIBRARY "libnvidia-ml.so.1"
+
+struct nvmlDevice_st;
+
+struct nvml_rates { /* nvmlUtilization_t */
+	unsigned gpu, memory;
+};
+
+struct nvml_memory { /* nvmlMemory_t */
+	unsigned long long total, room, used;
+};
+
+struct nvml_violation { /* nvmlViolationTime_t: microseconds, nanoseconds */
+	unsigned long long at, held_ns;
+};
+
+enum { NVML_TEMPERATURE_GPU = 0, NVML_CLOCK_SM = 1, NVML_POLICY_POWER = 0, NVML_POLICY_THERMAL = 1 };
+
+struct nvml { /* each gives 0 on success; in the order of `names` */
+	int (*init)(void);
+	int (*shutdown)(void);
+	int (*by_uuid)(const char *uuid, struct nvmlDevice_st **ret);
+	int (*rates)(struct nvmlDevice_st *d, struct nvml_rates *ret);
+	int (*memory)(struct nvmlDevice_st *d, struct nvml_memory *ret);
+	int (*power)(struct nvmlDevice_st *d, unsigned *ret_mw);
+	int (*temperature)(struct nvmlDevice_st *d, int sensor, unsigned *ret);
+	int (*clock)(struct nvmlDevice_st *d, int which, unsigned *ret_mhz);
+	int (*violation)(struct nvmlDevice_st *d, int policy, struct nvml_violation *ret);
+};
+
+static const char *const names[] = {
+	"nvmlInit_v2",		      "nvmlShutdown",		    "nvmlDeviceGetHandleByUUID",
+	"nvmlDeviceGetUtilizationRates", "nvmlDeviceGetMemoryInfo",   "nvmlDeviceGetPowerUsage",
+	"nvmlDeviceGetTemperature",   "nvmlDeviceGetClockInfo",	    "nvmlDeviceGetViolationStatus",
+};
+
+_Static_assert(sizeof(struct nvml) == sizeof(names) / sizeof(names[0]) * sizeof(void *), "a name for each call");
+
+struct gpu {
+	void *library;
+	struct nvml nvml;
+	struct nvmlDevice_st *device;
+};
+
+static int find_calls(struct gpu *g)
+{
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+		void *address = dlsym(g->library, names[i]);
+
+		if (!address)
+			return -1;
+		memcpy((char *)&g->nvml + i * sizeof(address), &address, sizeof(address));
+	}
+	return 0;
+}
+
+struct gpu *gpu_open(const char *uuid)
+{
+	struct gpu *g = calloc(1, sizeof(*g));
+
+	if (!g)
+		return NULL;
+	g->library = dlopen(LIBRARY, RTLD_NOW | RTLD_LOCAL);
+	if (!g->library || find_calls(g) || g->nvml.init()) {
+		if (g->library)
+			dlclose(g->library);
+		free(g);
+		return NULL;
+	}
+	if (g->nvml.by_uuid(uuid, &g->device)) {
+		gpu_close(g);
+		return NULL;
+	}
+	return g;
+}
+
+void gpu_close(struct gpu *g)
+{
+	if (!g)
+		return;
+	g->nvml.shutdown();
+	dlclose(g->library);
+	free(g);
+}
+
+static double held_by(struct gpu *g, int policy)
+{
+	struct nvml_violation v;
+
+	return g->nvml.violation(g->device, policy, &v) ? NAN : 1e-9 * (double)v.held_ns;
+}
+
+void gpu_read(struct gpu *g, struct gpu_vitals *ret)
+{
+	struct nvml_memory memory;
+	struct nvml_rates rates;
+	unsigned n;
+
+	*ret = (struct gpu_vitals){ NAN, NAN, NAN, NAN, NAN, NAN };
+	if (!g)
+		return;
+	if (!g->nvml.rates(g->device, &rates))
+		ret->util_percent = rates.gpu;
+	if (!g->nvml.memory(g->device, &memory))
+		ret->memory_bytes = (double)memory.used;
+	if (!g->nvml.power(g->device, &n))
+		ret->power_watts = 1e-3 * n;
+	if (!g->nvml.temperature(g->device, NVML_TEMPERATURE_GPU, &n))
+		ret->temperature_c = n;
+	if (!g->nvml.clock(g->device, NVML_CLOCK_SM, &n))
+		ret->sm_mhz = n;
+	ret->held_s = held_by(g, NVML_POLICY_POWER) + held_by(g, NVML_POLICY_THERMAL);
+}
