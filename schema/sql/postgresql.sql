@@ -1,7 +1,7 @@
--- Every table as 0001 to 0010 leave it, in PostgreSQL: same names, same meaning. What a team's processes need beyond it comes
+-- Every table as 0001 to 0012 leave it, in PostgreSQL: same names, same meaning. What a team's processes need beyond it comes
 -- at the end. Texts compare byte by byte, as in SQLite; blobs are packed already, so they lie uncompressed and can be cut.
 CREATE TABLE meta (name text COLLATE "C" PRIMARY KEY, value text NOT NULL);
-INSERT INTO meta VALUES ('store_id', replace(CAST(gen_random_uuid() AS text), '-', '')), ('version', '10');
+INSERT INTO meta VALUES ('store_id', replace(CAST(gen_random_uuid() AS text), '-', '')), ('version', '12');
 
 CREATE SEQUENCE experiment_id;
 CREATE TABLE experiment (
@@ -267,8 +267,24 @@ CREATE TABLE artifact (
 	path text COLLATE "C" PRIMARY KEY,
 	bytes bigint NOT NULL,
 	time_ns bigint NOT NULL,
-	sha256 text NOT NULL
+	sha256 text NOT NULL,
+	object text COLLATE "C"
 );
+CREATE TABLE object (
+	name text COLLATE "C" PRIMARY KEY,
+	since_ms bigint NOT NULL,
+	doomed bigint NOT NULL DEFAULT 0
+);
+CREATE INDEX object_by_age ON object (since_ms);
+CREATE FUNCTION artifact_leaves() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+	INSERT INTO object VALUES (OLD.object, CAST(extract(epoch FROM clock_timestamp()) * 1000 AS bigint));
+	RETURN NULL;
+END $$;
+CREATE TRIGGER artifact_goes AFTER DELETE ON artifact FOR EACH ROW WHEN (OLD.object IS NOT NULL)
+	EXECUTE FUNCTION artifact_leaves();
+CREATE TRIGGER artifact_changes AFTER UPDATE ON artifact FOR EACH ROW
+	WHEN (OLD.object IS NOT NULL AND OLD.object IS DISTINCT FROM NEW.object) EXECUTE FUNCTION artifact_leaves();
 CREATE TABLE gone (
 	run_id bigint PRIMARY KEY,
 	uuid text COLLATE "C" NOT NULL UNIQUE,

@@ -634,10 +634,35 @@ ON CONFLICT (run_id, dataset_id, name) DO UPDATE SET value = ?4;
 INSERT INTO run_model (run_id, direction, model, step) VALUES (?1, ?2, ?3, ?4)
 ON CONFLICT (run_id, direction, model) DO UPDATE SET step = ?4;
 -- name: artifact_put
-INSERT INTO artifact (path, bytes, time_ns, sha256) VALUES (?1, ?2, ?3, ?4)
-ON CONFLICT (path) DO UPDATE SET bytes = ?2, time_ns = ?3, sha256 = ?4;
+INSERT INTO artifact (path, bytes, time_ns, sha256, object) VALUES (?1, ?2, ?3, ?4, ?5)
+ON CONFLICT (path) DO UPDATE SET bytes = ?2, time_ns = ?3, sha256 = ?4, object = ?5;
 -- name: artifact_get
-SELECT bytes, time_ns, sha256 FROM artifact WHERE path = ?1;
+SELECT bytes, time_ns, sha256, object FROM artifact WHERE path = ?1;
+-- name: artifact_below
+SELECT path, bytes FROM artifact WHERE path > ?1 AND path < ?2 AND object IS NOT NULL ORDER BY path LIMIT 1000;
+-- name: artifact_sum
+SELECT count(*) AS files, coalesce(CAST(sum(bytes) AS BIGINT), 0) AS bytes FROM artifact
+WHERE path > ?1 || '/' AND path < ?1 || '0' AND object IS NOT NULL;
+-- name: artifact_in_way
+SELECT 1 FROM artifact WHERE object IS NOT NULL AND (path > ?1 || '/' AND path < ?1 || '0') LIMIT 1;
+-- name: artifact_is_file
+SELECT 1 FROM artifact WHERE object IS NOT NULL AND path = ?1;
+-- name: artifact_any_object
+SELECT 1 FROM artifact WHERE object IS NOT NULL LIMIT 1;
+-- name: object_begin
+INSERT INTO object (name, since_ms) VALUES (?1, ?2);
+-- name: object_named
+DELETE FROM object WHERE name = ?1 AND doomed = 0 RETURNING 1;
+-- name: object_next
+SELECT name FROM object WHERE since_ms <= ?1 AND name > ?2 ORDER BY name LIMIT 1;
+-- name: object_doom
+UPDATE object SET doomed = 1 WHERE name = ?1 RETURNING 1;
+-- name: object_forget
+DELETE FROM object WHERE name = ?1;
+-- name: artifacts_place
+SELECT value FROM meta WHERE name = 'artifacts';
+-- name: artifacts_place_put
+INSERT INTO meta (name, value) VALUES ('artifacts', ?1) ON CONFLICT (name) DO UPDATE SET value = ?1;
 -- name: artifact_delete
 DELETE FROM artifact WHERE path = ?1 OR (path > ?1 || '/' AND path < ?1 || '0');
 -- name: model_active

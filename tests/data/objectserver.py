@@ -14,13 +14,13 @@ class Server(http.server.ThreadingHTTPServer):
     daemon_threads = True
     request_queue_size = 128
 
-    def __init__(self, folder, faults=(), every=20, stall=30.0, latency=0.0):
-        super().__init__(("127.0.0.1", 0), Handler)
+    def __init__(self, folder, faults=(), every=20, stall=30.0, latency=0.0, port=0):
+        super().__init__(("127.0.0.1", port), Handler)
         self.folder, self.faults, self.every, self.stall, self.latency = folder, list(faults), every, stall, latency
         self.lock = threading.Lock()
         self.requests = self.failed = self.bytes = self.seen = 0
         self.log = []
-        self.spares_probes = False
+        self.spares_probes = self.stopped = False
         self.url = "http://127.0.0.1:%d" % self.server_address[1]
         threading.Thread(target=self.serve_forever, daemon=True).start()
 
@@ -41,6 +41,7 @@ class Server(http.server.ThreadingHTTPServer):
             self.requests = self.failed = self.bytes = 0
 
     def stop(self):
+        self.stopped = True  # open connections too
         self.shutdown()
         self.server_close()
 
@@ -51,6 +52,12 @@ class Handler(http.server.BaseHTTPRequestHandler):
 
     def log_message(self, *_):
         pass
+
+    def parse_request(self):
+        if self.server.stopped:
+            self.close_connection = True
+            return False
+        return super().parse_request()
 
     def answer(self, status, body=b"", **headers):
         self.send_response(status)

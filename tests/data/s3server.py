@@ -21,7 +21,8 @@ class S3(Server):
     def __init__(self, folder, region="eu-test-1", page=1000, tokens=None, **options):
         super().__init__(folder, **options)
         self.RequestHandlerClass = S3Handler
-        self.region, self.page, self.tokens, self.uploads, self.refused = region, page, tokens, {}, 0
+        self.region, self.page, self.tokens, self.refused = region, page, tokens, 0
+        self.uploads, self.upload_keys = {}, {}  # parts by number, and the key, of what was begun
 
     def environment(self, **more):
         clean = {k: v for k, v in os.environ.items() if not k.startswith("AWS_")}
@@ -85,6 +86,8 @@ class S3Handler(Handler):
         bucket, key, query = self.split()
         if not os.path.isdir(os.path.join(self.server.folder, bucket)):
             self.error(404, "NoSuchBucket")
+        elif "uploads" in query:
+            self.list_uploads(query)
         elif not key:
             self.list(bucket, query)
         elif not os.path.isfile(os.path.join(self.server.folder, bucket, key)):
@@ -127,6 +130,11 @@ class S3Handler(Handler):
         body += f"<IsTruncated>{str(more).lower()}</IsTruncated>"
         self.answer(200, f'<?xml version="1.0"?><ListBucketResult xmlns="urn:x">{body}</ListBucketResult>'.encode())
 
+    def list_uploads(self, query):
+        begun = [(self.server.upload_keys[u], u) for u in self.server.uploads if self.server.upload_keys[u].startswith(query["prefix"])]
+        body = "".join(f"<Upload><Key>{escape(k)}</Key><UploadId>{escape(u)}</UploadId></Upload>" for k, u in begun)
+        self.answer(200, f'<ListMultipartUploadsResult xmlns="urn:x">{body}</ListMultipartUploadsResult>'.encode())
+
     def body(self):
         return self.rfile.read(int(self.headers.get("Content-Length", "0")))
 
@@ -156,8 +164,8 @@ class S3Handler(Handler):
             return
         bucket, key, query = self.split()
         if "uploads" in query:
-            number = f"up+load/{len(self.server.uploads)}"
-            self.server.uploads[number] = {}
+            number = f"up+load/{len(self.server.upload_keys)}"
+            self.server.uploads[number], self.server.upload_keys[number] = {}, key
             self.answer(200, f"<R><UploadId>{number}</UploadId></R>".encode())
             return
         parts = self.server.uploads.pop(query["uploadId"])

@@ -91,6 +91,9 @@ int object_upload_part(struct object_upload *u, const void *bytes, size_t n, str
 int object_upload_end(struct object_upload *u, struct err *err);
 void object_upload_free(struct object_upload *u); /* what was not ended is taken back; NULL is fine */
 
+/* Takes back what others began of this key and never ended: the parts of those who were killed. */
+int object_upload_abandon(struct object_client *c, const char *key, struct err *err);
+
 /* ---- for transfers of the caller's own ---- */
 
 struct object_ask {

@@ -1,4 +1,5 @@
-/* upload.c: uploads in parts: begun, parts with their ETags, put together by a list of them. */
+/* upload.c: uploads in parts: begun, parts with their ETags, put together by a list of them; and those that somebody
+ * began and never ended. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -123,18 +124,70 @@ int object_upload_end(struct object_upload *u, struct err *err)
 	return rc;
 }
 
+static int take_back(struct object_client *c, const char *key, const char *id, struct err *err)
+{
+	struct uri_pair query = { "uploadId", id };
+	struct call call = { .ask = { .method = "DELETE", .key = key, .query = &query, .n_query = 1 } };
+	int rc = client_call(c, &call, err);
+
+	client_call_done(&call);
+	return rc;
+}
+
 void object_upload_free(struct object_upload *u)
 {
-	struct uri_pair query;
-	struct call call;
-
 	if (!u)
 		return;
-	query = (struct uri_pair){ "uploadId", u->id };
-	call = (struct call){ .ask = { .method = "DELETE", .key = u->key, .query = &query, .n_query = 1 } };
 	if (u->open)
-		client_call(u->c, &call, NULL);
-	client_call_done(&call);
+		take_back(u->c, u->key, u->id, NULL);
 	buf_done(&u->list);
 	free(u);
+}
+
+/* The uploads of one key in a list of those whose keys begin so. */
+struct left {
+	const char *key;
+	bool same;	/* the one that is read is of that key */
+	struct buf one; /* its id */
+	struct buf ids; /* each with its NUL */
+};
+
+static int take_left(void *user, const char *path, const char *text)
+{
+	struct left *l = user;
+
+	if (!strcmp(path, "ListMultipartUploadsResult/Upload/Key")) {
+		l->same = !strcmp(text, l->key);
+	} else if (!strcmp(path, "ListMultipartUploadsResult/Upload/UploadId")) {
+		buf_reset(&l->one);
+		buf_adds(&l->one, text);
+	} else if (!strcmp(path, "ListMultipartUploadsResult/Upload")) {
+		if (l->same && l->one.len)
+			buf_add(&l->ids, l->one.data, l->one.len + 1);
+		buf_reset(&l->one);
+		l->same = false;
+	}
+	return 0;
+}
+
+int object_upload_abandon(struct object_client *c, const char *key, struct err *err)
+{
+	struct uri_pair query[2] = { { "uploads", "" }, { "prefix", key } };
+	struct call call = { .ask = { .method = "GET", .key = "", .query = query, .n_query = 2 } };
+	struct left l = { .key = key };
+	int rc = client_call(c, &call, err);
+
+	buf_init(&l.one, ID_BYTES);
+	buf_init(&l.ids, LIST_MAX);
+	if (!rc)
+		rc = answer_read(call.text.data ? call.text.data : "", call.text.len,
+				 &(struct answer_reader){ take_left, &l }, err);
+	client_call_done(&call);
+	if (!rc && (buf_failed(&l.one) || buf_failed(&l.ids)))
+		rc = client_nomem(c, key, err);
+	for (size_t at = 0; !rc && at < l.ids.len; at += strlen(l.ids.data + at) + 1)
+		rc = take_back(c, key, l.ids.data + at, err);
+	buf_done(&l.one);
+	buf_done(&l.ids);
+	return rc == ERR_NOENT ? 0 : rc; /* somebody else was faster */
 }

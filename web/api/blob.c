@@ -68,11 +68,17 @@ static void drop_upload(void *arg)
 static int put_take(struct call *c, const void *bytes, size_t n)
 {
 	struct work *w = c->own;
+	int rc = artifact_write(w->upload, bytes, n, &w->err);
 
-	if (!artifact_write(w->upload, bytes, n, &w->err))
-		return 0;
+	if (rc >= 0)
+		return rc == ARTIFACT_WAIT ? CALL_LATER : 0;
 	w->put.fail(c, &w->err);
 	return -1;
+}
+
+static void room_again(void *arg)
+{
+	call_wake(arg);
 }
 
 static void put_commit(struct work *w)
@@ -92,6 +98,7 @@ static enum call_next put_committed(struct call *c)
 	struct work *w = c->own;
 	const struct artifact_digest d = { .path = w->put.path, .bytes = (int64_t)w->file.bytes,
 					   .time_ns = w->file.time_ns,
+					   .object = w->file.object[0] ? w->file.object : NULL,
 					   .sha256 = w->file.sha256 };
 	const struct ingest_op op = { .kind = &artifact_change_put, .more = &d };
 
@@ -126,7 +133,8 @@ enum call_next blob_put(struct call *c, const struct blob_put *put)
 	w->put = *put;
 	if (artifact_fits(store_artifacts(c->api->store), announced_bytes(c), &w->err))
 		return put->fail(c, &w->err);
-	if (artifact_begin(&w->upload, store_artifacts(c->api->store), put->path, &w->err))
+	if (artifact_begin(&w->upload, store_artifacts(c->api->store), put->path,
+			   &(struct artifact_room){ room_again, c }, &w->err))
 		return put->fail(c, &w->err);
 	c->own = w;
 	c->take = put_take;
@@ -344,30 +352,114 @@ static void close_file(void *arg)
 	close((int)(intptr_t)arg);
 }
 
-bool blob_reply(struct call *c, const char *path, bool download, struct err *err)
+static int object_fill(void *state, struct buf *out, bool tick)
 {
-	struct artifact_file f;
+	struct err err = ERR_INIT;
+	int rc = artifact_read_next(state, out, &err);
+
+	(void)tick;
+	return rc < 0 ? rc : rc == ARTIFACT_MORE ? STREAM_MORE : rc == ARTIFACT_WAIT ? STREAM_LATER : STREAM_END;
+}
+
+static void object_later(void *state, void (*wake)(void *arg), void *arg)
+{
+	artifact_read_wait(state, wake, arg);
+}
+
+static void object_release(void *state)
+{
+	artifact_read_end(state);
+}
+
+/* A file that is fetched while it is sent. */
+struct fetch {
+	struct artifact_read *read;
+	enum call_next (*fail)(struct call *c, const struct err *err);
+	bool sent; /* the reply has it now */
+};
+
+static void drop_fetch(void *arg)
+{
+	struct fetch *f = arg;
+
+	if (!f->sent)
+		artifact_read_end(f->read);
+}
+
+/* The first piece is there, or there will be none: until then nothing has been promised. */
+static enum call_next fetch_begun(struct call *c)
+{
+	struct fetch *f = c->own;
+	struct err err = ERR_INIT;
+
+	if (artifact_read_result(f->read, &err)) {
+		c->etag = c->disposition = NULL;
+		c->header_count = 0;
+		return f->fail(c, &err);
+	}
+	f->sent = true;
+	c->stream = (struct call_stream){ .fill = object_fill, .later = object_later, .release = object_release,
+					  .state = f->read, .sized = true, .bytes = c->file.bytes };
+	return CALL_DONE;
+}
+
+static void fetch_wake(void *arg)
+{
+	call_wake(arg);
+}
+
+/* c->file says which part. */
+static enum call_next fetch(struct call *c, const struct artifact_file *file,
+			    enum call_next (*fail)(struct call *c, const struct err *err))
+{
+	const struct artifact_read_opts opts = { .file = file, .from = c->file.from, .n = c->file.bytes };
+	struct fetch *f = arena_alloc(c->arena, sizeof(*f));
+	struct err err = ERR_INIT;
+
+	if (!f || !call_defer(c, drop_fetch, f))
+		return out_of_memory(c, fail);
+	f->fail = fail;
+	if (artifact_read_begin(&f->read, store_artifacts(c->api->store), &opts, &err))
+		return fail(c, &err);
+	c->own = f;
+	c->resume = fetch_begun;
+	artifact_read_wait(f->read, fetch_wake, c);
+	return CALL_WAIT;
+}
+
+static bool describe(struct call *c, const struct artifact_file *f, const char *path, bool download)
+{
+	time_t when = (time_t)(f->time_ns / 1000000000);
 	char changed[64];
 	struct tm tm;
-	time_t when;
 
-	if (artifact_open(c->api->store, path, &f, err))
-		return false;
-	if (!call_defer(c, close_file, (void *)(intptr_t)f.fd))
-		return err_set(err, ERR_NOMEM, "out of memory"), false;
 	c->type = blob_type(path);
 	c->disposition = disposition(c, path, download || !shown(c->type));
-	c->etag = f.sha256[0] ? arena_printf(c->arena, "\"%s\"", f.sha256) :
-				arena_printf(c->arena, "W/\"%" PRIx64 "-%" PRIx64 "\"", f.bytes, (uint64_t)f.time_ns);
+	c->etag = f->sha256[0] ? arena_printf(c->arena, "\"%s\"", f->sha256) :
+				 arena_printf(c->arena, "W/\"%" PRIx64 "-%" PRIx64 "\"", f->bytes,
+					      (uint64_t)f->time_ns);
 	if (!c->etag || !c->disposition)
-		return err_set(err, ERR_NOMEM, "out of memory"), false;
-	c->file = (struct call_file){ true, f.fd, 0, f.bytes };
-	when = (time_t)(f.time_ns / 1000000000);
+		return false;
 	if (gmtime_r(&when, &tm) && strftime(changed, sizeof(changed), "%a, %d %b %Y %H:%M:%S GMT", &tm))
 		call_header(c, "Last-Modified", arena_strdup(c->arena, changed));
 	call_header(c, "Accept-Ranges", "bytes");
-	if (f.sha256[0])
-		call_header(c, "Repr-Digest", repr_digest(c, f.sha256));
-	apply_range(c, f.bytes);
+	if (f->sha256[0])
+		call_header(c, "Repr-Digest", repr_digest(c, f->sha256));
 	return true;
+}
+
+enum call_next blob_reply(struct call *c, const struct blob_reply *reply)
+{
+	struct err err = ERR_INIT;
+	struct artifact_file f;
+
+	if (artifact_open(c->api->store, reply->path, &f, &err))
+		return reply->fail(c, &err);
+	if (f.fd >= 0 && !call_defer(c, close_file, (void *)(intptr_t)f.fd))
+		return out_of_memory(c, reply->fail);
+	if (!describe(c, &f, reply->path, reply->download))
+		return out_of_memory(c, reply->fail);
+	c->file = (struct call_file){ f.fd >= 0, f.fd, 0, f.bytes };
+	apply_range(c, f.bytes);
+	return f.fd >= 0 || c->status >= 300 ? CALL_DONE : fetch(c, &f, reply->fail);
 }

@@ -25,9 +25,15 @@ struct blob_remove {
 
 enum call_next blob_remove(struct call *c, const struct blob_remove *remove);
 
-/* Replies with the file: ranges, entity tag and digest, never as something that a browser runs. download: always as an
- * attachment. False: it could not be opened, err says why. */
-bool blob_reply(struct call *c, const char *path, bool download, struct err *err);
+/* Replies with the file: ranges, entity tag and digest, never as something that a browser runs. fail words why it could
+ * not be opened. */
+struct blob_reply {
+	const char *path;
+	bool download; /* always as an attachment */
+	enum call_next (*fail)(struct call *c, const struct err *err);
+};
+
+enum call_next blob_reply(struct call *c, const struct blob_reply *reply);
 
 /* A Range header's one range of a file: BLOB_PART fills from and count (at least one byte, inside the file); BLOB_BAD:
  * it lies outside. Several ranges, other units and what cannot be read are BLOB_WHOLE, as if the header were not there.

@@ -28,6 +28,7 @@ enum call_scope { SCOPE_OPEN, SCOPE_READ, SCOPE_WRITE, SCOPE_ADMIN };
  * call->resume is called on the call's own thread; it returns the same two values. CALL_BODY: the handler of a route
  * whose body is streamed wants it: call->take gets its pieces, then call->resume is called. */
 enum call_next { CALL_DONE, CALL_WAIT, CALL_BODY };
+#define CALL_LATER 1
 
 /* A route that takes more than this has its body streamed: its handler is called before the body, with body NULL. */
 #define CALL_BUFFERED_MAX ((size_t)64 << 20)
@@ -59,15 +60,19 @@ struct call_arg {
 	bool used;
 };
 
-enum stream_next { STREAM_MORE, STREAM_END, STREAM_IDLE };
+enum stream_next { STREAM_MORE, STREAM_END, STREAM_IDLE, STREAM_LATER };
 
 /* A reply made piece by piece. fill appends at most about 64 KiB to out; STREAM_IDLE (event streams only) means that
- * nothing is there now: it is called again after the store changed or, with tick set, after 15 s. A negative return
- * cuts the reply off. release runs once, on any thread. */
+ * nothing is there now: it is called again after the store changed or, with tick set, after 15 s. STREAM_LATER (streams
+ * with `later` only): it is called again when later's wake was, which may be at once, on any thread, and never behind
+ * release. A negative return cuts the reply off. release runs once, on any thread. */
 struct call_stream {
 	int (*fill)(void *state, struct buf *out, bool tick);
+	void (*later)(void *state, void (*wake)(void *arg), void *arg);
 	void (*release)(void *state);
 	void *state;
+	bool sized; /* of `bytes`, sent as they are */
+	uint64_t bytes;
 	bool events; /* an event stream: counted against the connections left to them */
 };
 
@@ -126,7 +131,9 @@ struct call {
 	enum call_next (*resume)(struct call *c);
 	void *waiting; /* api_submit's own, between CALL_WAIT and resume */
 	void *own;     /* the handler's own */
-	int (*take)(struct call *c, const void *bytes, size_t n); /* CALL_BODY; negative after failing the call */
+	/* CALL_BODY. Negative after failing the call; CALL_LATER: nothing was taken, call_wake tells when to come
+	 * again. */
+	int (*take)(struct call *c, const void *bytes, size_t n);
 	struct call_file file; /* instead of out */
 	struct call_header headers[CALL_HEADERS_MAX]; /* further ones */
 	size_t header_count;

@@ -7,7 +7,7 @@
 
 struct gc {
 	struct cli_common common;
-	const char *older_than;
+	const char *older_than, *keep_objects;
 	bool journals, dry_run;
 };
 
@@ -34,6 +34,8 @@ static void print(json_t *reply, bool dry_run, bool journals)
 	if (number(reply, "models") || number(reply, "experiments"))
 		printf("%s, %s, ", count(a, reply, "models"), count(b, reply, "experiments"));
 	printf("%s (%.1f MB)", count(a, reply, "artifacts"), (double)number(reply, "artifact_bytes") * 1e-6);
+	if (number(reply, "objects"))
+		printf(", %s that no file has any more", count(a, reply, "objects"));
 	if (journals)
 		printf(", %s (%.1f MB)", count(a, reply, "journals"), (double)number(reply, "journal_bytes") * 1e-6);
 	if (!dry_run)
@@ -41,10 +43,22 @@ static void print(json_t *reply, bool dry_run, bool journals)
 	putchar('\n');
 }
 
-static int collect(const struct gc *g, double days, struct err *err)
+/* *days stays where the flag was not given. */
+static int read_days(const char *flag, const char *text, double *days, struct err *err)
+{
+	char *end;
+
+	if (!text)
+		return 0;
+	*days = strtod(text, &end);
+	return end == text || *end || !(*days >= 0 && *days <= 1e6)
+		? err_set(err, ERR_USAGE, "--%s %s: want days, 0 to 1000000", flag, text) : 0;
+}
+
+static int collect(const struct gc *g, double days, double keep_days, struct err *err)
 {
 	const struct cli_common *c = &g->common;
-	char body[128];
+	char body[160];
 	const struct local_opts request = { .method = "POST", .target = "/api/v1/gc", .body = body };
 	struct source *s;
 	json_t *reply = NULL;
@@ -52,8 +66,9 @@ static int collect(const struct gc *g, double days, struct err *err)
 
 	if (rc)
 		return rc;
-	snprintf(body, sizeof(body), "{\"older_than_days\":%.6f,\"journals\":%s,\"dry_run\":%s}", days,
-		 g->journals ? "true" : "false", g->dry_run ? "true" : "false");
+	snprintf(body, sizeof(body),
+		 "{\"older_than_days\":%.6f,\"keep_objects_days\":%.6f,\"journals\":%s,\"dry_run\":%s}", days,
+		 keep_days, g->journals ? "true" : "false", g->dry_run ? "true" : "false");
 	if (c->json)
 		rc = cli_print(s, &request, err);
 	else
@@ -68,11 +83,13 @@ static int collect(const struct gc *g, double days, struct err *err)
 static int gc_run(int argc, char **argv, struct err *err)
 {
 	struct gc g = { 0 };
-	double days = 0;
-	char *end;
+	double days = 0, keep_days = 7;
 	const struct flag table[] = {
 		{ "older-than", FLAG_TEXT, "DAYS", "only what was deleted so many days ago or earlier (default: 0)",
 		  &g.older_than, 0, 0 },
+		{ "keep-objects", FLAG_TEXT, "DAYS",
+		  "leave what no file names in the object store for so long; more than a restore of the database "
+		  "goes back (default: 7)", &g.keep_objects, 0, 0 },
 		{ "journals", FLAG_SWITCH, "", "also their journals below DIR (only what libdptrack wrote)",
 		  &g.journals, 0, 0 },
 		{ "dry-run", FLAG_SWITCH, "", "only say what would be removed", &g.dry_run, 0, 0 },
@@ -84,13 +101,12 @@ static int gc_run(int argc, char **argv, struct err *err)
 
 	if (!rc && g.common.csv)
 		rc = err_set(err, ERR_USAGE, "gc: takes --json, not --csv");
-	if (!rc && g.older_than) {
-		days = strtod(g.older_than, &end);
-		if (end == g.older_than || *end || !(days >= 0 && days <= 1e6))
-			rc = err_set(err, ERR_USAGE, "--older-than %s: want days, 0 to 1000000", g.older_than);
-	}
 	if (!rc)
-		rc = collect(&g, days, err);
+		rc = read_days("older-than", g.older_than, &days, err);
+	if (!rc)
+		rc = read_days("keep-objects", g.keep_objects, &keep_days, err);
+	if (!rc)
+		rc = collect(&g, days, keep_days, err);
 	cli_line_done(&line);
 	return rc > 0 ? 0 : rc;
 }

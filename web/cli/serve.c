@@ -17,6 +17,7 @@
 #include "tracker/base/log.h"
 #include "web/server/server.h"
 #include "web/store/auth/token.h"
+#include "web/store/files/artifacts.h"
 #include "web/store/follow/follow.h"
 #include "web/store/store.h"
 #include "web/store/upkeep/check.h"
@@ -93,7 +94,7 @@ static int open_store(struct serve *o, struct err *err)
 	if (o->paths.elsewhere)
 		log_info("%s cannot hold the store; it is %s", o->logdir, o->paths.db);
 	rc = store_open(&o->store, &(struct store_opts){ .db_path = o->paths.db, .logdir = o->logdir,
-		.artifacts = o->artifacts ? o->artifacts : o->paths.artifacts,
+		.artifacts = o->artifacts ? o->artifacts : o->paths.artifacts, .artifacts_by_default = !o->artifacts,
 		.artifact_max = (uint64_t)o->artifact_mib << 20, .queue_bytes = QUEUE_BYTES }, err);
 	if (rc == ERR_BUSY && !store_holder(&holder, o->paths.db, NULL) && holder.address[0])
 		return err_set(err, ERR_BUSY, "%s is served already, at %s (process %d)", o->logdir, holder.address,
@@ -141,12 +142,22 @@ static int scan(struct serve *o, bool *ret_stop, struct err *err)
 	return 0;
 }
 
+/* What is not there now, answering threads could not make later, nor whom they are not connected to, reach. */
+static int prepare_files(struct serve *o, struct server_opts *so, struct err *err)
+{
+	const char *folder = artifacts_folder(store_artifacts(o->store));
+
+	so->artifacts_path = folder ? folder : "";
+	if (folder)
+		mkdir(folder, 0700);
+	return artifacts_connect(store_artifacts(o->store), err);
+}
+
 static int start(struct serve *o, bool *ret_stop, struct err *err)
 {
 	struct server_opts so = {
 		.host = o->host, .port = o->port, .max_connections = o->max_connections,
-		.tls_cert = o->tls_cert, .tls_key = o->tls_key, .behind_proxy = o->behind_proxy,
-		.db_path = o->paths.db, .artifacts_path = o->artifacts ? o->artifacts : o->paths.artifacts
+		.tls_cert = o->tls_cert, .tls_key = o->tls_key, .behind_proxy = o->behind_proxy, .db_path = o->paths.db
 	};
 	struct api api = { .started_s = clock_wall_s() };
 	int rc = read_token(o, err);
@@ -154,7 +165,7 @@ static int start(struct serve *o, bool *ret_stop, struct err *err)
 	if (!rc)
 		rc = open_store(o, err);
 	if (!rc)
-		mkdir(so.artifacts_path, 0700); /* what is not there now, answering threads could not make later */
+		rc = prepare_files(o, &so, err);
 	if (!rc)
 		rc = fix_tokens(o, err);
 	if (!rc)
@@ -248,7 +259,9 @@ static int serve_run(int argc, char **argv, struct err *err)
 		{ "db", FLAG_PATH, "FILE",
 		  "the store (default: DPTRACK_DB, or DIR/dptrack.db); postgresql://USER@HOST/NAME: one that several "
 		  "processes serve", &o.db, 0, 0 },
-		{ "artifacts", FLAG_PATH, "DIR", "artifacts (default: beside the store)", &o.artifacts, 0, 0 },
+		{ "artifacts", FLAG_PATH, "DIR",
+		  "artifacts (default: beside the store); s3://BUCKET/PREFIX: in an object store, with AWS's variables",
+		  &o.artifacts, 0, 0 },
 		{ "max-artifact-mib", FLAG_NUMBER, "N", "largest artifact taken, in MiB (default: 1048576)",
 		  &o.artifact_mib, 1, 1048576 },
 		{ "tls-cert", FLAG_PATH, "FILE", "serve HTTPS with this certificate (PEM, its chain behind it)",

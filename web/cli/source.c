@@ -54,7 +54,8 @@ static int source_hold(struct source *s, const struct source_opts *o, struct err
 		if (!store_holder(&holder, paths.db, NULL) && holder.address[0])
 			return open_holder(s, &holder, err);
 		rc = store_open(&s->api.store, &(struct store_opts){ .db_path = paths.db, .logdir = o->logdir,
-				.artifacts = paths.artifacts, .read_when_full = true }, err);
+				.artifacts = paths.artifacts, .artifacts_by_default = true, .read_when_full = true },
+				err);
 		if (!rc && store_only_reads(s->api.store)) {
 			log_warn("no space left on the disk of %s: what it holds is shown, what is new in %s is not",
 				 paths.db, o->logdir);

@@ -225,30 +225,51 @@ static bool hold(struct exchange *x)
 	return atomic_fetch_add(&x->srv->bodies, grown) + grown <= BODIES_MAX;
 }
 
-/* A piece of a streamed body to its handler. */
-static void pass_on(struct exchange *x, const char *data, size_t n)
+/* A piece of a streamed body to its handler. False: it has no room, and wakes us when it has. */
+static bool pass_on(struct exchange *x, const char *data, size_t n)
 {
-	if (n && x->call.take(&x->call, data, n))
-		x->refused = true;
+	int rc;
+
+	atomic_store(&x->wait, WAIT_RUNNING);
+	rc = n ? x->call.take(&x->call, data, n) : 0;
+	x->refused = x->refused || rc < 0;
+	return rc != CALL_LATER;
 }
 
-/* False: close. */
-static bool take_body(struct exchange *x, const char *data, size_t n)
+/* A piece of a streamed body, inflated. False: see pass_on; the piece is here already and stays. */
+static bool pass_inflated(struct exchange *x)
 {
-	int rc = 0;
+	x->stuck = !pass_on(x, x->body.data, x->body.len);
+	if (!x->stuck)
+		buf_reset(&x->body);
+	return !x->stuck;
+}
 
+static void count_body(struct exchange *x, size_t n)
+{
 	x->wire_bytes += n;
 	conns_body(x->srv->conns, x->slot, n);
 	if (!x->pass.chunked && x->wire_bytes == (size_t)x->pass.content_length)
 		conns_phase(x->srv->conns, x->slot, CONN_BUSY); /* what is late from here on is ours */
 	atomic_fetch_add(&x->srv->counters.body_bytes, n);
+}
+
+enum taken { TAKEN, TAKEN_LATER, TAKEN_CLOSE };
+
+static enum taken take_body(struct exchange *x, const char *data, size_t n)
+{
+	int rc = 0;
+
+	if (x->stuck && !x->refused)
+		return pass_inflated(x) ? TAKEN : TAKEN_LATER;
+	if (x->streamed && !x->gunzip && !x->refused && !pass_on(x, data, n))
+		return TAKEN_LATER;
+	count_body(x, n);
 	if (x->refused)
-		return discard(x, n);
+		return discard(x, n) ? TAKEN : TAKEN_CLOSE;
 	if (x->gunzip) {
 		rc = gunzip_feed(x->gunzip, data, n, &x->body);
-	} else if (x->streamed) {
-		pass_on(x, data, n);
-	} else {
+	} else if (!x->streamed) {
 		buf_add(&x->body, data, n);
 		rc = buf_failed(&x->body) ? ERR_LIMIT : 0;
 	}
@@ -256,15 +277,11 @@ static bool take_body(struct exchange *x, const char *data, size_t n)
 		refuse(x, CALL_too_large, "the body is larger than this address takes");
 	else if (rc)
 		refuse(x, CALL_bad_request, "the body is not the gzip stream that Content-Encoding says");
-	if (x->streamed && x->gunzip && !x->refused) {
-		pass_on(x, x->body.data, x->body.len);
-		buf_reset(&x->body);
-	}
 	if (!hold(x) && !x->refused) {
 		x->call.retry_after_s = 1;
 		refuse(x, CALL_busy, "too many large bodies at once");
 	}
-	return true;
+	return !x->streamed || !x->gunzip || x->refused || pass_inflated(x) ? TAKEN : TAKEN_LATER;
 }
 
 static enum MHD_Result advance(struct exchange *x, enum call_next next)
@@ -308,10 +325,13 @@ enum MHD_Result exchange_go(void *server, struct MHD_Connection *conn, const cha
 		return answer_at_once(x) ? reply_send(x) : MHD_YES;
 	}
 	if (*size) {
-		bool ok = take_body(x, data, *size);
+		enum taken taken = take_body(x, data, *size);
 
-		*size = 0;
-		return ok ? MHD_YES : MHD_NO;
+		if (taken == TAKEN_LATER)
+			suspend(x); /* the library comes again with the same piece */
+		else
+			*size = 0;
+		return taken == TAKEN_CLOSE ? MHD_NO : MHD_YES;
 	}
 	if (x->waiting) {
 		atomic_store(&x->wait, WAIT_RUNNING);

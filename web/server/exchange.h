@@ -53,6 +53,7 @@ struct exchange {
 	unsigned allow; /* methods of the address, for Allow */
 	unsigned tokens; /* generation when access was checked */
 	bool begun, refused, close, waiting, options, streamed;
+	bool stuck; /* body holds an inflated piece that its handler has no room for */
 	bool cut; /* the reply went out while the body was still coming: nothing more may be sent */
 	atomic_int wait;
 };

@@ -8,6 +8,7 @@
 #include "web/server/router.h"
 
 #define LOCAL_REPLY_MAX ((size_t)1 << 30)
+#define PIECE_BYTES ((size_t)1 << 20)
 
 struct local {
 	struct call call; /* first: a call is cast back to it */
@@ -43,6 +44,11 @@ static void local_wait(struct local *l)
 	pthread_mutex_unlock(&l->lock);
 }
 
+static void local_more(void *arg)
+{
+	local_wake(arg);
+}
+
 static int local_stream(struct local *l, const struct local_sink *sink, struct err *err)
 {
 	struct call_stream *s = &l->call.stream;
@@ -55,7 +61,11 @@ static int local_stream(struct local *l, const struct local_sink *sink, struct e
 			rc = err_set(err, ERR_IO, "the reply broke off");
 		else if (l->call.out.len)
 			rc = sink->take(sink->arg, l->call.out.data, l->call.out.len, err);
-	} while (!rc && next == STREAM_MORE);
+		if (!rc && next == STREAM_LATER) {
+			s->later(s->state, local_more, l);
+			local_wait(l);
+		}
+	} while (!rc && (next == STREAM_MORE || next == STREAM_LATER));
 	s->release(s->state);
 	return rc;
 }
@@ -81,8 +91,21 @@ static int local_file(struct local *l, const struct local_sink *sink, struct err
 /* The body of a route that takes files. */
 static enum call_next local_body(struct local *l, const struct local_opts *o)
 {
-	return o->file_bytes && l->call.take(&l->call, o->file, o->file_bytes) < 0 ? CALL_DONE :
-										     l->call.resume(&l->call);
+	enum call_next (*whole)(struct call *c) = l->call.resume;
+	size_t at = 0, n;
+	int rc;
+
+	while (at < o->file_bytes) {
+		n = o->file_bytes - at < PIECE_BYTES ? o->file_bytes - at : PIECE_BYTES;
+		rc = l->call.take(&l->call, (const char *)o->file + at, n);
+		if (rc < 0)
+			return CALL_DONE;
+		if (rc == CALL_LATER)
+			local_wait(l);
+		else
+			at += n;
+	}
+	return whole(&l->call);
 }
 
 static void local_dispatch(struct local *l, const struct local_opts *o)

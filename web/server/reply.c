@@ -126,12 +126,14 @@ static struct MHD_Response *reply_body(struct exchange *x)
 	struct MHD_Response *r;
 
 	if (c->stream.fill && x->pass.verb == VERB_HEAD) {
+		uint64_t bytes = c->stream.sized ? c->stream.bytes : MHD_SIZE_UNKNOWN;
+
 		c->stream.release(c->stream.state);
 		c->stream = (struct call_stream){ 0 };
-		return MHD_create_response_from_callback(MHD_SIZE_UNKNOWN, REPLY_GZIP_MIN, read_nothing, NULL, NULL);
+		return MHD_create_response_from_callback(bytes, REPLY_GZIP_MIN, read_nothing, NULL, NULL);
 	}
 	if (c->stream.fill)
-		return stream_response(x, gzip && !c->stream.events);
+		return stream_response(x, gzip && !c->stream.events && !c->stream.sized);
 	if (c->file.set)
 		return reply_file(&c->file);
 	if (c->fixed) {

@@ -1,5 +1,5 @@
-/* stream.c: replies that come piece by piece: exports, and event streams, which sleep suspended until the store
- * changes. */
+/* stream.c: replies that come piece by piece: exports; event streams, which sleep suspended until the store changes;
+ * and files from an object store, which sleep until the next piece has come. */
 #include "web/server/stream.h"
 
 #include <errno.h>
@@ -90,6 +90,14 @@ static int stream_fill(struct stream *f)
 	return rc;
 }
 
+/* On any thread: the next piece is there. */
+static void stream_wake(void *arg)
+{
+	struct stream *f = arg;
+
+	MHD_resume_connection(f->conn);
+}
+
 /* Tokens changed: whoever still may read comes again. */
 static bool stream_outlived(const struct stream *f)
 {
@@ -113,6 +121,11 @@ static ssize_t stream_read(void *cls, uint64_t pos, char *to, size_t max)
 			return MHD_CONTENT_READER_END_WITH_ERROR;
 		if (rc == STREAM_IDLE && !f->out.len && stream_sleep(f))
 			return 0;
+		if (rc == STREAM_LATER && !f->out.len) {
+			MHD_suspend_connection(f->conn);
+			f->src.later(f->src.state, stream_wake, f);
+			return 0;
+		}
 	}
 	n = f->out.len - f->sent < max ? f->out.len - f->sent : max;
 	memcpy(to, f->out.data + f->sent, n);
@@ -185,7 +198,8 @@ struct MHD_Response *stream_response(struct exchange *x, bool gzip)
 		pthread_mutex_unlock(&x->srv->lock);
 		atomic_fetch_add(&x->srv->counters.streams, 1);
 	}
-	r = MHD_create_response_from_callback(MHD_SIZE_UNKNOWN, STREAM_BLOCK_BYTES, stream_read, f, stream_free);
+	r = MHD_create_response_from_callback(f->src.sized ? f->src.bytes : MHD_SIZE_UNKNOWN, STREAM_BLOCK_BYTES,
+					      stream_read, f, stream_free);
 	if (!r)
 		stream_free(f);
 	else if (f->gzip)

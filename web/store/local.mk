@@ -4,13 +4,14 @@ noinst_LTLIBRARIES += libwebstore.la
 store_sql = schema/sql/0001_start.sql schema/sql/0002_token.sql schema/sql/0003_mlflow.sql \
 	schema/sql/0004_gone.sql schema/sql/0005_arrival.sql schema/sql/0006_parts.sql schema/sql/0007_location.sql \
 	schema/sql/0008_told.sql schema/sql/0009_media.sql \
-	schema/sql/0010_registry.sql
+	schema/sql/0010_registry.sql schema/sql/0012_objects.sql
 store_scripts = schema/sql/open_writer.sql schema/sql/open_reader.sql schema/sql/open_backup.sql \
 	schema/sql/open_alone.sql
 EXTRA_DIST += $(store_sql) $(store_scripts) schema/sql/postgresql.sql schema/sql/queries.sql schema/sql/mlflow.sql schema/gen/sql.awk
 
 libwebstore_la_SOURCES = \
 	web/store/base/location.c web/store/base/location.h \
+	web/store/base/crew.c web/store/base/crew.h \
 	web/store/write/apply.c web/store/write/apply.h \
 	web/store/write/change.c web/store/write/change.h web/store/write/changes.def \
 	web/store/write/change_experiment.c \
@@ -22,6 +23,10 @@ libwebstore_la_SOURCES = \
 	web/store/read/spoken.c web/store/read/spoken.h \
 	web/store/files/artifacts.c web/store/files/artifacts.h \
 	web/store/files/artifact_change.c web/store/files/changes.def \
+	web/store/files/object_change.c \
+	web/store/files/objects.c web/store/files/objects.h \
+	web/store/files/object_gc.c \
+	web/store/files/object_put.c web/store/files/object_read.c \
 	web/store/upkeep/backup.c \
 	web/store/read/chart.c \
 	web/store/upkeep/check.c web/store/upkeep/check.h \
@@ -105,7 +110,7 @@ libwebstore_la_SOURCES = \
 	web/store/write/watchers.c web/store/write/watchers.h \
 	web/store/write/committer.c web/store/write/committer.h
 libwebstore_la_CPPFLAGS = $(AM_CPPFLAGS) $(SQLITE_CFLAGS) $(LIBPQ_CFLAGS)
-libwebstore_la_LIBADD = libtracker.la libtrackbase.la $(SQLITE_LIBS) -lm
+libwebstore_la_LIBADD = libobject.la libtracker.la libtrackbase.la $(SQLITE_LIBS) -lm
 
 store_defs = web/store/db/queries.def web/store/db/queries_pg.def web/store/db/columns.def web/store/db/scripts.def \
 	web/store/db/schema_pg.def web/store/db/mlflow.def web/store/db/mlflow_columns.def

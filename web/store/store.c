@@ -131,12 +131,19 @@ int store_lock(struct store **ret, const char *db_path, struct err *err)
 static int open_artifacts(struct store *s, const struct store_opts *opts, struct err *err)
 {
 	const char *slash = strrchr(s->path, '/');
+	struct artifacts_opts a = { .by_default = opts->artifacts_by_default || !opts->artifacts,
+				    .max_bytes = opts->artifact_max };
 	char beside[PATH_MAX + 32];
+	int rc;
 
 	if (db_is_address(opts->db_path) && !opts->artifacts)
-		return err_set(err, ERR_USAGE, "artifacts want a folder: name it with --artifacts");
+		return err_set(err, ERR_USAGE, "artifacts want a place: name it with --artifacts");
 	snprintf(beside, sizeof beside, "%.*sdptrack.artifacts", slash ? (int)(slash - s->path) + 1 : 0, s->path);
-	return artifacts_new(&s->files, opts->artifacts ? opts->artifacts : beside, opts->artifact_max, err);
+	a.root = opts->artifacts ? opts->artifacts : beside;
+	rc = artifacts_new(&s->files, s, &a, err);
+	if (!rc && !artifacts_folder(s->files))
+		s->artifacts[0] = '\0';
+	return rc;
 }
 
 bool store_only_reads(const struct store *s)

@@ -19,8 +19,10 @@ struct store_opts {
 	 * database where several processes keep one store */
 	const char *db_path;
 	const char *logdir;    /* the folder of runs, for gc and backup; NULL: none */
-	/* their folder; NULL: dptrack.artifacts beside the file, which gc and backup leave alone */
+	/* their folder, or s3://BUCKET/PREFIX; NULL: dptrack.artifacts beside the file, which gc and backup leave
+	 * alone */
 	const char *artifacts;
+	bool artifacts_by_default; /* nobody named it: an object store that the store's rows name goes before it */
 	uint64_t artifact_max; /* bytes of one; 0: 1 TiB */
 	int max_readers;       /* read-only connections kept; 0: 4 */
 	int wal_limit_bytes;   /* checkpoint when the log file is longer; 0: 8 MiB */

@@ -57,18 +57,19 @@ static enum call_next fail(struct call *c, const struct err *err)
 	return ml_fail_err(c, err);
 }
 
+static enum call_next not_opened(struct call *c, const struct err *err)
+{
+	if (err->code == ERR_NOENT)
+		return ml_fail(c, ML_RESOURCE_DOES_NOT_EXIST, "%s", err->text);
+	if (err->code == ERR_USAGE)
+		return ml_fail(c, ML_INVALID_PARAMETER_VALUE, "Artifact path refers to a directory, not a file: %s",
+			       err->text);
+	return fail(c, err);
+}
+
 static enum call_next reply_file(struct call *c, const char *path)
 {
-	struct err err = ERR_INIT;
-
-	if (blob_reply(c, path, true, &err))
-		return CALL_DONE;
-	if (err.code == ERR_NOENT)
-		return ml_fail(c, ML_RESOURCE_DOES_NOT_EXIST, "No such artifact: '%s'", path);
-	if (err.code == ERR_USAGE)
-		return ml_fail(c, ML_INVALID_PARAMETER_VALUE, "Artifact path refers to a directory, not a file: '%s'",
-			       path);
-	return fail(c, &err);
+	return blob_reply(c, &(struct blob_reply){ .path = path, .download = true, .fail = not_opened });
 }
 
 /* prefix: what stands before each name. page_token and, which MLflow's own server does not have, max_results: a part.

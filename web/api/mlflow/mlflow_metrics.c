@@ -91,7 +91,7 @@ static enum call_next reply_whole(struct call *c, const char *run, const char *k
 		arena_free(a);
 		return ml_fail(c, ML_TEMPORARILY_UNAVAILABLE, "out of memory");
 	}
-	c->stream = (struct call_stream){ whole_fill, whole_release, w, false };
+	c->stream = (struct call_stream){ .fill = whole_fill, .release = whole_release, .state = w };
 	return CALL_DONE;
 }
 

@@ -68,11 +68,10 @@ enum call_next on_artifact_list_get(struct call *c)
 enum call_next on_artifact_get(struct call *c)
 {
 	const char *place;
-	struct err err = ERR_INIT;
 
 	if (!call_args_done(c) || !(place = stored_path(c, c->rest)))
 		return CALL_DONE;
-	return blob_reply(c, place, false, &err) ? CALL_DONE : call_fail_err(c, "path", &err);
+	return blob_reply(c, &(struct blob_reply){ .path = place, .fail = fail });
 }
 
 static enum call_next stored(struct call *c, const struct artifact_file *file)

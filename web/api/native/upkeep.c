@@ -7,6 +7,8 @@
 #include "web/store/upkeep/check.h"
 #include "web/store/upkeep/upkeep.h"
 
+#define KEEP_OBJECTS_DAYS 7.0
+
 struct upkeep_gc {
 	struct call *call;
 	struct store_gc_opts opts;
@@ -49,6 +51,7 @@ static enum call_next gc_done(struct call *c)
 	js_key_int(&j, "experiments", (int64_t)r->experiments);
 	js_key_int(&j, "artifacts", (int64_t)r->artifacts);
 	js_key_int(&j, "artifact_bytes", (int64_t)r->artifact_bytes);
+	js_key_int(&j, "objects", (int64_t)r->objects);
 	js_key_int(&j, "journals", (int64_t)r->journals);
 	js_key_int(&j, "journal_bytes", (int64_t)r->journal_bytes);
 	js_key_int(&j, "freed_bytes", (int64_t)r->freed_bytes);
@@ -60,9 +63,10 @@ static enum call_next gc_done(struct call *c)
 static bool read_gc(struct call *c, json_t *body, struct store_gc_opts *ret)
 {
 	json_t *journals = NULL, *dry_run = NULL;
-	double days = 0;
+	double days = 0, keep_days = KEEP_OBJECTS_DAYS;
 	const struct json_field fields[] = {
 		{ "older_than_days", JSON_KIND_DOUBLE, false, &days, NULL },
+		{ "keep_objects_days", JSON_KIND_DOUBLE, false, &keep_days, NULL },
 		{ "journals", JSON_KIND_ANY, false, &journals, NULL },
 		{ "dry_run", JSON_KIND_ANY, false, &dry_run, NULL },
 		{ 0 }
@@ -73,7 +77,10 @@ static bool read_gc(struct call *c, json_t *body, struct store_gc_opts *ret)
 		return false;
 	if (!(days >= 0 && days <= 1e6))
 		return call_fail(c, CALL_bad_value, "older_than_days", "older_than_days: want 0 to 1000000"), false;
+	if (!(keep_days >= 0 && keep_days <= 1e6))
+		return call_fail(c, CALL_bad_value, "keep_objects_days", "keep_objects_days: want 0 to 1000000"), false;
 	ret->older_than_ms = (int64_t)(days * 86400e3);
+	ret->keep_objects_ms = (int64_t)(keep_days * 86400e3);
 	return true;
 }
 

@@ -1,4 +1,8 @@
-/* artifact_change.c: the digests that are kept of artifacts, as kinds of changes. Touches no file. */
+/* artifact_change.c: the digests that are kept of artifacts, and which object holds their bytes, as kinds of changes.
+ * Touches no file. */
+#include <stdio.h>
+#include <string.h>
+
 #include "web/store/files/artifacts.h"
 #include "web/store/write/change.h"
 
@@ -12,16 +16,46 @@ static int copy_put(struct change *c, const struct ingest_op *op, struct err *er
 		*d = *from;
 		d->path = change_dup(c->in.arena, from->path, &failed);
 		d->sha256 = change_dup(c->in.arena, from->sha256, &failed);
+		d->object = change_dup(c->in.arena, from->object, &failed);
 	}
 	c->op = (struct ingest_op){ .kind = op->kind, .more = d };
 	return failed ? err_set(err, ERR_NOMEM, "out of memory") : 0;
 }
 
+/* 1 when a part of the path is a file, or the path is a folder. */
+static int in_way(struct db *d, const char *path, struct err *err)
+{
+	char part[4200];
+	int64_t one;
+	int rc = db_int(d, &one, DB_artifact_in_way, err, "t", path);
+
+	snprintf(part, sizeof part, "%s", path);
+	for (char *slash = strrchr(part, '/'); slash && !rc; slash = strrchr(part, '/')) {
+		*slash = '\0';
+		rc = db_int(d, &one, DB_artifact_is_file, err, "t", part);
+	}
+	return rc;
+}
+
 static int put(struct state *st, struct change *c, struct err *err)
 {
 	const struct artifact_digest *d = c->op.more;
+	struct db *db = state_db(st);
+	int64_t one;
+	int rc = d->object ? in_way(db, d->path, err) : 0;
 
-	return db_run(state_db(st), DB_artifact_put, err, "tiit", d->path, d->bytes, d->time_ns, d->sha256);
+	if (rc > 0)
+		return change_refuse(c, ERR_EXISTS, "%.200s is a folder already, or a part of the path is a file",
+				     d->path);
+	if (!rc && d->object) {
+		rc = db_int(db, &one, DB_object_named, err, "t", d->object);
+		if (!rc)
+			return change_refuse(c, ERR_BUSY, "%.200s came so slowly that gc took it for a remnant; "
+					     "send it again", d->path);
+		rc = rc < 0 ? rc : 0;
+	}
+	return rc ? rc : db_run(db, DB_artifact_put, err, "tiitt", d->path, d->bytes, d->time_ns, d->sha256,
+				d->object);
 }
 
 static int delete(struct state *st, struct change *c, struct err *err)

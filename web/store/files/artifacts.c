@@ -1,5 +1,6 @@
 /* artifacts.c: paths from clients to files, segment by segment beneath one root. openat2 resolves a whole path where
- * the kernel has it; else every folder is opened by itself, symbolic links never followed. */
+ * the kernel has it; else every folder is opened by itself, symbolic links never followed. Where files are objects, the
+ * door leads to objects.h. */
 #include "web/store/files/artifacts.h"
 
 #include <dirent.h>
@@ -15,11 +16,13 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "tracker/base/log.h"
 #include "tracker/base/sha256.h"
 #include "tracker/base/utf8.h"
 #include "web/store/base/parts.h"
 #include "web/store/db/readers.h"
 #include "web/store/files/files.h"
+#include "web/store/files/objects.h"
 
 #define DEPTH_MAX 64
 #define PATH_BYTES 4000
@@ -28,6 +31,7 @@
 #define FOLDER_FLAGS (O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)
 
 struct artifacts {
+	struct objects *objects; /* NULL: files lie in root */
 	char *root;
 	uint64_t max_bytes;
 	pthread_mutex_t lock; /* root_fd, while it is opened */
@@ -36,6 +40,7 @@ struct artifacts {
 
 struct artifact_upload {
 	struct artifacts *a;
+	struct object_sending *object; /* NULL: a temporary file */
 	char *path;
 	char temporary[48]; /* below the root; "" when it is gone */
 	int fd;
@@ -43,27 +48,115 @@ struct artifact_upload {
 	struct sha256 sha;
 };
 
-int artifacts_new(struct artifacts **ret, const char *root, uint64_t max_bytes, struct err *err)
+/* Where the store's objects lie, by its rows; "": it has none. */
+static int read_place(struct store *s, char ret[], size_t room, struct err *err)
+{
+	struct db_rows *q;
+	struct db *d;
+	int rc = readers_take(s, &d, err);
+
+	ret[0] = '\0';
+	if (rc)
+		return rc;
+	rc = db_start(d, &q, DB_artifacts_place, err, "");
+	if (!rc && (rc = db_next(d, q, err)) > 0) {
+		snprintf(ret, room, "%s", db_str(q, COL_artifacts_place_value));
+		db_stop(q);
+		rc = 0;
+	}
+	readers_give(s, d);
+	return rc;
+}
+
+static int any_object(struct store *s, struct err *err)
+{
+	struct db *d;
+	int64_t one;
+	int rc = readers_take(s, &d, err);
+
+	if (rc)
+		return rc;
+	rc = db_int(d, &one, DB_artifact_any_object, err, "");
+	readers_give(s, d);
+	return rc;
+}
+
+/* Files that lie in one object store are not found in another one, or in a folder. */
+static int keep_place(struct store *s, const char *root, const char *known, struct err *err)
+{
+	const struct ingest_op op = { .kind = &object_change_place, .name = root };
+	struct ingest_result res = { 0 };
+	int rc = *known ? any_object(s, err) : 0;
+
+	if (rc > 0)
+		return err_set(err, ERR_USAGE, "--artifacts %.300s: the files of this store lie in %.300s", root,
+			       known);
+	return rc || !object_is_address(root) ? rc : ingest_submit(s, &op, NULL, &res, err);
+}
+
+static int open_objects(struct artifacts *a, struct store *s, const struct artifacts_opts *opts, struct err *err)
+{
+	char known[OBJECT_BUCKET_BYTES + OBJECT_KEY_MAX + 16];
+	const char *root = opts->root;
+	int rc;
+
+	rc = read_place(s, known, sizeof known, err);
+	if (*known && opts->by_default)
+		root = known;
+	if (!rc && object_is_address(root))
+		rc = objects_new(&a->objects, s, root, err);
+	if (a->objects)
+		root = a->objects->address;
+	return rc || !strcmp(root, known) ? rc : keep_place(s, root, known, err);
+}
+
+int artifacts_new(struct artifacts **ret, struct store *s, const struct artifacts_opts *opts, struct err *err)
 {
 	struct artifacts *a = calloc(1, sizeof *a);
+	int rc;
 
 	if (a)
-		a->root = strdup(root);
+		a->root = strdup(opts->root);
 	if (!a || !a->root) {
 		free(a);
 		return err_set(err, ERR_NOMEM, "out of memory");
 	}
-	a->max_bytes = max_bytes ? max_bytes : BYTES_MAX;
+	a->max_bytes = opts->max_bytes ? opts->max_bytes : BYTES_MAX;
 	a->root_fd = -1;
 	pthread_mutex_init(&a->lock, NULL);
-	*ret = a;
+	rc = open_objects(a, s, opts, err);
+	if (rc)
+		artifacts_free(a);
+	else
+		*ret = a;
+	return rc;
+}
+
+int artifacts_connect(struct artifacts *a, struct err *err)
+{
+	int rc = a->objects ? objects_check(a->objects, err) : 0;
+
+	if (rc != ERR_IO)
+		return rc;
+	log_warn("%s; files are refused until it answers", err->text);
 	return 0;
+}
+
+const char *artifacts_folder(const struct artifacts *a)
+{
+	return a->objects ? NULL : a->root;
+}
+
+struct objects *artifacts_objects(const struct artifacts *a)
+{
+	return a->objects;
 }
 
 void artifacts_free(struct artifacts *a)
 {
 	if (!a)
 		return;
+	objects_free(a->objects);
 	if (a->root_fd >= 0)
 		close(a->root_fd);
 	pthread_mutex_destroy(&a->lock);
@@ -267,9 +360,12 @@ static int find_digest(struct store *s, const char *path, struct artifact_file *
 int artifact_open(struct store *s, const char *path, struct artifact_file *ret, struct err *err)
 {
 	struct artifact_file f = { .fd = -1 };
-	int root = open_root(s->files, false), rc = 0;
+	int root, rc = 0;
 	struct stat st;
 
+	if (s->files->objects)
+		return objects_find(s->files->objects, path, ret, err);
+	root = open_root(s->files, false);
 	if (root >= 0)
 		f.fd = open_beneath(root, path, O_RDONLY | O_NONBLOCK | O_NOCTTY);
 	if (f.fd < 0 &&
@@ -325,12 +421,15 @@ int artifact_list(struct artifacts *a, const char *path, struct arena *arena, st
 		  size_t *ret_count, struct err *err)
 {
 	struct artifact_entry *list = NULL;
-	int root = open_root(a, false),
-		fd = root < 0 ? -1 : open_beneath(root, path && *path ? path : ".", O_RDONLY | O_DIRECTORY), rc = 0;
+	int root, fd, rc = 0;
 	struct dirent *e;
 	size_t n = 0;
 	DIR *dir;
 
+	if (a->objects)
+		return objects_list(a->objects, path, arena, ret, ret_count, err);
+	root = open_root(a, false);
+	fd = root < 0 ? -1 : open_beneath(root, path && *path ? path : ".", O_RDONLY | O_DIRECTORY);
 	*ret = NULL;
 	*ret_count = 0;
 	if (fd < 0)
@@ -356,7 +455,7 @@ int artifact_list(struct artifacts *a, const char *path, struct arena *arena, st
 
 int artifact_remove(struct artifacts *a, const char *path, struct err *err)
 {
-	int root = open_root(a, false), folder, rc;
+	int root = a->objects ? -1 : open_root(a, false), folder, rc;
 	struct files_sum sum = { 0 };
 	const char *name;
 	char *copy;
@@ -398,10 +497,11 @@ static int open_temporary(struct artifact_upload *u, int root, struct err *err)
 	return 0;
 }
 
-int artifact_begin(struct artifact_upload **ret, struct artifacts *a, const char *path, struct err *err)
+int artifact_begin(struct artifact_upload **ret, struct artifacts *a, const char *path,
+		   const struct artifact_room *room, struct err *err)
 {
 	struct artifact_upload *u = calloc(1, sizeof *u);
-	int root = open_root(a, true), rc;
+	int root = a->objects ? -1 : open_root(a, true), rc;
 
 	if (u)
 		u->path = strdup(path);
@@ -412,7 +512,11 @@ int artifact_begin(struct artifact_upload **ret, struct artifacts *a, const char
 	u->a = a;
 	u->fd = -1;
 	sha256_init(&u->sha);
-	rc = root < 0 ? err_set_errno(err, errno, "the folder of artifacts %s", a->root) : open_temporary(u, root, err);
+	if (a->objects)
+		rc = object_sending_begin(&u->object, a->objects, room, err);
+	else
+		rc = root < 0 ? err_set_errno(err, errno, "the folder of artifacts %s", a->root) :
+				open_temporary(u, root, err);
 	if (rc)
 		artifact_end(u);
 	else
@@ -435,6 +539,11 @@ int artifact_write(struct artifact_upload *u, const void *bytes, size_t n, struc
 
 	if (rc)
 		return rc;
+	if (u->object) {
+		rc = object_sending_write(u->object, bytes, n, err);
+		u->bytes += rc ? 0 : n;
+		return rc;
+	}
 	for (; left; at += done, left -= (size_t)done) {
 		done = write(u->fd, at, left);
 		if (done < 0 && errno == EINTR)
@@ -474,6 +583,8 @@ int artifact_commit(struct artifact_upload *u, struct artifact_file *ret, struct
 	struct stat st;
 	int rc;
 
+	if (u->object)
+		return object_sending_commit(u->object, ret, err);
 	if (fsync(u->fd) || fstat(u->fd, &st))
 		return err_set_errno(err, errno, "writing the artifact %.200s", u->path);
 	f.time_ns = time_ns(&st);
@@ -492,6 +603,7 @@ void artifact_end(struct artifact_upload *u)
 		unlinkat(u->a->root_fd, u->temporary, 0);
 	if (u->fd >= 0)
 		close(u->fd);
+	object_sending_end(u->object);
 	free(u->path);
 	free(u);
 }

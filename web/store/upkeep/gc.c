@@ -16,6 +16,7 @@
 #include "web/store/base/parts.h"
 #include "web/store/base/work.h"
 #include "web/store/db/readers.h"
+#include "web/store/files/artifacts.h"
 #include "web/store/files/files.h"
 #include "web/store/upkeep/upkeep.h"
 #include "web/store/write/ingest.h"
@@ -152,13 +153,23 @@ static int remove_journals(struct gc *g, const struct gc_run *r, struct err *err
 	return failed ? err_set_errno(err, failed, "removing journals of run %s", r->uuid) : rc;
 }
 
+/* What rows name goes with them; the objects themselves some time later. */
+static int count_objects(struct gc *g, const char *path, struct err *err)
+{
+	return artifact_sum(g->s, path, &g->sum.artifacts, &g->sum.artifact_bytes, err);
+}
+
 static int remove_artifacts(struct gc *g, const struct gc_run *r, struct err *err)
 {
 	struct files_sum sum = { 0 };
-	char experiment[24];
+	char experiment[24], path[64];
 	int fd, rc;
 
 	snprintf(experiment, sizeof experiment, "%lld", (long long)r->experiment_id);
+	snprintf(path, sizeof path, "%s/%s", experiment, r->uuid);
+	rc = count_objects(g, path, err);
+	if (rc || g->artifacts_fd < 0)
+		return rc;
 	fd = openat(g->artifacts_fd, experiment, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	if (fd < 0)
 		return 0;
@@ -195,7 +206,7 @@ static int remove_run(struct gc *g, const struct gc_run *r, bool gone, struct er
 	/* Somebody took the deletion back meanwhile. */
 	if (rc == ERR_EXISTS)
 		return 0;
-	if (!rc && g->artifacts_fd >= 0)
+	if (!rc)
 		rc = remove_artifacts(g, r, err);
 	if (!rc && g->o->journals && g->logdir_fd >= 0)
 		rc = remove_journals(g, r, err);
@@ -259,12 +270,14 @@ static int remove_model(struct gc *g, int64_t experiment, const char *uuid, stru
 {
 	struct ingest_result res = { .more = true };
 	struct files_sum sum = { 0 };
-	char folder[64];
+	char folder[128];
 	int fd, rc = g->o->dry_run ? 0 : submit_purge(g, &change_purge_model, uuid, &res, err);
 
 	/* Its experiment was restored meanwhile. */
 	if (rc == ERR_EXISTS)
 		return 0;
+	snprintf(folder, sizeof folder, "%lld/models/%s", (long long)experiment, uuid);
+	rc = rc ? rc : count_objects(g, folder, err);
 	snprintf(folder, sizeof folder, "%lld/models", (long long)experiment);
 	fd = rc || g->artifacts_fd < 0 ? -1
 		: openat(g->artifacts_fd, folder, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
@@ -386,6 +399,8 @@ int store_gc(struct store *s, const struct store_gc_opts *o, struct store_gc_res
 		rc = remove_runs(&g, false, err);
 	if (!rc)
 		rc = remove_rest(&g, err);
+	if (!rc)
+		rc = artifact_sweep(s, clock_wall_ms() - o->keep_objects_ms, o->dry_run, &g.sum.objects, err);
 	if (!rc && !o->dry_run)
 		rc = shrink(&g, err);
 	if (g.logdir_fd >= 0)

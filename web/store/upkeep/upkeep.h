@@ -15,18 +15,21 @@ struct store_gc_opts {
 	int64_t older_than_ms; /* only what was deleted so long ago */
 	bool journals;         /* also the journals below logdir that libdptrack wrote for those runs */
 	bool dry_run;          /* only count */
+	int64_t keep_objects_ms; /* objects that no file's row has named for so long go, too; see files/objects.h */
 };
 
 struct store_gc_result {
 	uint64_t runs, points;
 	uint64_t models, experiments;
 	uint64_t artifacts, artifact_bytes;
+	uint64_t objects;
 	uint64_t journals, journal_bytes;
 	uint64_t freed_bytes;  /* of the store's file */
 };
 
 /* Removes deleted runs for good: their rows, their artifacts, with journals their journals. Then logged models that
- * were deleted, or whose experiment was, and deleted experiments in which nothing is left. What an earlier call left
+ * were deleted, or whose experiment was, and deleted experiments in which nothing is left. Then remnants in the object
+ * store, which is kept for longer than a restore of the database goes back. What an earlier call left
  * half done (the process was killed) is finished first. */
 int store_gc(struct store *s, const struct store_gc_opts *o, struct store_gc_result *ret, struct err *err);
 

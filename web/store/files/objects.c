@@ -1,0 +1,235 @@
+/* objects.c: the store's address, its client and threads; which files there are, by their rows. */
+#include "web/store/files/objects.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "web/store/base/parts.h"
+#include "web/store/db/readers.h"
+
+#define THREADS 8
+#define TIMEOUT_S 8.0 /* a request waits for it no longer, and the server's end neither */
+#define SKIP_MOST 32  /* files of one folder that are passed over before its end is looked up */
+
+int objects_new(struct objects **ret, struct store *s, const char *address, struct err *err)
+{
+	struct objects *o = calloc(1, sizeof *o);
+	int rc;
+
+	if (!o)
+		return err_set(err, ERR_NOMEM, "out of memory");
+	o->store = s;
+	pthread_mutex_init(&o->lock, NULL);
+	snprintf(o->address, sizeof o->address, "%s", address);
+	rc = object_split(o->address, o->bucket, &o->prefix, err);
+	if (!rc && strlen(o->prefix) + OBJECT_NAME_BYTES > OBJECT_KEY_MAX)
+		rc = err_set(err, ERR_USAGE, "%.200s…: the prefix is too long", address);
+	if (!rc && *o->prefix && o->prefix[strlen(o->prefix) - 1] == '/')
+		o->address[strlen(o->address) - 1] = '\0';
+	if (rc)
+		objects_free(o);
+	else
+		*ret = o;
+	return rc;
+}
+
+void objects_free(struct objects *o)
+{
+	if (!o)
+		return;
+	atomic_store(&o->stop, true);
+	crew_free(o->crew);
+	object_close(o->client);
+	pthread_mutex_destroy(&o->lock);
+	free(o);
+}
+
+int objects_ready(struct objects *o, struct err *err)
+{
+	const struct object_opts opts = { .timeout_s = TIMEOUT_S, .stop = &o->stop };
+	int rc = 0;
+
+	pthread_mutex_lock(&o->lock);
+	if (!o->client)
+		rc = object_open(&o->client, o->bucket, &opts, err);
+	if (!rc && !o->crew)
+		rc = crew_new(&o->crew, THREADS, err);
+	pthread_mutex_unlock(&o->lock);
+	return rc;
+}
+
+static int first_is_enough(void *user, const struct object_entry *e, struct err *err)
+{
+	(void)user;
+	(void)e;
+	(void)err;
+	return 1;
+}
+
+int objects_check(struct objects *o, struct err *err)
+{
+	int rc = objects_ready(o, err);
+
+	if (!rc)
+		rc = object_list(o->client, &(struct object_list){ .prefix = o->prefix, .each = first_is_enough }, err);
+	return rc > 0 ? 0 : rc;
+}
+
+void objects_key(const struct objects *o, const char *name, char ret[OBJECT_KEY_MAX + 1])
+{
+	snprintf(ret, OBJECT_KEY_MAX + 1, "%s%s%s", o->prefix, *o->prefix ? "/" : "", name);
+}
+
+int objects_failed(const char *doing, int rc, struct err *err)
+{
+	char text[sizeof err->text];
+
+	snprintf(text, sizeof text, "%.300s", err->text);
+	if (rc == ERR_NOMEM || rc == ERR_CANCELED)
+		return rc;
+	/* what is refused today (keys that ran out, a full quota) may be good again tomorrow */
+	return err_set(err, ERR_BUSY, "%s: %s", doing, text);
+}
+
+bool objects_hold(struct objects *o, size_t bytes)
+{
+	if (atomic_fetch_add(&o->held, bytes) + bytes <= OBJECTS_HELD)
+		return true;
+	objects_give(o, bytes);
+	return false;
+}
+
+void objects_give(struct objects *o, size_t bytes)
+{
+	atomic_fetch_sub(&o->held, bytes);
+}
+
+/* --- what rows say ------------------------------------------------------------------------------------------ */
+
+/* 1 when there is a row for which the query asks. */
+static int ask(struct db *d, enum db_query q, const char *path, struct err *err)
+{
+	int64_t one;
+
+	return db_int(d, &one, q, err, "t", path);
+}
+
+int objects_find(struct objects *o, const char *path, struct artifact_file *ret, struct err *err)
+{
+	struct artifact_file f = { .fd = -1 };
+	struct db_rows *q;
+	struct db *d;
+	int rc = readers_take(o->store, &d, err);
+
+	if (rc)
+		return rc;
+	rc = db_start(d, &q, DB_artifact_get, err, "t", path);
+	if (!rc && (rc = db_next(d, q, err)) > 0) {
+		f.bytes = (uint64_t)db_i64(q, COL_artifact_get_bytes);
+		f.time_ns = db_i64(q, COL_artifact_get_time_ns);
+		snprintf(f.sha256, sizeof f.sha256, "%s", db_str(q, COL_artifact_get_sha256));
+		if (!db_null(q, COL_artifact_get_object))
+			snprintf(f.object, sizeof f.object, "%s", db_str(q, COL_artifact_get_object));
+		db_stop(q);
+		rc = 0;
+	}
+	if (!rc && !f.object[0]) {
+		rc = ask(d, DB_artifact_in_way, path, err);
+		if (rc >= 0)
+			rc = rc ? err_set(err, ERR_USAGE, "%.200s is a folder", path) :
+				  err_set(err, ERR_NOENT, "there is no file %.200s", path);
+	}
+	readers_give(o->store, d);
+	if (!rc)
+		*ret = f;
+	return rc;
+}
+
+/* One level of a folder, while its rows are walked in the order of their paths. */
+struct level {
+	struct arena *arena;
+	size_t skip; /* bytes of a path before the level's names */
+	struct artifact_entry *list;
+	size_t n, room, skipped;
+	char after[4200]; /* where the next rows begin */
+};
+
+static int add_entry(struct level *l, const char *path, uint64_t bytes)
+{
+	const char *name = path + l->skip, *slash = strchr(name, '/');
+	size_t len = slash ? (size_t)(slash - name) : strlen(name);
+	struct artifact_entry *last = l->n ? &l->list[l->n - 1] : NULL, *grown;
+
+	l->skipped++;
+	snprintf(l->after, sizeof l->after, "%s", path);
+	if (slash && last && last->folder && !strncmp(last->name, name, len) && !last->name[len]) {
+		if (l->skipped > SKIP_MOST) /* '0' stands behind '/' */
+			snprintf(l->after, sizeof l->after, "%.*s0", (int)(slash - path), path);
+		return 0;
+	}
+	l->skipped = 0;
+	if (l->n == l->room) {
+		l->room = l->room ? 2 * l->room : 32;
+		grown = arena_array(l->arena, l->room, sizeof *grown);
+		if (!grown)
+			return ERR_NOMEM;
+		if (l->n)
+			memcpy(grown, l->list, l->n * sizeof *grown);
+		l->list = grown;
+	}
+	l->list[l->n] = (struct artifact_entry){ arena_printf(l->arena, "%.*s", (int)len, name), slash != NULL,
+						 slash ? 0 : bytes };
+	return l->list[l->n++].name ? 0 : ERR_NOMEM;
+}
+
+/* Some rows of the level: 1 when there may be more behind l->after, 0 at the end. */
+static int add_rows(struct level *l, struct db *d, const char *end, struct err *err)
+{
+	struct db_rows *q;
+	int rc = db_start(d, &q, DB_artifact_below, err, "tt", l->after, end), rows = 0;
+
+	while (!rc && (rc = db_next(d, q, err)) > 0) {
+		rows++;
+		rc = add_entry(l, db_str(q, COL_artifact_below_path),
+			       (uint64_t)db_i64(q, COL_artifact_below_bytes));
+		if (!rc && l->skipped <= SKIP_MOST)
+			continue;
+		db_stop(q);
+		l->skipped = 0;
+		return rc ? err_set(err, rc, "out of memory") : 1;
+	}
+	return rc < 0 ? rc : rows > 0;
+}
+
+static int by_name(const void *x, const void *y)
+{
+	return strcmp(((const struct artifact_entry *)x)->name, ((const struct artifact_entry *)y)->name);
+}
+
+int objects_list(struct objects *o, const char *path, struct arena *arena, struct artifact_entry **ret,
+		 size_t *ret_count, struct err *err)
+{
+	struct level l = { .arena = arena, .skip = path && *path ? strlen(path) + 1 : 0 };
+	char end[4200];
+	struct db *d;
+	int rc;
+
+	*ret = NULL;
+	*ret_count = 0;
+	snprintf(l.after, sizeof l.after, "%s%s", path ? path : "", l.skip ? "/" : "");
+	snprintf(end, sizeof end, "%s%s", l.skip ? path : "\xf5", l.skip ? "0" : ""); /* no UTF-8 begins so */
+	rc = readers_take(o->store, &d, err);
+	if (rc)
+		return rc;
+	while ((rc = add_rows(&l, d, end, err)) > 0)
+		;
+	readers_give(o->store, d);
+	if (rc)
+		return rc;
+	if (l.n)
+		qsort(l.list, l.n, sizeof *l.list, by_name);
+	*ret = l.list;
+	*ret_count = l.n;
+	return 0;
+}
