@@ -246,6 +246,14 @@ ON CONFLICT (name) DO UPDATE SET hash = ?2, scope = ?3, created_ms = ?4, expires
 UPDATE token SET revoked_ms = ?2 WHERE name = ?1;
 -- name: token_clear
 DELETE FROM token;
+-- name: session_put
+INSERT INTO session (hash, token, until_ms) VALUES (?1, ?2, ?3);
+-- name: session_get
+SELECT token, until_ms FROM session WHERE hash = ?1;
+-- name: session_end
+DELETE FROM session WHERE hash = ?1;
+-- name: session_expire
+DELETE FROM session WHERE until_ms <= ?1;
 -- name: token_count_up
 -- postgresql:
 UPDATE token_count SET changes = changes + 1;

@@ -31,13 +31,14 @@ def finish(name):
 class Process:
     """dptrack serve on a database, on a free port, that of `port` the next times."""
 
-    def __init__(self, address, artifacts, *args):
+    def __init__(self, address, artifacts, *args, keep=()):
         self.address, self.artifacts, self.args, self.port = address, artifacts, args, 0
+        self.dropped = {"DPTRACK_TOKEN", "DPTRACK_DB"} - set(keep)  # variables
         self.start()
 
     def start(self, wait=30):
         self.errors = tempfile.TemporaryFile("w+")
-        environment = {k: v for k, v in os.environ.items() if k not in ("DPTRACK_TOKEN", "DPTRACK_DB")}
+        environment = {k: v for k, v in os.environ.items() if k not in self.dropped}
         self.process = subprocess.Popen([cluster.PROGRAM, "serve", "--port", str(self.port), "--db", self.address, "--artifacts",
                                          self.artifacts, *self.args], env=environment, stdout=subprocess.PIPE, stderr=self.errors, text=True)
         ready, _, _ = select.select([self.process.stdout], [], [], wait)

@@ -1,6 +1,6 @@
 # Several processes on one PostgreSQL; the tests of the store and the API on one (check-postgresql).
-team_tests = tests/team/together.py tests/team/kills.py
-EXTRA_DIST += $(team_tests) tests/team/cluster.py tests/team/lib.py
+team_tests = tests/team/together.py tests/team/kills.py tests/team/rolling.py
+EXTRA_DIST += $(team_tests) web/deploy/dptrack@.service web/deploy/haproxy.cfg tests/team/cluster.py tests/team/lib.py
 CHECK_EXTRA += $(team_tests)
 
 if HAVE_CMOCKA

@@ -105,6 +105,72 @@ def tokens_are_everybodys(team):
     check(until(5, lambda: team[2].request("GET", "/api/v1/runs", headers=reader)[0] == 200), "a new token is not known")
     check(team[0].request("DELETE", "/api/v1/tokens/reader", headers=boss)[0] in (200, 204), "revoking")
     check(until(5, lambda: team[2].request("GET", "/api/v1/runs", headers=reader)[0] == 401), "a revoked token is still good")
+    return made
+
+
+def ends_within(stream, seconds):
+    """Whether an event stream's reply ends by itself."""
+    began = time.monotonic()
+    try:
+        while stream.fp and stream.readline():
+            pass
+    except OSError:
+        return False
+    return time.monotonic() - began < seconds
+
+
+def revoked_everywhere(team, administrator):
+    """A token that one process takes back is refused by another within a second, and so are its session and its stream; a session
+    of one process is good on another, and over for all when it ends."""
+    boss = {"Authorization": "Bearer " + administrator}
+    made = team[0].json("POST", "/api/v1/tokens", {"name": "guest", "scope": "read"}, headers=boss)[1]["token"]
+    guest = {"Authorization": f"Bearer {made}"}
+
+    def asked(process, who):
+        return process.request("GET", "/api/v1/runs", headers=who)[0]
+
+    check(until(5, lambda: [asked(p, guest) for p in team] == [200] * 3), "a guest")
+    first, second = sign_in(team[0], made), sign_in(team[0], made)
+    found = [asked(p, first) for p in team]
+    check(found == [200] * 3, f"a session of one process, asked of all: {found}")
+    found = team[1].request("DELETE", "/api/v1/session", headers={**first, "Sec-Fetch-Site": "same-origin"})
+    check(found[0] == 200, f"signing out: {found}")
+    check(until(1, lambda: [asked(p, first) for p in team] == [401] * 3), "a session that is over is still good")
+    check([asked(p, second) for p in team] == [200] * 3, "another session is over, too")
+    c = team[2].connection(timeout=10)
+    c.request("GET", "/api/v1/events", headers=second)
+    stream = c.getresponse()
+    check(stream.status == 200, f"a stream: {stream.status}")
+    stream.readline()
+    check(team[0].request("DELETE", "/api/v1/tokens/guest", headers=boss)[0] in (200, 204), "revoking")
+    began = time.monotonic()
+    check(until(1, lambda: asked(team[2], second) == 401), "the session of a revoked token is still good after a second")
+    check(ends_within(stream, 1.5 - (time.monotonic() - began)), "the stream of a revoked token goes on")
+    team[1].kill()
+    team[1].start()
+    third = sign_in(team[0], administrator)
+    check(asked(team[1], third) == 200, "a session is not known to a process that started later")
+
+
+def sign_in(process, token):
+    c = process.connection()
+    c.request("POST", "/login", f"token={token}", {"Content-Type": "application/x-www-form-urlencoded"})
+    r = c.getresponse()
+    check(r.status == 303, f"login: {r.status}")
+    return {"Cookie": r.headers["Set-Cookie"].split(";")[0]}
+
+
+def ready_or_not(team, db):
+    """/ready follows the database, and knows that a process shall stop."""
+    def ready(process):
+        return process.request("GET", "/ready")[0]
+
+    check([ready(p) for p in team] == [200] * 3, "/ready")
+    db.stop()
+    check(until(15, lambda: [ready(p) for p in team] == [503] * 3), "/ready without the database")
+    check(team[0].request("GET", "/health")[0] in (200, 503), "/health")
+    db.start()
+    check(until(10, lambda: [ready(p) for p in team] == [200] * 3), "/ready with the database again")
 
 
 def refusals(db):
@@ -136,7 +202,8 @@ def main():
         one_run_from_all_sides(team, db)
         changes_miss_nothing(team)
         streams_wake(team)
-        tokens_are_everybodys(team)
+        revoked_everywhere(team, tokens_are_everybodys(team))
+        ready_or_not(team, db)
         for p in team:
             p.stop()
         refusals(db)

@@ -21,6 +21,7 @@ struct api_counters {
 	atomic_ullong connections; /* open now */
 	atomic_ullong streams;     /* event streams open now */
 	atomic_ullong body_bytes;
+	atomic_bool draining;      /* an end was asked for: nobody shall send requests any more */
 	atomic_bool confined;      /* the kernel keeps the answering threads inside the store */
 };
 

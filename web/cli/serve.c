@@ -31,7 +31,7 @@
 
 struct serve {
 	const char *logdir, *host, *db, *artifacts, *token_file, *tls_cert, *tls_key;
-	int port, max_connections, artifact_mib;
+	int port, max_connections, artifact_mib, drain_s;
 	bool help, behind_proxy;
 	char token[200]; /* "": none fixed */
 	char owner_token[TOKEN_TEXT_MAX];
@@ -223,6 +223,17 @@ static void say_who_may(const struct serve *o)
 			 "makes the server ask for a token", others, others == 1 ? "" : "s");
 }
 
+/* Requests are answered while a proxy learns from /ready that it shall send no more; a second signal cuts it short. */
+static void drain(struct serve *o)
+{
+	const struct timespec wait = { .tv_sec = o->drain_s };
+
+	if (!o->drain_s)
+		return;
+	atomic_store(&server_counters(o->server)->draining, true);
+	sigtimedwait(&o->signals, NULL, &wait);
+}
+
 static int serve_until_signal(struct serve *o, struct err *err)
 {
 	bool stop = false;
@@ -237,6 +248,7 @@ static int serve_until_signal(struct serve *o, struct err *err)
 		fflush(stdout);
 		say_who_may(o);
 		sigwait(&o->signals, &sig);
+		drain(o);
 	}
 	/* a second signal ends at once; what was acknowledged is safe then too */
 	pthread_sigmask(SIG_UNBLOCK, &o->signals, NULL);
@@ -270,6 +282,9 @@ static int serve_run(int argc, char **argv, struct err *err)
 		{ "behind-proxy", FLAG_SWITCH, "",
 		  "a reverse proxy stands before the server: believe its X-Forwarded-Host and -Proto", &o.behind_proxy,
 		  0, 0 },
+		{ "drain", FLAG_NUMBER, "S",
+		  "seconds between a signal and the end in which /ready says 503 and requests are still answered "
+		  "(default: 0)", &o.drain_s, 0, 3600 },
 		{ "max-connections", FLAG_NUMBER, "N", "default: 500", &o.max_connections, 4, 100000 },
 		{ "token-file", FLAG_PATH, "FILE", "its first line is the token that requests need", &o.token_file, 0,
 		  0 },

@@ -67,7 +67,7 @@ static void reply_headers(struct exchange *x, struct MHD_Response *r)
 	if (c->status == MHD_HTTP_UNAUTHORIZED)
 		MHD_add_response_header(r, "WWW-Authenticate", access_browser(&x->req) ? "Bearer realm=\"dptrack\"" :
 					"Basic realm=\"dptrack\", charset=\"UTF-8\"");
-	if (x->close || atomic_load(&x->srv->stopping))
+	if (x->close || atomic_load(&x->srv->stopping) || atomic_load(&x->srv->counters.draining))
 		MHD_add_response_header(r, "Connection", "close");
 }
 

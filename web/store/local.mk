@@ -4,7 +4,7 @@ noinst_LTLIBRARIES += libwebstore.la
 store_sql = schema/sql/0001_start.sql schema/sql/0002_token.sql schema/sql/0003_mlflow.sql \
 	schema/sql/0004_gone.sql schema/sql/0005_arrival.sql schema/sql/0006_parts.sql schema/sql/0007_location.sql \
 	schema/sql/0008_told.sql schema/sql/0009_media.sql \
-	schema/sql/0010_registry.sql schema/sql/0012_objects.sql
+	schema/sql/0010_registry.sql schema/sql/0012_objects.sql schema/sql/0013_session.sql
 store_scripts = schema/sql/open_writer.sql schema/sql/open_reader.sql schema/sql/open_backup.sql \
 	schema/sql/open_alone.sql
 EXTRA_DIST += $(store_sql) $(store_scripts) schema/sql/postgresql.sql schema/sql/queries.sql schema/sql/mlflow.sql schema/gen/sql.awk
@@ -98,6 +98,7 @@ libwebstore_la_SOURCES = \
 	web/store/auth/throttle.c web/store/auth/throttle.h \
 	web/store/auth/token.c web/store/auth/token.h \
 	web/store/auth/token_change.c web/store/auth/changes.def \
+	web/store/auth/session_change.c \
 	web/store/mlflow/mlflow.c web/store/mlflow/mlflow.h web/store/mlflow/changes.def \
 	web/store/mlflow/mlflow_inside.h \
 	web/store/mlflow/mlflow_experiment.c \

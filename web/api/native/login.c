@@ -63,28 +63,43 @@ static const char *cookie(struct call *c, const char *value, const char *more)
 			    more, c->secure ? "; Secure" : "");
 }
 
+static enum call_next go_on(struct call *c, const char *query)
+{
+	c->status = 303;
+	c->cache = "no-store";
+	c->location = arena_printf(c->arena, "./%s%s", *query ? "?" : "", query);
+	return CALL_DONE;
+}
+
+/* Where the row could not be written, this process alone knows the session. */
+static enum call_next signed_in(struct call *c, const struct ingest_result *res)
+{
+	(void)res;
+	return go_on(c, c->own);
+}
+
 enum call_next on_login_post(struct call *c)
 {
 	const char *token = form_value(c, "token"), *query = safe_query(form_value(c, "query"));
 	struct token_try try = { .from = c->from, .text = token, .len = strlen(token) };
 	char session[TOKEN_TEXT_MAX];
 	struct err err = ERR_INIT;
+	struct session_new row;
+	const struct ingest_op op = { .kind = &session_change_new, .more = &row };
 
 	if (!call_args_done(c))
 		return CALL_DONE;
-	if (token_needed(c->api->store)) {
-		if (token_session(c->api->store, &try, session, &err)) {
-			session_form(c, query, err.text);
-			c->status = try.wait_s ? 429 : c->status;
-			c->retry_after_s = try.wait_s;
-			return CALL_DONE;
-		}
-		c->cookie = cookie(c, session, "");
+	if (!token_needed(c->api->store))
+		return go_on(c, query);
+	if (token_session(c->api->store, &try, session, &row, &err)) {
+		session_form(c, query, err.text);
+		c->status = try.wait_s ? 429 : c->status;
+		c->retry_after_s = try.wait_s;
+		return CALL_DONE;
 	}
-	c->status = 303;
-	c->cache = "no-store";
-	c->location = arena_printf(c->arena, "./%s%s", *query ? "?" : "", query);
-	return CALL_DONE;
+	c->cookie = cookie(c, session, "");
+	c->own = (void *)(uintptr_t)query;
+	return api_submit(c, &(struct api_change){ .op = &op, .keep_errors = true, .then = signed_in });
 }
 
 /* The session that the request's cookie names; NULL without. */
@@ -113,17 +128,26 @@ enum call_next on_session_get(struct call *c)
 	return CALL_DONE;
 }
 
+static enum call_next signed_out(struct call *c, const struct ingest_result *res)
+{
+	(void)res;
+	buf_adds(&c->out, "{}\n");
+	return CALL_DONE;
+}
+
 enum call_next on_session_delete(struct call *c)
 {
+	char hash[TOKEN_HASH_MAX] = "";
+	const struct ingest_op op = { .kind = &session_change_end, .name = hash };
 	const char *id;
 	size_t n = 0;
 
 	if (!call_args_done(c))
 		return CALL_DONE;
 	id = session_of(c, &n);
-	if (id)
-		token_session_end(c->api->store, id, n);
 	c->cookie = cookie(c, "", "; Max-Age=0");
-	buf_adds(&c->out, "{}\n");
-	return CALL_DONE;
+	if (!id)
+		return signed_out(c, NULL);
+	token_hash(id, n, hash);
+	return api_submit(c, &(struct api_change){ .op = &op, .then = signed_out });
 }

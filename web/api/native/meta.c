@@ -75,6 +75,29 @@ enum call_next on_health_get(struct call *c)
 	return CALL_DONE;
 }
 
+/* For a proxy before several processes: whether this one is to be sent requests now. */
+enum call_next on_ready_get(struct call *c)
+{
+	const struct api_counters *n = c->api->counters;
+	struct store_stats s;
+
+	if (!call_args_done(c))
+		return CALL_DONE;
+	c->type = "text/plain; charset=utf-8";
+	c->cache = "no-store";
+	store_stats(c->api->store, &s);
+	if (n && atomic_load(&n->draining))
+		buf_adds(&c->out, "stopping\n");
+	else if (s.write_error)
+		buf_addf(&c->out, "writes fail: %s\n", s.write_error_text);
+	else if (!token_known(c->api->store))
+		buf_adds(&c->out, "the store cannot be read\n");
+	c->status = c->out.len ? 503 : 200;
+	if (!c->out.len)
+		buf_adds(&c->out, "ready\n");
+	return CALL_DONE;
+}
+
 /* MLflow's clients ask here for the version whose interface is spoken. */
 enum call_next on_version_text_get(struct call *c)
 {

@@ -1,5 +1,5 @@
-/* token.c: the rows of tokens, their copy in memory, sessions. Comparisons look at every entry and every byte, so that
- * time tells nothing. Knows nothing of headers or cookies. */
+/* token.c: the rows of tokens and sessions, their copy in memory. Comparisons look at every entry and every byte, so
+ * that time tells nothing. Knows nothing of headers or cookies. */
 #include "web/store/auth/token.h"
 
 #include <pthread.h>
@@ -18,19 +18,13 @@
 enum { FIXED_MAX = 4, SESSIONS_MAX = 512, DRAWN_DIGITS_MIN = 40 };
 
 #define UNHEARD_S 3.0 /* then the rows are asked before they are trusted */
-#define SESSION_S (12.0 * 3600)
+#define SESSION_MS (INT64_C(12) * 3600 * 1000)
 
 struct token_entry {
 	char hash[TOKEN_HASH_MAX];
 	enum token_scope scope;
 	int64_t expires_ms; /* INT64_MIN: never */
 	bool revoked;
-};
-
-struct token_session {
-	char id[TOKEN_HASH_MAX];
-	char token[TOKEN_HASH_MAX];
-	double until_s;
 };
 
 struct tokens {
@@ -42,7 +36,7 @@ struct tokens {
 	size_t row_count;
 	struct token_entry fixed[FIXED_MAX];
 	size_t fixed_count;
-	struct token_session sessions[SESSIONS_MAX];
+	struct session_new sessions[SESSIONS_MAX]; /* of the rows, as far as they were asked for */
 	struct throttle throttle;
 	double heard_s; /* when it was known last that no other process changed any; 0: there are none */
 };
@@ -113,6 +107,7 @@ static bool fresh(struct store *s)
 		atomic_store(&s->tokens->stale, true);
 	if (!atomic_exchange(&s->tokens->stale, false))
 		return true;
+	memset(s->tokens->sessions, 0, sizeof s->tokens->sessions);
 	if (!load_rows(s, &err))
 		return true;
 	s->tokens->row_count = 0;
@@ -294,67 +289,97 @@ void token_changed(struct store *s)
 	atomic_fetch_add(&s->tokens->generation, 1);
 }
 
-/* Under the lock: the place of a session that is still good, NULL without. */
-static struct token_session *find_session(struct tokens *t, const char *id, size_t n)
+void token_hash(const char *text, size_t n, char ret[TOKEN_HASH_MAX])
 {
-	struct token_session *found = NULL;
-	char hash[TOKEN_HASH_MAX];
-	double now = clock_mono_s();
+	sha256_hex(text, n, ret);
+}
+
+/* Under the lock: a session that is still good, NULL when it is not known here. */
+static const struct session_new *find_session(const struct tokens *t, const char *hash)
+{
+	const struct session_new *found = NULL;
+	int64_t now = clock_wall_ms();
 	size_t i;
 
-	sha256_hex(id, n, hash);
 	for (i = 0; i < SESSIONS_MAX; i++)
-		if (same_hash(t->sessions[i].id, hash) && t->sessions[i].until_s > now)
+		if (same_hash(t->sessions[i].hash, hash) && t->sessions[i].until_ms > now)
 			found = &t->sessions[i];
 	return found;
 }
 
-int token_session(struct store *s, struct token_try *given, char ret[TOKEN_TEXT_MAX], struct err *err)
+static void keep_session(struct tokens *t, const struct session_new *row)
 {
-	struct tokens *t = s->tokens;
-	struct token_session fresh_one = { .until_s = clock_mono_s() + SESSION_S };
 	size_t i, oldest = 0;
+
+	pthread_mutex_lock(&t->lock);
+	for (i = 1; i < SESSIONS_MAX; i++)
+		if (t->sessions[i].until_ms < t->sessions[oldest].until_ms)
+			oldest = i;
+	t->sessions[oldest] = *row;
+	pthread_mutex_unlock(&t->lock);
+}
+
+int token_session(struct store *s, struct token_try *given, char ret[TOKEN_TEXT_MAX], struct session_new *ret_row,
+		  struct err *err)
+{
+	struct session_new row = { .until_ms = clock_wall_ms() + SESSION_MS };
 	int rc;
 
 	if (token_check(s, given) == TOKEN_NONE)
 		return given->wait_s
 			? err_set(err, ERR_BUSY, "too many wrong tokens from this address: wait %d s", given->wait_s) :
 				       err_set(err, ERR_USAGE, "this token is not known here, or no longer good");
-	rc = token_draw(ret, fresh_one.id, err);
+	rc = token_draw(ret, row.hash, err);
 	if (rc)
 		return rc;
-	sha256_hex(given->text, given->len, fresh_one.token);
-	pthread_mutex_lock(&t->lock);
-	for (i = 1; i < SESSIONS_MAX; i++)
-		if (t->sessions[i].until_s < t->sessions[oldest].until_s)
-			oldest = i;
-	t->sessions[oldest] = fresh_one;
-	pthread_mutex_unlock(&t->lock);
+	sha256_hex(given->text, given->len, row.token);
+	keep_session(s->tokens, &row);
+	*ret_row = row;
 	return 0;
+}
+
+/* Of a session that another process made, or that fell out of memory: its row. */
+static bool read_session(struct store *s, const char *hash, struct session_new *ret)
+{
+	struct session_new row = { .until_ms = 0 };
+	struct db_rows *q;
+	struct db *d;
+
+	if (readers_take(s, &d, NULL))
+		return false;
+	if (!db_start(d, &q, DB_session_get, NULL, "t", hash) && db_next(d, q, NULL) > 0) {
+		snprintf(row.hash, sizeof row.hash, "%s", hash);
+		snprintf(row.token, sizeof row.token, "%s", db_str(q, COL_session_get_token));
+		row.until_ms = db_i64(q, COL_session_get_until_ms);
+		db_stop(q);
+	}
+	readers_give(s, d);
+	*ret = row;
+	return row.until_ms > clock_wall_ms();
 }
 
 enum token_scope token_session_check(struct store *s, const char *id, size_t n)
 {
 	enum token_scope scope = TOKEN_NONE;
-	struct token_session *found;
+	const struct session_new *found;
+	char hash[TOKEN_HASH_MAX];
+	struct session_new row;
+	bool known;
 
+	sha256_hex(id, n, hash);
 	pthread_mutex_lock(&s->tokens->lock);
-	found = fresh(s) ? find_session(s->tokens, id, n) : NULL;
+	known = fresh(s);
+	found = known ? find_session(s->tokens, hash) : NULL;
 	if (found)
 		scope = scope_of(s->tokens, found->token);
 	pthread_mutex_unlock(&s->tokens->lock);
-	return scope;
-}
-
-void token_session_end(struct store *s, const char *id, size_t n)
-{
-	struct token_session *found;
-
+	if (!known || found || !read_session(s, hash, &row))
+		return scope;
+	keep_session(s->tokens, &row);
 	pthread_mutex_lock(&s->tokens->lock);
-	found = find_session(s->tokens, id, n);
-	if (found)
-		memset(found, 0, sizeof *found);
+	scope = fresh(s) ? scope_of(s->tokens, row.token) : TOKEN_NONE;
 	pthread_mutex_unlock(&s->tokens->lock);
+	return scope;
 }
 
 static const char *const scope_names[] = { "none", "read", "write", "admin" };

@@ -1,6 +1,6 @@
-/* token.h: who may use the server. Tokens are rows of the store (their SHA-256 only); beside them stand fixed ones of
- * this process (the lock file's, the one in DPTRACK_TOKEN) and sessions of the page, in memory. Checks use a copy of
- * the rows that is read again after each change, so that revoking works at once. Any thread. */
+/* token.h: who may use the server. Tokens and the page's sessions are rows of the store (their SHA-256 only); beside
+ * them stand fixed tokens of this process (the lock file's, the one in DPTRACK_TOKEN). Checks use a copy of the rows
+ * that is read again after each change, so that revoking works at once, in every process. Any thread. */
 #ifndef DPT_STORE_TOKEN_H
 #define DPT_STORE_TOKEN_H
 
@@ -71,11 +71,18 @@ struct token_try {
 /* What a token allows now; TOKEN_NONE when it is unknown, revoked or expired. */
 enum token_scope token_check(struct store *s, struct token_try *t);
 
-/* A session of 12 hours that allows what the token allows at each moment. ERR_USAGE: the token is not valid; ERR_BUSY:
- * see t->wait_s. */
-int token_session(struct store *s, struct token_try *t, char ret[TOKEN_TEXT_MAX], struct err *err);
+/* A session of 12 hours that allows what the token allows at each moment: what its cookie holds, and the row for
+ * session_change_new. This process knows it at once, so that a disk that is full keeps nobody out. ERR_USAGE: the token
+ * is not valid; ERR_BUSY: see t->wait_s. */
+struct session_new {
+	char hash[TOKEN_HASH_MAX], token[TOKEN_HASH_MAX];
+	int64_t until_ms;
+};
+
+int token_session(struct store *s, struct token_try *t, char ret[TOKEN_TEXT_MAX], struct session_new *ret_row,
+		  struct err *err);
 enum token_scope token_session_check(struct store *s, const char *id, size_t n);
-void token_session_end(struct store *s, const char *id, size_t n);
+void token_hash(const char *text, size_t n, char ret[TOKEN_HASH_MAX]); /* as rows have it */
 
 /* Grows with every change of the rows. */
 unsigned token_generation(struct store *s);

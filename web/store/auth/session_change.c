@@ -1,0 +1,37 @@
+/* session_change.c: sessions of the page begun and ended, as kinds of changes. Knows hashes, never what a cookie
+ * holds. */
+#include "tracker/base/clock.h"
+#include "web/store/auth/token.h"
+#include "web/store/write/change.h"
+
+static int copy_new(struct change *c, const struct ingest_op *op, struct err *err)
+{
+	struct session_new *row = arena_alloc(c->in.arena, sizeof *row);
+
+	if (!row)
+		return err_set(err, ERR_NOMEM, "out of memory");
+	*row = *(const struct session_new *)op->more;
+	c->op = (struct ingest_op){ .kind = op->kind, .more = row };
+	return 0;
+}
+
+/* Those that are over go on the way. */
+static int put(struct state *st, struct change *c, struct err *err)
+{
+	const struct session_new *row = c->op.more;
+	int rc = db_run(state_db(st), DB_session_expire, err, "i", clock_wall_ms());
+
+	return rc ? rc : db_run(state_db(st), DB_session_put, err, "tti", row->hash, row->token, row->until_ms);
+}
+
+/* Other processes hear of it as of a token: what they remember of sessions is forgotten. */
+static int end(struct state *st, struct change *c, struct err *err)
+{
+	struct db *d = state_db(st);
+	int rc = db_run(d, DB_session_end, err, "t", c->op.name);
+
+	return rc || !db_shared(d) ? rc : db_run(d, DB_token_count_up, err, "");
+}
+
+const struct change_ops session_change_new = { .name = "session_new", .copy = copy_new, .apply = put };
+const struct change_ops session_change_end = { .name = "session_end", .apply = end, .settled = token_changed };
