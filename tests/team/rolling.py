@@ -46,7 +46,7 @@ class Client(threading.Thread):
 
     def ask(self, method, path, body, want):
         self.c = self.c or http.client.HTTPConnection("127.0.0.1", self.port, timeout=20)
-        self.c.request(method, path, body if isinstance(body, bytes) else json.dumps(body), HEADERS)
+        self.c.request(method, path, json.dumps(body) if isinstance(body, dict) else body, HEADERS)
         r = self.c.getresponse()
         data = r.read()
         self.asked += 1

@@ -173,6 +173,39 @@ def ready_or_not(team, db):
     check(until(10, lambda: [ready(p) for p in team] == [200] * 3), "/ready with the database again")
 
 
+TABLES = """SELECT table_name, column_name, data_type, is_nullable, column_default, collation_name FROM information_schema.columns
+    WHERE table_schema = 'public' ORDER BY 1, 2;
+    SELECT indexdef FROM pg_indexes WHERE schemaname = 'public' ORDER BY 1;
+    SELECT tgname, pg_get_triggerdef(oid) FROM pg_trigger WHERE NOT tgisinternal ORDER BY 1;
+    SELECT proname, prosrc FROM pg_proc WHERE pronamespace = 'public'::regnamespace ORDER BY 1"""
+
+# What version 11 did not have.
+TO_11 = """DROP TABLE session; DROP TRIGGER artifact_goes ON artifact; DROP TRIGGER artifact_changes ON artifact;
+    DROP FUNCTION artifact_leaves; DROP TABLE object; ALTER TABLE artifact DROP COLUMN object;
+    UPDATE meta SET value = '11' WHERE name = 'version'"""
+
+
+def upgraded(db):
+    """A store of an older version has the tables of a new one behind `db upgrade`, which is refused where there is no way."""
+    def tool(word):
+        done = subprocess.run([cluster.PROGRAM, "db", word, "--db", db.address("old")], capture_output=True, text=True, timeout=60)
+        return done.returncode, done.stdout + done.stderr
+
+    db.store("old")
+    want = db.sql("old", TABLES)
+    db.sql("old", TO_11)
+    check("see dptrack db upgrade" in tool("status")[1], f"status of an old store: {tool('status')}")
+    code, text = tool("upgrade")
+    check(code == 0 and "from store version 11" in text, f"upgrade: {code} {text}")
+    check(db.sql("old", TABLES) == want, f"tables: {set(db.sql('old', TABLES)) ^ set(want)}")
+    check("nothing to do" in tool("upgrade")[1], "a second upgrade")
+    db.sql("old", "UPDATE meta SET value = '99' WHERE name = 'version'")
+    check(tool("upgrade")[0] != 0, "a newer store is taken")
+    db.sql("old", "UPDATE meta SET value = '3' WHERE name = 'version'")
+    code, text = tool("upgrade")
+    check(code != 0 and "no way" in text and text.count("\n") == 1, f"from version 3: {code} {text}")
+
+
 def refusals(db):
     def tool(*args, env=None):
         done = subprocess.run([cluster.PROGRAM, *args], capture_output=True, text=True, env={**os.environ, **(env or {})}, timeout=60)
@@ -206,6 +239,7 @@ def main():
         ready_or_not(team, db)
         for p in team:
             p.stop()
+        upgraded(db)
         refusals(db)
     lib.finish("together")
 

@@ -30,16 +30,15 @@ static int status(const char *address, const char *shown, struct err *err)
 
 static int upgrade(const char *address, const char *shown, struct err *err)
 {
-	int version, rc = store_address_version(address, &version, err);
+	int from, rc = store_address_upgrade(address, &from, err);
 
 	if (rc)
 		return rc;
-	if (!version)
-		return err_set(err, ERR_NOENT, "%s holds no store yet: dptrack db init makes one", shown);
-	if (version > store_address_wants())
-		return err_set(err, ERR_CORRUPT, "%s was written by a newer dptrack (store version %d, not %d)", shown,
-			       version, store_address_wants());
-	printf("%s: store version %d is this dptrack's: there is nothing to do\n", shown, version);
+	if (from == store_address_wants())
+		printf("%s: store version %d is this dptrack's: there is nothing to do\n", shown, from);
+	else
+		printf("%s: upgraded from store version %d to %d; processes of the version before are to be restarted\n",
+		       shown, from, store_address_wants());
 	return 0;
 }
 

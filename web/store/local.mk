@@ -5,9 +5,10 @@ store_sql = schema/sql/0001_start.sql schema/sql/0002_token.sql schema/sql/0003_
 	schema/sql/0004_gone.sql schema/sql/0005_arrival.sql schema/sql/0006_parts.sql schema/sql/0007_location.sql \
 	schema/sql/0008_told.sql schema/sql/0009_media.sql \
 	schema/sql/0010_registry.sql schema/sql/0012_objects.sql schema/sql/0013_session.sql
+store_pg_sql = schema/sql/postgresql/0012_objects.sql schema/sql/postgresql/0013_session.sql
 store_scripts = schema/sql/open_writer.sql schema/sql/open_reader.sql schema/sql/open_backup.sql \
 	schema/sql/open_alone.sql
-EXTRA_DIST += $(store_sql) $(store_scripts) schema/sql/postgresql.sql schema/sql/queries.sql schema/sql/mlflow.sql schema/gen/sql.awk
+EXTRA_DIST += $(store_sql) $(store_pg_sql) $(store_scripts) schema/sql/postgresql.sql schema/sql/queries.sql schema/sql/mlflow.sql schema/gen/sql.awk
 
 libwebstore_la_SOURCES = \
 	web/store/base/location.c web/store/base/location.h \
@@ -114,7 +115,7 @@ libwebstore_la_CPPFLAGS = $(AM_CPPFLAGS) $(SQLITE_CFLAGS) $(LIBPQ_CFLAGS)
 libwebstore_la_LIBADD = libobject.la libtracker.la libtrackbase.la $(SQLITE_LIBS) -lm
 
 store_defs = web/store/db/queries.def web/store/db/queries_pg.def web/store/db/columns.def web/store/db/scripts.def \
-	web/store/db/schema_pg.def web/store/db/mlflow.def web/store/db/mlflow_columns.def
+	web/store/db/schema_pg.def web/store/db/upgrades_pg.def web/store/db/mlflow.def web/store/db/mlflow_columns.def
 $(libwebstore_la_OBJECTS): $(store_defs)
 CLEANFILES += $(store_defs)
 
@@ -141,6 +142,10 @@ web/store/db/mlflow.def: schema/sql/mlflow.sql schema/gen/sql.awk
 web/store/db/mlflow_columns.def: schema/sql/mlflow.sql schema/gen/sql.awk
 	$(AM_V_GEN)$(MKDIR_P) web/store/db && $(AWK) -v what=columns -f $(srcdir)/schema/gen/sql.awk \
 		$(srcdir)/schema/sql/mlflow.sql >$@.tmp && mv $@.tmp $@
+
+web/store/db/upgrades_pg.def: $(store_pg_sql) schema/gen/sql.awk
+	$(AM_V_GEN)$(MKDIR_P) web/store/db && $(AWK) -v what=scripts -f $(srcdir)/schema/gen/sql.awk \
+		$(addprefix $(srcdir)/,$(store_pg_sql)) >$@.tmp && mv $@.tmp $@
 
 web/store/db/scripts.def: $(store_sql) $(store_scripts) schema/gen/sql.awk
 	$(AM_V_GEN)$(MKDIR_P) web/store/db && $(AWK) -v what=scripts -f $(srcdir)/schema/gen/sql.awk \

@@ -154,6 +154,11 @@ int store_address_init(const char *address, struct err *err)
 	return db_address_init(address, err);
 }
 
+int store_address_upgrade(const char *address, int *ret_from, struct err *err)
+{
+	return db_address_upgrade(address, ret_from, err);
+}
+
 int store_address_wants(void)
 {
 	return DB_VERSION;

@@ -66,6 +66,8 @@ int store_address_check(const char *address, bool *ret_password, struct err *err
  * version. */
 int store_address_version(const char *address, int *ret, struct err *err);
 int store_address_init(const char *address, struct err *err);
+/* Brings the tables to this version. *ret_from: theirs before; ERR_NOENT, ERR_CORRUPT: none, of a newer program. */
+int store_address_upgrade(const char *address, int *ret_from, struct err *err);
 int store_address_wants(void);
 
 /* --- who holds it ----------------------------------------------------------------------------------------- */

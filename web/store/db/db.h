@@ -49,6 +49,7 @@ void db_close(struct db *d);                                             /* NULL
  * holds a password. */
 int db_address_version(const char *address, int *ret, struct err *err);
 int db_address_init(const char *address, struct err *err);
+int db_address_upgrade(const char *address, int *ret_from, struct err *err);
 int db_address_check(const char *address, bool *ret_password, struct err *err);
 #define DB_VERSION 13 /* what db_address_init makes */
 

@@ -42,6 +42,11 @@ int db_address_init(const char *address, struct err *err)
 	return pg_init(address, err);
 }
 
+int db_address_upgrade(const char *address, int *ret_from, struct err *err)
+{
+	return pg_upgrade(address, ret_from, err);
+}
+
 int db_address_check(const char *address, bool *ret_password, struct err *err)
 {
 	return pg_check_address(address, ret_password, err);

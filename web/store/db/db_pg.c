@@ -23,6 +23,15 @@ static const char schema[] =
 #include "web/store/db/schema_pg.def"
 	;
 
+static const struct {
+	int number;
+	const char *text;
+} upgrades[] = {
+#define SQL_MIGRATION(number, text) { number, text },
+#include "web/store/db/upgrades_pg.def"
+#undef SQL_MIGRATION
+};
+
 /* --- queries ------------------------------------------------------------------------------------------------ */
 
 static int pg_start(struct db *d, struct db_rows **ret, enum db_query q, struct err *err, const char *fmt, va_list ap)
@@ -396,10 +405,24 @@ int pg_version(const char *address, int *ret, struct err *err)
 }
 
 /* One text, one transaction. */
+static int script(struct pg_db *p, const char *text, const char *doing, struct err *err)
+{
+	PGresult *r;
+	int rc = 0;
+
+	if (!p->pq.exitPipelineMode(p->c))
+		return err_set(err, ERR_IO, "%s: answers are left over", p->name);
+	r = p->pq.exec(p->c, text);
+	if (p->pq.resultStatus(r) != PGRES_COMMAND_OK)
+		rc = err_set(err, ERR_IO, "%s: %s: %.*s", p->name, doing,
+			     (int)strcspn(p->pq.errorMessage(p->c), "\n"), p->pq.errorMessage(p->c));
+	p->pq.clear(r);
+	return rc;
+}
+
 int pg_init(const char *address, struct err *err)
 {
 	struct pg_db *p;
-	PGresult *r;
 	int version = 0, rc = make(&p, address, true, err);
 
 	if (rc)
@@ -407,15 +430,49 @@ int pg_init(const char *address, struct err *err)
 	rc = version_of(p, &version, err);
 	if (!rc && version)
 		rc = err_set(err, ERR_EXISTS, "%s holds a store already (version %d)", p->name, version);
-	if (!rc && !p->pq.exitPipelineMode(p->c))
-		rc = err_set(err, ERR_IO, "%s: answers are left over", p->name);
-	if (!rc) {
-		r = p->pq.exec(p->c, schema);
-		if (p->pq.resultStatus(r) != PGRES_COMMAND_OK)
-			rc = err_set(err, ERR_IO, "%s: making the tables: %.*s", p->name,
-				     (int)strcspn(p->pq.errorMessage(p->c), "\n"), p->pq.errorMessage(p->c));
-		p->pq.clear(r);
-	}
+	if (!rc)
+		rc = script(p, schema, "making the tables", err);
+	pg_close(&p->db);
+	return rc;
+}
+
+static const char *upgrade_to(int version)
+{
+	for (size_t i = 0; i < sizeof upgrades / sizeof upgrades[0]; i++)
+		if (upgrades[i].number == version)
+			return upgrades[i].text;
+	return NULL;
+}
+
+/* Each version is a transaction: one that fails leaves the store as it was. */
+static int upgrade_from(struct pg_db *p, int version, struct err *err)
+{
+	int at, rc = 0;
+
+	if (!version)
+		return err_set(err, ERR_NOENT, "%s holds no store yet: dptrack db init makes one", p->name);
+	if (version > DB_VERSION)
+		return err_set(err, ERR_CORRUPT, "%s was written by a newer dptrack (store version %d, not %d)", p->name,
+			       version, DB_VERSION);
+	for (at = version + 1; at <= DB_VERSION; at++)
+		if (!upgrade_to(at))
+			return err_set(err, ERR_UNSUPPORTED, "%s is of version %d, from which there is no way to %d",
+				       p->name, version, DB_VERSION);
+	for (at = version + 1; at <= DB_VERSION && !rc; at++)
+		rc = script(p, upgrade_to(at), "upgrading the store", err);
+	return rc;
+}
+
+int pg_upgrade(const char *address, int *ret_from, struct err *err)
+{
+	struct pg_db *p;
+	int rc = make(&p, address, true, err);
+
+	if (rc)
+		return rc;
+	rc = version_of(p, ret_from, err);
+	if (!rc)
+		rc = upgrade_from(p, *ret_from, err);
 	pg_close(&p->db);
 	return rc;
 }
@@ -532,6 +589,13 @@ int pg_version(const char *address, int *ret, struct err *err)
 int pg_init(const char *address, struct err *err)
 {
 	(void)address;
+	return not_built(err);
+}
+
+int pg_upgrade(const char *address, int *ret_from, struct err *err)
+{
+	(void)address;
+	(void)ret_from;
 	return not_built(err);
 }
 

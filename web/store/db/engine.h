@@ -56,6 +56,7 @@ int pg_open_writer(struct db **ret, const char *address, struct err *err);
 int pg_open_reader(struct db **ret, const char *address, struct err *err);
 int pg_version(const char *address, int *ret, struct err *err); /* 0: there are no tables yet */
 int pg_init(const char *address, struct err *err);
+int pg_upgrade(const char *address, int *ret_from, struct err *err);
 int pg_check_address(const char *address, bool *ret_password, struct err *err);
 
 #endif
