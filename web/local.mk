@@ -29,6 +29,7 @@ libwebapi_la_SOURCES = \
 	web/api/native/insight/why_read.c web/api/native/insight/why_read.h \
 	web/api/native/insight/why_text.c \
 	web/api/native/journal.c web/api/native/spoken.c \
+	web/api/native/kept/kept.c \
 	web/api/native/login.c \
 	web/api/native/meta.c \
 	web/api/native/metrics.c \

@@ -395,6 +395,11 @@ SELECT e.id FROM experiment e WHERE e.id = CAST(?1 AS BIGINT) AND e.id <> 0 AND 
 DELETE FROM experiment_tag WHERE experiment_id = ?1 AND name IN (SELECT name FROM experiment_tag WHERE experiment_id = ?1 LIMIT ?2);
 -- name: purge_dataset
 DELETE FROM dataset WHERE id IN (SELECT id FROM dataset WHERE experiment_id = ?1 LIMIT ?2);
+-- name: purge_kept_text
+DELETE FROM kept_text WHERE (kept_id, edition) IN (SELECT t.kept_id, t.edition FROM kept_text t JOIN kept k ON k.id = t.kept_id
+	WHERE k.experiment_id = ?1 LIMIT ?2);
+-- name: purge_kept
+DELETE FROM kept WHERE id IN (SELECT id FROM kept WHERE experiment_id = ?1 LIMIT ?2);
 -- name: purge_experiment
 DELETE FROM experiment WHERE id = ?1;
 -- name: purge_writer
@@ -809,6 +814,43 @@ SELECT registered_id, version, name, description, "user" AS user, stage, source,
 ORDER BY (SELECT min(o.version) FROM version o WHERE o.registered_id = ?1 AND o.stage = v.stage);
 -- name: version_tags as registered_tags
 SELECT name, value FROM model_version_tag WHERE registered_id = ?1 AND version = ?2 ORDER BY name;
+
+-- views and reports that readers keep
+
+-- name: kept_add
+INSERT INTO kept (shelf, experiment_id, name, edition, created_ms, updated_ms) VALUES (?1, ?2, ?3, 1, ?4, ?4);
+-- postgresql:
+INSERT INTO kept (shelf, experiment_id, name, edition, created_ms, updated_ms) VALUES (?1, ?2, ?3, 1, ?4, ?4) RETURNING id;
+-- name: kept_find
+SELECT id, experiment_id, edition FROM kept WHERE id = ?2 AND shelf = ?1;
+-- name: kept_named
+SELECT id FROM kept WHERE shelf = ?1 AND experiment_id = ?2 AND name = ?3;
+-- name: kept_name_put
+UPDATE kept SET name = ?2, updated_ms = ?3 WHERE id = ?1;
+-- name: kept_edition_put
+UPDATE kept SET edition = ?2, updated_ms = ?3 WHERE id = ?1;
+-- name: kept_text_add
+INSERT INTO kept_text (kept_id, edition, text, written_ms) VALUES (?1, ?2, ?3, ?4);
+-- name: kept_text_trim
+DELETE FROM kept_text WHERE kept_id = ?1 AND edition <= ?2;
+-- name: kept_prefer
+UPDATE kept SET preferred = CASE WHEN id = ?3 THEN 1 ELSE 0 END WHERE shelf = ?1 AND experiment_id = ?2;
+-- name: kept_unprefer
+UPDATE kept SET preferred = 0 WHERE id = ?1;
+-- name: kept_delete
+DELETE FROM kept WHERE id = ?1;
+-- name: kept_rows
+SELECT k.id, e.name AS experiment, k.name, k.preferred, k.edition, k.created_ms, k.updated_ms,
+	CASE WHEN k.shelf = 'view' THEN t.text ELSE '' END AS text
+FROM kept k JOIN experiment e ON e.id = k.experiment_id JOIN kept_text t ON t.kept_id = k.id AND t.edition = k.edition
+WHERE k.shelf = ?1 AND e.deleted_ms IS NULL ORDER BY e.name, k.name;
+-- name: kept_row as kept_rows
+SELECT k.id, e.name AS experiment, k.name, k.preferred, t.edition, k.created_ms, k.updated_ms, t.text AS text
+FROM kept k JOIN experiment e ON e.id = k.experiment_id JOIN kept_text t ON t.kept_id = k.id
+	AND t.edition = CASE WHEN CAST(?3 AS BIGINT) = 0 THEN k.edition ELSE ?3 END
+WHERE k.id = ?2 AND k.shelf = ?1;
+-- name: kept_editions
+SELECT edition, written_ms FROM kept_text WHERE kept_id = ?1 ORDER BY edition;
 
 -- checks
 

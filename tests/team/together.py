@@ -179,10 +179,10 @@ TABLES = """SELECT table_name, column_name, data_type, is_nullable, column_defau
     SELECT tgname, pg_get_triggerdef(oid) FROM pg_trigger WHERE NOT tgisinternal ORDER BY 1;
     SELECT proname, prosrc FROM pg_proc WHERE pronamespace = 'public'::regnamespace ORDER BY 1"""
 
-# What version 11 did not have.
-TO_11 = """DROP TABLE session; DROP TRIGGER artifact_goes ON artifact; DROP TRIGGER artifact_changes ON artifact;
+# What version 10 did not have.
+TO_10 = """DROP TABLE kept; DROP TABLE kept_text; DROP TABLE session; DROP TRIGGER artifact_goes ON artifact; DROP TRIGGER artifact_changes ON artifact;
     DROP FUNCTION artifact_leaves; DROP TABLE object; ALTER TABLE artifact DROP COLUMN object;
-    UPDATE meta SET value = '11' WHERE name = 'version'"""
+    UPDATE meta SET value = '10' WHERE name = 'version'"""
 
 
 def upgraded(db):
@@ -193,10 +193,10 @@ def upgraded(db):
 
     db.store("old")
     want = db.sql("old", TABLES)
-    db.sql("old", TO_11)
+    db.sql("old", TO_10)
     check("see dptrack db upgrade" in tool("status")[1], f"status of an old store: {tool('status')}")
     code, text = tool("upgrade")
-    check(code == 0 and "from store version 11" in text, f"upgrade: {code} {text}")
+    check(code == 0 and "from store version 10" in text, f"upgrade: {code} {text}")
     check(db.sql("old", TABLES) == want, f"tables: {set(db.sql('old', TABLES)) ^ set(want)}")
     check("nothing to do" in tool("upgrade")[1], "a second upgrade")
     db.sql("old", "UPDATE meta SET value = '99' WHERE name = 'version'")

@@ -1,4 +1,4 @@
--- What 0012_objects.sql does, for a store in PostgreSQL of version 11.
+-- What 0012_objects.sql does.
 ALTER TABLE artifact ADD COLUMN object text COLLATE "C";
 CREATE TABLE object (
 	name text COLLATE "C" PRIMARY KEY,

@@ -164,7 +164,8 @@ const struct change_ops change_purge_model = { .name = "purge_model", .apply = a
 /* Only an empty one, and never Default; its runs and models go first. */
 static int apply_experiment(struct state *st, struct change *c, struct err *err)
 {
-	static const enum db_query tables[] = { DB_purge_experiment_tag, DB_purge_dataset };
+	static const enum db_query tables[] = { DB_purge_experiment_tag, DB_purge_dataset, DB_purge_kept_text,
+						DB_purge_kept };
 	struct db *d = state_db(st);
 	int64_t left = PURGE_ROWS, id;
 	int rc = db_int(d, &id, DB_experiment_to_purge, err, "ti", c->op.name, c->op.before_ms);

@@ -1,0 +1,118 @@
+"""Views and reports that readers keep: names, editions, the one that an experiment opens with; alike after a restart, in a
+backup, and gone with their experiment."""
+import sys
+sys.dont_write_bytecode = True
+import os
+import sqlite3
+import subprocess
+import tempfile
+import lib
+
+EDITIONS = 50
+
+
+def refused(server, method, path, body, status, word):
+    code, reply = server.json(method, "/api/v1" + path, body)
+    lib.equal(code, status, f"{method} {path} {body}: {reply}")
+    lib.check(word in reply.get("error", {}).get("message", ""), f"{method} {path}: {reply} says {word}")
+
+
+def ask(server, method, path, body=None, want=200):
+    code, reply = server.json(method, "/api/v1" + path, body)
+    lib.equal(code, want, f"{method} {path}: {reply}")
+    return reply
+
+
+def names(server):
+    lib.make_run(server, "a/one")
+    lib.make_run(server, "two")
+    view = ask(server, "POST", "/views", {"experiment": "a/one", "name": "été", "query": "?e=a/one&log"}, 201)
+    lib.equal((view["query"], view["default"], view["edition"], len(view["editions"])), ("?e=a/one&log", False, 1, 1), "a view as it was made")
+    refused(server, "POST", "/views", {"experiment": "a/one", "name": "été", "query": "?"}, 409, "already")
+    ask(server, "POST", "/views", {"experiment": "two", "name": "été", "query": "?e=two"}, 201)
+    ask(server, "POST", "/reports", {"experiment": "a/one", "name": "été", "text": "# x"}, 201)
+    refused(server, "POST", "/views", {"experiment": "none", "name": "x", "query": "?"}, 404, "none")
+    refused(server, "POST", "/views", {"name": "", "query": "?"}, 400, "name")
+    refused(server, "POST", "/views", {"name": "x"}, 400, "query")
+    refused(server, "POST", "/views", {"name": "x", "query": "?", "default": "yes"}, 400, "default")
+    refused(server, "POST", "/views", {"name": "x", "query": "?" * 32769}, 400, "32768")
+    refused(server, "GET", "/views/77", None, 404, "77")
+    refused(server, "GET", "/views/0x1", None, 404, "0x1")
+    refused(server, "GET", "/reports/" + view["id"], None, 404, view["id"])
+    refused(server, "PATCH", "/views/" + view["id"], {"text": "x"}, 400, "text")
+    lib.equal([v["name"] for v in ask(server, "GET", "/views?experiment=a/one")["views"]], ["été"], "views of one experiment")
+    lib.equal([v["experiment"] for v in ask(server, "GET", "/views")["views"]], ["a/one", "two"], "views of all")
+    return view["id"]
+
+
+def preferred(server, first):
+    second = ask(server, "POST", "/views", {"experiment": "a/one", "name": "b", "query": "?e=a/one&x=time", "default": True}, 201)["id"]
+    at = lambda: {v["id"]: v["default"] for v in ask(server, "GET", "/views?experiment=a/one")["views"]}
+    lib.equal(at(), {first: False, second: True}, "the default that was made")
+    ask(server, "PATCH", "/views/" + first, {"default": True})
+    lib.equal(at(), {first: True, second: False}, "there is one default")
+    ask(server, "PATCH", "/views/" + first, {"default": False})
+    lib.equal(at(), {first: False, second: False}, "no default")
+    refused(server, "PATCH", "/views/" + first, {"name": "b"}, 409, "already")
+    lib.equal(ask(server, "PATCH", "/views/" + second, {"name": "c"})["editions"], ask(server, "GET", "/views/" + second)["editions"], "a name is no edition")
+    gone = ask(server, "DELETE", "/views/" + second)
+    lib.equal((gone["name"], gone["query"]), ("c", "?e=a/one&x=time"), "what was deleted is said")
+    refused(server, "DELETE", "/views/" + second, None, 404, second)
+    third = ask(server, "POST", "/views", {"experiment": "a/one", "name": "c", "query": "?"}, 201)["id"]
+    lib.check(third not in (first, second), "a deleted view's id is never another's")
+
+
+def editions(server):
+    report = ask(server, "POST", "/reports", {"experiment": "two", "name": "week", "text": "0"}, 201)["id"]
+    for n in range(1, EDITIONS + 10):
+        ask(server, "PATCH", "/reports/" + report, {"text": str(n)})
+    now = ask(server, "GET", "/reports/" + report)
+    lib.equal((now["text"], now["edition"]), (str(EDITIONS + 9), EDITIONS + 10), "the newest edition")
+    lib.equal([e["edition"] for e in now["editions"]], list(range(11, EDITIONS + 11)), "the last editions are kept")
+    lib.equal(ask(server, "GET", f"/reports/{report}?edition=20")["text"], "19", "an edition as it was")
+    refused(server, "GET", f"/reports/{report}?edition=3", None, 404, "edition")
+    lib.check(all("text" not in r for r in ask(server, "GET", "/reports")["reports"]), "lists have no texts of reports")
+    big = "é" * (2 << 20)
+    lib.equal(ask(server, "PATCH", "/reports/" + report, {"text": big})["text"], big, "the largest report")
+    refused(server, "PATCH", "/reports/" + report, {"text": big + "x"}, 400, "4194304")
+
+
+def lasts(server, logdir):
+    """Alike after a restart and in a backup; not of a deleted experiment."""
+    everything = lambda s: [ask(s, "GET", f"/{k}/{x['id']}") for k in ("views", "reports") for x in ask(s, "GET", "/" + k)[k]]
+    want = everything(server)
+    server.stop()
+    again = lib.Server(logdir)
+    lib.equal(everything(again), want, "after a restart")
+    with tempfile.TemporaryDirectory(prefix="dptrack-test.") as folder:
+        copy = os.path.join(folder, "copy")
+        r = subprocess.run([lib.PROGRAM, "backup", "--logdir", logdir, copy], capture_output=True, text=True, timeout=60)
+        lib.equal(r.returncode, 0, r.stderr)
+        other = lib.Server(copy)
+        lib.equal(everything(other), want, "in a backup")
+        other.stop()
+    ask(again, "PATCH", "/experiments/1", {"name": "renamed"})
+    lib.equal({v["experiment"] for v in ask(again, "GET", "/views")["views"]}, {"renamed", "two"}, "a renamed experiment keeps its views")
+    ask(again, "DELETE", "/experiments/2")
+    lib.equal(len(ask(again, "GET", "/reports")["reports"]), 1, "of a deleted experiment nothing is listed")
+    ask(again, "POST", "/gc", {"older_than_days": 0})
+    again.stop()
+    if lib.in_database(logdir):
+        return
+    rows = sqlite3.connect(os.path.join(logdir, "dptrack.db"))
+    lib.equal(rows.execute("SELECT count(*) FROM kept WHERE experiment_id = 2").fetchone()[0], 0, "gc takes what was kept of an experiment")
+    lib.equal(rows.execute("SELECT count(*) FROM kept_text WHERE kept_id NOT IN (SELECT id FROM kept)").fetchone()[0], 0, "texts without a view")
+    rows.close()
+
+
+def main():
+    with tempfile.TemporaryDirectory(prefix="dptrack-test.") as logdir:
+        server = lib.Server(logdir)
+        first = names(server)
+        preferred(server, first)
+        editions(server)
+        lasts(server, logdir)
+    lib.finish("kept")
+
+
+main()

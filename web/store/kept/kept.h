@@ -1,0 +1,55 @@
+/* kept.h: what readers keep by name in an experiment: views of the page and reports, each with its last editions. A
+ * text is theirs: nothing here reads it. Changes go through the one door, ingest_submit. */
+#ifndef DPT_STORE_KEPT_H
+#define DPT_STORE_KEPT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "tracker/base/arena.h"
+#include "web/store/write/ingest.h"
+
+#define CHANGE(name) extern const struct change_ops name;
+#include "web/store/kept/changes.def"
+#undef CHANGE
+
+#define KEPT_VIEW "view"
+#define KEPT_REPORT "report"
+
+struct kept_op {
+	const struct change_ops *kind;
+	const char *shelf;      /* KEPT_VIEW or KEPT_REPORT */
+	int64_t id;
+	const char *experiment; /* by name; NULL or "": Default */
+	const char *name, *text; /* NULL: as they are */
+	int preferred;          /* 1: what its experiment opens with, 0: no longer, -1: as it is */
+};
+
+/* op as ingest_submit takes it; borrows it. */
+struct ingest_op kept_ingest(const struct kept_op *op);
+
+struct kept_edition {
+	int64_t number, written_ms;
+};
+
+struct kept {
+	int64_t id;
+	const char *experiment, *name;
+	const char *text; /* of reports in a list: "" */
+	bool preferred;
+	int64_t edition; /* that text is */
+	int64_t created_ms, updated_ms;
+	struct kept_edition *editions; /* those that are there, the oldest first; kept_get alone */
+	size_t edition_count;
+};
+
+/* All of a shelf by experiment and name; of deleted experiments nothing. experiment NULL: of all. */
+int kept_list(struct store *s, const char *shelf, const char *experiment, struct arena *a, struct kept **ret,
+	      size_t *ret_count, struct err *err);
+
+/* edition 0: the newest. ERR_NOENT without a text: there is none. */
+int kept_get(struct store *s, const char *shelf, int64_t id, int64_t edition, struct arena *a, struct kept *ret,
+	     struct err *err);
+
+#endif
