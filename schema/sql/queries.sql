@@ -849,6 +849,10 @@ SELECT k.id, e.name AS experiment, k.name, k.preferred, t.edition, k.created_ms,
 FROM kept k JOIN experiment e ON e.id = k.experiment_id JOIN kept_text t ON t.kept_id = k.id
 	AND t.edition = CASE WHEN CAST(?3 AS BIGINT) = 0 THEN k.edition ELSE ?3 END
 WHERE k.id = ?2 AND k.shelf = ?1;
+-- name: kept_preferred as kept_rows
+SELECT k.id, e.name AS experiment, k.name, k.preferred, t.edition, k.created_ms, k.updated_ms, t.text AS text
+FROM kept k JOIN experiment e ON e.id = k.experiment_id JOIN kept_text t ON t.kept_id = k.id AND t.edition = k.edition
+WHERE e.name = ?2 AND k.shelf = ?1 AND k.preferred = 1;
 -- name: kept_editions
 SELECT edition, written_ms FROM kept_text WHERE kept_id = ?1 ORDER BY edition;
 

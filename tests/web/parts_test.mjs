@@ -11,8 +11,8 @@ import { stage } from './stage.mjs';
 
 const FIRST_BYTES = 60 * 1024;
 const WAIT = { timeout: 30000 };
-const MARKDOWN = /\/markdown-[A-Z0-9]+\.js/;
-const RUN = /\/run-[A-Z0-9]+\.js/;
+const MARKDOWN = /\/markdown-[\w-]+\.js/;
+const RUN = /\/run-[\w-]+\.js/;
 const here = stage(writeTwelve);
 
 /** A page of the stage whose scripts are noted; before(page) sets what stands in their way. */

@@ -199,29 +199,31 @@ const line = (id, ys, o = {}) =>
 	({ id, name: id, colour: '#000', dash: [], xs: ys.map((_, i) => i), ys, smooth: null, fit: true,
 	badX: null, badToEnd: false, end: 'none', flags: [], ...o });
 
+const fit = (from, to, more = {}) => ({ from, to, log: false, full: false, ...more });
+
 test('the axis shows a spike in full, but a run that fell out does not flatten the rest', () => {
 	const calm = Array.from({ length: 600 }, (_, i) => 0.2 + 2 * Math.exp(-i / 60));
 	const spiky = calm.map((v, i) => (i === 337 ? 4.85 : v));
-	const r = p.fitRange([line('a', calm), line('b', spiky)], 0, 600, false, false);
+	const r = p.fitRange([line('a', calm), line('b', spiky)], fit(0, 600));
 	assert.ok(r.hi >= 4.85 && r.outside.length === 0);
 	const bad = line('c', [0.3, 3.1, 90], { fit: false });
-	const f = p.fitRange([line('a', [0.7, 0.3, 0.2]), bad], 0, 3, false, false);
+	const f = p.fitRange([line('a', [0.7, 0.3, 0.2]), bad], fit(0, 3));
 	assert.ok(f.hi < 1);
 	assert.deepEqual(f.outside, [{ id: 'c', x: 2, y: 90, side: 'top' }]);
-	assert.ok(p.fitRange([line('a', [0.7, 0.3, 0.2]), bad], 0, 3, false, true).hi >= 90);
+	assert.ok(p.fitRange([line('a', [0.7, 0.3, 0.2]), bad], fit(0, 3, { full: true })).hi >= 90);
 	const wild = calm.map((v, i) => (i === 100 ? 1e6 : v));
-	const w = p.fitRange([line('a', calm), line('b', wild)], 0, 600, false, false);
+	const w = p.fitRange([line('a', calm), line('b', wild)], fit(0, 600));
 	assert.ok(w.hi < 100 && w.outside[0].y === 1e6, 'an absurd spike gets an arrow');
-	const zero = p.fitRange([line('a', [0, 0.1, 0.5])], 0, 2, true, false);
+	const zero = p.fitRange([line('a', [0, 0.1, 0.5])], fit(0, 2, { log: true }));
 	assert.deepEqual(zero.outside, [{ id: 'a', x: 0, y: 0, side: 'bottom' }]);
-	assert.equal(p.fitRange([line('a', [-1, -2])], 0, 2, true, false).outside[0].y, -2,
+	assert.equal(p.fitRange([line('a', [-1, -2])], fit(0, 2, { log: true })).outside[0].y, -2,
 		'nothing above zero on a log axis');
 });
 
 test('axis ranges of odd data', () => {
 	for (const log of [false, true])
 		for (const ys of [[], [NaN], [0], [5], [-1, 1], [1e-300, 1e300], [0, 0, 0]]) {
-			const r = p.fitRange([line('a', ys)], 0, 10, log, false);
+			const r = p.fitRange([line('a', ys)], fit(0, 10, { log }));
 			assert.ok(r.lo < r.hi && Number.isFinite(r.lo) && Number.isFinite(r.hi),
 				JSON.stringify([log, ys, r]));
 			if (log) assert.ok(r.lo > 0);
@@ -534,4 +536,59 @@ test('experiments as a tree by their slashes', () => {
 		'0,deep/er/one,true,0,1,0']);
 	const many = Array.from({ length: 2000 }, (_, i) => e(`team${i % 40}/try${i}`, i));
 	assert.equal(p.treeOf(many, new Set()).length, 2040);
+});
+
+test('a table as Markdown and LaTeX: nothing in a text is markup', () => {
+	const cell = (text, best = false) => ({ text, best });
+	const t = { head: ['run', 'top1 best'], numbers: [false, true],
+		rows: [[cell('a|b_1'), cell('0.93', true)], [cell('50% & <x>'), cell('−1.5 ± 0.2')]] };
+	assert.equal(p.markdownTable(t), '| run | top1 best |\n| :--- | ---: |\n| a\\|b\\_1 | **0.93** |\n'
+		+ '| 50% & \\<x> | −1.5 ± 0.2 |\n');
+	assert.equal(p.latexTable(t), '\\begin{tabular}{lr}\n  \\toprule\n  run & top1 best \\\\\n'
+		+ '  \\midrule\n'
+		+ '  a|b\\_1 & \\textbf{0.93} \\\\\n  50\\% \\& $<$x$>$ & $-$1.5 $\\pm$ 0.2 \\\\\n'
+		+ '  \\bottomrule\n'
+		+ '\\end{tabular}\n');
+});
+
+test('what is drawn on a canvas is the same as SVG: clips and shifts end where they did', () => {
+	const g = new p.SvgCanvas((text) => ({ width: text.length * 6 }));
+	g.save();
+	g.translate(0, 24);
+	g.beginPath();
+	g.rect(1, 2, 30, 40);
+	g.clip();
+	g.strokeStyle = '#d55e00';
+	g.setLineDash([7, 3]);
+	g.beginPath();
+	g.lineTo(1, 2);
+	g.lineTo(3.14159, -4);
+	g.stroke();
+	g.restore();
+	g.fillText('a < "b" & c', 5, 6);
+	assert.equal(g.parts.join(''), '<g transform="translate(0 24)"><clipPath id="clip1"><path d="M1 2h30v40h-30z"/>'
+		+ '</clipPath><g clip-path="url(#clip1)"><path d="M1 2L3.14 -4" fill="none" stroke="#d55e00"'
+		+ ' stroke-width="1" stroke-linejoin="round" stroke-dasharray="7 3"/></g></g><text x="5" y="6"'
+		+ ' dominant-baseline="central" fill="#000">a &lt; &quot;b&quot; &amp; c</text>');
+	assert.equal(g.measureText('four').width, 24);
+});
+
+test('ends of the y axis that a reader sets; what they leave out is said', () => {
+	const lines = [line('a', [0.5, 1, 4])];
+	const r = p.fitRange(lines, fit(0, 2, { limits: [0, 2] }));
+	assert.deepEqual([r.lo, r.hi], [0, 2]);
+	assert.deepEqual(r.outside.map((o) => [o.id, o.y, o.side]), [['a', 4, 'top']]);
+	assert.equal(p.fitRange(lines, fit(0, 2, { limits: [null, 2] })).hi, 2);
+	assert.deepEqual(p.fitRange(lines, fit(0, 2, { limits: [3, 1] })), p.fitRange(lines, fit(0, 2)), 'no axis');
+	assert.ok(p.fitRange(lines, fit(0, 2, { log: true, limits: [0, 9] })).lo > 0, 'a log axis has no zero');
+});
+
+test('the address of a saved view, of a bare experiment, of ends of axes', () => {
+	assert.equal(p.savedAlone('?v=12'), '12');
+	for (const q of ['?v=12&e=a', '?e=a', '', '?v=0', '?v=x']) assert.equal(p.savedAlone(q), null, q);
+	assert.ok(p.isBare(p.parseView('?e=a')) && p.isBare(p.parseView('')));
+	for (const q of ['?e=a&log', '?e=a&v=0', '?e=a&r=0123', '?all']) assert.ok(!p.isBare(p.parseView(q)), q);
+	const q = '?e=a&y=0~~train/loss&y=-1.5~1e-9~panel+a,b~c&v=3';
+	assert.deepEqual(p.parseView(q).limits, { 'train/loss': [0, null], 'panel a,b~c': [-1.5, 1e-9] });
+	assert.deepEqual(p.parseView(p.viewQuery(p.parseView(q))), p.parseView(q));
 });

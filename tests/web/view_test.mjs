@@ -268,3 +268,96 @@ test('experiments stand as a tree and are found by words', async (t) => {
 	await page.click('main.experiments td a');
 	await page.waitForURL(/e=tree\/b/);
 });
+
+/** Presses a button that saves a file; resolves to its name and text. */
+async function saved(page, selector) {
+	const [download] = await Promise.all([page.waitForEvent('download'), page.click(selector)]);
+	return { name: download.suggestedFilename(), text: await readFile(await download.path(), 'utf8') };
+}
+
+test('a saved view opens alike for others; the experiment may open with it; deleted, it can be had back', async (t) => {
+	for (let i = 0; i < 4; i++)
+		await run('views', 'v' + i, { 'train/loss': steps(20, (k) => 1 + i / (k + 1)), 'b/y': [[1, i]] },
+			{ params: { lr: String(i / 10), seed: String(i) } });
+	const first = await here.open(t, '?e=views&log&sm=0.5&s=-p:lr&q=params.lr+>+0&pn=train/loss,b/y&z=2~9');
+	await charted(first, 'train/loss', (d) => d.lines.length === 3 && d.from === 2);
+	await first.click('.head button:text-is("views")');
+	await first.fill('[aria-label="Name of the view"]', 'high rates');
+	await first.click('.picker button:text-is("save")');
+	const link = await first.waitForSelector('.savedline a:text-is("high rates")', WAIT);
+	const address = await link.getAttribute('href');
+	assert.match(address, /^\?v=\d+$/);
+	await first.waitForURL(/v=\d+$/);
+	const seen = (page) => page.evaluate(() => [...document.querySelectorAll('[data-chart]')]
+		.map((c) => [c.dataset.chart, c.chart.drawn()]).filter(([, d]) => d)
+		.map(([k, d]) => JSON.stringify([k, d.from, d.to, d.lines.map((l) => [l.id, l.points, l.colour])])));
+	const second = await here.open(t, address);
+	await charted(second, 'train/loss', (d) => d.lines.length === 3 && d.from === 2);
+	await until(() => seen(second), (s) => s.length === 3);
+	assert.deepEqual(await seen(second), await seen(first));
+	assert.equal(await second.textContent('.grid .body .row[aria-rowindex="2"] a'), 'v3');
+	assert.equal(await second.evaluate(() => location.search), await first.evaluate(() => location.search));
+
+	await first.click('[aria-label="open the experiment with high rates"]');
+	await first.waitForSelector('[aria-label="open the experiment with high rates"][aria-pressed="true"]', WAIT);
+	const third = await here.open(t, '?e=views');
+	await charted(third, 'train/loss', (d) => d.lines.length === 3 && d.from === 2);
+	await third.click('.head button:text-is("views")');
+	await third.click('.picker a:text-is("without a view")');
+	await charted(third, 'train/loss', (d) => d.lines.length === 4 && d.from === 1);
+	await third.reload();
+	await charted(third, 'train/loss', (d) => d.lines.length === 4 && d.from === 1);
+
+	await first.click('[aria-label="delete high rates"]');
+	await first.waitForSelector('.savedline', { ...WAIT, state: 'detached' });
+	await first.click('.picker [role=status] button:text-is("undo")');
+	await first.waitForSelector('[aria-label="open the experiment with high rates"][aria-pressed="true"]', WAIT);
+	const lost = await here.open(t, '?v=999');
+	await says(lost, '.banner', /no view 999/);
+});
+
+test('ends of the y axis stay in the address; a chart is saved as a drawing of the same', async (t) => {
+	await run('axis', 'a', { 'train/loss': [[1, 9], [2, 1], [3, 'NaN'], [4, 0.5]] });
+	await run('axis', 'b <1>', { 'train/loss': steps(4, (i) => i) });
+	const page = await here.open(t, '?e=axis');
+	await charted(page, 'train/loss', (d) => d.lines.length === 2);
+	const card = 'figure:has([data-chart="train/loss"])';
+	await page.hover(card);
+	await page.click(`${card} .limits button`);
+	await page.fill('[aria-label="y to"]', '2');
+	await page.press('[aria-label="y to"]', 'Enter');
+	const d = await charted(page, 'train/loss', (c) => c.hi === 2);
+	assert.ok(d.marks.some((m) => /outside|above/.test(m.kind) || m.y === 9), JSON.stringify(d.marks));
+	await page.waitForURL(/y=~2~train\/loss/);
+	await page.reload();
+	await charted(page, 'train/loss', (c) => c.hi === 2);
+	await page.hover(card);
+	const { name, text } = await saved(page, `${card} button:text-is("SVG")`);
+	assert.match(name, /^train-loss\.svg$/);
+	const drawn = await page.evaluate((svg) => {
+		const doc = new DOMParser().parseFromString(svg, 'image/svg+xml');
+		return { wrong: doc.querySelector('parsererror')?.textContent ?? '',
+			words: [...doc.querySelectorAll('text')].map((w) => w.textContent),
+			strokes: [...doc.querySelectorAll('path[stroke]')].map((l) => l.getAttribute('stroke')) };
+	}, text);
+	assert.equal(drawn.wrong, '');
+	assert.ok(drawn.words.includes('axis: train/loss'), drawn.words.join());
+	assert.ok(drawn.words.some((w) => w.includes('b <1>')), drawn.words.join());
+	for (const l of d.lines) assert.ok(drawn.strokes.includes(l.colour), `${l.colour} of ${drawn.strokes}`);
+});
+
+test('the table as Markdown and LaTeX, as it stands', async (t) => {
+	for (const [i, v] of [0.5, 0.75].entries())
+		await run('texts', 'r_' + i, { acc: [[1, v]] }, { params: { lr: String(i + 1), seed: '1' } });
+	const page = await here.open(t, '?e=texts&c=p:lr&c=m:best:acc');
+	await says(page, '.grid .body', /0\.75/);
+	await page.click('.head button:text-is("copy")');
+	const text = async (form) => {
+		await page.click(`.picker button:text-is("${form}")`);
+		return until(() => page.inputValue('[aria-label="The table as text"]').catch(() => ''), (s) =>
+			s.startsWith(form === 'LaTeX' ? '\\begin' : '|'));
+	};
+	assert.equal(await text('Markdown'), '| run | lr | acc best |\n| :--- | ---: | ---: |\n'
+		+ '| r\\_1 | 2 | **0.750** |\n| r\\_0 | 1 | 0.500 |\n');
+	assert.match(await text('LaTeX'), /r\\_1 & 2 & \\textbf\{0\.750\}/);
+});

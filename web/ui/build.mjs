@@ -2,9 +2,10 @@
 // import() becomes a script of its own, loaded when it is wanted), and the parts that need no browser into OUT/pure.mjs
 // for the tests. Usage: node build.mjs [--out DIR] [--watch]
 import { build, context, transform } from 'esbuild';
-import { mkdir, readFile, readdir, rm, writeFile, rename } from 'node:fs/promises';
+import { mkdir, readFile, rm, writeFile, rename } from 'node:fs/promises';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { merge } from './merge.mjs';
 
 const here = path.dirname(fileURLToPath(import.meta.url));
 const arg = (name) => {
@@ -13,24 +14,16 @@ const arg = (name) => {
 };
 const out = path.resolve(arg('--out') ?? here);
 const dist = path.join(out, 'dist');
+const watching = process.argv.includes('--watch');
 
 /** Writes index.html with the hashed names; last, so that a folder with an index.html is complete. */
 async function index(meta) {
-	const names = Object.keys(meta.outputs).map((f) => path.basename(f));
 	const entry = Object.keys(meta.outputs).find((f) => meta.outputs[f].entryPoint === page.entryPoints.page);
-	const parts = new Set();
-	const follow = (f) => meta.outputs[f].imports.filter((i) => i.kind === 'import-statement' && !parts.has(i.path))
-		.forEach((i) => follow((parts.add(i.path), i.path)));
-	follow(entry);
+	const css = Object.keys(meta.outputs).map((f) => path.basename(f)).find((n) => n.endsWith('.css'));
+	const js = watching ? path.basename(entry) : await merge(dist, meta, entry);
 	const html = (await readFile(path.join(here, 'src/index.html'), 'utf8'))
-		.replace('{{css}}', names.find((n) => n.endsWith('.css')))
-		.replace('{{js}}', path.basename(entry))
-		.replace('{{parts}}',
-			[...parts].map((f) => `<link rel="modulepreload" href="${path.basename(f)}">\n`).join(''));
-	const keep = new Set([...names, 'index.html', 'index.html.new']);
+		.replace('{{css}}', css).replace('{{js}}', js);
 	await writeFile(path.join(dist, 'index.html.new'), html);
-	for (const old of await readdir(dist))
-		if (!keep.has(old)) await rm(path.join(dist, old), { recursive: true });
 	await rename(path.join(dist, 'index.html.new'), path.join(dist, 'index.html'));
 }
 
@@ -79,8 +72,9 @@ const pure = {
 	logLevel: 'warning',
 };
 
+await rm(dist, { recursive: true, force: true });
 await mkdir(dist, { recursive: true });
-if (process.argv.includes('--watch')) {
+if (watching) {
 	await (await context(page)).watch();
 } else {
 	await build(pure);

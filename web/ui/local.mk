@@ -2,14 +2,14 @@
 # complete; the rule that embeds the page depends on it. A release tarball carries the folder ready-made, with the file
 # web/ui/prebuilt beside it. Nothing is ever written below a read-only source folder: node_modules lie in the build tree.
 ui_files = \
-	web/ui/package.json web/ui/package-lock.json web/ui/.npmrc web/ui/tsconfig.json web/ui/build.mjs \
+	web/ui/package.json web/ui/package-lock.json web/ui/.npmrc web/ui/tsconfig.json web/ui/build.mjs web/ui/merge.mjs \
 	web/ui/src/css.d.ts web/ui/src/index.html web/ui/src/main.tsx web/ui/src/pure.ts web/ui/src/style.css \
 	web/ui/src/base/ansi.ts web/ui/src/base/colour.ts web/ui/src/base/diff.ts web/ui/src/base/forest.ts \
 	web/ui/src/base/format.ts web/ui/src/base/goal.ts web/ui/src/base/group.ts web/ui/src/base/heat.ts \
 	web/ui/src/base/importance.ts web/ui/src/base/markdown.ts web/ui/src/base/neighbour.ts \
 	web/ui/src/base/nest.ts web/ui/src/base/order.ts web/ui/src/base/panel.ts web/ui/src/base/params.ts \
 	web/ui/src/base/pareto.ts web/ui/src/base/rank.ts web/ui/src/base/repeats.ts web/ui/src/base/series.ts \
-	web/ui/src/base/side.ts web/ui/src/base/tree.ts web/ui/src/base/types.ts web/ui/src/base/url.ts \
+	web/ui/src/base/side.ts web/ui/src/base/texttable.ts web/ui/src/base/tree.ts web/ui/src/base/types.ts web/ui/src/base/url.ts \
 	web/ui/src/base/words.ts \
 	web/ui/src/charts/heat.ts web/ui/src/charts/parallel.ts web/ui/src/charts/place.ts \
 	web/ui/src/charts/scale.ts web/ui/src/charts/scatter.ts web/ui/src/charts/spark.ts \
@@ -18,7 +18,9 @@ ui_files = \
 	web/ui/src/charts/line/axes.ts web/ui/src/charts/line/cursor.ts web/ui/src/charts/line/geometry.ts \
 	web/ui/src/charts/line/index.ts web/ui/src/charts/line/line.ts web/ui/src/charts/line/lines.ts \
 	web/ui/src/charts/line/marks.ts web/ui/src/charts/line/names.ts web/ui/src/charts/line/pane.ts \
+	web/ui/src/charts/line/picture.ts \
 	web/ui/src/state/api.ts web/ui/src/state/axis.ts web/ui/src/state/cursor.ts web/ui/src/state/experiments.ts \
+	web/ui/src/state/follow.ts web/ui/src/state/saved.ts \
 	web/ui/src/state/groups.ts web/ui/src/state/index.ts web/ui/src/state/insight.ts web/ui/src/state/live.ts \
 	web/ui/src/state/load.ts web/ui/src/state/parts.ts web/ui/src/state/phases.ts web/ui/src/state/points.ts \
 	web/ui/src/state/removal.ts web/ui/src/state/run.ts web/ui/src/state/runs.ts web/ui/src/state/series.ts \
@@ -30,12 +32,12 @@ ui_files = \
 	web/ui/src/views/base/phases.tsx web/ui/src/views/base/save.ts web/ui/src/views/base/says.ts \
 	web/ui/src/views/base/styles.ts web/ui/src/views/base/theme.ts \
 	web/ui/src/views/charts/card.tsx web/ui/src/views/charts/grid.tsx web/ui/src/views/charts/grouping.tsx \
-	web/ui/src/views/charts/lines.ts web/ui/src/views/charts/panels.tsx \
+	web/ui/src/views/charts/lines.ts web/ui/src/views/charts/panels.tsx web/ui/src/views/charts/tools.tsx \
 	web/ui/src/views/compare/compare.tsx web/ui/src/views/compare/facts.tsx web/ui/src/views/compare/noruns.tsx \
 	web/ui/src/views/compare/steptime.tsx \
 	web/ui/src/views/experiments/experiments.tsx web/ui/src/views/experiments/trash.tsx \
 	web/ui/src/views/header/bulktag.tsx web/ui/src/views/header/goalpicker.tsx \
-	web/ui/src/views/header/header.tsx \
+	web/ui/src/views/header/header.tsx web/ui/src/views/header/tools.tsx web/ui/src/views/saved/saved.tsx \
 	web/ui/src/views/run/artifacts.tsx web/ui/src/views/run/facts.tsx web/ui/src/views/run/family.tsx \
 	web/ui/src/views/run/head.tsx web/ui/src/views/run/markdown.tsx web/ui/src/views/run/metrics.tsx \
 	web/ui/src/views/run/notes.tsx web/ui/src/views/run/preview.tsx web/ui/src/views/run/rankbars.tsx \
@@ -45,6 +47,7 @@ ui_files = \
 	web/ui/src/views/side/codediff.tsx web/ui/src/views/side/metrics.ts web/ui/src/views/side/side.part.css \
 	web/ui/src/views/side/side.tsx \
 	web/ui/src/views/table/cards.tsx web/ui/src/views/table/column.ts web/ui/src/views/table/columns.tsx \
+	web/ui/src/views/table/copy.tsx \
 	web/ui/src/views/table/csv.ts web/ui/src/views/table/focus.ts web/ui/src/views/table/groupcells.tsx \
 	web/ui/src/views/table/grouped.tsx web/ui/src/views/table/picker.tsx web/ui/src/views/table/readout.ts \
 	web/ui/src/views/table/row.tsx web/ui/src/views/table/rows.ts web/ui/src/views/table/table.tsx \
@@ -80,7 +83,8 @@ $(UI_WORK)/modules.stamp: web/ui/package.json web/ui/package-lock.json web/ui/.n
 
 $(UI_DIST_STAMP): $(UI_WORK)/modules.stamp $(ui_files)
 	$(AM_V_at)rm -rf $(UI_WORK)/src && cp -R $(srcdir)/web/ui/src $(UI_WORK)/src && chmod -R u+w $(UI_WORK)/src
-	$(AM_V_at)cp -f $(srcdir)/web/ui/tsconfig.json $(srcdir)/web/ui/build.mjs $(UI_WORK)/
+	$(AM_V_at)cp -f $(srcdir)/web/ui/tsconfig.json $(srcdir)/web/ui/build.mjs $(srcdir)/web/ui/merge.mjs \
+		$(UI_WORK)/
 	$(AM_V_GEN)cd $(UI_WORK) && node_modules/.bin/tsc --noEmit && $(NODE) build.mjs --out ..
 	$(AM_V_at)touch $@
 

@@ -1,12 +1,14 @@
 /* runs.c: /runs: the list, one run, and the changes of a run that are not points. */
 #include "web/api/api.h"
 
+#include <inttypes.h>
 #include <string.h>
 
 #include "web/api/handlers.h"
 #include "web/api/native/request.h"
 #include "web/api/native/run_json.h"
 #include "web/api/native/groups/runs_group.h"
+#include "web/store/kept/kept.h"
 
 /* Which parts of the runs and which of their metrics are given. */
 static bool list_columns(struct call *c, struct query_runs_opts *o)
@@ -73,6 +75,31 @@ static bool list_args(struct call *c, struct query_runs_opts *o)
 	return call_args_done(c);
 }
 
+/* What the page shows of the experiment before anybody chooses: where none is named, that of the newest run. */
+static void write_default_view(struct call *c, struct js *j, const struct query_runs_opts *o,
+			       const struct query_runs *runs)
+{
+	const char *experiment = o->experiment_count == 1 ? o->experiments[0] : NULL;
+	struct err err = ERR_INIT;
+	struct kept k;
+	int rc;
+
+	if (!experiment && runs->count)
+		experiment = runs->items[0].experiment;
+	if (!experiment || o->experiment_count > 1 || o->page_token || o->id_count)
+		return;
+	rc = kept_preferred(c->api->store, KEPT_VIEW, experiment, c->arena, &k, &err);
+	if (rc && rc != ERR_NOENT)
+		call_fail_err(c, NULL, &err);
+	if (rc)
+		return;
+	js_key(j, "default_view");
+	js_open(j, '{');
+	js_key_str(j, "id", arena_printf(c->arena, "%" PRId64, k.id));
+	js_key_str(j, "query", k.text);
+	js_close(j, '}');
+}
+
 enum call_next on_run_list(struct call *c)
 {
 	struct js j = { .out = &c->out };
@@ -97,8 +124,12 @@ enum call_next on_run_list(struct call *c)
 		run_json_write(c, &j, &runs.items[i], RUN_JSON_LISTED);
 	js_close(&j, ']');
 	js_key_str(&j, "next_page_token", runs.next_page_token);
-	if (o.with_keys)
+	if (o.with_keys) {
 		write_keys(&j, &runs);
+		write_default_view(c, &j, &o, &runs);
+		if (c->status != 200)
+			return CALL_DONE;
+	}
 	if (runs.metrics_left_out) {
 		js_key(&j, "metrics_left_out");
 		js_bool(&j, true);

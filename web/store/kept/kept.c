@@ -108,3 +108,29 @@ int kept_get(struct store *s, const char *shelf, int64_t id, int64_t edition, st
 		*ret = k;
 	return rc;
 }
+
+static int find_preferred(struct db *d, const char *shelf, const char *experiment, struct arena *a, struct kept *k,
+			  struct err *err)
+{
+	struct db_rows *q;
+	int rc = db_start(d, &q, DB_kept_preferred, err, "tt", shelf, experiment);
+
+	if (rc || (rc = db_next(d, q, err)) <= 0)
+		return rc ? rc : ERR_NOENT;
+	*k = row_of(a, q);
+	db_stop(q);
+	return 0;
+}
+
+int kept_preferred(struct store *s, const char *shelf, const char *experiment, struct arena *a, struct kept *ret,
+		   struct err *err)
+{
+	struct db *d;
+	int rc = readers_take(s, &d, err);
+
+	if (rc)
+		return rc;
+	rc = find_preferred(d, shelf, experiment, a, ret, err);
+	readers_give(s, d);
+	return rc;
+}

@@ -48,6 +48,10 @@ struct kept {
 int kept_list(struct store *s, const char *shelf, const char *experiment, struct arena *a, struct kept **ret,
 	      size_t *ret_count, struct err *err);
 
+/* What an experiment opens with. ERR_NOENT without a text: nothing of its own. */
+int kept_preferred(struct store *s, const char *shelf, const char *experiment, struct arena *a, struct kept *ret,
+		   struct err *err);
+
 /* edition 0: the newest. ERR_NOENT without a text: there is none. */
 int kept_get(struct store *s, const char *shelf, int64_t id, int64_t edition, struct arena *a, struct kept *ret,
 	     struct err *err);

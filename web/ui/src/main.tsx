@@ -53,5 +53,5 @@ effect(() => {
 	// most readers open a run next; what they wait for now comes first
 	if (s.settled.value) setTimeout(() => void RunPage.ahead(), AHEAD_MS);
 });
-s.start();
+void s.start();
 render(<App />, document.getElementById('app')!);

@@ -9,6 +9,9 @@ export type XAxis = 'step' | 'time' | 'epoch' | 'clock';
 export type Band = 'minmax' | 'std' | 'se' | 't95';
 export type Middle = 'mean' | 'median';
 const BANDS: readonly string[] = ['std', 'se', 't95'];
+export type Limits = [number | null, number | null];
+/** In the place of a saved view's id. */
+export const PLAIN = '0';
 const X_AXES: readonly string[] = ['time', 'epoch', 'clock'];
 
 /** Column ids; '' is what seems to tell most, for the colour that of the run. */
@@ -69,8 +72,12 @@ export interface View {
 	groups: Record<string, number>;
 	/** Ranges of axes of the parallel coordinates by their titles. */
 	brushes: Record<string, [number, number]>;
+	/** Ends of the y axis by chart, as the reader has set them; null: as the lines have it. */
+	limits: Record<string, Limits>;
 	/** Ids (8 digits) shown in the charts, null = the default choice. */
 	shown: string[] | null;
+	/** The saved view that this one began as; PLAIN: none, though the experiment has a default. */
+	saved: string | null;
 }
 
 export const emptyView: View = {
@@ -78,7 +85,7 @@ export const emptyView: View = {
 	filter: '', x: 'step', log: false, smooth: 0, full: false, zoom: null, epochZoom: null, hue: null, dash: null,
 	nest: false, parallel: false, axes: null, scatter: null, importance: false, panels: [], find: '', groups: {},
 		brushes: {},
-	group: [], band: 'minmax', middle: 'mean', shown: null,
+	group: [], band: 'minmax', middle: 'mean', limits: {}, shown: null, saved: null,
 };
 
 function num(s: string | null): number | null {
@@ -114,6 +121,12 @@ function brushesOf(list: readonly string[]): Record<string, [number, number]> {
 		if (range) out[m[3]!] = range;
 	}
 	return out;
+}
+
+/** "0~~loss" as loss: [0, null]. */
+function limitsOf(list: readonly string[]): Record<string, Limits> {
+	const found = list.map((t) => /^([^~]*)~([^~]*)~(.+)$/.exec(t)).filter((m) => m !== null);
+	return Object.fromEntries(found.map((m) => [m[3]!, [num(m[1]!), num(m[2]!)]]));
 }
 
 const LOGS: readonly string[] = ['x', 'y', 'xy'];
@@ -184,6 +197,8 @@ export function parseView(query: string): View {
 		find: p.get('f') ?? '',
 		groups: groupsOf(p.getAll('gr')),
 		brushes: brushesOf(p.getAll('br')),
+		limits: limitsOf(p.getAll('y')),
+		saved: p.get('v'),
 		shown: shown === null ? null : shown.split('.').filter((s) => /^[0-9a-f]{1,32}$/.test(s)),
 	};
 }
@@ -225,8 +240,20 @@ export function viewQuery(v: View): string {
 	if (v.find !== '') add('f', v.find);
 	for (const [name, n] of Object.entries(v.groups)) add('gr', `${n}.${name}`);
 	for (const [title, range] of Object.entries(v.brushes)) add('br', `${zoomText(range)}~${title}`);
+	for (const [chart, [lo, hi]] of Object.entries(v.limits)) add('y', `${lo ?? ''}~${hi ?? ''}~${chart}`);
 	if (v.shown !== null) add('o', v.shown.join('.'));
+	if (v.saved !== null) add('v', v.saved);
 	return out.length ? '?' + out.join('&') : '';
+}
+
+/** The saved view that an address names and says nothing else of, null for any other. */
+export function savedAlone(query: string): string | null {
+	return /^\?v=([1-9]\d*)$/.exec(query)?.[1] ?? null;
+}
+
+/** Nothing but the experiment is chosen. */
+export function isBare(v: View): boolean {
+	return v.page === 'compare' && viewQuery({ ...v, experiment: null }) === '';
 }
 
 /** A filter in the grammar of the API (it goes to the server) rather than words to look for (done here). */

@@ -128,6 +128,8 @@ interface RunList {
 	keys: ReadonlyMap<string, number>;
 	/** Only the metrics that were asked for are here. */
 	leftOut: boolean;
+	/** What the experiment opens with, where keys were asked for. */
+	view: { id: string; query: string } | null;
 }
 
 /** The first question of a page: web/api/native/page.c tells the browser to begin with it. */
@@ -148,6 +150,7 @@ export async function getRuns(q: RunQuery): Promise<RunList> {
 		runs, next: (r.next_page_token as string | undefined) || null,
 		keys: r.metric_keys ? new Map(Object.entries(r.metric_keys as Record<string, number>)) : keysIn(runs),
 		leftOut: r.metrics_left_out === true,
+		view: r.default_view as RunList['view'] ?? null,
 	};
 }
 

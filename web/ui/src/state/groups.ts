@@ -4,9 +4,8 @@ import { computed, effect, signal } from '@preact/signals';
 import { groupRuns, type RunGroup } from '../base/group.ts';
 import type { GroupReply } from './api.ts';
 import { zoomOf } from './axis.ts';
-import { liveRev } from './live.ts';
 import { askGroups } from './points.ts';
-import { isShown, report, rows, shown } from './runs.ts';
+import { isShown, liveRev, report, rows, shown } from './runs.ts';
 import { tagsOf } from './tags.ts';
 import { isGrouped, view } from './view.ts';
 

@@ -13,5 +13,5 @@ export * from './takenback.ts';
 export { endSession, getRuns } from './api.ts';
 export { askRanks } from './points.ts';
 export { groupCurves, groupOrder, middleAt, middleOf, runGroups, wantGroups } from './groups.ts';
-export { liveRev, start } from './live.ts';
-export { needMetrics } from './load.ts';
+export { start } from './live.ts';
+export { needMetrics, openSaved } from './load.ts';

@@ -1,133 +1,19 @@
-// What changes while the page is open: runs that the server names are read again, points are added to their curves; and
-// what is done while the server does not answer.
-import { effect, signal } from '@preact/signals';
+// What is done while the page is open: what it needs is asked for, changes are followed, and a server that does not
+// answer is asked until it does.
+import { effect, untracked } from '@preact/signals';
 import * as api from './api.ts';
-import type { Run } from '../base/types.ts';
-import { followLink, loadExperiments, loadRuns, reloadRuns, serverFilter, viewExperiment, viewPage } from './load.ts';
-import { away, countKeys, drawn, experiment, experiments, heldMetrics, keyRuns, problem, report, runs,
-	session } from './runs.ts';
-import { grow, schedule, settled, wantedKeys } from './series.ts';
+import { followLink, loadExperiments, loadRuns, openLinked, refresh, serverFilter } from './load.ts';
+import { viewExperiment, viewPage } from './load.ts';
+import { part } from './parts.ts';
+import { away, drawn, experiments, report, runs, session } from './runs.ts';
+import { schedule, settled } from './series.ts';
 import { view } from './view.ts';
 
-/** Changes are taken at once, but not more often than this. */
-const LIVE_MS = 1000;
-const SOON_MS = 60;
-/** A server that starts again is not worth a word. */
-const PATIENCE_MS = 2000;
 const PROBE_MS = 3000;
 
-const changed = new Set<string>();
-let liveTimer = 0;
-let tookAt = 0;
-
-function onRuns(ids: string[]): void {
-	ids.forEach((id) => changed.add(id));
-	if (!liveTimer) liveTimer =
-		window.setTimeout(() => void takeChanges(), Math.max(SOON_MS, tookAt + LIVE_MS - Date.now()));
-}
-
-/** Reads the runs that changed and the points they have gained. */
-async function takeChanges(): Promise<void> {
-	const ids = [...changed].slice(0, 1000);
-	ids.forEach((id) => changed.delete(id));
-	tookAt = Date.now();
-	try {
-		const held = heldMetrics.value;
-		const metrics = held ? [...new Set([...held, ...wantedKeys()])] : undefined;
-		const { runs: found, keys } = await api.getRuns({
-			ids, filter: serverFilter.value, limit: 1000, keys: true, metrics,
-		});
-		problem.value = null;
-		const fresh = found.filter((r) => r.experiment === experiment.value || experiment.value === null);
-		countNew(keys);
-		mergeRuns(ids, fresh);
-		await grow(fresh);
-	} catch (e) {
-		report(e);
-	} finally {
-		liveTimer = changed.size ? window.setTimeout(() => void takeChanges(), LIVE_MS) : 0;
-		liveRev.value++;
-	}
-}
-
-/** Metrics that no run had until now. */
-function countNew(keys: ReadonlyMap<string, number>): void {
-	const fresh = [...keys].filter(([k]) => !keyRuns.value.has(k));
-	if (fresh.length) countKeys(new Map(fresh));
-}
-
-/** Grows whenever something of a run may have changed, for pages that hold more than the list does. */
-export const liveRev = signal(0);
-
-/** Of the runs asked for, those that came are new or changed; the others were deleted or no longer match. */
-function mergeRuns(asked: string[], fresh: Run[]): void {
-	const byId = new Map(fresh.map((r) => [r.id, r]));
-	const gone = new Set(asked.filter((id) => !byId.has(id)));
-	const known = new Set(runs.value.map((r) => r.id));
-	if (!fresh.length && !asked.some((id) => known.has(id))) return;
-	const list = runs.value.filter((r) => !gone.has(r.id)).map((r) => byId.get(r.id) ?? r);
-	runs.value = [...fresh.filter((r) => !known.has(r.id)), ...list];
-}
-
-let closeEvents: (() => void) | null = null;
-let pollTimer = 0;
-let awayTimer = 0;
+/** What listens to the server, loaded when the first screen is drawn. */
+const follower = part(() => import('./follow.ts'));
 let probeTimer = 0;
-let token: string | null = null;
-
-/** Without events the page asks for changes, but only while a run is running. */
-async function poll(): Promise<void> {
-	pollTimer = 0;
-	if (document.hidden || away.value) return;
-	if (token === null || runs.value.some((r) => r.status === 'running')) {
-		try {
-			const c = await api.getChanges(token);
-			if (token !== null && c.runs.length) onRuns(c.runs);
-			token = c.token;
-		} catch (e) {
-			token = null;
-			report(e);
-			return;
-		}
-	}
-	if (runs.value.some((r) => r.status === 'running'))
-		pollTimer = window.setTimeout(() => void poll(), 2 * LIVE_MS);
-}
-
-function unfollow(): void {
-	closeEvents?.();
-	closeEvents = null;
-	clearTimeout(pollTimer);
-	clearTimeout(awayTimer);
-	awayTimer = 0;
-}
-
-/** One open connection while the page is visible; a hidden tab holds none. */
-function follow(): void {
-	unfollow();
-	if (document.hidden || away.value) return;
-	let dropped = false;
-	closeEvents = api.openEvents({
-		onRuns,
-		onOpen: () => {
-			clearTimeout(awayTimer);
-			awayTimer = 0;
-			if (dropped) refresh();
-			dropped = false;
-		},
-		onDrop: () => {
-			dropped = true;
-			if (!awayTimer) awayTimer = window.setTimeout(() => (away.value = true), PATIENCE_MS);
-		},
-		onRefused: () => void poll(),
-	});
-}
-
-/** What may have changed while nobody listened: the list again, and what the drawn runs have gained. */
-function refresh(): void {
-	void reloadRuns().then(() => grow(runs.value)).finally(() => liveRev.value++);
-	if (viewPage.value === 'experiments') void loadExperiments();
-}
 
 /** Asks a server that does not answer until it does. */
 async function probe(): Promise<void> {
@@ -141,13 +27,15 @@ async function probe(): Promise<void> {
 		report(e);
 	}
 	away.value = false;
-	follow();
+	follower.value.peek()?.follow();
 	refresh();
 }
 
 let hiddenAt = 0;
 
-export function start(): void {
+/** Begins with what the address says. */
+export async function start(): Promise<void> {
+	const wrong = await openLinked();
 	void followLink(location.hash);
 	addEventListener('hashchange', () => void followLink(location.hash));
 	effect(() => {
@@ -165,21 +53,27 @@ export function start(): void {
 	});
 	effect(() => {
 		if (!away.value) return;
-		unfollow();
+		follower.value.peek()?.unfollow();
 		clearTimeout(probeTimer);
 		probeTimer = window.setTimeout(() => void probe(), PROBE_MS);
+	});
+	effect(() => {
+		const f = follower.value.value;
+		if (f) untracked(f.begin);
 	});
 	let began = false;
 	effect(() => {
 		if (!settled.value || began) return;
 		began = true;
-		follow();
+		void follower.load();
 		if (experiments.value === null) void loadExperiments();
 		void api.getSession().then((s) => (session.value = s), report);
 	});
+	if (wrong) report(wrong);
 	document.addEventListener('visibilitychange', () => {
 		if (document.hidden) hiddenAt = Date.now();
-		if (began) follow();
-		if (!document.hidden && began && hiddenAt) onRuns(runs.value.slice(0, 100).map((r) => r.id));
+		const f = follower.value.value;
+		f?.follow();
+		if (f && !document.hidden && hiddenAt) f.onRuns(runs.value.slice(0, 100).map((r) => r.id));
 	});
 }

@@ -5,10 +5,10 @@ import type { Run } from '../base/types.ts';
 import { defaultCurve, defaultGoal } from '../base/goal.ts';
 import { chartOrder, frontKeys, openAtFirst } from '../base/order.ts';
 import { metricColumn } from '../base/rank.ts';
-import { emptyView, isExpression, linkedTarget } from '../base/url.ts';
+import { emptyView, isBare, isExpression, linkedTarget, parseView, PLAIN, savedAlone } from '../base/url.ts';
 import { countKeys, curve, experiments, filterProblem, goal, heldMetrics, keyRuns, loading, loadingMore, metricKeys,
-	notHeld, problem, report, runs } from './runs.ts';
-import { fill, unwant, want } from './series.ts';
+	liveRev, notHeld, problem, report, runs } from './runs.ts';
+import { fill, grow, unwant, want } from './series.ts';
 import { go, view } from './view.ts';
 
 /** Runs of the first question, and the metrics that all come with it: as in web/api/native/page.c. */
@@ -69,6 +69,7 @@ async function firstPage({ name, filter, mine }: Load): Promise<{ list: Run[]; n
 	if (!mine()) return null;
 	let { runs: list, next } = got;
 	const newest = name ?? list[0]?.experiment;
+	if (newest !== undefined && got.view && isBare(view.value)) openSaved({ ...got.view, experiment: newest });
 	if (list.some((r) => r.experiment !== newest)) {
 		list = list.filter((r) => r.experiment === newest);
 		next = '';
@@ -221,10 +222,34 @@ export async function followLink(hash: string): Promise<void> {
 	}
 }
 
+/** Shows a view as it was saved, of the experiment's name of now. */
+export function openSaved(v: { id: string; query: string; experiment: string }): void {
+	go({ ...emptyView, ...parseView(v.query), experiment: v.experiment, saved: v.id });
+}
+
+/** Where the address is that of a saved view alone: shows it; what went wrong, or null. */
+export async function openLinked(): Promise<unknown> {
+	const id = savedAlone(location.search);
+	if (id === null) return null;
+	try {
+		openSaved(await api.request('views/' + id) as unknown as Parameters<typeof openSaved>[0]);
+		return null;
+	} catch (e) {
+		go({ saved: PLAIN });
+		return e;
+	}
+}
+
 export async function loadExperiments(): Promise<void> {
 	try {
 		experiments.value = await api.getExperiments();
 	} catch (e) {
 		report(e);
 	}
+}
+
+/** What may have changed while nobody listened: the list again, and what the drawn runs have gained. */
+export function refresh(): void {
+	void reloadRuns().then(() => grow(runs.value)).finally(() => liveRev.value++);
+	if (viewPage.value === 'experiments') void loadExperiments();
 }

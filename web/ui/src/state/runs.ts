@@ -31,6 +31,9 @@ export const session = signal<Session | null>(null);
 export const signedOut = signal(false);
 export const filterProblem = signal<string | null>(null);
 
+/** Grows whenever something of a run may have changed, for pages that hold more than the list does. */
+export const liveRev = signal(0);
+
 /** Puts a failed request into the words that it deserves. */
 export function report(e: unknown): void {
 	const status = e instanceof ApiError ? e.status : -1;

@@ -130,14 +130,33 @@ function pad(s: Span, log: boolean): Span {
 	return { lo: s.lo >= 0 && s.lo - d < 0 ? 0 : s.lo - d, hi: s.hi + d };
 }
 
+/** What a y axis is made by. */
+export interface Fit {
+	/** The range of x. */
+	from: number;
+	to: number;
+	log: boolean;
+	/** Lone spikes and runs that fell out stretch it as far as they go. */
+	full: boolean;
+	/** Ends that the reader has set; null: where the lines have it. */
+	limits?: readonly [number | null, number | null];
+}
+
+/** The span with the reader's ends, where these leave a span. */
+function limited(s: Span, { limits, log }: Fit): Span {
+	const [lo, hi] = [limits?.[0] ?? s.lo, limits?.[1] ?? s.hi];
+	return lo < hi && !(log && lo <= 0) ? { lo, hi } : s;
+}
+
 /**
  * The y axis. Every value of the runs that count is inside, lone spikes included (up to STRETCH_SPIKE times what is
  * usual); a run that fell out may stretch it a little. Whatever is still outside comes back with its place and value.
  */
-export function fitRange(lines: readonly ChartLine[], from: number, to: number, log: boolean, full: boolean): Range {
+export function fitRange(lines: readonly ChartLine[], fit: Fit): Range {
+	const { from, to, log, full } = fit;
 	const all = spanOf(lines, from, to, log);
 	if (!all) {
-		const empty = { lo: log ? 0.1 : 0, hi: 1 };
+		const empty = limited({ lo: log ? 0.1 : 0, hi: 1 }, fit);
 		return { ...empty, outside: outsideOf(lines, empty, from, to) };
 	}
 	let span = all;
@@ -151,7 +170,7 @@ export function fitRange(lines: readonly ChartLine[], from: number, to: number, 
 			span = { lo: wide.lo === all.lo ? all.lo : kept.lo, hi: wide.hi === all.hi ? all.hi : kept.hi };
 		}
 	}
-	const p = pad(span, log);
+	const p = limited(pad(span, log), fit);
 	return { ...p, outside: outsideOf(lines, p, from, to) };
 }
 

@@ -5,7 +5,7 @@ import { boxOf, drawAxes, ticksX } from './axes.ts';
 import { Chart } from '../base/chart.ts';
 import { drawCursor, drawSelection } from './cursor.ts';
 import { distanceTo, fitRange, snapX, type ChartLine } from './geometry.ts';
-import { blank, FONT } from '../base/ink.ts';
+import { blank } from '../base/ink.ts';
 import { drawEnd, drawLine } from './lines.ts';
 import { drawFlags, drawNotOnLog, drawOutside, flagRows, LANE } from './marks.ts';
 import { drawLabel, labelsOf, type Label } from './names.ts';
@@ -41,7 +41,6 @@ interface Drawn {
 
 const NEAR_PX = 24;
 const SNAP_PX = 12;
-const TITLE_PX = 24;
 /** Shorter drags are clicks. */
 const DRAG_PX = 4;
 
@@ -106,19 +105,13 @@ export class LineChart extends Chart<LineData, LineEvents> {
 		};
 	}
 
-	/** The chart as a PNG with a title above it; null before it is drawn. */
-	picture(title: string): Promise<Blob | null> {
+	/** Draws all but what follows the pointer on another canvas; where it lies there, null before it is drawn. */
+	paint(g: CanvasRenderingContext2D): Pane | null {
 		const p = this.pane;
-		if (!p) return Promise.resolve(null);
-		const c = document.createElement('canvas');
-		const g = blank(c, p.width, p.height + TITLE_PX);
-		g.fillStyle = p.theme.back;
-		g.fillRect(0, 0, p.width, p.height + TITLE_PX);
-		g.fillStyle = p.theme.text;
-		g.font = 'bold ' + FONT;
-		g.fillText(title, 8, TITLE_PX / 2 + 2);
-		for (const part of [this.axes, this.base]) g.drawImage(part, 0, TITLE_PX, p.width, p.height);
-		return new Promise((done) => c.toBlob(done));
+		if (!p) return null;
+		drawAxes(g, p);
+		this.drawLines(g, p);
+		return p;
 	}
 
 	/** Fits the axis to the lines and the element, and draws. */
@@ -128,7 +121,7 @@ export class LineChart extends Chart<LineData, LineEvents> {
 		const height = this.el.clientHeight;
 		if (!d || width < 40 || height < 40) return;
 		const g = this.axes.getContext('2d')!;
-		const range = fitRange(d.lines, d.from, d.to, d.log, d.full);
+		const range = fitRange(d.lines, d);
 		this.rows = flagRows(g, d, width);
 		const box = boxOf(g, d, range, { width, height, lanes: this.rows * LANE }, this.ev.formatY);
 		const { formatX, formatY } = this.ev;
@@ -139,7 +132,13 @@ export class LineChart extends Chart<LineData, LineEvents> {
 
 	private drawPane(p: Pane): void {
 		drawAxes(blank(this.axes, p.width, p.height), p);
-		const g = blank(this.base, p.width, p.height);
+		this.drawLines(blank(this.base, p.width, p.height), p);
+		this.drawOver();
+		this.el.dataset.drawn = String(Number(this.el.dataset.drawn ?? 0) + 1);
+	}
+
+	/** The lines, what stands at their ends, flags and names. */
+	private drawLines(g: CanvasRenderingContext2D, p: Pane): void {
 		g.save();
 		clip(g, p.box);
 		for (let i = p.d.lines.length - 1; i >= 0; i--) drawLine(g, p, p.d.lines[i]!, 1.4);
@@ -150,8 +149,6 @@ export class LineChart extends Chart<LineData, LineEvents> {
 		];
 		this.labels = labelsOf(p);
 		for (const l of this.labels) drawLabel(g, p, l, false);
-		this.drawOver();
-		this.el.dataset.drawn = String(Number(this.el.dataset.drawn ?? 0) + 1);
 	}
 
 	/** The run in front, the cursor and the points under it, the selection. */

@@ -1,15 +1,10 @@
 // What a line chart shows and where it is drawn: the data that comes in, the events that go out, and the pane, which
 // turns values into pixels. Shared by the modules that draw the parts of a chart.
-import type { ChartLine, Range } from './geometry.ts';
+import type { ChartLine, Fit, Range } from './geometry.ts';
 import type { Theme } from '../base/ink.ts';
 
-export interface LineData {
+export interface LineData extends Fit {
 	lines: ChartLine[];
-	/** x range of the axis. */
-	from: number;
-	to: number;
-	log: boolean;
-	full: boolean;
 	xLabel: string;
 	/** x is a number, seconds, or seconds since 1970. */
 	ticksX: 'even' | 'time' | 'clock';

@@ -1,6 +1,6 @@
 // Small pieces that several pages share: a run's key (colour and dash), its name, a shape for how it ended, a page
 // without anything on it, the head of a group, a panel that a button opens, a link that the page follows itself.
-import { useSignal } from '@preact/signals';
+import { useSignal, type Signal } from '@preact/signals';
 import type { ComponentChildren } from 'preact';
 import { useEffect, useRef } from 'preact/hooks';
 import type { Look } from '../../base/colour.ts';
@@ -72,6 +72,23 @@ export function GroupHead({ open, toggle, name, count }: GroupOptions) {
 		<h2><button type="button" class="quiet" aria-expanded={open} onClick={toggle}>
 			<span aria-hidden="true">{open ? '▾' : '▸'}</span> {name} <span class="dim">{count}</span>
 		</button></h2>
+	);
+}
+
+interface OpenerOptions {
+	word: string;
+	open: Signal<boolean>;
+	panel: (close: () => void) => ComponentChildren;
+}
+
+/** A button with the panel that it opens. */
+export function Opener({ word, open, panel }: OpenerOptions) {
+	return (
+		<span class="pop">
+			<button type="button" aria-expanded={open.value}
+				onClick={() => (open.value = !open.value)}>{word}</button>
+			{open.value && panel(() => (open.value = false))}
+		</span>
 	);
 }
 

@@ -6,7 +6,7 @@ import { signal, useComputed, useSignalEffect, type ReadonlySignal } from '@prea
 import { LineChart, type ChartLine, type LineData } from '../../charts/line/index.ts';
 import { valueText } from '../../base/format.ts';
 import * as s from '../../state/index.ts';
-import { saveBlob } from '../base/save.ts';
+import { lazy } from '../base/lazy.tsx';
 import { theme } from '../base/theme.ts';
 import { formatX, GROUP, linesOf, rangeOf, summary } from './lines.ts';
 
@@ -14,13 +14,9 @@ import { formatX, GROUP, linesOf, rangeOf, summary } from './lines.ts';
 const GUTTER = 128;
 const GUTTER_NARROW = 84;
 const BESIDE = 50;
+const ChartTools = lazy(() => import('./tools.tsx').then((m) => m.ChartTools));
 /** The metric whose chart takes the whole width. */
 const large = signal<string | null>(null);
-
-async function save(metric: string, chart: LineChart | null): Promise<void> {
-	const blob = await chart?.picture([s.experiment.value, metric].filter(Boolean).join(': '));
-	if (blob) saveBlob(blob, metric, 'png');
-}
 
 /** Makes the chart in its element and asks for its points while it can be seen; returns what ends both. */
 function begin(metric: string, el: HTMLElement, chart: { current: LineChart | null }): () => void {
@@ -72,14 +68,14 @@ function useChart(metric: string, box: RefObject<HTMLDivElement | null>,
 	const chart = useRef<LineChart | null>(null);
 	useEffect(() => begin(metric, box.current!, chart), [metric]);
 	useSignalEffect(() => {
-		const { log, full } = s.view.value;
+		const { log, full, limits } = s.view.value;
 		const l = lines.value;
 		const [from, to] = rangeOf(metric, l);
 		const unit = s.unitOf(metric);
 		void theme();
 		const width = box.current?.clientWidth ?? 0;
 		chart.current?.set({
-			lines: l, from, to, log, full, xLabel: unit, ticksX: tickKind(unit),
+			lines: l, from, to, log, full, limits: limits[metric], xLabel: unit, ticksX: tickKind(unit),
 			whole: unit === 'step' || metric.startsWith('epoch/') && unit === 'epoch',
 			gutter: l.length > 1 && width > 300 ? (width > 430 ? GUTTER : GUTTER_NARROW) : 0,
 		});
@@ -100,10 +96,10 @@ interface CaptionOptions {
 	note: string | undefined;
 	/** Whether any line is smoothed. */
 	smooth: boolean;
-	onSave: () => void;
+	chart: RefObject<LineChart | null>;
 }
 
-function Caption({ metric, note, smooth, onSave }: CaptionOptions) {
+function Caption({ metric, note, smooth, chart }: CaptionOptions) {
 	const v = s.view.value;
 	const big = large.value === metric;
 	return (
@@ -118,9 +114,7 @@ function Caption({ metric, note, smooth, onSave }: CaptionOptions) {
 				<button type="button" class="quiet" aria-pressed={big} aria-label={`enlarge ${metric}`}
 					title={big ? 'back to its place' : 'enlarge'}
 					onClick={() => (large.value = big ? null : metric)}>{big ? '⤡' : '⤢'}</button>
-				<button type="button" class="quiet" aria-label={`save ${metric} as a picture`}
-					title="save as a picture"
-					onClick={onSave}>PNG</button>
+				<ChartTools of={metric} name={metric} chart={chart} />
 			</span>
 		</figcaption>
 	);
@@ -142,7 +136,7 @@ export function ChartCard({ metric, note }: { metric: string; note?: string }) {
 			if (e.key === 'Escape' && big && !s.zoomOf(metric)) large.value = null;
 		}}>
 			<Caption metric={metric} note={note} smooth={v.smooth > 0 && lines.value.some((l) => l.smooth)}
-				onSave={() => void save(metric, chart.current)} />
+				chart={chart} />
 			<div class="plot" ref={box} tabIndex={0} role="group" data-chart={metric}
 				aria-label={summary(metric, lines.value)} />
 			{none && <p class="nothing">no points of the shown runs</p>}

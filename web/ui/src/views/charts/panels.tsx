@@ -10,12 +10,15 @@ import * as s from '../../state/index.ts';
 import { Chooser } from '../base/chooser.tsx';
 import { saveBlob } from '../base/save.ts';
 import { theme } from '../base/theme.ts';
+import { ChartTools } from './tools.tsx';
 import { formatX, GROUP, linesOf, rangeOf, summary } from './lines.ts';
 
 const DASHES: number[][] = [[], [7, 3], [2, 2.5], [10, 3, 2, 3]];
 const GUTTER = 150;
 /** What keeps a line's run apart from its metric in its id. */
 const OF = '\n';
+/** What limits of panels are known by, beside those of charts of a metric. */
+const LIMITS = 'panel ';
 /** The key whose unit is that of the view. */
 const VIEW = '';
 
@@ -84,13 +87,14 @@ function useChart({ box, p, keys, lines }: Drawing): RefObject<LineChart | null>
 		return end;
 	}, [p.x, keys.join()]);
 	useSignalEffect(() => {
-		const { log, full, x: unit } = s.view.value;
+		const { log, full, limits, x: unit } = s.view.value;
 		const l = lines.value;
 		void made.value;
 		const [from, to] = p.x ? rangeOver(l) : rangeOf(VIEW, l);
 		void theme();
 		chart.current?.set({
-			lines: l, from, to, log, full, xLabel: p.x ? s.shortKey(p.x) : unit, whole: !p.x
+			lines: l, from, to, log, full, limits: limits[LIMITS + titleOf(p)],
+			xLabel: p.x ? s.shortKey(p.x) : unit, whole: !p.x
 				&& unit === 'step',
 			ticksX: p.x ? 'even' : unit === 'time' ? 'time' : unit === 'clock' ? 'clock' : 'even',
 			gutter: l.length > 1 && (box.current?.clientWidth ?? 0) > 430 ? GUTTER : 0,
@@ -106,6 +110,8 @@ function useChart({ box, p, keys, lines }: Drawing): RefObject<LineChart | null>
 	});
 	return chart;
 }
+
+const titleOf = (p: Panel) => p.metrics + (p.x ? ` over ${p.x}` : '');
 
 /** The drawn points, a line each, as CSV. */
 function csvOf(lines: readonly ChartLine[], x: string): string {
@@ -154,14 +160,13 @@ function Card({ p, change }: CardOptions) {
 		return shown.value.flatMap((k, i) => metricLines(k, i, p, shown.value.length > 1));
 	});
 	const chart = useChart({ box, p, keys, lines });
-	const title = p.metrics + (p.x ? ` over ${p.x}` : '');
-	const png = () => void chart.current?.picture(title).then((b) => b && saveBlob(b, title, 'png'));
+	const title = titleOf(p);
 	const wrong = patternOf(p.metrics) === '' ? 'this pattern cannot be read' : 'no metric is chosen';
 	return (
 		<figure class="card chart panel" data-panel={p.metrics}>
 			<figcaption><Choices p={p} change={change} /><span class="grow" />
 				{more > 0 && <span class="dim">{more} more match</span>}
-				<button type="button" class="quiet" onClick={png}>PNG</button>
+				<ChartTools of={LIMITS + title} name={title} chart={chart} />
 				<button type="button" class="quiet" onClick={() => saveBlob(new
 					Blob([csvOf(lines.value, p.x
 					|| s.view.value.x)], { type: 'text/csv' }), title, 'csv')}>CSV</button>

@@ -1,17 +1,16 @@
 // The line above everything: where one is, the filter, the goal, columns, export, theme.
-import { signal, type Signal } from '@preact/signals';
-import type { ComponentChildren, RefObject } from 'preact';
+import { signal } from '@preact/signals';
+import type { RefObject } from 'preact';
 import { useEffect, useRef } from 'preact/hooks';
 import * as s from '../../state/index.ts';
 import { directionOf } from '../../base/goal.ts';
-import { followed } from '../base/bits.tsx';
+import { followed, Opener } from '../base/bits.tsx';
 import { lazy } from '../base/lazy.tsx';
 import { theme, toggleTheme } from '../base/theme.ts';
 
 const picking = signal(false);
 const Picker = lazy(() => import('../table/picker.tsx').then((m) => m.Picker));
-const tagging = signal(false);
-const BulkTag = lazy(() => import('./bulktag.tsx').then((m) => m.BulkTag));
+const Tools = lazy(() => import('./tools.tsx').then((m) => m.Tools));
 const aiming = signal(false);
 const GoalPicker = lazy(() => import('./goalpicker.tsx').then((m) => m.GoalPicker));
 /** More goals than this are looked for instead of listed. */
@@ -115,34 +114,12 @@ function GoalSelect() {
 	);
 }
 
-interface OpenerOptions {
-	word: string;
-	open: Signal<boolean>;
-	panel: (close: () => void) => ComponentChildren;
-}
-
-/** A button with the panel that it opens. */
-function Opener({ word, open, panel }: OpenerOptions) {
-	return (
-		<span class="pop">
-			<button type="button" aria-expanded={open.value}
-				onClick={() => (open.value = !open.value)}>{word}</button>
-			{open.value && panel(() => (open.value = false))}
-		</span>
-	);
-}
-
-function saveCsv(): void {
-	void import('../table/csv.ts').then((m) => m.saveTable(s.experiment.value ?? 'runs'), s.report);
-}
-
 function signOut(): void {
 	void s.endSession().then(() => location.reload(), s.report);
 }
 
 export function Header() {
 	const compare = s.view.value.page === 'compare';
-	const mayTag = compare && s.session.value?.mayWrite === true && s.runs.value.length > 0;
 	return (
 		<header class="head">
 			<Where />
@@ -150,11 +127,8 @@ export function Header() {
 			{compare && <GoalSelect />}
 			{compare
 				&& <Opener word="columns" open={picking} panel={(close) => <Picker close={close} />} />}
-			{mayTag && <Opener word="tag" open={tagging} panel={(close) => <BulkTag close={close} />} />}
+			{compare && s.runs.value.length > 0 && <Tools />}
 			<span class="grow" />
-			{compare && s.runs.value.length > 0 && <button type="button"
-				title="the table as it is: its rows, its columns, every digit"
-				onClick={saveCsv}>CSV</button>}
 			{s.session.value?.signedIn && <button type="button" onClick={signOut}>sign out</button>}
 			<button type="button" title="light or dark" aria-label={`Theme: ${theme()}`}
 				onClick={toggleTheme}>

@@ -32,7 +32,8 @@ const cut = (text: string) => (text.length > VALUE_MAX ? text.slice(0, VALUE_MAX
 const sparkRange = computed(() => {
 	void s.seriesRev.value;
 	const g = s.goal.value;
-	const { lo, hi } = fitRange(g ? linesOf(g.key, s.shown.value) : [], -Infinity, Infinity, false, false);
+	const { lo, hi } = fitRange(g ? linesOf(g.key, s.shown.value) : [],
+		{ from: -Infinity, to: Infinity, log: false, full: false });
 	return { lo, hi };
 });
 

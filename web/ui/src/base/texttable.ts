@@ -1,0 +1,55 @@
+// A table as text for papers and issues: Markdown or LaTeX.
+
+export interface TextCell {
+	text: string;
+	/** The best of its column. */
+	best: boolean;
+}
+
+export interface TextTable {
+	head: readonly string[];
+	/** Columns of numbers stand to the right. */
+	numbers: readonly boolean[];
+	rows: readonly (readonly TextCell[])[];
+}
+
+const line = (text: string) => text.replace(/\s+/g, ' ').trim();
+
+function markdownCell({ text, best }: TextCell): string {
+	const plain = line(text).replace(/[\\|*_`<]/g, '\\$&');
+	return best && plain ? `**${plain}**` : plain;
+}
+
+export function markdownTable({ head, numbers, rows }: TextTable): string {
+	const row = (cells: readonly string[]) => `| ${cells.join(' | ')} |`;
+	return [
+		row(head.map((text) => markdownCell({ text, best: false }))),
+		row(numbers.map((n) => (n ? '---:' : ':---'))),
+		...rows.map((r) => row(r.map(markdownCell))),
+	].join('\n') + '\n';
+}
+
+const LATEX: Record<string, string> = {
+	'\\': '\\textbackslash{}', '~': '\\textasciitilde{}', '^': '\\textasciicircum{}', '&': '\\&', '%': '\\%',
+	'$': '\\$', '#': '\\#', '_': '\\_', '{': '\\{', '}': '\\}', '±': '$\\pm$', '−': '$-$', '–': '--',
+	'∞': '$\\infty$', 'Δ': '$\\Delta$', 'µ': '$\\mu$', '…': '\\ldots{}', '<': '$<$', '>': '$>$',
+};
+
+function latexCell({ text, best }: TextCell): string {
+	const plain = line(text).replace(/[\\~^&%$#_{}±−–∞Δµ…<>]/g, (c) => LATEX[c]!);
+	return best && plain ? `\\textbf{${plain}}` : plain;
+}
+
+/** With the rules of the package booktabs. */
+export function latexTable({ head, numbers, rows }: TextTable): string {
+	const row = (cells: readonly string[]) => `  ${cells.join(' & ')} \\\\`;
+	return [
+		`\\begin{tabular}{${numbers.map((n) => (n ? 'r' : 'l')).join('')}}`,
+		'  \\toprule',
+		row(head.map((text) => latexCell({ text, best: false }))),
+		'  \\midrule',
+		...rows.map((r) => row(r.map(latexCell))),
+		'  \\bottomrule',
+		'\\end{tabular}',
+	].join('\n') + '\n';
+}

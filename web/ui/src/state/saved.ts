@@ -1,0 +1,79 @@
+// Views of the experiment that readers have saved by name. Loaded with the panel that lists them.
+import { signal } from '@preact/signals';
+import { viewQuery } from '../base/url.ts';
+import { request, type Json } from './api.ts';
+import { experiment, report } from './runs.ts';
+import { go, view } from './view.ts';
+
+export interface Saved {
+	id: string;
+	name: string;
+	experiment: string;
+	query: string;
+	/** Whether its experiment opens with it. */
+	preferred: boolean;
+}
+
+/** Those of the experiment, null until they are here. */
+export const savedViews = signal<Saved[] | null>(null);
+
+function savedOf(v: Json): Saved {
+	return { id: String(v.id), name: String(v.name), experiment: String(v.experiment), query: String(v.query),
+		preferred: v.default === true };
+}
+
+/** What is on the screen, as a view to be saved says it. */
+function present(): string {
+	return viewQuery({ ...view.value, saved: null }) || '?';
+}
+
+/** The saved view that this one began as. */
+export function savedNow(): Saved | null {
+	return savedViews.value?.find((v) => v.id === view.value.saved) ?? null;
+}
+
+/** Whether the screen shows something else by now. */
+export function isChanged(v: Saved): boolean {
+	return v.query !== present();
+}
+
+export async function loadSaved(): Promise<void> {
+	const of = experiment.value;
+	if (of === null) return;
+	try {
+		const r = await request('views?experiment=' + encodeURIComponent(of));
+		if (of === experiment.value) savedViews.value = (r.views as Json[]).map(savedOf);
+	} catch (e) {
+		report(e);
+	}
+}
+
+/** Saves what is on the screen by a name; throws what the server refuses. */
+export async function saveView(name: string): Promise<void> {
+	const made = savedOf(await request('views', { name, experiment: experiment.value ?? '', query: present() }));
+	go({ saved: made.id });
+	await loadSaved();
+}
+
+async function change(v: Saved, body: Json): Promise<void> {
+	await request('views/' + v.id, body, 'PATCH');
+	await loadSaved();
+}
+
+/** The view becomes what is on the screen. */
+export const replaceView = (v: Saved): Promise<void> => change(v, { query: present() });
+export const renameView = (v: Saved, name: string): Promise<void> => change(v, { name });
+/** Its experiment opens with it, or no longer. */
+export const preferView = (v: Saved, on: boolean): Promise<void> => change(v, { default: on });
+
+/** Deletes it; what brings it back comes back. */
+export async function deleteView(v: Saved): Promise<() => Promise<void>> {
+	await request('views/' + v.id, undefined, 'DELETE');
+	if (view.value.saved === v.id) go({ saved: null });
+	await loadSaved();
+	return async () => {
+		const { name, experiment: of, query } = v;
+		await request('views', { name, experiment: of, query, default: v.preferred });
+		await loadSaved();
+	};
+}

@@ -1,0 +1,66 @@
+// What can be done with a chart besides looking: the ends of its y axis, and files of it.
+import { useSignal } from '@preact/signals';
+import type { RefObject } from 'preact';
+import type { LineChart } from '../../charts/line/index.ts';
+import type { Limits } from '../../base/url.ts';
+import * as s from '../../state/index.ts';
+import { Opener, Panel } from '../base/bits.tsx';
+import { saveBlob } from '../base/save.ts';
+import '../base/later.ts';
+
+interface Options {
+	/** What the view knows the chart's limits by. */
+	of: string;
+	/** For people: what the chart is of. */
+	name: string;
+	chart: RefObject<LineChart | null>;
+}
+
+async function save({ name, chart }: Options, kind: 'png' | 'svg'): Promise<void> {
+	const { pictureOf } = await import('../../charts/line/picture.ts');
+	const title = [s.experiment.value, name].filter(Boolean).join(': ');
+	const blob = chart.current && await pictureOf(chart.current, title, kind);
+	if (blob) saveBlob(blob, name, kind);
+}
+
+const numberOf = (text: string) => (text.trim() === '' || !Number.isFinite(Number(text)) ? null : Number(text));
+
+/** Where the y axis begins and ends; an empty field leaves that to the lines. */
+function LimitsPanel({ of, close }: { of: string; close: () => void }) {
+	const { limits } = s.view.value;
+	const now = limits[of] ?? [null, null];
+	const set = (to: Limits) => {
+		const { [of]: _, ...others } = limits;
+		s.go({ limits: to[0] === null && to[1] === null ? others : { ...others, [of]: to } });
+	};
+	const field = (label: string, at: 0 | 1) => (
+		<label>{label} <input type="text" inputMode="decimal" placeholder="automatic" value={now[at] ?? ''}
+			aria-label={`y ${label}`}
+			onChange={(e) => set(at ? [now[0], numberOf(e.currentTarget.value)]
+				: [numberOf(e.currentTarget.value), now[1]])} /></label>
+	);
+	const wrong = now[0] !== null && now[1] !== null && now[0] >= now[1];
+	return (
+		<Panel label={`y axis of ${of}`} close={close}>
+			<span class="options">{field('from', 0)}{field('to', 1)}
+				<button type="button" onClick={() => set([null, null])}>automatic</button></span>
+			{wrong && <span class="problem" role="alert">The axis must begin below its end.</span>}
+		</Panel>
+	);
+}
+
+export function ChartTools(o: Options) {
+	const open = useSignal(false);
+	const button = (kind: 'png' | 'svg', title: string) => (
+		<button type="button" class="quiet" aria-label={`save ${o.name} as ${title}`} title={`save as ${title}`}
+			onClick={() => void save(o, kind).catch(s.report)}>{kind.toUpperCase()}</button>
+	);
+	const on = s.view.value.limits[o.of] !== undefined;
+	return (
+		<>
+			<span class={'limits' + (on ? ' on' : '')}><Opener word={on ? 'y set' : 'y'} open={open}
+				panel={(close) => <LimitsPanel of={o.of} close={close} />} /></span>
+			{button('png', 'a picture')}{button('svg', 'a drawing (SVG)')}
+		</>
+	);
+}

@@ -1,0 +1,28 @@
+// What can be done with the table and the view: saved views, one tag for many runs, the table as a file or a text.
+import { signal } from '@preact/signals';
+import * as s from '../../state/index.ts';
+import { Opener } from '../base/bits.tsx';
+import { SavedViews } from '../saved/saved.tsx';
+import { CopyTable } from '../table/copy.tsx';
+import { saveTable } from '../table/csv.ts';
+import '../base/later.ts';
+import { BulkTag } from './bulktag.tsx';
+
+const viewing = signal(false);
+const tagging = signal(false);
+const copying = signal(false);
+
+export function Tools() {
+	return (
+		<>
+			<span class="kept"><Opener word="views" open={viewing}
+				panel={(close) => <SavedViews close={close} />} /></span>
+			{s.session.value?.mayWrite && <span class="spare"><Opener word="tag" open={tagging}
+				panel={(close) => <BulkTag close={close} />} /></span>}
+			<span class="spare"><Opener word="copy" open={copying}
+				panel={(close) => <CopyTable close={close} />} /></span>
+			<button type="button" title="the table as it is: its rows, its columns, every digit"
+				onClick={() => saveTable(s.experiment.value ?? 'runs')}>CSV</button>
+		</>
+	);
+}

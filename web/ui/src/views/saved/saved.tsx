@@ -1,0 +1,106 @@
+// The views of the experiment that were saved: opened, shared by their links, and by those who may write saved,
+// renamed, made what the experiment opens with, deleted.
+import { useSignal } from '@preact/signals';
+import { useEffect } from 'preact/hooks';
+import * as s from '../../state/index.ts';
+import { deleteView, isChanged, preferView, renameView, replaceView, saveView } from '../../state/saved.ts';
+import { loadSaved, savedNow, savedViews, type Saved } from '../../state/saved.ts';
+import { emptyView, PLAIN } from '../../base/url.ts';
+import { followed, NameForm, Panel } from '../base/bits.tsx';
+import '../base/later.ts';
+
+interface LineOptions {
+	v: Saved;
+	/** Does something and says what the server refuses. */
+	act: (what: () => Promise<void>) => void;
+	/** Deletes it, in a way that can be undone. */
+	remove: () => void;
+}
+
+function Acts({ v, act, remove, rename }: LineOptions & { rename: () => void }) {
+	return (
+		<span class="savedacts">
+			<button type="button" class="quiet" aria-pressed={v.preferred}
+				aria-label={`open the experiment with ${v.name}`}
+				title={v.preferred ? 'the experiment opens with this view'
+					: 'let the experiment open with it'}
+				onClick={() => act(() => preferView(v, !v.preferred))}>
+				{v.preferred ? '★' : '☆'}</button>
+			<button type="button" class="quiet" aria-label={`rename ${v.name}`}
+				onClick={rename}>rename</button>
+			<button type="button" class="quiet" aria-label={`delete ${v.name}`}
+				onClick={remove}>✕</button>
+		</span>
+	);
+}
+
+function Line(o: LineOptions) {
+	const { v } = o;
+	const naming = useSignal(false);
+	const here = s.view.value.saved === v.id;
+	const mayWrite = s.session.value?.mayWrite === true;
+	if (naming.value)
+		return <li><NameForm was={v.name} close={() => (naming.value = false)}
+			save={(name) => renameView(v, name)} /></li>;
+	return (
+		<li class="savedline">
+			<a href={`?v=${v.id}`} aria-current={here ? 'page' : undefined}
+				onClick={followed(() => s.openSaved(v))}>{v.name}</a>
+			{!mayWrite && v.preferred && <span class="dim">★</span>}
+			{here && isChanged(v) && mayWrite && <button type="button"
+				title="the saved view becomes what is on the screen"
+				onClick={() => o.act(() => replaceView(v))}>update</button>}
+			{mayWrite && <Acts {...o} rename={() => (naming.value = true)} />}
+		</li>
+	);
+}
+
+function SaveForm({ act }: Pick<LineOptions, 'act'>) {
+	const name = useSignal('');
+	return (
+		<form class="tagform" onSubmit={(e) => {
+			e.preventDefault();
+			if (name.value.trim() === '') return;
+			act(async () => {
+				await saveView(name.value.trim());
+				name.value = '';
+			});
+		}}>
+			<input aria-label="Name of the view" placeholder="save this view as …" value={name.value}
+				onInput={(e) => (name.value = e.currentTarget.value)} />
+			<button type="submit" disabled={name.value.trim() === ''}>save</button>
+		</form>
+	);
+}
+
+export function SavedViews({ close }: { close: () => void }) {
+	const said = useSignal('');
+	const undo = useSignal<{ name: string; again: () => Promise<void> } | null>(null);
+	useEffect(() => void loadSaved(), [s.experiment.value]);
+	const act = (what: () => Promise<void>) => {
+		said.value = '';
+		undo.value = null;
+		what().catch((e: unknown) => (said.value = (e as Error).message));
+	};
+	const remove = (v: Saved) => act(async () => {
+		undo.value = { name: v.name, again: await deleteView(v) };
+	});
+	const list = savedViews.value;
+	const now = savedNow();
+	const plain = { ...emptyView, experiment: s.experiment.value, saved: PLAIN };
+	return (
+		<Panel label="Saved views" close={close}>
+			{s.session.value?.mayWrite && <SaveForm act={act} />}
+			{said.value && <p class="problem" role="alert">{said.value}</p>}
+			{undo.value && <p class="dim" role="status">{undo.value.name} is deleted. <button
+				type="button" onClick={() => act(undo.value!.again)}>undo</button></p>}
+			<ul class="files">{list?.map((v) => (
+				<Line key={v.id} v={v} act={act} remove={() => remove(v)} />))}</ul>
+			{list && !list.length && <p class="dim">No view of this experiment is saved. A saved view
+				keeps runs, columns, charts, panels, groups and zoom; its link opens it alike for
+				others.</p>}
+			{(now || list?.some((v) => v.preferred)) && <a href={s.addressOf(plain)}
+				onClick={followed(() => s.go(plain))}>without a view</a>}
+		</Panel>
+	);
+}

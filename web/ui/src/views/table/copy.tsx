@@ -1,0 +1,81 @@
+// The table as it stands on the screen, as Markdown or LaTeX: its rows, its columns, its digits, the best in bold.
+import { useSignal } from '@preact/signals';
+import { isValidElement, type ComponentChildren } from 'preact';
+import { useRef } from 'preact/hooks';
+import { latexTable, markdownTable, type TextCell, type TextTable } from '../../base/texttable.ts';
+import * as s from '../../state/index.ts';
+import { Panel } from '../base/bits.tsx';
+import { columns } from './columns.tsx';
+import { groupColumns, orderGroups } from './groupcells.tsx';
+import { visibleRows } from './rows.ts';
+
+const ROWS_MAX = 1000;
+/** What only a screen can show. */
+const LEFT_OUT: ReadonlySet<string> = new Set(['cursor', 'phase', 'notes']);
+
+/** The words of what a cell shows; drawings have none. */
+function wordsOf(c: ComponentChildren): TextCell {
+	if (typeof c === 'string' || typeof c === 'number') return { text: String(c), best: false };
+	if (Array.isArray(c)) {
+		const parts = c.map(wordsOf).filter((p) => p.text !== '');
+		return { text: parts.map((p) => p.text).join(' '), best: parts.some((p) => p.best) };
+	}
+	if (!isValidElement(c)) return { text: '', best: false };
+	const { children, class: name } = c.props as { children?: ComponentChildren; class?: string };
+	const inner = wordsOf(children);
+	return { text: name === 'none' ? '' : inner.text, best: inner.best || name === 'best' };
+}
+
+function groupTable(): TextTable {
+	const cols = groupColumns.value.filter((c) => !LEFT_OUT.has(c.of.id));
+	const plain = (text: string): TextCell => ({ text, best: false });
+	const rows = orderGroups(s.runGroups.value, groupColumns.value).slice(0, ROWS_MAX);
+	return {
+		head: ['group', 'n', ...cols.slice(1).map((c) => c.of.title)],
+		numbers: [false, true, ...cols.slice(1).map((c) => c.of.number)],
+		rows: rows.map((g) => [plain(g.name), plain(String(g.runs.length)),
+			...cols.slice(1).map((c) => wordsOf(c.cell(g)))]),
+	};
+}
+
+function runTable(): TextTable {
+	const cols = columns.value.filter((c) => !LEFT_OUT.has(c.id));
+	return {
+		head: cols.map((c) => c.title),
+		numbers: cols.map((c) => c.number),
+		rows: visibleRows.value.slice(0, ROWS_MAX).map((r) => cols.map((c) => wordsOf(c.cell(r)))),
+	};
+}
+
+/** Puts a text where it can be pasted from; false where the browser does not let a page do that. */
+async function copy(text: string): Promise<boolean> {
+	try {
+		await navigator.clipboard.writeText(text);
+		return true;
+	} catch {
+		return false;
+	}
+}
+
+export function CopyTable({ close }: { close: () => void }) {
+	const text = useSignal('');
+	const said = useSignal('');
+	const box = useRef<HTMLTextAreaElement>(null);
+	const take = async (form: (t: TextTable) => string) => {
+		text.value = form(s.isGrouped.value ? groupTable() : runTable());
+		said.value = (await copy(text.value)) ? 'copied' : 'the text is selected: Ctrl+C copies it';
+		box.current?.focus();
+		box.current?.select();
+	};
+	return (
+		<Panel label="Copy the table" close={close}>
+			<span class="options">
+				<button type="button" onClick={() => void take(markdownTable)}>Markdown</button>
+				<button type="button" onClick={() => void take(latexTable)}>LaTeX</button>
+				<span class="dim" role="status">{said.value}</span>
+			</span>
+			{text.value && <textarea ref={box} readOnly rows={8} aria-label="The table as text"
+				value={text.value} />}
+		</Panel>
+	);
+}
