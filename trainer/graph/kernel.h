@@ -22,6 +22,7 @@ struct step_page {
 	int64_t first_sample; /* of this micro-batch, within the global batch: what random draws are keyed by */
 	double inv_count;  /* 1 / samples (or tokens) of the global batch, over all ranks and micro-batches */
 	double loss_scale; /* 1 unless fp16 */
+	int64_t watch;	   /* not 0: a step in which the nodes of trainer/ops/watch act */
 	int64_t rehearsal; /* not 0: the program is run to be warm; the step is skipped and counts for nothing */
 };
 

@@ -169,6 +169,11 @@ op_cpu += trainer/ops/terms/terms_cpu.c
 op_cuda += trainer/ops/terms/terms_cuda.cu
 op_cases += trainer/ops/terms/terms_cases.c
 
+libtrainer_la_SOURCES += trainer/ops/watch/watch.h trainer/ops/watch/watch.c trainer/ops/watch/watch_ref.c
+op_cpu += trainer/ops/watch/watch_cpu.c
+op_cuda += trainer/ops/watch/watch_cuda.cu
+op_cases += trainer/ops/watch/watch_cases.c
+
 libtrainer_la_SOURCES += trainer/ops/xent/xent.h trainer/ops/xent/xent.c trainer/ops/xent/xent_ref.c
 op_cpu += trainer/ops/xent/xent_cpu.c
 op_cuda += trainer/ops/xent/xent_cuda.cu

@@ -6,6 +6,7 @@
 #include "trainer/ops/guard/guard.h"
 #include "trainer/ops/norm/norm.h"
 #include "trainer/ops/ops.h"
+#include "trainer/program/watching.h"
 
 struct optimizer_opts optimizer_opts_of(const struct run_config *cfg)
 {
@@ -21,7 +22,8 @@ struct optimizer_opts optimizer_opts_of(const struct run_config *cfg)
 					.nesterov = cfg->nesterov,
 					.scaling = cfg->precision == CONFIG_PRECISION_FP16,
 					.ema_decay = cfg->model_ema && !cfg->test_only ? cfg->model_ema_decay : 0,
-					.max_grad_norm = cfg->clip_grad_norm };
+					.max_grad_norm = cfg->clip_grad_norm,
+					.watch = cfg->watch_steps > 0 && cfg->command != COMMAND_BENCH };
 }
 
 static void add_step(struct graph *g, struct tensor *p, struct tensor *step, const struct optimizer_opts *o)
@@ -36,7 +38,10 @@ static void add_step(struct graph *g, struct tensor *p, struct tensor *step, con
 					  .nesterov = o->nesterov,
 					  .adapts = p->decay };
 
+	struct tensor *held = o->watch ? watching_begin(g, p) : NULL;
+
 	optimizers_table[o->kind]->add(g, p, step, &a);
+	watching_end(g, p, held);
 }
 
 static bool is_averaged(const struct tensor *t)

@@ -15,6 +15,7 @@ struct optimizer_opts {
 	bool scaling;	      /* the loss scale is found while training (fp16) */
 	double max_grad_norm; /* 0: no clipping */
 	double ema_decay;     /* of the averages "<name>.ema" of parameters and statistics; 0: none are kept */
+	bool watch;	       /* the nodes that look at parameters, gradients and updates in watched steps too */
 	bool pipeline;	       /* the parameters lie on the stages of one */
 	struct tensor *losses; /* sums over all ranks that must be finite for a step to count; NULL: none */
 };

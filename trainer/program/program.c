@@ -9,6 +9,7 @@
 #include "trainer/ops/guard/guard.h"
 #include "trainer/ops/ops.h"
 #include "trainer/program/fault.h"
+#include "trainer/program/watching.h"
 
 struct build {
 	const struct program_opts *o;
@@ -46,6 +47,24 @@ static int run_precision(struct build *b, struct err *err)
 static int run_recompute(struct build *b, struct err *err)
 {
 	return pass_recompute(b->g, b->o->recompute, err);
+}
+
+/* Where steps are made of several parts, the parts' own gradients: what they scatter around the step's is noise. */
+static int run_watch_terms(struct build *b, struct err *err)
+{
+	const struct strategy *s = b->o->strategy;
+	const bool whole = s == strategies_table[STRATEGY_single] || s == strategies_table[STRATEGY_ddp];
+
+	if (b->o->optimizer.watch && whole && !b->o->sharing.room && (b->o->sharing.world > 1 || b->o->accumulate))
+		watching_terms(b->g);
+	return graph_failed(b->g) ? err_set(err, b->g->err.code, "%s", b->g->err.text) : 0;
+}
+
+static int run_watch_outputs(struct build *b, struct err *err)
+{
+	if (b->o->optimizer.watch)
+		watching_outputs(b->g);
+	return graph_failed(b->g) ? err_set(err, b->g->err.code, "%s", b->g->err.text) : 0;
 }
 
 /* What each micro-batch sends is added behind the strategy, as it comes back. Strategies whose schedules have turns do
@@ -212,9 +231,11 @@ static const struct {
 	{ "precision", ALL, BOTH, run_precision },
 	{ "lay", ALL, MODEL, run_lay },
 	{ "recompute", TRAINING, PROGRAMS, run_recompute },
+	{ "watch terms", TRAINING, PROGRAMS, run_watch_terms },
 	{ "accumulate", TRAINING, PROGRAMS, run_accumulate },
 	{ "strategy", ALL, PROGRAMS, run_strategy },
 	{ "optimizer", STEP, BOTH, run_optimizer },
+	{ "watch outputs", STEP, BOTH, run_watch_outputs },
 	{ "averages", ALL, PROGRAMS, run_averages },
 	{ "offload", ALL, PROGRAMS, run_offload },
 	{ "fault", ALL, PROGRAMS, run_fault },

@@ -93,10 +93,10 @@ static int again(struct engine *e, struct nonfinite_watch *w, struct err *err)
 	e->loader = NULL;
 	e->step--;
 	rc = engine_begin(e, err);
-	e->watch = w;
+	e->suspects = w;
 	if (!rc)
 		rc = step_run(e, &ignored, err);
-	e->watch = NULL;
+	e->suspects = NULL;
 	return rc < 0 ? rc : 0;
 }
 

@@ -8,6 +8,7 @@
 #include "trainer/program/agree.h"
 #include "trainer/program/loading.h"
 #include "trainer/program/memory.h"
+#include "trainer/run/watch.h"
 #include "trainer/state/draw.h"
 #include "trainer/state/files.h"
 #include "trainer/state/initial.h"
@@ -112,6 +113,8 @@ int engine_open(struct engine **ret, const struct job *job, const struct seat *s
 		rc = exec_new(&e->exec, &e->prepared, err);
 	if (!rc)
 		rc = open_trace(e, err);
+	if (!rc && e->prepared.opts.optimizer.watch && !job->cfg->test_only)
+		rc = watch_new(&e->watch, job->cfg->watch_steps, &e->prepared, rank_comm(&e->rank), err);
 	if (!rc && job->cfg->init_from)
 		rc = initial_load(&e->tensors, job->cfg, &e->subject, err);
 	return finish(ret, e, rc);
@@ -197,6 +200,7 @@ void engine_close(struct engine *e)
 	loader_close(e->loader);
 	exec_free(e->exec);
 	trace_free(e->trace);
+	watch_free(e->watch);
 	prepare_done(&e->prepared);
 	subject_close(&e->subject);
 	rank_close(&e->rank);

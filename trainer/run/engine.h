@@ -19,6 +19,7 @@ struct job {
 };
 
 struct nonfinite_watch;
+struct watch;
 
 struct engine {
 	const struct job *job;
@@ -32,7 +33,8 @@ struct engine {
 	struct workers loading[SPLIT_COUNT]; /* --workers auto: of training, of evaluation */
 	struct hooks hooks;
 	struct trace *trace; /* of --trace-steps; NULL: none */
-	struct nonfinite_watch *watch; /* of a step that is looked at; NULL: none is */
+	struct nonfinite_watch *suspects; /* of a step that is made again; NULL: none is */
+	struct watch *watch; /* of --watch-steps; NULL: nothing is watched */
 	int64_t step;		 /* optimiser steps done */
 	double mark_s;		 /* when the last step ended */
 	double until_s;		 /* when the run shall end; INFINITY: when its steps are done */

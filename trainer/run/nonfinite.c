@@ -128,7 +128,7 @@ static void see(void *user, const struct node *n, int slot, const struct kernel_
 	struct nonfinite_watch *w = user;
 
 	if (w->first.kind != NONFINITE_NONE || (n->phase != PHASE_FORWARD && n->phase != PHASE_BACKWARD) ||
-	    n->op->collective)
+	    n->op->collective || n->op == &op_watch) /* whose output means nothing in most steps */
 		return;
 	if (copies(n) && read_spoilt(w, n, slot, a)) /* its result may lie in a layout that nobody can look at */
 		return;

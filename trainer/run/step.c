@@ -8,6 +8,7 @@
 #include "trainer/ops/guard/guard.h"
 #include "trainer/ops/xent/xent.h"
 #include "trainer/run/nonfinite.h"
+#include "trainer/run/watch.h"
 
 enum series_id step_time_series(enum step_time t)
 {
@@ -119,7 +120,8 @@ static struct step_page page_for(const struct engine *e, const struct loader_bat
 				   .seed = (uint64_t)e->rank.cfg->seed,
 				   .lr = r->lr,
 				   .inv_count = 1.0 / (double)b->global_weight,
-				   .loss_scale = r->loss_scale };
+				   .loss_scale = r->loss_scale,
+				   .watch = watch_due(e->watch, r->step) };
 }
 
 /* Seconds of this thread since start_s, which belong to a phase. */
@@ -191,8 +193,8 @@ static int execute(struct engine *e, const struct program *p, const struct loade
 	start = clock_mono_s();
 	if (!rc && b->micro == 0 && hooks_slow_step(&e->hooks) > 0)
 		r->seconds[TIME_FORWARD] += spent(e, "forward", start);
-	if (e->watch)
-		look = nonfinite_look(e->watch, p);
+	if (e->suspects)
+		look = nonfinite_look(e->suspects, p);
 	if (!rc)
 		rc = exec_run(e->exec, p, &(struct exec_call){ &page, &feeder, e->trace, look }, &times, err);
 	if (p->schedule.fed)
@@ -200,6 +202,15 @@ static int execute(struct engine *e, const struct program *p, const struct loade
 	if (!rc)
 		account(r, &times);
 	return rc;
+}
+
+static int watch_part(struct engine *e, const struct program *p, const struct loader_batch *b,
+		      const struct step_result *r, struct err *err)
+{
+	const struct range all = sampler_global(&e->course.train, b->step);
+	const struct watch_step s = { p, r->step, all.end - all.begin, NAN, r->loss_scale };
+
+	return watch_micro(e->watch, &s, b->count, err);
 }
 
 /* One batch of the loader. */
@@ -218,6 +229,8 @@ static int compute(struct engine *e, const struct loader_batch *b, struct step_r
 		return rc;
 	}
 	rc = execute(e, p, b, r, err);
+	if (!rc && watch_due(e->watch, r->step))
+		rc = watch_part(e, p, b, r, err);
 	return !rc && p->kind == PROGRAM_STEP ? get_results(e, p, r, err) : rc;
 }
 

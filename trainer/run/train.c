@@ -14,6 +14,7 @@
 #include "trainer/run/console.h"
 #include "trainer/run/saver.h"
 #include "trainer/run/trace_report.h"
+#include "trainer/run/watch.h"
 #include "trainer/state/draw.h"
 #include "trainer/state/files.h"
 
@@ -166,6 +167,15 @@ static int save_when_due(struct training *t)
 	return saver_save(t->saver, &at, t->err);
 }
 
+static int watch(struct training *t, const struct step_result *r)
+{
+	const struct range all = sampler_global(&t->e->course.train, r->in_epoch - 1);
+	const struct watch_step s = { step_program(t->e, r->in_epoch), r->step, all.end - all.begin, r->grad_norm,
+				      r->loss_scale };
+
+	return watch_record(t->e->watch, report_run(t->report), &s, t->err);
+}
+
 static int after_step(struct training *t, const struct step_result *r)
 {
 	int rc = 0;
@@ -181,10 +191,13 @@ static int after_step(struct training *t, const struct step_result *r)
 	report_step(t->report, r);
 	if (trace_on(t->e->trace))
 		trace_report_step(t->e->trace, report_run(t->report), r->step, t->e->mark_s);
+	if (watch_due(t->e->watch, r->step))
+		rc = watch(t, r);
 	if (t->console)
 		console_step(t->console, r);
 	hooks_after_step(&t->e->hooks, t->e->rank.seat, t->e->step);
-	rc = blame_check(t->e, r, t->err);
+	if (!rc)
+		rc = blame_check(t->e, r, t->err);
 	if (rc)
 		return rc;
 	if (r->step == 1 && t->e->rank.cfg->dump_grads)

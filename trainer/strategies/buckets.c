@@ -4,6 +4,7 @@
 #include "trainer/strategies/buckets.h"
 
 #include "trainer/ops/allreduce/allreduce.h"
+#include "trainer/ops/ops.h"
 #include "trainer/strategies/share.h"
 #include "trainer/strategies/terms.h"
 
@@ -43,6 +44,8 @@ static void sum_bucket(struct graph *g, struct tensor *flat, const struct bucket
 	n->phase = PHASE_COMM;
 	n->bucket = b->number;
 	n->group = b->group;
+	if (g->nodes[at - 1]->op == &op_watch) /* which reads what the sum overwrites */
+		node_after(g, n, g->nodes[at - 1]);
 	graph_move(g, g->n_nodes - 1, at);
 }
 
@@ -103,6 +106,17 @@ static int collect(struct graph *g, struct tensor **grad)
 	return count;
 }
 
+/* Position of the node that makes t, or of the last of those right behind it that look at what it made, before that is
+ * summed. */
+static int last_reader(const struct graph *g, const struct tensor *t)
+{
+	int at = t->producer->id;
+
+	while (at + 1 < g->n_nodes && g->nodes[at + 1]->op == &op_watch)
+		at++;
+	return at;
+}
+
 int buckets_sum(struct graph *g, const struct strategy_opts *o, enum group group, struct err *err)
 {
 	struct tensor **grad = arena_array(g->arena, (size_t)g->n_tensors, sizeof(*grad));
@@ -125,7 +139,7 @@ int buckets_sum(struct graph *g, const struct strategy_opts *o, enum group group
 		}
 		all[n - 1].n++;
 		all[n - 1].bytes += bytes;
-		all[n - 1].last = grad[i]->producer->id;
+		all[n - 1].last = last_reader(g, grad[i]);
 	}
 	for (int b = n - 1; b >= 0; b--) /* from the end, so that the positions before stay right */
 		if (add_bucket(g, &all[b], o))

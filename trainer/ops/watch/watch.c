@@ -1,0 +1,63 @@
+/* watch.c: see watch.h. The outputs are results: the host reads them after a watched step. */
+#include "trainer/ops/watch/watch.h"
+
+#include "trainer/ops/ops.h"
+
+struct tensor *watch_add(struct graph *g, struct tensor *x, struct tensor *before, const char *name)
+{
+	const struct tensor like = { .name = name,
+				     .kind = TENSOR_RESULT,
+				     .dtype = DTYPE_F64,
+				     .shape = SHAPE(WATCH_VALUES),
+				     .life = LIFE_STEP };
+	struct tensor *out = name ? graph_tensor(g, &like) : NULL;
+
+	if (!out || !graph_node(g, &(struct node_spec){
+					   .op = &op_watch, .name = name, NODE_IN(x, before), NODE_OUT(out) }))
+		return NULL;
+	return out;
+}
+
+struct tensor *watch_hold_add(struct graph *g, struct tensor *x)
+{
+	struct node *n;
+
+	if (graph_failed(g))
+		return NULL;
+	n = graph_node(g, &(struct node_spec){ .op = &op_watch_hold,
+					       .name = graph_printf(g, "%s.held", x->name),
+					       NODE_IN(x),
+					       NODE_OUT(NULL) });
+	return n ? n->out[0] : NULL;
+}
+
+static int watch_shape(struct graph *g, struct node *n)
+{
+	const struct tensor *x = n->in[0], *before = n->in[1];
+
+	if (graph_expect(g, n, !before || (shape_equal(&x->shape, &before->shape) && x->dtype == before->dtype),
+			 "what was before differs in type or shape"))
+		return g->err.code;
+	return graph_out(g, n, 0, DTYPE_F64, SHAPE(WATCH_VALUES), "");
+}
+
+static int watch_hold_shape(struct graph *g, struct node *n)
+{
+	return graph_out(g, n, 0, n->in[0]->dtype, n->in[0]->shape, "");
+}
+
+const struct op op_watch = {
+	.name = "watch",
+	.id = OP_watch,
+	.recompute = RECOMPUTE_NEVER,
+	.shape = watch_shape,
+	.dtype = op_dtype_keep,
+};
+
+const struct op op_watch_hold = {
+	.name = "watch_hold",
+	.id = OP_watch_hold,
+	.recompute = RECOMPUTE_NEVER,
+	.shape = watch_hold_shape,
+	.dtype = op_dtype_keep,
+};

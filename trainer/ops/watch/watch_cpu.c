@@ -1,0 +1,198 @@
+/* watch_cpu.c: each part of the team counts for itself, by the eight bits of a number's exponent; the parts are added
+ * in their order. */
+#ifndef CPU_PASS
+#include "trainer/backends/cpu/cpu.h"
+#include "trainer/backends/cpu/vec.h"
+#include "trainer/ops/watch/watch.h"
+
+#define EXPONENTS 256
+#define EXPONENT_BIAS 127
+#define TABLES 4 /* neighbours count in tables of their own: equal exponents do not wait for each other */
+
+struct watch_state {
+	cpu_part_fn *loop;
+	int64_t count;
+	int parts;
+	bool bf16;
+	const void *x, *before; /* before: NULL where there is none */
+	double *values;		/* WATCH_VALUES of each part, in the workspace */
+};
+
+struct tally {
+	int64_t by_exponent[TABLES][EXPONENTS];
+	double sumsq, largest;
+	int64_t zeros;
+};
+
+/* Zeros have the exponent 0 too, those behind the end among them, which nobody has. */
+static void close_tally(const struct tally *t, int64_t behind, double *values)
+{
+	memset(values, 0, WATCH_VALUES * sizeof(*values));
+	values[WATCH_SUMSQ] = t->sumsq;
+	values[WATCH_LARGEST] = t->largest;
+	values[WATCH_ZEROS] = (double)(t->zeros - behind);
+	for (int e = 0; e < EXPONENTS; e++) {
+		int64_t n = e ? 0 : -t->zeros;
+
+		for (int k = 0; k < TABLES; k++)
+			n += t->by_exponent[k][e];
+		values[e == EXPONENTS - 1 ? WATCH_NONFINITE : WATCH_BUCKET + watch_bucket(e - EXPONENT_BIAS)] +=
+			(double)n;
+	}
+}
+
+#define CPU_BODY "trainer/ops/watch/watch_cpu.c"
+#include "trainer/backends/cpu/each.h"
+
+static int watch_prepare(const struct kernel_env *env, struct node *n, void **ret_state, struct err *err)
+{
+	struct watch_state *s;
+	void *state;
+	bool bf16;
+	int rc = cpu_one_type(n, (struct cpu_operands){ 2, 0 }, &bf16, err);
+
+	if (!rc)
+		rc = cpu_state_new(sizeof(*s), &state, err);
+	if (rc)
+		return rc;
+	s = state;
+	s->loop = CPU_PICK(env, watch_loop);
+	s->count = shape_count(&n->in[0]->shape);
+	s->parts = cpu_parts(env, s->count);
+	s->bf16 = bf16;
+	n->workspace_bytes = (size_t)s->parts * WATCH_VALUES * sizeof(double);
+	*ret_state = s;
+	return 0;
+}
+
+static void add_up(double *sum, const double *part)
+{
+	const double largest = sum[WATCH_LARGEST] > part[WATCH_LARGEST] ? sum[WATCH_LARGEST] : part[WATCH_LARGEST];
+
+	for (int k = 0; k < WATCH_VALUES; k++)
+		sum[k] += part[k];
+	sum[WATCH_LARGEST] = largest;
+}
+
+static int watch_run(void *state, const struct kernel_args *args, struct err *err)
+{
+	struct watch_state s = *(const struct watch_state *)state;
+	double *out = args->out[0];
+
+	(void)err;
+	if (!args->page->watch)
+		return 0;
+	s.x = args->in[0];
+	s.before = args->in[1];
+	s.values = args->workspace;
+	cpu_parallel(s.parts, s.loop, &s);
+	memcpy(out, s.values, WATCH_VALUES * sizeof(*out));
+	for (int i = 1; i < s.parts; i++)
+		add_up(out, s.values + (int64_t)i * WATCH_VALUES);
+	return 0;
+}
+
+struct hold_state {
+	int64_t bytes;
+	int parts;
+	const char *from;
+	char *to;
+};
+
+static void hold_part(void *arg, int part, int parts)
+{
+	const struct hold_state *s = arg;
+	const struct cpu_range r = cpu_split(s->bytes, 64, part, parts);
+
+	memcpy(s->to + r.begin, s->from + r.begin, (size_t)(r.end - r.begin));
+}
+
+static int hold_prepare(const struct kernel_env *env, struct node *n, void **ret_state, struct err *err)
+{
+	struct hold_state *s;
+	void *state;
+	int rc = cpu_state_new(sizeof(*s), &state, err);
+
+	if (rc)
+		return rc;
+	s = state;
+	s->bytes = (int64_t)tensor_bytes(n->in[0]);
+	s->parts = cpu_parts(env, shape_count(&n->in[0]->shape));
+	*ret_state = s;
+	return 0;
+}
+
+static int hold_run(void *state, const struct kernel_args *args, struct err *err)
+{
+	struct hold_state s = *(const struct hold_state *)state;
+
+	(void)err;
+	s.from = args->in[0];
+	s.to = args->out[0];
+	if (args->page->watch)
+		cpu_parallel(s.parts, hold_part, &s);
+	return 0;
+}
+
+extern const struct kernel watch_cpu, watch_hold_cpu;
+const struct kernel watch_cpu = { .prepare = watch_prepare, .run = watch_run, .release = cpu_state_release };
+const struct kernel watch_hold_cpu = { .prepare = hold_prepare, .run = hold_run, .release = cpu_state_release };
+
+#else
+
+/* Squares in f64: exact, and as large as they come. */
+VEC_INLINE v8d V(square)(v8 half)
+{
+	const v8d x = __builtin_convertvector(half, v8d);
+
+	return x * x;
+}
+
+VEC_INLINE void V(watch_range)(const struct watch_state *s, struct cpu_range r, const bool bf, struct tally *t)
+{
+	const v16u magnitude = (v16u){ 0 } + 0x7fffffff, all = (v16u){ 0 } + (EXPONENTS - 1);
+	v16 largest = { 0 };
+	v16i zeros = { 0 };
+	v8d low = { 0 }, high = { 0 };
+
+	for (int64_t i = r.begin; i < r.end; i += LANES) {
+		v16 x = vload_any(s->x, i, r.end - i, bf);
+		v16u bits, exponent;
+		v8 half[2];
+
+		if (s->before)
+			x -= vload_any(s->before, i, r.end - i, bf);
+		bits = (v16u)x & magnitude;
+		exponent = bits >> 23;
+		for (int k = 0; k < LANES; k++)
+			t->by_exponent[k % TABLES][exponent[k]]++;
+		zeros -= (v16i)(bits == 0);
+		x = (v16)(bits & (v16u)(exponent != all));
+		largest = vmax(largest, x);
+		memcpy(half, &x, sizeof(half));
+		low += V(square)(half[0]);
+		high += V(square)(half[1]);
+	}
+	low += high;
+	for (int k = 0; k < LANES; k++) {
+		t->largest = (double)largest[k] > t->largest ? (double)largest[k] : t->largest;
+		t->zeros += zeros[k];
+		t->sumsq += k < LANES / 2 ? low[k] : 0;
+	}
+}
+
+static void V(watch_loop)(void *arg, int part, int parts)
+{
+	const struct watch_state *s = arg;
+	const struct cpu_range r = cpu_split(s->count, LANES, part, parts);
+	const int64_t behind = (LANES - (r.end - r.begin) % LANES) % LANES;
+	struct tally t = { .sumsq = 0 };
+
+	if (s->bf16)
+		V(watch_range)(s, r, true, &t);
+	else
+		V(watch_range)(s, r, false, &t);
+	close_tally(&t, behind, s->values + (int64_t)part * WATCH_VALUES);
+}
+
+#endif

@@ -1,0 +1,162 @@
+/* watch_cuda.cu: a block looks at tiles of as many numbers as it has threads; whose buckets these are lies in shared
+ * memory, where each thread counts one bucket in a quarter of the tile: no atomics. One block adds the blocks' values
+ * in their order. */
+#include "trainer/backends/cuda/cuda.h"
+
+extern "C" {
+#include "trainer/ops/watch/watch.h"
+}
+
+namespace {
+
+constexpr int blocks_max = 512;
+constexpr int shares = BLOCK_THREADS / WATCH_BUCKETS; /* threads that count the same bucket */
+constexpr int share = BLOCK_THREADS / shares;	      /* numbers of a tile that each of them looks at */
+
+struct seen { /* by one thread */
+	double sumsq, largest, zeros, nonfinite;
+};
+
+/* The bucket of v; -1: in none. */
+__device__ int look(struct seen *s, double v)
+{
+	if (!isfinite(v)) {
+		s->nonfinite++;
+		return -1;
+	}
+	s->sumsq += v * v;
+	s->largest = fmax(s->largest, fabs(v));
+	if (v == 0) {
+		s->zeros++;
+		return -1;
+	}
+	return watch_bucket(watch_exponent(v));
+}
+
+__device__ double block_max(double v)
+{
+	SHARED(double, of_warp, WARP);
+	const int warp = (int)threadIdx.x / WARP, lane = (int)threadIdx.x % WARP, warps = (int)blockDim.x / WARP;
+
+	v = warp_max(v);
+	__syncthreads();
+	if (lane == 0)
+		of_warp[warp] = v;
+	__syncthreads();
+	return warp_max(lane < warps ? of_warp[lane] : 0.0);
+}
+
+__device__ void close_block(const struct seen *s, double *values)
+{
+	const double sumsq = block_sum(s->sumsq), zeros = block_sum(s->zeros), bad = block_sum(s->nonfinite);
+	const double largest = block_max(s->largest);
+
+	if (threadIdx.x == 0) {
+		values[WATCH_SUMSQ] = sumsq;
+		values[WATCH_LARGEST] = largest;
+		values[WATCH_ZEROS] = zeros;
+		values[WATCH_NONFINITE] = bad;
+	}
+}
+
+template <typename T>
+__global__ void look_parts(const T *x, const T *before, int64_t n, const step_page *page, double *part)
+{
+	SHARED(int, bucket, BLOCK_THREADS);
+	SHARED(double, counted, BLOCK_THREADS);
+	const int64_t stride = (int64_t)gridDim.x * blockDim.x;
+	const int mine = (int)threadIdx.x % WATCH_BUCKETS, from = (int)threadIdx.x / WATCH_BUCKETS * share;
+	double *values = part + (int64_t)blockIdx.x * WATCH_VALUES, count = 0;
+	struct seen s = { 0, 0, 0, 0 };
+
+	if (!page->watch)
+		return;
+	for (int64_t tile = (int64_t)blockIdx.x * blockDim.x; tile < n; tile += stride) {
+		const int64_t i = tile + threadIdx.x;
+
+		bucket[threadIdx.x] =
+			i >= n ? -1 : look(&s, (double)(before ? widen(x[i]) - widen(before[i]) : widen(x[i])));
+		__syncthreads();
+		for (int k = 0; k < share; k++)
+			count += bucket[from + k] == mine ? 1 : 0;
+		__syncthreads();
+	}
+	counted[threadIdx.x] = count;
+	__syncthreads();
+	for (int k = 1; threadIdx.x < WATCH_BUCKETS && k < shares; k++)
+		count += counted[threadIdx.x + k * WATCH_BUCKETS];
+	if (threadIdx.x < WATCH_BUCKETS)
+		values[WATCH_BUCKET + threadIdx.x] = count;
+	close_block(&s, values);
+}
+
+__global__ void add_parts(const double *part, int n, const step_page *page, double *values)
+{
+	const int k = (int)threadIdx.x;
+	double sum = 0;
+
+	if (!page->watch || k >= WATCH_VALUES)
+		return;
+	for (int i = 0; i < n; i++) {
+		const double v = part[i * WATCH_VALUES + k];
+
+		sum = k == WATCH_LARGEST ? fmax(sum, v) : sum + v;
+	}
+	values[k] = sum;
+}
+
+int watch_prepare(const struct kernel_env *, struct node *n, void **ret_state, struct err *)
+{
+	n->workspace_bytes = (size_t)blocks_max * WATCH_VALUES * sizeof(double);
+	*ret_state = n;
+	return 0;
+}
+
+template <typename T> int watch(const struct node *n, const struct kernel_args *a, struct err *err)
+{
+	const int64_t count = cuda_count(n->in[0]);
+	const unsigned wanted = cuda_blocks(count, 4 * BLOCK_THREADS);
+	const unsigned blocks = wanted < blocks_max ? wanted : blocks_max;
+	double *part = static_cast<double *>(a->workspace);
+
+	if (blocks)
+		launch(a, dim3(blocks), BLOCK_THREADS, look_parts<T>, cuda_in<T>(a, 0), cuda_in<T>(a, 1), count,
+		       a->page, part);
+	launch(a, dim3(1), BLOCK_THREADS, add_parts, part, (int)blocks, a->page, cuda_out<double>(a, 0));
+	return cuda_launched(n, err);
+}
+
+int watch_run(void *state, const struct kernel_args *a, struct err *err)
+{
+	const struct node *n = cuda_node(state);
+
+	BY_TYPE(n->in[0]->dtype, T, return watch<T>(n, a, err));
+}
+
+template <typename T> struct hold {
+	static constexpr int width = vector_width<T>;
+	const T *x;
+	T *y;
+	const step_page *page;
+
+	template <int W> __device__ void at(int64_t i) const
+	{
+		if (page->watch)
+			for (int k = 0; k < W; k++)
+				y[i + k] = x[i + k];
+	}
+};
+
+int hold_run(void *state, const struct kernel_args *a, struct err *err)
+{
+	const struct node *n = cuda_node(state);
+
+	BY_TYPE(n->in[0]->dtype, T,
+		return cuda_each(n, a, hold<T>{ cuda_in<T>(a, 0), cuda_out<T>(a, 0), a->page }, cuda_count(n->in[0]),
+				 0, err));
+}
+
+} // namespace
+
+CUDA_KERNEL(watch, watch_prepare, watch_run);
+CUDA_KERNEL(watch_hold, cuda_prepare, hold_run);
