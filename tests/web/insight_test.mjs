@@ -1,13 +1,18 @@
 // What the page of a run says of its speed: verdict, evidence and next action as the server has them; what a change
 // bought, in a sentence and as a picture; the way to its trace. A run that tells nothing of its time has no such box.
 import assert from 'node:assert/strict';
+import { execFileSync } from 'node:child_process';
+import path from 'node:path';
 import { test } from 'node:test';
 import { stage } from './stage.mjs';
 
 const WAIT = { timeout: 30000 };
 const STEPS = 60;
 const BASE_S = 1.795e9;
-const here = stage();
+const TRACED = '--model resnet20 --synthetic --classes 10 -b 4 --threads 1 --nproc-per-node 2 --max-steps 6 '
+	+ '--trace-steps 4:5 --experiment speed --run-name traced --report-to none --save-total-limit 0';
+const here = stage((logdir) => execFileSync(path.join(process.env.builddir ?? 'build', 'dptrain'),
+	[...TRACED.split(' '), '--runs-dir', logdir], { stdio: 'ignore' }));
 
 /** A run of STEPS steps whose phases take so many seconds each. */
 async function run(name, phases, params = {}) {
@@ -64,4 +69,74 @@ test('a run without steps has no such box', async (t) => {
 	await page.waitForSelector('.runpage h1', WAIT);
 	await page.waitForLoadState('networkidle');
 	assert.equal(await page.locator('.speed').count(), 0);
+});
+
+test('what each of several runs bought stands beside them', async (t) => {
+	const slow = await run('one worker', { ...COMPUTE, data_wait: 0.1 }, { workers: '1' });
+	const half = await run('four workers', { ...COMPUTE, data_wait: 0.03 }, { workers: '4' });
+	const best = await run('bf16, many', { forward: 0.02, backward: 0.03, optimizer: 0.01 },
+		{ workers: '8', precision: 'bf16' });
+	const ids = [slow, half, best];
+	const w = await here.ask('GET', 'compare/why?' + ids.map((id) => 'run=' + id).join('&'));
+	const page = await here.open(t, `?e=speed&side&o=${ids.map((id) => id.slice(0, 8)).join('.')}`);
+	await page.waitForSelector('.bought tbody tr', WAIT);
+	const rows = await page.$$eval('.bought tbody tr', (all) =>
+		all.map((r) => [...r.cells].map((c) => c.textContent)));
+	assert.deepEqual(rows.map((r) => r[0]), ['one worker', 'four workers', 'bf16, many']);
+	assert.match(rows[1][1], /workers 1 → 4/);
+	assert.match(rows[2][1], /2 params changed at once/);
+	assert.ok(rows[1][3].startsWith(w.pairs[0].factor.toFixed(2) + '×'), rows[1][3]);
+	assert.equal(rows[2][4], w.pairs[1].product.toFixed(2) + '×');
+	assert.match(rows[1][6], /^data wait −/);
+	assert.ok(Math.abs(w.pairs[0].factor * w.pairs[1].factor - w.pairs[1].product) < 1e-9);
+	const widths = await page.$$eval('.bought .bar .phases', (all) => all.map((b) =>
+		[...b.children].reduce((sum, c) => sum + parseFloat(c.style.width), 0)));
+	assert.ok(widths[0] > 99.9 && widths[1] < 70 && widths[2] < widths[1], String(widths));
+	const said = await page.textContent('.bought');
+	for (const p of w.pairs) assert.ok(said.includes(p.sentence), p.sentence);
+	const address = await page.getAttribute('.bought a:has-text("CSV")', 'href');
+	const csv = await (await fetch(here.server.url + address)).text();
+	assert.equal(csv.trim().split('\n').length, 3);
+});
+
+test('the timeline of traced steps, looked at by keys', async (t) => {
+	const { runs } = await here.ask('GET', 'runs?experiment=speed');
+	const traced = runs.find((r) => r.name === 'traced');
+	const { traceEvents } = await here.ask('GET', `runs/${traced.id}/trace`);
+	const spans = traceEvents.filter((e) => e.ph === 'X');
+	const end = Math.max(...spans.map((e) => e.ts + e.dur));
+	const page = await here.open(t, '?e=speed&r=' + traced.id);
+	await page.click('.traced button', WAIT);
+	const view = page.locator('.timeline');
+	await view.waitFor(WAIT);
+	const look = async () => [Number(await view.getAttribute('data-from')),
+		Number(await view.getAttribute('data-to'))];
+	assert.deepEqual(await look(), [0, end]);
+	const drawn = await view.evaluate((el) => el.chart.data);
+	assert.equal(drawn.bands.reduce((n, b) => n + b.bars.length, 0), spans.length, 'every slice');
+	assert.deepEqual(drawn.bands.filter((b) => b.name.endsWith(' step')).map((b) => b.name),
+		['rank 0 step', 'rank 1 step']);
+	assert.equal(drawn.critical.length, 2);
+	const pixels = await view.evaluate((el) => {
+		const c = el.querySelector('canvas');
+		const all = c.getContext('2d').getImageData(0, 0, c.width, c.height).data;
+		const points = Array.from({ length: all.length / 4 }, (_, i) => all.slice(4 * i, 4 * i + 4).join());
+		return new Set(points).size;
+	});
+	assert.ok(pixels > 5, `${pixels} colours are drawn`);
+	await view.focus();
+	await page.keyboard.press('+');
+	const [from, to] = await look();
+	assert.ok(Math.abs(to - from - 0.7 * end) < 1e-3 && from > 0, `${from} ${to}`);
+	await page.keyboard.press('ArrowRight');
+	assert.ok((await look())[0] > from);
+	await page.keyboard.press('Home');
+	assert.deepEqual(await look(), [0, end]);
+	const status = page.locator('.traced [role=status]');
+	assert.match(await status.textContent(), /^step 4: .*, step 4, rank 0, step$/);
+	await page.keyboard.press('.');
+	assert.match(await status.textContent(), /^(data_wait|other): .*, rank 0, step$/);
+	await page.keyboard.press('ArrowDown');
+	assert.doesNotMatch(await status.textContent(), /rank 0, step$/);
+	assert.match(await page.textContent('.critical'), /step 4: .* the others wait for rank [01]/);
 });

@@ -31,6 +31,25 @@ test('one precision per column', () => {
 	assert.equal(p.short(123456), '123500');
 });
 
+test('a trace: rows nest, steps have the rank that others wait for, looks stay inside', () => {
+	const slice = (pid, tid, name, cat, ts, dur, step) =>
+		({ ph: 'X', pid, tid, name, cat, ts, dur, args: { step } });
+	const thread = (pid, tid, name) => ({ ph: 'M', name: 'thread_name', pid, tid, args: { name } });
+	const t = p.traceOf([thread(0, 1, 'step'), thread(0, 2, 'comm'), thread(1, 1, 'step'),
+		slice(0, 1, 'step 7', '', 0, 100, 7), slice(0, 1, 'a', 'forward', 0, 40, 7),
+		slice(0, 1, 'wait', 'comm_exposed', 40, 60, 7), slice(0, 2, 'sum', '', 90, 10, 7),
+		slice(1, 1, 'step 7', '', 5, 98, 7), slice(1, 1, 'a', 'forward', 5, 90, 7)]);
+	assert.deepEqual(t.rows.map((r) => [r.rank, r.thread, r.depth]),
+		[[0, 'step', 2], [0, 'comm', 1], [1, 'step', 2]]);
+	assert.equal(t.end, 103);
+	assert.deepEqual(t.critical, [{ step: 7, rank: 1, from: 5, to: 103, waited: 0 }]);
+	assert.equal(p.spanAt(t.rows[0], 50).name, 'wait');
+	assert.equal(p.spanAt(t.rows[1], 50), null);
+	assert.deepEqual(p.zoomed({ from: 0, to: 100 }, 100, 50, 0.5), { from: 25, to: 75 });
+	assert.deepEqual(p.moved({ from: 25, to: 75 }, 100, 1), { from: 50, to: 100 });
+	assert.deepEqual(p.zoomed({ from: 50, to: 100 }, 100, 100, 4), { from: 0, to: 100 });
+});
+
 test('text orders naturally', () => {
 	assert.deepEqual(['ddp10', 'ddp2', 'ddp1'].sort(p.natural), ['ddp1', 'ddp2', 'ddp10']);
 	assert.deepEqual(['0.1', '0.05', '1e-3'].sort(p.natural), ['1e-3', '0.05', '0.1']);

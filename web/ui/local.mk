@@ -9,11 +9,12 @@ ui_files = \
 	web/ui/src/base/importance.ts web/ui/src/base/markdown.ts web/ui/src/base/neighbour.ts \
 	web/ui/src/base/nest.ts web/ui/src/base/order.ts web/ui/src/base/panel.ts web/ui/src/base/params.ts \
 	web/ui/src/base/pareto.ts web/ui/src/base/rank.ts web/ui/src/base/repeats.ts web/ui/src/base/series.ts \
-	web/ui/src/base/side.ts web/ui/src/base/texttable.ts web/ui/src/base/tree.ts web/ui/src/base/types.ts web/ui/src/base/url.ts \
+	web/ui/src/base/side.ts web/ui/src/base/texttable.ts web/ui/src/base/trace.ts web/ui/src/base/tree.ts \
+	web/ui/src/base/types.ts web/ui/src/base/url.ts \
 	web/ui/src/base/words.ts \
 	web/ui/src/charts/heat.ts web/ui/src/charts/parallel.ts web/ui/src/charts/place.ts \
 	web/ui/src/charts/scale.ts web/ui/src/charts/scatter.ts web/ui/src/charts/spark.ts \
-	web/ui/src/charts/stack.ts \
+	web/ui/src/charts/stack.ts web/ui/src/charts/timeline.ts \
 	web/ui/src/charts/base/chart.ts web/ui/src/charts/base/ink.ts web/ui/src/charts/base/ticks.ts \
 	web/ui/src/charts/line/axes.ts web/ui/src/charts/line/cursor.ts web/ui/src/charts/line/geometry.ts \
 	web/ui/src/charts/line/index.ts web/ui/src/charts/line/line.ts web/ui/src/charts/line/lines.ts \
@@ -38,6 +39,8 @@ ui_files = \
 	web/ui/src/views/experiments/experiments.tsx web/ui/src/views/experiments/trash.tsx \
 	web/ui/src/views/header/bulktag.tsx web/ui/src/views/header/goalpicker.tsx \
 	web/ui/src/views/header/header.tsx web/ui/src/views/header/tools.tsx web/ui/src/views/saved/saved.tsx \
+	web/ui/src/views/insight/insight.part.css web/ui/src/views/insight/styles.ts \
+	web/ui/src/views/insight/trace.tsx web/ui/src/views/insight/waterfall.tsx \
 	web/ui/src/views/run/artifacts.tsx web/ui/src/views/run/facts.tsx web/ui/src/views/run/family.tsx \
 	web/ui/src/views/run/head.tsx web/ui/src/views/run/markdown.tsx web/ui/src/views/run/metrics.tsx \
 	web/ui/src/views/run/notes.tsx web/ui/src/views/run/preview.tsx web/ui/src/views/run/rankbars.tsx \

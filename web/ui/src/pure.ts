@@ -18,6 +18,7 @@ export * from './base/series.ts';
 export * from './base/side.ts';
 export * from './base/colour.ts';
 export * from './base/texttable.ts';
+export * from './base/trace.ts';
 export * from './base/tree.ts';
 export * from './base/url.ts';
 export * from './base/words.ts';

@@ -19,7 +19,7 @@ import { RankBars } from './rankbars.tsx';
 import { RankCharts } from './rankcharts.tsx';
 import { Ranks } from './ranks.tsx';
 import { Source } from './source.tsx';
-import { Speed } from './speed.tsx';
+import { Speed, Traced } from './speed.tsx';
 import { Tags } from './tags.tsx';
 import '../base/later.ts';
 
@@ -139,7 +139,8 @@ export function RunPage({ id }: { id: string }) {
 			<section class="chartpane" aria-label="Charts">
 				<Toolbar />
 				<ChartGrid keys={Object.keys(run.metrics).sort()}
-					after={<><Media r={run} key={'m' + run.id} /><Ranks r={run} />
+					after={<><Traced r={run} key={'t' + run.id} /><Media r={run}
+						key={'m' + run.id} /><Ranks r={run} />
 						<RankCharts r={run} key={run.id} /><Console r={run}
 							key={'c' + run.id} /></>} />
 			</section>

@@ -5,7 +5,10 @@ import { count } from '../../base/format.ts';
 import type { RunDetail } from '../../base/types.ts';
 import * as s from '../../state/index.ts';
 import { getDiagnosis, traceAddress, type Diagnosis, type Leaf } from '../../state/insight.ts';
+import { lazy } from '../base/lazy.tsx';
 import { Versus } from './versus.tsx';
+
+const TraceView = lazy(() => import('../insight/trace.tsx').then((m) => m.TraceView));
 
 const percent = (share: number) => Math.round(100 * share);
 
@@ -52,11 +55,24 @@ function useDiagnosis(id: string): Diagnosis | null {
 	return found.value;
 }
 
-function Trace({ r }: { r: RunDetail }) {
+function TraceLink({ r }: { r: RunDetail }) {
 	if (!r.params.trace_steps) return null;
 	return (
 		<p><a href={traceAddress(r.id)} download={`${r.name}.trace.json`}>trace of
 			steps {r.params.trace_steps}</a> <span class="dim">for ui.perfetto.dev</span></p>
+	);
+}
+
+/** Of a run that was traced: its timeline, once somebody asks for it. */
+export function Traced({ r }: { r: RunDetail }) {
+	const open = useSignal(false);
+	if (!r.params.trace_steps) return null;
+	return (
+		<section class="box traced">
+			<h2>Steps {r.params.trace_steps} <button type="button" aria-expanded={open.value}
+				onClick={() => (open.value = !open.value)}>timeline</button></h2>
+			{open.value && <TraceView run={r.id} />}
+		</section>
 	);
 }
 
@@ -67,7 +83,7 @@ export function Speed({ r }: { r: RunDetail }) {
 		<section class="box speed">
 			<h2>Speed{d.leaves.length ? `: ${d.verdict}` : ''}</h2>
 			<Verdict d={d} />
-			<Trace r={r} />
+			<TraceLink r={r} />
 			<Versus r={r} />
 		</section>
 	);

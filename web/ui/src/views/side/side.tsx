@@ -11,12 +11,15 @@ import { SIDE_MAX, sides, wantSides, type Side } from '../../state/side.ts';
 import { Empty, followed, Key, Name } from '../base/bits.tsx';
 import '../base/later.ts';
 import { addStyles } from '../base/styles.ts';
+import { lazy } from '../base/lazy.tsx';
 import { Header } from '../header/header.tsx';
 import { CodeDiff } from './codediff.tsx';
 import { metricRows, type MetricRow } from './metrics.ts';
 import text from './side.part.css';
 
 addStyles(text);
+
+const Waterfall = lazy(() => import('../insight/waterfall.tsx').then((m) => m.Waterfall));
 
 /** Rows of a part that are shown before somebody asks for more. */
 const FIRST = 100;
@@ -140,6 +143,7 @@ export function SideBySide() {
 				<table class={runs.length > 4 ? 'many' : ''}><thead><Heads
 					runs={runs} /></thead><Parts list={list} runs={runs} /></table>
 			</div>
+			<Waterfall runs={runs} />
 			<CodeDiff list={list} />
 		</main><Header /></>
 	);

@@ -1,0 +1,102 @@
+// What each step from run to run bought: seconds a sample by phase, the factor with its interval, what was changed, and
+// whether the goal paid for it. The server says all of it.
+import { useSignal } from '@preact/signals';
+import { useEffect } from 'preact/hooks';
+import { seconds, short } from '../../base/format.ts';
+import type { Run } from '../../base/types.ts';
+import { phaseClass, stack } from '../../charts/stack.ts';
+import * as s from '../../state/index.ts';
+import { getWhy, whyAddress, type Pair, type Why } from '../../state/insight.ts';
+import { PhaseLegend } from '../base/phases.tsx';
+import './styles.ts';
+
+const FORMS: readonly [string, string][] = [['CSV', '.csv'], ['Markdown', '.md'], ['SVG', '.svg']];
+
+function Paces({ phases, whole }: { phases: Record<string, number>; whole: number }) {
+	const list = stack(Object.entries(phases).map(([name, value]) => ({ name, value })), whole);
+	const label = list.map((p) => `${p.name} ${seconds(p.value)}`).join(', ');
+	return (
+		<span class="phases" role="img" aria-label={label} title={label}>{list.map((p) => (
+			<span key={p.name} class={'ph ' + phaseClass(p.name)}
+				style={{ width: (100 * p.share).toFixed(2) + '%' }} />
+		))}</span>
+	);
+}
+
+/** The phases that make most of a difference, the largest first. */
+function mostOf(p: Pair): string {
+	const least = 0.05 * Math.abs(p.difference);
+	const all = Object.entries(p.phases).filter(([, v]) => Math.abs(v) >= least && v !== 0);
+	return all.sort((a, b) => Math.abs(b[1]) - Math.abs(a[1]))
+		.map(([k, v]) => `${k.replace(/_/g, ' ')} ${v > 0 ? '+' : '−'}${seconds(Math.abs(v))}`).join(', ');
+}
+
+function Changed({ p }: { p: Pair }) {
+	return (
+		<td>{p.params.map((x) => <div key={x.key}>{x.key} {x.a ?? 'none'} → {x.b ?? 'none'}</div>)}
+			{p.params.length > 1 && <div class="warn">{p.params.length} params changed at once: nothing
+				tells which one did it</div>}</td>
+	);
+}
+
+function Goal({ p }: { p: Pair }) {
+	if (!p.metric) return <td />;
+	return <td class={'num' + (p.metric.worse ? ' warn' : '')} title={p.metric.key}>{short(p.metric.b)}
+		{p.metric.worse && ' worse'}</td>;
+}
+
+function Factor({ p }: { p: Pair }) {
+	const between = p.low === null || p.high === null ? '' : ` (${p.low.toFixed(2)}–${p.high.toFixed(2)})`;
+	return <td class="num" title={p.sentence}>{p.factor.toFixed(2)}×{between}</td>;
+}
+
+function Steps({ why }: { why: Why }) {
+	const whole = Math.max(...why.runs.map((r) => r.seconds));
+	return (
+		<table>
+			<thead><tr><th>run</th><th>changed</th><th class="num">a sample</th><th class="num">faster</th>
+				<th class="num">in all</th><th class="bar">by phase</th><th>difference</th>
+				<th class="num">goal</th></tr></thead>
+			<tbody>{why.runs.map((r, i) => {
+				const p = why.pairs[i - 1];
+				return (
+					<tr key={r.id}><th scope="row">{r.name}</th>
+						{p ? <Changed p={p} /> : <td />}
+						<td class="num">{seconds(r.seconds)}</td>
+						{p ? <Factor p={p} /> : <td />}
+						<td class="num">{p ? p.product.toFixed(2) + '×' : ''}</td>
+						<td class="bar"><Paces phases={r.phases} whole={whole} /></td>
+						<td>{p ? mostOf(p) : ''}</td>
+						{p ? <Goal p={p} /> : <td />}</tr>
+				);
+			})}</tbody>
+		</table>
+	);
+}
+
+/** Runs in the order in which they were started; two at least. */
+export function Waterfall({ runs }: { runs: readonly Run[] }) {
+	const why = useSignal<Why | null>(null);
+	const ids = [...runs].sort((a, b) => (a.start_time ?? 0) - (b.start_time ?? 0)).map((r) => r.id);
+	const rev = s.liveRev.value;
+	useEffect(() => {
+		let here = true;
+		getWhy(ids).then((w) => here && (why.value = w), s.report);
+		return () => {
+			here = false;
+		};
+	}, [ids.join(), rev]);
+	const w = why.value;
+	if (!w) return null;
+	return (
+		<section class="box bought">
+			<h2>What each step bought <span class="dim">in the order of their starts</span></h2>
+			<Steps why={w} />
+			<PhaseLegend names={[...new Set(w.runs.flatMap((r) => Object.keys(r.phases).filter((k) =>
+				r.phases[k]! > 0)))]} />
+			<ul>{w.pairs.map((p) => <li key={p.b}>{p.sentence}</li>)}</ul>
+			<p class="dim">{w.rule} As {FORMS.map(([name, ending]) => <><a href={whyAddress(ids, ending)}>
+				{name}</a> </>)}</p>
+		</section>
+	);
+}
