@@ -264,6 +264,22 @@ int schedule_make_turns(struct schedule *ret, struct graph *g, const struct sche
 	return finish(&m, ret, rc);
 }
 
+int schedule_held(const struct schedule *s)
+{
+	int held = 0, most = 0;
+
+	for (int i = 0; i < s->n; i++) {
+		const struct schedule_item *it = &s->items[i], *before = i ? it - 1 : NULL;
+
+		if (before && before->slot == it->slot && before->node->part == it->node->part)
+			continue;
+		held -= before && before->node->part == PART_BACKWARD;
+		held += it->node->part == PART_FORWARD;
+		most = later(most, held);
+	}
+	return most;
+}
+
 int schedule_turns(int micros)
 {
 	return 2 * micros + 1;

@@ -51,6 +51,10 @@ enum pipeline { PIPELINE_1F1B, PIPELINE_GPIPE };
 int schedule_turns(int micros);
 void schedule_pipeline(struct schedule_turn *ret, enum pipeline kind, int stages, int stage, int micros);
 
+/* The most micro-batches whose forward turn has begun and whose backward turn has not ended: so many of their tensors
+ * lie in memory at once. */
+int schedule_held(const struct schedule *s);
+
 /* What is known to be complete when an item starts: on each stream, the items before a position. */
 struct schedule_clock {
 	int before[STREAM_COUNT];
