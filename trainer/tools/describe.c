@@ -9,11 +9,22 @@
 #include "trainer/program/traffic.h"
 #include "trainer/state/initial.h"
 
+#define STAGES_BYTES_MAX 16384 /* of lines about a pipeline's stages */
+
+/* What lies in a file is no memory. */
+static double planned_mib(const struct plan *p)
+{
+	size_t total = 0;
+
+	for (int s = 0; s < SPACE_COUNT; s++)
+		total += s == SPACE_OFFLOAD && p->offload_in_file ? 0 : p->slab_bytes[s];
+	return (double)total / 1048576;
+}
+
 static void summarize(const struct engine *e, struct buf *out)
 {
 	const struct plan *p = &e->prepared.plan;
 	int64_t parameters = model_parameter_count(e->prepared.model);
-	size_t total = 0;
 
 	buf_addf(out, "model %s: %lld parameters\n", e->rank.cfg->model, (long long)parameters);
 	buf_addf(out, "global batch %lld, %d rank%s, %lld on the largest\n", (long long)e->rank.cfg->global_batch_size,
@@ -21,15 +32,64 @@ static void summarize(const struct engine *e, struct buf *out)
 	for (int i = 0; i < e->prepared.n_programs; i++)
 		buf_addf(out, "program %s: %d nodes, %d tensors\n", e->prepared.program[i]->name,
 			 e->prepared.program[i]->graph->n_nodes, e->prepared.program[i]->graph->n_tensors);
-	for (int s = 0; s < SPACE_COUNT; s++)
-		total += s == SPACE_OFFLOAD && p->offload_in_file ? 0 : p->slab_bytes[s];
-	buf_addf(out, "memory of a rank: %.1f MiB planned, lower bound %.1f MiB\n", (double)total / 1048576,
+	buf_addf(out, "memory of a rank: %.1f MiB planned, lower bound %.1f MiB\n", planned_mib(p),
 		 (double)p->lower_bound_bytes / 1048576);
 	memory_table(p, out);
 	if (p->offload_in_file)
 		buf_addf(out, "  file         %10.1f MiB in %s\n", (double)p->slab_bytes[SPACE_OFFLOAD] / 1048576,
 			 e->rank.cfg->offload_dir);
 	traffic_table(&e->prepared, e->rank.cfg->grad_accum_steps, out);
+}
+
+/* A line for every stage of a pipeline; seat->rank: of the one that needs most. */
+static int describe_stages(const struct job *job, struct seat *seat, struct buf *out, struct err *err)
+{
+	const int stages = (int)config_stages(job->cfg);
+	double most = 0;
+	int neediest = 0;
+
+	for (int s = 0; s < stages; s++) {
+		const struct schedule *turns;
+		struct engine *e;
+		double mib;
+		int rc;
+
+		seat->rank = s;
+		rc = engine_open_plan(&e, job, seat, err);
+		if (rc)
+			return rc;
+		mib = planned_mib(&e->prepared.plan);
+		turns = &e->prepared.program[0]->schedule;
+		buf_addf(out, "stage %d of %d: %.1f MiB planned, %d of %d micro-batches held at once\n", s, stages, mib,
+			 schedule_held(turns), turns->slots);
+		neediest = mib > most ? s : neediest;
+		most = mib > most ? mib : most;
+		engine_close(e);
+	}
+	seat->rank = neediest;
+	return 0;
+}
+
+static int describe_whole(const struct job *job, struct seat *seat, struct buf *out, struct err *err)
+{
+	struct buf stages;
+	struct engine *e;
+	int rc = 0;
+
+	buf_init(&stages, STAGES_BYTES_MAX);
+	if (config_stages(job->cfg) > 1)
+		rc = describe_stages(job, seat, &stages, err);
+	if (!rc)
+		rc = engine_open_plan(&e, job, seat, err);
+	if (!rc) {
+		summarize(e, out);
+		buf_add(out, stages.data, stages.len);
+		engine_close(e);
+	}
+	if (!rc && buf_failed(&stages))
+		rc = err_set(err, ERR_NOMEM, "out of memory: the stages' description");
+	buf_done(&stages);
+	return rc;
 }
 
 int describe_plan(const struct job *job, struct buf *out, struct err *err)
@@ -42,8 +102,11 @@ int describe_plan(const struct job *job, struct buf *out, struct err *err)
 			     .board = &board };
 	struct plan_program list[PROGRAMS_MAX];
 	struct engine *e;
-	int rc = engine_open_plan(&e, job, &seat, err);
+	int rc;
 
+	if (job->cfg->dump != CONFIG_DUMP_GRAPH && job->cfg->dump != CONFIG_DUMP_PLAN)
+		return describe_whole(job, &seat, out, err);
+	rc = engine_open_plan(&e, job, &seat, err);
 	if (rc)
 		return rc;
 	for (int i = 0; i < e->prepared.n_programs; i++)
@@ -54,10 +117,8 @@ int describe_plan(const struct job *job, struct buf *out, struct err *err)
 			buf_addf(out, "program %s\n", list[i].name);
 			graph_dump(list[i].graph, out);
 		}
-	else if (job->cfg->dump == CONFIG_DUMP_PLAN)
-		plan_dump(&e->prepared.plan, list, e->prepared.n_programs, out);
 	else
-		summarize(e, out);
+		plan_dump(&e->prepared.plan, list, e->prepared.n_programs, out);
 	engine_close(e);
 	return buf_failed(out) ? err_set(err, ERR_NOMEM, "out of memory: the description") : 0;
 }

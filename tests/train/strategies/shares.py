@@ -70,8 +70,20 @@ def large():
     check(sanitized() or most_mib <= 200, "plans of large models take %.0f MiB" % most_mib)
 
 
+def stages():
+    """Of a pipeline every stage is told apart, with what it holds of micro-batches, and the plan is the neediest one's."""
+    for schedule, held in (("1f1b", [4, 3, 2, 1]), ("gpipe", [8, 8, 8, 8])):
+        p = dptrain("plan", "--synthetic", "--model", "gpt2-124m", "--no-tie-weights", "-b", 2, "--seq-len", 16, "--opt", "adamw", "--strategy", "pdp",
+                    "--nproc-per-node", 4, "--microbatches", 8, "--pp-schedule", schedule)
+        lines = re.findall(r"^stage (\d) of 4: ([0-9.]+) MiB planned, (\d) of 8 micro-batches held at once$", p.stdout, re.M)
+        whole = re.search(r"^memory of a rank: ([0-9.]+) MiB", p.stdout, re.M)
+        check([int(s) for s, _, _ in lines] == [0, 1, 2, 3] and [int(n) for _, _, n in lines] == held, "%s: %s: %s" % (schedule, p.stdout, p.stderr))
+        check(whole and lines and float(whole.group(1)) == max(float(mib) for _, mib, _ in lines), "%s: the neediest stage's plan: %s" % (schedule, p.stdout))
+
+
 def main():
     large()
+    stages()
     bf16s = [False] + [True] * any(line.startswith("cpu") and "bf16" in line for line in dptrain("backends").stdout.splitlines())
     for bf16 in bf16s:
         for n in (2, 4):
