@@ -5,7 +5,7 @@
 #include "trainer/ops/ops.h"
 #include "trainer/ops/terms/terms.h"
 
-int terms_ranks(const struct strategy_opts *o)
+int terms_parts(const struct strategy_opts *o)
 {
 	return o->stages > 1 ? o->world / o->stages : o->world;
 }
@@ -36,11 +36,11 @@ void terms_add_up(struct graph *g, struct tensor *terms, const struct strategy_o
 
 	if (graph_failed(g))
 		return;
-	n = terms_ranks(o) > 1 ? allreduce_terms_add(g, terms, o->room, STREAM_COMM) : term_fold_add(g, terms, o->room);
+	n = terms_parts(o) > 1 ? allreduce_terms_add(g, terms, o->room, STREAM_COMM) : term_fold_add(g, terms, o->room);
 	if (!n)
 		return;
 	n->group = o->dealt_to;
-	if (terms_ranks(o) == 1)
+	if (terms_parts(o) == 1)
 		n->phase = PHASE_BACKWARD;
 	graph_move(g, n->id, at);
 }

@@ -5,9 +5,8 @@
 
 #include "trainer/strategies/strategy.h"
 
-/* Ranks that leaves are dealt to, one of each of these many groups of neighbours (the stages of a pipeline have the
- * same ones). */
-int terms_ranks(const struct strategy_opts *o);
+/* The parts that leaves are dealt into: ranks, or pipelines, whose stages all have the same ones. */
+int terms_parts(const struct strategy_opts *o);
 
 /* Whether a rank keeps terms at all: else each has one at most, which lies where it was made. */
 bool terms_wanted(const struct strategy_opts *o);
