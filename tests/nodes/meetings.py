@@ -20,10 +20,10 @@ def whole(name, spaces, reference, flags, env=lambda i, k: None, ranks=(1, 1)):
         check(sum(t.count("ucx between them") for t in texts) == 1, "%s: the transport is named once: %s" % (name, texts))
 
 
-def bytes_on_the_wire(spaces, flags):
-    """What the ranks say they sent to the other machine is what the wire counted, but for TCP's heads (about 3 % at 1500 bytes)."""
+def bytes_sent(spaces, flags, steps):
+    """(what the ranks say they sent to the other machine in steps, what the wire counted in all)"""
     wide = ["--synthetic", "--model", "gpt2-124m", "--n-layer", 2, "--n-head", 2, "--n-embd", 256, "--block-size", 16, "--seq-len", 16, "--vocab-size", 64,
-            "-b", 2, "--max-steps", 10, *fast()]
+            "-b", 2, "--max-steps", steps, *fast()]
     with Folder() as runs:
         before = [spaces.sent(i) for i in range(2)]
         job = [spaces.start(i, *wide, *flags, "--node-rank", i, "--runs-dir", runs) for i in range(2)]
@@ -31,34 +31,16 @@ def bytes_on_the_wire(spaces, flags):
         wire = sum(spaces.sent(i) - b for i, b in enumerate(before))
         check(not any(codes), "bytes: exit codes %s: %s" % (codes, texts))
         series = read_run(runs)["series"]
-        said = sum(v for r in range(4) for v in series.get(("comm/bytes_nodes", r), {}).values())
+        return sum(v for r in range(4) for v in series.get(("comm/bytes_nodes", r), {}).values()), wire
+
+
+def bytes_on_the_wire(spaces, flags):
+    """What the ranks say of steps is what the wire counts within 2 %: what ten more of them add, as set-up and the checkpoint at the end are none."""
+    for way in (["--strategy", "ddp"], ["--strategy", "fsdp"]):
+        few, many = (bytes_sent(spaces, [*flags, *way], steps) for steps in (5, 15))
+        said, wire = (m - f for m, f in zip(many, few))
         gradients = 4 * 1.6e6 * 10  # f32, every step
-        check(said > gradients and said <= wire * 1.01 and wire <= said * 1.06, "bytes: the ranks say %d to the other machine, the wire %d" % (said, wire))
-
-
-def meetings(spaces):
-    reference = alone()
-    two = ["--nnodes", 2, "--nproc-per-node", 2]
-    at = ["--master-addr", spaces.address[0]]
-    sent = spaces.sent(0)
-    whole("flags", spaces, reference, lambda i: [*two, *at, "--node-rank", i])
-    check(spaces.sent(0) - sent > 100000, "the gradients went over the wire: %d bytes" % (spaces.sent(0) - sent))
-    bytes_on_the_wire(spaces, [*two, *at])
-    same_bits(spaces, [*two, *at])
-    whole("first come", spaces, reference, lambda i: [*two, "--rdzv-endpoint", spaces.address[1] + ":29777", "--comm-sockets", 1])
-    whole("fsdp", spaces, reference, lambda i: [*two, *at, "--node-rank", i, "--strategy", "fsdp"])
-    whole("fsdp in pairs across the machines", spaces, reference, lambda i: [*two, *at, "--node-rank", i, "--strategy", "fsdp", "--shard-degree", 2])
-    whole("uneven", spaces, reference, lambda i: ["--nnodes", 2, "--nproc-per-node", 3 - 2 * i, *at, "--node-rank", i])
-    torch = lambda i, k: {"RANK": str(2 * i + k), "WORLD_SIZE": "4", "LOCAL_RANK": str(k), "LOCAL_WORLD_SIZE": "2", "MASTER_ADDR": spaces.address[0],
-                          "MASTER_PORT": "29600", "TORCHELASTIC_RUN_ID": "nodes"}
-    whole("torchrun's variables", spaces, reference, lambda i: ["--comm", "ucx"], torch, (2, 2))
-    ompi = lambda i, k: {"OMPI_COMM_WORLD_RANK": str(2 * i + k), "OMPI_COMM_WORLD_SIZE": "4", "OMPI_COMM_WORLD_LOCAL_RANK": str(k),
-                         "OMPI_COMM_WORLD_LOCAL_SIZE": "2", "PMIX_NAMESPACE": "nodes"}
-    whole("Open MPI's variables", spaces, reference, lambda i: at, ompi, (2, 2))
-    slurm = lambda i, k: {"SLURM_PROCID": str(2 * i + k), "SLURM_NTASKS": "4", "SLURM_LOCALID": str(k), "SLURM_NODEID": str(i), "SLURM_NNODES": "2",
-                          "SLURM_STEP_NUM_NODES": "2", "SLURM_STEP_TASKS_PER_NODE": "2(x2)", "SLURM_STEP_NODELIST": "10.77.0.[1-2]",
-                          "SLURM_JOB_ID": "4711", "SLURM_STEP_ID": "0"}
-    whole("Slurm's variables", spaces, reference, lambda i: [], slurm, (2, 2))
+        check(said > gradients and abs(wire - said) <= 0.02 * said, "bytes, %s: the ranks say %d to the other machine, the wire %d" % (way, said, wire))
 
 
 def same_bits(spaces, flags):
