@@ -20,6 +20,7 @@
 #include "trainer/tools/auto.h"
 #include "trainer/tools/bandwidth.h"
 #include "trainer/tools/bench.h"
+#include "trainer/tools/bench_loader.h"
 #include "trainer/tools/calibrate.h"
 #include "trainer/tools/describe.h"
 #include "trainer/tools/doctor.h"
@@ -55,6 +56,8 @@ static int rank_main(void *user, struct seat *seat)
 
 	if (job->cfg->command != COMMAND_BENCH)
 		return train_main(job, seat);
+	if (job->cfg->loader)
+		return bench_loader_main(job, seat);
 	return job->cfg->bandwidth ? bandwidth_main(job, seat) : bench_main(job, seat);
 }
 

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """What was fetched is kept: the stream of the disk's shards whatever the cache holds; nothing is fetched twice by later epochs,
 runs, ranks and jobs; killed writers, flipped bytes, a full disk, a small limit, other people's files; memory that is given back."""
+import json
 import os
 import random
 import signal
@@ -65,6 +66,24 @@ def once(shards, local, size):
     jobs = [begin(spec, f"cache={tmp}/jobs", "ranks=2", "workers=2") for _ in range(2)]
     assert [end(j) for j in jobs] == [local, local]
     assert server.fetched() == size, "two jobs fetch each byte once"
+    server.stop()
+
+
+def timed(shards, size):
+    """`dptrain bench --loader` counts what the server does: the second pass asks it for nothing."""
+    server = Counted(shards)
+    flags = ["--data-path", server.url + "/train.json", "--image-size", "32", "-b", "8", "--val-split", "0", "--json"]
+    done = subprocess.run([DPTRAIN, "bench", "--loader", *flags, "--cache", f"{tmp}/timed", "--epochs", "2", "--nproc-per-node", "2"],
+                          capture_output=True, text=True, timeout=100, check=True, env={**os.environ, "no_proxy": "*"})
+    said = json.loads(done.stdout)
+    first, second = said["passes"]
+    assert said["ranks"] == 2 and first["samples"] == second["samples"] == 66, said
+    assert server.fetched() == size and second["remote_bytes"] == second["requests"] == 0, said
+    assert first["cache_bytes"] + second["cache_bytes"] > 0 and second["bytes"] > 0, said
+    done = subprocess.run([DPTRAIN, "bench", "--loader", "--data-path", shards, "-b", "8", "--json", "--undecoded", "--take", "200", "-j", "1"],
+                          capture_output=True, text=True, timeout=100, check=True)
+    only = json.loads(done.stdout)["passes"][0]
+    assert only["seconds"] >= 66 / 200 and only["local_bytes"] >= only["bytes"] > 0 and only["samples_per_s"] <= 200, only
     server.stop()
 
 
@@ -160,6 +179,7 @@ with tempfile.TemporaryDirectory(prefix="dptrain-cache-") as tmp:
     stream = deliver(there)
     total = sum(os.path.getsize(f"{there}/{n}") for n in os.listdir(there) if n.startswith("train") and n.endswith(".tar"))
     once(there, stream, total)
+    timed(there, total)
     damaged(there, stream, total)
     limits(there, stream, total)
     memory(there, stream, total)

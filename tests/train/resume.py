@@ -1,13 +1,18 @@
 """Processes of a training die at any moment and --resume auto goes on: what the store then shows, point by point, and the
 weights at the end, are those of a run that nobody disturbed, bit for bit. Read through the store, so that what the
-killed processes had recorded beyond their last checkpoint is proven hidden."""
+killed processes had recorded beyond their last checkpoint is proven hidden. Over S3 the steps of the deaths are drawn: three of them,
+or as many as $RESUME_DEATHS says, by $SEED."""
 import csv
 import io
 import os
 import random
 import subprocess
+import sys
 
-from helper import BUILD, Folder, check, dptrain, environment, fast, finish, make_set
+from helper import BUILD, SOURCE, Folder, check, dptrain, environment, fast, finish, make_set
+
+sys.path.insert(0, os.path.join(SOURCE, "tests", "data"))
+import s3server  # noqa: E402
 
 DPTRACK = os.path.join(BUILD, "dptrack")
 SERIES = ("epoch/train_loss", "epoch/val_loss", "epoch/top1", "epoch/top5")
@@ -51,6 +56,22 @@ def make_shards(folder):
     return shards
 
 
+def make_bucket(folder):
+    """The shards behind a server that checks every signature; this process's environment has the keys from now on."""
+    make_shards(folder)
+    server = s3server.S3(folder)
+    os.environ.update({k: v for k, v in server.environment().items() if k.startswith(("AWS_", "no_proxy"))})
+    return "s3://shards"
+
+
+def random_deaths():
+    """Who dies at which step, in order, between the first checkpoint and the last step."""
+    seed = int(os.environ.get("SEED", random.randrange(1 << 30)))
+    n, draw = int(os.environ.get("RESUME_DEATHS", "3")), random.Random(seed)
+    print("SEED=%d RESUME_DEATHS=%d" % (seed, n))
+    return [(draw.choice(["launcher", 0, 1]), step) for step in sorted(draw.sample(range(4, 16 * (1 + n // 8) - 1), n))]
+
+
 def killed(name, make, flags, deaths):
     """make: writes the data set into a folder. deaths: (who, at which step); every start goes on with --resume auto, also the first."""
     with Folder() as tmp:
@@ -88,6 +109,10 @@ def main():
            ["--model", "resnet20", "--augment", "crop,flip", "--global-batch-size", 8, "--epochs", 2, "--nproc-per-node", 2, "--shuffle", "window",
             "--shuffle-window", 24, "--save-steps", 3, "--workers", 2, *fast()],
            [(1, 5), (0, 12)])
+    deaths = random_deaths()
+    killed("shards in a bucket", make_bucket,
+           ["--model", "resnet20", "--augment", "crop,flip", "--global-batch-size", 8, "--epochs", 2 * (1 + len(deaths) // 8), "--nproc-per-node", 2,
+            "--save-steps", 3, "--workers", 2, *fast()], deaths)
     killed("a small GPT", make_text,
            ["--model", "gpt2-124m", "--n-layer", 2, "--n-head", 2, "--n-embd", 32, "--block-size", 32, "--tokenizer", "bytes", "--dropout", 0.1,
             "--opt", "adamw", "--lr", 0.001, "--global-batch-size", 8, "--nproc-per-node", 2, "--epochs", 2, "--save-steps", 4, *fast()],

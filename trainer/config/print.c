@@ -63,7 +63,8 @@ static const struct command_help helps[COMMAND_COUNT] = {
 	[COMMAND_SAMPLE] = { "dptrain sample --init-from FILE [--tokenizer bytes|DIR] --prompt TEXT [flags]",
 			     "Goes on with a text, as a language model that was trained would.\n" },
 	[COMMAND_BENCH] = { "dptrain bench --model NAME -b N [flags]",
-			    "Times whole training steps (forward, loss, backward, optimiser) on random inputs.\n" },
+			    "Times whole training steps (forward, loss, backward, optimiser) on random inputs; with "
+			    "--loader how\nfast samples come out of --data-path.\n" },
 };
 
 static void add_spaces(struct buf *out, int n)

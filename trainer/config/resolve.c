@@ -365,6 +365,26 @@ static int resolve_data(struct run_config *cfg, struct err *err)
 	return 0;
 }
 
+/* What says something to a loader alone would be silently without meaning where steps are timed on random inputs. */
+static int check_bench(const struct run_config *cfg, struct err *err)
+{
+	static const enum flag_id of_loader[] = {
+		FLAG_data_path, FLAG_val_path,	    FLAG_image_field,  FLAG_label_field, FLAG_tokenizer,
+		FLAG_shuffle,	FLAG_shuffle_window, FLAG_pack,	       FLAG_mix,	 FLAG_epoch_samples,
+		FLAG_augment,	FLAG_val_split,	    FLAG_strict,       FLAG_read_ahead,	 FLAG_cache,
+		FLAG_cache_size, FLAG_data_timeout, FLAG_max_broken,   FLAG_epochs,	 FLAG_eval_transform,
+		FLAG_eval_resize, FLAG_undecoded,   FLAG_take
+	};
+	struct label l;
+
+	for (size_t i = 0; !cfg->loader && i < sizeof(of_loader) / sizeof(*of_loader); i++)
+		if (cfg->origin[of_loader[i]] == ORIGIN_FLAG)
+			return err_set(err, ERR_USAGE,
+				       "%s: goes with --loader; without it steps are timed on random inputs",
+				       say(cfg, of_loader[i], &l));
+	return 0;
+}
+
 static int resolve_length(struct run_config *cfg, struct err *err)
 {
 	bool endless = cfg->synthetic || cfg->batch_from;
@@ -613,7 +633,9 @@ int config_resolve(struct run_config *cfg, const struct config_world *w, struct 
 		rc = check_devices(cfg, err);
 	if (!rc && has(cfg, FLAG_data_path))
 		rc = resolve_data(cfg, err);
-	if (!rc && has(cfg, FLAG_epochs))
+	if (!rc && cfg->command == COMMAND_BENCH)
+		rc = check_bench(cfg, err);
+	if (!rc && has(cfg, FLAG_max_steps))
 		rc = resolve_length(cfg, err);
 	if (!rc)
 		rc = resolve_optimiser(cfg, err);

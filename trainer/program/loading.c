@@ -36,6 +36,7 @@ static struct loader_opts opts_of(const struct loading_opts *o)
 				     .slow_s = o->slow_s,
 				     .worked = o->worked,
 				     .worked_user = o->worked_user,
+				     .undecoded = o->undecoded,
 				     .memory = o->memory };
 }
 

@@ -164,7 +164,7 @@ static int open_data(struct opening *o, struct err *err)
 	const struct model *m = o->s->model;
 	int rc = 0;
 
-	if (cfg->command != COMMAND_BENCH && cfg->data_path)
+	if (cfg->data_path)
 		rc = open_folder(o, err);
 	else if (o->batch)
 		rc = check_kind(m, o->batch->tokens != NULL, cfg->batch_from, err);

@@ -163,6 +163,8 @@ def bad():
     refused("No such file", f"{tmp}/nothing.txt")
     refused("too short", write("bad/empty.txt.gz", gzip.compress(b"")))
     refused("no text (*.txt", f"{tmp}/s3")
+    said = run("train", "--model", "gpt2-124m", "--data-path", f"{FORMATS}/texts.parquet", "--max-steps", "1", "--runs-dir", tmp, code=2)
+    assert "texts become tokens by dptrain tokenize" in said, said
     # Escapes, and halves of surrogates, as Python reads them.
     line = r'{"x": -1.5e+3, "text": "\u00e9\ud83d\ude42 \ud83d. \/\"\\\b\f\n\r\t"}'
     want = json.loads(line)["text"].encode("utf-8", "surrogatepass").replace("\ud83d".encode("utf-8", "surrogatepass"), "\ufffd".encode())

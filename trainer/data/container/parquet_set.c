@@ -61,8 +61,9 @@ static int no_column(const struct scan *s, const char *what, struct err *err)
 	for (int i = 0; i < parquet_columns(s->p) && names.len < 200; i++)
 		buf_addf(&names, "%s%s", i ? ", " : "", parquet_column(s->p, i)->name);
 	buf_addc(&names, '\0');
-	rc = err_set(err, ERR_USAGE, "%.150s: no column %s; there are %.200s", s->file->name, what,
-		     names.data ? names.data : "");
+	rc = err_set(err, ERR_USAGE, "%.150s: no column %s; there are %.200s%s", s->file->name, what,
+		     names.data ? names.data : "",
+		     parquet_find(s->p, "text") >= 0 ? "; texts become tokens by dptrain tokenize" : "");
 	buf_done(&names);
 	return rc;
 }

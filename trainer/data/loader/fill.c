@@ -6,6 +6,8 @@
 
 #include "trainer/data/loader/loader.h"
 
+#define FILE_BYTES_MAX ((size_t)1 << 31)
+
 void fill_init(struct fill *f)
 {
 	if (f->dataset->kind == SAMPLE_IMAGE)
@@ -33,7 +35,7 @@ static size_t source_bytes(const struct dataset *d)
 int fill_hand_init(const struct fill *f, struct fill_hand *ret, struct err *err)
 {
 	const struct dataset_ops *ops = f->dataset->ops;
-	struct fill_hand h = { .scratch = malloc(2 * source_bytes(f->dataset) + 1) };
+	struct fill_hand h = { .file.bytes.max = FILE_BYTES_MAX, .scratch = malloc(2 * source_bytes(f->dataset) + 1) };
 	int rc = h.scratch ? 0 : err_set(err, ERR_NOMEM, "out of memory: a sample of %s", f->dataset->path);
 
 	if (!rc && ops->hand_new)
@@ -51,6 +53,7 @@ void fill_hand_done(const struct fill *f, struct fill_hand *h)
 	if (h->dataset_hand)
 		f->dataset->ops->hand_free(h->dataset_hand);
 	free(h->scratch);
+	buf_done(&h->file.bytes);
 	*h = (struct fill_hand){ 0 };
 }
 
@@ -94,8 +97,22 @@ static int fill_image(const struct fill *f, const struct fill_hand *h, const str
 	return 0;
 }
 
-int fill_sample(const struct fill *f, const struct fill_hand *h, const struct fill_place *p, struct err *err)
+static int read_undecoded(const struct fill *f, struct fill_hand *h, const struct fill_place *p, struct err *err)
 {
+	struct dataset_read r = { .split = f->split, .index = p->index, .alone = f->alone, .stop = f->stop,
+				  .hand = h->dataset_hand };
+	int rc = f->dataset->ops->file(f->dataset, &r, &h->file, err);
+
+	if (!rc)
+		*f->undecoded += h->file.bytes.len;
+	*p->target = h->file.label;
+	return rc;
+}
+
+int fill_sample(const struct fill *f, struct fill_hand *h, const struct fill_place *p, struct err *err)
+{
+	if (f->undecoded)
+		return read_undecoded(f, h, p, err);
 	if (f->dataset->kind == SAMPLE_IMAGE)
 		return fill_image(f, h, p, err);
 	return dataset_read(f->dataset,

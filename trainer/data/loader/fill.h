@@ -15,6 +15,7 @@ struct fill {
 	uint64_t seed;
 	bool alone;		  /* as in struct dataset_read */
 	const _Atomic bool *stop; /* … */
+	_Atomic uint64_t *undecoded; /* as in struct loader_opts */
 	struct pixels_table table;
 };
 
@@ -27,6 +28,7 @@ size_t fill_targets(const struct dataset *d);  /* numbers of its target */
 struct fill_hand {
 	void *dataset_hand;
 	uint8_t *scratch; /* two source images */
+	struct dataset_file file; /* undecoded */
 };
 
 int fill_hand_init(const struct fill *f, struct fill_hand *ret, struct err *err);
@@ -39,7 +41,7 @@ struct fill_place {
 };
 
 /* ERR_CORRUPT: the sample cannot be read (and the set says that another may take its place). */
-int fill_sample(const struct fill *f, const struct fill_hand *h, const struct fill_place *p, struct err *err);
+int fill_sample(const struct fill *f, struct fill_hand *h, const struct fill_place *p, struct err *err);
 
 /* A place that counts for nothing: black, with the target -1. */
 void fill_nothing(const struct fill *f, const struct fill_place *p);

@@ -205,7 +205,7 @@ static int64_t other_at(struct loader *l, const struct slot *slot, int64_t posit
 }
 
 /* A training sample that cannot be read leaves its place to the next readable one of the epoch's order. */
-static int replace(struct loader *l, struct slot *slot, struct fill_place *p, const struct fill_hand *hand,
+static int replace(struct loader *l, struct slot *slot, struct fill_place *p, struct fill_hand *hand,
 		   struct err *err)
 {
 	int64_t n = l->o.sampler.n_samples, others;
@@ -225,7 +225,7 @@ static int replace(struct loader *l, struct slot *slot, struct fill_place *p, co
 		: rc;
 }
 
-static int fill_one(struct loader *l, struct slot *slot, int64_t i, const struct fill_hand *hand, struct err *err)
+static int fill_one(struct loader *l, struct slot *slot, int64_t i, struct fill_hand *hand, struct err *err)
 {
 	struct fill_place p = { .index = slot->index[i],
 				.epoch = slot->batch.epoch,
@@ -249,7 +249,7 @@ static void wait_slow(struct loader *l, double until)
 }
 
 /* Claims a chunk of the current slot and fills it. Called and left with the lock held. */
-static void fill_chunk(struct loader *l, const struct fill_hand *hand)
+static void fill_chunk(struct loader *l, struct fill_hand *hand)
 {
 	struct slot *slot = &l->slots[l->current];
 	int64_t begin = slot->claimed, end = begin + l->size.chunk, failed = -1;
@@ -284,7 +284,7 @@ static void fill_chunk(struct loader *l, const struct fill_hand *hand)
 }
 
 /* Gives out work when there is any; false when there is none now. Under the lock. */
-static bool work_once(struct loader *l, const struct fill_hand *hand)
+static bool work_once(struct loader *l, struct fill_hand *hand)
 {
 	if (l->current < 0 && (at_end(l) || !l->n_free))
 		return false;
@@ -309,7 +309,7 @@ static bool first_is_open(const struct loader *l)
 static void *worker_main(void *arg)
 {
 	struct loader *l = arg;
-	const struct fill_hand *hand;
+	struct fill_hand *hand;
 	int number;
 
 	pthread_setname_np(pthread_self(), "dptrain-load");

@@ -36,6 +36,9 @@ struct loader_opts {
 	 * by several threads, one at a time; must not wait. */
 	void (*worked)(void *user, int thread, double from_s, double to_s);
 	void *worked_user;
+	/* Optional: samples' files are read and not decoded, inputs hold nothing; the bytes are added here. Of sets
+	 * with ops->file. */
+	_Atomic uint64_t *undecoded;
 	/* Optional: memory for the slots, loader_bytes() long, aligned to 64 (pinned, of a communicator, …); borrowed
 	 * until close. NULL: the loader allocates. */
 	void *memory;

@@ -16,6 +16,7 @@ struct fill slots_fill(const struct loader_opts *o)
 			      .dtype = o->dtype,
 			      .augment = o->augment,
 			      .seed = o->sampler.seed,
+			      .undecoded = o->undecoded,
 			      .alone = o->sampler.order == SAMPLER_TABLE || o->sampler.order == SAMPLER_GLOBAL };
 }
 

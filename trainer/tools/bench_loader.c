@@ -1,0 +1,277 @@
+/* bench_loader.c: passes over a set through the loader that training has, its consumer taking batches as fast as they
+ * come or, with --take, at a rate. */
+#include "trainer/tools/bench_loader.h"
+
+#include <jansson.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/resource.h>
+#include <time.h>
+
+#include "tracker/base/clock.h"
+#include "tracker/base/log.h"
+#include "trainer/program/loading.h"
+#include "trainer/program/workers.h"
+#include "trainer/tools/real.h"
+
+struct pass { /* over the set, or as many steps of it as are wanted; of one rank, then of all */
+	double seconds, wait_s, cpu_s;
+	double samples, bytes; /* bytes as they are stored; 0: not known */
+	double remote_bytes, cache_bytes, local_bytes, requests, retries;
+	double workers; /* that worked ahead at the end */
+};
+
+struct bench {
+	struct rank rank;
+	struct subject subject;
+	struct course course;
+	struct loader *loader;
+	struct workers workers; /* of --workers auto */
+	_Atomic uint64_t undecoded; /* bytes */
+	struct pass *pass;
+	int n;
+};
+
+static double cpu_s(void)
+{
+	struct rusage u;
+
+	getrusage(RUSAGE_SELF, &u);
+	return (double)(u.ru_utime.tv_sec + u.ru_stime.tv_sec) +
+	       1e-6 * (double)(u.ru_utime.tv_usec + u.ru_stime.tv_usec);
+}
+
+static int open_loader(struct bench *b, struct err *err)
+{
+	const struct run_config *cfg = b->rank.cfg;
+	struct loading_opts o = { .rank = &b->rank,
+				  .subject = &b->subject,
+				  .course = &b->course,
+				  .split = SPLIT_TRAIN,
+				  .undecoded = cfg->undecoded ? &b->undecoded : NULL };
+
+	if (cfg->undecoded && !b->subject.data->ops->file)
+		return err_set(err, ERR_USAGE, "--undecoded: %.200s holds no files of samples", b->subject.data->path);
+	workers_init(&b->workers, cfg->workers < 0 ? loading_workers(cfg) : 1);
+	return loading_open(&b->loader, &o, err);
+}
+
+static int open_bench(struct bench *b, const struct job *job, struct err *err)
+{
+	char text[512];
+	int rc = 0;
+
+	if (!job->cfg->data_path)
+		return err_set(err, ERR_USAGE, "dptrain bench --loader needs --data-path");
+	rc = rank_meet(&b->rank, err);
+	if (!rc)
+		rc = subject_open(&b->subject, job->cfg, job->batch, err);
+	if (!rc)
+		rc = course_make(&b->course, job->cfg, b->subject.data, err);
+	while (!rc && rank_is_root(&b->rank) && dataset_notice(b->subject.data, text, sizeof(text)))
+		log_warn("%s", text);
+	return rc;
+}
+
+/* The consumer is busy with what it has taken. */
+static void take_time(const struct run_config *cfg, double from_s, double samples)
+{
+	double left = cfg->take > 0 ? from_s + samples / cfg->take - clock_mono_s() : 0;
+	struct timespec t = { .tv_sec = (time_t)left };
+
+	if (left <= 0)
+		return;
+	t.tv_nsec = (long)(1e9 * (left - (double)t.tv_sec));
+	nanosleep(&t, NULL);
+}
+
+static void adjust(struct bench *b, double wait_s, double all_s)
+{
+	if (b->rank.cfg->workers < 0 && !b->workers.done && workers_batch(&b->workers, wait_s, all_s))
+		loader_set_active(b->loader, b->workers.n);
+}
+
+static void add_traffic(struct pass *p, const struct dataset *d, double sign)
+{
+	struct dataset_traffic t = dataset_traffic(d);
+
+	p->remote_bytes += sign * (double)t.remote_bytes;
+	p->cache_bytes += sign * (double)t.cache_bytes;
+	p->local_bytes += sign * (double)t.local_bytes;
+	p->requests += sign * (double)t.requests;
+	p->retries += sign * (double)t.retries;
+}
+
+static double stored_bytes(const struct bench *b, const struct pass *p)
+{
+	const struct dataset *d = b->subject.data;
+	struct dataset_facts f = dataset_facts(d, SPLIT_TRAIN);
+
+	if (b->rank.cfg->undecoded)
+		return (double)b->undecoded;
+	return (double)f.bytes / (double)d->n_samples[SPLIT_TRAIN] * p->samples;
+}
+
+/* steps of this rank: 0 is the end of the set's epoch. */
+static int run_pass(struct bench *b, int64_t steps, struct pass *p, struct err *err)
+{
+	const struct run_config *cfg = b->rank.cfg;
+	double begin = clock_mono_s(), last = begin;
+	int rc = 1;
+
+	*p = (struct pass){ .cpu_s = -cpu_s() };
+	add_traffic(p, b->subject.data, -1);
+	b->undecoded = 0;
+	if (!b->loader && open_loader(b, err)) /* which begins to read at once */
+		return err->code;
+	for (int64_t i = 0; rc == 1 && (!steps || i < steps); i++) {
+		struct loader_batch batch;
+		double now;
+		bool ends;
+
+		rc = loader_next(b->loader, &batch, err);
+		if (rc != 1)
+			break;
+		p->samples += (double)batch.count;
+		p->wait_s += batch.wait_s;
+		ends = batch.step + 1 == b->course.steps_per_epoch && batch.micro + 1 == batch.n_micro;
+		loader_release(b->loader, &batch);
+		take_time(cfg, begin, p->samples);
+		now = clock_mono_s();
+		adjust(b, batch.wait_s, now - last);
+		last = now;
+		if (!steps && ends)
+			break;
+	}
+	p->seconds = clock_mono_s() - begin;
+	p->cpu_s += cpu_s();
+	add_traffic(p, b->subject.data, 1);
+	p->bytes = stored_bytes(b, p);
+	p->workers = cfg->workers < 0 ? b->workers.n : (double)cfg->workers;
+	return rc < 0 ? rc : 0;
+}
+
+/* Sums over the ranks, but of what they do at the same time. */
+static int add_ranks(const struct bench *b, struct pass *p, struct err *err)
+{
+	struct comm *c = rank_comm(&b->rank);
+	struct pass *all = calloc((size_t)c->world, sizeof(*all)), sum = { 0 };
+	int rc;
+
+	if (!all)
+		return err_set(err, ERR_NOMEM, "out of memory: bench");
+	all[c->rank] = *p;
+	rc = c->ops->all_gather(c, all, sizeof(*all), err);
+	for (int r = 0; !rc && r < c->world; r++) {
+		const struct pass *one = &all[r];
+
+		sum.seconds = one->seconds > sum.seconds ? one->seconds : sum.seconds;
+		sum.wait_s = one->wait_s > sum.wait_s ? one->wait_s : sum.wait_s;
+		sum.workers = one->workers > sum.workers ? one->workers : sum.workers;
+		sum.cpu_s += one->cpu_s;
+		sum.samples += one->samples;
+		sum.bytes += one->bytes;
+		sum.remote_bytes += one->remote_bytes;
+		sum.cache_bytes += one->cache_bytes;
+		sum.local_bytes += one->local_bytes;
+		sum.requests += one->requests;
+		sum.retries += one->retries;
+	}
+	if (!rc)
+		*p = sum;
+	free(all);
+	return rc;
+}
+
+static int run_passes(struct bench *b, struct err *err)
+{
+	const struct run_config *cfg = b->rank.cfg;
+	int64_t steps = config_given(cfg, FLAG_steps) ? cfg->steps : 0;
+	int64_t n = config_given(cfg, FLAG_epochs) ? cfg->epochs : 1;
+	struct comm *c = rank_comm(&b->rank);
+	int rc = 0;
+
+	b->pass = calloc((size_t)n, sizeof(*b->pass));
+	if (!b->pass)
+		return err_set(err, ERR_NOMEM, "out of memory: %lld passes", (long long)n);
+	for (; !rc && b->n < n && !seat_stop(b->rank.seat); b->n++) {
+		rc = c->ops->barrier(c, err);
+		if (!rc)
+			rc = run_pass(b, steps, &b->pass[b->n], err);
+		if (!rc)
+			rc = add_ranks(b, &b->pass[b->n], err);
+	}
+	return rc;
+}
+
+static void print_json(const struct bench *b)
+{
+	json_t *o = json_object(), *list = json_array();
+
+	for (int i = 0; i < b->n; i++) {
+		const struct pass *p = &b->pass[i];
+		json_t *j = json_object();
+
+		json_object_set_new(j, "samples_per_s", real_or_null(p->samples / p->seconds));
+		json_object_set_new(j, "seconds", real_or_null(p->seconds));
+		json_object_set_new(j, "wait_seconds", real_or_null(p->wait_s));
+		json_object_set_new(j, "cpu_seconds", real_or_null(p->cpu_s));
+		json_object_set_new(j, "samples", real_or_null(p->samples));
+		json_object_set_new(j, "bytes", real_or_null(p->bytes));
+		json_object_set_new(j, "remote_bytes", real_or_null(p->remote_bytes));
+		json_object_set_new(j, "cache_bytes", real_or_null(p->cache_bytes));
+		json_object_set_new(j, "local_bytes", real_or_null(p->local_bytes));
+		json_object_set_new(j, "requests", real_or_null(p->requests));
+		json_object_set_new(j, "retries", real_or_null(p->retries));
+		json_object_set_new(j, "workers", real_or_null(p->workers));
+		json_array_append_new(list, j);
+	}
+	json_object_set_new(o, "ranks", json_integer(b->rank.seat->world));
+	json_object_set_new(o, "passes", list);
+	json_dumpf(o, stdout, JSON_INDENT(2) | JSON_REAL_PRECISION(17));
+	putchar('\n');
+	json_decref(o);
+}
+
+static void print_table(const struct bench *b)
+{
+	const struct dataset *d = b->subject.data;
+	const struct dataset_facts f = dataset_facts(d, SPLIT_TRAIN);
+
+	printf("%s: %lld samples (%s), format %s, %d rank(s)%s\n", d->path, (long long)d->n_samples[SPLIT_TRAIN],
+	       sample_kind_name(d->kind), f.format, b->rank.seat->world, b->rank.cfg->undecoded ? ", undecoded" : "");
+	printf("  %4s %12s %10s %10s %8s %12s %12s %9s %8s\n", "pass", "samples/s", "MB/s", "CPU us", "waiting",
+	       "remote bytes", "from cache", "requests", "workers");
+	for (int i = 0; i < b->n; i++) {
+		const struct pass *p = &b->pass[i];
+
+		printf("  %4d %12.1f %10.1f %10.1f %6.1f %% %12.0f %12.0f %9.0f %8.0f\n", i + 1,
+		       p->samples / p->seconds, 1e-6 * p->bytes / p->seconds, 1e6 * p->cpu_s / p->samples,
+		       100 * p->wait_s / p->seconds, p->remote_bytes, p->cache_bytes, p->requests, p->workers);
+	}
+}
+
+int bench_loader_main(const struct job *job, struct seat *seat)
+{
+	struct bench b = { .rank = rank_of(job->cfg, seat) };
+	struct err err = ERR_INIT;
+	int rc = open_bench(&b, job, &err), code = 0;
+
+	if (!rc)
+		rc = run_passes(&b, &err);
+	if (!rc && rank_is_root(&b.rank)) {
+		if (job->cfg->json)
+			print_json(&b);
+		else
+			print_table(&b);
+	}
+	if (rc)
+		code = seat_fail(seat, &err);
+	else if (seat_stop(seat))
+		code = 130;
+	loader_close(b.loader);
+	subject_close(&b.subject);
+	rank_close(&b.rank);
+	free(b.pass);
+	return code;
+}

@@ -1,0 +1,11 @@
+/* bench_loader.h: `dptrain bench --loader`: how fast samples come out of a set, without a model. */
+#ifndef DPT_TOOLS_BENCH_LOADER_H
+#define DPT_TOOLS_BENCH_LOADER_H
+
+#include "trainer/launch/seat.h"
+#include "trainer/run/engine.h"
+
+/* One rank's part. Rank 0 prints a line for each pass over the set, or with --json one object. The exit code. */
+int bench_loader_main(const struct job *job, struct seat *seat);
+
+#endif
