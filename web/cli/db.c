@@ -37,8 +37,8 @@ static int upgrade(const char *address, const char *shown, struct err *err)
 	if (from == store_address_wants())
 		printf("%s: store version %d is this dptrack's: there is nothing to do\n", shown, from);
 	else
-		printf("%s: upgraded from store version %d to %d; processes of the version before are to be restarted\n",
-		       shown, from, store_address_wants());
+		printf("%s: upgraded from store version %d to %d; restart processes of the version before\n", shown,
+		       from, store_address_wants());
 	return 0;
 }
 

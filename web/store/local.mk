@@ -28,6 +28,7 @@ libwebstore_la_SOURCES = \
 	web/store/files/object_change.c \
 	web/store/files/objects.c web/store/files/objects.h \
 	web/store/files/object_gc.c \
+	web/store/files/object_place.c \
 	web/store/files/object_put.c web/store/files/object_read.c \
 	web/store/upkeep/backup.c \
 	web/store/read/chart.c \

@@ -452,8 +452,8 @@ static int upgrade_from(struct pg_db *p, int version, struct err *err)
 	if (!version)
 		return err_set(err, ERR_NOENT, "%s holds no store yet: dptrack db init makes one", p->name);
 	if (version > DB_VERSION)
-		return err_set(err, ERR_CORRUPT, "%s was written by a newer dptrack (store version %d, not %d)", p->name,
-			       version, DB_VERSION);
+		return err_set(err, ERR_CORRUPT, "%s was written by a newer dptrack (store version %d, not %d)",
+			       p->name, version, DB_VERSION);
 	for (at = version + 1; at <= DB_VERSION; at++)
 		if (!upgrade_to(at))
 			return err_set(err, ERR_UNSUPPORTED, "%s is of version %d, from which there is no way to %d",

@@ -33,6 +33,10 @@ struct objects {
 
 /* address: s3://BUCKET or s3://BUCKET/PREFIX. Asks nobody. */
 int objects_new(struct objects **ret, struct store *s, const char *address, struct err *err);
+
+/* By what was named and what the store's rows say, which are changed where they may be. *ret NULL: files lie in a
+ * folder. ERR_USAGE: they lie in another object store. */
+int objects_place(struct objects **ret, struct store *s, const struct artifacts_opts *opts, struct err *err);
 void objects_free(struct objects *o); /* ends what is under way and waits for it; NULL is fine */
 
 /* Reads AWS's variables and starts the threads, unless that was done. */
