@@ -64,6 +64,7 @@ needs_tests() {
 	need_header cmocka.h libcmocka-dev
 	need_file /usr/include/postgresql/libpq-fe.h libpq-dev
 	need_file /usr/sbin/haproxy haproxy
+	need_file /usr/sbin/pgbouncer pgbouncer
 	ls /usr/lib/postgresql/*/bin/initdb >/dev/null 2>&1 || missing_packages="$missing_packages postgresql"
 	need_command sqlite3 sqlite3
 	need_command git git

@@ -55,6 +55,9 @@ SELECT set_config('statement_timeout', '10000', true) AS statement,
 	set_config('idle_in_transaction_session_timeout', '3000', true) AS idle,
 	set_config('synchronous_commit', CASE WHEN current_setting('synchronous_commit') IN ('off', 'local') THEN 'on'
 	ELSE current_setting('synchronous_commit') END, true) AS durable;
+-- name: pg_backend
+-- postgresql:
+SELECT CAST(pg_backend_pid() AS bigint) AS pid;
 -- name: pg_tables
 -- postgresql:
 SELECT count(*) FROM pg_tables WHERE schemaname = current_schema() AND tablename = 'meta';

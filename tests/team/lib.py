@@ -5,6 +5,7 @@ import os
 import re
 import select
 import signal
+import socket
 import subprocess
 import sys
 import tempfile
@@ -79,6 +80,12 @@ class Process:
         self.errors.seek(0)
         noise = self.errors.read()
         check("Sanitizer" not in noise, noise)
+
+
+def free_port():
+    with socket.socket() as s:
+        s.bind(("127.0.0.1", 0))
+        return s.getsockname()[1]
 
 
 def until(seconds, what):

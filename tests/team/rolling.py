@@ -5,7 +5,6 @@ import json
 import os
 import shutil
 import signal
-import socket
 import subprocess
 import sys
 import tempfile
@@ -19,12 +18,6 @@ import cluster
 
 TOKEN = "rolling-" + "0123456789" * 3
 HEADERS = {"Authorization": f"Bearer {TOKEN}", "Content-Type": "application/json"}
-
-
-def free_port():
-    with socket.socket() as s:
-        s.bind(("127.0.0.1", 0))
-        return s.getsockname()[1]
 
 
 def ready(port):
@@ -86,7 +79,7 @@ def main():
     with cluster.Cluster() as db, tempfile.TemporaryDirectory(prefix="dptrack-team.") as folder:
         team = [lib.Process(db.store("t1") if not i else db.address("t1"), os.path.join(folder, "artifacts"), "--behind-proxy",
                             "--drain", "2", keep=("DPTRACK_TOKEN",)) for i in range(2)]
-        port = free_port()
+        port = lib.free_port()
         places = {"DPTRACK_BIND": f"127.0.0.1:{port}", "DPTRACK_A": f"127.0.0.1:{team[0].port}", "DPTRACK_B": f"127.0.0.1:{team[1].port}"}
         proxy = subprocess.Popen(["haproxy", "-db", "-q", "-f", os.path.join(cluster.SOURCE, "web", "deploy", "haproxy.cfg")],
                                  env={**os.environ, **places})

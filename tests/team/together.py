@@ -244,4 +244,5 @@ def main():
     lib.finish("together")
 
 
-main()
+if __name__ == "__main__":
+    main()

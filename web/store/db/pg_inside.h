@@ -35,6 +35,7 @@ struct pg_db {
 	char name[300];         /* host and database, for messages */
 	int answer_s;           /* the longest that an answer is waited for */
 	bool writes, open, lost; /* open: in a transaction */
+	bool pooled; /* by pgbouncer: each transaction may have another connection, which knows no statement of ours */
 	struct pg_sent sent[PG_SENT_MAX];
 	size_t sent_count;
 	int64_t last_id, changed; /* of the answer that was read last */

@@ -133,6 +133,21 @@ int pg_check_address(const char *address, bool *ret_password, struct err *err)
 	return rc ? rc : look_up(&pq, address, NULL, ret_password, err);
 }
 
+/* A pooler does not say so, but the number of its connection is not that of the process that answers. */
+static int notice_pooler(struct pg_db *p, struct err *err)
+{
+	int rc;
+
+	p->pooled = true; /* until it is known */
+	rc = pg_send_plain(p, DB_pg_backend, err, "");
+	if (!rc)
+		rc = pg_settle(p, err);
+	p->pooled = rc || p->last_id != p->pq.backendPID(p->c);
+	if (rc)
+		pg_disconnect(p);
+	return rc;
+}
+
 int pg_connect(struct pg_db *p, struct err *err)
 {
 	/* What stands behind the address overrides it. */
@@ -162,7 +177,7 @@ int pg_connect(struct pg_db *p, struct err *err)
 		return err_set(err, ERR_IO, "%s: libpq has no pipelines", p->name);
 	p->lost = p->open = p->untold = false;
 	p->sent_count = 0;
-	return 0;
+	return notice_pooler(p, err);
 }
 
 void pg_disconnect(struct pg_db *p)
@@ -240,7 +255,7 @@ int pg_send(struct pg_db *p, enum db_query q, struct err *err, const char *fmt, 
 {
 	struct pg_rows *r = &p->rows[q];
 	struct values v;
-	char name[16];
+	char name[16] = "";
 
 	r->rows.engine = p->db.engine;
 	r->pq = &p->pq;
@@ -250,9 +265,12 @@ int pg_send(struct pg_db *p, enum db_query q, struct err *err, const char *fmt, 
 		pg_settle(p, NULL);
 	if (p->lost || p->untold)
 		return tell(p, err);
+	if (p->pooled && q == DB_live_listen)
+		return 0; /* nobody would bring us the notices; whoever waits for them looks each second anyway */
 	read_values(&v, fmt, ap);
-	snprintf(name, sizeof name, "q%d", (int)q);
-	if (r->prepared == PG_UNPREPARED) {
+	if (!p->pooled)
+		snprintf(name, sizeof name, "q%d", (int)q);
+	if (p->pooled || r->prepared == PG_UNPREPARED) {
 		if (!p->pq.sendPrepare(p->c, name, query_text[q], v.count, v.types))
 			return note_lost(p), tell(p, err);
 		r->prepared = PG_SENT;

@@ -7,11 +7,11 @@
 #include "tracker/base/err.h"
 
 #define PGSO_FUNCTIONS(X)                                                                                            \
-	X(clear) X(cmdStatus) X(cmdTuples) X(connectdbParams) X(conninfoFree) X(conninfoParse) X(consumeInput)       \
-	X(db) X(enterPipelineMode) X(errorMessage) X(exec) X(exitPipelineMode) X(finish) X(freemem) X(ftype)         \
-	X(getResult) X(getisnull) X(getlength) X(getvalue) X(host) X(isBusy) X(notifies) X(ntuples) X(pipelineSync)  \
-	X(resultErrorField) X(resultStatus) X(sendPrepare) X(sendQueryPrepared) X(setNoticeProcessor) X(socket)      \
-	X(status)
+	X(backendPID) X(clear) X(cmdStatus) X(cmdTuples) X(connectdbParams) X(conninfoFree) X(conninfoParse)         \
+	X(consumeInput) X(db) X(enterPipelineMode) X(errorMessage) X(exec) X(exitPipelineMode) X(finish) X(freemem)  \
+	X(ftype) X(getResult) X(getisnull) X(getlength) X(getvalue) X(host) X(isBusy) X(notifies) X(ntuples)         \
+	X(pipelineSync) X(resultErrorField) X(resultStatus) X(sendPrepare) X(sendQueryPrepared)                      \
+	X(setNoticeProcessor) X(socket) X(status)
 
 struct pgso {
 #define PGSO_MEMBER(name) __typeof__(&PQ##name) name;

@@ -1,0 +1,52 @@
+"""Several processes through pgbouncer, which gives each transaction another connection: what one takes the others answer, one run is
+written from all sides, a revoked token is refused."""
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+
+import lib
+from lib import check, until
+
+import cluster
+import together
+
+
+def start_pooler(db, folder):
+    port = lib.free_port()
+    path = os.path.join(folder, "pgbouncer.ini")
+    with open(path, "w", encoding="utf-8") as f:
+        f.write(f"[databases]\n* = host={db.folder} port={db.port} user=postgres\n[pgbouncer]\nlisten_addr = 127.0.0.1\nlisten_port = {port}\n"
+                f"unix_socket_dir =\nauth_type = any\npool_mode = transaction\ndefault_pool_size = 6\nserver_round_robin = 1\n")
+    os.chmod(folder, 0o755)
+    process = subprocess.Popen([*cluster.as_nobody(), shutil.which("pgbouncer") or "/usr/sbin/pgbouncer", "-q", path], cwd="/",
+                               stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    return process, f"postgresql://postgres@127.0.0.1:{port}/t1"
+
+
+def main():
+    why = cluster.reason() or (None if os.path.exists("/usr/sbin/pgbouncer") else "pgbouncer is not installed (Debian: pgbouncer)")
+    if why:
+        print(f"pooled: {why}")
+        sys.exit(77)
+    with cluster.Cluster() as db, tempfile.TemporaryDirectory(prefix="dptrack-team.") as folder:
+        db.store("t1")
+        pooler, address = start_pooler(db, folder)
+        status = lambda: subprocess.run([cluster.PROGRAM, "db", "status", "--db", address], capture_output=True, check=False).returncode
+        check(until(10, lambda: status() == 0), "pgbouncer does not answer")
+        team = [lib.Process(address, os.path.join(folder, "artifacts")) for _ in range(3)]
+        together.read_everywhere(team)
+        together.one_run_from_all_sides(team, db)
+        together.changes_miss_nothing(team)
+        together.streams_wake(team)
+        together.tokens_are_everybodys(team)
+        for p in team:
+            p.stop()
+        pooler.send_signal(signal.SIGTERM)
+        pooler.wait(20)
+    lib.finish("pooled")
+
+
+main()
