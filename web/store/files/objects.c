@@ -9,7 +9,7 @@
 #include "web/store/db/readers.h"
 
 #define THREADS 8
-#define TIMEOUT_S 8.0 /* a request waits for it no longer, and the server's end neither */
+#define TIMEOUT_S 4.0 /* without any byte: a request waits for it no longer, and the server's end neither */
 #define SKIP_MOST 32  /* files of one folder that are passed over before its end is looked up */
 
 int objects_new(struct objects **ret, struct store *s, const char *address, struct err *err)
