@@ -16,7 +16,7 @@ for f in schema/sql/[0-9]*.sql; do
 done
 grep -q "('version', '$before')" schema/sql/postgresql.sql && grep -q "^#define DB_VERSION $before\>" web/store/db/db.h ||
 	{ echo "sql: schema/sql/postgresql.sql and DB_VERSION in web/store/db/db.h are not of version $before"; exit 1; }
-for f in $(ls schema/sql/[0-9]*.sql | sed -n '/\/0012_/,$p'); do # older ones were never released for PostgreSQL
+for f in $(ls schema/sql/[0-9]*.sql | sed -n '/\/0011_/,$p'); do # older ones were never released for PostgreSQL
 	step=schema/sql/postgresql/$(basename "$f")
 	grep -q "value = '$(basename "$f" | sed 's/^0*\([0-9]*\)_.*/\1/')' WHERE name = 'version'" "$step" ||
 		{ echo "sql: $f has no $step that sets its version"; exit 1; }
