@@ -160,6 +160,42 @@ static void takes_attention(void **state)
 		assert_int_equal(judge_attention(models[m], DTYPE_BF16) + judge_attention(models[m], DTYPE_F16), 4);
 }
 
+/* Layers of the same sizes share what was compiled, and the last to go ends it. */
+static void layers_share_plans(void **state)
+{
+	const struct net_opts o = {
+		.model = "gpt2-124m", .batch = 4, .training = true, .precision = { DTYPE_BF16, DTYPE_F32 }
+	};
+	const struct kernel_env env = { .module = &without_device };
+	const struct kernel *k = cuda ? cuda->kernel[OP_attention] : NULL;
+	void *states[64] = { NULL };
+	const struct dnn_engine *first = NULL;
+	struct err err = ERR_INIT;
+	struct net net;
+	int n = 0;
+
+	(void)state;
+	if (!cuda || !without_device.dnn_device)
+		skip();
+	assert_null(without_device.dnn_engines);
+	net_make(&net, &o);
+	for (int i = 0; i < net.g->n_nodes; i++) {
+		if (net.g->nodes[i]->op->id != OP_attention)
+			continue;
+		assert_int_equal(k->prepare(&env, net.g->nodes[i], &states[n++], &err), 0);
+		first = first ? first : without_device.dnn_engines;
+		assert_ptr_equal(without_device.dnn_engines, first); /* another would stand in front of it */
+	}
+	assert_int_equal(n, 12);
+	assert_non_null(first);
+	while (n > 1)
+		k->release(states[--n]);
+	assert_non_null(without_device.dnn_engines);
+	k->release(states[0]);
+	assert_null(without_device.dnn_engines);
+	net_free(&net);
+}
+
 /* What the module does when the library has nothing: engines are refused for no reason of ours. */
 static void an_unknown_device_is_refused(void **state)
 {
@@ -199,6 +235,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(takes_every_convolution),
 		cmocka_unit_test(takes_attention),
+		cmocka_unit_test(layers_share_plans),
 		cmocka_unit_test(an_unknown_device_is_refused),
 	};
 	int failed;

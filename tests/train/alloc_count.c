@@ -1,15 +1,18 @@
 /* alloc_count.c: a preload library that counts allocations of the whole process, those of at least $ALLOC_COUNT_LEAST
- * bytes; written to $ALLOC_COUNT_FILE.<pid> at exit, as one number. The test runs twice with different numbers of
- * steps: the difference is what steps allocate. */
+ * bytes, and with $ALLOC_COUNT_OF those that are asked for by code of a file whose name begins with one of its words
+ * ("dptrain libc."); written to $ALLOC_COUNT_FILE.<pid> at exit, as one number. The test runs twice with different
+ * numbers of steps: the difference is what steps allocate. */
 #include <dlfcn.h>
 #include <stdatomic.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 static _Atomic long count;
 static size_t least;
+static const char *callers; /* NULL: all */
 
 void *__libc_malloc(size_t n);
 void *__libc_calloc(size_t n, size_t each);
@@ -20,14 +23,38 @@ __attribute__((constructor)) static void start(void)
 {
 	const char *text = getenv("ALLOC_COUNT_LEAST");
 
+	callers = getenv("ALLOC_COUNT_OF");
 	least = text ? (size_t)strtoul(text, NULL, 10) : 0;
 }
 
-static void note(size_t bytes)
+static int is_asked_by(const void *code)
 {
-	if (bytes >= least)
+	const char *word = callers, *name;
+	Dl_info where;
+
+	if (!word)
+		return 1;
+	if (!dladdr(code, &where))
+		return 0;
+	name = strrchr(where.dli_fname, '/');
+	name = name ? name + 1 : where.dli_fname;
+	while (*word) {
+		const size_t n = strcspn(word, " ");
+
+		if (n && !strncmp(name, word, n))
+			return 1;
+		word += n + (word[n] == ' ');
+	}
+	return 0;
+}
+
+static void note_of(size_t bytes, const void *code)
+{
+	if (bytes >= least && is_asked_by(code))
 		atomic_fetch_add(&count, 1);
 }
+
+#define note(bytes) note_of(bytes, __builtin_return_address(0))
 
 #define EXPORT __attribute__((visibility("default")))
 

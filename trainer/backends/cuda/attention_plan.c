@@ -323,7 +323,8 @@ int attention_plan_new(struct attention_plan **ret, const struct kernel_env *env
 		       struct err *err)
 {
 	const struct dnn_wish wish = { .workspace_max = WORKSPACE_MOST, .tensor_cores = true };
-	struct dnn_graph g = { .module = env->module };
+	struct dnn_graph g = { .module = env->module,
+			       .key = { 'a', spec->backward, spec->type, spec->n, spec->heads, spec->seq, spec->d } };
 	struct builder b = { .g = &g, .s = spec, .next = UID_VIRTUAL };
 	struct attention_plan *p;
 	int rc;
@@ -360,7 +361,7 @@ void attention_plan_free(struct attention_plan *p)
 
 size_t attention_plan_workspace(const struct attention_plan *p)
 {
-	return p->sum_bytes + p->dnn->workspace;
+	return p->sum_bytes + dnn_plan_workspace(p->dnn);
 }
 
 static void bind(struct dnn_operands *o, int64_t uid, const void *at)

@@ -90,14 +90,16 @@ static void describe(struct dnn_graph *g, const struct conv_spec *s)
 
 int conv_plan_new(struct dnn_plan **ret, const struct kernel_env *env, const struct conv_spec *spec, struct err *err)
 {
-	const struct cuda_module *m = env->module;
+	struct cuda_module *m = env->module;
 	const bool plain = spec->type == DTYPE_F32 && !(m && m->tf32);
 	const struct dnn_wish any = { .workspace_max = WORKSPACE_USUAL,
 				      .plain = plain,
 				      .deterministic = env->deterministic,
 				      .direct = m && m->direct };
 	struct dnn_wish wishes[2] = { any, any };
-	struct dnn_graph g = { .module = m };
+	struct dnn_graph g = { .module = m,
+			       .key = { 'c', spec->pass, spec->type, spec->n, spec->h, spec->w, spec->c, spec->k,
+					spec->p, spec->q, spec->kernel, spec->stride, spec->pad } };
 
 	if (!m || (!m->dnn && !m->dnn_device))
 		return err_set(err, ERR_UNSUPPORTED, "cuDNN is not open");
@@ -116,12 +118,12 @@ void conv_plan_free(struct dnn_plan *p)
 
 size_t conv_plan_workspace(const struct dnn_plan *p)
 {
-	return p->workspace;
+	return dnn_plan_workspace(p);
 }
 
 bool conv_plan_uses_tensor_cores(const struct dnn_plan *p)
 {
-	return p->tensor_cores;
+	return dnn_plan_uses_tensor_cores(p);
 }
 
 int conv_plan_run(struct dnn_plan *p, const struct node *n, const struct conv_operands *o, struct err *err)

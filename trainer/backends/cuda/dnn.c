@@ -8,6 +8,8 @@
 
 #define CONFIGS_MAX 48
 #define ALIGN_BYTES 16
+#define WISHES_MAX 2
+#define KEY_MAX (DNN_KEY_MAX + 2 * WISHES_MAX)
 
 #define ATTR(name, type, count, value) { CUDNN_ATTR_##name, CUDNN_TYPE_##type, count, value }
 
@@ -218,8 +220,32 @@ static bool suits(unsigned notes, const struct dnn_wish *w)
 	       !(w->deterministic && notes & 1u << CUDNN_NUMERICAL_NOTE_NONDETERMINISTIC);
 }
 
+/* A graph with its plan, for all nodes that would make the same. */
+struct dnn_engine {
+	struct dnn_engine *next;
+	int users;
+	struct dnn_graph graph;
+	cudnnBackendDescriptor_t config, plan;
+	size_t workspace;
+	bool tensor_cores;
+	int64_t key[KEY_MAX]; /* the graph's, then the wishes */
+};
+
+static void key_of(int64_t (*ret)[KEY_MAX], const struct dnn_graph *g, const struct dnn_wish *wishes, int n)
+{
+	memset(*ret, 0, sizeof(*ret));
+	memcpy(*ret, g->key, sizeof(g->key));
+	for (int i = 0; i < n && i < WISHES_MAX; i++) {
+		const struct dnn_wish *w = &wishes[i];
+
+		(*ret)[DNN_KEY_MAX + 2 * i] = (int64_t)w->workspace_max;
+		(*ret)[DNN_KEY_MAX + 2 * i + 1] = 1 | w->tensor_cores << 1 | w->plain << 2 | w->deterministic << 3 |
+						  w->direct << 4;
+	}
+}
+
 /* Makes the plan of one configuration and keeps it when it fits. */
-static bool try_config(struct dnn_plan *p, cudnnBackendDescriptor_t config, const struct dnn_wish *w)
+static bool try_config(struct dnn_engine *p, cudnnBackendDescriptor_t config, const struct dnn_wish *w)
 {
 	const struct cuda_module *m = p->graph.module;
 	const unsigned notes = notes_of(&m->calls, config);
@@ -245,7 +271,7 @@ static bool try_config(struct dnn_plan *p, cudnnBackendDescriptor_t config, cons
 	return true;
 }
 
-static void choose(struct dnn_plan *p, cudnnBackendDescriptor_t graph, const struct dnn_wish *w)
+static void choose(struct dnn_engine *p, cudnnBackendDescriptor_t graph, const struct dnn_wish *w)
 {
 	static const cudnnBackendHeurMode_t modes[] = { CUDNN_HEUR_MODE_A, CUDNN_HEUR_MODE_FALLBACK };
 
@@ -263,28 +289,99 @@ static void choose(struct dnn_plan *p, cudnnBackendDescriptor_t graph, const str
 	}
 }
 
+static struct dnn_engine *engine_alike(const struct dnn_graph *g, const struct dnn_wish *wishes, int n)
+{
+	struct dnn_engine *e = g->module->dnn_engines;
+	int64_t key[KEY_MAX];
+
+	key_of(&key, g, wishes, n);
+	while (e && memcmp(e->key, key, sizeof(key)) != 0)
+		e = e->next;
+	return e;
+}
+
+static void engine_free(struct dnn_engine *e)
+{
+	const struct cuda_calls *c = &e->graph.module->calls;
+
+	if (e->plan)
+		c->cudnnBackendDestroyDescriptor(e->plan);
+	if (e->config)
+		c->cudnnBackendDestroyDescriptor(e->config);
+	graph_done(&e->graph);
+	free(e);
+}
+
+/* The last user's end is the engine's. */
+static void engine_drop(struct dnn_engine *e)
+{
+	struct dnn_engine **at = &e->graph.module->dnn_engines;
+
+	if (--e->users)
+		return;
+	while (*at != e)
+		at = &(*at)->next;
+	*at = e->next;
+	engine_free(e);
+}
+
+/* Takes over the graph. */
+static int engine_new(struct dnn_engine **ret, struct dnn_graph *g, const struct dnn_wish *wishes, int n,
+		      struct err *err)
+{
+	struct dnn_engine *e = calloc(1, sizeof(*e));
+	cudnnBackendDescriptor_t graph;
+	int rc;
+
+	if (!e) {
+		graph_done(g);
+		return err_set(err, ERR_NOMEM, "cuda: out of memory: plan of cuDNN");
+	}
+	e->graph = *g;
+	key_of(&e->key, g, wishes, n);
+	graph = operation_graph(&e->graph);
+	for (int i = 0; graph && i < n && !e->plan; i++)
+		choose(e, graph, &wishes[i]);
+	if (!e->plan) {
+		rc = refused(g->module, ERR_UNSUPPORTED, graph ? CUDNN_STATUS_NOT_SUPPORTED : e->graph.status,
+			     "no engine", err);
+		engine_free(e);
+		return rc;
+	}
+	e->next = g->module->dnn_engines;
+	g->module->dnn_engines = e;
+	*ret = e;
+	return 0;
+}
+
+/* ---- plans ---- */
+
+struct dnn_plan {
+	struct dnn_engine *engine;
+	cudnnBackendDescriptor_t pack; /* the addresses of the last run */
+	void *address[DNN_OPERANDS_MAX], *room;
+};
+
 int dnn_plan_new(struct dnn_plan **ret, struct dnn_graph *g, const struct dnn_wish *wishes, int n, struct err *err)
 {
 	struct dnn_plan *p = calloc(1, sizeof(*p));
-	cudnnBackendDescriptor_t graph;
 	int rc;
 
 	if (!p) {
 		graph_done(g);
 		return err_set(err, ERR_NOMEM, "cuda: out of memory: plan of cuDNN");
 	}
-	p->graph = *g;
-	graph = operation_graph(&p->graph);
-	for (int i = 0; graph && i < n && !p->plan; i++)
-		choose(p, graph, &wishes[i]);
-	if (p->plan) {
-		*ret = p;
-		return 0;
+	p->engine = engine_alike(g, wishes, n);
+	if (p->engine)
+		graph_done(g);
+	rc = p->engine ? 0 : engine_new(&p->engine, g, wishes, n, err);
+	if (rc) {
+		free(p);
+		return rc;
 	}
-	rc = refused(g->module, ERR_UNSUPPORTED, graph ? CUDNN_STATUS_NOT_SUPPORTED : p->graph.status, "no engine",
-		     err);
-	dnn_plan_free(p);
-	return rc;
+	p->engine->users++;
+	*ret = p;
+	return 0;
 }
 
 void dnn_plan_free(struct dnn_plan *p)
@@ -292,13 +389,19 @@ void dnn_plan_free(struct dnn_plan *p)
 	if (!p)
 		return;
 	if (p->pack)
-		p->graph.module->calls.cudnnBackendDestroyDescriptor(p->pack);
-	if (p->plan)
-		p->graph.module->calls.cudnnBackendDestroyDescriptor(p->plan);
-	if (p->config)
-		p->graph.module->calls.cudnnBackendDestroyDescriptor(p->config);
-	graph_done(&p->graph);
+		p->engine->graph.module->calls.cudnnBackendDestroyDescriptor(p->pack);
+	engine_drop(p->engine);
 	free(p);
+}
+
+size_t dnn_plan_workspace(const struct dnn_plan *p)
+{
+	return p->engine->workspace;
+}
+
+bool dnn_plan_uses_tensor_cores(const struct dnn_plan *p)
+{
+	return p->engine->tensor_cores;
 }
 
 /* ---- runs ---- */
@@ -306,7 +409,7 @@ void dnn_plan_free(struct dnn_plan *p)
 /* A finished pack cannot be changed: another one for other addresses, which steps do not have. */
 static cudnnStatus_t pack(struct dnn_plan *p, const struct dnn_operands *o)
 {
-	const struct cuda_calls *c = &p->graph.module->calls;
+	const struct cuda_calls *c = &p->engine->graph.module->calls;
 	const struct dnn_attr attrs[] = {
 		ATTR(VARIANT_PACK_UNIQUE_IDS, INT64, o->n, o->uid),
 		ATTR(VARIANT_PACK_DATA_POINTERS, VOID_PTR, o->n, o->address),
@@ -326,13 +429,13 @@ static cudnnStatus_t pack(struct dnn_plan *p, const struct dnn_operands *o)
 
 int dnn_plan_run(struct dnn_plan *p, const struct node *n, const struct dnn_operands *o, struct err *err)
 {
-	const struct cuda_module *m = p->graph.module;
+	const struct cuda_module *m = p->engine->graph.module;
 	cudnnStatus_t status = pack(p, o);
 
 	if (!status)
 		status = m->calls.cudnnSetStream(m->dnn, (cudaStream_t)o->stream);
 	if (!status)
-		status = m->calls.cudnnBackendExecute(m->dnn, p->plan, p->pack);
+		status = m->calls.cudnnBackendExecute(m->dnn, p->engine->plan, p->pack);
 	return status ? refused(m, ERR_IO, status, n->name, err) : 0;
 }
 

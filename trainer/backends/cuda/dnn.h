@@ -16,10 +16,12 @@ int dnn_open_for(struct cuda_module *m, const char *json, struct err *err);
 
 #define DNN_DESCRIPTORS_MAX 96
 #define DNN_OPS_MAX 24
+#define DNN_KEY_MAX 16
 
 /* What is made joins the graph and dies with it. After a failure nothing more is made; dnn_plan_new tells. */
 struct dnn_graph {
-	const struct cuda_module *module;
+	struct cuda_module *module;
+	int64_t key[DNN_KEY_MAX]; /* what the graph was made from: equal numbers make equal graphs */
 	int n, n_ops;
 	cudnnBackendDescriptor_t made[DNN_DESCRIPTORS_MAX], ops[DNN_OPS_MAX];
 	cudnnStatus_t status;
@@ -58,18 +60,15 @@ struct dnn_wish {
 
 #define DNN_OPERANDS_MAX 16
 
-struct dnn_plan {
-	struct dnn_graph graph;
-	cudnnBackendDescriptor_t config, plan, pack; /* pack: the addresses of the last run */
-	size_t workspace;
-	bool tensor_cores;
-	void *address[DNN_OPERANDS_MAX], *room;
-};
+struct dnn_plan;
 
-/* Of the engines that the library recommends, the first that fits the first of n wishes that any fits. Takes over the
+/* Of the engines that the library recommends, the first that fits the first of n (one or two) wishes that any fits. A
+ * plan that lives already for the same key and wishes is shared: to compile one takes up to seconds. Takes over the
  * graph's descriptors, also when it fails: ERR_UNSUPPORTED, with the library's words. */
 int dnn_plan_new(struct dnn_plan **ret, struct dnn_graph *g, const struct dnn_wish *wishes, int n, struct err *err);
 void dnn_plan_free(struct dnn_plan *p); /* NULL is fine */
+size_t dnn_plan_workspace(const struct dnn_plan *p);
+bool dnn_plan_uses_tensor_cores(const struct dnn_plan *p);
 
 struct dnn_operands {
 	int n;

@@ -17,6 +17,7 @@ struct cuda_module {
 #ifdef HAVE_CUDNN
 	cudnnHandle_t dnn;		     /* NULL: not open */
 	cudnnBackendDescriptor_t dnn_device; /* plans are made for it where there is no handle */
+	struct dnn_engine *dnn_engines;	     /* of the plans that are alive */
 #endif
 	char lacks[1200]; /* what it goes without, in a line; "": nothing */
 };
