@@ -1,6 +1,7 @@
 """What the cuda backend refuses, on fake devices that lack something: one line that says what and what to do, and the exit
 code; and what `auto` does then."""
 import os
+import re
 import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "train"))
@@ -89,12 +90,32 @@ def auto(folder):
               "auto, %s %s: exit %d: %s" % (env, flags, p.returncode, said))
 
 
+FAULT = "cuda: a kernel failed: an illegal memory access was encountered; run it again with CUDA_LAUNCH_BLOCKING=1 in the " \
+        "environment and --no-cuda-graphs: node by node, which names it"
+
+
+def faulty_kernel(folder):
+    """Nobody knows which node it was; the second run, node by node, says it: that which the number of its kernel tells."""
+    blocking, named = {"CUDA_LAUNCH_BLOCKING": "1"}, []
+    for more, env in (([], {}), (["--no-cuda-graphs"], {}), (["--no-cuda-graphs"], blocking)):
+        for number in (3, 200):
+            p = dptrain(*NET, "--max-steps", 20, "--backend", "cuda", "--runs-dir", folder, *more,
+                        env={"DPTRAIN_BACKEND_PATH": FAKE, "DPTRAIN_FAKE_FAULT": str(number), **env})
+            check(p.returncode == 1, "kernel %d faults: exit %d: %s" % (number, p.returncode, p.stderr))
+            if env:
+                named.append(re.search(r"cuda: (\S+): an illegal memory access was encountered$", p.stderr, re.M))
+            else:
+                check(FAULT in p.stderr, "kernel %d faults: %s" % (number, p.stderr))
+    check(all(named) and named[0].group(1) != named[1].group(1), "two nodes are named: %s" % named)
+
+
 def main():
     if not os.path.exists(os.path.join(FAKE, "dptrain_cuda.so")):
         skip("the fake device was not built (no CUDA toolkit)")
     with Folder() as tmp:
         refused(tmp)
         auto(tmp)
+        faulty_kernel(tmp)
     finish("refusals")
 
 

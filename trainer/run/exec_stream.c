@@ -281,7 +281,7 @@ static int enqueue_item(struct streams *e, struct stream_item *it, struct err *e
 	if (!rc)
 		rc = it->kernel->run(it->state, &it->args, err);
 	if (rc)
-		err_prefix(err, "%s", it->node->name);
+		err_prefix(err, "enqueueing %s", it->node->name);
 	if (!rc && e->traced)
 		rc = record(e, it->stream, it->to, err);
 	return rc ? rc : record(e, it->stream, it->event, err);

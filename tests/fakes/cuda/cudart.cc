@@ -10,12 +10,13 @@
 #include "tests/fakes/cuda/queue.h"
 
 static cudaError_t last = cudaSuccess;
+static cudaError_t fault = cudaSuccess; /* of a kernel: the device does nothing more, and says so for ever */
 
 static cudaError_t keep(cudaError_t rc)
 {
 	if (rc != cudaSuccess)
 		last = rc;
-	return rc;
+	return fault != cudaSuccess ? fault : rc;
 }
 
 /* What waits for the device, or takes memory, may not be called while a graph is recorded, which is lost by it. */
@@ -116,12 +117,13 @@ const char *cudaGetErrorString(cudaError_t rc)
 	       : rc == cudaErrorStreamCaptureInvalidated   ? "operation failed due to a previous error during capture"
 	       : rc == cudaErrorInvalidConfiguration	   ? "invalid configuration argument"
 	       : rc == cudaErrorInvalidValue		   ? "invalid argument"
+	       : rc == cudaErrorIllegalAddress		   ? "an illegal memory access was encountered"
 							   : "an error of the fake device";
 }
 
 cudaError_t cudaGetLastError(void)
 {
-	cudaError_t rc = last;
+	cudaError_t rc = keep(last);
 
 	last = cudaSuccess;
 	return rc;
@@ -145,7 +147,7 @@ cudaError_t cudaMallocHost(void **p, size_t bytes)
 
 static cudaError_t drop(void *p)
 {
-	if (!queue_is_idle()) {
+	if (!queue_is_idle() && fault == cudaSuccess) {
 		fprintf(stderr, "fake device: memory is freed while work is queued\n");
 		abort();
 	}
@@ -170,7 +172,7 @@ cudaError_t cudaMemcpy(void *to, const void *from, size_t bytes, enum cudaMemcpy
 	memory_open();
 	memcpy(to, from, bytes);
 	memory_shut();
-	return cudaSuccess;
+	return keep(cudaSuccess);
 }
 
 cudaError_t cudaMemset(void *p, int value, size_t bytes)
@@ -290,14 +292,14 @@ cudaError_t cudaEventSynchronize(cudaEvent_t e)
 	if (forbidden("cudaEventSynchronize"))
 		return cudaErrorStreamCaptureUnsupported;
 	queue_sync_event(e);
-	return cudaSuccess;
+	return keep(cudaSuccess);
 }
 
 cudaError_t cudaEventQuery(cudaEvent_t e)
 {
 	if (forbidden("cudaEventQuery"))
 		return cudaErrorStreamCaptureUnsupported;
-	return queue_query_event(e) ? cudaSuccess : cudaErrorNotReady;
+	return queue_query_event(e) ? keep(cudaSuccess) : cudaErrorNotReady;
 }
 
 cudaError_t cudaEventElapsedTime(float *ms, cudaEvent_t from, cudaEvent_t to)
@@ -345,7 +347,7 @@ cudaError_t cudaGraphLaunch(cudaGraphExec_t exec, cudaStream_t stream)
 		if (n.event)
 			n.event->recorded++;
 	queue_work(stream, std::make_shared<graph_run>(exec));
-	return cudaSuccess;
+	return keep(cudaSuccess);
 }
 
 /* ---- kernels ---- */
@@ -363,9 +365,15 @@ struct kernel_run : work {
 	{
 		free(operands);
 	}
+	/* $DPTRAIN_FAKE_FAULT: the number of the kernel that faults, as they come to run. */
 	void run() override
 	{
-		fibers_run(&launch);
+		static int runs;
+
+		if (++runs == fake_number("DPTRAIN_FAKE_FAULT", 0))
+			fault = cudaErrorIllegalAddress;
+		if (fault == cudaSuccess)
+			fibers_run(&launch);
 	}
 };
 
@@ -378,4 +386,6 @@ void emulated_enqueue(cudaStream_t stream, const struct emulated_launch *l)
 		keep(cudaErrorInvalidConfiguration);
 	else
 		queue_work(stream, std::make_shared<kernel_run>(l));
+	if (fake_number("CUDA_LAUNCH_BLOCKING", 0) && !queue_captures())
+		queue_sync_stream(stream);
 }

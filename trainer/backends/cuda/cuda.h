@@ -5,6 +5,10 @@
 
 #include "trainer/backends/cuda/device.h"
 
+extern "C" {
+#include "trainer/backends/cuda/fail.h"
+}
+
 #define CUDA_KERNEL_OF(op, prepare_function, run_function, release_function, impl_function)                          \
 	extern "C" const struct kernel op##_cuda = { .pack_bytes = nullptr,                                        \
 						     .prepare = (prepare_function),                                \
@@ -100,7 +104,7 @@ static inline int cuda_launched(const struct node *n, struct err *err)
 {
 	cudaError_t rc = cudaGetLastError();
 
-	return rc == cudaSuccess ? 0 : err_set(err, ERR_IO, "cuda: %s: %s", n->name, cudaGetErrorString(rc));
+	return rc == cudaSuccess ? 0 : cuda_fail(err, rc, n->name);
 }
 
 /* ---- loops over elements ---- */

@@ -6,7 +6,9 @@
 
 #include "tracker/base/err.h"
 
-/* Fills err with "cuda: <what>: <CUDA's words>" and returns its code. */
+/* Fills err with "cuda: <what>: <CUDA's words>" and returns its code. A fault of some kernel that was enqueued before
+ * shows at whatever is asked of the device next, so `what` is named only where launches wait (CUDA_LAUNCH_BLOCKING=1).
+ */
 int cuda_fail(struct err *err, cudaError_t rc, const char *what);
 
 #endif

@@ -64,6 +64,6 @@ SUFFIXES = .cu
 # What nvcc includes of the tree: any of it makes every kernel anew.
 $(cuda_kernels:.cu=.lo): trainer/backends/cuda/attend.h trainer/backends/cuda/columns.h \
 	trainer/backends/cuda/conv_plan.h trainer/backends/cuda/cuda.h trainer/backends/cuda/descend.h trainer/backends/cuda/device.h \
-	trainer/backends/cuda/fold.h trainer/backends/cuda/matmul.h trainer/backends/cuda/meet.h \
+	trainer/backends/cuda/fail.h trainer/backends/cuda/fold.h trainer/backends/cuda/matmul.h trainer/backends/cuda/meet.h \
 	trainer/backends/cuda/ranks.h trainer/backends/cuda/stage.h trainer/graph/leaves.h \
 	trainer/backends/cuda/product.h trainer/ops/attention/attention_cuda.h trainer/graph/both.h trainer/graph/graph.h trainer/graph/kernel.h tracker/base/err.h
