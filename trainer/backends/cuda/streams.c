@@ -2,7 +2,10 @@
  * them: the executor orders everything. */
 #include <stdlib.h>
 
+#if __has_include(<nvtx3/nvToolsExt.h>)
 #include <nvtx3/nvToolsExt.h>
+#define HAVE_NVTX 1
+#endif
 
 #include "trainer/backends/cuda/fail.h"
 #include "trainer/backends/cuda/module.h"
@@ -143,6 +146,7 @@ static void recorded_free(void *module, struct graph_handle *g)
 	cudaGraphExecDestroy((cudaGraphExec_t)g);
 }
 
+#ifdef HAVE_NVTX
 static void range_begin(const char *name)
 {
 	nvtxRangePushA(name);
@@ -152,6 +156,7 @@ static void range_end(void)
 {
 	nvtxRangePop();
 }
+#endif
 
 const struct backend_streams cuda_streams = {
 	.stream_new = stream_new,
@@ -168,6 +173,8 @@ const struct backend_streams cuda_streams = {
 	.capture_end = capture_end,
 	.graph_launch = graph_launch,
 	.graph_free = recorded_free,
+#ifdef HAVE_NVTX
 	.range_begin = range_begin,
 	.range_end = range_end,
+#endif
 };
