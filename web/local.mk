@@ -37,6 +37,8 @@ libwebapi_la_SOURCES = \
 	web/api/native/request.c web/api/native/request.h \
 	web/api/native/run_json.c web/api/native/run_json.h \
 	web/api/native/runs.c \
+	web/api/native/formula/derived.c web/api/native/formula/derived.h \
+	web/api/native/formula/formula.c web/api/native/formula/formula.h \
 	web/api/native/groups/groups.c web/api/native/groups/groups.h \
 	web/api/native/groups/runs_group.c web/api/native/groups/runs_group.h \
 	web/api/native/series.c \

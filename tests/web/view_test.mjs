@@ -361,3 +361,21 @@ test('the table as Markdown and LaTeX, as it stands', async (t) => {
 		+ '| r\\_1 | 2 | **0.750** |\n| r\\_0 | 1 | 0.500 |\n');
 	assert.match(await text('LaTeX'), /r\\_1 & 2 & \\textbf\{0\.750\}/);
 });
+
+test('a formula in a panel: two metrics and a param, a spike drawn; what is wrong with it is said', async (t) => {
+	for (const i of [0, 1])
+		await run('formulas', 'f' + i, { 'train/loss': steps(3000, (k) => (k === 1234 ? 50 : 2)),
+			'val/loss': steps(300, () => 1.5, 1).map(([n, v]) => [n * 5, v]) },
+		{ params: { lr: String(i + 1) } });
+	const words = '= (train/loss - val/loss) * params.lr';
+	const page = await here.open(t, '?e=formulas&pn=' + encodeURIComponent(words));
+	const d = await charted(page, 'panel ' + words,
+		(c) => c.lines.length === 2 && c.lines.every((l) => l.points > 100));
+	assert.deepEqual(d.lines.map((l) => [l.top, l.topX, l.bottom]).sort((a, b) => a[0] - b[0]),
+		[[48.5, 1235, 0.5], [97, 1235, 1]]);
+	await page.fill('.panel .pattern', '= train/loss +');
+	await page.press('.panel .pattern', 'Enter');
+	await says(page, '.panel .nothing', /something is missing at character/);
+	await page.reload();
+	await says(page, '.panel .nothing', /something is missing at character/);
+});

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "web/api/handlers.h"
+#include "web/api/native/formula/derived.h"
 #include "web/api/native/request.h"
 #include "web/api/native/groups/series_group.h"
 #include "web/api/native/series_line.h"
@@ -26,6 +27,7 @@ struct series_query {
 	const char *const *group_by; /* NULL: no groups */
 	size_t group_count;
 	int band;
+	const char *formula; /* instead of keys; NULL: none */
 };
 
 /* With buckets the bounds are in units of x; without, they are steps. */
@@ -191,7 +193,9 @@ static enum call_next series_chart(struct call *c, const struct series_query *q)
 	struct err err = ERR_INIT;
 	size_t i;
 
-	if (points_chart(c->api->store, &o, c->arena, &chart, &err))
+	if (q->formula && !derived_chart(c, q->formula, &o, &chart))
+		return CALL_DONE;
+	if (!q->formula && points_chart(c->api->store, &o, c->arena, &chart, &err))
 		return call_fail_err(c, NULL, &err);
 	if (q->group_by)
 		return series_groups(c, q, &chart);
@@ -272,7 +276,10 @@ static enum call_next series_answer(struct call *c, struct series_query *q)
 	if (q->group_by && (!q->buckets || q->form || q->sel.all_segments))
 		return call_fail(c, CALL_bad_value, "group_by",
 				 "group_by: groups are made of buckets of the visible segments");
-	if (q->group_by && q->sel.rank == POINTS_ALL_RANKS)
+	if (q->formula && (!q->buckets || q->sel.key_count || q->sel.all_segments))
+		return call_fail(c, CALL_bad_value, "formula",
+				 "formula: it is drawn in buckets, of visible segments, and without keys");
+	if ((q->group_by || q->formula) && q->sel.rank == POINTS_ALL_RANKS)
 		q->sel.rank = -1; /* a run counts once */
 	if (!q->buckets && q->x)
 		return call_fail(c, CALL_bad_value, "x", "x: raw points come by step; ask for buckets with another x");
@@ -294,6 +301,7 @@ enum call_next on_series_get(struct call *c)
 	q.sel.key_count = call_arg_all(c, "key", &values);
 	q.sel.keys = q.sel.key_count ? values : NULL;
 	q.page_token = call_arg(c, "page_token");
+	q.formula = call_arg(c, "formula");
 	if (!request_rank(c, call_arg(c, "rank"), &q.sel.rank) ||
 	    !request_segments(c, call_arg(c, "segments"), &q.sel.all_segments) ||
 	    !call_arg_word(c, "x", series_x_names, &q.x) || !call_arg_word(c, "form", series_forms, &q.form) ||
@@ -333,6 +341,7 @@ static bool series_read(struct call *c, json_t *body, struct series_body *b, str
 	const struct json_field fields[] = {
 		{ "runs", JSON_KIND_ARRAY, true, &b->runs, NULL },
 		{ "keys", JSON_KIND_ARRAY, false, &b->keys, NULL },
+		{ "formula", JSON_KIND_STRING, false, &q->formula, NULL },
 		{ "rank", JSON_KIND_ANY, false, &b->rank, NULL },
 		{ "buckets", JSON_KIND_INT, false, &q->buckets, NULL },
 		{ "x", JSON_KIND_STRING, false, &b->x, NULL },

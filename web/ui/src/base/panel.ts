@@ -4,7 +4,7 @@ import type { Series } from './types.ts';
 import { valueAt } from './series.ts';
 
 export interface Panel {
-	/** Names with commas between them, or /a pattern/. */
+	/** Names with commas between them, /a pattern/, or = and a formula over metrics and params. */
 	metrics: string;
 	/** The metric that x stands for; '' is the view's axis. */
 	x: string;
@@ -23,8 +23,18 @@ export function patternOf(metrics: string): RegExp | '' | null {
 	}
 }
 
+/** What the key of a series begins with that a formula makes of others. */
+export const FORMULA = '=';
+
+/** What the reader wrote as a panel says it: a formula, else a pattern. */
+export function panelWords(text: string): string {
+	const words = text.trim();
+	return words === '' || words.startsWith(FORMULA) ? words : `/${words}/`;
+}
+
 /** The metrics of a panel among those that there are, and how many more a pattern matches. */
 export function panelMetrics(p: Panel, keys: readonly string[]): { keys: string[]; more: number } {
+	if (p.metrics.startsWith(FORMULA)) return { keys: p.metrics.length > 1 ? [p.metrics] : [], more: 0 };
 	const pattern = patternOf(p.metrics);
 	const found = pattern === null ? p.metrics.split(',').filter((k) => keys.includes(k))
 		: pattern === '' ? [] : keys.filter((k) => pattern.test(k));

@@ -1,6 +1,7 @@
 // How the page talks to the server: requests of /api/v1, decoded into the types of base/types.ts; here what the first
 // screen needs, in run.ts and tagging.ts what is asked for later. Addresses are relative to the page, so that it works
 // below any prefix of a proxy.
+import { FORMULA } from '../base/panel.ts';
 import { lineOf } from '../base/series.ts';
 import type { Alert, BucketColumns, Experiment, LineColumns, Metric, Run, Series, Status } from '../base/types.ts';
 
@@ -217,8 +218,13 @@ function columns(b: Record<string, unknown[]>): BucketColumns {
 	return out as unknown as BucketColumns;
 }
 
+/** The key of a formula stands alone. */
+function asked(keys: readonly string[]): Json {
+	return keys[0]?.startsWith(FORMULA) ? { formula: keys[0].slice(1) } : { keys };
+}
+
 async function askSeries(q: SeriesQuery, form?: 'line'): Promise<Json[]> {
-	const body: Json = { runs: q.runs, keys: q.keys, buckets: q.buckets, x: q.x };
+	const body: Json = { runs: q.runs, ...asked(q.keys), buckets: q.buckets, x: q.x };
 	if (form) body.form = form;
 	if (q.rank !== null) body.rank = q.rank;
 	if (q.segments) body.segments = q.segments;
@@ -247,8 +253,8 @@ export interface GroupReply {
 }
 
 export async function queryGroups(q: SeriesQuery, by: readonly string[], band: string): Promise<GroupReply[]> {
-	const { rank: _, ...rest } = q;
-	const r = await request('series/query', { ...rest, group_by: by, band });
+	const { rank: _, keys, ...rest } = q;
+	const r = await request('series/query', { ...rest, ...asked(keys), group_by: by, band });
 	const edges = r.edges as number[];
 	return (r.groups as Json[]).map((g) => ({
 		key: String(g.key), group: g.group as Record<string, string | null>, runs: g.runs as string[],

@@ -1,6 +1,7 @@
 // The one place that asks the server for points: what each part of the page asks for, and how the answer is read. Holds
 // nothing: what came is kept by those who asked.
 import { fieldAddress } from '../base/group.ts';
+import { FORMULA } from '../base/panel.ts';
 import type { BucketColumns, RunDetail, Series } from '../base/types.ts';
 import { num, queryGroups, queryLines, querySeries, request, type GroupReply, type Json, type SeriesReply } from
 	'./api.ts';
@@ -26,6 +27,12 @@ function viewAxis(): 'step' | 'time' | 'elapsed' | 'epoch' {
 	return x === 'time' ? 'elapsed' : x === 'clock' ? 'time' : x;
 }
 
+/** What a formula made goes by the key that it was asked for with. */
+function named<T extends { key: string }>(keys: readonly string[], list: T[]): T[] {
+	const key = keys[0];
+	return key?.startsWith(FORMULA) ? list.map((t) => ({ ...t, key })) : list;
+}
+
 /** Under the view's axis. */
 export async function askCurves({ runs, keys, buckets, zoom }: CurveQuestion): Promise<Series[]> {
 	const margin = zoom ? (zoom[1] - zoom[0]) * MARGIN : 0;
@@ -33,14 +40,15 @@ export async function askCurves({ runs, keys, buckets, zoom }: CurveQuestion): P
 		runs: [...runs], keys, rank: -1, buckets, x: viewAxis(),
 		...(zoom ? { from: zoom[0] - margin, to: zoom[1] + margin } : {}),
 	});
-	return list.map((t) => t.series);
+	return named(keys, list.map((t) => t.series));
 }
 
 /** The curves of groups of runs, under the view's axis; each has its key, its runs and their means in a band. */
-export function askGroups({ runs, keys, buckets, zoom }: CurveQuestion): Promise<GroupReply[]> {
+export async function askGroups({ runs, keys, buckets, zoom }: CurveQuestion): Promise<GroupReply[]> {
 	const range = zoom ? { from: zoom[0], to: zoom[1] } : {};
-	return queryGroups({ runs: [...runs], keys, rank: null, buckets, x: viewAxis(), ...range },
+	const list = await queryGroups({ runs: [...runs], keys, rank: null, buckets, x: viewAxis(), ...range },
 		view.value.group.map(fieldAddress), view.value.band);
+	return named(keys, list);
 }
 
 /** What lies behind a step. */

@@ -5,6 +5,7 @@ import type { Experiment, Run, RunDetail } from '../base/types.ts';
 import { assignLooks } from '../base/colour.ts';
 import { bestRun, defaultCurve, defaultGoal, directionOf, type Goal } from '../base/goal.ts';
 import { parentOf } from '../base/nest.ts';
+import { FORMULA } from '../base/panel.ts';
 import { splitParams } from '../base/params.ts';
 import { orderRuns, partition } from '../base/rank.ts';
 import { isExpression, matchesWords } from '../base/url.ts';
@@ -68,8 +69,10 @@ export function countKeys(more: ReadonlyMap<string, number>, anew = false): void
 
 /** Whether the run has points of the metric, as far as the page knows. */
 export function mayHave(r: Run, key: string): boolean {
-	return r.metrics[key] !== undefined || (heldMetrics.value !== null && !heldMetrics.value.has(key));
+	if (key.startsWith(FORMULA) || r.metrics[key] !== undefined) return true;
+	return heldMetrics.value !== null && !heldMetrics.value.has(key);
 }
+
 /** Last part of a key unless two shown keys share it. */
 export function shortKey(key: string): string {
 	const tail = key.slice(key.lastIndexOf('/') + 1);

@@ -2,6 +2,8 @@
 // for.
 import { signal } from '@preact/signals';
 import type { Metric, Run, Series } from '../base/types.ts';
+import { ApiError } from './api.ts';
+import { FORMULA } from '../base/panel.ts';
 import { appendBuckets } from '../base/series.ts';
 import { zoomOf } from './axis.ts';
 import { askCurves, askNewer, type CurveQuestion } from './points.ts';
@@ -13,6 +15,9 @@ import { isGrouped, view } from './view.ts';
 export const seriesRev = signal(0);
 /** True once everything on the first screen has its data. */
 export const settled = signal(false);
+
+/** Why the server refuses a formula, by its key. */
+export const refusedFormulas = signal<Record<string, string>>({});
 
 /** Series by run, key and rank under the present axis; null while asked for or when the run has none. */
 const cache = new Map<string, Series | null>();
@@ -98,7 +103,8 @@ function missing(): Batch[] {
 		const lack = drawn.value.filter((r) => mayHave(r, key) && isLacking(seriesKey(r.id, key), most));
 		if (!lack.length) continue;
 		const zoom = zoomOf(key);
-		const name = zoom ? zoom.join('~') : '';
+		const formula = key.startsWith(FORMULA) ? key : '';
+		const name = formula + (zoom ? zoom.join('~') : '');
 		const b = groups.get(name) ?? { runs: new Set<string>(), keys: [], zoom, buckets: 0 };
 		lack.forEach((r) => b.runs.add(r.id));
 		b.keys.push(key);
@@ -149,7 +155,9 @@ async function ask(b: Batch): Promise<void> {
 		for (const s of list) keep(s, b.zoom === null);
 		bucketWidth = b.buckets;
 	} catch (e) {
-		report(e);
+		if (b.keys[0]!.startsWith(FORMULA) && e instanceof ApiError && e.status === 400)
+			refusedFormulas.value = { ...refusedFormulas.value, [b.keys[0]!]: e.message };
+		else report(e);
 	} finally {
 		asking--;
 		seriesRev.value++;
@@ -189,7 +197,7 @@ export async function grow(changed: readonly Run[]): Promise<void> {
 		for (const k of keys) {
 			const id = seriesKey(r.id, k);
 			const s = cache.get(id);
-			const need = r.metrics[k] ? needOf(s, r.metrics[k]) : 'nothing';
+			const need = k.startsWith(FORMULA) ? 'all' : r.metrics[k] ? needOf(s, r.metrics[k]) : 'nothing';
 			if (need === 'all') drop(id);
 			if (need !== 'tail') continue;
 			const last = s!.xs[s!.xs.length - 1]!;

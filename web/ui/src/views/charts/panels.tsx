@@ -4,7 +4,7 @@ import { useComputed, useSignal, useSignalEffect, type ReadonlySignal } from '@p
 import type { RefObject } from 'preact';
 import { useEffect, useRef } from 'preact/hooks';
 import { valueText } from '../../base/format.ts';
-import { over, panelMetrics, patternOf, type Panel } from '../../base/panel.ts';
+import { FORMULA, over, panelMetrics, panelWords, patternOf, type Panel } from '../../base/panel.ts';
 import { LineChart, type ChartLine } from '../../charts/line/index.ts';
 import * as s from '../../state/index.ts';
 import { Chooser } from '../base/chooser.tsx';
@@ -130,17 +130,20 @@ interface CardOptions {
 function Choices({ p, change }: CardOptions) {
 	const all = s.metricKeys.value;
 	const list = all.map((k) => ({ id: k, label: k }));
-	const on = patternOf(p.metrics) === null ? p.metrics.split(',').filter(Boolean) : [];
+	const formula = p.metrics.startsWith(FORMULA);
+	const on = patternOf(p.metrics) === null && !formula ? p.metrics.split(',').filter(Boolean) : [];
 	const toggle = (k: string) =>
 		change({ ...p, metrics: (on.includes(k) ? on.filter((o) => o !== k) : [...on, k]).join() });
 	return (
 		<>
 			<Chooser name="metrics" now={on.length ? String(on.length) : 'choose'} list={list} on={on}
 				choose={toggle} />
-			<input aria-label="Pattern of metrics" placeholder="or a pattern: loss|error" class="pattern"
-				value={patternOf(p.metrics) === null ? '' : p.metrics.slice(1, -1)}
-				onChange={(e) => change({ ...p, metrics: e.currentTarget.value
-					&& `/${e.currentTarget.value}/` })} />
+			<input aria-label="Pattern of metrics, or a formula" class="pattern"
+				placeholder="or a pattern: loss|error, a formula: = train/loss - val/loss"
+				title="a formula: + - * / ^ between blanks, params.lr, abs exp log sqrt min max"
+				value={formula ? p.metrics
+					: patternOf(p.metrics) === null ? '' : p.metrics.slice(1, -1)}
+				onChange={(e) => change({ ...p, metrics: panelWords(e.currentTarget.value) })} />
 			<Chooser name="over" now={p.x || s.view.value.x} choose={(x) => change({ ...p, x })}
 				list={[{ id: '', label: 'the view\'s axis' }, ...list]} />
 			<button type="button" class="quiet" aria-label="remove the panel"
@@ -162,6 +165,7 @@ function Card({ p, change }: CardOptions) {
 	const chart = useChart({ box, p, keys, lines });
 	const title = titleOf(p);
 	const wrong = patternOf(p.metrics) === '' ? 'this pattern cannot be read' : 'no metric is chosen';
+	const refused = s.refusedFormulas.value[p.metrics];
 	return (
 		<figure class="card chart panel" data-panel={p.metrics}>
 			<figcaption><Choices p={p} change={change} /><span class="grow" />
@@ -173,7 +177,7 @@ function Card({ p, change }: CardOptions) {
 			</figcaption>
 			<div class="plot" ref={box} tabIndex={0} role="group" data-chart={'panel ' + title}
 				aria-label={summary(title, lines.value)} />
-			{!keys.length && <p class="nothing">{wrong}</p>}
+			{(!keys.length || refused) && <p class="nothing">{refused ?? wrong}</p>}
 		</figure>
 	);
 }
