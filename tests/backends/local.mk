@@ -2,7 +2,8 @@
 if HAVE_ONEDNN
 cmocka_tests += tests/backends/cpu_kernels_test tests/backends/tiles_test tests/backends/winograd_test
 tests_backends_cpu_kernels_test_LDADD = libgraph.la $(CMOCKA_LIBS) -lm
-tests_backends_tiles_test_SOURCES = tests/backends/tiles_test.c trainer/backends/cpu/tiles.c trainer/backends/cpu/team.c
+tests_backends_tiles_test_SOURCES = tests/backends/tiles_test.c trainer/backends/cpu/amx.c trainer/backends/cpu/tiles.c \
+	trainer/backends/cpu/team.c
 tests_backends_tiles_test_CFLAGS = $(AM_CFLAGS) $(CMOCKA_CFLAGS) $(OPENMP_CFLAGS) -Wno-psabi -fno-math-errno \
 	-fno-trapping-math
 tests_backends_tiles_test_LDADD = libgraph.la $(CMOCKA_LIBS) -lm

@@ -13,6 +13,7 @@
 
 #include <cmocka.h>
 
+#include "trainer/backends/cpu/amx.h"
 #include "trainer/backends/cpu/tiles.h"
 #include "trainer/ops/cast/float16.h"
 
@@ -25,6 +26,7 @@ struct size_case {
 static const struct size_case sizes[] = {
 	{ 1, 1, 1 },   { 16, 16, 32 }, { 31, 33, 31 },	  { 64, 32, 64 },    { 17, 100, 129 },
 	{ 5, 300, 7 }, { 300, 5, 66 }, { 40, 20, 1025 }, { 33, 47, 2200 },
+	{ 40, 70, 600 },
 };
 
 struct product {
@@ -173,6 +175,38 @@ static void check_all(enum cpu_isa isa, enum cpu_tiles tiles)
 		}
 }
 
+/* One block of 32 x 32 whose operands and sums are parts of wider rows. */
+static void check_block(enum cpu_tiles how, bool add)
+{
+	enum { STEPS = 3, K = 32 * STEPS, A_ROW = K + 8, B_ROW = 2 * (32 + 5), C_ROW = 32 + 3 };
+	uint16_t a[32 * A_ROW], b[K / 2 * B_ROW];
+	float c[32 * C_ROW];
+
+	for (int i = 0; i < 32 * A_ROW; i++)
+		put(a, true, i, (float)(i * 37 % 64 - 32) / 32);
+	for (int i = 0; i < K / 2 * B_ROW; i++)
+		put(b, true, i, (float)(i * 29 % 64 - 32) / 32);
+	for (int i = 0; i < 32 * C_ROW; i++)
+		c[i] = (float)(i % 7);
+	amx_begin(how);
+	amx_multiply(how, &(struct amx_product){ a, b, A_ROW * 2, B_ROW * 2, STEPS, c, C_ROW * 4, add });
+	amx_end(how);
+	for (int i = 0; i < 32; i++)
+		for (int j = 0; j < C_ROW; j++) {
+			double want = add || j >= 32 ? (i * C_ROW + j) % 7 : 0;
+
+			for (int k = 0; j < 32 && k < K; k++)
+				want += held(a, true, i * A_ROW + k) * held(b, true, k / 2 * B_ROW + 2 * j + k % 2);
+			assert_true(fabs((double)c[i * C_ROW + j] - want) < 1e-4);
+		}
+}
+
+static void check_blocks(enum cpu_tiles how)
+{
+	check_block(how, false);
+	check_block(how, true);
+}
+
 static void test_long_sums(void **state)
 {
 	const struct cpu_module m = { .isa = cpu_isa_detect(), .tiles = CPU_TILES_EMULATED, .split = true };
@@ -197,6 +231,7 @@ static void test_long_sums(void **state)
 static void test_in_place_of_tiles(void **state)
 {
 	(void)state;
+	check_blocks(CPU_TILES_EMULATED);
 	for (int isa = CPU_BASE; isa <= (int)cpu_isa_detect(); isa++)
 		check_all((enum cpu_isa)isa, CPU_TILES_EMULATED);
 }
@@ -210,6 +245,7 @@ static void test_in_tiles(void **state)
 		puts("this processor has no tiles: not run in them");
 		skip();
 	}
+	check_blocks(CPU_TILES_AMX);
 	check_all(CPU_AVX512_BF16, CPU_TILES_AMX);
 }
 

@@ -1,5 +1,7 @@
 # The cpu module: oneDNN and own loops, one OpenMP pool for both.
 cpu_sources = \
+	trainer/backends/cpu/amx.c \
+	trainer/backends/cpu/amx.h \
 	trainer/backends/cpu/conv.c \
 	trainer/backends/cpu/conv.h \
 	trainer/backends/cpu/convs.c \

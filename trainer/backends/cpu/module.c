@@ -6,11 +6,11 @@
 #include <sys/mman.h>
 
 #include "trainer/backends/backend.h"
+#include "trainer/backends/cpu/amx.h"
 #include "trainer/backends/cpu/convs.h"
 #include "trainer/backends/cpu/emulate.h"
 #include "trainer/backends/cpu/matmul.h"
 #include "trainer/backends/cpu/pick.h"
-#include "trainer/backends/cpu/tiles.h"
 
 static void cpu_version(char *text, size_t n)
 {

@@ -7,33 +7,33 @@
  * high high + high low + low high, and what is left out (low low) is of that size too. Their panels hold the tiles of
  * the low parts behind those of the high ones, step by step.
  *
- * For each slice of terms, the side that has fewer panels is laid out whole; the threads share the other one, a few
- * panels at a time, which stay in the second-level cache while each panel of the whole side meets them all. So each
- * element is laid out once. Sums of several slices are kept in the workspace in between. */
+ * For each slice of terms, the side that has fewer panels is laid out whole; the threads share the other one, a group
+ * of panels at a time, which stays in the second-level cache while each panel of the whole side meets it, in parts that
+ * stay in the first-level one. So each element is laid out once. Sums of several slices are kept in the workspace in
+ * between. */
 #ifndef CPU_PASS
 #include <stdlib.h>
 #include <string.h>
 #if defined(__x86_64__)
-#include <cpuid.h>
 #include <immintrin.h>
-#include <sys/syscall.h>
-#include <unistd.h>
 #endif
 
+#include "trainer/backends/cpu/amx.h"
 #include "trainer/backends/cpu/tiles.h"
 #include "trainer/backends/cpu/vec.h"
-#include "trainer/ops/cast/float16.h"
 
 #define SIDE 32			 /* rows or columns of a panel */
 #define TERMS 32		 /* of one tile */
 #define TILE 512		 /* elements */
 #define STEP (2 * TILE)		 /* of a panel: TERMS terms of its 32 rows; twice that where they are split */
 #define SLICE 1024		 /* terms, at most */
-#define GROUP 8			 /* panels of the shared side that are laid out at a time */
+#define GROUP_MAX 32		 /* panels of the shared side that are laid out at a time */
+#define GROUP_BYTES (768 << 10) /* of these, about: they stay in the second-level cache */
+#define PANEL_BYTES (32 << 10)	 /* of a panel that stays in the first-level cache while it meets a group */
 #define SUMS (LANES * LANES)	 /* of a tile */
 #define ACC (SIDE * SIDE)	 /* sums of 32 x 32 results, tile by tile */
 #define LINE 64
-#define AHEAD (STEP * 2 / LINE / GROUP) /* lines of a panel a step, so that all of a group together ask for all of it */
+#define AHEAD 64 /* terms that are asked for before they are laid out, where each is a stored row */
 
 struct tiles {
 	const struct dnn_matmul_spec *s;
@@ -43,8 +43,17 @@ struct tiles {
 	int64_t panels_a, panels_b;
 	int64_t first, terms;	  /* of the slice */
 	int64_t steps;		  /* of a panel in it */
-	uint16_t *whole, *shared; /* panels; GROUP of them for each part */
-	float *sums;		  /* [panels_a][panels_b][ACC]; NULL with one slice */
+	int64_t near;		  /* steps of a panel that stay in the first-level cache */
+	int64_t group;		  /* panels of the shared side at a time */
+	uint16_t *whole, *shared; /* panels; a group of them for each part */
+	float *sums;		  /* [panels_a][panels_b][ACC]; with one slice [parts][group][ACC] */
+};
+
+/* Of a part: n panels of the shared side, from `first` on; with one slice also their sums with one of the whole one. */
+struct tiles_group {
+	int64_t first, n;
+	uint16_t *panels;
+	float *sums;
 };
 
 /* One operand: element (row x, term k) of a, or (column x, term k) of b. */
@@ -62,25 +71,6 @@ static int64_t divide_up(int64_t n, int64_t by)
 	return (n + by - 1) / by;
 }
 
-/* Terms of a slice: as few slices as there must be, all alike. */
-static int64_t slice_terms(const struct dnn_matmul_spec *s)
-{
-	int64_t slices = divide_up(s->k, SLICE);
-
-	return divide_up(divide_up(s->k, slices), TERMS) * TERMS;
-}
-
-static void plan(struct tiles *t, const struct dnn_matmul_spec *s)
-{
-	memset(t, 0, sizeof(*t));
-	t->s = s;
-	t->panels_a = divide_up(s->m, SIDE);
-	t->panels_b = divide_up(s->n, SIDE);
-	t->whole_is_a = t->panels_a <= t->panels_b;
-	t->terms = slice_terms(s);
-	t->steps = t->terms / TERMS;
-}
-
 static int64_t whole_panels(const struct tiles *t)
 {
 	return t->whole_is_a ? t->panels_a : t->panels_b;
@@ -91,30 +81,64 @@ static int64_t shared_panels(const struct tiles *t)
 	return t->whole_is_a ? t->panels_b : t->panels_a;
 }
 
-/* Bytes of the whole side, of the shared one, of sums, one after the other in the workspace. */
-struct tiles_room {
-	size_t whole, shared, sums;
-};
-
 /* From one step of a panel to the next. */
 static int64_t step_elements(const struct tiles *t)
 {
 	return t->s->bf16 ? STEP : 2 * STEP;
 }
 
+/* As few as there must be of at most `most`, all alike. */
+static int64_t even_share(int64_t n, int64_t most)
+{
+	return divide_up(n, divide_up(n, most < 1 ? 1 : most));
+}
+
+static void plan_caches(struct tiles *t)
+{
+	const int64_t step_bytes = step_elements(t) * (int64_t)sizeof(uint16_t);
+	const int64_t panels = GROUP_BYTES / (t->steps * step_bytes);
+
+	t->near = even_share(t->steps, PANEL_BYTES / step_bytes);
+	t->group = even_share(shared_panels(t), panels < GROUP_MAX ? panels : GROUP_MAX);
+}
+
+static void plan(struct tiles *t, const struct dnn_matmul_spec *s)
+{
+	memset(t, 0, sizeof(*t));
+	t->s = s;
+	t->panels_a = divide_up(s->m, SIDE);
+	t->panels_b = divide_up(s->n, SIDE);
+	t->whole_is_a = t->panels_a <= t->panels_b;
+	t->steps = divide_up(even_share(s->k, SLICE), TERMS);
+	t->terms = t->steps * TERMS;
+	plan_caches(t);
+}
+
+/* Bytes of the whole side, of the shared one, of sums, one after the other in the workspace. */
+struct tiles_room {
+	size_t whole, shared, sums;
+};
+
 static int64_t panel_elements(const struct tiles *t)
 {
 	return t->steps * step_elements(t);
 }
 
+/* Of terms: then all sums are kept in between. */
+static bool has_slices(const struct tiles *t)
+{
+	return t->terms < t->s->k;
+}
+
 static struct tiles_room room(const struct tiles *t, int threads)
 {
 	size_t panel = (size_t)panel_elements(t) * sizeof(uint16_t);
+	int64_t sums = has_slices(t) ? t->panels_a * t->panels_b : threads * t->group;
 
 	return (struct tiles_room){
 		.whole = (size_t)whole_panels(t) * panel,
-		.shared = (size_t)threads * GROUP * panel,
-		.sums = t->terms < t->s->k ? (size_t)(t->panels_a * t->panels_b) * ACC * sizeof(float) : 0,
+		.shared = (size_t)(threads * t->group) * panel,
+		.sums = (size_t)sums * ACC * sizeof(float),
 	};
 }
 
@@ -135,28 +159,18 @@ struct block {
 	const uint16_t *a, *b;
 	int64_t steps;
 	bool split;
-	bool more;	  /* adds to the sums that are there */
-	const char *next; /* what is to be asked for meanwhile: AHEAD lines a step */
+	bool more, last;  /* adds to the sums that are there; completes them */
+	bool streams_a;	  /* each panel of a is met once while that of b stays; else the other way round */
+	const char *next; /* what is to be asked for meanwhile: `lines` a step */
+	int64_t lines;
 };
-
-/* One tile of sums, as the instruction adds to it. */
-static void multiply_tile(const uint16_t *a, const uint16_t *b, float *sums)
-{
-	for (int i = 0; i < LANES; i++)
-		for (int p = 0; p < LANES; p++)
-			for (int j = 0; j < LANES; j++) {
-				const uint16_t *x = a + i * TERMS + 2 * p, *y = b + p * TERMS + 2 * j;
-
-				sums[i * LANES + j] += bf16_to_float(x[0]) * bf16_to_float(y[0]);
-				sums[i * LANES + j] += bf16_to_float(x[1]) * bf16_to_float(y[1]);
-			}
-}
 
 /* A step's four tiles of sums. */
 static void multiply_step(const uint16_t *a, const uint16_t *b, float *acc)
 {
 	for (int tile = 0; tile < 4; tile++)
-		multiply_tile(a + tile / 2 * TILE, b + tile % 2 * TILE, acc + tile * SUMS);
+		amx_add_plainly((struct amx_side){ a + tile / 2 * TILE, LINE },
+				(struct amx_side){ b + tile % 2 * TILE, LINE }, acc + tile * SUMS, LINE);
 }
 
 static void multiply_plainly(const struct block *o, float *acc)
@@ -177,42 +191,8 @@ static void multiply_plainly(const struct block *o, float *acc)
 }
 
 #if defined(__x86_64__)
-#define ARCH_REQ_XCOMP_PERM 0x1023 /* asm/prctl.h */
-#define XFEATURE_TILE_DATA 18
-
-/* Linux hands out the registers, 8 KiB a thread, to processes that ask. */
-static bool has_tiles(void)
-{
-	unsigned r[4];
-
-	if (!__get_cpuid_count(7, 0, &r[0], &r[1], &r[2], &r[3]) || !(r[3] >> 22 & 1) || !(r[3] >> 24 & 1))
-		return false;
-	return syscall(SYS_arch_prctl, ARCH_REQ_XCOMP_PERM, XFEATURE_TILE_DATA) == 0;
-}
-
-struct tile_config {
-	uint8_t palette, start_row, reserved[14];
-	uint16_t row_bytes[16];
-	uint8_t rows[16];
-};
-
 #pragma GCC push_options
 #pragma GCC target("amx-tile,amx-bf16")
-
-/* Constant: to the compiler the intrinsic reads no more than its first bytes. */
-static const struct tile_config config = { .palette = 1,
-					   .row_bytes = { LINE, LINE, LINE, LINE, LINE, LINE, LINE, LINE },
-					   .rows = { 16, 16, 16, 16, 16, 16, 16, 16 } };
-
-static void tiles_begin(void)
-{
-	_tile_loadconfig(&config);
-}
-
-static void tiles_end(void)
-{
-	_tile_release();
-}
 
 /* In all that follows registers 0 to 3 hold sums, 4 and 5 tiles of a, 6 and 7 of b. */
 static void load_sums(const float *acc)
@@ -239,22 +219,37 @@ static void store_sums(float *acc)
 	_tile_stored(3, acc + 3 * SUMS, LINE);
 }
 
-static void add_steps(const struct block *o)
+/* What is met once goes past the first-level cache, where it would take the place of what stays. */
+#define LOAD(tile, from, once)                                                                                         \
+	do {                                                                                                           \
+		if (once)                                                                                              \
+			_tile_stream_loadd(tile, from, LINE);                                                          \
+		else                                                                                                   \
+			_tile_loadd(tile, from, LINE);                                                                 \
+	} while (0)
+
+VEC_INLINE void ask_for_next(const struct block *o, int64_t step)
+{
+	const char *next = o->next + step * o->lines * LINE;
+
+	for (int64_t line = 0; line < o->lines; line++, next += LINE)
+		__builtin_prefetch(next, 0, 2);
+}
+
+VEC_INLINE void add_steps(const struct block *o, const bool streams_a)
 {
 	const uint16_t *a = o->a, *b = o->b;
-	const char *next = o->next;
 
 	for (int64_t i = 0; i < o->steps; i++, a += STEP, b += STEP) {
-		_tile_loadd(4, a, LINE);
-		_tile_loadd(6, b, LINE);
-		_tile_loadd(7, b + TILE, LINE);
+		LOAD(4, a, streams_a);
+		LOAD(6, b, !streams_a);
+		LOAD(7, b + TILE, !streams_a);
 		_tile_dpbf16ps(0, 4, 6);
-		_tile_loadd(5, a + TILE, LINE);
+		LOAD(5, a + TILE, streams_a);
 		_tile_dpbf16ps(1, 4, 7);
 		_tile_dpbf16ps(2, 5, 6);
 		_tile_dpbf16ps(3, 5, 7);
-		for (int line = 0; line < AHEAD; line++, next += LINE)
-			__builtin_prefetch(next, 0, 2);
+		ask_for_next(o, i);
 	}
 }
 
@@ -267,25 +262,23 @@ static void add_loaded(void)
 }
 
 /* a's high part with b's high and low ones, then a's low part with b's high one. */
-static void add_split_steps(const struct block *o)
+VEC_INLINE void add_split_steps(const struct block *o, const bool streams_a)
 {
 	const uint16_t *a = o->a, *b = o->b;
-	const char *next = o->next;
 
 	for (int64_t i = 0; i < o->steps; i++, a += 2 * STEP, b += 2 * STEP) {
-		_tile_loadd(4, a, LINE);
-		_tile_loadd(5, a + TILE, LINE);
-		_tile_loadd(6, b + STEP, LINE);
-		_tile_loadd(7, b + STEP + TILE, LINE);
+		LOAD(4, a, streams_a);
+		LOAD(5, a + TILE, streams_a);
+		LOAD(6, b + STEP, !streams_a);
+		LOAD(7, b + STEP + TILE, !streams_a);
 		add_loaded();
-		_tile_loadd(6, b, LINE);
-		_tile_loadd(7, b + TILE, LINE);
+		LOAD(6, b, !streams_a);
+		LOAD(7, b + TILE, !streams_a);
 		add_loaded();
-		_tile_loadd(4, a + STEP, LINE);
-		_tile_loadd(5, a + STEP + TILE, LINE);
+		LOAD(4, a + STEP, streams_a);
+		LOAD(5, a + STEP + TILE, streams_a);
 		add_loaded();
-		for (int line = 0; line < 2 * AHEAD; line++, next += LINE)
-			__builtin_prefetch(next, 0, 2);
+		ask_for_next(o, i);
 	}
 }
 
@@ -296,27 +289,14 @@ static void multiply_in_tiles(const struct block *o, float *acc)
 	else
 		zero_sums();
 	if (o->split)
-		add_split_steps(o);
+		o->streams_a ? add_split_steps(o, true) : add_split_steps(o, false);
 	else
-		add_steps(o);
+		o->streams_a ? add_steps(o, true) : add_steps(o, false);
 	store_sums(acc);
 }
 
 #pragma GCC pop_options
 #else
-static bool has_tiles(void)
-{
-	return false;
-}
-
-static void tiles_begin(void)
-{
-}
-
-static void tiles_end(void)
-{
-}
-
 static void multiply_in_tiles(const struct block *o, float *acc)
 {
 	multiply_plainly(o, acc);
@@ -348,17 +328,6 @@ static struct side side_of(const struct tiles *t, bool a)
 #define CPU_BODY "trainer/backends/cpu/tiles.c"
 #include "trainer/backends/cpu/each.h"
 
-enum cpu_tiles cpu_tiles_detect(enum cpu_isa isa)
-{
-	const char *told = getenv("DPTRAIN_CPU_TILES");
-
-	if (told && strcmp(told, "no") == 0)
-		return CPU_TILES_NONE;
-	if (told && strcmp(told, "emulate") == 0)
-		return CPU_TILES_EMULATED;
-	return isa == CPU_AVX512_BF16 && has_tiles() ? CPU_TILES_AMX : CPU_TILES_NONE;
-}
-
 bool tiles_takes(const struct cpu_module *m, const struct dnn_matmul_spec *s)
 {
 	return m->tiles != CPU_TILES_NONE && (s->bf16 || m->split);
@@ -379,7 +348,7 @@ void tiles_run(const struct cpu_module *m, const struct dnn_matmul_spec *s, int 
 	t.how = m->tiles;
 	t.whole = (uint16_t *)at;
 	t.shared = (uint16_t *)(at + r.whole);
-	t.sums = r.sums ? (float *)(at + r.whole + r.shared) : NULL;
+	t.sums = (float *)(at + r.whole + r.shared);
 	for (; t.first < s->k; t.first += t.terms) {
 		cpu_parallel(threads, lay_whole[m->isa], &t);
 		cpu_parallel(threads, multiply[m->isa], &t);
@@ -478,13 +447,53 @@ VEC_INLINE void V(tiles_lay_tile)(const struct side *s, int64_t x, int64_t k, ui
 	}
 }
 
+/* Both tiles of a step of bf16, where all of its rows and terms are there: a line of each stored row. */
+VEC_INLINE void V(tiles_read_lines)(const struct side *s, int64_t x, int64_t k, v16 tile[2][LANES])
+{
+	const v32h low = { 0, 32, 1, 33, 2,  34, 3,  35, 4,  36, 5,  37, 6,  38, 7,  39,
+			   8, 40, 9, 41, 10, 42, 11, 43, 12, 44, 13, 45, 14, 46, 15, 47 };
+	const uint16_t *at = (const uint16_t *)s->data + (s->by_term ? k * s->step + x : x * s->step + k);
+
+	for (int i = 0; s->by_term && i < SIDE; i++)
+		__builtin_prefetch(at + (AHEAD + i) * s->step);
+	for (int i = 0; i < LANES; i++) {
+		if (s->by_term) {
+			v32h first = *(const v32h_u *)(at + 2 * i * s->step);
+			v32h second = *(const v32h_u *)(at + (2 * i + 1) * s->step);
+
+			tile[0][i] = (v16)__builtin_shuffle(first, second, low);
+			tile[1][i] = (v16)__builtin_shuffle(first, second, low + LANES);
+		} else {
+			tile[0][i] = (v16) * (const v32h_u *)(at + i * s->step);
+			tile[1][i] = (v16) * (const v32h_u *)(at + (i + LANES) * s->step);
+		}
+	}
+}
+
+VEC_INLINE void V(tiles_lay_lines)(const struct side *s, int64_t x, int64_t k, uint16_t *to)
+{
+	v16 tile[2][LANES];
+
+	V(tiles_read_lines)(s, x, k, tile);
+	for (int i = 0; i < 2; i++) {
+		if (s->by_term == s->pairs_in_rows)
+			vturn(tile[i]);
+		memcpy(to + i * TILE, tile[i], sizeof(tile[i]));
+	}
+}
+
 VEC_INLINE void V(tiles_lay_steps)(const struct tiles *t, bool a, int64_t panel, uint16_t *to, const bool split)
 {
 	const struct side s = side_of(t, a);
+	const int64_t x = panel * SIDE;
 
-	for (int64_t i = 0; i < t->steps; i++, to += step_elements(t)) {
-		V(tiles_lay_tile)(&s, panel * SIDE, t->first + i * TERMS, to, split);
-		V(tiles_lay_tile)(&s, panel * SIDE + LANES, t->first + i * TERMS, to + TILE, split);
+	for (int64_t i = 0, k = t->first; i < t->steps; i++, k += TERMS, to += step_elements(t)) {
+		if (!split && x + SIDE <= s.n && k + TERMS <= s.k) {
+			V(tiles_lay_lines)(&s, x, k, to);
+			continue;
+		}
+		V(tiles_lay_tile)(&s, x, k, to, split);
+		V(tiles_lay_tile)(&s, x + LANES, k, to + TILE, split);
 	}
 }
 
@@ -525,56 +534,57 @@ VEC_INLINE void V(tiles_put)(const struct tiles *t, int64_t a, int64_t b, const 
 					 acc + (i / LANES * 2 + j / LANES) * SUMS + i % LANES * LANES);
 }
 
-/* What the slice gives to the results of panel a of a and panel b of b. */
-VEC_INLINE void V(tiles_meet)(const struct tiles *t, int64_t a, int64_t b, const struct block *o)
+/* What a block gives to the sums of panel a of a and panel b of b, and with the last one their results. */
+VEC_INLINE void V(tiles_meet)(const struct tiles *t, int64_t a, int64_t b, const struct block *o, float *acc)
 {
-	_Alignas(LINE) float own[ACC];
-	float *acc = t->sums ? t->sums + (a * t->panels_b + b) * ACC : own;
-
 	if (t->how == CPU_TILES_AMX)
 		multiply_in_tiles(o, acc);
 	else
 		multiply_plainly(o, acc);
-	if (t->first + t->terms >= t->s->k)
+	if (o->last)
 		V(tiles_put)(t, a, b, acc);
 }
 
-/* Panels begin..end of the shared side, which lie in `group`, with each panel of the whole one. */
-VEC_INLINE void V(tiles_meet_all)(const struct tiles *t, struct cpu_range r, const uint16_t *group)
+/* Steps from `first` on of panel w of the whole side, as far as they stay near, meet those of the group's panels. */
+VEC_INLINE void V(tiles_meet_group)(const struct tiles *t, int64_t w, int64_t first, const struct tiles_group *g)
 {
-	const int64_t elements = panel_elements(t), part = elements * (int64_t)sizeof(uint16_t) / GROUP;
+	const int64_t elements = panel_elements(t), at = first * step_elements(t);
+	const uint16_t *whole = t->whole + w * elements + at;
+	struct block o = { .steps = t->steps - first < t->near ? t->steps - first : t->near,
+			   .split = !t->s->bf16,
+			   .more = t->first > 0 || first > 0,
+			   .streams_a = !t->whole_is_a,
+			   .next = (const char *)(whole + elements),
+			   .lines = divide_up(step_elements(t) * (int64_t)sizeof(uint16_t) / LINE, g->n) };
 
-	for (int64_t w = 0; w < whole_panels(t); w++)
-		for (int64_t i = r.begin; i < r.end; i++) {
-			const uint16_t *whole = t->whole + w * elements, *shared = group + (i - r.begin) * elements;
-			const struct block o = { .a = t->whole_is_a ? whole : shared,
-						 .b = t->whole_is_a ? shared : whole,
-						 .steps = t->steps,
-						 .split = !t->s->bf16,
-						 .more = t->first > 0,
-						 .next = (const char *)(whole + elements) + (i - r.begin) * part };
+	o.last = t->first + t->terms >= t->s->k && first + o.steps == t->steps;
+	for (int64_t i = 0; i < g->n; i++, o.next += o.steps * o.lines * LINE) {
+		const uint16_t *shared = g->panels + i * elements + at;
+		int64_t a = t->whole_is_a ? w : g->first + i, b = t->whole_is_a ? g->first + i : w;
 
-			V(tiles_meet)(t, t->whole_is_a ? w : i, t->whole_is_a ? i : w, &o);
-		}
+		o.a = t->whole_is_a ? whole : shared;
+		o.b = t->whole_is_a ? shared : whole;
+		V(tiles_meet)(t, a, b, &o, has_slices(t) ? t->sums + (a * t->panels_b + b) * ACC : g->sums + i * ACC);
+	}
 }
 
 static void V(tiles_multiply)(void *arg, int part, int parts)
 {
 	const struct tiles *t = arg;
 	struct cpu_range r = cpu_split(shared_panels(t), 1, part, parts);
-	uint16_t *group = t->shared + part * GROUP * panel_elements(t);
+	struct tiles_group g = { .panels = t->shared + part * t->group * panel_elements(t),
+				 .sums = t->sums + part * t->group * ACC };
 
-	if (t->how == CPU_TILES_AMX)
-		tiles_begin();
-	for (int64_t i = r.begin; i < r.end; i += GROUP) {
-		struct cpu_range some = { i, r.end < i + GROUP ? r.end : i + GROUP };
-
-		for (int64_t j = some.begin; j < some.end; j++)
-			V(tiles_lay_panel)(t, !t->whole_is_a, j, group + (j - i) * panel_elements(t));
-		V(tiles_meet_all)(t, some, group);
+	amx_begin(t->how);
+	for (g.first = r.begin; g.first < r.end; g.first += g.n) {
+		g.n = r.end - g.first < t->group ? r.end - g.first : t->group;
+		for (int64_t i = 0; i < g.n; i++)
+			V(tiles_lay_panel)(t, !t->whole_is_a, g.first + i, g.panels + i * panel_elements(t));
+		for (int64_t w = 0; w < whole_panels(t); w++)
+			for (int64_t first = 0; first < t->steps; first += t->near)
+				V(tiles_meet_group)(t, w, first, &g);
 	}
-	if (t->how == CPU_TILES_AMX)
-		tiles_end();
+	amx_end(t->how);
 }
 
 #endif

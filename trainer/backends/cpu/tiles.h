@@ -1,15 +1,10 @@
-/* tiles.h: own products of bf16 matrices in the tile registers of AMX (Intel's instruction set reference: TDPBF16PS),
- * and of f32 ones as three such products where the module may split them. Knows nothing of how an implementation is
- * chosen. */
+/* tiles.h: own products of bf16 matrices in tile registers (amx.h), and of f32 ones as three such products where the
+ * module may split them. Knows nothing of how an implementation is chosen. */
 #ifndef DPT_BACKENDS_CPU_TILES_H
 #define DPT_BACKENDS_CPU_TILES_H
 
 #include "trainer/backends/cpu/cpu.h"
 #include "trainer/backends/cpu/dnn.h"
-
-/* Whether this process may use tiles: the processor has them for bf16 and the system gives their registers.
- * $DPTRAIN_CPU_TILES=no says that it may not, emulate that plain loops stand in for them, for tests and comparisons. */
-enum cpu_tiles cpu_tiles_detect(enum cpu_isa isa);
 
 bool tiles_takes(const struct cpu_module *m, const struct dnn_matmul_spec *s);
 size_t tiles_workspace_bytes(const struct dnn_matmul_spec *s, int threads);

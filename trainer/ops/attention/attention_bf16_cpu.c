@@ -3,10 +3,13 @@
  * bf16 before they are multiplied, as the operands of the other products are.
  *
  * The sum of a product runs over pairs, so operands lie in one of three forms: "rows" as in memory, whose pairs are
- * neighbours in a row; "pairs", two rows in turn; "turned", pairs of a row down a column. */
+ * neighbours in a row; "pairs", two rows in turn; "turned", pairs of a row down a column. Tile registers (amx.h) take
+ * rows on the left and pairs on the right; where there are some they form all products, and what gathers over keys is
+ * formed turned, from keys or values whose channels are rows. */
 #include <math.h>
 #include <string.h>
 
+#include "trainer/backends/cpu/amx.h"
 #include "trainer/backends/cpu/vec.h"
 #include "trainer/ops/attention/attention_cpu.h"
 
@@ -18,14 +21,14 @@
 /* One head's operands in the part's scratch; what lies beyond seq is zero. */
 struct head {
 	uint16_t *k, *v;	       /* rows: [keys][d] */
-	int32_t *k_pairs, *v_pairs;    /* [keys / 2][d] */
+	int32_t *k_pairs, *v_pairs;    /* [keys / 2][d]; for tiles [d][keys / 2] */
 	uint16_t *q, *dy;	       /* rows of a block: [QUERIES][d] */
 	int32_t *q_pairs, *dy_pairs;   /* [QUERIES / 2][d] */
 	int32_t *q_turned, *dy_turned; /* [d / 2][QUERIES] */
 	float *scores, *dp;	       /* [keys][QUERIES] */
 	uint16_t *p, *ds;	       /* rows: [keys][QUERIES] */
 	int32_t *pairs;		       /* of p, or of ds: [keys / 2][QUERIES] */
-	float *out;		       /* [QUERIES][d] */
+	float *out, *out_turned;       /* [QUERIES][d]; [d][QUERIES] for tiles */
 	float *dk, *dv;		       /* [keys][d] */
 	int64_t number, row, at;       /* of all heads; first row of the sequence, first channel of the head */
 };
@@ -65,6 +68,7 @@ static void head_place(const struct attention_state *s, struct head *h, struct s
 	h->ds = take(scratch, scores * 2);
 	h->pairs = take(scratch, scores * 2);
 	h->out = take(scratch, block * 4);
+	h->out_turned = take(scratch, s->tiles == CPU_TILES_NONE ? 0 : block * 4);
 	h->dk = take(scratch, all * 4);
 	h->dv = take(scratch, all * 4);
 }
@@ -121,6 +125,21 @@ static void rows_copy(const struct attention_state *s, struct rows r, uint16_t *
 		}
 }
 
+/* m [rows][columns] of 32 bits, multiples of LANES, becomes to [columns][rows]. */
+static void turn(const void *m, int64_t rows, int64_t columns, void *to)
+{
+	for (int64_t i = 0; i < rows; i += LANES)
+		for (int64_t j = 0; j < columns; j += LANES) {
+			v16 part[LANES];
+
+			for (int l = 0; l < LANES; l++)
+				part[l] = vload(m, (i + l) * columns + j, false);
+			vturn(part);
+			for (int l = 0; l < LANES; l++)
+				vstore(to, (j + l) * rows + i, part[l], false);
+		}
+}
+
 static void rows_pair(const struct attention_state *s, const uint16_t *rows, int64_t n, int32_t *to)
 {
 	for (int64_t i = 0; i < n; i += 2, rows += 2 * s->d, to += s->d)
@@ -134,16 +153,15 @@ static void rows_pair(const struct attention_state *s, const uint16_t *rows, int
 
 static void rows_turn(const struct attention_state *s, const uint16_t *rows, int32_t *to)
 {
-	for (int64_t i = 0; i < QUERIES; i += LANES)
-		for (int64_t e = 0; e < s->d; e += WIDE) {
-			v16 m[LANES];
+	turn(rows, QUERIES, s->d / 2, to);
+}
 
-			for (int l = 0; l < LANES; l++)
-				m[l] = (v16)_mm512_loadu_si512(rows + (i + l) * s->d + e);
-			vturn(m);
-			for (int l = 0; l < LANES; l++)
-				vstore(to, (e / 2 + l) * QUERIES + i, m[l], false);
-		}
+/* Keys or values as what gathers over them reads them; `spare` holds as much. */
+static void keys_pair(const struct attention_state *s, const uint16_t *rows, int32_t *to, void *spare)
+{
+	rows_pair(s, rows, s->keys, s->tiles == CPU_TILES_NONE ? to : spare);
+	if (s->tiles != CPU_TILES_NONE)
+		turn(spare, s->keys / 2, s->d, to);
 }
 
 /* Rows of f32 sums, times their factors, to bf16 rows `stride` apart. factors: NULL for 1. */
@@ -194,10 +212,53 @@ static void tile(const struct product *t)
 		}
 }
 
+static void scores_in_tiles(const struct attention_state *s, const uint16_t *rows, const int32_t *turned, int64_t i,
+			    float *to)
+{
+	struct amx_product p = { .a_row = s->d * 2, .b = turned, .b_row = QUERIES * 4, .c_row = QUERIES * 4 };
+
+	p.steps = s->d / WIDE;
+	for (int64_t j = 0; j < i + QUERIES; j += WIDE) {
+		p.a = rows + j * s->d;
+		p.c = to + j * QUERIES;
+		amx_multiply(s->tiles, &p);
+	}
+}
+
+static void gather_in_tiles(const struct attention_state *s, const struct head *h, const int32_t *b, int64_t i)
+{
+	struct amx_product p = { .a_row = s->keys * 2, .b = h->pairs, .b_row = QUERIES * 4, .c_row = QUERIES * 4 };
+
+	p.steps = (i + QUERIES) / WIDE;
+	for (int64_t e = 0; e < s->d; e += WIDE) {
+		p.a = b + e * s->keys / 2;
+		p.c = h->out_turned + e * QUERIES;
+		amx_multiply(s->tiles, &p);
+	}
+	turn(h->out_turned, s->d, QUERIES, h->out);
+}
+
+static void scatter_in_tiles(const struct attention_state *s, const uint16_t *m, const int32_t *b, int64_t i, float *to)
+{
+	struct amx_product p = { .a_row = QUERIES * 2, .b_row = s->d * 4, .steps = 1, .c_row = s->d * 4, .add = true };
+
+	for (int64_t j = 0; j < i + QUERIES; j += WIDE)
+		for (int64_t e = 0; e < s->d; e += WIDE) {
+			p.a = m + j * QUERIES;
+			p.b = b + e;
+			p.c = to + j * s->d + e;
+			amx_multiply(s->tiles, &p);
+		}
+}
+
 /* to[key][query] = rows of keys times the turned block, for keys below i + QUERIES. */
 static void scores_of(const struct attention_state *s, const uint16_t *rows, const int32_t *turned, int64_t i,
 		      float *to)
 {
+	if (s->tiles != CPU_TILES_NONE) {
+		scores_in_tiles(s, rows, turned, i, to);
+		return;
+	}
 	struct product t = { .a_row = s->d * 2, .a_pair = 4, .b = turned, .b_pair = QUERIES * 4, .c_row = QUERIES };
 
 	t.pairs = s->d / 2;
@@ -211,6 +272,10 @@ static void scores_of(const struct attention_state *s, const uint16_t *rows, con
 /* out [QUERIES] = the pairs of keys that each query sees times those of b. */
 static void gather(const struct attention_state *s, const struct head *h, const int32_t *b, int64_t i)
 {
+	if (s->tiles != CPU_TILES_NONE) {
+		gather_in_tiles(s, h, b, i);
+		return;
+	}
 	struct product t = { .a_row = 4, .a_pair = QUERIES * 4, .b_pair = s->d * 4, .c_row = s->d };
 
 	for (int64_t q = 0; q < QUERIES; q += ROWS)
@@ -226,6 +291,10 @@ static void gather(const struct attention_state *s, const struct head *h, const 
 /* to[key] += rows m [key][query] times the block's pairs b, of the queries that see the key. */
 static void scatter(const struct attention_state *s, const uint16_t *m, const int32_t *b, int64_t i, float *to)
 {
+	if (s->tiles != CPU_TILES_NONE) {
+		scatter_in_tiles(s, m, b, i, to);
+		return;
+	}
 	struct product t = { .a_row = QUERIES * 2, .a_pair = 4, .b_pair = s->d * 4, .c_row = s->d, .add = true };
 
 	for (int64_t j = 0; j < i + QUERIES; j += ROWS) {
@@ -351,13 +420,15 @@ void attention_bf16_loop(void *state, int part, int parts)
 	const struct attention_state *s = state;
 	struct cpu_range r = cpu_split(s->n_heads, 1, part, parts);
 
+	amx_begin(s->tiles);
 	for (int64_t number = r.begin; number < r.end; number++) {
 		struct head h = head_open(s, part, number);
 
-		rows_pair(s, h.v, s->keys, h.v_pairs);
+		keys_pair(s, h.v, h.v_pairs, h.k_pairs);
 		for (int64_t i = 0; i < s->seq; i += QUERIES)
 			forward_block(s, &h, i);
 	}
+	amx_end(s->tiles);
 }
 
 /* Of 16 queries at one key: the probability after dropout, and the gradient of the score before its scale. */
@@ -445,12 +516,13 @@ void attention_bf16_grad_loop(void *state, int part, int parts)
 	const struct attention_state *s = state;
 	struct cpu_range r = cpu_split(s->n_heads, 1, part, parts);
 
+	amx_begin(s->tiles);
 	for (int64_t number = r.begin; number < r.end; number++) {
 		struct head h = head_open(s, part, number);
 		struct rows to = query_rows(s, &h, 0);
 
 		to.from = (uint16_t *)s->dqkv + h.row * 3 * s->c + h.at;
-		rows_pair(s, h.k, s->keys, h.k_pairs);
+		keys_pair(s, h.k, h.k_pairs, h.v_pairs);
 		memset(h.dk, 0, (size_t)(s->keys * s->d) * sizeof(float));
 		memset(h.dv, 0, (size_t)(s->keys * s->d) * sizeof(float));
 		for (int64_t i = 0; i < s->seq; i += QUERIES) {
@@ -465,6 +537,7 @@ void attention_bf16_grad_loop(void *state, int part, int parts)
 		to.from = (const uint16_t *)to.from + s->c;
 		rows_store(s, h.dv, to, NULL);
 	}
+	amx_end(s->tiles);
 }
 #pragma GCC pop_options
 #else

@@ -49,6 +49,7 @@ static int attention_new(const struct kernel_env *env, struct node *n, int n_low
 	s->parts = cpu_parts(env, s->n_heads * s->seq * s->seq * s->d / 16);
 	s->scratch_bytes = (size_t)(4 * s->keys * s->width + 2 * s->keys * QUERIES + 5 * QUERIES * s->width) * 4;
 	s->bf16_products = attention_bf16_takes(env, s);
+	s->tiles = ((const struct cpu_module *)env->module)->tiles;
 	if (s->bf16_products)
 		s->scratch_bytes = attention_bf16_scratch_bytes(s);
 	n->workspace_bytes = (size_t)s->parts * s->scratch_bytes;

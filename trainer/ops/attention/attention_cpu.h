@@ -17,6 +17,7 @@ struct attention_state {
 	size_t scratch_bytes; /* of a part */
 	int parts;
 	bool bf16, bf16_products;
+	enum cpu_tiles tiles; /* of bf16_products */
 	/* of one run */
 	struct dropout_draw draw;
 	const void *qkv, *y_in, *dy;
