@@ -30,7 +30,7 @@ static int end(struct state *st, struct change *c, struct err *err)
 	struct db *d = state_db(st);
 	int rc = db_run(d, DB_session_end, err, "t", c->op.name);
 
-	return rc || !db_shared(d) ? rc : db_run(d, DB_token_count_up, err, "");
+	return rc ? rc : token_tell(d, err);
 }
 
 const struct change_ops session_change_new = { .name = "session_new", .copy = copy_new, .apply = put };

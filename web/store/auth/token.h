@@ -17,6 +17,7 @@ enum token_scope { TOKEN_NONE, TOKEN_READ, TOKEN_WRITE, TOKEN_ADMIN };
 #define TOKEN_TEXT_MAX 72 /* dpt_ and 64 hex digits */
 #define TOKEN_HASH_MAX 65
 
+struct db;
 struct tokens;
 
 /* For store.c. */
@@ -49,6 +50,8 @@ struct token_new {
 
 /* Checks from now on see what stands in the rows. Any thread. */
 void token_changed(struct store *s);
+/* Within a change: other processes hear of it with the commit. */
+int token_tell(struct db *d, struct err *err);
 bool token_known(struct store *s); /* false: the rows cannot be read now, so that nobody is let in */
 void token_heard(struct store *s); /* where others change tokens too: they have not, until now */
 

@@ -25,10 +25,17 @@ static int copy_new(struct change *c, const struct ingest_op *op, struct err *er
 	return failed ? err_set(err, ERR_NOMEM, "out of memory") : 0;
 }
 
-/* Other processes hear of it. */
+int token_tell(struct db *d, struct err *err)
+{
+	int rc = db_shared(d) ? db_run(d, DB_token_count_up, err, "") : 0;
+
+	/* such a notice holds up other commits, but there is seldom one */
+	return rc || !db_shared(d) ? rc : db_run(d, DB_live_tell, err, "");
+}
+
 static int count_up(struct state *st, struct err *err)
 {
-	return db_shared(state_db(st)) ? db_run(state_db(st), DB_token_count_up, err, "") : 0;
+	return token_tell(state_db(st), err);
 }
 
 static int put(struct state *st, struct change *c, struct err *err)
