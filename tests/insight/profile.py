@@ -1,5 +1,5 @@
-"""dptrain bench --profile: by op, node and block the same operations and nearly the time of bench's own sums; bytes of operands as the
-shapes have them; what a rank of two does; roofs that are there."""
+"""dptrain bench --profile: by op, node and block the same operations and nearly the time of bench's own sums; operations as PyTorch's
+counter has them (reference/make_flops.py); bytes of operands as the shapes have them; what a rank of two does; roofs that are there."""
 import sys
 sys.dont_write_bytecode = True
 import json
@@ -23,7 +23,27 @@ def total(b, key):
     return sum(row[key] for row in b["profile"])
 
 
+def as_pytorch_counts():
+    """Within 1 %, but for attention: the counter counts what the mask leaves out too, and no product of scores a second time."""
+    with open(os.path.join(os.path.dirname(os.path.abspath(__file__)), "reference", "flops.json"), encoding="ascii") as f:
+        want = json.load(f)
+    for net in ("resnet18", "resnet50"):
+        line = [helper.DPTRAIN, "bench", "--model", net, "--image-size", str(want["image"]), "-b", str(want["batch"]), "--steps", "1", "--json"]
+        r = subprocess.run([*line, *map(str, helper.fast())], capture_output=True, text=True, timeout=120)
+        lib.equal(r.returncode, 0, r.stderr)
+        got, counted = json.loads(r.stdout)["step_flops"], want["nets"][net]["total"]
+        lib.check(abs(got - counted) <= 0.01 * counted, f"{net}: {got} operations, PyTorch counts {counted}")
+    gpt, tokens = want["nets"]["gpt2-124m"], want["gpt"]["n_positions"]
+    causal = gpt["ops"]["bmm"] * (7 / 6) * (tokens + 1) / (2 * tokens)
+    flops = {r["name"]: r["flops"] for r in bench("op")["profile"]}
+    attention = flops["attention"] + flops["attention_grad"]
+    lib.check(abs(attention - causal) <= 0.01 * causal, f"attention: {attention} operations, {causal} of PyTorch's are not masked")
+    rest, counted = sum(flops.values()) - attention, gpt["total"] - gpt["ops"]["bmm"]
+    lib.check(abs(rest - counted) <= 0.01 * counted, f"products with weights: {rest} operations, PyTorch counts {counted}")
+
+
 def main():
+    as_pytorch_counts()
     by = {what: bench(what) for what in ("op", "node", "block")}
     for what, b in by.items():
         lib.check(abs(total(b, "flops") - b["step_flops"]) <= 1e-9 * b["step_flops"], f"{what}: operations of a step")
