@@ -4,14 +4,14 @@
 ui_files = \
 	web/ui/package.json web/ui/package-lock.json web/ui/.npmrc web/ui/tsconfig.json web/ui/build.mjs web/ui/merge.mjs \
 	web/ui/src/css.d.ts web/ui/src/index.html web/ui/src/main.tsx web/ui/src/pure.ts web/ui/src/style.css \
-	web/ui/src/base/ansi.ts web/ui/src/base/colour.ts web/ui/src/base/diff.ts web/ui/src/base/forest.ts \
+	web/ui/src/base/colour.ts web/ui/src/base/diff.ts web/ui/src/base/forest.ts \
 	web/ui/src/base/format.ts web/ui/src/base/goal.ts web/ui/src/base/group.ts web/ui/src/base/heat.ts \
-	web/ui/src/base/importance.ts web/ui/src/base/markdown.ts web/ui/src/base/neighbour.ts \
+	web/ui/src/base/importance.ts web/ui/src/base/neighbour.ts \
 	web/ui/src/base/nest.ts web/ui/src/base/order.ts web/ui/src/base/panel.ts web/ui/src/base/params.ts \
 	web/ui/src/base/pareto.ts web/ui/src/base/rank.ts web/ui/src/base/repeats.ts web/ui/src/base/series.ts \
-	web/ui/src/base/side.ts web/ui/src/base/texttable.ts web/ui/src/base/trace.ts web/ui/src/base/tree.ts \
-	web/ui/src/base/types.ts web/ui/src/base/url.ts \
-	web/ui/src/base/words.ts \
+	web/ui/src/base/side.ts web/ui/src/base/trace.ts web/ui/src/base/tree.ts \
+	web/ui/src/base/types.ts web/ui/src/base/url.ts web/ui/src/base/words.ts \
+	web/ui/src/base/text/ansi.ts web/ui/src/base/text/markdown.ts web/ui/src/base/text/texttable.ts \
 	web/ui/src/charts/heat.ts web/ui/src/charts/parallel.ts web/ui/src/charts/place.ts \
 	web/ui/src/charts/scale.ts web/ui/src/charts/scatter.ts web/ui/src/charts/spark.ts \
 	web/ui/src/charts/stack.ts web/ui/src/charts/timeline.ts \

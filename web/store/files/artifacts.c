@@ -365,7 +365,7 @@ int artifact_list(struct artifacts *a, const char *path, struct arena *arena, st
 	DIR *dir;
 
 	if (a->objects)
-		return objects_list(a->objects, path, arena, ret, ret_count, err);
+		return objects_entries(a->objects, path, arena, ret, ret_count, err);
 	root = open_root(a, false);
 	fd = root < 0 ? -1 : open_beneath(root, path && *path ? path : ".", O_RDONLY | O_DIRECTORY);
 	*ret = NULL;

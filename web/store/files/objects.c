@@ -207,8 +207,8 @@ static int by_name(const void *x, const void *y)
 	return strcmp(((const struct artifact_entry *)x)->name, ((const struct artifact_entry *)y)->name);
 }
 
-int objects_list(struct objects *o, const char *path, struct arena *arena, struct artifact_entry **ret,
-		 size_t *ret_count, struct err *err)
+int objects_entries(struct objects *o, const char *path, struct arena *arena, struct artifact_entry **ret,
+		    size_t *ret_count, struct err *err)
 {
 	struct level l = { .arena = arena, .skip = path && *path ? strlen(path) + 1 : 0 };
 	char end[4200];

@@ -55,8 +55,8 @@ bool objects_hold(struct objects *o, size_t bytes);
 void objects_give(struct objects *o, size_t bytes);
 
 int objects_find(struct objects *o, const char *path, struct artifact_file *ret, struct err *err);
-int objects_list(struct objects *o, const char *path, struct arena *arena, struct artifact_entry **ret,
-		 size_t *ret_count, struct err *err);
+int objects_entries(struct objects *o, const char *path, struct arena *arena, struct artifact_entry **ret,
+		    size_t *ret_count, struct err *err);
 
 /* --- uploads: see artifact_begin -------------------------------------------------------------------------- */
 

@@ -1,6 +1,6 @@
 // The parts of the page that need no browser, as one module for the tests.
 export * from './base/types.ts';
-export * from './base/ansi.ts';
+export * from './base/text/ansi.ts';
 export * from './base/diff.ts';
 export * from './base/format.ts';
 export * from './base/goal.ts';
@@ -17,13 +17,13 @@ export * from './base/repeats.ts';
 export * from './base/series.ts';
 export * from './base/side.ts';
 export * from './base/colour.ts';
-export * from './base/texttable.ts';
+export * from './base/text/texttable.ts';
 export * from './base/trace.ts';
 export * from './base/tree.ts';
 export * from './base/url.ts';
 export * from './base/words.ts';
 export * from './base/heat.ts';
-export * from './base/markdown.ts';
+export * from './base/text/markdown.ts';
 export * from './charts/line/geometry.ts';
 export { SvgCanvas } from './charts/line/picture.ts';
 export * from './charts/scale.ts';

@@ -1,7 +1,7 @@
-// Notes as they are meant to be read: the tokens of base/markdown.ts as elements.
+// Notes as they are meant to be read: the tokens of base/text/markdown.ts as elements.
 import { createElement, type ComponentChildren } from 'preact';
 import type { MarkedToken, Tokens } from 'marked';
-import { inside, parseMarkdown, safeLink } from '../../base/markdown.ts';
+import { inside, parseMarkdown, safeLink } from '../../base/text/markdown.ts';
 
 /** Where a picture that a note names lies; null for one that is not the run's own. */
 type ImageOf = (src: string) => string | null;

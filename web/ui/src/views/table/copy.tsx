@@ -2,7 +2,7 @@
 import { useSignal } from '@preact/signals';
 import { isValidElement, type ComponentChildren } from 'preact';
 import { useRef } from 'preact/hooks';
-import { latexTable, markdownTable, type TextCell, type TextTable } from '../../base/texttable.ts';
+import { latexTable, markdownTable, type TextCell, type TextTable } from '../../base/text/texttable.ts';
 import * as s from '../../state/index.ts';
 import { Panel } from '../base/bits.tsx';
 import { columns } from './columns.tsx';

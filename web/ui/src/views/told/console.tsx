@@ -3,7 +3,7 @@
 import { signal, useSignal, useSignalEffect, type Signal } from '@preact/signals';
 import type { RefObject } from 'preact';
 import { useEffect, useRef } from 'preact/hooks';
-import { piecesOf } from '../../base/ansi.ts';
+import { piecesOf } from '../../base/text/ansi.ts';
 import { clockText, count } from '../../base/format.ts';
 import type { RunDetail } from '../../base/types.ts';
 import * as s from '../../state/index.ts';
