@@ -2,10 +2,12 @@
 twice, the same file gives the same settings, promotion goes on from the checkpoint, and what ended is not run again."""
 import sys
 sys.dont_write_bytecode = True
+import fcntl
 import glob
 import json
 import os
 import re
+import shutil
 import signal
 import subprocess
 import time
@@ -98,9 +100,26 @@ def killed(folder, count):
     return {name: params(j)["lr"] for name, j in found.items()}
 
 
+def held(folder):
+    """What a killed launcher left may not have told of its run yet: whoever still holds the trial's log is waited for."""
+    path = write(folder, "held", method="grid", parameters={"lr": {"values": [0.01]}}, flags={"epochs": 1})
+    sweep(folder, path)
+    trial, = glob.glob(os.path.join(folder, "runs", "default", "held-000-*"))
+    shutil.rmtree(trial)
+    log, = glob.glob(os.path.join(folder, "runs", "default", "held-*", "trial-000.log"))
+    with open(log, encoding="utf-8") as f:
+        fcntl.flock(f, fcntl.LOCK_EX)
+        p = subprocess.Popen([DPTRAIN, "sweep", path, "--runs-dir", os.path.join(folder, "runs")], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+        time.sleep(1)
+        helper.check(not trials(folder, "held")[1] and p.poll() is None, "held: it waits")
+    said = p.communicate(timeout=120)[1]
+    helper.check(p.returncode == 0 and trials(folder, "held")[1] == {"held-000": 1}, "held: exit %d, %s" % (p.returncode, said))
+
+
 def main():
     with helper.Folder() as folder:
         grid(folder)
+        held(folder)
         first = killed(folder, 3)
     with helper.Folder() as folder:
         helper.check(killed(folder, 0) == first, "asha: the same file has the same settings")

@@ -8,7 +8,7 @@ import shutil
 import signal
 import subprocess
 
-from helper import DPTRAIN, Folder, check, dptrain, environment, fast, finish, make_set, read_run, records, start
+from helper import DPTRAIN, Folder, check, dptrain, environment, fast, finish, make_set, read_run, records, sanitized, start
 
 FAST = fast()
 
@@ -170,7 +170,7 @@ def being_written(tmp, data, common):
 def during_evaluation(tmp):
     """Asked to end while the epoch is evaluated: the continuation evaluates it, and nothing of it is lost."""
     os.mkdir(os.path.join(tmp, "long"))
-    data = make_set(os.path.join(tmp, "long"), 16, 3000, size=20)
+    data = make_set(os.path.join(tmp, "long"), 16, 300 if sanitized() else 3000, size=20) # which take as long
     common = ["--data-path", data, "--model", "resnet20", "--global-batch-size", 8, "--epochs", 2, "--eval-steps", 2, "--deterministic", "--run-name", "r",
               "--print-freq", 1, *FAST]
     one, two = os.path.join(tmp, "whole"), os.path.join(tmp, "asked")

@@ -279,37 +279,20 @@ static void command_line(const struct sweep *s, size_t trial, int rung, struct w
 	w->argv[w->n] = NULL;
 }
 
-/* Waits for a process that still writes the trial's run, as one of a launcher that was killed. */
-static int wait_for_run(const struct sweep *s, size_t trial, struct err *err)
-{
-	struct results r = { .plan = &s->plan };
-	struct trial_known known;
-	char name[600];
-	int fd, rc;
-
-	name_trial(s, trial, name);
-	rc = trial_read(&known, &s->place, name, take_value, &r, err);
-	if (rc || !known.begun)
-		return rc;
-	rc = resume_lock(&fd, known.dir, LOCK_WAIT_S, err);
-	if (!rc)
-		close(fd);
-	return rc;
-}
-
 static int start(struct sweep *s, size_t trial, int rung, struct err *err)
 {
 	struct words w = { .n = 0 };
 	struct buf settings;
 	char log[4200];
 	pid_t pid = 0;
-	int rc = wait_for_run(s, trial, err);
+	int rc;
 
+	log_of(s, trial, log);
+	rc = trial_wait(log, LOCK_WAIT_S, err);
 	if (rc)
 		return rc;
 	buf_init(&w.text, 1 << 20);
 	buf_init(&settings, 1 << 16);
-	log_of(s, trial, log);
 	command_line(s, trial, rung, &w);
 	describe(s, trial, &settings);
 	if (buf_failed(&w.text) || w.n == WORDS_MAX)

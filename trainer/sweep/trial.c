@@ -6,9 +6,11 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/prctl.h>
 #include <unistd.h>
 
+#include "tracker/base/clock.h"
 #include "tracker/base/log.h"
 #include "tracker/dptrack.h"
 
@@ -76,7 +78,27 @@ void trial_tag(const struct trial_known *known, const struct trial_place *place,
 	dptrack_run_close(run, DPTRACK_RUNNING);
 }
 
-/* Never returns. */
+int trial_wait(const char *log, double wait_s, struct err *err)
+{
+	double until = clock_mono_s() + wait_s;
+	int fd = open(log, O_RDONLY | O_CLOEXEC), rc = 0;
+
+	if (fd < 0)
+		return errno == ENOENT ? 0 : err_set_errno(err, errno, "cannot open %.300s", log);
+	while (!rc && flock(fd, LOCK_EX | LOCK_NB)) {
+		if (errno != EWOULDBLOCK)
+			rc = err_set_errno(err, errno, "cannot lock %.300s", log);
+		else if (clock_mono_s() >= until)
+			rc = err_set(err, ERR_BUSY, "a process of an earlier launcher still writes %.300s; stop it, "
+				     "or wait for its end", log);
+		else
+			clock_sleep_s(0.02);
+	}
+	close(fd);
+	return rc;
+}
+
+/* Never returns. What is written to holds the lock as long as a process of the trial lives. */
 static void become(char *const argv[], const char *log, pid_t parent)
 {
 	int fd = open(log, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
@@ -85,7 +107,7 @@ static void become(char *const argv[], const char *log, pid_t parent)
 	if (getppid() != parent)
 		_exit(1); /* it ended before it could be watched */
 	setpgid(0, 0); /* ctrl-C reaches the sweep alone, which ends its trials */
-	if (fd < 0 || dup2(fd, STDOUT_FILENO) < 0 || dup2(fd, STDERR_FILENO) < 0)
+	if (fd < 0 || flock(fd, LOCK_EX | LOCK_NB) || dup2(fd, STDOUT_FILENO) < 0 || dup2(fd, STDERR_FILENO) < 0)
 		_exit(1);
 	execv("/proc/self/exe", argv);
 	_exit(1);

@@ -36,6 +36,10 @@ void trial_tag(const struct trial_known *known, const struct trial_place *place,
  * when this process ends, however that happens. The process's id, or negative. */
 pid_t trial_start(char *const argv[], const char *log, struct err *err);
 
+/* Waits until nobody writes such a file any more: a launcher that was killed may have left a trial that has not told of
+ * its run yet. ERR_BUSY after wait_s seconds. */
+int trial_wait(const char *log, double wait_s, struct err *err);
+
 /* The last line of such a file; "" when there is none. */
 void trial_last_words(const char *log, char *ret, size_t n);
 
