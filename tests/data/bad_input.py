@@ -75,7 +75,7 @@ def flags(cwd):
     run([*base, "--precision", "bf16"], "--precision", cwd)
     run(["trian"], "did you mean train?", cwd)
     run([], "--data-path DIR is needed", cwd)
-    run(["bench", "--data-path", "set"], "belongs to `dptrain", cwd)
+    run(["bench", "--data-path", "set"], "goes with --loader", cwd)
     with open(os.path.join(cwd, "bad.json"), "w", encoding="utf-8") as f:
         f.write('{"lr": 0.1,\n "momentun": 0.9}\n')
     run([*base, "--config", "bad.json"], "bad.json: unknown key 'momentun'; did you mean 'momentum'?", cwd)

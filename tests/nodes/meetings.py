@@ -43,6 +43,31 @@ def bytes_on_the_wire(spaces, flags):
         check(said > gradients and abs(wire - said) <= 0.02 * said, "bytes, %s: the ranks say %d to the other machine, the wire %d" % (way, said, wire))
 
 
+def meetings(spaces):
+    reference = alone()
+    two = ["--nnodes", 2, "--nproc-per-node", 2]
+    at = ["--master-addr", spaces.address[0]]
+    sent = spaces.sent(0)
+    whole("flags", spaces, reference, lambda i: [*two, *at, "--node-rank", i])
+    check(spaces.sent(0) - sent > 100000, "the gradients went over the wire: %d bytes" % (spaces.sent(0) - sent))
+    bytes_on_the_wire(spaces, [*two, *at])
+    same_bits(spaces, [*two, *at])
+    whole("first come", spaces, reference, lambda i: [*two, "--rdzv-endpoint", spaces.address[1] + ":29777", "--comm-sockets", 1])
+    whole("fsdp", spaces, reference, lambda i: [*two, *at, "--node-rank", i, "--strategy", "fsdp"])
+    whole("fsdp in pairs across the machines", spaces, reference, lambda i: [*two, *at, "--node-rank", i, "--strategy", "fsdp", "--shard-degree", 2])
+    whole("uneven", spaces, reference, lambda i: ["--nnodes", 2, "--nproc-per-node", 3 - 2 * i, *at, "--node-rank", i])
+    torch = lambda i, k: {"RANK": str(2 * i + k), "WORLD_SIZE": "4", "LOCAL_RANK": str(k), "LOCAL_WORLD_SIZE": "2", "MASTER_ADDR": spaces.address[0],
+                          "MASTER_PORT": "29600", "TORCHELASTIC_RUN_ID": "nodes"}
+    whole("torchrun's variables", spaces, reference, lambda i: ["--comm", "ucx"], torch, (2, 2))
+    ompi = lambda i, k: {"OMPI_COMM_WORLD_RANK": str(2 * i + k), "OMPI_COMM_WORLD_SIZE": "4", "OMPI_COMM_WORLD_LOCAL_RANK": str(k),
+                         "OMPI_COMM_WORLD_LOCAL_SIZE": "2", "PMIX_NAMESPACE": "nodes"}
+    whole("Open MPI's variables", spaces, reference, lambda i: at, ompi, (2, 2))
+    slurm = lambda i, k: {"SLURM_PROCID": str(2 * i + k), "SLURM_NTASKS": "4", "SLURM_LOCALID": str(k), "SLURM_NODEID": str(i), "SLURM_NNODES": "2",
+                          "SLURM_STEP_NUM_NODES": "2", "SLURM_STEP_TASKS_PER_NODE": "2(x2)", "SLURM_STEP_NODELIST": "10.77.0.[1-2]",
+                          "SLURM_JOB_ID": "4711", "SLURM_STEP_ID": "0"}
+    whole("Slurm's variables", spaces, reference, lambda i: [], slurm, (2, 2))
+
+
 def same_bits(spaces, flags):
     """With --deterministic machines change nothing: leaves of two samples, the last one shorter, parts uneven."""
     model = [*GPT, "--no-tie-weights", "--deterministic", "--global-batch-size", 11, "--workers", 0]
