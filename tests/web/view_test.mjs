@@ -289,7 +289,7 @@ test('a saved view opens alike for others; the experiment may open with it; dele
 	assert.match(address, /^\?v=\d+$/);
 	await first.waitForURL(/v=\d+$/);
 	const seen = (page) => page.evaluate(() => [...document.querySelectorAll('[data-chart]')]
-		.map((c) => [c.dataset.chart, c.chart.drawn()]).filter(([, d]) => d)
+		.map((c) => [c.dataset.chart, c.chart?.drawn()]).filter(([, d]) => d)
 		.map(([k, d]) => JSON.stringify([k, d.from, d.to, d.lines.map((l) => [l.id, l.points, l.colour])])));
 	const second = await here.open(t, address);
 	await charted(second, 'train/loss', (d) => d.lines.length === 3 && d.from === 2);
