@@ -45,7 +45,7 @@ def trials(folder, name):
     for path in glob.glob(os.path.join(folder, "runs", "default", name + "-[0-9][0-9][0-9]-*")):
         key = os.path.basename(path)[:-9]
         folders[key] = folders.get(key, 0) + 1
-        found[key] = [j for j in journal.journals(path) if j.header["rank"] == 0]
+        found[key] = [j for j in journal.journals(path) if j.header.get("rank") == 0] # one that was killed at once may have none
     return found, folders
 
 
