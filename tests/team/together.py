@@ -156,6 +156,35 @@ def revoked_everywhere(team, administrator):
     check(asked(team[1], third) == 200, "a session is not known to a process that started later")
 
 
+def uploads_outlive_a_start(team, administrator):
+    """A process that starts clears what killed uploads left, and nothing that another one is taking."""
+    boss = {"Authorization": "Bearer " + administrator}
+    run = team[0].json("POST", "/api/v1/runs", {"experiment": "e", "name": "files"}, headers=boss)[1]["id"]
+    whole = b"x" * 300000
+
+    def begun(process, name):
+        c = process.connection(timeout=20)
+        c.putrequest("PUT", f"/api/v1/runs/{run}/artifacts/{name}")
+        for header in [("Content-Length", str(len(whole))), *boss.items()]:
+            c.putheader(*header)
+        c.endheaders(whole[:100000])
+        return c
+
+    uploads = os.path.join(team[0].artifacts, ".uploads")
+    alive, killed = begun(team[0], "alive"), begun(team[1], "killed")
+    check(until(10, lambda: os.path.isdir(uploads) and len(os.listdir(uploads)) == 2), "two uploads are under way")
+    team[1].kill()
+    killed.close()
+    team[1].start()
+    check(team[1].request("PUT", f"/api/v1/runs/{run}/artifacts/other", b"y", headers=boss)[0] == 200, "a file of the new process")
+    check(len(os.listdir(uploads)) == 1, f"after a start: {os.listdir(uploads)}")
+    alive.send(whole[100000:])
+    r = alive.getresponse()
+    check(r.status == 200, f"an upload during which another process started: {r.status} {r.read()}")
+    got = team[1].request("GET", f"/api/v1/runs/{run}/artifacts/alive", headers=boss)
+    check(got == (200, whole), f"the file: {got[0]}, {len(got[1])} bytes")
+
+
 def sign_in(process, token):
     c = process.connection()
     c.request("POST", "/login", f"token={token}", {"Content-Type": "application/x-www-form-urlencoded"})
@@ -239,7 +268,9 @@ def main():
         one_run_from_all_sides(team, db)
         changes_miss_nothing(team)
         streams_wake(team)
-        revoked_everywhere(team, tokens_are_everybodys(team))
+        administrator = tokens_are_everybodys(team)
+        revoked_everywhere(team, administrator)
+        uploads_outlive_a_start(team, administrator)
         ready_or_not(team, db)
         for p in team:
             p.stop()

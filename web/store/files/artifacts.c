@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/random.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -179,7 +180,20 @@ bool artifact_path_ok(const char *path)
 		(path[sizeof UPLOADS - 1] && path[sizeof UPLOADS - 1] != '/');
 }
 
-/* What an upload left when the process was killed. */
+/* Who uploads holds a lock on the temporary file (flock, which ends with the process): another process of the same
+ * store may start meanwhile. */
+static void sweep_upload(int folder, const char *name)
+{
+	int fd = openat(folder, name, O_WRONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+
+	if (fd < 0)
+		return;
+	if (!flock(fd, LOCK_EX | LOCK_NB))
+		unlinkat(folder, name, 0);
+	close(fd);
+}
+
+/* What an upload left when its process was killed. */
 static void sweep_uploads(int root)
 {
 	int fd = openat(root, UPLOADS, FOLDER_FLAGS);
@@ -187,7 +201,7 @@ static void sweep_uploads(int root)
 	struct dirent *e;
 
 	while (dir && (e = readdir(dir)))
-		unlinkat(fd, e->d_name, 0);
+		sweep_upload(fd, e->d_name);
 	if (dir)
 		closedir(dir);
 }
@@ -417,9 +431,11 @@ int artifact_remove(struct artifacts *a, const char *path, struct err *err)
 
 /* --- uploads ------------------------------------------------------------------------------------------------ */
 
-static int open_temporary(struct artifact_upload *u, int root, struct err *err)
+/* 1: another process that swept took the file between its making and its lock. */
+static int make_temporary(struct artifact_upload *u, int root, struct err *err)
 {
 	unsigned char raw[8];
+	struct stat st;
 	int i;
 
 	if (getrandom(raw, sizeof raw, 0) != sizeof raw)
@@ -430,9 +446,23 @@ static int open_temporary(struct artifact_upload *u, int root, struct err *err)
 	if (mkdirat(root, UPLOADS, 0700) && errno != EEXIST)
 		return err_set_errno(err, errno, "%s/" UPLOADS, u->a->root);
 	u->fd = openat(root, u->temporary, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
-	if (u->fd < 0)
+	if (u->fd < 0 || flock(u->fd, LOCK_EX) || fstat(u->fd, &st))
 		return err_set_errno(err, errno, "%s/%s", u->a->root, u->temporary);
-	return 0;
+	if (st.st_nlink)
+		return 0;
+	close(u->fd);
+	u->fd = -1;
+	return 1;
+}
+
+static int open_temporary(struct artifact_upload *u, int root, struct err *err)
+{
+	int rc;
+
+	do
+		rc = make_temporary(u, root, err);
+	while (rc > 0);
+	return rc;
 }
 
 int artifact_begin(struct artifact_upload **ret, struct artifacts *a, const char *path,
