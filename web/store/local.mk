@@ -25,6 +25,9 @@ libwebstore_la_SOURCES = \
 	web/store/read/spoken.c web/store/read/spoken.h \
 	web/store/files/artifacts.c web/store/files/artifacts.h \
 	web/store/files/artifact_change.c web/store/files/changes.def \
+	web/store/files/artifact_path.c \
+	web/store/files/disk.c web/store/files/disk.h \
+	web/store/files/entries.c web/store/files/entries.h \
 	web/store/files/object_change.c \
 	web/store/files/objects.c web/store/files/objects.h \
 	web/store/files/object_gc.c \

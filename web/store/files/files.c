@@ -1,4 +1,4 @@
-/* files.c: removing and copying. */
+/* files.c: walking to, removing and copying. */
 #include "web/store/files/files.h"
 
 #include <dirent.h>
@@ -16,7 +16,20 @@
 #define FOLDER_FLAGS (O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)
 #define MAX_DEPTH 64
 
-int files_parent(int root_fd, const char *path, const char **ret_name)
+/* A missing folder is made and, so that it is there after a power cut, its parent synced. */
+static int step_into(int at, const char *name, bool make)
+{
+	int fd = openat(at, name, FOLDER_FLAGS);
+
+	if (fd >= 0 || errno != ENOENT || !make)
+		return fd;
+	if (mkdirat(at, name, 0700) && errno != EEXIST)
+		return -1;
+	fsync(at);
+	return openat(at, name, FOLDER_FLAGS);
+}
+
+int files_parent(int root_fd, const char *path, bool make, const char **ret_name)
 {
 	char segment[NAME_MAX + 1];
 	int fd = openat(root_fd, ".", FOLDER_FLAGS), next;
@@ -32,7 +45,7 @@ int files_parent(int root_fd, const char *path, const char **ret_name)
 		}
 		memcpy(segment, path, n);
 		segment[n] = '\0';
-		next = openat(fd, segment, FOLDER_FLAGS);
+		next = step_into(fd, segment, make);
 		close(fd);
 		fd = next;
 		path = slash + 1;

@@ -3,6 +3,7 @@
 #ifndef DPT_STORE_FILES_H
 #define DPT_STORE_FILES_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -13,8 +14,8 @@ struct files_sum {
 };
 
 /* Opens the folder that holds the last segment of path ("." when there is only one); *ret_name points into path.
- * A descriptor, or -1 with errno. */
-int files_parent(int root_fd, const char *path, const char **ret_name);
+ * make: what is missing is made, durably. A descriptor, or -1 with errno. */
+int files_parent(int root_fd, const char *path, bool make, const char **ret_name);
 
 /* Removes (with dry set: counts) name below at_fd with everything in it, but nothing that is mounted there. 0, also
  * when it is not there; else an errno. */

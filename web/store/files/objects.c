@@ -7,6 +7,7 @@
 
 #include "web/store/base/parts.h"
 #include "web/store/db/readers.h"
+#include "web/store/files/entries.h"
 
 #define THREADS 8
 #define TIMEOUT_S 4.0 /* without any byte: a request waits for it no longer, and the server's end neither */
@@ -148,10 +149,9 @@ int objects_find(struct objects *o, const char *path, struct artifact_file *ret,
 
 /* One level of a folder, while its rows are walked in the order of their paths. */
 struct level {
-	struct arena *arena;
+	struct entries *to;
 	size_t skip; /* bytes of a path before the level's names */
-	struct artifact_entry *list;
-	size_t n, room, skipped;
+	size_t skipped;
 	char after[4200]; /* where the next rows begin */
 };
 
@@ -159,7 +159,7 @@ static int add_entry(struct level *l, const char *path, uint64_t bytes)
 {
 	const char *name = path + l->skip, *slash = strchr(name, '/');
 	size_t len = slash ? (size_t)(slash - name) : strlen(name);
-	struct artifact_entry *last = l->n ? &l->list[l->n - 1] : NULL, *grown;
+	const struct artifact_entry *last = l->to->n ? &l->to->list[l->to->n - 1] : NULL;
 
 	l->skipped++;
 	snprintf(l->after, sizeof l->after, "%s", path);
@@ -169,18 +169,8 @@ static int add_entry(struct level *l, const char *path, uint64_t bytes)
 		return 0;
 	}
 	l->skipped = 0;
-	if (l->n == l->room) {
-		l->room = l->room ? 2 * l->room : 32;
-		grown = arena_array(l->arena, l->room, sizeof *grown);
-		if (!grown)
-			return ERR_NOMEM;
-		if (l->n)
-			memcpy(grown, l->list, l->n * sizeof *grown);
-		l->list = grown;
-	}
-	l->list[l->n] = (struct artifact_entry){ arena_printf(l->arena, "%.*s", (int)len, name), slash != NULL,
-						 slash ? 0 : bytes };
-	return l->list[l->n++].name ? 0 : ERR_NOMEM;
+	return entries_add(l->to, (struct artifact_entry){ arena_printf(l->to->arena, "%.*s", (int)len, name),
+							   slash != NULL, slash ? 0 : bytes });
 }
 
 /* Some rows of the level: 1 when there may be more behind l->after, 0 at the end. */
@@ -202,22 +192,14 @@ static int add_rows(struct level *l, struct db *d, const char *end, struct err *
 	return rc < 0 ? rc : rows > 0;
 }
 
-static int by_name(const void *x, const void *y)
+int objects_entries(struct objects *o, const char *path, struct entries *list, struct err *err)
 {
-	return strcmp(((const struct artifact_entry *)x)->name, ((const struct artifact_entry *)y)->name);
-}
-
-int objects_entries(struct objects *o, const char *path, struct arena *arena, struct artifact_entry **ret,
-		    size_t *ret_count, struct err *err)
-{
-	struct level l = { .arena = arena, .skip = path && *path ? strlen(path) + 1 : 0 };
+	struct level l = { .to = list, .skip = *path ? strlen(path) + 1 : 0 };
 	char end[4200];
 	struct db *d;
 	int rc;
 
-	*ret = NULL;
-	*ret_count = 0;
-	snprintf(l.after, sizeof l.after, "%s%s", path ? path : "", l.skip ? "/" : "");
+	snprintf(l.after, sizeof l.after, "%s%s", path, l.skip ? "/" : "");
 	snprintf(end, sizeof end, "%s%s", l.skip ? path : "\xf5", l.skip ? "0" : ""); /* no UTF-8 begins so */
 	rc = readers_take(o->store, &d, err);
 	if (rc)
@@ -225,11 +207,5 @@ int objects_entries(struct objects *o, const char *path, struct arena *arena, st
 	while ((rc = add_rows(&l, d, end, err)) > 0)
 		;
 	readers_give(o->store, d);
-	if (rc)
-		return rc;
-	if (l.n)
-		qsort(l.list, l.n, sizeof *l.list, by_name);
-	*ret = l.list;
-	*ret_count = l.n;
-	return 0;
+	return rc;
 }

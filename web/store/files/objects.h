@@ -19,6 +19,8 @@
 #define OBJECTS_PART ((size_t)8 << 20)	 /* what is sent or fetched at once */
 #define OBJECTS_HELD ((size_t)256 << 20) /* of all transfers together, in memory */
 
+struct entries;
+
 struct objects {
 	struct store *store;
 	char address[OBJECT_BUCKET_BYTES + OBJECT_KEY_MAX];
@@ -55,8 +57,7 @@ bool objects_hold(struct objects *o, size_t bytes);
 void objects_give(struct objects *o, size_t bytes);
 
 int objects_find(struct objects *o, const char *path, struct artifact_file *ret, struct err *err);
-int objects_entries(struct objects *o, const char *path, struct arena *arena, struct artifact_entry **ret,
-		    size_t *ret_count, struct err *err);
+int objects_entries(struct objects *o, const char *path, struct entries *list, struct err *err);
 
 /* --- uploads: see artifact_begin -------------------------------------------------------------------------- */
 

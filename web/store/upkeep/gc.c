@@ -73,7 +73,7 @@ static int remove_journals_beside(struct gc *g, const char *path, const char *uu
 {
 	const char *name, *slash = strrchr(path, '/');
 	char folder[PATH_MAX];
-	int fd = files_parent(g->logdir_fd, path, &name), rc = 0;
+	int fd = files_parent(g->logdir_fd, path, false, &name), rc = 0;
 	DIR *d = fd < 0 ? NULL : fdopendir(fd);
 	struct dirent *e;
 
@@ -89,7 +89,7 @@ static int remove_journals_beside(struct gc *g, const char *path, const char *uu
 	if (rc || g->o->dry_run || !slash)
 		return rc;
 	snprintf(folder, sizeof folder, "%.*s", (int)(slash - path), path);
-	fd = files_parent(g->logdir_fd, folder, &name);
+	fd = files_parent(g->logdir_fd, folder, false, &name);
 	if (fd >= 0) {
 		unlinkat(fd, name, AT_REMOVEDIR); /* refused while anything else lies in it */
 		close(fd);

@@ -1,0 +1,334 @@
+/* disk.c: artifacts as files. openat2 resolves a whole path where the kernel has it; else every folder is opened by
+ * itself, symbolic links never followed. */
+#include "web/store/files/disk.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/openat2.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/random.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "tracker/base/sha256.h"
+#include "web/store/files/entries.h"
+#include "web/store/files/files.h"
+
+#define FOLDER_FLAGS (O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)
+
+struct disk {
+	char *root;
+	pthread_mutex_t lock; /* root_fd, while it is opened */
+	int root_fd;          /* -1: not there yet */
+};
+
+struct disk_receiving {
+	struct disk *disk;
+	char *path;
+	char temporary[48]; /* below the root; "" when it is gone */
+	int fd;
+	uint64_t bytes;
+	struct sha256 sha;
+};
+
+int disk_new(struct disk **ret, const char *root, struct err *err)
+{
+	struct disk *k = calloc(1, sizeof *k);
+
+	if (k)
+		k->root = strdup(root);
+	if (!k || !k->root) {
+		free(k);
+		return err_set(err, ERR_NOMEM, "out of memory");
+	}
+	k->root_fd = -1;
+	pthread_mutex_init(&k->lock, NULL);
+	*ret = k;
+	return 0;
+}
+
+void disk_free(struct disk *k)
+{
+	if (!k)
+		return;
+	if (k->root_fd >= 0)
+		close(k->root_fd);
+	pthread_mutex_destroy(&k->lock);
+	free(k->root);
+	free(k);
+}
+
+const char *disk_root(const struct disk *k)
+{
+	return k->root;
+}
+
+/* Who uploads holds a lock on the temporary file (flock, which ends with the process): another process of the same
+ * store may start meanwhile. */
+static void sweep_upload(int folder, const char *name)
+{
+	int fd = openat(folder, name, O_WRONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+
+	if (fd < 0)
+		return;
+	if (!flock(fd, LOCK_EX | LOCK_NB))
+		unlinkat(folder, name, 0);
+	close(fd);
+}
+
+/* What an upload left when its process was killed. */
+static void sweep_uploads(int root)
+{
+	int fd = openat(root, DISK_UPLOADS, FOLDER_FLAGS);
+	DIR *dir = fd >= 0 ? fdopendir(fd) : NULL;
+	struct dirent *e;
+
+	while (dir && (e = readdir(dir)))
+		sweep_upload(fd, e->d_name);
+	if (dir)
+		closedir(dir);
+}
+
+static int open_root(struct disk *k, bool make)
+{
+	int fd;
+
+	pthread_mutex_lock(&k->lock);
+	if (k->root_fd < 0 && make && mkdir(k->root, 0700) && errno != EEXIST) {
+		pthread_mutex_unlock(&k->lock);
+		return -1;
+	}
+	if (k->root_fd < 0) {
+		k->root_fd = open(k->root, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+		if (k->root_fd >= 0)
+			sweep_uploads(k->root_fd);
+	}
+	fd = k->root_fd;
+	pthread_mutex_unlock(&k->lock);
+	return fd;
+}
+
+/* Reads only: one call of the kernel where it can be. */
+static int open_beneath(int root, const char *path, int flags)
+{
+	struct open_how how = {
+		.flags = (uint64_t)(flags | O_CLOEXEC | O_NOFOLLOW),
+		.resolve = RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS
+	};
+	int fd = (int)syscall(SYS_openat2, root, path, &how, sizeof how), folder;
+	const char *name;
+
+	if (fd >= 0 || (errno != ENOSYS && errno != EPERM && errno != EAGAIN))
+		return fd;
+	folder = files_parent(root, path, false, &name);
+	fd = folder >= 0 ? openat(folder, name, flags | O_CLOEXEC | O_NOFOLLOW) : -1;
+	if (folder >= 0)
+		close(folder);
+	return fd;
+}
+
+static int64_t time_ns(const struct stat *st)
+{
+	return (int64_t)st->st_mtim.tv_sec * 1000000000 + st->st_mtim.tv_nsec;
+}
+
+int disk_find(struct disk *k, const char *path, struct artifact_file *ret, struct err *err)
+{
+	int root = open_root(k, false), fd = -1, rc = 0;
+	struct stat st;
+
+	if (root >= 0)
+		fd = open_beneath(root, path, O_RDONLY | O_NONBLOCK | O_NOCTTY);
+	if (fd < 0 && (root < 0 || errno == ENOENT || errno == ENOTDIR || errno == ELOOP || errno == EXDEV ||
+		       errno == ENAMETOOLONG))
+		return err_set(err, ERR_NOENT, "there is no file %.200s", path);
+	if (fd < 0 || fstat(fd, &st))
+		rc = err_set_errno(err, errno, "%.200s", path);
+	else if (!S_ISREG(st.st_mode))
+		rc = err_set(err, ERR_USAGE, "%.200s is a folder", path);
+	else
+		*ret = (struct artifact_file){ .fd = fd, .bytes = (uint64_t)st.st_size, .time_ns = time_ns(&st) };
+	if (rc && fd >= 0)
+		close(fd);
+	return rc;
+}
+
+static int add_entry(DIR *dir, const struct dirent *e, struct entries *list)
+{
+	struct stat st;
+
+	if (!strcmp(e->d_name, ".") || !strcmp(e->d_name, "..") || !strcmp(e->d_name, DISK_UPLOADS) ||
+	    fstatat(dirfd(dir), e->d_name, &st, AT_SYMLINK_NOFOLLOW) || (!S_ISREG(st.st_mode) && !S_ISDIR(st.st_mode)))
+		return 0;
+	return entries_add(list, (struct artifact_entry){ arena_strdup(list->arena, e->d_name), S_ISDIR(st.st_mode),
+							  (uint64_t)st.st_size });
+}
+
+int disk_entries(struct disk *k, const char *path, struct entries *list, struct err *err)
+{
+	int root = open_root(k, false), rc = 0;
+	int fd = root < 0 ? -1 : open_beneath(root, *path ? path : ".", O_RDONLY | O_DIRECTORY);
+	DIR *dir = fd < 0 ? NULL : fdopendir(fd);
+	struct dirent *e;
+
+	if (!dir) {
+		if (fd >= 0)
+			close(fd);
+		return fd < 0 ? 0 : err_set(err, ERR_NOMEM, "out of memory");
+	}
+	while (!rc && (e = readdir(dir)))
+		rc = add_entry(dir, e, list);
+	closedir(dir);
+	return rc ? err_set(err, rc, "out of memory") : 0;
+}
+
+int disk_remove(struct disk *k, const char *path, struct err *err)
+{
+	int root = open_root(k, false), folder, rc;
+	struct files_sum sum = { 0 };
+	const char *name;
+
+	if (root < 0)
+		return 0;
+	folder = files_parent(root, path, false, &name);
+	rc = folder < 0 ? errno : files_remove(folder, name, 0, &sum);
+	if (rc)
+		rc = rc == ENOENT || rc == ENOTDIR || rc == ELOOP ? 0 : err_set_errno(err, rc, "removing %.200s", path);
+	if (folder >= 0) {
+		fsync(folder);
+		close(folder);
+	}
+	return rc;
+}
+
+/* --- uploads ------------------------------------------------------------------------------------------------ */
+
+/* 1: another process that swept took the file between its making and its lock. */
+static int make_temporary(struct disk_receiving *u, int root, struct err *err)
+{
+	unsigned char raw[8];
+	struct stat st;
+	int i;
+
+	if (getrandom(raw, sizeof raw, 0) != sizeof raw)
+		return err_set_errno(err, errno, "cannot draw random bytes");
+	snprintf(u->temporary, sizeof u->temporary, DISK_UPLOADS "/");
+	for (i = 0; i < 8; i++)
+		snprintf(u->temporary + sizeof DISK_UPLOADS + 2 * i, 3, "%02x", raw[i]);
+	if (mkdirat(root, DISK_UPLOADS, 0700) && errno != EEXIST)
+		return err_set_errno(err, errno, "%s/" DISK_UPLOADS, u->disk->root);
+	u->fd = openat(root, u->temporary, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+	if (u->fd < 0 || flock(u->fd, LOCK_EX) || fstat(u->fd, &st))
+		return err_set_errno(err, errno, "%s/%s", u->disk->root, u->temporary);
+	if (st.st_nlink)
+		return 0;
+	close(u->fd);
+	u->fd = -1;
+	return 1;
+}
+
+static int open_temporary(struct disk_receiving *u, int root, struct err *err)
+{
+	int rc;
+
+	do
+		rc = make_temporary(u, root, err);
+	while (rc > 0);
+	return rc;
+}
+
+int disk_receiving_begin(struct disk_receiving **ret, struct disk *k, const char *path, struct err *err)
+{
+	struct disk_receiving *u = calloc(1, sizeof *u);
+	int root = open_root(k, true), rc;
+
+	if (u)
+		u->path = strdup(path);
+	if (!u || !u->path) {
+		free(u);
+		return err_set(err, ERR_NOMEM, "out of memory");
+	}
+	u->disk = k;
+	u->fd = -1;
+	sha256_init(&u->sha);
+	rc = root < 0 ? err_set_errno(err, errno, "the folder of artifacts %s", k->root) : open_temporary(u, root, err);
+	if (rc)
+		disk_receiving_end(u);
+	else
+		*ret = u;
+	return rc;
+}
+
+int disk_receiving_write(struct disk_receiving *u, const void *bytes, size_t n, struct err *err)
+{
+	const char *at = bytes;
+	size_t left = n;
+	ssize_t done;
+
+	for (; left; at += done, left -= (size_t)done) {
+		done = write(u->fd, at, left);
+		if (done < 0 && errno == EINTR)
+			done = 0;
+		if (done < 0)
+			return err_set_errno(err, errno, "writing the artifact %.200s", u->path);
+	}
+	sha256_add(&u->sha, bytes, n);
+	u->bytes += n;
+	return 0;
+}
+
+static int put_in_place(struct disk_receiving *u, struct err *err)
+{
+	const char *name = "";
+	int root = open_root(u->disk, true), rc = 0;
+	int folder = root < 0 ? -1 : files_parent(root, u->path, true, &name);
+
+	if (folder < 0 && (errno == ENOTDIR || errno == ELOOP))
+		return err_set(err, ERR_EXISTS, "%.200s: a part of the path is a file already", u->path);
+	if (folder < 0)
+		return err_set_errno(err, errno, "%.200s", u->path);
+	if (!renameat(root, u->temporary, folder, name)) {
+		u->temporary[0] = '\0';
+		rc = fsync(folder) ? err_set_errno(err, errno, "%.200s", u->path) : 0;
+	} else if (errno == EISDIR || errno == EEXIST || errno == ENOTEMPTY) {
+		rc = err_set(err, ERR_EXISTS, "%.200s is a folder already", u->path);
+	} else {
+		rc = err_set_errno(err, errno, "%.200s", u->path);
+	}
+	close(folder);
+	return rc;
+}
+
+int disk_receiving_commit(struct disk_receiving *u, struct artifact_file *ret, struct err *err)
+{
+	struct artifact_file f = { .fd = -1, .bytes = u->bytes };
+	struct stat st;
+	int rc;
+
+	if (fsync(u->fd) || fstat(u->fd, &st))
+		return err_set_errno(err, errno, "writing the artifact %.200s", u->path);
+	f.time_ns = time_ns(&st);
+	sha256_end(&u->sha, f.sha256);
+	rc = put_in_place(u, err);
+	if (!rc)
+		*ret = f;
+	return rc;
+}
+
+void disk_receiving_end(struct disk_receiving *u)
+{
+	if (!u)
+		return;
+	if (u->temporary[0] && u->fd >= 0)
+		unlinkat(u->disk->root_fd, u->temporary, 0);
+	if (u->fd >= 0)
+		close(u->fd);
+	free(u->path);
+	free(u);
+}
