@@ -4,13 +4,14 @@ the devices' work have the same bits; a rank that dies ends the others within fi
 ranks share the first GPU, and meet by NCCL itself."""
 import os
 import signal
-import socket
 import sys
 import time
 
-sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path[:0] = [HERE, os.path.dirname(HERE)]
 from device import ENV, FAKE, REAL
 from helper import Folder, check, dptrain, finish, read_run, skip, start
+from ports import free_port
 
 ENV = {**ENV, "DPTRAIN_FAKE_DEVICES": "4"}
 NET = ["--model", "gpt2-124m", "--n-layer", 1, "--n-head", 2, "--n-embd", 16, "--block-size", 8, "--vocab-size", 32, "--synthetic",
@@ -59,12 +60,6 @@ def same_bits():
     want = losses("graphs", flags, 2)
     for name, more, env in (("no graphs", ["--no-cuda-graphs"], {}), ("another order", [], {"DPTRAIN_FAKE_SEED": "5"})):
         check(losses(name, [*flags, *more], 2, env) == want, "%s: the same bits as with graphs" % name)
-
-
-def free_port():
-    with socket.socket() as s:
-        s.bind(("127.0.0.1", 0))
-        return s.getsockname()[1]
 
 
 def until(what, seconds=60):

@@ -12,15 +12,16 @@ import http.client
 import json
 import os
 import re
-import socket
 import subprocess
 import tempfile
 import time
 HERE = os.path.dirname(os.path.abspath(__file__))
-sys.path.insert(0, os.path.join(os.path.dirname(HERE), "api"))
+TESTS = os.path.dirname(HERE)
+sys.path[:0] = [os.path.join(TESTS, "api"), TESTS]
 import lib  # noqa: E402
 import calls  # noqa: E402
 import install  # noqa: E402
+from ports import free_port  # noqa: E402
 
 # (method, path, part of the message or status) of calls that are answered differently on purpose
 KNOWN = {
@@ -159,9 +160,7 @@ def refused_as_well(theirs, ours):
 
 @contextlib.contextmanager
 def reference(python, folder):
-    with socket.socket() as s:
-        s.bind(("127.0.0.1", 0))
-        port = s.getsockname()[1]
+    port = free_port()
     process = subprocess.Popen([python, "-m", "mlflow", "server", "--host", "127.0.0.1", "--port", str(port), "--workers", "1", "--backend-store-uri",
                                 f"sqlite:///{folder}/reference.db", "--artifacts-destination", folder + "/reference"], cwd=folder, stdout=subprocess.DEVNULL,
                                stderr=subprocess.DEVNULL, start_new_session=True)

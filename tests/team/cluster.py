@@ -7,13 +7,16 @@ import os
 import re
 import secrets
 import shutil
-import socket
 import subprocess
 import sys
 import tempfile
 import time
 
-SOURCE = os.environ.get("srcdir") or os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path.insert(0, os.path.dirname(HERE))
+from ports import free_port
+
+SOURCE = os.environ.get("srcdir") or os.path.dirname(os.path.dirname(HERE))
 BUILD = os.environ.get("builddir") or os.path.join(SOURCE, "build")
 PROGRAM = os.path.join(BUILD, "dptrack")
 
@@ -42,9 +45,7 @@ class Cluster:
         self.folder = tempfile.mkdtemp(prefix="dptrack-pg.", dir=None if fsync or not os.access("/dev/shm", os.W_OK) else "/dev/shm")
         os.chmod(self.folder, 0o755)
         self.data, self.bin, self.process = os.path.join(self.folder, "data"), binaries(), None
-        with socket.socket() as s:
-            s.bind(("127.0.0.1", 0))
-            self.port = s.getsockname()[1]
+        self.port = free_port()
         if os.getuid() == 0:
             shutil.chown(self.folder, "nobody")
         self.settings = [f"fsync={'on' if fsync else 'off'}", "max_connections=100", "shared_buffers=32MB", *settings]

@@ -2,10 +2,8 @@
 import http.client
 import json
 import os
-import re
 import select
 import signal
-import socket
 import subprocess
 import sys
 import tempfile
@@ -13,6 +11,7 @@ import time
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import cluster
+from ports import free_port
 
 failures = []
 
@@ -30,10 +29,10 @@ def finish(name):
 
 
 class Process:
-    """dptrack serve on a database, on a free port, that of `port` the next times."""
+    """dptrack serve on a database, on a port of its own."""
 
     def __init__(self, address, artifacts, *args, keep=()):
-        self.address, self.artifacts, self.args, self.port = address, artifacts, args, 0
+        self.address, self.artifacts, self.args, self.port = address, artifacts, args, free_port()
         self.dropped = {"DPTRACK_TOKEN", "DPTRACK_DB"} - set(keep)  # variables
         self.start()
 
@@ -44,12 +43,10 @@ class Process:
                                          self.artifacts, *self.args], env=environment, stdout=subprocess.PIPE, stderr=self.errors, text=True)
         ready, _, _ = select.select([self.process.stdout], [], [], wait)
         line = self.process.stdout.readline() if ready else ""
-        match = re.search(r":(\d+)\n", line)
-        if not match:
+        if not line.endswith(f":{self.port}\n"):
             self.process.kill()
             self.errors.seek(0)
             raise AssertionError(f"the server did not start: {line!r} {self.errors.read()}")
-        self.port = int(match[1])
 
     def connection(self, timeout=60):
         return http.client.HTTPConnection("127.0.0.1", self.port, timeout=timeout)
@@ -80,12 +77,6 @@ class Process:
         self.errors.seek(0)
         noise = self.errors.read()
         check("Sanitizer" not in noise, noise)
-
-
-def free_port():
-    with socket.socket() as s:
-        s.bind(("127.0.0.1", 0))
-        return s.getsockname()[1]
 
 
 def until(seconds, what):

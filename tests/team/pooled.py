@@ -11,11 +11,12 @@ import lib
 from lib import check, until
 
 import cluster
+from ports import free_port
 import together
 
 
 def start_pooler(db, folder):
-    port = lib.free_port()
+    port = free_port()
     path = os.path.join(folder, "pgbouncer.ini")
     with open(path, "w", encoding="utf-8") as f:
         f.write(f"[databases]\n* = host={db.folder} port={db.port} user=postgres\n[pgbouncer]\nlisten_addr = 127.0.0.1\nlisten_port = {port}\n"

@@ -15,6 +15,7 @@ import lib
 from lib import check, until
 
 import cluster
+from ports import free_port
 
 TOKEN = "rolling-" + "0123456789" * 3
 HEADERS = {"Authorization": f"Bearer {TOKEN}", "Content-Type": "application/json"}
@@ -79,7 +80,7 @@ def main():
     with cluster.Cluster() as db, tempfile.TemporaryDirectory(prefix="dptrack-team.") as folder:
         team = [lib.Process(db.store("t1") if not i else db.address("t1"), os.path.join(folder, "artifacts"), "--behind-proxy",
                             "--drain", "2", keep=("DPTRACK_TOKEN",)) for i in range(2)]
-        port = lib.free_port()
+        port = free_port()
         places = {"DPTRACK_BIND": f"127.0.0.1:{port}", "DPTRACK_A": f"127.0.0.1:{team[0].port}", "DPTRACK_B": f"127.0.0.1:{team[1].port}"}
         proxy = subprocess.Popen(["haproxy", "-db", "-q", "-f", os.path.join(cluster.SOURCE, "web", "deploy", "haproxy.cfg")],
                                  env={**os.environ, **places})

@@ -13,8 +13,9 @@ SRC = os.environ.get("srcdir", ".")
 BUILD = os.environ.get("builddir", ".")
 TOOL = os.path.join(BUILD, "tests", "tracker", "object_tool")
 DELIVER = os.path.join(BUILD, "tests", "data", "deliver")
-sys.path.insert(0, os.path.join(SRC, "tests", "bench"))
+sys.path[:0] = [os.path.join(SRC, "tests", "bench"), os.path.join(SRC, "tests")]
 import packages  # noqa: E402
+from ports import free_port  # noqa: E402
 
 REGION = "eu-west-1"
 SIGNED = """
@@ -85,9 +86,7 @@ print(key["AccessKeyId"], key["SecretAccessKey"])
 
 
 def start(python):
-    with socket.socket() as s:
-        s.bind(("127.0.0.1", 0))
-        port = s.getsockname()[1]
+    port = free_port()
     server = subprocess.Popen([os.path.join(os.path.dirname(python), "moto_server"), "-p", str(port)], stdout=subprocess.DEVNULL,
                               stderr=subprocess.DEVNULL, env={**os.environ, "INITIAL_NO_AUTH_ACTION_COUNT": "3"})
     url = f"http://127.0.0.1:{port}"

@@ -5,7 +5,6 @@ import gzip
 import http.server
 import json
 import os
-import random
 import re
 import socket
 import subprocess
@@ -16,9 +15,10 @@ import time
 
 SRC = os.environ.get('srcdir', '.')
 BUILD = os.environ.get('builddir', 'build')
-sys.path.insert(0, os.path.join(SRC, 'tests', 'tracker'))
+sys.path[:0] = [os.path.join(SRC, 'tests', 'tracker'), os.path.join(SRC, 'tests')]
 import journal  # noqa: E402
 import parallel  # noqa: E402
+from ports import free_port  # noqa: E402
 
 
 class Store:
@@ -95,18 +95,6 @@ class Server(http.server.ThreadingHTTPServer):
     def stop(self):
         self.shutdown()
         self.server_close()
-
-
-def free_port():
-    """Below the ports that the system gives to clients, so that it stays free while nobody listens."""
-    while True:
-        port = random.randrange(20000, 30000)
-        with socket.socket() as s:
-            try:
-                s.bind(('127.0.0.1', port))
-                return port
-            except OSError:
-                continue
 
 
 class Recorder:
