@@ -1,9 +1,10 @@
 /* kernels.c: the kernel calls of whole ResNet training steps, in order and on distinct buffers, without graph, planner
  * or loop: where a step's time goes, per op and shape, with rates.
- *   kernels [resnet20|resnet18|resnet34|resnet50] [f32|bf16] THREADS BATCH REPEATS [-v|-l]
+ *   kernels [resnet20|resnet18|resnet34|resnet50] [f32|bf16] THREADS BATCH REPEATS [-v|-l|-g]
  * -l: the step's own bound instead, as JSON: every product and convolution as fast as its kernel is alone, run again
  * and again on the same operands, and whatever the other kernels read and write as fast as memory is copied in pieces
- * of the net's largest tensor. */
+ * of the net's largest tensor.
+ * -g: per op and shape, what a step takes beyond that bound, and which part of it. */
 #include <dlfcn.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -171,7 +172,7 @@ static struct cell *packed(struct bench *b, enum op_id op, void *attr, struct ce
 	p->t = tensors[1];
 	p->t.opaque_bytes = b->b->kernel[op]->pack_bytes(&b->env, n, 1);
 	if (!p->t.opaque_bytes)
-		die("pack_bytes", bench_ops[op].name);
+		return w; /* read as they are */
 	p->data = take(b, p->t.opaque_bytes);
 	*pa = (struct pack_attr){ .consumer = n, .index = 1 };
 	add(b, &(struct call){ OP_pack, pa, { w }, { p }, 1, 1, 0 });
@@ -531,6 +532,48 @@ static double alone_s(struct bench *b, struct item *it)
 	return best;
 }
 
+static double operand_bytes(const struct item *it)
+{
+	double bytes = 0;
+
+	for (int k = 0; k < OPERANDS; k++) {
+		bytes += it->in[k] ? (double)tensor_bytes(it->in[k]) : 0;
+		bytes += it->out[k] ? (double)tensor_bytes(it->out[k]) : 0;
+	}
+	return bytes;
+}
+
+/* One line per distinct label: milliseconds of a step, of the bound, and the difference. */
+static void gaps(struct bench *b)
+{
+	bool *done = calloc((size_t)b->n, sizeof(*done));
+	double rate = copy_rate(b), all_ms = 0, all_bound_ms = 0;
+
+	for (int i = 0; i < b->n; i++) {
+		double ms = 0, bound_ms = 0;
+		int count = 0;
+
+		for (int j = i; !done[i] && j < b->n; j++) {
+			struct item *it = &b->items[j];
+
+			if (strcmp(it->label, b->items[i].label) || it->flops != b->items[i].flops || done[j])
+				continue;
+			done[j] = j > i;
+			count++;
+			ms += 1e3 * median(it->time_s, b->repeats);
+			bound_ms += 1e3 * (it->flops > 0 ? alone_s(b, it) : operand_bytes(it) / rate);
+		}
+		if (!count)
+			continue;
+		printf("%8.3f ms beyond %8.3f ms, takes %8.3f ms %3d x  %s  %s\n", ms - bound_ms, bound_ms, ms, count,
+		       b->items[i].label, b->items[i].kernel->impl ? b->items[i].kernel->impl(b->items[i].state) : "");
+		all_ms += ms;
+		all_bound_ms += bound_ms;
+	}
+	printf("%8.3f ms, bound %.3f ms: %.3f\n", all_ms, all_bound_ms, all_bound_ms / all_ms);
+	free(done);
+}
+
 static void limit(struct bench *b)
 {
 	double products = 0, bytes = 0, rate = copy_rate(b);
@@ -538,14 +581,10 @@ static void limit(struct bench *b)
 	for (int i = 0; i < b->n; i++) {
 		struct item *it = &b->items[i];
 
-		if (it->flops > 0) {
+		if (it->flops > 0)
 			products += alone_s(b, it);
-			continue;
-		}
-		for (int k = 0; k < OPERANDS; k++) {
-			bytes += it->in[k] ? (double)tensor_bytes(it->in[k]) : 0;
-			bytes += it->out[k] ? (double)tensor_bytes(it->out[k]) : 0;
-		}
+		else
+			bytes += operand_bytes(it);
 	}
 	printf("{\"bound_s\": %.6f, \"products_s\": %.6f, \"other_bytes\": %.0f, \"bytes_per_s\": %.4g}\n",
 	       products + bytes / rate, products, bytes, rate);
@@ -611,7 +650,10 @@ int main(int argc, char **argv)
 		passes[i] = pass(&b, i);
 		best = passes[i] < best ? passes[i] : best;
 	}
-	report(&b, argc > 6 && strcmp(argv[6], "-v") == 0);
+	if (argc > 6 && strcmp(argv[6], "-g") == 0)
+		gaps(&b);
+	else
+		report(&b, argc > 6 && strcmp(argv[6], "-v") == 0);
 	printf("%.1f images/s median, %.1f best\n", b.batch / median(passes, b.repeats), b.batch / best);
 	return 0;
 }

@@ -7,13 +7,11 @@
 #include "trainer/backends/cpu/wgrad_bf16.h"
 #include "trainer/backends/cpu/winograd.h"
 
-/* An implementation of this module's own. */
+/* An implementation of this module's own. All read plain weights. */
 struct own {
 	const char *name, *impl;
 	bool (*takes)(const struct cpu_module *m, const struct dnn_conv_spec *s);
-	size_t (*packed_bytes)(const struct dnn_conv_spec *s); /* NULL: it packs nothing */
 	size_t (*workspace_bytes)(const struct dnn_conv_spec *s, int threads);
-	void (*pack)(const struct dnn_conv_spec *s, int threads, const void *krsc_f32, void *packed);
 	void (*run)(const struct dnn_conv_spec *s, int threads, const struct dnn_conv_args *args);
 };
 
@@ -27,9 +25,7 @@ static const struct own owns[] = {
 	{ .name = "winograd",
 	  .impl = "winograd_4x3:avx512",
 	  .takes = winograd_takes,
-	  .packed_bytes = winograd_packed_bytes,
 	  .workspace_bytes = winograd_workspace_bytes,
-	  .pack = winograd_pack,
 	  .run = winograd_run },
 };
 
@@ -100,9 +96,7 @@ void cpu_conv_free(struct cpu_conv *c)
 
 size_t cpu_conv_packed_bytes(const struct cpu_conv *c)
 {
-	if (c->own)
-		return c->own->packed_bytes ? c->own->packed_bytes(&c->spec) : 0;
-	return dnn_conv_packed_bytes(c->dnn);
+	return c->own ? 0 : dnn_conv_packed_bytes(c->dnn);
 }
 
 size_t cpu_conv_workspace_bytes(const struct cpu_conv *c)
@@ -136,10 +130,6 @@ int cpu_conv_run(struct cpu_conv *c, const struct dnn_conv_args *args, struct er
 
 int cpu_conv_pack(struct cpu_conv *c, const void *krsc_f32, void *packed, struct err *err)
 {
-	if (c->own) {
-		c->own->pack(&c->spec, c->threads, krsc_f32, packed);
-		return 0;
-	}
 	use_threads(c);
 	return dnn_conv_pack(c->dnn, krsc_f32, packed, err);
 }

@@ -15,11 +15,12 @@ void cpu_conv_free(struct cpu_conv *c);
 /* The name of own implementation i of those that can, the preferred one first; NULL beyond the last. */
 const char *cpu_conv_own(const struct cpu_module *m, const struct dnn_conv_spec *spec, int i);
 
-size_t cpu_conv_packed_bytes(const struct cpu_conv *c);
+size_t cpu_conv_packed_bytes(const struct cpu_conv *c); /* 0: it reads weights as they are, f32 KRSC */
 size_t cpu_conv_workspace_bytes(const struct cpu_conv *c);
 const char *cpu_conv_impl(const struct cpu_conv *c);
 
-/* As dnn_conv_run and dnn_conv_pack. A batch of no samples: wgrad writes zeros, the others do nothing. */
+/* As dnn_conv_run and, where packed bytes are not 0, dnn_conv_pack. A batch of no samples: wgrad writes zeros, the
+ * others do nothing. */
 int cpu_conv_run(struct cpu_conv *c, const struct dnn_conv_args *args, struct err *err);
 int cpu_conv_pack(struct cpu_conv *c, const void *krsc_f32, void *packed, struct err *err);
 

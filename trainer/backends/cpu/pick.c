@@ -73,7 +73,7 @@ static void file_path(char *path, size_t n)
 	mkdir(path, 0755);
 	snprintf(path + len, n - (size_t)len, "/dptrain");
 	mkdir(path, 0755);
-	snprintf(path + len, n - (size_t)len, "/dptrain/cpu-picks-5");
+	snprintf(path + len, n - (size_t)len, "/dptrain/cpu-picks-6");
 }
 
 static struct pick_entry *remember(struct cpu_picks *p, const char *key, const char *name)

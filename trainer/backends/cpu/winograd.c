@@ -1,9 +1,10 @@
 /* winograd.c: y = A^T [(G w G^T) . (B^T d B)] A over tiles of 4 x 4 results and 6 x 6 inputs that overlap by two.
  *
  * Of a block of tiles, every input is transformed, 16 channels at a time, into 36 matrices [tile][channel]; each is
- * multiplied by its matrix of transformed weights [channel][result channel], a panel of at most 64 result channels at a
- * time, so that the 36 products of a panel are still near when they are transformed into results. dgrad is the same
- * with turned weights. For wgrad both activations are transformed and the 36 products sum over tiles:
+ * multiplied by its matrix of transformed weights [channel][result channel], of at most 64 by 64 at a time: weights are
+ * transformed right before they are multiplied by, for four times their size of memory would take longer to write and
+ * read, and the 36 products of 64 result channels are still near when they are transformed into results. dgrad is the
+ * same with turned weights. For wgrad both activations are transformed and the 36 products sum over tiles:
  * dw = G^T [sum (A dy A^T) . (B^T x B)] G. */
 #include <string.h>
 #if defined(__x86_64__)
@@ -19,8 +20,8 @@
 #define PANEL 64  /* result channels of a panel, at most */
 #define GAP LANES /* floats between matrices, so that those of one tile do not share a set of the cache */
 #define STRIP_FLOATS (LANES * PANEL + GAP)
-#define BLOCK_GRAIN 24 /* tiles; a multiple of the rows of every product below */
-#define BLOCK_BYTES ((int64_t)640 << 10) /* of the transformed inputs of a block */
+#define GRAIN 24 /* tiles; a multiple of the rows of every product below */
+#define BLOCK_BYTES ((int64_t)648 << 10) /* of a block's products, of its inputs of a panel: 72 tiles of 64 channels */
 #define SHARED_BYTES ((int64_t)512 << 10) /* of both transformed activations of a block of wgrad */
 #define SHARED_TILES_LEAST 128
 #define STRIP_TILES 128 /* of wgrad, at most: all of them are transformed at once, and sums stay near */
@@ -36,10 +37,13 @@ struct grid {
 
 struct winograd {
 	struct grid in, out; /* inputs, 6 x 6, and results, 4 x 4; of wgrad x and dy */
-	int64_t tiles, block, step_in, step_out; /* step: floats from one of the 36 matrices of a block to the next */
-	int64_t part_floats; /* workspace of one part; of all for wgrad, shared_floats of it for the activations */
-	int64_t shared_floats;
+	int64_t tiles, block, rows; /* rows: that the matrices of a block have room for */
+	int64_t step_in, step_out, step_weights; /* floats from one of 36 matrices to the next */
+	int64_t shared_floats, part_floats; /* workspace: of all parts together, then of each */
+	bool back;     /* dgrad */
+	bool together; /* all inputs are transformed before the first product, for there are few blocks of tiles */
 	bool strips; /* wgrad: sums of LANES filters and a panel of channels at a time, else of all */
+	int64_t filters, channels; /* of the weights */
 	const float *a, *b;
 	float *result, *workspace;
 	int64_t begin, count; /* wgrad: the tiles of the block that is worked on */
@@ -55,12 +59,20 @@ static int64_t up(int64_t n, int64_t grain)
 	return (n + grain - 1) / grain * grain;
 }
 
+static int64_t over(int64_t n, int64_t by)
+{
+	return (n + by - 1) / by;
+}
+
 static void plan_grids(struct winograd *w, const struct dnn_conv_spec *s)
 {
 	bool back = s->pass == DNN_DGRAD;
 	int64_t h = back ? s->h : s->p, width = back ? s->w : s->q;
 
 	memset(w, 0, sizeof(*w));
+	w->back = back;
+	w->filters = s->k;
+	w->channels = s->c;
 	w->in = (struct grid){ .n = s->n, .side = PATCH, .rows = up(h, TILE) / TILE, .cols = up(width, TILE) / TILE };
 	w->out = w->in;
 	w->out.side = TILE;
@@ -72,45 +84,55 @@ static void plan_grids(struct winograd *w, const struct dnn_conv_spec *s)
 	w->tiles = s->n * w->in.rows * w->in.cols;
 }
 
+static void plan_wgrad(struct winograd *w)
+{
+	int64_t bytes = POINTS * (w->in.lanes + w->out.lanes) * 4;
+
+	w->block = SHARED_BYTES / bytes > SHARED_TILES_LEAST ? SHARED_BYTES / bytes : SHARED_TILES_LEAST;
+	w->strips = w->tiles <= STRIP_TILES;
+	w->block = least(w->block, w->tiles);
+	w->rows = w->block;
+	w->step_in = w->rows * w->in.lanes + GAP;
+	w->step_out = w->rows * w->out.lanes + GAP;
+	w->shared_floats = POINTS * (w->step_in + w->step_out);
+	if (w->strips)
+		w->part_floats = POINTS * STRIP_FLOATS;
+	else
+		w->shared_floats += POINTS * w->in.lanes * w->out.lanes;
+}
+
+/* Blocks are alike in size, and as many for each part; where there are too few of them for that, parts share the
+ * inputs and divide result channels too. */
 static void plan(struct winograd *w, const struct dnn_conv_spec *s, int threads)
 {
-	int64_t bytes;
+	int64_t deep, wide, most, each;
 
 	plan_grids(w, s);
 	if (s->pass == DNN_WGRAD) {
-		bytes = POINTS * (w->in.lanes + w->out.lanes) * 4;
-		w->block = SHARED_BYTES / bytes > SHARED_TILES_LEAST ? SHARED_BYTES / bytes : SHARED_TILES_LEAST;
-		w->strips = w->tiles <= STRIP_TILES;
-		w->block = least(w->block, w->tiles);
-		w->step_in = w->block * w->in.lanes + GAP;
-		w->step_out = w->block * w->out.lanes + GAP;
-		w->shared_floats = POINTS * (w->step_in + w->step_out);
-		w->part_floats = w->shared_floats +
-				 POINTS * (w->strips ? threads * STRIP_FLOATS : w->in.lanes * w->out.lanes);
+		plan_wgrad(w);
 		return;
 	}
-	bytes = POINTS * w->in.lanes * 4;
-	w->block = BLOCK_BYTES / bytes / BLOCK_GRAIN * BLOCK_GRAIN;
-	w->block = least(w->block < BLOCK_GRAIN ? BLOCK_GRAIN : w->block,
-			 up((w->tiles + threads - 1) / threads, BLOCK_GRAIN));
-	w->step_in = w->block * w->in.lanes + GAP;
-	w->step_out = w->block * least(w->out.lanes, PANEL) + GAP;
-	w->part_floats = POINTS * (w->step_in + w->step_out);
+	deep = least(w->in.lanes, PANEL), wide = least(w->out.lanes, PANEL);
+	most = BLOCK_BYTES / (POINTS * 4 * (deep > wide ? deep : wide)) / GRAIN * GRAIN;
+	w->together = threads > 1 && over(w->tiles, most) < 2 * threads;
+	each = w->together ? w->tiles : over(w->tiles, threads);
+	w->block = over(each, over(each, most));
+	w->rows = up(w->block, GRAIN);
+	w->step_in = w->rows * w->in.lanes + GAP;
+	w->step_out = w->rows * wide + GAP;
+	w->step_weights = deep * wide + GAP;
+	w->part_floats = POINTS * (w->step_out + w->step_weights);
+	if (w->together)
+		w->shared_floats = over(w->tiles, w->block) * POINTS * w->step_in;
+	else
+		w->part_floats += POINTS * w->step_in;
 }
 
 static int parts_of(const struct winograd *w, int threads)
 {
-	return (int)least(threads, (w->tiles + w->block - 1) / w->block);
-}
+	int64_t blocks = over(w->tiles, w->block);
 
-size_t winograd_packed_bytes(const struct dnn_conv_spec *s)
-{
-	struct winograd w;
-
-	if (s->pass == DNN_WGRAD)
-		return 0;
-	plan_grids(&w, s);
-	return (size_t)(POINTS * w.in.lanes * w.out.lanes) * sizeof(float);
+	return (int)least(threads, w->together ? blocks * over(w->out.lanes, PANEL) : blocks);
 }
 
 size_t winograd_workspace_bytes(const struct dnn_conv_spec *s, int threads)
@@ -118,7 +140,9 @@ size_t winograd_workspace_bytes(const struct dnn_conv_spec *s, int threads)
 	struct winograd w;
 
 	plan(&w, s, threads);
-	return (size_t)w.part_floats * sizeof(float) * (size_t)(s->pass == DNN_WGRAD ? 1 : parts_of(&w, threads));
+	if (s->pass != DNN_WGRAD)
+		threads = parts_of(&w, threads);
+	return (size_t)(w.shared_floats + threads * w.part_floats) * sizeof(float);
 }
 
 #if defined(__x86_64__)
@@ -203,7 +227,7 @@ struct laid {
 	const struct grid *grid;
 	const float *tensor;
 	float *to;
-	int64_t step, block, panel;
+	int64_t step, rows, panel; /* rows: that a panel has room for */
 };
 
 /* Of the first tile. */
@@ -211,7 +235,7 @@ static int64_t place_of(const struct laid *l, int64_t channel)
 {
 	int64_t in_panel = channel % l->panel;
 
-	return (channel - in_panel) * l->block + in_panel;
+	return (channel - in_panel) * l->rows + in_panel;
 }
 
 /* What the tile below will be the first to touch: memory answers before its turn comes. Beyond the image lies the next
@@ -253,7 +277,7 @@ INLINE void turn_tiles(const enum turn t, const struct laid *l, struct cpu_range
 		for (int64_t c = 0; c < g->lanes; c += l->panel) {
 			int64_t width = least(l->panel, g->lanes - c);
 
-			turn_panel(t, l, &from, l->to + c * l->block + (i - first) * width,
+			turn_panel(t, l, &from, l->to + c * l->rows + (i - first) * width,
 				   (struct cpu_range){ c, c + width });
 		}
 	}
@@ -317,19 +341,110 @@ static void product_rows(struct product p, int64_t rows, int64_t width)
 		}
 }
 
-/* The results of a panel from their 36 products. */
-static void finish_panel(const struct winograd *w, struct cpu_range tiles, int64_t first, int64_t width)
+/* --- weights: of at most 64 by 64 channels, 36 matrices [channel][result channel] ------------------------------ */
+
+struct corner { /* the panels that are multiplied: of channels, and of result channels */
+	struct cpu_range in, out;
+};
+
+/* 16 filters and as many channels, turned so that filters lie side by side, into rows of 16 matrices. */
+static void turn_filters(const struct winograd *w, int64_t k, int64_t c, struct square *into, int64_t row)
 {
-	const float *products = w->workspace + POINTS * w->step_in;
-	struct place place = place_at(&w->out, tiles.begin);
+	__mmask16 lanes = (__mmask16)(w->channels - c >= LANES ? 0xffff : (1u << (w->channels - c)) - 1);
+	__m512 taps[9][LANES];
+	struct square from;
+
+	for (int64_t tap = 0; tap < 9; tap++) {
+		const float *at = w->b + (k * 9 + tap) * w->channels + c;
+
+#pragma GCC unroll 16
+		for (int64_t i = 0; i < LANES; i++)
+			taps[tap][i] = _mm512_maskz_loadu_ps(k + i < w->filters ? lanes : 0, at + i * 9 * w->channels);
+		turn_16(taps[tap]);
+	}
+	square_whole(&from, NULL, 3 * LANES * LANES, LANES * LANES);
+	for (int64_t i = 0; i < LANES; i++, into->at += row) {
+		from.at = (float *)&taps[0][i];
+		turn_square(TURN_WEIGHTS, &from, into);
+	}
+}
+
+static void weights_forward(const struct winograd *w, const struct corner *c, float *to)
+{
+	int64_t width = c->out.end - c->out.begin;
+	struct square into;
+
+	square_whole(&into, NULL, PATCH * w->step_weights, w->step_weights);
+	for (int64_t k = c->out.begin; k < c->out.end; k += LANES)
+		for (int64_t i = c->in.begin; i < c->in.end; i += LANES) {
+			into.at = to + (i - c->in.begin) * width + k - c->out.begin;
+			turn_filters(w, k, i, &into, width);
+		}
+}
+
+/* Filters are rows, taps are turned round. */
+static void weights_back(const struct winograd *w, const struct corner *c, float *to)
+{
+	int64_t channels = w->channels;
+	struct square from, into;
+
+	square_whole(&from, NULL, -3 * channels, -channels);
+	square_whole(&into, to, PATCH * w->step_weights, w->step_weights);
+	for (int64_t k = c->in.begin; k < c->in.end; k++)
+		for (int64_t i = c->out.begin; i < c->out.end; i += LANES, into.at += LANES) {
+			from.at = (float *)w->b + (k * 9 + 8) * channels + i;
+			square_lanes(&from, i, channels, k < w->filters);
+			from.lanes = k < w->filters ? from.lanes : 0;
+			turn_square(TURN_WEIGHTS, &from, &into);
+		}
+}
+
+static void weights_turn(const struct winograd *w, const struct corner *c, float *to)
+{
+	if (w->back)
+		weights_back(w, c, to);
+	else
+		weights_forward(w, c, to);
+}
+
+/* --- forward and dgrad ----------------------------------------------------------------------------------------- */
+
+/* What a thread works on: a block of tiles, whose inputs are transformed, and room of its own. */
+struct work {
+	const struct winograd *w;
+	struct cpu_range tiles;
+	float *inputs, *products, *weights;
+	bool turned; /* weights hold the only corner that there is */
+};
+
+static struct work work_of(const struct winograd *w, int part)
+{
+	float *own = w->workspace + w->shared_floats + part * w->part_floats;
+
+	return (struct work){ .w = w,
+			      .products = own,
+			      .weights = own + POINTS * w->step_out,
+			      .inputs = own + POINTS * (w->step_out + w->step_weights) };
+}
+
+static struct laid laid_inputs(const struct winograd *w, float *to)
+{
+	return (struct laid){ &w->in, w->a, to, w->step_in, w->rows, PANEL };
+}
+
+/* The results of a panel from their 36 products. */
+static void finish_panel(const struct work *k, struct cpu_range panel)
+{
+	const struct winograd *w = k->w;
+	struct place place = place_at(&w->out, k->tiles.begin);
 	struct square from, to;
 
 	square_whole(&from, NULL, PATCH * w->step_out, w->step_out);
-	for (int64_t i = tiles.begin; i < tiles.end; i++, place_next(&place, &w->out)) {
+	for (int64_t i = k->tiles.begin; i < k->tiles.end; i++, place_next(&place, &w->out)) {
 		square_of_tile(&to, &w->out, w->result, &place);
-		to.at += first;
-		from.at = (float *)products + (i - tiles.begin) * width;
-		for (int64_t c = first, whole = to.whole; c < first + width; c += LANES) {
+		to.at += panel.begin;
+		from.at = k->products + (i - k->tiles.begin) * (panel.end - panel.begin);
+		for (int64_t c = panel.begin, whole = to.whole; c < panel.end; c += LANES) {
 			square_lanes(&to, c, w->out.c, whole);
 			fetch_below(&to, TILE, 1);
 			turn_square(TURN_RESULT, &from, &to);
@@ -338,51 +453,103 @@ static void finish_panel(const struct winograd *w, struct cpu_range tiles, int64
 	}
 }
 
-static void block_run(const struct winograd *w, struct cpu_range tiles)
+/* The 36 products of a corner, added to those of the channels before it. */
+static void corner_run(const struct work *k, const struct corner *c)
 {
-	const struct laid in = { &w->in, w->a, w->workspace, w->step_in, w->block, w->in.lanes };
-	float *products = w->workspace + POINTS * w->step_in;
+	const struct winograd *w = k->w;
+	int64_t depth = c->in.end - c->in.begin, width = c->out.end - c->out.begin;
+	const float *inputs = k->inputs + c->in.begin * w->rows;
 
-	turn_tiles(TURN_INPUT, &in, tiles, tiles.begin);
-	for (int64_t first = 0; first < w->out.lanes; first += PANEL) {
-		int64_t width = least(PANEL, w->out.lanes - first);
+	for (int64_t point = 0; point < POINTS; point++) {
+		const struct product p = { .a = inputs + point * w->step_in,
+					   .b = k->weights + point * w->step_weights,
+					   .out = k->products + point * w->step_out,
+					   .a_row = depth,
+					   .a_next = 1,
+					   .b_next = width,
+					   .out_row = width,
+					   .depth = depth,
+					   .add = c->in.begin > 0 };
 
-		for (int64_t point = 0; point < POINTS; point++) {
-			const struct product p = { .a = w->workspace + point * w->step_in,
-						   .b = w->b + (POINTS * first + point * width) * w->in.lanes,
-						   .out = products + point * w->step_out,
-						   .a_row = w->in.lanes,
-						   .a_next = 1,
-						   .b_next = width,
-						   .out_row = width,
-						   .depth = w->in.lanes };
-
-			product_rows(p, tiles.end - tiles.begin, width);
-		}
-		finish_panel(w, tiles, first, width);
+		product_rows(p, k->tiles.end - k->tiles.begin, width);
 	}
+}
+
+static void panel_run(struct work *k, int64_t first)
+{
+	const struct winograd *w = k->w;
+	struct corner c = { .out = { first, least(first + PANEL, w->out.lanes) } };
+
+	for (; c.in.begin < w->in.lanes; c.in.begin += PANEL) {
+		c.in.end = least(c.in.begin + PANEL, w->in.lanes);
+		if (!k->turned)
+			weights_turn(w, &c, k->weights);
+		k->turned = w->in.lanes <= PANEL && w->out.lanes <= PANEL;
+		corner_run(k, &c);
+	}
+	finish_panel(k, c.out);
 }
 
 static void part_run(void *arg, int part, int parts)
 {
-	struct winograd w = *(const struct winograd *)arg;
-	struct cpu_range r = cpu_split(w.tiles, w.block, part, parts);
+	const struct winograd *w = arg;
+	struct cpu_range r = cpu_split(w->tiles, w->block, part, parts);
+	struct work k = work_of(w, part);
+	const struct laid in = laid_inputs(w, k.inputs);
 
-	w.workspace += part * w.part_floats;
-	for (int64_t i = r.begin; i < r.end; i += w.block)
-		block_run(&w, (struct cpu_range){ i, least(i + w.block, r.end) });
+	for (int64_t i = r.begin; i < r.end; i += w->block) {
+		k.tiles = (struct cpu_range){ i, least(i + w->block, r.end) };
+		turn_tiles(TURN_INPUT, &in, k.tiles, i);
+		for (int64_t first = 0; first < w->out.lanes; first += PANEL)
+			panel_run(&k, first);
+	}
+}
+
+static float *shared_inputs(const struct winograd *w, int64_t block)
+{
+	return w->workspace + block * POINTS * w->step_in;
+}
+
+static void together_turn(void *arg, int part, int parts)
+{
+	const struct winograd *w = arg;
+	struct cpu_range r = cpu_split(w->tiles, 1, part, parts), of;
+
+	for (of.begin = r.begin; of.begin < r.end; of.begin = of.end) {
+		int64_t block = of.begin / w->block;
+		const struct laid in = laid_inputs(w, shared_inputs(w, block));
+
+		of.end = least((block + 1) * w->block, r.end);
+		turn_tiles(TURN_INPUT, &in, of, block * w->block);
+	}
+}
+
+static void together_run(void *arg, int part, int parts)
+{
+	const struct winograd *w = arg;
+	int64_t panels = over(w->out.lanes, PANEL), blocks = over(w->tiles, w->block);
+	struct cpu_range r = cpu_split(panels * blocks, 1, part, parts);
+	struct work k = work_of(w, part);
+
+	for (int64_t i = r.begin; i < r.end; i++) {
+		int64_t block = i % blocks;
+
+		k.tiles = (struct cpu_range){ block * w->block, least((block + 1) * w->block, w->tiles) };
+		k.inputs = shared_inputs(w, block);
+		panel_run(&k, i / blocks * PANEL);
+	}
 }
 
 /* --- the gradient of the weights ------------------------------------------------------------------------------- */
 
 static struct laid laid_x(const struct winograd *w)
 {
-	return (struct laid){ &w->in, w->a, w->workspace, w->step_in, w->block, PANEL };
+	return (struct laid){ &w->in, w->a, w->workspace, w->step_in, w->rows, PANEL };
 }
 
 static struct laid laid_dy(const struct winograd *w)
 {
-	return (struct laid){ &w->out, w->b, w->workspace + POINTS * w->step_in, w->step_out, w->block, LANES };
+	return (struct laid){ &w->out, w->b, w->workspace + POINTS * w->step_in, w->step_out, w->rows, LANES };
 }
 
 /* Sums over tiles: 36 matrices of filters and channels, which begin with those of a pair of ranges. */
@@ -394,7 +561,9 @@ struct sums {
 
 static struct sums sums_all(const struct winograd *w)
 {
-	return (struct sums){ .at = w->workspace + w->shared_floats,
+	int64_t floats = POINTS * w->in.lanes * w->out.lanes;
+
+	return (struct sums){ .at = w->workspace + w->shared_floats - floats,
 			      .row = w->in.lanes,
 			      .step = w->in.lanes * w->out.lanes,
 			      .k = { 0, w->out.lanes },
@@ -489,7 +658,7 @@ static void wgrad_strips(void *arg, int part, int parts)
 {
 	const struct winograd *w = arg;
 	int64_t strips = w->out.lanes / LANES, panels = (w->in.lanes + PANEL - 1) / PANEL;
-	struct sums s = { .at = w->workspace + w->shared_floats + part * POINTS * STRIP_FLOATS,
+	struct sums s = { .at = w->workspace + w->shared_floats + part * w->part_floats,
 			  .row = PANEL,
 			  .step = STRIP_FLOATS };
 	const struct laid dy = laid_dy(w);
@@ -511,86 +680,7 @@ static void wgrad_strips(void *arg, int part, int parts)
 	}
 }
 
-/* --- weights --------------------------------------------------------------------------------------------------- */
-
-struct packing {
-	struct winograd w;
-	int64_t filters, channels;
-	const float *krsc;
-	float *packed;
-};
-
-/* Row `row` of the matrix of one point in the panel of result channel `result`. */
-INLINE float *packed_at(const struct packing *p, int64_t point, int64_t row, int64_t result)
-{
-	int64_t in_panel = result % PANEL, first = result - in_panel, width = p->w.out.lanes - first;
-
-	width = width < PANEL ? width : PANEL;
-	return p->packed + POINTS * first * p->w.in.lanes + (point * p->w.in.lanes + row) * width + in_panel;
-}
-
-/* dgrad: filters are rows, taps are turned round. */
-static void pack_back(void *arg, int part, int parts)
-{
-	const struct packing *p = arg;
-	struct cpu_range r = cpu_split(p->w.in.lanes, 1, part, parts);
-	struct square from, to;
-
-	square_whole(&from, NULL, -3 * p->channels, -p->channels);
-	for (int64_t k = r.begin; k < r.end; k++)
-		for (int64_t c = 0; c < p->channels; c += LANES) {
-			int64_t step = packed_at(p, 1, k, c) - packed_at(p, 0, k, c);
-
-			from.at = (float *)p->krsc + (k * 9 + 8) * p->channels + c;
-			square_lanes(&from, c, p->channels, k < p->filters);
-			from.lanes = k < p->filters ? from.lanes : 0;
-			square_whole(&to, packed_at(p, 0, k, c), PATCH * step, step);
-			turn_square(TURN_WEIGHTS, &from, &to);
-		}
-}
-
-/* 16 filters and 16 channels, turned so that filters lie side by side. Written past the caches, which would get every
- * line from memory first and have dropped it again before all are packed. */
-static void pack_block(const struct packing *p, int64_t k, int64_t c)
-{
-	__m512 turned[POINTS][LANES];
-	struct square from, to;
-
-	square_whole(&from, NULL, 3 * p->channels, p->channels);
-	for (int64_t i = 0; i < LANES; i++) {
-		from.at = (float *)p->krsc + (k + i) * 9 * p->channels + c;
-		square_lanes(&from, c, p->channels, k + i < p->filters);
-		from.lanes = k + i < p->filters ? from.lanes : 0;
-		square_whole(&to, (float *)&turned[0][i], PATCH * LANES * LANES, LANES * LANES);
-		turn_square(TURN_WEIGHTS, &from, &to);
-	}
-	for (int64_t point = 0; point < POINTS; point++) {
-		turn_16(turned[point]);
-		for (int64_t i = 0; i < LANES; i++)
-			_mm512_stream_ps(packed_at(p, point, c + i, k), turned[point][i]);
-	}
-}
-
-static void pack_forward(void *arg, int part, int parts)
-{
-	const struct packing *p = arg;
-	struct cpu_range r = cpu_split(p->w.out.lanes, LANES, part, parts);
-
-	for (int64_t k = r.begin; k < r.end; k += LANES)
-		for (int64_t c = 0; c < p->channels; c += LANES)
-			pack_block(p, k, c);
-	_mm_sfence();
-}
-
 #pragma GCC pop_options
-
-void winograd_pack(const struct dnn_conv_spec *s, int threads, const void *krsc_f32, void *packed)
-{
-	struct packing p = { .filters = s->k, .channels = s->c, .krsc = krsc_f32, .packed = packed };
-
-	plan_grids(&p.w, s);
-	cpu_parallel(threads, s->pass == DNN_DGRAD ? pack_back : pack_forward, &p);
-}
 
 void winograd_run(const struct dnn_conv_spec *s, int threads, const struct dnn_conv_args *args)
 {
@@ -602,7 +692,9 @@ void winograd_run(const struct dnn_conv_spec *s, int threads, const struct dnn_c
 	w.result = args->out;
 	w.workspace = args->workspace;
 	if (s->pass != DNN_WGRAD) {
-		cpu_parallel(parts_of(&w, threads), part_run, &w);
+		if (w.together)
+			cpu_parallel(threads, together_turn, &w);
+		cpu_parallel(parts_of(&w, threads), w.together ? together_run : part_run, &w);
 		return;
 	}
 	for (; w.begin < w.tiles; w.begin += w.count) {
@@ -618,11 +710,6 @@ bool winograd_takes(const struct cpu_module *m, const struct dnn_conv_spec *s)
 {
 	(void)m, (void)s;
 	return false;
-}
-
-void winograd_pack(const struct dnn_conv_spec *s, int threads, const void *krsc_f32, void *packed)
-{
-	(void)s, (void)threads, (void)krsc_f32, (void)packed;
 }
 
 void winograd_run(const struct dnn_conv_spec *s, int threads, const struct dnn_conv_args *args)

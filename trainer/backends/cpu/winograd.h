@@ -9,13 +9,10 @@
 #include "trainer/backends/cpu/dnn.h"
 
 bool winograd_takes(const struct cpu_module *m, const struct dnn_conv_spec *s);
-size_t winograd_packed_bytes(const struct dnn_conv_spec *s); /* of the transformed weights; 0 for wgrad */
 size_t winograd_workspace_bytes(const struct dnn_conv_spec *s, int threads);
 
-/* krsc_f32 [K,3,3,C] to what forward or dgrad of the spec reads; packed is aligned to 64 bytes. */
-void winograd_pack(const struct dnn_conv_spec *s, int threads, const void *krsc_f32, void *packed);
-
-/* args as in dnn_conv_run. The bits of the result depend on the shape and, forward and dgrad, on nothing else. */
+/* args as in dnn_conv_run, but that weights are plain, KRSC. The bits of the result depend on the shape and, forward
+ * and dgrad, on nothing else. */
 void winograd_run(const struct dnn_conv_spec *s, int threads, const struct dnn_conv_args *args);
 
 #endif
