@@ -56,6 +56,7 @@ struct dataset { /* first member of each format's own struct */
 	 * last of n_pieces; NULL: it has none. */
 	const int64_t *piece[SPLIT_COUNT];
 	int64_t n_pieces[SPLIT_COUNT];
+	uint64_t buffer_bytes;	      /* that reading holds at most, beside what each thread has: plans count them */
 	bool far;                     /* is best read in the order it lies in: on a network disk, or farther */
 	/* Mixed sets: their n_parts parts, and how many training samples are called an epoch. NULL: others. */
 	const struct dataset_part *part;

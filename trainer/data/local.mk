@@ -21,6 +21,7 @@ libtrainer_la_SOURCES += trainer/data/store/objects.c trainer/data/store/objects
 libtrainer_la_SOURCES += trainer/data/store/transfer.c trainer/data/store/transfer.h
 libtrainer_la_SOURCES += trainer/data/container/arrow.c trainer/data/container/arrow.h
 libtrainer_la_SOURCES += trainer/data/container/byte_source.h trainer/data/container/little.h
+libtrainer_la_SOURCES += trainer/data/container/arrow_buffer.c trainer/data/container/arrow_buffer.h
 libtrainer_la_SOURCES += trainer/data/container/flat.c trainer/data/container/flat.h
 libtrainer_la_SOURCES += trainer/data/container/lmdb.c trainer/data/container/lmdb.h trainer/data/container/md5.c trainer/data/container/md5.h
 libtrainer_la_SOURCES += trainer/data/container/object_source.c trainer/data/container/object_source.h

@@ -27,8 +27,8 @@ const char *plan_category_name(enum plan_category c)
 {
 	static const char *const names[PLAN_CATEGORY_COUNT] = { "parameters",  "gradients", "optimizer",
 								"activations", "workspace", "inputs",
-								"shards",      "gathered",  "buckets",
-								"offloaded",   "snapshot" };
+								"data",	       "shards",    "gathered",
+								"buckets",     "offloaded", "snapshot" };
 
 	return names[c];
 }

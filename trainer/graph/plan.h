@@ -15,6 +15,7 @@ enum plan_category {
 	PLAN_ACTIVATIONS,
 	PLAN_WORKSPACE,
 	PLAN_INPUTS,
+	PLAN_DATA,     /* what reading the set holds, in none of the slabs */
 	PLAN_SHARDS,   /* ranges of parameters that other ranks hold the rest of */
 	PLAN_GATHERED, /* parameters of all ranks, to be read */
 	PLAN_BUCKETS,  /* gradients on their way to the ranks that hold them */
@@ -37,6 +38,7 @@ struct plan {
 	/* of each space at its peak in the program that needs most of it */
 	size_t category_bytes[PLAN_CATEGORY_COUNT];
 	size_t lower_bound_bytes;                     /* their sum: no placement needs less */
+	size_t data_bytes; /* of PLAN_DATA; set by the caller */
 	bool offload_in_file; /* the bytes of SPACE_OFFLOAD are none of the machine's memory; set by the caller */
 };
 

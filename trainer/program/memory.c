@@ -21,14 +21,14 @@ int64_t memory_planned(const struct plan *p, int world)
 {
 	int64_t comm = (int64_t)p->slab_bytes[SPACE_COMM];
 
-	return (int64_t)(p->slab_bytes[SPACE_PRIVATE] + p->slab_bytes[SPACE_PINNED]) + offloaded(p) + comm +
-	       comm / world * (world - 1);
+	return (int64_t)(p->slab_bytes[SPACE_PRIVATE] + p->slab_bytes[SPACE_PINNED] + p->data_bytes) + offloaded(p) +
+	       comm + comm / world * (world - 1);
 }
 
 /* Of all ranks on this machine, whose shared memory is there once for each; of a rank's own device. */
 static int64_t needed(const struct plan *p, const struct rank *r)
 {
-	int64_t own = offloaded(p);
+	int64_t own = offloaded(p) + (int64_t)p->data_bytes;
 
 	if (r->backend->room)
 		return (int64_t)(p->slab_bytes[SPACE_PRIVATE] + p->slab_bytes[SPACE_COMM]);

@@ -60,7 +60,8 @@ static struct prepare_shapes shapes_of(const struct rank *r, const struct subjec
 	const struct run_config *cfg = r->cfg;
 	bool saves_on_the_way = c->saves && (cfg->save_steps || cfg->save_best);
 	bool has_part = rank_is_root(r) || strategies_table[cfg->strategy]->holds;
-	struct prepare_shapes shapes = { .snapshot = has_part && saves_on_the_way };
+	struct prepare_shapes shapes = { .snapshot = has_part && saves_on_the_way,
+					 .data_bytes = (size_t)s->data->buffer_bytes };
 	struct loading_opts l = { .rank = r, .subject = s, .course = c, .split = SPLIT_TRAIN };
 
 	if (!cfg->test_only) {

@@ -76,6 +76,9 @@ static void plan_pinned(struct prepared *p, const struct prepare_shapes *shapes)
 		p->loader_bytes[s] = slab_align(shapes->loader_bytes[s], PLAN_ALIGN_BYTES);
 		p->loader_offset[s] = add_pinned(p, p->loader_bytes[s], PLAN_INPUTS);
 	}
+	p->plan.data_bytes = shapes->data_bytes;
+	p->plan.category_bytes[PLAN_DATA] = shapes->data_bytes;
+	p->plan.lower_bound_bytes += shapes->data_bytes;
 	if (!shapes->snapshot)
 		return;
 	p->snapshot_bytes = prepared_copy_at(p, NULL);

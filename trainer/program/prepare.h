@@ -28,6 +28,7 @@ struct prepare_shapes {
 	struct micro_shape train[SAMPLER_SHAPES_MAX], eval[SAMPLER_SHAPES_MAX];
 	int n_train, n_eval;
 	size_t loader_bytes[SPLIT_COUNT]; /* room for the loaders' slots */
+	size_t data_bytes;		  /* that reading the set takes beside them */
 	bool snapshot; /* plan room for a copy of everything persistent that this rank holds */
 };
 

@@ -96,6 +96,21 @@ def parquet_files():
     pq.write_table(pa.table({"image": [[b"x"], [b"y"]], "label": [1, 2]}), os.path.join(HERE, "lists.parquet"))
 
 
+def left_plain(path):
+    """Buffers that LZ4 did not make smaller become plain ones, as writers other than pyarrow leave them: -1 instead of their size."""
+    with open(path, "rb") as f:
+        data = bytearray(f.read())
+    magic, at, plain = bytes.fromhex("04224d18"), 0, 0
+    while (at := data.find(magic, at + 1)) > 0:
+        n, = struct.unpack_from("<q", data, at - 8)
+        if struct.unpack_from("<I", data, at + 7)[0] == n | 1 << 31:
+            data[at - 8:at + n] = struct.pack("<q", -1) + data[at + 11:at + 11 + n]
+            plain += 1
+    assert plain > 10
+    with open(path, "wb") as f:
+        f.write(data)
+
+
 def arrow_files():
     """As datasets' save_to_disk (a stream), and a file."""
     import pyarrow as pa
@@ -114,8 +129,16 @@ def arrow_files():
     nulls = table(rows, pa.int32(), pa.binary())
     with pa.OSFile(os.path.join(HERE, "nulls.arrow"), "wb") as f, pa.ipc.new_stream(f, nulls.schema) as w:
         w.write_table(nulls)
-    with pa.OSFile(os.path.join(HERE, "packed.arrow"), "wb") as f, pa.ipc.new_stream(f, nulls.schema, options=pa.ipc.IpcWriteOptions(compression="lz4")) as w:
-        w.write_table(nulls.slice(0, 2))
+    for codec, rows_each in (("lz4", 3), ("zstd", 17)):
+        options = pa.ipc.IpcWriteOptions(compression=codec)
+        with pa.OSFile(os.path.join(HERE, f"{codec}.arrow"), "wb") as f, pa.ipc.new_file(f, whole.schema, options=options) as w:
+            w.write_table(whole, max_chunksize=rows_each)
+    left_plain(os.path.join(HERE, "lz4.arrow"))
+    with pa.ipc.open_file(os.path.join(HERE, "lz4.arrow")) as f:
+        assert f.read_all().equals(whole)
+    options = pa.ipc.IpcWriteOptions(compression="lz4")
+    with pa.OSFile(os.path.join(HERE, "nulls_lz4.arrow"), "wb") as f, pa.ipc.new_stream(f, nulls.schema, options=options) as w:
+        w.write_table(nulls)
 
 
 def texts():

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "trainer/data/container/arrow_buffer.h"
 #include "trainer/data/container/flat.h"
 #include "trainer/data/container/little.h"
 
@@ -183,6 +184,7 @@ struct batch {
 	uint32_t buffers, n_buffers; /* the vector of them */
 	int64_t rows;
 	uint64_t body, body_bytes; /* where it lies in the file */
+	int packing;		   /* of its buffers: enum arrow_packing; 0: none */
 };
 
 /* A buffer's place in the file; false: it leaves the body. */
@@ -199,24 +201,56 @@ static bool buffer_at(const struct batch *b, int i, uint64_t *ret_at, uint64_t *
 	return at <= b->body_bytes && n <= b->body_bytes - at;
 }
 
+/* Where a buffer's values are. */
+struct place {
+	uint64_t at, bytes; /* packed: where it begins, with its eight bytes, and how many there are unpacked */
+	int packing;
+};
+
+/* No bytes: it leaves the body. */
+static int place_of(const struct scan *s, const struct batch *b, int i, struct place *ret, struct err *err)
+{
+	struct place p = { .packing = b->packing };
+	int64_t unpacked;
+	int rc;
+
+	*ret = (struct place){ 0 };
+	if (!buffer_at(b, i, &p.at, &p.bytes) || (p.packing && p.bytes < ARROW_BUFFER_HEAD))
+		return 0;
+	rc = p.packing ? arrow_buffer_size(s->file, p.at, &unpacked, err) : 0;
+	if (rc)
+		return rc;
+	if (p.packing && unpacked == -1)
+		p = (struct place){ p.at + ARROW_BUFFER_HEAD, p.bytes - ARROW_BUFFER_HEAD, 0 };
+	else if (p.packing)
+		p.bytes = unpacked < 0 ? 0 : (uint64_t)unpacked;
+	*ret = p;
+	return 0;
+}
+
 /* The first n bytes of a buffer; *ret NULL with 0: it is shorter, or leaves the body. */
 static int load(const struct scan *s, const struct batch *b, int i, uint64_t n, unsigned char **ret, struct err *err)
 {
-	uint64_t at, has;
+	struct err why = ERR_INIT;
+	struct place p;
 	int rc;
 
 	*ret = NULL;
-	if (!buffer_at(b, i, &at, &has) || has < n)
-		return 0;
+	rc = place_of(s, b, i, &p, err);
+	if (rc || p.bytes < n)
+		return rc;
 	*ret = malloc((size_t)n + 1);
 	if (!*ret)
 		return err_set(err, ERR_NOMEM, "out of memory: %.200s", s->file->name);
-	rc = s->file->read(s->file->user, at, *ret, (size_t)n, err);
+	rc = p.packing ? arrow_buffer_read(s->file, p.at, p.packing, *ret, (size_t)n, &why)
+		       : s->file->read(s->file->user, p.at, *ret, (size_t)n, err);
 	if (rc) {
 		free(*ret);
 		*ret = NULL;
 	}
-	return rc;
+	if (rc == ERR_CORRUPT)
+		return 0;
+	return rc && p.packing ? err_set(err, rc, "%s", why.text) : rc;
 }
 
 /* Clears the rows that a column's list of what is there leaves out; no list: all are there. False: it is damaged. */
@@ -266,7 +300,7 @@ static int64_t number_at(const unsigned char *bytes, const struct column *c, int
 struct rows {
 	bool *there[2]; /* pictures, labels */
 	unsigned char *offsets, *labels;
-	uint64_t data, data_bytes; /* of all pictures, in the file */
+	struct place data;	   /* of all pictures */
 };
 
 static void take_row(struct scan *s, const struct rows *r, int64_t row)
@@ -274,7 +308,8 @@ static void take_row(struct scan *s, const struct rows *r, int64_t row)
 	const struct column offset = { .width = s->image.width, .is_signed = true };
 	int64_t begin = number_at(r->offsets, &offset, row), end = number_at(r->offsets, &offset, row + 1);
 	int64_t label = number_at(r->labels, &s->label, row);
-	bool lies = begin >= 0 && end >= begin && (uint64_t)end <= r->data_bytes && end - begin <= UINT32_MAX;
+	int packing = r->data.packing;
+	bool lies = begin >= 0 && end >= begin && (uint64_t)end <= r->data.bytes && end - begin <= UINT32_MAX;
 	const char *wrong = !r->there[0][row] || begin == end ? "has no picture"
 			    : !lies			      ? "its picture leaves the file"
 			    : !r->there[1][row]		      ? "has no label"
@@ -288,7 +323,8 @@ static void take_row(struct scan *s, const struct rows *r, int64_t row)
 	}
 	snprintf(name, sizeof(name), "%.200s/%09lld.jpg", s->file->name, (long long)(s->row + row));
 	samples_add(s->to,
-		    &(struct sample){ .offset = r->data + (uint64_t)begin,
+		    &(struct sample){ .offset = packing ? r->data.at : r->data.at + (uint64_t)begin,
+				      .packed = packing ? samples_packed(packing, (uint32_t)begin) : 0,
 				      .bytes = (uint32_t)(end - begin),
 				      .object = s->object,
 				      .label = (int32_t)label },
@@ -306,13 +342,18 @@ static int read_rows(const struct scan *s, const struct batch *b, struct rows *r
 			  &r->offsets, err);
 	if (!rc)
 		rc = load(s, b, s->label.buffer + 1, (uint64_t)b->rows * (unsigned)s->label.width / 8, &r->labels, err);
-	*good &= r->offsets && r->labels && buffer_at(b, s->image.buffer + 2, &r->data, &r->data_bytes);
+	if (!rc)
+		rc = place_of(s, b, s->image.buffer + 2, &r->data, err);
+	if (!rc && r->data.packing && r->data.bytes > ARROW_BUFFER_MAX)
+		return refuse(s, "a batch holds more than 256 MiB of pictures packed as one; write smaller batches "
+				 "(max_chunksize), or without packing (compression='uncompressed')", err);
+	*good &= r->offsets && r->labels;
 	return rc;
 }
 
 static int take_rows(struct scan *s, const struct batch *b, struct err *err)
 {
-	struct rows r = { .data = 0 };
+	struct rows r = { .offsets = NULL };
 	bool good = true;
 	int rc = 0;
 
@@ -342,10 +383,14 @@ static int take_batch(struct scan *s, const struct flat *f, uint32_t table, cons
 	struct batch b = *where;
 	int rc;
 
-	if (flat_table(f, table, 3))
+	uint32_t packed = flat_table(f, table, 3);
+
+	if (packed)
+		b.packing = arrow_packing_of(flat_number(f, packed, 0, 1, 0));
+	if (b.packing < 0)
 		return refuse(s,
-			      "its batches are packed (lz4 or zstd, Feather's default); write them with "
-			      "compression='uncompressed', or as Parquet", err);
+			      "its batches are packed in a way that this build does not unpack (it may lack lz4 or "
+			      "zstd); write them with compression='uncompressed', or as Parquet", err);
 	b.f = f;
 	b.rows = flat_number(f, table, 0, 8, 0);
 	b.buffers = flat_vector(f, table, 2, 16, &b.n_buffers);
@@ -385,7 +430,7 @@ static int read_message(struct scan *s, uint64_t *at, bool *ret_more, struct err
 	const struct byte_source *file = s->file;
 	unsigned char head[8], *bytes;
 	struct flat f = { .n = 0 };
-	struct batch where;
+	struct batch where = { .packing = 0 };
 	int64_t body;
 	int rc;
 

@@ -14,6 +14,7 @@
 #endif
 #ifdef HAVE_LZ4
 #include <lz4.h>
+#include <lz4frame.h>
 #endif
 
 #define GZIP_OR_ZLIB (15 + 32) /* inflateInit2: by the header */
@@ -43,6 +44,7 @@ bool unpack_can(int kind)
 #endif
 #ifdef HAVE_LZ4
 	case UNPACK_LZ4:
+	case UNPACK_LZ4_FRAME:
 		return true;
 #endif
 	default:
@@ -94,6 +96,68 @@ bool unpack(int kind, const void *from, size_t n, void *to, size_t to_n)
 	case UNPACK_LZ4:
 		return n <= LZ4_MOST && to_n <= LZ4_MOST &&
 		       LZ4_decompress_safe(from, to, (int)n, (int)to_n) == (int)to_n;
+#endif
+	default:
+		return false;
+	}
+}
+
+#ifdef HAVE_ZSTD
+static bool unpack_zstd(const struct unpack_source *from, void *to, size_t to_n)
+{
+	ZSTD_outBuffer out = { to, to_n, 0 };
+	ZSTD_inBuffer in = { NULL, 0, 0 };
+	ZSTD_DStream *z = ZSTD_createDStream();
+	bool sound = z != NULL;
+
+	while (sound && out.pos < to_n) {
+		if (in.pos == in.size) {
+			in.size = from->next(from->user, &in.src);
+			in.pos = 0;
+		}
+		sound = in.size && !ZSTD_isError(ZSTD_decompressStream(z, &out, &in));
+	}
+	ZSTD_freeDStream(z);
+	return sound;
+}
+#endif
+
+#ifdef HAVE_LZ4
+static bool unpack_lz4(const struct unpack_source *from, void *to, size_t to_n)
+{
+	LZ4F_dctx *z = NULL;
+	const void *piece = NULL;
+	size_t n = 0, used = 0, done = 0;
+	bool sound = !LZ4F_isError(LZ4F_createDecompressionContext(&z, LZ4F_VERSION));
+
+	while (sound && done < to_n) {
+		size_t made = to_n - done, taken;
+
+		if (used == n) {
+			n = from->next(from->user, &piece);
+			used = 0;
+		}
+		taken = n - used;
+		sound = n && !LZ4F_isError(LZ4F_decompress(z, (char *)to + done, &made, (const char *)piece + used,
+							   &taken, NULL)) && (made || taken);
+		used += taken;
+		done += made;
+	}
+	LZ4F_freeDecompressionContext(z);
+	return sound;
+}
+#endif
+
+bool unpack_frame(int kind, const struct unpack_source *from, void *to, size_t to_n)
+{
+	switch (kind) {
+#ifdef HAVE_ZSTD
+	case UNPACK_ZSTD:
+		return unpack_zstd(from, to, to_n);
+#endif
+#ifdef HAVE_LZ4
+	case UNPACK_LZ4_FRAME:
+		return unpack_lz4(from, to, to_n);
 #endif
 	default:
 		return false;

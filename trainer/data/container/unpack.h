@@ -13,6 +13,7 @@ enum unpack_kind {
 	UNPACK_ZSTD = 6,
 	UNPACK_LZ4 = 7,
 	UNPACK_END = 8,
+	UNPACK_LZ4_FRAME = 9, /* with a header of its own; none of Parquet's */
 };
 
 /* "snappy", …; of what is not unpacked here too. */
@@ -23,5 +24,14 @@ bool unpack_can(int kind);
 
 /* Exactly to_n bytes, whatever the packed ones say. False: they are damaged. */
 bool unpack(int kind, const void *from, size_t n, void *to, size_t to_n);
+
+/* Packed bytes a piece at a time: as many as *ret then has, until the next call; 0: there are no more. */
+struct unpack_source {
+	size_t (*next)(void *user, const void **ret);
+	void *user;
+};
+
+/* The first to_n bytes of a frame (UNPACK_ZSTD, UNPACK_LZ4_FRAME). False: it is damaged, or holds fewer. */
+bool unpack_frame(int kind, const struct unpack_source *from, void *to, size_t to_n);
 
 #endif

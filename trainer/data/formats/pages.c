@@ -7,6 +7,7 @@
 #include <string.h>
 #include <sys/queue.h>
 
+#include "trainer/data/container/arrow_buffer.h"
 #include "trainer/data/container/parquet_page.h"
 
 struct page {
@@ -22,6 +23,7 @@ TAILQ_HEAD(page_list, page);
 
 struct pages {
 	struct objects *store;
+	uint64_t most_bytes;
 	pthread_mutex_t lock;
 	struct page_list list;
 };
@@ -32,13 +34,14 @@ struct source {
 	const _Atomic bool *stop;
 };
 
-int pages_new(struct pages **ret, struct objects *store, struct err *err)
+int pages_new(struct pages **ret, struct objects *store, uint64_t most_bytes, struct err *err)
 {
 	struct pages *p = calloc(1, sizeof(*p));
 
 	if (!p)
 		return err_set(err, ERR_NOMEM, "out of memory");
 	p->store = store;
+	p->most_bytes = most_bytes;
 	pthread_mutex_init(&p->lock, NULL);
 	TAILQ_INIT(&p->list);
 	*ret = p;
@@ -92,16 +95,32 @@ static struct page *find(struct pages *p, const struct sample *one)
 static void make_room(struct pages *p)
 {
 	struct page *page, *next;
-	size_t bytes = 0;
+	uint64_t bytes = 0;
 
 	for (page = TAILQ_FIRST(&p->list); page; page = next) {
 		next = TAILQ_NEXT(page, link);
 		bytes += page->n;
-		if (bytes <= PAGES_BYTES || page->uses)
+		if (bytes <= p->most_bytes || page->uses)
 			continue;
 		TAILQ_REMOVE(&p->list, page, link);
 		page_free(page);
 	}
+}
+
+/* Of Parquet or of Arrow, as its kind says. */
+static int unpack_page(struct page *page, const struct byte_source *file, const struct sample *one, struct err *err)
+{
+	int kind = samples_kind(one->packed), rc;
+	struct parquet_page raw;
+
+	if (kind >= ARROW_LZ4)
+		return arrow_buffer_whole(file, one->offset, kind, &page->bytes, &page->n, err);
+	rc = parquet_page_read(&raw, file, one->offset, file->bytes, kind, err);
+	if (rc)
+		return rc;
+	page->bytes = raw.bytes;
+	page->n = raw.n;
+	return 0;
 }
 
 static int load(struct pages *p, const struct sample *one, const _Atomic bool *stop, struct page **ret, struct err *err)
@@ -110,17 +129,17 @@ static int load(struct pages *p, const struct sample *one, const _Atomic bool *s
 	struct byte_source file = { objects_bytes(p->store, (int)one->object), read_source, &source,
 				    objects_name(p->store, (int)one->object) };
 	struct page *page = calloc(1, sizeof(*page));
-	struct parquet_page raw;
 	int rc = page ? 0 : err_set(err, ERR_NOMEM, "out of memory");
 
 	if (!rc)
-		rc = parquet_page_read(&raw, &file, one->offset, file.bytes, samples_kind(one->packed), err);
+		rc = unpack_page(page, &file, one, err);
 	if (rc) {
 		free(page);
 		return rc;
 	}
-	*page = (struct page){ .object = one->object, .offset = one->offset, .bytes = raw.bytes, .n = raw.n,
-			       .uses = 1 };
+	page->object = one->object;
+	page->offset = one->offset;
+	page->uses = 1;
 	pthread_mutex_lock(&p->lock);
 	TAILQ_INSERT_HEAD(&p->list, page, link);
 	make_room(p);

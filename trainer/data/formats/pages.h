@@ -6,11 +6,12 @@
 #include "trainer/data/container/samples.h"
 #include "trainer/data/store/objects.h"
 
-#define PAGES_BYTES ((size_t)256 << 20)
+#define PAGES_BYTES ((uint64_t)256 << 20)
 
 struct pages;
 
-int pages_new(struct pages **ret, struct objects *store, struct err *err);
+/* most_bytes: of all pages that are kept, but for those that are being copied of. */
+int pages_new(struct pages **ret, struct objects *store, uint64_t most_bytes, struct err *err);
 void pages_free(struct pages *p); /* NULL is fine */
 
 /* The bytes of a packed sample. ERR_CORRUPT: its page is damaged. */

@@ -488,8 +488,6 @@ static int shards_open(struct dataset **ret, const struct dataset_opts *o, struc
 							  .memory_bytes = o->memory_bytes },
 				  err);
 	if (!rc)
-		rc = pages_new(&d->pages, d->store, err);
-	if (!rc)
 		rc = add_shards(d, o, &train, err);
 	d->cached_bytes = rc ? 0 : objects_cached(d->store);
 	if (!rc)
@@ -561,6 +559,8 @@ static void shards_sum(const struct dataset *base, enum split split, struct sha2
 {
 	const struct shards *d = (const struct shards *)base;
 
+	if (!rc)
+		rc = open_pages(d, err);
 	for (int64_t i = 0; i < base->n_samples[split]; i++) {
 		const struct sample *one = sample_of(d, split, i);
 		const char *name = samples_name(&d->samples, d->row[split][i]);

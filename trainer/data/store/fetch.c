@@ -50,6 +50,11 @@ int fetch_new(struct fetch **ret, const struct fetch_opts *o, struct err *err)
 	return 0;
 }
 
+uint64_t fetch_room(const struct fetch *f)
+{
+	return f->o.room_bytes;
+}
+
 static void free_objects(struct fetch *f)
 {
 	for (int i = 0; i < f->n; i++) {

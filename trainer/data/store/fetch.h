@@ -32,6 +32,8 @@ bool fetch_is_remote(const char *address); /* http:// https:// s3:// */
 /* The number of the object, from 0; negative: out of memory. Not while others read. */
 int fetch_add(struct fetch *f, const char *url, struct err *err);
 
+uint64_t fetch_room(const struct fetch *f); /* bytes that it holds at most */
+
 /* Asks for the sizes of all objects that were added, all at once. ERR_USAGE names what cannot be had. */
 int fetch_measure(struct fetch *f, struct err *err);
 

@@ -170,6 +170,15 @@ uint64_t objects_bytes(const struct objects *s, int object)
 	return s->object[object].bytes;
 }
 
+uint64_t objects_buffer_bytes(const struct objects *s)
+{
+	uint64_t room = s->fetch ? fetch_room(s->fetch) : 0, all = 0;
+
+	for (int i = 0; i < s->n && all < room; i++)
+		all += s->object[i].remote < 0 ? 0 : s->object[i].bytes;
+	return all < room ? all : room;
+}
+
 static bool is_far(const char *path)
 {
 	static const unsigned long kinds[] = { 0x6969 /* NFS */, 0x65735546 /* FUSE */, 0xff534d42 /* CIFS */,

@@ -35,6 +35,9 @@ const char *objects_address(const struct objects *s, int object); /* without sec
 const char *objects_name(const struct objects *s, int object); /* its address's last part, for messages */
 uint64_t objects_bytes(const struct objects *s, int object);
 
+/* What reading remote objects holds of them in memory at most. */
+uint64_t objects_buffer_bytes(const struct objects *s);
+
 /* Whether any object lies on a network disk (NFS, SMB, FUSE) or farther: many small reads are slow then. */
 bool objects_far(const struct objects *s);
 

@@ -1,0 +1,91 @@
+/* arrow_buffer.c: bytes of the file, a piece at a time, into what unpacks them. */
+#include "trainer/data/container/arrow_buffer.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "trainer/data/container/little.h"
+#include "trainer/data/container/unpack.h"
+
+#define PIECE ((size_t)256 << 10)
+
+struct reading {
+	const struct byte_source *file;
+	uint64_t at;
+	unsigned char *piece;
+	struct err *err;
+	int rc;
+};
+
+int arrow_packing_of(int64_t n)
+{
+	if (n == 0 && unpack_can(UNPACK_LZ4_FRAME))
+		return ARROW_LZ4;
+	return n == 1 && unpack_can(UNPACK_ZSTD) ? ARROW_ZSTD : -1;
+}
+
+int arrow_buffer_size(const struct byte_source *file, uint64_t at, int64_t *ret, struct err *err)
+{
+	unsigned char head[ARROW_BUFFER_HEAD];
+	int rc = 0;
+
+	if (at > file->bytes || file->bytes - at < sizeof(head))
+		return err_set(err, ERR_CORRUPT, "a packed buffer leaves the file");
+	rc = file->read(file->user, at, head, sizeof(head), err);
+	if (!rc)
+		*ret = (int64_t)little_u64(head);
+	return rc;
+}
+
+static size_t next_piece(void *user, const void **ret)
+{
+	struct reading *r = user;
+	uint64_t left = r->file->bytes - r->at;
+	size_t n = left < PIECE ? (size_t)left : PIECE;
+
+	r->rc = n ? r->file->read(r->file->user, r->at, r->piece, n, r->err) : 0;
+	if (r->rc)
+		return 0;
+	r->at += n;
+	*ret = r->piece;
+	return n;
+}
+
+int arrow_buffer_read(const struct byte_source *file, uint64_t at, int packing, void *to, size_t n, struct err *err)
+{
+	struct reading r = { .file = file, .at = at + ARROW_BUFFER_HEAD, .err = err, .piece = malloc(PIECE) };
+	const struct unpack_source from = { next_piece, &r };
+	bool whole;
+
+	if (!r.piece)
+		return err_set(err, ERR_NOMEM, "out of memory: a packed buffer");
+	whole = unpack_frame(packing == ARROW_ZSTD ? UNPACK_ZSTD : UNPACK_LZ4_FRAME, &from, to, n);
+	free(r.piece);
+	if (whole || r.rc)
+		return r.rc;
+	return err_set(err, ERR_CORRUPT, "a packed buffer cannot be unpacked");
+}
+
+int arrow_buffer_whole(const struct byte_source *file, uint64_t at, int packing, unsigned char **ret, uint32_t *ret_n,
+		       struct err *err)
+{
+	unsigned char *bytes;
+	int64_t n = 0;
+	int rc = arrow_buffer_size(file, at, &n, err);
+
+	if (rc)
+		return rc;
+	if (n < 0 || n > ARROW_BUFFER_MAX)
+		return err_set(err, ERR_CORRUPT, "a packed buffer is not as it was");
+	bytes = malloc((size_t)n + 1);
+	if (!bytes)
+		return err_set(err, ERR_NOMEM, "out of memory: a buffer of %lld bytes", (long long)n);
+	rc = arrow_buffer_read(file, at, packing, bytes, (size_t)n, err);
+	if (rc) {
+		free(bytes);
+		return rc;
+	}
+	*ret = bytes;
+	*ret_n = (uint32_t)n;
+	return 0;
+}
