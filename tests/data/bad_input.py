@@ -76,6 +76,8 @@ def flags(cwd):
     run(["trian"], "did you mean train?", cwd)
     run([], "--data-path DIR is needed", cwd)
     run(["bench", "--data-path", "set"], "goes with --loader", cwd)
+    run(["bench", "--loader", "--data-path", "set", "--cache-decoded"], "--cache-decoded goes with --cache DIR or --cache ram", cwd)
+    run(["bench", "--loader", "--data-path", "set", "--cache-decoded", "--cache", "kept"], "--cache-decoded is for pictures", cwd)
     with open(os.path.join(cwd, "bad.json"), "w", encoding="utf-8") as f:
         f.write('{"lr": 0.1,\n "momentun": 0.9}\n')
     run([*base, "--config", "bad.json"], "bad.json: unknown key 'momentun'; did you mean 'momentum'?", cwd)

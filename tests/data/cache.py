@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """What was fetched is kept: the stream of the disk's shards whatever the cache holds; nothing is fetched twice by later epochs,
-runs, ranks and jobs; killed writers, flipped bytes, a full disk, a small limit, other people's files; memory that is given back."""
+runs, ranks and jobs; killed writers, flipped bytes, a full disk, a small limit, other people's files; memory that is given back;
+evaluation pictures that are kept decoded."""
 import json
 import os
 import random
@@ -149,6 +150,8 @@ def memory(shards, local, size):
     spec = server.url + "/train.json"
     said = deliver(spec, "cache=ram", f"memory_bytes={size // 2}", code=1)
     assert said.startswith("--cache ram: ") and "fit into" in said, said
+    said = deliver(shards, "cache=ram", "cache_decoded=1", "memory_bytes=10000", code=1)
+    assert said.startswith("--cache ram: ") and "fit into" in said, said
     jobs = [begin(spec, "cache=ram", "epochs=2", "ranks=2") for _ in range(2)]
     assert [end(j) for j in jobs] == [local, local]
     assert server.fetched() <= 2 * size
@@ -171,6 +174,53 @@ def wait_gone(when):
         time.sleep(0.01)
 
 
+def ruin(path):
+    """Other bytes where nobody can tell by size, time or number; ends with what undoes it."""
+    before, stat = open(path, "rb").read(), os.stat(path)
+
+    def write(data):
+        with open(path, "r+b") as f:
+            f.write(data)
+        os.utime(path, ns=(stat.st_atime_ns, stat.st_mtime_ns))
+    write(bytes(len(before)))
+    return lambda: write(before)
+
+
+def decoded(folder, shards):
+    """What is kept is delivered without a look at its file, as long as that is the file it was."""
+    val = f"{folder}/val"
+    sets = {"shards": (shards, [f"{shards}/{n}" for n in os.listdir(shards) if n.startswith("val") and n.endswith(".tar")]),
+            "folder": (folder, [os.path.join(d, n) for d, _, names in os.walk(val) for n in names])}
+    for name, (spec, files) in sets.items():
+        cache = f"{tmp}/decoded-{name}"
+        plain, small = deliver(spec, "val=1"), deliver(spec, "val=1", "side=16")
+        for how in (["workers=2"], ["ranks=2"]):
+            assert deliver(spec, "val=1", f"cache={cache}", "cache_decoded=1", *how) == plain, name
+        assert len(blocks(cache)) == 9 and plain[0] == "samples 18", (name, plain)
+        mend = [ruin(f) for f in files]
+        assert deliver(spec, "val=1", f"cache={cache}", "cache_decoded=1") == plain, name
+        assert deliver(spec, "val=1", f"cache={cache}", "max_broken=1") != plain, "without the flag files are read"
+        for again in mend:
+            again()
+        with open(blocks(cache)[0], "r+b") as f:
+            f.seek(30)
+            f.write(b"damaged")
+        for more, want in ([], plain), (["side=16"], small):
+            assert deliver(spec, "val=1", f"cache={cache}", "cache_decoded=1", *more) == want, (name, more)
+        assert len(blocks(cache)) == 18, "sizes are kept apart"
+        os.utime(files[0])
+        assert deliver(spec, "val=1", f"cache={cache}", "cache_decoded=1") == plain and len(blocks(cache)) > 18, name
+    server = Counted(shards)
+    spec, plain = server.url + "/val.json", deliver(shards, "val=1")
+    for turn in range(2):
+        got = deliver(server.url + "/train.json", f"val_path={spec}", "val=1", f"cache={tmp}/decoded-http", "cache_decoded=1", "workers=2")
+        assert got == plain and (server.fetched() > 0) == (turn == 0), turn
+        for path in blocks(f"{tmp}/decoded-http"):  # of the server's bytes none are left, of the pictures all
+            if os.path.getsize(path) > 10000:
+                os.unlink(path)
+    server.stop()
+
+
 with tempfile.TemporaryDirectory(prefix="dptrain-cache-") as tmp:
     noisy.folder(f"{tmp}/folder", {"train": 66, "val": 9})
     there = f"{tmp}/shards"
@@ -183,4 +233,5 @@ with tempfile.TemporaryDirectory(prefix="dptrain-cache-") as tmp:
     damaged(there, stream, total)
     limits(there, stream, total)
     memory(there, stream, total)
-print("cache: one stream, each byte fetched once; damage, limits, memory given back")
+    decoded(f"{tmp}/folder", there)
+print("cache: one stream, each byte fetched once; damage, limits, memory given back; pictures kept decoded")

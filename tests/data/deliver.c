@@ -2,10 +2,10 @@
  *   deliver SET [name=value]…
  * ranks, workers, batch (global), epochs, seed, first (step), side, val (1: that split), shuffle (sampler_order),
  * window, val_path, image_field, label_field, val_share, max_broken, timeout, read_ahead, cache, cache_bytes,
- * memory_bytes, plain (1: no augmentation), list (1: a line for each sample with its label and the SHA-256 of its
- * input); of tokens: seq_len, pack (1: whole documents), mix (weights), epoch_samples, text (1: a line for each sample
- * with tokens and targets). Prints "samples N" and the SHA-256 over inputs and labels of all steps in the order of
- * ranks, then "broken N" and the notices. Exits 1 with the error. */
+ * cache_decoded (1: evaluation pictures too), memory_bytes, plain (1: no augmentation), list (1: a line for each sample
+ * with its label and the SHA-256 of its input); of tokens: seq_len, pack (1: whole documents), mix (weights),
+ * epoch_samples, text (1: a line for each sample with tokens and targets). Prints "samples N" and the SHA-256 over
+ * inputs and labels of all steps in the order of ranks, then "broken N" and the notices. Exits 1 with the error. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -166,6 +166,7 @@ int main(int argc, char *argv[])
 						  .read_ahead = (int)number("read_ahead", 0),
 						  .cache = text("cache"),
 						  .cache_bytes = (uint64_t)number("cache_bytes", 0),
+						  .cache_decoded = number("cache_decoded", 0) > 0,
 						  .memory_bytes = (uint64_t)number("memory_bytes", 0),
 						  .image_field = text("image_field"),
 						  .label_field = text("label_field") },

@@ -139,6 +139,7 @@ struct dataset_opts {
 	const char *cache; /* folder that keeps what comes from remote stores, or "ram"; NULL: none */
 	uint64_t cache_bytes; /* … at most; 0: as there is room */
 	uint64_t memory_bytes; /* that are free for one in memory; 0: not known */
+	bool cache_decoded; /* … keeps evaluation pictures too, as they are delivered: of sets that decode them */
 	double max_broken; /* share of the set that may be broken; 10 samples always may. 0: any */
 	/* Of shards. */
 	const char *val_path; /* of validation; NULL: by the shards' names, or val_share of the keys */

@@ -13,6 +13,7 @@ libtrainer_la_SOURCES += trainer/data/words/tokenizer.c trainer/data/words/token
 # Bytes behind addresses, and where samples lie in them.
 libtrainer_la_SOURCES += trainer/data/store/cache.c trainer/data/store/cache.h trainer/data/store/cache_inside.h
 libtrainer_la_SOURCES += trainer/data/store/cache_ram.c trainer/data/store/cache_sweep.c
+libtrainer_la_SOURCES += trainer/data/store/derived.c trainer/data/store/derived.h
 libtrainer_la_SOURCES += trainer/data/store/fetch.c trainer/data/store/fetch.h trainer/data/store/fetch_inside.h
 libtrainer_la_SOURCES += trainer/data/store/fetch_block.c trainer/data/store/fetch_block.h
 libtrainer_la_SOURCES += trainer/data/store/fetch_kept.c trainer/data/store/fetch_kept.h
@@ -20,8 +21,8 @@ libtrainer_la_SOURCES += trainer/data/store/fetch_thread.c trainer/data/store/fe
 libtrainer_la_SOURCES += trainer/data/store/objects.c trainer/data/store/objects.h
 libtrainer_la_SOURCES += trainer/data/store/transfer.c trainer/data/store/transfer.h
 libtrainer_la_SOURCES += trainer/data/container/arrow.c trainer/data/container/arrow.h
-libtrainer_la_SOURCES += trainer/data/container/byte_source.h trainer/data/container/little.h
 libtrainer_la_SOURCES += trainer/data/container/arrow_buffer.c trainer/data/container/arrow_buffer.h
+libtrainer_la_SOURCES += trainer/data/container/byte_source.h trainer/data/container/little.h
 libtrainer_la_SOURCES += trainer/data/container/flat.c trainer/data/container/flat.h
 libtrainer_la_SOURCES += trainer/data/container/lmdb.c trainer/data/container/lmdb.h trainer/data/container/md5.c trainer/data/container/md5.h
 libtrainer_la_SOURCES += trainer/data/container/object_source.c trainer/data/container/object_source.h

@@ -115,6 +115,7 @@ static int open_folder(struct opening *opening, struct err *err)
 				  .data_timeout_s = cfg->data_timeout,
 				  .read_ahead = cfg->read_ahead > 0 ? (int)cfg->read_ahead : 0,
 				  .cache = cfg->cache,
+				  .cache_decoded = cfg->cache_decoded,
 				  .memory_bytes = (uint64_t)machine_available_bytes(),
 				  .val_path = cfg->val_path,
 				  .image_field = cfg->image_field,
@@ -129,6 +130,8 @@ static int open_folder(struct opening *opening, struct err *err)
 		return err_set(err, ERR_USAGE, "--epoch-samples goes with --mix");
 	if (cfg->cache_size && !cfg->cache)
 		return err_set(err, ERR_USAGE, "--cache-size goes with --cache DIR or --cache ram");
+	if (cfg->cache_decoded && !cfg->cache)
+		return err_set(err, ERR_USAGE, "--cache-decoded goes with --cache DIR or --cache ram");
 	if (cfg->cache_size)
 		rc = config_bytes(cfg, FLAG_cache_size, cfg->cache_size, &o.cache_bytes, err);
 	if (rc)
@@ -142,6 +145,9 @@ static int open_folder(struct opening *opening, struct err *err)
 		cfg->augment = CONFIG_AUGMENT_RRC | CONFIG_AUGMENT_FLIP;
 		cfg->origin[FLAG_augment] = ORIGIN_DERIVED;
 	}
+	if (cfg->cache_decoded && !(*data)->ops->hand_new)
+		return err_set(err, ERR_USAGE, "--cache-decoded is for pictures; %.200s holds nothing that is decoded",
+			       cfg->data_path);
 	if (cfg->augment & CONFIG_AUGMENT_RRC && !(*data)->ops->hand_new)
 		return err_set(err, ERR_USAGE,
 			       "--augment rrc is for folders of pictures; %.200s holds images of one size",

@@ -83,6 +83,9 @@ static int describe(struct folder *d, const struct dataset_opts *o, struct err *
 	rc = image_set_describe(&d->set, o, d->files.n_classes, "class folders", err);
 	if (rc)
 		return rc;
+	rc = image_set_open_kept(&d->set, o, 0, err);
+	if (rc)
+		return rc;
 	hash(d);
 	return note_missing(d, err);
 }
@@ -108,15 +111,37 @@ static int folder_open(struct dataset **ret, const struct dataset_opts *o, struc
 	return 0;
 }
 
+/* A file's name and what changes when somebody writes it. */
+static bool say_version(const char *path, char *ret, size_t bytes)
+{
+	struct stat st;
+	char whole[PATH_MAX];
+
+	if (!realpath(path, whole) || stat(whole, &st))
+		return false;
+	snprintf(ret, bytes, "%s %lld %lld.%09ld %llu", whole, (long long)st.st_size, (long long)st.st_mtim.tv_sec,
+		 st.st_mtim.tv_nsec, (unsigned long long)st.st_ino);
+	return true;
+}
+
 static int read_file(const struct folder *d, const struct dataset_read *r, struct err *err)
 {
-	char path[PATH_MAX];
+	char path[PATH_MAX], version[PATH_MAX + 100];
+	struct derived_name kept = { .of = version };
 	struct picture_size size;
+	bool keeps;
 	int rc;
 
 	snprintf(path, sizeof(path), "%.2000s/%.2000s", d->set.base.path, folder_name(&d->files, r->split, r->index));
+	keeps = image_set_keeps(&d->set, r) && say_version(path, version, sizeof(version));
+	if (keeps && image_set_take(&d->set, r, &kept))
+		return 0;
 	rc = picture_load(r->hand, path, &size, err);
-	return rc ? rc : image_set_render(&d->set, r, r->hand, size, err);
+	if (!rc)
+		rc = image_set_render(&d->set, r, r->hand, size, err);
+	if (!rc && keeps)
+		image_set_keep(&d->set, r, &kept);
+	return rc;
 }
 
 static int folder_read(const struct dataset *base, const struct dataset_read *r, struct err *err)

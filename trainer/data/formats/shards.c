@@ -20,6 +20,7 @@
 #include "trainer/graph/rng.h"
 
 #define KEY_BYTES_MAX ((size_t)1 << 28)
+#define STAMP_BYTES_MAX ((size_t)1 << 16)
 #define NPY_BYTES_MAX ((size_t)1 << 28)
 
 struct shards {
@@ -41,6 +42,7 @@ struct hand {
 	struct picture *picture;
 	uint8_t *bytes;
 	size_t cap;
+	struct buf stamp; /* of the object that was read last, where evaluation pictures are kept */
 };
 
 static const struct dataset_ops raw_ops;
@@ -265,12 +267,41 @@ static struct objects_range range_of(const struct shards *d, const struct datase
 				       .stop = r->stop };
 }
 
+/* The picture of a sample by the bytes that it is made of; false: it is not kept. */
+static bool name_kept(const struct shards *d, const struct dataset_read *r, struct buf *stamp, struct derived_name *ret)
+{
+	const struct sample *one = sample_of(d, r->split, r->index);
+
+	if (!image_set_keeps(&d->set, r) || !objects_versioned(d->store, (int)one->object))
+		return false;
+	buf_reset(stamp);
+	objects_stamp(d->store, (int)one->object, stamp);
+	buf_addc(stamp, '\0');
+	*ret = (struct derived_name){ .of = stamp->data,
+				      .at = one->offset,
+				      .bytes = (uint64_t)one->packed << 32 | one->bytes };
+	return !buf_failed(stamp);
+}
+
+/* What is kept is not fetched again. */
+static bool is_kept(const struct shards *d, const struct dataset_read *r)
+{
+	struct derived_name kept;
+	struct buf stamp;
+	bool is;
+
+	buf_init(&stamp, STAMP_BYTES_MAX);
+	is = name_kept(d, r, &stamp, &kept) && image_set_holds(&d->set, &kept);
+	buf_done(&stamp);
+	return is;
+}
+
 static bool shards_ahead(const struct dataset *base, const struct dataset_read *r)
 {
 	const struct shards *d = (const struct shards *)base;
 	struct objects_range range = range_of(d, r);
 
-	return !range.n || objects_want(d->store, &range);
+	return !range.n || is_kept(d, r) || objects_want(d->store, &range);
 }
 
 /* A sample's bytes as they are stored, unpacked. */
@@ -309,14 +340,23 @@ static int read_picture(const struct shards *d, const struct dataset_read *r, st
 {
 	struct hand *h = r->hand;
 	struct picture_size size;
+	struct derived_name kept;
+	bool keeps = name_kept(d, r, &h->stamp, &kept);
 	char name[320];
-	int rc = fetch(d, r, err);
+	int rc;
 
+	if (keeps && image_set_take(&d->set, r, &kept))
+		return 0;
+	rc = fetch(d, r, err);
 	if (rc)
 		return rc;
 	say_sample(d, r->split, r->index, name);
 	rc = picture_load_memory(h->picture, name, h->bytes, sample_of(d, r->split, r->index)->bytes, &size, err);
-	return rc ? rc : image_set_render(&d->set, r, h->picture, size, err);
+	if (!rc)
+		rc = image_set_render(&d->set, r, h->picture, size, err);
+	if (!rc && keeps)
+		image_set_keep(&d->set, r, &kept);
+	return rc;
 }
 
 /* The same header as the first one's stands before pixels of the same shape. */
@@ -442,6 +482,15 @@ static int note_lost(struct shards *d, struct err *err)
 	return image_set_lost(&d->set, d->samples.lost, err);
 }
 
+static uint64_t remote_bytes(const struct shards *d)
+{
+	uint64_t bytes = 0;
+
+	for (int i = 0; i < objects_count(d->store); i++)
+		bytes += strstr(objects_address(d->store, i), "://") ? objects_bytes(d->store, i) : 0;
+	return bytes;
+}
+
 static int describe(struct shards *d, const struct dataset_opts *o, struct err *err)
 {
 	struct dataset *b = &d->set.base;
@@ -458,6 +507,8 @@ static int describe(struct shards *d, const struct dataset_opts *o, struct err *
 	n = strlen(samples_name(&d->samples, d->row[SPLIT_TRAIN][0]));
 	if (n > 4 && !strcasecmp(samples_name(&d->samples, d->row[SPLIT_TRAIN][0]) + n - 4, ".npy"))
 		rc = describe_raw(d, err);
+	else
+		rc = image_set_open_kept(&d->set, o, remote_bytes(d), err);
 	note_labels(d);
 	if (!rc)
 		rc = note_lost(d, err);
@@ -469,6 +520,18 @@ static int describe(struct shards *d, const struct dataset_opts *o, struct err *
 static bool is_packed(const struct shards *d)
 {
 	return d->samples.n && d->samples.at[0].packed;
+}
+
+/* Room for as many pages as may be kept, or for all: with what else lies in them. */
+static int open_pages(struct shards *d, struct err *err)
+{
+	uint64_t bytes = 0;
+
+	for (int64_t i = 0; i < d->samples.n && bytes < PAGES_BYTES; i++)
+		bytes += d->samples.at[i].packed ? d->samples.at[i].bytes + d->samples.at[i].bytes / 8 + 64 : 0;
+	bytes = bytes < PAGES_BYTES ? bytes : PAGES_BYTES;
+	d->set.base.buffer_bytes = objects_buffer_bytes(d->store) + bytes;
+	return pages_new(&d->pages, d->store, bytes, err);
 }
 
 static int shards_open(struct dataset **ret, const struct dataset_opts *o, struct err *err)
@@ -496,6 +559,8 @@ static int shards_open(struct dataset **ret, const struct dataset_opts *o, struc
 		rc = deal(d, train, o->val_share, err);
 	for (int s = 0; !rc && s < SPLIT_COUNT; s++)
 		rc = cut_pieces(d, (enum split)s, err);
+	if (!rc)
+		rc = open_pages(d, err);
 	d->set.base.far = d->store && (objects_far(d->store) || is_packed(d));
 	if (!rc)
 		rc = describe(d, o, err);
@@ -536,9 +601,10 @@ static bool shards_notice(struct dataset *base, char *ret, size_t bytes)
 static void shards_traffic(const struct dataset *base, struct dataset_traffic *ret)
 {
 	struct objects_traffic t = objects_traffic(((const struct shards *)base)->store);
+	const struct derived *kept = ((const struct shards *)base)->set.kept;
 
 	*ret = (struct dataset_traffic){ .remote_bytes = t.remote_bytes,
-					 .cache_bytes = t.cache_bytes,
+					 .cache_bytes = t.cache_bytes + (kept ? derived_bytes(kept) : 0),
 					 .local_bytes = t.local_bytes,
 					 .requests = t.requests,
 					 .retries = t.retries };
@@ -559,8 +625,6 @@ static void shards_sum(const struct dataset *base, enum split split, struct sha2
 {
 	const struct shards *d = (const struct shards *)base;
 
-	if (!rc)
-		rc = open_pages(d, err);
 	for (int64_t i = 0; i < base->n_samples[split]; i++) {
 		const struct sample *one = sample_of(d, split, i);
 		const char *name = samples_name(&d->samples, d->row[split][i]);
@@ -580,6 +644,7 @@ static int shards_hand(void **ret, struct err *err)
 		free(h);
 		return rc;
 	}
+	buf_init(&h->stamp, STAMP_BYTES_MAX);
 	*ret = h;
 	return 0;
 }
@@ -589,6 +654,7 @@ static void shards_drop(void *hand)
 	struct hand *h = hand;
 
 	picture_free(h->picture);
+	buf_done(&h->stamp);
 	free(h->bytes);
 	free(h);
 }

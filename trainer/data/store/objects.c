@@ -208,6 +208,13 @@ void objects_stamp(const struct objects *s, int object, struct buf *to)
 		 (long long)o->changed.tv_sec, o->changed.tv_nsec, (unsigned long long)o->node);
 }
 
+bool objects_versioned(const struct objects *s, int object)
+{
+	int remote = s->object[object].remote;
+
+	return remote < 0 || *fetch_etag(s->fetch, remote);
+}
+
 /* The file's descriptor, and whether it stays open behind the caller. */
 static int take_fd(struct objects *s, struct object *o, bool *ret_stays)
 {

@@ -44,6 +44,9 @@ bool objects_far(const struct objects *s);
 /* Adds address, size and what tells one version of the object from the next, as one line of text. */
 void objects_stamp(const struct objects *s, int object, struct buf *to);
 
+/* Whether that line changes with the object's bytes: a server that names no version leaves it open. */
+bool objects_versioned(const struct objects *s, int object);
+
 struct objects_range {
 	int object;
 	uint64_t at;
