@@ -102,6 +102,7 @@ libwebcli_la_SOURCES = \
 	web/cli/compare.c \
 	web/cli/diagnosis.c web/cli/diagnosis.h \
 	web/cli/db.c \
+	web/cli/migrate.c \
 	web/cli/doctor.c \
 	web/cli/export.c \
 	web/cli/export_events.c web/cli/export_events.h \

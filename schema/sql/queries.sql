@@ -17,6 +17,11 @@ BEGIN;
 BEGIN IMMEDIATE;
 -- postgresql:
 BEGIN;
+-- A transaction that may take long and waits for others: a whole store is filled.
+-- name: begin_long
+BEGIN IMMEDIATE;
+-- postgresql:
+BEGIN;
 -- name: begin_read
 BEGIN;
 -- postgresql:
@@ -53,6 +58,11 @@ UPDATE counter SET rev = rev + ?1 RETURNING rev;
 -- postgresql:
 SELECT set_config('statement_timeout', '10000', true) AS statement,
 	set_config('idle_in_transaction_session_timeout', '3000', true) AS idle,
+	set_config('synchronous_commit', CASE WHEN current_setting('synchronous_commit') IN ('off', 'local') THEN 'on'
+	ELSE current_setting('synchronous_commit') END, true) AS durable;
+-- name: pg_long_limits
+-- postgresql:
+SELECT set_config('statement_timeout', '0', true) AS statement, set_config('idle_in_transaction_session_timeout', '0', true) AS idle,
 	set_config('synchronous_commit', CASE WHEN current_setting('synchronous_commit') IN ('off', 'local') THEN 'on'
 	ELSE current_setting('synchronous_commit') END, true) AS durable;
 -- name: pg_backend
@@ -858,6 +868,41 @@ FROM kept k JOIN experiment e ON e.id = k.experiment_id JOIN kept_text t ON t.ke
 WHERE e.name = ?2 AND k.shelf = ?1 AND k.preferred = 1;
 -- name: kept_editions
 SELECT edition, written_ms FROM kept_text WHERE kept_id = ?1 ORDER BY edition;
+
+-- a whole store, moved to another place: what tables.sql (schema/gen/tables.awk) has no query for
+
+-- A target is half as long as this row stands there instead of the store's id.
+-- name: moving_get
+SELECT value FROM meta WHERE name = 'moving';
+-- name: moving_put
+INSERT INTO meta (name, value) VALUES ('moving', ?1);
+-- name: store_id_put
+INSERT INTO meta (name, value) VALUES ('store_id', ?1);
+-- name: meta_forget
+DELETE FROM meta WHERE name = ?1;
+-- name: experiments_forget
+DELETE FROM experiment WHERE id = 0;
+-- The ids that were ever given, also to what is gone.
+-- name: move_next_ids
+-- postgresql:
+SELECT setval('run_id', 1 + greatest((SELECT coalesce(max(id), 0) FROM run), (SELECT coalesce(max(run_id), 0) FROM gone)), false) AS run,
+	setval('experiment_id', 1 + greatest((SELECT coalesce(max(id), 0) FROM experiment),
+	(SELECT coalesce(max(experiment_id), 0) FROM gone)), false) AS experiment;
+-- name: move_rev
+-- postgresql:
+UPDATE counter SET rev = greatest((SELECT coalesce(max(rev), 0) FROM run), (SELECT coalesce(max(rev), 0) FROM gone));
+-- One at a time fills a database, as long as this transaction lasts.
+-- name: move_mine
+-- postgresql:
+SELECT CASE WHEN pg_try_advisory_xact_lock(7233173, 2) THEN 1 ELSE 0 END;
+-- Others who work on this database now.
+-- name: move_others
+-- postgresql:
+SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND application_name = 'dptrack' AND pid <> pg_backend_pid();
+-- name: artifact_all
+SELECT path, bytes, time_ns, sha256, object FROM artifact ORDER BY path;
+-- name: statistics
+ANALYZE;
 
 -- checks
 

@@ -9,7 +9,7 @@ store_pg_sql = schema/sql/postgresql/0011_kept.sql schema/sql/postgresql/0012_ob
 	schema/sql/postgresql/0013_session.sql
 store_scripts = schema/sql/open_writer.sql schema/sql/open_reader.sql schema/sql/open_backup.sql \
 	schema/sql/open_alone.sql
-EXTRA_DIST += $(store_sql) $(store_pg_sql) $(store_scripts) schema/sql/postgresql.sql schema/sql/queries.sql schema/sql/mlflow.sql schema/gen/sql.awk
+EXTRA_DIST += $(store_sql) $(store_pg_sql) $(store_scripts) schema/sql/postgresql.sql schema/sql/queries.sql schema/sql/mlflow.sql schema/gen/sql.awk schema/gen/tables.awk
 
 libwebstore_la_SOURCES = \
 	web/store/base/location.c web/store/base/location.h \
@@ -46,6 +46,7 @@ libwebstore_la_SOURCES = \
 	web/store/db/pgso.c web/store/db/pgso.h \
 	web/store/db/db_sqlite.c web/store/db/sqlite_inside.h \
 	web/store/db/foreign.c web/store/db/foreign.h \
+	web/store/db/tables.c web/store/db/tables.h \
 	web/store/read/detail.c web/store/read/detail.h \
 	web/store/mlflow/experiments.c web/store/mlflow/experiments.h \
 	web/store/files/files.c web/store/files/files.h \
@@ -68,6 +69,9 @@ libwebstore_la_SOURCES = \
 	web/store/live.c web/store/live.h \
 	web/store/locate.c \
 	web/store/base/map.c web/store/base/map.h \
+	web/store/move/move.c web/store/move/move.h web/store/move/move_inside.h \
+	web/store/move/end.c web/store/move/dump.c web/store/move/dump.h \
+	web/store/move/move_files.c \
 	web/store/base/place.c web/store/base/place.h \
 	web/store/mlflow/models.c web/store/mlflow/models.h \
 	web/store/mlflow/models_token.c web/store/mlflow/models_token.h \
@@ -122,25 +126,35 @@ libwebstore_la_CPPFLAGS = $(AM_CPPFLAGS) $(SQLITE_CFLAGS) $(LIBPQ_CFLAGS)
 libwebstore_la_LIBADD = libobject.la libtracker.la libtrackbase.la $(SQLITE_LIBS) -lm
 
 store_defs = web/store/db/queries.def web/store/db/queries_pg.def web/store/db/columns.def web/store/db/scripts.def \
+	web/store/db/tables.sql web/store/db/tables.def \
 	web/store/db/schema_pg.def web/store/db/upgrades_pg.def web/store/db/mlflow.def web/store/db/mlflow_columns.def
 $(libwebstore_la_OBJECTS): $(store_defs)
 CLEANFILES += $(store_defs)
 
-web/store/db/queries.def: schema/sql/queries.sql schema/gen/sql.awk
-	$(AM_V_GEN)$(MKDIR_P) web/store/db && $(AWK) -v what=queries -f $(srcdir)/schema/gen/sql.awk \
-		$(srcdir)/schema/sql/queries.sql >$@.tmp && mv $@.tmp $@
+# Queries that follow from the tables.
+web/store/db/tables.sql: schema/sql/postgresql.sql schema/gen/tables.awk
+	$(AM_V_GEN)$(MKDIR_P) web/store/db && $(AWK) -v what=queries -f $(srcdir)/schema/gen/tables.awk \
+		$(srcdir)/schema/sql/postgresql.sql >$@.tmp && mv $@.tmp $@
 
-web/store/db/queries_pg.def: schema/sql/queries.sql schema/gen/sql.awk
-	$(AM_V_GEN)$(MKDIR_P) web/store/db && $(AWK) -v what=pg -f $(srcdir)/schema/gen/sql.awk \
-		$(srcdir)/schema/sql/queries.sql >$@.tmp && mv $@.tmp $@
+web/store/db/tables.def: schema/sql/postgresql.sql schema/gen/tables.awk
+	$(AM_V_GEN)$(MKDIR_P) web/store/db && $(AWK) -v what=list -f $(srcdir)/schema/gen/tables.awk \
+		$(srcdir)/schema/sql/postgresql.sql >$@.tmp && mv $@.tmp $@
+
+web/store/db/queries.def: schema/sql/queries.sql web/store/db/tables.sql schema/gen/sql.awk
+	$(AM_V_GEN)$(AWK) -v what=queries -f $(srcdir)/schema/gen/sql.awk \
+		$(srcdir)/schema/sql/queries.sql web/store/db/tables.sql >$@.tmp && mv $@.tmp $@
+
+web/store/db/queries_pg.def: schema/sql/queries.sql web/store/db/tables.sql schema/gen/sql.awk
+	$(AM_V_GEN)$(AWK) -v what=pg -f $(srcdir)/schema/gen/sql.awk \
+		$(srcdir)/schema/sql/queries.sql web/store/db/tables.sql >$@.tmp && mv $@.tmp $@
 
 web/store/db/schema_pg.def: schema/sql/postgresql.sql schema/gen/sql.awk
 	$(AM_V_GEN)$(MKDIR_P) web/store/db && $(AWK) -v what=text -f $(srcdir)/schema/gen/sql.awk \
 		$(srcdir)/schema/sql/postgresql.sql >$@.tmp && mv $@.tmp $@
 
-web/store/db/columns.def: schema/sql/queries.sql schema/gen/sql.awk
-	$(AM_V_GEN)$(MKDIR_P) web/store/db && $(AWK) -v what=columns -f $(srcdir)/schema/gen/sql.awk \
-		$(srcdir)/schema/sql/queries.sql >$@.tmp && mv $@.tmp $@
+web/store/db/columns.def: schema/sql/queries.sql web/store/db/tables.sql schema/gen/sql.awk
+	$(AM_V_GEN)$(AWK) -v what=columns -f $(srcdir)/schema/gen/sql.awk \
+		$(srcdir)/schema/sql/queries.sql web/store/db/tables.sql >$@.tmp && mv $@.tmp $@
 
 web/store/db/mlflow.def: schema/sql/mlflow.sql schema/gen/sql.awk
 	$(AM_V_GEN)$(MKDIR_P) web/store/db && $(AWK) -v what=queries -f $(srcdir)/schema/gen/sql.awk \

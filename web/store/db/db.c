@@ -22,6 +22,11 @@ int db_run(struct db *d, enum db_query q, struct err *err, const char *fmt, ...)
 	return rc;
 }
 
+int db_run_values(struct db *d, enum db_query q, const struct db_value *v, int n, struct err *err)
+{
+	return d->engine->run_values(d, q, v, n, err);
+}
+
 int db_start(struct db *d, struct db_rows **ret, enum db_query q, struct err *err, const char *fmt, ...)
 {
 	va_list ap;

@@ -56,6 +56,19 @@ int db_address_check(const char *address, bool *ret_password, struct err *err);
 /* Runs a query that gives no rows. */
 int db_run(struct db *d, enum db_query q, struct err *err, const char *fmt, ...);
 
+/* One value of a row, by the letter that a format has for it; b of n bytes. What a pointer names is borrowed. */
+struct db_value {
+	char kind;
+	int64_t i;
+	double d;
+	const void *at;
+	size_t n;
+};
+
+/* The same with values that are counted while it runs, at most DB_VALUES_MAX. */
+#define DB_VALUES_MAX 24
+int db_run_values(struct db *d, enum db_query q, const struct db_value *v, int n, struct err *err);
+
 /* Binds; db_next then steps: 1 a row, 0 the end (the statement is reset), negative failed. */
 int db_start(struct db *d, struct db_rows **ret, enum db_query q, struct err *err, const char *fmt, ...);
 int db_next(struct db *d, struct db_rows *q, struct err *err);

@@ -18,6 +18,7 @@
 
 #define WRITER_ANSWER_S 12 /* statements of writers are canceled after 10 */
 #define READER_ANSWER_S 60
+#define LONG_ANSWER_S 600
 
 static const char schema[] =
 #include "web/store/db/schema_pg.def"
@@ -81,10 +82,11 @@ static int begin(struct pg_db *p, enum db_query q, struct err *err)
 	if (rc)
 		return rc;
 	p->open = true;
-	if (q != DB_begin)
+	if (q == DB_begin_read)
 		return 0;
 	p->group++;
-	return pg_send_plain(p, DB_pg_write_limits, err, "");
+	p->answer_s = q == DB_begin ? WRITER_ANSWER_S : LONG_ANSWER_S;
+	return pg_send_plain(p, q == DB_begin ? DB_pg_write_limits : DB_pg_long_limits, err, "");
 }
 
 static int pg_run(struct db *d, enum db_query q, struct err *err, const char *fmt, va_list ap)
@@ -92,11 +94,19 @@ static int pg_run(struct db *d, enum db_query q, struct err *err, const char *fm
 	struct pg_db *p = pg_db(d);
 	int rc;
 
-	if (q == DB_begin || q == DB_begin_read)
+	if (q == DB_begin || q == DB_begin_long || q == DB_begin_read)
 		return begin(p, q, err);
 	if (q == DB_commit || q == DB_rollback)
 		return end(p, q, err);
 	rc = pg_send(p, q, err, fmt, ap);
+	return rc || p->open ? rc : pg_settle(p, err);
+}
+
+static int pg_run_values(struct db *d, enum db_query q, const struct db_value *v, int n, struct err *err)
+{
+	struct pg_db *p = pg_db(d);
+	int rc = pg_send_values(p, q, v, n, err);
+
 	return rc || p->open ? rc : pg_settle(p, err);
 }
 
@@ -552,11 +562,10 @@ static int pg_blob_read(struct blob *blob, void *to, size_t from, size_t n, stru
 }
 
 const struct db_engine pg_engine = {
-	.close = pg_close, .run = pg_run, .start = pg_start, .next = pg_next, .stop = pg_stop, .i64 = pg_i64,
-	.f64 = pg_f64, .str = pg_str, .bytes = pg_bytes, .null = pg_null, .last_id = pg_last_id,
-	.changed = pg_changed, .in_transaction = pg_in_transaction, .failed = pg_failed,
-	.still_there = pg_still_there, .alone = pg_alone, .lost = pg_lost, .recover = pg_recover,
-	.wait = pg_wait,
+	.close = pg_close, .run = pg_run, .run_values = pg_run_values, .start = pg_start, .next = pg_next,
+	.stop = pg_stop, .i64 = pg_i64, .f64 = pg_f64, .str = pg_str, .bytes = pg_bytes, .null = pg_null,
+	.last_id = pg_last_id, .changed = pg_changed, .in_transaction = pg_in_transaction, .failed = pg_failed,
+	.still_there = pg_still_there, .alone = pg_alone, .lost = pg_lost, .recover = pg_recover, .wait = pg_wait,
 	.blob_open = pg_blob_open, .blob_close = pg_blob_close, .blob_bytes = pg_blob_bytes, .blob_read = pg_blob_read,
 };
 

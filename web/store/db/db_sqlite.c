@@ -120,28 +120,33 @@ static struct sqlite_rows *prepared(struct sqlite_db *d, enum db_query q, struct
 	return r;
 }
 
+static int bind_one(sqlite3_stmt *st, int at, const struct db_value *v)
+{
+	if (v->kind == 'i' || (v->kind == 'x' && v->i != INT64_MIN))
+		return sqlite3_bind_int64(st, at, v->i);
+	if (v->kind == 'd')
+		return sqlite3_bind_double(st, at, v->d);
+	if (v->kind == 't' && v->at)
+		return sqlite3_bind_text(st, at, v->at, -1, SQLITE_STATIC);
+	return v->kind == 'b' ? sqlite3_bind_blob64(st, at, v->at, v->n, SQLITE_STATIC) : sqlite3_bind_null(st, at);
+}
+
 static int bind(sqlite3_stmt *st, const char *fmt, va_list ap)
 {
 	int at, rc = SQLITE_OK;
 
 	for (at = 1; *fmt && rc == SQLITE_OK; fmt++, at++) {
-		if (*fmt == 'i') {
-			rc = sqlite3_bind_int64(st, at, va_arg(ap, int64_t));
-		} else if (*fmt == 'x') {
-			int64_t v = va_arg(ap, int64_t);
+		struct db_value v = { .kind = *fmt };
 
-			rc = v == INT64_MIN ? sqlite3_bind_null(st, at) : sqlite3_bind_int64(st, at, v);
-		} else if (*fmt == 'd') {
-			rc = sqlite3_bind_double(st, at, va_arg(ap, double));
-		} else if (*fmt == 't') {
-			const char *text = va_arg(ap, const char *);
-
-			rc = text ? sqlite3_bind_text(st, at, text, -1, SQLITE_STATIC) : sqlite3_bind_null(st, at);
-		} else {
-			const void *bytes = va_arg(ap, const void *);
-
-			rc = sqlite3_bind_blob64(st, at, bytes, va_arg(ap, size_t), SQLITE_STATIC);
-		}
+		if (*fmt == 'i' || *fmt == 'x')
+			v.i = va_arg(ap, int64_t);
+		else if (*fmt == 'd')
+			v.d = va_arg(ap, double);
+		else
+			v.at = va_arg(ap, const void *);
+		if (*fmt == 'b')
+			v.n = va_arg(ap, size_t);
+		rc = bind_one(st, at, &v);
 	}
 	return rc;
 }
@@ -184,6 +189,23 @@ static int sqlite_run(struct db *d, enum db_query q, struct err *err, const char
 
 	if (!rc && (rc = sqlite_next(d, r, err)) > 0)
 		sqlite_stop(r);
+	return rc < 0 ? rc : 0;
+}
+
+static int sqlite_run_values(struct db *d, enum db_query q, const struct db_value *v, int n, struct err *err)
+{
+	struct sqlite_rows *r = prepared(sqlite_db(d), q, err);
+	int at, rc;
+
+	if (!r)
+		return err ? err->code : ERR_IO;
+	sqlite3_reset(r->st);
+	for (at = 0; at < n; at++)
+		if (bind_one(r->st, at + 1, &v[at]) != SQLITE_OK)
+			return sqlite_failed(d, err, "binding a query");
+	rc = sqlite_next(d, &r->rows, err);
+	if (rc > 0)
+		sqlite_stop(&r->rows);
 	return rc < 0 ? rc : 0;
 }
 
@@ -372,7 +394,8 @@ static void sqlite_close(struct db *d)
 }
 
 static const struct db_engine sqlite_engine = {
-	.close = sqlite_close, .run = sqlite_run, .start = sqlite_start, .next = sqlite_next, .stop = sqlite_stop,
+	.close = sqlite_close, .run = sqlite_run, .run_values = sqlite_run_values, .start = sqlite_start,
+	.next = sqlite_next, .stop = sqlite_stop,
 	.i64 = sqlite_i64, .f64 = sqlite_f64, .str = sqlite_str, .bytes = sqlite_bytes, .null = sqlite_null,
 	.last_id = sqlite_last_id, .changed = sqlite_changed, .in_transaction = sqlite_in_transaction,
 	.failed = sqlite_failed, .still_there = sqlite_still_there, .wal_bytes = sqlite_wal_bytes,

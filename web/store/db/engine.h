@@ -11,6 +11,7 @@
 struct db_engine {
 	void (*close)(struct db *d);
 	int (*run)(struct db *d, enum db_query q, struct err *err, const char *fmt, va_list ap);
+	int (*run_values)(struct db *d, enum db_query q, const struct db_value *v, int n, struct err *err);
 	int (*start)(struct db *d, struct db_rows **ret, enum db_query q, struct err *err, const char *fmt, va_list ap);
 	int (*next)(struct db *d, struct db_rows *q, struct err *err);
 	void (*stop)(struct db_rows *q);

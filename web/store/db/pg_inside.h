@@ -7,7 +7,6 @@
 #include "web/store/db/engine.h"
 #include "web/store/db/pgso.h"
 
-#define PG_PARAMS_MAX 24
 #define PG_SENT_MAX 256
 
 enum pg_prepared { PG_UNPREPARED, PG_SENT, PG_PREPARED };
@@ -66,6 +65,7 @@ void pg_disconnect(struct pg_db *p);
 /* pg_link.c: sends a query without reading its answer; reads all outstanding answers, the last one's rows going to its
  * query. */
 int pg_send(struct pg_db *p, enum db_query q, struct err *err, const char *fmt, va_list ap);
+int pg_send_values(struct pg_db *p, enum db_query q, const struct db_value *v, int n, struct err *err);
 int pg_send_plain(struct pg_db *p, enum db_query q, struct err *err, const char *fmt, ...);
 int pg_settle(struct pg_db *p, struct err *err);
 

@@ -199,10 +199,10 @@ void pg_disconnect(struct pg_db *p)
 
 struct values {
 	int count;
-	Oid types[PG_PARAMS_MAX];
-	const char *at[PG_PARAMS_MAX];
-	int lengths[PG_PARAMS_MAX], formats[PG_PARAMS_MAX];
-	uint64_t numbers[PG_PARAMS_MAX];
+	Oid types[DB_VALUES_MAX];
+	const char *at[DB_VALUES_MAX];
+	int lengths[DB_VALUES_MAX], formats[DB_VALUES_MAX];
+	uint64_t numbers[DB_VALUES_MAX];
 };
 
 static void put_number(struct values *v, uint64_t bits, Oid type, bool null)
@@ -223,26 +223,37 @@ static void put_bytes(struct values *v, const void *bytes, size_t n, Oid type)
 }
 
 /* Borrowed until the query was sent. */
+static void put_value(struct values *v, const struct db_value *from)
+{
+	uint64_t bits;
+
+	if (from->kind == 'i' || from->kind == 'x') {
+		put_number(v, (uint64_t)from->i, TYPE_INT8, from->kind == 'x' && from->i == INT64_MIN);
+	} else if (from->kind == 'd') {
+		memcpy(&bits, &from->d, sizeof bits);
+		put_number(v, bits, TYPE_FLOAT8, isnan(from->d));
+	} else if (from->kind == 't') {
+		put_bytes(v, from->at, 0, TYPE_TEXT);
+	} else {
+		put_bytes(v, from->at ? from->at : "", from->n, TYPE_BYTEA);
+	}
+	v->count++;
+}
+
 static void read_values(struct values *v, const char *fmt, va_list ap)
 {
-	for (v->count = 0; *fmt && v->count < PG_PARAMS_MAX; fmt++, v->count++) {
-		if (*fmt == 'i' || *fmt == 'x') {
-			int64_t n = va_arg(ap, int64_t);
+	for (v->count = 0; *fmt && v->count < DB_VALUES_MAX; fmt++) {
+		struct db_value one = { .kind = *fmt };
 
-			put_number(v, (uint64_t)n, TYPE_INT8, *fmt == 'x' && n == INT64_MIN);
-		} else if (*fmt == 'd') {
-			double d = va_arg(ap, double);
-			uint64_t bits;
-
-			memcpy(&bits, &d, sizeof bits);
-			put_number(v, bits, TYPE_FLOAT8, isnan(d));
-		} else if (*fmt == 't') {
-			put_bytes(v, va_arg(ap, const char *), 0, TYPE_TEXT);
-		} else {
-			const void *bytes = va_arg(ap, const void *);
-
-			put_bytes(v, bytes ? bytes : "", va_arg(ap, size_t), TYPE_BYTEA);
-		}
+		if (*fmt == 'i' || *fmt == 'x')
+			one.i = va_arg(ap, int64_t);
+		else if (*fmt == 'd')
+			one.d = va_arg(ap, double);
+		else
+			one.at = va_arg(ap, const void *);
+		if (*fmt == 'b')
+			one.n = va_arg(ap, size_t);
+		put_value(v, &one);
 	}
 }
 
@@ -251,10 +262,9 @@ static void note_sent(struct pg_db *p, enum db_query q, bool prepare)
 	p->sent[p->sent_count++] = (struct pg_sent){ q, prepare };
 }
 
-int pg_send(struct pg_db *p, enum db_query q, struct err *err, const char *fmt, va_list ap)
+static int send_query(struct pg_db *p, enum db_query q, const struct values *v, struct err *err)
 {
 	struct pg_rows *r = &p->rows[q];
-	struct values v;
 	char name[16] = "";
 
 	r->rows.engine = p->db.engine;
@@ -267,19 +277,35 @@ int pg_send(struct pg_db *p, enum db_query q, struct err *err, const char *fmt, 
 		return tell(p, err);
 	if (p->pooled && q == DB_live_listen)
 		return 0; /* nobody would bring us the notices; whoever waits for them looks each second anyway */
-	read_values(&v, fmt, ap);
 	if (!p->pooled)
 		snprintf(name, sizeof name, "q%d", (int)q);
 	if (p->pooled || r->prepared == PG_UNPREPARED) {
-		if (!p->pq.sendPrepare(p->c, name, query_text[q], v.count, v.types))
+		if (!p->pq.sendPrepare(p->c, name, query_text[q], v->count, v->types))
 			return note_lost(p), tell(p, err);
 		r->prepared = PG_SENT;
 		note_sent(p, q, true);
 	}
-	if (!p->pq.sendQueryPrepared(p->c, name, v.count, v.at, v.lengths, v.formats, 1))
+	if (!p->pq.sendQueryPrepared(p->c, name, v->count, v->at, v->lengths, v->formats, 1))
 		return note_lost(p), tell(p, err);
 	note_sent(p, q, false);
 	return 0;
+}
+
+int pg_send(struct pg_db *p, enum db_query q, struct err *err, const char *fmt, va_list ap)
+{
+	struct values v;
+
+	read_values(&v, fmt, ap);
+	return send_query(p, q, &v, err);
+}
+
+int pg_send_values(struct pg_db *p, enum db_query q, const struct db_value *from, int n, struct err *err)
+{
+	struct values v = { .count = 0 };
+
+	for (int i = 0; i < n && i < DB_VALUES_MAX; i++)
+		put_value(&v, &from[i]);
+	return send_query(p, q, &v, err);
 }
 
 int pg_send_plain(struct pg_db *p, enum db_query q, struct err *err, const char *fmt, ...)

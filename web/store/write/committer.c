@@ -70,6 +70,7 @@ static int count_log(struct committer *w, struct err *err)
 static int open_db(struct committer *w, const char *path, struct err *err)
 {
 	struct db_rows *q;
+	char shown[1024];
 	int rc = db_open_writer(&w->db, path, err);
 
 	if (rc)
@@ -80,6 +81,10 @@ static int open_db(struct committer *w, const char *path, struct err *err)
 	if (!rc && (rc = db_next(w->db, q, err)) > 0) {
 		snprintf(w->id, sizeof w->id, "%s", db_str(q, COL_store_id_value));
 		db_stop(q);
+	} else if (!rc) {
+		db_shown(shown, sizeof shown, path);
+		rc = err_set(err, ERR_USAGE, "%s is half a store: finish the dptrack migrate that was filling it",
+			     shown);
 	}
 	return rc < 0 ? rc : state_new(&w->state, w->db, err);
 }

@@ -1,0 +1,213 @@
+"""`dptrack migrate`: a store goes from a file into PostgreSQL and back, its files from a folder into an object store and back, and is
+the same everywhere (one text, one SHA-256); older tables are brought up to date first; a target that holds something is refused.
+Migrations are killed: the source stays as it was, half a target is nobody's store, and the next try finishes it. With a number as
+the first argument so many kills in each direction."""
+import hashlib
+import os
+import random
+import signal
+import sqlite3
+import subprocess
+import sys
+import tempfile
+import time
+
+import lib
+from lib import check
+
+import cluster
+
+sys.path.insert(0, os.path.join(cluster.SOURCE, "tests", "data"))
+import s3server
+
+ROWS = os.path.join(cluster.SOURCE, "tests", "store", "old_1.sql")
+TABLES = os.path.join(cluster.SOURCE, "schema", "sql", "0001_start.sql")
+
+
+def run(*args, env=None, code=0):
+    done = subprocess.run([cluster.PROGRAM, *args], capture_output=True, text=True, env={**os.environ, **(env or {})}, timeout=120)
+    check(done.returncode == code, f"{' '.join(args)}: {done.returncode} {done.stderr}")
+    return done.stdout if not code else done.stderr
+
+
+def digest(place, *args, env=None):
+    return hashlib.sha256(run("migrate", "--dump", place, *args, env=env).encode()).hexdigest()
+
+
+class Folder(lib.Process):
+    """A server of a folder of runs."""
+
+    def __init__(self, folder):
+        super().__init__(os.path.join(folder, "dptrack.db"), os.path.join(folder, "dptrack.artifacts"), "--logdir", folder)
+
+
+def made(process, experiment, name, points):
+    run_id = process.json("POST", "/api/v1/runs", {"experiment": experiment, "name": name, "params": {"lr": "0.1", "text": "a\tb\\\nc"},
+                                                   "tags": {"who": "it's ü"}})[1]["id"]
+    status, reply = process.json("POST", f"/api/v1/runs/{run_id}/metrics", {"points": points}, {"Idempotency-Key": "once"})
+    check(status == 200, f"points: {status} {reply}")
+    return run_id
+
+
+def fill(folder):
+    """Something of everything that a store holds."""
+    s = Folder(folder)
+    for n in range(6):
+        values = ["NaN", "Infinity", "-Infinity", -0.0, 1e-300, 0.1]
+        points = [{"key": f"k{i % 7}", "step": i // 7, "value": values[i] if i < 6 else i / 3, "wall_time": 1.7e9 + i} for i in range(900)]
+        run_id = made(s, f"e{n % 2}", f"r{n}", points)
+        for name, data in (("a.txt", b"hello"), ("deep/er/empty", b""), ("deep/b.bin", os.urandom(300000 + n))):
+            check(s.request("PUT", f"/api/v1/runs/{run_id}/artifacts/{name}", data)[0] == 200, f"PUT {name}")
+        s.json("PATCH", f"/api/v1/runs/{run_id}", {"status": "finished", "end_time": 1700000000000, "notes": "**n**"})
+    check(s.request("DELETE", f"/api/v1/runs/{run_id}")[0] in (200, 204), "DELETE")
+    s.json("POST", "/api/2.0/mlflow/registered-models/create", {"name": "m", "description": "d"})
+    s.json("POST", "/api/2.0/mlflow/registered-models/alias", {"name": "m", "alias": "x", "version": "1"})
+    s.stop()
+
+
+def old_store(folder):
+    """As the first version wrote it; its files beside it."""
+    db = sqlite3.connect(os.path.join(folder, "dptrack.db"))
+    for path in (TABLES, ROWS):
+        with open(path, encoding="utf-8") as f:
+            db.executescript(f.read())
+    db.close()
+
+
+def answers(*place, env=None):
+    return run("export", "--json", *place, env=env) + run("export", "--series", "--experiment", "e0", "--csv", *place, env=env)
+
+
+def there_and_back(db, folder):
+    """From a file into a database, and into another folder: equal texts, equal answers; a moved store goes on."""
+    first, back = os.path.join(folder, "first"), os.path.join(folder, "back")
+    os.mkdir(first)
+    fill(first)
+    want, told = digest(first), answers("--logdir", first)
+    check(len(run("migrate", "--dump", first).splitlines()) > 100, "the text of a store")
+    db.sql("postgres", "CREATE DATABASE moved")  # without tables
+    address, files = db.address("moved"), os.path.join(folder, "moved.files")
+    said = run("migrate", first, address, "--artifacts", files)
+    check(want in said, f"migrate said {said!r}, the source is {want}")
+    check(digest(address, "--from-artifacts", files) == want, "the text of the database")
+    check(answers("--db", address) == told, "answers of the database")
+    check("holds a store already" in run("migrate", first, address, "--artifacts", files + "2", code=1), "a target in use")
+    team = [lib.Process(address, files) for _ in range(2)]
+    held = run("migrate", address, back, "--from-artifacts", files)  # of a snapshot, while it is served
+    check(want in held, f"a served database: {held}")
+    check(digest(back) == want and answers("--logdir", back) == told, "the store that came back")
+    runs = {made(p, "new", f"n{i}", [{"key": "k0", "step": 1, "value": 1.0}]) for i, p in enumerate(team)}
+    check(len(runs) == 2, "new runs in a moved store")
+    found = team[0].json("GET", "/api/v1/runs?experiment=new")[1]["runs"]
+    check({r["id"] for r in found} == runs, f"found {found}")
+    check("stop it first" in run("migrate", back, address, code=2), "into a database that is served")
+    for p in team:
+        p.stop()
+    s = Folder(back)
+    made(s, "new", "n", [{"key": "k0", "step": 1, "value": 1.0}])
+    check("held by process" in run("migrate", back, os.path.join(folder, "third"), code=2), "a store that is served")
+    s.stop()
+    return first, want
+
+
+def of_older_versions(db, folder):
+    old, new = os.path.join(folder, "old"), os.path.join(folder, "new")
+    os.mkdir(old)
+    old_store(old)
+    said = run("migrate", old, db.store("from_old"), "--artifacts", os.path.join(folder, "from_old.files"))
+    check(digest(old) in said, f"a store of version 1: {said}")
+    check(os.path.exists(os.path.join(old, "dptrack.db.before-2")), "its copy")
+    check(digest(old) in run("migrate", db.address("from_old"), new, "--from-artifacts", os.path.join(folder, "from_old.files")), "and back")
+
+
+def files_into_objects(db, folder, source, want):
+    """A folder's files become objects of an S3 store, and files again; objects are not shared by two stores."""
+    s3 = s3server.S3(os.path.join(folder, "s3"))
+    env, address = s3.environment(), db.store("objects")
+    os.makedirs(os.path.join(folder, "s3", "shop"), exist_ok=True)
+    said = run("migrate", source, address, "--artifacts", "s3://shop/team", env=env)
+    check(want in said, f"into an object store: {said}")
+    check(digest(address, env=env) == want, "the text of database and objects")
+    kept = set(os.listdir(os.path.join(folder, "s3", "shop", "team")))
+    check(len(kept) == 18, f"{len(kept)} objects")
+    check("another prefix" in run("migrate", address, os.path.join(folder, "x"), "--artifacts", "s3://shop/team", env=env, code=2), "shared")
+    run("migrate", address, os.path.join(folder, "y"), "--artifacts", "s3://shop/other/", env=env)
+    check(digest(os.path.join(folder, "y"), env=env) == want, "from objects to objects, in a file")
+    # The rows say that files are objects; a folder has to be named.
+    run("migrate", address, os.path.join(folder, "z"), env=env)
+    check(digest(os.path.join(folder, "z")) == want, "objects as files again")
+    with open(os.path.join(folder, "s3", "shop", "team", sorted(kept)[0]), "r+b") as f:
+        f.write(b"X")
+    check("is damaged" in run("migrate", address, os.path.join(folder, "w"), env=env, code=1), "a damaged object is moved")
+    s3.stop()
+
+
+def killed(source, target, wait_s, env):
+    """A migration that is killed after a while; whether it had ended before."""
+    process = subprocess.Popen([cluster.PROGRAM, "migrate", *source, *target], env={**os.environ, **env}, stdout=subprocess.PIPE,
+                               stderr=subprocess.DEVNULL)
+    try:
+        process.wait(wait_s)
+    except subprocess.TimeoutExpired:
+        process.send_signal(signal.SIGKILL)
+    return process.wait() == 0
+
+
+def is_no_store(place, env):
+    """Half a target is refused by whoever would serve it."""
+    done = subprocess.run([cluster.PROGRAM, "ls", *place], capture_output=True, text=True, env={**os.environ, **env}, timeout=60)
+    empty = done.returncode == 0 and "r0" not in done.stdout
+    return empty or "half a store" in done.stderr or "no store yet" in done.stderr or "no folder" in done.stderr
+
+
+def kills(name, source, target, want, count, env):
+    """Kills at moments that are spread over a migration; the source stays as it was; then the last one is finished. target(n): the
+    arguments of a new place, and those that look at it."""
+    began = time.monotonic()
+    run("migrate", *source, *target(0)[0], env=env)
+    span, died, tried = time.monotonic() - began, 0, 1
+    arguments, place = target(tried)
+    while died < count:
+        wait_s = span * (died + random.random()) / count
+        began = time.monotonic()
+        ended = killed(source, arguments, wait_s, env)
+        span = min(span, time.monotonic() - began) if ended else span
+        died += not ended
+        if not is_no_store(place, env):  # the machine was faster this time, or it was killed when all was done
+            check(digest(arguments[0], env=env) == want, f"{name}: after {wait_s:.3f} s half a target is taken for a store")
+            tried += 1
+            arguments, place = target(tried)
+            continue
+        check(not ended, f"{name}: a migration ended well, and there is no store")
+        if died % 5 == 0 or died == count:
+            check(digest(*source, env=env) == want, f"{name}: after {wait_s:.3f} s the source has changed")
+    said = run("migrate", *source, *arguments, env=env)
+    check(want in said, f"{name}: finishing a killed migration: {said}")
+    check(digest(arguments[0], env=env) == want, f"{name}: the target of a killed migration")
+    print(f"migrate: {name}: {died} kills on {tried} targets")
+
+
+def main():
+    why = cluster.reason()
+    if why:
+        print(f"migrate: {why}")
+        sys.exit(77)
+    count = int(sys.argv[1]) if sys.argv[1:] else 3
+    with cluster.Cluster() as db, tempfile.TemporaryDirectory(prefix="dptrack-team.") as folder:
+        source, want = there_and_back(db, folder)
+        of_older_versions(db, folder)
+        files_into_objects(db, folder, source, want)
+        s3 = s3server.S3(os.path.join(folder, "killed.s3"))
+        os.makedirs(os.path.join(folder, "killed.s3", "shop"))
+        kills("into a database and objects", [source],
+              lambda n: ([db.store(f"into{n}"), "--artifacts", f"s3://shop/{n}"], ["--db", db.address(f"into{n}")]), want, count,
+              s3.environment())
+        kills("into a folder", [db.address("into0")],
+              lambda n: ([os.path.join(folder, f"into{n}")], ["--logdir", os.path.join(folder, f"into{n}")]), want, count,
+              s3.environment())
+        s3.stop()
+    lib.finish("migrate")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,429 @@
+/* move_files.c: files from a folder or an object store into another one. A file counts when its row stands in the
+ * target: what was on its way when the process was killed is a temporary file, or an object that gc knows of. */
+#include <errno.h>
+#include <fcntl.h>
+#include <fts.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "tracker/base/clock.h"
+#include "web/store/files/files.h"
+#include "web/store/move/move_inside.h"
+
+#define PART_BYTES ((size_t)8 << 20) /* of an object, sent at once */
+#define PIECE_BYTES ((size_t)1 << 18)
+#define UPLOADS ".uploads" /* below a folder of files; what lies there is nobody's (files/artifacts.c) */
+
+/* --- which files there are ------------------------------------------------------------------------------------ */
+
+static struct move_file *add_file(struct move_files *f, const char *path)
+{
+	struct move_file *grown = f->list;
+
+	if (!(f->n & (f->n - 1)))
+		grown = realloc(f->list, (f->n ? 2 * f->n : 1) * sizeof *grown);
+	if (!grown)
+		return NULL;
+	f->list = grown;
+	grown[f->n] = (struct move_file){ .path = strdup(path) };
+	return grown[f->n].path ? &grown[f->n++] : NULL;
+}
+
+static int list_rows(struct move_files *f, struct move_end *e, struct err *err)
+{
+	struct move_file *one;
+	struct db_rows *q;
+	int rc = db_start(e->d, &q, DB_artifact_all, err, "");
+
+	while (!rc && (rc = db_next(e->d, q, err)) > 0) {
+		rc = 0;
+		if (db_null(q, COL_artifact_all_object))
+			continue;
+		one = add_file(f, db_str(q, COL_artifact_all_path));
+		if (!one) {
+			db_stop(q);
+			return err_set(err, ERR_NOMEM, "out of memory");
+		}
+		one->bytes = (uint64_t)db_i64(q, COL_artifact_all_bytes);
+		one->time_ns = db_i64(q, COL_artifact_all_time_ns);
+		snprintf(one->sha256, sizeof one->sha256, "%s", db_str(q, COL_artifact_all_sha256));
+		snprintf(one->object, sizeof one->object, "%s", db_str(q, COL_artifact_all_object));
+	}
+	return rc;
+}
+
+static int64_t time_ns(const struct stat *st)
+{
+	return (int64_t)st->st_mtim.tv_sec * 1000000000 + st->st_mtim.tv_nsec;
+}
+
+static int by_path(const void *x, const void *y)
+{
+	return strcmp(((const struct move_file *)x)->path, ((const struct move_file *)y)->path);
+}
+
+static int list_folder(struct move_files *f, const struct move_end *e, struct err *err)
+{
+	char *roots[] = { (char *)(uintptr_t)e->files, NULL };
+	size_t skip = strlen(e->files) + 1;
+	FTS *t = access(e->files, F_OK) ? NULL : fts_open(roots, FTS_PHYSICAL | FTS_NOCHDIR, NULL);
+	struct move_file *one;
+	FTSENT *at;
+	int rc = 0;
+
+	while (t && !rc && (at = fts_read(t))) {
+		if (at->fts_info == FTS_D && at->fts_level == 1 && !strcmp(at->fts_name, UPLOADS))
+			fts_set(t, at, FTS_SKIP);
+		if (at->fts_info == FTS_DNR || at->fts_info == FTS_ERR || at->fts_info == FTS_NS)
+			rc = err_set_errno(err, at->fts_errno, "%s", at->fts_path);
+		if (at->fts_info != FTS_F || rc)
+			continue;
+		one = add_file(f, at->fts_path + skip);
+		if (!one) {
+			rc = err_set(err, ERR_NOMEM, "out of memory");
+			break;
+		}
+		one->bytes = (uint64_t)at->fts_statp->st_size;
+		one->time_ns = time_ns(at->fts_statp);
+	}
+	if (t)
+		fts_close(t);
+	if (f->n)
+		qsort(f->list, f->n, sizeof *f->list, by_path);
+	return rc;
+}
+
+/* What the store knows of a file: 1 when there is a row. */
+static int find_row(struct move_end *e, const char *path, struct move_file *ret, struct err *err)
+{
+	struct db_rows *q;
+	int rc = db_start(e->d, &q, DB_artifact_get, err, "t", path);
+
+	if (rc || (rc = db_next(e->d, q, err)) <= 0)
+		return rc;
+	*ret = (struct move_file){ .bytes = (uint64_t)db_i64(q, COL_artifact_get_bytes),
+				   .time_ns = db_i64(q, COL_artifact_get_time_ns) };
+	snprintf(ret->sha256, sizeof ret->sha256, "%s", db_str(q, COL_artifact_get_sha256));
+	db_stop(q);
+	return 1;
+}
+
+/* The digests of a folder's files that still hold. */
+static int know_digests(struct move_files *f, struct move_end *e, struct err *err)
+{
+	struct move_file row;
+	int rc = 0;
+
+	for (size_t i = 0; i < f->n && rc >= 0; i++) {
+		rc = find_row(e, f->list[i].path, &row, err);
+		if (rc > 0 && row.bytes == f->list[i].bytes && row.time_ns == f->list[i].time_ns)
+			memcpy(f->list[i].sha256, row.sha256, sizeof row.sha256);
+	}
+	return rc < 0 ? rc : 0;
+}
+
+int move_files_list(struct move_files *ret, struct move_end *e, struct err *err)
+{
+	int rc;
+
+	if (e->objects)
+		return list_rows(ret, e, err);
+	rc = list_folder(ret, e, err);
+	return rc ? rc : know_digests(ret, e, err);
+}
+
+void move_files_done(struct move_files *f)
+{
+	for (size_t i = 0; i < f->n; i++)
+		free(f->list[i].path);
+	free(f->list);
+}
+
+/* --- bytes of a file ------------------------------------------------------------------------------------------- */
+
+struct taking {
+	int (*take)(void *arg, const void *bytes, size_t n, struct err *err);
+	void *arg;
+	struct sha256 sha;
+	uint64_t bytes;
+	int rc;
+	struct err *err;
+};
+
+static int take(void *taking, const void *bytes, size_t n)
+{
+	struct taking *t = taking;
+
+	sha256_add(&t->sha, bytes, n);
+	t->bytes += n;
+	if (t->take)
+		t->rc = t->take(t->arg, bytes, n, t->err);
+	return t->rc;
+}
+
+static int read_from_folder(const struct move_end *e, const char *path, struct taking *t)
+{
+	char whole[2 * PATH_MAX], *room = malloc(PIECE_BYTES);
+	int fd, rc = 0;
+	ssize_t n;
+
+	if (!room)
+		return err_set(t->err, ERR_NOMEM, "out of memory");
+	snprintf(whole, sizeof whole, "%s/%s", e->files, path);
+	fd = open(whole, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+	while (fd >= 0 && (n = read(fd, room, PIECE_BYTES)) > 0 && !rc)
+		rc = take(t, room, (size_t)n);
+	if (!rc && (fd < 0 || n < 0))
+		rc = err_set_errno(t->err, errno, "%s", whole);
+	if (fd >= 0)
+		close(fd);
+	free(room);
+	return rc;
+}
+
+static void key_of(const struct move_end *e, const char *object, char ret[OBJECT_KEY_MAX + 1])
+{
+	snprintf(ret, OBJECT_KEY_MAX + 1, "%s%s%s", e->prefix, *e->prefix ? "/" : "", object);
+}
+
+static int read_object(const struct move_end *e, const char *object, struct taking *t)
+{
+	char key[OBJECT_KEY_MAX + 1];
+	struct object_facts facts;
+	const struct object_get get = { .key = key, .piece = take, .user = t };
+	int rc;
+
+	key_of(e, object, key);
+	rc = object_get(e->objects, &get, &facts, t->err);
+	return t->rc ? t->rc : rc;
+}
+
+/* All bytes go to t; its digest must be the one that is known, or becomes it. */
+static int read_file(struct move_file *f, const struct move_end *e, struct taking *t)
+{
+	char found[65];
+	int rc;
+
+	sha256_init(&t->sha);
+	rc = e->objects ? read_object(e, f->object, t) : read_from_folder(e, f->path, t);
+	if (rc)
+		return rc;
+	sha256_end(&t->sha, found);
+	if (t->bytes != f->bytes || (*f->sha256 && strcmp(found, f->sha256)))
+		return err_set(t->err, ERR_CORRUPT, "the file %.300s is damaged: %llu bytes with SHA-256 %.12s…, %llu "
+			       "bytes with %.12s… were stored", f->path, (unsigned long long)t->bytes, found,
+			       (unsigned long long)f->bytes, *f->sha256 ? f->sha256 : found);
+	memcpy(f->sha256, found, sizeof found);
+	return 0;
+}
+
+int move_files_read(struct move_files *f, struct move_end *e, struct err *err)
+{
+	int rc = 0;
+
+	for (size_t i = 0; i < f->n && !rc; i++)
+		rc = read_file(&f->list[i], e, &(struct taking){ .err = err });
+	return rc;
+}
+
+/* --- into a folder --------------------------------------------------------------------------------------------- */
+
+static int write_all(void *arg, const void *bytes, size_t n, struct err *err)
+{
+	const char *at = bytes;
+	ssize_t done;
+
+	for (; n; at += done, n -= (size_t)done) {
+		done = write(*(int *)arg, at, n);
+		if (done < 0 && errno == EINTR)
+			done = 0;
+		if (done < 0)
+			return err_set_errno(err, errno, "writing a file");
+	}
+	return 0;
+}
+
+/* The folders above path. */
+static int make_folders(char *path, struct err *err)
+{
+	for (char *slash = strchr(path + 1, '/'); slash; slash = strchr(slash + 1, '/')) {
+		*slash = '\0';
+		if (mkdir(path, 0700) && errno != EEXIST)
+			return err_set_errno(err, errno, "%s", path);
+		*slash = '/';
+	}
+	return 0;
+}
+
+static int into_folder(struct move_file *f, const struct move_end *from, const struct move_end *to, struct err *err)
+{
+	char temporary[PATH_MAX + 32], whole[2 * PATH_MAX];
+	const struct timespec time = { .tv_sec = f->time_ns / 1000000000, .tv_nsec = f->time_ns % 1000000000 };
+	struct stat st;
+	int fd, rc;
+
+	snprintf(temporary, sizeof temporary, "%s/" UPLOADS "/moving", to->files);
+	snprintf(whole, sizeof whole, "%s/%s", to->files, f->path);
+	rc = make_folders(temporary, err);
+	if (!rc)
+		rc = make_folders(whole, err);
+	if (rc)
+		return rc;
+	fd = open(temporary, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0600);
+	if (fd < 0)
+		return err_set_errno(err, errno, "%s", temporary);
+	rc = read_file(f, from, &(struct taking){ .take = write_all, .arg = &fd, .err = err });
+	if (!rc && (futimens(fd, (const struct timespec[]){ time, time }) || fsync(fd) || fstat(fd, &st)))
+		rc = err_set_errno(err, errno, "%s", temporary);
+	close(fd);
+	if (!rc && rename(temporary, whole))
+		rc = err_set_errno(err, errno, "%s", whole);
+	if (!rc)
+		f->time_ns = time_ns(&st);
+	return rc ? rc : files_sync_parent(whole, err);
+}
+
+/* --- into an object store ---------------------------------------------------------------------------------------- */
+
+struct sending {
+	const struct move_end *to;
+	char key[OBJECT_KEY_MAX + 1];
+	struct object_upload *parts; /* NULL: there was no whole part yet */
+	char *bytes;
+	size_t n;
+};
+
+static int send_part(struct sending *s, struct err *err)
+{
+	int rc = s->parts ? 0 : object_upload_begin(&s->parts, s->to->objects, s->key, NULL, err);
+
+	if (!rc)
+		rc = object_upload_part(s->parts, s->bytes, s->n, err);
+	s->n = 0;
+	return rc;
+}
+
+static int gather(void *arg, const void *bytes, size_t n, struct err *err)
+{
+	struct sending *s = arg;
+	const char *at = bytes;
+	size_t part;
+	int rc = 0;
+
+	for (; n && !rc; at += part, n -= part) {
+		if (s->n == PART_BYTES)
+			rc = send_part(s, err);
+		part = n < PART_BYTES - s->n ? n : PART_BYTES - s->n;
+		if (!rc)
+			memcpy(s->bytes + s->n, at, part);
+		s->n += part;
+	}
+	return rc;
+}
+
+static int send_rest(struct sending *s, struct err *err)
+{
+	int rc;
+
+	if (!s->parts)
+		return object_put(s->to->objects,
+				  &(struct object_put){ .key = s->key, .bytes = s->bytes, .n = s->n }, err);
+	rc = s->n ? send_part(s, err) : 0;
+	return rc ? rc : object_upload_end(s->parts, err);
+}
+
+static int draw_name(char ret[33], struct err *err)
+{
+	unsigned char raw[16];
+
+	if (getrandom(raw, sizeof raw, 0) != (ssize_t)sizeof raw)
+		return err_set(err, ERR_IO, "the system gives no random bytes");
+	for (size_t i = 0; i < sizeof raw; i++)
+		snprintf(ret + 2 * i, 3, "%02x", raw[i]);
+	return 0;
+}
+
+/* The row first that says that the object begins: then gc knows of it, whatever happens. ret: its name. */
+static int into_objects(struct move_file *f, const struct move_end *from, const struct move_end *to, char ret[33],
+			struct err *err)
+{
+	struct sending s = { .to = to, .bytes = malloc(PART_BYTES) };
+	int rc = s.bytes ? draw_name(ret, err) : err_set(err, ERR_NOMEM, "out of memory");
+
+	if (!rc)
+		rc = db_run(to->d, DB_object_begin, err, "ti", ret, clock_wall_ms());
+	if (!rc) {
+		key_of(to, ret, s.key);
+		rc = read_file(f, from, &(struct taking){ .take = gather, .arg = &s, .err = err });
+	}
+	if (!rc)
+		rc = send_rest(&s, err);
+	object_upload_free(s.parts);
+	free(s.bytes);
+	return rc;
+}
+
+/* --- one file after the other -------------------------------------------------------------------------------- */
+
+/* The file is there from now on. */
+static int put_row(const struct move_file *f, const struct move_end *to, const char *object, struct err *err)
+{
+	int64_t one;
+	int rc = db_run(to->d, DB_begin, err, "");
+
+	if (!rc && object && (rc = db_int(to->d, &one, DB_object_named, err, "t", object)) == 0)
+		rc = err_set(err, ERR_CORRUPT, "%s: somebody else cleans up there", to->shown);
+	if (rc >= 0)
+		rc = db_run(to->d, DB_artifact_put, err, "tiitt", f->path, (int64_t)f->bytes, f->time_ns, f->sha256,
+			    object);
+	if (!rc)
+		rc = db_run(to->d, DB_commit, err, "");
+	if (rc && db_in_transaction(to->d))
+		db_run(to->d, DB_rollback, NULL, "");
+	return rc;
+}
+
+/* 1: an earlier try brought it. */
+static int is_there(struct move_file *f, struct move_end *from, struct move_end *to, struct err *err)
+{
+	struct move_file row;
+	int rc = to->begun ? find_row(to, f->path, &row, err) : 0;
+
+	if (rc > 0 && !*f->sha256)
+		rc = read_file(f, from, &(struct taking){ .err = err }) ? ERR_IO : 1;
+	return rc <= 0 ? rc : row.bytes == f->bytes && !strcmp(row.sha256, f->sha256);
+}
+
+static int copy_one(struct move_file *f, struct move_end *from, struct move_end *to, struct err *err)
+{
+	char object[33];
+	int rc;
+
+	if (to->objects)
+		rc = into_objects(f, from, to, object, err);
+	else if (!strcmp(from->files, to->files))
+		rc = *f->sha256 ? 0 : read_file(f, from, &(struct taking){ .err = err });
+	else
+		rc = into_folder(f, from, to, err);
+	return rc ? rc : put_row(f, to, to->objects ? object : NULL, err);
+}
+
+int move_files_copy(struct move_files *f, struct move_end *from, struct move_end *to, struct move_result *ret,
+		    struct err *err)
+{
+	int rc = 0;
+
+	for (size_t i = 0; i < f->n && rc >= 0; i++) {
+		rc = is_there(&f->list[i], from, to, err);
+		ret->kept += rc > 0;
+		if (!rc)
+			rc = copy_one(&f->list[i], from, to, err);
+		ret->files++;
+		ret->bytes += f->list[i].bytes;
+	}
+	return rc < 0 ? rc : 0;
+}

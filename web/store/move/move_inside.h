@@ -1,0 +1,54 @@
+/* move_inside.h: what the files of this room share: the two ends of a move. */
+#ifndef DPT_STORE_MOVE_INSIDE_H
+#define DPT_STORE_MOVE_INSIDE_H
+
+#include <limits.h>
+
+#include "tracker/object/object.h"
+#include "web/store/db/db.h"
+#include "web/store/move/dump.h"
+#include "web/store/move/move.h"
+
+struct store;
+
+struct move_end {
+	char db[PATH_MAX], shown[PATH_MAX]; /* shown: without a password */
+	char files[PATH_MAX];		    /* a folder, or s3://… */
+	char id[40];			    /* the store's */
+	struct store *lock;		    /* of a file; NULL: an address */
+	struct db *d;			    /* the source's in a transaction, one snapshot */
+	struct db *guard;		    /* of a target at an address: keeps others away */
+	struct object_client *objects;	    /* NULL: files is a folder */
+	const char *prefix;		    /* of objects, in files */
+	bool begun;			    /* the target: by an earlier try, from the same source */
+};
+
+int move_open_from(struct move_end *e, const struct move_place *p, struct err *err);
+int move_open_to(struct move_end *e, const struct move_place *p, const struct move_end *from, struct err *err);
+void move_close(struct move_end *e); /* one that is all zeros is fine */
+
+/* One file of a store. */
+struct move_file {
+	char *path;
+	uint64_t bytes;
+	int64_t time_ns;
+	char sha256[65]; /* "": nobody knows it yet */
+	char object[33];
+};
+
+struct move_files {
+	struct move_file *list; /* by path */
+	size_t n;
+};
+
+int move_files_list(struct move_files *ret, struct move_end *e, struct err *err);
+void move_files_done(struct move_files *f);
+
+/* Brings every file that the target does not have yet; fills in the digests of the list. */
+int move_files_copy(struct move_files *f, struct move_end *from, struct move_end *to, struct move_result *ret,
+		    struct err *err);
+
+/* Reads every file and fills in its digest. */
+int move_files_read(struct move_files *f, struct move_end *e, struct err *err);
+
+#endif
