@@ -611,3 +611,25 @@ test('the address of a saved view, of a bare experiment, of ends of axes', () =>
 	assert.deepEqual(p.parseView(q).limits, { 'train/loss': [0, null], 'panel a,b~c': [-1.5, 1e-9] });
 	assert.deepEqual(p.parseView(p.viewQuery(p.parseView(q))), p.parseView(q));
 });
+
+test('the text of a report: parts, what is frozen, a body that is edited without the data', () => {
+	const text = '# a\n\n```panel\nmetrics: x, y\nruns: 0123abcd\nscale: log\ncolour: red\n```\n'
+		+ 'b\n```c\nd\n```\n```panel\n';
+	const { parts } = p.readReport(text);
+	assert.deepEqual(parts.map((x) => Object.keys(x)[0]), ['text', 'panel', 'text']);
+	const { panel } = parts[1];
+	assert.deepEqual([panel.metrics, panel.runs, panel.log, panel.x, panel.wrong],
+		[['x', 'y'], ['0123abcd'], true, 'step', ['colour: red']]);
+	assert.match(parts[2].text, /```c\nd\n```\n```panel/, 'other blocks, and one without an end, are text');
+	const kept = p.withFrozen(text, 1, '{"a":1}');
+	assert.equal(p.readReport(kept).parts[1].panel.frozen, 1);
+	assert.equal(p.readReport(kept).data.get(1), '{"a":1}');
+	const body = p.bodyOf(kept);
+	assert.ok(!body.includes('{"a":1}') && body.includes('frozen: 1'));
+	assert.equal(p.withBody(kept, body), kept);
+	const live = p.withFrozen(kept, 1, null);
+	assert.equal(p.readReport(live).data.size, 0, 'what nobody shows is not kept');
+	assert.equal(p.readReport(p.withBody(kept, 'no panel')).data.size, 0);
+	assert.equal(p.parseView('?e=a&report=3&edition=2').edition, 2);
+	assert.equal(p.viewQuery(p.parseView('?e=a&report=3&edition=2&log')), '?e=a&report=3&edition=2');
+});

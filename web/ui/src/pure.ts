@@ -14,6 +14,7 @@ export * from './base/panel.ts';
 export * from './base/params.ts';
 export * from './base/pareto.ts';
 export * from './base/repeats.ts';
+export * from './base/report.ts';
 export * from './base/series.ts';
 export * from './base/side.ts';
 export * from './base/colour.ts';

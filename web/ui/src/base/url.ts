@@ -2,8 +2,8 @@
 import type { Direction } from './goal.ts';
 import type { Panel } from './panel.ts';
 
-/** side: runs side by side. */
-export type Page = 'compare' | 'run' | 'experiments' | 'side';
+/** side: runs side by side; report: one of them, or all. */
+export type Page = 'compare' | 'run' | 'experiments' | 'side' | 'report';
 /** time: since each run's start; clock: of the day. */
 export type XAxis = 'step' | 'time' | 'epoch' | 'clock';
 export type Band = 'minmax' | 'std' | 'se' | 't95';
@@ -76,6 +76,10 @@ export interface View {
 	limits: Record<string, Limits>;
 	/** Ids (8 digits) shown in the charts, null = the default choice. */
 	shown: string[] | null;
+	/** The report of its page; '' for the list of all. */
+	report: string;
+	/** Which of its texts, null = the newest. */
+	edition: number | null;
 	/** The saved view that this one began as; PLAIN: none, though the experiment has a default. */
 	saved: string | null;
 }
@@ -85,7 +89,7 @@ export const emptyView: View = {
 	filter: '', x: 'step', log: false, smooth: 0, full: false, zoom: null, epochZoom: null, hue: null, dash: null,
 	nest: false, parallel: false, axes: null, scatter: null, importance: false, panels: [], find: '', groups: {},
 		brushes: {},
-	group: [], band: 'minmax', middle: 'mean', limits: {}, shown: null, saved: null,
+	group: [], band: 'minmax', middle: 'mean', limits: {}, shown: null, report: '', edition: null, saved: null,
 };
 
 function num(s: string | null): number | null {
@@ -168,7 +172,8 @@ export function parseView(query: string): View {
 	const run = p.get('r');
 	const shown = p.get('o');
 	return {
-		page: run !== null ? 'run' : p.has('all') ? 'experiments' : p.has('side') ? 'side' : 'compare',
+		page: p.has('report') ? 'report' : run !== null ? 'run' : p.has('all') ? 'experiments'
+			: p.has('side') ? 'side' : 'compare',
 		experiment: p.get('e'),
 		run,
 		goal: goal === null ? null : goal.replace(/^[+-]/, ''),
@@ -198,6 +203,8 @@ export function parseView(query: string): View {
 		groups: groupsOf(p.getAll('gr')),
 		brushes: brushesOf(p.getAll('br')),
 		limits: limitsOf(p.getAll('y')),
+		report: p.get('report') ?? '',
+		edition: num(p.get('edition')),
 		saved: p.get('v'),
 		shown: shown === null ? null : shown.split('.').filter((s) => /^[0-9a-f]{1,32}$/.test(s)),
 	};
@@ -211,6 +218,11 @@ export function viewQuery(v: View): string {
 	if (v.page === 'experiments') return '?all';
 	if (v.experiment !== null) add('e', v.experiment);
 	if (v.page === 'side') out.push('side');
+	if (v.page === 'report') {
+		out.push('report' + (v.report && '=' + v.report));
+		if (v.edition !== null) add('edition', String(v.edition));
+		return '?' + out.join('&');
+	}
 	if (v.page === 'run' && v.run !== null) add('r', v.run);
 	if (v.goal !== null) add('g', (v.dir === 'min' ? '-' : '') + v.goal);
 	if (v.sort !== null) add('s', (v.desc ? '-' : '') + v.sort);

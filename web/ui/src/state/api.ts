@@ -223,7 +223,8 @@ function asked(keys: readonly string[]): Json {
 	return keys[0]?.startsWith(FORMULA) ? { formula: keys[0].slice(1) } : { keys };
 }
 
-async function askSeries(q: SeriesQuery, form?: 'line'): Promise<Json[]> {
+/** Series in buckets as the server sends them. */
+export async function askSeries(q: SeriesQuery, form?: 'line'): Promise<Json[]> {
 	const body: Json = { runs: q.runs, ...asked(q.keys), buckets: q.buckets, x: q.x };
 	if (form) body.form = form;
 	if (q.rank !== null) body.rank = q.rank;
@@ -266,12 +267,17 @@ export async function queryGroups(q: SeriesQuery, by: readonly string[], band: s
 	}));
 }
 
-/** Series in buckets, with every digit. */
-export async function querySeries(q: SeriesQuery): Promise<SeriesReply[]> {
-	return (await askSeries(q)).map((s) => ({
+/** What askSeries brought, read. */
+export function seriesIn(sent: readonly Json[]): SeriesReply[] {
+	return sent.map((s) => ({
 		run: String(s.run), key: String(s.key), rank: num(s.rank ?? -1), segment: Number(s.segment ?? 0),
 		columns: columns(s.buckets as Record<string, unknown[]>),
 	}));
+}
+
+/** Series in buckets, with every digit. */
+export async function querySeries(q: SeriesQuery): Promise<SeriesReply[]> {
+	return seriesIn(await askSeries(q));
 }
 
 export async function getChanges(since: string | null): Promise<{ token: string; runs: string[] }> {

@@ -3,8 +3,8 @@
 import { fieldAddress } from '../base/group.ts';
 import { FORMULA } from '../base/panel.ts';
 import type { BucketColumns, RunDetail, Series } from '../base/types.ts';
-import { num, queryGroups, queryLines, querySeries, request, type GroupReply, type Json, type SeriesReply } from
-	'./api.ts';
+import { askSeries, num, queryGroups, queryLines, querySeries, request, type GroupReply, type Json, type SeriesReply }
+	from './api.ts';
 import { view } from './view.ts';
 
 /** Zoomed curves carry a point beyond each edge, so that lines run to the border. */
@@ -49,6 +49,12 @@ export async function askGroups({ runs, keys, buckets, zoom }: CurveQuestion): P
 	const list = await queryGroups({ runs: [...runs], keys, rank: null, buckets, x: viewAxis(), ...range },
 		view.value.group.map(fieldAddress), view.value.band);
 	return named(keys, list);
+}
+
+/** Curves of the runs as a whole as the server sends them, with every digit, to be kept. */
+export function askWhole(runs: readonly string[], keys: readonly string[], buckets: number,
+	x: 'step' | 'elapsed' | 'epoch'): Promise<Json[]> {
+	return askSeries({ runs, keys, rank: -1, buckets, x });
 }
 
 /** What lies behind a step. */

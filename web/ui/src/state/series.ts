@@ -125,7 +125,7 @@ export async function fill(): Promise<void> {
 	}
 	const todo = missing();
 	if (!todo.length) {
-		const noCharts = !metricKeys.value.length || view.value.page === 'experiments';
+		const noCharts = !metricKeys.value.length || !['compare', 'run'].includes(view.value.page);
 		if (!asking && !loading.value && (wanted.size || noCharts)) settled.value = true;
 		return;
 	}

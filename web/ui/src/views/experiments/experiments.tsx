@@ -111,7 +111,8 @@ export function Experiments() {
 		.sort((a, b) => (b.last_time ?? 0) - (a.last_time ?? 0));
 	return (
 		<><main class="experiments">
-			<h1>Experiments</h1>
+			<h1>Experiments <a class="aside" href="?report" onClick={followed(() => s.go({ ...emptyView,
+				page: 'report' }, true))}>reports</a></h1>
 			{used.length > SEARCHED_FROM && <p><input type="search"
 				placeholder={`find among ${used.length}`}
 				aria-label="Find an experiment" value={words.value}

@@ -5,7 +5,7 @@ import * as s from '../../state/index.ts';
 import { artifactAddress, changeRun } from '../../state/run.ts';
 import { lazy } from '../base/lazy.tsx';
 
-const Markdown = lazy(() => import('./markdown.tsx').then((m) => m.Markdown));
+const Markdown = lazy(() => import('../base/markdown.tsx').then((m) => m.Markdown));
 const ROWS_MIN = 5;
 const ROWS_MAX = 20;
 

@@ -7,7 +7,7 @@ import type { Artifact } from '../../base/types.ts';
 import { artifactAddress, getText } from '../../state/run.ts';
 import { lazy } from '../base/lazy.tsx';
 
-const Markdown = lazy(() => import('./markdown.tsx').then((m) => m.Markdown));
+const Markdown = lazy(() => import('../base/markdown.tsx').then((m) => m.Markdown));
 const PICTURES = /\.(png|jpe?g|gif|webp|bmp|avif|svg)$/i;
 const TEXTS = new RegExp('\\.(txt|log|md|markdown|json|jsonl|csv|tsv|ya?ml|toml|ini|cfg|conf|xml|html?|py|c|h|cc|cpp|cu'
 	+ '|js|ts|sh|diff|patch|env|lock|requirements|rst|tex|sql)$'

@@ -1,0 +1,137 @@
+// Reports on the page: written, live and frozen panels, the texts that they had, and one HTML file that needs no
+// server.
+import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
+import { readFile } from 'node:fs/promises';
+import { test } from 'node:test';
+import { charted, require, says, until } from './browser.mjs';
+import { stage } from './stage.mjs';
+
+const WAIT = { timeout: 30000 };
+const here = stage();
+
+async function run(name, values) {
+	const { id } = await here.ask('POST', 'runs', { experiment: 'week', name });
+	await log(id, values);
+	return id;
+}
+
+const log = (id, values, from = 1) => here.ask('POST', `runs/${id}/metrics`, {
+	points: values.map((value, i) => ({ key: 'train/loss', step: from + i, value })) });
+
+const curve = (k) => Array.from({ length: 700 }, (_, i) => k / (i + 1) + 0.1 * k);
+
+/** What the table of a panel says, by run. */
+const numbers = (page, panel) => page.$$eval(`${panel} .numbers tbody tr`, (l) => Object.fromEntries(l.map((r) =>
+	[r.dataset.run, [...r.querySelectorAll('.num')].map((c) => c.textContent)])));
+
+/** The same from REST. */
+async function told() {
+	const { runs } = await here.ask('GET', 'runs?experiment=week');
+	return Object.fromEntries(runs.map((r) => {
+		const m = r.metrics['train/loss'];
+		return [r.id, [m.count, m.last, m.min, m.max].map(String)];
+	}));
+}
+
+const byRun = (series) => Object.fromEntries(series.map((x) => [x.run, x]));
+const asked = async (runs) => byRun((await here.ask('POST', 'series/query',
+	{ runs, keys: ['train/loss'], buckets: 200, x: 'step', rank: -1 })).series);
+
+test('written, frozen, exported: a frozen panel and its numbers stay, a live one follows', async (t) => {
+	const ids = [await run('a <b>', [...curve(1), 9]), await run('b', [1 / 3, 'NaN', 0.1 + 0.2])];
+	const page = await here.open(t, '?e=week');
+	await charted(page, 'train/loss', (d) => d.lines.length === 2);
+	await page.click('.head a:text-is("reports")');
+	await page.fill('[aria-label="Name of the report"]', 'first week');
+	await page.click('button:text-is("begin")');
+	await page.click('button:text-is("edit")');
+	await page.fill('[aria-label="Text of the report"]', '# What we saw\n\nIt **fell** <img src=x '
+		+ 'onerror=alert(1)>\n'
+		+ '\n```panel\nmetrics: train/loss\ntitle: kept\n```\n');
+	await page.fill('[aria-label="Metrics of the panel"]', 'train/loss');
+	await page.selectOption('[aria-label="Runs of the panel"]', 'shown');
+	await page.click('button:text-is("add a panel")');
+	await page.click('.reporteditor button:text-is("save")');
+	await charted(page, 'kept (2)', (d) => d.lines.length === 2);
+	await charted(page, 'train/loss (3)', (d) => d.lines.length === 2);
+	assert.equal(await page.locator('.reporttext img').count(), 0, 'markup of a text stays text');
+	await page.click('[aria-label="freeze kept (2)"]');
+	await page.waitForSelector('[data-frozen=true]', WAIT);
+	const then = await told();
+	const kept = await asked(ids);
+	assert.deepEqual(await numbers(page, '[data-frozen=true]'), then);
+
+	await log(ids[0], [77.25], 900);
+	await says(page, '[data-frozen=false] .numbers tbody', /77\.25/);
+	const now = await told();
+	assert.deepEqual(await numbers(page, '[data-frozen=false]'), now);
+	assert.notDeepEqual(now, then);
+	await page.reload();
+	await charted(page, 'kept (2)', (d) => d.lines.length === 2 && d.to === 701);
+	assert.deepEqual(await numbers(page, '[data-frozen=true]'), then, 'new points leave it as it was');
+	await charted(page, 'train/loss (3)', (d) => d.to === 900);
+
+	const [download] = await Promise.all([page.waitForEvent('download'),
+		page.click('button:text-is("save as HTML")')]);
+	const file = await download.path();
+	assert.equal(download.suggestedFilename(), 'first-week.html');
+	const html = await readFile(file, 'utf8');
+	const context = await here.browser.newContext({ offline: true });
+	t.after(() => context.close());
+	const alone = await context.newPage();
+	const asks = [];
+	alone.on('request', (r) => asks.push(r.url()));
+	await alone.setContent(html);
+	assert.deepEqual(asks.filter((u) => !u.startsWith('about:')), [], 'it asks nobody');
+	assert.deepEqual(await numbers(alone, '[data-frozen=true]'), then);
+	assert.deepEqual(await numbers(alone, '[data-frozen=false]'), now);
+	const inside = await alone.$$eval('script[data-series]', (l) => l.map((e) => JSON.parse(e.textContent)));
+	assert.deepEqual(byRun(inside[0]), kept, 'every bucket as REST said it when it was frozen');
+	assert.deepEqual(byRun(inside[1]), await asked(ids));
+	assert.equal(await alone.locator('svg').count(), 2);
+	assert.ok(await alone.$$eval('svg text', (l) => l.some((e) => e.textContent.includes('a <b>'))));
+	const clips = await alone.$$eval('clipPath', (l) => l.map((e) => e.id));
+	assert.equal(new Set(clips).size, clips.length, 'drawings do not clip by each other\'s shapes');
+	assert.equal(await alone.locator('button, img, canvas').count(), 0);
+});
+
+test('the texts that it had are shown as they were, and one can be made the newest', async (t) => {
+	const made = await here.ask('POST', 'reports', { experiment: 'week', name: 'plan', text: 'one' });
+	await here.ask('PATCH', 'reports/' + made.id, { text: 'two\n\n```panel\nmetric: x\nmetrics: no/such\n```' });
+	const page = await here.open(t, `?report=${made.id}`);
+	await says(page, '.reporttext', /two.*not understood: metric: x.*no points of this/s);
+	await page.selectOption('main select', '1');
+	await says(page, '.reporttext', /not the newest.*one/s);
+	await page.waitForURL(/edition=1/);
+	assert.equal(await page.locator('button:text-is("edit")').count(), 0);
+	await page.click('button:text-is("make this the newest")');
+	await says(page, '.reporttext', /edition 3.*one/s);
+	await page.goBack();
+	await page.goto(here.server.url + '?report');
+	await page.click('[aria-label="delete plan"]');
+	await says(page, '[role=status]', /plan is deleted/);
+	await page.click('[role=status] button:text-is("undo")');
+	await page.click('main td a:text-is("plan")');
+	await says(page, '.reporttext', /one/);
+	await page.goto(here.server.url + '?report=999999');
+	await says(page, 'main', /there is no report 999999/);
+});
+
+for (const [scheme, width] of [['light', 1280], ['dark', 390]])
+	test(`axe finds nothing serious in a report (${scheme}, ${width} px)`, async (t) => {
+		const { reports } = await here.ask('GET', 'reports?experiment=week');
+		const r = reports.find((x) => x.name === 'first week');
+		const page = await here.open(t, '');
+		await page.emulateMedia({ colorScheme: scheme });
+		await page.setViewportSize({ width, height: 844 });
+		await page.goto(here.server.url + '?report=' + r.id);
+		await charted(page, 'kept (2)', (d) => d.lines.length === 2);
+		await charted(page, 'train/loss (3)', (d) => d.lines.length === 2);
+		const wide = await page.evaluate(() => document.documentElement.scrollWidth);
+		assert.ok(wide <= width, 'it fits the screen');
+		await page.evaluate(readFileSync(require.resolve('axe-core/axe.min.js'), 'utf8'));
+		const { violations } = await page.evaluate(() => globalThis.axe.run(document));
+		assert.deepEqual(violations.filter((v) => /serious|critical/.test(v.impact)).map((v) =>
+			`${v.id}: ${v.nodes.map((n) => n.html).join(' ')}`), []);
+	});

@@ -1,0 +1,135 @@
+// One report: its text and panels, the texts that it had, and for those who may write the means to change it.
+import { useSignal, type Signal } from '@preact/signals';
+import { useEffect, useRef } from 'preact/hooks';
+import { when } from '../../base/format.ts';
+import { readReport, withFrozen } from '../../base/report.ts';
+import * as s from '../../state/index.ts';
+import { changeReport, freeze, frozenData, getReport, type Report } from '../../state/reports.ts';
+import { Empty, followed, NameForm } from '../base/bits.tsx';
+import { Markdown } from '../base/markdown.tsx';
+import { Editor } from './editor.tsx';
+import { saveOffline } from './offline.ts';
+import { PanelFigure, titleOf } from './panel.tsx';
+
+interface DocumentOptions {
+	r: Report;
+	/** Takes another text; null: the reader may not write, or this is an older text. */
+	put: ((text: string) => Promise<void>) | null;
+	fail: (e: Error) => void;
+}
+
+function Parts({ r, put, fail }: DocumentOptions) {
+	const toggle = (at: number, live: boolean) => {
+		const text = live ? freeze(r, [at]) : Promise.resolve(withFrozen(r.text, at, null));
+		text.then(put!).catch(fail);
+	};
+	return <>{readReport(r.text).parts.map((part, at) => {
+		if ('text' in part) return <Markdown key={at} text={part.text} imageOf={() => null} below={1} />;
+		const p = part.panel;
+		return <PanelFigure key={at} p={p} experiment={p.experiment || r.experiment}
+			name={`${titleOf(p)} (${at + 1})`}
+			frozen={p.frozen === null ? null : frozenData(r.text, p.frozen)}
+			toggle={put && (() => toggle(at, p.frozen === null))} />;
+	})}</>;
+}
+
+/** The texts that it had: another one is shown, the report itself stays as it is. */
+function History({ r }: { r: Report }) {
+	const newest = r.editions.at(-1)?.edition;
+	return (
+		<label>edition <select value={r.edition} onChange={(e) => {
+			const n = Number(e.currentTarget.value);
+			s.go({ edition: n === newest ? null : n }, true);
+		}}>{[...r.editions].reverse().map((x) => (
+			<option key={x.edition} value={x.edition}>{x.edition}, {when(x.time)}</option>))}
+		</select></label>
+	);
+}
+
+interface ToolOptions extends DocumentOptions {
+	editing: Signal<boolean>;
+	naming: Signal<boolean>;
+	article: () => Element | null;
+	/** Makes an older text the newest. */
+	restore: (() => void) | null;
+}
+
+function Tools({ r, put, fail, editing, naming, article, restore }: ToolOptions) {
+	const live = readReport(r.text).parts.flatMap((p, i) => ('panel' in p && p.panel.frozen === null ? [i] : []));
+	const all = { page: 'report' as const, report: '', edition: null };
+	return (
+		<p class="options">
+			<a class="button" href={s.addressOf(all)}
+				onClick={followed(() => s.go(all, true))}>all reports</a>
+			<History r={r} />
+			{restore && <button type="button" onClick={restore}>make this the newest</button>}
+			{put && <button type="button" onClick={() => (editing.value = true)}>edit</button>}
+			{put && <button type="button" onClick={() => (naming.value = true)}>rename</button>}
+			{put && live.length > 0 && <button type="button" title="keep what every panel shows now"
+				onClick={() => freeze(r, live).then(put).catch(fail)}>freeze all</button>}
+			<button type="button" title="one file that opens without a server"
+				onClick={() => article() && saveOffline(article()!, r.name).catch(fail)}>
+				save as HTML</button>
+		</p>
+	);
+}
+
+function Whole({ r, mayWrite, took, fail }: { r: Report; mayWrite: boolean; took: (r: Report) => void;
+	fail: (e: Error) => void; }) {
+	const editing = useSignal(false);
+	const naming = useSignal(false);
+	const article = useRef<HTMLElement>(null);
+	const old = r.edition !== r.editions.at(-1)?.edition;
+	const write = async (text: string) => took(await changeReport(r.id, { text }));
+	const put = mayWrite && !old ? write : null;
+	const restore = mayWrite && old
+		? () => void write(r.text).then(() => s.go({ edition: null })).catch(fail) : null;
+	return (
+		<>
+			<Tools r={r} put={put} fail={fail} editing={editing} naming={naming} restore={restore}
+				article={() => article.current} />
+			{naming.value && <NameForm was={r.name} close={() => (naming.value = false)}
+				save={async (name) => took(await changeReport(r.id, { name }))} />}
+			{editing.value && put && <Editor text={r.text} close={() => (editing.value = false)}
+				save={async (text) => {
+					await put(text);
+					editing.value = false;
+				}} />}
+			{!editing.value && <article ref={article} class="reporttext" data-edition={r.edition}>
+				<h1>{r.name}</h1>
+				<p class="dim">{r.experiment}, edition {r.edition} of {when(r.editions.find((x) =>
+					x.edition === r.edition)?.time ?? r.changed)}{old && ', not the newest'}</p>
+				<Parts r={r} put={put} fail={fail} />
+			</article>}
+		</>
+	);
+}
+
+export function Document({ id, edition }: { id: string; edition: number | null }) {
+	const report = useSignal<Report | null>(null);
+	const wrong = useSignal('');
+	const fail = (e: Error) => (wrong.value = e.message);
+	const took = (r: Report) => {
+		wrong.value = '';
+		report.value = r;
+		document.title = `${r.name} · dptrack`;
+	};
+	useEffect(() => {
+		let here = true;
+		getReport(id, edition).then((r) => {
+			if (!here) return;
+			took(r);
+			s.go({ experiment: r.experiment });
+		}, (e: Error) => here && fail(e));
+		return () => {
+			here = false;
+		};
+	}, [id, edition]);
+	const r = report.value;
+	if (!r && wrong.value) return <Empty title="This report cannot be shown"><p>{wrong.value}</p></Empty>;
+	if (!r) return <div class="wait" aria-busy="true" />;
+	return <>
+		{wrong.value && <p class="problem" role="alert">{wrong.value}</p>}
+		<Whole key={r.edition} r={r} mayWrite={s.session.value?.mayWrite === true} took={took} fail={fail} />
+	</>;
+}
