@@ -463,6 +463,40 @@ static void workers_block_signals(void **state)
 	assert_true(n >= 3);
 }
 
+/* One loader for several evaluations: the same batches each time, and nothing before it is asked for. */
+static void begins_again(void **state)
+{
+	(void)state;
+	for (int workers = 0; workers <= 2; workers++) {
+		struct loader_opts o = opts(1, 0, workers);
+		struct loader_batch b;
+		struct loader *l;
+		struct buf first, again;
+
+		o.epochs = 1;
+		o.resting = true;
+		l = opened(&o);
+		assert_int_equal(loader_next(l, &b, NULL), 0);
+		buf_init(&first, 1 << 26);
+		for (int round = 0; round < 3; round++) {
+			loader_rewind(l);
+			buf_init(&again, 1 << 26);
+			while (loader_next(l, &b, NULL) == 1) {
+				assert_int_equal(b.epoch, o.first_epoch);
+				buf_add(round ? &again : &first, b.inputs,
+					(size_t)b.count * EACH * dtype_bytes(o.dtype));
+				loader_release(l, &b);
+			}
+			assert_true(first.len > 0);
+			assert_int_equal(round ? again.len : first.len, first.len);
+			assert_memory_equal(round ? again.data : first.data, first.data, first.len);
+			buf_done(&again);
+		}
+		buf_done(&first);
+		loader_close(l);
+	}
+}
+
 static void nonsense_is_refused(void **state)
 {
 	struct loader_opts o = opts(1, 0, 0);
@@ -499,6 +533,7 @@ int main(void)
 		cmocka_unit_test(what_cannot_be_read_is_named),
 		cmocka_unit_test(slow_batches_are_waited_for_and_close_does_not_wait),
 		cmocka_unit_test(workers_block_signals),
+		cmocka_unit_test(begins_again),
 		cmocka_unit_test(nonsense_is_refused),
 	};
 	struct err err = ERR_INIT;

@@ -5,7 +5,7 @@ import os
 import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "train"))
-from helper import BUILD, Folder, check, dptrain, finish, sanitized, skip
+from helper import BUILD, Folder, check, dptrain, finish, make_set, sanitized, skip
 
 FAKE = os.path.join(BUILD, "tests", "fakes", "cuda", ".libs")
 COUNTER = os.path.join(BUILD, "tests", "train", ".libs", "alloc_count.so")
@@ -16,14 +16,18 @@ RUNS = [
     ("GPT in fp16, node by node", [*GPT, "--precision", "fp16", "--no-cuda-graphs"]),
     ("ResNet in fp32", ["--model", "resnet20", "--image-size", 8, "--synthetic", "-b", 2]),
     ("two ranks", [*GPT, "--nproc-per-node", 2, "--strategy", "fsdp"]),
+    ("tail batches and evaluations", None),
 ]
 # The recorder's writer thread may let a buffer grow a few times.
 ALLOWED = 15
 
 
 def allocations(flags, steps):
+    """flags None: a ResNet on a set whose epochs of three steps end with a smaller batch and an evaluation, which has one too."""
     with Folder() as tmp:
         base = os.path.join(tmp, "count")
+        if flags is None:
+            flags = ["--model", "resnet20", "--data-path", make_set(tmp, 10, 7, size=8), "-b", 4, "--epochs", 100]
         p = dptrain(*flags, "--backend", "cuda", "--max-steps", steps, "--system-interval", 0, "--runs-dir", os.path.join(tmp, "runs"),
                     env={"DPTRAIN_BACKEND_PATH": FAKE, "DPTRAIN_FAKE_DEVICES": "2", "LD_PRELOAD": COUNTER,
                          "ALLOC_COUNT_FILE": base, "ALLOC_COUNT_OF": "dptrain libc."})

@@ -33,6 +33,7 @@ static struct loader_opts opts_of(const struct loading_opts *o)
 				     .slots = cfg->workers < 0 ? AUTO_SLOTS : 0,
 				     .augment = training ? cfg->augment : 0,
 				     .epochs = training ? 0 : 1,
+				     .resting = o->resting,
 				     .slow_s = o->slow_s,
 				     .worked = o->worked,
 				     .worked_user = o->worked_user,

@@ -14,6 +14,7 @@ struct loading_opts {
 	const struct subject *subject;
 	const struct course *course;
 	enum split split; /* of training: on and on from step; of evaluation: once through */
+	bool resting;	  /* as loader_opts has it */
 	int64_t step;	  /* optimiser steps that are done */
 	int active;	  /* threads that work ahead at first, with --workers auto */
 	void *memory;	  /* that was planned; NULL: none */

@@ -174,6 +174,7 @@ int engine_load(struct loader **ret, struct engine *e, enum split split, struct 
 						    .subject = &e->subject,
 						    .course = &e->course,
 						    .split = split,
+						    .resting = split == SPLIT_VAL,
 						    .step = e->step,
 						    .active = e->loading[split].n,
 						    .memory = prepared_loader(&e->prepared, split),
@@ -187,6 +188,8 @@ int engine_begin(struct engine *e, struct err *err)
 {
 	int rc = engine_load(&e->loader, e, SPLIT_TRAIN, err);
 
+	if (!rc && e->course.evaluates && !e->evaluation)
+		rc = engine_load(&e->evaluation, e, SPLIT_VAL, err);
 	rank_limit(&e->rank, e->rank.cfg->ddp_timeout);
 	e->mark_s = clock_mono_s();
 	e->until_s = e->rank.cfg->command == COMMAND_DOCTOR ? e->mark_s + e->rank.cfg->seconds : INFINITY;
@@ -198,6 +201,7 @@ void engine_close(struct engine *e)
 	if (!e)
 		return;
 	loader_close(e->loader);
+	loader_close(e->evaluation);
 	exec_free(e->exec);
 	trace_free(e->trace);
 	watch_free(e->watch);

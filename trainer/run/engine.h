@@ -30,6 +30,7 @@ struct engine {
 	struct tensors tensors;
 	struct exec *exec;
 	struct loader *loader; /* of training; opened by engine_begin */
+	struct loader *evaluation; /* of the evaluation set, at its end between two evaluations; NULL: not open */
 	struct workers loading[SPLIT_COUNT]; /* --workers auto: of training, of evaluation */
 	struct hooks hooks;
 	struct trace *trace; /* of --trace-steps; NULL: none */
@@ -59,9 +60,9 @@ int engine_open_evaluation(struct engine **ret, const struct engine_evaluation *
 /* Opens only what a plan needs: no ranks, no tensor memory, no training data read but its shape. */
 int engine_open_plan(struct engine **ret, const struct job *job, const struct seat *seat, struct err *err);
 
-int engine_begin(struct engine *e, struct err *err); /* starts the loader; the first step's clock */
+int engine_begin(struct engine *e, struct err *err); /* starts the loaders; the first step's clock */
 
-/* A loader of the evaluation set, or (SPLIT_TRAIN) of training from e->step on. */
+/* A loader of the evaluation set, at its end, or (SPLIT_TRAIN) of training from e->step on. */
 int engine_load(struct loader **ret, struct engine *e, enum split split, struct err *err);
 
 bool engine_is_root(const struct engine *e);

@@ -111,27 +111,52 @@ static void adjust_loading(struct engine *e, struct loader *loader, double wait_
 	*mark_s = now;
 }
 
-static int evaluate_part(struct engine *e, double sums[SUMS], double *outputs, struct err *err)
+/* The set from its beginning. What an evaluation needs was there before the first step, in runs that train. */
+static int open_set(struct engine *e, struct err *err)
 {
-	struct loader *loader = NULL;
-	bool planned = false;
+	int rc = e->evaluation ? 0 : engine_load(&e->evaluation, e, SPLIT_VAL, err);
+
+	if (rc)
+		return rc;
+	loader_rewind(e->evaluation);
+	if (e->rank.cfg->workers < 0)
+		loader_set_active(e->evaluation, e->loading[SPLIT_VAL].n);
+	return 0;
+}
+
+/* Every batch, or those until somebody asks the run to stop. */
+static int evaluate_set(struct engine *e, double sums[SUMS], double *outputs, struct err *err)
+{
 	struct loader_batch b;
 	double mark_s = clock_mono_s();
+	int rc = 0;
+
+	while (!rc && !sums[SUM_STOPPED] && (rc = loader_next(e->evaluation, &b, err)) == 1) {
+		rc = evaluate_batch(e, &b, sums, outputs, err);
+		loader_release(e->evaluation, &b);
+		adjust_loading(e, e->evaluation, b.wait_s, &mark_s);
+		if (!rc)
+			rc = vote_to_stop(e, &sums[SUM_STOPPED], err);
+	}
+	return rc;
+}
+
+static int evaluate_part(struct engine *e, double sums[SUMS], double *outputs, struct err *err)
+{
+	bool planned = false;
 	int rc;
 
 	for (int i = 0; i < e->prepared.n_programs; i++)
 		planned |= e->prepared.program[i]->kind == PROGRAM_EVAL;
 	if (!planned)
 		return err_set(err, ERR_UNSUPPORTED, "this run has no evaluation set");
-	rc = engine_load(&loader, e, SPLIT_VAL, err);
-	while (!rc && !sums[SUM_STOPPED] && (rc = loader_next(loader, &b, err)) == 1) {
-		rc = evaluate_batch(e, &b, sums, outputs, err);
-		loader_release(loader, &b);
-		adjust_loading(e, loader, b.wait_s, &mark_s);
-		if (!rc)
-			rc = vote_to_stop(e, &sums[SUM_STOPPED], err);
+	rc = open_set(e, err);
+	if (!rc)
+		rc = evaluate_set(e, sums, outputs, err);
+	if (rc || sums[SUM_STOPPED]) { /* not at its end */
+		loader_close(e->evaluation);
+		e->evaluation = NULL;
 	}
-	loader_close(loader);
 	return rc;
 }
 

@@ -400,6 +400,25 @@ void loader_release(struct loader *l, const struct loader_batch *b)
 	pthread_mutex_unlock(&l->lock);
 }
 
+/* Where it begins. Under the lock, or before there are workers. */
+static void begin(struct loader *l)
+{
+	l->epoch = l->o.first_epoch;
+	l->step = l->o.first_step;
+	l->micro = 0;
+	l->ahead.epoch = l->epoch;
+	l->ahead.step = l->step;
+	l->ahead.micro = l->ahead.place = 0;
+}
+
+void loader_rewind(struct loader *l)
+{
+	pthread_mutex_lock(&l->lock);
+	begin(l);
+	pthread_cond_broadcast(&l->work);
+	pthread_mutex_unlock(&l->lock);
+}
+
 void loader_spent(struct loader *l, double *ret_s, double *ret_cpu_s)
 {
 	pthread_mutex_lock(&l->lock);
@@ -506,8 +525,9 @@ int loader_open(struct loader **ret, const struct loader_opts *o, struct err *er
 		return err_set(err, ERR_NOMEM, "out of memory");
 	l->o = *o;
 	l->current = -1;
-	l->epoch = o->first_epoch;
-	l->step = o->first_step;
+	begin(l);
+	if (o->resting)
+		l->epoch += o->epochs;
 	slots_measure(&l->size, o); /* which check_opts knows to be possible */
 	l->fill = slots_fill(o);
 	fill_init(&l->fill);
@@ -516,8 +536,6 @@ int loader_open(struct loader **ret, const struct loader_opts *o, struct err *er
 	cond_init(&l->work);
 	cond_init(&l->ready);
 	l->fill.stop = &l->stop;
-	l->ahead.epoch = l->epoch;
-	l->ahead.step = l->step;
 	rc = order_init(&l->order, &o->sampler, err);
 	if (!rc && o->dataset->far)
 		rc = order_init(&l->ahead.order, &o->sampler, err);

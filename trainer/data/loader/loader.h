@@ -31,6 +31,7 @@ struct loader_opts {
 	unsigned augment;     /* bits of enum dataset_augment */
 	int64_t first_epoch, first_step; /* where to begin, from 0; O(1) but for the epoch's order */
 	int64_t epochs;       /* ends after so many epochs, the first one (even from its middle) included; 0: never */
+	bool resting;	      /* stands at its end, with nothing read, until loader_rewind; of those that have one */
 	double slow_s;        /* tests of data_wait: every batch takes at least so long to fill */
 	/* Optional: told after each piece of work of a thread, numbered from 0, when it was done (clock_mono_s). Called
 	 * by several threads, one at a time; must not wait. */
@@ -64,6 +65,9 @@ int loader_open(struct loader **ret, const struct loader_opts *o, struct err *er
  * sample could not be read (ERR_USAGE, named), or the caller holds every slot already (ERR_BUSY). */
 int loader_next(struct loader *l, struct loader_batch *ret, struct err *err);
 void loader_release(struct loader *l, const struct loader_batch *b); /* in any order */
+
+/* At the end, with every batch released: begins again as it was opened. Allocates nothing. */
+void loader_rewind(struct loader *l);
 
 /* From now on n workers, from none to all (as it begins), work ahead; the others only while the caller waits in
  * loader_next, on the batch that it waits for. What is delivered stays the same. */
