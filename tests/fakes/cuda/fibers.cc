@@ -5,10 +5,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "tests/fakes/cuda/bounds.h"
+
 #define THREADS_MAX 1024
 #define STACK_BYTES (128 << 10)
 #define SHARED_BYTES (48 << 10) /* what a block may declare on every GPU */
 #define DECLARATIONS_MAX 16
+#define SHARED_ALIGN 16
 
 struct emulated_index threadIdx, blockIdx, blockDim, gridDim;
 
@@ -16,8 +19,7 @@ enum state { FRESH, READY, AT_BARRIER, AT_EXCHANGE, ENDED };
 
 struct fiber {
 	void *sp;
-	char *stack;
-	int thread;
+	struct bounds_stack stack;
 };
 
 struct declaration {
@@ -33,6 +35,7 @@ static struct {
 	uint64_t brought[THREADS_MAX];
 	int current;
 	void *scheduler; /* its stack pointer while a fiber runs */
+	struct bounds_stack scheduler_stack;
 	struct fiber *pool[THREADS_MAX];
 	int pooled;
 	struct declaration declared[DECLARATIONS_MAX];
@@ -41,7 +44,7 @@ static struct {
 	uint64_t draw;
 } run;
 
-alignas(16) static unsigned char shared[SHARED_BYTES];
+alignas(SHARED_ALIGN) static unsigned char shared[SHARED_BYTES + DECLARATIONS_MAX * BOUNDS_GAP];
 
 #if !defined(__x86_64__)
 #error "the emulation switches stacks for x86-64 only"
@@ -65,12 +68,15 @@ static void give_way(enum state s)
 	struct fiber *f = run.of[run.current];
 
 	run.state[run.current] = s;
+	bounds_leave(&f->stack, &run.scheduler_stack);
 	emulated_switch(&f->sp, run.scheduler);
+	bounds_arrive(&f->stack, &run.scheduler_stack);
 }
 
 /* Each thread that this stack is given. */
 static void fiber_main(void)
 {
+	bounds_arrive(&run.of[run.current]->stack, &run.scheduler_stack);
 	for (;;) {
 		struct fiber *f = run.of[run.current];
 
@@ -83,16 +89,17 @@ static void fiber_main(void)
 static struct fiber *fiber_take(void)
 {
 	struct fiber *f;
+	char *stack;
 	void **sp;
 
 	if (run.pooled)
 		return run.pool[--run.pooled];
 	f = (struct fiber *)calloc(1, sizeof(*f));
-	if (f)
-		f->stack = (char *)aligned_alloc(64, STACK_BYTES);
-	if (!f || !f->stack)
+	stack = (char *)aligned_alloc(64, STACK_BYTES);
+	if (!f || !stack)
 		die("out of memory for threads");
-	sp = (void **)(f->stack + STACK_BYTES) - 2;
+	f->stack = { stack, STACK_BYTES, NULL };
+	sp = (void **)(stack + STACK_BYTES) - 2;
 	*sp = (void *)fiber_main;
 	f->sp = sp - 6; /* six registers, popped before the return into fiber_main */
 	return f;
@@ -105,7 +112,9 @@ static void resume(int t)
 	run.state[t] = READY;
 	run.current = t;
 	threadIdx.x = (unsigned)t;
+	bounds_leave(&run.scheduler_stack, &run.of[t]->stack);
 	emulated_switch(&run.scheduler, run.of[t]->sp);
+	bounds_arrive(&run.scheduler_stack, &run.of[t]->stack);
 }
 
 /* Threads from first on wait for each other; all of them are there. */
@@ -165,7 +174,9 @@ static void run_block(int n)
 {
 	bool left = true;
 
+	bounds_open(shared, sizeof(shared));
 	memset(shared, 0xff, sizeof(shared));
+	bounds_shut(shared, sizeof(shared));
 	run.n_declared = 0;
 	run.shared_used = 0;
 	memset(run.state, FRESH, sizeof(run.state));
@@ -215,15 +226,17 @@ uint64_t emulated_exchange(uint64_t bits, unsigned lane)
 
 void *emulated_shared(const void *declaration, size_t bytes)
 {
-	size_t at = (run.shared_used + 15) / 16 * 16;
+	const size_t begin = (run.shared_used + SHARED_ALIGN - 1) / SHARED_ALIGN * SHARED_ALIGN;
+	const size_t at = begin + (size_t)run.n_declared * BOUNDS_GAP;
 
 	for (int i = 0; i < run.n_declared; i++)
 		if (run.declared[i].name == declaration)
 			return shared + run.declared[i].at;
-	if (at + bytes > SHARED_BYTES || run.n_declared == DECLARATIONS_MAX)
+	if (begin + bytes > SHARED_BYTES || run.n_declared == DECLARATIONS_MAX)
 		die("more shared memory than a block has");
 	run.declared[run.n_declared++] = { declaration, at };
-	run.shared_used = at + bytes;
+	run.shared_used = begin + bytes;
+	bounds_open(shared + at, bytes);
 	return shared + at;
 }
 

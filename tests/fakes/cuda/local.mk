@@ -1,7 +1,7 @@
 # The cuda module on a device that is not there: its sources and kernels, compiled by g++ and linked with fakes of CUDA's
 # libraries. `DPTRAIN_BACKEND_PATH=build/tests/fakes/cuda/.libs dptrain --backend cuda …` runs whole on it.
 # Libraries lie beside it under the real ones' names, for DPTRAIN_CUDA_LIBS; all of them work on libdevice.
-fake_device_sources = tests/fakes/cuda/cudart.cc tests/fakes/cuda/emulate.h tests/fakes/cuda/enqueue.h \
+fake_device_sources = tests/fakes/cuda/bounds.h tests/fakes/cuda/cudart.cc tests/fakes/cuda/emulate.h tests/fakes/cuda/enqueue.h \
 	tests/fakes/cuda/fibers.cc tests/fakes/cuda/fibers.h tests/fakes/cuda/matrices.cc \
 	tests/fakes/cuda/memory.cc tests/fakes/cuda/memory.h \
 	tests/fakes/cuda/queue.cc tests/fakes/cuda/queue.h
@@ -10,7 +10,12 @@ fake_libraries = tests/fakes/cuda/cublaslt.c tests/fakes/cuda/cudnn.c tests/fake
 EXTRA_DIST += $(fake_device_sources) tests/fakes/cuda/nccl.cc $(fake_libraries)
 
 if HAVE_CUDA
+# A sanitizer's run-time is the program's, which C++ libraries are not linked with.
+if SANITIZERS
+fake_library_flags = $(AM_LDFLAGS) -no-undefined -rpath /nowhere
+else
 fake_library_flags = $(AM_LDFLAGS) -no-undefined -Wl,-z,defs -rpath /nowhere
+endif
 check_LTLIBRARIES += tests/fakes/cuda/libdevice.la tests/fakes/cuda/dptrain_cuda.la
 fake_cuda_flags = -std=c++20 -O2 -g -Wall -Wextra -fno-exceptions -fno-rtti $(SANITIZER_FLAGS)
 tests_fakes_cuda_libdevice_la_SOURCES = $(fake_device_sources)

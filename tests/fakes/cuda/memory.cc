@@ -7,6 +7,10 @@
 #include <algorithm>
 #include <vector>
 
+#include "tests/fakes/cuda/bounds.h"
+
+#define PAGE ((size_t)4096)
+
 struct area {
 	char *p;
 	size_t bytes, used;
@@ -16,11 +20,24 @@ struct area {
 static std::vector<struct area> areas;
 static int opened;
 
+static bool allocated; /* once anything of the device was */
+
+static size_t bytes_of(const char *name, size_t usual)
+{
+	const char *given = getenv(name);
+
+	return given ? strtoull(given, NULL, 10) : usual;
+}
+
 static size_t room(void)
 {
-	const char *given = getenv("DPTRAIN_FAKE_MEMORY");
+	return bytes_of("DPTRAIN_FAKE_MEMORY", (size_t)8 << 30);
+}
 
-	return given ? strtoull(given, NULL, 10) : (size_t)8 << 30;
+/* By other processes: from the start, and when this one begins to allocate. */
+static size_t taken(void)
+{
+	return bytes_of("DPTRAIN_FAKE_TAKEN", 0) + (allocated ? bytes_of("DPTRAIN_FAKE_TAKEN_LATER", 0) : 0);
 }
 
 static size_t used(void)
@@ -32,19 +49,23 @@ static size_t used(void)
 	return sum;
 }
 
+/* Between two pages that nobody may touch, where the sanitizer looks. */
 static void *area_new(size_t bytes, bool device)
 {
-	const size_t pages = (bytes + 4095) / 4096 * 4096;
+	const size_t pages = (bytes + PAGE - 1) / PAGE * PAGE;
 	const int access = device && !opened ? PROT_NONE : PROT_READ | PROT_WRITE;
-	void *p;
+	char *p;
 
-	if (!bytes || (device && used() + bytes > room()))
+	allocated |= device;
+	if (!bytes || (device && used() + taken() + bytes > room()))
 		return NULL;
-	p = mmap(NULL, pages, access, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	p = (char *)mmap(NULL, pages + 2 * PAGE, access, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	if (p == MAP_FAILED)
 		return NULL;
-	areas.push_back({ (char *)p, pages, bytes, device });
-	return p;
+	bounds_shut(p, pages + 2 * PAGE);
+	bounds_open(p + PAGE, bytes);
+	areas.push_back({ p + PAGE, pages, bytes, device });
+	return p + PAGE;
 }
 
 void *memory_device_new(size_t bytes)
@@ -71,7 +92,8 @@ bool memory_free(void *p)
 
 	if (at == areas.end())
 		return false;
-	munmap(at->p, at->bytes);
+	bounds_open(at->p - PAGE, at->bytes + 2 * PAGE);
+	munmap(at->p - PAGE, at->bytes + 2 * PAGE);
 	areas.erase(at);
 	return true;
 }
@@ -93,7 +115,7 @@ bool memory_is_pinned(const void *p)
 void memory_room(size_t *ret_free, size_t *ret_total)
 {
 	*ret_total = room();
-	*ret_free = *ret_total - used();
+	*ret_free = *ret_total - used() - taken();
 }
 
 static void protect(int access)

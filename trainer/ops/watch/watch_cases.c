@@ -40,12 +40,12 @@ static void steps(const struct op_case *c, struct case_values *v)
 	}
 }
 
-/* Counts are exact; squares are summed in f64. */
+/* Counts are exact; squares are summed in f64, whose roundings show in f64 alone. */
 static double bound(const struct case_values *v, int k, double *terms)
 {
 	for (int i = 0; i < WATCH_VALUES; i++)
 		terms[i] = i == WATCH_SUMSQ || i == WATCH_LARGEST ? v->out[k][i] : 0;
-	return 1;
+	return v->node->in[0]->dtype == DTYPE_F64 ? (double)case_count(v->node->in[0]) : 1;
 }
 
 const struct op_case cases_watch[] = {
