@@ -91,7 +91,8 @@ def dead_rank():
                 p.kill()
                 p.wait()
         check(took < 5, "the other rank ends within 5 s of the death, not %.1f" % took)
-        check(ranks[0].returncode == 1 and "rank 1 died" in said, "exit %d: %s" % (ranks[0].returncode, said[-500:]))
+        check(ranks[0].returncode == 1 and said.splitlines()[-1:] == ["dptrain: error: rank 0: rank 1 died"],
+              "exit %d: %s" % (ranks[0].returncode, said[-500:]))
 
 
 def main():

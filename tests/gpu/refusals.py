@@ -13,17 +13,26 @@ NCCL = os.path.exists(os.path.join(FAKE, "libnccl.so.2"))
 NET = ["--model", "gpt2-124m", "--n-layer", 1, "--n-head", 2, "--n-embd", 16, "--block-size", 8, "--vocab-size", 32,
        "--synthetic", "--seq-len", 8, "-b", 2, "--max-steps", 1]
 
-# environment of the fake, flags, what the line says, exit code
+HOST = "backend cuda cannot run here: "
+OLD = "compute capability 7.5; 8.0 or newer is needed"
+# 25 MiB are planned of it, with the workspaces that the fakes of the libraries ask for.
+LARGE = ["--n-embd", 64, "--vocab-size", 8192, "-b", 64]
+FITS = "what fits: --batch-size 32 --grad-accum-steps 2 (18 MiB)"
+PLANNED = all(os.path.exists(os.path.join(FAKE, name)) for name in ("libcudnn.so.9", "libcublasLt.so.13"))
+GIB_8 = 8 << 30
+
+# environment of the fake, flags, the line, exit code
 REFUSED = [
-    ({"DPTRAIN_FAKE_DRIVER": "0"}, [], "backend cuda cannot run here: no NVIDIA driver is installed; install driver 580 or newer", 1),
-    ({"DPTRAIN_FAKE_DRIVER": "12080"}, [],
-     "backend cuda cannot run here: the NVIDIA driver is made for CUDA 12.8; CUDA 13.0 needs driver 580 or newer", 1),
-    ({"DPTRAIN_FAKE_DEVICES": "0"}, [], "backend cuda cannot run here: no usable GPU (no CUDA-capable device is detected)", 1),
-    ({"DPTRAIN_FAKE_CAPABILITY": "75"}, [],
-     "backend cuda cannot run here: device 0 has compute capability 7.5; 8.0 or newer is needed", 1),
-    ({"DPTRAIN_FAKE_MEMORY": "400000"}, ["-b", 64], "but the GPU has 0 MiB free; what fits: ", 2),
-    ({"DPTRAIN_FAKE_DEVICES": "3", "DPTRAIN_FAKE_OLD": "2"}, ["--device", 2],
-     "backend cuda: device 2 has compute capability 7.5; 8.0 or newer is needed", 1),
+    ({"DPTRAIN_FAKE_DRIVER": "0"}, [], HOST + "no NVIDIA driver is installed; install driver 580 or newer", 1),
+    ({"DPTRAIN_FAKE_DRIVER": "12080"}, [], HOST + "the NVIDIA driver is made for CUDA 12.8; CUDA 13.0 needs driver 580 or newer", 1),
+    ({"DPTRAIN_FAKE_DEVICES": "0"}, [], HOST + "no usable GPU (no CUDA-capable device is detected)", 1),
+    ({"DPTRAIN_FAKE_CAPABILITY": "75"}, [], HOST + "device 0 has " + OLD, 1),
+    ({"DPTRAIN_FAKE_DEVICES": "3", "DPTRAIN_FAKE_OLD": "2"}, ["--device", 2], "backend cuda: device 2 has " + OLD, 1),
+    ({"DPTRAIN_FAKE_MEMORY": str(20 << 20)}, LARGE, "the plan needs 25 MiB, but the GPU has 20 of 20 MiB free; " + FITS, 2),
+    ({"DPTRAIN_FAKE_TAKEN": str(GIB_8 - (20 << 20))}, LARGE, "the plan needs 25 MiB, but the GPU has 20 of 8192 MiB free: other "
+     "processes have taken memory of it (nvidia-smi names them); " + FITS, 2),
+    ({"DPTRAIN_FAKE_TAKEN_LATER": str(GIB_8 - (20 << 20))}, LARGE, "cuda: the plan needs 25 MiB on the GPU, which has 20 of 8192 "
+     "MiB free by now: other processes take memory of it (nvidia-smi names them)", 1),
     ({}, ["--nproc-per-node", 2],
      "backend cuda: there is 1 GPU for 2 ranks; use --nproc-per-node 1, or --share-gpu, which is correct and slow", 2),
     ({"DPTRAIN_FAKE_DEVICES": "4"}, ["--device", 5], "--device 5: there are 4 GPUs, numbered from 0", 2),
@@ -41,20 +50,67 @@ REFUSED = [
 
 
 def testable(rows):
-    """Without NCCL's header the module says so wherever several ranks would meet."""
-    if NCCL:
-        return rows
-    print("left out: several ranks on GPUs (the fake of NCCL was not built: no header of NCCL)")
-    return [row for row in rows if "--nproc-per-node" not in row[1]]
+    """Without NCCL's header the module says so wherever several ranks would meet; without the others' it plans otherwise."""
+    if not NCCL:
+        print("left out: several ranks on GPUs (the fake of NCCL was not built: no header of NCCL)")
+        rows = [row for row in rows if "--nproc-per-node" not in row[1]]
+    if not PLANNED:
+        print("left out: sizes of plans (the fakes of cuDNN and cuBLASLt were not built: no headers)")
+        rows = [row for row in rows if row[1] is not LARGE]
+    return rows
+
+
+def said_by(p):
+    """Errors and warnings, without the program's name."""
+    return [line.split(": ", 2)[2] for line in p.stderr.splitlines() if re.match("dptrain: (error|warning): ", line)]
 
 
 def refused(folder):
-    for env, flags, says, code in testable(REFUSED):
+    """--backend cuda never falls to another: it says one line and ends."""
+    for env, flags, line, code in testable(REFUSED):
         p = dptrain(*NET, "--backend", "cuda", "--runs-dir", folder, *flags, env={"DPTRAIN_BACKEND_PATH": FAKE, **env})
         name = " ".join("%s=%s" % e for e in env.items())
-        lines = [line for line in p.stderr.splitlines() if says in line]
-        check(lines, "%s: no line says %r: %s" % (name, says, p.stderr))
+        check(said_by(p) == [line], "%s: the line is %r, not %s" % (name, line, p.stderr))
         check(p.returncode == code, "%s: exit %d, not %d" % (name, p.returncode, code))
+
+
+PRODUCTS = "products without cuBLASLt are far slower: cuBLASLt "
+CONVOLUTIONS = "convolutions without cuDNN are far slower: cuDNN "
+BLAS_PIN, DNN_PIN, NCCL_PIN = "nvidia-cublas==13.1.0.3", "nvidia-cudnn-cu13==9.19.0.56", "nvidia-nccl-cu13==2.28.9"
+MISSING = "(%s) is not found; name its folder in DPTRAIN_CUDA_LIBS (pip install %s brings it)"
+
+
+def module_alone(folder):
+    """Where the module lies without its libraries: a copy that looks for them, and the loader for it, in folders that are
+    not there, and what it is linked with."""
+    with open(os.path.join(FAKE, "dptrain_cuda.so"), "rb") as f:
+        binary = f.read()
+    built = os.path.realpath(FAKE).encode()
+    check(built in binary, "the module knows where its libraries are")
+    os.mkdir(folder)
+    with open(os.path.join(folder, "dptrain_cuda.so"), "wb") as f:
+        f.write(binary.replace(built, b"/nowhere".ljust(len(built), b"x")))
+    os.symlink(os.path.join(FAKE, "libdevice.so"), os.path.join(folder, "libdevice.so"))
+    return {"DPTRAIN_BACKEND_PATH": folder, "LD_LIBRARY_PATH": folder, "DPTRAIN_FAKE_DEVICES": "2"}
+
+
+def libraries(folder):
+    """Without one that only makes it faster it runs and says what that costs; without NCCL ranks cannot meet."""
+    alone = module_alone(os.path.join(folder, "alone"))
+    old = {"DPTRAIN_BACKEND_PATH": FAKE, "DPTRAIN_FAKE_CUBLASLT_VERSION": "120000", "DPTRAIN_FAKE_CUDNN_VERSION": "80000"}
+    rows = [
+        (alone, [], "backend cuda: %s%s; %s%s" % (PRODUCTS, MISSING % ("libcublasLt.so.13", BLAS_PIN),
+                                                  CONVOLUTIONS, MISSING % ("libcudnn.so.9", DNN_PIN)), 0),
+        (old, [], "backend cuda: %s12.0.0 is too old: 13.0 or newer is needed (pip install %s brings it); %s8.0.0 is too old: 9.11 "
+         "or newer is needed (pip install %s brings it)" % (PRODUCTS, BLAS_PIN, CONVOLUTIONS, DNN_PIN), 0),
+        (alone, ["--nproc-per-node", 2], "NCCL " + MISSING % ("libnccl.so.2", NCCL_PIN), 1),
+    ]
+    if not PLANNED:
+        rows = rows[2:]
+    for env, flags, line, code in testable(rows):
+        p = dptrain(*NET, "--backend", "cuda", "--runs-dir", folder, *flags, env=env)
+        check(line in said_by(p), "a missing library: no line is %r: %s" % (line, p.stderr))
+        check(p.returncode == code, "%s: exit %d, not %d" % (line, p.returncode, code))
 
 
 CUDA = os.path.join(BUILD, "tests", "fakes", "cuda", ".libs", "dptrain_cuda.so")
@@ -86,7 +142,8 @@ def auto(folder):
     for env, flags, backend, why in testable(AUTO):
         p = dptrain(*NET, "--runs-dir", folder, *flags, env={"DPTRAIN_BACKEND_PATH": modules, **env})
         said = p.stdout + p.stderr
-        check(p.returncode == 0 and "backend %s" % backend in said and why in said and ("auto:" in said) == (backend != "cuda"),
+        reasons = len(re.findall("^--backend auto: ", said, re.M))
+        check(p.returncode == 0 and "backend %s" % backend in said and why in said and reasons == (backend != "cuda"),
               "auto, %s %s: exit %d: %s" % (env, flags, p.returncode, said))
 
 
@@ -114,6 +171,7 @@ def main():
         skip("the fake device was not built (no CUDA toolkit)")
     with Folder() as tmp:
         refused(tmp)
+        libraries(tmp)
         auto(tmp)
         faulty_kernel(tmp)
     finish("refusals")

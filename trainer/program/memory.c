@@ -10,6 +10,7 @@
 
 #define MIB 1048576.0
 #define ADVICE_BYTES 300
+#define OWN_BYTES_MAX ((int64_t)1 << 30) /* of a device, that driver and libraries take beside a plan */
 
 static int64_t offloaded(const struct plan *p)
 {
@@ -51,15 +52,36 @@ static int64_t available_on_host(const struct seat *seat, const char **ret_whose
 	return own * seat->local_world;
 }
 
-static int64_t available(const struct rank *r, const char **ret_whose)
+/* Of its device's memory; 0: it has none of its own, or does not tell. */
+static int64_t room_on_device(const struct rank *r)
 {
 	struct err ignored = ERR_INIT;
 	int64_t room = 0;
 
+	return !r->backend->room || r->backend->room(r->module, &room, &ignored) ? 0 : room;
+}
+
+static int64_t device_bytes(const struct rank *r)
+{
+	struct backend_device d = { .memory_bytes = 0 };
+	struct err ignored = ERR_INIT;
+
+	if (r->backend->describe && r->backend->device)
+		r->backend->describe(r->backend->device(r->module), &d, &ignored);
+	return d.memory_bytes;
+}
+
+/* What is there, in words, of a plan that needs more. */
+static void say_room(char *text, size_t n, const struct rank *r, int64_t need, int64_t room, const char *whose)
+{
+	const int64_t all = r->backend->room ? device_bytes(r) : 0;
+
 	if (!r->backend->room)
-		return available_on_host(r->seat, ret_whose);
-	*ret_whose = "the GPU has";
-	return r->backend->room(r->module, &room, &ignored) ? 0 : room;
+		snprintf(text, n, "%s %.0f MiB free", whose, (double)room / MIB);
+	else
+		snprintf(text, n, "the GPU has %.0f of %.0f MiB free%s", (double)room / MIB, (double)all / MIB,
+			 need + OWN_BYTES_MAX <= all ?
+				 ": other processes have taken memory of it (nvidia-smi names them)" : "");
 }
 
 /* Bytes that the run would need with other settings; -1 when they cannot be planned. */
@@ -151,16 +173,20 @@ static void find_advice(struct advice *a)
 
 int memory_check(const struct plan *p, const struct rank *r, const struct subject *s, struct err *err)
 {
-	const char *whose;
-	struct advice a = { .rank = r, .subject = s, .limit = available(r, &whose) };
+	const char *whose = "";
+	const bool on_device = r->backend->room;
+	struct advice a = { .rank = r,
+			    .subject = s,
+			    .limit = on_device ? room_on_device(r) : available_on_host(r->seat, &whose) };
 	int64_t bytes = needed(p, r);
-	int ranks = r->backend->room ? 1 : r->seat->local_world;
+	char room[200];
 
 	if (a.limit <= 0 || bytes <= a.limit)
 		return 0;
 	find_advice(&a);
-	return err_set(err, ERR_USAGE, "the plan needs %.0f MiB%s, but %s %.0f MiB free; %s%s",
-		       (double)bytes / MIB, ranks > 1 ? " for its ranks" : "", whose, (double)a.limit / MIB,
+	say_room(room, sizeof(room), r, bytes, a.limit, whose);
+	return err_set(err, ERR_USAGE, "the plan needs %.0f MiB%s, but %s; %s%s", (double)bytes / MIB,
+		       !on_device && r->seat->local_world > 1 ? " for its ranks" : "", room,
 		       a.count ? "what fits: " : "no batch size of this model fits; a smaller --model would",
 		       a.count ? a.text : "");
 }
@@ -181,12 +207,9 @@ int64_t memory_used(int64_t before)
 
 int64_t memory_on_device(const struct rank *r)
 {
-	struct err ignored = ERR_INIT;
-	int64_t room = 0;
+	const int64_t room = room_on_device(r);
 
-	if (!r->backend->room || r->backend->room(r->module, &room, &ignored))
-		return 0;
-	return r->device_room - room;
+	return room ? r->device_room - room : 0;
 }
 
 void memory_table(const struct plan *p, struct buf *out)

@@ -175,8 +175,8 @@ static int cuda_alloc(void *module, enum space space, size_t bytes, void **ret, 
 	if (rc == cudaErrorMemoryAllocation && space != SPACE_PINNED) {
 		cudaMemGetInfo(&room, &all);
 		return err_set(err, ERR_NOMEM,
-			       "cuda: the plan needs %.0f MiB on the GPU, which has %.0f of %.0f MiB free; a smaller "
-			       "--batch-size or --activation-checkpointing full needs less",
+			       "cuda: the plan needs %.0f MiB on the GPU, which has %.0f of %.0f MiB free by now: "
+			       "other processes take memory of it (nvidia-smi names them)",
 			       (double)bytes / 0x1p20, (double)room / 0x1p20, (double)all / 0x1p20);
 	}
 	if (rc == cudaSuccess)
