@@ -1,26 +1,34 @@
 """A checkpoint is the same whoever wrote it: of each layout (strategy, ranks) it is taken up by others, and the losses of
-the steps that follow are those of a run that one rank made alone, in f64 on ref; and one that is cut off while it is saved does no harm. --full: each by every other."""
+the steps that follow are those of a run that one rank made alone, in f64 on ref; under --deterministic both of its
+safetensors are, byte for byte, the file that one rank writes. Rank 0, to which all others hand their ranges, needs next to
+nothing for that; and a checkpoint that is cut off while it is saved does no harm. --full: each layout by every other, and
+rank 0's memory with GPT-2 124M."""
 import glob
+import hashlib
+import json
 import os
 import shutil
 import signal
 import sys
+import time
 
 sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-from helper import Folder, check, children, dptrain, finish, make_set, read_run, safetensors, start
+from helper import Folder, check, children, dptrain, fast, finish, make_set, read_run, safetensors, sanitized, start
 from same import first_difference, make_words
 
 LAYOUTS = {
     "single": [],
-    "ddp on 2": ["--nproc-per-node", 2, "--strategy", "ddp"],
     "ddp on 3": ["--nproc-per-node", 3, "--strategy", "ddp"],
     "ZeRO-1 on 2": ["--nproc-per-node", 2, "--strategy", "fsdp", "--zero-stage", 1],
     "ZeRO-2 on 3": ["--nproc-per-node", 3, "--strategy", "fsdp", "--zero-stage", 2],
     "ZeRO-3 on 2": ["--nproc-per-node", 2, "--strategy", "fsdp"],
     "ZeRO-3 on 4": ["--nproc-per-node", 4, "--strategy", "fsdp", "--fsdp-unit", "layer"],
     "HSDP on 4": ["--nproc-per-node", 4, "--strategy", "fsdp", "--shard-degree", 2],
+    "pdp, 2 stages on 4": ["--nproc-per-node", 4, "--strategy", "pdp", "--pp-stages", 2, "--zero-stage", 1, "--microbatches", 3],
 }
 HALF = 5
+MIB = 1048576
+BEYOND_PLAN = 64 * MIB
 
 
 def train(data, runs, steps, layout, more=()):
@@ -39,6 +47,66 @@ def left_by(runs, step):
         path = os.path.join(run["folder"], "checkpoints", "step-%d" % step, name + ".safetensors")
         left.update({name + ": " + tensor: values for tensor, (_, values) in safetensors(path).items()})
     return left
+
+
+def files_of(runs, step):
+    """SHA-256 of a checkpoint's safetensors."""
+    found = {}
+    for name in ("model", "optimizer"):
+        with open(os.path.join(read_run(runs)["folder"], "checkpoints", "step-%d" % step, name + ".safetensors"), "rb") as f:
+            found[name] = hashlib.sha256(f.read()).hexdigest()
+    return found
+
+
+def same_files(tmp, data):
+    """Leaves of one sample, whatever a rank's part of the batch is."""
+    written = {}
+    for name in LAYOUTS:
+        runs = os.path.join(tmp, "bits")
+        leaf = ["-b", 3, "--microbatches", 6] if "pdp" in name else ["-b", 1]
+        if train(data, runs, HALF, name, [*leaf, "--no-tie-weights", "--deterministic"]):
+            written[name] = files_of(runs, HALF)
+        shutil.rmtree(runs, ignore_errors=True)
+    for name, files in written.items():
+        check(files == written.get("single"), "%s writes other files than one rank: %s" % (name, files))
+
+
+def peak_of(pid):
+    """Most memory so far, in bytes; 0: it is gone."""
+    try:
+        with open("/proc/%d/status" % pid, encoding="ascii", errors="replace") as f:
+            return max([int(line.split()[1]) * 1024 for line in f if line.startswith("VmHWM")], default=0)
+    except OSError:
+        return 0
+
+
+def most_memory(*flags):
+    """Of rank 0 in its whole life, and what was said."""
+    p = start(*flags)
+    most = 0
+    while p.poll() is None:
+        most = max([most, *(peak_of(r) for r in children(p.pid)[:1])])
+        time.sleep(0.01)
+    out, said = p.communicate()
+    return most if check(p.returncode == 0, "rank 0's memory: exit %d: %s" % (p.returncode, said)) else 0, out
+
+
+def memory_of_rank_0():
+    """What saving costs rank 0 of four, to whom the others hand three quarters: the snapshot of its own ranges, which its
+    plan has, and little more. The file of the moments alone is larger than what it may take."""
+    sizes = ["--seq-len", 128] if "--full" in sys.argv else ["--n-layer", 4, "--vocab-size", 16384, "--seq-len", 32]
+    way = ["--model", "gpt2-124m", *sizes, "-b", 1, "--opt", "adamw", "--strategy", "fsdp", "--nproc-per-node", 4, *fast()]
+    with Folder() as runs:
+        saving, _ = most_memory("train", "--synthetic", *way, "--max-steps", 2, "--save-steps", 1, "--report-to", "none", "--workers", 0, "--runs-dir", runs)
+        run = read_run(runs)
+        planned = max(run["series"].get(("memory/planned_bytes", 0), {0: 0}).values())
+        check(all(os.path.exists(os.path.join(run["folder"], "checkpoints", "step-%d" % s)) for s in (1, 2)), "rank 0's memory: two checkpoints")
+    without, said = most_memory("bench", *way, "--steps", 2, "--json")
+    if saving and without:
+        snapshot = planned - json.loads(said)["planned_bytes"]
+        beyond = saving - without - snapshot
+        print("rank 0: %.1f MiB, %.1f where it saves: %.1f of snapshot and %.1f" % tuple(n / MIB for n in (without, saving, snapshot, beyond)))
+        check(snapshot > 0 and beyond <= BEYOND_PLAN, "rank 0 takes %.1f MiB beyond its plan while it saves" % (beyond / MIB))
 
 
 def killed_while_saving(tmp):
@@ -98,9 +166,12 @@ def main():
                     wrong = first_difference(left_by(runs, 2 * HALF), whole)
                     check(not wrong, "%s, taken up by %s: %s" % (first, other, wrong))
                 shutil.rmtree(runs)
+        same_files(tmp, data)
     with Folder() as tmp:
         killed_while_saving(tmp)
         stopped_in_evaluation(tmp)
+    if not sanitized():
+        memory_of_rank_0()
     finish("layouts")
 
 

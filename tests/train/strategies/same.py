@@ -1,7 +1,8 @@
 """A strategy changes speed and memory, never the maths: losses and gradient norms of 5 steps, an evaluation and the
 weights afterwards are those of one rank, in f64 on ref, whatever is combined: strategy, ranks, recomputation, passes a
 step, optimiser, clipping, averages, frozen weights, what is offloaded, and what each strategy can be asked for. Every pair of values of two
-of these is in some run; --full tries all combinations. Settings that change the maths are those of the run on one rank.
+of these is in some run; --full tries all combinations (456,192: days), --full K/N the Kth of N equal parts of them, drawn evenly.
+Settings that change the maths are those of the run on one rank.
 Then the same with parts that
 are broken on purpose (DPTRAIN_TEST_FAULT): each is noticed. Learning rates are low enough that no run comes to a kink of ReLU within its steps."""
 import itertools
@@ -174,6 +175,15 @@ def faults(data):
         check(wrong and not wrong.startswith("exit"), "%s with a broken offload: %s" % (name, wrong or "nothing is noticed"))
 
 
+def every(axes, part):
+    """All combinations, or of part "K/N" every Nth of them, the Kth of each, in an order drawn once for all parts."""
+    combinations = (dict(zip(axes, values)) for values in itertools.product(*axes.values()))
+    allowed = [c for c in combinations if is_run(c)]
+    k, _, n = (part or "1/1").partition("/")
+    random.Random(1).shuffle(allowed)
+    return allowed[int(k) - 1::int(n)]
+
+
 def name_of(c):
     return " ".join("%s=%s" % (k, c[k]) for k in c)
 
@@ -187,8 +197,7 @@ def main():
         make_words(data["gpt"])
         make_set(data["resnet20"], 60, 7, size=10)
         if "--full" in sys.argv:
-            every = (dict(zip(axes, values)) for values in itertools.product(*axes.values()))
-            chosen = [c for c in every if is_run(c)]
+            chosen = every(axes, "".join(sys.argv[sys.argv.index("--full") + 1:][:1]))
         else:
             chosen = cover(axes, is_run)
         alone = {}
