@@ -253,10 +253,11 @@ static int split_endpoint(const char *text, char *ret, size_t n, int *port, stru
 }
 
 /* Finds the other machines' launchers, where there are some and no other program started the ranks. */
-static int meet_nodes(const struct run_config *cfg, int count, struct nodes **ret, struct err *err)
+static int meet_nodes(const struct run_config *cfg, int least, int count, struct nodes **ret, struct err *err)
 {
 	char host[256];
 	struct nodes_opts o = { .count = count,
+				.least = least,
 				.self = config_given(cfg, FLAG_node_rank) ? (int)cfg->node_rank : -1,
 				.host = host,
 				.port = (int)cfg->master_port,
@@ -278,6 +279,15 @@ static int meet_nodes(const struct run_config *cfg, int count, struct nodes **re
 	else
 		snprintf(host, sizeof(host), "%s", cfg->master_addr);
 	return rc ? rc : nodes_open(ret, &o, err);
+}
+
+/* Machines that did not come in time are as good as lost: the global batch is that of all. */
+static int begin_with_fewer(struct job *job, struct nodes *nodes, struct err *err)
+{
+	log_warn("%d of %d machines came within %.0f s (--rdzv-timeout): the job begins with them (--nnodes %s)",
+		 nodes_left(nodes), nodes_count(nodes), job->cfg->rdzv_timeout, job->cfg->nnodes);
+	nodes_shrink(nodes);
+	return job_resized(job, nodes_world(nodes), err);
 }
 
 static bool will_train(const struct run_config *cfg)
@@ -321,7 +331,7 @@ static int resolve(struct job *job, struct place *place, struct nodes **nodes, s
 	w.local_world = (int)cfg->nproc_per_node;
 	w.world = count * w.local_world;
 	if (!place->found && count > 1 && will_train(cfg)) {
-		rc = meet_nodes(cfg, count, nodes, err);
+		rc = meet_nodes(cfg, least, count, nodes, err);
 		if (rc)
 			return rc;
 		w.world = nodes_world(*nodes);
@@ -341,6 +351,8 @@ static int resolve(struct job *job, struct place *place, struct nodes **nodes, s
 		w.batch_from_samples = job->batch->n;
 	}
 	rc = config_resolve(cfg, &w, err);
+	if (!rc && *nodes && nodes_left(*nodes) < count)
+		return begin_with_fewer(job, *nodes, err);
 	if (!rc)
 		rc = resume_settle(cfg, err);
 	return rc ? rc : initial_settle(cfg, err);
@@ -419,6 +431,7 @@ static int run(struct job *job, struct err *err)
 	rc = cfg->command == COMMAND_TRAIN && cfg->auto_plan ? auto_choose(job, err) : 0;
 	if (!rc)
 		rc = resolve(job, &place, &nodes, err);
+	cfg = job->cfg;
 	if (rc && (cfg->command == COMMAND_TRAIN || cfg->command == COMMAND_BENCH))
 		tell_ranks(err);
 	if (!rc && cfg->command == COMMAND_CONFIG)

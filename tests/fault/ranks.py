@@ -27,10 +27,10 @@ def unwatched():
 class Job:
     """On two machines, or (spaces None) one; its launchers' words go to files."""
 
-    def __init__(self, folder, spaces, port, *flags):
+    def __init__(self, folder, spaces, port, *flags, come=2):
         self.folder, self.launchers, self.said = folder, [], []
         os.makedirs(folder, exist_ok=True)
-        for i in range(2 if spaces else 1):
+        for i in range(come if spaces else 1):
             path = os.path.join(folder, "said%d" % i)
             meet = ["--nnodes", 2, "--node-rank", i, "--master-addr", spaces.address[0], "--master-port", port] if spaces else []
             words = [DPTRAIN, *ENDLESS, "--nproc-per-node", 2, "--runs-dir", os.path.join(folder, "runs"), *meet, *flags]
@@ -174,6 +174,13 @@ def shrunk(folder, spaces):
         got = run["series"]["train/loss", -1]
         check(len(whole) == 300 and sorted(got) == sorted(whole) and all(abs(got[s] - whole[s]) <= 1e-9 for s in whole),
               "shrunk: the losses are those of the run that was left alone")
+    job.kill()
+    job = Job(folder + "-fewer", spaces, 29726, *flags, "--rdzv-timeout", 1, come=1)
+    if job.wait_for_steps():
+        job.ended("begun with fewer", 60, [0])
+        job.says("begun with fewer", 0, "1 of 2 machines came within 1 s", "2 ranks of 1 thread, global batch 8")
+        got = read_run(os.path.join(job.folder, "runs"))["series"]["train/loss", -1]
+        check(sorted(got) == sorted(whole) and all(abs(got[s] - whole[s]) <= 1e-9 for s in whole), "begun with fewer: the losses are those of all machines")
     job.kill()
     job = Job(folder + "-enough", spaces, 29725, *flags[2:], "--max-restarts", 1)
     if job.wait_for_steps():

@@ -111,6 +111,15 @@ static int first_missing(const struct bootstrap *x)
 	return i;
 }
 
+static bool enough_came(const struct bootstrap *x)
+{
+	int here = 1;
+
+	for (int i = 1; i < x->o.count; i++)
+		here += x->fd[i] >= 0;
+	return here >= (x->o.least > 0 ? x->o.least : x->o.count);
+}
+
 static void drop(struct stranger *s)
 {
 	close(s->fd);
@@ -281,6 +290,8 @@ static int host_open(struct bootstrap *x, struct err *err)
 	while (!rc && first_missing(x) < x->o.count) {
 		double left_s = until_s - clock_mono_s();
 
+		if (left_s <= 0 && enough_came(x))
+			break;
 		rc = left_s <= 0 ? missing(x, err) : host_once(x, p, left_s, err);
 	}
 	for (int i = 0; i < STRANGERS; i++)
@@ -470,7 +481,7 @@ static int host_round(struct bootstrap *x, const void *own, size_t n, struct err
 	memcpy(x->said, own, n);
 	x->at[0] = 0;
 	for (int i = 1; i < x->o.count; i++) {
-		int rc = hear_member(x, i, &used, until_s, err);
+		int rc = x->fd[i] < 0 ? 0 : hear_member(x, i, &used, until_s, err);
 
 		if (rc)
 			return rc;

@@ -22,13 +22,15 @@ struct bootstrap_opts {
 	int listener;	/* member 0: of tcp_listen, stays the caller's; others -1 */
 	int self;	/* 0, another number, or BOOTSTRAP_ANY */
 	int count;	/* of members, the same for all */
+	int least;	/* member 0: so many, with itself, are enough once wait_s is over; 0: all are needed */
 	const char *key;
 	double wait_s;	/* longest for all to come, and for one that has come to say something */
 };
 
 struct bootstrap;
 
-/* All are there. ERR_PEER names who did not come, or why another could not. */
+/* All are there, or enough of them: who did not come says nothing in any round. ERR_PEER names who did not come, or why
+ * another could not. */
 int bootstrap_open(struct bootstrap **ret, const struct bootstrap_opts *o, struct err *err);
 void bootstrap_close(struct bootstrap *x); /* NULL is fine */
 

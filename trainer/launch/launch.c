@@ -642,7 +642,7 @@ int launch_run(const struct launch_opts *o, struct err *err)
 	struct launcher l = { .o = o, .n = o->nproc, .nodes = o->nodes, .lane_fd = { -1 }, .signal_fd = -1 };
 	int rc = prepare(&l, err);
 
-	l.others_count = l.nodes ? nodes_count(l.nodes) - 1 : 0;
+	l.others_count = l.nodes ? nodes_left(l.nodes) - 1 : 0;
 	do {
 		if (!rc && l.again)
 			rc = begin_again(&l, err);

@@ -56,6 +56,9 @@ static int take_roll(struct nodes *n, struct err *err)
 
 		if (bytes == sizeof(r))
 			memcpy(&r, said, sizeof(r));
+		n->peer[i].lost = bytes == 0;
+		if (n->peer[i].lost)
+			r = (struct roll){ .nproc = n->peer[0].nproc };
 		if (r.nproc < 1)
 			return err_set(err, ERR_PEER, "node %d does not say how many ranks it has", i);
 		n->peer[i].nproc = r.nproc;
@@ -89,7 +92,8 @@ static int find_listener(const struct nodes_opts *o, int *ret_fd, struct err *er
 int nodes_open(struct nodes **ret, const struct nodes_opts *o, struct err *err)
 {
 	struct nodes *n = calloc(1, sizeof(*n));
-	struct bootstrap_opts e = { .what = "node", .count = o->count, .wait_s = o->wait_s, .port = o->port };
+	struct bootstrap_opts e = { .what = "node", .count = o->count, .least = o->least, .wait_s = o->wait_s,
+				    .port = o->port };
 	int rc = 0;
 
 	if (!n)

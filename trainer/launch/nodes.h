@@ -14,6 +14,7 @@
 
 struct nodes_opts {
 	int count;	  /* of machines */
+	int least;	  /* so many are enough when the others have not come within wait_s */
 	int self;	  /* this one's number; -1: in the order in which they come */
 	const char *host; /* of node 0 */
 	int port;
@@ -24,7 +25,8 @@ struct nodes_opts {
 
 struct nodes;
 
-/* All launchers have met. With self -1 whoever has the address and finds the port free is node 0. */
+/* All launchers have met. With self -1 whoever has the address and finds the port free is node 0. Machines that did not
+ * come, where enough did, are lost from the start, with as many ranks as node 0 has: nodes_shrink drops them. */
 int nodes_open(struct nodes **ret, const struct nodes_opts *o, struct err *err);
 void nodes_close(struct nodes *n); /* NULL is fine */
 
