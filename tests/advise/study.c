@@ -29,7 +29,8 @@ static struct advise_model model_of(const struct study_size *s, double b, bool a
 	const double rate = MFU * product / hardware_node_s(h, "study", "f16", product, 1);
 	const double kept = rows * (17 * s->width + 2.5 * s->heads * TOKENS), cross = rows * HALF * s->width;
 	const double forward_s = 2 * rows * block / rate, rest_s = 2 * rows * rest / rate;
-	struct advise_model m = { .blocks = parts, .master_bytes = HALF, .moments = 1, .cross_bytes = cross };
+	struct advise_model m = { .blocks = parts, .master_bytes = HALF, .moments = 1,
+				  .cross_bytes = cross, .cross_back_bytes = cross };
 
 	m.block = (struct advise_part){ .params = block, .read_bytes = HALF * block, .forward_s = forward_s,
 					.backward_s = (again ? 3 : 2) * forward_s,

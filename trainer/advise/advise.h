@@ -37,6 +37,7 @@ struct advise_model {
 	double stage_bytes, stage_workspace_bytes; /* the same of a stage of a pipeline that has not the loss */
 	double input_bytes; /* of one micro-batch */
 	double cross_bytes;	/* what one block hands to the next, of one micro-batch */
+	double cross_back_bytes; /* and gets back for it in the backward pass */
 };
 
 struct advise_layout {
@@ -44,6 +45,7 @@ struct advise_layout {
 	int micros;		/* micro-batches of a step: a rank's, or a pipeline's */
 	int zero_stage, shard_degree, prefetch;
 	bool sync_each_batch;	/* of several micro-batches each sends its gradients */
+	int devices;		/* of the one process (dp); 0: it is not asked for */
 	int stages;
 	bool gpipe;
 	double bucket_bytes;
@@ -55,6 +57,9 @@ enum advise_collective { ADVISE_ALLREDUCE, ADVISE_ALL_GATHER, ADVISE_REDUCE_SCAT
 struct advise_cost {
 	double bytes[PLAN_CATEGORY_COUNT]; /* of the rank's device */
 	double host_bytes;		   /* of the machine's memory, where something is offloaded */
+	/* For what is offloaded: of parameters what is there at once, and their blocks' copies in another type among
+	 * the activations; gradients that are made while activations go. */
+	double stays_bytes, casts_bytes, late_bytes;
 	double sent[ADVISE_COLLECTIVES];   /* bytes that leave a rank in a step */
 	double forward_s, backward_s, comm_exposed_s, bubble_s, optimizer_s, copy_exposed_s;
 	double comm_s; /* of all collectives, hidden or not */

@@ -22,6 +22,7 @@ static void ddp_state(struct advise_cost *ret, const struct advise_model *m, con
 	if (l->micros > 1) /* at the turn the first one lies beside the sum that it is added to */
 		ret->bytes[PLAN_GRADIENTS] = params + m->master_bytes * (m->tied_params + m->back.largest);
 	ret->bytes[PLAN_OPTIMIZER] = m->moments * params;
+	ret->stays_bytes = m->master_bytes * (advise_turn_params(m) + m->block.params);
 	ret->sent[ADVISE_ALLREDUCE] = advise_ring(params, l->ranks, true);
 }
 

@@ -88,6 +88,7 @@ static void fsdp_state(struct advise_cost *ret, const struct advise_model *m, co
 	advise_activations(ret, m, false);
 	find_peak(m, l, &ret->bytes[PLAN_GATHERED], &ret->bytes[PLAN_BUCKETS]);
 	ret->bytes[PLAN_OPTIMIZER] = m->moments * params / s;
+	ret->stays_bytes = 2 * m->master_bytes * m->block.params / s;
 	ret->bytes[PLAN_SHARDS] = l->zero_stage == 3 || m->low ? params / s : 0;
 	if (l->zero_stage < 3)
 		ret->bytes[PLAN_GATHERED] = kept_all(m);
@@ -96,6 +97,8 @@ static void fsdp_state(struct advise_cost *ret, const struct advise_model *m, co
 		ret->bytes[PLAN_GRADIENTS] += params / s;
 	if (whole)
 		ret->bytes[PLAN_BUCKETS] = 0;
+	else if (l->micros == 1) /* of all blocks but the two whose activations are there and the one that travels */
+		ret->late_bytes = m->master_bytes * (m->back.params + fmax(0, m->blocks - 3) * m->block.params) / s;
 	ret->sent[ADVISE_REDUCE_SCATTER] = times * advise_ring(params, s, false);
 	ret->sent[ADVISE_ALL_GATHER] = l->zero_stage < 3 ? advise_ring(kept_all(m), s, false)
 		: l->micros * advise_ring(read_all(m) + m->blocks * m->block.read_bytes, s, false);

@@ -22,6 +22,11 @@ double advise_params(const struct advise_model *m)
 	return m->front.params + m->blocks * m->block.params + m->back.params;
 }
 
+double advise_turn_params(const struct advise_model *m)
+{
+	return m->tied_params > 0 ? m->tied_params : m->back.params;
+}
+
 double advise_forward_s(const struct advise_model *m)
 {
 	return m->front.forward_s + m->blocks * m->block.forward_s + m->back.forward_s;
@@ -43,6 +48,7 @@ void advise_activations(struct advise_cost *ret, const struct advise_model *m, b
 
 	if (casts)
 		kept += m->front.cast_bytes + m->blocks * m->block.cast_bytes + m->back.cast_bytes;
+	ret->casts_bytes = casts ? m->blocks * m->block.cast_bytes : 0;
 	ret->bytes[PLAN_ACTIVATIONS] = kept + m->work_bytes;
 	ret->bytes[PLAN_WORKSPACE] = m->workspace_bytes;
 	ret->bytes[PLAN_INPUTS] = m->input_bytes;

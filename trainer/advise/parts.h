@@ -5,6 +5,7 @@
 #include "trainer/advise/advise.h"
 
 double advise_params(const struct advise_model *m); /* elements, a tied table once */
+double advise_turn_params(const struct advise_model *m); /* of what stands behind the blocks, a tied table too */
 double advise_forward_s(const struct advise_model *m);
 double advise_backward_s(const struct advise_model *m);
 double advise_update_s(const struct advise_model *m);

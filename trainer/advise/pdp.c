@@ -62,6 +62,7 @@ static void pdp_state(struct advise_cost *ret, const struct advise_model *m, con
 
 	ret->bytes[PLAN_PARAMETERS] = params;
 	ret->bytes[PLAN_OPTIMIZER] = m->moments * params;
+	ret->stays_bytes = 3 * m->master_bytes * m->block.params;
 	/* Beside the sums: the first gradient of a micro-batch, until it is added to its sum. */
 	ret->bytes[PLAN_GRADIENTS] =
 		params + m->master_bytes * (last ? fmax(m->back.largest, m->tied_params) : m->block.largest);
@@ -71,7 +72,7 @@ static void pdp_state(struct advise_cost *ret, const struct advise_model *m, con
 	ret->sent[ADVISE_ALLREDUCE] = advise_ring(params, (double)l->ranks / l->stages, true);
 	if (stage == 0 || last)
 		ret->sent[ADVISE_ALLREDUCE] += advise_ring(ends, 2, true);
-	ret->sent[ADVISE_PEER] = l->micros * m->cross_bytes * ((stage > 0) + !last);
+	ret->sent[ADVISE_PEER] = l->micros * (m->cross_back_bytes * (stage > 0) + m->cross_bytes * !last);
 }
 
 static double stage_s(const struct advise_model *m, const struct advise_layout *l, int stage, bool forward)

@@ -12,13 +12,14 @@ static void single_state(struct advise_cost *ret, const struct advise_model *m, 
 			 int stage)
 {
 	const double params = m->master_bytes * advise_params(m);
-	double turn = m->master_bytes * (m->tied_params > 0 ? m->tied_params : m->back.params), kept;
+	double turn = m->master_bytes * advise_turn_params(m), kept;
 
 	(void)stage;
 	advise_activations(ret, m, true);
 	kept = ret->bytes[PLAN_ACTIVATIONS];
 	ret->bytes[PLAN_PARAMETERS] = params;
 	ret->bytes[PLAN_OPTIMIZER] = m->moments * params;
+	ret->stays_bytes = m->master_bytes * (advise_turn_params(m) + m->block.params);
 	if (l->micros > 1) { /* sums stay beside what is added to them */
 		ret->bytes[PLAN_GRADIENTS] = params + turn;
 	} else if (kept + turn >= params + m->stage_bytes) {

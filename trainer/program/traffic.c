@@ -7,7 +7,7 @@
 #define SMALL_BYTES 16384 /* as communicators have it */
 #define MIB 1048576.0
 
-static const int kinds[TRAFFIC_KINDS] = { OP_allreduce, OP_all_gather, OP_reduce_scatter };
+static const int kinds[TRAFFIC_KINDS] = { OP_allreduce, OP_all_gather, OP_reduce_scatter, OP_send };
 
 /* Ranks that meet in a group of that kind. */
 static int group_size(const struct program_opts *o, enum group group)
@@ -26,7 +26,8 @@ static int group_size(const struct program_opts *o, enum group group)
 /* Of terms (trainer/ops/terms); 0: a plain sum. */
 static int room_of(const struct node *n)
 {
-	const struct terms_attr *a = n->op->id == OP_all_gather ? NULL : n->attr;
+	const bool sum = n->op->id == OP_allreduce || n->op->id == OP_reduce_scatter;
+	const struct terms_attr *a = sum ? n->attr : NULL;
 
 	return a ? a->room : 0;
 }
@@ -38,6 +39,8 @@ static double sent_by(const struct program_opts *o, const struct node *n, bool f
 	const double roots = room ? o->sharing.roots : 1; /* each is sent */
 	const double bytes = (double)tensor_bytes(n->in[0]) / (room ? room : 1);
 
+	if (n->op->id == OP_send)
+		return bytes;
 	if (n->op->id == OP_allreduce)
 		return bytes <= SMALL_BYTES ? roots * bytes * (ranks - 1) : (roots + 1) * bytes * (ranks - 1) / ranks;
 	if (n->op->id == OP_reduce_scatter)
@@ -45,6 +48,12 @@ static double sent_by(const struct program_opts *o, const struct node *n, bool f
 	if (n->op->id == OP_all_gather && ((const struct shares_attr *)n->attr)->once && !first)
 		return 0;
 	return bytes * (ranks - 1) / ranks;
+}
+
+/* How often a program runs that node. */
+static int turns_of(const struct program *p, const struct node *n)
+{
+	return n->part == PART_STEP ? 1 : p->schedule.slots;
 }
 
 /* The first program of a kind is the one for the largest batch. */
@@ -58,7 +67,8 @@ static void add_program(const struct prepared *p, enum program_kind kind, bool f
 	for (int i = 0; program && i < program->graph->n_nodes; i++)
 		for (size_t k = 0; k < TRAFFIC_KINDS; k++)
 			if (program->graph->nodes[i]->op->id == kinds[k])
-				sent[k] += times * sent_by(&p->opts, program->graph->nodes[i], first);
+				sent[k] += times * turns_of(program, program->graph->nodes[i]) *
+					   sent_by(&p->opts, program->graph->nodes[i], first);
 }
 
 void traffic_sent(const struct prepared *p, int64_t micros, double sent[TRAFFIC_KINDS])

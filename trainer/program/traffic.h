@@ -5,14 +5,14 @@
 #include "tracker/base/buf.h"
 #include "trainer/program/prepare.h"
 
-enum { TRAFFIC_KINDS = 3 }; /* allreduce, all_gather, reduce_scatter */
+enum { TRAFFIC_KINDS = 4 }; /* allreduce, all_gather, reduce_scatter, send */
 
 /* Bytes of each kind of collective in a step of so many micro-batches. */
 void traffic_sent(const struct prepared *p, int64_t micros, double sent[TRAFFIC_KINDS]);
 
 /* One line for each kind of collective that a step of so many micro-batches has: "  all_gather  12.3 MiB". A sum over n
  * ranks sends 2 (n - 1)/n of it (small ones, where time counts, n - 1 times as much), the others (n - 1)/n of the
- * whole. Nothing for one rank. */
+ * whole; a message is sent once for each of the micro-batches that its schedule has. Nothing for one rank. */
 void traffic_table(const struct prepared *p, int64_t micros, struct buf *out);
 
 #endif

@@ -3,7 +3,9 @@
  * micro-batch after another (schedule.h, turns). Gradients are added up over the micro-batches; then those of the same
  * stage are summed over the pipelines, and those of a parameter that the first and the last stage have, over both. With
  * stage 1 of ZeRO the ranks of a stage share out its masters and moments as those of fsdp do. */
+#include "trainer/ops/add/add.h"
 #include "trainer/ops/allreduce/allreduce.h"
+#include "trainer/ops/layernorm/layernorm.h"
 #include "trainer/ops/ops.h"
 #include "trainer/ops/peer/peer.h"
 #include "trainer/strategies/buckets.h"
@@ -146,6 +148,49 @@ static void find_crossing(struct cutter *c)
 	for (int i = 0; i < c->g->n_tensors; i++)
 		if (c->g->tensors[i]->producer)
 			find_way(c, c->g->tensors[i]);
+}
+
+/* The later one of the stages that make what n adds; STAGE_ANY where that is n's own, or where none makes it. */
+static int stage_before(const struct node *n, const int *stage)
+{
+	const struct node *a = n->in[0]->producer, *b = n->in[1]->producer;
+	int last;
+
+	if (!a || !b || stage[a->id] == STAGE_ANY || stage[b->id] == STAGE_ANY)
+		return STAGE_ANY;
+	last = stage[a->id] > stage[b->id] ? stage[a->id] : stage[b->id];
+	return last < stage[n->id] ? last : STAGE_ANY;
+}
+
+/* The sum that n and perhaps its clones make, behind what it adds, in that stage. */
+static void add_before(struct graph *g, struct node *n)
+{
+	struct tensor *x = n->in[0], *delta = n->in[1], *sum = add_add(g, x, delta);
+	const struct node *last = x->producer->id > delta->producer->id ? x->producer : delta->producer;
+
+	if (!sum)
+		return;
+	sum->producer->block = last->block;
+	graph_move(g, sum->producer->id, last->id + 1);
+	for (int i = 0; i < g->n_nodes; i++) {
+		struct node *m = g->nodes[i];
+
+		if (layernorm_may_part(m) && m->in[0] == x && m->in[1] == delta)
+			layernorm_part(g, m, sum);
+	}
+}
+
+/* What a stage adds first of all is added by the one before it: one tensor crosses in place of two. */
+static void add_early(struct graph *g, const struct stages *s)
+{
+	const int *stage = stages_by_id(g, s);
+
+	for (int i = 0; i < g->n_nodes && !graph_failed(g); i++) {
+		if (!layernorm_may_part(g->nodes[i]) || stage_before(g->nodes[i], stage) == STAGE_ANY)
+			continue;
+		add_before(g, g->nodes[i]);
+		stage = stages_by_id(g, s);
+	}
 }
 
 /* ---- the cut ---- */
@@ -334,6 +379,7 @@ static int pdp_rewrite(struct graph *g, const struct strategy_opts *o, struct er
 
 	if (rc)
 		return rc;
+	add_early(g, &s);
 	c.stage = stages_by_id(g, &s);
 	if (!graph_failed(g))
 		part_terms(&c);

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "trainer/advise/parts.h"
+#include "trainer/ops/layernorm/layernorm.h"
 #include "trainer/ops/ops.h"
 #include "trainer/program/planning.h"
 
@@ -36,7 +37,7 @@ struct shape_of { /* of a program that is planned */
 /* What one program is made of. */
 struct sums {
 	struct advise_part front, blocks, back; /* blocks: of all */
-	double tied, moments, params, cross, work[PLAN_CATEGORY_COUNT];
+	double tied, moments, params, cross, back_cross, work[PLAN_CATEGORY_COUNT];
 	int n_blocks;
 };
 
@@ -142,7 +143,18 @@ static void add_seconds(struct sums *s, const struct hardware *h, const struct p
 		part->cast_bytes += (double)tensor_bytes(n->out[0]);
 }
 
-/* What block 2 reads of what block 1 made. */
+/* A sum that may be made in front of n is one tensor. */
+static bool crosses_to(const struct node *n, const struct tensor *t)
+{
+	const int first = layernorm_may_part(n) ? 1 : 0;
+
+	for (int j = first; n->phase == PHASE_FORWARD && j < n->n_in; j++)
+		if (n->in[j] == t)
+			return true;
+	return false;
+}
+
+/* What block 2 reads of what block 1 made; one gradient comes back. */
 static void add_crossing(struct sums *s, const struct graph *g)
 {
 	for (int i = 0; i < g->n_tensors; i++) {
@@ -152,9 +164,9 @@ static void add_crossing(struct sums *s, const struct graph *g)
 		if (!t->producer || t->producer->phase != PHASE_FORWARD || t->producer->block != 1)
 			continue;
 		for (int k = t->producer->id; k < g->n_nodes && !crosses; k++)
-			for (int j = 0; g->nodes[k]->block == 2 && j < g->nodes[k]->n_in; j++)
-				crosses |= g->nodes[k]->in[j] == t && g->nodes[k]->phase == PHASE_FORWARD;
+			crosses = g->nodes[k]->block == 2 && crosses_to(g->nodes[k], t);
 		s->cross += crosses ? (double)tensor_bytes(t) : 0;
+		s->back_cross = crosses ? (double)tensor_bytes(t) : s->back_cross;
 	}
 }
 
@@ -303,6 +315,7 @@ static struct advise_model model_of(const struct sums *few, const struct sums *m
 	m.workspace_bytes = more->work[PLAN_WORKSPACE];
 	m.input_bytes = more->work[PLAN_INPUTS];
 	m.cross_bytes = more->cross;
+	m.cross_back_bytes = more->back_cross;
 	update_s = more->back.update_s;
 	deal_updates(&m, update_s);
 	return m;

@@ -21,6 +21,20 @@ struct tensor *layernorm_add(struct graph *g, struct tensor *x, struct tensor *d
 	return n->out[0];
 }
 
+bool layernorm_may_part(const struct node *n)
+{
+	return n->op == &op_layernorm && n->in[1] && (n->in[0]->dtype == DTYPE_F32 || n->in[0]->dtype == DTYPE_F64);
+}
+
+void layernorm_part(struct graph *g, struct node *n, struct tensor *s)
+{
+	graph_replace_uses(g, n->out[2], s, 0);
+	n->out[2]->producer = NULL;
+	n->out[2] = NULL;
+	n->in[0] = s;
+	n->in[1] = NULL;
+}
+
 static bool has_count(const struct tensor *t, int64_t count)
 {
 	return t->shape.ndim == 1 && t->shape.dim[0] == count;

@@ -21,4 +21,10 @@ struct layernorm_tensors {
 struct tensor *layernorm_add(struct graph *g, struct tensor *x, struct tensor *delta, const struct layernorm_tensors *t,
 			     struct tensor **ret_sum);
 
+/* Whether n is a layernorm whose sum may as well be made in front of it: of a type in which it is not rounded again. */
+bool layernorm_may_part(const struct node *n);
+
+/* n normalises s, which another node makes, in place of its own sum. */
+void layernorm_part(struct graph *g, struct node *n, struct tensor *s);
+
 #endif
