@@ -13,15 +13,9 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."
 
 from helper import DPTRAIN, FINISHED, LAUNCHER, Folder, alive, check, environment, finish, read_run, skip
 from jobs import GPT, alone, ended, same
+from mpirun import HOSTS, Mpirun, start
 from spaces import Spaces, has_transport
 
-HOSTS = ["dptnode0", "dptnode1"]
-AGENT = """#!/bin/sh
-host=$1
-shift
-case $host in %s) space=%s;; *) space=%s;; esac
-exec ip netns exec $space unshare --uts sh -c "hostname $host; exec sh -c '$*'"
-"""  # what mpirun takes for ssh
 SLURM = """ClusterName=dptrain
 SlurmctldHost=dptnode0
 AuthType=auth/none
@@ -48,24 +42,6 @@ NodeName=dptnode0 NodeAddr=10.77.0.1 CPUs=2
 NodeName=dptnode1 NodeAddr=10.77.0.2 CPUs=2
 PartitionName=all Nodes=dptnode[0-1] Default=YES
 """
-
-
-def start(words, env):
-    if "--comm" in words:  # MPI's own memory is nobody's leak
-        env = dict(env, ASAN_OPTIONS=":".join(filter(None, (env.get("ASAN_OPTIONS"), "detect_leaks=0"))))
-    return subprocess.Popen(list(map(str, words)), env=env, stdout=subprocess.PIPE, stderr=subprocess.PIPE, stdin=subprocess.DEVNULL, universal_newlines=True)
-
-
-class Mpirun:
-    def __init__(self, spaces, folder):
-        self.spaces, self.agent = spaces, os.path.join(folder, "agent")
-        with open(self.agent, "w", encoding="utf-8") as f:
-            f.write(AGENT % (HOSTS[0], *spaces.names))
-        os.chmod(self.agent, 0o755)
-
-    def start(self, *flags):
-        job = ["mpirun", "--allow-run-as-root", "--mca", "plm_rsh_agent", self.agent, "--bind-to", "none", "--host", "%s:2,%s:2" % tuple(HOSTS), "-np", 4]
-        return start(self.spaces.named(0, *job, DPTRAIN, *GPT, "--master-addr", HOSTS[0], *flags), environment())
 
 
 class Slurm:
@@ -171,10 +147,10 @@ def killed(name, job, runs):
 def with_mpirun(spaces, reference):
     with Folder() as folder:
         mpirun = Mpirun(spaces, folder)
-        each("mpirun", mpirun.start, reference, [("ucx", []), ("mpi", ["--comm", "mpi"]), ("mpi", ["--comm", "mpi", "--strategy", "fsdp"])])
+        each("mpirun", lambda *flags: mpirun.start(*GPT, *flags), reference, [("ucx", []), ("mpi", ["--comm", "mpi"]), ("mpi", ["--comm", "mpi", "--strategy", "fsdp"])])
         if has_transport("mpi"):
             with Folder() as runs:
-                killed("a rank of mpirun's", mpirun.start("--comm", "mpi", "--runs-dir", runs, "--max-steps", 10 ** 9), runs)
+                killed("a rank of mpirun's", mpirun.start(*GPT, "--comm", "mpi", "--runs-dir", runs, "--max-steps", 10 ** 9), runs)
 
 
 def with_slurm(spaces, reference):

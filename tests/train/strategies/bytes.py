@@ -1,29 +1,40 @@
 """What a step sends, counted where it leaves a rank (comm/bytes), is what follows from the model's sizes and the
 strategy alone, to the byte: each parameter here fills whole ranges, so that there is no padding. Besides gradients and
-parameters there are the results, the vote and the sums of squares; they are small sums, which every rank sends to all."""
-import sys
-
+parameters there are the results, the vote and the sums of squares; they are small sums, which every rank sends to all.
+tests/nodes/sent.py asks the same of the transports between machines."""
 import os
 import sys
 
 sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 from helper import Folder, check, dptrain, finish, read_run
 
-WIDTH, VOCAB, CONTEXT, BLOCKS, F32, BF16 = 512, 512, 256, 2, 4, 2
+WIDTH, VOCAB, CONTEXT, SEQUENCE, BLOCKS, F32, BF16 = 512, 512, 256, 8, 2, 4, 2
 RESULTS, VOTE, SUM_OF_SQUARES = 4 * 8, 8, 64
+SMALL = 16384
 BLOCK = {"matrices": 12 * WIDTH * WIDTH, "vectors": 13 * WIDTH}
 TENSORS = 2 + 12 * BLOCKS + 2 # tables, blocks, last norm; and the classifier of an untied model
 
 
+def flags_of(ranks, more):
+    return ["--synthetic", "--model", "gpt2-124m", "--n-layer", BLOCKS, "--n-head", 2, "--n-embd", WIDTH, "--block-size", CONTEXT,
+            "--seq-len", SEQUENCE, "--vocab-size", VOCAB, "--global-batch-size", 2 * ranks, "--max-steps", 2, "--opt", "sgd",
+            "--threads", 1, "--report-to", "none", *more]
+
+
 def measured(ranks, more):
+    """What each rank sent in a step, in the order of the ranks; every step sends the same."""
     with Folder() as runs:
-        p = dptrain("--synthetic", "--model", "gpt2-124m", "--n-layer", BLOCKS, "--n-head", 2, "--n-embd", WIDTH, "--block-size", CONTEXT,
-                    "--seq-len", 8, "--vocab-size", VOCAB, "--global-batch-size", 2 * ranks, "--max-steps", 2, "--opt", "sgd",
-                    "--threads", 1, "--nproc-per-node", ranks, "--runs-dir", runs, "--report-to", "none", *more)
+        p = dptrain(*flags_of(ranks, more), "--nproc-per-node", ranks, "--runs-dir", runs)
         if not check(p.returncode == 0, "%s: exit %d: %s" % (more, p.returncode, p.stderr)):
             return None
-        series = read_run(runs)["series"]
-        return {series[("comm/bytes", r)][step] for r in range(ranks) for step in (1, 2)}
+        return sent(runs, ranks)
+
+
+def sent(runs, ranks, key="comm/bytes"):
+    series = read_run(runs)["series"]
+    steps = [[series[(key, r)][step] for r in range(ranks)] for step in (1, 2)]
+    check(steps[0] == steps[1], "%s: step 1 sent %s, step 2 %s" % (key, *steps))
+    return steps[1]
 
 
 def sizes(tied, bf16):
@@ -51,6 +62,29 @@ def expected(ranks, stage, tied, bf16, passes=1, sync=True, reshard=True, degree
     return (s - 1) * (times * g + read) // s + times * 2 * (r - 1) * (g // s) // r + small
 
 
+def pipelines():
+    """Two stages of a block each, twice: of a stage's own gradients 2 (r - 1)/r, and once per micro-batch what crosses, on
+    by the first stage and back by the last. Moments shared out: as ZeRO-1 over the pipelines. Results and sums of squares
+    go over the world or the pipeline, to one rank more or less: they are small beside the smallest matrix."""
+    tables, head = VOCAB * WIDTH + CONTEXT * WIDTH, VOCAB * WIDTH + 2 * WIDTH
+    own = [F32 * (sum(BLOCK.values()) + n) for n in (tables, head)]
+    crossing = F32 * WIDTH * SEQUENCE * 4   # samples of a pipeline: 2 ranks x 2
+    for zero in (0, 1):
+        got = measured(4, ["--no-tie-weights", "--precision", "fp32", "--strategy", "pdp", "--pp-stages", 2, "--microbatches", 4, "--pp-partition", "1,1",
+                           *(["--zero-stage", 1] if zero else [])])
+        want = [2 * (2 - 1) * own[r % 2] // 2 + crossing for r in range(4)]
+        check(got and all(0 <= g - w <= SMALL for g, w in zip(got, want)), "pdp, zero stage %d: sent %s bytes, the sizes say %s" % (zero, got, want))
+
+
+def devices():
+    """The devices of one process send nothing to anybody."""
+    with Folder() as runs:
+        p = dptrain(*flags_of(1, ["--strategy", "dp", "--dp-devices", 2]), "--runs-dir", runs)
+        series = read_run(runs)["series"]
+        check(p.returncode == 0 and not any(v for (key, _), points in series.items() if key == "comm/bytes" for v in points.values()),
+              "dp: exit %d, %s" % (p.returncode, p.stderr))
+
+
 def main():
     cases = [(2, 0, {}), (2, 1, {}), (4, 2, {}), (4, 3, {}), (2, 3, {"tied": False}), (2, 3, {"reshard": False, "tied": False}),
              (2, 1, {"passes": 2}), (2, 2, {"passes": 2}), (2, 2, {"passes": 2, "sync": False}), (2, 3, {"passes": 2}),
@@ -69,8 +103,11 @@ def main():
         more += ["--shard-degree", c["degree"]] if "degree" in c else []
         got, want = measured(ranks, more), expected(ranks, stage, **c)
         if got is not None:
-            check(got == {want}, "%d ranks, %s: sent %s bytes, the sizes say %d" % (ranks, " ".join(map(str, more)), sorted(got), want))
+            check(got == ranks * [want], "%d ranks, %s: sent %s bytes, the sizes say %d" % (ranks, " ".join(map(str, more)), got, want))
+    pipelines()
+    devices()
     finish("bytes")
 
 
-main()
+if __name__ == "__main__":
+    main()

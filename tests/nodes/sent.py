@@ -1,0 +1,68 @@
+"""What a step sends is what follows from sizes and strategy (tests/train/strategies/bytes.py) whatever carries it: two machines
+(network namespaces) of two ranks each, over ucx and over Open MPI; and what of it goes to the other machine is the share that
+no order of hops can avoid: of n ranks on N machines of l, 2 (N - 1)/N of G/l of a sum, half of that of a gather or scatter."""
+import os
+import shutil
+import sys
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "train"))
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "train", "strategies"))
+
+import bytes as sizes
+from helper import Folder, check, finish, skip
+from jobs import ended
+from mpirun import HOSTS, Mpirun
+from spaces import Spaces, has_transport
+
+RANKS, NODES, LOCAL = 4, 2, 2
+CASES = [  # stage of ZeRO (0: ddp), shard degree, flags
+    (0, None, ["--strategy", "ddp"]),
+    (1, None, ["--strategy", "fsdp", "--zero-stage", 1]),
+    (2, None, ["--strategy", "fsdp", "--zero-stage", 2]),
+    (3, None, ["--strategy", "fsdp"]),
+    (3, 2, ["--strategy", "fsdp", "--shard-degree", 2]),
+]
+
+
+def to_others(stage, degree):
+    """Bytes of a rank to the other machine. Shards of neighbours stay on one machine: their sums alone go over."""
+    g, w, f, b = sizes.sizes(True, False)
+    if stage == 0:
+        return 2 * (NODES - 1) * g // NODES // LOCAL
+    if degree:
+        return 2 * (NODES - 1) * (g // degree) // NODES
+    return (NODES - 1) * (g + (w if stage < 3 else f + b)) // NODES // LOCAL
+
+
+def judge(name, runs, stage, degree):
+    got, far = (sizes.sent(runs, RANKS, key) for key in ("comm/bytes", "comm/bytes_nodes"))
+    want, want_far = RANKS * sizes.expected(RANKS, stage, True, False, degree=degree), RANKS * to_others(stage, degree)
+    print(name, got, want // RANKS, far, want_far // RANKS)
+    check(abs(sum(got) - want) <= RANKS * sizes.SMALL, "%s: sent %s bytes, the sizes say %d each" % (name, got, want // RANKS))
+    check(0 <= sum(far) - want_far <= RANKS * sizes.SMALL, "%s: sent %s bytes to the other machine, the sizes say %d each" % (name, far, want_far // RANKS))
+
+
+def run_ucx(spaces, flags):
+    return [spaces.start(i, *flags, "--nnodes", NODES, "--nproc-per-node", LOCAL, "--master-addr", spaces.address[0], "--node-rank", i, "--comm", "ucx")
+            for i in range(NODES)]
+
+
+def main():
+    if not has_transport("ucx"):
+        skip("the ucx transport is not built (Debian: libucx-dev)")
+    with Spaces() as spaces, Folder() as tmp:
+        spaces.give_names(HOSTS)
+        ways = {"ucx": lambda flags: run_ucx(spaces, flags)}
+        if has_transport("mpi") and shutil.which("mpirun"):
+            ways["mpi"] = lambda flags: [Mpirun(spaces, tmp).start(*flags, "--comm", "mpi")]
+        for transport, begin in ways.items():
+            for stage, degree, more in CASES:
+                name = "%s, %s" % (transport, " ".join(map(str, more)))
+                with Folder() as runs:
+                    codes, texts = ended(name, begin([*sizes.flags_of(RANKS, ["--tie-weights", "--precision", "fp32", *more]), "--runs-dir", runs]))
+                    if check(not any(codes), "%s: exit codes %s: %s" % (name, codes, texts)):
+                        judge(name, runs, stage, degree)
+    finish("bytes between machines")
+
+
+main()
