@@ -37,7 +37,6 @@ def to_others(stage, degree):
 def judge(name, runs, stage, degree):
     got, far = (sizes.sent(runs, RANKS, key) for key in ("comm/bytes", "comm/bytes_nodes"))
     want, want_far = RANKS * sizes.expected(RANKS, stage, True, False, degree=degree), RANKS * to_others(stage, degree)
-    print(name, got, want // RANKS, far, want_far // RANKS)
     check(abs(sum(got) - want) <= RANKS * sizes.SMALL, "%s: sent %s bytes, the sizes say %d each" % (name, got, want // RANKS))
     check(0 <= sum(far) - want_far <= RANKS * sizes.SMALL, "%s: sent %s bytes to the other machine, the sizes say %d each" % (name, far, want_far // RANKS))
 

@@ -50,10 +50,10 @@ static double sent_by(const struct program_opts *o, const struct node *n, bool f
 	return bytes * (ranks - 1) / ranks;
 }
 
-/* How often a program runs that node. */
+/* Of one run of a program: messages go with each micro-batch of its schedule, what is for all once. */
 static int turns_of(const struct program *p, const struct node *n)
 {
-	return n->part == PART_STEP ? 1 : p->schedule.slots;
+	return n->op->id == OP_send ? p->schedule.slots : 1;
 }
 
 /* The first program of a kind is the one for the largest batch. */

@@ -81,20 +81,36 @@ def stages():
         check(whole and lines and float(whole.group(1)) == max(float(mib) for _, mib, _ in lines), "%s: the neediest stage's plan: %s" % (schedule, p.stdout))
 
 
+def pipelines():
+    """Of the neediest stage, which has the tables: P_s parameters of its own, as DDP's; beside the sums of gradients those that
+    a micro-batch makes last, of both tables. With moments shared out among r pipelines (f32): P_s(4 + 4) + P_s o/r."""
+    own, tables = EMBEDDING + LAYERS // 2 * (MATRICES + VECTORS), EMBEDDING
+    for ranks, zero, want in ((2, [], {"parameters": 4 * own, "optimizer": ADAMW * own}),
+                              (4, [], {"parameters": 4 * own, "optimizer": ADAMW * own, "allreduce": 2 * (2 - 1) / 2 * 4 * own}),
+                              (4, ["--zero-stage", 1], {"gathered": 4 * own, "optimizer": ADAMW * own / 2, "reduce_scatter": 4 * own / 2,
+                                                        "all_gather": 4 * own / 2})):
+        more = ["--strategy", "pdp", "--pp-stages", 2, "--nproc-per-node", ranks, "--pp-partition", "%d,%d" % (LAYERS // 2, LAYERS // 2), *zero]
+        compare(more, plan([*more, "-b", 2]), dict(want, gradients=4 * (own + tables), send=4 * 4 * 16 * WIDTH))
+
+
+def compare(more, got, want):
+    padding = 2 * 128 * 200 * 4 / MIB + 0.05 # at most 128 numbers for each of 200 tensors; and how the plan is printed
+    for name, bytes_ in want.items():
+        check(abs(got.get(name, 0) - bytes_ / MIB) <= padding,
+              "%s: %s takes %.1f MiB, the sizes say %.1f" % (" ".join(map(str, more)), name, got.get(name, 0), bytes_ / MIB))
+
+
 def main():
     large()
     stages()
+    pipelines()
     bf16s = [False] + [True] * any(line.startswith("cpu") and "bf16" in line for line in dptrain("backends").stdout.splitlines())
     for bf16 in bf16s:
         for n in (2, 4):
             for stage in range(4):
                 more = ["--nproc-per-node", n, "--precision", "bf16" if bf16 else "fp32"]
                 more += ["--strategy", "fsdp", "--zero-stage", stage] if stage else ["--strategy", "ddp"]
-                got = plan(more)
-                for name, bytes_ in dict(expected(stage, n, bf16), **sent(stage, n, bf16)).items():
-                    padding = 2 * 128 * 200 * 4 / MIB + 0.05 # at most 128 numbers for each of 200 tensors; and how the plan is printed
-                    check(abs(got.get(name, 0) - bytes_ / MIB) <= padding,
-                          "%s: %s takes %.1f MiB, the sizes say %.1f" % (" ".join(map(str, more)), name, got.get(name, 0), bytes_ / MIB))
+                compare(more, plan(more), dict(expected(stage, n, bf16), **sent(stage, n, bf16)))
     finish("shares")
 
 
